@@ -43,8 +43,6 @@ struct osr_control;
 
 struct osr_control *osr_control_open(const struct osr_control_in *in, struct osr_diag *diag);
 enum osr_status osr_control_start(struct osr_control *control, struct osr_diag *diag);
-/* Only the thread ends; applications stay as they are, to be saved. */
-void osr_control_stop(struct osr_control *control);
 void osr_control_close(struct osr_control *control); /* NULL is fine */
 
 struct osr_sched *osr_control_lock(struct osr_control *control);
@@ -59,17 +57,5 @@ void osr_control_wake(struct osr_control *control);
 bool osr_control_pending(struct osr_control *control);
 /* Are there applications? */
 bool osr_control_used(struct osr_control *control);
-
-/* Grows with everything that is worth saving. */
-uint64_t osr_control_version(struct osr_control *control);
-
-/*
- * The book as JSON, to be freed, or NULL without memory; and back, into a scheduler that is empty. Of
- * a book that makes no sense the sensible applications are restored: `n` of them, `n_wrong` not, the
- * first of those with a sentence. OSR_INVAL: it is no book at all.
- */
-char *osr_control_save(struct osr_control *control);
-enum osr_status osr_control_restore(struct osr_control *control, const char *text, size_t size,
-				    uint32_t *n, uint32_t *n_wrong, struct osr_diag *diag);
 
 #endif

@@ -126,7 +126,7 @@ static json_t *protocol_refuse(const struct call *c, enum osr_status st)
 
 /* Words --------------------------------------------------------------------------------------- */
 
-bool osr__guid_parse(const char *text, uint64_t *guid)
+static bool guid_parse(const char *text, uint64_t *guid)
 {
 	char *end;
 
@@ -134,18 +134,6 @@ bool osr__guid_parse(const char *text, uint64_t *guid)
 		return false;
 	*guid = strtoull(text + 2, &end, 16);
 	return !*end && text[2] != '-' && text[2] != '+' && text[2] != ' ';
-}
-
-char *osr__pairs_text(const struct osr_pair *pair, uint32_t n)
-{
-	char *text = malloc((size_t)n * 22 + 1), *at = text;
-
-	if (!text)
-		return NULL;
-	*at = '\0';
-	for (uint32_t i = 0; i < n; i++)
-		at += sprintf(at, "%s%" PRIu32 ">%" PRIu32, i ? " " : "", pair[i].from, pair[i].to);
-	return text;
 }
 
 static bool rank_at(const char **at, uint32_t *rank)
@@ -161,8 +149,9 @@ static bool rank_at(const char **at, uint32_t *rank)
 	return n < UINT32_MAX;
 }
 
-enum osr_status osr__pairs_parse(const char *text, uint32_t max, struct osr_pair **pair,
-				 uint32_t *n, struct osr_diag *diag)
+/* "0>1 1>0": pairs of ranks; the array is to be freed. */
+static enum osr_status parse_pairs(const char *text, uint32_t max, struct osr_pair **pair,
+				   uint32_t *n, struct osr_diag *diag)
 {
 	uint32_t room = 0;
 
@@ -245,7 +234,7 @@ json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key)
 			 (json_int_t)sched_key->contention, "bound", (json_int_t)sched_key->bound);
 }
 
-json_t *osr__hosts_json(const struct osr_sched_app *app)
+static json_t *hosts_json(const struct osr_sched_app *app)
 {
 	json_t *hosts = json_array();
 	char text[24];
@@ -325,7 +314,7 @@ static enum osr_status find_host(struct call *c, struct placing *p, uint32_t ran
 
 	if (!text)
 		return osr_fail(&c->diag, OSR_INVAL, "host of rank %u: expected a text", rank);
-	if (osr__guid_parse(text, &p->host[rank]))
+	if (guid_parse(text, &p->host[rank]))
 		return OSR_OK;
 	if (!fabric)
 		return osr_fail(&c->diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
@@ -384,7 +373,7 @@ static enum osr_status take_patterns(struct call *c, struct placing *p)
 	for (uint32_t k = 0; k < n && !st; k++) {
 		const char *text = json_string_value(json_array_get(patterns, k));
 
-		st = text ? osr__pairs_parse(text, MAX_PAIRS, &p->pair[k], &p->n_pairs[k], &c->diag)
+		st = text ? parse_pairs(text, MAX_PAIRS, &p->pair[k], &p->n_pairs[k], &c->diag)
 			  : osr_fail(&c->diag, OSR_INVAL, "pattern %u: expected a text", k);
 	}
 	p->in.pair = (const struct osr_pair *const *)p->pair;
@@ -429,13 +418,12 @@ static json_t *placed(struct call *c, const struct osr_sched_app *app)
 		names = osr__append(names,
 				    osr__text(osr_terminal_name(fabric, app->term[r], text)));
 	}
-	answer = osr__with(answer, "hosts", osr__hosts_json(app));
+	answer = osr__with(answer, "hosts", hosts_json(app));
 	answer = osr__with(answer, "lids", lids);
 	answer = osr__with(answer, "names", names);
 	answer = osr__with(answer, "ok", json_true());
 	if (answer)
 		c->effect->attach = app->id;
-	c->effect->changed = true;
 	return answer;
 }
 
@@ -485,7 +473,6 @@ static json_t *with_key(struct call *c,
 		return protocol_refuse(c, st);
 	c->effect->attach = app->id;
 	c->effect->key = key;
-	c->effect->changed = true;
 	answer = osr__with(osr__key_json(app, key), "app", json_integer(app->id));
 	return osr__with(answer, "ok", json_true());
 }
@@ -509,7 +496,6 @@ static json_t *withdraw(struct call *c)
 		return protocol_refuse(c, OSR_INVAL);
 	answer = json_pack("{s:b, s:I}", "ok", 1, "app", (json_int_t)app->id);
 	c->effect->detach = app->id;
-	c->effect->changed = true;
 	osr_sched_release(c->s, app);
 	return answer;
 }

@@ -23,7 +23,6 @@ struct osr__effect {
 	uint32_t attach; /* application to tell about from now on, 0: none */
 	uint32_t key;    /* whose state the answer says, OSR_NONE: no key's */
 	uint32_t detach;
-	bool changed; /* the book is another one */
 };
 
 /*
@@ -43,9 +42,6 @@ json_t *osr__with(json_t *object, const char *key, json_t *value);
 /* A key as answers, events and the status show it. */
 json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key);
 
-/* Port GUIDs of the ranks. */
-json_t *osr__hosts_json(const struct osr_sched_app *app);
-
 /* A text as JSON; what is not UTF-8, as names of hosts may be, has question marks. */
 json_t *osr__text(const char *text);
 
@@ -57,21 +53,5 @@ char *osr__dump(const json_t *json, size_t flags, size_t *size);
 
 /* A refusal in the form of all answers. */
 json_t *osr__refusal(enum osr_status st, const char *text);
-
-/* "0>1 1>0": pairs of ranks as text, and back; the array is to be freed. */
-char *osr__pairs_text(const struct osr_pair *pair, uint32_t n);
-enum osr_status osr__pairs_parse(const char *text, uint32_t max, struct osr_pair **pair,
-				 uint32_t *n, struct osr_diag *diag);
-
-/* "0x..." as a GUID; false if it is none. */
-bool osr__guid_parse(const char *text, uint64_t *guid);
-
-/*
- * book.c: the applications of a scheduler as JSON, all of them, or NULL without memory; and back. The
- * former without the scheduler's lock, which it takes for each application.
- */
-json_t *osr__book(struct osr_sched *sched);
-enum osr_status osr__book_restore(struct osr_sched *sched, const json_t *book, uint32_t max_pairs,
-				  uint32_t *n, uint32_t *n_wrong, struct osr_diag *diag);
 
 #endif

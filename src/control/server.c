@@ -29,12 +29,11 @@
 #define MAX_CLIENTS 128
 #define MAX_OF_USER 16
 #define FOR_MASTERS 8   /* connections that are left to root */
-#define FOR_FILES 16    /* descriptors that are left to files, as that of the book */
+#define FOR_FILES 16    /* descriptors that are left to files */
 #define NO_ACCEPT_S 1.0 /* after there was no descriptor, or no memory, for a client */
 #define MAX_WAITING (8u * 1024 * 1024) /* bytes of a user's lines that are not answered yet */
 #define HALF_LINE_S 30.0               /* to send the rest of a line */
 #define LAST_WORD_S 5.0                /* to read why the connection is closed */
-#define GRACE_S 60.0                   /* to attach to what was held before a restart */
 
 struct osr_control {
 	struct osr_control_in in;
@@ -49,13 +48,11 @@ struct osr_control {
 	pthread_cond_t free;
 	atomic_uint first; /* threads that wait to make tables */
 	struct osr_sched *sched;
-	atomic_uint_fast64_t version;
 	json_t *sm; /* osr_control_tell() */
 
 	struct osr__client *client[MAX_CLIENTS];
 	uint32_t n_clients;
-	double began, no_accept;
-	bool graced;
+	double no_accept;
 };
 
 static double server_now(void)
@@ -83,7 +80,6 @@ struct osr_sched *osr_control_lock(struct osr_control *control)
 
 void osr_control_unlock(struct osr_control *control)
 {
-	atomic_fetch_add(&control->version, 1);
 	pthread_cond_signal(&control->free);
 	pthread_mutex_unlock(&control->mutex);
 	osr_control_wake(control);
@@ -141,11 +137,6 @@ bool osr_control_used(struct osr_control *control)
 	used = osr_sched_row(control->sched, 0);
 	pthread_mutex_unlock(&control->mutex);
 	return used;
-}
-
-uint64_t osr_control_version(struct osr_control *control)
-{
-	return atomic_load(&control->version);
 }
 
 /* Clients come and go -------------------------------------------------------------------------- */
@@ -219,42 +210,21 @@ static bool attached_elsewhere(const struct osr_control *control, const struct o
 	return false;
 }
 
-/* With the lock: an application that is held goes unless another connection tells of it. */
-static bool release_held(struct osr_control *control, const struct osr__client *but,
-			 struct osr_sched_app *app)
-{
-	if (!app || !app->held || attached_elsewhere(control, but, app->id))
-		return false;
-	osr_sched_release(control->sched, app);
-	atomic_fetch_add(&control->version, 1);
-	return true;
-}
-
 static void drop_client(struct osr_control *control, uint32_t i)
 {
 	struct osr__client *client = control->client[i];
 
 	lock_after_others(control);
-	for (uint32_t w = 0; w < client->n_watched; w++)
-		release_held(control, client,
-			     osr_sched_find(control->sched, client->watched[w].app));
+	/* An application that is held goes unless another connection tells of it. */
+	for (uint32_t w = 0; w < client->n_watched; w++) {
+		struct osr_sched_app *app = osr_sched_find(control->sched, client->watched[w].app);
+
+		if (app && app->held && !attached_elsewhere(control, client, app->id))
+			osr_sched_release(control->sched, app);
+	}
 	pthread_mutex_unlock(&control->mutex);
 	osr__client_free(client);
 	control->client[i] = control->client[--control->n_clients];
-}
-
-/* What was held before a restart goes unless somebody has come for it. */
-static void end_grace(struct osr_control *control)
-{
-	struct osr_sched_app *app;
-
-	if (control->graced || server_now() - control->began < GRACE_S)
-		return;
-	control->graced = true;
-	lock_after_others(control);
-	for (uint32_t i = 0; (app = osr_sched_row(control->sched, i));)
-		i += !release_held(control, NULL, app);
-	pthread_mutex_unlock(&control->mutex);
 }
 
 /* Lines ---------------------------------------------------------------------------------------- */
@@ -275,8 +245,6 @@ static void answer_line(struct osr_control *control, struct osr__client *client)
 	json_t *answer;
 
 	answer = osr__protocol(control->sched, &client->peer, client->in.text, size, &effect);
-	if (effect.changed)
-		atomic_fetch_add(&control->version, 1);
 	if (effect.attach)
 		osr__client_watch(client, osr_sched_find(control->sched, effect.attach),
 				  effect.key);
@@ -351,8 +319,6 @@ static int patience(const struct osr_control *control, int ms)
 {
 	double least = ms < 0 ? 3600 : ms / 1e3, t = server_now();
 
-	if (!control->graced && control->began + GRACE_S - t < least)
-		least = control->began + GRACE_S - t;
 	if (control->no_accept > t && control->no_accept - t < least)
 		least = control->no_accept - t;
 	for (uint32_t i = 0; i < control->n_clients; i++) {
@@ -430,8 +396,6 @@ static bool work(struct osr_control *control)
 	lock_after_others(control);
 	some = osr_sched_work(control->sched);
 	pthread_mutex_unlock(&control->mutex);
-	if (some)
-		atomic_fetch_add(&control->version, 1);
 	return some;
 }
 
@@ -454,7 +418,6 @@ static void *serve(void *arg)
 			if (client->gone)
 				drop_client(control, i);
 		}
-		end_grace(control);
 		ms = control->in.turn ? control->in.turn(control->in.ctx) : -1;
 		ms = busy ? 0 : ms;
 	}
@@ -537,7 +500,6 @@ struct osr_control *osr_control_open(const struct osr_control_in *in, struct osr
 
 enum osr_status osr_control_start(struct osr_control *control, struct osr_diag *diag)
 {
-	control->began = server_now();
 	control->runs = osr_thread_start(&control->thread, serve, control);
 	if (control->runs)
 		return OSR_OK;
@@ -549,21 +511,15 @@ enum osr_status osr_control_start(struct osr_control *control, struct osr_diag *
 	return osr_fail(diag, OSR_NOMEM, "no thread for the control socket");
 }
 
-void osr_control_stop(struct osr_control *control)
-{
-	if (!control->runs)
-		return;
-	atomic_store(&control->ends, true);
-	osr_control_wake(control);
-	pthread_join(control->thread, NULL);
-	control->runs = false;
-}
-
 void osr_control_close(struct osr_control *control)
 {
 	if (!control)
 		return;
-	osr_control_stop(control);
+	if (control->runs) {
+		atomic_store(&control->ends, true);
+		osr_control_wake(control);
+		pthread_join(control->thread, NULL);
+	}
 	for (uint32_t i = 0; i < control->n_clients; i++)
 		osr__client_free(control->client[i]);
 	if (control->listening >= 0)
@@ -577,36 +533,4 @@ void osr_control_close(struct osr_control *control)
 	pthread_mutex_destroy(&control->mutex);
 	pthread_cond_destroy(&control->free);
 	free(control);
-}
-
-/* The book ------------------------------------------------------------------------------------- */
-
-char *osr_control_save(struct osr_control *control)
-{
-	json_t *book;
-	char *text;
-	size_t size;
-
-	book = osr__book(control->sched);
-	text = book ? osr__dump(book, JSON_INDENT(1), &size) : NULL;
-	json_decref(book);
-	return text;
-}
-
-enum osr_status osr_control_restore(struct osr_control *control, const char *text, size_t size,
-				    uint32_t *n, uint32_t *n_wrong, struct osr_diag *diag)
-{
-	json_error_t error;
-	json_t *book = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-	enum osr_status st;
-
-	*n = *n_wrong = 0;
-	if (!book)
-		return osr_fail(diag, OSR_INVAL, "line %d: %s", error.line, error.text);
-	osr_control_lock(control);
-	st = osr__book_restore(control->sched, book, control->in.limits.max_pairs, n, n_wrong,
-			       diag);
-	osr_control_unlock(control);
-	json_decref(book);
-	return st;
 }

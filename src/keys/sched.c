@@ -19,7 +19,7 @@ struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits)
 
 	if (sched) {
 		sched->limits = *limits;
-		sched->next_id = 1;
+		sched->next_id = limits->first_id ? limits->first_id : 1;
 	}
 	return sched;
 }
@@ -147,11 +147,9 @@ static bool copy_pairs(struct osr_sched_key *key, const struct osr_pair *pair, u
 	return true;
 }
 
-/* Into the list, by id. */
+/* Into the list; ids grow. */
 static bool add_app(struct osr_sched *sched, struct osr_sched_app *app)
 {
-	uint32_t at = sched->n_apps;
-
 	if (sched->n_apps == sched->room) {
 		uint32_t room = sched->room ? 2 * sched->room : 16;
 		struct osr_sched_app **list =
@@ -162,12 +160,8 @@ static bool add_app(struct osr_sched *sched, struct osr_sched_app *app)
 		sched->app = list;
 		sched->room = room;
 	}
-	for (; at && sched->app[at - 1]->id > app->id; at--)
-		sched->app[at] = sched->app[at - 1];
-	sched->app[at] = app;
-	sched->n_apps++;
-	if (app->id >= sched->next_id)
-		sched->next_id = app->id + 1;
+	sched->app[sched->n_apps++] = app;
+	sched->next_id = app->id + 1;
 	return true;
 }
 
@@ -597,10 +591,7 @@ struct listing {
 	uint32_t *first, *owner; /* [n_dests + 1], [n_dests] */
 };
 
-/*
- * The LIDs of a slot's entries are its own; a stored book may give one to two applications, or name
- * some that there are not: then the first has it, and the latter are left out.
- */
+/* A LID that two slots claim is the first one's, and one that is not there is left out. */
 static uint32_t sched_dest_of(const struct osr_sched *sched, const struct listing *l,
 			      uint32_t number, const struct osr_sched_slot *slot,
 			      const struct osr_key_entry *key_entry)
@@ -713,79 +704,4 @@ uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason)
 	uint32_t n = refuse_some(sched, reason, false);
 
 	return n ? n : refuse_some(sched, reason, true);
-}
-
-/* After a restart ------------------------------------------------------------------------------ */
-
-static enum osr_status check_saved(const struct osr_sched *sched, const struct osr_sched_app *from,
-				   struct osr_diag *diag)
-{
-	bool good = from->id && !osr_sched_find(sched, from->id) && from->n_slots &&
-		    from->n_slots < MAX_OFFSETS && from->n_keys && from->n_ranks &&
-		    from->n_keys <= sched->limits.max_keys &&
-		    sched->n_apps < sched->limits.max_apps;
-	bool used[MAX_OFFSETS] = { false };
-	enum osr_status st = OSR_OK;
-
-	for (uint32_t i = 0; good && i < from->n_slots; i++)
-		good = from->slot[i].offset && from->slot[i].offset < MAX_OFFSETS;
-	for (uint32_t k = 0; good && !st && k < from->n_keys; k++) {
-		bool *slot = &used[slot_of(from, k)], active = from->key[k].state == OSR_KEY_ACTIVE;
-
-		good = from->key[k].state <= OSR_KEY_WITHDRAWN && !(active && *slot);
-		*slot |= active;
-		st = sched_check_ranks(from->n_ranks, from->key[k].pair, from->key[k].n_pairs, k,
-				       diag);
-	}
-	if (!good)
-		return osr_fail(diag, OSR_INVAL, "the stored data of application %u are invalid",
-				from->id);
-	return st;
-}
-
-/* A key of before: what was in the tables is made again, what waited is not waited for any more. */
-static bool restore_key(struct osr_sched_app *app, uint32_t k, const struct osr_sched_key *from)
-{
-	struct osr_sched_key *key = &app->key[k];
-
-	key->slot = slot_of(app, k);
-	key->state = from->state == OSR_KEY_WAITING ? OSR_KEY_PREPARED : from->state;
-	if (from->state == OSR_KEY_ACTIVE) {
-		app->slot[key->slot].make = true;
-		app->slot[key->slot].key = k;
-		key->state = OSR_KEY_WAITING;
-	}
-	return copy_pairs(key, from->pair, from->n_pairs);
-}
-
-enum osr_status osr_sched_restore(struct osr_sched *sched, const struct osr_sched_app *from,
-				  struct osr_diag *diag)
-{
-	enum osr_status st = check_saved(sched, from, diag);
-	struct osr_sched_app *app;
-	bool good = true;
-
-	if (st)
-		return st;
-	app = new_app(from->n_ranks, from->n_keys, from->n_slots);
-	if (!app)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
-	app->id = from->id;
-	app->owner = from->owner;
-	app->held = from->held;
-	memcpy(app->name, from->name, sizeof(app->name));
-	memcpy(app->notice, from->notice, sizeof(app->notice));
-	app->n_notices = from->n_notices;
-	memcpy(app->host, from->host, from->n_ranks * sizeof(*app->host));
-	osr__sched_resolve(sched, app);
-	for (uint32_t i = 0; i < app->n_slots; i++) {
-		app->slot[i].offset = from->slot[i].offset;
-		app->slot[i].change = ++sched->change;
-	}
-	for (uint32_t k = 0; good && k < app->n_keys; k++)
-		good = restore_key(app, k, &from->key[k]);
-	if (good && add_app(sched, app))
-		return OSR_OK;
-	free_app(app);
-	return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 }

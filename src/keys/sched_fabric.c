@@ -2,7 +2,7 @@
 /*
  * Keys and the fabric. Routes are made for the present one by the thread that has the time for it. When
  * the fabric changes, entries over cables and ends that are as they were stay, which is seen entry by
- * entry; all others leave the tables and are made again by osr_sched_work(), as all are after a restart.
+ * entry; all others leave the tables and are made again by osr_sched_work().
  */
 #include "core/data/fabric_map.h"
 #include "sched.h"

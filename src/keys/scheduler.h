@@ -25,7 +25,7 @@
  * Two threads. What routing calls (osr_sched_fabric(), _collect(), _written(), _refuse()) takes time
  * linear in the entries and makes no routes. Those are made by osr_sched_place(), _request() and _work(),
  * which take long; with osr_sched_share() they leave the caller's lock meanwhile. They, and
- * _release(), _done() and _restore(), belong to one thread.
+ * _release() and _done(), belong to one thread.
  */
 #ifndef OSMROUTES_SCHEDULER_H
 #define OSMROUTES_SCHEDULER_H
@@ -89,6 +89,7 @@ struct osr_sched_limits {
 	enum osr_key_choice choice;
 	/* LID offsets of one host; owner 0 may have all, 0: so may everybody. */
 	uint32_t max_offsets_of_owner;
+	uint32_t first_id; /* of the first application; 0: 1 */
 };
 
 /* Placing: all arrays are copied. */
@@ -133,7 +134,7 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 				 struct osr_diag *diag);
 
 /*
- * One step of what a change of the fabric, or a restart, has left to do: a slot gets routes, or its key is
+ * One step of what a change of the fabric has left to do: a slot gets routes, or its key is
  * withdrawn, with a notice. False if nothing is left.
  */
 bool osr_sched_work(struct osr_sched *sched);
@@ -189,14 +190,5 @@ void osr_sched_written(struct osr_sched *sched);
  * does, all that have routes in the tables are. Returns how many.
  */
 uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason);
-
-/*
- * An application as it was before a restart: `from` with its id, owner, hosts, keys (pairs, state) and
- * slots (offset); everything is copied, other members do not matter. osr_sched_work() makes the
- * routes of keys that were active when there is a fabric. Keys that waited are prepared.
- * OSR_INVAL: `from` contradicts itself or is there already.
- */
-enum osr_status osr_sched_restore(struct osr_sched *sched, const struct osr_sched_app *from,
-				  struct osr_diag *diag);
 
 #endif

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "keys.h"
 
-#include "file.h"
 #include "plugin.h"
 #include "sweep.h"
 #include "upkeep.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <pwd.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+#include <time.h>
 
 #include <osmroutes/clock.h>
 
@@ -23,8 +18,6 @@
 #include "core/proved/gate.h"
 #include "keys/overlay.h"
 
-#define MAX_BOOK (64 * 1024 * 1024)
-#define SAVE_S 1.0   /* between two copies of the book */
 #define ASK_S 10.0   /* until a sweep that was asked for is asked for again */
 #define SWEEP_S 60.0 /* a sweep that has not said that it is over by then does not hold us up */
 
@@ -38,71 +31,18 @@ struct keys {
 	atomic_bool due;      /* some switch would be sent all of its blocks in every sweep */
 	atomic_bool settling; /* the discovery that ends this has been asked for */
 	atomic_llong rest;    /* ns of keys_now(): no sweep is asked for before */
-	bool loaded, laid;    /* of the sweep thread */
+	bool started, laid;   /* of the sweep thread */
 	double lay_ms,
 		lay_cpu_ms; /* the same: what keys have cost the sweep, waiting included, and CPU */
 
 	/* Of the control thread. */
-	double asked_at, sweeping_at, saved_at;
-	uint64_t saved;
-	bool was_sweeping, save_failed;
+	double asked_at, sweeping_at;
+	bool was_sweeping;
 };
 
 static double keys_now(void)
 {
 	return osr_clock_ms(CLOCK_MONOTONIC) * 1e-3;
-}
-
-/* The book in a file --------------------------------------------------------------------------- */
-
-static void book_name(const struct keys *k, char *name, size_t size)
-{
-	snprintf(name, size, "osmroutes-keys-%016" PRIx64 ".json",
-		 cl_ntoh64(k->plugin->osm->subn.sm_port_guid));
-}
-
-static void keys_save(struct keys *k)
-{
-	uint64_t version = osr_control_version(k->control);
-	struct osr_diag diag = { "" };
-	char name[64];
-	bool failed;
-
-	book_name(k, name, sizeof(name));
-	failed = !osr__file_keep(name, osr_control_save(k->control), &diag);
-	/* Once, not every second. */
-	if (failed && !k->save_failed)
-		osr__log(k->plugin->osm, OSM_LOG_ERROR,
-			 "ERR OR16: routing keys cannot be stored and would not survive a restart: "
-			 "%s",
-			 diag.text);
-	k->save_failed = failed;
-	k->saved = version;
-	k->saved_at = keys_now();
-}
-
-static void keys_load(struct keys *k)
-{
-	char path[PATH_MAX], name[64], *text;
-	struct osr_diag diag = { "" };
-	uint32_t n = 0, n_wrong = 0;
-	size_t size = 0;
-
-	book_name(k, name, sizeof(name));
-	osr__cache_path(name, path, sizeof(path));
-	text = osr__file_read(path, MAX_BOOK, NULL, &size, &diag);
-	if (text)
-		osr_control_restore(k->control, text, size, &n, &n_wrong, &diag);
-	free(text);
-	if (diag.text[0])
-		osr__log(k->plugin->osm, OSM_LOG_ERROR,
-			 "ERR OR16: stored applications with routing keys, %s: %u restored, %u "
-			 "not: %s",
-			 path, n, n_wrong, diag.text);
-	else if (n)
-		osr__log(k->plugin->osm, OSM_LOG_INFO,
-			 "routing keys: %u application%s restored from %s", n, n == 1 ? "" : "s",
-			 path);
 }
 
 /* The control thread --------------------------------------------------------------------------- */
@@ -163,20 +103,14 @@ static bool held_up(struct keys *k)
 static int keys_turn(void *ctx)
 {
 	struct keys *k = ctx;
-	bool unsaved = osr_control_version(k->control) != k->saved && k->loaded;
-	int ms = -1;
 
 	osr__upkeep_turn(k->plugin);
-	if (unsaved && keys_now() - k->saved_at >= SAVE_S)
-		keys_save(k);
-	else if (unsaved)
-		ms = (int)(SAVE_S * 1e3);
 	if (atomic_load(&k->lost))
-		return ms;
+		return -1;
 	if (atomic_load(&k->due) && osr_control_used(k->control))
 		keys_settle(k);
 	if (!osr_control_pending(k->control))
-		return ms;
+		return -1;
 	if (keys_now() * 1e9 < (double)atomic_load(&k->rest))
 		return 1 + (int)(((double)atomic_load(&k->rest) - keys_now() * 1e9) * 1e-6);
 	if (!held_up(k) && (!atomic_load(&k->asked) || keys_now() - k->asked_at > ASK_S))
@@ -195,10 +129,9 @@ void osr__keys_sweep_begins(struct plugin *p)
 		return;
 	atomic_store(&k->sweeping, true);
 	atomic_store(&k->alone, false);
-	if (k->loaded)
+	if (k->started)
 		return;
-	keys_load(k);
-	k->loaded = true;
+	k->started = true;
 	/* Not earlier: OpenSM may fork while it starts. Until now clients have waited. */
 	if (osr_control_start(k->control, &diag))
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: %s", diag.text);
@@ -402,7 +335,9 @@ bool osr__keys_open(struct plugin *p)
 			    .max_offsets_of_owner = (uint32_t)values->num[OPT_USER_OFFSETS],
 			    .max_keys = 256,
 			    .max_pairs = 1u << 20,
-			    .choice = (enum osr_key_choice)values->num[OPT_KEY_CHOICE] },
+			    .choice = (enum osr_key_choice)values->num[OPT_KEY_CHOICE],
+			    /* A number of before a restart is nobody's. */
+			    .first_id = (uint32_t)time(NULL) },
 		.turn = keys_turn,
 		.drains = osr__upkeep_drains(p),
 	};
@@ -443,9 +378,6 @@ void osr__keys_close(struct plugin *p)
 
 	if (!k)
 		return;
-	osr_control_stop(k->control);
-	if (k->loaded && osr_control_version(k->control) != k->saved)
-		keys_save(k);
 	osr_control_close(k->control);
 	free(k);
 	p->keys = NULL;

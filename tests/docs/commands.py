@@ -193,6 +193,9 @@ class Runner:
                 return ''
             what = 'ibsim-run ' + what
         run = self.shell(what, where, dict(env, PATH=self.bin + ':' + os.environ['PATH']))
+        placed = re.search(r'^OSMROUTES_APP=\d+', run.stdout or '', re.M)
+        if placed:
+            self.keys_env.update([placed[0].split('=')])
         return '' if run.returncode == 0 else 'ended with %d: %s' % (run.returncode, run.stderr.strip()[-300:])
 
     def page(self, page):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Whatever comes through the control socket of routing keys: every line is answered with a JSON object,
- * and what is in the scheduler afterwards can be used, saved and read again. Bytes go through a real pair
+ * and what is in the scheduler afterwards can be used. Bytes go through a real pair
  * of sockets and the server's own buffers, without its thread and its clock.
  */
 #include <sys/socket.h>

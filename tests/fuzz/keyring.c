@@ -68,14 +68,14 @@ static const struct osr_routing *base_tables(void)
 
 struct osr_sched *keyring_sched(void)
 {
-	struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0 };
+	struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0, 0 };
 	struct osr_sched *s = osr_sched_new(&limits);
 
 	insist(s != NULL, "no memory", "");
 	return s;
 }
 
-static void lay(struct osr_sched *s)
+void keyring_use(struct osr_sched *s)
 {
 	struct osr_arena scratch = { 0 }, result = { 0 };
 	const struct osr_fabric *f = keyring_fabric();
@@ -89,34 +89,4 @@ static void lay(struct osr_sched *s)
 		insist(diag.text[0] != 0, "refused without a sentence", "");
 	osr_arena_free(&scratch);
 	osr_arena_free(&result);
-}
-
-static void save_and_restore(struct osr_sched *s)
-{
-	json_t *book = osr__book(s), *again;
-	struct osr_sched *t = keyring_sched();
-	struct osr_diag diag = { "" };
-	uint32_t n, n_wrong, n_apps = 0;
-
-	while (osr_sched_row(s, n_apps))
-		n_apps++;
-	insist(!osr__book_restore(t, book, 4096, &n, &n_wrong, &diag), "its own book", diag.text);
-	insist(n == n_apps && !n_wrong, "lost applications of its own book", diag.text);
-	again = osr__book(t);
-	insist(json_array_size(json_object_get(again, "apps")) == n_apps, "another book", "");
-	insist(!osr_sched_fabric(t, keyring_fabric(), &diag), "the fabric", diag.text);
-	while (osr_sched_work(t))
-		;
-	lay(t);
-	json_decref(book);
-	json_decref(again);
-	osr_sched_free(t);
-}
-
-void keyring_use(struct osr_sched *s)
-{
-	lay(s);
-	/* What is empty says little, and most of what comes from outside is refused. */
-	if (osr_sched_row(s, 0))
-		save_and_restore(s);
 }

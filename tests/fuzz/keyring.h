@@ -15,8 +15,7 @@ const struct osr_fabric *keyring_fabric(void);
 struct osr_sched *keyring_sched(void);
 
 /*
- * Whatever is in the scheduler: its entries can be laid over tables, or that is refused with a sentence; it
- * is saved, and all its applications are read again.
+ * Whatever is in the scheduler: its entries can be laid over tables, or that is refused with a sentence.
  */
 void keyring_use(struct osr_sched *s);
 

@@ -48,7 +48,6 @@ class Places:
         sls, dumped = (r'\.opensm-path-sl\.dump\.new', '') if opensm.log_flags & ROUTING else (
             r'(?!)', r'(?!opensm-path-sl)')
         return [inside(self.of['cache'], r'\.?osmroutes-%s-\w+\.store(\.new)?' % guid),
-                inside(self.of['cache'], r'\.?osmroutes-keys-%s\.json(\.new)?' % guid),
                 inside(self.of['metrics'], r'\.?osmroutes-%s\.(json|prom)(\.new)?' % guid),
                 inside(self.of['sockets'], r'keys\.sock'), re.escape(self.of['sockets']) + '$',
                 inside(self.of['dumps'], sls),
@@ -74,7 +73,6 @@ def live(fabric, opensm, places):
         opensm.change(fabric.unlink(*switch_links(tables)[0][:2]), seconds=120)
         opensm.change(fabric.relink(*switch_links(tables)[0][:2]), seconds=120)
         wait_for('the store', lambda: glob.glob(os.path.join(places.of['cache'], 'osmroutes-*.store')), 30)
-        wait_for('the book', lambda: glob.glob(os.path.join(places.of['cache'], 'osmroutes-keys-*')), 30)
     return tables
 
 
@@ -104,7 +102,7 @@ def only_in_places(workdir):
         found = traced(trace, opensm)
     wrote = {os.path.basename(what) for call, what in found if call.startswith('rename')}
     expect(any(n.endswith('.store') for n in wrote) and any(n.endswith('.prom') for n in wrote) and
-           any(n.startswith('osmroutes-keys') for n in wrote) and any(c == 'bind' and 'keys.sock' in w for c, w in found),
+           any(c == 'bind' and 'keys.sock' in w for c, w in found),
            'strace has not seen what is known to be written: %s' % sorted(wrote))
     judge_changes(found, places.ours(opensm))
     left = [n for folder in places.of.values() for n in os.listdir(folder) if n.startswith('.')]
@@ -136,7 +134,7 @@ def traps(workdir):
     before = os.stat(victim)
     with Fabric(find_fabric('tree-2'), workdir) as fabric:
         guid = int(fabric.run(['ibstat', '-p']).split()[0], 16)
-        stems = [('cache', 'osmroutes-%016x-dmodk.store'), ('cache', 'osmroutes-keys-%016x.json'),
+        stems = [('cache', 'osmroutes-%016x-dmodk.store'),
                  ('metrics', 'osmroutes-%016x.json'), ('metrics', 'osmroutes-%016x.prom')]
         for folder, stem in stems:
             name = stem % guid
@@ -258,7 +256,6 @@ def no_secrets(workdir):
             heard = talk(path)
             opensm.resweep()
             opensm.wait_quiet()
-            wait_for('the book', lambda: glob.glob(os.path.join(places.of['cache'], 'osmroutes-keys-*')), 30)
         dumps = places.of['dumps']
         with open(os.path.join(opensm.dir, 'opensm.conf')) as file:
             conf = file.read()

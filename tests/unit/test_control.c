@@ -181,51 +181,6 @@ static void a_life(void **state)
 	osr_control_close(c);
 }
 
-static void save_and_restore(void **state)
-{
-	static const char *const patterns[] = { "0>1 1>0" };
-	struct osrk_place in = { .n_ranks = 2, .patterns = patterns, .n_patterns = 1 };
-	struct osr_control *c = start();
-	struct osrk *k = osrk_open(path);
-	struct osr_diag diag = { "" };
-	uint32_t app, n, n_wrong;
-	char *book, *again, *status;
-
-	sweep(c, &fabric);
-	assert_int_equal(osrk_place(k, &in, &app), 0);
-	assert_int_equal(osrk_request(k, app, 0, 0), 0);
-	sweep(c, &fabric);
-	osrk_close(k);
-	book = osr_control_save(c);
-	osr_control_close(c);
-	assert_int_equal(access(path, F_OK), -1);
-
-	c = start();
-	assert_int_equal(osr_control_restore(c, book, strlen(book), &n, &n_wrong, &diag), OSR_OK);
-	assert_int_equal(n, 1);
-	assert_int_equal(n_wrong, 0);
-	again = osr_control_save(c);
-	assert_string_equal(book, again);
-	sweep(c, &fabric);
-	/* The stored routes are followed by its thread, and are in the tables after the next sweep. */
-	for (int i = 0; i < 1000 && !osr_control_pending(c); i++)
-		usleep(10000);
-	sweep(c, &fabric);
-	k = osrk_open(path);
-	assert_int_equal(osrk_attach(k, app), 0);
-	status = osrk_ask(k, "{\"op\": \"status\"}");
-	assert_non_null(strstr(status, "\"state\":\"active\""));
-	assert_int_equal(osrk_withdraw(k, app), 0);
-	assert_int_equal(osrk_withdraw(k, app), -1);
-	assert_int_equal(osr_control_restore(c, "{}", 2, &n, &n_wrong, &diag), OSR_INVAL);
-	assert_int_equal(osr_control_restore(c, book, 20, &n, &n_wrong, &diag), OSR_INVAL);
-	osrk_close(k);
-	osr_control_close(c);
-	free(book);
-	free(again);
-	free(status);
-}
-
 static void whose_path(void **state)
 {
 	struct osr_control_in in = { .path = path, .mode = 0600 };
@@ -252,7 +207,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_life),
-		cmocka_unit_test(save_and_restore),
 		cmocka_unit_test(whose_path),
 	};
 	char directory[] = "/tmp/osr-control-XXXXXX";

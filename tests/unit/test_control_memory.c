@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Routing keys without memory: each allocation of the protocol, of the book and of libosrkeys fails in turn,
+ * Routing keys without memory: each allocation of the protocol and of libosrkeys fails in turn,
  * jansson's included. Whatever was refused, the scheduler can be used afterwards, and nothing is lost (the
  * sanitizers see to that). malloc() and the like, and those of arenas, are wrapped by the linker; they fail
  * in the thread of the test only.
@@ -39,7 +39,7 @@ static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
 	osr_builder_free(b);
 }
 
-static const struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0 };
+static const struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0, 0 };
 
 static const char *const lines[] = {
 	"{\"op\":\"status\"}",
@@ -54,23 +54,16 @@ static const char *const lines[] = {
 	"{\"op\":\"drained\"}",
 };
 
-/* The book of what is there can be written and read, and its entries collected. */
+/* The entries of what is there can be collected. */
 static void use(struct osr_sched *s)
 {
-	struct osr_sched *t = osr_sched_new(&limits);
 	struct osr_overlay_entry *entry;
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
-	json_t *book = osr__book(s);
-	uint32_t n, n_wrong;
+	uint32_t n;
 
-	assert_non_null(book);
-	assert_int_equal(osr__book_restore(t, book, 4096, &n, &n_wrong, &diag), OSR_OK);
-	assert_int_equal(n_wrong, 0);
 	assert_int_equal(osr_sched_collect(s, &scratch, &entry, &n, &diag), OSR_OK);
 	osr_arena_free(&scratch);
-	json_decref(book);
-	osr_sched_free(t);
 }
 
 /* Line `which` with its n-th allocation failing, after the ones before it; false: it has less. */
@@ -176,53 +169,6 @@ static void test_latin_1(void **state)
 	osr_arena_free(&arena);
 }
 
-static const char book_text[] =
-	"{\"format\":1,\"apps\":[{\"id\":1,\"owner\":5,\"held\":false,\"name\":\"x\",\"notice\":"
-	"\"\","
-	"\"notices\":0,\"hosts\":[\"0x100\",\"0x102\"],\"keys\":[{\"slot\":0,\"state\":2,"
-	"\"pairs\":\"0>1 1>0\"}],\"slots\":[{\"offset\":1,\"key\":0}]}]}";
-
-static void test_book(void **state)
-{
-	json_t *book = json_loads(book_text, 0, NULL);
-	bool failed = true;
-
-	for (size_t n = 1; failed; n++) {
-		struct osr_sched *s = osr_sched_new(&limits);
-		struct osr_diag diag = { "" };
-		uint32_t n_apps, n_wrong;
-		json_t *written;
-		enum osr_status st;
-
-		fail_at = n;
-		st = osr__book_restore(s, book, 4096, &n_apps, &n_wrong, &diag);
-		failed = !fail_at;
-		fail_at = 0;
-		assert_int_equal(st, OSR_OK);
-		assert_true(failed ? n_apps + n_wrong == 1 : n_apps == 1);
-		use(s);
-		/* And the other way: half a book is none. */
-		fail_at = n;
-		written = osr__book(s);
-		failed |= !fail_at;
-		fail_at = 0;
-		if (written) {
-			struct osr_sched *t = osr_sched_new(&limits);
-			uint32_t again;
-
-			assert_int_equal(
-				osr__book_restore(t, written, 4096, &again, &n_wrong, &diag),
-				OSR_OK);
-			assert_int_equal(n_wrong, 0);
-			assert_int_equal(again, n_apps);
-			osr_sched_free(t);
-		}
-		json_decref(written);
-		osr_sched_free(s);
-	}
-	json_decref(book);
-}
-
 /* One conversation of libosrkeys; false: something was refused, with a sentence. */
 static bool converse(const char *path)
 {
@@ -284,8 +230,9 @@ static void *json_malloc(size_t size)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),   cmocka_unit_test(test_dump),
-		cmocka_unit_test(test_latin_1), cmocka_unit_test(test_book),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_latin_1),
 		cmocka_unit_test(test_client),
 	};
 
