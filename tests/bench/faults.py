@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Tables of docs/results/faults.md: what faults change, and whether old and new tables may mix.
 
-    faults.py BUILD [--only=REGEX]      measures rows (all, or those whose "TABLE FABRIC" match), then writes the page
-    faults.py --page                    writes the page from docs/results/data/faults.csv alone
+    faults.py BUILD [--only=REGEX]      measures rows: all, or those whose "TABLE FABRIC" match
     faults.py BUILD --check             the test bench.faults: are a few of them as good as they have to be?
 
 Default engine, default options, eight lanes, multicast. Cables and switches are drawn by osr-faults and osr-transition.
 """
-import csv
 import json
 import os
 import re
@@ -17,8 +15,9 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PAGE = os.path.join(ROOT, 'docs', 'results', 'faults.md')
-DATA = os.path.join(ROOT, 'docs', 'results', 'data', 'faults.csv')
+DATA = os.path.join(ROOT, 'docs', 'results', 'data')
+sys.path.append(os.path.join(ROOT, 'tests', 'experiments'))
+import studies  # noqa: E402
 
 FABRICS = {
     'tree-3': ('tree-3, 20 hosts', None),
@@ -56,7 +55,7 @@ BLOCKS = {'tree512': 1.0, 'random64-1': 1.1, 'dragonfly': 2.1}
 
 
 def number(x):
-    return '{:,.0f}'.format(x)
+    return '%.0f' % x
 
 
 def faults_row(name, r):
@@ -76,10 +75,11 @@ def transition_row(name, r):
     return row + ['%.1f, %.1f' % (r['dead']['transition_ms'], r['back']['transition_ms'])]
 
 
-FAULTS_HEAD = ['fabric', 'kept', 'load', 'of a full route', 'blocks', 'of a full route', 'longer', 'of a full route',
-               'SLs lost', 'ms, of a full route']
+FAULTS_HEAD = ['fabric', 'kept', 'load', 'load_of_full_route', 'blocks', 'blocks_of_full_route',
+               'longer', 'longer_of_full_route', 'SLs_lost', 'ms']
 HEADS = {'cable': FAULTS_HEAD, 'switch': FAULTS_HEAD, 'pile': FAULTS_HEAD,
-         'transition': ['fabric', 'dead: at once', 'proven', 'kept', 'withdrawn', 'back: at once', 'proven', 'kept', 'withdrawn', 'ms']}
+         'transition': ['fabric', 'dead_at_once', 'dead_proven', 'dead_kept', 'dead_withdrawn',
+                        'back_at_once', 'back_proven', 'back_kept', 'back_withdrawn', 'ms']}
 
 
 def measure(build, table, fabric, n, more):
@@ -116,41 +116,23 @@ def check(build):
     return failed
 
 
-def page(rows):
-    with open(PAGE) as file:
-        text = file.read()
-    for table, head in HEADS.items():
-        lines = ['| ' + ' | '.join(cells) + ' |' for cells in [head] + [rows[table, f] for t, f, _, _ in RUNS
-                                                                        if t == table and (t, f) in rows]]
-        lines.insert(1, '|---' * len(head) + '|')
-        begin, end = '<!-- %s: begin -->\n' % table, '<!-- %s: end -->' % table
-        before, _, after = text.partition(begin)
-        text = before + begin + '\n'.join(lines) + '\n' + end + after.partition(end)[2]
-    with open(PAGE, 'w') as file:
-        file.write(text)
-
-
 def main():
     words = [a for a in sys.argv[1:] if not a.startswith('--')]
     only = re.compile(next((a.split('=', 1)[1] for a in sys.argv[1:] if a.startswith('--only=')), ''))
-    if not words and '--page' not in sys.argv:
+    if not words:
         sys.exit(__doc__)
     if '--check' in sys.argv:
         sys.exit(check(words[0]))
-    rows = {}
-    if os.path.exists(DATA):
-        with open(DATA, newline='') as file:
-            rows = {(r[0], r[1]): r[2:] for r in csv.reader(file)}
-    for table, fabric, n, more in RUNS if words else []:
+    for table, fabric, n, more in RUNS:
         if not only.search('%s %s' % (table, fabric)):
             continue
         make = transition_row if table == 'transition' else faults_row
-        rows[table, fabric] = make(FABRICS[fabric][0], measure(words[0], table, fabric, n, more))
-        print(table, ' | '.join(rows[table, fabric]), flush=True)
-        with open(DATA, 'w', newline='') as file:
-            out = csv.writer(file, lineterminator='\n')
-            out.writerows([t, f] + rows[t, f] for t, f, _, _ in RUNS if (t, f) in rows)
-    page(rows)
+        row = make(FABRICS[fabric][0], measure(words[0], table, fabric, n, more))
+        print(table, ' | '.join(row), flush=True)
+        rows = {r['fabric']: list(r.values()) for r in studies.read(DATA, 'faults_' + table)}
+        rows[row[0]] = row
+        order = [FABRICS[f][0] for t, f, _, _ in RUNS if t == table]
+        studies.write(DATA, 'faults_' + table, [HEADS[table]] + [rows[f] for f in order if f in rows])
 
 
 if __name__ == '__main__':

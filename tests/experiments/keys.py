@@ -1,25 +1,14 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""The evaluation of routing keys (Samuel, Zahavi, Keslassy, section IV): data, plots and tables.
-
-    keys.py             all of it, some minutes on one core: docs/results/data/keys.csv, docs/results/figures/keys-*.svg
-                        and the tables of docs/results/keys-paper.md
-    keys.py --quick     in miniature, results are judged and thrown away (a test)
-    keys.py --document  plots and tables again, from the CSV files there are
-"""
+"""The evaluation of routing keys (Samuel, Zahavi, Keslassy, section IV)."""
 import os
-import re
-import shutil
 import statistics
 import subprocess
 import sys
 
 import keys_bound
-import studies
+from measure import BUILD, Data
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build'))
-DOCS = os.path.join(ROOT, 'docs')
 PROGRAM = os.path.join(BUILD, 'tests', 'experiments', 'osr-keys')
 ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk', 'joint']
 PERCENTS = [10, 20, 40, 60]
@@ -64,77 +53,6 @@ def times(side, apps, percents, kbs, seeds, routings, phases, latency=0):
                                  '%.3f' % (statistics.median(got) * 1e3), '%.3f' % ratio])
                     print(rows[-1], flush=True)
     return rows
-
-
-DATA = os.path.join(DOCS, 'results', 'data')
-
-
-def plot(name, rows, x, y, by, labels, extra=()):
-    series = list(dict.fromkeys(r[by] for r in rows))
-    lines = ['set terminal svg size 760,430 background rgb "white"',
-             'set output "%s"' % os.path.join(DOCS, 'results', 'figures', name + '.svg'), 'set grid',
-             'set key outside right', 'set yrange [0:]', 'set xlabel "%s"' % labels[0],
-             'set ylabel "%s"' % labels[1]] + list(extra)
-    for i, s in enumerate(series):
-        lines += ['$d%d << EOD' % i] + ['%s %s' % (r[x], r[y]) for r in rows if r[by] == s] + ['EOD']
-    lines.append('plot ' + ', '.join('$d%d using 1:2 with linespoints title "%s"' % (i, s)
-                                     for i, s in enumerate(series)))
-    subprocess.run(['gnuplot'], input='\n'.join(lines), text=True, check=True)
-
-
-def pivot(rows, keys, column, value):
-    columns = list(dict.fromkeys(r[column] for r in rows))
-    lines, order = {}, []
-    for r in rows:
-        key = tuple(r[k] for k in keys)
-        if key not in lines:
-            order.append(key)
-        lines.setdefault(key, {})[r[column]] = r[value]
-    head = list(keys) + columns
-    out = ['| ' + ' | '.join(head) + ' |', '|' + '---|' * len(head)]
-    return '\n'.join(out + ['| ' + ' | '.join(list(k) + [lines[k].get(c, '-') for c in columns]) + ' |'
-                            for k in order])
-
-
-def bound_table(bound, big):
-    nrk = {r['percent']: r['over_mesh'] for r in big if r['applications'] == '2' and r['routing'] == 'nrk'}
-    out = ['| percent | nrk | bound, fair sharing | least .. most of %s seeds | bound, any division |' % bound[0]['seeds'],
-           '|---|---|---|---|---|']
-    return '\n'.join(out + ['| %s | %s | %s | %s .. %s | %s |' % (r['percent'], nrk[r['percent']], r['fair'], r['fair_least'],
-                                                             r['fair_most'], r['any_division']) for r in bound])
-
-
-def document():
-    load, small, big, single, sizes, cost, bound = (
-        studies.read(DATA, 'keys_' + n) for n in ('load', 'time216', 'time1728', 'single', 'sizes', 'cost', 'bound'))
-    tables = {'keys-load': pivot(load, ['hosts'], 'routing', 'median'),
-              'keys-216': pivot(small, ['applications', 'percent'], 'routing', 'over_mesh'),
-              'keys-1728': pivot(big, ['applications', 'percent'], 'routing', 'over_mesh'),
-              'keys-single': pivot(single, ['applications', 'percent'], 'routing', 'over_mesh'),
-              'keys-sizes': pivot(sizes, ['applications', 'kb'], 'routing', 'over_mesh'),
-              'keys-cost': pivot(cost, ['applications', 'kb'], 'routing', 'over_mesh'),
-              'keys-bound': bound_table(bound, big)}
-    path = os.path.join(DOCS, 'results', 'keys-paper.md')
-    with open(path) as file:
-        text = file.read()
-    text = re.sub(r'<!-- table: (\S+) -->.*?<!-- end -->',
-                  lambda m: '<!-- table: %s -->\n\n%s\n\n<!-- end -->' % (m.group(1), tables[m.group(1)]),
-                  text, flags=re.S)
-    with open(path, 'w') as file:
-        file.write(text)
-    if not shutil.which('gnuplot'):
-        print('no gnuplot: no figures')
-        return
-    paper = [r for r in load if r['routing'] in ('nrk', 'dmodk')]
-    plot('keys-figure4', paper, 'hosts', 'median', 'routing', ('hosts', 'most flows on a link'))
-    labels = ('utilisation, percent', 'communication time / full mesh')
-    plot('keys-figure6', small, 'percent', 'over_mesh', 'routing', labels)
-    for n in ('2', '8', '32'):
-        plot('keys-figure7-%s' % n, [r for r in big if r['applications'] == n], 'percent',
-             'over_mesh', 'routing', labels)
-    for n in dict.fromkeys(r['applications'] for r in sizes):
-        plot('keys-figure9-%s' % n, [r for r in sizes if r['applications'] == n], 'kb',
-             'over_mesh', 'routing', ('message, KB', labels[1]), ['set logscale x 2'])
 
 
 def quick():
@@ -187,21 +105,30 @@ def traces():
         sys.exit('two applications by traces: %s' % both)
 
 
-def main():
-    if '--quick' in sys.argv:
-        return quick()
-    if '--document' not in sys.argv:
-        studies.write(DATA, 'keys_load', figure4([20, 30, 40, 50, 60, 70, 80, 90, 100], 25))
-        studies.write(DATA, 'keys_time216', times(6, [6], PERCENTS, [0], 5, ROUTINGS, 60))
-        studies.write(DATA, 'keys_time1728', times(12, [2, 8, 32], PERCENTS, [0], 3, ROUTINGS, 18))
-        studies.write(DATA, 'keys_single', times(12, [2, 8], [10, 40], [32], 3, ROUTINGS, 12) +
-              times(12, [32], [10], [32], 3, ROUTINGS, 12)[1:])
-        studies.write(DATA, 'keys_sizes', times(12, [2], [20], [4, 16, 64, 256], 1, ROUTINGS, 6, LATENCY))
-        studies.write(DATA, 'keys_cost', times(12, [2], [20], [256, 16384, 262144, 1048576], 1,
-                                 ['mesh', 'dmodk', 'nrk', 'nrk+request'], 6, LATENCY))
-        studies.write(DATA, 'keys_bound', keys_bound.rows(12, BOUND_CASES, PERCENTS, 101, 60))
-    document()
+PAID = ['mesh', 'dmodk', 'nrk', 'nrk+request']
+TABLES = {
+    'load': lambda: figure4([20, 30, 40, 50, 60, 70, 80, 90, 100], 25),
+    'time216': lambda: times(6, [6], PERCENTS, [0], 5, ROUTINGS, 60),
+    'time1728': lambda: times(12, [2, 8, 32], PERCENTS, [0], 3, ROUTINGS, 18),
+    'single': lambda: times(12, [2, 8], [10, 40], [32], 3, ROUTINGS, 12) +
+    times(12, [32], [10], [32], 3, ROUTINGS, 12)[1:],
+    'sizes': lambda: times(12, [2], [20], [4, 16, 64, 256], 1, ROUTINGS, 6, LATENCY),
+    'cost': lambda: times(12, [2], [20], [256, 16384, 262144, 1048576], 1, PAID, 6, LATENCY),
+    'bound': lambda: keys_bound.rows(12, BOUND_CASES, PERCENTS, 101, 60)}
 
 
-if __name__ == '__main__':
-    main()
+def data_of(name, rows):
+    data = Data('keys_' + name, rows[0])
+    for row in rows[1:]:
+        data.add(*row)
+    return data
+
+
+def evaluation(workshop, small):
+    """Contention and communication time (Samuel, Zahavi, Keslassy, section IV); minutes."""
+    if small:
+        quick()
+    return [data_of(name, make()) for name, make in TABLES.items() if not small or name == 'bound']
+
+
+ALL = {'keys': evaluation}

@@ -6,7 +6,6 @@ times and memory. A change of an engine that moves a figure fails here until scr
     sample.py           all
     sample.py NAME...   these files
 """
-import os
 import sys
 
 import angara
@@ -16,10 +15,9 @@ import fattree
 import keys
 import lanes
 import studies
+from document import DATA
 from measure import Data, Workshop, have_opensm
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DATA = os.path.join(ROOT, 'docs', 'results', 'data')
 # What a clock or the memory allocator says.
 MOVING = {'route_ms', 'layers_ms', 'memory_kb', 'over_sssp_kb', 'ms', 'bfs_ms', 'sssp_ms', 'balance_ms'}
 # Of what is summed over a hundred fabrics the file has the value of each: the first ones are measured.
@@ -151,55 +149,44 @@ def dmodk_ring(w):
     return fattree.ring(w, False)
 
 
-def keys_rows(name, rows):
-    data = Data(name, rows[0])
-    for row in rows[1:]:
-        data.add(*row)
-    return [data]
-
-
 def keys_load(w):
-    return keys_rows('keys_load', keys.figure4([20], 25))
+    return [keys.data_of('load', keys.figure4([20], 25))]
 
 
 def keys_time216(w):
-    return keys_rows('keys_time216', keys.times(6, [6], [10], [0], 5, ['mesh', 'dmodk', 'nrk'], 60))
+    return [keys.data_of('time216', keys.times(6, [6], [10], [0], 5, ['mesh', 'dmodk', 'nrk'], 60))]
 
 
 def keys_time1728(w):
-    return keys_rows('keys_time1728', keys.times(12, [2], [10], [0], 3, ['mesh', 'ark'], 18))
+    return [keys.data_of('time1728', keys.times(12, [2], [10], [0], 3, ['mesh', 'ark'], 18))]
 
 
 def keys_single(w):
-    return keys_rows('keys_single', keys.times(12, [2], [10], [32], 3, ['mesh', 'dmodk'], 12))
+    return [keys.data_of('single', keys.times(12, [2], [10], [32], 3, ['mesh', 'dmodk'], 12))]
 
 
 def keys_sizes(w):
-    return keys_rows('keys_sizes', keys.times(12, [2], [20], [4, 256], 1, ['mesh', 'nrk'], 6, keys.LATENCY))
+    return [keys.data_of('sizes', keys.times(12, [2], [20], [4, 256], 1, ['mesh', 'nrk'], 6,
+                                             keys.LATENCY))]
 
 
 def keys_cost(w):
-    return keys_rows('keys_cost', keys.times(12, [2], [20], [256], 1, ['mesh', 'nrk+request'], 6, keys.LATENCY))
+    return [keys.data_of('cost', keys.times(12, [2], [20], [256], 1, ['mesh', 'nrk+request'], 6,
+                                            keys.LATENCY))]
 
 
 def keys_bound(w):
-    return keys_rows('keys_bound', keys.keys_bound.rows(12, keys.BOUND_CASES, [10], 101, 60))
+    return [keys.data_of('bound', keys.keys_bound.rows(12, keys.BOUND_CASES, [10], 101, 60))]
 
 
 def angara_some(w):
-    """Whole files of the command, but tori: two boxes, three tori."""
-    folder = w.path('angara')
-    os.mkdir(folder)
+    """Two boxes, three tori."""
     whole = angara.all_tori()
     angara.all_tori = lambda: whole[:49:13] + [(2, 3, 4)]
     angara.BOXES[:] = ['4x2x1x1']
     angara.LIMITS[:] = ['4x2x2x2']
-    angara.desmos(folder, False)
-    angara.tori(folder, False)
-    angara.timing(folder, False)
-    angara.genetic(folder, False, 16)
-    return [Data.read(folder, 'angara_' + n)
-            for n in ('desmos', 'patterns', 'ties', 'tori', 'timing', 'genetic')]
+    angara.GENETIC_MOST = 16
+    return [data for measure in angara.ALL.values() for data in measure(w, False)]
 
 
 SIZES = list(fattree.SIZES)
@@ -210,7 +197,8 @@ ALL = {f.__name__: f for f in (
     table1, systems, slides, online, sharing, table3, dmodk_figure2, dmodk_figure3,
     dmodk_theorem3, dmodk_table1, dmodk_ring, keys_load, keys_time216, keys_time1728,
     keys_single, keys_sizes, keys_cost, keys_bound)}
-ELSEWHERE = {'packets'}	# the test osm.packets measures rows of it
+# The tests osm.packets and bench.faults measure rows of these.
+ELSEWHERE = {'packets'} | {'faults_' + n for n in ('cable', 'switch', 'pile', 'transition')}
 ANGARA = {'angara_' + n for n in ('desmos', 'patterns', 'ties', 'tori', 'timing', 'genetic')}
 
 

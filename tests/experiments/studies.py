@@ -5,7 +5,7 @@ import io
 import os
 
 # Tables are named STUDY or STUDY_WHAT; all others belong to the DFSSSP paper and its talk.
-STUDIES = ('angara', 'dmodk', 'keys', 'packets')
+STUDIES = ('angara', 'dmodk', 'faults', 'keys', 'packets')
 
 
 def file_of(folder, table):
