@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""What tables of OpenSM's engines and of osmroutes carry: docs/results/data/packets.csv.
+"""What tables of OpenSM's engines and of osmroutes carry: docs/results/data/packets.csv and its figure.
 
     packets.py [--packets=N] [DIR]   measures all; then tests/experiments/document.py
+    packets.py --figure              draws the figure again, from the CSV file
     packets.py --check               is a row of osmroutes the same today?
 """
 import os
+import subprocess
 import sys
 
 import carried
@@ -21,6 +23,7 @@ FABRICS = (('torus 4x4', None), ('dragonfly', ('dragonfly', 'a=4', 'h=1', 'p=2')
            ('fat tree', ('kary', 'k=4', 'n=3')))
 ENGINES = (('minhop', False), ('updn', False), ('lash', False), ('dfsssp', False), ('dfsssp', True), ('osmroutes', True))
 SEEDS = 10
+FIGURES = os.path.join(ROOT, 'docs', 'results', 'figures')
 
 
 def row(netfile, workdir, engine, ours, packets):
@@ -58,16 +61,35 @@ def measure(workdir, packets, fabrics=FABRICS, engines=ENGINES):
     return data
 
 
+def figure():
+    """Bars of throughput, a group for each fabric, by gnuplot; where tables stopped there is none."""
+    rows = Data.read(DATA, 'packets').rows
+    fabrics, engines = (list(dict.fromkeys(r[key] for r in rows)) for key in ('fabric', 'engine'))
+    value = {(r['fabric'], r['engine']): r['throughput'].replace('stopped', '?') for r in rows}
+    table = ['"%s" %s' % (name, ' '.join(value[name, engine] for engine in engines)) for name in fabrics]
+    bars = ', '.join('$t using %d:xtic(1) title "%s"' % (i + 2, engine) for i, engine in enumerate(engines))
+    script = ['set terminal svg size 800,400 font "sans,11"', 'set datafile missing "?"', 'set style fill solid 0.8',
+              'set style data histogram', 'set style histogram clustered gap 1', 'set yrange [0:1]', 'set grid ytics',
+              'set key outside', 'set ylabel "received by a host, share of the rate of a link"', '$t << END', *table, 'END',
+              'plot ' + bars]
+    os.makedirs(FIGURES, exist_ok=True)
+    with open(os.path.join(FIGURES, 'packets.svg'), 'w') as file:
+        subprocess.run(['gnuplot'], input='\n'.join(script), text=True, check=True, stdout=file)
+
+
 def main():
     words = [w for w in sys.argv[1:] if not w.startswith('--')]
     packets = next((int(w.split('=')[1]) for w in sys.argv[1:] if w.startswith('--packets=')), 1000000)
     workdir = words[0] if words else os.path.join(BUILD, 'osm-tests', 'packets')
+    if '--figure' in sys.argv:
+        return figure()
     need_tools()
     if '--check' in sys.argv:
         again = measure(workdir, packets, FABRICS[:1], ENGINES[-2:-1]).rows[0]
         sys.exit(0 if again in Data.read(DATA, 'packets').rows else
                  'packets.csv has no such row: run tests/osm/packets.py')
     measure(workdir, packets).write(DATA)
+    figure()
 
 
 if __name__ == '__main__':
