@@ -42,45 +42,13 @@ def words_of_fabric(rng):
                      'hypercube': ['n=%d' % rng.randint(1, 4)], 'kautz': ['b=2', 'n=2']}[kind]
 
 
-def distances(dump):
-    """Links between any two switches, by breadth-first search."""
-    near = collections.defaultdict(set)
-    for (a, _), (b, _) in dump.cable.items():
-        near[a].add(b)
-    found = {}
-    for root in dump.n_ports:
-        dist, todo = {root: 0}, [root]
-        for s in todo:
-            for t in sorted(near[s]):
-                if t not in dist:
-                    dist[t] = dist[s] + 1
-                    todo.append(t)
-        found[root] = dist
-    return found
-
-
 def numbers(dump):
     """Routes from every switch to every LID, and the load of every channel by routes between hosts."""
-    dist = distances(dump)
-    hosts_on = collections.Counter(e[0] for e in dump.ends.values() if e[1])
-    load = {c: 0 for c in dump.cable}
-    n = collections.Counter()
-    for lid, (root, root_port, _) in dump.ends.items():
-        for start in dump.n_ports:
-            hops, at, way = 0, start, []
-            while at != root:
-                port = dump.lft[at, lid]
-                way.append((at, port))
-                at = dump.cable[at, port][0]
-                hops += 1
-            n['routes'] += start != root
-            n['routes_longer'] += hops > dist[root][start]
-            n['max_hops'] = max(n['max_hops'], hops)
-            for channel in way:
-                load[channel] += hosts_on[start] if root_port else 0
-    n['efi'] = max(load.values(), default=0)
-    n['efi_mean'] = sum(load.values()) / len(load) if load else 0
-    return n
+    tables = dump.tables(8)
+    verdict = tables.routes()
+    efi, mean = tables.edge_forwarding_index()
+    return {'routes': verdict.n_routes, 'routes_longer': verdict.n_longer,
+            'max_hops': verdict.max_hops, 'efi': efi, 'efi_mean': mean}
 
 
 def agree(what, mine, theirs):

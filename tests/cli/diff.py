@@ -8,12 +8,12 @@ circle. Every packet between hosts is followed through every mixture, on its old
 """
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 
 from bandwidth import Oracle, run
+from dump import Dump, is_cyclic
 from netfile import cables, strike_out
 
 NONE = 255
@@ -26,44 +26,16 @@ class Side(Oracle):
         run(command, 'route', net, '-e', engine, '--vls=%d' % vls, '--dump', folder, '--path-sl')
         super().__init__(net, os.path.join(folder, 'opensm-lfts.dump'))
         self.folder = folder
-        self.sls, lid = {}, None
-        for line in open(os.path.join(folder, 'opensm-path-sl.dump')):
-            head = re.match(r'(Channel Adapter|Switch|Router) 0x\w+, base LID (\d+)', line)
-            if head:
-                lid = int(head.group(2))
-            elif line.startswith('0x'):
-                self.sls[lid, int(line.split()[0], 16)] = int(line.split()[2])
-
-        self.sl2vl = {}
-        for line in open(os.path.join(folder, 'opensm-sl2vl.dump')):
-            head = re.match(r'Switch \S+ base LID \d+, "(.*)"', line)
-            if head:
-                switch = head.group(1)
-            elif line[0].isdigit():
-                words = line.replace(':', ' ').split()
-                self.sl2vl[switch, int(words[0]), int(words[1])] = [int(w) for w in words[2:]]
+        dump = Dump(folder)
+        lid_of = {guid: lid for lid, (_, _, guid) in dump.ends.items()}
+        self.sls = {(lid_of[guid], lid): sl for (guid, lid), sl in dump.sl.items()}
+        self.sl2vl = {(dump.name_of[guid], i, o): table for (guid, i, o), table in dump.sl2vl.items()
+                      if guid in dump.n_ports}
 
     def next(self, switch, port):
         """The switch behind a port, or None."""
         peer = self.cables.get((switch, port))
         return peer[0] if peer and self.kinds[peer[0]] == 'Switch' else None
-
-
-def has_circle(after):
-    """Whether a graph, {node: set of nodes}, has one: what is left when all that nobody waits for is gone."""
-    count = {n: 0 for n in after}
-    for nodes in after.values():
-        for n in nodes:
-            count[n] = count.get(n, 0) + 1
-    free = [n for n, c in count.items() if not c]
-    n_free = 0
-    while free:
-        n_free += 1
-        for m in after.get(free.pop(), ()):
-            count[m] -= 1
-            if not count[m]:
-                free.append(m)
-    return n_free < len(count)
 
 
 def waits(fabric, tables, sl2vls, sls, hosts):
@@ -94,7 +66,7 @@ def waits(fabric, tables, sl2vls, sls, hosts):
 
 
 def answer(graph):
-    return 'refuted' if has_circle(graph) else 'proven'
+    return 'refuted' if is_cyclic([(a, b) for a in graph for b in graph[a]]) else 'proven'
 
 
 def by_hand(old, new):

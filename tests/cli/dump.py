@@ -8,6 +8,7 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'osm'))
 import oracle	# noqa: E402
+from oracle import is_cyclic	# noqa: E402,F401
 
 MLID = 0xc001
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from dump import MLID, Dump
+from dump import MLID, Dump, is_cyclic
 
 COMMAND, PROJECT = sys.argv[1:3]	# chance.py has the same ones
 N_MUTANTS = int(sys.argv[3]) if len(sys.argv) > 3 else 430
@@ -145,23 +145,7 @@ class Judge:
         return {vl for vl in (self.vl_of_group(at, p, out) for p in came if p != out) if vl < 15}
 
     def cyclic(self, kind):
-        """Strips what nothing waits for."""
-        deps = self.deps[kind]
-        waits = collections.defaultdict(set)
-        n_in = collections.Counter()
-        for a, b in deps:
-            waits[a].add(b)
-            n_in[b] += 1
-        vertices = {v for dep in deps for v in dep}
-        free = [v for v in vertices if not n_in[v]]
-        while free:
-            v = free.pop()
-            vertices.discard(v)
-            for w in waits[v]:
-                n_in[w] -= 1
-                if not n_in[w]:
-                    free.append(w)
-        return bool(vertices)
+        return is_cyclic(self.deps[kind])
 
 
 # ---- mistakes ----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 from bandwidth import Oracle, run
-
+from dump import Dump
 
 
 def ask(command, *words, code=0):
@@ -26,22 +26,6 @@ def ask(command, *words, code=0):
 def same(what, got, want):
     if got != want:
         sys.exit('%s: the command says %s, by hand it is %s' % (what, got, want))
-
-
-def read_sls(dump):
-    """{(port GUID, LID): SL} of opensm-path-sl.dump."""
-    sls, guid = {}, None
-    for line in open(os.path.join(dump, 'opensm-path-sl.dump')):
-        head = re.match(r'.*?(0x[0-9a-f]{16})', line)
-        entry = re.match(r'(0x[0-9a-fA-F]+)\s*:\s*(\d+)', line)
-        three = re.match(r'(0x[0-9a-f]+)\s+(\d+|0x[0-9a-f]+)\s+(\d+)$', line)
-        if three:
-            sls[int(three.group(1), 16), int(three.group(2), 0)] = int(three.group(3))
-        elif entry and guid:
-            sls[guid, int(entry.group(1), 16)] = int(entry.group(2))
-        elif head:
-            guid = int(head.group(1), 16)
-    return sls
 
 
 def name_of(oracle, place):
@@ -108,7 +92,7 @@ def fabric(command, net, words, workdir):
     dump = os.path.join(workdir, 'dump')
     run(command, 'route', net, *words, '--dump', dump, '--path-sl')
     oracle = Oracle(net, os.path.join(dump, 'opensm-lfts.dump'))
-    sls = read_sls(dump)
+    sls = Dump(dump).sl
     n = 0
     # The default engine with default options, then the same tables as dumps.
     for source in ([net] + words, [dump]):

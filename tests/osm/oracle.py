@@ -613,6 +613,11 @@ class Dependencies:
         return sorted({vertex % 16 for vertex in left})
 
 
+def is_cyclic(edges):
+    """Whether pairs (before, after) close a cycle."""
+    return bool(_strip(edges))
+
+
 def _strip(edges):
     """Takes away what nothing leads to, as long as there is something."""
     forward, degree = {}, {}

