@@ -13,7 +13,6 @@ import re
 
 import fabrics
 import fattree
-import lanes
 from measure import STOCK, Data, Failure, Oracle, sm_first
 
 P_SSSP = ('p2sssp', {'step': 'dest', 'heuristic': 'none'})
@@ -149,24 +148,6 @@ def systems(workshop, quick):
     return [data]
 
 
-def _small(workshop):
-    """Fabrics on which the least number of lanes can be found; (name, what makes them)."""
-    def words(*text):
-        return lambda: workshop.generate(*text)
-
-    def random_fabric(switches, links, seed):
-        return words('random', 'switches=%d' % switches, 'links=%d' % links, 'hosts=1', 'seed=%d' % seed)
-    return [('ring of 5', words('torus', 'dims=5')), ('ring of 8', words('torus', 'dims=8')),
-            ('Petersen', lambda: lanes.petersen(workshop)), ('torus 4x4', words('torus', 'dims=4x4')),
-            ('torus 5x5', words('torus', 'dims=5x5')), ('torus 3x3x3', words('torus', 'dims=3x3x3')),
-            ('hypercube of 16', words('hypercube', 'n=4')), ('Kautz(2, 3)', words('kautz', 'b=2', 'n=3')),
-            ('Kautz(3, 2)', words('kautz', 'b=3', 'n=2')), ('Kautz(3, 3)', words('kautz', 'b=3', 'n=3')),
-            ('dragonfly a=4 h=2', words('dragonfly', 'a=4', 'h=2', 'p=1'))] + \
-        [('random, %d switches, %d links, seed %d' % (n, links, seed), random_fabric(n, links, seed))
-         for n, links in ((16, 24), (16, 32), (24, 36), (24, 60), (32, 48), (32, 80)) for seed in (1, 2, 3)] + \
-        [(name, lambda text=text: workshop.write(sm_first(text))) for name, (_, text) in SYSTEMS.items()]
-
-
 # Section VI measured on Deimos; here the same communication as flows on the rebuilt one. Programs, ranks, patterns.
 APPLICATIONS = [
     ('Netgauge: random bisections', 512, 'bisect'),
@@ -197,41 +178,6 @@ def applications(workshop, quick):
         for (by, engine), rows in results.items():
             for program, ranks, time, bandwidth in rows:
                 data.add(name, program, ranks, engine, by, time, bandwidth)
-    return [data]
-
-
-DFSSSP_BY_SL = ('dfsssp', {'reversible_sl': 'off', 'detours': 'no', 'any_sl': 'off'})
-
-
-def least_lanes(workshop, quick, chosen=None):
-    """The least number of lanes for given routes, by SAT, and what is taken for them (Domke, section III)."""
-    data = Data('least_lanes', ['fabric', 'routes_of', 'way', 'lanes', 'least', 'at_most'])
-    solver = lanes.have_solver()
-    if not solver:
-        print('    no SAT solver (Debian package cadical): no least number of lanes')
-    for name, make in [s for s in _small(workshop) if not chosen or s[0] in chosen][:1 if quick else None]:
-        net = make()
-
-        def exact(lfts, between=False, upper=8):
-            return lanes.Routes(net, lfts, between).least(upper) if solver else (None, None)
-        engine, options = LAYERS['weakest']
-        tables = workshop.dump(net, engine, multicast=False, **options)
-        counts = _layer_counts(workshop, [net], [w for w in LAYERS if w != 'default'])
-        found = exact(tables, upper=min(counts[w][0] for w in counts))
-        for way in counts:
-            data.add(name, 'P-SSSP', way, counts[way][0], *found)
-        engine, options = DFSSSP_BY_SL
-        count = workshop.ours(net, engine, multicast=False, **options)['layers_one_way']
-        data.add(name, 'dfsssp', 'any_sl=off', count,
-                 *exact(workshop.dump(net, engine, multicast=False, **options), upper=count))
-        data.add(name, 'dfsssp', 'as it is', workshop.ours(net, 'dfsssp')['layers'], None, None)
-        stock = {} if quick else workshop.stock_lanes(net, ['dfsssp', 'lash'], lambda lfts: lfts and open(lfts).read())
-        for engine, (count, text) in stock.items():
-            with open(workshop.path('stock.lfts'), 'w') as file:
-                file.write(text)
-            data.add(name, 'stock ' + engine, 'its own', count,
-                     *exact(workshop.path('stock.lfts'), engine == 'lash', count))
-        print('    %s' % name, flush=True)
     return [data]
 
 
@@ -414,5 +360,5 @@ def table3(workshop, quick):
 ALL = {
     'section4': section4, 'figure9': figure9, 'figure9-lash': figure9_lash, 'table1': table1, 'systems': systems,
     'online': online, 'slides': slides, 'lower-efi': lower_efi, 'sharing': sharing,
-    'table3': table3, 'least-lanes': least_lanes, 'applications': applications, **fattree.ALL,
+    'table3': table3, 'applications': applications, **fattree.ALL,
 }

@@ -5,7 +5,6 @@ import random
 import re
 import shutil
 
-import collectives
 from measure import Data, Failure
 
 # Figure 3: end ports and trees. The paper names the numbers only; these are real life fat trees, the
@@ -141,25 +140,6 @@ def theorem3(workshop, quick):
     return [data]
 
 
-def table1(workshop, quick):
-    """What MPI's collectives use (table 1, D-Mod-K), and what that costs in order and at random."""
-    data = Data('dmodk_table1', ['collective', 'algorithm', 'sequence', 'used_by', 'ordered',
-                                 'random'])
-    hosts, shape = SMALL if quick else SIZES[-1]
-    net = tree(workshop, *shape)
-    patterns = sorted({collectives.SEQUENCES[s] for _, _, s, _ in collectives.TABLE1})
-    by_tree = 'cps-doubling-tree:' + shape[0]
-    got = workshop.patterns(net, 'dmodk', patterns + [by_tree], workshop.order(net),
-                            3 if quick else 25)
-    for collective, algorithm, sequence, used_by in collectives.TABLE1:
-        pattern = collectives.SEQUENCES[sequence]
-        # Recursive doubling is free of contention only in the form that follows the tree.
-        in_order = by_tree if pattern in ('cps-doubling', 'cps-halving') else pattern
-        data.add(collective, algorithm, sequence, used_by, got[in_order]['ordered']['hsd'],
-                 got[pattern]['random']['hsd'])
-    return [data]
-
-
 # ---- jobs on a part of the tree -------------------------------------------------------------------
 
 # Tree, and how many hosts are left out: those of table 3, and a number that keeps the rule as the paper prints it
@@ -270,6 +250,6 @@ def faults_large(workshop, quick):
 
 ALL = {
     'dmodk-figure2': figure2, 'dmodk-figure3': figure3, 'dmodk-ring': ring,
-    'dmodk-theorem3': theorem3, 'dmodk-table1': table1, 'dmodk-partial': partial, 'dmodk-faults': faults,
+    'dmodk-theorem3': theorem3, 'dmodk-partial': partial, 'dmodk-faults': faults,
     'dmodk-faults-large': faults_large,
 }

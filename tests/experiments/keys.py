@@ -5,7 +5,6 @@ import statistics
 import subprocess
 import sys
 
-import keys_bound
 from measure import BUILD, Data
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -13,7 +12,6 @@ PROGRAM = os.path.join(BUILD, 'tests', 'experiments', 'osr-keys')
 ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk', 'joint']
 PERCENTS = [10, 20, 40, 60]
 LATENCY = 2		# us, of every message of figure 9: six cables and five switches
-BOUND_CASES = 50	# for each way to place the other application
 REQUEST = 62000		# us, from a request to the switches' answers (tests/osm/keytime.py)
 
 
@@ -76,12 +74,6 @@ def quick():
         sys.exit('what a request costs: %s' % cost)
     if min(ratio.values()) < 0.999 or ratio[1, 'dmodk'] < 1.2:
         sys.exit('times make no sense: %s' % ratio)
-    # Whatever plane the messages take, some meet the other application's: otherwise the bound says nothing.
-    for seed in range(3):
-        for spread in (False, True):
-            meet, messages = keys_bound.shut_out(12, seed, spread)
-            if not 0 < meet < messages:
-                sys.exit('the bound: %d of %d messages meet' % (meet, messages))
     traces()
 
 
@@ -113,8 +105,7 @@ TABLES = {
     'single': lambda: times(12, [2, 8], [10, 40], [32], 3, ROUTINGS, 12) +
     times(12, [32], [10], [32], 3, ROUTINGS, 12)[1:],
     'sizes': lambda: times(12, [2], [20], [4, 16, 64, 256], 1, ROUTINGS, 6, LATENCY),
-    'cost': lambda: times(12, [2], [20], [256, 16384, 262144, 1048576], 1, PAID, 6, LATENCY),
-    'bound': lambda: keys_bound.rows(12, BOUND_CASES, PERCENTS, 101, 60)}
+    'cost': lambda: times(12, [2], [20], [256, 16384, 262144, 1048576], 1, PAID, 6, LATENCY)}
 
 
 def data_of(name, rows):
@@ -128,7 +119,8 @@ def evaluation(workshop, small):
     """Contention and communication time (Samuel, Zahavi, Keslassy, section IV); minutes."""
     if small:
         quick()
-    return [data_of(name, make()) for name, make in TABLES.items() if not small or name == 'bound']
+        return [data_of('load', figure4([6], 3))]
+    return [data_of(name, make()) for name, make in TABLES.items()]
 
 
 ALL = {'keys': evaluation}

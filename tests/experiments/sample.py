@@ -13,7 +13,6 @@ import experiments
 import fabrics
 import fattree
 import keys
-import lanes
 import studies
 from document import DATA
 from measure import Data, Workshop, have_opensm
@@ -23,9 +22,6 @@ MOVING = {'route_ms', 'layers_ms', 'memory_kb', 'over_sssp_kb', 'ms', 'bfs_ms', 
 # Of what is summed over a hundred fabrics the file has the value of each: the first ones are measured.
 SUMMED = {'section4', 'figure9', 'figure9_lash', 'lower_efi'}
 FIRST = 2
-# Measured with a solver that not every machine has.
-if not lanes.have_solver():
-    MOVING |= {'least', 'at_most'}
 
 
 def section4(w):
@@ -43,10 +39,6 @@ def figure9_lash(w):
     experiments.LASH_SEEDS = 1
     experiments.FIGURE9[:] = LINKS[2:3]
     return experiments.figure9_lash(w, False)
-
-
-def least_lanes(w):
-    return experiments.least_lanes(w, False, {'Petersen', 'torus 4x4', 'random, 16 switches, 24 links, seed 1'})
 
 
 def applications(w):
@@ -138,12 +130,6 @@ def dmodk_theorem3(w):
     return fattree.theorem3(w, False)
 
 
-def dmodk_table1(w):
-    fattree.SIZES[:] = SIZES
-    fattree.collectives.TABLE1[:] = [r for r in fattree.collectives.TABLE1 if r[2] == 'Ring']
-    return fattree.table1(w, False)
-
-
 def dmodk_ring(w):
     fattree.SIZES[:] = SIZES
     return fattree.ring(w, False)
@@ -175,10 +161,6 @@ def keys_cost(w):
                                             keys.LATENCY))]
 
 
-def keys_bound(w):
-    return [keys.data_of('bound', keys.keys_bound.rows(12, keys.BOUND_CASES, [10], 101, 60))]
-
-
 def angara_some(w):
     """Two boxes, three tori."""
     whole = angara.all_tori()
@@ -192,11 +174,11 @@ def angara_some(w):
 SIZES = list(fattree.SIZES)
 LINKS = list(experiments.FIGURE9)
 ALL = {f.__name__: f for f in (
-    section4, figure9, figure9_lash, least_lanes, applications, lower_efi, lower_efi_cases, dmodk_partial, dmodk_faults,
+    section4, figure9, figure9_lash, applications, lower_efi, lower_efi_cases, dmodk_partial, dmodk_faults,
     dmodk_faults_large,
     table1, systems, slides, online, sharing, table3, dmodk_figure2, dmodk_figure3,
-    dmodk_theorem3, dmodk_table1, dmodk_ring, keys_load, keys_time216, keys_time1728,
-    keys_single, keys_sizes, keys_cost, keys_bound)}
+    dmodk_theorem3, dmodk_ring, keys_load, keys_time216, keys_time1728,
+    keys_single, keys_sizes, keys_cost)}
 # The tests osm.packets and bench.faults measure rows of these.
 ELSEWHERE = {'packets'} | {'faults_' + n for n in ('cable', 'switch', 'pile', 'transition')}
 ANGARA = {'angara_' + n for n in ('desmos', 'patterns', 'ties', 'tori', 'timing', 'genetic')}
