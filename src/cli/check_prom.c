@@ -15,11 +15,24 @@ static void prom_gauge(FILE *out, const char *name, const char *help, double val
 	fprintf(out, "osmroutes_check_%s %.17g\n", name, value);
 }
 
-static void prom_print(FILE *out, const struct cli_prom *prom)
+enum osr_status cli_prom_write(const char *path, const struct cli_prom *prom, struct osr_diag *diag)
 {
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+	char hidden[PATH_MAX];
+	FILE *out;
+	bool bad;
+	const struct osr_audit *audit;
 	const struct osr_findings *found = prom->found;
-	const struct osr_audit *audit = &found->audit;
 
+	if (snprintf(hidden, sizeof(hidden), "%.*s.%s.new", (int)n, path, path + n) >=
+	    (int)sizeof(hidden))
+		return osr_fail(diag, OSR_INVAL, "%.200s: the name is too long", path);
+	out = fopen(hidden, "w");
+	if (!out)
+		return osr_fail(diag, OSR_INVAL, "%.300s: %s", hidden, strerror(errno));
+	errno = 0;
+	audit = &found->audit;
 	prom_gauge(out, "time_seconds", "When the tables were verified.", (double)time(NULL));
 	prom_gauge(out, "duration_seconds", "Time to read and verify the tables.", prom->seconds);
 	prom_gauge(out, "routes_busiest", "Routes between end ports on the busiest link.",
@@ -43,24 +56,6 @@ static void prom_print(FILE *out, const struct cli_prom *prom)
 				: answer == OSR_REFUTED ? -1
 							: 0);
 	}
-}
-
-enum osr_status cli_prom_write(const char *path, const struct cli_prom *prom, struct osr_diag *diag)
-{
-	const char *slash = strrchr(path, '/');
-	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
-	char hidden[PATH_MAX];
-	FILE *out;
-	bool bad;
-
-	if (snprintf(hidden, sizeof(hidden), "%.*s.%s.new", (int)n, path, path + n) >=
-	    (int)sizeof(hidden))
-		return osr_fail(diag, OSR_INVAL, "%.200s: the name is too long", path);
-	out = fopen(hidden, "w");
-	if (!out)
-		return osr_fail(diag, OSR_INVAL, "%.300s: %s", hidden, strerror(errno));
-	errno = 0;
-	prom_print(out, prom);
 	bad = ferror(out) != 0;
 	/* A full disk may show only when the file is closed. */
 	if (!fclose(out) && !bad && !rename(hidden, path))

@@ -201,36 +201,6 @@ static bool conf_judge_opensm(struct args *a)
 	return good && named;
 }
 
-static bool conf_judge(struct args *a)
-{
-	bool good = !a->o.broken;
-
-	out_row(&a->out, "summary");
-	out_text(&a->out, "config", a->o.config);
-	out_text(&a->out, "opensm_conf", a->osmconf ? a->osmconf : "");
-	if (a->osmconf)
-		good &= conf_judge_opensm(a);
-	out_bool(&a->out, "good", good);
-	if (a->o.broken)
-		out_note(&a->out, "%s; %s", a->o.error.text,
-			 a->o.own.num[OPT_ON_ERROR] == ON_ERROR_REFUSE
-				 ? "on_error = refuse: the engines of osmroutes would refuse to "
-				   "route"
-				 : "osmroutes would be disabled, and OpenSM fall back to its own "
-				   "engines");
-	out_head(&a->out, "%s%s%s%s%s", osr_options_origin(&a->o), a->o.config,
-		 a->osmconf ? " and " : "", a->osmconf ? a->osmconf : "",
-		 !good                        ? ": with errors"
-		 : *a->o.config || a->osmconf ? ": good"
-					      : "");
-	for (uint32_t e = 0; !a->check && osr_engines[e]; e++)
-		conf_say_table(&a->out, osr_engines[e]->name, osr_engines[e]->params,
-			       &a->o.engine[e]);
-	if (!a->check)
-		conf_say_table(&a->out, "", osr_plugin_params, &a->o.own);
-	return good;
-}
-
 static error_t conf_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
@@ -287,7 +257,31 @@ int cli_conf(int argc, char **argv)
 		st = osr_fail(&diag, OSR_NOMEM, "out of memory for the options");
 	if (st)
 		return cli_fail(st, &diag);
-	good = conf_judge(&a);
+	/* What is in effect, and what is wrong. */
+	good = !a.o.broken;
+	out_row(&a.out, "summary");
+	out_text(&a.out, "config", a.o.config);
+	out_text(&a.out, "opensm_conf", a.osmconf ? a.osmconf : "");
+	if (a.osmconf)
+		good &= conf_judge_opensm(&a);
+	out_bool(&a.out, "good", good);
+	if (a.o.broken)
+		out_note(&a.out, "%s; %s", a.o.error.text,
+			 a.o.own.num[OPT_ON_ERROR] == ON_ERROR_REFUSE
+				 ? "on_error = refuse: the engines of osmroutes would refuse to "
+				   "route"
+				 : "osmroutes would be disabled, and OpenSM fall back to its own "
+				   "engines");
+	out_head(&a.out, "%s%s%s%s%s", osr_options_origin(&a.o), a.o.config,
+		 a.osmconf ? " and " : "", a.osmconf ? a.osmconf : "",
+		 !good                      ? ": with errors"
+		 : *a.o.config || a.osmconf ? ": good"
+					    : "");
+	for (uint32_t e = 0; !a.check && osr_engines[e]; e++)
+		conf_say_table(&a.out, osr_engines[e]->name, osr_engines[e]->params,
+			       &a.o.engine[e]);
+	if (!a.check)
+		conf_say_table(&a.out, "", osr_plugin_params, &a.o.own);
 	osr_options_free(&a.o);
 	return out_end(&a.out, good ? CLI_OK : CLI_BAD);
 }

@@ -170,19 +170,6 @@ static const uint8_t *sl2vl_of(const struct osr_fabric *fabric, const struct osr
 			      : same;
 }
 
-static void count_sl2vl(const struct args *a, struct outcome *o)
-{
-	const struct osr_fabric *fabric = &a->in.fabric;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
-			for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++)
-				o->n_sl2vl +=
-					memcmp(sl2vl_of(fabric, a->gen[OLD].routing, s, in, out),
-					       sl2vl_of(fabric, a->gen[NEW].routing, s, in, out),
-					       16) != 0;
-}
-
 static const uint64_t *group_of(const struct osr_groups *groups, uint32_t n_switches, uint16_t mlid,
 				uint32_t s)
 {
@@ -220,28 +207,6 @@ static void count_groups(const struct args *a, struct outcome *o)
 }
 
 /* ---- the transition --------------------------------------------------------------------- */
-
-/* Each on its own fabric, the transition on what is left. */
-static enum osr_status diff_verify(const struct args *a, struct outcome *o)
-{
-	enum osr_status st = OSR_OK;
-
-	for (unsigned g = OLD; g <= NEW && !st; g++) {
-		const struct osr_inquiry ask = {
-			.f = g == OLD && a->moved ? &a->then.fabric : &a->in.fabric,
-			.gen = &a->tables[g].gen,
-			.questions = OSR_REQUIRED | 1u << OSR_ASK_REPLIES,
-			.scope = a->modes & OSR_ONLY_HOSTS,
-		};
-
-		st = osr_verify(&ask, &o->scratch, &o->result, &o->found[g], &o->diag);
-	}
-	if (!st)
-		st = osr_union_loop(&a->in.fabric, a->gen, 2, a->modes, &o->scratch, &o->result,
-				    &o->loop, NULL, &o->diag);
-	o->transition_free = o->loop.n == 0;
-	return st;
-}
 
 /* What one fabric has and another one has not: a switch is its GUID, a cable its ends, a LID whose it is. */
 static void diff_count_missing(const struct osr_fabric *fabric, const struct osr_fabric *from,
@@ -516,15 +481,40 @@ static int diff_run(struct args *a)
 
 	start = cli_now();
 	if (!st) {
+		const struct osr_fabric *fabric = &a->in.fabric;
+
 		if (a->moved) {
 			diff_count_missing(&a->then.fabric, &a->in.fabric, o.gone);
 			diff_count_missing(&a->in.fabric, &a->then.fabric, o.come);
 		}
 		count_entries(a, &o);
 		diff_count_pairs(a, &o);
-		count_sl2vl(a, &o);
+		/* SL2VL tables. */
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
+				for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++)
+					o.n_sl2vl += memcmp(sl2vl_of(fabric, a->gen[OLD].routing, s,
+								     in, out),
+							    sl2vl_of(fabric, a->gen[NEW].routing, s,
+								     in, out),
+							    16) != 0;
 		count_groups(a, &o);
-		st = diff_verify(a, &o);
+		/* Each on its own fabric, the transition on what is left. */
+		st = OSR_OK;
+		for (unsigned g = OLD; g <= NEW && !st; g++) {
+			const struct osr_inquiry ask = {
+				.f = g == OLD && a->moved ? &a->then.fabric : &a->in.fabric,
+				.gen = &a->tables[g].gen,
+				.questions = OSR_REQUIRED | 1u << OSR_ASK_REPLIES,
+				.scope = a->modes & OSR_ONLY_HOSTS,
+			};
+
+			st = osr_verify(&ask, &o.scratch, &o.result, &o.found[g], &o.diag);
+		}
+		if (!st)
+			st = osr_union_loop(&a->in.fabric, a->gen, 2, a->modes, &o.scratch,
+					    &o.result, &o.loop, NULL, &o.diag);
+		o.transition_free = o.loop.n == 0;
 	}
 	o.time = cli_since(start);
 	if (st) {

@@ -61,33 +61,6 @@ static void needs_file(const struct out *o, const char *path, struct argp_state 
 				  "output as well");
 }
 
-/* Nothing for people: the file is the result. */
-static void say_made(struct out *o, const struct osr_net *net, const char *path)
-{
-	struct osr_net_counts net_counts = osr_net_count(net);
-
-	if (o->format == OUT_PEOPLE)
-		return;
-	out_row(o, "summary");
-	out_text(o, "file", path);
-	out_count(o, "switches", net_counts.switches);
-	out_count(o, "cas", net_counts.cas);
-	out_count(o, "routers", net_counts.routers);
-	out_count(o, "cables", net_counts.cables);
-	out_count(o, "switch_cables", net_counts.switch_cables);
-}
-
-static void list_topos(FILE *out)
-{
-	const struct osr_topo *topo;
-
-	fprintf(out, "Kinds of fabrics, with their options and defaults:\n");
-	for (uint32_t i = 0; (topo = osr_topo_row(i)); i++) {
-		fprintf(out, "\n  %-12s %s\n", topo->name, topo->summary);
-		cli_print_params(out, topo->params);
-	}
-}
-
 static void generate_take_word(struct args *a, const char *word, struct argp_state *state)
 {
 	enum osr_status st = OSR_OK;
@@ -187,13 +160,19 @@ static char *help_filter(int key, const char *text, void *input)
 	char *buf = NULL;
 	size_t size;
 	FILE *out;
+	const struct osr_topo *topo;
 
 	if (key != ARGP_KEY_HELP_EXTRA)
 		return (char *)text;
 	out = open_memstream(&buf, &size);
 	if (!out)
 		return NULL;
-	list_topos(out);
+	/* Below the options: the kinds of fabrics with theirs. */
+	fprintf(out, "Kinds of fabrics, with their options and defaults:\n");
+	for (uint32_t i = 0; (topo = osr_topo_row(i)); i++) {
+		fprintf(out, "\n  %-12s %s\n", topo->name, topo->summary);
+		cli_print_params(out, topo->params);
+	}
 	fclose(out);
 	return buf;
 }
@@ -241,8 +220,21 @@ int cli_generate(int argc, char **argv)
 	if (!st)
 		st = a.dot ? generate_draw(&a, &a.diag)
 			   : cli_write_net(&a.in.net, a.output, comment, &a.diag);
-	if (!st)
-		say_made(&a.out, &a.in.net, a.output);
+	if (!st) {
+		const char *path = a.output;
+		struct osr_net_counts net_counts = osr_net_count(&a.in.net);
+
+		/* Nothing for people: the file is the result. */
+		if (a.out.format != OUT_PEOPLE) {
+			out_row(&a.out, "summary");
+			out_text(&a.out, "file", path);
+			out_count(&a.out, "switches", net_counts.switches);
+			out_count(&a.out, "cas", net_counts.cas);
+			out_count(&a.out, "routers", net_counts.routers);
+			out_count(&a.out, "cables", net_counts.cables);
+			out_count(&a.out, "switch_cables", net_counts.switch_cables);
+		}
+	}
 	free(comment);
 	cli_input_free(&a.in);
 	return st ? cli_fail(st, &a.diag) : out_end(&a.out, CLI_OK);

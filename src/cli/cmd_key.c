@@ -239,33 +239,29 @@ static char *phase_text(const struct osr_pair *pair, uint32_t n)
 	return text;
 }
 
-static enum osr_status add_traffic(const char *path, uint32_t n_ranks, struct texts *patterns,
-				   struct osr_diag *diag)
-{
-	struct osr_traffic traffic = { .hosts = NULL };
-	const struct osr_phases *phases = &traffic.phases;
-	enum osr_status st = osr_traffic_read(path, NULL, &traffic, diag);
-
-	if (!st && phases->n_ranks > n_ranks)
-		st = osr_fail(diag, OSR_INVAL, "%s: %u ranks, there are %u hosts", path,
-			      phases->n_ranks, n_ranks);
-	for (uint32_t k = 0; k < phases->n_phases && !st; k++)
-		st = add_text(patterns,
-			      phase_text(phases->pair + phases->row[k],
-					 phases->row[k + 1] - phases->row[k]),
-			      diag);
-	osr_traffic_free(&traffic);
-	return st;
-}
-
 static enum osr_status key_collect(const struct args *a, struct texts *hosts,
 				   struct texts *patterns, struct osr_diag *diag)
 {
 	enum osr_status st = a->hosts ? key_read_hosts(a->hosts, hosts, diag) : OSR_OK;
 	uint32_t n = a->hosts ? hosts->n : (uint32_t)a->ranks;
 
-	for (uint32_t i = 0; i < a->n_traffic && !st; i++)
-		st = add_traffic(a->traffic[i], n, patterns, diag);
+	for (uint32_t i = 0; i < a->n_traffic && !st; i++) {
+		const char *path = a->traffic[i];
+		struct osr_traffic traffic = { .hosts = NULL };
+		const struct osr_phases *phases = &traffic.phases;
+
+		/* A key for each phase of each traffic file. */
+		st = osr_traffic_read(path, NULL, &traffic, diag);
+		if (!st && phases->n_ranks > n)
+			st = osr_fail(diag, OSR_INVAL, "%s: %u ranks, there are %u hosts", path,
+				      phases->n_ranks, n);
+		for (uint32_t k = 0; k < phases->n_phases && !st; k++)
+			st = add_text(patterns,
+				      phase_text(phases->pair + phases->row[k],
+						 phases->row[k + 1] - phases->row[k]),
+				      diag);
+		osr_traffic_free(&traffic);
+	}
 	return st;
 }
 
@@ -338,14 +334,6 @@ static void show_hosts(struct out *o, const json_t *app)
 	}
 }
 
-static void print_env(const json_t *app)
-{
-	char bits[640];
-
-	path_bits(app, bits, sizeof(bits));
-	printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n", key_whole(app, "app"), bits);
-}
-
 /* Actions -------------------------------------------------------------------------------------- */
 
 static json_t *list_json(const struct texts *t)
@@ -387,7 +375,11 @@ static int key_place(struct args *a, struct osrk *k)
 	if (!app)
 		return cli_socket_refused(osrk_error(k));
 	if (a->env) {
-		print_env(app);
+		char bits[640];
+
+		path_bits(app, bits, sizeof(bits));
+		printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n",
+		       key_whole(app, "app"), bits);
 		out_drop(&a->out);
 	} else {
 		show_app(&a->out, app);

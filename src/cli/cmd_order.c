@@ -173,31 +173,12 @@ static int compare_known(const void *x, const void *y)
 	return c ? c : a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* Keeps the first of those with one name. */
-static enum osr_status drop_repeated(struct cli_order *o, struct osr_diag *diag)
-{
-	struct known *known = calloc((size_t)o->n_places + 1, sizeof(*known));
-	uint32_t n = 0;
-
-	if (!known)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the names");
-	for (uint32_t i = 0; i < o->n_places; i++)
-		known[i] = (struct known){ o->place[i].name, i };
-	qsort(known, o->n_places, sizeof(*known), compare_known);
-	for (uint32_t i = 1; i < o->n_places; i++)
-		if (!strcmp(known[i].name, known[i - 1].name))
-			o->place[known[i].at].term = OSR_NONE;
-	free(known);
-	for (uint32_t i = 0; i < o->n_places; i++)
-		if (o->place[i].term != OSR_NONE)
-			o->place[n++] = o->place[i];
-	o->n_places = n;
-	return OSR_OK;
-}
-
 static enum osr_status name_hosts(struct cli_order *o, const char *hca, uint32_t ranks,
 				  struct osr_diag *diag)
 {
+	struct known *known;
+	uint32_t n;
+
 	o->place = calloc((size_t)o->p.n_order + 1, sizeof(*o->place));
 	if (!o->place)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the names");
@@ -215,7 +196,23 @@ static enum osr_status name_hosts(struct cli_order *o, const char *hca, uint32_t
 	if (hca && !o->n_places)
 		return osr_fail(diag, OSR_INVAL,
 				"no host has %.60s behind its name in its node description", hca);
-	return drop_repeated(o, diag);
+	/* Keeps the first of those with one name. */
+	known = calloc((size_t)o->n_places + 1, sizeof(*known));
+	n = 0;
+	if (!known)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the names");
+	for (uint32_t i = 0; i < o->n_places; i++)
+		known[i] = (struct known){ o->place[i].name, i };
+	qsort(known, o->n_places, sizeof(*known), compare_known);
+	for (uint32_t i = 1; i < o->n_places; i++)
+		if (!strcmp(known[i].name, known[i - 1].name))
+			o->place[known[i].at].term = OSR_NONE;
+	free(known);
+	for (uint32_t i = 0; i < o->n_places; i++)
+		if (o->place[i].term != OSR_NONE)
+			o->place[n++] = o->place[i];
+	o->n_places = n;
+	return OSR_OK;
 }
 
 /* The tree ------------------------------------------------------------------------------------- */
@@ -265,21 +262,6 @@ static enum osr_status order_route(struct args *a, struct osr_pgft *tree, struct
 }
 
 /* Forms ---------------------------------------------------------------------------------------- */
-
-static void print_hosts(const struct args *a, const struct cli_order *o)
-{
-	uint32_t rank = 0;
-
-	for (uint32_t i = 0; i < o->n_places; i++) {
-		const char *name = o->place[i].name;
-		uint32_t ranks = o->place[i].ranks;
-
-		if (a->form == LIST)
-			printf("%s\n", name);
-		for (uint32_t k = 0; a->form == RANKFILE && k < ranks; k++)
-			printf("rank %u=%s slot=%u\n", rank++, name, k);
-	}
-}
 
 static void order_say_hosts(struct cli_order *o, struct out *out)
 {
@@ -338,8 +320,20 @@ int cli_order(int argc, char **argv)
 			order_say_hosts(&o, &a.out);
 		else if (a.form >= SLURM_TOPOLOGY)
 			st = cli_slurm_print(&o, (enum cli_slurm)(a.form - SLURM_TOPOLOGY), &diag);
-		else
-			print_hosts(&a, &o);
+		else {
+			uint32_t rank = 0;
+
+			/* Lists of hosts, as programs that start others read them. */
+			for (uint32_t i = 0; i < o.n_places; i++) {
+				const char *name = o.place[i].name;
+				uint32_t ranks = o.place[i].ranks;
+
+				if (a.form == LIST)
+					printf("%s\n", name);
+				for (uint32_t k = 0; a.form == RANKFILE && k < ranks; k++)
+					printf("rank %u=%s slot=%u\n", rank++, name, k);
+			}
+		}
 	}
 	free(o.place);
 	cli_subjects_free(&a.who);

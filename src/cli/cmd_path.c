@@ -241,26 +241,6 @@ static enum osr_status path_from_to(struct path_args *a, int *code, struct osr_d
 	return st;
 }
 
-static int path_run(struct path_args *a)
-{
-	const struct cli_source *src = &a->ask.src;
-	struct osr_diag diag = { "" };
-	int code = CLI_OK;
-	enum osr_status st = cli_ask_begin(&a->ask, &diag);
-
-	if (!st) {
-		out_text(&a->ask.out, "tables", cli_source_name(src));
-		out_bool(&a->ask.out, "any_sl", cli_source_any_sl(src));
-		out_text(&a->ask.out, "cable", a->via);
-		out_head(&a->ask.out, "tables of %s%s", cli_source_name(src),
-			 cli_source_any_sl(src) ? "; senders may use any SL, shown is SL 0" : "");
-		st = a->via     ? path_via(a, &diag)
-		     : a->hosts ? path_hosts(a, &code, &diag)
-				: path_from_to(a, &code, &diag);
-	}
-	return cli_ask_end(&a->ask, st, &diag, code);
-}
-
 static error_t path_parse(int key, char *arg, struct argp_state *state)
 {
 	struct path_args *a = state->input;
@@ -315,7 +295,24 @@ int cli_path(int argc, char **argv)
 			 .expected = "expected two end ports, A and B: by name, 0xGUID or lid:N" },
 		.max = 20
 	};
+	const struct cli_source *src;
+	int code;
+	enum osr_status st;
+	struct osr_diag diag = { "" };
 
 	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
-	return path_run(&a);
+	src = &a.ask.src;
+	code = CLI_OK;
+	st = cli_ask_begin(&a.ask, &diag);
+	if (!st) {
+		out_text(&a.ask.out, "tables", cli_source_name(src));
+		out_bool(&a.ask.out, "any_sl", cli_source_any_sl(src));
+		out_text(&a.ask.out, "cable", a.via);
+		out_head(&a.ask.out, "tables of %s%s", cli_source_name(src),
+			 cli_source_any_sl(src) ? "; senders may use any SL, shown is SL 0" : "");
+		st = a.via     ? path_via(&a, &diag)
+		     : a.hosts ? path_hosts(&a, &code, &diag)
+			       : path_from_to(&a, &code, &diag);
+	}
+	return cli_ask_end(&a.ask, st, &diag, code);
 }

@@ -247,18 +247,6 @@ static void figure_fields(struct out_field fields[N_FIELDS], bool several)
 	fields[N_FIRST + N_FIGURES] = (struct out_field){ NULL, NULL, 0, 0 };
 }
 
-static void route_say_hops(struct out *out, const struct outcome *o)
-{
-	for (uint32_t h = 0; o->a.has_loads && h <= OSR_LOADS_MAX_HOPS; h++) {
-		if (!o->a.hops[h])
-			continue;
-		out_row(out, "hops");
-		out_text(out, "tables", o->name);
-		out_count(out, "hops", h);
-		out_count(out, "routes", o->a.hops[h]);
-	}
-}
-
 static void say_claims(struct out *out, const char *whose, uint32_t claims)
 {
 	static const struct {
@@ -279,18 +267,6 @@ static void say_claims(struct out *out, const char *whose, uint32_t claims)
 	}
 }
 
-/* What an engine says of its tables, and the checker of them. */
-static void route_say_engine(struct out *out, const struct outcome *o)
-{
-	const struct osr_routing *routing = &o->t.routing;
-
-	if (routing->note)
-		out_note(out, "%s: %s", o->name, routing->note);
-	out_textf(out, "digest", "%016llx", (unsigned long long)o->t.result.digest);
-	say_claims(out, "claimed", routing->claims);
-	say_claims(out, "proven", o->t.sweep.verdict.proven);
-}
-
 static int route_say(struct out *out, const struct outcome *o)
 {
 	/* That tables are refuted is their verdict; there are figures of them. */
@@ -305,8 +281,16 @@ static int route_say(struct out *out, const struct outcome *o)
 	out_text(out, "message", measured ? "" : why->text);
 	if (st)
 		out_note(out, "%s: %s", o->name, why->text);
-	if (o->t.sweep.routed)
-		route_say_engine(out, o);
+	if (o->t.sweep.routed) {
+		const struct osr_routing *routing = &o->t.routing;
+
+		/* What an engine says of its tables, and the checker of them. */
+		if (routing->note)
+			out_note(out, "%s: %s", o->name, routing->note);
+		out_textf(out, "digest", "%016llx", (unsigned long long)o->t.result.digest);
+		say_claims(out, "claimed", routing->claims);
+		say_claims(out, "proven", o->t.sweep.verdict.proven);
+	}
 	for (size_t r = 0; r < N_FIGURES; r++) {
 		if (!route_has(o, figures[r].of))
 			continue;
@@ -322,7 +306,15 @@ static int route_say(struct out *out, const struct outcome *o)
 		code = cli_answers_say(out, o->name, &o->a.found, OSR_REQUIRED);
 	if (!o->t.st)
 		cli_answers_witness(out, o->name, o->f, &o->a.found, OSR_REQUIRED);
-	route_say_hops(out, o);
+	/* Routes by their length. */
+	for (uint32_t h = 0; o->a.has_loads && h <= OSR_LOADS_MAX_HOPS; h++) {
+		if (!o->a.hops[h])
+			continue;
+		out_row(out, "hops");
+		out_text(out, "tables", o->name);
+		out_count(out, "hops", h);
+		out_count(out, "routes", o->a.hops[h]);
+	}
 	return st ? CLI_BAD : code;
 }
 

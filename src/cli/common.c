@@ -46,16 +46,6 @@ char *cli_read_file(const char *path, struct osr_arena *arena, struct osr_diag *
 	return bad || odd ? NULL : text;
 }
 
-static void print_range(FILE *out, const struct osr_param *param)
-{
-	if (param->type == OSR_PARAM_UINT && param->max == UINT64_MAX)
-		fprintf(out, " (%" PRIu64 " or more)", param->min);
-	else if (param->type == OSR_PARAM_UINT)
-		fprintf(out, " (%" PRIu64 "..%" PRIu64 ")", param->min, param->max);
-	else if (param->type == OSR_PARAM_ENUM)
-		fprintf(out, " (%s)", param->words);
-}
-
 void cli_print_params(FILE *out, const struct osr_param *table)
 {
 	for (const struct osr_param *param = table; param && param->name; param++) {
@@ -63,7 +53,13 @@ void cli_print_params(FILE *out, const struct osr_param *table)
 
 		snprintf(text, sizeof(text), "%s=%s", param->name, param->def);
 		fprintf(out, "    %-22s %s", text, param->help);
-		print_range(out, param);
+		/* What values it takes. */
+		if (param->type == OSR_PARAM_UINT && param->max == UINT64_MAX)
+			fprintf(out, " (%" PRIu64 " or more)", param->min);
+		else if (param->type == OSR_PARAM_UINT)
+			fprintf(out, " (%" PRIu64 "..%" PRIu64 ")", param->min, param->max);
+		else if (param->type == OSR_PARAM_ENUM)
+			fprintf(out, " (%s)", param->words);
 		fputc('\n', out);
 	}
 }

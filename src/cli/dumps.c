@@ -126,28 +126,24 @@ static const char *look_for(const char *dir, const char *name, char **found)
 	return NULL;
 }
 
-/* Files named one by one come before those of the directory. */
-static void look_around(struct cli_dumps *dumps)
-{
-	if (!dumps->lft)
-		dumps->lft = look_for(dumps->dir, "opensm-lfts.dump", &dumps->found[0]);
-	if (!dumps->lft)
-		dumps->lft = look_for(dumps->dir, "opensm.fdbs", &dumps->found[0]);
-	if (!dumps->sl2vl)
-		dumps->sl2vl = look_for(dumps->dir, "opensm-sl2vl.dump", &dumps->found[1]);
-	if (!dumps->paths && dumps->sl < 0)
-		dumps->paths = look_for(dumps->dir, "opensm-path-sl.dump", &dumps->found[2]);
-	if (!dumps->groups)
-		dumps->groups = look_for(dumps->dir, "opensm.mcfdbs", &dumps->found[3]);
-}
-
 void cli_dumps_find(struct cli_dumps *dumps, struct cli_input *in)
 {
 	struct stat st;
 
-	if (dumps->dir && is_directory(dumps->dir))
-		look_around(dumps);
-	else if (dumps->dir && !dumps->lft)
+	if (dumps->dir && is_directory(dumps->dir)) {
+		/* Files named one by one come before those of the directory. */
+		if (!dumps->lft)
+			dumps->lft = look_for(dumps->dir, "opensm-lfts.dump", &dumps->found[0]);
+		if (!dumps->lft)
+			dumps->lft = look_for(dumps->dir, "opensm.fdbs", &dumps->found[0]);
+		if (!dumps->sl2vl)
+			dumps->sl2vl = look_for(dumps->dir, "opensm-sl2vl.dump", &dumps->found[1]);
+		if (!dumps->paths && dumps->sl < 0)
+			dumps->paths =
+				look_for(dumps->dir, "opensm-path-sl.dump", &dumps->found[2]);
+		if (!dumps->groups)
+			dumps->groups = look_for(dumps->dir, "opensm.mcfdbs", &dumps->found[3]);
+	} else if (dumps->dir && !dumps->lft)
 		dumps->lft = dumps->dir;
 	/* A pipe can be read but once. */
 	if (in && dumps->lft && !stat(dumps->lft, &st) && S_ISREG(st.st_mode) &&
@@ -181,29 +177,6 @@ enum osr_status cli_dumps_from_input(struct cli_dumps *dumps, struct cli_input *
 	return OSR_OK;
 }
 
-/* Of another day: its switches and LIDs have to be those of the fabric, its cables need not. */
-static enum osr_status dumps_take_stored(struct cli_dumps *dumps, struct osr_diag *diag)
-{
-	struct osr_diag why = { "" };
-	struct osr_arena scratch = { 0 };
-	struct cli_stored stored;
-	struct osr_routing routing;
-	struct stat file;
-	enum osr_status st = cli_stored_read(dumps->lft, NULL, NULL, &stored, diag);
-
-	if (!st &&
-	    osr_carry_again(&stored.last, dumps->t.f, &dumps->arena, &scratch, &routing, &why))
-		st = osr_fail(diag, OSR_INVAL, "%.200s: tables of another fabric: %.200s",
-			      dumps->lft, why.text);
-	if (!st)
-		st = osr_tables_take(&dumps->t, &routing, diag);
-	if (!stat(dumps->lft, &file))
-		dumps->t.bytes += (uint64_t)file.st_size;
-	cli_stored_free(&stored);
-	osr_arena_free(&scratch);
-	return st;
-}
-
 /* A verdict needs the SLs; a comparison goes on without them. */
 static enum osr_status dumps_read_live(struct cli_dumps *dumps, struct cli_live *live,
 				       struct osr_diag *diag)
@@ -233,9 +206,29 @@ static enum osr_status dumps_read_all(struct cli_dumps *dumps, struct cli_live *
 
 	if (dumps->is_live)
 		st = dumps_read_live(dumps, live, diag);
-	else if (cli_stored_probe(dumps->lft))
-		st = dumps_take_stored(dumps, diag);
-	else
+	else if (cli_stored_probe(dumps->lft)) {
+		struct osr_diag why = { "" };
+		struct osr_arena scratch = { 0 };
+		struct cli_stored stored;
+		struct osr_routing routing;
+		struct stat file;
+
+		/*
+		 * Of another day: its switches and LIDs have to be those of the fabric, its cables
+		 * need not.
+		 */
+		st = cli_stored_read(dumps->lft, NULL, NULL, &stored, diag);
+		if (!st && osr_carry_again(&stored.last, dumps->t.f, &dumps->arena, &scratch,
+					   &routing, &why))
+			st = osr_fail(diag, OSR_INVAL, "%.200s: tables of another fabric: %.200s",
+				      dumps->lft, why.text);
+		if (!st)
+			st = osr_tables_take(&dumps->t, &routing, diag);
+		if (!stat(dumps->lft, &file))
+			dumps->t.bytes += (uint64_t)file.st_size;
+		cli_stored_free(&stored);
+		osr_arena_free(&scratch);
+	} else
 		st = osr_tables_read_lfts(&dumps->t, dumps->lft, diag);
 
 	if (!st && dumps->sl2vl)

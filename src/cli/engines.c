@@ -38,24 +38,6 @@ const struct out_field cli_engine_option_fields[] = {
 	{ "help", NULL, OUT_TEXT, 0 },    { NULL, NULL, 0, 0 },
 };
 
-static void say_option(struct out *out, const struct osr_engine *engine,
-		       const struct osr_param *param)
-{
-	out_row(out, "engine_options");
-	out_text(out, "engine", engine->name);
-	out_text(out, "option", param->name);
-	out_text(out, "default", param->def);
-	if (param->type == OSR_PARAM_ENUM)
-		out_text(out, "values", param->words);
-	else if (param->type == OSR_PARAM_BOOL)
-		out_text(out, "values", "yes|no");
-	else if (param->type == OSR_PARAM_UINT && param->max == UINT64_MAX)
-		out_textf(out, "values", "%" PRIu64 "..", param->min);
-	else if (param->type == OSR_PARAM_UINT)
-		out_textf(out, "values", "%" PRIu64 "..%" PRIu64, param->min, param->max);
-	out_text(out, "help", param->help);
-}
-
 static void engines_say_engine(struct out *out, const struct osr_engine *engine)
 {
 	out_row(out, "engines");
@@ -65,8 +47,22 @@ static void engines_say_engine(struct out *out, const struct osr_engine *engine)
 	out_bool(out, "deadlock_free", engine->capabilities & OSR_ENGINE_DEADLOCK_FREE);
 	out_bool(out, "minimal", engine->capabilities & OSR_ENGINE_MINIMAL);
 	out_bool(out, "spreads_lmc", engine->capabilities & OSR_ENGINE_LMC);
-	for (const struct osr_param *param = engine->params; param && param->name; param++)
-		say_option(out, engine, param);
+	for (const struct osr_param *param = engine->params; param && param->name; param++) {
+		/* Its options. */
+		out_row(out, "engine_options");
+		out_text(out, "engine", engine->name);
+		out_text(out, "option", param->name);
+		out_text(out, "default", param->def);
+		if (param->type == OSR_PARAM_ENUM)
+			out_text(out, "values", param->words);
+		else if (param->type == OSR_PARAM_BOOL)
+			out_text(out, "values", "yes|no");
+		else if (param->type == OSR_PARAM_UINT && param->max == UINT64_MAX)
+			out_textf(out, "values", "%" PRIu64 "..", param->min);
+		else if (param->type == OSR_PARAM_UINT)
+			out_textf(out, "values", "%" PRIu64 "..%" PRIu64, param->min, param->max);
+		out_text(out, "help", param->help);
+	}
 }
 
 /* People get paragraphs; a table would be too wide for them. */

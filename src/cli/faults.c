@@ -55,33 +55,6 @@ static void name_named(const struct cli_faults *faults, char *label)
 			i < faults->n_links ? faults->link[i] : faults->sw[i - faults->n_links]);
 }
 
-static enum osr_status take_named(const struct cli_faults *faults, struct out_of *out, char *label,
-				  struct osr_diag *diag)
-{
-	enum osr_status st = OSR_OK;
-
-	for (uint32_t i = 0; i < faults->n_links && !st; i++) {
-		uint32_t port;
-
-		st = cli_find_cable(faults->net, faults->link[i], &port, diag);
-		if (!st)
-			out->cut[port] = true;
-	}
-	for (uint32_t i = 0; i < faults->n_switches && !st; i++) {
-		uint32_t node;
-
-		st = cli_find_switch(faults->net, faults->sw[i], &node, diag);
-		if (!st)
-			out->gone[node] = true;
-	}
-	if (faults->n_links + faults->n_switches == 1)
-		snprintf(label, CLI_FAULT_LABEL, "%s",
-			 faults->n_links ? faults->link[0] : faults->sw[0]);
-	else
-		name_named(faults, label);
-	return st;
-}
-
 static bool faults_is_switch(const struct osr_net *net, uint32_t port)
 {
 	return net->nodes[net->ports[port].node].type == OSR_NET_SWITCH;
@@ -204,27 +177,6 @@ static enum osr_status faults_check_amount(const char *what, uint32_t wanted, do
 			  : "");
 }
 
-static enum osr_status choose_random(const struct cli_faults *faults, uint32_t k,
-				     struct out_of *out, char *label, struct osr_diag *diag)
-{
-	struct osr_degrade how = faults->random;
-	struct osr_degraded done;
-	enum osr_status st;
-
-	how.seed += k;
-	st = osr_topo_choose(faults->net, &how, out->gone, out->cut, &done, diag);
-	if (!st)
-		st = faults_check_amount(how.hosts_too ? "switches" : "switches without hosts",
-					 how.n_switches, how.switches_percent, done.n_switches,
-					 how.keep_connected, diag);
-	if (!st)
-		st = faults_check_amount("cables between switches", how.n_links, how.links_percent,
-					 done.n_links, how.keep_connected, diag);
-	if (!st)
-		name_random(faults->net, how.seed, out, label);
-	return st;
-}
-
 static enum osr_status faults_take_out(const struct cli_faults *faults, uint32_t k,
 				       struct out_of *out, struct osr_net *net, char *label,
 				       struct osr_diag *diag)
@@ -234,11 +186,47 @@ static enum osr_status faults_take_out(const struct cli_faults *faults, uint32_t
 	if (!out->gone || !out->cut)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes",
 				faults->net->n_nodes);
-	if (faults->kind == FAULTS_NAMED)
-		st = take_named(faults, out, label, diag);
-	else if (faults->kind == FAULTS_RANDOM)
-		st = choose_random(faults, k, out, label, diag);
-	else
+	if (faults->kind == FAULTS_NAMED) {
+		/* What was named. */
+		st = OSR_OK;
+		for (uint32_t i = 0; i < faults->n_links && !st; i++) {
+			uint32_t port;
+
+			st = cli_find_cable(faults->net, faults->link[i], &port, diag);
+			if (!st)
+				out->cut[port] = true;
+		}
+		for (uint32_t i = 0; i < faults->n_switches && !st; i++) {
+			uint32_t node;
+
+			st = cli_find_switch(faults->net, faults->sw[i], &node, diag);
+			if (!st)
+				out->gone[node] = true;
+		}
+		if (faults->n_links + faults->n_switches == 1)
+			snprintf(label, CLI_FAULT_LABEL, "%s",
+				 faults->n_links ? faults->link[0] : faults->sw[0]);
+		else
+			name_named(faults, label);
+	} else if (faults->kind == FAULTS_RANDOM) {
+		struct osr_degrade how = faults->random;
+		struct osr_degraded done;
+
+		/* Another seed for each case. */
+		how.seed += k;
+		st = osr_topo_choose(faults->net, &how, out->gone, out->cut, &done, diag);
+		if (!st)
+			st = faults_check_amount(how.hosts_too ? "switches"
+							       : "switches without hosts",
+						 how.n_switches, how.switches_percent,
+						 done.n_switches, how.keep_connected, diag);
+		if (!st)
+			st = faults_check_amount("cables between switches", how.n_links,
+						 how.links_percent, done.n_links,
+						 how.keep_connected, diag);
+		if (!st)
+			name_random(faults->net, how.seed, out, label);
+	} else
 		name_case(faults, faults->list[k], label);
 	if (faults->kind == FAULTS_SWITCH)
 		out->gone[faults->list[k]] = true;

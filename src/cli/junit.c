@@ -39,39 +39,36 @@ static void write_case(FILE *out, const struct cli_junit *junit, const char *nam
 	}
 }
 
-static void write_suite(FILE *out, const struct cli_junit *junit)
-{
-	size_t n = json_array_size(junit->cases), n_failed = 0;
-	unsigned n_errors = junit->error != NULL;
-
-	for (size_t i = 0; i < n; i++)
-		n_failed += !json_is_true(json_object_get(json_array_get(junit->cases, i), "met"));
-	fprintf(out,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n <testsuite "
-		"name=\"osmroutes check\" tests=\"%zu\" failures=\"%zu\" errors=\"%u\" "
-		"time=\"%.3f\">\n  <properties>\n   <property name=\"tables\"",
-		n + n_errors, n_failed, n_errors, junit->seconds);
-	write_attribute(out, "value", junit->tables);
-	fputs("/>\n  </properties>\n", out);
-	for (size_t i = 0; i < n; i++) {
-		const json_t *one = json_array_get(junit->cases, i);
-
-		write_case(out, junit, json_string_value(json_object_get(one, "name")),
-			   json_is_true(json_object_get(one, "met")) ? NULL : "failure",
-			   json_string_value(json_object_get(one, "message")));
-	}
-	if (junit->error)
-		write_case(out, junit, "tables", "error", junit->error);
-	fputs(" </testsuite>\n</testsuites>\n", out);
-}
-
 enum osr_status cli_junit_write(const struct cli_junit *junit, struct osr_diag *diag)
 {
 	FILE *out = fopen(junit->path, "w");
 	bool bad = !out;
 
 	if (out) {
-		write_suite(out, junit);
+		size_t n = json_array_size(junit->cases), n_failed = 0;
+		unsigned n_errors = junit->error != NULL;
+
+		/* One suite: its figures, then each case. */
+		for (size_t i = 0; i < n; i++)
+			n_failed += !json_is_true(
+				json_object_get(json_array_get(junit->cases, i), "met"));
+		fprintf(out,
+			"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n <testsuite "
+			"name=\"osmroutes check\" tests=\"%zu\" failures=\"%zu\" errors=\"%u\" "
+			"time=\"%.3f\">\n  <properties>\n   <property name=\"tables\"",
+			n + n_errors, n_failed, n_errors, junit->seconds);
+		write_attribute(out, "value", junit->tables);
+		fputs("/>\n  </properties>\n", out);
+		for (size_t i = 0; i < n; i++) {
+			const json_t *one = json_array_get(junit->cases, i);
+
+			write_case(out, junit, json_string_value(json_object_get(one, "name")),
+				   json_is_true(json_object_get(one, "met")) ? NULL : "failure",
+				   json_string_value(json_object_get(one, "message")));
+		}
+		if (junit->error)
+			write_case(out, junit, "tables", "error", junit->error);
+		fputs(" </testsuite>\n</testsuites>\n", out);
 		bad = ferror(out) | fclose(out);
 	}
 	return bad ? osr_fail(diag, OSR_INVAL, "%.200s: %s", junit->path, strerror(errno)) : OSR_OK;

@@ -30,12 +30,6 @@ static enum osr_status live_load(struct cli_live *live, struct osr_diag *diag)
 	return OSR_OK;
 }
 
-/* A fabric that does not answer is no verdict about one. */
-static enum osr_status bad_input(enum osr_status st)
-{
-	return st == OSR_UNREACHABLE ? OSR_INVAL : st;
-}
-
 /* ---- nodes and cables ----------------------------------------------------------------------- */
 
 static void live_add_node(struct osr_net *net, const struct osr_live_node *live_node)
@@ -63,16 +57,6 @@ static void live_add_node(struct osr_net *net, const struct osr_live_node *live_
 	net->nodes[node].enhanced_sp0 = live_node->enhanced_sp0;
 }
 
-/* A port that is not up has the VLs that it could have: what the SM would find. */
-static void live_set_port(struct osr_net_port *to, const struct osr_live_port *from)
-{
-	if (from->guid)
-		to->guid = from->guid;
-	to->lid = from->lid;
-	to->lmc = from->lmc;
-	to->vls = from->state == 4 ? from->op_vls : from->vl_cap;
-}
-
 static void add_cables(struct osr_net *net, const struct osr_live *live, uint32_t i)
 {
 	const struct osr_live_node *live_node = &live->nodes[i];
@@ -81,10 +65,17 @@ static void add_cables(struct osr_net *net, const struct osr_live *live, uint32_
 	     p++) {
 		const struct osr_live_port *port = &live_node->ports[p];
 		uint32_t here = osr_net_port(net, i, p);
+		struct osr_net_port *to;
 
 		if (!port->known && p)
 			continue;
-		live_set_port(&net->ports[here], port);
+		/* A port that is not up has the VLs that it could have: what the SM would find. */
+		to = &net->ports[here];
+		if (port->guid)
+			to->guid = port->guid;
+		to->lid = port->lid;
+		to->lmc = port->lmc;
+		to->vls = port->state == 4 ? port->op_vls : port->vl_cap;
 		if (port->peer != OSR_LIVE_NONE)
 			osr_net_cable(net, here, osr_net_port(net, port->peer, port->peer_port),
 				      osr_lanes_of(port->width),
@@ -100,8 +91,10 @@ enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct 
 	live->ask.from = live->from;
 	if (!st)
 		st = live->module->read(&live->read, &live->ask, &live->arena, diag);
-	if (st)
-		return bad_input(st);
+	if (st) {
+		/* A fabric that does not answer is no verdict about one. */
+		return st == OSR_UNREACHABLE ? OSR_INVAL : st;
+	}
 	for (uint32_t i = 0; i < live->read.n_nodes; i++)
 		live_add_node(net, &live->read.nodes[i]);
 	st = osr_net_status(net, diag);

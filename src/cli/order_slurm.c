@@ -184,27 +184,6 @@ static void slurm_put_sizes(const struct slurm *slurm)
 		puts("");
 }
 
-static void slurm_put_all(const struct slurm *slurm)
-{
-	switch (slurm->form) {
-	case CLI_SLURM_TREE:
-		slurm_put_tree(slurm);
-		break;
-	case CLI_SLURM_BLOCKS:
-		slurm_put_leaves(slurm, "block");
-		slurm_put_sizes(slurm);
-		break;
-	case CLI_SLURM_YAML:
-		puts("---\n- topology: \"tree\"\n  cluster_default: true\n  tree:\n    switches:");
-		slurm_put_tree(slurm);
-		puts("- topology: \"block\"\n  cluster_default: false\n  block:\n    block_sizes:");
-		slurm_put_sizes(slurm);
-		puts("    blocks:");
-		slurm_put_leaves(slurm, "block");
-		break;
-	}
-}
-
 enum osr_status cli_slurm_print(const struct cli_order *order, enum cli_slurm form,
 				struct osr_diag *diag)
 {
@@ -216,7 +195,23 @@ enum osr_status cli_slurm_print(const struct cli_order *order, enum cli_slurm fo
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %zu switches", n);
 	for (uint32_t i = 0; i < order->n_places; i++)
 		slurm.used[order->f->term_switch[order->place[i].term]] = 1;
-	slurm_put_all(&slurm);
+	switch (slurm.form) {
+	case CLI_SLURM_TREE:
+		slurm_put_tree(&slurm);
+		break;
+	case CLI_SLURM_BLOCKS:
+		slurm_put_leaves(&slurm, "block");
+		slurm_put_sizes(&slurm);
+		break;
+	case CLI_SLURM_YAML:
+		puts("---\n- topology: \"tree\"\n  cluster_default: true\n  tree:\n    switches:");
+		slurm_put_tree(&slurm);
+		puts("- topology: \"block\"\n  cluster_default: false\n  block:\n    block_sizes:");
+		slurm_put_sizes(&slurm);
+		puts("    blocks:");
+		slurm_put_leaves(&slurm, "block");
+		break;
+	}
 	free(slurm.used);
 	return OSR_OK;
 }

@@ -423,21 +423,12 @@ static void print_lines(const struct out *o, const json_t *lines)
 	}
 }
 
-/* Pipes and files have neither colour nor width. */
-static void look_at_terminal(struct out *o)
-{
-	bool is_terminal = isatty(STDOUT_FILENO);
-	const char *no_color = getenv("NO_COLOR");
-	struct winsize size;
-
-	if (o->colour == OUT_COLOUR_AUTO && is_terminal && !(no_color && *no_color))
-		o->colour = OUT_COLOUR_ALWAYS;
-	if (is_terminal && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
-		o->width = size.ws_col;
-}
-
 static void print_people(struct out *o)
 {
+	bool is_terminal;
+	const char *no_color;
+	struct winsize size;
+
 	static void (*const print[])(const struct out *, const struct out_section *,
 				     const json_t *) = {
 		[OUT_HEAD] = print_one,
@@ -447,7 +438,13 @@ static void print_people(struct out *o)
 	};
 	bool first = true;
 
-	look_at_terminal(o);
+	/* Pipes and files have neither colour nor width. */
+	is_terminal = isatty(STDOUT_FILENO);
+	no_color = getenv("NO_COLOR");
+	if (o->colour == OUT_COLOUR_AUTO && is_terminal && !(no_color && *no_color))
+		o->colour = OUT_COLOUR_ALWAYS;
+	if (is_terminal && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		o->width = size.ws_col;
 	print_lines(o, o->heads);
 	for (const struct out_section *s = o->sections; s->name; s++) {
 		const json_t *rows = json_object_get(o->rows, s->name);
@@ -557,30 +554,6 @@ static void print_csv_cell(const char *text)
 	putchar('"');
 }
 
-static void print_csv(const struct out *o)
-{
-	const struct out_section *s = o->csv ? find_section(o, o->csv) : main_section(o);
-	const json_t *rows = json_object_get(o->rows, s->name);
-	char buf[CELL_SIZE];
-
-	for (const struct out_field *field = s->fields; field->key; field++)
-		printf("%s%s", field == s->fields ? "" : ",", field->key);
-	putchar('\n');
-	for (size_t i = 0; i < json_array_size(rows); i++) {
-		for (const struct out_field *field = s->fields; field->key; field++) {
-			const json_t *row = json_array_get(rows, i);
-			const char *text = cell(row, field, -1, buf);
-
-			if (field != s->fields)
-				putchar(',');
-			if (is_formula(json_object_get(row, field->key)))
-				putchar('\'');
-			print_csv_cell(text ? text : "");
-		}
-		putchar('\n');
-	}
-}
-
 void out_drop(struct out *o)
 {
 	json_decref(o->rows);
@@ -595,9 +568,29 @@ int out_end(struct out *o, int code)
 		;
 	else if (o->format == OUT_JSON)
 		o->failed = !output_print_json(o);
-	else if (o->format == OUT_CSV)
-		print_csv(o);
-	else
+	else if (o->format == OUT_CSV) {
+		const struct out_section *s = o->csv ? find_section(o, o->csv) : main_section(o);
+		const json_t *rows = json_object_get(o->rows, s->name);
+		char buf[CELL_SIZE];
+
+		/* A line of keys, then one for each row. */
+		for (const struct out_field *field = s->fields; field->key; field++)
+			printf("%s%s", field == s->fields ? "" : ",", field->key);
+		putchar('\n');
+		for (size_t i = 0; i < json_array_size(rows); i++) {
+			for (const struct out_field *field = s->fields; field->key; field++) {
+				const json_t *row = json_array_get(rows, i);
+				const char *text = cell(row, field, -1, buf);
+
+				if (field != s->fields)
+					putchar(',');
+				if (is_formula(json_object_get(row, field->key)))
+					putchar('\'');
+				print_csv_cell(text ? text : "");
+			}
+			putchar('\n');
+		}
+	} else
 		print_people(o);
 	out_drop(o);
 	return o->failed ? cli_fail(OSR_NOMEM, &(struct osr_diag){ "" }) : code;

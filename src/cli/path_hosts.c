@@ -47,25 +47,6 @@ static bool path_take_host(void *context, const char *word)
 	return true;
 }
 
-/* A host or a list of hosts on each line. */
-static enum osr_status read_hosts(struct job *job, const char *list)
-{
-	struct osr_lines in;
-	enum osr_status st = cli_hostlist_open(&in, list, job->diag);
-	char *text;
-
-	if (st)
-		return st;
-	while (!st && osr_lines_next(&in, &text, job->diag, &st))
-		if (!cli_each_name(text, path_take_host, job))
-			st = *job->diag->text
-				     ? OSR_INVAL
-				     : osr_lines_fail(&in, job->diag,
-						      "\"%.80s\" is no list of hosts", text);
-	osr_lines_close(&in);
-	return st;
-}
-
 /* ---- routes --------------------------------------------------------------------------------- */
 
 /* Follows one route, and notes its SL and lane on each channel. False: it does not arrive. */
@@ -153,8 +134,24 @@ enum osr_status path_hosts(struct path_args *args, int *code, struct osr_diag *d
 	job.shared = osr_calloc(&arena, fabric->n_channels, sizeof(*job.shared));
 	if (osr_arena_failed(&arena, diag))
 		st = OSR_NOMEM;
-	if (!st)
-		st = read_hosts(&job, args->hosts);
+	if (!st) {
+		struct osr_lines in;
+		char *text;
+
+		/* A host or a list of hosts on each line. */
+		st = cli_hostlist_open(&in, args->hosts, job.diag);
+		if (!st) {
+			while (!st && osr_lines_next(&in, &text, job.diag, &st))
+				if (!cli_each_name(text, path_take_host, &job))
+					st = *job.diag->text
+						     ? OSR_INVAL
+						     : osr_lines_fail(
+							       &in, job.diag,
+							       "\"%.80s\" is no list of hosts",
+							       text);
+			osr_lines_close(&in);
+		}
+	}
 	if (!st && job.n < 2)
 		st = osr_fail(diag, OSR_INVAL, "--hosts: expected two hosts or more");
 	/* By the base LID of each receiver, as programs send without multipathing. */

@@ -53,11 +53,17 @@ static bool users_is_host(const struct osr_fabric *fabric, uint32_t t)
 	return fabric->term_role[t] != OSR_ROLE_SP0;
 }
 
-static void say_pair(struct direction *d, uint32_t from, uint32_t dest)
+static void users_count_pair(struct direction *d, uint32_t from, uint32_t dest)
 {
-	const struct osr_fabric *fabric = &d->a->ask.src.in.fabric;
+	uint32_t to = d->a->ask.src.in.fabric.dest_term[dest];
+	const struct osr_fabric *fabric;
 	char x[32], y[32];
 
+	d->n_routes++;
+	d->to[from]++;
+	d->from[to]++;
+	/* The pair by name, if pairs are asked for. */
+	fabric = &d->a->ask.src.in.fabric;
 	if (!d->a->pairs || (d->a->max && d->n_pairs_said >= d->a->max))
 		return;
 	d->n_pairs_said++;
@@ -66,16 +72,6 @@ static void say_pair(struct direction *d, uint32_t from, uint32_t dest)
 	out_count(&d->a->ask.out, "lid", fabric->dest_lid[dest]);
 	out_text(&d->a->ask.out, "from", osr_terminal_name(fabric, from, x));
 	out_text(&d->a->ask.out, "to", osr_terminal_name(fabric, fabric->dest_term[dest], y));
-}
-
-static void users_count_pair(struct direction *d, uint32_t from, uint32_t dest)
-{
-	uint32_t to = d->a->ask.src.in.fabric.dest_term[dest];
-
-	d->n_routes++;
-	d->to[from]++;
-	d->from[to]++;
-	say_pair(d, from, dest);
 }
 
 static void users_visit(void *ctx, uint32_t sw, uint32_t dest)

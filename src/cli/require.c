@@ -204,77 +204,12 @@ static void judge_answer(struct judge *j, const char *name, uint32_t questions, 
 			  osr_answer_name(answer), *why ? ": " : "", why);
 }
 
-static void judge_questions(struct judge *j)
-{
-	const struct osr_findings *found = j->m->found;
-	uint32_t named = j->require->named;
-
-	for (unsigned question = OSR_ASK_REACH; question <= OSR_ASK_GROUPS; question++)
-		if (found->applies >> question & 1)
-			judge_answer(j, osr_question_name((enum osr_question)question),
-				     1u << question, false);
-	for (size_t i = 0; i < N_KNOWN; i++)
-		if ((OSR_REQUIRED | named) & known[i].bits)
-			judge_answer(j, known[i].word, known[i].bits, (named & known[i].bits) != 0);
-	if (j->require->minimal)
-		judge_add(j, "minimal", true, !found->audit.n_longer,
-			  "%llu of %llu routes are longer than minimal",
-			  (unsigned long long)found->audit.n_longer,
-			  (unsigned long long)found->audit.n_routes);
-}
-
-static void judge_hosts(struct judge *j)
-{
-	uint32_t n = 0;
-
-	for (uint32_t t = 0; t < j->m->f->n_terminals; t++)
-		n += j->m->f->term_role[t] != OSR_ROLE_SP0;
-	if (j->require->min_hosts)
-		judge_add(j, "min-hosts", true, n >= j->require->min_hosts,
-			  "%u end ports of CAs and routers; at least %u are required", n,
-			  j->require->min_hosts);
-}
-
 static double load_of(const struct cli_measured *m)
 {
 	return m->bound ? (double)m->found->audit.efi / (double)m->bound : NAN;
 }
 
-static void judge_load(struct judge *j)
-{
-	double load = load_of(j->m);
-
-	if (j->require->max_load > 0)
-		judge_add(j, "max-load", true, !(load > j->require->max_load),
-			  "the busiest link carries %.3f times the least possible (%llu of %llu "
-			  "routes); at most %g is allowed",
-			  isnan(load) ? 1 : load, (unsigned long long)j->m->found->audit.efi,
-			  (unsigned long long)j->m->bound, j->require->max_load);
-}
-
 /* ---- the baseline --------------------------------------------------------------------------- */
-
-static void compare_answers(struct judge *j, const json_t *verdict)
-{
-	const json_t *answers = json_object_get(verdict, "answers");
-
-	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++) {
-		const char *name = osr_question_name((enum osr_question)question);
-		const char *then = json_string_value(json_object_get(answers, name));
-		const struct osr_answered *now = &j->m->found->on[question];
-		char label[64];
-
-		if (!then || !(j->m->found->applies >> question & 1))
-			continue;
-		snprintf(label, sizeof(label), "baseline.%s", name);
-		judge_add(j, label, true,
-			  now->answer == OSR_PROVEN ||
-				  (strcmp(then, "proven") != 0 &&
-				   (now->answer == OSR_UNKNOWN || !strcmp(then, "refuted"))),
-			  "%s, was %s%s%s", osr_answer_name(now->answer), then,
-			  *now->why ? ": " : "", now->why);
-	}
-}
 
 /* Shares and ratios, which a fabric that grows can keep. */
 static void compare_figures(struct judge *j, const json_t *verdict)
@@ -374,14 +309,64 @@ int cli_require_judge(struct cli_require *require, const struct cli_measured *me
 {
 	struct judge j = { .require = require, .m = measured, .out = out };
 	const json_t *verdict = json_object_get(require->base, "verdict");
+	uint32_t n, named;
+	double load;
+	const struct osr_findings *found;
 
 	require->cases = json_array();
 	out->failed |= !require->cases;
-	judge_questions(&j);
-	judge_load(&j);
-	judge_hosts(&j);
+	/* What was named is proven. */
+	found = j.m->found;
+	named = j.require->named;
+	for (unsigned question = OSR_ASK_REACH; question <= OSR_ASK_GROUPS; question++)
+		if (found->applies >> question & 1)
+			judge_answer(&j, osr_question_name((enum osr_question)question),
+				     1u << question, false);
+	for (size_t i = 0; i < N_KNOWN; i++)
+		if ((OSR_REQUIRED | named) & known[i].bits)
+			judge_answer(&j, known[i].word, known[i].bits,
+				     (named & known[i].bits) != 0);
+	if (j.require->minimal)
+		judge_add(&j, "minimal", true, !found->audit.n_longer,
+			  "%llu of %llu routes are longer than minimal",
+			  (unsigned long long)found->audit.n_longer,
+			  (unsigned long long)found->audit.n_routes);
+	/* The busiest channel carries no more than is allowed. */
+	load = load_of(j.m);
+	if (j.require->max_load > 0)
+		judge_add(&j, "max-load", true, !(load > j.require->max_load),
+			  "the busiest link carries %.3f times the least possible (%llu of %llu "
+			  "routes); at most %g is allowed",
+			  isnan(load) ? 1 : load, (unsigned long long)j.m->found->audit.efi,
+			  (unsigned long long)j.m->bound, j.require->max_load);
+	/* The fabric has enough hosts. */
+	n = 0;
+	for (uint32_t t = 0; t < j.m->f->n_terminals; t++)
+		n += j.m->f->term_role[t] != OSR_ROLE_SP0;
+	if (j.require->min_hosts)
+		judge_add(&j, "min-hosts", true, n >= j.require->min_hosts,
+			  "%u end ports of CAs and routers; at least %u are required", n,
+			  j.require->min_hosts);
 	if (verdict) {
-		compare_answers(&j, verdict);
+		const json_t *answers = json_object_get(verdict, "answers");
+
+		/* No answer is worse than in the baseline. */
+		for (unsigned question = 0; question < OSR_N_QUESTIONS; question++) {
+			const char *name = osr_question_name((enum osr_question)question);
+			const char *then = json_string_value(json_object_get(answers, name));
+			const struct osr_answered *now = &j.m->found->on[question];
+			char label[64];
+
+			if (!then || !(j.m->found->applies >> question & 1))
+				continue;
+			snprintf(label, sizeof(label), "baseline.%s", name);
+			judge_add(&j, label, true,
+				  now->answer == OSR_PROVEN || (strcmp(then, "proven") != 0 &&
+								(now->answer == OSR_UNKNOWN ||
+								 !strcmp(then, "refuted"))),
+				  "%s, was %s%s%s", osr_answer_name(now->answer), then,
+				  *now->why ? ": " : "", now->why);
+		}
 		compare_figures(&j, verdict);
 		compare_nodes(&j, "switch", "baseline.switches");
 		compare_nodes(&j, "host", "baseline.hosts");

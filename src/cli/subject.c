@@ -139,26 +139,6 @@ const struct argp subjects_argp = { .options = table_options,
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 
-/* The engine that routes is the first of OpenSM's list, if that is ours. */
-static enum osr_status choose_engine(struct cli_subjects *subjects, struct osr_diag *diag)
-{
-	const struct osr_engine *engine;
-	char word[64];
-
-	if (subjects->n)
-		return OSR_OK;
-	snprintf(word, sizeof(word), "%.*s", (int)strcspn(subjects->osm.routing_engine, ", \t"),
-		 subjects->osm.routing_engine);
-	engine = osr_options_engine(&subjects->options, word);
-	if (!engine)
-		return osr_fail(diag, OSR_INVAL,
-				"%.200s: routing_engine %.60s: OpenSM is an engine of OpenSM "
-				"itself; -e NAME chooses one of osmroutes",
-				subjects->osmconf, *word ? word : "is not set");
-	subjects->item[subjects->n++] = (struct cli_subject){ .engine = engine };
-	return OSR_OK;
-}
-
 static enum osr_status read_osmconf(struct cli_subjects *subjects, struct osr_diag *diag)
 {
 	enum osr_status st;
@@ -179,6 +159,8 @@ static enum osr_status read_osmconf(struct cli_subjects *subjects, struct osr_di
 static enum osr_status read_config(struct cli_subjects *subjects, struct osr_diag *diag)
 {
 	enum osr_status st = read_osmconf(subjects, diag);
+	const struct osr_engine *engine;
+	char word[64];
 
 	if (st)
 		return st;
@@ -188,7 +170,19 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 		return osr_fail(diag, OSR_INVAL, "%s", subjects->options.error.text);
 	subjects->req.multicast = subjects->osm.multicast && !subjects->no_multicast;
 	subjects->req.chosen_sls = subjects->osmconf ? osr_osmconf_sls(&subjects->osm) : 0;
-	return choose_engine(subjects, diag);
+	/* The engine that routes is the first of OpenSM's list, if that is ours. */
+	if (subjects->n)
+		return OSR_OK;
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(subjects->osm.routing_engine, ", \t"),
+		 subjects->osm.routing_engine);
+	engine = osr_options_engine(&subjects->options, word);
+	if (!engine)
+		return osr_fail(diag, OSR_INVAL,
+				"%.200s: routing_engine %.60s: OpenSM is an engine of OpenSM "
+				"itself; -e NAME chooses one of osmroutes",
+				subjects->osmconf, *word ? word : "is not set");
+	subjects->item[subjects->n++] = (struct cli_subject){ .engine = engine };
+	return OSR_OK;
 }
 
 static bool knows_option(const struct osr_param *table, const char *name, size_t n)
@@ -286,17 +280,6 @@ void cli_subjects_fields(const struct cli_subjects *subjects, struct out *out)
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
-static void take_live(struct cli_subjects *subjects, struct cli_input *in)
-{
-	for (uint32_t i = 0; i < subjects->n && in->is_live; i++)
-		if (subjects->item[i].file && !strcmp(subjects->item[i].file, "live")) {
-			subjects->live = &in->live;
-			in->live.ask = (struct osr_live_ask){ .lft = true,
-							      .sl2vl = true,
-							      .n_mlids = UINT32_MAX };
-		}
-}
-
 enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_input *in,
 				  struct osr_diag *diag)
 {
@@ -304,7 +287,14 @@ enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_inpu
 
 	if (!st)
 		st = set_values(subjects, diag);
-	take_live(subjects, in);
+	/* Tables called "live" are read with the fabric. */
+	for (uint32_t i = 0; i < subjects->n && in->is_live; i++)
+		if (subjects->item[i].file && !strcmp(subjects->item[i].file, "live")) {
+			subjects->live = &in->live;
+			in->live.ask = (struct osr_live_ask){ .lft = true,
+							      .sl2vl = true,
+							      .n_mlids = UINT32_MAX };
+		}
 	subjects->net = &in->net;
 	if (!st)
 		st = cli_input_load(in, diag);
@@ -344,19 +334,6 @@ static struct osr_job subject_job(const struct cli_subjects *subjects, uint32_t 
 				 .scratch = scratch,
 				 .arena = &tables->arena,
 				 .diag = &tables->diag };
-}
-
-static void subject_route(const struct cli_subjects *subjects, uint32_t i,
-			  const struct osr_fabric *fabric, const struct osr_result *previous,
-			  struct cli_tables *tables)
-{
-	struct osr_arena scratch = { .threads = subjects->threads };
-	const struct osr_job job = subject_job(subjects, i, previous, &scratch, tables);
-
-	tables->result.fabric = *fabric;
-	tables->st = osr_sweep(&job, &tables->result, &tables->sweep);
-	tables->routing = tables->result.routing;
-	osr_arena_free(&scratch);
 }
 
 void cli_tables_again(const struct cli_subjects *subjects, uint32_t i,
@@ -412,9 +389,16 @@ void cli_tables_make(const struct cli_subjects *subjects, uint32_t i,
 	double start = cli_thread_ms();
 
 	*tables = (struct cli_tables){ .st = OSR_OK };
-	if (subjects->item[i].engine)
-		subject_route(subjects, i, fabric, previous, tables);
-	else
+	if (subjects->item[i].engine) {
+		struct osr_arena scratch = { .threads = subjects->threads };
+		const struct osr_job job = subject_job(subjects, i, previous, &scratch, tables);
+
+		/* Of an engine: one sweep. */
+		tables->result.fabric = *fabric;
+		tables->st = osr_sweep(&job, &tables->result, &tables->sweep);
+		tables->routing = tables->result.routing;
+		osr_arena_free(&scratch);
+	} else
 		tables->st = subject_read_tables(subjects, path, fabric, tables);
 	tables->gen.routing = &tables->routing;
 	tables->ms = subjects->item[i].engine ? tables->sweep.ms_route : cli_thread_ms() - start;

@@ -182,25 +182,6 @@ static void say_spread(struct out *out, const char *name, const struct osr_sprea
 	out_real(out, key, x->max);
 }
 
-static void traffic_say(const struct cli_flow *flow, const char *tables, const char *ranking,
-			const struct osr_survey_sum *sum, double ms, struct out *out)
-{
-	out_row(out, "patterns");
-	out_text(out, "tables", tables);
-	out_text(out, "pattern", flow->path);
-	out_text(out, "ranking", ranking);
-	out_count(out, "ranks", flow->file->phases.n_ranks);
-	out_count(out, "phases", sum->n_phases);
-	out_count(out, "runs", sum->n_runs);
-	say_spread(out, "hsd", &sum->hsd, sum->n_runs > 1);
-	out_real(out, "hsd_sum", sum->hsd_sum.mean);
-	out_count(out, "max_congestion", sum->max_congestion);
-	say_spread(out, "bandwidth", &sum->bandwidth, sum->n_runs > 1);
-	out_count(out, "pairs", sum->n_pairs);
-	out_count(out, "pairs_no_path", sum->n_no_path);
-	out_real(out, "cpu_ms", ms);
-}
-
 /* One file, its ranks in order or not. One that names end ports says itself where its ranks are. */
 static enum osr_status traffic_measure(const struct cli_traffic *traffic,
 				       const struct cli_flow *flow, const char *ranking,
@@ -224,8 +205,24 @@ static enum osr_status traffic_measure(const struct cli_traffic *traffic,
 	struct osr_survey_sum sum;
 	enum osr_status st = cli_survey(&traffic->pool, &in, flow->path, &sum, diag);
 
-	if (!st)
-		traffic_say(flow, tables, ranking, &sum, cli_cpu_ms() - start, out);
+	if (!st) {
+		double ms = cli_cpu_ms() - start;
+
+		out_row(out, "patterns");
+		out_text(out, "tables", tables);
+		out_text(out, "pattern", flow->path);
+		out_text(out, "ranking", ranking);
+		out_count(out, "ranks", flow->file->phases.n_ranks);
+		out_count(out, "phases", sum.n_phases);
+		out_count(out, "runs", sum.n_runs);
+		say_spread(out, "hsd", &sum.hsd, sum.n_runs > 1);
+		out_real(out, "hsd_sum", sum.hsd_sum.mean);
+		out_count(out, "max_congestion", sum.max_congestion);
+		say_spread(out, "bandwidth", &sum.bandwidth, sum.n_runs > 1);
+		out_count(out, "pairs", sum.n_pairs);
+		out_count(out, "pairs_no_path", sum.n_no_path);
+		out_real(out, "cpu_ms", ms);
+	}
 	return st;
 }
 

@@ -87,22 +87,6 @@ enum osr_status cli_worst_load(struct cli_worst *worst, const struct cli_input *
 	return OSR_OK;
 }
 
-/* A phase for each set of tables. */
-static void write_phase(struct cli_worst *worst, const struct cli_worst_of *of)
-{
-	const struct osr_fabric *f = of->f;
-	char from[32], to[32];
-
-	fprintf(worst->file, "phase %s\n", of->tables);
-	for (uint32_t i = 0; i < of->worst.flow; i++) {
-		const struct osr_pair *pair = &of->worst.pairs[i];
-
-		fprintf(worst->file, "lid:%u lid:%u\t# %s %s\n", f->term_lid[pair->from],
-			f->term_lid[pair->to], osr_terminal_name(f, pair->from, from),
-			osr_terminal_name(f, pair->to, to));
-	}
-}
-
 enum osr_status cli_worst_find(struct cli_worst *worst, const char *tables,
 			       const struct osr_fabric *fabric, const struct osr_routing *routing,
 			       struct cli_worst_of *of, struct osr_diag *diag)
@@ -119,8 +103,20 @@ enum osr_status cli_worst_find(struct cli_worst *worst, const char *tables,
 		st = osr_bound_permutation(fabric, worst->rates.units, worst->rates.unit,
 					   worst->rates.rate, &scratch, &of->bound, diag);
 	osr_arena_free(&scratch);
-	if (!st && worst->file)
-		write_phase(worst, of);
+	if (!st && worst->file) {
+		const struct osr_fabric *f = of->f;
+		char from[32], to[32];
+
+		/* A phase for each set of tables. */
+		fprintf(worst->file, "phase %s\n", of->tables);
+		for (uint32_t i = 0; i < of->worst.flow; i++) {
+			const struct osr_pair *pair = &of->worst.pairs[i];
+
+			fprintf(worst->file, "lid:%u lid:%u\t# %s %s\n", f->term_lid[pair->from],
+				f->term_lid[pair->to], osr_terminal_name(f, pair->from, from),
+				osr_terminal_name(f, pair->to, to));
+		}
+	}
 	return st;
 }
 

@@ -197,14 +197,6 @@ static bool take_long_line(struct reader *r, const char *begin, const char *wher
 	return true;
 }
 
-static void remember_section(struct reader *r, const char *line)
-{
-	line += strspn(line, " \t");
-	if (*line == '[')
-		snprintf(r->section, sizeof(r->section), "%.*s", (int)strcspn(line + 1, "]"),
-			 line + 1);
-}
-
 /*
  * Lines for inih, counted, because its handler is not told the number. Leading blanks go: inih
  * would read an indented line as the continuation of the value before it. Files of /proc have no size
@@ -215,6 +207,7 @@ static char *options_read_line(char *buf, int size, void *stream)
 	struct reader *r = stream;
 	char where[320];
 	size_t len, blanks;
+	const char *line;
 
 	if (ftell(r->file) > MAX_CONFIG_SIZE) {
 		remember(r->o, r->path, "too large for a configuration");
@@ -224,7 +217,11 @@ static char *options_read_line(char *buf, int size, void *stream)
 		return NULL;
 	r->line++;
 	where_in_file(r, where, sizeof(where));
-	remember_section(r, buf);
+	line = buf;
+	line += strspn(line, " \t");
+	if (*line == '[')
+		snprintf(r->section, sizeof(r->section), "%.*s", (int)strcspn(line + 1, "]"),
+			 line + 1);
 	len = strlen(buf);
 	if (len == 0) {
 		remember(r->o, where, "not a text file");
@@ -447,16 +444,6 @@ static void apply_tokens(struct osr_options *o, const char *text)
 	}
 }
 
-/* The last osmroutes.config=FILE; it has to be known before any other option counts. */
-static void find_config(const char *text, char *config, size_t size)
-{
-	char token[TOKEN_SIZE];
-
-	while (next_token(&text, token, sizeof(token)))
-		if (!strncmp(token, CONFIG, strlen(CONFIG)))
-			snprintf(config, size, "%s", token + strlen(CONFIG));
-}
-
 static bool defaults(struct osr_options *o)
 {
 	uint32_t n = 0;
@@ -475,15 +462,22 @@ static bool defaults(struct osr_options *o)
 
 bool osr_options_load(struct osr_options *o, const char *config, const char *plugin_options)
 {
-	char named[TOKEN_SIZE] = "";
+	char named[TOKEN_SIZE] = "", token[TOKEN_SIZE];
 	struct stat st;
+	const char *text;
+	size_t size;
 
 	memset(o, 0, sizeof(*o));
 	if (!defaults(o))
 		return false;
 	if (!plugin_options)
 		plugin_options = "";
-	find_config(plugin_options, named, sizeof(named));
+	/* The last osmroutes.config=FILE; it has to be known before any other option counts. */
+	text = plugin_options;
+	size = sizeof(named);
+	while (next_token(&text, token, sizeof(token)))
+		if (!strncmp(token, CONFIG, strlen(CONFIG)))
+			snprintf(named, size, "%s", token + strlen(CONFIG));
 	if (!config && *named)
 		config = named;
 	if (config && *config)

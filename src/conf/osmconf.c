@@ -44,18 +44,6 @@ static void osmconf_text(char to[OSR_OSMCONF_LINE], const char *value)
 	snprintf(to, OSR_OSMCONF_LINE, "%s", strcmp(value, "(null)") ? value : "");
 }
 
-/* What does not fit leaves the option as it was. */
-static void osmconf_byte(uint8_t *to, const char *value)
-{
-	char *end;
-	unsigned long number;
-
-	errno = 0;
-	number = strtoul(value, &end, 0);
-	if (!errno && end != value && number <= UINT8_MAX)
-		*to = (uint8_t)number;
-}
-
 static void osmconf_set(struct osr_osmconf *osmconf, const char *name, const char *value)
 {
 	if (!strcmp(name, "routing_engine"))
@@ -72,8 +60,17 @@ static void osmconf_set(struct osr_osmconf *osmconf, const char *name, const cha
 		osmconf->qos = !strcmp(value, "TRUE");
 	else if (!strcmp(name, "disable_multicast"))
 		osmconf->multicast = strcmp(value, "TRUE") != 0;
-	else if (!strcmp(name, "max_op_vls"))
-		osmconf_byte(&osmconf->max_op_vls, value);
+	else if (!strcmp(name, "max_op_vls")) {
+		uint8_t *to = &osmconf->max_op_vls;
+		char *end;
+		unsigned long number;
+
+		/* What does not fit leaves the option as it was. */
+		errno = 0;
+		number = strtoul(value, &end, 0);
+		if (!errno && end != value && number <= UINT8_MAX)
+			*to = (uint8_t)number;
+	}
 }
 
 enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,

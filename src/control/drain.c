@@ -590,18 +590,6 @@ static bool keep_seen(struct osr_drains *drains, const struct osr_part *seen, ui
 	return true;
 }
 
-/* Links by their end at the switch with the lower GUID, in ascending order: so switches and channels are numbered. */
-static uint32_t list_links(const struct osr_fabric *fabric, struct osr_part *link)
-{
-	uint32_t n = 0;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		if (fabric->chan_src[c] < fabric->chan_dst[c])
-			link[n++] = (struct osr_part){ fabric->sw_guid[fabric->chan_src[c]],
-						       fabric->chan_port[c] };
-	return n;
-}
-
 static enum osr_status look_for_flaps(struct osr_drains *drains, const struct osr_fabric *fabric,
 				      double now, struct osr_arena *scratch)
 {
@@ -610,7 +598,15 @@ static enum osr_status look_for_flaps(struct osr_drains *drains, const struct os
 
 	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
-	n = list_links(fabric, link);
+	/*
+	 * Links by their end at the switch with the lower GUID, in ascending order: so switches and
+	 * channels are numbered.
+	 */
+	n = 0;
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		if (fabric->chan_src[c] < fabric->chan_dst[c])
+			link[n++] = (struct osr_part){ fabric->sw_guid[fabric->chan_src[c]],
+						       fabric->chan_port[c] };
 	while (drains->watched && (i < drains->n_seen || j < n)) {
 		int order = i == drains->n_seen ? 1
 			    : j == n            ? -1
@@ -712,33 +708,6 @@ static void choose_some(struct choosing *x, uint32_t first, uint32_t end)
 	choose_some(x, middle, end);
 }
 
-static enum osr_status choose_out(struct osr_drains *drains, const struct osr_fabric *fabric,
-				  struct osr_arena *scratch)
-{
-	struct choosing x = { .drains = drains };
-	enum osr_status st = cutting_begin(drains, fabric, scratch, &x.cut, NULL);
-
-	if (st)
-		return st;
-	/* Drained parts before held ones; of both, those that are left out already first. */
-	for (unsigned turn = 0; turn < 4; turn++)
-		for (uint32_t i = 0; i < drains->n; i++)
-			if (drains->entry[i].held == (turn >= 2) &&
-			    drains->entry[i].applied == !(turn & 1))
-				x.wish[x.n++] = &drains->entry[i];
-	for (uint32_t i = 0; i < drains->n; i++)
-		drains->entry[i].applied = false;
-	if (x.n)
-		choose_some(&x, 0, x.n);
-	drains->n_out = 0;
-	for (uint32_t i = 0; i < drains->n; i++)
-		if (drains->entry[i].applied)
-			drains->out[drains->n_out++] = drains->entry[i].part;
-	qsort(drains->out, drains->n_out, sizeof(*drains->out), compare_parts);
-	drains->taken = drains->version;
-	return OSR_OK;
-}
-
 enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_fabric *fabric,
 				 double now, struct osr_arena *scratch)
 {
@@ -748,8 +717,30 @@ enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_fab
 	pthread_mutex_lock(&drains->mutex);
 	if (drains->hold.after)
 		st = look_for_flaps(drains, fabric, now, scratch);
-	if (!st)
-		st = choose_out(drains, fabric, scratch);
+	if (!st) {
+		struct choosing x = { .drains = drains };
+
+		/* What is out from now on: drained parts, then held links. */
+		st = cutting_begin(drains, fabric, scratch, &x.cut, NULL);
+		if (!st) {
+			/* Drained parts before held ones; of both, those that are left out already first. */
+			for (unsigned turn = 0; turn < 4; turn++)
+				for (uint32_t i = 0; i < drains->n; i++)
+					if (drains->entry[i].held == (turn >= 2) &&
+					    drains->entry[i].applied == !(turn & 1))
+						x.wish[x.n++] = &drains->entry[i];
+			for (uint32_t i = 0; i < drains->n; i++)
+				drains->entry[i].applied = false;
+			if (x.n)
+				choose_some(&x, 0, x.n);
+			drains->n_out = 0;
+			for (uint32_t i = 0; i < drains->n; i++)
+				if (drains->entry[i].applied)
+					drains->out[drains->n_out++] = drains->entry[i].part;
+			qsort(drains->out, drains->n_out, sizeof(*drains->out), compare_parts);
+			drains->taken = drains->version;
+		}
+	}
 	pthread_mutex_unlock(&drains->mutex);
 	osr_arena_reset(scratch, mark);
 	return st;

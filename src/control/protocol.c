@@ -276,16 +276,6 @@ struct placing {
 	char name[64];
 };
 
-static void end_placing(struct placing *p)
-{
-	for (uint32_t k = 0; p->pair && k < p->in.n_keys; k++)
-		free(p->pair[k]);
-	free(p->host);
-	free(p->pair);
-	free(p->n_pairs);
-	osr_arena_free(&p->arena);
-}
-
 /* Of several ports of one host the first: their descriptions have one first word, as "HOST HCA". */
 static const struct osr_name *first_port(const struct osr_names *names, uint32_t n)
 {
@@ -406,33 +396,14 @@ static enum osr_status protocol_take_name(struct call *c, struct placing *p)
 	return OSR_OK;
 }
 
-static json_t *placed(struct call *c, const struct osr_sched_app *app)
-{
-	const struct osr_fabric *fabric = osr_sched_present(c->s);
-	json_t *lids = json_array(), *names = json_array();
-	json_t *answer = protocol_app_json(app);
-	char text[32];
-
-	for (uint32_t r = 0; r < app->n_ranks; r++) {
-		lids = osr__append(lids, json_integer(fabric->term_lid[app->term[r]]));
-		names = osr__append(names,
-				    osr__text(osr_terminal_name(fabric, app->term[r], text)));
-	}
-	answer = osr__with(answer, "hosts", hosts_json(app));
-	answer = osr__with(answer, "lids", lids);
-	answer = osr__with(answer, "names", names);
-	answer = osr__with(answer, "ok", json_true());
-	if (answer)
-		c->effect->attach = app->id;
-	return answer;
-}
-
 static json_t *protocol_place(struct call *c)
 {
 	struct placing p = { 0 };
 	struct osr_sched_app *app = NULL;
 	enum osr_status st = protocol_take_name(c, &p);
-	json_t *answer;
+	json_t *answer, *lids, *names;
+	const struct osr_fabric *fabric;
+	char text[32];
 
 	/* Patterns are long, and their text says nothing of the fabric. */
 	osr_sched_leave(c->s);
@@ -445,10 +416,31 @@ static json_t *protocol_place(struct call *c)
 		st = OSR_INVAL;
 	if (!st)
 		st = osr_sched_place(c->s, &p.in, &app, &c->diag);
-	end_placing(&p);
+	/* Everything was copied. */
+	for (uint32_t k = 0; p.pair && k < p.in.n_keys; k++)
+		free(p.pair[k]);
+	free(p.host);
+	free(p.pair);
+	free(p.n_pairs);
+	osr_arena_free(&p.arena);
 	if (st)
 		return protocol_refuse(c, st);
-	answer = placed(c, app);
+	/* The answer: where its ranks are, and whose it is. */
+	fabric = osr_sched_present(c->s);
+	lids = json_array();
+	names = json_array();
+	answer = protocol_app_json(app);
+	for (uint32_t r = 0; r < app->n_ranks; r++) {
+		lids = osr__append(lids, json_integer(fabric->term_lid[app->term[r]]));
+		names = osr__append(names,
+				    osr__text(osr_terminal_name(fabric, app->term[r], text)));
+	}
+	answer = osr__with(answer, "hosts", hosts_json(app));
+	answer = osr__with(answer, "lids", lids);
+	answer = osr__with(answer, "names", names);
+	answer = osr__with(answer, "ok", json_true());
+	if (answer)
+		c->effect->attach = app->id;
 	/* It would stay, and nobody would know of it. */
 	if (!answer)
 		osr_sched_release(c->s, app);

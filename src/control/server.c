@@ -150,16 +150,6 @@ static uint32_t n_of_user(const struct osr_control *control, uint32_t uid)
 	return n;
 }
 
-static void refuse_client(int fd)
-{
-	static const char text[] = "{\"ok\": false, \"code\": \"busy\", \"error\": \"there are too "
-				   "many connections\"}\n";
-
-	if (send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
-		shutdown(fd, SHUT_WR);
-	close(fd);
-}
-
 static void accept_client(struct osr_control *control)
 {
 	int fd = accept4(control->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -183,7 +173,14 @@ static void accept_client(struct osr_control *control)
 	     (rlim_t)fd + FOR_FILES >= files.rlim_cur) ||
 	    control->n_clients >= (agent ? MAX_CLIENTS : MAX_CLIENTS - FOR_MASTERS) ||
 	    (!agent && n_of_user(control, cred.uid) >= MAX_OF_USER)) {
-		refuse_client(fd);
+		static const char text[] =
+			"{\"ok\": false, \"code\": \"busy\", \"error\": \"there are too "
+			"many connections\"}\n";
+
+		/* A client that is refused is told why. */
+		if (send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+			shutdown(fd, SHUT_WR);
+		close(fd);
 		return;
 	}
 	client = calloc(1, sizeof(*client));
@@ -275,16 +272,6 @@ static size_t waiting_of_user(const struct osr_control *control, uint32_t uid)
 	return n;
 }
 
-static void read_client(struct osr_control *control, struct osr__client *client)
-{
-	if (!client->in.size)
-		client->half_since = server_now();
-	if (client->in.size && waiting_of_user(control, client->peer.uid) >= MAX_WAITING)
-		end_client(client, "too many requests of this user are pending");
-	else if (!osr__client_read(client))
-		client->gone = true;
-}
-
 static void serve_client(struct osr_control *control, struct osr__client *client)
 {
 	double since = server_now() - client->half_since;
@@ -371,32 +358,19 @@ static void wait_for_clients(struct osr_control *control, int ms)
 
 		if (p[i + 2].revents & POLLOUT)
 			osr__client_write(client);
-		if (p[i + 2].revents & POLLIN)
-			read_client(control, client);
-		else if (p[i + 2].revents & (POLLHUP | POLLERR | POLLNVAL))
+		if (p[i + 2].revents & POLLIN) {
+			if (!client->in.size)
+				client->half_since = server_now();
+			if (client->in.size &&
+			    waiting_of_user(control, client->peer.uid) >= MAX_WAITING)
+				end_client(client, "too many requests of this user are pending");
+			else if (!osr__client_read(client))
+				client->gone = true;
+		} else if (p[i + 2].revents & (POLLHUP | POLLERR | POLLNVAL))
 			client->gone = true;
 	}
 	if (p[1].revents)
 		accept_client(control);
-}
-
-static void tell_all(struct osr_control *control)
-{
-	lock_after_others(control);
-	for (uint32_t i = 0; i < control->n_clients; i++)
-		osr__client_tell(control->client[i], control->sched);
-	pthread_mutex_unlock(&control->mutex);
-}
-
-/* What a sweep has left to do; what clients have said comes in between. */
-static bool work(struct osr_control *control)
-{
-	bool some;
-
-	lock_after_others(control);
-	some = osr_sched_work(control->sched);
-	pthread_mutex_unlock(&control->mutex);
-	return some;
 }
 
 static void *serve(void *arg)
@@ -409,8 +383,15 @@ static void *serve(void *arg)
 		wait_for_clients(control, ms);
 		for (uint32_t i = 0; i < control->n_clients; i++)
 			serve_client(control, control->client[i]);
-		busy = work(control);
-		tell_all(control);
+		/* What a sweep has left to do; what clients have said comes in between. */
+		lock_after_others(control);
+		busy = osr_sched_work(control->sched);
+		pthread_mutex_unlock(&control->mutex);
+		/* Clients are told what became of their keys. */
+		lock_after_others(control);
+		for (uint32_t i = 0; i < control->n_clients; i++)
+			osr__client_tell(control->client[i], control->sched);
+		pthread_mutex_unlock(&control->mutex);
 		for (uint32_t i = control->n_clients; i--;) {
 			struct osr__client *client = control->client[i];
 

@@ -9,15 +9,6 @@
 
 #define NAME_SIZE 128
 
-/* All nodes with this GUID: a file may describe one twice, by mistake. */
-static void namemap_set(struct osr_net *net, const uint32_t *by_guid, uint64_t guid,
-			const char *name)
-{
-	for (uint32_t at = osr_net_guid_at(net, by_guid, guid);
-	     at < net->n_nodes && net->nodes[by_guid[at]].guid == guid; at++)
-		net->nodes[by_guid[at]].name = osr_net_string(net, name, strlen(name));
-}
-
 static enum osr_status namemap_line(struct osr_net *net, const uint32_t *by_guid,
 				    struct osr_lines *in, const char *s, struct osr_diag *diag)
 {
@@ -29,7 +20,10 @@ static enum osr_status namemap_line(struct osr_net *net, const uint32_t *by_guid
 		return OSR_OK;
 	if (sscanf(s, "%" SCNx64 " \"%127[^\"]\"", &guid, name) != 2)
 		return osr_lines_fail(in, diag, "expected 0xGUID \"name\"");
-	namemap_set(net, by_guid, guid, name);
+	/* All nodes with this GUID: a file may describe one twice, by mistake. */
+	for (uint32_t at = osr_net_guid_at(net, by_guid, guid);
+	     at < net->n_nodes && net->nodes[by_guid[at]].guid == guid; at++)
+		net->nodes[by_guid[at]].name = osr_net_string(net, name, strlen(name));
 	return OSR_OK;
 }
 

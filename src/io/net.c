@@ -425,35 +425,6 @@ static void feed_port(const struct osr_net *net, struct osr_builder *builder,
 				  });
 }
 
-/* All switches before the first link: a link needs the handles of both. */
-static void net_feed(const struct osr_net *net, struct osr_builder *builder, uint32_t *handle)
-{
-	for (uint32_t i = 0; i < net->n_nodes; i++) {
-		const struct osr_net_node *node = &net->nodes[i];
-
-		if (node->type != OSR_NET_SWITCH)
-			continue;
-		handle[i] = osr_builder_switch(
-			builder, &(struct osr_switch_in){
-					 .guid = node->guid,
-					 .n_ports = node->n_ports,
-					 .flags = OSR_SW_SL2VL |
-						  (node->enhanced_sp0 ? OSR_SW_ENHANCED_SP0 : 0),
-					 .name = osr_net_name(net, i),
-				 });
-	}
-	for (uint32_t i = 0; i < net->n_nodes; i++) {
-		const struct osr_net_node *node = &net->nodes[i];
-
-		if (node->type != OSR_NET_SWITCH)
-			continue;
-		feed_terminal(net, builder, node->port_row, handle[i], 0, OSR_ROLE_SP0);
-		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++)
-			if (net->ports[p].peer != OSR_NONE)
-				feed_port(net, builder, handle, p);
-	}
-}
-
 enum osr_status osr_net_fabric(struct osr_net *net, int lmc, struct osr_arena *arena,
 			       struct osr_fabric *fabric, struct osr_diag *diag)
 {
@@ -466,7 +437,33 @@ enum osr_status osr_net_fabric(struct osr_net *net, int lmc, struct osr_arena *a
 	builder = osr_builder_new();
 	handle = calloc((size_t)net->n_nodes + 1, sizeof(*handle));
 	if (builder && handle) {
-		net_feed(net, builder, handle);
+		/* All switches before the first link: a link needs the handles of both. */
+		for (uint32_t i = 0; i < net->n_nodes; i++) {
+			const struct osr_net_node *node = &net->nodes[i];
+
+			if (node->type != OSR_NET_SWITCH)
+				continue;
+			handle[i] = osr_builder_switch(
+				builder,
+				&(struct osr_switch_in){
+					.guid = node->guid,
+					.n_ports = node->n_ports,
+					.flags = OSR_SW_SL2VL |
+						 (node->enhanced_sp0 ? OSR_SW_ENHANCED_SP0 : 0),
+					.name = osr_net_name(net, i),
+				});
+		}
+		for (uint32_t i = 0; i < net->n_nodes; i++) {
+			const struct osr_net_node *node = &net->nodes[i];
+
+			if (node->type != OSR_NET_SWITCH)
+				continue;
+			feed_terminal(net, builder, node->port_row, handle[i], 0, OSR_ROLE_SP0);
+			for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports;
+			     p++)
+				if (net->ports[p].peer != OSR_NONE)
+					feed_port(net, builder, handle, p);
+		}
 		st = osr_builder_build(builder, arena, fabric, diag);
 	} else {
 		st = osr_fail(diag, OSR_NOMEM,

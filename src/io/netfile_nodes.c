@@ -119,16 +119,6 @@ static bool grow_notes(struct osr__netfile *netfile)
 	       osr__netfile_resize(netfile, netfile->table_size * 2);
 }
 
-/* Without a base of its own for this type the node keeps the GUID that net.c counted for it. */
-static void give_guid(struct osr__netfile *netfile, enum osr_net_type type, uint32_t node,
-		      uint32_t n_ports)
-{
-	if (!netfile->guid_set[type])
-		return;
-	osr_net_set_guid(netfile->net, node, netfile->guid_next[type]);
-	netfile->guid_next[type] += type == OSR_NET_SWITCH ? 1 : n_ports + 1;
-}
-
 /*
  * The part behind '#': a quoted name, or an unquoted one up to the words that follow it.
  * span is left behind the name.
@@ -232,7 +222,14 @@ static enum osr_status netfile_nodes_add_node(struct osr__netfile *netfile, enum
 	if (!grow_notes(netfile))
 		return osr__netfile_nomem(netfile);
 	netfile->node_line[node] = netfile->line;
-	give_guid(netfile, type, node, n_ports);
+	/*
+	 * Without a base of its own for this type the node keeps the GUID that net.c counted for
+	 * it.
+	 */
+	if (netfile->guid_set[type]) {
+		osr_net_set_guid(netfile->net, node, netfile->guid_next[type]);
+		netfile->guid_next[type] += type == OSR_NET_SWITCH ? 1 : n_ports + 1;
+	}
 	net->nodes[node].vendid = netfile->vendid;
 	net->nodes[node].devid = netfile->devid;
 	net->nodes[node].sysimg_guid = netfile->sysimg_guid;

@@ -16,30 +16,25 @@ static char pathsl_digit(const struct osr_fabric *fabric, const struct osr_routi
 					      : 0];
 }
 
-static void pathsl_write_switch(const struct osr_fabric *fabric, const struct osr_routing *routing,
-				uint32_t s, FILE *out)
-{
-	char name[32], line[LIDS_PER_LINE + 1];
-
-	fprintf(out, "Senders on switch 0x%016" PRIx64 " \"%s\"\n", fabric->sw_guid[s],
-		osr_switch_name(fabric, s, name));
-	for (uint32_t lid = 1; lid <= fabric->max_lid; lid += LIDS_PER_LINE) {
-		uint32_t n = 0, used = 0;
-
-		for (; n < LIDS_PER_LINE && lid + n <= fabric->max_lid; n++) {
-			line[n] = pathsl_digit(fabric, routing, s, lid + n);
-			used = line[n] != '-' ? n + 1 : used;
-		}
-		line[used] = '\0';
-		if (used)
-			fprintf(out, "0x%04" PRIx32 " : %s\n", lid, line);
-	}
-	fputc('\n', out);
-}
-
 void osr_pathsl_write(const struct osr_fabric *fabric, const struct osr_routing *routing, FILE *out)
 {
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		if (fabric->term_row[s] < fabric->term_row[s + 1])
-			pathsl_write_switch(fabric, routing, s, out);
+		if (fabric->term_row[s] < fabric->term_row[s + 1]) {
+			char name[32], line[LIDS_PER_LINE + 1];
+
+			fprintf(out, "Senders on switch 0x%016" PRIx64 " \"%s\"\n",
+				fabric->sw_guid[s], osr_switch_name(fabric, s, name));
+			for (uint32_t lid = 1; lid <= fabric->max_lid; lid += LIDS_PER_LINE) {
+				uint32_t n = 0, used = 0;
+
+				for (; n < LIDS_PER_LINE && lid + n <= fabric->max_lid; n++) {
+					line[n] = pathsl_digit(fabric, routing, s, lid + n);
+					used = line[n] != '-' ? n + 1 : used;
+				}
+				line[used] = '\0';
+				if (used)
+					fprintf(out, "0x%04" PRIx32 " : %s\n", lid, line);
+			}
+			fputc('\n', out);
+		}
 }

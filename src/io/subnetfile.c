@@ -147,12 +147,6 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 
 /* ---- the net -------------------------------------------------------------------------------- */
 
-static enum osr_status subnetfile_no_memory(const struct subnet_reader *reader)
-{
-	return osr_fail(reader->diag, OSR_NOMEM, "%s: out of memory for %u nodes",
-			reader->in->label, reader->net->n_nodes);
-}
-
 static uint32_t subnetfile_slot_of(const struct subnet_reader *reader, uint64_t guid)
 {
 	uint32_t at =
@@ -191,8 +185,10 @@ static enum osr_status subnetfile_add_node(struct subnet_reader *reader,
 	char id[24];
 
 	snprintf(id, sizeof(id), "%c-%016" PRIx64, letter[end->type], end->guid);
-	if (!subnetfile_grow_hash(reader))
-		return subnetfile_no_memory(reader);
+	if (!subnetfile_grow_hash(reader)) {
+		return osr_fail(reader->diag, OSR_NOMEM, "%s: out of memory for %u nodes",
+				reader->in->label, reader->net->n_nodes);
+	}
 	*node = osr_net_node(reader->net, end->type, (uint32_t)end->n_ports, id);
 	if (*node == OSR_NONE)
 		return osr_net_status(reader->net, reader->diag);

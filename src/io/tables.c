@@ -44,8 +44,17 @@ static uint32_t term_of_port(const struct osr_fabric *fabric, const struct osr_n
 		       osr_net_port_num(net, peer));
 }
 
-static void io_tables_add_nodes(struct osr_tables *tables)
+static void index_owners(struct osr_tables *tables)
 {
+	size_t n = tables->f->n_terminals + 2 * (size_t)(tables->net ? tables->net->n_ports : 0);
+
+	tables->owner = osr_alloc(tables->arena, n, sizeof(*tables->owner));
+	if (!tables->owner)
+		return;
+	for (uint32_t i = 0; i < tables->f->n_terminals; i++)
+		tables->owner[tables->n_owners++] =
+			(struct osr_owner){ tables->f->term_guid[i], i, false };
+	/* Nodes by their own GUID, too. */
 	for (uint32_t p = 0; tables->net && p < tables->net->n_ports; p++) {
 		const struct osr_net_node *node = &tables->net->nodes[tables->net->ports[p].node];
 		uint32_t term;
@@ -58,19 +67,6 @@ static void io_tables_add_nodes(struct osr_tables *tables)
 			tables->owner[tables->n_owners++] =
 				(struct osr_owner){ tables->net->ports[p].guid, term, false };
 	}
-}
-
-static void index_owners(struct osr_tables *tables)
-{
-	size_t n = tables->f->n_terminals + 2 * (size_t)(tables->net ? tables->net->n_ports : 0);
-
-	tables->owner = osr_alloc(tables->arena, n, sizeof(*tables->owner));
-	if (!tables->owner)
-		return;
-	for (uint32_t i = 0; i < tables->f->n_terminals; i++)
-		tables->owner[tables->n_owners++] =
-			(struct osr_owner){ tables->f->term_guid[i], i, false };
-	io_tables_add_nodes(tables);
 	qsort(tables->owner, tables->n_owners, sizeof(*tables->owner), io_tables_by_guid);
 }
 

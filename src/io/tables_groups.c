@@ -41,13 +41,6 @@ static enum osr_status take_switch(struct group_reader *reader, const char *at)
 	return osr__tables_switch(reader->t, reader->in, guid, &reader->sw, reader->diag);
 }
 
-static struct entry *add_entry(struct group_reader *reader)
-{
-	return osr_grow((void **)&reader->entry, reader->n, &reader->room, sizeof(*reader->entry))
-		       ? &reader->entry[reader->n++]
-		       : NULL;
-}
-
 static enum osr_status tables_groups_take_entry(struct group_reader *reader, const char *at)
 {
 	struct entry *e;
@@ -60,7 +53,9 @@ static enum osr_status tables_groups_take_entry(struct group_reader *reader, con
 	if (mlid < MLID_FIRST || mlid > MLID_LAST || !osr_take_word(&at, ":"))
 		return osr_lines_fail(reader->in, reader->diag,
 				      "expected a multicast LID and a colon");
-	e = add_entry(reader);
+	e = osr_grow((void **)&reader->entry, reader->n, &reader->room, sizeof(*reader->entry))
+		    ? &reader->entry[reader->n++]
+		    : NULL;
 	if (!e)
 		return osr_fail(reader->diag, OSR_NOMEM, "%s: out of memory", reader->in->label);
 	*e = (struct entry){ .sw = reader->sw, .mlid = (uint16_t)mlid };

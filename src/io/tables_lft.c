@@ -32,13 +32,22 @@ struct lft_reader {
 	bool ended;
 };
 
-static enum osr_status begin_table(struct lft_reader *reader, uint64_t guid)
+/* The head line of a table, of either form: its GUID is what stands behind `mark`. */
+static enum osr_status take_head(struct lft_reader *reader, const char *text, const char *mark)
 {
-	struct osr_tables *tables = reader->t;
-	enum osr_status st =
-		osr__tables_switch(tables, reader->in, guid, &reader->sw, reader->diag);
+	const char *at = strstr(text, mark);
+	uint64_t guid;
+	struct osr_tables *tables;
+	enum osr_status st;
 	char buf[32];
 
+	if (at)
+		at += strlen(mark);
+	if (!at || !osr_take_0x(&at, UINT64_MAX, &guid))
+		return osr_lines_fail(reader->in, reader->diag,
+				      "a table without the GUID of its switch");
+	tables = reader->t;
+	st = osr__tables_switch(tables, reader->in, guid, &reader->sw, reader->diag);
 	if (st)
 		return st;
 	if (tables->has_lft[reader->sw])
@@ -48,20 +57,6 @@ static enum osr_status begin_table(struct lft_reader *reader, uint64_t guid)
 	reader->n_tables++;
 	reader->ended = false;
 	return OSR_OK;
-}
-
-/* The head line of a table, of either form: its GUID is what stands behind `mark`. */
-static enum osr_status take_head(struct lft_reader *reader, const char *text, const char *mark)
-{
-	const char *at = strstr(text, mark);
-	uint64_t guid;
-
-	if (at)
-		at += strlen(mark);
-	if (!at || !osr_take_0x(&at, UINT64_MAX, &guid))
-		return osr_lines_fail(reader->in, reader->diag,
-				      "a table without the GUID of its switch");
-	return begin_table(reader, guid);
 }
 
 /*
@@ -97,14 +92,31 @@ static enum osr_status check_owner(struct lft_reader *reader, uint32_t d, uint64
 			      fabric->term_guid[term]);
 }
 
-static enum osr_status set_entry(struct lft_reader *reader, uint64_t lid, uint64_t port,
-				 const char *rest)
+static enum osr_status tables_lft_take_entry(struct lft_reader *reader, const char *text)
 {
-	const struct osr_fabric *fabric = reader->t->f;
-	uint32_t d = osr__dest_of_lid(fabric, lid);
+	uint64_t lid, port = OSR_NO_PATH, guid;
+	const char *at = text, *rest;
+	bool good = osr_take_0x(&at, UINT64_MAX, &lid);
+	const struct osr_fabric *fabric;
+	uint32_t d;
 	uint8_t *entry;
-	uint64_t guid;
 
+	osr_skip_blanks(&at);
+	if (good && osr_take_word(&at, ":")) {
+		osr_skip_blanks(&at);
+		good = osr_take_word(&at, "UNREACHABLE") || osr_take_decimal(&at, 255, &port);
+	} else if (good) {
+		good = osr_take_decimal(&at, 255, &port);
+	}
+	if (!good || reader->sw == OSR_NONE || (*at && *at != ' ' && *at != '\t'))
+		return osr_lines_fail(reader->in, reader->diag,
+				      "expected \"0xLID PORT\" below the head line of a table");
+	if (lid > OSR_MAX_LID)
+		return osr_lines_fail(reader->in, reader->diag, "LID 0x%" PRIx64 " is not unicast",
+				      lid);
+	rest = at;
+	fabric = reader->t->f;
+	d = osr__dest_of_lid(fabric, lid);
 	if (d == OSR_NONE) {
 		if (!reader->first_foreign && lid) {
 			reader->first_foreign = reader->in->number;
@@ -132,28 +144,6 @@ static enum osr_status set_entry(struct lft_reader *reader, uint64_t lid, uint64
 	if (!osr_take_0x(&rest, UINT64_MAX, &guid))
 		return osr_lines_fail(reader->in, reader->diag, "a port GUID that is no number");
 	return reader->guid[d] == guid ? OSR_OK : check_owner(reader, d, guid);
-}
-
-static enum osr_status tables_lft_take_entry(struct lft_reader *reader, const char *text)
-{
-	uint64_t lid, port = OSR_NO_PATH;
-	const char *at = text;
-	bool good = osr_take_0x(&at, UINT64_MAX, &lid);
-
-	osr_skip_blanks(&at);
-	if (good && osr_take_word(&at, ":")) {
-		osr_skip_blanks(&at);
-		good = osr_take_word(&at, "UNREACHABLE") || osr_take_decimal(&at, 255, &port);
-	} else if (good) {
-		good = osr_take_decimal(&at, 255, &port);
-	}
-	if (!good || reader->sw == OSR_NONE || (*at && *at != ' ' && *at != '\t'))
-		return osr_lines_fail(reader->in, reader->diag,
-				      "expected \"0xLID PORT\" below the head line of a table");
-	if (lid > OSR_MAX_LID)
-		return osr_lines_fail(reader->in, reader->diag, "LID 0x%" PRIx64 " is not unicast",
-				      lid);
-	return set_entry(reader, lid, port, at);
 }
 
 /* Headings of columns and totals: words, of which nothing is needed. */

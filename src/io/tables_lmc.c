@@ -89,40 +89,6 @@ static bool tables_lmc_is_end_port(const struct osr_net *net, uint32_t port)
 	return net->nodes[net->ports[port].node].type != OSR_NET_SWITCH && net->ports[port].lid;
 }
 
-/*
- * A LID may lack its entries on all switches, which must not make it nobody's LID: a port has at least
- * the LMC that most have, if the LIDs are there to be had.
- */
-static void set_lmcs(struct osr_net *net, struct lid *l, uint32_t n, uint64_t *owner)
-{
-	uint32_t n_with[8] = { 0 }, first, end;
-	uint8_t usual = 0;
-
-	qsort(l, n, sizeof(*l), tables_lmc_by_guid);
-	for (uint32_t i = 0; i < n; i++)
-		owner[l[i].lid] = l[i].guid;
-	for (uint32_t port = 0; port < net->n_ports; port++) {
-		struct osr_net_port *net_port = &net->ports[port];
-
-		if (!tables_lmc_is_end_port(net, port))
-			continue;
-		end = find_lids(l, n, net_port->guid, &first);
-		if (end > first)
-			net_port->lmc = least_lmc(net_port->lid, l, first, end);
-		n_with[net_port->lmc & 7]++;
-	}
-	for (uint8_t lmc = 1; lmc <= 7; lmc++)
-		usual = n_with[lmc] > n_with[usual] ? lmc : usual;
-	for (uint32_t port = 0; port < net->n_ports; port++) {
-		struct osr_net_port *net_port = &net->ports[port];
-
-		if (tables_lmc_is_end_port(net, port) && net_port->lmc < usual &&
-		    can_be_lmc(net_port->lid, usual, net_port->lid) &&
-		    range_is_free(owner, net_port->guid, net_port->lid, usual))
-			net_port->lmc = usual;
-	}
-}
-
 enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net, struct osr_diag *diag)
 {
 	struct lid *l = malloc((OSR_MAX_LID + 1) * sizeof(*l));
@@ -141,8 +107,38 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net, struc
 		n_heads += !strncmp(text, "Unicast lids", 12);
 		n += take_lid(text, &l[n]);
 	}
-	if (!st)
-		set_lmcs(net, l, n, owner);
+	if (!st) {
+		uint32_t n_with[8] = { 0 }, first, end;
+		uint8_t usual = 0;
+
+		/*
+		 * A LID may lack its entries on all switches, which must not make it nobody's LID:
+		 * a port has at least the LMC that most have, if the LIDs are there to be had.
+		 */
+		qsort(l, n, sizeof(*l), tables_lmc_by_guid);
+		for (uint32_t i = 0; i < n; i++)
+			owner[l[i].lid] = l[i].guid;
+		for (uint32_t port = 0; port < net->n_ports; port++) {
+			struct osr_net_port *net_port = &net->ports[port];
+
+			if (!tables_lmc_is_end_port(net, port))
+				continue;
+			end = find_lids(l, n, net_port->guid, &first);
+			if (end > first)
+				net_port->lmc = least_lmc(net_port->lid, l, first, end);
+			n_with[net_port->lmc & 7]++;
+		}
+		for (uint8_t lmc = 1; lmc <= 7; lmc++)
+			usual = n_with[lmc] > n_with[usual] ? lmc : usual;
+		for (uint32_t port = 0; port < net->n_ports; port++) {
+			struct osr_net_port *net_port = &net->ports[port];
+
+			if (tables_lmc_is_end_port(net, port) && net_port->lmc < usual &&
+			    can_be_lmc(net_port->lid, usual, net_port->lid) &&
+			    range_is_free(owner, net_port->guid, net_port->lid, usual))
+				net_port->lmc = usual;
+		}
+	}
 	free(l);
 	free(owner);
 	return st;

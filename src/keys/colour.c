@@ -273,15 +273,6 @@ static void colour_put(struct work *w, uint32_t e, uint32_t slot)
 	w->at_r[(size_t)w->d->edge[e].right * w->n_slots + slot] = e;
 }
 
-static void lift(struct work *w, uint32_t e)
-{
-	uint32_t slot = w->class_of[e];
-
-	w->at_l[(size_t)w->d->edge[e].left * w->n_slots + slot] = OSR_NONE;
-	w->at_r[(size_t)w->d->edge[e].right * w->n_slots + slot] = OSR_NONE;
-	w->class_of[e] = OSR_NONE;
-}
-
 /* Slot after slot takes a matching of the edges that may have it. */
 static void slot_by_slot(struct work *w, uint32_t *l, uint32_t *r)
 {
@@ -337,8 +328,14 @@ static uint32_t find_path(const struct work *w, uint32_t e, uint32_t a, uint32_t
 static void colour_exchange(struct work *w, uint32_t a, uint32_t b, const uint32_t *path,
 			    uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
-		lift(w, path[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t e = path[i];
+		uint32_t slot = w->class_of[e];
+
+		w->at_l[(size_t)w->d->edge[e].left * w->n_slots + slot] = OSR_NONE;
+		w->at_r[(size_t)w->d->edge[e].right * w->n_slots + slot] = OSR_NONE;
+		w->class_of[e] = OSR_NONE;
+	}
 	for (uint32_t i = 0; i < n; i++)
 		colour_put(w, path[i], i % 2 ? a : b);
 }

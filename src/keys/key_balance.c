@@ -85,22 +85,6 @@ static void list_flow(struct balance *x, uint32_t e)
 	}
 }
 
-static void unlist_flow(struct balance *x, uint32_t e)
-{
-	for (int right = 0; right < 2; right++) {
-		size_t at = cable(x, e, right, x->flow[e].q);
-		uint32_t next = x->next[right][e], before = x->before[right][e];
-
-		if (before == OSR_NONE)
-			x->head[right][at] = next;
-		else
-			x->next[right][before] = next;
-		if (next != OSR_NONE)
-			x->before[right][next] = before;
-		x->load[right][at] -= x->flow[e].weight;
-	}
-}
-
 /* Adds a flow to the nodes it crosses, or takes it off; the change of the excess is added to *change. */
 static void keys_balance_count_flow(struct balance *x, uint32_t e, bool add, int64_t *change)
 {
@@ -121,7 +105,19 @@ static void keys_balance_count_flow(struct balance *x, uint32_t e, bool add, int
 static void keys_balance_give(struct balance *x, uint32_t e, uint32_t q, int64_t *change)
 {
 	keys_balance_count_flow(x, e, false, change);
-	unlist_flow(x, e);
+	/* It leaves the list of its old plane. */
+	for (int right = 0; right < 2; right++) {
+		size_t at = cable(x, e, right, x->flow[e].q);
+		uint32_t next = x->next[right][e], before = x->before[right][e];
+
+		if (before == OSR_NONE)
+			x->head[right][at] = next;
+		else
+			x->next[right][before] = next;
+		if (next != OSR_NONE)
+			x->before[right][next] = before;
+		x->load[right][at] -= x->flow[e].weight;
+	}
 	x->flow[e].q = q;
 	list_flow(x, e);
 	keys_balance_count_flow(x, e, true, change);

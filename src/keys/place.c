@@ -100,16 +100,6 @@ static enum osr_status place_next_level(struct placing *x, uint32_t t)
 
 /* Planes of one group -------------------------------------------------------------------------- */
 
-/* ARK, see OSR_KEY_AS_IS: a map of its own for each group. */
-static void spread_planes(const struct placing *x, uint32_t t, uint32_t b,
-			  const struct osr__demand *demand, uint32_t *plane_of)
-{
-	struct osr_prng prng = { x->key->spread ^ ((uint64_t)t << 56 | (uint64_t)b << 24) };
-
-	if (x->choice == OSR_KEY_AS_IS && x->key->spread && !demand->may)
-		osr_prng_shuffle(&prng, plane_of, demand->n_planes);
-}
-
 /* Flows [first .. first + n) of level t are those of one group. */
 static enum osr_status place_group(const struct placing *x, uint32_t t, uint32_t first, uint32_t n)
 {
@@ -136,8 +126,14 @@ static enum osr_status place_group(const struct placing *x, uint32_t t, uint32_t
 	group.n_classes = colouring.n_classes;
 	if (!st)
 		st = osr__choose(&group, x->load, x->choice, scratch, plane_of);
-	if (!st)
-		spread_planes(x, t, flow->b, &group.demand, plane_of);
+	if (!st) {
+		uint32_t b = flow->b;
+		struct osr_prng prng = { x->key->spread ^ ((uint64_t)t << 56 | (uint64_t)b << 24) };
+
+		/* ARK, see OSR_KEY_AS_IS: a map of its own for each group. */
+		if (x->choice == OSR_KEY_AS_IS && x->key->spread && !group.demand.may)
+			osr_prng_shuffle(&prng, plane_of, group.demand.n_planes);
+	}
 	for (uint32_t i = 0; !st && i < n; i++)
 		flow[i].q = plane_of[group.class_of[i]];
 	if (!st)

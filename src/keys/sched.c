@@ -165,17 +165,6 @@ static bool add_app(struct osr_sched *sched, struct osr_sched_app *app)
 	return true;
 }
 
-static void remove_app(struct osr_sched *sched, struct osr_sched_app *app)
-{
-	uint32_t at = 0;
-
-	while (sched->app[at] != app)
-		at++;
-	for (sched->n_apps--; at < sched->n_apps; at++)
-		sched->app[at] = sched->app[at + 1];
-	free_app(app);
-}
-
 /* Hosts ---------------------------------------------------------------------------------------- */
 
 static int compare_guid(const void *guid, const void *port)
@@ -340,43 +329,6 @@ static enum osr_status take_offsets(struct osr_sched *sched, struct osr_sched_ap
 
 /* Placing -------------------------------------------------------------------------------------- */
 
-static enum osr_status check_limits(const struct osr_sched *sched, const struct osr_sched_in *in,
-				    struct osr_diag *diag)
-{
-	uint32_t n_of_owner = 0;
-	uint64_t n_pairs = 0;
-
-	if (!sched->has_fabric)
-		return osr_fail(diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
-	if (!sched->is_tree)
-		return osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
-				sched->no_tree.text);
-	for (uint32_t i = 0; i < sched->n_apps; i++)
-		n_of_owner += sched->app[i]->owner == in->owner;
-	if (sched->n_apps >= sched->limits.max_apps ||
-	    (in->owner && n_of_owner >= sched->limits.max_apps_of_owner))
-		return osr_fail(
-			diag, OSR_INVAL,
-			"%u applications have keys, %u of them of user %u: no more are taken",
-			sched->n_apps, n_of_owner, in->owner);
-	if (!in->n_ranks || !in->n_keys || in->n_keys > sched->limits.max_keys)
-		return osr_fail(
-			diag, OSR_INVAL,
-			"%u hosts and %u patterns: expected 1 host or more, and 1 to %u patterns",
-			in->n_ranks, in->n_keys, sched->limits.max_keys);
-	if (in->n_offsets > in->n_keys)
-		return osr_fail(
-			diag, OSR_INVAL,
-			"%u LID offsets requested for %u patterns: one per pattern is the most",
-			in->n_offsets, in->n_keys);
-	for (uint32_t k = 0; k < in->n_keys; k++)
-		n_pairs += in->n_pairs[k];
-	if (n_pairs > sched->limits.max_pairs)
-		return osr_fail(diag, OSR_INVAL, "%llu pairs of ranks: at most %u are accepted",
-				(unsigned long long)n_pairs, sched->limits.max_pairs);
-	return OSR_OK;
-}
-
 static enum osr_status sched_check_ranks(uint32_t n_ranks, const struct osr_pair *pair, uint32_t n,
 					 uint32_t key, struct osr_diag *diag)
 {
@@ -418,10 +370,39 @@ static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *a
 static enum osr_status place_once(struct osr_sched *sched, const struct osr_sched_in *in,
 				  struct osr_sched_app **app, struct osr_diag *diag)
 {
-	enum osr_status st = check_limits(sched, in, diag);
+	enum osr_status st;
+	uint32_t n_of_owner = 0;
+	uint64_t n_pairs = 0;
 
-	if (st)
-		return st;
+	/* Is there a fabric for it, and are its numbers within the limits? */
+	if (!sched->has_fabric)
+		return osr_fail(diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
+	if (!sched->is_tree)
+		return osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
+				sched->no_tree.text);
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		n_of_owner += sched->app[i]->owner == in->owner;
+	if (sched->n_apps >= sched->limits.max_apps ||
+	    (in->owner && n_of_owner >= sched->limits.max_apps_of_owner))
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%u applications have keys, %u of them of user %u: no more are taken",
+			sched->n_apps, n_of_owner, in->owner);
+	if (!in->n_ranks || !in->n_keys || in->n_keys > sched->limits.max_keys)
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%u hosts and %u patterns: expected 1 host or more, and 1 to %u patterns",
+			in->n_ranks, in->n_keys, sched->limits.max_keys);
+	if (in->n_offsets > in->n_keys)
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%u LID offsets requested for %u patterns: one per pattern is the most",
+			in->n_offsets, in->n_keys);
+	for (uint32_t k = 0; k < in->n_keys; k++)
+		n_pairs += in->n_pairs[k];
+	if (n_pairs > sched->limits.max_pairs)
+		return osr_fail(diag, OSR_INVAL, "%llu pairs of ranks: at most %u are accepted",
+				(unsigned long long)n_pairs, sched->limits.max_pairs);
 	*app = new_app(in->n_ranks, in->n_keys, in->n_offsets ? in->n_offsets : 1);
 	if (!*app)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
@@ -567,6 +548,8 @@ enum osr_status osr_sched_done(struct osr_sched *sched, struct osr_sched_app *ap
 
 void osr_sched_release(struct osr_sched *sched, struct osr_sched_app *app)
 {
+	uint32_t at;
+
 	for (uint32_t i = 0; i < app->n_slots; i++) {
 		struct osr_sched_slot *slot = &app->slot[i];
 
@@ -576,7 +559,13 @@ void osr_sched_release(struct osr_sched *sched, struct osr_sched_app *app)
 			osr__sched_load(sched, slot, false);
 		sched->change++;
 	}
-	remove_app(sched, app);
+	/* Out of the list, whose order stays. */
+	at = 0;
+	while (sched->app[at] != app)
+		at++;
+	for (sched->n_apps--; at < sched->n_apps; at++)
+		sched->app[at] = sched->app[at + 1];
+	free_app(app);
 }
 
 /* What the tables should have ------------------------------------------------------------------ */

@@ -255,24 +255,21 @@ static const char *hindrance(const struct osr_sched *sched, const struct osr_sch
 	return lacks_lids(sched, app, slot) ? "its hosts have fewer LIDs than before" : NULL;
 }
 
-static void work_on(struct osr_sched *sched, struct osr_sched_app *app, struct osr_sched_slot *slot)
-{
-	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
-	const char *why = hindrance(sched, app, slot);
-
-	if (why)
-		osr__sched_withdraw(sched, app, slot->key, why);
-	else
-		make_again(sched, app, slot);
-	osr_arena_reset(&sched->work, mark);
-}
-
 bool osr_sched_work(struct osr_sched *sched)
 {
 	for (uint32_t i = 0; sched->has_fabric && i < sched->n_apps; i++)
 		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
 			if (sched->app[i]->slot[k].make && !osr__sched_stops(sched)) {
-				work_on(sched, sched->app[i], &sched->app[i]->slot[k]);
+				struct osr_sched_app *app = sched->app[i];
+				struct osr_sched_slot *slot = &sched->app[i]->slot[k];
+				struct osr_arena_mark mark = osr_arena_mark(&sched->work);
+				const char *why = hindrance(sched, app, slot);
+
+				if (why)
+					osr__sched_withdraw(sched, app, slot->key, why);
+				else
+					make_again(sched, app, slot);
+				osr_arena_reset(&sched->work, mark);
 				return true;
 			}
 	return false;
@@ -400,42 +397,6 @@ static void carry_slot(struct osr_sched *sched, const struct carrying *x, struct
 	}
 }
 
-static enum osr_status sched_fabric_carry_all(struct osr_sched *sched,
-					      const struct osr_fabric *before,
-					      struct osr_diag *diag)
-{
-	struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
-	struct carrying x = { .from = before, .to = &sched->f };
-	enum osr_status st = begin_carrying(sched, &x, diag);
-
-	for (uint32_t i = 0; i < sched->n_apps && !st; i++) {
-		struct osr_sched_app *app = sched->app[i];
-		uint32_t *term = osr_alloc(&sched->scratch, app->n_ranks, sizeof(*term));
-		bool stay = false, back = false;
-
-		if (term) {
-			memcpy(term, app->term, app->n_ranks * sizeof(*term));
-			osr__sched_resolve(sched, app);
-			stay = ranks_stay(&x, term, app->term, app->n_ranks, &back);
-		}
-		for (uint32_t k = 0; k < app->n_slots && term; k++)
-			carry_slot(sched, &x, app, &app->slot[k], stay, back);
-		st = osr_arena_failed(&sched->scratch, diag) ? OSR_NOMEM : OSR_OK;
-	}
-	osr_arena_reset(&sched->scratch, mark);
-	return st;
-}
-
-/* Without a fabric there are no routes; they are made again when there is one. */
-static void forget_fabric(struct osr_sched *sched)
-{
-	sched->has_fabric = sched->is_tree = false;
-	for (uint32_t i = 0; i < sched->n_apps; i++)
-		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
-			if (sched->app[i]->slot[k].key != OSR_NONE)
-				suspend(sched, sched->app[i], &sched->app[i]->slot[k]);
-}
-
 enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
 				 struct osr_diag *diag)
 {
@@ -451,12 +412,38 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 	sched->has_fabric = sched->is_tree = false;
 	sched->stamp++;
 	st = take_fabric(sched, fabric, diag);
-	if (!st && had)
-		st = sched_fabric_carry_all(sched, &before, diag);
+	if (!st && had) {
+		struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
+		struct carrying x = { .from = &before, .to = &sched->f };
+
+		/* Entries are carried over, of one application after the other. */
+		st = begin_carrying(sched, &x, diag);
+		for (uint32_t i = 0; i < sched->n_apps && !st; i++) {
+			struct osr_sched_app *app = sched->app[i];
+			uint32_t *term = osr_alloc(&sched->scratch, app->n_ranks, sizeof(*term));
+			bool stay = false, back = false;
+
+			if (term) {
+				memcpy(term, app->term, app->n_ranks * sizeof(*term));
+				osr__sched_resolve(sched, app);
+				stay = ranks_stay(&x, term, app->term, app->n_ranks, &back);
+			}
+			for (uint32_t k = 0; k < app->n_slots && term; k++)
+				carry_slot(sched, &x, app, &app->slot[k], stay, back);
+			st = osr_arena_failed(&sched->scratch, diag) ? OSR_NOMEM : OSR_OK;
+		}
+		osr_arena_reset(&sched->scratch, mark);
+	}
 	for (uint32_t i = 0; !st && !had && i < sched->n_apps; i++)
 		osr__sched_resolve(sched, sched->app[i]);
-	if (st)
-		forget_fabric(sched);
+	if (st) {
+		/* Without a fabric there are no routes; they are made again when there is one. */
+		sched->has_fabric = sched->is_tree = false;
+		for (uint32_t i = 0; i < sched->n_apps; i++)
+			for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
+				if (sched->app[i]->slot[k].key != OSR_NONE)
+					suspend(sched, sched->app[i], &sched->app[i]->slot[k]);
+	}
 	/* Somebody may look at it without the lock. */
 	if (had && sched->viewed == stamp)
 		sched->held = before_arena;

@@ -115,17 +115,6 @@ static unsigned rank_of(const struct end *end)
 						  : 0;
 }
 
-static void device_take(struct osr_device *device, const struct end *smi, const struct end *gsi)
-{
-	snprintf(device->smi, sizeof(device->smi), "%s", smi->ca);
-	snprintf(device->gsi, sizeof(device->gsi), "%s", gsi->ca);
-	device->smi_port = smi->port;
-	device->gsi_port = gsi->port;
-	device->sm_lid = gsi->sm_lid;
-	memcpy(device->gid, &gsi->gid_prefix, 8);
-	memcpy(device->gid + 8, &gsi->guid, 8);
-}
-
 /* Why no pair would do. */
 static enum osr_status device_refuse(const struct ends *ends, const struct osr_device_want *want,
 				     struct osr_diag *diag)
@@ -187,7 +176,13 @@ static enum osr_status device_choose(const struct ends *ends, const struct osr_d
 			if (want->ca && want->port)
 				rank++;
 			if (rank > best) {
-				device_take(device, smi, gsi);
+				snprintf(device->smi, sizeof(device->smi), "%s", smi->ca);
+				snprintf(device->gsi, sizeof(device->gsi), "%s", gsi->ca);
+				device->smi_port = smi->port;
+				device->gsi_port = gsi->port;
+				device->sm_lid = gsi->sm_lid;
+				memcpy(device->gid, &gsi->gid_prefix, 8);
+				memcpy(device->gid + 8, &gsi->guid, 8);
 				n_pkeys = gsi->n_pkeys;
 				best = rank;
 			}

@@ -261,22 +261,6 @@ static void ask_vlarb(struct reader *r, uint32_t i, unsigned port, const ib_dr_p
 						.b = b });
 }
 
-static void read_ask_switch(struct reader *r, uint32_t i)
-{
-	struct osr_live_node *live_node = &r->live->nodes[i];
-	ib_dr_path_t path = r->by_guid[i]->path_portid.drpath;
-
-	if (r->ask->lft)
-		ask_lft(r, i, &path);
-	if (r->ask->n_mlids)
-		ask_mft(r, i, &path);
-	if (r->ask->sl2vl)
-		ask_switch_sl2vl(r, i, &path);
-	for (unsigned p = 1; r->ask->vlarb && p <= live_node->n_ports; p++)
-		if (osr_live_port_up(live_node, p))
-			ask_vlarb(r, i, p, &path);
-}
-
 static void ask_end_node(struct reader *r, uint32_t i)
 {
 	struct osr_live_node *live_node = &r->live->nodes[i];
@@ -375,9 +359,21 @@ static enum osr_status live_read_tables(struct reader *r, struct osr_diag *diag)
 	if (st)
 		return st;
 	for (uint32_t i = 0; i < r->live->n_nodes && !osr_arena_failed(r->arena, NULL); i++) {
-		if (r->live->nodes[i].type == OSR_LIVE_SWITCH)
-			read_ask_switch(r, i);
-		else
+		if (r->live->nodes[i].type == OSR_LIVE_SWITCH) {
+			struct osr_live_node *live_node = &r->live->nodes[i];
+			ib_dr_path_t path = r->by_guid[i]->path_portid.drpath;
+
+			/* Of a switch all tables that were asked for. */
+			if (r->ask->lft)
+				ask_lft(r, i, &path);
+			if (r->ask->n_mlids)
+				ask_mft(r, i, &path);
+			if (r->ask->sl2vl)
+				ask_switch_sl2vl(r, i, &path);
+			for (unsigned p = 1; r->ask->vlarb && p <= live_node->n_ports; p++)
+				if (osr_live_port_up(live_node, p))
+					ask_vlarb(r, i, p, &path);
+		} else
 			ask_end_node(r, i);
 	}
 	osr_mad_drain(r->mad);

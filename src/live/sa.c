@@ -21,20 +21,6 @@ struct asker {
 	uint64_t n_unanswered;
 };
 
-static void fill(uint8_t *mad, uint16_t slid, uint16_t dlid)
-{
-	memset(mad, 0, IB_MAD_SIZE);
-	mad_set_field(mad, 0, IB_MAD_METHOD_F, IB_MAD_METHOD_GET);
-	mad_set_field(mad, 0, IB_MAD_CLASSVER_F, 2);
-	mad_set_field(mad, 0, IB_MAD_MGMTCLASS_F, IB_SA_CLASS);
-	mad_set_field(mad, 0, IB_MAD_BASEVER_F, 1);
-	mad_set_field(mad, 0, IB_MAD_ATTRID_F, IB_SA_ATTR_PATHRECORD);
-	mad_set_field64(mad, 0, IB_SA_COMPMASK_F, PR_DLID | PR_SLID | PR_NUMB_PATH);
-	mad_set_field(mad + SA_DATA, 0, IB_SA_PR_DLID_F, dlid);
-	mad_set_field(mad + SA_DATA, 0, IB_SA_PR_SLID_F, slid);
-	mad_set_field(mad + SA_DATA, 0, IB_SA_PR_NPATH_F, 1);
-}
-
 static void sa_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 {
 	struct asker *a = ctx;
@@ -52,8 +38,19 @@ static enum osr_status sa_ask(struct asker *a, uint64_t first, uint64_t end, str
 	uint8_t mad[IB_MAD_SIZE];
 
 	for (uint64_t i = first; i < end && !a->n_unanswered; i++) {
-		fill(mad, live_paths->slid[i / live_paths->n_dlids],
-		     live_paths->dlid[i % live_paths->n_dlids]);
+		uint16_t slid = live_paths->slid[i / live_paths->n_dlids];
+		uint16_t dlid = live_paths->dlid[i % live_paths->n_dlids];
+
+		memset(mad, 0, IB_MAD_SIZE);
+		mad_set_field(mad, 0, IB_MAD_METHOD_F, IB_MAD_METHOD_GET);
+		mad_set_field(mad, 0, IB_MAD_CLASSVER_F, 2);
+		mad_set_field(mad, 0, IB_MAD_MGMTCLASS_F, IB_SA_CLASS);
+		mad_set_field(mad, 0, IB_MAD_BASEVER_F, 1);
+		mad_set_field(mad, 0, IB_MAD_ATTRID_F, IB_SA_ATTR_PATHRECORD);
+		mad_set_field64(mad, 0, IB_SA_COMPMASK_F, PR_DLID | PR_SLID | PR_NUMB_PATH);
+		mad_set_field(mad + SA_DATA, 0, IB_SA_PR_DLID_F, dlid);
+		mad_set_field(mad + SA_DATA, 0, IB_SA_PR_SLID_F, slid);
+		mad_set_field(mad + SA_DATA, 0, IB_SA_PR_NPATH_F, 1);
 		osr_mad_gmp(a->mad, mad, a->device.sm_lid, i);
 	}
 	osr_mad_drain(a->mad);

@@ -70,25 +70,6 @@ static void keys_ask(struct keys *k)
 		osm_sm_signal(&osm->sm, OSM_SIGNAL_SWEEP);
 }
 
-/*
- * OpenSM sends a switch all of its blocks while need_update is set, which it is after a discovery in
- * which the switch was new or reported a change. Only OpenSM knows when that has done its work, and
- * it clears the mark in its next discovery. So if there are applications one more is asked for, in
- * which nothing changes; without it every request would send all blocks of these switches.
- */
-static void keys_settle(struct keys *k)
-{
-	struct osm_opensm *osm = k->plugin->osm;
-
-	if (!osr__lock(osm, LOCK_ALONE))
-		return;
-	atomic_store(&k->due, false);
-	atomic_store(&k->settling, true);
-	osm->subn.force_heavy_sweep = TRUE;
-	cl_plock_release(&osm->lock);
-	osm_sm_signal(&osm->sm, OSM_SIGNAL_SWEEP);
-}
-
 /* A sweep with discovery takes the keys along, or will be over soon. */
 static bool held_up(struct keys *k)
 {
@@ -107,8 +88,24 @@ static int keys_turn(void *ctx)
 	osr__upkeep_turn(k->plugin);
 	if (atomic_load(&k->lost))
 		return -1;
-	if (atomic_load(&k->due) && osr_control_used(k->control))
-		keys_settle(k);
+	if (atomic_load(&k->due) && osr_control_used(k->control)) {
+		struct osm_opensm *osm = k->plugin->osm;
+
+		/*
+		 * OpenSM sends a switch all of its blocks while need_update is set, which it is
+		 * after a discovery in which the switch was new or reported a change. Only OpenSM
+		 * knows when that has done its work, and it clears the mark in its next discovery.
+		 * So if there are applications one more is asked for, in which nothing changes;
+		 * without it every request would send all blocks of these switches.
+		 */
+		if (osr__lock(osm, LOCK_ALONE)) {
+			atomic_store(&k->due, false);
+			atomic_store(&k->settling, true);
+			osm->subn.force_heavy_sweep = TRUE;
+			cl_plock_release(&osm->lock);
+			osm_sm_signal(&osm->sm, OSM_SIGNAL_SWEEP);
+		}
+	}
 	if (!osr_control_pending(k->control))
 		return -1;
 	if (keys_now() * 1e9 < (double)atomic_load(&k->rest))

@@ -12,18 +12,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Would the engine be asked the same question? */
-static bool same_question(const struct sweep *w, const struct osr_fabric *fabric)
-{
-	const struct sweep_slot *slot = w->ctx->current;
-	struct qos_tables qos;
-
-	memset(&qos, 0, sizeof(qos));
-	osr__qos_tables(w->osm, &w->snap, &qos);
-	return osr_fabric_equal(fabric, &slot->result.fabric) &&
-	       w->snap.limit.vls == slot->budget && !memcmp(&qos, &slot->qos, sizeof(qos));
-}
-
 /* false: nothing was published, and OpenSM's buffers hold no tables yet. */
 static bool lay_over_base(struct sweep *w)
 {
@@ -64,8 +52,15 @@ bool osr__keys_sweep(struct sweep *w)
 	alone = !osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &arena, &w->scratch, &fabric,
 			       &w->snap, &w->diag);
 	if (alone) {
+		struct qos_tables qos;
+		const struct sweep_slot *slot = w->ctx->current;
+
 		osr__vl_budget(w->osm, &fabric, &ctx->plugin->options, &w->snap.limit);
-		alone = same_question(w, &fabric);
+		/* Would the engine be asked the same question? */
+		memset(&qos, 0, sizeof(qos));
+		osr__qos_tables(w->osm, &w->snap, &qos);
+		alone = osr_fabric_equal(&fabric, &slot->result.fabric) &&
+			w->snap.limit.vls == slot->budget && !memcmp(&qos, &slot->qos, sizeof(qos));
 	}
 	osr_arena_free(&arena);
 	w->ms_snapshot = osr__sweep_clock_ms();

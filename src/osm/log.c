@@ -18,26 +18,6 @@ void osr__log_flush(struct osm_opensm *osm)
 	cl_spinlock_release(&osm->log.lock);
 }
 
-static void keep_warning(struct warnings *w, const char *text)
-{
-	struct warning now = { .time = time(NULL) };
-	uint32_t i = 0;
-
-	snprintf(now.text, sizeof(now.text), "%.*s", (int)sizeof(now.text) - 1, text);
-	osr_name_clean(now.text);
-	pthread_mutex_lock(&w->lock);
-	while (i < w->n && strcmp(w->line[i].text, now.text) != 0)
-		i++;
-	/* What is said again is the last one again; else the oldest makes room. */
-	if (i == w->n && w->n < MAX_WARNINGS)
-		w->n++;
-	else if (i == w->n)
-		i = 0;
-	memmove(&w->line[i], &w->line[i + 1], (w->n - i - 1) * sizeof(now));
-	w->line[w->n - 1] = now;
-	pthread_mutex_unlock(&w->lock);
-}
-
 json_t *osr__warnings(const struct plugin *p)
 {
 	struct warnings *w = (struct warnings *)&p->warnings;
@@ -69,8 +49,25 @@ void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ..
 	if (level == OSM_LOG_INFO)
 		osr__log_flush(osm);
 	p = level == OSM_LOG_ERROR ? osr__plugin_of(osm) : NULL;
-	if (p)
-		keep_warning(&p->warnings, text);
+	if (p) {
+		struct warning now = { .time = time(NULL) };
+		uint32_t i = 0;
+
+		snprintf(now.text, sizeof(now.text), "%.*s", (int)sizeof(now.text) - 1, text);
+		osr_name_clean(now.text);
+		pthread_mutex_lock(&p->warnings.lock);
+		while (i < p->warnings.n && strcmp(p->warnings.line[i].text, now.text) != 0)
+			i++;
+		/* What is said again is the last one again; else the oldest makes room. */
+		if (i == p->warnings.n && p->warnings.n < MAX_WARNINGS)
+			p->warnings.n++;
+		else if (i == p->warnings.n)
+			i = 0;
+		memmove(&p->warnings.line[i], &p->warnings.line[i + 1],
+			(p->warnings.n - i - 1) * sizeof(now));
+		p->warnings.line[p->warnings.n - 1] = now;
+		pthread_mutex_unlock(&p->warnings.lock);
+	}
 }
 
 const char *osr__node_name(struct osm_opensm *osm, const osm_node_t *node, char *buf, size_t size)

@@ -245,29 +245,6 @@ static bool link_of(const struct tree *t, uint32_t s, osm_switch_t **below, osm_
 	       osm_physp->p_remote_physp->port_num == *port_above;
 }
 
-static void join_switches(struct tree *t)
-{
-	struct sweep_slot *slot = t->slot;
-
-	for (uint32_t i = 0; i < t->n; i++) {
-		uint32_t s = slot->mc_list[i];
-		osm_switch_t *below, *above;
-		uint8_t port_below, port_above;
-
-		if (slot->mc_stamp[s] != t->ctx->mc_stamp || (slot->mc_n_child[s] & 0x80) ||
-		    t->parent[s] == OSR_NONE)
-			continue;
-		if (!link_of(t, s, &below, &above, &port_below, &port_above)) {
-			t->broken = true;
-			continue;
-		}
-		osm_mcast_set_port(t, below, port_below);
-		osm_mcast_set_port(t, above, port_above);
-		t->n_unproven += slot->result.routing.mcast_parent &&
-				 slot->result.routing.mcast_parent[s] == OSR_NONE;
-	}
-}
-
 /* Reports ------------------------------------------------------------------------------------- */
 
 static void warn_unproven(struct tree *t, const osm_mgrp_box_t *box)
@@ -323,36 +300,33 @@ static void heal(struct tree *t)
 	}
 }
 
-/*
- * OpenSM sends a switch no block of multicast tables in which it has never set a bit, so one that comes back with
- * tables of another SM, or of before a restart, would keep them: every switch gets the block of every group.
- */
-static void use_block(const struct tree *t)
-{
-	const osm_subn_t *subn = &t->ctx->plugin->osm->subn;
-	int16_t block = (int16_t)((t->mlid - IB_LID_MCAST_START_HO) / IB_MCAST_BLOCK_SIZE);
-
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-		osm_mcast_tbl_t *mft = &sw->mcast_tbl;
-
-		if (mft->p_mask_tbl && t->mlid <= mft->max_mlid_ho && block <= mft->max_block &&
-		    block > mft->max_block_in_use)
-			mft->max_block_in_use = block;
-	}
-}
-
 ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 {
 	struct engine_ctx *ctx = context;
 	struct tree t = { .ctx = ctx, .slot = ctx->current, .mlid = box->mlid };
 	cl_qlist_t members;
 	cl_qmap_t map;
+	const osm_subn_t *subn;
+	int16_t block;
 
 	if (!t.slot)
 		return IB_ERROR;
 	t.f = &t.slot->result.fabric;
 	t.parent = t.slot->mc_parent;
-	use_block(&t);
+	/*
+	 * OpenSM sends a switch no block of multicast tables in which it has never set a bit, so
+	 * one that comes back with tables of another SM, or of before a restart, would keep them:
+	 * every switch gets the block of every group.
+	 */
+	subn = &t.ctx->plugin->osm->subn;
+	block = (int16_t)((t.mlid - IB_LID_MCAST_START_HO) / IB_MCAST_BLOCK_SIZE);
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
+		osm_mcast_tbl_t *mft = &sw->mcast_tbl;
+
+		if (mft->p_mask_tbl && t.mlid <= mft->max_mlid_ho && block <= mft->max_block &&
+		    block > mft->max_block_in_use)
+			mft->max_block_in_use = block;
+	}
 	if (osm_mcast_make_port_list_and_map(&members, &map, box)) {
 		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
 			 "ERR OR09: out of memory while building the tree for MLID 0x%X",
@@ -361,12 +335,32 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 		return IB_INSUFFICIENT_MEMORY;
 	}
 	if (cl_qlist_count(&members) >= 2) {
+		struct sweep_slot *slot;
+
 		ctx->mc_stamp++;
 		for (cl_list_item_t *item = cl_qlist_head(&members); item != cl_qlist_end(&members);
 		     item = cl_qlist_next(item))
 			add_member(&t, ((osm_mcast_work_obj_t *)item)->p_port);
 		trim_root(&t);
-		join_switches(&t);
+		/* Switches that a channel of the group joins. */
+		slot = t.slot;
+		for (uint32_t i = 0; i < t.n; i++) {
+			uint32_t s = slot->mc_list[i];
+			osm_switch_t *below, *above;
+			uint8_t port_below, port_above;
+
+			if (slot->mc_stamp[s] != t.ctx->mc_stamp || (slot->mc_n_child[s] & 0x80) ||
+			    t.parent[s] == OSR_NONE)
+				continue;
+			if (!link_of(&t, s, &below, &above, &port_below, &port_above)) {
+				t.broken = true;
+				continue;
+			}
+			osm_mcast_set_port(&t, below, port_below);
+			osm_mcast_set_port(&t, above, port_above);
+			t.n_unproven += slot->result.routing.mcast_parent &&
+					slot->result.routing.mcast_parent[s] == OSR_NONE;
+		}
 		warn_unproven(&t, box);
 	}
 	osm_mcast_drop_port_list(&members);

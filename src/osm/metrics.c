@@ -272,23 +272,6 @@ static json_t *sweeps_json(const struct plugin *p)
 	return sweeps;
 }
 
-static void add_numbers(json_t *root, const struct metrics *m)
-{
-	for (size_t i = 0; i < m->n_numbers; i++) {
-		json_t *group = json_object_get(root, m->number[i].group);
-		double value = m->number[i].value;
-
-		if (!group) {
-			group = json_object();
-			json_object_set_new(root, m->number[i].group, group);
-		}
-		json_object_set_new(group, m->number[i].name,
-				    value == (double)(json_int_t)value
-					    ? json_integer((json_int_t)value)
-					    : json_real(value));
-	}
-}
-
 /* The last sweep, and which plugin reports it; NULL: no memory. */
 static json_t *metrics_sweep(const struct plugin *p)
 {
@@ -303,7 +286,19 @@ static json_t *metrics_sweep(const struct plugin *p)
 		json_decref(root);
 		return NULL;
 	}
-	add_numbers(root, m);
+	for (size_t i = 0; i < m->n_numbers; i++) {
+		json_t *group = json_object_get(root, m->number[i].group);
+		double value = m->number[i].value;
+
+		if (!group) {
+			group = json_object();
+			json_object_set_new(root, m->number[i].group, group);
+		}
+		json_object_set_new(group, m->number[i].name,
+				    value == (double)(json_int_t)value
+					    ? json_integer((json_int_t)value)
+					    : json_real(value));
+	}
 	return root;
 }
 
@@ -396,31 +391,6 @@ static void gauge(const struct prom *x, const char *name, double value, const ch
 	fprintf(x->out, "osmroutes_%s{%s} %.12g\n", name, x->labels, value);
 }
 
-static void print_sweeps(const struct prom *x)
-{
-	uint64_t n[N_OUTCOMES];
-
-	head(x, "sweeps_total", "counter", "Sweeps by outcome, since OpenSM started.");
-	for (uint32_t e = 0; osr_engines[e]; e++)
-		for (int i = 0; count_sweeps(x->plugin, osr_engines[e], n) && i < N_OUTCOMES; i++)
-			fprintf(x->out,
-				"osmroutes_sweeps_total{sm_port=\"0x%016" PRIx64
-				"\",engine=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
-				cl_ntoh64(x->plugin->osm->subn.sm_port_guid), osr_engines[e]->name,
-				outcome_names[i], n[i]);
-}
-
-static void print_phases(const struct prom *x)
-{
-	const char *phase;
-	json_t *ms;
-
-	head(x, "sweep_duration_seconds", "gauge", "Time of the last sweep by phase.");
-	json_object_foreach(json_object_get(x->plugin->metrics->sweep, "ms"), phase, ms)
-		fprintf(x->out, "osmroutes_sweep_duration_seconds{%s,phase=\"%s\"} %.9g\n",
-			x->labels, phase, json_real_value(ms) * 1e-3);
-}
-
 static void print_proven(const struct prom *x)
 {
 	json_t *check = json_object_get(x->plugin->metrics->sweep, "check"), *word;
@@ -442,6 +412,9 @@ static bool print_prom(const struct plugin *p, FILE *out)
 	const struct metrics *m = p->metrics;
 	struct prom x = { .plugin = p, .out = out };
 	char name[64];
+	const char *phase;
+	json_t *ms;
+	uint64_t n[N_OUTCOMES];
 
 	snprintf(x.labels, sizeof(x.labels), "sm_port=\"0x%016" PRIx64 "\",engine=\"%.60s\"",
 		 cl_ntoh64(p->osm->subn.sm_port_guid), m->engine);
@@ -453,8 +426,20 @@ static bool print_prom(const struct plugin *p, FILE *out)
 	      "When the last sweep was over.");
 	gauge(&x, "check_passed", metrics_checked(m),
 	      "1 if the tables of the last sweep passed the check.");
-	print_sweeps(&x);
-	print_phases(&x);
+	/* Sweeps by outcome. */
+	head(&x, "sweeps_total", "counter", "Sweeps by outcome, since OpenSM started.");
+	for (uint32_t e = 0; osr_engines[e]; e++)
+		for (int i = 0; count_sweeps(x.plugin, osr_engines[e], n) && i < N_OUTCOMES; i++)
+			fprintf(x.out,
+				"osmroutes_sweeps_total{sm_port=\"0x%016" PRIx64
+				"\",engine=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
+				cl_ntoh64(x.plugin->osm->subn.sm_port_guid), osr_engines[e]->name,
+				outcome_names[i], n[i]);
+	/* Time by phase. */
+	head(&x, "sweep_duration_seconds", "gauge", "Time of the last sweep by phase.");
+	json_object_foreach(json_object_get(x.plugin->metrics->sweep, "ms"), phase, ms)
+		fprintf(x.out, "osmroutes_sweep_duration_seconds{%s,phase=\"%s\"} %.9g\n", x.labels,
+			phase, json_real_value(ms) * 1e-3);
 	if (metrics_checked(m))
 		print_proven(&x);
 	for (size_t i = 0; i < m->n_numbers; i++) {

@@ -386,22 +386,6 @@ static void delete (void *plugin_data)
 	free(p);
 }
 
-static void report_options(const struct plugin *p)
-{
-	const struct osr_options *o = &p->options;
-
-	if (o->broken)
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR01: %s; %s", o->error.text,
-			 stays_away(p)
-				 ? "osmroutes is disabled until opensm restarts; OpenSM falls back "
-				   "to its "
-				   "own engines"
-				 : "on_error = refuse: the engines of osmroutes refuse to route");
-	else
-		osr__log(p->osm, OSM_LOG_INFO, "ready, %s%s and event_plugin_options",
-			 osr_options_origin(o), o->config);
-}
-
 struct plugin *osr__plugin_of(const struct osm_opensm *osm)
 {
 	const cl_qlist_t *list = &osm->plugin_list;
@@ -456,8 +440,21 @@ static void *create(struct osm_opensm *osm)
 	pthread_mutex_init(&p->warnings.lock, NULL);
 	good = osr_options_load(&p->options, NULL, osm->subn.opt.event_plugin_options) &&
 	       prepare_registrations(p);
-	if (good)
-		report_options(p);
+	if (good) {
+		const struct osr_options *o = &p->options;
+
+		if (o->broken)
+			osr__log(p->osm, OSM_LOG_ERROR, "ERR OR01: %s; %s", o->error.text,
+				 stays_away(p) ? "osmroutes is disabled until opensm restarts; "
+						 "OpenSM falls back "
+						 "to its "
+						 "own engines"
+					       : "on_error = refuse: the engines of osmroutes "
+						 "refuse to route");
+		else
+			osr__log(p->osm, OSM_LOG_INFO, "ready, %s%s and event_plugin_options",
+				 osr_options_origin(o), o->config);
+	}
 	if (!good || !open_features(p)) {
 		osr__log(osm, OSM_LOG_ERROR, "ERR OR09: out of memory while loading");
 		delete (p);

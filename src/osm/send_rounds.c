@@ -75,22 +75,6 @@ static osm_switch_t **switches_of(const struct plugin *p, const struct osr_fabri
 	return sw;
 }
 
-/* OpenSM's mark that a switch wants all blocks: it has just been sent them. */
-static uint32_t send_difference(struct plugin *p, osm_switch_t **sw, uint32_t n, uint8_t *marks)
-{
-	uint32_t n_blocks;
-
-	for (uint32_t s = 0; s < n; s++) {
-		marks[s] = (uint8_t)sw[s]->need_update;
-		sw[s]->need_update = 0;
-	}
-	n_blocks = osr__rounds_blocks(p->osm);
-	osm_ucast_mgr_set_fwd_tables(&p->osm->sm.ucast_mgr);
-	for (uint32_t s = 0; s < n; s++)
-		sw[s]->need_update = marks[s];
-	return n_blocks;
-}
-
 /* What was not withdrawn and does not change is what the switches have. */
 static void rounds_publish_second(const struct sweep_slot *slot, const struct snapshot *snap)
 {
@@ -123,8 +107,19 @@ uint32_t osr__rounds_finish(struct plugin *p)
 	snap.sw = switches_of(p, fabric, &arena);
 	marks = osr_alloc(&arena, fabric->n_switches, 1);
 	if (snap.sw && marks) {
+		osm_switch_t **sw;
+
 		rounds_publish_second(ctx->current, &snap);
-		n_blocks = send_difference(p, snap.sw, fabric->n_switches, marks);
+		/* OpenSM's mark that a switch wants all blocks: it has just been sent them. */
+		sw = snap.sw;
+		for (uint32_t s = 0; s < fabric->n_switches; s++) {
+			marks[s] = (uint8_t)sw[s]->need_update;
+			sw[s]->need_update = 0;
+		}
+		n_blocks = osr__rounds_blocks(p->osm);
+		osm_ucast_mgr_set_fwd_tables(&p->osm->sm.ucast_mgr);
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			sw[s]->need_update = marks[s];
 		p->second_round = NULL;
 	} else {
 		/* The next sweep sends what is missing, and knows that it is. */

@@ -185,26 +185,6 @@ static uint8_t link_vls(struct walk *w, const osm_physp_t *physp, const osm_phys
 	return vls;
 }
 
-static void explain_limit(const struct walk *w)
-{
-	struct osr_vl_limit *vl_limit = &w->snap->limit;
-	const osm_physp_t *osm_physp = w->limit_port;
-	char name[OSR__NODE_NAME];
-
-	if (w->limit_kind == LIMIT_NONE)
-		snprintf(vl_limit->why, sizeof(vl_limit->why), "there is no link between switches");
-	else if (w->limit_kind == LIMIT_MAX_OP_VLS)
-		snprintf(vl_limit->why, sizeof(vl_limit->why),
-			 "limited by max_op_vls %u in OpenSM's options",
-			 w->osm->subn.opt.max_op_vls);
-	else
-		snprintf(vl_limit->why, sizeof(vl_limit->why), "limited by %s %s port %u",
-			 w->limit_kind == LIMIT_VLCAP ? "the VLCap of"
-						      : "the operational VLs read from",
-			 osr__node_name(w->osm, osm_physp->p_node, name, sizeof(name)),
-			 osm_physp->port_num);
-}
-
 /* OpenSM fills as much of its VLArb tables into a port as the port holds; keep the smallest. */
 static void note_vlarb(struct snapshot *snap, unsigned type, const osm_physp_t *osm_physp)
 {
@@ -406,23 +386,6 @@ static void snapshot_add_switches(struct walk *w)
 	}
 }
 
-static void add_ports(struct walk *w)
-{
-	for (uint32_t h = 0; h < w->n_switches; h++) {
-		osm_switch_t *sw = w->by_handle[h];
-		const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
-
-		if (p0) {
-			if (ib_switch_info_is_enhanced_port0(&sw->switch_info))
-				note_vlarb(w->snap, QOS_SW0, p0);
-			if (w->lids != SNAPSHOT_HOST_LIDS)
-				add_end_port(w, h, 0, p0, OSR_ROLE_SP0);
-		}
-		for (unsigned port = 1; port < sw->num_ports; port++)
-			add_port(w, sw, (uint8_t)port);
-	}
-}
-
 static enum osr_status lend_priv(struct walk *w, struct osr_arena *scratch, struct osr_diag *diag)
 {
 	const osm_subn_t *subn = &w->osm->subn;
@@ -448,12 +411,6 @@ static enum osr_status lend_priv(struct walk *w, struct osr_arena *scratch, stru
 	return OSR_OK;
 }
 
-static void return_priv(struct walk *w)
-{
-	for (uint32_t h = 0; h < w->n_all; h++)
-		w->by_handle[h]->priv = w->priv[h];
-}
-
 /* OpenSM's switches in the order of the fabric. */
 static enum osr_status index_switches(struct walk *w, const struct osr_fabric *fabric,
 				      struct osr_arena *scratch, struct osr_diag *diag)
@@ -470,21 +427,6 @@ static enum osr_status index_switches(struct walk *w, const struct osr_fabric *f
 		w->snap->sw[osr_fabric_switch_by_guid(fabric, guid)] = sw;
 	}
 	return OSR_OK;
-}
-
-static enum osr_status walk_subnet(struct walk *w, struct osr_arena *result,
-				   struct osr_arena *scratch, struct osr_fabric *fabric,
-				   struct osr_diag *diag)
-{
-	enum osr_status st = lend_priv(w, scratch, diag);
-
-	if (st)
-		return st;
-	snapshot_add_switches(w);
-	add_ports(w);
-	return_priv(w);
-	st = osr_builder_build(w->b, result, fabric, diag);
-	return st ? st : index_switches(w, fabric, scratch, diag);
 }
 
 enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
@@ -507,9 +449,48 @@ enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 	read_guids(&w, "cn_guid_file", opt->cn_guid_file, &w.cn);
 	read_guids(&w, "io_guid_file", opt->io_guid_file, &w.io);
 	read_guids(&w, "port_prof_ignore_file", opt->port_prof_ignore_file, &w.ignored);
-	st = walk_subnet(&w, result, scratch, fabric, diag);
-	if (!st)
-		explain_limit(&w);
+	/* Switches, then their ports. */
+	st = lend_priv(&w, scratch, diag);
+	if (!st) {
+		snapshot_add_switches(&w);
+		for (uint32_t h = 0; h < w.n_switches; h++) {
+			osm_switch_t *sw = w.by_handle[h];
+			const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+
+			if (p0) {
+				if (ib_switch_info_is_enhanced_port0(&sw->switch_info))
+					note_vlarb(w.snap, QOS_SW0, p0);
+				if (w.lids != SNAPSHOT_HOST_LIDS)
+					add_end_port(&w, h, 0, p0, OSR_ROLE_SP0);
+			}
+			for (unsigned port = 1; port < sw->num_ports; port++)
+				add_port(&w, sw, (uint8_t)port);
+		}
+		/* What other plugins left in the switches stays theirs. */
+		for (uint32_t h = 0; h < w.n_all; h++)
+			w.by_handle[h]->priv = w.priv[h];
+		st = osr_builder_build(w.b, result, fabric, diag);
+		st = st ? st : index_switches(&w, fabric, scratch, diag);
+	}
+	if (!st) {
+		struct osr_vl_limit *vl_limit = &w.snap->limit;
+		const osm_physp_t *osm_physp = w.limit_port;
+		char name[OSR__NODE_NAME];
+
+		if (w.limit_kind == LIMIT_NONE)
+			snprintf(vl_limit->why, sizeof(vl_limit->why),
+				 "there is no link between switches");
+		else if (w.limit_kind == LIMIT_MAX_OP_VLS)
+			snprintf(vl_limit->why, sizeof(vl_limit->why),
+				 "limited by max_op_vls %u in OpenSM's options",
+				 w.osm->subn.opt.max_op_vls);
+		else
+			snprintf(vl_limit->why, sizeof(vl_limit->why), "limited by %s %s port %u",
+				 w.limit_kind == LIMIT_VLCAP ? "the VLCap of"
+							     : "the operational VLs read from",
+				 osr__node_name(w.osm, osm_physp->p_node, name, sizeof(name)),
+				 osm_physp->port_num);
+	}
 	snap->link_vls = snap->limit.vls;
 	osr_builder_free(w.b);
 	free(w.cn.v);

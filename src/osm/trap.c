@@ -113,15 +113,6 @@ static bool next_trap(struct passage *w, ib_net64_t *guid)
 	return found && !*w->why;
 }
 
-static void forget_traps(struct plugin *p)
-{
-	pthread_mutex_lock(&p->traps->mutex);
-	p->traps->n = 0;
-	p->traps->overflow = false;
-	p->traps->ms_first = 0;
-	pthread_mutex_unlock(&p->traps->mutex);
-}
-
 /* Directed paths ------------------------------------------------------------------------------- */
 
 /* Where the first hops of a directed path lead to; NULL if a cable of it is gone. */
@@ -454,23 +445,11 @@ static bool ask_all(struct passage *w)
 	return !*w->why;
 }
 
-static void traps_say(const struct passage *w, double ms_asked, double ms_routed)
-{
-	double now = osr__sweep_clock_ms(), start = w->plugin->traps->ms_first;
-
-	osr__log(w->osm, OSM_LOG_INFO,
-		 "trap: %u cable%s down (%s%s): %u LFT blocks sent %.1f ms after the trap, without "
-		 "a discovery (%u switch%s asked in %.1f ms, routed in %.1f ms, sent in %.1f ms)",
-		 w->n_dead, w->n_dead == 1 ? "" : "s", w->dead, w->n_dead > 2 ? ", ..." : "",
-		 w->n_blocks, now - start, w->n_asked, w->n_asked == 1 ? "" : "es",
-		 ms_asked - start, ms_routed - ms_asked, now - ms_routed);
-}
-
 static bool pass(struct passage *w)
 {
 	struct engine_ctx *ctx = who_routed(w->plugin);
 	uint16_t vls = ctx->current->used_vls;
-	double ms_asked, ms_routed;
+	double ms_asked, ms_routed, now, start;
 
 	if (!ask_all(w) || !w->n_dead)
 		return false;
@@ -488,7 +467,14 @@ static bool pass(struct passage *w)
 	}
 	osr__slvl_settle(w->plugin, true);
 	w->n_blocks += osr__rounds_finish(w->plugin);
-	traps_say(w, ms_asked, ms_routed);
+	now = osr__sweep_clock_ms();
+	start = w->plugin->traps->ms_first;
+	osr__log(w->osm, OSM_LOG_INFO,
+		 "trap: %u cable%s down (%s%s): %u LFT blocks sent %.1f ms after the trap, without "
+		 "a discovery (%u switch%s asked in %.1f ms, routed in %.1f ms, sent in %.1f ms)",
+		 w->n_dead, w->n_dead == 1 ? "" : "s", w->dead, w->n_dead > 2 ? ", ..." : "",
+		 w->n_blocks, now - start, w->n_asked, w->n_asked == 1 ? "" : "es",
+		 ms_asked - start, ms_routed - ms_asked, now - ms_routed);
 	return true;
 }
 
@@ -515,7 +501,11 @@ void osr__traps_route(struct plugin *p)
 				 ctx->engine->name, w->why);
 		free(w);
 	}
-	forget_traps(p);
+	pthread_mutex_lock(&p->traps->mutex);
+	p->traps->n = 0;
+	p->traps->overflow = false;
+	p->traps->ms_first = 0;
+	pthread_mutex_unlock(&p->traps->mutex);
 	p->traps->settled = false;
 	if (routed)
 		osr__features_tell(p, ON_TABLES_SENT);

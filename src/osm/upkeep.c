@@ -67,26 +67,6 @@ static void upkeep_save(struct plugin *p)
 	pthread_mutex_unlock(&p->upkeep->saving);
 }
 
-static void upkeep_load(struct plugin *p)
-{
-	struct upkeep *u = p->upkeep;
-	char name[64], path[PATH_MAX], *text;
-	struct osr_diag diag = { "" };
-	size_t size = 0;
-
-	u->loaded = true;
-	upkeep_name(p, name, sizeof(name));
-	osr__cache_path(name, path, sizeof(path));
-	text = osr__file_read(path, MAX_BOOK, NULL, &size, &diag);
-	if (diag.text[0])
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR20: stored drained parts, %s: %s", path,
-			 diag.text);
-	if (text)
-		osr_drains_load(u->drains, text, size);
-	free(text);
-	u->saved = u->asked = osr_drains_state(u->drains).version;
-}
-
 /* What is left out ----------------------------------------------------------------------------- */
 
 bool osr__upkeep_out(const struct plugin *p, uint64_t guid, uint8_t port)
@@ -107,11 +87,19 @@ static void say_still_out(struct plugin *p)
 	p->upkeep->told = true;
 }
 
-static void upkeep_say(struct plugin *p)
+bool osr__upkeep_watch(struct plugin *p, const struct osr_fabric *fabric, struct osr_arena *scratch)
 {
-	const struct osr_hold_down *hold = &p->upkeep->hold;
+	struct upkeep *u = p->upkeep;
+	double now = osr__sweep_clock_ms() * 1e-3, next;
+	const struct osr_hold_down *hold;
 	struct osr_drain_event event;
 
+	if (!u)
+		return false;
+	say_still_out(p);
+	if (osr_drains_watch(u->drains, fabric, now, scratch))
+		return osr_drains_n_out(u->drains); /* the sweep is about to say it */
+	hold = &p->upkeep->hold;
 	while (osr_drains_event(p->upkeep->drains, &event))
 		if (event.news == OSR_DRAIN_KEPT)
 			osr__log(p->osm, OSM_LOG_ERROR,
@@ -130,19 +118,6 @@ static void upkeep_say(struct plugin *p)
 				 "link %s has been calm for %u s: it is routed "
 				 "again",
 				 event.name, hold->calm);
-}
-
-bool osr__upkeep_watch(struct plugin *p, const struct osr_fabric *fabric, struct osr_arena *scratch)
-{
-	struct upkeep *u = p->upkeep;
-	double now = osr__sweep_clock_ms() * 1e-3, next;
-
-	if (!u)
-		return false;
-	say_still_out(p);
-	if (osr_drains_watch(u->drains, fabric, now, scratch))
-		return osr_drains_n_out(u->drains); /* the sweep is about to say it */
-	upkeep_say(p);
 	next = osr_drains_next(u->drains, now);
 	if (next >= 0)
 		cl_timer_start(&u->timer, (uint32_t)(next * 1e3) + 100);
@@ -183,8 +158,25 @@ void osr__upkeep_turn(struct plugin *p)
 
 void osr__upkeep_begins(struct plugin *p)
 {
-	if (p->upkeep && !p->upkeep->loaded)
-		upkeep_load(p);
+	if (p->upkeep && !p->upkeep->loaded) {
+		struct upkeep *u = p->upkeep;
+		char name[64], path[PATH_MAX], *text;
+		struct osr_diag diag = { "" };
+		size_t size = 0;
+
+		/* What was drained before a restart. */
+		u->loaded = true;
+		upkeep_name(p, name, sizeof(name));
+		osr__cache_path(name, path, sizeof(path));
+		text = osr__file_read(path, MAX_BOOK, NULL, &size, &diag);
+		if (diag.text[0])
+			osr__log(p->osm, OSM_LOG_ERROR, "ERR OR20: stored drained parts, %s: %s",
+				 path, diag.text);
+		if (text)
+			osr_drains_load(u->drains, text, size);
+		free(text);
+		u->saved = u->asked = osr_drains_state(u->drains).version;
+	}
 	if (p->upkeep)
 		osr_drains_sm(p->upkeep->drains, cl_ntoh64(p->osm->subn.sm_port_guid));
 }

@@ -23,42 +23,37 @@ struct osr__writer {
 	bool stop, failed;      /* failed: and that has been said */
 };
 
-/* With the lock, which is left while the file system takes its time. */
-static void write_next(struct osr__writer *writer)
-{
-	struct osr__pages pages = writer->next;
-	struct osr__written what = { .wrong = NULL };
-	struct osr_diag diag = { "" };
-	bool again;
-
-	writer->next = (struct osr__pages){ .n = 0 };
-	writer->since = osr_clock_ms(CLOCK_MONOTONIC);
-	pthread_mutex_unlock(&writer->lock);
-	what.cpu_ms = -osr_clock_ms(CLOCK_THREAD_CPUTIME_ID);
-	for (uint32_t i = 0; i < pages.n && !what.wrong; i++) {
-		what.size += pages.page[i].size;
-		if (!osr__file_replace(&writer->place, &pages.page[i], &diag))
-			what.wrong = diag.text;
-	}
-	what.cpu_ms += osr_clock_ms(CLOCK_THREAD_CPUTIME_ID);
-	osr_arena_free(&pages.memory);
-	pthread_mutex_lock(&writer->lock);
-	again = what.wrong && writer->failed;
-	writer->failed = what.wrong;
-	writer->since = 0;
-	if (writer->said && !again)
-		writer->said(writer->ctx, &what);
-}
-
 static void *write_all(void *arg)
 {
 	struct osr__writer *writer = arg;
 
 	pthread_mutex_lock(&writer->lock);
 	while (writer->next.n || !writer->stop) {
-		if (writer->next.n)
-			write_next(writer);
-		else
+		if (writer->next.n) {
+			struct osr__pages pages = writer->next;
+			struct osr__written what = { .wrong = NULL };
+			struct osr_diag diag = { "" };
+			bool again;
+
+			/* With the lock, which is left while the file system takes its time. */
+			writer->next = (struct osr__pages){ .n = 0 };
+			writer->since = osr_clock_ms(CLOCK_MONOTONIC);
+			pthread_mutex_unlock(&writer->lock);
+			what.cpu_ms = -osr_clock_ms(CLOCK_THREAD_CPUTIME_ID);
+			for (uint32_t i = 0; i < pages.n && !what.wrong; i++) {
+				what.size += pages.page[i].size;
+				if (!osr__file_replace(&writer->place, &pages.page[i], &diag))
+					what.wrong = diag.text;
+			}
+			what.cpu_ms += osr_clock_ms(CLOCK_THREAD_CPUTIME_ID);
+			osr_arena_free(&pages.memory);
+			pthread_mutex_lock(&writer->lock);
+			again = what.wrong && writer->failed;
+			writer->failed = what.wrong;
+			writer->since = 0;
+			if (writer->said && !again)
+				writer->said(writer->ctx, &what);
+		} else
 			pthread_cond_wait(&writer->wake, &writer->lock);
 	}
 	pthread_mutex_unlock(&writer->lock);
