@@ -193,7 +193,7 @@ static uint32_t *own_rank(struct pair *x)
 }
 
 /*
- * What an order of the channels proves (mixture.c), and the attempts that it makes quick, have to be what the
+ * What an order of the channels proves (osr_union_rises()), and the attempts that it makes quick, have to be what the
  * search of all tables finds, which is all there is where the certificate is another one.
  */
 static void compare_search(struct pair *x, struct totals *n)

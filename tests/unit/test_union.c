@@ -232,20 +232,12 @@ static bool lanes_stay(void)
 	return !judge.gen[0].routing->sl2vl && !judge.gen[judge.n - 1].routing->sl2vl;
 }
 
-static void send_order(uint32_t c, uint32_t on)
+/* Is multicast of this generation on a VL of its own? */
+static bool has_vl(uint32_t g)
 {
-	for (uint32_t g = 0; g < judge.n; g++)
-		for (uint32_t h = 0; h < judge.n; h++) {
-			unsigned from = judge.gen[g].routing->mcast_vl,
-				 to = judge.gen[h].routing->mcast_vl;
+	const struct osr_generation *gen = &judge.gen[g];
 
-			if (!in_order(g, c) || !in_order(h, on))
-				continue;
-			for (unsigned sl = 0; judge_any_sl(g) && sl < 16; sl++)
-				copy_from_all(0, sl, c, on);
-			if (!judge_any_sl(g) && (from == to || !lanes_stay()))
-				judge.dep[vertex(c, from)][vertex(on, to)] = true;
-		}
+	return !gen->groups && gen->routing->mcast_parent && !judge_any_sl(g);
 }
 
 static void send_copies(void)
@@ -257,13 +249,22 @@ static void send_copies(void)
 		     on < f->chan_row[f->chan_dst[c] + 1]; on++) {
 			if (on == f->chan_rev[c])
 				continue;
-			send_order(c, on);
 			for (uint32_t g = 0; g < judge.n; g++) {
 				const struct osr_groups *m = judge.gen[g].groups;
+				const struct osr_routing *r = judge.gen[g].routing;
 
 				for (uint32_t i = 0; m && i < m->n; i++)
 					if (in_group(m->mlid[i], c) && in_group(m->mlid[i], on))
 						copy_from_all(m->mlid[i], m->sl, c, on);
+				/* The spanning order, on its VL or on any SL. */
+				if (m || !r->mcast_parent || !in_tree(0, c) || !in_tree(0, on))
+					continue;
+				for (unsigned sl = 0; judge_any_sl(g) && sl < 16; sl++)
+					copy_from_all(0, sl, c, on);
+				for (uint32_t h = 0; !judge_any_sl(g) && h < judge.n; h++)
+					if (has_vl(h) && (h == g || !lanes_stay()))
+						judge.dep[vertex(c, r->mcast_vl)][vertex(
+							on, judge.gen[h].routing->mcast_vl)] = true;
 			}
 		}
 }

@@ -131,12 +131,12 @@ static void withdraw_more(struct rounds *r, enum attempt attempt)
 /*
  * The first round: old entries or none, under the SLs and SL2VL tables of both. The second: what is left of
  * them, and the new ones, under the SLs of both and the new SL2VL tables. Multicast tables change after
- * that. ask: where no order shows it (mixture.c) all tables are followed.
+ * that. ask: where the certificate does not show it all tables are followed.
  */
 static enum osr_status rounds_are_free(struct rounds *r, bool ask, bool *are, struct osr_diag *diag)
 {
 	struct transition *m = r->m;
-	bool first = m->one_graph, bounces, rises;
+	bool first = m->one_graph, rises;
 	const struct osr_routing old = m->old, now = m->now;
 	enum osr_status st = OSR_OK;
 
@@ -160,9 +160,8 @@ static enum osr_status rounds_are_free(struct rounds *r, bool ask, bool *are, st
 		m->old.sl2vl_row = now.sl2vl_row;
 		memcpy(m->old.ca_sl2vl, now.ca_sl2vl, sizeof(now.ca_sl2vl));
 	}
-	bounces = !r->kept && osr__transition_bounce(m);
-	rises = !r->kept && !bounces && osr__transition_rises(m);
-	if (ask && !bounces && !rises)
+	rises = !r->kept && osr__transition_rises(m);
+	if (ask && !rises)
 		st = osr__transition_ask(m, diag);
 	m->old = old;
 	*are = (ask || rises) && !st && !m->loop.n;

@@ -4,8 +4,7 @@
  * the old tables have? From the outside in:
  *	osr_transition_check()
  *	  osr__transition_begin()	the tables of before, in the numbering of today
- *	  osr__transition_bounce()	a loop of two switches
- *	  osr__transition_rises()	no loop, by an order of the channels (mixture.c)
+ *	  osr__transition_rises()	no loop, by the certificate of the new tables
  *	  transition_choose()	the new ones as they are, or with the old order, or with the old SLs, too
  *	    osr__transition_ask()	  one question to union.h
  *	  osr__transition_adopt()	what was chosen, with the union's certificate
@@ -33,33 +32,6 @@ static bool transition_any_sl(const struct osr_routing *routing)
 }
 
 /* ---- what is asked --------------------------------------------------------------------------- */
-
-/*
- * SLs of senders that may choose, where the other tables give them: those of partitions. Any one stands for all:
- * all pairs send on it, over every mixture of entries, so no other lane has a dependency that its lane lacks.
- */
-static bool choose_sls(struct transition *m, struct osr_routing *routing)
-{
-	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
-	uint16_t chosen = m->req->chosen_sls ? m->req->chosen_sls : 1;
-	uint8_t first = (uint8_t)__builtin_ctz(chosen);
-	uint16_t *granted;
-
-	routing->granted = NULL;
-	routing->sl = osr_calloc(&m->kept, size, 1);
-	if (!routing->sl)
-		return false;
-	if (first)
-		memset(routing->sl, first, size);
-	chosen &= (uint16_t)(chosen - 1);
-	if (!chosen)
-		return true;
-	granted = osr_alloc(&m->kept, size, sizeof(*granted));
-	for (size_t i = 0; granted && i < size; i++)
-		granted[i] = chosen;
-	routing->granted = granted;
-	return granted;
-}
 
 static enum osr_status transition_carry(struct transition *m, struct osr_diag *diag)
 {
@@ -104,35 +76,44 @@ enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *dia
 	if (!m->old.mcast_parent || !m->now.mcast_parent)
 		m->modes &= ~(uint32_t)OSR_CLAIM_MULTICAST;
 	m->by_turn = osr_repair_is_by_turn(&m->previous->routing) && osr_repair_is_by_turn(m->r);
-	if (tables)
-		return OSR_OK;
-	m->one_graph = any_old && any_new;
+	m->one_graph = !tables && any_old && any_new;
 	if (m->one_graph) {
 		m->modes &= OSR_CLAIM_MULTICAST;
 		m->old.mcast_vl = m->now.mcast_vl = 0;
 	}
-	if (m->one_graph)
-		return OSR_OK;
-	if (any_old && !choose_sls(m, &m->old))
-		return osr__transition_nomem(diag);
-	return !any_new || choose_sls(m, &m->now) ? OSR_OK : osr__transition_nomem(diag);
+	/* Any one SL stands for all: where all pairs send on it, no lane has a dependency that its lane lacks. */
+	for (unsigned g = 0; !tables && g < 2; g++) {
+		struct osr_routing *routing = g ? &m->now : &m->old;
+
+		if (!(g ? any_new : any_old))
+			continue;
+		m->any_sls[g] = m->one_graph || !m->req->chosen_sls ? 1 : m->req->chosen_sls;
+		routing->sl = NULL;
+		routing->granted = NULL;
+	}
+	return OSR_OK;
+}
+
+static void transition_generations(const struct transition *m, struct osr_generation gen[2])
+{
+	gen[0] = (struct osr_generation){ .routing = &m->old, .any_sls = m->any_sls[0] };
+	gen[1] = (struct osr_generation){ .routing = &m->now, .any_sls = m->any_sls[1] };
+}
+
+bool osr__transition_rises(const struct transition *m)
+{
+	struct osr_generation gen[2];
+
+	transition_generations(m, gen);
+	return (m->one_graph || m->by_turn) && m->r->rank &&
+	       osr_union_rises(m->f, gen, m->modes, m->r, m->scratch);
 }
 
 enum osr_status osr__transition_ask(struct transition *m, struct osr_diag *diag)
 {
-	const struct osr_generation gen[2] = { { .routing = &m->old }, { .routing = &m->now } };
+	struct osr_generation gen[2];
 
-	if (m->one_graph && !m->no_sls) {
-		/* Whatever they are; a whole table of them only where it is read. */
-		m->no_sls = osr_calloc(&m->kept, (size_t)m->f->n_dests * m->f->n_switches, 1);
-		if (!m->no_sls)
-			return osr__transition_nomem(diag);
-	}
-	if (m->one_graph) {
-		m->old.sl = m->now.sl = m->no_sls;
-		m->old.granted = m->now.granted = NULL;
-	}
-
+	transition_generations(m, gen);
 	return osr_union_loop(m->f, gen, 2, m->modes, m->scratch, &m->kept, &m->loop, m->rank,
 			      diag);
 }
@@ -195,84 +176,12 @@ static void find_sls(struct transition *m)
 		m->sl_vls = m->r->n_vls;
 }
 
-/* ---- the shortest loop ----------------------------------------------------------------------- */
-
-static uint32_t transition_entry(const struct transition *m, const struct osr_routing *routing,
-				 size_t row, uint32_t s)
-{
-	return osr_port_channel(m->f, s, routing->lft[row + s]);
-}
-
-/* The VL of SL 0 on channel `out` of a packet that came by `in`: VL 15 or none drops it. */
-static uint8_t bounce_vl(const struct transition *m, uint32_t in, uint32_t out)
-{
-	const struct osr_fabric *fabric = m->f;
-	uint32_t s = fabric->chan_src[out];
-	size_t pair = fabric->chan_port[fabric->chan_rev[in]] * (fabric->sw_n_ports[s] + (size_t)1);
-
-	return m->now.sl2vl[m->now.sl2vl_row[s] + pair + fabric->chan_port[out]][0];
-}
-
-/* One with its old entry, the other with its new one. */
-static bool bounce_of_lid(struct transition *m, uint32_t d)
-{
-	const struct osr_fabric *fabric = m->f;
-	size_t row = (size_t)d * fabric->n_switches;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t c = transition_entry(m, &m->now, row, s), back;
-		uint8_t vl[2] = { 0 };
-
-		if (c == OSR_NONE || s == fabric->dest_switch[d])
-			continue;
-		back = transition_entry(m, &m->old, row, fabric->chan_dst[c]);
-		if (back == OSR_NONE || fabric->chan_dst[back] != s ||
-		    fabric->chan_dst[c] == fabric->dest_switch[d])
-			continue;
-		if (m->by_turn) {
-			vl[0] = bounce_vl(m, back, c);
-			vl[1] = bounce_vl(m, c, back);
-		} else if (!m->one_graph) {
-			vl[0] = vl[1] = m->now.sl[row + s];
-		}
-		if (vl[0] >= OSR_MAX_VLS || vl[1] >= OSR_MAX_VLS)
-			continue;
-		m->bounce[0] = (struct osr_loop_step){ .channel = c,
-						       .vl = vl[0],
-						       .sl = m->by_turn ? 0 : vl[0],
-						       .lid = fabric->dest_lid[d] };
-		m->bounce[1] = m->bounce[0];
-		m->bounce[1].channel = back;
-		m->bounce[1].vl = vl[1];
-		m->loop = (struct osr_loop){ .n = 2, .step = m->bounce };
-		return true;
-	}
-	return false;
-}
-
-/*
- * Two switches that send packets to and fro: that can be seen at once, and no SLs or orders mend it. To
- * hosts everybody sends. Where no entry differs there are the routes of before, which have no loop.
- */
-bool osr__transition_bounce(struct transition *m)
-{
-	const struct osr_fabric *fabric = m->f;
-	bool tables = m->r->sl2vl || m->old.sl2vl;
-	size_t n = fabric->n_switches;
-
-	for (uint32_t d = 0; (m->by_turn || !tables) && d < fabric->n_dests; d++)
-		if (fabric->term_weight[fabric->dest_term[d]] &&
-		    memcmp(m->old.lft + d * n, m->now.lft + d * n, n) != 0 && bounce_of_lid(m, d))
-			return true;
-	return false;
-}
-
 /* ---- choosing -------------------------------------------------------------------------------- */
 
 void osr__transition_keep(struct transition *m, uint8_t kept)
 {
 	m->now.mcast_parent = kept & OSR_KEPT_ORDER ? m->order : m->r->mcast_parent;
-	if (!m->one_graph && m->r->sl)
+	if (m->now.sl)
 		m->now.sl = kept & OSR_KEPT_SLS ? m->sl : m->r->sl;
 }
 
@@ -313,7 +222,7 @@ static enum osr_status transition_choose(struct transition *m, bool prefer, uint
 	uint32_t n = 1;
 	enum osr_status st = OSR_OK;
 
-	if (osr__transition_bounce(m) || osr__transition_rises(m))
+	if (osr__transition_rises(m))
 		return OSR_OK;
 	if (prefer)
 		n = osr__transition_choices(m, choice);

@@ -26,7 +26,7 @@
  * have can be nothing else; so if a loop is left with the old SLs, no other SLs would do better.
  *
  * Time: where one graph holds for all SLs, mostly a few operations for every entry of the LIDs that change
- * (mixture.c); else that of osr_union_loop() for two generations, up to three times; not asked beyond
+ * (osr_union_rises()); else that of osr_union_loop() for two generations, up to three times; not asked beyond
  * OSR_TRANSITION_ENTRIES entries. r (job->routing) is complete and not checked yet.
  */
 #define OSR_TRANSITION_ENTRIES UINT64_C(100000000)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* transition_private.h - what transition.c, rounds.c and mixture.c share. */
+/* transition_private.h - what transition.c and rounds.c share. */
 #ifndef OSMROUTES_TRANSITION_PRIVATE_H
 #define OSMROUTES_TRANSITION_PRIVATE_H
 
@@ -15,15 +15,14 @@ struct transition {
 	struct osr_routing old; /* of before, on f */
 	struct osr_routing now; /* of today, as it would be */
 	uint32_t modes;
-	bool one_graph;  /* any SL is safe in both: one VL stands for all */
-	bool by_turn;    /* any SL is safe in both by lanes by turn */
-	uint32_t *order; /* [n_switches] the old spanning order, or NULL */
-	uint8_t *sl;     /* [n_dests * n_switches] of today's pairs by old SLs, or NULL */
-	uint8_t sl_vls;  /* VLs that those need */
-	uint32_t *rank;  /* [OSR_MAX_VLS * n_channels] */
-	uint8_t *no_sls; /* [n_dests * n_switches] of one_graph; NULL until they are read */
+	uint16_t any_sls[2]; /* that senders choose from where they may: those of partitions */
+	bool one_graph;      /* any SL is safe in both: one VL stands for all */
+	bool by_turn;        /* any SL is safe in both by lanes by turn */
+	uint32_t *order;     /* [n_switches] the old spanning order, or NULL */
+	uint8_t *sl;         /* [n_dests * n_switches] of today's pairs by old SLs, or NULL */
+	uint8_t sl_vls;      /* VLs that those need */
+	uint32_t *rank;      /* [OSR_MAX_VLS * n_channels] */
 	struct osr_loop loop;
-	struct osr_loop_step bounce[2];
 	struct osr_arena *scratch;
 	struct osr_arena kept; /* of what must outlive a use of scratch */
 };
@@ -34,10 +33,8 @@ struct transition osr__transition_of(const struct osr_job *job);
 enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *diag);
 /* Old and new tables mixed: m->loop, or m->rank if there is none. */
 enum osr_status osr__transition_ask(struct transition *m, struct osr_diag *diag);
-/* The answer without a graph, where it is quick: a loop of two switches, into m->loop. */
-bool osr__transition_bounce(struct transition *m);
-/* mixture.c: there is no loop, by the certificate of the new tables. */
-bool osr__transition_rises(struct transition *m);
+/* The answer without a graph, where it is quick: there is no loop, by the certificate of the new tables. */
+bool osr__transition_rises(const struct transition *m);
 /*
  * What of the old tables might be kept (OSR_KEPT_*), the least first, nothing before all; how many there
  * are. m->order and m->sl are filled in.

@@ -57,6 +57,7 @@ struct osr_generation {
 	const struct osr_groups *groups;   /* NULL: routing->mcast_parent on VL mcast_vl */
 	const osr_sl2vl_t *term_sl2vl;     /* [n_terminals] of CAs and routers, or NULL; audit.h */
 	bool sls_unknown; /* path records give SLs that nobody gave us; see verdict.h */
+	uint16_t any_sls; /* where senders choose any SL: one of these, a bit each; 0: of all */
 };
 
 /* A packet holds this channel on this VL and waits for the next one of the loop. */
@@ -88,6 +89,16 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 			       uint32_t n, uint32_t modes, struct osr_arena *scratch,
 			       struct osr_arena *result, struct osr_loop *loop, uint32_t *rank,
 			       struct osr_diag *diag);
+
+/*
+ * Quicker, where it says yes: no loop in the union of two generations, for all its turns rise in the
+ * certificate of `certified`, which is proven of these tables (check.h). LIDs whose entries and lanes are
+ * theirs in both generations have no other turns, and are not followed. Only where any SL is safe in all
+ * three, and with SL2VL tables in all three or in none. False as well if memory ran out.
+ */
+bool osr_union_rises(const struct osr_fabric *fabric, const struct osr_generation gen[2],
+		     uint32_t modes, const struct osr_routing *certified,
+		     struct osr_arena *scratch);
 
 /*
  * A whole generation in the numbering of another fabric (core/data/carry.h): routing, path SLs, groups

@@ -81,7 +81,8 @@ static bool keep_cycle(const struct search *g, uint32_t depth, uint32_t n, struc
 		uint32_t vertex = g->stack[depth - n + i];
 
 		(*step)[i] = (struct osr_loop_step){ .channel = vertex % n_channels,
-						     .vl = (uint8_t)(vertex / n_channels) };
+						     .vl = (uint8_t)(vertex / n_channels),
+						     .sl = OSR_NO_SL };
 	}
 	return *step != NULL;
 }
@@ -102,9 +103,16 @@ bool osr__union_search(const struct turns *t, struct osr_arena *scratch, struct 
 	*step = NULL;
 	if (!g.color || !g.stack || !g.pos)
 		return false;
-	for (uint32_t vertex = 0; vertex < n_vertices; vertex++)
+	for (uint32_t vertex = 0; vertex < n_vertices; vertex++) {
+		if (!(t->used >> vertex / t->f->n_channels & 1))
+			continue;
 		if (g.color[vertex] == WHITE && union_loop_visit(&g, vertex, &depth, n))
 			return keep_cycle(&g, depth, *n, result, step);
+	}
+	/* Nothing leads to the others. */
+	for (uint32_t vertex = 0; rank && vertex < n_vertices; vertex++)
+		if (g.color[vertex] == WHITE)
+			rank[vertex] = UINT32_MAX - 1;
 	return true;
 }
 

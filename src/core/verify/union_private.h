@@ -30,8 +30,8 @@ static inline unsigned turn_vls(const struct turns *t, uint32_t c, unsigned v, u
 }
 
 /*
- * A cycle, its channels and VLs in step[] (in result), or loop->n = 0 and rank (if not NULL) a
- * topological order. False if memory ran out.
+ * A cycle, its channels and VLs in step[] (in result), on OSR_NO_SL so far; or *n = 0 and rank (if not
+ * NULL) a topological order. False if memory ran out.
  */
 bool osr__union_search(const struct turns *t, struct osr_arena *scratch, struct osr_arena *result,
 		       struct osr_loop_step **step, uint32_t *n, uint32_t *rank);

@@ -66,11 +66,11 @@ static bool union_senders_collect_requests(struct senders *u, uint32_t g, struct
 	return true;
 }
 
-static void inject_any(const struct senders *u, uint32_t d, uint16_t *inject)
+static void inject_any(const struct senders *u, uint32_t g, uint32_t d, uint16_t *inject)
 {
 	for (uint32_t s = 0; s < u->f->n_switches; s++)
 		if (osr__counts(u, s, d))
-			inject[s] = 0xffff;
+			inject[s] |= u->gen[g].any_sls ? u->gen[g].any_sls : 0xffff;
 }
 
 static void inject_by_switch(const struct senders *u, uint32_t g, uint32_t d, uint16_t *inject)
@@ -134,7 +134,7 @@ void osr__senders_collect(struct senders *u, uint32_t first, uint32_t n)
 		}
 		for (uint32_t j = 0; j < n; j++) {
 			if (osr__any_sl(u, g))
-				inject_any(u, first + j, u->inject + j * n_switches);
+				inject_any(u, g, first + j, u->inject + j * n_switches);
 			else
 				inject_by_switch(u, g, first + j, u->inject + j * n_switches);
 		}
