@@ -22,7 +22,7 @@
 #include "io/osmdump.h"
 #include "traffic/changes.h"
 
-enum { OPT_DUMP = 256, OPT_PATH_SL, OPT_SAVE, OPT_PREVIOUS };
+enum { OPT_DUMP = 256, OPT_IBDMCHK, OPT_SAVE, OPT_PREVIOUS };
 
 static const struct argp_option options[] = {
 	{ "dump", OPT_DUMP, "DIR", 0,
@@ -36,7 +36,7 @@ static const struct argp_option options[] = {
 	  "the sweep after this one: stored tables of route --save or of the plugin; several "
 	  "engines: FILE.ENGINE each",
 	  0 },
-	{ "path-sl", OPT_PATH_SL, NULL, 0,
+	{ "ibdmchk", OPT_IBDMCHK, NULL, 0,
 	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -581,7 +581,7 @@ static error_t route_parse(int key, char *arg, struct argp_state *state)
 	case OPT_PREVIOUS:
 		a->previous = arg;
 		return 0;
-	case OPT_PATH_SL:
+	case OPT_IBDMCHK:
 		a->dump.long_sl = true;
 		return 0;
 	case ARGP_KEY_INIT:

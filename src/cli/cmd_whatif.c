@@ -16,11 +16,11 @@
 #include "cli/pool.h"
 #include "cli/subject.h"
 
-enum { OPT_WORST = 512, OPT_WRITE };
+enum { OPT_MAX = 512, OPT_WRITE };
 
 static const struct argp_option options[] = {
-	{ "worst", OPT_WORST, "N", 0,
-	  "list only the worst N cases, 0 for all (default: 20 in tables, all in JSON and CSV)",
+	{ "max", OPT_MAX, "N", 0,
+	  "list at most N cases, the worst, 0 for all (default: 20 in tables, all in JSON and CSV)",
 	  0 },
 	{ "write", OPT_WRITE, "FILE", 0,
 	  "route nothing: write what is left of the fabric in the first case", 0 },
@@ -32,7 +32,7 @@ struct args {
 	struct cli_subjects who;
 	struct out out;
 	struct cli_faults faults;
-	uint32_t n_worst; /* OSR_NONE: by default */
+	uint32_t max_listed; /* OSR_NONE: by default */
 	const char *write;
 	char *command; /* for the head of that file */
 	struct cli_pool pool;
@@ -419,7 +419,7 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 	const char *engine = cli_subject_name(&a->who.item[i]);
 	struct found *o = calloc(a->faults.n_cases + 1, sizeof(*o));
 	struct before b = { .t = { .st = OSR_OK } };
-	uint32_t limit = a->n_worst;
+	uint32_t limit = a->max_listed;
 	enum osr_status st = o ? OSR_OK : OSR_NOMEM;
 
 	if (limit == OSR_NONE)
@@ -460,8 +460,8 @@ static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 	struct args *a = state->input;
 
 	switch (key) {
-	case OPT_WORST:
-		a->n_worst = (uint32_t)cli_take_number(arg, "worst", 0, 1000000, state);
+	case OPT_MAX:
+		a->max_listed = (uint32_t)cli_take_number(arg, "max", 0, 1000000, state);
 		return 0;
 	case OPT_WRITE:
 		a->write = arg;
@@ -566,7 +566,7 @@ int cli_whatif(int argc, char **argv)
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "whatif", .sections = sections },
 			  .faults = CLI_FAULTS_INIT,
-			  .n_worst = OSR_NONE,
+			  .max_listed = OSR_NONE,
 			  .command = cli_command_line(argc, argv) };
 	int code;
 

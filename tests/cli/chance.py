@@ -65,7 +65,7 @@ def one(i, rng, folder, counts):
     what = 'case %d: %s, %s, %d VLs' % (i, ' '.join(words), engine, vls)
     subprocess.run([COMMAND, 'generate', '-o', net] + words, check=True, stdout=subprocess.DEVNULL)
     run = subprocess.run([COMMAND, 'route', '--json', '-e', engine, '--vls=%d' % vls, '--dump', path,
-                          '--path-sl', net], capture_output=True, text=True)
+                          '--ibdmchk', net], capture_output=True, text=True)
     if run.returncode not in (0, 1) or not run.stdout:
         sys.exit('%s: exit %d: %s' % (what, run.returncode, run.stderr))
     said = json.loads(run.stdout)['results'][0]

@@ -23,7 +23,7 @@ class Side(Oracle):
     """One fabric with its tables and SLs. Names of switches are the same before and after."""
 
     def __init__(self, command, net, folder, engine, vls):
-        run(command, 'route', net, '-e', engine, '--vls=%d' % vls, '--dump', folder, '--path-sl')
+        run(command, 'route', net, '-e', engine, '--vls=%d' % vls, '--dump', folder, '--ibdmchk')
         super().__init__(net, os.path.join(folder, 'opensm-lfts.dump'))
         self.folder = folder
         dump = Dump(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""The dumps of one directory, as `osmroutes route --dump --path-sl` and opensm write them: read, changed, written
+"""The dumps of one directory, as `osmroutes route --dump --ibdmchk` and opensm write them: read, changed, written
 again, and handed to the oracle. All tests that judge tables offline read them here."""
 import collections
 import os

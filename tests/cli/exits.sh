@@ -82,11 +82,11 @@ expect 2 'missing FILE' check
 expect 2 'say which tables to check: .*--lft=FILE' check "$root/topologies/tree-2.net"
 expect 2 'opensm-subnet.lst: No such file' check "$root/topologies"
 expect 2 'lid.lfts:2: no port in the fabric has LID 1911' check --lft "$dir/lid.lfts" "$root/topologies/tree-2.net"
-expect 0 'verdict +proven' route -e dfsssp "$root/topologies/torus-4x4.net" --dump "$dir/torus" --path-sl
+expect 0 'verdict +proven' route -e dfsssp "$root/topologies/torus-4x4.net" --dump "$dir/torus" --ibdmchk
 expect 0 'verdict +proven' check "$dir/torus"
 expect 0 'independent checker +agrees' check --tables "$dir/torus" "$root/topologies/torus-4x4.net"
 expect 0 '"verdict": "proven"' check --lft "$dir/torus/opensm.fdbs" --sl 0 "$dir/torus" --json
-expect 1 'one-way traffic can deadlock' route -e sssp "$root/topologies/torus-4x4.net" --dump "$dir/sssp" --path-sl
+expect 1 'one-way traffic can deadlock' route -e sssp "$root/topologies/torus-4x4.net" --dump "$dir/sssp" --ibdmchk
 expect 1 'one-way traffic can deadlock: credit loop of 4 channels' check "$dir/sssp"
 expect 1 'independent checker +not asked' check "$dir/sssp"
 # 16 switches times 32 LIDs, but for the one entry there is.
@@ -139,7 +139,7 @@ expect 2 'no switch is called "nobody"' whatif --switch=nobody "$root/topologies
 expect 2 'expected NODE:PORT' whatif --link=h0 "$root/topologies/ring-5.net"
 expect 2 'there is no cable' whatif --link=h0:9 "$root/topologies/ring-5.net"
 expect 2 '"h0" is an end port' whatif --switch=h0 "$root/topologies/ring-5.net"
-expect 0 'proven +8 +0 +0' whatif --link=h0:1 --worst=0 "$root/topologies/ring-5.net"
+expect 0 'proven +8 +0 +0' whatif --link=h0:1 --max=0 "$root/topologies/ring-5.net"
 expect 2 'degrade is now osmroutes whatif --write' degrade
 printf '0x100000 "alpha mlx5_0"\n# no host\n' >"$dir/names"
 printf '0x100000 alpha\n' >"$dir/no-names"

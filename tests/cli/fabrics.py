@@ -78,7 +78,7 @@ def judge_tables(said, engine, n_vls, tables):
 
 def ask_ibdmchk(net, engine, n_vls, workdir, tables):
     folder = os.path.join(workdir, 'long')
-    route(net, engine, n_vls, folder, '--path-sl')
+    route(net, engine, n_vls, folder, '--ibdmchk')
     free = judge.say_ibdmchk(folder, os.path.join(folder, 'opensm-path-sl.dump'), os.path.join(folder, 'opensm-sl2vl.dump'))[1]
     mine = not tables.cycles(tables.rows, scope='hosts')
     judge.expect(free == mine, 'ibdmchk says deadlock-free: %s, the oracle: %s' % (free, mine))

@@ -57,7 +57,7 @@ def main():
     runs = (
         (['route', random], []),
         (['route', random, '--json'], []),
-        (['route', random, '--dump=d', '--path-sl', '--save=tables'], [dumps, 'tables']),
+        (['route', random, '--dump=d', '--ibdmchk', '--save=tables'], [dumps, 'tables']),
         (['check', 'd'], []),
         (['route', random, '--tables=tables', '--csv'], []),
         (['route', random, '--threads=2'], []),

@@ -314,7 +314,7 @@ def main():
         bases = []
         for name, options in FABRICS:
             path = os.path.join(folder, '%s-%d' % (name, len(bases)))
-            subprocess.run([COMMAND, 'route', '-e', 'dfsssp', '--dump', path, '--path-sl'] + options +
+            subprocess.run([COMMAND, 'route', '-e', 'dfsssp', '--dump', path, '--ibdmchk'] + options +
                            [os.path.join(PROJECT, 'topologies', name + '.net')], check=True,
                            stdout=subprocess.DEVNULL)
             base = Dump(path)

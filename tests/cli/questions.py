@@ -90,7 +90,7 @@ def check_hosts(command, source, oracle, hosts, workdir):
 
 def fabric(command, net, words, workdir):
     dump = os.path.join(workdir, 'dump')
-    run(command, 'route', net, *words, '--dump', dump, '--path-sl')
+    run(command, 'route', net, *words, '--dump', dump, '--ibdmchk')
     oracle = Oracle(net, os.path.join(dump, 'opensm-lfts.dump'))
     sls = Dump(dump).sl
     n = 0
@@ -108,7 +108,7 @@ def fabric(command, net, words, workdir):
 def broken(command, root, workdir):
     """An entry that is not there, and one to a wrong port: the path says where it ends."""
     net, dump = os.path.join(root, 'topologies', 'tree-2.net'), os.path.join(workdir, 'broken')
-    run(command, 'route', net, '--dump', dump, '--path-sl')
+    run(command, 'route', net, '--dump', dump, '--ibdmchk')
     lfts = os.path.join(dump, 'opensm-lfts.dump')
     text = open(lfts).read()
     lid = ask(command, 'path', 'h00', 'h15', net)['paths'][0]['lid']

@@ -127,7 +127,7 @@ def switches(command, net, before, workdir):
 
 def at_random(command, net, before, workdir):
     words = ['--links=%d' % (1 + has_transit(net))] + ['--switches=1'] * has_transit(net)
-    whole, cases = cables(net), whatif(command, net, *words, '--cases=3', '--seed=5', '--worst=0')
+    whole, cases = cables(net), whatif(command, net, *words, '--cases=3', '--seed=5', '--max=0')
     for case in cases:
         seed = re.match(r'seed (\d+):', case['case']).group(1)
         left = os.path.join(workdir, 'left.net')
@@ -148,7 +148,7 @@ def at_random(command, net, before, workdir):
 
 
 def one_at_a_time(command, net, before, workdir):
-    cases = whatif(command, net, '--each=link', '--worst=0', '--threads=2')
+    cases = whatif(command, net, '--each=link', '--max=0', '--threads=2')
     if len(cases) != len(cables(net)):
         sys.exit('%s: %d cases for %d cables' % (net, len(cases), len(cables(net))))
     for case in cases[::6]:
@@ -156,7 +156,7 @@ def one_at_a_time(command, net, before, workdir):
         link = case['case'].split(' - ')[0]
         for got in case, whatif(command, net, '--link', link)[0]:
             compare('%s without %s' % (net, case['case']), got, want)
-    for case in whatif(command, net, '--each=switch', '--worst=0') if has_transit(net) else []:
+    for case in whatif(command, net, '--each=switch', '--max=0') if has_transit(net) else []:
         compare('%s without %s' % (net, case['case']), case,
                 after(command, net, before, {(case['case'], None)}, workdir))
     return len(cases[::6])
@@ -199,7 +199,7 @@ def default_engine(command, net, workdir):
     before = tables(command, net, os.path.join(workdir, 'whole'), '--vls=8')
     pairs = [(a, b) for a in before.hosts for b in before.hosts if a != b]
     paths = {p: before.path(*p) for p in pairs}
-    cases = whatif_default(command, net, '--each=link', '--worst=0')['cases']
+    cases = whatif_default(command, net, '--each=link', '--max=0')['cases']
     for case in cases:
         gone = ends_of(case['case'])
         cut = sum(any(step in gone for step in path) for path in paths.values())
@@ -217,8 +217,8 @@ def rebalance(command, workdir):
     net = os.path.join(workdir, 'lean.net')
     run(command, 'generate', 'tree', 'm=8,8', 'w=1,4', '-o', net)
     before = tables(command, net, os.path.join(workdir, 'before'), '--vls=8')
-    kept = whatif_default(command, net, '--each=link', '--worst=0', '-o', 'rebalance=0')
-    found = whatif_default(command, net, '--each=link', '--worst=0', '-o', 'rebalance=101')
+    kept = whatif_default(command, net, '--each=link', '--max=0', '-o', 'rebalance=0')
+    found = whatif_default(command, net, '--each=link', '--max=0', '-o', 'rebalance=101')
     if kept['engines'][0]['efi_before'] != 8 * 56 // 4:
         sys.exit('%s: EFI %d' % (net, kept['engines'][0]['efi_before']))
     for i in range(0, len(kept['cases']), 6):

@@ -63,7 +63,7 @@ def main():
             subprocess.run([COMMAND, 'generate', '-o', net, *words], check=True, stdout=subprocess.DEVNULL)
             for engine in ENGINES:
                 named = ['-e', engine] if engine else []
-                done = subprocess.run([COMMAND, 'route', net, *named, '--dump', dump, '--path-sl', '--json'], capture_output=True,
+                done = subprocess.run([COMMAND, 'route', net, *named, '--dump', dump, '--ibdmchk', '--json'], capture_output=True,
                                       text=True)
                 said = json.loads(done.stdout)['results'][0]
                 if said['status'] != 'ok':
