@@ -4,16 +4,19 @@
  * named; where nothing is wrong the checker has to agree, with the certificate found.
  */
 #include <argp.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "core/paths/bound.h"
 #include "core/proved/gate.h"
 #include "core/verify/verdict.h"
-
 #include "cli/answers.h"
-#include "cli/check_prom.h"
 #include "cli/cli.h"
 #include "cli/require.h"
 #include "cli/source.h"
@@ -313,6 +316,75 @@ static int check_say(struct args *a, const struct outcome *o)
 	return code ? code : required;
 }
 
+/* ---- for Prometheus ----------------------------------------------------------------------------- */
+
+struct prom {
+	const struct osr_findings *found;
+	uint64_t bound; /* no routing has a lower edge forwarding index */
+	double seconds; /* of the wall clock, for reading and judging */
+};
+
+static void prom_gauge(FILE *out, const char *name, const char *help, double value)
+{
+	fprintf(out, "# HELP osmroutes_check_%s %s\n# TYPE osmroutes_check_%s gauge\n", name, help,
+		name);
+	fprintf(out, "osmroutes_check_%s %.17g\n", name, value);
+}
+
+/*
+ * Replaces the file in one step, so that no reader sees half of it: it is written as .NAME.new beside it first.
+ * OSR_INVAL names the file that could not be written; the old one then stays.
+ */
+static enum osr_status write_prom(const char *path, const struct prom *prom, struct osr_diag *diag)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+	char hidden[PATH_MAX];
+	FILE *out;
+	bool bad;
+	const struct osr_audit *audit;
+	const struct osr_findings *found = prom->found;
+
+	if (snprintf(hidden, sizeof(hidden), "%.*s.%s.new", (int)n, path, path + n) >=
+	    (int)sizeof(hidden))
+		return osr_fail(diag, OSR_INVAL, "%.200s: the name is too long", path);
+	out = fopen(hidden, "w");
+	if (!out)
+		return osr_fail(diag, OSR_INVAL, "%.300s: %s", hidden, strerror(errno));
+	errno = 0;
+	audit = &found->audit;
+	prom_gauge(out, "time_seconds", "When the tables were verified.", (double)time(NULL));
+	prom_gauge(out, "duration_seconds", "Time to read and verify the tables.", prom->seconds);
+	prom_gauge(out, "routes_busiest", "Routes between end ports on the busiest link.",
+		   (double)audit->efi);
+	prom_gauge(out, "efi_bound", "No routing has fewer routes on its busiest link.",
+		   (double)prom->bound);
+	prom_gauge(out, "routes", "Routes from switches to LIDs that arrive.",
+		   (double)audit->n_routes);
+	prom_gauge(out, "routes_longer", "Routes longer than minimal.", (double)audit->n_longer);
+	prom_gauge(out, "pairs_lost", "Pairs of hosts that are cut off.", (double)audit->n_lost);
+	fputs("# HELP osmroutes_check_answer 1 proven, 0 unknown, -1 refuted.\n"
+	      "# TYPE osmroutes_check_answer gauge\n",
+	      out);
+	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++) {
+		enum osr_answer answer = found->on[question].answer;
+
+		if (found->applies >> question & 1)
+			fprintf(out, "osmroutes_check_answer{question=\"%s\"} %d\n",
+				osr_question_name(question),
+				answer == OSR_PROVEN    ? 1
+				: answer == OSR_REFUTED ? -1
+							: 0);
+	}
+	bad = ferror(out) != 0;
+	/* A full disk may show only when the file is closed. */
+	if (!fclose(out) && !bad && !rename(hidden, path))
+		return OSR_OK;
+	osr_fail(diag, OSR_INVAL, "%.300s: %s", path, errno ? strerror(errno) : "cannot write");
+	unlink(hidden);
+	return OSR_INVAL;
+}
+
 /* ---- the command line ----------------------------------------------------------------------- */
 
 static error_t check_parse(int key, char *arg, struct argp_state *state)
@@ -357,11 +429,11 @@ static int check_run(struct args *a)
 	about.tables = cli_source_name(src);
 	about.seconds = cli_since(start).wall / 1e3;
 	if (!st && a->prom)
-		st = cli_prom_write(a->prom,
-				    &(struct cli_prom){ .found = &o.found,
-							.bound = o.bound,
-							.seconds = about.seconds },
-				    &o.diag);
+		st = write_prom(a->prom,
+				&(struct prom){ .found = &o.found,
+						.bound = o.bound,
+						.seconds = about.seconds },
+				&o.diag);
 	written = cli_require_junit(&a->require, &about, st, &o.diag);
 	code = cli_ask_end(&a->ask, st ? st : written, &o.diag, code);
 	cli_require_free(&a->require);

@@ -1,18 +1,63 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "cli/input.h"
-
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/input.h"
 #include "cli/cli.h"
-#include "io/namemap.h"
 #include "io/subnetfile.h"
+#include "io/net.h"
+#include "io/lines.h"
 
 const char *cli_input_name(const struct cli_input *in)
 {
 	if (in->is_live)
 		return "live fabric";
 	return strcmp(in->path, "-") ? in->path : "standard input";
+}
+
+#define NAME_SIZE 128
+
+static enum osr_status namemap_line(struct osr_net *net, const uint32_t *by_guid,
+				    struct osr_lines *in, const char *s, struct osr_diag *diag)
+{
+	char name[NAME_SIZE];
+	uint64_t guid;
+
+	osr_skip_blanks(&s);
+	if (!*s || *s == '#')
+		return OSR_OK;
+	if (sscanf(s, "%" SCNx64 " \"%127[^\"]\"", &guid, name) != 2)
+		return osr_lines_fail(in, diag, "expected 0xGUID \"name\"");
+	/* All nodes with this GUID: a file may describe one twice, by mistake. */
+	for (uint32_t at = osr_net_guid_at(net, by_guid, guid);
+	     at < net->n_nodes && net->nodes[by_guid[at]].guid == guid; at++)
+		net->nodes[by_guid[at]].name = osr_net_string(net, name, strlen(name));
+	return OSR_OK;
+}
+
+/* Nodes of the net get the names of the file; GUIDs that it does not have are passed over. */
+static enum osr_status read_names(const char *path, struct osr_net *net, struct osr_diag *diag)
+{
+	uint32_t *by_guid = osr_net_by_guid(net);
+	struct osr_lines in;
+	enum osr_status st;
+	char *text;
+
+	if (!by_guid)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the names of %u nodes",
+				net->n_nodes);
+	st = osr_lines_open(&in, path, diag);
+	if (st) {
+		free(by_guid);
+		return st;
+	}
+	in.by_people = true;
+	while (!st && osr_lines_next(&in, &text, diag, &st))
+		st = namemap_line(net, by_guid, &in, text, diag);
+	osr_lines_close(&in);
+	free(by_guid);
+	return st ? st : osr_net_status(net, diag);
 }
 
 /* What is wrong with the whole stands in no line. */
@@ -47,7 +92,7 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 					 : osr_fabricfile_read(in->path, &in->net, diag);
 
 	if (!st && in->names)
-		st = osr_namemap_read(in->names, &in->net, diag);
+		st = read_names(in->names, &in->net, diag);
 	if (!st && !osr_net_tell_apart(&in->net))
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the names of nodes");
 	if (!st && in->lfts && in->net.no_lmcs)

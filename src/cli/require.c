@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "cli/require.h"
-
+#include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
+#include <osmroutes/status.h>
 
+#include "cli/require.h"
 #include "cli/cli.h"
-#include "cli/junit.h"
 
 /* A step back from the baseline: load and detours may be this much larger, as in a fabric that has grown. */
 #define TOLERANCE 1.05
@@ -209,6 +211,86 @@ static double load_of(const struct cli_measured *m)
 	return m->bound ? (double)m->found->audit.efi / (double)m->bound : NAN;
 }
 
+/* ---- the XML of JUnit --------------------------------------------------------------------------- */
+
+struct junit {
+	const char *path; /* "-" is no name of standard output: that has the result */
+	const char *fabric, *tables;
+	double seconds;
+	const json_t *cases; /* [{name, met, message}]; NULL: none */
+	const char *error;   /* why nothing could be judged, or NULL */
+};
+
+/* A text of the fabric's may hold bytes that XML has no way to say: they are written as "?". */
+static void write_attribute(FILE *out, const char *name, const char *text)
+{
+	static const char marks[] = "&<>\"";
+	static const char *const entities[] = { "&amp;", "&lt;", "&gt;", "&quot;" };
+
+	fprintf(out, " %s=\"", name);
+	for (const char *c = text ? text : ""; *c; c++) {
+		const char *mark = strchr(marks, *c);
+
+		if (mark)
+			fputs(entities[mark - marks], out);
+		else
+			putc((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f ? '?' : *c, out);
+	}
+	putc('"', out);
+}
+
+static void write_case(FILE *out, const struct junit *junit, const char *name, const char *kind,
+		       const char *message)
+{
+	fputs("  <testcase", out);
+	write_attribute(out, "classname", junit->fabric);
+	write_attribute(out, "name", name);
+	fputs(" time=\"0\"", out);
+	if (kind) {
+		fprintf(out, ">\n   <%s", kind);
+		write_attribute(out, "message", message);
+		fputs("/>\n  </testcase>\n", out);
+	} else {
+		fputs("/>\n", out);
+	}
+}
+
+/* OSR_INVAL: the file cannot be written. */
+static enum osr_status write_junit(const struct junit *junit, struct osr_diag *diag)
+{
+	FILE *out = fopen(junit->path, "w");
+	bool bad = !out;
+
+	if (out) {
+		size_t n = json_array_size(junit->cases), n_failed = 0;
+		unsigned n_errors = junit->error != NULL;
+
+		/* One suite: its figures, then each case. */
+		for (size_t i = 0; i < n; i++)
+			n_failed += !json_is_true(
+				json_object_get(json_array_get(junit->cases, i), "met"));
+		fprintf(out,
+			"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n <testsuite "
+			"name=\"osmroutes check\" tests=\"%zu\" failures=\"%zu\" errors=\"%u\" "
+			"time=\"%.3f\">\n  <properties>\n   <property name=\"tables\"",
+			n + n_errors, n_failed, n_errors, junit->seconds);
+		write_attribute(out, "value", junit->tables);
+		fputs("/>\n  </properties>\n", out);
+		for (size_t i = 0; i < n; i++) {
+			const json_t *one = json_array_get(junit->cases, i);
+
+			write_case(out, junit, json_string_value(json_object_get(one, "name")),
+				   json_is_true(json_object_get(one, "met")) ? NULL : "failure",
+				   json_string_value(json_object_get(one, "message")));
+		}
+		if (junit->error)
+			write_case(out, junit, "tables", "error", junit->error);
+		fputs(" </testsuite>\n</testsuites>\n", out);
+		bad = ferror(out) | fclose(out);
+	}
+	return bad ? osr_fail(diag, OSR_INVAL, "%.200s: %s", junit->path, strerror(errno)) : OSR_OK;
+}
+
 /* ---- the baseline --------------------------------------------------------------------------- */
 
 /* Shares and ratios, which a fabric that grows can keep. */
@@ -378,14 +460,14 @@ enum osr_status cli_require_junit(const struct cli_require *require,
 				  const struct cli_measured *measured, enum osr_status st,
 				  struct osr_diag *diag)
 {
-	const struct cli_junit junit = { .path = require->junit,
-					 .fabric = measured->fabric,
-					 .tables = measured->tables,
-					 .seconds = measured->seconds,
-					 .cases = require->cases,
-					 .error = st ? diag->text : NULL };
+	const struct junit junit = { .path = require->junit,
+				     .fabric = measured->fabric,
+				     .tables = measured->tables,
+				     .seconds = measured->seconds,
+				     .cases = require->cases,
+				     .error = st ? diag->text : NULL };
 
-	return require->junit ? cli_junit_write(&junit, diag) : OSR_OK;
+	return require->junit ? write_junit(&junit, diag) : OSR_OK;
 }
 
 void cli_require_free(struct cli_require *require)

@@ -46,7 +46,7 @@ void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric);
 /* What the socket answers of the subnet manager; taken. */
 void osr__keys_tell(struct plugin *p, json_t *sm);
 
-/* keysweep.c: true if this sweep was asked for by the keys alone, and has been done. */
+/* True if this sweep was asked for by the keys alone, and has been done. */
 bool osr__keys_sweep(struct sweep *w);
 /* Was it? Asked once for every sweep. */
 bool osr__keys_asked(struct plugin *p);

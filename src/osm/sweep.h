@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* sweep.h - one sweep under way, for the files that drive it: sweep*.c and keysweep.c. */
+/* sweep.h - one sweep under way, for the files that drive it: sweep.c, sweep_report.c and keys.c. */
 #ifndef OSR_OSM_SWEEP_H
 #define OSR_OSM_SWEEP_H
 
