@@ -120,24 +120,41 @@ static const uint8_t *engine_sl2vl(const struct sweep_slot *slot, const osm_phys
 	return routing->sl2vl[routing->sl2vl_row[s] + in * (fabric->sw_n_ports[s] + 1u) + out];
 }
 
+/*
+ * A mask of the VLs that a port is left with. The link manager lowers the operational VLs to the smaller VLCap of
+ * both ends, capped by max_op_vls, but only after SL2VL, which OpenSM masks by what it has read.
+ */
+static uint8_t coming_vls(const struct osm_opensm *osm, const osm_physp_t *osm_physp)
+{
+	const osm_physp_t *remote = osm_physp->p_remote_physp;
+	uint8_t code = ib_port_info_get_vl_cap(&osm_physp->port_info);
+	uint8_t other = remote ? ib_port_info_get_vl_cap(&remote->port_info) : 0;
+
+	code = other < code ? other : code;
+	code = osm->subn.opt.max_op_vls < code ? osm->subn.opt.max_op_vls : code;
+	return code ? (uint8_t)((1u << (code - 1)) - 1) : 0xf;
+}
+
 static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint8_t out,
 			 ib_slvl_table_t *table)
 {
 	const struct engine_ctx *ctx = context;
 	const struct sweep_slot *slot = ctx->current;
-	const uint8_t *vl;
+	const uint8_t *tables = NULL;
+	uint8_t mask;
 
 	if (!slot)
 		return;
-	if (!slot->result.routing.sl2vl) {
-		for (uint8_t sl = 0; sl < OSR_MAX_VLS; sl++)
-			if (slot->used_vls & (1u << sl))
-				ib_slvl_table_set(table, sl, sl);
-		return;
+	mask = coming_vls(ctx->plugin->osm, osm_physp);
+	if (slot->result.routing.sl2vl)
+		tables = engine_sl2vl(slot, osm_physp, in, out);
+	for (uint8_t sl = 0; sl < 16; sl++) {
+		uint8_t vl = tables ? tables[sl] : ib_slvl_table_get(table, sl);
+
+		if (!slot->result.routing.sl2vl && slot->used_vls & (1u << sl))
+			vl = sl;
+		ib_slvl_table_set(table, sl, vl == 15 ? 15 : vl & mask);
 	}
-	vl = engine_sl2vl(slot, osm_physp, in, out);
-	for (uint8_t sl = 0; vl && sl < 16; sl++)
-		ib_slvl_table_set(table, sl, vl[sl]);
 }
 
 void osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in,
@@ -231,13 +248,30 @@ static void renew_sl2vl(struct engine_ctx *ctx, bool needed)
 		re->update_sl2vl = needed ? update_sl2vl : NULL;
 }
 
+/* Is there a port that shows more VLs than it is left with? */
+static bool loses_vls(const struct osm_opensm *osm)
+{
+	for (osm_switch_t *sw = osr__switches(&osm->subn); sw; sw = osr__after(&osm->subn, sw))
+		for (unsigned port = 1; port < sw->num_ports; port++) {
+			const osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+			const osm_physp_t *remote = p ? p->p_remote_physp : NULL;
+			uint8_t code = remote ? ib_port_info_get_op_vls(&p->port_info) : 0;
+
+			if (remote && code < ib_port_info_get_op_vls(&remote->port_info))
+				code = ib_port_info_get_op_vls(&remote->port_info);
+			if (code && (1u << (code - 1)) - 1 > coming_vls(osm, p))
+				return true;
+		}
+	return false;
+}
+
 void osr__qos_renew(struct engine_ctx *ctx)
 {
 	const struct sweep_slot *slot = ctx->current;
-	bool qos = ctx->plugin->osm->subn.opt.qos && slot->used_vls;
-	bool sl2vl = qos && !sl2vl_agrees(slot), vlarb = qos && !vlarb_agrees(slot);
+	bool qos = ctx->plugin->osm->subn.opt.qos, used = qos && slot->used_vls;
+	bool sl2vl = used && !sl2vl_agrees(slot), vlarb = used && !vlarb_agrees(slot);
 
-	renew_sl2vl(ctx, sl2vl);
+	renew_sl2vl(ctx, sl2vl || (qos && loses_vls(ctx->plugin->osm)));
 	if (sl2vl)
 		osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
 			 "%s: OpenSM's qos_*_sl2vl options do not map the SLs in use to the VLs of "

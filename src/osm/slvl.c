@@ -429,7 +429,10 @@ void osr__slvl_routed(struct engine_ctx *ctx)
 	struct plugin *p = ctx->plugin;
 	const osm_subn_t *subn = &p->osm->subn;
 	struct slvl_matrix m = { .ctx = ctx };
-	bool phases = false, sends = ctx->current && ctx->current->result.routing.sl2vl;
+	/* Without its optimised MADs OpenSM would send one for each pair of ports. */
+	bool sends = ctx->current && (ctx->current->result.routing.sl2vl ||
+				      (subn->opt.use_optimized_slvl && ctx->re->update_sl2vl));
+	bool phases = false;
 
 	osr__slvl_drop(p);
 	p->slvl->counts = (struct slvl_counts){ 0 };
@@ -644,8 +647,8 @@ void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 		return;
 	slvl_show(p);
 	m.ctx = ctx;
-	alloc = ctx && ctx->current && ctx->current->used_vls && p->osm->subn.opt.qos &&
-		slvl_alloc(&m, p);
+	alloc = ctx && ctx->current && (ctx->current->used_vls || p->slvl->n_mads) &&
+		p->osm->subn.opt.qos && slvl_alloc(&m, p);
 	cl_plock_release(&p->osm->lock);
 	if (alloc)
 		slvl_settle(ctx, &m, discovery_follows);
