@@ -248,7 +248,7 @@ static enum osr_status adopt_prove(struct adopted *a, struct osr_loop *loop)
 	if (!tree || !queue || !seen || !a->r->rank ||
 	    (a->best->mcast_parent && !a->r->mcast_parent))
 		return osr_fail(&a->diag, OSR_NOMEM, "out of memory");
-	if (a->r->mcast_parent) {
+	if (a->best->mcast_parent) {
 		modes |= OSR_CLAIM_MULTICAST;
 		memcpy(a->r->mcast_parent, a->best->mcast_parent, n * sizeof(*a->r->mcast_parent));
 	}

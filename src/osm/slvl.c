@@ -293,12 +293,12 @@ static void slvl_forget(osm_switch_t *sw, uint32_t mod)
 	}
 }
 
-static osm_madw_context_t slvl_context(const osm_switch_t *sw, bool set)
+static osm_madw_context_t slvl_context(const osm_physp_t *p0, bool set)
 {
 	osm_madw_context_t context = { 0 };
 
-	context.slvl_context.node_guid = sw->p_node->node_info.node_guid;
-	context.slvl_context.port_guid = osm_node_get_physp_ptr(sw->p_node, 0)->port_guid;
+	context.slvl_context.node_guid = p0->p_node->node_info.node_guid;
+	context.slvl_context.port_guid = p0->port_guid;
 	context.slvl_context.set_method = set;
 	return context;
 }
@@ -312,7 +312,7 @@ static void slvl_post(struct osm_opensm *osm, const struct slvl_mad *mad)
 
 	if (!p0)
 		return;
-	context = slvl_context(sw, true);
+	context = slvl_context(p0, true);
 	memcpy(&table, &mad->table, sizeof(table));
 	slvl_forget(sw, mad->mod);
 	osm_req_set(&osm->sm, &p0->dr_path, (uint8_t *)&table, sizeof(table),
@@ -454,11 +454,12 @@ static void slvl_ask(struct slvl_matrix *m, size_t at)
 {
 	const struct osm_opensm *osm = m->ctx->plugin->osm;
 	const osm_physp_t *p0 = osm_node_get_physp_ptr(m->sw->p_node, 0);
-	osm_madw_context_t context = slvl_context(m->sw, false);
 	uint32_t mod = (uint32_t)(at / m->width << 8 | at % m->width);
+	osm_madw_context_t context;
 
-	if (!m->cared[at] || m->held[at] != m->want[at])
+	if (!p0 || !m->cared[at] || m->held[at] != m->want[at])
 		return;
+	context = slvl_context(p0, false);
 	m->held[at] = NEVER;
 	slvl_forget(m->sw, mod);
 	osm_req_get((osm_sm_t *)&osm->sm, &p0->dr_path, IB_MAD_ATTR_SLVL_TABLE, cl_hton32(mod),
@@ -474,8 +475,10 @@ static void slvl_ask_switch(struct slvl_matrix *m, const struct slvl_mad *mads, 
 {
 	uint32_t n = m->width, turn = m->ctx->plugin->slvl->turn;
 	bool all = n_mads >= n || m->ctx->plugin->osm->subn.need_update;
-	size_t at = turn % ((size_t)n * n);
+	size_t at;
 
+	if (!n || !m->n_cared)
+		return;
 	for (size_t i = 0; m->suspects && n_mads && i < (size_t)n * n; i++)
 		slvl_ask(m, i);
 	for (uint32_t i = 0; i < n && all; i++)
@@ -486,8 +489,7 @@ static void slvl_ask_switch(struct slvl_matrix *m, const struct slvl_mad *mads, 
 		slvl_ask(m, (size_t)(mod & ALL_IN ? turn % n : in) * n +
 				    (mod & ALL_OUT ? turn % n : out));
 	}
-	if (!m->n_cared)
-		return;
+	at = turn % ((size_t)n * n);
 	while (!m->cared[at])
 		at = (at + 1) % ((size_t)n * n);
 	slvl_ask(m, at);

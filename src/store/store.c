@@ -451,7 +451,8 @@ static enum osr_status read_sl2vl(struct reader *x, const struct counts *c,
 	from = store_take(x, c->n_sl2vl, sizeof(*routing->sl2vl));
 	if (!from)
 		return store_damaged(x, "it ends too early");
-	if (osr_routing_alloc_sl2vl(routing, fabric, OSR_VL_UNSET, arena, x->diag))
+	if (osr_routing_alloc_sl2vl(routing, fabric, OSR_VL_UNSET, arena, x->diag) ||
+	    !routing->sl2vl)
 		return OSR_NOMEM;
 	memcpy(routing->sl2vl, from, c->n_sl2vl * sizeof(*routing->sl2vl));
 	return OSR_OK;
