@@ -6,14 +6,131 @@
 #ifndef OSR_CLI_ANALYSIS_H
 #define OSR_CLI_ANALYSIS_H
 
-#include "traffic/loads.h"
+#include <stdio.h>
 
+#include "traffic/loads.h"
 #include "cli/answers.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/subject.h"
-#include "cli/traffic.h"
-#include "cli/worst_case.h"
+#include "io/trafficfile.h"
+#include "traffic/bandwidth.h"
+#include "cli/output.h"
+#include "cli/pool.h"
+#include "traffic/worst.h"
+
+/*
+ * The traffic that a sub-command measures: random bisections, and traffic files, each on hosts in
+ * some order.
+ */
+
+#define CLI_MAX_TRAFFIC 64
+
+/* One file. */
+struct cli_flow {
+	const char *path;
+	struct osr_traffic *file;
+};
+
+struct cli_traffic {
+	struct cli_flow flow[CLI_MAX_TRAFFIC];
+	uint32_t n_flows;
+	uint32_t n_bisections;
+	uint32_t n_runs; /* of random rankings */
+	uint64_t seed;
+	const char *hosts_path;
+	struct cli_pool pool;
+
+	struct osr_arena arena;
+	uint32_t *hosts, n_hosts; /* [n_hosts] in rank order */
+};
+
+#define CLI_TRAFFIC_INIT                                                                           \
+	{                                                                                          \
+		.n_bisections = 1000, .n_runs = 25, .seed = 1                                      \
+	}
+
+/* All of it; and --bisections and --threads alone, with the same input. */
+extern const struct argp traffic_argp, bisections_argp;
+
+/* Fields of a section of rows, one for each set of tables, pattern and ranking. */
+#define CLI_TRAFFIC_FIELDS                                                                         \
+	{ "tables", "tables of", OUT_TEXT, 0 }, { "pattern", "pattern", OUT_TEXT, 0 },             \
+		{ "ranking", "ranking", OUT_TEXT, 0 }, { "ranks", "ranks", OUT_COUNT, 0 },         \
+		{ "phases", "phases", OUT_COUNT, 0 }, { "runs", "runs", OUT_COUNT, 0 },            \
+		{ "hsd", "hot spot", OUT_REAL, 3 }, { "hsd_half_width", "+-", OUT_REAL, 3 },       \
+		{ "hsd_min", "least", OUT_REAL, 3 }, { "hsd_max", "most", OUT_REAL, 3 },           \
+		{ "hsd_sum", NULL, OUT_REAL, 1 }, { "max_congestion", "worst", OUT_COUNT, 0 },     \
+		{ "bandwidth", "bandwidth", OUT_REAL, 4 },                                         \
+		{ "bandwidth_half_width", "+-", OUT_REAL, 4 },                                     \
+		{ "bandwidth_min", NULL, OUT_REAL, 4 }, { "bandwidth_max", NULL, OUT_REAL, 4 },    \
+		{ "pairs", NULL, OUT_COUNT, 0 }, { "pairs_no_path", "lost", OUT_COUNT, 0 },        \
+	{                                                                                          \
+		"cpu_ms", NULL, OUT_REAL, 1                                                        \
+	}
+
+enum osr_status cli_traffic_load(struct cli_traffic *traffic, const struct osr_fabric *fabric,
+				 struct osr_diag *diag);
+void cli_traffic_free(struct cli_traffic *traffic);
+
+/* b->n_patterns = 0 if none were asked for. */
+enum osr_status cli_traffic_bisect(const struct cli_traffic *traffic,
+				   const struct osr_fabric *fabric,
+				   const struct osr_routing *routing,
+				   struct osr_bandwidth *bandwidth, struct osr_diag *diag);
+
+/* Rows of the section "patterns" of `out`. */
+enum osr_status cli_traffic_measure(const struct cli_traffic *traffic,
+				    const struct osr_fabric *fabric,
+				    const struct osr_routing *routing, const char *tables,
+				    struct out *out, struct osr_diag *diag);
+
+/*
+ * --worst[=FILE]: the permutation of end ports that loads one cable most, and what no routing can
+ * do better (traffic/worst.h, core/paths/bound.h).
+ */
+
+struct cli_worst {
+	bool asked;
+	const char *path; /* of the traffic file, or NULL */
+	FILE *file;
+	struct osr_rates rates;
+	struct osr_arena arena;
+};
+
+struct cli_worst_of {
+	const char *tables;
+	const struct osr_fabric *f;
+	struct osr_worst worst;
+	double bound;  /* of the load */
+	uint32_t gbps; /* of one flow */
+};
+
+extern const struct argp worst_argp;
+
+#define CLI_WORST_FIELDS                                                                           \
+	{ "worst.share", "worst permutation, rate left", OUT_REAL, 4 },                            \
+		{ "worst.share_bound", "  no tables leave more than", OUT_REAL, 4 },               \
+		{ "worst.flows", "  flows on one cable", OUT_COUNT, 0 },                           \
+		{ "worst.gbps", NULL, OUT_COUNT, 0 },                                              \
+	{                                                                                          \
+		"worst.cable", "  the cable", OUT_TEXT, 0                                          \
+	}
+
+/* Rates of the cables; opens the file. Nothing, and no answer below, if it was not asked for. */
+enum osr_status cli_worst_load(struct cli_worst *worst, const struct cli_input *in,
+			       struct osr_diag *diag);
+enum osr_status cli_worst_find(struct cli_worst *worst, const char *tables,
+			       const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       struct cli_worst_of *of, struct osr_diag *diag);
+void cli_worst_say(struct out *out, const struct cli_worst_of *of);
+enum osr_status cli_worst_free(struct cli_worst *worst, struct osr_diag *diag);
+
+/* 1 / load, and 1 where the cables carry it all. */
+static inline double cli_worst_share(double load)
+{
+	return load > 1 ? 1 / load : 1;
+}
 
 struct cli_analysis {
 	/*

@@ -19,7 +19,7 @@
 #include "cli/answers.h"
 #include "cli/cli.h"
 #include "cli/require.h"
-#include "cli/source.h"
+#include "cli/subject.h"
 
 enum { OPT_MAX = 256, OPT_HOSTS, OPT_PROM };
 

@@ -14,12 +14,10 @@
 #include "core/verify/union.h"
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/dumps.h"
-#include "cli/stored.h"
+#include "cli/subject.h"
 #include "cli/answers.h"
 #include "cli/output.h"
 #include "io/net.h"
-#include "cli/source.h"
 
 enum {
 	OPT_ONE_WAY = 256,

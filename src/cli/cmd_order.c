@@ -20,10 +20,8 @@
 #include "cli/endport.h"
 #include "cli/input.h"
 #include "cli/output.h"
-#include "cli/stored.h"
 #include "cli/subject.h"
 #include "io/net.h"
-#include "cli/hostlist.h"
 #include "io/endports.h"
 #include "io/lines.h"
 

@@ -9,9 +9,8 @@
 
 #include "cli/cli.h"
 #include "cli/endport.h"
-#include "cli/source.h"
+#include "cli/subject.h"
 #include "traffic/crossing.h"
-#include "cli/hostlist.h"
 #include "io/lines.h"
 
 enum { OPT_ONE_WAY = 256, OPT_VIA, OPT_HOSTS, OPT_MAX, OPT_PAIRS };

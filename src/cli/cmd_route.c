@@ -15,7 +15,7 @@
 #include "cli/analysis.h"
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/stored.h"
+#include "cli/subject.h"
 #include "conf/posix_threads.h"
 #include "core/paths/bound.h"
 #include "store/store.h"

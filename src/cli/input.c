@@ -5,7 +5,7 @@
 
 #include "cli/input.h"
 #include "cli/cli.h"
-#include "io/subnetfile.h"
+#include "io/netfile.h"
 #include "io/net.h"
 #include "io/lines.h"
 

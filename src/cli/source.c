@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "cli/source.h"
+#include "cli/subject.h"
 
 #include <string.h>
 

@@ -51,7 +51,7 @@ const struct osr_values *osr_options_values(const struct osr_options *o,
 /* The same for equal values: under others the tables of this engine would be others. */
 uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_values *values);
 
-/* budget.c ------------------------------------------------------------------------------------- */
+/* The VL budget -------------------------------------------------------------------------------- */
 
 /* How many data VLs a sweep may use, and what made it so few. */
 struct osr_vl_limit {

@@ -112,3 +112,159 @@ bool osr_osmconf_lists(const char *list, const char *name)
 	}
 	return false;
 }
+
+/*
+ * The SLs that partitions and QoS levels choose, from the files that OpenSM reads them from. As lenient as
+ * osm_prtn_config.c: a definition is a line up to ':', what follows up to ';' are its members.
+ */
+#define SLS_LINE 4096  /* what OpenSM reads of a line */
+#define N_PKEYS 0x8000 /* without the bit of full membership */
+#define SL_UNSET 16
+#define SL_DEFAULT 1 /* SL 0, a bit */
+
+static FILE *sls_open(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) || !S_ISREG(info.st_mode) ? NULL : fopen(path, "r");
+}
+
+/* Without comment, and without blanks at its ends. */
+static char *sls_clean(char *line)
+{
+	size_t n;
+
+	line[strcspn(line, "#")] = '\0';
+	line += strspn(line, " \t\r\n");
+	n = strlen(line);
+	while (n && isspace((unsigned char)line[n - 1]))
+		line[--n] = '\0';
+	return line;
+}
+
+/* SL_UNSET: it is none. */
+static uint8_t sls_number(const char *text)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 0);
+
+	return end != text && (!*end || isspace((unsigned char)*end)) && number < SL_UNSET
+		       ? (uint8_t)number
+		       : SL_UNSET;
+}
+
+/* "name = value" in place; value "" if there is none. */
+static char *sls_split(char *text, char **value)
+{
+	char *equals = strchr(text, '=');
+
+	*value = equals ? equals + 1 : text + strlen(text);
+	if (equals)
+		*equals = '\0';
+	*value = sls_clean(*value);
+	return sls_clean(text);
+}
+
+/* [name][=pkey][, flag[=value]]...: false if OpenSM does not take it. A pkey that is not said is a new one. */
+static bool sls_define(char *head, uint8_t sl_of[N_PKEYS], uint16_t *others)
+{
+	char *rest, *value, *word = strtok_r(head, ",", &rest), *name = word ? word : head, *end;
+	unsigned long pkey;
+	uint8_t sl = 0;
+
+	name = sls_split(name, &value);
+	if (!*value && isdigit((unsigned char)*name))
+		value = name;
+	pkey = strtoul(value, &end, 0) & (N_PKEYS - 1);
+	if (*end)
+		return false;
+	while ((word = strtok_r(NULL, ",", &rest))) {
+		char *flag = sls_split(word, &value);
+
+		if (!strcmp(flag, "sl") && sls_number(value) != SL_UNSET)
+			sl = sls_number(value);
+	}
+	if (pkey)
+		sl_of[pkey] = sl;
+	else
+		*others |= (uint16_t)(1u << sl);
+	return true;
+}
+
+/* What stands before ';', or to the end of the line; *open: a definition has begun and not ended. */
+static bool sls_take(char *part, bool *open, uint8_t sl_of[N_PKEYS], uint16_t *others)
+{
+	char *colon;
+
+	part = sls_clean(part);
+	if (!*part || *open)
+		return true;
+	colon = strchr(part, ':');
+	if (!colon)
+		return false;
+	*colon = '\0';
+	*open = true;
+	return sls_define(part, sl_of, others);
+}
+
+/* Where OpenSM cannot read the file it has the default partition alone. */
+static uint16_t sls_of_partitions(const char *path)
+{
+	char line[SLS_LINE];
+	uint8_t sl_of[N_PKEYS];
+	uint16_t sls = SL_DEFAULT;
+	bool open = false, good = true;
+	FILE *file = sls_open(path);
+
+	memset(sl_of, SL_UNSET, sizeof(sl_of));
+	while (file && good && fgets(line, sizeof(line) - 1, file)) {
+		line[strcspn(line, "#")] = '\0';
+		for (char *at = line, *end; at && good; at = end) {
+			end = strchr(at, ';');
+			if (end)
+				*end++ = '\0';
+			good = sls_take(at, &open, sl_of, &sls);
+			open &= !end;
+		}
+	}
+	if (file)
+		fclose(file);
+	for (uint32_t i = 0; i < N_PKEYS; i++)
+		if (sl_of[i] != SL_UNSET)
+			sls |= (uint16_t)(1u << sl_of[i]);
+	return good ? sls : SL_DEFAULT;
+}
+
+/* Of levels, and of the short form, "ulp, ... : sl". */
+uint16_t osr_osmconf_policy_sls(const char *path)
+{
+	char line[SLS_LINE];
+	uint16_t sls = 0;
+	bool ulps = false, level = false;
+	FILE *file = sls_open(path);
+
+	while (file && fgets(line, sizeof(line) - 1, file)) {
+		char *text = sls_clean(line), *colon = strrchr(text, ':');
+		uint8_t sl;
+
+		ulps = ulps ? strcmp(text, "end-qos-ulps") != 0 : !strcmp(text, "qos-ulps");
+		level = level ? strcmp(text, "end-qos-level") != 0 : !strcmp(text, "qos-level");
+		if (!colon)
+			continue;
+		*colon = '\0';
+		sl = sls_number(sls_clean(colon + 1));
+		if (sl != SL_UNSET && (ulps || (level && !strcmp(sls_clean(text), "sl"))))
+			sls |= (uint16_t)(1u << sl);
+	}
+	if (file)
+		fclose(file);
+	return sls;
+}
+
+uint16_t osr_osmconf_sls(const struct osr_osmconf *osmconf)
+{
+	if (!osmconf->qos)
+		return SL_DEFAULT;
+	return (uint16_t)(sls_of_partitions(osmconf->partitions) |
+			  osr_osmconf_policy_sls(osmconf->qos_policy));
+}

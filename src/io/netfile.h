@@ -27,6 +27,7 @@
 #include <stdio.h>
 
 #include "io/net.h"
+#include "io/lines.h"
 
 /*
  * Parses `size` bytes into an empty net. `label` stands for the file in messages:
@@ -47,5 +48,14 @@ enum osr_status osr_netfile_read_stream(FILE *in, const char *label, struct osr_
  */
 enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment, FILE *out,
 				  struct osr_diag *diag);
+
+/* Fabrics as OpenSM dumps them: opensm-subnet.lst, one line for each end of a cable. */
+
+/* Into an empty net; it is empty again if it fails. OSR_INVAL names the line. */
+enum osr_status osr_subnetfile_parse(struct osr_lines *in, struct osr_net *net,
+				     struct osr_diag *diag);
+
+/* A fabric in any form we know: an opensm-subnet.lst, or what osr_netfile_parse() reads. "-": stdin. */
+enum osr_status osr_fabricfile_read(const char *path, struct osr_net *net, struct osr_diag *diag);
 
 #endif

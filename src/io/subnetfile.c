@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "io/subnetfile.h"
+#include "io/netfile.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/netfile.h"
 #include "io/speed.h"
 
 /* One end of a cable as a line describes it. */

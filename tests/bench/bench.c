@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include <io/netfile.h>
-#include <io/subnetfile.h>
+#include <io/netfile.h>
 
 _Noreturn void bench_die(const char *text)
 {

@@ -23,7 +23,6 @@
 #include <osmroutes/prng.h>
 
 #include "io/netfile.h"
-#include "io/subnetfile.h"
 #include "io/tables.h"
 
 struct sums {

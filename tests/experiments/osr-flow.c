@@ -25,7 +25,6 @@
 
 #include "io/net.h"
 #include "io/netfile.h"
-#include "io/subnetfile.h"
 
 #define MESSAGE 1e6 /* bytes; in this model the size cancels out */
 

@@ -6,7 +6,7 @@
 
 #include "core/verify/audit.h"
 #include "io/endports.h"
-#include "io/subnetfile.h"
+#include "io/netfile.h"
 #include "io/tables.h"
 #include "io/trafficfile.h"
 

@@ -6,7 +6,6 @@
 #include "test.h"
 
 #include "io/netfile.h"
-#include "io/subnetfile.h"
 #include "io/speed.h"
 
 static enum osr_status parse(const char *text, struct osr_net *net, struct osr_diag *diag)

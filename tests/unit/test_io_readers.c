@@ -9,7 +9,7 @@
 #include "fabrics.h"
 #include "failing.h"
 #include "io/endports.h"
-#include "io/subnetfile.h"
+#include "io/netfile.h"
 #include "io/tables.h"
 #include "io/trafficfile.h"
 
