@@ -59,19 +59,25 @@ static bool balanced(const struct osr_spf *spf, const struct osr_product *produc
 	return osr_spf_load(spf) * 100 <= osr__dor_least(spf, product) * 115;
 }
 
+bool osr__dor_is_plain(const struct osr_spf *spf)
+{
+	const struct osr_fabric *fabric = spf->f;
+
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (fabric->term_lmc[t] && fabric->term_weight[t])
+			return false;
+	return !spf->scratch->mixed;
+}
+
 enum osr_status osr__dor_find(const struct osr_spf *spf, struct osr_arena *scratch,
 			      struct osr_product *product, bool *found, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = spf->f;
 	enum osr_status st;
 
 	*found = false;
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		if (fabric->term_lmc[t] && fabric->term_weight[t])
-			return OSR_OK;
-	if (spf->scratch->mixed)
+	if (!osr__dor_is_plain(spf))
 		return OSR_OK;
-	st = osr_product_find(fabric, scratch, product, diag);
+	st = osr_product_find(spf->f, scratch, product, diag);
 	*found = !st;
 	if (st == OSR_NOT_APPLICABLE && diag)
 		diag->text[0] = 0;

@@ -26,9 +26,10 @@ enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_upd
  */
 enum osr_status osr__lanes_spread(struct osr_lanes_job *job);
 
-/*
- * dor.c, and turn_rings.c too: is the fabric a product, and are LIDs and rates alike? *found; OSR_OK where not.
- */
+/* Dimension order is for one LID a port, and one rate. */
+bool osr__dor_is_plain(const struct osr_spf *spf);
+
+/* dor.c, and turn_rings.c too: is the fabric a product, and plain? *found; OSR_OK where not. */
 enum osr_status osr__dor_find(const struct osr_spf *spf, struct osr_arena *scratch,
 			      struct osr_product *product, bool *found, struct osr_diag *diag);
 

@@ -94,10 +94,11 @@ static enum osr_status lanes_one_order(struct osr_lanes_job *job, bool *done)
 	return osr_layers_single(&work, done);
 }
 
-/* Unless dimension order has found some already. */
 static enum osr_status lanes_by_turn(struct osr_lanes_job *job, bool *done)
 {
-	return job->turn.w ? OSR_OK : osr_turn_route(job, done);
+	enum osr_status st = osr_turn_compare(job, done);
+
+	return st || job->turn.w ? st : osr_turn_route(job, done);
 }
 
 /* Domke's algorithm 2. */

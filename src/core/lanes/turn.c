@@ -25,6 +25,8 @@ static const struct {
 	uint32_t enough;        /* percent of the load on shortest paths that costs no route */
 	uint32_t max_efi;       /* percent of the load with lanes by SL that auto accepts */
 	uint32_t auto_routes;   /* auto: where there are more, it would take minutes */
+	uint32_t grid_routes;   /* of a grid: where there are more, a search costs too much and */
+	uint32_t grid_efi;      /* dimension order may have so many percent of that load */
 } turn_tuning = {
 	.max_lanes = 4,
 	.max_triples = 1u << 27,
@@ -34,6 +36,8 @@ static const struct {
 	.enough = 109,
 	.max_efi = 110,
 	.auto_routes = 1u << 26,
+	.grid_routes = 1u << 16,
+	.grid_efi = 120,
 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
@@ -379,6 +383,25 @@ enum osr_status osr__turn_take(struct osr_lanes_job *job)
 	osr_spf_swap(job->s, &job->turn.paths);
 	job->r->n_longer = job->turn.n_longer;
 	return osr__turn_finish(job->turn.w, job);
+}
+
+enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool *routed)
+{
+	uint64_t n_routes = (uint64_t)job->s->f->n_dests * job->s->f->n_switches,
+		 load = osr_spf_load(job->s);
+	bool large;
+
+	if (!job->turn.w)
+		return OSR_OK;
+	large = n_routes > turn_tuning.grid_routes;
+	*routed = turn_is_cheap(job, &job->turn, 0,
+				load * (large ? turn_tuning.grid_efi : turn_tuning.max_efi) /
+					turn_tuning.max_efi);
+	if (*routed)
+		return osr__turn_take(job);
+	if (!large)
+		job->turn.w = NULL;
+	return OSR_OK;
 }
 
 enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed)

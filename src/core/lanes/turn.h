@@ -46,6 +46,12 @@
 #include <osmroutes/lanes.h>
 
 /*
+ * Lanes that dimension order has left in job->turn, beside the shortest paths of now: taken if they cost little;
+ * else forgotten, if the fabric is so small that a search costs little.
+ */
+enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool *routed);
+
+/*
  * job->s holds balanced shortest paths. *routed: r is complete, with SL2VL tables and without SLs.
  * With any_sl = auto only if that costs no more than the options allow, against the load of these paths;
  * job->r and job->s are otherwise as before, and job->turn keeps what was found for

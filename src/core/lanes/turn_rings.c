@@ -23,6 +23,7 @@
  */
 #include <string.h>
 
+#include <osmroutes/grid.h>
 #include <osmroutes/product.h>
 #include "core/paths/mcast.h"
 
@@ -41,6 +42,7 @@ struct turn_rings {
 	uint8_t *gate;  /* [n_channels] */
 	uint16_t *feed; /* [n_slots] lanes of the first channel from which a turn is legal */
 	uint64_t least; /* load of the busiest channel that no shortest routes have less than */
+	bool damaged;   /* cables or switches are missing */
 };
 
 /* ---- rings ----------------------------------------------------------------------------------- */
@@ -132,44 +134,83 @@ static void rings_set_lanes(struct turn_rings *x)
 		}
 }
 
-/* The channel of v towards coordinate `to` of a dimension, not over the cable between the gates. */
+/* A channel of v to coordinate `to` of a dimension; OSR_NONE: it is missing. */
+static uint32_t rings_channel(const struct turn_rings *x, uint32_t v, uint32_t dim, uint32_t to)
+{
+	const struct osr_fabric *fabric = x->job->s->f;
+	const struct osr_product *product = &x->product;
+
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+		if (product->chan_dim[c] == dim &&
+		    product->coord[(size_t)fabric->chan_dst[c] * product->n_dims + dim] == to)
+			return c;
+	return OSR_NONE;
+}
+
+/* The first channel of the row of cables from v to coordinate `to`, rising or falling; OSR_NONE: one is missing. */
+static uint32_t rings_row(const struct turn_rings *x, uint32_t v, uint32_t dim, uint32_t to,
+			  bool rising)
+{
+	const struct osr_product *product = &x->product;
+	uint32_t n = product->size[dim], first = OSR_NONE, c,
+		 at = product->coord[(size_t)v * product->n_dims + dim];
+
+	for (; at != to; v = x->job->s->f->chan_dst[c]) {
+		at = product->factor[dim] == OSR_FACTOR_CLIQUE ? to
+							       : (at + (rising ? 1 : n - 1)) % n;
+		c = rings_channel(x, v, dim, at);
+		if (c == OSR_NONE)
+			return c;
+		first = first == OSR_NONE ? c : first;
+	}
+	return first;
+}
+
+/*
+ * Towards coordinate `to` of a dimension, not over the cable between the gates; the other way around where a cable
+ * is missing, which then breaks the cycle of that ring in its place.
+ */
 static uint32_t rings_towards(const struct turn_rings *x, uint32_t v, uint32_t dim, uint32_t to)
 {
 	const struct osr_product *product = &x->product;
 	uint32_t n = product->size[dim], at = product->coord[(size_t)v * product->n_dims + dim],
-		 place = rings_place(x, v, dim), target = (to + place + n - at) % n, next = to;
-	const uint16_t *row;
+		 place = rings_place(x, v, dim), target = (to + place + n - at) % n, c;
+	bool ring = product->factor[dim] == OSR_FACTOR_RING,
+	     rising = ring ? place < target : at < to;
 
-	if (product->factor[dim] == OSR_FACTOR_PATH)
-		next = at < to ? at + 1 : at - 1;
-	else if (product->factor[dim] == OSR_FACTOR_RING)
-		next = place < target ? (at + 1) % n : (at + n - 1) % n;
-	row = product->hop_row + (size_t)v * (product->n_slots + 1) + product->slot[dim] + next;
-	return product->f->chan_row[v] + product->hop_list[product->f->chan_row[v] + row[0]];
+	c = rings_row(x, v, dim, to, rising);
+	return c == OSR_NONE && ring ? rings_row(x, v, dim, to, !rising) : c;
 }
 
 /*
  * The escape tree: towards its root dimensions fall, away from it they rise, as on routes. In every ring gates lead
- * towards the root.
+ * towards the root. Where that cable is missing, a lower dimension comes first. False: there is none.
  */
-static void rings_spread(struct turn_rings *x)
+static bool rings_spread(struct turn_rings *x)
 {
 	const struct osr_product *product = &x->product;
 	struct osr__search *w = x->w;
 
 	for (uint32_t v = 0; v < w->f->n_switches; v++) {
+		bool at_root = true;
+
 		w->escape[v] = OSR_NONE;
-		for (uint32_t i = 0; i < product->n_dims; i++) {
+		for (uint32_t i = product->n_dims; i-- > 0 && w->escape[v] == OSR_NONE;) {
 			uint32_t n = product->size[i],
 				 root = product->factor[i] == OSR_FACTOR_CLIQUE ? 0
 					: product->factor[i] == OSR_FACTOR_PATH ? n / 2
 										: n / 2 + n / 4;
 
-			if (product->coord[(size_t)v * product->n_dims + i] != root)
-				w->escape[v] = rings_towards(x, v, i, root);
+			if (product->coord[(size_t)v * product->n_dims + i] == root)
+				continue;
+			at_root = false;
+			w->escape[v] = rings_towards(x, v, i, root);
 		}
+		if (!at_root && w->escape[v] == OSR_NONE)
+			return false;
 	}
 	osr__turn_pin(w);
+	return true;
 }
 
 /* What multicast takes is legal, too. */
@@ -338,8 +379,8 @@ static void rings_complete(struct turn_rings *x, uint32_t root, uint32_t d, uint
 		osr__search_detour(x->w, root, d);
 }
 
-/* Routes to d and their load; how many are longer than minimal. */
-static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d)
+/* Routes to d and their load. */
+static void rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d)
 {
 	struct osr__search *t = x->w;
 	struct osr_spf *spf = t->s;
@@ -357,27 +398,104 @@ static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d
 	t->detoured[d] = n != 0;
 	if (n) {
 		rings_complete(x, root, d, list, n);
-		return osr__search_count_tree(t, d, counts);
-	}
-	if (counts)
+		osr__search_count_tree(t, d, counts);
+	} else if (counts) {
 		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
-	return 0;
+	}
 }
 
-/* Routes of all LIDs and their loads; how many are longer than minimal. */
-static uint32_t rings_route(struct turn_rings *x)
+/* Routes of all LIDs and their loads. */
+static void rings_route(struct turn_rings *x)
 {
 	struct osr_spf *spf = x->w->s;
-	uint32_t n_longer = 0;
 
 	osr__dor_clear(spf);
 	for (uint32_t root = 0; root < spf->f->n_switches; root++) {
 		osr__spf_graph(spf, root);
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
 			if (spf->alias[spf->dest_list[k]] == OSR_NONE)
-				n_longer += rings_route_dest(x, root, spf->dest_list[k]);
+				rings_route_dest(x, root, spf->dest_list[k]);
 	}
-	return n_longer;
+}
+
+/* ---- grids with holes ------------------------------------------------------------------------ */
+
+/*
+ * Dimensions of the grid as those of a product come: rings first, then lines, larger ones first. Of equals those from
+ * which more is missing: the escape tree takes most of its cables from the last.
+ */
+static void rings_sort_dims(const struct osr_grid *grid, uint8_t *order)
+{
+	const struct osr_grid_shape *shape = &grid->shape;
+	uint64_t key[OSR_GRID_MAX_DIMS];
+
+	for (uint32_t i = 0; i < shape->n_dims; i++)
+		key[i] = (uint64_t)shape->ring[i] << 48 | (uint64_t)shape->size[i] << 32;
+	for (uint32_t i = 0; i < shape->n_dims; i++) {
+		uint32_t k = i;
+
+		for (uint32_t c = 0; c < grid->f->n_channels; c++)
+			key[i] -= grid->chan_dir[c] / 2 == i;
+		for (; k && key[i] > key[order[k - 1]]; k--)
+			order[k] = order[k - 1];
+		order[k] = (uint8_t)i;
+	}
+}
+
+/* Switches without hosts are the exception in grids, and the rule in trees. */
+static bool rings_may_be_grid(const struct osr_fabric *fabric)
+{
+	uint32_t n = 0;
+
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		n += fabric->sw_sources[v] != 0;
+	return 4 * n >= 3 * fabric->n_switches;
+}
+
+/* The product that the fabric would be if nothing were missing; *found: it is one in one piece. */
+static enum osr_status rings_find_grid(struct turn_rings *x, bool *found)
+{
+	const struct osr_spf *spf = x->job->s;
+	struct osr_arena *scratch = x->job->scratch;
+	struct osr_product *product = &x->product;
+	struct osr_grid grid;
+	struct osr_diag why = { "" };
+	uint8_t order[OSR_GRID_MAX_DIMS], rank[OSR_GRID_MAX_DIMS];
+	enum osr_status st;
+
+	*found = false;
+	if (!osr__dor_is_plain(spf) || !rings_may_be_grid(spf->f))
+		return OSR_OK;
+	st = osr_grid_find(spf->f, NULL, scratch, scratch, &grid, &why);
+	if (st == OSR_NOMEM)
+		return osr__turn_nomem(x->job->diag);
+	if (st || grid.n_placed != spf->f->n_switches)
+		return OSR_OK;
+	*found = true;
+	rings_sort_dims(&grid, order);
+	*product = (struct osr_product){ .f = spf->f, .n_dims = grid.shape.n_dims };
+	product->chan_dim = osr_alloc(scratch, spf->f->n_channels, 1);
+	product->coord = osr_alloc(scratch, (size_t)spf->f->n_switches * product->n_dims,
+				   sizeof(*product->coord));
+	if (osr_arena_failed(scratch, x->job->diag))
+		return OSR_NOMEM;
+	for (uint32_t k = 0; k < product->n_dims; k++) {
+		uint32_t i = order[k], size = grid.shape.size[i];
+		bool ring = grid.shape.ring[i] && size > 3;
+
+		rank[i] = (uint8_t)k;
+		product->size[k] = size;
+		product->n_rings += ring;
+		product->factor[k] = ring                              ? OSR_FACTOR_RING
+				     : grid.shape.ring[i] || size == 2 ? OSR_FACTOR_CLIQUE
+								       : OSR_FACTOR_PATH;
+		for (uint32_t v = 0; v < spf->f->n_switches; v++)
+			product->coord[(size_t)v * product->n_dims + k] =
+				osr_grid_coord(&grid, v)[i];
+	}
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+		product->chan_dim[c] = rank[grid.chan_dir[c] / 2];
+	return OSR_OK;
 }
 
 static enum osr_status rings_begin(struct turn_rings *x)
@@ -405,14 +523,18 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 		return st;
 	turn->w = x->w;
 	rings_set_lanes(x);
-	rings_spread(x);
+	*made = rings_spread(x);
+	if (!*made)
+		return OSR_OK;
+	*made = false;
 	rings_feed_tree(x);
 	if (!rings_sort(x))
 		return osr_arena_failed(x->job->scratch, x->job->diag) ? OSR_NOMEM : OSR_OK;
 	osr__search_set_reach(x->w);
-	turn->n_longer = rings_route(x);
+	rings_route(x);
 	x->least = osr__dor_least(spf, &x->product);
 	st = osr__turn_lighten(x->w, x->least * RINGS_LOAD / 100);
+	turn->n_longer = osr__search_count_longer(x->w);
 	turn->load = osr_spf_load(spf);
 	*made = turn->load * 100 <= x->least * RINGS_EVEN;
 	osr_spf_swap(spf, &turn->paths);
@@ -449,7 +571,11 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 	x->job = job;
 	x->w = w;
 	st = osr__dor_find(job->s, job->scratch, &x->product, &found, job->diag);
-	if (!st && found && x->product.n_rings)
+	if (!st && !found) {
+		st = rings_find_grid(x, &found);
+		x->damaged = found;
+	}
+	if (!st && found && (x->product.n_rings || x->damaged))
 		st = rings_make(x, &turn, &made);
 	if (!made) {
 		osr_arena_reset(job->scratch, mark);
