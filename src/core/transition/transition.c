@@ -66,6 +66,8 @@ enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *dia
 	m->rank = osr_alloc(&m->kept, (size_t)OSR_MAX_VLS * m->f->n_channels, sizeof(*m->rank));
 	if (!m->rank)
 		return osr__transition_nomem(diag);
+	m->gen[0] = (struct osr_generation){ .routing = &m->old };
+	m->gen[1] = (struct osr_generation){ .routing = &m->now };
 	m->old = m->previous->routing;
 	if (!osr_fabric_equal(&m->previous->fabric, m->f))
 		st = transition_carry(m, diag);
@@ -87,34 +89,22 @@ enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *dia
 
 		if (!(g ? any_new : any_old))
 			continue;
-		m->any_sls[g] = m->one_graph || !m->req->chosen_sls ? 1 : m->req->chosen_sls;
+		m->gen[g].any_sls = m->one_graph || !m->req->chosen_sls ? 1 : m->req->chosen_sls;
 		routing->sl = NULL;
 		routing->granted = NULL;
 	}
 	return OSR_OK;
 }
 
-static void transition_generations(const struct transition *m, struct osr_generation gen[2])
-{
-	gen[0] = (struct osr_generation){ .routing = &m->old, .any_sls = m->any_sls[0] };
-	gen[1] = (struct osr_generation){ .routing = &m->now, .any_sls = m->any_sls[1] };
-}
-
 bool osr__transition_rises(const struct transition *m)
 {
-	struct osr_generation gen[2];
-
-	transition_generations(m, gen);
 	return (m->one_graph || m->by_turn) && m->r->rank &&
-	       osr_union_rises(m->f, gen, m->modes, m->r, m->scratch);
+	       osr_union_rises(m->f, m->gen, m->modes, m->r, m->scratch);
 }
 
 enum osr_status osr__transition_ask(struct transition *m, struct osr_diag *diag)
 {
-	struct osr_generation gen[2];
-
-	transition_generations(m, gen);
-	return osr_union_loop(m->f, gen, 2, m->modes, m->scratch, &m->kept, &m->loop, m->rank,
+	return osr_union_loop(m->f, m->gen, 2, m->modes, m->scratch, &m->kept, &m->loop, m->rank,
 			      diag);
 }
 
@@ -185,21 +175,13 @@ void osr__transition_keep(struct transition *m, uint8_t kept)
 		m->now.sl = kept & OSR_KEPT_SLS ? m->sl : m->r->sl;
 }
 
-/* The union's certificate has to prove all that is claimed. */
-static bool may_keep(const struct transition *m)
-{
-	uint32_t provable = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
-
-	return (m->one_graph || !(m->r->claims & provable & ~m->modes)) && m->r->rank &&
-	       !m->r->sl2vl;
-}
-
 uint32_t osr__transition_choices(struct transition *m, uint8_t kept[3])
 {
-	uint32_t n = 1;
+	uint32_t provable = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST, n = 1;
 
+	/* The union's certificate has to prove all that is claimed. */
 	kept[0] = 0;
-	if (!may_keep(m))
+	if ((!m->one_graph && m->r->claims & provable & ~m->modes) || !m->r->rank || m->r->sl2vl)
 		return n;
 	if (is_ring(m))
 		m->order = osr_repair_keep_tree(m->f, m->previous, m->scratch, &m->kept);

@@ -15,13 +15,14 @@ struct transition {
 	struct osr_routing old; /* of before, on f */
 	struct osr_routing now; /* of today, as it would be */
 	uint32_t modes;
-	uint16_t any_sls[2]; /* that senders choose from where they may: those of partitions */
-	bool one_graph;      /* any SL is safe in both: one VL stands for all */
-	bool by_turn;        /* any SL is safe in both by lanes by turn */
-	uint32_t *order;     /* [n_switches] the old spanning order, or NULL */
-	uint8_t *sl;         /* [n_dests * n_switches] of today's pairs by old SLs, or NULL */
-	uint8_t sl_vls;      /* VLs that those need */
-	uint32_t *rank;      /* [OSR_MAX_VLS * n_channels] */
+	struct osr_generation
+		gen[2];  /* old and now; where senders may choose, the SLs of partitions */
+	bool one_graph;  /* any SL is safe in both: one VL stands for all */
+	bool by_turn;    /* any SL is safe in both by lanes by turn */
+	uint32_t *order; /* [n_switches] the old spanning order, or NULL */
+	uint8_t *sl;     /* [n_dests * n_switches] of today's pairs by old SLs, or NULL */
+	uint8_t sl_vls;  /* VLs that those need */
+	uint32_t *rank;  /* [OSR_MAX_VLS * n_channels] */
 	struct osr_loop loop;
 	struct osr_arena *scratch;
 	struct osr_arena kept; /* of what must outlive a use of scratch */

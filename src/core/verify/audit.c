@@ -2,18 +2,12 @@
 /*
  * The entries of one LID lead from every switch to at most one other: trees, and loops with trees
  * that hang on them. Upstream switches are taken away first, their packets counted on the way; what
- * is left are the loops.
+ * is left are the loops. The SLs of packets are pushed in the same order: which pass which pair of ports,
+ * and do the SL2VL tables there carry them? Multicast packets are spread as the tables say (audit_groups.c).
  */
 #include "audit_private.h"
 
 #include <string.h>
-
-static enum osr_status audit_nomem(const struct auditor *k, struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM,
-			"out of memory while verifying the tables of %u switches and %u LIDs",
-			k->f->n_switches, k->f->n_dests);
-}
 
 void osr__audit_fault(struct auditor *k, const struct osr_fault *fault)
 {
@@ -23,12 +17,15 @@ void osr__audit_fault(struct auditor *k, const struct osr_fault *fault)
 		k->list[(size_t)fault->kind * k->max_listed + n] = *fault;
 }
 
-/* Breadth first over the cables, with n_in and order as scratch. */
+/* ---- entries -------------------------------------------------------------------------------- */
+
+/* Breadth first over the cables, with order as scratch. */
 static void audit_measure(struct auditor *k, uint32_t root)
 {
 	const struct osr_fabric *fabric = k->f;
 	uint32_t head = 0, tail = 0;
 
+	k->root = root;
 	memset(k->dist, 0xff, fabric->n_switches * sizeof(*k->dist));
 	k->dist[root] = 0;
 	k->order[tail++] = root;
@@ -56,7 +53,8 @@ static bool delivers(const struct auditor *k, uint32_t s)
 	return s == k->root && audit_entry(k, s) == k->f->term_port[k->f->dest_term[k->dest]];
 }
 
-static void audit_load_entries(struct auditor *k)
+/* Fills in next, order, and what comes by each switch: hosts and counted. */
+static void audit_peel(struct auditor *k)
 {
 	const struct osr_fabric *fabric = k->f;
 
@@ -71,20 +69,13 @@ static void audit_load_entries(struct auditor *k)
 		if (c != OSR_NONE)
 			k->n_in[fabric->chan_dst[c]]++;
 	}
-}
-
-/* Takes the trees away from upstream on, and counts what passes. */
-static void peel(struct auditor *k)
-{
-	const struct osr_fabric *fabric = k->f;
-	uint32_t head = 0;
-
 	k->n_order = 0;
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		if (!k->n_in[s])
 			k->order[k->n_order++] = s;
-	while (head < k->n_order) {
-		uint32_t s = k->order[head++], t;
+	/* Takes the trees away from upstream on, and counts what passes. */
+	for (uint32_t head = 0; head < k->n_order; head++) {
+		uint32_t s = k->order[head], t;
 
 		if (k->next[s] == OSR_NONE)
 			continue;
@@ -133,40 +124,30 @@ static void audit_lose(struct auditor *k, struct osr_fault *fault, bool counted)
 	osr__audit_fault(k, fault);
 }
 
+/* The entry of s; and, where s is the first by number of its switches, the loop it is on. */
 static void judge_entry(struct auditor *k, uint32_t s)
 {
-	struct osr_fault fault = { .sw = s,
+	struct osr_fault fault = { .kind = OSR_FAULT_DEAD_END,
+				   .sw = s,
 				   .dest = k->dest,
 				   .term = OSR_NONE,
 				   .out = audit_entry(k, s),
 				   .n_hosts = k->hosts[s] };
+	bool connected = k->dist[s] != OSR_NONE, counted = false;
+	uint32_t at = s;
 
-	k->a->n_no_path += k->dist[s] == OSR_NONE;
-	k->a->n_entries += k->dist[s] != OSR_NONE;
-	if (k->dist[s] == OSR_NONE || delivers(k, s))
-		return;
+	k->a->n_no_path += !connected;
+	k->a->n_entries += connected;
 	if (fault.out == OSR_NO_PATH)
 		fault.kind = OSR_FAULT_HOLE;
 	else if (s == k->root)
 		fault.kind = OSR_FAULT_WRONG_PORT;
-	else if (k->next[s] == OSR_NONE)
-		fault.kind = OSR_FAULT_DEAD_END;
-	else
+	if (connected && !delivers(k, s) && (s == k->root || k->next[s] == OSR_NONE))
+		audit_lose(k, &fault, k->counted[s]);
+	if (!k->n_in[s])
 		return;
-	audit_lose(k, &fault, k->counted[s]);
-}
-
-/* The loop through s, which is the first of its switches by number. */
-static void judge_loop(struct auditor *k, uint32_t s)
-{
-	struct osr_fault fault = { .kind = OSR_FAULT_LOOP,
-				   .sw = s,
-				   .dest = k->dest,
-				   .term = OSR_NONE,
-				   .out = audit_entry(k, s) };
-	bool counted = false;
-	uint32_t at = s;
-
+	fault.kind = OSR_FAULT_LOOP;
+	fault.n_hosts = 0;
 	do {
 		fault.n_switches++;
 		fault.n_hosts += k->hosts[at];
@@ -174,49 +155,214 @@ static void judge_loop(struct auditor *k, uint32_t s)
 		k->n_in[at] = 0;
 		at = k->f->chan_dst[k->next[at]];
 	} while (at != s);
-	if (k->dist[s] != OSR_NONE)
+	if (connected)
 		audit_lose(k, &fault, counted);
 }
 
-static void judge_dest(struct auditor *k, uint32_t d)
+/* ---- SLs ------------------------------------------------------------------------------------ */
+
+static const struct osr_paths *audit_paths(const struct auditor *k)
 {
-	k->dest = d;
-	audit_load_entries(k);
-	peel(k);
-	audit_count_hops(k);
-	for (uint32_t s = 0; s < k->f->n_switches; s++)
-		judge_entry(k, s);
-	for (uint32_t s = 0; k->n_order < k->f->n_switches && s < k->f->n_switches; s++)
-		if (k->n_in[s])
-			judge_loop(k, s);
+	return k->modes & OSR_CLAIM_ANY_SL ? NULL : k->gen->paths;
 }
+
+static bool audit_alloc_sls(struct auditor *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *fabric = k->f;
+
+	if (!k->gen->routing->sl2vl && osr__any_sl(&k->senders, 0))
+		return true;
+	k->mask = osr_alloc(scratch, fabric->n_switches, sizeof(*k->mask));
+	if (!k->mask || !osr__senders_init(&k->senders, scratch))
+		return false;
+	if (!k->gen->routing->sl2vl) {
+		k->chan = osr_calloc(scratch, fabric->n_channels, sizeof(*k->chan));
+		return k->chan != NULL;
+	}
+	k->turn = osr_calloc(scratch, osr_n_sl2vl(fabric), sizeof(*k->turn));
+	k->sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*k->sends));
+	return k->turn && k->sends;
+}
+
+static size_t audit_pair(const struct auditor *k, uint32_t s, unsigned in, unsigned out)
+{
+	return k->gen->routing->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + (size_t)1) + out;
+}
+
+/* End port t sends on these SLs to the current LID. */
+static void audit_enter(struct auditor *k, uint32_t t, unsigned sls)
+{
+	const struct osr_fabric *fabric = k->f;
+	uint32_t s = fabric->term_switch[t];
+	uint8_t out = audit_entry(k, s);
+
+	if (t == fabric->dest_term[k->dest] || out > fabric->sw_n_ports[s] ||
+	    !osr__sends(&k->senders, fabric->term_weight[t], k->dest))
+		return;
+	k->sends[t] |= sls;
+	k->turn[audit_pair(k, s, fabric->term_port[t], out)] |= sls;
+}
+
+/*
+ * With path SLs every end port is known by itself. Otherwise all of a switch send alike; of SLs that nobody
+ * knows, SL 0 is in use for sure.
+ */
+static void audit_enter_all(struct auditor *k, const uint16_t *inject, bool any)
+{
+	const struct osr_fabric *fabric = k->f;
+	const struct osr_paths *p = any ? NULL : audit_paths(k);
+	uint32_t owner = fabric->dest_term[k->dest];
+	bool replies = p && (k->modes & OSR_CLAIM_REVERSIBLE) && p->row[owner] != OSR_NONE &&
+		       osr__is_host_lid(fabric, k->dest);
+
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		if (!p)
+			audit_enter(k, t, any ? 1 : inject[fabric->term_switch[t]]);
+		else if (p->row[t] != OSR_NONE)
+			audit_enter(
+				k, t,
+				osr__sl_bit(p->sl[(size_t)p->row[t] * fabric->n_dests + k->dest]));
+	}
+	for (uint32_t x = 0; replies && x < fabric->n_dests; x++)
+		audit_enter(k, fabric->dest_term[x],
+			    osr__sl_bit(p->sl[(size_t)p->row[owner] * fabric->n_dests + x]));
+}
+
+/* Of the current LID, whose entries are loaded. */
+static void audit_follow_sls(struct auditor *k, const uint16_t *inject)
+{
+	const struct osr_fabric *fabric = k->f;
+	bool any = osr__any_sl(&k->senders, 0);
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		k->mask[s] = any ? inject[s] & 1 : inject[s];
+	if (k->turn)
+		audit_enter_all(k, inject, any);
+	for (uint32_t i = 0; i < k->n_order; i++) {
+		uint32_t s = k->order[i], c = k->next[s], t;
+		uint8_t out;
+
+		if (c == OSR_NONE)
+			continue;
+		t = fabric->chan_dst[c];
+		out = audit_entry(k, t);
+		k->mask[t] |= k->mask[s];
+		if (k->chan)
+			k->chan[c] |= k->mask[s];
+		else if (out <= fabric->sw_n_ports[t])
+			k->turn[audit_pair(k, t, fabric->chan_port[fabric->chan_rev[c]], out)] |=
+				k->mask[s];
+	}
+}
+
+/* Between two ports of switch sw, on its cable at `out` (in: OSR_NO_PATH), or at end port `term`. */
+static void audit_lane(struct auditor *k, uint32_t sw, uint32_t term, unsigned in, unsigned out,
+		       unsigned sl, uint8_t vl)
+{
+	osr__audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_SL2VL,
+						 .sw = sw,
+						 .dest = OSR_NONE,
+						 .term = term,
+						 .in = (uint8_t)in,
+						 .out = (uint8_t)out,
+						 .sl = (uint8_t)sl,
+						 .vl = vl });
+}
+
+/* Do the tables of switch s carry what passes? Port 0 takes what comes, whatever a table says. */
+static void judge_turns(struct auditor *k, uint32_t s)
+{
+	const struct osr_fabric *fabric = k->f;
+
+	for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
+		for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++) {
+			size_t pair = audit_pair(k, s, in, out);
+			uint32_t c = osr_port_channel(fabric, s, out);
+			unsigned limit = c == OSR_NONE ? OSR_MAX_VLS : fabric->chan_vls[c];
+
+			for (unsigned sls = k->turn[pair]; sls; sls &= sls - 1) {
+				unsigned sl = (unsigned)__builtin_ctz(sls);
+				uint8_t vl = k->gen->routing->sl2vl[pair][sl];
+
+				if (vl >= limit)
+					audit_lane(k, s, OSR_NONE, in, out, sl, vl);
+			}
+		}
+}
+
+/* Every host has an SL to every other host of its component. */
+static void judge_paths(struct auditor *k, uint32_t t)
+{
+	const struct osr_fabric *fabric = k->f;
+	const struct osr_paths *p = audit_paths(k);
+	uint32_t row = p->row[t], s = fabric->term_switch[t];
+
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		if (osr__is_host_lid(fabric, d) && fabric->dest_term[d] != t &&
+		    fabric->sw_component[fabric->dest_switch[d]] == fabric->sw_component[s] &&
+		    (row == OSR_NONE || p->sl[(size_t)row * fabric->n_dests + d] == OSR_NO_SL))
+			osr__audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_NO_SL,
+								 .sw = s,
+								 .dest = d,
+								 .term = t,
+								 .n_hosts = 1 });
+}
+
+static void judge_sls(struct auditor *k)
+{
+	const struct osr_fabric *fabric = k->f;
+
+	/* Without SL2VL tables: does the cable have the VL of each SL on it? */
+	for (uint32_t c = 0; k->chan && c < fabric->n_channels; c++)
+		for (unsigned sl = fabric->chan_vls[c]; sl < 16; sl++)
+			if (k->chan[c] >> sl & 1)
+				audit_lane(k, fabric->chan_src[c], OSR_NONE, OSR_NO_PATH,
+					   fabric->chan_port[c], sl, (uint8_t)sl);
+	for (uint32_t s = 0; k->turn && s < fabric->n_switches; s++)
+		judge_turns(k, s);
+	for (uint32_t t = 0; k->turn && k->gen->term_sl2vl && t < fabric->n_terminals; t++)
+		for (unsigned sls = fabric->term_weight[t] ? k->sends[t] : 0; sls; sls &= sls - 1) {
+			unsigned sl = (unsigned)__builtin_ctz(sls);
+			uint8_t vl = k->gen->term_sl2vl[t][sl];
+
+			/* Dumps need not have the tables of end ports. */
+			if (vl >= OSR_MAX_VLS && vl != OSR_VL_UNSET)
+				audit_lane(k, OSR_NONE, t, 0, 0, sl, vl);
+		}
+	for (uint32_t t = 0; audit_paths(k) && t < fabric->n_terminals; t++)
+		if (fabric->term_weight[t])
+			judge_paths(k, t);
+}
+
+/* ---- all together --------------------------------------------------------------------------- */
 
 /* LIDs of one end port follow each other: distances are measured once for each switch in a row. */
 static void judge_all(struct auditor *k)
 {
 	const struct osr_fabric *fabric = k->f;
-	bool sls = k->mask != NULL;
 
 	k->root = OSR_NONE;
-	for (uint32_t first = 0; first < fabric->n_dests; first += SENDERS_BATCH) {
-		uint32_t n = fabric->n_dests - first < SENDERS_BATCH ? fabric->n_dests - first
-								     : SENDERS_BATCH;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t j = d % SENDERS_BATCH, left = fabric->n_dests - d;
 
-		if (sls)
-			osr__senders_collect(&k->senders, first, n);
-		for (uint32_t j = 0; j < n; j++) {
-			if (fabric->dest_switch[first + j] != k->root)
-				audit_measure(k, fabric->dest_switch[first + j]);
-			k->root = fabric->dest_switch[first + j];
-			judge_dest(k, first + j);
-			if (sls)
-				osr__audit_sl_follow(k, k->senders.inject +
-								(size_t)j * fabric->n_switches);
-		}
+		if (k->mask && !j)
+			osr__senders_collect(&k->senders, d,
+					     left < SENDERS_BATCH ? left : SENDERS_BATCH);
+		k->dest = d;
+		if (fabric->dest_switch[d] != k->root)
+			audit_measure(k, fabric->dest_switch[d]);
+		audit_peel(k);
+		audit_count_hops(k);
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			judge_entry(k, s);
+		if (k->mask)
+			audit_follow_sls(k, k->senders.inject + (size_t)j * fabric->n_switches);
 	}
+	judge_sls(k);
 }
 
-static void audit_sum_loads(struct auditor *k)
+/* The loads, and the kinds of faults one after the other, without gaps. */
+static void audit_finish(struct auditor *k)
 {
 	struct osr_audit *audit = k->a;
 	double sum = 0;
@@ -231,13 +377,6 @@ static void audit_sum_loads(struct auditor *k)
 	}
 	if (k->f->n_channels)
 		audit->efi_mean = sum / k->f->n_channels;
-}
-
-/* The kinds one after the other, without gaps. */
-static void close_list(struct auditor *k)
-{
-	struct osr_audit *audit = k->a;
-
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++) {
 		uint64_t n = audit->n_faults[kind] < k->max_listed ? audit->n_faults[kind]
 								   : k->max_listed;
@@ -263,7 +402,7 @@ static bool audit_prepare(struct auditor *k, struct osr_arena *scratch, struct o
 	k->hosts = osr_alloc(scratch, n, sizeof(*k->hosts));
 	k->counted = osr_alloc(scratch, n, sizeof(*k->counted));
 	return k->list && k->dist && k->load && k->next && k->n_in && k->order && k->hops &&
-	       k->hosts && k->counted && osr__audit_sl_init(k, scratch);
+	       k->hosts && k->counted && audit_alloc_sls(k, scratch);
 }
 
 enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_generation *gen,
@@ -272,9 +411,12 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 {
 	const struct osr_routing *routing = gen->routing;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct auditor k = {
-		.f = fabric, .gen = gen, .modes = modes, .max_listed = max_listed, .a = audit
-	};
+	struct auditor k = { .f = fabric,
+			     .gen = gen,
+			     .modes = modes,
+			     .max_listed = max_listed,
+			     .a = audit,
+			     .senders = { .f = fabric, .gen = gen, .n = 1, .modes = modes } };
 	bool ok;
 
 	*audit = (struct osr_audit){ .efi_chan = OSR_NONE };
@@ -284,13 +426,13 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 	ok = audit_prepare(&k, scratch, result);
 	if (ok) {
 		judge_all(&k);
-		osr__audit_sl_judge(&k);
 		ok = osr__audit_groups(&k, scratch);
 	}
-	if (ok) {
-		audit_sum_loads(&k);
-		close_list(&k);
-	}
+	if (ok)
+		audit_finish(&k);
 	osr_arena_reset(scratch, mark);
-	return ok ? OSR_OK : audit_nomem(&k, diag);
+	return ok ? OSR_OK
+		  : osr_fail(diag, OSR_NOMEM,
+			     "out of memory while verifying the tables of %u switches and %u LIDs",
+			     fabric->n_switches, fabric->n_dests);
 }

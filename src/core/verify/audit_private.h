@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* audit_private.h - audit.c follows entries, audit_sl.c SLs, audit_groups.c multicast. */
+/* audit_private.h - what audit.c shares with audit_groups.c, which follows multicast. */
 #ifndef OSR_AUDIT_PRIVATE_H
 #define OSR_AUDIT_PRIVATE_H
 
@@ -38,11 +38,6 @@ struct auditor {
 
 /* Counts a fault, and lists it if there is room. */
 void osr__audit_fault(struct auditor *k, const struct osr_fault *fault);
-
-/* SLs: room for them, those of one LID (its entries are loaded), and the verdict at the end. */
-bool osr__audit_sl_init(struct auditor *k, struct osr_arena *scratch);
-void osr__audit_sl_follow(struct auditor *k, const uint16_t *inject);
-void osr__audit_sl_judge(struct auditor *k);
 
 /* False if memory ran out. */
 bool osr__audit_groups(struct auditor *k, struct osr_arena *scratch);

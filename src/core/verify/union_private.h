@@ -67,6 +67,12 @@ void osr__senders_collect(struct senders *u, uint32_t first, uint32_t n);
 /* May senders of this generation choose their SL? */
 bool osr__any_sl(const struct senders *u, uint32_t g);
 
+/* OSR_NO_SL, and what is none, is no bit. */
+static inline uint16_t osr__sl_bit(unsigned sl)
+{
+	return sl < 16 ? (uint16_t)(1u << sl) : 0;
+}
+
 static inline bool osr__is_host_lid(const struct osr_fabric *fabric, uint32_t d)
 {
 	return fabric->term_weight[fabric->dest_term[d]] != 0;

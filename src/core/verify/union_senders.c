@@ -35,16 +35,10 @@ static bool add_senders(struct senders *u, uint32_t g, struct osr_arena *scratch
 	return true;
 }
 
-static uint16_t union_senders_sl_bit(unsigned sl)
-{
-	return sl < 16 ? (uint16_t)(1u << sl) : 0;
-}
-
 /* That of today, and those of earlier. */
 static uint16_t sls_of_pair(const struct osr_routing *routing, size_t at)
 {
-	return union_senders_sl_bit(routing->sl[at]) |
-	       (routing->granted ? routing->granted[at] : 0);
+	return osr__sl_bit(routing->sl[at]) | (routing->granted ? routing->granted[at] : 0);
 }
 
 static bool union_senders_collect_requests(struct senders *u, uint32_t g, struct osr_arena *scratch)
@@ -100,7 +94,7 @@ static void inject_replies(const struct senders *u, uint32_t g, uint32_t d, uint
 	for (uint32_t x = 0; x < fabric->n_dests; x++)
 		if (!(u->modes & OSR_ONLY_HOSTS) || osr__is_host_lid(fabric, x))
 			inject[fabric->dest_switch[x]] |=
-				union_senders_sl_bit(p->sl[(size_t)row * fabric->n_dests + x]);
+				osr__sl_bit(p->sl[(size_t)row * fabric->n_dests + x]);
 }
 
 static void inject_by_paths(const struct senders *u, uint32_t g, uint32_t first, uint32_t n)
@@ -115,7 +109,7 @@ static void inject_by_paths(const struct senders *u, uint32_t g, uint32_t first,
 		for (uint32_t j = 0; j < n; j++)
 			if (osr__sends(u, x->host, first + j))
 				u->inject[(size_t)j * fabric->n_switches + x->sw] |=
-					union_senders_sl_bit(sl[j]);
+					osr__sl_bit(sl[j]);
 	}
 	for (uint32_t j = 0; j < n && (u->modes & OSR_CLAIM_REVERSIBLE); j++)
 		inject_replies(u, g, first + j, u->inject + (size_t)j * fabric->n_switches);
