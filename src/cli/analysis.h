@@ -73,12 +73,6 @@ enum osr_status cli_traffic_load(struct cli_traffic *traffic, const struct osr_f
 				 struct osr_diag *diag);
 void cli_traffic_free(struct cli_traffic *traffic);
 
-/* b->n_patterns = 0 if none were asked for. */
-enum osr_status cli_traffic_bisect(const struct cli_traffic *traffic,
-				   const struct osr_fabric *fabric,
-				   const struct osr_routing *routing,
-				   struct osr_bandwidth *bandwidth, struct osr_diag *diag);
-
 /* Rows of the section "patterns" of `out`. */
 enum osr_status cli_traffic_measure(const struct cli_traffic *traffic,
 				    const struct osr_fabric *fabric,
@@ -120,9 +114,6 @@ extern const struct argp worst_argp;
 /* Rates of the cables; opens the file. Nothing, and no answer below, if it was not asked for. */
 enum osr_status cli_worst_load(struct cli_worst *worst, const struct cli_input *in,
 			       struct osr_diag *diag);
-enum osr_status cli_worst_find(struct cli_worst *worst, const char *tables,
-			       const struct osr_fabric *fabric, const struct osr_routing *routing,
-			       struct cli_worst_of *of, struct osr_diag *diag);
 void cli_worst_say(struct out *out, const struct cli_worst_of *of);
 enum osr_status cli_worst_free(struct cli_worst *worst, struct osr_diag *diag);
 

@@ -232,16 +232,16 @@ static enum osr_status dumps_read_all(struct cli_dumps *dumps, struct cli_live *
 		cli_stored_free(&stored);
 		osr_arena_free(&scratch);
 	} else
-		st = osr_tables_read_lfts(&dumps->t, dumps->lft, diag);
+		st = osr_tables_read(&dumps->t, dumps->lft, osr_tables_parse_lfts, diag);
 
 	if (!st && dumps->sl2vl)
-		st = osr_tables_read_sl2vl(&dumps->t, dumps->sl2vl, diag);
+		st = osr_tables_read(&dumps->t, dumps->sl2vl, osr_tables_parse_sl2vl, diag);
 	if (!st && dumps->paths)
-		st = osr_tables_read_paths(&dumps->t, dumps->paths, diag);
+		st = osr_tables_read(&dumps->t, dumps->paths, osr_tables_parse_paths, diag);
 	if (!st && dumps->sl >= 0)
 		st = osr_tables_one_sl(&dumps->t, (uint8_t)dumps->sl, diag);
 	if (!st && dumps->groups)
-		st = osr_tables_read_groups(&dumps->t, dumps->groups, diag);
+		st = osr_tables_read(&dumps->t, dumps->groups, osr_tables_parse_groups, diag);
 	dumps->t.groups.sl = (uint8_t)dumps->mcast_sl;
 	return st ? st : osr_tables_finish(&dumps->t, &dumps->same_ca, diag);
 }

@@ -70,7 +70,8 @@ static enum osr_status load_dumps(struct cli_source *s, struct osr_diag *diag)
 	return st;
 }
 
-enum osr_status cli_source_load(struct cli_source *s, struct osr_diag *diag)
+/* The tables alone, without a word about them. */
+static enum osr_status cli_source_load(struct cli_source *s, struct osr_diag *diag)
 {
 	bool named = !s->who.by_default;
 	enum osr_status st = OSR_OK;

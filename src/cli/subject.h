@@ -77,7 +77,7 @@ void cli_dumps_find(struct cli_dumps *dumps, struct cli_input *in);
 void cli_dumps_live(struct cli_dumps *dumps, struct cli_input *in);
 
 /*
- * OSR_INVAL: no forwarding tables were named, or what osr_tables_read_*() say. Or with no more than is
+ * OSR_INVAL: no forwarding tables were named, or what osr_tables_read() says. Or with no more than is
  * needed: net is for GUIDs of nodes, or NULL; live where c->is_live.
  */
 enum osr_status cli_dumps_load(struct cli_dumps *dumps, struct cli_input *in,
@@ -254,9 +254,6 @@ struct cli_ask {
 };
 
 extern const struct argp ask_argp;
-
-/* The tables alone, without a word about them. */
-enum osr_status cli_source_load(struct cli_source *s, struct osr_diag *diag);
 
 /* Begins the row "summary" with CLI_INPUT_FIELDS. */
 enum osr_status cli_ask_begin(struct cli_ask *ask, struct osr_diag *diag);

@@ -103,7 +103,7 @@ char *osr__dump(const json_t *json, size_t flags, size_t *size)
 }
 
 /* Without memory half an answer is none: the connection ends instead, see osr__client_say(). */
-json_t *osr__append(json_t *array, json_t *value)
+static json_t *osr__append(json_t *array, json_t *value)
 {
 	if (!json_array_append_new(array, value))
 		return array;

@@ -36,7 +36,6 @@ json_t *osr__protocol(struct osr_sched *sched, const struct osr__peer *peer, con
  * Take `value` and give back what it was added to; NULL, with everything freed, if there is no memory, or
  * was none for one of the two.
  */
-json_t *osr__append(json_t *array, json_t *value);
 json_t *osr__with(json_t *object, const char *key, json_t *value);
 
 /* A key as answers, events and the status show it. */

@@ -32,21 +32,6 @@ enum osr_status osr_lines_open(struct osr_lines *lines, const char *path, struct
 	return st;
 }
 
-enum osr_status osr_lines_command(struct osr_lines *lines, const char *command, const char *label,
-				  struct osr_diag *diag)
-{
-	FILE *in = popen(command, "re");
-	enum osr_status st;
-
-	if (!in)
-		return osr_fail(diag, OSR_INVAL, "%s: %s", label, strerror(errno));
-	st = osr_lines_stream(lines, in, label, diag);
-	lines->is_command = true;
-	if (st)
-		osr_lines_close(lines);
-	return st;
-}
-
 enum osr_status osr_lines_text(struct osr_lines *lines, const char *text, size_t size,
 			       const char *label, struct osr_diag *diag)
 {
@@ -59,17 +44,14 @@ enum osr_status osr_lines_text(struct osr_lines *lines, const char *text, size_t
 	return OSR_OK;
 }
 
-bool osr_lines_close(struct osr_lines *lines)
+void osr_lines_close(struct osr_lines *lines)
 {
-	bool failed = lines->is_command && pclose(lines->in);
-
 	if (lines->owns)
 		fclose(lines->in);
-	lines->owns = lines->is_command = false;
+	lines->owns = false;
 	free(lines->buf);
 	lines->in = NULL;
 	lines->buf = NULL;
-	return !failed;
 }
 
 enum osr_status osr_lines_fail(const struct osr_lines *lines, struct osr_diag *diag,

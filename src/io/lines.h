@@ -32,17 +32,13 @@ struct osr_lines {
 	bool by_people; /* to be set after opening: the last line may lack its newline */
 
 	FILE *in; /* NULL: all of it is in buf */
-	bool owns, is_command, at_end;
+	bool owns, at_end;
 	char *buf;
 	size_t begin, end; /* what of buf is not yet given out */
 };
 
 /* "-" is standard input. osr_lines_close() is due only after OSR_OK. */
 enum osr_status osr_lines_open(struct osr_lines *lines, const char *path, struct osr_diag *diag);
-
-/* What a command of the shell prints; `label` is its name in messages. */
-enum osr_status osr_lines_command(struct osr_lines *lines, const char *command, const char *label,
-				  struct osr_diag *diag);
 
 /* The rest of a stream, which the caller closes after osr_lines_close(). */
 enum osr_status osr_lines_stream(struct osr_lines *lines, FILE *in, const char *label,
@@ -52,8 +48,7 @@ enum osr_status osr_lines_stream(struct osr_lines *lines, FILE *in, const char *
 enum osr_status osr_lines_text(struct osr_lines *lines, const char *text, size_t size,
 			       const char *label, struct osr_diag *diag);
 
-/* False: the command has failed. */
-bool osr_lines_close(struct osr_lines *lines);
+void osr_lines_close(struct osr_lines *lines);
 
 /* The next line; false at the end, or with *st and diag set. */
 bool osr_lines_next(struct osr_lines *lines, char **text, struct osr_diag *diag,

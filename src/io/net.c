@@ -159,7 +159,7 @@ uint32_t osr_net_ca(struct osr_net *net, uint32_t n_ports, const char *id)
 	return osr_net_node(net, OSR_NET_CA, n_ports, id);
 }
 
-void osr_net_uncable(struct osr_net *net, uint32_t port)
+static void osr_net_uncable(struct osr_net *net, uint32_t port)
 {
 	uint32_t peer = net->ports[port].peer;
 

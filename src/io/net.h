@@ -104,7 +104,6 @@ void osr_net_set_guid(struct osr_net *net, uint32_t node, uint64_t guid);
 /* A cable between two ports (the same port: a loop-back plug); frees what they were cabled to. */
 void osr_net_cable(struct osr_net *net, uint32_t port_a, uint32_t port_b, uint8_t width,
 		   uint8_t speed);
-void osr_net_uncable(struct osr_net *net, uint32_t port);
 
 /* First failure of the functions above. */
 enum osr_status osr_net_status(const struct osr_net *net, struct osr_diag *diag);

@@ -292,9 +292,8 @@ struct osr_generation osr_tables_generation(const struct osr_tables *tables)
 
 /* ---- for the readers ------------------------------------------------------------------------ */
 
-enum osr_status osr__tables_read(struct osr_tables *tables, const char *path, struct osr_diag *diag,
-				 enum osr_status (*parse)(struct osr_tables *, struct osr_lines *,
-							  struct osr_diag *))
+enum osr_status osr_tables_read(struct osr_tables *tables, const char *path,
+				osr_tables_parse_fn *parse, struct osr_diag *diag)
 {
 	struct osr_lines in;
 	enum osr_status st = osr_lines_open(&in, path, diag);

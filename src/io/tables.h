@@ -4,10 +4,8 @@
  *
  *	struct osr_tables t;
  *	st = osr_tables_init(&t, &fabric, &net, &arena, diag);
- *	st = osr_tables_read_lfts(&t, "opensm-lfts.dump", diag);
- *	st = osr_tables_read_sl2vl(&t, "opensm-sl2vl.dump", diag);	each of these may be left out
- *	st = osr_tables_read_paths(&t, "opensm-path-sl.dump", diag);
- *	st = osr_tables_read_groups(&t, "opensm.mcfdbs", diag);
+ *	st = osr_tables_read(&t, "opensm-lfts.dump", osr_tables_parse_lfts, diag);
+ *	... osr_tables_parse_sl2vl, osr_tables_parse_paths, osr_tables_parse_groups: each may be left out
  *	struct osr_generation gen = osr_tables_generation(&t);
  *	osr_tables_free(&t);
  *
@@ -62,24 +60,15 @@ enum osr_status osr_tables_init(struct osr_tables *tables, const struct osr_fabr
 				struct osr_diag *diag);
 void osr_tables_free(struct osr_tables *tables);
 
-enum osr_status osr_tables_read_lfts(struct osr_tables *tables, const char *path,
-				     struct osr_diag *diag);
-enum osr_status osr_tables_read_sl2vl(struct osr_tables *tables, const char *path,
-				      struct osr_diag *diag);
-enum osr_status osr_tables_read_paths(struct osr_tables *tables, const char *path,
-				      struct osr_diag *diag);
-enum osr_status osr_tables_read_groups(struct osr_tables *tables, const char *path,
-				       struct osr_diag *diag);
+/* Lines of one kind of file, into the tables. */
+typedef enum osr_status osr_tables_parse_fn(struct osr_tables *tables, struct osr_lines *in,
+					    struct osr_diag *diag);
+osr_tables_parse_fn osr_tables_parse_lfts, osr_tables_parse_sl2vl, osr_tables_parse_paths,
+	osr_tables_parse_groups;
 
-/* The same from lines that are already open; for fuzzers and tests. */
-enum osr_status osr_tables_parse_lfts(struct osr_tables *tables, struct osr_lines *in,
-				      struct osr_diag *diag);
-enum osr_status osr_tables_parse_sl2vl(struct osr_tables *tables, struct osr_lines *in,
-				       struct osr_diag *diag);
-enum osr_status osr_tables_parse_paths(struct osr_tables *tables, struct osr_lines *in,
-				       struct osr_diag *diag);
-enum osr_status osr_tables_parse_groups(struct osr_tables *tables, struct osr_lines *in,
-					struct osr_diag *diag);
+/* A file by one of them. */
+enum osr_status osr_tables_read(struct osr_tables *tables, const char *path,
+				osr_tables_parse_fn *parse, struct osr_diag *diag);
 
 /*
  * The LMCs of the end ports of a net, from the LIDs that the first table of an opensm-lfts.dump gives to their

@@ -135,9 +135,3 @@ enum osr_status osr_tables_parse_groups(struct osr_tables *tables, struct osr_li
 	free(reader.entry);
 	return st;
 }
-
-enum osr_status osr_tables_read_groups(struct osr_tables *tables, const char *path,
-				       struct osr_diag *diag)
-{
-	return osr__tables_read(tables, path, diag, osr_tables_parse_groups);
-}

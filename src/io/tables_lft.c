@@ -214,9 +214,3 @@ enum osr_status osr_tables_parse_lfts(struct osr_tables *tables, struct osr_line
 	osr_arena_reset(tables->arena, mark);
 	return st;
 }
-
-enum osr_status osr_tables_read_lfts(struct osr_tables *tables, const char *path,
-				     struct osr_diag *diag)
-{
-	return osr__tables_read(tables, path, diag, osr_tables_parse_lfts);
-}

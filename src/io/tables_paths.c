@@ -293,9 +293,3 @@ enum osr_status osr_tables_parse_paths(struct osr_tables *tables, struct osr_lin
 		(struct osr_paths){ .n_rows = reader.n_rows, .row = reader.row, .sl = reader.sl };
 	return OSR_OK;
 }
-
-enum osr_status osr_tables_read_paths(struct osr_tables *tables, const char *path,
-				      struct osr_diag *diag)
-{
-	return osr__tables_read(tables, path, diag, osr_tables_parse_paths);
-}

@@ -5,11 +5,6 @@
 
 #include "io/tables.h"
 
-/* Opens path, lets `parse` have it, and closes it. */
-enum osr_status osr__tables_read(struct osr_tables *tables, const char *path, struct osr_diag *diag,
-				 enum osr_status (*parse)(struct osr_tables *, struct osr_lines *,
-							  struct osr_diag *));
-
 /* The switch with this node GUID; OSR_INVAL with a sentence if there is none. */
 enum osr_status osr__tables_switch(const struct osr_tables *tables, const struct osr_lines *in,
 				   uint64_t guid, uint32_t *sw, struct osr_diag *diag);

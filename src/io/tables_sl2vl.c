@@ -165,9 +165,3 @@ enum osr_status osr_tables_parse_sl2vl(struct osr_tables *tables, struct osr_lin
 		st = osr_fail(diag, OSR_INVAL, "%s: holds no SL2VL table", in->label);
 	return st;
 }
-
-enum osr_status osr_tables_read_sl2vl(struct osr_tables *tables, const char *path,
-				      struct osr_diag *diag)
-{
-	return osr__tables_read(tables, path, diag, osr_tables_parse_sl2vl);
-}

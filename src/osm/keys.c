@@ -163,12 +163,12 @@ void osr__keys_sweep_over(struct plugin *p)
 }
 
 /* Path queries wait while a sweep lays keys; for as long as they have waited none is asked for. */
-void osr__keys_rest(struct plugin *p, double ms)
+static void osr__keys_rest(struct plugin *p, double ms)
 {
 	atomic_store(&p->keys->rest, (long long)(keys_now() * 1e9 + ms * 1e6));
 }
 
-bool osr__keys_asked(struct plugin *p)
+static bool osr__keys_asked(struct plugin *p)
 {
 	return p->keys && atomic_exchange(&p->keys->alone, false);
 }
@@ -283,7 +283,7 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 	p->keys->lay_cpu_ms += osr_clock_ms(CLOCK_THREAD_CPUTIME_ID) * 1e-3 * 1e3;
 }
 
-double osr__keys_ms(const struct plugin *p, double *cpu)
+static double osr__keys_ms(const struct plugin *p, double *cpu)
 {
 	*cpu = p->keys ? p->keys->lay_cpu_ms : 0;
 	return p->keys ? p->keys->lay_ms : 0;

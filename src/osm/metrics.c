@@ -348,29 +348,6 @@ static void metrics_log(const struct plugin *p)
 	json_decref(root);
 }
 
-void osr__metrics_note(const struct sweep *w, enum outcome outcome)
-{
-	struct osr_drains *drains = osr__upkeep_drains(w->ctx->plugin);
-	struct metrics *m = w->ctx->plugin->metrics;
-	struct osr_drains_state state = { 0 };
-
-	w->ctx->n_sweeps[outcome]++;
-	json_decref(m->sweep);
-	m->sweep = sweep_json(w, outcome);
-	m->engine = w->ctx->engine->name;
-	m->pending = true;
-	m->n_numbers = 0;
-	if (drains)
-		state = osr_drains_state(drains);
-	if (metrics_checked(m))
-		list_numbers(w, &state, m);
-	metrics_log(w->ctx->plugin);
-	if (metrics_checked(m))
-		return;
-	osr__metrics_write(w->ctx->plugin); /* perhaps nobody routes */
-	m->pending = true;
-}
-
 /* Prometheus's text format --------------------------------------------------------------------- */
 
 /* The labels of all that an engine has measured. */
@@ -495,7 +472,7 @@ static void complain_if_slow(struct plugin *p, const char *dir)
 	p->metrics->slow = slow;
 }
 
-void osr__metrics_write(struct plugin *p)
+static void osr__metrics_write(struct plugin *p)
 {
 	const struct osr__place place = {
 		.dir = p->options.own.str[p->options.own.num[OPT_METRICS_DIR]], .mode = 0644
@@ -518,6 +495,29 @@ void osr__metrics_write(struct plugin *p)
 	}
 	osr_arena_free(&pages.memory);
 	osr__log(p->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: out of memory");
+}
+
+void osr__metrics_note(const struct sweep *w, enum outcome outcome)
+{
+	struct osr_drains *drains = osr__upkeep_drains(w->ctx->plugin);
+	struct metrics *m = w->ctx->plugin->metrics;
+	struct osr_drains_state state = { 0 };
+
+	w->ctx->n_sweeps[outcome]++;
+	json_decref(m->sweep);
+	m->sweep = sweep_json(w, outcome);
+	m->engine = w->ctx->engine->name;
+	m->pending = true;
+	m->n_numbers = 0;
+	if (drains)
+		state = osr_drains_state(drains);
+	if (metrics_checked(m))
+		list_numbers(w, &state, m);
+	metrics_log(w->ctx->plugin);
+	if (metrics_checked(m))
+		return;
+	osr__metrics_write(w->ctx->plugin); /* perhaps nobody routes */
+	m->pending = true;
 }
 
 void osr__metrics_tell(struct plugin *p)

@@ -222,7 +222,7 @@ static enum osr_status run(char **argv, struct osr_net *net, struct osr_arena *a
 	if ((st = osr_fabricfile_read(argv[1], net, diag)) ||
 	    (st = osr_net_fabric(net, -1, arena, &f, diag)) ||
 	    (st = osr_tables_init(&tables, &f, NULL, arena, diag)) ||
-	    (st = osr_tables_read_lfts(&tables, argv[2], diag)))
+	    (st = osr_tables_read(&tables, argv[2], osr_tables_parse_lfts, diag)))
 		return st;
 	w.dist = calloc(f.n_switches, sizeof(*w.dist));
 	w.queue = calloc(f.n_switches, sizeof(*w.queue));
