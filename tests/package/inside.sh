@@ -59,8 +59,10 @@ for page in /usr/share/doc/osmroutes/README.md /usr/share/doc/osmroutes/docs/*.m
 	done
 done
 # A program finds libosrkeys.
-grep -q '^Libs: .*-losrkeys' /usr/lib/*/pkgconfig/libosrkeys.pc || fail "libosrkeys.pc"
-[ -e "$(sed -n 's/^includedir=//p' /usr/lib/*/pkgconfig/libosrkeys.pc)/osmroutes/keyclient.h" ] || fail "no keyclient.h"
+pc=$(echo /usr/lib/*/pkgconfig/libosrkeys.pc)
+grep -q '^Libs: .*-losrkeys' "$pc" || fail "libosrkeys.pc"
+prefix=$(sed -n "s|^prefix=\${pcfiledir}|${pc%/*}|p" "$pc")
+[ -e "$prefix/include/osmroutes/keyclient.h" ] || fail "no keyclient.h"
 # Every engine has its page.
 for engine in $(osmroutes engines | grep -E '^[a-z]'); do
 	[ -s "/usr/share/man/man7/osmroutes-$engine.7.gz" ] || fail "no page for $engine"

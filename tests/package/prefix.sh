@@ -14,6 +14,12 @@ if [ -e "$build/manual/osmroutes.conf" ]; then
 	"$cmake" --install "$build" --prefix "$dir/elsewhere" >"$dir/log"
 	cmp "$build/manual/osmroutes.conf" "$dir/elsewhere/etc/opensm/osmroutes.conf"
 fi
+# A program finds libosrkeys there by its .pc file.
+if pc=$(find "$dir/elsewhere" -name libosrkeys.pc 2>>"$dir/log") && [ -n "$pc" ]; then
+	printf '#include <osmroutes/keyclient.h>\nint main(void) { return !osrk_error((struct osrk *)0); }\n' >"$dir/program.c"
+	# shellcheck disable=SC2046
+	cc "$dir/program.c" -o "$dir/program" $(PKG_CONFIG_PATH=${pc%/*} pkg-config --cflags --libs libosrkeys)
+fi
 cp -r "$include" "$dir/prefix/include/infiniband"
 for library in OPENSM OSMCOMP; do
 	ln -s "$(sed -n "s/^OSR_${library}_LIBRARY:[A-Z]*=//p" "$build/CMakeCache.txt")" "$dir/prefix/lib/"
