@@ -175,18 +175,21 @@ static void test_vlarb(void **state)
 static void test_sl2vl(void **state)
 {
 	struct engine_ctx *ctx = calloc(1, sizeof(*ctx));
+	struct osm_opensm *osm = calloc(1, sizeof(*osm));
+	struct plugin *plugin = calloc(1, sizeof(*plugin));
 	struct sweep_slot *slot = &ctx->slot[0];
 	struct osm_routing_engine re = { .context = ctx };
-	static osm_subn_opt_t opt;
 	struct osr_arena arena = { 0 };
 	struct test_fabric t;
 	osm_node_t node = { 0 };
-	osm_physp_t port = { .port_num = 1, .p_node = &node };
+	osm_physp_t remote = { 0 }, port = { .port_num = 1, .p_node = &node };
 	ib_slvl_table_t table;
 
+	plugin->osm = osm;
+	ctx->plugin = plugin;
 	ctx->re = &re;
 	ctx->current = slot;
-	osr__qos_install(&re, &opt);
+	osr__qos_install(&re, &osm->subn.opt);
 	node.node_info.node_type = IB_NODE_TYPE_SWITCH;
 	for (uint8_t sl = 0; sl < 16; sl++) {
 		slot->qos.sl2vl[QOS_SWE][sl] = 7;
@@ -202,6 +205,24 @@ static void test_sl2vl(void **state)
 						 : in || port.port_num    ? 7
 									  : 5);
 		}
+	/* What the link manager is going to leave of 8 VLs: as many as both ends have, and max_op_vls allows. */
+	port.p_remote_physp = &remote;
+	port.port_num = 1;
+	for (uint8_t here = 1; here <= 4; here++)
+		for (uint8_t there = 1; there <= 4; there++)
+			for (uint8_t most = 1; most <= 5; most++) {
+				uint8_t least = here < there ? here : there;
+				uint8_t mask =
+					(uint8_t)((1 << ((least < most ? least : most) - 1)) - 1);
+
+				port.port_info.vl_cap = (uint8_t)(here << 4);
+				remote.port_info.vl_cap = (uint8_t)(there << 4);
+				osm->subn.opt.max_op_vls = most;
+				osr__qos_table(ctx, &port, 1, &table);
+				assert_int_equal(ib_slvl_table_get(&table, 1), 7 & mask);
+				assert_int_equal(ib_slvl_table_get(&table, 3), 3 & mask);
+			}
+	port.p_remote_physp = NULL;
 	test_fabric_named(&t, 3);
 	slot->result.fabric = t.f;
 	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 3, &slot->result.routing);
@@ -233,6 +254,8 @@ static void test_sl2vl(void **state)
 		assert_int_equal(ib_slvl_table_get(&table, sl), slot->result.routing.ca_sl2vl[sl]);
 	test_fabric_free(&t);
 	osr_arena_free(&arena);
+	free(plugin);
+	free(osm);
 	free(ctx);
 }
 
