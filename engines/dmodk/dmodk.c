@@ -49,8 +49,8 @@ static enum osr_status dmodk_describe(const struct osr_pgft *pgft, struct osr_ar
 {
 	char *text = osr_alloc(result, NOTE_SIZE, 1);
 
-	if (!text)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for one sentence");
+	if (osr_arena_failed(result, diag))
+		return OSR_NOMEM;
 	osr_pgft_describe(pgft, text, NOTE_SIZE);
 	routing->note = text;
 	return OSR_OK;
@@ -115,9 +115,8 @@ static enum osr_status dmodk_relieve(struct dmodk *m)
 	struct osr_spf spf;
 	enum osr_status st;
 
-	if (!by_place)
-		return osr_fail(m->diag, OSR_NOMEM, "out of memory for the order of %u switches",
-				m->n);
+	if (osr_arena_failed(m->scratch, m->diag))
+		return OSR_NOMEM;
 	st = osr_spf_init(&spf, m->f, m->r, &opt, m->scratch, m->diag);
 	if (st)
 		return st;

@@ -11,11 +11,6 @@
 
 #define MAX_BALLS 64
 
-struct moved {
-	uint32_t tree, offset, index, dest;
-	uint16_t own[OSR_PGFT_MAX_LEVELS + 1]; /* the up-ports it moved away from */
-};
-
 struct dmodk {
 	const struct osr_fabric *f;
 	const struct osr_pgft *p;
@@ -47,13 +42,6 @@ struct dmodk {
 	/* digits.c: [d * stride + l] the up-port on level l towards dest d, l = 1 .. h-1 */
 	uint16_t *slot;
 	uint32_t stride;
-	uint32_t *load; /* [n_channels] of channels up: hosts that are reached down this cable */
-	struct moved *moved; /* dests whose own way down is broken: n_moved of n_broken are moved */
-	uint32_t n_moved, n_broken;
-	uint32_t *dead_row; /* [n + 1] up-ports of a switch without a link: dead[dead_row[s]] .. */
-	uint16_t *dead;
-	uint32_t **
-		dest_at; /* [n_trees] [index] the first dest of the host that has it, or OSR_NONE */
 	uint32_t *below; /* [n] switches that hang on it from outside, and itself */
 
 	/* escape.c: where no way up and then down leads: [D * n + s] port, OSR_NO_PATH: no need. */
@@ -106,9 +94,7 @@ enum osr_status count_longer(struct dmodk *m, uint64_t *n_longer);
 /* digits.c */
 enum osr_status list_dests(struct dmodk *m);
 enum osr_status find_slots(struct dmodk *m);
-uint32_t choose_up(const struct dmodk *m, uint32_t s, uint32_t x, uint32_t d, uint32_t to,
-		   const uint32_t *channel, uint32_t n);
-
+uint32_t next_rule(const struct osr_pgft_tree *tree, uint32_t index, uint32_t l);
 void default_slots(const struct dmodk *m, uint32_t x, uint32_t index, uint16_t *slot);
 
 /* part.c; after the tables are filled. `limit`: routes between hosts that a link may carry; *even: none has more. */

@@ -12,84 +12,53 @@
 
 struct search {
 	struct dmodk *m;
-	uint64_t *bad;     /* rows of bits: no way from s to X */
-	uint64_t *careful; /* rows of bits: of these, those that keep to the order */
-	uint64_t *any;     /* [words] X that are bad from somewhere */
-	uint64_t *hosts;   /* [words] X with a LID of a CA or router */
+	uint8_t *sends;  /* [n] end ports send through s */
+	uint8_t *asked;  /* [n] X has a LID of a CA or router */
 	uint32_t *first; /* [n] channel to the highest neighbour above in the order, or OSR_NONE */
 	uint32_t *down;  /* [n] channel along the chain to X, if stamp says so */
 	uint32_t *stamp; /* [n] */
 	uint8_t *last;   /* [n] hop that was right for the X before */
-	uint8_t *walk;   /* [n] routes to X may be longer than they need be */
+	uint32_t *list;  /* [n] switches without a way to X */
 };
 
-static enum osr_status escape_no_memory(struct dmodk *m)
-{
-	return osr_fail(m->diag, OSR_NOMEM, "out of memory for routes outside the tree");
-}
-
+/* The senders of a switch: one outside sends through the one it is attached to. */
 static enum osr_status escape_begin(struct search *e)
 {
 	struct dmodk *m = e->m;
 	size_t n = m->n;
 
 	m->escape = osr_alloc(m->scratch, n * n, 1);
-	e->bad = osr_calloc(m->scratch, n * m->words, sizeof(*e->bad));
-	e->careful = osr_calloc(m->scratch, n * m->words, sizeof(*e->careful));
-	e->any = osr_calloc(m->scratch, m->words, sizeof(*e->any));
-	e->hosts = osr_calloc(m->scratch, m->words, sizeof(*e->hosts));
+	e->sends = osr_calloc(m->scratch, n, 1);
+	e->asked = osr_calloc(m->scratch, n, 1);
 	e->first = osr_alloc(m->scratch, n, sizeof(*e->first));
 	e->down = osr_alloc(m->scratch, n, sizeof(*e->down));
 	e->stamp = osr_alloc(m->scratch, n, sizeof(*e->stamp));
 	e->last = osr_calloc(m->scratch, n, 1);
+	e->list = osr_alloc(m->scratch, n, sizeof(*e->list));
 	m->walk = osr_calloc(m->scratch, n, 1);
-	e->walk = m->walk;
-	if (!m->escape || !e->bad || !e->careful || !e->any || !e->hosts || !e->first || !e->down ||
-	    !e->stamp || !e->last || !e->walk)
-		return escape_no_memory(m);
+	if (osr_arena_failed(m->scratch, m->diag))
+		return OSR_NOMEM;
 	memset(m->escape, OSR_NO_PATH, n * n);
 	memset(e->stamp, 0xff, n * sizeof(*e->stamp));
+	for (uint32_t s = 0; s < m->n; s++)
+		e->sends[m->host[s]] |= m->f->sw_sources[s] > 0;
+	for (uint32_t d = 0; d < m->f->n_dests; d++)
+		e->asked[m->host[m->f->dest_switch[d]]] |=
+			m->f->term_weight[m->f->dest_term[d]] > 0;
 	return OSR_OK;
 }
 
-/* The senders of a switch: one outside sends through the one it is attached to. */
-static void find_pairs(struct search *e, uint8_t *sends, uint64_t *placed)
+/* Does no way up and then down lead from s to X, where some other way does? */
+static bool is_bad(const struct dmodk *m, uint32_t s, uint32_t x)
 {
-	struct dmodk *m = e->m;
-	const struct osr_fabric *fabric = m->f;
-	const uint64_t *last = m->ball[m->n_balls - 1];
-
-	for (uint32_t s = 0; s < m->n; s++) {
-		sends[m->host[s]] |= fabric->sw_sources[s] > 0;
-		if (m->host[s] == s)
-			placed[s / 64] |= UINT64_C(1) << (s % 64);
-	}
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		if (fabric->term_weight[fabric->dest_term[d]]) {
-			uint32_t x = m->host[fabric->dest_switch[d]];
-
-			e->hosts[x / 64] |= UINT64_C(1) << (x % 64);
-		}
-	for (uint32_t s = 0; s < m->n; s++) {
-		uint64_t *bad = row_of(m, e->bad, s), *careful = row_of(m, e->careful, s);
-		const uint64_t *reach;
-
-		if (m->host[s] != s)
-			continue;
-		reach = row_of(m, m->p->sw_level[s] ? m->reach[tree_of(m, s)->h] : m->ball[0], s);
-		for (size_t i = 0; i < m->words; i++) {
-			bad[i] = last[(size_t)s * m->words + i] & placed[i] & ~reach[i];
-			careful[i] = sends[s] ? bad[i] : bad[i] & e->hosts[i];
-			e->any[i] |= bad[i];
-		}
-	}
+	if (s == x || m->host[s] != s || m->f->sw_component[s] != m->f->sw_component[x])
+		return false;
+	return !m->p->sw_level[s] || !has(m, m->reach[tree_of(m, s)->h], s, x);
 }
 
 /* Routes of the tree that are longer than the shortest: whose dests have any gets walked. */
-static void find_longer(struct search *e)
+static void find_longer(struct dmodk *m)
 {
-	struct dmodk *m = e->m;
-
 	for (uint32_t s = 0; s < m->n; s++) {
 		uint32_t l = m->p->sw_level[s], h = l ? tree_of(m, s)->h : 0;
 
@@ -109,7 +78,7 @@ static void find_longer(struct search *e)
 						     m->on_level[lx * m->words + i];
 
 					for (; x; x &= x - 1)
-						e->walk[64 * i + (size_t)__builtin_ctzll(x)] = 1;
+						m->walk[64 * i + (size_t)__builtin_ctzll(x)] = 1;
 				}
 			}
 		}
@@ -191,14 +160,9 @@ static void find_chain(struct search *e, uint32_t x)
 		s = fabric->chan_src[c];
 		e->down[s] = c;
 		e->stamp[s] = x;
-		if (!has(m, e->bad, s, x) && !descends(e, s, x))
+		if (!is_bad(m, s, x) && !descends(e, s, x))
 			*escape_of(e, s, x) = fabric->chan_port[c];
 	}
-}
-
-static uint32_t careful_hop(const struct search *e, uint32_t s, uint32_t x)
-{
-	return e->stamp[s] == x ? e->down[s] : nth_up(e, s, x);
 }
 
 /* Every switch on the path of a careful route is careful as well. */
@@ -206,8 +170,8 @@ static void keep_to_order(struct search *e, uint32_t s, uint32_t x)
 {
 	struct dmodk *m = e->m;
 
-	while (s != x && has(m, e->bad, s, x) && *escape_of(e, s, x) == OSR_NO_PATH) {
-		uint32_t c = careful_hop(e, s, x);
+	while (is_bad(m, s, x) && *escape_of(e, s, x) == OSR_NO_PATH) {
+		uint32_t c = e->stamp[s] == x ? e->down[s] : nth_up(e, s, x);
 
 		*escape_of(e, s, x) = m->f->chan_port[c];
 		s = m->f->chan_dst[c];
@@ -238,81 +202,63 @@ static void escape_go_straight(struct search *e, uint32_t s, uint32_t x)
 	*escape_of(e, s, x) = fabric->chan_port[row + hop];
 }
 
-static void escape_to(struct search *e, uint32_t x, uint32_t *list)
+/* Routes that packets take keep to the order; the others are as short as they can be. */
+static void escape_to(struct search *e, uint32_t x)
 {
 	struct dmodk *m = e->m;
-	uint32_t n = 0, n_careful = 0;
+	uint32_t n = 0;
+	bool careful = false;
 
-	if (!(e->any[x / 64] >> (x % 64) & 1) || m->dest_row[x] == m->dest_row[x + 1])
+	if (m->dest_row[x] == m->dest_row[x + 1])
 		return;
-	for (uint32_t s = 0; s < m->n; s++) {
-		if (!has(m, e->bad, s, x))
-			continue;
-		list[n++] = s;
-		n_careful += has(m, e->careful, s, x);
-	}
-	if (n_careful) {
-		e->walk[x] = 1;
+	for (uint32_t s = 0; s < m->n; s++)
+		if (is_bad(m, s, x)) {
+			e->list[n++] = s;
+			careful |= e->sends[s] || e->asked[x];
+		}
+	if (careful) {
+		m->walk[x] = 1;
 		find_chain(e, x);
-		for (uint32_t i = 0; i < n; i++)
-			if (has(m, e->careful, list[i], x))
-				keep_to_order(e, list[i], x);
 	}
 	for (uint32_t i = 0; i < n; i++)
-		if (*escape_of(e, list[i], x) == OSR_NO_PATH)
-			escape_go_straight(e, list[i], x);
+		if (e->sends[e->list[i]] || e->asked[x])
+			keep_to_order(e, e->list[i], x);
+	for (uint32_t i = 0; i < n; i++)
+		if (*escape_of(e, e->list[i], x) == OSR_NO_PATH)
+			escape_go_straight(e, e->list[i], x);
 }
 
 enum osr_status find_escapes(struct dmodk *m)
 {
 	struct search e = { .m = m };
-	uint32_t *list = osr_alloc(m->scratch, m->n, sizeof(*list));
-	uint64_t *placed = osr_calloc(m->scratch, m->words, sizeof(*placed));
-	uint8_t *sends = osr_calloc(m->scratch, m->n, 1);
 	enum osr_status st = escape_begin(&e);
 
-	if (st || !list || !placed || !sends)
-		return st ? st : escape_no_memory(m);
-	find_pairs(&e, sends, placed);
-	find_longer(&e);
+	if (st)
+		return st;
+	find_longer(m);
 	find_firsts(&e);
 	/* Places first to last, so that what was right for one dest is likely right for the next. */
 	for (uint32_t i = 0; i < m->p->n_trees; i++)
 		for (uint32_t l = 1; l <= m->p->tree[i].h; l++) {
-			const struct osr_pgft_tree *pgft_tree = &m->p->tree[i];
-			uint32_t n = pgft_tree->m_product[pgft_tree->h] / pgft_tree->m_product[l] *
-				     pgft_tree->w_product[l];
+			const struct osr_pgft_tree *tree = &m->p->tree[i];
+			uint32_t n =
+				tree->m_product[tree->h] / tree->m_product[l] * tree->w_product[l];
 
 			for (uint32_t k = 0; k < n; k++) {
-				uint32_t x = pgft_tree->place[l][k];
+				uint32_t x = tree->place[l][k];
 
 				if (x != OSR_NONE &&
-				    m->p->sw_a[x] * pgft_tree->w_product[l] + m->p->sw_b[x] == k)
-					escape_to(&e, x, list);
+				    m->p->sw_a[x] * tree->w_product[l] + m->p->sw_b[x] == k)
+					escape_to(&e, x);
 			}
 		}
 	for (uint32_t x = 0; x < m->n; x++)
 		if (!m->p->sw_level[x] && m->host[x] == x)
-			escape_to(&e, x, list);
+			escape_to(&e, x);
 	return OSR_OK;
 }
 
 /* Longer routes -------------------------------------------------------------------------------- */
-
-/* Links from s to the dest by the finished tables; length[] is filled along the way. */
-static uint32_t escape_walk(const struct dmodk *m, uint32_t s, const uint8_t *row, uint32_t *length,
-			    uint32_t *path)
-{
-	uint32_t n = 0;
-
-	while (length[s] == OSR_NONE) {
-		path[n++] = s;
-		s = m->f->chan_dst[osr_port_channel(m->f, s, row[s])];
-	}
-	for (uint32_t k = length[s]; n > 0;)
-		length[path[--n]] = ++k;
-	return 0;
-}
 
 enum osr_status count_longer(struct dmodk *m, uint64_t *n_longer)
 {
@@ -320,8 +266,8 @@ enum osr_status count_longer(struct dmodk *m, uint64_t *n_longer)
 	uint32_t *path = osr_alloc(m->scratch, m->n, sizeof(*path));
 
 	*n_longer = 0;
-	if (!length || !path)
-		return escape_no_memory(m);
+	if (osr_arena_failed(m->scratch, m->diag))
+		return OSR_NOMEM;
 	for (uint32_t x = 0; x < m->n; x++) {
 		uint32_t n_lids = m->dest_row[x + 1] - m->dest_row[x];
 		const uint8_t *row;
@@ -332,9 +278,16 @@ enum osr_status count_longer(struct dmodk *m, uint64_t *n_longer)
 		memset(length, 0xff, m->n * sizeof(*length));
 		length[x] = 0;
 		for (uint32_t s = 0; s < m->n; s++) {
-			if (m->host[s] != s || !has(m, m->ball[m->n_balls - 1], s, x))
+			uint32_t n = 0, v;
+
+			if (m->host[s] != s || m->f->sw_component[s] != m->f->sw_component[x])
 				continue;
-			escape_walk(m, s, row, length, path);
+			/* Along the finished tables up to what is known; then back. */
+			for (v = s; length[v] == OSR_NONE;
+			     v = m->f->chan_dst[osr_port_channel(m->f, v, row[v])])
+				path[n++] = v;
+			for (uint32_t k = length[v]; n > 0;)
+				length[path[--n]] = ++k;
 			if (length[s] > escape_distance(m, s, x))
 				*n_longer += (uint64_t)n_lids * m->below[s];
 		}

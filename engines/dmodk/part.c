@@ -263,12 +263,6 @@ static bool part_choose(struct parter *p, uint32_t s, uint32_t d)
 	return best != now;
 }
 
-static enum osr_status part_no_memory(struct dmodk *m)
-{
-	return osr_fail(m->diag, OSR_NOMEM, "out of memory for parting flows of %u LIDs",
-			m->f->n_dests);
-}
-
 static enum osr_status part_begin(struct parter *p)
 {
 	struct dmodk *m = p->m;
@@ -282,9 +276,8 @@ static enum osr_status part_begin(struct parter *p)
 	p->next = osr_alloc(m->scratch, m->n, sizeof(*p->next));
 	p->passing = osr_alloc(m->scratch, m->n, sizeof(*p->passing));
 	p->odd = osr_alloc(m->scratch, m->n, 1);
-	if (!p->entry_leaf || !p->entry_dest || !p->load || !p->by_level || !p->next ||
-	    !p->passing || !p->odd)
-		return part_no_memory(m);
+	if (osr_arena_failed(m->scratch, m->diag))
+		return OSR_NOMEM;
 	for (uint32_t l = 1; l <= m->h; l++)
 		for (uint32_t s = 0; s < m->n; s++)
 			if (m->p->sw_level[s] == l)
@@ -309,8 +302,8 @@ static enum osr_status part_fill(struct parter *p)
 		room *= 2;
 	p->count = osr_calloc(m->scratch, room, sizeof(*p->count));
 	p->mask = room - 1;
-	if (!p->count)
-		return part_no_memory(m);
+	if (osr_arena_failed(m->scratch, m->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < p->n_entries; i++) {
 		uint32_t s = p->entry_leaf[i], d = p->entry_dest[i];
 		struct way way;

@@ -5,12 +5,6 @@
  */
 #include "dmodk.h"
 
-static enum osr_status reach_no_memory(struct dmodk *m)
-{
-	return osr_fail(m->diag, OSR_NOMEM,
-			"out of memory for the sets of %u switches that each one reaches", m->n);
-}
-
 static void reach_join(uint64_t *restrict to, const uint64_t *restrict from, size_t words)
 {
 	for (size_t i = 0; i < words; i++)
@@ -95,15 +89,12 @@ static void reach_up(struct dmodk *m, uint32_t l, uint32_t k)
 enum osr_status find_reach(struct dmodk *m)
 {
 	m->words = ((size_t)m->n + 63) / 64;
-	for (uint32_t k = 1; k <= m->h; k++) {
+	for (uint32_t k = 1; k <= m->h; k++)
 		m->reach[k] = osr_calloc(m->scratch, m->n * m->words, sizeof(uint64_t));
-		if (!m->reach[k])
-			return reach_no_memory(m);
-	}
 	m->barred = osr_calloc(m->scratch, m->n * m->words, sizeof(uint64_t));
 	m->on_level = osr_calloc(m->scratch, (m->h + 1) * m->words, sizeof(uint64_t));
-	if (!m->barred || !m->on_level)
-		return reach_no_memory(m);
+	if (osr_arena_failed(m->scratch, m->diag))
+		return OSR_NOMEM;
 	for (uint32_t s = 0; s < m->n; s++)
 		row_of(m, m->on_level, m->p->sw_level[s])[s / 64] |= UINT64_C(1) << (s % 64);
 	for (uint32_t l = 1; l <= m->h; l++)
@@ -140,8 +131,8 @@ enum osr_status find_balls(struct dmodk *m)
 {
 	for (uint32_t d = 0; d < MAX_BALLS; d++) {
 		m->ball[d] = osr_calloc(m->scratch, m->n * m->words, sizeof(uint64_t));
-		if (!m->ball[d])
-			return reach_no_memory(m);
+		if (osr_arena_failed(m->scratch, m->diag))
+			return OSR_NOMEM;
 		m->n_balls = d + 1;
 		if (d > 0 && !grow_balls(m, d))
 			return OSR_OK;

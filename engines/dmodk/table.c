@@ -10,7 +10,7 @@
 
 #include <assert.h>
 
-#define MAX_CODES 8192
+#define N_ROWS 8192
 
 /* A switch from which the dest lies downwards, and the cables that lead there. */
 struct way {
@@ -27,11 +27,10 @@ struct cable {
 struct filler {
 	struct dmodk *m;
 	uint8_t *up_port; /* like p->up: the port, OSR_NO_PATH if the link is missing */
-	uint8_t **row;    /* [n_codes] rows of one tree, made when needed */
-	uint8_t *one_row; /* or a single one, if there are too many codes */
-	uint32_t n_codes, code;
-	uint32_t tree;
-	uint64_t *odd; /* rows of bits: a link towards this leaf is missing */
+	uint8_t **row;    /* [N_ROWS] rows of one tree, made when needed */
+	uint32_t *code;   /* [N_ROWS] what they are for */
+	uint64_t *all;    /* a row */
+	uint64_t *odd;    /* rows of bits: a link towards this leaf is missing */
 
 	struct way *way; /* [n], of the switch under way; top levels last */
 	uint32_t n_ways;
@@ -40,77 +39,42 @@ struct filler {
 	uint32_t *candidate;   /* [256] channels */
 };
 
-static enum osr_status table_no_memory(struct dmodk *m)
-{
-	return osr_fail(m->diag, OSR_NOMEM, "out of memory for filling the tables of %u switches",
-			m->n);
-}
-
 /* Rows ----------------------------------------------------------------------------------------- */
-
-static uint32_t code_of(const struct dmodk *m, uint32_t x, uint32_t d)
-{
-	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
-	uint32_t code = 0;
-
-	for (uint32_t l = pgft_tree->h - 1; l >= 1; l--)
-		code = code * (pgft_tree->w[l + 1] * pgft_tree->p[l + 1]) + slot_of(m, d, l);
-	return code;
-}
 
 static void make_row(const struct filler *g, uint32_t x, uint32_t d, uint8_t *row)
 {
 	const struct dmodk *m = g->m;
-	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
+	const struct osr_pgft_tree *tree = tree_of(m, x);
 	uint32_t slot[OSR_PGFT_MAX_LEVELS + 1] = { 0 };
 
-	for (uint32_t l = 1; l < pgft_tree->h; l++)
+	for (uint32_t l = 1; l < tree->h; l++)
 		slot[l] = slot_of(m, d, l);
 	memset(row, OSR_NO_PATH, m->n);
 	for (uint32_t s = 0; s < m->n; s++) {
 		uint32_t l = m->p->sw_level[s];
 
-		if (l && l < pgft_tree->h && m->p->sw_tree[s] == m->p->sw_tree[x])
+		if (l && l < tree->h && m->p->sw_tree[s] == m->p->sw_tree[x])
 			row[s] = g->up_port[m->p->up_row[s] + slot[l]];
 		else if (!l && m->host[s] != s && m->p->sw_tree[m->host[s]] == m->p->sw_tree[x])
 			row[s] = m->f->chan_port[m->f->chan_row[s]];
 	}
 }
 
+/* One row serves all dests of the same ports; of two codes with one place in the list the last one has it. */
 static const uint8_t *get_row(struct filler *g, uint32_t x, uint32_t d)
 {
-	uint32_t code = code_of(g->m, x, d);
+	const struct osr_pgft_tree *tree = tree_of(g->m, x);
+	uint32_t code = 0, at;
 
-	if (g->one_row) {
-		if (code != g->code)
-			make_row(g, x, d, g->one_row);
-		g->code = code;
-		return g->one_row;
-	}
-	if (!g->row[code]) {
-		g->row[code] = osr_alloc(g->m->scratch, g->m->n, 1);
-		if (g->row[code])
-			make_row(g, x, d, g->row[code]);
-	}
-	return g->row[code];
-}
-
-static enum osr_status table_begin_tree(struct filler *g, uint32_t tree)
-{
-	const struct osr_pgft_tree *pgft_tree = &g->m->p->tree[tree];
-	uint64_t n = 1;
-
-	for (uint32_t l = 2; l <= pgft_tree->h; l++)
-		n = n > MAX_CODES ? n : n * pgft_tree->w[l] * pgft_tree->p[l];
-	g->tree = tree;
-	g->code = OSR_NONE;
-	g->row = NULL;
-	g->one_row = NULL;
-	if (n > MAX_CODES)
-		g->one_row = osr_alloc(g->m->scratch, g->m->n, 1);
-	else
-		g->row = osr_calloc(g->m->scratch, n, sizeof(*g->row));
-	return g->row || g->one_row ? OSR_OK : table_no_memory(g->m);
+	for (uint32_t l = tree->h - 1; l >= 1; l--)
+		code = code * (tree->w[l + 1] * tree->p[l + 1]) + slot_of(g->m, d, l);
+	at = code % N_ROWS;
+	if (!g->row[at])
+		g->row[at] = osr_alloc(g->m->scratch, g->m->n, 1);
+	if (g->row[at] && g->code[at] != code)
+		make_row(g, x, d, g->row[at]);
+	g->code[at] = code;
+	return g->row[at];
 }
 
 /* Ways down ------------------------------------------------------------------------------------ */
@@ -166,10 +130,10 @@ static void find_ways(struct filler *g, uint32_t x)
 /* Which digit the child has on its own level. */
 static uint32_t digit_of(const struct dmodk *m, uint32_t s)
 {
-	const struct osr_pgft_tree *pgft_tree = tree_of(m, s);
+	const struct osr_pgft_tree *tree = tree_of(m, s);
 	uint32_t l = m->p->sw_level[s];
 
-	return m->p->sw_b[s] / pgft_tree->w_product[l - 1] % pgft_tree->w[l];
+	return m->p->sw_b[s] / tree->w_product[l - 1] % tree->w[l];
 }
 
 /*
@@ -179,16 +143,16 @@ static uint32_t digit_of(const struct dmodk *m, uint32_t s)
 static uint8_t choose_down(const struct filler *g, const struct way *way, uint32_t x, uint32_t d)
 {
 	const struct dmodk *m = g->m;
-	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
+	const struct osr_pgft_tree *tree = tree_of(m, x);
 	uint32_t l = m->p->sw_level[way->sw], lx = m->p->sw_level[x];
-	uint32_t w = pgft_tree->w[l], k = slot_of(m, d, l - 1) / w, digit = OSR_NONE, n = 0;
+	uint32_t w = tree->w[l], k = slot_of(m, d, l - 1) / w, digit = OSR_NONE, n = 0;
 	const struct cable *cable = g->cable + way->first;
-	uint32_t pick = m->index[d] / pgft_tree->w_product[l - 1];
+	uint32_t pick = m->index[d] / tree->w_product[l - 1];
 
 	if (way->n == 1)
 		return cable->port;
 	if (l > lx + 1)
-		digit = slot_of(m, d, l - 2) % pgft_tree->w[l - 1];
+		digit = slot_of(m, d, l - 2) % tree->w[l - 1];
 	for (uint32_t i = 0; i < way->n; i++)
 		n += digit != OSR_NONE && digit_of(m, cable[i].child) == digit;
 	if (!n)
@@ -202,7 +166,7 @@ static uint8_t choose_down(const struct filler *g, const struct way *way, uint32
 		n++;
 	}
 	assert(n);
-	n = (pick / (w * pgft_tree->p[l]) + pick) % n;
+	n = (pick / (w * tree->p[l]) + pick) % n;
 	for (uint32_t i = 0; i < way->n; i++) {
 		if (digit != OSR_NONE && digit_of(m, cable[i].child) != digit)
 			continue;
@@ -212,20 +176,12 @@ static uint8_t choose_down(const struct filler *g, const struct way *way, uint32
 	return OSR_NO_PATH;
 }
 
-static void patch_down(const struct filler *g, uint32_t x, uint32_t d, uint8_t *row)
-{
-	for (uint32_t i = 1; i < g->n_ways; i++) {
-		const struct way *way = &g->way[i];
-
-		row[way->sw] = way->n == 1 ? g->cable[way->first].port : choose_down(g, way, x, d);
-	}
-}
-
 /* What is left --------------------------------------------------------------------------------- */
 
 /* Leaves towards which switch s lacks a link, its own or one further on: a row of bits. */
-static void find_odd(struct filler *g, uint32_t s, uint64_t *all)
+static void find_odd(struct filler *g, uint32_t s)
 {
+	uint64_t *all = g->all;
 	struct dmodk *m = g->m;
 	const struct osr_pgft *pgft = m->p;
 	uint64_t *odd = row_of(m, g->odd, s);
@@ -254,10 +210,10 @@ static void find_odd(struct filler *g, uint32_t s, uint64_t *all)
 	}
 }
 
-static bool table_is_whole(const struct osr_pgft_tree *pgft_tree)
+static bool table_is_whole(const struct osr_pgft_tree *tree)
 {
-	return !pgft_tree->n_missing_links && !pgft_tree->n_missing_switches &&
-	       !pgft_tree->merged && !pgft_tree->n_spares;
+	return !tree->n_missing_links && !tree->n_missing_switches && !tree->merged &&
+	       !tree->n_spares;
 }
 
 /* Channels up from s that lead to x by way of level k: in the order of up-ports, then spares. */
@@ -294,70 +250,9 @@ static void mend_up(struct filler *g, uint32_t s, uint32_t x)
 		uint32_t c = m->p->up[m->p->up_row[s] + slot_of(m, d, l)];
 
 		if (c == OSR_NONE || !may_go_up(m, s, fabric->chan_dst[c], k, x))
-			c = choose_up(m, s, x, d, k, g->candidate, n);
+			c = g->candidate[next_rule(tree_of(m, x), m->index[d], l) % n];
 		m->r->lft[(size_t)d * m->n + s] = fabric->chan_port[c];
 	}
-}
-
-static void table_mend(struct filler *g, uint32_t x, uint32_t level)
-{
-	const struct dmodk *m = g->m;
-	bool leaf = m->p->sw_level[x] == 1;
-
-	for (uint32_t s = 0; s < m->n; s++) {
-		uint32_t l = m->p->sw_level[s];
-
-		if (l != level || m->p->sw_tree[s] != m->p->sw_tree[x])
-			continue;
-		if (leaf ? has(m, g->odd, s, x) : !has(m, m->reach[l], s, x) && turn_level(m, s, x))
-			mend_up(g, s, x);
-	}
-}
-
-static void apply_escapes(const struct filler *g, uint32_t x, uint32_t d)
-{
-	const struct dmodk *m = g->m;
-	const uint8_t *escape = m->escape + (size_t)x * m->n;
-	uint8_t *row = m->r->lft + (size_t)d * m->n;
-
-	for (uint32_t s = 0; s < m->n; s++)
-		if (escape[s] != OSR_NO_PATH)
-			row[s] = escape[s];
-}
-
-/* The switch that has the LID, and the one it hangs on. */
-static void fill_last(const struct filler *g, uint32_t x, uint32_t d)
-{
-	const struct osr_fabric *fabric = g->m->f;
-	uint8_t *row = g->m->r->lft + (size_t)d * g->m->n;
-	uint32_t s = fabric->dest_switch[d];
-
-	row[s] = fabric->term_port[fabric->dest_term[d]];
-	if (s != x)
-		row[x] = fabric->chan_port[fabric->chan_rev[fabric->chan_row[s]]];
-}
-
-static enum osr_status fill_switch(struct filler *g, uint32_t x)
-{
-	struct dmodk *m = g->m;
-	bool placed = m->p->sw_level[x] != 0;
-
-	if (placed)
-		find_ways(g, x);
-	for (uint32_t i = m->dest_row[x]; i < m->dest_row[x + 1]; i++) {
-		uint32_t d = m->dest_list[i];
-		uint8_t *to = m->r->lft + (size_t)d * m->n;
-		const uint8_t *row;
-
-		if (!placed)
-			continue;
-		row = get_row(g, x, d);
-		if (!row)
-			return table_no_memory(m);
-		memcpy(to, row, m->n);
-		patch_down(g, x, d, to);
-	}
-	return OSR_OK;
 }
 
 static enum osr_status table_allocate(struct filler *g)
@@ -366,17 +261,40 @@ static enum osr_status table_allocate(struct filler *g)
 	uint32_t n_up = m->p->up_row[m->n];
 
 	g->up_port = osr_alloc(m->scratch, n_up, 1);
+	g->row = osr_calloc(m->scratch, N_ROWS, sizeof(*g->row));
+	g->code = osr_alloc(m->scratch, N_ROWS, sizeof(*g->code));
 	g->odd = osr_calloc(m->scratch, m->n * m->words, sizeof(*g->odd));
+	g->all = osr_alloc(m->scratch, m->words, sizeof(*g->all));
 	g->way = osr_alloc(m->scratch, m->n, sizeof(*g->way));
 	g->cable = osr_alloc(m->scratch, m->f->n_channels, sizeof(*g->cable));
 	g->seen = osr_calloc(m->scratch, m->n, sizeof(*g->seen));
 	g->fill = osr_alloc(m->scratch, m->n, sizeof(*g->fill));
 	g->candidate = osr_alloc(m->scratch, 256, sizeof(*g->candidate));
-	if (!g->up_port || !g->odd || !g->way || !g->cable || !g->seen || !g->fill || !g->candidate)
-		return table_no_memory(m);
+	if (osr_arena_failed(m->scratch, m->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n_up; i++)
 		g->up_port[i] =
 			m->p->up[i] == OSR_NONE ? OSR_NO_PATH : m->f->chan_port[m->p->up[i]];
+	return OSR_OK;
+}
+
+/* Dests of x: the row of their ports, and on the switches above x the way down. */
+static enum osr_status fill_switch(struct filler *g, uint32_t x)
+{
+	struct dmodk *m = g->m;
+
+	find_ways(g, x);
+	for (uint32_t i = m->dest_row[x]; i < m->dest_row[x + 1]; i++) {
+		uint32_t d = m->dest_list[i];
+		uint8_t *to = m->r->lft + (size_t)d * m->n;
+		const uint8_t *row = get_row(g, x, d);
+
+		if (osr_arena_failed(m->scratch, m->diag))
+			return OSR_NOMEM;
+		memcpy(to, row, m->n);
+		for (uint32_t k = 1; k < g->n_ways; k++)
+			to[g->way[k].sw] = choose_down(g, &g->way[k], x, d);
+	}
 	return OSR_OK;
 }
 
@@ -386,36 +304,48 @@ static void mend_tree(struct filler *g, uint32_t tree)
 	const struct dmodk *m = g->m;
 
 	for (uint32_t l = m->p->tree[tree].h - 1; l >= 1; l--)
-		for (uint32_t x = 0; x < m->n; x++)
-			if (m->p->sw_tree[x] == tree && m->dest_row[x] < m->dest_row[x + 1])
-				table_mend(g, x, l);
+		for (uint32_t x = 0; x < m->n; x++) {
+			bool leaf = m->p->sw_level[x] == 1;
+
+			if (m->p->sw_tree[x] != tree || m->dest_row[x] == m->dest_row[x + 1])
+				continue;
+			for (uint32_t s = 0; s < m->n; s++)
+				if (m->p->sw_level[s] == l && m->p->sw_tree[s] == tree &&
+				    (leaf ? has(m, g->odd, s, x)
+					  : !has(m, m->reach[l], s, x) && turn_level(m, s, x)))
+					mend_up(g, s, x);
+		}
 }
 
 enum osr_status fill_tables(struct dmodk *m)
 {
-	struct filler g = { .m = m, .tree = OSR_NONE };
+	const struct osr_fabric *fabric = m->f;
+	struct filler g = { .m = m };
 	enum osr_status st = table_allocate(&g);
-	uint64_t *all = osr_alloc(m->scratch, m->words, sizeof(*all));
 
-	if (!st && !all)
-		st = table_no_memory(m);
 	for (uint32_t s = 0; s < m->n && !st; s++)
 		if (m->p->sw_level[s] && !table_is_whole(tree_of(m, s)))
-			find_odd(&g, s, all);
-	for (uint32_t i = 0; i <= m->p->n_trees && !st; i++) {
-		st = i < m->p->n_trees ? table_begin_tree(&g, i) : OSR_OK;
-		for (uint32_t x = 0; x < m->n && !st; x++) {
-			uint32_t tree = m->p->sw_level[x] ? m->p->sw_tree[x] : m->p->n_trees;
-
-			if (tree == i && m->host[x] == x)
+			find_odd(&g, s);
+	for (uint32_t i = 0; i < m->p->n_trees && !st; i++) {
+		memset(g.code, 0xff, N_ROWS * sizeof(*g.code));
+		for (uint32_t x = 0; x < m->n && !st; x++)
+			if (m->p->sw_level[x] && m->p->sw_tree[x] == i)
 				st = fill_switch(&g, x);
-		}
-		if (!st && i < m->p->n_trees && !table_is_whole(&m->p->tree[i]))
+		if (!st && !table_is_whole(&m->p->tree[i]))
 			mend_tree(&g, i);
 	}
-	for (uint32_t d = 0; d < m->f->n_dests && !st; d++) {
-		apply_escapes(&g, m->host[m->f->dest_switch[d]], d);
-		fill_last(&g, m->host[m->f->dest_switch[d]], d);
+	for (uint32_t d = 0; d < fabric->n_dests && !st; d++) {
+		uint32_t s = fabric->dest_switch[d], x = m->host[s];
+		const uint8_t *escape = m->escape + (size_t)x * m->n;
+		uint8_t *row = m->r->lft + (size_t)d * m->n;
+
+		for (uint32_t v = 0; v < m->n; v++)
+			if (escape[v] != OSR_NO_PATH)
+				row[v] = escape[v];
+		/* The switch that has the LID, and the one it hangs on. */
+		row[s] = fabric->term_port[fabric->dest_term[d]];
+		if (s != x)
+			row[x] = fabric->chan_port[fabric->chan_rev[fabric->chan_row[s]]];
 	}
 	return st;
 }

@@ -244,8 +244,8 @@ def faults_large(workshop, quick):
     """The same on 11,664 hosts and 100 stages: stock ftree and updn one seed (half an hour)."""
     if quick:
         return _faults(workshop, 'dmodk_faults_large', SMALL[1], 1, {'dmodk': 1}, [], 0, links='1')
-    return _faults(workshop, 'dmodk_faults_large', LARGE, 100,
-                   {'dmodk': 100, 'dfsssp': 10}, ['ftree', 'updn'], 1, 'cps-shift:100')
+    return _faults(workshop, 'dmodk_faults_large', LARGE, 25,
+                   {'dmodk': 25, 'dfsssp': 10}, ['ftree', 'updn'], 1, 'cps-shift:100')
 
 
 ALL = {
