@@ -32,11 +32,11 @@ struct osr_name {
 /* An index of them; in the arena, with the texts still where they were. */
 struct osr_names {
 	const struct osr_name *row;
-	struct osr__name_word *word; /* [n_words] by text */
-	uint32_t *by_guid, *by_lid;  /* [n_guids], [n_lids] rows */
-	const struct osr_name **hit; /* [n] what fits best, a row for each node */
-	uint32_t *seen, n_seen;      /* [n_nodes]; the number of the search */
-	uint32_t n, n_words, n_guids, n_lids, n_hits;
+	struct osr__name_word *word;     /* [n_words] by text */
+	struct osr__name_number *number; /* [n_numbers] GUIDs, then LIDs */
+	const struct osr_name **hit;     /* [n] what fits best, a row for each node */
+	uint32_t *seen, n_seen;          /* [n_nodes]; the number of the search */
+	uint32_t n, n_words, n_numbers, n_hits;
 };
 
 /* The first row of a node that has a text is what messages call it. O(words log words). */

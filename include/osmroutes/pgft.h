@@ -114,20 +114,17 @@ struct osr_notes;
  * switch or host takes it, and its links do not count as missing. A tree with switches in several places (merged) is not remembered.
  */
 struct osr_pgft_memory {
-	uint32_t n_trees, n_switches, n_slots;
+	uint32_t n_trees, n_rows;
 	const struct osr_pgft_shape {
 		uint32_t h, m[OSR_PGFT_MAX_LEVELS + 1], w[OSR_PGFT_MAX_LEVELS + 1],
 			p[OSR_PGFT_MAX_LEVELS + 1];
 		uint32_t merged; /* 0 or 1 */
 	} * tree;                /* [n_trees] */
+	/* A switch; or, with level 0, the slot b of port a of the leaf with this GUID. */
 	const struct osr_pgft_known {
 		uint64_t guid;
 		uint32_t tree, level, a, b;
-	} * sw; /* [n_switches] by GUID */
-	const struct osr_pgft_slot {
-		uint64_t guid; /* of the leaf */
-		uint8_t port, slot, zero[6];
-	} * slot; /* [n_slots] by GUID and port */
+	} * row; /* [n_rows] by GUID, the switch first, then ports */
 };
 
 struct osr_pgft_options {

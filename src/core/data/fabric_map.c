@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "core/data/fabric_map.h"
 
-/* Both fabrics have their switches in the order of their GUIDs. */
-static void fabric_map_switches(struct osr_fabric_map *map)
-{
-	const struct osr_fabric *from = map->from, *to = map->to;
-	uint32_t old = 0;
-
-	for (uint32_t s = 0; s < to->n_switches; s++) {
-		while (old < from->n_switches && from->sw_guid[old] < to->sw_guid[s])
-			old++;
-		map->sw[s] = old < from->n_switches && from->sw_guid[old] == to->sw_guid[s]
-				     ? old
-				     : OSR_NONE;
-	}
-}
-
 /* The terminal of `from` that has this LID and is the same port of the same CA, router or switch. */
 static uint32_t fabric_map_by_lid(const struct osr_fabric_map *map, uint16_t lid, uint32_t t)
 {
@@ -30,35 +15,39 @@ static uint32_t fabric_map_by_lid(const struct osr_fabric_map *map, uint16_t lid
 		       : OSR_NONE;
 }
 
-static uint32_t fabric_map_channel(const struct osr_fabric_map *map, uint32_t c)
-{
-	const struct osr_fabric *from = map->from, *to = map->to;
-	uint32_t s = map->sw[to->chan_src[c]], old;
-
-	if (s == OSR_NONE)
-		return OSR_NONE;
-	old = osr_port_channel(from, s, to->chan_port[c]);
-	if (old == OSR_NONE || from->chan_dst[old] != map->sw[to->chan_dst[c]] ||
-	    from->chan_port[from->chan_rev[old]] != to->chan_port[to->chan_rev[c]])
-		return OSR_NONE;
-	return old;
-}
-
 enum osr_status osr_fabric_map_init(struct osr_fabric_map *map, const struct osr_fabric *from,
 				    const struct osr_fabric *to, struct osr_arena *arena,
 				    struct osr_diag *diag)
 {
+	uint32_t old = 0;
+
 	*map = (struct osr_fabric_map){ .from = from, .to = to };
 	map->sw = osr_alloc(arena, to->n_switches, sizeof(*map->sw));
 	map->dest = osr_alloc(arena, to->n_dests, sizeof(*map->dest));
 	map->chan = osr_alloc(arena, to->n_channels, sizeof(*map->chan));
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	fabric_map_switches(map);
+	/* Both fabrics have their switches in the order of their GUIDs. */
+	for (uint32_t s = 0; s < to->n_switches; s++) {
+		while (old < from->n_switches && from->sw_guid[old] < to->sw_guid[s])
+			old++;
+		map->sw[s] = old < from->n_switches && from->sw_guid[old] == to->sw_guid[s]
+				     ? old
+				     : OSR_NONE;
+	}
 	for (uint32_t d = 0; d < to->n_dests; d++)
 		map->dest[d] = fabric_map_by_lid(map, to->dest_lid[d], to->dest_term[d]);
-	for (uint32_t c = 0; c < to->n_channels; c++)
-		map->chan[c] = fabric_map_channel(map, c);
+	for (uint32_t c = 0; c < to->n_channels; c++) {
+		uint32_t s = map->sw[to->chan_src[c]],
+			 was = s == OSR_NONE ? s : osr_port_channel(from, s, to->chan_port[c]);
+
+		/* The same port at the other end, too. */
+		map->chan[c] = was != OSR_NONE && from->chan_dst[was] == map->sw[to->chan_dst[c]] &&
+					       from->chan_port[from->chan_rev[was]] ==
+						       to->chan_port[to->chan_rev[c]]
+				       ? was
+				       : OSR_NONE;
+	}
 	return OSR_OK;
 }
 

@@ -20,6 +20,13 @@ struct osr__name_word {
 	uint32_t row;
 };
 
+/* A GUID, or one of the LIDs. */
+struct osr__name_number {
+	uint64_t value;
+	uint32_t row;
+	uint8_t is_lid, port;
+};
+
 /* How a text fits, best first. */
 enum fit { WHOLE, NUMBER, FIRST_WORD, PART, NO_FIT };
 
@@ -46,38 +53,31 @@ static int compare_words(const void *x, const void *y)
 }
 
 /* Ports before their node: the GUID of a node may be that of its first port, too. */
-static int compare_guids(const void *x, const void *y, void *rows)
+static int compare_numbers(const void *x, const void *y)
 {
-	const struct osr_name *a = (const struct osr_name *)rows + *(const uint32_t *)x;
-	const struct osr_name *b = (const struct osr_name *)rows + *(const uint32_t *)y;
+	const struct osr__name_number *a = x, *b = y;
 
-	if (a->guid != b->guid)
-		return a->guid < b->guid ? -1 : 1;
-	return a->port != b->port ? b->port - a->port : (a > b) - (a < b);
-}
-
-static int compare_lids(const void *x, const void *y, void *rows)
-{
-	const struct osr_name *a = (const struct osr_name *)rows + *(const uint32_t *)x;
-	const struct osr_name *b = (const struct osr_name *)rows + *(const uint32_t *)y;
-
-	return a->lid != b->lid ? a->lid - b->lid : (a > b) - (a < b);
+	if (a->is_lid != b->is_lid)
+		return a->is_lid - b->is_lid;
+	if (a->value != b->value)
+		return a->value < b->value ? -1 : 1;
+	return a->port != b->port ? b->port - a->port : (a->row > b->row) - (a->row < b->row);
 }
 
 enum osr_status osr_names_build(struct osr_names *names, const struct osr_name *row, uint32_t n,
 				struct osr_arena *arena, struct osr_diag *diag)
 {
-	uint32_t n_words = 0, n_nodes = 0;
+	uint32_t n_words = 0, n_numbers = 0, n_nodes = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		for (const char *at = row[i].text; at && *at; at++)
 			n_words += is_word_start(row[i].text, at);
+		n_numbers += (row[i].guid != 0) + (row[i].lid ? 1u << row[i].lmc : 0);
 		n_nodes = row[i].node >= n_nodes ? row[i].node + 1 : n_nodes;
 	}
 	*names = (struct osr_names){ .row = row, .n = n };
 	names->word = osr_alloc(arena, (size_t)n_words + 1, sizeof(*names->word));
-	names->by_guid = osr_alloc(arena, (size_t)n + 1, sizeof(*names->by_guid));
-	names->by_lid = osr_alloc(arena, (size_t)n + 1, sizeof(*names->by_lid));
+	names->number = osr_alloc(arena, (size_t)n_numbers + 1, sizeof(*names->number));
 	names->hit = osr_alloc(arena, (size_t)n + 1, sizeof(const struct osr_name *));
 	names->seen = osr_calloc(arena, (size_t)n_nodes + 1, sizeof(*names->seen));
 	if (osr_arena_failed(arena, diag))
@@ -87,13 +87,14 @@ enum osr_status osr_names_build(struct osr_names *names, const struct osr_name *
 			if (is_word_start(row[i].text, at))
 				names->word[names->n_words++] = (struct osr__name_word){ at, i };
 		if (row[i].guid)
-			names->by_guid[names->n_guids++] = i;
-		if (row[i].lid)
-			names->by_lid[names->n_lids++] = i;
+			names->number[names->n_numbers++] =
+				(struct osr__name_number){ row[i].guid, i, 0, row[i].port };
+		for (uint32_t k = 0; row[i].lid && k < 1u << row[i].lmc; k++)
+			names->number[names->n_numbers++] =
+				(struct osr__name_number){ row[i].lid + k, i, 1, row[i].port };
 	}
 	qsort(names->word, names->n_words, sizeof(*names->word), compare_words);
-	qsort_r(names->by_guid, names->n_guids, sizeof(uint32_t), compare_guids, (void *)row);
-	qsort_r(names->by_lid, names->n_lids, sizeof(uint32_t), compare_lids, (void *)row);
+	qsort(names->number, names->n_numbers, sizeof(*names->number), compare_numbers);
 	return OSR_OK;
 }
 
@@ -206,21 +207,24 @@ static bool read_guid(const char *text, size_t len, uint64_t *guid)
 	return !*end && digits[1] != 'x' && *guid;
 }
 
-static void search_guid(struct search *s, uint64_t guid)
+static void search_number(struct search *s, uint64_t value, bool is_lid)
 {
 	const struct osr_names *names = s->names;
-	uint32_t lo = 0, hi = names->n_guids;
+	uint32_t lo = 0, hi = names->n_numbers;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
+		const struct osr__name_number *at = &names->number[mid];
 
-		if (names->row[names->by_guid[mid]].guid < guid)
+		if (at->is_lid < is_lid || (at->is_lid == is_lid && at->value < value))
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (; lo < names->n_guids && names->row[names->by_guid[lo]].guid == guid; lo++)
-		take(s, &names->row[names->by_guid[lo]], NUMBER);
+	for (; lo < names->n_numbers && names->number[lo].value == value &&
+	       names->number[lo].is_lid == is_lid;
+	     lo++)
+		take(s, &names->row[names->number[lo].row], NUMBER);
 }
 
 /* "lid:17", "lid:0x11" */
@@ -235,28 +239,6 @@ static bool read_lid(const char *text, size_t len, uint64_t *lid)
 	return osr_parse_uint(digits, lid);
 }
 
-static void search_lid(struct search *s, uint64_t lid)
-{
-	const struct osr_names *names = s->names;
-	uint32_t lo = 0, hi = names->n_lids;
-
-	/* The last row whose first LID is not above it. */
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (names->row[names->by_lid[mid]].lid <= lid)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo) {
-		const struct osr_name *row = &names->row[names->by_lid[lo - 1]];
-
-		if (lid < row->lid + (1u << row->lmc))
-			take(s, row, NUMBER);
-	}
-}
-
 static uint32_t names_search(struct osr_names *names, const char *word, size_t len, unsigned kinds)
 {
 	struct search s = { .names = names, .kinds = kinds, .best = NO_FIT };
@@ -268,9 +250,9 @@ static uint32_t names_search(struct osr_names *names, const char *word, size_t l
 		return 0;
 	search_texts(&s, word, len, PART);
 	if (s.best > NUMBER && read_lid(word, len, &lid))
-		search_lid(&s, lid);
+		search_number(&s, lid, true);
 	else if (s.best > NUMBER && read_guid(word, len, &guid))
-		search_guid(&s, guid);
+		search_number(&s, guid, false);
 	if (s.best > FIRST_WORD && dot && dot < len)
 		search_texts(&s, word, dot, FIRST_WORD);
 	return names->n_hits;

@@ -154,48 +154,30 @@ static struct run next_run(const struct osr_fabric *now, const struct osr_fabric
 	return (struct run){ .first = first, .n = s - first, .old = OSR_NONE };
 }
 
-static uint64_t count_different(const uint8_t *a, const uint8_t *b, uint32_t n)
-{
-	uint32_t different = 0;
-
-	if (!memcmp(a, b, n))
-		return 0;
-	for (uint32_t i = 0; i < n; i++)
-		different += a[i] != b[i];
-	return different;
-}
-
-static uint64_t count_paths(const uint8_t *a, uint32_t n)
-{
-	uint32_t paths = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		paths += a[i] != OSR_NO_PATH;
-	return paths;
-}
-
-static uint32_t old_dest(const struct osr_fabric *before, uint16_t lid)
-{
-	return before->n_dests && lid <= before->max_lid ? before->lid_dest[lid] : OSR_NONE;
-}
-
 static uint64_t changed_in_run(const struct osr_result *before, const struct osr_fabric *fabric,
 			       const struct osr_routing *now, struct run run)
 {
+	const struct osr_fabric *old = &before->fabric;
 	uint64_t changed = 0;
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *row = now->lft + (size_t)d * now->n_switches + run.first;
-		uint32_t od = run.old == OSR_NONE ? OSR_NONE
-						  : old_dest(&before->fabric, fabric->dest_lid[d]);
+		const uint8_t *row = now->lft + (size_t)d * now->n_switches + run.first, *was;
+		uint32_t lid = fabric->dest_lid[d], n = 0,
+			 od = run.old != OSR_NONE && old->n_dests && lid <= old->max_lid
+				      ? old->lid_dest[lid]
+				      : OSR_NONE;
 
-		if (od == OSR_NONE)
-			changed += count_paths(row, run.n);
-		else
-			changed += count_different(row,
-						   before->routing.lft + run.old +
-							   (size_t)od * before->routing.n_switches,
-						   run.n);
+		if (od == OSR_NONE) {
+			for (uint32_t i = 0; i < run.n; i++)
+				n += row[i] != OSR_NO_PATH;
+		} else {
+			was = before->routing.lft + (size_t)od * before->routing.n_switches +
+			      run.old;
+			if (memcmp(row, was, run.n))
+				for (uint32_t i = 0; i < run.n; i++)
+					n += row[i] != was[i];
+		}
+		changed += n;
 	}
 	return changed;
 }

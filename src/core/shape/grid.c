@@ -10,6 +10,7 @@
  *	list_channels()		channels by direction
  */
 #include "grid_private.h"
+#include "neighbours.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,27 +23,18 @@
 static enum osr_status find_edges(struct grid_work *grid, struct osr_arena *scratch)
 {
 	const struct osr_fabric *fabric = grid->f;
-	uint32_t n = 0, *mark = osr_alloc(scratch, fabric->n_switches, sizeof(*mark));
+	uint32_t *mark = osr_alloc(scratch, fabric->n_switches, sizeof(*mark));
 
 	grid->row = osr_alloc(scratch, (size_t)fabric->n_switches + 1, sizeof(*grid->row));
 	grid->adj = osr_alloc(scratch, fabric->n_channels, sizeof(*grid->adj));
 	grid->edge_dir = osr_alloc(scratch, fabric->n_channels, 1);
-	if (!mark || !grid->row || !grid->adj || !grid->edge_dir)
-		return osr__grid_nomem(grid->diag);
-	memset(mark, 0xff, fabric->n_switches * sizeof(*mark));
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		grid->row[v] = n;
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			if (mark[fabric->chan_dst[c]] == v)
-				continue;
-			mark[fabric->chan_dst[c]] = v;
-			grid->adj[n++] = fabric->chan_dst[c];
-		}
-		if (n - grid->row[v] > MAX_DIRS)
+	if (osr_arena_failed(scratch, grid->diag))
+		return OSR_NOMEM;
+	osr__neighbours(fabric, grid->row, grid->adj, NULL, mark);
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		if (grid->row[v + 1] - grid->row[v] > MAX_DIRS)
 			return osr__grid_no(grid, "a switch has cables to more than 24 others");
-	}
-	grid->row[fabric->n_switches] = n;
-	if (!n)
+	if (!grid->row[fabric->n_switches])
 		return osr__grid_no(grid, "there is no cable between switches");
 	return OSR_OK;
 }
@@ -62,10 +54,8 @@ static enum osr_status grid_allocate(struct grid_work *grid, struct osr_arena *s
 	grid->in_straight = osr_alloc(scratch, n, sizeof(*grid->in_straight));
 	grid->have = osr_alloc(scratch, MAX_DIRS * (2 * n + 1), sizeof(*grid->have));
 	grid->lack = osr_alloc(scratch, MAX_DIRS * (2 * n + 1), sizeof(*grid->lack));
-	if (!grid->label || !grid->coord || !grid->near || !grid->placed || !grid->n_open ||
-	    !grid->square || !grid->straight || !grid->in_square || !grid->in_straight ||
-	    !grid->have || !grid->lack)
-		return osr__grid_nomem(grid->diag);
+	if (osr_arena_failed(scratch, grid->diag))
+		return OSR_NOMEM;
 	return OSR_OK;
 }
 
@@ -163,36 +153,13 @@ static enum osr_status grid_settle(struct grid_work *w, const struct osr_grid_fr
 	return osr__grid_finish(w, scratch, result, grid);
 }
 
-/* Fewer places, then fewer cables that would have to be missing. */
-static bool grid_better(const struct osr_grid *grid, const struct osr_grid *b)
-{
-	if (grid->n_places != b->n_places)
-		return grid->n_places < b->n_places;
-	return grid->n_dead_links < b->n_dead_links;
-}
-
-/* From one seed; *grid is replaced if this is the first grid or a better one. */
-static enum osr_status try_seed(struct grid_work *w, uint32_t seed, enum grid_courage courage,
-				const struct osr_grid_frame *frame, struct osr_arena *scratch,
-				struct osr_arena *result, struct osr_grid *grid)
-{
-	struct osr_grid trial;
-	enum osr_status st;
-
-	if (!osr__grid_grow(w, seed, courage))
-		return osr__grid_no(w, "its squares do not fit together");
-	st = grid_settle(w, frame, scratch, result, &trial);
-	if (!st && (!grid->f || grid_better(&trial, grid)))
-		*grid = trial;
-	return st;
-}
-
 /* Seeds from all over the fabric: what is missing is in few places. */
 static enum osr_status try_seeds(struct grid_work *w, uint32_t degree, uint32_t *n_left,
 				 const struct osr_grid_frame *frame, struct osr_arena *scratch,
 				 struct osr_arena *result, struct osr_grid *grid)
 {
 	uint32_t n = w->f->n_switches, main = main_component(w->f), stride = n / MAX_SEEDS + 1;
+	struct osr_grid trial;
 
 	for (uint32_t k = 0; k < stride; k++)
 		for (uint32_t v = k; v < n && *n_left; v += stride) {
@@ -203,7 +170,14 @@ static enum osr_status try_seeds(struct grid_work *w, uint32_t degree, uint32_t 
 			w->planted = true;
 			for (enum grid_courage c = GRID_PLAIN;
 			     c <= GRID_EXCLUDING && st == OSR_NOT_APPLICABLE && w->planted; c++)
-				st = try_seed(w, v, c, frame, scratch, result, grid);
+				st = osr__grid_grow(w, v, c)
+					     ? grid_settle(w, frame, scratch, result, &trial)
+					     : osr__grid_no(w, "its squares do not fit together");
+			/* Fewer places, then fewer cables that would have to be missing. */
+			if (!st && (!grid->f || trial.n_places < grid->n_places ||
+				    (trial.n_places == grid->n_places &&
+				     trial.n_dead_links < grid->n_dead_links)))
+				*grid = trial;
 			*n_left -= w->planted;
 			if (st && st != OSR_NOT_APPLICABLE)
 				return st;
@@ -252,8 +226,8 @@ static enum osr_status take_list(struct grid_work *grid, const struct osr_grid_f
 	uint32_t n_dims = frame->shape.n_dims, n = 0;
 	uint32_t *known = osr_alloc(scratch, grid->f->n_switches, sizeof(*known));
 
-	if (!known)
-		return osr__grid_nomem(grid->diag);
+	if (osr_arena_failed(scratch, grid->diag))
+		return OSR_NOMEM;
 	osr__grid_look_up(grid->f, frame, known);
 	for (uint32_t v = 0; v < grid->f->n_switches; v++) {
 		uint16_t *x = coord_of(grid, v);
@@ -281,8 +255,8 @@ static enum osr_status take_ports(struct grid_work *grid, const uint8_t *port_di
 	const struct osr_fabric *fabric = grid->f;
 
 	grid->port_dir = osr_alloc(scratch, grid->row[fabric->n_switches], 1);
-	if (!grid->port_dir)
-		return osr__grid_nomem(grid->diag);
+	if (osr_arena_failed(scratch, grid->diag))
+		return OSR_NOMEM;
 	memset(grid->port_dir, NO_DIR, grid->row[fabric->n_switches]);
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c],

@@ -98,8 +98,8 @@ enum osr_status osr__grid_take_frame(struct grid_work *grid, const struct osr_gr
 	struct axis axis[MAX_DIMS] = { { 0 } };
 
 	*taken = false;
-	if (!known || !count)
-		return osr__grid_nomem(grid->diag);
+	if (osr_arena_failed(scratch, grid->diag))
+		return OSR_NOMEM;
 	osr__grid_look_up(grid->f, frame, known);
 	for (uint32_t v = 0; v < n; v++)
 		n_known += known[v] != OSR_NONE && has_place(grid, v);
@@ -207,8 +207,8 @@ enum osr_status osr_grid_remember(const struct osr_grid *grid, struct osr_arena 
 	       coords = n * grid->shape.n_dims * sizeof(*grid->coord);
 	struct frame_head *head = osr_alloc(arena, sizeof(*head) + guids + coords, 1);
 
-	if (!head)
-		return osr__grid_nomem(diag);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	*head = (struct frame_head){ .n = (uint32_t)n };
 	head->shape.n_dims = grid->shape.n_dims;
 	memcpy(head->shape.size, grid->shape.size, grid->shape.n_dims * sizeof(uint16_t));

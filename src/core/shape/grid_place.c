@@ -164,19 +164,6 @@ static bool place_rest(struct rest *r)
 
 /* ---- what is checked ------------------------------------------------------------------------- */
 
-static enum osr_status number_places(const struct grid_work *w, struct osr_grid *grid)
-{
-	uint64_t n = 1;
-
-	for (uint32_t i = 0; i < w->shape.n_dims; i++) {
-		n *= w->shape.size[i];
-		if (n / 4 * 3 > w->f->n_switches)
-			return osr__grid_no(w, "too much of it is missing, if it is one");
-	}
-	grid->n_places = (uint32_t)n;
-	return OSR_OK;
-}
-
 /* Switches by place; two at one place are a contradiction. */
 static enum osr_status own_places(struct grid_work *grid, uint32_t *owner, uint32_t n_places)
 {
@@ -198,18 +185,6 @@ static enum osr_status own_places(struct grid_work *grid, uint32_t *owner, uint3
 		*o = v;
 	}
 	return OSR_OK;
-}
-
-static void fill_near(const struct grid_work *w, struct osr_grid *grid)
-{
-	uint32_t n_dirs = 2 * grid->shape.n_dims;
-
-	memset(grid->near, 0xff, (size_t)w->f->n_switches * n_dirs * sizeof(*grid->near));
-	for (uint32_t v = 0; v < w->f->n_switches; v++)
-		for (uint32_t e = w->row[v]; e < w->row[v + 1] && has_place(w, v); e++)
-			grid->near[(size_t)v * n_dirs + step_between(&w->shape, coord_of(w, v),
-								     coord_of(w, w->adj[e]))] =
-				w->adj[e];
 }
 
 static enum osr_status grid_place_verify(const struct grid_work *w, struct osr_grid *grid,
@@ -267,8 +242,8 @@ static enum osr_status list_channels(const struct grid_work *w, struct osr_grid 
 				  sizeof(*grid->hop_row));
 	grid->hop_list = osr_alloc(result, fabric->n_channels, 1);
 	grid->chan_dir = osr_alloc(result, fabric->n_channels, 1);
-	if (!grid->hop_row || !grid->hop_list || !grid->chan_dir)
-		return osr__grid_nomem(w->diag);
+	if (osr_arena_failed(result, w->diag))
+		return OSR_NOMEM;
 	memset(grid->chan_dir, NO_DIR, fabric->n_channels);
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint32_t first = fabric->chan_row[v];
@@ -295,19 +270,23 @@ enum osr_status osr__grid_finish(struct grid_work *w, struct osr_arena *scratch,
 {
 	size_t n = w->f->n_switches, n_dims = w->shape.n_dims;
 	struct rest r = { .w = w };
+	uint64_t n_places = 1;
 	enum osr_status st;
 	uint32_t *owner;
 
 	*grid = (struct osr_grid){ .f = w->f, .shape = w->shape };
-	st = number_places(w, grid);
-	if (st)
-		return st;
+	for (uint32_t i = 0; i < n_dims; i++) {
+		n_places *= w->shape.size[i];
+		if (n_places / 4 * 3 > n)
+			return osr__grid_no(w, "too much of it is missing, if it is one");
+	}
+	grid->n_places = (uint32_t)n_places;
 	r.owner = owner = osr_alloc(scratch, grid->n_places, sizeof(*owner));
 	r.trail = osr_alloc(scratch, n, sizeof(*r.trail));
 	grid->coord = osr_alloc(result, n * n_dims, sizeof(*grid->coord));
 	grid->near = osr_alloc(result, n * 2 * n_dims, sizeof(*grid->near));
-	if (!owner || !r.trail || !grid->coord || !grid->near)
-		return osr__grid_nomem(w->diag);
+	if (osr_arena_failed(scratch, w->diag) || osr_arena_failed(result, w->diag))
+		return OSR_NOMEM;
 	st = own_places(w, owner, grid->n_places);
 	if (st)
 		return st;
@@ -318,6 +297,11 @@ enum osr_status osr__grid_finish(struct grid_work *w, struct osr_arena *scratch,
 	for (size_t v = 0; v < n; v++)
 		memcpy(grid->coord + v * n_dims, coord_of(w, (uint32_t)v),
 		       n_dims * sizeof(*grid->coord));
-	fill_near(w, grid);
+	memset(grid->near, 0xff, n * 2 * n_dims * sizeof(*grid->near));
+	for (uint32_t v = 0; v < n; v++)
+		for (uint32_t e = w->row[v]; e < w->row[v + 1] && has_place(w, v); e++)
+			grid->near[v * 2 * n_dims + step_between(&w->shape, coord_of(w, v),
+								 coord_of(w, w->adj[e]))] =
+				w->adj[e];
 	return list_channels(w, grid, result);
 }

@@ -86,11 +86,6 @@ static inline enum osr_status osr__grid_no(const struct grid_work *grid, const c
 	return osr_fail(grid->diag, OSR_NOT_APPLICABLE, "not a torus or mesh: %s", why);
 }
 
-static inline enum osr_status osr__grid_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the coordinates of the switches");
-}
-
 static inline uint16_t *coord_of(const struct grid_work *grid, uint32_t v)
 {
 	return grid->coord + (size_t)v * MAX_DIMS;

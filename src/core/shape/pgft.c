@@ -10,12 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "neighbours.h"
 #include "pgft_private.h"
-
-static enum osr_status pgft_no_memory(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for recognising a fat tree");
-}
 
 static bool pgft_is_host(const struct osr_fabric *fabric, uint32_t term)
 {
@@ -23,29 +19,6 @@ static bool pgft_is_host(const struct osr_fabric *fabric, uint32_t term)
 }
 
 /* Preparation ---------------------------------------------------------------------------------- */
-
-static void pgft_find_neighbours(struct pgft_work *pgft)
-{
-	const struct osr_fabric *fabric = pgft->f;
-	uint32_t n = 0;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		pgft->row[s] = n;
-		pgft->now++;
-		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
-			uint32_t t = fabric->chan_dst[c];
-
-			if (pgft->stamp[t] != pgft->now) {
-				pgft->stamp[t] = pgft->now;
-				pgft->count[t] = n;
-				pgft->near[n] = t;
-				pgft->mult[n++] = 0;
-			}
-			pgft->mult[pgft->count[t]]++;
-		}
-	}
-	pgft->row[fabric->n_switches] = n;
-}
 
 static void pgft_sort_members(struct pgft_work *pgft)
 {
@@ -120,12 +93,9 @@ static enum osr_status pgft_prepare(struct pgft_work *pgft)
 	pgft->b_digit = osr_alloc(arena, rows, sizeof(*pgft->b_digit));
 	pgft->set = osr_alloc(arena, n, sizeof(*pgft->set));
 	pgft->key = osr_alloc(arena, n, sizeof(*pgft->key));
-	if (!pgft->row || !pgft->near || !pgft->mult || !pgft->member || !pgft->member_row ||
-	    !pgft->bare_hosts || !pgft->level || !pgft->depth || !pgft->queue || !pgft->stamp ||
-	    !pgft->count || !pgft->below || !pgft->above || !pgft->a_group || !pgft->b_group ||
-	    !pgft->a_digit || !pgft->b_digit || !pgft->set || !pgft->key)
-		return pgft_no_memory(pgft->diag);
-	pgft_find_neighbours(pgft);
+	if (osr_arena_failed(arena, pgft->diag))
+		return OSR_NOMEM;
+	osr__neighbours(fabric, pgft->row, pgft->near, pgft->mult, pgft->count);
 	pgft_sort_members(pgft);
 	count_hosts(pgft);
 	return OSR_OK;
@@ -149,10 +119,8 @@ static enum osr_status pgft_allocate(struct pgft_work *w)
 	pgft->spare = osr_alloc(w->scratch, fabric->n_channels, sizeof(*pgft->spare));
 	pgft->term_index = osr_alloc(w->scratch, fabric->n_terminals, sizeof(*pgft->term_index));
 	pgft->order = osr_alloc(w->scratch, fabric->n_terminals, sizeof(*pgft->order));
-	if (!pgft->tree || !pgft->sw_tree || !pgft->sw_level || !pgft->sw_a || !pgft->sw_b ||
-	    !pgft->sw_hosts || !pgft->up_row || !pgft->spare_row || !pgft->spare ||
-	    !pgft->term_index || !pgft->order)
-		return pgft_no_memory(w->diag);
+	if (osr_arena_failed(w->scratch, w->diag))
+		return OSR_NOMEM;
 	memset(pgft->sw_tree, 0xff, n * sizeof(*pgft->sw_tree));
 	memset(pgft->term_index, 0xff, fabric->n_terminals * sizeof(*pgft->term_index));
 	return OSR_OK;
@@ -160,22 +128,14 @@ static enum osr_status pgft_allocate(struct pgft_work *w)
 
 /* One component -------------------------------------------------------------------------------- */
 
-/* One channel from a to b; there is one. */
-static uint32_t channel_between(const struct osr_fabric *fabric, uint32_t a, uint32_t b)
-{
-	uint32_t c = fabric->chan_row[a];
-
-	while (fabric->chan_dst[c] != b)
-		c++;
-	return c;
-}
-
 static enum osr_status refuse_cable(struct pgft_work *pgft, const struct pgft_part *part)
 {
 	const struct osr_fabric *fabric = pgft->f;
-	uint32_t a = part->bad_from, b = part->bad_to, c = channel_between(fabric, a, b);
+	uint32_t a = part->bad_from, b = part->bad_to, c = fabric->chan_row[a];
 	char x[32], y[32];
 
+	while (fabric->chan_dst[c] != b)
+		c++;
 	return osr_fail(
 		pgft->diag, OSR_NOT_APPLICABLE,
 		"not a fat tree: %s port %u and %s port %u are cabled to each other, but both "
@@ -196,14 +156,8 @@ struct fit {
 	struct pgft_part bad;
 };
 
-/* Fewer holes for the number of ports; the first of equals. */
-static bool is_better(uint64_t missing, uint64_t ports, const struct fit *best)
-{
-	return !best->found || missing * (best->n_ports + 1) < best->n_missing * (ports + 1);
-}
-
 static enum osr_status try_part(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong,
-				bool strip, struct osr_pgft_tree *pgft_tree, struct fit *fit)
+				bool strip, struct osr_pgft_tree *tree, struct fit *fit)
 {
 	uint64_t n_missing, n_ports;
 	enum osr_status st;
@@ -215,11 +169,12 @@ static enum osr_status try_part(struct pgft_work *pgft, struct pgft_part *part, 
 		}
 		return OSR_OK;
 	}
-	st = osr__pgft_digits(pgft, part, pgft_tree);
+	st = osr__pgft_digits(pgft, part, tree);
 	if (st)
 		return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
-	osr__pgft_missing(pgft, part, pgft_tree, &n_missing, &n_ports);
-	if (is_better(n_missing, n_ports, fit)) {
+	osr__pgft_missing(pgft, part, tree, &n_missing, &n_ports);
+	/* Fewer holes for the number of ports; the first of equals. */
+	if (!fit->found || n_missing * (fit->n_ports + 1) < fit->n_missing * (n_ports + 1)) {
 		fit->found = true;
 		fit->n_missing = n_missing;
 		fit->n_ports = n_ports;
@@ -252,14 +207,14 @@ static bool has_pendant(const struct pgft_work *pgft, const struct pgft_part *pa
  * something to improve.
  */
 static enum osr_status fit_thresholds(struct pgft_work *pgft, struct pgft_part *part, bool strip,
-				      struct osr_pgft_tree *pgft_tree, struct fit *fit)
+				      struct osr_pgft_tree *tree, struct fit *fit)
 {
 	uint32_t last = OSR_NONE, n;
 
 	for (uint32_t strong = 1; (n = n_strong(pgft, part, strong)) > 0;
 	     strong = strong < 3 ? strong + 1 : 2 * strong - 1) {
 		enum osr_status st =
-			n == last ? OSR_OK : try_part(pgft, part, strong, strip, pgft_tree, fit);
+			n == last ? OSR_OK : try_part(pgft, part, strong, strip, tree, fit);
 
 		if (st || (fit->found && fit->n_missing == 0))
 			return st;
@@ -269,49 +224,48 @@ static enum osr_status fit_thresholds(struct pgft_work *pgft, struct pgft_part *
 }
 
 static enum osr_status fit_part(struct pgft_work *pgft, struct pgft_part *part,
-				struct osr_pgft_tree *pgft_tree, struct fit *fit)
+				struct osr_pgft_tree *tree, struct fit *fit)
 {
 	enum osr_status st;
 
 	*fit = (struct fit){ 0 };
-	st = fit_thresholds(pgft, part, false, pgft_tree, fit);
+	st = fit_thresholds(pgft, part, false, tree, fit);
 	if (!st && (!fit->found || fit->n_missing) && has_pendant(pgft, part))
-		st = fit_thresholds(pgft, part, true, pgft_tree, fit);
+		st = fit_thresholds(pgft, part, true, tree, fit);
 	if (st || !fit->found)
 		return st;
 	osr__pgft_levels(pgft, part, fit->strong, fit->strip);
-	return osr__pgft_digits(pgft, part, pgft_tree);
+	return osr__pgft_digits(pgft, part, tree);
 }
 
 /* Places and ports ----------------------------------------------------------------------------- */
 
-static enum osr_status allocate_places(struct pgft_work *pgft, struct osr_pgft_tree *pgft_tree)
+static enum osr_status allocate_places(struct pgft_work *pgft, struct osr_pgft_tree *tree)
 {
-	for (uint32_t l = 1; l <= pgft_tree->h; l++) {
-		size_t n = (size_t)(pgft_tree->m_product[pgft_tree->h] / pgft_tree->m_product[l]) *
-			   pgft_tree->w_product[l];
+	for (uint32_t l = 1; l <= tree->h; l++) {
+		size_t n = (size_t)(tree->m_product[tree->h] / tree->m_product[l]) *
+			   tree->w_product[l];
 
 		if (n > 64 * (size_t)pgft->f->n_switches + 4096)
 			return osr_fail(pgft->diag, OSR_NOT_APPLICABLE,
 					"not a fat tree: it would have %zu switches on level %u", n,
 					l);
-		pgft_tree->place[l] = osr_alloc(pgft->scratch, n, sizeof(*pgft_tree->place[l]));
-		if (!pgft_tree->place[l])
-			return pgft_no_memory(pgft->diag);
-		memset(pgft_tree->place[l], 0xff, n * sizeof(*pgft_tree->place[l]));
+		tree->place[l] = osr_alloc(pgft->scratch, n, sizeof(*tree->place[l]));
+		if (osr_arena_failed(pgft->scratch, pgft->diag))
+			return OSR_NOMEM;
+		memset(tree->place[l], 0xff, n * sizeof(*tree->place[l]));
 	}
 	return OSR_OK;
 }
 
-static uint32_t *pgft_place(const struct osr_pgft_tree *pgft_tree, uint32_t l, uint32_t a,
-			    uint32_t b)
+static uint32_t *pgft_place(const struct osr_pgft_tree *tree, uint32_t l, uint32_t a, uint32_t b)
 {
-	return &pgft_tree->place[l][(size_t)a * pgft_tree->w_product[l] + b];
+	return &tree->place[l][(size_t)a * tree->w_product[l] + b];
 }
 
 /* A switch has the place its digits say, and those its children see it at. */
 static void take_places(struct pgft_work *w, const struct pgft_part *part,
-			struct osr_pgft_tree *pgft_tree)
+			struct osr_pgft_tree *tree)
 {
 	struct osr_pgft *pgft = w->p;
 
@@ -322,10 +276,10 @@ static void take_places(struct pgft_work *w, const struct pgft_part *part,
 			continue;
 		pgft->sw_level[s] = (uint8_t)l;
 		pgft->sw_tree[s] = pgft->n_trees;
-		pgft_tree->n_switches++;
-		pgft_tree->n_upper[l]++;
-		if (*pgft_place(pgft_tree, l, pgft->sw_a[s], pgft->sw_b[s]) == OSR_NONE)
-			*pgft_place(pgft_tree, l, pgft->sw_a[s], pgft->sw_b[s]) = s;
+		tree->n_switches++;
+		tree->n_upper[l]++;
+		if (*pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) == OSR_NONE)
+			*pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) = s;
 	}
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i], l = w->level[s];
@@ -336,15 +290,14 @@ static void take_places(struct pgft_work *w, const struct pgft_part *part,
 			if (w->level[u] != l + 1)
 				continue;
 			b = w->b_digit[(size_t)(l + 1) * w->f->n_switches + u];
-			at = pgft_place(pgft_tree, l + 1, pgft->sw_a[s] / pgft_tree->m[l + 1],
-					pgft->sw_b[s] + b * pgft_tree->w_product[l]);
+			at = pgft_place(tree, l + 1, pgft->sw_a[s] / tree->m[l + 1],
+					pgft->sw_b[s] + b * tree->w_product[l]);
 			if (*at == OSR_NONE)
 				*at = u;
-			pgft_tree->merged |=
-				pgft->sw_b[s] + b * pgft_tree->w_product[l] != pgft->sw_b[u];
+			tree->merged |= pgft->sw_b[s] + b * tree->w_product[l] != pgft->sw_b[u];
 		}
 	}
-	pgft_tree->n_leaves = pgft_tree->n_upper[1];
+	tree->n_leaves = tree->n_upper[1];
 }
 
 /* Rows of up-ports for all switches, before they are filled tree by tree. */
@@ -368,13 +321,13 @@ static enum osr_status allocate_ports(struct pgft_work *w)
 	}
 	pgft->up_row[w->f->n_switches] = n;
 	pgft->up = osr_alloc(w->scratch, n, sizeof(*pgft->up));
-	if (!pgft->up)
-		return pgft_no_memory(w->diag);
+	if (osr_arena_failed(w->scratch, w->diag))
+		return OSR_NOMEM;
 	memset(pgft->up, 0xff, n * sizeof(*pgft->up));
 	return OSR_OK;
 }
 
-/* Up-port q = b + k w; cables beyond pgft, or to a second switch with the same digit, are spares. */
+/* Up-port q = b + k w; cables beyond p, or to a second switch with the same digit, are spares. */
 static void number_ports(struct pgft_work *w)
 {
 	struct osr_pgft *pgft = w->p;
@@ -382,30 +335,29 @@ static void number_ports(struct pgft_work *w)
 	uint32_t n_spare = 0;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		struct osr_pgft_tree *pgft_tree =
+		struct osr_pgft_tree *tree =
 			pgft->sw_level[s] ? &pgft->tree[pgft->sw_tree[s]] : NULL;
 		uint32_t l = pgft->sw_level[s], *up = pgft->up + pgft->up_row[s];
 
 		pgft->spare_row[s] = n_spare;
-		if (!pgft_tree)
+		if (!tree)
 			continue;
 		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
 			uint32_t u = fabric->chan_dst[c], q, k = 0;
 
 			if (pgft->sw_level[u] != l + 1)
 				continue;
-			pgft_tree->n_links++;
+			tree->n_links++;
 			q = w->b_digit[(size_t)(l + 1) * fabric->n_switches + u];
-			while (k < pgft_tree->p[l + 1] &&
-			       up[q + k * pgft_tree->w[l + 1]] != OSR_NONE &&
+			while (k < tree->p[l + 1] && up[q + k * tree->w[l + 1]] != OSR_NONE &&
 			       fabric->chan_dst[up[q]] == u)
 				k++;
-			if (k < pgft_tree->p[l + 1] && up[q + k * pgft_tree->w[l + 1]] == OSR_NONE)
-				up[q + k * pgft_tree->w[l + 1]] = c;
+			if (k < tree->p[l + 1] && up[q + k * tree->w[l + 1]] == OSR_NONE)
+				up[q + k * tree->w[l + 1]] = c;
 			else
 				pgft->spare[n_spare++] = c;
 		}
-		pgft_tree->n_spares += n_spare - pgft->spare_row[s];
+		tree->n_spares += n_spare - pgft->spare_row[s];
 	}
 	pgft->spare_row[fabric->n_switches] = n_spare;
 }
@@ -417,36 +369,35 @@ static void pgft_count_missing(struct pgft_work *w)
 
 	for (uint32_t s = 0; s < w->f->n_switches; s++) {
 		uint32_t l = pgft->sw_level[s];
-		struct osr_pgft_tree *pgft_tree;
+		struct osr_pgft_tree *tree;
 
 		if (!l || l == pgft->tree[pgft->sw_tree[s]].h)
 			continue;
-		pgft_tree = &pgft->tree[pgft->sw_tree[s]];
+		tree = &pgft->tree[pgft->sw_tree[s]];
 		for (uint32_t q = 0; q < osr_pgft_n_up(pgft, s); q++) {
-			uint32_t *at = pgft_place(
-				pgft_tree, l + 1, pgft->sw_a[s] / pgft_tree->m[l + 1],
-				pgft->sw_b[s] + q % pgft_tree->w[l + 1] * pgft_tree->w_product[l]);
+			uint32_t *at =
+				pgft_place(tree, l + 1, pgft->sw_a[s] / tree->m[l + 1],
+					   pgft->sw_b[s] + q % tree->w[l + 1] * tree->w_product[l]);
 
 			if (pgft->up[pgft->up_row[s] + q] != OSR_NONE)
 				continue;
 			if (*at == OSR_NONE) {
 				/* Counted once, however many children miss it. */
 				*at = OSR_NONE - 1;
-				pgft_tree->n_missing_switches++;
+				tree->n_missing_switches++;
 			}
-			pgft_tree->n_missing_links += *at < OSR_NONE - 1;
+			tree->n_missing_links += *at < OSR_NONE - 1;
 		}
 	}
 	for (uint32_t i = 0; i < pgft->n_trees; i++)
 		for (uint32_t l = 1; l <= pgft->tree[i].h; l++) {
-			struct osr_pgft_tree *pgft_tree = &pgft->tree[i];
-			size_t n = (size_t)(pgft_tree->m_product[pgft_tree->h] /
-					    pgft_tree->m_product[l]) *
-				   pgft_tree->w_product[l];
+			struct osr_pgft_tree *tree = &pgft->tree[i];
+			size_t n = (size_t)(tree->m_product[tree->h] / tree->m_product[l]) *
+				   tree->w_product[l];
 
 			for (size_t k = 0; k < n; k++)
-				if (pgft_tree->place[l][k] == OSR_NONE - 1)
-					pgft_tree->place[l][k] = OSR_NONE;
+				if (tree->place[l][k] == OSR_NONE - 1)
+					tree->place[l][k] = OSR_NONE;
 		}
 }
 
@@ -454,16 +405,16 @@ static void pgft_count_missing(struct pgft_work *w)
  * Slots by port, but for hosts whose slot is remembered; more than m_1 share them. Ranks go by slot,
  * those that share one come last.
  */
-static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *pgft_tree, uint32_t s)
+static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *tree, uint32_t s)
 {
-	uint32_t host[256], n = 0, n_extra = 0, next = 0, m = pgft_tree->m[1];
+	uint32_t host[256], n = 0, n_extra = 0, next = 0, m = tree->m[1];
 	const struct osr_fabric *fabric = w->f;
 	struct osr_pgft *pgft = w->p;
 
 	memset(host, 0xff, sizeof(host));
 	for (uint32_t k = fabric->term_row[s]; k < fabric->term_row[s + 1] && n < pgft->sw_hosts[s];
 	     k++) {
-		uint32_t slot = pgft_is_host(fabric, k) && pgft_tree->recalled != OSR_NONE
+		uint32_t slot = pgft_is_host(fabric, k) && tree->recalled != OSR_NONE
 					? osr__pgft_recall_slot(w, s, fabric->term_port[k])
 					: OSR_NONE;
 
@@ -491,7 +442,7 @@ static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *pgft_tree, ui
 	for (uint32_t k = fabric->term_row[s]; n_extra && k < fabric->term_row[s + 1]; k++)
 		if (pgft->term_index[k] != OSR_NONE && host[pgft->term_index[k] % m] != k)
 			pgft->order[pgft->n_order++] = k;
-	pgft_tree->n_hosts += pgft->sw_hosts[s];
+	tree->n_hosts += pgft->sw_hosts[s];
 }
 
 /* Leaves come in the order of A, which is that of their places. */
@@ -501,12 +452,12 @@ static void number_hosts(struct pgft_work *w)
 	struct osr_pgft *pgft = w->p;
 
 	for (uint32_t i = 0; i < pgft->n_trees; i++) {
-		struct osr_pgft_tree *pgft_tree = &pgft->tree[i];
-		uint32_t n_leaves = pgft_tree->m_product[pgft_tree->h] / pgft_tree->m[1];
+		struct osr_pgft_tree *tree = &pgft->tree[i];
+		uint32_t n_leaves = tree->m_product[tree->h] / tree->m[1];
 
 		for (uint32_t a = 0; a < n_leaves; a++)
-			if (pgft_tree->place[1][a] != OSR_NONE)
-				number_leaf(w, pgft_tree, pgft_tree->place[1][a]);
+			if (tree->place[1][a] != OSR_NONE)
+				number_leaf(w, tree, tree->place[1][a]);
 	}
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (uint32_t k = fabric->term_row[s]; k < fabric->term_row[s + 1]; k++)
@@ -517,7 +468,7 @@ static void number_hosts(struct pgft_work *w)
 
 /* The worst switch of the tree with too many holes. */
 static enum osr_status refuse_holes(struct pgft_work *pgft, const struct pgft_part *part,
-				    const struct osr_pgft_tree *pgft_tree, const struct fit *fit,
+				    const struct osr_pgft_tree *tree, const struct fit *fit,
 				    uint32_t max_missing)
 {
 	uint32_t worst = part->member[0], most = 0, has = 0;
@@ -526,11 +477,11 @@ static enum osr_status refuse_holes(struct pgft_work *pgft, const struct pgft_pa
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i], l = pgft->level[s], there = 0, ports;
 
-		if (!l || l == pgft_tree->h)
+		if (!l || l == tree->h)
 			continue;
 		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
 			there += pgft->level[pgft->near[e]] == l + 1 ? pgft->mult[e] : 0;
-		ports = pgft_tree->w[l + 1] * pgft_tree->p[l + 1];
+		ports = tree->w[l + 1] * tree->p[l + 1];
 		if (there >= ports || ports - there <= most)
 			continue;
 		most = ports - there;
@@ -547,36 +498,35 @@ static enum osr_status refuse_holes(struct pgft_work *pgft, const struct pgft_pa
 
 /* A tree that keeps its digits has been one: see pgft_refuse_recalled(). */
 static bool too_many(const struct fit *fit, const struct osr_pgft_options *opt,
-		     const struct osr_pgft_tree *pgft_tree)
+		     const struct osr_pgft_tree *tree)
 {
-	return pgft_tree->recalled == OSR_NONE &&
-	       fit->n_missing * 100 > fit->n_ports * opt->max_missing;
+	return tree->recalled == OSR_NONE && fit->n_missing * 100 > fit->n_ports * opt->max_missing;
 }
 
 static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
 				 const struct osr_pgft_options *opt)
 {
-	struct osr_pgft_tree *pgft_tree = &pgft->p->tree[pgft->p->n_trees];
+	struct osr_pgft_tree *tree = &pgft->p->tree[pgft->p->n_trees];
 	enum osr_status st;
 	struct fit fit;
 
-	pgft_tree->component = part->component;
-	st = fit_part(pgft, part, pgft_tree, &fit);
+	tree->component = part->component;
+	st = fit_part(pgft, part, tree, &fit);
 	if (st)
 		return st;
-	if (fit.cable && (!fit.found || too_many(&fit, opt, pgft_tree)))
+	if (fit.cable && (!fit.found || too_many(&fit, opt, tree)))
 		return refuse_cable(pgft, &fit.bad);
 	if (!fit.found)
 		return osr_fail(pgft->diag, OSR_NOT_APPLICABLE,
 				"not a fat tree: no levels and digits fit its %u switches",
 				part->n);
-	if (too_many(&fit, opt, pgft_tree))
-		return refuse_holes(pgft, part, pgft_tree, &fit, opt->max_missing);
-	st = allocate_places(pgft, pgft_tree);
+	if (too_many(&fit, opt, tree))
+		return refuse_holes(pgft, part, tree, &fit, opt->max_missing);
+	st = allocate_places(pgft, tree);
 	if (st)
 		return st;
-	take_places(pgft, part, pgft_tree);
-	pgft_tree->n_outside = part->n - pgft_tree->n_switches;
+	take_places(pgft, part, tree);
+	tree->n_outside = part->n - tree->n_switches;
 	pgft->p->n_trees++;
 	return OSR_OK;
 }
@@ -668,22 +618,21 @@ static void add_count(struct text *x, uint32_t n, const char *what, const char *
 			 rest);
 }
 
-static void pgft_add_tree(struct text *x, const struct osr_pgft_tree *pgft_tree)
+static void pgft_add_tree(struct text *x, const struct osr_pgft_tree *tree)
 {
-	pgft_add(x, "fat tree of %u level%s, PGFT(%u;", pgft_tree->h, pgft_tree->h == 1 ? "" : "s",
-		 pgft_tree->h);
-	add_list(x, pgft_tree->m, pgft_tree->h);
+	pgft_add(x, "fat tree of %u level%s, PGFT(%u;", tree->h, tree->h == 1 ? "" : "s", tree->h);
+	add_list(x, tree->m, tree->h);
 	pgft_add(x, ";");
-	add_list(x, pgft_tree->w, pgft_tree->h);
+	add_list(x, tree->w, tree->h);
 	pgft_add(x, ";");
-	add_list(x, pgft_tree->p, pgft_tree->h);
-	pgft_add(x, "), %u of %u hosts", pgft_tree->n_hosts, pgft_tree->m_product[pgft_tree->h]);
-	add_count(x, pgft_tree->n_missing_links, "link", " missing");
-	add_count(x, pgft_tree->n_missing_switches, "upper switch", " missing");
-	add_count(x, pgft_tree->n_spares, "spare cable", "");
-	add_count(x, pgft_tree->n_service, "service port", "");
-	add_count(x, pgft_tree->n_outside, "switch", " outside");
-	if (pgft_tree->merged)
+	add_list(x, tree->p, tree->h);
+	pgft_add(x, "), %u of %u hosts", tree->n_hosts, tree->m_product[tree->h]);
+	add_count(x, tree->n_missing_links, "link", " missing");
+	add_count(x, tree->n_missing_switches, "upper switch", " missing");
+	add_count(x, tree->n_spares, "spare cable", "");
+	add_count(x, tree->n_service, "service port", "");
+	add_count(x, tree->n_outside, "switch", " outside");
+	if (tree->merged)
 		pgft_add(x, ", upper switches in several places");
 }
 

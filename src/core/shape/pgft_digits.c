@@ -136,8 +136,8 @@ static enum osr_status list_pieces(struct grouping *g)
 	g->piece = osr_calloc(pgft->scratch, g->part->n, sizeof(*g->piece));
 	g->key = osr_calloc(pgft->scratch, g->part->n, sizeof(*g->key));
 	g->at = pgft->count;
-	if (!g->piece || !g->key)
-		return osr_fail(pgft->diag, OSR_NOMEM, "out of memory for the pieces of a tree");
+	if (osr_arena_failed(pgft->scratch, pgft->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < g->part->n; i++) {
 		uint32_t s = g->part->member[i];
 
@@ -225,8 +225,8 @@ static enum osr_status merge(struct grouping *g, struct piece *a, const struct p
 	struct pgft_key *to = osr_alloc(g->w->scratch, (size_t)a->n + b->n, sizeof(*to));
 	uint32_t i = 0, k = 0;
 
-	if (!to)
-		return osr_fail(g->w->diag, OSR_NOMEM, "out of memory for the pieces of a tree");
+	if (osr_arena_failed(g->w->scratch, g->w->diag))
+		return OSR_NOMEM;
 	while (i < a->n || k < b->n) {
 		bool left = k == b->n || (i < a->n && a->key[i].b <= b->key[k].b);
 
@@ -430,62 +430,15 @@ static enum osr_status group(struct pgft_work *pgft, const struct pgft_part *par
 
 /* The tree ------------------------------------------------------------------------------------- */
 
-/* The most common number of cables between a switch of level l - 1 and one of its parents. */
-static uint32_t common_bundle(struct pgft_work *pgft, const struct pgft_part *part, uint32_t l)
+/* The most common of numbers from 1 to 255, the largest of equals; 1 if there is none. */
+static uint32_t most_common(const uint32_t seen[256])
 {
-	uint32_t seen[256] = { 0 }, best = 1;
+	uint32_t best = 1;
 
-	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i];
-
-		if (pgft->level[s] != l)
-			continue;
-		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
-			if (pgft->level[pgft->near[e]] + 1u == l)
-				seen[pgft->mult[e]]++;
-	}
 	for (uint32_t k = 1; k < 256; k++)
 		if (seen[k] >= seen[best])
 			best = k;
 	return seen[best] ? best : 1;
-}
-
-/* The most common number of hosts on a leaf that has any. */
-static uint32_t common_hosts(struct pgft_work *pgft, const struct pgft_part *part)
-{
-	uint32_t seen[256] = { 0 }, best = 1;
-
-	for (uint32_t i = 0; i < part->n; i++)
-		if (pgft->level[part->member[i]] == 1)
-			seen[pgft->p->sw_hosts[part->member[i]]]++;
-	for (uint32_t k = 1; k < 256; k++)
-		if (seen[k] >= seen[best])
-			best = k;
-	return best;
-}
-
-static void find_b(struct pgft_work *pgft, const struct pgft_part *part,
-		   const struct osr_pgft_tree *pgft_tree)
-{
-	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i], b = 0;
-
-		for (uint32_t l = 2; l <= pgft->level[s]; l++)
-			b += pgft->b_digit[row(pgft, l) + s] * pgft_tree->w_product[l - 1];
-		pgft->p->sw_b[s] = b;
-	}
-}
-
-static void find_a(struct pgft_work *pgft, const struct pgft_part *part,
-		   const struct osr_pgft_tree *pgft_tree)
-{
-	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i], a = 0;
-
-		for (uint32_t l = pgft_tree->h; l > pgft->level[s] && pgft->level[s]; l--)
-			a = a * pgft_tree->m[l] + pgft->a_digit[row(pgft, l - 1) + s];
-		pgft->p->sw_a[s] = a;
-	}
 }
 
 /*
@@ -510,84 +463,107 @@ static const struct osr_pgft_shape *recalled(const struct pgft_work *pgft)
 }
 
 static enum osr_status find_ups(struct pgft_work *pgft, const struct pgft_part *part,
-				struct osr_pgft_tree *pgft_tree)
+				struct osr_pgft_tree *tree)
 {
 	const struct osr_pgft_shape *shape = recalled(pgft);
 	enum osr_status st = OSR_OK;
 
 	for (uint32_t i = 0; i < part->n; i++)
 		pgft->b_group[row(pgft, 1) + part->member[i]] = 0;
-	pgft_tree->w[1] = pgft_tree->w_product[0] = pgft_tree->w_product[1] = 1;
-	for (uint32_t l = 2; l <= pgft_tree->h && !st; l++) {
-		st = group(pgft, part, l, true, &pgft_tree->w[l]);
-		if (shape && shape->w[l] > pgft_tree->w[l])
-			pgft_tree->w[l] = shape->w[l];
+	tree->w[1] = tree->w_product[0] = tree->w_product[1] = 1;
+	for (uint32_t l = 2; l <= tree->h && !st; l++) {
+		st = group(pgft, part, l, true, &tree->w[l]);
+		if (shape && shape->w[l] > tree->w[l])
+			tree->w[l] = shape->w[l];
 		if (!st)
-			st = check_size(pgft, part,
-					(uint64_t)pgft_tree->w_product[l - 1] * pgft_tree->w[l],
+			st = check_size(pgft, part, (uint64_t)tree->w_product[l - 1] * tree->w[l],
 					"top switches");
-		pgft_tree->w_product[l] = pgft_tree->w_product[l - 1] * pgft_tree->w[l];
+		tree->w_product[l] = tree->w_product[l - 1] * tree->w[l];
 	}
-	if (!st)
-		find_b(pgft, part, pgft_tree);
+	for (uint32_t i = 0; i < part->n && !st; i++) {
+		uint32_t s = part->member[i], b = 0;
+
+		for (uint32_t l = 2; l <= pgft->level[s]; l++)
+			b += pgft->b_digit[row(pgft, l) + s] * tree->w_product[l - 1];
+		pgft->p->sw_b[s] = b;
+	}
 	return st;
 }
 
 static enum osr_status find_downs(struct pgft_work *pgft, const struct pgft_part *part,
-				  struct osr_pgft_tree *pgft_tree)
+				  struct osr_pgft_tree *tree)
 {
 	const struct osr_pgft_shape *shape = recalled(pgft);
+	uint32_t n_hosts[256] = { 0 };
 	enum osr_status st = OSR_OK;
 	uint64_t n = 1;
 
 	for (uint32_t i = 0; i < part->n; i++)
-		pgft->a_group[row(pgft, pgft_tree->h) + part->member[i]] = 0;
-	for (uint32_t l = pgft_tree->h; l >= 2 && !st; l--) {
-		st = group(pgft, part, l - 1, false, &pgft_tree->m[l]);
-		if (shape && shape->m[l] > pgft_tree->m[l])
-			pgft_tree->m[l] = shape->m[l];
-		n *= pgft_tree->m[l];
+		pgft->a_group[row(pgft, tree->h) + part->member[i]] = 0;
+	for (uint32_t l = tree->h; l >= 2 && !st; l--) {
+		st = group(pgft, part, l - 1, false, &tree->m[l]);
+		if (shape && shape->m[l] > tree->m[l])
+			tree->m[l] = shape->m[l];
+		n *= tree->m[l];
 		if (!st)
 			st = check_size(pgft, part, n, "leaves");
 	}
 	if (st)
 		return st;
-	pgft_tree->m[1] = common_hosts(pgft, part);
+	for (uint32_t i = 0; i < part->n; i++)
+		if (pgft->level[part->member[i]] == 1 && pgft->p->sw_hosts[part->member[i]])
+			n_hosts[pgft->p->sw_hosts[part->member[i]]]++;
+	tree->m[1] = most_common(n_hosts);
 	/* Hosts come and go; but slots that most leaves lack leave up-ports without their share. */
-	if (shape && shape->m[1] > pgft_tree->m[1] && 4 * pgft_tree->m[1] >= 3 * shape->m[1])
-		pgft_tree->m[1] = shape->m[1];
-	pgft_tree->m_product[0] = 1;
-	for (uint32_t l = 1; l <= pgft_tree->h; l++)
-		pgft_tree->m_product[l] = pgft_tree->m_product[l - 1] * pgft_tree->m[l];
-	find_a(pgft, part, pgft_tree);
+	if (shape && shape->m[1] > tree->m[1] && 4 * tree->m[1] >= 3 * shape->m[1])
+		tree->m[1] = shape->m[1];
+	tree->m_product[0] = 1;
+	for (uint32_t l = 1; l <= tree->h; l++)
+		tree->m_product[l] = tree->m_product[l - 1] * tree->m[l];
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i], a = 0;
+
+		for (uint32_t l = tree->h; l > pgft->level[s] && pgft->level[s]; l--)
+			a = a * tree->m[l] + pgft->a_digit[row(pgft, l - 1) + s];
+		pgft->p->sw_a[s] = a;
+	}
 	return OSR_OK;
 }
 
 enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part *part,
-				 struct osr_pgft_tree *pgft_tree)
+				 struct osr_pgft_tree *tree)
 {
 	enum osr_status st;
 
-	pgft_tree->h = 0;
+	tree->h = 0;
 	for (uint32_t i = 0; i < part->n; i++)
-		if (pgft->level[part->member[i]] > pgft_tree->h)
-			pgft_tree->h = pgft->level[part->member[i]];
-	pgft->tree = pgft_tree->recalled = osr__pgft_recall_tree(pgft, part, pgft_tree->h);
-	pgft_digits_find_pieces(pgft, part, pgft_tree->h);
-	st = find_ups(pgft, part, pgft_tree);
+		if (pgft->level[part->member[i]] > tree->h)
+			tree->h = pgft->level[part->member[i]];
+	pgft->tree = tree->recalled = osr__pgft_recall_tree(pgft, part, tree->h);
+	pgft_digits_find_pieces(pgft, part, tree->h);
+	st = find_ups(pgft, part, tree);
 	if (!st)
-		st = find_downs(pgft, part, pgft_tree);
-	for (uint32_t l = 1; l <= pgft_tree->h && !st; l++) {
-		pgft_tree->p[l] = l == 1 ? 1 : common_bundle(pgft, part, l);
-		if (pgft->tree != OSR_NONE && recalled(pgft)->p[l] > pgft_tree->p[l])
-			pgft_tree->p[l] = recalled(pgft)->p[l];
+		st = find_downs(pgft, part, tree);
+	for (uint32_t l = 1; l <= tree->h && !st; l++) {
+		uint32_t n_cables[256] = { 0 };
+
+		/* Cables between a switch of level l - 1 and one of its parents. */
+		for (uint32_t i = 0; i < part->n; i++)
+			for (uint32_t e = pgft->row[part->member[i]];
+			     pgft->level[part->member[i]] == l &&
+			     e < pgft->row[part->member[i] + 1];
+			     e++)
+				n_cables[pgft->mult[e]] +=
+					l > 1 && pgft->level[pgft->near[e]] + 1u == l;
+		tree->p[l] = most_common(n_cables);
+		if (pgft->tree != OSR_NONE && recalled(pgft)->p[l] > tree->p[l])
+			tree->p[l] = recalled(pgft)->p[l];
 	}
 	return st;
 }
 
 void osr__pgft_missing(struct pgft_work *pgft, const struct pgft_part *part,
-		       const struct osr_pgft_tree *pgft_tree, uint64_t *n_missing,
-		       uint64_t *n_ports)
+		       const struct osr_pgft_tree *tree, uint64_t *n_missing, uint64_t *n_ports)
 {
 	*n_missing = *n_ports = 0;
 	for (uint32_t i = 0; i < part->n; i++) {
@@ -595,13 +571,13 @@ void osr__pgft_missing(struct pgft_work *pgft, const struct pgft_part *part,
 
 		/* Whatever has no place counts as a hole as well. */
 		*n_missing += l == 0;
-		if (!l || l == pgft_tree->h)
+		if (!l || l == tree->h)
 			continue;
-		ports = pgft_tree->w[l + 1] * pgft_tree->p[l + 1];
+		ports = tree->w[l + 1] * tree->p[l + 1];
 		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
 			if (pgft->level[pgft->near[e]] == l + 1)
-				there += pgft->mult[e] < pgft_tree->p[l + 1] ? pgft->mult[e]
-									     : pgft_tree->p[l + 1];
+				there += pgft->mult[e] < tree->p[l + 1] ? pgft->mult[e]
+									: tree->p[l + 1];
 		*n_ports += ports;
 		*n_missing += there < ports ? ports - there : 0;
 	}

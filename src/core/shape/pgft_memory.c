@@ -12,30 +12,37 @@
 
 #include "pgft_private.h"
 
-static enum osr_status pgft_memory_no_memory(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the digits of earlier sweeps");
-}
-
 /* Reading -------------------------------------------------------------------------------------- */
 
-/* Both lists go by GUID. */
+/* Rows go by GUID, that of a switch before the slots on it, these by port. */
+static int compare_rows(const void *x, const void *y)
+{
+	const struct osr_pgft_known *p = x, *q = y;
+
+	if (p->guid != q->guid)
+		return p->guid < q->guid ? -1 : 1;
+	if (!p->level != !q->level)
+		return p->level ? -1 : 1;
+	return p->level || p->a == q->a ? 0 : p->a < q->a ? -1 : 1;
+}
+
+static const struct osr_pgft_known *find_row(const struct osr_pgft_known *row, uint32_t n,
+					     struct osr_pgft_known key)
+{
+	return n ? bsearch(&key, row, n, sizeof(key), compare_rows) : NULL;
+}
+
 enum osr_status osr__pgft_recall(struct pgft_work *pgft, const struct osr_pgft_memory *memory)
 {
-	uint32_t n = pgft->f->n_switches;
-
 	pgft->memory = memory;
-	pgft->known = osr_alloc(pgft->scratch, n, sizeof(*pgft->known));
-	if (!pgft->known)
-		return pgft_memory_no_memory(pgft->diag);
-	for (uint32_t s = 0, i = 0; s < n; s++) {
-		while (memory && i < memory->n_switches && memory->sw[i].guid < pgft->f->sw_guid[s])
-			i++;
-		pgft->known[s] = memory && i < memory->n_switches &&
-						 memory->sw[i].guid == pgft->f->sw_guid[s]
-					 ? i
-					 : OSR_NONE;
-	}
+	pgft->known = osr_alloc(pgft->scratch, pgft->f->n_switches,
+				sizeof(const struct osr_pgft_known *));
+	if (osr_arena_failed(pgft->scratch, pgft->diag))
+		return OSR_NOMEM;
+	for (uint32_t s = 0; s < pgft->f->n_switches; s++)
+		pgft->known[s] = find_row(
+			memory ? memory->row : NULL, memory ? memory->n_rows : 0,
+			(struct osr_pgft_known){ .guid = pgft->f->sw_guid[s], .level = 1 });
 	return OSR_OK;
 }
 
@@ -47,14 +54,13 @@ uint32_t osr__pgft_recall_tree(const struct pgft_work *pgft, const struct pgft_p
 
 	/* Boyer and Moore: the value with more than half of all votes, if there is one. */
 	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t known = pgft->known[part->member[i]], tree;
+		const struct osr_pgft_known *known = pgft->known[part->member[i]];
 
-		if (known == OSR_NONE)
+		if (!known)
 			continue;
-		tree = pgft->memory->sw[known].tree;
 		if (!lead)
-			best = tree;
-		lead = tree == best ? lead + 1 : lead - 1;
+			best = known->tree;
+		lead = known->tree == best ? lead + 1 : lead - 1;
 	}
 	if (best == OSR_NONE || pgft->memory->tree[best].h != h || pgft->memory->tree[best].merged)
 		return OSR_NONE;
@@ -84,47 +90,27 @@ static uint32_t a_digit(const struct osr_pgft_shape *pgft_shape,
 
 uint32_t osr__pgft_recall_digit(const struct pgft_work *pgft, uint32_t s, uint32_t l, bool up)
 {
-	const struct osr_pgft_known *pgft_known;
+	const struct osr_pgft_known *pgft_known = pgft->known[s];
 
-	if (pgft->tree == OSR_NONE || pgft->known[s] == OSR_NONE)
-		return OSR_NONE;
-	pgft_known = &pgft->memory->sw[pgft->known[s]];
-	if (pgft_known->tree != pgft->tree || pgft_known->level != pgft->level[s])
+	if (pgft->tree == OSR_NONE || !pgft_known || pgft_known->tree != pgft->tree ||
+	    pgft_known->level != pgft->level[s])
 		return OSR_NONE;
 	return up ? b_digit(&pgft->memory->tree[pgft->tree], pgft_known, l)
 		  : a_digit(&pgft->memory->tree[pgft->tree], pgft_known, l);
 }
 
-static int compare_slots(const void *x, const void *y)
-{
-	const struct osr_pgft_slot *pgft_slot = x, *slot = y;
-
-	if (pgft_slot->guid != slot->guid)
-		return pgft_slot->guid < slot->guid ? -1 : 1;
-	return pgft_slot->port < slot->port ? -1 : pgft_slot->port > slot->port;
-}
-
 uint32_t osr__pgft_recall_slot(const struct pgft_work *pgft, uint32_t s, uint8_t port)
 {
-	const struct osr_pgft_slot key = { .guid = pgft->f->sw_guid[s], .port = port }, *found;
+	const struct osr_pgft_known *found =
+		pgft->memory ? find_row(pgft->memory->row, pgft->memory->n_rows,
+					(struct osr_pgft_known){ .guid = pgft->f->sw_guid[s],
+								 .a = port })
+			     : NULL;
 
-	if (!pgft->memory || !pgft->memory->n_slots)
-		return OSR_NONE;
-	found = bsearch(&key, pgft->memory->slot, pgft->memory->n_slots, sizeof(key),
-			compare_slots);
-	return found ? found->slot : OSR_NONE;
+	return found ? found->b : OSR_NONE;
 }
 
 /* Writing -------------------------------------------------------------------------------------- */
-
-struct writer {
-	const struct osr_pgft *p;
-	const struct osr_pgft_memory *before;
-	struct osr_pgft_shape *tree;
-	struct osr_pgft_known *sw;
-	struct osr_pgft_slot *slot;
-	uint32_t n_switches, n_slots;
-};
 
 /* The tree of today that continues this one, OSR_NONE if there is none. */
 static uint32_t heir_of(const struct osr_pgft *pgft, uint32_t tree)
@@ -135,174 +121,117 @@ static uint32_t heir_of(const struct osr_pgft *pgft, uint32_t tree)
 	return OSR_NONE;
 }
 
-/* A switch that is away: its digits in the tree of today, which may have grown. */
-static bool carry_switch(const struct writer *o, const struct osr_pgft_known *pgft_known,
-			 struct osr_pgft_known *to)
+/* A switch that is away: its digits in the tree of today, which may have grown. False: its place is taken. */
+static bool carry_switch(const struct osr_pgft *pgft, const struct osr_pgft_memory *before,
+			 const struct osr_pgft_known *was, struct osr_pgft_known *to)
 {
-	const struct osr_pgft_shape *was = &o->before->tree[pgft_known->tree];
-	uint32_t heir = heir_of(o->p, pgft_known->tree);
-	const struct osr_pgft_tree *pgft_tree;
+	const struct osr_pgft_shape *shape = &before->tree[was->tree];
+	uint32_t heir = heir_of(pgft, was->tree), l = was->level;
+	const struct osr_pgft_tree *tree;
 
 	if (heir == OSR_NONE)
 		return false;
-	pgft_tree = &o->p->tree[heir];
-	*to = (struct osr_pgft_known){ .guid = pgft_known->guid,
-				       .tree = heir,
-				       .level = pgft_known->level };
-	for (uint32_t l = pgft_tree->h; l > pgft_known->level; l--)
-		to->a = to->a * pgft_tree->m[l] + a_digit(was, pgft_known, l);
-	for (uint32_t l = 2; l <= pgft_known->level; l++)
-		to->b += b_digit(was, pgft_known, l) * pgft_tree->w_product[l - 1];
-	return pgft_tree->place[pgft_known->level]
-			       [(size_t)to->a * pgft_tree->w_product[pgft_known->level] + to->b] ==
-	       OSR_NONE;
+	tree = &pgft->tree[heir];
+	*to = (struct osr_pgft_known){ .guid = was->guid, .tree = heir, .level = l };
+	for (uint32_t i = tree->h; i > l; i--)
+		to->a = to->a * tree->m[i] + a_digit(shape, was, i);
+	for (uint32_t i = 2; i <= l; i++)
+		to->b += b_digit(shape, was, i) * tree->w_product[i - 1];
+	return tree->place[l][(size_t)to->a * tree->w_product[l] + to->b] == OSR_NONE;
 }
 
-static void write_switches(struct writer *o)
+/* The slot of a port that is away: has nobody taken it, and is the port still free? */
+static bool is_free_slot(const struct osr_pgft *pgft, uint32_t s, const struct osr_pgft_known *was)
 {
-	const struct osr_pgft *pgft = o->p;
-	uint32_t n_before = o->before ? o->before->n_switches : 0, i = 0;
-	struct osr_pgft_known *to = o->sw;
-
-	for (uint32_t s = 0; s <= pgft->f->n_switches; s++) {
-		uint64_t guid = s < pgft->f->n_switches ? pgft->f->sw_guid[s] : UINT64_MAX;
-
-		for (; i < n_before && o->before->sw[i].guid < guid; i++)
-			to += carry_switch(o, &o->before->sw[i], to);
-		i += i < n_before && o->before->sw[i].guid == guid;
-		if (s < pgft->f->n_switches && pgft->sw_level[s])
-			*to++ = (struct osr_pgft_known){ .guid = guid,
-							 .tree = pgft->sw_tree[s],
-							 .level = pgft->sw_level[s],
-							 .a = pgft->sw_a[s],
-							 .b = pgft->sw_b[s] };
-	}
-	o->n_switches = (uint32_t)(to - o->sw);
+	for (uint32_t t = pgft->f->term_row[s]; t < pgft->f->term_row[s + 1]; t++)
+		if (pgft->term_index[t] != OSR_NONE &&
+		    (pgft->f->term_port[t] == was->a ||
+		     pgft->term_index[t] % pgft->tree[pgft->sw_tree[s]].m[1] == was->b))
+			return false;
+	return true;
 }
 
-/* The first of n rows, which go by the GUID each begins with, whose GUID is not below this one. */
-static uint32_t first_row(const void *rows, size_t size, uint32_t n, uint64_t guid)
+/* Those of today, then those of earlier that are away; returns how many. */
+static uint32_t write_rows(const struct osr_pgft *pgft, const struct osr_pgft_memory *before,
+			   struct osr_pgft_known *row)
 {
-	uint32_t from = 0, to = n;
-
-	while (from < to) {
-		uint32_t mid = (from + to) / 2;
-		const uint64_t *at = (const uint64_t *)((const char *)rows + mid * size);
-
-		if (*at < guid)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
-}
-
-/* Ports of one leaf: those of today, and of those that are away whose slot nobody has taken. */
-static struct osr_pgft_slot *write_leaf(const struct writer *o, uint32_t s,
-					struct osr_pgft_slot *to)
-{
-	const struct osr_pgft *pgft = o->p;
 	const struct osr_fabric *fabric = pgft->f;
-	uint32_t m = pgft->sw_level[s] ? pgft->tree[pgft->sw_tree[s]].m[1] : 0;
-	bool taken[256] = { false }, live[256] = { false };
-	struct osr_pgft_slot key = { .guid = fabric->sw_guid[s] };
-	uint32_t i = o->before ? first_row(o->before->slot, sizeof(*o->before->slot),
-					   o->before->n_slots, key.guid)
-			       : 0;
+	struct osr_pgft_known *to = row;
+	uint64_t kept = 0;
 
-	for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++) {
-		if (pgft->term_index[t] == OSR_NONE)
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		if (!pgft->sw_level[s])
 			continue;
-		key.port = fabric->term_port[t];
-		key.slot = (uint8_t)(pgft->term_index[t] % m);
-		taken[key.slot] = live[key.port] = true;
-		*to++ = key;
+		*to++ = (struct osr_pgft_known){ .guid = fabric->sw_guid[s],
+						 .tree = pgft->sw_tree[s],
+						 .level = pgft->sw_level[s],
+						 .a = pgft->sw_a[s],
+						 .b = pgft->sw_b[s] };
+		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+			if (pgft->term_index[t] != OSR_NONE)
+				*to++ = (struct osr_pgft_known){
+					.guid = fabric->sw_guid[s],
+					.tree = pgft->sw_tree[s],
+					.a = fabric->term_port[t],
+					.b = pgft->term_index[t] % pgft->tree[pgft->sw_tree[s]].m[1]
+				};
 	}
-	for (; o->before && i < o->before->n_slots && o->before->slot[i].guid == key.guid; i++) {
-		const struct osr_pgft_slot *pgft_slot = &o->before->slot[i];
+	for (uint32_t i = 0; before && i < before->n_rows; i++) {
+		const struct osr_pgft_known *was = &before->row[i];
+		uint32_t s = osr_fabric_switch_by_guid(fabric, was->guid);
 
-		if (live[pgft_slot->port] || taken[pgft_slot->slot])
-			continue;
-		taken[pgft_slot->slot] = true;
-		*to++ = *pgft_slot;
+		if (was->level && s == OSR_NONE && carry_switch(pgft, before, was, to)) {
+			kept = was->guid;
+			to++;
+		} else if (!was->level &&
+			   (s == OSR_NONE ? was->guid == kept : is_free_slot(pgft, s, was))) {
+			*to = *was;
+			to++->tree = 0;
+		}
 	}
-	return to;
+	qsort(row, (size_t)(to - row), sizeof(*row), compare_rows);
+	return (uint32_t)(to - row);
 }
 
-static bool is_known(const struct writer *o, uint64_t guid)
-{
-	uint32_t i = first_row(o->sw, sizeof(*o->sw), o->n_switches, guid);
-
-	return i < o->n_switches && o->sw[i].guid == guid;
-}
-
-static void write_slots(struct writer *o)
-{
-	const struct osr_fabric *fabric = o->p->f;
-	uint32_t n_before = o->before ? o->before->n_slots : 0;
-	struct osr_pgft_slot *to = o->slot;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		to = write_leaf(o, s, to);
-	/* Of leaves that are away, but not forgotten. */
-	for (uint32_t i = 0; i < n_before; i++)
-		if (osr_fabric_switch_by_guid(fabric, o->before->slot[i].guid) == OSR_NONE &&
-		    is_known(o, o->before->slot[i].guid))
-			*to++ = o->before->slot[i];
-	o->n_slots = (uint32_t)(to - o->slot);
-	qsort(o->slot, o->n_slots, sizeof(*to), compare_slots);
-}
-
-static void write_trees(const struct writer *o)
-{
-	const struct osr_pgft *pgft = o->p;
-
-	for (uint32_t i = 0; i < pgft->n_trees; i++) {
-		struct osr_pgft_shape *to = &o->tree[i];
-		const struct osr_pgft_tree *pgft_tree = &pgft->tree[i];
-
-		*to = (struct osr_pgft_shape){ .h = pgft_tree->h, .merged = pgft_tree->merged };
-		memcpy(to->m + 1, pgft_tree->m + 1, pgft_tree->h * sizeof(*to->m));
-		memcpy(to->w + 1, pgft_tree->w + 1, pgft_tree->h * sizeof(*to->w));
-		memcpy(to->p + 1, pgft_tree->p + 1, pgft_tree->h * sizeof(*to->p));
-	}
-}
-
-/* The bytes: this, then trees, switches and slots. */
+/* The bytes: this, then trees and rows. */
 struct memory_head {
-	uint32_t n_trees, n_switches, n_slots, zero;
+	uint32_t n_trees, n_rows;
 };
 
 static_assert(sizeof(struct memory_head) % 8 == 0 &&
 		      sizeof(struct osr_pgft_shape) == 4 * (2 + 3 * (OSR_PGFT_MAX_LEVELS + 1)) &&
-		      sizeof(struct osr_pgft_shape) % 8 == 0 &&
-		      sizeof(struct osr_pgft_known) == 24 && sizeof(struct osr_pgft_slot) == 16,
+		      sizeof(struct osr_pgft_shape) % 8 == 0 && sizeof(struct osr_pgft_known) == 24,
 	      "no holes");
 
 enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, const struct osr_pgft_memory *before,
 				  struct osr_arena *arena, struct osr_notes *notes,
 				  struct osr_diag *diag)
 {
-	struct writer o = { .p = pgft, .before = before };
 	/* One more: carry_switch() writes first and then decides. */
-	size_t n_switches = (size_t)pgft->f->n_switches + (before ? before->n_switches : 0) + 1,
-	       n_slots = (size_t)pgft->f->n_terminals + (before ? before->n_slots : 0);
-	struct memory_head *head =
-		osr_alloc(arena,
-			  sizeof(*head) + pgft->n_trees * sizeof(*o.tree) +
-				  n_switches * sizeof(*o.sw) + n_slots * sizeof(*o.slot),
-			  1);
+	size_t n = (size_t)pgft->f->n_switches + pgft->f->n_terminals +
+		   (before ? before->n_rows : 0) + 1;
+	struct osr_pgft_shape *tree;
+	struct memory_head *head;
 
-	if (!head)
-		return pgft_memory_no_memory(diag);
-	o.tree = (struct osr_pgft_shape *)(head + 1);
-	o.sw = (struct osr_pgft_known *)(o.tree + pgft->n_trees);
-	write_trees(&o);
-	write_switches(&o);
-	o.slot = (struct osr_pgft_slot *)(o.sw + o.n_switches);
-	write_slots(&o);
-	*head = (struct memory_head){ pgft->n_trees, o.n_switches, o.n_slots, 0 };
-	*notes = (struct osr_notes){ head, (size_t)((char *)(o.slot + o.n_slots) - (char *)head) };
+	head = osr_alloc(arena,
+			 sizeof(*head) + pgft->n_trees * sizeof(*tree) +
+				 n * sizeof(struct osr_pgft_known),
+			 1);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
+	tree = (struct osr_pgft_shape *)(head + 1);
+	for (uint32_t i = 0; i < pgft->n_trees; i++) {
+		const struct osr_pgft_tree *from = &pgft->tree[i];
+
+		tree[i] = (struct osr_pgft_shape){ .h = from->h, .merged = from->merged };
+		memcpy(tree[i].m + 1, from->m + 1, from->h * sizeof(*from->m));
+		memcpy(tree[i].w + 1, from->w + 1, from->h * sizeof(*from->w));
+		memcpy(tree[i].p + 1, from->p + 1, from->h * sizeof(*from->p));
+	}
+	head->n_trees = pgft->n_trees;
+	head->n_rows = write_rows(pgft, before, (struct osr_pgft_known *)(tree + pgft->n_trees));
+	*notes = (struct osr_notes){ head, sizeof(*head) + pgft->n_trees * sizeof(*tree) +
+						   head->n_rows * sizeof(struct osr_pgft_known) };
 	return OSR_OK;
 }
 
@@ -325,39 +254,24 @@ static bool memory_shape_is_valid(const struct osr_pgft_shape *shape)
 }
 
 /* Digits are taken modulo w and m, so a and b may be anything. */
-static bool memory_is_valid(const struct osr_pgft_memory *memory)
-{
-	for (uint32_t i = 0; i < memory->n_trees; i++)
-		if (!memory_shape_is_valid(&memory->tree[i]))
-			return false;
-	for (uint32_t i = 0; i < memory->n_switches; i++)
-		if ((i && memory->sw[i - 1].guid >= memory->sw[i].guid) ||
-		    memory->sw[i].tree >= memory->n_trees || !memory->sw[i].level ||
-		    memory->sw[i].level > memory->tree[memory->sw[i].tree].h)
-			return false;
-	for (uint32_t i = 1; i < memory->n_slots; i++)
-		if (compare_slots(&memory->slot[i - 1], &memory->slot[i]) >= 0)
-			return false;
-	return true;
-}
-
 bool osr_pgft_memory_read(const struct osr_notes *notes, struct osr_pgft_memory *memory)
 {
 	const struct memory_head *head = notes->data;
-	uint64_t size;
 
-	if (notes->size < sizeof(*head))
+	if (notes->size < sizeof(*head) ||
+	    notes->size != sizeof(*head) + (uint64_t)head->n_trees * sizeof(*memory->tree) +
+				   (uint64_t)head->n_rows * sizeof(*memory->row))
 		return false;
-	size = sizeof(*head) + (uint64_t)head->n_trees * sizeof(*memory->tree) +
-	       (uint64_t)head->n_switches * sizeof(*memory->sw) +
-	       (uint64_t)head->n_slots * sizeof(*memory->slot);
-	if (size != notes->size)
-		return false;
-	*memory = (struct osr_pgft_memory){ .n_trees = head->n_trees,
-					    .n_switches = head->n_switches,
-					    .n_slots = head->n_slots };
+	*memory = (struct osr_pgft_memory){ .n_trees = head->n_trees, .n_rows = head->n_rows };
 	memory->tree = (const struct osr_pgft_shape *)(head + 1);
-	memory->sw = (const struct osr_pgft_known *)(memory->tree + memory->n_trees);
-	memory->slot = (const struct osr_pgft_slot *)(memory->sw + memory->n_switches);
-	return memory_is_valid(memory);
+	memory->row = (const struct osr_pgft_known *)(memory->tree + memory->n_trees);
+	for (uint32_t i = 0; i < memory->n_trees; i++)
+		if (!memory_shape_is_valid(&memory->tree[i]))
+			return false;
+	for (uint32_t i = 0; i < memory->n_rows; i++)
+		if ((i && compare_rows(&memory->row[i - 1], &memory->row[i]) >= 0) ||
+		    memory->row[i].tree >= memory->n_trees ||
+		    memory->row[i].level > memory->tree[memory->row[i].tree].h)
+			return false;
+	return true;
 }

@@ -33,7 +33,7 @@ struct pgft_work {
 
 	/* pgft_memory.c; the tree is that of the component under way */
 	const struct osr_pgft_memory *memory;
-	uint32_t *known; /* [n_switches] index in the memory, or OSR_NONE */
+	const struct osr_pgft_known **known; /* [n_switches] its row, or NULL */
 	uint32_t tree;
 };
 
@@ -58,16 +58,15 @@ struct pgft_part {
 bool osr__pgft_levels(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong, bool strip);
 
 /*
- * Digits, given levels: fills the tree's m, pgft, p and the rows of digits. OSR_NOT_APPLICABLE if this
+ * Digits, given levels: fills the tree's m, w, p and the rows of digits. OSR_NOT_APPLICABLE if this
  * leads to more places than make sense.
  */
 enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part *part,
-				 struct osr_pgft_tree *pgft_tree);
+				 struct osr_pgft_tree *tree);
 
 /* How many up-ports lack their link, of how many; after osr__pgft_digits(). */
 void osr__pgft_missing(struct pgft_work *pgft, const struct pgft_part *part,
-		       const struct osr_pgft_tree *pgft_tree, uint64_t *n_missing,
-		       uint64_t *n_ports);
+		       const struct osr_pgft_tree *tree, uint64_t *n_missing, uint64_t *n_ports);
 
 /* pgft_memory.c: OSR_NONE is what is not remembered. */
 enum osr_status osr__pgft_recall(struct pgft_work *pgft, const struct osr_pgft_memory *memory);

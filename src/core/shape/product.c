@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * See product.h. Recognition in four steps, each of which can say no:
- *	product_find_neighbours()	parallel cables become one edge
+ *	osr__neighbours()	parallel cables become one edge
  *	colour_edges()		an edge's colour is its dimension
  *	find_coords()		a coordinate is what the other colours connect
  *	order_factor()		each factor is a clique, a path or a ring
@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include <osmroutes/set.h>
+
+#include "neighbours.h"
 
 struct finder {
 	const struct osr_fabric *f;
@@ -29,27 +31,6 @@ struct finder {
 static enum osr_status no(struct finder *w, const char *why)
 {
 	return osr_fail(w->diag, OSR_NOT_APPLICABLE, "not a torus, mesh or HyperX: %s", why);
-}
-
-static enum osr_status product_find_neighbours(struct finder *w)
-{
-	const struct osr_fabric *fabric = w->f;
-	uint32_t n = 0;
-
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		w->row[v] = n;
-		w->stamp++;
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			if (w->mark[fabric->chan_dst[c]] == w->stamp)
-				continue;
-			w->mark[fabric->chan_dst[c]] = w->stamp;
-			w->near[n++] = fabric->chan_dst[c];
-		}
-	}
-	w->row[fabric->n_switches] = n;
-	return fabric->n_components == 1 && fabric->n_switches > 1
-		       ? OSR_OK
-		       : no(w, "it is not in one piece");
 }
 
 static void mark_near(struct finder *w, uint32_t v)
@@ -157,19 +138,6 @@ static enum osr_status colour_edges(struct finder *w)
 	return OSR_OK;
 }
 
-/*
- * Neighbours of class a in the factor: which labels colour i leads to from there, as stamps in
- * mark[].
- */
-static uint32_t factor_degree(struct finder *w, uint32_t dim, uint32_t v)
-{
-	uint32_t n = 0;
-
-	for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
-		n += w->colour[e] == dim;
-	return n;
-}
-
 /* Another neighbour of v in this dimension than `except`; OSR_NONE if there is none. */
 static uint32_t product_step(const struct finder *w, uint32_t dim, uint32_t v, uint32_t except)
 {
@@ -187,9 +155,11 @@ static uint32_t product_step(const struct finder *w, uint32_t dim, uint32_t v, u
 static enum osr_status order_factor(struct finder *w, uint32_t dim, uint32_t size,
 				    uint32_t *class_coord)
 {
-	uint32_t degree = factor_degree(w, dim, 0), v = 0, before = OSR_NONE, n = 0;
+	uint32_t degree = 0, v = 0, before = OSR_NONE, n = 0;
 	struct osr_product *product = w->p;
 
+	for (uint32_t e = w->row[0]; e < w->row[1]; e++)
+		degree += w->colour[e] == dim;
 	product->size[dim] = size;
 	if (degree == size - 1) {
 		product->factor[dim] = OSR_FACTOR_CLIQUE;
@@ -368,9 +338,8 @@ static enum osr_status list_hops(struct finder *w, struct osr_arena *scratch)
 	product->hop_row = osr_calloc(scratch, (size_t)fabric->n_switches * (product->n_slots + 1),
 				      sizeof(*product->hop_row));
 	product->hop_list = osr_alloc(scratch, fabric->n_channels, 1);
-	if (!product->hop_row || !product->hop_list)
-		return osr_fail(w->diag, OSR_NOMEM,
-				"out of memory for the dimensions of the fabric");
+	if (osr_arena_failed(scratch, w->diag))
+		return OSR_NOMEM;
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint16_t *row = product->hop_row + (size_t)v * (product->n_slots + 1), n = 0;
 
@@ -421,10 +390,12 @@ enum osr_status osr_product_find(const struct osr_fabric *fabric, struct osr_are
 	w.label = osr_alloc(scratch, n, sizeof(*w.label));
 	product->chan_dim = osr_alloc(scratch, fabric->n_channels, 1);
 	product->coord = osr_calloc(scratch, n * OSR_MAX_DIMS, sizeof(*product->coord));
-	if (!class_coord || !w.row || !w.near || !w.colour || !w.mark || !w.parent || !w.queue ||
-	    !w.label || !product->chan_dim || !product->coord)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the dimensions of the fabric");
-	if ((st = product_find_neighbours(&w)) || (st = colour_edges(&w)))
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	osr__neighbours(fabric, w.row, w.near, NULL, w.parent);
+	if (fabric->n_components > 1 || n < 2)
+		return no(&w, "it is not in one piece");
+	if ((st = colour_edges(&w)))
 		return st;
 	product->n_dims = w.n_colours;
 	for (uint32_t i = 0; i < product->n_dims; i++)

@@ -92,8 +92,8 @@ enum osr_status osr_tree_order_tiers(const struct osr_fabric *f, struct osr_aren
 				 .number = osr_alloc(scratch, n, sizeof(*g.number)),
 				 .queue = osr_alloc(scratch, n, sizeof(*g.queue)) };
 
-	if (!g.number || !g.queue)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the order of %u switches", n);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	for (uint32_t v = 0; v < n; v++)
 		n_leaves += f->sw_sources[v] != 0;
 	if (!n_leaves || n_leaves == n || f->n_components > 1)

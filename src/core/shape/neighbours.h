@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* neighbours.h - the switches that each one is cabled to, parallel cables once. */
+#ifndef OSR_CORE_NEIGHBOURS_H
+#define OSR_CORE_NEIGHBOURS_H
+
+#include <osmroutes/fabric.h>
+
+#include <string.h>
+
+/*
+ * Of switch v near[row[v]] .. near[row[v + 1] - 1], by first channel, with mult[] cables each (NULL: not counted).
+ * row[n_switches + 1], near[n_channels], at[n_switches] is scratch.
+ */
+static inline void osr__neighbours(const struct osr_fabric *fabric, uint32_t *row, uint32_t *near,
+				   uint32_t *mult, uint32_t *at)
+{
+	uint32_t n = 0;
+
+	memset(at, 0xff, fabric->n_switches * sizeof(*at));
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		row[v] = n;
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
+
+			/* What an earlier switch left there lies before the row of this one. */
+			if (at[u] == OSR_NONE || at[u] < row[v]) {
+				at[u] = n;
+				if (mult)
+					mult[n] = 0;
+				near[n++] = u;
+			}
+			if (mult)
+				mult[at[u]]++;
+		}
+	}
+	row[fabric->n_switches] = n;
+}
+
+#endif
