@@ -125,22 +125,6 @@ static void report_count_lanes(struct report *p)
 	}
 }
 
-static void report_find_worst(struct report *p)
-{
-	for (uint32_t c = 0; c < p->f->n_channels; c++) {
-		uint32_t i = p->n_worst < REPORT_WORST ? p->n_worst++ : REPORT_WORST;
-
-		if (i == REPORT_WORST) {
-			if (p->loads.load[p->worst[i - 1]] >= p->loads.load[c])
-				continue;
-			i--;
-		}
-		for (; i && p->loads.load[p->worst[i - 1]] < p->loads.load[c]; i--)
-			p->worst[i] = p->worst[i - 1];
-		p->worst[i] = c;
-	}
-}
-
 /* ---- the work -------------------------------------------------------------------------------- */
 
 static enum osr_status write_page(const struct args *a, const struct report *p,
@@ -158,18 +142,6 @@ static enum osr_status write_page(const struct args *a, const struct report *p,
 	return bad ? osr_fail(diag, OSR_INVAL, "%s: %s", a->html ? a->html : "standard output",
 			      strerror(errno))
 		   : OSR_OK;
-}
-
-/* UTC; of SOURCE_DATE_EPOCH, where pages are to be the same byte by byte. */
-static void say_date(char *text, size_t size)
-{
-	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	time_t now = epoch ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
-	struct tm utc;
-
-	text[0] = '\0';
-	if (gmtime_r(&now, &utc))
-		strftime(text, size, "%Y-%m-%d %H:%M UTC", &utc);
 }
 
 /* The second tables that were named, and what changes from them to the first. */
@@ -220,9 +192,29 @@ static enum osr_status report_tables(struct args *a, struct cli_tables *tables,
 	if (!st && report_find_levels(&p, &arena))
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the levels of the fabric");
 	if (!st) {
-		say_date(p.date, sizeof(p.date));
+		size_t size = sizeof(p.date);
+		const char *epoch = getenv("SOURCE_DATE_EPOCH");
+		time_t now = epoch ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
+		struct tm utc;
+
+		/* UTC; of SOURCE_DATE_EPOCH, where pages are to be the same byte by byte. */
+		p.date[0] = '\0';
+		if (gmtime_r(&now, &utc))
+			strftime(p.date, size, "%Y-%m-%d %H:%M UTC", &utc);
 		report_count_lanes(&p);
-		report_find_worst(&p);
+		/* The busiest channels, the first of equals first. */
+		for (uint32_t c = 0; c < p.f->n_channels; c++) {
+			uint32_t i = p.n_worst < REPORT_WORST ? p.n_worst++ : REPORT_WORST;
+
+			if (i == REPORT_WORST) {
+				if (p.loads.load[p.worst[i - 1]] >= p.loads.load[c])
+					continue;
+				i--;
+			}
+			for (; i && p.loads.load[p.worst[i - 1]] < p.loads.load[c]; i--)
+				p.worst[i] = p.worst[i - 1];
+			p.worst[i] = c;
+		}
 		for (uint32_t q = 0; q < OSR_N_QUESTIONS && !p.loop; q++)
 			if ((OSR_REQUIRED >> q & 1) && analysis->found.on[q].loop.n)
 				p.loop = &analysis->found.on[q].loop;

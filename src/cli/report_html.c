@@ -129,38 +129,9 @@ static void say_both(const struct report *p, FILE *out, const char *what, const 
 	fprintf(out, "</tr>\n");
 }
 
-static void say_names(const struct report *p, FILE *out)
-{
-	if (!p->other)
-		return;
-	fprintf(out, "<tr><th></th><th class=\"n\">");
-	report_text(p->tables_name, out);
-	fprintf(out, "</th><th class=\"n\">");
-	report_text(p->other->name, out);
-	fprintf(out,
-		"</th></tr>\n<tr><td>verdict</td><td class=\"n\">%s</td><td "
-		"class=\"n\">%s</td></tr>\n",
-		osr_answer_name(osr_verdict_of(&p->a->found, OSR_REQUIRED, NULL)),
-		osr_answer_name(osr_verdict_of(&p->other->a.found, OSR_REQUIRED, NULL)));
-}
-
 static double over_even(const struct osr_balance *balance)
 {
 	return balance->perfect > 0 ? (double)balance->efi / balance->perfect : 0;
-}
-
-static void say_changes(const struct report *p, FILE *out)
-{
-	const struct osr_changes *changes = &p->other->changes;
-
-	fprintf(out, "<p>From the tables of ");
-	report_text(p->other->name, out);
-	fprintf(out,
-		" to these %" PRIu64 " of %" PRIu64
-		" pairs of hosts change their path, and %" PRIu64 " of %" PRIu64
-		" LFT entries change, in %" PRIu64 " blocks of 64.</p>\n",
-		changes->n_path, changes->n_pairs, changes->n_entries_changed, changes->n_entries,
-		changes->n_blocks);
 }
 
 static void say_figures(const struct report *p, FILE *out)
@@ -172,7 +143,18 @@ static void say_figures(const struct report *p, FILE *out)
 		"<p>%u switches, %u channels (directions of cables between them), %u "
 		"LIDs</p>\n<table>\n",
 		p->f->n_switches, p->f->n_channels, p->f->n_dests);
-	say_names(p, out);
+	/* Whose figures: names and verdicts, where two are compared. */
+	if (p->other) {
+		fprintf(out, "<tr><th></th><th class=\"n\">");
+		report_text(p->tables_name, out);
+		fprintf(out, "</th><th class=\"n\">");
+		report_text(p->other->name, out);
+		fprintf(out,
+			"</th></tr>\n<tr><td>verdict</td><td class=\"n\">%s</td><td "
+			"class=\"n\">%s</td></tr>\n",
+			osr_answer_name(osr_verdict_of(&p->a->found, OSR_REQUIRED, NULL)),
+			osr_answer_name(osr_verdict_of(&p->other->a.found, OSR_REQUIRED, NULL)));
+	}
 	say_both(p, out, "edge forwarding index: routes on the busiest channel", "%.0f",
 		 (double[]){ (double)x->balance.efi, (double)y->balance.efi });
 	say_both(p, out, "least possible: no routing has less on its busiest channel", "%.0f",
@@ -205,18 +187,19 @@ static void say_figures(const struct report *p, FILE *out)
 				     cli_worst_share(y->worst.bound) });
 	}
 	fprintf(out, "</table>\n");
-	if (p->other)
-		say_changes(p, out);
-}
+	if (p->other) {
+		const struct osr_changes *changes = &p->other->changes;
 
-/* Channels with exactly this load. */
-static uint32_t count_equal(const struct report *p, uint64_t load)
-{
-	uint32_t n = 0;
-
-	for (uint32_t c = 0; c < p->f->n_channels; c++)
-		n += p->loads.load[c] == load;
-	return n;
+		/* What changes from the other tables to these. */
+		fprintf(out, "<p>From the tables of ");
+		report_text(p->other->name, out);
+		fprintf(out,
+			" to these %" PRIu64 " of %" PRIu64
+			" pairs of hosts change their path, and %" PRIu64 " of %" PRIu64
+			" LFT entries change, in %" PRIu64 " blocks of 64.</p>\n",
+			changes->n_path, changes->n_pairs, changes->n_entries_changed,
+			changes->n_entries, changes->n_blocks);
+	}
 }
 
 #define SAME_SHOWN 3 /* of those with one load */
@@ -252,7 +235,10 @@ static void say_worst(const struct report *p, FILE *out)
 			say_channel(p, p->worst[i], out);
 		if (!last)
 			continue;
-		n_same = count_equal(p, load);
+		/* Channels with exactly this load. */
+		n_same = 0;
+		for (uint32_t c = 0; c < p->f->n_channels; c++)
+			n_same += p->loads.load[c] == load;
 		if (n_same > SAME_SHOWN)
 			fprintf(out,
 				"<tr><td class=\"note\" colspan=\"6\">and %u more with %" PRIu64
@@ -336,20 +322,6 @@ static void say_lanes(const struct report *p, FILE *out)
 			 "routes between hosts", out);
 }
 
-static void report_html_say_hops(const struct report *p, FILE *out)
-{
-	char text[OSR_LOADS_MAX_HOPS + 1][8];
-	const char *labels[OSR_LOADS_MAX_HOPS + 1];
-	uint32_t n = 0;
-
-	for (uint32_t h = 0; h <= OSR_LOADS_MAX_HOPS; h++) {
-		snprintf(text[h], sizeof(text[h]), "%u", h);
-		labels[h] = text[h];
-		n = p->loads.hops[h] ? h + 1 : n;
-	}
-	report_draw_bars(labels, p->loads.hops, n, "routes between hosts", out);
-}
-
 static void say_legend(const struct report *p, const struct report_picture *pic, FILE *out)
 {
 	fprintf(out,
@@ -366,6 +338,9 @@ void report_page(const struct report *p, FILE *out)
 {
 	struct osr_arena arena = { 0 };
 	struct report_picture pic;
+	char text[OSR_LOADS_MAX_HOPS + 1][8];
+	const char *labels[OSR_LOADS_MAX_HOPS + 1];
+	uint32_t n;
 
 	fprintf(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 		     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -404,6 +379,12 @@ void report_page(const struct report *p, FILE *out)
 	say_lanes(p, out);
 	fprintf(out, "<h2>Length of the routes</h2>\n<p class=\"note\">Routes between hosts by the "
 		     "channels between switches they cross.</p>\n");
-	report_html_say_hops(p, out);
+	n = 0;
+	for (uint32_t h = 0; h <= OSR_LOADS_MAX_HOPS; h++) {
+		snprintf(text[h], sizeof(text[h]), "%u", h);
+		labels[h] = text[h];
+		n = p->loads.hops[h] ? h + 1 : n;
+	}
+	report_draw_bars(labels, p->loads.hops, n, "routes between hosts", out);
 	fprintf(out, "</body></html>\n");
 }

@@ -208,21 +208,6 @@ static bool place_groups(const struct report *p, struct osr_arena *arena,
 	return true;
 }
 
-static void place_circle(const struct report *p, struct report_picture *pic)
-{
-	uint32_t n = p->f->n_switches;
-
-	pic->height = REPORT_WIDTH * 0.7;
-	for (uint32_t v = 0; v < n; v++) {
-		double turn = 2 * M_PI * v / n;
-
-		pic->at[v].x = REPORT_WIDTH / 2 + (pic->height / 2 - MARGIN) * sin(turn);
-		pic->at[v].y = pic->height / 2 - (pic->height / 2 - MARGIN) * cos(turn);
-	}
-	pic->caption =
-		"Switches stand on a circle: no tree, grid or groups of switches were recognised.";
-}
-
 bool report_place(const struct report *p, struct osr_arena *arena, struct report_picture *pic)
 {
 	*pic = (struct report_picture){ .at = osr_alloc(arena, p->f->n_switches,
@@ -231,7 +216,19 @@ bool report_place(const struct report *p, struct osr_arena *arena, struct report
 		return false;
 	if (p->n_levels > 1)
 		return place_rows(p, arena, pic);
-	if (!place_grid(p, arena, pic) && !place_groups(p, arena, pic))
-		place_circle(p, pic);
+	if (!place_grid(p, arena, pic) && !place_groups(p, arena, pic)) {
+		uint32_t n = p->f->n_switches;
+
+		/* Nothing else fits: a circle. */
+		pic->height = REPORT_WIDTH * 0.7;
+		for (uint32_t v = 0; v < n; v++) {
+			double turn = 2 * M_PI * v / n;
+
+			pic->at[v].x = REPORT_WIDTH / 2 + (pic->height / 2 - MARGIN) * sin(turn);
+			pic->at[v].y = pic->height / 2 - (pic->height / 2 - MARGIN) * cos(turn);
+		}
+		pic->caption = "Switches stand on a circle: no tree, grid or groups of switches "
+			       "were recognised.";
+	}
 	return true;
 }

@@ -99,9 +99,11 @@ static size_t put_names(struct writer *w, const struct osr_fabric *fabric)
 	return w->at - start;
 }
 
-static void put_counts(struct writer *w, const struct osr_fabric *fabric,
-		       const struct osr_routing *routing)
+static void write_result(struct writer *w, const struct osr_result *result)
 {
+	const struct osr_fabric *fabric = &result->fabric;
+	const struct osr_routing *routing = &result->routing;
+	size_t n = (size_t)fabric->n_dests * fabric->n_switches;
 	struct writer names = { NULL, 0 };
 	struct counts c = {
 		.n_switches = fabric->n_switches,
@@ -125,10 +127,6 @@ static void put_counts(struct writer *w, const struct osr_fabric *fabric,
 
 	memcpy(c.ca_sl2vl, routing->ca_sl2vl, sizeof(c.ca_sl2vl));
 	store_put(w, &c, 1, sizeof(c));
-}
-
-static void put_fabric(struct writer *w, const struct osr_fabric *fabric)
-{
 	store_put(w, fabric->sw_guid, fabric->n_switches, sizeof(*fabric->sw_guid));
 	store_put(w, fabric->sw_n_ports, fabric->n_switches, 1);
 	store_put(w, fabric->sw_flags, fabric->n_switches, 1);
@@ -147,16 +145,6 @@ static void put_fabric(struct writer *w, const struct osr_fabric *fabric)
 	store_put(w, fabric->term_group, fabric->n_terminals, 1);
 	put_names(w, fabric);
 	pad(w);
-}
-
-static void write_result(struct writer *w, const struct osr_result *result)
-{
-	const struct osr_fabric *fabric = &result->fabric;
-	const struct osr_routing *routing = &result->routing;
-	size_t n = (size_t)fabric->n_dests * fabric->n_switches;
-
-	put_counts(w, fabric, routing);
-	put_fabric(w, fabric);
 	store_put(w, routing->lft, n, 1);
 	if (routing->sl)
 		store_put(w, routing->sl, n, 1);
