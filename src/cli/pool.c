@@ -147,86 +147,65 @@ enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t
 
 /* ---- surveys -------------------------------------------------------------------------------- */
 
-struct common {
+struct surveying {
 	pthread_mutex_t lock;
 	struct osr_survey survey;
 	struct progress progress;
-	bool failed;
-};
-
-struct surveyor {
-	struct common *all;
-	struct osr_worker w;
-	struct osr_arena arena;
+	/* The failure that is told. */
 	enum osr_status st;
+	uint64_t at;
 	struct osr_diag diag;
 };
-
-static bool pool_take(struct surveyor *s)
-{
-	struct common *all = s->all;
-	bool more;
-
-	pthread_mutex_lock(&all->lock);
-	all->failed |= s->st != OSR_OK;
-	more = !all->failed && osr_survey_take(&all->survey, &s->w);
-	if (more)
-		pool_show(&all->progress, all->survey.n_taken, all->survey.n_all);
-	pthread_mutex_unlock(&all->lock);
-	return more;
-}
-
-static void survey(void *ctx, uint32_t i)
-{
-	struct surveyor *s = (struct surveyor *)ctx + i;
-
-	while (pool_take(s))
-		s->st = osr_worker_run(&s->w, &s->diag);
-}
 
 /*
  * Of several failures the first in the order of the phases is told. Phases are taken in order, so
  * all before it have been run, whichever was faster.
  */
-static enum osr_status first_failure(const struct surveyor *s, uint32_t n, struct osr_diag *diag)
+static void survey(void *ctx, uint32_t part)
 {
-	const struct surveyor *first = NULL;
+	struct surveying *all = ctx;
+	struct osr_arena arena = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_worker w = { .at = 0 };
+	enum osr_status st = osr_worker_init(&w, &all->survey, &arena, &diag);
+	bool more = true;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (s[i].st && (!first || s[i].w.at < first->w.at))
-			first = &s[i];
-	if (!first)
-		return OSR_OK;
-	*diag = first->diag;
-	return first->st;
+	while (more) {
+		pthread_mutex_lock(&all->lock);
+		if (st && (!all->st || w.at < all->at)) {
+			all->st = st;
+			all->at = w.at;
+			all->diag = diag;
+		}
+		more = !all->st && osr_survey_take(&all->survey, &w);
+		if (more)
+			pool_show(&all->progress, all->survey.n_taken, all->survey.n_all);
+		pthread_mutex_unlock(&all->lock);
+		if (more)
+			st = osr_worker_run(&w, &diag);
+	}
+	osr_arena_free(&arena);
 }
 
 enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_in *in,
 			   const char *what, struct osr_survey_sum *sum, struct osr_diag *diag)
 {
-	struct common all = { .lock = PTHREAD_MUTEX_INITIALIZER, .progress = { .what = what } };
+	struct surveying all = { .lock = PTHREAD_MUTEX_INITIALIZER, .progress = { .what = what } };
 	struct osr_arena arena = { 0 };
-	struct surveyor *s = NULL;
 	enum osr_status st = osr_survey_init(&all.survey, in, &arena, diag);
-	uint32_t n = st ? 0 : n_threads(pool, all.survey.n_all);
 
-	all.progress.last = cli_now().wall;
-	if (!st && !(s = calloc(n, sizeof(*s))))
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u threads", n);
-	for (uint32_t i = 0; i < n && !st; i++) {
-		s[i].all = &all;
-		st = osr_worker_init(&s[i].w, &all.survey, &s[i].arena, diag);
-	}
 	if (!st) {
-		osr_threads_of(n).run(survey, s, n);
-		st = first_failure(s, n, diag);
+		uint32_t n = n_threads(pool, all.survey.n_all);
+
+		all.progress.last = cli_now().wall;
+		osr_threads_of(n).run(survey, &all, n);
 		wipe(&all.progress);
+		st = all.st;
+		if (st)
+			*diag = all.diag;
+		else
+			osr_survey_sum(&all.survey, sum);
 	}
-	if (!st)
-		osr_survey_sum(&all.survey, sum);
-	for (uint32_t i = 0; s && i < n; i++)
-		osr_arena_free(&s[i].arena);
-	free(s);
 	osr_arena_free(&arena);
 	return st;
 }
