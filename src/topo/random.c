@@ -48,18 +48,11 @@ static bool is_linked(const struct graph *g, uint32_t a, uint32_t b)
 	return g->linked[bit / 8] >> bit % 8 & 1;
 }
 
-static void set_linked(struct graph *g, uint32_t a, uint32_t b)
+static void flip_linked(struct graph *g, uint32_t a, uint32_t b)
 {
 	size_t bit = (size_t)a * g->n + b;
 
-	g->linked[bit / 8] |= (uint8_t)(1 << bit % 8);
-}
-
-static void clear_linked(struct graph *g, uint32_t a, uint32_t b)
-{
-	size_t bit = (size_t)a * g->n + b;
-
-	g->linked[bit / 8] &= (uint8_t) ~(1 << bit % 8);
+	g->linked[bit / 8] ^= (uint8_t)(1 << bit % 8);
 }
 
 /* Both have a free port, and the graph stays simple unless parallel cables are welcome. */
@@ -77,8 +70,8 @@ static void link_pair(struct graph *g, uint32_t a, uint32_t b)
 	g->degree[a]++;
 	g->degree[b]++;
 	if (!g->parallel) {
-		set_linked(g, a, b);
-		set_linked(g, b, a);
+		flip_linked(g, a, b);
+		flip_linked(g, b, a);
 	}
 }
 
@@ -162,8 +155,8 @@ static bool add_by_breaking(struct graph *g)
 		if (c == a || c == b || d == a || d == b || is_linked(g, a, c) ||
 		    is_linked(g, b, d))
 			continue;
-		clear_linked(g, c, d);
-		clear_linked(g, d, c);
+		flip_linked(g, c, d);
+		flip_linked(g, d, c);
 		g->n_cables--;
 		g->ends[2 * at] = g->ends[2 * g->n_cables];
 		g->ends[2 * at + 1] = g->ends[2 * g->n_cables + 1];

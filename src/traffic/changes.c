@@ -174,46 +174,35 @@ static void compare_entries(struct both *b, uint32_t d, uint32_t d_new)
 	}
 }
 
+/* d_new = OSR_NONE: the destination is not there any more, and all that could reach it have lost it. */
 static void compare_paths(struct both *b, uint32_t d, uint32_t d_new)
 {
 	const struct osr_fabric *fabric = b->old.f, *f_new = b->new.f;
 	uint32_t root = fabric->dest_switch[d];
-	uint64_t had = 0, kept = 0;
 
 	changes_start(&b->old, d);
-	changes_start(&b->new, d_new);
-	if (fabric->term_port[fabric->dest_term[d]] != f_new->term_port[f_new->dest_term[d_new]])
-		b->old.state[root] |= CUT | OTHER;
+	if (d_new != OSR_NONE) {
+		changes_start(&b->new, d_new);
+		if (fabric->term_port[fabric->dest_term[d]] !=
+		    f_new->term_port[f_new->dest_term[d_new]])
+			b->old.state[root] |= CUT | OTHER;
+	}
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t own = s == root && b->sources[s];
+		uint64_t had = fabric->sw_sources[s] - (s == root), kept = 0;
 
+		if (d_new != OSR_NONE)
+			kept = b->sources[s] - (s == root && b->sources[s]);
 		changes_follow(b, &b->old, s, d, d_new);
-		if (b->map.sw[s] != OSR_NONE)
+		if (d_new != OSR_NONE && b->map.sw[s] != OSR_NONE)
 			changes_follow(b, &b->new, b->map.sw[s], d, d_new);
 		if (!fabric->sw_sources[s])
 			continue;
 		if (b->old.state[s] & ARRIVES) {
-			had += fabric->sw_sources[s] - (s == root);
-			kept += b->sources[s] - own;
+			b->c->n_pairs += had;
+			b->c->n_gone += had - kept;
 		}
-		changes_count_pairs(b, s, b->sources[s] - own, d, d_new);
-	}
-	b->c->n_pairs += had;
-	b->c->n_gone += had - kept;
-}
-
-/* The destination is not there any more: all that could reach it have lost it. */
-static void changes_lose(struct both *b, uint32_t d)
-{
-	const struct osr_fabric *fabric = b->old.f;
-
-	changes_start(&b->old, d);
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		changes_follow(b, &b->old, s, d, OSR_NONE);
-		if (!fabric->sw_sources[s] || !(b->old.state[s] & ARRIVES))
-			continue;
-		b->c->n_pairs += fabric->sw_sources[s] - (s == fabric->dest_switch[d]);
-		b->c->n_gone += fabric->sw_sources[s] - (s == fabric->dest_switch[d]);
+		if (d_new != OSR_NONE)
+			changes_count_pairs(b, s, kept, d, d_new);
 	}
 }
 
@@ -238,11 +227,10 @@ enum osr_status osr_changes(const struct osr_fabric *fabric, const struct osr_ro
 		compare_entries(&b, d, d_new);
 		if (!fabric->term_weight[fabric->dest_term[d]])
 			continue;
-		if (osr_fabric_map_dest_stays(&b.map, d) &&
-		    f_new->term_weight[f_new->dest_term[d_new]])
-			compare_paths(&b, d, d_new);
-		else
-			changes_lose(&b, d);
+		if (!osr_fabric_map_dest_stays(&b.map, d) ||
+		    !f_new->term_weight[f_new->dest_term[d_new]])
+			d_new = OSR_NONE;
+		compare_paths(&b, d, d_new);
 	}
 	osr_arena_reset(scratch, mark);
 	return st;

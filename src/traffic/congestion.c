@@ -30,22 +30,6 @@ enum osr_status osr_meter_init(struct osr_meter *meter, const struct osr_fabric 
 }
 
 /*
- * Every pair goes back to the switch of its sender; those that lead nowhere (worst = 0) stay out.
- */
-static uint32_t line_up(struct osr_meter *meter)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < meter->n_pairs; i++) {
-		if (!meter->worst[i])
-			continue;
-		meter->at[i] = meter->f->term_switch[meter->from[i]];
-		meter->walking[n++] = i;
-	}
-	return n;
-}
-
-/*
  * One step of n pairs. Counting: adds to the load; otherwise looks at it. Returns how many have not
  * arrived yet.
  */
@@ -77,46 +61,40 @@ static inline uint32_t congestion_step(struct osr_meter *meter, uint32_t n, bool
 	return n_left;
 }
 
-static enum osr_status loop_found(const struct osr_meter *meter, struct osr_diag *diag)
-{
-	uint32_t i = meter->walking[0];
-	char from[32], to[32];
-
-	return osr_fail(diag, OSR_CHECK_FAILED,
-			"the route from %s to %s (LID %u) is a forwarding loop",
-			osr_terminal_name(meter->f, meter->from[i], from),
-			osr_terminal_name(meter->f, meter->f->dest_term[meter->dest[i]], to),
-			meter->f->dest_lid[meter->dest[i]]);
-}
-
 static enum osr_status congestion_walk(struct osr_meter *meter, bool counting,
 				       struct osr_diag *diag)
 {
-	uint32_t n = line_up(meter);
+	const struct osr_fabric *fabric = meter->f;
+	char from[32], to[32];
+	uint32_t n = 0, i;
 
-	/* No switch is met twice. The last step only sees that everybody has arrived. */
-	for (uint32_t steps = 0; n; steps++) {
-		if (steps > meter->f->n_switches)
-			return loop_found(meter, diag);
-		n = counting ? congestion_step(meter, n, true) : congestion_step(meter, n, false);
-	}
-	return OSR_OK;
-}
-
-/* The cables of the two end ports. */
-static void look_at_ends(struct osr_meter *meter)
-{
-	for (uint32_t i = 0; i < meter->n_pairs; i++) {
-		uint32_t sends = meter->sends[meter->from[i]];
-		uint32_t receives = meter->receives[meter->f->dest_term[meter->dest[i]]];
-
+	/* Every pair goes back to the switch of its sender; those that lead nowhere (worst = 0) stay out. */
+	for (i = 0; i < meter->n_pairs; i++) {
 		if (!meter->worst[i])
 			continue;
-		if (meter->worst[i] < sends)
-			meter->worst[i] = sends;
-		if (meter->worst[i] < receives)
-			meter->worst[i] = receives;
+		meter->at[i] = fabric->term_switch[meter->from[i]];
+		meter->walking[n++] = i;
 	}
+	/* No switch is met twice. The last step only sees that everybody has arrived. */
+	for (uint32_t steps = 0; n && steps <= fabric->n_switches; steps++)
+		n = counting ? congestion_step(meter, n, true) : congestion_step(meter, n, false);
+	if (!n)
+		return OSR_OK;
+	i = meter->walking[0];
+	return osr_fail(diag, OSR_CHECK_FAILED,
+			"the route from %s to %s (LID %u) is a forwarding loop",
+			osr_terminal_name(fabric, meter->from[i], from),
+			osr_terminal_name(fabric, fabric->dest_term[meter->dest[i]], to),
+			fabric->dest_lid[meter->dest[i]]);
+}
+
+/* How many use the busier of the cables of the two end ports. */
+static uint32_t busier_end(const struct osr_meter *meter, uint32_t i)
+{
+	uint32_t sends = meter->sends[meter->from[i]];
+	uint32_t receives = meter->receives[meter->f->dest_term[meter->dest[i]]];
+
+	return sends > receives ? sends : receives;
 }
 
 /* Counted by congestion first, so that the sum has one order. */
@@ -133,24 +111,19 @@ static double sum_bandwidth(struct osr_meter *meter)
 	return sum;
 }
 
-/* Only what the phase before has touched: there are sequences of many phases with one pair each. */
-static void congestion_clear(struct osr_meter *meter)
-{
-	for (uint32_t k = 0; k < meter->n_crossed; k++)
-		meter->load[meter->crossed[k]] = 0;
-	for (uint32_t i = 0; i < meter->n_pairs; i++) {
-		meter->sends[meter->from[i]] = 0;
-		meter->receives[meter->f->dest_term[meter->dest[i]]] = 0;
-	}
-	meter->n_crossed = meter->n_pairs = 0;
-}
-
 static void start_phase(struct osr_meter *meter, const struct osr_pair *pairs,
 			const uint32_t *dests, uint32_t n_pairs)
 {
 	const struct osr_fabric *fabric = meter->f;
 
-	congestion_clear(meter);
+	/* Only what the phase before has touched: there are sequences of many phases with one pair each. */
+	for (uint32_t k = 0; k < meter->n_crossed; k++)
+		meter->load[meter->crossed[k]] = 0;
+	for (uint32_t i = 0; i < meter->n_pairs; i++) {
+		meter->sends[meter->from[i]] = 0;
+		meter->receives[fabric->dest_term[meter->dest[i]]] = 0;
+	}
+	meter->n_crossed = 0;
 	meter->n_pairs = n_pairs;
 	for (uint32_t i = 0; i < n_pairs; i++) {
 		meter->from[i] = pairs[i].from;
@@ -159,24 +132,6 @@ static void start_phase(struct osr_meter *meter, const struct osr_pair *pairs,
 		meter->sends[pairs[i].from]++;
 		meter->receives[pairs[i].to]++;
 	}
-}
-
-/* Over all channels, those of end ports included. */
-static uint32_t hot_spot(const struct osr_meter *meter)
-{
-	uint32_t most = 0;
-
-	for (uint32_t k = 0; k < meter->n_crossed; k++)
-		most = meter->load[meter->crossed[k]] > most ? meter->load[meter->crossed[k]]
-							     : most;
-	for (uint32_t i = 0; i < meter->n_pairs; i++) {
-		uint32_t sends = meter->sends[meter->from[i]];
-		uint32_t receives = meter->receives[meter->f->dest_term[meter->dest[i]]];
-
-		most = sends > most ? sends : most;
-		most = receives > most ? receives : most;
-	}
-	return most;
 }
 
 enum osr_status osr_meter_phase(struct osr_meter *meter, const struct osr_pair *pairs,
@@ -192,13 +147,21 @@ enum osr_status osr_meter_phase(struct osr_meter *meter, const struct osr_pair *
 		return st;
 	for (uint32_t i = 0; i < n_pairs; i++)
 		crossing->n_no_path += !meter->worst[i];
-	crossing->hsd = hot_spot(meter);
+	/* Over all channels, those of end ports included. */
+	for (uint32_t k = 0; k < meter->n_crossed; k++)
+		if (meter->load[meter->crossed[k]] > crossing->hsd)
+			crossing->hsd = meter->load[meter->crossed[k]];
+	for (uint32_t i = 0; i < n_pairs; i++)
+		if (busier_end(meter, i) > crossing->hsd)
+			crossing->hsd = busier_end(meter, i);
 	if (!bandwidth)
 		return OSR_OK;
 	st = congestion_walk(meter, false, diag);
 	if (st)
 		return st;
-	look_at_ends(meter);
+	for (uint32_t i = 0; i < n_pairs; i++)
+		if (meter->worst[i] && meter->worst[i] < busier_end(meter, i))
+			meter->worst[i] = busier_end(meter, i);
 	crossing->bandwidth = sum_bandwidth(meter);
 	return OSR_OK;
 }

@@ -108,22 +108,11 @@ static struct run sum_run(const struct osr_survey *s, uint32_t k, struct osr_sur
 	return run;
 }
 
-static void spread_first(struct osr_spread *x, double value)
-{
-	*x = (struct osr_spread){ .min = value, .max = value };
-}
-
-static void spread_add(struct osr_spread *x, double value)
+static void spread_add(struct osr_spread *x, double value, uint32_t n_before)
 {
 	x->mean += value;
-	x->min = value < x->min ? value : x->min;
-	x->max = value > x->max ? value : x->max;
-}
-
-static void spread_end(struct osr_spread *x, double squares, uint32_t n)
-{
-	if (n > 1)
-		x->half_width = 1.96 * sqrt(squares / (n - 1.0) / n);
+	x->min = !n_before || value < x->min ? value : x->min;
+	x->max = !n_before || value > x->max ? value : x->max;
 }
 
 static double survey_square(double x)
@@ -139,19 +128,14 @@ void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum)
 	*sum = (struct osr_survey_sum){ .n_runs = n, .n_phases = s->in.phases->n_phases };
 	for (uint32_t k = 0; k < n; k++) {
 		run = sum_run(s, k, sum);
-		if (!k) {
-			spread_first(&sum->bandwidth, run.bandwidth);
-			spread_first(&sum->hsd, run.hsd);
-			spread_first(&sum->hsd_sum, run.hsd_sum);
-		}
-		spread_add(&sum->bandwidth, run.bandwidth);
-		spread_add(&sum->hsd, run.hsd);
-		spread_add(&sum->hsd_sum, run.hsd_sum);
+		spread_add(&sum->bandwidth, run.bandwidth, k);
+		spread_add(&sum->hsd, run.hsd, k);
+		spread_add(&sum->hsd_sum, run.hsd_sum, k);
 	}
 	sum->bandwidth.mean /= n;
 	sum->hsd.mean /= n;
 	sum->hsd_sum.mean /= n;
-	for (uint32_t k = 0; k < n; k++) {
+	for (uint32_t k = 0; n > 1 && k < n; k++) {
 		struct osr_survey_sum again = { 0 };
 
 		run = sum_run(s, k, &again);
@@ -159,9 +143,11 @@ void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum)
 		squares.hsd += survey_square(run.hsd - sum->hsd.mean);
 		squares.hsd_sum += survey_square(run.hsd_sum - sum->hsd_sum.mean);
 	}
-	spread_end(&sum->bandwidth, squares.bandwidth, n);
-	spread_end(&sum->hsd, squares.hsd, n);
-	spread_end(&sum->hsd_sum, squares.hsd_sum, n);
+	if (n < 2)
+		return;
+	sum->bandwidth.half_width = 1.96 * sqrt(squares.bandwidth / (n - 1.0) / n);
+	sum->hsd.half_width = 1.96 * sqrt(squares.hsd / (n - 1.0) / n);
+	sum->hsd_sum.half_width = 1.96 * sqrt(squares.hsd_sum / (n - 1.0) / n);
 }
 
 uint32_t osr_survey_hosts(const struct osr_fabric *fabric, uint32_t *hosts)

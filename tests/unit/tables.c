@@ -26,15 +26,6 @@ static void *make(struct osr_arena *arena, size_t n, size_t size)
 	return must(osr_calloc(arena, n, size));
 }
 
-static size_t n_sl2vl(const struct osr_fabric *f)
-{
-	size_t n = 0;
-
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		n += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
-	return n;
-}
-
 /* Distances from every switch to `to`, by relaxing until nothing changes. */
 static void distances(const struct osr_fabric *f, uint32_t to, uint32_t *dist)
 {
@@ -185,16 +176,9 @@ static void make_sls(const struct osr_fabric *f, struct osr_arena *arena, uint64
 static void make_sl2vl(const struct osr_fabric *f, struct osr_arena *arena, uint64_t *seed,
 		       struct osr_routing *r)
 {
-	size_t n = n_sl2vl(f);
-	uint32_t row = 0;
-
-	r->sl2vl = make(arena, n, sizeof(*r->sl2vl));
-	r->sl2vl_row = make(arena, f->n_switches, sizeof(*r->sl2vl_row));
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		r->sl2vl_row[s] = row;
-		row += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
-	}
-	for (size_t i = 0; i < n * 16; i++)
+	if (osr_routing_alloc_sl2vl(r, f, 0, arena, NULL))
+		abort();
+	for (size_t i = 0; i < osr_n_sl2vl(f) * 16; i++)
 		r->sl2vl[i / 16][i % 16] = test_random(seed) % r->n_vls;
 	for (unsigned sl = 0; sl < 16; sl++)
 		r->ca_sl2vl[sl] = test_random(seed) % r->n_vls;
@@ -269,7 +253,7 @@ void table_copy(const struct osr_fabric *f, const struct osr_routing *from, stru
 	*to = *from;
 	to->lft = dup(arena, from->lft, pairs, 1);
 	to->sl = dup(arena, from->sl, pairs, 1);
-	to->sl2vl = dup(arena, from->sl2vl, n_sl2vl(f), sizeof(*to->sl2vl));
+	to->sl2vl = dup(arena, from->sl2vl, osr_n_sl2vl(f), sizeof(*to->sl2vl));
 	to->sl2vl_row = dup(arena, from->sl2vl_row, n, sizeof(*to->sl2vl_row));
 	to->rank = dup(arena, from->rank, (size_t)from->n_vls * f->n_channels, sizeof(*to->rank));
 	to->mcast_parent = dup(arena, from->mcast_parent, n, sizeof(*to->mcast_parent));

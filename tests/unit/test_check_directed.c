@@ -179,17 +179,10 @@ static void test_granted(void **state)
 
 static void funnel_sl2vl(const struct test_fabric *t, struct osr_routing *r)
 {
-	uint32_t n = 0;
-
 	funnel_routing(t, r);
 	r->n_vls = 2;
 	memcpy(r->rank + t->f.n_channels, r->rank, t->f.n_channels * sizeof(*r->rank));
-	r->sl2vl_row = osr_alloc(&arena, 5, sizeof(*r->sl2vl_row));
-	for (uint32_t s = 0; s < 5; s++) {
-		r->sl2vl_row[s] = n;
-		n += (t->f.sw_n_ports[s] + 1u) * (t->f.sw_n_ports[s] + 1u);
-	}
-	r->sl2vl = osr_calloc(&arena, n, sizeof(*r->sl2vl));
+	assert_int_equal(osr_routing_alloc_sl2vl(r, &t->f, 0, &arena, NULL), OSR_OK);
 }
 
 /* The table of C for what comes from `from` and goes to D. */
@@ -341,17 +334,11 @@ static void test_any_sl(void **state)
 {
 	struct test_fabric t;
 	struct osr_routing r;
-	uint32_t n = 0;
 
 	test_fabric_ring(&t, 5, 1);
 	table_dateline(&t.f, &arena, &r);
-	r.sl2vl_row = osr_alloc(&arena, 5, sizeof(*r.sl2vl_row));
-	for (uint32_t s = 0; s < 5; s++) {
-		r.sl2vl_row[s] = n;
-		n += (t.f.sw_n_ports[s] + 1u) * (t.f.sw_n_ports[s] + 1u);
-	}
-	r.sl2vl = osr_alloc(&arena, n, sizeof(*r.sl2vl));
-	for (uint32_t i = 0; i < n * 16; i++)
+	assert_int_equal(osr_routing_alloc_sl2vl(&r, &t.f, 0, &arena, NULL), OSR_OK);
+	for (uint32_t i = 0; i < osr_n_sl2vl(&t.f) * 16; i++)
 		r.sl2vl[i / 16][i % 16] = i % 2;
 	accept(&t.f, &r);
 	r.claims |= OSR_CLAIM_ANY_SL;
@@ -469,7 +456,6 @@ static void any_sl_ring(struct test_fabric *t, struct osr_routing *r)
 		{ 0, 1, 3, 3 }, { 0, 1, 2, 0 }, { 3, 1, 2, 3 }, { 0, 0, 2, 3 }
 	};
 	static const uint32_t rank[4][3] = { { 1, 0, 1 }, { 0, 3, 2 }, { 3, 2, 3 }, { 2, 3, 1 } };
-	uint32_t n = 0;
 
 	test_fabric_ring(t, 4, 1);
 	table_make(TABLE_SHORTEST, &t->f, &arena, 1, r);
@@ -477,11 +463,9 @@ static void any_sl_ring(struct test_fabric *t, struct osr_routing *r)
 	r->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
 	r->rank = osr_calloc(&arena, 2 * (size_t)t->f.n_channels, sizeof(*r->rank));
 	r->mcast_parent = osr_alloc(&arena, 4, sizeof(*r->mcast_parent));
-	r->sl2vl_row = osr_alloc(&arena, 4, sizeof(*r->sl2vl_row));
+	assert_int_equal(osr_routing_alloc_sl2vl(r, &t->f, 0, &arena, NULL), OSR_OK);
 	for (uint32_t s = 0; s < 4; s++) {
 		r->mcast_parent[s] = s ? channel(&t->f, s, s - 1) : OSR_NONE;
-		r->sl2vl_row[s] = n;
-		n += (t->f.sw_n_ports[s] + 1u) * (t->f.sw_n_ports[s] + 1u);
 		*rank_of(&t->f, r, 0, rank[s][0], rank[s][1]) = rank[s][2];
 		for (uint32_t d = 0; d < t->f.n_dests; d++)
 			if (t->f.dest_switch[d] != s)
@@ -493,7 +477,6 @@ static void any_sl_ring(struct test_fabric *t, struct osr_routing *r)
 	*rank_of(&t->f, r, 0, 1, 2) = *rank_of(&t->f, r, 0, 2, 1) = 1;
 	*rank_of(&t->f, r, 1, 2, 1) = *rank_of(&t->f, r, 1, 1, 2) = 10;
 	*rank_of(&t->f, r, 1, 1, 0) = *rank_of(&t->f, r, 1, 2, 3) = 20;
-	r->sl2vl = osr_calloc(&arena, n, sizeof(*r->sl2vl));
 	memset(turn(&t->f, r, 0, 1, 2), 1, 16);
 	memset(turn(&t->f, r, 2, 1, 0), 1, 16);
 	memset(turn(&t->f, r, 1, 2, 3), 1, 16);

@@ -768,15 +768,8 @@ static void test_groups(void **state)
 static void identity_tables(const struct osr_fabric *f, struct osr_arena *arena,
 			    struct osr_routing *r)
 {
-	uint32_t n = 0;
-
-	r->sl2vl_row = osr_alloc(arena, f->n_switches, sizeof(*r->sl2vl_row));
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		r->sl2vl_row[s] = n;
-		n += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
-	}
-	r->sl2vl = osr_alloc(arena, n, sizeof(*r->sl2vl));
-	for (uint32_t i = 0; i < n; i++)
+	assert_int_equal(osr_routing_alloc_sl2vl(r, f, 0, arena, NULL), OSR_OK);
+	for (uint32_t i = 0; i < osr_n_sl2vl(f); i++)
 		for (unsigned sl = 0; sl < 16; sl++)
 			r->sl2vl[i][sl] = (uint8_t)sl;
 	r->n_vls = OSR_MAX_VLS;

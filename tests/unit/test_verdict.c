@@ -96,16 +96,9 @@ static void test_dateline(void **state)
 /* All zero; returns how many. */
 static uint32_t give_sl2vl(const struct osr_fabric *f, struct osr_routing *r)
 {
-	uint32_t n = 0;
-
-	r->sl2vl_row = osr_alloc(&arena, f->n_switches, sizeof(*r->sl2vl_row));
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		r->sl2vl_row[s] = n;
-		n += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
-	}
-	r->sl2vl = osr_calloc(&arena, n, sizeof(*r->sl2vl));
+	assert_int_equal(osr_routing_alloc_sl2vl(r, f, 0, &arena, NULL), OSR_OK);
 	r->n_vls = 2;
-	return n;
+	return (uint32_t)osr_n_sl2vl(f);
 }
 
 /*
