@@ -23,15 +23,15 @@ static bool sends(const struct spread *x, uint32_t s, unsigned port)
 	       1;
 }
 
-static struct osr_fault fault_of(const struct spread *x, enum osr_fault_kind kind, uint32_t sw,
-				 unsigned in)
+static void group_fault(const struct spread *x, enum osr_fault_kind kind, uint32_t sw, unsigned in,
+			uint32_t term)
 {
-	return (struct osr_fault){ .kind = kind,
-				   .sw = sw,
-				   .dest = OSR_NONE,
-				   .term = OSR_NONE,
-				   .in = (uint8_t)in,
-				   .mlid = x->k->gen->groups->mlid[x->group] };
+	osr__audit_fault(x->k, &(struct osr_fault){ .kind = kind,
+						    .sw = sw,
+						    .dest = OSR_NONE,
+						    .term = term,
+						    .in = (uint8_t)in,
+						    .mlid = x->k->gen->groups->mlid[x->group] });
 }
 
 /* From port `in` of switch s; false if it comes to a switch again. */
@@ -54,9 +54,7 @@ static bool audit_groups_spread(struct spread *x, uint32_t s, unsigned in)
 			    !sends(x, s, fabric->chan_port[c]))
 				continue;
 			if (x->seen[t] == x->number) {
-				struct osr_fault fault = fault_of(x, OSR_FAULT_GROUP_LOOP, t, port);
-
-				osr__audit_fault(x->k, &fault);
+				group_fault(x, OSR_FAULT_GROUP_LOOP, t, port, OSR_NONE);
 				return false;
 			}
 			x->seen[t] = x->number;
@@ -72,39 +70,27 @@ static bool is_member(const struct spread *x, uint32_t t)
 	return sends(x, x->k->f->term_switch[t], x->k->f->term_port[t]);
 }
 
-/* The first member that has not been reached is named for all. */
-static void judge_reach(struct spread *x, uint32_t from)
-{
-	const struct osr_fabric *fabric = x->k->f;
-
-	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
-		struct osr_fault fault;
-
-		if (!is_member(x, t) || x->seen[fabric->term_switch[t]] == x->number ||
-		    fabric->sw_component[fabric->term_switch[t]] !=
-			    fabric->sw_component[fabric->term_switch[from]])
-			continue;
-		fault = fault_of(x, OSR_FAULT_GROUP_SPLIT, fabric->term_switch[from],
-				 fabric->term_port[from]);
-		fault.term = t;
-		osr__audit_fault(x->k, &fault);
-		return;
-	}
-}
-
 /* One member of a switch speaks for all: they come in by other ports, but to the same tree. */
 static void judge_group(struct spread *x)
 {
 	const struct osr_fabric *fabric = x->k->f;
-	uint32_t done = OSR_NONE;
+	uint32_t s = OSR_NONE;
 
-	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
-		if (fabric->term_switch[t] == done || !is_member(x, t))
+	for (uint32_t from = 0; from < fabric->n_terminals; from++) {
+		uint32_t t = 0, n = fabric->n_terminals;
+
+		if (fabric->term_switch[from] == s || !is_member(x, from))
 			continue;
-		done = fabric->term_switch[t];
-		if (!audit_groups_spread(x, done, fabric->term_port[t]))
+		s = fabric->term_switch[from];
+		if (!audit_groups_spread(x, s, fabric->term_port[from]))
 			return;
-		judge_reach(x, t);
+		/* The first member that has not been reached is named for all. */
+		while (t < n &&
+		       (!is_member(x, t) || x->seen[fabric->term_switch[t]] == x->number ||
+			fabric->sw_component[fabric->term_switch[t]] != fabric->sw_component[s]))
+			t++;
+		if (t < n)
+			group_fault(x, OSR_FAULT_GROUP_SPLIT, s, fabric->term_port[from], t);
 	}
 }
 

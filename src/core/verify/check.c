@@ -212,31 +212,16 @@ static void measure_tree(struct checker *k, const struct tree *t)
 
 /* --- tree by tree ---------------------------------------------------------------------------- */
 
-static enum osr_status check_unconnected(struct checker *k, const struct tree *t)
-{
-	k->v->n_no_path += k->f->n_switches - t->n;
-	for (uint32_t s = 0; s < k->f->n_switches; s++)
-		if (t->dist[s] == OSR_NONE && t->lft[s] != OSR_NO_PATH)
-			return osr__check_blame_tree(k, t);
-	return OSR_OK;
-}
-
-/* Switches of the tree, but its root, that have CAs or routers. */
-static uint32_t count_senders(const struct checker *k, const struct tree *t)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 1; i < t->n; i++)
-		n += k->f->sw_sources[t->order[i]] != 0;
-	return n;
-}
-
 static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
 {
 	enum osr_status st = osr__check_blame_root(k, t);
+	bool host = k->f->term_weight[k->f->dest_term[t->dest]];
 
-	if (st == OSR_OK && t->n < k->f->n_switches)
-		st = check_unconnected(k, t);
+	/* Where no cable leads there must be no entry. */
+	k->v->n_no_path += k->f->n_switches - t->n;
+	for (uint32_t s = 0; s < k->f->n_switches && t->n < k->f->n_switches && !st; s++)
+		if (t->dist[s] == OSR_NONE && t->lft[s] != OSR_NO_PATH)
+			st = osr__check_blame_tree(k, t);
 	if (st != OSR_OK)
 		return st;
 	if (k->minimal && t->dist[t->order[t->n - 1]] > k->v->max_hops)
@@ -248,9 +233,10 @@ static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
 	}
 	if (!check_walk_tree(k, t))
 		return osr__check_blame_tree(k, t);
+	/* Switches of the tree, but its root, that have CAs or routers send to hosts. */
+	for (uint32_t i = 1; host && i < t->n; i++)
+		k->v->n_host_routes += k->f->sw_sources[t->order[i]] != 0;
 	k->v->n_routes += t->n - 1;
-	k->v->n_host_routes +=
-		k->f->term_weight[k->f->dest_term[t->dest]] ? count_senders(k, t) : 0;
 	if (!follows_sls(k))
 		return OSR_OK;
 	return k->r->sl2vl ? osr__check_follow_vls(k, t) : osr__check_follow_sls(k, t);
@@ -354,24 +340,17 @@ static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_are
 
 /* --- the verdict ----------------------------------------------------------------------------- */
 
-static uint16_t fastest_rate(const struct osr_fabric *fabric)
-{
-	uint16_t fastest = 0;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		if (fabric->chan_rate[c] > fastest)
-			fastest = fabric->chan_rate[c];
-	return fastest;
-}
-
 /* Links of unknown rate count as the fastest. */
 static void check_sum_loads(struct checker *k)
 {
 	const struct osr_fabric *fabric = k->f;
 	struct osr_verdict *verdict = k->v;
-	uint16_t fastest = fastest_rate(fabric);
+	uint16_t fastest = 0;
 	double sum = 0;
 
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		if (fabric->chan_rate[c] > fastest)
+			fastest = fabric->chan_rate[c];
 	verdict->efi_chan = fabric->n_channels ? 0 : OSR_NONE;
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint64_t load =
@@ -433,15 +412,6 @@ static enum osr_status check_all(struct checker *k, struct osr_arena *scratch)
 	return st;
 }
 
-static void copy_loads(const struct checker *k, uint64_t *load)
-{
-	const struct osr_fabric *fabric = k->f;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		load[c] =
-			k->port[fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c]].load;
-}
-
 enum osr_status osr_check_loads(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				struct osr_arena *scratch, struct osr_verdict *verdict,
 				uint64_t *load, struct osr_diag *diag)
@@ -462,8 +432,8 @@ enum osr_status osr_check_loads(const struct osr_fabric *fabric, const struct os
 	verdict->n_vls = k.sls ? __builtin_popcount(k.sls) : routing->n_vls;
 	if (st == OSR_OK)
 		verdict->proven = routing->claims;
-	if (st == OSR_OK && load)
-		copy_loads(&k, load);
+	for (uint32_t c = 0; st == OSR_OK && load && c < fabric->n_channels; c++)
+		load[c] = k.port[fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c]].load;
 	osr_arena_reset(scratch, mark);
 	return st;
 }

@@ -27,20 +27,6 @@ static bool mcast_leave(const struct mcast_in *in, uint32_t key, uint32_t link)
 	return in->key[in->link == link] < key;
 }
 
-static enum osr_status check_parent(struct checker *k, uint32_t s)
-{
-	uint32_t c = k->r->mcast_parent[s];
-	struct name a;
-
-	if (c == OSR_NONE || (c < k->f->n_channels && k->f->chan_src[c] == s))
-		return OSR_OK;
-	return osr_fail(
-		k->diag, OSR_CHECK_FAILED,
-		"multicast: the link from switch %s to its parent is channel %u, not one of "
-		"its own",
-		sw_name(k, s, &a), c);
-}
-
 /* root[s] becomes the end of the way up from s; OSR_CHECK_FAILED if there is none. */
 static enum osr_status check_mcast_find_root(struct checker *k, uint32_t *root, uint32_t s)
 {
@@ -70,8 +56,15 @@ static enum osr_status check_forest(struct checker *k, uint32_t *root, uint32_t 
 	enum osr_status st = OSR_OK;
 	struct name a, b;
 
-	for (uint32_t s = 0; s < fabric->n_switches && st == OSR_OK; s++)
-		st = check_parent(k, s);
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t c = k->r->mcast_parent[s];
+
+		if (c != OSR_NONE && (c >= fabric->n_channels || fabric->chan_src[c] != s))
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"multicast: the link from switch %s to its parent is "
+					"channel %u, not one of its own",
+					sw_name(k, s, &a), c);
+	}
 	for (uint32_t s = 0; s < fabric->n_switches && st == OSR_OK; s++)
 		st = check_mcast_find_root(k, root, s);
 	for (uint32_t s = 0; s < fabric->n_switches && st == OSR_OK; s++) {

@@ -67,11 +67,19 @@ enum osr_status osr__check_claims(const struct checker *k)
 	return OSR_OK;
 }
 
-static void fill_ports(struct checker *k)
+enum osr_status osr__check_prepare(struct checker *k, struct osr_arena *scratch)
 {
 	const struct osr_fabric *fabric = k->f;
+	size_t n = fabric->n_switches;
 	bool ranked = k->shared && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE);
 
+	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
+	k->sw = osr_alloc(scratch, n, sizeof(*k->sw));
+	k->dest_row = osr_calloc(scratch, n + 1, sizeof(*k->dest_row));
+	k->dest = osr_alloc(scratch, fabric->n_dests, sizeof(*k->dest));
+	k->inflow_start = osr_alloc(scratch, n, sizeof(*k->inflow_start));
+	if (osr_arena_failed(scratch, k->diag))
+		return OSR_NOMEM;
 	for (uint32_t p = 0; p < fabric->n_ports; p++) {
 		uint32_t c = fabric->port_chan[p];
 
@@ -82,49 +90,20 @@ static void fill_ports(struct checker *k)
 		if (ranked)
 			k->port[p].key = rank_key(k->r->rank[c]);
 	}
-}
-
-static void fill_switches(struct checker *k)
-{
-	const struct osr_fabric *fabric = k->f;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	for (uint32_t s = 0; s < n; s++) {
 		k->sw[s] = (struct sw){ fabric->port_row[s], fabric->sw_n_ports[s] };
 		k->inflow_start[s] = (struct inflow){ .sources = fabric->sw_sources[s] };
 	}
-}
-
-/* Counting sort of the dests by switch. */
-static void sort_dests(struct checker *k)
-{
-	const struct osr_fabric *fabric = k->f;
-
+	/* Counting sort of the dests by switch. */
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		k->dest_row[fabric->dest_switch[d] + 1]++;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	for (uint32_t s = 0; s < n; s++)
 		k->dest_row[s + 1] += k->dest_row[s];
 	for (uint32_t d = fabric->n_dests; d-- > 0;)
 		k->dest[--k->dest_row[fabric->dest_switch[d] + 1]] = d;
 	/* Every row end has become the row's start. */
-	memmove(k->dest_row, k->dest_row + 1, fabric->n_switches * sizeof(*k->dest_row));
-	k->dest_row[fabric->n_switches] = fabric->n_dests;
-}
-
-enum osr_status osr__check_prepare(struct checker *k, struct osr_arena *scratch)
-{
-	const struct osr_fabric *fabric = k->f;
-	size_t n = fabric->n_switches;
-
-	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
-	k->sw = osr_alloc(scratch, n, sizeof(*k->sw));
-	k->dest_row = osr_calloc(scratch, n + 1, sizeof(*k->dest_row));
-	k->dest = osr_alloc(scratch, fabric->n_dests, sizeof(*k->dest));
-	k->inflow_start = osr_alloc(scratch, n, sizeof(*k->inflow_start));
-	if (osr_arena_failed(scratch, k->diag))
-		return OSR_NOMEM;
-	fill_ports(k);
-	fill_switches(k);
-	sort_dests(k);
+	memmove(k->dest_row, k->dest_row + 1, n * sizeof(*k->dest_row));
+	k->dest_row[n] = fabric->n_dests;
 	return OSR_OK;
 }
 
@@ -159,25 +138,6 @@ void osr__check_prepare_walk(struct checker *k, struct osr_arena *scratch)
 }
 
 /* --- preparing to follow SLs ----------------------------------------------------------------- */
-
-static void fill_ranks(struct checker *k)
-{
-	const uint32_t n = k->f->n_channels;
-	const unsigned n_vls = k->r->n_vls;
-
-	for (unsigned vl = 0; vl < n_vls; vl++)
-		for (uint32_t c = 0; c < n; c++)
-			k->rank[(size_t)c * n_vls + vl] = k->r->rank[(size_t)vl * n + c];
-}
-
-static void fill_vl_ok(struct checker *k)
-{
-	for (uint32_t c = 0; c < k->f->n_channels; c++) {
-		unsigned vls = k->f->chan_vls[c];
-
-		k->vl_ok[c] = (1u << (vls < k->r->n_vls ? vls : k->r->n_vls)) - 1;
-	}
-}
 
 static void add_inject(struct checker *k, uint32_t s, unsigned in)
 {
@@ -346,9 +306,14 @@ enum osr_status osr__check_prepare_sls(struct checker *k, struct osr_arena *scra
 		k->reply = osr_calloc(scratch, n, n * sizeof(*k->reply));
 	if (osr_arena_failed(scratch, k->diag))
 		return OSR_NOMEM;
-	fill_vl_ok(k);
-	if (ranked)
-		fill_ranks(k);
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		unsigned vls = fabric->chan_vls[c];
+
+		k->vl_ok[c] = (1u << (vls < k->r->n_vls ? vls : k->r->n_vls)) - 1;
+		for (unsigned vl = 0; ranked && vl < routing->n_vls; vl++)
+			k->rank[(size_t)c * routing->n_vls + vl] =
+				routing->rank[(size_t)vl * fabric->n_channels + c];
+	}
 	if (reply)
 		check_prepare_fill_reply(k);
 	return routing->sl2vl ? prepare_sl2vl(k, scratch) : OSR_OK;

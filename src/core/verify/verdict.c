@@ -41,30 +41,20 @@ static enum osr_status verdict_nomem(const struct verifier *k)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-static void answer_proven(struct verifier *k, uint32_t questions)
-{
-	for (questions &= k->open; questions; questions &= questions - 1) {
-		enum osr_question question = (enum osr_question)__builtin_ctz(questions);
-
-		k->found->on[question].answer = OSR_PROVEN;
-		k->open &= ~(1u << question);
-	}
-}
-
 static bool answer_with(struct verifier *k, uint32_t questions, enum osr_answer answer,
 			const struct osr_loop *loop, const char *why)
 {
 	size_t size = strlen(why) + 1;
-	char *text;
+	char *text = "";
 
 	questions &= k->open;
 	k->open &= ~questions;
-	if (!questions)
-		return true;
-	text = osr_alloc(k->result, size, 1);
-	if (!text)
-		return false;
-	memcpy(text, why, size);
+	if (questions && *why) {
+		text = osr_alloc(k->result, size, 1);
+		if (!text)
+			return false;
+		memcpy(text, why, size);
+	}
 	for (; questions; questions &= questions - 1)
 		k->found->on[__builtin_ctz(questions)] = (struct osr_answered){
 			.answer = answer,
@@ -72,6 +62,11 @@ static bool answer_with(struct verifier *k, uint32_t questions, enum osr_answer 
 			.loop = loop ? *loop : (struct osr_loop){ 0 },
 		};
 	return true;
+}
+
+static void answer_proven(struct verifier *k, uint32_t questions)
+{
+	answer_with(k, questions, OSR_PROVEN, NULL, "");
 }
 
 /* ---- what loses packets --------------------------------------------------------------------- */
