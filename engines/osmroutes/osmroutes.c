@@ -3,8 +3,8 @@
  * osmroutes - for administrators without a choice: routes with the engines that know the fabric,
  * checks and measures what they make, and takes the best.
  *
- * Tables that are safe with any SL come first, then those on which replies are, unless another result is worth a
- * quarter more. Else one figure decides: bisect.c's effective bisection bandwidth, less the share of longer routes
+ * Tables that are safe with any SL come first, unless another result is worth a quarter more; then those on which
+ * replies are, unless another one is worth a tenth more. Else one figure decides: bisect.c's effective bisection bandwidth, less the share of longer routes
  * between hosts, less 1 % for each lane beyond the first; its square over the edge forwarding index. Where
  * bandwidths differ by 2 %, an index below what the cable of an end port carries anyhow counts as that. A later
  * result must be better by 1 %.
@@ -20,9 +20,10 @@
 
 #define CHOOSE_MARGIN 101 /* percent */
 #define CHOOSE_ALIKE 102  /* percent: bandwidths that differ by less are weighed against any load */
-#define CHOOSE_SAFER 125  /* percent of its worth that safer tables may cost */
-#define CHOOSE_LANE 10    /* permille less for each lane beyond the first */
-#define CHOOSE_NEAR 102   /* percent of the bound: nothing to gain from more engines */
+#define CHOOSE_SAFER 125 /* percent of its worth that tables may cost which are safe with any SL, */
+#define CHOOSE_REPLIES 110      /* and on which replies are safe */
+#define CHOOSE_LANE 10          /* permille less for each lane beyond the first */
+#define CHOOSE_NEAR 102         /* percent of the bound: nothing to gain from more engines */
 #define CHOOSE_SMALL (1u << 22) /* table entries: where all engines together take seconds at most */
 #define CHOOSE_NOTE 500
 
@@ -146,13 +147,14 @@ static bool choose_is_better(const struct chooser *chooser, const struct offer *
 		     (uint64_t)b->ebb * 100 <= (uint64_t)a->ebb * CHOOSE_ALIKE;
 	uint64_t least = alike || !chooser->port_load ? 1 : chooser->port_load,
 		 efi_a = a->efi > least ? a->efi : least, efi_b = b->efi > least ? b->efi : least;
-	unsigned margin = CHOOSE_MARGIN;
+	unsigned margin = CHOOSE_MARGIN,
+		 safer = a->safe == ANY_SL || b->safe == ANY_SL ? CHOOSE_SAFER : CHOOSE_REPLIES;
 
 	if (chooser->job->request.keep_any_sl && (a->safe == ANY_SL) != (b->safe == ANY_SL))
 		return a->safe == ANY_SL;
 	/* Percent of its worth that b has to be beaten by: less than all where a is safer. */
 	if (a->safe != b->safe)
-		margin = a->safe > b->safe ? 100 * 100 / CHOOSE_SAFER : CHOOSE_SAFER;
+		margin = a->safe > b->safe ? 100 * 100 / safer : safer;
 	return choose_worth(a) * efi_b * 100 > choose_worth(b) * efi_a * margin;
 }
 

@@ -24,10 +24,32 @@ static enum osr_status tree_lane_order(struct osr_lanes_job *job, struct osr_tre
 #define TREE_LANE_LOAD                                                                             \
 	105 /* percent of what others carry that one lane may, where there are more lanes */
 
-/* One lane is no gain over several that are better balanced already before they are refined. */
-static bool tree_lane_is_worse(const struct osr_lanes_job *job, uint64_t free)
+#define TREE_LANE_CROWD 110 /* the same of the mean square of all loads */
+
+/* Loads of all channels: where few cables join two trees, their load says nothing of the rest. */
+struct tree_lane_loads {
+	uint64_t most, square; /* of the busiest; mean square */
+};
+
+static struct tree_lane_loads tree_lane_measure(const struct osr_spf *spf)
 {
-	return job->req->max_vls > 1 && osr_spf_load(job->s) * 100 > free * TREE_LANE_LOAD;
+	unsigned __int128 sum = 0;
+
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+		sum += (unsigned __int128)(spf->weight[c] >> HOP_BITS) *
+		       (spf->weight[c] >> HOP_BITS);
+	return (struct tree_lane_loads){
+		osr_spf_load(spf), (uint64_t)(sum / (spf->f->n_channels + !spf->f->n_channels))
+	};
+}
+
+/* One lane is no gain over several that are better balanced already before they are refined. */
+static bool tree_lane_is_worse(const struct osr_lanes_job *job, const struct tree_lane_loads *free)
+{
+	struct tree_lane_loads now = tree_lane_measure(job->s);
+
+	return job->req->max_vls > 1 && (now.most * 100 > free->most * TREE_LANE_LOAD ||
+					 now.square * 100 > free->square * TREE_LANE_CROWD);
 }
 
 #define TREE_LANE_TOLERANCE 20 /* on one VL, 1 in so many routes between end ports may get longer */
@@ -68,7 +90,7 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 {
 	uint32_t n = job->s->f->n_switches, n_longer = 0;
 	uint32_t *by_place = osr_alloc(job->scratch, n, sizeof(*by_place));
-	uint64_t free = osr_spf_load(job->s);
+	struct tree_lane_loads free = tree_lane_measure(job->s);
 	enum osr_status st;
 
 	if (!by_place)
@@ -87,7 +109,7 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 				    job->diag);
 	if (st)
 		return st;
-	*fits &= !tree_lane_is_worse(job, free);
+	*fits &= !tree_lane_is_worse(job, &free);
 	if (!*fits) {
 		osr_spf_leave_order(job->s);
 		return OSR_OK;
