@@ -19,16 +19,13 @@ static const struct {
 	uint32_t few_boost; /* they may weigh so much */
 	uint32_t max_stale; /* rounds that gain less than 1 in 20; */
 	uint32_t sl_few; /* by SL it goes on for so many routes: later rounds find ways for them */
-	uint32_t
-		sample_routes; /* where there are more, the search looks at some LIDs of a switch, */
-	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
+	uint32_t sample_few; /* of a sample 1 in so many routes may have none */
 } search_tuning = {
 	.boost = 4,
 	.few = 700,
 	.few_boost = 1024,
 	.max_stale = 3,
 	.sl_few = 100,
-	.sample_routes = 1u << 22,
 	.sample_few = 10000,
 };
 
@@ -56,14 +53,12 @@ enum osr_status osr__search_init(struct osr__search *w, bool by_turn)
 {
 	size_t m = w->f->n_channels, n_nodes = w->n_lanes * m;
 	struct osr_arena *scratch = w->scratch;
-	uint64_t sum;
 	enum osr_status st = osr_cdg_init(&w->g, w->f, scratch, w->diag);
 
 	if (st)
 		return st;
 	search_alloc_tree(w);
 	w->forward = osr_alloc(scratch, w->g.n_slots, 1);
-	w->freedom = osr_alloc(scratch, n_nodes, 1);
 	if (by_turn) {
 		w->rank = osr_alloc(scratch, n_nodes, sizeof(*w->rank));
 		w->lane = osr_alloc(scratch, w->g.n_slots, 1);
@@ -73,8 +68,6 @@ enum osr_status osr__search_init(struct osr__search *w, bool by_turn)
 	}
 	w->n_sampled = UINT32_MAX;
 	w->boost = 1;
-	osr__spf_busiest(w->s, &sum);
-	w->mean = m ? sum / m : 0;
 	return osr_arena_failed(scratch, w->diag) ? OSR_NOMEM : OSR_OK;
 }
 
@@ -91,26 +84,6 @@ static uint8_t search_forward(const struct osr__search *w, uint32_t c, uint32_t 
 	return forward;
 }
 
-/* Which channels of others than c itself may go on into c, on each of its lanes. */
-static void search_set_freedom(struct osr__search *w, uint32_t c)
-{
-	const struct osr_fabric *fabric = w->f;
-	uint32_t v = fabric->chan_src[c], row = fabric->chan_row[v];
-	uint8_t *freedom = w->freedom + (size_t)c * w->n_lanes;
-
-	memset(freedom, 0, w->n_lanes);
-	for (uint32_t o = row; o < fabric->chan_row[v + 1]; o++) {
-		uint32_t t = w->g.row[fabric->chan_rev[o]] + c - row;
-
-		if (o == c)
-			continue;
-		if (w->lane)
-			freedom[w->lane[t]] += w->forward[t] & 1;
-		for (uint32_t l = 0; !w->lane && l < w->n_lanes; l++)
-			freedom[l] += w->forward[t] >> l & 1;
-	}
-}
-
 void osr__search_set_reach(struct osr__search *w)
 {
 	const struct osr_fabric *fabric = w->f;
@@ -124,24 +97,9 @@ void osr__search_set_reach(struct osr__search *w)
 			if (w->lane)
 				w->at[t] = w->rank[(size_t)w->lane[t] * fabric->n_channels + next];
 		}
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		search_set_freedom(w, c);
 }
 
 /* ---- the sample ------------------------------------------------------------------------------ */
-
-bool osr__search_is_large(const struct osr_fabric *fabric)
-{
-	return (uint64_t)fabric->n_dests * fabric->n_switches > search_tuning.sample_routes;
-}
-
-void osr__search_sample(struct osr__search *w)
-{
-	uint64_t n = w->f->n_switches, per_switch = search_tuning.sample_routes / (n * n);
-
-	if (osr__search_is_large(w->f))
-		w->n_sampled = per_switch ? (uint32_t)per_switch : 1;
-}
 
 uint64_t osr__search_n_routes(const struct osr__search *w)
 {
@@ -174,6 +132,22 @@ static uint32_t search_try_settle(struct osr__search *w, uint32_t root, uint32_t
 	return osr__search_mark(w, d);
 }
 
+/* Adds (1) or takes out (-1) the turns of d's tree. */
+static void search_use(struct osr__search *w, uint32_t d, uint32_t sign)
+{
+	const struct osr_fabric *fabric = w->f;
+	const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d];
+	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
+
+	for (uint32_t i = w->n_used ? w->s->n_order[root] : 0; i-- > 1;) {
+		uint32_t c = fabric->chan_row[order[i]] + hop[order[i]], u = fabric->chan_dst[c];
+
+		if (u != root)
+			w->n_used[osr_cdg_slot(&w->g, c, hop[u])] += sign;
+	}
+}
+
 static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__search_mode mode)
 {
 	const struct osr_fabric *fabric = w->f;
@@ -190,6 +164,7 @@ static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__searc
 		return;
 	if (counts)
 		osr__spf_count(spf, order, n, hop, (uint64_t)-1);
+	search_use(w, d, (uint32_t)-1);
 	if (mode != OSR__SEARCH_MEND)
 		n_failed = search_try_settle(w, root, d, n_failed);
 	w->n_failed += n_failed;
@@ -201,6 +176,7 @@ static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__searc
 	}
 	if (counts)
 		osr__spf_count(spf, order, n, hop, 1);
+	search_use(w, d, 1);
 }
 
 void osr__search_route_all(struct osr__search *w, enum osr__search_mode mode)
@@ -263,7 +239,7 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 	enum osr_status st = OSR_OK;
 
 	*least = UINT64_MAX;
-	w->boost = 1;
+	w->boost = w->lane ? 2 : 1;
 	for (uint32_t i = 1; !st; i++) {
 		osr__search_route_all(w, i == 1 && all ? OSR__SEARCH_ALL : OSR__SEARCH_REPAIR);
 		stale = w->n_failed > *least - *least / 20 || w->n_failed == *least ? stale + 1 : 0;
@@ -271,7 +247,8 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 			*least = w->n_failed;
 			search_copy(w, w->best_rank, w->best_lane, w->rank, w->lane);
 		}
-		if (w->n_failed <= search_tolerated(w) || w->n_failed > most || i >= max_rounds ||
+		if (w->n_failed <= search_tolerated(w) || w->n_failed > most ||
+		    i >= (w->n_failed > few || max_rounds <= 2 ? max_rounds : OSR__SEARCH_ROUNDS) ||
 		    (stale >= search_tuning.max_stale &&
 		     (w->lane || w->n_failed > search_tuning.sl_few)))
 			break;

@@ -41,18 +41,18 @@ struct osr__search {
 	/* What follows from both: osr__search_set_reach(). */
 	uint8_t all;      /* all lanes: the mask of a root */
 	uint8_t *forward; /* [n_slots] lanes of the first channel from which the turn rises */
-	uint8_t *freedom; /* [n_channels * n_lanes] channels that may go on into this node */
 	uint32_t *at;     /* [n_slots] by turn: rank of the node that it leads to */
+	uint32_t *
+		n_used; /* [n_slots] by turn: routes of one switch to one LID on it; NULL: unknown */
 
 	/* Routes. */
 	uint8_t *mask; /* [n_switches] of the tree at hand: the lanes from which a route is legal */
 	uint8_t *masks;     /* [n_dests * n_switches] by SL: of all trees */
 	uint8_t *detoured;  /* [n_dests] the tree may have routes longer than minimal */
 	uint32_t *escape;   /* [n_switches] channel to the parent in the escape tree */
-	uint32_t n_sampled; /* LIDs of each switch that the search looks at */
+	uint32_t n_sampled; /* LIDs of each switch that rounds look at */
 	uint64_t n_failed;  /* routes without a legal shortest path in this round */
 	uint32_t boost;     /* what such a route weighs when the order is improved */
-	uint64_t mean;      /* load of a channel: the unit of prices */
 
 	/* Of the tree at hand. */
 	uint32_t *len;         /* [n_switches] channels to the root; OSR_NONE: not attached */
@@ -71,7 +71,6 @@ struct osr__search {
 	uint32_t *triple;     /* [n_triples] weight of the routes on it */
 	uint8_t *useful;      /* [n_triples] on some shortest path */
 	uint64_t *cost;       /* [n_lanes * OSR__TURN_HOPS] */
-	uint64_t enough;      /* load of the busiest channel for which no route gets longer */
 };
 
 /*
@@ -118,10 +117,6 @@ static inline bool osr__search_takes(const struct osr__search *w, uint32_t k)
 /* Routes of trees of the sample, LIDs that share one counted once, as in n_failed. */
 uint64_t osr__search_n_routes(const struct osr__search *w);
 
-/* More routes than a search looks at: takes a sample. */
-bool osr__search_is_large(const struct osr_fabric *fabric);
-void osr__search_sample(struct osr__search *w);
-
 /*
  * A better order for the routes as they are, in search_sl.c and in turn_order.c. Lanes by turn come first, and
  * osr__search_set_reach() is done.
@@ -139,7 +134,7 @@ static inline void osr__search_aim(struct osr__search *w, uint32_t d)
 }
 
 /*
- * Shortest routes to d, the least loaded of several prices; osr__spf_graph() of the root comes first. How many
+ * Shortest routes to d, the least loaded ones that are legal; osr__spf_graph() of the root comes first. How many
  * switches have no legal one.
  */
 uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d);
@@ -177,6 +172,17 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d);
 /* Moves single dests off the most loaded channel; no tree gets more longer routes than it has. */
 void osr__search_polish(struct osr__search *w, uint32_t n_moves);
 
+/* The lanes from which a turn may be taken if the route behind it is legal from those of `mask`. */
+static inline __attribute__((always_inline)) uint8_t
+osr__search_enter(const struct osr__search *w, uint32_t turn, uint8_t mask, bool by_turn)
+{
+	uint8_t forward = w->forward[turn];
+
+	if (!by_turn)
+		return mask & forward;
+	return mask >> w->lane[turn] & forward & 1 ? forward : 0;
+}
+
 /*
  * The lanes from which a route is legal that begins with channel c and goes on into a tree whose hops and masks are
  * known from the far end of c on: start(c). By turn it is 0 where lane 0 is not among them: hosts begin there.
@@ -185,16 +191,11 @@ static inline __attribute__((always_inline)) uint8_t
 osr__search_start_by(const struct osr__search *w, const uint8_t *hop, uint32_t root, uint32_t c,
 		     bool by_turn)
 {
-	uint32_t u = w->f->chan_dst[c], turn;
-	uint8_t start;
+	uint32_t u = w->f->chan_dst[c];
 
-	if (u == root)
-		return w->all;
-	turn = osr_cdg_slot(&w->g, c, hop[u]);
-	if (!by_turn)
-		return w->mask[u] & w->forward[turn];
-	start = w->mask[u] >> w->lane[turn] & 1 ? w->forward[turn] : 0;
-	return start & 1 ? start : 0;
+	return u == root
+		       ? w->all
+		       : osr__search_enter(w, osr_cdg_slot(&w->g, c, hop[u]), w->mask[u], by_turn);
 }
 
 static inline uint8_t osr__search_start(const struct osr__search *w, const uint8_t *hop,

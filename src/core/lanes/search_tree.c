@@ -26,25 +26,134 @@ static inline uint64_t search_shared(const struct osr_spf *spf, uint32_t d, uint
 }
 
 /*
- * What freedom v's choice of channel c takes from switches further out, in 64ths of v's other neighbours: those that
- * cannot go on into c on a lane from which its route is legal.
+ * v, the i-th to be settled, finds no legal way. A turn that no route takes may get the lane that its way
+ * needs: the highest, which leaves most to those further out. Returns the mask of the lightest such way.
  */
-static inline uint32_t search_lost(const struct osr__search *w, uint32_t v, uint32_t c,
-				   uint8_t start, bool by_turn)
+static uint8_t search_relabel(struct osr__search *w, uint32_t root, uint32_t i, uint8_t *hop)
 {
-	uint32_t n_others = w->f->chan_row[v + 1] - w->f->chan_row[v] - 1, n = 0;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf_scratch *scratch = w->s->scratch;
+	uint32_t v = w->s->order[(size_t)root * fabric->n_switches + i];
+	uint32_t turn = OSR_NONE, lane = 0, to = 0;
+	uint64_t best = UINT64_MAX;
 
-	for (uint8_t left = start; left; left &= (uint8_t)(left - 1))
-		n += w->freedom[(size_t)c * w->n_lanes + (uint32_t)__builtin_ctz(left)];
-	return 64 * (by_turn ? 1 : w->n_lanes) - 64 * n / (n_others ? n_others : 1);
+	for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
+		uint32_t c = scratch->edge_chan[e], u = scratch->edge_next[e],
+			 t = osr_cdg_slot(&w->g, c, hop[u]), next = osr_cdg_target(&w->g, c, t);
+		uint64_t key = w->s->weight[c] + scratch->cost[u];
+
+		if (key >= best || w->pinned[t] || w->n_used[t])
+			continue;
+		for (uint32_t l = w->n_lanes; l--;) {
+			uint32_t rank = w->rank[(size_t)l * fabric->n_channels + next];
+
+			if (!(w->mask[u] >> l & 1) || w->rank[c] >= rank)
+				continue;
+			best = key;
+			turn = t;
+			lane = l;
+			to = rank;
+			break;
+		}
+	}
+	if (turn == OSR_NONE)
+		return 0;
+	hop[v] = (uint8_t)(best & HOP_MASK);
+	scratch->cost[v] = best & ~HOP_MASK;
+	w->lane[turn] = (uint8_t)lane;
+	w->at[turn] = to;
+	w->forward[turn] = 0;
+	for (uint32_t l = 0; l < w->n_lanes; l++)
+		w->forward[turn] |= (uint8_t)((w->rank[(size_t)l * fabric->n_channels +
+						       fabric->chan_row[v] + hop[v]] < to)
+					      << l);
+	return w->forward[turn];
+}
+
+/* Would all that are attached to u stay legal if it went on by `next`, from where the lanes of `mask` are? */
+static bool search_may_go_on_by(const struct osr__search *w, const uint8_t *hop, uint32_t u,
+				uint32_t next, uint8_t mask)
+{
+	const struct osr_fabric *fabric = w->f;
+	uint32_t row = fabric->chan_row[u];
+
+	for (uint32_t o = row; o < fabric->chan_row[u + 1]; o++) {
+		uint32_t z = fabric->chan_dst[o], in = fabric->chan_rev[o];
+
+		if (w->mask[z] && fabric->chan_row[z] + hop[z] == in && o != next &&
+		    !osr__search_enter(w, w->g.row[in] + next - row, mask, w->lane != NULL))
+			return false;
+	}
+	return true;
+}
+
+/* u goes on by `next`; what is attached to it begins on other lanes. */
+static void search_go_on_by(struct osr__search *w, uint32_t root, uint8_t *hop, uint32_t u,
+			    uint32_t next)
+{
+	const struct osr_fabric *fabric = w->f;
+	uint32_t row = fabric->chan_row[u];
+
+	w->mask[u] = osr__search_start(w, hop, root, next);
+	w->s->scratch->cost[u] =
+		(w->s->weight[next] & ~HOP_MASK) + w->s->scratch->cost[fabric->chan_dst[next]];
+	hop[u] = (uint8_t)(next - row);
+	for (uint32_t o = row; o < fabric->chan_row[u + 1]; o++) {
+		uint32_t z = fabric->chan_dst[o], in = fabric->chan_rev[o];
+
+		if (w->mask[z] && fabric->chan_row[z] + hop[z] == in && o != next)
+			w->mask[z] = osr__search_start(w, hop, root, in);
+	}
 }
 
 /*
- * Each switch, near ones first, takes the lightest of its legal shortest ways on. `price`: for one eighth of a
- * channel's weight, times what the choice takes from others. How many switches have no legal way.
+ * v, the i-th to be settled, finds no legal way. A neighbour nearer to the root may go on by another
+ * channel, if all that are attached to it stay legal: nothing is attached to those yet. Returns v's mask.
+ */
+static uint8_t search_yield(struct osr__search *w, uint32_t root, uint32_t i, uint8_t *hop)
+{
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf_scratch *scratch = w->s->scratch;
+	const uint8_t *dist8 = scratch->dist8 + (size_t)root * fabric->n_switches;
+	uint32_t v = w->s->order[(size_t)root * fabric->n_switches + i], first = OSR_NONE, next = 0;
+	uint64_t best = UINT64_MAX;
+
+	for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
+		uint32_t c = scratch->edge_chan[e], u = scratch->edge_next[e],
+			 row = fabric->chan_row[u];
+
+		for (uint32_t o = row; u != root && o < fabric->chan_row[u + 1]; o++) {
+			uint32_t x = fabric->chan_dst[o];
+			uint64_t key =
+				w->s->weight[c] + (w->s->weight[o] & ~HOP_MASK) + scratch->cost[x];
+			uint8_t mask;
+
+			if ((uint8_t)(dist8[x] + 1) != dist8[u] || key >= best || !w->mask[x])
+				continue;
+			mask = osr__search_start(w, hop, root, o);
+			if (!mask ||
+			    !osr__search_enter(w, w->g.row[c] + o - row, mask, w->lane != NULL) ||
+			    !search_may_go_on_by(w, hop, u, o, mask))
+				continue;
+			best = key;
+			first = c;
+			next = o;
+		}
+	}
+	if (first == OSR_NONE)
+		return 0;
+	search_go_on_by(w, root, hop, fabric->chan_src[next], next);
+	hop[v] = (uint8_t)(best & HOP_MASK);
+	scratch->cost[v] = best & ~HOP_MASK;
+	return osr__search_start(w, hop, root, first);
+}
+
+/*
+ * Each switch, near ones first, takes the lightest of its legal shortest ways on, or makes one legal. How many have
+ * none.
  */
 static inline __attribute__((always_inline)) uint32_t
-search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, uint64_t price, bool by_turn)
+search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool by_turn)
 {
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
@@ -54,66 +163,42 @@ search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, uint64_t pric
 	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]],
 		 n_failed = 0;
 
+	memset(w->mask, 0, fabric->n_switches);
 	scratch->cost[root] = 0;
 	w->mask[root] = w->all;
 	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
-		uint64_t best = UINT64_MAX, best_price = 0;
+		uint64_t best = UINT64_MAX;
 		uint32_t v = order[i];
 		uint8_t best_mask = 0;
 
 		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
 			uint32_t c = scratch->edge_chan[e];
 			uint8_t mask = osr__search_start_by(w, hop, root, c, by_turn);
-			uint64_t extra = mask ? 0 : ILLEGAL;
-			uint64_t key;
+			uint64_t key = spf->weight[c] + scratch->cost[scratch->edge_next[e]] +
+				       search_shared(spf, d, v, c, n_earlier);
 
-			if (mask && price)
-				extra = (price * w->mean * search_lost(w, v, c, mask, by_turn) /
-					 (8 * 64))
-					<< HOP_BITS;
-			key = spf->weight[c] + scratch->cost[scratch->edge_next[e]] + extra;
-			key += search_shared(spf, d, v, c, n_earlier);
+			key += mask ? 0 : ILLEGAL;
 			if (key >= best)
 				continue;
 			best = key;
-			best_price = extra;
 			best_mask = mask;
 		}
-		/* Prices steer the choice at v only; they are no load on the path. */
-		scratch->cost[v] = (best - best_price) & ~HOP_MASK;
+		scratch->cost[v] = (best_mask ? best : best - ILLEGAL) & ~HOP_MASK;
 		hop[v] = (uint8_t)(best & HOP_MASK);
+		if (!best_mask && w->n_used)
+			best_mask = search_relabel(w, root, i, hop);
+		if (!best_mask)
+			best_mask = search_yield(w, root, i, hop);
 		w->mask[v] = best_mask;
 		n_failed += !best_mask;
 	}
 	return n_failed;
 }
 
-static uint32_t search_settle_at(struct osr__search *w, uint32_t root, uint32_t d, uint64_t price)
-{
-	return w->lane ? search_settle_by(w, root, d, price, true)
-		       : search_settle_by(w, root, d, price, false);
-}
-
-/* Prices tried for taking freedom away from others. */
-static const uint64_t search_prices[] = { 0, 2, 8, 24 };
-#define N_PRICES (sizeof(search_prices) / sizeof(search_prices[0]))
-
 uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d)
 {
-	uint32_t least = UINT32_MAX, now = 0;
-	size_t best = 0;
-
 	osr__search_aim(w, d);
-	for (size_t i = 0; i < N_PRICES; i++) {
-		now = search_settle_at(w, root, d, search_prices[i]);
-		if (now < least) {
-			least = now;
-			best = i;
-		}
-		if (!now)
-			return now;
-	}
-	return best == N_PRICES - 1 ? now : search_settle_at(w, root, d, search_prices[best]);
+	return w->lane ? search_settle_by(w, root, d, true) : search_settle_by(w, root, d, false);
 }
 
 uint32_t osr__search_mark(struct osr__search *w, uint32_t d)

@@ -2,8 +2,7 @@
 /*
  * See turn.h. From the outside in:
  *	osr_turn_route()	searches, and accepts the result or not
- *	turn_middle.c		lanes without a search, where no route has more than three channels
- *	turn_search()		one start or two, then detours
+ *	turn_search()		a start, rounds where it leaves something illegal, then detours
  *	turn_ease.c		lighter, hop by hop
  *	search.c		  routing and improving in turns
  *	turn_order.c		    the order of nodes and the lanes of turns
@@ -19,21 +18,23 @@
 static const struct {
 	uint32_t max_lanes; /* more lanes than these share the load; they save hardly any detour */
 	uint32_t max_triples;
-	uint32_t fitted_rounds; /* with the order that fits the routes, if nearly all are legal: */
-	uint32_t few;           /* all but 1 in so many */
-	uint32_t effort_share;  /* of the effort of updown.h that a start is worth, */
-	uint32_t enough;        /* percent of the load on shortest paths that costs no route */
-	uint32_t max_efi;       /* percent of the load with lanes by SL that auto accepts */
-	uint32_t auto_routes;   /* auto: where there are more, it would take minutes */
-	uint32_t grid_routes;   /* of a grid: where there are more, a search costs too much and */
-	uint32_t grid_efi;      /* dimension order may have so many percent of that load */
+	uint32_t rounds;      /* of routing and of improving the order, */
+	uint32_t tree_rounds; /* and in the order of a tree */
+	uint32_t unfit; /* where the fitted order leaves 1 in so many routes without a legal way, */
+	uint32_t two_lanes;    /* or on two lanes 1 in so many, an up/down order is searched, */
+	uint32_t effort_share; /* with such a part of the effort of updown.h */
+	uint32_t max_efi;      /* percent of the load with lanes by SL that auto accepts */
+	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
+	uint32_t grid_routes;  /* of a grid: where there are more, a search costs too much and */
+	uint32_t grid_efi;     /* dimension order may have so many percent of that load */
 } turn_tuning = {
-	.max_lanes = 4,
+	.max_lanes = 3,
 	.max_triples = 1u << 27,
-	.fitted_rounds = 4,
-	.few = 700,
+	.rounds = 5,
+	.tree_rounds = 2,
+	.unfit = 4,
+	.two_lanes = 15,
 	.effort_share = 16,
-	.enough = 109,
 	.max_efi = 110,
 	.auto_routes = 1u << 26,
 	.grid_routes = 1u << 16,
@@ -83,17 +84,24 @@ static bool turn_number_triples(struct osr__search *w)
 	return at <= turn_tuning.max_triples;
 }
 
-/* What only the search needs. */
-static bool turn_alloc_search(struct osr__search *w, struct osr_arena *scratch)
+/* What a better order needs; *small: the fabric is small enough for one. */
+static enum osr_status turn_init_triples(struct osr__search *w, bool *small)
 {
-	size_t n_slots = w->g.n_slots, n_nodes = (size_t)w->n_lanes * w->f->n_channels;
+	struct osr_arena *scratch = w->scratch;
 
-	w->best_rank = osr_alloc(scratch, n_nodes, sizeof(*w->best_rank));
-	w->best_lane = osr_alloc(scratch, n_slots, 1);
+	w->triple_row = osr_alloc(scratch, (size_t)w->g.n_slots + 1, sizeof(*w->triple_row));
+	if (!w->triple_row)
+		return osr__turn_nomem(w->diag);
+	*small = turn_number_triples(w);
+	if (!*small)
+		return OSR_OK;
 	w->cost = osr_alloc(scratch, w->n_lanes * OSR__TURN_HOPS, sizeof(*w->cost));
-	w->triple = osr_calloc(scratch, w->triple_row[n_slots], sizeof(*w->triple));
-	w->useful = osr_calloc(scratch, w->triple_row[n_slots], 1);
-	return !osr_arena_failed(scratch, NULL);
+	w->triple = osr_calloc(scratch, w->triple_row[w->g.n_slots], sizeof(*w->triple));
+	w->useful = osr_calloc(scratch, w->triple_row[w->g.n_slots], 1);
+	if (osr_arena_failed(scratch, NULL))
+		return osr__turn_nomem(w->diag);
+	turn_find_useful(w);
+	return OSR_OK;
 }
 
 enum osr_status osr__turn_init(struct osr__search *w, const struct osr_lanes_job *job,
@@ -110,71 +118,14 @@ enum osr_status osr__turn_init(struct osr__search *w, const struct osr_lanes_job
 	return osr__search_init(w, true);
 }
 
-/* *small: the fabric is small enough for a search. */
-static enum osr_status turn_init_search(struct osr__search *w, struct osr_lanes_job *job,
-					bool *small)
+/* ---- the search ------------------------------------------------------------------------------ */
+
+/* Of `failed` routes without a legal way, auto would accept no more as longer ones. */
+static uint64_t turn_most(const struct osr__search *w, const struct osr_lanes_job *job)
 {
-	w->triple_row = osr_alloc(job->scratch, (size_t)w->g.n_slots + 1, sizeof(*w->triple_row));
-	if (!w->triple_row)
-		return osr__turn_nomem(job->diag);
-	*small = turn_number_triples(w);
-	if (!*small)
-		return OSR_OK;
-	if (!turn_alloc_search(w, job->scratch))
-		return osr__turn_nomem(job->diag);
-	turn_find_useful(w);
-	return OSR_OK;
-}
-
-/* ---- starts ---------------------------------------------------------------------------------- */
-
-/* More routes without a legal way than auto would accept as longer ones? */
-static bool turn_is_hopeless(const struct osr__search *w, const struct osr_lanes_job *job,
-			     uint64_t failed)
-{
-	return job->opt->any_sl == OSR_ANY_SL_AUTO &&
-	       failed * 100 > osr__search_n_routes(w) * job->opt->any_sl_cost;
-}
-
-/* Order and lanes of an up/down order that was searched for. */
-static enum osr_status turn_start_updown(struct osr__search *w, struct osr_lanes_job *job)
-{
-	struct osr_updown updown;
-	enum osr_status st = osr_updown_search(w->s, OSR_UPDOWN_EFFORT / turn_tuning.effort_share,
-					       job->scratch, &updown, job->diag);
-
-	return st ? st : osr__turn_start_updown(w, &updown);
-}
-
-static enum osr_status turn_start_again(struct osr__search *w, struct osr_lanes_job *job,
-					uint64_t *least)
-{
-	enum osr_status st = turn_start_updown(w, job);
-
-	return st ? st : osr__search_rounds(w, OSR__SEARCH_ROUNDS, true, UINT64_MAX, least);
-}
-
-/*
- * Lanes by the place of channels in a route, from the paths that are there; those that are not legal
- * are routed again. *serves: nearly all are.
- */
-static enum osr_status turn_try_middle(struct osr__search *w, struct osr_lanes_job *job,
-				       bool *serves)
-{
-	uint64_t enough = osr_spf_load(job->s) * turn_tuning.enough / 100;
-	uint32_t n_lanes = w->n_lanes;
-	enum osr_status st = osr__turn_start_middle(w, serves);
-
-	if (!st && *serves && w->n_failed) {
-		osr__search_route_all(w, OSR__SEARCH_REPAIR);
-		*serves = osr__turn_middle_serves(w);
-		if (*serves && w->n_failed)
-			osr__search_route_all(w, OSR__SEARCH_DETOUR);
-	}
-	if (!st && *serves)
-		return osr__turn_ease(w, enough, &job->r->n_longer);
-	w->n_lanes = n_lanes;
-	return st;
+	return job->opt->any_sl == OSR_ANY_SL_AUTO
+		       ? osr__search_n_routes(w) * job->opt->any_sl_cost / 100
+		       : UINT64_MAX;
 }
 
 /* The shortest paths as they were, and their load. */
@@ -186,68 +137,76 @@ static void turn_restore(struct osr__search *w, struct osr_lanes_job *job,
 	memset(w->detoured, 0, w->f->n_dests);
 }
 
-/* Detours for what has no legal shortest path, and then what single switches can gain. */
-static enum osr_status turn_complete(struct osr__search *w, struct osr_lanes_job *job,
-				     uint64_t n_failed)
+/* Turns that no route takes may get any lane: how many routes take each, and room for the best lanes and order. */
+static enum osr_status turn_search_begin(struct osr__search *w)
 {
-	if (n_failed)
-		osr__search_route_all(w, OSR__SEARCH_LAST);
-	return osr__turn_ease(w, w->enough, &job->r->n_longer);
+	w->best_rank =
+		osr_alloc(w->scratch, (size_t)w->n_lanes * w->f->n_channels, sizeof(*w->best_rank));
+	w->best_lane = osr_alloc(w->scratch, w->g.n_slots, 1);
+	w->n_used = osr__turn_count_used(w, OSR__TURN_OWN);
+	return w->best_rank && w->best_lane && w->n_used ? OSR_OK : osr__turn_nomem(w->diag);
 }
 
-/*
- * An order fitted to the trees that are there, and lanes. The first try is kept if it makes every route legal;
- * else a second one, which leaves the turns at the ends of routes more room, is improved.
- */
-static enum osr_status turn_start(struct osr__search *w, struct osr_lanes_job *job)
-{
-	enum osr_status st = osr__turn_start_fitted(w, true);
+/* A better order, in rounds of this kind; then all are routed in it, in this mode. */
+struct turn_rounds {
+	uint32_t n_sampled; /* LIDs of each switch that rounds look at */
+	uint32_t n;
+	bool all; /* the first one routes all trees again */
+	enum osr__search_mode mode;
+};
 
-	w->boost = 1;
-	if (st || !osr__search_count_failed(w))
-		return st;
-	st = osr__turn_start_fitted(w, false);
-	return st ? st : osr__search_improve_turn(w);
+static enum osr_status turn_improve(struct osr__search *w, struct osr_lanes_job *job,
+				    const struct turn_rounds *rounds, bool *hopeless)
+{
+	uint64_t least = 0, most;
+	bool small = true;
+	enum osr_status st = turn_init_triples(w, &small);
+
+	w->n_sampled = rounds->n_sampled;
+	most = turn_most(w, job);
+	if (!st)
+		st = osr__search_rounds(w, small ? rounds->n : 1, rounds->all,
+					most == UINT64_MAX ? most : 2 * most, &least);
+	*hopeless = least > most;
+	w->n_sampled = UINT32_MAX;
+	if (!st && !*hopeless)
+		osr__search_route_all(w, rounds->mode);
+	return st;
 }
 
-static void turn_search_begin(struct osr__search *w, const struct osr_lanes_job *job)
+/* Order and lanes of an up/down order that was searched for: of two lanes it has use for the first one, too. */
+static enum osr_status turn_start_updown(struct osr__search *w, struct osr_lanes_job *job)
 {
-	w->enough = osr_spf_load(job->s) * turn_tuning.enough / 100;
-	osr__search_sample(w);
+	struct osr_updown updown;
+	enum osr_status st = osr_updown_search(w->s, OSR_UPDOWN_EFFORT / turn_tuning.effort_share,
+					       job->scratch, &updown, job->diag);
+
+	return st ? st : osr__turn_start_updown(w, &updown);
 }
 
-/* From an order in which so many of the sampled routes are not legal to all routes. */
-static enum osr_status turn_search_end(struct osr__search *w, struct osr_lanes_job *job,
-				       uint64_t least, bool *hopeless)
-{
-	*hopeless = turn_is_hopeless(w, job, least);
-	if (*hopeless)
-		return OSR_OK;
-	if (w->n_sampled != UINT32_MAX) {
-		w->n_sampled = UINT32_MAX;
-		osr__search_route_all(w, OSR__SEARCH_DETOUR);
-		least = 0;
-	}
-	return turn_complete(w, job, least);
-}
-
-/*
- * The paths that are there keep their balance where the lanes of turns make them legal: they get their
- * lanes before any tree is routed again. Where that does not make nearly all legal, it starts again.
- */
+/* The paths that are there keep their balance where the lanes of turns make them legal. */
 static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *job, bool *hopeless)
 {
-	uint64_t least = 0;
-	enum osr_status st;
+	struct turn_rounds rounds = { .n_sampled = 1,
+				      .n = turn_tuning.rounds,
+				      .mode = OSR__SEARCH_LAST };
+	uint64_t load = osr_spf_load(job->s), n_routes = osr__search_n_routes(w), failed = 0;
+	enum osr_status st = turn_search_begin(w);
 
-	turn_search_begin(w, job);
-	st = turn_start(w, job);
 	if (!st)
-		st = osr__search_rounds(w, turn_tuning.fitted_rounds, false,
-					osr__search_n_routes(w) / turn_tuning.few, &least);
-	if (!st && least && w->n_sampled == UINT32_MAX)
-		st = turn_start_again(w, job, &least);
-	return st ? st : turn_search_end(w, job, least, hopeless);
+		st = osr__turn_start_fitted(w);
+	if (!st)
+		failed = osr__search_count_failed(w);
+	*hopeless = job->opt->any_sl == OSR_ANY_SL_AUTO && failed * turn_tuning.unfit > n_routes;
+	if (st || *hopeless)
+		return st;
+	rounds.all = failed * turn_tuning.unfit > n_routes ||
+		     (w->n_lanes == 2 && failed * turn_tuning.two_lanes > n_routes);
+	if (rounds.all)
+		st = turn_start_updown(w, job);
+	if (!st && failed)
+		st = turn_improve(w, job, &rounds, hopeless);
+	return st || *hopeless ? st : osr__turn_ease(w, load, &job->r->n_longer);
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
@@ -261,27 +220,6 @@ static bool turn_is_cheap(const struct osr_lanes_job *job, const struct osr_turn
 
 	return (uint64_t)n_more * 100 <= n_routes * job->opt->any_sl_cost &&
 	       turn->load * 100 <= load * turn_tuning.max_efi;
-}
-
-/* Large fabrics only: a search leaves more freedom for what has to be routed again after a fault. */
-static enum osr_status turn_find_middle(struct osr__search *w, struct osr_lanes_job *job,
-					const struct osr_turn_result *before, bool *routed)
-{
-	struct osr_routing kept = *job->r;
-	uint64_t load = osr_spf_load(job->s);
-	struct osr_turn_result now;
-	enum osr_status st;
-
-	*routed = false;
-	if (!osr__search_is_large(w->f))
-		return OSR_OK;
-	st = turn_try_middle(w, job, routed);
-	now = (struct osr_turn_result){ .n_longer = job->r->n_longer,
-					.load = osr_spf_load(job->s) };
-	*routed = !st && *routed && turn_is_cheap(job, &now, 0, load);
-	if (!*routed)
-		turn_restore(w, job, before, &kept);
-	return st;
 }
 
 /* More than it may be, against so many routes on the busiest link? */
@@ -299,23 +237,28 @@ static enum osr_status turn_search_tree(struct osr__search *w, struct osr_lanes_
 					bool *fits)
 {
 	struct osr_routing kept = *job->r;
-	uint64_t load = osr_spf_load(job->s), least = 0;
+	struct turn_rounds rounds = { .n_sampled = UINT32_MAX,
+				      .n = turn_tuning.tree_rounds,
+				      .mode = OSR__SEARCH_DETOUR };
+	uint64_t load = osr_spf_load(job->s);
 	uint32_t n_lanes = w->n_lanes;
+	bool hopeless = false;
 	struct osr_updown updown;
-	bool hopeless = true;
 	enum osr_status st = osr__lanes_tree_updown(job, &updown, tree);
 
 	*fits = false;
 	if (st || !*tree)
 		return st;
-	turn_search_begin(w, job);
 	w->n_lanes = 2;
-	st = osr__turn_start_updown(w, &updown);
+	st = turn_search_begin(w);
 	if (!st)
-		st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, false, UINT64_MAX, &least);
+		st = osr__turn_start_updown(w, &updown);
 	if (!st)
-		st = turn_search_end(w, job, least, &hopeless);
-	*fits = !st && !hopeless && !turn_is_loaded(w, load);
+		st = turn_improve(w, job, &rounds, &hopeless);
+	*fits = !hopeless;
+	if (!st && *fits)
+		st = osr__turn_ease(w, load, &job->r->n_longer);
+	*fits = *fits && !st && !turn_is_loaded(w, load);
 	if (!*fits) {
 		turn_restore(w, job, before, &kept);
 		w->n_lanes = n_lanes;
@@ -328,23 +271,19 @@ static enum osr_status turn_find(struct osr__search *w, struct osr_lanes_job *jo
 {
 	struct osr_routing kept = *job->r;
 	uint64_t before = osr_spf_load(job->s);
-	bool small = false, hopeless = false, tree = false, fits = false;
-	enum osr_status st = turn_find_middle(w, job, turn, routed);
+	bool hopeless = false, tree = false, fits = false;
+	enum osr_status st = OSR_OK;
 
-	if (st || *routed)
-		return st;
 	if (job->opt->any_sl != OSR_ANY_SL_ON &&
 	    (uint64_t)w->f->n_dests * w->f->n_switches > turn_tuning.auto_routes)
 		return OSR_OK;
-	st = turn_init_search(w, job, &small);
-	if (!st && small)
-		st = turn_search_tree(w, job, turn, &tree, &fits);
+	st = turn_search_tree(w, job, turn, &tree, &fits);
 	/* Of 8 trees among 317 random ones where that is too dear, no other search found less, at twice its time. */
 	if (tree && !fits && job->opt->any_sl == OSR_ANY_SL_AUTO)
 		return st;
-	if (!st && small && !fits)
+	if (!st && !fits)
 		st = turn_search(w, job, &hopeless);
-	if (st || !small)
+	if (st)
 		return st;
 	turn->n_longer = job->r->n_longer;
 	turn->load = osr_spf_load(job->s);

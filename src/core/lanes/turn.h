@@ -29,7 +29,11 @@
  *   - sifting of the order of nodes, the lanes fixed;
  * and ends with longer routes for what found no legal shortest one.
  *
- * Where no route has more than three channels, an order is known beforehand (turn_middle.c).
+ * Before the first of these, lanes go by the kind of port that a packet comes from: what end ports send is on lane 0,
+ * turns are on the others. Then no node of lane 0 is waited for, so a route's first hop is free: where no route has more
+ * than two channels all are legal, in any order. With a third lane, for turns that only end routes, that is so for
+ * three channels wherever those that are second in a route have no cycle among themselves, as the global cables
+ * of a dragonfly.
  *
  * It never fails. The order starts with a spanning tree, the escape tree, whose turns (up, then down)
  * all rise, and go on to rise whatever the search changes. So in

@@ -13,11 +13,13 @@
 
 #include "turn_private.h"
 
-#define EASE_WORK (1u << 27) /* switches of trees looked at, */
-#define EASE_LOOKS 20        /* and trees for each LID, at most, */
-#define EASE_FEW_LOOKS 2     /* for osr__turn_lighten() */
-#define EASE_EXTRA 2         /* channels by which a route may get longer for balance, */
-#define EASE_SPARE 200       /* and one in so many routes may */
+#define EASE_WORK (1u << 27)  /* switches of trees looked at, */
+#define EASE_LOOKS 20         /* and trees for each LID, at most, */
+#define EASE_FEW_LOOKS 2      /* for osr__turn_lighten() */
+#define EASE_EXTRA 2          /* channels by which a route may get longer for balance, */
+#define EASE_SPARE 200        /* and one in so many routes may, */
+#define EASE_ENOUGH 109       /* down to so many percent of the load on shortest paths */
+#define EASE_LARGE (1u << 20) /* with more routes the load on shortest paths will do */
 
 struct ease {
 	struct osr__search *w;
@@ -352,7 +354,7 @@ static enum osr_status ease_start(struct ease *x, struct osr__search *w, uint32_
 		       : osr__turn_nomem(w->diag);
 }
 
-enum osr_status osr__turn_ease(struct osr__search *w, uint64_t enough, uint32_t *n_longer)
+enum osr_status osr__turn_ease(struct osr__search *w, uint64_t load, uint32_t *n_longer)
 {
 	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
 	struct ease x;
@@ -364,7 +366,9 @@ enum osr_status osr__turn_ease(struct osr__search *w, uint64_t enough, uint32_t 
 	osr__spf_busiest(w->s, &sum);
 	/* As for shortest paths: that is near enough to the mean. */
 	x.target = (sum + sum / 25) / (w->f->n_channels + !w->f->n_channels);
-	ease_lighten(&x, enough);
+	if ((uint64_t)w->f->n_dests * w->f->n_switches > EASE_LARGE && x.target < load)
+		x.target = load;
+	ease_lighten(&x, load * EASE_ENOUGH / 100);
 	*n_longer = osr__search_count_longer(w);
 	osr_arena_reset(w->scratch, mark);
 	return OSR_OK;

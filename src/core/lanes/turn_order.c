@@ -80,55 +80,65 @@ enum osr_status osr__turn_start_updown(struct osr__search *w, const struct osr_u
 	return OSR_OK;
 }
 
-/* Whether routes take the turn from c0 by v's hop and go on, in w->lane; how many take each, in w->g.weight. */
+/*
+ * By how many routes each turn is taken that have come by another one before, in w->g.weight; whether routes go on
+ * after it, as lane 1, or not, as the last lane.
+ */
 static void turn_count_dependencies(struct osr__search *w)
 {
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
-	uint32_t n = fabric->n_switches;
+	uint32_t n = fabric->n_switches, *count = spf->scratch->count;
 
 	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
+	memset(w->lane, (int)w->n_lanes - 1, w->g.n_slots);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *hop = spf->hop + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = spf->order + (size_t)root * n;
 
-		for (uint32_t i = 1; spf->alias[d] == OSR_NONE && i < spf->n_order[root]; i++) {
-			uint32_t c = fabric->chan_row[order[i]] + hop[order[i]],
-				 u = fabric->chan_dst[c];
+		memset(count, 0, n * sizeof(*count));
+		for (uint32_t i = spf->n_order[root]; spf->alias[d] == OSR_NONE && i-- > 1;) {
+			uint32_t v = order[i], c = fabric->chan_row[v] + hop[v],
+				 u = fabric->chan_dst[c], t;
 
+			count[u] += count[v] + 1;
 			if (u == root)
 				continue;
-			w->g.weight[w->g.row[c] + hop[u]]++;
+			t = osr_cdg_slot(&w->g, c, hop[u]);
+			w->g.weight[t] += count[v];
 			if (fabric->chan_dst[fabric->chan_row[u] + hop[u]] != root)
-				w->lane[w->g.row[c] + hop[u]] = 0;
+				w->lane[t] = 1;
 		}
 	}
 }
 
 /*
- * The order that suits the dependencies of the routes as they are, on every lane, and the lanes one
- * after the other. `ends`: turns that only end routes lead to the last lane, where nothing waits; what is
- * left has no cycle in fabrics of diameter 2, nor in dragonflies. Otherwise all are on the first lane.
+ * Lanes by the kind of port that packets come from: what end ports send is on lane 0, where nothing leads to, so a
+ * route's first hop is free. After a turn that goes on somewhere they are on lane 1, after one that only ends routes
+ * on the last lane, where nothing waits. Lane 1 has the order that suits the routes as they are; with three lanes or
+ * more the turns of lane 1 have no cycle where no route has more than three channels, with two lanes none in
+ * fabrics of diameter 2.
  */
-enum osr_status osr__turn_start_fitted(struct osr__search *w, bool ends)
+enum osr_status osr__turn_start_fitted(struct osr__search *w)
 {
-	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
-	uint32_t m = fabric->n_channels;
+	uint32_t m = w->f->n_channels;
 	enum osr_status st = osr_mcast_tree(spf, w->scratch, w->escape, w->diag);
 
 	if (st)
 		return st;
 	osr__turn_pin(w);
-	memset(w->lane, ends ? (int)w->n_lanes - 1 : 0, w->g.n_slots);
 	turn_count_dependencies(w);
 	for (uint32_t t = 0; t < w->g.n_slots; t++) {
-		w->lane[t] = w->pinned[t] ? 0 : w->lane[t];
-		w->g.weight[t] = w->lane[t] ? 0 : w->g.weight[t];
+		w->lane[t] = w->pinned[t] ? 1 : w->lane[t];
+		w->g.weight[t] = w->lane[t] == 1 ? w->g.weight[t] : 0;
 	}
 	osr_mcast_depend(w->escape, &w->g);
-	st = osr_cdg_order(&w->g, spf->center, w->scratch, w->rank, w->diag);
+	if (!osr_cdg_sort(&w->g, w->scratch, w->rank))
+		st = osr_arena_failed(w->scratch, w->diag)
+			     ? OSR_NOMEM
+			     : osr_cdg_order(&w->g, spf->center, w->scratch, w->rank, w->diag);
 	for (uint32_t l = 1; l < w->n_lanes; l++)
 		for (uint32_t c = 0; c < m; c++)
 			w->rank[(size_t)l * m + c] = l * m + w->rank[c];
@@ -201,7 +211,7 @@ static void turn_cost_before(const struct osr__search *w, uint32_t c1, uint64_t 
 			uint32_t t01 = w->g.row[fabric->chan_rev[o]] + c1 - row, at = w->at[t01];
 			const uint32_t *weight = w->triple + w->triple_row[t01];
 
-			for (uint32_t h = 0; h < n; h++)
+			for (uint32_t h = 0; w->g.weight[t01] && h < n; h++)
 				sum[h] += at < rank[h] ? 0 : weight[h];
 		}
 	}
@@ -212,13 +222,15 @@ static uint64_t turn_cost_behind(const struct osr__search *w, uint32_t t, uint32
 				 uint32_t rank)
 {
 	const uint32_t *weight = w->triple + w->triple_row[t], *at = w->at + w->g.row[c2];
-	uint32_t n = w->g.row[c2 + 1] - w->g.row[c2];
+	uint32_t n = w->g.weight[t] ? w->g.row[c2 + 1] - w->g.row[c2] : 0;
 	uint64_t sum = 0;
 
 	for (uint32_t h = 0; h < n; h++)
 		sum += rank < at[h] ? 0 : weight[h];
 	return sum;
 }
+
+#define TURN_PASSES 2 /* over all turns, as the best lane of one depends on those of others */
 
 /* The lane of every turn that leaves the least weight backward. */
 static void turn_choose_lanes(struct osr__search *w)
@@ -269,8 +281,9 @@ static void turn_sum_edges(const struct osr__search *w, uint32_t c1, uint64_t *s
 		const uint32_t *weight = w->triple + w->triple_row[t01];
 		const uint8_t *pinned = w->pinned + w->g.row[c1];
 		uint64_t *to = sum + (size_t)w->lane[t01] * OSR__TURN_HOPS;
+		bool taken = w->g.weight[t01] || w->pinned[t01];
 
-		for (uint32_t h = 0; h < n; h++)
+		for (uint32_t h = 0; taken && h < n; h++)
 			to[h] += w->pinned[t01] & pinned[h] ? must : weight[h];
 	}
 }
@@ -329,7 +342,8 @@ enum osr_status osr__search_improve_turn(struct osr__search *w)
 	struct edges x;
 
 	turn_weigh(w);
-	turn_choose_lanes(w);
+	for (uint32_t i = 0; i < TURN_PASSES; i++)
+		turn_choose_lanes(w);
 	if (!turn_edges(w, scratch, &x) || !osr__cdg_sift(&x, 1, scratch, w->rank))
 		return osr__turn_nomem(w->diag);
 	osr_arena_reset(scratch, mark);

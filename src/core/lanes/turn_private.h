@@ -21,24 +21,16 @@ static inline enum osr_status osr__turn_nomem(struct osr_diag *diag)
 
 /* turn_order.c: an order and lanes to start from, in which the turns of the escape tree rise. */
 enum osr_status osr__turn_start_updown(struct osr__search *w, const struct osr_updown *updown);
-enum osr_status osr__turn_start_fitted(struct osr__search *w, bool ends);
-
-/*
- * turn_middle.c: order and lanes where no route has more than three channels, or *fits is false. Then
- * n_lanes is 2 or 3, and n_failed routes are not legal. After these have been routed again: do the lanes
- * serve?
- */
-enum osr_status osr__turn_start_middle(struct osr__search *w, bool *fits);
-bool osr__turn_middle_serves(const struct osr__search *w);
+enum osr_status osr__turn_start_fitted(struct osr__search *w);
 
 /* Marks the turns of the escape tree, alone, as weights and as pinned. */
 void osr__turn_pin(struct osr__search *w);
 
 /*
- * turn_ease.c: parts of trees leave the busiest channel; for no less than `enough` routes on it a route gets
- * longer. *n_longer: how many are longer in the end.
+ * turn_ease.c: parts of trees leave the busiest channel, which carries `load` on shortest paths; where it
+ * carries a tenth more some routes get longer. *n_longer: how many are longer in the end.
  */
-enum osr_status osr__turn_ease(struct osr__search *w, uint64_t enough, uint32_t *n_longer);
+enum osr_status osr__turn_ease(struct osr__search *w, uint64_t load, uint32_t *n_longer);
 /* Only the load, down to `target` routes on the busiest channel, and no route gets longer. */
 enum osr_status osr__turn_lighten(struct osr__search *w, uint64_t target);
 
