@@ -4,39 +4,7 @@
 #include <string.h>
 
 #include "cli/report.h"
-
-static const char style[] =
-	":root{color-scheme:light "
-	"dark;--ink:#1b1f24;--soft:#5b6570;--paper:#fff;--line:#d7dce1;--box:#f5f7f9;--good:#"
-	"1a7f4b;--bad:#b42318;--h0:#c9d6e2;--h1:#a3c1da;--h2:#7fa8cf;--h3:#e0b45c;--h4:#e07b39;--"
-	"h5:#c62f2f}\n"
-	"@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa5b1;--paper:#14181d;--"
-	"line:#333b45;--box:#1c2229;--good:#4cc38a;--bad:#ff7b72;--h0:#2d3a47;--h1:#35536e;--h2:#"
-	"3f72a0;--h3:#b98a2c;--h4:#d0692a;--h5:#f0554b}}\n"
-	"body{font:16px/1.5 "
-	"system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:62rem;margin:2rem "
-	"auto;padding:0 1rem}\n"
-	"h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2.2rem;border-"
-	"bottom:1px solid var(--line)}\n"
-	".note,small{color:var(--soft)}svg{width:100%;height:auto;background:var(--box);border:1px "
-	"solid var(--line)}svg text{font:12px system-ui,sans-serif;fill:var(--soft)}\n"
-	"table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25rem "
-	".6rem;border-bottom:1px solid "
-	"var(--line);vertical-align:top}.n{text-align:right;font-variant-numeric:tabular-nums}\n"
-	".good:before{content:\"\\2713  \";color:var(--good)}.open:before{content:\"?  "
-	"\"}.bad:before{content:\"\\2717  "
-	"\";color:var(--bad)}.bad{color:var(--bad)}ul.verdict{list-style:none;padding:0}\n"
-	".price{color:var(--soft)}.price:before{content:\"\\2013  "
-	"\"}.loop{stroke:var(--bad);stroke-width:"
-	"4}svg text.name{font-size:10px}\n"
-	".bar{fill:var(--h2)}line,path{stroke-width:1.2;fill:none}.h0{stroke:var(--h0)}.h1{stroke:"
-	"var(--h1)}.h2{stroke:var(--h2)}.h3{stroke:var(--h3)}.h4{stroke:var(--h4)}.h5{stroke:var(--"
-	"h5);stroke-width:2}.s0{fill:var(--h0)}.s1{fill:var(--h1)}.s2{fill:var(--h2)}.s3{fill:var(-"
-	"-h3)}.s4{fill:var(--h4)}.s5{fill:var(--h5)}circle{stroke:var(--ink);stroke-width:.5}\n"
-	".heat td{border:1px solid "
-	"var(--line)}.c0{background:var(--h0)}.c1{background:var(--h1)}.c2{background:var(--h2)}."
-	"c3{background:var(--h3)}.c4{background:var(--h4)}.c5{background:var(--h5)}td[class^=c],td["
-	"class^=c] small,span[class^=c]{color:var(--ink)}span[class^=c]{padding:0 .4em}\n";
+#include "report_css.h"
 
 void report_text(const char *text, FILE *out)
 {
