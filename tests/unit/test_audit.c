@@ -215,6 +215,14 @@ static bool listed(const struct osr_fault *x)
 	return false;
 }
 
+/* Is there such a fault? Then it must have been listed. */
+static uint32_t expect(bool is, struct osr_fault x)
+{
+	if (is)
+		assert_true(listed(&x));
+	return is;
+}
+
 static uint32_t expect_turns(const struct osr_fabric *f, const struct osr_routing *r)
 {
 	uint32_t n = 0;
@@ -232,11 +240,9 @@ static uint32_t expect_turns(const struct osr_fabric *f, const struct osr_routin
 			uint32_t c = osr_port_channel(f, s, x.out), pair = r->sl2vl_row[s] + i / 16;
 
 			x.vl = r->sl2vl[pair][x.sl];
-			if (x.out && packets.turn[pair][x.sl] &&
-			    x.vl >= (c == OSR_NONE ? OSR_MAX_VLS : f->chan_vls[c])) {
-				assert_true(listed(&x));
-				n++;
-			}
+			n += expect(x.out && packets.turn[pair][x.sl] &&
+					    x.vl >= (c == OSR_NONE ? OSR_MAX_VLS : f->chan_vls[c]),
+				    x);
 		}
 	return n;
 }
@@ -246,21 +252,16 @@ static uint32_t expect_cables(const struct osr_fabric *f)
 	uint32_t n = 0;
 
 	for (uint32_t c = 0; c < f->n_channels; c++)
-		for (uint8_t sl = f->chan_vls[c]; sl < 16; sl++) {
-			struct osr_fault x = { .kind = OSR_FAULT_SL2VL,
-					       .sw = f->chan_src[c],
-					       .dest = OSR_NONE,
-					       .term = OSR_NONE,
-					       .in = OSR_NO_PATH,
-					       .out = f->chan_port[c],
-					       .sl = sl,
-					       .vl = sl };
-
-			if (!packets.cable[c][sl])
-				continue;
-			assert_true(listed(&x));
-			n++;
-		}
+		for (uint8_t sl = f->chan_vls[c]; sl < 16; sl++)
+			n += expect(packets.cable[c][sl],
+				    (struct osr_fault){ .kind = OSR_FAULT_SL2VL,
+							.sw = f->chan_src[c],
+							.dest = OSR_NONE,
+							.term = OSR_NONE,
+							.in = OSR_NO_PATH,
+							.out = f->chan_port[c],
+							.sl = sl,
+							.vl = sl });
 	return n;
 }
 
@@ -269,19 +270,14 @@ static uint32_t expect_ends(const struct osr_fabric *f, const osr_sl2vl_t *table
 	uint32_t n = 0;
 
 	for (uint32_t t = 0; t < f->n_terminals; t++)
-		for (uint8_t sl = 0; sl < 16; sl++) {
-			struct osr_fault x = { .kind = OSR_FAULT_SL2VL,
-					       .sw = OSR_NONE,
-					       .dest = OSR_NONE,
-					       .term = t,
-					       .sl = sl,
-					       .vl = table[t][sl] };
-
-			if (!packets.end[t][sl] || x.vl != 15 || !f->term_weight[t])
-				continue;
-			assert_true(listed(&x));
-			n++;
-		}
+		for (uint8_t sl = 0; sl < 16; sl++)
+			n += expect(packets.end[t][sl] && table[t][sl] == 15 && f->term_weight[t],
+				    (struct osr_fault){ .kind = OSR_FAULT_SL2VL,
+							.sw = OSR_NONE,
+							.dest = OSR_NONE,
+							.term = t,
+							.sl = sl,
+							.vl = table[t][sl] });
 	return n;
 }
 
@@ -290,20 +286,15 @@ static uint32_t expect_missing(const struct osr_fabric *f, const struct osr_path
 	uint32_t n = 0;
 
 	for (uint32_t t = 0; t < f->n_terminals; t++)
-		for (uint32_t d = 0; d < f->n_dests; d++) {
-			struct osr_fault x = { .kind = OSR_FAULT_NO_SL,
-					       .sw = f->term_switch[t],
-					       .dest = d,
-					       .term = t };
-
-			if (!f->term_weight[t] || !f->term_weight[f->dest_term[d]] ||
-			    f->dest_term[d] == t ||
-			    (p->row[t] != OSR_NONE &&
-			     p->sl[p->row[t] * f->n_dests + d] != OSR_NO_SL))
-				continue;
-			assert_true(listed(&x));
-			n++;
-		}
+		for (uint32_t d = 0; d < f->n_dests; d++)
+			n += expect(f->term_weight[t] && f->term_weight[f->dest_term[d]] &&
+					    f->dest_term[d] != t &&
+					    (p->row[t] == OSR_NONE ||
+					     p->sl[p->row[t] * f->n_dests + d] == OSR_NO_SL),
+				    (struct osr_fault){ .kind = OSR_FAULT_NO_SL,
+							.sw = f->term_switch[t],
+							.dest = d,
+							.term = t });
 	return n;
 }
 

@@ -93,13 +93,6 @@ static bool find_cycles(struct rounds *r, const uint8_t *first, const uint8_t *n
 	return n_left > 0;
 }
 
-static void withdraw_entry(struct rounds *r, size_t at, uint32_t s)
-{
-	r->first[at + s] = OSR_NO_PATH;
-	r->n++;
-	r->n_whole += r->state[s] == WHOLE;
-}
-
 static void withdraw_more(struct rounds *r, enum attempt attempt)
 {
 	const struct osr_fabric *fabric = r->m->f;
@@ -122,8 +115,11 @@ static void withdraw_more(struct rounds *r, enum attempt attempt)
 			for (uint32_t s = 0; s < n; s++)
 				if (first[s] != OSR_NO_PATH && old[s] != now[s] &&
 				    (!cycles || r->on_cycle[s]) &&
-				    (r->state[s] == CUT || (pass && attempt != WITHDRAW_CUT)))
-					withdraw_entry(r, d * n, s);
+				    (r->state[s] == CUT || (pass && attempt != WITHDRAW_CUT))) {
+					first[s] = OSR_NO_PATH;
+					r->n++;
+					r->n_whole += r->state[s] == WHOLE;
+				}
 		}
 	}
 }
@@ -211,22 +207,12 @@ static enum osr_status rounds_attempt(struct rounds *r, bool *are, struct osr_di
 	return st;
 }
 
-/* What is left of loops when as much is withdrawn as can be. */
-static void say_loop(const struct transition *m, struct osr_stable *stable)
-{
-	struct osr_diag loop = { "" };
-
-	if (!m->loop.n)
-		return;
-	osr_loop_say(m->f, &m->loop, &loop);
-	snprintf(stable->transition_why, sizeof(stable->transition_why), "%.239s", loop.text);
-}
-
 /* After a full route with what may be kept of the old tables, too. */
 static enum osr_status rounds_choose(struct rounds *r, const struct osr_job *job)
 {
 	struct osr_stable *stable = &job->routing->stable;
 	enum osr_status st = OSR_OK;
+	struct osr_diag loop = { "" };
 	uint8_t choice[3] = { 0 };
 	uint32_t n = 1;
 	bool are = false;
@@ -238,8 +224,13 @@ static enum osr_status rounds_choose(struct rounds *r, const struct osr_job *job
 		if (!i && !st && !are && !stable->kept)
 			n = osr__transition_choices(r->m, choice);
 	}
+	/* What is left of loops when as much is withdrawn as can be; but no packet goes in circles. */
 	if (!st && !are) {
-		say_loop(r->m, stable);
+		if (r->m->loop.n) {
+			osr_loop_say(r->m->f, &r->m->loop, &loop);
+			snprintf(stable->transition_why, sizeof(stable->transition_why), "%.239s",
+				 loop.text);
+		}
 		rounds_begin(r);
 		withdraw_more(r, WITHDRAW_CYCLES);
 		r->kept = 0;
