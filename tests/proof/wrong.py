@@ -13,35 +13,37 @@ import sys
 import tempfile
 
 EDITS = [  # what, function, from, to
-    ('a wait may stay level', 'turn_check', 'low < r && r <= high', 'low <= r && r <= high'),
-    ('a bound may be passed', 'turn_check', 'low < r && r <= high', 'low < r'),
-    ('one lane too many', 'turn_check', 'm >= of_chan', 'm > of_chan'),
-    ('one slot too many', 'lane_of', 'r >= t.n_slot - p', 'r > t.n_slot - p'),
-    ('a slot may overflow', 'lane_of', 'r >= t.n_slot - p', 'r + p >= t.n_slot'),
-    ('a port too many', 'leads_to', 'if p >= of_sw', 'if p > of_sw'),
-    ('another switch\'s port', 'leads_to', 'if of_chan t c 0 = s then c else -1', 'c'),
-    ('what enters is not looked at', 'level_check', 'if own && (', 'if not own && ('),
-    ('the next switch is not marked', 'level_check', 'not (bit (levels_at t r v) q) || ', ''),
-    ('a hole is let pass', 'hop_check', 'return t.n_gen = 2', 'return true'),
-    ('new tables forgotten', 'goes_on', '(t.n_gen < 2 || turn_check t 1 c e q h high)', 'true'),
-    ('own packets need no mark', 'hop_check', 'if met && not (own_check t r s) then return false;', ''),
-    ('level 0 skipped', 'hop_check', 'next_bit m 0', 'next_bit m 1'),
-    ('every second level skipped', 'hop_check', 'next_bit m (q + 1)', 'next_bit m (if q < 15 then q + 2 else 16)'),
-    ('a switch skipped', 'dest_check', 'for s = 0 to', 'for s = 1 to'),
-    ('hops may stay equal', 'left_check', 'l < rd r.k_left', 'l <= rd r.k_left'),
-    ('replies forgotten', 'asked_check', 'not t.f_replies ||', 't.f_replies ||'),
-    ('a level too many', 'asked_check', '>= t.n_q then', '> t.n_q then'),
-    ('another port of the host', 'dest_check', 'if rdb r.lft0 (to_int t.n_sw) r.r_home <> r.r_exit then return false;', ''),
+    ('a wait may stay level', 'turn_check', 'low < x && x <= high', 'low <= x && x <= high'),
+    ('a bound may be passed', 'turn_check', 'low < x && x <= high', 'low < x'),
+    ('one lane too many', 'works', 'm < of_chan', 'm <= of_chan'),
+    ('one row too many', 'row_check', '<= t.n_slot - 256', '<= t.n_slot - 255'),
+    ('one column too many', 'chan_check', 'p > 255', 'p > 256'),
     ('parts of the fabric joined', 'chan_check', 'of_sw t s 2 = of_sw t v 2 && ', ''),
-    ('multicast may stay level', 'on_check', 'mheld_of t c q < r', 'mheld_of t c q <= r'),
-    ('multicast not looked at', 'fabric_check', 'if of_chan t c 6 <> 0', 'if t.f_any && of_chan t c 6 <> 0'),
+    ('a port too many', 'next_of', 'if p >= of_sw', 'if p > of_sw'),
+    ('another switch\'s port', 'next_of', 'if of_chan t c 0 = s && ', 'if '),
+    ('any channel that is named', 'next_of', ' && rd r.k_next (to_int t.n_sw) s = c', ''),
+    ('what enters is not looked at', 'hop_check', 'if own && (', 'if not own && ('),
+    ('the next switch is not marked', 'hop_check', 'not (bit (pass_of t r v) q) || ', ''),
+    ('a channel beyond the last', 'hop_check', ' || e >= t.n_chan', ''),
+    ('a hole is let pass', 'hops_check', 'if c < 0 || ', 'if '),
+    ('own packets need no mark', 'hops_check', ' || not (within own m)', ''),
+    ('level 0 skipped', 'hops_check', 'next_bit m 0', 'next_bit m 1'),
+    ('every second level skipped', 'hops_check', 'next_bit m (q + 1)', 'next_bit m (if q < 15 then q + 2 else 16)'),
+    ('a switch skipped', 'dest_check', 'for s = 0 to', 'for s = 1 to'),
+    ('another port of the host', 'dest_check', 'if rdb r.lft (to_int t.n_sw) r.r_home <> r.r_exit then return false;', ''),
+    ('hops may stay equal', 'left_check', 'l < rd r.k_left', 'l <= rd r.k_left'),
+    ('replies forgotten', 'level_check', 'not t.f_replies ||', 't.f_replies ||'),
+    ('a level too many', 'level_check', '>= t.n_q then', '> t.n_q then'),
+    ('replies do not enter', 'allowed_at', 'both m (answers_of t r.r_home s)', 'm'),
+    ('multicast may stay level', 'on_check', 'mheld_of t c q < x', 'mheld_of t c q <= x'),
+    ('multicast not looked at', 'fabric_check', 'if of_chan t c 5 >= 0 &&', 'if t.f_any && of_chan t c 5 >= 0 &&'),
     ('wrong cell', 'cell', '    a * m + b\n', '    a * m + a\n'),
 ]
 
 
 def unproved(conf, path, function):
     """Is a goal of the function left? None if it is no WhyML any more. Ends at the first one."""
-    words = ['why3', 'prove', '-C', conf, '-P', 'CVC4,1.8', '-t', '20', '-a', 'split_vc', '-a', 'eliminate_definition', path,
+    words = ['why3', 'prove', '-C', conf, '-P', 'CVC4,1.8', '-t', '6', '-a', 'split_vc', '-a', 'eliminate_definition', path,
              '-T', 'Checker', '-G', function + "'vc"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as why3:
         results = 0

@@ -13,13 +13,14 @@
 #define BAD INT32_MAX /* k_first: a packet that enters there is dropped */
 
 /* Elements of a channel; ranks of all lanes begin at the last one. */
-enum { C_SRC, C_DST, C_ROW, C_COL, C_VLS, C_REV, C_TREE, C_RANK };
+enum { C_SRC, C_DST, C_ROW, C_COL, C_VLS, C_TREE, C_RANK };
 
 struct gate {
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
 	struct tab t;
 	bool ranked;
+	bool all_send;          /* every switch has hosts */
 	uint8_t kind_of[16];    /* levels that all SL2VL tables map alike are one */
 	uint16_t *none, *every; /* [n_sw] sets of levels */
 	uint16_t *pass;         /* [n_sw] of each thread */
@@ -57,9 +58,9 @@ static void gate_channel(const struct gate *g, uint32_t c)
 
 	chan[C_SRC] = (int32_t)src;
 	chan[C_DST] = (int32_t)dst;
-	chan[C_REV] = gate_place(fabric, dst, in);
 	chan[C_VLS] = vls < n_lane ? vls : n_lane;
-	chan[C_TREE] = g->t.f_mcast && (up[src] == c || up[dst] == back);
+	if (g->t.f_mcast && (up[src] == c || up[dst] == back))
+		chan[C_TREE] = gate_place(fabric, dst, in);
 	if (!routing->sl2vl)
 		return;
 	chan[C_ROW] = (int32_t)(routing->sl2vl_row[dst] + in * (fabric->sw_n_ports[dst] + 1u));
@@ -67,10 +68,11 @@ static void gate_channel(const struct gate *g, uint32_t c)
 }
 
 /* Switches, channels, ports: the same in other words. */
-static void gate_fabric(const struct gate *g)
+static void gate_fabric(struct gate *g)
 {
 	const struct osr_fabric *fabric = g->f;
 
+	g->all_send = true;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		int32_t *sw = g->t.sws + 4 * (size_t)s;
 
@@ -78,9 +80,10 @@ static void gate_fabric(const struct gate *g)
 		sw[1] = fabric->sw_n_ports[s] + 1;
 		sw[2] = (int32_t)fabric->sw_component[s];
 		sw[3] = fabric->sw_sources[s] > 0;
+		g->all_send &= sw[3];
 	}
 	for (int32_t c = 0; c < g->t.n_chan; c++)
-		gate_chan(&g->t, c)[C_SRC] = -1;
+		gate_chan(&g->t, c)[C_SRC] = gate_chan(&g->t, c)[C_TREE] = -1;
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		gate_channel(g, c);
 }
@@ -149,7 +152,7 @@ static uint64_t gate_pairs(const struct gate *g)
 }
 
 /* How many levels and lanes there are, and which claims. */
-static void gate_claims(struct gate *g, uint64_t *n_slot)
+static void gate_claims(struct gate *g, uint64_t *n_pair)
 {
 	const struct osr_routing *routing = g->r;
 	struct tab *t = &g->t;
@@ -159,31 +162,30 @@ static void gate_claims(struct gate *g, uint64_t *n_slot)
 	t->f_any = !routing->sl || (claims & OSR_CLAIM_ANY_SL);
 	shared = t->f_any && !routing->sl2vl;
 	g->ranked = claims & OSR_CLAIM_DEADLOCK_FREE;
-	t->n_gen = 1;
 	t->f_replies = (claims & OSR_CLAIM_REVERSIBLE) && !t->f_any;
 	t->f_flat = !routing->sl2vl;
 	t->f_mcast = (claims & OSR_CLAIM_MULTICAST) && routing->mcast_parent;
 	/* One graph for all lanes: the same as one lane. */
 	t->n_lane = shared || !g->ranked ? 1 : routing->n_vls;
 	t->n_q = shared || !g->ranked ? 1 : routing->n_vls;
-	*n_slot = routing->sl2vl ? gate_pairs(g) : 1;
+	*n_pair = routing->sl2vl ? gate_pairs(g) : 1;
 	if (routing->sl2vl)
-		t->n_q = t->f_any ? gate_kinds(g, *n_slot) : 16;
+		t->n_q = t->f_any ? gate_kinds(g, *n_pair) : 16;
 	t->m_lane = shared ? 0 : t->f_any ? -1 : routing->mcast_vl;
 }
 
-static void gate_lanes(struct gate *g)
+static void gate_lanes(struct gate *g, uint64_t n_pair)
 {
 	const struct osr_routing *routing = g->r;
 	struct tab *t = &g->t;
 
 	if (!routing->sl2vl)
 		for (int32_t q = 0; q < t->n_q; q++)
-			t->slot0[q] = (uint8_t)(q < t->n_lane ? q : 0);
+			t->slots[q] = (uint8_t)(q < t->n_lane ? q : 0);
 	else
-		for (int64_t i = 0; i < t->n_slot; i++)
+		for (uint64_t i = 0; i < n_pair; i++)
 			for (unsigned sl = 0; sl < 16; sl++)
-				t->slot0[i * t->n_q + (t->f_any ? g->kind_of[sl] : sl)] =
+				t->slots[i * (unsigned)t->n_q + (t->f_any ? g->kind_of[sl] : sl)] =
 					routing->sl2vl[i][sl];
 }
 
@@ -213,7 +215,7 @@ static void gate_most(int32_t *most, int32_t x)
 /* The rank of what leaves by channel c through slot row + column; BAD if it is dropped. */
 static int32_t gate_rank(const struct tab *t, int32_t row, const int32_t *chan, int32_t q)
 {
-	int32_t lane = t->slot0[(int64_t)(row + chan[C_COL]) * t->n_q + q];
+	int32_t lane = t->slots[(int64_t)(row + chan[C_COL]) * t->n_q + q];
 
 	return lane < chan[C_VLS] ? chan[C_RANK + lane] : BAD;
 }
@@ -250,8 +252,8 @@ static void gate_bounds(struct gate *g)
 	for (int32_t c = 0; t->f_mcast && t->m_lane < 0 && c < t->n_chan; c++) {
 		const int32_t *chan = gate_chan(t, c);
 
-		if (chan[C_TREE])
-			gate_bound(t, chan[C_ROW], chan[C_DST], held, chan[C_REV]);
+		if (chan[C_TREE] >= 0)
+			gate_bound(t, chan[C_ROW], chan[C_DST], held, chan[C_TREE]);
 	}
 }
 
@@ -287,37 +289,37 @@ static void gate_answers(struct gate *g)
 
 /* ---- one destination ------------------------------------------------------------------------- */
 
-/* The channel by which switch s sends on; NULL: none. */
-static const int32_t *gate_next(const struct tab *t, const struct row *r, int32_t s)
+/* By which channel every switch sends on; -1: by none. Where no cable is at the port the program says no. */
+static void gate_next(const struct gate *g, const struct row *r)
 {
-	const int32_t *sw = t->sws + 4 * (size_t)s, *chan;
+	const struct osr_fabric *fabric = g->f;
 
-	if (r->lft0[s] >= sw[1])
-		return NULL;
-	chan = gate_chan(t, sw[0] + r->lft0[s]);
-	return chan[C_SRC] == s ? chan : NULL;
+	for (int32_t s = 0; s < g->t.n_sw; s++)
+		r->k_next[s] = r->lft[s] <= fabric->sw_n_ports[s]
+				       ? (int32_t)fabric->port_row[s] + r->lft[s]
+				       : -1;
+}
+
+/* Where switch s sends on to; -1: nowhere. */
+static int32_t gate_to(const struct tab *t, const struct row *r, int32_t s)
+{
+	return r->k_next[s] < 0 ? -1 : gate_chan(t, r->k_next[s])[C_DST];
 }
 
 /* Hops left to home; INT32_MIN where entries lead around or nowhere. */
-static void gate_left(const struct tab *t, struct row *r)
+static void gate_left(const struct tab *t, const struct row *r)
 {
-	const int32_t *c;
-
 	for (int32_t s = 0; s < t->n_sw; s++)
 		r->k_left[s] = -1;
 	r->k_left[r->r_home] = 0;
 	for (int32_t s = 0; s < t->n_sw; s++) {
 		int32_t at = s, hops = 0, left;
 
-		for (; r->k_left[at] == -1 && hops <= t->n_sw; hops++, at = c[C_DST])
-			if (!(c = gate_next(t, r, at)))
-				break;
-		left = r->k_left[at] < 0 ? INT32_MIN : r->k_left[at] + hops;
-		for (at = s; r->k_left[at] == -1; at = c[C_DST]) {
+		for (; at >= 0 && r->k_left[at] == -1 && hops <= t->n_sw; hops++)
+			at = gate_to(t, r, at);
+		left = at < 0 || r->k_left[at] < 0 ? INT32_MIN : r->k_left[at] + hops;
+		for (at = s; at >= 0 && r->k_left[at] == -1; at = gate_to(t, r, at))
 			r->k_left[at] = left < 0 ? left : left--;
-			if (!(c = gate_next(t, r, at)))
-				break;
-		}
 	}
 }
 
@@ -344,18 +346,15 @@ static void gate_pass(const struct gate *g, struct row *r)
 	memset(r->k_pass, 0, (size_t)t->n_sw * sizeof(*r->k_pass));
 	for (int32_t s = 0; s < t->n_sw; s++) {
 		unsigned own = gate_own(g, r, s);
-		const int32_t *c;
 
-		for (int32_t at = s; at != r->r_home && (own & ~r->k_pass[at]); at = c[C_DST]) {
+		for (int32_t at = s; at >= 0 && at != r->r_home && (own & ~r->k_pass[at]);
+		     at = gate_to(t, r, at))
 			r->k_pass[at] |= (uint16_t)own;
-			if (!(c = gate_next(t, r, at)))
-				break;
-		}
 	}
 }
 
 /* The highest rank of what packets hold that leave each switch: what enters there, and what comes from others. */
-static void gate_held(const struct gate *g, struct row *r)
+static void gate_held(const struct gate *g, const struct row *r)
 {
 	const struct tab *t = &g->t;
 	int32_t first = C_RANK + t->n_lane;
@@ -363,21 +362,18 @@ static void gate_held(const struct gate *g, struct row *r)
 	for (int64_t i = 0; i < (int64_t)t->n_q * t->n_sw; i++)
 		r->k_held[i] = INT32_MIN;
 	for (int32_t s = 0; s < t->n_sw; s++) {
-		const int32_t *c = s == r->r_home ? NULL : gate_next(t, r, s), *e;
-		unsigned own, pass;
+		int32_t to = s == r->r_home ? -1 : gate_to(t, r, s);
+		int32_t next = to < 0 || to == r->r_home ? -1 : r->k_next[to];
+		unsigned own = to < 0 ? 0 : r->k_pass == g->every ? ~0u : gate_own(g, r, s);
 
-		if (!c)
-			continue;
-		own = gate_own(g, r, s);
-		pass = r->k_pass[s];
-		e = c[C_DST] == r->r_home ? NULL : gate_next(t, r, c[C_DST]);
-		for (int32_t q = 0; q < t->n_q; q++) {
+		for (int32_t q = 0; to >= 0 && q < t->n_q; q++) {
+			const int32_t *c = gate_chan(t, r->k_next[s]);
 			int32_t *held = r->k_held + (int64_t)q * t->n_sw;
 
 			if (own >> q & 1)
 				gate_most(&held[s], c[first + q]);
-			if (e && (pass >> q & 1))
-				gate_most(&held[c[C_DST]], gate_rank(t, c[C_ROW], e, q));
+			if (next >= 0 && (r->k_pass[s] >> q & 1))
+				gate_most(&held[to], gate_rank(t, c[C_ROW], gate_chan(t, next), q));
 		}
 	}
 }
@@ -393,12 +389,13 @@ static void gate_row_of(const struct gate *g, uint32_t i, uint32_t d, struct row
 	r->r_home = (int32_t)fabric->dest_switch[d];
 	r->r_exit = fabric->term_port[term];
 	r->f_asks = fabric->term_weight[term] > 0;
-	r->lft0 = r->lft1 = routing->lft + at;
+	r->lft = routing->lft + at;
 	r->r_sl = routing->sl ? routing->sl + at : (uint8_t *)g->none;
 	r->f_more = routing->granted != NULL;
 	r->r_more = routing->granted ? (uint16_t *)routing->granted + at : g->none;
 	/* Everything may be anywhere, or what enters is carried along. */
-	r->k_pass = g->t.f_any && r->f_asks ? g->every : g->pass + (size_t)g->t.n_sw * i;
+	r->k_pass = g->t.f_any && (r->f_asks || g->all_send) ? g->every
+							     : g->pass + (size_t)g->t.n_sw * i;
 }
 
 /* ---- what a fault has left as it was ----------------------------------------------------------- */
@@ -434,7 +431,7 @@ static bool gate_channel_changed(const struct gate *g, int32_t c)
 
 	return memcmp(a, b, (C_VLS + 1) * sizeof(*a)) ||
 	       memcmp(a + C_RANK, b + C_RANK, (size_t)(now->n_lane + now->n_q) * sizeof(*a)) ||
-	       memcmp(now->slot0 + slot, then->slot0 + slot, size);
+	       memcmp(now->slots + slot, then->slots + slot, size);
 }
 
 static void gate_compare(struct gate *g)
@@ -485,29 +482,22 @@ static bool gate_stays(const struct gate *g, uint32_t d)
  * dest_check() where something is known of the tables: the compiler leaves out what they do not need. No value changes,
  * for each is what was asked for.
  */
-static bool gate_check(struct tab t, struct row r)
+static __attribute__((noinline)) bool gate_check(struct tab t, struct row r)
 {
-	enum { ONE_LEVEL = C_RANK + 1 + 2 };
-
-	t.n_gen = 1;
-	if (t.n_q > 1 && t.f_any) {
-		t.f_any = 1;
-		return dest_check(t, r);
-	}
-	if (t.n_q > 1) {
+	if (!t.f_any) {
 		t.f_any = 0;
 		return dest_check(t, r);
 	}
-	if (!t.f_any || t.f_replies || !r.f_asks || t.width != ONE_LEVEL)
+	t.f_any = 1;
+	if (t.f_replies || t.n_q > 1)
 		return dest_check(t, r);
-	t.n_q = t.n_lane = 1;
-	t.width = ONE_LEVEL;
-	r.f_asks = 1;
-	if (t.f_flat) {
-		t.f_flat = 1;
+	t.f_replies = 0;
+	t.n_q = 1;
+	if (!t.f_flat) {
+		t.f_flat = 0;
 		return dest_check(t, r);
 	}
-	t.f_flat = 0;
+	t.f_flat = 1;
 	return dest_check(t, r);
 }
 
@@ -522,6 +512,7 @@ static void gate_dest(void *ctx, uint32_t i, uint32_t d)
 		return;
 	g->judged[i]++;
 	gate_row_of(g, i, d, r);
+	gate_next(g, r);
 	if (!g->ranked || !r->f_asks)
 		gate_left(&g->t, r);
 	if (g->ranked && r->k_pass != g->every)
@@ -538,11 +529,11 @@ static void gate_dest(void *ctx, uint32_t i, uint32_t d)
 /* ---- all together ---------------------------------------------------------------------------- */
 
 /* The arrays; false if one would be too large for 32 bits, or there is no memory. */
-static bool gate_alloc(struct gate *g, uint64_t n_slot, uint32_t n_parts, struct osr_arena *scratch)
+static bool gate_alloc(struct gate *g, uint64_t n_pair, uint32_t n_parts, struct osr_arena *scratch)
 {
 	const struct osr_fabric *fabric = g->f;
 	struct tab *t = &g->t;
-	uint64_t n = fabric->n_switches, n_q = (uint64_t)t->n_q,
+	uint64_t n = fabric->n_switches, n_q = (uint64_t)t->n_q, n_slot = n_pair + 255,
 		 width = C_RANK + (uint64_t)t->n_lane + 2 * n_q,
 		 entries = n + (g->r->sl2vl ? fabric->n_terminals : 0);
 
@@ -557,7 +548,7 @@ static bool gate_alloc(struct gate *g, uint64_t n_slot, uint32_t n_parts, struct
 	t->chans = osr_calloc(scratch, fabric->n_ports, width * sizeof(*t->chans));
 	t->sws = osr_calloc(scratch, n, 4 * sizeof(*t->sws));
 	t->ents = osr_calloc(scratch, entries, 2 * sizeof(*t->ents));
-	t->slot0 = t->slot1 = osr_calloc(scratch, n_slot, n_q);
+	t->slots = osr_calloc(scratch, n_slot, n_q);
 	t->k_answers = osr_calloc(scratch, t->f_replies ? n * n : 0, sizeof(*t->k_answers));
 	g->none = osr_calloc(scratch, n, sizeof(*g->none));
 	g->every = osr_calloc(scratch, n, sizeof(*g->every));
@@ -567,6 +558,7 @@ static bool gate_alloc(struct gate *g, uint64_t n_slot, uint32_t n_parts, struct
 	g->row = osr_calloc(scratch, n_parts, sizeof(*g->row));
 	g->judged = osr_calloc(scratch, n_parts, sizeof(*g->judged));
 	for (uint32_t i = 0; g->row && i < n_parts; i++) {
+		g->row[i].k_next = osr_calloc(scratch, n, sizeof(*g->row->k_next));
 		g->row[i].k_left = osr_calloc(scratch, n, sizeof(*g->row->k_left));
 		g->row[i].k_held = osr_calloc(scratch, n * n_q, sizeof(*g->row->k_held));
 	}
@@ -594,23 +586,23 @@ static const char who[] = "the proved checker does not confirm";
 static enum osr_status gate_lay(struct gate *g, uint32_t n_parts, struct osr_arena *scratch,
 				struct osr_diag *diag)
 {
-	uint64_t n_slot;
+	uint64_t n_pair;
 
 	if (!gate_fits(g->f, g->r))
 		return osr_fail(diag, OSR_NOT_PROVEN, "%s tables of another fabric or half a claim",
 				who);
-	gate_claims(g, &n_slot);
-	if (!gate_alloc(g, n_slot, n_parts, scratch))
+	gate_claims(g, &n_pair);
+	if (!gate_alloc(g, n_pair, n_parts, scratch))
 		return osr_fail(diag, OSR_NOT_PROVEN,
 				"%s tables of %u switches, %u channels and %llu port pairs: they "
 				"are too large for it",
 				who, g->f->n_switches, g->f->n_channels,
-				(unsigned long long)n_slot);
+				(unsigned long long)n_pair);
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
 	gate_fabric(g);
 	gate_entries(g);
-	gate_lanes(g);
+	gate_lanes(g, n_pair);
 	if (g->ranked) {
 		gate_ranks(g);
 		gate_bounds(g);
