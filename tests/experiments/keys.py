@@ -12,7 +12,7 @@ PROGRAM = os.path.join(BUILD, 'tests', 'experiments', 'osr-keys')
 ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk', 'joint']
 PERCENTS = [10, 20, 40, 60]
 LATENCY = 2		# us, of every message of figure 9: six cables and five switches
-REQUEST = 62000		# us, from a request to the switches' answers (tests/osm/keytime.py)
+REQUEST = 62000		# us, from a request to the switches' answers (docs/results/keys-paper.md)
 
 
 def ask(*words):

@@ -10,7 +10,7 @@ import drain
 import oracle
 from faults import switch_links
 from judge import QOS, expect, generate, scenario
-from osmtest import BUILD, ROOT, Fabric, Opensm, find_fabric, wait_for
+from osmtest import BUILD, ROOT, Fabric, find_fabric, Opensm, running, wait_for
 from transition import HOLD, ROUNDS
 
 sys.path.append(os.path.join(ROOT, 'tests', 'simulator'))
@@ -33,16 +33,15 @@ def read(fabric, **how):
 
 def routed_by(netfile, workdir, engine, ours, **options):
     """What an opensm has programmed; .loop: the credit loop that `osmroutes check` names, as (switch, port, VL)."""
-    with Fabric(netfile, workdir) as fabric:
-        with Opensm(fabric, engine, plugin=ours, options=dict(QOS, **options), name=('ours-' if ours else 'stock-') + engine) as opensm:
-            opensm.wait_up()
-            tables = read(fabric)
-            words = [COMMAND, 'check', '--live', '--sa=switches', '--only-hosts', '--json']
-            said = json.loads(fabric.run(words, ok=False))
-            tables.engine = opensm.engine_used()
-        tables.answers = said['verdict']['answers']
-        tables.loop = [(tables.index[hop['guid']], hop['port'], hop['vl']) for hop in said.get('loop', [])]
-        return tables
+    with running(workdir, netfile, engine, plugin=ours, options=dict(QOS, **options),
+                 name=('ours-' if ours else 'stock-') + engine) as (fabric, opensm):
+        tables = read(fabric)
+        words = [COMMAND, 'check', '--live', '--sa=switches', '--only-hosts', '--json']
+        said = json.loads(fabric.run(words, ok=False))
+        tables.engine = opensm.engine_used()
+    tables.answers = said['verdict']['answers']
+    tables.loop = [(tables.index[hop['guid']], hop['port'], hop['vl']) for hop in said.get('loop', [])]
+    return tables
 
 
 def whole(got, what):
@@ -108,32 +107,31 @@ def rounds(workdir):
     """A cable of a tree dies and returns while packets are under way; each switch takes its new tables at a moment of its
     own, first those of the first round. In one round, which the log says could deadlock, packets get stuck."""
     env = {'OSR_CLOCK_OUT': os.path.join(workdir, 'clock'), 'OSR_CLOCK_HOLD_MS': str(HOLD)}
-    with Fabric(find_fabric('tree-3'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, env=env, plugin_conf='ask_switches = no\n',
-                    options=dict(QOS, event_plugin_name='osrclock osmroutes')) as opensm:
-            opensm.wait_up()
-            opensm.resweep()
-            before = read(fabric)
-            name, port, _ = switch_links(before)[0]
-            for change in (fabric.unlink, fabric.relink):
-                said, sweeps = len(re.findall(ROUNDS, opensm.log)), opensm.sweeps()
-                fabric.console(change(name, port))
-                wait_for('a first round', lambda: len(re.findall(ROUNDS, opensm.log)) > said, 30, opensm._alive)
-                first = oracle.Tables(fabric.read_back('lft', 'sl2vl'))
-                expect(opensm.sweeps() == sweeps, 'the sweep was over before all was seen')
-                wait_for('the end of the sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
-                after, guids = read(fabric), [s.guid for s in before.switches]
-                expect(first.bytes_of_tables() != before.bytes_of_tables(), 'nothing was withdrawn')
-                texts = [simulator.text_of(t, rows, guids) for t, rows in
-                         ((before, before.rows), (first, before.rows), (after, after.rows))]
-                for seed in range(3):
-                    for buffer in (1, 4):
-                        got = carry(texts, packets=60000, buffer=buffer, change=4000, seed=seed)
-                        expect(not got['stuck'], 'between the rounds %d packets are stuck' % got['stuck'])
-                        expect(got['cycles'] > 16000, 'the packets were over before the last tables were in')
-                expect(any(carry(texts[::2], packets=30000, buffer=1, change=4000, seed=seed)['stuck'] for seed in range(20)),
-                       'in one round nothing gets stuck: that nothing does in two says little')
-                before = after
+    with running(workdir, 'tree-3', 'dfsssp',
+                 options=dict(QOS, event_plugin_name='osrclock osmroutes'), env=env,
+                 plugin_conf='ask_switches = no\n') as (fabric, opensm):
+        opensm.resweep()
+        before = read(fabric)
+        name, port, _ = switch_links(before)[0]
+        for change in (fabric.unlink, fabric.relink):
+            said, sweeps = len(re.findall(ROUNDS, opensm.log)), opensm.sweeps()
+            fabric.console(change(name, port))
+            wait_for('a first round', lambda: len(re.findall(ROUNDS, opensm.log)) > said, 30, opensm._alive)
+            first = oracle.Tables(fabric.read_back('lft', 'sl2vl'))
+            expect(opensm.sweeps() == sweeps, 'the sweep was over before all was seen')
+            wait_for('the end of the sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+            after, guids = read(fabric), [s.guid for s in before.switches]
+            expect(first.bytes_of_tables() != before.bytes_of_tables(), 'nothing was withdrawn')
+            texts = [simulator.text_of(t, rows, guids) for t, rows in
+                     ((before, before.rows), (first, before.rows), (after, after.rows))]
+            for seed in range(3):
+                for buffer in (1, 4):
+                    got = carry(texts, packets=60000, buffer=buffer, change=4000, seed=seed)
+                    expect(not got['stuck'], 'between the rounds %d packets are stuck' % got['stuck'])
+                    expect(got['cycles'] > 16000, 'the packets were over before the last tables were in')
+            expect(any(carry(texts[::2], packets=30000, buffer=1, change=4000, seed=seed)['stuck'] for seed in range(20)),
+                   'in one round nothing gets stuck: that nothing does in two says little')
+            before = after
 
 
 @scenario('carried.drained')

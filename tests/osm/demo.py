@@ -14,8 +14,8 @@ import carried
 import oracle
 from entries import blocks_changed
 from faults import switch_links
-from measure import outcome
-from osmtest import BUILD, Failure, Fabric, Opensm, Skip, find_fabric, need_tools
+from osmtest import BUILD, Failure, find_fabric, need_tools, running, Skip
+from timed import Sweep
 
 OUT = os.environ.get('OSR_DEMO_DIR', os.path.join(BUILD, 'demo'))
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
@@ -71,13 +71,13 @@ class Column:
             os.unlink(timer)
         conf = {'qos': 'TRUE' if use_lanes(netfile) else 'FALSE',
                 'event_plugin_name': 'osmroutes osrtimer' if ours else 'osrtimer'}
-        with Fabric(netfile, workdir) as fabric:
-            with Opensm(fabric, engine, plugin=ours, options=conf, name=name,
-                        env={'OSR_TIMER_OUT': timer}) as opensm:
-                opensm.wait_up(SECONDS)
-                self.run = outcome(opensm, timer, engine)
-                self.judge(fabric, name)
-                self.pull_a_cable(fabric, opensm)
+        with running(workdir, netfile, engine, plugin=ours, options=conf, name=name,
+                     env={'OSR_TIMER_OUT': timer}, seconds=SECONDS) as (fabric, opensm):
+            with open(timer) as file:
+                self.run = Sweep(json.loads(file.readline()), engine, opensm.log, None)
+            self.failed = self.run.used != engine
+            self.judge(fabric, name)
+            self.pull_a_cable(fabric, opensm)
 
     def judge(self, fabric, name):
         """By the command: small fabrics as they are, with SLs and lanes; large ones by the tables of their switches.
@@ -117,14 +117,14 @@ class Column:
 
 
 def rows(columns):
-    yield 'routed by', ['%s' % c.run.used + ' (instead)' * c.run.failed for c in columns]
+    yield 'routed by', ['%s' % c.run.used + ' (instead)' * c.failed for c in columns]
     yield 'routes on the busiest link', ['%d' % c.efi for c in columns]
     yield '  over an even spread', ['%.2f x' % c.over_ideal for c in columns]
     yield 'effective bisection bandwidth', ['%.3f' % c.balance['ebb'] for c in columns]
     yield 'deadlock-free between hosts', [c.answer('one_way') for c in columns]
     yield '  if senders take any SL', [c.answer('any_sl') for c in columns]
-    yield 'virtual lanes needed', ['%d' % c.run.vls if c.run.vls else '-' for c in columns]
-    yield 'CPU time of routing', ['%.1f ms' % (c.run.seconds * 1e3) for c in columns]
+    yield 'virtual lanes needed', ['%d' % c.run.one_way if c.run.one_way else '-' for c in columns]
+    yield 'CPU time of routing', ['%.1f ms' % (c.run.cpu) for c in columns]
     yield 'LFT blocks sent after a cable is pulled', ['%d' % c.blocks for c in columns]
 
 
@@ -153,12 +153,11 @@ def deadlock(netfile):
     print('\n%s: osmroutes check --live, which reads the tables out of the switches' % paint('1', name))
     free, delivered = [], []
     for engine, ours in (('minhop', False), ('dfsssp', True)):
-        with Fabric(netfile, os.path.join(OUT, name)) as fabric:
-            with Opensm(fabric, engine, plugin=ours, options={'qos': 'TRUE'},
-                        name=('ours-' if ours else 'stock-') + engine) as opensm:
-                opensm.wait_up(SECONDS)
-                text = command(fabric, 'check', '--live', '--only-hosts', codes=(0, 1))
-                tables = carried.read(fabric)
+        with running(os.path.join(OUT, name), netfile, engine, plugin=ours, options={'qos': 'TRUE'},
+                     name=('ours-' if ours else 'stock-') + engine,
+                     seconds=SECONDS) as (fabric, opensm):
+            text = command(fabric, 'check', '--live', '--only-hosts', codes=(0, 1))
+            tables = carried.read(fabric)
         got = carried.carry(carried.simulator.text_of(tables, tables.rows), packets=PACKETS)
         delivered.append('%s %s' % (('osmroutes' if ours else 'minhop'), '{:,}, then none'.format(got['delivered'])
                          if got['stuck'] else 'all {:,}'.format(got['delivered'])))
@@ -182,7 +181,7 @@ def closing(columns, free):
                 ours.efi, minhop.efi, ratio(minhop.efi, ours.efi), stock.efi),
             'bandwidth between random halves of the hosts: %.2f times that of minhop' % (
                 ours.balance['ebb'] / minhop.balance['ebb']),
-            'CPU time of routing: %.1f ms, OpenSM dfsssp %.1f ms' % (ours.run.seconds * 1e3, stock.run.seconds * 1e3),
+            'CPU time of routing: %.1f ms, OpenSM dfsssp %.1f ms' % (ours.run.cpu, stock.run.cpu),
             'a pulled cable: %d LFT blocks sent with osmroutes, %d with minhop, %d with OpenSM dfsssp' % (
                 ours.blocks, minhop.blocks, stock.blocks)]
     if free:
@@ -224,7 +223,7 @@ def main():
     for netfile, columns in zip(files, results):
         print('\n' + paint('1', os.path.splitext(os.path.basename(netfile))[0]) + ', in short\n  ' + closing(columns, free))
     print('\nThe demo took %.0f s.' % (time.monotonic() - started))
-    good = all(not c[-1].run.failed and c[-1].answer('one_way') == 'yes' for c in results)
+    good = all(not c[-1].failed and c[-1].answer('one_way') == 'yes' for c in results)
     return 0 if good and (not free or free[1]) else 1
 
 

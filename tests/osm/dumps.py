@@ -8,7 +8,7 @@ import subprocess
 
 import oracle
 from judge import QOS, expect, generate, ibdmchk, scenario
-from osmtest import BUILD, LOG_DUMPS, Fabric, Opensm, find_fabric
+from osmtest import BUILD, LOG_DUMPS, Fabric, Opensm, running
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 
@@ -75,27 +75,24 @@ def dumps(workdir):
     for netfile, engine in (('ring-5', 'minhop'), ('ring-5', 'dfsssp'), ('torus-4x4', 'dfsssp'),
                             ('torus-4x4', 'sssp'), ('random-12', 'lash'), ('tree-2', 'updn'),
                             ('random-12', 'minhop'), ('dragonfly-12', 'nue')):
-        with Fabric(find_fabric(netfile), workdir) as fabric:
-            with Opensm(fabric, engine, options=QOS, name=netfile + engine,
-                        log_flags=LOG_DUMPS) as opensm:
-                opensm.wait_up()
-                seen.add(same_opinion(fabric, opensm, 'stock %s on %s' % (engine, netfile)))
+        with running(workdir, netfile, engine, plugin=False, name=netfile + engine,
+                     log_flags=LOG_DUMPS) as (fabric, opensm):
+            seen.add(same_opinion(fabric, opensm, 'stock %s on %s' % (engine, netfile)))
     expect(len(seen) == 2, 'the engines chosen must give tables with and without credit loops')
 
 
 @scenario('check.lmc')
 def lmc(workdir):
     """opensm-subnet.lst does not say LMCs; opensm-lfts.dump knows them."""
-    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', options=dict(QOS, lmc='2'), log_flags=LOG_DUMPS) as opensm:
-            opensm.wait_up()
-            tables = oracle.Tables(fabric.read_back())
-        done = subprocess.run([COMMAND, 'check', '--json', opensm.dir], capture_output=True, text=True)
-        report = json.loads(done.stdout)
-        expect(report['lids'] == len(tables.lids), '%d LIDs, the switches know %d' % (
-            report['lids'], len(tables.lids)))
-        expect(not report['tables']['foreign'], '%d entries for nobody' % report['tables']['foreign'])
-        expect(report['verdict']['efi'] == tables.edge_forwarding_index()[0], 'another EFI')
+    with running(workdir, 'torus-4x4', 'dfsssp', plugin=False, options=dict(QOS, lmc='2'),
+                 log_flags=LOG_DUMPS) as (fabric, opensm):
+        tables = oracle.Tables(fabric.read_back())
+    done = subprocess.run([COMMAND, 'check', '--json', opensm.dir], capture_output=True, text=True)
+    report = json.loads(done.stdout)
+    expect(report['lids'] == len(tables.lids), '%d LIDs, the switches know %d' % (
+        report['lids'], len(tables.lids)))
+    expect(not report['tables']['foreign'], '%d entries for nobody' % report['tables']['foreign'])
+    expect(report['verdict']['efi'] == tables.edge_forwarding_index()[0], 'another EFI')
 
 
 def dumped_sls(path):
@@ -115,31 +112,29 @@ def dumped_sls(path):
 def path_sl(workdir):
     """The plugin adds the SLs that OpenSM's dumps lack: those of path records; without them nobody knows."""
     for engine, lanes in (('dfsssp', 2), ('sssp', 1)):
-        with Fabric(find_fabric('dragonfly-12'), workdir) as fabric:
-            with Opensm(fabric, engine, plugin=True, options=QOS, log_flags=LOG_DUMPS,
-                        plugin_conf='[dfsssp]\nany_sl = off\n') as opensm:
-                opensm.wait_up()
-                tables = oracle.Tables(fabric.read_back())
-                rows = tables.ask_sls(fabric)
-                sls = dumped_sls(opensm.dump('opensm-path-sl.dump'))
-            free = not tables.cycles(rows, scope='hosts')
-            asked = {(tables.switches[tables.end_of[a].switch].guid, lid): row[k] for a, row in rows.items()
-                     for k, lid in enumerate(tables.lids) if row[k] != 255 and tables.end_of[a].host}
-            expect(len(set(asked.values())) >= lanes, '%s: %d SLs' % (engine, len(set(asked.values()))))
-            wrong = [k for k, sl in asked.items() if sls.get(k) != sl]
-            expect(not wrong, '%s: %d of %d SLs differ, as from %s' % (engine, len(wrong), len(asked),
-                                                                     wrong[:1]))
-            for there, verdict in ((True, 'proven' if free else 'refuted'), (False, 'unknown')):
-                if not there:
-                    os.unlink(opensm.dump('opensm-path-sl.dump'))
-                done = subprocess.run([COMMAND, 'check', '--json', opensm.dir], capture_output=True,
-                                      text=True)
-                said = json.loads(done.stdout)['verdict']['verdict']
-                expect(said == verdict, '%s: check says %s, expected %s' % (engine, said, verdict))
-                expect(done.returncode == (verdict == 'refuted'), 'exit code %d' % done.returncode)
-                text = subprocess.run([COMMAND, 'check', opensm.dir], capture_output=True, text=True)
-                expect(('verdict unknown: no path SLs are given' in text.stdout + text.stderr) == (not there),
-                       '%s: check says %s' % (engine, text.stdout[-300:] + text.stderr))
+        with running(workdir, 'dragonfly-12', engine, log_flags=LOG_DUMPS,
+                     plugin_conf='[dfsssp]\nany_sl = off\n') as (fabric, opensm):
+            tables = oracle.Tables(fabric.read_back())
+            rows = tables.ask_sls(fabric)
+            sls = dumped_sls(opensm.dump('opensm-path-sl.dump'))
+        free = not tables.cycles(rows, scope='hosts')
+        asked = {(tables.switches[tables.end_of[a].switch].guid, lid): row[k] for a, row in rows.items()
+                 for k, lid in enumerate(tables.lids) if row[k] != 255 and tables.end_of[a].host}
+        expect(len(set(asked.values())) >= lanes, '%s: %d SLs' % (engine, len(set(asked.values()))))
+        wrong = [k for k, sl in asked.items() if sls.get(k) != sl]
+        expect(not wrong, '%s: %d of %d SLs differ, as from %s' % (engine, len(wrong), len(asked),
+                                                                 wrong[:1]))
+        for there, verdict in ((True, 'proven' if free else 'refuted'), (False, 'unknown')):
+            if not there:
+                os.unlink(opensm.dump('opensm-path-sl.dump'))
+            done = subprocess.run([COMMAND, 'check', '--json', opensm.dir], capture_output=True,
+                                  text=True)
+            said = json.loads(done.stdout)['verdict']['verdict']
+            expect(said == verdict, '%s: check says %s, expected %s' % (engine, said, verdict))
+            expect(done.returncode == (verdict == 'refuted'), 'exit code %d' % done.returncode)
+            text = subprocess.run([COMMAND, 'check', opensm.dir], capture_output=True, text=True)
+            expect(('verdict unknown: no path SLs are given' in text.stdout + text.stderr) == (not there),
+                   '%s: check says %s' % (engine, text.stdout[-300:] + text.stderr))
         expect(free == (engine == 'dfsssp'), engine)
 
 

@@ -6,8 +6,8 @@ import os
 import re
 
 from faults import switch_links
-from judge import QOS, expect, judge, scenario
-from osmtest import Fabric, Opensm, find_fabric
+from judge import expect, judge, scenario
+from osmtest import running
 
 SETTLED = 10	# sweeps after which memory counts
 LONG = 1000	# sweeps from which on it may grow by a hundredth; it settles for some tens of them
@@ -37,25 +37,23 @@ def judge_memory(kb, limit):
 def memory(workdir):
     """Every sweep finds the fabric as it was, or a cable less, or one that has come back."""
     n_sweeps = int(os.environ.get('OSR_SWEEPS', 60))
-    with Fabric(find_fabric('random-12'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, env=POOLS) as opensm:
-            opensm.wait_up()
-            whole = judge(fabric, opensm, ours='dfsssp')
-            cables = switch_links(whole)
-            memory = []
-            down = None
-            for i in range(1, n_sweeps + 1):
-                if i % 3 == 1:
-                    down = cables[i // 3 % len(cables)]
-                    fabric.console(fabric.unlink(*down[:2]))
-                elif i % 3 == 2:
-                    fabric.console(fabric.relink(*down[:2]))
-                opensm.resweep()
-                memory.append(resident_kb(opensm))
-            opensm.wait_quiet()
-            expect(opensm.sweeps() > n_sweeps, 'too few sweeps')
-            judge_memory(memory[SETTLED:], 1.01 if n_sweeps >= LONG else 1.05)
-            after = judge(fabric, opensm, ours='dfsssp')
-            expect(i % 3 == 1 or (after.bytes_of_tables(False) == whole.bytes_of_tables(False) and
-                                  after.rows == whole.rows), 'the first tables have not come back')
-        opensm.check_own_log()
+    with running(workdir, 'random-12', 'dfsssp', env=POOLS) as (fabric, opensm):
+        whole = judge(fabric, opensm, ours='dfsssp')
+        cables = switch_links(whole)
+        memory = []
+        down = None
+        for i in range(1, n_sweeps + 1):
+            if i % 3 == 1:
+                down = cables[i // 3 % len(cables)]
+                fabric.console(fabric.unlink(*down[:2]))
+            elif i % 3 == 2:
+                fabric.console(fabric.relink(*down[:2]))
+            opensm.resweep()
+            memory.append(resident_kb(opensm))
+        opensm.wait_quiet()
+        expect(opensm.sweeps() > n_sweeps, 'too few sweeps')
+        judge_memory(memory[SETTLED:], 1.01 if n_sweeps >= LONG else 1.05)
+        after = judge(fabric, opensm, ours='dfsssp')
+        expect(i % 3 == 1 or (after.bytes_of_tables(False) == whole.bytes_of_tables(False) and
+                              after.rows == whole.rows), 'the first tables have not come back')
+    opensm.check_own_log()

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import oracle
 from faults import switch_links
-from judge import QOS, expect, generate, scenario
-from osmtest import BUILD, Fabric, Opensm, Skip, find_fabric, need_tools, warn
+from judge import expect, generate, scenario
+from osmtest import BUILD, find_fabric, need_tools, running, Skip, warn
 
 ENGINES = ('dfsssp', 'ftree', 'minhop', 'our-dfsssp', 'our-dmodk')
 
@@ -59,21 +59,20 @@ def pull(netfile, workdir, engine, n_cables, seconds=600):
     """(engine that routed, a Change for each cable)"""
     ours, name = engine.startswith('our-'), engine.replace('our-', '')
     changes = []
-    with Fabric(netfile, workdir) as fabric:
-        with Opensm(fabric, name, plugin=ours, options=QOS, name=engine) as opensm:
-            opensm.wait_up(seconds)
+    with running(workdir, netfile, name, plugin=ours, name=engine,
+                 seconds=seconds) as (fabric, opensm):
+        before = read(fabric)
+        links = switch_links(before)
+        for cable in links[len(links) // 3::max(1, len(links) // n_cables)][:n_cables]:
+            opensm.change(fabric.unlink(*cable[:2]), seconds=seconds)
+            after = read(fabric)
+            changes.append(Change(direct(before, cable), different(before, after),
+                                  blocks_changed(before, after), before, after))
+            if len(changes) == n_cables:
+                break
+            opensm.change(fabric.relink(*cable[:2]), seconds=seconds)
             before = read(fabric)
-            links = switch_links(before)
-            for cable in links[len(links) // 3::max(1, len(links) // n_cables)][:n_cables]:
-                opensm.change(fabric.unlink(*cable[:2]), seconds=seconds)
-                after = read(fabric)
-                changes.append(Change(direct(before, cable), different(before, after),
-                                      blocks_changed(before, after), before, after))
-                if len(changes) == n_cables:
-                    break
-                opensm.change(fabric.relink(*cable[:2]), seconds=seconds)
-                before = read(fabric)
-            return opensm.engine_used(), changes
+        return opensm.engine_used(), changes
 
 
 def measure(netfile, workdir, engine, n_cables, seconds=600):

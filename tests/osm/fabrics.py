@@ -10,7 +10,7 @@ import sys
 import oracle
 from judge import QOS, expect, generate, judge, scenario, second_opinion
 from offline import compare
-from osmtest import BUILD, LOG_DUMPS, ROOT, Fabric, Opensm, find_fabric
+from osmtest import BUILD, LOG_DUMPS, ROOT, Fabric, find_fabric, Opensm, running
 
 sys.path.append(os.path.join(ROOT, 'tests', 'cli'))
 from dump import Dump	# noqa: E402
@@ -148,23 +148,19 @@ def dmodk_shifts(workdir):
     os.makedirs(workdir, exist_ok=True)
     for shape in (['m=4,4', 'w=1,4', 'p=1,1'], ['m=4,4,4', 'w=1,4,4', 'p=1,1,1'], ['m=4,4,4', 'w=1,4,2', 'p=1,1,2']):
         net = generate(os.path.join(workdir, 'whole.net'), 'tree', *shape)
-        with Fabric(net, workdir) as fabric:
-            with Opensm(fabric, 'dmodk', plugin=True, options=QOS) as opensm:
-                opensm.wait_up()
-                shifts_meet_nowhere(fabric, judge(fabric, opensm, ours='dmodk'))
-            opensm.check_log()
+        with running(workdir, net, 'dmodk') as (fabric, opensm):
+            shifts_meet_nowhere(fabric, judge(fabric, opensm, ours='dmodk'))
+        opensm.check_log()
 
 
 @scenario('choice.comes-up')
 def choice_comes_up(workdir):
     """Another engine for a tree than for a torus, and the log says which and why."""
     for netfile, engine in (('tree-2', 'dmodk'), ('torus-4x4', 'dfsssp')):
-        with Fabric(find_fabric(netfile), workdir) as fabric:
-            with Opensm(fabric, 'osmroutes', plugin=True, options=QOS) as opensm:
-                opensm.wait_up()
-                judge(fabric, opensm, ours='osmroutes')
-            expect('chosen: %s (' % engine in opensm.log, '%s does not serve' % engine)
-            opensm.check_log()
+        with running(workdir, netfile, 'osmroutes') as (fabric, opensm):
+            judge(fabric, opensm, ours='osmroutes')
+        expect('chosen: %s (' % engine in opensm.log, '%s does not serve' % engine)
+        opensm.check_log()
 
 
 @scenario('dmodk.next-engine')

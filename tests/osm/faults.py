@@ -5,7 +5,7 @@ import re
 
 import oracle
 from judge import QOS, Claims, expect, first, judge, scenario
-from osmtest import Fabric, Opensm, find_fabric, wait_for
+from osmtest import Fabric, find_fabric, Opensm, running, wait_for
 
 # Of dragonfly-12: no SL of before is lost when the first returns, or when the second dies.
 CACHE_CABLES = [('g1-s1', 3), ('g2-s0', 2)]
@@ -17,52 +17,31 @@ def switch_links(tables):
             for p, (u, _) in sorted(s.next.items()) if v < u]
 
 
-def down_and_up(workdir, netfile, down, up, lost=0, engine='dfsssp', compare=None):
+def down_and_up(workdir, netfile, parts, lost=0, engine='dfsssp', compare=None):
     """Judges before, during and after; afterwards the tables must be those of before.
 
-    down, up: functions of (fabric, tables) that give console commands; compare: a function of the
-    tables before and during.
+    parts: what goes, (switch, port) or (switch,), of the tables; lost: so many switches go;
+    compare: a function of the tables before and during.
     """
-    with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, engine, plugin=True, options=QOS) as opensm:
-            opensm.wait_up()
-            before = judge(fabric, opensm, ours=engine)
-            opensm.change(*down(fabric, before))
-            during = judge(fabric, opensm, ours=engine)
-            expect(len(before.channels()) > len(during.channels()), 'nothing went down')
-            expect(len(before.switches) - len(during.switches) == lost,
-                   '%d switches went, expected %d' %
-                   (len(before.switches) - len(during.switches), lost))
-            if compare:
-                compare(before, during)
-            opensm.change(*up(fabric, before))
-            after = judge(fabric, opensm, ours=engine)
-            expect(len(before.channels()) == len(after.channels()), 'not everything came back')
-            expect(before.bytes_of_tables(False) == after.bytes_of_tables(False),
-                   'the same fabric is routed otherwise after a fault')
-        # MADs that were under way over a cable that went are lost: OpenSM complains, we must not.
-        opensm.check_own_log()
-
-
-@scenario('fault.link')
-def one_link(workdir):
-    cut = lambda f, t: [f.unlink(*switch_links(t)[0][:2])]
-    mend = lambda f, t: [f.relink(*switch_links(t)[0][:2])]
-    down_and_up(workdir, 'torus-4x4', cut, mend)
-
-
-@scenario('fault.many-links')
-def many_links(workdir):
-    """Every seventh cable of a real-looking tree."""
-    some = lambda t: switch_links(t)[::7]
-    down_and_up(workdir, 'cluster-192', lambda f, t: [f.unlink(*l[:2]) for l in some(t)],
-                lambda f, t: [f.relink(*l[:2]) for l in some(t)])
-
-
-@scenario('fault.spine')
-def spine(workdir):
-    down_and_up(workdir, 'tree-2', lambda f, t: [f.unlink('spine-0')],
-                lambda f, t: [f.relink('spine-0')], lost=1)
+    with running(workdir, netfile, engine) as (fabric, opensm):
+        before = judge(fabric, opensm, ours=engine)
+        parts = parts(before)
+        opensm.change(*[fabric.unlink(*part[:2]) for part in parts])
+        during = judge(fabric, opensm, ours=engine)
+        expect(len(before.channels()) > len(during.channels()), 'nothing went down')
+        expect(len(before.switches) - len(during.switches) == lost,
+               '%d switches went, expected %d' %
+               (len(before.switches) - len(during.switches), lost))
+        if compare:
+            compare(before, during)
+        opensm.change(*[fabric.relink(*part[:2]) for part in parts])
+        after = judge(fabric, opensm, ours=engine)
+        expect(len(before.channels()) == len(after.channels()), 'not everything came back')
+        expect(before.bytes_of_tables(False) == after.bytes_of_tables(False),
+               'the same fabric is routed otherwise after a fault')
+    # MADs that were under way over a cable that went are lost: OpenSM complains, we must not.
+    opensm.check_own_log()
+    return before, after
 
 
 def entries(tables):
@@ -71,50 +50,37 @@ def entries(tables):
             for lid in tables.lids if s.forward(lid) in s.next}
 
 
-@scenario('fault.dmodk-spine')
-def dmodk_spine(workdir):
-    """The same under dmodk, with the spine of the lowest GUID: on one lane with and without it, and
-    hardly an entry changes but those that led to it."""
-    def few(before, during):
-        was, now = entries(before), entries(during)
-        there = {s.guid for s in during.switches}
-        kept = [k for k in now if k in was and was[k] in there]
-        moved = sum(was[k] != now[k] for k in kept)
-        expect(kept and moved * 20 <= len(kept), '%d of %d entries changed that led elsewhere' %
-               (moved, len(kept)))
-    down_and_up(workdir, 'tree-2', lambda f, t: [f.unlink('spine-0')],
-                lambda f, t: [f.relink('spine-0')], lost=1, engine='dmodk', compare=few)
+def few_move(before, during):
+    """Hardly an entry changes but those that led to what is gone."""
+    was, now = entries(before), entries(during)
+    there = {s.guid for s in during.switches}
+    kept = [k for k in now if k in was and was[k] in there]
+    moved = sum(was[k] != now[k] for k in kept)
+    expect(kept and moved * 20 <= len(kept), '%d of %d entries changed that led elsewhere' %
+           (moved, len(kept)))
 
 
-@scenario('fault.dmodk-links')
-def dmodk_links(workdir):
-    """Every seventh cable of a tree with a CA on every switch."""
-    some = lambda t: switch_links(t)[::7]
-    down_and_up(workdir, 'cluster-192', lambda f, t: [f.unlink(*l[:2]) for l in some(t)],
-                lambda f, t: [f.relink(*l[:2]) for l in some(t)], engine='dmodk')
+def uplinks(tables):
+    """Of a leaf with its hosts; the SM's own leaf is another one."""
+    return [l for l in switch_links(tables) if 'leaf-3' in (l[0], l[2])]
 
 
-@scenario('fault.choice')
-def choice(workdir):
-    """The engine that chooses: its tables are repaired, and come back."""
-    down_and_up(workdir, 'tree-2', lambda f, t: [f.unlink('spine-0')],
-                lambda f, t: [f.relink('spine-0')], lost=1, engine='osmroutes')
-
-
-@scenario('fault.leaf')
-def leaf(workdir):
-    """A leaf with its hosts: the SM's own leaf stays."""
-    uplinks = lambda t: [l for l in switch_links(t) if 'leaf-3' in (l[0], l[2])]
-    down_and_up(workdir, 'tree-2', lambda f, t: [f.unlink(*l[:2]) for l in uplinks(t)],
-                lambda f, t: [f.relink(*l[:2]) for l in uplinks(t)], lost=1)
-
-
-@scenario('fault.real-fabric')
-def real_fabric(workdir):
-    """A bundle of an irregular fabric from the field loses a cable."""
-    cut = lambda f, t: [f.unlink(*switch_links(t)[3][:2])]
-    mend = lambda f, t: [f.relink(*switch_links(t)[3][:2])]
-    down_and_up(workdir, 'plafrim-2013', cut, mend)
+# fault.NAME: fabric, what goes, how many switches with it, engine, what is compared.
+CASES = {
+    'link': ('torus-4x4', lambda t: switch_links(t)[:1]),
+    # Every seventh cable of a tree with a CA on every switch.
+    'many-links': ('cluster-192', lambda t: switch_links(t)[::7]),
+    'dmodk-links': ('cluster-192', lambda t: switch_links(t)[::7], 0, 'dmodk'),
+    'spine': ('tree-2', lambda t: [('spine-0',)], 1),
+    # The spine of the lowest GUID: on one lane with and without it.
+    'dmodk-spine': ('tree-2', lambda t: [('spine-0',)], 1, 'dmodk', few_move),
+    # The engine that chooses: its tables are repaired, and come back.
+    'choice': ('tree-2', lambda t: [('spine-0',)], 1, 'osmroutes'),
+    'leaf': ('tree-2', uplinks, 1),
+    # A bundle of an irregular fabric from the field loses a cable.
+    'real-fabric': ('plafrim-2013', lambda t: switch_links(t)[3:4])}
+for _name, _case in CASES.items():
+    scenario('fault.' + _name)(lambda workdir, case=_case: down_and_up(workdir, *case))
 
 
 @scenario('fault.lost-mads')
@@ -140,26 +106,23 @@ def no_switch(workdir):
     """The SM's switch does not answer: a fabric without switches is no reason for an error of ours,
     and no tables of a cache; once it answers all is as before."""
     net = halves_net(workdir)
-    with Fabric(net, workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
-            opensm.wait_up()
-            before = judge(fabric, opensm, ours='dfsssp')
-            leaf = 'left' if fabric.env['SIM_HOST'] in 'ab' else 'right'
-            fabric.console('Error "%s" 100' % leaf)
-            opensm.resweep()
-            fabric.console('Error "%s" 0' % leaf)
-            opensm.resweep()
-            opensm.wait_quiet()
-            after = judge(fabric, opensm, ours='dfsssp')
-            expect(before.bytes_of_tables() == after.bytes_of_tables(), 'the tables differ')
-        opensm.check_own_log()
+    with running(workdir, net, 'dfsssp') as (fabric, opensm):
+        before = judge(fabric, opensm, ours='dfsssp')
+        leaf = 'left' if fabric.env['SIM_HOST'] in 'ab' else 'right'
+        fabric.console('Error "%s" 100' % leaf)
+        opensm.resweep()
+        fabric.console('Error "%s" 0' % leaf)
+        opensm.resweep()
+        opensm.wait_quiet()
+        after = judge(fabric, opensm, ours='dfsssp')
+        expect(before.bytes_of_tables() == after.bytes_of_tables(), 'the tables differ')
+    opensm.check_own_log()
 
 
 @scenario('fault.cable-between-parts')
 def split_by_cable(workdir):
     """The only cable between two halves goes: what is behind it is gone, and comes back."""
-    down_and_up(workdir, halves_net(workdir), lambda f, t: [f.unlink('left', 3)],
-                lambda f, t: [f.relink('left', 3)], lost=1)
+    down_and_up(workdir, halves_net(workdir), lambda t: [('left', 3)], lost=1)
 
 
 def halves_net(workdir):
@@ -215,12 +178,10 @@ def one_switch(workdir):
         file.write('Switch 8 "s"\n[1] "a"[1]\n[5] "b"[1]\n[8] "c"[1]\n\n' + ''.join(
             'Ca 1 "%s"\n[1] "s"[%d]\n\n' % hp for hp in (('a', 1), ('b', 5), ('c', 8))))
     for engine in ('dfsssp', 'sssp'):
-        with Fabric(net, workdir) as fabric:
-            with Opensm(fabric, engine, plugin=True, options=QOS, name=engine) as opensm:
-                opensm.wait_up()
-                tables = judge(fabric, opensm, ours=engine)
-                expect(len(tables.lids) == 4, '%d LIDs instead of 4' % len(tables.lids))
-            opensm.check_log()
+        with running(workdir, net, engine, name=engine) as (fabric, opensm):
+            tables = judge(fabric, opensm, ours=engine)
+            expect(len(tables.lids) == 4, '%d LIDs instead of 4' % len(tables.lids))
+        opensm.check_log()
 
 
 @scenario('fault.back-to-back')
@@ -229,16 +190,14 @@ def back_to_back(workdir):
     net = os.path.join(workdir, 'pair.net')
     with open(net, 'w') as file:
         file.write('Ca 1 "a"\n[1] "b"[1]\n\nCa 1 "b"\n[1] "a"[1]\n')
-    with Fabric(net, workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
-            opensm.wait_up()
-            data = fabric.read_back()
-            lids = sorted(p['lid'] for n in data['nodes'] for p in n['ports'])
-            expect(len(lids) == 2 and all(lids), 'LIDs are %s' % lids)
-            sls = fabric.path_sls(lids, lids)
-            expect(all(set(row) <= set('0123456789abcdef') for row in sls.values()),
-                   'no path between the two CAs: %s' % sls)
-        opensm.check_log()
+    with running(workdir, net, 'dfsssp') as (fabric, opensm):
+        data = fabric.read_back()
+        lids = sorted(p['lid'] for n in data['nodes'] for p in n['ports'])
+        expect(len(lids) == 2 and all(lids), 'LIDs are %s' % lids)
+        sls = fabric.path_sls(lids, lids)
+        expect(all(set(row) <= set('0123456789abcdef') for row in sls.values()),
+               'no path between the two CAs: %s' % sls)
+    opensm.check_log()
 
 
 @scenario('fault.unicast-cache')
@@ -246,25 +205,23 @@ def unicast_cache(workdir):
     """use_ucast_cache: a leaf and a CA go and come back; OpenSM takes the tables from its cache
     without asking the engine, and what it took is checked."""
     options = dict(QOS, use_ucast_cache='TRUE')
-    with Fabric(find_fabric('tree-2'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options) as opensm:
-            opensm.wait_up()
-            before = judge(fabric, opensm, ours='dfsssp')
-            uplinks = [l for l in switch_links(before) if 'leaf-3' in (l[0], l[2])]
-            port = min(p for s in before.switches if s.name == 'leaf-2' for p in s.hosts)
-            for down, up in (([fabric.unlink(*l[:2]) for l in uplinks],
-                              [fabric.relink(*l[:2]) for l in uplinks]),
-                             ([fabric.unlink('leaf-2', port)], [fabric.relink('leaf-2', port)])):
-                opensm.change(*down)
-                gone = cached_tables(fabric, opensm)
-                expect(len(gone.lids) < len(before.lids), 'nothing went down')
-                opensm.change(*up)
-                back = cached_tables(fabric, opensm)
-                expect(back.lids == before.lids, 'not everything came back')
-            expect('unicast cache checked' in opensm.log,
-                   'nothing was taken from the unicast cache, or nothing was checked')
-            expect(back.bytes_of_tables() == before.bytes_of_tables(), 'the tables differ')
-        opensm.check_log(expected=('OR10', 'ERR 5', 'ERR 3', 'ERR 1'))
+    with running(workdir, 'tree-2', 'dfsssp', options=options) as (fabric, opensm):
+        before = judge(fabric, opensm, ours='dfsssp')
+        uplinks = [l for l in switch_links(before) if 'leaf-3' in (l[0], l[2])]
+        port = min(p for s in before.switches if s.name == 'leaf-2' for p in s.hosts)
+        for down, up in (([fabric.unlink(*l[:2]) for l in uplinks],
+                          [fabric.relink(*l[:2]) for l in uplinks]),
+                         ([fabric.unlink('leaf-2', port)], [fabric.relink('leaf-2', port)])):
+            opensm.change(*down)
+            gone = cached_tables(fabric, opensm)
+            expect(len(gone.lids) < len(before.lids), 'nothing went down')
+            opensm.change(*up)
+            back = cached_tables(fabric, opensm)
+            expect(back.lids == before.lids, 'not everything came back')
+        expect('unicast cache checked' in opensm.log,
+               'nothing was taken from the unicast cache, or nothing was checked')
+        expect(back.bytes_of_tables() == before.bytes_of_tables(), 'the tables differ')
+    opensm.check_log(expected=('OR10', 'ERR 5', 'ERR 3', 'ERR 1'))
 
 
 @scenario('fault.unicast-cache-qos')
@@ -272,22 +229,20 @@ def unicast_cache_qos(workdir):
     """QoS is switched off and on again at run time. Tables on several lanes are nothing for a fabric whose
     SL2VL tables nobody keeps any more: OpenSM is made to route, although its cache would do."""
     options = dict(QOS, use_ucast_cache='TRUE')
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options) as opensm:
-            opensm.wait_up()
-            judge(fabric, opensm, ours='dfsssp')
-            expect(Claims(opensm.log).n_vls > 1, 'one lane was enough: this shows nothing')
-            opensm.set_option('qos', 'FALSE')
-            opensm.change()
-            wait_for('a sweep on one lane', lambda: Claims(opensm.log).budget == 1, 30)
-            opensm.wait_quiet()
-            expect(any('OR10' in l and 'QoS is off' in l for l in opensm.errors()),
-                   'the cached tables were taken')
-            judge(fabric, opensm, ours='dfsssp')
-            opensm.set_option('qos', 'TRUE')
-            opensm.change()
-            cached_tables(fabric, opensm)
-        opensm.check_log(expected=('OR10',))
+    with running(workdir, 'ring-5', 'dfsssp', options=options) as (fabric, opensm):
+        judge(fabric, opensm, ours='dfsssp')
+        expect(Claims(opensm.log).n_vls > 1, 'one lane was enough: this shows nothing')
+        opensm.set_option('qos', 'FALSE')
+        opensm.change()
+        wait_for('a sweep on one lane', lambda: Claims(opensm.log).budget == 1, 30)
+        opensm.wait_quiet()
+        expect(any('OR10' in l and 'QoS is off' in l for l in opensm.errors()),
+               'the cached tables were taken')
+        judge(fabric, opensm, ours='dfsssp')
+        opensm.set_option('qos', 'TRUE')
+        opensm.change()
+        cached_tables(fabric, opensm)
+    opensm.check_log(expected=('OR10',))
 
 
 def cached_tables(fabric, opensm):

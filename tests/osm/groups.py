@@ -8,8 +8,8 @@ import random
 import oracle
 from anysl import island_of
 from faults import switch_links
-from judge import QOS, Claims, deadlock_free, expect, first, judge, scenario
-from osmtest import TOOLS, Failure, Fabric, Opensm, find_fabric
+from judge import Claims, deadlock_free, expect, first, judge, scenario
+from osmtest import TOOLS, running
 
 BROADCAST = 'ff12:401b:ffff::ffff:ffff'	# IPoIB's, of the default partition
 
@@ -70,22 +70,20 @@ def check_group(fabric, opensm, names, group):
 
 
 def broadcast(workdir, netfile, every=1):
-    with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
-            opensm.wait_up()
-            tables = judge(fabric, opensm, ours='dfsssp')
-            names = sorted({e.name for e in tables.ends if e.host})[::every]
-            got = {join(fabric, name) for name in names}
-            expect(len(got) == 1, 'members of one group were told %s' % got)
-            opensm.wait_quiet()
-            group = got.pop()
-            tables = check_group(fabric, opensm, names, group)
-            cut = switch_links(tables)[0]
-            opensm.change(fabric.unlink(*cut[:2]))
-            check_group(fabric, opensm, names, group)
-            opensm.change(fabric.relink(*cut[:2]))
-            check_group(fabric, opensm, names, group)
-        opensm.check_own_log()
+    with running(workdir, netfile, 'dfsssp') as (fabric, opensm):
+        tables = judge(fabric, opensm, ours='dfsssp')
+        names = sorted({e.name for e in tables.ends if e.host})[::every]
+        got = {join(fabric, name) for name in names}
+        expect(len(got) == 1, 'members of one group were told %s' % got)
+        opensm.wait_quiet()
+        group = got.pop()
+        tables = check_group(fabric, opensm, names, group)
+        cut = switch_links(tables)[0]
+        opensm.change(fabric.unlink(*cut[:2]))
+        check_group(fabric, opensm, names, group)
+        opensm.change(fabric.relink(*cut[:2]))
+        check_group(fabric, opensm, names, group)
+    opensm.check_own_log()
 
 
 @scenario('multicast.ring')
@@ -117,27 +115,25 @@ def real_fabric(workdir):
 def island(workdir):
     """Two switches without a member are out of reach, where another SM writes entries that send copies from one to the
     other and back; when they have returned, these entries are gone."""
-    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
-            opensm.wait_up()
-            tables = oracle.Tables(fabric.read_back())
-            away, cut = island_of(tables)
-            a, b = (tables.switches[v] for v in away)
-            names = sorted(e.name for e in tables.ends if e.host and e.switch not in away)[:3]
-            group = [join(fabric, name) for name in names][0]
-            opensm.wait_quiet()
-            for s, port in (a, next(p for p, (u, _) in a.next.items() if u == away[1])), \
-                           (b, next(p for p, (u, _) in b.next.items() if u == away[0])):
-                for p in (port, min(s.hosts)):
-                    fabric.run([os.path.join(TOOLS, 'osr-spoil'), s.guid, 'mft', str(group[0]), str(p)])
-            fabric.console(*[fabric.unlink(*cable) for cable in cut])
-            opensm.resweep()
-            opensm.wait_quiet()
-            opensm.change(*[fabric.relink(*cable) for cable in cut])
-            after = check_group(fabric, opensm, names, group)
-            left = stale(after, group[0], names)
-            expect(not left, 'tables of another SM are left: %s' % left)
-        opensm.check_own_log()
+    with running(workdir, 'torus-4x4', 'dfsssp') as (fabric, opensm):
+        tables = oracle.Tables(fabric.read_back())
+        away, cut = island_of(tables)
+        a, b = (tables.switches[v] for v in away)
+        names = sorted(e.name for e in tables.ends if e.host and e.switch not in away)[:3]
+        group = [join(fabric, name) for name in names][0]
+        opensm.wait_quiet()
+        for s, port in (a, next(p for p, (u, _) in a.next.items() if u == away[1])), \
+                       (b, next(p for p, (u, _) in b.next.items() if u == away[0])):
+            for p in (port, min(s.hosts)):
+                fabric.run([os.path.join(TOOLS, 'osr-spoil'), s.guid, 'mft', str(group[0]), str(p)])
+        fabric.console(*[fabric.unlink(*cable) for cable in cut])
+        opensm.resweep()
+        opensm.wait_quiet()
+        opensm.change(*[fabric.relink(*cable) for cable in cut])
+        after = check_group(fabric, opensm, names, group)
+        left = stale(after, group[0], names)
+        expect(not left, 'tables of another SM are left: %s' % left)
+    opensm.check_own_log()
 
 
 # The judges on trial ------------------------------------------------------------------------------
@@ -149,13 +145,12 @@ def stock_engines(workdir):
     for netfile, engine, one_way in (('ring-5', 'sssp', False), ('ring-5', 'minhop', False),
                                      ('ring-5', 'dfsssp', True), ('random-12', 'dfsssp', True),
                                      ('tree-2', 'minhop', True), ('torus-4x4', 'dfsssp', True)):
-        with Fabric(find_fabric(netfile), workdir) as fabric:
-            with Opensm(fabric, engine, options=QOS, name=netfile + engine) as opensm:
-                opensm.wait_up()
-                tables = judge(fabric, opensm, minimal=engine != 'updn')
-                free, _ = deadlock_free(fabric, tables)
-            expect(opensm.engine_used() == engine, '%s routed' % opensm.engine_used())
-            expect(free == one_way, 'stock %s on %s is judged %s' % (engine, netfile, free))
+        with running(workdir, netfile, engine, plugin=False,
+                     name=netfile + engine) as (fabric, opensm):
+            tables = judge(fabric, opensm, minimal=engine != 'updn')
+            free, _ = deadlock_free(fabric, tables)
+        expect(opensm.engine_used() == engine, '%s routed' % opensm.engine_used())
+        expect(free == one_way, 'stock %s on %s is judged %s' % (engine, netfile, free))
 
 
 def mutants(tables, rng):
@@ -185,10 +180,8 @@ def _as_good(tables, s, lid, port):
 
 
 def judged_tables(workdir, netfile, conf=''):
-    with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf) as opensm:
-            opensm.wait_up()
-            return judge(fabric, opensm, ours='dfsssp')
+    with running(workdir, netfile, 'dfsssp', plugin_conf=conf) as (fabric, opensm):
+        return judge(fabric, opensm, ours='dfsssp')
 
 
 @scenario('judge.mutants')
@@ -242,14 +235,12 @@ def judge_port_zero(tables):
 
 @scenario('judge.multicast-mutants')
 def multicast_mutants(workdir):
-    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
-            opensm.wait_up()
-            tables = oracle.Tables(fabric.read_back())
-            names = sorted({e.name for e in tables.ends if e.host})
-            group = {join(fabric, name) for name in names}.pop()
-            opensm.wait_quiet()
-            tables = check_group(fabric, opensm, names, group)
+    with running(workdir, 'torus-4x4', 'dfsssp') as (fabric, opensm):
+        tables = oracle.Tables(fabric.read_back())
+        names = sorted({e.name for e in tables.ends if e.host})
+        group = {join(fabric, name) for name in names}.pop()
+        opensm.wait_quiet()
+        tables = check_group(fabric, opensm, names, group)
     members = members_of(tables, names)
     for s in tables.switches:
         ports = s.mft[group[0]]

@@ -11,8 +11,9 @@ import tempfile
 
 import oracle
 from judge import expect, scenario
-from keys import COMMAND, Client, apps_of, by_name, contention, pattern, shift, tree_64, with_keys
-from osmtest import BUILD, ROOT, TOOLS, Fabric, Skip, _die_with_parent, patience, wait_for
+from keys import COMMAND, apps_of, by_name, Client, contention, keyed, pattern, shift, tree_64, \
+    with_keys
+from osmtest import ROOT, TOOLS, _die_with_parent, Fabric, patience, Skip, wait_for
 
 RING = shift(8, 1)
 ALL = [(a, b) for a in range(8) for b in range(8) if a != b]
@@ -211,35 +212,33 @@ def mpi(workdir):
     if not os.path.exists(library) or not shutil.which('mpirun'):
         raise Skip('there is no MPI')
     phases = [ALL, RING]
-    with Fabric(tree_64(workdir), workdir) as fabric:
-        with with_keys(fabric, workdir) as opensm:
-            opensm.wait_up()
-            own = spread_hosts(oracle.Tables(fabric.read_back()))
-            path = os.path.join(workdir, 'keys.sock')
-            traffic = [pattern(p) for p in phases]
-            with Client(path) as client:
-                app = client.must(op='place', hosts=own, patterns=traffic)
-                opensm.wait_quiet()
-                env = dict(os.environ, OSMROUTES_APP=str(app['app']), OSMROUTES_KEYS=path, LD_PRELOAD=library,
-                           OSMROUTES_PHASES='MPI_Alltoall=0 MPI_Allreduce=1',
-                           OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
-                run = subprocess.Popen(
-                    ['mpirun', '--oversubscribe', '-n', '4', '--mca', 'btl', 'self,vader,tcp', '--mca', 'pml', 'ob1',
-                     '--mca', 'plm_rsh_agent', 'false', program, workdir], env=env, cwd=workdir,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=_die_with_parent)
-                for phase, key in ((0, 0), (1, 1), (2, 0), (3, None)):
-                    mark = os.path.join(workdir, 'phase-%d' % phase)
-                    wait_for('phase %d' % phase, lambda: os.path.exists(mark), 30,
-                             lambda: expect(run.poll() is None, 'the program ended: %s' %
-                                            (run.stdout.read() if run.poll() is not None else '')))
-                    states = [k['state'] for k in client.must(op='status')['apps'][0]['keys']]
-                    expect(states == ['active' if k == key else 'prepared' for k in (0, 1)],
-                           'phase %d: %s' % (phase, states))
-                    if key is not None:
-                        base, got = in_switches(fabric, own, phases[key], 1)
-                        said = client.must(op='status')['apps'][0]['keys'][key]['contention']
-                        expect(got == said < base, 'phase %d: contention %d, by its key %d, without it %d' %
-                               (phase, got, said, base))
-                    os.unlink(mark)
-                expect(run.wait(patience(30)) == 0, 'the program: %s' % run.stdout.read())
-        opensm.check_log()
+    with keyed(workdir, tree_64(workdir)) as (fabric, opensm):
+        own = spread_hosts(oracle.Tables(fabric.read_back()))
+        path = os.path.join(workdir, 'keys.sock')
+        traffic = [pattern(p) for p in phases]
+        with Client(path) as client:
+            app = client.must(op='place', hosts=own, patterns=traffic)
+            opensm.wait_quiet()
+            env = dict(os.environ, OSMROUTES_APP=str(app['app']), OSMROUTES_KEYS=path, LD_PRELOAD=library,
+                       OSMROUTES_PHASES='MPI_Alltoall=0 MPI_Allreduce=1',
+                       OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
+            run = subprocess.Popen(
+                ['mpirun', '--oversubscribe', '-n', '4', '--mca', 'btl', 'self,vader,tcp', '--mca', 'pml', 'ob1',
+                 '--mca', 'plm_rsh_agent', 'false', program, workdir], env=env, cwd=workdir,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=_die_with_parent)
+            for phase, key in ((0, 0), (1, 1), (2, 0), (3, None)):
+                mark = os.path.join(workdir, 'phase-%d' % phase)
+                wait_for('phase %d' % phase, lambda: os.path.exists(mark), 30,
+                         lambda: expect(run.poll() is None, 'the program ended: %s' %
+                                        (run.stdout.read() if run.poll() is not None else '')))
+                states = [k['state'] for k in client.must(op='status')['apps'][0]['keys']]
+                expect(states == ['active' if k == key else 'prepared' for k in (0, 1)],
+                       'phase %d: %s' % (phase, states))
+                if key is not None:
+                    base, got = in_switches(fabric, own, phases[key], 1)
+                    said = client.must(op='status')['apps'][0]['keys'][key]['contention']
+                    expect(got == said < base, 'phase %d: contention %d, by its key %d, without it %d' %
+                           (phase, got, said, base))
+                os.unlink(mark)
+            expect(run.wait(patience(30)) == 0, 'the program: %s' % run.stdout.read())
+    opensm.check_log()

@@ -6,9 +6,7 @@ import shutil
 import subprocess
 
 import oracle
-from osmtest import BUILD, LOG_PLAIN, Failure, Fabric, Opensm, find_fabric, patience, routed
-
-QOS = {'qos': 'TRUE'}
+from osmtest import BUILD, LOG_PLAIN, QOS, Failure, Fabric, Opensm, find_fabric, patience, routed
 
 SCENARIOS = {}		# name -> function
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Routing keys: applications ask at the control socket, the switches get routes for them."""
+import contextlib
 import json
 import os
 import random
@@ -13,7 +14,8 @@ import time
 
 import oracle
 from judge import expect, generate, judge, scenario
-from osmtest import BUILD, ROOT, Fabric, Failure, Limit, Opensm, Skip, find_fabric, held, patience, slowness, wait_for
+from osmtest import BUILD, ROOT, Fabric, find_fabric, held, Limit, Opensm, patience, Skip, \
+    slowness, wait_for
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 LOG_DEBUG = 0x0f	# "Writing FT block" is logged at DEBUG, "HEAVY SWEEP COMPLETE" at VERBOSE
@@ -111,6 +113,15 @@ def with_keys(fabric, workdir, lmc=2, name='opensm', conf='', mode='0600', **kwa
                       os.path.join(workdir, 'keys.sock'), mode, conf), **kwargs)
 
 
+@contextlib.contextmanager
+def keyed(workdir, netfile, *words, seconds=60, **more):
+    """(fabric, opensm) with the first sweep over; words, more: of with_keys()."""
+    with Fabric(netfile, workdir) as fabric:
+        with with_keys(fabric, workdir, *words, **more) as opensm:
+            opensm.wait_up(seconds)
+            yield fabric, opensm
+
+
 def hosts_of(tables):
     """End ports of CAs that have neighbours, by name."""
     return sorted((e for e in tables.ends if e.host), key=lambda e: (e.switch, e.port))
@@ -166,13 +177,12 @@ def two_applications(workdir):
     LID offset has changed, no discovery took place, and no block was sent that had not changed. Before that, at the
     first application after a start, opensm has made one discovery more, in which it forgets that switches are new."""
     for lmc, offsets in ((1, 1), (2, 2), (3, 2)):
-        with Fabric(tree_64(workdir), workdir) as fabric:
-            with with_keys(fabric, workdir, lmc, name='lmc-%d' % lmc, log_flags=LOG_DEBUG) as opensm:
-                opensm.wait_up()
-                opensm.wait_quiet()
-                before = oracle.Tables(fabric.read_back())
-                two_on(fabric, opensm, workdir, before, offsets)
-            opensm.check_log()
+        with keyed(workdir, tree_64(workdir), lmc, name='lmc-%d' % lmc,
+                   log_flags=LOG_DEBUG) as (fabric, opensm):
+            opensm.wait_quiet()
+            before = oracle.Tables(fabric.read_back())
+            two_on(fabric, opensm, workdir, before, offsets)
+        opensm.check_log()
 
 
 def two_on(fabric, opensm, workdir, before, n_offsets):
@@ -332,28 +342,26 @@ def link_failure(workdir):
 def lost_host(workdir):
     """A host goes and comes back while OpenSM uses its unicast cache: the key of the others stays active, and the
     tables from the cache, with its entries in them, pass the check."""
-    with Fabric(tree_64(workdir), workdir) as fabric:
-        with with_keys(fabric, workdir, options={'use_ucast_cache': 'TRUE'}) as opensm:
-            opensm.wait_up()
-            opensm.wait_quiet()
-            whole = oracle.Tables(fabric.read_back('lft'))
-            hosts = shuffled(hosts_of(whole))
-            lost = whole.switches[hosts[3].switch].name, hosts[3].port
-            with Client(os.path.join(workdir, 'keys.sock')) as client:
-                phases, app = place_all(client, hosts)
-                client.begin(app['app'], 0)
-                for command, gone in ((fabric.unlink, 1), (fabric.relink, 0)):
-                    opensm.change(command(*lost))
-                    opensm.wait_quiet()
-                    said = client.must(op='status')['apps'][0]
-                    expect(said['ranks_gone'] == gone and said['keys'][0]['state'] == 'active', said)
-                    tables = oracle.Tables(fabric.read_back('lft'))
-                    expect(not tables.routes().problems, 'routes with %d hosts gone' % gone)
-            now = by_name(tables)
-            expect(contention(tables, [now[e.name] for e in hosts], phases[0], app['offsets'][0]) == 1,
-                   'contention after the host has come back')
-        expect('unicast cache checked' in opensm.log, 'the cache was not used')
-        opensm.check_own_log()
+    with keyed(workdir, tree_64(workdir), options={'use_ucast_cache': 'TRUE'}) as (fabric, opensm):
+        opensm.wait_quiet()
+        whole = oracle.Tables(fabric.read_back('lft'))
+        hosts = shuffled(hosts_of(whole))
+        lost = whole.switches[hosts[3].switch].name, hosts[3].port
+        with Client(os.path.join(workdir, 'keys.sock')) as client:
+            phases, app = place_all(client, hosts)
+            client.begin(app['app'], 0)
+            for command, gone in ((fabric.unlink, 1), (fabric.relink, 0)):
+                opensm.change(command(*lost))
+                opensm.wait_quiet()
+                said = client.must(op='status')['apps'][0]
+                expect(said['ranks_gone'] == gone and said['keys'][0]['state'] == 'active', said)
+                tables = oracle.Tables(fabric.read_back('lft'))
+                expect(not tables.routes().problems, 'routes with %d hosts gone' % gone)
+        now = by_name(tables)
+        expect(contention(tables, [now[e.name] for e in hosts], phases[0], app['offsets'][0]) == 1,
+               'contention after the host has come back')
+    expect('unicast cache checked' in opensm.log, 'the cache was not used')
+    opensm.check_own_log()
 
 
 @scenario('keys.restart')
@@ -615,14 +623,13 @@ def not_applicable(workdir):
     for net, engine, lmc, word in (('torus-4x4', 'dfsssp', 2, 'no keys on this fabric'),
                                    ('tree-3', 'dmodk', 0, 'LID offset'),
                                    ('tree-3', 'minhop', 2, 'no fabric')):
-        with Fabric(find_fabric(net), workdir) as fabric:
-            with with_keys(fabric, workdir, lmc, engine=engine, name=net + engine) as opensm:
-                opensm.wait_up()
-                hosts = hosts_of(oracle.Tables(fabric.read_back()))
-                with Client(os.path.join(workdir, 'keys.sock')) as client:
-                    client.refused(word, op='place', hosts=[hosts[0].guid, hosts[-1].guid],
-                                   patterns=['0>1'])
-            opensm.check_log()
+        with keyed(workdir, find_fabric(net), lmc, engine=engine, name=net + engine) as (fabric,
+                   opensm):
+            hosts = hosts_of(oracle.Tables(fabric.read_back()))
+            with Client(os.path.join(workdir, 'keys.sock')) as client:
+                client.refused(word, op='place', hosts=[hosts[0].guid, hosts[-1].guid],
+                               patterns=['0>1'])
+        opensm.check_log()
     with Fabric(find_fabric('tree-3'), workdir) as fabric:
         for name, conf, word in (('mode', 'control_mode = rw-\n', 'octal'),
                                  ('file', 'control_socket = %s\n' % fabric.netfile, 'is not a socket')):
@@ -655,65 +662,61 @@ def slurm(workdir):
         expect(done.returncode == 0, done.stderr)
         return done.stdout
 
-    with Fabric(find_fabric('tree-3'), workdir) as fabric:
-        with with_keys(fabric, workdir) as opensm:
-            opensm.wait_up()
-            run('prolog_slurmctld', comment='nothing')
-            expect(run('prolog_task', comment='nothing') == '' and not apps_of(path), 'a job that wants no keys')
-            run('prolog_slurmctld')
-            app = apps_of(path)[0]
-            expect(run('prolog_task') == 'export OSMROUTES_APP=%d\nexport UCX_IB_LID_PATH_BITS=1\n' % app['app'],
-                   'the environment of a task: %s' % run('prolog_task'))
-            expect(app['owner'] == 65534 and app['name'] == 'job 7' and app['ranks'] == 4, app)
-            # The prolog alone has put the key into the switches.
-            expect(app['keys'][0]['state'] == 'active', 'after the prolog: %s' % app)
-            ends = by_name(oracle.Tables(fabric.read_back()))
-            own = [ends[name] for name in ('h0', 'h3', 'h5', 'h6')]
-            tables = oracle.Tables(fabric.read_back())
-            expect(lft_by_offset(tables)[1] != lft_by_offset(tables)[0] and
-                   contention(tables, own, shift(4, 1), 1) == 1, 'the switches after the prolog')
-            for words in (['done', str(app['app']), '0'], ['request', str(app['app']), '0'], ['status', str(app['app']), '--json']):
-                done = subprocess.run([COMMAND, 'key', '--socket=' + path] + words, text=True,
-                                      stdout=subprocess.PIPE, timeout=patience(30))
-                expect(done.returncode == 0, '%s ended with %d' % (words, done.returncode))
-            expect(json.loads(done.stdout)['keys'][0]['contention'] == 1, done.stdout)
-            run('epilog_slurmctld')
-            expect(not apps_of(path), 'the application outlives its job')
-            opensm.wait_quiet()
-        opensm.check_log()
+    with keyed(workdir, find_fabric('tree-3')) as (fabric, opensm):
+        run('prolog_slurmctld', comment='nothing')
+        expect(run('prolog_task', comment='nothing') == '' and not apps_of(path), 'a job that wants no keys')
+        run('prolog_slurmctld')
+        app = apps_of(path)[0]
+        expect(run('prolog_task') == 'export OSMROUTES_APP=%d\nexport UCX_IB_LID_PATH_BITS=1\n' % app['app'],
+               'the environment of a task: %s' % run('prolog_task'))
+        expect(app['owner'] == 65534 and app['name'] == 'job 7' and app['ranks'] == 4, app)
+        # The prolog alone has put the key into the switches.
+        expect(app['keys'][0]['state'] == 'active', 'after the prolog: %s' % app)
+        ends = by_name(oracle.Tables(fabric.read_back()))
+        own = [ends[name] for name in ('h0', 'h3', 'h5', 'h6')]
+        tables = oracle.Tables(fabric.read_back())
+        expect(lft_by_offset(tables)[1] != lft_by_offset(tables)[0] and
+               contention(tables, own, shift(4, 1), 1) == 1, 'the switches after the prolog')
+        for words in (['done', str(app['app']), '0'], ['request', str(app['app']), '0'], ['status', str(app['app']), '--json']):
+            done = subprocess.run([COMMAND, 'key', '--socket=' + path] + words, text=True,
+                                  stdout=subprocess.PIPE, timeout=patience(30))
+            expect(done.returncode == 0, '%s ended with %d' % (words, done.returncode))
+        expect(json.loads(done.stdout)['keys'][0]['contention'] == 1, done.stdout)
+        run('epilog_slurmctld')
+        expect(not apps_of(path), 'the application outlives its job')
+        opensm.wait_quiet()
+    opensm.check_log()
 
 
 @scenario('keys.batch')
 def batch(workdir):
     """Eight requests at once are fewer sweeps than eight; requests during a sweep with discovery wait for it."""
-    with Fabric(tree_64(workdir), workdir) as fabric:
-        with with_keys(fabric, workdir) as opensm:
-            opensm.wait_up()
-            hosts = shuffled(hosts_of(oracle.Tables(fabric.read_back())))
-            groups = [hosts[i::8] for i in range(8)]
-            clients = [Client(os.path.join(workdir, 'keys.sock')) for _ in groups]
-            apps = [place_all(c, own)[1]['app'] for c, own in zip(clients, groups)]
-            opensm.wait_quiet()
-            mark = len(opensm.log)
-            for key, resweep in ((0, False), (1, True)):
-                if resweep:
-                    opensm.process.send_signal(signal.SIGHUP)
-                for c, app in zip(clients, apps):
-                    c.send(op='request', app=app, key=key)
-                for c, app in zip(clients, apps):
-                    said = c.answer()
-                    expect(said['ok'], said)
-                    if said['state'] == 'waiting':
-                        c.until(event='key', app=app, key=key, state='active')
-                for c, app in zip(clients, apps):
-                    c.must(op='done', app=app, key=key)
-            n = keys_sweeps(end_of_log(opensm, mark))
-            expect(1 <= n < 12, '%d sweeps for 16 requests' % n)
-            opensm.wait_quiet()
-            tables = oracle.Tables(fabric.read_back())
-            for i, own in enumerate(groups):
-                expect(contention(tables, own, shift(8, 3), 1) <= 1, 'contention of application %d' % i)
-            no_loops(tables)
-            for c in clients:
-                c.socket.close()
-        opensm.check_log()
+    with keyed(workdir, tree_64(workdir)) as (fabric, opensm):
+        hosts = shuffled(hosts_of(oracle.Tables(fabric.read_back())))
+        groups = [hosts[i::8] for i in range(8)]
+        clients = [Client(os.path.join(workdir, 'keys.sock')) for _ in groups]
+        apps = [place_all(c, own)[1]['app'] for c, own in zip(clients, groups)]
+        opensm.wait_quiet()
+        mark = len(opensm.log)
+        for key, resweep in ((0, False), (1, True)):
+            if resweep:
+                opensm.process.send_signal(signal.SIGHUP)
+            for c, app in zip(clients, apps):
+                c.send(op='request', app=app, key=key)
+            for c, app in zip(clients, apps):
+                said = c.answer()
+                expect(said['ok'], said)
+                if said['state'] == 'waiting':
+                    c.until(event='key', app=app, key=key, state='active')
+            for c, app in zip(clients, apps):
+                c.must(op='done', app=app, key=key)
+        n = keys_sweeps(end_of_log(opensm, mark))
+        expect(1 <= n < 12, '%d sweeps for 16 requests' % n)
+        opensm.wait_quiet()
+        tables = oracle.Tables(fabric.read_back())
+        for i, own in enumerate(groups):
+            expect(contention(tables, own, shift(8, 3), 1) <= 1, 'contention of application %d' % i)
+        no_loops(tables)
+        for c in clients:
+            c.socket.close()
+    opensm.check_log()

@@ -8,7 +8,7 @@ import subprocess
 
 from groups import join
 from judge import QOS, Claims, expect, scenario
-from osmtest import BUILD, LOG_DUMPS, TOOLS, Fabric, Opensm, find_fabric, patience
+from osmtest import BUILD, LOG_DUMPS, TOOLS, Fabric, find_fabric, Opensm, patience, running
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 
@@ -60,42 +60,40 @@ def mft(tables, guid, mlid):
 @scenario('live.check')
 def check(workdir):
     """opensm routes, check agrees; one entry of each kind spoilt, check names it; put right, it agrees again."""
-    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, log_flags=LOG_DUMPS) as opensm:
-            opensm.wait_up()
-            group, _ = [join(fabric, name) for name in ('h01', 'h06', 'h15')][0]
-            opensm.wait_quiet()
-            before = good(fabric)
-            expect(before['tables'].get('groups') == 'the switches', before['tables'])
-            good(fabric, '--sa=switches')
-            in_dumps = run(fabric, 'check', opensm.dir)
-            for key in ('entries', 'routes', 'max_hops', 'efi', 'faults'):
-                expect(before['verdict'][key] == in_dumps['verdict'][key], '%s: %s, in the dumps %s'
-                       % (key, before['verdict'][key], in_dumps['verdict'][key]))
-            tables = fabric.read_back()
-            lid = next(p['lid'] for n in tables['nodes'] if n['type'] == 'ca' for p in n['ports']
-                       if p['lid'])
-            guid, port = next(end for end in between_switches(tables)
-                              if end[1] == lft(tables, end[0], lid))
-            spoil(fabric, guid, 'lft', lid, 255)
-            found = run(fabric, 'check', '--live', code=1)
-            expect(any(f['kind'] == 'hole' and f['guid'] == guid and f['lid'] == lid
-                       for f in found['faults']), 'the hole: %s' % found['faults'])
-            spoil(fabric, guid, 'lft', lid, port)
-            good(fabric)
-            spoil(fabric, guid, 'sl2vl', 0, port, 0, 15)
-            found = run(fabric, 'check', '--live', code=1)
-            expect(any(f['guid'] == guid and f['out'] == port for f in found['faults']),
-                   'the SL2VL entry: %s' % found['faults'])
-            spoil(fabric, guid, 'sl2vl', 0, port, 0, 0)
-            good(fabric)
-            guid, port = next(end for end in between_switches(tables)
-                              if end[1] in mft(tables, end[0], group))
-            spoil(fabric, guid, 'mft', group, port)
-            found = run(fabric, 'check', '--live', code=1)
-            expect(found['verdict']['faults']['multicast_split'], found['verdict'])
-            spoil(fabric, guid, 'mft', group, port)
-            good(fabric)
+    with running(workdir, 'torus-4x4', 'dfsssp', log_flags=LOG_DUMPS) as (fabric, opensm):
+        group, _ = [join(fabric, name) for name in ('h01', 'h06', 'h15')][0]
+        opensm.wait_quiet()
+        before = good(fabric)
+        expect(before['tables'].get('groups') == 'the switches', before['tables'])
+        good(fabric, '--sa=switches')
+        in_dumps = run(fabric, 'check', opensm.dir)
+        for key in ('entries', 'routes', 'max_hops', 'efi', 'faults'):
+            expect(before['verdict'][key] == in_dumps['verdict'][key], '%s: %s, in the dumps %s'
+                   % (key, before['verdict'][key], in_dumps['verdict'][key]))
+        tables = fabric.read_back()
+        lid = next(p['lid'] for n in tables['nodes'] if n['type'] == 'ca' for p in n['ports']
+                   if p['lid'])
+        guid, port = next(end for end in between_switches(tables)
+                          if end[1] == lft(tables, end[0], lid))
+        spoil(fabric, guid, 'lft', lid, 255)
+        found = run(fabric, 'check', '--live', code=1)
+        expect(any(f['kind'] == 'hole' and f['guid'] == guid and f['lid'] == lid
+                   for f in found['faults']), 'the hole: %s' % found['faults'])
+        spoil(fabric, guid, 'lft', lid, port)
+        good(fabric)
+        spoil(fabric, guid, 'sl2vl', 0, port, 0, 15)
+        found = run(fabric, 'check', '--live', code=1)
+        expect(any(f['guid'] == guid and f['out'] == port for f in found['faults']),
+               'the SL2VL entry: %s' % found['faults'])
+        spoil(fabric, guid, 'sl2vl', 0, port, 0, 0)
+        good(fabric)
+        guid, port = next(end for end in between_switches(tables)
+                          if end[1] in mft(tables, end[0], group))
+        spoil(fabric, guid, 'mft', group, port)
+        found = run(fabric, 'check', '--live', code=1)
+        expect(found['verdict']['faults']['multicast_split'], found['verdict'])
+        spoil(fabric, guid, 'mft', group, port)
+        good(fabric)
 
 
 @scenario('live.commands')

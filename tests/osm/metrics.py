@@ -10,7 +10,7 @@ import oracle
 import promlint
 from faults import halves_net, switch_links
 from judge import QOS, Claims, expect, generate, judge, scenario
-from osmtest import BUILD, Fabric, Opensm, Skip, find_fabric, patience, pause, wait_for
+from osmtest import BUILD, Fabric, find_fabric, Opensm, patience, pause, running, Skip, wait_for
 
 
 def read_json(directory):
@@ -94,24 +94,22 @@ def sweeps(workdir):
     """After each sweep both files say what the log says; a lost cable changes what it has to."""
     directory = os.path.join(workdir, 'metrics')
     os.makedirs(directory)
-    with Fabric(find_fabric('random-12'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS,
-                    plugin_conf='metrics_dir = %s\n' % directory) as opensm:
-            opensm.wait_up()
-            tables = judge(fabric, opensm, ours='dfsssp')
-            first = both(directory)
-            as_logged(first, opensm.log)
-            expect(first['outcome'] == 'routed' and first['routed_by'] == 'dfsssp', 'outcome')
-            expect(abs(time.time() - first['time']) < patience(60), 'the time is not that of the sweep')
-            opensm.change(fabric.unlink(*switch_links(tables)[0][:2]))
-            after = both(directory)
-            as_logged(after, opensm.log)
-            expect(after['fabric']['channels'] == first['fabric']['channels'] - 2, 'channels')
-            expect(after['digest'] != first['digest'], 'the tables are the same')
-            expect(not first['stable']['kept'] and after['stable']['kept'], 'tables were not kept')
-            expect(after['sweeps']['dfsssp']['routed'] > first['sweeps']['dfsssp']['routed'], 'count')
-        expect(not [n for n in os.listdir(directory) if n.startswith('.')], 'a hidden file is left')
-        opensm.check_log()
+    with running(workdir, 'random-12', 'dfsssp',
+                 plugin_conf='metrics_dir = %s\n' % directory) as (fabric, opensm):
+        tables = judge(fabric, opensm, ours='dfsssp')
+        first = both(directory)
+        as_logged(first, opensm.log)
+        expect(first['outcome'] == 'routed' and first['routed_by'] == 'dfsssp', 'outcome')
+        expect(abs(time.time() - first['time']) < patience(60), 'the time is not that of the sweep')
+        opensm.change(fabric.unlink(*switch_links(tables)[0][:2]))
+        after = both(directory)
+        as_logged(after, opensm.log)
+        expect(after['fabric']['channels'] == first['fabric']['channels'] - 2, 'channels')
+        expect(after['digest'] != first['digest'], 'the tables are the same')
+        expect(not first['stable']['kept'] and after['stable']['kept'], 'tables were not kept')
+        expect(after['sweeps']['dfsssp']['routed'] > first['sweeps']['dfsssp']['routed'], 'count')
+    expect(not [n for n in os.listdir(directory) if n.startswith('.')], 'a hidden file is left')
+    opensm.check_log()
 
 
 @scenario('metrics.last-resorts')
@@ -141,19 +139,17 @@ def last_resorts(workdir):
             data = both(directory)
             expect(data['outcome'] == 'refused' and 'nonsense' in data['message'], 'refused: %s' % data)
             expect(data['routed_by'] == 'minhop', 'who routes')
-    with Fabric(find_fabric('tree-2'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=dict(QOS, use_ucast_cache='TRUE'),
-                    plugin_conf=conf, name='cache') as opensm:
-            opensm.wait_up()
-            tables = oracle.Tables(fabric.read_back('lft'))
-            leaf = next(s for s in tables.switches if s.name == 'leaf-2')
-            opensm.change(fabric.unlink('leaf-2', min(leaf.hosts)))
-            data = both(directory)
-            expect('unicast cache checked' in opensm.log, 'the cache was not used')
-            expect(data['outcome'] == 'cached' and data['routed_by'] == 'dfsssp', 'cached: %s' % data)
-            # A trap may have caused one more such sweep.
-            expect(data['sweeps']['dfsssp']['cached'] == opensm.log.count('unicast cache checked')
-                   and data['check']['passed'], 'count')
+    with running(workdir, 'tree-2', 'dfsssp', options=dict(QOS, use_ucast_cache='TRUE'),
+                 plugin_conf=conf, name='cache') as (fabric, opensm):
+        tables = oracle.Tables(fabric.read_back('lft'))
+        leaf = next(s for s in tables.switches if s.name == 'leaf-2')
+        opensm.change(fabric.unlink('leaf-2', min(leaf.hosts)))
+        data = both(directory)
+        expect('unicast cache checked' in opensm.log, 'the cache was not used')
+        expect(data['outcome'] == 'cached' and data['routed_by'] == 'dfsssp', 'cached: %s' % data)
+        # A trap may have caused one more such sweep.
+        expect(data['sweeps']['dfsssp']['cached'] == opensm.log.count('unicast cache checked')
+               and data['check']['passed'], 'count')
 
 
 @scenario('metrics.nobody-routes')
@@ -183,25 +179,23 @@ def whole_files(workdir):
             if os.path.isdir(directory) and len([n for n in os.listdir(directory) if n[0] != '.']) >= 2:
                 seen.append((read_json(directory)['sweeps']['dfsssp']['routed'], len(read_prom(directory, False))))
 
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS,
-                    plugin_conf='metrics_dir = %s\n' % directory) as opensm:
-            opensm.wait_up()
+    with running(workdir, 'ring-5', 'dfsssp',
+                 plugin_conf='metrics_dir = %s\n' % directory) as (fabric, opensm):
+        opensm.resweep()
+        expect(len([l for l in opensm.errors() if 'OR12' in l]) == 1, 'not one line about the files')
+        expect(directory in opensm.errors()[0], 'the line does not name the file')
+        os.makedirs(directory)
+        opensm.resweep()
+        failed = []
+        thread = threading.Thread(target=lambda: guarded(look, failed))
+        thread.start()
+        for _ in range(8):
             opensm.resweep()
-            expect(len([l for l in opensm.errors() if 'OR12' in l]) == 1, 'not one line about the files')
-            expect(directory in opensm.errors()[0], 'the line does not name the file')
-            os.makedirs(directory)
-            opensm.resweep()
-            failed = []
-            thread = threading.Thread(target=lambda: guarded(look, failed))
-            thread.start()
-            for _ in range(8):
-                opensm.resweep()
-            stop.set()
-            thread.join()
-            expect(not failed, 'the reader saw: %s' % failed)
-            expect(len(seen) > 8 and len(set(seen)) > 1, 'the reader saw too little: %d' % len(seen))
-        opensm.check_log(expected=('OR12',))
+        stop.set()
+        thread.join()
+        expect(not failed, 'the reader saw: %s' % failed)
+        expect(len(seen) > 8 and len(set(seen)) > 1, 'the reader saw too little: %d' % len(seen))
+    opensm.check_log(expected=('OR12',))
 
 
 def guarded(function, failed):
@@ -224,12 +218,10 @@ def shipped(workdir):
     tables = []
     for name, conf in (('default', ''), ('commented', '\n'.join(lines) + '\n'),
                        ('active', '\n'.join(active) + '\n')):
-        with Fabric(find_fabric('random-12'), workdir) as fabric:
-            with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf,
-                        name=name) as opensm:
-                opensm.wait_up()
-                tables.append(oracle.Tables(fabric.read_back()).bytes_of_tables())
-            opensm.check_log()
+        with running(workdir, 'random-12', 'dfsssp', plugin_conf=conf,
+                     name=name) as (fabric, opensm):
+            tables.append(oracle.Tables(fabric.read_back()).bytes_of_tables())
+        opensm.check_log()
     expect(tables[0] == tables[1] == tables[2], 'the tables differ')
 
 
@@ -248,21 +240,19 @@ def one_line(workdir):
     torus = generate(os.path.join(workdir, 'torus.net'), 'torus', 'dims=6x6')
     for net, engine_options, lacks in ((torus, '', None), (find_fabric('ring-5'), '', None),
                                        (find_fabric('ring-5'), '[dfsssp]\nany_sl = off\n', 'any SL')):
-        with Fabric(net, workdir) as fabric:
-            with Opensm(fabric, 'dfsssp', plugin=True, options=options, name='opensm-%s' % bool(lacks),
-                        plugin_conf='log_details = no\n' + engine_options) as opensm:
-                opensm.wait_up()
-                before = len(LINE.findall(opensm.log))
-                opensm.resweep()
-                opensm.wait_quiet()
-                tables = oracle.Tables(fabric.read_back())
-                name, port = next((s.name, p) for s in tables.switches for p in sorted(s.next))
-                said = [LINE.findall(opensm.log)[-1]]
-                opensm.change(fabric.unlink(name, port))
-                # OpenSM may sweep once more, when nothing is left to change.
-                said.append([line for line in LINE.findall(opensm.log) if 'entries changed' in line[8]][-1])
-                after = oracle.Tables(fabric.read_back())
-                log = opensm.log
+        with running(workdir, net, 'dfsssp', options=options, name='opensm-%s' % bool(lacks),
+                     plugin_conf='log_details = no\n' + engine_options) as (fabric, opensm):
+            before = len(LINE.findall(opensm.log))
+            opensm.resweep()
+            opensm.wait_quiet()
+            tables = oracle.Tables(fabric.read_back())
+            name, port = next((s.name, p) for s in tables.switches for p in sorted(s.next))
+            said = [LINE.findall(opensm.log)[-1]]
+            opensm.change(fabric.unlink(name, port))
+            # OpenSM may sweep once more, when nothing is left to change.
+            said.append([line for line in LINE.findall(opensm.log) if 'entries changed' in line[8]][-1])
+            after = oracle.Tables(fabric.read_back())
+            log = opensm.log
         first = LINE.search(log).groups()
         expect(before == 1 and first[8] == 'first tables', 'the first sweep: %s' % (first,))
         expect(said[0][8] == 'no LFT entry changed', said[0])

@@ -9,7 +9,7 @@ import subprocess
 import oracle
 from faults import switch_links
 from judge import QOS, Claims, expect, generate, scenario
-from osmtest import BUILD, Fabric, Opensm, find_fabric
+from osmtest import BUILD, running
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 
@@ -50,30 +50,26 @@ def compare(what, opensm, *words):
 def beside(workdir, netfile, engine='dfsssp', which=0, conf='', options=QOS, whatif=True):
     """Whole, without a cable, whole again."""
     results = [os.path.join(workdir, name) for name in ('whole', 'broken', 'again')]
-    with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, engine, plugin=True, options=options, plugin_conf=conf) as opensm:
-            opensm.wait_up()
-            opensm.wait_quiet()
-            net = subnet(opensm, os.path.join(workdir, 'whole.lst'))
-            compare(netfile, opensm, net, '--save', results[0])
-            switch, port, _ = switch_links(oracle.Tables(fabric.read_back('lft')))[which]
-            broken = subnet(opensm, os.path.join(workdir, 'broken.lst'), (switch, port))
-            opensm.change(fabric.unlink(switch, port))
-            what = '%s without %s:%d' % (netfile, switch, port)
-            compare(what, opensm, broken, '--previous', results[0], '--save', results[1])
-            if whatif:
-                case = command(opensm, 'whatif', net, '--link', '%s:%d' % (switch, port))['cases'][0]
-                expect(case['digest'] == Claims(opensm.log).digest, what + ': whatif says ' + case['digest'])
-            opensm.change(fabric.relink(switch, port))
-            return compare(netfile + ' again', opensm, net, '--previous', results[1], '--save', results[2])
+    with running(workdir, netfile, engine, options=options, plugin_conf=conf) as (fabric, opensm):
+        opensm.wait_quiet()
+        net = subnet(opensm, os.path.join(workdir, 'whole.lst'))
+        compare(netfile, opensm, net, '--save', results[0])
+        switch, port, _ = switch_links(oracle.Tables(fabric.read_back('lft')))[which]
+        broken = subnet(opensm, os.path.join(workdir, 'broken.lst'), (switch, port))
+        opensm.change(fabric.unlink(switch, port))
+        what = '%s without %s:%d' % (netfile, switch, port)
+        compare(what, opensm, broken, '--previous', results[0], '--save', results[1])
+        if whatif:
+            case = command(opensm, 'whatif', net, '--link', '%s:%d' % (switch, port))['cases'][0]
+            expect(case['digest'] == Claims(opensm.log).digest, what + ': whatif says ' + case['digest'])
+        opensm.change(fabric.relink(switch, port))
+        return compare(netfile + ' again', opensm, net, '--previous', results[1], '--save', results[2])
 
 
 def whole(workdir, netfile, conf='', options=QOS):
-    with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options, plugin_conf=conf) as opensm:
-            opensm.wait_up()
-            opensm.wait_quiet()
-            return compare(netfile, opensm, subnet(opensm, os.path.join(workdir, 'whole.lst')))
+    with running(workdir, netfile, 'dfsssp', options=options, plugin_conf=conf) as (fabric, opensm):
+        opensm.wait_quiet()
+        return compare(netfile, opensm, subnet(opensm, os.path.join(workdir, 'whole.lst')))
 
 
 @scenario('offline.faults')

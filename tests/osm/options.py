@@ -5,15 +5,13 @@ import re
 
 import oracle
 from judge import QOS, Claims, expect, judge, one_sweep, scenario
-from osmtest import LOG_DUMPS, Failure, Fabric, Opensm, find_fabric, pause, wait_for
+from osmtest import LOG_DUMPS, Fabric, find_fabric, Opensm, pause, running, wait_for
 
 
 def stock_lfts(workdir, netfile, engine):
     """LFTs of OpenSM's own engine, without the plugin."""
-    with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, engine, options=QOS, name='stock') as opensm:
-            opensm.wait_up()
-            return [s.lft for s in oracle.Tables(fabric.read_back('lft')).switches]
+    with running(workdir, netfile, engine, plugin=False, name='stock') as (fabric, opensm):
+        return [s.lft for s in oracle.Tables(fabric.read_back('lft')).switches]
 
 
 def lfts_with(workdir, netfile, engine, **kwargs):
@@ -123,21 +121,19 @@ def config_path(workdir):
 @scenario('option.changed-file')
 def changed_file(workdir):
     """SIGHUP does not read our file again: one line says so for each change, none without one."""
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf='max_vls = 4\n') as opensm:
-            opensm.wait_up()
+    with running(workdir, 'ring-5', 'dfsssp', plugin_conf='max_vls = 4\n') as (fabric, opensm):
+        opensm.resweep()
+        path = re.search(r'ready, options from (\S+)', opensm.log).group(1)
+        said = lambda: opensm.log.count('%s has changed; osmroutes reads it again when opensm restarts' % path)
+        expect(said() == 0, 'a change is said, and there was none')
+        for n in (1, 2):
+            with open(os.path.join(opensm.dir, path), 'a', encoding='utf-8') as file:
+                file.write('# %d\n' % n)
             opensm.resweep()
-            path = re.search(r'ready, options from (\S+)', opensm.log).group(1)
-            said = lambda: opensm.log.count('%s has changed; osmroutes reads it again when opensm restarts' % path)
-            expect(said() == 0, 'a change is said, and there was none')
-            for n in (1, 2):
-                with open(os.path.join(opensm.dir, path), 'a', encoding='utf-8') as file:
-                    file.write('# %d\n' % n)
-                opensm.resweep()
-                opensm.resweep()
-                expect(said() == n, '%d changes, and %d times it is said' % (n, said()))
-            # One line for the VLs, not one a sweep.
-            expect(opensm.log.count('virtual lanes available') == 1, 'the VLs are said more than once')
+            opensm.resweep()
+            expect(said() == n, '%d changes, and %d times it is said' % (n, said()))
+        # One line for the VLs, not one a sweep.
+        expect(opensm.log.count('virtual lanes available') == 1, 'the VLs are said more than once')
 
 
 @scenario('option.refuse')
@@ -167,41 +163,35 @@ def refuse_no_fallback(workdir):
 def names(workdir):
     """Names that can only mean ours."""
     for engine in ('osmroutes-dfsssp', 'osmroutes-sssp'):
-        with Fabric(find_fabric('random-12'), workdir) as fabric:
-            with Opensm(fabric, engine, plugin=True, options=QOS,
-                        plugin_conf='takeover = none\n', name=engine) as opensm:
-                opensm.wait_up()
-                judge(fabric, opensm, ours=engine.split('-')[1])
-            expect(opensm.engine_used() == engine, '%s routed' % opensm.engine_used())
-            opensm.check_log()
+        with running(workdir, 'random-12', engine, plugin_conf='takeover = none\n',
+                     name=engine) as (fabric, opensm):
+            judge(fabric, opensm, ours=engine.split('-')[1])
+        expect(opensm.engine_used() == engine, '%s routed' % opensm.engine_used())
+        opensm.check_log()
 
 
 @scenario('option.next-engine')
 def next_engine(workdir):
     """A ring needs two VLs: with one dfsssp says so and the next engine routes, on its SLs."""
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp,minhop', plugin=True, options=QOS,
-                    plugin_conf='max_vls = 1\n[dfsssp]\ndetours = no\n') as opensm:
-            opensm.wait_up()
-            tables = judge(fabric, opensm)
-            sls = tables.ask_sls(fabric)
-            expect(set().union(*sls.values()) <= {0, 255}, 'SLs of the engine that failed')
-        expect(opensm.engine_used() == 'minhop', '%s routed' % opensm.engine_used())
-        said = [l for l in opensm.errors() if 'OR04' in l]
-        expect(said and 'virtual lane' in said[0], 'the log does not say what was missing: %s' % said)
+    with running(workdir, 'ring-5', 'dfsssp,minhop',
+                 plugin_conf='max_vls = 1\n[dfsssp]\ndetours = no\n') as (fabric, opensm):
+        tables = judge(fabric, opensm)
+        sls = tables.ask_sls(fabric)
+        expect(set().union(*sls.values()) <= {0, 255}, 'SLs of the engine that failed')
+    expect(opensm.engine_used() == 'minhop', '%s routed' % opensm.engine_used())
+    said = [l for l in opensm.errors() if 'OR04' in l]
+    expect(said and 'virtual lane' in said[0], 'the log does not say what was missing: %s' % said)
 
 
 @scenario('option.max-vls')
 def max_vls(workdir):
     for vls in (2, 3):
-        with Fabric(find_fabric('ring-5'), workdir) as fabric:
-            with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, name='vls-%d' % vls,
-                        plugin_conf='max_vls = %d\n' % vls) as opensm:
-                opensm.wait_up()
-                tables = judge(fabric, opensm, ours='dfsssp')
-                used = {sl for row in tables.rows.values() for sl in row} - {255}
-                expect(max(used) < vls, 'SLs %s with max_vls %d' % (sorted(used), vls))
-            expect('limited by max_vls' in opensm.log, 'the log does not say what limits the VLs')
+        with running(workdir, 'ring-5', 'dfsssp', name='vls-%d' % vls,
+                     plugin_conf='max_vls = %d\n' % vls) as (fabric, opensm):
+            tables = judge(fabric, opensm, ours='dfsssp')
+            used = {sl for row in tables.rows.values() for sl in row} - {255}
+            expect(max(used) < vls, 'SLs %s with max_vls %d' % (sorted(used), vls))
+        expect('limited by max_vls' in opensm.log, 'the log does not say what limits the VLs')
 
 
 @scenario('option.guid-files')
@@ -209,10 +199,8 @@ def guid_files(workdir):
     """cn_guid_file and io_guid_file change the order of routing, not its quality; a file that is
     not there is an error line and no more."""
     netfile = find_fabric('cluster-192')
-    with Fabric(netfile, workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, name='plain') as opensm:
-            opensm.wait_up()
-            hosts = [e for e in judge(fabric, opensm, ours='dfsssp').ends if e.host]
+    with running(workdir, netfile, 'dfsssp', name='plain') as (fabric, opensm):
+        hosts = [e for e in judge(fabric, opensm, ours='dfsssp').ends if e.host]
     cn, io = os.path.join(workdir, 'cn'), os.path.join(workdir, 'io')
     for path, part in ((cn, hosts[::2]), (io, hosts[1::4])):
         with open(path, 'w') as file:
@@ -245,19 +233,17 @@ def port_prof_ignore(workdir):
 @scenario('option.routing-log-flag')
 def routing_log_flag(workdir):
     """With the ROUTING log flag the hops are filled in: opensm-lid-matrix.dump knows distances."""
-    with Fabric(find_fabric('tree-3'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, log_flags=LOG_DUMPS) as opensm:
-            opensm.wait_up()
-            tables = judge(fabric, opensm, ours='dfsssp')
-            hops = read_lid_matrix(opensm.dump('opensm-lid-matrix.dump'))
-        for v, s in enumerate(tables.switches):
-            for lid in tables.host_lids:
-                least = min(hops[s.guid][lid])
-                far = tables.dist[tables.end_of[lid].switch][v] + 1
-                expect(least == far, 'the dump says %d hops from %s to LID %d, it is %d' %
-                       (least, s.name, lid, far))
-        for name in ('opensm-lfts.dump', 'opensm.fdbs', 'opensm-sl2vl.dump', 'opensm-subnet.lst'):
-            expect(os.path.getsize(opensm.dump(name)) > 0, name + ' is empty')
+    with running(workdir, 'tree-3', 'dfsssp', log_flags=LOG_DUMPS) as (fabric, opensm):
+        tables = judge(fabric, opensm, ours='dfsssp')
+        hops = read_lid_matrix(opensm.dump('opensm-lid-matrix.dump'))
+    for v, s in enumerate(tables.switches):
+        for lid in tables.host_lids:
+            least = min(hops[s.guid][lid])
+            far = tables.dist[tables.end_of[lid].switch][v] + 1
+            expect(least == far, 'the dump says %d hops from %s to LID %d, it is %d' %
+                   (least, s.name, lid, far))
+    for name in ('opensm-lfts.dump', 'opensm.fdbs', 'opensm-sl2vl.dump', 'opensm-subnet.lst'):
+        expect(os.path.getsize(opensm.dump(name)) > 0, name + ' is empty')
 
 
 def read_lid_matrix(path):

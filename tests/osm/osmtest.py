@@ -529,6 +529,19 @@ class Opensm:
         return os.path.join(self.dir, name)
 
 
+QOS = {'qos': 'TRUE'}
+
+
+@contextlib.contextmanager
+def running(workdir, netfile, engine='dfsssp', plugin=True, options=QOS, seconds=60, host=None,
+            sim=None, **more):
+    """(fabric, opensm) with the first sweep over; more: of Opensm."""
+    with Fabric(find_fabric(netfile), workdir, host, sim) as fabric:
+        with Opensm(fabric, engine, plugin, options, **more) as opensm:
+            opensm.wait_up(seconds)
+            yield fabric, opensm
+
+
 def real_fabrics():
     """The directory of fabrics from the field, beside the project; None where it is absent."""
     path = os.environ.get('OSR_FABRICS', os.path.join(os.path.dirname(ROOT), 'shared', 'topologies'))

@@ -5,7 +5,7 @@ import re
 
 from anysl import SLVL
 from judge import QOS, Claims, different_sl2vl, expect, judge, one_sweep, scenario
-from osmtest import LOG_DUMPS, LOG_PLAIN, Fabric, Opensm, find_fabric
+from osmtest import LOG_DUMPS, LOG_PLAIN, Fabric, find_fabric, Opensm, running
 
 BY_SL = '[dfsssp]\nany_sl = off\n'
 
@@ -13,13 +13,12 @@ BY_SL = '[dfsssp]\nany_sl = off\n'
 def lmc(workdir, netfile, bits):
     """2^bits LIDs a port, all of them reached, safe, and spread over the ports there are."""
     options = dict(QOS, lmc=bits, lmc_esp0='TRUE', reassign_lids='TRUE')
-    with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options, log_flags=LOG_DUMPS) as opensm:
-            opensm.wait_up()
-            tables = judge(fabric, opensm, ours='dfsssp')
-            expect(all(e.lmc == bits for e in tables.ends if e.host), 'the LMC is another')
-        opensm.check_log()
-        return tables
+    with running(workdir, netfile, 'dfsssp', options=options,
+                 log_flags=LOG_DUMPS) as (fabric, opensm):
+        tables = judge(fabric, opensm, ours='dfsssp')
+        expect(all(e.lmc == bits for e in tables.ends if e.host), 'the LMC is another')
+    opensm.check_log()
+    return tables
 
 
 def fewest_ways(tables):
@@ -54,13 +53,11 @@ def max_op_vls(workdir):
         vls = {p['op_vls'] for n in fabric.read_back()['nodes'] for p in n['ports']
                if p['port'] and p['state'] == 4}
         expect(vls == {2}, 'operational VLs are %s' % vls)
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options, name='first') as opensm:
-            opensm.wait_up()
-            judge(fabric, opensm, ours='dfsssp')
-            opensm.resweep()
-            judge(fabric, opensm, ours='dfsssp')
-        opensm.check_log()
+    with running(workdir, 'ring-5', 'dfsssp', options=options, name='first') as (fabric, opensm):
+        judge(fabric, opensm, ours='dfsssp')
+        opensm.resweep()
+        judge(fabric, opensm, ours='dfsssp')
+    opensm.check_log()
 
 
 @scenario('vl.fewer')
@@ -95,15 +92,13 @@ def fewer(workdir):
 @scenario('vl.one')
 def one_vl(workdir):
     """max_op_vls 1: the ring on one VL, over longer paths, safe with any SL."""
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=dict(QOS, max_op_vls=1)) as opensm:
-            opensm.wait_up()
-            tables = judge(fabric, opensm, ours='dfsssp')
-            expect(not tables.cycles(None), 'credit loops on one VL')
-        claims = Claims(opensm.log)
-        expect(claims.n_vls == 1 and claims.n_longer > 0, 'VLs %d, %d longer routes' %
-               (claims.n_vls, claims.n_longer))
-        opensm.check_log()
+    with running(workdir, 'ring-5', 'dfsssp', options=dict(QOS, max_op_vls=1)) as (fabric, opensm):
+        tables = judge(fabric, opensm, ours='dfsssp')
+        expect(not tables.cycles(None), 'credit loops on one VL')
+    claims = Claims(opensm.log)
+    expect(claims.n_vls == 1 and claims.n_longer > 0, 'VLs %d, %d longer routes' %
+           (claims.n_vls, claims.n_longer))
+    opensm.check_log()
 
 
 @scenario('vl.sl2vl-options')
@@ -133,10 +128,9 @@ def dropped(workdir):
     drop = {'qos_sl2vl': '0,0,0,15,15,0,15,15,15,15,15,15,15,15,15,15', 'partition_config_file': config}
     for name, options, word in (('default', QOS, 'any SL'), ('drop', dict(QOS, **drop), 'SLs 0-2 5'),
                                 ('off', {'qos': 'FALSE'}, 'SLs 0-7')):
-        with Fabric(find_fabric('tree-2'), os.path.join(workdir, name)) as fabric:
-            with Opensm(fabric, 'dfsssp', plugin=True, options=options) as opensm:
-                opensm.wait_up()
-                log = opensm.log
+        with running(os.path.join(workdir, name), 'tree-2', 'dfsssp',
+                     options=options) as (fabric, opensm):
+            log = opensm.log
         said = re.search(r'proven: reachable, deadlock-free, replies, (.*?), multicast', log)
         expect(said and said[1] == word, '%s: %s' % (name, said and said[1]))
         expect(('warning: packets on SL 3 of a partition' in log) == (name == 'drop'), name + ': the warning')
@@ -153,13 +147,11 @@ def arbitration(workdir):
 @scenario('sl.stable')
 def stable(workdir):
     """Two queries for one pair always get one SL."""
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=BY_SL) as opensm:
-            opensm.wait_up()
-            tables = judge(fabric, opensm, ours='dfsssp')
-            expect(tables.rows == tables.ask_sls(fabric), 'a second query got another SL')
-            opensm.resweep()
-            expect(tables.rows == tables.ask_sls(fabric), 'a new sweep gave other SLs')
+    with running(workdir, 'ring-5', 'dfsssp', plugin_conf=BY_SL) as (fabric, opensm):
+        tables = judge(fabric, opensm, ours='dfsssp')
+        expect(tables.rows == tables.ask_sls(fabric), 'a second query got another SL')
+        opensm.resweep()
+        expect(tables.rows == tables.ask_sls(fabric), 'a new sweep gave other SLs')
 
 
 @scenario('sl.smsl')
@@ -202,15 +194,13 @@ def ask_each_sl(fabric, tables, pkey=None):
 def asked_for(workdir):
     """An application that asks for an SL gets it where it is the routing's, and is refused (ERR
     1F2A) where it is another: a path on the wrong SL could close a loop."""
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=BY_SL) as opensm:
-            opensm.wait_up()
-            tables = judge(fabric, opensm, ours='dfsssp')
-            for (a, b), sls in ask_each_sl(fabric, tables).items():
-                ours = tables.rows[a][tables.lids.index(b)]
-                expect(sls == {ours}, 'LID %d to %d: SL %d routes, %s granted' % (a, b, ours, sls))
-        expect(any('1F2A' in l for l in opensm.errors()), 'no refusal in the log')
-        opensm.check_log(expected=('1F2A', '1F1'))
+    with running(workdir, 'ring-5', 'dfsssp', plugin_conf=BY_SL) as (fabric, opensm):
+        tables = judge(fabric, opensm, ours='dfsssp')
+        for (a, b), sls in ask_each_sl(fabric, tables).items():
+            ours = tables.rows[a][tables.lids.index(b)]
+            expect(sls == {ours}, 'LID %d to %d: SL %d routes, %s granted' % (a, b, ours, sls))
+    expect(any('1F2A' in l for l in opensm.errors()), 'no refusal in the log')
+    opensm.check_log(expected=('1F2A', '1F1'))
 
 
 def partitions(workdir, sl):
@@ -227,18 +217,16 @@ def partition(workdir):
     config = partitions(workdir, 3)
     for engine, netfile, granted in (('sssp', 'ring-5', True), ('dfsssp', 'ring-5', False),
                                      ('dfsssp', 'tree-2', True)):
-        with Fabric(find_fabric(netfile), workdir) as fabric:
-            with Opensm(fabric, engine, plugin=True, name=engine, plugin_conf=BY_SL,
-                        options=dict(QOS, partition_config_file=config)) as opensm:
-                opensm.wait_up()
-                tables = judge(fabric, opensm, ours=engine)
-                rows = tables.ask_sls(fabric)
-                used = {sl for row in rows.values() for sl in row}
-                expect(255 not in used, 'the SA refuses paths inside a partition with an SL')
-                expect((used == {3}) == granted, '%s on %s: SLs %s in a partition with SL 3' %
-                       (engine, netfile, sorted(used)))
-                any_sl = engine != 'sssp' and 'any SL' in Claims(opensm.log).proven
-                expect(any_sl == (netfile == 'tree-2'), 'the log line does not tell which it is')
+        with running(workdir, netfile, engine, options=dict(QOS, partition_config_file=config),
+                     name=engine, plugin_conf=BY_SL) as (fabric, opensm):
+            tables = judge(fabric, opensm, ours=engine)
+            rows = tables.ask_sls(fabric)
+            used = {sl for row in rows.values() for sl in row}
+            expect(255 not in used, 'the SA refuses paths inside a partition with an SL')
+            expect((used == {3}) == granted, '%s on %s: SLs %s in a partition with SL 3' %
+                   (engine, netfile, sorted(used)))
+            any_sl = engine != 'sssp' and 'any SL' in Claims(opensm.log).proven
+            expect(any_sl == (netfile == 'tree-2'), 'the log line does not tell which it is')
 
 
 @scenario('sl.spread')
@@ -247,26 +235,24 @@ def spread(workdir):
     partition has an SL of its own, or the routing depends on the SL. A request for another SL than 0 is granted."""
     for name, netfile, more, conf in (('tree', 'tree-2', {}, ''), ('ring', 'ring-5', {}, BY_SL),
                                       ('partition', 'tree-2', {'partition_config_file': partitions(workdir, 3)}, '')):
-        with Fabric(find_fabric(netfile), workdir) as fabric:
-            with Opensm(fabric, 'dfsssp', plugin=True, name=name, options=dict(QOS, **more),
-                        plugin_conf='spread_sls = yes\n' + conf) as opensm:
-                opensm.wait_up()
-                tables = judge(fabric, opensm, ours='dfsssp')
-                rows = tables.ask_sls(fabric)
-                used = {rows[a][tables.lids.index(b)] for a in tables.host_lids for b in tables.host_lids if a != b}
-                if name == 'tree':
-                    n_vls = int(re.search(r'of (\d+) VLs', opensm.log).group(1))
-                    expect(n_vls > 1 and used == set(range(n_vls)), 'SLs %s on %d VLs' % (sorted(used), n_vls))
-                    expect(all(rows[a][tables.lids.index(b)] == rows[b][tables.lids.index(a)]
-                               for a in tables.host_lids for b in tables.host_lids if a != b), 'replies on another SL')
-                    expect(all(set(range(1, 16)) <= sls for sls in ask_each_sl(fabric, tables).values()),
-                           'an SL that was asked for is refused')
-                elif name == 'partition':
-                    expect(used == {3}, 'SLs %s in a partition with SL 3' % sorted(used))
-                else:
-                    for (a, b), sls in ask_each_sl(fabric, tables).items():
-                        expect(sls == {rows[a][tables.lids.index(b)]}, 'LID %d to %d: SLs %s granted' % (a, b, sls))
-                    opensm.check_log(expected=('1F2A', '1F1'))
+        with running(workdir, netfile, 'dfsssp', options=dict(QOS, **more), name=name,
+                     plugin_conf='spread_sls = yes\n' + conf) as (fabric, opensm):
+            tables = judge(fabric, opensm, ours='dfsssp')
+            rows = tables.ask_sls(fabric)
+            used = {rows[a][tables.lids.index(b)] for a in tables.host_lids for b in tables.host_lids if a != b}
+            if name == 'tree':
+                n_vls = int(re.search(r'of (\d+) VLs', opensm.log).group(1))
+                expect(n_vls > 1 and used == set(range(n_vls)), 'SLs %s on %d VLs' % (sorted(used), n_vls))
+                expect(all(rows[a][tables.lids.index(b)] == rows[b][tables.lids.index(a)]
+                           for a in tables.host_lids for b in tables.host_lids if a != b), 'replies on another SL')
+                expect(all(set(range(1, 16)) <= sls for sls in ask_each_sl(fabric, tables).values()),
+                       'an SL that was asked for is refused')
+            elif name == 'partition':
+                expect(used == {3}, 'SLs %s in a partition with SL 3' % sorted(used))
+            else:
+                for (a, b), sls in ask_each_sl(fabric, tables).items():
+                    expect(sls == {rows[a][tables.lids.index(b)]}, 'LID %d to %d: SLs %s granted' % (a, b, sls))
+                opensm.check_log(expected=('1F2A', '1F1'))
 
 
 @scenario('sl.qos-policy')
@@ -277,12 +263,10 @@ def qos_policy(workdir):
         file.write('qos-levels\n    qos-level\n        name: DEFAULT\n        sl: 5\n'
                    '    end-qos-level\nend-qos-levels\n')
     for engine in ('sssp', 'dfsssp'):
-        with Fabric(find_fabric('ring-5'), workdir) as fabric:
-            with Opensm(fabric, engine, plugin=True, name=engine, plugin_conf=BY_SL,
-                        options=dict(QOS, qos_policy_file=policy)) as opensm:
-                opensm.wait_up()
-                tables = judge(fabric, opensm, ours=engine)
-                used = {sl for row in tables.ask_sls(fabric).values() for sl in row}
-                expect(255 not in used, 'the SA refuses paths under a QoS policy')
-                if engine == 'sssp':
-                    expect(used == {5}, 'SLs %s under a QoS policy with SL 5' % sorted(used))
+        with running(workdir, 'ring-5', engine, options=dict(QOS, qos_policy_file=policy),
+                     name=engine, plugin_conf=BY_SL) as (fabric, opensm):
+            tables = judge(fabric, opensm, ours=engine)
+            used = {sl for row in tables.ask_sls(fabric).values() for sl in row}
+            expect(255 not in used, 'the SA refuses paths under a QoS policy')
+            if engine == 'sssp':
+                expect(used == {5}, 'SLs %s under a QoS policy with SL 5' % sorted(used))

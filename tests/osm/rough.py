@@ -15,7 +15,8 @@ from faults import switch_links
 from groups import BROADCAST
 from judge import QOS, expect, first, generate, judge, scenario
 from keys import Client
-from osmtest import PRELOAD, TOOLS, Failure, Fabric, Opensm, Skip, find_fabric, held, patience, preloaded, wait_for
+from osmtest import PRELOAD, TOOLS, Fabric, Failure, find_fabric, held, Opensm, patience, \
+    preloaded, running, Skip, wait_for
 from restart import handover_sm, kill
 
 STARVE = preloaded('osr-starve.so')
@@ -69,15 +70,13 @@ def identity(workdir):
     """GUIDs, LIDs and LMCs change under a running opensm, two ports have one LID, switches reboot: opensm goes on, and
     once nothing changes any more its tables are right."""
     rng = random.Random(SEED)
-    with Fabric(find_fabric('random-12'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
-            opensm.wait_up()
-            links = switch_links(oracle.Tables(fabric.read_back()))
-            for _ in range(steps(8)):
-                for command in change_of_identity(rng, fabric, links):
-                    fabric.console(command)
-                opensm.resweep()
-            settled(fabric, opensm, 'dfsssp')
+    with running(workdir, 'random-12', 'dfsssp') as (fabric, opensm):
+        links = switch_links(oracle.Tables(fabric.read_back()))
+        for _ in range(steps(8)):
+            for command in change_of_identity(rng, fabric, links):
+                fabric.console(command)
+            opensm.resweep()
+        settled(fabric, opensm, 'dfsssp')
 
 
 @scenario('rough.cache-keys')
@@ -85,45 +84,43 @@ def cache_and_keys(workdir):
     """use_ucast_cache, LMC 1 and routing keys together, cables that die and return: every LID arrives after each."""
     rng, path = random.Random(SEED), os.path.join(os.path.abspath(workdir), 'keys.sock')
     options = {'lmc': 1, 'use_ucast_cache': 'TRUE', 'qos': 'FALSE'}
-    with Fabric(find_fabric('tree-3'), workdir) as fabric:
-        with Opensm(fabric, 'dmodk', plugin=True, options=options, plugin_conf='control_socket = %s\n' % path) as opensm:
-            opensm.wait_up()
-            links, down = switch_links(oracle.Tables(fabric.read_back())), []
-            with Client(path) as client:
-                for _ in range(steps(3)):
-                    if down and rng.random() < 0.5:
-                        opensm.change(fabric.relink(*down.pop(rng.randrange(len(down)))[:2]))
-                    else:
-                        down.append(rng.choice([l for l in links if l not in down]))
-                        opensm.change(fabric.unlink(*down[-1][:2]))
-                    ranks = list(range(4))
-                    rng.shuffle(ranks)
-                    answer = client.ask(op='place', ranks=4, patterns=[' '.join('%d>%d' % p for p in enumerate(ranks) if p[0] != p[1])])
-                    if answer and answer.get('ok'):
-                        client.send(op='request', app=answer['app'], key=0)
-                    opensm.wait_quiet()
-                    verdict = oracle.Tables(fabric.read_back('lft')).routes()
-                    expect(not verdict.problems, first(verdict.problems) if verdict.problems else '')
+    with running(workdir, 'tree-3', 'dmodk', options=options,
+                 plugin_conf='control_socket = %s\n' % path) as (fabric, opensm):
+        links, down = switch_links(oracle.Tables(fabric.read_back())), []
+        with Client(path) as client:
+            for _ in range(steps(3)):
+                if down and rng.random() < 0.5:
+                    opensm.change(fabric.relink(*down.pop(rng.randrange(len(down)))[:2]))
+                else:
+                    down.append(rng.choice([l for l in links if l not in down]))
+                    opensm.change(fabric.unlink(*down[-1][:2]))
+                ranks = list(range(4))
+                rng.shuffle(ranks)
+                answer = client.ask(op='place', ranks=4, patterns=[' '.join('%d>%d' % p for p in enumerate(ranks) if p[0] != p[1])])
+                if answer and answer.get('ok'):
+                    client.send(op='request', app=answer['app'], key=0)
+                opensm.wait_quiet()
+                verdict = oracle.Tables(fabric.read_back('lft')).routes()
+                expect(not verdict.problems, first(verdict.problems) if verdict.problems else '')
 
 
 @scenario('rough.lost-mads')
 def lost_mads(workdir):
     """Every switch loses 30 % of its MADs while cables come and go; then none: the tables are right."""
     rng = random.Random(SEED)
-    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=dict(QOS, transaction_timeout=50)) as opensm:
-            opensm.wait_up()
-            links = switch_links(oracle.Tables(fabric.read_back()))
-            for switch in switches_of(fabric):
-                fabric.console('Error "%s" 30' % switch)
-            for _ in range(steps(2)):
-                cut = rng.choice(links)
-                fabric.console(fabric.unlink(*cut[:2]))
-                opensm.resweep()
-                fabric.console(fabric.relink(*cut[:2]))
-            for switch in switches_of(fabric):
-                fabric.console('Error "%s" 0' % switch)
-            settled(fabric, opensm, 'dfsssp')
+    with running(workdir, 'torus-4x4', 'dfsssp',
+                 options=dict(QOS, transaction_timeout=50)) as (fabric, opensm):
+        links = switch_links(oracle.Tables(fabric.read_back()))
+        for switch in switches_of(fabric):
+            fabric.console('Error "%s" 30' % switch)
+        for _ in range(steps(2)):
+            cut = rng.choice(links)
+            fabric.console(fabric.unlink(*cut[:2]))
+            opensm.resweep()
+            fabric.console(fabric.relink(*cut[:2]))
+        for switch in switches_of(fabric):
+            fabric.console('Error "%s" 0' % switch)
+        settled(fabric, opensm, 'dfsssp')
 
 
 @scenario('rough.storm')
@@ -131,31 +128,29 @@ def storm(workdir):
     """Two hosts ask for path records as fast as they are answered, others join and leave the broadcast group, while cables come and go and
     one SIGHUP follows the other; then all is right. Data races are for scripts/sanitize thread."""
     rng, sa = random.Random(SEED), os.path.join(TOOLS, 'osr-sa')
-    with Fabric(find_fabric('random-12'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=dict(QOS, routing_threads_num=2),
-                    plugin_conf='metrics_dir = %s\n' % os.path.abspath(workdir)) as opensm:
-            opensm.wait_up()
-            tables = oracle.Tables(fabric.read_back())
-            links = switch_links(tables)
-            hosts = [i for i, (_, kind) in sorted(fabric.ids.items()) if fabric.node_id(i) in hosts_but_sm(fabric)]
-            lids = [str(e.lid) for e in tables.ends if e.host]
-            with open(os.path.join(fabric.dir, 'pairs'), 'w') as file:
-                file.writelines('%s: %s\n' % (lid, ' '.join(lids)) for lid in lids)
-            asking = [subprocess.Popen(['ibsim-run', sa, 'storm', str(steps(4)), '8'], cwd=fabric.dir,
-                                       env=dict(fabric.env, SIM_HOST=fabric.node_id(host)), stdin=open(file.name),
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for host in hosts[:2]]
-            n = joined = 0
-            while any(client.poll() is None for client in asking):
-                cut = rng.choice(links)
-                fabric.console(fabric.unlink(*cut[:2]))
-                for _ in range(5):
-                    opensm.process.send_signal(signal.SIGHUP)
-                    said = fabric.run([sa, rng.choice(['join', 'leave']), BROADCAST], host=rng.choice(hosts[2:]), ok=False)
-                    joined += 'mlid' in said
-                fabric.console(fabric.relink(*cut[:2]))
-                n += 1
-            expect(n > 1 and joined and not any(client.returncode for client in asking), 'no storm')
-            settled(fabric, opensm, 'dfsssp')
+    with running(workdir, 'random-12', 'dfsssp', options=dict(QOS, routing_threads_num=2),
+                 plugin_conf='metrics_dir = %s\n' % os.path.abspath(workdir)) as (fabric, opensm):
+        tables = oracle.Tables(fabric.read_back())
+        links = switch_links(tables)
+        hosts = [i for i, (_, kind) in sorted(fabric.ids.items()) if fabric.node_id(i) in hosts_but_sm(fabric)]
+        lids = [str(e.lid) for e in tables.ends if e.host]
+        with open(os.path.join(fabric.dir, 'pairs'), 'w') as file:
+            file.writelines('%s: %s\n' % (lid, ' '.join(lids)) for lid in lids)
+        asking = [subprocess.Popen(['ibsim-run', sa, 'storm', str(steps(4)), '8'], cwd=fabric.dir,
+                                   env=dict(fabric.env, SIM_HOST=fabric.node_id(host)), stdin=open(file.name),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for host in hosts[:2]]
+        n = joined = 0
+        while any(client.poll() is None for client in asking):
+            cut = rng.choice(links)
+            fabric.console(fabric.unlink(*cut[:2]))
+            for _ in range(5):
+                opensm.process.send_signal(signal.SIGHUP)
+                said = fabric.run([sa, rng.choice(['join', 'leave']), BROADCAST], host=rng.choice(hosts[2:]), ok=False)
+                joined += 'mlid' in said
+            fabric.console(fabric.relink(*cut[:2]))
+            n += 1
+        expect(n > 1 and joined and not any(client.returncode for client in asking), 'no storm')
+        settled(fabric, opensm, 'dfsssp')
 
 
 def ended(opensm, live, begin=None):

@@ -31,9 +31,10 @@ class Sweep:
         self.said = (routed(log) or [None])[-1]
         if self.said and self.used == engine and entry['threads']:
             raise Failure('%s left threads behind, whose time is not measured' % engine)
-        # lash and dfsssp of stock say that.
+        # lash and dfsssp of stock say that, for one-way traffic.
         lanes = re.findall(r'[Ll]anes needed: (\d+)', log)
         self.lanes = self.said['vls']['needed'] if self.said else int(lanes[-1]) if lanes else None
+        self.one_way = self.said['vls']['needed_one_way'] if self.said else self.lanes
 
 
 def sweep(fabric, engine, ours=None, options=None, seconds=900, log_flags=LOG_PLAIN):

@@ -8,7 +8,7 @@ import oracle
 from faults import switch_links
 from groups import join
 from judge import QOS, Claims, expect, judge, scenario
-from osmtest import Fabric, Opensm, find_fabric, routed, slowness, wait_for
+from osmtest import routed, running, slowness, wait_for
 
 HOLD = int(1200 * slowness())	# ms between the first round and the second
 OUTAGE = r'second round of tables: (\d+) LFT blocks; entries were withdrawn for ([\d.]+) ms'
@@ -161,23 +161,21 @@ def compare(old, new, log, counts):
 def life(workdir, netfile, engine, cables, conf='', counts=None):
     """Some cables die and return, one after the other; all hosts are in one group."""
     counts = {} if counts is None else counts
-    with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, engine, plugin=True, options=QOS, plugin_conf=conf) as opensm:
-            opensm.wait_up()
-            before = judge(fabric, opensm, ours=engine)
-            links = switch_links(before)
-            for name in sorted({e.name for e in before.ends if e.host}):
-                join(fabric, name)
-            opensm.wait_quiet()
-            before = judge(fabric, opensm, ours=engine)
-            for i in cables:
-                for change in (fabric.unlink, fabric.relink):
-                    start = len(opensm.log)
-                    opensm.change(change(*links[i % len(links)][:2]))
-                    after = judge(fabric, opensm, ours=engine)
-                    compare(before, after, opensm.log[start:], counts)
-                    before = after
-        opensm.check_own_log()
+    with running(workdir, netfile, engine, plugin_conf=conf) as (fabric, opensm):
+        before = judge(fabric, opensm, ours=engine)
+        links = switch_links(before)
+        for name in sorted({e.name for e in before.ends if e.host}):
+            join(fabric, name)
+        opensm.wait_quiet()
+        before = judge(fabric, opensm, ours=engine)
+        for i in cables:
+            for change in (fabric.unlink, fabric.relink):
+                start = len(opensm.log)
+                opensm.change(change(*links[i % len(links)][:2]))
+                after = judge(fabric, opensm, ours=engine)
+                compare(before, after, opensm.log[start:], counts)
+                before = after
+    opensm.check_own_log()
     return counts
 
 
@@ -217,33 +215,32 @@ def rounds(workdir):
     """A cable of a tree dies and returns: what is in the switches between the two rounds makes no loop with the
     tables before, nor with those after."""
     env = {'OSR_CLOCK_OUT': os.path.join(workdir, 'clock'), 'OSR_CLOCK_HOLD_MS': str(HOLD)}
-    with Fabric(find_fabric('tree-3'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, env=env, plugin_conf='ask_switches = no\n',
-                    options=dict(QOS, event_plugin_name='osrclock osmroutes')) as opensm:
-            opensm.wait_up()
-            opensm.resweep()
-            before = judge(fabric, opensm, ours='dfsssp')
-            name, port, _ = switch_links(before)[0]
-            for change in (fabric.unlink, fabric.relink):
-                start, said, sweeps = len(opensm.log), len(re.findall(ROUNDS, opensm.log)), opensm.sweeps()
-                fabric.console(change(name, port))
-                wait_for('a first round', lambda: len(re.findall(ROUNDS, opensm.log)) > said, 30, opensm._alive)
-                first = oracle.Tables(fabric.read_back())
-                first.rows = before.rows
-                expect(opensm.sweeps() == sweeps, 'the sweep was over before all was seen')
-                wait_for('the end of the sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
-                after = judge(fabric, opensm, ours='dfsssp')
-                one_answer(opensm.log[start:])
-                n, whole = (int(x or 0) for x in re.findall(ROUNDS, opensm.log)[-1])
-                expect(n and (whole == 0) == (change == fabric.unlink), '%d withdrawn, %d whole' % (n, whole))
-                n_blocks, outage = (float(x) for x in re.findall(OUTAGE, opensm.log[start:])[-1])
-                expect(n_blocks == changed(first, after)[1], 'not %d blocks of the second round differ' % n_blocks)
-                expect(HOLD <= outage < 60000, 'withdrawn for %.1f ms, and held for %d' % (outage, HOLD))
-                expect(without_entry(before, first) >= n, 'fewer than %d entries are withdrawn' % n)
-                free(before, first, opensm.log[start:], 'the tables of before and of the first round')
-                free(first, after, opensm.log[start:], 'the tables of the first round and the new ones')
-                mixture = Mixture(before, after)
-                mixture.add_unicast(True)
-                expect(mixture.is_cyclic(), 'one round would have done: nothing is shown')
-                before = after
-        opensm.check_own_log()
+    with running(workdir, 'tree-3', 'dfsssp',
+                 options=dict(QOS, event_plugin_name='osrclock osmroutes'), env=env,
+                 plugin_conf='ask_switches = no\n') as (fabric, opensm):
+        opensm.resweep()
+        before = judge(fabric, opensm, ours='dfsssp')
+        name, port, _ = switch_links(before)[0]
+        for change in (fabric.unlink, fabric.relink):
+            start, said, sweeps = len(opensm.log), len(re.findall(ROUNDS, opensm.log)), opensm.sweeps()
+            fabric.console(change(name, port))
+            wait_for('a first round', lambda: len(re.findall(ROUNDS, opensm.log)) > said, 30, opensm._alive)
+            first = oracle.Tables(fabric.read_back())
+            first.rows = before.rows
+            expect(opensm.sweeps() == sweeps, 'the sweep was over before all was seen')
+            wait_for('the end of the sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+            after = judge(fabric, opensm, ours='dfsssp')
+            one_answer(opensm.log[start:])
+            n, whole = (int(x or 0) for x in re.findall(ROUNDS, opensm.log)[-1])
+            expect(n and (whole == 0) == (change == fabric.unlink), '%d withdrawn, %d whole' % (n, whole))
+            n_blocks, outage = (float(x) for x in re.findall(OUTAGE, opensm.log[start:])[-1])
+            expect(n_blocks == changed(first, after)[1], 'not %d blocks of the second round differ' % n_blocks)
+            expect(HOLD <= outage < 60000, 'withdrawn for %.1f ms, and held for %d' % (outage, HOLD))
+            expect(without_entry(before, first) >= n, 'fewer than %d entries are withdrawn' % n)
+            free(before, first, opensm.log[start:], 'the tables of before and of the first round')
+            free(first, after, opensm.log[start:], 'the tables of the first round and the new ones')
+            mixture = Mixture(before, after)
+            mixture.add_unicast(True)
+            expect(mixture.is_cyclic(), 'one round would have done: nothing is shown')
+            before = after
+    opensm.check_own_log()

@@ -9,7 +9,7 @@ import oracle
 from judge import QOS, deadlock_free, expect, judge, scenario
 from live import start
 from options import stock_lfts
-from osmtest import Fabric, Opensm, find_fabric
+from osmtest import running
 
 VALUES = {'proven': 1, 'unknown': 0, 'refuted': -1}
 
@@ -32,28 +32,26 @@ def look(fabric, *words):
 
 def one(workdir, netfile, engine, options=QOS):
     """(answers, LFTs in the switches, what was said)"""
-    with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, engine, options=options) as opensm:
-            opensm.wait_up()
-            before = oracle.Tables(fabric.read_back())
-            said, gauges, answers = look(fabric)
-            efi, _ = before.edge_forwarding_index()
-            expect(gauges['routes_busiest'] == efi, 'says %d routes, it is %d' % (gauges['routes_busiest'], efi))
-            least = before.least_load()
-            expect(gauges['efi_bound'] == least, 'the bound is %d, not %d' % (least, gauges['efi_bound']))
-            one_way, replies = deadlock_free(fabric, before)
-            # The oracle leaves port 0 out here: of packets between hosts both must say the same.
-            _, _, hosts = look(fabric, '--only-hosts')
-            expect(one_way == (hosts['one_way'] == 1), '%s: the oracle says %s between hosts, check %s' % (
-                engine, one_way, hosts))
-            expect(one_way or answers['one_way'] != 1, '%s: a credit loop was overlooked' % engine)
-            expect(replies or answers['replies'] != 1, '%s: a credit loop with replies was overlooked' % engine)
-            zero = {lid: [0 if sl != 255 else 255 for sl in row] for lid, row in before.rows.items()}
-            expect((not before.cycles(zero, scope='hosts')) or answers['sl0'] != 1, 'a loop on SL 0 was overlooked')
-            after = oracle.Tables(fabric.read_back())
-            had = [s.lft for s in before.switches]
-            expect(had == [s.lft for s in after.switches], 'a look has changed the tables')
-        return answers, had, said
+    with running(workdir, netfile, engine, plugin=False, options=options) as (fabric, opensm):
+        before = oracle.Tables(fabric.read_back())
+        said, gauges, answers = look(fabric)
+        efi, _ = before.edge_forwarding_index()
+        expect(gauges['routes_busiest'] == efi, 'says %d routes, it is %d' % (gauges['routes_busiest'], efi))
+        least = before.least_load()
+        expect(gauges['efi_bound'] == least, 'the bound is %d, not %d' % (least, gauges['efi_bound']))
+        one_way, replies = deadlock_free(fabric, before)
+        # The oracle leaves port 0 out here: of packets between hosts both must say the same.
+        _, _, hosts = look(fabric, '--only-hosts')
+        expect(one_way == (hosts['one_way'] == 1), '%s: the oracle says %s between hosts, check %s' % (
+            engine, one_way, hosts))
+        expect(one_way or answers['one_way'] != 1, '%s: a credit loop was overlooked' % engine)
+        expect(replies or answers['replies'] != 1, '%s: a credit loop with replies was overlooked' % engine)
+        zero = {lid: [0 if sl != 255 else 255 for sl in row] for lid, row in before.rows.items()}
+        expect((not before.cycles(zero, scope='hosts')) or answers['sl0'] != 1, 'a loop on SL 0 was overlooked')
+        after = oracle.Tables(fabric.read_back())
+        had = [s.lft for s in before.switches]
+        expect(had == [s.lft for s in after.switches], 'a look has changed the tables')
+    return answers, had, said
 
 
 @scenario('watch.minhop-ring')
@@ -87,11 +85,9 @@ def without_qos(workdir):
 @scenario('watch.ours')
 def ours(workdir):
     """Tables of ours: no more and no less than our own checker says."""
-    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
-            opensm.wait_up()
-            _, _, answers = look(fabric)
-            judge(fabric, opensm, ours='dfsssp')
-            expect(all(answers[q] == 1 for q in ('reach', 'one_way', 'replies')),
-                   'what the checker has proven is not found: %s' % answers)
-        opensm.check_own_log()
+    with running(workdir, 'torus-4x4', 'dfsssp') as (fabric, opensm):
+        _, _, answers = look(fabric)
+        judge(fabric, opensm, ours='dfsssp')
+        expect(all(answers[q] == 1 for q in ('reach', 'one_way', 'replies')),
+               'what the checker has proven is not found: %s' % answers)
+    opensm.check_own_log()
