@@ -24,40 +24,11 @@ SUMMED = {'section4', 'figure9', 'figure9_lash', 'lower_efi'}
 FIRST = 2
 
 
-def section4(w):
-    experiments.SEEDS = FIRST
-    return experiments.section4(w, False)
-
-
-def figure9(w):
-    experiments.SEEDS = FIRST
-    experiments.FIGURE9[:] = LINKS[:4:3]
-    return list(experiments.figure9(w, False))[-1:]
-
-
-def figure9_lash(w):
-    experiments.LASH_SEEDS = 1
-    experiments.FIGURE9[:] = LINKS[2:3]
-    return experiments.figure9_lash(w, False)
-
-
-def applications(w):
-    experiments.APPLICATIONS[:] = experiments.APPLICATIONS[3:4]
-    experiments.APPLICATION_ENGINES[:] = ['minhop']
-    return experiments.applications(w, False)
-
-
-def lower_efi(w):
-    experiments.LOWER_EFI_SEEDS = FIRST
-    return experiments.lower_efi(w, False)[:1]
-
-
-def lower_efi_cases(w):
+def worst_case(w, quick):
     """The worst case again; where there is none, none of the first fabrics is one."""
     row = Data.read(DATA, 'lower_efi_cases').rows[0]
     if row['fabric'] == 'none':
-        experiments.LOWER_EFI_SEEDS = FIRST
-        return experiments.lower_efi(w, False)[1:]
+        return experiments.lower_efi(w, quick)[1:]
     data = Data('lower_efi_cases', list(row))
     net = w.generate(*experiments.LOWER_EFI[row['fabric']], 'seed=' + row['seed'])
     figures = []
@@ -69,116 +40,50 @@ def lower_efi_cases(w):
     return [data]
 
 
-def dmodk_partial(w):
-    fattree.PARTIAL[:] = [(fattree.PARTIAL[0][0], fattree.PARTIAL[0][1][:1])]
-    return fattree.partial(w, False)
+def broken(name, shape, engines, pattern='cps-shift'):
+    return lambda w, quick: fattree._faults(w, name, shape, 1, engines, [], 0, pattern)
 
 
-def dmodk_faults(w):
-    return fattree._faults(w, 'dmodk_faults', SIZES[-1][1], 1, {'dmodk': 1, 'dfsssp': 1}, [], 0)
+def some_keys(name, *words):
+    """Rows of the figures 6 to 9."""
+    return lambda w, quick: [keys.data_of(name, keys.times(*words))]
 
 
-def dmodk_faults_large(w):
-    return fattree._faults(w, 'dmodk_faults_large', fattree.LARGE, 1, {'dmodk': 1}, [], 0, 'cps-shift:100')
-
-
-def table1(w):
-    fabrics.TABLE_I[:] = fabrics.TABLE_I[:1]
-    return experiments.table1(w, False)
-
-
-def systems(w):
-    for name in list(experiments.SYSTEMS)[1:]:
-        del experiments.SYSTEMS[name]
-    return experiments.systems(w, False)
-
-
-def slides(w):
-    first = list(experiments._slide_fabrics(False))[:1]
-    experiments._slide_fabrics = lambda quick: first
-    return experiments.slides(w, False)
-
-
-def online(w):
-    del experiments.ONLINE['Kautz(6, 3)'], experiments.ONLINE['dragonfly a=8 h=4 p=16']
-    experiments.ONLINE_WAYS[:] = ['order']
-    return experiments.online(w, False)
-
-
-def sharing(w):
-    return experiments.sharing(w, False)
-
-
-def table3(w):
-    experiments.TABLE3[:] = experiments.TABLE3[:1]
-    return experiments.table3(w, False)
-
-
-def dmodk_figure2(w):
-    fattree.FIGURE2[:] = [fattree.SIZES[1] + (3, 20, (0,))]
-    return fattree.figure2(w, False)
-
-
-def dmodk_figure3(w):
-    fattree.SIZES[:] = SIZES[:2]
-    return fattree.figure3(w, False)
-
-
-def dmodk_theorem3(w):
-    fattree.SIZES[:] = SIZES[:2]
-    fattree.MORE[:] = fattree.MORE[:1]
-    return fattree.theorem3(w, False)
-
-
-def dmodk_ring(w):
-    fattree.SIZES[:] = SIZES
-    return fattree.ring(w, False)
-
-
-def keys_load(w):
-    return [keys.data_of('load', keys.figure4([20], 25))]
-
-
-def keys_time216(w):
-    return [keys.data_of('time216', keys.times(6, [6], [10], [0], 5, ['mesh', 'dmodk', 'nrk'], 60))]
-
-
-def keys_time1728(w):
-    return [keys.data_of('time1728', keys.times(12, [2], [10], [0], 3, ['mesh', 'ark'], 18))]
-
-
-def keys_single(w):
-    return [keys.data_of('single', keys.times(12, [2], [10], [32], 3, ['mesh', 'dmodk'], 12))]
-
-
-def keys_sizes(w):
-    return [keys.data_of('sizes', keys.times(12, [2], [20], [4, 256], 1, ['mesh', 'nrk'], 6,
-                                             keys.LATENCY))]
-
-
-def keys_cost(w):
-    return [keys.data_of('cost', keys.times(12, [2], [20], [256], 1, ['mesh', 'nrk+request'], 6,
-                                            keys.LATENCY))]
-
-
-def angara_some(w):
-    """Two boxes, three tori."""
-    whole = angara.all_tori()
-    angara.all_tori = lambda: whole[:49:13] + [(2, 3, 4)]
-    angara.BOXES[:] = ['4x2x1x1']
-    angara.LIMITS[:] = ['4x2x2x2']
-    angara.GENETIC_MOST = 16
-    return [data for measure in angara.ALL.values() for data in measure(w, False)]
-
-
-SIZES = list(fattree.SIZES)
-LINKS = list(experiments.FIGURE9)
-ALL = {f.__name__: f for f in (
-    section4, figure9, figure9_lash, applications, lower_efi, lower_efi_cases, dmodk_partial, dmodk_faults,
-    dmodk_faults_large,
-    table1, systems, slides, online, sharing, table3, dmodk_figure2, dmodk_figure3,
-    dmodk_theorem3, dmodk_ring, keys_load, keys_time216, keys_time1728,
-    keys_single, keys_sizes, keys_cost)}
+X, T, A = experiments, fattree, angara
+SLIDES = list(X._slide_fabrics(False))[:1]
+TORI = A.all_tori()
+# What measures the tables of a name, and what is changed so that it measures less: {(module, name): value}.
+SAMPLES = {
+    'section4': (X.section4, {(X, 'SEEDS'): FIRST}),
+    'figure9': (X.figure9, {(X, 'SEEDS'): FIRST, (X, 'FIGURE9'): X.FIGURE9[:4:3]}),
+    'figure9_lash': (X.figure9_lash, {(X, 'LASH_SEEDS'): 1, (X, 'FIGURE9'): X.FIGURE9[2:3]}),
+    'applications': (X.applications, {(X, 'APPLICATIONS'): X.APPLICATIONS[3:4],
+                                      (X, 'APPLICATION_ENGINES'): ['minhop']}),
+    'lower_efi': (lambda w, quick: X.lower_efi(w, quick)[:1], {(X, 'LOWER_EFI_SEEDS'): FIRST}),
+    'lower_efi_cases': (worst_case, {(X, 'LOWER_EFI_SEEDS'): FIRST}),
+    'table1': (X.table1, {(fabrics, 'TABLE_I'): fabrics.TABLE_I[:1]}),
+    'systems': (X.systems, {(X, 'SYSTEMS'): dict(list(X.SYSTEMS.items())[:1])}),
+    'slides': (X.slides, {(X, '_slide_fabrics'): lambda quick: SLIDES}),
+    'online': (X.online, {(X, 'ONLINE'): dict(list(X.ONLINE.items())[:1]), (X, 'ONLINE_WAYS'): ['order']}),
+    'sharing': (X.sharing, {}),
+    'table3': (X.table3, {(X, 'TABLE3'): X.TABLE3[:1]}),
+    'dmodk_partial': (T.partial, {(T, 'PARTIAL'): [(T.PARTIAL[0][0], T.PARTIAL[0][1][:1])]}),
+    'dmodk_faults': (broken('dmodk_faults', T.SIZES[-1][1], {'dmodk': 1, 'dfsssp': 1}), {}),
+    'dmodk_faults_large': (broken('dmodk_faults_large', T.LARGE, {'dmodk': 1}, 'cps-shift:100'), {}),
+    'dmodk_figure2': (T.figure2, {(T, 'FIGURE2'): [T.SIZES[1] + (3, 20, (0,))]}),
+    'dmodk_figure3': (T.figure3, {(T, 'SIZES'): T.SIZES[:2]}),
+    'dmodk_theorem3': (T.theorem3, {(T, 'SIZES'): T.SIZES[:2], (T, 'MORE'): T.MORE[:1]}),
+    'dmodk_ring': (T.ring, {}),
+    'keys_load': (lambda w, quick: [keys.data_of('load', keys.figure4([20], 25))], {}),
+    'keys_time216': (some_keys('time216', 6, [6], [10], [0], 5, ['mesh', 'dmodk', 'nrk'], 60), {}),
+    'keys_time1728': (some_keys('time1728', 12, [2], [10], [0], 3, ['mesh', 'ark'], 18), {}),
+    'keys_single': (some_keys('single', 12, [2], [10], [32], 3, ['mesh', 'dmodk'], 12), {}),
+    'keys_sizes': (some_keys('sizes', 12, [2], [20], [4, 256], 1, ['mesh', 'nrk'], 6, keys.LATENCY), {}),
+    'keys_cost': (some_keys('cost', 12, [2], [20], [256], 1, ['mesh', 'nrk+request'], 6, keys.LATENCY), {}),
+    # Two boxes, three tori.
+    'angara': (lambda w, quick: [data for measure in A.ALL.values() for data in measure(w, quick)],
+               {(A, 'all_tori'): lambda: TORI[:49:13] + [(2, 3, 4)], (A, 'BOXES'): ['4x2x1x1'],
+                (A, 'LIMITS'): ['4x2x2x2'], (A, 'GENETIC_MOST'): 16})}
 # The tests osm.packets and bench.faults measure rows of these.
 ELSEWHERE = {'packets'} | {'faults_' + n for n in ('cable', 'switch', 'pile', 'transition')}
 ANGARA = {'angara_' + n for n in ('desmos', 'patterns', 'ties', 'tori', 'timing', 'genetic')}
@@ -212,21 +117,34 @@ def compare(data):
     return len(wrong)
 
 
+def measure(name, w):
+    """The tables; of figure 9, which gives them link by link, the last, which has all."""
+    function, changes = SAMPLES[name]
+    before = {(module, what): getattr(module, what) for module, what in changes}
+    for (module, what), value in changes.items():
+        setattr(module, what, value)
+    try:
+        found = list(function(w, False))
+        return found[-1:] if name == 'figure9' else found
+    finally:
+        for (module, what), value in before.items():
+            setattr(module, what, value)
+
+
 def main():
-    wanted = sys.argv[1:] or sorted(ALL) + ['angara']
+    wanted = sys.argv[1:] or sorted(SAMPLES)
     if not have_opensm() and 'figure9_lash' in wanted:
         print('skipped: figure9_lash: no opensm or ibsim')
         wanted.remove('figure9_lash')
-    covered = set(ALL) | ANGARA
-    files = studies.names(DATA)
-    if covered | ELSEWHERE != files:
-        sys.exit('sample.py and docs/results/data differ: %s' % sorted((covered | ELSEWHERE) ^ files))
+    covered = set(SAMPLES) - {'angara'} | ANGARA | ELSEWHERE
+    if covered != studies.names(DATA):
+        sys.exit('sample.py and docs/results/data differ: %s' % sorted(covered ^ studies.names(DATA)))
     wrong = 0
     for name in wanted:
         w = Workshop(DATA)
         try:
-            rows = (angara_some if name == 'angara' else ALL[name])(w)
-            if not all(data.rows for data in rows):
+            rows = measure(name, w)
+            if not rows or not all(data.rows for data in rows):
                 sys.exit('%s: nothing measured' % name)
             wrong += sum(compare(data) for data in rows)
         finally:
