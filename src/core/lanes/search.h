@@ -193,9 +193,12 @@ osr__search_start_by(const struct osr__search *w, const uint8_t *hop, uint32_t r
 {
 	uint32_t u = w->f->chan_dst[c];
 
-	return u == root
-		       ? w->all
-		       : osr__search_enter(w, osr_cdg_slot(&w->g, c, hop[u]), w->mask[u], by_turn);
+	if (u == root)
+		return w->all;
+	/* No legal route: its hop leads nowhere. */
+	return w->mask[u]
+		       ? osr__search_enter(w, osr_cdg_slot(&w->g, c, hop[u]), w->mask[u], by_turn)
+		       : 0;
 }
 
 static inline uint8_t osr__search_start(const struct osr__search *w, const uint8_t *hop,
