@@ -382,6 +382,7 @@ def restart(workdir):
                 _, held = place_all(client, hosts[:8], hold=True, name='held')
                 client.begin(app['app'], 1)
             wait_for('the held application to go', lambda: len(apps_of(path)) == 1, 10)
+        opensm.wait_quiet()
         opensm.check_log()
         time.sleep(1)
         with with_keys(fabric, workdir, name='second', env=env) as opensm:
