@@ -20,7 +20,6 @@ import sys
 import time
 
 import script		# noqa: F401  (finds the modules of tests/osm)
-import oracle
 import osmtest
 import tally
 from judge import generate
@@ -182,29 +181,6 @@ class Campaign:
                 print(done.result(), flush=True)
 
 
-def sweeps(args):
-    """Memory of opensm after 10 heavy sweeps and after so many; every second one after a fault."""
-    workdir = script.fresh(args.dir, 'sweeps')
-    net = net_of(dict(fabric=args.fabric or 'random switches=32 links=64 hosts=4 seed=1'), workdir)
-    with osmtest.Fabric(net, workdir) as fabric:
-        with osmtest.Opensm(fabric, args.engine or 'dfsssp', plugin=not args.stock,
-                            options={'qos': 'TRUE'}) as opensm:
-            opensm.wait_up(120)
-            cable = [(s.name, p) for s in oracle.Tables(fabric.read_back('lft')).switches for p in s.next][5]
-            rss = {}
-            for i in range(1, args.sweeps + 1):
-                if i % 2 == 0:
-                    fabric.console((fabric.unlink if i % 4 else fabric.relink)(*cable))
-                opensm.resweep(120)
-                if i % 10 == 0:
-                    with open('/proc/%d/statm' % opensm.process.pid) as file:
-                        rss[i] = int(file.read().split()[1]) * os.sysconf('SC_PAGESIZE') // 1024
-    for i in sorted(rss):
-        if i in (10, 100, 200, 500) or i == max(rss):
-            print('%5d sweeps: %d kB' % (i, rss[i]))
-    return 0
-
-
 def parse():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     script.add_options(p, 'campaign', '30 faults on small fabrics')
@@ -217,7 +193,6 @@ def parse():
     p.add_argument('--engine', help='instead of all engines: what routing_engine is set to')
     p.add_argument('--fabric', help='words of `osmroutes generate`, or a file, instead of all')
     p.add_argument('--max-vls', type=int)
-    p.add_argument('--sweeps', type=int, help='instead of a campaign: memory after so many heavy sweeps')
     p.add_argument('--report', nargs='+', metavar='LOG', help='instead of a campaign: the sum of these')
     p.add_argument('--stock', action='store_true', help='without osmroutes, to compare')
     p.add_argument('--log', help='JSON lines are added to this file (DIR/campaign.jsonl)')
@@ -229,8 +204,6 @@ def parse():
 
 
 def main(args):
-    if args.sweeps:
-        return sweeps(args)
     path = args.log or os.path.join(args.dir, 'campaign.jsonl')
     Campaign(args, path).run_all([plan for plan in plans(args) if plan['life'] >= args.first and
                                   (not args.only or plan['life'] in args.only)])

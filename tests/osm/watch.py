@@ -63,22 +63,13 @@ def minhop_ring(workdir):
     expect(had == stock_lfts(os.path.join(workdir, 'stock'), 'ring-5', 'minhop'), 'the tables are not stock\'s')
 
 
-@scenario('watch.ftree')
-def ftree(workdir):
-    """Nothing to say against a tree."""
+@scenario('watch.stock')
+def stock(workdir):
+    """Nothing to say against a tree. Layers are by path records: SL 0 alone has a loop on a torus. Without QoS."""
     answers, _, _ = one(workdir, 'tree-2', 'ftree')
     expect(all(answers[q] == 1 for q in ('sl0', 'one_way', 'any_sl')), 'a tree is said to deadlock: %s' % answers)
-
-
-@scenario('watch.stock-dfsssp')
-def stock_dfsssp(workdir):
-    """Layers by path records; SL 0 alone has a loop on a torus."""
     answers, _, _ = one(workdir, 'torus-4x4', 'dfsssp')
     expect(answers['sl0'] == -1, 'one lane of a torus is called safe: %s' % answers)
-
-
-@scenario('watch.without-qos')
-def without_qos(workdir):
     one(workdir, 'random-12', 'updn', options={'qos': 'FALSE'})
 
 
