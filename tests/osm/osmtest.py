@@ -63,42 +63,26 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def _net_size(path):
-    """Nodes, switches and ports of a net file: ibsim allocates what it is told."""
-    nodes = switches = ports = 0
-    with open(path, errors='replace') as file:
-        for line in file:
-            m = re.match(r'(Switch|Hca|Ca|Rt)\s+(\d+)\s+"', line, re.I)
-            if m:
-                nodes += 1
-                ports += int(m.group(2)) + 1
-                switches += m.group(1).lower() == 'switch'
-    return nodes, switches, ports
+class _Net:
+    """What starting ibsim needs to know of a net file. nodes, switches, ports: it allocates what it is told; ids:
+    {description: (its node ID, kind)}, as its console knows nodes; sm_host: a CA whose port 1 has a cable, since it
+    gives clients that port, or None: then the first node of the file, a switch."""
 
-
-def _node_ids(path):
-    """{description: (ibsim's node ID, kind)}: the console and SIM_HOST know nodes by their ID."""
-    ids = {}
-    with open(path, errors='replace') as file:
-        for line in file:
-            m = re.match(r'(Switch|Hca|Ca|Rt)\s+\d+\s+"([^"]+)"(?:.*?#\s*"([^"]*)")?', line, re.I)
-            if m:
-                kind = 'switch' if m.group(1).lower() == 'switch' else 'ca'
-                ids[m.group(3) or m.group(2)] = (m.group(2), kind)
-    return ids
-
-
-def _sm_host(path):
-    """Where the SM sits: a CA whose port 1 has a cable, since ibsim gives clients that port."""
-    here = None
-    with open(path, errors='replace') as file:
-        for line in file:
-            m = re.match(r'(?:Hca|Ca)\s+\d+\s+"([^"]+)"|Switch|Rt', line, re.I)
-            if m:
-                here = m.group(1)
-            elif here and line.startswith('[1]'):
-                return here
-    return None	# the first node of the file, which is then a switch
+    def __init__(self, path):
+        self.nodes = self.switches = self.ports = 0
+        self.ids, self.sm_host, here = {}, None, None
+        with open(path, errors='replace') as file:
+            for line in file:
+                m = re.match(r'(Switch|Hca|Ca|Rt)\s+(\d+)\s+"([^"]+)"(?:.*?#\s*"([^"]*)")?', line, re.I)
+                if m:
+                    kind = 'switch' if m[1].lower() == 'switch' else 'ca'
+                    self.nodes += 1
+                    self.ports += int(m[2]) + 1
+                    self.switches += kind == 'switch'
+                    self.ids[m[4] or m[3]] = m[3], kind
+                    here = m[3] if m[1].lower() in ('hca', 'ca') else None
+                elif here and not self.sm_host and line.startswith('[1]'):
+                    self.sm_host = here
 
 
 def slowness():
@@ -230,8 +214,9 @@ class Fabric:
     def __init__(self, netfile, workdir, host=None, sim=None):
         """sim: settings of osr-sim.c, which counts MADs and refuses SL2VL tables."""
         self.netfile = os.path.abspath(netfile)
-        self.ids = _node_ids(netfile)
-        host = host or _sm_host(netfile)
+        self.net = _Net(netfile)
+        self.ids = self.net.ids
+        host = host or self.net.sm_host
         self.dir = os.path.abspath(workdir)
         os.makedirs(workdir, exist_ok=True)
         self.env = dict(os.environ, IBSIM_SOCKNAME='osr-%d-%d' % (os.getpid(), next(_number)))
@@ -243,9 +228,9 @@ class Fabric:
             if sim is not None else {}
 
     def __enter__(self):
-        nodes, switches, ports = _net_size(self.netfile)
-        command = ['ibsim', '-s', '-L', '49151', '-N', str(nodes + 64), '-S', str(switches + 64),
-                   '-P', str(ports + 256), self.netfile]
+        net = self.net
+        command = ['ibsim', '-s', '-L', '49151', '-N', str(net.nodes + 64), '-S', str(net.switches + 64),
+                   '-P', str(net.ports + 256), self.netfile]
         self.process = subprocess.Popen(command, env=dict(self.env, **self.sim), stdin=subprocess.PIPE, text=True,
                                         stdout=open(self.log, 'w'), stderr=subprocess.STDOUT,
                                         preexec_fn=_die_with_parent)
