@@ -3,7 +3,6 @@
 answer for, have tables of groups that nobody is in. And opensm is told to end, at any moment."""
 import os
 import random
-import re
 import signal
 import time
 

@@ -16,7 +16,6 @@ import zlib
 
 OSMROUTES, WORKDIR = sys.argv[1:3]
 BROWSER = sys.argv[3] if len(sys.argv) > 3 else shutil.which('chromium')
-VOID = {'meta', 'br', 'line', 'circle', 'rect'}
 
 
 def run(*words, code=0, stdin=None):

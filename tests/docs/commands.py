@@ -31,8 +31,6 @@ CLEAN_PAGE = 'docs/admin.md'
 TESTS = {'demo': 'osm.script.demo', 'bench': 'bench.quick', 'figures': 'bench.figures', 'experiments': 'experiments.quick',
          'test-package': 'package.install', 'campaign': 'osm.script.campaign',
          'load': 'osm.script.load', 'mutate': 'mutate.known', 'analyse': 'analyse', 'new-engine': 'engines.new-engine', 'prove': 'proof'}
-# Commands that other tests run with their pages: check-docs.
-OTHER_TEST = re.compile(r'^osmroutes ')
 # Generated blocks and synopses are no commands.
 SYNOPSIS = re.compile(r'\[(?:OPTION|-|--)|\.\.\.|\bNAME=VALUE\b|\bDIR/|\bFILE\b|\bAPP\b')
 errors = []

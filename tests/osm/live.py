@@ -3,7 +3,6 @@
 spoilt behind its back."""
 import json
 import os
-import re
 import subprocess
 
 from groups import join

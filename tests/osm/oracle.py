@@ -135,9 +135,6 @@ class Tables:
                 level = following
             self.dist.append(dist)
 
-    def n_components(self):
-        return len({min(v for v, d in enumerate(row) if d >= 0) for row in self.dist})
-
     # Routes -----------------------------------------------------------------------------------
 
     def tree(self, lid, problems=None):

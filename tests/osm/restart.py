@@ -9,7 +9,7 @@ import stat
 import oracle
 from faults import switch_links
 from judge import QOS, Claims, expect, generate, judge, scenario
-from osmtest import Failure, Fabric, Opensm, find_fabric, held, wait_for
+from osmtest import Fabric, Opensm, find_fabric, held, wait_for
 
 
 def stores(cache):

@@ -6,7 +6,6 @@ chains of dependencies, runs.
 """
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
