@@ -1,21 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""entries.py [--cables=N] [--seconds=N] FILE [ENGINE ...]
-
-One cable after the other dies under a running opensm, and returns: how many entries of the LFTs that
-the switches then have are others, and how many blocks of 64, for engines of OpenSM and (after "our-") of
-osmroutes. A sweep may take so many seconds (600). Nothing is written but one line for each engine."""
+"""One cable after the other dies under a running opensm, and returns: how many entries of the LFTs that the switches then
+have are others, and how many blocks of 64, with engines of OpenSM and (after "our-") of osmroutes."""
 import os
-import shutil
-import sys
-import tempfile
 from typing import NamedTuple
 
 import oracle
 from faults import switch_links
 from judge import expect, generate, scenario
-from osmtest import BUILD, find_fabric, need_tools, running, Skip, warn
-
-ENGINES = ('dfsssp', 'ftree', 'minhop', 'our-dfsssp', 'our-dmodk')
+from osmtest import find_fabric, running
 
 
 def read(fabric):
@@ -75,14 +67,6 @@ def pull(netfile, workdir, engine, n_cables, seconds=600):
         return opensm.engine_used(), changes
 
 
-def measure(netfile, workdir, engine, n_cables, seconds=600):
-    """(engine that routed, cables, means of Change: used_by, entries, blocks, and all entries)"""
-    routed, changes = pull(netfile, workdir, engine, n_cables, seconds)
-    before, n = changes[0].before, len(changes)
-    return (routed, n, sum(c.used_by for c in changes) / n, sum(c.entries for c in changes) / n,
-            sum(c.blocks for c in changes) / n, len(before.switches) * len(before.lids))
-
-
 def longer_between_hosts(tables):
     """Routes longer than minimal from switches with hosts to LIDs of hosts."""
     with_hosts = {e.switch for e in tables.ends if e.host}
@@ -123,33 +107,3 @@ def entries_changed(workdir):
                 least = ours.after.least_load()
                 expect(efi <= 1.05 * least, 'the least: %d; %s' % (least, said))
                 expect(ours.entries * 10 < stock.entries and ours.blocks <= ours.used_by, said)
-
-
-def main():
-    words = [a for a in sys.argv[1:] if not a.startswith('--')]
-    numbers = dict(a[2:].split('=') for a in sys.argv[1:] if a.startswith('--'))
-    if numbers.keys() - {'cables', 'seconds'}:
-        sys.exit(__doc__)
-    if not words:
-        sys.exit(__doc__)
-    try:
-        need_tools()
-    except Skip as s:
-        sys.exit(str(s))
-    netfile = os.path.abspath(find_fabric(words[0]))
-    workdir = tempfile.mkdtemp(prefix='entries-', dir=BUILD)
-    os.chdir(workdir)	# libumad2sim leaves directories where its programs stand
-    print('%-12s %-10s %6s %12s %12s %12s %12s' %
-          ('engine', 'routed by', 'cables', 'used it', 'changed', 'blocks', 'of'))
-    for engine in words[1:] or ENGINES:
-        try:
-            row = measure(netfile, workdir, engine, int(numbers.get('cables', 3)),
-                          int(numbers.get('seconds', 600)))
-            print('%-12s %-10s %6d %12.1f %12.1f %12.1f %12d' % ((engine,) + row), flush=True)
-        except Exception as e:	# another engine may still do
-            warn('%s: %s' % (engine, e))
-    shutil.rmtree(workdir)
-
-
-if __name__ == '__main__':
-    main()
