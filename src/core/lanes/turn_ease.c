@@ -310,16 +310,27 @@ static bool ease_channel_off(struct ease *x, uint32_t busy)
 	return false;
 }
 
+/* The first of the busiest channels. `busy` was it before a step, which leaves none before it as busy. */
+static uint32_t ease_next_busiest(const struct ease *x, uint32_t busy)
+{
+	const struct osr_spf *spf = x->w->s;
+	uint64_t sum;
+
+	for (; busy < spf->f->n_channels; busy++)
+		if (spf->weight[busy] >> HOP_BITS == x->limit)
+			return busy;
+	return osr__spf_busiest(spf, &sum);
+}
+
 /* `enough`: a load on the busiest channel for which no route gets longer. */
 static void ease_lighten(struct ease *x, uint64_t enough)
 {
 	const struct osr_spf *spf = x->w->s;
 	bool again = spf->f->n_channels && !spf->scratch->mixed;
+	uint32_t busy = spf->f->n_channels;
 
 	while (again && x->n_left) {
-		uint64_t sum;
-		uint32_t busy = osr__spf_busiest(spf, &sum);
-
+		busy = ease_next_busiest(x, busy);
 		x->limit = spf->weight[busy] >> HOP_BITS;
 		if (x->limit <= x->target)
 			break;
@@ -340,7 +351,8 @@ static enum osr_status ease_start(struct ease *x, struct osr__search *w, uint32_
 	size_t n = w->f->n_switches;
 
 	*x = (struct ease){ .w = w,
-			    .n_used = osr__turn_count_used(w, OSR__TURN_OWN),
+			    .n_used =
+				    w->n_used ? w->n_used : osr__turn_count_used(w, OSR__TURN_OWN),
 			    .count = osr_alloc(scratch, n, sizeof(*x->count)),
 			    .n_through = osr_alloc(scratch, n, sizeof(*x->n_through)),
 			    .behind = osr_alloc(scratch, n, 1),
