@@ -204,18 +204,6 @@ void osr__repair_count_lanes(struct repair *w, uint32_t max_vls)
 		}
 }
 
-/* The lanes of all SLs on the channels of today. NULL: no memory. */
-static uint8_t *baseline_vl(const struct repair *w)
-{
-	size_t m = w->f->n_channels;
-	uint8_t *vl = osr_alloc(w->job->scratch, w->n_lanes * m, 1);
-
-	for (uint32_t c = 0; vl && c < m; c++)
-		for (uint32_t sl = 0; sl < w->n_lanes; sl++)
-			vl[sl * m + c] = baseline_port_vls(w->base, w->then.chan[c])[sl];
-	return vl;
-}
-
 /* ---- lanes by turn --------------------------------------------------------------------------- */
 
 uint32_t osr__repair_lanes(const struct osr_routing *old)
@@ -439,10 +427,18 @@ enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag)
 	/* A route passes every switch once at most; 16 of them at a time, with replies, and turns at one switch. */
 	st = osr_order_init(&w->order, w->f, w->n_vls, w->by_turn, keys,
 			    16 * w->f->n_switches + 1024, scratch, diag);
-	if (!st && w->by_port && !(w->order.vl = baseline_vl(w)))
-		st = osr__repair_nomem(diag);
 	if (st)
 		return st;
+	/* By port: the lanes of all SLs on the channels of today. */
+	if (w->by_port) {
+		uint8_t *vl = osr_alloc(scratch, w->n_lanes * m, 1);
+
+		if (!vl)
+			return osr__repair_nomem(diag);
+		for (size_t at = 0; at < w->n_lanes * m; at++)
+			vl[at] = baseline_port_vls(w->base, w->then.chan[at % m])[at / m];
+		w->order.vl = vl;
+	}
 	if (w->by_turn)
 		baseline_read_lanes(w, &w->then, r);
 	for (uint32_t c = 0; w->by_turn && c < m; c++)

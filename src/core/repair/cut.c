@@ -518,21 +518,6 @@ static bool balance_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c
 	return ok;
 }
 
-/* Blocks that the trees found so far have changed. */
-static void mark_blocks(struct repair *w, struct osr__moves *m)
-{
-	for (uint32_t d = 0; d < w->f->n_dests; d++) {
-		const uint8_t *row = osr__repair_row(w, d);
-
-		if (!w->touched[d])
-			continue;
-		osr__repair_last_row(w, d, w->tree.last);
-		for (uint32_t v = 0; v < w->f->n_switches; v++)
-			*osr__moves_block(m, d, v) |=
-				v != w->f->dest_switch[d] && row[v] != w->tree.last[v];
-	}
-}
-
 enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = w->f;
@@ -560,7 +545,17 @@ enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag)
 	osr__moves_set_goal(&m, m.aim, expected);
 	/* With nothing cut these are the tables of before, whatever they carry. */
 	if (stable->n_trees && osr__moves_needed(&m)) {
-		mark_blocks(w, &m);
+		/* Blocks that the trees found so far have changed. */
+		for (uint32_t d = 0; d < fabric->n_dests; d++) {
+			const uint8_t *row = osr__repair_row(w, d);
+
+			if (!w->touched[d])
+				continue;
+			osr__repair_last_row(w, d, w->tree.last);
+			for (uint32_t v = 0; v < fabric->n_switches; v++)
+				*osr__moves_block(&m, d, v) |=
+					v != fabric->dest_switch[d] && row[v] != w->tree.last[v];
+		}
 		st = osr__moves_run(&m, scratch, diag);
 		stable->n_moved += m.n_moved;
 		stable->n_trees += m.n_trees;

@@ -77,21 +77,6 @@ static void give(struct repair *w, uint32_t d, uint32_t v, uint8_t sl)
 		grants[at] = 0;
 }
 
-/* Lane k for all packets between v and the switch of d, whose routes are there so far. */
-static bool try_pair(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
-		     unsigned k)
-{
-	uint32_t root = w->f->dest_switch[d];
-
-	osr_order_begin(&w->order);
-	if (osr__repair_route(w, d, row, c, (uint16_t)(1u << k)) &&
-	    (!has_replies(w) ||
-	     (add_routes(w, v, root, d, false, k) && add_routes(w, root, v, d, false, k))))
-		return true;
-	osr_order_undo(&w->order, 0);
-	return false;
-}
-
 /* The SL that v uses to another LID of the same switch, or OSR__NO_SL. */
 static uint8_t sl_of_sibling(const struct repair *w, uint32_t d, uint32_t v)
 {
@@ -137,13 +122,21 @@ static bool commit_new(struct repair *w, uint32_t d, const uint8_t *row, uint32_
  */
 static bool commit_relaxed(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
 {
+	const struct repair_pairs *p = &w->pairs;
+	uint32_t root = w->f->dest_switch[d];
+
 	for (uint8_t k = 0; k < (uint8_t)w->n_lanes; k++) {
-		if (!try_pair(w, d, row, v, c, k))
+		osr_order_begin(&w->order);
+		/* Lane k for all packets between the two switches, whose routes are there so far. */
+		if (!osr__repair_route(w, d, row, c, (uint16_t)(1u << k)) ||
+		    (has_replies(w) && !(add_routes(w, v, root, d, false, k) &&
+					 add_routes(w, root, v, d, false, k)))) {
+			osr_order_undo(&w->order, 0);
 			continue;
+		}
 		give(w, d, v, k);
-		for (uint32_t i = w->pairs.dest_row[v];
-		     has_replies(w) && i < w->pairs.dest_row[v + 1]; i++)
-			give(w, w->pairs.dest_list[i], w->f->dest_switch[d], k);
+		for (uint32_t i = p->dest_row[v]; has_replies(w) && i < p->dest_row[v + 1]; i++)
+			give(w, p->dest_list[i], root, k);
 		return true;
 	}
 	return false;

@@ -145,18 +145,6 @@ static bool add_pieces(struct forest *t)
 	return true;
 }
 
-/* The largest piece of a component; the lowest root among equals. */
-static uint32_t main_piece(const struct forest *t, uint32_t component)
-{
-	uint32_t best = OSR_NONE;
-
-	for (uint32_t s = 0; s < t->f->n_switches; s++)
-		if (t->size[s] && t->f->sw_component[s] == component &&
-		    (best == OSR_NONE || t->size[s] > t->size[best]))
-			best = s;
-	return best;
-}
-
 /*
  * Ties a piece to the main one by the chain that a search found, from switch `end` of the main piece back to a
  * switch of the other: that one becomes the root of its piece, and all get parents towards `end`. False, and all
@@ -256,8 +244,13 @@ static bool join_all(struct forest *t, bool all)
 	const struct osr_fabric *fabric = t->f;
 
 	for (uint32_t k = 0; k < fabric->n_components; k++) {
-		uint32_t main = main_piece(t, k);
+		uint32_t main = OSR_NONE;
 
+		/* The largest piece; the lowest root among equals. */
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			if (t->size[s] && fabric->sw_component[s] == k &&
+			    (main == OSR_NONE || t->size[s] > t->size[main]))
+				main = s;
 		for (uint32_t s = 0; s < fabric->n_switches; s++) {
 			bool members = all;
 
