@@ -301,14 +301,18 @@ static void gate_next(const struct gate *g, const struct row *r)
 }
 
 /* Where switch s sends on to; -1: nowhere. */
-static int32_t gate_to(const struct tab *t, const struct row *r, int32_t s)
+static int32_t gate_to(const struct gate *g, const struct row *r, int32_t s)
 {
-	return r->k_next[s] < 0 ? -1 : gate_chan(t, r->k_next[s])[C_DST];
+	uint32_t c = r->k_next[s] < 0 ? OSR_NONE : g->f->port_chan[r->k_next[s]];
+
+	return c == OSR_NONE ? -1 : (int32_t)g->f->chan_dst[c];
 }
 
 /* Hops left to home; INT32_MIN where entries lead around or nowhere. */
-static void gate_left(const struct tab *t, const struct row *r)
+static void gate_left(const struct gate *g, const struct row *r)
 {
+	const struct tab *t = &g->t;
+
 	for (int32_t s = 0; s < t->n_sw; s++)
 		r->k_left[s] = -1;
 	r->k_left[r->r_home] = 0;
@@ -316,9 +320,9 @@ static void gate_left(const struct tab *t, const struct row *r)
 		int32_t at = s, hops = 0, left;
 
 		for (; at >= 0 && r->k_left[at] == -1 && hops <= t->n_sw; hops++)
-			at = gate_to(t, r, at);
+			at = gate_to(g, r, at);
 		left = at < 0 || r->k_left[at] < 0 ? INT32_MIN : r->k_left[at] + hops;
-		for (at = s; at >= 0 && r->k_left[at] == -1; at = gate_to(t, r, at))
+		for (at = s; at >= 0 && r->k_left[at] == -1; at = gate_to(g, r, at))
 			r->k_left[at] = left < 0 ? left : left--;
 	}
 }
@@ -348,7 +352,7 @@ static void gate_pass(const struct gate *g, struct row *r)
 		unsigned own = gate_own(g, r, s);
 
 		for (int32_t at = s; at >= 0 && at != r->r_home && (own & ~r->k_pass[at]);
-		     at = gate_to(t, r, at))
+		     at = gate_to(g, r, at))
 			r->k_pass[at] |= (uint16_t)own;
 	}
 }
@@ -362,7 +366,7 @@ static void gate_held(const struct gate *g, const struct row *r)
 	for (int64_t i = 0; i < (int64_t)t->n_q * t->n_sw; i++)
 		r->k_held[i] = INT32_MIN;
 	for (int32_t s = 0; s < t->n_sw; s++) {
-		int32_t to = s == r->r_home ? -1 : gate_to(t, r, s);
+		int32_t to = s == r->r_home ? -1 : gate_to(g, r, s);
 		int32_t next = to < 0 || to == r->r_home ? -1 : r->k_next[to];
 		unsigned own = to < 0 ? 0 : r->k_pass == g->every ? ~0u : gate_own(g, r, s);
 
@@ -514,7 +518,7 @@ static void gate_dest(void *ctx, uint32_t i, uint32_t d)
 	gate_row_of(g, i, d, r);
 	gate_next(g, r);
 	if (!g->ranked || !r->f_asks)
-		gate_left(&g->t, r);
+		gate_left(g, r);
 	if (g->ranked && r->k_pass != g->every)
 		gate_pass(g, r);
 	if (g->ranked && !g->t.f_flat)
