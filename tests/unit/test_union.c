@@ -814,6 +814,43 @@ static void test_missing_rows(void **state)
 	assert_true(n_opened > 2);
 }
 
+/*
+ * The same entries in both generations, and lanes that change at one pair of ports: VL 1 behind switch 1, from
+ * which packets fall back to VL 0. The certificate of the new tables has no such turn.
+ */
+static void test_lanes_change(void **state)
+{
+	struct osr_arena arena = { 0 }, scratch = { 0 };
+	struct osr_routing r[2];
+	struct osr_generation gen[2] = { { .routing = &r[0] }, { .routing = &r[1] } };
+	struct osr_loop loop;
+	struct test_fabric t;
+	uint32_t *rank, d = 0;
+	unsigned in, out;
+
+	test_fabric_ring(&t, 5, 1);
+	while (t.f.dest_switch[d] != 3)
+		d++;
+	for (unsigned g = 0; g < 2; g++) {
+		cut_ring(&t.f, 4, &arena, &r[g]);
+		assert_int_equal(osr_routing_alloc_sl2vl(&r[g], &t.f, 0, &arena, NULL), OSR_OK);
+		r[g].n_vls = 2;
+	}
+	r[1].rank = rank = osr_calloc(&arena, (size_t)OSR_MAX_VLS * t.f.n_channels, sizeof(*rank));
+	assert_int_equal(osr_union_loop(&t.f, &gen[1], 1, OSR_CLAIM_ANY_SL, &scratch, &arena, &loop,
+					rank, NULL),
+			 OSR_OK);
+	assert_true(osr_union_rises(&t.f, gen, OSR_CLAIM_ANY_SL, &r[1], &scratch));
+	/* By 0, 1 and 2 to a LID of switch 3. */
+	in = t.f.chan_port[t.f.chan_rev[osr_port_channel(&t.f, 0, osr_lft(&r[0], 0, d))]];
+	out = osr_lft(&r[0], 1, d);
+	memset(r[0].sl2vl[r[0].sl2vl_row[1] + in * (t.f.sw_n_ports[1] + 1u) + out], 1, 16);
+	assert_false(osr_union_rises(&t.f, gen, OSR_CLAIM_ANY_SL, &r[1], &scratch));
+	osr_arena_free(&arena);
+	osr_arena_free(&scratch);
+	test_fabric_free(&t);
+}
+
 static void test_memory(void **state)
 {
 	struct osr_arena arena = { 0 };
@@ -846,4 +883,5 @@ static void test_memory(void **state)
 }
 
 TEST_PROGRAM(test_one_generation, test_against_judge, test_two_cuts, test_many_lids, test_groups,
-	     test_missing_rows, test_memory, test_mcast_against_judge, test_port0_is_answered)
+	     test_missing_rows, test_lanes_change, test_memory, test_mcast_against_judge,
+	     test_port0_is_answered)
