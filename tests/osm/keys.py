@@ -382,7 +382,7 @@ def restart(workdir):
                 _, held = place_all(client, hosts[:8], hold=True, name='held')
                 client.begin(app['app'], 1)
             wait_for('the held application to go', lambda: len(apps_of(path)) == 1, 10)
-        opensm.wait_quiet()
+            opensm.wait_quiet()
         opensm.check_log()
         time.sleep(1)
         with with_keys(fabric, workdir, name='second', env=env) as opensm:
@@ -394,6 +394,7 @@ def restart(workdir):
             expect(not apps_of(path), 'after a restart: %s' % apps_of(path))
             with Client(path) as client:
                 _, other = place_all(client, hosts, name='other')
+            opensm.wait_quiet()
             expect(other['app'] > held['app'] > app['app'], 'numbers: %s' % [a['app'] for a in (app, held, other)])
         opensm.check_own_log()
 
