@@ -22,6 +22,7 @@ static const struct {
 	uint32_t tree_rounds; /* and in the order of a tree */
 	uint32_t unfit; /* where the fitted order leaves 1 in so many routes without a legal way, */
 	uint32_t two_lanes;    /* or on two lanes 1 in so many, an up/down order is searched, */
+	uint32_t on_two_lanes; /* without auto 1 in so many, */
 	uint32_t effort_share; /* with such a part of the effort of updown.h */
 	uint32_t max_efi;      /* percent of the load with lanes by SL that auto accepts */
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
@@ -34,6 +35,7 @@ static const struct {
 	.tree_rounds = 2,
 	.unfit = 4,
 	.two_lanes = 15,
+	.on_two_lanes = 1000,
 	.effort_share = 16,
 	.max_efi = 110,
 	.auto_routes = 1u << 26,
@@ -192,6 +194,7 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 				      .mode = OSR__SEARCH_LAST };
 	uint64_t load = osr_spf_load(job->s), n_routes = osr__search_n_routes(w), failed = 0;
 	enum osr_status st = turn_search_begin(w);
+	uint32_t two_lanes;
 
 	if (!st)
 		st = osr__turn_start_fitted(w);
@@ -200,8 +203,11 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 	*hopeless = job->opt->any_sl == OSR_ANY_SL_AUTO && failed * turn_tuning.unfit > n_routes;
 	if (st || *hopeless)
 		return st;
+	/* auto has lanes by SL to fall back on, and less time. */
+	two_lanes = job->opt->any_sl == OSR_ANY_SL_AUTO ? turn_tuning.two_lanes
+							: turn_tuning.on_two_lanes;
 	rounds.all = failed * turn_tuning.unfit > n_routes ||
-		     (w->n_lanes == 2 && failed * turn_tuning.two_lanes > n_routes);
+		     (w->n_lanes == 2 && failed * two_lanes > n_routes);
 	if (rounds.all)
 		st = turn_start_updown(w, job);
 	if (!st && failed)
