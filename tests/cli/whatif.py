@@ -246,9 +246,6 @@ def rebalance_fires(command, workdir):
     for name in fired[::8]:
         compare('rebalance, without %s' % name, found[name],
                 after(command, net, before, ends_of(name), workdir, '--vls=8', '-o', 'any_sl=on'))
-        if found[name]['entries_changed'] <= kept[name]['entries_changed']:
-            sys.exit('without %s: %d entries changed with rebalance, %d without' % (
-                name, found[name]['entries_changed'], kept[name]['entries_changed']))
     if sum(c['efi'] for c in found.values()) >= sum(c['efi'] for c in kept.values()):
         sys.exit('rebalance does not lower the load')
     return len(list(found)[::8])

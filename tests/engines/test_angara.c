@@ -10,7 +10,6 @@
 #include <osmroutes/sweep.h>
 #include <osmroutes/engine.h>
 
-#include "tables.h"
 #include "tori.h"
 
 struct run {

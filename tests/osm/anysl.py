@@ -338,7 +338,7 @@ def unanswered(workdir):
                 fabric.console(fabric.unlink(*cable))
             wait_for('tables without an answer', lambda: 'OR19' in opensm.log, 60, opensm._alive)
         n = sum(wanted[pair] == bytes(16) != table for pair, table in held(fabric).items())
-        expect(n > 10, '%d tables are not all 0 any more' % n)
+        expect(n >= 4, '%d tables are not all 0 any more' % n)
         for cable in cables:
             fabric.console(fabric.relink(*cable))
         os.remove(mute)

@@ -3,7 +3,6 @@
 #include "test.h"
 #include <unistd.h>
 
-#include "io/netfile.h"
 #include "io/osmdump.h"
 
 /* Two switches, two cables between them, hosts h0 and h1 on the first, h2 (two ports) on both. */

@@ -740,6 +740,34 @@ static void test_nobody_left(void **state)
 	assert_int_equal(n.kept, 12);
 }
 
+/*
+ * A cable of the spanning order dies. Where unicast on its lane leaves no other cable to tie it with, unicast moves to
+ * one of the lanes that nobody uses: there is always room, so every repair keeps the tables.
+ */
+static void test_makes_room(void **state)
+{
+	static const uint32_t shape[][3] = { { 16, 22, 90 }, { 12, 16, 102 }, { 16, 20, 130 } };
+
+	for (unsigned i = 0; i < 3; i++)
+		for (uint32_t s = 0; s < shape[i][0]; s++) {
+			struct totals n = { 0 };
+			uint32_t up;
+			struct life x;
+
+			start_by_sl(&x, &n);
+			test_fabric_random(&x.t, shape[i][0], shape[i][1], shape[i][2]);
+			begin(&x);
+			step(&x);
+			assert_non_null(current(&x)->routing.sl);
+			up = current(&x)->routing.mcast_parent[s];
+			if (up != OSR_NONE)
+				faults_cable(&x.faults, up, true);
+			step(&x);
+			assert_int_equal(n.kept, 1);
+			finish(&x);
+		}
+}
+
 /* SLs of earlier, and a switch that is alone, has cables, goes, and comes back alone when a host is new. */
 static void test_back_alone(void **state)
 {
@@ -1005,4 +1033,4 @@ static void test_refusals(void **state)
 
 TEST_PROGRAM(test_named_lives, test_random_lives, test_scarce_lives, test_grid_lives,
 	     test_out_of_memory, test_refusals, test_sweep_out_of_memory, test_any_sl_lives,
-	     test_refused, test_nobody_left, test_back_alone)
+	     test_refused, test_nobody_left, test_makes_room, test_back_alone)

@@ -56,7 +56,6 @@ static void draw_pair(struct set *x, unsigned n_links)
 
 static void drop(struct set *x)
 {
-	/* Nothing is left in the scratch arena. */
 	assert_int_equal(x->scratch.in_use, 0);
 	osr_arena_free(&x->tables);
 	osr_arena_free(&x->scratch);

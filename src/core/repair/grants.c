@@ -3,11 +3,13 @@
  * Lanes by SL. Applications cache path records, so a pair of a switch and a LID keeps its SL, and every SL that
  * it was given since the baseline (`granted`) stays safe on its route. Where replies count
  * (OSR_CLAIM_REVERSIBLE), what goes back from the LID's switch is on the same SLs. Only a pair that finds no
- * route at all so gets another SL; what is lost is counted.
+ * route at all so, or that is in the way of multicast, gets another SL; what is lost is counted.
  */
 #include "repair_private.h"
 
 #include <string.h>
+
+#define ALL_SLS 0xffff
 
 static uint16_t sl_bit(uint8_t sl)
 {
@@ -65,16 +67,39 @@ static bool add_replies(struct repair *w, uint32_t d, uint32_t v, unsigned k)
 
 /* ---- a pair gets an SL ----------------------------------------------------------------------- */
 
-/* The pair has this SL alone from now on; those that it had are not proven any more. */
-static void give(struct repair *w, uint32_t d, uint32_t v, uint8_t sl)
+/* SLs of the pair that are gone are not proven any more; if its own is among them, it is sl from now on. */
+static void give(struct repair *w, uint32_t d, uint32_t v, uint16_t gone, uint8_t sl)
 {
 	size_t at = (size_t)d * w->f->n_switches + v;
 	uint16_t *grants = w->pairs.grants;
 
-	w->r.stable.n_sl_lost += (sl_bit(w->pairs.sl[at]) | (grants ? grants[at] : 0)) != 0;
-	w->pairs.sl[at] = w->pairs.sl[at] == OSR__NO_SL ? OSR__NO_SL : sl;
+	w->r.stable.n_sl_lost +=
+		((sl_bit(w->pairs.sl[at]) | (grants ? grants[at] : 0)) & gone) != 0;
+	if (sl_bit(w->pairs.sl[at]) & gone)
+		w->pairs.sl[at] = sl;
 	if (grants)
-		grants[at] = 0;
+		grants[at] &= (uint16_t)~gone;
+}
+
+static void give_all(struct repair *w, uint32_t a, uint32_t b, uint16_t gone, uint8_t sl)
+{
+	for (uint32_t i = w->pairs.dest_row[b]; i < w->pairs.dest_row[b + 1]; i++)
+		give(w, w->pairs.dest_list[i], a, gone, sl);
+}
+
+/* Lane k for all packets between v and the switch of d, whose routes are there so far. */
+static bool try_pair(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
+		     unsigned k)
+{
+	uint32_t root = w->f->dest_switch[d];
+
+	osr_order_begin(&w->order);
+	if (osr__repair_route(w, d, row, c, (uint16_t)(1u << k)) &&
+	    (!has_replies(w) ||
+	     (add_routes(w, v, root, d, false, k) && add_routes(w, root, v, d, false, k))))
+		return true;
+	osr_order_undo(&w->order, 0);
+	return false;
 }
 
 /* The SL that v uses to another LID of the same switch, or OSR__NO_SL. */
@@ -122,21 +147,12 @@ static bool commit_new(struct repair *w, uint32_t d, const uint8_t *row, uint32_
  */
 static bool commit_relaxed(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
 {
-	const struct repair_pairs *p = &w->pairs;
-	uint32_t root = w->f->dest_switch[d];
-
 	for (uint8_t k = 0; k < (uint8_t)w->n_lanes; k++) {
-		osr_order_begin(&w->order);
-		/* Lane k for all packets between the two switches, whose routes are there so far. */
-		if (!osr__repair_route(w, d, row, c, (uint16_t)(1u << k)) ||
-		    (has_replies(w) && !(add_routes(w, v, root, d, false, k) &&
-					 add_routes(w, root, v, d, false, k)))) {
-			osr_order_undo(&w->order, 0);
+		if (!try_pair(w, d, row, v, c, k))
 			continue;
-		}
-		give(w, d, v, k);
-		for (uint32_t i = p->dest_row[v]; has_replies(w) && i < p->dest_row[v + 1]; i++)
-			give(w, p->dest_list[i], root, k);
+		give(w, d, v, ALL_SLS, k);
+		if (has_replies(w))
+			give_all(w, w->f->dest_switch[d], v, ALL_SLS, k);
 		return true;
 	}
 	return false;
@@ -235,6 +251,42 @@ void osr__repair_keep_grants(struct repair *w, uint32_t d)
 	}
 }
 
+/* ---- a lane on which multicast needs channels ------------------------------------------------- */
+
+/*
+ * Packets from v to d, or, where replies count, all packets between the two switches, leave the lane for the
+ * first other one on which their routes rise, that of the last sweep before others.
+ */
+static bool move_pair(struct repair *w, uint32_t d, uint32_t v, uint32_t c, uint8_t lane)
+{
+	const struct repair_pairs *p = &w->pairs;
+	const uint8_t *row = osr__repair_row(w, d);
+	uint32_t root = w->f->dest_switch[d], n = w->f->n_switches;
+	bool today = p->sl[(size_t)d * n + v] == lane;
+	uint8_t sl = OSR__NO_SL, last;
+
+	later_grants(w, d, v, &last);
+	for (uint32_t i = p->dest_row[root]; has_replies(w) && i < p->dest_row[root + 1]; i++)
+		today |= p->sl[(size_t)p->dest_list[i] * n + v] == lane;
+	for (uint32_t i = p->dest_row[v]; has_replies(w) && i < p->dest_row[v + 1]; i++)
+		today |= p->sl[(size_t)p->dest_list[i] * n + root] == lane;
+	for (uint32_t i = 0; today && sl == OSR__NO_SL && i <= w->n_lanes; i++) {
+		uint8_t k = i ? (uint8_t)(i - 1) : last;
+
+		if (k < w->n_lanes && k != lane && try_pair(w, d, row, v, c, k))
+			sl = k;
+	}
+	if (today && sl == OSR__NO_SL)
+		return false;
+	if (!has_replies(w)) {
+		give(w, d, v, sl_bit(lane), sl);
+		return true;
+	}
+	give_all(w, v, root, sl_bit(lane), sl);
+	give_all(w, root, v, sl_bit(lane), sl);
+	return true;
+}
+
 bool osr__repair_add_tree(struct repair *w, const uint32_t *parent, unsigned lane)
 {
 	const struct osr_fabric *fabric = w->f;
@@ -251,5 +303,38 @@ bool osr__repair_add_tree(struct repair *w, const uint32_t *parent, unsigned lan
 				return false;
 		}
 	}
+	return true;
+}
+
+bool osr__repair_make_room(struct repair *w, const uint32_t *parent, unsigned lane)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct osr_order *order = &w->order;
+	/* By port all SLs share the lanes, so all give way. */
+	uint16_t room = w->by_port ? ALL_SLS : (uint16_t)(1u << lane);
+
+	for (uint32_t turn = 0; turn < order->row[fabric->n_channels]; turn++) {
+		order->used[turn] &= (uint16_t)~room;
+		order->never[turn] &= (uint16_t)~room;
+	}
+	if (!osr__repair_add_tree(w, parent, lane))
+		return false;
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		for (uint32_t v = 0; v < fabric->n_switches; v++) {
+			const uint8_t *row = osr__repair_row(w, d);
+			uint32_t c = v == fabric->dest_switch[d] ? OSR_NONE
+								 : osr__repair_next(w, row, v);
+			uint16_t need =
+				c == OSR_NONE ? 0 : osr__repair_need(w, &w->pairs, d, v) & room;
+
+			for (; need; need &= (uint16_t)(need - 1)) {
+				uint32_t k = (uint32_t)__builtin_ctz(need);
+
+				osr_order_begin(order);
+				if (!osr__repair_route(w, d, row, c, (uint16_t)(1u << k)) &&
+				    !move_pair(w, d, v, c, (uint8_t)k))
+					return false;
+			}
+		}
 	return true;
 }

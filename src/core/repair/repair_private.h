@@ -4,7 +4,7 @@
  *	repair.c	one repair, step by step; what is done before and after one
  *	cut.c		one LID: which switches are cut off, and the paths that are left; balance
  *	spanning.c		the spanning tree of multicast
- *	grants.c	lanes by SL: which a pair needs, other ones for it
+ *	grants.c	lanes by SL: which a pair needs, other ones for it, unicast that gives way to multicast
  *	baseline.c	which element is which; tables, order and loads to start from; one route
  *
  * All is in the numbering of today's fabric f; only the baseline's own tables are read in that of its fabric x.
@@ -151,6 +151,11 @@ bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32
 void osr__repair_keep_grants(struct repair *w, uint32_t d);
 /* Multicast along parent[] on this lane, into the order; false if that closes a cycle. */
 bool osr__repair_add_tree(struct repair *w, const uint32_t *parent, unsigned lane);
+/*
+ * Multicast along parent[] on this lane, whatever unicast is in its way: that moves to other lanes. False if
+ * a pair fits no other lane; then the order of the lane is not complete.
+ */
+bool osr__repair_make_room(struct repair *w, const uint32_t *parent, unsigned lane);
 
 /* ---- spanning.c ------------------------------------------------------------------------------ */
 

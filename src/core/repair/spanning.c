@@ -354,6 +354,7 @@ enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result, st
 	     proven = w->n_lanes && w->r.claims & OSR_CLAIM_MULTICAST;
 	const struct osr_routing *before = last ? &w->last->routing : &w->base->routing;
 	struct forest t = { .w = w, .lanes = proven ? lanes_of_copies(w) : 0 };
+	uint32_t lane = t.lanes ? (uint32_t)__builtin_ctz(t.lanes) : 0;
 	enum osr_status st = OSR_OK;
 
 	w->r.mcast_vl = w->base->routing.mcast_vl;
@@ -368,9 +369,16 @@ enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result, st
 	    !find_pieces(&t, last ? &w->lately : &w->then, before->mcast_parent, w->job->scratch)) {
 		st = osr__repair_nomem(diag);
 	} else if ((proven && !t.lanes) || !add_pieces(&t) || !join_all(&t, false)) {
-		st = osr_fail(diag, OSR_NOT_APPLICABLE,
-			      "the spanning tree of multicast no longer reaches every switch on "
-			      "the lanes of the tables that are kept");
+		bool room = t.lanes && !(last && w->last != w->base) && !w->shared && !w->by_turn;
+
+		/* With any cables, and unicast gives way. */
+		t.lanes = 0;
+		if (!room || !w->r.sl || !join_all(&t, false) ||
+		    !osr__repair_make_room(w, t.parent, lane))
+			st = osr_fail(
+				diag, OSR_NOT_APPLICABLE,
+				"the spanning tree of multicast no longer reaches every switch on "
+				"the lanes of the tables that are kept");
 	}
 	osr_arena_reset(w->job->scratch, mark);
 	return st;
