@@ -9,88 +9,44 @@
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-enum {
-	OPT_BISECTIONS = 0x5000,
-	OPT_TRAFFIC,
-	OPT_HOSTS,
-	OPT_RUNS,
-	OPT_SEED,
+enum { OPT_TRAFFIC = 256, OPT_WORST };
+
+static const struct cli_option bisections_options[] = {
+	{ "bisections", "N", "random bisections, 0 for none (default 1000)",
+	  CLI_NUMBER(struct cli_traffic, n_bisections, 0, 10000000) },
+	{ 0 }
 };
 
-static const struct argp_option bisections_options[] = {
-	{ "bisections", OPT_BISECTIONS, "N", 0, "random bisections, 0 for none (default 1000)", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 }
-};
-
-static const struct argp_option traffic_options[] = {
-	{ "traffic", OPT_TRAFFIC, "FILE", 0, "phases of a traffic file, may be repeated", 0 },
-	{ "hosts", OPT_HOSTS, "FILE", 0,
+static const struct cli_option traffic_options[] = {
+	{ "traffic", "FILE", "phases of a traffic file, may be repeated", .key = OPT_TRAFFIC },
+	{ "hosts", "FILE",
 	  "hosts of the ranks, one a line, rank 0 first (default: all, in the order of the fabric)",
-	  0 },
-	{ "runs", OPT_RUNS, "N", 0,
-	  "random orders of the ranks on the hosts, besides the one given (default 25)", 0 },
-	{ "seed", OPT_SEED, "N", 0, "start of all random numbers (default 1)", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 }
+	  CLI_TEXT(struct cli_traffic, hosts_path) },
+	{ "runs", "N",
+	  "random orders of the ranks on the hosts, besides the one given (default 25)",
+	  CLI_NUMBER(struct cli_traffic, n_runs, 0, 1000000) },
+	{ "seed", "N", "start of all random numbers (default 1)",
+	  CLI_NUMBER(struct cli_traffic, seed, 0, INT64_MAX) },
+	{ 0 }
 };
-
-static void traffic_add(struct cli_traffic *traffic, const char *path, struct argp_state *state)
-{
-	if (traffic->n_flows == CLI_MAX_TRAFFIC)
-		argp_error(state, "at most %d traffic files", CLI_MAX_TRAFFIC);
-	traffic->flow[traffic->n_flows++] = (struct cli_flow){ .path = path };
-}
-
-static error_t bisections_parse(int key, char *arg, struct argp_state *state)
-{
-	struct cli_traffic *traffic = state->input;
-
-	switch (key) {
-	case OPT_BISECTIONS:
-		traffic->n_bisections =
-			(uint32_t)cli_take_number(arg, "bisections", 0, 10000000, state);
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &traffic->pool;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_child pool_child[] = { { .argp = &pool_argp }, { NULL } };
-const struct argp bisections_argp = { .options = bisections_options,
-				      .parser = bisections_parse,
-				      .children = pool_child };
 
 static error_t traffic_parse(int key, char *arg, struct argp_state *state)
 {
 	struct cli_traffic *traffic = state->input;
 
-	switch (key) {
-	case OPT_TRAFFIC:
-		traffic_add(traffic, arg, state);
-		return 0;
-	case OPT_HOSTS:
-		traffic->hosts_path = arg;
-		return 0;
-	case OPT_RUNS:
-		traffic->n_runs = (uint32_t)cli_take_number(arg, "runs", 0, 1000000, state);
-		return 0;
-	case OPT_SEED:
-		traffic->seed = (uint64_t)cli_take_number(arg, "seed", 0, INT64_MAX, state);
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = traffic;
-		return 0;
-	default:
+	if (key != OPT_TRAFFIC)
 		return ARGP_ERR_UNKNOWN;
-	}
+	if (traffic->n_flows == CLI_MAX_TRAFFIC)
+		argp_error(state, "at most %d traffic files", CLI_MAX_TRAFFIC);
+	traffic->flow[traffic->n_flows++] = (struct cli_flow){ .path = arg };
+	return 0;
 }
 
-static const struct argp_child bisections_child[] = { { .argp = &bisections_argp }, { NULL } };
-const struct argp traffic_argp = { .options = traffic_options,
-				   .parser = traffic_parse,
-				   .children = bisections_child };
+static const struct cli_part pool_part[] = { { &pool_spec, offsetof(struct cli_traffic, pool) },
+					     { 0 } };
+const struct cli_spec bisections_spec = { bisections_options, .parts = pool_part };
+static const struct cli_part bisections_part[] = { { &bisections_spec, 0 }, { 0 } };
+const struct cli_spec traffic_spec = { traffic_options, traffic_parse, bisections_part };
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
@@ -248,15 +204,12 @@ enum osr_status cli_traffic_measure(const struct cli_traffic *traffic,
 	return st;
 }
 
-enum { OPT_WORST = 0x6000 };
-
-static const struct argp_option worst_options[] = {
-	{ "worst", OPT_WORST, "FILE", OPTION_ARG_OPTIONAL,
-	  "find the permutation of hosts that loads one "
-	  "cable most, exactly; into FILE for --traffic",
-	  0 },
-	{ NULL, 0, NULL, 0, NULL, 0 }
-};
+static const struct cli_option worst_options[] = { { "worst", "FILE",
+						     "find the permutation of hosts that loads one "
+						     "cable most, exactly; into FILE for --traffic",
+						     .key = OPT_WORST,
+						     .flags = OPTION_ARG_OPTIONAL },
+						   { 0 } };
 
 static error_t worst_parse(int key, char *arg, struct argp_state *state)
 {
@@ -269,7 +222,7 @@ static error_t worst_parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp worst_argp = { .options = worst_options, .parser = worst_parse };
+const struct cli_spec worst_spec = { worst_options, worst_parse };
 
 /* The rate of the cable of each end port into rate[n_terminals], 0 where it is unknown. */
 static void read_rates(const struct cli_input *in, uint32_t *rate)

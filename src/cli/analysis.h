@@ -50,8 +50,8 @@ struct cli_traffic {
 		.n_bisections = 1000, .n_runs = 25, .seed = 1                                      \
 	}
 
-/* All of it; and --bisections and --threads alone, with the same input. */
-extern const struct argp traffic_argp, bisections_argp;
+/* All of it; and --bisections and --threads alone; both for a struct cli_traffic. */
+extern const struct cli_spec traffic_spec, bisections_spec;
 
 /* Fields of a section of rows, one for each set of tables, pattern and ranking. */
 #define CLI_TRAFFIC_FIELDS                                                                         \
@@ -100,7 +100,7 @@ struct cli_worst_of {
 	uint32_t gbps; /* of one flow */
 };
 
-extern const struct argp worst_argp;
+extern const struct cli_spec worst_spec;
 
 #define CLI_WORST_FIELDS                                                                           \
 	{ "worst.share", "worst permutation, rate left", OUT_REAL, 4 },                            \

@@ -3,7 +3,6 @@
  * Are these tables right, and as good as is demanded? The verdict is that of verdict.h, with every fault
  * named; where nothing is wrong the checker has to agree, with the certificate found.
  */
-#include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -21,23 +20,12 @@
 #include "cli/require.h"
 #include "cli/subject.h"
 
-enum { OPT_MAX = 256, OPT_HOSTS, OPT_PROM };
-
-static const struct argp_option options[] = {
-	{ "only-hosts", OPT_HOSTS, NULL, 0,
-	  "only packets between hosts count, none to or from port 0 of a switch", 0 },
-	{ "max", OPT_MAX, "N", 0, "list at most N faults of each kind (default 10)", 0 },
-	{ "prom", OPT_PROM, "FILE", 0,
-	  "write the verdict to FILE for the textfile collector of Prometheus", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
-
 struct args {
 	struct cli_ask ask;
 	struct cli_require require;
 	uint32_t max_listed;
 	const char *prom;
-	uint32_t scope; /* OSR_ONLY_HOSTS or 0 */
+	bool only_hosts;
 };
 
 struct outcome {
@@ -107,8 +95,8 @@ static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 	bool all = found->on[OSR_ASK_REPLIES].answer == OSR_PROVEN;
 
 	o->checked = src->is_engine;
-	if (o->checked || osr_verdict_of(found, OSR_REQUIRED, NULL) != OSR_PROVEN || a->scope ||
-	    found->audit.n_idle || src->gen.paths || !src->dumps.same_ca ||
+	if (o->checked || osr_verdict_of(found, OSR_REQUIRED, NULL) != OSR_PROVEN ||
+	    a->only_hosts || found->audit.n_idle || src->gen.paths || !src->dumps.same_ca ||
 	    !carries_all(a, sls_in_use(&src->in.fabric, &routing)))
 		return;
 	routing.claims = found->audit.n_longer ? 0 : OSR_CLAIM_MINIMAL;
@@ -131,7 +119,7 @@ static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 		osr_alloc(&o->result, (size_t)OSR_MAX_VLS * fabric->n_channels, sizeof(*rank));
 	struct osr_inquiry ask = { .f = fabric,
 				   .gen = &a->ask.src.gen,
-				   .scope = a->scope,
+				   .scope = a->only_hosts ? OSR_ONLY_HOSTS : 0,
 				   .max_listed = a->max_listed,
 				   .rank = rank };
 	enum osr_status st;
@@ -387,29 +375,31 @@ static enum osr_status write_prom(const char *path, const struct prom *prom, str
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static error_t check_parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
+static const struct cli_option options[] = {
+	{ "only-hosts", NULL,
+	  "only packets between hosts count, none to or from port 0 of a switch",
+	  CLI_FLAG(struct args, only_hosts) },
+	{ "max", "N", "list at most N faults of each kind (default 10)",
+	  CLI_NUMBER(struct args, max_listed, 0, 1000000) },
+	{ "prom", "FILE", "write the verdict to FILE for the textfile collector of Prometheus",
+	  CLI_TEXT(struct args, prom) },
+	{ 0 },
+};
 
-	switch (key) {
-	case OPT_MAX:
-		a->max_listed = (uint32_t)cli_take_number(arg, "max", 0, 1000000, state);
-		return 0;
-	case OPT_HOSTS:
-		a->scope = OSR_ONLY_HOSTS;
-		return 0;
-	case OPT_PROM:
-		a->prom = arg;
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->ask;
-		state->child_inputs[1] = &a->require;
-		state->child_inputs[2] = &a->ask.src.dumps;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct cli_part parts[] = { { &ask_spec, offsetof(struct args, ask) },
+					 { &require_spec, offsetof(struct args, require) },
+					 { &groups_spec, offsetof(struct args, ask.src.dumps),
+					   "Tables of multicast:", 5 },
+					 { 0 } };
+
+static const struct cli_spec spec = {
+	.options = options,
+	.parts = parts,
+	.args_doc = "FILE|DIR",
+	.doc = "Verifies the tables of a fabric, from any source: reach, loops, lengths, SLs and "
+	       "VLs, multicast, credit loops. FILE is the fabric; DIR holds OpenSM's dumps, fabric "
+	       "and tables; -e verifies what an engine makes.",
+};
 
 static int check_run(struct args *a)
 {
@@ -444,26 +434,11 @@ static int check_run(struct args *a)
 
 int cli_check(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{ .argp = &ask_argp },
-		{ .argp = &require_argp },
-		{ .argp = &groups_argp, 0, "Tables of multicast:", 5 },
-		{ NULL }
-	};
-	static const struct argp argp = {
-		.options = options,
-		.parser = check_parse,
-		.args_doc = "FILE|DIR",
-		.doc = "Verifies the tables of a fabric, from any source: reach, loops, lengths, "
-		       "SLs and VLs, multicast, credit loops. FILE is the fabric; DIR holds "
-		       "OpenSM's dumps, fabric and tables; -e verifies what an engine makes.",
-		.children = children
-	};
 	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
 				   .out = { .command = "check", .sections = sections } },
 			  .max_listed = 10 };
 
 	a.ask.src.needs_tables = true;
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	return check_run(&a);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A configuration, read by the plugin's own reader before opensm does: what is wrong, what is in effect. */
-#include <argp.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,18 +12,6 @@
 #include "conf/options.h"
 #include "conf/osmconf.h"
 #include "cli/output.h"
-
-enum { OPT_CHECK = 256, OPT_OSMCONF, OPT_LIST };
-
-static const struct argp_option options[] = {
-	{ "check", OPT_CHECK, NULL, 0, "say only what is wrong", 0 },
-	{ "list", OPT_LIST, NULL, 0, "list the engines with their options, and read no file", 0 },
-	{ "opensm-conf", OPT_OSMCONF, "FILE", 0,
-	  "check this opensm.conf, too: event_plugin_name, event_plugin_options, routing_engine, "
-	  "qos",
-	  0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
 
 static void print_engine(FILE *page, const struct osr_engine *engine)
 {
@@ -289,51 +276,49 @@ static bool conf_judge_opensm(struct args *a)
 	return good && named;
 }
 
+static const struct cli_option options[] = {
+	{ "check", NULL, "say only what is wrong", CLI_FLAG(struct args, check) },
+	{ "list", NULL, "list the engines with their options, and read no file",
+	  CLI_FLAG(struct args, list) },
+	{ "opensm-conf", "FILE",
+	  "check this opensm.conf, too: event_plugin_name, event_plugin_options, routing_engine, "
+	  "qos",
+	  CLI_TEXT(struct args, osmconf) },
+	{ 0 },
+};
+
 static error_t conf_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
-	switch (key) {
-	case OPT_CHECK:
-		a->check = true;
-		return 0;
-	case OPT_LIST:
-		a->list = true;
-		return 0;
-	case OPT_OSMCONF:
-		a->osmconf = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->config)
-			argp_error(state, "expected exactly one FILE");
-		a->config = arg;
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->out;
-		return 0;
-	default:
+	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	}
+	if (a->config)
+		argp_error(state, "expected exactly one FILE");
+	a->config = arg;
+	return 0;
 }
+
+static const struct cli_part parts[] = { { &out_spec, offsetof(struct args, out) }, { 0 } };
+
+static const struct cli_spec spec = {
+	.options = options,
+	.parse = conf_parse,
+	.parts = parts,
+	.args_doc = "[FILE]",
+	.doc = "Reads FILE (default " OSR_DEFAULT_CONFIG
+	       ", if it exists) as the plugin does when opensm starts, and says what is wrong and "
+	       "which options are not at their defaults. Or lists the engines.",
+};
 
 int cli_conf(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
-	static const struct argp argp = {
-		.options = options,
-		.parser = conf_parse,
-		.args_doc = "[FILE]",
-		.doc = "Reads FILE (default " OSR_DEFAULT_CONFIG
-		       ", if it exists) as the plugin does when opensm starts, and says what is "
-		       "wrong and which options are not at their defaults. Or lists the engines.",
-		.children = children
-	};
 	struct args a = { .out = { .command = "conf", .sections = sections } };
 	struct osr_diag diag = { "" };
 	enum osr_status st = OSR_OK;
 	bool good;
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	if (a.list) {
 		list_engines(&a.out);
 		return out_end(&a.out, CLI_OK);

@@ -5,7 +5,6 @@
  * have the old and others the new ones can deadlock (union.h). Where the fabrics differ, the old tables
  * are taken into the new one first: what has gone is left out.
  */
-#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,34 +18,6 @@
 #include "cli/output.h"
 #include "io/net.h"
 
-enum {
-	OPT_ONE_WAY = 256,
-	OPT_HOSTS,
-	OPT_FABRIC,
-	OPT_OLD_FABRIC,
-	OPT_LIVE,
-	OPT_NAMES,
-	OPT_SL,
-	OPT_SAME
-};
-
-static const struct argp_option options[] = {
-	{ "fabric", OPT_FABRIC, "FILE", 0,
-	  "the fabric (default: opensm-subnet.lst of NEW); LIDs as there", 0 },
-	{ "old-fabric", OPT_OLD_FABRIC, "FILE", 0,
-	  "the fabric of OLD (default: opensm-subnet.lst of OLD, or else that of NEW)", 0 },
-	{ "live", OPT_LIVE, CLI_LIVE_ARG, OPTION_ARG_OPTIONAL,
-	  "no NEW: the fabric this machine is connected to and the tables in its switches", 0 },
-	{ "names", OPT_NAMES, "MAP", 0, CLI_NAMES_DOC, 0 },
-	{ "sl", OPT_SL, "N", 0, "all senders use this SL, where there are no path SLs", 0 },
-	{ "one-way", OPT_ONE_WAY, NULL, 0, "replies need not be safe on the SL of their request",
-	  0 },
-	{ "only-hosts", OPT_HOSTS, NULL, 0,
-	  "only packets between hosts count, none to or from port 0 of a switch", 0 },
-	{ "same", OPT_SAME, NULL, 0, "exit code 1 if anything differs, too", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
-
 enum { OLD, NEW };
 enum { SWITCHES, CABLES, LIDS, N_THINGS };
 
@@ -57,8 +28,7 @@ struct args {
 	struct osr_carried carried;
 	bool moved; /* the fabrics differ */
 	struct out out;
-	uint32_t modes;
-	bool must_be_same;
+	bool must_be_same, one_way, only_hosts;
 	int n_dirs;
 };
 
@@ -382,7 +352,7 @@ static enum osr_answer deadlock_answer(const struct args *a, const struct osr_fi
 {
 	uint32_t asked = 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST;
 
-	if (a->modes & OSR_CLAIM_REVERSIBLE)
+	if (!a->one_way)
 		asked |= 1u << OSR_ASK_REPLIES;
 	return osr_verdict_of(found, asked, NULL);
 }
@@ -450,17 +420,34 @@ static void diff_say(struct args *a, const struct outcome *o)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
+enum { OPT_LIVE = 256, OPT_NAMES, OPT_SL };
+
+static const struct cli_option options[] = {
+	{ "fabric", "FILE", "the fabric (default: opensm-subnet.lst of NEW); LIDs as there",
+	  CLI_TEXT(struct args, in.path) },
+	{ "old-fabric", "FILE",
+	  "the fabric of OLD (default: opensm-subnet.lst of OLD, or else that of NEW)",
+	  CLI_TEXT(struct args, then.path) },
+	{ "live", CLI_LIVE_ARG,
+	  "no NEW: the fabric this machine is connected to and the tables in its switches",
+	  .key = OPT_LIVE, .flags = OPTION_ARG_OPTIONAL },
+	{ "names", "MAP", CLI_NAMES_DOC, .key = OPT_NAMES },
+	{ "sl", "N", "all senders use this SL, where there are no path SLs", .key = OPT_SL },
+	{ "one-way", NULL, "replies need not be safe on the SL of their request",
+	  CLI_FLAG(struct args, one_way) },
+	{ "only-hosts", NULL,
+	  "only packets between hosts count, none to or from port 0 of a switch",
+	  CLI_FLAG(struct args, only_hosts) },
+	{ "same", NULL, "exit code 1 if anything differs, too",
+	  CLI_FLAG(struct args, must_be_same) },
+	{ 0 },
+};
+
 static error_t diff_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
 	switch (key) {
-	case OPT_FABRIC:
-		a->in.path = arg;
-		return 0;
-	case OPT_OLD_FABRIC:
-		a->then.path = arg;
-		return 0;
 	case OPT_LIVE:
 		cli_take_live(&a->in, arg, state);
 		return 0;
@@ -470,18 +457,6 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 	case OPT_SL:
 		for (unsigned g = OLD; g <= NEW; g++)
 			a->tables[g].sl = (int)cli_take_number(arg, "sl", 0, 15, state);
-		return 0;
-	case OPT_ONE_WAY:
-		a->modes &= ~(uint32_t)OSR_CLAIM_REVERSIBLE;
-		return 0;
-	case OPT_SAME:
-		a->must_be_same = true;
-		return 0;
-	case OPT_HOSTS:
-		a->modes |= OSR_ONLY_HOSTS;
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->out;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->n_dirs == 2)
@@ -568,6 +543,8 @@ static bool diff_is_bad(const struct args *a, const struct outcome *o)
 static int diff_run(struct args *a)
 {
 	struct outcome o = { 0 };
+	uint32_t modes = OSR_CLAIM_MULTICAST | (a->one_way ? 0 : OSR_CLAIM_REVERSIBLE) |
+			 (a->only_hosts ? OSR_ONLY_HOSTS : 0);
 	struct cli_stamp start;
 	enum osr_status st = diff_load(a, &o);
 	int code;
@@ -599,14 +576,14 @@ static int diff_run(struct args *a)
 				.f = g == OLD && a->moved ? &a->then.fabric : &a->in.fabric,
 				.gen = &a->tables[g].gen,
 				.questions = OSR_REQUIRED | 1u << OSR_ASK_REPLIES,
-				.scope = a->modes & OSR_ONLY_HOSTS,
+				.scope = a->only_hosts ? OSR_ONLY_HOSTS : 0,
 			};
 
 			st = osr_verify(&ask, &o.scratch, &o.result, &o.found[g], &o.diag);
 		}
 		if (!st)
-			st = osr_union_loop(&a->in.fabric, a->gen, 2, a->modes, &o.scratch,
-					    &o.result, &o.loop, NULL, &o.diag);
+			st = osr_union_loop(&a->in.fabric, a->gen, 2, modes, &o.scratch, &o.result,
+					    &o.loop, NULL, &o.diag);
 		o.transition_free = o.loop.n == 0;
 	}
 	o.time = cli_since(start);
@@ -658,30 +635,29 @@ static int diff_run_fabrics(struct args *a)
 	return out_end(&a->out, a->must_be_same && n ? CLI_BAD : CLI_OK);
 }
 
+static const struct cli_part parts[] = { { &out_spec, offsetof(struct args, out) }, { 0 } };
+
+static const struct cli_spec spec = {
+	.options = options,
+	.parse = diff_parse,
+	.parts = parts,
+	.args_doc = "OLD NEW",
+	.doc = "Compares two fabrics (ibnetdiscover or net files): cables that are missing, new or "
+	       "moved. Or compares two sets of tables (directories of dumps, or files of route "
+	       "--save) of one fabric, or of the same fabric before and after a change: entries, "
+	       "paths and SLs that differ, and whether the transition from old to new can "
+	       "deadlock.",
+};
+
 int cli_diff(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
-	static const struct argp argp = {
-		.options = options,
-		.parser = diff_parse,
-		.args_doc = "OLD NEW",
-		.doc = "Compares two fabrics (ibnetdiscover or net files): cables that are "
-		       "missing, "
-		       "new or moved. Or compares two sets of tables (directories of dumps, or "
-		       "files of route --save) of one "
-		       "fabric, or of the same fabric before and after a change: entries, paths "
-		       "and SLs that differ, and whether the transition from old to new can "
-		       "deadlock.",
-		.children = children
-	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .then = CLI_INPUT_INIT,
 			  .tables = { CLI_DUMPS_INIT, CLI_DUMPS_INIT },
-			  .out = { .command = "diff", .sections = sections },
-			  .modes = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST };
+			  .out = { .command = "diff", .sections = sections } };
 	int code;
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	if (is_fabric(a.tables[OLD].dir) && (a.in.is_live || is_fabric(a.tables[NEW].dir)))
 		code = diff_run_fabrics(&a);
 	else

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Cables and switches out of routing before they are pulled, asked of a running subnet manager. */
-#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,13 +11,6 @@
 #define DEFAULT_WAIT_MS 60000
 #define POLL_MS 100
 
-enum { OPT_ALL = 256 };
-
-static const struct argp_option undrain_options[] = {
-	{ "all", OPT_ALL, NULL, 0, "everything that is drained", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
-
 static const struct out_section drain_sections[] = {
 	{ "parts", OUT_ROWS, cli_part_fields },
 	{ NULL, 0, NULL },
@@ -28,42 +20,8 @@ struct drain_args {
 	struct out out;
 	struct cli_socket socket;
 	const char *what;
-	bool undrain;
+	bool undrain, all;
 };
-
-static error_t drain_parse(int key, char *arg, struct argp_state *state)
-{
-	struct drain_args *a = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->socket;
-		state->child_inputs[1] = &a->out;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->what)
-			argp_error(state, "one switch or cable at a time: \"%s\"", arg);
-		a->what = arg;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static error_t undrain_parse(int key, char *arg, struct argp_state *state)
-{
-	struct drain_args *a = state->input;
-
-	if (key == ARGP_KEY_INIT)
-		state->child_inputs[0] = a;
-	else if (key == OPT_ALL)
-		a->what = "all";
-	else if (key == ARGP_KEY_END && !a->what)
-		argp_error(state, "missing switch or cable: NODE, NODE:PORT or --all");
-	else
-		return ARGP_ERR_UNKNOWN;
-	return 0;
-}
 
 static json_t *drain_ask(struct osrk *k, const char *op, const char *what)
 {
@@ -115,15 +73,56 @@ static int drain_run(struct drain_args *a)
 	return code;
 }
 
-static const struct argp_child drain_children[] = { { .argp = &socket_argp },
-						    { .argp = &out_argp },
-						    { NULL } };
-static const struct argp drain_argp = {
-	.parser = drain_parse,
+static error_t drain_parse(int key, char *arg, struct argp_state *state)
+{
+	struct drain_args *a = state->input;
+
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	if (a->what)
+		argp_error(state, "one switch or cable at a time: \"%s\"", arg);
+	a->what = arg;
+	return 0;
+}
+
+static error_t undrain_parse(int key, char *arg, struct argp_state *state)
+{
+	struct drain_args *a = state->input;
+
+	if (key != ARGP_KEY_END)
+		return ARGP_ERR_UNKNOWN;
+	a->what = a->all ? "all" : a->what;
+	if (!a->what)
+		argp_error(state, "missing switch or cable: NODE, NODE:PORT or --all");
+	return 0;
+}
+
+static const struct cli_part drain_parts[] = { { &socket_spec,
+						 offsetof(struct drain_args, socket) },
+					       { &out_spec, offsetof(struct drain_args, out) },
+					       { 0 } };
+
+static const struct cli_spec drain_spec = {
+	.parse = drain_parse,
+	.parts = drain_parts,
 	.args_doc = "[NODE[:PORT]]",
 	.doc = "Takes a switch, or the cable at a port of it, out of routing, so that it can be "
 	       "pulled without harm; without an argument lists what is drained or held down.",
-	.children = drain_children
+};
+
+static const struct cli_option undrain_options[] = {
+	{ "all", NULL, "everything that is drained", CLI_FLAG(struct drain_args, all) },
+	{ 0 },
+};
+
+static const struct cli_part undrain_parts[] = { { &drain_spec, 0 }, { 0 } };
+
+static const struct cli_spec undrain_spec = {
+	.options = undrain_options,
+	.parse = undrain_parse,
+	.parts = undrain_parts,
+	.args_doc = "NODE[:PORT]",
+	.doc = "Routes by a drained switch or cable again.",
 };
 
 int cli_drain(int argc, char **argv)
@@ -131,22 +130,16 @@ int cli_drain(int argc, char **argv)
 	struct drain_args a = { .out = { .command = "drain", .sections = drain_sections },
 				.socket.wait = DEFAULT_WAIT_MS };
 
-	argp_parse(&drain_argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&drain_spec, argc, argv, &a);
 	return drain_run(&a);
 }
 
 int cli_undrain(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { .argp = &drain_argp }, { NULL } };
-	static const struct argp argp = { .options = undrain_options,
-					  .parser = undrain_parse,
-					  .args_doc = "NODE[:PORT]",
-					  .doc = "Routes by a drained switch or cable again.",
-					  .children = children };
 	struct drain_args a = { .out = { .command = "undrain", .sections = drain_sections },
 				.socket.wait = DEFAULT_WAIT_MS,
 				.undrain = true };
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&undrain_spec, argc, argv, &a);
 	return drain_run(&a);
 }

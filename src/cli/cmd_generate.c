@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <argp.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,21 +11,6 @@
 #include "io/speed.h"
 #include "topo/topo.h"
 #include "io/net.h"
-
-enum { OPT_RATE = 256, OPT_PORTS, OPT_MGMT, OPT_ENHANCED, OPT_LMC, OPT_FORMAT, OPT_HOSTS };
-
-static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "write to FILE instead of standard output", 0 },
-	{ "format", OPT_FORMAT, "FORM", 0,
-	  "net (default), or dot: a graph for Graphviz, of KIND or of the fabric in FILE", 0 },
-	{ "no-hosts", OPT_HOSTS, NULL, 0, "dot: switches and the cables between them only", 0 },
-	{ "rate", OPT_RATE, "WxSPEED", 0, "width and speed of every cable, e.g. 4xHDR", 0 },
-	{ "ports", OPT_PORTS, "N", 0, "ports of every switch (default: as many as it needs)", 0 },
-	{ "mgmt", OPT_MGMT, NULL, 0, "a management CA on the last port of every switch", 0 },
-	{ "enhanced", OPT_ENHANCED, NULL, 0, "switches with an enhanced port 0", 0 },
-	{ "lmc", OPT_LMC, "N", 0, "give LIDs, 2^N to every host (default: OpenSM gives them)", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
 
 struct args {
 	const char *output;
@@ -137,10 +121,30 @@ static void refuse_option_as_file(const struct args *a, struct argp_state *state
 				   a->output, a->topo->name);
 }
 
+enum { OPT_RATE = 256, OPT_FORMAT };
+
+static const struct cli_option options[] = {
+	{ "output", "FILE", "write to FILE instead of standard output", .key = 'o' },
+	{ "format", "FORM",
+	  "net (default), or dot: a graph for Graphviz, of KIND or of the fabric in FILE",
+	  .key = OPT_FORMAT },
+	{ "no-hosts", NULL, "dot: switches and the cables between them only",
+	  CLI_FLAG(struct args, no_hosts) },
+	{ "rate", "WxSPEED", "width and speed of every cable, e.g. 4xHDR", .key = OPT_RATE },
+	{ "ports", "N", "ports of every switch (default: as many as it needs)",
+	  CLI_NUMBER(struct args, style.ports, 1, OSR_NET_MAX_NODE_PORTS) },
+	{ "mgmt", NULL, "a management CA on the last port of every switch",
+	  CLI_FLAG(struct args, style.mgmt) },
+	{ "enhanced", NULL, "switches with an enhanced port 0",
+	  CLI_FLAG(struct args, style.enhanced_sp0) },
+	{ "lmc", "N", "give LIDs, 2^N to every host (default: OpenSM gives them)",
+	  CLI_NUMBER(struct args, lmc, 0, 7) },
+	{ 0 },
+};
+
 static error_t generate_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
-	long n;
 
 	switch (key) {
 	case 'o':
@@ -152,32 +156,10 @@ static error_t generate_parse(int key, char *arg, struct argp_state *state)
 		if (!a->dot && strcmp(arg, "net") != 0)
 			argp_error(state, "format \"%s\": expected net or dot", arg);
 		return 0;
-	case OPT_HOSTS:
-		a->no_hosts = true;
-		return 0;
 	case OPT_RATE:
 		if (!osr_speed_parse(arg, strlen(arg), &a->style.width, &a->style.speed))
 			argp_error(state, "rate \"%s\": expected 1x to 12x SDR to XDR, as 4xHDR",
 				   arg);
-		return 0;
-	case OPT_PORTS:
-		if (!cli_number(arg, 1, OSR_NET_MAX_NODE_PORTS, &n))
-			argp_error(state, "ports \"%s\": expected 1 to %d", arg,
-				   OSR_NET_MAX_NODE_PORTS);
-		a->style.ports = (uint8_t)n;
-		return 0;
-	case OPT_MGMT:
-		a->style.mgmt = true;
-		return 0;
-	case OPT_ENHANCED:
-		a->style.enhanced_sp0 = true;
-		return 0;
-	case OPT_LMC:
-		if (!cli_number(arg, 0, 7, &a->lmc))
-			argp_error(state, "LMC \"%s\": expected 0 to 7", arg);
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->out;
 		return 0;
 	case ARGP_KEY_END:
 		refuse_option_as_file(a, state);
@@ -233,24 +215,26 @@ static enum osr_status generate_draw(const struct args *a, struct osr_diag *diag
 		   : OSR_OK;
 }
 
+static const struct cli_part parts[] = { { &out_spec, offsetof(struct args, out) }, { 0 } };
+
+static const struct cli_spec spec = {
+	.options = options,
+	.parse = generate_parse,
+	.parts = parts,
+	.args_doc = "KIND [NAME=VALUE...]|FILE",
+	.doc = "Writes a fabric as a net file, for ibsim and for `osmroutes route`.",
+	.help_filter = help_filter,
+};
+
 int cli_generate(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
-	static const struct argp argp = {
-		.options = options,
-		.parser = generate_parse,
-		.args_doc = "KIND [NAME=VALUE...]|FILE",
-		.doc = "Writes a fabric as a net file, for ibsim and for `osmroutes route`.",
-		.children = children,
-		.help_filter = help_filter
-	};
 	struct args a = { .lmc = -1,
 			  .in = CLI_INPUT_INIT,
 			  .out = { .command = "generate", .sections = made_sections } };
 	char *comment = cli_command_line(argc, argv);
 	enum osr_status st;
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	if (a.in.path)
 		st = cli_input_load(&a.in, &a.diag);
 	else

@@ -3,7 +3,6 @@
  * The client of routing keys for shells and job scripts: what a program does by libosrkeys, one step
  * a call. An application placed here lives until it is withdrawn.
  */
-#include <argp.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,29 +18,6 @@
 
 #define MAX_SOURCES 64
 #define DEFAULT_WAIT_MS 10000
-
-enum {
-	OPT_HOSTS = 256,
-	OPT_RANKS,
-	OPT_TRAFFIC,
-	OPT_OFFSETS,
-	OPT_NAME,
-	OPT_OWNER,
-	OPT_ENV,
-};
-
-static const struct argp_option options[] = {
-	{ "hosts", OPT_HOSTS, "FILE", 0,
-	  "place: port GUIDs or names, one a line, by rank; \"-\" is standard input", 0 },
-	{ "ranks", OPT_RANKS, "N", 0, "place: N hosts that the subnet manager chooses", 0 },
-	{ "traffic", OPT_TRAFFIC, "FILE", 0, "place: a key for each phase of a traffic file", 0 },
-	{ "offsets", OPT_OFFSETS, "N", 0, "place: LID offsets for the keys to share (default 1)",
-	  0 },
-	{ "name", OPT_NAME, "TEXT", 0, "place: a name that status shows", 0 },
-	{ "owner", OPT_OWNER, "UID", 0, "place: for this user, by root", 0 },
-	{ "env", OPT_ENV, NULL, 0, "place: lines for a job's environment instead of a table", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
 
 static const struct out_field app_fields[] = {
 	{ "app", "application", OUT_COUNT, 0 },
@@ -131,37 +107,34 @@ static void check_words(const struct args *a, struct argp_state *state)
 		argp_error(state, "either --hosts or --ranks");
 }
 
+enum { OPT_TRAFFIC = 256 };
+
+static const struct cli_option options[] = {
+	{ "hosts", "FILE",
+	  "place: port GUIDs or names, one a line, by rank; \"-\" is standard input",
+	  CLI_TEXT(struct args, hosts) },
+	{ "ranks", "N", "place: N hosts that the subnet manager chooses",
+	  CLI_NUMBER(struct args, ranks, 2, 65536) },
+	{ "traffic", "FILE", "place: a key for each phase of a traffic file", .key = OPT_TRAFFIC },
+	{ "offsets", "N", "place: LID offsets for the keys to share (default 1)",
+	  CLI_NUMBER(struct args, offsets, 1, 127) },
+	{ "name", "TEXT", "place: a name that status shows", CLI_TEXT(struct args, name) },
+	{ "owner", "UID", "place: for this user, by root",
+	  CLI_NUMBER(struct args, owner, 0, UINT32_MAX - 1) },
+	{ "env", NULL, "place: lines for a job's environment instead of a table",
+	  CLI_FLAG(struct args, env) },
+	{ 0 },
+};
+
 static error_t key_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
 	switch (key) {
-	case OPT_HOSTS:
-		a->hosts = arg;
-		return 0;
-	case OPT_RANKS:
-		a->ranks = cli_take_number(arg, "ranks", 2, 65536, state);
-		return 0;
 	case OPT_TRAFFIC:
 		if (a->n_traffic == MAX_SOURCES)
 			argp_error(state, "at most %d traffic files", MAX_SOURCES);
 		a->traffic[a->n_traffic++] = arg;
-		return 0;
-	case OPT_OFFSETS:
-		a->offsets = cli_take_number(arg, "offsets", 1, 127, state);
-		return 0;
-	case OPT_NAME:
-		a->name = arg;
-		return 0;
-	case OPT_OWNER:
-		a->owner = cli_take_number(arg, "owner", 0, UINT32_MAX - 1, state);
-		return 0;
-	case OPT_ENV:
-		a->env = true;
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->socket;
-		state->child_inputs[1] = &a->out;
 		return 0;
 	case ARGP_KEY_ARG:
 		key_take_word(a, arg, state);
@@ -441,26 +414,28 @@ static int key_step(struct args *a, struct osrk *k)
 	return out_end(&a->out, CLI_OK);
 }
 
+static const struct cli_part parts[] = { { &socket_spec, offsetof(struct args, socket) },
+					 { &out_spec, offsetof(struct args, out) },
+					 { 0 } };
+
+static const struct cli_spec spec = {
+	.options = options,
+	.parse = key_parse,
+	.parts = parts,
+	.args_doc = "place\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
+	.doc = "Asks the subnet manager for routing keys: routes for the traffic of one "
+	       "application.",
+};
+
 int cli_key(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { .argp = &socket_argp },
-						      { .argp = &out_argp },
-						      { NULL } };
-	static const struct argp argp = {
-		.options = options,
-		.parser = key_parse,
-		.args_doc = "place\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
-		.doc = "Asks the subnet manager for routing keys: routes for the traffic of one "
-		       "application.",
-		.children = children
-	};
 	struct args a = { .out = { .command = "key", .sections = sections },
 			  .owner = -1,
 			  .socket.wait = DEFAULT_WAIT_MS };
 	struct osrk *k;
 	int code;
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	k = osrk_open(a.socket.path);
 	if (!osrk_ok(k))
 		code = cli_socket_refused(osrk_error(k));

@@ -4,7 +4,6 @@
  * dmodk routes this fabric, with its options and what it remembers; a host with several end ports
  * stands where its first one does.
  */
-#include <argp.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -25,37 +24,10 @@
 #include "io/endports.h"
 #include "io/lines.h"
 
-enum { OPT_FORMAT = 256, OPT_SLOTS, OPT_CONFIG, OPT_PREVIOUS, OPT_HCA, OPT_HOSTS };
-
 enum form { LIST, RANKFILE, SLURM_TOPOLOGY, SLURM_BLOCKS, SLURM_YAML, N_FORMS };
 
 static const char *const forms[N_FORMS] = { "list", "rankfile", "slurm-topology", "slurm-blocks",
 					    "slurm-yaml" };
-
-static const struct argp_option options[] = {
-	{ "format", OPT_FORMAT, "FORM", 0,
-	  "list (default), rankfile of Open MPI, slurm-topology or slurm-blocks (topology.conf), "
-	  "or "
-	  "slurm-yaml (topology.yaml)",
-	  0 },
-	{ "hosts", OPT_HOSTS, "LIST", 0,
-	  "only these, the hosts of a job: a file with one a line, or names and GUIDs with commas; "
-	  "HOST:N and HOST slots=N for N ranks",
-	  0 },
-	{ "slots", OPT_SLOTS, "N", 0, "processes for each host (default 1)", 0 },
-	{ "hca", OPT_HCA, "NAME", 0,
-	  "of hosts with several HCAs, the end ports whose node description has this word behind "
-	  "the host's name, e.g. mlx5_0",
-	  0 },
-	{ "config", OPT_CONFIG, "FILE", 0,
-	  "options of dmodk: this osmroutes.conf; \"none\": the defaults "
-	  "(default: " OSR_DEFAULT_CONFIG ", if it exists)",
-	  0 },
-	{ "previous", OPT_PREVIOUS, "FILE", 0,
-	  "the order after this sweep of dmodk: stored tables of route --save or of the plugin",
-	  0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
 
 #define PLACE_NAME_SIZE 128
 
@@ -545,6 +517,33 @@ struct args {
 	long slots;
 };
 
+enum { OPT_FORMAT = 256, OPT_CONFIG };
+
+static const struct cli_option options[] = {
+	{ "format", "FORM",
+	  "list (default), rankfile of Open MPI, slurm-topology or slurm-blocks (topology.conf), "
+	  "or slurm-yaml (topology.yaml)",
+	  .key = OPT_FORMAT },
+	{ "hosts", "LIST",
+	  "only these, the hosts of a job: a file with one a line, or names and GUIDs with commas; "
+	  "HOST:N and HOST slots=N for N ranks",
+	  CLI_TEXT(struct args, hosts) },
+	{ "slots", "N", "processes for each host (default 1)",
+	  CLI_NUMBER(struct args, slots, 1, 65535) },
+	{ "hca", "NAME",
+	  "of hosts with several HCAs, the end ports whose node description has this word behind "
+	  "the host's name, e.g. mlx5_0",
+	  CLI_TEXT(struct args, hca) },
+	{ "config", "FILE",
+	  "options of dmodk: this osmroutes.conf; \"none\": the defaults "
+	  "(default: " OSR_DEFAULT_CONFIG ", if it exists)",
+	  .key = OPT_CONFIG },
+	{ "previous", "FILE",
+	  "the order after this sweep of dmodk: stored tables of route --save or of the plugin",
+	  CLI_TEXT(struct args, previous) },
+	{ 0 },
+};
+
 static error_t order_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
@@ -559,29 +558,26 @@ static error_t order_parse(int key, char *arg, struct argp_state *state)
 				   "slurm-blocks or slurm-yaml",
 				   arg);
 		return 0;
-	case OPT_SLOTS:
-		a->slots = cli_take_number(arg, "slots", 1, 65535, state);
-		return 0;
-	case OPT_HOSTS:
-		a->hosts = arg;
-		return 0;
-	case OPT_HCA:
-		a->hca = arg;
-		return 0;
 	case OPT_CONFIG:
 		a->who.config = strcmp(arg, "none") ? arg : "";
-		return 0;
-	case OPT_PREVIOUS:
-		a->previous = arg;
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->in;
-		state->child_inputs[1] = &a->out;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
+
+static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in) },
+					 { &out_spec, offsetof(struct args, out) },
+					 { 0 } };
+
+static const struct cli_spec spec = {
+	.options = options,
+	.parse = order_parse,
+	.parts = parts,
+	.args_doc = "FILE",
+	.doc = "Lists the hosts of a fat tree in the order in which collectives cause no "
+	       "contention under dmodk.",
+};
 
 /* Names ---------------------------------------------------------------------------------------- */
 
@@ -757,17 +753,6 @@ static void order_say_hosts(struct order *o, struct out *out)
 
 int cli_order(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { .argp = &input_argp },
-						      { .argp = &out_argp },
-						      { NULL } };
-	static const struct argp argp = {
-		.options = options,
-		.parser = order_parse,
-		.args_doc = "FILE",
-		.doc = "Lists the hosts of a fat tree in the order in which collectives cause no "
-		       "contention under dmodk.",
-		.children = children
-	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "order", .sections = sections },
@@ -777,7 +762,7 @@ int cli_order(int argc, char **argv)
 	enum osr_status st;
 	char sentence[512];
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	st = order_route(&a, &o.p, &diag);
 	if (!st)
 		st = name_hosts(&o, a.hca, (uint32_t)a.slots, &diag);

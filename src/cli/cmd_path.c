@@ -3,7 +3,6 @@
  * The way of packets from one end port to another, switch by switch, as the tables say it: with ports, SL
  * and VL, for every LID of the receiver, and back. Or what uses a cable, or the cables that the hosts of a job share.
  */
-#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,22 +11,6 @@
 #include "cli/subject.h"
 #include "traffic/crossing.h"
 #include "io/lines.h"
-
-enum { OPT_ONE_WAY = 256, OPT_VIA, OPT_HOSTS, OPT_MAX, OPT_PAIRS };
-
-static const struct argp_option options[] = {
-	{ "one-way", OPT_ONE_WAY, NULL, 0, "only from A to B, not back", 0 },
-	{ "via", OPT_VIA, "NODE:PORT", 0,
-	  "no A and B: the hosts that send and receive over this cable, in both directions", 0 },
-	{ "hosts", OPT_HOSTS, "LIST", 0,
-	  "no A and B: the cables that these hosts of a job share, with the routes on each; names "
-	  "with commas or brackets, or a file of them",
-	  0 },
-	{ "max", OPT_MAX, "N", 0, "via, hosts: list at most N of each kind, 0 for all (default 20)",
-	  0 },
-	{ "pairs", OPT_PAIRS, NULL, 0, "via: list the pairs of hosts as well", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
 
 static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
 						{ "tables", NULL, OUT_TEXT, 0 },
@@ -648,53 +631,52 @@ static enum osr_status path_from_to(struct path_args *a, int *code, struct osr_d
 	return st;
 }
 
+enum { OPT_VIA = 256, OPT_HOSTS };
+
+static const struct cli_option options[] = {
+	{ "one-way", NULL, "only from A to B, not back", CLI_FLAG(struct path_args, one_way) },
+	{ "via", "NODE:PORT",
+	  "no A and B: the hosts that send and receive over this cable, in both directions",
+	  .key = OPT_VIA },
+	{ "hosts", "LIST",
+	  "no A and B: the cables that these hosts of a job share, with the routes on each; names "
+	  "with commas or brackets, or a file of them",
+	  .key = OPT_HOSTS },
+	{ "max", "N", "via, hosts: list at most N of each kind, 0 for all (default 20)",
+	  CLI_NUMBER(struct path_args, max, 0, 100000000) },
+	{ "pairs", NULL, "via: list the pairs of hosts as well",
+	  CLI_FLAG(struct path_args, pairs) },
+	{ 0 },
+};
+
 static error_t path_parse(int key, char *arg, struct argp_state *state)
 {
 	struct path_args *a = state->input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->ask;
-		return 0;
-	case OPT_ONE_WAY:
-		a->one_way = true;
-		return 0;
-	case OPT_VIA:
-		a->via = arg;
-		a->ask.n_words = 0;
-		return 0;
-	case OPT_HOSTS:
-		a->hosts = arg;
-		a->ask.n_words = 0;
-		return 0;
-	case OPT_MAX:
-		a->max = (uint32_t)cli_take_number(arg, "max", 0, 100000000, state);
-		return 0;
-	case OPT_PAIRS:
-		a->pairs = true;
-		return 0;
-	case ARGP_KEY_END:
-		if (a->via && a->hosts)
-			argp_error(state, "either --via or --hosts");
-		return 0;
-	default:
+	if (key == ARGP_KEY_END && a->via && a->hosts)
+		argp_error(state, "either --via or --hosts");
+	if (key != OPT_VIA && key != OPT_HOSTS)
 		return ARGP_ERR_UNKNOWN;
-	}
+	*(key == OPT_VIA ? &a->via : &a->hosts) = arg;
+	a->ask.n_words = 0;
+	return 0;
 }
+
+static const struct cli_part parts[] = { { &ask_spec, offsetof(struct path_args, ask) }, { 0 } };
+
+static const struct cli_spec spec = {
+	.options = options,
+	.parse = path_parse,
+	.parts = parts,
+	.args_doc = "A B FILE|DIR\n--via=NODE:PORT FILE|DIR\n--hosts=LIST FILE|DIR",
+	.doc = "Follows packets from end port A to end port B and back through the tables: "
+	       "switches, ports, SL and VL, for every LID. Or lists what uses a cable, or the "
+	       "cables that the hosts of a job share. Tables are those of an engine, of DIR or "
+	       "--tables, or with --live those in the switches.",
+};
 
 int cli_path(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { .argp = &ask_argp }, { NULL } };
-	static const struct argp argp = {
-		.options = options,
-		.parser = path_parse,
-		.args_doc = "A B FILE|DIR\n--via=NODE:PORT FILE|DIR\n--hosts=LIST FILE|DIR",
-		.doc = "Follows packets from end port A to end port B and back through the tables: "
-		       "switches, ports, SL and VL, for every LID. Or lists what uses a cable, or "
-		       "the cables that the hosts of a job share. Tables are those of an engine, "
-		       "of DIR or --tables, or with --live those in the switches.",
-		.children = children
-	};
 	struct path_args a = {
 		.ask = { .src = CLI_SOURCE_INIT,
 			 .out = { .command = "path", .sections = sections },
@@ -707,7 +689,7 @@ int cli_path(int argc, char **argv)
 	enum osr_status st;
 	struct osr_diag diag = { "" };
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	src = &a.ask.src;
 	code = CLI_OK;
 	st = cli_ask_begin(&a.ask, &diag);

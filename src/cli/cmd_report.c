@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One self-contained HTML page about the tables of an engine or a file: see report.h. */
-#include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +11,6 @@
 #include "cli/input.h"
 #include "cli/report.h"
 #include "core/paths/bound.h"
-
-enum { OPT_HTML = 256 };
-
-static const struct argp_option options[] = {
-	{ "html", OPT_HTML, "FILE", 0,
-	  "write the page to FILE instead of standard output, if that is no terminal", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 }
-};
 
 struct args {
 	struct cli_input in;
@@ -273,52 +264,50 @@ static int report_run(struct args *a)
 	return code;
 }
 
+static const struct cli_option options[] = {
+	{ "html", "FILE",
+	  "write the page to FILE instead of standard output, if that is no terminal",
+	  CLI_TEXT(struct args, html) },
+	{ 0 }
+};
+
 static error_t report_parse(int key, char *arg, struct argp_state *state)
 {
-	struct args *a = state->input;
+	const struct args *a = state->input;
 
-	switch (key) {
-	case OPT_HTML:
-		a->html = arg;
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->in;
-		state->child_inputs[1] = &a->who;
-		state->child_inputs[2] = &a->traffic;
-		state->child_inputs[3] = &a->worst;
-		state->child_inputs[4] = &a->out;
-		return 0;
-	case ARGP_KEY_SUCCESS:
-		if (a->who.n > 2)
-			argp_error(state, "report takes one engine or set of tables, and at most "
-					  "one more to compare it with");
-		if (a->out.format != OUT_PEOPLE && !a->html)
-			argp_error(state, "--json and --csv need --html FILE: the page would be on "
-					  "standard output as well");
-		if (!a->html && isatty(STDOUT_FILENO))
-			argp_error(state, "the report is an HTML page, not for a terminal: --html "
-					  "FILE writes it to a file");
-		return 0;
-	default:
+	if (key != ARGP_KEY_SUCCESS)
 		return ARGP_ERR_UNKNOWN;
-	}
+	if (a->who.n > 2)
+		argp_error(state, "report takes one engine or set of tables, and at most one more "
+				  "to compare it with");
+	if (a->out.format != OUT_PEOPLE && !a->html)
+		argp_error(state, "--json and --csv need --html FILE: the page would be on "
+				  "standard output as well");
+	if (!a->html && isatty(STDOUT_FILENO))
+		argp_error(state, "the report is an HTML page, not for a terminal: --html FILE "
+				  "writes it to a file");
+	return 0;
 }
+
+static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in) },
+					 { &subjects_spec, offsetof(struct args, who) },
+					 { &bisections_spec, offsetof(struct args, traffic) },
+					 { &worst_spec, offsetof(struct args, worst) },
+					 { &out_spec, offsetof(struct args, out) },
+					 { 0 } };
+
+static const struct cli_spec spec = {
+	.options = options,
+	.parse = report_parse,
+	.parts = parts,
+	.args_doc = "FILE",
+	.doc = "Writes one HTML page about a routing of the fabric of FILE: verdicts, a picture of "
+	       "the fabric, load of the channels, the busiest ones by name, virtual lanes, length "
+	       "of the routes. The page needs no network.",
+};
 
 int cli_report(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{ .argp = &input_argp }, { .argp = &subjects_argp }, { .argp = &bisections_argp },
-		{ .argp = &worst_argp }, { .argp = &out_argp },      { NULL },
-	};
-	static const struct argp argp = {
-		.options = options,
-		.parser = report_parse,
-		.args_doc = "FILE",
-		.doc = "Writes one HTML page about a routing of the fabric of FILE: verdicts, a "
-		       "picture of the fabric, load of the channels, the busiest ones by name, "
-		       "virtual lanes, length of the routes. The page needs no network.",
-		.children = children
-	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .traffic = CLI_TRAFFIC_INIT,
@@ -328,7 +317,7 @@ int cli_report(int argc, char **argv)
 	enum osr_status st;
 	int code;
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	st = cli_subjects_load(&a.who, &a.in, &diag);
 	if (!st)
 		st = cli_worst_load(&a.worst, &a.in, &diag);

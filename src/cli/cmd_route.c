@@ -3,7 +3,6 @@
  * Routes a fabric, or reads tables, and measures both: several engines and files are columns. Every
  * figure is one row of `figures[]`, which feeds the table and the JSON.
  */
-#include <argp.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -21,25 +20,6 @@
 #include "store/store.h"
 #include "io/osmdump.h"
 #include "traffic/changes.h"
-
-enum { OPT_DUMP = 256, OPT_IBDMCHK, OPT_SAVE, OPT_PREVIOUS };
-
-static const struct argp_option options[] = {
-	{ "dump", OPT_DUMP, "DIR", 0,
-	  "write the tables as OpenSM does under -D 0x43; several engines: one folder each in DIR",
-	  0 },
-	{ "save", OPT_SAVE, "FILE", 0,
-	  "write the result into a binary file for --tables and --previous; several engines: "
-	  "FILE.ENGINE each",
-	  0 },
-	{ "previous", OPT_PREVIOUS, "FILE", 0,
-	  "the sweep after this one: stored tables of route --save or of the plugin; several "
-	  "engines: FILE.ENGINE each",
-	  0 },
-	{ "ibdmchk", OPT_IBDMCHK, NULL, 0,
-	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
 
 struct args {
 	struct cli_input in;
@@ -567,34 +547,40 @@ static int route_all(struct args *a)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static error_t route_parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
+static const struct cli_option options[] = {
+	{ "dump", "DIR",
+	  "write the tables as OpenSM does under -D 0x43; several engines: one folder each in DIR",
+	  CLI_TEXT(struct args, dump.dir) },
+	{ "save", "FILE",
+	  "write the result into a binary file for --tables and --previous; several engines: "
+	  "FILE.ENGINE each",
+	  CLI_TEXT(struct args, save) },
+	{ "previous", "FILE",
+	  "the sweep after this one: stored tables of route --save or of the plugin; several "
+	  "engines: FILE.ENGINE each",
+	  CLI_TEXT(struct args, previous) },
+	{ "ibdmchk", NULL,
+	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long",
+	  CLI_FLAG(struct args, dump.long_sl) },
+	{ 0 },
+};
 
-	switch (key) {
-	case OPT_DUMP:
-		a->dump.dir = arg;
-		return 0;
-	case OPT_SAVE:
-		a->save = arg;
-		return 0;
-	case OPT_PREVIOUS:
-		a->previous = arg;
-		return 0;
-	case OPT_IBDMCHK:
-		a->dump.long_sl = true;
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->in;
-		state->child_inputs[1] = &a->who;
-		state->child_inputs[2] = &a->traffic;
-		state->child_inputs[3] = &a->worst;
-		state->child_inputs[4] = &a->out;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in) },
+					 { &subjects_spec, offsetof(struct args, who) },
+					 { &traffic_spec, offsetof(struct args, traffic) },
+					 { &worst_spec, offsetof(struct args, worst) },
+					 { &out_spec, offsetof(struct args, out) },
+					 { 0 } };
+
+static const struct cli_spec spec = {
+	.options = options,
+	.parts = parts,
+	.args_doc = "FILE",
+	.doc = "Routes the fabric of FILE (of ibnetdiscover or ibsim, or an opensm-subnet.lst), or "
+	       "reads its tables, checks them and measures them: verdict, load of the channels, "
+	       "length of the routes, effective bisection bandwidth, traffic, virtual lanes, CPU "
+	       "time. Several engines and tables are columns, compared with the first.",
+};
 
 /* The net itself is needed once more only if tables are read or dumped. */
 static enum osr_status route_prepare(struct args *a, struct osr_diag *diag)
@@ -612,21 +598,6 @@ static enum osr_status route_prepare(struct args *a, struct osr_diag *diag)
 
 int cli_route(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{ .argp = &input_argp }, { .argp = &subjects_argp }, { .argp = &traffic_argp },
-		{ .argp = &worst_argp }, { .argp = &out_argp },      { NULL },
-	};
-	static const struct argp argp = {
-		.options = options,
-		.parser = route_parse,
-		.args_doc = "FILE",
-		.doc = "Routes the fabric of FILE (of ibnetdiscover or ibsim, or an "
-		       "opensm-subnet.lst), or reads its tables, checks them and measures them: "
-		       "verdict, load of the channels, length of the routes, effective bisection "
-		       "bandwidth, traffic, virtual lanes, CPU time. Several engines and tables "
-		       "are columns, compared with the first.",
-		.children = children
-	};
 	struct out_field fields[N_FIELDS];
 	const struct out_section sections[] = {
 		{ "summary", OUT_HEAD, head_fields },    { "results", OUT_ACROSS, fields },
@@ -644,7 +615,7 @@ int cli_route(int argc, char **argv)
 	a.who.req.clock_ms = cli_cpu_ms;
 	a.who.req.wall_ms = cli_wall_ms;
 	figure_fields(fields, false);
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	figure_fields(fields, a.who.n > 1);
 	st = route_prepare(&a, &diag);
 	code = st ? cli_fail(st, &diag) : route_all(&a);

@@ -3,7 +3,6 @@
  * What a running subnet manager says of itself: the answer to "status" of the control socket, which has the JSON of the
  * metrics. Fields have the keys that they have there.
  */
-#include <argp.h>
 
 #include "cli/cli.h"
 #include "cli/output.h"
@@ -89,35 +88,25 @@ static int status_show(struct args *a, json_t *said)
 					: CLI_BAD);
 }
 
-static error_t status_parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
+static const struct cli_part parts[] = { { &socket_only_spec, offsetof(struct args, socket) },
+					 { &out_spec, offsetof(struct args, out) },
+					 { 0 } };
 
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = &a->socket;
-	state->child_inputs[1] = &a->out;
-	return 0;
-}
+static const struct cli_spec spec = {
+	.parts = parts,
+	.doc = "Says what a running subnet manager does: which engine routes and since when, what "
+	       "the last sweep proved, load, drained parts, warnings. Exit code 1 if no tables "
+	       "that osmroutes has checked are in use.",
+};
 
 int cli_status(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { .argp = &socket_only_argp },
-						      { .argp = &out_argp },
-						      { NULL } };
-	static const struct argp argp = { .parser = status_parse,
-					  .doc = "Says what a running subnet manager does: which "
-						 "engine routes and since when, what the "
-						 "last sweep proved, load, drained parts, "
-						 "warnings. Exit code 1 if no tables that "
-						 "osmroutes has checked are in use.",
-					  .children = children };
 	struct args a = { .out = { .command = "status", .sections = sections } };
 	struct osrk *k;
 	json_t *said;
 	int code;
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	k = osrk_open(a.socket.path);
 	said = osrk_ok(k) ? cli_socket_ask(k, json_pack("{s:s}", "op", "status")) : NULL;
 	code = said ? status_show(&a, said) : cli_socket_refused(osrk_error(k));

@@ -3,7 +3,6 @@
  * What if a cable or a switch failed? Every case takes something out of the fabric, routes what is
  * left as the next sweep would, and compares with what was there before. --write is for what is left alone.
  */
-#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,17 +14,6 @@
 #include "cli/input.h"
 #include "cli/pool.h"
 #include "cli/subject.h"
-
-enum { OPT_MAX = 512, OPT_WRITE };
-
-static const struct argp_option options[] = {
-	{ "max", OPT_MAX, "N", 0,
-	  "list at most N cases, the worst, 0 for all (default: 20 in tables, all in JSON and CSV)",
-	  0 },
-	{ "write", OPT_WRITE, "FILE", 0,
-	  "route nothing: write what is left of the fabric in the first case", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
 
 struct args {
 	struct cli_input in;
@@ -455,33 +443,42 @@ out:
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
+static const struct cli_option options[] = {
+	{ "max", "N",
+	  "list at most N cases, the worst, 0 for all (default: 20 in tables, all in JSON and CSV)",
+	  CLI_NUMBER(struct args, max_listed, 0, 1000000) },
+	{ "write", "FILE", "route nothing: write what is left of the fabric in the first case",
+	  CLI_TEXT(struct args, write) },
+	{ 0 },
+};
+
 static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 {
-	struct args *a = state->input;
+	const struct args *a = state->input;
 
-	switch (key) {
-	case OPT_MAX:
-		a->max_listed = (uint32_t)cli_take_number(arg, "max", 0, 1000000, state);
-		return 0;
-	case OPT_WRITE:
-		a->write = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (a->write && !strcmp(a->write, "-") && a->out.format != OUT_PEOPLE)
-			argp_error(state, "--json and --csv need --write=FILE: the fabric would be "
-					  "on standard output as well");
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->in;
-		state->child_inputs[1] = &a->faults;
-		state->child_inputs[2] = &a->who;
-		state->child_inputs[3] = &a->pool;
-		state->child_inputs[4] = &a->out;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (key == ARGP_KEY_END && a->write && !strcmp(a->write, "-") &&
+	    a->out.format != OUT_PEOPLE)
+		argp_error(state, "--json and --csv need --write=FILE: the fabric would be on "
+				  "standard output as well");
+	return ARGP_ERR_UNKNOWN;
 }
+
+static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in) },
+					 { &faults_spec, offsetof(struct args, faults) },
+					 { &engines_spec, offsetof(struct args, who) },
+					 { &pool_spec, offsetof(struct args, pool) },
+					 { &out_spec, offsetof(struct args, out) },
+					 { 0 } };
+
+static const struct cli_spec spec = {
+	.options = options,
+	.parse = whatif_parse,
+	.parts = parts,
+	.args_doc = "FILE",
+	.doc = "Takes cables or switches out of the fabric of FILE, routes what is left, and "
+	       "reports what breaks and what changes: pairs of hosts cut until then and lost for "
+	       "good, other paths, entries, load of the channels, virtual lanes.",
+};
 
 /* What the input says of its origin, then what was done to it. */
 static enum osr_status whatif_comment(const struct osr_net *from, const char *command, char **text)
@@ -548,20 +545,6 @@ static int whatif_run(struct args *a)
 
 int cli_whatif(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{ .argp = &input_argp }, { .argp = &faults_argp }, { .argp = &engines_argp },
-		{ .argp = &pool_argp },  { .argp = &out_argp },    { NULL }
-	};
-	static const struct argp argp = {
-		.options = options,
-		.parser = whatif_parse,
-		.args_doc = "FILE",
-		.doc = "Takes cables or switches out of the fabric of FILE, routes what is left, "
-		       "and reports what breaks and what changes: pairs of hosts cut until then "
-		       "and lost for good, other paths, entries, load of the channels, virtual "
-		       "lanes.",
-		.children = children
-	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "whatif", .sections = sections },
@@ -570,7 +553,7 @@ int cli_whatif(int argc, char **argv)
 			  .command = cli_command_line(argc, argv) };
 	int code;
 
-	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	code = a.write ? whatif_write(&a) : whatif_run(&a);
 	cli_faults_free(&a.faults);
 	free(a.command);

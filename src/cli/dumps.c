@@ -13,35 +13,28 @@
 #include "store/store.h"
 #include "conf/options.h"
 
-enum {
-	OPT_TABLES = 0x3000,
-	OPT_LFT,
-	OPT_SL2VL,
-	OPT_PATHS,
-	OPT_GROUPS,
-	OPT_SL,
-	OPT_MCAST_SL,
-	OPT_SA
-};
+enum { OPT_SA = 256 };
 
-static const struct argp_option options[] = {
-	{ NULL, 0, NULL, 0, "Tables:", 5 },
-	{ "tables", OPT_TABLES, "DIR|FILE", 0,
+static const struct cli_option options[] = {
+	{ .doc = "Tables:", .group = 5 },
+	{ "tables", "DIR|FILE",
 	  "all that is there of opensm-lfts.dump (or opensm.fdbs), opensm-sl2vl.dump, "
 	  "opensm-path-sl.dump, opensm.mcfdbs; or a file of route --save",
-	  0 },
-	{ "lft", OPT_LFT, "FILE", 0,
+	  CLI_TEXT(struct cli_dumps, dir) },
+	{ "lft", "FILE",
 	  "forwarding tables: opensm-lfts.dump, opensm.fdbs, dump_lfts, a file of route --save",
-	  0 },
-	{ "sl2vl", OPT_SL2VL, "FILE", 0, "SL2VL tables: opensm-sl2vl.dump, or ibdmchk's", 0 },
-	{ "path-sl", OPT_PATHS, "FILE", 0, "SLs of paths: opensm-path-sl.dump, or ibdmchk's psl",
-	  0 },
-	{ "sl", OPT_SL, "N", 0, "all senders use this SL (default: as --path-sl says)", 0 },
-	{ "sa", OPT_SA, "WORD", 0,
+	  CLI_TEXT(struct cli_dumps, lft) },
+	{ "sl2vl", "FILE", "SL2VL tables: opensm-sl2vl.dump, or ibdmchk's",
+	  CLI_TEXT(struct cli_dumps, sl2vl) },
+	{ "path-sl", "FILE", "SLs of paths: opensm-path-sl.dump, or ibdmchk's psl",
+	  CLI_TEXT(struct cli_dumps, paths) },
+	{ "sl", "N", "all senders use this SL (default: as --path-sl says)",
+	  CLI_NUMBER(struct cli_dumps, sl, 0, 15) },
+	{ "sa", "WORD",
 	  "with --live, ask the subnet administrator for the SLs of all pairs (default), of one "
 	  "host for each switch, or not at all: pairs, switches, none",
-	  0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
+	  .key = OPT_SA },
+	{ 0 },
 };
 
 static enum cli_sa take_sa(const char *word, struct argp_state *state)
@@ -57,57 +50,22 @@ static enum cli_sa take_sa(const char *word, struct argp_state *state)
 
 static error_t dumps_parse(int key, char *arg, struct argp_state *state)
 {
-	struct cli_dumps *dumps = state->input;
-
-	switch (key) {
-	case OPT_TABLES:
-		dumps->dir = arg;
-		return 0;
-	case OPT_LFT:
-		dumps->lft = arg;
-		return 0;
-	case OPT_SL2VL:
-		dumps->sl2vl = arg;
-		return 0;
-	case OPT_PATHS:
-		dumps->paths = arg;
-		return 0;
-	case OPT_SL:
-		dumps->sl = (int)cli_take_number(arg, "sl", 0, 15, state);
-		return 0;
-	case OPT_SA:
-		dumps->sa = take_sa(arg, state);
-		return 0;
-	default:
+	if (key != OPT_SA)
 		return ARGP_ERR_UNKNOWN;
-	}
+	((struct cli_dumps *)state->input)->sa = take_sa(arg, state);
+	return 0;
 }
 
-const struct argp dumps_argp = { .options = options, .parser = dumps_parse };
+const struct cli_spec dumps_spec = { options, dumps_parse };
 
-static const struct argp_option groups_options[] = {
-	{ "mcast", OPT_GROUPS, "FILE", 0, "multicast tables: opensm.mcfdbs", 0 },
-	{ "mcast-sl", OPT_MCAST_SL, "N", 0, "SL of multicast (default 0)", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
+static const struct cli_option groups_options[] = {
+	{ "mcast", "FILE", "multicast tables: opensm.mcfdbs", CLI_TEXT(struct cli_dumps, groups) },
+	{ "mcast-sl", "N", "SL of multicast (default 0)",
+	  CLI_NUMBER(struct cli_dumps, mcast_sl, 0, 15) },
+	{ 0 },
 };
 
-static error_t groups_parse(int key, char *arg, struct argp_state *state)
-{
-	struct cli_dumps *dumps = state->input;
-
-	switch (key) {
-	case OPT_GROUPS:
-		dumps->groups = arg;
-		return 0;
-	case OPT_MCAST_SL:
-		dumps->mcast_sl = (int)cli_take_number(arg, "mcast-sl", 0, 15, state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-const struct argp groups_argp = { .options = groups_options, .parser = groups_parse };
+const struct cli_spec groups_spec = { groups_options };
 
 static bool is_directory(const char *path)
 {

@@ -7,34 +7,25 @@
 #include "cli/cli.h"
 #include "cli/endport.h"
 
-enum {
-	OPT_LINK = 256,
-	OPT_SWITCH,
-	OPT_EACH,
-	OPT_LINKS,
-	OPT_SWITCHES,
-	OPT_CASES,
-	OPT_SEED,
-	OPT_SPLIT,
-	OPT_ANY
-};
+enum { OPT_LINK = 256, OPT_SWITCH, OPT_EACH, OPT_LINKS, OPT_SWITCHES, OPT_SEED, OPT_SPLIT };
 
-static const struct argp_option options[] = {
-	{ "link", OPT_LINK, "NODE:PORT", 0, "remove the cable on this port; may be repeated", 0 },
-	{ "switch", OPT_SWITCH, "NODE", 0, "remove this switch; may be repeated", 0 },
-	{ "each", OPT_EACH, "WORD", 0, "one at a time: link or switch (without hosts)", 0 },
-	{ "links", OPT_LINKS, "N[%]", 0,
-	  "remove N, or N percent, of the cables between switches at random", 0 },
-	{ "switches", OPT_SWITCHES, "N[%]", 0,
-	  "remove N, or N percent, of the switches without hosts at random", 0 },
-	{ "cases", OPT_CASES, "N", 0, "number of random cases (default 10)", 0 },
-	{ "seed", OPT_SEED, "N", 0, "seed of the first random case (default 1), then one more each",
-	  0 },
-	{ "split", OPT_SPLIT, NULL, 0,
-	  "the fabric may be split at random (default: it stays connected)", 0 },
-	{ "any-switch", OPT_ANY, NULL, 0,
-	  "switches with hosts may go at random, too, with their hosts", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
+static const struct cli_option options[] = {
+	{ "link", "NODE:PORT", "remove the cable on this port; may be repeated", .key = OPT_LINK },
+	{ "switch", "NODE", "remove this switch; may be repeated", .key = OPT_SWITCH },
+	{ "each", "WORD", "one at a time: link or switch (without hosts)", .key = OPT_EACH },
+	{ "links", "N[%]", "remove N, or N percent, of the cables between switches at random",
+	  .key = OPT_LINKS },
+	{ "switches", "N[%]", "remove N, or N percent, of the switches without hosts at random",
+	  .key = OPT_SWITCHES },
+	{ "cases", "N", "number of random cases (default 10)",
+	  CLI_NUMBER(struct cli_faults, n_cases, 1, 1000000) },
+	{ "seed", "N", "seed of the first random case (default 1), then one more each",
+	  .key = OPT_SEED },
+	{ "split", NULL, "the fabric may be split at random (default: it stays connected)",
+	  .key = OPT_SPLIT },
+	{ "any-switch", NULL, "switches with hosts may go at random, too, with their hosts",
+	  CLI_FLAG(struct cli_faults, random.hosts_too) },
+	{ 0 },
 };
 
 /* ---- cases ---------------------------------------------------------------------------------- */
@@ -346,18 +337,12 @@ static error_t faults_parse(int key, char *arg, struct argp_state *state)
 		take_amount(arg, "switches", &faults->random.n_switches,
 			    &faults->random.switches_percent, state);
 		return 0;
-	case OPT_CASES:
-		faults->n_cases = (uint32_t)cli_take_number(arg, "cases", 1, 1000000, state);
-		return 0;
 	case OPT_SEED:
 		if (!osr_parse_uint(arg, &faults->random.seed))
 			argp_error(state, "seed \"%s\": expected a number", arg);
 		return 0;
 	case OPT_SPLIT:
 		faults->random.keep_connected = false;
-		return 0;
-	case OPT_ANY:
-		faults->random.hosts_too = true;
 		return 0;
 	case ARGP_KEY_END:
 		if (faults->kind == FAULTS_NONE)
@@ -369,4 +354,4 @@ static error_t faults_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp faults_argp = { .options = options, .parser = faults_parse };
+const struct cli_spec faults_spec = { options, faults_parse };

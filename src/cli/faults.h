@@ -6,8 +6,6 @@
 #ifndef OSR_CLI_FAULTS_H
 #define OSR_CLI_FAULTS_H
 
-#include <argp.h>
-
 #include "io/net.h"
 #include "cli/output.h"
 #include "topo/topo.h"
@@ -34,7 +32,7 @@ struct cli_faults {
 	}
 
 /* Options of a command, by which a struct cli_faults is filled. */
-extern const struct argp faults_argp;
+extern const struct cli_spec faults_spec;
 
 /* Counts the cases in this net, which must live as long; `name` is its name in messages. */
 enum osr_status cli_faults_prepare(struct cli_faults *faults, const struct osr_net *net,

@@ -160,16 +160,17 @@ void cli_take_live(struct cli_input *in, const char *arg, struct argp_state *sta
 			part[2], "P_Key index of --live", 0, UINT16_MAX, state);
 }
 
-enum { OPT_LMC = 0x2000, OPT_LIVE, OPT_NAMES };
+enum { OPT_LIVE = 256 };
 
-static const struct argp_option options[] = {
-	{ "live", OPT_LIVE, CLI_LIVE_ARG, OPTION_ARG_OPTIONAL,
+static const struct cli_option options[] = {
+	{ "live", CLI_LIVE_ARG,
 	  "no FILE: the fabric this machine is connected to; by this device and port, with this "
 	  "P_Key table index",
-	  0 },
-	{ "lmc", OPT_LMC, "N", 0, "new LIDs, 2^N for every host (default: those of the file)", 0 },
-	{ "names", OPT_NAMES, "MAP", 0, CLI_NAMES_DOC, 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
+	  .key = OPT_LIVE, .flags = OPTION_ARG_OPTIONAL },
+	{ "lmc", "N", "new LIDs, 2^N for every host (default: those of the file)",
+	  CLI_NUMBER(struct cli_input, lmc, 0, 7) },
+	{ "names", "MAP", CLI_NAMES_DOC, CLI_TEXT(struct cli_input, names) },
+	{ 0 },
 };
 
 static error_t input_parse(int key, char *arg, struct argp_state *state)
@@ -177,14 +178,8 @@ static error_t input_parse(int key, char *arg, struct argp_state *state)
 	struct cli_input *in = state->input;
 
 	switch (key) {
-	case OPT_LMC:
-		in->lmc = (int)cli_take_number(arg, "lmc", 0, 7, state);
-		return 0;
 	case OPT_LIVE:
 		cli_take_live(in, arg, state);
-		return 0;
-	case OPT_NAMES:
-		in->names = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (in->path)
@@ -203,4 +198,4 @@ static error_t input_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp input_argp = { .options = options, .parser = input_parse };
+const struct cli_spec input_spec = { options, input_parse };

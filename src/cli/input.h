@@ -3,15 +3,13 @@
  * input.h - the fabric that a sub-command works on: FILE, or --live, and --lmc; read and built.
  *
  *	struct args a = { .in = CLI_INPUT_INIT };
- *	argp_parse() with input_argp as a child, whose input is &a.in; it takes the argument FILE
+ *	cli_parse() with input_spec as a part, which takes the argument FILE
  *	st = cli_input_load(&a.in, &diag);
  *	cli_input_say(&a.in, &out);	// a head section with CLI_INPUT_FIELDS, its row begun
  *	cli_input_free(&a.in);
  */
 #ifndef OSR_CLI_INPUT_H
 #define OSR_CLI_INPUT_H
-
-#include <argp.h>
 
 #include <osmroutes/fabric.h>
 
@@ -52,7 +50,7 @@ struct cli_input {
 
 #define CLI_NAMES_DOC "names of nodes: OpenSM's node name map, lines of GUID and \"name\""
 
-extern const struct argp input_argp;
+extern const struct cli_spec input_spec;
 
 #define CLI_LIVE_ARG "DEV:PORT:PKEY"
 /* What stands behind --live, or NULL. */

@@ -621,19 +621,19 @@ static void take_csv(struct out *o, const char *section, struct argp_state *stat
 
 enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA, OPT_COLOR, OPT_USAGE };
 
-static const struct argp_option options[] = {
-	{ NULL, 0, NULL, 0, "Output:", 10 },
-	{ "json", OPT_JSON, NULL, OPTION_HIDDEN, "print JSON instead of a table", 0 },
-	{ "csv", OPT_CSV, "SECTION", OPTION_ARG_OPTIONAL | OPTION_HIDDEN,
-	  "print CSV: one section, the main one unless named", 0 },
-	{ "color", OPT_COLOR, "WHEN", OPTION_HIDDEN,
-	  "auto (on a terminal, without NO_COLOR), always or never", 0 },
-	{ "schema", OPT_SCHEMA, NULL, OPTION_HIDDEN, "list sections and fields of --json and --csv",
-	  0 },
-	{ "help", '?', NULL, OPTION_HIDDEN, "this list", 0 },
-	{ "usage", OPT_USAGE, NULL, OPTION_HIDDEN, "a short usage message", 0 },
-	{ "as `osmroutes --help` says", 0, NULL, OPTION_DOC, OUT_COMMON, 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
+static const struct cli_option options[] = {
+	{ .doc = "Output:", .group = 10 },
+	{ "json", NULL, "print JSON instead of a table", .key = OPT_JSON, .flags = OPTION_HIDDEN },
+	{ "csv", "SECTION", "print CSV: one section, the main one unless named", .key = OPT_CSV,
+	  .flags = OPTION_ARG_OPTIONAL | OPTION_HIDDEN },
+	{ "color", "WHEN", "auto (on a terminal, without NO_COLOR), always or never",
+	  .key = OPT_COLOR, .flags = OPTION_HIDDEN },
+	{ "schema", NULL, "list sections and fields of --json and --csv", .key = OPT_SCHEMA,
+	  .flags = OPTION_HIDDEN },
+	{ "help", NULL, "this list", .key = '?', .flags = OPTION_HIDDEN },
+	{ "usage", NULL, "a short usage message", .key = OPT_USAGE, .flags = OPTION_HIDDEN },
+	{ "as `osmroutes --help` says", NULL, OUT_COMMON, .flags = OPTION_DOC },
+	{ 0 },
 };
 
 static error_t output_parse(int key, char *arg, struct argp_state *state)
@@ -668,7 +668,7 @@ static error_t output_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp out_argp = { .options = options, .parser = output_parse };
+const struct cli_spec out_spec = { options, output_parse };
 
 static void close_stdout(void)
 {

@@ -14,7 +14,7 @@
  *	static const struct out_section sections[] = { { "engines", OUT_ACROSS, fields }, { NULL } };
  *
  *	struct args a = { .out = { .command = "route", .sections = sections } };
- *	argp_parse() with out_argp as a child, whose input is &a.out
+ *	cli_parse() with out_spec as a part
  *	out_row(&a.out, "engines");
  *	out_text(&a.out, "engine", "dfsssp");
  *	out_real(&a.out, "route_ms.cpu", 2.6);
@@ -29,9 +29,10 @@
 #ifndef OSR_CLI_OUTPUT_H
 #define OSR_CLI_OUTPUT_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "cli/spec.h"
 
 enum out_type { OUT_TEXT, OUT_COUNT, OUT_REAL, OUT_BOOL };
 
@@ -59,7 +60,7 @@ enum out_format { OUT_PEOPLE, OUT_JSON, OUT_CSV };
 
 struct json_t;
 
-/* Zero but for command and sections; out_argp sets the format. */
+/* Zero but for command and sections; out_spec sets the format. */
 enum out_colour {
 	OUT_COLOUR_AUTO, /* on a terminal, unless NO_COLOR is set (no-color.org) */
 	OUT_COLOUR_ALWAYS,
@@ -81,9 +82,9 @@ struct out {
 	bool failed;
 };
 
-/* Options of all commands, which the list of commands explains; the input is a struct out. */
+/* Options of all commands, which the list of commands explains, for a struct out. */
 #define OUT_COMMON "--json, --csv, --schema, --color, --help"
-extern const struct argp out_argp;
+extern const struct cli_spec out_spec;
 
 /* Begins a row of a section. */
 void out_row(struct out *o, const char *section);

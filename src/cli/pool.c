@@ -11,26 +11,14 @@
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-enum { OPT_THREADS = 0x4000 };
-
-static const struct argp_option options[] = {
-	{ "threads", OPT_THREADS, "N", 0,
+static const struct cli_option options[] = {
+	{ "threads", "N",
 	  "threads to measure with (default: one for each processor); the figures are the same",
-	  0 },
-	{ NULL, 0, NULL, 0, NULL, 0 }
+	  CLI_NUMBER(struct cli_pool, n_threads, 1, OSR_MAX_THREADS) },
+	{ 0 },
 };
 
-static error_t pool_parse(int key, char *arg, struct argp_state *state)
-{
-	struct cli_pool *pool = state->input;
-
-	if (key != OPT_THREADS)
-		return ARGP_ERR_UNKNOWN;
-	pool->n_threads = (uint32_t)cli_take_number(arg, "threads", 1, OSR_MAX_THREADS, state);
-	return 0;
-}
-
-const struct argp pool_argp = { .options = options, .parser = pool_parse };
+const struct cli_spec pool_spec = { options };
 
 static uint32_t n_threads(const struct cli_pool *pool, uint64_t n_jobs)
 {

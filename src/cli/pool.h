@@ -6,8 +6,7 @@
 #ifndef OSR_CLI_POOL_H
 #define OSR_CLI_POOL_H
 
-#include <argp.h>
-
+#include "cli/spec.h"
 #include "traffic/loads.h"
 #include "traffic/survey.h"
 
@@ -15,8 +14,8 @@ struct cli_pool {
 	uint32_t n_threads; /* 0: one for each processor */
 };
 
-/* --threads; the input is a struct cli_pool. */
-extern const struct argp pool_argp;
+/* --threads, for a struct cli_pool. */
+extern const struct cli_spec pool_spec;
 
 /*
  * work(ctx, i) for every i below n; each must write to what belongs to its i only. A failure ends it: that of

@@ -17,23 +17,27 @@
 #define TOLERANCE 1.05
 #define MAX_NAMED 5 /* of the nodes that are gone */
 
-enum { OPT_REQUIRE = 0x3100, OPT_MAX_LOAD, OPT_MIN_HOSTS, OPT_BASELINE, OPT_SHRINK, OPT_JUNIT };
+enum { OPT_REQUIRE = 256, OPT_MAX_LOAD };
 
-static const struct argp_option options[] = {
-	{ NULL, 0, NULL, 0, "Requirements:", 6 },
-	{ "require", OPT_REQUIRE, "WORDS", 0,
+static const struct cli_option options[] = {
+	{ .doc = "Requirements:", .group = 6 },
+	{ "require", "WORDS",
 	  "exit code 1 unless proven: deadlock-free, replies, any-sl, sl0, minimal. Without it "
 	  "only lost packets and credit loops of requests and multicast count, not replies",
-	  0 },
-	{ "max-load", OPT_MAX_LOAD, "X", 0,
-	  "exit code 1 if the busiest link carries more than X times the least possible", 0 },
-	{ "min-hosts", OPT_MIN_HOSTS, "N", 0,
-	  "exit code 1 if the fabric has fewer end ports of CAs and routers", 0 },
-	{ "baseline", OPT_BASELINE, "FILE", 0,
-	  "exit code 1 if anything is worse than in this result of check --json, or gone", 0 },
-	{ "may-shrink", OPT_SHRINK, NULL, 0, "switches and hosts of the baseline may be gone", 0 },
-	{ "junit", OPT_JUNIT, "FILE", 0, "write the requirements to FILE as JUnit XML", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
+	  .key = OPT_REQUIRE },
+	{ "max-load", "X",
+	  "exit code 1 if the busiest link carries more than X times the least possible",
+	  .key = OPT_MAX_LOAD },
+	{ "min-hosts", "N", "exit code 1 if the fabric has fewer end ports of CAs and routers",
+	  CLI_NUMBER(struct cli_require, min_hosts, 1, 1000000) },
+	{ "baseline", "FILE",
+	  "exit code 1 if anything is worse than in this result of check --json, or gone",
+	  CLI_TEXT(struct cli_require, baseline) },
+	{ "may-shrink", NULL, "switches and hosts of the baseline may be gone",
+	  CLI_FLAG(struct cli_require, may_shrink) },
+	{ "junit", "FILE", "write the requirements to FILE as JUnit XML",
+	  CLI_TEXT(struct cli_require, junit) },
+	{ 0 },
 };
 
 static const struct {
@@ -97,24 +101,12 @@ static error_t require_parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "max-load \"%s\": expected a number from 1 on, as in 1.2",
 				   arg);
 		return 0;
-	case OPT_MIN_HOSTS:
-		require->min_hosts = (uint32_t)cli_take_number(arg, "min-hosts", 1, 1000000, state);
-		return 0;
-	case OPT_SHRINK:
-		require->may_shrink = true;
-		return 0;
-	case OPT_BASELINE:
-		require->baseline = arg;
-		return 0;
-	case OPT_JUNIT:
-		require->junit = arg;
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-const struct argp require_argp = { .options = options, .parser = require_parse };
+const struct cli_spec require_spec = { options, require_parse };
 
 uint32_t cli_require_questions(const struct cli_require *require)
 {

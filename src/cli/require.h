@@ -7,8 +7,6 @@
 #ifndef OSR_CLI_REQUIRE_H
 #define OSR_CLI_REQUIRE_H
 
-#include <argp.h>
-
 #include "core/verify/verdict.h"
 
 #include "cli/output.h"
@@ -33,8 +31,8 @@ struct cli_measured {
 	double seconds;
 };
 
-/* --require, --max-load, --min-hosts, --baseline and --junit; the input is a struct cli_require. */
-extern const struct argp require_argp;
+/* --require, --max-load, --min-hosts, --baseline and --junit, for a struct cli_require. */
+extern const struct cli_spec require_spec;
 
 /* Questions that decide the exit code. */
 uint32_t cli_require_questions(const struct cli_require *require);

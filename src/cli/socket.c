@@ -7,34 +7,18 @@
 
 #include "cli/cli.h"
 
-enum { OPT_SOCKET = 0x6000, OPT_WAIT };
-
-static const struct argp_option options[] = {
-	{ "wait", OPT_WAIT, "MS", 0,
+static const struct cli_option options[] = {
+	{ "wait", "MS",
 	  "wait for the switches to have the new tables, at most N ms (default 60000, 10000 for "
 	  "the request of a key)",
-	  0 },
-	{ "socket", OPT_SOCKET, "PATH", 0,
+	  CLI_NUMBER(struct cli_socket, wait, 0, 86400000) },
+	{ "socket", "PATH",
 	  "control_socket of the subnet manager (default: $OSMROUTES_KEYS, then " OSRK_SOCKET ")",
-	  0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
+	  CLI_TEXT(struct cli_socket, path) },
+	{ 0 },
 };
 
-static error_t socket_parse(int key, char *arg, struct argp_state *state)
-{
-	struct cli_socket *socket = state->input;
-
-	if (key == OPT_SOCKET)
-		socket->path = arg;
-	else if (key == OPT_WAIT)
-		socket->wait = cli_take_number(arg, "wait", 0, 86400000, state);
-	else
-		return ARGP_ERR_UNKNOWN;
-	return 0;
-}
-
-const struct argp socket_argp = { .options = options, .parser = socket_parse };
-const struct argp socket_only_argp = { .options = options + 1, .parser = socket_parse };
+const struct cli_spec socket_spec = { options }, socket_only_spec = { options + 1 };
 
 json_t *cli_socket_ask(struct osrk *k, json_t *line)
 {

@@ -3,7 +3,6 @@
 #ifndef OSR_CLI_SOCKET_H
 #define OSR_CLI_SOCKET_H
 
-#include <argp.h>
 #include <jansson.h>
 
 #include "cli/output.h"
@@ -14,8 +13,8 @@ struct cli_socket {
 	long wait;        /* ms */
 };
 
-extern const struct argp socket_argp;      /* its input is a struct cli_socket */
-extern const struct argp socket_only_argp; /* without --wait */
+/* For a struct cli_socket; and without --wait. */
+extern const struct cli_spec socket_spec, socket_only_spec;
 
 /* The answer to `line`, which is released, or NULL: osrk_error() says why. */
 json_t *cli_socket_ask(struct osrk *k, json_t *line);

@@ -12,12 +12,6 @@ static error_t ask_parse(int key, char *arg, struct argp_state *state)
 	struct cli_ask *ask = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &ask->src.in;
-		state->child_inputs[1] = &ask->src.who;
-		state->child_inputs[2] = &ask->src.dumps;
-		state->child_inputs[3] = &ask->out;
-		return 0;
 	case ARGP_KEY_ARG:
 		/* These words, then the FILE of input.h. */
 		if (state->arg_num >= ask->n_words)
@@ -33,13 +27,13 @@ static error_t ask_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { .argp = &input_argp },
-					      { .argp = &engines_argp },
-					      { .argp = &dumps_argp },
-					      { .argp = &out_argp },
-					      { NULL } };
+static const struct cli_part parts[] = { { &input_spec, offsetof(struct cli_ask, src.in) },
+					 { &engines_spec, offsetof(struct cli_ask, src.who) },
+					 { &dumps_spec, offsetof(struct cli_ask, src.dumps) },
+					 { &out_spec, offsetof(struct cli_ask, out) },
+					 { 0 } };
 
-const struct argp ask_argp = { .parser = ask_parse, .children = children };
+const struct cli_spec ask_spec = { .parse = ask_parse, .parts = parts };
 
 /* ---- the work ------------------------------------------------------------------------------- */
 

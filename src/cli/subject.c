@@ -11,33 +11,36 @@
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-enum { OPT_TABLES = 0x3000, OPT_VLS, OPT_CONFIG, OPT_OSMCONF, OPT_MCAST };
+enum { OPT_TABLES = 256, OPT_CONFIG, OPT_MCAST };
 
 #define ASSUMED_VLS 8 /* what most switches have, and ibsim's */
 
-static const struct argp_option engine_options[] = {
-	{ "engine", 'e', "NAME", 0, "routing engine, may be repeated; \"all\" (default dfsssp)",
-	  0 },
-	{ "option", 'o', "NAME=VALUE", 0, "option of the engines (see `osmroutes conf --list`)",
-	  0 },
-	{ "vls", OPT_VLS, "N", 0, "data virtual lanes of the links, 1 to 15 (default 8)", 0 },
-	{ "config", OPT_CONFIG, "FILE", 0,
+static const struct cli_option engine_options[] = {
+	{ "engine", "NAME", "routing engine, may be repeated; \"all\" (default dfsssp)",
+	  .key = 'e' },
+	{ "option", "NAME=VALUE", "option of the engines (see `osmroutes conf --list`)",
+	  .key = 'o' },
+	{ "vls", "N", "data virtual lanes of the links, 1 to 15 (default 8)",
+	  CLI_NUMBER(struct cli_subjects, link_vls, 1, OSR_MAX_VLS) },
+	{ "config", "FILE",
 	  "options of osmroutes.conf; \"none\": the defaults (default: " OSR_DEFAULT_CONFIG
 	  ", if it exists)",
-	  0 },
-	{ "opensm-conf", OPT_OSMCONF, "FILE", 0,
-	  "engine, plugin options, QoS, VLs and multicast as this opensm.conf says", 0 },
-	{ "multicast", OPT_MCAST, "VL|no", OPTION_ARG_OPTIONAL,
-	  "multicast is on this VL in the deadlock proof (default 0), or not in it", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 }
+	  .key = OPT_CONFIG },
+	{ "opensm-conf", "FILE",
+	  "engine, plugin options, QoS, VLs and multicast as this opensm.conf says",
+	  CLI_TEXT(struct cli_subjects, osmconf) },
+	{ "multicast", "VL|no",
+	  "multicast is on this VL in the deadlock proof (default 0), or not in it",
+	  .key = OPT_MCAST, .flags = OPTION_ARG_OPTIONAL },
+	{ 0 },
 };
 
-static const struct argp_option table_options[] = {
-	{ "tables", OPT_TABLES, "FILE|DIR", 0,
+static const struct cli_option table_options[] = {
+	{ "tables", "FILE|DIR",
 	  "tables of a file (route --save, opensm-lfts.dump) or a directory of dumps instead of an "
 	  "engine's, may be repeated; \"live\": those in the switches of --live",
-	  0 },
-	{ NULL, 0, NULL, 0, NULL, 0 }
+	  .key = OPT_TABLES },
+	{ 0 },
 };
 
 static void subject_add(struct cli_subjects *subjects, const struct osr_engine *engine,
@@ -86,14 +89,8 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
 			argp_error(state, "at most %d options", CLI_MAX_SETTINGS);
 		subjects->setting[subjects->n_settings++] = arg;
 		return 0;
-	case OPT_VLS:
-		subjects->link_vls = (uint8_t)cli_take_number(arg, "vls", 1, OSR_MAX_VLS, state);
-		return 0;
 	case OPT_CONFIG:
 		subjects->config = strcmp(arg, "none") ? arg : "";
-		return 0;
-	case OPT_OSMCONF:
-		subjects->osmconf = arg;
 		return 0;
 	case OPT_MCAST:
 		subjects->no_multicast = arg && !strcmp(arg, "no");
@@ -118,24 +115,15 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
 
 static error_t parse_tables(int key, char *arg, struct argp_state *state)
 {
-	switch (key) {
-	case OPT_TABLES:
-		subject_add(state->input, NULL, arg, state);
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = state->input;
-		return 0;
-	default:
+	if (key != OPT_TABLES)
 		return ARGP_ERR_UNKNOWN;
-	}
+	subject_add(state->input, NULL, arg, state);
+	return 0;
 }
 
-static const struct argp_child engines_child[] = { { .argp = &engines_argp }, { NULL } };
-
-const struct argp engines_argp = { .options = engine_options, .parser = parse_engine };
-const struct argp subjects_argp = { .options = table_options,
-				    .parser = parse_tables,
-				    .children = engines_child };
+const struct cli_spec engines_spec = { engine_options, parse_engine };
+static const struct cli_part engines_part[] = { { &engines_spec, 0 }, { 0 } };
+const struct cli_spec subjects_spec = { table_options, parse_tables, engines_part };
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  * subject.h - whose tables a sub-command works on: those that engines make, or those of files.
  *
  *	struct args a = { .who = CLI_SUBJECTS_INIT };
- *	argp_parse() with subjects_argp as a child, whose input is &a.who
+ *	cli_parse() with subjects_spec as a part
  *	st = cli_subjects_load(&a.who, &a.in, &diag);	// options, then the fabric
  *	for (i = 0; i < a.who.n; i++) {
  *		struct cli_tables t;
@@ -16,8 +16,6 @@
  */
 #ifndef OSR_CLI_SUBJECT_H
 #define OSR_CLI_SUBJECT_H
-
-#include <argp.h>
 
 #include <osmroutes/engine.h>
 #include <osmroutes/sweep.h>
@@ -57,8 +55,8 @@ struct cli_dumps {
 		.sl = -1                                                                           \
 	}
 
-/* All of unicast; and the tables of multicast, with the same input. */
-extern const struct argp dumps_argp, groups_argp;
+/* All of unicast; and the tables of multicast; both for a struct cli_dumps. */
+extern const struct cli_spec dumps_spec, groups_spec;
 
 /*
  * If FILE is a directory of dumps, it is where the tables are too, and FILE its opensm-subnet.lst. If the
@@ -168,7 +166,7 @@ struct cli_subjects {
 	}
 
 /* -e, -o, --vls, --config and so on; and --tables as well */
-extern const struct argp engines_argp, subjects_argp;
+extern const struct cli_spec engines_spec, subjects_spec;
 
 /*
  * The configuration, the values of all options, the fabric, and what the request follows from: the VL
@@ -253,7 +251,7 @@ struct cli_ask {
 	const char *word[2];
 };
 
-extern const struct argp ask_argp;
+extern const struct cli_spec ask_spec;
 
 /* Begins the row "summary" with CLI_INPUT_FIELDS. */
 enum osr_status cli_ask_begin(struct cli_ask *ask, struct osr_diag *diag);

@@ -3,7 +3,6 @@
  * Source routes of the Angara interconnect: a torus with its failures, the turns it can afford, and
  * a route for every pair of a job's nodes by one algorithm or several, judged.
  */
-#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,30 +15,6 @@
 #include "cli/output.h"
 
 #define MAX_SETTINGS 32
-
-enum {
-	OPT_DIMS = 256,
-	OPT_LINES,
-	OPT_BOX,
-	OPT_FAIL_NODE,
-	OPT_FAIL_LINK,
-	OPT_ROUTES,
-};
-
-static const struct argp_option options[] = {
-	{ "dims", OPT_DIMS, "AxBx...", 0, "a torus of these sides", 1 },
-	{ "lines", OPT_LINES, "LETTERS", 0,
-	  "dimensions out of XYZKLM that do not close, as sides of 2 never do", 1 },
-	{ "box", OPT_BOX, "AxBx...", 0, "the job's nodes: a box of these sides at the origin", 1 },
-	{ "fail-node", OPT_FAIL_NODE, "NODE", 0, "a failed node, may be repeated", 2 },
-	{ "fail-link", OPT_FAIL_LINK, "NODE:DIR", 0, "a failed link as in 5:+X, may be repeated",
-	  2 },
-	{ "algorithm", 'a', "NAME", 0,
-	  "bfs, genetic, sssp, balance or all; may be repeated (default balance)", 3 },
-	{ "option", 'o', "NAME=VALUE", 0, "option of the algorithms, listed below", 3 },
-	{ "routes", OPT_ROUTES, NULL, 0, "print routes, channels and turns, too", 3 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
 
 enum {
 	P_TURNS,
@@ -446,20 +421,32 @@ static void angara_take_word(const char **list, uint32_t *n, uint32_t size, cons
 	list[(*n)++] = arg;
 }
 
+enum { OPT_FAIL_NODE = 256, OPT_FAIL_LINK };
+
+static const struct cli_option options[] = {
+	{ "dims", "AxBx...", "a torus of these sides", CLI_TEXT(struct args, in.dims), .group = 1 },
+	{ "lines", "LETTERS", "dimensions out of XYZKLM that do not close, as sides of 2 never do",
+	  CLI_TEXT(struct args, in.lines), .group = 1 },
+	{ "box", "AxBx...", "the job's nodes: a box of these sides at the origin",
+	  CLI_TEXT(struct args, in.box), .group = 1 },
+	{ "fail-node", "NODE", "a failed node, may be repeated", .key = OPT_FAIL_NODE, .group = 2 },
+	{ "fail-link", "NODE:DIR", "a failed link as in 5:+X, may be repeated",
+	  .key = OPT_FAIL_LINK, .group = 2 },
+	{ "algorithm", "NAME",
+	  "bfs, genetic, sssp, balance or all; may be repeated (default balance)", .key = 'a',
+	  .group = 3 },
+	{ "option", "NAME=VALUE", "option of the algorithms, listed below", .key = 'o',
+	  .group = 3 },
+	{ "routes", NULL, "print routes, channels and turns, too", CLI_FLAG(struct args, routes),
+	  .group = 3 },
+	{ 0 },
+};
+
 static error_t angara_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
 	switch (key) {
-	case OPT_DIMS:
-		a->in.dims = arg;
-		return 0;
-	case OPT_LINES:
-		a->in.lines = arg;
-		return 0;
-	case OPT_BOX:
-		a->in.box = arg;
-		return 0;
 	case OPT_FAIL_NODE:
 		angara_take_word(a->in.fail_node, &a->in.n_fail_node, ANGARA_MAX_WORDS, arg, state);
 		return 0;
@@ -471,12 +458,6 @@ static error_t angara_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'o':
 		angara_take_word(a->setting, &a->n_settings, MAX_SETTINGS, arg, state);
-		return 0;
-	case OPT_ROUTES:
-		a->routes = true;
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->out;
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->in.dims)
@@ -505,17 +486,19 @@ static char *help(int key, const char *text, void *input)
 	return buf;
 }
 
+static const struct cli_part parts[] = { { &out_spec, offsetof(struct args, out) }, { 0 } };
+
+static const struct cli_spec spec = {
+	.options = options,
+	.parse = angara_parse,
+	.parts = parts,
+	.doc = "Source routes of the Angara interconnect: a route for every pair of nodes "
+	       "of a torus, deadlock-free on one virtual channel.\v ",
+	.help_filter = help,
+};
+
 int main(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
-	static const struct argp argp = {
-		.options = options,
-		.parser = angara_parse,
-		.doc = "Source routes of the Angara interconnect: a route for every pair of nodes "
-		       "of a torus, deadlock-free on one virtual channel.\v ",
-		.children = children,
-		.help_filter = help
-	};
 	struct args a = { .out = { .command = "angara", .sections = sections } };
 	struct session s = { .a = &a, .out = &a.out };
 	struct osr_diag diag = { "" };
@@ -523,7 +506,7 @@ int main(int argc, char **argv)
 
 	out_guard();
 	argp_err_exit_status = CLI_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	cli_parse(&spec, argc, argv, &a);
 	if (!a.wanted[0] && !a.wanted[1] && !a.wanted[2])
 		a.wanted[3] = true;
 	st = take_settings(&a, &s, &diag);

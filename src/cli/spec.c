@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "cli/spec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <osmroutes/arena.h>
+
+#include "cli/cli.h"
+
+#define FIRST_KEY 0x10000 /* of options that fill a member, by their place */
+
+/* A spec as argp has it, and where its struct is. */
+struct made {
+	const struct cli_spec *spec;
+	char *args;
+	struct argp argp;
+	struct argp_option *options;
+	struct argp_child *children;
+	struct made *parts;
+};
+
+static void take_number(const struct cli_option *option, const char *arg, void *member,
+			struct argp_state *state)
+{
+	long n = cli_take_number(arg, option->name, option->low, option->high, state);
+
+	if (option->size == sizeof(uint8_t))
+		*(uint8_t *)member = (uint8_t)n;
+	else if (option->size == sizeof(uint32_t))
+		*(uint32_t *)member = (uint32_t)n;
+	else
+		*(long *)member = n;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct made *made = state->input;
+	const struct cli_option *option = made->spec->options + (key - FIRST_KEY);
+	error_t error = ARGP_ERR_UNKNOWN;
+
+	if (key == ARGP_KEY_INIT) {
+		for (size_t i = 0; made->children[i].argp; i++)
+			state->child_inputs[i] = &made->parts[i];
+		return 0;
+	}
+	if (key < FIRST_KEY || key >= ARGP_KEY_END) {
+		state->input = made->args;
+		error = made->spec->parse ? made->spec->parse(key, arg, state) : error;
+		state->input = made;
+		return error;
+	}
+	if (option->take == CLI_TAKE_TEXT)
+		*(const char **)(made->args + option->at) = arg;
+	else if (option->take == CLI_TAKE_FLAG)
+		*(bool *)(made->args + option->at) = true;
+	else
+		take_number(option, arg, made->args + option->at, state);
+	return 0;
+}
+
+static void make(const struct cli_spec *spec, char *args, struct osr_arena *arena,
+		 struct made *made)
+{
+	static const struct cli_option no_options[1];
+	static const struct cli_part no_parts[1];
+	const struct cli_option *option = spec->options ? spec->options : no_options;
+	const struct cli_part *part = spec->parts ? spec->parts : no_parts;
+	size_t n_options = 0, n_parts = 0;
+
+	while (option[n_options].name || option[n_options].doc)
+		n_options++;
+	while (part[n_parts].spec)
+		n_parts++;
+	*made = (struct made){ .spec = spec, .args = args };
+	made->options = osr_calloc(arena, n_options + 1, sizeof(*made->options));
+	made->children = osr_calloc(arena, n_parts + 1, sizeof(*made->children));
+	made->parts = osr_calloc(arena, n_parts + 1, sizeof(*made->parts));
+	if (osr_arena_failed(arena, NULL))
+		exit(cli_fail(OSR_NOMEM, &(struct osr_diag){ "" }));
+	for (size_t i = 0; i < n_options; i++)
+		made->options[i] = (struct argp_option){
+			option[i].name, option[i].take ? FIRST_KEY + (int)i : option[i].key,
+			option[i].arg,  option[i].flags,
+			option[i].doc,  option[i].group
+		};
+	for (size_t i = 0; i < n_parts; i++) {
+		make(part[i].spec, args + part[i].at, arena, &made->parts[i]);
+		made->children[i] = (struct argp_child){ &made->parts[i].argp, 0, part[i].heading,
+							 part[i].group };
+	}
+	made->argp =
+		(struct argp){ made->options,     parse, spec->args_doc, spec->doc, made->children,
+			       spec->help_filter, NULL };
+}
+
+void cli_parse(const struct cli_spec *spec, int argc, char **argv, void *args)
+{
+	struct osr_arena arena = { 0 };
+	struct made made;
+
+	make(spec, args, &arena, &made);
+	argp_parse(&made.argp, argc, argv, ARGP_NO_HELP, NULL, &made);
+	osr_arena_free(&arena);
+}
