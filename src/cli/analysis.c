@@ -125,20 +125,40 @@ static enum osr_status cli_traffic_bisect(const struct cli_traffic *traffic,
 	return st;
 }
 
-static void say_spread(struct out *out, const char *name, const struct osr_spread *x, bool several)
-{
-	char key[64];
+/* A row: a traffic file, its ranks in one order or several. */
+struct measured {
+	const char *tables, *pattern, *ranking;
+	uint32_t n_ranks;
+	struct osr_survey_sum sum;
+	double ms;
+};
 
-	out_real(out, name, x->mean);
-	if (!several)
-		return;
-	snprintf(key, sizeof(key), "%s_half_width", name);
-	out_real(out, key, x->half_width);
-	snprintf(key, sizeof(key), "%s_min", name);
-	out_real(out, key, x->min);
-	snprintf(key, sizeof(key), "%s_max", name);
-	out_real(out, key, x->max);
-}
+#define OF(member) OUT_OF(struct measured, member)
+
+enum { SEVERAL = 1 };
+
+const struct out_field cli_traffic_fields[] = {
+	{ "tables", "tables of", OUT_TEXT, 0, OF(tables) },
+	{ "pattern", "pattern", OUT_TEXT, 0, OF(pattern) },
+	{ "ranking", "ranking", OUT_TEXT, 0, OF(ranking) },
+	{ "ranks", "ranks", OUT_COUNT, 0, OF(n_ranks) },
+	{ "phases", "phases", OUT_COUNT, 0, OF(sum.n_phases) },
+	{ "runs", "runs", OUT_COUNT, 0, OF(sum.n_runs) },
+	{ "hsd", "hot spot", OUT_REAL, 3, OF(sum.hsd.mean) },
+	{ "hsd_half_width", "+-", OUT_REAL, 3, OF(sum.hsd.half_width), SEVERAL },
+	{ "hsd_min", "least", OUT_REAL, 3, OF(sum.hsd.min), SEVERAL },
+	{ "hsd_max", "most", OUT_REAL, 3, OF(sum.hsd.max), SEVERAL },
+	{ "hsd_sum", NULL, OUT_REAL, 1, OF(sum.hsd_sum.mean) },
+	{ "max_congestion", "worst", OUT_COUNT, 0, OF(sum.max_congestion) },
+	{ "bandwidth", "bandwidth", OUT_REAL, 4, OF(sum.bandwidth.mean) },
+	{ "bandwidth_half_width", "+-", OUT_REAL, 4, OF(sum.bandwidth.half_width), SEVERAL },
+	{ "bandwidth_min", NULL, OUT_REAL, 4, OF(sum.bandwidth.min), SEVERAL },
+	{ "bandwidth_max", NULL, OUT_REAL, 4, OF(sum.bandwidth.max), SEVERAL },
+	{ "pairs", NULL, OUT_COUNT, 0, OF(sum.n_pairs) },
+	{ "pairs_no_path", "lost", OUT_COUNT, 0, OF(sum.n_no_path) },
+	{ "cpu_ms", NULL, OUT_REAL, 1, OF(ms) },
+	{ 0 }
+};
 
 /* One file, its ranks in order or not. One that names end ports says itself where its ranks are. */
 static enum osr_status traffic_measure(const struct cli_traffic *traffic,
@@ -159,27 +179,17 @@ static enum osr_status traffic_measure(const struct cli_traffic *traffic,
 				    .shuffle = random,
 				    .bandwidth = true,
 				    .seed = traffic->seed };
+	struct measured row = { .tables = tables,
+				.pattern = flow->path,
+				.ranking = ranking,
+				.n_ranks = flow->file->phases.n_ranks };
 	double start = cli_cpu_ms();
-	struct osr_survey_sum sum;
-	enum osr_status st = cli_survey(&traffic->pool, &in, flow->path, &sum, diag);
+	enum osr_status st = cli_survey(&traffic->pool, &in, flow->path, &row.sum, diag);
 
+	row.ms = cli_cpu_ms() - start;
 	if (!st) {
-		double ms = cli_cpu_ms() - start;
-
 		out_row(out, "patterns");
-		out_text(out, "tables", tables);
-		out_text(out, "pattern", flow->path);
-		out_text(out, "ranking", ranking);
-		out_count(out, "ranks", flow->file->phases.n_ranks);
-		out_count(out, "phases", sum.n_phases);
-		out_count(out, "runs", sum.n_runs);
-		say_spread(out, "hsd", &sum.hsd, sum.n_runs > 1);
-		out_real(out, "hsd_sum", sum.hsd_sum.mean);
-		out_count(out, "max_congestion", sum.max_congestion);
-		say_spread(out, "bandwidth", &sum.bandwidth, sum.n_runs > 1);
-		out_count(out, "pairs", sum.n_pairs);
-		out_count(out, "pairs_no_path", sum.n_no_path);
-		out_real(out, "cpu_ms", ms);
+		out_members(out, cli_traffic_fields, &row, row.sum.n_runs > 1 ? SEVERAL : 0);
 	}
 	return st;
 }

@@ -54,20 +54,7 @@ struct cli_traffic {
 extern const struct cli_spec traffic_spec, bisections_spec;
 
 /* Fields of a section of rows, one for each set of tables, pattern and ranking. */
-#define CLI_TRAFFIC_FIELDS                                                                         \
-	{ "tables", "tables of", OUT_TEXT, 0 }, { "pattern", "pattern", OUT_TEXT, 0 },             \
-		{ "ranking", "ranking", OUT_TEXT, 0 }, { "ranks", "ranks", OUT_COUNT, 0 },         \
-		{ "phases", "phases", OUT_COUNT, 0 }, { "runs", "runs", OUT_COUNT, 0 },            \
-		{ "hsd", "hot spot", OUT_REAL, 3 }, { "hsd_half_width", "+-", OUT_REAL, 3 },       \
-		{ "hsd_min", "least", OUT_REAL, 3 }, { "hsd_max", "most", OUT_REAL, 3 },           \
-		{ "hsd_sum", NULL, OUT_REAL, 1 }, { "max_congestion", "worst", OUT_COUNT, 0 },     \
-		{ "bandwidth", "bandwidth", OUT_REAL, 4 },                                         \
-		{ "bandwidth_half_width", "+-", OUT_REAL, 4 },                                     \
-		{ "bandwidth_min", NULL, OUT_REAL, 4 }, { "bandwidth_max", NULL, OUT_REAL, 4 },    \
-		{ "pairs", NULL, OUT_COUNT, 0 }, { "pairs_no_path", "lost", OUT_COUNT, 0 },        \
-	{                                                                                          \
-		"cpu_ms", NULL, OUT_REAL, 1                                                        \
-	}
+extern const struct out_field cli_traffic_fields[];
 
 enum osr_status cli_traffic_load(struct cli_traffic *traffic, const struct osr_fabric *fabric,
 				 struct osr_diag *diag);
@@ -105,10 +92,10 @@ extern const struct cli_spec worst_spec;
 #define CLI_WORST_FIELDS                                                                           \
 	{ "worst.share", "worst permutation, rate left", OUT_REAL, 4 },                            \
 		{ "worst.share_bound", "  no tables leave more than", OUT_REAL, 4 },               \
-		{ "worst.flows", "  flows on one cable", OUT_COUNT, 0 },                           \
-		{ "worst.gbps", NULL, OUT_COUNT, 0 },                                              \
+		{ "worst.flows", "  flows on one cable", OUT_COUNT },                              \
+		{ "worst.gbps", NULL, OUT_COUNT },                                                 \
 	{                                                                                          \
-		"worst.cable", "  the cable", OUT_TEXT, 0                                          \
+		"worst.cable", "  the cable", OUT_TEXT                                             \
 	}
 
 /* Rates of the cables; opens the file. Nothing, and no answer below, if it was not asked for. */

@@ -76,7 +76,7 @@ const struct out_field cli_loops_fields[] = {
 	{ "lid", "for LID", OUT_COUNT, 0 },
 	{ "sl", "on SL", OUT_COUNT, 0 },
 	{ "to", "wait at switch", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *fabric,

@@ -146,34 +146,42 @@ static const struct out_field head_fields[] = {
 	CLI_DUMPS_FIELDS,
 	{ "check_ms.cpu", NULL, OUT_REAL, 1 },
 	{ "check_ms.wall", NULL, OUT_REAL, 1 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
+
+#define OF(member) OUT_OF(struct outcome, member)
 
 static const struct out_field verdict_fields[] = {
 	CLI_ANSWER_FIELDS,
-	{ "checker", "independent checker", OUT_TEXT, 0 },
-	{ "entries", "entries (switch, LID)", OUT_COUNT, 0 },
-	{ "routes", "routes that arrive", OUT_COUNT, 0 },
-	{ "routes_longer", "  longer than minimal", OUT_COUNT, 0 },
-	{ "max_longer", "    by channels, at most", OUT_COUNT, 0 },
-	{ "max_hops", "  longest, channels", OUT_COUNT, 0 },
-	{ "no_path", "in disconnected parts", OUT_COUNT, 0 },
-	{ "idle", "invalid, unused by traffic", OUT_COUNT, 0 },
-	{ "lost", "pairs of hosts cut off", OUT_COUNT, 0 },
-	{ "efi", "edge forwarding index", OUT_COUNT, 0 },
-	{ "efi_mean", "  average", OUT_REAL, 1 },
-	{ "efi_bound", "  least possible", OUT_COUNT, 0 },
+	{ "checker", "independent checker", OUT_TEXT },
+	{ "entries", "entries (switch, LID)", OUT_COUNT, 0, OF(found.audit.n_entries) },
+	{ "routes", "routes that arrive", OUT_COUNT, 0, OF(found.audit.n_routes) },
+	{ "routes_longer", "  longer than minimal", OUT_COUNT, 0, OF(found.audit.n_longer) },
+	{ "max_longer", "    by channels, at most", OUT_COUNT, 0, OF(found.audit.max_longer) },
+	{ "max_hops", "  longest, channels", OUT_COUNT, 0, OF(found.audit.max_hops) },
+	{ "no_path", "in disconnected parts", OUT_COUNT, 0, OF(found.audit.n_no_path) },
+	{ "idle", "invalid, unused by traffic", OUT_COUNT, 0, OF(found.audit.n_idle) },
+	{ "lost", "pairs of hosts cut off", OUT_COUNT, 0, OF(found.audit.n_lost) },
+	{ "efi", "edge forwarding index", OUT_COUNT, 0, OF(found.audit.efi) },
+	{ "efi_mean", "  average", OUT_REAL, 1, OF(found.audit.efi_mean) },
+	{ "efi_bound", "  least possible", OUT_COUNT, 0, OF(bound) },
 	{ "load", "  times the least possible", OUT_REAL, 3 },
-	{ "faults.no_table", "switches without a table", OUT_COUNT, 0 },
-	{ "faults.hole", "holes", OUT_COUNT, 0 },
-	{ "faults.dead_end", "dead ends", OUT_COUNT, 0 },
-	{ "faults.wrong_port", "wrong ports", OUT_COUNT, 0 },
-	{ "faults.loop", "loops", OUT_COUNT, 0 },
-	{ "faults.no_sl", "paths without an SL", OUT_COUNT, 0 },
-	{ "faults.sl2vl", "wrong SL2VL entries", OUT_COUNT, 0 },
-	{ "faults.multicast_loop", "multicast groups that loop", OUT_COUNT, 0 },
-	{ "faults.multicast_split", "multicast members cut off", OUT_COUNT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ "faults.no_table", "switches without a table", OUT_COUNT, 0, OF(n_missing) },
+	{ "faults.hole", "holes", OUT_COUNT, 0, OF(found.audit.n_faults[OSR_FAULT_HOLE]) },
+	{ "faults.dead_end", "dead ends", OUT_COUNT, 0,
+	  OF(found.audit.n_faults[OSR_FAULT_DEAD_END]) },
+	{ "faults.wrong_port", "wrong ports", OUT_COUNT, 0,
+	  OF(found.audit.n_faults[OSR_FAULT_WRONG_PORT]) },
+	{ "faults.loop", "loops", OUT_COUNT, 0, OF(found.audit.n_faults[OSR_FAULT_LOOP]) },
+	{ "faults.no_sl", "paths without an SL", OUT_COUNT, 0,
+	  OF(found.audit.n_faults[OSR_FAULT_NO_SL]) },
+	{ "faults.sl2vl", "wrong SL2VL entries", OUT_COUNT, 0,
+	  OF(found.audit.n_faults[OSR_FAULT_SL2VL]) },
+	{ "faults.multicast_loop", "multicast groups that loop", OUT_COUNT, 0,
+	  OF(found.audit.n_faults[OSR_FAULT_GROUP_LOOP]) },
+	{ "faults.multicast_split", "multicast members cut off", OUT_COUNT, 0,
+	  OF(found.audit.n_faults[OSR_FAULT_GROUP_SPLIT]) },
+	{ 0 },
 };
 
 static const struct out_field fault_fields[] = {
@@ -188,7 +196,7 @@ static const struct out_field fault_fields[] = {
 	{ "vl", NULL, OUT_COUNT, 0 },
 	{ "hosts", NULL, OUT_COUNT, 0 },
 	{ "message", "what is wrong", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const struct out_section sections[] = {
@@ -198,18 +206,7 @@ static const struct out_section sections[] = {
 	{ "faults", OUT_ROWS, fault_fields },
 	{ "loop", OUT_ROWS, cli_loop_fields },
 	{ "nodes", OUT_ROWS, cli_nodes_fields },
-	{ NULL, 0, NULL },
-};
-
-static const char *const fault_key[OSR_N_FAULTS] = {
-	[OSR_FAULT_HOLE] = "faults.hole",
-	[OSR_FAULT_DEAD_END] = "faults.dead_end",
-	[OSR_FAULT_WRONG_PORT] = "faults.wrong_port",
-	[OSR_FAULT_LOOP] = "faults.loop",
-	[OSR_FAULT_NO_SL] = "faults.no_sl",
-	[OSR_FAULT_SL2VL] = "faults.sl2vl",
-	[OSR_FAULT_GROUP_LOOP] = "faults.multicast_loop",
-	[OSR_FAULT_GROUP_SPLIT] = "faults.multicast_split",
+	{ 0 },
 };
 
 static int check_say_verdict(struct args *a, struct out *out, const struct outcome *o)
@@ -222,22 +219,9 @@ static int check_say_verdict(struct args *a, struct out *out, const struct outco
 	out_text(out, "checker", !o->checked ? "not asked" : o->check_st ? "REFUSES" : "agrees");
 	if (o->check_st)
 		out_note(out, "the checker: %s", o->diag.text);
-	out_count(out, "entries", audit->n_entries);
-	out_count(out, "routes", audit->n_routes);
-	out_count(out, "routes_longer", audit->n_longer);
-	out_count(out, "max_longer", audit->max_longer);
-	out_count(out, "max_hops", audit->max_hops);
-	out_count(out, "no_path", audit->n_no_path);
-	out_count(out, "idle", audit->n_idle);
-	out_count(out, "lost", audit->n_lost);
-	out_count(out, "efi", audit->efi);
-	out_real(out, "efi_mean", audit->efi_mean);
-	out_count(out, "efi_bound", o->bound);
+	out_members(out, verdict_fields, o, 0);
 	if (o->bound)
 		out_real(out, "load", (double)audit->efi / (double)o->bound);
-	out_count(out, "faults.no_table", o->n_missing);
-	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
-		out_count(out, fault_key[kind], audit->n_faults[kind]);
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
 		if (audit->n_faults[kind] > a->max_listed)
 			out_note(out, "%s: %u of %" PRIu64 " are listed (--max)",

@@ -33,13 +33,13 @@ static const struct out_field engine_fields[] = {
 	{ "deadlock_free", NULL, OUT_BOOL, 0 },
 	{ "minimal", NULL, OUT_BOOL, 0 },
 	{ "spreads_lmc", NULL, OUT_BOOL, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const struct out_field engine_option_fields[] = {
 	{ "engine", NULL, OUT_TEXT, 0 },  { "option", NULL, OUT_TEXT, 0 },
 	{ "default", NULL, OUT_TEXT, 0 }, { "values", NULL, OUT_TEXT, 0 },
-	{ "help", NULL, OUT_TEXT, 0 },    { NULL, NULL, 0, 0 },
+	{ "help", NULL, OUT_TEXT, 0 },    { 0 },
 };
 
 static void engines_say_engine(struct out *out, const struct osr_engine *engine)
@@ -112,19 +112,19 @@ static const struct out_field head_fields[] = { { "config", NULL, OUT_TEXT, 0 },
 						{ "opensm_conf", NULL, OUT_TEXT, 0 },
 						{ "engine", NULL, OUT_TEXT, 0 },
 						{ "good", NULL, OUT_BOOL, 0 },
-						{ NULL, NULL, 0, 0 } };
+						{ 0 } };
 
 static const struct out_field option_fields[] = { { "section", "section", OUT_TEXT, 0 },
 						  { "option", "option", OUT_TEXT, 0 },
 						  { "value", "value", OUT_TEXT, 0 },
 						  { "default", "default", OUT_TEXT, 0 },
-						  { NULL, NULL, 0, 0 } };
+						  { 0 } };
 
 static const struct out_section sections[] = { { "summary", OUT_HEAD, head_fields },
 					       { "options", OUT_ROWS, option_fields },
 					       { "engines", OUT_ROWS, engine_fields },
 					       { "engine_options", OUT_ROWS, engine_option_fields },
-					       { NULL, 0, NULL } };
+					       { 0 } };
 
 /* As an administrator would write it. */
 static void conf_value_text(const struct osr_param *param, const struct osr_values *values,

@@ -220,7 +220,7 @@ static const struct out_field cable_fields[] = {
 	{ "kind", "kind", OUT_TEXT, 0 },
 	CLI_CABLE_FIELDS,
 	{ "now", "now", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 /* The nodes of a fabric by GUID. */
@@ -310,33 +310,38 @@ static enum osr_status diff_cables(const struct osr_net *old, const struct osr_n
 
 /* ---- what is said --------------------------------------------------------------------------- */
 
-static const struct out_field head_fields[] = { CLI_INPUT_FIELDS, { NULL, NULL, 0, 0 } };
+static const struct out_field head_fields[] = { CLI_INPUT_FIELDS, { 0 } };
+
+#define OF(member) OUT_OF(struct outcome, member)
+
+enum { FABRIC_MOVED = 1 };
 
 static const struct out_field diff_fields[] = {
-	{ "old", NULL, OUT_TEXT, 0 },
-	{ "new", NULL, OUT_TEXT, 0 },
-	{ "switches_gone", "switches gone", OUT_COUNT, 0 },
-	{ "switches_come", "  come", OUT_COUNT, 0 },
-	{ "cables_gone", "cables between switches gone", OUT_COUNT, 0 },
-	{ "cables_come", "  come", OUT_COUNT, 0 },
-	{ "lids_gone", "LIDs gone", OUT_COUNT, 0 },
-	{ "lids_come", "  come", OUT_COUNT, 0 },
-	{ "entries", "LFT entries", OUT_COUNT, 0 },
-	{ "entries_changed", "  changed", OUT_COUNT, 0 },
-	{ "switches_changed", "  switches affected", OUT_COUNT, 0 },
-	{ "blocks_changed", "  in blocks of 64 LIDs", OUT_COUNT, 0 },
-	{ "pairs", "pairs of host and LID", OUT_COUNT, 0 },
-	{ "pairs_path", "  with another path", OUT_COUNT, 0 },
-	{ "pairs_sl", "  with another SL", OUT_COUNT, 0 },
-	{ "sl2vl_changed", "SL2VL tables changed", OUT_COUNT, 0 },
-	{ "groups_changed", "multicast entries changed", OUT_COUNT, 0 },
-	{ "verdict.old", "verdict on the old", OUT_TEXT, 0 },
-	{ "verdict.new", "  the new", OUT_TEXT, 0 },
-	{ "deadlock_free.old", "deadlock-free: the old", OUT_TEXT, 0 },
-	{ "deadlock_free.new", "  the new", OUT_TEXT, 0 },
-	{ "deadlock_free.between", "  during the transition", OUT_TEXT, 0 },
-	{ "check_ms.cpu", NULL, OUT_REAL, 1 },
-	{ NULL, NULL, 0, 0 },
+	{ "old", NULL, OUT_TEXT },
+	{ "new", NULL, OUT_TEXT },
+	{ "switches_gone", "switches gone", OUT_COUNT, 0, OF(gone[SWITCHES]), FABRIC_MOVED },
+	{ "switches_come", "  come", OUT_COUNT, 0, OF(come[SWITCHES]), FABRIC_MOVED },
+	{ "cables_gone", "cables between switches gone", OUT_COUNT, 0, OF(gone[CABLES]),
+	  FABRIC_MOVED },
+	{ "cables_come", "  come", OUT_COUNT, 0, OF(come[CABLES]), FABRIC_MOVED },
+	{ "lids_gone", "LIDs gone", OUT_COUNT, 0, OF(gone[LIDS]), FABRIC_MOVED },
+	{ "lids_come", "  come", OUT_COUNT, 0, OF(come[LIDS]), FABRIC_MOVED },
+	{ "entries", "LFT entries", OUT_COUNT, 0, OF(n_entries) },
+	{ "entries_changed", "  changed", OUT_COUNT, 0, OF(n_changed) },
+	{ "switches_changed", "  switches affected", OUT_COUNT, 0, OF(n_switches) },
+	{ "blocks_changed", "  in blocks of 64 LIDs", OUT_COUNT, 0, OF(n_blocks) },
+	{ "pairs", "pairs of host and LID", OUT_COUNT, 0, OF(n_pairs) },
+	{ "pairs_path", "  with another path", OUT_COUNT, 0, OF(n_path) },
+	{ "pairs_sl", "  with another SL", OUT_COUNT, 0, OF(n_sl) },
+	{ "sl2vl_changed", "SL2VL tables changed", OUT_COUNT, 0, OF(n_sl2vl) },
+	{ "groups_changed", "multicast entries changed", OUT_COUNT, 0, OF(n_groups) },
+	{ "verdict.old", "verdict on the old", OUT_TEXT },
+	{ "verdict.new", "  the new", OUT_TEXT },
+	{ "deadlock_free.old", "deadlock-free: the old", OUT_TEXT },
+	{ "deadlock_free.new", "  the new", OUT_TEXT },
+	{ "deadlock_free.between", "  during the transition", OUT_TEXT },
+	{ "check_ms.cpu", NULL, OUT_REAL, 1, OF(time.cpu) },
+	{ 0 },
 };
 
 static const struct out_section sections[] = {
@@ -344,7 +349,7 @@ static const struct out_section sections[] = {
 	{ "diff", OUT_ONE, diff_fields },
 	{ "loop", OUT_ROWS, cli_loop_fields },
 	{ "cables", OUT_ROWS, cable_fields },
-	{ NULL, 0, NULL },
+	{ 0 },
 };
 
 /* With replies, unless they need not be safe. */
@@ -376,24 +381,7 @@ static void diff_say(struct args *a, const struct outcome *o)
 	out_row(out, "diff");
 	out_text(out, "old", a->tables[OLD].lft);
 	out_text(out, "new", a->tables[NEW].is_live ? "the switches" : a->tables[NEW].lft);
-	for (unsigned i = 0; i < N_THINGS && a->moved; i++) {
-		static const char *const what[] = { "switches", "cables", "lids" };
-		char key[32];
-
-		snprintf(key, sizeof(key), "%s_gone", what[i]);
-		out_count(out, key, o->gone[i]);
-		snprintf(key, sizeof(key), "%s_come", what[i]);
-		out_count(out, key, o->come[i]);
-	}
-	out_count(out, "entries", o->n_entries);
-	out_count(out, "entries_changed", o->n_changed);
-	out_count(out, "switches_changed", o->n_switches);
-	out_count(out, "blocks_changed", o->n_blocks);
-	out_count(out, "pairs", o->n_pairs);
-	out_count(out, "pairs_path", o->n_path);
-	out_count(out, "pairs_sl", o->n_sl);
-	out_count(out, "sl2vl_changed", o->n_sl2vl);
-	out_count(out, "groups_changed", o->n_groups);
+	out_members(out, diff_fields, o, a->moved ? FABRIC_MOVED : 0);
 	for (unsigned g = OLD; g <= NEW; g++) {
 		enum osr_question which;
 		char key[32];
@@ -409,7 +397,6 @@ static void diff_say(struct args *a, const struct outcome *o)
 	out_text(out, "deadlock_free.between", osr_answer_name(transition));
 	if (transition == OSR_UNKNOWN)
 		out_note(out, "no path SLs are given: on any SL there is a loop");
-	out_real(out, "check_ms.cpu", o->time.cpu);
 	cli_loop_say(out, NULL, &a->in.fabric, &o->loop);
 	if (o->loop.n)
 		out_note(out,

@@ -13,7 +13,7 @@
 
 static const struct out_section drain_sections[] = {
 	{ "parts", OUT_ROWS, cli_part_fields },
-	{ NULL, 0, NULL },
+	{ 0 },
 };
 
 struct drain_args {

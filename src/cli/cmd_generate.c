@@ -62,19 +62,21 @@ static void write_dot(const struct osr_net *net, bool hosts, FILE *out)
 	fputs("}\n", out);
 }
 
+#define OF(member) OUT_OF(struct osr_net_counts, member)
+
 static const struct out_field made_fields[] = {
-	{ "file", NULL, OUT_TEXT, 0 },
-	{ "switches", NULL, OUT_COUNT, 0 },
-	{ "cas", NULL, OUT_COUNT, 0 },
-	{ "routers", NULL, OUT_COUNT, 0 },
-	{ "cables", NULL, OUT_COUNT, 0 },
-	{ "switch_cables", NULL, OUT_COUNT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ "file", NULL, OUT_TEXT },
+	{ "switches", NULL, OUT_COUNT, 0, OF(switches) },
+	{ "cas", NULL, OUT_COUNT, 0, OF(cas) },
+	{ "routers", NULL, OUT_COUNT, 0, OF(routers) },
+	{ "cables", NULL, OUT_COUNT, 0, OF(cables) },
+	{ "switch_cables", NULL, OUT_COUNT, 0, OF(switch_cables) },
+	{ 0 },
 };
 
 static const struct out_section made_sections[] = {
 	{ "summary", OUT_HEAD, made_fields },
-	{ NULL, 0, NULL },
+	{ 0 },
 };
 
 /* The net file and the report cannot both go to stdout. */
@@ -244,20 +246,13 @@ int cli_generate(int argc, char **argv)
 	if (!st)
 		st = a.dot ? generate_draw(&a, &a.diag)
 			   : cli_write_net(&a.in.net, a.output, comment, &a.diag);
-	if (!st) {
-		const char *path = a.output;
-		struct osr_net_counts net_counts = osr_net_count(&a.in.net);
+	/* Nothing for people: the file is the result. */
+	if (!st && a.out.format != OUT_PEOPLE) {
+		const struct osr_net_counts counts = osr_net_count(&a.in.net);
 
-		/* Nothing for people: the file is the result. */
-		if (a.out.format != OUT_PEOPLE) {
-			out_row(&a.out, "summary");
-			out_text(&a.out, "file", path);
-			out_count(&a.out, "switches", net_counts.switches);
-			out_count(&a.out, "cas", net_counts.cas);
-			out_count(&a.out, "routers", net_counts.routers);
-			out_count(&a.out, "cables", net_counts.cables);
-			out_count(&a.out, "switch_cables", net_counts.switch_cables);
-		}
+		out_row(&a.out, "summary");
+		out_text(&a.out, "file", a.output);
+		out_members(&a.out, made_fields, &counts, 0);
 	}
 	free(comment);
 	cli_input_free(&a.in);

@@ -28,7 +28,7 @@ static const struct out_field app_fields[] = {
 	{ "held", NULL, OUT_BOOL, 0 },
 	{ "path_bits", "path bits", OUT_TEXT, 0 },
 	{ "notice", "notice", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const struct out_field key_fields[] = {
@@ -40,7 +40,7 @@ static const struct out_field key_fields[] = {
 	{ "left_out", "left out", OUT_COUNT, 0 },
 	{ "contention", "contention", OUT_COUNT, 0 },
 	{ "bound", "at best", OUT_COUNT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const struct out_field host_fields[] = {
@@ -48,14 +48,14 @@ static const struct out_field host_fields[] = {
 	{ "host", "host", OUT_TEXT, 0 },
 	{ "guid", "port GUID", OUT_TEXT, 0 },
 	{ "lid", "first LID", OUT_COUNT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const struct out_section sections[] = {
 	{ "applications", OUT_ROWS, app_fields },
 	{ "keys", OUT_ROWS, key_fields },
 	{ "hosts", OUT_ROWS, host_fields },
-	{ NULL, 0, NULL },
+	{ 0 },
 };
 
 enum action { PLACE, REQUEST, DONE, STATUS, WITHDRAW, N_ACTIONS };

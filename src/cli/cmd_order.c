@@ -500,12 +500,12 @@ static const struct out_field fields[] = {
 	{ "rank", NULL, OUT_COUNT, 0 },  { "host", NULL, OUT_TEXT, 0 },
 	{ "lid", NULL, OUT_COUNT, 0 },   { "leaf", NULL, OUT_TEXT, 0 },
 	{ "tree", NULL, OUT_COUNT, 0 },  { "index", NULL, OUT_COUNT, 0 },
-	{ "ranks", NULL, OUT_COUNT, 0 }, { NULL, NULL, 0, 0 },
+	{ "ranks", NULL, OUT_COUNT, 0 }, { 0 },
 };
 
 static const struct out_section sections[] = {
 	{ "hosts", OUT_ROWS, fields },
-	{ NULL, 0, NULL },
+	{ 0 },
 };
 
 struct args {

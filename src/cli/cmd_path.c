@@ -16,7 +16,7 @@ static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
 						{ "tables", NULL, OUT_TEXT, 0 },
 						{ "any_sl", NULL, OUT_BOOL, 0 },
 						{ "cable", NULL, OUT_TEXT, 0 },
-						{ NULL, NULL, 0, 0 } };
+						{ 0 } };
 
 static const struct out_field path_fields[] = {
 	{ "from", "from", OUT_TEXT, 0 },
@@ -27,7 +27,7 @@ static const struct out_field path_fields[] = {
 	{ "minimal", NULL, OUT_COUNT, 0 },
 	{ "arrives", "arrives", OUT_BOOL, 0 },
 	{ "message", NULL, OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const struct out_field hop_fields[] = {
@@ -39,7 +39,7 @@ static const struct out_field hop_fields[] = {
 	{ "out", "out", OUT_COUNT, 0 },
 	{ "vl", "VL", OUT_COUNT, 0 },
 	{ "to", "to", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 struct path_args {
@@ -58,7 +58,7 @@ static const struct out_field path_direction_fields[] = {
 	{ "senders", "senders", OUT_COUNT, 0 },
 	{ "receivers", "receivers", OUT_COUNT, 0 },
 	CLI_CABLE_FIELDS,
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const struct out_field path_host_fields[] = {
@@ -67,7 +67,7 @@ static const struct out_field path_host_fields[] = {
 	{ "routes", "routes", OUT_COUNT, 0 },
 	{ "lid", "LID", OUT_COUNT, 0 },
 	{ "host", "host", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const struct out_field path_pair_fields[] = {
@@ -75,7 +75,7 @@ static const struct out_field path_pair_fields[] = {
 	{ "lid", "LID", OUT_COUNT, 0 },
 	{ "from", "from", OUT_TEXT, 0 },
 	{ "to", "to", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 /* ---- one direction -------------------------------------------------------------------------- */
@@ -286,7 +286,7 @@ static const struct out_field path_cable_fields[] = {
 	{ "sls", "SLs", OUT_TEXT, 0 },
 	{ "vls", "VLs", OUT_TEXT, 0 },
 	CLI_CABLE_FIELDS,
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 /* One direction of a cable between switches. */
@@ -454,7 +454,7 @@ static const struct out_section sections[] = {
 	{ "hosts", OUT_ROWS, path_host_fields },
 	{ "pairs", OUT_ROWS, path_pair_fields },
 	{ "cables", OUT_ROWS, path_cable_fields },
-	{ NULL, 0, NULL },
+	{ 0 },
 };
 
 /* ---- one path ------------------------------------------------------------------------------- */

@@ -28,10 +28,10 @@ static const struct out_field fields[] = {
 	{ "html", NULL, OUT_TEXT, 0 },
 	{ "status", NULL, OUT_TEXT, 0 },
 	{ "message", NULL, OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
-static const struct out_section sections[] = { { "summary", OUT_HEAD, fields }, { NULL, 0, NULL } };
+static const struct out_section sections[] = { { "summary", OUT_HEAD, fields }, { 0 } };
 
 /* ---- what the page is made of ---------------------------------------------------------------- */
 

@@ -48,128 +48,32 @@ struct outcome {
 	long rss_kb; /* of the process, whose peak is that of all engines so far */
 	bool compared;
 	struct osr_changes changes;
+	double load, mean_hops, pairs_share; /* to be said */
+	size_t memory_kb;
 	uint32_t n_users; /* free it at 0 */
 };
 
 /* ---- the figures ---------------------------------------------------------------------------- */
 
-enum figure_of { OF_CHECK, OF_LOADS, OF_ENGINE, OF_BISECTIONS, OF_CHANGES };
+/* What must be there for a figure. */
+enum { OF_CHECK = 1, OF_LOADS = 2, OF_ENGINE = 4, OF_BISECTIONS = 8, OF_CHANGES = 16 };
 
-struct figure {
-	const char *label, *key; /* label NULL: for programs */
-	enum figure_of of;       /* what must be there for it */
-	int digits;              /* behind the point, in the table; 0: a whole number */
-	double (*value)(const struct outcome *o);
-};
+#define COUNT(member, when) OUT_COUNT, 0, OUT_OF(struct outcome, member), when
+#define REAL(digits, member, when) OUT_REAL, digits, OUT_OF(struct outcome, member), when
 
-#define FIGURE(name, expression)                                                                   \
-	static double name(const struct outcome *o)                                                \
-	{                                                                                          \
-		return (double)(expression);                                                       \
-	}
-
-FIGURE(route_efi, o->a.balance.efi)
-FIGURE(efi_mean, o->a.balance.mean)
-FIGURE(efi_min, o->a.balance.min)
-FIGURE(efi_perfect, o->a.balance.perfect)
-FIGURE(sigma, o->a.balance.sigma)
-FIGURE(efi_bound, o->bound)
-FIGURE(route_load, o->bound ? (double)o->a.balance.efi / (double)o->bound : NAN)
-FIGURE(efi_per_capacity, o->t.sweep.verdict.efi_per_capacity)
-FIGURE(route_no_path, o->t.sweep.verdict.n_no_path)
-FIGURE(mean_hops, cli_mean_hops(&o->a))
-FIGURE(route_max_hops, o->a.max_hops)
-FIGURE(host_routes, o->a.n_routes)
-FIGURE(route_lost, o->a.n_lost)
-FIGURE(route_routes, o->a.n_from)
-FIGURE(route_longer, o->a.n_longer)
-FIGURE(max_longer, o->a.max_longer)
-FIGURE(vls, o->t.routing.n_vls)
-FIGURE(layers, o->t.routing.n_layers)
-FIGURE(layers_one_way, o->t.routing.n_layers_one_way)
-FIGURE(ebb, o->a.bandwidth.mean)
-FIGURE(ebb_half_width, o->a.bandwidth.half_width)
-FIGURE(ebb_worst, o->a.bandwidth.worst)
-FIGURE(ebb_best, o->a.bandwidth.best)
-FIGURE(max_congestion, o->a.bandwidth.max_congestion)
-FIGURE(pairs_lost, o->a.bandwidth.n_no_path)
-FIGURE(route_cpu_ms, o->t.ms)
-FIGURE(route_wall_ms, o->t.sweep.wall_route)
-FIGURE(spf_ms, o->t.routing.ms_spf)
-FIGURE(layers_ms, o->t.routing.ms_layers)
-FIGURE(check_cpu_ms, o->a.check.cpu)
-FIGURE(check_wall_ms, o->a.check.wall)
-FIGURE(bandwidth_ms, o->a.bandwidth_ms)
-FIGURE(memory_kb, o->t.sweep.memory >> 10)
-FIGURE(route_rss_kb, o->rss_kb)
-FIGURE(pairs_changed, o->changes.n_path)
-FIGURE(pairs_share, o->changes.n_pairs ? (double)o->changes.n_path / (double)o->changes.n_pairs : 0)
-FIGURE(route_entries_changed, o->changes.n_entries_changed)
-
-static const struct figure figures[] = {
-	{ "edge forwarding index", "efi", OF_LOADS, 0, route_efi },
-	{ "  least possible", "efi_bound", OF_LOADS, 0, efi_bound },
-	{ "  times the least possible", "load", OF_LOADS, 3, route_load },
-	{ "  average", "efi_mean", OF_LOADS, 1, efi_mean },
-	{ "  least used channel", "efi_min", OF_LOADS, 0, efi_min },
-	{ "  average if all minimal", "efi_perfect", OF_LOADS, 1, efi_perfect },
-	{ "  deviation sigma(k)", "sigma", OF_LOADS, 2, sigma },
-	{ "  scaled by link speed", "efi_per_capacity", OF_ENGINE, 1, efi_per_capacity },
-	{ "routes between hosts", "host_routes", OF_LOADS, 0, host_routes },
-	{ "  that do not arrive", "host_routes_lost", OF_LOADS, 0, route_lost },
-	{ "  channels, mean", "mean_hops", OF_LOADS, 3, mean_hops },
-	{ "routes from switches", "routes", OF_CHECK, 0, route_routes },
-	{ "  channels of the longest", "max_hops", OF_CHECK, 0, route_max_hops },
-	{ "  longer than minimal", "routes_longer", OF_CHECK, 0, route_longer },
-	{ "    by channels, at most", "max_longer", OF_CHECK, 0, max_longer },
-	{ "  without a path", "no_path", OF_ENGINE, 0, route_no_path },
-	{ "VLs used", "vls", OF_ENGINE, 0, vls },
-	{ "  needed by requests", "layers_one_way", OF_ENGINE, 0, layers_one_way },
-	{ "  needed with replies", "layers", OF_ENGINE, 0, layers },
-	{ "effective bisection bw", "ebb", OF_BISECTIONS, 4, ebb },
-	{ "  95 % confidence, +-", "ebb_half_width", OF_BISECTIONS, 5, ebb_half_width },
-	{ "  worst pattern", "ebb_worst", OF_BISECTIONS, 4, ebb_worst },
-	{ "  best pattern", "ebb_best", OF_BISECTIONS, 4, ebb_best },
-	{ "  largest congestion", "max_congestion", OF_BISECTIONS, 0, max_congestion },
-	{ "  pairs without a path", "pairs_no_path", OF_BISECTIONS, 0, pairs_lost },
-	{ "route, ms CPU", "route_ms.cpu", OF_ENGINE, 1, route_cpu_ms },
-	{ "  elapsed", "route_ms.wall", OF_ENGINE, 1, route_wall_ms },
-	{ "  of it shortest paths", "spf_ms", OF_ENGINE, 1, spf_ms },
-	{ "  of it virtual lanes", "layers_ms", OF_ENGINE, 1, layers_ms },
-	{ "check, ms CPU", "check_ms.cpu", OF_CHECK, 1, check_cpu_ms },
-	{ "  elapsed", "check_ms.wall", OF_CHECK, 1, check_wall_ms },
-	{ "bandwidth, ms CPU", "bandwidth_ms", OF_BISECTIONS, 1, bandwidth_ms },
-	{ "memory of the engine, kB", "memory_kb", OF_ENGINE, 0, memory_kb },
-	{ NULL, "peak_rss_kb", OF_ENGINE, 0, route_rss_kb },
-	{ "pairs with another path", "pairs_changed", OF_CHANGES, 0, pairs_changed },
-	{ "  of all", "pairs_changed_share", OF_CHANGES, 4, pairs_share },
-	{ "LFT entries that differ", "entries_changed", OF_CHANGES, 0, route_entries_changed },
-};
-
-static bool route_has(const struct outcome *o, enum figure_of of)
+static unsigned route_has(const struct outcome *o)
 {
-	switch (of) {
-	case OF_LOADS:
-		return o->a.has_loads;
-	case OF_BISECTIONS:
-		return o->a.bandwidth.n_patterns > 0;
-	case OF_ENGINE:
-		return o->routed && !o->t.st;
-	case OF_CHANGES:
-		return o->compared;
-	default:
-		return !o->t.st;
-	}
+	return (o->t.st ? 0 : OF_CHECK) | (o->a.has_loads ? OF_LOADS : 0) |
+	       (o->routed && !o->t.st ? OF_ENGINE : 0) |
+	       (o->a.bandwidth.n_patterns > 0 ? OF_BISECTIONS : 0) | (o->compared ? OF_CHANGES : 0);
 }
-
-#define N_FIGURES (sizeof(figures) / sizeof(figures[0]))
 
 static const struct out_field head_fields[] = {
 	CLI_INPUT_FIELDS,
 	CLI_SUBJECTS_FIELDS,
 	{ "patterns", NULL, OUT_COUNT, 0 },
 	{ "seed", NULL, OUT_COUNT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 /* For programs. */
@@ -177,12 +81,10 @@ static const struct out_field hop_fields[] = {
 	{ "tables", NULL, OUT_TEXT, 0 },
 	{ "hops", NULL, OUT_COUNT, 0 },
 	{ "routes", NULL, OUT_COUNT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
-static const struct out_field pattern_fields[] = { CLI_TRAFFIC_FIELDS, { NULL, NULL, 0, 0 } };
-
-static const struct out_field first_fields[] = {
+static const struct out_field result_fields[] = {
 	{ "tables", "tables of", OUT_TEXT, 0 },
 	{ "status", NULL, OUT_TEXT, 0 },
 	{ "message", NULL, OUT_TEXT, 0 },
@@ -199,32 +101,65 @@ static const struct out_field first_fields[] = {
 	{ "proven.reversible", NULL, OUT_BOOL, 0 },
 	{ "proven.any_sl", NULL, OUT_BOOL, 0 },
 	{ "proven.multicast", NULL, OUT_BOOL, 0 },
+	{ "efi", "edge forwarding index", COUNT(a.balance.efi, OF_LOADS) },
+	{ "efi_bound", "  least possible", COUNT(bound, OF_LOADS) },
+	{ "load", "  times the least possible", REAL(3, load, OF_LOADS) },
+	{ "efi_mean", "  average", REAL(1, a.balance.mean, OF_LOADS) },
+	{ "efi_min", "  least used channel", COUNT(a.balance.min, OF_LOADS) },
+	{ "efi_perfect", "  average if all minimal", REAL(1, a.balance.perfect, OF_LOADS) },
+	{ "sigma", "  deviation sigma(k)", REAL(2, a.balance.sigma, OF_LOADS) },
+	{ "efi_per_capacity", "  scaled by link speed",
+	  REAL(1, t.sweep.verdict.efi_per_capacity, OF_ENGINE) },
+	{ "host_routes", "routes between hosts", COUNT(a.n_routes, OF_LOADS) },
+	{ "host_routes_lost", "  that do not arrive", COUNT(a.n_lost, OF_LOADS) },
+	{ "mean_hops", "  channels, mean", REAL(3, mean_hops, OF_LOADS) },
+	{ "routes", "routes from switches", COUNT(a.n_from, OF_CHECK) },
+	{ "max_hops", "  channels of the longest", COUNT(a.max_hops, OF_CHECK) },
+	{ "routes_longer", "  longer than minimal", COUNT(a.n_longer, OF_CHECK) },
+	{ "max_longer", "    by channels, at most", COUNT(a.max_longer, OF_CHECK) },
+	{ "no_path", "  without a path", COUNT(t.sweep.verdict.n_no_path, OF_ENGINE) },
+	{ "vls", "VLs used", COUNT(t.routing.n_vls, OF_ENGINE) },
+	{ "layers_one_way", "  needed by requests", COUNT(t.routing.n_layers_one_way, OF_ENGINE) },
+	{ "layers", "  needed with replies", COUNT(t.routing.n_layers, OF_ENGINE) },
+	{ "ebb", "effective bisection bw", REAL(4, a.bandwidth.mean, OF_BISECTIONS) },
+	{ "ebb_half_width", "  95 % confidence, +-",
+	  REAL(5, a.bandwidth.half_width, OF_BISECTIONS) },
+	{ "ebb_worst", "  worst pattern", REAL(4, a.bandwidth.worst, OF_BISECTIONS) },
+	{ "ebb_best", "  best pattern", REAL(4, a.bandwidth.best, OF_BISECTIONS) },
+	{ "max_congestion", "  largest congestion",
+	  COUNT(a.bandwidth.max_congestion, OF_BISECTIONS) },
+	{ "pairs_no_path", "  pairs without a path", COUNT(a.bandwidth.n_no_path, OF_BISECTIONS) },
+	{ "route_ms.cpu", "route, ms CPU", REAL(1, t.ms, OF_ENGINE) },
+	{ "route_ms.wall", "  elapsed", REAL(1, t.sweep.wall_route, OF_ENGINE) },
+	{ "spf_ms", "  of it shortest paths", REAL(1, t.routing.ms_spf, OF_ENGINE) },
+	{ "layers_ms", "  of it virtual lanes", REAL(1, t.routing.ms_layers, OF_ENGINE) },
+	{ "check_ms.cpu", "check, ms CPU", REAL(1, a.check.cpu, OF_CHECK) },
+	{ "check_ms.wall", "  elapsed", REAL(1, a.check.wall, OF_CHECK) },
+	{ "bandwidth_ms", "bandwidth, ms CPU", REAL(1, a.bandwidth_ms, OF_BISECTIONS) },
+	{ "memory_kb", "memory of the engine, kB", COUNT(memory_kb, OF_ENGINE) },
+	{ "peak_rss_kb", NULL, COUNT(rss_kb, OF_ENGINE) },
+	{ "pairs_changed", "pairs with another path", COUNT(changes.n_path, OF_CHANGES) },
+	{ "pairs_changed_share", "  of all", REAL(4, pairs_share, OF_CHANGES) },
+	{ "entries_changed", "LFT entries that differ",
+	  COUNT(changes.n_entries_changed, OF_CHANGES) },
+	{ 0 },
 };
 
-#define N_FIRST (sizeof(first_fields) / sizeof(first_fields[0]))
-#define N_FIELDS (N_FIRST + N_FIGURES + 1)
+#define N_FIELDS (sizeof(result_fields) / sizeof(result_fields[0]))
 
-/* What people see of a figure where several are compared: no details but those of `shown`. */
-static const char *figure_label(const struct figure *figure, bool several)
+/* Where several are compared, people see no details of figures but these. */
+static void leave_out_details(struct out_field fields[N_FIELDS])
 {
 	static const char *const shown[] = { "efi_mean", "load", "ebb_half_width",
 					     "pairs_changed_share" };
 
-	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
-		if (!strcmp(shown[i], figure->key))
-			return figure->label;
-	return several && figure->label && figure->label[0] == ' ' ? NULL : figure->label;
-}
+	for (struct out_field *field = fields; field->key; field++) {
+		bool is_shown = !field->size || !field->label || field->label[0] != ' ';
 
-static void figure_fields(struct out_field fields[N_FIELDS], bool several)
-{
-	memcpy(fields, first_fields, sizeof(first_fields));
-	for (size_t r = 0; r < N_FIGURES; r++)
-		fields[N_FIRST + r] =
-			(struct out_field){ figures[r].key, figure_label(&figures[r], several),
-					    figures[r].digits ? OUT_REAL : OUT_COUNT,
-					    figures[r].digits };
-	fields[N_FIRST + N_FIGURES] = (struct out_field){ NULL, NULL, 0, 0 };
+		for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+			is_shown |= !strcmp(shown[i], field->key);
+		field->label = is_shown ? field->label : NULL;
+	}
 }
 
 static void say_claims(struct out *out, const char *whose, uint32_t claims)
@@ -271,14 +206,7 @@ static int route_say(struct out *out, const struct outcome *o)
 		say_claims(out, "claimed", routing->claims);
 		say_claims(out, "proven", o->t.sweep.verdict.proven);
 	}
-	for (size_t r = 0; r < N_FIGURES; r++) {
-		if (!route_has(o, figures[r].of))
-			continue;
-		if (figures[r].digits)
-			out_real(out, figures[r].key, figures[r].value(o));
-		else
-			out_count(out, figures[r].key, (uint64_t)figures[r].value(o));
-	}
+	out_members(out, result_fields, o, route_has(o));
 	cli_worst_say(out, &o->a.worst);
 	if (o->t.st)
 		out_text(out, "verdict", o->t.sweep.routed ? osr_answer_name(OSR_REFUTED) : NULL);
@@ -437,6 +365,11 @@ static enum osr_status route_measure(struct args *a, uint32_t i, struct outcome 
 		st = osr_changes(fabric, &a->reference->t.routing, fabric, &o->t.routing, &scratch,
 				 &o->changes, diag);
 	osr_arena_free(&scratch);
+	o->load = o->bound ? (double)o->a.balance.efi / (double)o->bound : NAN;
+	o->mean_hops = cli_mean_hops(&o->a);
+	o->memory_kb = o->t.sweep.memory >> 10;
+	if (o->changes.n_pairs)
+		o->pairs_share = (double)o->changes.n_path / (double)o->changes.n_pairs;
 	if (!st)
 		st = cli_traffic_measure(&a->traffic, fabric, &o->t.routing, o->name, &a->out,
 					 diag);
@@ -599,11 +532,12 @@ static enum osr_status route_prepare(struct args *a, struct osr_diag *diag)
 int cli_route(int argc, char **argv)
 {
 	struct out_field fields[N_FIELDS];
-	const struct out_section sections[] = {
-		{ "summary", OUT_HEAD, head_fields },    { "results", OUT_ACROSS, fields },
-		{ "hops", OUT_ROWS, hop_fields },        { "patterns", OUT_ROWS, pattern_fields },
-		{ "loops", OUT_ROWS, cli_loops_fields }, { NULL, 0, NULL }
-	};
+	const struct out_section sections[] = { { "summary", OUT_HEAD, head_fields },
+						{ "results", OUT_ACROSS, fields },
+						{ "hops", OUT_ROWS, hop_fields },
+						{ "patterns", OUT_ROWS, cli_traffic_fields },
+						{ "loops", OUT_ROWS, cli_loops_fields },
+						{ 0 } };
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .traffic = CLI_TRAFFIC_INIT,
@@ -614,9 +548,10 @@ int cli_route(int argc, char **argv)
 
 	a.who.req.clock_ms = cli_cpu_ms;
 	a.who.req.wall_ms = cli_wall_ms;
-	figure_fields(fields, false);
+	memcpy(fields, result_fields, sizeof(fields));
 	cli_parse(&spec, argc, argv, &a);
-	figure_fields(fields, a.who.n > 1);
+	if (a.who.n > 1)
+		leave_out_details(fields);
 	st = route_prepare(&a, &diag);
 	code = st ? cli_fail(st, &diag) : route_all(&a);
 	st = cli_worst_free(&a.worst, &diag);

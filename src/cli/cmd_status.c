@@ -34,7 +34,7 @@ static const struct out_field status_fields[] = {
 	{ "routes.longer", "routes longer than minimal", OUT_COUNT, 0 },
 	{ "apps", "applications with routing keys", OUT_COUNT, 0 },
 	{ "pending", "  waiting for a sweep", OUT_BOOL, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const struct out_field head_fields[] = {
@@ -42,13 +42,13 @@ static const struct out_field head_fields[] = {
 	{ "opensm", NULL, OUT_TEXT, 0 },
 	{ "sm_port", NULL, OUT_TEXT, 0 },
 	{ "state", NULL, OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const struct out_field warning_fields[] = {
 	{ "time", "when", OUT_TEXT, 0 },
 	{ "text", "last warnings", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const struct out_section sections[] = {
@@ -56,7 +56,7 @@ static const struct out_section sections[] = {
 	{ "status", OUT_ONE, status_fields },
 	{ "parts", OUT_ROWS, cli_part_fields },
 	{ "warnings", OUT_ROWS, warning_fields },
-	{ NULL, 0, NULL },
+	{ 0 },
 };
 
 struct args {

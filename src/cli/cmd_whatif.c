@@ -208,62 +208,84 @@ static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 /* ---- what is said --------------------------------------------------------------------------- */
 
 static const struct out_field head_fields[] = {
-	CLI_INPUT_FIELDS, CLI_SUBJECTS_FIELDS, { "cases", NULL, OUT_COUNT, 0 }, { NULL, NULL, 0, 0 }
+	CLI_INPUT_FIELDS, CLI_SUBJECTS_FIELDS, { "cases", NULL, OUT_COUNT, 0 }, { 0 }
 };
+
+/* Of a figure after the faults. */
+struct tally {
+	double sum, mean;
+	uint64_t max;
+};
+
+/* All cases of one engine. */
+struct summary {
+	const char *engine;
+	uint32_t n_cases, n_good, n_refused, n_refuted, n_transition, n_lost;
+	uint64_t n_entries;
+	struct tally cut, path, entries, blocks, efi, longer, vls;
+	double ms, ms_before;
+};
+
+#define OF(member) OUT_OF(struct summary, member)
+#define TALLY(key, indent, what, tally)                                                            \
+	{ key "_mean", indent what ", mean", OUT_REAL, 1, OF(tally.mean) },                        \
+	{                                                                                          \
+		key "_max", "    at most", OUT_COUNT, 0, OF(tally.max)                             \
+	}
 
 static const struct out_field engine_fields[] = {
-	{ "engine", "engine", OUT_TEXT, 0 },
-	{ "cases", "cases", OUT_COUNT, 0 },
-	{ "refused", "  not routed, or refused by the checker", OUT_COUNT, 0 },
-	{ "refuted", "  routed, but the verdict is refuted", OUT_COUNT, 0 },
-	{ "transition_refuted", "  that can deadlock during the transition", OUT_COUNT, 0 },
-	{ "lost", "  with pairs that lose their path", OUT_COUNT, 0 },
+	{ "engine", "engine", OUT_TEXT, 0, OF(engine) },
+	{ "cases", "cases", OUT_COUNT, 0, OF(n_cases) },
+	{ "refused", "  not routed, or refused by the checker", OUT_COUNT, 0, OF(n_refused) },
+	{ "refuted", "  routed, but the verdict is refuted", OUT_COUNT, 0, OF(n_refuted) },
+	{ "transition_refuted", "  that can deadlock during the transition", OUT_COUNT, 0,
+	  OF(n_transition) },
+	{ "lost", "  with pairs that lose their path", OUT_COUNT, 0, OF(n_lost) },
 	{ "pairs", "pairs of hosts before", OUT_COUNT, 0 },
-	{ "cut_mean", "  cut until the next sweep, mean", OUT_REAL, 1 },
-	{ "cut_max", "    at most", OUT_COUNT, 0 },
-	{ "path_mean", "  with another path after it, mean", OUT_REAL, 1 },
-	{ "path_max", "    at most", OUT_COUNT, 0 },
-	{ "entries", "LFT entries before", OUT_COUNT, 0 },
-	{ "entries_changed_mean", "  changed, mean", OUT_REAL, 1 },
-	{ "entries_changed_max", "    at most", OUT_COUNT, 0 },
-	{ "blocks_mean", "  in blocks of 64 LIDs, mean", OUT_REAL, 1 },
-	{ "blocks_max", "    at most", OUT_COUNT, 0 },
+	TALLY("cut", "  ", "cut until the next sweep", cut),
+	TALLY("path", "  ", "with another path after it", path),
+	{ "entries", "LFT entries before", OUT_COUNT, 0, OF(n_entries) },
+	TALLY("entries_changed", "  ", "changed", entries),
+	TALLY("blocks", "  ", "in blocks of 64 LIDs", blocks),
 	{ "efi_before", "edge forwarding index before", OUT_COUNT, 0 },
-	{ "efi_mean", "  after, mean", OUT_REAL, 1 },
-	{ "efi_max", "    at most", OUT_COUNT, 0 },
-	{ "longer_mean", "routes longer than minimal after it, mean", OUT_REAL, 1 },
-	{ "longer_max", "    at most", OUT_COUNT, 0 },
+	TALLY("efi", "  ", "after", efi),
+	TALLY("longer", "", "routes longer than minimal after it", longer),
 	{ "vls_before", "VLs before", OUT_COUNT, 0 },
-	{ "vls_max", "  after, at most", OUT_COUNT, 0 },
-	{ "route_ms_before", "route, ms CPU, before", OUT_REAL, 1 },
-	{ "route_ms_mean", "  after, mean", OUT_REAL, 1 },
-	{ NULL, NULL, 0, 0 },
+	{ "vls_max", "  after, at most", OUT_COUNT, 0, OF(vls.max) },
+	{ "route_ms_before", "route, ms CPU, before", OUT_REAL, 1, OF(ms_before) },
+	{ "route_ms_mean", "  after, mean", OUT_REAL, 1, OF(ms) },
+	{ 0 },
 };
 
+#undef OF
+#define OF(member) OUT_OF(struct found, member)
+
+enum { IS_ROUTED = 1 };
+
 static const struct out_field case_fields[] = {
-	{ "engine", "engine", OUT_TEXT, 0 },
-	{ "verdict", "verdict", OUT_TEXT, 0 },
-	{ "transition", "transition", OUT_TEXT, 0 },
-	{ "transition_why", NULL, OUT_TEXT, 0 },
-	{ "status", NULL, OUT_TEXT, 0 },
-	{ "message", NULL, OUT_TEXT, 0 },
-	{ "pairs_gone", "gone", OUT_COUNT, 0 },
-	{ "pairs_cut", "cut", OUT_COUNT, 0 },
-	{ "pairs_lost", "lost", OUT_COUNT, 0 },
-	{ "pairs_path", "other path", OUT_COUNT, 0 },
-	{ "pairs_sl", "other SL", OUT_COUNT, 0 },
-	{ "entries_changed", "entries", OUT_COUNT, 0 },
-	{ "blocks_changed", "blocks", OUT_COUNT, 0 },
-	{ "efi", "EFI", OUT_COUNT, 0 },
-	{ "efi_mean", NULL, OUT_REAL, 1 },
-	{ "routes_longer", "longer", OUT_COUNT, 0 },
-	{ "vls", "VLs", OUT_COUNT, 0 },
-	{ "layers", NULL, OUT_COUNT, 0 },
-	{ "any_sl", NULL, OUT_BOOL, 0 },
-	{ "route_ms", NULL, OUT_REAL, 1 },
-	{ "digest", NULL, OUT_TEXT, 0 },
-	{ "case", "removed", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ "engine", "engine", OUT_TEXT },
+	{ "verdict", "verdict", OUT_TEXT },
+	{ "transition", "transition", OUT_TEXT },
+	{ "transition_why", NULL, OUT_TEXT },
+	{ "status", NULL, OUT_TEXT },
+	{ "message", NULL, OUT_TEXT },
+	{ "pairs_gone", "gone", OUT_COUNT, 0, OF(c.n_gone), IS_ROUTED },
+	{ "pairs_cut", "cut", OUT_COUNT, 0, OF(c.n_cut), IS_ROUTED },
+	{ "pairs_lost", "lost", OUT_COUNT, 0, OF(c.n_lost), IS_ROUTED },
+	{ "pairs_path", "other path", OUT_COUNT, 0, OF(c.n_path), IS_ROUTED },
+	{ "pairs_sl", "other SL", OUT_COUNT, 0, OF(c.n_sl), IS_ROUTED },
+	{ "entries_changed", "entries", OUT_COUNT, 0, OF(c.n_entries_changed), IS_ROUTED },
+	{ "blocks_changed", "blocks", OUT_COUNT, 0, OF(c.n_blocks), IS_ROUTED },
+	{ "efi", "EFI", OUT_COUNT, 0, OF(efi), IS_ROUTED },
+	{ "efi_mean", NULL, OUT_REAL, 1, OF(efi_mean), IS_ROUTED },
+	{ "routes_longer", "longer", OUT_COUNT, 0, OF(n_longer), IS_ROUTED },
+	{ "vls", "VLs", OUT_COUNT, 0, OF(vls), IS_ROUTED },
+	{ "layers", NULL, OUT_COUNT, 0, OF(layers), IS_ROUTED },
+	{ "any_sl", NULL, OUT_BOOL, 0, OF(any_sl), IS_ROUTED },
+	{ "route_ms", NULL, OUT_REAL, 1, OF(ms), IS_ROUTED },
+	{ "digest", NULL, OUT_TEXT },
+	{ "case", "removed", OUT_TEXT },
+	{ 0 },
 };
 
 static const struct out_section sections[] = {
@@ -271,7 +293,7 @@ static const struct out_section sections[] = {
 	{ "engines", OUT_ACROSS, engine_fields },
 	{ "cases", OUT_ROWS, case_fields },
 	{ "removed", OUT_ROWS, cli_removed_fields },
-	{ NULL, 0, NULL },
+	{ 0 },
 };
 
 static void say_case(struct out *out, const char *engine, const struct found *o)
@@ -299,89 +321,51 @@ static void say_case(struct out *out, const char *engine, const struct found *o)
 			  o->stable.transition == OSR_TRANSITION_ROUNDS ? "possible, not certain: "
 									: "",
 			  o->stable.transition_why);
-	out_count(out, "pairs_gone", o->c.n_gone);
-	out_count(out, "pairs_cut", o->c.n_cut);
-	out_count(out, "pairs_lost", o->c.n_lost);
-	out_count(out, "pairs_path", o->c.n_path);
-	out_count(out, "pairs_sl", o->c.n_sl);
-	out_count(out, "entries_changed", o->c.n_entries_changed);
-	out_count(out, "blocks_changed", o->c.n_blocks);
-	out_count(out, "efi", o->efi);
-	out_real(out, "efi_mean", o->efi_mean);
-	out_count(out, "vls", o->vls);
-	out_count(out, "layers", o->layers);
-	out_bool(out, "any_sl", o->any_sl);
-	out_count(out, "routes_longer", o->n_longer);
-	out_real(out, "route_ms", o->ms);
+	out_members(out, case_fields, o, IS_ROUTED);
 	out_textf(out, "digest", "%016llx", (unsigned long long)o->digest);
 }
 
-struct tally {
-	double sum;
-	uint64_t max;
-};
-
-static void whatif_count_in(struct tally *t, uint64_t x)
+static void whatif_count_in(struct summary *all, struct tally *t, uint64_t x)
 {
 	t->sum += (double)x;
 	t->max = x > t->max ? x : t->max;
-}
-
-static void say_tally(struct out *out, const char *what, const struct tally *t, uint32_t n)
-{
-	char key[64];
-
-	snprintf(key, sizeof(key), "%s_mean", what);
-	out_real(out, key, n ? t->sum / n : 0);
-	snprintf(key, sizeof(key), "%s_max", what);
-	out_count(out, key, t->max);
+	t->mean = t->sum / all->n_good;
 }
 
 static void whatif_say_engine(struct out *out, const char *engine, const struct before *b,
 			      const struct found *o, uint32_t n)
 {
-	struct tally cut = { 0 }, path = { 0 }, entries = { 0 }, blocks = { 0 }, efi = { 0 },
-		     longer = { 0 }, vls = { 0 };
-	uint32_t n_good = 0, n_lost = 0, n_refuted = 0, n_transition = 0;
+	struct summary all = { .engine = engine,
+			       .n_cases = n,
+			       .n_entries =
+				       (uint64_t)b->t.routing.n_dests * b->t.routing.n_switches,
+			       .ms_before = b->t.ms };
 	double ms = 0;
 
 	for (uint32_t k = 0; k < n; k++) {
 		if (o[k].st)
 			continue;
-		n_good++;
-		n_lost += o[k].c.n_lost > 0;
-		n_refuted += o[k].verdict == OSR_REFUTED;
-		n_transition += o[k].transition == OSR_REFUTED;
-		whatif_count_in(&cut, o[k].c.n_cut);
-		whatif_count_in(&path, o[k].c.n_path);
-		whatif_count_in(&entries, o[k].c.n_entries_changed);
-		whatif_count_in(&blocks, o[k].c.n_blocks);
-		whatif_count_in(&longer, o[k].n_longer);
-		whatif_count_in(&efi, o[k].efi);
-		whatif_count_in(&vls, o[k].vls);
+		all.n_good++;
+		all.n_lost += o[k].c.n_lost > 0;
+		all.n_refuted += o[k].verdict == OSR_REFUTED;
+		all.n_transition += o[k].transition == OSR_REFUTED;
+		whatif_count_in(&all, &all.cut, o[k].c.n_cut);
+		whatif_count_in(&all, &all.path, o[k].c.n_path);
+		whatif_count_in(&all, &all.entries, o[k].c.n_entries_changed);
+		whatif_count_in(&all, &all.blocks, o[k].c.n_blocks);
+		whatif_count_in(&all, &all.longer, o[k].n_longer);
+		whatif_count_in(&all, &all.efi, o[k].efi);
+		whatif_count_in(&all, &all.vls, o[k].vls);
 		ms += o[k].ms;
 	}
+	all.n_refused = n - all.n_good;
+	all.ms = all.n_good ? ms / all.n_good : 0;
 	out_row(out, "engines");
-	out_text(out, "engine", engine);
-	out_count(out, "cases", n);
-	out_count(out, "refused", n - n_good);
-	out_count(out, "refuted", n_refuted);
-	out_count(out, "transition_refuted", n_transition);
-	out_count(out, "lost", n_lost);
-	if (n_good)
+	out_members(out, engine_fields, &all, 0);
+	if (all.n_good)
 		out_count(out, "pairs", o[0].c.n_pairs);
-	say_tally(out, "cut", &cut, n_good);
-	say_tally(out, "path", &path, n_good);
-	out_count(out, "entries", (uint64_t)b->t.routing.n_dests * b->t.routing.n_switches);
-	say_tally(out, "entries_changed", &entries, n_good);
-	say_tally(out, "blocks", &blocks, n_good);
 	out_count(out, "efi_before", b->t.sweep.verdict.efi);
-	say_tally(out, "efi", &efi, n_good);
-	say_tally(out, "longer", &longer, n_good);
 	out_count(out, "vls_before", b->t.routing.n_vls);
-	out_count(out, "vls_max", vls.max);
-	out_real(out, "route_ms_before", b->t.ms);
-	out_real(out, "route_ms_mean", n_good ? ms / n_good : 0);
 }
 
 /* The worst first: not routed, lost pairs, the most loaded channel, changes; then by number. */

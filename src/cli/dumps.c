@@ -226,9 +226,7 @@ enum osr_status cli_dumps_read(struct cli_dumps *dumps, const struct osr_fabric 
 		st = dumps_read_all(dumps, live, diag);
 	dumps->gen = osr_tables_generation(&dumps->t);
 	dumps->gen.sls_unknown = !dumps->t.taken && !dumps->gen.paths && !dumps->gen.routing->sl;
-	start = cli_since(start);
-	dumps->read_cpu = start.cpu;
-	dumps->read_wall = start.wall;
+	dumps->read = cli_since(start);
 	return st;
 }
 
@@ -263,6 +261,7 @@ static const char *sl_source(const struct cli_dumps *dumps)
 
 void cli_dumps_say(const struct cli_dumps *dumps, struct out *o)
 {
+	static const struct out_field fields[] = { CLI_DUMPS_FIELDS, { 0 } };
 	const char *lft = dumps_source(dumps, dumps->is_live ? NULL : dumps->lft, true, NULL);
 	char foreign[64] = "", read[64] = "";
 
@@ -272,7 +271,7 @@ void cli_dumps_say(const struct cli_dumps *dumps, struct out *o)
 	if (dumps->t.bytes)
 		snprintf(read, sizeof(read), "; read %.1f MB at %.0f MB/s",
 			 (double)dumps->t.bytes / 1e6,
-			 dumps->read_wall > 0 ? (double)dumps->t.bytes / 1e3 / dumps->read_wall
+			 dumps->read.wall > 0 ? (double)dumps->t.bytes / 1e3 / dumps->read.wall
 					      : 0);
 	out_head(o, "%s: %llu entries%s; SL2VL: %s; SLs: %s; multicast: %s%s", lft,
 		 (unsigned long long)dumps->t.n_entries, foreign,
@@ -291,11 +290,7 @@ void cli_dumps_say(const struct cli_dumps *dumps, struct out *o)
 			      dumps->t.groups.n || dumps->t.routing.mcast_parent, NULL));
 	if (dumps->sl >= 0)
 		out_count(o, "tables.sl", (uint64_t)dumps->sl);
-	out_count(o, "tables.entries", dumps->t.n_entries);
-	out_count(o, "tables.foreign", dumps->t.n_foreign);
-	out_count(o, "tables.bytes", dumps->t.bytes);
-	out_real(o, "tables.read_ms.cpu", dumps->read_cpu);
-	out_real(o, "tables.read_ms.wall", dumps->read_wall);
+	out_members(o, fields, dumps, 0);
 }
 
 /* The whole file, to be freed; NULL with a sentence. */

@@ -83,7 +83,7 @@ static void faults_cable_name(const struct osr_net *net, uint32_t port, char *bu
 const struct out_field cli_removed_fields[] = {
 	{ "kind", NULL, OUT_TEXT, 0 },
 	{ "name", NULL, OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 /* A cable once, at its lower port. */

@@ -100,9 +100,7 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 	in->lmc_open = !st && input_lmc_open(in);
 	if (!st)
 		st = input_build(in, diag);
-	start = cli_since(start);
-	in->read_cpu = start.cpu;
-	in->read_wall = start.wall;
+	in->read = cli_since(start);
 	return st;
 }
 
@@ -116,6 +114,7 @@ void cli_input_free(struct cli_input *in)
 
 void cli_input_say(const struct cli_input *in, struct out *o)
 {
+	static const struct out_field fields[] = { CLI_INPUT_FIELDS, { 0 } };
 	const struct osr_fabric *fabric = &in->fabric;
 	char parts[64] = "";
 
@@ -125,18 +124,12 @@ void cli_input_say(const struct cli_input *in, struct out *o)
 	out_head(o, "%s: %u switch%s, %u channels, %u end port%s, %u LID%s%s; read in %.1f ms",
 		 cli_input_name(in), fabric->n_switches, fabric->n_switches == 1 ? "" : "es",
 		 fabric->n_channels, fabric->n_terminals, fabric->n_terminals == 1 ? "" : "s",
-		 fabric->n_dests, fabric->n_dests == 1 ? "" : "s", parts, in->read_wall);
+		 fabric->n_dests, fabric->n_dests == 1 ? "" : "s", parts, in->read.wall);
 	if (in->lmc_open)
 		out_note(o, "%s: this file has no LMC: give --lmc=N if the subnet has one",
 			 cli_input_name(in));
 	out_text(o, "fabric", cli_input_name(in));
-	out_count(o, "switches", fabric->n_switches);
-	out_count(o, "channels", fabric->n_channels);
-	out_count(o, "terminals", fabric->n_terminals);
-	out_count(o, "lids", fabric->n_dests);
-	out_count(o, "components", fabric->n_components);
-	out_real(o, "read_ms.cpu", in->read_cpu);
-	out_real(o, "read_ms.wall", in->read_wall);
+	out_members(o, fields, in, 0);
 }
 
 /* DEV, DEV:PORT or DEV:PORT:PKEY, an empty part being the default. */

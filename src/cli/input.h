@@ -13,6 +13,7 @@
 
 #include <osmroutes/fabric.h>
 
+#include "cli/cli.h"
 #include "cli/live.h"
 #include "cli/output.h"
 #include "io/net.h"
@@ -29,8 +30,8 @@ struct cli_input {
 	struct osr_net net; /* what the file says; may be freed once the fabric is built */
 	struct osr_arena arena;
 	struct osr_fabric fabric;
-	bool lmc_open;              /* the file says no LMCs, and its LIDs leave more than 0 open */
-	double read_cpu, read_wall; /* ms */
+	bool lmc_open; /* the file says no LMCs, and its LIDs leave more than 0 open */
+	struct cli_stamp read;
 };
 
 #define CLI_INPUT_INIT                                                                             \
@@ -40,12 +41,16 @@ struct cli_input {
 
 /* Fields that cli_input_say() sets. */
 #define CLI_INPUT_FIELDS                                                                           \
-	{ "fabric", NULL, OUT_TEXT, 0 }, { "switches", NULL, OUT_COUNT, 0 },                       \
-		{ "channels", NULL, OUT_COUNT, 0 }, { "terminals", NULL, OUT_COUNT, 0 },           \
-		{ "lids", NULL, OUT_COUNT, 0 }, { "components", NULL, OUT_COUNT, 0 },              \
-		{ "read_ms.cpu", NULL, OUT_REAL, 1 },                                              \
+	{ "fabric", NULL, OUT_TEXT },                                                              \
+		{ "switches", NULL, OUT_COUNT, 0, OUT_OF(struct cli_input, fabric.n_switches) },   \
+		{ "channels", NULL, OUT_COUNT, 0, OUT_OF(struct cli_input, fabric.n_channels) },   \
+		{ "terminals", NULL, OUT_COUNT, 0, OUT_OF(struct cli_input, fabric.n_terminals) }, \
+		{ "lids", NULL, OUT_COUNT, 0, OUT_OF(struct cli_input, fabric.n_dests) },          \
+		{ "components", NULL, OUT_COUNT, 0,                                                \
+		  OUT_OF(struct cli_input, fabric.n_components) },                                 \
+		{ "read_ms.cpu", NULL, OUT_REAL, 1, OUT_OF(struct cli_input, read.cpu) },          \
 	{                                                                                          \
-		"read_ms.wall", NULL, OUT_REAL, 1                                                  \
+		"read_ms.wall", NULL, OUT_REAL, 1, OUT_OF(struct cli_input, read.wall)             \
 	}
 
 #define CLI_NAMES_DOC "names of nodes: OpenSM's node name map, lines of GUID and \"name\""

@@ -132,6 +132,33 @@ void out_bool(struct out *o, const char *key, bool yes)
 	set(o, key, OUT_BOOL, json_boolean(yes));
 }
 
+static uint64_t member_count(const void *member, size_t size)
+{
+	uint64_t n = 0;
+
+	/* The bytes of a number begin with the lowest, as on all machines with InfiniBand. */
+	memcpy(&n, member, size);
+	return n;
+}
+
+void out_members(struct out *o, const struct out_field *fields, const void *from, unsigned have)
+{
+	for (const struct out_field *field = fields; field->key; field++) {
+		const void *member = (const char *)from + field->at;
+
+		if (!field->size || (field->when & ~have))
+			continue;
+		if (field->type == OUT_TEXT)
+			out_text(o, field->key, *(const char *const *)member);
+		else if (field->type == OUT_REAL)
+			out_real(o, field->key, *(const double *)member);
+		else if (field->type == OUT_BOOL)
+			out_bool(o, field->key, *(const bool *)member);
+		else
+			out_count(o, field->key, member_count(member, field->size));
+	}
+}
+
 static void add_line(struct out *o, json_t **lines, const char *fmt, va_list ap)
 {
 	char *text = NULL;

@@ -8,8 +8,8 @@
  *
  *	static const struct out_field fields[] = {
  *		{ "engine", "engine", OUT_TEXT },
- *		{ "route_ms.cpu", "route, ms CPU", OUT_REAL, 1 },
- *		{ NULL }
+ *		{ "route_ms.cpu", "route, ms CPU", OUT_REAL, 1, OUT_OF(struct found, ms) },
+ *		{ 0 }
  *	};
  *	static const struct out_section sections[] = { { "engines", OUT_ACROSS, fields }, { NULL } };
  *
@@ -17,7 +17,7 @@
  *	cli_parse() with out_spec as a part
  *	out_row(&a.out, "engines");
  *	out_text(&a.out, "engine", "dfsssp");
- *	out_real(&a.out, "route_ms.cpu", 2.6);
+ *	out_members(&a.out, fields, &found, 0);		all that are bound to a member
  *	return out_end(&a.out, CLI_OK);
  *
  * JSON: an object; a section is a member, an array of objects (an object for OUT_ONE); a dot in a
@@ -47,8 +47,13 @@ struct out_field {
 	const char *key;
 	const char *label; /* for people; NULL: not for them */
 	enum out_type type;
-	int digits; /* of OUT_REAL behind the point, for people; elsewhere all that it has */
+	int digits;      /* of OUT_REAL behind the point, for people; elsewhere all that it has */
+	size_t at, size; /* of the member that out_members() takes it from; size 0: of none */
+	unsigned when;   /* bits that out_members() must be given for it */
 };
+
+/* The last two: an unsigned number of any size, a double, a bool or a const char *. */
+#define OUT_OF(type, member) offsetof(type, member), sizeof(((type *)0)->member)
 
 struct out_section {
 	const char *name;
@@ -96,6 +101,8 @@ void out_textf(struct out *o, const char *key, const char *fmt, ...)
 void out_count(struct out *o, const char *key, uint64_t n);
 void out_real(struct out *o, const char *key, double x);
 void out_bool(struct out *o, const char *key, bool yes);
+/* Those of `fields` that are bound to members of `from`, but for those whose bits are not all in `have`. */
+void out_members(struct out *o, const struct out_field *fields, const void *from, unsigned have);
 
 /* A line for people only, above (head) or below (note) all sections. */
 void out_head(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -144,7 +144,7 @@ const struct out_field cli_require_fields[] = {
 	{ "name", "requirement", OUT_TEXT, 0 },
 	{ "met", "met", OUT_BOOL, 0 },
 	{ "message", "found", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 /* Demands of the command line are said; all are test cases. */
@@ -313,7 +313,7 @@ const struct out_field cli_nodes_fields[] = {
 	{ "kind", NULL, OUT_TEXT, 0 },
 	{ "guid", NULL, OUT_TEXT, 0 },
 	{ "name", NULL, OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ 0 },
 };
 
 static const char *node_guid(uint64_t guid, char text[24])

@@ -81,7 +81,7 @@ void cli_socket_rows(struct out *out, const char *section, const struct out_fiel
 const struct out_field cli_part_fields[] = {
 	{ "what", "part", OUT_TEXT, 0 },   { "guid", "switch GUID", OUT_TEXT, 0 },
 	{ "port", "port", OUT_COUNT, 0 },  { "why", "why", OUT_TEXT, 0 },
-	{ "state", "state", OUT_TEXT, 0 }, { NULL, NULL, 0, 0 },
+	{ "state", "state", OUT_TEXT, 0 }, { 0 },
 };
 
 int cli_socket_refused(const char *why)

@@ -260,10 +260,11 @@ void cli_subjects_say(const struct cli_subjects *subjects, struct out *out)
 
 void cli_subjects_fields(const struct cli_subjects *subjects, struct out *out)
 {
+	static const struct out_field fields[] = { CLI_SUBJECTS_FIELDS, { 0 } };
+
 	out_text(out, "config", subjects->options.config);
-	out_count(out, "vls_available", subjects->limit.vls);
 	out_text(out, "vls_why", subjects->limit.why);
-	out_bool(out, "multicast", subjects->req.multicast);
+	out_members(out, fields, subjects, 0);
 }
 
 /* ---- the work ------------------------------------------------------------------------------- */

@@ -47,7 +47,7 @@ struct cli_dumps {
 	struct osr_tables t;
 	struct osr_generation gen;
 	bool same_ca; /* all CAs have one SL2VL table, so that the checker can be asked */
-	double read_cpu, read_wall; /* ms */
+	struct cli_stamp read;
 };
 
 #define CLI_DUMPS_INIT                                                                             \
@@ -87,13 +87,15 @@ void cli_dumps_free(struct cli_dumps *dumps);
 
 /* Fields that cli_dumps_say() sets, and a line for people. */
 #define CLI_DUMPS_FIELDS                                                                           \
-	{ "tables.lfts", NULL, OUT_TEXT, 0 }, { "tables.sl2vl", NULL, OUT_TEXT, 0 },               \
-		{ "tables.path_sls", NULL, OUT_TEXT, 0 }, { "tables.groups", NULL, OUT_TEXT, 0 },  \
-		{ "tables.sl", NULL, OUT_COUNT, 0 }, { "tables.entries", NULL, OUT_COUNT, 0 },     \
-		{ "tables.foreign", NULL, OUT_COUNT, 0 }, { "tables.bytes", NULL, OUT_COUNT, 0 },  \
-		{ "tables.read_ms.cpu", NULL, OUT_REAL, 1 },                                       \
+	{ "tables.lfts", NULL, OUT_TEXT }, { "tables.sl2vl", NULL, OUT_TEXT },                     \
+		{ "tables.path_sls", NULL, OUT_TEXT }, { "tables.groups", NULL, OUT_TEXT },        \
+		{ "tables.sl", NULL, OUT_COUNT },                                                  \
+		{ "tables.entries", NULL, OUT_COUNT, 0, OUT_OF(struct cli_dumps, t.n_entries) },   \
+		{ "tables.foreign", NULL, OUT_COUNT, 0, OUT_OF(struct cli_dumps, t.n_foreign) },   \
+		{ "tables.bytes", NULL, OUT_COUNT, 0, OUT_OF(struct cli_dumps, t.bytes) },         \
+		{ "tables.read_ms.cpu", NULL, OUT_REAL, 1, OUT_OF(struct cli_dumps, read.cpu) },   \
 	{                                                                                          \
-		"tables.read_ms.wall", NULL, OUT_REAL, 1                                           \
+		"tables.read_ms.wall", NULL, OUT_REAL, 1, OUT_OF(struct cli_dumps, read.wall)      \
 	}
 
 void cli_dumps_say(const struct cli_dumps *dumps, struct out *o);
@@ -159,10 +161,11 @@ struct cli_subjects {
 
 /* Fields that cli_subjects_say() sets. */
 #define CLI_SUBJECTS_FIELDS                                                                        \
-	{ "config", NULL, OUT_TEXT, 0 }, { "vls_available", NULL, OUT_COUNT, 0 },                  \
-		{ "vls_why", NULL, OUT_TEXT, 0 },                                                  \
+	{ "config", NULL, OUT_TEXT },                                                              \
+		{ "vls_available", NULL, OUT_COUNT, 0, OUT_OF(struct cli_subjects, limit.vls) },   \
+		{ "vls_why", NULL, OUT_TEXT },                                                     \
 	{                                                                                          \
-		"multicast", NULL, OUT_BOOL, 0                                                     \
+		"multicast", NULL, OUT_BOOL, 0, OUT_OF(struct cli_subjects, req.multicast)         \
 	}
 
 /* -e, -o, --vls, --config and so on; and --tables as well */
@@ -271,10 +274,10 @@ uint8_t cli_source_switch_vl(const struct cli_source *s, uint32_t sw, uint8_t in
 
 /* A cable in a row of output: the fields, and how they are filled. */
 #define CLI_CABLE_FIELDS                                                                           \
-	{ "from", NULL, OUT_TEXT, 0 }, { "from_port", NULL, OUT_COUNT, 0 },                        \
-		{ "to", NULL, OUT_TEXT, 0 }, { "to_port", NULL, OUT_COUNT, 0 },                    \
+	{ "from", NULL, OUT_TEXT }, { "from_port", NULL, OUT_COUNT }, { "to", NULL, OUT_TEXT },    \
+		{ "to_port", NULL, OUT_COUNT },                                                    \
 	{                                                                                          \
-		"cable", "from - to", OUT_TEXT, 0                                                  \
+		"cable", "from - to", OUT_TEXT                                                     \
 	}
 void cli_say_cable(struct out *out, const char *from, unsigned from_port, const char *to,
 		   unsigned to_port);
