@@ -120,8 +120,12 @@ static void list_numbers(const struct sweep *w, const struct osr_drains_state *d
 		  "1 if old and new tables mixed are proven deadlock-free." },
 		{ "stable", "withdrawn", w->in_rounds ? stable->n_withdrawn : 0,
 		  "LFT entries withdrawn in a first round; 0: one round." },
+		{ "stable", "withdrawn_whole", w->in_rounds ? stable->n_withdrawn_whole : 0,
+		  "Of these, entries that still led to their LID." },
 		{ "stable", "channels_lost", stable->n_channels_lost,
 		  "Channels lost since the last full route." },
+		{ "stable", "channels_added", stable->n_channels_new,
+		  "Channels added since the last full route." },
 		{ "stable", "lids_repaired", stable->n_trees,
 		  "LIDs re-routed since the last full route." },
 		{ "stable", "sls_changed", stable->n_sl_changed,
@@ -140,14 +144,29 @@ static void list_numbers(const struct sweep *w, const struct osr_drains_state *d
 	m->n_numbers = sizeof(numbers) / sizeof(*numbers);
 }
 
+/* In which order the tables go out. */
+static const char *sent_text(const struct sweep *w)
+{
+	const struct osr_routing *routing = &w->slot->result.routing;
+
+	if (w->in_rounds)
+		return "in two rounds";
+	if (routing->stable.transition != OSR_TRANSITION_LOOP &&
+	    routing->stable.transition != OSR_TRANSITION_ROUNDS)
+		return "in one round";
+	return routing->withdrawn ? "in one round: OpenSM sends some switches all their blocks, or "
+				    "what they have is not known"
+				  : "in one round: two would be no better";
+}
+
 /* How these tables came about, and whether they mix well with those before. */
 static json_t *metrics_tables_json(const struct sweep *w)
 {
 	const struct osr_routing *routing = &w->slot->result.routing;
 	const struct osr_stable *stable = &routing->stable;
 
-	return json_pack("{s:s?, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:b}}", "engine",
-			 routing->chosen, "strategy", routing->strategy, "note",
+	return json_pack("{s:s?, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:b, s:b, s:b, s:s}}",
+			 "engine", routing->chosen, "strategy", routing->strategy, "note",
 			 routing->note ? routing->note : "", "re_route",
 			 stable->kept     ? "incremental"
 			 : stable->why[0] ? "full"
@@ -157,7 +176,9 @@ static json_t *metrics_tables_json(const struct sweep *w)
 			 : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
 									: "can deadlock",
 			 "why", stable->transition_why, "multicast", stable->transition_mcast,
-			 "two_rounds", w->in_rounds);
+			 "earlier_trees", stable->transition_kept & OSR_KEPT_ORDER, "earlier_sls",
+			 stable->transition_kept & OSR_KEPT_SLS, "two_rounds", w->in_rounds, "sent",
+			 sent_text(w));
 }
 
 static json_t *check_json(const struct sweep *w, bool checked)

@@ -112,96 +112,6 @@ bool osr__transition_is_free(const struct sweep *w)
 	       (stable->transition == OSR_TRANSITION_ROUNDS && w->in_rounds);
 }
 
-/* What became of the tables of the last sweep. */
-static void report_stable(const struct sweep *w)
-{
-	const struct osr_stable *stable = &w->slot->result.routing.stable;
-	const char *name = w->ctx->engine->name;
-
-	if (stable->kept)
-		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: incremental re-route: %u channels lost and %u added since the last "
-			 "full route, %u LID%s re-routed; pairs with another SL: %" PRIu64
-			 "; pairs that may still use an SL no longer verified: %" PRIu64
-			 "; load %u.%02u of the last full route's",
-			 name, stable->n_channels_lost, stable->n_channels_new, stable->n_trees,
-			 stable->n_trees == 1 ? "" : "s", stable->n_sl_changed, stable->n_sl_lost,
-			 stable->drift / 1000, stable->drift % 1000 / 10);
-	else if (stable->why[0])
-		osr__log(w->osm, w->refused ? OSM_LOG_ERROR : osr__log_details(w->ctx->plugin),
-			 "%s%s: full re-route: %s; pairs with another SL: %" PRIu64
-			 "; pairs that may still use an SL not verified on the new tables: "
-			 "%" PRIu64,
-			 w->refused ? "ERR OR22: " : "", name, stable->why, stable->n_sl_changed,
-			 stable->n_sl_lost);
-}
-
-/* The mixture of old and new tables, as if sent in one round. */
-static void report_transition(const struct sweep *w)
-{
-	const struct osr_stable *stable = &w->slot->result.routing.stable;
-	const char *name = w->ctx->engine->name;
-
-	if (stable->transition == OSR_TRANSITION_FREE)
-		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: old and new tables mixed%s: no credit loop%s%s (checked in %.1f ms)",
-			 name, stable->transition_mcast ? ", with multicast" : "",
-			 stable->transition_kept & OSR_KEPT_ORDER
-				 ? ", with the earlier multicast trees"
-				 : "",
-			 stable->transition_kept & OSR_KEPT_SLS ? ", with the earlier SLs" : "",
-			 w->ms_transition);
-	else if (stable->transition != OSR_TRANSITION_UNASKED)
-		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: %sold and new tables%s%s (%s; checked in %.1f ms)%s", name,
-			 w->in_rounds ? "sent in one round, " : "",
-			 stable->transition_mcast ? ", with multicast," : "",
-			 w->in_rounds ? " could deadlock"
-				      : " mixed can deadlock until all switches have the new ones",
-			 stable->transition_why, w->ms_transition,
-			 !w->in_rounds ? ""
-			 : stable->transition == OSR_TRANSITION_ROUNDS
-				 ? "; so they are sent in two"
-				 : "; two rounds avoid forwarding loops but not this credit loop: "
-				   "packets may be "
-				   "stuck until the head-of-queue timeout");
-	else if (stable->transition_why[0])
-		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: old and new tables mixed: not checked for credit loops: %s", name,
-			 stable->transition_why);
-}
-
-/* In which order the tables go out. */
-static void report_rounds(const struct sweep *w)
-{
-	const struct osr_routing *routing = &w->slot->result.routing;
-	const struct osr_stable *stable = &routing->stable;
-	const char *name = w->ctx->engine->name;
-	bool one = stable->n_withdrawn == 1;
-	char whole[128] = "all dead already";
-
-	if (stable->n_withdrawn_whole)
-		snprintf(whole, sizeof(whole),
-			 "whose packets are dropped until the second (%" PRIu64
-			 " of them still led to their LID)",
-			 stable->n_withdrawn_whole);
-	if (w->in_rounds)
-		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: the tables are sent in two rounds: the first withdraws %" PRIu64
-			 " entr%s, %s; no packet goes in circles%s",
-			 name, stable->n_withdrawn, one ? "y" : "ies", whole,
-			 stable->transition == OSR_TRANSITION_ROUNDS
-				 ? "; every mixture is proven free of credit loops"
-				 : "");
-	else if (stable->transition == OSR_TRANSITION_LOOP ||
-		 stable->transition == OSR_TRANSITION_ROUNDS)
-		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: the tables are sent in one round: %s", name,
-			 routing->withdrawn ? "OpenSM sends some switches all their blocks, or "
-					      "what they have is not known"
-					    : "two would be no better");
-}
-
 /* Entries of routing keys were not part of the question. */
 static void mind_keys(struct sweep *w)
 {
@@ -441,9 +351,9 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin), "%s: %s", w->ctx->engine->name,
 			 routing->note);
 	report_gaps(w);
-	report_stable(w);
-	report_transition(w);
-	report_rounds(w);
+	if (w->refused)
+		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR22: %s: full re-route: %s",
+			 w->ctx->engine->name, routing->stable.why);
 	if ((verdict->proven & OSR_CLAIM_DEADLOCK_FREE) &&
 	    !(verdict->proven & OSR_CLAIM_MULTICAST) && !w->osm->subn.opt.disable_multicast)
 		osr__log(w->osm, OSM_LOG_ERROR,

@@ -10,8 +10,8 @@ import drain
 import oracle
 from faults import switch_links
 from judge import QOS, expect, generate, scenario
-from osmtest import BUILD, ROOT, Fabric, find_fabric, Opensm, running, wait_for
-from transition import HOLD, ROUNDS
+from osmtest import BUILD, ROOT, Fabric, find_fabric, Opensm, running
+from transition import two_rounds
 
 sys.path.append(os.path.join(ROOT, 'tests', 'simulator'))
 import credits as simulator	# noqa: E402
@@ -106,32 +106,17 @@ def dragonfly(workdir):
 def rounds(workdir):
     """A cable of a tree dies and returns while packets are under way; each switch takes its new tables at a moment of its
     own, first those of the first round. In one round, which the log says could deadlock, packets get stuck."""
-    env = {'OSR_CLOCK_OUT': os.path.join(workdir, 'clock'), 'OSR_CLOCK_HOLD_MS': str(HOLD)}
-    with running(workdir, 'tree-3', 'dfsssp',
-                 options=dict(QOS, event_plugin_name='osrclock osmroutes'), env=env,
-                 plugin_conf='ask_switches = no\n') as (fabric, opensm):
-        opensm.resweep()
-        before = read(fabric)
-        name, port, _ = switch_links(before)[0]
-        for change in (fabric.unlink, fabric.relink):
-            said, sweeps = len(re.findall(ROUNDS, opensm.log)), opensm.sweeps()
-            fabric.console(change(name, port))
-            wait_for('a first round', lambda: len(re.findall(ROUNDS, opensm.log)) > said, 30, opensm._alive)
-            first = oracle.Tables(fabric.read_back('lft', 'sl2vl'))
-            expect(opensm.sweeps() == sweeps, 'the sweep was over before all was seen')
-            wait_for('the end of the sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
-            after, guids = read(fabric), [s.guid for s in before.switches]
-            expect(first.bytes_of_tables() != before.bytes_of_tables(), 'nothing was withdrawn')
-            texts = [simulator.text_of(t, rows, guids) for t, rows in
-                     ((before, before.rows), (first, before.rows), (after, after.rows))]
-            for seed in range(3):
-                for buffer in (1, 4):
-                    got = carry(texts, packets=60000, buffer=buffer, change=4000, seed=seed)
-                    expect(not got['stuck'], 'between the rounds %d packets are stuck' % got['stuck'])
-                    expect(got['cycles'] > 16000, 'the packets were over before the last tables were in')
-            expect(any(carry(texts[::2], packets=30000, buffer=1, change=4000, seed=seed)['stuck'] for seed in range(20)),
-                   'in one round nothing gets stuck: that nothing does in two says little')
-            before = after
+    for _, _, before, first, after in two_rounds(workdir):
+        guids = [s.guid for s in before.switches]
+        expect(first.bytes_of_tables() != before.bytes_of_tables(), 'nothing was withdrawn')
+        texts = [simulator.text_of(t, t.rows, guids) for t in (before, first, after)]
+        for seed in range(3):
+            for buffer in (1, 4):
+                got = carry(texts, packets=60000, buffer=buffer, change=4000, seed=seed)
+                expect(not got['stuck'], 'between the rounds %d packets are stuck' % got['stuck'])
+                expect(got['cycles'] > 16000, 'the packets were over before the last tables were in')
+        expect(any(carry(texts[::2], packets=30000, buffer=1, change=4000, seed=seed)['stuck'] for seed in range(20)),
+               'in one round nothing gets stuck: that nothing does in two says little')
 
 
 @scenario('carried.drained')

@@ -12,7 +12,6 @@ from osmtest import routed, running, slowness, wait_for
 
 HOLD = int(1200 * slowness())	# ms between the first round and the second
 OUTAGE = r'second round of tables: (\d+) LFT blocks; entries were withdrawn for ([\d.]+) ms'
-ROUNDS = r'the tables are sent in two rounds: the first withdraws (\d+) entr\w+, (?:all dead already|.*?\((\d+) of them still)'
 
 
 def changed(before, after):
@@ -24,14 +23,18 @@ def changed(before, after):
     return len(differs), len({(guid, lid // 64) for guid, lid in differs})
 
 
-def one_answer(log):
-    """No line on a sweep whose tables went out in two rounds says that it may deadlock, if another one says that it cannot."""
-    free = re.findall(r'transition deadlock-free|every mixture is proven free', log)
-    not_free = re.findall(r'transition not proven|transition can deadlock|tables mixed can deadlock', log)
-    expect(free and not not_free, 'the log says %s and %s' % (free, not_free))
-    expect(re.search(r'sent in one round, old and new tables(?:, with multicast,)? could deadlock.*; so they are sent in two$', log, re.M),
-           'the log does not say why there are two rounds')
-    expect(not re.search(r'\b1 (entries|LIDs)\b', log), 'the log has a plural of one')
+def in_rounds(log):
+    """Sweeps whose tables went out in two rounds, as JSON."""
+    return [sweep for sweep in routed(log) if sweep['tables']['transition']['two_rounds']]
+
+
+def one_answer(sweep, log):
+    """What is said of a sweep in two rounds: that it cannot deadlock, and why there are two."""
+    transition = sweep['tables']['transition']
+    expect(transition['answer'] == 'deadlock-free' and sweep['stable']['together'] and transition['why'] and
+           transition['sent'] == 'in two rounds', 'the JSON says %s' % transition)
+    said = re.findall(r', transition ([^;]*)', log)
+    expect('deadlock-free in two rounds' in said and 'can deadlock' not in said, 'the log says %s' % said)
 
 
 class Mixture:
@@ -210,10 +213,9 @@ def without_entry(before, after):
                for s in after.switches if s.guid in had for lid in after.lids)
 
 
-@scenario('transition.rounds')
-def rounds(workdir):
-    """A cable of a tree dies and returns: what is in the switches between the two rounds makes no loop with the
-    tables before, nor with those after."""
+def two_rounds(workdir):
+    """A cable of a tree dies and returns: each time what changes it, the log since, and the tables before, of the first
+    round, and after."""
     env = {'OSR_CLOCK_OUT': os.path.join(workdir, 'clock'), 'OSR_CLOCK_HOLD_MS': str(HOLD)}
     with running(workdir, 'tree-3', 'dfsssp',
                  options=dict(QOS, event_plugin_name='osrclock osmroutes'), env=env,
@@ -222,25 +224,33 @@ def rounds(workdir):
         before = judge(fabric, opensm, ours='dfsssp')
         name, port, _ = switch_links(before)[0]
         for change in (fabric.unlink, fabric.relink):
-            start, said, sweeps = len(opensm.log), len(re.findall(ROUNDS, opensm.log)), opensm.sweeps()
+            start, said, sweeps = len(opensm.log), len(in_rounds(opensm.log)), opensm.sweeps()
             fabric.console(change(name, port))
-            wait_for('a first round', lambda: len(re.findall(ROUNDS, opensm.log)) > said, 30, opensm._alive)
+            wait_for('a first round', lambda: len(in_rounds(opensm.log)) > said, 30, opensm._alive)
             first = oracle.Tables(fabric.read_back())
             first.rows = before.rows
             expect(opensm.sweeps() == sweeps, 'the sweep was over before all was seen')
             wait_for('the end of the sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
             after = judge(fabric, opensm, ours='dfsssp')
-            one_answer(opensm.log[start:])
-            n, whole = (int(x or 0) for x in re.findall(ROUNDS, opensm.log)[-1])
-            expect(n and (whole == 0) == (change == fabric.unlink), '%d withdrawn, %d whole' % (n, whole))
-            n_blocks, outage = (float(x) for x in re.findall(OUTAGE, opensm.log[start:])[-1])
-            expect(n_blocks == changed(first, after)[1], 'not %d blocks of the second round differ' % n_blocks)
-            expect(HOLD <= outage < 60000, 'withdrawn for %.1f ms, and held for %d' % (outage, HOLD))
-            expect(without_entry(before, first) >= n, 'fewer than %d entries are withdrawn' % n)
-            free(before, first, opensm.log[start:], 'the tables of before and of the first round')
-            free(first, after, opensm.log[start:], 'the tables of the first round and the new ones')
-            mixture = Mixture(before, after)
-            mixture.add_unicast(True)
-            expect(mixture.is_cyclic(), 'one round would have done: nothing is shown')
+            yield change == fabric.unlink, opensm.log[start:], before, first, after
             before = after
     opensm.check_own_log()
+
+
+@scenario('transition.rounds')
+def rounds(workdir):
+    """What is in the switches between the two rounds makes no loop with the tables before, nor with those after."""
+    for dead, log, before, first, after in two_rounds(workdir):
+        sweep = in_rounds(log)[-1]
+        one_answer(sweep, log)
+        n, whole = sweep['stable']['withdrawn'], sweep['stable']['withdrawn_whole']
+        expect(n and (whole == 0) == dead, '%d withdrawn, %d whole' % (n, whole))
+        n_blocks, outage = (float(x) for x in re.findall(OUTAGE, log)[-1])
+        expect(n_blocks == changed(first, after)[1], 'not %d blocks of the second round differ' % n_blocks)
+        expect(HOLD <= outage < 60000, 'withdrawn for %.1f ms, and held for %d' % (outage, HOLD))
+        expect(without_entry(before, first) >= n, 'fewer than %d entries are withdrawn' % n)
+        free(before, first, log, 'the tables of before and of the first round')
+        free(first, after, log, 'the tables of the first round and the new ones')
+        mixture = Mixture(before, after)
+        mixture.add_unicast(True)
+        expect(mixture.is_cyclic(), 'one round would have done: nothing is shown')

@@ -558,9 +558,8 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 	struct edges x;
 	int n_starts;
 
-	if (!(collect_edges(cdg, scratch, &x) && osr__cdg_reverse(&x, scratch)) &&
-	    osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
+	if (!collect_edges(cdg, scratch, &x) || !osr__cdg_reverse(&x, scratch))
+		goto no_memory;
 	/*
 	 * One pass tells which start suits the graph; only that one is worth the others. On dense
 	 * graphs (HyperX, dragonfly) it has always been the up-down start, and the other is the
@@ -571,11 +570,10 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 		struct sift *w = &starts[i];
 		uint32_t *sequence = osr_alloc(scratch, n, sizeof(*sequence));
 
-		if ((!sequence || !sift_init(w, &x, scratch) ||
-		     !(i ? els_order(&x, scratch, sequence)
-			 : updown_order(cdg->f, roots, scratch, sequence))) &&
-		    osr_arena_failed(scratch, diag))
-			return OSR_NOMEM;
+		if (!sequence || !sift_init(w, &x, scratch) ||
+		    !(i ? els_order(&x, scratch, sequence)
+			: updown_order(cdg->f, roots, scratch, sequence)))
+			goto no_memory;
 		sift_start(w, sequence);
 		sift_pass(w);
 		sift_count(w);
@@ -589,4 +587,8 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 	memcpy(rank, better->rank, n * sizeof(*rank));
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
+
+no_memory:
+	osr_arena_failed(scratch, diag);
+	return OSR_NOMEM;
 }
