@@ -7,7 +7,6 @@ import sys
 
 from measure import BUILD, Data
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.join(BUILD, 'tests', 'experiments', 'osr-keys')
 ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk', 'joint']
 PERCENTS = [10, 20, 40, 60]
@@ -74,27 +73,6 @@ def quick():
         sys.exit('what a request costs: %s' % cost)
     if min(ratio.values()) < 0.999 or ratio[1, 'dmodk'] < 1.2:
         sys.exit('times make no sense: %s' % ratio)
-    traces()
-
-
-def traces():
-    """Symbolic traces: what a trace without contention takes is known by hand; keys only where it asks."""
-    directory = os.path.join(ROOT, 'tests', 'experiments', 'traces')
-    stencil, plain = (os.path.join(directory, n + '.trace') for n in ('stencil', 'without-keys'))
-    # 20 times (4 + 64 + 256 KB each way), and the same time for calculation; a link carries 5e9 bytes a second.
-    ideal = 20 * 2 * (4096 + 65536 + 262144) / 5e9
-    for routing in ROUTINGS:
-        alone = ask('trace', 4, 1, routing, stencil)
-        if routing in ('mesh', 'ark', 'nrk', 'joint'):
-            if abs(alone[0] - ideal) > 1e-9 * ideal or alone[2] != 1:
-                sys.exit('%s: a trace takes %s, by hand it is %g' % (routing, alone, ideal))
-        elif routing == 'dmodk' and (alone[0] < 1.2 * ideal or alone[2] < 2):
-            sys.exit('%s: a trace takes %s' % (routing, alone))
-    if ask('trace', 4, 1, 'nrk', plain) != ask('trace', 4, 1, 'dmodk', plain):
-        sys.exit('a trace that asks for no keys has some')
-    both = {r: ask('trace', 4, 1, r, stencil, stencil)[0] for r in ('mesh', 'nrk', 'dmodk')}
-    if not both['mesh'] <= both['nrk'] < both['dmodk']:
-        sys.exit('two applications by traces: %s' % both)
 
 
 PAID = ['mesh', 'dmodk', 'nrk', 'nrk+request']

@@ -167,8 +167,7 @@ static double run(struct lab *x, double host_rate, double link_rate, struct osr_
 		limits = (struct osr_flow_limits){ .n_apps = x->n_hosts * x->in_flight,
 						   .max_messages = 1 };
 	limits.max_hops = x->f.n_switches + 1 < 32 ? x->f.n_switches + 1 : 32;
-	if (osr_flow_fabric(&x->f, 1, &x->arena, &x->links, &x->diag))
-		die(x, "the links");
+	x->links = osr_flow_fabric(&x->f, 1, &x->arena);
 	/* Switches are alike, and so are hosts, whatever the file says of rates. */
 	for (uint32_t l = 0; l < x->links.n_links; l++)
 		((double *)x->links.capacity)[l] = l < x->f.n_channels ? link_rate : host_rate;
@@ -176,8 +175,7 @@ static double run(struct lab *x, double host_rate, double link_rate, struct osr_
 	x->sender = need(osr_alloc(&x->arena, x->n_hosts, sizeof(*x->sender)));
 	for (uint32_t i = 0; i < x->n_hosts; i++)
 		x->message[i] = (struct osr_flow_message){ .bytes = MESSAGE };
-	if (osr_flow_run(&x->links, &ops, x, &limits, &x->scratch, stats, &x->diag))
-		die(x, "the simulation");
+	*stats = osr_flow_run(&x->links, &ops, x, &limits);
 	return x->n_stages * MESSAGE / host_rate / stats->end;
 }
 

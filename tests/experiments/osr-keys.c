@@ -13,10 +13,6 @@
  *		LATENCY_US: of every message, on whatever routing
  *		ROUTING: mesh dmodk sssp random conga ark nrk joint
  *
- *	osr-keys trace SIDE SEED ROUTING FILE...
- *		the same network and routings; each FILE is a symbolic trace (tracefile.h), an application
- *		of its own. Keys are asked for where the trace says RODREQUEST; other phases go by D-Mod-K
- *
  * Prints numbers, separated by blanks: the longest communication time of an application, the end, the
  * most messages on one link at a time. All random numbers come from the seed.
  */
@@ -30,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/tracefile.h"
 #include "topo/topo.h"
 
 #define GBPS 40
@@ -50,10 +45,8 @@ struct app {
 	struct osr_flow_message *message;
 	struct osr_pair *pair; /* [n_pairs] of the present phase */
 	uint32_t n_pairs;
-	const struct osr_trace *trace; /* NULL: the stencil */
-	bool keyed;                    /* the present phase has a key */
-	struct osr_prng prng;          /* of its sizes and times, the same for every routing */
-	uint64_t spread;               /* ARK: of its classes over the planes */
+	struct osr_prng prng; /* of its sizes and times, the same for every routing */
+	uint64_t spread;      /* ARK: of its classes over the planes */
 	bool active;
 	uint32_t joint; /* number of the joint key its entries come from */
 };
@@ -114,9 +107,9 @@ static void grow(struct lab *x, unsigned levels, unsigned side)
 	    osr_values_set(&v, topo->params, "w", w, &x->diag) ||
 	    osr_topo_make(topo, &v, &style, &net, &x->diag) ||
 	    osr_net_fabric(&net, 0, &x->arena, &x->f, &x->diag) ||
-	    osr_pgft_find(&x->f, &opt, &x->arena, &x->p, &x->diag) ||
-	    osr_flow_fabric(&x->f, GBPS, &x->arena, &x->net, &x->diag))
+	    osr_pgft_find(&x->f, &opt, &x->arena, &x->p, &x->diag))
 		die(x, "the tree");
+	x->net = osr_flow_fabric(&x->f, GBPS, &x->arena);
 	osr_net_free(&net);
 	/* Every cable alike, whatever the file says of rates. */
 	for (uint32_t l = 0; l < x->net.n_links; l++)
@@ -341,48 +334,18 @@ static double mean_bytes(const struct lab *x)
 	return x->kb > 0 ? x->kb * 1024 : 4096 * 127.0 / 7;
 }
 
-/* A phase of a trace: each of its sends is a message of every rank. */
-static bool trace_phase(struct app *a, uint32_t step, struct osr_flow_phase *p)
-{
-	const struct osr_trace *t = a->trace;
-	const struct osr_trace_phase *now = &t->phase[step];
-
-	if (step == t->n_phases)
-		return false;
-	a->calc = now->calc + now->std * (2 * uniform(&a->prng) - 1);
-	a->keyed = now->key != UINT32_MAX;
-	a->active = false;
-	a->n_pairs = 0;
-	for (uint32_t k = 0; k < now->n_sends; k++) {
-		const struct osr_trace_send *send = &t->send[now->first + k];
-		uint32_t n = osr_trace_pairs(t, send, a->pair + a->n_pairs);
-
-		for (uint32_t m = a->n_pairs; m < a->n_pairs + n; m++) {
-			a->pair[m] = (struct osr_pair){ a->term[a->pair[m].from],
-							a->term[a->pair[m].to] };
-			a->message[m] = (struct osr_flow_message){ a->calc, send->bytes };
-		}
-		a->n_pairs += n;
-	}
-	*p = (struct osr_flow_phase){ a->message, a->n_pairs, a->calc };
-	return true;
-}
-
 static bool next_phase(void *ctx, uint32_t i, uint32_t step, double now, struct osr_flow_phase *p)
 {
 	struct lab *x = ctx;
 	struct app *a = &x->app[i];
 	double ideal = mean_bytes(x) / (GBPS * 1e9 / 8), begin;
 
-	if (a->trace)
-		return trace_phase(a, step, p);
 	if (step == x->n_phases)
 		return false;
 	a->bytes = x->kb > 0 ? x->kb * 1024 : 4096.0 * (1u << osr_prng_below(&a->prng, 7));
 	/* Calculation: uniform, half to one and a half of its mean. */
 	a->calc = ideal * (1 / x->utilization - 1) * (0.5 + uniform(&a->prng));
 	p->n_messages = a->n_pairs = stencil(a, a->order[step % 6], a->pair);
-	a->keyed = true;
 	begin = a->calc + x->latency + (x->routing >= ARK ? x->request : 0);
 	for (uint32_t m = 0; m < p->n_messages; m++)
 		a->message[m] = (struct osr_flow_message){ begin, a->bytes };
@@ -590,9 +553,6 @@ static uint32_t path_of(void *ctx, uint32_t i, uint32_t step, uint32_t message, 
 	case CONGA:
 		return conga_way(x, from, to, links);
 	default:
-		if (!a->keyed)
-			return osr_flow_links(&x->f, &x->base, from,
-					      x->f.lid_dest[x->f.term_lid[to]], links);
 		if (!a->active)
 			start(x, i);
 		return follow(x, from, to, links);
@@ -625,8 +585,6 @@ static void prepare(struct lab *x)
 
 	if (x->routing == DMODK || x->routing == SSSP)
 		route_base(x, routing_names[x->routing]);
-	else if (x->routing >= ARK)
-		route_base(x, "dmodk"); /* of phases without a key */
 	if (x->routing != CONGA)
 		return;
 	x->dre = need(osr_calloc(&x->arena, x->net.n_links, sizeof(*x->dre)));
@@ -637,60 +595,6 @@ static void prepare(struct lab *x)
 	for (size_t i = 0; i < cells; i++)
 		x->remote_time[i] = -AGE;
 	memset(x->flowlet_to, 0xff, x->f.n_terminals * sizeof(*x->flowlet_to));
-}
-
-/* Each file is an application; hosts are dealt out at random. */
-static void deal_traces(struct lab *x, char **path)
-{
-	uint32_t at = 0;
-
-	osr_prng_shuffle(&x->prng, x->host, x->n_hosts);
-	x->app = need(osr_calloc(&x->arena, x->n_apps, sizeof(*x->app)));
-	for (uint32_t i = 0; i < x->n_apps; i++) {
-		struct osr_trace *t = need(osr_calloc(&x->arena, 1, sizeof(*t)));
-		struct app *a = &x->app[i];
-		size_t room;
-
-		if (osr_trace_read(path[i], t, &x->diag))
-			die(x, "a trace");
-		if (t->n_ranks > x->n_hosts - at)
-			die(x, "more ranks than hosts");
-		room = (size_t)t->n_ranks * (t->max_sends ? t->max_sends : 1);
-		a->trace = t;
-		a->n_ranks = t->n_ranks;
-		a->prng.state = a->spread = osr_prng_next(&x->prng);
-		a->term = x->host + at;
-		a->message = need(osr_alloc(&x->arena, room, sizeof(*a->message)));
-		a->pair = need(osr_alloc(&x->arena, room, sizeof(*a->pair)));
-		at += t->n_ranks;
-	}
-}
-
-static int run_traces(struct lab *x, unsigned side, uint64_t seed, char **path)
-{
-	static const struct osr_flow_ops ops = { next_phase, path_of, arrived, phase_over, passed };
-	struct osr_flow_limits limits = { x->n_apps, 0, MAX_HOPS };
-	struct osr_flow_stats stats;
-	double longest = 0;
-
-	grow(x, 3, side);
-	x->prng.state = seed;
-	deal_traces(x, path);
-	prepare(x);
-	for (uint32_t i = 0; i < x->n_apps; i++) {
-		const struct osr_trace *t = x->app[i].trace;
-
-		if (t->n_ranks * t->max_sends > limits.max_messages)
-			limits.max_messages = t->n_ranks * t->max_sends;
-	}
-	if (osr_flow_run(&x->net, &ops, x, &limits, &x->scratch, &stats, &x->diag))
-		die(x, "the simulation");
-	for (uint32_t i = 0; i < x->n_apps; i++) {
-		longest = fmax(longest, x->app[i].total);
-		osr_trace_free((struct osr_trace *)x->app[i].trace);
-	}
-	printf("%.9g %.9g %u\n", longest, stats.end, stats.max_sharing);
-	return 0;
 }
 
 static int run_time(struct lab *x, unsigned side, uint64_t seed)
@@ -707,8 +611,7 @@ static int run_time(struct lab *x, unsigned side, uint64_t seed)
 	deal(x);
 	prepare(x);
 	limits.max_messages = x->app[0].n_ranks;
-	if (osr_flow_run(&x->net, &ops, x, &limits, &x->scratch, &stats, &x->diag))
-		die(x, "the simulation");
+	stats = osr_flow_run(&x->net, &ops, x, &limits);
 	for (uint32_t i = 0; i < x->n_apps; i++)
 		longest = fmax(longest, x->app[i].total);
 	printf("%.9g %.9g %u\n", longest, stats.end, stats.max_sharing);
@@ -734,18 +637,8 @@ int main(int argc, char **argv)
 		if (x.routing <= JOINT && x.utilization > 0 && x.utilization <= 1)
 			return run_time(&x, (unsigned)atoi(argv[2]), strtoull(argv[5], NULL, 0));
 	}
-	if (argc >= 6 && !strcmp(argv[1], "trace")) {
-		for (x.routing = MESH; x.routing <= JOINT; x.routing++)
-			if (!strcmp(routing_names[x.routing], argv[4]))
-				break;
-		x.n_apps = (uint32_t)argc - 5;
-		if (x.routing <= JOINT)
-			return run_traces(&x, (unsigned)atoi(argv[2]), strtoull(argv[3], NULL, 0),
-					  argv + 5);
-	}
 	fputs("osr-keys load SIDE SEED\n"
-	      "osr-keys time SIDE APPS PERCENT SEED ROUTING KB [PHASES]\n"
-	      "osr-keys trace SIDE SEED ROUTING FILE...\n",
+	      "osr-keys time SIDE APPS PERCENT SEED ROUTING KB [PHASES]\n",
 	      stderr);
 	return 2;
 }

@@ -5,15 +5,236 @@
  *
  * A phase keeps its messages sorted by begin and a cursor into them. The number of applications is
  * small, so the next event is found by looking at all of them and at all messages under way.
+ *
+ * Rates by progressive filling: the link that can give its flows the least fixes their rates; what they
+ * take elsewhere is taken off there; then the next link. The share of a link never falls on the way, so
+ * a heap of shares as they were is enough: one that has grown since goes back in.
  */
-#include "simulator/maxmin.h"
+#include "simulator/flow.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Ends closer together than this part of the step count as one: rounding must not split them. */
 #define TOGETHER 1e-9
+
+static void insist(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "simulator: %s\n", what);
+	abort();
+}
+
+static void *get(struct osr_arena *arena, size_t n, size_t size)
+{
+	void *p = osr_calloc(arena, n, size);
+
+	insist(p != NULL, "out of memory");
+	return p;
+}
+
+/*
+ * Flows live in slots 0 .. max_flows-1, those under way are listed in any order that is the same
+ * every time. All arrays are allocated once; a computation touches only links that carry something.
+ */
+struct maxmin {
+	const struct osr_flow_net *net;
+	uint32_t max_flows, max_hops;
+	/* Of the caller: [max_flows * max_hops] and [max_flows] */
+	uint32_t *links;
+	uint32_t *n_hops;
+	double *rate;
+	/* [n_links] */
+	double *left;      /* capacity that is not given out */
+	double *link_rate; /* sum of the rates; valid for links that carry something, else 0 */
+	uint32_t *open;    /* flows without a rate yet */
+	uint32_t *row;     /* first of its flows in `users` */
+	uint32_t *fill;
+	/* [max_flows * max_hops] */
+	uint32_t *users;
+	uint32_t *touched; /* links that carry something */
+	uint32_t n_touched;
+	struct share *heap;
+	uint32_t n_heap;
+	uint32_t max_sharing; /* ever */
+};
+
+struct share {
+	double share;
+	uint32_t link;
+	uint32_t open; /* flows it was computed for */
+};
+
+static void init_rates(struct maxmin *m, const struct osr_flow_net *net, uint32_t max_flows,
+		       uint32_t max_hops, struct osr_arena *scratch)
+{
+	size_t hops = (size_t)max_flows * max_hops;
+
+	*m = (struct maxmin){ .net = net, .max_flows = max_flows, .max_hops = max_hops };
+	insist(hops <= UINT32_MAX / 2, "too many messages");
+	m->links = get(scratch, hops, sizeof(*m->links));
+	m->n_hops = get(scratch, max_flows, sizeof(*m->n_hops));
+	m->rate = get(scratch, max_flows, sizeof(*m->rate));
+	m->left = get(scratch, net->n_links, sizeof(*m->left));
+	m->link_rate = get(scratch, net->n_links, sizeof(*m->link_rate));
+	m->open = get(scratch, net->n_links, sizeof(*m->open));
+	m->row = get(scratch, net->n_links, sizeof(*m->row));
+	m->fill = get(scratch, net->n_links, sizeof(*m->fill));
+	m->users = get(scratch, hops, sizeof(*m->users));
+	m->touched = get(scratch, hops, sizeof(*m->touched));
+	m->heap = get(scratch, hops + 1, sizeof(*m->heap));
+}
+
+/* Heap ----------------------------------------------------------------------------------------- */
+
+static bool before(const struct share *a, const struct share *b)
+{
+	return a->share < b->share || (a->share == b->share && a->link < b->link);
+}
+
+static void sift_down(struct maxmin *m, uint32_t i)
+{
+	struct share x = m->heap[i];
+
+	for (uint32_t child; (child = 2 * i + 1) < m->n_heap; i = child) {
+		if (child + 1 < m->n_heap && before(&m->heap[child + 1], &m->heap[child]))
+			child++;
+		if (!before(&m->heap[child], &x))
+			break;
+		m->heap[i] = m->heap[child];
+	}
+	m->heap[i] = x;
+}
+
+static struct share share_of(const struct maxmin *m, uint32_t link)
+{
+	double left = m->left[link] > 0 ? m->left[link] : 0;
+
+	return (struct share){ left / m->open[link], link, m->open[link] };
+}
+
+static void fill_heap(struct maxmin *m)
+{
+	for (uint32_t i = 0; i < m->n_touched; i++)
+		m->heap[i] = share_of(m, m->touched[i]);
+	m->n_heap = m->n_touched;
+	for (uint32_t i = m->n_heap / 2; i > 0; i--)
+		sift_down(m, i - 1);
+}
+
+/* The link that can give the least now, and that; OSR_NONE when every flow has its rate. */
+static uint32_t next_link(struct maxmin *m, double *share)
+{
+	while (m->n_heap) {
+		struct share top = m->heap[0];
+
+		if (m->open[top.link] == top.open) {
+			*share = top.share;
+			m->heap[0] = m->heap[--m->n_heap];
+			sift_down(m, 0);
+			return top.link;
+		}
+		if (m->open[top.link])
+			m->heap[0] = share_of(m, top.link);
+		else
+			m->heap[0] = m->heap[--m->n_heap];
+		sift_down(m, 0);
+	}
+	return OSR_NONE;
+}
+
+/* Which flows cross a link --------------------------------------------------------------------- */
+
+static void forget(struct maxmin *m)
+{
+	for (uint32_t i = 0; i < m->n_touched; i++) {
+		m->open[m->touched[i]] = 0;
+		m->link_rate[m->touched[i]] = 0;
+	}
+	m->n_touched = 0;
+}
+
+static void list_users(struct maxmin *m, const uint32_t *active, uint32_t n)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t *l = m->links + (size_t)active[i] * m->max_hops;
+
+		for (uint32_t h = 0; h < m->n_hops[active[i]]; h++)
+			if (m->open[l[h]]++ == 0)
+				m->touched[m->n_touched++] = l[h];
+	}
+	for (uint32_t i = 0; i < m->n_touched; i++) {
+		uint32_t l = m->touched[i];
+
+		m->row[l] = m->fill[l] = at;
+		at += m->open[l];
+		m->left[l] = m->net->capacity[l];
+		if (m->open[l] > m->max_sharing)
+			m->max_sharing = m->open[l];
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t *l = m->links + (size_t)active[i] * m->max_hops;
+
+		for (uint32_t h = 0; h < m->n_hops[active[i]]; h++)
+			m->users[m->fill[l[h]]++] = active[i];
+	}
+}
+
+static void fix_rate(struct maxmin *m, uint32_t flow, double rate)
+{
+	const uint32_t *l = m->links + (size_t)flow * m->max_hops;
+
+	m->rate[flow] = rate;
+	for (uint32_t h = 0; h < m->n_hops[flow]; h++) {
+		m->left[l[h]] -= rate;
+		m->link_rate[l[h]] += rate;
+		m->open[l[h]]--;
+	}
+}
+
+static void solve(struct maxmin *m, const uint32_t *active, uint32_t n)
+{
+	uint32_t link;
+	double share;
+
+	forget(m);
+	for (uint32_t i = 0; i < n; i++)
+		m->rate[active[i]] = m->n_hops[active[i]] ? -1 : INFINITY;
+	list_users(m, active, n);
+	fill_heap(m);
+	while ((link = next_link(m, &share)) != OSR_NONE)
+		for (uint32_t i = m->row[link]; i < m->fill[link]; i++)
+			if (m->rate[m->users[i]] < 0)
+				fix_rate(m, m->users[i], share);
+}
+
+void osr_flow_rates(const struct osr_flow_net *net, uint32_t n, const uint32_t *row,
+		    const uint32_t *link, double *rate)
+{
+	struct osr_arena scratch = { 0 };
+	uint32_t *active = get(&scratch, n, sizeof(*active)), max_hops = 1;
+	struct maxmin m;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (row[i + 1] - row[i] > max_hops)
+			max_hops = row[i + 1] - row[i];
+	init_rates(&m, net, n, max_hops, &scratch);
+	for (uint32_t i = 0; i < n; i++) {
+		active[i] = i;
+		m.n_hops[i] = row[i + 1] - row[i];
+		memcpy(m.links + (size_t)i * max_hops, link + row[i], m.n_hops[i] * sizeof(*link));
+	}
+	solve(&m, active, n);
+	memcpy(rate, m.rate, n * sizeof(*rate));
+	osr_arena_free(&scratch);
+}
+
+/* Applications --------------------------------------------------------------------------------- */
 
 struct app {
 	struct osr_flow_phase phase;
@@ -27,7 +248,7 @@ struct sim {
 	const struct osr_flow_ops *ops;
 	void *ctx;
 	const struct osr_flow_limits *limits;
-	struct osr__maxmin m;
+	struct maxmin m;
 	struct app *app; /* [n_apps] */
 	/* Flow slots, [max_flows] each. */
 	uint32_t *active; /* slots under way, in the order of their begin */
@@ -37,42 +258,27 @@ struct sim {
 	uint32_t n_active, n_free;
 	double now;
 	struct osr_flow_stats *stats;
-	struct osr_diag *diag;
 };
 
-static enum osr_status init(struct sim *s, const struct osr_flow_net *net,
-			    struct osr_arena *scratch)
+static void init(struct sim *s, const struct osr_flow_net *net, struct osr_arena *scratch)
 {
 	uint32_t n_apps = s->limits->n_apps, n = s->limits->max_messages;
 	uint64_t max_flows = (uint64_t)n_apps * n;
-	enum osr_status st;
 
-	if (max_flows > UINT32_MAX / 2)
-		return osr_fail(s->diag, OSR_INVAL, "%u applications of %u messages are too many",
-				n_apps, n);
-	st = osr__maxmin_init(&s->m, net, (uint32_t)max_flows, s->limits->max_hops, scratch,
-			      s->diag);
-	if (st)
-		return st;
-	s->app = osr_calloc(scratch, n_apps, sizeof(*s->app));
-	s->active = osr_alloc(scratch, max_flows, sizeof(*s->active));
-	s->free = osr_alloc(scratch, max_flows, sizeof(*s->free));
-	s->flow_app = osr_alloc(scratch, max_flows, sizeof(*s->flow_app));
-	s->flow_message = osr_alloc(scratch, max_flows, sizeof(*s->flow_message));
-	s->left = osr_alloc(scratch, max_flows, sizeof(*s->left));
-	if (!s->app || !s->active || !s->free || !s->flow_app || !s->flow_message || !s->left)
-		return osr_fail(s->diag, OSR_NOMEM, "out of memory for %u messages",
-				(uint32_t)max_flows);
-	for (uint32_t a = 0; a < n_apps; a++) {
-		s->app[a].order = osr_alloc(scratch, n, sizeof(*s->app[a].order));
-		if (!s->app[a].order)
-			return osr_fail(s->diag, OSR_NOMEM, "out of memory for %u messages", n);
-	}
+	insist(max_flows <= UINT32_MAX / 2, "too many messages");
+	init_rates(&s->m, net, (uint32_t)max_flows, s->limits->max_hops, scratch);
+	s->app = get(scratch, n_apps, sizeof(*s->app));
+	s->active = get(scratch, max_flows, sizeof(*s->active));
+	s->free = get(scratch, max_flows, sizeof(*s->free));
+	s->flow_app = get(scratch, max_flows, sizeof(*s->flow_app));
+	s->flow_message = get(scratch, max_flows, sizeof(*s->flow_message));
+	s->left = get(scratch, max_flows, sizeof(*s->left));
+	for (uint32_t a = 0; a < n_apps; a++)
+		s->app[a].order = get(scratch, n, sizeof(*s->app[a].order));
 	while (s->n_free < max_flows) {
 		s->free[s->n_free] = (uint32_t)max_flows - 1 - s->n_free;
 		s->n_free++;
 	}
-	return OSR_OK;
 }
 
 /* Phases --------------------------------------------------------------------------------------- */
@@ -87,47 +293,28 @@ static int by_begin(const void *a, const void *b, void *messages)
 	return i < j ? -1 : 1;
 }
 
-static enum osr_status check_phase(const struct sim *s, uint32_t a)
+static void begin_phase(struct sim *s, uint32_t a)
 {
-	const struct osr_flow_phase *p = &s->app[a].phase;
+	struct app *app = &s->app[a];
+	struct osr_flow_phase *p = &app->phase;
 
-	if (p->n_messages > s->limits->max_messages)
-		return osr_fail(s->diag, OSR_INVAL, "a phase of %u messages, the limit is %u",
-				p->n_messages, s->limits->max_messages);
-	if (!(p->calc >= 0) || isinf(p->calc))
-		return osr_fail(s->diag, OSR_INVAL, "application %u calculates for %g s", a,
-				p->calc);
+	*p = (struct osr_flow_phase){ 0 };
+	app->next = 0;
+	app->began = s->now;
+	if (!s->ops->phase(s->ctx, a, app->step, s->now, p)) {
+		app->over = true;
+		return;
+	}
+	insist(p->n_messages <= s->limits->max_messages, "a phase with too many messages");
+	insist(p->calc >= 0 && !isinf(p->calc), "a calculation without a length");
 	for (uint32_t i = 0; i < p->n_messages; i++) {
 		double begin = p->message[i].begin, bytes = p->message[i].bytes;
 
-		if (!(begin >= 0) || isinf(begin) || !(bytes >= 0) || isinf(bytes))
-			return osr_fail(s->diag, OSR_INVAL,
-					"application %u sends %g bytes after %g s", a, bytes,
-					begin);
-	}
-	return OSR_OK;
-}
-
-static enum osr_status begin_phase(struct sim *s, uint32_t a)
-{
-	struct app *app = &s->app[a];
-	enum osr_status st;
-
-	app->phase = (struct osr_flow_phase){ 0 };
-	app->next = 0;
-	app->began = s->now;
-	if (!s->ops->phase(s->ctx, a, app->step, s->now, &app->phase)) {
-		app->over = true;
-		return OSR_OK;
-	}
-	st = check_phase(s, a);
-	if (st)
-		return st;
-	for (uint32_t i = 0; i < app->phase.n_messages; i++)
+		insist(begin >= 0 && !isinf(begin) && bytes >= 0 && !isinf(bytes),
+		       "a message without a size or a time");
 		app->order[i] = i;
-	qsort_r(app->order, app->phase.n_messages, sizeof(*app->order), by_begin,
-		(void *)app->phase.message);
-	return OSR_OK;
+	}
+	qsort_r(app->order, p->n_messages, sizeof(*app->order), by_begin, (void *)p->message);
 }
 
 /* When something of this application happens that is no arrival; INFINITY if nothing will. */
@@ -149,7 +336,7 @@ static void arrived(struct sim *s, uint32_t a, uint32_t message)
 		s->ops->arrived(s->ctx, a, s->app[a].step, message, s->now);
 }
 
-static enum osr_status begin_message(struct sim *s, uint32_t a)
+static void begin_message(struct sim *s, uint32_t a)
 {
 	struct app *app = &s->app[a];
 	uint32_t message = app->order[app->next++];
@@ -157,16 +344,12 @@ static enum osr_status begin_message(struct sim *s, uint32_t a)
 	uint32_t *links = s->m.links + (size_t)slot * s->limits->max_hops;
 	uint32_t n = s->ops->path(s->ctx, a, app->step, message, s->now, links);
 
-	if (n > s->limits->max_hops)
-		return osr_fail(s->diag, OSR_INVAL, "a path of %u links, the limit is %u", n,
-				s->limits->max_hops);
+	insist(n <= s->limits->max_hops, "a path of too many links");
 	for (uint32_t h = 0; h < n; h++)
-		if (links[h] >= s->m.net->n_links)
-			return osr_fail(s->diag, OSR_INVAL, "a path over link %u of %u", links[h],
-					s->m.net->n_links);
+		insist(links[h] < s->m.net->n_links, "a path over no link");
 	if (!n || app->phase.message[message].bytes == 0) {
 		arrived(s, a, message);
-		return OSR_OK;
+		return;
 	}
 	s->n_free--;
 	s->m.n_hops[slot] = n;
@@ -175,30 +358,29 @@ static enum osr_status begin_message(struct sim *s, uint32_t a)
 	s->flow_message[slot] = message;
 	s->active[s->n_active++] = slot;
 	app->n_under_way++;
-	return OSR_OK;
 }
 
-/* Whatever of the applications is due now; *changed if a message began. */
-static enum osr_status begin_due(struct sim *s, bool *changed)
+/* Whatever of the applications is due now; has a message begun? */
+static bool begin_due(struct sim *s)
 {
-	enum osr_status st = OSR_OK;
+	bool begun = false;
 
-	for (uint32_t a = 0; a < s->limits->n_apps && !st; a++) {
+	for (uint32_t a = 0; a < s->limits->n_apps; a++) {
 		struct app *app = &s->app[a];
 
-		while (!st && next_of_app(app) <= s->now) {
+		while (next_of_app(app) <= s->now) {
 			if (app->next < app->phase.n_messages) {
-				*changed = true;
-				st = begin_message(s, a);
+				begun = true;
+				begin_message(s, a);
 				continue;
 			}
 			if (s->ops->phase_over)
 				s->ops->phase_over(s->ctx, a, app->step, app->began, s->now);
 			app->step++;
-			st = begin_phase(s, a);
+			begin_phase(s, a);
 		}
 	}
-	return st;
+	return begun;
 }
 
 /* Messages that end by `limit` seconds from now leave; the order of the others stays. */
@@ -242,20 +424,18 @@ static double next_arrival(const struct sim *s)
 	return seconds;
 }
 
-static enum osr_status simulate(struct sim *s)
+static void simulate(struct sim *s)
 {
-	enum osr_status st = OSR_OK;
-	bool changed = false;
+	bool changed;
 
-	for (uint32_t a = 0; a < s->limits->n_apps && !st; a++)
-		st = begin_phase(s, a);
-	if (!st)
-		st = begin_due(s, &changed);
-	while (!st) {
+	for (uint32_t a = 0; a < s->limits->n_apps; a++)
+		begin_phase(s, a);
+	changed = begin_due(s);
+	for (;;) {
 		double event, arrival, seconds;
 
 		if (changed) {
-			osr__maxmin_solve(&s->m, s->active, s->n_active);
+			solve(&s->m, s->active, s->n_active);
 			s->stats->n_events++;
 		}
 		event = next_event(s);
@@ -267,51 +447,40 @@ static enum osr_status simulate(struct sim *s)
 			s->ops->passed(s->ctx, seconds, s->m.link_rate);
 		s->now = arrival < event - s->now ? s->now + arrival : event;
 		changed = end_messages(s, seconds, seconds * (1 + TOGETHER));
-		st = begin_due(s, &changed);
+		changed |= begin_due(s);
 	}
 	s->stats->end = s->now;
 	s->stats->max_sharing = s->m.max_sharing;
-	return st;
 }
 
-enum osr_status osr_flow_run(const struct osr_flow_net *net, const struct osr_flow_ops *ops,
-			     void *ctx, const struct osr_flow_limits *limits,
-			     struct osr_arena *scratch, struct osr_flow_stats *stats,
-			     struct osr_diag *diag)
+struct osr_flow_stats osr_flow_run(const struct osr_flow_net *net, const struct osr_flow_ops *ops,
+				   void *ctx, const struct osr_flow_limits *limits)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct sim s = { .ops = ops, .ctx = ctx, .limits = limits, .stats = stats, .diag = diag };
-	enum osr_status st;
+	struct osr_arena scratch = { 0 };
+	struct osr_flow_stats stats = { 0 };
+	struct sim s = { .ops = ops, .ctx = ctx, .limits = limits, .stats = &stats };
 
-	*stats = (struct osr_flow_stats){ 0 };
-	st = init(&s, net, scratch);
-	if (!st)
-		st = simulate(&s);
-	osr_arena_reset(scratch, mark);
-	return st;
+	init(&s, net, &scratch);
+	simulate(&s);
+	osr_arena_free(&scratch);
+	return stats;
 }
 
 /* Links of a fabric ---------------------------------------------------------------------------- */
 
-enum osr_status osr_flow_fabric(const struct osr_fabric *f, uint16_t default_gbps,
-				struct osr_arena *arena, struct osr_flow_net *net,
-				struct osr_diag *diag)
+struct osr_flow_net osr_flow_fabric(const struct osr_fabric *f, uint16_t default_gbps,
+				    struct osr_arena *arena)
 {
 	uint32_t n = f->n_channels + 2 * f->n_terminals;
-	double *capacity = osr_alloc(arena, n, sizeof(*capacity));
+	double *capacity = get(arena, n, sizeof(*capacity));
 
-	if (!default_gbps)
-		return osr_fail(diag, OSR_INVAL, "links cannot run at 0 Gb/s");
-	if (!capacity)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the links of a fabric");
 	for (uint32_t l = 0; l < n; l++) {
 		uint16_t gbps =
 			l < f->n_channels && f->chan_rate[l] ? f->chan_rate[l] : default_gbps;
 
 		capacity[l] = gbps * 1e9 / 8;
 	}
-	*net = (struct osr_flow_net){ n, capacity };
-	return OSR_OK;
+	return (struct osr_flow_net){ n, capacity };
 }
 
 uint32_t osr_flow_links(const struct osr_fabric *f, const struct osr_routing *r, uint32_t from,

@@ -18,7 +18,7 @@
  *			     uint32_t *links) { ... }
  *	static const struct osr_flow_ops ops = { .phase = phase, .path = path };
  *
- *	st = osr_flow_run(&net, &ops, ctx, &limits, &scratch, &stats, diag);
+ *	stats = osr_flow_run(&net, &ops, ctx, &limits);
  *
  * Times are seconds, sizes bytes, rates and capacities bytes per second, all double; every sum is
  * taken in an order that the input fixes, so the results are the same on every machine. Messages
@@ -81,29 +81,24 @@ struct osr_flow_stats {
 	uint32_t max_sharing; /* most messages on one link at one time */
 };
 
-/* Until every application is over. OSR_INVAL: a limit was broken or a number makes no sense. */
-enum osr_status osr_flow_run(const struct osr_flow_net *net, const struct osr_flow_ops *ops,
-			     void *ctx, const struct osr_flow_limits *limits,
-			     struct osr_arena *scratch, struct osr_flow_stats *stats,
-			     struct osr_diag *diag);
+/* Until every application is over. A limit that is broken or a number that makes no sense aborts. */
+struct osr_flow_stats osr_flow_run(const struct osr_flow_net *net, const struct osr_flow_ops *ops,
+				   void *ctx, const struct osr_flow_limits *limits);
 
 /*
  * Max-min fair rates of n flows at one moment: flow i crosses link[row[i]] .. link[row[i+1] - 1],
  * each once. rate[n]; a flow without links gets infinity.
  */
-enum osr_status osr_flow_rates(const struct osr_flow_net *net, uint32_t n, const uint32_t *row,
-			       const uint32_t *link, struct osr_arena *scratch, double *rate,
-			       struct osr_diag *diag);
+void osr_flow_rates(const struct osr_flow_net *net, uint32_t n, const uint32_t *row,
+		    const uint32_t *link, double *rate);
 
 /*
  * The links of a fabric: channel c is link c; link n_channels + t leads from terminal t to its
  * switch, link n_channels + n_terminals + t back. Each has the rate of its cable, or default_gbps
- * (1 .. 65535) where that is not known, as it never is for cables of terminals. `net` lives in
- * `arena`.
+ * (1 .. 65535) where that is not known, as it never is for cables of terminals. They live in `arena`.
  */
-enum osr_status osr_flow_fabric(const struct osr_fabric *f, uint16_t default_gbps,
-				struct osr_arena *arena, struct osr_flow_net *net,
-				struct osr_diag *diag);
+struct osr_flow_net osr_flow_fabric(const struct osr_fabric *f, uint16_t default_gbps,
+				    struct osr_arena *arena);
 
 /*
  * The links from terminal `from` to dest d by the tables r; links[] holds at least n_switches + 1.
