@@ -4,17 +4,15 @@
  * sentence or give tables that the checker proves and the judge confirms, on the whole fabric and
  * then, starting from its last tables, with parts away. Aborts otherwise.
  *
- * With libFuzzer (OSR_LIBFUZZER) it is a target; otherwise a program that makes up its bytes:
- *	fuzz_engines [FIRST_SEED [N_SEEDS [FILE...]]]	(the files: inputs that once broke something)
+ * In replay it makes up bytes of its own, too.
  * OSR_FUZZ_ENGINE=NAME takes one engine only, instead of what the first byte says. The last lines tell
  * what every engine had to do.
  */
+#include "fuzz.h"
+
 #include <osmroutes/sweep.h>
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "faults.h"
@@ -293,8 +291,6 @@ static const struct osr_engine *draw_engine(struct bytes *b)
 	return only ? osr_engine_find(only) : osr_engines[which];
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes b = { .data = data, .n = size, .scale = scale_of(data, size) };
@@ -327,26 +323,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-#ifndef OSR_LIBFUZZER
-static void replay(const char *path)
+/* OSR_FIRST, OSR_CASES: for campaigns. */
+void fuzz_more(void)
 {
-	uint8_t data[4096];
-	FILE *file = fopen(path, "rb");
+	unsigned first = test_number("OSR_FIRST", 0), n = test_number("OSR_CASES", 10000);
 
-	if (!file) {
-		perror(path);
-		exit(2);
-	}
-	LLVMFuzzerTestOneInput(data, fread(data, 1, sizeof(data), file));
-	fclose(file);
-}
-
-int main(int argc, char **argv)
-{
-	uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 0;
-	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : 10000;
-
-	for (uint64_t seed = first; seed < first + n; seed++) {
+	for (uint64_t seed = first; seed < first + (uint64_t)n; seed++) {
 		uint64_t state = seed;
 		uint8_t data[256];
 
@@ -354,9 +336,4 @@ int main(int argc, char **argv)
 			data[i] = test_random(&state) >> 56;
 		LLVMFuzzerTestOneInput(data, sizeof(data));
 	}
-	for (int i = 3; i < argc; i++)
-		replay(argv[i]);
-	printf("%llu fabrics, every engine right or refused\n", (unsigned long long)n);
-	return 0;
 }
-#endif

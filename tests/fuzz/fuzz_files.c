@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Readers of files, but for net files. Each has a target of its own, built with its name as READER.
+ * Readers of files and of words. OSR_FUZZ_READER in the environment says which of them reads the input.
  */
 #include "fuzz.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "angara/hints.h"
+#include "conf/options.h"
+#include "conf/osmconf.h"
 #include "core/verify/audit.h"
 #include "io/endports.h"
 #include "io/netfile.h"
+#include "io/speed.h"
 #include "io/tables.h"
 #include "io/trafficfile.h"
+#include "topo/topo.h"
 
 /*
  * Whatever an opensm-subnet.lst holds, it is refused with a sentence that names file and line, or it is
@@ -177,6 +185,292 @@ static void take_hostlist(const uint8_t *data, size_t size)
 	osr_arena_free(&arena);
 }
 
+/*
+ * Whatever a net file holds: it is refused with a sentence, or it is a net that can be written,
+ * read again with the same result, and turned into a fabric or refused as one.
+ */
+static char *write_text(const struct osr_net *net)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	insist(out && !osr_netfile_write(net, NULL, out, NULL), "net file", "cannot write");
+	fclose(out);
+	return text;
+}
+
+static void write_and_read(const struct osr_net *net)
+{
+	struct osr_diag diag = { "" };
+	char *text = write_text(net), *text2;
+	struct osr_net again;
+
+	if (osr_netfile_parse(text, strlen(text), "again", &again, &diag)) {
+		fprintf(stderr, "%s\n%s", diag.text, text);
+		insist(false, "net file", "does not read what it wrote");
+	}
+	insist(again.n_nodes == net->n_nodes && again.n_ports == net->n_ports, "net file",
+	       "lost nodes");
+	insist(osr_net_count(&again).cables == osr_net_count(net).cables, "net file",
+	       "lost cables");
+	text2 = write_text(&again);
+	insist(!strcmp(text, text2), "net file", "writes something else the second time");
+	free(text);
+	free(text2);
+	osr_net_free(&again);
+}
+
+static void build_net(struct osr_net *net)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_fabric f;
+
+	if (osr_net_fabric(net, -1, &arena, &f, &diag))
+		insist(diag.text[0] != 0, "net file", "refused without a sentence");
+	else
+		insist(f.n_switches == osr_net_count(net).switches, "net file", "lost switches");
+	osr_arena_free(&arena);
+}
+
+static void take_netfile(const uint8_t *data, size_t size)
+{
+	struct osr_diag diag = { "" };
+	struct osr_net net;
+
+	if (osr_netfile_parse((const char *)data, size, "fuzz", &net, &diag)) {
+		insist(diag.text[0] != 0, "net file", "refused without a sentence");
+		return;
+	}
+	write_and_read(&net);
+	build_net(&net);
+	osr_net_free(&net);
+}
+
+/*
+ * What `osmroutes generate` takes, KIND NAME=VALUE..., behind a byte that does not count and one that is
+ * the style. Refused with a sentence, or the net is a fabric or refused as one.
+ */
+/* Of the numbers, multiplied: nobody waits for a million nodes here. In two kinds they are exponents. */
+#define MOST 3000
+#define MOST_EXPONENTS 15
+
+static bool too_large(const char *text)
+{
+	uint64_t all = 1, most = strstr(text, "ka") ? MOST_EXPONENTS : MOST;
+
+	for (const char *at = text; *at;) {
+		char *end = (char *)at + 1;
+		uint64_t n = *at >= '0' && *at <= '9' ? strtoull(at, &end, 0) : 1;
+
+		if (n > most || (n && (all *= n) > most))
+			return true;
+		at = end;
+	}
+	return false;
+}
+
+static void make_net(const struct osr_topo *topo, const struct osr_values *v, uint8_t how)
+{
+	struct osr_topo_style style = { .width = how & 1 ? 4 : 0,
+					.speed = how & 1 ? OSR_SPEED_HDR : 0,
+					.ports = how & 2 ? 36 : 0,
+					.mgmt = how & 4,
+					.enhanced_sp0 = how & 8 };
+	struct osr_arena arena = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_net net = { 0 };
+	struct osr_fabric f;
+
+	if (osr_topo_make(topo, v, &style, &net, &diag) ||
+	    osr_net_fabric(&net, how >> 4 & 7, &arena, &f, &diag))
+		insist(diag.text[0] != 0, topo->name, "refused without a sentence");
+	osr_net_free(&net);
+	osr_arena_free(&arena);
+}
+
+static void generate(char *text, uint8_t how)
+{
+	const struct osr_topo *topo;
+	struct osr_diag diag = { "" };
+	struct osr_values v;
+	char *word, *rest, *value;
+	uint8_t width, speed;
+
+	word = strtok_r(text, " ", &rest);
+	topo = word ? osr_topo_find(word) : NULL;
+	if (!topo)
+		return;
+	osr_values_default(&v, topo->params);
+	while ((word = strtok_r(NULL, " ", &rest))) {
+		osr_speed_parse(word, strlen(word), &width, &speed);
+		value = strchr(word, '=');
+		if (value)
+			*value++ = '\0';
+		if (osr_values_set(&v, topo->params, word, value ? value : "", &diag)) {
+			insist(diag.text[0] != 0, topo->name, "refused without a sentence");
+			return;
+		}
+	}
+	make_net(topo, &v, how);
+}
+
+static void take_words(const uint8_t *data, size_t size)
+{
+	char *text;
+
+	if (size < 2)
+		return;
+	text = strndup((const char *)data + 2, size - 2);
+	insist(text != NULL, "words", "no memory");
+	if (!too_large(text))
+		generate(text, data[1]);
+	free(text);
+}
+
+/*
+ * Whatever a file of hints for angara holds, it is refused with a sentence that names file and line, or
+ * every switch in it has a place of its own within the shape.
+ */
+static void look_at_hints(const struct hints *h)
+{
+	const struct osr_grid_frame *f = &h->frame;
+	uint32_t n_dims = f->shape.n_dims;
+
+	insist(n_dims && n_dims <= OSR_GRID_MAX_DIMS, "hints", "without a shape");
+	for (uint32_t i = 0; i < n_dims; i++)
+		insist(f->shape.size[i] >= 2, "hints", "a dimension of less than two");
+	for (uint32_t k = 0; k < f->n; k++) {
+		const uint16_t *x = f->coord + (size_t)k * n_dims;
+
+		insist(!k || f->guid[k - 1] < f->guid[k], "hints", "not in the order of GUIDs");
+		for (uint32_t i = 0; i < n_dims; i++)
+			insist(x[i] < f->shape.size[i], "hints", "a place outside of the shape");
+		for (uint32_t m = 0; m < k; m++)
+			insist(memcmp(x, f->coord + (size_t)m * n_dims, n_dims * sizeof(*x)) != 0,
+			       "hints", "two switches in one place");
+	}
+}
+
+static void take_hints(const uint8_t *data, size_t size)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_diag diag = { "" };
+	char *text = strndup((const char *)data, size);
+	struct hints h;
+
+	insist(text != NULL, "hints", "out of memory");
+	if (angara__hints("input", text, &arena, &h, &diag))
+		insist(!strncmp(diag.text, "hints input:", 12), "refused without a place",
+		       diag.text);
+	else
+		look_at_hints(&h);
+	free(text);
+	osr_arena_free(&arena);
+}
+
+/*
+ * Whatever OpenSM's event_plugin_options (the first line of an input) and osmroutes.conf (the rest of it)
+ * hold: options are in their ranges, and if there was a mistake, there is a sentence about it.
+ */
+static void in_range(const struct osr_values *v, const struct osr_param *table)
+{
+	for (unsigned row = 0; table && table[row].name; row++) {
+		const struct osr_param *p = &table[row];
+		unsigned n_words = 1;
+
+		for (const char *w = p->words; w && *w; w++)
+			n_words += *w == '|';
+		if (p->type == OSR_PARAM_UINT)
+			insist(v->num[row] >= p->min && v->num[row] <= p->max, p->name,
+			       "out of range");
+		else if (p->type == OSR_PARAM_ENUM)
+			insist(v->num[row] < n_words, p->name, "no word of it");
+		else if (p->type == OSR_PARAM_BOOL)
+			insist(v->num[row] < 2, p->name, "neither true nor false");
+		else
+			insist(memchr(v->str[v->num[row]], 0, OSR_STRING_SIZE) != NULL, p->name,
+			       "has no end");
+	}
+}
+
+/* The path of a file that holds these bytes. */
+static const char *file_of(const uint8_t *data, size_t size)
+{
+	static char path[64];
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = memfd_create("input", 0);
+	insist(fd >= 0 && !ftruncate(fd, 0) && pwrite(fd, data, size, 0) == (ssize_t)size, "memfd",
+	       "cannot be written");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return path;
+}
+
+static void take_options(const uint8_t *data, size_t size)
+{
+	const uint8_t *end = size ? memchr(data, '\n', size) : NULL;
+	size_t n = end ? (size_t)(end - data) : size, rest = end ? size - n - 1 : 0;
+	struct osr_options o;
+	char *words;
+
+	/* The last config= counts. */
+	insist(asprintf(&words, "%.*s osmroutes.config=%s", (int)n, size ? (const char *)data : "",
+			file_of(data + size - rest, rest)) > 0,
+	       "options", "out of memory");
+	insist(osr_options_load(&o, NULL, words), "options", "out of memory");
+	insist(!o.broken || o.error.text[0], "options", "a mistake without a sentence");
+	in_range(&o.own, osr_plugin_params);
+	for (uint32_t e = 0; osr_engines[e]; e++)
+		in_range(&o.engine[e], osr_engines[e]->params);
+	osr_options_free(&o);
+	free(words);
+}
+
+/*
+ * Any bytes as an opensm.conf, partitions.conf or QoS policy: every string has an end within its array, and reading the
+ * same bytes again gives the same.
+ */
+static void read_again(const char *path, struct osr_osmconf *osmconf)
+{
+	struct osr_diag diag = { "" };
+
+	osr_osmconf_default(osmconf);
+	insist(!osr_osmconf_read(path, osmconf, &diag), "osmconf",
+	       "a file that is there is refused");
+	insist(memchr(osmconf->routing_engine, 0, OSR_OSMCONF_LINE) != NULL, "routing_engine",
+	       "has no end");
+	insist(memchr(osmconf->plugin_name, 0, OSR_OSMCONF_LINE) != NULL, "plugin_name",
+	       "has no end");
+	insist(memchr(osmconf->plugin_options, 0, OSR_OSMCONF_LINE) != NULL, "plugin_options",
+	       "has no end");
+}
+
+static void take_osmconf(const uint8_t *data, size_t size)
+{
+	static struct osr_osmconf first, second;
+	const char *path = file_of(data, size);
+
+	memset(&first, 1, sizeof(first));
+	memset(&second, 2, sizeof(second));
+	read_again(path, &first);
+	read_again(path, &second);
+	insist(!strcmp(first.routing_engine, second.routing_engine) &&
+		       !strcmp(first.plugin_options, second.plugin_options) &&
+		       first.qos == second.qos && first.multicast == second.multicast &&
+		       first.max_op_vls == second.max_op_vls,
+	       "osmconf", "two readings differ");
+	osr_osmconf_lists(first.routing_engine, "dfsssp");
+	first.qos = second.qos = true;
+	snprintf(first.partitions, sizeof(first.partitions), "%s", path);
+	second.partitions[0] = '\0';
+	snprintf(second.qos_policy, sizeof(second.qos_policy), "%s", path);
+	first.qos_policy[0] = '\0';
+	insist(osr_osmconf_sls(&first) & osr_osmconf_sls(&second) & 1, "SLs", "SL 0 is missing");
+}
+
 static void take_lfts(const uint8_t *data, size_t size)
 {
 	take_tables(data, size, osr_tables_parse_lfts);
@@ -201,17 +495,23 @@ static const struct {
 	const char *name;
 	void (*take)(const uint8_t *data, size_t size);
 } readers[] = {
-	{ "subnet", take_subnet }, { "lfts", take_lfts },       { "fdbs", take_lfts },
-	{ "sl2vl", take_sl2vl },   { "paths", take_paths },     { "mcfdbs", take_mcfdbs },
-	{ "lmcs", take_lmcs },     { "traffic", take_traffic }, { "hostlist", take_hostlist },
+	{ "subnet", take_subnet },   { "lfts", take_lfts },       { "fdbs", take_lfts },
+	{ "sl2vl", take_sl2vl },     { "paths", take_paths },     { "mcfdbs", take_mcfdbs },
+	{ "lmcs", take_lmcs },       { "traffic", take_traffic }, { "hostlist", take_hostlist },
+	{ "netfile", take_netfile }, { "words", take_words },     { "hints", take_hints },
+	{ "options", take_options }, { "osmconf", take_osmconf },
 };
+
+enum { N_READERS = sizeof(readers) / sizeof(readers[0]) };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const char *name = getenv("OSR_FUZZ_READER");
 	unsigned i = 0;
 
-	while (strcmp(readers[i].name, READER))
+	while (i < N_READERS && (!name || strcmp(readers[i].name, name)))
 		i++;
+	insist(i < N_READERS, "OSR_FUZZ_READER", "names no reader");
 	readers[i].take(data, size);
 	return 0;
 }

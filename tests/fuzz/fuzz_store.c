@@ -3,17 +3,14 @@
  * Whatever stored tables hold: they are refused with a sentence, or the next sweep starts from them
  * and what it makes passes the check or is refused. A random file would never get past the
  * checksums; so an input is a list of changes to good bytes, and its first byte says whether the
- * checksums are put right afterwards. Built with OSR_FUZZ=ON it is a libFuzzer target, otherwise it
- * replays the files it is given and changes of its own.
+ * checksums are put right afterwards.
  *
  *	input:	bit 0 of byte 0: checksums put right; bit 1: after a fault, of dfsssp with its baseline;
  *		bits 2, 3: 0, 3 dfsssp; 1 dmodk and 2 angara, which have notes
  *		bytes 1, 2: the length the bytes are cut to, if not 0
  *		then of 3 bytes each: offset (little-endian), what to XOR there
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include <osmroutes/check.h>
 #include "core/repair/repair.h"
@@ -28,16 +25,6 @@
 #define BODY_AT 32
 #define HASH_AT 56
 #define KEY 5
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void insist(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "fuzz_store: %s\n", what);
-	abort();
-}
 
 static const char *const engines[] = { "dfsssp", "dmodk", "angara", "dfsssp" };
 
@@ -86,7 +73,7 @@ static void build_fabric(struct osr_arena *arena, struct osr_fabric *f, const ch
 		build_tree(b, whole);
 	else
 		build_ring(b, whole, !strcmp(engine, "angara"));
-	insist(!osr_builder_build(b, arena, f, NULL), "no fabric");
+	insist(!osr_builder_build(b, arena, f, NULL), "store", "no fabric");
 	osr_builder_free(b);
 }
 
@@ -117,7 +104,7 @@ static void use(const char *engine, const struct osr_result *last, const struct 
 	struct osr_diag diag = { "" };
 
 	if (route(engine, last, &arena, &now, &diag))
-		insist(diag.text[0] != 0, "no tables, and no sentence");
+		insist(diag.text[0] != 0, "store", "no tables, and no sentence");
 	osr_arena_free(&arena);
 }
 
@@ -141,12 +128,13 @@ static const struct good *good_of(unsigned kind)
 	build_fabric(&arena, &good->broken.fabric, engine, false);
 	insist(!route(engine, NULL, &arena, &good->whole, NULL) &&
 		       !route(engine, &good->whole, &arena, &good->broken, NULL),
-	       "no tables");
+	       "store", "no tables");
 	if (good->whole.routing.notes.size == 0)
-		insist(good->broken.baseline == &good->whole, good->broken.routing.stable.why);
+		insist(good->broken.baseline == &good->whole, "store",
+		       good->broken.routing.stable.why);
 	good->buf[0] = test_stored(&good->whole, KEY, &good->size[0]);
 	good->buf[1] = test_stored(&good->broken, KEY, &good->size[1]);
-	insist(good->buf[0] && good->buf[1], "no memory");
+	insist(good->buf[0] && good->buf[1], "store", "no memory");
 	return good;
 }
 
@@ -168,7 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n = data[1] | (size_t)data[2] << 8;
 	n = n && n < good->size[kind] ? n : good->size[kind];
 	copy = malloc(n);
-	insist(copy != NULL, "no memory");
+	insist(copy != NULL, "store", "no memory");
 	memcpy(copy, good->buf[kind], n);
 	for (size_t i = 3; i + 3 <= size; i += 3)
 		copy[(data[i] | (size_t)data[i + 1] << 8) % n] ^= data[i + 2];
@@ -176,7 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		put_right(copy, n);
 	if (osr_store_read(copy, n, "fuzz", engine, KEY, &last_arena, &baseline_arena, &scratch,
 			   &last, &baseline, &diag)) {
-		insist(diag.text[0] != 0, "refused without a sentence");
+		insist(diag.text[0] != 0, "store", "refused without a sentence");
 	} else {
 		use(engine, &last, &good->whole.fabric);
 		use(engine, &last, &good->broken.fabric);
@@ -188,9 +176,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-#ifndef OSR_LIBFUZZER
 /* Every byte changed, and cut off at every length. */
-static void every_byte(void)
+void fuzz_more(void)
 {
 	for (unsigned kind = 0; kind < 12; kind++)
 		for (unsigned at = 0; at < 4096; at++) {
@@ -201,21 +188,3 @@ static void every_byte(void)
 			LLVMFuzzerTestOneInput(cut, sizeof(cut));
 		}
 }
-
-int main(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		FILE *in = fopen(argv[i], "rb");
-		uint8_t buf[4096];
-		size_t n;
-
-		insist(in != NULL, argv[i]);
-		n = fread(buf, 1, sizeof(buf), in);
-		LLVMFuzzerTestOneInput(buf, n);
-		fclose(in);
-	}
-	every_byte();
-	printf("%d files replayed\n", argc - 1);
-	return 0;
-}
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Reading and writing net files: dialects, what is refused and how it is said, the way back. Whatever a file
- * holds: tests/fuzz/fuzz_netfile.c.
+ * holds: tests/fuzz/fuzz_files.c.
  */
 #include "test.h"
 
@@ -310,12 +310,6 @@ static void test_missing_file(void **state)
 	assert_int_equal(osr_fabricfile_read("/", &net, &diag), OSR_INVAL);
 	assert_non_null(strstr(diag.text, "Is a directory"));
 }
-
-/* Fabrics of others, which lie beside the project on some machines. */
-struct foreign {
-	const char *path;
-	uint32_t switches, cas, cables; /* all 0: only that it parses */
-};
 
 TEST_PROGRAM(test_ibnetdiscover, test_ibsim, test_refusals, test_cable_refusals,
 	     test_write_and_read, test_speeds, test_missing_file)
