@@ -170,7 +170,7 @@ static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__searc
 	w->n_failed += n_failed;
 	if (mode >= OSR__SEARCH_DETOUR && n_failed) {
 		osr__search_detour(w, root, d);
-		n = osr__search_sort(w, root, d, &ignored);
+		n = osr__search_trace(w, root, d, &ignored);
 		order = w->order;
 		w->detoured[d] = 1;
 	}

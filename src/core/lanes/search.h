@@ -61,7 +61,7 @@ struct osr__search {
 	uint32_t *waiting;     /* [n_switches] switches that got a key at this length */
 	uint8_t *new_mask;     /* [n_switches] */
 	uint8_t *escape_hop;   /* [n_switches] towards the root of the dest */
-	uint16_t *order;       /* [n_switches] osr__search_sort() */
+	uint16_t *order;       /* [n_switches] osr__search_trace() */
 	uint8_t *saved;        /* [n_switches] a tree that may come back */
 
 	/* By turn: turn_private.h. */
@@ -142,17 +142,14 @@ uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d);
 /* Masks of a tree of shortest routes as it is; how many are 0. */
 uint32_t osr__search_mark(struct osr__search *w, uint32_t d);
 
-/*
- * Lists the switches by the length of their route, with the weight of each. `legal`: sets masks, and
- * leaves out those whose mask is 0, or whose hops lead nowhere. Returns how many are left out.
- */
-uint32_t osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop, bool legal);
+/* Lists the switches whose route is legal, by its length, with the weight of each; sets all masks, 0 where none is. */
+void osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop);
 
 /*
- * The switches of a listed tree by length into w->order; returns how many, and adds the routes that
- * are longer than they need be to *n_longer.
+ * The switches of d's tree, which is complete, into w->order, each behind the one it sends to, and the lengths into
+ * w->len; returns how many, and adds the routes that are longer than they need be to *n_longer.
  */
-uint32_t osr__search_sort(struct osr__search *w, uint32_t root, uint32_t d, uint32_t *n_longer);
+uint32_t osr__search_trace(struct osr__search *w, uint32_t root, uint32_t d, uint32_t *n_longer);
 
 /*
  * Adds (1) or removes (-1) the routes of d's tree, which may have detours, or neither (0); returns how many

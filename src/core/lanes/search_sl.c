@@ -142,7 +142,7 @@ static void sl_polish(struct osr__search *w, uint32_t n_moves)
 			continue;
 		osr__search_aim(w, d);
 		osr__search_list(w, fabric->dest_switch[d],
-				 w->s->hop + (size_t)d * fabric->n_switches, true);
+				 w->s->hop + (size_t)d * fabric->n_switches);
 	}
 }
 

@@ -238,10 +238,10 @@ static void search_enlist_behind(struct osr__search *w, uint32_t v, const uint8_
 	search_enlist(w, v, w->len[u] + 1);
 }
 
-uint32_t osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop, bool legal)
+void osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop)
 {
 	const struct osr_fabric *fabric = w->f;
-	uint32_t n = fabric->n_switches, n_out = 0, *path = w->waiting;
+	uint32_t n = fabric->n_switches, *path = w->waiting;
 	const uint16_t *order = w->s->order + (size_t)root * n;
 	uint8_t *seen = w->new_mask;
 
@@ -250,12 +250,10 @@ uint32_t osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *h
 	memset(w->key, 0xff, n * sizeof(*w->key));
 	memset(seen, 0, n);
 	w->s->scratch->cost[root] = 0;
-	if (legal)
-		w->mask[root] = w->all;
+	w->mask[root] = w->all;
 	search_enlist(w, root, 0);
 	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
 		uint32_t v = order[i], depth = 0;
-		bool reached;
 
 		/* To what has been seen, or to where a route ends or goes round. */
 		for (; v != root && !seen[v]; v = fabric->chan_dst[fabric->chan_row[v] + hop[v]]) {
@@ -264,41 +262,45 @@ uint32_t osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *h
 			if (hop[v] == OSR_NO_PATH)
 				break;
 		}
-		reached = w->len[v] != OSR_NONE;
-		while (depth--) {
+		for (bool reached = w->len[v] != OSR_NONE; depth--;) {
 			v = path[depth];
-			if (legal) {
-				w->mask[v] =
-					reached ? osr__search_start(w, hop, root,
-								    fabric->chan_row[v] + hop[v])
-						: 0;
-				reached = w->mask[v] != 0;
-			}
+			w->mask[v] = reached ? osr__search_start(w, hop, root,
+								 fabric->chan_row[v] + hop[v])
+					     : 0;
+			reached = w->mask[v] != 0;
 			if (reached)
 				search_enlist_behind(w, v, hop);
-			n_out += !reached;
 		}
 	}
-	return n_out;
 }
 
-uint32_t osr__search_sort(struct osr__search *w, uint32_t root, uint32_t d, uint32_t *n_longer)
+uint32_t osr__search_trace(struct osr__search *w, uint32_t root, uint32_t d, uint32_t *n_longer)
 {
+	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
-	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * w->f->n_switches;
-	uint32_t n = 0, n_dests = 1;
+	uint32_t n = 0, n_dests = 1, *path = w->waiting, *len = w->len;
+	const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches,
+		      *dist8 = spf->scratch->dist8 + (size_t)root * fabric->n_switches;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 
 	for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
 		n_dests += spf->alias[spf->dest_list[k]] == d;
-	for (uint32_t len = 0; n < spf->n_order[root]; len++)
-		for (uint32_t v = w->head[len]; v != OSR_NONE; v = w->link[v])
-			w->order[n++] = (uint16_t)v;
+	memset(len, 0xff, fabric->n_switches * sizeof(*len));
+	len[root] = 0;
+	w->order[n++] = (uint16_t)root;
 	/* dist8 is the distance mod 256, which grows by at most 1 along the settling order. */
-	for (uint32_t i = 0, dist = 0; i < n; i++) {
-		uint32_t v = spf->order[(size_t)root * w->f->n_switches + i];
+	for (uint32_t i = 1, dist = 0; i < spf->n_order[root]; i++) {
+		uint32_t v = order[i], depth = 0;
 
 		dist += dist8[v] != (uint8_t)dist;
-		*n_longer += w->len[v] != dist ? n_dests : 0;
+		for (; len[v] == OSR_NONE; v = fabric->chan_dst[fabric->chan_row[v] + hop[v]])
+			path[depth++] = v;
+		while (depth--) {
+			len[path[depth]] = len[v] + 1;
+			v = path[depth];
+			w->order[n++] = (uint16_t)v;
+		}
+		*n_longer += len[order[i]] != dist ? n_dests : 0;
 	}
 	return n;
 }
@@ -400,7 +402,7 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
 	uint8_t *hop = w->s->hop + (size_t)d * w->f->n_switches;
 
 	for (bool escapes = false;; escapes = true) {
-		osr__search_list(w, root, hop, true);
+		osr__search_list(w, root, hop);
 		search_attach_all(w, root, hop);
 		if (search_is_complete(w, root))
 			return;
@@ -419,13 +421,10 @@ struct search_mover {
 
 uint32_t osr__search_count_tree(struct osr__search *w, uint32_t d, uint64_t sign)
 {
-	const uint8_t *hop = w->s->hop + (size_t)d * w->f->n_switches;
-	uint32_t root = w->f->dest_switch[d], n_longer = 0, n;
+	uint32_t n_longer = 0, n = osr__search_trace(w, w->f->dest_switch[d], d, &n_longer);
 
-	osr__search_list(w, root, hop, false);
-	n = osr__search_sort(w, root, d, &n_longer);
 	if (sign)
-		osr__spf_count(w->s, w->order, n, hop, sign);
+		osr__spf_count(w->s, w->order, n, w->s->hop + (size_t)d * w->f->n_switches, sign);
 	return n_longer;
 }
 

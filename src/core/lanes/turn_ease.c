@@ -24,7 +24,7 @@
 struct ease {
 	struct osr__search *w;
 	uint32_t *n_used; /* [n_slots] routes of one switch to one LID that begin with this turn */
-	uint32_t *count;  /* [n_switches] end ports whose routes come through, if the LID counts */
+	uint32_t *count;  /* [n_switches] end ports whose routes come through, if the LID counts, */
 	uint8_t *behind;  /* [n_switches] 1: the route from here takes the busiest channel */
 	uint8_t *on_way;  /* [n_switches] 1: on the old way, 2: on the new one */
 	uint64_t limit;   /* routes that no channel of a new way may reach */
@@ -209,6 +209,15 @@ static void ease_take(struct ease *x, uint8_t *hop, uint32_t root, uint32_t v, u
 	ease_add(x, hop, old, 2, (uint64_t)0 - x->count[v]);
 }
 
+static uint32_t ease_length(const struct ease *x, const uint8_t *hop, uint32_t root, uint32_t v)
+{
+	uint32_t n = 0;
+
+	for (; v != root; v = x->w->f->chan_dst[ease_channel(x, hop, v)])
+		n++;
+	return n;
+}
+
 /* Another next hop for v, from which the route has at most so many channels. */
 static bool ease_switch(struct ease *x, uint32_t root, uint8_t *hop, uint32_t v, uint32_t len)
 {
@@ -220,8 +229,8 @@ static bool ease_switch(struct ease *x, uint32_t root, uint8_t *hop, uint32_t v,
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 		uint32_t u = fabric->chan_dst[c];
 
-		if (c == fabric->chan_row[v] + before || x->w->len[u] > len || x->behind[u] ||
-		    !ease_has_room(x, hop, c, x->count[v]))
+		if (c == fabric->chan_row[v] + before || x->behind[u] ||
+		    !ease_has_room(x, hop, c, x->count[v]) || ease_length(x, hop, root, u) > len)
 			continue;
 		hop[v] = (uint8_t)(c - fabric->chan_row[v]);
 		if (ease_legal(x, hop, root, v)) {
@@ -233,60 +242,60 @@ static bool ease_switch(struct ease *x, uint32_t root, uint8_t *hop, uint32_t v,
 	return false;
 }
 
-/* Lengths, and what comes through each switch; how many there are, by length in t.order. */
-static uint32_t ease_measure(struct ease *x, uint32_t d, uint32_t *n_longer)
+/* ---- lighter --------------------------------------------------------------------------------- */
+
+/* Lists v and what sends through it to d, near ones first, with what comes through each; how many there are. */
+static uint32_t ease_list_behind(struct ease *x, uint32_t d, uint32_t v)
 {
 	const struct osr_fabric *fabric = x->w->f;
-	struct osr__search *t = x->w;
-	const uint8_t *hop = t->s->hop + (size_t)d * fabric->n_switches;
-	uint32_t n, weight = fabric->term_weight[fabric->dest_term[d]];
+	const uint8_t *hop = x->w->s->hop + (size_t)d * fabric->n_switches;
+	uint32_t n = 0, *list = x->w->waiting, weight = fabric->term_weight[fabric->dest_term[d]];
 
-	*n_longer = 0;
-	osr__search_list(t, fabric->dest_switch[d], hop, false);
-	n = osr__search_sort(t, fabric->dest_switch[d], d, n_longer);
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
+	list[n++] = v;
+	for (uint32_t i = 0; i < n; i++) {
+		v = list[i];
+		x->behind[v] = 1;
 		x->count[v] = weight * fabric->sw_sources[v];
-	memset(x->behind, 0, fabric->n_switches);
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		x->n_through[v] = 1;
-	for (uint32_t i = n; i-- > 1;) {
-		uint32_t v = t->order[i], u = fabric->chan_dst[ease_channel(x, hop, v)];
+		for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
+			uint32_t z = fabric->chan_dst[o];
 
-		x->count[u] += x->count[v];
-		x->n_through[u] += x->n_through[v];
+			if (z != fabric->dest_switch[d] &&
+			    ease_channel(x, hop, z) == fabric->chan_rev[o])
+				list[n++] = z;
+		}
+	}
+	for (uint32_t i = n; --i;) {
+		uint32_t u = fabric->chan_dst[ease_channel(x, hop, list[i])];
+
+		x->count[u] += x->count[list[i]];
+		x->n_through[u] += x->n_through[list[i]];
 	}
 	return n;
 }
-
-/* ---- lighter --------------------------------------------------------------------------------- */
 
 /* Some part of d's tree leaves channel `busy`: the one nearest to it that can. */
 static bool ease_tree(struct ease *x, uint32_t d, uint32_t busy)
 {
 	const struct osr_fabric *fabric = x->w->f;
-	const struct osr__search *t = x->w;
-	uint8_t *hop = t->s->hop + (size_t)d * fabric->n_switches;
-	uint32_t ignored, n = ease_measure(x, d, &ignored);
+	uint8_t *hop = x->w->s->hop + (size_t)d * fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d], *list = x->w->waiting,
+		 n = ease_list_behind(x, d, fabric->chan_src[busy]);
+	bool found = false;
 
-	for (uint32_t i = 1; i < n; i++) {
-		uint32_t c = ease_channel(x, hop, t->order[i]);
+	for (uint32_t i = 0; i < n && !found; i++) {
+		uint32_t v = list[i], n_through = x->n_through[v];
 
-		x->behind[t->order[i]] = c == busy || x->behind[fabric->chan_dst[c]];
+		if (!x->count[v] || (x->extra && n_through > x->n_spare) ||
+		    !ease_switch(x, root, hop, v, ease_length(x, hop, root, v) - 1 + x->extra))
+			continue;
+		x->n_spare -= x->extra ? n_through : 0;
+		x->w->detoured[d] |= x->extra != 0;
+		found = true;
 	}
-	for (uint32_t i = 1; i < n; i++) {
-		uint32_t v = t->order[i];
-
-		bool may =
-			x->behind[v] && x->count[v] && (!x->extra || x->n_through[v] <= x->n_spare);
-
-		if (may &&
-		    ease_switch(x, fabric->dest_switch[d], hop, v, t->len[v] - 1 + x->extra)) {
-			x->n_spare -= x->extra ? x->n_through[v] : 0;
-			x->w->detoured[d] |= x->extra != 0;
-			return true;
-		}
-	}
-	return false;
+	for (uint32_t i = 0; i < n; i++)
+		x->behind[list[i]] = 0;
+	return found;
 }
 
 static bool ease_channel_off(struct ease *x, uint32_t busy)
@@ -355,7 +364,7 @@ static enum osr_status ease_start(struct ease *x, struct osr__search *w, uint32_
 				    w->n_used ? w->n_used : osr__turn_count_used(w, OSR__TURN_OWN),
 			    .count = osr_alloc(scratch, n, sizeof(*x->count)),
 			    .n_through = osr_alloc(scratch, n, sizeof(*x->n_through)),
-			    .behind = osr_alloc(scratch, n, 1),
+			    .behind = osr_calloc(scratch, n, 1),
 			    .on_way = osr_alloc(scratch, n, 1),
 			    .n_left = (uint64_t)w->f->n_dests * looks,
 			    .n_spare = osr__search_n_routes(w) / EASE_SPARE };

@@ -273,7 +273,8 @@ static void turn_sum_edges(const struct osr__search *w, uint32_t c1, uint64_t *s
 		 n = w->g.row[c1 + 1] - w->g.row[c1];
 	const uint64_t must = UINT32_MAX;
 
-	memset(sum, 0, (size_t)w->n_lanes * OSR__TURN_HOPS * sizeof(*sum));
+	for (uint32_t l = 1; l < w->n_lanes; l++)
+		memset(sum + (size_t)l * OSR__TURN_HOPS, 0, n * sizeof(*sum));
 	for (uint32_t h = 0; h < n; h++)
 		sum[h] = w->pinned[w->g.row[c1] + h] ? must : w->g.weight[w->g.row[c1] + h];
 	for (uint32_t o = row; o < fabric->chan_row[v + 1]; o++) {

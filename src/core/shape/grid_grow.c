@@ -120,6 +120,24 @@ static bool same_dim(const struct grid_work *grid, uint32_t v, uint32_t a, uint3
 	return true;
 }
 
+static void clear_labels(struct grid_work *grid)
+{
+	size_t n = grid->f->n_switches;
+
+	memset(grid->edge_dir, NO_DIR, grid->row[n]);
+	memset(grid->period, 0, sizeof(grid->period));
+	memset(grid->label, 0, n * MAX_DIMS * sizeof(*grid->label));
+	memset(grid->near, 0xff, n * MAX_DIRS * sizeof(*grid->near));
+	memset(grid->placed, 0, n * sizeof(*grid->placed));
+	memset(grid->have, 0, 2 * grid->n_dims * (2 * n + 1) * sizeof(*grid->have));
+	memset(grid->lack, 0, 2 * grid->n_dims * (2 * n + 1) * sizeof(*grid->lack));
+	memset(grid->in_square, 0, n * sizeof(*grid->in_square));
+	memset(grid->in_straight, 0, n * sizeof(*grid->in_straight));
+	for (uint32_t v = 0; v < n; v++)
+		grid->n_open[v] = (uint8_t)(grid->row[v + 1] - grid->row[v]);
+	grid->n_square = grid->n_straight = 0;
+}
+
 static bool plant(struct grid_work *grid, uint32_t v)
 {
 	uint32_t first = grid->row[v], degree = grid->row[v + 1] - first;
@@ -147,6 +165,7 @@ static bool plant(struct grid_work *grid, uint32_t v)
 			dir[b] = (uint8_t)(mine ^ 1);
 		}
 	}
+	clear_labels(grid);
 	grid->placed[v] = true;
 	for (uint32_t a = 0; a < degree; a++)
 		if (!grid_grow_assign(grid, v, first + a, dir[a]))
@@ -240,24 +259,6 @@ static bool grid_grow_go_straight(struct grid_work *grid, uint32_t u, int32_t do
 	if (grid->excluding && n_free == 1)
 		most = 0;
 	return n != 1 || most + doubt < 0 || grid_grow_assign(grid, u, open, dir);
-}
-
-static void clear_labels(struct grid_work *grid)
-{
-	size_t n = grid->f->n_switches;
-
-	memset(grid->edge_dir, NO_DIR, grid->row[n]);
-	memset(grid->period, 0, sizeof(grid->period));
-	memset(grid->label, 0, n * MAX_DIMS * sizeof(*grid->label));
-	memset(grid->near, 0xff, n * MAX_DIRS * sizeof(*grid->near));
-	memset(grid->placed, 0, n * sizeof(*grid->placed));
-	memset(grid->have, 0, MAX_DIRS * (2 * n + 1) * sizeof(*grid->have));
-	memset(grid->lack, 0, MAX_DIRS * (2 * n + 1) * sizeof(*grid->lack));
-	memset(grid->in_square, 0, n * sizeof(*grid->in_square));
-	memset(grid->in_straight, 0, n * sizeof(*grid->in_straight));
-	for (uint32_t v = 0; v < n; v++)
-		grid->n_open[v] = (uint8_t)(grid->row[v + 1] - grid->row[v]);
-	grid->n_square = grid->n_straight = 0;
 }
 
 static uint32_t pop(uint32_t *queue, uint32_t *head, uint32_t *count, bool *in, uint32_t n)
@@ -373,7 +374,6 @@ static void close_rows(struct grid_work *grid)
 
 bool osr__grid_grow(struct grid_work *grid, uint32_t seed, enum grid_courage courage)
 {
-	clear_labels(grid);
 	grid->excluding = courage == GRID_EXCLUDING;
 	grid->planted = plant(grid, seed);
 	if (!grid->planted || !grid_grow_drain(grid) ||
