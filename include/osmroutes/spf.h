@@ -122,12 +122,11 @@ enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena,
 
 /*
  * After routing within an order: what has no shortest path in it takes a longer one; only what one port 0
- * would send to another keeps its shortest path. If that makes the busiest link busier, whole trees move
- * (`moves` as osr_spf_options.max_moves). *n_longer: (switch, LID) routes that are longer; *complete: false if some
+ * would send to another keeps its shortest path. *n_longer: (switch, LID) routes that are longer; *complete: false if some
  * switch has no path at all. The trees are then no longer those of shortest paths.
  */
-enum osr_status osr_spf_complete_order(struct osr_spf *spf, uint32_t moves, struct osr_arena *arena,
-				       bool *complete, uint32_t *n_longer, struct osr_diag *diag);
+enum osr_status osr_spf_complete_order(struct osr_spf *spf, struct osr_arena *arena, bool *complete,
+				       uint32_t *n_longer, struct osr_diag *diag);
 
 /* The load of the busiest channel. */
 uint64_t osr_spf_load(const struct osr_spf *spf);

@@ -105,8 +105,7 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 	if (st || !*fits)
 		return st;
 	osr_spf_route(job->s, &job->opt->spf);
-	st = osr_spf_complete_order(job->s, job->opt->spf.max_moves, job->scratch, fits, &n_longer,
-				    job->diag);
+	st = osr_spf_complete_order(job->s, job->scratch, fits, &n_longer, job->diag);
 	if (st)
 		return st;
 	*fits &= !tree_lane_is_worse(job, &free);

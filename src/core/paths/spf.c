@@ -12,8 +12,7 @@
 
 #include "spf_private.h"
 
-#define BATCH 64   /* breadth-first searches at once: bits of a word */
-#define FEW_NEAR 3 /* a level is that much smaller than the one behind it */
+#define BATCH 64 /* breadth-first searches at once: bits of a word */
 
 /*
  * A LID of the same port pays this much for each channel an earlier LID of the port uses: more than
@@ -107,8 +106,6 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	spf_scratch->next = osr_calloc(scratch, n, sizeof(*spf_scratch->next));
 	spf_scratch->active = osr_alloc(scratch, n, sizeof(*spf_scratch->active));
 	spf_scratch->reached = osr_alloc(scratch, n, sizeof(*spf_scratch->reached));
-	spf_scratch->place = osr_alloc(scratch, n, sizeof(*spf_scratch->place));
-	spf_scratch->up_first = osr_alloc(scratch, m, 1);
 	spf_scratch->saved = osr_alloc(scratch, OSR__SPF_GROUP * n, 1);
 	spf_scratch->movable = osr_alloc(scratch, fabric->n_dests, sizeof(*spf_scratch->movable));
 	spf_scratch->root = osr_alloc(scratch, n, sizeof(*spf_scratch->root));
@@ -214,16 +211,16 @@ static void spf_find_orders(struct osr_spf *spf)
 	}
 }
 
-/* Edges of order[first .. end - 1], from edge_row[first] on. */
-static void graph_from_far(struct osr_spf *spf, uint32_t root, uint32_t first, uint32_t end)
+/* The edges (switch -> closer neighbour) of the shortest-path graph towards `root`. */
+static void spf_graph_free(struct osr_spf *spf, uint32_t root)
 {
 	const struct osr_fabric *fabric = spf->f;
 	struct osr_spf_scratch *scratch = spf->scratch;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	const uint8_t *dist8 = scratch->dist8 + (size_t)root * fabric->n_switches;
-	uint32_t n = scratch->edge_row[first];
+	uint32_t n = 0;
 
-	for (uint32_t i = first; i < end; i++) {
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 		uint32_t v = order[i];
 		uint8_t closer = (uint8_t)(dist8[v] - 1);
 
@@ -237,88 +234,9 @@ static void graph_from_far(struct osr_spf *spf, uint32_t root, uint32_t first, u
 			n += dist8[u] == closer;
 		}
 	}
-	scratch->edge_row[end] = n;
-}
-
-/* Puts an edge into the row of v, which has its channels in ascending order. */
-static void insert_edge(struct osr_spf_scratch *scratch, uint32_t v, uint32_t chan, uint32_t next)
-{
-	uint32_t e = scratch->reached[v]++;
-
-	for (; e > scratch->active[v] && scratch->edge_chan[e - 1] > chan; e--) {
-		scratch->edge_chan[e] = scratch->edge_chan[e - 1];
-		scratch->edge_next[e] = scratch->edge_next[e - 1];
-	}
-	scratch->edge_chan[e] = chan;
-	scratch->edge_next[e] = next;
-}
-
-/*
- * Edges of the farthest switches, order[first ..], by the channels of the level before them,
- * order[before .. first - 1].
- */
-static void graph_from_near(struct osr_spf *spf, uint32_t root, uint32_t before, uint32_t first)
-{
-	const struct osr_fabric *fabric = spf->f;
-	struct osr_spf_scratch *scratch = spf->scratch;
-	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-	const uint8_t *dist8 = scratch->dist8 + (size_t)root * fabric->n_switches;
-	uint8_t farthest = dist8[order[first]];
-	uint32_t n = scratch->edge_row[first];
-
-	for (uint32_t i = first; i < spf->n_order[root]; i++)
-		scratch->reached[order[i]] = 0;
-	for (uint32_t i = before; i < first; i++)
-		for (uint32_t c = fabric->chan_row[order[i]]; c < fabric->chan_row[order[i] + 1];
-		     c++)
-			if (dist8[fabric->chan_dst[c]] == farthest)
-				scratch->reached[fabric->chan_dst[c]]++;
-	for (uint32_t i = first; i < spf->n_order[root]; i++) {
-		uint32_t v = order[i], n_edges = scratch->reached[v];
-
-		scratch->edge_row[i] = scratch->active[v] = scratch->reached[v] = n;
-		n += n_edges;
-	}
 	scratch->edge_row[spf->n_order[root]] = n;
-	for (uint32_t i = before; i < first; i++)
-		for (uint32_t c = fabric->chan_row[order[i]]; c < fabric->chan_row[order[i] + 1];
-		     c++)
-			if (dist8[fabric->chan_dst[c]] == farthest)
-				insert_edge(scratch, fabric->chan_dst[c], fabric->chan_rev[c],
-					    order[i]);
 }
 
-/* Where the level of order[end - 1] begins. */
-static uint32_t level_start(const struct osr_spf *spf, uint32_t root, uint32_t end)
-{
-	const uint16_t *order = spf->order + (size_t)root * spf->f->n_switches;
-	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * spf->f->n_switches;
-	uint32_t first = end - 1;
-
-	while (first && dist8[order[first - 1]] == dist8[order[end - 1]])
-		first--;
-	return first;
-}
-
-/*
- * Where diameters are small nearly all switches are on the farthest level, and nearly all of their
- * channels lead to others of it: then it is cheaper to look from the level before.
- */
-static void spf_graph_free(struct osr_spf *spf, uint32_t root)
-{
-	uint32_t n = spf->n_order[root], first = level_start(spf, root, n),
-		 before = first ? level_start(spf, root, first) : 0;
-
-	spf->scratch->edge_row[1] = 0;
-	if (first < 2 || first - before > (n - first) / FEW_NEAR) {
-		graph_from_far(spf, root, 1, n);
-		return;
-	}
-	graph_from_far(spf, root, 1, first);
-	graph_from_near(spf, root, before, first);
-}
-
-/* The edges (switch -> closer neighbour) of the shortest-path graph towards `root`. */
 void osr__spf_graph(struct osr_spf *spf, uint32_t root)
 {
 	if (spf->place)
@@ -478,61 +396,13 @@ static void spf_route_group(struct osr_spf *spf, uint8_t group)
 	}
 }
 
-/* Sorts the hops of each switch by where they lead: near the center of the component first. */
-static void sort_hops(struct osr_spf *spf)
-{
-	const struct osr_fabric *fabric = spf->f;
-	struct osr_spf_scratch *scratch = spf->scratch;
-
-	for (uint32_t k = 0; k < fabric->n_components; k++) {
-		const uint16_t *order = spf->order + (size_t)spf->center[k] * fabric->n_switches;
-
-		for (uint32_t i = 0; i < spf->n_order[spf->center[k]]; i++)
-			scratch->place[order[i]] = (uint16_t)i;
-	}
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint32_t row = fabric->chan_row[v], degree = fabric->chan_row[v + 1] - row;
-
-		for (uint32_t h = 0; h < degree; h++) {
-			uint32_t place = scratch->place[fabric->chan_dst[row + h]], i = h;
-
-			for (;
-			     i && scratch->place[fabric->chan_dst[row +
-								  scratch->up_first[row + i - 1]]] >
-					  place;
-			     i--)
-				scratch->up_first[row + i] = scratch->up_first[row + i - 1];
-			scratch->up_first[row + i] = (uint8_t)h;
-		}
-	}
-}
-
 /*
  * Port 0 of a switch without end ports: management traffic, which needs a shortest path but no
- * balance. Each switch takes the closer neighbour that comes first in the settling order of the
- * center: up as early as possible, so that in trees and nearly trees no turn from down to up is
- * added.
+ * balance. Each switch takes the closer neighbour that comes first in the order that routes keep to, or else
+ * in the settling order of the center: up as early as possible, so that in trees and nearly trees no turn from
+ * down to up is added.
  */
-static void route_sp0(struct osr_spf *spf, uint32_t root, uint32_t d)
-{
-	const struct osr_fabric *fabric = spf->f;
-	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * fabric->n_switches;
-	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-
-	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
-		uint32_t v = order[i], row = fabric->chan_row[v];
-		const uint8_t *h = spf->scratch->up_first + row;
-		uint8_t closer = (uint8_t)(dist8[v] - 1);
-
-		while (dist8[fabric->chan_dst[row + *h]] != closer)
-			h++;
-		hop[v] = *h;
-	}
-}
-
-/* The same within an order: the highest of the next hops that it allows. */
-static void route_sp0_in_order(struct osr_spf *spf, uint32_t root, uint32_t d)
+static void route_sp0(struct osr_spf *spf, uint32_t root, uint32_t d, const uint32_t *place)
 {
 	const struct osr_fabric *fabric = spf->f;
 	const struct osr_spf_scratch *scratch = spf->scratch;
@@ -544,8 +414,7 @@ static void route_sp0_in_order(struct osr_spf *spf, uint32_t root, uint32_t d)
 		uint32_t best = scratch->edge_row[i];
 
 		for (uint32_t e = best + 1; e < scratch->edge_row[i + 1]; e++)
-			if (spf->place[scratch->edge_next[e]] <
-			    spf->place[scratch->edge_next[best]])
+			if (place[scratch->edge_next[e]] < place[scratch->edge_next[best]])
 				best = e;
 		hop[order[i]] = (uint8_t)(scratch->edge_chan[best] - fabric->chan_row[order[i]]);
 	}
@@ -554,18 +423,18 @@ static void route_sp0_in_order(struct osr_spf *spf, uint32_t root, uint32_t d)
 static void route_all_sp0(struct osr_spf *spf)
 {
 	const struct osr_fabric *fabric = spf->f;
+	uint32_t *place = spf->scratch->active;
 
-	if (!spf->place)
-		sort_hops(spf);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		if (fabric->term_role[fabric->dest_term[d]] != OSR_ROLE_SP0 ||
-		    spf->alias[d] != OSR_NONE)
-			continue;
-		if (spf->place)
-			route_sp0_in_order(spf, fabric->dest_switch[d], d);
-		else
-			route_sp0(spf, fabric->dest_switch[d], d);
+	for (uint32_t k = 0; k < fabric->n_components; k++) {
+		const uint16_t *order = spf->order + (size_t)spf->center[k] * fabric->n_switches;
+
+		for (uint32_t i = 0; i < spf->n_order[spf->center[k]]; i++)
+			place[order[i]] = i;
 	}
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		if (fabric->term_role[fabric->dest_term[d]] == OSR_ROLE_SP0 &&
+		    spf->alias[d] == OSR_NONE)
+			route_sp0(spf, fabric->dest_switch[d], d, spf->place ? spf->place : place);
 }
 
 static void spf_route_round(struct osr_spf *spf)

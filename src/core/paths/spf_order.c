@@ -257,9 +257,8 @@ static void order_mark_passed(struct osr_spf *spf, const struct order_detour *de
 }
 
 /* Adds (1) or removes (-1) the routes to d. */
-static void order_count(void *ctx, uint32_t d, uint64_t sign)
+static void order_count(struct order_detour *detour, uint32_t d, uint64_t sign)
 {
-	struct order_detour *detour = ctx;
 	struct osr_spf *spf = detour->spf;
 	const struct osr_fabric *fabric = spf->f;
 	const uint8_t *to = spf->hop + (size_t)d * fabric->n_switches;
@@ -330,17 +329,6 @@ static void order_detour_dest(struct order_detour *detour, uint32_t d)
 	memcpy(spf->scratch->kind, detour->was, n);
 }
 
-static bool order_reroute(void *ctx, uint32_t root, uint32_t d)
-{
-	struct order_detour *detour = ctx;
-	struct osr_spf *spf = detour->spf;
-
-	osr__spf_settle(spf, root, spf->hop + (size_t)d * spf->f->n_switches);
-	if (detour->barred[root])
-		order_detour_dest(detour, d);
-	return true;
-}
-
 /* To the LIDs of one switch; where only port 0 needs them they are the same for all. */
 static void order_detour_switch(struct order_detour *detour, uint32_t root)
 {
@@ -368,8 +356,8 @@ static void order_detour_switch(struct order_detour *detour, uint32_t root)
 	}
 }
 
-enum osr_status osr_spf_complete_order(struct osr_spf *spf, uint32_t moves, struct osr_arena *arena,
-				       bool *complete, uint32_t *n_longer, struct osr_diag *diag)
+enum osr_status osr_spf_complete_order(struct osr_spf *spf, struct osr_arena *arena, bool *complete,
+				       uint32_t *n_longer, struct osr_diag *diag)
 {
 	size_t n = spf->f->n_switches;
 	struct order_detour detour = { .spf = spf,
@@ -377,7 +365,6 @@ enum osr_status osr_spf_complete_order(struct osr_spf *spf, uint32_t moves, stru
 				       .was = osr_alloc(arena, n, 1),
 				       .on = osr_alloc(arena, n, 1),
 				       .barred = osr_calloc(arena, n, 1) };
-	uint64_t before = osr_spf_load(spf);
 
 	*complete = true;
 	*n_longer = 0;
@@ -389,9 +376,6 @@ enum osr_status osr_spf_complete_order(struct osr_spf *spf, uint32_t moves, stru
 	}
 	if (!*complete)
 		return OSR_OK;
-	if (osr_spf_load(spf) > before)
-		osr__spf_polish(spf, moves,
-				&(struct osr__spf_mover){ &detour, order_reroute, order_count });
 	osr__spf_share(spf);
 	for (uint32_t d = 0; d < spf->f->n_dests; d++)
 		if (detour.barred[spf->f->dest_switch[d]])

@@ -32,12 +32,10 @@ struct osr_spf_scratch {
 	uint32_t *count;     /* [n_switches] end ports whose route passes here */
 	uint64_t *seen, *front, *next; /* [n_switches] of a batch of searches, a bit each */
 	uint32_t *active, *reached;    /* [n_switches] */
-	uint16_t *place;   /* [n_switches] in the settling order of its component's center */
-	uint8_t *up_first; /* [n_channels] the hops of each switch, by the place they lead to */
-	uint8_t *saved;    /* [OSR__SPF_GROUP * n_switches] trees that may come back */
-	uint32_t *movable; /* [n_dests] those on the most loaded channel */
-	uint8_t *kind;     /* [n_switches] of the shortest paths within an order */
-	uint8_t *via;      /* [n_switches] routes from here pass a certain switch */
+	uint8_t *saved;                /* [OSR__SPF_GROUP * n_switches] trees that may come back */
+	uint32_t *movable;             /* [n_dests] those on the most loaded channel */
+	uint8_t *kind;                 /* [n_switches] of the shortest paths within an order */
+	uint8_t *via;                  /* [n_switches] routes from here pass a certain switch */
 	struct branch_move
 		*moves; /* [n_moves] of branches, to be undone; NULL: no branch is moved */
 	uint32_t n_moves;
