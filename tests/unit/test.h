@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include <osmroutes/arena.h>
+
 #define MAX_TESTS 32
 
 /* names: of the functions, as they stand in the sources, with commas between them. */
@@ -33,6 +35,36 @@ static inline int run_program(char *names, const CMUnitTestFunction function[], 
 	}
 	cmocka_set_test_filter(getenv("OSR_ONLY"));
 	return _cmocka_run_group_tests("tests", tests, n, NULL, tear_down);
+}
+
+/*
+ * Each allocation of either arena fails in turn: OSR_NOMEM and a sentence, unless it can do without. Returns how many
+ * there are.
+ */
+typedef enum osr_status (*test_once)(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
+				     struct osr_diag *diag);
+
+static inline size_t test_starve(test_once once, void *ctx)
+{
+	size_t n_all = 0;
+
+	for (unsigned which = 0; which < 2; which++) {
+		bool failed = true;
+
+		for (size_t n = 1; failed; n++, n_all++) {
+			struct osr_arena arena[2] = { { 0 }, { 0 } };
+			struct osr_diag diag = { "" };
+			enum osr_status st;
+
+			arena[which].fail_after = n;
+			st = once(ctx, &arena[0], &arena[1], &diag);
+			failed = !arena[which].fail_after;
+			assert_true(st == OSR_OK || (failed && st == OSR_NOMEM && diag.text[0]));
+			osr_arena_free(&arena[0]);
+			osr_arena_free(&arena[1]);
+		}
+	}
+	return n_all - 2;
 }
 
 /* The same, and what to do after the last test. */

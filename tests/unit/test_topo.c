@@ -4,37 +4,14 @@
 
 #include "io/netfile.h"
 #include <osmroutes/prng.h>
-#include "degraded.h"
-
-/* "torus dims=4x4 hosts=2" */
-static enum osr_status make(const char *what, const struct osr_topo_style *style,
-			    struct osr_net *net, struct osr_diag *diag)
-{
-	static const struct osr_topo_style plain;
-	char buf[256], *save = NULL, *word;
-	const struct osr_topo *t;
-	struct osr_values v;
-
-	snprintf(buf, sizeof(buf), "%s", what);
-	t = osr_topo_find(strtok_r(buf, " ", &save));
-	assert_non_null(t);
-	osr_values_default(&v, t->params);
-	while ((word = strtok_r(NULL, " ", &save))) {
-		char *eq = strchr(word, '=');
-
-		*eq = '\0';
-		if (osr_values_set(&v, t->params, word, eq + 1, diag))
-			return OSR_INVAL;
-	}
-	return osr_topo_make(t, &v, style ? style : &plain, net, diag);
-}
+#include "topos.h"
 
 static void make_fabric(const char *what, struct osr_net *net, struct osr_arena *arena,
 			struct osr_fabric *f)
 {
 	struct osr_diag diag = { "" };
 
-	if (make(what, NULL, net, &diag) || osr_net_fabric(net, -1, arena, f, &diag))
+	if (topo_net(what, NULL, net, &diag) || osr_net_fabric(net, -1, arena, f, &diag))
 		fail_msg("%s: %s", what, diag.text);
 }
 
@@ -142,7 +119,7 @@ static void test_tree_ports(void **state)
 	struct osr_diag diag;
 	uint32_t leaf1 = 1, spine0 = 3, spine1 = 4;
 
-	assert_int_equal(make("tree m=4,3 w=1,2 p=1,3", NULL, &net, &diag), OSR_OK);
+	assert_int_equal(topo_net("tree m=4,3 w=1,2 p=1,3", NULL, &net, &diag), OSR_OK);
 	assert_string_equal(osr_net_id(&net, leaf1), "leaf-1");
 	assert_string_equal(osr_net_id(&net, spine1), "spine-1");
 	for (uint32_t k = 0; k < 3; k++) {
@@ -154,29 +131,6 @@ static void test_tree_ports(void **state)
 	assert_int_equal(net.ports[osr_net_port(&net, leaf1, 3)].peer,
 			 osr_net_port(&net, 5 + 4 + 2, 1));
 	assert_string_equal(osr_net_id(&net, 5 + 4 + 2), "h06");
-	osr_net_free(&net);
-}
-
-/* Every two groups of a dragonfly, every two switches of a HyperX line: exactly one cable. */
-static void test_dragonfly_groups(void **state)
-{
-	static uint8_t seen[33][33];
-	struct osr_diag diag;
-	struct osr_net net;
-
-	assert_int_equal(make("dragonfly a=8 h=4 p=4", NULL, &net, &diag), OSR_OK);
-	for (uint32_t s = 0; s < 264; s++) {
-		for (uint32_t p = 1; p <= net.nodes[s].n_ports; p++) {
-			uint32_t peer = net.ports[osr_net_port(&net, s, p)].peer;
-
-			assert_int_not_equal(peer, OSR_NONE);
-			if (net.ports[peer].node < 264 && net.ports[peer].node / 8 != s / 8)
-				seen[s / 8][net.ports[peer].node / 8]++;
-		}
-	}
-	for (uint32_t a = 0; a < 33; a++)
-		for (uint32_t b = 0; b < 33; b++)
-			assert_int_equal(seen[a][b], a != b);
 	osr_net_free(&net);
 }
 
@@ -215,7 +169,7 @@ static char *text_of(const char *what)
 	size_t size;
 	FILE *out;
 
-	if (make(what, NULL, &net, &diag))
+	if (topo_net(what, NULL, &net, &diag))
 		fail_msg("%s: %s", what, diag.text);
 	out = open_memstream(&text, &size);
 	assert_int_equal(osr_netfile_write(&net, NULL, out, NULL), OSR_OK);
@@ -247,7 +201,7 @@ static void refused(const char *what, const struct osr_topo_style *style, const 
 	struct osr_diag diag = { "" };
 	struct osr_net net;
 
-	assert_int_equal(make(what, style, &net, &diag), OSR_INVAL);
+	assert_int_equal(topo_net(what, style, &net, &diag), OSR_INVAL);
 	assert_string_equal(diag.text, sentence);
 	assert_null(net.nodes);
 }
@@ -287,7 +241,7 @@ static void test_style(void **state)
 	struct osr_diag diag;
 	struct osr_net net;
 
-	assert_int_equal(make("kary k=2 n=2", &style, &net, &diag), OSR_OK);
+	assert_int_equal(topo_net("kary k=2 n=2", &style, &net, &diag), OSR_OK);
 	assert_int_equal(osr_net_count(&net).cas, 4 + 4);
 	for (uint32_t s = 0; s < 4; s++) {
 		uint32_t peer = net.ports[osr_net_port(&net, s, 36)].peer;
@@ -301,92 +255,82 @@ static void test_style(void **state)
 	osr_net_free(&net);
 }
 
-static void degrade(const char *what, const struct osr_degrade *how, struct osr_degraded *done,
-		    struct osr_net *to, struct osr_arena *arena, struct osr_fabric *f)
-{
-	struct osr_diag diag = { "" };
-	struct osr_net from;
-
-	if (make(what, NULL, &from, &diag) || degraded_net(&from, how, to, done, &diag) ||
-	    osr_net_fabric(to, -1, arena, f, &diag))
-		fail_msg("%s: %s", what, diag.text);
-	osr_net_free(&from);
-}
-
+/* What is left: switches, hosts, cables between switches, pieces; and how many cables and switches went. */
 static void test_degrade(void **state)
 {
-	struct osr_arena arena = { 0 };
-	struct osr_degraded done;
-	struct osr_fabric f;
-	struct osr_net net;
+	static const struct {
+		const char *what;
+		struct osr_degrade how;
+		uint32_t switches, hosts, cables, pieces, gone_cables, gone_switches;
+	} cases[] = {
+		/* 5 % of 192 cables, rounded down. */
+		{ "tree m=12,4,4 w=1,4,4 p=1,2,1",
+		  { .links_percent = 5, .seed = 7, .keep_connected = true },
+		  48,
+		  192,
+		  183,
+		  1,
+		  9,
+		  0 },
+		/* As much as can go without falling apart leaves a tree; without that, everything goes. */
+		{ "torus dims=4x4",
+		  { .n_links = 1000, .seed = 1, .keep_connected = true },
+		  16,
+		  16,
+		  15,
+		  1,
+		  17,
+		  0 },
+		{ "torus dims=4x4", { .links_percent = 100, .seed = 1 }, 16, 16, 0, 16, 32, 0 },
+		/* Spines have no hosts: they go, hosts stay. Every switch of a torus has some. */
+		{ "kary k=4 n=2",
+		  { .n_switches = 3, .seed = 2, .keep_connected = true },
+		  5,
+		  16,
+		  4,
+		  1,
+		  0,
+		  3 },
+		{ "torus dims=4x4 hosts=2", { .n_switches = 3, .seed = 2 }, 16, 32, 32, 1, 0, 0 },
+		{ "torus dims=4x4 hosts=2",
+		  { .switches_percent = 25, .seed = 2, .hosts_too = true, .keep_connected = true },
+		  12,
+		  24,
+		  0,
+		  1,
+		  0,
+		  4 },
+	};
 
-	/* 5 % of 192 cables, rounded down. */
-	degrade("tree m=12,4,4 w=1,4,4 p=1,2,1",
-		&(struct osr_degrade){ .links_percent = 5, .seed = 7, .keep_connected = true },
-		&done, &net, &arena, &f);
-	assert_int_equal(done.n_links, 9);
-	assert_int_equal(osr_net_count(&net).switch_cables, 183);
-	assert_int_equal(f.n_components, 1);
-	/* GUIDs stay what they were although nodes may have gone. */
-	assert_int_equal(net.nodes[47].guid, 0x200000 + 47);
-	assert_true(net.nodes[47].guid_given);
-	osr_arena_free(&arena);
-	osr_net_free(&net);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct osr_net from, net;
+		struct osr_arena arena = { 0 };
+		struct osr_diag diag = { "" };
+		struct osr_net_counts n;
+		struct osr_degraded done;
+		struct osr_fabric f;
 
-	/* As much as can go without falling apart leaves a tree. */
-	degrade("torus dims=4x4",
-		&(struct osr_degrade){ .n_links = 1000, .seed = 1, .keep_connected = true }, &done,
-		&net, &arena, &f);
-	assert_int_equal(osr_net_count(&net).switch_cables, 15);
-	assert_int_equal(f.n_components, 1);
-	osr_arena_free(&arena);
-	osr_net_free(&net);
-
-	/* Without that, everything goes. */
-	degrade("torus dims=4x4", &(struct osr_degrade){ .links_percent = 100, .seed = 1 }, &done,
-		&net, &arena, &f);
-	assert_int_equal(done.n_links, 32);
-	assert_int_equal(f.n_components, 16);
-	osr_arena_free(&arena);
-	osr_net_free(&net);
+		assert_int_equal(topo_net(cases[i].what, NULL, &from, &diag), OSR_OK);
+		done = degrade_net(&from, cases[i].how, &net);
+		assert_int_equal(osr_net_fabric(&net, -1, &arena, &f, &diag), OSR_OK);
+		n = osr_net_count(&net);
+		assert_int_equal(n.switches, cases[i].switches);
+		assert_int_equal(n.cas, cases[i].hosts);
+		if (cases[i].cables)
+			assert_int_equal(n.switch_cables, cases[i].cables);
+		assert_int_equal(f.n_components, cases[i].pieces);
+		assert_int_equal(done.n_links, cases[i].gone_cables);
+		assert_int_equal(done.n_switches, cases[i].gone_switches);
+		/* GUIDs stay what they were although nodes may have gone. */
+		for (uint32_t k = 0; !done.n_switches && k < net.n_nodes; k++) {
+			assert_int_equal(net.nodes[k].guid, from.nodes[k].guid);
+			assert_true(net.nodes[k].guid_given);
+		}
+		osr_arena_free(&arena);
+		osr_net_free(&from);
+		osr_net_free(&net);
+	}
 }
 
-static void test_degrade_switches(void **state)
-{
-	struct osr_arena arena = { 0 };
-	struct osr_degraded done;
-	struct osr_fabric f;
-	struct osr_net net;
-
-	/* Spines have no hosts: they go, hosts stay. */
-	degrade("kary k=4 n=2",
-		&(struct osr_degrade){ .n_switches = 3, .seed = 2, .keep_connected = true }, &done,
-		&net, &arena, &f);
-	assert_int_equal(done.n_switches, 3);
-	assert_int_equal(f.n_switches, 5);
-	assert_int_equal(osr_net_count(&net).cas, 16);
-	assert_int_equal(f.n_components, 1);
-	osr_arena_free(&arena);
-	osr_net_free(&net);
-
-	/* Every switch of a torus has hosts. */
-	degrade("torus dims=4x4 hosts=2", &(struct osr_degrade){ .n_switches = 3, .seed = 2 },
-		&done, &net, &arena, &f);
-	assert_int_equal(done.n_switches, 0);
-	osr_arena_free(&arena);
-	osr_net_free(&net);
-	degrade("torus dims=4x4 hosts=2",
-		&(struct osr_degrade){ .switches_percent = 25,
-				       .seed = 2,
-				       .hosts_too = true,
-				       .keep_connected = true },
-		&done, &net, &arena, &f);
-	assert_int_equal(done.n_switches, 4);
-	assert_int_equal(osr_net_count(&net).cas, 24);
-	assert_int_equal(f.n_components, 1);
-	osr_arena_free(&arena);
-	osr_net_free(&net);
-}
-
-TEST_PROGRAM(test_sizes, test_tree_ports, test_dragonfly_groups, test_random_is_simple, test_seeds,
-	     test_refusals, test_style, test_degrade, test_degrade_switches)
+TEST_PROGRAM(test_sizes, test_tree_ports, test_random_is_simple, test_seeds, test_refusals,
+	     test_style, test_degrade)

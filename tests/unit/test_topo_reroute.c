@@ -16,40 +16,12 @@
 
 #include "fabrics.h"
 #include "faults.h"
-#include "io/net.h"
-#include "topo/topo.h"
-
-/* "tree m=4,4 w=1,4" */
-static void make_styled(const char *what, const struct osr_topo_style *style, int lmc,
-			struct osr_arena *arena, struct osr_fabric *f)
-{
-	char text[128], *word, *rest = NULL;
-	const struct osr_topo *topo;
-	struct osr_diag diag = { "" };
-	struct osr_net net = { 0 };
-	struct osr_values v;
-
-	snprintf(text, sizeof(text), "%s", what);
-	topo = osr_topo_find(strtok_r(text, " ", &rest));
-	assert_non_null(topo);
-	osr_values_default(&v, topo->params);
-	while ((word = strtok_r(NULL, " ", &rest))) {
-		char *value = strchr(word, '=');
-
-		*value++ = '\0';
-		assert_int_equal(osr_values_set(&v, topo->params, word, value, &diag), OSR_OK);
-	}
-	if (osr_topo_make(topo, &v, style, &net, &diag) ||
-	    osr_net_fabric(&net, lmc, arena, f, &diag))
-		fail_msg("%s: %s", what, diag.text);
-	osr_net_free(&net);
-}
+#include "stored.h"
+#include "topos.h"
 
 static void make_fabric(const char *what, struct osr_arena *arena, struct osr_fabric *f)
 {
-	static const struct osr_topo_style plain;
-
-	make_styled(what, &plain, -1, arena, f);
+	topo_fabric(what, NULL, -1, arena, f);
 }
 
 static uint64_t least_load(const struct osr_fabric *f, uint32_t rounds)
@@ -62,42 +34,30 @@ static uint64_t least_load(const struct osr_fabric *f, uint32_t rounds)
 	return bound;
 }
 
-/* dfsssp with its defaults but for any_sl and the lanes; the check refuses what is not proven. */
-static void sweep_by(const struct osr_engine *e, const struct osr_values *v,
-		     const struct osr_fabric *f, uint8_t max_vls, const struct osr_result *before,
-		     struct osr_arena *arena, struct osr_result *x, struct osr_verdict *verdict)
+/* With the defaults but for these options; the check refuses what is not proven. */
+static void sweep_by(const char *engine, const char *options, const struct osr_fabric *f,
+		     uint8_t max_vls, const struct osr_result *before, struct osr_arena *arena,
+		     struct osr_result *x, struct osr_verdict *verdict)
 {
-	struct osr_arena scratch = { 0 };
+	const struct osr_request req = { .max_vls = max_vls, .multicast = true };
 	struct osr_diag diag = { "" };
 	struct osr_sweep sweep;
-	const struct osr_job job = { .engine = e,
-				     .values = v,
-				     .request = { .max_vls = max_vls, .multicast = true },
-				     .previous = before,
-				     .scratch = &scratch,
-				     .arena = arena,
-				     .diag = &diag };
 
 	x->fabric = *f;
-	if (osr_sweep(&job, x, &sweep) || sweep.refused)
+	if (test_route(engine, options, req, before, arena, x, &sweep, &diag) || sweep.refused)
 		fail_msg("%s%s", diag.text, x->routing.stable.why);
 	assert_string_equal(diag.text, ""); /* what was tried before is not spoken of */
 	*verdict = sweep.verdict;
-	osr_arena_free(&scratch);
 }
 
 static void route_with(const struct osr_fabric *f, const char *any_sl, uint8_t max_vls,
 		       const struct osr_result *before, struct osr_arena *arena,
 		       struct osr_result *x, struct osr_verdict *verdict)
 {
-	const struct osr_engine *e = osr_engine_find(any_sl ? "dfsssp" : "sssp");
-	struct osr_diag diag;
-	struct osr_values v;
+	char options[32];
 
-	osr_values_default(&v, e->params);
-	if (any_sl)
-		assert_int_equal(osr_values_set(&v, e->params, "any_sl", any_sl, &diag), OSR_OK);
-	sweep_by(e, &v, f, max_vls, before, arena, x, verdict);
+	snprintf(options, sizeof(options), any_sl ? "any_sl=%s" : "%s", any_sl ? any_sl : "");
+	sweep_by(any_sl ? "dfsssp" : "sssp", options, f, max_vls, before, arena, x, verdict);
 }
 
 static void route_checked(const struct osr_fabric *f, const struct osr_result *before,
@@ -265,55 +225,6 @@ static void test_cables(void **state)
 		faults_free(&faults);
 		osr_arena_free(&arena);
 	}
-}
-
-/*
- * A full route although there was another one: connections go on with the SLs of then. Those that are still free of
- * deadlock are granted, and no other SL is; the pairs of which that is not so are counted.
- */
-static void test_earlier_sls(void **state)
-{
-	struct osr_arena arena = { 0 }, scratch = { 0 };
-	struct osr_diag diag = { "" };
-	struct osr_verdict verdict;
-	struct osr_result whole = { 0 }, now = { 0 };
-	struct osr_fabric f, g;
-	struct faults faults;
-	uint64_t n_changed = 0, n_granted = 0;
-	const struct osr_job job = { .request = { .max_vls = 8, .multicast = true },
-				     .previous = &whole,
-				     .scratch = &scratch,
-				     .arena = &arena,
-				     .diag = &diag,
-				     .fabric = &g,
-				     .routing = &now.routing };
-
-	make_fabric("random switches=24 links=40 hosts=2 seed=3", &arena, &f);
-	route_with(&f, "off", 8, NULL, &arena, &whole, &verdict);
-	assert_true(whole.routing.n_layers > 1);
-	faults_new(&faults, &f);
-	faults_cable(&faults, 5, true);
-	faults_build(&faults, &arena, &g);
-	route_with(&g, "off", 8, NULL, &arena, &now, &verdict);
-	assert_int_equal(osr_repair_anew(&job, &diag), OSR_OK);
-	assert_int_equal(osr_check(&g, &now.routing, &scratch, &verdict, &diag), OSR_OK);
-	for (size_t at = 0; at < (size_t)g.n_dests * g.n_switches; at++) {
-		uint32_t s = (uint32_t)(at % g.n_switches);
-		unsigned then = 1u << whole.routing.sl[at], sl = 1u << now.routing.sl[at];
-		unsigned granted = now.routing.granted[at];
-
-		if (s == g.dest_switch[at / g.n_switches])
-			continue;
-		assert_int_equal(granted & ~(then | sl), 0);
-		n_changed += then != sl;
-		n_granted += then != sl && granted & then;
-	}
-	assert_true(n_changed > 100 && n_granted * 4 > n_changed);
-	assert_int_equal(now.routing.stable.n_sl_changed, n_changed);
-	assert_int_equal(now.routing.stable.n_sl_lost, n_changed - n_granted);
-	faults_free(&faults);
-	osr_arena_free(&scratch);
-	osr_arena_free(&arena);
 }
 
 /* Shapes whose lanes leave every route minimal and every link near the bound, with so many lanes and more. */
@@ -488,27 +399,6 @@ static void test_one_lane(void **state)
 	}
 }
 
-/* Nothing has happened: the same tables, and their certificate holds. */
-static void test_nothing_happened(void **state)
-{
-	static const char *const modes[] = { "on", "off", "auto" };
-
-	for (unsigned i = 0; i < 3; i++) {
-		struct osr_arena arena = { 0 };
-		struct osr_result whole = { 0 }, now = { 0 };
-		struct osr_verdict verdict;
-		struct osr_fabric f;
-
-		make_fabric("random switches=24 links=40 hosts=2 seed=3", &arena, &f);
-		route_with(&f, modes[i], 8, NULL, &arena, &whole, &verdict);
-		whole.digest = osr_routing_digest(&f, &whole.routing);
-		route_with(&f, modes[i], 8, &whole, &arena, &now, &verdict);
-		assert_true(now.routing.stable.kept);
-		assert_true(osr_routing_digest(&f, &now.routing) == whole.digest);
-		osr_arena_free(&arena);
-	}
-}
-
 /*
  * Management CAs on all switches of trees, cables away: their routes go down and up again. Any SL on two lanes costs no
  * longer route and, on the busiest link, at most a twentieth more than lanes by SL do.
@@ -527,7 +417,7 @@ static void test_management(void **state)
 		struct osr_fabric f, now;
 		struct faults faults;
 
-		make_styled(trees[i / 3], &style, -1, &arena, &f);
+		topo_fabric(trees[i / 3], &style, -1, &arena, &f);
 		faults_new(&faults, &f);
 		for (unsigned k = 0; k < i % 3 * 2; k++)
 			faults_cable(&faults, osr_prng_below(&prng, f.n_channels), true);
@@ -595,16 +485,13 @@ static void test_any_sl_of_engines(void **state)
 	unsigned n_full = 0;
 
 	for (unsigned i = 0; i < 8; i++) {
-		const struct osr_engine *e = osr_engine_find(engines[i % 2]);
 		struct osr_prng prng = { 2 };
 		struct osr_result x[17] = { 0 };
 		struct osr_arena arena = { 0 };
 		struct osr_verdict verdict;
 		struct osr_fabric f, now;
-		struct osr_values v;
 		struct faults faults;
 
-		osr_values_default(&v, e->params);
 		make_fabric(fabrics[i / 2], &arena, &f);
 		faults_new(&faults, &f);
 		for (unsigned k = 0; k < 17; k++) {
@@ -615,7 +502,8 @@ static void test_any_sl_of_engines(void **state)
 			else if (k)
 				faults_cable(&faults, c, true);
 			faults_build(&faults, &arena, &now);
-			sweep_by(e, &v, &now, 4, k ? &x[k - 1] : NULL, &arena, &x[k], &verdict);
+			sweep_by(engines[i % 2], "", &now, 4, k ? &x[k - 1] : NULL, &arena, &x[k],
+				 &verdict);
 			assert_true(verdict.proven & OSR_CLAIM_ANY_SL);
 			n_full += k && !x[k].routing.stable.kept;
 		}
@@ -631,7 +519,6 @@ static void test_any_sl_of_engines(void **state)
  */
 static void test_siblings(void **state)
 {
-	static const struct osr_topo_style plain;
 	struct osr_arena arena = { 0 };
 	struct osr_result whole = { 0 };
 	struct osr_verdict verdict;
@@ -639,7 +526,7 @@ static void test_siblings(void **state)
 	struct osr_fabric f;
 	unsigned n = 0;
 
-	make_styled("tree m=6,6 w=1,4", &plain, 1, &arena, &f);
+	topo_fabric("tree m=6,6 w=1,4", NULL, 1, &arena, &f);
 	route_checked(&f, NULL, &arena, &whole, &verdict);
 	faults_new(&faults, &f);
 	for (uint32_t c = 0; c < f.n_channels; c++) {
@@ -674,10 +561,7 @@ static void test_siblings(void **state)
 static void test_half_a_grid(void **state)
 {
 	static const char *const grids[] = { "mesh dims=8", "mesh dims=8x3 hosts=2" };
-	const struct osr_engine *e = osr_engine_find("angara");
-	struct osr_values v;
 
-	osr_values_default(&v, e->params);
 	for (unsigned i = 0; i < 2; i++) {
 		struct osr_result whole = { 0 }, half = { 0 }, anew = { 0 };
 		struct osr_verdict verdict, alone;
@@ -686,13 +570,13 @@ static void test_half_a_grid(void **state)
 		struct faults faults;
 
 		make_fabric(grids[i], &arena, &f);
-		sweep_by(e, &v, &f, 4, NULL, &arena, &whole, &verdict);
+		sweep_by("angara", "", &f, 4, NULL, &arena, &whole, &verdict);
 		faults_new(&faults, &f);
 		for (uint32_t s = 0; s < f.n_switches; s++)
 			faults.sw[s] = s % 8 >= 4;
 		faults_build(&faults, &arena, &now);
-		sweep_by(e, &v, &now, 4, NULL, &arena, &anew, &alone);
-		sweep_by(e, &v, &now, 4, &whole, &arena, &half, &verdict);
+		sweep_by("angara", "", &now, 4, NULL, &arena, &anew, &alone);
+		sweep_by("angara", "", &now, 4, &whole, &arena, &half, &verdict);
 		assert_int_equal(verdict.proven, alone.proven);
 		assert_int_equal(verdict.efi, alone.efi);
 		faults_free(&faults);
@@ -700,6 +584,6 @@ static void test_half_a_grid(void **state)
 	}
 }
 
-TEST_PROGRAM(test_more_lanes, test_one_lane, test_known_bounds, test_shapes, test_nothing_happened,
-	     test_cables, test_earlier_sls, test_any_sl_lasts, test_management, test_siblings,
-	     test_any_sl_of_engines, test_half_a_grid)
+TEST_PROGRAM(test_more_lanes, test_one_lane, test_known_bounds, test_shapes, test_cables,
+	     test_any_sl_lasts, test_management, test_siblings, test_any_sl_of_engines,
+	     test_half_a_grid)

@@ -9,42 +9,14 @@
 #include <osmroutes/sweep.h>
 
 #include "fabrics.h"
-#include "degraded.h"
+#include "stored.h"
+#include "topos.h"
 
-struct shape {
-	const char *m, *w, *p;
+static const char *const shapes[] = {
+	"tree m=5,8,8 w=1,8,6 p=1,1,2",
+	"tree m=4,6,4 w=1,6,3 p=1,1,2",
+	"tree m=6,12 w=1,6 p=1,2",
 };
-
-static const struct shape shapes[] = {
-	{ "5,8,8", "1,8,6", "1,1,2" },
-	{ "4,6,4", "1,6,3", "1,1,2" },
-	{ "6,12", "1,6", "1,2" },
-};
-
-/* Seed 0: whole. Otherwise one link is missing, or 5 % of them. */
-static void make_damaged(const struct shape *shape, uint64_t seed, bool one, struct osr_net *net)
-{
-	const struct osr_topo *topo = osr_topo_find("tree");
-	struct osr_topo_style style = { 0 };
-	struct osr_degrade how = { .seed = seed,
-				   .n_links = seed && one,
-				   .links_percent = seed && !one ? 5 : 0,
-				   .keep_connected = true };
-	struct osr_degraded done;
-	struct osr_diag diag = { "" };
-	struct osr_net whole = { 0 };
-	struct osr_values v;
-
-	osr_values_default(&v, topo->params);
-	if (osr_values_set(&v, topo->params, "m", shape->m, &diag) ||
-	    osr_values_set(&v, topo->params, "w", shape->w, &diag) ||
-	    osr_values_set(&v, topo->params, "p", shape->p, &diag) ||
-	    osr_topo_make(topo, &v, &style, &whole, &diag) ||
-	    degraded_net(&whole, &how, net, &done, &diag))
-		fail_msg("%s", diag.text);
-	assert_true(!seed || done.n_links > 0);
-	osr_net_free(&whole);
-}
 
 /* Channels between switch `root` and all others. */
 static void measure(const struct osr_fabric *f, uint32_t root, uint32_t *dist, uint32_t *queue)
@@ -89,21 +61,13 @@ static void assert_shortest_between_hosts(const struct osr_fabric *f, const stru
  */
 static uint64_t route_on(const struct osr_fabric *f, uint8_t n_vls, uint64_t *n_longer)
 {
-	const struct osr_engine *e = osr_engine_find("dfsssp");
-	struct osr_arena arena = { 0 }, scratch = { 0 };
+	const struct osr_request req = { .max_vls = n_vls, .multicast = true };
+	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
-	struct osr_values v;
-	const struct osr_job job = { .engine = e,
-				     .values = &v,
-				     .request = { .max_vls = n_vls, .multicast = true },
-				     .scratch = &scratch,
-				     .arena = &arena,
-				     .diag = &diag };
 	struct osr_result now = { .fabric = *f };
 	struct osr_sweep sweep;
 
-	osr_values_default(&v, e->params);
-	if (osr_sweep(&job, &now, &sweep))
+	if (test_route("dfsssp", "", req, NULL, &arena, &now, &sweep, &diag))
 		fail_msg("%s", diag.text);
 	assert_int_equal(sweep.verdict.n_vls, 1);
 	assert_int_equal(sweep.verdict.n_longer, now.routing.n_longer);
@@ -113,7 +77,6 @@ static uint64_t route_on(const struct osr_fabric *f, uint8_t n_vls, uint64_t *n_
 		assert_shortest_between_hosts(f, &now.routing);
 	*n_longer = sweep.verdict.n_longer;
 	osr_arena_free(&arena);
-	osr_arena_free(&scratch);
 	return sweep.verdict.efi;
 }
 
@@ -122,19 +85,27 @@ static uint64_t route_fabric(const struct osr_fabric *f, uint64_t *n_longer)
 	return route_on(f, 8, n_longer);
 }
 
-static uint64_t route_one(const struct shape *shape, uint64_t seed, bool one, uint64_t *n_longer)
+/* Seed 0: whole. Otherwise one link is missing, or 5 % of them. */
+static uint64_t route_one(const char *what, uint64_t seed, bool one, uint64_t *n_longer)
 {
+	struct osr_degrade how = { .seed = seed,
+				   .n_links = seed && one,
+				   .links_percent = seed && !one ? 5 : 0,
+				   .keep_connected = true };
+	struct osr_net whole = { 0 }, net;
 	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
-	struct osr_net net = { 0 };
 	struct osr_fabric f;
 	uint64_t efi;
 
-	make_damaged(shape, seed, one, &net);
+	if (topo_net(what, NULL, &whole, &diag))
+		fail_msg("%s", diag.text);
+	assert_true(degrade_net(&whole, how, &net).n_links > 0 || !seed);
 	if (osr_net_fabric(&net, 0, &arena, &f, &diag))
 		fail_msg("%s", diag.text);
 	efi = route_fabric(&f, n_longer);
 	osr_arena_free(&arena);
+	osr_net_free(&whole);
 	osr_net_free(&net);
 	return efi;
 }
@@ -188,18 +159,17 @@ static void test_megafly(void **state)
 static void test_balance(void **state)
 {
 	static const struct {
-		const char *m, *w;
+		const char *what;
 		uint64_t hosts, leaves, links;
-	} uneven[] = { { "6,12", "1,4", 6, 12, 4 },
-		       { "10,12", "1,7", 10, 12, 7 },
-		       { "9,16", "1,7", 9, 16, 7 },
-		       { "8,4,6", "1,5,5", 8, 24, 5 } };
+	} uneven[] = { { "tree m=6,12 w=1,4", 6, 12, 4 },
+		       { "tree m=10,12 w=1,7", 10, 12, 7 },
+		       { "tree m=9,16 w=1,7", 9, 16, 7 },
+		       { "tree m=8,4,6 w=1,5,5", 8, 24, 5 } };
 
 	for (size_t i = 0; i < sizeof(uneven) / sizeof(uneven[0]); i++) {
-		struct shape shape = { uneven[i].m, uneven[i].w, "" };
 		uint64_t hosts = uneven[i].hosts, elsewhere = hosts * (uneven[i].leaves - 1);
 		uint64_t bound = (hosts * elsewhere + uneven[i].links - 1) / uneven[i].links;
-		uint64_t n_longer, efi = route_one(&shape, 0, false, &n_longer);
+		uint64_t n_longer, efi = route_one(uneven[i].what, 0, false, &n_longer);
 
 		assert_in_range(efi, bound, bound + bound / 8);
 	}
@@ -214,19 +184,19 @@ static void test_balance(void **state)
 static void test_pieces(void **state)
 {
 	static const struct {
-		const char *m, *w, *p;
+		const char *what;
 		uint64_t hosts, leaves, links;
-	} even[] = { { "11,16", "1,14", "1,2", 11, 16, 28 },
-		     { "13,12", "1,12", "1,2", 13, 12, 24 },
-		     { "9,10", "1,14", "", 9, 10, 14 },
-		     { "6,16", "1,16", "", 6, 16, 16 } };
+	} even[] = { { "tree m=11,16 w=1,14 p=1,2", 11, 16, 28 },
+		     { "tree m=13,12 w=1,12 p=1,2", 13, 12, 24 },
+		     { "tree m=9,10 w=1,14", 9, 10, 14 },
+		     { "tree m=6,16 w=1,16", 6, 16, 16 } };
 
 	for (size_t i = 0; i < sizeof(even) / sizeof(even[0]); i++) {
-		struct shape shape = { even[i].m, even[i].w, even[i].p };
 		uint64_t pieces = even[i].hosts * (even[i].leaves - 1), n_longer;
 		uint64_t least = (pieces + even[i].links - 1) / even[i].links;
 
-		assert_int_equal(route_one(&shape, 0, false, &n_longer), least * even[i].hosts);
+		assert_int_equal(route_one(even[i].what, 0, false, &n_longer),
+				 least * even[i].hosts);
 	}
 }
 
@@ -237,17 +207,16 @@ static void test_one_lane(void **state)
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		for (unsigned seed = 1; seed <= n; seed++)
-			route_one(&shapes[i], seed, false, &n_longer);
+			route_one(shapes[i], seed, false, &n_longer);
 }
 
 /* One link of a tree that narrows: no route gets longer, those to port 0 of switches neither. */
 static void test_one_link_missing(void **state)
 {
-	static const struct shape narrow = { "6,6,4", "1,3,3", "" };
 	uint64_t n_longer;
 
 	for (unsigned seed = 1; seed <= 20; seed++) {
-		route_one(&narrow, seed, true, &n_longer);
+		route_one("tree m=6,6,4 w=1,3,3", seed, true, &n_longer);
 		assert_int_equal(n_longer, 0);
 	}
 }
@@ -258,12 +227,12 @@ static void test_one_link_missing(void **state)
  */
 static void test_large(void **state)
 {
-	static const struct shape large = { "18,18,18", "1,18,18", "" };
+	static const char large[] = "tree m=18,18,18 w=1,18,18";
 	uint64_t n_longer;
 
-	assert_int_equal(route_one(&large, 0, false, &n_longer), 18 * 18 * 18 - 18);
+	assert_int_equal(route_one(large, 0, false, &n_longer), 18 * 18 * 18 - 18);
 	assert_int_equal(n_longer, 0);
-	assert_in_range(route_one(&large, 1, true, &n_longer), 5814, 5814 * 9 / 8);
+	assert_in_range(route_one(large, 1, true, &n_longer), 5814, 5814 * 9 / 8);
 	assert_int_equal(n_longer, 0);
 }
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* topos.h - nets and fabrics of generators. */
+#ifndef TEST_TOPOS_H
+#define TEST_TOPOS_H
+
+#include "test.h"
+
+#include "degraded.h"
+
+/* "tree m=4,4 w=1,4"; style may be NULL. */
+static inline enum osr_status topo_net(const char *what, const struct osr_topo_style *style,
+				       struct osr_net *net, struct osr_diag *diag)
+{
+	static const struct osr_topo_style plain;
+	char text[256], *rest = NULL, *word;
+	const struct osr_topo *topo;
+	struct osr_values v;
+
+	snprintf(text, sizeof(text), "%s", what);
+	topo = osr_topo_find(strtok_r(text, " ", &rest));
+	assert_non_null(topo);
+	osr_values_default(&v, topo->params);
+	while ((word = strtok_r(NULL, " ", &rest))) {
+		char *value = strchr(word, '=');
+
+		*value++ = '\0';
+		if (osr_values_set(&v, topo->params, word, value, diag))
+			return OSR_INVAL;
+	}
+	return osr_topo_make(topo, &v, style ? style : &plain, net, diag);
+}
+
+/* `lmc` as in osr_net_fabric(). */
+static inline void topo_fabric(const char *what, const struct osr_topo_style *style, int lmc,
+			       struct osr_arena *arena, struct osr_fabric *f)
+{
+	struct osr_diag diag = { "" };
+	struct osr_net net = { 0 };
+
+	if (topo_net(what, style, &net, &diag) || osr_net_fabric(&net, lmc, arena, f, &diag))
+		fail_msg("%s: %s", what, diag.text);
+	osr_net_free(&net);
+}
+
+static inline struct osr_degraded degrade_net(const struct osr_net *from, struct osr_degrade how,
+					      struct osr_net *to)
+{
+	struct osr_degraded done;
+	struct osr_diag diag = { "" };
+
+	if (degraded_net(from, &how, to, &done, &diag))
+		fail_msg("%s", diag.text);
+	return done;
+}
+
+#endif
