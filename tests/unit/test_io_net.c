@@ -167,25 +167,6 @@ static void test_misuse(void **state)
 	osr_net_free(&many);
 }
 
-/* LIDs that files can give and a fabric cannot have are named by the builder. */
-static void test_bad_lids(void **state)
-{
-	struct osr_arena arena = { 0 };
-	struct osr_diag diag = { "" };
-	struct osr_fabric f;
-	struct osr_net net;
-
-	small_net(&net);
-	net.ports[osr_net_port(&net, H0, 1)].lid = 5;
-	net.ports[osr_net_port(&net, H1, 1)].lid = 5;
-	assert_int_equal(osr_net_fabric(&net, -1, &arena, &f, &diag), OSR_INVAL);
-	assert_non_null(strstr(diag.text, "LID 5"));
-	assert_non_null(strstr(diag.text, "100001"));
-	assert_non_null(strstr(diag.text, "100003"));
-	osr_arena_free(&arena);
-	osr_net_free(&net);
-}
-
 /* ---- dumps ---------------------------------------------------------------------------------- */
 
 static char *slurp(const char *dir, const char *name)
@@ -330,5 +311,5 @@ static void test_default_vl(void **state)
 	assert_int_equal(osr_osmdump_default_vl(7, 1), 0);
 }
 
-TEST_PROGRAM(test_lids, test_lids_run_out, test_fabric, test_odd_cables, test_misuse, test_bad_lids,
-	     test_dumps, test_dump_of_a_loop, test_default_vl)
+TEST_PROGRAM(test_lids, test_lids_run_out, test_fabric, test_odd_cables, test_misuse, test_dumps,
+	     test_dump_of_a_loop, test_default_vl)

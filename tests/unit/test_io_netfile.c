@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Reading and writing net files: dialects, what is refused and how it is said, the way back. Whatever a file
- * holds: tests/fuzz/fuzz_files.c.
+ * Reading net files: dialects, what is refused and how it is said. Whatever a file holds, and the way back:
+ * tests/fuzz/fuzz_files.c.
  */
 #include "test.h"
 
@@ -42,18 +42,6 @@ static uint32_t node_of(const struct osr_net *net, const char *id)
 			return i;
 	fail_msg("no node %s", id);
 	return 0;
-}
-
-static char *to_text(const struct osr_net *net, const char *comment)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(out);
-	assert_int_equal(osr_netfile_write(net, comment, out, NULL), OSR_OK);
-	fclose(out);
-	return text;
 }
 
 static const char discover[] =
@@ -235,42 +223,6 @@ static void test_cable_refusals(void **state)
 		"end");
 }
 
-static void test_write_and_read(void **state)
-{
-	struct osr_net net, again;
-	char *first, *second;
-
-	parse_ok(discover, &net);
-	first = to_text(&net, "head\n\nof two lines");
-	assert_int_equal(strncmp(first, "# head\n#\n# of two lines\n\n", 24), 0);
-	parse_ok(first, &again);
-	assert_int_equal(again.n_nodes, net.n_nodes);
-	assert_int_equal(again.n_ports, net.n_ports);
-	for (uint32_t i = 0; i < net.n_nodes; i++) {
-		assert_string_equal(osr_net_id(&again, i), osr_net_id(&net, i));
-		assert_string_equal(osr_net_name(&again, i), osr_net_name(&net, i));
-		assert_int_equal(again.nodes[i].guid, net.nodes[i].guid);
-		assert_int_equal(again.nodes[i].sysimg_guid, net.nodes[i].sysimg_guid);
-		assert_int_equal(again.nodes[i].enhanced_sp0, net.nodes[i].enhanced_sp0);
-	}
-	for (uint32_t i = 0; i < net.n_ports; i++) {
-		assert_int_equal(again.ports[i].guid, net.ports[i].guid);
-		assert_int_equal(again.ports[i].peer, net.ports[i].peer);
-		assert_int_equal(again.ports[i].lid, net.ports[i].lid);
-		assert_int_equal(again.ports[i].lmc, net.ports[i].lmc);
-		if (net.ports[i].peer != OSR_NONE) {
-			assert_int_equal(again.ports[i].width, net.ports[i].width);
-			assert_int_equal(again.ports[i].speed, net.ports[i].speed);
-		}
-	}
-	second = to_text(&again, "head\n\nof two lines");
-	assert_string_equal(second, first);
-	free(first);
-	free(second);
-	osr_net_free(&net);
-	osr_net_free(&again);
-}
-
 static void test_speeds(void **state)
 {
 	static const struct {
@@ -311,5 +263,5 @@ static void test_missing_file(void **state)
 	assert_non_null(strstr(diag.text, "Is a directory"));
 }
 
-TEST_PROGRAM(test_ibnetdiscover, test_ibsim, test_refusals, test_cable_refusals,
-	     test_write_and_read, test_speeds, test_missing_file)
+TEST_PROGRAM(test_ibnetdiscover, test_ibsim, test_refusals, test_cable_refusals, test_speeds,
+	     test_missing_file)

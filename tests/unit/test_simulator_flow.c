@@ -306,35 +306,5 @@ static void test_links_of_fabrics(void **state)
 	}
 }
 
-/* A table that rounds in circles or has a hole gives no links. */
-static void test_links_of_bad_tables(void **state)
-{
-	struct osr_arena arena = { 0 };
-	struct test_fabric t;
-	struct osr_routing r;
-	uint32_t links[8], d, from, c;
-
-	test_fabric_ring(&t, 5, 1);
-	table_make(TABLE_SHORTEST, &t.f, &arena, 1, &r);
-	for (d = 0; t.f.term_port[t.f.dest_term[d]] == 0; d++)
-		;
-	for (from = 0; t.f.term_switch[from] == t.f.dest_switch[d]; from++)
-		;
-	assert_true(osr_flow_links(&t.f, &r, from, d, links) > 0);
-	r.lft[(size_t)d * r.n_switches + t.f.term_switch[from]] = OSR_NO_PATH;
-	assert_int_equal(osr_flow_links(&t.f, &r, from, d, links), 0);
-	/* Two neighbours of it that send to each other. */
-	for (c = 0; t.f.chan_src[c] == t.f.dest_switch[d] || t.f.chan_dst[c] == t.f.dest_switch[d];
-	     c++)
-		;
-	for (from = 0; t.f.term_switch[from] != t.f.chan_src[c]; from++)
-		;
-	r.lft[(size_t)d * r.n_switches + t.f.chan_src[c]] = t.f.chan_port[c];
-	r.lft[(size_t)d * r.n_switches + t.f.chan_dst[c]] = t.f.chan_port[t.f.chan_rev[c]];
-	assert_int_equal(osr_flow_links(&t.f, &r, from, d, links), 0);
-	osr_arena_free(&arena);
-	test_fabric_free(&t);
-}
-
 TEST_PROGRAM(test_rates_random, test_unequal_messages, test_barriers_and_two_applications,
-	     test_barrier, test_bytes_are_kept, test_links_of_fabrics, test_links_of_bad_tables)
+	     test_barrier, test_bytes_are_kept, test_links_of_fabrics)

@@ -389,12 +389,29 @@ static void test_engines(void **state)
 	assert_true(n.judged > 500 && n.free > 100 && n.order > 20 && n.sls > 1 && n.rounds > 80);
 }
 
-/* Each allocation fails in turn: a sentence, and the routing is as it was. */
+/* A sentence, and the routing is as it was. */
+static enum osr_status ask_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
+				struct osr_diag *diag)
+{
+	const struct pair *x = ctx;
+	struct osr_routing r = x->now.routing;
+	const struct osr_job job = job_of(x, scratch, result, &r, diag);
+	enum osr_status st = osr_transition_check(&job, true);
+
+	if (st) {
+		assert_true(r.sl == x->now.routing.sl && r.rank == x->now.routing.rank);
+		assert_int_equal(r.stable.transition, OSR_TRANSITION_UNASKED);
+	} else if (r.stable.transition == OSR_TRANSITION_LOOP) {
+		st = osr_transition_rounds(&job);
+		assert_true(!st || r.stable.transition == OSR_TRANSITION_LOOP);
+	}
+	return st;
+}
+
 static void test_memory(void **state)
 {
 	struct pair x = { .engine = osr_engine_find("dfsssp"),
 			  .req = { .max_vls = 8, .multicast = true } };
-	unsigned done = 0;
 	uint64_t seed = 5;
 
 	test_fabric_random(&x.t, 10, 20, 5);
@@ -403,27 +420,7 @@ static void test_memory(void **state)
 	assert_int_equal(route(&x, NULL, &x.old), OSR_OK);
 	fail_some(&x, 2, &seed);
 	assert_int_equal(route(&x, NULL, &x.now), OSR_OK);
-	for (size_t n = 1; done < 3; n++) {
-		struct osr_arena scratch = { .fail_after = n }, result = { .fail_after = n };
-		struct osr_routing r = x.now.routing;
-		struct osr_diag diag = { "" };
-		const struct osr_job job = job_of(&x, &scratch, &result, &r, &diag);
-		enum osr_status st = osr_transition_check(&job, true);
-
-		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
-		if (st) {
-			assert_true(r.sl == x.now.routing.sl && r.rank == x.now.routing.rank);
-			assert_int_equal(r.stable.transition, OSR_TRANSITION_UNASKED);
-		}
-		if (!st && r.stable.transition == OSR_TRANSITION_LOOP) {
-			st = osr_transition_rounds(&job);
-			assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
-			assert_true(!st || r.stable.transition == OSR_TRANSITION_LOOP);
-		}
-		done += !st;
-		osr_arena_free(&scratch);
-		osr_arena_free(&result);
-	}
+	assert_true(test_starve(ask_once, &x) > 10);
 	osr_arena_free(&x.arena);
 	faults_free(&x.faults);
 	test_fabric_free(&x.t);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Lanes by turn on random fabrics, with every budget: the judge of tables.h follows every packet of
- * every end port on every SL, and multicast, by the tables alone. Where the answer is known beforehand:
- * no longer route in fabrics of diameter 2 and in dragonflies, whatever the budget; some in long rings,
- * whatever the budget.
+ * every end port on every SL, and multicast, by the tables alone. Fabrics of diameter 2, dragonflies:
+ * test_topo_reroute.c; repairs: test_reroute.c.
  */
 #include "test.h"
 
@@ -12,7 +11,6 @@
 #include "core/repair/repair_private.h"
 
 #include "fabrics.h"
-#include "faults.h"
 #include "tables.h"
 #include "tori.h"
 
@@ -129,73 +127,6 @@ static void test_random_fabrics(void **state)
 	/* Without fabrics that need lanes, and some that need detours, this would have tested nothing. */
 	assert_true(n_by_turn > N_RANDOM / 4);
 	assert_true(n_longer > 0);
-}
-
-/* All switches, and all pairs of switches that `joined` says, with a host each. */
-static void draw_graph(struct test_fabric *t, uint32_t n, const char *name,
-		       bool (*joined)(uint32_t a, uint32_t b))
-{
-	struct draft d;
-
-	draft_new(&d);
-	for (uint32_t v = 0; v < n; v++)
-		draft_host(&d, draft_switch(&d));
-	for (uint32_t a = 0; a < n; a++)
-		for (uint32_t b = a + 1; b < n; b++)
-			if (joined(a, b))
-				draft_link(&d, a, b);
-	draft_build(&d, t, name);
-}
-
-/* Petersen's graph: 10 switches of degree 3, diameter 2, the smallest Slim Fly of its kind. */
-static bool petersen(uint32_t a, uint32_t b)
-{
-	if (a < 5 && b < 5)
-		return b - a == 1 || b - a == 4;
-	if (a < 5)
-		return b == a + 5;
-	return b - a == 2 || b - a == 3;
-}
-
-/* 4 groups of 3 switches, each switch with one global cable: a dragonfly. */
-static bool dragonfly(uint32_t a, uint32_t b)
-{
-	uint32_t g = a / 3, h = b / 3;
-
-	return g == h || (g < h && a % 3 == h - 1 && b % 3 == g);
-}
-
-/* Two channels between switches at most, or local-global-local: two lanes are enough for any SL. */
-static void test_short_fabrics(void **state)
-{
-	for (uint8_t vls = 2; vls <= 8; vls++)
-		for (unsigned i = 0; i < 2; i++) {
-			struct turn_trial x = { 0 };
-
-			draw_graph(&x.t, i ? 12 : 10, i ? "dragonfly" : "Petersen",
-				   i ? dragonfly : petersen);
-			assert_int_equal(route_any_sl(&x, vls, true, OSR_ANY_SL_ON), OSR_OK);
-			assert_safe_on_any_sl(&x, true);
-			assert_int_equal(x.r.n_longer, 0);
-			turn_trial_drop(&x);
-		}
-}
-
-/*
- * A ring of 7: shortest routes of three channels go all the way round, so the triples have a cycle
- * whatever the lanes are. Some route must be longer, on any number of lanes.
- */
-static void test_long_ring(void **state)
-{
-	for (uint8_t vls = 2; vls <= 15; vls++) {
-		struct turn_trial x = { 0 };
-
-		test_fabric_ring(&x.t, 7, 1);
-		assert_int_equal(route_any_sl(&x, vls, false, OSR_ANY_SL_ON), OSR_OK);
-		assert_safe_on_any_sl(&x, false);
-		assert_true(x.r.n_longer > 0);
-		turn_trial_drop(&x);
-	}
 }
 
 /*
@@ -427,32 +358,6 @@ static void test_no_idle_lane(void **state)
 			fail_msg("no trial of %s", strategies[k]);
 }
 
-/* auto takes lanes by turn where they cost nothing, and lanes by SL where they cost too much. */
-static void test_auto(void **state)
-{
-	struct turn_trial x = { 0 };
-
-	draw_graph(&x.t, 10, "Petersen", petersen);
-	assert_int_equal(route_any_sl(&x, 4, false, OSR_ANY_SL_AUTO), OSR_OK);
-	assert_safe_on_any_sl(&x, false);
-	turn_trial_drop(&x);
-
-	x = (struct turn_trial){ 0 };
-	test_fabric_ring(&x.t, 7, 1);
-	assert_int_equal(route_any_sl(&x, 4, false, OSR_ANY_SL_AUTO), OSR_OK);
-	assert_non_null(x.r.sl);
-	assert_int_equal(x.r.n_longer, 0);
-	turn_trial_drop(&x);
-
-	/* Rings of 5 have no route of three channels: any SL is for nothing. */
-	x = (struct turn_trial){ 0 };
-	test_torus_draw(&(struct test_torus){ .dims = "5r 5r", .hosts = 2 }, &x.t);
-	assert_int_equal(route_any_sl(&x, 4, true, OSR_ANY_SL_AUTO), OSR_OK);
-	assert_safe_on_any_sl(&x, true);
-	assert_int_equal(x.r.n_longer, 0);
-	turn_trial_drop(&x);
-}
-
 /*
  * What auto may cost is a comparison with lanes by SL, by the checker's count: the load by a tenth, 5 of
  * 100 routes.
@@ -492,71 +397,6 @@ static void test_auto_bound(void **state)
 	assert_true(n_by_turn > 4 && n_by_sl > 2);
 }
 
-/*
- * Each cable of a random fabric away: mostly the order and the lanes of turns stay, and what comes
- * out is as safe as what was there. A fabric that is whole again has its tables back, to the byte.
- */
-static void assert_reroutes(uint32_t n_switches, uint32_t n_links, uint64_t seed, unsigned percent)
-{
-	struct turn_trial x = { 0 };
-	struct osr_result before = { 0 };
-	struct faults faults;
-	unsigned n = 0, n_kept = 0;
-
-	test_fabric_random(&x.t, n_switches, n_links, seed);
-	x.chosen_sls = n_switches == 24 ? 0x21 : 0;
-	assert_int_equal(route_any_sl(&x, 4, true, OSR_ANY_SL_ON), OSR_OK);
-	assert_true(osr_repair_is_by_turn(&x.r));
-	before = (struct osr_result){ .fabric = x.t.f, .routing = x.r };
-	faults_new(&faults, &x.t.f);
-	for (uint32_t c = 0; c <= x.t.f.n_channels; c++) {
-		struct turn_trial y = { 0 };
-		struct osr_diag why = { "" };
-		struct osr_job job = { .request = { .max_vls = 4, .multicast = true },
-				       .previous = &before,
-				       .scratch = &y.scratch,
-				       .arena = &y.result,
-				       .diag = &y.diag,
-				       .fabric = &y.t.f,
-				       .routing = &y.r };
-		bool all = c == x.t.f.n_channels;
-		enum osr_status st;
-
-		if (!all && x.t.f.chan_rev[c] < c)
-			continue;
-		if (!all)
-			faults_cable(&faults, c, true);
-		faults_build(&faults, &y.t.arena, &y.t.f);
-		st = osr_repair(&job, &(struct osr_repair_options){ .drift = 0 }, &why);
-		assert_true(st == OSR_OK || (st == OSR_NOT_APPLICABLE && why.text[0]));
-		n++;
-		n_kept += st == OSR_OK;
-		if (st == OSR_OK)
-			assert_safe_on_any_sl(&y, true);
-		if (all) {
-			assert_int_equal(st, OSR_OK);
-			assert_int_equal(osr_routing_digest(&y.t.f, &y.r),
-					 osr_routing_digest(&x.t.f, &x.r));
-		} else {
-			faults_cable(&faults, c, false);
-		}
-		turn_trial_drop(&y);
-	}
-	faults_free(&faults);
-	turn_trial_drop(&x);
-	print_message("%u of %u faults without a full route\n", n_kept, n);
-	assert_true(n_kept * 100 >= n * percent);
-}
-
-static void test_reroute(void **state)
-{
-	assert_reroutes(40, 100, 11, 95);
-	/* Degree 3: few other spanning trees of multicast. */
-	assert_reroutes(40, 61, 12, 95);
-	/* Two classes of SLs with two lanes each. */
-	assert_reroutes(24, 60, 3, 95);
-}
-
 /* Switches without hosts, whose LIDs weigh nothing, and slow links, on which a route weighs more. */
 static void test_loads(void **state)
 {
@@ -587,18 +427,25 @@ static void test_loads(void **state)
 	assert_true(n_longer > 4);
 }
 
-/* Memory that ends anywhere is an error, never a crash. */
+static enum osr_status turn_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
+				 struct osr_diag *diag)
+{
+	struct turn_trial *t = ctx, x = { .t = t->t, .scratch = *scratch, .result = *result };
+	enum osr_status st = route_any_sl(&x, 3, true, OSR_ANY_SL_ON);
+
+	*diag = x.diag;
+	*scratch = x.scratch;
+	*result = x.result;
+	return st;
+}
+
 static void test_out_of_memory(void **state)
 {
-	for (size_t fail_after = 1; fail_after < 400; fail_after += 3) {
-		struct turn_trial x = { .scratch = { .fail_after = fail_after } };
-		enum osr_status st;
+	struct turn_trial x = { 0 };
 
-		test_fabric_random(&x.t, 20, 25, 7);
-		st = route_any_sl(&x, 3, true, OSR_ANY_SL_ON);
-		assert_true(st == OSR_OK || st == OSR_NOMEM);
-		turn_trial_drop(&x);
-	}
+	test_fabric_random(&x.t, 20, 25, 7);
+	assert_true(test_starve(turn_once, &x) > 100);
+	test_fabric_free(&x.t);
 }
 
 /* SLs by turns in classes of so many lanes, each with the same ranks: what a repair reads from the tables alone. */
@@ -622,6 +469,6 @@ static void test_lanes_of_a_class(void **state)
 		}
 }
 
-TEST_PROGRAM(test_random_fabrics, test_short_fabrics, test_tori, test_grids_with_holes,
-	     test_long_ring, test_auto, test_classes, test_no_idle_lane, test_auto_bound,
-	     test_reroute, test_loads, test_idle_pairs, test_out_of_memory, test_lanes_of_a_class)
+TEST_PROGRAM(test_random_fabrics, test_tori, test_grids_with_holes, test_classes, test_no_idle_lane,
+	     test_auto_bound, test_loads, test_idle_pairs, test_out_of_memory,
+	     test_lanes_of_a_class)

@@ -851,33 +851,36 @@ static void test_lanes_change(void **state)
 	test_fabric_free(&t);
 }
 
+struct generations {
+	const struct osr_fabric *f;
+	struct osr_generation gen[2];
+};
+
+static enum osr_status union_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_diag *diag)
+{
+	struct generations *x = ctx;
+	struct osr_loop loop;
+
+	return osr_union_loop(x->f, x->gen, 2, OSR_CLAIM_REVERSIBLE, scratch, result, &loop, NULL,
+			      diag);
+}
+
 static void test_memory(void **state)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_generation gen[2];
 	struct osr_routing r[2];
-	struct osr_paths p[2];
-	struct osr_diag diag;
-	struct osr_loop loop;
+	struct osr_paths p;
 	struct test_fabric t;
+	struct generations x = { &t.f,
+				 { { .routing = &r[0], .paths = &p }, { .routing = &r[1] } } };
 	uint64_t seed = 3;
 
 	test_fabric_ring(&t, 5, 2);
 	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &r[0]);
 	table_make(TABLE_SHORTEST, &t.f, &arena, 2, &r[1]);
-	p[0] = random_paths(&t.f, &arena, 3, &seed);
-	gen[0] = (struct osr_generation){ .routing = &r[0], .paths = &p[0] };
-	gen[1] = (struct osr_generation){ .routing = &r[1] };
-	for (size_t n = 1, done = 0; done < 4; n++) {
-		struct osr_arena scratch = { .fail_after = n }, result = { 0 };
-		enum osr_status st = osr_union_loop(&t.f, gen, 2, OSR_CLAIM_REVERSIBLE, &scratch,
-						    &result, &loop, NULL, &diag);
-
-		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
-		done += st == OSR_OK;
-		osr_arena_free(&scratch);
-		osr_arena_free(&result);
-	}
+	p = random_paths(&t.f, &arena, 3, &seed);
+	assert_true(test_starve(union_once, &x) > 10);
 	osr_arena_free(&arena);
 	test_fabric_free(&t);
 }

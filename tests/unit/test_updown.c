@@ -180,22 +180,21 @@ static void test_rank(void **state)
 	unmake(&m);
 }
 
+static enum osr_status search_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_diag *diag)
+{
+	struct osr_updown u;
+
+	return osr_updown_search(ctx, 1, scratch, &u, diag);
+}
+
 static void test_no_memory(void **state)
 {
 	struct made m;
-	size_t n = 0;
 
 	test_fabric_random(&m.t, 12, 20, 3);
 	make(&m);
-	for (enum osr_status st = OSR_NOMEM; st; n++) {
-		struct osr_updown u;
-
-		m.scratch.fail_after = n + 1;
-		st = osr_updown_search(&m.s, 1, &m.scratch, &u, &m.diag);
-		m.scratch.fail_after = 0;
-		assert_true(st == OSR_OK || st == OSR_NOMEM);
-	}
-	assert_true(n > 5);
+	assert_true(test_starve(search_once, &m.s) > 5);
 	unmake(&m);
 }
 
