@@ -9,8 +9,7 @@ import sys
 # What an administrator reads besides the man pages; the rest is in the sources.
 PAGES = {'README.md': 'README.md', 'LICENSE': 'copyright', 'docs/output.tsv': 'docs/output.tsv'}
 PAGES.update(('docs/%s.md' % name, 'docs/%s.md' % name) for name in (
-    'admin', 'any-sl', 'glossary', 'opensm-contract', 'output', 'reliability', 'routing-keys', 'security',
-    'CHANGELOG'))
+    'admin', 'opensm-contract', 'reliability', 'routing-keys', 'security', 'CHANGELOG'))
 
 
 def main():

@@ -3,7 +3,7 @@
  * output.h - one way out for all sub-commands: a table for people, `--json` or `--csv`.
  *
  * A command declares once what it may say: sections, and the fields of a row in each. It fills rows
- * by key and ends; the three forms are made from that. docs/output.md documents the same keys, and a
+ * by key and ends; the three forms are made from that. docs/osmroutes.1.md documents the same keys, and a
  * test compares it with `osmroutes COMMAND --schema`.
  *
  *	static const struct out_field fields[] = {

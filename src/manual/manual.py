@@ -11,6 +11,8 @@ import re
 # Pages under docs/ that are man pages as well.
 COMMAND_PAGE = 'osmroutes.1.md'
 CONF_PAGE = 'osmroutes.conf.5.md'
+# Engines without a page NAME.md of their own: a part each, under "# NAME".
+ENGINES_PAGE = 'engines.md'
 
 
 def read(path):
@@ -39,8 +41,8 @@ def without_links(text, tables):
 
     def name(match):
         label, target = match.groups()
-        page = target.partition('.md')[0]
-        return '**osmroutes-%s**(7)' % label if label == page and page in engines else label
+        own = target.partition('.md')[0] == label or target == ENGINES_PAGE + '#' + label
+        return '**osmroutes-%s**(7)' % label if own and label in engines else label
     # The package has no fabrics; readers of man pages have theirs.
     text = re.sub(r'\btopologies/[\w-]+\.net\b', 'fabric.topo', text)
     return re.sub(r'\[([^\]]+)\]\(([^)\s]+)\)', name, text)
@@ -53,15 +55,19 @@ def definition(term, text):
 
 # ---- options of engines and of the plugin ----------------------------------------------------------
 
-def table_texts(body):
-    """{option: text} of a table whose header begins with option, default, values."""
+def table_texts(body, engine=None):
+    """{option: text} of a table whose header begins with option, default, values; the last cell names engines."""
     texts = {}
     rows = re.search(r'^\| option \| default \| values \|.*\n\|[-| ]+\n((?:\|.*\n?)*)', body, re.M)
     for line in rows.group(1).splitlines() if rows else ():
         cells = [cell.strip() for cell in re.split(r'(?<!\\)\|', line.strip().strip('|'))]
-        if len(cells) > 3 and cells[3]:
+        if not engine or engine in cells[-1].split():
             texts[cells[0].strip('`')] = cells[3]
     return texts
+
+
+def engine_texts(docs, engine):
+    return table_texts(dict(sections(read(os.path.join(docs, CONF_PAGE)))).get('Options of engines', ''), engine)
 
 
 def param_list(params, texts):
@@ -184,34 +190,29 @@ def command_page(tables, docs):
 
 def conf_page(tables, docs):
     page = sections(read(os.path.join(docs, CONF_PAGE)))
-    texts = {name: text for _, body in page for name, text in table_texts(body).items()}
     out = '# NAME\n\nosmroutes.conf - options of the OpenSM plugin osmroutes\n\n'
     for title, body in page:
         if title == 'Options':
-            out += '# OPTIONS OF THE PLUGIN\n\n%s\n' % param_list(tables['plugin'], texts)
+            out += '# OPTIONS OF THE PLUGIN\n\n%s\n' % param_list(tables['plugin'], table_texts(body))
             for e in tables['engines']:
                 out += '\n# SECTION [%s]\n\nOptions of **osmroutes-%s**(7).\n\n%s\n' % (
-                    e['name'], e['name'], param_list(e['options'], {}))
-        else:
+                    e['name'], e['name'], param_list(e['options'], engine_texts(docs, e['name'])))
+        elif title != 'Options of engines':
             out += '# %s\n\n%s\n\n' % (title.upper() or 'DESCRIPTION', body)
     return head('osmroutes.conf', 5, tables) + without_links(out, tables)
 
 
 def engine_page(engine, tables, docs):
-    page = sections(read(os.path.join(docs, engine['name'] + '.md')))
+    text = read(os.path.join(docs, engine['name'] + '.md')) or dict(re.findall(
+        r'^# (\S+)\n(.*?)(?=^# |\Z)', read(os.path.join(docs, ENGINES_PAGE)), re.M | re.S)).get(engine['name'], '')
     out = '# NAME\n\nosmroutes-%s - %s\n\n' % (engine['name'], engine['summary'])
     out += '# SYNOPSIS\n\n    event_plugin_name osmroutes\n    routing_engine %s\n\nin *opensm.conf*.\n\n' \
         % engine['name']
-    has_options = False
-    for title, body in page:
-        if title == 'Options':
-            has_options = True
-            body = 'In *osmroutes.conf* in section [%s], or **-o** *NAME=VALUE* of **osmroutes route**.\n\n' \
-                % engine['name'] + param_list(engine['options'], table_texts(body))
+    for title, body in sections(text):
         body = re.sub(r'^### ', '## ', body, flags=re.M)
         out += '# %s\n\n%s\n\n' % (title.upper() or 'DESCRIPTION', body)
-    if not has_options:
-        out += '# OPTIONS\n\n%s\n' % param_list(engine['options'], {})
+    out += '# OPTIONS\n\nIn *osmroutes.conf* in section [%s], or **-o** *NAME=VALUE* of **osmroutes route**.\n\n%s\n' \
+        % (engine['name'], param_list(engine['options'], engine_texts(docs, engine['name'])))
     if engine['reference'] not in ' '.join(out.split()):
         out += '# REFERENCE\n\n%s\n\n' % engine['reference']
     out += '# SEE ALSO\n\n**osmroutes**(1), **osmroutes.conf**(5), **opensm**(8)\n'

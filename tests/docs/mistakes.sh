@@ -39,10 +39,10 @@ says() {
 	grep -qF -- "$1" "$said" || complain "not said: \"$1\", but: $(cat "$said")"
 }
 
-change docs/dfsssp.md '/^| `detours`/d'
-change docs/sssp.md 's/^| `rebalance` | `200`/| `rebalance` | `300`/'
-change docs/sssp.md 's/route -e sssp topologies/route -e ssp topologies/'
-change docs/p2sssp.md 's/^| `step`.*/&\n| `speed` | `7` | 0..9 | |/'
+change docs/osmroutes.conf.5.md '/^| `detours`/d'
+change docs/osmroutes.conf.5.md 's/^| `rebalance` | `200`/| `rebalance` | `300`/'
+change docs/engines.md 's/route -e sssp -e/route -e ssp -e/'
+change docs/osmroutes.conf.5.md 's/^| `step`.*/&\n| `speed` | `7` | 0..9 | | p2sssp |/'
 change docs/engine-guide.md 's/u->trees = osr_calloc/u->trees = osr_alloc/'
 change docs/output.tsv '/\tefi_per_capacity\t/d'
 change docs/output.tsv 's/^conf\tengine_options\tvalues/conf\tengine_options\tchoices/'
@@ -55,10 +55,10 @@ change docs/dmodk.md 's/^Reference: /&AUTHORS: TITLE, /'
 judge docs
 says 'engines/sssp/sssp.c: "WHAT IT DOES" is to be replaced'
 says 'docs/dmodk.md: "AUTHORS: TITLE" is to be replaced'
-says 'docs/dfsssp.md: does not have option detours'
-says 'docs/sssp.md: rebalance: the page says default 300'
-says '"osmroutes route -e ssp topologies/tree-3.net" says'
-says 'docs/p2sssp.md: has option speed, which the engine does not know'
+says 'docs/osmroutes.conf.5.md: does not have option detours of dfsssp'
+says 'docs/osmroutes.conf.5.md: rebalance of sssp: the page says default 300'
+says '"osmroutes route -e ssp -e dfsssp topologies/tree-3.net" says'
+says 'docs/osmroutes.conf.5.md: has option speed, which p2sssp does not know'
 says 'docs/engine-guide.md: this is not in'
 says 'docs/output.tsv: route, results: field efi_per_capacity is None in the page and real'
 says 'docs/output.tsv: conf, engine_options: field values is None in the page and text'
@@ -69,23 +69,23 @@ says 'links to CONTRIBUTING.md#nothing, which has no such heading'
 says 'src/conf/options.c: idiom: "somebody"'
 says 'docs/admin.md: idiom: "moment"'
 
-change docs/sssp.md 's/^| `rebalance` | `300` | 0..100000/| `rebalance` | `200` | 0..10/'
-rm "$copy/docs/p2sssp.md"
+change docs/osmroutes.conf.5.md 's/^| `rebalance` | `300` | 0..100000/| `rebalance` | `200` | 0..10/'
+change docs/engines.md 's/^# p2sssp/# p3sssp/'
 judge docs
-says 'docs/sssp.md: rebalance: the page says default 200, values 0..10'
+says 'docs/osmroutes.conf.5.md: rebalance of sssp: the page says default 200, values 0..10'
 says 'docs/p2sssp.md: is missing'
 
 change src/core/data/arena.c 1d
 printf '/* %s: think */\n' 'TO''DO' >>"$copy/src/core/data/fabric.c"
 printf 'See %s.\n' '/wo''rk/x' >>"$copy/docs/CONTRIBUTING.md"
 printf 'int x; \n' >>"$copy/src/core/data/params.c"
-printf 'the end' >>"$copy/docs/store.md"
+printf 'the end' >>"$copy/docs/theory.md"
 judge text
 says 'src/core/data/arena.c: no SPDX-License-Identifier'
 says 'unfinished work'
 says "a path of somebody's machine"
 says 'blanks at the end of the line'
-says 'docs/store.md: no newline at the end'
+says 'docs/theory.md: no newline at the end'
 if command -v ctags >/dev/null; then
 	printf 'static uint32_t %s(uint32_t *of, uint32_t k)\n{\n\twhile (of[k] != k)\n\t\tk = of[k] = of[of[k]];\n\treturn k;\n}\n' \
 		root_of >>"$copy/src/io/net.c"

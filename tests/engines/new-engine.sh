@@ -13,7 +13,8 @@ cd "$dir"
 scripts/new-engine trial-x >said
 grep -q 'engines/trial-x/trial-x.c' said
 grep -qE '^set\(OSR_ENGINES .* trial-x\)$' engines/CMakeLists.txt
-grep -qF ', [trial-x](trial-x.md), and [osmroutes](osmroutes.md), which chooses;' docs/architecture.md
+grep -qF ', [trial-x](trial-x.md), and [osmroutes](engines.md#osmroutes), which chooses;' docs/architecture.md
+[ "$(grep -c '| dfsssp trial-x ' docs/osmroutes.conf.5.md)" = 2 ]
 grep -q 'trial-x' docs/CHANGELOG.md
 grep -q '^const struct osr_engine osr_engine_trial_x = {$' engines/trial-x/trial-x.c
 if grep '@' engines/trial-x/trial-x.c; then	# "! grep" alone would not end the script

@@ -121,7 +121,8 @@ def check_plugin_options(conf):
     check_options('osmroutes.conf.5', parts(conf, r'^(OPTIONS OF THE PLUGIN)$').get(
         'OPTIONS OF THE PLUGIN', ''), options)
     with open(os.path.join(PROJECT, 'docs/osmroutes.conf.5.md'), encoding='utf-8') as file:
-        rows = re.findall(r'^\| `(\w+)` \| `(.*?)` \|', file.read(), re.M)
+        own = file.read().partition('\n## Options of engines\n')[0]
+    rows = re.findall(r'^\| `(\w+)` \| `(.*?)` \|', own, re.M)
     if rows != options:
         wrong('docs/osmroutes.conf.5.md', 'has options and defaults %s, the plugin %s' % (rows, options))
 
