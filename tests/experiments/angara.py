@@ -15,7 +15,7 @@ COMMAND = os.path.join(BUILD, 'tests', 'experiments', 'srcroutes', 'osr-angara')
 SEEDS = range(1, 6)
 N_4D = 40
 GENETIC_MOST = 512	# nodes of the tori that the genetic search gets
-BOXES = ['2x1x1x1', '4x1x1x1', '4x2x1x1', '4x2x2x1', '4x2x2x2']
+BOXES = ['2', '4', '4x2', '4x2x2', '4x2x2x2']
 LIMITS = ['4x2x2x2', '5x3x3x2', '2x3x3x5', '5x5x6', '6x5x5', '10x5x3', '8x8x8', '8x8x4x2', '4x4x4x8']
 # Table 2 of the paper, boxes of 2 to 32 nodes: largest and least load, sigma(4).
 PAPER = {
@@ -56,7 +56,7 @@ def desmos(workshop, quick):
     ties = Data('angara_ties', ['weight', 'nodes', 'least', 'mean', 'most', 'min_load', 'sigma4'])
     for box in BOXES:
         def ask(algorithm, *options):
-            return run('--dims', '4x2x2x2', '--box', box, '-a', algorithm,
+            return run('--dims', box, '-a', algorithm,
                        *(word for option in options for word in ('-o', option)))
         got = ask('all')
         literal, weighed = ask('sssp', 'literal=yes'), ask('bfs', 'weight=sum')
@@ -64,18 +64,18 @@ def desmos(workshop, quick):
         weighed['results'][0]['algorithm'] = 'bfs, weight=sum'
         for r in got['results'] + literal['results'] + weighed['results']:
             paper = PAPER.get(r['algorithm'].split(',')[0])
-            data.add(r['algorithm'], got['set_nodes'], r['max_load'], r['min_load'], r['sigma4'],
+            data.add(r['algorithm'], got['torus_nodes'], r['max_load'], r['min_load'], r['sigma4'],
                      r['max_hops'], r['total_ms'], got['turns_added'],
                      got['pairs_unique'] / got['pairs'],
-                     paper and paper[got['set_nodes'].bit_length() - 2])
+                     paper and paper[got['torus_nodes'].bit_length() - 2])
         for p in got['patterns']:
-            patterns.add(p['pattern'], got['set_nodes'], p['algorithm'], p['max_load'],
+            patterns.add(p['pattern'], got['torus_nodes'], p['algorithm'], p['max_load'],
                          p['bandwidth'])
         for weight in ('least', 'sum', 'none'):
             seen = [ask('bfs', 'weight=' + weight, 'ties=%d' % seed)['results'][0]
                     for seed in range(1, 4 if quick else 101)]
             most = [r['max_load'] for r in seen]
-            ties.add(weight, got['set_nodes'], min(most), statistics.mean(most), max(most),
+            ties.add(weight, got['torus_nodes'], min(most), statistics.mean(most), max(most),
                      statistics.mean(r['min_load'] for r in seen),
                      statistics.mean(r['sigma4'] for r in seen))
     return [data, patterns, ties]

@@ -26,7 +26,7 @@ struct bfs {
 	uint64_t *queue, *next; /* [n_vertices] vertex; while sorting, weight and place before it */
 	uint32_t *sorted;       /* [n_vertices] */
 	uint32_t *path;         /* [OSR_SRCROUTE_MAX_HOPS] from the end back */
-	uint8_t *processed;     /* [n_set] */
+	uint8_t *processed;     /* [n_nodes] */
 };
 
 /* Edges to the end vertex cross no link and weigh nothing; they do not count. */
@@ -110,19 +110,19 @@ static enum osr_status take_routes(struct bfs *w, uint32_t source)
 {
 	const struct osr_srcroutes *routes = w->a;
 
-	for (uint32_t j = 0; j < routes->n_set; j++) {
-		uint32_t pair = source * routes->n_set + j, hops, k;
+	for (uint32_t j = 0; j < routes->t->n_nodes; j++) {
+		uint32_t pair = source * routes->t->n_nodes + j, hops, k;
 
 		if (j == source || !routes->hops[pair])
 			continue;
 		/* Lines 19 to 31. */
-		hops = osr_rgraph_trace(&w->g, w->parent, routes->set[j], w->path);
+		hops = osr_rgraph_trace(&w->g, w->parent, j, w->path);
 		k = osr__choice_of(routes, pair, w->path, hops);
 		if (k == OSR_NO_NODE)
 			return osr_fail(w->diag, OSR_BUG,
 					"breadth-first search found a route of %u hops from node "
 					"%u to %u that is not among the shortest legal ones",
-					hops, routes->set[source], routes->set[j]);
+					hops, source, j);
 		w->s->pick[pair] = (uint16_t)k;
 		osr__picks_add(w->s, pair, k, 1);
 	}
@@ -136,12 +136,12 @@ static enum osr_status take_routes(struct bfs *w, uint32_t source)
 static uint32_t max_remote(const struct bfs *w, uint32_t last)
 {
 	const struct osr_srcroutes *routes = w->a;
-	uint32_t best = routes->n_set;
+	uint32_t best = routes->t->n_nodes;
 
-	for (uint32_t j = 0; j < routes->n_set; j++)
-		if (!w->processed[j] &&
-		    (best == routes->n_set || routes->hops[last * routes->n_set + best] <
-						      routes->hops[last * routes->n_set + j]))
+	for (uint32_t j = 0; j < routes->t->n_nodes; j++)
+		if (!w->processed[j] && (best == routes->t->n_nodes ||
+					 routes->hops[last * routes->t->n_nodes + best] <
+						 routes->hops[last * routes->t->n_nodes + j]))
 			best = j;
 	return best;
 }
@@ -159,7 +159,7 @@ static enum osr_status bfs_init(struct bfs *w, struct osr_arena *scratch)
 	w->next = osr_alloc(scratch, n, sizeof(*w->next));
 	w->sorted = osr_alloc(scratch, n, sizeof(*w->sorted));
 	w->path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w->path));
-	w->processed = osr_calloc(scratch, routes->n_set, 1);
+	w->processed = osr_calloc(scratch, routes->t->n_nodes, 1);
 	if (osr_arena_failed(scratch, w->diag))
 		return OSR_NOMEM;
 	return OSR_OK;
@@ -173,9 +173,9 @@ enum osr_status osr__bfs(struct osr__picks *picks, const struct osr_srcroutes_op
 	};
 	enum osr_status st = bfs_init(&w, scratch);
 
-	for (uint32_t source = 0; !st && source < picks->a->n_set;
+	for (uint32_t source = 0; !st && source < picks->a->t->n_nodes;
 	     source = max_remote(&w, source)) {
-		bfs_build_tree(&w, picks->a->set[source]);
+		bfs_build_tree(&w, source);
 		st = take_routes(&w, source);
 		w.processed[source] = 1;
 	}

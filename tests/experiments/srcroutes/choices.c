@@ -4,7 +4,6 @@
  *	choices.c	every pair is looked at twice, first to count, then to fill arrays of the
  *			right size
  *	shapes.c	what routes of the torus distance look like, by displacement
- *	detours.c	what is left to a pair when failures allow none of these
  */
 #include "choices_private.h"
 
@@ -15,7 +14,6 @@ struct finder {
 	const struct osr_torus *t;
 	struct osr_diag *diag;
 	struct osr__shapes shapes;
-	struct osr__detours detours;
 	uint8_t *dirs; /* [hops] of the route at hand */
 
 	/* Where the next route is written to; NULL while counting. */
@@ -46,20 +44,14 @@ static bool turns_allowed(const struct finder *w, const struct osr__shape *shape
 	return true;
 }
 
-/* Walks dirs[] and writes down the channels. False if one is not there. */
-static bool choices_walk(const struct finder *w, uint32_t node, const uint8_t *dirs, uint32_t n,
+/* Walks dirs[] and writes down the channels. */
+static void choices_walk(const struct finder *w, uint32_t node, const uint8_t *dirs, uint32_t n,
 			 uint32_t *channel)
 {
 	for (uint32_t k = 0; k < n; k++) {
-		uint32_t c = node * w->t->n_dirs + dirs[k];
-
-		node = w->t->next[c];
-		if (node == OSR_NO_NODE)
-			return false;
-		if (channel)
-			channel[k] = c;
+		channel[k] = node * w->t->n_dirs + dirs[k];
+		node = w->t->next[channel[k]];
 	}
-	return true;
 }
 
 /* Hops of the body of a shape in each dimension. */
@@ -78,10 +70,7 @@ static void body_hops(const struct finder *w, struct osr_srcroute srcroute, uint
 	}
 }
 
-/*
- * Routes as short as the distance. With nothing taken out of the torus all of their channels are
- * there, and counting need not look.
- */
+/* Routes as short as the distance: how many, and while filling which. All of their channels are there. */
 static uint32_t try_shapes(struct finder *w, uint32_t from, uint32_t to, uint32_t d)
 {
 	const struct osr__shapes *shapes = &w->shapes;
@@ -93,72 +82,37 @@ static uint32_t try_shapes(struct finder *w, uint32_t from, uint32_t to, uint32_
 
 		if (!turns_allowed(w, shape, from, to))
 			continue;
-		if (w->channel || !w->t->whole) {
-			body_hops(w, shape->r, from, to, up, down);
-			osr__list_dirs(w->t, shape->r, up, down, w->dirs);
-			if (!choices_walk(w, from, w->dirs, hops, w->channel))
-				continue;
-		}
 		n_found++;
 		if (!w->channel)
 			continue;
+		body_hops(w, shape->r, from, to, up, down);
+		osr__list_dirs(w->t, shape->r, up, down, w->dirs);
+		choices_walk(w, from, w->dirs, hops, w->channel);
 		w->channel += hops;
 		*w->choice++ = shape->r;
 	}
 	return n_found;
 }
 
-/* The number of choices, and their hops. */
-static uint32_t choices_count_pair(struct finder *w, uint32_t from, uint32_t to, uint32_t *hops)
-{
-	uint32_t d = osr__displacement(&w->shapes, from, to), n = try_shapes(w, from, to, d);
-
-	*hops = w->shapes.hops[d];
-	if (n || w->t->whole)
-		return n;
-	osr__detours_find(&w->detours, from, to);
-	*hops = w->detours.hops;
-	return w->detours.n_found;
-}
-
-static void fill_pair(struct finder *w, uint32_t from, uint32_t to, uint32_t hops)
-{
-	uint32_t d = osr__displacement(&w->shapes, from, to);
-	struct osr__detours *detours = &w->detours;
-
-	if (hops == w->shapes.hops[d]) {
-		try_shapes(w, from, to, d);
-		return;
-	}
-	osr__detours_find(detours, from, to);
-	for (uint32_t k = 0; k < detours->n_found; k++) {
-		choices_walk(w, from, detours->dirs + (size_t)k * hops, hops, w->channel);
-		w->channel += hops;
-		*w->choice++ = detours->r[k];
-	}
-}
-
 static enum osr_status count_all(struct finder *w, struct osr_arena *arena)
 {
 	struct osr_srcroutes *routes = w->a;
 	uint64_t n_channels = 0, n_choices = 0;
+	uint32_t n = w->t->n_nodes;
 
 	for (uint32_t p = 0; p < routes->n_pairs; p++) {
-		uint32_t i = p / routes->n_set, j = p % routes->n_set, hops = 0, n = 0;
+		uint32_t i = p / n, j = p % n, d = osr__displacement(&w->shapes, i, j);
+		uint32_t hops = w->shapes.hops[d], found = i == j ? 0 : try_shapes(w, i, j, d);
 
 		routes->row[p] = (uint32_t)n_choices;
 		routes->first_channel[p] = n_channels;
-		if (i != j) {
-			n = choices_count_pair(w, routes->set[i], routes->set[j], &hops);
-			routes->n_unroutable += !n;
-			routes->n_unique += n == 1;
-		}
-		routes->hops[p] = (uint16_t)(n ? hops : 0);
-		n_choices += n;
-		n_channels += (uint64_t)n * hops;
+		routes->n_unique += found == 1;
+		routes->hops[p] = (uint16_t)hops;
+		n_choices += found;
+		n_channels += (uint64_t)found * hops;
 		if (n_choices > UINT32_MAX)
 			return osr_fail(w->diag, OSR_NOMEM, "%u nodes have more than 2^32 routes",
-					routes->n_set);
+					n);
 	}
 	routes->row[routes->n_pairs] = (uint32_t)n_choices;
 	routes->choice = osr_alloc(arena, n_choices, sizeof(*routes->choice));
@@ -169,34 +123,13 @@ static enum osr_status count_all(struct finder *w, struct osr_arena *arena)
 static void fill_all(struct finder *w)
 {
 	struct osr_srcroutes *routes = w->a;
+	uint32_t n = w->t->n_nodes;
 
 	w->choice = routes->choice;
 	w->channel = routes->channel;
 	for (uint32_t p = 0; p < routes->n_pairs; p++)
 		if (routes->hops[p])
-			fill_pair(w, routes->set[p / routes->n_set], routes->set[p % routes->n_set],
-				  routes->hops[p]);
-}
-
-static enum osr_status check_set(const struct osr_torus *torus, const uint32_t *set, uint32_t n_set,
-				 struct osr_diag *diag)
-{
-	if (!n_set)
-		return osr_fail(diag, OSR_INVAL, "the set of nodes to be routed is empty");
-	for (uint32_t i = 0; i < n_set; i++) {
-		if (set[i] >= torus->n_nodes)
-			return osr_fail(diag, OSR_INVAL, "there is no node %u: the torus has %u",
-					set[i], torus->n_nodes);
-		if (i && set[i] <= set[i - 1])
-			return osr_fail(diag, OSR_INVAL,
-					"node %u is in the set twice, or the nodes are not in "
-					"ascending order",
-					set[i]);
-		if (torus->dead[set[i]])
-			return osr_fail(diag, OSR_INVAL, "node %u is to be routed, but has failed",
-					set[i]);
-	}
-	return OSR_OK;
+			try_shapes(w, p / n, p % n, osr__displacement(&w->shapes, p / n, p % n));
 }
 
 static enum osr_status finder_init(struct finder *w, struct osr_arena *scratch)
@@ -209,22 +142,19 @@ static enum osr_status finder_init(struct finder *w, struct osr_arena *scratch)
 	for (uint32_t i = 0; i < w->t->n_dims; i++)
 		hops += w->t->size[i];
 	w->dirs = osr_alloc(scratch, hops, 1);
-	return osr__detours_init(&w->detours, w->a->turns, w->shapes.coord, scratch, w->diag);
+	return osr_arena_failed(scratch, w->diag) ? OSR_NOMEM : OSR_OK;
 }
 
 enum osr_status osr_srcroutes_init(struct osr_srcroutes *routes, const struct osr_turns *turns,
-				   const uint32_t *set, uint32_t n_set, struct osr_arena *scratch,
-				   struct osr_arena *result, struct osr_diag *diag)
+				   struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct finder w = { .a = routes, .t = turns->t, .diag = diag };
-	enum osr_status st = check_set(turns->t, set, n_set, diag);
+	enum osr_status st;
 
-	if (st)
-		return st;
-	*routes =
-		(struct osr_srcroutes){ .t = turns->t, .turns = turns, .n_set = n_set, .set = set };
-	routes->n_pairs = n_set * n_set;
+	*routes = (struct osr_srcroutes){ .t = turns->t, .turns = turns };
+	routes->n_pairs = turns->t->n_nodes * turns->t->n_nodes;
 	routes->row = osr_alloc(result, (size_t)routes->n_pairs + 1, sizeof(*routes->row));
 	routes->hops = osr_alloc(result, routes->n_pairs, sizeof(*routes->hops));
 	routes->first_channel = osr_alloc(result, routes->n_pairs, sizeof(*routes->first_channel));

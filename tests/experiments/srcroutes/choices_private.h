@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* choices_private.h - the three files that find all shortest legal routes: see choices.c. */
+/* choices_private.h - the two files that find all shortest legal routes: see choices.c. */
 #ifndef OSR_CHOICES_PRIVATE_H
 #define OSR_CHOICES_PRIVATE_H
 
@@ -60,24 +60,5 @@ static inline uint32_t osr__displacement(const struct osr__shapes *shapes, uint3
 	}
 	return d;
 }
-
-/* ---- detours.c: the shortest routes when failures leave none of those ----------------------- */
-
-struct osr__detours {
-	const struct osr_torus *t;
-	const struct osr_turns *turns;
-	const uint8_t *coord;   /* as in shapes */
-	struct osr_srcroute *r; /* [n_found] */
-	uint8_t *dirs;          /* [n_found * hops] */
-	uint32_t n_found, hops; /* 0: there is no route */
-	uint8_t *one;           /* [hops] the route at hand */
-};
-
-enum osr_status osr__detours_init(struct osr__detours *detours, const struct osr_turns *turns,
-				  const uint8_t *coord, struct osr_arena *scratch,
-				  struct osr_diag *diag);
-
-/* Fills n_found, hops, r and dirs. */
-void osr__detours_find(struct osr__detours *detours, uint32_t from, uint32_t to);
 
 #endif

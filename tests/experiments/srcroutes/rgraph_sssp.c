@@ -23,8 +23,8 @@ struct settle {
 	struct osr_diag *diag;
 	uint64_t *order; /* [n_order] sorted: turns, hops, pair */
 	uint32_t n_order;
-	uint32_t *pair;  /* [n_set] what is left of a group */
-	uint16_t *best;  /* [n_set] the choice found for it */
+	uint32_t *pair;  /* [n_nodes] what is left of a group */
+	uint16_t *best;  /* [n_nodes] the choice found for it */
 	uint32_t *taken; /* [n_channels] stamp: on a route of this batch */
 	uint32_t stamp;
 
@@ -100,26 +100,25 @@ static uint32_t cheapest_choice(const struct settle *w, uint32_t pair)
 static enum osr_status search_graph(struct settle *w, uint32_t n)
 {
 	const struct osr_srcroutes *routes = w->a;
-	uint64_t base = (uint64_t)routes->n_set * routes->n_set;
+	uint64_t base = (uint64_t)routes->t->n_nodes * routes->t->n_nodes;
 
 	memset(w->want, 0, routes->t->n_nodes);
 	for (uint32_t i = 0; i < n; i++)
-		w->want[routes->set[w->pair[i] % routes->n_set]] = 1;
+		w->want[w->pair[i] % routes->t->n_nodes] = 1;
 	for (uint32_t c = 0; c < w->s->n_channels; c++)
 		w->weight[c] = base + w->s->load[c];
-	osr_rgraph_sssp(&w->g, routes->set[w->pair[0] / routes->n_set], w->weight, w->want, n,
-			&w->search);
+	osr_rgraph_sssp(&w->g, w->pair[0] / routes->t->n_nodes, w->weight, w->want, n, &w->search);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t hops = osr_rgraph_trace(&w->g, w->search.parent,
-						 routes->set[w->pair[i] % routes->n_set], w->path);
+						 w->pair[i] % routes->t->n_nodes, w->path);
 		uint32_t k = osr__choice_of(routes, w->pair[i], w->path, hops);
 
 		if (k == OSR_NO_NODE)
 			return osr_fail(w->diag, OSR_BUG,
 					"the routing graph has a path of %u hops from node %u to "
 					"%u that is not among the shortest legal routes",
-					hops, routes->set[w->pair[i] / routes->n_set],
-					routes->set[w->pair[i] % routes->n_set]);
+					hops, w->pair[i] / routes->t->n_nodes,
+					w->pair[i] % routes->t->n_nodes);
 		w->best[i] = (uint16_t)k;
 	}
 	return OSR_OK;
@@ -179,7 +178,8 @@ static bool same_group(const struct settle *w, uint32_t i, uint32_t j)
 {
 	uint64_t x = w->order[i], y = w->order[j];
 
-	return x >> 32 == y >> 32 && (uint32_t)x / w->a->n_set == (uint32_t)y / w->a->n_set;
+	return x >> 32 == y >> 32 &&
+	       (uint32_t)x / w->a->t->n_nodes == (uint32_t)y / w->a->t->n_nodes;
 }
 
 static enum osr_status settle_init(struct settle *w, struct osr_arena *scratch)
@@ -188,8 +188,8 @@ static enum osr_status settle_init(struct settle *w, struct osr_arena *scratch)
 	enum osr_status st = OSR_OK;
 
 	w->order = osr_alloc(scratch, routes->n_pairs, sizeof(*w->order));
-	w->pair = osr_alloc(scratch, routes->n_set, sizeof(*w->pair));
-	w->best = osr_alloc(scratch, routes->n_set, sizeof(*w->best));
+	w->pair = osr_alloc(scratch, routes->t->n_nodes, sizeof(*w->pair));
+	w->best = osr_alloc(scratch, routes->t->n_nodes, sizeof(*w->best));
 	w->taken = osr_calloc(scratch, w->s->n_channels, sizeof(*w->taken));
 	if (osr_arena_failed(scratch, w->diag))
 		return OSR_NOMEM;

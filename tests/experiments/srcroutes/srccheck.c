@@ -226,9 +226,8 @@ static enum osr_status judge_init(struct judge *w, struct osr_arena *scratch)
 	return OSR_OK;
 }
 
-enum osr_status osr_srccheck(const struct osr_torus *torus, const uint32_t *set, uint32_t n_set,
-			     const struct osr_srcroute *route, const uint32_t *rank,
-			     struct osr_arena *scratch, uint32_t *load,
+enum osr_status osr_srccheck(const struct osr_torus *torus, const struct osr_srcroute *route,
+			     const uint32_t *rank, struct osr_arena *scratch, uint32_t *load,
 			     struct osr_srcverdict *srcverdict, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
@@ -236,12 +235,13 @@ enum osr_status osr_srccheck(const struct osr_torus *torus, const uint32_t *set,
 	enum osr_status st = judge_init(&w, scratch);
 
 	*srcverdict = (struct osr_srcverdict){ 0 };
-	for (uint32_t i = 0; !st && i < n_set; i++) {
-		for (uint32_t j = 0; !st && j < n_set; j++) {
-			w.from = set[i];
-			w.to = set[j];
+	for (uint32_t i = 0; !st && i < torus->n_nodes; i++) {
+		for (uint32_t j = 0; !st && j < torus->n_nodes; j++) {
+			w.from = i;
+			w.to = j;
 			if (i != j)
-				st = check_route(&w, route[(size_t)i * n_set + j], srcverdict);
+				st = check_route(&w, route[(size_t)i * torus->n_nodes + j],
+						 srcverdict);
 		}
 	}
 	if (!st)

@@ -30,16 +30,15 @@ struct osr_srcverdict {
 };
 
 /*
- * set[n_set] nodes, route[n_set * n_set] from set[i] to set[j] at i * n_set + j; route[i][i] is
+ * route[n_nodes * n_nodes] from i to j at i * n_nodes + j; route[i][i] is
  * ignored. rank[n_nodes * n_dirs]. load, if not NULL, receives gamma of every channel
  * [n_nodes * n_dirs], 0 where there is none.
  *
  * OSR_CHECK_FAILED names the first route that is not legal or not in rank. A missing route is no
  * mistake, it is counted. O(hops of all routes).
  */
-enum osr_status osr_srccheck(const struct osr_torus *torus, const uint32_t *set, uint32_t n_set,
-			     const struct osr_srcroute *route, const uint32_t *rank,
-			     struct osr_arena *scratch, uint32_t *load,
+enum osr_status osr_srccheck(const struct osr_torus *torus, const struct osr_srcroute *route,
+			     const uint32_t *rank, struct osr_arena *scratch, uint32_t *load,
 			     struct osr_srcverdict *srcverdict, struct osr_diag *diag);
 
 #endif

@@ -8,9 +8,9 @@
  * direction follows from the two nodes. With none of the three there is no route.
  *
  * A run:
- *	osr_torus_init(&t, ...), osr_torus_fail_...()	what there is
+ *	osr_torus_init(&t, ...)				what there is
  *	osr_turns_find(&t, ...)				what is allowed
- *	osr_srcroutes_init(&a, &turns, set, n_set, ...)	all shortest legal routes of all pairs
+ *	osr_srcroutes_init(&a, &turns, ...)		all shortest legal routes of all pairs
  *	osr_srcroutes_route(&a, algorithm, ...)		one of them for every pair
  *	osr_srccheck()					srccheck.h: the judge, and the metrics
  */
@@ -21,8 +21,8 @@
 #include "srcroutes/srcroute.h"
 
 /*
- * All shortest legal routes, called the *choices* of a pair; a pair is (i, j), i * n_set + j, of
- * positions in the set. They come in a fixed order: fewer extra steps first. No two of a pair are
+ * All shortest legal routes, called the *choices* of a pair; a pair is (i, j), i * n_nodes + j.
+ * They come in a fixed order: fewer extra steps first. No two of a pair are
  * the same sequence of hops.
  *
  * Found without the routing graph: a first step, a last step and the directions used determine a
@@ -32,27 +32,19 @@
 struct osr_srcroutes {
 	const struct osr_torus *t;
 	const struct osr_turns *turns;
-	uint32_t n_set;
-	const uint32_t *set;         /* [n_set] nodes, ascending */
-	uint32_t n_pairs;            /* n_set^2 */
-	uint32_t *row;               /* [n_pairs + 1] into choice; empty: i == j, or no route */
+	uint32_t n_pairs;            /* n_nodes^2 */
+	uint32_t *row;               /* [n_pairs + 1] into choice; empty: i == j */
 	struct osr_srcroute *choice; /* [row[n_pairs]] */
-	uint16_t *hops;              /* [n_pairs] of each choice; 0: no route */
+	uint16_t *hops;              /* [n_pairs] of each choice; 0: i == j */
 	uint64_t *first_channel;     /* [n_pairs] into channel */
 	uint32_t *channel;           /* hops[p] of each choice, one choice after the other */
-	uint32_t n_unroutable;       /* pairs without any legal route */
 	uint32_t n_unique;           /* pairs with a single one */
 };
 
-/*
- * set: ascending nodes that are alive, at least one; it must outlive a. Nodes that are not in the
- * set carry routes, too; whoever does not want that lets them fail first. A pair without a legal
- * route is no error: it is counted. OSR_INVAL: a node that has failed or is not there. Time and
- * memory grow with the sum of hops over all choices.
- */
+/* OSR_NOMEM. Time and memory: O(choices * hops). */
 enum osr_status osr_srcroutes_init(struct osr_srcroutes *routes, const struct osr_turns *turns,
-				   const uint32_t *set, uint32_t n_set, struct osr_arena *scratch,
-				   struct osr_arena *result, struct osr_diag *diag);
+				   struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_diag *diag);
 
 static inline uint32_t osr_srcroutes_n_choices(const struct osr_srcroutes *routes, uint32_t pair)
 {

@@ -5,13 +5,11 @@
 
 struct traffic {
 	const struct osr_torus *t;
-	const uint32_t *set;
 	const struct osr_srcroute *route;
-	uint32_t n_set;
 	uint32_t height;   /* of the matrix that is transposed */
 	uint32_t *load;    /* [n_nodes * n_dirs] */
 	uint32_t *path;    /* [OSR_SRCROUTE_MAX_HOPS] */
-	uint32_t *n_worst; /* [n_set^2 + 1] pairs by the largest load on their route */
+	uint32_t *n_worst; /* [n_nodes^2 + 1] pairs by the largest load on their route */
 };
 
 const char *osr_srcpattern_name(enum osr_srcpattern pattern)
@@ -24,7 +22,7 @@ const char *osr_srcpattern_name(enum osr_srcpattern pattern)
 /* The only position that i sends to; unless all send to all. */
 static uint32_t partner(const struct traffic *w, enum osr_srcpattern pattern, uint32_t i)
 {
-	uint32_t n = w->n_set, width = n / w->height;
+	uint32_t n = w->t->n_nodes, width = n / w->height;
 
 	switch (pattern) {
 	case OSR_SRCPATTERN_TRANSPOSE:
@@ -39,11 +37,11 @@ static uint32_t partner(const struct traffic *w, enum osr_srcpattern pattern, ui
 /* The channels of the route from position i to j; 0: it does not send. */
 static uint32_t srctraffic_trace(struct traffic *w, uint32_t i, uint32_t j)
 {
-	struct osr_srcroute srcroute = w->route[(size_t)i * w->n_set + j];
+	struct osr_srcroute srcroute = w->route[(size_t)i * w->t->n_nodes + j];
 
 	if (i == j || osr_srcroute_is_none(srcroute))
 		return 0;
-	return osr_srcroute_channels(w->t, w->set[i], w->set[j], srcroute, w->path);
+	return osr_srcroute_channels(w->t, i, j, srcroute, w->path);
 }
 
 static void srctraffic_add(struct traffic *w, uint32_t i, uint32_t j)
@@ -69,11 +67,11 @@ static void srctraffic_look(struct traffic *w, uint32_t i, uint32_t j)
 static void all(struct traffic *w, enum osr_srcpattern pattern,
 		void (*visit)(struct traffic *w, uint32_t i, uint32_t j))
 {
-	for (uint32_t i = 0; i < w->n_set; i++) {
+	for (uint32_t i = 0; i < w->t->n_nodes; i++) {
 		if (pattern != OSR_SRCPATTERN_ALLTOALL)
 			visit(w, i, partner(w, pattern, i));
 		else
-			for (uint32_t j = 0; j < w->n_set; j++)
+			for (uint32_t j = 0; j < w->t->n_nodes; j++)
 				visit(w, i, j);
 	}
 }
@@ -83,7 +81,7 @@ static void sum_up(const struct traffic *w, struct osr_srctraffic *out)
 {
 	double sum = 0;
 
-	for (uint32_t worst = 1; worst <= w->n_set * w->n_set; worst++) {
+	for (uint32_t worst = 1; worst <= w->t->n_nodes * w->t->n_nodes; worst++) {
 		if (!w->n_worst[worst])
 			continue;
 		out->n_pairs += w->n_worst[worst];
@@ -93,21 +91,21 @@ static void sum_up(const struct traffic *w, struct osr_srctraffic *out)
 	out->bandwidth = out->n_pairs ? sum / out->n_pairs : 0;
 }
 
-enum osr_status osr_srctraffic(const struct osr_torus *torus, const uint32_t *set, uint32_t n_set,
-			       const struct osr_srcroute *route, enum osr_srcpattern pattern,
-			       struct osr_arena *scratch, struct osr_srctraffic *out,
-			       struct osr_diag *diag)
+enum osr_status osr_srctraffic(const struct osr_torus *torus, const struct osr_srcroute *route,
+			       enum osr_srcpattern pattern, struct osr_arena *scratch,
+			       struct osr_srctraffic *out, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct traffic w = { .t = torus, .set = set, .route = route, .n_set = n_set, .height = 1 };
+	struct traffic w = { .t = torus, .route = route, .height = 1 };
+	uint32_t n = torus->n_nodes;
 
 	*out = (struct osr_srctraffic){ 0 };
-	for (uint32_t h = 1; h * h <= n_set; h++)
-		if (n_set % h == 0)
+	for (uint32_t h = 1; h * h <= n; h++)
+		if (n % h == 0)
 			w.height = h;
 	w.load = osr_calloc(scratch, (size_t)torus->n_nodes * torus->n_dirs, sizeof(*w.load));
 	w.path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w.path));
-	w.n_worst = osr_calloc(scratch, (size_t)n_set * n_set + 1, sizeof(*w.n_worst));
+	w.n_worst = osr_calloc(scratch, (size_t)n * n + 1, sizeof(*w.n_worst));
 	if (osr_arena_failed(scratch, diag)) {
 		osr_arena_reset(scratch, mark);
 		return OSR_NOMEM;

@@ -4,8 +4,8 @@
  * some nodes send, all at once and the same amount.
  *
  * Source: the patterns of section 5.2 of the paper of torus.h. It measured them on a machine; here
- * stands what the routes decide. Ranks are positions in the set, as if a job's processes were
- * placed in the order of node numbers.
+ * stands what the routes decide. Ranks are node numbers, as if a job's processes were
+ * placed in that order.
  */
 #ifndef OSMROUTES_SRCTRAFFIC_H
 #define OSMROUTES_SRCTRAFFIC_H
@@ -30,12 +30,11 @@ struct osr_srctraffic {
 };
 
 /*
- * set and route as for osr_srccheck(), which must have passed. A pair without a route does not
- * send. OSR_NOMEM. O(n_set^2 + hops).
+ * route as for osr_srccheck(), which must have passed. A pair without a route does not
+ * send. OSR_NOMEM. O(n_nodes^2 + hops).
  */
-enum osr_status osr_srctraffic(const struct osr_torus *torus, const uint32_t *set, uint32_t n_set,
-			       const struct osr_srcroute *route, enum osr_srcpattern pattern,
-			       struct osr_arena *scratch, struct osr_srctraffic *out,
-			       struct osr_diag *diag);
+enum osr_status osr_srctraffic(const struct osr_torus *torus, const struct osr_srcroute *route,
+			       enum osr_srcpattern pattern, struct osr_arena *scratch,
+			       struct osr_srctraffic *out, struct osr_diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * torus.h - a torus of compute nodes, as the Angara interconnect is one: every node has a router of
- * its own, nodes and links may have failed, and packets are steered by directions.
+ * torus.h - a whole torus of compute nodes, as the Angara interconnect is one: every node has a router
+ * of its own, and packets are steered by directions.
  *
  * Source: Mukosey, Semenov, Tretiakov: Optimized Graph Based Routing Algorithm for the Angara
  * Interconnect, section 3 (below: the paper).
@@ -12,10 +12,8 @@
  * and has the number node * n_dirs + direction, where node is the one it leaves.
  *
  * A dimension of 2 has one cable between its two nodes, so it is a line (the paper, section 5.1: "a
- * mesh"): there is no +Y out of y = 1. Larger ones are rings unless told otherwise.
- *
- * All functions are pure; a torus changes only by those that take things out of it, before anybody
- * else looks at it.
+ * mesh"): there is no +Y out of y = 1. Larger ones are rings. A box of a
+ * torus that is not as long as its dimension is a line there, too.
  */
 #ifndef OSMROUTES_TORUS_H
 #define OSMROUTES_TORUS_H
@@ -39,24 +37,12 @@ struct osr_torus {
 	uint32_t size[OSR_TORUS_MAX_DIMS];   /* 2 .. 255 */
 	uint32_t stride[OSR_TORUS_MAX_DIMS]; /* node + stride[i]: one further in dimension i */
 	bool ring[OSR_TORUS_MAX_DIMS];
-	bool whole;    /* nothing has been taken out */
-	uint8_t *dead; /* [n_nodes] */
-	uint32_t *
-		next; /* [n_nodes * n_dirs] where the channel leads; OSR_NO_NODE: no such channel */
+	uint32_t *next; /* [n_nodes * n_dirs] where the channel leads; OSR_NO_NODE: none */
 };
 
-/*
- * lines: bit i set, dimension i is a line whatever its size. OSR_INVAL for 0 or more than 6
- * dimensions, a side below 2 or above 255, more than 8,192 nodes; OSR_NOMEM.
- */
+/* OSR_INVAL for 0 or more than 6 dimensions, a side below 2 or above 255, more than 8,192 nodes; OSR_NOMEM. */
 enum osr_status osr_torus_init(struct osr_torus *torus, uint32_t n_dims, const uint32_t *size,
-			       uint32_t lines, struct osr_arena *arena, struct osr_diag *diag);
-
-/* A failed node loses all its links. Failing twice is no mistake. */
-void osr_torus_fail_node(struct osr_torus *torus, uint32_t node);
-
-/* Both directions of the link that leaves node by direction dir. */
-void osr_torus_fail_link(struct osr_torus *torus, uint32_t node, uint32_t dir);
+			       struct osr_arena *arena, struct osr_diag *diag);
 
 static inline uint32_t osr_torus_coord(const struct osr_torus *torus, uint32_t node, uint32_t dim)
 {
@@ -73,11 +59,5 @@ static inline uint32_t osr_dir_back(const struct osr_torus *torus, uint32_t dir)
 {
 	return dir < torus->n_dims ? dir + torus->n_dims : dir - torus->n_dims;
 }
-
-/* "+X", "-K", ...: the letters are X Y Z K L M. For directions below 12. */
-const char *osr_dir_name(const struct osr_torus *torus, uint32_t dir);
-
-/* The direction of this name, OSR_NO_DIR if the torus has none such. */
-uint32_t osr_dir_by_name(const struct osr_torus *torus, const char *name);
 
 #endif

@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include <osmroutes/prng.h>
 #include <osmroutes/toporder.h>
 
 struct search {
@@ -194,7 +193,7 @@ static void add_used(struct search *w, uint32_t c, uint16_t set)
 
 /* ---- adding --------------------------------------------------------------------------------- */
 
-static void try_turn(struct search *w, const struct osr_turns_options *opt, uint32_t c, uint32_t to)
+static void try_turn(struct search *w, enum osr_turn_rule rule, uint32_t c, uint32_t to)
 {
 	const struct osr_torus *torus = w->t;
 	uint32_t dir = c % torus->n_dirs, v = torus->next[c], e;
@@ -204,52 +203,16 @@ static void try_turn(struct search *w, const struct osr_turns_options *opt, uint
 	e = v * torus->n_dirs + to;
 	if (torus->next[e] == OSR_NO_NODE)
 		return;
-	if (opt->rule == OSR_TURNS_PAPER && (w->used[e] >> dir & 1))
+	if (rule == OSR_TURNS_PAPER && (w->used[e] >> dir & 1))
 		return;
 	if (!osr_toporder_rise(&w->order, w->unit[c], w->unit[e])) {
-		w->broken |= opt->rule == OSR_TURNS_PAPER;
+		w->broken |= rule == OSR_TURNS_PAPER;
 		return;
 	}
-	if (opt->rule == OSR_TURNS_PAPER)
+	if (rule == OSR_TURNS_PAPER)
 		add_used(w, c, w->used[e]);
 	w->turns->after[v * torus->n_dirs + dir] |= (uint16_t)(1u << to);
 	w->turns->n_added++;
-}
-
-/* The channel that has its turn as number i. */
-static uint32_t channel_at(const struct osr_torus *torus, enum osr_turn_order order, uint32_t i)
-{
-	uint32_t n = torus->n_nodes * torus->n_dirs;
-
-	if (order == OSR_TURN_ORDER_REVERSE)
-		return n - 1 - i;
-	if (order == OSR_TURN_ORDER_DIRECTION)
-		return i % torus->n_nodes * torus->n_dirs + i / torus->n_nodes;
-	return i;
-}
-
-static enum osr_status turns_add_turns(struct search *w, const struct osr_turns_options *opt,
-				       struct osr_arena *scratch)
-{
-	uint32_t nd = w->t->n_dirs, n = w->n_channels * nd;
-	struct osr_prng prng = { opt->seed };
-	uint32_t *list;
-
-	if (opt->order != OSR_TURN_ORDER_RANDOM) {
-		for (uint32_t i = 0; i < w->n_channels; i++)
-			for (uint32_t to = 0; to < nd; to++)
-				try_turn(w, opt, channel_at(w->t, opt->order, i), to);
-		return OSR_OK;
-	}
-	list = osr_alloc(scratch, n, sizeof(*list));
-	if (osr_arena_failed(scratch, w->diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		list[i] = i;
-	osr_prng_shuffle(&prng, list, n);
-	for (uint32_t i = 0; i < n; i++)
-		try_turn(w, opt, list[i] / nd, list[i] % nd);
-	return OSR_OK;
 }
 
 static enum osr_status turns_search_init(struct search *w, struct osr_arena *scratch,
@@ -288,7 +251,7 @@ static enum osr_status turns_order_init(struct search *w, struct osr_arena *scra
 	return osr_toporder_init(&w->order, scratch, w->diag);
 }
 
-enum osr_status osr_turns_find(const struct osr_torus *torus, const struct osr_turns_options *opt,
+enum osr_status osr_turns_find(const struct osr_torus *torus, enum osr_turn_rule rule,
 			       struct osr_arena *scratch, struct osr_arena *result,
 			       struct osr_turns *turns, struct osr_diag *diag)
 {
@@ -301,10 +264,11 @@ enum osr_status osr_turns_find(const struct osr_torus *torus, const struct osr_t
 	st = turns_search_init(&w, scratch, result);
 	if (!st)
 		st = turns_order_init(&w, scratch);
-	if (!st && opt->rule == OSR_TURNS_PAPER)
+	if (!st && rule == OSR_TURNS_PAPER)
 		fill_used(&w);
-	if (!st && opt->rule != OSR_TURNS_NONE)
-		st = turns_add_turns(&w, opt, scratch);
+	for (uint32_t c = 0; !st && rule != OSR_TURNS_NONE && c < w.n_channels; c++)
+		for (uint32_t to = 0; to < torus->n_dirs; to++)
+			try_turn(&w, rule, c, to);
 	if (!st && w.broken)
 		st = osr_fail(diag, OSR_BUG, "a turn that theorem 2 allows closes a cycle");
 	for (uint32_t c = 0; c < w.n_channels && !st; c++)

@@ -35,20 +35,6 @@ enum osr_turn_rule {
 	OSR_TURNS_EXACT,
 };
 
-/* The order in which channels have their turn; for each, lower target directions come first. */
-enum osr_turn_order {
-	OSR_TURN_ORDER_VERTEX,    /* by node, then direction: the order of channel numbers */
-	OSR_TURN_ORDER_DIRECTION, /* by direction, then node */
-	OSR_TURN_ORDER_REVERSE,   /* descending channel numbers */
-	OSR_TURN_ORDER_RANDOM,    /* single turns in an order drawn from the seed */
-};
-
-struct osr_turns_options {
-	enum osr_turn_rule rule;
-	enum osr_turn_order order;
-	uint64_t seed;
-};
-
 struct osr_turns {
 	const struct osr_torus *t;
 	/*
@@ -61,11 +47,12 @@ struct osr_turns {
 };
 
 /*
+ * Channels have their turn in the order of their numbers; for each, lower target directions come first.
  * O(channels * directions^2) for the direction sets of theorem 2 in practice (they only grow, 2n times
  * at most), and the order of the turns added: see toporder.h. OSR_NOMEM; OSR_BUG if theorem 2 were
  * wrong.
  */
-enum osr_status osr_turns_find(const struct osr_torus *torus, const struct osr_turns_options *opt,
+enum osr_status osr_turns_find(const struct osr_torus *torus, enum osr_turn_rule rule,
 			       struct osr_arena *scratch, struct osr_arena *result,
 			       struct osr_turns *turns, struct osr_diag *diag);
 
