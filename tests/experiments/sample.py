@@ -82,7 +82,7 @@ SAMPLES = {
     'keys_cost': (some_keys('cost', 12, [2], [20], [256], 1, ['mesh', 'nrk+request'], 6, keys.LATENCY), {}),
     # Two boxes, three tori.
     'angara': (lambda w, quick: [data for measure in A.ALL.values() for data in measure(w, quick)],
-               {(A, 'all_tori'): lambda: TORI[:49:13] + [(2, 3, 4)], (A, 'BOXES'): ['4x2x1x1'],
+               {(A, 'all_tori'): lambda: TORI[:49:13] + [(2, 3, 4)], (A, 'BOXES'): ['4x2'],
                 (A, 'LIMITS'): ['4x2x2x2'], (A, 'GENETIC_MOST'): 16})}
 # The tests osm.packets and bench.faults measure rows of these.
 ELSEWHERE = {'packets'} | {'faults_' + n for n in ('cable', 'switch', 'pile', 'transition')}
