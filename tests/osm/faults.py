@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Cables and switches go and come back while opensm runs; fabrics that are hardly one."""
 import os
-import re
 
 import oracle
 from judge import QOS, Claims, expect, first, judge, scenario

@@ -27,7 +27,7 @@ def gate_of(fabric):
 
 
 def clocked(fabric, engine, options=None, **kwargs):
-    env = {'OSR_CLOCK_OUT': os.path.join(fabric.dir, 'clock'), 'OSR_CLOCK_GATE': gate_of(fabric)}
+    env = {'OSR_CLOCK_GATE': gate_of(fabric)}
     return Opensm(fabric, engine, plugin=True, env=env,
                   options=dict(QOS, event_plugin_name='osmroutes osrclock', **(options or {})), **kwargs)
 
