@@ -37,11 +37,6 @@ static bool cheaper(const struct cost *a, const struct cost *b)
 	return a->plane < b->plane;
 }
 
-static const struct cost *choose_cost_of(const struct chooser *x, uint32_t class, uint32_t plane)
-{
-	return &x->cost[(size_t) class * x->n_planes + plane];
-}
-
 /* Costs ---------------------------------------------------------------------------------------- */
 
 /* One node's cable up and the one down in plane q: what others load them with; UINT32_MAX: none. */
@@ -122,7 +117,7 @@ static bool fine(struct chooser *x)
 		const struct cost *best = NULL;
 
 		for (uint32_t q = 0; q < x->n_planes; q++) {
-			const struct cost *cost = choose_cost_of(x, c, q);
+			const struct cost *cost = &x->cost[(size_t)c * x->n_planes + q];
 
 			if (x->taken[q] || cost->most == UINT32_MAX ||
 			    (best && !cheaper(cost, best)))
@@ -143,14 +138,6 @@ static void as_is(struct chooser *x)
 		x->plane_of[c] = c;
 }
 
-static bool is_allowed(const struct chooser *x)
-{
-	for (uint32_t c = 0; c < x->n_classes; c++)
-		if (choose_cost_of(x, c, x->plane_of[c])->most == UINT32_MAX)
-			return false;
-	return true;
-}
-
 enum osr_status osr__choose(const struct osr__group *group, const uint32_t *load,
 			    enum osr_key_choice choice, struct osr_arena *scratch,
 			    uint32_t *plane_of)
@@ -169,10 +156,8 @@ enum osr_status osr__choose(const struct osr__group *group, const uint32_t *load
 		st = OSR_NOMEM;
 	if (!st)
 		st = fill_costs(&x, group, load, scratch);
-	if (!st && !fine(&x))
-		as_is(&x);
 	/* Where cables are missing, class c was made for plane c, which it can always have. */
-	if (!st && !is_allowed(&x))
+	if (!st && !fine(&x))
 		as_is(&x);
 	osr_arena_reset(scratch, mark);
 	return st;

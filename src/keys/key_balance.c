@@ -28,9 +28,8 @@ struct balance {
 	struct osr__flow *flow;
 	uint32_t n;
 	const struct osr__demand *d;
-	/* The flows on each cable, a list by [side][node x planes + plane], and their weight. */
-	uint32_t *head[2], *load[2];
-	uint32_t *next[2], *before[2]; /* [n] */
+	/* By side: flows by node, [row[node] .. row[node + 1]), and weights on cables, [node x planes + plane]. */
+	uint32_t *row[2], *at_node[2], *load[2];
 	uint64_t steps;
 	/* By node of the next level: a n_above + index of b; flows that go further up, and come. */
 	uint32_t *out, *in, *room;
@@ -65,24 +64,17 @@ static uint32_t excess_of(const struct balance *x, uint32_t e)
 	return over(x->out[from], x->room[from]) + over(x->in[to], x->room[to]);
 }
 
-static size_t cable(const struct balance *x, uint32_t e, bool right, uint32_t q)
+static uint32_t node_of(const struct balance *x, uint32_t e, bool right)
 {
-	return (size_t)(right ? x->d->edge[e].right : x->d->edge[e].left) * x->d->n_planes + q;
+	return right ? x->d->edge[e].right : x->d->edge[e].left;
 }
 
-static void list_flow(struct balance *x, uint32_t e)
+/* Adds a flow to its two cables, or takes it off. */
+static void load_cables(struct balance *x, uint32_t e, bool add)
 {
-	for (int right = 0; right < 2; right++) {
-		size_t at = cable(x, e, right, x->flow[e].q);
-		uint32_t next = x->head[right][at];
-
-		x->head[right][at] = e;
-		x->before[right][e] = OSR_NONE;
-		x->next[right][e] = next;
-		if (next != OSR_NONE)
-			x->before[right][next] = e;
-		x->load[right][at] += x->flow[e].weight;
-	}
+	for (int right = 0; right < 2; right++)
+		x->load[right][(size_t)node_of(x, e, right) * x->d->n_planes + x->flow[e].q] +=
+			add ? x->flow[e].weight : -x->flow[e].weight;
 }
 
 /* Adds a flow to the nodes it crosses, or takes it off; the change of the excess is added to *change. */
@@ -105,21 +97,9 @@ static void keys_balance_count_flow(struct balance *x, uint32_t e, bool add, int
 static void keys_balance_give(struct balance *x, uint32_t e, uint32_t q, int64_t *change)
 {
 	keys_balance_count_flow(x, e, false, change);
-	/* It leaves the list of its old plane. */
-	for (int right = 0; right < 2; right++) {
-		size_t at = cable(x, e, right, x->flow[e].q);
-		uint32_t next = x->next[right][e], before = x->before[right][e];
-
-		if (before == OSR_NONE)
-			x->head[right][at] = next;
-		else
-			x->next[right][before] = next;
-		if (next != OSR_NONE)
-			x->before[right][next] = before;
-		x->load[right][at] -= x->flow[e].weight;
-	}
+	load_cables(x, e, false);
 	x->flow[e].q = q;
-	list_flow(x, e);
+	load_cables(x, e, true);
 	keys_balance_count_flow(x, e, true, change);
 	x->steps++;
 }
@@ -127,14 +107,14 @@ static void keys_balance_give(struct balance *x, uint32_t e, uint32_t q, int64_t
 /* A flow on the cable that flow e has come to, which has to go if the cable carries too much now. */
 static uint32_t to_push(struct balance *x, uint32_t e, bool right, uint32_t q)
 {
-	size_t at = cable(x, e, right, q);
-	uint32_t i = x->head[right][at];
+	uint32_t v = node_of(x, e, right);
 
-	if (x->load[right][at] <= x->limit)
+	if (x->load[right][(size_t)v * x->d->n_planes + q] <= x->limit)
 		return OSR_NONE;
-	for (; i != OSR_NONE && x->moved[i]; i = x->next[right][i])
-		x->steps++;
-	return i;
+	for (uint32_t i = x->row[right][v]; i < x->row[right][v + 1]; i++, x->steps++)
+		if (x->flow[x->at_node[right][i]].q == q && !x->moved[x->at_node[right][i]])
+			return x->at_node[right][i];
+	return OSR_NONE;
 }
 
 /* From the node at one end of a flow that has just come into plane `to`. */
@@ -183,19 +163,25 @@ static bool try_exchange(struct balance *x, uint32_t e, uint32_t r)
 
 static enum osr_status begin_lists(struct balance *x, struct osr_arena *scratch)
 {
-	size_t n_cables = (size_t)x->d->n_nodes * x->d->n_planes;
-
 	for (int right = 0; right < 2; right++) {
-		x->head[right] = osr_alloc(scratch, n_cables, sizeof(uint32_t));
-		x->load[right] = osr_calloc(scratch, n_cables, sizeof(uint32_t));
-		x->next[right] = osr_alloc(scratch, x->n, sizeof(uint32_t));
-		x->before[right] = osr_alloc(scratch, x->n, sizeof(uint32_t));
+		uint32_t *row = osr_calloc(scratch, x->d->n_nodes + 2, sizeof(uint32_t));
+
+		x->at_node[right] = osr_alloc(scratch, x->n, sizeof(uint32_t));
+		x->load[right] = osr_calloc(scratch, (size_t)x->d->n_nodes * x->d->n_planes,
+					    sizeof(uint32_t));
 		if (osr_arena_failed(scratch, NULL))
 			return OSR_NOMEM;
-		memset(x->head[right], 0xff, n_cables * sizeof(uint32_t));
+		/* Counted two places on, so that filling moves each row to where it begins. */
+		for (uint32_t e = 0; e < x->n; e++)
+			row[node_of(x, e, right) + 2]++;
+		for (uint32_t v = 2; v < x->d->n_nodes + 2; v++)
+			row[v] += row[v - 1];
+		for (uint32_t e = 0; e < x->n; e++)
+			x->at_node[right][row[node_of(x, e, right) + 1]++] = e;
+		x->row[right] = row;
 	}
-	for (uint32_t e = x->n; e--;)
-		list_flow(x, e);
+	for (uint32_t e = 0; e < x->n; e++)
+		load_cables(x, e, true);
 	return OSR_OK;
 }
 
