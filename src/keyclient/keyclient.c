@@ -25,9 +25,8 @@ struct osrk {
 	char *in; /* bytes that came, a line or more or less */
 	size_t size, room;
 	uint32_t n_asked;
-	json_t *apps;    /* {number of an application: {number of a key: as last heard of}} */
-	json_t *placed;  /* the last answer to a placing */
-	json_t *notices; /* that nobody has listened to */
+	json_t *keys;   /* {"application/key": as last heard of} */
+	json_t *placed; /* the last answer to a placing */
 };
 
 static int fail(struct osrk *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -62,8 +61,7 @@ struct osrk *osrk_open(const char *path)
 		path = getenv("OSMROUTES_KEYS");
 	if (!path || !*path)
 		path = OSRK_SOCKET;
-	k->apps = json_object();
-	k->notices = json_array();
+	k->keys = json_object();
 	k->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s", path) >= (int)sizeof(a.sun_path))
 		errno = ENAMETOOLONG;
@@ -89,20 +87,14 @@ void osrk_close(struct osrk *k)
 	if (k->fd >= 0)
 		close(k->fd);
 	free(k->in);
-	json_decref(k->apps);
+	json_decref(k->keys);
 	json_decref(k->placed);
-	json_decref(k->notices);
 	free(k);
 }
 
 bool osrk_ok(const struct osrk *k)
 {
 	return k && k->fd >= 0;
-}
-
-int osrk_fd(const struct osrk *k)
-{
-	return k ? k->fd : -1;
 }
 
 const char *osrk_error(const struct osrk *k)
@@ -175,35 +167,21 @@ static int next_line(struct osrk *k, double until, json_t **j)
 
 /* What is known of keys ------------------------------------------------------------------------ */
 
-static json_t *keys_of(const struct osrk *k, uint32_t app)
+static void key_name(char name[48], json_int_t app, json_int_t key)
 {
-	char id[16];
-
-	snprintf(id, sizeof(id), "%" PRIu32, app);
-	return json_object_get(k->apps, id);
+	snprintf(name, 48, "%" JSON_INTEGER_FORMAT "/%" JSON_INTEGER_FORMAT, app, key);
 }
 
 static void learn_key(struct osrk *k, json_int_t app, json_t *key)
 {
-	char id[24], number[24];
-	json_t *keys;
+	char name[48];
 
-	snprintf(id, sizeof(id), "%" JSON_INTEGER_FORMAT, app);
-	snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT,
-		 json_integer_value(json_object_get(key, "key")));
-	keys = json_object_get(k->apps, id);
-	if (!keys) {
-		keys = json_object();
-		if (json_object_set_new(k->apps, id, keys))
-			return;
-	}
-	json_object_set(keys, number, key);
+	key_name(name, app, json_integer_value(json_object_get(key, "key")));
+	json_object_set(k->keys, name, key);
 }
 
 static void learn(struct osrk *k, json_t *said)
 {
-	const char *event = json_string_value(json_object_get(said, "event"));
-	json_t *text = json_object_get(said, "text");
 	json_int_t app = json_integer_value(json_object_get(said, "app"));
 	json_t *key;
 	size_t i;
@@ -211,12 +189,6 @@ static void learn(struct osrk *k, json_t *said)
 	if (json_object_get(said, "state"))
 		learn_key(k, app, said);
 	json_array_foreach(json_object_get(said, "keys"), i, key) learn_key(k, app, key);
-	if (event && !strcmp(event, "notice") && json_is_string(text))
-		json_array_append(k->notices, text);
-	if (event && !strcmp(event, "withdrawn"))
-		json_array_append_new(
-			k->notices,
-			json_sprintf("application %" JSON_INTEGER_FORMAT " was withdrawn", app));
 }
 
 /* Asking --------------------------------------------------------------------------------------- */
@@ -367,20 +339,15 @@ int osrk_done(struct osrk *k, uint32_t app, uint32_t key)
 	return simple(k, "done", app, &key);
 }
 
-uint32_t osrk_n_keys(const struct osrk *k, uint32_t app)
-{
-	return (uint32_t)json_object_size(keys_of(k, app));
-}
-
 bool osrk_key(const struct osrk *k, uint32_t app, uint32_t key, struct osrk_key *what)
 {
 	static const char *const states[] = { "prepared", "waiting", "active", "withdrawn" };
-	char number[16];
+	char name[48];
 	const json_t *json;
 	const char *state;
 
-	snprintf(number, sizeof(number), "%" PRIu32, key);
-	json = json_object_get(keys_of(k, app), number);
+	key_name(name, app, key);
+	json = json_object_get(k->keys, name);
 	state = json_string_value(json_object_get(json, "state"));
 	if (!state)
 		return false;
@@ -427,25 +394,4 @@ int osrk_request(struct osrk *k, uint32_t app, uint32_t key, int ms)
 	if (what.state == OSRK_ACTIVE || (!ms && what.state == OSRK_WAITING))
 		return 0;
 	return fail(k, "key %" PRIu32 " was withdrawn, the base routing serves its traffic", key);
-}
-
-int osrk_listen(struct osrk *k, int ms, char *text, uint32_t size)
-{
-	double until = ms < 0 ? -1 : osr_clock_ms(CLOCK_MONOTONIC) + ms;
-
-	if (!k)
-		return -1;
-	while (!json_array_size(k->notices)) {
-		json_t *said;
-		int st = next_line(k, until, &said);
-
-		if (st <= 0)
-			return st;
-		learn(k, said);
-		json_decref(said);
-	}
-	if (text)
-		snprintf(text, size, "%s", json_string_value(json_array_get(k->notices, 0)));
-	json_array_remove(k->notices, 0);
-	return 1;
 }

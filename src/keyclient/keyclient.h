@@ -76,7 +76,6 @@ OSRK_API uint32_t osrk_lid(const struct osrk *k, uint32_t rank);
 
 /* Whose keys this connection does not know: after osrk_place() of another process. */
 OSRK_API int osrk_attach(struct osrk *k, uint32_t app);
-OSRK_API uint32_t osrk_n_keys(const struct osrk *k, uint32_t app);
 /* As it was last heard of; false if nothing was. */
 OSRK_API bool osrk_key(const struct osrk *k, uint32_t app, uint32_t key, struct osrk_key *what);
 OSRK_API uint32_t osrk_offset(const struct osrk *k, uint32_t app, uint32_t key); /* 0: unknown */
@@ -88,15 +87,6 @@ OSRK_API uint32_t osrk_offset(const struct osrk *k, uint32_t app, uint32_t key);
 OSRK_API int osrk_request(struct osrk *k, uint32_t app, uint32_t key, int ms);
 OSRK_API int osrk_done(struct osrk *k, uint32_t app, uint32_t key);
 OSRK_API int osrk_withdraw(struct osrk *k, uint32_t app);
-
-/*
- * Reads what has come without being asked for, within so many milliseconds: states of keys, and
- * notices. 1: a notice, copied into text; 0: none; -1: no connection any more.
- */
-OSRK_API int osrk_listen(struct osrk *k, int ms, char *text, uint32_t size);
-
-/* For poll(); -1 without a connection. */
-OSRK_API int osrk_fd(const struct osrk *k);
 
 /* One line of the protocol (docs/routing-keys.md) and its answer, to be freed; NULL: osrk_error(). */
 OSRK_API char *osrk_ask(struct osrk *k, const char *line);
