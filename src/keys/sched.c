@@ -17,11 +17,15 @@ struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits)
 {
 	struct osr_sched *sched = calloc(1, sizeof(*sched));
 
-	if (sched) {
-		sched->limits = *limits;
-		sched->next_id = limits->first_id ? limits->first_id : 1;
-	}
-	return sched;
+	if (!sched)
+		return NULL;
+	sched->limits = *limits;
+	sched->next_id = limits->first_id ? limits->first_id : 1;
+	sched->app = calloc(limits->max_apps + 1u, sizeof(struct osr_sched_app *));
+	if (sched->app)
+		return sched;
+	free(sched);
+	return NULL;
 }
 
 /* The lock ------------------------------------------------------------------------------------- */
@@ -81,20 +85,13 @@ struct osr_sched_app *osr_sched_row(const struct osr_sched *sched, uint32_t i)
 	return i < sched->n_apps ? sched->app[i] : NULL;
 }
 
-static int compare_id(const void *id, const void *app)
-{
-	const uint32_t *a = id, *b = &(*(struct osr_sched_app *const *)app)->id;
-
-	return (*a > *b) - (*a < *b);
-}
-
 struct osr_sched_app *osr_sched_find(const struct osr_sched *sched, uint32_t id)
 {
-	struct osr_sched_app **app =
-		sched->n_apps ? bsearch(&id, sched->app, sched->n_apps, sizeof(*app), compare_id)
-			      : NULL;
+	uint32_t i = 0;
 
-	return app ? *app : NULL;
+	while (i < sched->n_apps && sched->app[i]->id != id)
+		i++;
+	return osr_sched_row(sched, i);
 }
 
 void osr__sched_notice(struct osr_sched_app *app, const char *fmt, ...)
@@ -130,12 +127,6 @@ static struct osr_sched_app *new_app(uint32_t n_ranks, uint32_t n_keys, uint32_t
 	return app;
 }
 
-/* Keys share the LID offsets in turn. */
-static uint8_t slot_of(const struct osr_sched_app *app, uint32_t key)
-{
-	return (uint8_t)(key % app->n_slots);
-}
-
 static bool copy_pairs(struct osr_sched_key *key, const struct osr_pair *pair, uint32_t n)
 {
 	key->pair = calloc(n + 1, sizeof(*key->pair));
@@ -144,24 +135,6 @@ static bool copy_pairs(struct osr_sched_key *key, const struct osr_pair *pair, u
 	if (n)
 		memcpy(key->pair, pair, n * sizeof(*pair));
 	key->n_pairs = n;
-	return true;
-}
-
-/* Into the list; ids grow. */
-static bool add_app(struct osr_sched *sched, struct osr_sched_app *app)
-{
-	if (sched->n_apps == sched->room) {
-		uint32_t room = sched->room ? 2 * sched->room : 16;
-		struct osr_sched_app **list =
-			realloc(sched->app, room * sizeof(struct osr_sched_app *));
-
-		if (!list)
-			return false;
-		sched->app = list;
-		sched->room = room;
-	}
-	sched->app[sched->n_apps++] = app;
-	sched->next_id = app->id + 1;
 	return true;
 }
 
@@ -322,8 +295,9 @@ static enum osr_status take_offsets(struct osr_sched *sched, struct osr_sched_ap
 				"%u LID offset%s wanted; the hosts have %u beside the first LID, "
 				"%u taken by other applications on them",
 				app->n_slots, app->n_slots == 1 ? "" : "s", n_lids - 1, n_used);
+	/* Keys share them in turn. */
 	for (uint32_t k = 0; k < app->n_keys; k++)
-		app->key[k].slot = slot_of(app, k);
+		app->key[k].slot = (uint8_t)(k % app->n_slots);
 	return OSR_OK;
 }
 
@@ -407,13 +381,15 @@ static enum osr_status place_once(struct osr_sched *sched, const struct osr_sche
 	if (!*app)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 	st = fill_app(sched, *app, in, diag);
-	if (!st && !add_app(sched, *app))
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 	if (st) {
 		free_app(*app);
 		*app = NULL;
+		return st;
 	}
-	return st;
+	/* Ids grow. */
+	sched->app[sched->n_apps++] = *app;
+	sched->next_id = (*app)->id + 1;
+	return OSR_OK;
 }
 
 /* Once more, if the fabric has changed while routes were made? */

@@ -12,8 +12,8 @@ struct osr__port {
 
 struct osr_sched {
 	struct osr_sched_limits limits;
-	struct osr_sched_app **app; /* [n_apps] by id */
-	uint32_t n_apps, room, next_id;
+	struct osr_sched_app **app; /* [n_apps] of limits.max_apps, by id */
+	uint32_t n_apps, next_id;
 
 	/* The present fabric and what hangs on it; all of it in `arena`. */
 	struct osr_arena arena;
