@@ -175,7 +175,7 @@ static bool osr__keys_asked(struct plugin *p)
 
 void osr__keys_routed(struct plugin *p)
 {
-	bool ours = osr__is_ours(p, p->osm->routing_engine_used);
+	bool ours = osr__ctx_of(p, p->osm->routing_engine_used);
 	struct keys *k = p->keys;
 	struct osr_sched *sched;
 
@@ -283,16 +283,6 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 	p->keys->lay_cpu_ms += osr_clock_ms(CLOCK_THREAD_CPUTIME_ID) * 1e-3 * 1e3;
 }
 
-static double osr__keys_ms(const struct plugin *p, double *cpu)
-{
-	*cpu = p->keys ? p->keys->lay_cpu_ms : 0;
-	return p->keys ? p->keys->lay_ms : 0;
-}
-
-/*
- * A sweep that the keys asked for: no discovery, and no engine. The subnet must be what it was when
- * the base was routed; then the base stays, byte for byte, and other entries are laid over it.
- */
 /* false: nothing was published, and OpenSM's buffers hold no tables yet. */
 static bool lay_over_base(struct sweep *w)
 {
@@ -321,6 +311,7 @@ static bool lay_over_base(struct sweep *w)
 	return !st;
 }
 
+/* The subnet must be what it was when the base was routed; then the base stays, byte for byte. */
 bool osr__keys_sweep(struct sweep *w)
 {
 	struct engine_ctx *ctx = w->ctx;
@@ -357,13 +348,14 @@ bool osr__keys_sweep(struct sweep *w)
 void osr__keys_report(const struct sweep *w)
 {
 	const struct sweep_slot *slot = w->slot;
-	double cpu, ms = osr__keys_ms(w->ctx->plugin, &cpu);
+	const struct keys *k = w->ctx->plugin->keys;
 
 	if (slot->has_keys)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: routing keys: %u entries added to the base tables (digest %016" PRIx64
 			 ") and checked in %.1f ms, %.1f ms of CPU",
-			 w->ctx->engine->name, slot->n_key_entries, slot->result.digest, ms, cpu);
+			 w->ctx->engine->name, slot->n_key_entries, slot->result.digest, k->lay_ms,
+			 k->lay_cpu_ms);
 }
 
 /* Opening and closing -------------------------------------------------------------------------- */

@@ -38,17 +38,14 @@ void osr__keys_routed(struct plugin *p);
  * has_keys are the outcome, checked. Keys whose entries cannot be used are withdrawn.
  */
 void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *scratch);
-/* How long the last osr__keys_lay() took, waiting for the control thread included; *cpu: of that CPU. */
 /* OpenSM goes on with the tables it has: what did the fabric's change do to the keys? */
 void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric);
 
 /* What the socket answers of the subnet manager; taken. */
 void osr__keys_tell(struct plugin *p, json_t *sm);
 
-/* True if this sweep was asked for by the keys alone, and has been done. */
+/* True if this sweep was asked for by the keys alone, and has been done: no discovery, and no engine. */
 bool osr__keys_sweep(struct sweep *w);
-/* Was it? Asked once for every sweep. */
-/* It held OpenSM's lock for so long: the next one is not asked for before as much time has passed. */
 /* One line about the keys that are in the tables. */
 void osr__keys_report(const struct sweep *w);
 

@@ -31,13 +31,14 @@ struct anchor {
 	}
 #define MAP(member) ANCHOR(member.root.p_up, member.root), ANCHOR(member.nil.p_left, member.nil)
 
-/* In the order of their offsets. */
-static const struct anchor before_options[] = {
-	MAP(subn.sw_guid_tbl),  MAP(subn.node_guid_tbl), MAP(subn.port_guid_tbl),
-	MAP(subn.rtr_guid_tbl), MAP(subn.prtn_pkey_tbl), MAP(subn.sm_guid_tbl),
-};
-
-static const struct anchor after_options[] = {
+/* In the order of their offsets; OpenSM's options come after sm_guid_tbl. */
+static const struct anchor anchors[] = {
+	MAP(subn.sw_guid_tbl),
+	MAP(subn.node_guid_tbl),
+	MAP(subn.port_guid_tbl),
+	MAP(subn.rtr_guid_tbl),
+	MAP(subn.prtn_pkey_tbl),
+	MAP(subn.sm_guid_tbl),
 	MAP(subn.mgrp_mgid_tbl),
 	ANCHOR(sm.p_subn, subn),
 	ANCHOR(sm.p_db, db),
@@ -157,10 +158,9 @@ static const void *pointer_at(const struct osm_opensm *osm, size_t at)
 	return p;
 }
 
-static const char *check_anchors(const struct osm_opensm *osm, const struct probe *probe,
-				 const struct anchor *anchors, size_t n)
+static const char *check_anchors(const struct osm_opensm *osm, const struct probe *probe)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < sizeof(anchors) / sizeof(*anchors); i++)
 		if (!probe_bytes(probe, (const char *)osm + anchors[i].at, sizeof(void *)) ||
 		    pointer_at(osm, anchors[i].at) != (const char *)osm + anchors[i].target)
 			return anchors[i].name;
@@ -231,11 +231,7 @@ static const char *contradiction(const struct osm_opensm *osm, const struct prob
 		return "osm_version";
 	if (osm->subn.p_osm != osm)
 		return "subn.p_osm";
-	member = check_anchors(osm, probe, before_options,
-			       sizeof(before_options) / sizeof(*before_options));
-	if (!member)
-		member = check_anchors(osm, probe, after_options,
-				       sizeof(after_options) / sizeof(*after_options));
+	member = check_anchors(osm, probe);
 	if (!member)
 		member = check_state(osm);
 	return member ? member : check_as_written(osm);

@@ -251,11 +251,9 @@ void osr__metrics_set(struct plugin *p, const char *group, const char *name, dou
 static const char *engine_in_use(const struct plugin *p)
 {
 	const struct osm_routing_engine *re = p->osm->routing_engine_used;
+	const struct engine_ctx *ctx = osr__ctx_of(p, re);
 
-	for (const struct engine_ctx *ctx = p->contexts; re && ctx; ctx = ctx->next)
-		if (ctx->re == re)
-			return ctx->engine->name;
-	return re ? osm_routing_engine_type_str(re->type) : "";
+	return ctx ? ctx->engine->name : re ? osm_routing_engine_type_str(re->type) : "";
 }
 
 /* Sweeps of an engine, which may be listed under two names; false if OpenSM does not list it. */
@@ -327,12 +325,12 @@ static json_t *metrics_sweep(const struct plugin *p)
 static json_t *metrics_root(const struct plugin *p)
 {
 	json_t *root = metrics_sweep(p);
-	json_t *now =
-		json_pack("{s:s, s:s, s:b, s:I, s:o, s:o}", "state",
-			  osm_get_sm_mgr_state_str(p->osm->subn.sm_state), "routed_by",
-			  engine_in_use(p), "ours", osr__is_ours(p, p->osm->routing_engine_used),
-			  "since", (json_int_t)p->router_since, "warnings", osr__warnings(p),
-			  "sweeps", sweeps_json(p));
+	json_t *now = json_pack("{s:s, s:s, s:b, s:I, s:o, s:o}", "state",
+				osm_get_sm_mgr_state_str(p->osm->subn.sm_state), "routed_by",
+				engine_in_use(p), "ours",
+				osr__ctx_of(p, p->osm->routing_engine_used) != NULL, "since",
+				(json_int_t)p->router_since, "warnings", osr__warnings(p), "sweeps",
+				sweeps_json(p));
 
 	if (json_object_update(root, now)) {
 		json_decref(root);
@@ -556,7 +554,7 @@ static void say_router(struct plugin *p)
 		return;
 	p->router = re;
 	p->router_since = time(NULL);
-	if (osr__is_ours(p, re))
+	if (osr__ctx_of(p, re))
 		return;
 	osr__log(p->osm, OSM_LOG_INFO, "loaded, but routes nothing: %s%s%s%s%s",
 		 re ? "OpenSM's " : "", re ? name : "neither does OpenSM", re ? " routes" : "",

@@ -127,12 +127,13 @@ static const struct registration *registration_of(const struct plugin *p, const 
 	return NULL;
 }
 
-bool osr__is_ours(const struct plugin *p, const struct osm_routing_engine *re)
+struct engine_ctx *osr__ctx_of(const struct plugin *p, const struct osm_routing_engine *re)
 {
-	for (const struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
-		if (ctx->re == re)
-			return true;
-	return false;
+	struct engine_ctx *ctx = p->contexts;
+
+	while (ctx && ctx->re != re)
+		ctx = ctx->next;
+	return ctx;
 }
 
 static void take_over(struct plugin *p, struct osm_routing_engine *re, const char *name)
@@ -140,7 +141,7 @@ static void take_over(struct plugin *p, struct osm_routing_engine *re, const cha
 	const struct registration *reg = registration_of(p, name);
 	struct engine_ctx *ctx;
 
-	if (!reg || osr__is_ours(p, re) || !osr_options_takes_over(&p->options, name))
+	if (!reg || osr__ctx_of(p, re) || !osr_options_takes_over(&p->options, name))
 		return;
 	ctx = context_new(p, reg, re);
 	if (!ctx)

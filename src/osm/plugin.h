@@ -204,7 +204,8 @@ struct plugin {
 
 /* The plugin in this OpenSM, or NULL while it is being loaded or taken down. */
 struct plugin *osr__plugin_of(const struct osm_opensm *osm);
-bool osr__is_ours(const struct plugin *p, const struct osm_routing_engine *re);
+/* Ours for this entry of OpenSM's list, or NULL. */
+struct engine_ctx *osr__ctx_of(const struct plugin *p, const struct osm_routing_engine *re);
 
 /* What the next sweep starts from, or NULL. */
 static inline const struct osr_result *osr__before(const struct engine_ctx *ctx)

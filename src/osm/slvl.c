@@ -640,11 +640,9 @@ static void slvl_settle(struct engine_ctx *ctx, struct slvl_matrix *m, bool disc
 void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 {
 	struct slvl_matrix m = { 0 };
-	struct engine_ctx *ctx = p->contexts;
+	struct engine_ctx *ctx = osr__ctx_of(p, p->osm->routing_engine_used);
 	bool alloc;
 
-	while (ctx && ctx->re != p->osm->routing_engine_used)
-		ctx = ctx->next;
 	if (!osr__lock(p->osm, LOCK_ALONE))
 		return;
 	slvl_show(p);

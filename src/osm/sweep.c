@@ -111,7 +111,7 @@ static struct next_text next_engine(const struct sweep *w)
 	struct next_text next_text;
 	const char *name = next ? next->name : p->engines_known ? "minhop" : "next engine";
 
-	if (next && osr__is_ours(p, next))
+	if (next && osr__ctx_of(p, next))
 		snprintf(next_text.text, sizeof(next_text.text), "%s of osmroutes is next", name);
 	else if (!next && p->engines_known && w->osm->no_fallback_routing_engine)
 		snprintf(next_text.text, sizeof(next_text.text),

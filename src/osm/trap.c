@@ -412,10 +412,8 @@ static bool trap_route(struct passage *w, struct osm_routing_engine *re)
 /* The entry of ours that has routed last, with tables that are still in the switches. */
 static struct engine_ctx *who_routed(const struct plugin *p)
 {
-	struct engine_ctx *ctx = p->contexts;
+	struct engine_ctx *ctx = osr__ctx_of(p, p->osm->routing_engine_used);
 
-	while (ctx && ctx->re != p->osm->routing_engine_used)
-		ctx = ctx->next;
 	return ctx && ctx->current && !ctx->refuse && !ctx->others_routed ? ctx : NULL;
 }
 
