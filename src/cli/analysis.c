@@ -53,12 +53,14 @@ const struct cli_spec traffic_spec = { traffic_options, traffic_parse, bisection
 static enum osr_status load_hosts(struct cli_traffic *traffic, const struct osr_fabric *fabric,
 				  struct osr_endports *endports, struct osr_diag *diag)
 {
+	struct osr_lines in;
+
 	traffic->hosts = osr_alloc(&traffic->arena, fabric->n_terminals, sizeof(*traffic->hosts));
 	if (osr_arena_failed(&traffic->arena, diag))
 		return OSR_NOMEM;
 	if (traffic->hosts_path)
-		return osr_hostlist_read(traffic->hosts_path, endports, traffic->hosts,
-					 &traffic->n_hosts, diag);
+		return osr_hostlist_read(osr_lines_open(&in, traffic->hosts_path, diag), endports,
+					 traffic->hosts, &traffic->n_hosts);
 	traffic->n_hosts = osr_survey_hosts(fabric, traffic->hosts);
 	return OSR_OK;
 }
@@ -66,10 +68,12 @@ static enum osr_status load_hosts(struct cli_traffic *traffic, const struct osr_
 static enum osr_status load_file(struct cli_flow *flow, struct osr_endports *endports,
 				 struct osr_diag *diag)
 {
+	struct osr_lines in;
+
 	flow->file = calloc(1, sizeof(*flow->file));
 	if (!flow->file)
 		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", flow->path);
-	return osr_traffic_read(flow->path, endports, flow->file, diag);
+	return osr_traffic_read(osr_lines_open(&in, flow->path, diag), endports, flow->file);
 }
 
 enum osr_status cli_traffic_load(struct cli_traffic *traffic, const struct osr_fabric *fabric,

@@ -222,9 +222,10 @@ static enum osr_status key_collect(const struct args *a, struct texts *hosts,
 		const char *path = a->traffic[i];
 		struct osr_traffic traffic = { .hosts = NULL };
 		const struct osr_phases *phases = &traffic.phases;
+		struct osr_lines in;
 
 		/* A key for each phase of each traffic file. */
-		st = osr_traffic_read(path, NULL, &traffic, diag);
+		st = osr_traffic_read(osr_lines_open(&in, path, diag), NULL, &traffic);
 		if (!st && phases->n_ranks > n)
 			st = osr_fail(diag, OSR_INVAL, "%s: %u ranks, there are %u hosts", path,
 				      phases->n_ranks, n);

@@ -111,7 +111,7 @@ static uint32_t find_place(struct job_hosts *job, const char *word)
 	if (n || !osr_endports_find(&job->hosts, word, &term, &why))
 		snprintf(why.text, sizeof(why.text),
 			 "no host in the order of the tree is called \"%.80s\"", word);
-	job->st = osr_lines_fail(job->in, job->diag, "%s", why.text);
+	job->st = osr_lines_fail(job->in, "%s", why.text);
 	return OSR_NONE;
 }
 
@@ -127,15 +127,15 @@ static bool take_host(void *context, const char *word)
 	snprintf(name, sizeof(name), "%.*s", (int)(colon ? colon - word : PLACE_NAME_SIZE - 1),
 		 word);
 	if (colon && (!osr_parse_uint(colon + 1, &ranks) || !ranks || ranks > MAX_RANKS)) {
-		job->st = osr_lines_fail(job->in, job->diag,
+		job->st = osr_lines_fail(job->in,
 					 "\"%.80s\": expected 1 to %d ranks behind the colon", word,
 					 MAX_RANKS);
 		return false;
 	}
 	at = find_place(job, name);
 	if (!job->st && job->wanted[at] + ranks > MAX_RANKS)
-		job->st = osr_lines_fail(job->in, job->diag, "more than %d ranks on \"%.80s\"",
-					 MAX_RANKS, name);
+		job->st =
+			osr_lines_fail(job->in, "more than %d ranks on \"%.80s\"", MAX_RANKS, name);
 	if (job->st)
 		return false;
 	job->wanted[at] += (uint32_t)ranks;
@@ -154,25 +154,23 @@ static enum osr_status job_take_line(struct job_hosts *job, char *text)
 		if (strncmp(word, "slots=", 6) != 0 || !osr_parse_uint(word + 6, &ranks) ||
 		    !ranks || ranks > MAX_RANKS)
 			return osr_lines_fail(
-				job->in, job->diag,
+				job->in,
 				"\"%.80s\": expected slots= and 1 to %d, or nothing, behind a host",
 				word, MAX_RANKS);
 	job->line_ranks = (uint32_t)ranks;
 	if (list && !cli_each_name(list, take_host, job) && !job->st)
-		return osr_lines_fail(job->in, job->diag, "\"%.80s\" is no list of hosts", list);
+		return osr_lines_fail(job->in, "\"%.80s\" is no list of hosts", list);
 	return job->st;
 }
 
 static enum osr_status job_read(struct job_hosts *job, const char *list)
 {
 	struct osr_lines in;
-	enum osr_status st = cli_hostlist_open(&in, list, job->diag);
+	enum osr_status st = OSR_OK;
 	char *text;
 
-	if (st)
-		return st;
-	job->in = &in;
-	while (!st && osr_lines_next(&in, &text, job->diag, &st))
+	job->in = cli_hostlist_open(&in, list, job->diag);
+	while (!st && osr_lines_next(&in, &text, &st))
 		st = job_take_line(job, text);
 	job->in = NULL;
 	osr_lines_close(&in);

@@ -411,18 +411,14 @@ static enum osr_status path_hosts(struct path_args *args, int *code, struct osr_
 		char *text;
 
 		/* A host or a list of hosts on each line. */
-		st = cli_hostlist_open(&in, args->hosts, job.diag);
-		if (!st) {
-			while (!st && osr_lines_next(&in, &text, job.diag, &st))
-				if (!cli_each_name(text, path_take_host, &job))
-					st = *job.diag->text
-						     ? OSR_INVAL
-						     : osr_lines_fail(
-							       &in, job.diag,
-							       "\"%.80s\" is no list of hosts",
-							       text);
-			osr_lines_close(&in);
-		}
+		cli_hostlist_open(&in, args->hosts, job.diag);
+		while (!st && osr_lines_next(&in, &text, &st))
+			if (!cli_each_name(text, path_take_host, &job))
+				st = *job.diag->text
+					     ? OSR_INVAL
+					     : osr_lines_fail(&in, "\"%.80s\" is no list of hosts",
+							      text);
+		osr_lines_close(&in);
 	}
 	if (!st && job.n < 2)
 		st = osr_fail(diag, OSR_INVAL, "--hosts: expected two hosts or more");

@@ -159,6 +159,14 @@ static enum osr_status dumps_read_live(struct cli_dumps *dumps, struct cli_live 
 	return OSR_OK;
 }
 
+static enum osr_status dumps_read_file(struct cli_dumps *dumps, const char *path,
+				       osr_tables_parse_fn *parse, struct osr_diag *diag)
+{
+	struct osr_lines in;
+
+	return osr_tables_read(&dumps->t, osr_lines_open(&in, path, diag), parse);
+}
+
 /* Files that are named come before what is read from the switches. */
 static enum osr_status dumps_read_all(struct cli_dumps *dumps, struct cli_live *live,
 				      struct osr_diag *diag)
@@ -190,16 +198,16 @@ static enum osr_status dumps_read_all(struct cli_dumps *dumps, struct cli_live *
 		cli_stored_free(&stored);
 		osr_arena_free(&scratch);
 	} else
-		st = osr_tables_read(&dumps->t, dumps->lft, osr_tables_parse_lfts, diag);
+		st = dumps_read_file(dumps, dumps->lft, osr_tables_parse_lfts, diag);
 
 	if (!st && dumps->sl2vl)
-		st = osr_tables_read(&dumps->t, dumps->sl2vl, osr_tables_parse_sl2vl, diag);
+		st = dumps_read_file(dumps, dumps->sl2vl, osr_tables_parse_sl2vl, diag);
 	if (!st && dumps->paths)
-		st = osr_tables_read(&dumps->t, dumps->paths, osr_tables_parse_paths, diag);
+		st = dumps_read_file(dumps, dumps->paths, osr_tables_parse_paths, diag);
 	if (!st && dumps->sl >= 0)
 		st = osr_tables_one_sl(&dumps->t, (uint8_t)dumps->sl, diag);
 	if (!st && dumps->groups)
-		st = osr_tables_read(&dumps->t, dumps->groups, osr_tables_parse_groups, diag);
+		st = dumps_read_file(dumps, dumps->groups, osr_tables_parse_groups, diag);
 	dumps->t.groups.sl = (uint8_t)dumps->mcast_sl;
 	return st ? st : osr_tables_finish(&dumps->t, &dumps->same_ca, diag);
 }

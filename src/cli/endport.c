@@ -168,13 +168,12 @@ bool cli_each_name(const char *list, bool (*take)(void *context, const char *nam
 	return true;
 }
 
-enum osr_status cli_hostlist_open(struct osr_lines *in, const char *list, struct osr_diag *diag)
+struct osr_lines *cli_hostlist_open(struct osr_lines *in, const char *list, struct osr_diag *diag)
 {
-	bool is_file = !strcmp(list, "-") || !access(list, R_OK);
-	enum osr_status st = is_file ? osr_lines_open(in, list, diag)
-				     : osr_lines_text(in, list, strlen(list), "--hosts", diag);
-
-	if (!st)
-		in->by_people = true;
-	return st;
+	if (!strcmp(list, "-") || !access(list, R_OK))
+		osr_lines_open(in, list, diag);
+	else
+		osr_lines_text(in, list, strlen(list), "--hosts", diag);
+	in->by_people = true;
+	return in;
 }

@@ -33,6 +33,6 @@ size_t cli_first_word(const char *name);
 bool cli_each_name(const char *list, bool (*take)(void *context, const char *name), void *context);
 
 /* Opens the lines of --hosts=LIST: a file, "-" for standard input, or the list itself as its one line. */
-enum osr_status cli_hostlist_open(struct osr_lines *in, const char *list, struct osr_diag *diag);
+struct osr_lines *cli_hostlist_open(struct osr_lines *in, const char *list, struct osr_diag *diag);
 
 #endif

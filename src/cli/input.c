@@ -19,7 +19,7 @@ const char *cli_input_name(const struct cli_input *in)
 #define NAME_SIZE 128
 
 static enum osr_status namemap_line(struct osr_net *net, const uint32_t *by_guid,
-				    struct osr_lines *in, const char *s, struct osr_diag *diag)
+				    struct osr_lines *in, const char *s)
 {
 	char name[NAME_SIZE];
 	uint64_t guid;
@@ -28,7 +28,7 @@ static enum osr_status namemap_line(struct osr_net *net, const uint32_t *by_guid
 	if (!*s || *s == '#')
 		return OSR_OK;
 	if (sscanf(s, "%" SCNx64 " \"%127[^\"]\"", &guid, name) != 2)
-		return osr_lines_fail(in, diag, "expected 0xGUID \"name\"");
+		return osr_lines_fail(in, "expected 0xGUID \"name\"");
 	/* All nodes with this GUID: a file may describe one twice, by mistake. */
 	for (uint32_t at = osr_net_guid_at(net, by_guid, guid);
 	     at < net->n_nodes && net->nodes[by_guid[at]].guid == guid; at++)
@@ -40,21 +40,15 @@ static enum osr_status namemap_line(struct osr_net *net, const uint32_t *by_guid
 static enum osr_status read_names(const char *path, struct osr_net *net, struct osr_diag *diag)
 {
 	uint32_t *by_guid = osr_net_by_guid(net);
+	enum osr_status st = OSR_OK;
 	struct osr_lines in;
-	enum osr_status st;
 	char *text;
 
+	osr_lines_open(&in, path, diag)->by_people = true;
 	if (!by_guid)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the names of %u nodes",
-				net->n_nodes);
-	st = osr_lines_open(&in, path, diag);
-	if (st) {
-		free(by_guid);
-		return st;
-	}
-	in.by_people = true;
-	while (!st && osr_lines_next(&in, &text, diag, &st))
-		st = namemap_line(net, by_guid, &in, text, diag);
+		st = osr_lines_nomem(&in);
+	while (!st && osr_lines_next(&in, &text, &st))
+		st = namemap_line(net, by_guid, &in, text);
 	osr_lines_close(&in);
 	free(by_guid);
 	return st ? st : osr_net_status(net, diag);
@@ -88,15 +82,17 @@ static bool input_lmc_open(const struct cli_input *in)
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 {
 	struct cli_stamp start = cli_now();
-	enum osr_status st = in->is_live ? cli_live_net(&in->live, &in->net, diag)
-					 : osr_fabricfile_read(in->path, &in->net, diag);
+	struct osr_lines lines;
+	enum osr_status st =
+		in->is_live ? cli_live_net(&in->live, &in->net, diag)
+			    : osr_fabricfile_read(osr_lines_open(&lines, in->path, diag), &in->net);
 
 	if (!st && in->names)
 		st = read_names(in->names, &in->net, diag);
 	if (!st && !osr_net_tell_apart(&in->net))
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the names of nodes");
 	if (!st && in->lfts && in->net.no_lmcs)
-		st = osr_tables_read_lmcs(in->lfts, &in->net, diag);
+		st = osr_tables_lmcs(osr_lines_open(&lines, in->lfts, diag), &in->net);
 	in->lmc_open = !st && input_lmc_open(in);
 	if (!st)
 		st = input_build(in, diag);

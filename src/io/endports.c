@@ -53,14 +53,13 @@ char *osr_word(char **at)
 }
 
 struct list {
-	const char *path;
+	struct osr_lines *in;
 	struct osr_endports *x;
 	bool *seen; /* [n_terminals] */
 	uint32_t *hosts, n;
-	uint64_t line;
 };
 
-static enum osr_status endports_take_line(struct list *l, char *text, struct osr_diag *diag)
+static enum osr_status endports_take_line(struct list *l, char *text)
 {
 	char *word = osr_word(&text);
 	struct osr_diag why;
@@ -69,63 +68,32 @@ static enum osr_status endports_take_line(struct list *l, char *text, struct osr
 	if (!word)
 		return OSR_OK;
 	if (osr_word(&text))
-		return osr_fail(diag, OSR_INVAL,
-				"%s:%" PRIu64
-				": one host a line, with \"\" around a name with blanks",
-				l->path, l->line);
+		return osr_lines_fail(l->in,
+				      "one host a line, with \"\" around a name with blanks");
 	if (osr_endports_find(l->x, word, &t, &why))
-		return osr_fail(diag, OSR_INVAL, "%s:%" PRIu64 ": %s", l->path, l->line, why.text);
+		return osr_lines_fail(l->in, "%s", why.text);
 	if (l->seen[t])
-		return osr_fail(diag, OSR_INVAL, "%s:%" PRIu64 ": \"%.80s\" is in the list already",
-				l->path, l->line, word);
+		return osr_lines_fail(l->in, "\"%.80s\" is in the list already", word);
 	l->seen[t] = true;
 	l->hosts[l->n++] = t;
 	return OSR_OK;
 }
 
-static enum osr_status endports_read_lines(struct osr_lines *in, struct list *l,
-					   struct osr_diag *diag)
+enum osr_status osr_hostlist_read(struct osr_lines *in, struct osr_endports *endports,
+				  uint32_t *hosts, uint32_t *n)
 {
+	struct list l = { .in = in, .x = endports, .hosts = hosts };
 	enum osr_status st = OSR_OK;
 	char *text;
 
 	in->by_people = true;
-	l->path = in->label;
-	l->seen = calloc(l->x->f->n_terminals + 1, sizeof(*l->seen));
-	if (!l->seen)
-		st = osr_fail(diag, OSR_NOMEM, "%s: out of memory", l->path);
-	while (!st && osr_lines_next(in, &text, diag, &st)) {
-		l->line = in->number;
-		st = endports_take_line(l, text, diag);
-	}
-	free(l->seen);
+	l.seen = calloc(endports->f->n_terminals + 1, sizeof(*l.seen));
+	if (!l.seen)
+		st = osr_lines_nomem(in);
+	while (!st && osr_lines_next(in, &text, &st))
+		st = endports_take_line(&l, text);
+	free(l.seen);
 	osr_lines_close(in);
-	return st;
-}
-
-enum osr_status osr_hostlist_parse(const char *text, size_t size, const char *label,
-				   struct osr_endports *endports, uint32_t *hosts, uint32_t *n,
-				   struct osr_diag *diag)
-{
-	struct list l = { .x = endports, .hosts = hosts };
-	struct osr_lines in;
-	enum osr_status st = osr_lines_text(&in, text, size, label, diag);
-
-	if (!st)
-		st = endports_read_lines(&in, &l, diag);
-	*n = l.n;
-	return st;
-}
-
-enum osr_status osr_hostlist_read(const char *path, struct osr_endports *endports, uint32_t *hosts,
-				  uint32_t *n, struct osr_diag *diag)
-{
-	struct list l = { .x = endports, .hosts = hosts };
-	struct osr_lines in;
-	enum osr_status st = osr_lines_open(&in, path, diag);
-
-	if (!st)
-		st = endports_read_lines(&in, &l, diag);
 	*n = l.n;
 	return st;
 }

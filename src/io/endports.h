@@ -10,6 +10,8 @@
 
 #include <osmroutes/names.h>
 
+#include "io/lines.h"
+
 struct osr_endports {
 	const struct osr_fabric *f;
 	struct osr_names names;
@@ -28,13 +30,8 @@ enum osr_status osr_endports_find(struct osr_endports *endports, const char *wor
  */
 char *osr_word(char **at);
 
-/* A list of hosts: hosts[n_terminals], all different; *n of them. Messages name file and line. */
-enum osr_status osr_hostlist_read(const char *path, struct osr_endports *endports, uint32_t *hosts,
-				  uint32_t *n, struct osr_diag *diag);
-
-/* The same from `size` bytes of text; `label` stands for the file in messages. */
-enum osr_status osr_hostlist_parse(const char *text, size_t size, const char *label,
-				   struct osr_endports *endports, uint32_t *hosts, uint32_t *n,
-				   struct osr_diag *diag);
+/* A list of hosts, which is closed: hosts[n_terminals], all different; *n of them. Messages name file and line. */
+enum osr_status osr_hostlist_read(struct osr_lines *in, struct osr_endports *endports,
+				  uint32_t *hosts, uint32_t *n);
 
 #endif

@@ -8,63 +8,63 @@
 
 #define BUF_SIZE (1 << 18)
 
-enum osr_status osr_lines_stream(struct osr_lines *lines, FILE *in, const char *label,
-				 struct osr_diag *diag)
-{
-	*lines = (struct osr_lines){ .label = label, .in = in, .buf = malloc(BUF_SIZE + 1) };
-	return lines->buf ? OSR_OK : osr_fail(diag, OSR_NOMEM, "%s: out of memory", label);
-}
-
-enum osr_status osr_lines_open(struct osr_lines *lines, const char *path, struct osr_diag *diag)
+struct osr_lines *osr_lines_open(struct osr_lines *lines, const char *path, struct osr_diag *diag)
 {
 	FILE *in = strcmp(path, "-") ? fopen(path, "rb") : stdin;
-	enum osr_status st;
 
+	*lines = (struct osr_lines){ .label = in == stdin ? "standard input" : path,
+				     .diag = diag,
+				     .in = in };
+	lines->buf = in ? malloc(BUF_SIZE + 1) : NULL;
 	if (!in)
-		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+		lines->failed = osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	else if (!lines->buf)
+		lines->failed = osr_lines_nomem(lines);
 	/* Blocks are large enough as they are. */
-	if (in != stdin)
+	if (in && in != stdin)
 		setvbuf(in, NULL, _IONBF, 0);
-	st = osr_lines_stream(lines, in, in == stdin ? "standard input" : path, diag);
-	lines->owns = in != stdin;
-	if (st)
-		osr_lines_close(lines);
-	return st;
+	return lines;
 }
 
-enum osr_status osr_lines_text(struct osr_lines *lines, const char *text, size_t size,
-			       const char *label, struct osr_diag *diag)
+struct osr_lines *osr_lines_text(struct osr_lines *lines, const char *text, size_t size,
+				 const char *label, struct osr_diag *diag)
 {
-	*lines = (struct osr_lines){ .label = label, .at_end = true, .end = size, .bytes = size };
+	*lines = (struct osr_lines){
+		.label = label, .diag = diag, .at_end = true, .end = size, .bytes = size
+	};
 	lines->buf = malloc(size + 1);
 	if (!lines->buf)
-		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", label);
-	if (size)
+		lines->failed = osr_lines_nomem(lines);
+	else if (size)
 		memcpy(lines->buf, text, size);
-	return OSR_OK;
+	return lines;
 }
 
 void osr_lines_close(struct osr_lines *lines)
 {
-	if (lines->owns)
+	if (lines->in && lines->in != stdin)
 		fclose(lines->in);
-	lines->owns = false;
 	free(lines->buf);
 	lines->in = NULL;
 	lines->buf = NULL;
 }
 
-enum osr_status osr_lines_fail(const struct osr_lines *lines, struct osr_diag *diag,
-			       const char *fmt, ...)
+enum osr_status osr_lines_fail(const struct osr_lines *lines, const char *fmt, ...)
 {
-	char text[sizeof(diag->text)];
+	char text[sizeof(lines->diag->text)];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return osr_fail(diag, OSR_INVAL, "%.200s:%llu: %.280s", lines->label,
+	return osr_fail(lines->diag, OSR_INVAL, "%.200s:%llu: %.280s", lines->label,
 			(unsigned long long)lines->number, text);
+}
+
+enum osr_status osr_lines_nomem(const struct osr_lines *lines)
+{
+	return osr_fail(lines->diag, OSR_NOMEM, "%.200s:%llu: out of memory", lines->label,
+			(unsigned long long)lines->number);
 }
 
 /* Moves what is left to the front and fills up. False if the device failed. */
@@ -82,23 +82,30 @@ static bool refill(struct osr_lines *lines)
 	return !ferror(lines->in);
 }
 
-static bool fail_here(struct osr_lines *lines, struct osr_diag *diag, enum osr_status *st,
-		      const char *what)
+char osr_lines_peek(struct osr_lines *lines)
 {
-	*st = osr_lines_fail(lines, diag, "%s", what);
-	return false;
+	if (!lines->failed && !lines->at_end)
+		refill(lines);
+	for (size_t i = lines->begin; !lines->failed && i < lines->end; i++)
+		if (!strchr(" \n\t\r", lines->buf[i]))
+			return lines->buf[i];
+	return 0;
 }
 
-bool osr_lines_next(struct osr_lines *lines, char **text, struct osr_diag *diag,
-		    enum osr_status *st)
+bool osr_lines_next(struct osr_lines *lines, char **text, enum osr_status *st)
 {
-	char *newline = memchr(lines->buf + lines->begin, '\n', lines->end - lines->begin);
 	size_t length;
+	char *newline;
 
 	errno = 0;
+	*st = lines->failed;
+	if (*st)
+		return false;
+	newline = memchr(lines->buf + lines->begin, '\n', lines->end - lines->begin);
 	while (!newline && !lines->at_end && lines->end - lines->begin <= OSR_LINES_MAX) {
 		if (!refill(lines)) {
-			*st = osr_fail(diag, OSR_INVAL, "%s: %s", lines->label, strerror(errno));
+			*st = osr_fail(lines->diag, OSR_INVAL, "%s: %s", lines->label,
+				       strerror(errno));
 			return false;
 		}
 		newline = memchr(lines->buf, '\n', lines->end);
@@ -109,12 +116,14 @@ bool osr_lines_next(struct osr_lines *lines, char **text, struct osr_diag *diag,
 	*text = lines->buf + lines->begin;
 	length = newline ? (size_t)(newline - *text) : lines->end - lines->begin;
 	if (length > OSR_LINES_MAX)
-		return fail_here(lines, diag, st,
-				 "a line of more than 8,192 bytes: not the expected text file");
-	if (!newline && !lines->by_people)
-		return fail_here(lines, diag, st, "the file ends in the middle of a line");
-	if (memchr(*text, 0, length))
-		return fail_here(lines, diag, st, "a byte 0: not a text file");
+		*st = osr_lines_fail(lines,
+				     "a line of more than 8,192 bytes: not the expected text file");
+	else if (!newline && !lines->by_people)
+		*st = osr_lines_fail(lines, "the file ends in the middle of a line");
+	else if (memchr(*text, 0, length))
+		*st = osr_lines_fail(lines, "a byte 0: not a text file");
+	if (*st)
+		return false;
 	if (length && (*text)[length - 1] == '\r')
 		(*text)[length - 1] = '\0';
 	(*text)[length] = '\0';

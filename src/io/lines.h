@@ -3,11 +3,15 @@
  * lines.h - a text file line by line, in constant memory, however large it is.
  *
  *	struct osr_lines in;
- *	st = osr_lines_open(&in, path, diag);
- *	while (!st && osr_lines_next(&in, &text, diag, &st))
+ *	osr_lines_open(&in, path, diag);		what fails here is said by the first osr_lines_next()
+ *	while (!st && osr_lines_next(&in, &text, &st))
  *		... text, NUL-terminated and without its newline, until the next call ...
- *		st = osr_lines_fail(&in, diag, "LID %u has no owner", lid);	"path:17: LID ..."
+ *		st = osr_lines_fail(&in, "LID %u has no owner", lid);	"path:17: LID ..."
  *	osr_lines_close(&in);
+ *
+ * Readers take the lines of an open file or of a text, and close them:
+ *
+ *	st = osr_traffic_read(osr_lines_open(&in, path, diag), &endports, &traffic);
  *
  * What is no text is refused with its line: a byte 0, a line of more than OSR_LINES_MAX bytes, a last
  * line without its newline (most files read this way are written by programs, so it is half a line).
@@ -31,32 +35,31 @@ struct osr_lines {
 
 	bool by_people; /* to be set after opening: the last line may lack its newline */
 
-	FILE *in; /* NULL: all of it is in buf */
-	bool owns, at_end;
+	struct osr_diag *diag;
+	enum osr_status failed; /* to open it */
+	FILE *in;               /* NULL: all of it is in buf */
+	bool at_end;
 	char *buf;
 	size_t begin, end; /* what of buf is not yet given out */
 };
 
-/* "-" is standard input. osr_lines_close() is due only after OSR_OK. */
-enum osr_status osr_lines_open(struct osr_lines *lines, const char *path, struct osr_diag *diag);
-
-/* The rest of a stream, which the caller closes after osr_lines_close(). */
-enum osr_status osr_lines_stream(struct osr_lines *lines, FILE *in, const char *label,
-				 struct osr_diag *diag);
-
+/* "-" is standard input. Both return `lines`. */
+struct osr_lines *osr_lines_open(struct osr_lines *lines, const char *path, struct osr_diag *diag);
 /* The lines of a text in memory, of which a copy is made. */
-enum osr_status osr_lines_text(struct osr_lines *lines, const char *text, size_t size,
-			       const char *label, struct osr_diag *diag);
-
+struct osr_lines *osr_lines_text(struct osr_lines *lines, const char *text, size_t size,
+				 const char *label, struct osr_diag *diag);
 void osr_lines_close(struct osr_lines *lines);
 
-/* The next line; false at the end, or with *st and diag set. */
-bool osr_lines_next(struct osr_lines *lines, char **text, struct osr_diag *diag,
-		    enum osr_status *st);
+/* The first character that is no blank, which stays there; 0: none is near. */
+char osr_lines_peek(struct osr_lines *lines);
 
-/* "label:number: sentence", OSR_INVAL. */
-enum osr_status osr_lines_fail(const struct osr_lines *lines, struct osr_diag *diag,
-			       const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The next line; false at the end, or with *st and the diag set. */
+bool osr_lines_next(struct osr_lines *lines, char **text, enum osr_status *st);
+
+/* "label:number: sentence", OSR_INVAL; and out of memory. */
+enum osr_status osr_lines_fail(const struct osr_lines *lines, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+enum osr_status osr_lines_nomem(const struct osr_lines *lines);
 
 /* ---- numbers in a line ---------------------------------------------------------------------- */
 

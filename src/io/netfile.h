@@ -30,32 +30,23 @@
 #include "io/lines.h"
 
 /*
- * Parses `size` bytes into an empty net. `label` stands for the file in messages:
+ * All lines of a file into an empty net, which is empty again if it fails. Messages begin with file and line:
  *	fabric.topo:17: port 40 of "S-01" exceeds its 36 ports
- * The net is empty again if it fails.
  */
-enum osr_status osr_netfile_parse(const char *text, size_t size, const char *label,
-				  struct osr_net *net, struct osr_diag *diag);
-
-/* The same of a stream that is open, to its end. */
-enum osr_status osr_netfile_read_stream(FILE *in, const char *label, struct osr_net *net,
-					struct osr_diag *diag);
+enum osr_status osr_netfile_read(struct osr_lines *in, struct osr_net *net);
 
 /*
- * Writes a net so that ibsim and osr_netfile_parse() read it: same nodes in the same order, same
+ * Writes a net so that ibsim and osr_netfile_read() read it: same nodes in the same order, same
  * cables, GUIDs (those that were given), LIDs, names, rates. The same net gives the same bytes.
  * `comment`, if not NULL, becomes the head of the file; it may have several lines.
  */
 enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment, FILE *out,
 				  struct osr_diag *diag);
 
-/* Fabrics as OpenSM dumps them: opensm-subnet.lst, one line for each end of a cable. */
+/* The same of a fabric as OpenSM dumps it: opensm-subnet.lst, one line for each end of a cable. */
+enum osr_status osr_subnetfile_read(struct osr_lines *in, struct osr_net *net);
 
-/* Into an empty net; it is empty again if it fails. OSR_INVAL names the line. */
-enum osr_status osr_subnetfile_parse(struct osr_lines *in, struct osr_net *net,
-				     struct osr_diag *diag);
-
-/* A fabric in any form we know: an opensm-subnet.lst, or what osr_netfile_parse() reads. "-": stdin. */
-enum osr_status osr_fabricfile_read(const char *path, struct osr_net *net, struct osr_diag *diag);
+/* The same of a fabric in either form; the file is closed. */
+enum osr_status osr_fabricfile_read(struct osr_lines *in, struct osr_net *net);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "io/netfile.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/ids.h"
 #include "io/speed.h"
 
 /* One end of a cable as a line describes it. */
@@ -19,9 +19,7 @@ struct cable_end {
 struct subnet_reader {
 	struct osr_lines *in;
 	struct osr_net *net;
-	struct osr_diag *diag;
-	uint32_t *hash; /* [hash_size] nodes by GUID */
-	uint32_t hash_size;
+	struct osr_ids ids; /* GUIDs */
 };
 
 /* ---- a line --------------------------------------------------------------------------------- */
@@ -146,59 +144,23 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 
 /* ---- the net -------------------------------------------------------------------------------- */
 
-static uint32_t subnetfile_slot_of(const struct subnet_reader *reader, uint64_t guid)
-{
-	uint32_t at =
-		(uint32_t)((guid * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (reader->hash_size - 1);
-
-	while (reader->hash[at] != OSR_NONE && reader->net->nodes[reader->hash[at]].guid != guid)
-		at = (at + 1) & (reader->hash_size - 1);
-	return at;
-}
-
-/* At most half full. */
-static bool subnetfile_grow_hash(struct subnet_reader *reader)
-{
-	uint32_t size = reader->hash_size ? reader->hash_size * 2 : 1024;
-	uint32_t *more;
-
-	if (reader->net->n_nodes < reader->hash_size / 2)
-		return true;
-	more = realloc(reader->hash, size * sizeof(*more));
-	if (!more)
-		return false;
-	reader->hash = more;
-	reader->hash_size = size;
-	memset(reader->hash, 0xff, size * sizeof(*reader->hash));
-	for (uint32_t i = 0; i < reader->net->n_nodes; i++)
-		reader->hash[subnetfile_slot_of(reader, reader->net->nodes[i].guid)] = i;
-	return true;
-}
-
 static enum osr_status subnetfile_add_node(struct subnet_reader *reader,
 					   const struct cable_end *end, uint32_t *node)
 {
 	static const char letter[] = {
 		[OSR_NET_CA] = 'H', [OSR_NET_SWITCH] = 'S', [OSR_NET_ROUTER] = 'R'
 	};
+	struct osr_net *net = reader->net;
 	char id[24];
 
 	snprintf(id, sizeof(id), "%c-%016" PRIx64, letter[end->type], end->guid);
-	if (!subnetfile_grow_hash(reader)) {
-		return osr_fail(reader->diag, OSR_NOMEM, "%s: out of memory for %u nodes",
-				reader->in->label, reader->net->n_nodes);
-	}
-	*node = osr_net_node(reader->net, end->type, (uint32_t)end->n_ports, id);
+	*node = osr_net_node(net, end->type, (uint32_t)end->n_ports, id);
 	if (*node == OSR_NONE)
-		return osr_net_status(reader->net, reader->diag);
-	osr_net_set_guid(reader->net, *node, end->guid);
-	reader->net->nodes[*node].sysimg_guid = end->sysimg_guid;
-	reader->net->nodes[*node].name =
-		osr_net_description(reader->net, end->name, end->name_length);
-	if (osr_net_status(reader->net, reader->diag))
-		return osr_net_status(reader->net, reader->diag);
-	reader->hash[subnetfile_slot_of(reader, end->guid)] = *node;
-	return OSR_OK;
+		return osr_net_status(net, reader->in->diag);
+	osr_net_set_guid(net, *node, end->guid);
+	net->nodes[*node].sysimg_guid = end->sysimg_guid;
+	net->nodes[*node].name = osr_net_description(net, end->name, end->name_length);
+	return osr_net_status(net, reader->in->diag);
 }
 
 static enum osr_status set_lid(struct subnet_reader *reader, uint32_t port,
@@ -207,10 +169,9 @@ static enum osr_status set_lid(struct subnet_reader *reader, uint32_t port,
 	struct osr_net_port *net_port = &reader->net->ports[port];
 
 	if (net_port->lid && end->lid && net_port->lid != end->lid)
-		return osr_lines_fail(reader->in, reader->diag,
-				      "LID %" PRIu64 " of 0x%016" PRIx64
-				      ", which had LID %u before",
-				      end->lid, end->guid, net_port->lid);
+		return osr_lines_fail(
+			reader->in, "LID %" PRIu64 " of 0x%016" PRIx64 ", which had LID %u before",
+			end->lid, end->guid, net_port->lid);
 	if (end->lid)
 		net_port->lid = (uint16_t)end->lid;
 	return OSR_OK;
@@ -220,19 +181,25 @@ static enum osr_status set_lid(struct subnet_reader *reader, uint32_t port,
 static enum osr_status subnetfile_find_port(struct subnet_reader *reader,
 					    const struct cable_end *end, uint32_t *port)
 {
-	uint32_t node =
-		reader->hash_size ? reader->hash[subnetfile_slot_of(reader, end->guid)] : OSR_NONE;
 	enum osr_status st = OSR_OK;
 	struct osr_net_node *net_node;
+	uint32_t row, node;
+	char guid[24];
 
+	snprintf(guid, sizeof(guid), "%016" PRIx64, end->guid);
+	row = osr_ids_row(&reader->ids, guid);
+	if (row == OSR_NONE)
+		return osr_lines_nomem(reader->in);
+	node = reader->ids.row[row].node;
 	if (node == OSR_NONE)
 		st = subnetfile_add_node(reader, end, &node);
 	if (st)
 		return st;
+	reader->ids.row[row].node = node;
 	net_node = &reader->net->nodes[node];
 	if (net_node->type != end->type || net_node->n_ports != end->n_ports)
 		return osr_lines_fail(
-			reader->in, reader->diag,
+			reader->in,
 			"node 0x%016" PRIx64
 			" is of another kind or has another number of ports than before",
 			end->guid);
@@ -258,13 +225,13 @@ static enum osr_status take_cable(struct subnet_reader *reader, const struct cab
 	net->nodes[net->ports[port[0]].node].devid = (uint32_t)end[0].devid;
 	for (unsigned i = 0; i < 2; i++)
 		if (net->ports[port[i]].peer != OSR_NONE && net->ports[port[i]].peer != port[1 - i])
-			return osr_lines_fail(reader->in, reader->diag,
+			return osr_lines_fail(reader->in,
 					      "port %" PRIu64 " of 0x%016" PRIx64
 					      " had another cable before",
 					      end[i].port, end[i].guid);
 	if (net->ports[port[0]].peer == OSR_NONE)
 		osr_net_cable(net, port[0], port[1], width, speed);
-	return osr_net_status(net, reader->diag);
+	return osr_net_status(net, reader->in->diag);
 }
 
 static enum osr_status subnetfile_take_line(struct subnet_reader *reader, const char *at)
@@ -280,75 +247,30 @@ static enum osr_status subnetfile_take_line(struct subnet_reader *reader, const 
 		const char *missing = take_end(&at, &end[i]);
 
 		if (missing)
-			return osr_lines_fail(reader->in, reader->diag,
-					      "expected %s of the %s end of a cable", missing,
-					      i ? "far" : "near");
+			return osr_lines_fail(reader->in, "expected %s of the %s end of a cable",
+					      missing, i ? "far" : "near");
 	}
 	if (!take_state(at, &width, &speed, &down))
-		return osr_lines_fail(reader->in, reader->diag,
+		return osr_lines_fail(reader->in,
 				      "expected PHY=WIDTH LOG=STATE SPD=SPEED behind the two ends");
 	return down ? OSR_OK : take_cable(reader, end, width, speed);
 }
 
 /* Ports of CAs that no line has named keep what osr_net_set_guid() gave them. */
-enum osr_status osr_subnetfile_parse(struct osr_lines *in, struct osr_net *net,
-				     struct osr_diag *diag)
+enum osr_status osr_subnetfile_read(struct osr_lines *in, struct osr_net *net)
 {
-	struct subnet_reader reader = { .in = in, .net = net, .diag = diag };
+	struct subnet_reader reader = { .in = in, .net = net, .ids = { .net = net } };
 	enum osr_status st = OSR_OK;
 	char *text;
 
 	*net = (struct osr_net){ .no_lmcs = true };
-	while (!st && osr_lines_next(in, &text, diag, &st))
+	while (!st && osr_lines_next(in, &text, &st))
 		st = subnetfile_take_line(&reader, text);
 	if (!st && !net->n_nodes)
-		st = osr_fail(diag, OSR_INVAL, "%s: holds no cable (expected an opensm-subnet.lst)",
-			      in->label);
-	free(reader.hash);
+		st = osr_fail(in->diag, OSR_INVAL,
+			      "%s: holds no cable (expected an opensm-subnet.lst)", in->label);
+	osr_ids_free(&reader.ids);
 	if (st)
 		osr_net_free(net);
-	return st;
-}
-
-/* ---- any fabric ----------------------------------------------------------------------------- */
-
-/* The first character that is no blank, which stays in the stream. */
-static int first_char(FILE *in)
-{
-	int c;
-
-	do
-		c = getc(in);
-	while (c == ' ' || c == '\n' || c == '\t' || c == '\r');
-	if (c != EOF)
-		ungetc(c, in);
-	return c;
-}
-
-static enum osr_status read_subnet(FILE *in, const char *label, struct osr_net *net,
-				   struct osr_diag *diag)
-{
-	struct osr_lines lines;
-	enum osr_status st = osr_lines_stream(&lines, in, label, diag);
-
-	if (!st)
-		st = osr_subnetfile_parse(&lines, net, diag);
-	osr_lines_close(&lines);
-	return st;
-}
-
-enum osr_status osr_fabricfile_read(const char *path, struct osr_net *net, struct osr_diag *diag)
-{
-	bool is_stdin = !strcmp(path, "-");
-	const char *label = is_stdin ? "standard input" : path;
-	FILE *in = is_stdin ? stdin : fopen(path, "rb");
-	enum osr_status st;
-
-	*net = (struct osr_net){ 0 };
-	if (!in)
-		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
-	st = (first_char(in) == '{' ? read_subnet : osr_netfile_read_stream)(in, label, net, diag);
-	if (!is_stdin)
-		fclose(in);
 	return st;
 }

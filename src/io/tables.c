@@ -292,27 +292,23 @@ struct osr_generation osr_tables_generation(const struct osr_tables *tables)
 
 /* ---- for the readers ------------------------------------------------------------------------ */
 
-enum osr_status osr_tables_read(struct osr_tables *tables, const char *path,
-				osr_tables_parse_fn *parse, struct osr_diag *diag)
+enum osr_status osr_tables_read(struct osr_tables *tables, struct osr_lines *in,
+				osr_tables_parse_fn *parse)
 {
-	struct osr_lines in;
-	enum osr_status st = osr_lines_open(&in, path, diag);
+	enum osr_status st = parse(tables, in);
 
-	if (st)
-		return st;
-	st = parse(tables, &in, diag);
-	tables->bytes += in.bytes;
-	osr_lines_close(&in);
+	tables->bytes += in->bytes;
+	osr_lines_close(in);
 	return st;
 }
 
 enum osr_status osr__tables_switch(const struct osr_tables *tables, const struct osr_lines *in,
-				   uint64_t guid, uint32_t *sw, struct osr_diag *diag)
+				   uint64_t guid, uint32_t *sw)
 {
 	*sw = osr_fabric_switch_by_guid(tables->f, guid);
 	if (*sw != OSR_NONE)
 		return OSR_OK;
-	return osr_lines_fail(in, diag,
+	return osr_lines_fail(in,
 			      "the fabric has no switch 0x%016" PRIx64
 			      ": these tables belong to another fabric",
 			      guid);

@@ -4,7 +4,7 @@
  *
  *	struct osr_tables t;
  *	st = osr_tables_init(&t, &fabric, &net, &arena, diag);
- *	st = osr_tables_read(&t, "opensm-lfts.dump", osr_tables_parse_lfts, diag);
+ *	st = osr_tables_read(&t, osr_lines_open(&in, "opensm-lfts.dump", diag), osr_tables_parse_lfts);
  *	... osr_tables_parse_sl2vl, osr_tables_parse_paths, osr_tables_parse_groups: each may be left out
  *	struct osr_generation gen = osr_tables_generation(&t);
  *	osr_tables_free(&t);
@@ -61,21 +61,19 @@ enum osr_status osr_tables_init(struct osr_tables *tables, const struct osr_fabr
 void osr_tables_free(struct osr_tables *tables);
 
 /* Lines of one kind of file, into the tables. */
-typedef enum osr_status osr_tables_parse_fn(struct osr_tables *tables, struct osr_lines *in,
-					    struct osr_diag *diag);
+typedef enum osr_status osr_tables_parse_fn(struct osr_tables *tables, struct osr_lines *in);
 osr_tables_parse_fn osr_tables_parse_lfts, osr_tables_parse_sl2vl, osr_tables_parse_paths,
 	osr_tables_parse_groups;
 
-/* A file by one of them. */
-enum osr_status osr_tables_read(struct osr_tables *tables, const char *path,
-				osr_tables_parse_fn *parse, struct osr_diag *diag);
+/* All lines of a file, which is closed, by one of them. */
+enum osr_status osr_tables_read(struct osr_tables *tables, struct osr_lines *in,
+				osr_tables_parse_fn *parse);
 
 /*
  * The LMCs of the end ports of a net, from the LIDs that the first table of an opensm-lfts.dump gives to their
  * port GUIDs; before the fabric is built. Other forms of LFTs do not say it: nothing is changed then.
  */
-enum osr_status osr_tables_read_lmcs(const char *path, struct osr_net *net, struct osr_diag *diag);
-enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net, struct osr_diag *diag);
+enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net);
 
 /* All senders use this SL for everything. */
 enum osr_status osr_tables_one_sl(struct osr_tables *tables, uint8_t sl, struct osr_diag *diag);

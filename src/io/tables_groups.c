@@ -25,7 +25,6 @@ struct entry {
 struct group_reader {
 	struct osr_tables *t;
 	struct osr_lines *in;
-	struct osr_diag *diag;
 	uint32_t sw;
 	struct entry *entry; /* of malloc: nobody knows how many there will be */
 	uint32_t n, room;
@@ -36,9 +35,8 @@ static enum osr_status take_switch(struct group_reader *reader, const char *at)
 	uint64_t guid;
 
 	if (!osr_take_0x(&at, UINT64_MAX, &guid))
-		return osr_lines_fail(reader->in, reader->diag,
-				      "a table without the GUID of its switch");
-	return osr__tables_switch(reader->t, reader->in, guid, &reader->sw, reader->diag);
+		return osr_lines_fail(reader->in, "a table without the GUID of its switch");
+	return osr__tables_switch(reader->t, reader->in, guid, &reader->sw);
 }
 
 static enum osr_status tables_groups_take_entry(struct group_reader *reader, const char *at)
@@ -47,24 +45,22 @@ static enum osr_status tables_groups_take_entry(struct group_reader *reader, con
 	uint64_t mlid, port;
 
 	if (reader->sw == OSR_NONE || !osr_take_0x(&at, UINT32_MAX, &mlid))
-		return osr_lines_fail(reader->in, reader->diag,
+		return osr_lines_fail(reader->in,
 				      "expected \"0xMLID : 0xPORT ...\" below \"Switch 0xGUID\"");
 	osr_skip_blanks(&at);
 	if (mlid < MLID_FIRST || mlid > MLID_LAST || !osr_take_word(&at, ":"))
-		return osr_lines_fail(reader->in, reader->diag,
-				      "expected a multicast LID and a colon");
+		return osr_lines_fail(reader->in, "expected a multicast LID and a colon");
 	e = osr_grow((void **)&reader->entry, reader->n, &reader->room, sizeof(*reader->entry))
 		    ? &reader->entry[reader->n++]
 		    : NULL;
 	if (!e)
-		return osr_fail(reader->diag, OSR_NOMEM, "%s: out of memory", reader->in->label);
+		return osr_lines_nomem(reader->in);
 	*e = (struct entry){ .sw = reader->sw, .mlid = (uint16_t)mlid };
 	for (osr_skip_blanks(&at); *at; osr_skip_blanks(&at)) {
 		if (!osr_take_0x(&at, UINT32_MAX, &port) || (*at && *at != ' ' && *at != '\t'))
-			return osr_lines_fail(reader->in, reader->diag,
-					      "expected ports as in 0x007");
+			return osr_lines_fail(reader->in, "expected ports as in 0x007");
 		if (port > reader->t->f->sw_n_ports[reader->sw])
-			return osr_lines_fail(reader->in, reader->diag,
+			return osr_lines_fail(reader->in,
 					      "port %" PRIu64 " exceeds the %u ports of the switch",
 					      port, reader->t->f->sw_n_ports[reader->sw]);
 		e->ports[port / 64] |= UINT64_C(1) << port % 64;
@@ -105,7 +101,7 @@ static enum osr_status tables_groups_build(struct group_reader *reader)
 		n += i == 0 || reader->entry[i].mlid != reader->entry[i - 1].mlid;
 	mlid = osr_alloc(tables->arena, n, sizeof(*mlid));
 	ports = osr_calloc(tables->arena, (size_t)n * tables->f->n_switches, sizeof(*ports));
-	if (osr_arena_failed(tables->arena, reader->diag))
+	if (osr_arena_failed(tables->arena, reader->in->diag))
 		return OSR_NOMEM;
 	n = 0;
 	for (size_t i = 0; i < reader->n; i++) {
@@ -121,14 +117,13 @@ static enum osr_status tables_groups_build(struct group_reader *reader)
 	return OSR_OK;
 }
 
-enum osr_status osr_tables_parse_groups(struct osr_tables *tables, struct osr_lines *in,
-					struct osr_diag *diag)
+enum osr_status osr_tables_parse_groups(struct osr_tables *tables, struct osr_lines *in)
 {
-	struct group_reader reader = { .t = tables, .in = in, .diag = diag, .sw = OSR_NONE };
+	struct group_reader reader = { .t = tables, .in = in, .sw = OSR_NONE };
 	enum osr_status st = OSR_OK;
 	char *text;
 
-	while (!st && osr_lines_next(in, &text, diag, &st))
+	while (!st && osr_lines_next(in, &text, &st))
 		st = tables_groups_take_line(&reader, text);
 	if (!st)
 		st = tables_groups_build(&reader);

@@ -23,7 +23,6 @@
 struct lft_reader {
 	struct osr_tables *t;
 	struct osr_lines *in;
-	struct osr_diag *diag;
 	uint32_t sw; /* whose entries follow; OSR_NONE before the first */
 	uint32_t n_tables;
 	uint64_t *guid; /* [n_dests] port GUID that the file gives to a LID, 0 = none so far */
@@ -44,14 +43,13 @@ static enum osr_status take_head(struct lft_reader *reader, const char *text, co
 	if (at)
 		at += strlen(mark);
 	if (!at || !osr_take_0x(&at, UINT64_MAX, &guid))
-		return osr_lines_fail(reader->in, reader->diag,
-				      "a table without the GUID of its switch");
+		return osr_lines_fail(reader->in, "a table without the GUID of its switch");
 	tables = reader->t;
-	st = osr__tables_switch(tables, reader->in, guid, &reader->sw, reader->diag);
+	st = osr__tables_switch(tables, reader->in, guid, &reader->sw);
 	if (st)
 		return st;
 	if (tables->has_lft[reader->sw])
-		return osr_lines_fail(reader->in, reader->diag, "a second table of switch %s",
+		return osr_lines_fail(reader->in, "a second table of switch %s",
 				      osr_switch_name(tables->f, reader->sw, buf));
 	tables->has_lft[reader->sw] = true;
 	reader->n_tables++;
@@ -71,7 +69,7 @@ static enum osr_status check_owner(struct lft_reader *reader, uint32_t d, uint64
 	char buf[32];
 
 	if (reader->guid[d] && reader->guid[d] != guid)
-		return osr_lines_fail(reader->in, reader->diag,
+		return osr_lines_fail(reader->in,
 				      "LID %u belongs to 0x%016" PRIx64 " here and to 0x%016" PRIx64
 				      " before",
 				      fabric->dest_lid[d], guid, reader->guid[d]);
@@ -85,7 +83,7 @@ static enum osr_status check_owner(struct lft_reader *reader, uint32_t d, uint64
 	osr_tables_owner(reader->t, guid, false, &n);
 	if (!n && !m)
 		return OSR_OK;
-	return osr_lines_fail(reader->in, reader->diag,
+	return osr_lines_fail(reader->in,
 			      "LID %u belongs to 0x%016" PRIx64 " here, but to %s (0x%016" PRIx64
 			      ") in the fabric",
 			      fabric->dest_lid[d], guid, osr_terminal_name(fabric, term, buf),
@@ -109,11 +107,10 @@ static enum osr_status tables_lft_take_entry(struct lft_reader *reader, const ch
 		good = osr_take_decimal(&at, 255, &port);
 	}
 	if (!good || reader->sw == OSR_NONE || (*at && *at != ' ' && *at != '\t'))
-		return osr_lines_fail(reader->in, reader->diag,
+		return osr_lines_fail(reader->in,
 				      "expected \"0xLID PORT\" below the head line of a table");
 	if (lid > OSR_MAX_LID)
-		return osr_lines_fail(reader->in, reader->diag, "LID 0x%" PRIx64 " is not unicast",
-				      lid);
+		return osr_lines_fail(reader->in, "LID 0x%" PRIx64 " is not unicast", lid);
 	rest = at;
 	fabric = reader->t->f;
 	d = osr__dest_of_lid(fabric, lid);
@@ -126,12 +123,12 @@ static enum osr_status tables_lft_take_entry(struct lft_reader *reader, const ch
 		return OSR_OK;
 	}
 	if (port > fabric->sw_n_ports[reader->sw] && port != OSR_NO_PATH)
-		return osr_lines_fail(reader->in, reader->diag,
+		return osr_lines_fail(reader->in,
 				      "port %" PRIu64 " exceeds the %u ports of the switch", port,
 				      fabric->sw_n_ports[reader->sw]);
 	entry = &reader->t->routing.lft[(size_t)d * fabric->n_switches + reader->sw];
 	if (*entry != OSR_NO_PATH && *entry != port)
-		return osr_lines_fail(reader->in, reader->diag,
+		return osr_lines_fail(reader->in,
 				      "port %" PRIu64 " for LID %" PRIu64
 				      ", which had port %u before",
 				      port, lid, *entry);
@@ -142,7 +139,7 @@ static enum osr_status tables_lft_take_entry(struct lft_reader *reader, const ch
 		return OSR_OK;
 	rest += strlen(" portguid ");
 	if (!osr_take_0x(&rest, UINT64_MAX, &guid))
-		return osr_lines_fail(reader->in, reader->diag, "a port GUID that is no number");
+		return osr_lines_fail(reader->in, "a port GUID that is no number");
 	return reader->guid[d] == guid ? OSR_OK : check_owner(reader, d, guid);
 }
 
@@ -172,8 +169,7 @@ static enum osr_status tables_lft_take_line(struct lft_reader *reader, const cha
 	}
 	if (osr__is_filler(text) || is_heading(text))
 		return OSR_OK;
-	return osr_lines_fail(reader->in, reader->diag,
-			      "neither an entry nor a head line of a forwarding table");
+	return osr_lines_fail(reader->in, "neither an entry nor a head line of a forwarding table");
 }
 
 static enum osr_status tables_lft_finish(const struct lft_reader *reader)
@@ -181,33 +177,32 @@ static enum osr_status tables_lft_finish(const struct lft_reader *reader)
 	char buf[32];
 
 	if (!reader->n_tables)
-		return osr_fail(reader->diag, OSR_INVAL,
+		return osr_fail(reader->in->diag, OSR_INVAL,
 				"%s: holds no table (expected an opensm-lfts.dump or opensm.fdbs)",
 				reader->in->label);
 	if (reader->n_ended && !reader->ended)
-		return osr_lines_fail(reader->in, reader->diag,
+		return osr_lines_fail(reader->in,
 				      "the file ends before the table of switch %s does",
 				      osr_switch_name(reader->t->f, reader->sw, buf));
 	if (!reader->t->n_entries && reader->first_foreign)
-		return osr_fail(reader->diag, OSR_INVAL,
+		return osr_fail(reader->in->diag, OSR_INVAL,
 				"%s:%" PRIu64 ": no port in the fabric has LID %" PRIu64
 				" or any other of the file: these tables belong to another fabric",
 				reader->in->label, reader->first_foreign, reader->foreign_lid);
 	return OSR_OK;
 }
 
-enum osr_status osr_tables_parse_lfts(struct osr_tables *tables, struct osr_lines *in,
-				      struct osr_diag *diag)
+enum osr_status osr_tables_parse_lfts(struct osr_tables *tables, struct osr_lines *in)
 {
 	struct osr_arena_mark mark = osr_arena_mark(tables->arena);
-	struct lft_reader reader = { .t = tables, .in = in, .diag = diag, .sw = OSR_NONE };
+	struct lft_reader reader = { .t = tables, .in = in, .sw = OSR_NONE };
 	enum osr_status st = OSR_OK;
 	char *text;
 
 	reader.guid = osr_calloc(tables->arena, tables->f->n_dests, sizeof(*reader.guid));
-	if (osr_arena_failed(tables->arena, diag))
+	if (osr_arena_failed(tables->arena, in->diag))
 		return OSR_NOMEM;
-	while (!st && osr_lines_next(in, &text, diag, &st))
+	while (!st && osr_lines_next(in, &text, &st))
 		st = tables_lft_take_line(&reader, text);
 	if (!st)
 		st = tables_lft_finish(&reader);

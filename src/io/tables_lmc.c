@@ -89,7 +89,7 @@ static bool tables_lmc_is_end_port(const struct osr_net *net, uint32_t port)
 	return net->nodes[net->ports[port].node].type != OSR_NET_SWITCH && net->ports[port].lid;
 }
 
-enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net, struct osr_diag *diag)
+enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 {
 	struct lid *l = malloc((OSR_MAX_LID + 1) * sizeof(*l));
 	uint64_t *owner = calloc(OSR_MAX_LID + 1, sizeof(*owner)); /* GUIDs by LID */
@@ -97,13 +97,10 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net, struc
 	uint32_t n = 0, n_heads = 0;
 	char *text;
 
-	if (!l || !owner) {
-		free(l);
-		free(owner);
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the LIDs of %s", in->label);
-	}
+	if (!l || !owner)
+		st = osr_lines_nomem(in);
 	/* One switch knows all of them; a LID that was given twice is reported later, with its line. */
-	while (n_heads < 2 && n <= OSR_MAX_LID && osr_lines_next(in, &text, diag, &st)) {
+	while (n_heads < 2 && n <= OSR_MAX_LID && osr_lines_next(in, &text, &st)) {
 		n_heads += !strncmp(text, "Unicast lids", 12);
 		n += take_lid(text, &l[n]);
 	}
@@ -141,17 +138,6 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net, struc
 	}
 	free(l);
 	free(owner);
-	return st;
-}
-
-enum osr_status osr_tables_read_lmcs(const char *path, struct osr_net *net, struct osr_diag *diag)
-{
-	struct osr_lines in;
-	enum osr_status st = osr_lines_open(&in, path, diag);
-
-	if (st)
-		return st;
-	st = osr_tables_lmcs(&in, net, diag);
-	osr_lines_close(&in);
+	osr_lines_close(in);
 	return st;
 }

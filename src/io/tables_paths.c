@@ -27,7 +27,6 @@
 struct path_reader {
 	struct osr_tables *t;
 	struct osr_lines *in;
-	struct osr_diag *diag;
 	uint32_t n_dests;
 
 	const struct osr_owner *owner; /* whose SLs follow; n_owners = 0: nobody's */
@@ -108,7 +107,7 @@ static enum osr_status open_row(struct path_reader *reader)
 			had = reader->row[reader->owner[i].term];
 	if (!osr_grow((void **)&reader->sl, reader->n_rows, &reader->room, reader->n_dests + 1u) ||
 	    !tables_paths_grow_hash(reader))
-		return osr_fail(reader->diag, OSR_NOMEM, "%s: out of memory", reader->in->label);
+		return osr_lines_nomem(reader->in);
 	if (had == OSR_NONE)
 		memset(tables_paths_row_of(reader, reader->n_rows), OSR_NO_SL, reader->n_dests);
 	else
@@ -127,9 +126,9 @@ static enum osr_status begin_switch(struct path_reader *reader, const char *at)
 	uint32_t s;
 
 	if (!osr_take_0x(&at, UINT64_MAX, &reader->guid))
-		return osr_lines_fail(reader->in, reader->diag, "expected the GUID of a switch");
+		return osr_lines_fail(reader->in, "expected the GUID of a switch");
 	close_row(reader);
-	st = osr__tables_switch(reader->t, reader->in, reader->guid, &s, reader->diag);
+	st = osr__tables_switch(reader->t, reader->in, reader->guid, &s);
 	if (st)
 		return st;
 	reader->compact = true;
@@ -156,7 +155,7 @@ static enum osr_status tables_paths_begin(struct path_reader *reader, uint64_t g
 	/* A port 0 without a LID is a switch, but no end port. */
 	if (osr_fabric_switch_by_guid(reader->t->f, guid) != OSR_NONE)
 		return OSR_OK;
-	return osr_lines_fail(reader->in, reader->diag,
+	return osr_lines_fail(reader->in,
 			      "no port in the fabric has the GUID 0x%016" PRIx64
 			      ": these paths belong to another fabric",
 			      guid);
@@ -175,7 +174,7 @@ static enum osr_status tables_paths_set_sl(struct path_reader *reader, uint64_t 
 		return OSR_OK;
 	entry = tables_paths_row_of(reader, reader->n_rows - 1) + d;
 	if (*entry != OSR_NO_SL && *entry != sl)
-		return osr_lines_fail(reader->in, reader->diag,
+		return osr_lines_fail(reader->in,
 				      "SL %" PRIu64 " to LID %" PRIu64 ", which had SL %u before",
 				      sl, lid, *entry);
 	*entry = (uint8_t)sl;
@@ -195,13 +194,11 @@ static enum osr_status take_digits(struct path_reader *reader, uint64_t lid, con
 		if (digit && lid <= UINT16_MAX)
 			st = tables_paths_set_sl(reader, lid, (uint64_t)(digit - digits));
 		else if (*at != '-')
-			st = osr_lines_fail(reader->in, reader->diag,
+			st = osr_lines_fail(reader->in,
 					    "expected an SL, 0 to f, or - for LID %" PRIu64, lid);
 	}
 	osr_skip_blanks(&at);
-	return st || !*at
-		       ? st
-		       : osr_lines_fail(reader->in, reader->diag, "unexpected text after the SLs");
+	return st || !*at ? st : osr_lines_fail(reader->in, "unexpected text after the SLs");
 }
 
 static enum osr_status tables_paths_take_row(struct path_reader *reader, const char *at)
@@ -219,7 +216,7 @@ static enum osr_status tables_paths_take_row(struct path_reader *reader, const c
 		if (!reader->guid || first > UINT16_MAX || !osr_take_decimal(&at, 15, &sl))
 			goto bad;
 		osr_skip_blanks(&at);
-		return *at ? osr_lines_fail(reader->in, reader->diag, "something behind the SL")
+		return *at ? osr_lines_fail(reader->in, "something behind the SL")
 			   : tables_paths_set_sl(reader, first, sl);
 	}
 	if (!osr_take_decimal(&at, UINT16_MAX, &lid))
@@ -233,7 +230,7 @@ static enum osr_status tables_paths_take_row(struct path_reader *reader, const c
 	st = tables_paths_begin(reader, first, true);
 	return st ? st : tables_paths_set_sl(reader, lid, sl);
 bad:
-	return osr_lines_fail(reader->in, reader->diag,
+	return osr_lines_fail(reader->in,
 			      "expected \"0xGUID LID SL\", or \"0xLID : SL\" below the line of an "
 			      "end port; SLs are 0 to 15");
 }
@@ -250,8 +247,7 @@ static enum osr_status tables_paths_take_line(struct path_reader *reader, const 
 	    osr_take_word(&at, "Router "))
 		return osr_take_0x(&at, UINT64_MAX, &guid)
 			       ? tables_paths_begin(reader, guid, false)
-			       : osr_lines_fail(reader->in, reader->diag,
-						"expected the GUID of an end port");
+			       : osr_lines_fail(reader->in, "expected the GUID of an end port");
 	return osr__is_filler(at) ? OSR_OK : tables_paths_take_row(reader, at);
 }
 
@@ -262,27 +258,24 @@ static enum osr_status tables_paths_prepare(struct path_reader *reader)
 	reader->row = osr_alloc(reader->t->arena, fabric->n_terminals, sizeof(*reader->row));
 	reader->on_switch =
 		osr_calloc(reader->t->arena, fabric->n_terminals, sizeof(*reader->on_switch));
-	if (osr_arena_failed(reader->t->arena, reader->diag))
+	if (osr_arena_failed(reader->t->arena, reader->in->diag))
 		return OSR_NOMEM;
 	memset(reader->row, 0xff, fabric->n_terminals * sizeof(*reader->row));
 	return OSR_OK;
 }
 
-enum osr_status osr_tables_parse_paths(struct osr_tables *tables, struct osr_lines *in,
-				       struct osr_diag *diag)
+enum osr_status osr_tables_parse_paths(struct osr_tables *tables, struct osr_lines *in)
 {
-	struct path_reader reader = {
-		.t = tables, .in = in, .diag = diag, .n_dests = tables->f->n_dests
-	};
+	struct path_reader reader = { .t = tables, .in = in, .n_dests = tables->f->n_dests };
 	enum osr_status st = tables_paths_prepare(&reader);
 	char *text;
 
-	while (!st && osr_lines_next(in, &text, diag, &st))
+	while (!st && osr_lines_next(in, &text, &st))
 		st = tables_paths_take_line(&reader, text);
 	if (!st)
 		close_row(&reader);
 	if (!st && !reader.n_rows)
-		st = osr_fail(diag, OSR_INVAL, "%s: holds no SL of a path", in->label);
+		st = osr_fail(in->diag, OSR_INVAL, "%s: holds no SL of a path", in->label);
 	free(reader.hash);
 	if (st) {
 		free(reader.sl);

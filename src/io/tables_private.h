@@ -7,7 +7,7 @@
 
 /* The switch with this node GUID; OSR_INVAL with a sentence if there is none. */
 enum osr_status osr__tables_switch(const struct osr_tables *tables, const struct osr_lines *in,
-				   uint64_t guid, uint32_t *sw, struct osr_diag *diag);
+				   uint64_t guid, uint32_t *sw);
 
 /* Nothing that carries data: empty, a comment, a line of dashes. */
 bool osr__is_filler(const char *text);

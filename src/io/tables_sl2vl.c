@@ -18,7 +18,6 @@
 struct sl2vl_reader {
 	struct osr_tables *t;
 	struct osr_lines *in;
-	struct osr_diag *diag;
 	uint32_t sw;                   /* whose rows follow, or OSR_NONE */
 	const struct osr_owner *owner; /* else these end ports */
 	uint32_t n_owners;             /* 0: nobody yet */
@@ -32,7 +31,7 @@ static enum osr_status tables_sl2vl_take_guid(struct sl2vl_reader *reader, const
 	uint64_t guid;
 
 	if (!osr_take_0x(at, UINT64_MAX, &guid))
-		return osr_lines_fail(reader->in, reader->diag, "expected a GUID");
+		return osr_lines_fail(reader->in, "expected a GUID");
 	reader->n_owners = 0;
 	reader->sw = osr_fabric_switch_by_guid(reader->t->f, guid);
 	if (reader->sw != OSR_NONE)
@@ -42,7 +41,7 @@ static enum osr_status tables_sl2vl_take_guid(struct sl2vl_reader *reader, const
 		reader->owner = osr_tables_owner(reader->t, guid, !node_first, &reader->n_owners);
 	if (reader->n_owners)
 		return OSR_OK;
-	return osr_lines_fail(reader->in, reader->diag,
+	return osr_lines_fail(reader->in,
 			      "no port in the fabric has the GUID 0x%016" PRIx64
 			      ": these tables belong to another fabric",
 			      guid);
@@ -51,8 +50,7 @@ static enum osr_status tables_sl2vl_take_guid(struct sl2vl_reader *reader, const
 static enum osr_status set_table(struct sl2vl_reader *reader, uint8_t *table, const uint8_t vl[16])
 {
 	if (table[0] != OSR_VL_UNSET && memcmp(table, vl, 16))
-		return osr_lines_fail(reader->in, reader->diag,
-				      "these ports had another table before");
+		return osr_lines_fail(reader->in, "these ports had another table before");
 	memcpy(table, vl, 16);
 	reader->t->n_entries++;
 	return OSR_OK;
@@ -73,7 +71,7 @@ static enum osr_status tables_sl2vl_set_row(struct sl2vl_reader *reader, uint64_
 		return st;
 	}
 	if (in > fabric->sw_n_ports[reader->sw] || out > fabric->sw_n_ports[reader->sw])
-		return osr_lines_fail(reader->in, reader->diag,
+		return osr_lines_fail(reader->in,
 				      "port %" PRIu64 " exceeds the %u ports of the switch",
 				      in > out ? in : out, fabric->sw_n_ports[reader->sw]);
 	return set_table(reader,
@@ -83,7 +81,7 @@ static enum osr_status tables_sl2vl_set_row(struct sl2vl_reader *reader, uint64_
 static enum osr_status fail_row(const struct sl2vl_reader *reader)
 {
 	return osr_lines_fail(
-		reader->in, reader->diag,
+		reader->in,
 		"expected \"IN OUT : \" and 16 VLs from 0 to 15 below the head line of a port");
 }
 
@@ -131,7 +129,7 @@ static enum osr_status take_ibdm_row(struct sl2vl_reader *reader, const char *at
 		st = tables_sl2vl_set_row(reader, in, out, vl);
 	else
 		st = osr_lines_fail(
-			reader->in, reader->diag,
+			reader->in,
 			"expected a GUID, two ports and 8 bytes of VLs (0x01 0x23 ...)");
 	reader->sw = OSR_NONE;
 	reader->n_owners = 0;
@@ -150,18 +148,17 @@ static enum osr_status tables_sl2vl_take_line(struct sl2vl_reader *reader, const
 	return tables_sl2vl_take_row(reader, at);
 }
 
-enum osr_status osr_tables_parse_sl2vl(struct osr_tables *tables, struct osr_lines *in,
-				       struct osr_diag *diag)
+enum osr_status osr_tables_parse_sl2vl(struct osr_tables *tables, struct osr_lines *in)
 {
-	struct sl2vl_reader reader = { .t = tables, .in = in, .diag = diag, .sw = OSR_NONE };
+	struct sl2vl_reader reader = { .t = tables, .in = in, .sw = OSR_NONE };
 	bool ours = tables->routing.sl2vl && !tables->taken;
-	enum osr_status st = ours ? OSR_OK : osr_tables_alloc_sl2vl(tables, diag);
+	enum osr_status st = ours ? OSR_OK : osr_tables_alloc_sl2vl(tables, in->diag);
 	char *text;
 
 	tables->routing.n_vls = 0; /* to be counted again */
-	while (!st && osr_lines_next(in, &text, diag, &st))
+	while (!st && osr_lines_next(in, &text, &st))
 		st = tables_sl2vl_take_line(&reader, text);
 	if (!st && !reader.n_rows)
-		st = osr_fail(diag, OSR_INVAL, "%s: holds no SL2VL table", in->label);
+		st = osr_fail(in->diag, OSR_INVAL, "%s: holds no SL2VL table", in->label);
 	return st;
 }

@@ -12,10 +12,8 @@
 #define MAX_PAIRS (UINT32_C(1) << 28)
 
 struct reader {
-	const char *label;
+	struct osr_lines *in;
 	struct osr_endports *x;
-	struct osr_diag *diag;
-	uint64_t line;
 	bool begun;       /* something that counts was read */
 	uint32_t n_ranks; /* 0: end ports */
 	struct osr_pair *pair;
@@ -23,18 +21,13 @@ struct reader {
 	uint32_t n_pairs, pairs_room, n_phases, phases_room;
 };
 
-static enum osr_status trafficfile_no_memory(const struct reader *r)
-{
-	return osr_fail(r->diag, OSR_NOMEM, "%s:%" PRIu64 ": out of memory", r->label, r->line);
-}
-
 static enum osr_status begin_phase(struct reader *r)
 {
 	/* One without a pair is no phase. */
 	if (r->n_phases && r->row[r->n_phases - 1] == r->n_pairs)
 		return OSR_OK;
 	if (!osr_grow((void **)&r->row, r->n_phases + 1, &r->phases_room, sizeof(*r->row)))
-		return trafficfile_no_memory(r);
+		return osr_lines_nomem(r->in);
 	r->row[r->n_phases++] = r->n_pairs;
 	return OSR_OK;
 }
@@ -53,13 +46,10 @@ static enum osr_status take_ranks(struct reader *r, char *rest)
 	char *word = osr_word(&rest);
 
 	if (r->begun)
-		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"ranks\" must come first",
-				r->label, r->line);
+		return osr_lines_fail(r->in, "\"ranks\" must come first");
 	if (!word || !whole_number(word, OSR_MAX_RANKS + 1, &r->n_ranks) || r->n_ranks < 2 ||
 	    osr_word(&rest))
-		return osr_fail(r->diag, OSR_INVAL,
-				"%s:%" PRIu64 ": expected \"ranks N\", N from 2 to %u", r->label,
-				r->line, OSR_MAX_RANKS);
+		return osr_lines_fail(r->in, "expected \"ranks N\", N from 2 to %u", OSR_MAX_RANKS);
 	return OSR_OK;
 }
 
@@ -70,16 +60,14 @@ static enum osr_status trafficfile_find(struct reader *r, const char *word, uint
 	if (r->n_ranks) {
 		if (whole_number(word, r->n_ranks, end))
 			return OSR_OK;
-		return osr_fail(r->diag, OSR_INVAL,
-				"%s:%" PRIu64 ": \"%.40s\" is no rank from 0 to %u", r->label,
-				r->line, word, r->n_ranks - 1);
+		return osr_lines_fail(r->in, "\"%.40s\" is no rank from 0 to %u", word,
+				      r->n_ranks - 1);
 	}
 	if (!r->x)
-		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": expected \"ranks N\" first",
-				r->label, r->line);
+		return osr_lines_fail(r->in, "expected \"ranks N\" first");
 	if (!osr_endports_find(r->x, word, end, &why))
 		return OSR_OK;
-	return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": %s", r->label, r->line, why.text);
+	return osr_lines_fail(r->in, "%s", why.text);
 }
 
 static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
@@ -89,9 +77,7 @@ static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
 	enum osr_status st = OSR_OK;
 
 	if (!to || osr_word(&rest))
-		return osr_fail(r->diag, OSR_INVAL,
-				"%s:%" PRIu64 ": expected \"phase\", or who sends and who receives",
-				r->label, r->line);
+		return osr_lines_fail(r->in, "expected \"phase\", or who sends and who receives");
 	if (!r->n_phases)
 		st = begin_phase(r);
 	if (!st)
@@ -101,11 +87,10 @@ static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
 	if (st)
 		return st;
 	if (pair.from == pair.to)
-		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"%.80s\" sends to itself",
-				r->label, r->line, to);
+		return osr_lines_fail(r->in, "\"%.80s\" sends to itself", to);
 	if (r->n_pairs == MAX_PAIRS ||
 	    !osr_grow((void **)&r->pair, r->n_pairs, &r->pairs_room, sizeof(*r->pair)))
-		return trafficfile_no_memory(r);
+		return osr_lines_nomem(r->in);
 	r->pair[r->n_pairs++] = pair;
 	return OSR_OK;
 }
@@ -137,7 +122,7 @@ static enum osr_status trafficfile_number(struct reader *r, struct osr_traffic *
 	traffic->hosts = malloc(fabric->n_terminals * sizeof(*traffic->hosts));
 	if (!rank || !traffic->hosts) {
 		free(rank);
-		return trafficfile_no_memory(r);
+		return osr_lines_nomem(r->in);
 	}
 	for (uint32_t i = 0; i < r->n_pairs; i++)
 		rank[r->pair[i].from] = rank[r->pair[i].to] = 1;
@@ -159,7 +144,7 @@ static enum osr_status trafficfile_finish(struct reader *r, struct osr_traffic *
 	enum osr_status st = OSR_OK;
 
 	if (!r->n_pairs)
-		return osr_fail(r->diag, OSR_INVAL, "%s: it has no pairs", r->label);
+		return osr_fail(r->in->diag, OSR_INVAL, "%s: it has no pairs", r->in->label);
 	if (r->row[r->n_phases - 1] == r->n_pairs)
 		r->n_phases--;
 	if (!r->n_ranks)
@@ -173,18 +158,17 @@ static enum osr_status trafficfile_finish(struct reader *r, struct osr_traffic *
 	return OSR_OK;
 }
 
-static enum osr_status trafficfile_read_lines(struct osr_lines *in, struct osr_endports *endports,
-					      struct osr_traffic *traffic, struct osr_diag *diag)
+enum osr_status osr_traffic_read(struct osr_lines *in, struct osr_endports *endports,
+				 struct osr_traffic *traffic)
 {
-	struct reader r = { .label = in->label, .x = endports, .diag = diag };
+	struct reader r = { .in = in, .x = endports };
 	enum osr_status st = OSR_OK;
 	char *text;
 
+	*traffic = (struct osr_traffic){ .hosts = NULL };
 	in->by_people = true;
-	while (!st && osr_lines_next(in, &text, diag, &st)) {
-		r.line = in->number;
+	while (!st && osr_lines_next(in, &text, &st))
 		st = trafficfile_take_line(&r, text);
-	}
 	if (!st)
 		st = trafficfile_finish(&r, traffic);
 	osr_lines_close(in);
@@ -194,29 +178,6 @@ static enum osr_status trafficfile_read_lines(struct osr_lines *in, struct osr_e
 		osr_traffic_free(traffic);
 	}
 	return st;
-}
-
-enum osr_status osr_traffic_read(const char *path, struct osr_endports *endports,
-				 struct osr_traffic *traffic, struct osr_diag *diag)
-{
-	struct osr_lines in;
-	enum osr_status st;
-
-	*traffic = (struct osr_traffic){ .hosts = NULL };
-	st = osr_lines_open(&in, path, diag);
-	return st ? st : trafficfile_read_lines(&in, endports, traffic, diag);
-}
-
-enum osr_status osr_traffic_parse(const char *text, size_t size, const char *label,
-				  struct osr_endports *endports, struct osr_traffic *traffic,
-				  struct osr_diag *diag)
-{
-	struct osr_lines in;
-	enum osr_status st;
-
-	*traffic = (struct osr_traffic){ .hosts = NULL };
-	st = osr_lines_text(&in, text, size, label, diag);
-	return st ? st : trafficfile_read_lines(&in, endports, traffic, diag);
 }
 
 void osr_traffic_free(struct osr_traffic *traffic)

@@ -34,17 +34,12 @@ struct osr_traffic {
 };
 
 /*
- * "-" is standard input. `endports` may be NULL: then only files of ranks are read. OSR_INVAL, with file
- * and line: an end port or rank that does not exist, a pair of one and the same, a line that is
+ * All lines of a file, which is closed. `endports` may be NULL: then only files of ranks are read. OSR_INVAL, with
+ * file and line: an end port or rank that does not exist, a pair of one and the same, a line that is
  * neither, no pair at all.
  */
-enum osr_status osr_traffic_read(const char *path, struct osr_endports *endports,
-				 struct osr_traffic *traffic, struct osr_diag *diag);
-
-/* The same from `size` bytes of text; `label` stands for the file in messages. */
-enum osr_status osr_traffic_parse(const char *text, size_t size, const char *label,
-				  struct osr_endports *endports, struct osr_traffic *traffic,
-				  struct osr_diag *diag);
+enum osr_status osr_traffic_read(struct osr_lines *in, struct osr_endports *endports,
+				 struct osr_traffic *traffic);
 
 /* Zero is fine. */
 void osr_traffic_free(struct osr_traffic *traffic);

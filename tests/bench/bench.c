@@ -63,8 +63,10 @@ void bench_read(const char *path, struct osr_arena *arena, struct osr_fabric *f)
 {
 	struct osr_net net = { 0 };
 	struct osr_diag diag = { "" };
+	struct osr_lines in;
 
-	if (osr_fabricfile_read(path, &net, &diag) || osr_net_fabric(&net, -1, arena, f, &diag))
+	if (osr_fabricfile_read(osr_lines_open(&in, path, &diag), &net) ||
+	    osr_net_fabric(&net, -1, arena, f, &diag))
 		bench_die(diag.text);
 	osr_net_free(&net);
 }

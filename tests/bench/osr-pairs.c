@@ -217,12 +217,14 @@ static enum osr_status run(char **argv, struct osr_net *net, struct osr_arena *a
 	struct osr_tables tables;
 	struct osr_fabric f;
 	struct work w = { .f = &f, .r = &tables.routing };
+	struct osr_lines in;
 	enum osr_status st;
 
-	if ((st = osr_fabricfile_read(argv[1], net, diag)) ||
+	if ((st = osr_fabricfile_read(osr_lines_open(&in, argv[1], diag), net)) ||
 	    (st = osr_net_fabric(net, -1, arena, &f, diag)) ||
 	    (st = osr_tables_init(&tables, &f, NULL, arena, diag)) ||
-	    (st = osr_tables_read(&tables, argv[2], osr_tables_parse_lfts, diag)))
+	    (st = osr_tables_read(&tables, osr_lines_open(&in, argv[2], diag),
+				  osr_tables_parse_lfts)))
 		return st;
 	w.dist = calloc(f.n_switches, sizeof(*w.dist));
 	w.queue = calloc(f.n_switches, sizeof(*w.queue));

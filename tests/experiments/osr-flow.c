@@ -68,11 +68,12 @@ static void route(struct lab *x, const char *path, const char *engine)
 				     .diag = &x->diag };
 	struct osr_result now;
 	struct osr_sweep sweep;
+	struct osr_lines in;
 
 	if (!e)
 		die(x, engine);
 	osr_values_default(&v, e->params ? e->params : none);
-	if (osr_fabricfile_read(path, &x->net, &x->diag) ||
+	if (osr_fabricfile_read(osr_lines_open(&in, path, &x->diag), &x->net) ||
 	    osr_net_fabric(&x->net, -1, &x->arena, &x->f, &x->diag))
 		die(x, path);
 	now.fabric = x->f;
@@ -115,8 +116,9 @@ static void read_stages(struct lab *x, const char *path, uint32_t most)
 {
 	struct osr_traffic traffic = { .hosts = NULL };
 	const struct osr_phases *q = &traffic.phases;
+	struct osr_lines in;
 
-	if (osr_traffic_read(path, NULL, &traffic, &x->diag))
+	if (osr_traffic_read(osr_lines_open(&in, path, &x->diag), NULL, &traffic))
 		die(x, path);
 	x->n_stages = most && most < q->n_phases ? most : q->n_phases;
 	x->to = need(osr_alloc(&x->arena, (size_t)x->n_stages * x->n_hosts, sizeof(*x->to)));

@@ -31,8 +31,8 @@ static void take_subnet(const uint8_t *data, size_t size)
 	struct osr_net net;
 	enum osr_status st;
 
-	insist(!osr_lines_text(&in, (const char *)data, size, "input", &diag), "lines", diag.text);
-	st = osr_subnetfile_parse(&in, &net, &diag);
+	st = osr_subnetfile_read(osr_lines_text(&in, (const char *)data, size, "input", &diag),
+				 &net);
 	insist(!st || !strncmp(diag.text, "input:", 6), "refused without a place", diag.text);
 	if (!st && osr_net_fabric(&net, -1, &arena, &f, &diag))
 		insist(diag.text[0], "subnet file", "refused without a sentence");
@@ -67,9 +67,7 @@ static void judge_tables(const struct osr_tables *t)
  * Whatever a file of tables holds, it is refused with a sentence that names file and line, or it
  * becomes tables that the auditor and the search for credit loops can judge.
  */
-static void take_tables(const uint8_t *data, size_t size,
-			enum osr_status (*parse)(struct osr_tables *, struct osr_lines *,
-						 struct osr_diag *))
+static void take_tables(const uint8_t *data, size_t size, osr_tables_parse_fn *parse)
 {
 	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
@@ -78,9 +76,9 @@ static void take_tables(const uint8_t *data, size_t size,
 	enum osr_status st;
 	bool same_ca;
 
-	insist(!osr_lines_text(&in, (const char *)data, size, "input", &diag), "lines", diag.text);
 	insist(!osr_tables_init(&t, fuzz_ring(), NULL, &arena, &diag), "init", diag.text);
-	st = parse(&t, &in, &diag);
+	st = osr_tables_read(&t, osr_lines_text(&in, (const char *)data, size, "input", &diag),
+			     parse);
 	if (!st)
 		st = osr_tables_finish(&t, &same_ca, &diag);
 	insist(!st || !strncmp(diag.text, "input:", 6), "refused without a place", diag.text);
@@ -88,7 +86,6 @@ static void take_tables(const uint8_t *data, size_t size,
 		judge_tables(&t);
 	osr_tables_free(&t);
 	osr_arena_free(&arena);
-	osr_lines_close(&in);
 }
 
 /*
@@ -108,14 +105,13 @@ static void take_lmcs(const uint8_t *data, size_t size)
 		net.ports[port].guid = 0x11 + i;
 		net.ports[port].lid = (uint16_t)(4 << i);
 	}
-	insist(!osr_lines_text(&in, (const char *)data, size, "input", &diag), "lines", diag.text);
-	if (osr_tables_lmcs(&in, &net, &diag))
+	osr_lines_text(&in, (const char *)data, size, "input", &diag);
+	if (osr_tables_lmcs(&in, &net))
 		insist(!strncmp(diag.text, "input:", 6), "refused without a place", diag.text);
 	for (uint32_t p = 0; p < net.n_ports; p++)
 		insist(net.ports[p].lmc <= 7 &&
 			       !(net.ports[p].lid & ((1u << net.ports[p].lmc) - 1)),
 		       "LMC", "one that its LID cannot have");
-	osr_lines_close(&in);
 	osr_net_free(&net);
 }
 
@@ -144,11 +140,13 @@ static void take_traffic(const uint8_t *data, size_t size)
 	struct osr_diag diag = { "" };
 	struct osr_endports x;
 	struct osr_traffic t;
+	struct osr_lines in;
 
 	insist(!osr_endports_init(&x, fuzz_ring(), &arena, &diag), "end ports", diag.text);
 	/* Even without end ports, as where only ranks are allowed. */
 	for (int i = 0; i < 2; i++) {
-		if (osr_traffic_parse((const char *)data, size, "input", i ? NULL : &x, &t, &diag))
+		osr_lines_text(&in, (const char *)data, size, "input", &diag);
+		if (osr_traffic_read(&in, i ? NULL : &x, &t))
 			insist(!strncmp(diag.text, "input:", 6), "refused without a place",
 			       diag.text);
 		else
@@ -170,10 +168,12 @@ static void take_hostlist(const uint8_t *data, size_t size)
 	bool seen[6] = { false };
 	struct osr_endports x;
 	uint32_t hosts[6], n;
+	struct osr_lines in;
 
 	insist(f->n_terminals == 6, "ring", "has six end ports");
 	insist(!osr_endports_init(&x, f, &arena, &diag), "end ports", diag.text);
-	if (osr_hostlist_parse((const char *)data, size, "input", &x, hosts, &n, &diag)) {
+	osr_lines_text(&in, (const char *)data, size, "input", &diag);
+	if (osr_hostlist_read(&in, &x, hosts, &n)) {
 		insist(!strncmp(diag.text, "input:", 6), "refused without a place", diag.text);
 		n = 0;
 	}
@@ -230,8 +230,10 @@ static void write_and_read(const struct osr_net *net)
 	struct osr_diag diag = { "" };
 	char *text = write_text(net), *text2;
 	struct osr_net again;
+	struct osr_lines in;
 
-	if (osr_netfile_parse(text, strlen(text), "again", &again, &diag)) {
+	osr_lines_text(&in, text, strlen(text), "again", &diag);
+	if (osr_fabricfile_read(&in, &again)) {
 		fprintf(stderr, "%s\n%s", diag.text, text);
 		insist(false, "net file", "does not read what it wrote");
 	}
@@ -260,8 +262,13 @@ static void take_netfile(const uint8_t *data, size_t size)
 {
 	struct osr_diag diag = { "" };
 	struct osr_net net;
+	struct osr_lines in;
+	enum osr_status st;
 
-	if (osr_netfile_parse((const char *)data, size, "fuzz", &net, &diag)) {
+	osr_lines_text(&in, (const char *)data, size, "fuzz", &diag);
+	st = osr_netfile_read(&in, &net);
+	osr_lines_close(&in);
+	if (st) {
 		insist(diag.text[0] != 0, "net file", "refused without a sentence");
 		return;
 	}

@@ -10,8 +10,10 @@
 
 static enum osr_status parse(const char *text, struct osr_net *net, struct osr_diag *diag)
 {
+	struct osr_lines in;
+
 	diag->text[0] = '\0';
-	return osr_netfile_parse(text, strlen(text), "t", net, diag);
+	return osr_fabricfile_read(osr_lines_text(&in, text, strlen(text), "t", diag), net);
 }
 
 static void parse_ok(const char *text, struct osr_net *net)
@@ -255,11 +257,14 @@ static void test_speeds(void **state)
 static void test_missing_file(void **state)
 {
 	struct osr_diag diag = { "" };
+	struct osr_lines in;
 	struct osr_net net;
 
-	assert_int_equal(osr_fabricfile_read("/nonexistent/x.net", &net, &diag), OSR_INVAL);
+	osr_lines_open(&in, "/nonexistent/x.net", &diag);
+	assert_int_equal(osr_fabricfile_read(&in, &net), OSR_INVAL);
 	assert_string_equal(diag.text, "/nonexistent/x.net: No such file or directory");
-	assert_int_equal(osr_fabricfile_read("/", &net, &diag), OSR_INVAL);
+	osr_lines_open(&in, "/", &diag);
+	assert_int_equal(osr_fabricfile_read(&in, &net), OSR_INVAL);
 	assert_non_null(strstr(diag.text, "Is a directory"));
 }
 

@@ -27,7 +27,7 @@ static size_t load(const char *path)
 	return n;
 }
 
-typedef enum osr_status (*parse_fn)(struct osr_tables *, struct osr_lines *, struct osr_diag *);
+typedef osr_tables_parse_fn *parse_fn;
 
 static enum osr_status read_text(parse_fn parse, const char *from, size_t n,
 				 const struct osr_fabric *f, struct osr_arena *arena,
@@ -39,11 +39,7 @@ static enum osr_status read_text(parse_fn parse, const char *from, size_t n,
 
 	if (st)
 		return st;
-	st = osr_lines_text(&in, from, n, "input", diag);
-	if (st)
-		return st;
-	st = parse(t, &in, diag);
-	osr_lines_close(&in);
+	st = osr_tables_read(t, osr_lines_text(&in, from, n, "input", diag), parse);
 	return st ? st : osr_tables_finish(t, &same, diag);
 }
 
@@ -135,9 +131,8 @@ static void test_lmcs_with_holes(void **state)
 	strcat(dump, "Unicast lids [0-12] of switch Lid 1 guid 0x2 ('b'):\n"
 		     "0x0019 001 # Channel Adapter portguid 0x16: 'not looked at'\n");
 	net.ports[net.nodes[s].port_row].lid = 1;
-	assert_int_equal(osr_lines_text(&in, dump, strlen(dump), "input", &diag), OSR_OK);
-	assert_int_equal(osr_tables_lmcs(&in, &net, &diag), OSR_OK);
-	osr_lines_close(&in);
+	osr_lines_text(&in, dump, strlen(dump), "input", &diag);
+	assert_int_equal(osr_tables_lmcs(&in, &net), OSR_OK);
 	for (uint32_t i = 0; i < 7; i++)
 		assert_int_equal(net.ports[p[i]].lmc, hosts[i].lmc);
 	osr_net_free(&net);
@@ -245,12 +240,9 @@ static enum osr_status once_subnet(const void *ctx, struct osr_diag *diag)
 	struct osr_net net = { 0 };
 	struct osr_lines in;
 	struct osr_fabric f;
-	enum osr_status st = osr_lines_text(&in, text, w->n, "input", diag);
+	enum osr_status st =
+		osr_fabricfile_read(osr_lines_text(&in, text, w->n, "input", diag), &net);
 
-	if (st)
-		return st;
-	st = osr_subnetfile_parse(&in, &net, diag);
-	osr_lines_close(&in);
 	if (!st)
 		st = osr_net_fabric(&net, -1, &arena, &f, diag);
 	osr_net_free(&net);
@@ -264,10 +256,11 @@ static enum osr_status once_traffic(const void *ctx, struct osr_diag *diag)
 	struct osr_traffic t = { .hosts = NULL };
 	struct osr_arena arena = { 0 };
 	struct osr_endports x;
+	struct osr_lines in;
 	enum osr_status st = osr_endports_init(&x, w->f, &arena, diag);
 
 	if (!st)
-		st = osr_traffic_parse(text, w->n, "input", &x, &t, diag);
+		st = osr_traffic_read(osr_lines_text(&in, text, w->n, "input", diag), &x, &t);
 	osr_traffic_free(&t);
 	osr_arena_free(&arena);
 	return st;
@@ -279,10 +272,12 @@ static enum osr_status once_hosts(const void *ctx, struct osr_diag *diag)
 	struct osr_arena arena = { 0 };
 	struct osr_endports x;
 	uint32_t hosts[6], n;
+	struct osr_lines in;
 	enum osr_status st = osr_endports_init(&x, w->f, &arena, diag);
 
 	if (!st)
-		st = osr_hostlist_parse(text, w->n, "input", &x, hosts, &n, diag);
+		st = osr_hostlist_read(osr_lines_text(&in, text, w->n, "input", diag), &x, hosts,
+				       &n);
 	osr_arena_free(&arena);
 	return st;
 }
