@@ -21,17 +21,14 @@
 #include <osmroutes/spf.h>
 #include <osmroutes/sweep.h>
 
-#include "hints.h"
 #include "job.h"
 
-enum { DETOURS, HINTS, STABLE, REBALANCE };
+enum { DETOURS, STABLE, REBALANCE };
 
 static const struct osr_param params[] = {
 	[DETOURS] = { "detours", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 		      "with too few virtual lanes, or where too much is missing, route some pairs "
 		      "over longer paths instead of giving up" },
-	[HINTS] = { "hints", OSR_PARAM_STRING, "", 0, 0, NULL,
-		    "a file that says what the cables leave open: sizes, coordinates, or ports" },
 	[STABLE] = OSR_SWEEP_STABLE,
 	[REBALANCE] = OSR_SWEEP_REBALANCE,
 	{ NULL }
@@ -198,87 +195,24 @@ static enum osr_status route_grid(struct job *j, bool detours)
 	return st;
 }
 
-/* ---- where switches belong ------------------------------------------------------------------- */
-
-/* Is every switch where the list says? */
-static bool agrees(const struct osr_grid *grid, const struct osr_grid_frame *list)
-{
-	uint32_t n_dims = grid->shape.n_dims, n = 0;
-
-	for (uint32_t k = 0; k < list->n; k++) {
-		uint32_t v = osr_fabric_switch_by_guid(grid->f, list->guid[k]);
-
-		n += v != OSR_NONE;
-		if (list->shape.n_dims != n_dims ||
-		    (v != OSR_NONE && memcmp(osr_grid_coord(grid, v), list->coord + k * n_dims,
-					     n_dims * sizeof(*list->coord)) != 0))
-			return false;
-	}
-	return n > 0;
-}
-
-/* Some coordinates pin what the cables tell; where cables do not, the list must. */
-static enum osr_status place_listed(struct job *j, const struct hints *h)
-{
-	enum osr_status st =
-		osr_grid_find(j->f, &h->frame, j->scratch, j->result, &j->grid, j->diag);
-
-	if ((st && st != OSR_NOT_APPLICABLE) || (!st && agrees(&j->grid, &h->frame)))
-		return st;
-	return osr_grid_place(j->f, &h->frame, h->port_dir, j->scratch, j->result, &j->grid,
-			      j->diag);
-}
-
-/* As the administrator says; a contradiction is for him to mend, and the next engine's turn. */
-static enum osr_status obey_hints(struct job *j, const char *path)
-{
-	char *text, said[64], found[64];
-	struct hints h;
-	enum osr_status st;
-
-	if (!j->req->read_file)
-		return osr_fail(j->diag, OSR_NOT_APPLICABLE, "hints %s: there are no files here",
-				path);
-	text = j->req->read_file(path, j->scratch, j->diag);
-	if (!text)
-		return OSR_NOT_APPLICABLE;
-	st = angara__hints(path, text, j->scratch, &h, j->diag);
-	if (st)
-		return st;
-	if (h.frame.n)
-		return place_listed(j, &h);
-	if (h.ports)
-		return osr_grid_place(j->f, &h.frame, h.port_dir, j->scratch, j->result, &j->grid,
-				      j->diag);
-	st = osr_grid_find(j->f, NULL, j->scratch, j->result, &j->grid, j->diag);
-	if (st || angara__same_shape(&h.frame.shape, &j->grid.shape))
-		return st;
-	return osr_fail(j->diag, OSR_NOT_APPLICABLE, "hints %s: it says %s, the cables make a %s",
-			path, osr_grid_name(&h.frame.shape, said),
-			osr_grid_name(&j->grid.shape, found));
-}
-
 /*
- * As in the last sweep if that still fits the cables; else by the cables alone. Coordinates are kept for the next sweep,
- * so that a failure moves nothing.
+ * A grid that has lost cables since need not be one that can be told any more, but it is routed as before. What is
+ * noted is how many channels there were.
  */
-static enum osr_status find_grid(struct job *j, const struct osr_values *values,
-				 const struct osr_notes *notes)
+static enum osr_status find_grid(struct job *j, const struct osr_notes *notes)
 {
-	struct osr_grid_frame last, *frame = osr_grid_frame_read(notes, &last) ? &last : NULL;
-	const char *hints = values->str[values->num[HINTS]];
-	enum osr_status st = OSR_NOT_APPLICABLE;
+	uint32_t *n = osr_alloc(j->result, 1, sizeof(*n));
+	enum osr_status st = osr_grid_find(j->f, j->scratch, j->result, &j->grid, j->diag);
 
-	if (*hints)
-		st = obey_hints(j, hints);
-	else if (frame)
-		st = osr_grid_place(j->f, frame, NULL, j->scratch, j->result, &j->grid, j->diag);
-	if (st == OSR_NOT_APPLICABLE && !*hints)
-		st = osr_grid_find(j->f, frame, j->scratch, j->result, &j->grid, j->diag);
-	/* What is left of a grid may be a smaller one, of which nothing is missing. */
-	if (st == OSR_NOT_APPLICABLE && !*hints && frame)
-		st = osr_grid_find(j->f, NULL, j->scratch, j->result, &j->grid, j->diag);
-	return st ? st : osr_grid_remember(&j->grid, j->result, &j->r->notes, j->diag);
+	if (!n)
+		return osr_fail(j->diag, OSR_NOMEM, "out of memory for a grid");
+	*n = j->f->n_channels;
+	if (st == OSR_NOT_APPLICABLE && notes->size == sizeof(*n)) {
+		memcpy(n, notes->data, sizeof(*n));
+		st = j->f->n_channels <= *n ? OSR_OK : st;
+	}
+	j->r->notes = (struct osr_notes){ n, sizeof(*n) };
+	return st;
 }
 
 /* ---- the engine ------------------------------------------------------------------------------ */
@@ -305,7 +239,7 @@ static enum osr_status angara_route(const struct osr_job *job)
 	enum osr_status st = osr_routing_init(routing, fabric, job->arena, job->diag);
 
 	if (!st)
-		st = find_grid(&j, job->values, &job->notes);
+		st = find_grid(&j, &job->notes);
 	return st ? st : route_grid(&j, job->values->num[DETOURS]);
 }
 

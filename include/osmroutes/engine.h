@@ -44,11 +44,6 @@ struct osr_request {
 	 */
 	double (*clock_ms)(void);
 	double (*wall_ms)(void);
-	/*
-	 * The text of a file that an option names, NUL-terminated, in `arena`; NULL with a sentence
-	 * if it cannot be read. NULL itself where the caller has no files.
-	 */
-	char *(*read_file)(const char *path, struct osr_arena *arena, struct osr_diag *diag);
 };
 
 enum {

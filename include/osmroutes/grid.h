@@ -18,8 +18,7 @@
  *
  * Coordinates are the same whatever the order of discovery. Ports and cabling order do not matter;
  * the frame (which switch is the origin, which way coordinates rise, which of two dimensions of one
- * size comes first) follows from the lowest GUIDs, unless a frame is given: that of the last sweep,
- * so that a failure moves nothing, or an administrator's.
+ * size comes first) follows from the lowest GUIDs.
  */
 #ifndef OSMROUTES_GRID_H
 #define OSMROUTES_GRID_H
@@ -34,14 +33,6 @@ struct osr_grid_shape {
 	uint32_t n_dims;
 	uint16_t size[OSR_GRID_MAX_DIMS]; /* 2 or more */
 	bool ring[OSR_GRID_MAX_DIMS];     /* else a line; rings have 3, 5 or more */
-};
-
-/* Coordinates that are known beforehand. */
-struct osr_grid_frame {
-	struct osr_grid_shape shape;
-	uint32_t n;
-	const uint64_t *guid;  /* [n] ascending */
-	const uint16_t *coord; /* [n * shape.n_dims], OSR_NO_PLACE: unknown */
 };
 
 struct osr_grid {
@@ -61,36 +52,13 @@ struct osr_grid {
 	uint8_t *chan_dir; /* [n_channels] */
 };
 
-struct osr_notes;
-
-/* The coordinates of a grid as bytes in `arena`, for the frame of the next sweep. */
-enum osr_status osr_grid_remember(const struct osr_grid *grid, struct osr_arena *arena,
-				  struct osr_notes *notes, struct osr_diag *diag);
-/* What those bytes say, where they lie. False: they are none, or do not keep to the ranges. */
-bool osr_grid_frame_read(const struct osr_notes *notes, struct osr_grid_frame *frame);
-
 /*
- * frame may be NULL. Only its shape's dimensions count if the fabric turns out to have the same;
- * otherwise it is left aside. OSR_NOT_APPLICABLE with the reason if the fabric is no torus or mesh.
- * The grid's arrays live in `result`. O(channels * degree^3).
+ * OSR_NOT_APPLICABLE with the reason if the fabric is no torus or mesh. The grid's arrays live in `result`.
+ * O(channels * degree^3).
  */
-enum osr_status osr_grid_find(const struct osr_fabric *fabric, const struct osr_grid_frame *frame,
-			      struct osr_arena *scratch, struct osr_arena *result,
-			      struct osr_grid *grid, struct osr_diag *diag);
-
-/*
- * The grid that an administrator describes instead: coordinates of switches (those of others are
- * found from their neighbours), or the direction in which each port leads (port_dir[256], 255:
- * says nothing), or both. frame->shape says all sizes and which are rings. OSR_NOT_APPLICABLE names
- * the switch or cable that contradicts it.
- */
-enum osr_status osr_grid_place(const struct osr_fabric *fabric, const struct osr_grid_frame *frame,
-			       const uint8_t *port_dir, struct osr_arena *scratch,
-			       struct osr_arena *result, struct osr_grid *grid,
-			       struct osr_diag *diag);
-
-/* "torus 8x8x8", "mesh 4x4", "8x8 rings, 3 line"; lines of 2 and rings as found. */
-const char *osr_grid_name(const struct osr_grid_shape *shape, char buf[64]);
+enum osr_status osr_grid_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
+			      struct osr_arena *result, struct osr_grid *grid,
+			      struct osr_diag *diag);
 
 static inline const uint16_t *osr_grid_coord(const struct osr_grid *grid, uint32_t sw)
 {

@@ -45,11 +45,6 @@ int cli_undrain(int argc, char **argv);
 /* "osmroutes: sentence" on stderr; the exit code for this status. */
 int cli_fail(enum osr_status st, const struct osr_diag *diag);
 
-#define CLI_MAX_FILE (4 * 1024 * 1024)
-
-/* For osr_request.read_file. */
-char *cli_read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag);
-
 /* Sets "name=value" from one word of the command line. */
 enum osr_status cli_set(struct osr_values *values, const struct osr_param *table, const char *word,
 			struct osr_diag *diag);

@@ -28,24 +28,6 @@ enum osr_status cli_set(struct osr_values *values, const struct osr_param *table
 	return osr_values_set(values, table, name, eq + 1, diag);
 }
 
-char *cli_read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag)
-{
-	FILE *in = fopen(path, "r");
-	char *text = in ? osr_alloc(arena, CLI_MAX_FILE + 1, 1) : NULL;
-	size_t n = text ? fread(text, 1, CLI_MAX_FILE + 1, in) : 0;
-	bool bad = !text || ferror(in), odd = !bad && (n > CLI_MAX_FILE || memchr(text, 0, n));
-
-	if (bad)
-		osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
-	else if (odd)
-		osr_fail(diag, OSR_INVAL, "%s: not a text of at most %d bytes", path, CLI_MAX_FILE);
-	else
-		text[n] = '\0';
-	if (in)
-		fclose(in);
-	return bad || odd ? NULL : text;
-}
-
 void cli_print_params(FILE *out, const struct osr_param *table)
 {
 	for (const struct osr_param *param = table; param && param->name; param++) {

@@ -126,7 +126,7 @@ static bool place_grid(const struct report *p, struct osr_arena *arena, struct r
 		place_coordinates(fabric, product.coord, product.n_dims, product.size, pic);
 		return true;
 	}
-	if (osr_grid_find(fabric, NULL, arena, arena, &grid, &diag) ||
+	if (osr_grid_find(fabric, arena, arena, &grid, &diag) ||
 	    grid.n_placed != fabric->n_switches)
 		return false;
 	for (uint32_t i = 0; i < grid.shape.n_dims; i++)

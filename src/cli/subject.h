@@ -156,7 +156,7 @@ struct cli_subjects {
 
 #define CLI_SUBJECTS_INIT                                                                          \
 	{                                                                                          \
-		.req = {.clock_ms = cli_thread_ms, .read_file = cli_read_file }                    \
+		.req = {.clock_ms = cli_thread_ms }                                                \
 	}
 
 /* Fields that cli_subjects_say() sets. */

@@ -287,26 +287,6 @@ bool osr_options_changed(struct osr_options *o)
 	return true;
 }
 
-char *osr_options_read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag)
-{
-	FILE *file = open_config(path, diag);
-	char *text = file ? osr_alloc(arena, MAX_CONFIG_SIZE + 1, 1) : NULL;
-	size_t n = text ? fread(text, 1, MAX_CONFIG_SIZE, file) : 0;
-	struct osr_diag why = *diag;
-
-	if (!file)
-		osr_fail(diag, OSR_INVAL, "%.200s: %.250s", path, why.text);
-	else if (!text || ferror(file) || memchr(text, 0, n))
-		osr_fail(diag, OSR_INVAL, "%.200s: not a text file", path);
-	else
-		text[n] = '\0';
-	if (text && (ferror(file) || memchr(text, 0, n)))
-		text = NULL;
-	if (file)
-		fclose(file);
-	return text;
-}
-
 static void options_read_file(struct osr_options *o, const char *path)
 {
 	struct reader r = { .o = o, .path = path };

@@ -37,9 +37,6 @@ const char *osr_options_origin(const struct osr_options *o);
 /* Has the file been changed since it was read? Once for every change. */
 bool osr_options_changed(struct osr_options *o);
 
-/* For osr_request.read_file. */
-char *osr_options_read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag);
-
 /* Is this built-in engine of OpenSM ours? */
 bool osr_options_takes_over(const struct osr_options *o, const char *builtin);
 /* The engine that serves a word of OpenSM's routing_engine, or NULL: not one of ours. */

@@ -65,8 +65,7 @@ static struct osr_job make_job(struct sweep *w, struct osr_diag *diag)
 					    .vls_why = w->snap.limit.why,
 					    .multicast = !w->osm->subn.opt.disable_multicast,
 					    .chosen_sls = osr__chosen_sls(w->osm),
-					    .clock_ms = osr__sweep_clock_ms,
-					    .read_file = osr_options_read_file },
+					    .clock_ms = osr__sweep_clock_ms },
 			       .previous = osr__before(ctx),
 			       .no_transition = ctx->others_routed                 ? OTHERS
 						: ctx->plugin->second_round == ctx ? HALF

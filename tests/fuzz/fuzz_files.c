@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "angara/hints.h"
 #include "conf/options.h"
 #include "conf/osmconf.h"
 #include "core/verify/audit.h"
@@ -359,47 +358,6 @@ static void take_words(const uint8_t *data, size_t size)
 }
 
 /*
- * Whatever a file of hints for angara holds, it is refused with a sentence that names file and line, or
- * every switch in it has a place of its own within the shape.
- */
-static void look_at_hints(const struct hints *h)
-{
-	const struct osr_grid_frame *f = &h->frame;
-	uint32_t n_dims = f->shape.n_dims;
-
-	insist(n_dims && n_dims <= OSR_GRID_MAX_DIMS, "hints", "without a shape");
-	for (uint32_t i = 0; i < n_dims; i++)
-		insist(f->shape.size[i] >= 2, "hints", "a dimension of less than two");
-	for (uint32_t k = 0; k < f->n; k++) {
-		const uint16_t *x = f->coord + (size_t)k * n_dims;
-
-		insist(!k || f->guid[k - 1] < f->guid[k], "hints", "not in the order of GUIDs");
-		for (uint32_t i = 0; i < n_dims; i++)
-			insist(x[i] < f->shape.size[i], "hints", "a place outside of the shape");
-		for (uint32_t m = 0; m < k; m++)
-			insist(memcmp(x, f->coord + (size_t)m * n_dims, n_dims * sizeof(*x)) != 0,
-			       "hints", "two switches in one place");
-	}
-}
-
-static void take_hints(const uint8_t *data, size_t size)
-{
-	struct osr_arena arena = { 0 };
-	struct osr_diag diag = { "" };
-	char *text = strndup((const char *)data, size);
-	struct hints h;
-
-	insist(text != NULL, "hints", "out of memory");
-	if (angara__hints("input", text, &arena, &h, &diag))
-		insist(!strncmp(diag.text, "hints input:", 12), "refused without a place",
-		       diag.text);
-	else
-		look_at_hints(&h);
-	free(text);
-	osr_arena_free(&arena);
-}
-
-/*
  * Whatever OpenSM's event_plugin_options (the first line of an input) and osmroutes.conf (the rest of it)
  * hold: options are in their ranges, and if there was a mistake, there is a sentence about it.
  */
@@ -527,8 +485,8 @@ static const struct {
 	{ "subnet", take_subnet },   { "lfts", take_lfts },       { "fdbs", take_lfts },
 	{ "sl2vl", take_sl2vl },     { "paths", take_paths },     { "mcfdbs", take_mcfdbs },
 	{ "lmcs", take_lmcs },       { "traffic", take_traffic }, { "hostlist", take_hostlist },
-	{ "netfile", take_netfile }, { "words", take_words },     { "hints", take_hints },
-	{ "options", take_options }, { "osmconf", take_osmconf },
+	{ "netfile", take_netfile }, { "words", take_words },     { "options", take_options },
+	{ "osmconf", take_osmconf },
 };
 
 enum { N_READERS = sizeof(readers) / sizeof(readers[0]) };

@@ -95,7 +95,7 @@ static void test_whole(void **state)
 			struct osr_grid g;
 
 			test_torus_draw(&d, &t);
-			if (osr_grid_find(&t.f, NULL, &scratch, &result, &g, &diag) != OSR_OK)
+			if (osr_grid_find(&t.f, &scratch, &result, &g, &diag) != OSR_OK)
 				fail_msg("%s: %s", t.name, diag.text);
 			assert_int_equal(g.n_placed, d.n_places);
 			assert_int_equal(g.n_dead_switches + g.n_dead_links, 0);
@@ -122,7 +122,7 @@ static void find(struct test_torus d, struct tally *n)
 	test_torus_draw(&d, &t);
 	if (d.n_places >= 24 && t.f.n_components == 1) {
 		n->n++;
-		if (osr_grid_find(&t.f, NULL, &scratch, &result, &g, &diag) != OSR_OK) {
+		if (osr_grid_find(&t.f, &scratch, &result, &g, &diag) != OSR_OK) {
 			n->refused++;
 			printf("%s: %s\n", t.name, diag.text);
 		} else if (g.n_places != d.n_places) {

@@ -466,7 +466,7 @@ static enum osr_status rings_find_grid(struct turn_rings *x, bool *found)
 	*found = false;
 	if (!osr__dor_is_plain(spf) || !rings_may_be_grid(spf->f))
 		return OSR_OK;
-	st = osr_grid_find(spf->f, NULL, scratch, scratch, &grid, &why);
+	st = osr_grid_find(spf->f, scratch, scratch, &grid, &why);
 	if (st == OSR_NOMEM)
 		return osr__turn_nomem(x->job->diag);
 	if (st || grid.n_placed != spf->f->n_switches)

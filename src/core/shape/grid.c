@@ -3,8 +3,7 @@
  * See grid.h. From the outside in:
  *	osr_grid_find()		edges, seeds, and for each seed that bears labels:
  *	grid_fold()			labels become coordinates; a ring of 4 becomes two lines of 2
- *	osr__grid_take_frame()		the given frame, if it fits; else
- *	osr__grid_choose_frame()		the one that follows from the lowest GUIDs
+ *	osr__grid_choose_frame()		as follows from the lowest GUIDs
  *	place_rest()		switches that no row reached, by their neighbours
  *	verify()		nothing was assumed so far that is not checked here
  *	list_channels()		channels by direction
@@ -12,7 +11,6 @@
 #include "grid_private.h"
 #include "neighbours.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define MAX_SEEDS 12
@@ -134,29 +132,19 @@ static bool grid_fold(struct grid_work *grid)
 	return grid_split_fours(grid);
 }
 
-static enum osr_status grid_settle(struct grid_work *w, const struct osr_grid_frame *frame,
-				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_grid *grid)
+static enum osr_status grid_settle(struct grid_work *w, struct osr_arena *scratch,
+				   struct osr_arena *result, struct osr_grid *grid)
 {
-	bool taken = false;
-	enum osr_status st;
-
 	if (!grid_fold(w))
 		return osr__grid_no(w, "its rows close differently");
-	if (frame) {
-		st = osr__grid_take_frame(w, frame, scratch, &taken);
-		if (st)
-			return st;
-	}
-	if (!taken)
-		osr__grid_choose_frame(w);
+	osr__grid_choose_frame(w);
 	return osr__grid_finish(w, scratch, result, grid);
 }
 
 /* Seeds from all over the fabric: what is missing is in few places. */
 static enum osr_status try_seeds(struct grid_work *w, uint32_t degree, uint32_t *n_left,
-				 const struct osr_grid_frame *frame, struct osr_arena *scratch,
-				 struct osr_arena *result, struct osr_grid *grid)
+				 struct osr_arena *scratch, struct osr_arena *result,
+				 struct osr_grid *grid)
 {
 	uint32_t n = w->f->n_switches, main = main_component(w->f), stride = n / MAX_SEEDS + 1;
 	struct osr_grid trial;
@@ -168,10 +156,10 @@ static enum osr_status try_seeds(struct grid_work *w, uint32_t degree, uint32_t 
 			if (w->f->sw_component[v] != main || w->row[v + 1] - w->row[v] != degree)
 				continue;
 			w->planted = true;
-			for (enum grid_courage c = GRID_PLAIN;
-			     c <= GRID_EXCLUDING && st == OSR_NOT_APPLICABLE && w->planted; c++)
-				st = osr__grid_grow(w, v, c)
-					     ? grid_settle(w, frame, scratch, result, &trial)
+			for (unsigned bold = 0; bold < 2 && st == OSR_NOT_APPLICABLE && w->planted;
+			     bold++)
+				st = osr__grid_grow(w, v, bold)
+					     ? grid_settle(w, scratch, result, &trial)
 					     : osr__grid_no(w, "its squares do not fit together");
 			/* Fewer places, then fewer cables that would have to be missing. */
 			if (!st && (!grid->f || trial.n_places < grid->n_places ||
@@ -187,9 +175,9 @@ static enum osr_status try_seeds(struct grid_work *w, uint32_t degree, uint32_t 
 	return grid->f ? OSR_OK : OSR_NOT_APPLICABLE;
 }
 
-enum osr_status osr_grid_find(const struct osr_fabric *fabric, const struct osr_grid_frame *frame,
-			      struct osr_arena *scratch, struct osr_arena *result,
-			      struct osr_grid *grid, struct osr_diag *diag)
+enum osr_status osr_grid_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
+			      struct osr_arena *result, struct osr_grid *grid,
+			      struct osr_diag *diag)
 {
 	static const uint32_t rounds[] = { MAX_SEEDS, MORE_SEEDS };
 	struct grid_work w = { .f = fabric, .diag = diag };
@@ -210,138 +198,9 @@ enum osr_status osr_grid_find(const struct osr_fabric *fabric, const struct osr_
 		uint32_t n_left = rounds[k];
 
 		for (uint32_t degree = most; degree && n_left && st == OSR_NOT_APPLICABLE; degree--)
-			st = try_seeds(&w, degree, &n_left, frame, scratch, result, grid);
+			st = try_seeds(&w, degree, &n_left, scratch, result, grid);
 	}
 	if (!st && diag)
 		diag->text[0] = 0;
 	return st;
-}
-
-/* ---- grids as described ---------------------------------------------------------------------- */
-
-/* Coordinates as listed; those of other switches follow from their neighbours. */
-static enum osr_status take_list(struct grid_work *grid, const struct osr_grid_frame *frame,
-				 struct osr_arena *scratch)
-{
-	uint32_t n_dims = frame->shape.n_dims, n = 0;
-	uint32_t *known = osr_alloc(scratch, grid->f->n_switches, sizeof(*known));
-
-	if (osr_arena_failed(scratch, grid->diag))
-		return OSR_NOMEM;
-	osr__grid_look_up(grid->f, frame, known);
-	for (uint32_t v = 0; v < grid->f->n_switches; v++) {
-		uint16_t *x = coord_of(grid, v);
-
-		x[0] = OSR_NO_PLACE;
-		if (known[v] == OSR_NONE)
-			continue;
-		n++;
-		for (uint32_t i = 0; i < n_dims; i++)
-			x[i] = frame->coord[(size_t)known[v] * n_dims + i];
-	}
-	if (!n)
-		return osr_fail(grid->diag, OSR_NOT_APPLICABLE,
-				"the hints give coordinates of %u switches, but of none that is "
-				"here",
-				frame->n);
-	grid->shape = frame->shape;
-	return grid_split_fours(grid) ? OSR_OK
-				      : osr__grid_no(grid, "it would have more than 12 dimensions");
-}
-
-static enum osr_status take_ports(struct grid_work *grid, const uint8_t *port_dir,
-				  struct osr_arena *scratch)
-{
-	const struct osr_fabric *fabric = grid->f;
-
-	grid->port_dir = osr_alloc(scratch, grid->row[fabric->n_switches], 1);
-	if (osr_arena_failed(scratch, grid->diag))
-		return OSR_NOMEM;
-	memset(grid->port_dir, NO_DIR, grid->row[fabric->n_switches]);
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c],
-			 dir = port_dir[fabric->chan_port[c]];
-		uint32_t e = osr__grid_edge(grid, v, u), back = osr__grid_edge(grid, u, v);
-		char buf[32];
-
-		if (dir == NO_DIR)
-			continue;
-		if ((grid->port_dir[e] != NO_DIR && grid->port_dir[e] != dir) ||
-		    (grid->port_dir[back] != NO_DIR && grid->port_dir[back] != (dir ^ 1)))
-			return osr_fail(grid->diag, OSR_NOT_APPLICABLE,
-					"the hints contradict the cable at switch %s port %u: its "
-					"ends or those beside it lead in other directions",
-					osr_switch_name(fabric, v, buf), fabric->chan_port[c]);
-		grid->port_dir[e] = (uint8_t)dir;
-		grid->port_dir[back] = (uint8_t)(dir ^ 1);
-	}
-	return OSR_OK;
-}
-
-/* Labels along the ports, folded into the given shape. */
-static enum osr_status walk_ports(struct grid_work *grid, const struct osr_grid_shape *shape)
-{
-	uint32_t seed = 0, main = main_component(grid->f);
-	struct osr_grid_shape folded = *shape;
-
-	while (grid->f->sw_component[seed] != main)
-		seed++;
-	grid->n_dims = shape->n_dims;
-	if (!osr__grid_walk(grid, seed))
-		return osr_fail(grid->diag, OSR_NOT_APPLICABLE,
-				"the hints contradict the cables: two paths along the ports lead "
-				"to different coordinates");
-	for (uint32_t i = 0; i < shape->n_dims; i++) {
-		if (grid->period[i] && (!shape->ring[i] || grid->period[i] != shape->size[i]))
-			return osr_fail(grid->diag, OSR_NOT_APPLICABLE,
-					"the hints say that dimension %u is a %s of %u, but along "
-					"its ports it is a ring of %u",
-					i + 1, shape->ring[i] ? "ring" : "line", shape->size[i],
-					grid->period[i]);
-		/* A line is as long as said even if its ends are missing: count from the lowest. */
-		if (shape->ring[i])
-			grid->period[i] = shape->size[i];
-	}
-	if (!grid_fold(grid))
-		return osr__grid_no(grid, "its rows close differently");
-	/* grid_fold() has split rings of 4; the described shape has to follow. */
-	for (uint32_t i = 0; i < shape->n_dims; i++)
-		if (!shape->ring[i] && grid->shape.size[i] < shape->size[i])
-			grid->shape.size[i] = folded.size[i];
-	return OSR_OK;
-}
-
-enum osr_status osr_grid_place(const struct osr_fabric *fabric, const struct osr_grid_frame *frame,
-			       const uint8_t *port_dir, struct osr_arena *scratch,
-			       struct osr_arena *result, struct osr_grid *grid,
-			       struct osr_diag *diag)
-{
-	struct grid_work w = { .f = fabric, .diag = diag };
-	enum osr_status st = find_edges(&w, scratch);
-
-	if (!st)
-		st = grid_allocate(&w, scratch);
-	if (!st && frame->n)
-		st = take_list(&w, frame, scratch);
-	else if (!st)
-		st = take_ports(&w, port_dir, scratch);
-	if (!st && !frame->n)
-		st = walk_ports(&w, &frame->shape);
-	if (!st && !frame->n)
-		osr__grid_choose_frame(&w);
-	return st ? st : osr__grid_finish(&w, scratch, result, grid);
-}
-
-const char *osr_grid_name(const struct osr_grid_shape *grid_shape, char buf[64])
-{
-	uint32_t n_rings = 0, at = 0;
-
-	for (uint32_t i = 0; i < grid_shape->n_dims; i++)
-		n_rings += grid_shape->ring[i];
-	at = (uint32_t)snprintf(buf, 64, "%s ", n_rings ? "torus" : "mesh");
-	for (uint32_t i = 0; i < grid_shape->n_dims && at < 56; i++)
-		at += (uint32_t)snprintf(
-			buf + at, 64 - at, "%s%u%s", i ? "x" : "", grid_shape->size[i],
-			n_rings && !grid_shape->ring[i] && grid_shape->size[i] > 2 ? "m" : "");
-	return buf;
 }

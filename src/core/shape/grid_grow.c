@@ -231,10 +231,9 @@ static int32_t evidence(const struct grid_work *grid, uint32_t u, uint32_t far, 
 
 /*
  * Opposite a known edge if nothing speaks against it, or where most speaks for it; nowhere if that
- * is two directions. With doubts, so much may speak against it; if no other direction is left and
- * that counts, anything may.
+ * is two directions. If no other direction is left and that counts, anything may speak against it.
  */
-static bool grid_grow_go_straight(struct grid_work *grid, uint32_t u, int32_t doubt)
+static bool grid_grow_go_straight(struct grid_work *grid, uint32_t u)
 {
 	uint32_t open = grid->row[u], n = 0, n_free = 0, dir = 0;
 	int32_t most = INT32_MIN;
@@ -256,9 +255,9 @@ static bool grid_grow_go_straight(struct grid_work *grid, uint32_t u, int32_t do
 		dir = how > most ? c : dir;
 		most = how > most ? how : most;
 	}
-	if (grid->excluding && n_free == 1)
+	if (grid->bold && n_free == 1)
 		most = 0;
-	return n != 1 || most + doubt < 0 || grid_grow_assign(grid, u, open, dir);
+	return n != 1 || most < 0 || grid_grow_assign(grid, u, open, dir);
 }
 
 static uint32_t pop(uint32_t *queue, uint32_t *head, uint32_t *count, bool *in, uint32_t n)
@@ -288,32 +287,9 @@ static bool grid_grow_drain(struct grid_work *grid)
 		}
 		v = pop(grid->straight, &grid->straight_head, &grid->n_straight, grid->in_straight,
 			n);
-		if (!grid_grow_go_straight(grid, v, 0))
+		if (!grid_grow_go_straight(grid, v))
 			return false;
 	}
-	return true;
-}
-
-/* Near what is missing: one doubtful step at a time, the least doubtful first. */
-static bool drain_doubts(struct grid_work *grid)
-{
-	uint32_t n = grid->f->n_switches;
-
-	for (int32_t doubt = 1; doubt <= MAX_DIMS; doubt++)
-		for (uint32_t v = 0; v < n; v++) {
-			uint32_t before = grid->n_open[v];
-
-			if (!grid->placed[v] || before != 1)
-				continue;
-			if (!grid_grow_go_straight(grid, v, doubt))
-				return false;
-			if (grid->n_open[v] == before)
-				continue;
-			if (!grid_grow_drain(grid))
-				return false;
-			doubt = 1;
-			v = UINT32_MAX;
-		}
 	return true;
 }
 
@@ -372,41 +348,13 @@ static void close_rows(struct grid_work *grid)
 	}
 }
 
-bool osr__grid_grow(struct grid_work *grid, uint32_t seed, enum grid_courage courage)
+bool osr__grid_grow(struct grid_work *grid, uint32_t seed, bool bold)
 {
-	grid->excluding = courage == GRID_EXCLUDING;
+	grid->bold = bold;
 	grid->planted = plant(grid, seed);
-	if (!grid->planted || !grid_grow_drain(grid) ||
-	    (courage == GRID_DOUBTFUL && !drain_doubts(grid)))
+	if (!grid->planted || !grid_grow_drain(grid))
 		return false;
-	if (courage >= GRID_CLOSING)
+	if (bold)
 		close_rows(grid);
-	return true;
-}
-
-bool osr__grid_walk(struct grid_work *grid, uint32_t seed)
-{
-	uint32_t head = 0, tail = 0, *queue = grid->square;
-
-	clear_labels(grid);
-	grid->placed[seed] = true;
-	queue[tail++] = seed;
-	/* grid_grow_push() must leave the queue alone: nothing is derived from squares here. */
-	memset(grid->in_square, 1, grid->f->n_switches * sizeof(*grid->in_square));
-	memset(grid->in_straight, 1, grid->f->n_switches * sizeof(*grid->in_straight));
-	while (head < tail) {
-		uint32_t v = queue[head++];
-
-		for (uint32_t e = grid->row[v]; e < grid->row[v + 1]; e++) {
-			bool fresh = !grid->placed[grid->adj[e]];
-
-			if (grid->port_dir[e] == NO_DIR)
-				continue;
-			if (!grid_grow_assign(grid, v, e, grid->port_dir[e]))
-				return false;
-			if (fresh)
-				queue[tail++] = grid->adj[e];
-		}
-	}
 	return true;
 }

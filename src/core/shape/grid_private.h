@@ -15,11 +15,10 @@ struct grid_work {
 	struct osr_diag *diag;
 	uint32_t *row, *adj; /* edges of v: row[v] .. row[v + 1] - 1, to adj[] */
 	uint8_t *edge_dir;   /* [edges] NO_DIR: not known yet */
-	uint8_t *port_dir;   /* [edges] what an administrator said, or NULL */
 
 	/* Growing: labels are coordinates as if rings were infinite lines. */
-	bool excluding; /* where one direction is left, it goes on whatever speaks against it */
-	bool planted;   /* the seed's neighbourhood is that of a grid */
+	bool bold;    /* where one direction is left, it goes on whatever speaks against it */
+	bool planted; /* the seed's neighbourhood is that of a grid */
 	uint32_t n_dims;
 	uint32_t period[MAX_DIMS]; /* 0: no row met itself */
 	int32_t *label;            /* [n_switches * MAX_DIMS] */
@@ -50,32 +49,15 @@ static inline uint32_t osr__grid_edge(const struct grid_work *grid, uint32_t v, 
 	return OSR_NONE;
 }
 
-/* What is done where a row cannot go on without doubt? */
-enum grid_courage {
-	GRID_PLAIN,     /* nothing */
-	GRID_DOUBTFUL,  /* it goes on although something speaks against it, the least first */
-	GRID_CLOSING,   /* nothing, but rows with both ends at one cable or switch are rings */
-	GRID_EXCLUDING, /* that, and it goes on where no other direction is left */
-};
-
 /*
  * Labels for as many switches as possible, starting from this one; the others are left to
  * osr__grid_finish(). False if its neighbourhood is not that of a grid, or if labels contradict each
- * other. Memory is there already.
+ * other. Bold: a row goes on where no other direction is left, and one with both ends at one cable or switch is a ring.
+ * Memory is there already.
  */
-bool osr__grid_grow(struct grid_work *grid, uint32_t seed, enum grid_courage courage);
+bool osr__grid_grow(struct grid_work *grid, uint32_t seed, bool bold);
 
-/* The same along the directions of port_dir[], with n_dims given. */
-bool osr__grid_walk(struct grid_work *grid, uint32_t seed);
-
-/* True if every switch that the frame knows is where it was, but for one in eight. */
-enum osr_status osr__grid_take_frame(struct grid_work *grid, const struct osr_grid_frame *frame,
-				     struct osr_arena *scratch, bool *taken);
 void osr__grid_choose_frame(struct grid_work *grid);
-
-/* Rows of frame->guid (ascending) by switch: known[n_switches]. */
-void osr__grid_look_up(const struct osr_fabric *fabric, const struct osr_grid_frame *frame,
-		       uint32_t *known);
 
 /* From coordinates, perhaps not of all switches, to a grid. */
 enum osr_status osr__grid_finish(struct grid_work *w, struct osr_arena *scratch,
