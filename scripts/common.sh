@@ -5,7 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${OSR_BUILD:-$root/build}
 
 build_packages="gcc libc6-dev cmake ninja-build pkg-config python3 libopensm-dev libibmad-dev libibumad-dev
-libibnetdisc-dev libinih-dev libxxhash-dev libjansson-dev libcmocka-dev lowdown"
+libibnetdisc-dev libxxhash-dev libjansson-dev libcmocka-dev lowdown"
 run_packages="opensm ibsim-utils infiniband-diags ibutils"
 
 say() { printf '%s\n' "$*" >&2; }

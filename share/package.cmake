@@ -21,7 +21,7 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_THREADS 1)
 # What is packed is built before: scripts/demo builds less, and a page may have changed.
 add_custom_target(packed)
-foreach(target osmroutes osmroutes_plugin osmroutes_live osrkeys manual)
+foreach(target osmroutes osmroutes_core osmroutes_plugin osmroutes_live osrkeys manual)
   if(TARGET ${target})
     add_dependencies(packed ${target})
   endif()

@@ -17,7 +17,7 @@ if(CPACK_GENERATOR STREQUAL "DEB")
   configure_file(${CMAKE_CURRENT_LIST_DIR}/osmroutes.lintian-overrides
     ${share}/lintian/overrides/osmroutes COPYONLY)
   file(GLOB_RECURSE binaries ${usr}/bin/osmroutes ${usr}/lib/libosmroutes.so
-       ${usr}/lib/osmroutes-live.so)
+       ${usr}/lib/osmroutes-live.so ${usr}/lib/libosmroutes-core-*.so)
   execute_process(COMMAND strip --remove-section=.comment ${binaries} COMMAND_ERROR_IS_FATAL ANY)
 endif()
 if(to_compress)

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <unistd.h>
 #include <fcntl.h>
-#include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,11 +85,17 @@ bool osr_options_takes_over(const struct osr_options *o, const char *builtin)
 	return takeover_word(o->own.str[o->own.num[OPT_TAKEOVER]], builtin);
 }
 
+static bool in_table(const struct osr_param *table, const char *name, size_t len)
+{
+	for (const struct osr_param *param = table; param && param->name; param++)
+		if (strlen(param->name) == len && !strncmp(param->name, name, len))
+			return true;
+	return false;
+}
+
 static bool has_option(const struct osr_param *table, const char *name)
 {
-	while (table && table->name && strcmp(table->name, name))
-		table++;
-	return table && table->name;
+	return in_table(table, name, strlen(name));
 }
 
 /* An option of engines that stands above all sections: which section it belongs in. */
@@ -147,105 +152,73 @@ static void set_option(struct osr_options *o, const char *section, const char *n
 
 /* The configuration file ----------------------------------------------------------------------- */
 
-struct reader {
-	struct osr_options *o;
-	const char *path;
-	FILE *file;
-	unsigned line;
-	char section[64];
-};
-
-static void where_in_file(const struct reader *r, char *buf, size_t size)
+static char *trim(char *text)
 {
-	snprintf(buf, size, "%.300s:%u", r->path, r->line);
+	size_t n;
+
+	text += strspn(text, " \t");
+	n = strlen(text);
+	while (n && isspace((unsigned char)text[n - 1]))
+		n--;
+	text[n] = '\0';
+	return text;
 }
 
-/* A comment may follow on the same line, as in opensm.conf; inih itself knows only " ;" there. */
-static void cut_comment(char *line)
+/* '#' or ';' at the beginning or behind a blank. */
+static void cut_comment(char *text)
 {
-	for (char *c = strchr(line, '#'); c; c = strchr(c + 1, '#')) {
-		if (c == line || (c[-1] != ' ' && c[-1] != '\t'))
-			continue;
-		c[0] = '\n';
-		c[1] = '\0';
-		return;
-	}
+	for (char *c = strpbrk(text, "#;"); c; c = strpbrk(c + 1, "#;"))
+		if (c == text || isspace((unsigned char)c[-1])) {
+			*c = '\0';
+			return;
+		}
 }
 
-/* inih has room for 200 bytes a line, and paths may be longer: such a line is an entry of ours. */
-static bool take_long_line(struct reader *r, const char *begin, const char *where)
+/* "[section]", "name = value" or nothing. False: none of this. */
+static bool take_line(struct osr_options *o, char section[64], char *line, const char *where)
 {
-	char line[LONG_LINE], *value, *end;
-	size_t n = strlen(begin);
+	char *text, *end;
 
-	memcpy(line, begin, n + 1);
-	if (!fgets(line + n, (int)(sizeof(line) - n), r->file) || !strchr(line, '\n'))
-		return feof(r->file) && strlen(line) + 1 < sizeof(line);
 	cut_comment(line);
-	value = strchr(line, '=');
-	if (strchr("#;", line[strspn(line, " \t")]))
+	text = trim(line);
+	end = strpbrk(text, *text == '[' ? "]" : "=:");
+	if (!*text)
 		return true;
-	if (!value)
+	if (!end)
 		return false;
-	*value++ = '\0';
-	value += strspn(value, " \t");
-	for (end = value + strlen(value); end > value && isspace((unsigned char)end[-1]);)
-		*--end = '\0';
-	begin = line + strspn(line, " \t");
-	line[(begin - line) + strcspn(begin, " \t")] = '\0';
-	set_option(r->o, r->section, begin, value, where);
+	*end = '\0';
+	if (*text == '[')
+		snprintf(section, 64, "%s", text + 1);
+	else
+		set_option(o, section, trim(text), trim(end + 1), where);
 	return true;
 }
 
-/*
- * Lines for inih, counted, because its handler is not told the number. Leading blanks go: inih
- * would read an indented line as the continuation of the value before it. Files of /proc have no size
- * until they are read.
- */
-static char *options_read_line(char *buf, int size, void *stream)
+/* Files of /proc have no size until they are read. */
+static void options_read_lines(struct osr_options *o, const char *path, FILE *file)
 {
-	struct reader *r = stream;
-	char where[320];
-	size_t len, blanks;
-	const char *line;
+	char line[LONG_LINE], section[64] = "", where[320];
 
-	if (ftell(r->file) > MAX_CONFIG_SIZE) {
-		remember(r->o, r->path, "too large for a configuration");
-		return NULL;
-	}
-	if (!fgets(buf, size, r->file))
-		return NULL;
-	r->line++;
-	where_in_file(r, where, sizeof(where));
-	line = buf;
-	line += strspn(line, " \t");
-	if (*line == '[')
-		snprintf(r->section, sizeof(r->section), "%.*s", (int)strcspn(line + 1, "]"),
-			 line + 1);
-	len = strlen(buf);
-	if (len == 0) {
-		remember(r->o, where, "not a text file");
-	} else if (buf[len - 1] != '\n' && !feof(r->file)) {
-		if (!take_long_line(r, buf, where)) {
-			remember(r->o, where, "line too long, or not a text file");
-			return NULL;
+	for (unsigned number = 1; fgets(line, sizeof(line), file); number++) {
+		static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8 */
+		size_t skip = number == 1 && !strncmp(line, mark, 3) ? 3 : 0, n = strlen(line);
+
+		snprintf(where, sizeof(where), "%.300s:%u", path, number);
+		if (ftell(file) > MAX_CONFIG_SIZE) {
+			remember(o, path, "too large for a configuration");
+			return;
 		}
-		len = (size_t)snprintf(buf, (size_t)size, "\n");
+		if (!n) {
+			remember(o, where, "not a text file");
+		} else if (line[n - 1] != '\n' && !feof(file)) {
+			remember(o, where, "line too long, or not a text file");
+			return;
+		} else if (!take_line(o, section, line + skip, where)) {
+			remember(o, where, "expected a [section], a comment or \"name = value\"");
+		}
 	}
-	blanks = strspn(buf, " \t");
-	memmove(buf, buf + blanks, len - blanks + 1);
-	cut_comment(buf);
-	return buf;
-}
-
-static int on_entry(void *user, const char *section, const char *name, const char *value)
-{
-	struct reader *r = user;
-	char where[320];
-
-	where_in_file(r, where, sizeof(where));
-	set_option(r->o, section, name, value ? value : "", where);
-	return 1;
+	if (ferror(file))
+		remember(o, path, "cannot read the file");
 }
 
 static FILE *open_config(const char *path, struct osr_diag *diag)
@@ -289,30 +262,19 @@ bool osr_options_changed(struct osr_options *o)
 
 static void options_read_file(struct osr_options *o, const char *path)
 {
-	struct reader r = { .o = o, .path = path };
 	struct osr_diag diag = { "" };
-	char where[320];
+	FILE *file = open_config(path, &diag);
 	struct stat st;
-	int line;
 
 	snprintf(o->config, sizeof(o->config), "%.255s", path);
-	r.file = open_config(path, &diag);
-	if (!r.file) {
+	if (!file) {
 		remember(o, path, diag.text);
 		return;
 	}
-	if (!fstat(fileno(r.file), &st))
+	if (!fstat(fileno(file), &st))
 		o->config_time = st.st_mtim;
-	line = ini_parse_stream(options_read_line, &r, on_entry, &r);
-	if (line) {
-		/* Not our handler, which never refuses: inih found no "name = value" there. */
-		r.line = line > 0 ? (unsigned)line : r.line;
-		where_in_file(&r, where, sizeof(where));
-		remember(o, where, "expected a [section], a comment or \"name = value\"");
-	}
-	if (ferror(r.file))
-		remember(o, path, "cannot read the file");
-	fclose(r.file);
+	options_read_lines(o, path, file);
+	fclose(file);
 }
 
 /* event_plugin_options ------------------------------------------------------------------------- */
@@ -367,14 +329,6 @@ static void apply_token(struct osr_options *o, char *token)
 	} else if (strcmp(name, "config")) {
 		set_option(o, "", name, value, where);
 	}
-}
-
-static bool in_table(const struct osr_param *table, const char *name, size_t len)
-{
-	for (const struct osr_param *param = table; param && param->name; param++)
-		if (strlen(param->name) == len && !strncmp(param->name, name, len))
-			return true;
-	return false;
 }
 
 /*

@@ -30,7 +30,7 @@ static long starve;
 
 static int add_ranges(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-	if (!strstr(info->dlpi_name, "libosmroutes.so") && !strstr(info->dlpi_name, "libjansson"))
+	if (!strstr(info->dlpi_name, "libosmroutes") && !strstr(info->dlpi_name, "libjansson"))
 		return 0;
 	for (int i = 0; i < info->dlpi_phnum && n_ranges < MAX_RANGES; i++)
 		if (info->dlpi_phdr[i].p_type == PT_LOAD) {

@@ -33,11 +33,14 @@ same() {
 }
 same "$build/libosmroutes.so" "$dir/b/libosmroutes.so"
 same "$build/src/cli/osmroutes" "$dir/b/src/cli/osmroutes"
+for file in "$build"/osmroutes/*.so; do
+	same "$file" "$dir/b/osmroutes/$(basename "$file")"
+done
 for file in "$build"/manual/*; do
 	same "$file" "$dir/b/manual/$(basename "$file")"
 done
 for where in "$project" "$build" "$dir"; do
-	if grep -qF "$where/" "$build/libosmroutes.so" "$build/src/cli/osmroutes"; then
+	if grep -qF "$where/" "$build/libosmroutes.so" "$build"/osmroutes/*.so "$build/src/cli/osmroutes"; then
 		echo "the name of the folder $where is in the plugin or the command"
 		failed=1
 	fi
