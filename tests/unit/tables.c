@@ -285,7 +285,20 @@ struct judge {
 	struct osr_verdict *v;
 	uint64_t *load;
 	uint32_t vls; /* that routes are on */
+	bool raises;  /* ranks that are too low, instead of refusing them */
+	bool changed;
 };
+
+/* May a packet go on over channel c after one of this rank? */
+static bool judge_rank(struct judge *j, unsigned vl, uint32_t c, uint32_t before)
+{
+	uint32_t *rank = &j->r->rank[vl * j->f->n_channels + c];
+
+	if (*rank > before || !j->raises)
+		return *rank > before;
+	*rank = before + 1;
+	return j->changed = true;
+}
 
 static bool one_block(const struct osr_routing *r)
 {
@@ -307,11 +320,12 @@ static unsigned vl_at(const struct judge *j, uint32_t s, unsigned in, unsigned o
 static bool judge_packet(struct judge *j, uint32_t d, uint32_t s, unsigned in, unsigned sl)
 {
 	const struct osr_fabric *f = j->f;
+	bool ranked = j->r->claims & OSR_CLAIM_DEADLOCK_FREE;
 	uint32_t last_rank = 0, hops = 0;
 
 	for (;; hops++) {
 		unsigned out = *entry(j->r, d, s), vl;
-		uint32_t c, rank;
+		uint32_t c;
 
 		if (s == f->dest_switch[d])
 			return !j->r->sl2vl || !out || vl_at(j, s, in, out, sl) < j->r->n_vls;
@@ -322,10 +336,9 @@ static bool judge_packet(struct judge *j, uint32_t d, uint32_t s, unsigned in, u
 		if (vl >= j->r->n_vls || vl >= f->chan_vls[c])
 			return false;
 		j->vls |= 1u << vl;
-		rank = j->r->rank ? j->r->rank[vl * f->n_channels + c] : 0;
-		if ((j->r->claims & OSR_CLAIM_DEADLOCK_FREE) && hops && rank <= last_rank)
+		if (ranked && hops && !judge_rank(j, vl, c, last_rank))
 			return false;
-		last_rank = rank;
+		last_rank = ranked ? j->r->rank[vl * f->n_channels + c] : 0;
 		s = f->chan_dst[c];
 		in = f->chan_port[f->chan_rev[c]];
 	}
@@ -339,12 +352,16 @@ static uint32_t judge_sls(struct judge *j, uint32_t d, uint32_t s)
 
 	if (!r->sl || (r->claims & OSR_CLAIM_ANY_SL))
 		return 0xffff;
-	sls = 1u << (r->sl[(size_t)d * n + s] & 15);
+	sls = 1u << (r->sl[(size_t)d * n + s] & 15) |
+	      (r->granted ? r->granted[(size_t)d * n + s] : 0);
 	if (!f->sw_sources[f->dest_switch[d]] || !f->term_weight[f->dest_term[d]])
 		return sls;
 	for (uint32_t back = 0; back < f->n_dests && (r->claims & OSR_CLAIM_REVERSIBLE); back++)
-		if (f->dest_switch[back] == s)
-			sls |= 1u << (r->sl[(size_t)back * n + f->dest_switch[d]] & 15);
+		if (f->dest_switch[back] == s) {
+			size_t at = (size_t)back * n + f->dest_switch[d];
+
+			sls |= 1u << (r->sl[at] & 15) | (r->granted ? r->granted[at] : 0);
+		}
 	return sls;
 }
 
@@ -475,8 +492,8 @@ static bool on_tree(const struct judge *j, uint32_t c)
  * Any SL, and tables by port pair: a copy of a packet of this SL that came into switch s by port `in`
  * (over channel `last` on VL last_vl; OSR_NONE: from an end port) goes on by every other tree link.
  */
-static bool judge_copies(const struct judge *j, uint32_t s, unsigned in, uint32_t last,
-			 unsigned last_vl, unsigned sl)
+static bool judge_copies(struct judge *j, uint32_t s, unsigned in, uint32_t last, unsigned last_vl,
+			 unsigned sl)
 {
 	const struct osr_fabric *f = j->f;
 	const struct osr_routing *r = j->r;
@@ -490,7 +507,7 @@ static bool judge_copies(const struct judge *j, uint32_t s, unsigned in, uint32_
 		if (vl >= r->n_vls || vl >= f->chan_vls[c])
 			return false;
 		if (last != OSR_NONE &&
-		    r->rank[last_vl * f->n_channels + last] >= r->rank[vl * f->n_channels + c])
+		    !judge_rank(j, vl, c, r->rank[last_vl * f->n_channels + last]))
 			return false;
 		if (!judge_copies(j, f->chan_dst[c], f->chan_port[f->chan_rev[c]], c, vl, sl))
 			return false;
@@ -498,7 +515,7 @@ static bool judge_copies(const struct judge *j, uint32_t s, unsigned in, uint32_
 	return true;
 }
 
-static bool judge_mcast_tables(const struct judge *j)
+static bool judge_mcast_tables(struct judge *j)
 {
 	const struct osr_fabric *f = j->f;
 
@@ -513,11 +530,11 @@ static bool judge_mcast_tables(const struct judge *j)
 	return true;
 }
 
-static bool judge_mcast(const struct judge *j)
+static bool judge_mcast(struct judge *j)
 {
 	const struct osr_fabric *f = j->f;
 	const struct osr_routing *r = j->r;
-	const uint32_t *rank;
+	unsigned vl = one_block(r) ? 0 : r->mcast_vl;
 
 	if (r->mcast_vl >= (one_block(r) ? OSR_MAX_VLS : r->n_vls))
 		return false;
@@ -535,13 +552,13 @@ static bool judge_mcast(const struct judge *j)
 	if (r->sl2vl && (!r->sl || (r->claims & OSR_CLAIM_ANY_SL)))
 		return judge_mcast_tables(j);
 	for (uint32_t c = 0; c < f->n_channels; c++)
-		if (on_tree(j, c) && f->chan_vls[c] <= (one_block(r) ? 0 : r->mcast_vl))
+		if (on_tree(j, c) && f->chan_vls[c] <= vl)
 			return false;
-	rank = r->rank + (one_block(r) ? 0 : r->mcast_vl * f->n_channels);
 	for (uint32_t in = 0; in < f->n_channels; in++)
 		for (uint32_t out = 0; out < f->n_channels; out++)
 			if (f->chan_dst[in] == f->chan_src[out] && f->chan_rev[in] != out &&
-			    on_tree(j, in) && on_tree(j, out) && rank[in] >= rank[out])
+			    on_tree(j, in) && on_tree(j, out) &&
+			    !judge_rank(j, vl, out, r->rank[vl * f->n_channels + in]))
 				return false;
 	return true;
 }
@@ -570,11 +587,13 @@ static void judge_efi(struct judge *j)
 	}
 }
 
-bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct osr_verdict *v)
+static bool judge_all(struct judge j)
 {
+	const struct osr_fabric *f = j.f;
+	const struct osr_routing *r = j.r;
+	struct osr_verdict *v = j.v;
 	struct osr_arena arena = { 0 };
-	struct judge j = { .f = f, .r = r, .v = v };
-	bool ok = r->n_vls >= 1 && r->n_vls <= OSR_MAX_VLS;
+	bool ok = r->n_vls >= 1 && r->n_vls <= OSR_MAX_VLS && (!r->granted || (r->sl && !r->sl2vl));
 
 	*v = (struct osr_verdict){ 0 };
 	j.load = make(&arena, f->n_channels, sizeof(*j.load));
@@ -587,5 +606,19 @@ bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct
 		v->proven = r->claims;
 	}
 	osr_arena_free(&arena);
-	return ok;
+	return ok && !j.changed;
+}
+
+bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct osr_verdict *v)
+{
+	return judge_all((struct judge){ .f = f, .r = r, .v = v });
+}
+
+void table_tighten(const struct osr_fabric *f, struct osr_routing *r)
+{
+	struct osr_verdict v;
+
+	memset(r->rank, 0, (size_t)r->n_vls * f->n_channels * sizeof(*r->rank));
+	while (!judge_all((struct judge){ .f = f, .r = r, .v = &v, .raises = true }))
+		;
 }

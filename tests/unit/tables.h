@@ -41,4 +41,7 @@ uint32_t table_loop(const struct osr_fabric *f, const struct osr_routing *r, uin
 /* Are all claims true? Then v holds everything that osr_check() reports. */
 bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct osr_verdict *v);
 
+/* The least ranks with which the claims of right tables are true: one less anywhere, and they are not. */
+void table_tighten(const struct osr_fabric *f, struct osr_routing *r);
+
 #endif
