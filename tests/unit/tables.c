@@ -284,7 +284,7 @@ struct judge {
 	const struct osr_routing *r;
 	struct osr_verdict *v;
 	uint64_t *load;
-	uint32_t vls; /* that routes are on */
+	uint32_t sls; /* of all routes there are */
 	bool raises;  /* ranks that are too low, instead of refusing them */
 	bool changed;
 };
@@ -335,7 +335,6 @@ static bool judge_packet(struct judge *j, uint32_t d, uint32_t s, unsigned in, u
 		vl = vl_at(j, s, in, out, sl);
 		if (vl >= j->r->n_vls || vl >= f->chan_vls[c])
 			return false;
-		j->vls |= 1u << vl;
 		if (ranked && hops && !judge_rank(j, vl, c, last_rank))
 			return false;
 		last_rank = ranked ? j->r->rank[vl * f->n_channels + c] : 0;
@@ -446,9 +445,13 @@ static bool judge_dest(struct judge *j, uint32_t d)
 	distances(f, root, dist);
 	/* SLs first: judge_sls() shifts by them. */
 	for (uint32_t s = 0; s < f->n_switches; s++)
-		if (j->r->sl && dist[s] != OSR_NONE &&
-		    !sl_exists(j->r, j->r->sl[(size_t)d * f->n_switches + s]))
-			return false;
+		if (j->r->sl && dist[s] != OSR_NONE) {
+			unsigned sl = j->r->sl[(size_t)d * f->n_switches + s];
+
+			if (!sl_exists(j->r, sl))
+				return false;
+			j->sls |= 1u << sl;
+		}
 	for (uint32_t s = 0; s < f->n_switches; s++) {
 		if (dist[s] == OSR_NONE) {
 			if (*entry(j->r, d, s) != OSR_NO_PATH)
@@ -587,18 +590,43 @@ static void judge_efi(struct judge *j)
 	}
 }
 
+/* What needs a certificate, and a spanning order, has one; there are no other claims. */
+static bool judge_claims(const struct judge *j)
+{
+	uint32_t claims = j->r->claims,
+		 more = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
+	bool free = claims & OSR_CLAIM_DEADLOCK_FREE;
+
+	if (claims & ~(more | OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_MINIMAL))
+		return false;
+	if ((claims & OSR_CLAIM_MULTICAST) && !j->r->mcast_parent)
+		return false;
+	return free ? j->r->rank || !j->f->n_channels : !(claims & more);
+}
+
+/* Where VL = SL and one graph serves all, every cable has the VLs of all SLs. */
+static bool judge_shared(const struct judge *j)
+{
+	for (uint32_t c = 0; c < j->f->n_channels; c++)
+		if (j->sls >> j->f->chan_vls[c])
+			return false;
+	return true;
+}
+
 static bool judge_all(struct judge j)
 {
 	const struct osr_fabric *f = j.f;
 	const struct osr_routing *r = j.r;
 	struct osr_verdict *v = j.v;
 	struct osr_arena arena = { 0 };
-	bool ok = r->n_vls >= 1 && r->n_vls <= OSR_MAX_VLS && (!r->granted || (r->sl && !r->sl2vl));
+	bool ok = r->n_vls >= 1 && r->n_vls <= OSR_MAX_VLS &&
+		  (!r->granted || (r->sl && !r->sl2vl)) && judge_claims(&j);
 
 	*v = (struct osr_verdict){ 0 };
 	j.load = make(&arena, f->n_channels, sizeof(*j.load));
 	for (uint32_t d = 0; d < f->n_dests && ok; d++)
 		ok = judge_dest(&j, d);
+	ok = ok && (!one_block(r) || judge_shared(&j));
 	if (ok && r->mcast_parent)
 		ok = judge_mcast(&j);
 	if (ok) {

@@ -119,9 +119,7 @@ static void change(struct patient *p)
 				pick(p, 9) ? pick(p, p->f.n_channels + 1) : OSR_NONE;
 		break;
 	case 6:
-		p->r.claims ^= 1u << pick(p, 3);
-		if (!(p->r.claims & OSR_CLAIM_DEADLOCK_FREE) || !p->r.rank)
-			p->r.claims &= OSR_CLAIM_MINIMAL;
+		p->r.claims ^= 1u << pick(p, 6);
 		break;
 	case 7: /* a cable with fewer VLs */
 		if (p->f.n_channels)
@@ -156,7 +154,7 @@ static void draw_case(struct patient *p, unsigned i)
 		test_fabric_named(t, i % 50);
 	else if (i % 50 == 49)
 		test_fabric_ring(t, 3 + i / 50 % 9, 1);
-	else if (i % 1000 == 999 - 2)
+	else if (i % 1000 == 997)
 		test_fabric_random(t, 150, 260, i);
 	else
 		test_fabric_random(t, 2 + i % 9, 1 + i % 17, i);
@@ -174,7 +172,7 @@ static void test_agree(void **state)
 {
 	unsigned n_right = 0, n_wrong = 0;
 
-	for (unsigned i = 0; i < test_number("OSR_CASES", 20000); i++) {
+	for (unsigned i = 0; i < test_number("OSR_CASES", 14000); i++) {
 		unsigned n_changes = test_random(&(uint64_t){ i }) % 4;
 		struct osr_arena arena = { 0 };
 		struct test_fabric t;

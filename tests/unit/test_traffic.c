@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Congestion, surveys by one and by several workers, and channel loads, of right tables and of tables with holes and
+ * loops, against walks of single routes. tests/cli/bandwidth.py computes whole bisections a second time.
+ */
+#include "test.h"
+
+#include <osmroutes/check.h>
+#include "traffic/bandwidth.h"
+#include "traffic/loads.h"
+
+#include <math.h>
+
+#include "fabrics.h"
+#include "tables.h"
+
+struct set {
+	struct test_fabric t;
+	struct osr_routing r;
+	struct osr_arena tables, scratch;
+	struct osr_diag diag;
+	uint32_t hosts[512], n_hosts;
+};
+
+static void finish_as(struct set *x, enum table_kind kind)
+{
+	table_make(kind, &x->t.f, &x->tables, 1, &x->r);
+	assert_true(x->t.f.n_terminals < 512);
+	x->n_hosts = osr_survey_hosts(&x->t.f, x->hosts);
+}
+
+static void finish(struct set *x)
+{
+	finish_as(x, TABLE_SHORTEST);
+}
+
+static void drop(struct set *x)
+{
+	assert_int_equal(x->scratch.in_use, 0);
+	osr_arena_free(&x->tables);
+	osr_arena_free(&x->scratch);
+	test_fabric_free(&x->t);
+}
+
+/* By one worker. */
+static enum osr_status survey_by_one(const struct osr_survey_in *in, struct osr_arena *scratch,
+				     struct osr_survey_sum *sum, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_worker worker;
+	struct osr_survey s;
+	enum osr_status st = osr_survey_init(&s, in, scratch, diag);
+
+	if (!st)
+		st = osr_worker_init(&worker, &s, scratch, diag);
+	while (!st && osr_survey_take(&s, &worker))
+		st = osr_worker_run(&worker, diag);
+	if (!st)
+		osr_survey_sum(&s, sum);
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+static struct osr_survey_in survey_in(const struct set *x, const struct osr_phases *q)
+{
+	return (struct osr_survey_in){ .f = &x->t.f,
+				       .r = &x->r,
+				       .phases = q,
+				       .hosts = x->hosts,
+				       .n_hosts = x->n_hosts,
+				       .n_runs = 3,
+				       .shuffle = true,
+				       .bandwidth = true,
+				       .seed = 5 };
+}
+
+/* Three workers, in an order that has nothing to do with the phases: the same bytes. */
+static void several(struct set *x, const struct osr_phases *q)
+{
+	struct osr_survey_in in = survey_in(x, q);
+	struct osr_survey_sum one, three;
+	struct osr_worker w[3];
+	struct osr_survey s;
+	bool busy[3] = { false };
+	struct osr_prng prng = { 9 };
+	uint32_t n_busy = 0;
+	bool more = true;
+
+	assert_int_equal(survey_by_one(&in, &x->scratch, &one, &x->diag), OSR_OK);
+	assert_int_equal(osr_survey_init(&s, &in, &x->scratch, &x->diag), OSR_OK);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(osr_worker_init(&w[i], &s, &x->scratch, &x->diag), OSR_OK);
+	while (more || n_busy) {
+		uint32_t i = osr_prng_below(&prng, 3);
+
+		if (busy[i]) {
+			assert_int_equal(osr_worker_run(&w[i], &x->diag), OSR_OK);
+			busy[i] = false;
+			n_busy--;
+		} else if (more) {
+			more = busy[i] = osr_survey_take(&s, &w[i]);
+			n_busy += busy[i];
+		}
+	}
+	osr_survey_sum(&s, &three);
+	assert_memory_equal(&one, &three, sizeof(one));
+	osr_arena_free(&x->scratch);
+}
+
+/* Every rank to the s-th behind it, s = 1 .. n - 1. */
+static struct osr_phases shifts(struct set *x)
+{
+	uint32_t n = x->n_hosts, *row = osr_alloc(&x->tables, n, sizeof(*row));
+	struct osr_pair *pair = osr_alloc(&x->tables, (size_t)n * n, sizeof(*pair));
+
+	for (uint32_t s = 1; s < n; s++)
+		for (uint32_t i = 0; i < n; i++)
+			pair[(s - 1) * n + i] = (struct osr_pair){ i, (i + s) % n };
+	for (uint32_t s = 0; s < n; s++)
+		row[s] = s * n;
+	return (struct osr_phases){ n, n - 1, row, pair };
+}
+
+static void test_workers(void **state)
+{
+	struct osr_survey_in in;
+	struct osr_phases q, halves;
+	struct osr_bandwidth b;
+	struct set x = { 0 };
+
+	test_fabric_ring(&x.t, 7, 3);
+	finish(&x);
+	q = shifts(&x);
+	several(&x, &q);
+	assert_int_equal(
+		osr_bandwidth_prepare(&x.t.f, &x.r, 9, 1, &x.tables, &halves, &in, &b, &x.diag),
+		OSR_OK);
+	several(&x, &halves);
+	drop(&x);
+}
+
+/* Phases of a file, one of them empty: no stage to be averaged. */
+static void test_given(void **state)
+{
+	static const uint32_t row[] = { 0, 2, 2, 3 };
+	static const struct osr_pair pair[] = { { 0, 2 }, { 1, 2 }, { 2, 0 } };
+	struct osr_phases phases = { .n_ranks = 3, .n_phases = 3, .row = row, .pair = pair };
+	struct osr_survey_sum sum;
+	struct osr_survey_in in;
+	struct set x = { 0 };
+
+	test_fabric_ring(&x.t, 3, 1);
+	finish(&x);
+	in = survey_in(&x, &phases);
+	assert_int_equal(survey_by_one(&in, &x.scratch, &sum, &x.diag), OSR_OK);
+	assert_true(sum.hsd.mean == 1.5 && sum.hsd_sum.mean == 3);
+	assert_true(sum.bandwidth.mean == 2.0 / 3);
+	assert_int_equal(sum.n_pairs, 9);
+	drop(&x);
+}
+
+/* Every bisection of two hosts is the one pair there is, in one direction or the other; the odd host rests. */
+static void test_few_hosts(void **state)
+{
+	for (uint32_t n = 1; n <= 3; n += 2) {
+		struct osr_survey_sum sum;
+		struct osr_survey_in in;
+		struct osr_phases phases;
+		struct osr_bandwidth b;
+		struct set x = { 0 };
+		struct draft d;
+
+		draft_new(&d);
+		for (uint32_t i = 0; i < n; i++)
+			draft_host(&d, draft_switch(&d));
+		for (uint32_t i = 1; i < n; i++)
+			draft_link(&d, 0, i);
+		draft_build(&d, &x.t, "few hosts");
+		finish(&x);
+		if (n == 1) {
+			assert_int_equal(osr_bandwidth_prepare(&x.t.f, &x.r, 1, 1, &x.tables,
+							       &phases, &in, &b, &x.diag),
+					 OSR_NOT_APPLICABLE);
+			assert_non_null(strstr(x.diag.text, "two hosts"));
+		} else {
+			assert_int_equal(osr_bandwidth_prepare(&x.t.f, &x.r, 50, 7, &x.tables,
+							       &phases, &in, &b, &x.diag),
+					 OSR_OK);
+			assert_int_equal(survey_by_one(&in, &x.scratch, &sum, &x.diag), OSR_OK);
+			osr_bandwidth_fill(&sum, &b);
+			assert_int_equal(b.n_hosts, 3);
+			assert_int_equal(b.n_pairs, 1);
+			assert_true(b.mean == 1 && b.half_width == 0 && b.max_congestion == 1);
+		}
+		drop(&x);
+	}
+}
+
+/* ---- single routes --------------------------------------------------------------------------- */
+
+/* Channels of a route, in order; *arrives: not into a hole, a wrong port or a circle, which has more than there are switches. */
+static uint32_t walk(const struct set *x, uint32_t from, uint32_t d, uint32_t *path, bool *arrives)
+{
+	const struct osr_fabric *f = &x->t.f;
+	uint32_t s = f->term_switch[from], n = 0;
+
+	for (;;) {
+		uint8_t port = osr_lft(&x->r, s, d);
+
+		*arrives = s == f->dest_switch[d] && port == f->term_port[f->dest_term[d]];
+		if (*arrives || n > f->n_switches || osr_port_channel(f, s, port) == OSR_NONE)
+			return n;
+		path[n] = osr_port_channel(f, s, port);
+		s = f->chan_dst[path[n++]];
+	}
+}
+
+static void slow_loads(const struct set *x, struct osr_loads *l)
+{
+	const struct osr_fabric *f = &x->t.f;
+	uint32_t path[64];
+	bool arrives;
+
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t t = 0; t < f->n_terminals; t++) {
+			uint32_t n;
+
+			if (!f->term_weight[t] || !f->term_weight[f->dest_term[d]] ||
+			    t == f->dest_term[d])
+				continue;
+			n = walk(x, t, d, path, &arrives);
+			for (uint32_t i = 0; arrives && i < n; i++)
+				l->load[path[i]]++;
+			l->hops[n] += arrives;
+			l->n_routes += arrives;
+			l->n_no_path += !arrives;
+		}
+}
+
+/* Ranges of LIDs that are counted apart and added; figures by their definition, and those of the checker. */
+static void judge_loads(struct set *x, bool right)
+{
+	const struct osr_fabric *f = &x->t.f;
+	uint64_t load[256] = { 0 }, minimal, total = 0, least = UINT64_MAX;
+	struct osr_loads l, part, slow = { .load = load };
+	struct osr_verdict v;
+	struct osr_balance b;
+
+	assert_true(f->n_channels <= 256);
+	slow_loads(x, &slow);
+	assert_int_equal(osr_loads_init(&l, f, &x->tables, &x->diag), OSR_OK);
+	assert_int_equal(osr_loads_init(&part, f, &x->tables, &x->diag), OSR_OK);
+	assert_int_equal(
+		osr_loads_add(&l, f, &x->r, f->n_dests / 3, f->n_dests, &x->scratch, &x->diag),
+		OSR_OK);
+	assert_int_equal(osr_loads_add(&part, f, &x->r, 0, f->n_dests / 3, &x->scratch, &x->diag),
+			 OSR_OK);
+	osr_loads_join(&l, f, &part);
+	assert_memory_equal(l.load, load, f->n_channels * sizeof(*load));
+	assert_memory_equal(l.hops, slow.hops, sizeof(l.hops));
+	assert_true(l.n_routes == slow.n_routes && l.n_no_path == slow.n_no_path);
+	assert_int_equal(osr_loads_minimal(f, &x->scratch, &minimal, &x->diag), OSR_OK);
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		total += load[c];
+		least = load[c] < least ? load[c] : least;
+	}
+	for (uint32_t k = 1; k <= 4 && f->n_channels; k += 3) {
+		double perfect = (double)minimal / f->n_channels, sum = 0;
+
+		osr_loads_balance(&l, f, minimal, k, &b);
+		for (uint32_t c = 0; c < f->n_channels; c++)
+			sum += pow(fabs(perfect - (double)load[c]), k);
+		assert_true(fabs(b.sigma - pow(sum / f->n_channels, 1.0 / k)) <=
+			    1e-9 * (1 + b.sigma));
+		assert_true(b.perfect == perfect && b.min == least &&
+			    b.mean == (double)total / f->n_channels);
+	}
+	if (!right || !f->n_channels)
+		return;
+	assert_true(total >= minimal && l.n_no_path == 0);
+	assert_true(total == minimal || !(x->r.claims & OSR_CLAIM_MINIMAL));
+	assert_int_equal(osr_check(f, &x->r, &x->scratch, &v, &x->diag), OSR_OK);
+	assert_true(b.efi == v.efi && b.mean == v.efi_mean && b.efi_channel == v.efi_chan);
+}
+
+/* Pairs of hosts that send at once; false: one of them goes round in a circle. */
+static bool judge_phase(struct set *x, uint64_t seed)
+{
+	const struct osr_fabric *f = &x->t.f;
+	uint32_t load[256] = { 0 }, sends[512] = { 0 }, receives[512] = { 0 }, path[64], most = 0;
+	struct osr_pair pair[32];
+	struct osr_crossing got;
+	struct osr_meter meter;
+	uint32_t n_no_path = 0, n = x->n_hosts < 2 ? 0 : 1 + (uint32_t)(test_random(&seed) % 32);
+	bool arrives, circle = false;
+	enum osr_status st;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t from = (uint32_t)(test_random(&seed) % x->n_hosts);
+		uint32_t to =
+			(from + 1 + (uint32_t)(test_random(&seed) % (x->n_hosts - 1))) % x->n_hosts;
+		uint32_t d, length;
+
+		pair[i] = (struct osr_pair){ x->hosts[from], x->hosts[to] };
+		d = f->lid_dest[f->term_lid[pair[i].to]];
+		length = walk(x, pair[i].from, d, path, &arrives);
+		circle |= length > f->n_switches;
+		n_no_path += !arrives;
+		for (uint32_t k = 0; k < length; k++)
+			most = ++load[path[k]] > most ? load[path[k]] : most;
+		most = ++sends[pair[i].from] > most ? sends[pair[i].from] : most;
+		most = ++receives[pair[i].to] > most ? receives[pair[i].to] : most;
+	}
+	/* The bandwidth of a pair is the share that it has of the busiest cable on its way, 0 without a way. */
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t d = f->lid_dest[f->term_lid[pair[i].to]], worst = receives[pair[i].to];
+		uint32_t length = walk(x, pair[i].from, d, path, &arrives);
+
+		worst = sends[pair[i].from] > worst ? sends[pair[i].from] : worst;
+		for (uint32_t k = 0; k < length; k++)
+			worst = load[path[k]] > worst ? load[path[k]] : worst;
+		sum += arrives ? 1.0 / worst : 0;
+	}
+	assert_int_equal(osr_meter_init(&meter, f, &x->r, 32, &x->tables, &x->diag), OSR_OK);
+	st = osr_meter_phase(&meter, pair, NULL, n, true, &got, &x->diag);
+	assert_int_equal(st, circle ? OSR_CHECK_FAILED : OSR_OK);
+	if (circle) {
+		assert_non_null(strstr(x->diag.text, "forwarding loop"));
+		return false;
+	}
+	assert_int_equal(got.n_no_path, n_no_path);
+	assert_int_equal(got.hsd, most);
+	assert_true(fabs(got.bandwidth - sum) < 1e-9);
+	return true;
+}
+
+static void test_single_routes(void **state)
+{
+	unsigned n_circles = 0;
+
+	for (uint64_t i = 1; i <= 400; i++) {
+		uint64_t seed = i;
+		struct set x = { 0 };
+		bool right = i % 4 == 0;
+
+		test_fabric_random(&x.t, 3 + i % 20, 2 + i % 30, i);
+		finish_as(&x, i % 2 ? TABLE_SHORTEST : TABLE_UPDOWN);
+		/* Holes, wrong ports, circles. */
+		for (unsigned k = 0; k < 4 && !right; k++)
+			x.r.lft[test_random(&seed) % ((size_t)x.t.f.n_dests * x.t.f.n_switches)] =
+				(uint8_t[]){ OSR_NO_PATH, 0, 1, 2, 3 }[test_random(&seed) % 5];
+		judge_loads(&x, right);
+		n_circles += !judge_phase(&x, seed);
+		drop(&x);
+	}
+	assert_true(n_circles > 5);
+}
+
+static enum osr_status survey_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_diag *diag)
+{
+	struct osr_survey_sum sum;
+
+	return survey_by_one(ctx, scratch, &sum, diag);
+}
+
+static enum osr_status loads_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_diag *diag)
+{
+	const struct set *x = ctx;
+	struct osr_loads l;
+	uint64_t minimal;
+	enum osr_status st = osr_loads_init(&l, &x->t.f, result, diag);
+
+	if (!st)
+		st = osr_loads_add(&l, &x->t.f, &x->r, 0, 2, scratch, diag);
+	return st ? st : osr_loads_minimal(&x->t.f, scratch, &minimal, diag);
+}
+
+static enum osr_status bisect_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_diag *diag)
+{
+	const struct set *x = ctx;
+	struct osr_phases halves;
+	struct osr_survey_in in;
+	struct osr_bandwidth b;
+
+	return osr_bandwidth_prepare(&x->t.f, &x->r, 9, 1, result, &halves, &in, &b, diag);
+}
+
+static void test_out_of_memory(void **state)
+{
+	struct osr_survey_sum sum;
+	struct osr_survey_in in;
+	struct osr_phases q;
+	struct set x = { 0 };
+
+	test_fabric_ring(&x.t, 5, 2);
+	finish(&x);
+	q = shifts(&x);
+	in = survey_in(&x, &q);
+	assert_true(test_starve(survey_once, &in) > 5);
+	assert_true(test_starve(loads_once, &x) > 3);
+	assert_true(test_starve(bisect_once, &x) > 2);
+	in.n_runs = 0;
+	assert_int_equal(survey_by_one(&in, &x.scratch, &sum, &x.diag), OSR_INVAL);
+	drop(&x);
+}
+
+TEST_PROGRAM(test_workers, test_given, test_few_hosts, test_single_routes, test_out_of_memory)
