@@ -7,11 +7,10 @@
  */
 #include "test.h"
 
-#include <osmroutes/sweep.h>
-
 #include <math.h>
 
 #include "bound_minimal.h"
+#include "sweeps.h"
 #include "tori.h"
 
 enum kind { TORUS, MESH, MIXED, N_KINDS };
@@ -38,21 +37,12 @@ static void write_dims(char *text, const unsigned *size, unsigned n_dims, enum k
 static double route(const char *dims, unsigned hosts, bool uneven, struct tally *n)
 {
 	struct test_torus d = { .dims = dims, .hosts = hosts, .shuffle = 1, .some_hosts = uneven };
-	const struct osr_engine *e = osr_engine_find("angara");
 	uint32_t claims = OSR_CLAIM_MULTICAST | OSR_CLAIM_DEADLOCK_FREE |
 			  (uneven ? 0 : OSR_CLAIM_MINIMAL | OSR_CLAIM_REVERSIBLE);
+	const struct osr_request req = { .max_vls = uneven ? (uint8_t)test_number("OSR_VLS", 8) : 2,
+					 .multicast = true };
 	struct osr_arena scratch = { 0 }, arena = { 0 };
 	struct osr_diag diag = { "" };
-	struct osr_values values;
-	const struct osr_job job = {
-		.engine = e,
-		.values = &values,
-		.request = { .max_vls = uneven ? (uint8_t)test_number("OSR_VLS", 8) : 2,
-			     .multicast = true },
-		.scratch = &scratch,
-		.arena = &arena,
-		.diag = &diag
-	};
 	struct osr_result result = { 0 };
 	const struct osr_verdict *v;
 	struct osr_sweep sweep;
@@ -61,12 +51,11 @@ static double route(const char *dims, unsigned hosts, bool uneven, struct tally 
 	double ratio;
 
 	test_torus_draw(&d, &t);
-	osr_values_default(&values, e->params);
 	result.fabric = t.f;
-	if (osr_sweep(&job, &result, &sweep) != OSR_OK)
+	if (test_route("angara", "", req, NULL, &arena, &result, &sweep, &diag))
 		fail_msg("%s: %s", t.name, diag.text);
 	v = &sweep.verdict;
-	if ((v->proven & claims) != claims || result.routing.n_vls > job.request.max_vls)
+	if ((v->proven & claims) != claims || result.routing.n_vls > req.max_vls)
 		fail_msg("%s: proven %x, %u VLs, %u longer routes", t.name, v->proven,
 			 result.routing.n_vls, (unsigned)v->n_longer);
 	n->n_one_way += !(v->proven & OSR_CLAIM_REVERSIBLE);

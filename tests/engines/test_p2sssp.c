@@ -6,9 +6,8 @@
  */
 #include "test.h"
 
-#include <osmroutes/sweep.h>
-
 #include "fabrics.h"
+#include "sweeps.h"
 
 #define MAX_SWITCHES 64
 #define MAX_CHANNELS 1024
@@ -134,28 +133,14 @@ static void replay_pairs(struct replay *x)
 static void route(const struct osr_fabric *fabric, bool by_dest, struct osr_arena *arena,
 		  struct osr_result *result)
 {
-	const struct osr_engine *engine = osr_engine_find("p2sssp");
-	struct osr_arena scratch = { 0 };
+	const struct osr_request req = { .max_vls = 8 };
 	struct osr_diag diag = { "" };
-	struct osr_values values;
 	struct osr_sweep sweep;
-	const struct osr_job job = { .engine = engine,
-				     .values = &values,
-				     .request = { .max_vls = 8 },
-				     .scratch = &scratch,
-				     .arena = arena,
-				     .diag = &diag };
 
-	osr_values_default(&values, engine->params);
-	assert_int_equal(osr_values_set(&values, engine->params, "heuristic", "none", &diag),
-			 OSR_OK);
-	if (by_dest)
-		assert_int_equal(osr_values_set(&values, engine->params, "step", "dest", &diag),
-				 OSR_OK);
 	*result = (struct osr_result){ .fabric = *fabric };
-	if (osr_sweep(&job, result, &sweep))
+	if (test_route("p2sssp", by_dest ? "heuristic=none step=dest" : "heuristic=none", req, NULL,
+		       arena, result, &sweep, &diag))
 		fail_msg("%s", diag.text);
-	osr_arena_free(&scratch);
 }
 
 /* Destinations in the order of the fabric: switch after switch, port after port. */

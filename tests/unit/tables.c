@@ -601,6 +601,10 @@ static bool judge_claims(const struct judge *j)
 		return false;
 	if ((claims & OSR_CLAIM_MULTICAST) && !j->r->mcast_parent)
 		return false;
+	/* Who may send on any SL must not have one dropped. */
+	for (unsigned sl = 0; j->r->sl2vl && !j->r->sl && sl < 16; sl++)
+		if (!sl_exists(j->r, sl))
+			return false;
 	return free ? j->r->rank || !j->f->n_channels : !(claims & more);
 }
 

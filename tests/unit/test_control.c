@@ -11,40 +11,16 @@
 
 #include "control/control.h"
 #include "keyclient/keyclient.h"
-
-#define LEAVES 4
+#include "keytree.h"
 
 static char path[64];
 static struct osr_arena arena;
 static struct osr_fabric fabric;
 
-/* Two spines, four leaves with two hosts each; `cable` is left out. */
+/* `cable` is left out. */
 static void make_fabric(struct osr_fabric *f, int cable)
 {
-	struct osr_builder *b = osr_builder_new();
-	int n = 0;
-
-	for (unsigned s = 0; s < LEAVES + 2; s++)
-		osr_builder_switch(b, &(struct osr_switch_in){ s + 1, 8, 0, NULL });
-	for (unsigned leaf = 0; leaf < LEAVES; leaf++) {
-		for (unsigned spine = 0; spine < 2; spine++)
-			if (n++ != cable)
-				osr_builder_link(
-					b, &(struct osr_link_in){ .sw_a = leaf,
-								  .sw_b = LEAVES + spine,
-								  .port_a = (uint8_t)(3 + spine),
-								  .port_b = (uint8_t)(1 + leaf) });
-		for (unsigned h = 0; h < 2; h++)
-			osr_builder_terminal(b,
-					     &(struct osr_terminal_in){
-						     .guid = 0x100 + leaf * 2 + h,
-						     .sw = leaf,
-						     .port = (uint8_t)(1 + h),
-						     .lmc = 1,
-						     .lid = (uint16_t)(16 + 2 * (leaf * 2 + h)) });
-	}
-	assert_int_equal(osr_builder_build(b, &arena, f, NULL), OSR_OK);
-	osr_builder_free(b);
+	assert_int_equal(key_tree(4, 1, cable, &arena, f), OSR_OK);
 }
 
 static struct osr_control *start(void)

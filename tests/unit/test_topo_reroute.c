@@ -16,7 +16,7 @@
 
 #include "fabrics.h"
 #include "faults.h"
-#include "stored.h"
+#include "sweeps.h"
 #include "topos.h"
 
 static void make_fabric(const char *what, struct osr_arena *arena, struct osr_fabric *f)

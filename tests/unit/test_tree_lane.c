@@ -9,7 +9,7 @@
 #include <osmroutes/sweep.h>
 
 #include "fabrics.h"
-#include "stored.h"
+#include "sweeps.h"
 #include "topos.h"
 
 static const char *const shapes[] = {
