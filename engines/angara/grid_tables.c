@@ -36,33 +36,27 @@ static uint32_t plain_dir(const struct plan *p, uint32_t v, uint32_t root, uint3
 
 /* ---- ports ----------------------------------------------------------------------------------- */
 
+static uint32_t first_channel(const struct job *j, uint32_t v, uint32_t dir)
+{
+	return j->grid.chan[(size_t)v * 2 * j->plan.n_dims + dir];
+}
+
 /* Of parallel cables the one with the fewest routes. */
 static uint32_t pick_channel(const struct job *j, uint32_t v, uint32_t dir)
 {
-	const struct osr_grid *grid = &j->grid;
-	const uint16_t *row = grid->hop_row + (size_t)v * (2 * grid->shape.n_dims + 1) + dir;
-	uint32_t first = j->f->chan_row[v], best = first + grid->hop_list[first + row[0]];
+	uint32_t best = first_channel(j, v, dir);
 
-	for (uint32_t k = row[0] + 1u; k < row[1]; k++) {
-		uint32_t c = first + grid->hop_list[first + k];
-
-		if (j->load[c] < j->load[best])
+	for (uint32_t c = best + 1; c < j->f->chan_row[v + 1]; c++)
+		if (j->grid.chan_dir[c] == dir && j->load[c] < j->load[best])
 			best = c;
-	}
 	return best;
 }
 
-static bool has_parallels(const struct osr_grid *grid)
+static bool has_parallels(const struct job *j)
 {
-	uint32_t n_dirs = 2 * grid->shape.n_dims;
-
-	for (uint32_t v = 0; v < grid->f->n_switches; v++)
-		for (uint32_t dir = 0; dir < n_dirs; dir++) {
-			const uint16_t *row = grid->hop_row + (size_t)v * (n_dirs + 1) + dir;
-
-			if (row[1] > row[0] + 1)
-				return true;
-		}
+	for (uint32_t c = 0; c < j->f->n_channels; c++)
+		if (first_channel(j, j->f->chan_src[c], j->grid.chan_dir[c]) != c)
+			return true;
 	return false;
 }
 
@@ -121,7 +115,7 @@ static enum osr_status angara_tables_write_lfts(struct job *j)
 	const uint8_t *variant = choose_variants(j);
 	/* The first LID of each switch and variant: the others have its row. */
 	uint32_t *first = osr_alloc(j->scratch, n, N_VARIANTS * sizeof(*first));
-	bool parallel = has_parallels(&j->grid);
+	bool parallel = has_parallels(j);
 
 	if (!variant || !first)
 		return osr_fail(j->diag, OSR_NOMEM, "out of memory for %u LIDs", fabric->n_dests);
@@ -135,7 +129,7 @@ static enum osr_status angara_tables_write_lfts(struct job *j)
 			memcpy(lft, j->r->lft + *like * n, n);
 		for (uint32_t v = 0; v < n && *like == OSR_NONE; v++)
 			if (v != root)
-				lft[v] = fabric->chan_port[pick_channel(
+				lft[v] = fabric->chan_port[first_channel(
 					j, v, plain_dir(&j->plan, v, root, variant[d]))];
 		*like = *like == OSR_NONE ? d : *like;
 		lft[root] = fabric->term_port[fabric->dest_term[d]];

@@ -42,13 +42,8 @@ struct osr_grid {
 	uint32_t n_placed;                      /* switches with a place */
 	uint32_t n_dead_switches, n_dead_links; /* places, and cables between placed switches */
 	uint16_t *coord;                        /* [n_switches * n_dims] */
-	uint32_t *near; /* [n_switches * 2 * n_dims] the switch in each direction, or OSR_NONE */
-	/*
-	 * The channels of switch v in direction d, as hops (channel = chan_row[v] + hop):
-	 * hop_list[chan_row[v] + k] for k from hop_row[v * (2 * n_dims + 1) + d] up to the next entry.
-	 */
-	uint16_t *hop_row;
-	uint8_t *hop_list;
+	uint32_t *
+		chan; /* [n_switches * 2 * n_dims] the first channel in each direction, or OSR_NONE */
 	uint8_t *chan_dir; /* [n_channels] */
 };
 
@@ -63,11 +58,6 @@ enum osr_status osr_grid_find(const struct osr_fabric *fabric, struct osr_arena 
 static inline const uint16_t *osr_grid_coord(const struct osr_grid *grid, uint32_t sw)
 {
 	return grid->coord + (size_t)sw * grid->shape.n_dims;
-}
-
-static inline uint32_t osr_grid_near(const struct osr_grid *grid, uint32_t sw, uint32_t dir)
-{
-	return grid->near[(size_t)sw * 2 * grid->shape.n_dims + dir];
 }
 
 #endif

@@ -68,8 +68,7 @@ bool osr_product_plan_pairs(const struct osr_product *product, uint32_t max_laye
 /*
  * n_layers cuts per ring, evenly spaced. Staggered: falling routes are cut half-way between the
  * cuts of rising ones; then four layers leave a way for every shortest route in up to three rings
- * of 8. Otherwise both directions are cut at the same switches, and osr_product_escape() reaches
- * everything.
+ * of 8. Otherwise both directions are cut at the same switches, and osr_product_tree() suits them.
  */
 void osr_product_plan_spaced(const struct osr_product *product, uint32_t n_layers, bool staggered,
 			     struct osr_product_plan *plan);
@@ -80,13 +79,6 @@ void osr_product_plan_spaced(const struct osr_product *product, uint32_t n_layer
  */
 void osr_dor(const struct osr_product *product, const struct osr_product_plan *plan, uint32_t d,
 	     uint8_t *hop);
-
-/*
- * The same without passing through any cut of layer k: not always minimal, but always legal there.
- * The layer must cut both directions of a ring at the same switch.
- */
-void osr_product_escape(const struct osr_product *product, const struct osr_product_plan *plan,
-			uint32_t k, uint32_t root, uint8_t *hop);
 
 /* rank[n_channels]: the order of layer k, by dimension, then from its cut onwards. */
 void osr_product_order(const struct osr_product *product, const struct osr_product_plan *plan,

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <osmroutes/product.h>
-
 /* ---- shortest routes ------------------------------------------------------------------------- */
 
 /* A step that is not legal: worse than any weight, better than nothing. */
@@ -351,10 +349,6 @@ static void search_find_escape(struct osr__search *w, uint32_t root)
 	uint32_t head = 0, tail = 0, *queue = w->waiting;
 
 	memset(w->escape_hop, OSR_NO_PATH, fabric->n_switches);
-	if (w->s->product) {
-		osr_product_escape(w->s->product, w->s->plan, 0, root, w->escape_hop);
-		return;
-	}
 	queue[tail++] = root;
 	while (head < tail) {
 		uint32_t u = queue[head++];

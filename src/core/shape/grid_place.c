@@ -231,35 +231,26 @@ static enum osr_status grid_place_verify(const struct grid_work *w, struct osr_g
 	return OSR_OK;
 }
 
-/* Channels of each switch by direction. */
+/* Channels by direction. */
 static enum osr_status list_channels(const struct grid_work *w, struct osr_grid *grid,
 				     struct osr_arena *result)
 {
 	const struct osr_fabric *fabric = w->f;
-	uint32_t n_dirs = 2 * grid->shape.n_dims, n = 0;
+	size_t n_dirs = 2 * (size_t)grid->shape.n_dims, n = fabric->n_switches * n_dirs;
 
-	grid->hop_row = osr_alloc(result, (size_t)fabric->n_switches * (n_dirs + 1),
-				  sizeof(*grid->hop_row));
-	grid->hop_list = osr_alloc(result, fabric->n_channels, 1);
+	grid->chan = osr_alloc(result, n, sizeof(*grid->chan));
 	grid->chan_dir = osr_alloc(result, fabric->n_channels, 1);
 	if (osr_arena_failed(result, w->diag))
 		return OSR_NOMEM;
-	memset(grid->chan_dir, NO_DIR, fabric->n_channels);
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint32_t first = fabric->chan_row[v];
+	memset(grid->chan, 0xff, n * sizeof(*grid->chan));
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c], dir = NO_DIR;
 
-		n = 0;
-		for (uint32_t dir = 0; dir < n_dirs; dir++) {
-			uint32_t u = osr_grid_near(grid, v, dir);
-
-			grid->hop_row[(size_t)v * (n_dirs + 1) + dir] = (uint16_t)n;
-			for (uint32_t c = first; c < fabric->chan_row[v + 1] && u != OSR_NONE; c++)
-				if (fabric->chan_dst[c] == u) {
-					grid->hop_list[first + n++] = (uint8_t)(c - first);
-					grid->chan_dir[c] = (uint8_t)dir;
-				}
-		}
-		grid->hop_row[(size_t)v * (n_dirs + 1) + n_dirs] = (uint16_t)n;
+		if (has_place(w, v))
+			dir = step_between(&w->shape, coord_of(w, v), coord_of(w, u));
+		grid->chan_dir[c] = (uint8_t)dir;
+		if (dir != NO_DIR && grid->chan[v * n_dirs + dir] == OSR_NONE)
+			grid->chan[v * n_dirs + dir] = c;
 	}
 	return OSR_OK;
 }
@@ -284,7 +275,6 @@ enum osr_status osr__grid_finish(struct grid_work *w, struct osr_arena *scratch,
 	r.owner = owner = osr_alloc(scratch, grid->n_places, sizeof(*owner));
 	r.trail = osr_alloc(scratch, n, sizeof(*r.trail));
 	grid->coord = osr_alloc(result, n * n_dims, sizeof(*grid->coord));
-	grid->near = osr_alloc(result, n * 2 * n_dims, sizeof(*grid->near));
 	if (osr_arena_failed(scratch, w->diag) || osr_arena_failed(result, w->diag))
 		return OSR_NOMEM;
 	st = own_places(w, owner, grid->n_places);
@@ -297,11 +287,5 @@ enum osr_status osr__grid_finish(struct grid_work *w, struct osr_arena *scratch,
 	for (size_t v = 0; v < n; v++)
 		memcpy(grid->coord + v * n_dims, coord_of(w, (uint32_t)v),
 		       n_dims * sizeof(*grid->coord));
-	memset(grid->near, 0xff, n * 2 * n_dims * sizeof(*grid->near));
-	for (uint32_t v = 0; v < n; v++)
-		for (uint32_t e = w->row[v]; e < w->row[v + 1] && has_place(w, v); e++)
-			grid->near[v * 2 * n_dims + step_between(&w->shape, coord_of(w, v),
-								 coord_of(w, w->adj[e]))] =
-				w->adj[e];
 	return list_channels(w, grid, result);
 }

@@ -539,25 +539,6 @@ static uint32_t next_uncut(const struct osr_product *product, const struct osr_p
 	return a ? a - 1 : n - 1;
 }
 
-void osr_product_escape(const struct osr_product *product, const struct osr_product_plan *plan,
-			uint32_t k, uint32_t root, uint8_t *hop)
-{
-	const struct osr_fabric *fabric = product->f;
-	const uint16_t *to = product->coord + (size_t)root * product->n_dims;
-
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		const uint16_t *from = product->coord + (size_t)v * product->n_dims;
-		uint32_t dim = 0;
-
-		while (dim < product->n_dims && from[dim] == to[dim])
-			dim++;
-		if (dim < product->n_dims)
-			hop[v] =
-				hop_to(product, v, dim,
-				       next_uncut(product, plan, k, dim, from[dim], to[dim]), root);
-	}
-}
-
 void osr_product_order(const struct osr_product *product, const struct osr_product_plan *plan,
 		       uint32_t k, uint32_t *rank)
 {

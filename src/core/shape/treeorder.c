@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include <osmroutes/set.h>
+#include <osmroutes/spf.h>
 
 /*
  * o->plane, top level first. A plane goes by its lowest switch of the level it begins on, so that
@@ -332,7 +333,7 @@ static enum osr_status tree_order_mcast(const struct osr_tree_order *order,
 	const struct osr_fabric *fabric = order->f;
 	uint32_t *by_number = osr_alloc(scratch, order->n, sizeof(*by_number));
 	uint32_t *depth = osr_calloc(scratch, order->n, sizeof(*depth));
-	uint8_t *keep = osr_calloc(scratch, order->n, 1);
+	uint32_t *tree = osr_alloc(scratch, order->n, sizeof(*tree));
 
 	routing->mcast_parent = osr_alloc(result, order->n, sizeof(*routing->mcast_parent));
 	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
@@ -352,20 +353,11 @@ static enum osr_status tree_order_mcast(const struct osr_tree_order *order,
 			    (depth[t] == depth[b] && order->number[t] < order->number[b]))
 				best = c;
 		}
-		routing->mcast_parent[s] = best;
+		tree[s] = best;
 		depth[s] = best == OSR_NONE ? 0 : depth[fabric->chan_dst[best]] + 1;
 	}
-	for (uint32_t i = order->n; i-- > 0;) {
-		uint32_t s = by_number[i], up = routing->mcast_parent[s];
-
-		keep[s] |= fabric->sw_sources[s] > 0;
-		if (!keep[s])
-			routing->mcast_parent[s] = OSR_NONE;
-		else if (up != OSR_NONE)
-			keep[fabric->chan_dst[up]] = 1;
-	}
 	routing->claims |= OSR_CLAIM_MULTICAST;
-	return OSR_OK;
+	return osr_mcast_take(fabric, tree, scratch, routing->mcast_parent, diag);
 }
 
 enum osr_status osr_tree_order_certify(const struct osr_tree_order *order,
