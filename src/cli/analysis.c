@@ -352,11 +352,11 @@ void cli_worst_say(struct out *out, const struct cli_worst_of *of)
 
 enum osr_status cli_worst_free(struct cli_worst *worst, struct osr_diag *diag)
 {
-	bool bad = worst->file && (ferror(worst->file) | fclose(worst->file));
+	FILE *file = worst->file;
 
 	worst->file = NULL;
 	osr_arena_free(&worst->arena);
-	return bad ? osr_fail(diag, OSR_INVAL, "%s: %s", worst->path, strerror(errno)) : OSR_OK;
+	return file ? cli_written(file, worst->path, diag) : OSR_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */

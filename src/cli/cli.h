@@ -52,6 +52,11 @@ enum osr_status cli_set(struct osr_values *values, const struct osr_param *table
 /* One line per option: name, default, what it does. */
 void cli_print_params(FILE *out, const struct osr_param *table);
 
+/* A file to be written, stdout for NULL or "-"; if it is none, cli_written() says why. */
+FILE *cli_create(const char *path);
+/* Closes it. OSR_INVAL: it could not be opened, or not all of it be written. */
+enum osr_status cli_written(FILE *out, const char *path, struct osr_diag *diag);
+
 /* Writes a net file to `path`, stdout for NULL or "-". */
 enum osr_status cli_write_net(const struct osr_net *net, const char *path, const char *comment,
 			      struct osr_diag *diag);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,18 +202,11 @@ static char *help_filter(int key, const char *text, void *input)
 
 static enum osr_status generate_draw(const struct args *a, struct osr_diag *diag)
 {
-	bool is_stdout = !a->output || !strcmp(a->output, "-"), bad;
-	FILE *out = is_stdout ? stdout : fopen(a->output, "w");
+	FILE *out = cli_create(a->output);
 
-	if (!out)
-		return osr_fail(diag, OSR_INVAL, "%s: %s", a->output, strerror(errno));
-	write_dot(&a->in.net, !a->no_hosts, out);
-	bad = ferror(out) != 0;
-	if (!is_stdout)
-		bad |= fclose(out) != 0;
-	return bad ? osr_fail(diag, OSR_INVAL, "%s: %s", is_stdout ? "standard output" : a->output,
-			      strerror(errno))
-		   : OSR_OK;
+	if (out)
+		write_dot(&a->in.net, !a->no_hosts, out);
+	return cli_written(out, a->output, diag);
 }
 
 static const struct cli_part parts[] = { { &out_spec, offsetof(struct args, out) }, { 0 } };

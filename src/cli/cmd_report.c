@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One self-contained HTML page about the tables of an engine or a file: see report.h. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -121,18 +120,11 @@ static void report_count_lanes(struct report *p)
 static enum osr_status write_page(const struct args *a, const struct report *p,
 				  struct osr_diag *diag)
 {
-	FILE *out = a->html ? fopen(a->html, "w") : stdout;
-	bool bad;
+	FILE *out = cli_create(a->html);
 
-	if (!out)
-		return osr_fail(diag, OSR_INVAL, "%s: %s", a->html, strerror(errno));
-	report_page(p, out);
-	bad = ferror(out) != 0;
-	if (a->html)
-		bad |= fclose(out) != 0;
-	return bad ? osr_fail(diag, OSR_INVAL, "%s: %s", a->html ? a->html : "standard output",
-			      strerror(errno))
-		   : OSR_OK;
+	if (out)
+		report_page(p, out);
+	return cli_written(out, a->html, diag);
 }
 
 /* The second tables that were named, and what changes from them to the first. */

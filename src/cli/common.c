@@ -46,19 +46,30 @@ void cli_print_params(FILE *out, const struct osr_param *table)
 	}
 }
 
+FILE *cli_create(const char *path)
+{
+	return path && strcmp(path, "-") ? fopen(path, "w") : stdout;
+}
+
+enum osr_status cli_written(FILE *out, const char *path, struct osr_diag *diag)
+{
+	bool bad = !out || ferror(out);
+
+	if (out && out != stdout)
+		bad |= fclose(out) != 0;
+	return bad ? osr_fail(diag, OSR_INVAL, "%.300s: %s",
+			      out == stdout ? "standard output" : path, strerror(errno))
+		   : OSR_OK;
+}
+
 enum osr_status cli_write_net(const struct osr_net *net, const char *path, const char *comment,
 			      struct osr_diag *diag)
 {
-	bool is_stdout = !path || !strcmp(path, "-");
-	FILE *out = is_stdout ? stdout : fopen(path, "w");
-	enum osr_status st;
+	FILE *out = cli_create(path);
+	enum osr_status st = out ? osr_netfile_write(net, comment, out, diag) : OSR_OK;
+	enum osr_status written = cli_written(out, path, diag);
 
-	if (!out)
-		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
-	st = osr_netfile_write(net, comment, out, diag);
-	if (!is_stdout && fclose(out) && !st)
-		st = osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
-	return st;
+	return st ? st : written;
 }
 
 int cli_number(const char *text, long lo, long hi, long *value)

@@ -371,18 +371,12 @@ enum osr_status cli_stored_write(const char *path, const struct osr_job *job,
 {
 	size_t size = osr_store_size(last);
 	void *buf = size ? malloc(size) : NULL;
-	FILE *out = NULL;
-	bool bad = !buf;
+	FILE *out = buf ? fopen(path, "wb") : NULL;
 
-	if (buf) {
+	if (out) {
 		osr_store_write(last, osr_options_key(job->engine, job->values), buf, size);
-		out = fopen(path, "wb");
-		bad = !out || fwrite(buf, 1, size, out) != size;
+		fwrite(buf, 1, size, out);
 	}
-	if (out)
-		bad |= fclose(out) != 0;
 	free(buf);
-	return bad ? osr_fail(diag, OSR_INVAL, "%.300s: the result cannot be written: %s", path,
-			      strerror(errno))
-		   : OSR_OK;
+	return cli_written(out, path, diag);
 }

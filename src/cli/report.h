@@ -67,7 +67,7 @@ void report_draw_levels(const struct report *p, FILE *out);
 void report_draw_bars(const char *const *labels, const uint64_t *values, uint32_t n,
 		      const char *unit, FILE *out);
 
-/* Text with the characters that HTML gives a meaning written as entities. */
-void report_text(const char *text, FILE *out);
+/* Text with the characters that HTML gives a meaning written as entities; good until the eighth call after it. */
+const char *report_text(const char *text);
 
 #endif

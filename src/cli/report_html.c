@@ -6,22 +6,24 @@
 #include "cli/report.h"
 #include "report_css.h"
 
-void report_text(const char *text, FILE *out)
+const char *report_text(const char *text)
 {
-	for (; *text; text++) {
-		unsigned char x = (unsigned char)*text;
+	static const char marks[] = "&<>\"";
+	static const char *const entities[] = { "&amp;", "&lt;", "&gt;", "&quot;" };
+	static char ring[8][4096];
+	static unsigned turn;
+	char *buf = ring[turn++ % 8], *to = buf;
 
-		if (x == '&')
-			fputs("&amp;", out);
-		else if (x == '<')
-			fputs("&lt;", out);
-		else if (x == '>')
-			fputs("&gt;", out);
-		else if (x == '"')
-			fputs("&quot;", out);
+	for (; *text && to < buf + sizeof(ring[0]) - 8; text++) {
+		const char *mark = strchr(marks, *text);
+
+		if (mark)
+			to = stpcpy(to, entities[mark - marks]);
 		else
-			fputc(x < ' ' || x >= 127 ? '?' : x, out);
+			*to++ = *text < ' ' || *text >= 127 ? '?' : *text;
 	}
+	*to = '\0';
+	return buf;
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
@@ -30,17 +32,12 @@ static void say_answer(FILE *out, const struct osr_answered *answered, const cha
 		       const char *said)
 {
 	static const char *const class[] = { "open", "good", "bad" };
+	const char *why =
+		strcmp(answered->why, said) ? report_text(answered->why) : "for the same reason";
 
 	fprintf(out, "<li class=\"%s\">%s: %s", class[answered->answer], question,
 		osr_answer_name(answered->answer));
-	if (answered->why[0] && !strcmp(answered->why, said)) {
-		fprintf(out, " (for the same reason)");
-	} else if (answered->why[0]) {
-		fprintf(out, " (");
-		report_text(answered->why, out);
-		fprintf(out, ")");
-	}
-	fprintf(out, "</li>\n");
+	fprintf(out, answered->why[0] ? " (%s)</li>\n" : "</li>\n", why);
 }
 
 static void say_verdicts(const struct report *p, FILE *out)
@@ -84,90 +81,77 @@ static void say_verdicts(const struct report *p, FILE *out)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* A column for the tables of the page, and one for those they are compared with. */
-static void say_both(const struct report *p, FILE *out, const char *what, const char *fmt,
-		     const double x[2])
-{
-	fprintf(out, "<tr><td>%s</td>", what);
-	for (unsigned i = 0; i < (p->other ? 2 : 1); i++) {
-		fprintf(out, "<td class=\"n\">");
-		fprintf(out, fmt, x[i]);
-		fprintf(out, "</td>");
-	}
-	fprintf(out, "</tr>\n");
-}
-
 static double over_even(const struct osr_balance *balance)
 {
 	return balance->perfect > 0 ? (double)balance->efi / balance->perfect : 0;
 }
 
+/* A column for the tables of the page, and one for those they are compared with. */
 static void say_figures(const struct report *p, FILE *out)
 {
 	const struct cli_analysis *x = p->a, *y = p->other ? &p->other->a : p->a;
-	const double n_vls[2] = { p->r->n_vls, p->other ? p->other->r->n_vls : 0 };
+	bool bisected = x->bandwidth.n_patterns, has_worst = x->worst.f;
+	const struct {
+		const char *what;
+		int digits;
+		bool shown;
+		double x, y;
+	} rows[] = {
+		{ "edge forwarding index: routes on the busiest channel", 0, true,
+		  (double)x->balance.efi, (double)y->balance.efi },
+		{ "least possible: no routing has less on its busiest channel", 0, true,
+		  (double)p->bound, (double)p->bound },
+		{ "mean routes on a channel", 1, true, x->balance.mean, y->balance.mean },
+		{ "routes on the busiest channel over an even spread", 3, true,
+		  over_even(&x->balance), over_even(&y->balance) },
+		{ "channels of a route between hosts, mean", 3, true, cli_mean_hops(x),
+		  cli_mean_hops(y) },
+		{ "routes longer than minimal", 0, true, (double)x->n_longer, (double)y->n_longer },
+		{ "virtual lanes used", 0, p->r->n_vls, p->r->n_vls,
+		  p->other ? p->other->r->n_vls : 0 },
+		{ "effective bisection bandwidth, share of a link", 4, bisected, x->bandwidth.mean,
+		  y->bandwidth.mean },
+		{ "&plusmn; 95 % confidence", 5, bisected, x->bandwidth.half_width,
+		  y->bandwidth.half_width },
+		{ "random bisections", 0, bisected, x->bandwidth.n_patterns,
+		  y->bandwidth.n_patterns },
+		{ "rate left by the worst permutation of hosts, share of a link", 4, has_worst,
+		  cli_worst_share(x->worst.worst.load), cli_worst_share(y->worst.worst.load) },
+		{ "&le; what any tables can leave", 4, has_worst, cli_worst_share(x->worst.bound),
+		  cli_worst_share(y->worst.bound) },
+	};
 
 	fprintf(out,
 		"<p>%u switches, %u channels (directions of cables between them), %u "
 		"LIDs</p>\n<table>\n",
 		p->f->n_switches, p->f->n_channels, p->f->n_dests);
 	/* Whose figures: names and verdicts, where two are compared. */
-	if (p->other) {
-		fprintf(out, "<tr><th></th><th class=\"n\">");
-		report_text(p->tables_name, out);
-		fprintf(out, "</th><th class=\"n\">");
-		report_text(p->other->name, out);
+	if (p->other)
 		fprintf(out,
-			"</th></tr>\n<tr><td>verdict</td><td class=\"n\">%s</td><td "
-			"class=\"n\">%s</td></tr>\n",
-			osr_answer_name(osr_verdict_of(&p->a->found, OSR_REQUIRED, NULL)),
-			osr_answer_name(osr_verdict_of(&p->other->a.found, OSR_REQUIRED, NULL)));
-	}
-	say_both(p, out, "edge forwarding index: routes on the busiest channel", "%.0f",
-		 (double[]){ (double)x->balance.efi, (double)y->balance.efi });
-	say_both(p, out, "least possible: no routing has less on its busiest channel", "%.0f",
-		 (double[]){ (double)p->bound, (double)p->bound });
-	say_both(p, out, "mean routes on a channel", "%.1f",
-		 (double[]){ x->balance.mean, y->balance.mean });
-	say_both(p, out, "routes on the busiest channel over an even spread", "%.3f",
-		 (double[]){ over_even(&x->balance), over_even(&y->balance) });
-	say_both(p, out, "channels of a route between hosts, mean", "%.3f",
-		 (double[]){ cli_mean_hops(x), cli_mean_hops(y) });
-	say_both(p, out, "routes longer than minimal", "%.0f",
-		 (double[]){ (double)x->n_longer, (double)y->n_longer });
-	if (p->r->n_vls)
-		say_both(p, out, "virtual lanes used", "%.0f", n_vls);
-	if (x->bandwidth.n_patterns) {
-		say_both(p, out, "effective bisection bandwidth, share of a link", "%.4f",
-			 (double[]){ x->bandwidth.mean, y->bandwidth.mean });
-		say_both(p, out, "&plusmn; 95 % confidence", "%.5f",
-			 (double[]){ x->bandwidth.half_width, y->bandwidth.half_width });
-		say_both(p, out, "random bisections", "%.0f",
-			 (double[]){ x->bandwidth.n_patterns, y->bandwidth.n_patterns });
-	}
-	if (x->worst.f) {
-		say_both(p, out, "rate left by the worst permutation of hosts, share of a link",
-			 "%.4f",
-			 (double[]){ cli_worst_share(x->worst.worst.load),
-				     cli_worst_share(y->worst.worst.load) });
-		say_both(p, out, "&le; what any tables can leave", "%.4f",
-			 (double[]){ cli_worst_share(x->worst.bound),
-				     cli_worst_share(y->worst.bound) });
+			"<tr><th></th><th class=\"n\">%s</th><th class=\"n\">%s</th></tr>\n"
+			"<tr><td>verdict</td><td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
+			report_text(p->tables_name), report_text(p->other->name),
+			osr_answer_name(osr_verdict_of(&x->found, OSR_REQUIRED, NULL)),
+			osr_answer_name(osr_verdict_of(&y->found, OSR_REQUIRED, NULL)));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!rows[i].shown)
+			continue;
+		fprintf(out, "<tr><td>%s</td>", rows[i].what);
+		for (unsigned k = 0; k < (p->other ? 2 : 1); k++)
+			fprintf(out, "<td class=\"n\">%.*f</td>", rows[i].digits,
+				k ? rows[i].y : rows[i].x);
+		fprintf(out, "</tr>\n");
 	}
 	fprintf(out, "</table>\n");
-	if (p->other) {
-		const struct osr_changes *changes = &p->other->changes;
-
-		/* What changes from the other tables to these. */
-		fprintf(out, "<p>From the tables of ");
-		report_text(p->other->name, out);
+	/* What changes from the other tables to these. */
+	if (p->other)
 		fprintf(out,
-			" to these %" PRIu64 " of %" PRIu64
+			"<p>From the tables of %s to these %" PRIu64 " of %" PRIu64
 			" pairs of hosts change their path, and %" PRIu64 " of %" PRIu64
 			" LFT entries change, in %" PRIu64 " blocks of 64.</p>\n",
-			changes->n_path, changes->n_pairs, changes->n_entries_changed,
-			changes->n_entries, changes->n_blocks);
-	}
+			report_text(p->other->name), p->other->changes.n_path,
+			p->other->changes.n_pairs, p->other->changes.n_entries_changed,
+			p->other->changes.n_entries, p->other->changes.n_blocks);
 }
 
 #define SAME_SHOWN 3 /* of those with one load */
@@ -177,13 +161,11 @@ static void say_channel(const struct report *p, uint32_t c, FILE *out)
 	const struct osr_fabric *fabric = p->f;
 	char a[32], b[32];
 
-	fprintf(out, "<tr><td>");
-	report_text(osr_switch_name(fabric, fabric->chan_src[c], a), out);
-	fprintf(out, "</td><td class=\"n\">%u</td><td>", fabric->chan_port[c]);
-	report_text(osr_switch_name(fabric, fabric->chan_dst[c], b), out);
 	fprintf(out,
-		"</td><td class=\"n\">%u</td><td class=\"n\">%" PRIu64
-		"</td><td class=\"n\">%.2f</td></tr>\n",
+		"<tr><td>%s</td><td class=\"n\">%u</td><td>%s</td><td class=\"n\">%u</td><td "
+		"class=\"n\">%" PRIu64 "</td><td class=\"n\">%.2f</td></tr>\n",
+		report_text(osr_switch_name(fabric, fabric->chan_src[c], a)), fabric->chan_port[c],
+		report_text(osr_switch_name(fabric, fabric->chan_dst[c], b)),
 		fabric->chan_port[fabric->chan_rev[c]], p->loads.load[c],
 		p->a->balance.perfect > 0 ? (double)p->loads.load[c] / p->a->balance.perfect : 0);
 }
@@ -252,23 +234,19 @@ static void say_advice(const struct report *p, FILE *out)
 			times);
 		return;
 	}
-	fprintf(out, "look at the busiest channel, from ");
-	report_text(osr_switch_name(fabric, fabric->chan_src[c], x), out);
-	fprintf(out, " port %u to ", fabric->chan_port[c]);
-	report_text(osr_switch_name(fabric, fabric->chan_dst[c], y), out);
 	fprintf(out,
-		" port %u. It carries %.2f times the least possible, and %.2f times an even "
-		"spread. ",
-		fabric->chan_port[fabric->chan_rev[c]], times, over);
-	fputs(times <= 1.05
-		      ? "No routing is better: this cable is the bottleneck between the parts that "
-			"it "
-			"joins, and a second one beside it would help."
-		      : "See whether another engine spreads better (osmroutes route -e all), and "
-			"whether "
-			"cables beside it are missing (osmroutes diff with an earlier fabric).",
-	      out);
-	fprintf(out, "</p>\n");
+		"look at the busiest channel, from %s port %u to %s port %u. It carries %.2f times "
+		"the least possible, and %.2f times an even spread. %s</p>\n",
+		report_text(osr_switch_name(fabric, fabric->chan_src[c], x)), fabric->chan_port[c],
+		report_text(osr_switch_name(fabric, fabric->chan_dst[c], y)),
+		fabric->chan_port[fabric->chan_rev[c]], times, over,
+		times <= 1.05
+			? "No routing is better: this cable is the bottleneck between the parts "
+			  "that it joins, and a second one beside it would help."
+			: "See whether another engine spreads better (osmroutes route -e all), "
+			  "and whether cables beside it are missing (osmroutes diff with an "
+			  "earlier "
+			  "fabric).");
 }
 
 static void say_lanes(const struct report *p, FILE *out)
@@ -310,19 +288,15 @@ void report_page(const struct report *p, FILE *out)
 	const char *labels[OSR_LOADS_MAX_HOPS + 1];
 	uint32_t n;
 
-	fprintf(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-		     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		     "<title>");
-	report_text(p->fabric_name, out);
-	fprintf(out, ", routed by ");
-	report_text(p->tables_name, out);
-	fprintf(out, "</title>\n<style>%s</style></head><body>\n<h1>", style);
-	report_text(p->fabric_name, out);
-	fprintf(out, "</h1>\n<p class=\"note\">tables of ");
-	report_text(p->tables_name, out);
-	fprintf(out, ", verified by osmroutes %s on %s: <code>", OSR_VERSION, p->date);
-	report_text(p->command, out);
-	fprintf(out, "</code></p>\n");
+	fprintf(out,
+		"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<title>%s, routed by %s</title>\n<style>%s</style></head><body>\n<h1>%s</h1>\n"
+		"<p class=\"note\">tables of %s, verified by osmroutes %s on %s: "
+		"<code>%s</code></p>\n",
+		report_text(p->fabric_name), report_text(p->tables_name), style,
+		report_text(p->fabric_name), report_text(p->tables_name), OSR_VERSION, p->date,
+		report_text(p->command));
 	say_verdicts(p, out);
 	say_advice(p, out);
 	fprintf(out, "<h2>Figures</h2>\n");

@@ -59,11 +59,11 @@ static void draw_cables(const struct report *p, const struct report_picture *pic
 			if (c > fabric->chan_rev[c] || heat_of(p, busier(p, c)) != heat)
 				continue;
 			report_draw_line(&at[v], &at[u], pic->rows, heat, pic->height, out);
-			fprintf(out, "<title>");
-			report_text(osr_switch_name(fabric, v, a), out);
-			fprintf(out, " port %u, ", fabric->chan_port[c]);
-			report_text(osr_switch_name(fabric, u, b), out);
-			fprintf(out, " port %u: %" PRIu64 " and %" PRIu64 " routes</title></%s>\n",
+			fprintf(out,
+				"<title>%s port %u, %s port %u: %" PRIu64 " and %" PRIu64
+				" routes</title></%s>\n",
+				report_text(osr_switch_name(fabric, v, a)), fabric->chan_port[c],
+				report_text(osr_switch_name(fabric, u, b)),
 				fabric->chan_port[fabric->chan_rev[c]], p->loads.load[c],
 				p->loads.load[fabric->chan_rev[c]],
 				pic->rows && at[v].y == at[u].y ? "path" : "line");
@@ -84,12 +84,12 @@ static void draw_loop(const struct report *p, const struct report_picture *pic, 
 
 		fprintf(out,
 			"<line class=\"loop\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" "
-			"y2=\"%.1f\"><title>",
-			from->x, from->y, to->x, to->y);
-		report_text(osr_switch_name(fabric, fabric->chan_src[c], a), out);
-		fprintf(out, " port %u to ", fabric->chan_port[c]);
-		report_text(osr_switch_name(fabric, fabric->chan_dst[c], b), out);
-		fprintf(out, ", VL%u: channel %u of %u of the credit loop</title></line>\n",
+			"y2=\"%.1f\"><title>%s port %u to %s, VL%u: channel %u of %u of the credit "
+			"loop</title></line>\n",
+			from->x, from->y, to->x, to->y,
+			report_text(osr_switch_name(fabric, fabric->chan_src[c], a)),
+			fabric->chan_port[c],
+			report_text(osr_switch_name(fabric, fabric->chan_dst[c], b)),
 			p->loop->step[i].vl, i + 1, p->loop->n);
 	}
 }
@@ -105,10 +105,9 @@ static void draw_name(const struct report_place *at, const char *name, FILE *out
 	else
 		snprintf(text, sizeof(text), "%.8s..%s", name, name + len - 10);
 	fprintf(out,
-		"<text class=\"name\" x=\"%.1f\" y=\"%.1f\" transform=\"rotate(-25 %.1f %.1f)\">",
-		at->x + 6, at->y - 9, at->x, at->y);
-	report_text(text, out);
-	fprintf(out, "</text>\n");
+		"<text class=\"name\" x=\"%.1f\" y=\"%.1f\" transform=\"rotate(-25 %.1f "
+		"%.1f)\">%s</text>\n",
+		at->x + 6, at->y - 9, at->x, at->y, report_text(text));
 }
 
 static uint64_t busiest_of(const struct report *p, uint32_t v)
@@ -133,11 +132,12 @@ void report_draw_fabric(const struct report *p, const struct report_picture *pic
 		draw_cables(p, pic, out);
 	draw_loop(p, pic, out);
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		fprintf(out, "<circle class=\"s%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.0f\"><title>",
-			heat_of(p, busiest_of(p, v)), at[v].x, at[v].y, size);
-		report_text(osr_switch_name(fabric, v, name), out);
-		fprintf(out, ": %u hosts, %u cables to switches</title></circle>\n",
-			fabric->sw_sources[v], fabric->chan_row[v + 1] - fabric->chan_row[v]);
+		fprintf(out,
+			"<circle class=\"s%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.0f\"><title>%s: %u "
+			"hosts, %u cables to switches</title></circle>\n",
+			heat_of(p, busiest_of(p, v)), at[v].x, at[v].y, size,
+			report_text(osr_switch_name(fabric, v, name)), fabric->sw_sources[v],
+			fabric->chan_row[v + 1] - fabric->chan_row[v]);
 		if (fabric->n_switches <= MAX_NAMES)
 			draw_name(&at[v], osr_switch_name(fabric, v, name), out);
 	}

@@ -251,7 +251,6 @@ static void write_case(FILE *out, const struct junit *junit, const char *name, c
 static enum osr_status write_junit(const struct junit *junit, struct osr_diag *diag)
 {
 	FILE *out = fopen(junit->path, "w");
-	bool bad = !out;
 
 	if (out) {
 		size_t n = json_array_size(junit->cases), n_failed = 0;
@@ -278,9 +277,8 @@ static enum osr_status write_junit(const struct junit *junit, struct osr_diag *d
 		if (junit->error)
 			write_case(out, junit, "tables", "error", junit->error);
 		fputs(" </testsuite>\n</testsuites>\n", out);
-		bad = ferror(out) | fclose(out);
 	}
-	return bad ? osr_fail(diag, OSR_INVAL, "%.200s: %s", junit->path, strerror(errno)) : OSR_OK;
+	return cli_written(out, junit->path, diag);
 }
 
 /* ---- the baseline --------------------------------------------------------------------------- */
