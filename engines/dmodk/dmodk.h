@@ -33,7 +33,6 @@ struct dmodk {
 	uint64_t *barred; /* [n] rows: what a switch may not be asked for by those that hold it */
 	uint64_t *ball[MAX_BALLS];
 	uint32_t n_balls;
-	uint64_t *on_level; /* rows 0 .. h: the switches of this level */
 
 	/* Dests by the placed switch that they are routed to, dest_list[dest_row[X]] .. */
 	uint32_t *dest_row, *dest_list;
@@ -63,6 +62,12 @@ static inline uint64_t *row_of(const struct dmodk *m, uint64_t *sets, uint32_t s
 static inline const struct osr_pgft_tree *tree_of(const struct dmodk *m, uint32_t s)
 {
 	return &m->p->tree[m->p->sw_tree[s]];
+}
+
+static inline bool is_whole(const struct osr_pgft_tree *tree)
+{
+	return !tree->n_missing_links && !tree->n_missing_switches && !tree->merged &&
+	       !tree->n_spares;
 }
 
 /* May packets to D go up from s to its parent u, to turn on level k at most? */

@@ -56,35 +56,6 @@ static bool is_bad(const struct dmodk *m, uint32_t s, uint32_t x)
 	return !m->p->sw_level[s] || !has(m, m->reach[tree_of(m, s)->h], s, x);
 }
 
-/* Routes of the tree that are longer than the shortest: whose dests have any gets walked. */
-static void find_longer(struct dmodk *m)
-{
-	for (uint32_t s = 0; s < m->n; s++) {
-		uint32_t l = m->p->sw_level[s], h = l ? tree_of(m, s)->h : 0;
-
-		for (uint32_t k = l + 1; l && k <= h; k++) {
-			const uint64_t *now = row_of(m, m->reach[k], s);
-			const uint64_t *before = row_of(m, m->reach[k - 1], s);
-
-			for (uint32_t lx = 1; lx <= k; lx++) {
-				uint32_t length = 2 * k - l - lx;
-				const uint64_t *near;
-
-				if (length > m->n_balls)
-					continue;
-				near = row_of(m, m->ball[length - 1], s);
-				for (size_t i = 0; i < m->words; i++) {
-					uint64_t x = now[i] & ~before[i] & near[i] &
-						     m->on_level[lx * m->words + i];
-
-					for (; x; x &= x - 1)
-						m->walk[64 * i + (size_t)__builtin_ctzll(x)] = 1;
-				}
-			}
-		}
-	}
-}
-
 /* The order ------------------------------------------------------------------------------------ */
 
 static void find_firsts(struct search *e)
@@ -216,10 +187,10 @@ static void escape_to(struct search *e, uint32_t x)
 			e->list[n++] = s;
 			careful |= e->sends[s] || e->asked[x];
 		}
-	if (careful) {
-		m->walk[x] = 1;
+	/* Where the tree is whole the others are as short as they can be. */
+	m->walk[x] = careful || !m->p->sw_level[x] || !is_whole(tree_of(m, x));
+	if (careful)
 		find_chain(e, x);
-	}
 	for (uint32_t i = 0; i < n; i++)
 		if (e->sends[e->list[i]] || e->asked[x])
 			keep_to_order(e, e->list[i], x);
@@ -235,7 +206,6 @@ enum osr_status find_escapes(struct dmodk *m)
 
 	if (st)
 		return st;
-	find_longer(m);
 	find_firsts(&e);
 	/* Places first to last, so that what was right for one dest is likely right for the next. */
 	for (uint32_t i = 0; i < m->p->n_trees; i++)

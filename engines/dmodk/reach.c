@@ -92,11 +92,8 @@ enum osr_status find_reach(struct dmodk *m)
 	for (uint32_t k = 1; k <= m->h; k++)
 		m->reach[k] = osr_calloc(m->scratch, m->n * m->words, sizeof(uint64_t));
 	m->barred = osr_calloc(m->scratch, m->n * m->words, sizeof(uint64_t));
-	m->on_level = osr_calloc(m->scratch, (m->h + 1) * m->words, sizeof(uint64_t));
 	if (osr_arena_failed(m->scratch, m->diag))
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < m->n; s++)
-		row_of(m, m->on_level, m->p->sw_level[s])[s / 64] |= UINT64_C(1) << (s % 64);
 	for (uint32_t l = 1; l <= m->h; l++)
 		reach_down(m, l);
 	find_barred(m);

@@ -210,12 +210,6 @@ static void find_odd(struct filler *g, uint32_t s)
 	}
 }
 
-static bool table_is_whole(const struct osr_pgft_tree *tree)
-{
-	return !tree->n_missing_links && !tree->n_missing_switches && !tree->merged &&
-	       !tree->n_spares;
-}
-
 /* Channels up from s that lead to x by way of level k: in the order of up-ports, then spares. */
 static uint32_t table_list_candidates(struct filler *g, uint32_t s, uint32_t x, uint32_t k)
 {
@@ -324,14 +318,14 @@ enum osr_status fill_tables(struct dmodk *m)
 	enum osr_status st = table_allocate(&g);
 
 	for (uint32_t s = 0; s < m->n && !st; s++)
-		if (m->p->sw_level[s] && !table_is_whole(tree_of(m, s)))
+		if (m->p->sw_level[s] && !is_whole(tree_of(m, s)))
 			find_odd(&g, s);
 	for (uint32_t i = 0; i < m->p->n_trees && !st; i++) {
 		memset(g.code, 0xff, N_ROWS * sizeof(*g.code));
 		for (uint32_t x = 0; x < m->n && !st; x++)
 			if (m->p->sw_level[x] && m->p->sw_tree[x] == i)
 				st = fill_switch(&g, x);
-		if (!st && !table_is_whole(&m->p->tree[i]))
+		if (!st && !is_whole(&m->p->tree[i]))
 			mend_tree(&g, i);
 	}
 	for (uint32_t d = 0; d < fabric->n_dests && !st; d++) {
