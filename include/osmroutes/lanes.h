@@ -13,7 +13,6 @@
 #define OSMROUTES_LANES_H
 
 #include <osmroutes/engine.h>
-#include <osmroutes/ordered.h>
 #include <osmroutes/layers.h>
 #include <osmroutes/spf.h>
 

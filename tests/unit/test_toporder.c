@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include <osmroutes/prng.h>
-#include <osmroutes/toporder.h>
+#include "core/order/toporder.h"
 
 #define MAX_N 40
 

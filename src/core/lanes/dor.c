@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <osmroutes/dor.h>
+#include "core/lanes/dor.h"
 
 #include <string.h>
 
-#include <osmroutes/ordered.h>
+#include "core/lanes/ordered.h"
 #include "core/paths/mcast.h"
 
 #include "../paths/spf_private.h"

@@ -6,7 +6,7 @@
 #ifndef OSR_LAYERS_PRIVATE_H
 #define OSR_LAYERS_PRIVATE_H
 
-#include <osmroutes/cdg.h>
+#include "core/order/cdg.h"
 #include <osmroutes/layers.h>
 
 struct layering {

@@ -17,7 +17,7 @@
 #ifndef OSR_SEARCH_H
 #define OSR_SEARCH_H
 
-#include <osmroutes/cdg.h>
+#include "core/order/cdg.h"
 
 #include "../paths/spf_private.h"
 

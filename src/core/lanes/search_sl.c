@@ -7,7 +7,7 @@
  *	osr__search_improve_sl()    the channel orders for the routes made under them
  *	tables_sl.c		  SLs and certificate
  */
-#include <osmroutes/ordered.h>
+#include "core/lanes/ordered.h"
 
 #include <string.h>
 

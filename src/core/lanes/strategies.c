@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#include <osmroutes/dor.h>
+#include "core/lanes/dor.h"
+#include "core/lanes/ordered.h"
 #include "core/lanes/turn.h"
 
 #include "lanes_private.h"

@@ -3,7 +3,7 @@
  * See cdg.h. Slots serve counting; for ordering they are compacted into an edge list with both
  * directions (struct edges), because a fabric has far more slots than edges in use.
  */
-#include <osmroutes/cdg.h>
+#include "core/order/cdg.h"
 
 #include <stdlib.h>
 #include <string.h>

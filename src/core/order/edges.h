@@ -3,7 +3,7 @@
 #ifndef OSR_ORDER_EDGES_H
 #define OSR_ORDER_EDGES_H
 
-#include <osmroutes/cdg.h>
+#include "core/order/cdg.h"
 
 struct edge {
 	uint32_t other;  /* the node at the other end */

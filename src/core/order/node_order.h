@@ -19,7 +19,7 @@
 #define OSR_CORE_ORDER_H
 
 #include <osmroutes/fabric.h>
-#include <osmroutes/toporder.h>
+#include "core/order/toporder.h"
 
 struct osr_order {
 	const struct osr_fabric *f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <osmroutes/toporder.h>
+#include "core/order/toporder.h"
 
 /* Heapsort of vertices by key: no memory, no worst case. */
 static void toporder_sift_down(uint32_t *list, uint32_t at, uint32_t n, const uint32_t *key)

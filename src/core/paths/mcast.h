@@ -11,7 +11,7 @@
 #ifndef OSMROUTES_MCAST_H
 #define OSMROUTES_MCAST_H
 
-#include <osmroutes/cdg.h>
+#include "core/order/cdg.h"
 #include <osmroutes/spf.h>
 
 /*

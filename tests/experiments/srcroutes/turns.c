@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include <osmroutes/toporder.h>
+#include "core/order/toporder.h"
 
 struct search {
 	const struct osr_torus *t;
