@@ -4,29 +4,6 @@
 
 #include <string.h>
 
-/* The two highest ranks that packets come into a switch with, and the link of the highest. */
-struct mcast_in {
-	uint32_t key[2];
-	uint32_t link; /* named by its channel towards the root */
-};
-
-static void mcast_arrive(struct mcast_in *in, uint32_t key, uint32_t link)
-{
-	if (key > in->key[0]) {
-		in->key[1] = in->key[0];
-		in->key[0] = key;
-		in->link = link;
-	} else if (key > in->key[1]) {
-		in->key[1] = key;
-	}
-}
-
-/* Multicast never leaves by the link it came by: does every other arrival stay below `key`? */
-static bool mcast_leave(const struct mcast_in *in, uint32_t key, uint32_t link)
-{
-	return in->key[in->link == link] < key;
-}
-
 /* root[s] becomes the end of the way up from s; OSR_CHECK_FAILED if there is none. */
 static enum osr_status check_mcast_find_root(struct checker *k, uint32_t *root, uint32_t s)
 {
@@ -83,45 +60,41 @@ static enum osr_status check_forest(struct checker *k, uint32_t *root, uint32_t 
 	return st;
 }
 
-/* The arrival that breaks the certificate for packets leaving switch s by channel `out`. */
-static enum osr_status blame_mcast(struct checker *k, uint32_t s, uint32_t out, unsigned vl)
+static bool in_forest(const struct checker *k, uint32_t c)
 {
-	const uint32_t *parent = k->r->mcast_parent, *rank = k->r->rank;
-	const struct osr_fabric *fabric = k->f;
+	const uint32_t *parent = k->r->mcast_parent;
 
-	rank += (size_t)vl * fabric->n_channels;
-	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
-		uint32_t in = fabric->chan_rev[c];
-
-		if (c != out && (parent[s] == c || parent[fabric->chan_dst[c]] == in) &&
-		    rank_key(rank[in]) >= rank_key(rank[out]))
-			return osr__check_fail_rank(k, OSR_NONE, in, vl, out, vl);
-	}
-	return osr_fail(k->diag, OSR_BUG, "the checker refuses multicast without a reason");
+	return parent[k->f->chan_src[c]] == c || parent[k->f->chan_dst[c]] == k->f->chan_rev[c];
 }
 
 /*
- * A switch copies a packet to all tree links but the one it came by, and each copy waits for its
- * channel: a dependency for every pair of different links.
+ * A switch copies a packet to all tree links but the one it came by, and each copy waits for its channel: do
+ * all other arrivals rank below `out`?
  */
-static enum osr_status check_mcast_ranks(struct checker *k, struct mcast_in *in)
+static enum osr_status check_mcast_leave(struct checker *k, uint32_t out, unsigned vl)
+{
+	const struct osr_fabric *fabric = k->f;
+	const uint32_t *rank = k->r->rank + (size_t)vl * fabric->n_channels;
+	uint32_t s = fabric->chan_src[out];
+
+	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+		uint32_t in = fabric->chan_rev[c];
+
+		if (c != out && in_forest(k, c) && rank_key(rank[in]) >= rank_key(rank[out]))
+			return osr__check_fail_rank(k, OSR_NONE, in, vl, out, vl);
+	}
+	return OSR_OK;
+}
+
+static enum osr_status check_mcast_ranks(struct checker *k)
 {
 	const unsigned vl = k->shared ? 0 : k->r->mcast_vl;
-	const uint32_t *rank = k->r->rank + (size_t)vl * k->f->n_channels;
-	const uint32_t *parent = k->r->mcast_parent;
 	const struct osr_fabric *fabric = k->f;
+	enum osr_status st = OSR_OK;
 	struct name a;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t up = parent[s];
-
-		if (up == OSR_NONE)
-			continue;
-		mcast_arrive(&in[fabric->chan_dst[up]], rank_key(rank[up]), up);
-		mcast_arrive(&in[s], rank_key(rank[fabric->chan_rev[up]]), up);
-	}
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t up = parent[s], down;
+	for (uint32_t s = 0; s < fabric->n_switches && !st; s++) {
+		uint32_t up = k->r->mcast_parent[s], down;
 
 		if (up == OSR_NONE)
 			continue;
@@ -131,22 +104,14 @@ static enum osr_status check_mcast_ranks(struct checker *k, struct mcast_in *in)
 					"multicast is on VL %u, and the cable at switch %s port %u "
 					"has fewer VLs",
 					vl, sw_name(k, s, &a), fabric->chan_port[up]);
-		if (!mcast_leave(&in[s], rank_key(rank[up]), up))
-			return blame_mcast(k, s, up, vl);
-		if (!mcast_leave(&in[fabric->chan_dst[up]], rank_key(rank[down]), up))
-			return blame_mcast(k, fabric->chan_dst[up], down, vl);
+		st = check_mcast_leave(k, up, vl);
+		if (!st)
+			st = check_mcast_leave(k, down, vl);
 	}
-	return OSR_OK;
+	return st;
 }
 
 /* ---- any SL, and SL2VL tables: multicast passes the same tables as unicast -------------------- */
-
-static bool in_forest(const struct checker *k, uint32_t c)
-{
-	const uint32_t *parent = k->r->mcast_parent;
-
-	return parent[k->f->chan_src[c]] == c || parent[k->f->chan_dst[c]] == k->f->chan_rev[c];
-}
 
 static const uint8_t *table_of(const struct checker *k, uint32_t s, unsigned in, unsigned out)
 {
@@ -238,7 +203,6 @@ static enum osr_status check_mcast_tables(struct checker *k)
 enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 {
 	size_t n = k->f->n_switches;
-	struct mcast_in *in = osr_calloc(scratch, n, sizeof(*in));
 	uint32_t *root = osr_alloc(scratch, n, sizeof(*root));
 	uint32_t *host = osr_alloc(scratch, n, sizeof(*host));
 	enum osr_status st;
@@ -252,5 +216,5 @@ enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 		return st;
 	if (k->r->sl2vl && (!k->r->sl || (k->r->claims & OSR_CLAIM_ANY_SL)))
 		return check_mcast_tables(k);
-	return check_mcast_ranks(k, in);
+	return check_mcast_ranks(k);
 }
