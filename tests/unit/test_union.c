@@ -664,38 +664,9 @@ static void cut_ring(const struct osr_fabric *f, uint32_t cut, struct osr_arena 
 		}
 }
 
-static void test_two_cuts(void **state)
-{
-	struct osr_arena arena = { 0 }, scratch = { 0 };
-	struct osr_routing r[2];
-	struct osr_generation gen[2] = { { .routing = &r[0] }, { .routing = &r[1] } };
-	struct osr_diag diag = { "" };
-	struct osr_loop loop;
-	struct test_fabric t;
-
-	test_fabric_ring(&t, 5, 1);
-	cut_ring(&t.f, 4, &arena, &r[0]);
-	cut_ring(&t.f, 2, &arena, &r[1]);
-	for (uint32_t g = 0; g < 2; g++) {
-		assert_int_equal(
-			osr_union_loop(&t.f, &gen[g], 1, 0, &scratch, &arena, &loop, NULL, &diag),
-			0);
-		assert_int_equal(loop.n, 0);
-	}
-	assert_int_equal(osr_union_loop(&t.f, gen, 2, 0, &arena, &arena, &loop, NULL, &diag),
-			 OSR_INVAL);
-	assert_int_equal(osr_union_loop(&t.f, gen, 2, 0, &scratch, &arena, &loop, NULL, &diag), 0);
-	/* One switch sends a packet on, the next one back. */
-	assert_int_equal(loop.n, 2);
-	osr_loop_say(&t.f, &loop, &diag);
-	assert_non_null(strstr(diag.text, "credit loop of 2 channels: packets for LID"));
-	osr_arena_free(&arena);
-	osr_arena_free(&scratch);
-	test_fabric_free(&t);
-}
-
 /*
- * So many LIDs that a loop is looked for before all have been followed. It is there from the first LID on,
+ * Each of two routings of a ring is free of loops, their mixture is not: one switch sends a packet on, the next one
+ * back. And so many LIDs that a loop is looked for before all have been followed. It is there from the first LID on,
  * closed only by the last ones, or not there.
  */
 static void test_many_lids(void **state)
@@ -713,52 +684,11 @@ static void test_many_lids(void **state)
 	assert_true(t.f.n_dests > 180);
 	assert_true(same_as_judge(&t.f, gen, 2, 0));
 	assert_false(same_as_judge(&t.f, &gen[0], 1, 0));
+	assert_false(same_as_judge(&t.f, &gen[1], 1, 0));
 	memcpy(r[0].lft + t.f.n_dests * t.f.n_switches - last,
 	       r[1].lft + t.f.n_dests * t.f.n_switches - last, last);
 	assert_true(same_as_judge(&t.f, &gen[0], 1, 0));
 	osr_arena_free(&arena);
-	test_fabric_free(&t);
-}
-
-/* ---- multicast ------------------------------------------------------------------------------ */
-
-/* A group whose ports close a ring, on the lane of nobody else or not. */
-static void test_groups(void **state)
-{
-	uint64_t ports[5][4] = { { 0 } };
-	uint16_t mlid = 0xc003;
-	struct osr_groups m = { 1, &mlid, (const uint64_t(*)[4])ports, 0 };
-	struct osr_arena arena = { 0 }, scratch = { 0 };
-	struct osr_routing r;
-	struct osr_generation gen = { .routing = &r, .groups = &m };
-	struct osr_loop loop;
-	unsigned n_mcast = 0;
-	struct test_fabric t;
-
-	test_fabric_ring(&t, 5, 1);
-	cut_ring(&t.f, 4, &arena, &r);
-	for (uint32_t c = 0; c < t.f.n_channels; c++)
-		ports[t.f.chan_src[c]][0] |= 1ull << t.f.chan_port[c];
-	assert_int_equal(osr_union_loop(&t.f, &gen, 1, 0, &scratch, &arena, &loop, NULL, NULL), 0);
-	assert_int_equal(loop.n, 0);
-	assert_int_equal(osr_union_loop(&t.f, &gen, 1, OSR_CLAIM_MULTICAST, &scratch, &arena, &loop,
-					NULL, NULL),
-			 0);
-	assert_int_equal(loop.n, 5);
-	for (uint32_t i = 0; i < loop.n; i++)
-		n_mcast += loop.step[i].lid == mlid;
-	assert_true(n_mcast > 0);
-	/* One cable less, and the group is a tree. */
-	for (uint32_t c = 0; c < t.f.n_channels; c++)
-		if ((t.f.chan_src[c] == 4 && t.f.chan_dst[c] == 0) ||
-		    (t.f.chan_src[c] == 0 && t.f.chan_dst[c] == 4))
-			ports[t.f.chan_src[c]][0] &= ~(1ull << t.f.chan_port[c]);
-	assert_int_equal(osr_union_loop(&t.f, &gen, 1, OSR_CLAIM_MULTICAST, &scratch, &arena, &loop,
-					NULL, NULL),
-			 0);
-	assert_int_equal(loop.n, 0);
-	osr_arena_free(&arena);
-	osr_arena_free(&scratch);
 	test_fabric_free(&t);
 }
 
@@ -874,17 +804,19 @@ static void test_memory(void **state)
 	struct test_fabric t;
 	struct generations x = { &t.f,
 				 { { .routing = &r[0], .paths = &p }, { .routing = &r[1] } } };
+	struct osr_loop loop;
 	uint64_t seed = 3;
 
 	test_fabric_ring(&t, 5, 2);
 	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &r[0]);
 	table_make(TABLE_SHORTEST, &t.f, &arena, 2, &r[1]);
 	p = random_paths(&t.f, &arena, 3, &seed);
+	assert_int_equal(osr_union_loop(&t.f, x.gen, 2, 0, &arena, &arena, &loop, NULL, NULL),
+			 OSR_INVAL);
 	assert_true(test_starve(union_once, &x) > 10);
 	osr_arena_free(&arena);
 	test_fabric_free(&t);
 }
 
-TEST_PROGRAM(test_one_generation, test_against_judge, test_two_cuts, test_many_lids, test_groups,
-	     test_missing_rows, test_lanes_change, test_memory, test_mcast_against_judge,
-	     test_port0_is_answered)
+TEST_PROGRAM(test_one_generation, test_against_judge, test_many_lids, test_missing_rows,
+	     test_lanes_change, test_memory, test_mcast_against_judge, test_port0_is_answered)
