@@ -226,18 +226,18 @@ static const struct out_field cable_fields[] = {
 /* The nodes of a fabric by GUID. */
 struct node_index {
 	const struct osr_net *net;
-	uint32_t *by_guid; /* [n_nodes] */
+	struct osr_keyed *by_guid; /* [n_nodes] */
 };
 
 /* The port with the same node GUID and number, or OSR_NONE. */
 static uint32_t same_port(const struct node_index *in, const struct osr_net *of, uint32_t port)
 {
 	uint64_t guid = of->nodes[of->ports[port].node].guid;
-	uint32_t at = osr_net_guid_at(in->net, in->by_guid, guid);
+	uint32_t at = osr_keyed_at(in->by_guid, in->net->n_nodes, guid);
 
-	if (at == in->net->n_nodes || in->net->nodes[in->by_guid[at]].guid != guid)
+	if (at == in->net->n_nodes || in->by_guid[at].key != guid)
 		return OSR_NONE;
-	return osr_net_port(in->net, in->by_guid[at], osr_net_port_num(of, port));
+	return osr_net_port(in->net, in->by_guid[at].index, osr_net_port_num(of, port));
 }
 
 static uint32_t peer_of(const struct osr_net *net, uint32_t port)

@@ -144,33 +144,19 @@ static void visit_sender(struct direction *d)
 	}
 }
 
-struct use {
-	uint64_t n;
-	uint32_t what;
-};
-
-static int by_use(const void *x, const void *y)
-{
-	const struct use *a = x, *b = y;
-
-	if (a->n != b->n)
-		return a->n > b->n ? -1 : 1;
-	return (a->what > b->what) - (a->what < b->what);
-}
-
 /* Those with a count, most first; how many. */
-static uint32_t rank_uses(const uint64_t *count, uint32_t n, struct use *use)
+static uint32_t rank_uses(const uint64_t *count, uint32_t n, struct osr_keyed *use)
 {
 	uint32_t n_used = 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		if (count[i])
-			use[n_used++] = (struct use){ count[i], i };
-	qsort(use, n_used, sizeof(*use), by_use);
+			use[n_used++] = (struct osr_keyed){ UINT64_MAX - count[i], i };
+	osr_keyed_sort(use, n_used);
 	return n_used;
 }
 
-static void users_say_hosts(struct direction *d, const char *role, const struct use *use,
+static void users_say_hosts(struct direction *d, const char *role, const struct osr_keyed *use,
 			    uint32_t n)
 {
 	const struct osr_fabric *fabric = &d->a->ask.src.in.fabric;
@@ -181,16 +167,16 @@ static void users_say_hosts(struct direction *d, const char *role, const struct 
 		out_row(out, "hosts");
 		out_count(out, "direction", d->number);
 		out_text(out, "role", role);
-		out_count(out, "routes", use[i].n);
-		out_count(out, "lid", fabric->term_lid[use[i].what]);
-		out_text(out, "host", osr_terminal_name(fabric, use[i].what, name));
+		out_count(out, "routes", UINT64_MAX - use[i].key);
+		out_count(out, "lid", fabric->term_lid[use[i].index]);
+		out_text(out, "host", osr_terminal_name(fabric, use[i].index, name));
 	}
 	if (d->a->max && n > d->a->max)
 		out_note(out, "direction %u: %u of %u %ss are listed (--max)", d->number, d->a->max,
 			 n, role);
 }
 
-static void say_direction(struct direction *d, uint32_t port, struct use *use)
+static void say_direction(struct direction *d, uint32_t port, struct osr_keyed *use)
 {
 	const struct osr_net *net = &d->a->ask.src.in.net;
 	struct out *out = &d->a->ask.out;
@@ -252,7 +238,7 @@ static enum osr_status one_direction(struct path_args *a, uint32_t number, uint3
 	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
 	struct osr_arena scratch = { 0 };
 	struct direction d = { .a = a, .number = number };
-	struct use *use = osr_alloc(&scratch, fabric->n_terminals, sizeof(*use));
+	struct osr_keyed *use = osr_alloc(&scratch, fabric->n_terminals, sizeof(*use));
 	enum osr_status st;
 
 	d.to = osr_calloc(&scratch, fabric->n_terminals, sizeof(*d.to));
@@ -289,18 +275,15 @@ static const struct out_field path_cable_fields[] = {
 	{ 0 },
 };
 
-/* One direction of a cable between switches. */
-struct shared {
-	uint32_t channel, routes;
-	uint16_t sls, vls; /* a bit each */
-};
-
 struct job {
 	const struct cli_source *src;
 	uint32_t *host; /* [n] terminals, in the order of the list */
 	uint32_t n;
-	bool *listed;          /* [n_terminals] */
-	struct shared *shared; /* [n_channels] */
+	bool *listed; /* [n_terminals] */
+	/* [n_channels] of what goes over it; a bit for each SL and VL */
+	uint64_t *routes;
+	uint16_t *sls, *vls;
+	struct osr_keyed *use;
 	struct osr_diag *diag;
 };
 
@@ -335,23 +318,14 @@ static bool follow(struct job *job, uint32_t from, uint32_t dest)
 		if (c == OSR_NONE)
 			return s == fabric->term_switch[to] && port == fabric->term_port[to];
 		vl = cli_source_switch_vl(job->src, s, in, port, sl);
-		job->shared[c].routes++;
-		job->shared[c].sls |= (uint16_t)(1u << sl);
+		job->routes[c]++;
+		job->sls[c] |= (uint16_t)(1u << sl);
 		if (vl < 16)
-			job->shared[c].vls |= (uint16_t)(1u << vl);
+			job->vls[c] |= (uint16_t)(1u << vl);
 		s = fabric->chan_dst[c];
 		in = fabric->chan_port[fabric->chan_rev[c]];
 	}
 	return false;
-}
-
-static int by_routes(const void *x, const void *y)
-{
-	const struct shared *a = x, *b = y;
-
-	if (a->routes != b->routes)
-		return a->routes > b->routes ? -1 : 1;
-	return (a->channel > b->channel) - (a->channel < b->channel);
 }
 
 /* "0,3" */
@@ -370,21 +344,15 @@ static void say_shared(const struct job *job, uint32_t max, struct out *out)
 {
 	const struct osr_fabric *fabric = &job->src->in.fabric;
 	char x[64], y[64];
-	uint32_t n = 0;
+	uint32_t n = rank_uses(job->routes, fabric->n_channels, job->use);
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		job->shared[c].channel = c;
-	qsort(job->shared, fabric->n_channels, sizeof(*job->shared), by_routes);
-	for (; n < fabric->n_channels && job->shared[n].routes; n++) {
-		const struct shared *one = &job->shared[n];
-		uint32_t c = one->channel;
+	for (uint32_t i = 0; i < n && (!max || i < max); i++) {
+		uint32_t c = job->use[i].index;
 
-		if (max && n >= max)
-			continue;
 		out_row(out, "cables");
-		out_count(out, "routes", one->routes);
-		out_text(out, "sls", bits_text(one->sls, x));
-		out_text(out, "vls", bits_text(one->vls, y));
+		out_count(out, "routes", job->routes[c]);
+		out_text(out, "sls", bits_text(job->sls[c], x));
+		out_text(out, "vls", bits_text(job->vls[c], y));
 		cli_say_cable(out, osr_switch_name(fabric, fabric->chan_src[c], x),
 			      fabric->chan_port[c], osr_switch_name(fabric, fabric->chan_dst[c], y),
 			      fabric->chan_port[fabric->chan_rev[c]]);
@@ -403,7 +371,10 @@ static enum osr_status path_hosts(struct path_args *args, int *code, struct osr_
 
 	job.host = osr_alloc(&arena, fabric->n_terminals, sizeof(*job.host));
 	job.listed = osr_calloc(&arena, fabric->n_terminals, sizeof(*job.listed));
-	job.shared = osr_calloc(&arena, fabric->n_channels, sizeof(*job.shared));
+	job.routes = osr_calloc(&arena, fabric->n_channels, sizeof(*job.routes));
+	job.sls = osr_calloc(&arena, fabric->n_channels, sizeof(*job.sls));
+	job.vls = osr_calloc(&arena, fabric->n_channels, sizeof(*job.vls));
+	job.use = osr_alloc(&arena, fabric->n_channels, sizeof(*job.use));
 	if (osr_arena_failed(&arena, diag))
 		st = OSR_NOMEM;
 	if (!st) {

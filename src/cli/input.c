@@ -18,7 +18,7 @@ const char *cli_input_name(const struct cli_input *in)
 
 #define NAME_SIZE 128
 
-static enum osr_status namemap_line(struct osr_net *net, const uint32_t *by_guid,
+static enum osr_status namemap_line(struct osr_net *net, const struct osr_keyed *by_guid,
 				    struct osr_lines *in, const char *s)
 {
 	char name[NAME_SIZE];
@@ -30,16 +30,16 @@ static enum osr_status namemap_line(struct osr_net *net, const uint32_t *by_guid
 	if (sscanf(s, "%" SCNx64 " \"%127[^\"]\"", &guid, name) != 2)
 		return osr_lines_fail(in, "expected 0xGUID \"name\"");
 	/* All nodes with this GUID: a file may describe one twice, by mistake. */
-	for (uint32_t at = osr_net_guid_at(net, by_guid, guid);
-	     at < net->n_nodes && net->nodes[by_guid[at]].guid == guid; at++)
-		net->nodes[by_guid[at]].name = osr_net_string(net, name, strlen(name));
+	for (uint32_t at = osr_keyed_at(by_guid, net->n_nodes, guid);
+	     at < net->n_nodes && by_guid[at].key == guid; at++)
+		net->nodes[by_guid[at].index].name = osr_net_string(net, name, strlen(name));
 	return OSR_OK;
 }
 
 /* Nodes of the net get the names of the file; GUIDs that it does not have are passed over. */
 static enum osr_status read_names(const char *path, struct osr_net *net, struct osr_diag *diag)
 {
-	uint32_t *by_guid = osr_net_by_guid(net);
+	struct osr_keyed *by_guid = osr_net_by_guid(net);
 	enum osr_status st = OSR_OK;
 	struct osr_lines in;
 	char *text;

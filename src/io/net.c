@@ -260,38 +260,21 @@ static bool net_is_end_port(const struct osr_net *net, uint32_t port)
 	return net_port->peer != OSR_NONE;
 }
 
-struct end_port {
-	uint64_t key; /* GUID as OpenSM's map of ports compares it, see net.h */
-	uint32_t port;
-};
-
-static int net_by_key(const void *a, const void *b)
+/* The end ports in the order in which OpenSM visits them; the key is the GUID as its map of ports compares it. */
+static uint32_t list_end_ports(const struct osr_net *net, struct osr_keyed *list)
 {
-	const struct end_port *port = a, *end = b;
-
-	if (port->key != end->key)
-		return port->key < end->key ? -1 : 1;
-	return port->port < end->port ? -1 : port->port > end->port;
-}
-
-/* The end ports in the order in which OpenSM visits them. */
-static uint32_t list_end_ports(const struct osr_net *net, struct end_port *list)
-{
-	struct end_port own;
+	struct osr_keyed own;
 	uint32_t n = 0, first = 0;
 
 	for (uint32_t i = 0; i < net->n_ports; i++)
 		if (net_is_end_port(net, i))
-			list[n++] = (struct end_port){
-				.key = __builtin_bswap64(net->ports[i].guid),
-				.port = i,
-			};
+			list[n++] = (struct osr_keyed){ __builtin_bswap64(net->ports[i].guid), i };
 	if (n == 0)
 		return 0;
-	qsort(list, n, sizeof(*list), net_by_key);
+	osr_keyed_sort(list, n);
 	/* OpenSM serves the port it runs on first: the first end port of the file. */
 	for (uint32_t i = 1; i < n; i++)
-		if (list[i].port < list[first].port)
+		if (list[i].index < list[first].index)
 			first = i;
 	own = list[first];
 	memmove(list + 1, list, first * sizeof(*list));
@@ -309,11 +292,11 @@ static enum osr_status too_many_lids(const struct osr_net *net, uint32_t port,
 }
 
 /* Marks the LIDs that ports have; one beyond the unicast range is left for the builder to name. */
-static void mark_used(const struct osr_net *net, const struct end_port *list, uint32_t n,
+static void mark_used(const struct osr_net *net, const struct osr_keyed *list, uint32_t n,
 		      bool *used)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		const struct osr_net_port *net_port = &net->ports[list[i].port];
+		const struct osr_net_port *net_port = &net->ports[list[i].index];
 
 		for (uint32_t l = net_port->lid;
 		     net_port->lid && l < net_port->lid + (1u << net_port->lmc); l++)
@@ -326,7 +309,7 @@ static void mark_used(const struct osr_net *net, const struct end_port *list, ui
  * `next` only grows, as OpenSM's ranges of free LIDs do: what an aligned range skips stays unused.
  * The gaps matter, since LIDs must equal those of a live fabric.
  */
-static enum osr_status net_assign(struct osr_net *net, int lmc, const struct end_port *list,
+static enum osr_status net_assign(struct osr_net *net, int lmc, const struct osr_keyed *list,
 				  uint32_t n, bool *used, struct osr_diag *diag)
 {
 	uint32_t next = 1;
@@ -334,7 +317,7 @@ static enum osr_status net_assign(struct osr_net *net, int lmc, const struct end
 	if (lmc < 0)
 		mark_used(net, list, n, used);
 	for (uint32_t i = 0; i < n; i++) {
-		struct osr_net_port *net_port = &net->ports[list[i].port];
+		struct osr_net_port *net_port = &net->ports[list[i].index];
 		bool is_switch = net->nodes[net_port->node].type == OSR_NET_SWITCH;
 		uint32_t n_lids = lmc > 0 && !is_switch ? 1u << lmc : 1;
 
@@ -344,7 +327,7 @@ static enum osr_status net_assign(struct osr_net *net, int lmc, const struct end
 		while (next <= OSR_MAX_LID && used[next])
 			next++;
 		if (next + n_lids - 1 > OSR_MAX_LID)
-			return too_many_lids(net, list[i].port, diag);
+			return too_many_lids(net, list[i].index, diag);
 		net_port->lid = (uint16_t)next;
 		net_port->lmc = (uint8_t)(n_lids > 1 ? lmc : 0);
 		next += n_lids;
@@ -354,7 +337,7 @@ static enum osr_status net_assign(struct osr_net *net, int lmc, const struct end
 
 enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_diag *diag)
 {
-	struct end_port *list;
+	struct osr_keyed *list;
 	enum osr_status st;
 	bool *used;
 
@@ -474,38 +457,13 @@ enum osr_status osr_net_fabric(struct osr_net *net, int lmc, struct osr_arena *a
 	return st;
 }
 
-static int compare_nodes_by_guid(const void *x, const void *y, void *nodes)
+struct osr_keyed *osr_net_by_guid(const struct osr_net *net)
 {
-	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-	const struct osr_net_node *node = nodes;
-
-	if (node[a].guid != node[b].guid)
-		return node[a].guid < node[b].guid ? -1 : 1;
-	return a < b ? -1 : a > b;
-}
-
-uint32_t *osr_net_by_guid(const struct osr_net *net)
-{
-	uint32_t *by_guid = calloc((size_t)net->n_nodes + 1, sizeof(*by_guid));
+	struct osr_keyed *by_guid = calloc((size_t)net->n_nodes + 1, sizeof(*by_guid));
 
 	for (uint32_t i = 0; by_guid && i < net->n_nodes; i++)
-		by_guid[i] = i;
+		by_guid[i] = (struct osr_keyed){ net->nodes[i].guid, i };
 	if (by_guid)
-		qsort_r(by_guid, net->n_nodes, sizeof(*by_guid), compare_nodes_by_guid, net->nodes);
+		osr_keyed_sort(by_guid, net->n_nodes);
 	return by_guid;
-}
-
-uint32_t osr_net_guid_at(const struct osr_net *net, const uint32_t *by_guid, uint64_t guid)
-{
-	uint32_t low = 0, high = net->n_nodes;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (net->nodes[by_guid[middle]].guid < guid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }

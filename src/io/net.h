@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include <osmroutes/fabric.h>
+#include "io/keyed.h"
 #include "io/speed.h"
 
 #define OSR_NET_MAX_PORTS                                                                          \
@@ -180,11 +181,7 @@ static inline const char *osr_net_shown(const struct osr_net *net, uint32_t node
 	return shown ? net->names + shown : osr_net_name(net, node);
 }
 
-/*
- * Nodes by ascending GUID, those with one GUID by number: [n_nodes], to be freed; NULL: no memory. And
- * where in it the first is whose GUID is not below this one, n_nodes if all are.
- */
-uint32_t *osr_net_by_guid(const struct osr_net *net);
-uint32_t osr_net_guid_at(const struct osr_net *net, const uint32_t *by_guid, uint64_t guid);
+/* Nodes by ascending GUID: [n_nodes], to be freed; NULL: no memory. */
+struct osr_keyed *osr_net_by_guid(const struct osr_net *net);
 
 #endif

@@ -602,20 +602,21 @@ static enum osr_status netfile_tie(struct netfile *f)
 static enum osr_status netfile_check_guids(struct netfile *f)
 {
 	const struct osr_net *net = f->net;
-	const struct osr_net_node *node = net->nodes;
-	uint32_t *list = osr_net_by_guid(net);
+	struct osr_keyed *list = osr_net_by_guid(net);
 	enum osr_status st = OSR_OK;
 
 	if (!list)
 		return netfile_nomem(f);
 	for (uint32_t i = 1; i < net->n_nodes && !st; i++) {
-		if (node[list[i]].guid != node[list[i - 1]].guid)
+		uint32_t node = list[i].index, before = list[i - 1].index;
+
+		if (list[i].key != list[i - 1].key)
 			continue;
-		f->in->number = line_of(f, list[i]);
+		f->in->number = line_of(f, node);
 		st = osr_lines_fail(f->in,
 				    "\"%s\" has the GUID 0x%016" PRIx64 " of \"%s\" in line %u",
-				    osr_net_id(net, list[i]), node[list[i]].guid,
-				    osr_net_id(net, list[i - 1]), line_of(f, list[i - 1]));
+				    osr_net_id(net, node), list[i].key, osr_net_id(net, before),
+				    line_of(f, before));
 	}
 	free(list);
 	return st;

@@ -9,15 +9,10 @@
 
 #include <osmroutes/names.h>
 
+#include "io/keyed.h"
 #include "io/pathsl.h"
 
 #define HOPS_UNKNOWN 255
-
-/* Nodes or end ports in the order of OpenSM's maps. */
-struct item {
-	uint64_t key;   /* the GUID, last byte first */
-	uint32_t index; /* fabric switch, net node or net port */
-};
 
 struct job {
 	const struct osr_osmdump *dump;
@@ -25,26 +20,18 @@ struct job {
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
 	struct osr_diag *diag;
-	struct item *switches; /* [f->n_switches] */
-	struct item *nodes;    /* [net->n_nodes] */
-	struct item *ports;    /* [n_ports] end ports with a LID, port 0 of switches among them */
+	/* In the order of OpenSM's maps: by GUID, last byte first. */
+	struct osr_keyed *switches; /* [f->n_switches] */
+	struct osr_keyed *nodes;    /* [net->n_nodes] */
+	struct osr_keyed *ports; /* [n_ports] end ports with a LID, port 0 of switches among them */
 	uint32_t n_ports;
 	uint16_t sm_lid;
 	uint8_t *hops; /* [n_dests * n_switches] switches on the way, HOPS_UNKNOWN = none */
 };
 
-static int osmdump_by_key(const void *a, const void *b)
+static struct osr_keyed item_of(uint64_t guid, uint32_t index)
 {
-	const struct item *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
-
-static struct item item_of(uint64_t guid, uint32_t index)
-{
-	return (struct item){ .key = __builtin_bswap64(guid), .index = index };
+	return (struct osr_keyed){ .key = __builtin_bswap64(guid), .index = index };
 }
 
 static bool osmdump_is_end_port(const struct osr_net *net, uint32_t port)
@@ -74,9 +61,9 @@ static bool sort_items(struct job *j)
 			j->sm_lid = j->net->ports[p].lid;
 		j->ports[j->n_ports++] = item_of(j->net->ports[p].guid, p);
 	}
-	qsort(j->switches, j->f->n_switches, sizeof(*j->switches), osmdump_by_key);
-	qsort(j->nodes, j->net->n_nodes, sizeof(*j->nodes), osmdump_by_key);
-	qsort(j->ports, j->n_ports, sizeof(*j->ports), osmdump_by_key);
+	osr_keyed_sort(j->switches, j->f->n_switches);
+	osr_keyed_sort(j->nodes, j->net->n_nodes);
+	osr_keyed_sort(j->ports, j->n_ports);
 	return true;
 }
 

@@ -10,22 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct lid {
-	uint64_t guid;
-	uint16_t lid;
-};
-
-static int tables_lmc_by_guid(const void *a, const void *b)
-{
-	const struct lid *x = a, *y = b;
-
-	if (x->guid != y->guid)
-		return x->guid < y->guid ? -1 : 1;
-	return (x->lid > y->lid) - (x->lid < y->lid);
-}
-
 /* A line's LID and owner; false for any other line. */
-static bool take_lid(const char *text, struct lid *l)
+static bool take_lid(const char *text, struct osr_keyed *l)
 {
 	const char *guid = strstr(text, " portguid ");
 	uint64_t lid;
@@ -33,46 +19,26 @@ static bool take_lid(const char *text, struct lid *l)
 	if (!guid || text[0] != '0' || !osr_take_0x(&text, OSR_MAX_LID, &lid) || !lid)
 		return false;
 	guid += strlen(" portguid ");
-	l->lid = (uint16_t)lid;
-	return osr_take_0x(&guid, UINT64_MAX, &l->guid);
-}
-
-/* The LIDs of this GUID: l[*first] .. l[end - 1]; returns end. */
-static uint32_t find_lids(const struct lid *l, uint32_t n, uint64_t guid, uint32_t *first)
-{
-	struct lid key = { .guid = guid };
-	uint32_t low = 0, high = n, end;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (tables_lmc_by_guid(&l[mid], &key) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (end = low; end < n && l[end].guid == guid; end++)
-		;
-	*first = low;
-	return end;
+	l->index = (uint32_t)lid;
+	return osr_take_0x(&guid, UINT64_MAX, &l->key);
 }
 
 /* 2^LMC LIDs from a multiple of their number on: what a LID and an LMC can be. */
-static bool can_be_lmc(uint16_t lid, uint8_t lmc, uint16_t last)
+static bool can_be_lmc(uint32_t lid, uint8_t lmc, uint32_t last)
 {
 	return lmc <= 7 && lid % (1u << lmc) == 0 && last < lid + (1u << lmc);
 }
 
 /* The least LMC with which the port has all the LIDs that it has entries for; some may lack one. */
-static uint8_t least_lmc(uint16_t lid, const struct lid *l, uint32_t first, uint32_t end)
+static uint8_t least_lmc(uint16_t lid, const struct osr_keyed *l, uint32_t first, uint32_t end)
 {
 	uint8_t lmc = 0;
 
-	if (first == end || l[first].lid < lid)
+	if (first == end || l[first].index < lid)
 		return 0;
-	while (lmc < 7 && l[end - 1].lid >= lid + (1u << lmc))
+	while (lmc < 7 && l[end - 1].index >= lid + (1u << lmc))
 		lmc++;
-	return can_be_lmc(lid, lmc, l[end - 1].lid) ? lmc : 0;
+	return can_be_lmc(lid, lmc, l[end - 1].index) ? lmc : 0;
 }
 
 /* Has nobody else an entry for a LID of this range? */
@@ -91,7 +57,7 @@ static bool tables_lmc_is_end_port(const struct osr_net *net, uint32_t port)
 
 enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 {
-	struct lid *l = malloc((OSR_MAX_LID + 1) * sizeof(*l));
+	struct osr_keyed *l = malloc((OSR_MAX_LID + 1) * sizeof(*l));
 	uint64_t *owner = calloc(OSR_MAX_LID + 1, sizeof(*owner)); /* GUIDs by LID */
 	enum osr_status st = OSR_OK;
 	uint32_t n = 0, n_heads = 0;
@@ -112,15 +78,17 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 		 * A LID may lack its entries on all switches, which must not make it nobody's LID:
 		 * a port has at least the LMC that most have, if the LIDs are there to be had.
 		 */
-		qsort(l, n, sizeof(*l), tables_lmc_by_guid);
+		osr_keyed_sort(l, n);
 		for (uint32_t i = 0; i < n; i++)
-			owner[l[i].lid] = l[i].guid;
+			owner[l[i].index] = l[i].key;
 		for (uint32_t port = 0; port < net->n_ports; port++) {
 			struct osr_net_port *net_port = &net->ports[port];
 
 			if (!tables_lmc_is_end_port(net, port))
 				continue;
-			end = find_lids(l, n, net_port->guid, &first);
+			for (end = first = osr_keyed_at(l, n, net_port->guid);
+			     end < n && l[end].key == net_port->guid;)
+				end++;
 			if (end > first)
 				net_port->lmc = least_lmc(net_port->lid, l, first, end);
 			n_with[net_port->lmc & 7]++;
