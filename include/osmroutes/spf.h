@@ -113,12 +113,10 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt);
 
 /*
  * From now on shortest paths go up the order s->place, s->by_place of the switches first and then
- * down; routes made so far are forgotten. *kept = false, and nothing is changed, if more than 1 in `tolerance`
- * routes between end ports have no such path; 0: if one has none. Balancing then also moves branches of trees; what it
- * needs for that lies in `arena`. O(switches * channels).
+ * down; routes made so far are forgotten. False, and nothing is changed, if more than 1 in `tolerance`
+ * routes between end ports have no such path; 0: if one has none. O(switches * channels).
  */
-enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena, uint32_t tolerance,
-				   bool *kept, struct osr_diag *diag);
+bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance);
 
 /*
  * After routing within an order: what has no shortest path in it takes a longer one; only what one port 0

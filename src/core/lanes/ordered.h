@@ -26,8 +26,7 @@
  * On one VL, if the order that was fitted to the routes leaves more than 1 in 20 of them without a legal
  * shortest way, an up-down order searched for the pairs it serves (updown.h) replaces it.
  *
- * At last single dests are moved off the most loaded channel (as spf.h does), as long as no route gets
- * longer by it.
+ * At last entries move off the busiest channels to legal routes as long.
  *
  * The idea of routing within a dependency graph that keeps an escape tree is that of Nue (Domke,
  * Hoefler, HPDC 2016). DIFFERS: shortest legal routes over a mask of VLs for every source, instead
@@ -43,7 +42,6 @@
 #define OSR_ORDERED_MAX 8 /* orders: bits of a mask. More VLs than that are not used. */
 
 struct osr_ordered_options {
-	uint32_t moves;  /* of dests off the most loaded channel, for 100 dests, at most */
 	bool reversible; /* try to give both directions of a pair one SL */
 };
 

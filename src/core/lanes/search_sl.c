@@ -129,27 +129,7 @@ static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_l
 				     : OSR_OK;
 }
 
-/* What was tried and taken back has left its masks behind. */
-static void sl_polish(struct osr__search *w, uint32_t n_moves)
-{
-	const struct osr_fabric *fabric = w->f;
-
-	if (!n_moves)
-		return;
-	osr__search_polish(w, n_moves);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		if (w->s->alias[d] != OSR_NONE)
-			continue;
-		osr__search_aim(w, d);
-		osr__search_list(w, fabric->dest_switch[d],
-				 w->s->hop + (size_t)d * fabric->n_switches);
-	}
-}
-
-#define DETOUR_COST 10 /* to move a dest with detours takes about so many times as long */
-
-static enum osr_status sl_search(struct osr__search *w, const struct osr_lane_work *work,
-				 const struct osr_ordered_options *opt)
+static enum osr_status sl_search(struct osr__search *w, const struct osr_lane_work *work)
 {
 	bool single = w->n_lanes == 1 && !w->s->product;
 	uint64_t many = single ? osr__search_n_routes(w) / MANY : UINT64_MAX, least;
@@ -179,9 +159,9 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lane_wo
 		return st;
 	if (least)
 		osr__search_route_all(w, OSR__SEARCH_LAST);
-	sl_polish(w, least ? opt->moves / DETOUR_COST : 4 * opt->moves);
+	st = osr__search_ease(w, w->s->scratch->mixed ? 0 : osr_spf_bound(w->f), UINT64_MAX);
 	work->r->n_longer = osr__search_count_longer(w);
-	return OSR_OK;
+	return st;
 }
 
 enum osr_status osr_ordered_route(const struct osr_lane_work *work,
@@ -192,7 +172,7 @@ enum osr_status osr_ordered_route(const struct osr_lane_work *work,
 	enum osr_status st = sl_init(&w, work, orders);
 
 	if (!st)
-		st = sl_search(&w, work, opt);
+		st = sl_search(&w, work);
 	if (!st)
 		st = osr__tables_sl(&w, work, opt->reversible);
 	osr_arena_reset(work->scratch, mark);

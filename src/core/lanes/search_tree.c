@@ -406,12 +406,7 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
 	}
 }
 
-/* ---- balance --------------------------------------------------------------------------------- */
-
-struct search_mover {
-	struct osr__search *w;
-	uint32_t n_longer; /* of the tree that was taken out last */
-};
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 uint32_t osr__search_count_tree(struct osr__search *w, uint32_t d, uint64_t sign)
 {
@@ -420,43 +415,6 @@ uint32_t osr__search_count_tree(struct osr__search *w, uint32_t d, uint64_t sign
 	if (sign)
 		osr__spf_count(w->s, w->order, n, w->s->hop + (size_t)d * w->f->n_switches, sign);
 	return n_longer;
-}
-
-static void search_polish_count(void *ctx, uint32_t d, uint64_t sign)
-{
-	struct search_mover *mover = ctx;
-	const struct osr_spf *spf = mover->w->s;
-	uint32_t root = spf->f->dest_switch[d];
-
-	mover->n_longer = 0;
-	if (mover->w->detoured[d])
-		mover->n_longer = osr__search_count_tree(mover->w, d, sign);
-	else
-		osr__spf_count(mover->w->s, spf->order + (size_t)root * spf->f->n_switches,
-			       spf->n_order[root], spf->hop + (size_t)d * spf->f->n_switches, sign);
-}
-
-/* Balance shall not cost longer routes. */
-static bool search_polish_reroute(void *ctx, uint32_t root, uint32_t d)
-{
-	struct search_mover *mover = ctx;
-	uint32_t before = mover->n_longer;
-
-	if (!osr__search_settle(mover->w, root, d))
-		return true;
-	if (!before)
-		return false;
-	osr__search_detour(mover->w, root, d);
-	return osr__search_count_tree(mover->w, d, 0) <= before;
-}
-
-void osr__search_polish(struct osr__search *w, uint32_t n_moves)
-{
-	struct search_mover mover = { .w = w };
-
-	osr__spf_polish(
-		w->s, n_moves,
-		&(struct osr__spf_mover){ &mover, search_polish_reroute, search_polish_count });
 }
 
 uint32_t osr__search_count_longer(struct osr__search *w)

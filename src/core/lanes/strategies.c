@@ -120,8 +120,7 @@ static enum osr_status lanes_layers(struct osr_lanes_job *job, bool *done)
 static enum osr_status ordered_on(struct osr_lanes_job *job, uint8_t max_vls)
 {
 	struct osr_lane_work work = lanes_work(job);
-	struct osr_ordered_options opt = { .moves = job->opt->spf.max_moves,
-					   .reversible = job->opt->layers.reversible !=
+	struct osr_ordered_options opt = { .reversible = job->opt->layers.reversible !=
 							 OSR_REVERSIBLE_OFF };
 	struct osr_request req = *job->req;
 

@@ -101,9 +101,9 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 	job->s->by_place = by_place;
 	for (uint32_t v = 0; v < n; v++)
 		by_place[order->number[v]] = v;
-	st = osr_spf_keep_order(job->s, job->scratch, tree_lane_tolerance(job), fits, job->diag);
-	if (st || !*fits)
-		return st;
+	*fits = osr_spf_keep_order(job->s, tree_lane_tolerance(job));
+	if (!*fits)
+		return OSR_OK;
 	osr_spf_route(job->s, &job->opt->spf);
 	st = osr_spf_complete_order(job->s, job->scratch, fits, &n_longer, job->diag);
 	if (st)
@@ -186,10 +186,6 @@ enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)
 	if (!st)
 		st = tree_lane_route(job, &order, fits);
 	job->s->place = job->s->by_place = NULL;
-	job->s->scratch->moves = NULL;
 	osr_arena_reset(job->scratch, mark);
-	/* Lanes come by other ways then; branches of trees move all the same. */
-	if (!st && !*fits)
-		return osr__spf_branches_init(job->s, job->scratch, job->diag);
 	return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
 }

@@ -3,7 +3,7 @@
  * See turn.h. From the outside in:
  *	osr_turn_route()	searches, and accepts the result or not
  *	turn_search()		a start, rounds where it leaves something illegal, then detours
- *	turn_ease.c		lighter, hop by hop
+ *	ease.c			lighter, entry by entry
  *	search.c		  routing and improving in turns
  *	turn_order.c		    the order of nodes and the lanes of turns
  *	search_tree.c		    shortest routes within them, longer ones for what is left
@@ -26,6 +26,8 @@ static const struct {
 	uint32_t effort_share; /* with such a part of the effort of updown.h */
 	uint32_t max_efi;      /* percent of the load with lanes by SL that auto accepts */
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
+	uint32_t ease_routes;  /* with more the load on shortest paths will do, */
+	uint32_t ease_enough;  /* and with so many percent of it no route gets longer */
 	uint32_t grid_routes;  /* of a grid: where there are more, a search costs too much and */
 	uint32_t grid_efi;     /* dimension order may have so many percent of that load */
 } turn_tuning = {
@@ -39,6 +41,8 @@ static const struct {
 	.effort_share = 16,
 	.max_efi = 110,
 	.auto_routes = 1u << 26,
+	.ease_routes = 1u << 20,
+	.ease_enough = 109,
 	.grid_routes = 1u << 16,
 	.grid_efi = 120,
 };
@@ -186,6 +190,17 @@ static enum osr_status turn_start_updown(struct osr__search *w, struct osr_lanes
 	return st ? st : osr__turn_start_updown(w, &updown);
 }
 
+/* Towards the mean; where that would take long, to `load`, that of shortest paths. */
+static enum osr_status turn_ease(struct osr__search *w, uint64_t load, uint32_t *n_longer)
+{
+	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches;
+	enum osr_status st = osr__search_ease(w, n_routes > turn_tuning.ease_routes ? load : 0,
+					      load * turn_tuning.ease_enough / 100);
+
+	*n_longer = osr__search_count_longer(w);
+	return st;
+}
+
 /* The paths that are there keep their balance where the lanes of turns make them legal. */
 static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *job, bool *hopeless)
 {
@@ -212,7 +227,7 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 		st = turn_start_updown(w, job);
 	if (!st && failed)
 		st = turn_improve(w, job, &rounds, hopeless);
-	return st || *hopeless ? st : osr__turn_ease(w, load, &job->r->n_longer);
+	return st || *hopeless ? st : turn_ease(w, load, &job->r->n_longer);
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
@@ -263,7 +278,7 @@ static enum osr_status turn_search_tree(struct osr__search *w, struct osr_lanes_
 		st = turn_improve(w, job, &rounds, &hopeless);
 	*fits = !hopeless;
 	if (!st && *fits)
-		st = osr__turn_ease(w, load, &job->r->n_longer);
+		st = turn_ease(w, load, &job->r->n_longer);
 	*fits = *fits && !st && !turn_is_loaded(w, load);
 	if (!*fits) {
 		turn_restore(w, job, before, &kept);

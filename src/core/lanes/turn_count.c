@@ -26,9 +26,7 @@ static void turn_count_tree(void *ctx, uint32_t i, uint32_t d)
 		u = fabric->chan_dst[c];
 		if (u == root)
 			continue;
-		if (x->what != OSR__TURN_GOES_ON ||
-		    fabric->chan_dst[fabric->chan_row[u] + hop[u]] != root)
-			n_used[w->g.row[c] + hop[u]]++;
+		n_used[w->g.row[c] + hop[u]]++;
 	}
 }
 

@@ -26,14 +26,6 @@ enum osr_status osr__turn_start_fitted(struct osr__search *w);
 /* Marks the turns of the escape tree, alone, as weights and as pinned. */
 void osr__turn_pin(struct osr__search *w);
 
-/*
- * turn_ease.c: parts of trees leave the busiest channel, which carries `load` on shortest paths; where it
- * carries a tenth more some routes get longer. *n_longer: how many are longer in the end.
- */
-enum osr_status osr__turn_ease(struct osr__search *w, uint64_t load, uint32_t *n_longer);
-/* Only the load, down to `target` routes on the busiest channel, and no route gets longer. */
-enum osr_status osr__turn_lighten(struct osr__search *w, uint64_t target);
-
 /* job->turn is what the job routes. */
 enum osr_status osr__turn_take(struct osr_lanes_job *job);
 
@@ -45,7 +37,6 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 enum osr__turn_count {
 	OSR__TURN_OWN, /* not those of LIDs that ride along */
 	OSR__TURN_ALL,
-	OSR__TURN_GOES_ON, /* those that take another turn after this one */
 };
 
 /* [n_slots] how many of them take each turn. NULL: no memory. */

@@ -31,27 +31,6 @@ static void turn_share_loads(const struct osr__search *w, const uint32_t *n_used
 }
 
 /*
- * Turns after which no route takes another one get the highest lane of their channel: what waits there waits
- * for nothing, so that after a fault more routes can go on from there (node_order.h).
- */
-static bool turn_raise_last(struct osr__search *w)
-{
-	const struct osr_fabric *fabric = w->f;
-	size_t m = fabric->n_channels;
-	const uint32_t *goes_on = osr__turn_count_used(w, OSR__TURN_GOES_ON);
-
-	for (uint32_t c = 0; goes_on && c < m; c++)
-		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
-			const uint32_t *rank = w->rank + osr_cdg_target(&w->g, c, t);
-
-			for (uint32_t l = 0; !goes_on[t] && !w->pinned[t] && l < w->n_lanes; l++)
-				if (rank[l * m] > rank[w->lane[t] * m])
-					w->lane[t] = (uint8_t)l;
-		}
-	return goes_on;
-}
-
-/*
  * A VL for each lane that carries something, then one for turns on lane 0: after a fault other turns can follow
  * these where they could not follow what end ports send. The others go where a VL has the most to carry.
  */
@@ -154,8 +133,6 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 	enum osr_status st;
 
 	osr__spf_share(w->s);
-	if (!turn_raise_last(w))
-		return osr__turn_nomem(job->diag);
 	n_used = osr__turn_count_used(w, OSR__TURN_ALL);
 	if (!n_used)
 		return osr__turn_nomem(job->diag);

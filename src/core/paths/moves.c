@@ -11,18 +11,25 @@
 
 #include <osmroutes/routing.h>
 
+#include <stdlib.h>
 #include <string.h>
 
-#define MAX_STUCK 64   /* channels in a row of which nothing can move */
+#define MAX_STUCK 64 /* channels in a row of which nothing can move; where no blocks count: */
+#define FEW_STUCK 4
 #define MAX_WORK 16384 /* trees looked at for all of them, and so many more for each that moved: */
 #define WORK_MOVED 64
-#define KEEP 1024 /* moves that are tried, the best first: virtual lanes refuse most */
+#define FEW_WORK 8 /* for each LID, where no blocks count; and ways tried */
+/* Moves that are tried, the best first, and as many more that are listed: virtual lanes refuse most. */
+#define KEEP 2048
+#define FEW_KEEP 128 /* where no blocks count */
 
 /* Switch v sends to d by channel c instead. Smaller is better. */
 struct move {
 	uint64_t key; /* what it costs: see move_key() */
 	uint64_t flow;
 	uint32_t d, v, c;
+	uint32_t number; /* in the order in which they were found */
+	bool longer;     /* the way has more channels */
 };
 
 struct moves_scratch {
@@ -30,12 +37,20 @@ struct moves_scratch {
 	uint32_t *mark;  /* [n_switches] is in it, if this is the current epoch */
 	uint32_t *len;   /* [n_switches] channels to the root */
 	uint32_t *flow;  /* [n_switches] end ports that send through */
-	uint8_t *stuck;  /* [n_channels] nothing can move until another one has made room */
+	uint32_t *way;   /* [n_switches] is on the way of the switch at hand, if this is n_ways */
+	uint32_t n_ways;
+	uint8_t *stuck; /* [n_channels] nothing can move until another one has made room */
 	uint32_t epoch;
-	uint32_t n_best;
+	uint32_t n_best, n_found;
 	uint64_t n_work; /* trees looked at */
-	struct move best[KEEP];
+	uint32_t keep;   /* room in */
+	struct move *best;
 };
+
+static inline uint64_t moves_amount(const struct osr__moves *m, uint32_t c, uint64_t flow)
+{
+	return m->unit ? flow * m->unit[c] : flow;
+}
 
 /* The busiest channel beyond the goal of which something may still move, or OSR_NONE. */
 static uint32_t moves_busiest(const struct osr__moves *m)
@@ -115,20 +130,6 @@ static uint32_t moves_lay_out(struct osr__moves *m, uint32_t d, uint32_t hot)
 	return n;
 }
 
-/* May v send to d by channel c? With a branch of n switches laid out, by the lanes of all that comes through v. */
-static bool moves_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c, uint32_t n)
-{
-	const uint8_t *row = m->lft + (size_t)d * m->f->n_switches;
-	const uint32_t *order = m->scratch->order;
-
-	for (uint32_t i = 0; i < n; i++)
-		m->lanes[order[i]] = m->need(m->ctx, d, order[i]);
-	for (uint32_t i = n; i-- > 1;)
-		m->lanes[m->f->chan_dst[osr__moves_channel(m, order[i], row[order[i]])]] |=
-			m->lanes[order[i]];
-	return m->may(m, d, v, c);
-}
-
 /* Another LID of the same port on this port of v: they are to differ. */
 static bool moves_meets_sibling(const struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
 {
@@ -143,67 +144,92 @@ static bool moves_meets_sibling(const struct osr__moves *m, uint32_t d, uint32_t
 	return false;
 }
 
-/*
- * The largest load if v sent by c: both paths are as long, so they are followed side by side until they
- * meet.
- */
+/* Marks the way of v, root included. */
+static void moves_mark_way(const struct osr__moves *m, uint32_t d, uint32_t v)
+{
+	const uint8_t *row = m->lft + (size_t)d * m->f->n_switches;
+	struct moves_scratch *x = m->scratch;
+
+	x->way[m->f->dest_switch[d]] = ++x->n_ways;
+	for (; x->way[v] != x->n_ways; v = m->f->chan_dst[osr__moves_channel(m, v, row[v])])
+		x->way[v] = x->n_ways;
+}
+
+/* The largest load on the new way if v, whose way is marked, sent by c: up to where it meets the old one. */
 static uint64_t moves_load_after(const struct osr__moves *m, const uint8_t *row, uint32_t v,
 				 uint32_t c)
 {
-	const struct osr_fabric *fabric = m->f;
-	uint64_t flow = m->scratch->flow[v], most = m->load[c] + flow;
-	uint32_t old = fabric->chan_dst[osr__moves_channel(m, v, row[v])],
-		 now = fabric->chan_dst[c];
+	const struct moves_scratch *x = m->scratch;
+	uint64_t most = 0;
 
-	while (old != now) {
-		uint32_t next = osr__moves_channel(m, now, row[now]);
+	for (;; c = osr__moves_channel(m, m->f->chan_dst[c], row[m->f->chan_dst[c]])) {
+		uint64_t load = m->load[c] + moves_amount(m, c, x->flow[v]);
 
-		most = most < m->load[next] + flow ? m->load[next] + flow : most;
-		now = fabric->chan_dst[next];
-		old = fabric->chan_dst[osr__moves_channel(m, old, row[old])];
+		most = most < load ? load : most;
+		if (x->way[m->f->chan_dst[c]] == x->n_ways)
+			return most;
 	}
-	return most;
 }
 
-/* With the branch laid out: v is in it, and reaches the root by c over as many channels without the branch. */
-static bool moves_is_way(const struct osr__moves *m, const uint8_t *row, const struct move *way)
+/*
+ * With the branch laid out: v is in it, and reaches the root by c without the branch, over as many channels, or over
+ * more where that is allowed.
+ */
+static bool moves_is_way(const struct osr__moves *m, const uint8_t *row, struct move *way)
 {
 	const struct moves_scratch *x = m->scratch;
-	uint32_t u = m->f->chan_dst[way->c];
+	uint32_t u = m->f->chan_dst[way->c], len;
 
-	return x->mark[way->v] == x->epoch && x->mark[u] != x->epoch &&
-	       osr__moves_channel(m, way->v, row[way->v]) != way->c &&
-	       moves_length(m, way->d, u, x->len[way->v] - 1) == x->len[way->v] - 1 &&
+	if (x->mark[way->v] != x->epoch || x->mark[u] == x->epoch ||
+	    osr__moves_channel(m, way->v, row[way->v]) == way->c)
+		return false;
+	len = moves_length(m, way->d, u, x->len[way->v] - 1 + m->extra);
+	way->longer = len > x->len[way->v] - 1;
+	return len != OSR_NONE && len >= x->len[way->v] - 1 &&
+	       (!way->longer || x->flow[way->v] <= m->spare) &&
 	       !moves_meets_sibling(m, way->d, way->v, way->c);
 }
 
 #define OVER_AIM (UINT64_C(1) << 59)
+#define LONGER (UINT64_C(1) << 60)
 
 /*
- * First what stays within the goal, then what needs no more blocks, then what takes off no more than is
+ * First what gets no longer, then what stays within the goal, then what needs no more blocks, then what takes off no more than is
  * needed, or else as much as there is.
  */
-static uint64_t move_key(const struct osr__moves *m, const struct move *way, uint64_t most,
-			 uint64_t excess)
+static uint64_t move_key(const struct osr__moves *m, const struct move *way, uint32_t hot,
+			 uint64_t most)
 {
-	uint64_t rest = way->flow > excess ? way->flow - excess : excess - way->flow;
+	uint64_t amount = moves_amount(m, hot, way->flow);
+	uint64_t excess = m->load[hot] - m->goal;
+	uint64_t rest = amount > excess ? amount - excess : excess - amount;
 	uint64_t key = rest < UINT64_C(1) << 56 ? rest : UINT64_C(1) << 56;
 
-	key |= way->flow < excess ? UINT64_C(1) << 57 : 0;
-	key |= *osr__moves_block(m, way->d, way->v) ? 0 : UINT64_C(1) << 58;
-	return key | (most > m->aim ? OVER_AIM : 0);
+	key |= amount < excess ? UINT64_C(1) << 57 : 0;
+	key |= !m->sent || *osr__moves_block(m, way->d, way->v) ? 0 : UINT64_C(1) << 58;
+	return key | (most > m->aim ? OVER_AIM : 0) | (way->longer ? LONGER : 0);
 }
 
-static void moves_note(struct moves_scratch *x, struct move way)
+static int moves_by_key(const void *a, const void *b)
 {
-	uint32_t i = x->n_best;
+	const struct move *x = a, *y = b;
 
-	if (i == KEEP && way.key >= x->best[KEEP - 1].key)
-		return;
-	i = i < KEEP ? x->n_best++ : KEEP - 1;
-	for (; i && x->best[i - 1].key > way.key; i--)
-		x->best[i] = x->best[i - 1];
-	x->best[i] = way;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->number < y->number ? -1 : 1;
+}
+
+/* Of too many moves the better half stays. */
+static void moves_note(struct osr__moves *m, struct move way)
+{
+	struct moves_scratch *x = m->scratch;
+
+	if (x->n_best == x->keep) {
+		qsort(x->best, x->n_best, sizeof(*x->best), moves_by_key);
+		x->n_best /= 2;
+	}
+	way.number = x->n_found++;
+	x->best[x->n_best++] = way;
 }
 
 /* What could take LID d off channel hot, wholly or in part. */
@@ -213,45 +239,54 @@ static void moves_find(struct osr__moves *m, uint32_t d, uint32_t hot)
 	const uint8_t *row = m->lft + (size_t)d * fabric->n_switches;
 	struct moves_scratch *x = m->scratch;
 	uint32_t n = moves_lay_out(m, d, hot);
-	uint64_t excess = m->load[hot] - m->goal;
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t v = x->order[i];
+		bool marked = false;
 
-		for (uint32_t c = fabric->chan_row[v]; x->flow[v] && c < fabric->chan_row[v + 1];
-		     c++) {
+		if (!x->flow[v])
+			continue;
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 			struct move way = { .flow = x->flow[v], .d = d, .v = v, .c = c };
 			uint64_t most;
 
 			if (!moves_is_way(m, row, &way))
 				continue;
+			if (!marked)
+				moves_mark_way(m, d, v);
+			marked = true;
 			most = moves_load_after(m, row, v, c);
 			if (most >= m->load[hot])
 				continue;
-			way.key = move_key(m, &way, most, excess);
-			moves_note(x, way);
+			way.key = move_key(m, &way, hot, most);
+			moves_note(m, way);
 		}
 	}
 }
 
+/* The way of v is marked. */
 static void moves_shift(struct osr__moves *m, const struct move *way, uint8_t *row)
 {
 	const struct osr_fabric *fabric = m->f;
-	uint32_t old = osr__moves_channel(m, way->v, row[way->v]), now = way->c;
+	const struct moves_scratch *x = m->scratch;
+	uint32_t old = osr__moves_channel(m, way->v, row[way->v]), c = way->c, meets;
 
-	row[way->v] = fabric->chan_port[now];
-	for (;;) {
-		m->load[old] -= way->flow;
-		m->load[now] += way->flow;
-		if (fabric->chan_dst[old] == fabric->chan_dst[now])
+	row[way->v] = m->hops ? (uint8_t)(c - fabric->chan_row[way->v]) : fabric->chan_port[c];
+	for (;; c = osr__moves_channel(m, meets, row[meets])) {
+		m->load[c] += moves_amount(m, c, way->flow);
+		meets = fabric->chan_dst[c];
+		if (x->way[meets] == x->n_ways)
+			break;
+	}
+	for (c = old;; c = osr__moves_channel(m, fabric->chan_dst[c], row[fabric->chan_dst[c]])) {
+		m->load[c] -= moves_amount(m, c, way->flow);
+		if (fabric->chan_dst[c] == meets)
 			return;
-		old = osr__moves_channel(m, fabric->chan_dst[old], row[fabric->chan_dst[old]]);
-		now = osr__moves_channel(m, fabric->chan_dst[now], row[fabric->chan_dst[now]]);
 	}
 }
 
 /* If it still is what it was when it was found: others were made since then. */
-static bool moves_make(struct osr__moves *m, const struct move *way, uint32_t hot)
+static bool moves_make(struct osr__moves *m, struct move *way, uint32_t hot)
 {
 	uint8_t *row = m->lft + (size_t)way->d * m->f->n_switches;
 	uint64_t most;
@@ -259,18 +294,23 @@ static bool moves_make(struct osr__moves *m, const struct move *way, uint32_t ho
 
 	if (osr__moves_channel(m, m->f->chan_src[hot], row[m->f->chan_src[hot]]) != hot)
 		return false;
+	m->scratch->n_work += !m->sent;
 	n = moves_lay_out(m, way->d, hot);
 	if (!n || !moves_is_way(m, row, way) || m->scratch->flow[way->v] != way->flow)
 		return false;
+	moves_mark_way(m, way->d, way->v);
 	most = moves_load_after(m, row, way->v, way->c);
 	if (most >= m->load[hot] || (most > m->aim && !(way->key & OVER_AIM)) ||
-	    !moves_may(m, way->d, way->v, way->c, n))
+	    !m->may(m, way->d, way->v, way->c, m->scratch->order, n))
 		return false;
 	moves_shift(m, way, row);
+	m->spare -= way->longer ? way->flow : 0;
+	m->n_moved++;
+	if (!m->sent)
+		return true;
 	*osr__moves_block(m, way->d, way->v) = 1;
 	m->n_trees += !m->touched[way->d];
 	m->touched[way->d] = 1;
-	m->n_moved++;
 	return true;
 }
 
@@ -282,14 +322,16 @@ static bool moves_relieve(struct osr__moves *m, uint32_t hot)
 	uint32_t v = fabric->chan_src[hot];
 	uint64_t n_moved = m->n_moved;
 
-	x->n_best = 0;
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	x->n_best = x->n_found = 0;
+	/* Where no blocks count the first ways will do. */
+	for (uint32_t d = 0; d < fabric->n_dests && (m->sent || 2 * x->n_best < x->keep); d++) {
 		if (!fabric->term_weight[fabric->dest_term[d]] || v == fabric->dest_switch[d] ||
 		    osr__moves_channel(m, v, m->lft[(size_t)d * fabric->n_switches + v]) != hot)
 			continue;
 		moves_find(m, d, hot);
 		x->n_work++;
 	}
+	qsort(x->best, x->n_best, sizeof(*x->best), moves_by_key);
 	for (uint32_t i = 0; i < x->n_best && m->load[hot] > m->goal; i++)
 		moves_make(m, &x->best[i], hot);
 	return m->n_moved != n_moved;
@@ -309,9 +351,10 @@ static bool moves_return(struct osr__moves *m, uint32_t d, uint32_t v, uint8_t e
 	if (!n)
 		return false;
 	way.flow = m->scratch->flow[v];
+	moves_mark_way(m, d, v);
 	if (most != ANY_LOAD &&
 	    (!moves_is_way(m, row, &way) || moves_load_after(m, row, v, way.c) > most ||
-	     !moves_may(m, d, v, way.c, n)))
+	     !m->may(m, d, v, way.c, m->scratch->order, n)))
 		return false;
 	moves_shift(m, &way, row);
 	return true;
@@ -376,15 +419,17 @@ static enum osr_status moves_alloc(struct osr__moves *m, struct osr_arena *scrat
 	size_t n = m->f->n_switches;
 	struct moves_scratch *x = osr_calloc(scratch, 1, sizeof(*x));
 
-	m->lanes = osr_alloc(scratch, n, sizeof(*m->lanes));
 	if (x) {
 		x->order = osr_alloc(scratch, n, sizeof(*x->order));
 		x->mark = osr_calloc(scratch, n, sizeof(*x->mark));
 		x->len = osr_alloc(scratch, n, sizeof(*x->len));
 		x->flow = osr_alloc(scratch, n, sizeof(*x->flow));
+		x->way = osr_calloc(scratch, n, sizeof(*x->way));
+		x->keep = m->sent ? KEEP : FEW_KEEP;
+		x->best = osr_alloc(scratch, x->keep, sizeof(*x->best));
 		x->stuck = osr_calloc(scratch, m->f->n_channels, 1);
 	}
-	if (!m->lanes || !x || !x->order || !x->mark || !x->len || !x->flow || !x->stuck)
+	if (!x || !x->order || !x->mark || !x->len || !x->flow || !x->way || !x->best || !x->stuck)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for balancing tables");
 	m->scratch = x;
 	return OSR_OK;
@@ -397,17 +442,19 @@ enum osr_status osr__moves_run(struct osr__moves *m, struct osr_arena *scratch,
 	enum osr_status st = moves_alloc(m, scratch, diag);
 	size_t n = m->f->n_switches, n_entries = m->f->n_dests * n,
 	       n_sent = osr__moves_blocks(m->f) * n;
-	uint8_t *was = osr_alloc(scratch, n_entries, 1), *sent = osr_alloc(scratch, n_sent, 1);
+	uint8_t *was = m->sent ? osr_alloc(scratch, n_entries, 1) : NULL;
+	uint8_t *sent = m->sent ? osr_alloc(scratch, n_sent, 1) : NULL;
 	uint32_t hot = st ? OSR_NONE : moves_busiest(m), left = 4 * m->f->n_switches, n_stuck = 0;
 
-	if (!st && (!was || !sent))
+	if (!st && m->sent && (!was || !sent))
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for balancing tables");
-	if (!st) {
+	if (!st && m->sent) {
 		memcpy(was, m->lft, n_entries);
 		memcpy(sent, m->sent, n_sent);
 	}
-	for (; !st && left-- && hot != OSR_NONE && n_stuck < MAX_STUCK &&
-	       m->scratch->n_work < MAX_WORK + WORK_MOVED * m->n_moved;
+	for (; !st && left-- && hot != OSR_NONE && n_stuck < (m->sent ? MAX_STUCK : FEW_STUCK) &&
+	       m->scratch->n_work <
+		       (m->sent ? MAX_WORK : FEW_WORK * m->f->n_dests) + WORK_MOVED * m->n_moved;
 	     hot = moves_busiest(m)) {
 		m->scratch->stuck[hot] = !moves_relieve(m, hot);
 		if (m->scratch->stuck[hot]) {
@@ -417,7 +464,7 @@ enum osr_status osr__moves_run(struct osr__moves *m, struct osr_arena *scratch,
 			n_stuck = 0;
 		}
 	}
-	if (!st)
+	if (!st && m->sent)
 		moves_return_all(m, was, sent);
 	m->scratch = NULL;
 	osr_arena_reset(scratch, mark);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * moves.h - tables that are there, with few changes: where a channel carries more than it must, LIDs move
- * off it, one entry at a time, to paths as short. An entry moves only if that lowers the busiest channel;
- * entries in blocks that are sent anyway go first, for switches are sent blocks of 64 LIDs. In the end blocks
- * that are sent for such moves alone get their entries back where the busiest channel carries no more by that.
- *
- * How far: to 1.05 of the least that any routing of the fabric of today can have (bound.h), or to what
- * the tables of before carried, whichever is more. A fault takes channels away, so no routing of today can be
- * expected to do better than the full route of before.
- *
+ * off it, one entry at a time, to paths as long. An entry moves only if that lowers the busiest channel, so it ends.
  * Whether an entry may move is the caller's to say: virtual lanes.
+ *
+ * Repairs give the blocks of 64 LIDs that switches are sent anyway. Entries in these go first, and in the end blocks
+ * that are sent for moves alone get their entries back where the busiest channel carries no more by that. How far: to
+ * 1.05 of the least that any routing of the fabric of today can have (bound.h), or to what the tables of before
+ * carried, whichever is more. A fault takes channels away, so no routing of today can be expected to do better than
+ * the full route of before.
  */
 #ifndef OSMROUTES_MOVES_H
 #define OSMROUTES_MOVES_H
@@ -20,22 +19,25 @@
 
 struct osr__moves {
 	const struct osr_fabric *f;
-	uint8_t *lft;     /* [n_dests * n_switches] */
-	uint64_t *load;   /* [n_channels] of these tables */
-	uint64_t goal;    /* no channel above it */
-	uint64_t aim;     /* what moves leave room below the goal for those that come later */
-	uint8_t *sent;    /* [n_switches * n_blocks] blocks that are sent anyway */
-	uint8_t *touched; /* [n_dests] the tree has changed; those come first */
+	uint8_t *lft;         /* [n_dests * n_switches] ports, or */
+	bool hops;            /* hops */
+	uint64_t *load;       /* [n_channels] of these tables */
+	const uint32_t *unit; /* [n_channels] of load for each route; NULL: 1 */
+	uint64_t goal;        /* no channel above it */
+	uint64_t aim;         /* what moves leave room below the goal for those that come later */
+	uint8_t *sent; /* [n_switches * n_blocks] blocks that are sent anyway; NULL: none is sent */
+	uint8_t *touched; /* [n_dests] with sent: the tree has changed */
+	uint32_t extra;   /* channels by which routes may get longer, */
+	uint64_t spare;   /* and how many may */
 	uint64_t n_moved, n_trees;
 
 	void *ctx;
-	/* Virtual lanes of what v sends to d. */
-	uint16_t (*need)(void *ctx, uint32_t d, uint32_t v);
-	/* May v send to d by c, with all that send through v? It is about to be done. */
-	bool (*may)(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c);
-
-	/* One tree as it is: what may() reads. */
-	uint16_t *lanes; /* [n_switches] of all that comes through */
+	/*
+	 * May v send to d by c, with all that send through v? It is about to be done. list[n] has v and those, at
+	 * least, each after the one it sends to.
+	 */
+	bool (*may)(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c, const uint32_t *list,
+		    uint32_t n);
 	struct moves_scratch *scratch;
 };
 
@@ -53,7 +55,9 @@ static inline uint8_t *osr__moves_block(const struct osr__moves *m, uint32_t d, 
 /* The channel of an entry of v, OSR_NONE: it leads nowhere. */
 static inline uint32_t osr__moves_channel(const struct osr__moves *m, uint32_t v, uint8_t entry)
 {
-	return entry == OSR_NO_PATH ? OSR_NONE : osr_port_channel(m->f, v, entry);
+	if (entry == OSR_NO_PATH)
+		return OSR_NONE;
+	return m->hops ? m->f->chan_row[v] + entry : osr_port_channel(m->f, v, entry);
 }
 
 /* By osr_bound_expected(). */

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "core/paths/bound.h"
 #include "spf_private.h"
 
 #define BATCH 64 /* breadth-first searches at once: bits of a word */
@@ -106,8 +107,8 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	spf_scratch->next = osr_calloc(scratch, n, sizeof(*spf_scratch->next));
 	spf_scratch->active = osr_alloc(scratch, n, sizeof(*spf_scratch->active));
 	spf_scratch->reached = osr_alloc(scratch, n, sizeof(*spf_scratch->reached));
-	spf_scratch->saved = osr_alloc(scratch, OSR__SPF_GROUP * n, 1);
-	spf_scratch->movable = osr_alloc(scratch, fabric->n_dests, sizeof(*spf_scratch->movable));
+	spf_scratch->n_moves = OSR__SPF_MOVES_PER_DEST * fabric->n_dests;
+	spf_scratch->moves = osr_alloc(scratch, spf_scratch->n_moves, sizeof(*spf_scratch->moves));
 	spf_scratch->root = osr_alloc(scratch, n, sizeof(*spf_scratch->root));
 	spf_scratch->kind = osr_alloc(scratch, n, 1);
 	spf_scratch->via = osr_alloc(scratch, n, 1);
@@ -127,7 +128,8 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	sort_roots(spf);
 	spf_find_orders(spf);
 	find_centers(spf);
-	return OSR_OK;
+	return spf_scratch->mixed ? OSR_OK
+				  : osr_bound_cut(fabric, scratch, &spf_scratch->least, diag);
 }
 
 /* Switches next to the active ones that some search sees for the first time. */
@@ -581,14 +583,6 @@ void osr_spf_first(struct osr_spf *spf)
 	osr__spf_share(spf);
 }
 
-static bool reroute_any(void *ctx, uint32_t root, uint32_t d)
-{
-	struct osr_spf *spf = ctx;
-
-	osr__spf_settle(spf, root, spf->hop + (size_t)d * spf->f->n_switches);
-	return true;
-}
-
 void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 {
 	uint64_t bound = osr_spf_bound(spf->f), before = 0, now;
@@ -602,12 +596,8 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 		spf->n_rounds++;
 		spf_route_round(spf);
 	}
-	if (opt->max_rounds && opt->max_moves && spf->scratch->moves &&
-	    !near_bound(spf, bound, &now))
+	if (opt->max_rounds && opt->max_moves && !near_bound(spf, bound, &now))
 		osr__spf_branches(spf, bound, opt->max_moves);
-	else if (opt->max_rounds && !near_bound(spf, bound, &now))
-		osr__spf_polish(spf, opt->max_moves,
-				&(struct osr__spf_mover){ spf, reroute_any, NULL });
 	osr__spf_share(spf);
 }
 
@@ -638,7 +628,7 @@ static bool consecutive_ports(const struct osr_fabric *fabric, uint8_t *first)
 void osr_spf_finish(struct osr_spf *spf)
 {
 	const struct osr_fabric *fabric = spf->f;
-	uint8_t *first = spf->scratch->saved;
+	uint8_t *first = spf->scratch->via;
 	bool consecutive = consecutive_ports(fabric, first);
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {

@@ -352,19 +352,6 @@ static uint64_t branch_most(const struct osr_spf *s, uint64_t *mean)
 	return most;
 }
 
-enum osr_status osr__spf_branches_init(struct osr_spf *s, struct osr_arena *arena,
-				       struct osr_diag *diag)
-{
-	struct osr_spf_scratch *scratch = s->scratch;
-
-	scratch->n_moves = OSR__SPF_MOVES_PER_DEST * s->f->n_dests;
-	scratch->moves = osr_alloc(arena, scratch->n_moves, sizeof(*scratch->moves));
-	if (!scratch->moves)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for balancing %u LIDs",
-				s->f->n_dests);
-	return scratch->mixed ? OSR_OK : osr_bound_cut(s->f, arena, &scratch->least, diag);
-}
-
 static int branch_by_size(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -426,7 +413,7 @@ void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves)
 		moves * (BRANCH_LEAST + (uint64_t)s->f->n_dests * s->f->n_switches / BRANCH_SHARE);
 	uint64_t low;
 
-	if (!s->f->n_channels || !b.done || s->max_distance >= BRANCH_HOPS)
+	if (!s->f->n_channels || s->max_distance >= BRANCH_HOPS)
 		return;
 	branch_most(s, &low);
 	if (!s->scratch->mixed) {

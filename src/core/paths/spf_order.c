@@ -87,12 +87,10 @@ static uint64_t order_lids(const struct osr_spf *spf, uint32_t v)
 	return n;
 }
 
-enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena, uint32_t tolerance,
-				   bool *kept, struct osr_diag *diag)
+bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance)
 {
 	const struct osr_fabric *fabric = spf->f;
 	uint64_t n_barred = 0, n_routes = 0, n_sources = 0;
-	enum osr_status st;
 
 	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		n_sources += fabric->sw_sources[v];
@@ -103,14 +101,10 @@ enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena,
 			n_barred += n_lids * osr__spf_graph_in_order(spf, root);
 		n_routes += n_lids * n_sources;
 	}
-	*kept = tolerance ? n_barred <= n_routes / tolerance : !n_barred;
-	if (!*kept)
-		return OSR_OK;
-	st = osr__spf_branches_init(spf, arena, diag);
-	if (st)
-		return st;
+	if (tolerance ? n_barred > n_routes / tolerance : n_barred)
+		return false;
 	order_forget(spf);
-	return OSR_OK;
+	return true;
 }
 
 void osr_spf_leave_order(struct osr_spf *spf)

@@ -13,8 +13,6 @@
 #define HOP_BITS 8
 #define HOP_MASK (((uint64_t)1 << HOP_BITS) - 1)
 
-#define OSR__SPF_GROUP 64 /* dests that are moved together, at most */
-
 #define OSR__SPF_MOVES_PER_DEST 16 /* of branches, for one limit of the load */
 
 struct branch_move {
@@ -32,12 +30,9 @@ struct osr_spf_scratch {
 	uint32_t *count;     /* [n_switches] end ports whose route passes here */
 	uint64_t *seen, *front, *next; /* [n_switches] of a batch of searches, a bit each */
 	uint32_t *active, *reached;    /* [n_switches] */
-	uint8_t *saved;                /* [OSR__SPF_GROUP * n_switches] trees that may come back */
-	uint32_t *movable;             /* [n_dests] those on the most loaded channel */
 	uint8_t *kind;                 /* [n_switches] of the shortest paths within an order */
 	uint8_t *via;                  /* [n_switches] routes from here pass a certain switch */
-	struct branch_move
-		*moves; /* [n_moves] of branches, to be undone; NULL: no branch is moved */
+	struct branch_move *moves;     /* [n_moves] of branches, to be undone */
 	uint32_t n_moves;
 	uint8_t *fixed; /* [n_dests] no branch of these is moved; NULL: of all */
 	uint8_t max_group;
@@ -68,31 +63,10 @@ void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, cons
 /* The first of the busiest channels, and the loads of all together. */
 uint32_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum);
 
-/* How a dest is moved. */
-struct osr__spf_mover {
-	void *ctx;
-	/*
-	 * Routes dest d again by weight; its graph has been laid out, and it has been taken out of
-	 * the weights. False if that cannot be, its hops are then undefined.
-	 */
-	bool (*reroute)(void *ctx, uint32_t root, uint32_t d);
-	/* osr__spf_count() of d's tree; NULL: every route is a shortest one */
-	void (*count)(void *ctx, uint32_t d, uint64_t sign);
-};
-
-/*
- * Lowers the largest weight as long as dests can be moved off the channel that has it, alone or in
- * groups: up to `moves` attempts for 100 dests. False: it was low enough, and nothing has been tried.
- */
-bool osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_mover *mover);
-
 /*
  * Branches of trees off the most loaded channels, towards `bound` routes: see spf_branch.c. Routes must
- * be shortest ones, within s->place if there is an order; s->scratch->moves, of osr__spf_branches_init(),
- * says how many moves a limit may take. `moves` bounds the work.
+ * be shortest ones, within s->place if there is an order. `moves` bounds the work.
  */
-enum osr_status osr__spf_branches_init(struct osr_spf *s, struct osr_arena *arena,
-				       struct osr_diag *diag);
 void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves);
 
 /* Copies the trees of dests to those that ride along (alias). */

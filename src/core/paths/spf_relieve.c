@@ -68,11 +68,9 @@ enum osr_status osr_spf_relieve(struct osr_spf *spf, uint32_t percent, uint32_t 
 	const struct osr_fabric *fabric = spf->f;
 	struct osr_spf_scratch *scratch = spf->scratch;
 	uint64_t bound = osr_spf_bound(fabric) * percent / 100;
-	enum osr_status st;
 
 	scratch->fixed = osr_calloc(arena, fabric->n_dests, 1);
-	st = osr__spf_branches_init(spf, arena, diag);
-	if (st || osr_arena_failed(arena, diag))
+	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
 	relieve_take(spf);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {

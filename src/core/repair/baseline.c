@@ -161,6 +161,7 @@ enum osr_status osr__repair_alloc(struct repair *w, struct osr_diag *diag)
 	t->old = osr_alloc(scratch, n, 1);
 	t->last = osr_alloc(scratch, n, 1);
 	t->relaxed = osr_calloc(scratch, n, 1);
+	t->lanes = osr_alloc(scratch, n, sizeof(*t->lanes));
 	w->touched = osr_calloc(scratch, w->f->n_dests, 1);
 	w->load = osr_calloc(scratch, m, sizeof(*w->load));
 	return osr_arena_failed(scratch, NULL) ? osr__repair_nomem(diag) : OSR_OK;

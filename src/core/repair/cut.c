@@ -464,8 +464,11 @@ enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *d
 
 /* ---- balance --------------------------------------------------------------------------------- */
 
-/* Lanes on which packets to d hold channel c, by which v sends them on: of its hosts, and of those that come through. */
-static uint16_t lanes_on(const struct repair *w, const struct osr__moves *m, uint32_t d, uint32_t v,
+/*
+ * Lanes on which packets to d hold channel c, by which v sends them on: of its hosts, and of those that come through;
+ * of[]: by SL, those of all that comes through each switch.
+ */
+static uint16_t lanes_on(const struct repair *w, const uint16_t *of, uint32_t d, uint32_t v,
 			 uint32_t c)
 {
 	const struct osr_fabric *fabric = w->f;
@@ -473,7 +476,7 @@ static uint16_t lanes_on(const struct repair *w, const struct osr__moves *m, uin
 	uint16_t lanes;
 
 	if (!w->by_turn)
-		return m->lanes[v];
+		return of[v];
 	lanes = osr__repair_start(w, d, v, c);
 	for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
 		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o],
@@ -485,32 +488,30 @@ static uint16_t lanes_on(const struct repair *w, const struct osr__moves *m, uin
 	return lanes;
 }
 
-static uint16_t balance_need(void *ctx, uint32_t d, uint32_t v)
-{
-	const struct repair *w = ctx;
-
-	return w->by_turn || !w->n_lanes ? 0 : osr__repair_start(w, d, v, OSR_NONE);
-}
-
 /* Do all turns rise if v sends to d by c, with all that comes through v? */
-static bool balance_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
+static bool balance_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c,
+			const uint32_t *list, uint32_t n)
 {
 	struct repair *w = m->ctx;
 	const struct osr_fabric *fabric = w->f;
 	uint8_t *row = osr__repair_row(w, d), was = row[v];
+	uint16_t *of = w->tree.lanes;
 	bool ok;
 
 	if (!w->n_lanes)
 		return true;
+	for (uint32_t i = 0; !w->by_turn && i < n; i++)
+		of[list[i]] = osr__repair_start(w, d, list[i], OSR_NONE);
+	for (uint32_t i = n; !w->by_turn && i-- > 1;)
+		of[fabric->chan_dst[osr__repair_next(w, row, list[i])]] |= of[list[i]];
 	osr_order_begin(&w->order);
 	row[v] = fabric->chan_port[c];
-	ok = osr__repair_route(w, d, row, c,
-			       w->by_turn ? osr__repair_start(w, d, v, c) : m->lanes[v]);
+	ok = osr__repair_route(w, d, row, c, w->by_turn ? osr__repair_start(w, d, v, c) : of[v]);
 	for (uint32_t o = fabric->chan_row[v]; ok && o < fabric->chan_row[v + 1]; o++) {
 		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o];
 
 		if (u != fabric->dest_switch[d] && row[u] == fabric->chan_port[in])
-			ok = osr__repair_route(w, d, row, in, lanes_on(w, m, d, u, in));
+			ok = osr__repair_route(w, d, row, in, lanes_on(w, of, d, u, in));
 	}
 	row[v] = was;
 	if (!ok)
@@ -532,7 +533,6 @@ enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag)
 					(size_t)fabric->n_switches * osr__moves_blocks(fabric), 1),
 				.touched = w->touched,
 				.ctx = w,
-				.need = balance_need,
 				.may = balance_may };
 	uint64_t expected, most = 0;
 	uint32_t limit = w->opt->drift;

@@ -43,6 +43,7 @@ struct repair_tree {
 	uint8_t *old;       /* [n_switches] entries before */
 	uint8_t *last;      /* [n_switches] entries of the last sweep */
 	uint8_t *relaxed;   /* [n_switches] may get another SL */
+	uint16_t *lanes;    /* [n_switches] by SL: of all that comes through */
 };
 
 struct repair {
