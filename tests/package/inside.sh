@@ -64,7 +64,7 @@ grep -q '^Libs: .*-losrkeys' "$pc" || fail "libosrkeys.pc"
 prefix=$(sed -n "s|^prefix=\${pcfiledir}|${pc%/*}|p" "$pc")
 [ -e "$prefix/include/osmroutes/keyclient.h" ] || fail "no keyclient.h"
 # Every engine has its page.
-for engine in $(osmroutes engines | grep -E '^[a-z]'); do
+for engine in $(osmroutes conf --list | grep -E '^[a-z]'); do
 	[ -s "/usr/share/man/man7/osmroutes-$engine.7.gz" ] || fail "no page for $engine"
 done
 
