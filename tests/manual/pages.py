@@ -2,7 +2,7 @@
 """pages.py OSMROUTES MANUAL PROJECT
 
 Are the man pages complete and right? What they should say is taken from the running command
-(`osmroutes --help`, `osmroutes NAME --help`, `osmroutes engines`), what they do say from man, as a
+(`osmroutes --help`, `osmroutes NAME --help`, `osmroutes conf --list`), what they do say from man, as a
 reader sees it.
   - osmroutes(1) has every sub-command with every long option, in its synopsis too, and no option besides.
   - osmroutes-ENGINE(7) and osmroutes.conf(5) have every option with its default, and every engine has a
