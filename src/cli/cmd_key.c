@@ -173,25 +173,21 @@ static void free_texts(struct texts *t)
 
 static enum osr_status key_read_hosts(const char *path, struct texts *hosts, struct osr_diag *diag)
 {
-	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
 	enum osr_status st = OSR_OK;
-	char *line = NULL;
-	size_t size = 0;
+	struct osr_lines in;
+	char *text;
 
-	if (!in)
-		return osr_fail(diag, OSR_INVAL, "%s: cannot be opened", path);
-	while (!st && getline(&line, &size, in) >= 0) {
-		char *begin = line + strspn(line, " \t\r\n");
-		size_t n = strcspn(begin, "#\r\n");
+	osr_lines_open(&in, path, diag)->by_people = true;
+	while (!st && osr_lines_next(&in, &text, &st)) {
+		char *begin = text + strspn(text, " \t\r");
+		size_t n = strcspn(begin, "#\r");
 
 		while (n && (begin[n - 1] == ' ' || begin[n - 1] == '\t'))
 			n--;
 		if (n)
 			st = add_text(hosts, strndup(begin, n), diag);
 	}
-	free(line);
-	if (in != stdin)
-		fclose(in);
+	osr_lines_close(&in);
 	if (!st && hosts->n < 2)
 		st = osr_fail(diag, OSR_INVAL, "%s: %u hosts, two or more are needed", path,
 			      hosts->n);
@@ -265,33 +261,19 @@ static void path_bits(const json_t *app, char *buf, size_t size)
 				       (int)json_integer_value(json_array_get(offsets, i)));
 }
 
-static void show_key(struct out *o, uint64_t app, const json_t *key)
-{
-	out_row(o, "keys");
-	out_count(o, "app", app);
-	out_count(o, "key", key_whole(key, "key"));
-	out_text(o, "state", text_of(key, "state"));
-	for (const struct out_field *field = key_fields + 3; field->key; field++)
-		out_count(o, field->key, key_whole(key, field->key));
-}
-
 static void show_app(struct out *o, const json_t *app)
 {
 	char bits[640];
 
 	path_bits(app, bits, sizeof(bits));
-	out_row(o, "applications");
-	out_count(o, "app", key_whole(app, "app"));
+	cli_socket_row(o, "applications", app_fields, app);
 	out_text(o, "name", text_of(app, "name"));
-	out_count(o, "owner", key_whole(app, "owner"));
-	out_count(o, "ranks", key_whole(app, "ranks"));
-	out_count(o, "ranks_gone", key_whole(app, "ranks_gone"));
-	out_bool(o, "held", json_is_true(json_object_get(app, "held")));
 	out_text(o, "path_bits", bits);
-	if (*text_of(app, "notice"))
-		out_text(o, "notice", text_of(app, "notice"));
-	for (size_t k = 0; k < json_array_size(json_object_get(app, "keys")); k++)
-		show_key(o, key_whole(app, "app"), json_array_get(json_object_get(app, "keys"), k));
+	for (size_t k = 0; k < json_array_size(json_object_get(app, "keys")); k++) {
+		cli_socket_row(o, "keys", key_fields,
+			       json_array_get(json_object_get(app, "keys"), k));
+		out_count(o, "app", key_whole(app, "app"));
+	}
 }
 
 static void show_hosts(struct out *o, const json_t *app)
