@@ -309,6 +309,18 @@ static void test_odd_places(void **state)
 	draft_host(&d, 0);
 	find(&d, "fat tree of 2 levels, PGFT(2;4,6;1,2;1,1), 18 of 24 hosts");
 
+	/* A 3-ary 3-tree, and nobody on one of three sub-trees. */
+	draft_new(&d);
+	for (s = 0; s < 27; s++)
+		draft_switch(&d);
+	for (s = 0; s < 27; s++) {
+		draft_link(&d, s / 3, 9 + s / 9 * 3 + s % 3);
+		draft_link(&d, 9 + s / 3, 18 + s / 3 % 3 * 3 + s % 3);
+	}
+	for (s = 0; s < 18; s++)
+		draft_host(&d, s / 3);
+	find(&d, "fat tree of 3 levels, PGFT(3;3,3,3;1,3,3;1,1,1), 18 of 27 hosts");
+
 	/* A switch that hangs on a leaf. */
 	draft_tree(&d);
 	s = draft_switch(&d);
