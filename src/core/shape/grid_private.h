@@ -57,8 +57,6 @@ static inline uint32_t osr__grid_edge(const struct grid_work *grid, uint32_t v, 
  */
 bool osr__grid_grow(struct grid_work *grid, uint32_t seed, bool bold);
 
-void osr__grid_choose_frame(struct grid_work *grid);
-
 /* From coordinates, perhaps not of all switches, to a grid. */
 enum osr_status osr__grid_finish(struct grid_work *w, struct osr_arena *scratch,
 				 struct osr_arena *result, struct osr_grid *grid);

@@ -11,8 +11,6 @@
  */
 #include "union_private.h"
 
-#include "core/data/columns.h"
-
 #include <string.h>
 
 struct run {
@@ -131,35 +129,47 @@ static bool fold_tables(struct run *u)
 	return true;
 }
 
-/*
- * Where all senders choose any SL, one of each kind of SLs is followed; else all, for only some SLs may be sent.
- */
-static uint16_t followed_sls(struct run *u)
+/* Bit b of differ[a], b < a: some row has other VLs for SLs a and b. Most rows have one VL for all, or are as the last. */
+static void note_row(uint16_t differ[16], const uint8_t row[16], const uint8_t **last)
 {
+	if (!memcmp(row, row + 1, 15) || (*last && !memcmp(row, *last, 16)))
+		return;
+	*last = row;
+	for (unsigned a = 0; a < 16; a++)
+		for (unsigned b = 0; b < a; b++)
+			differ[a] |= (uint16_t)((row[a] != row[b]) << b);
+}
+
+/*
+ * Where all senders choose any SL, the lowest of each kind of SLs is followed: packets on SLs with the same lanes in
+ * every row fare alike. Else all, for only some SLs may be sent.
+ */
+static uint16_t followed_sls(const struct run *u)
+{
+	static const uint8_t same[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 	const struct osr_fabric *fabric = u->f;
-	struct osr_columns columns;
-	uint8_t same[16];
+	uint16_t differ[16] = { 0 }, kinds = 0;
+	const uint8_t *last = NULL;
 
 	for (uint32_t g = 0; g < u->n; g++)
 		if (!osr__any_sl(&u->senders, g) || u->gen[g].any_sls)
 			return 0xffff;
-	osr_columns_init(&columns);
-	for (unsigned sl = 0; sl < 16; sl++)
-		same[sl] = (uint8_t)sl;
 	for (uint32_t g = 0; g < u->n; g++) {
 		const struct osr_routing *routing = u->gen[g].routing;
 
 		if (!routing->sl2vl)
-			osr_columns_add(&columns, same);
+			note_row(differ, same, &last);
 		for (uint32_t s = 0; routing->sl2vl && s < fabric->n_switches; s++) {
 			size_t n_ports = fabric->sw_n_ports[s] + (size_t)1;
 
 			for (size_t pair = 0; pair < n_ports * n_ports; pair++)
-				osr_columns_add(&columns,
-						routing->sl2vl[routing->sl2vl_row[s] + pair]);
+				note_row(differ, routing->sl2vl[routing->sl2vl_row[s] + pair],
+					 &last);
 		}
 	}
-	return osr_columns_kinds(&columns);
+	for (unsigned sl = 0; sl < 16; sl++)
+		kinds |= (uint16_t)((differ[sl] == (1u << sl) - 1) << sl);
+	return kinds;
 }
 
 static uint16_t fold_sls(const struct run *u, unsigned sls)
