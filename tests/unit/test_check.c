@@ -170,6 +170,11 @@ static void draw_case(struct patient *p, unsigned i)
 	for (size_t k = 0; p->r.sl2vl && i / 100 % 2 && k < osr_n_sl2vl(&t->f) * 16; k++)
 		if (k % 16 > 1)
 			p->r.sl2vl[k / 16][k % 16] = p->r.sl2vl[k / 16][k % 2];
+	/* Few packets that are not on SL 0: what brings them together matters. */
+	for (size_t k = 0;
+	     p->r.sl && i / 200 % 2 && i % 50 != 49 && k < (size_t)p->f.n_dests * p->f.n_switches;
+	     k++)
+		p->r.sl[k] = pick(p, 8) ? 0 : p->r.sl[k];
 	/* One graph for all lanes, although there are SLs. */
 	if (i % N_TABLE_KINDS == TABLE_UPDOWN_SL && i / 50 % 4 == 3)
 		p->r.claims |= OSR_CLAIM_ANY_SL;
