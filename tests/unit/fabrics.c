@@ -313,40 +313,35 @@ static void build_mixed(struct test_fabric *t)
 	draft_build(&d, t, "mixed rates, host-less switches, bundle");
 }
 
-static void build_ring5(struct test_fabric *t)
-{
-	test_fabric_ring(t, 5, 1);
-}
-
-static void build_ring6(struct test_fabric *t)
-{
-	test_fabric_ring(t, 6, 2);
-}
-
-static void build_random1(struct test_fabric *t)
-{
-	test_fabric_random(t, 8, 12, 1);
-}
-
-static void build_random2(struct test_fabric *t)
-{
-	test_fabric_random(t, 16, 32, 2);
-}
-
-static void build_random3(struct test_fabric *t)
-{
-	test_fabric_random(t, 24, 60, 3);
-}
-
-static void (*const builds[])(struct test_fabric *) = {
-	build_lonely, build_line,    build_ring5,   build_ring6,   build_tree,
-	build_tree3,  build_torus,   build_torus3,  build_split,   build_lmc,
-	build_mixed,  build_random1, build_random2, build_random3,
+static const struct {
+	void (*build)(struct test_fabric *t); /* or a ring, or a random fabric with a seed */
+	uint32_t switches, hosts, links;
+	uint64_t seed;
+} builds[] = {
+	{ .build = build_lonely },
+	{ .build = build_line },
+	{ .switches = 5, .hosts = 1 },
+	{ .switches = 6, .hosts = 2 },
+	{ .build = build_tree },
+	{ .build = build_tree3 },
+	{ .build = build_torus },
+	{ .build = build_torus3 },
+	{ .build = build_split },
+	{ .build = build_lmc },
+	{ .build = build_mixed },
+	{ .switches = 8, .links = 12, .seed = 1 },
+	{ .switches = 16, .links = 32, .seed = 2 },
+	{ .switches = 24, .links = 60, .seed = 3 },
 };
 
 const unsigned N_TEST_FABRICS = sizeof(builds) / sizeof(builds[0]);
 
 void test_fabric_named(struct test_fabric *t, unsigned i)
 {
-	builds[i](t);
+	if (builds[i].build)
+		builds[i].build(t);
+	else if (builds[i].links)
+		test_fabric_random(t, builds[i].switches, builds[i].links, builds[i].seed);
+	else
+		test_fabric_ring(t, builds[i].switches, builds[i].hosts);
 }
