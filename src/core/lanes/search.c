@@ -148,7 +148,9 @@ static void search_use(struct osr__search *w, uint32_t d, uint32_t sign)
 	}
 }
 
-static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__search_mode mode)
+/* *laid_out: the switch of the graph at hand. */
+static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__search_mode mode,
+			      uint32_t *laid_out)
 {
 	const struct osr_fabric *fabric = w->f;
 	struct osr_spf *spf = w->s;
@@ -162,6 +164,9 @@ static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__searc
 		n_failed = osr__search_mark(w, d);
 	if (!n_failed && mode != OSR__SEARCH_LAST)
 		return;
+	if (*laid_out != root)
+		osr__spf_graph(spf, root);
+	*laid_out = root;
 	if (counts)
 		osr__spf_count(spf, order, n, hop, (uint64_t)-1);
 	search_use(w, d, (uint32_t)-1);
@@ -181,19 +186,12 @@ static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__searc
 
 void osr__search_route_all(struct osr__search *w, enum osr__search_mode mode)
 {
-	uint32_t root = OSR_NONE;
+	uint32_t laid_out = OSR_NONE;
 
 	w->n_failed = 0;
-	for (uint32_t k = 0; k < w->f->n_dests; k++) {
-		uint32_t d = w->s->dest_list[k];
-
-		if (!osr__search_takes(w, k))
-			continue;
-		if (w->f->dest_switch[d] != root)
-			osr__spf_graph(w->s, w->f->dest_switch[d]);
-		root = w->f->dest_switch[d];
-		search_route_dest(w, d, mode);
-	}
+	for (uint32_t k = 0; k < w->f->n_dests; k++)
+		if (osr__search_takes(w, k))
+			search_route_dest(w, w->s->dest_list[k], mode, &laid_out);
 }
 
 struct search_counting {

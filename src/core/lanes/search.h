@@ -42,8 +42,7 @@ struct osr__search {
 	uint8_t all;      /* all lanes: the mask of a root */
 	uint8_t *forward; /* [n_slots] lanes of the first channel from which the turn rises */
 	uint32_t *at;     /* [n_slots] by turn: rank of the node that it leads to */
-	uint32_t *
-		n_used; /* [n_slots] by turn: routes of one switch to one LID on it; NULL: unknown */
+	uint32_t *n_used; /* [n_slots] by turn: osr__turn_count_used(); NULL: unknown */
 
 	/* Routes. */
 	uint8_t *mask; /* [n_switches] of the tree at hand: the lanes from which a route is legal */
@@ -56,7 +55,7 @@ struct osr__search {
 
 	/* Of the tree at hand. */
 	uint32_t *len;         /* [n_switches] channels to the root; OSR_NONE: not attached */
-	uint32_t *head, *link; /* [n_switches + 1], [n_switches] lists of switches by len */
+	uint32_t *head, *link; /* [n_switches + 1], [n_switches] lists of some switches by len */
 	uint64_t *key;         /* [n_switches] best way to attach */
 	uint32_t *waiting;     /* [n_switches] switches that got a key at this length */
 	uint8_t *new_mask;     /* [n_switches] */
@@ -142,20 +141,14 @@ uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d);
 /* Masks of a tree of shortest routes as it is; how many are 0. */
 uint32_t osr__search_mark(struct osr__search *w, uint32_t d);
 
-/* Lists the switches whose route is legal, by its length, with the weight of each; sets all masks, 0 where none is. */
+/* The length and weight of each switch's route, if it is legal, else OSR_NONE; sets all masks, 0 where none is. */
 void osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop);
 
 /*
  * The switches of d's tree, which is complete, into w->order, each behind the one it sends to, and the lengths into
- * w->len; returns how many, and adds the routes that are longer than they need be to *n_longer.
+ * w->len; returns how many, and adds those whose route is longer than it need be to *n_longer.
  */
 uint32_t osr__search_trace(struct osr__search *w, uint32_t root, uint32_t d, uint32_t *n_longer);
-
-/*
- * Adds (1) or removes (-1) the routes of d's tree, which may have detours, or neither (0); returns how many
- * are longer.
- */
-uint32_t osr__search_count_tree(struct osr__search *w, uint32_t d, uint64_t sign);
 
 /* Routes of all trees that are longer than minimal. */
 uint32_t osr__search_count_longer(struct osr__search *w);

@@ -217,23 +217,16 @@ uint32_t osr__search_mark(struct osr__search *w, uint32_t d)
 	return n_failed;
 }
 
-/* ---- lists by length ------------------------------------------------------------------------- */
+/* ---- whole trees ----------------------------------------------------------------------------- */
 
-static void search_enlist(struct osr__search *w, uint32_t v, uint32_t len)
-{
-	w->len[v] = len;
-	w->link[v] = w->head[len];
-	w->head[len] = v;
-}
-
-/* Behind the switch that its hop leads to, which is listed. */
-static void search_enlist_behind(struct osr__search *w, uint32_t v, const uint8_t *hop)
+/* Length and weight of v's route, behind the switch that its hop leads to. */
+static void search_extend(struct osr__search *w, uint32_t v, const uint8_t *hop)
 {
 	uint32_t c = w->f->chan_row[v] + hop[v], u = w->f->chan_dst[c];
 	uint64_t *cost = w->s->scratch->cost;
 
 	cost[v] = cost[u] + (w->s->weight[c] & ~HOP_MASK);
-	search_enlist(w, v, w->len[u] + 1);
+	w->len[v] = w->len[u] + 1;
 }
 
 void osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop)
@@ -243,13 +236,11 @@ void osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop)
 	const uint16_t *order = w->s->order + (size_t)root * n;
 	uint8_t *seen = w->new_mask;
 
-	memset(w->head, 0xff, ((size_t)n + 1) * sizeof(*w->head));
 	memset(w->len, 0xff, n * sizeof(*w->len));
-	memset(w->key, 0xff, n * sizeof(*w->key));
 	memset(seen, 0, n);
 	w->s->scratch->cost[root] = 0;
 	w->mask[root] = w->all;
-	search_enlist(w, root, 0);
+	w->len[root] = 0;
 	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
 		uint32_t v = order[i], depth = 0;
 
@@ -267,7 +258,7 @@ void osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop)
 					     : 0;
 			reached = w->mask[v] != 0;
 			if (reached)
-				search_enlist_behind(w, v, hop);
+				search_extend(w, v, hop);
 		}
 	}
 }
@@ -276,13 +267,11 @@ uint32_t osr__search_trace(struct osr__search *w, uint32_t root, uint32_t d, uin
 {
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
-	uint32_t n = 0, n_dests = 1, *path = w->waiting, *len = w->len;
+	uint32_t n = 0, *path = w->waiting, *len = w->len;
 	const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches,
 		      *dist8 = spf->scratch->dist8 + (size_t)root * fabric->n_switches;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 
-	for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
-		n_dests += spf->alias[spf->dest_list[k]] == d;
 	memset(len, 0xff, fabric->n_switches * sizeof(*len));
 	len[root] = 0;
 	w->order[n++] = (uint16_t)root;
@@ -298,12 +287,44 @@ uint32_t osr__search_trace(struct osr__search *w, uint32_t root, uint32_t d, uin
 			v = path[depth];
 			w->order[n++] = (uint16_t)v;
 		}
-		*n_longer += len[order[i]] != dist ? n_dests : 0;
+		*n_longer += len[order[i]] != dist;
 	}
 	return n;
 }
 
 /* ---- detours --------------------------------------------------------------------------------- */
+
+static void search_enlist(struct osr__search *w, uint32_t v)
+{
+	w->link[v] = w->head[w->len[v]];
+	w->head[w->len[v]] = v;
+}
+
+/* Lists, by the lengths of their routes, the switches that have one beside some that have none. */
+static void search_enlist_all(struct osr__search *w, uint32_t root)
+{
+	const struct osr_fabric *fabric = w->f;
+	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
+	uint8_t *listed = w->new_mask;
+
+	memset(w->head, 0xff, (fabric->n_switches + (size_t)1) * sizeof(*w->head));
+	memset(w->key, 0xff, fabric->n_switches * sizeof(*w->key));
+	memset(listed, 0, fabric->n_switches);
+	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
+		uint32_t v = order[i];
+
+		if (w->len[v] != OSR_NONE)
+			continue;
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
+
+			if (w->len[u] == OSR_NONE || listed[u])
+				continue;
+			listed[u] = 1;
+			search_enlist(w, u);
+		}
+	}
+}
 
 /* Everything that can be attached to what is, shortest first, then lightest. */
 static void search_attach_all(struct osr__search *w, uint32_t root, uint8_t *hop)
@@ -311,6 +332,7 @@ static void search_attach_all(struct osr__search *w, uint32_t root, uint8_t *hop
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
 
+	search_enlist_all(w, root);
 	for (uint32_t len = 0; len < fabric->n_switches; len++) {
 		uint32_t n_waiting = 0;
 
@@ -338,7 +360,8 @@ static void search_attach_all(struct osr__search *w, uint32_t root, uint8_t *hop
 			hop[v] = (uint8_t)(w->key[v] & HOP_MASK);
 			w->mask[v] = w->new_mask[v];
 			w->key[v] = UINT64_MAX;
-			search_enlist_behind(w, v, hop);
+			search_extend(w, v, hop);
+			search_enlist(w, v);
 		}
 	}
 }
@@ -408,13 +431,16 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-uint32_t osr__search_count_tree(struct osr__search *w, uint32_t d, uint64_t sign)
+/* Of d's tree, with those of the LIDs that ride along. */
+static uint32_t search_count_tree(struct osr__search *w, uint32_t d)
 {
-	uint32_t n_longer = 0, n = osr__search_trace(w, w->f->dest_switch[d], d, &n_longer);
+	const struct osr_spf *spf = w->s;
+	uint32_t root = w->f->dest_switch[d], n_longer = 0, n_dests = 1;
 
-	if (sign)
-		osr__spf_count(w->s, w->order, n, w->s->hop + (size_t)d * w->f->n_switches, sign);
-	return n_longer;
+	osr__search_trace(w, root, d, &n_longer);
+	for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
+		n_dests += spf->alias[spf->dest_list[k]] == d;
+	return n_longer * n_dests;
 }
 
 uint32_t osr__search_count_longer(struct osr__search *w)
@@ -423,6 +449,6 @@ uint32_t osr__search_count_longer(struct osr__search *w)
 
 	for (uint32_t d = 0; d < w->f->n_dests; d++)
 		if (w->s->alias[d] == OSR_NONE && w->detoured[d])
-			n_longer += osr__search_count_tree(w, d, 0);
+			n_longer += search_count_tree(w, d);
 	return n_longer;
 }

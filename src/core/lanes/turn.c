@@ -149,7 +149,7 @@ static enum osr_status turn_search_begin(struct osr__search *w)
 	w->best_rank =
 		osr_alloc(w->scratch, (size_t)w->n_lanes * w->f->n_channels, sizeof(*w->best_rank));
 	w->best_lane = osr_alloc(w->scratch, w->g.n_slots, 1);
-	w->n_used = osr__turn_count_used(w, OSR__TURN_OWN);
+	w->n_used = osr__turn_count_used(w);
 	return w->best_rank && w->best_lane && w->n_used ? OSR_OK : osr__turn_nomem(w->diag);
 }
 

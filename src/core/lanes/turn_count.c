@@ -4,7 +4,6 @@
 
 struct turn_counting {
 	const struct osr__search *w;
-	enum osr__turn_count what;
 	uint32_t **n_used; /* [n_slots] of each thread */
 };
 
@@ -16,7 +15,7 @@ static void turn_count_tree(void *ctx, uint32_t i, uint32_t d)
 	const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
 	uint32_t root = fabric->dest_switch[d], *n_used = x->n_used[i];
 
-	if (x->what == OSR__TURN_OWN && w->s->alias[d] != OSR_NONE)
+	if (w->s->alias[d] != OSR_NONE)
 		return;
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint32_t c = fabric->chan_row[v] + hop[v], u;
@@ -30,16 +29,14 @@ static void turn_count_tree(void *ctx, uint32_t i, uint32_t d)
 	}
 }
 
-uint32_t *osr__turn_count_used(const struct osr__search *w, enum osr__turn_count what)
+uint32_t *osr__turn_count_used(const struct osr__search *w)
 {
 	struct osr_arena *scratch = w->scratch;
 	size_t n_switches = w->f->n_switches, n_slots = w->g.n_slots;
 	uint32_t n = osr_threads_parts(scratch, w->f->n_dests * n_switches);
 	uint32_t *n_used = osr_calloc(scratch, n_slots, sizeof(*n_used));
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct turn_counting x = { .w = w,
-				   .what = what,
-				   .n_used = osr_alloc(scratch, n, sizeof(*x.n_used)) };
+	struct turn_counting x = { .w = w, .n_used = osr_alloc(scratch, n, sizeof(*x.n_used)) };
 
 	for (uint32_t i = 0; i < n && !osr_arena_failed(scratch, NULL); i++)
 		x.n_used[i] = i ? osr_calloc(scratch, n_slots, sizeof(*n_used)) : n_used;

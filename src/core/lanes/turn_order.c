@@ -230,9 +230,7 @@ static uint64_t turn_cost_behind(const struct osr__search *w, uint32_t t, uint32
 	return sum;
 }
 
-#define TURN_PASSES 2 /* over all turns, as the best lane of one depends on those of others */
-
-/* The lane of every turn that leaves the least weight backward. */
+/* The lane of every turn that leaves the least weight backward, one after the other. */
 static void turn_choose_lanes(struct osr__search *w)
 {
 	const struct osr_fabric *fabric = w->f;
@@ -343,8 +341,7 @@ enum osr_status osr__search_improve_turn(struct osr__search *w)
 	struct edges x;
 
 	turn_weigh(w);
-	for (uint32_t i = 0; i < TURN_PASSES; i++)
-		turn_choose_lanes(w);
+	turn_choose_lanes(w);
 	if (!turn_edges(w, scratch, &x) || !osr__cdg_sift(&x, 1, scratch, w->rank))
 		return osr__turn_nomem(w->diag);
 	osr_arena_reset(scratch, mark);

@@ -33,17 +33,14 @@ enum osr_status osr__turn_take(struct osr_lanes_job *job);
 uint32_t osr__turn_classes(const struct osr_request *req);
 enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *job);
 
-/* turn_count.c: which routes of one switch to one LID are counted. */
-enum osr__turn_count {
-	OSR__TURN_OWN, /* not those of LIDs that ride along */
-	OSR__TURN_ALL,
-};
+/*
+ * turn_count.c: [n_slots] how many routes of one switch to one LID take each turn; LIDs that ride along are not counted.
+ * NULL: no memory.
+ */
+uint32_t *osr__turn_count_used(const struct osr__search *w);
 
-/* [n_slots] how many of them take each turn. NULL: no memory. */
-uint32_t *osr__turn_count_used(const struct osr__search *w, enum osr__turn_count what);
-
-/* turn_rows.c: what no packet uses of SL2VL tables; n_used as just above. */
-enum osr_status osr__turn_rows(const struct osr__search *turns, const uint32_t *n_used,
-			       struct osr_arena *scratch, struct osr_routing *routing);
+/* turn_rows.c: what no packet uses of SL2VL tables. */
+enum osr_status osr__turn_rows(const struct osr__search *turns, struct osr_arena *scratch,
+			       struct osr_routing *routing);
 
 #endif

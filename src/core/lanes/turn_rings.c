@@ -34,6 +34,12 @@
 /* Percent of the least possible load on the busiest channel: what is aimed at, and what will do. */
 #define RINGS_LOAD 108
 #define RINGS_EVEN 200
+/*
+ * auto: one in so many switches shows how many routes get longer. Where it is one in RINGS_LONGER the rings are so long
+ * that the busiest channel carries more than auto accepts, too: 9x9, 10x10, 9x9x9, 10x10x10 and larger ones.
+ */
+#define RINGS_SAMPLE 8
+#define RINGS_LONGER 50
 
 struct turn_rings {
 	struct osr__search *w;
@@ -293,24 +299,26 @@ static uint32_t rings_next(const struct turn_rings *x, uint32_t v, uint32_t root
  * The next hop of v: in dimension order if that is legal, around a ring the way that is meant for it; its mask: is
  * any legal?
  */
-static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t i, uint8_t *hop)
+static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t v, uint8_t *hop)
 {
 	struct osr__search *t = x->w;
-	const struct osr_spf *spf = t->s;
-	const struct osr_spf_scratch *scratch = spf->scratch;
-	uint32_t v = spf->order[(size_t)root * t->f->n_switches + i], least = UINT32_MAX, next,
-		 dim = rings_next(x, v, root, &next);
+	const struct osr_fabric *fabric = t->f;
+	const struct osr_product *product = &x->product;
+	const uint8_t *dist8 = t->s->scratch->dist8 + (size_t)root * fabric->n_switches;
+	uint32_t least = UINT32_MAX, next, dim = rings_next(x, v, root, &next);
 	uint64_t best = UINT64_MAX;
 
 	t->mask[v] = 0;
-	for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
-		uint32_t c = scratch->edge_chan[e], u = t->f->chan_dst[c], away = 2;
+	for (uint32_t c = fabric->chan_row[v]; least && c < fabric->chan_row[v + 1]; c++) {
+		uint32_t u = fabric->chan_dst[c], away = 2;
+		uint64_t key = t->s->weight[c] + t->s->scratch->cost[u];
 		uint8_t mask;
-		uint64_t key = spf->weight[c] + scratch->cost[scratch->edge_next[e]];
 
-		if (x->product.chan_dim[c] == dim)
+		if ((uint8_t)(dist8[u] + 1) != dist8[v])
+			continue;
+		if (product->chan_dim[c] == dim)
 			away = next != OSR_NONE &&
-			       x->product.coord[(size_t)u * x->product.n_dims + dim] != next;
+			       product->coord[(size_t)u * product->n_dims + dim] != next;
 		if (away > least || (away == least && key >= best) ||
 		    !(mask = osr__search_start(t, hop, root, c)))
 			continue;
@@ -318,7 +326,7 @@ static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t i, uint8_
 		best = key;
 		t->mask[v] = mask;
 	}
-	scratch->cost[v] = best & ~HOP_MASK;
+	t->s->scratch->cost[v] = best & ~HOP_MASK;
 	hop[v] = (uint8_t)(best & HOP_MASK);
 	return t->mask[v];
 }
@@ -379,43 +387,87 @@ static void rings_complete(struct turn_rings *x, uint32_t root, uint32_t d, uint
 		osr__search_detour(x->w, root, d);
 }
 
-/* Routes to d and their load. */
-static void rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d)
+/* Routes to d; how many switches have a longer one than they need. */
+static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d)
 {
 	struct osr__search *t = x->w;
 	struct osr_spf *spf = t->s;
 	const struct osr_fabric *fabric = t->f;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-	uint64_t counts = fabric->term_weight[fabric->dest_term[d]] != 0;
-	uint32_t n = 0, *list = t->waiting;
+	uint32_t n = 0, n_longer = 0, *list = t->waiting;
 
 	spf->scratch->cost[root] = 0;
 	t->mask[root] = t->all;
 	for (uint32_t i = 1; i < spf->n_order[root]; i++)
-		if (!rings_settle(x, root, i, hop))
+		if (!rings_settle(x, root, order[i], hop))
 			list[n++] = order[i];
-	t->detoured[d] = n != 0;
 	if (n) {
 		rings_complete(x, root, d, list, n);
-		osr__search_count_tree(t, d, counts);
-	} else if (counts) {
-		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
+		osr__search_trace(t, root, d, &n_longer);
+	} else {
+		memcpy(t->order, order, spf->n_order[root] * sizeof(*order));
 	}
+	return n_longer;
 }
 
-/* Routes of all LIDs and their loads. */
-static void rings_route(struct turn_rings *x)
+/* Will auto take lanes by SL, with VLs for two cuts of each ring, if so many switches have so many longer routes? */
+static bool rings_are_hopeless(const struct turn_rings *x, uint32_t n_switches, uint64_t n_longer)
+{
+	return x->job->opt->any_sl == OSR_ANY_SL_AUTO && !x->damaged &&
+	       x->job->req->max_vls >> x->product.n_rings &&
+	       n_longer * RINGS_LONGER > (uint64_t)n_switches * x->w->f->n_dests;
+}
+
+/* A step that goes over all of n, and evenly: near the golden section. */
+static uint32_t rings_step(uint32_t n)
+{
+	uint32_t step = n * 79 / 128 + 1;
+
+	for (uint32_t a = step, b = n; b != 1;) {
+		uint32_t rest = a % b;
+
+		a = b;
+		b = rest;
+		if (!b) {
+			a = ++step;
+			b = n;
+		}
+	}
+	return step;
+}
+
+/* Routes of all LIDs, alike for those of a switch, and their loads; *n_longer: how many are longer than they need be. */
+static bool rings_route(struct turn_rings *x, uint32_t *n_longer)
 {
 	struct osr_spf *spf = x->w->s;
+	const struct osr_fabric *fabric = spf->f;
+	size_t n = fabric->n_switches;
+	uint32_t step = rings_step(fabric->n_switches), root = 0;
 
+	*n_longer = 0;
 	osr__dor_clear(spf);
-	for (uint32_t root = 0; root < spf->f->n_switches; root++) {
-		osr__spf_graph(spf, root);
-		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
-			if (spf->alias[spf->dest_list[k]] == OSR_NONE)
-				rings_route_dest(x, root, spf->dest_list[k]);
+	for (uint32_t i = 0; i < n; i++, root = (root + step) % n) {
+		uint32_t first = spf->dest_row[root], end = spf->dest_row[root + 1], d, longer = 0;
+		uint64_t counts = 0;
+
+		if (i == n / RINGS_SAMPLE && rings_are_hopeless(x, i, *n_longer))
+			return false;
+		for (uint32_t k = first; k < end; k++) {
+			d = spf->dest_list[k];
+			if (k == first)
+				longer = rings_route_dest(x, root, d);
+			else
+				memcpy(spf->hop + d * n, spf->hop + spf->dest_list[first] * n, n);
+			x->w->detoured[d] = longer != 0;
+			counts += fabric->term_weight[fabric->dest_term[d]] != 0;
+		}
+		*n_longer += longer * (end - first);
+		if (counts)
+			osr__spf_count(spf, x->w->order, spf->n_order[root],
+				       spf->hop + spf->dest_list[first] * n, counts);
 	}
+	return true;
 }
 
 /* ---- grids with holes ------------------------------------------------------------------------ */
@@ -531,10 +583,12 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 	if (!rings_sort(x))
 		return osr_arena_failed(x->job->scratch, x->job->diag) ? OSR_NOMEM : OSR_OK;
 	osr__search_set_reach(x->w);
-	rings_route(x);
+	if (!rings_route(x, &turn->n_longer)) {
+		osr_spf_swap(spf, &turn->paths);
+		return OSR_OK;
+	}
 	x->least = osr__dor_least(spf, &x->product);
 	st = osr__search_ease(x->w, x->least * RINGS_LOAD / 100, UINT64_MAX);
-	turn->n_longer = osr__search_count_longer(x->w);
 	turn->load = osr_spf_load(spf);
 	*made = turn->load * 100 <= x->least * RINGS_EVEN;
 	osr_spf_swap(spf, &turn->paths);

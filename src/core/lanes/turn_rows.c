@@ -25,14 +25,13 @@ static void rows_use(struct rows *w, uint32_t c0, uint32_t c1)
 			  w->f->chan_port[c1])] = 1;
 }
 
-static void rows_mark_routes(struct rows *w, const struct osr__search *turns,
-			     const uint32_t *n_used)
+static void rows_mark_routes(struct rows *w, const struct osr__search *turns)
 {
 	const struct osr_fabric *fabric = w->f;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		for (uint32_t t = turns->g.row[c]; t < turns->g.row[c + 1]; t++)
-			if (n_used[t])
+			if (turns->n_used[t])
 				rows_use(w, c, osr_cdg_target(&turns->g, c, t));
 }
 
@@ -81,8 +80,8 @@ static void rows_fill(struct rows *w, uint32_t s, uint32_t in)
 			memset(w->r->sl2vl[at + out], most, sizeof(*w->r->sl2vl));
 }
 
-enum osr_status osr__turn_rows(const struct osr__search *turns, const uint32_t *n_used,
-			       struct osr_arena *scratch, struct osr_routing *routing)
+enum osr_status osr__turn_rows(const struct osr__search *turns, struct osr_arena *scratch,
+			       struct osr_routing *routing)
 {
 	const struct osr_fabric *fabric = turns->f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
@@ -94,7 +93,7 @@ enum osr_status osr__turn_rows(const struct osr__search *turns, const uint32_t *
 		rows_pair(&w, last, fabric->sw_n_ports[last], fabric->sw_n_ports[last]) + 1, 1);
 	if (!w.used)
 		return OSR_NOMEM;
-	rows_mark_routes(&w, turns, n_used);
+	rows_mark_routes(&w, turns);
 	rows_mark_others(&w);
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (uint32_t in = 0; in <= fabric->sw_n_ports[s]; in++)

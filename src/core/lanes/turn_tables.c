@@ -18,30 +18,29 @@ struct turn_shares {
 };
 
 /* Channels that routes take, one for each (switch, LID), and turns of the escape tree. */
-static void turn_share_loads(const struct osr__search *w, const uint32_t *n_used,
-			     uint64_t load[OSR_MAX_VLS + 1])
+static void turn_share_loads(const struct osr__search *w, uint64_t load[OSR_MAX_VLS + 1])
 {
 	const struct osr_spf *spf = w->s;
 
 	memset(load, 0, (OSR_MAX_VLS + 1) * sizeof(*load));
 	for (uint32_t t = 0; t < w->g.n_slots; t++)
-		load[TURN_ON(w->lane[t])] += (uint64_t)w->pinned[t] + n_used[t];
+		load[TURN_ON(w->lane[t])] += (uint64_t)w->pinned[t] + w->n_used[t];
 	for (uint32_t d = 0; d < spf->f->n_dests; d++)
-		load[TURN_SENT] += spf->n_order[spf->f->dest_switch[d]] - 1u;
+		if (spf->alias[d] == OSR_NONE)
+			load[TURN_SENT] += spf->n_order[spf->f->dest_switch[d]] - 1u;
 }
 
 /*
  * A VL for each lane that carries something, then one for turns on lane 0: after a fault other turns can follow
  * these where they could not follow what end ports send. The others go where a VL has the most to carry.
  */
-static void turn_share(const struct osr__search *w, const uint32_t *n_used, uint8_t n_vls,
-		       struct turn_shares *share)
+static void turn_share(const struct osr__search *w, uint8_t n_vls, struct turn_shares *share)
 {
 	uint64_t load[OSR_MAX_VLS + 1];
 	uint32_t extra = n_vls;
 	uint8_t at = 0;
 
-	turn_share_loads(w, n_used, load);
+	turn_share_loads(w, load);
 	for (uint32_t i = 0; i <= w->n_lanes; i++) {
 		share->n[i] = i == TURN_SENT || (i != TURN_ON(0) && load[i]);
 		extra -= share->n[i];
@@ -129,14 +128,13 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 	uint8_t n_vls = (uint8_t)(job->req->max_vls / w->n_classes); /* of each class */
 	struct osr_routing *routing = job->r;
 	struct turn_shares share;
-	uint32_t *n_used;
 	enum osr_status st;
 
 	osr__spf_share(w->s);
-	n_used = osr__turn_count_used(w, OSR__TURN_ALL);
-	if (!n_used)
+	w->n_used = osr__turn_count_used(w);
+	if (!w->n_used)
 		return osr__turn_nomem(job->diag);
-	turn_share(w, n_used, n_vls, &share);
+	turn_share(w, n_vls, &share);
 	st = osr_routing_alloc_sl2vl(routing, w->f, 0, job->result, job->diag);
 	routing->sl = NULL;
 	routing->rank = osr_alloc(job->result, w->n_classes * n_vls * m, sizeof(*routing->rank));
@@ -162,7 +160,7 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 		st = osr_mcast_take(w->f, w->escape, job->scratch, routing->mcast_parent,
 				    job->diag);
 	}
-	if (!st && osr__turn_rows(w, n_used, job->scratch, routing))
+	if (!st && osr__turn_rows(w, job->scratch, routing))
 		st = osr__turn_nomem(job->diag);
 	if (!st)
 		turn_write_classes(w, job->req, n_vls, routing);

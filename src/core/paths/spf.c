@@ -494,13 +494,13 @@ void osr_spf_restore(struct osr_spf *spf, const struct osr_spf_saved *saved)
 
 void osr_spf_swap(struct osr_spf *spf, struct osr_spf_saved *saved)
 {
-	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches;
+	size_t n = spf->f->n_switches;
+	uint8_t *tree = spf->scratch->kind;
 
-	for (size_t i = 0; i < size; i++) {
-		uint8_t hop = spf->hop[i];
-
-		spf->hop[i] = saved->hop[i];
-		saved->hop[i] = hop;
+	for (size_t d = 0; d < spf->f->n_dests; d++) {
+		memcpy(tree, spf->hop + d * n, n);
+		memcpy(spf->hop + d * n, saved->hop + d * n, n);
+		memcpy(saved->hop + d * n, tree, n);
 	}
 	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
 		uint64_t weight = spf->weight[c];
