@@ -61,45 +61,18 @@ json_t *osr__text(const char *text)
 	return json;
 }
 
-struct dump {
-	char *text;
-	size_t size, room;
-	bool failed;
-};
-
-static int dump_piece(const char *piece, size_t n, void *data)
-{
-	struct dump *d = data;
-
-	if (!d->failed && d->size + n + 1 > d->room) {
-		size_t room = 2 * (d->size + n + 64);
-		char *text = realloc(d->text, room);
-
-		if (!text) {
-			d->failed = true;
-			return -1;
-		}
-		d->text = text;
-		d->room = room;
-	}
-	if (d->failed)
-		return -1;
-	memcpy(d->text + d->size, piece, n);
-	d->size += n;
-	d->text[d->size] = '\0';
-	return 0;
-}
-
 char *osr__dump(const json_t *json, size_t flags, size_t *size)
 {
-	struct dump d = { 0 };
+	char *text = NULL;
+	FILE *out = open_memstream(&text, size);
+	bool bad = !out || json_dumpf(json, out, flags);
 
-	if (json_dump_callback(json, dump_piece, &d, flags) || d.failed || !d.text) {
-		free(d.text);
-		return NULL;
-	}
-	*size = d.size;
-	return d.text;
+	if (out)
+		bad |= fclose(out) != 0;
+	if (!bad)
+		return text;
+	free(text);
+	return NULL;
 }
 
 /* Without memory half an answer is none: the connection ends instead, see osr__client_say(). */
