@@ -46,6 +46,14 @@ enum osr_status osr_tree_order_tiers(const struct osr_fabric *f, struct osr_aren
 				     struct osr_tree_order *o, struct osr_diag *diag);
 
 /*
+ * A spanning tree of each piece, all turns of which keep to the order: everybody's parent is a neighbour above in the
+ * order, as close to the root as possible and as high as possible, so that all choose the same. parent[n] channels;
+ * by_number[n], depth[n]. Returns how many have none. O(channels).
+ */
+uint32_t osr_tree_order_parents(const struct osr_tree_order *tree_order, uint32_t *by_number,
+				uint32_t *depth, uint32_t *parent);
+
+/*
  * One lane for routes that keep to the order: the certificate (r->rank, claims, lanes) and, if
  * requested, the spanning order of multicast, in `result`.
  */

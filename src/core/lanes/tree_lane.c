@@ -121,31 +121,6 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 				      job->diag);
 }
 
-/* Up the order, the shortest way to its first switch; false: some switch has no way up. */
-static bool tree_lane_parents(const struct osr_tree_order *order, const uint32_t *by_place,
-			      uint32_t *depth, struct osr_updown *updown)
-{
-	const struct osr_fabric *fabric = order->f;
-	bool all = fabric->n_components == 1;
-
-	for (uint32_t i = 0; i < order->n; i++) {
-		uint32_t v = by_place[i], best = OSR_NONE;
-
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			uint32_t u = fabric->chan_dst[c];
-
-			if (order->number[u] < i &&
-			    (best == OSR_NONE || depth[u] < depth[fabric->chan_dst[best]]))
-				best = c;
-		}
-		depth[v] = best == OSR_NONE ? 0 : depth[fabric->chan_dst[best]] + 1;
-		updown->parent[v] = best;
-		updown->place[v] = (uint16_t)i;
-		all &= best != OSR_NONE || i == 0;
-	}
-	return all;
-}
-
 enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_updown *updown,
 				       bool *found)
 {
@@ -165,8 +140,8 @@ enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_upd
 				n);
 	st = tree_lane_order(job, &order, &tree, &why);
 	for (uint32_t v = 0; !st && v < n; v++)
-		by_place[order.number[v]] = v;
-	*found = !st && tree_lane_parents(&order, by_place, depth, updown);
+		updown->place[v] = (uint16_t)order.number[v];
+	*found = !st && osr_tree_order_parents(&order, by_place, depth, updown->parent) == 1;
 	return st == OSR_NOMEM ? osr_fail(job->diag, st, "%s", why.text) : OSR_OK;
 }
 

@@ -322,22 +322,12 @@ enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_aren
 	return tree_order_number(order, set, growth.queue, diag);
 }
 
-/*
- * Multicast: everybody's parent is a neighbour above in the order, as close to the root as possible
- * and as high as possible, so that all choose the same; cut down to what lies between end ports.
- */
-static enum osr_status tree_order_mcast(const struct osr_tree_order *order,
-					struct osr_arena *scratch, struct osr_arena *result,
-					struct osr_routing *routing, struct osr_diag *diag)
+uint32_t osr_tree_order_parents(const struct osr_tree_order *order, uint32_t *by_number,
+				uint32_t *depth, uint32_t *parent)
 {
 	const struct osr_fabric *fabric = order->f;
-	uint32_t *by_number = osr_alloc(scratch, order->n, sizeof(*by_number));
-	uint32_t *depth = osr_calloc(scratch, order->n, sizeof(*depth));
-	uint32_t *tree = osr_alloc(scratch, order->n, sizeof(*tree));
+	uint32_t n_roots = 0;
 
-	routing->mcast_parent = osr_alloc(result, order->n, sizeof(*routing->mcast_parent));
-	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
-		return OSR_NOMEM;
 	for (uint32_t s = 0; s < order->n; s++)
 		by_number[order->number[s]] = s;
 	for (uint32_t i = 0; i < order->n; i++) {
@@ -353,11 +343,28 @@ static enum osr_status tree_order_mcast(const struct osr_tree_order *order,
 			    (depth[t] == depth[b] && order->number[t] < order->number[b]))
 				best = c;
 		}
-		tree[s] = best;
+		parent[s] = best;
 		depth[s] = best == OSR_NONE ? 0 : depth[fabric->chan_dst[best]] + 1;
+		n_roots += best == OSR_NONE;
 	}
+	return n_roots;
+}
+
+/* Multicast: up to the parents, cut down to what lies between end ports. */
+static enum osr_status tree_order_mcast(const struct osr_tree_order *order,
+					struct osr_arena *scratch, struct osr_arena *result,
+					struct osr_routing *routing, struct osr_diag *diag)
+{
+	uint32_t *by_number = osr_alloc(scratch, order->n, sizeof(*by_number));
+	uint32_t *depth = osr_calloc(scratch, order->n, sizeof(*depth));
+	uint32_t *tree = osr_alloc(scratch, order->n, sizeof(*tree));
+
+	routing->mcast_parent = osr_alloc(result, order->n, sizeof(*routing->mcast_parent));
+	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
+		return OSR_NOMEM;
+	osr_tree_order_parents(order, by_number, depth, tree);
 	routing->claims |= OSR_CLAIM_MULTICAST;
-	return osr_mcast_take(fabric, tree, scratch, routing->mcast_parent, diag);
+	return osr_mcast_take(order->f, tree, scratch, routing->mcast_parent, diag);
 }
 
 enum osr_status osr_tree_order_certify(const struct osr_tree_order *order,
