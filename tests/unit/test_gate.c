@@ -8,6 +8,7 @@
 #include <osmroutes/sweep.h>
 
 #include "core/proved/gate.h"
+#include "core/verify/union.h"
 #include "fabrics.h"
 #include "tables.h"
 
@@ -137,6 +138,71 @@ static void test_tables(void **state)
 	assert_true(n_judged > 1000 && n_not_judged > 1000);
 }
 
+/* Two tables that any SL may use, mixed: the proved checker finds an order in the union's ranks where there is one. */
+static void mix(const struct osr_fabric *f, const struct osr_routing *right, const char *name,
+		uint64_t n_seen[2])
+{
+	struct osr_arena_mark mark = osr_arena_mark(&arena);
+	struct osr_routing old, now;
+	const struct osr_generation gen[2] = { { .routing = &old, .any_sls = 1 },
+					       { .routing = &now, .any_sls = 1 } };
+	uint32_t *rank = osr_calloc(&arena, (size_t)OSR_MAX_VLS * f->n_channels, sizeof(*rank)),
+		 judged;
+	struct osr_loop loop;
+	enum osr_status st;
+
+	table_copy(f, right, &arena, &old);
+	table_copy(f, right, &arena, &now);
+	for (struct osr_routing *r = &old;; r = &now) {
+		for (uint64_t k = pick(4); k > 0; k--)
+			r->lft[pick((uint64_t)f->n_dests * f->n_switches)] =
+				(uint8_t)(pick(8) ? pick(6) : OSR_NO_PATH);
+		r->sl = NULL;
+		r->granted = NULL;
+		r->claims &= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_MULTICAST;
+		r->n_vls = 1;
+		r->mcast_vl = 0;
+		if (r == &now)
+			break;
+	}
+	assert_int_equal(osr_union_loop(f, gen, 2, now.claims & OSR_CLAIM_MULTICAST, &scratch,
+					&arena, &loop, rank, NULL),
+			 OSR_OK);
+	now.rank = rank;
+	st = osr_gate_mixed(f, &now, &old, NULL, &scratch, &judged, NULL);
+	if (st != (loop.n ? OSR_NOT_PROVEN : OSR_OK))
+		fail_msg("%s mixed: a loop of %u steps, the proved checker: %s", name, loop.n,
+			 osr_status_str(st));
+	n_seen[loop.n > 0]++;
+	if (!st)
+		assert_int_equal(judged, f->n_dests);
+	osr_arena_reset(&arena, mark);
+}
+
+static void test_mixed(void **state)
+{
+	uint64_t n_seen[2] = { 0, 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < N_TEST_FABRICS; i++) {
+		struct test_fabric t;
+
+		test_fabric_named(&t, i);
+		for (unsigned kind = 0; kind < N_TABLE_KINDS; kind++) {
+			struct osr_routing r;
+
+			table_make((enum table_kind)kind, &t.f, &arena, i, &r);
+			for (unsigned k = 0; k < 10 && !r.sl2vl && r.rank; k++)
+				mix(&t.f, &r, t.name, n_seen);
+		}
+		test_fabric_free(&t);
+		osr_arena_empty(&arena);
+	}
+	print_message("of mixtures %llu confirmed, %llu refused\n", (unsigned long long)n_seen[0],
+		      (unsigned long long)n_seen[1]);
+	assert_true(n_seen[0] > 20 && n_seen[1] > 20);
+}
+
 static void test_engines(void **state)
 {
 	(void)state;
@@ -169,6 +235,7 @@ static void test_engines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_tables),
+					    cmocka_unit_test(test_mixed),
 					    cmocka_unit_test(test_engines) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -25,7 +25,13 @@ struct gate {
 	uint16_t *none, *every; /* [n_sw] sets of levels */
 	uint16_t *pass;         /* [n_sw] of each thread */
 	struct row *row;        /* of each thread, with what it writes to */
+	struct tab *alone;      /* of each thread: one lane, with ranks of its destination alone */
+	int32_t **left;         /* [n_sw] of each thread */
 	uint32_t refused;       /* the first destination; OSR_NONE */
+	/* Mixed with these, in a certificate of `certified`; NULL. */
+	const struct osr_routing *old, *certified;
+	int32_t **old_next; /* [n_sw] k_next of each thread */
+	uint16_t **levels;  /* [n_sw] r_more of each thread */
 	/* What it confirmed before; NULL. */
 	const struct gate *before;
 	uint8_t *changed;  /* [n_chan] since then */
@@ -50,7 +56,7 @@ static void gate_channel(const struct gate *g, uint32_t c)
 {
 	const struct osr_fabric *fabric = g->f;
 	const struct osr_routing *routing = g->r;
-	const uint32_t *up = routing->mcast_parent;
+	const uint32_t *up = routing->mcast_parent, *old = g->old ? g->old->mcast_parent : up;
 	uint32_t src = fabric->chan_src[c], dst = fabric->chan_dst[c], back = fabric->chan_rev[c];
 	uint32_t in = fabric->chan_port[back];
 	int32_t vls = fabric->chan_vls[c], n_lane = g->t.n_lane;
@@ -59,7 +65,7 @@ static void gate_channel(const struct gate *g, uint32_t c)
 	chan[C_SRC] = (int32_t)src;
 	chan[C_DST] = (int32_t)dst;
 	chan[C_VLS] = vls < n_lane ? vls : n_lane;
-	if (g->t.f_mcast && (up[src] == c || up[dst] == back))
+	if (g->t.f_mcast && (up[src] == c || up[dst] == back || old[src] == c || old[dst] == back))
 		chan[C_TREE] = gate_place(fabric, dst, in);
 	if (!routing->sl2vl)
 		return;
@@ -263,7 +269,12 @@ static unsigned gate_levels(const struct gate *g, uint32_t d, uint32_t h)
 	const struct osr_routing *routing = g->r;
 	size_t at = (size_t)d * routing->n_switches + h;
 
-	return 1u << (routing->sl[at] & 15) | (routing->granted ? routing->granted[at] : 0);
+	unsigned levels =
+		1u << (routing->sl[at] & 15) | (routing->granted ? routing->granted[at] : 0);
+
+	if (g->old)
+		levels |= 1u << (g->old->sl[at] & 15) | (g->old->granted ? g->old->granted[at] : 0);
+	return levels;
 }
 
 static bool gate_meets(const struct gate *g, uint32_t d, uint32_t s)
@@ -289,15 +300,19 @@ static void gate_answers(struct gate *g)
 
 /* ---- one destination ------------------------------------------------------------------------- */
 
-/* By which channel every switch sends on; -1: by none. Where no cable is at the port the program says no. */
+/* By which channel every switch sends on; -1: by none. */
 static void gate_next(const struct gate *g, const struct row *r)
 {
 	const struct osr_fabric *fabric = g->f;
 
-	for (int32_t s = 0; s < g->t.n_sw; s++)
-		r->k_next[s] = r->lft[s] <= fabric->sw_n_ports[s]
-				       ? (int32_t)fabric->port_row[s] + r->lft[s]
-				       : -1;
+	for (int32_t s = 0; s < g->t.n_sw; s++) {
+		uint32_t at = fabric->port_row[s] + r->lft[s];
+
+		r->k_next[s] =
+			r->lft[s] <= fabric->sw_n_ports[s] && fabric->port_chan[at] != OSR_NONE
+				? (int32_t)at
+				: -1;
+	}
 }
 
 /* Where switch s sends on to; -1: nowhere. */
@@ -309,21 +324,56 @@ static int32_t gate_to(const struct gate *g, const struct row *r, int32_t s)
 }
 
 /* Hops left to home; INT32_MIN where entries lead around or nowhere. */
-static void gate_left(const struct gate *g, const struct row *r)
+static void gate_left(const struct gate *g, const struct row *r, int32_t *to_go)
 {
 	const struct tab *t = &g->t;
 
 	for (int32_t s = 0; s < t->n_sw; s++)
-		r->k_left[s] = -1;
-	r->k_left[r->r_home] = 0;
+		to_go[s] = -1;
+	to_go[r->r_home] = 0;
 	for (int32_t s = 0; s < t->n_sw; s++) {
 		int32_t at = s, hops = 0, left;
 
-		for (; at >= 0 && r->k_left[at] == -1 && hops <= t->n_sw; hops++)
+		for (; at >= 0 && to_go[at] == -1 && hops <= t->n_sw; hops++)
 			at = gate_to(g, r, at);
-		left = at < 0 || r->k_left[at] < 0 ? INT32_MIN : r->k_left[at] + hops;
-		for (at = s; at >= 0 && r->k_left[at] == -1; at = gate_to(g, r, at))
-			r->k_left[at] = left < 0 ? left : left--;
+		left = at < 0 || to_go[at] < 0 ? INT32_MIN : to_go[at] + hops;
+		for (at = s; at >= 0 && to_go[at] == -1; at = gate_to(g, r, at))
+			to_go[at] = left < 0 ? left : left--;
+	}
+}
+
+/*
+ * Do its entries lead home from everywhere, whatever else is claimed? The same program, asked about a fabric with one
+ * lane where all send to this destination: a channel's rank is the higher the fewer hops are left.
+ */
+static bool gate_delivers(const struct gate *g, uint32_t i, const struct row *r)
+{
+	const struct tab *t = &g->alone[i];
+	struct row all = *r;
+
+	all.f_asks = true;
+	all.k_pass = g->every;
+	gate_left(g, r, g->left[i]);
+	for (int32_t s = 0; s < t->n_sw; s++)
+		if (r->k_next[s] >= 0)
+			gate_chan(t, r->k_next[s])[C_RANK] = g->left[i][s] < 0 ? 0 : -g->left[i][s];
+	return dest_check(*t, all, all);
+}
+
+/* The fabric of g for that. */
+static void gate_alone(const struct gate *g, uint32_t i)
+{
+	struct tab *t = &g->alone[i];
+
+	for (int32_t c = 0; c < t->n_chan; c++) {
+		const int32_t *from = gate_chan(&g->t, c);
+		int32_t *to = gate_chan(t, c);
+
+		to[C_SRC] = from[C_SRC];
+		to[C_DST] = from[C_DST];
+		to[C_VLS] = from[C_VLS] > 0;
+		to[C_TREE] = -1;
+		to[C_RANK + 1] = INT32_MIN;
 	}
 }
 
@@ -393,6 +443,7 @@ static void gate_row_of(const struct gate *g, uint32_t i, uint32_t d, struct row
 	r->r_home = (int32_t)fabric->dest_switch[d];
 	r->r_exit = fabric->term_port[term];
 	r->f_asks = fabric->term_weight[term] > 0;
+	r->f_whole = true;
 	r->lft = routing->lft + at;
 	r->r_sl = routing->sl ? routing->sl + at : (uint8_t *)g->none;
 	r->f_more = routing->granted != NULL;
@@ -490,19 +541,19 @@ static __attribute__((noinline)) bool gate_check(struct tab t, struct row r)
 {
 	if (!t.f_any) {
 		t.f_any = 0;
-		return dest_check(t, r);
+		return dest_check(t, r, r);
 	}
 	t.f_any = 1;
 	if (t.f_replies || t.n_q > 1)
-		return dest_check(t, r);
+		return dest_check(t, r, r);
 	t.f_replies = 0;
 	t.n_q = 1;
 	if (!t.f_flat) {
 		t.f_flat = 0;
-		return dest_check(t, r);
+		return dest_check(t, r, r);
 	}
 	t.f_flat = 1;
-	return dest_check(t, r);
+	return dest_check(t, r, r);
 }
 
 static void gate_dest(void *ctx, uint32_t i, uint32_t d)
@@ -517,17 +568,77 @@ static void gate_dest(void *ctx, uint32_t i, uint32_t d)
 	g->judged[i]++;
 	gate_row_of(g, i, d, r);
 	gate_next(g, r);
-	if (!g->ranked || !r->f_asks)
-		gate_left(g, r);
 	if (g->ranked && r->k_pass != g->every)
 		gate_pass(g, r);
 	if (g->ranked && !g->t.f_flat)
 		gate_held(g, r);
-	proven = g->ranked ? gate_check(g->t, *r) : reach_check(g->t, *r);
+	proven = (!g->ranked || gate_check(g->t, *r)) &&
+		 ((g->ranked && r->f_asks) || gate_delivers(g, i, r));
 	while (!proven && d < seen &&
 	       !__atomic_compare_exchange_n(&g->refused, &seen, d, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED))
 		;
+}
+
+/* ---- old and new tables mixed ------------------------------------------------------------------ */
+
+/* Which levels pass where, along the entries of both. */
+static void gate_mixed_pass(const struct gate *g, const struct row *r, const struct row *o)
+{
+	const struct row *const row[2] = { r, o };
+	bool more = true;
+
+	for (int32_t s = 0; s < g->t.n_sw; s++)
+		r->k_pass[s] = (uint16_t)gate_own(g, r, s);
+	while (more) {
+		more = false;
+		for (int32_t s = 0; s < g->t.n_sw; s++)
+			for (unsigned x = 0; x < 2 && s != r->r_home; x++) {
+				int32_t to = gate_to(g, row[x], s);
+
+				if (to < 0 || to == r->r_home || !(r->k_pass[s] & ~r->k_pass[to]))
+					continue;
+				r->k_pass[to] |= r->k_pass[s];
+				more = true;
+			}
+	}
+}
+
+/*
+ * A LID is two destinations that go on as each other: its new entries and its old ones. Where both are the entries of
+ * the certified tables nothing is asked: those are judged by themselves.
+ */
+static void gate_mixed_dest(void *ctx, uint32_t i, uint32_t d)
+{
+	struct gate *g = ctx;
+	struct row *r = &g->row[i], o;
+	size_t n = (size_t)g->t.n_sw, at = d * n;
+	const uint8_t *now = g->r->lft + at, *old = g->old->lft + at;
+	bool same = !memcmp(now, old, n);
+
+	if (__atomic_load_n(&g->refused, __ATOMIC_RELAXED) != OSR_NONE)
+		return;
+	if (same && g->certified && !memcmp(now, g->certified->lft + at, n))
+		return;
+	g->judged[i]++;
+	gate_row_of(g, i, d, r);
+	r->f_whole = false;
+	for (uint32_t s = 0; !g->t.f_any && s < n; s++)
+		g->levels[i][s] = (uint16_t)gate_levels(g, d, s);
+	r->f_more = true;
+	r->r_more = g->levels[i];
+	o = *r;
+	o.dest += (int32_t)g->f->n_dests;
+	o.lft = (uint8_t *)g->old->lft + at;
+	o.k_next = g->old_next[i];
+	gate_next(g, r);
+	gate_next(g, &o);
+	if (r->k_pass != g->every)
+		gate_mixed_pass(g, r, &o);
+	if (!dest_check(g->t, *r, *r) ||
+	    (!same &&
+	     !(dest_check(g->t, *r, o) && dest_check(g->t, o, *r) && dest_check(g->t, o, o))))
+		__atomic_store_n(&g->refused, d, __ATOMIC_RELAXED);
 }
 
 /* ---- all together ---------------------------------------------------------------------------- */
@@ -541,11 +652,11 @@ static bool gate_alloc(struct gate *g, uint64_t n_pair, uint32_t n_parts, struct
 		 width = C_RANK + (uint64_t)t->n_lane + 2 * n_q,
 		 entries = n + (g->r->sl2vl ? fabric->n_terminals : 0);
 
-	if (n * n > BAD || n * n_q > BAD || fabric->n_dests > BAD ||
+	if (n * n > BAD || n * n_q > BAD || 2 * (uint64_t)fabric->n_dests > BAD ||
 	    fabric->n_ports * width > BAD || 2 * entries > BAD || n_slot * n_q > BAD)
 		return false;
 	t->n_sw = (int32_t)n;
-	t->n_dest = (int32_t)fabric->n_dests;
+	t->n_dest = (int32_t)fabric->n_dests * (g->old ? 2 : 1);
 	t->n_chan = (int32_t)fabric->n_ports;
 	t->n_slot = (int32_t)n_slot;
 	t->width = (int32_t)width;
@@ -561,10 +672,25 @@ static bool gate_alloc(struct gate *g, uint64_t n_pair, uint32_t n_parts, struct
 		memset(g->every, 0xff, n * sizeof(*g->every));
 	g->row = osr_calloc(scratch, n_parts, sizeof(*g->row));
 	g->judged = osr_calloc(scratch, n_parts, sizeof(*g->judged));
-	for (uint32_t i = 0; g->row && i < n_parts; i++) {
+	g->alone = osr_calloc(scratch, n_parts, sizeof(*g->alone));
+	g->left = osr_calloc(scratch, n_parts, sizeof(*g->left));
+	for (uint32_t i = 0; g->row && g->alone && g->left && i < n_parts; i++) {
 		g->row[i].k_next = osr_calloc(scratch, n, sizeof(*g->row->k_next));
-		g->row[i].k_left = osr_calloc(scratch, n, sizeof(*g->row->k_left));
 		g->row[i].k_held = osr_calloc(scratch, n * n_q, sizeof(*g->row->k_held));
+		g->left[i] = osr_calloc(scratch, n, sizeof(*g->left[i]));
+		g->alone[i] = (struct tab){ .n_sw = t->n_sw,
+					    .n_dest = t->n_dest,
+					    .n_chan = t->n_chan,
+					    .n_slot = 256,
+					    .n_lane = 1,
+					    .n_q = 1,
+					    .width = C_RANK + 3,
+					    .sws = t->sws,
+					    .f_any = true,
+					    .f_flat = true };
+		g->alone[i].chans =
+			osr_calloc(scratch, fabric->n_ports, (C_RANK + 3) * sizeof(*t->chans));
+		g->alone[i].slots = osr_calloc(scratch, 256, 1);
 	}
 	return true;
 }
@@ -619,11 +745,17 @@ static enum osr_status gate_lay(struct gate *g, uint32_t n_parts, struct osr_are
 static enum osr_status gate_ask(struct gate *g, uint32_t n_parts, struct osr_arena *scratch,
 				struct osr_diag *diag)
 {
-	if (!wired_check(g->t) || (g->ranked && !fabric_check(g->t)))
+	bool wired = wired_check(g->t) && (!g->ranked || fabric_check(g->t));
+
+	for (uint32_t i = 0; wired && i < n_parts; i++) {
+		gate_alone(g, i);
+		wired = wired_check(g->alone[i]);
+	}
+	if (!wired)
 		return osr_fail(diag, OSR_NOT_PROVEN, "%s %s", who,
 				g->t.f_mcast ? "multicast, or how the fabric is wired"
 					     : "how the fabric is wired");
-	osr_threads_share(scratch, gate_dest, g, n_parts, g->f->n_dests);
+	osr_threads_share(scratch, g->old ? gate_mixed_dest : gate_dest, g, n_parts, g->f->n_dests);
 	if (g->refused != OSR_NONE)
 		return osr_fail(diag, OSR_NOT_PROVEN, "%s the routes to LID %u", who,
 				g->f->dest_lid[g->refused]);
@@ -676,4 +808,36 @@ enum osr_status osr_gate(const struct osr_fabric *fabric, const struct osr_routi
 			 struct osr_arena *scratch, struct osr_diag *diag)
 {
 	return osr_gate_again(fabric, routing, NULL, scratch, NULL, diag);
+}
+
+enum osr_status osr_gate_mixed(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       const struct osr_routing *old, const struct osr_routing *certified,
+			       struct osr_arena *scratch, uint32_t *n_judged, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct gate g = {
+		.f = fabric, .r = routing, .old = old, .certified = certified, .refused = OSR_NONE
+	};
+	uint32_t n_parts =
+		osr_threads_parts(scratch, (uint64_t)fabric->n_dests * fabric->n_switches);
+	enum osr_status st = OSR_OK;
+
+	if (routing->sl2vl || old->sl2vl || !old->sl != !routing->sl || !gate_fits(fabric, old) ||
+	    ((routing->claims & OSR_CLAIM_MULTICAST) &&
+	     (!old->mcast_parent || old->mcast_vl != routing->mcast_vl)))
+		return osr_fail(diag, OSR_NOT_PROVEN, "%s mixtures of these tables", who);
+	st = gate_lay(&g, n_parts, scratch, diag);
+	g.old_next = osr_calloc(scratch, n_parts, sizeof(*g.old_next));
+	g.levels = osr_calloc(scratch, n_parts, sizeof(*g.levels));
+	for (uint32_t i = 0; g.old_next && g.levels && i < n_parts; i++) {
+		g.old_next[i] = osr_calloc(scratch, fabric->n_switches, sizeof(**g.old_next));
+		g.levels[i] = osr_calloc(scratch, fabric->n_switches, sizeof(**g.levels));
+	}
+	if (!st)
+		st = osr_arena_failed(scratch, diag) ? OSR_NOMEM
+						     : gate_ask(&g, n_parts, scratch, diag);
+	for (uint32_t i = 0; n_judged && !st && i < n_parts; i++)
+		*n_judged = (i ? *n_judged : 0) + g.judged[i];
+	osr_arena_reset(scratch, mark);
+	return st;
 }

@@ -30,6 +30,7 @@ struct row {
   int32_t r_home;
   int32_t r_exit;
   int f_asks;
+  int f_whole;
   int f_more;
   unsigned char * lft;
   unsigned char * r_sl;
@@ -37,7 +38,6 @@ struct row {
   int32_t * k_next;
   uint16_t * k_pass;
   int32_t * k_held;
-  int32_t * k_left;
 };
 
 static inline __attribute__((always_inline)) int32_t rd(int32_t * p, int32_t i) {
@@ -118,10 +118,13 @@ static inline __attribute__((always_inline)) int32_t next_of(struct tab t, struc
     return -1;
   }
   c = of_sw(t, s, 0) + p;
-  if (of_chan(t, c, 0) == s && rd(r.k_next, s) == c) {
+  if (!(of_chan(t, c, 0) == s)) {
+    return -1;
+  }
+  if (rd(r.k_next, s) == c) {
     return c;
   } else {
-    return -1;
+    return -2;
   }
 }
 
@@ -204,8 +207,8 @@ static inline __attribute__((always_inline)) int level_check(struct tab t, struc
   return (asked_at(t, r, s) & ~answers_of(t, s, r.r_home)) == 0;
 }
 
-static inline __attribute__((always_inline)) int hop_check(struct tab t, struct row r, int32_t s, int32_t c, int32_t q,
-              int own) {
+static inline __attribute__((always_inline)) int hop_check(struct tab t, struct row r, struct row o, int32_t s, int32_t c,
+              int32_t q, int own) {
   int32_t low, f, v, e;
   low = held_of(t, r, s, q, c);
   f = first_of(t, c, q);
@@ -216,26 +219,29 @@ static inline __attribute__((always_inline)) int hop_check(struct tab t, struct 
   if (v == r.r_home) {
     return 1;
   }
-  e = rd(r.k_next, v);
-  if (!(pass_of(t, r, v) >> q & 1) || (e < 0 || e >= t.n_chan)) {
+  e = rd(o.k_next, v);
+  if (!(pass_of(t, o, v) >> q & 1) || e >= t.n_chan) {
     return 0;
   }
-  return turn_check(t, c, e, q, low, held_of(t, r, v, q, e));
+  if (e < 0) {
+    return 1;
+  } else {
+    return turn_check(t, c, e, q, low, held_of(t, o, v, q, e));
+  }
 }
 
-static inline __attribute__((always_inline)) int hops_check(struct tab t, struct row r, int32_t s, uint16_t own) {
-  int32_t c;
+static inline __attribute__((always_inline)) int hops_check(struct tab t, struct row r, struct row o, int32_t s,
+               int32_t c, uint16_t own) {
   uint16_t m;
   int32_t q;
   int32_t z;
-  c = next_of(t, r, s);
   m = pass_of(t, r, s);
-  if (c < 0 || !((own & ~m) == 0)) {
+  if (!((own & ~m) == 0)) {
     return 0;
   }
   q = (__builtin_ctz((1u << 16 | m) & ~0u << (0)));
   while (q < t.n_q) {
-    if (!hop_check(t, r, s, c, q, own >> q & 1)) {
+    if (!hop_check(t, r, o, s, c, q, own >> q & 1)) {
       return 0;
     }
     z = (__builtin_ctz((1u << 16 | m) & ~0u << ((q + 1))));
@@ -244,82 +250,50 @@ static inline __attribute__((always_inline)) int hops_check(struct tab t, struct
   return 1;
 }
 
-static inline __attribute__((always_inline)) int switch_check(struct tab t, struct row r, int32_t s) {
+static inline __attribute__((always_inline)) int switch_check(struct tab t, struct row r, struct row o, int32_t s) {
+  int32_t c;
   if (!here(t, r, s)) {
-    return rdb(r.lft, s) == 255;
-  }
-  if (level_check(t, r, s)) {
-    if (s == r.r_home) {
+    if (!r.f_whole) {
       return 1;
     } else {
-      return hops_check(t, r, s, allowed_at(t, r, s));
+      return rdb(r.lft, s) == 255;
     }
-  } else {
-    return 0;
   }
-}
-
-static inline __attribute__((always_inline)) int left_check(struct tab t, struct row r, int32_t s) {
-  int32_t c, v, l;
-  if (!here(t, r, s)) {
-    return rdb(r.lft, s) == 255;
+  if (!level_check(t, r, s)) {
+    return 0;
   }
   if (s == r.r_home) {
     return 1;
   }
   c = next_of(t, r, s);
   if (c < 0) {
-    return 0;
+    if (c == -1) {
+      return !r.f_whole;
+    } else {
+      return 0;
+    }
   }
-  v = end_of(t, c);
-  if (v == r.r_home) {
-    return 1;
-  }
-  l = rd(r.k_left, v);
-  if (0 <= l) {
-    return l < rd(r.k_left, s);
-  } else {
-    return 0;
-  }
+  return hops_check(t, r, o, s, c, allowed_at(t, r, s));
 }
 
-static inline __attribute__((always_inline)) int reach_check(struct tab t, struct row r) {
-  int32_t s, o;
-  if (!(rdb(r.lft, r.r_home) == r.r_exit)) {
+static inline __attribute__((always_inline)) int dest_check(struct tab t, struct row r, struct row o) {
+  int32_t s, o1;
+  if (!(r.r_home == o.r_home)) {
     return 0;
   }
-  o = t.n_sw - 1;
-  if (0 <= o) {
+  if (r.f_whole && !(rdb(r.lft, r.r_home) == r.r_exit)) {
+    return 0;
+  }
+  o1 = t.n_sw - 1;
+  if (0 <= o1) {
     for (s = 0; ; ++s) {
-      if (!left_check(t, r, s)) {
+      if (!switch_check(t, r, o, s)) {
         return 0;
       }
-      if (s == o) {
+      if (s == o1) {
         break;
       }
     }
-  }
-  return 1;
-}
-
-static inline __attribute__((always_inline)) int dest_check(struct tab t, struct row r) {
-  int32_t s, o;
-  if (!(rdb(r.lft, r.r_home) == r.r_exit)) {
-    return 0;
-  }
-  o = t.n_sw - 1;
-  if (0 <= o) {
-    for (s = 0; ; ++s) {
-      if (!switch_check(t, r, s)) {
-        return 0;
-      }
-      if (s == o) {
-        break;
-      }
-    }
-  }
-  if (!r.f_asks) {
-    return reach_check(t, r);
   }
   return 1;
 }

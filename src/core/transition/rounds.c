@@ -137,6 +137,7 @@ static enum osr_status rounds_are_free(struct rounds *r, bool ask, bool *are, st
 	enum osr_status st = OSR_OK;
 
 	m->loop.n = 0;
+	m->refused = false;
 	*are = false;
 	if (!first) {
 		m->now.lft = r->first;
@@ -144,7 +145,7 @@ static enum osr_status rounds_are_free(struct rounds *r, bool ask, bool *are, st
 		first = !r->kept && osr__transition_rises(m);
 		if (!first && ask) {
 			st = osr__transition_ask(m, diag);
-			first = !m->loop.n;
+			first = !m->loop.n && !m->refused;
 		}
 		m->now = now;
 	}
@@ -160,7 +161,7 @@ static enum osr_status rounds_are_free(struct rounds *r, bool ask, bool *are, st
 	if (ask && !rises)
 		st = osr__transition_ask(m, diag);
 	m->old = old;
-	*are = (ask || rises) && !st && !m->loop.n;
+	*are = (ask || rises) && !st && !m->loop.n && !m->refused;
 	return st;
 }
 
@@ -271,6 +272,7 @@ enum osr_status osr_transition_rounds(const struct osr_job *job)
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	enum osr_status st = rounds_alloc(&r, job->diag);
 
+	m.in_rounds = true;
 	if (!st)
 		st = rounds_choose(&r, job);
 	osr_arena_free(&m.kept);

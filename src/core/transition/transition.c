@@ -12,6 +12,7 @@
 #include "transition_private.h"
 
 #include "core/data/carry.h"
+#include "core/proved/gate.h"
 #include "core/repair/repair.h"
 
 #include <stdio.h>
@@ -96,16 +97,47 @@ enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *dia
 	return OSR_OK;
 }
 
+/*
+ * Does the proved checker say so, too? It is not asked with SL2VL tables, nor of two rounds with lanes by SL: it counts
+ * replies to requests whose entries have been withdrawn, the union does not. Where senders choose in one generation
+ * alone, one lane stands for all, as in the union.
+ */
+static bool transition_confirmed(const struct transition *m, uint32_t *rank,
+				 const struct osr_routing *certified)
+{
+	struct osr_routing old = m->old, now = m->now;
+	uint16_t any = m->gen[0].any_sls | m->gen[1].any_sls;
+
+	if (now.sl2vl || old.sl2vl || (m->in_rounds && !any))
+		return true;
+	old.claims = 0;
+	now.claims = OSR_CLAIM_DEADLOCK_FREE | m->modes;
+	now.n_vls = OSR_MAX_VLS;
+	now.rank = rank;
+	if (any) {
+		now.rank += (size_t)__builtin_ctz(any) * m->f->n_channels;
+		now.sl = old.sl = NULL;
+		now.granted = old.granted = NULL;
+		now.mcast_vl = old.mcast_vl = 0;
+		now.n_vls = 1;
+	}
+	return !osr_gate_mixed(m->f, &now, &old, certified, m->scratch, NULL, NULL);
+}
+
 bool osr__transition_rises(const struct transition *m)
 {
 	return (m->one_graph || m->by_turn) && m->r->rank &&
-	       osr_union_rises(m->f, m->gen, m->modes, m->r, m->scratch);
+	       osr_union_rises(m->f, m->gen, m->modes, m->r, m->scratch) &&
+	       transition_confirmed(m, m->r->rank, m->r);
 }
 
 enum osr_status osr__transition_ask(struct transition *m, struct osr_diag *diag)
 {
-	return osr_union_loop(m->f, m->gen, 2, m->modes, m->scratch, &m->kept, &m->loop, m->rank,
-			      diag);
+	enum osr_status st = osr_union_loop(m->f, m->gen, 2, m->modes, m->scratch, &m->kept,
+					    &m->loop, m->rank, diag);
+
+	m->refused = !st && !m->loop.n && !transition_confirmed(m, m->rank, NULL);
+	return st;
 }
 
 /* ---- what the old tables have ---------------------------------------------------------------- */
@@ -213,7 +245,7 @@ static enum osr_status transition_choose(struct transition *m, bool prefer, uint
 		*kept = choice[i];
 		osr__transition_keep(m, *kept);
 		st = osr__transition_ask(m, diag);
-		if (st || !m->loop.n)
+		if (st || (!m->loop.n && !m->refused))
 			return st;
 	}
 	if (!*kept)
@@ -275,6 +307,12 @@ enum osr_status osr__transition_adopt(struct transition *m, uint8_t kept, struct
 	return OSR_OK;
 }
 
+static enum osr_status unasked(struct osr_routing *routing, const char *why)
+{
+	snprintf(routing->stable.transition_why, sizeof(routing->stable.transition_why), "%s", why);
+	return OSR_OK;
+}
+
 static enum osr_status decide(struct transition *m, bool prefer, struct osr_arena *result,
 			      struct osr_diag *diag)
 {
@@ -285,23 +323,19 @@ static enum osr_status decide(struct transition *m, bool prefer, struct osr_aren
 
 	if (!st)
 		st = transition_choose(m, prefer, &kept, diag);
-	if (!st && kept && !m->loop.n)
+	if (!st && kept && !m->loop.n && !m->refused)
 		st = osr__transition_adopt(m, kept, result, diag);
 	if (st)
 		return st;
-	stable->transition = m->loop.n ? OSR_TRANSITION_LOOP : OSR_TRANSITION_FREE;
+	stable->transition = m->loop.n || m->refused ? OSR_TRANSITION_LOOP : OSR_TRANSITION_FREE;
 	stable->transition_mcast = m->modes & OSR_CLAIM_MULTICAST;
 	stable->transition_kept = kept;
+	if (m->refused)
+		unasked(m->r, "the proved checker does not confirm that it cannot");
 	if (m->loop.n) {
 		osr_loop_say(m->f, &m->loop, &loop);
 		memcpy(stable->transition_why, loop.text, sizeof(stable->transition_why) - 1);
 	}
-	return OSR_OK;
-}
-
-static enum osr_status unasked(struct osr_routing *routing, const char *why)
-{
-	snprintf(routing->stable.transition_why, sizeof(routing->stable.transition_why), "%s", why);
 	return OSR_OK;
 }
 
