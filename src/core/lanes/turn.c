@@ -95,6 +95,9 @@ static enum osr_status turn_init_triples(struct osr__search *w, bool *small)
 {
 	struct osr_arena *scratch = w->scratch;
 
+	*small = w->triple != NULL;
+	if (*small)
+		return OSR_OK;
 	w->triple_row = osr_alloc(scratch, (size_t)w->g.n_slots + 1, sizeof(*w->triple_row));
 	if (!w->triple_row)
 		return osr__turn_nomem(w->diag);
@@ -287,6 +290,16 @@ static enum osr_status turn_search_tree(struct osr__search *w, struct osr_lanes_
 	return st;
 }
 
+/* What has been found, in *turn; is it taken, against `load` on the shortest paths? */
+static bool turn_accepts(const struct osr_lanes_job *job, struct osr_turn_result *turn,
+			 uint64_t load, bool hopeless)
+{
+	turn->n_longer = job->r->n_longer;
+	turn->load = osr_spf_load(job->s);
+	return job->opt->any_sl != OSR_ANY_SL_AUTO ||
+	       (!hopeless && turn_is_cheap(job, turn, 0, load));
+}
+
 static enum osr_status turn_find(struct osr__search *w, struct osr_lanes_job *job,
 				 struct osr_turn_result *turn, bool *routed)
 {
@@ -304,14 +317,16 @@ static enum osr_status turn_find(struct osr__search *w, struct osr_lanes_job *jo
 		return st;
 	if (!st && !fits)
 		st = turn_search(w, job, &hopeless);
-	if (st)
+	*routed = !st && turn_accepts(job, turn, before, hopeless);
+	/* What two VLs would be routed with is never refused on more. */
+	if (!st && !*routed && !hopeless && w->n_lanes > 2) {
+		turn_restore(w, job, turn, &kept);
+		w->n_lanes = 2;
+		st = turn_search(w, job, &hopeless);
+		*routed = !st && turn_accepts(job, turn, before, hopeless);
+	}
+	if (st || *routed)
 		return st;
-	turn->n_longer = job->r->n_longer;
-	turn->load = osr_spf_load(job->s);
-	*routed = job->opt->any_sl != OSR_ANY_SL_AUTO ||
-		  (!hopeless && turn_is_cheap(job, turn, 0, before));
-	if (*routed)
-		return OSR_OK;
 	*job->r = kept;
 	osr_spf_swap(job->s, &turn->paths);
 	if (!hopeless)
