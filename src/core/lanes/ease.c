@@ -61,11 +61,13 @@ enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_
 				    .unit = spf->scratch->mixed ? spf->unit : NULL,
 				    .ctx = w,
 				    .may = ease_may };
-	uint64_t sum;
+	uint64_t sum, n_sent = 0; /* by hosts, to one LID */
 	enum osr_status st;
 
 	if (!fabric->n_channels)
 		return OSR_OK;
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		n_sent += fabric->sw_sources[v];
 	moves.load = osr_alloc(w->scratch, fabric->n_channels, sizeof(*moves.load));
 	if (osr_arena_failed(w->scratch, w->diag))
 		return OSR_NOMEM;
@@ -77,7 +79,7 @@ enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_
 	moves.goal = moves.aim = moves.goal < enough ? enough : moves.goal;
 	st = osr__moves_run(&moves, w->scratch, w->diag);
 	moves.extra = EASE_EXTRA;
-	moves.spare = osr__search_n_routes(w) / EASE_SPARE;
+	moves.spare = osr__search_n_routes(w) / fabric->n_switches * n_sent / EASE_SPARE;
 	moves.goal = moves.aim = most;
 	if (!st && most != UINT64_MAX)
 		st = osr__moves_run(&moves, w->scratch, w->diag);

@@ -21,7 +21,7 @@
 #define FEW_WORK 8 /* for each LID, where no blocks count; and ways tried */
 /* Moves that are tried, the best first, and as many more that are listed: virtual lanes refuse most. */
 #define KEEP 2048
-#define FEW_KEEP 128 /* where no blocks count */
+#define FEW_KEEP 512 /* where no blocks count */
 
 /* Switch v sends to d by channel c instead. Smaller is better. */
 struct move {
