@@ -343,6 +343,29 @@ static void gate_left(const struct gate *g, const struct row *r, int32_t *to_go)
 }
 
 /*
+ * dest_check() where something is known of the tables: the compiler leaves out what they do not need. No value changes,
+ * for each is what was asked for.
+ */
+static __attribute__((noinline)) bool gate_check(struct tab t, struct row r)
+{
+	if (!t.f_any) {
+		t.f_any = 0;
+		return dest_check(t, r, r);
+	}
+	t.f_any = 1;
+	if (t.f_replies || t.n_q > 1)
+		return dest_check(t, r, r);
+	t.f_replies = 0;
+	t.n_q = 1;
+	if (!t.f_flat) {
+		t.f_flat = 0;
+		return dest_check(t, r, r);
+	}
+	t.f_flat = 1;
+	return dest_check(t, r, r);
+}
+
+/*
  * Do its entries lead home from everywhere, whatever else is claimed? The same program, asked about a fabric with one
  * lane where all send to this destination: a channel's rank is the higher the fewer hops are left.
  */
@@ -357,7 +380,7 @@ static bool gate_delivers(const struct gate *g, uint32_t i, const struct row *r)
 	for (int32_t s = 0; s < t->n_sw; s++)
 		if (r->k_next[s] >= 0)
 			gate_chan(t, r->k_next[s])[C_RANK] = g->left[i][s] < 0 ? 0 : -g->left[i][s];
-	return dest_check(*t, all, all);
+	return gate_check(*t, all);
 }
 
 /* The fabric of g for that. */
@@ -531,29 +554,6 @@ static bool gate_stays(const struct gate *g, uint32_t d)
 			return false;
 	}
 	return true;
-}
-
-/*
- * dest_check() where something is known of the tables: the compiler leaves out what they do not need. No value changes,
- * for each is what was asked for.
- */
-static __attribute__((noinline)) bool gate_check(struct tab t, struct row r)
-{
-	if (!t.f_any) {
-		t.f_any = 0;
-		return dest_check(t, r, r);
-	}
-	t.f_any = 1;
-	if (t.f_replies || t.n_q > 1)
-		return dest_check(t, r, r);
-	t.f_replies = 0;
-	t.n_q = 1;
-	if (!t.f_flat) {
-		t.f_flat = 0;
-		return dest_check(t, r, r);
-	}
-	t.f_flat = 1;
-	return dest_check(t, r, r);
 }
 
 static void gate_dest(void *ctx, uint32_t i, uint32_t d)
