@@ -12,7 +12,7 @@ import time
 from drain import OSMROUTES, ask, conf
 from faults import switch_links
 from judge import QOS, Claims, expect, judge, scenario
-from osmtest import OPENSM, Fabric, Opensm, find_fabric
+from osmtest import BUILD, OPENSM, Fabric, Opensm, find_fabric
 
 
 def words(fabric, *more):
@@ -39,7 +39,9 @@ def ours(workdir):
     # The sources may lie where another user may not look, so command and socket are in a folder that all may enter.
     with tempfile.TemporaryDirectory() as shared, Fabric(find_fabric('tree-3'), workdir) as fabric:
         os.chmod(shared, 0o755)
-        command, socket = shutil.copy(OSMROUTES, shared), os.path.join(shared, 'keys.sock')
+        os.makedirs(os.path.join(shared, 'src', 'cli'))
+        command, socket = shutil.copy(OSMROUTES, os.path.join(shared, 'src', 'cli')), os.path.join(shared, 'keys.sock')
+        shutil.copytree(os.path.join(BUILD, 'osmroutes'), os.path.join(shared, 'osmroutes'))	# the library that it shares
         os.symlink(socket, os.path.join(fabric.dir, 'keys.sock'))
         with Opensm(fabric, 'dfsssp', plugin=True, options=QOS,
                     plugin_conf=conf(fabric, more).replace(fabric.dir, shared)) as opensm:
