@@ -32,15 +32,15 @@ def all_tori():
     return tori + sorted(random.Random(1).sample(four, N_4D))
 
 
-def run(*words):
-    done = subprocess.run([COMMAND, '--json'] + list(words), capture_output=True, text=True)
+def ask(*words):
+    done = subprocess.run([COMMAND] + list(words), capture_output=True, text=True)
     if done.returncode:
         raise Failure('osr-angara %s: %s' % (' '.join(words), done.stderr))
     return json.loads(done.stdout)
 
 
 def route(torus, algorithm, *words):
-    got = run('--dims', torus, '-a', algorithm, *words)
+    got = ask(torus, algorithm, *words)
     return got, got['results'][0]
 
 
@@ -53,52 +53,30 @@ def desmos(workshop, quick):
     data = Data('angara_desmos', ['algorithm', 'nodes', 'max_load', 'min_load', 'sigma4', 'max_hops',
                                   'ms', 'turns', 'unique', 'paper'])
     patterns = Data('angara_patterns', ['pattern', 'nodes', 'algorithm', 'max_load', 'bandwidth'])
-    ties = Data('angara_ties', ['weight', 'nodes', 'least', 'mean', 'most', 'min_load', 'sigma4'])
     for box in BOXES:
-        def ask(algorithm, *options):
-            return run('--dims', box, '-a', algorithm,
-                       *(word for option in options for word in ('-o', option)))
-        got = ask('all')
-        literal, weighed = ask('sssp', 'literal=yes'), ask('bfs', 'weight=sum')
-        literal['results'][0]['algorithm'] = 'sssp, literal'
-        weighed['results'][0]['algorithm'] = 'bfs, weight=sum'
-        for r in got['results'] + literal['results'] + weighed['results']:
-            paper = PAPER.get(r['algorithm'].split(',')[0])
+        got = ask(box, 'all')
+        for r in got['results']:
             data.add(r['algorithm'], got['torus_nodes'], r['max_load'], r['min_load'], r['sigma4'],
                      r['max_hops'], r['total_ms'], got['turns_added'],
                      got['pairs_unique'] / got['pairs'],
-                     paper and paper[got['torus_nodes'].bit_length() - 2])
+                     PAPER[r['algorithm']][got['torus_nodes'].bit_length() - 2])
         for p in got['patterns']:
             patterns.add(p['pattern'], got['torus_nodes'], p['algorithm'], p['max_load'],
                          p['bandwidth'])
-        for weight in ('least', 'sum', 'none'):
-            seen = [ask('bfs', 'weight=' + weight, 'ties=%d' % seed)['results'][0]
-                    for seed in range(1, 4 if quick else 101)]
-            most = [r['max_load'] for r in seen]
-            ties.add(weight, got['torus_nodes'], min(most), statistics.mean(most), max(most),
-                     statistics.mean(r['min_load'] for r in seen),
-                     statistics.mean(r['sigma4'] for r in seen))
-    return [data, patterns, ties]
+    return [data, patterns]
 
 
 def tori(workshop, quick):
     """Calls of BUILD_SSSP, loads, times; share of unique routes (Angara, figures 4 and 5)."""
-    data = Data('angara_tori', [
-        'dimensions', 'torus', 'nodes', 'turns', 'unique', 'turns_exact', 'unique_exact', 'bfs',
-        'bfs_sum', 'sssp', 'balance', 'balance_exact', 'calls', 'calls_no_unique', 'bfs_ms',
-        'sssp_ms', 'balance_ms'])
+    data = Data('angara_tori', ['dimensions', 'torus', 'nodes', 'turns', 'unique', 'bfs', 'sssp', 'calls',
+                                'calls_no_unique', 'bfs_ms', 'sssp_ms'])
     for torus in some_tori(quick):
         got, bfs = route(torus, 'bfs')
-        bfs_sum = route(torus, 'bfs', '-o', 'weight=sum')[1]
         sssp = route(torus, 'sssp')[1]
-        calls = route(torus, 'sssp', '-o', 'unique_first=no')[1]['sssp_calls']
-        ours = route(torus, 'balance')[1]
-        exact, theirs = route(torus, 'balance', '-o', 'turns=exact')
+        calls = route(torus, 'sssp', 'unique_first=0')[1]['sssp_calls']
         data.add(torus.count('x') + 1, torus, got['torus_nodes'], got['turns_added'],
-                 got['pairs_unique'] / got['pairs'], exact['turns_added'],
-                 exact['pairs_unique'] / exact['pairs'], bfs['max_load'], bfs_sum['max_load'],
-                 sssp['max_load'], ours['max_load'], theirs['max_load'], sssp.get('sssp_calls', 0),
-                 calls, bfs['total_ms'], sssp['total_ms'], ours['total_ms'])
+                 got['pairs_unique'] / got['pairs'], bfs['max_load'], sssp['max_load'],
+                 sssp['sssp_calls'], calls, bfs['total_ms'], sssp['total_ms'])
     return [data]
 
 
@@ -108,20 +86,18 @@ def genetic(workshop, quick):
     for torus in some_tori(quick):
         nodes = math.prod(map(int, torus.split('x')))
         for seed in SEEDS if nodes <= GENETIC_MOST else ():
-            r = route(torus, 'genetic', '-o', 'seed=%d' % seed)[1]
-            data.add(torus, nodes, seed, r['max_load'], r.get('generations', 0), r['total_ms'])
+            r = route(torus, 'genetic', 'seed=%d' % seed)[1]
+            data.add(torus, nodes, seed, r['max_load'], r['generations'], r['total_ms'])
     return [data]
 
 
 def timing(workshop, quick):
     """The paper's limits, and 8x8x8; the median of eleven runs."""
-    data = Data('angara_timing', ['torus', 'nodes', 'bfs_ms', 'sssp_ms', 'balance_ms', 'max_load',
-                                  'moves'])
+    data = Data('angara_timing', ['torus', 'nodes', 'bfs_ms', 'sssp_ms'])
     for torus in LIMITS[:6] if quick else LIMITS:
         times = [statistics.median(route(torus, a)[1]['total_ms'] for _ in range(3 if quick else 11))
-                 for a in ('bfs', 'sssp', 'balance')]
-        got, r = route(torus, 'balance')
-        data.add(torus, got['torus_nodes'], *times, r['max_load'], r['moves'])
+                 for a in ('bfs', 'sssp')]
+        data.add(torus, math.prod(map(int, torus.split('x'))), *times)
     return [data]
 
 

@@ -18,7 +18,7 @@ from document import DATA
 from measure import Data, Workshop, have_opensm
 
 # What a clock or the memory allocator says.
-MOVING = {'route_ms', 'layers_ms', 'memory_kb', 'over_sssp_kb', 'ms', 'bfs_ms', 'sssp_ms', 'balance_ms'}
+MOVING = {'route_ms', 'layers_ms', 'memory_kb', 'over_sssp_kb', 'ms', 'bfs_ms', 'sssp_ms'}
 # Of what is summed over a hundred fabrics the file has the value of each: the first ones are measured.
 SUMMED = {'section4', 'figure9', 'figure9_lash', 'lower_efi'}
 FIRST = 2
@@ -86,7 +86,7 @@ SAMPLES = {
                 (A, 'LIMITS'): ['4x2x2x2'], (A, 'GENETIC_MOST'): 16})}
 # The tests osm.packets and bench.faults measure rows of these.
 ELSEWHERE = {'packets'} | {'faults_' + n for n in ('cable', 'switch', 'pile', 'transition')}
-ANGARA = {'angara_' + n for n in ('desmos', 'patterns', 'ties', 'tori', 'timing', 'genetic')}
+ANGARA = {'angara_' + n for n in ('desmos', 'patterns', 'tori', 'timing', 'genetic')}
 
 
 def steady(row):

@@ -262,7 +262,7 @@ static uint64_t sort_pairs(struct genetic *w)
 			w->most = n_choices > w->most ? n_choices : w->most;
 			n += (uint64_t)n_choices * routes->hops[p];
 		} else if (routes->hops[p]) {
-			osr__picks_add(w->s, p, 0, 1);
+			osr__picks_add(w->s, p, 0);
 		}
 	}
 	return n;

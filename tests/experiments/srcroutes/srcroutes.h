@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * srcroutes.h - routing tables of the Angara interconnect: a route for every pair of a job's nodes,
- * made by the three algorithms of the paper (see torus.h) and by one of our own.
+ * made by the three algorithms of the paper (see torus.h).
  *
  * Routes are the sender's: a table entry holds what goes into the header of a packet, and that is a
  * first step, the direction bits, and a last step (section 2.1). The number of hops in each
@@ -18,7 +18,6 @@
 #define OSMROUTES_SRCROUTES_H
 
 #include "srcroutes/rgraph.h"
-#include "srcroutes/srcroute.h"
 
 /*
  * All shortest legal routes, called the *choices* of a pair; a pair is (i, j), i * n_nodes + j.
@@ -62,26 +61,11 @@ enum osr_srcroutes_algorithm {
 	OSR_SRCROUTES_BFS,     /* algorithms 1 and 2 */
 	OSR_SRCROUTES_GENETIC, /* section 4.2 */
 	OSR_SRCROUTES_SSSP,    /* algorithms 3 and 4 */
-	OSR_SRCROUTES_BALANCE, /* ours: SSSP, then refined */
-};
-
-/*
- * "Ascending vertex order in Q by outgoing edge weights" (algorithm 2) leaves open what the weight
- * of a vertex with several edges is, and much depends on it.
- */
-enum osr_srcroutes_bfs_weight {
-	OSR_SRCROUTES_BFS_LEAST, /* of its lightest edge: closest to what the paper reports */
-	OSR_SRCROUTES_BFS_SUM,   /* of all its edges: the better balance */
-	OSR_SRCROUTES_BFS_NONE,  /* vertices are not sorted */
+	OSR_N_SRCROUTES
 };
 
 struct osr_srcroutes_options {
-	bool unique_first; /* SSSP: stage one, "unique routes"; off for figure 4 only */
-	bool literal;      /* SSSP: algorithm 4 in the routing graph instead of among the choices */
-	enum osr_srcroutes_bfs_weight bfs_weight;
-	uint64_t bfs_ties;          /* BFS: 0, order of discovery; else the seed of another order */
-	uint32_t rounds;            /* BALANCE: rip-up rounds at most */
-	uint32_t moves;             /* BALANCE: at most, and 4 per pair with a choice */
+	bool unique_first;          /* SSSP: stage one, "unique routes"; off for figure 4 only */
 	uint64_t seed;              /* GENETIC */
 	uint32_t population;        /* GENETIC: chromosomes kept from one generation to the next */
 	uint32_t mutation_permille; /* GENETIC: of a child's gene */
@@ -91,8 +75,6 @@ struct osr_srcroutes_options {
 struct osr_srcroutes_stats {
 	uint32_t n_sssp_calls;  /* SSSP: of BUILD_SSSP */
 	uint32_t n_generations; /* GENETIC */
-	uint32_t n_rounds;      /* BALANCE */
-	uint32_t n_moves;       /* BALANCE: after the rounds */
 };
 
 /*

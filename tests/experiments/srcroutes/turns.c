@@ -193,7 +193,7 @@ static void add_used(struct search *w, uint32_t c, uint16_t set)
 
 /* ---- adding --------------------------------------------------------------------------------- */
 
-static void try_turn(struct search *w, enum osr_turn_rule rule, uint32_t c, uint32_t to)
+static void try_turn(struct search *w, uint32_t c, uint32_t to)
 {
 	const struct osr_torus *torus = w->t;
 	uint32_t dir = c % torus->n_dirs, v = torus->next[c], e;
@@ -201,16 +201,13 @@ static void try_turn(struct search *w, enum osr_turn_rule rule, uint32_t c, uint
 	if (v == OSR_NO_NODE || !is_candidate(torus, dir, to))
 		return;
 	e = v * torus->n_dirs + to;
-	if (torus->next[e] == OSR_NO_NODE)
-		return;
-	if (rule == OSR_TURNS_PAPER && (w->used[e] >> dir & 1))
+	if (torus->next[e] == OSR_NO_NODE || (w->used[e] >> dir & 1))
 		return;
 	if (!osr_toporder_rise(&w->order, w->unit[c], w->unit[e])) {
-		w->broken |= rule == OSR_TURNS_PAPER;
+		w->broken = true;
 		return;
 	}
-	if (rule == OSR_TURNS_PAPER)
-		add_used(w, c, w->used[e]);
+	add_used(w, c, w->used[e]);
 	w->turns->after[v * torus->n_dirs + dir] |= (uint16_t)(1u << to);
 	w->turns->n_added++;
 }
@@ -251,9 +248,9 @@ static enum osr_status turns_order_init(struct search *w, struct osr_arena *scra
 	return osr_toporder_init(&w->order, scratch, w->diag);
 }
 
-enum osr_status osr_turns_find(const struct osr_torus *torus, enum osr_turn_rule rule,
-			       struct osr_arena *scratch, struct osr_arena *result,
-			       struct osr_turns *turns, struct osr_diag *diag)
+enum osr_status osr_turns_find(const struct osr_torus *torus, struct osr_arena *scratch,
+			       struct osr_arena *result, struct osr_turns *turns,
+			       struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct search w = { .t = torus, .turns = turns, .diag = diag };
@@ -264,11 +261,11 @@ enum osr_status osr_turns_find(const struct osr_torus *torus, enum osr_turn_rule
 	st = turns_search_init(&w, scratch, result);
 	if (!st)
 		st = turns_order_init(&w, scratch);
-	if (!st && rule == OSR_TURNS_PAPER)
+	if (!st)
 		fill_used(&w);
-	for (uint32_t c = 0; !st && rule != OSR_TURNS_NONE && c < w.n_channels; c++)
+	for (uint32_t c = 0; !st && c < w.n_channels; c++)
 		for (uint32_t to = 0; to < torus->n_dirs; to++)
-			try_turn(&w, rule, c, to);
+			try_turn(&w, c, to);
 	if (!st && w.broken)
 		st = osr_fail(diag, OSR_BUG, "a turn that theorem 2 allows closes a cycle");
 	for (uint32_t c = 0; c < w.n_channels && !st; c++)

@@ -25,16 +25,6 @@
 
 #include "srcroutes/torus.h"
 
-enum osr_turn_rule {
-	OSR_TURNS_NONE,  /* direction order alone */
-	OSR_TURNS_PAPER, /* theorem 2 */
-	/*
-	 * Whatever closes no cycle, told by the order alone (toporder.h). Never fewer possibilities
-	 * than theorem 2 at any one moment, though what was added earlier differs.
-	 */
-	OSR_TURNS_EXACT,
-};
-
 struct osr_turns {
 	const struct osr_torus *t;
 	/*
@@ -52,8 +42,8 @@ struct osr_turns {
  * at most), and the order of the turns added: see toporder.h. OSR_NOMEM; OSR_BUG if theorem 2 were
  * wrong.
  */
-enum osr_status osr_turns_find(const struct osr_torus *torus, enum osr_turn_rule rule,
-			       struct osr_arena *scratch, struct osr_arena *result,
-			       struct osr_turns *turns, struct osr_diag *diag);
+enum osr_status osr_turns_find(const struct osr_torus *torus, struct osr_arena *scratch,
+			       struct osr_arena *result, struct osr_turns *turns,
+			       struct osr_diag *diag);
 
 #endif
