@@ -27,14 +27,18 @@ struct tree {
 	bool broken;         /* a link of the tree is gone */
 };
 
-void osr__mcast_span(const struct osr_fabric *fabric, const uint32_t *order, uint32_t root,
-		     uint32_t *parent, uint32_t *queue, uint8_t *seen)
+/*
+ * A spanning order with every switch in it, parent[n_switches]; queue and seen [n_switches] are scratch. The engine's
+ * `order` leaves out switches behind which no CA or router hangs. Their port 0 may join a group all the same, so each
+ * gets a link towards the order here, breadth first. Without an order (NULL: tables carried over, one of whose links
+ * is gone) that is a tree of shortest paths from the first switch of each component.
+ */
+static void span_all(const struct osr_fabric *fabric, const uint32_t *order, uint32_t *parent,
+		     uint32_t *queue, uint8_t *seen)
 {
 	uint32_t tail = 0, head = 0, next = 0;
 
 	memset(seen, 0, fabric->n_switches);
-	if (root != OSR_NONE)
-		seen[root] = 1;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		parent[s] = order ? order[s] : OSR_NONE;
 		if (parent[s] != OSR_NONE)
@@ -84,8 +88,8 @@ enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *dia
 	if (!slot->mc_parent || !slot->mc_stamp || !slot->mc_list || !slot->mc_child ||
 	    !slot->mc_n_child || !slot->mc_member)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for multicast trees");
-	osr__mcast_span(fabric, slot->result.routing.mcast_parent, OSR_NONE, slot->mc_parent,
-			slot->mc_list, slot->mc_member);
+	span_all(fabric, slot->result.routing.mcast_parent, slot->mc_parent, slot->mc_list,
+		 slot->mc_member);
 	return OSR_OK;
 }
 

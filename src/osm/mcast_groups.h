@@ -16,14 +16,6 @@ uint16_t osr__mcast_sls(const struct osm_opensm *osm, uint8_t *most_used);
  * if the engine leaves multicast to OpenSM.
  */
 enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *diag);
-/*
- * A spanning order with every switch in it, parent[n_switches]; queue and seen [n_switches] are scratch. The engine's
- * `order` leaves out switches behind which no CA or router hangs. Their port 0 may join a group all the same, so each
- * gets a link towards the order here, breadth first. Without an order (NULL: tables carried over, one of whose links
- * is gone) that is a tree of shortest paths from `root`, or OSR_NONE: from the first switch, of each component.
- */
-void osr__mcast_span(const struct osr_fabric *fabric, const uint32_t *order, uint32_t root,
-		     uint32_t *parent, uint32_t *queue, uint8_t *seen);
 ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box);
 
 #endif

@@ -9,7 +9,6 @@
  */
 #include "plugin.h"
 
-#include "adopt.h"
 #include "keys.h"
 #include "layout.h"
 #include "mcast_groups.h"
@@ -248,9 +247,6 @@ static const struct feature features[] = {
 	{ "reboots",
 	  osr__reboots_open,
 	  { [ON_DISCOVERED] = osr__reboots_find, [ON_CLOSE] = osr__reboots_close } },
-	{ "adopt",
-	  osr__adopt_open,
-	  { [ON_DISCOVERED] = osr__adopt_read, [ON_CLOSE] = osr__adopt_close } },
 	{ "slvl", osr__slvl_open, { [ON_ROUTED] = osr__slvl_sent, [ON_CLOSE] = osr__slvl_close } },
 	{ "rounds", NULL, { [ON_ROUTED] = osr__rounds_sent } },
 	{ "metrics",

@@ -147,10 +147,10 @@ struct engine_ctx {
 	struct osm_routing_engine *re; /* OpenSM's list entry; lives as long as this */
 	bool refuse;                   /* broken options and on_error = refuse */
 	bool routed;                   /* our callback ran since the last UCAST_ROUTING_DONE */
-	struct sweep_slot slot[4];
+	struct sweep_slot slot[3];
 	struct osr_arena scratch;   /* empty between sweeps */
 	struct sweep_slot *current; /* last checked result, or NULL */
-	bool others_routed;         /* the last sweep failed here */
+	bool others_routed;         /* the last sweep failed here, or another SM was master */
 	struct sweep_slot *stored;  /* of the last run, until a sweep has succeeded; or NULL */
 	struct store *store;        /* storefile.h */
 	uint64_t n_sweeps[N_OUTCOMES];
@@ -188,7 +188,6 @@ struct plugin {
 	time_t router_since;                     /* 0: none has yet */
 	bool up; /* the last sweep came to its end without an error */
 	/* What features keep, each in its own file. */
-	struct adopt *adopt;
 	struct keys *keys; /* NULL: there are none */
 	struct metrics *metrics;
 	struct reboots *reboots;

@@ -13,7 +13,6 @@
 #include "core/data/carry.h"
 #include "store/store.h"
 #include "core/verify/union.h"
-#include "adopt.h"
 #include "keys.h"
 #include "mcast_groups.h"
 #include "metrics.h"
@@ -32,7 +31,7 @@
 #include <string.h>
 
 /* Why the transition is not looked at. */
-#define OTHERS "another engine has routed since the last tables of this one"
+#define OTHERS "another engine or subnet manager has routed since the last tables of this one"
 
 #define HALF "only the first of two rounds of the last tables was sent"
 
@@ -41,7 +40,7 @@ double osr__sweep_clock_ms(void)
 	return osr_clock_ms(CLOCK_MONOTONIC);
 }
 
-void osr__slot_clear(struct sweep_slot *slot)
+static void slot_clear(struct sweep_slot *slot)
 {
 	struct osr_arena arena;
 
@@ -330,12 +329,9 @@ static enum osr_status sweep(struct sweep *w)
 		}
 	}
 	drop_foreign(w);
+	w->ctx->others_routed |= w->osm->subn.coming_out_of_standby;
 	mark = osr_arena_mark(&slot->arena);
 	st = sweep_route(w);
-	if (!st && osr__adopt(w)) {
-		osr_arena_reset(&slot->arena, mark);
-		st = sweep_route(w);
-	}
 	if (st)
 		st = fall_back(w, st, mark);
 	if (st)
@@ -436,7 +432,7 @@ static void check_all_cached(struct sweep *w)
 		osr__metrics_note(w, OUTCOME_FAILED);
 		return;
 	}
-	osr__slot_clear(w->slot);
+	slot_clear(w->slot);
 	st = check_cached(w, SNAPSHOT_HOST_LIDS, &hosts);
 	osr__metrics_note(w, st ? OUTCOME_CACHE_BAD : OUTCOME_CACHED_HOSTS);
 	if (!st) {
@@ -467,7 +463,7 @@ void osr__sweep_cached(struct engine_ctx *ctx)
 		check_all_cached(&w);
 	cl_plock_release(&w.osm->lock);
 	osr_arena_free(&w.scratch);
-	osr__slot_clear(&slot);
+	slot_clear(&slot);
 	osr_arena_free(&slot.arena);
 }
 
@@ -479,13 +475,13 @@ static bool slot_in_use(const struct engine_ctx *ctx, const struct sweep_slot *s
 	return before && (&slot->result == before || &slot->result == before->baseline);
 }
 
-struct sweep_slot *osr__sweep_other_slot(struct engine_ctx *ctx, const struct sweep_slot *slot)
+static struct sweep_slot *free_slot(struct engine_ctx *ctx)
 {
-	uint32_t i = 0;
+	struct sweep_slot *slot = ctx->slot;
 
-	while (&ctx->slot[i] == slot || slot_in_use(ctx, &ctx->slot[i]))
-		i++;
-	return &ctx->slot[i];
+	while (slot_in_use(ctx, slot))
+		slot++;
+	return slot;
 }
 
 /* For the next sweep, empty. */
@@ -504,7 +500,7 @@ int osr__sweep(void *context)
 	struct sweep w = {
 		.ctx = ctx,
 		.osm = ctx->plugin->osm,
-		.slot = osr__sweep_other_slot(ctx, NULL),
+		.slot = free_slot(ctx),
 		.scratch = ctx->scratch,
 		.ms_start = osr__sweep_clock_ms(),
 	};
@@ -528,7 +524,7 @@ int osr__sweep(void *context)
 		scratch_back(ctx, &w.scratch);
 		return 0;
 	}
-	osr__slot_clear(w.slot);
+	slot_clear(w.slot);
 	st = sweep(&w);
 	scratch_back(ctx, &w.scratch);
 	ctx->others_routed = st != OSR_OK;
@@ -539,7 +535,7 @@ int osr__sweep(void *context)
 	osr__metrics_note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
 	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++)
 		if (!slot_in_use(ctx, &ctx->slot[i]))
-			osr__slot_clear(&ctx->slot[i]);
+			slot_clear(&ctx->slot[i]);
 	return st ? -1 : 0;
 }
 

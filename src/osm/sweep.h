@@ -26,9 +26,6 @@ struct sweep {
 double osr__sweep_clock_ms(void);
 /* Hop counts where somebody reads them, then the tables; nothing is written if something is wrong. */
 enum osr_status osr__sweep_publish(struct sweep *w);
-void osr__slot_clear(struct sweep_slot *slot);
-/* One that is in no use, and is not this one. */
-struct sweep_slot *osr__sweep_other_slot(struct engine_ctx *ctx, const struct sweep_slot *slot);
 
 /* sweep_report.c */
 

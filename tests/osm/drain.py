@@ -11,7 +11,7 @@ from groups import join
 from judge import QOS, check_loops, expect, generate, judge, scenario
 from keys import Client
 from osmtest import BUILD, Fabric, Opensm, find_fabric, patience, wait_for
-from restart import handover_sm, kill, take_over
+from restart import kill
 
 OSMROUTES = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 
@@ -231,25 +231,6 @@ def in_the_way(workdir):
             opensm.wait_quiet()
             expect([p['state'] for p in ask(fabric, 'drain')] == ['out'] * 3, 'not out: %s' % ask(fabric, 'drain'))
         opensm.check_own_log()
-
-
-@scenario('drain.successor')
-def successor(workdir):
-    """The master routed around a drained cable, and the standby that takes over knows nothing of that: an engine that
-    promises shortest paths does not go on from those tables, which every check would refuse, but routes anew."""
-    os.makedirs(workdir, exist_ok=True)
-    net = generate(os.path.join(workdir, 'tree.net'), 'kary', 'k=3', 'n=3')
-    with Fabric(net, os.path.join(workdir, 'fabric')) as fabric:
-        hosts = [name for name, (_, kind) in fabric.ids.items() if kind == 'ca']
-        with handover_sm(fabric, hosts[0], 'first', 'sssp', conf(fabric)) as first:
-            first.wait_up()
-            name, port, _ = max(switch_links(judge(fabric, first, ours='sssp')),
-                                key=lambda link: uses(tables(fabric), link[0], link[1]))
-            ask(fabric, 'drain', '%s:%d' % (name, port))
-            expect(tables(fabric).routes().n_longer > 0, 'no route is longer: this says nothing')
-            after, claims, log = take_over(fabric, first, hosts[-1], 'sssp')
-        expect(claims.n_longer == 0 and after.routes().n_longer == 0, 'tables that are not minimal were kept')
-        expect('are not used, this sweep is a full route: ' in log, 'no word about the tables before')
 
 
 @scenario('drain.flaps')
