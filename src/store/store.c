@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * A header, then one or two results, each a struct counts and its arrays in the order of
- * write_result(). docs/opensm-contract.md describes every byte.
+ * write_result(). Numbers are little-endian, arrays begin at multiples of 8 bytes, and what lies between is zero.
  */
 #include "store/store.h"
 
