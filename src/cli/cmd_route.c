@@ -10,10 +10,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/analysis.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/page.h"
 #include "cli/subject.h"
 #include "conf/posix_threads.h"
 #include "core/paths/bound.h"
@@ -28,7 +30,8 @@ struct args {
 	struct cli_worst worst;
 	struct out out;
 	struct osr_osmdump dump;
-	const char *save, *previous;
+	const char *save, *previous, *html;
+	char *command; /* for the head of that page */
 	struct osr_threads threads;
 	uint64_t bound;            /* no routing has a lower edge forwarding index */
 	struct outcome *reference; /* what the others are compared with; NULL: none yet */
@@ -71,8 +74,10 @@ static unsigned route_has(const struct outcome *o)
 static const struct out_field head_fields[] = {
 	CLI_INPUT_FIELDS,
 	CLI_SUBJECTS_FIELDS,
-	{ "patterns", NULL, OUT_COUNT, 0 },
+	{ "bisections", NULL, OUT_COUNT, 0 },
 	{ "seed", NULL, OUT_COUNT, 0 },
+	{ "command_line", NULL, OUT_TEXT },
+	{ "date", NULL, OUT_TEXT },
 	{ 0 },
 };
 
@@ -398,6 +403,15 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 		if (said && cli_subjects_counts(&a->who, i, o->t.st))
 			*code = said;
 	}
+	if (!st && a->html && !a->reference) {
+		/* The page is about the first tables. */
+		if (o->a.has_loads)
+			st = cli_page_say(&a->traffic.pool, o->f, &o->t.routing, &o->a.found,
+					  &a->out, diag);
+		else
+			st = osr_fail(diag, o->t.st ? o->t.st : o->a.st, "%s: %.400s", o->name,
+				      o->t.st ? o->t.diag.text : o->a.diag.text);
+	}
 	if (!st && !o->t.st) {
 		a->n_done++;
 		if (!a->reference)
@@ -457,8 +471,14 @@ static int route_all(struct args *a)
 	cli_input_say(&a->in, &a->out);
 	cli_subjects_say(&a->who, &a->out);
 	cli_subjects_fields(&a->who, &a->out);
-	out_count(&a->out, "patterns", a->traffic.n_bisections);
+	out_count(&a->out, "bisections", a->traffic.n_bisections);
 	out_count(&a->out, "seed", a->traffic.seed);
+	if (a->html) {
+		char date[32];
+
+		out_text(&a->out, "command_line", a->command);
+		out_text(&a->out, "date", cli_page_date(date));
+	}
 	out_head(&a->out, "%u random bisections from seed %llu", a->traffic.n_bisections,
 		 (unsigned long long)a->traffic.seed);
 	st = osr_bound_load(&a->in.fabric, &scratch, &a->bound, &diag);
@@ -472,10 +492,12 @@ static int route_all(struct args *a)
 		say_best(a);
 	release(a->reference);
 	release(a->best);
-	if (!st)
+	if (!st && a->html)
+		st = cli_page_write(&a->out, a->html, &diag);
+	if (!st && !(a->html && !strcmp(a->html, "-")))
 		return out_end(&a->out, code);
 	out_drop(&a->out);
-	return cli_fail(st, &diag);
+	return st ? cli_fail(st, &diag) : code;
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
@@ -495,8 +517,29 @@ static const struct cli_option options[] = {
 	{ "ibdmchk", NULL,
 	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long",
 	  CLI_FLAG(struct args, dump.long_sl) },
+	{ "html", "FILE",
+	  "write a page about the first tables, the others beside them: verdicts, pictures of the "
+	  "fabric and its loads, what to do; \"-\": instead of the table",
+	  CLI_TEXT(struct args, html) },
 	{ 0 },
 };
+
+static error_t route_parse(int key, char *arg, struct argp_state *state)
+{
+	const struct args *a = state->input;
+	bool on_stdout = a->html && !strcmp(a->html, "-");
+
+	if (key != ARGP_KEY_SUCCESS)
+		return ARGP_ERR_UNKNOWN;
+	if (on_stdout && a->out.format != OUT_PEOPLE)
+		argp_error(state, "--json and --csv need --html=FILE: the page would be on "
+				  "standard output as well");
+	if (on_stdout && isatty(STDOUT_FILENO))
+		argp_error(state,
+			   "the page is HTML, not for a terminal: --html=FILE writes it to a "
+			   "file");
+	return 0;
+}
 
 static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in) },
 					 { &subjects_spec, offsetof(struct args, who) },
@@ -507,6 +550,7 @@ static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in
 
 static const struct cli_spec spec = {
 	.options = options,
+	.parse = route_parse,
 	.parts = parts,
 	.args_doc = "FILE",
 	.doc = "Routes the fabric of FILE (of ibnetdiscover or ibsim, or an opensm-subnet.lst), or "
@@ -537,11 +581,13 @@ int cli_route(int argc, char **argv)
 						{ "hops", OUT_ROWS, hop_fields },
 						{ "patterns", OUT_ROWS, cli_traffic_fields },
 						{ "loops", OUT_ROWS, cli_loops_fields },
+						CLI_PAGE_SECTIONS,
 						{ 0 } };
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .traffic = CLI_TRAFFIC_INIT,
-			  .out = { .command = "route", .sections = sections } };
+			  .out = { .command = "route", .sections = sections },
+			  .command = cli_command_line(argc, argv) };
 	struct osr_diag diag = { "" };
 	enum osr_status st;
 	int code;
@@ -556,6 +602,7 @@ int cli_route(int argc, char **argv)
 	code = st ? cli_fail(st, &diag) : route_all(&a);
 	st = cli_worst_free(&a.worst, &diag);
 	code = st ? cli_fail(st, &diag) : code;
+	free(a.command);
 	cli_traffic_free(&a.traffic);
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);

@@ -543,19 +543,18 @@ static bool nest_section(json_t *root, const struct out_section *out, const json
 }
 
 /* 17 digits give every double back as it was. */
-static bool output_print_json(const struct out *o)
+char *out_json(const struct out *o)
 {
 	json_t *root = json_pack("{s:s, s:s}", "command", o->command, "version", OSR_VERSION);
-	bool ok = root != NULL;
+	bool ok = root && !o->failed;
+	char *text = NULL;
 
 	for (const struct out_section *s = o->sections; s->name && ok; s++)
 		ok = nest_section(root, s, json_object_get(o->rows, s->name));
-	if (ok) {
-		json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-		putchar('\n');
-	}
+	if (ok)
+		text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 	json_decref(root);
-	return ok;
+	return text;
 }
 
 /* Spreadsheets take a text that begins so for a formula, unless something stands before it. */
@@ -593,9 +592,14 @@ int out_end(struct out *o, int code)
 {
 	if (o->failed)
 		;
-	else if (o->format == OUT_JSON)
-		o->failed = !output_print_json(o);
-	else if (o->format == OUT_CSV) {
+	else if (o->format == OUT_JSON) {
+		char *text = out_json(o);
+
+		o->failed = !text;
+		if (text)
+			puts(text);
+		free(text);
+	} else if (o->format == OUT_CSV) {
 		const struct out_section *s = o->csv ? find_section(o, o->csv) : main_section(o);
 		const json_t *rows = json_object_get(o->rows, s->name);
 		char buf[CELL_SIZE];

@@ -108,6 +108,9 @@ void out_members(struct out *o, const struct out_field *fields, const void *from
 void out_head(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void out_note(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Everything as JSON, to be freed; NULL if memory ran out. */
+char *out_json(const struct out *o);
+
 /* Prints everything and frees it; returns code, or CLI_USAGE if memory ran out. */
 int out_end(struct out *o, int code);
 

@@ -2,7 +2,7 @@
 """verdicts.py OSMROUTES PROJECT
 
 The same tables, the same verdict: those of every engine on the small fabrics, and the same made wrong in a
-known way, are given to route, check (dumps and stored file), report and diff. All answers
+known way, are given to check (dumps and stored file), route, its page and diff. All answers
 must be the same, and the exit codes must follow; and what whatif says of the tables after a cable has gone is what they
 say of those that route --previous makes then. mutants.py and chance.py say whether they are right.
 """
@@ -26,17 +26,6 @@ def run(command, *words):
     return done.returncode, done.stdout
 
 
-def report_of(command, *words):
-    """What the page says: the first answers, in words."""
-    code, page = run(command, 'report', *words)
-    found = {'verdict': re.search(r'Verdict: <b>(\w+)', page).group(1)}
-    for key, text in (('reach', 'every LID is reached'), ('no_loops', 'no forwarding loops'),
-                      ('lanes', 'no packet is dropped'), ('one_way', 'free of deadlock on the SLs'),
-                      ('replies', 'also with replies'), ('any_sl', 'whatever SL')):
-        found[key] = re.search(r'<li class="\w+">%s[^<]*?: (proven|refuted|unknown)' % text, page).group(1)
-    return code, found
-
-
 def opinions(command, net, folder):
     """{command: (exit code, answers)} on a directory of dumps."""
     code, text = run(command, 'check', '--json', folder)
@@ -45,7 +34,9 @@ def opinions(command, net, folder):
     code, text = run(command, 'route', '--json', '--bisections=0', '--tables', folder, net)
     said = json.loads(text)['results'][0]
     yield 'route --tables', code, dict(said['answers'], verdict=said['verdict'])
-    yield ('report',) + report_of(command, '--bisections=0', '--tables', folder, net)
+    code, page = run(command, 'route', '--html=-', '--bisections=0', '--tables', folder, net)
+    rows = json.loads(re.search(r'^const DATA = (\{.*?^\});$', page, re.M | re.S)[1])['answers']
+    yield 'route --html', code, {row['question']: row['answer'] for row in rows}
     _, text = run(command, 'diff', '--json', '--one-way', folder, folder)
     said = json.loads(text)['diff']
     yield 'diff', None, {'one_way': said['deadlock_free']['new'], 'verdict': said['verdict']['new']}

@@ -33,7 +33,7 @@ def arguments(net, work):
     dump = os.path.join(work, 'dump')
     said(['route', net, '--dump', dump])
     return {'route': [net], 'check': [dump], 'diff': [dump, dump],
-            'report': [net], 'path': ['h0', 'h3', net],
+            'path': ['h0', 'h3', net],
             'whatif': ['--each=link', net],
             'conf': [os.path.join(work, 'osmroutes.conf')],
             'order': [find_fabric('tree-2')], 'generate': ['torus']}
@@ -50,11 +50,9 @@ def defaults(workdir):
         out = said([name] + runs[name])
         usage = said([name, '--help'])
         if '--json' in usage and name not in ('generate',):
-            # The page would be on standard output as well.
-            page = ['--html', os.path.join(workdir, 'page.html')] if name == 'report' else []
-            found = json.loads(said([name, '--json'] + page + runs[name]))
+            found = json.loads(said([name, '--json'] + runs[name]))
             if '--engine' in usage and name != 'check':
-                named = json.loads(said([name, '--json', '-e', 'dfsssp'] + page + runs[name]))
+                named = json.loads(said([name, '--json', '-e', 'dfsssp'] + runs[name]))
                 expect(steady(found) == steady(named), '%s: -e dfsssp is not the default' % name)
         expect(out.strip(), '%s says nothing' % name)
     # The rest ask a subnet manager, which runs the default engine with default options.

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "cli/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <osmroutes/grid.h>
+#include <osmroutes/pgft.h>
+#include <osmroutes/product.h>
+
+#include "cli/cli.h"
+#include "page_html.h"
+
+const struct out_field cli_page_answer_fields[] = {
+	{ "question", NULL, OUT_TEXT },
+	{ "answer", NULL, OUT_TEXT },
+	{ "why", NULL, OUT_TEXT },
+	{ 0 },
+};
+
+const struct out_field cli_page_place_fields[] = {
+	{ "name", NULL, OUT_TEXT },
+	{ "guid", NULL, OUT_TEXT },
+	{ "hosts", NULL, OUT_COUNT },
+	{ "tree", NULL, OUT_COUNT }, /* of a fat tree: pgft.h */
+	{ "a", NULL, OUT_COUNT },
+	{ "b", NULL, OUT_COUNT },
+	{ "at", NULL, OUT_TEXT }, /* coordinates in a torus, mesh or HyperX */
+	{ 0 },
+};
+
+const struct out_field cli_page_cable_fields[] = {
+	{ "from", NULL, OUT_COUNT }, /* index of the switch */
+	{ "from_port", NULL, OUT_COUNT },   { "to", NULL, OUT_COUNT },
+	{ "to_port", NULL, OUT_COUNT },     { "routes", NULL, OUT_COUNT },
+	{ "routes_back", NULL, OUT_COUNT }, { 0 },
+};
+
+const struct out_field cli_page_lane_fields[] = {
+	{ "vl", NULL, OUT_COUNT },
+	{ "routes", NULL, OUT_COUNT },
+	{ 0 },
+};
+
+/* The place of each switch in a fat tree, or in a torus, mesh or HyperX; nothing elsewhere. */
+static void say_switches(const struct osr_fabric *f, struct osr_arena *arena, struct out *out)
+{
+	struct osr_pgft tree;
+	struct osr_product product;
+	struct osr_grid grid;
+	struct osr_diag diag;
+	const uint16_t *coord = NULL;
+	uint32_t n_dims = 0;
+	bool is_tree = !osr_pgft_find(f, &(struct osr_pgft_options){ .max_missing = 30 }, arena,
+				      &tree, &diag);
+
+	if (!osr_product_find(f, arena, &product, &diag)) {
+		coord = product.n_dims > 1 ? product.coord : NULL;
+		n_dims = product.n_dims;
+	} else if (!osr_grid_find(f, arena, arena, &grid, &diag) &&
+		   grid.n_placed == f->n_switches) {
+		coord = grid.coord;
+		n_dims = grid.shape.n_dims;
+	}
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		char text[8 * OSR_MAX_DIMS] = "";
+		size_t n = 0;
+
+		out_row(out, "places");
+		out_text(out, "name", osr_switch_name(f, v, text));
+		out_textf(out, "guid", "0x%016llx", (unsigned long long)f->sw_guid[v]);
+		out_count(out, "hosts", f->sw_sources[v]);
+		if (is_tree && tree.sw_level[v]) {
+			out_count(out, "tree", tree.sw_tree[v]);
+			out_count(out, "a", tree.sw_a[v]);
+			out_count(out, "b", tree.sw_b[v]);
+		}
+		for (uint32_t i = 0; coord && i < n_dims; i++)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%u", i ? "," : "",
+					      coord[(size_t)v * n_dims + i]);
+		if (coord)
+			out_text(out, "at", text);
+	}
+}
+
+/* The lane on which a packet of this SL leaves the switch of its host. */
+static uint8_t first_vl(const struct osr_routing *routing, const struct osr_fabric *f, uint32_t v,
+			uint32_t d, uint8_t sl)
+{
+	uint32_t port = osr_lft(routing, v, d), row = f->term_row[v];
+
+	if (!routing->sl2vl)
+		return sl;
+	/* By the port that the first host hangs on; hosts of a switch share their lanes. */
+	while (row + 1 < f->term_row[v + 1] && f->term_role[row] == OSR_ROLE_SP0)
+		row++;
+	return routing->sl2vl[routing->sl2vl_row[v] +
+			      f->term_port[row] * ((uint32_t)f->sw_n_ports[v] + 1) + port][sl];
+}
+
+/* Routes between hosts, by the VL of the first cable. */
+static void say_lanes(const struct osr_fabric *f, const struct osr_routing *routing,
+		      struct out *out)
+{
+	uint64_t routes[OSR_MAX_VLS] = { 0 };
+
+	for (uint32_t d = 0; routing->sl && d < f->n_dests; d++)
+		for (uint32_t v = 0; v < f->n_switches && f->term_weight[f->dest_term[d]]; v++) {
+			uint8_t vl = OSR_MAX_VLS;
+
+			if (v != f->dest_switch[d] && f->sw_sources[v] &&
+			    osr_lft(routing, v, d) != OSR_NO_PATH)
+				vl = first_vl(routing, f, v, d,
+					      routing->sl[(size_t)d * f->n_switches + v]);
+			if (vl < OSR_MAX_VLS)
+				routes[vl] += f->sw_sources[v];
+		}
+	for (uint32_t vl = 0; routing->sl && vl < routing->n_vls; vl++) {
+		out_row(out, "lanes");
+		out_count(out, "vl", vl);
+		out_count(out, "routes", routes[vl]);
+	}
+}
+
+enum osr_status cli_page_say(const struct cli_pool *pool, const struct osr_fabric *f,
+			     const struct osr_routing *routing, const struct osr_findings *found,
+			     struct out *out, struct osr_diag *diag)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_loads loads;
+	enum osr_status st = osr_loads_init(&loads, f, &arena, diag);
+
+	if (!st)
+		st = cli_loads(pool, f, routing, &loads, diag);
+	for (unsigned q = 0; q < OSR_N_QUESTIONS && !st; q++) {
+		if (!(found->applies >> q & 1))
+			continue;
+		out_row(out, "answers");
+		out_text(out, "question", osr_question_name((enum osr_question)q));
+		out_text(out, "answer", osr_answer_name(found->on[q].answer));
+		out_text(out, "why", found->on[q].why);
+	}
+	if (!st)
+		say_switches(f, &arena, out);
+	for (uint32_t c = 0; c < f->n_channels && !st; c++) {
+		if (c > f->chan_rev[c])
+			continue;
+		out_row(out, "cables");
+		out_count(out, "from", f->chan_src[c]);
+		out_count(out, "from_port", f->chan_port[c]);
+		out_count(out, "to", f->chan_dst[c]);
+		out_count(out, "to_port", f->chan_port[f->chan_rev[c]]);
+		out_count(out, "routes", loads.load[c]);
+		out_count(out, "routes_back", loads.load[f->chan_rev[c]]);
+	}
+	if (!st)
+		say_lanes(f, routing, out);
+	osr_arena_free(&arena);
+	return st;
+}
+
+const char *cli_page_date(char buf[32])
+{
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+	time_t now = epoch ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
+	struct tm utc;
+
+	buf[0] = '\0';
+	if (gmtime_r(&now, &utc))
+		strftime(buf, 32, "%Y-%m-%d %H:%M UTC", &utc);
+	return buf;
+}
+
+enum osr_status cli_page_write(const struct out *out, const char *path, struct osr_diag *diag)
+{
+	const char *place = strstr(page, "@;");
+	char *json = out_json(out);
+	FILE *file = cli_create(path);
+
+	if (!json)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the page");
+	if (file) {
+		fwrite(page, 1, (size_t)(place - page), file);
+		/* Names are data: none of them can end the script. */
+		for (const char *c = json; *c; c++)
+			if (*c == '<')
+				fputs("\\u003c", file);
+			else
+				fputc(*c, file);
+		fputs(place + 1, file);
+	}
+	free(json);
+	return cli_written(file, path, diag);
+}

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""The page of `osmroutes route --html`: what it says, that it stands alone, and what is red. What the page draws is looked
+at where there is node, which runs its script without a browser; the figures in it are looked at everywhere.
+
+    page.py OSMROUTES WORKDIR
+"""
+import html.parser
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+
+OSMROUTES, WORKDIR = sys.argv[1:3]
+
+
+def run(*words, code=0, stdin=None):
+    done = subprocess.run([OSMROUTES] + list(words), input=stdin, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    assert done.returncode == code, (words, done.returncode, done.stderr)
+    return done
+
+
+class Page(html.parser.HTMLParser):
+    """Tags must close in order; collects what the tests ask for."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.titles, self.cells = [], {}, [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        names = dict(attrs)
+        assert not {'src', 'href', 'onclick', 'onload'} & set(names), attrs
+        if tag not in ('meta', 'br'):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, (tag, self.open)
+        self.open.pop()
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == 'title':
+            self.titles.append(data)
+        if self.open and self.open[-1] == 'td':
+            self.cells.append(data)
+
+
+def figures_of(text):
+    return json.loads(re.search(r'^const DATA = (\{.*?^\});$', text, re.M | re.S)[1])
+
+
+def draw(text):
+    """What a browser makes of the page, with its style; None without node."""
+    if not shutil.which('node'):
+        return None
+    script = re.search(r'<script>(.*)</script>', text, re.S)[1]
+    done = subprocess.run(['node', '-'], input='const document = { body: {} };' + script + 'console.log(document.body.innerHTML)',
+                          stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout
+
+
+def sums(page, unit):
+    return sum(int(m.group(1)) for t in page.titles
+               for m in [re.fullmatch(r'[^:]*: (\d+) ' + unit, t)] if m)
+
+
+def check_page(net, *options, code=0):
+    """The text of the page, what it draws, and that parsed; the last two None without node."""
+    out = os.path.join(WORKDIR, 'page.html')
+    run('route', net, '--html', out, *options, code=code)
+    with open(out) as file:
+        text = file.read()
+    assert not re.search(r'<script\s|url\(|@import|https?:|\b(?:src|href|fetch|import|XMLHttpRequest)\b', text.split('const DATA')[0]), \
+        'the page needs the network'
+    figures = json.loads(run('route', net, '--json', *options, code=code).stdout)
+    data, result = figures_of(text), figures['results'][0]
+    assert {k: data['results'][0][k] for k in ('efi', 'digest', 'verdict')} == {k: result[k] for k in ('efi', 'digest', 'verdict')}
+    assert data['hops'] == figures['hops'] and len(data['places']) == figures['switches']
+    assert 2 * len(data['cables']) == figures['channels']
+    loads = [c[key] for c in data['cables'] for key in ('routes', 'routes_back')]
+    assert max(loads) == result['efi'] and sum(loads) == sum(h['hops'] * h['routes'] for h in figures['hops'])
+    lanes = sum(h['routes'] for h in figures['hops'] if h['hops'])
+    assert sum(lane['routes'] for lane in data['lanes']) in (0, lanes)
+    drawn = draw(text)
+    if drawn is None:
+        return text, None, None
+    page = Page(drawn)
+    cells = page.cells
+    at = cells.index('edge forwarding index: routes on the busiest channel')
+    assert int(cells[at + 1]) == result['efi'], (cells[at + 1], result['efi'])
+    assert sums(page, 'channels') == figures['channels'], 'the histogram loses channels'
+    hops = sum(h['routes'] for h in figures['hops'])
+    shown = sums(page, 'routes between hosts')
+    assert shown in (hops, hops + lanes), (shown, hops, lanes)
+    assert page.tags.get('circle') == figures['switches']
+    return text, drawn, page
+
+
+def check_colours():
+    """Sixty switches with sixty cables: some cable is the only path for many, and red. A balanced tree is calm. All
+    colours in use are there, and those of dark mode as well."""
+    text, calm, _ = check_page('topologies/tree-3.net')
+    light, dark = text.split('</style>')[0].split('@media(prefers-color-scheme:dark)')
+    names = [set(re.findall(r'(--\w+):', part)) for part in (light, dark)]
+    assert names[0] == names[1] >= set(re.findall(r'var\((--\w+)\)', text)), names
+    assert re.search(r'^\.h5 { stroke: var\(--h5\)', text, re.M)
+    if not calm:
+        return
+    assert not re.search(r'class="[hs][345]"', calm), 'a balanced tree is red'
+    scarce = run('generate', 'random', 'switches=60', 'links=60', 'hosts=1', 'seed=2').stdout
+    page = draw(run('route', '-', '--html=-', stdin=scarce).stdout)
+    assert page.count('class="h5"') in range(1, 6), 'of the cables the busiest are red'
+
+
+def check_neck():
+    """Two halves of 6 hosts each, joined by one cable: 6 times 6 routes cross it whatever the routing is."""
+    cables = [('left-0', 'left-1')] * 3 + [('right-0', 'right-1')] * 3 + [('left-1', 'right-0')]
+    cables += [(s, 'h-%s-%d' % (s, k)) for s in ('left-0', 'left-1', 'right-0', 'right-1') for k in range(3)]
+    ports = {}
+    for i, cable in enumerate(cables):
+        for end, far in (cable, cable[::-1]):
+            ports.setdefault(end, []).append((i, far))
+    net = os.path.join(WORKDIR, 'neck.net')
+    with open(net, 'w') as file:
+        for node, row in ports.items():
+            file.write('%s %d "%s"\n' % ('Hca' if node.startswith('h-') else 'Switch', len(row), node))
+            for k, (i, far) in enumerate(row):
+                file.write('[%d] "%s"[%d]\n' % (k + 1, far, [j for j, _ in ports[far]].index(i) + 1))
+            file.write('\n')
+    text, drawn, page = check_page(net)
+    assert figures_of(text)['results'][0]['efi_bound'] == 36
+    if not drawn:
+        return
+    cell = page.cells.index('least possible: no routing has less on its busiest channel')
+    assert page.cells[cell + 1] == '36', page.cells[cell + 1]
+    assert 'No routing is better: this cable is the bottleneck' in drawn and 'osmroutes route -e' not in drawn
+
+
+def main():
+    os.makedirs(WORKDIR, exist_ok=True)
+    _, drawn, page = check_page('topologies/cluster-192.net')
+    if drawn:
+        assert 'free of deadlock on the SLs of path records: proven' in drawn and 'line' in page.tags
+    check_page('topologies/tree-3.net')
+    text, drawn, _ = check_page('topologies/torus-4x4.net', '-e', 'sssp', code=1)
+    why = {a['question']: a['why'] for a in figures_of(text)['answers'] if a['answer'] == 'refuted'}['one_way']
+    size = int(re.match(r'credit loop of (\d+) channels', why)[1])
+    assert size == len(figures_of(text)['loops']) > 1
+    if drawn:
+        assert 'free of deadlock on the SLs of path records: refuted (credit loop of' in drawn
+        assert 'senders may use any SL' not in drawn
+        # The loop is drawn, closed, along cables; and the advice is about it, not about load.
+        loop = re.findall(r'class="loop" x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)" y2="([\d.]+)"', drawn)
+        assert len(loop) == size and sorted(x[:2] for x in loop) == sorted(x[2:] for x in loop), loop
+        assert re.search(r'What to do:</b> these tables can deadlock', drawn)
+    # Longer routes are a price, no fault; every switch has its name on the picture.
+    text, drawn, page = check_page('topologies/ring-5.net', '--vls=1')
+    if drawn:
+        assert re.search(r'class="price">\d+ of \d+ routes are longer', drawn) and not re.search(r'class="refuted">\d', drawn)
+        with open('topologies/ring-5.net') as file:
+            switches = re.findall(r'^Switch[^\n]*?"([^"]+)"', file.read(), re.M)
+        assert sorted(re.findall(r'<text class="name"[^>]*>([^<]+)</text>', drawn)) == sorted(switches)
+        assert '<path' not in drawn, 'arcs are for cables within a row of a tree'
+    # Every kind of place: coordinates, groups, a circle.
+    for kind, words in (('torus', 'stands at its coordinates'), ('dragonfly', 'groups of switches that are joined'),
+                        ('random', 'stand on a circle')):
+        net = os.path.join(WORKDIR, kind + '.net')
+        run('generate', '-o', net, kind)
+        drawn = check_page(net)[1]
+        assert not drawn or words in drawn, kind
+    check_neck()
+
+    # Names are data: one that looks like a tag stays text.
+    with open('topologies/tree-2.net') as file:
+        net = file.read()
+    name = re.search(r'^Switch[^\n]*?"([^"]+)"', net, re.M).group(1)
+    evil = net.replace('"%s"' % name, '"<script>alert(1)</script>"')
+    out = run('route', '-', '--html=-', stdin=evil, code=0).stdout
+    assert out.count('<script') == 1 and any('<script>' in x['name'] for x in figures_of(out)['places'])
+    assert '<script' not in (draw(out) or '')
+
+    # Beside other tables: both columns are what route says of each, the default engine first.
+    out = os.path.join(WORKDIR, 'pair.html')
+    words = ['topologies/cluster-192.net', '-e', 'dfsssp', '-e', 'sssp', '--bisections=10']
+    said = json.loads(run('route', *words, '--json', '--html', out, code=1).stdout)
+    with open(out) as file:
+        text = file.read()
+    assert figures_of(text) == said
+    drawn = draw(text)
+    for what, key in (('edge forwarding index: routes on the busiest channel', 'efi'), ('verdict', 'verdict'),
+                      ('routes longer than minimal', 'routes_longer'), ('virtual lanes used', 'vls')) if drawn else ():
+        cells = Page(drawn).cells
+        at = cells.index(what)
+        assert cells[at + 1:at + 3] == [str(r[key]) for r in said['results']], (what, cells[at:at + 3])
+    bad = run('route', 'topologies/tree-2.net', '--html', '/nowhere/page.html', code=2).stderr
+    assert '/nowhere/page.html' in bad and bad.count('\n') == 1, bad
+    run('route', 'topologies/tree-2.net', '--html=-', '--json', code=2)
+    with open('/dev/full', 'w') as full:
+        done = subprocess.run([OSMROUTES, 'route', '--html=-', 'topologies/tree-2.net'], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2, done.returncode
+    master, terminal = pty.openpty()
+    done = subprocess.run([OSMROUTES, 'route', '--html=-', 'topologies/tree-2.net'], stdout=terminal, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2 and '--html=FILE' in done.stderr, done
+    os.close(terminal)
+    os.close(master)
+    check_colours()
+
+
+main()
