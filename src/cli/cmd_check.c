@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +19,28 @@
 #include "core/verify/verdict.h"
 #include "cli/answers.h"
 #include "cli/cli.h"
-#include "cli/require.h"
 #include "cli/subject.h"
 
 struct args {
 	struct cli_ask ask;
-	struct cli_require require;
 	uint32_t max_listed;
-	const char *prom;
+	const char *prom, *junit; /* files to be written, or NULL */
 	bool only_hosts;
+	/* What is demanded: */
+	uint32_t named; /* questions that must be proven; the others of OSR_REQUIRED not refuted */
+	bool minimal;
+	double max_load;    /* of the busiest channel over the least possible; 0: any */
+	uint32_t min_hosts; /* end ports of CAs and routers */
 };
+
+/* One demand: a row of the output if it is on the command line, and a test case of JUnit's XML. */
+struct demand {
+	const char *name;
+	bool asked, met;
+	char message[512];
+};
+
+#define MAX_DEMANDS 16
 
 struct outcome {
 	struct osr_arena scratch, result;
@@ -37,7 +51,10 @@ struct outcome {
 	struct osr_diag diag;
 	uint32_t n_missing; /* switches without a table */
 	uint64_t bound;     /* no routing has a lower edge forwarding index */
+	double load;        /* times that; NAN: nothing is known */
 	struct cli_stamp time;
+	struct demand demand[MAX_DEMANDS];
+	uint32_t n_demands;
 };
 
 /* ---- the work ------------------------------------------------------------------------------- */
@@ -131,10 +148,142 @@ static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 		ask_checker(a, o, rank);
 	if (!st)
 		st = osr_bound_load(fabric, &o->scratch, &o->bound, &o->diag);
+	o->load = o->bound ? (double)o->found.audit.efi / (double)o->bound : NAN;
 	for (uint32_t s = 0; s < fabric->n_switches && !a->ask.src.is_engine; s++)
 		o->n_missing += !a->ask.src.dumps.t.has_lft[s];
 	o->time = cli_since(start);
 	return st;
+}
+
+/* ---- demands -------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *word;
+	uint32_t bits;
+} known[] = {
+	{ "deadlock-free", 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST },
+	{ "replies", 1u << OSR_ASK_REPLIES },
+	{ "any-sl", 1u << OSR_ASK_ANY_SL },
+	{ "sl0", 1u << OSR_ASK_SL0 },
+};
+
+#define N_KNOWN (sizeof(known) / sizeof(known[0]))
+
+static void __attribute__((format(printf, 5, 6)))
+add_demand(struct outcome *o, const char *name, bool asked, bool met, const char *fmt, ...)
+{
+	struct demand *demand = &o->demand[o->n_demands++];
+	va_list ap;
+
+	*demand = (struct demand){ .name = name, .asked = asked, .met = met };
+	va_start(ap, fmt);
+	vsnprintf(demand->message, sizeof(demand->message), fmt, ap);
+	va_end(ap);
+}
+
+/* Of several questions the worst answer, and why. What is not named must not be refuted. */
+static void judge_answer(struct outcome *o, const char *name, uint32_t questions, bool is_named)
+{
+	enum osr_question which;
+	enum osr_answer answer = osr_verdict_of(&o->found, questions, &which);
+	const char *why = which == OSR_N_QUESTIONS ? "" : o->found.on[which].why;
+
+	if (questions & o->found.applies)
+		add_demand(o, name, is_named,
+			   is_named ? answer == OSR_PROVEN : answer != OSR_REFUTED, "%s%s%s",
+			   osr_answer_name(answer), *why ? ": " : "", why);
+}
+
+static void judge(const struct args *a, struct outcome *o)
+{
+	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
+	const struct osr_audit *audit = &o->found.audit;
+	uint32_t n = 0;
+
+	for (unsigned q = OSR_ASK_REACH; q <= OSR_ASK_GROUPS; q++)
+		judge_answer(o, osr_question_name((enum osr_question)q), 1u << q, false);
+	for (size_t i = 0; i < N_KNOWN; i++)
+		if ((OSR_REQUIRED | a->named) & known[i].bits)
+			judge_answer(o, known[i].word, known[i].bits,
+				     (a->named & known[i].bits) != 0);
+	if (a->minimal)
+		add_demand(o, "minimal", true, !audit->n_longer,
+			   "%" PRIu64 " of %" PRIu64 " routes are longer than minimal",
+			   audit->n_longer, audit->n_routes);
+	if (a->max_load > 0)
+		add_demand(o, "max-load", true, !(o->load > a->max_load),
+			   "the busiest link carries %.3f times the least possible (%" PRIu64
+			   " of %" PRIu64 " routes); at most %g is allowed",
+			   isnan(o->load) ? 1 : o->load, audit->efi, o->bound, a->max_load);
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		n += fabric->term_role[t] != OSR_ROLE_SP0;
+	if (a->min_hosts)
+		add_demand(o, "min-hosts", true, n >= a->min_hosts,
+			   "%u end ports of CAs and routers; at least %u are required", n,
+			   a->min_hosts);
+}
+
+/* A text of the fabric's may hold bytes that XML has no way to say: they are written as "?". */
+static void write_attribute(FILE *out, const char *name, const char *text)
+{
+	static const char marks[] = "&<>\"";
+	static const char *const entities[] = { "&amp;", "&lt;", "&gt;", "&quot;" };
+
+	fprintf(out, " %s=\"", name);
+	for (const char *c = text ? text : ""; *c; c++) {
+		const char *mark = strchr(marks, *c);
+
+		if (mark)
+			fputs(entities[mark - marks], out);
+		else
+			putc((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f ? '?' : *c, out);
+	}
+	putc('"', out);
+}
+
+/* kind: "failure" or "error", NULL if all is well. */
+static void write_case(FILE *out, const char *fabric, const char *name, const char *kind,
+		       const char *message)
+{
+	fputs("  <testcase", out);
+	write_attribute(out, "classname", fabric);
+	write_attribute(out, "name", name);
+	fputs(" time=\"0\"", out);
+	if (kind) {
+		fprintf(out, ">\n   <%s", kind);
+		write_attribute(out, "message", message);
+		fputs("/>\n  </testcase>\n", out);
+	} else {
+		fputs("/>\n", out);
+	}
+}
+
+/* All demands as JUnit's XML; error: why nothing could be judged, or NULL. OSR_INVAL: it cannot be written. */
+static enum osr_status write_junit(const struct args *a, const struct outcome *o, double seconds,
+				   const char *error, struct osr_diag *diag)
+{
+	const char *fabric = cli_input_name(&a->ask.src.in);
+	FILE *out = fopen(a->junit, "w");
+	uint32_t n_failed = 0;
+
+	for (uint32_t i = 0; i < o->n_demands; i++)
+		n_failed += !o->demand[i].met;
+	if (out) {
+		fprintf(out,
+			"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n <testsuite "
+			"name=\"osmroutes check\" tests=\"%u\" failures=\"%u\" errors=\"%u\" "
+			"time=\"%.3f\">\n  <properties>\n   <property name=\"tables\"",
+			o->n_demands + (error != NULL), n_failed, error != NULL, seconds);
+		write_attribute(out, "value", cli_source_name(&a->ask.src));
+		fputs("/>\n  </properties>\n", out);
+		for (uint32_t i = 0; i < o->n_demands; i++)
+			write_case(out, fabric, o->demand[i].name,
+				   o->demand[i].met ? NULL : "failure", o->demand[i].message);
+		if (error)
+			write_case(out, fabric, "tables", "error", error);
+		fputs(" </testsuite>\n</testsuites>\n", out);
+	}
+	return cli_written(out, a->junit, diag);
 }
 
 /* ---- what is said --------------------------------------------------------------------------- */
@@ -165,7 +314,7 @@ static const struct out_field verdict_fields[] = {
 	{ "efi", "edge forwarding index", OUT_COUNT, 0, OF(found.audit.efi) },
 	{ "efi_mean", "  average", OUT_REAL, 1, OF(found.audit.efi_mean) },
 	{ "efi_bound", "  least possible", OUT_COUNT, 0, OF(bound) },
-	{ "load", "  times the least possible", OUT_REAL, 3 },
+	{ "load", "  times the least possible", OUT_REAL, 3, OF(load) },
 	{ "faults.no_table", "switches without a table", OUT_COUNT, 0, OF(n_missing) },
 	{ "faults.hole", "holes", OUT_COUNT, 0, OF(found.audit.n_faults[OSR_FAULT_HOLE]) },
 	{ "faults.dead_end", "dead ends", OUT_COUNT, 0,
@@ -199,14 +348,20 @@ static const struct out_field fault_fields[] = {
 	{ 0 },
 };
 
-static const struct out_section sections[] = {
-	{ "summary", OUT_HEAD, head_fields },
-	{ "verdict", OUT_ONE, verdict_fields },
-	{ "requirements", OUT_ROWS, cli_require_fields },
-	{ "faults", OUT_ROWS, fault_fields },
-	{ "loop", OUT_ROWS, cli_loop_fields },
-	{ "nodes", OUT_ROWS, cli_nodes_fields },
+#undef OF
+#define OF(member) OUT_OF(struct demand, member)
+
+static const struct out_field demand_fields[] = {
+	{ "name", "requirement", OUT_TEXT },
+	{ "met", "met", OUT_BOOL, 0, OF(met) },
+	{ "message", "found", OUT_TEXT },
 	{ 0 },
+};
+
+static const struct out_section sections[] = {
+	{ "summary", OUT_HEAD, head_fields },        { "verdict", OUT_ONE, verdict_fields },
+	{ "requirements", OUT_ROWS, demand_fields }, { "faults", OUT_ROWS, fault_fields },
+	{ "loop", OUT_ROWS, cli_loop_fields },       { 0 },
 };
 
 static int check_say_verdict(struct args *a, struct out *out, const struct outcome *o)
@@ -215,13 +370,11 @@ static int check_say_verdict(struct args *a, struct out *out, const struct outco
 	int code;
 
 	out_row(out, "verdict");
-	code = cli_answers_say(out, NULL, &o->found, cli_require_questions(&a->require));
+	code = cli_answers_say(out, NULL, &o->found, OSR_REQUIRED | a->named);
 	out_text(out, "checker", !o->checked ? "not asked" : o->check_st ? "REFUSES" : "agrees");
 	if (o->check_st)
 		out_note(out, "the checker: %s", o->diag.text);
 	out_members(out, verdict_fields, o, 0);
-	if (o->bound)
-		out_real(out, "load", (double)audit->efi / (double)o->bound);
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
 		if (audit->n_faults[kind] > a->max_listed)
 			out_note(out, "%s: %u of %" PRIu64 " are listed (--max)",
@@ -259,14 +412,11 @@ static void check_say_fault(const struct osr_fabric *fabric, struct out *out,
 	out_text(out, "message", diag.text);
 }
 
-static int check_say(struct args *a, const struct outcome *o)
+static int check_say(struct args *a, struct outcome *o)
 {
 	struct cli_source *src = &a->ask.src;
-	const struct cli_measured measured = { .found = &o->found,
-					       .bound = o->bound,
-					       .f = &src->in.fabric };
 	struct out *out = &a->ask.out;
-	int code, required;
+	int code;
 
 	if (src->is_engine) {
 		cli_subjects_say(&src->who, out);
@@ -278,23 +428,23 @@ static int check_say(struct args *a, const struct outcome *o)
 	out_real(out, "check_ms.cpu", o->time.cpu);
 	out_real(out, "check_ms.wall", o->time.wall);
 	code = check_say_verdict(a, out, o);
-	required = cli_require_judge(&a->require, &measured, out);
+	judge(a, o);
+	for (uint32_t i = 0; i < o->n_demands; i++) {
+		code |= o->demand[i].met ? CLI_OK : CLI_BAD;
+		if (!o->demand[i].asked)
+			continue;
+		out_row(out, "requirements");
+		out_text(out, "name", o->demand[i].name);
+		out_text(out, "message", o->demand[i].message);
+		out_members(out, demand_fields, &o->demand[i], 0);
+	}
 	for (uint32_t i = 0; i < o->found.audit.n_listed; i++)
 		check_say_fault(&src->in.fabric, out, &o->found.audit.fault[i]);
-	if (out->format == OUT_JSON)
-		cli_nodes_say(&src->in.fabric, out);
-	cli_answers_witness(out, NULL, &src->in.fabric, &o->found,
-			    cli_require_questions(&a->require));
-	return code ? code : required;
+	cli_answers_witness(out, NULL, &src->in.fabric, &o->found, OSR_REQUIRED | a->named);
+	return code;
 }
 
 /* ---- for Prometheus ----------------------------------------------------------------------------- */
-
-struct prom {
-	const struct osr_findings *found;
-	uint64_t bound; /* no routing has a lower edge forwarding index */
-	double seconds; /* of the wall clock, for reading and judging */
-};
 
 static void prom_gauge(FILE *out, const char *name, const char *help, double value)
 {
@@ -307,15 +457,16 @@ static void prom_gauge(FILE *out, const char *name, const char *help, double val
  * Replaces the file in one step, so that no reader sees half of it: it is written as .NAME.new beside it first.
  * OSR_INVAL names the file that could not be written; the old one then stays.
  */
-static enum osr_status write_prom(const char *path, const struct prom *prom, struct osr_diag *diag)
+static enum osr_status write_prom(const char *path, const struct outcome *o, double seconds,
+				  struct osr_diag *diag)
 {
 	const char *slash = strrchr(path, '/');
 	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
 	char hidden[PATH_MAX];
 	FILE *out;
 	bool bad;
-	const struct osr_audit *audit;
-	const struct osr_findings *found = prom->found;
+	const struct osr_findings *found = &o->found;
+	const struct osr_audit *audit = &found->audit;
 
 	if (snprintf(hidden, sizeof(hidden), "%.*s.%s.new", (int)n, path, path + n) >=
 	    (int)sizeof(hidden))
@@ -324,13 +475,12 @@ static enum osr_status write_prom(const char *path, const struct prom *prom, str
 	if (!out)
 		return osr_fail(diag, OSR_INVAL, "%.300s: %s", hidden, strerror(errno));
 	errno = 0;
-	audit = &found->audit;
 	prom_gauge(out, "time_seconds", "When the tables were verified.", (double)time(NULL));
-	prom_gauge(out, "duration_seconds", "Time to read and verify the tables.", prom->seconds);
+	prom_gauge(out, "duration_seconds", "Time to read and verify the tables.", seconds);
 	prom_gauge(out, "routes_busiest", "Routes between end ports on the busiest link.",
 		   (double)audit->efi);
 	prom_gauge(out, "efi_bound", "No routing has fewer routes on its busiest link.",
-		   (double)prom->bound);
+		   (double)o->bound);
 	prom_gauge(out, "routes", "Routes from switches to LIDs that arrive.",
 		   (double)audit->n_routes);
 	prom_gauge(out, "routes_longer", "Routes longer than minimal.", (double)audit->n_longer);
@@ -359,6 +509,8 @@ static enum osr_status write_prom(const char *path, const struct prom *prom, str
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
+enum { OPT_REQUIRE = 256, OPT_MAX_LOAD };
+
 static const struct cli_option options[] = {
 	{ "only-hosts", NULL,
 	  "only packets between hosts count, none to or from port 0 of a switch",
@@ -367,17 +519,69 @@ static const struct cli_option options[] = {
 	  CLI_NUMBER(struct args, max_listed, 0, 1000000) },
 	{ "prom", "FILE", "write the verdict to FILE for the textfile collector of Prometheus",
 	  CLI_TEXT(struct args, prom) },
+	{ .doc = "Requirements:", .group = 6 },
+	{ "require", "WORDS",
+	  "exit code 1 unless proven: deadlock-free, replies, any-sl, sl0, minimal. Without it "
+	  "only lost packets and credit loops of requests and multicast count, not replies",
+	  .key = OPT_REQUIRE },
+	{ "max-load", "X",
+	  "exit code 1 if the busiest link carries more than X times the least possible",
+	  .key = OPT_MAX_LOAD },
+	{ "min-hosts", "N", "exit code 1 if the fabric has fewer end ports of CAs and routers",
+	  CLI_NUMBER(struct args, min_hosts, 1, 1000000) },
+	{ "junit", "FILE", "write the requirements to FILE as JUnit XML",
+	  CLI_TEXT(struct args, junit) },
 	{ 0 },
 };
 
+static void take_demands(struct args *a, const char *words, struct argp_state *state)
+{
+	for (size_t n; *words; words += n + (words[n] == ',')) {
+		uint32_t bits = 0;
+
+		n = strcspn(words, ",");
+		for (size_t i = 0; i < N_KNOWN; i++)
+			if (n == strlen(known[i].word) && !memcmp(known[i].word, words, n))
+				bits = known[i].bits;
+		if (n == strlen("minimal") && !memcmp("minimal", words, n))
+			a->minimal = true;
+		else if (!bits)
+			argp_error(state,
+				   "require \"%.*s\": expected deadlock-free, replies, any-sl, sl0 "
+				   "or minimal",
+				   (int)n, words);
+		a->named |= bits;
+	}
+}
+
+static error_t check_parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+	char *end;
+
+	switch (key) {
+	case OPT_REQUIRE:
+		take_demands(a, arg, state);
+		return 0;
+	case OPT_MAX_LOAD:
+		a->max_load = strtod(arg, &end);
+		if (end == arg || *end || !(a->max_load >= 1 && a->max_load <= 1e6))
+			argp_error(state, "max-load \"%s\": expected a number from 1 on, as in 1.2",
+				   arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
 static const struct cli_part parts[] = { { &ask_spec, offsetof(struct args, ask) },
-					 { &require_spec, offsetof(struct args, require) },
 					 { &groups_spec, offsetof(struct args, ask.src.dumps),
 					   "Tables of multicast:", 5 },
 					 { 0 } };
 
 static const struct cli_spec spec = {
 	.options = options,
+	.parse = check_parse,
 	.parts = parts,
 	.args_doc = "FILE|DIR",
 	.doc = "Verifies the tables of a fabric, from any source: reach, loops, lengths, SLs and "
@@ -387,30 +591,22 @@ static const struct cli_spec spec = {
 
 static int check_run(struct args *a)
 {
-	struct cli_source *src = &a->ask.src;
 	struct cli_stamp start = cli_now();
-	struct cli_measured about = { .fabric = cli_input_name(&src->in) };
 	struct outcome o = { 0 };
-	enum osr_status st = cli_require_load(&a->require, &o.diag), written;
+	enum osr_status st = cli_ask_begin(&a->ask, &o.diag), written = OSR_OK;
 	int code = CLI_OK;
+	double seconds;
 
-	if (!st)
-		st = cli_ask_begin(&a->ask, &o.diag);
 	if (!st)
 		st = check_verify_tables(a, &o);
 	if (!st)
 		code = check_say(a, &o);
-	about.tables = cli_source_name(src);
-	about.seconds = cli_since(start).wall / 1e3;
+	seconds = cli_since(start).wall / 1e3;
 	if (!st && a->prom)
-		st = write_prom(a->prom,
-				&(struct prom){ .found = &o.found,
-						.bound = o.bound,
-						.seconds = about.seconds },
-				&o.diag);
-	written = cli_require_junit(&a->require, &about, st, &o.diag);
+		st = write_prom(a->prom, &o, seconds, &o.diag);
+	if (a->junit)
+		written = write_junit(a, &o, seconds, st ? o.diag.text : NULL, &o.diag);
 	code = cli_ask_end(&a->ask, st ? st : written, &o.diag, code);
-	cli_require_free(&a->require);
 	osr_arena_free(&o.scratch);
 	osr_arena_free(&o.result);
 	return code;
