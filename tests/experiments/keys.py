@@ -8,7 +8,7 @@ import sys
 from measure import BUILD, Data
 
 PROGRAM = os.path.join(BUILD, 'tests', 'experiments', 'osr-keys')
-ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk', 'joint']
+ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk']
 PERCENTS = [10, 20, 40, 60]
 LATENCY = 2		# us, of every message of figure 9: six cables and five switches
 REQUEST = 62000		# us, from a request to the switches' answers (docs/results/keys-paper.md)
@@ -60,7 +60,7 @@ def quick():
             sys.exit('figure 4: %s' % row)
     rows = times(4, [1, 4], [10], [0], 1, ROUTINGS, 12)[1:]
     ratio = {(r[1], r[4]): float(r[6]) for r in rows}
-    for name in ('ark', 'nrk', 'joint'):
+    for name in ('ark', 'nrk'):
         if abs(ratio[1, name] - 1) > 1e-6:
             sys.exit('one application alone: %s takes %g of the full mesh' % (name, ratio[1, name]))
     # The paper's order. Class c on plane c for every application would make the second's flows meet the first's.

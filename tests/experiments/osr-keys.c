@@ -11,7 +11,7 @@
  *		a 3D stencil with a barrier each, by the flow-level simulator; KB 0 draws 4 KB to 256 KB.
  *		REQUEST_US: between the end of a calculation and its messages, where there are keys;
  *		LATENCY_US: of every message, on whatever routing
- *		ROUTING: mesh dmodk sssp random conga ark nrk joint
+ *		ROUTING: mesh dmodk sssp random conga ark nrk
  *
  * Prints numbers, separated by blanks: the longest communication time of an application, the end, the
  * most messages on one link at a time. All random numbers come from the seed.
@@ -34,9 +34,9 @@
 #define FLOWLET_GAP 500e-6 /* Conga: a longer pause begins a flowlet */
 #define AGE 10e-3          /* Conga: congestion of a remote link is forgotten after this */
 
-enum routing { MESH, DMODK, SSSP, RANDOM, CONGA, ARK, NRK, JOINT };
+enum routing { MESH, DMODK, SSSP, RANDOM, CONGA, ARK, NRK, N_ROUTINGS };
 static const char *const routing_names[] = { "mesh",  "dmodk", "sssp", "random",
-					     "conga", "ark",   "nrk",  "joint" };
+					     "conga", "ark",   "nrk" };
 
 struct app {
 	uint32_t n_ranks, side[3], *term; /* [n_ranks] */
@@ -48,7 +48,6 @@ struct app {
 	struct osr_prng prng; /* of its sizes and times, the same for every routing */
 	uint64_t spread;      /* ARK: of its classes over the planes */
 	bool active;
-	uint32_t joint; /* number of the joint key its entries come from */
 };
 
 struct lab {
@@ -64,7 +63,7 @@ struct lab {
 	uint32_t *load; /* [n_channels] flows of active keys */
 	enum routing routing;
 	struct app *app;
-	uint32_t n_apps, n_phases, n_joint;
+	uint32_t n_apps, n_phases;
 	double utilization, kb;
 	double request, latency; /* seconds */
 	/* Conga */
@@ -355,55 +354,13 @@ static bool next_phase(void *ctx, uint32_t i, uint32_t step, double now, struct 
 	return true;
 }
 
-/*
- * NRK with a look ahead (ours): while nobody else communicates, one key is made for what this
- * application sends now and the others send next. Whoever begins while its part is in order uses it.
- */
-static void start_joint(struct lab *x, uint32_t i, uint32_t n)
-{
-	struct app *a = &x->app[i];
-	bool others = false, same = a->joint > 0;
-
-	for (uint32_t k = 0; k < x->n_apps; k++)
-		if (k != i && x->app[k].active) {
-			others = true;
-			same &= x->app[k].joint == a->joint;
-		}
-	if (others && same)
-		return;
-	if (others) {
-		place_key(x, a->pair, n, 0, OSR_KEY_FINE);
-		a->joint = 0;
-		return;
-	}
-	{
-		struct osr_pair *all = need(malloc(x->n_hosts * sizeof(*all)));
-		uint32_t n_all = 0;
-
-		x->n_joint++;
-		for (uint32_t k = 0; k < x->n_apps; k++) {
-			const struct app *b = &x->app[k];
-
-			/* The pairs of its present phase, which for the others is still to come. */
-			memcpy(all + n_all, b->pair, b->n_pairs * sizeof(*all));
-			n_all += b->n_pairs;
-			x->app[k].joint = x->n_joint;
-		}
-		place_key(x, all, n_all, 0, OSR_KEY_AS_IS);
-		free(all);
-	}
-}
-
 static void start(struct lab *x, uint32_t i)
 {
 	struct app *a = &x->app[i];
 
 	a->active = true;
-	if (x->routing == JOINT)
-		start_joint(x, i, a->n_pairs);
-	else
-		place_key(x, a->pair, a->n_pairs, a->spread++,
-			  x->routing == ARK ? OSR_KEY_AS_IS : OSR_KEY_FINE);
+	place_key(x, a->pair, a->n_pairs, a->spread++,
+		  x->routing == ARK ? OSR_KEY_AS_IS : OSR_KEY_FINE);
 	count(x, a->pair, a->n_pairs, 1);
 }
 
@@ -576,7 +533,6 @@ static void phase_over(void *ctx, uint32_t i, uint32_t step, double began, doubl
 	if (a->active)
 		count(x, a->pair, a->n_pairs, -1);
 	a->active = false;
-	a->joint = 0; /* the next phase has other pairs */
 }
 
 static void prepare(struct lab *x)
@@ -625,7 +581,7 @@ int main(int argc, char **argv)
 	if (argc == 4 && !strcmp(argv[1], "load"))
 		return figure4(&x, (unsigned)atoi(argv[2]), strtoull(argv[3], NULL, 0));
 	if ((argc == 8 || argc == 9 || argc == 11) && !strcmp(argv[1], "time")) {
-		for (x.routing = MESH; x.routing <= JOINT; x.routing++)
+		for (x.routing = MESH; x.routing < N_ROUTINGS; x.routing++)
 			if (!strcmp(routing_names[x.routing], argv[6]))
 				break;
 		x.n_apps = (uint32_t)atoi(argv[3]);
@@ -634,7 +590,7 @@ int main(int argc, char **argv)
 		x.n_phases = argc >= 9 ? (uint32_t)atoi(argv[8]) : 60;
 		x.request = argc == 11 ? atof(argv[9]) * 1e-6 : 0;
 		x.latency = argc == 11 ? atof(argv[10]) * 1e-6 : 0;
-		if (x.routing <= JOINT && x.utilization > 0 && x.utilization <= 1)
+		if (x.routing < N_ROUTINGS && x.utilization > 0 && x.utilization <= 1)
 			return run_time(&x, (unsigned)atoi(argv[2]), strtoull(argv[5], NULL, 0));
 	}
 	fputs("osr-keys load SIDE SEED\n"
