@@ -294,8 +294,6 @@ static bool lay_over_base(struct sweep *w)
 	before.routing = *osr__shown(slot);
 	/* What the switches have is compared with what they get, so it lives a little longer. */
 	slot->keys_arena = (struct osr_arena){ 0 };
-	/* Those of the sweep that routed the base: the switches have them, and need others now. */
-	slot->changes = NULL;
 	slot->verdict = slot->base_verdict;
 	w->ms_route = osr__sweep_clock_ms();
 	osr__keys_lay(w->ctx->plugin, slot, &w->scratch);

@@ -88,8 +88,6 @@ struct sweep_slot {
 	uint16_t spread_sls; /* osr__spread_sls() */
 	uint8_t link_vls;    /* of the snapshot */
 	uint8_t budget;      /* lanes that could be used */
-	uint64_t *changes;   /* [n_changes] osr__publish_changes() */
-	uint64_t n_changes;
 	struct qos_tables qos;
 	/*
 	 * With the entries of routing keys laid over: what the switches get. `result` stays the

@@ -71,69 +71,6 @@ void osr__publish(const struct osr_fabric *fabric, const struct osr_routing *rou
 	osr__publish_same(snap->sw_out, snap->n_sw_out);
 }
 
-static bool same_elements(const struct osr_fabric *a, const struct osr_fabric *b)
-{
-	return a->n_switches == b->n_switches && a->n_dests == b->n_dests &&
-	       a->max_lid == b->max_lid &&
-	       !memcmp(a->sw_guid, b->sw_guid, a->n_switches * sizeof(*a->sw_guid)) &&
-	       !memcmp(a->dest_lid, b->dest_lid, a->n_dests * sizeof(*a->dest_lid));
-}
-
-/* In two passes: count, then list. */
-static uint64_t find_changes(const struct osr_result *before, const struct osr_result *now,
-			     uint64_t *list)
-{
-	size_t n_switches = now->fabric.n_switches;
-	uint64_t n = 0;
-
-	for (size_t at = 0; at < now->fabric.n_dests * n_switches; at += n_switches) {
-		const uint8_t *old = before->routing.lft + at, *new = now->routing.lft + at;
-
-		for (size_t s = memcmp(old, new, n_switches) ? 0 : n_switches; s < n_switches;
-		     s++) {
-			if (old[s] == new[s])
-				continue;
-			if (list)
-				list[n] = at + s;
-			n++;
-		}
-	}
-	return n;
-}
-
-/* Where so many entries change, writing them one by one is no faster. */
-#define FEW_CHANGES(n_entries) ((n_entries) / 64)
-
-void osr__publish_changes(const struct osr_result *before, const struct snapshot *snap,
-			  struct sweep_slot *slot)
-{
-	const struct osr_fabric *fabric = &slot->result.fabric;
-	uint64_t n;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		if (snap->sw[s]->need_update)
-			return;
-	if (!same_elements(&before->fabric, fabric))
-		return;
-	n = find_changes(before, &slot->result, NULL);
-	if (n > FEW_CHANGES((uint64_t)fabric->n_dests * fabric->n_switches))
-		return;
-	slot->changes = osr_alloc(&slot->arena, n, sizeof(*slot->changes));
-	if (slot->changes)
-		slot->n_changes = find_changes(before, &slot->result, slot->changes);
-}
-
-void osr__publish_entries(const struct sweep_slot *slot, const struct snapshot *snap,
-			  const uint64_t *entries, uint64_t n)
-{
-	const struct osr_fabric *fabric = &slot->result.fabric;
-
-	for (uint64_t i = 0; i < n; i++)
-		snap->sw[entries[i] % fabric->n_switches]
-			->new_lft[fabric->dest_lid[entries[i] / fabric->n_switches]] =
-			slot->result.routing.lft[entries[i]];
-}
-
 /*
  * Links from each switch to the destination, the link to a CA or router included, by following the
  * table: `stack` holds the switches on the way until one is reached whose count is known.

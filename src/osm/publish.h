@@ -7,8 +7,6 @@
 
 #include <osmroutes/routing.h>
 
-struct sweep_slot;
-
 /* Are all of OpenSM's buffers there and large enough? Nothing is written. */
 enum osr_status osr__publish_ready(const struct osr_fabric *fabric, const struct snapshot *snap,
 				   struct osr_diag *diag);
@@ -17,15 +15,6 @@ void osr__publish_same(osm_switch_t *const *sw, uint32_t n);
 /* Cannot fail after osr__publish_ready(). */
 void osr__publish(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		  const struct snapshot *snap);
-/*
- * slot->changes: entries (dest * n_switches + switch) that differ from the tables before, which every switch
- * has. Not set: a discovery wants all sent anew, there are other switches or LIDs, or many changes.
- */
-void osr__publish_changes(const struct osr_result *before, const struct snapshot *snap,
-			  struct sweep_slot *slot);
-/* Writes these entries; the others stay as they are. */
-void osr__publish_entries(const struct sweep_slot *slot, const struct snapshot *snap,
-			  const uint64_t *entries, uint64_t n);
 /* Hop counts, for OpenSM's dumps and its own multicast only. */
 enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabric *fabric,
 				  const struct osr_routing *routing, const struct snapshot *snap,

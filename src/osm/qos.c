@@ -157,16 +157,27 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 	}
 }
 
-void osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in,
-		    ib_slvl_table_t *table)
+uint64_t osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in)
 {
 	const uint8_t *vl = ctx->current->qos.sl2vl[osm_physp->port_num || in ? QOS_SWE : QOS_SW0];
+	uint8_t op_vls = ib_port_info_get_op_vls(&osm_physp->port_info);
+	/* A port without PortInfo shows 0; OpenSM's mask lets everything pass then. */
+	uint8_t mask = op_vls ? (uint8_t)((1 << (op_vls - 1)) - 1) : 0xff;
+	ib_slvl_table_t table;
+	uint64_t raw;
 
 	for (uint8_t sl = 0; sl < 16; sl++)
-		ib_slvl_table_set(table, sl, vl[sl]);
+		ib_slvl_table_set(&table, sl, vl[sl]);
 	/* As OpenSM calls it: another plugin may have wrapped it. */
 	if (ctx->re->update_sl2vl)
-		ctx->re->update_sl2vl(ctx->re->context, osm_physp, in, osm_physp->port_num, table);
+		ctx->re->update_sl2vl(ctx->re->context, osm_physp, in, osm_physp->port_num, &table);
+	for (uint8_t sl = 0; sl < 16; sl++) {
+		uint8_t now = ib_slvl_table_get(&table, sl);
+
+		ib_slvl_table_set(&table, sl, now == 15 ? 15 : now & mask);
+	}
+	memcpy(&raw, &table, sizeof(raw));
+	return raw;
 }
 
 /* Index of an entry of the block that VL vl may have: its own, an unused one, or a second one. */

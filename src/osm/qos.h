@@ -53,9 +53,11 @@ uint16_t osr__chosen_sls(const struct osm_opensm *osm);
  */
 uint16_t osr__spread_sls(const struct sweep *w);
 
-/* What a port of a switch gets, with a current result. */
-void osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in,
-		    ib_slvl_table_t *table);
+/*
+ * What a port of a switch gets from an input port, with a current result, as osm_qos.c sends it: its option, what the
+ * engine changes, and no VL that the port does not have.
+ */
+uint64_t osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in);
 
 /* Puts update_sl2vl and update_vlarb into an entry of ours. */
 void osr__qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt);

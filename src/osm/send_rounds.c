@@ -75,21 +75,6 @@ static osm_switch_t **switches_of(const struct plugin *p, const struct osr_fabri
 	return sw;
 }
 
-/* What was not withdrawn and does not change is what the switches have. */
-static void rounds_publish_second(const struct sweep_slot *slot, const struct snapshot *snap)
-{
-	const struct osr_fabric *fabric = &slot->result.fabric;
-	const struct osr_routing *routing = &slot->result.routing;
-
-	if (!slot->changes) {
-		osr__publish(fabric, osr__shown(slot), snap);
-		return;
-	}
-	osr__publish_same(snap->sw, fabric->n_switches);
-	osr__publish_entries(slot, snap, routing->withdrawn, routing->stable.n_withdrawn);
-	osr__publish_entries(slot, snap, slot->changes, slot->n_changes);
-}
-
 uint32_t osr__rounds_finish(struct plugin *p)
 {
 	struct engine_ctx *ctx = p->second_round;
@@ -109,7 +94,7 @@ uint32_t osr__rounds_finish(struct plugin *p)
 	if (snap.sw && marks) {
 		osm_switch_t **sw;
 
-		rounds_publish_second(ctx->current, &snap);
+		osr__publish(fabric, osr__shown(ctx->current), &snap);
 		/* OpenSM's mark that a switch wants all blocks: it has just been sent them. */
 		sw = snap.sw;
 		for (uint32_t s = 0; s < fabric->n_switches; s++) {

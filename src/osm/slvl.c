@@ -31,22 +31,18 @@ struct slvl_mad {
 	uint8_t phase;
 };
 
-struct slvl_counts {
-	uint64_t n_sent, n_read; /* MADs */
-	uint64_t n_refused;      /* pairs of ports whose table is not what was sent */
-};
-
 struct slvl {
-	struct osr_arena arena; /* of all below */
+	struct osr_arena arena; /* of mads and hidden */
 	struct slvl_mad *mads;
 	uint32_t n_mads;
 	ib_net64_t *hidden; /* switches without the bit */
 	uint32_t n_hidden;
 
-	bool sent;                 /* the MADs are on their way */
-	bool unconfirmed;          /* some were not in the switches after the last sweep */
-	uint32_t turn;             /* goes around the pairs that are read back */
-	struct slvl_counts counts; /* of the last sweep */
+	bool sent;               /* the MADs are on their way */
+	bool unconfirmed;        /* some were not in the switches after the last sweep */
+	uint32_t turn;           /* goes around the pairs that are read back */
+	uint64_t n_sent, n_read; /* MADs of the last sweep */
+	uint64_t n_refused;      /* pairs of ports whose table is not what was sent */
 };
 
 /* One switch. Index: in * width + out. */
@@ -75,44 +71,6 @@ static bool slvl_maps(const osm_switch_t *sw)
 	const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
 
 	return p0 && p0->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP;
-}
-
-/* OpenSM's receiver stores the answer to a wildcard for every port, known or not. */
-static bool slvl_has_wildcards(const osm_switch_t *sw)
-{
-	for (unsigned port = 0; port < sw->num_ports; port++)
-		if (!osm_node_get_physp_ptr(sw->p_node, (uint8_t)port))
-			return false;
-	return ib_switch_info_get_opt_sl2vlmapping(&sw->switch_info);
-}
-
-/* What osm_qos.c sends: its option, what the engine changes, and no VL that the port does not have. */
-static uint64_t slvl_wanted(const struct engine_ctx *ctx, osm_physp_t *osm_physp, unsigned in)
-{
-	uint8_t op_vls = ib_port_info_get_op_vls(&osm_physp->port_info);
-	/* A port without PortInfo shows 0; OpenSM's mask lets everything pass then. */
-	uint8_t mask = op_vls ? (uint8_t)((1 << (op_vls - 1)) - 1) : 0xff;
-	ib_slvl_table_t table;
-	uint64_t raw;
-
-	osr__qos_table(ctx, osm_physp, (uint8_t)in, &table);
-	for (uint8_t sl = 0; sl < 16; sl++) {
-		uint8_t vl = ib_slvl_table_get(&table, sl);
-
-		ib_slvl_table_set(&table, sl, vl == 15 ? 15 : vl & mask);
-	}
-	memcpy(&raw, &table, sizeof(raw));
-	return raw;
-}
-
-/* Of the answer to its own wildcard OpenSM stores nothing for port 0 as an input port. */
-static bool slvl_port0_unknown(const struct slvl_matrix *m)
-{
-	const struct engine_ctx *ctx = m->ctx;
-
-	return ctx->plugin->osm->subn.opt.use_optimized_slvl && !ctx->re->update_sl2vl &&
-	       ib_switch_info_get_opt_sl2vlmapping(&m->sw->switch_info) &&
-	       !ib_switch_info_is_enhanced_port0(&m->sw->switch_info);
 }
 
 /*
@@ -147,27 +105,6 @@ static void slvl_doubt(osm_switch_t *sw, bool all, bool sent_here)
 	}
 }
 
-static void slvl_read_port(struct slvl_matrix *m, unsigned out)
-{
-	osm_physp_t *osm_physp = osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)out);
-
-	if ((!out && !ib_switch_info_is_enhanced_port0(&m->sw->switch_info)) || !slvl_up(osm_physp))
-		return;
-	for (unsigned in = 0; in < m->width; in++) {
-		size_t at = (size_t)in * m->width + out;
-
-		if (in ? !slvl_up(osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)in))
-		       : slvl_port0_unknown(m))
-			continue;
-		m->cared[at] = true;
-		m->want[at] = slvl_wanted(m->ctx, osm_physp, in);
-		memcpy(&m->held[at], osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in),
-		       sizeof(m->held[at]));
-		m->n_cared++;
-		m->n_differ += m->held[at] != m->want[at];
-	}
-}
-
 static bool slvl_alloc(struct slvl_matrix *m, struct plugin *p)
 {
 	const osm_subn_t *subn = &p->osm->subn;
@@ -183,14 +120,37 @@ static bool slvl_alloc(struct slvl_matrix *m, struct plugin *p)
 	return m->want && m->held && m->cared;
 }
 
-static void slvl_read(struct slvl_matrix *m, osm_switch_t *sw)
+/* What this switch holds and is to hold; false: it has no SL2VL tables. */
+static bool slvl_read(struct slvl_matrix *m, osm_switch_t *sw)
 {
+	bool esp0 = ib_switch_info_is_enhanced_port0(&sw->switch_info);
+	/* Of the answer to its own wildcard OpenSM stores nothing for port 0 as an input port. */
+	bool port0_unknown = m->ctx->plugin->osm->subn.opt.use_optimized_slvl &&
+			     !m->ctx->re->update_sl2vl && !esp0 &&
+			     ib_switch_info_get_opt_sl2vlmapping(&sw->switch_info);
+
 	m->sw = sw;
 	m->width = sw->num_ports;
 	m->n_cared = m->n_differ = 0;
 	memset(m->cared, 0, (size_t)m->width * m->width * sizeof(*m->cared));
-	for (unsigned out = 0; out < m->width; out++)
-		slvl_read_port(m, out);
+	for (unsigned out = esp0 ? 0 : 1; out < m->width; out++) {
+		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)out);
+
+		for (unsigned in = 0; slvl_up(osm_physp) && in < m->width; in++) {
+			size_t at = (size_t)in * m->width + out;
+
+			if (in ? !slvl_up(osm_node_get_physp_ptr(sw->p_node, (uint8_t)in))
+			       : port0_unknown)
+				continue;
+			m->cared[at] = true;
+			m->want[at] = osr__qos_table(m->ctx, osm_physp, (uint8_t)in);
+			memcpy(&m->held[at], osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in),
+			       sizeof(m->held[at]));
+			m->n_cared++;
+			m->n_differ += m->held[at] != m->want[at];
+		}
+	}
+	return slvl_maps(sw);
 }
 
 /* How to send a matrix ------------------------------------------------------------------------- */
@@ -234,44 +194,39 @@ static bool slvl_differs(const struct slvl_matrix *m, size_t at)
 	return m->cared[at] && m->held[at] != m->want[at];
 }
 
-/* The row of one input port: its usual table by a wildcard and the others by themselves, or what differs. */
-static void slvl_plan_row(struct slvl_matrix *m, uint32_t in)
-{
-	size_t first = (size_t)in * m->width, end = first + m->width;
-	uint64_t usual = slvl_usual(m, first, m->width);
-	uint32_t n_differ = 0, n_others = 0;
-	bool fill;
-
-	for (size_t at = first; at < end; at++) {
-		n_differ += slvl_differs(m, at);
-		n_others += m->cared[at] && m->want[at] != usual;
-	}
-	fill = m->wildcards && n_differ > n_others + 1;
-	if (fill)
-		slvl_add(m, SLVL_ROWS, in << 8 | ALL_OUT, usual);
-	for (size_t at = first; at < end; at++)
-		if (fill ? m->cared[at] && m->want[at] != usual : slvl_differs(m, at))
-			slvl_add(m, SLVL_PAIRS, in << 8 | (uint32_t)(at - first), m->want[at]);
-}
-
 /*
  * A switch that holds nothing of what it is to hold is first filled with its usual table. Whether a wildcard for all
- * inputs means port 0 as well is not told by all switches alike: that row is sent as if it were not.
+ * inputs means port 0 as well is not told by all switches alike: that row is sent as if it were not. Then the row of
+ * each input port: its usual table by a wildcard and the others by themselves, or what differs.
  */
 static void slvl_plan(struct slvl_matrix *m)
 {
 	size_t n = (size_t)m->width * m->width;
 	uint64_t usual = slvl_usual(m, 0, n);
 
-	if (!m->n_differ)
-		return;
-	if (m->wildcards && m->n_differ == m->n_cared) {
+	if (m->n_differ && m->wildcards && m->n_differ == m->n_cared) {
 		slvl_add(m, SLVL_ALL, ALL_IN | ALL_OUT, usual);
 		for (size_t at = m->width; at < n; at++)
 			m->held[at] = usual;
 	}
-	for (uint32_t in = 0; in < m->width; in++)
-		slvl_plan_row(m, in);
+	for (size_t first = 0; m->n_differ && first < n; first += m->width) {
+		size_t end = first + m->width;
+		uint32_t in = (uint32_t)(first / m->width), n_differ = 0, n_others = 0;
+		bool fill;
+
+		usual = slvl_usual(m, first, m->width);
+		for (size_t at = first; at < end; at++) {
+			n_differ += slvl_differs(m, at);
+			n_others += m->cared[at] && m->want[at] != usual;
+		}
+		fill = m->wildcards && n_differ > n_others + 1;
+		if (fill)
+			slvl_add(m, SLVL_ROWS, in << 8 | ALL_OUT, usual);
+		for (size_t at = first; at < end; at++)
+			if (fill ? m->cared[at] && m->want[at] != usual : slvl_differs(m, at))
+				slvl_add(m, SLVL_PAIRS, in << 8 | (uint32_t)(at - first),
+					 m->want[at]);
+	}
 }
 
 /* Sending -------------------------------------------------------------------------------------- */
@@ -331,11 +286,14 @@ static uint32_t slvl_post_phase(struct plugin *p, uint8_t phase)
 			slvl_post(p->osm, &p->slvl->mads[i]);
 			n++;
 		}
-	p->slvl->counts.n_sent += n;
+	p->slvl->n_sent += n;
 	return n;
 }
 
-/* All MADs of this sweep, in p->slvl; false: out of memory. */
+/*
+ * All MADs of this sweep, in p->slvl: counted, then written; false: out of memory. OpenSM's receiver stores the answer to
+ * a wildcard for every port, known or not, so switches with ports that it does not know get none.
+ */
 static bool slvl_plan_all(struct slvl_matrix *m, struct plugin *p, bool wildcards)
 {
 	const osm_subn_t *subn = &p->osm->subn;
@@ -344,10 +302,14 @@ static bool slvl_plan_all(struct slvl_matrix *m, struct plugin *p, bool wildcard
 	for (unsigned fill = 0; fill < 2; fill++) {
 		m->n_mads = 0;
 		for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-			slvl_read(m, sw);
-			m->wildcards = wildcards && slvl_has_wildcards(m->sw);
-			if (slvl_maps(m->sw))
-				slvl_plan(m);
+			if (!slvl_read(m, sw))
+				continue;
+			m->wildcards =
+				wildcards && ib_switch_info_get_opt_sl2vlmapping(&sw->switch_info);
+			for (unsigned port = 0; port < sw->num_ports; port++)
+				m->wildcards &=
+					osm_node_get_physp_ptr(sw->p_node, (uint8_t)port) != NULL;
+			slvl_plan(m);
 		}
 		if (!m->n_mads)
 			break;
@@ -372,7 +334,6 @@ static bool slvl_hide(struct plugin *p)
 	if (!slvl->hidden)
 		return false;
 	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-
 		if (!slvl_maps(sw))
 			continue;
 		slvl->hidden[slvl->n_hidden++] = sw->p_node->node_info.node_guid;
@@ -435,7 +396,7 @@ void osr__slvl_routed(struct engine_ctx *ctx)
 	bool phases = false;
 
 	osr__slvl_drop(p);
-	p->slvl->counts = (struct slvl_counts){ 0 };
+	p->slvl->n_sent = p->slvl->n_read = p->slvl->n_refused = 0;
 	for (osm_switch_t *sw = osr__switches(subn); subn->opt.qos && sw; sw = osr__after(subn, sw))
 		slvl_doubt(sw, subn->need_update, sends);
 	if (subn->opt.qos && sends && slvl_alloc(&m, p) &&
@@ -464,85 +425,76 @@ static void slvl_ask(struct slvl_matrix *m, size_t at)
 	slvl_forget(m->sw, mod);
 	osm_req_get((osm_sm_t *)&osm->sm, &p0->dr_path, IB_MAD_ATTR_SLVL_TABLE, cl_hton32(mod),
 		    FALSE, ib_port_info_get_m_key(&p0->port_info), 0, CL_DISP_MSGID_NONE, &context);
-	m->ctx->plugin->slvl->counts.n_read++;
+	m->ctx->plugin->slvl->n_read++;
 }
 
 /*
- * What was sent to a switch, a pair of each wildcard; if that is more than its ports, a pair for each output
+ * Of each switch what was sent to it, a pair of each wildcard; if that is more than its ports, a pair for each output
  * port; and one more. Others in every sweep, so that all have their turn. All of a switch that was found out.
  */
-static void slvl_ask_switch(struct slvl_matrix *m, const struct slvl_mad *mads, uint32_t n_mads)
-{
-	uint32_t n = m->width, turn = m->ctx->plugin->slvl->turn;
-	bool all = n_mads >= n || m->ctx->plugin->osm->subn.need_update;
-	size_t at;
-
-	if (!n || !m->n_cared)
-		return;
-	for (size_t i = 0; m->suspects && n_mads && i < (size_t)n * n; i++)
-		slvl_ask(m, i);
-	for (uint32_t i = 0; i < n && all; i++)
-		slvl_ask(m, (size_t)((i + turn) % n) * n + i);
-	for (uint32_t i = 0; i < n_mads && !all; i++) {
-		uint32_t mod = mads[i].mod, in = mod >> 8 & 0xff, out = mod & 0xff;
-
-		slvl_ask(m, (size_t)(mod & ALL_IN ? turn % n : in) * n +
-				    (mod & ALL_OUT ? turn % n : out));
-	}
-	at = turn % ((size_t)n * n);
-	while (!m->cared[at])
-		at = (at + 1) % ((size_t)n * n);
-	slvl_ask(m, at);
-}
-
 static void slvl_ask_all(struct slvl_matrix *m, struct plugin *p)
 {
 	const osm_subn_t *subn = &p->osm->subn;
-	uint32_t first = 0, end = 0;
+	const struct slvl_mad *mad = p->slvl->mads, *end = mad + p->slvl->n_mads;
+	uint32_t turn = p->slvl->turn++;
 
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw), first = end) {
-		ib_net64_t guid = sw->p_node->node_info.node_guid;
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
+		const struct slvl_mad *first = mad;
+		uint32_t n, n_mads;
+		size_t at;
+		bool all;
 
-		if (!slvl_maps(sw))
+		if (!slvl_read(m, sw))
 			continue;
-		slvl_read(m, sw);
-		while (end < p->slvl->n_mads && p->slvl->mads[end].guid == guid)
-			end++;
-		slvl_ask_switch(m, p->slvl->mads + first, end - first);
+		while (mad < end && mad->guid == sw->p_node->node_info.node_guid)
+			mad++;
+		n = m->width;
+		n_mads = (uint32_t)(mad - first);
+		all = n_mads >= n || subn->need_update;
+		if (!n || !m->n_cared)
+			continue;
+		for (size_t i = 0; m->suspects && n_mads && i < (size_t)n * n; i++)
+			slvl_ask(m, i);
+		for (uint32_t i = 0; i < n && all; i++)
+			slvl_ask(m, (size_t)((i + turn) % n) * n + i);
+		for (uint32_t i = 0; i < n_mads && !all; i++) {
+			uint32_t mod = first[i].mod, in = mod >> 8 & 0xff, out = mod & 0xff;
+
+			slvl_ask(m, (size_t)(mod & ALL_IN ? turn % n : in) * n +
+					    (mod & ALL_OUT ? turn % n : out));
+		}
+		at = turn % ((size_t)n * n);
+		while (!m->cared[at])
+			at = (at + 1) % ((size_t)n * n);
+		slvl_ask(m, at);
 	}
-	p->slvl->turn++;
 }
 
-/* The first pair of a switch that is not as wanted. */
-static void slvl_say(const struct slvl_matrix *m, char *text, size_t size)
-{
-	size_t at = 0, used = strlen(text);
-
-	while (!m->cared[at] || m->held[at] == m->want[at])
-		at++;
-	snprintf(text + used, size - used, "%s%s (0x%016" PRIx64 ") input port %zu output port %zu",
-		 used ? ", " : "", m->sw->p_node->print_desc,
-		 cl_ntoh64(m->sw->p_node->node_info.node_guid), at / m->width, at % m->width);
-	if (m->n_differ > 1) {
-		used = strlen(text);
-		snprintf(text + used, size - used, " and %u pairs more", m->n_differ - 1);
-	}
-}
-
+/* Counts what is not as wanted, and names the first pair of some switches. */
 static void slvl_compare(struct slvl_matrix *m, struct plugin *p, char *text, size_t size)
 {
 	const osm_subn_t *subn = &p->osm->subn;
 	uint32_t n_named = 0;
 
 	*text = '\0';
-	p->slvl->counts.n_refused = 0;
+	p->slvl->n_refused = 0;
 	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-		if (!slvl_maps(sw))
+		size_t at = 0, used = strlen(text);
+
+		if (!slvl_read(m, sw))
 			continue;
-		slvl_read(m, sw);
-		p->slvl->counts.n_refused += m->n_differ;
-		if (m->n_differ && n_named++ < 3)
-			slvl_say(m, text, size);
+		p->slvl->n_refused += m->n_differ;
+		if (!m->n_differ || n_named++ >= 3)
+			continue;
+		while (!slvl_differs(m, at))
+			at++;
+		snprintf(text + used, size - used,
+			 "%s%s (0x%016" PRIx64 ") input port %zu output port %zu", used ? ", " : "",
+			 sw->p_node->print_desc, cl_ntoh64(sw->p_node->node_info.node_guid),
+			 at / m->width, at % m->width);
+		used = strlen(text);
+		if (m->n_differ > 1)
+			snprintf(text + used, size - used, " and %u pairs more", m->n_differ - 1);
 	}
 	if (n_named > 3)
 		snprintf(text + strlen(text), size - strlen(text), ", and %u switches more",
@@ -576,16 +528,24 @@ static bool slvl_send(struct slvl_matrix *m, struct plugin *p)
  * discovery that follows a trap, the one that OpenSM does after MADs without an answer
  * (subnet_initialization_error), or one that is asked for here.
  */
-static void slvl_report_refused(struct plugin *p, const char *engine, const char *text,
-				bool discovery_follows)
+static void slvl_report(const struct engine_ctx *ctx, const char *text, bool discovery_follows)
 {
-	bool again = p->slvl->unconfirmed;
+	struct plugin *p = ctx->plugin;
+	struct slvl *slvl = p->slvl;
+	bool again = slvl->unconfirmed;
 
-	p->slvl->unconfirmed = p->slvl->counts.n_refused != 0;
-	if (!p->slvl->counts.n_refused)
+	osr__metrics_set(p, "sl2vl", "sent", (double)slvl->n_sent);
+	osr__metrics_set(p, "sl2vl", "refused", discovery_follows ? 0 : (double)slvl->n_refused);
+	if (slvl->n_sent)
+		osr__log(p->osm, osr__log_details(p),
+			 "%s: SL2VL tables by port pair: %" PRIu64 " MADs sent, %" PRIu64
+			 " read back",
+			 ctx->engine->name, slvl->n_sent, slvl->n_read);
+	slvl->unconfirmed = slvl->n_refused;
+	if (!slvl->n_refused)
 		return;
 	if (discovery_follows || p->osm->subn.subnet_initialization_error) {
-		p->slvl->unconfirmed = again;
+		slvl->unconfirmed = again;
 	} else if (again) {
 		osr__log(p->osm, OSM_LOG_ERROR,
 			 "ERR OR19: %s: %" PRIu64
@@ -593,7 +553,7 @@ static void slvl_report_refused(struct plugin *p, const char *engine, const char
 			 "packets there use other virtual lanes than the proof assumes, and "
 			 "can deadlock. If it persists, check the switch firmware, or set "
 			 "use_optimized_slvl FALSE or max_vls = 1",
-			 engine, p->slvl->counts.n_refused, text);
+			 ctx->engine->name, slvl->n_refused, text);
 		return;
 	} else {
 		p->osm->subn.force_heavy_sweep = TRUE;
@@ -601,57 +561,33 @@ static void slvl_report_refused(struct plugin *p, const char *engine, const char
 	osr__log(p->osm, OSM_LOG_INFO,
 		 "%s: %" PRIu64 " SL2VL tables are not confirmed: %s; the next sweep sends them "
 		 "again",
-		 engine, p->slvl->counts.n_refused, text);
-}
-
-static void slvl_report(const struct engine_ctx *ctx, const char *text, bool discovery_follows)
-{
-	const struct slvl_counts *counts = &ctx->plugin->slvl->counts;
-
-	osr__metrics_set(ctx->plugin, "sl2vl", "sent", (double)counts->n_sent);
-	osr__metrics_set(ctx->plugin, "sl2vl", "refused",
-			 discovery_follows ? 0 : (double)counts->n_refused);
-	slvl_report_refused(ctx->plugin, ctx->engine->name, text, discovery_follows);
-	if (counts->n_sent)
-		osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
-			 "%s: SL2VL tables by port pair: %" PRIu64 " MADs sent, %" PRIu64
-			 " read back",
-			 ctx->engine->name, counts->n_sent, counts->n_read);
-}
-
-static void slvl_settle(struct engine_ctx *ctx, struct slvl_matrix *m, bool discovery_follows)
-{
-	struct plugin *p = ctx->plugin;
-	char text[400];
-	bool again;
-
-	do {
-		if (!slvl_send(m, p) || !osr__lock(p->osm, LOCK_ALONE))
-			return;
-		slvl_compare(m, p, text, sizeof(text));
-		/* Once more: a MAD was lost, or a switch does not know wildcards. */
-		again = p->slvl->counts.n_refused && !m->suspects && slvl_plan_all(m, p, false);
-		cl_plock_release(&p->osm->lock);
-		m->suspects = true;
-	} while (again);
-	slvl_report(ctx, text, discovery_follows);
+		 ctx->engine->name, slvl->n_refused, text);
 }
 
 void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 {
-	struct slvl_matrix m = { 0 };
-	struct engine_ctx *ctx = osr__ctx_of(p, p->osm->routing_engine_used);
-	bool alloc;
+	struct slvl_matrix m = { .ctx = osr__ctx_of(p, p->osm->routing_engine_used) };
+	char text[400];
+	bool wanted;
 
 	if (!osr__lock(p->osm, LOCK_ALONE))
 		return;
 	slvl_show(p);
-	m.ctx = ctx;
-	alloc = ctx && ctx->current && (ctx->current->used_vls || p->slvl->n_mads) &&
-		p->osm->subn.opt.qos && slvl_alloc(&m, p);
+	wanted = m.ctx && m.ctx->current && (m.ctx->current->used_vls || p->slvl->n_mads) &&
+		 p->osm->subn.opt.qos && slvl_alloc(&m, p);
 	cl_plock_release(&p->osm->lock);
-	if (alloc)
-		slvl_settle(ctx, &m, discovery_follows);
+	for (bool again = wanted; again; m.suspects = true) {
+		if (!slvl_send(&m, p) || !osr__lock(p->osm, LOCK_ALONE)) {
+			wanted = false;
+			break;
+		}
+		slvl_compare(&m, p, text, sizeof(text));
+		/* Once more: a MAD was lost, or a switch does not know wildcards. */
+		again = p->slvl->n_refused && !m.suspects && slvl_plan_all(&m, p, false);
+		cl_plock_release(&p->osm->lock);
+	}
+	if (wanted)
+		slvl_report(m.ctx, text, discovery_follows);
 	slvl_reset(p->slvl);
 }
 

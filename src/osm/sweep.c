@@ -248,15 +248,10 @@ enum osr_status osr__sweep_publish(struct sweep *w)
 			return st;
 		}
 	}
-	if (w->in_rounds) {
+	if (w->in_rounds)
 		osr__rounds_publish_first(w);
-	} else if (w->slot->changes) {
-		osr__publish_same(w->snap.sw, fabric->n_switches);
-		osr__publish_same(w->snap.sw_out, w->snap.n_sw_out);
-		osr__publish_entries(w->slot, &w->snap, w->slot->changes, w->slot->n_changes);
-	} else {
+	else
 		osr__publish(fabric, routing, &w->snap);
-	}
 	with_sls = *routing;
 	if (osr__any_sl(routing, w->slot->verdict.proven))
 		with_sls.sl = NULL;
@@ -339,10 +334,7 @@ static enum osr_status sweep(struct sweep *w)
 	osr__keys_lay(w->ctx->plugin, slot, &w->scratch);
 	w->ms_check = osr__sweep_clock_ms();
 	st = complete(w);
-	if (osr__rounds_may(w)) {
-		w->in_rounds = slot->result.routing.withdrawn;
-		osr__publish_changes(&w->ctx->current->result, &w->snap, slot);
-	}
+	w->in_rounds = slot->result.routing.withdrawn && osr__rounds_may(w);
 	if (!st)
 		st = osr__sweep_publish(w);
 	if (st)
