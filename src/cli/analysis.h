@@ -12,7 +12,7 @@
 #include "cli/answers.h"
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/subject.h"
+#include "cli/source.h"
 #include "io/trafficfile.h"
 #include "traffic/bandwidth.h"
 #include "cli/output.h"

@@ -58,7 +58,7 @@ int cli_answers_say(struct out *out, const char *name, const struct osr_findings
 		out_note(out, "%s%sverdict %s: %s%s", name, sep, osr_answer_name(answer),
 			 found->on[which].why,
 			 answer == OSR_UNKNOWN && which == OSR_ASK_ONE_WAY
-				 ? " (opensm-path-sl.dump; check --path-sl or --sl)"
+				 ? " (opensm-path-sl.dump, or check --sl)"
 				 : "");
 	if (shown != OSR_N_QUESTIONS)
 		out_note(out, "%s%s%s can deadlock: %s", name, sep, traffic_of(shown),

@@ -19,7 +19,7 @@
 #include "core/verify/verdict.h"
 #include "cli/answers.h"
 #include "cli/cli.h"
-#include "cli/subject.h"
+#include "cli/source.h"
 
 struct args {
 	struct cli_ask ask;
@@ -79,8 +79,8 @@ static bool check_carries(const uint8_t *table, uint32_t sls, unsigned n_vls)
 /* Do all pairs of ports carry these SLs to whatever is cabled, whether packets use them or not? */
 static bool carries_all(const struct args *a, uint32_t sls)
 {
-	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
-	const struct osr_tables *tables = &a->ask.src.dumps.t;
+	const struct osr_fabric *fabric = &a->ask.in.fabric;
+	const struct osr_tables *tables = &a->ask.tables.t;
 
 	for (uint32_t s = 0; tables->routing.sl2vl && s < fabric->n_switches; s++)
 		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
@@ -106,14 +106,14 @@ static bool carries_all(const struct args *a, uint32_t sls)
  */
 static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 {
-	const struct cli_source *src = &a->ask.src;
-	struct osr_routing routing = *src->gen.routing;
+	const struct cli_ask *src = &a->ask;
+	struct osr_routing routing = *src->tables.gen.routing;
 	const struct osr_findings *found = &o->found;
 	bool all = found->on[OSR_ASK_REPLIES].answer == OSR_PROVEN;
 
 	o->checked = src->is_engine;
 	if (o->checked || osr_verdict_of(found, OSR_REQUIRED, NULL) != OSR_PROVEN ||
-	    a->only_hosts || found->audit.n_idle || src->gen.paths || !src->dumps.same_ca ||
+	    a->only_hosts || found->audit.n_idle || src->tables.gen.paths || !src->tables.same_ca ||
 	    !carries_all(a, sls_in_use(&src->in.fabric, &routing)))
 		return;
 	routing.claims = found->audit.n_longer ? 0 : OSR_CLAIM_MINIMAL;
@@ -130,12 +130,12 @@ static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 
 static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 {
-	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
+	const struct osr_fabric *fabric = &a->ask.in.fabric;
 	struct cli_stamp start = cli_now();
 	uint32_t *rank =
 		osr_alloc(&o->result, (size_t)OSR_MAX_VLS * fabric->n_channels, sizeof(*rank));
 	struct osr_inquiry ask = { .f = fabric,
-				   .gen = &a->ask.src.gen,
+				   .gen = &a->ask.tables.gen,
 				   .scope = a->only_hosts ? OSR_ONLY_HOSTS : 0,
 				   .max_listed = a->max_listed,
 				   .rank = rank };
@@ -149,8 +149,8 @@ static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 	if (!st)
 		st = osr_bound_load(fabric, &o->scratch, &o->bound, &o->diag);
 	o->load = o->bound ? (double)o->found.audit.efi / (double)o->bound : NAN;
-	for (uint32_t s = 0; s < fabric->n_switches && !a->ask.src.is_engine; s++)
-		o->n_missing += !a->ask.src.dumps.t.has_lft[s];
+	for (uint32_t s = 0; s < fabric->n_switches && !a->ask.is_engine; s++)
+		o->n_missing += !a->ask.tables.t.has_lft[s];
 	o->time = cli_since(start);
 	return st;
 }
@@ -196,7 +196,7 @@ static void judge_answer(struct outcome *o, const char *name, uint32_t questions
 
 static void judge(const struct args *a, struct outcome *o)
 {
-	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
+	const struct osr_fabric *fabric = &a->ask.in.fabric;
 	const struct osr_audit *audit = &o->found.audit;
 	uint32_t n = 0;
 
@@ -262,7 +262,7 @@ static void write_case(FILE *out, const char *fabric, const char *name, const ch
 static enum osr_status write_junit(const struct args *a, const struct outcome *o, double seconds,
 				   const char *error, struct osr_diag *diag)
 {
-	const char *fabric = cli_input_name(&a->ask.src.in);
+	const char *fabric = cli_input_name(&a->ask.in);
 	FILE *out = fopen(a->junit, "w");
 	uint32_t n_failed = 0;
 
@@ -274,7 +274,7 @@ static enum osr_status write_junit(const struct args *a, const struct outcome *o
 			"name=\"osmroutes check\" tests=\"%u\" failures=\"%u\" errors=\"%u\" "
 			"time=\"%.3f\">\n  <properties>\n   <property name=\"tables\"",
 			o->n_demands + (error != NULL), n_failed, error != NULL, seconds);
-		write_attribute(out, "value", cli_source_name(&a->ask.src));
+		write_attribute(out, "value", cli_ask_name(&a->ask));
 		fputs("/>\n  </properties>\n", out);
 		for (uint32_t i = 0; i < o->n_demands; i++)
 			write_case(out, fabric, o->demand[i].name,
@@ -292,7 +292,7 @@ static const struct out_field head_fields[] = {
 	CLI_INPUT_FIELDS,
 	CLI_SUBJECTS_FIELDS,
 	{ "engine", NULL, OUT_TEXT, 0 },
-	CLI_DUMPS_FIELDS,
+	CLI_TABLES_FIELDS,
 	{ "check_ms.cpu", NULL, OUT_REAL, 1 },
 	{ "check_ms.wall", NULL, OUT_REAL, 1 },
 	{ 0 },
@@ -414,16 +414,16 @@ static void check_say_fault(const struct osr_fabric *fabric, struct out *out,
 
 static int check_say(struct args *a, struct outcome *o)
 {
-	struct cli_source *src = &a->ask.src;
+	struct cli_ask *src = &a->ask;
 	struct out *out = &a->ask.out;
 	int code;
 
 	if (src->is_engine) {
 		cli_subjects_say(&src->who, out);
 		cli_subjects_fields(&src->who, out);
-		out_text(out, "engine", cli_source_name(src));
+		out_text(out, "engine", cli_ask_name(src));
 	} else {
-		cli_dumps_say(&src->dumps, out);
+		cli_tables_say(&src->who.how, &src->tables, out);
 	}
 	out_real(out, "check_ms.cpu", o->time.cpu);
 	out_real(out, "check_ms.wall", o->time.wall);
@@ -574,10 +574,7 @@ static error_t check_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct cli_part parts[] = { { &ask_spec, offsetof(struct args, ask) },
-					 { &groups_spec, offsetof(struct args, ask.src.dumps),
-					   "Tables of multicast:", 5 },
-					 { 0 } };
+static const struct cli_part parts[] = { { &ask_spec, offsetof(struct args, ask) }, { 0 } };
 
 static const struct cli_spec spec = {
 	.options = options,
@@ -614,11 +611,9 @@ static int check_run(struct args *a)
 
 int cli_check(int argc, char **argv)
 {
-	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
-				   .out = { .command = "check", .sections = sections } },
+	struct args a = { .ask = { CLI_ASK_INIT("check", sections), .needs_tables = true },
 			  .max_listed = 10 };
 
-	a.ask.src.needs_tables = true;
 	cli_parse(&spec, argc, argv, &a);
 	return check_run(&a);
 }

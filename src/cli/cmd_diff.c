@@ -5,6 +5,7 @@
  * have the old and others the new ones can deadlock (union.h). Where the fabrics differ, the old tables
  * are taken into the new one first: what has gone is left out.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,17 +14,20 @@
 #include "core/verify/union.h"
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/subject.h"
+#include "cli/source.h"
 #include "cli/answers.h"
 #include "cli/output.h"
 #include "io/net.h"
+#include "traffic/changes.h"
 
 enum { OLD, NEW };
 enum { SWITCHES, CABLES, LIDS, N_THINGS };
 
 struct args {
 	struct cli_input in, then; /* the fabrics of NEW and OLD */
-	struct cli_dumps tables[2];
+	const char *path[2];       /* of the tables, or the fabrics */
+	struct cli_reading how;
+	struct cli_tables tables[2];
 	struct osr_generation gen[2]; /* both on the fabric of NEW */
 	struct osr_carried carried;
 	bool moved; /* the fabrics differ */
@@ -35,10 +39,9 @@ struct args {
 struct outcome {
 	struct osr_arena scratch, result;
 	struct osr_diag diag;
-	uint64_t n_entries, n_changed;  /* LFT entries */
-	uint64_t n_switches;            /* with a changed entry */
-	uint64_t n_blocks;              /* of 64 LIDs, which an SM sends at a time */
-	uint64_t n_pairs, n_path, n_sl; /* host port to host LID */
+	struct osr_changes c;     /* of the old tables, as far as the new fabric has them */
+	uint64_t n_pairs, n_path; /* host port to host LID; with another path */
+	uint64_t n_sl;
 	uint64_t gone[N_THINGS], come[N_THINGS];
 	uint64_t n_sl2vl, n_groups; /* tables and (group, switch) entries */
 	struct osr_findings found[2];
@@ -49,86 +52,6 @@ struct outcome {
 
 /* ---- what has changed ----------------------------------------------------------------------- */
 
-static void count_entries(const struct args *a, struct outcome *o)
-{
-	const struct osr_fabric *fabric = &a->in.fabric;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint64_t before = o->n_changed;
-		uint32_t block = OSR_NONE;
-
-		for (uint32_t d = 0; d < fabric->n_dests; d++) {
-			o->n_entries++;
-			if (osr_lft(a->gen[OLD].routing, s, d) ==
-			    osr_lft(a->gen[NEW].routing, s, d))
-				continue;
-			o->n_changed++;
-			o->n_blocks += fabric->dest_lid[d] / 64u != block;
-			block = fabric->dest_lid[d] / 64u;
-		}
-		o->n_switches += o->n_changed > before;
-	}
-}
-
-static uint8_t diff_sl_of(const struct osr_generation *generation, const struct osr_fabric *fabric,
-			  uint32_t t, uint32_t d)
-{
-	if (generation->paths)
-		return generation->paths->row[t] == OSR_NONE
-			       ? OSR_NO_SL
-			       : generation->paths
-					 ->sl[(size_t)generation->paths->row[t] * fabric->n_dests +
-					      d];
-	if (generation->routing->sl)
-		return generation->routing
-			->sl[(size_t)d * fabric->n_switches + fabric->term_switch[t]];
-	return OSR_NO_SL;
-}
-
-/*
- * changed[s]: the way from s to this LID is another one than before: its own entry differs, or the
- * way from the next switch does. Ways that end nowhere are followed for n_switches steps at most.
- */
-static bool way_changed(const struct args *a, uint32_t d, uint32_t s)
-{
-	const struct osr_fabric *fabric = &a->in.fabric;
-
-	for (uint32_t i = 0; i <= fabric->n_switches; i++) {
-		uint8_t port = osr_lft(a->gen[NEW].routing, s, d);
-		uint32_t c = osr_port_channel(fabric, s, port);
-
-		if (osr_lft(a->gen[OLD].routing, s, d) != port)
-			return true;
-		if (c == OSR_NONE)
-			return false;
-		s = fabric->chan_dst[c];
-	}
-	return false;
-}
-
-static void diff_count_pairs(const struct args *a, struct outcome *o)
-{
-	const struct osr_fabric *fabric = &a->in.fabric;
-
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		if (!fabric->term_weight[fabric->dest_term[d]])
-			continue;
-		for (uint32_t s = 0; s < fabric->n_switches; s++) {
-			bool changed = fabric->sw_sources[s] && way_changed(a, d, s);
-			bool goes = osr_lft(a->gen[NEW].routing, s, d) != OSR_NO_PATH;
-
-			for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++) {
-				if (!fabric->term_weight[t] || t == fabric->dest_term[d])
-					continue;
-				o->n_pairs++;
-				o->n_path += changed;
-				o->n_sl += goes && diff_sl_of(&a->gen[OLD], fabric, t, d) !=
-							   diff_sl_of(&a->gen[NEW], fabric, t, d);
-			}
-		}
-	}
-}
-
 static const uint8_t *sl2vl_of(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			       uint32_t s, unsigned in, unsigned out)
 {
@@ -137,6 +60,43 @@ static const uint8_t *sl2vl_of(const struct osr_fabric *fabric, const struct osr
 	return routing->sl2vl ? routing->sl2vl[routing->sl2vl_row[s] +
 					       in * (fabric->sw_n_ports[s] + 1u) + out]
 			      : same;
+}
+
+static uint8_t diff_sl_of(const struct osr_generation *generation, const struct osr_fabric *fabric,
+			  uint32_t t, uint32_t d)
+{
+	const struct osr_paths *p = generation->paths;
+	const uint8_t *sl = generation->routing->sl;
+
+	if (p)
+		return p->row[t] == OSR_NONE ? OSR_NO_SL
+					     : p->sl[(size_t)p->row[t] * fabric->n_dests + d];
+	return sl ? sl[(size_t)d * fabric->n_switches + fabric->term_switch[t]] : OSR_NO_SL;
+}
+
+/* Pairs of a host and the LID of another one that have another SL; and SL2VL tables. */
+static void count_lanes(const struct args *a, struct outcome *o)
+{
+	const struct osr_fabric *fabric = &a->in.fabric;
+
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+			if (!fabric->term_weight[t] || !fabric->term_weight[fabric->dest_term[d]] ||
+			    t == fabric->dest_term[d])
+				continue;
+			o->n_pairs++;
+			o->n_sl += osr_lft(a->gen[NEW].routing, fabric->term_switch[t], d) !=
+					   OSR_NO_PATH &&
+				   diff_sl_of(&a->gen[OLD], fabric, t, d) !=
+					   diff_sl_of(&a->gen[NEW], fabric, t, d);
+		}
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
+			for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++)
+				o->n_sl2vl +=
+					memcmp(sl2vl_of(fabric, a->gen[OLD].routing, s, in, out),
+					       sl2vl_of(fabric, a->gen[NEW].routing, s, in, out),
+					       16) != 0;
 }
 
 static const uint64_t *group_of(const struct osr_groups *groups, uint32_t n_switches, uint16_t mlid,
@@ -211,7 +171,7 @@ static bool is_same(const struct outcome *o)
 	for (unsigned i = 0; i < N_THINGS; i++)
 		if (o->gone[i] || o->come[i])
 			return false;
-	return !o->n_changed && !o->n_sl && !o->n_sl2vl && !o->n_groups;
+	return !o->c.n_entries_changed && !o->n_sl && !o->n_sl2vl && !o->n_groups;
 }
 
 /* ---- cables ------------------------------------------------------------------------------------- */
@@ -326,10 +286,9 @@ static const struct out_field diff_fields[] = {
 	{ "cables_come", "  come", OUT_COUNT, 0, OF(come[CABLES]), FABRIC_MOVED },
 	{ "lids_gone", "LIDs gone", OUT_COUNT, 0, OF(gone[LIDS]), FABRIC_MOVED },
 	{ "lids_come", "  come", OUT_COUNT, 0, OF(come[LIDS]), FABRIC_MOVED },
-	{ "entries", "LFT entries", OUT_COUNT, 0, OF(n_entries) },
-	{ "entries_changed", "  changed", OUT_COUNT, 0, OF(n_changed) },
-	{ "switches_changed", "  switches affected", OUT_COUNT, 0, OF(n_switches) },
-	{ "blocks_changed", "  in blocks of 64 LIDs", OUT_COUNT, 0, OF(n_blocks) },
+	{ "entries", "LFT entries", OUT_COUNT, 0, OF(c.n_entries) },
+	{ "entries_changed", "  changed", OUT_COUNT, 0, OF(c.n_entries_changed) },
+	{ "blocks_changed", "  in blocks of 64 LIDs", OUT_COUNT, 0, OF(c.n_blocks) },
 	{ "pairs", "pairs of host and LID", OUT_COUNT, 0, OF(n_pairs) },
 	{ "pairs_path", "  with another path", OUT_COUNT, 0, OF(n_path) },
 	{ "pairs_sl", "  with another SL", OUT_COUNT, 0, OF(n_sl) },
@@ -379,8 +338,8 @@ static void diff_say(struct args *a, const struct outcome *o)
 	out_row(out, "summary");
 	cli_input_say(&a->in, out);
 	out_row(out, "diff");
-	out_text(out, "old", a->tables[OLD].lft);
-	out_text(out, "new", a->tables[NEW].is_live ? "the switches" : a->tables[NEW].lft);
+	out_text(out, "old", cli_tables_lft(&a->tables[OLD]));
+	out_text(out, "new", cli_tables_lft(&a->tables[NEW]));
 	out_members(out, diff_fields, o, a->moved ? FABRIC_MOVED : 0);
 	for (unsigned g = OLD; g <= NEW; g++) {
 		enum osr_question which;
@@ -407,7 +366,7 @@ static void diff_say(struct args *a, const struct outcome *o)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-enum { OPT_LIVE = 256, OPT_NAMES, OPT_SL };
+enum { OPT_LIVE = 256, OPT_NAMES };
 
 static const struct cli_option options[] = {
 	{ "fabric", "FILE", "the fabric (default: opensm-subnet.lst of NEW); LIDs as there",
@@ -419,7 +378,7 @@ static const struct cli_option options[] = {
 	  "no NEW: the fabric this machine is connected to and the tables in its switches",
 	  .key = OPT_LIVE, .flags = OPTION_ARG_OPTIONAL },
 	{ "names", "MAP", CLI_NAMES_DOC, .key = OPT_NAMES },
-	{ "sl", "N", "all senders use this SL, where there are no path SLs", .key = OPT_SL },
+	{ "sl", "N", "all senders use this SL", CLI_NUMBER(struct args, how.sl, 0, 15) },
 	{ "one-way", NULL, "replies need not be safe on the SL of their request",
 	  CLI_FLAG(struct args, one_way) },
 	{ "only-hosts", NULL,
@@ -441,14 +400,10 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 	case OPT_NAMES:
 		a->in.names = a->then.names = arg;
 		return 0;
-	case OPT_SL:
-		for (unsigned g = OLD; g <= NEW; g++)
-			a->tables[g].sl = (int)cli_take_number(arg, "sl", 0, 15, state);
-		return 0;
 	case ARGP_KEY_ARG:
 		if (a->n_dirs == 2)
 			argp_error(state, "expected two fabrics or sets of tables, OLD and NEW");
-		a->tables[a->n_dirs++].dir = arg;
+		a->path[a->n_dirs++] = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (a->in.is_live && a->in.path)
@@ -457,40 +412,39 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "missing tables: OLD and NEW, directories of dumps or "
 					  "files of route --save; or OLD and --live");
 		if (a->in.is_live && a->n_dirs == 1)
-			cli_dumps_live(&a->tables[NEW], &a->in);
+			a->path[NEW] = "live";
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* The opensm-subnet.lst in a directory, if there is one; in->owned keeps its name. */
-static bool find_fabric(struct cli_input *in, const char *dir)
+/* Has the directory an opensm-subnet.lst? */
+static bool has_fabric(const char *dir)
 {
-	if (in->path)
-		return true;
-	if (asprintf(&in->owned, "%s/opensm-subnet.lst", dir) < 0)
-		in->owned = NULL;
-	if (in->owned && !access(in->owned, F_OK))
-		in->path = in->owned;
-	return in->path;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/opensm-subnet.lst", dir);
+	return !access(path, F_OK);
 }
 
 /* --fabric alone is the fabric of both; otherwise OLD has its own, if there is one in its directory. */
 static enum osr_status load_fabrics(struct args *a, struct osr_diag *diag)
 {
-	bool both =
-		(a->in.path && !a->then.path) ? false : find_fabric(&a->then, a->tables[OLD].dir);
+	bool both = a->then.path || (!a->in.path && has_fabric(a->path[OLD]));
 	enum osr_status st;
 
-	if (!a->in.is_live && !find_fabric(&a->in, a->tables[NEW].dir))
+	if (!a->in.is_live && !a->in.path && !has_fabric(a->path[NEW]))
 		return osr_fail(
 			diag, OSR_INVAL,
 			"%s: no fabric: expected an opensm-subnet.lst in there, or --fabric=FILE",
-			a->tables[NEW].dir);
-	cli_dumps_find(&a->tables[OLD], both ? &a->then : &a->in);
-	if (!a->tables[NEW].is_live)
-		cli_dumps_find(&a->tables[NEW], &a->in);
+			a->path[NEW]);
+	if (!a->in.is_live && !a->in.path)
+		a->in.path = a->path[NEW];
+	if (both && !a->then.path)
+		a->then.path = a->path[OLD];
+	cli_tables_prepare(a->path[NEW], &a->in);
+	cli_tables_prepare(a->path[OLD], both ? &a->then : &a->in);
 	st = cli_input_load(&a->in, diag);
 	if (!st && both)
 		st = cli_input_load(&a->then, diag);
@@ -505,9 +459,10 @@ static enum osr_status diff_load(struct args *a, struct outcome *o)
 	enum osr_status st = load_fabrics(a, &o->diag);
 
 	if (!st)
-		st = cli_dumps_load(&a->tables[NEW], &a->in, &o->diag);
+		st = cli_tables_read(&a->how, a->path[NEW], &a->in, &a->tables[NEW], &o->diag);
 	if (!st)
-		st = cli_dumps_load(&a->tables[OLD], a->moved ? &a->then : &a->in, &o->diag);
+		st = cli_tables_read(&a->how, a->path[OLD], a->moved ? &a->then : &a->in,
+				     &a->tables[OLD], &o->diag);
 	if (st)
 		return st;
 	a->gen[OLD] = a->tables[OLD].gen;
@@ -544,20 +499,12 @@ static int diff_run(struct args *a)
 			diff_count_missing(&a->then.fabric, &a->in.fabric, o.gone);
 			diff_count_missing(&a->in.fabric, &a->then.fabric, o.come);
 		}
-		count_entries(a, &o);
-		diff_count_pairs(a, &o);
-		/* SL2VL tables. */
-		for (uint32_t s = 0; s < fabric->n_switches; s++)
-			for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
-				for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++)
-					o.n_sl2vl += memcmp(sl2vl_of(fabric, a->gen[OLD].routing, s,
-								     in, out),
-							    sl2vl_of(fabric, a->gen[NEW].routing, s,
-								     in, out),
-							    16) != 0;
+		count_lanes(a, &o);
 		count_groups(a, &o);
+		st = osr_changes(fabric, a->gen[OLD].routing, fabric, a->gen[NEW].routing,
+				 &o.scratch, &o.c, &o.diag);
+		o.n_path = o.c.n_path + o.c.n_lost + o.c.n_found;
 		/* Each on its own fabric, the transition on what is left. */
-		st = OSR_OK;
 		for (unsigned g = OLD; g <= NEW && !st; g++) {
 			const struct osr_inquiry ask = {
 				.f = g == OLD && a->moved ? &a->then.fabric : &a->in.fabric,
@@ -602,9 +549,9 @@ static int diff_run_fabrics(struct args *a)
 	enum osr_status st;
 	uint64_t n = 0;
 
-	a->then.path = a->tables[OLD].dir;
+	a->then.path = a->path[OLD];
 	if (!a->in.is_live)
-		a->in.path = a->tables[NEW].dir;
+		a->in.path = a->path[NEW];
 	st = cli_input_load(&a->then, &diag);
 	if (!st)
 		st = cli_input_load(&a->in, &diag);
@@ -640,17 +587,17 @@ int cli_diff(int argc, char **argv)
 {
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .then = CLI_INPUT_INIT,
-			  .tables = { CLI_DUMPS_INIT, CLI_DUMPS_INIT },
+			  .how = { .sl = -1, .sls_needed = true },
 			  .out = { .command = "diff", .sections = sections } };
 	int code;
 
 	cli_parse(&spec, argc, argv, &a);
-	if (is_fabric(a.tables[OLD].dir) && (a.in.is_live || is_fabric(a.tables[NEW].dir)))
+	if (is_fabric(a.path[OLD]) && (a.in.is_live || is_fabric(a.path[NEW])))
 		code = diff_run_fabrics(&a);
 	else
 		code = diff_run(&a);
 	for (unsigned g = OLD; g <= NEW; g++)
-		cli_dumps_free(&a.tables[g]);
+		cli_tables_free(&a.tables[g]);
 	cli_input_free(&a.in);
 	cli_input_free(&a.then);
 	return code;

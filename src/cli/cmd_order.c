@@ -19,7 +19,7 @@
 #include "cli/endport.h"
 #include "cli/input.h"
 #include "cli/output.h"
-#include "cli/subject.h"
+#include "cli/source.h"
 #include "io/net.h"
 #include "io/endports.h"
 #include "io/lines.h"

@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/endport.h"
-#include "cli/subject.h"
+#include "cli/source.h"
 #include "traffic/crossing.h"
 #include "io/lines.h"
 
@@ -97,7 +97,7 @@ static bool users_is_host(const struct osr_fabric *fabric, uint32_t t)
 
 static void users_count_pair(struct direction *d, uint32_t from, uint32_t dest)
 {
-	uint32_t to = d->a->ask.src.in.fabric.dest_term[dest];
+	uint32_t to = d->a->ask.in.fabric.dest_term[dest];
 	const struct osr_fabric *fabric;
 	char x[32], y[32];
 
@@ -105,7 +105,7 @@ static void users_count_pair(struct direction *d, uint32_t from, uint32_t dest)
 	d->to[from]++;
 	d->from[to]++;
 	/* The pair by name, if pairs are asked for. */
-	fabric = &d->a->ask.src.in.fabric;
+	fabric = &d->a->ask.in.fabric;
 	if (!d->a->pairs || (d->a->max && d->n_pairs_said >= d->a->max))
 		return;
 	d->n_pairs_said++;
@@ -119,7 +119,7 @@ static void users_count_pair(struct direction *d, uint32_t from, uint32_t dest)
 static void users_visit(void *ctx, uint32_t sw, uint32_t dest)
 {
 	struct direction *d = ctx;
-	const struct osr_fabric *fabric = &d->a->ask.src.in.fabric;
+	const struct osr_fabric *fabric = &d->a->ask.in.fabric;
 	uint32_t to = fabric->dest_term[dest];
 
 	if (!users_is_host(fabric, to))
@@ -132,13 +132,13 @@ static void users_visit(void *ctx, uint32_t sw, uint32_t dest)
 /* What an end port sends takes its one cable, if its switch knows the way. */
 static void visit_sender(struct direction *d)
 {
-	const struct osr_fabric *fabric = &d->a->ask.src.in.fabric;
+	const struct osr_fabric *fabric = &d->a->ask.in.fabric;
 
 	for (uint32_t dest = 0; dest < fabric->n_dests; dest++) {
 		uint32_t to = fabric->dest_term[dest];
 
 		if (to != d->sender && users_is_host(fabric, to) &&
-		    osr_lft(d->a->ask.src.gen.routing, fabric->term_switch[d->sender], dest) !=
+		    osr_lft(d->a->ask.tables.gen.routing, fabric->term_switch[d->sender], dest) !=
 			    OSR_NO_PATH)
 			users_count_pair(d, d->sender, dest);
 	}
@@ -159,7 +159,7 @@ static uint32_t rank_uses(const uint64_t *count, uint32_t n, struct osr_keyed *u
 static void users_say_hosts(struct direction *d, const char *role, const struct osr_keyed *use,
 			    uint32_t n)
 {
-	const struct osr_fabric *fabric = &d->a->ask.src.in.fabric;
+	const struct osr_fabric *fabric = &d->a->ask.in.fabric;
 	struct out *out = &d->a->ask.out;
 	char name[32];
 
@@ -178,13 +178,13 @@ static void users_say_hosts(struct direction *d, const char *role, const struct 
 
 static void say_direction(struct direction *d, uint32_t port, struct osr_keyed *use)
 {
-	const struct osr_net *net = &d->a->ask.src.in.net;
+	const struct osr_net *net = &d->a->ask.in.net;
 	struct out *out = &d->a->ask.out;
 	uint32_t peer = net->ports[port].peer, n_from, n_to;
 
-	n_to = rank_uses(d->to, d->a->ask.src.in.fabric.n_terminals, use);
+	n_to = rank_uses(d->to, d->a->ask.in.fabric.n_terminals, use);
 	users_say_hosts(d, "sender", use, n_to);
-	n_from = rank_uses(d->from, d->a->ask.src.in.fabric.n_terminals, use);
+	n_from = rank_uses(d->from, d->a->ask.in.fabric.n_terminals, use);
 	users_say_hosts(d, "receiver", use, n_from);
 	out_row(out, "directions");
 	out_count(out, "direction", d->number);
@@ -209,9 +209,9 @@ static enum osr_status users_look(struct direction *d, uint32_t port, struct osr
 				  struct osr_diag *diag)
 {
 	struct path_args *a = d->a;
-	const struct osr_net *net = &a->ask.src.in.net;
+	const struct osr_net *net = &a->ask.in.net;
 	const struct osr_net_node *node = &net->nodes[net->ports[port].node];
-	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
+	const struct osr_fabric *fabric = &a->ask.in.fabric;
 	uint32_t sw;
 
 	d->sender = OSR_NONE;
@@ -227,7 +227,7 @@ static enum osr_status users_look(struct direction *d, uint32_t port, struct osr
 	if (sw == OSR_NONE)
 		return osr_fail(diag, OSR_BUG, "link \"%s\": the switch is not in the fabric",
 				a->via);
-	return osr_crossing_each(fabric, a->ask.src.gen.routing, sw,
+	return osr_crossing_each(fabric, a->ask.tables.gen.routing, sw,
 				 (uint8_t)osr_net_port_num(net, port), scratch, users_visit, d,
 				 diag);
 }
@@ -235,7 +235,7 @@ static enum osr_status users_look(struct direction *d, uint32_t port, struct osr
 static enum osr_status one_direction(struct path_args *a, uint32_t number, uint32_t port,
 				     struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
+	const struct osr_fabric *fabric = &a->ask.in.fabric;
 	struct osr_arena scratch = { 0 };
 	struct direction d = { .a = a, .number = number };
 	struct osr_keyed *use = osr_alloc(&scratch, fabric->n_terminals, sizeof(*use));
@@ -257,7 +257,7 @@ static enum osr_status one_direction(struct path_args *a, uint32_t number, uint3
 /* Rows of these sections. *code is CLI_BAD where a pair of hosts has no path. */
 static enum osr_status path_via(struct path_args *args, struct osr_diag *diag)
 {
-	const struct osr_net *net = &args->ask.src.in.net;
+	const struct osr_net *net = &args->ask.in.net;
 	uint32_t port = OSR_NONE;
 	enum osr_status st = cli_find_cable(net, args->via, &port, diag);
 
@@ -276,7 +276,7 @@ static const struct out_field path_cable_fields[] = {
 };
 
 struct job {
-	const struct cli_source *src;
+	const struct cli_ask *src;
 	uint32_t *host; /* [n] terminals, in the order of the list */
 	uint32_t n;
 	bool *listed; /* [n_terminals] */
@@ -309,15 +309,15 @@ static bool follow(struct job *job, uint32_t from, uint32_t dest)
 {
 	const struct osr_fabric *fabric = &job->src->in.fabric;
 	uint32_t s = fabric->term_switch[from], to = fabric->dest_term[dest];
-	uint8_t in = fabric->term_port[from], sl = cli_source_sl(job->src, from, dest);
+	uint8_t in = fabric->term_port[from], sl = cli_ask_sl(job->src, from, dest);
 
 	for (uint32_t n = 0; n < fabric->n_switches && sl != OSR_NO_SL; n++) {
-		uint8_t port = osr_lft(job->src->gen.routing, s, dest), vl;
+		uint8_t port = osr_lft(job->src->tables.gen.routing, s, dest), vl;
 		uint32_t c = port == OSR_NO_PATH ? OSR_NONE : osr_port_channel(fabric, s, port);
 
 		if (c == OSR_NONE)
 			return s == fabric->term_switch[to] && port == fabric->term_port[to];
-		vl = cli_source_switch_vl(job->src, s, in, port, sl);
+		vl = cli_ask_switch_vl(job->src, s, in, port, sl);
 		job->routes[c]++;
 		job->sls[c] |= (uint16_t)(1u << sl);
 		if (vl < 16)
@@ -363,9 +363,9 @@ static void say_shared(const struct job *job, uint32_t max, struct out *out)
 
 static enum osr_status path_hosts(struct path_args *args, int *code, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = &args->ask.src.in.fabric;
+	const struct osr_fabric *fabric = &args->ask.in.fabric;
 	struct osr_arena arena = { 0 };
-	struct job job = { .src = &args->ask.src, .diag = diag };
+	struct job job = { .src = &args->ask, .diag = diag };
 	uint64_t n_lost = 0;
 	enum osr_status st = OSR_OK;
 
@@ -439,7 +439,7 @@ static void say_hop(struct path_walk *path, const char *node, uint64_t guid, int
 		    uint8_t vl, const char *to)
 {
 	out_row(path->out, "hops");
-	out_count(path->out, "lid", path->a->ask.src.in.fabric.dest_lid[path->dest]);
+	out_count(path->out, "lid", path->a->ask.in.fabric.dest_lid[path->dest]);
 	out_count(path->out, "hop", path->hop++);
 	out_text(path->out, "node", node);
 	out_textf(path->out, "guid", "0x%016llx", (unsigned long long)guid);
@@ -455,9 +455,9 @@ static void say_hop(struct path_walk *path, const char *node, uint64_t guid, int
 /* The last switch hands the packet to an end port; is it the right one? */
 static void deliver(struct path_walk *path, uint32_t s, int in, uint8_t port)
 {
-	const struct osr_fabric *fabric = &path->a->ask.src.in.fabric;
+	const struct osr_fabric *fabric = &path->a->ask.in.fabric;
 	uint32_t t = fabric->dest_term[path->dest];
-	uint8_t vl = port ? cli_source_switch_vl(&path->a->ask.src, s, (uint8_t)in, port, path->sl)
+	uint8_t vl = port ? cli_ask_switch_vl(&path->a->ask, s, (uint8_t)in, port, path->sl)
 			  : OSR_VL_UNSET;
 	bool right = fabric->term_switch[t] == s && fabric->term_port[t] == port;
 	char sw[32], name[32];
@@ -470,7 +470,7 @@ static void deliver(struct path_walk *path, uint32_t s, int in, uint8_t port)
 
 static void path_follow(struct path_walk *path)
 {
-	const struct cli_source *src = &path->a->ask.src;
+	const struct cli_ask *src = &path->a->ask;
 	const struct osr_fabric *fabric = &src->in.fabric;
 	uint32_t s = fabric->term_switch[path->term];
 	int in = fabric->term_port[path->term];
@@ -479,10 +479,10 @@ static void path_follow(struct path_walk *path)
 	if (in)
 		say_hop(path, osr_terminal_name(fabric, path->term, name),
 			fabric->term_guid[path->term], -1, -1,
-			cli_source_term_vl(src, path->term, path->sl),
+			cli_ask_term_vl(src, path->term, path->sl),
 			osr_switch_name(fabric, s, next));
 	for (uint32_t n = 0; n <= fabric->n_switches; n++) {
-		uint8_t port = osr_lft(src->gen.routing, s, path->dest);
+		uint8_t port = osr_lft(src->tables.gen.routing, s, path->dest);
 		uint32_t c;
 
 		if (port == OSR_NO_PATH) {
@@ -497,7 +497,7 @@ static void path_follow(struct path_walk *path)
 			return;
 		}
 		say_hop(path, osr_switch_name(fabric, s, name), fabric->sw_guid[s], in, port,
-			cli_source_switch_vl(src, s, (uint8_t)in, port, path->sl),
+			cli_ask_switch_vl(src, s, (uint8_t)in, port, path->sl),
 			osr_switch_name(fabric, fabric->chan_dst[c], next));
 		s = fabric->chan_dst[c];
 		in = fabric->chan_port[fabric->chan_rev[c]];
@@ -533,10 +533,10 @@ static enum osr_status shortest(const struct osr_fabric *fabric, uint32_t from, 
 
 static void say_path(struct path_walk *path, uint32_t minimal)
 {
-	const struct osr_fabric *fabric = &path->a->ask.src.in.fabric;
+	const struct osr_fabric *fabric = &path->a->ask.in.fabric;
 	char from[32], to[32];
 
-	path->sl = cli_source_sl(&path->a->ask.src, path->term, path->dest);
+	path->sl = cli_ask_sl(&path->a->ask, path->term, path->dest);
 	if (path->sl == OSR_NO_SL)
 		path->end = "there is no path record: the subnet administrator gives no SL";
 	else
@@ -561,7 +561,7 @@ static void say_path(struct path_walk *path, uint32_t minimal)
 static enum osr_status direction(struct path_args *a, uint32_t from, uint32_t to, int *code,
 				 struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
+	const struct osr_fabric *fabric = &a->ask.in.fabric;
 	struct osr_arena scratch = { 0 };
 	uint32_t minimal = 0, first = fabric->lid_dest[fabric->term_lid[to]];
 	enum osr_status st = shortest(fabric, fabric->term_switch[from], fabric->term_switch[to],
@@ -581,7 +581,7 @@ static enum osr_status direction(struct path_args *a, uint32_t from, uint32_t to
 /* From A to B and back. */
 static enum osr_status path_from_to(struct path_args *a, int *code, struct osr_diag *diag)
 {
-	const struct cli_source *src = &a->ask.src;
+	const struct cli_ask *src = &a->ask;
 	uint32_t term[2] = { 0, 0 };
 	enum osr_status st = OSR_OK;
 
@@ -645,27 +645,25 @@ static const struct cli_spec spec = {
 int cli_path(int argc, char **argv)
 {
 	struct path_args a = {
-		.ask = { .src = CLI_SOURCE_INIT,
-			 .out = { .command = "path", .sections = sections },
-			 .n_words = 2,
+		.ask = { CLI_ASK_INIT("path", sections), .n_words = 2,
 			 .expected = "expected two end ports, A and B: by name, 0xGUID or lid:N" },
 		.max = 20
 	};
-	const struct cli_source *src;
+	const struct cli_ask *src;
 	int code;
 	enum osr_status st;
 	struct osr_diag diag = { "" };
 
 	cli_parse(&spec, argc, argv, &a);
-	src = &a.ask.src;
+	src = &a.ask;
 	code = CLI_OK;
 	st = cli_ask_begin(&a.ask, &diag);
 	if (!st) {
-		out_text(&a.ask.out, "tables", cli_source_name(src));
-		out_bool(&a.ask.out, "any_sl", cli_source_any_sl(src));
+		out_text(&a.ask.out, "tables", cli_ask_name(src));
+		out_bool(&a.ask.out, "any_sl", cli_ask_any_sl(src));
 		out_text(&a.ask.out, "cable", a.via);
-		out_head(&a.ask.out, "tables of %s%s", cli_source_name(src),
-			 cli_source_any_sl(src) ? "; senders may use any SL, shown is SL 0" : "");
+		out_head(&a.ask.out, "tables of %s%s", cli_ask_name(src),
+			 cli_ask_any_sl(src) ? "; senders may use any SL, shown is SL 0" : "");
 		st = a.via     ? path_via(&a, &diag)
 		     : a.hosts ? path_hosts(&a, &code, &diag)
 			       : path_from_to(&a, &code, &diag);

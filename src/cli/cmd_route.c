@@ -16,7 +16,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/page.h"
-#include "cli/subject.h"
+#include "cli/source.h"
 #include "conf/posix_threads.h"
 #include "core/paths/bound.h"
 #include "store/store.h"

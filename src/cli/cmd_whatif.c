@@ -13,7 +13,7 @@
 #include "cli/faults.h"
 #include "cli/input.h"
 #include "cli/pool.h"
-#include "cli/subject.h"
+#include "cli/source.h"
 
 struct args {
 	struct cli_input in;

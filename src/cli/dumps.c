@@ -1,304 +1,227 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "cli/subject.h"
+/* Tables that are read: from dumps, the switches of a live fabric, or a file of stored ones. */
+#include "cli/source.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/data/carry.h"
-#include <errno.h>
-#include <stdio.h>
-#include "store/store.h"
 #include "conf/options.h"
+#include "core/data/carry.h"
+#include "store/store.h"
 
-enum { OPT_SA = 256 };
+enum { LFTS, SL2VL, PATHS, GROUPS };
 
-static const struct cli_option options[] = {
-	{ .doc = "Tables:", .group = 5 },
-	{ "tables", "DIR|FILE",
-	  "all that is there of opensm-lfts.dump (or opensm.fdbs), opensm-sl2vl.dump, "
-	  "opensm-path-sl.dump, opensm.mcfdbs; or a file of route --save",
-	  CLI_TEXT(struct cli_dumps, dir) },
-	{ "lft", "FILE",
-	  "forwarding tables: opensm-lfts.dump, opensm.fdbs, dump_lfts, a file of route --save",
-	  CLI_TEXT(struct cli_dumps, lft) },
-	{ "sl2vl", "FILE", "SL2VL tables: opensm-sl2vl.dump, or ibdmchk's",
-	  CLI_TEXT(struct cli_dumps, sl2vl) },
-	{ "path-sl", "FILE", "SLs of paths: opensm-path-sl.dump, or ibdmchk's psl",
-	  CLI_TEXT(struct cli_dumps, paths) },
-	{ "sl", "N", "all senders use this SL (default: as --path-sl says)",
-	  CLI_NUMBER(struct cli_dumps, sl, 0, 15) },
-	{ "sa", "WORD",
-	  "with --live, ask the subnet administrator for the SLs of all pairs (default), of one "
-	  "host for each switch, or not at all: pairs, switches, none",
-	  .key = OPT_SA },
-	{ 0 },
+/* What a directory of dumps may hold; the first of a kind counts. */
+static const struct {
+	unsigned kind;
+	const char *name;
+	osr_tables_parse_fn *parse;
+} dumps[] = {
+	{ LFTS, "opensm-lfts.dump", osr_tables_parse_lfts },
+	{ LFTS, "opensm.fdbs", osr_tables_parse_lfts },
+	{ SL2VL, "opensm-sl2vl.dump", osr_tables_parse_sl2vl },
+	{ PATHS, "opensm-path-sl.dump", osr_tables_parse_paths },
+	{ GROUPS, "opensm.mcfdbs", osr_tables_parse_groups },
 };
 
-static enum cli_sa take_sa(const char *word, struct argp_state *state)
-{
-	if (!strcmp(word, "pairs"))
-		return CLI_SA_PAIRS;
-	if (!strcmp(word, "switches"))
-		return CLI_SA_SWITCHES;
-	if (strcmp(word, "none") != 0)
-		argp_error(state, "sa \"%s\": expected pairs, switches or none", word);
-	return CLI_SA_NONE;
-}
+#define N_DUMPS (sizeof(dumps) / sizeof(dumps[0]))
 
-static error_t dumps_parse(int key, char *arg, struct argp_state *state)
-{
-	if (key != OPT_SA)
-		return ARGP_ERR_UNKNOWN;
-	((struct cli_dumps *)state->input)->sa = take_sa(arg, state);
-	return 0;
-}
-
-const struct cli_spec dumps_spec = { options, dumps_parse };
-
-static const struct cli_option groups_options[] = {
-	{ "mcast", "FILE", "multicast tables: opensm.mcfdbs", CLI_TEXT(struct cli_dumps, groups) },
-	{ "mcast-sl", "N", "SL of multicast (default 0)",
-	  CLI_NUMBER(struct cli_dumps, mcast_sl, 0, 15) },
-	{ 0 },
-};
-
-const struct cli_spec groups_spec = { groups_options };
-
-static bool is_directory(const char *path)
+/* The files of a directory that hold something; a file is one of forwarding tables. */
+static void find_files(const char *path, char *file[4])
 {
 	struct stat st;
 
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
-/* The name of a file in the directory if it is there and holds something, in *found. */
-static const char *look_for(const char *dir, const char *name, char **found)
-{
-	struct stat st;
-
-	free(*found);
-	if (asprintf(found, "%s/%s", dir, name) < 0)
-		*found = NULL;
-	if (*found && !stat(*found, &st) && st.st_size > 0)
-		return *found;
-	return NULL;
-}
-
-void cli_dumps_find(struct cli_dumps *dumps, struct cli_input *in)
-{
-	struct stat st;
-
-	if (dumps->dir && is_directory(dumps->dir)) {
-		/* Files named one by one come before those of the directory. */
-		if (!dumps->lft)
-			dumps->lft = look_for(dumps->dir, "opensm-lfts.dump", &dumps->found[0]);
-		if (!dumps->lft)
-			dumps->lft = look_for(dumps->dir, "opensm.fdbs", &dumps->found[0]);
-		if (!dumps->sl2vl)
-			dumps->sl2vl = look_for(dumps->dir, "opensm-sl2vl.dump", &dumps->found[1]);
-		if (!dumps->paths && dumps->sl < 0)
-			dumps->paths =
-				look_for(dumps->dir, "opensm-path-sl.dump", &dumps->found[2]);
-		if (!dumps->groups)
-			dumps->groups = look_for(dumps->dir, "opensm.mcfdbs", &dumps->found[3]);
-	} else if (dumps->dir && !dumps->lft)
-		dumps->lft = dumps->dir;
-	/* A pipe can be read but once. */
-	if (in && dumps->lft && !stat(dumps->lft, &st) && S_ISREG(st.st_mode) &&
-	    !cli_stored_probe(dumps->lft))
-		in->lfts = dumps->lft;
-}
-
-void cli_dumps_live(struct cli_dumps *dumps, struct cli_input *in)
-{
-	dumps->is_live = true;
-	in->live.ask = (struct osr_live_ask){ .lft = true,
-					      .sl2vl = !dumps->sl2vl,
-					      .n_mlids = dumps->groups ? 0 : UINT32_MAX };
-}
-
-enum osr_status cli_dumps_from_input(struct cli_dumps *dumps, struct cli_input *in,
-				     struct osr_diag *diag)
-{
-	if (in->is_live && !dumps->dir && !dumps->lft)
-		cli_dumps_live(dumps, in);
-	if (!in->path || !is_directory(in->path)) {
-		cli_dumps_find(dumps, in);
-		return OSR_OK;
+	if (!cli_is_directory(path)) {
+		file[LFTS] = strdup(path);
+		return;
 	}
-	if (!dumps->dir)
-		dumps->dir = in->path;
-	if (asprintf(&in->owned, "%s/opensm-subnet.lst", in->path) < 0)
-		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", in->path);
-	in->path = in->owned;
-	cli_dumps_find(dumps, in);
-	return OSR_OK;
+	for (size_t i = 0; i < N_DUMPS; i++) {
+		char **found = &file[dumps[i].kind];
+
+		if (!*found && asprintf(found, "%s/%s", path, dumps[i].name) < 0)
+			*found = NULL;
+		else if (*found && !strcmp(*found + strlen(path) + 1, dumps[i].name) &&
+			 (stat(*found, &st) || !st.st_size)) {
+			free(*found);
+			*found = NULL;
+		}
+	}
+}
+
+static bool says_live(const char *path, const struct cli_input *in)
+{
+	return in->is_live && !strcmp(path, "live");
+}
+
+void cli_tables_prepare(const char *path, struct cli_input *in)
+{
+	char *file[4] = { NULL };
+	struct stat st;
+
+	if (says_live(path, in)) {
+		in->live.ask =
+			(struct osr_live_ask){ .lft = true, .sl2vl = true, .n_mlids = UINT32_MAX };
+		return;
+	}
+	find_files(path, file);
+	/* A pipe can be read but once. */
+	if (!in->lfts && file[LFTS] && !stat(file[LFTS], &st) && S_ISREG(st.st_mode) &&
+	    !cli_stored_probe(file[LFTS])) {
+		in->lfts = file[LFTS];
+		file[LFTS] = NULL;
+	}
+	for (unsigned i = 0; i < 4; i++)
+		free(file[i]);
 }
 
 /* A verdict needs the SLs; a comparison goes on without them. */
-static enum osr_status dumps_read_live(struct cli_dumps *dumps, struct cli_live *live,
-				       struct osr_diag *diag)
+static enum osr_status read_live(const struct cli_reading *how, struct cli_live *live,
+				 struct osr_tables *t, struct osr_diag *diag)
 {
-	enum cli_sa sa = dumps->paths || dumps->sl >= 0 ? CLI_SA_NONE : dumps->sa;
-	enum osr_status st = cli_live_tables(live, sa, &dumps->t, diag);
+	enum osr_status st = cli_live_tables(live, how->sl >= 0 ? CLI_SA_NONE : how->sa, t, diag);
 	struct osr_diag why = *diag;
 
 	if (st != OSR_UNREACHABLE)
 		return st;
-	*diag = (struct osr_diag){ 0 };
-	if (!dumps->sl_optional)
+	if (how->sls_needed)
 		return osr_fail(diag, OSR_INVAL,
-				"%.200s: give the SLs by --path-sl=FILE or --sl=N, or check for "
-				"any SL by --sa=none",
+				"%.200s: give the SLs by --sl=N, or check for any SL by --sa=none",
 				why.text);
-	osr_fail(&dumps->sl_warning, st,
-		 "%.200s: the SLs of the tables in its switches are unknown", why.text);
+	fprintf(stderr,
+		"osmroutes: warning: %.200s: the SLs of the tables in its switches are unknown\n",
+		why.text);
+	*diag = (struct osr_diag){ 0 };
 	return OSR_OK;
 }
 
-static enum osr_status dumps_read_file(struct cli_dumps *dumps, const char *path,
-				       osr_tables_parse_fn *parse, struct osr_diag *diag)
+/* Of another day: its switches and LIDs have to be those of the fabric, its cables need not. */
+static enum osr_status read_stored(const char *path, struct cli_tables *tables,
+				   struct osr_diag *diag)
 {
-	struct osr_lines in;
+	struct osr_diag why = { "" };
+	struct osr_arena scratch = { 0 };
+	struct cli_stored stored;
+	struct osr_routing routing;
+	struct stat file;
+	enum osr_status st = cli_stored_read(path, NULL, NULL, &stored, diag);
 
-	return osr_tables_read(&dumps->t, osr_lines_open(&in, path, diag), parse);
+	if (!st &&
+	    osr_carry_again(&stored.last, tables->t.f, &tables->arena, &scratch, &routing, &why))
+		st = osr_fail(diag, OSR_INVAL, "%.200s: tables of another fabric: %.200s", path,
+			      why.text);
+	if (!st)
+		st = osr_tables_take(&tables->t, &routing, diag);
+	if (!stat(path, &file))
+		tables->t.bytes += (uint64_t)file.st_size;
+	cli_stored_free(&stored);
+	osr_arena_free(&scratch);
+	return st;
 }
 
-/* Files that are named come before what is read from the switches. */
-static enum osr_status dumps_read_all(struct cli_dumps *dumps, struct cli_live *live,
-				      struct osr_diag *diag)
+static enum osr_status read_files(const struct cli_reading *how, struct cli_tables *tables,
+				  struct osr_diag *diag)
 {
-	enum osr_status st;
+	enum osr_status st = OSR_OK;
 
-	if (dumps->is_live)
-		st = dumps_read_live(dumps, live, diag);
-	else if (cli_stored_probe(dumps->lft)) {
-		struct osr_diag why = { "" };
-		struct osr_arena scratch = { 0 };
-		struct cli_stored stored;
-		struct osr_routing routing;
-		struct stat file;
+	for (unsigned kind = LFTS; kind <= GROUPS && !st; kind++) {
+		const char *path = tables->file[kind];
+		struct osr_lines in;
+		size_t row = 0;
 
-		/*
-		 * Of another day: its switches and LIDs have to be those of the fabric, its cables
-		 * need not.
-		 */
-		st = cli_stored_read(dumps->lft, NULL, NULL, &stored, diag);
-		if (!st && osr_carry_again(&stored.last, dumps->t.f, &dumps->arena, &scratch,
-					   &routing, &why))
-			st = osr_fail(diag, OSR_INVAL, "%.200s: tables of another fabric: %.200s",
-				      dumps->lft, why.text);
-		if (!st)
-			st = osr_tables_take(&dumps->t, &routing, diag);
-		if (!stat(dumps->lft, &file))
-			dumps->t.bytes += (uint64_t)file.st_size;
-		cli_stored_free(&stored);
-		osr_arena_free(&scratch);
-	} else
-		st = dumps_read_file(dumps, dumps->lft, osr_tables_parse_lfts, diag);
-
-	if (!st && dumps->sl2vl)
-		st = dumps_read_file(dumps, dumps->sl2vl, osr_tables_parse_sl2vl, diag);
-	if (!st && dumps->paths)
-		st = dumps_read_file(dumps, dumps->paths, osr_tables_parse_paths, diag);
-	if (!st && dumps->sl >= 0)
-		st = osr_tables_one_sl(&dumps->t, (uint8_t)dumps->sl, diag);
-	if (!st && dumps->groups)
-		st = dumps_read_file(dumps, dumps->groups, osr_tables_parse_groups, diag);
-	dumps->t.groups.sl = (uint8_t)dumps->mcast_sl;
-	return st ? st : osr_tables_finish(&dumps->t, &dumps->same_ca, diag);
+		while (dumps[row].kind != kind)
+			row++;
+		if (kind == LFTS && cli_stored_probe(path))
+			st = read_stored(path, tables, diag);
+		else if (path && !(kind == PATHS && how->sl >= 0))
+			st = osr_tables_read(&tables->t, osr_lines_open(&in, path, diag),
+					     dumps[row].parse);
+	}
+	return st;
 }
 
-enum osr_status cli_dumps_load(struct cli_dumps *dumps, struct cli_input *in, struct osr_diag *diag)
-{
-	return cli_dumps_read(dumps, &in->fabric, &in->net, &in->live, diag);
-}
-
-enum osr_status cli_dumps_read(struct cli_dumps *dumps, const struct osr_fabric *fabric,
-			       const struct osr_net *net, struct cli_live *live,
-			       struct osr_diag *diag)
+enum osr_status cli_tables_read(const struct cli_reading *how, const char *path,
+				struct cli_input *in, struct cli_tables *tables,
+				struct osr_diag *diag)
 {
 	struct cli_stamp start = cli_now();
 	enum osr_status st;
 
-	if (!dumps->lft && !dumps->is_live)
-		return osr_fail(diag, OSR_INVAL,
-				"%s%sno forwarding tables: expected opensm-lfts.dump or "
-				"opensm.fdbs in --tables=DIR, --lft=FILE, or --live",
-				dumps->dir ? dumps->dir : "", dumps->dir ? ": " : "");
-	st = osr_tables_init(&dumps->t, fabric, net, &dumps->arena, diag);
+	tables->is_live = says_live(path, in);
+	if (!tables->is_live)
+		find_files(path, tables->file);
+	if (!tables->is_live && !tables->file[LFTS])
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%s: no forwarding tables: expected opensm-lfts.dump or opensm.fdbs "
+			"in there",
+			path);
+	st = osr_tables_init(&tables->t, &in->fabric, &in->net, &tables->arena, diag);
+	if (!st && tables->is_live)
+		st = read_live(how, &in->live, &tables->t, diag);
+	else if (!st)
+		st = read_files(how, tables, diag);
+	if (!st && how->sl >= 0)
+		st = osr_tables_one_sl(&tables->t, (uint8_t)how->sl, diag);
+	tables->t.groups.sl = (uint8_t)how->mcast_sl;
 	if (!st)
-		st = dumps_read_all(dumps, live, diag);
-	dumps->gen = osr_tables_generation(&dumps->t);
-	dumps->gen.sls_unknown = !dumps->t.taken && !dumps->gen.paths && !dumps->gen.routing->sl;
-	dumps->read = cli_since(start);
+		st = osr_tables_finish(&tables->t, &tables->same_ca, diag);
+	tables->gen = osr_tables_generation(&tables->t);
+	tables->gen.sls_unknown =
+		!tables->t.taken && !tables->gen.paths && !tables->gen.routing->sl;
+	tables->routing = tables->t.routing;
+	tables->read = cli_since(start);
 	return st;
 }
 
-void cli_dumps_free(struct cli_dumps *dumps)
+const char *cli_tables_lft(const struct cli_tables *tables)
 {
-	osr_tables_free(&dumps->t);
-	osr_arena_free(&dumps->arena);
-	for (unsigned i = 0; i < 4; i++)
-		free(dumps->found[i]);
+	return tables->is_live ? "the switches" : tables->file[LFTS];
 }
 
 /* Where something came from: a file, or else the switches or the stored file. */
-static const char *dumps_source(const struct cli_dumps *dumps, const char *file, bool there,
-				const char *none)
+static const char *origin(const struct cli_tables *tables, unsigned kind, bool there,
+			  const char *none)
 {
-	if (file)
-		return file;
-	if (!there)
-		return none;
-	return dumps->is_live ? "the switches" : dumps->lft;
+	return tables->file[kind] ? tables->file[kind] : there ? cli_tables_lft(tables) : none;
 }
 
-static const char *sl_source(const struct cli_dumps *dumps)
+void cli_tables_say(const struct cli_reading *how, const struct cli_tables *tables, struct out *out)
 {
-	if (dumps->sl >= 0)
-		return "all on one SL";
-	if (dumps->is_live && !dumps->paths && dumps->t.paths.n_rows)
-		return "the subnet administrator";
-	return dumps_source(dumps, dumps->paths, dumps->t.taken && dumps->t.routing.sl,
-			    dumps->gen.sls_unknown ? "not given" : "any SL");
-}
-
-void cli_dumps_say(const struct cli_dumps *dumps, struct out *o)
-{
-	static const struct out_field fields[] = { CLI_DUMPS_FIELDS, { 0 } };
-	const char *lft = dumps_source(dumps, dumps->is_live ? NULL : dumps->lft, true, NULL);
+	static const struct out_field fields[] = { CLI_TABLES_FIELDS, { 0 } };
+	const struct osr_tables *t = &tables->t;
+	bool has_groups = t->groups.n || t->routing.mcast_parent;
+	const char *lft = cli_tables_lft(tables), *sls;
 	char foreign[64] = "", read[64] = "";
 
-	if (dumps->t.n_foreign)
+	if (how->sl >= 0)
+		sls = "all on one SL";
+	else if (tables->is_live && t->paths.n_rows)
+		sls = "the subnet administrator";
+	else
+		sls = origin(tables, PATHS, t->taken && t->routing.sl,
+			     tables->gen.sls_unknown ? "not given" : "any SL");
+	if (t->n_foreign)
 		snprintf(foreign, sizeof(foreign), ", %llu for LIDs that no port has",
-			 (unsigned long long)dumps->t.n_foreign);
-	if (dumps->t.bytes)
-		snprintf(read, sizeof(read), "; read %.1f MB at %.0f MB/s",
-			 (double)dumps->t.bytes / 1e6,
-			 dumps->read.wall > 0 ? (double)dumps->t.bytes / 1e3 / dumps->read.wall
-					      : 0);
-	out_head(o, "%s: %llu entries%s; SL2VL: %s; SLs: %s; multicast: %s%s", lft,
-		 (unsigned long long)dumps->t.n_entries, foreign,
-		 dumps_source(dumps, dumps->sl2vl, dumps->t.routing.sl2vl, "VL = SL"),
-		 sl_source(dumps),
-		 dumps_source(dumps, dumps->groups,
-			      dumps->t.groups.n || dumps->t.routing.mcast_parent, "none"),
-		 read);
-	out_text(o, "tables.lfts", lft);
-	out_text(o, "tables.sl2vl",
-		 dumps_source(dumps, dumps->sl2vl, dumps->t.routing.sl2vl, NULL));
-	if (dumps->sl < 0 && (dumps->t.paths.n_rows || dumps->t.routing.sl))
-		out_text(o, "tables.path_sls", sl_source(dumps));
-	out_text(o, "tables.groups",
-		 dumps_source(dumps, dumps->groups,
-			      dumps->t.groups.n || dumps->t.routing.mcast_parent, NULL));
-	if (dumps->sl >= 0)
-		out_count(o, "tables.sl", (uint64_t)dumps->sl);
-	out_members(o, fields, dumps, 0);
+			 (unsigned long long)t->n_foreign);
+	if (t->bytes)
+		snprintf(read, sizeof(read), "; read %.1f MB at %.0f MB/s", (double)t->bytes / 1e6,
+			 tables->read.wall > 0 ? (double)t->bytes / 1e3 / tables->read.wall : 0);
+	out_head(out, "%s: %llu entries%s; SL2VL: %s; SLs: %s; multicast: %s%s", lft,
+		 (unsigned long long)t->n_entries, foreign,
+		 origin(tables, SL2VL, t->routing.sl2vl, "VL = SL"), sls,
+		 origin(tables, GROUPS, has_groups, "none"), read);
+	out_text(out, "tables.lfts", lft);
+	out_text(out, "tables.sl2vl", origin(tables, SL2VL, t->routing.sl2vl, NULL));
+	if (how->sl < 0 && (t->paths.n_rows || t->routing.sl))
+		out_text(out, "tables.path_sls", sls);
+	out_text(out, "tables.groups", origin(tables, GROUPS, has_groups, NULL));
+	if (how->sl >= 0)
+		out_count(out, "tables.sl", (uint64_t)how->sl);
+	out_members(out, fields, tables, 0);
 }
 
 /* The whole file, to be freed; NULL with a sentence. */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/stat.h>
+
 #include "cli/input.h"
 #include "cli/cli.h"
 #include "io/netfile.h"
@@ -79,14 +81,26 @@ static bool input_lmc_open(const struct cli_input *in)
 	return net->no_lmcs && !in->lfts && in->lmc < 0 && n_hosts && n_even == n_hosts;
 }
 
+bool cli_is_directory(const char *path)
+{
+	struct stat st;
+
+	return path && !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 {
 	struct cli_stamp start = cli_now();
 	struct osr_lines lines;
-	enum osr_status st =
-		in->is_live ? cli_live_net(&in->live, &in->net, diag)
-			    : osr_fabricfile_read(osr_lines_open(&lines, in->path, diag), &in->net);
+	enum osr_status st;
 
+	if (cli_is_directory(in->path)) {
+		if (asprintf(&in->owned, "%s/opensm-subnet.lst", in->path) < 0)
+			return osr_fail(diag, OSR_NOMEM, "%s: out of memory", in->path);
+		in->path = in->owned;
+	}
+	st = in->is_live ? cli_live_net(&in->live, &in->net, diag)
+			 : osr_fabricfile_read(osr_lines_open(&lines, in->path, diag), &in->net);
 	if (!st && in->names)
 		st = read_names(in->names, &in->net, diag);
 	if (!st && !osr_net_tell_apart(&in->net))
@@ -106,6 +120,7 @@ void cli_input_free(struct cli_input *in)
 	cli_live_free(&in->live);
 	osr_net_free(&in->net);
 	free(in->owned);
+	free(in->lfts);
 }
 
 void cli_input_say(const struct cli_input *in, struct out *o)

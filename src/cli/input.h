@@ -19,12 +19,12 @@
 #include "io/net.h"
 
 struct cli_input {
-	const char *path;
-	char *owned;          /* a path made from it, or NULL */
+	const char *path;     /* a file, or a directory of dumps with an opensm-subnet.lst */
+	char *owned;          /* that in it, or NULL */
 	bool is_live;         /* no file: the fabric this machine is connected to */
 	char live_words[128]; /* what stands behind --live, in parts */
 	struct cli_live live;
-	const char *lfts;   /* where LMCs are, if the file does not say them; or NULL */
+	char *lfts;         /* where LMCs are, if the file does not say them; or NULL; freed */
 	const char *names;  /* node name map, or NULL */
 	int lmc;            /* < 0: the LIDs of the file stay */
 	struct osr_net net; /* what the file says; may be freed once the fabric is built */
@@ -58,6 +58,8 @@ struct cli_input {
 extern const struct cli_spec input_spec;
 
 #define CLI_LIVE_ARG "DEV:PORT:PKEY"
+bool cli_is_directory(const char *path);
+
 /* What stands behind --live, or NULL. */
 void cli_take_live(struct cli_input *in, const char *arg, struct argp_state *state);
 

@@ -241,7 +241,7 @@ static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct os
 	if (n > CLI_SA_MAX_PAIRS)
 		return osr_fail(diag, OSR_INVAL,
 				"%" PRIu64 " pairs are too many to ask the subnet administrator "
-				"for their SLs: --sa=switches, or --path-sl=FILE",
+				"for their SLs: --sa=switches",
 				n);
 	live_paths.sl = malloc(n + 1);
 	if (!live_paths.sl)

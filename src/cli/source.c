@@ -1,13 +1,159 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "cli/subject.h"
+#include "cli/source.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/names.h>
+
 #include "cli/cli.h"
+#include "core/data/carry.h"
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static error_t ask_parse(int key, char *arg, struct argp_state *state)
+enum { OPT_TABLES = 256, OPT_CONFIG, OPT_MCAST, OPT_SA };
+
+#define ASSUMED_VLS 8 /* what most switches have, and ibsim's */
+
+static const struct cli_option engine_options[] = {
+	{ "engine", "NAME", "routing engine, may be repeated; \"all\" (default dfsssp)",
+	  .key = 'e' },
+	{ "option", "NAME=VALUE", "option of the engines (see `osmroutes conf --list`)",
+	  .key = 'o' },
+	{ "vls", "N", "data virtual lanes of the links, 1 to 15 (default 8)",
+	  CLI_NUMBER(struct cli_subjects, link_vls, 1, OSR_MAX_VLS) },
+	{ "config", "FILE",
+	  "options of osmroutes.conf; \"none\": the defaults (default: " OSR_DEFAULT_CONFIG
+	  ", if it exists)",
+	  .key = OPT_CONFIG },
+	{ "opensm-conf", "FILE",
+	  "engine, plugin options, QoS, VLs and multicast as this opensm.conf says",
+	  CLI_TEXT(struct cli_subjects, osmconf) },
+	{ "multicast", "VL|no",
+	  "multicast is on this VL in the deadlock proof (default 0), or not in it",
+	  .key = OPT_MCAST, .flags = OPTION_ARG_OPTIONAL },
+	{ 0 },
+};
+
+static const struct cli_option table_options[] = {
+	{ "tables", "DIR|FILE",
+	  "tables that are read instead of an engine's: of a directory of dumps (opensm-lfts.dump "
+	  "or "
+	  "opensm.fdbs, opensm-sl2vl.dump, opensm-path-sl.dump, opensm.mcfdbs) or a file (route "
+	  "--save, or forwarding tables); \"live\": those in the switches of --live",
+	  .key = OPT_TABLES },
+	{ 0 },
+};
+
+static const struct cli_option reading_options[] = {
+	{ "sl", "N", "all senders use this SL (default: as the tables say)",
+	  CLI_NUMBER(struct cli_subjects, how.sl, 0, 15) },
+	{ "sa", "WORD",
+	  "with --live, ask the subnet administrator for the SLs of all pairs (default), of one "
+	  "host for each switch, or not at all: pairs, switches, none",
+	  .key = OPT_SA },
+	{ "mcast-sl", "N", "SL of multicast (default 0)",
+	  CLI_NUMBER(struct cli_subjects, how.mcast_sl, 0, 15) },
+	{ 0 },
+};
+
+static void subject_add(struct cli_subjects *subjects, const struct osr_engine *engine,
+			const char *file, struct argp_state *state)
+{
+	if (subjects->n == CLI_MAX_SUBJECTS)
+		argp_error(state, "at most %d engines and files at a time", CLI_MAX_SUBJECTS);
+	subjects->item[subjects->n++] = (struct cli_subject){ .engine = engine, .file = file };
+}
+
+static void subject_add_all(struct cli_subjects *subjects, struct argp_state *state)
+{
+	for (uint32_t i = 0; osr_engines[i]; i++)
+		subject_add(subjects, osr_engines[i], NULL, state);
+}
+
+static void add_engine(struct cli_subjects *subjects, const char *name, struct argp_state *state)
+{
+	const struct osr_engine *engine = osr_engine_find(name);
+	struct osr_guess guess = { .word = name };
+	char said[160];
+
+	if (!strcmp(name, "all")) {
+		subjects->all_named = true;
+		subject_add_all(subjects, state);
+		return;
+	}
+	for (uint32_t i = 0; osr_engines[i]; i++)
+		osr_guess_offer(&guess, osr_engines[i]->name);
+	if (!engine)
+		argp_error(state, "no engine \"%s\"%s (`osmroutes conf --list` lists them)", name,
+			   osr_guess_say(&guess, said, sizeof(said)));
+	subject_add(subjects, engine, NULL, state);
+}
+
+static error_t parse_engine(int key, char *arg, struct argp_state *state)
+{
+	struct cli_subjects *subjects = state->input;
+
+	switch (key) {
+	case 'e':
+		add_engine(subjects, arg, state);
+		return 0;
+	case 'o':
+		if (subjects->n_settings == CLI_MAX_SETTINGS)
+			argp_error(state, "at most %d options", CLI_MAX_SETTINGS);
+		subjects->setting[subjects->n_settings++] = arg;
+		return 0;
+	case OPT_CONFIG:
+		subjects->config = strcmp(arg, "none") ? arg : "";
+		return 0;
+	case OPT_MCAST:
+		subjects->no_multicast = arg && !strcmp(arg, "no");
+		if (!subjects->no_multicast)
+			subjects->req.mcast_vl =
+				arg ? (uint8_t)cli_take_number(arg, "multicast", 0, 14, state) : 0;
+		return 0;
+	case ARGP_KEY_END:
+		if (!subjects->n && subjects->all)
+			subject_add_all(subjects, state);
+		else
+			subjects->all = subjects->all_named;
+		if (!subjects->n && !subjects->osmconf) {
+			add_engine(subjects, "dfsssp", state);
+			subjects->by_default = true;
+		}
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_tables(int key, char *arg, struct argp_state *state)
+{
+	if (key != OPT_TABLES)
+		return ARGP_ERR_UNKNOWN;
+	subject_add(state->input, NULL, arg, state);
+	return 0;
+}
+
+static error_t parse_reading(int key, char *arg, struct argp_state *state)
+{
+	static const char *const words[] = {
+		[CLI_SA_PAIRS] = "pairs", [CLI_SA_SWITCHES] = "switches", [CLI_SA_NONE] = "none"
+	};
+	struct cli_subjects *subjects = state->input;
+
+	if (key != OPT_SA)
+		return ARGP_ERR_UNKNOWN;
+	for (unsigned i = CLI_SA_PAIRS; i <= CLI_SA_NONE; i++)
+		if (!strcmp(arg, words[i])) {
+			subjects->how.sa = (enum cli_sa)i;
+			return 0;
+		}
+	argp_error(state, "sa \"%s\": expected pairs, switches or none", arg);
+	return 0;
+}
+
+static error_t parse_ask(int key, char *arg, struct argp_state *state)
 {
 	struct cli_ask *ask = state->input;
 
@@ -27,131 +173,371 @@ static error_t ask_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct cli_part parts[] = { { &input_spec, offsetof(struct cli_ask, src.in) },
-					 { &engines_spec, offsetof(struct cli_ask, src.who) },
-					 { &dumps_spec, offsetof(struct cli_ask, src.dumps) },
-					 { &out_spec, offsetof(struct cli_ask, out) },
-					 { 0 } };
+const struct cli_spec engines_spec = { engine_options, parse_engine };
+static const struct cli_part engines_part[] = { { &engines_spec, 0 }, { 0 } };
+const struct cli_spec subjects_spec = { table_options, parse_tables, engines_part };
+static const struct cli_part subjects_part[] = { { &subjects_spec, 0 }, { 0 } };
+static const struct cli_spec reading_spec = { reading_options, parse_reading, subjects_part };
 
-const struct cli_spec ask_spec = { .parse = ask_parse, .parts = parts };
+static const struct cli_part ask_parts[] = { { &input_spec, offsetof(struct cli_ask, in) },
+					     { &reading_spec, offsetof(struct cli_ask, who) },
+					     { &out_spec, offsetof(struct cli_ask, out) },
+					     { 0 } };
 
-/* ---- the work ------------------------------------------------------------------------------- */
+const struct cli_spec ask_spec = { .parse = parse_ask, .parts = ask_parts };
 
-static enum osr_status load_engine(struct cli_source *s, struct osr_diag *diag)
+/* ---- the configuration ---------------------------------------------------------------------- */
+
+static enum osr_status read_osmconf(struct cli_subjects *subjects, struct osr_diag *diag)
 {
 	enum osr_status st;
 
-	if (s->who.n > 1)
-		return osr_fail(diag, OSR_INVAL, "expected exactly one engine");
-	st = cli_subjects_load(&s->who, &s->in, diag);
-	if (st)
-		return st;
-	cli_tables_make(&s->who, 0, &s->in.fabric, NULL, &s->made);
-	if (s->made.st)
-		return osr_fail(diag, s->made.st, "%s: %.400s", cli_source_name(s),
-				s->made.diag.text);
-	s->gen = (struct osr_generation){ .routing = &s->made.routing };
-	return OSR_OK;
-}
-
-static enum osr_status load_dumps(struct cli_source *s, struct osr_diag *diag)
-{
-	enum osr_status st = cli_input_load(&s->in, diag);
-
-	if (!st)
-		st = cli_dumps_load(&s->dumps, &s->in, diag);
-	s->gen = s->dumps.gen;
+	osr_osmconf_default(&subjects->osm);
+	subjects->osm.qos = true; /* without a word on it, lanes are what the plugin is for */
+	if (!subjects->osmconf)
+		return OSR_OK;
+	st = osr_osmconf_read(subjects->osmconf, &subjects->osm, diag);
+	if (!st && !osr_osmconf_lists(subjects->osm.plugin_name, "osmroutes"))
+		return osr_fail(diag, OSR_INVAL,
+				"%.300s: event_plugin_name does not name osmroutes, so OpenSM does "
+				"not use it",
+				subjects->osmconf);
 	return st;
 }
 
-/* The tables alone, without a word about them. */
-static enum osr_status cli_source_load(struct cli_source *s, struct osr_diag *diag)
+static enum osr_status read_config(struct cli_subjects *subjects, struct osr_diag *diag)
 {
-	bool named = !s->who.by_default;
-	enum osr_status st = OSR_OK;
+	enum osr_status st = read_osmconf(subjects, diag);
+	const struct osr_engine *engine;
+	char word[64];
 
-	/* A live fabric has tables, and so has a directory of dumps. */
-	if (!named || !s->in.is_live)
-		st = cli_dumps_from_input(&s->dumps, &s->in, diag);
 	if (st)
 		return st;
-	s->is_engine =
-		named || (!s->needs_tables && !s->dumps.lft && !s->dumps.is_live && !s->dumps.dir);
-	if (!s->is_engine && !s->dumps.lft && !s->dumps.is_live && !s->dumps.dir)
+	if (!osr_options_load(&subjects->options, subjects->config, subjects->osm.plugin_options))
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the options");
+	if (subjects->options.broken)
+		return osr_fail(diag, OSR_INVAL, "%s", subjects->options.error.text);
+	subjects->req.multicast = subjects->osm.multicast && !subjects->no_multicast;
+	subjects->req.chosen_sls = subjects->osmconf ? osr_osmconf_sls(&subjects->osm) : 0;
+	/* The engine that routes is the first of OpenSM's list, if that is ours. */
+	if (subjects->n)
+		return OSR_OK;
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(subjects->osm.routing_engine, ", \t"),
+		 subjects->osm.routing_engine);
+	engine = osr_options_engine(&subjects->options, word);
+	if (!engine)
 		return osr_fail(diag, OSR_INVAL,
-				"say which tables to check: -e NAME: those of an engine; "
-				"--lft=FILE: forwarding tables; --tables=DIR, or DIR as the only "
-				"argument: dumps; --live: those in the switches");
-	return s->is_engine ? load_engine(s, diag) : load_dumps(s, diag);
+				"%.200s: routing_engine %.60s: OpenSM is an engine of OpenSM "
+				"itself; -e NAME chooses one of osmroutes",
+				subjects->osmconf, *word ? word : "is not set");
+	subjects->item[subjects->n++] = (struct cli_subject){ .engine = engine };
+	return OSR_OK;
 }
+
+static bool knows_option(const struct osr_param *table, const char *name, size_t n)
+{
+	while (table->name && !(strlen(table->name) == n && !strncmp(table->name, name, n)))
+		table++;
+	return table->name;
+}
+
+/* What the engine does not know may be an option of the plugin itself. */
+static enum osr_status subject_set(struct osr_values *values, const struct osr_engine *engine,
+				   const char *word, struct osr_diag *diag)
+{
+	size_t n = strcspn(word, "=");
+
+	if (word[n] && !knows_option(engine->params, word, n) &&
+	    knows_option(osr_plugin_params, word, n))
+		return osr_fail(
+			diag, OSR_INVAL,
+			"\"%.*s\" is no option of %s: it goes into osmroutes.conf, or the file "
+			"of --config",
+			(int)n, word, engine->name);
+	return cli_set(values, engine->params, word, diag);
+}
+
+static enum osr_status set_values(struct cli_subjects *subjects, struct osr_diag *diag)
+{
+	enum osr_status st = OSR_OK;
+
+	subjects->values = calloc(subjects->n, sizeof(*subjects->values));
+	if (!subjects->values)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the options of %u engines",
+				subjects->n);
+	for (uint32_t i = 0; i < subjects->n; i++) {
+		const struct osr_engine *engine = subjects->item[i].engine;
+
+		if (!engine)
+			continue;
+		subjects->values[i] = *osr_options_values(&subjects->options, engine);
+		for (uint32_t k = 0; k < subjects->n_settings && !st; k++)
+			st = subject_set(&subjects->values[i], engine, subjects->setting[k], diag);
+	}
+	return st;
+}
+
+static uint8_t fewest_vls(const struct osr_fabric *fabric)
+{
+	uint8_t vls = OSR_MAX_VLS;
+
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		vls = fabric->chan_vls[c] < vls ? fabric->chan_vls[c] : vls;
+	return vls;
+}
+
+/* As snapshot.c of the plugin finds the VLs of the links, and then by the same rules. */
+static void subject_count_vls(struct cli_subjects *subjects, const struct cli_input *in)
+{
+	uint8_t most = osr_vls_of_code(subjects->osm.max_op_vls);
+	struct osr_vl_limit *vl_limit = &subjects->limit;
+	const char *why = "as --vls says";
+
+	vl_limit->vls = subjects->link_vls;
+	if (!vl_limit->vls) {
+		vl_limit->vls = in->is_live ? fewest_vls(&in->fabric) : ASSUMED_VLS;
+		why = in->is_live ? "the fewest of any link between switches"
+				  : "assumed, because the file does not say what the links have";
+	}
+	if (vl_limit->vls > most) {
+		vl_limit->vls = most;
+		why = "limited by max_op_vls in OpenSM's options";
+	}
+	subjects->link_vls = vl_limit->vls;
+	snprintf(vl_limit->why, sizeof(vl_limit->why), "%s", why);
+	osr_options_vl_budget(&subjects->options, subjects->osm.qos, &in->fabric, vl_limit);
+	subjects->req.max_vls = vl_limit->vls;
+	subjects->req.vls_why = vl_limit->why;
+}
+
+void cli_subjects_say(const struct cli_subjects *subjects, struct out *out)
+{
+	out_head(out, "%s%s%s%s; %u virtual lane%s: %s; multicast %s",
+		 osr_options_origin(&subjects->options), subjects->options.config,
+		 subjects->osmconf ? " and " : "", subjects->osmconf ? subjects->osmconf : "",
+		 subjects->limit.vls, subjects->limit.vls == 1 ? "" : "s", subjects->limit.why,
+		 subjects->req.multicast ? "on" : "off");
+}
+
+void cli_subjects_fields(const struct cli_subjects *subjects, struct out *out)
+{
+	static const struct out_field fields[] = { CLI_SUBJECTS_FIELDS, { 0 } };
+
+	out_text(out, "config", subjects->options.config);
+	out_text(out, "vls_why", subjects->limit.why);
+	out_members(out, fields, subjects, 0);
+}
+
+/* ---- the work ------------------------------------------------------------------------------- */
+
+enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_input *in,
+				  struct osr_diag *diag)
+{
+	enum osr_status st = read_config(subjects, diag);
+
+	if (!st)
+		st = set_values(subjects, diag);
+	subjects->in = in;
+	for (uint32_t i = 0; i < subjects->n; i++)
+		if (subjects->item[i].file)
+			cli_tables_prepare(subjects->item[i].file, in);
+	if (!st)
+		st = cli_input_load(in, diag);
+	if (!st)
+		subject_count_vls(subjects, in);
+	return st;
+}
+
+void cli_subjects_drop_net(const struct cli_subjects *subjects, struct cli_input *in)
+{
+	for (uint32_t i = 0; i < subjects->n; i++)
+		if (!subjects->item[i].engine)
+			return;
+	osr_net_free(&in->net);
+}
+
+void cli_subjects_free(struct cli_subjects *subjects)
+{
+	free(subjects->values);
+	subjects->values = NULL;
+	osr_options_free(&subjects->options);
+}
+
+const char *cli_subject_name(const struct cli_subject *subject)
+{
+	return subject->engine ? subject->engine->name : subject->file;
+}
+
+static struct osr_job subject_job(const struct cli_subjects *subjects, uint32_t i,
+				  const struct osr_result *previous, struct osr_arena *scratch,
+				  struct cli_tables *tables)
+{
+	return (struct osr_job){ .engine = subjects->item[i].engine,
+				 .values = &subjects->values[i],
+				 .request = subjects->req,
+				 .previous = previous,
+				 .scratch = scratch,
+				 .arena = &tables->arena,
+				 .diag = &tables->diag };
+}
+
+void cli_tables_again(const struct cli_subjects *subjects, uint32_t i,
+		      const struct osr_result *previous, struct cli_tables *tables)
+{
+	struct osr_result *result = &tables->result;
+	struct osr_sweep sweep = { .reused = true };
+	struct osr_arena scratch = { 0 };
+	struct osr_diag why = { "" };
+	struct osr_job job = subject_job(subjects, i, previous, &scratch, tables);
+	enum osr_status st;
+
+	job.diag = &why;
+	*result = (struct osr_result){ .fabric = result->fabric };
+	st = osr_carry_again(previous, &result->fabric, &tables->arena, &scratch, &result->routing,
+			     &why);
+	if (!st)
+		st = osr_sweep_check(&job, result, &sweep);
+	if (!st) {
+		tables->st = OSR_OK;
+		tables->sweep = sweep;
+		tables->routing = result->routing;
+	}
+	osr_arena_free(&scratch);
+}
+
+void cli_tables_make(const struct cli_subjects *subjects, uint32_t i,
+		     const struct osr_fabric *fabric, const struct osr_result *previous,
+		     struct cli_tables *tables)
+{
+	double start = cli_thread_ms();
+
+	*tables = (struct cli_tables){ .st = OSR_OK };
+	if (subjects->item[i].engine) {
+		struct osr_arena scratch = { .threads = subjects->threads };
+		const struct osr_job job = subject_job(subjects, i, previous, &scratch, tables);
+
+		/* Of an engine: one sweep. */
+		tables->result.fabric = *fabric;
+		tables->st = osr_sweep(&job, &tables->result, &tables->sweep);
+		tables->routing = tables->result.routing;
+		osr_arena_free(&scratch);
+		tables->gen.routing = &tables->routing;
+	} else
+		tables->st = cli_tables_read(&subjects->how, subjects->item[i].file, subjects->in,
+					     tables, &tables->diag);
+	tables->ms = subjects->item[i].engine ? tables->sweep.ms_route : cli_thread_ms() - start;
+}
+
+void cli_tables_free(struct cli_tables *tables)
+{
+	osr_tables_free(&tables->t);
+	osr_arena_free(&tables->arena);
+	for (unsigned i = 0; i < 4; i++)
+		free(tables->file[i]);
+}
+
+bool cli_subjects_skip(const struct cli_subjects *subjects, uint32_t i,
+		       const struct cli_tables *tables)
+{
+	return subjects->all && subjects->item[i].engine && tables->st == OSR_NOT_APPLICABLE;
+}
+
+bool cli_subjects_counts(const struct cli_subjects *subjects, uint32_t i, enum osr_status st)
+{
+	const struct osr_engine *engine = subjects->item[i].engine;
+
+	return !subjects->all || !engine || st || (engine->capabilities & OSR_ENGINE_DEADLOCK_FREE);
+}
+
+/* ---- one set of tables ---------------------------------------------------------------------- */
 
 enum osr_status cli_ask_begin(struct cli_ask *ask, struct osr_diag *diag)
 {
-	enum osr_status st = cli_source_load(&ask->src, diag);
+	struct cli_subjects *who = &ask->who;
+	bool has_tables = ask->in.is_live || cli_is_directory(ask->in.path);
+	enum osr_status st;
 
+	/* Without a word a live fabric has tables, and so has a directory of dumps. */
+	if (who->by_default && ask->needs_tables && !has_tables)
+		return osr_fail(
+			diag, OSR_INVAL,
+			"say which tables to check: -e NAME: those of an engine; "
+			"--tables=DIR, or DIR as the only argument: dumps; --tables=FILE: a "
+			"file; --live: those in the switches");
+	if (who->by_default && has_tables)
+		who->item[0] = (struct cli_subject){
+			.file = ask->in.is_live ? "live" : ask->in.path,
+		};
+	if (who->n > 1)
+		return osr_fail(diag, OSR_INVAL, "expected one engine, or one set of tables");
+	st = cli_subjects_load(who, &ask->in, diag);
 	if (st)
 		return st;
+	ask->is_engine = who->item[0].engine;
+	cli_tables_make(who, 0, &ask->in.fabric, NULL, &ask->tables);
+	if (ask->tables.st && ask->is_engine)
+		return osr_fail(diag, ask->tables.st, "%s: %.400s", cli_ask_name(ask),
+				ask->tables.diag.text);
+	if (ask->tables.st) {
+		*diag = ask->tables.diag;
+		return ask->tables.st;
+	}
 	out_row(&ask->out, "summary");
-	cli_input_say(&ask->src.in, &ask->out);
+	cli_input_say(&ask->in, &ask->out);
 	return OSR_OK;
 }
 
 int cli_ask_end(struct cli_ask *ask, enum osr_status st, const struct osr_diag *diag, int code)
 {
-	struct cli_source *s = &ask->src;
-
 	if (st)
 		out_drop(&ask->out);
 	code = st ? cli_fail(st, diag) : out_end(&ask->out, code);
-	cli_tables_free(&s->made);
-	cli_dumps_free(&s->dumps);
-	cli_subjects_free(&s->who);
-	cli_input_free(&s->in);
+	cli_tables_free(&ask->tables);
+	cli_subjects_free(&ask->who);
+	cli_input_free(&ask->in);
 	return code;
 }
 
-const char *cli_source_name(const struct cli_source *s)
+const char *cli_ask_name(const struct cli_ask *ask)
 {
-	if (s->is_engine)
-		return cli_subject_name(&s->who.item[0]);
-	return s->dumps.is_live ? "the switches" : s->dumps.lft;
+	return ask->is_engine ? cli_subject_name(&ask->who.item[0]) : cli_tables_lft(&ask->tables);
 }
 
-bool cli_source_any_sl(const struct cli_source *s)
+bool cli_ask_any_sl(const struct cli_ask *ask)
 {
-	return s->dumps.sl < 0 && !s->gen.paths && !s->gen.routing->sl;
+	return ask->who.how.sl < 0 && !ask->tables.gen.paths && !ask->tables.gen.routing->sl;
 }
 
-uint8_t cli_source_sl(const struct cli_source *s, uint32_t term, uint32_t dest)
+uint8_t cli_ask_sl(const struct cli_ask *ask, uint32_t term, uint32_t dest)
 {
-	const struct osr_routing *routing = s->gen.routing;
-	const struct osr_paths *p = s->gen.paths;
-	size_t n_dests = s->in.fabric.n_dests;
+	const struct osr_routing *routing = ask->tables.gen.routing;
+	const struct osr_paths *p = ask->tables.gen.paths;
+	size_t n_dests = ask->in.fabric.n_dests;
 
-	if (s->dumps.sl >= 0)
-		return (uint8_t)s->dumps.sl;
+	if (ask->who.how.sl >= 0)
+		return (uint8_t)ask->who.how.sl;
 	if (p)
 		return p->row[term] == OSR_NONE ? OSR_NO_SL : p->sl[p->row[term] * n_dests + dest];
 	if (routing->sl)
 		return routing
-			->sl[(size_t)dest * routing->n_switches + s->in.fabric.term_switch[term]];
+			->sl[(size_t)dest * routing->n_switches + ask->in.fabric.term_switch[term]];
 	return 0;
 }
 
-uint8_t cli_source_term_vl(const struct cli_source *s, uint32_t term, uint8_t sl)
+uint8_t cli_ask_term_vl(const struct cli_ask *ask, uint32_t term, uint8_t sl)
 {
 	if (sl > 15)
 		return OSR_VL_UNSET;
-	if (s->gen.term_sl2vl && s->in.fabric.term_port[term])
-		return s->gen.term_sl2vl[term][sl];
-	return s->gen.routing->sl2vl ? s->gen.routing->ca_sl2vl[sl] : sl;
+	if (ask->tables.gen.term_sl2vl && ask->in.fabric.term_port[term])
+		return ask->tables.gen.term_sl2vl[term][sl];
+	return ask->tables.gen.routing->sl2vl ? ask->tables.gen.routing->ca_sl2vl[sl] : sl;
 }
 
-uint8_t cli_source_switch_vl(const struct cli_source *s, uint32_t sw, uint8_t in, uint8_t out,
-			     uint8_t sl)
+uint8_t cli_ask_switch_vl(const struct cli_ask *ask, uint32_t sw, uint8_t in, uint8_t out,
+			  uint8_t sl)
 {
-	const struct osr_routing *routing = s->gen.routing;
-	size_t pair = in * ((size_t)s->in.fabric.sw_n_ports[sw] + 1) + out;
+	const struct osr_routing *routing = ask->tables.gen.routing;
+	size_t pair = in * ((size_t)ask->in.fabric.sw_n_ports[sw] + 1) + out;
 
 	if (sl > 15)
 		return OSR_VL_UNSET;

@@ -79,32 +79,37 @@ expect 2 'it has no pairs' route --traffic "$dir/traffic" "$root/topologies/ring
 printf 'phase\nlid:77 h0\n' > "$dir/traffic"
 expect 2 'no end port has the LID 77' route --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 expect 2 'missing FILE' check
-expect 2 'say which tables to check: .*--lft=FILE' check "$root/topologies/tree-2.net"
+expect 2 'say which tables to check: .*--tables=FILE' check "$root/topologies/tree-2.net"
 expect 2 'opensm-subnet.lst: No such file' check "$root/topologies"
-expect 2 'lid.lfts:2: no port in the fabric has LID 1911' check --lft "$dir/lid.lfts" "$root/topologies/tree-2.net"
+expect 2 'lid.lfts:2: no port in the fabric has LID 1911' check --tables "$dir/lid.lfts" "$root/topologies/tree-2.net"
 expect 0 'verdict +proven' route -e dfsssp "$root/topologies/torus-4x4.net" --dump "$dir/torus" --ibdmchk
 expect 0 'verdict +proven' check "$dir/torus"
 expect 0 'independent checker +agrees' check --tables "$dir/torus" "$root/topologies/torus-4x4.net"
-expect 0 '"verdict": "proven"' check --lft "$dir/torus/opensm.fdbs" --sl 0 "$dir/torus" --json
+expect 0 '"verdict": "proven"' check --tables "$dir/torus/opensm.fdbs" --sl 0 "$dir/torus" --json
 expect 1 'one-way traffic can deadlock' route -e sssp "$root/topologies/torus-4x4.net" --dump "$dir/sssp" --ibdmchk
 expect 1 'one-way traffic can deadlock: credit loop of 4 channels' check "$dir/sssp"
 expect 1 'independent checker +not asked' check "$dir/sssp"
 # 16 switches times 32 LIDs, but for the one entry there is.
-expect 1 '^hole: 10 of 511 are listed' check --lft <(head -2 "$dir/torus/opensm-lfts.dump") "$root/topologies/torus-4x4.net"
+expect 1 '^hole: 10 of 511 are listed' check --tables <(head -2 "$dir/torus/opensm-lfts.dump") "$root/topologies/torus-4x4.net"
+# with FILE NAME: the dumps of the torus, with this one in place of one of them.
+with() { rm -rf "$dir/with"; cp -r "$dir/torus" "$dir/with"; cp "$1" "$dir/with/$2"; }
 head -c 3000 "$dir/torus/opensm-lfts.dump" > "$dir/cut.lfts"
-expect 2 'cut.lfts:[0-9]+: the file ends in the middle of a line' check --lft "$dir/cut.lfts" "$dir/torus"
+expect 2 'cut.lfts:[0-9]+: the file ends in the middle of a line' check --tables "$dir/cut.lfts" "$dir/torus"
 head -40 "$dir/torus/opensm-lfts.dump" > "$dir/short.lfts"
-expect 2 'short.lfts:40: the file ends before the table' check --lft "$dir/short.lfts" "$dir/torus"
+expect 2 'short.lfts:40: the file ends before the table' check --tables "$dir/short.lfts" "$dir/torus"
 head -c 4096 /dev/zero > "$dir/zero"
-expect 2 'zero:1: ' check --lft "$dir/zero" "$dir/torus"
+expect 2 'zero:1: ' check --tables "$dir/zero" "$dir/torus"
 sed 's/^0x0003 0../0x0003 077/' "$dir/torus/opensm-lfts.dump" > "$dir/port.lfts"
-expect 2 'port.lfts:[0-9]+: port 77 exceeds' check --lft "$dir/port.lfts" "$dir/torus"
+expect 2 'port.lfts:[0-9]+: port 77 exceeds' check --tables "$dir/port.lfts" "$dir/torus"
 sed 's/ 1  2  3 / 1  99 3 /' "$dir/torus/opensm-sl2vl.dump" > "$dir/vl.dump"
-expect 2 'vl.dump:[0-9]+: expected "IN OUT : "' check --sl2vl "$dir/vl.dump" "$dir/torus"
+with "$dir/vl.dump" opensm-sl2vl.dump
+expect 2 'opensm-sl2vl.dump:[0-9]+: expected "IN OUT : "' check "$dir/with"
 sed 's/: 0$/: 16/' "$dir/torus/opensm-path-sl.dump" > "$dir/sl.dump"
-expect 2 'sl.dump:[0-9]+: expected "0xGUID LID SL"' check --path-sl "$dir/sl.dump" "$dir/torus"
+with "$dir/sl.dump" opensm-path-sl.dump
+expect 2 'opensm-path-sl.dump:[0-9]+: expected "0xGUID LID SL"' check "$dir/with"
 printf 'Switch 0x0000000000200000\nLID    : Out Port(s)\n0xC000 : 0x999\n' > "$dir/mc.fdbs"
-expect 2 'mc.fdbs:3: port 2457 exceeds' check --mcast "$dir/mc.fdbs" "$dir/torus"
+with "$dir/mc.fdbs" opensm.mcfdbs
+expect 2 'opensm.mcfdbs:3: port 2457 exceeds' check "$dir/with"
 sed '3s/PN:../PN:7F/' "$dir/torus/opensm-subnet.lst" > "$dir/subnet.lst"
 expect 2 'subnet.lst:3: expected PN:' route "$dir/subnet.lst"
 expect 2 'OLD and NEW' diff "$dir/torus"
@@ -133,7 +138,7 @@ expect 2 '/dev/zero:1: a line of more' route /dev/zero
 expect 2 '/dev/zero:1: a line of more' route --hosts=/dev/zero "$root/topologies/ring-5.net"
 expect 2 '/dev/zero:1: a line of more' route --traffic=/dev/zero "$root/topologies/ring-5.net"
 expect 2 '/dev/zero:1: a line of more' order --names=/dev/zero "$root/topologies/tree-2.net"
-expect 2 '/dev/zero:1: a line of more' check --lft=/dev/zero "$root/topologies/ring-5.net"
+expect 2 '/dev/zero:1: a line of more' check --tables=/dev/zero "$root/topologies/ring-5.net"
 expect 2 'unrecognized option' whatif --each=link --tables=x "$root/topologies/ring-5.net"
 expect 2 'no switch is called "nobody"' whatif --switch=nobody "$root/topologies/ring-5.net"
 expect 2 'expected NODE:PORT' whatif --link=h0 "$root/topologies/ring-5.net"
@@ -217,7 +222,7 @@ expect 2 'expected two end ports' path --live
 expect 2 'are one end port' path h0 h0 "$root/topologies/ring-5.net"
 expect 2 'no node has the LID 999' path lid:999 h0 "$root/topologies/ring-5.net"
 expect 2 'no node is called "nobody"' path nobody h0 "$root/topologies/ring-5.net"
-expect 2 'expected exactly one engine' path -e all h0 h1 "$root/topologies/ring-5.net"
+expect 2 'expected one engine, or one set' path -e all h0 h1 "$root/topologies/ring-5.net"
 expect 0 '^alpha mlx5_0 +h3 ' path --names="$dir/names" alpha h3 "$root/topologies/tree-3.net"
 expect 2 'expected NODE:PORT' path --via=leaf-0 "$root/topologies/tree-2.net"
 expect 2 'no node is called "leaf-0"' path --via=leaf-0:8 "$root/topologies/ring-5.net"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * subject.h - whose tables a sub-command works on: those that engines make, or those of files.
+ * source.h - whose tables a sub-command works on: those that engines make, or that were read: from a directory of
+ * OpenSM's dumps, a file (forwarding tables, or stored ones), or the switches of a live fabric.
  *
  *	struct args a = { .who = CLI_SUBJECTS_INIT };
  *	cli_parse() with subjects_spec as a part
@@ -14,8 +15,8 @@
  *	}
  *	cli_subjects_free(&a.who);
  */
-#ifndef OSR_CLI_SUBJECT_H
-#define OSR_CLI_SUBJECT_H
+#ifndef OSR_CLI_SOURCE_H
+#define OSR_CLI_SOURCE_H
 
 #include <osmroutes/engine.h>
 #include <osmroutes/sweep.h>
@@ -27,78 +28,59 @@
 #include "io/tables.h"
 #include "core/verify/union.h"
 
-/*
- * The tables that a sub-command judges: from a directory of dumps, or file by file, or stored
- * ones.
- */
+/* How tables are read that no engine makes. */
+struct cli_reading {
+	int sl;          /* all packets are on it; < 0: as the paths say */
+	int mcast_sl;    /* of multicast packets */
+	enum cli_sa sa;  /* how SLs of a live fabric are asked for */
+	bool sls_needed; /* without an answer there is no verdict; else they are unknown */
+};
 
-struct cli_dumps {
-	const char *dir;                          /* or a file, which is then what lft names */
-	const char *lft, *sl2vl, *paths, *groups; /* files; NULL: not given */
-	bool is_live;                             /* read from the switches */
-	enum cli_sa sa;                           /* how SLs are asked for */
-	bool sl_optional; /* without an answer they are unknown, and sl_warning says so */
-	struct osr_diag sl_warning;
-	int sl;         /* all packets are on it; < 0: as the paths say */
-	int mcast_sl;   /* of multicast packets */
-	char *found[4]; /* names in dir, to be freed */
-
+/* One set of tables. */
+struct cli_tables {
+	enum osr_status st;
+	struct osr_diag diag;
+	struct osr_routing routing;
+	struct osr_generation gen; /* points into this struct, which must not be moved */
 	struct osr_arena arena;
+	double ms; /* CPU to make or read them */
+	/* Of an engine's: */
+	struct osr_result result; /* for the next sweep; its fabric is the caller's */
+	struct osr_sweep sweep;
+	/* Of those that were read: */
+	bool is_live;
+	char *file[4]; /* LFTs, SL2VL, SLs of paths, multicast; NULL: none; freed */
 	struct osr_tables t;
-	struct osr_generation gen;
 	bool same_ca; /* all CAs have one SL2VL table, so that the checker can be asked */
 	struct cli_stamp read;
 };
 
-#define CLI_DUMPS_INIT                                                                             \
-	{                                                                                          \
-		.sl = -1                                                                           \
-	}
+/* An engine's, unless tables are read from `path`. OSR_INVAL: no forwarding tables there, or what osr_tables_read() says. */
+enum osr_status cli_tables_read(const struct cli_reading *how, const char *path,
+				struct cli_input *in, struct cli_tables *tables,
+				struct osr_diag *diag);
 
-/* All of unicast; and the tables of multicast; both for a struct cli_dumps. */
-extern const struct cli_spec dumps_spec, groups_spec;
+/* Before `in` is loaded: LMCs stand in these tables, or the tables in its switches will be wanted. */
+void cli_tables_prepare(const char *path, struct cli_input *in);
 
-/*
- * If FILE is a directory of dumps, it is where the tables are too, and FILE its opensm-subnet.lst. If the
- * fabric is live and no tables are named, they are those in its switches.
- */
-enum osr_status cli_dumps_from_input(struct cli_dumps *dumps, struct cli_input *in,
-				     struct osr_diag *diag);
+/* Where the forwarding tables were found: a file, or "the switches". */
+const char *cli_tables_lft(const struct cli_tables *tables);
 
-/*
- * Finds the files in the directory, and tells `in` where it may find LMCs; before `in` is loaded, or
- * NULL.
- */
-void cli_dumps_find(struct cli_dumps *dumps, struct cli_input *in);
-
-/* The tables are those in the switches of the live fabric `in`, which is still to be loaded. */
-void cli_dumps_live(struct cli_dumps *dumps, struct cli_input *in);
-
-/*
- * OSR_INVAL: no forwarding tables were named, or what osr_tables_read() says. Or with no more than is
- * needed: net is for GUIDs of nodes, or NULL; live where c->is_live.
- */
-enum osr_status cli_dumps_load(struct cli_dumps *dumps, struct cli_input *in,
-			       struct osr_diag *diag);
-enum osr_status cli_dumps_read(struct cli_dumps *dumps, const struct osr_fabric *fabric,
-			       const struct osr_net *net, struct cli_live *live,
-			       struct osr_diag *diag);
-void cli_dumps_free(struct cli_dumps *dumps);
-
-/* Fields that cli_dumps_say() sets, and a line for people. */
-#define CLI_DUMPS_FIELDS                                                                           \
+/* Fields that cli_tables_say() sets, and a line for people. */
+#define CLI_TABLES_FIELDS                                                                          \
 	{ "tables.lfts", NULL, OUT_TEXT }, { "tables.sl2vl", NULL, OUT_TEXT },                     \
 		{ "tables.path_sls", NULL, OUT_TEXT }, { "tables.groups", NULL, OUT_TEXT },        \
 		{ "tables.sl", NULL, OUT_COUNT },                                                  \
-		{ "tables.entries", NULL, OUT_COUNT, 0, OUT_OF(struct cli_dumps, t.n_entries) },   \
-		{ "tables.foreign", NULL, OUT_COUNT, 0, OUT_OF(struct cli_dumps, t.n_foreign) },   \
-		{ "tables.bytes", NULL, OUT_COUNT, 0, OUT_OF(struct cli_dumps, t.bytes) },         \
-		{ "tables.read_ms.cpu", NULL, OUT_REAL, 1, OUT_OF(struct cli_dumps, read.cpu) },   \
+		{ "tables.entries", NULL, OUT_COUNT, 0, OUT_OF(struct cli_tables, t.n_entries) },  \
+		{ "tables.foreign", NULL, OUT_COUNT, 0, OUT_OF(struct cli_tables, t.n_foreign) },  \
+		{ "tables.bytes", NULL, OUT_COUNT, 0, OUT_OF(struct cli_tables, t.bytes) },        \
+		{ "tables.read_ms.cpu", NULL, OUT_REAL, 1, OUT_OF(struct cli_tables, read.cpu) },  \
 	{                                                                                          \
-		"tables.read_ms.wall", NULL, OUT_REAL, 1, OUT_OF(struct cli_dumps, read.wall)      \
+		"tables.read_ms.wall", NULL, OUT_REAL, 1, OUT_OF(struct cli_tables, read.wall)     \
 	}
 
-void cli_dumps_say(const struct cli_dumps *dumps, struct out *o);
+void cli_tables_say(const struct cli_reading *how, const struct cli_tables *tables,
+		    struct out *out);
 
 /* A checked result in a file, as the plugin stores it: for the next sweep to start from. */
 
@@ -146,9 +128,9 @@ struct cli_subjects {
 	struct osr_vl_limit limit; /* req.max_vls, and why */
 	uint8_t link_vls;          /* VLs of the links, before any option; 0: not said */
 	bool no_multicast;
-	struct cli_live *live;     /* of the input, for tables called "live" */
-	const struct osr_net *net; /* of the input, for GUIDs of nodes in files */
-	bool all;                  /* every engine; before parsing: if nothing is named */
+	struct cli_reading how;
+	struct cli_input *in;
+	bool all; /* every engine; before parsing: if nothing is named */
 	bool all_named;
 	struct osr_values *values;         /* [n] */
 	const struct osr_threads *threads; /* lent to engines and checker, or NULL */
@@ -156,7 +138,7 @@ struct cli_subjects {
 
 #define CLI_SUBJECTS_INIT                                                                          \
 	{                                                                                          \
-		.req = {.clock_ms = cli_thread_ms }                                                \
+		.req = { .clock_ms = cli_thread_ms }, .how = {.sl = -1, .sa = CLI_SA_SWITCHES }    \
 	}
 
 /* Fields that cli_subjects_say() sets. */
@@ -168,7 +150,7 @@ struct cli_subjects {
 		"multicast", NULL, OUT_BOOL, 0, OUT_OF(struct cli_subjects, req.multicast)         \
 	}
 
-/* -e, -o, --vls, --config and so on; and --tables as well */
+/* -e, -o, --vls, --config and so on; --tables as well; with --sl and --sa, too. */
 extern const struct cli_spec engines_spec, subjects_spec;
 
 /*
@@ -191,20 +173,6 @@ void cli_subjects_fields(const struct cli_subjects *subjects, struct out *out);
 /* The name of an engine or a file. */
 const char *cli_subject_name(const struct cli_subject *subject);
 
-struct cli_tables {
-	enum osr_status st;
-	struct osr_diag diag;
-	struct osr_routing routing;
-	/* Of an engine's: */
-	struct osr_result result; /* for the next sweep; its fabric is the caller's */
-	struct osr_sweep sweep;
-	double ms; /* CPU to make or read them */
-	struct osr_arena arena;
-	struct cli_dumps dumps; /* of files */
-	/* Of either; points into this struct, which must not be moved. */
-	struct osr_generation gen;
-};
-
 /*
  * An engine's tables are those of osr_sweep(), checked; those of files are not. `previous` may be NULL,
  * and the fabric must outlive *tables.
@@ -226,33 +194,24 @@ void cli_tables_again(const struct cli_subjects *subjects, uint32_t i,
 void cli_tables_free(struct cli_tables *tables);
 
 /*
- * The one set of tables a sub-command asks questions of: those of an engine (-e, dfsssp unless
- * others are named), of dumps or a file of route --save, or those in the switches of --live. And
- * what such commands (path, users, check) have in common.
+ * The one set of tables that `check` and `path` ask questions of: those of an engine or of --tables, or else those in the
+ * switches of --live, or in a directory of dumps that stands for the fabric.
  */
-
-struct cli_source {
+struct cli_ask {
 	struct cli_input in;
-	struct cli_dumps dumps;
 	struct cli_subjects who;
+	struct cli_tables tables;
+	struct out out;
 	bool needs_tables; /* no engine by default: tables or an engine must be named */
 	bool is_engine;
-	struct cli_tables made; /* of an engine */
-	struct osr_generation gen;
-};
-
-#define CLI_SOURCE_INIT                                                                            \
-	{                                                                                          \
-		.in = CLI_INPUT_INIT, .dumps = CLI_DUMPS_INIT, .who = CLI_SUBJECTS_INIT            \
-	}
-
-struct cli_ask {
-	struct cli_source src;
-	struct out out;
 	unsigned n_words;     /* before FILE, at most 2 */
 	const char *expected; /* the error if one is missing */
 	const char *word[2];
 };
+
+#define CLI_ASK_INIT(name, its_sections)                                                           \
+	.in = CLI_INPUT_INIT, .out = { .command = name, .sections = its_sections },                \
+	.who = { .req = { .clock_ms = cli_thread_ms }, .how = { .sl = -1, .sls_needed = true } }
 
 extern const struct cli_spec ask_spec;
 
@@ -261,16 +220,16 @@ enum osr_status cli_ask_begin(struct cli_ask *ask, struct osr_diag *diag);
 int cli_ask_end(struct cli_ask *ask, enum osr_status st, const struct osr_diag *diag, int code);
 
 /* "dfsssp", a file, or "the switches". */
-const char *cli_source_name(const struct cli_source *s);
+const char *cli_ask_name(const struct cli_ask *ask);
 
 /* The SL of packets from a terminal to a dest; OSR_NO_SL: none is known. Any SL: that of --sl, or 0. */
-uint8_t cli_source_sl(const struct cli_source *s, uint32_t term, uint32_t dest);
-bool cli_source_any_sl(const struct cli_source *s);
+uint8_t cli_ask_sl(const struct cli_ask *ask, uint32_t term, uint32_t dest);
+bool cli_ask_any_sl(const struct cli_ask *ask);
 
 /* The VL on which a terminal sends, and on which a switch passes a packet on; OSR_VL_UNSET: not known. */
-uint8_t cli_source_term_vl(const struct cli_source *s, uint32_t term, uint8_t sl);
-uint8_t cli_source_switch_vl(const struct cli_source *s, uint32_t sw, uint8_t in, uint8_t out,
-			     uint8_t sl);
+uint8_t cli_ask_term_vl(const struct cli_ask *ask, uint32_t term, uint8_t sl);
+uint8_t cli_ask_switch_vl(const struct cli_ask *ask, uint32_t sw, uint8_t in, uint8_t out,
+			  uint8_t sl);
 
 /* A cable in a row of output: the fields, and how they are filled. */
 #define CLI_CABLE_FIELDS                                                                           \
