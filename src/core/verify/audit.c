@@ -3,13 +3,50 @@
  * The entries of one LID lead from every switch to at most one other: trees, and loops with trees
  * that hang on them. Upstream switches are taken away first, their packets counted on the way; what
  * is left are the loops. The SLs of packets are pushed in the same order: which pass which pair of ports,
- * and do the SL2VL tables there carry them? Multicast packets are spread as the tables say (audit_groups.c).
+ * and do the SL2VL tables there carry them?
+ *
+ * Members of a group are the end ports that switches send its packets to. A packet of each is spread
+ * as the tables say: it must come to every switch once at most, and to all other members.
  */
-#include "audit_private.h"
+#include "core/verify/audit.h"
 
+#include "follow_private.h"
+
+#include <stdio.h>
 #include <string.h>
 
-void osr__audit_fault(struct auditor *k, const struct osr_fault *fault)
+struct auditor {
+	struct follow w;
+	const struct osr_routing *r;
+	uint32_t max_listed;
+	struct osr_audit *a;
+	struct osr_fault *list; /* [OSR_N_FAULTS * max_listed] by kind */
+
+	uint32_t *dist; /* [n_switches] to the switch of the current LID */
+	uint64_t *load; /* [n_channels] */
+
+	/* One LID; w.n_in is left where entries lead around. */
+	uint32_t dest, root, n_order;
+	uint32_t *hops;  /* [n_switches] OSR_NONE: does not arrive */
+	uint32_t *hosts; /* [n_switches] host ports whose packets come by */
+	bool *counted;   /* [n_switches] some packet that exists comes by */
+
+	/* SLs; mask is NULL if VL = SL and only SL 0 is known to be in use. */
+	uint16_t *mask;    /* [n_switches] SLs that come by */
+	uint16_t *passed;  /* by audit_slot(): SLs that pass this pair of ports */
+	uint16_t *sends;   /* [n_terminals] SLs that it sends on */
+	uint16_t *replies; /* [n_terminals] SLs of what the row `asker` asks it */
+	uint32_t asker;
+
+	/* One group. */
+	uint32_t group;
+	uint32_t *seen; /* [n_switches] number of the last spread that came by */
+	uint32_t n_spreads;
+	uint32_t *came; /* [n_switches] the port by which the packet came to w.order[] */
+};
+
+/* Counts a fault, and lists it if there is room. */
+static void audit_fault(struct auditor *k, const struct osr_fault *fault)
 {
 	uint64_t n = k->a->n_faults[fault->kind]++;
 
@@ -19,18 +56,18 @@ void osr__audit_fault(struct auditor *k, const struct osr_fault *fault)
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
-/* Breadth first over the cables, with order as scratch. */
+/* Breadth first over the cables, with w.order as scratch. */
 static void audit_measure(struct auditor *k, uint32_t root)
 {
-	const struct osr_fabric *fabric = k->f;
-	uint32_t head = 0, tail = 0;
+	const struct osr_fabric *fabric = k->w.f;
+	uint32_t tail = 0;
 
 	k->root = root;
 	memset(k->dist, 0xff, fabric->n_switches * sizeof(*k->dist));
 	k->dist[root] = 0;
-	k->order[tail++] = root;
-	while (head < tail) {
-		uint32_t s = k->order[head++];
+	k->w.order[tail++] = root;
+	for (uint32_t head = 0; head < tail; head++) {
+		uint32_t s = k->w.order[head];
 
 		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
 			uint32_t t = fabric->chan_dst[c];
@@ -38,64 +75,47 @@ static void audit_measure(struct auditor *k, uint32_t root)
 			if (k->dist[t] != OSR_NONE)
 				continue;
 			k->dist[t] = k->dist[s] + 1;
-			k->order[tail++] = t;
+			k->w.order[tail++] = t;
 		}
 	}
 }
 
 static uint8_t audit_entry(const struct auditor *k, uint32_t s)
 {
-	return osr_lft(k->gen->routing, s, k->dest);
+	return osr_lft(k->r, s, k->dest);
 }
 
 static bool delivers(const struct auditor *k, uint32_t s)
 {
-	return s == k->root && audit_entry(k, s) == k->f->term_port[k->f->dest_term[k->dest]];
+	return s == k->root && audit_entry(k, s) == k->w.f->term_port[k->w.f->dest_term[k->dest]];
 }
 
-/* Fills in next, order, and what comes by each switch: hosts and counted. */
-static void audit_peel(struct auditor *k)
+/* Upstream first: what comes by each switch. Downstream first: how far it is from there. */
+static void audit_walk(struct auditor *k)
 {
-	const struct osr_fabric *fabric = k->f;
-
-	memset(k->n_in, 0, fabric->n_switches * sizeof(*k->n_in));
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t c = osr_port_channel(fabric, s, audit_entry(k, s));
-
-		k->next[s] = c;
-		k->hosts[s] = fabric->sw_sources[s];
-		k->counted[s] = osr__counts(&k->senders, s, k->dest);
-		k->hops[s] = OSR_NONE;
-		if (c != OSR_NONE)
-			k->n_in[fabric->chan_dst[c]]++;
-	}
-	k->n_order = 0;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		if (!k->n_in[s])
-			k->order[k->n_order++] = s;
-	/* Takes the trees away from upstream on, and counts what passes. */
-	for (uint32_t head = 0; head < k->n_order; head++) {
-		uint32_t s = k->order[head], t;
-
-		if (k->next[s] == OSR_NONE)
-			continue;
-		t = fabric->chan_dst[k->next[s]];
-		k->hosts[t] += k->hosts[s];
-		k->counted[t] |= k->counted[s];
-		if (--k->n_in[t] == 0)
-			k->order[k->n_order++] = t;
-	}
-}
-
-/* Downstream first: how far from each switch. */
-static void audit_count_hops(struct auditor *k)
-{
-	const struct osr_fabric *fabric = k->f;
+	const struct osr_fabric *fabric = k->w.f;
+	const uint32_t *next = k->w.out[0];
 	struct osr_audit *audit = k->a;
 	bool host = osr__is_host_lid(fabric, k->dest);
 
+	osr__follow_load(&k->w, k->dest);
+	k->n_order = osr__follow_order(&k->w);
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		k->hosts[s] = fabric->sw_sources[s];
+		k->counted[s] = osr__counts(&k->w, s, k->dest);
+		k->hops[s] = OSR_NONE;
+	}
+	for (uint32_t i = 0; i < k->n_order; i++) {
+		uint32_t s = k->w.order[i], t;
+
+		if (next[s] == OSR_NONE)
+			continue;
+		t = fabric->chan_dst[next[s]];
+		k->hosts[t] += k->hosts[s];
+		k->counted[t] |= k->counted[s];
+	}
 	for (uint32_t i = k->n_order; i-- > 0;) {
-		uint32_t s = k->order[i], c = k->next[s], longer;
+		uint32_t s = k->w.order[i], c = next[s], longer;
 
 		if (delivers(k, s))
 			k->hops[s] = 0;
@@ -119,9 +139,9 @@ static void audit_lose(struct auditor *k, struct osr_fault *fault, bool counted)
 		k->a->n_idle++;
 		return;
 	}
-	if (osr__is_host_lid(k->f, k->dest))
+	if (osr__is_host_lid(k->w.f, k->dest))
 		k->a->n_lost += fault->n_hosts;
-	osr__audit_fault(k, fault);
+	audit_fault(k, fault);
 }
 
 /* The entry of s; and, where s is the first by number of its switches, the loop it is on. */
@@ -134,6 +154,7 @@ static void judge_entry(struct auditor *k, uint32_t s)
 				   .out = audit_entry(k, s),
 				   .n_hosts = k->hosts[s] };
 	bool connected = k->dist[s] != OSR_NONE, counted = false;
+	const uint32_t *next = k->w.out[0];
 	uint32_t at = s;
 
 	k->a->n_no_path += !connected;
@@ -142,9 +163,9 @@ static void judge_entry(struct auditor *k, uint32_t s)
 		fault.kind = OSR_FAULT_HOLE;
 	else if (s == k->root)
 		fault.kind = OSR_FAULT_WRONG_PORT;
-	if (connected && !delivers(k, s) && (s == k->root || k->next[s] == OSR_NONE))
+	if (connected && !delivers(k, s) && (s == k->root || next[s] == OSR_NONE))
 		audit_lose(k, &fault, k->counted[s]);
-	if (!k->n_in[s])
+	if (!k->w.n_in[s])
 		return;
 	fault.kind = OSR_FAULT_LOOP;
 	fault.n_hosts = 0;
@@ -152,8 +173,8 @@ static void judge_entry(struct auditor *k, uint32_t s)
 		fault.n_switches++;
 		fault.n_hosts += k->hosts[at];
 		counted |= k->counted[at];
-		k->n_in[at] = 0;
-		at = k->f->chan_dst[k->next[at]];
+		k->w.n_in[at] = 0;
+		at = k->w.f->chan_dst[next[at]];
 	} while (at != s);
 	if (connected)
 		audit_lose(k, &fault, counted);
@@ -161,85 +182,50 @@ static void judge_entry(struct auditor *k, uint32_t s)
 
 /* ---- SLs ------------------------------------------------------------------------------------ */
 
-static const struct osr_paths *audit_paths(const struct auditor *k)
+/* Without SL2VL tables it makes no difference by which port packets come. */
+static size_t audit_slot(const struct auditor *k, uint32_t s, unsigned in, unsigned out)
 {
-	return k->modes & OSR_CLAIM_ANY_SL ? NULL : k->gen->paths;
-}
-
-static bool audit_alloc_sls(struct auditor *k, struct osr_arena *scratch)
-{
-	const struct osr_fabric *fabric = k->f;
-
-	if (!k->gen->routing->sl2vl && osr__any_sl(&k->senders, 0))
-		return true;
-	k->mask = osr_alloc(scratch, fabric->n_switches, sizeof(*k->mask));
-	if (!k->mask || !osr__senders_init(&k->senders, scratch))
-		return false;
-	if (!k->gen->routing->sl2vl) {
-		k->chan = osr_calloc(scratch, fabric->n_channels, sizeof(*k->chan));
-		return k->chan != NULL;
-	}
-	k->turn = osr_calloc(scratch, osr_n_sl2vl(fabric), sizeof(*k->turn));
-	k->sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*k->sends));
-	return k->turn && k->sends;
-}
-
-static size_t audit_pair(const struct auditor *k, uint32_t s, unsigned in, unsigned out)
-{
-	return k->gen->routing->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + (size_t)1) + out;
+	return k->r->sl2vl ? osr__pair(k->w.f, k->r, s, in, out) : k->w.f->port_row[s] + out;
 }
 
 /* End port t sends on these SLs to the current LID. */
 static void audit_enter(struct auditor *k, uint32_t t, unsigned sls)
 {
-	const struct osr_fabric *fabric = k->f;
+	const struct osr_fabric *fabric = k->w.f;
 	uint32_t s = fabric->term_switch[t];
 	uint8_t out = audit_entry(k, s);
 
 	if (t == fabric->dest_term[k->dest] || out > fabric->sw_n_ports[s] ||
-	    !osr__sends(&k->senders, fabric->term_weight[t], k->dest))
+	    !osr__sends(&k->w, fabric->term_weight[t], k->dest))
 		return;
 	k->sends[t] |= sls;
-	k->turn[audit_pair(k, s, fabric->term_port[t], out)] |= sls;
+	k->mask[s] |= sls;
+	k->passed[audit_slot(k, s, fabric->term_port[t], out)] |= sls;
 }
 
-/*
- * With path SLs every end port is known by itself. Otherwise all of a switch send alike; of SLs that nobody
- * knows, SL 0 is in use for sure.
- */
-static void audit_enter_all(struct auditor *k, const uint16_t *inject, bool any)
+/* Packets to the current LID, and replies to its owner on the SLs of what it asks. */
+static void audit_follow_sls(struct auditor *k)
 {
-	const struct osr_fabric *fabric = k->f;
-	const struct osr_paths *p = any ? NULL : audit_paths(k);
-	uint32_t owner = fabric->dest_term[k->dest];
-	bool replies = p && (k->modes & OSR_CLAIM_REVERSIBLE) && p->row[owner] != OSR_NONE &&
+	const struct osr_fabric *fabric = k->w.f;
+	uint32_t asker = osr__row(&k->w, 0, fabric->dest_term[k->dest]);
+	bool replies = !k->w.any[0] && (k->w.modes & OSR_CLAIM_REVERSIBLE) && asker != OSR_NONE &&
 		       osr__is_host_lid(fabric, k->dest);
 
-	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
-		if (!p)
-			audit_enter(k, t, any ? 1 : inject[fabric->term_switch[t]]);
-		else if (p->row[t] != OSR_NONE)
-			audit_enter(
-				k, t,
-				osr__sl_bit(p->sl[(size_t)p->row[t] * fabric->n_dests + k->dest]));
+	if (replies && asker != k->asker) {
+		k->asker = asker;
+		memset(k->replies, 0, fabric->n_terminals * sizeof(*k->replies));
+		for (uint32_t d = 0; d < fabric->n_dests; d++)
+			k->replies[fabric->dest_term[d]] |= osr__request_sls(&k->w, 0, asker, d);
 	}
-	for (uint32_t x = 0; replies && x < fabric->n_dests; x++)
-		audit_enter(k, fabric->dest_term[x],
-			    osr__sl_bit(p->sl[(size_t)p->row[owner] * fabric->n_dests + x]));
-}
+	memset(k->mask, 0, fabric->n_switches * sizeof(*k->mask));
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		uint32_t row = osr__row(&k->w, 0, t);
+		unsigned sls = row == OSR_NONE ? 0 : osr__sls(&k->w, 0, row, k->dest);
 
-/* Of the current LID, whose entries are loaded. */
-static void audit_follow_sls(struct auditor *k, const uint16_t *inject)
-{
-	const struct osr_fabric *fabric = k->f;
-	bool any = osr__any_sl(&k->senders, 0);
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		k->mask[s] = any ? inject[s] & 1 : inject[s];
-	if (k->turn)
-		audit_enter_all(k, inject, any);
+		audit_enter(k, t, sls | (replies ? k->replies[t] : 0));
+	}
 	for (uint32_t i = 0; i < k->n_order; i++) {
-		uint32_t s = k->order[i], c = k->next[s], t;
+		uint32_t s = k->w.order[i], c = k->w.out[0][s], t;
 		uint8_t out;
 
 		if (c == OSR_NONE)
@@ -247,91 +233,156 @@ static void audit_follow_sls(struct auditor *k, const uint16_t *inject)
 		t = fabric->chan_dst[c];
 		out = audit_entry(k, t);
 		k->mask[t] |= k->mask[s];
-		if (k->chan)
-			k->chan[c] |= k->mask[s];
-		else if (out <= fabric->sw_n_ports[t])
-			k->turn[audit_pair(k, t, fabric->chan_port[fabric->chan_rev[c]], out)] |=
+		if (out <= fabric->sw_n_ports[t])
+			k->passed[audit_slot(k, t, fabric->chan_port[fabric->chan_rev[c]], out)] |=
 				k->mask[s];
 	}
 }
 
-/* Between two ports of switch sw, on its cable at `out` (in: OSR_NO_PATH), or at end port `term`. */
-static void audit_lane(struct auditor *k, uint32_t sw, uint32_t term, unsigned in, unsigned out,
-		       unsigned sl, uint8_t vl)
+/*
+ * Do the tables of switch s carry what passes; without tables, do the cables have the VL of each SL? Port 0 takes
+ * what comes, whatever a table says.
+ */
+static void judge_lanes(struct auditor *k, uint32_t s)
 {
-	osr__audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_SL2VL,
-						 .sw = sw,
-						 .dest = OSR_NONE,
-						 .term = term,
-						 .in = (uint8_t)in,
-						 .out = (uint8_t)out,
-						 .sl = (uint8_t)sl,
-						 .vl = vl });
-}
+	const struct osr_fabric *fabric = k->w.f;
+	unsigned n_ports = fabric->sw_n_ports[s], n_in = k->r->sl2vl ? n_ports : 0;
+	struct osr_fault fault = {
+		.kind = OSR_FAULT_SL2VL, .sw = s, .dest = OSR_NONE, .term = OSR_NONE
+	};
 
-/* Do the tables of switch s carry what passes? Port 0 takes what comes, whatever a table says. */
-static void judge_turns(struct auditor *k, uint32_t s)
-{
-	const struct osr_fabric *fabric = k->f;
-
-	for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
-		for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++) {
-			size_t pair = audit_pair(k, s, in, out);
+	for (unsigned in = 0; in <= n_in; in++)
+		for (unsigned out = 1; out <= n_ports; out++) {
+			size_t slot = audit_slot(k, s, in, out);
 			uint32_t c = osr_port_channel(fabric, s, out);
 			unsigned limit = c == OSR_NONE ? OSR_MAX_VLS : fabric->chan_vls[c];
+			unsigned sls = c == OSR_NONE && !k->r->sl2vl ? 0 : k->passed[slot];
 
-			for (unsigned sls = k->turn[pair]; sls; sls &= sls - 1) {
-				unsigned sl = (unsigned)__builtin_ctz(sls);
-				uint8_t vl = k->gen->routing->sl2vl[pair][sl];
-
-				if (vl >= limit)
-					audit_lane(k, s, OSR_NONE, in, out, sl, vl);
+			for (; sls; sls &= sls - 1) {
+				fault.in = (uint8_t)(k->r->sl2vl ? in : OSR_NO_PATH);
+				fault.out = (uint8_t)out;
+				fault.sl = fault.vl = (uint8_t)__builtin_ctz(sls);
+				if (k->r->sl2vl)
+					fault.vl = k->r->sl2vl[slot][fault.sl];
+				if (fault.vl >= limit)
+					audit_fault(k, &fault);
 			}
 		}
+}
+
+/* Does the table of end port t drop what it sends? Dumps need not have the tables of end ports. */
+static void judge_end_port(struct auditor *k, uint32_t t)
+{
+	const osr_sl2vl_t *table = k->w.gen->term_sl2vl;
+
+	for (unsigned sls = k->w.f->term_weight[t] ? k->sends[t] : 0; sls; sls &= sls - 1) {
+		unsigned sl = (unsigned)__builtin_ctz(sls);
+
+		if (table[t][sl] >= OSR_MAX_VLS && table[t][sl] != OSR_VL_UNSET)
+			audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_SL2VL,
+							    .sw = OSR_NONE,
+							    .dest = OSR_NONE,
+							    .term = t,
+							    .sl = (uint8_t)sl,
+							    .vl = table[t][sl] });
+	}
 }
 
 /* Every host has an SL to every other host of its component. */
 static void judge_paths(struct auditor *k, uint32_t t)
 {
-	const struct osr_fabric *fabric = k->f;
-	const struct osr_paths *p = audit_paths(k);
-	uint32_t row = p->row[t], s = fabric->term_switch[t];
+	const struct osr_fabric *fabric = k->w.f;
+	uint32_t row = osr__row(&k->w, 0, t), s = fabric->term_switch[t];
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		if (osr__is_host_lid(fabric, d) && fabric->dest_term[d] != t &&
 		    fabric->sw_component[fabric->dest_switch[d]] == fabric->sw_component[s] &&
-		    (row == OSR_NONE || p->sl[(size_t)row * fabric->n_dests + d] == OSR_NO_SL))
-			osr__audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_NO_SL,
-								 .sw = s,
-								 .dest = d,
-								 .term = t,
-								 .n_hosts = 1 });
+		    (row == OSR_NONE ||
+		     k->w.gen->paths->sl[(size_t)row * fabric->n_dests + d] == OSR_NO_SL))
+			audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_NO_SL,
+							    .sw = s,
+							    .dest = d,
+							    .term = t,
+							    .n_hosts = 1 });
 }
 
-static void judge_sls(struct auditor *k)
+/* ---- multicast ------------------------------------------------------------------------------ */
+
+static bool group_sends(const struct auditor *k, uint32_t s, unsigned port)
 {
-	const struct osr_fabric *fabric = k->f;
+	const struct osr_groups *groups = k->w.gen->groups;
 
-	/* Without SL2VL tables: does the cable have the VL of each SL on it? */
-	for (uint32_t c = 0; k->chan && c < fabric->n_channels; c++)
-		for (unsigned sl = fabric->chan_vls[c]; sl < 16; sl++)
-			if (k->chan[c] >> sl & 1)
-				audit_lane(k, fabric->chan_src[c], OSR_NONE, OSR_NO_PATH,
-					   fabric->chan_port[c], sl, (uint8_t)sl);
-	for (uint32_t s = 0; k->turn && s < fabric->n_switches; s++)
-		judge_turns(k, s);
-	for (uint32_t t = 0; k->turn && k->gen->term_sl2vl && t < fabric->n_terminals; t++)
-		for (unsigned sls = fabric->term_weight[t] ? k->sends[t] : 0; sls; sls &= sls - 1) {
-			unsigned sl = (unsigned)__builtin_ctz(sls);
-			uint8_t vl = k->gen->term_sl2vl[t][sl];
+	return groups->ports[(size_t)k->group * k->w.f->n_switches + s][port / 64] >> port % 64 & 1;
+}
 
-			/* Dumps need not have the tables of end ports. */
-			if (vl >= OSR_MAX_VLS && vl != OSR_VL_UNSET)
-				audit_lane(k, OSR_NONE, t, 0, 0, sl, vl);
+static bool is_member(const struct auditor *k, uint32_t t)
+{
+	return group_sends(k, k->w.f->term_switch[t], k->w.f->term_port[t]);
+}
+
+static void group_fault(struct auditor *k, enum osr_fault_kind kind, uint32_t sw, unsigned in,
+			uint32_t term)
+{
+	audit_fault(k, &(struct osr_fault){ .kind = kind,
+					    .sw = sw,
+					    .dest = OSR_NONE,
+					    .term = term,
+					    .in = (uint8_t)in,
+					    .mlid = k->w.gen->groups->mlid[k->group] });
+}
+
+/* From port `in` of switch s; false if it comes to a switch again. */
+static bool group_spread(struct auditor *k, uint32_t s, unsigned in)
+{
+	const struct osr_fabric *fabric = k->w.f;
+	uint32_t *queue = k->w.order, tail = 0;
+
+	k->seen[s] = ++k->n_spreads;
+	queue[tail] = s;
+	k->came[tail++] = in;
+	for (uint32_t head = 0; head < tail; head++) {
+		s = queue[head];
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			uint32_t t = fabric->chan_dst[c];
+			unsigned port = fabric->chan_port[fabric->chan_rev[c]];
+
+			if (fabric->chan_port[c] == k->came[head] ||
+			    !group_sends(k, s, fabric->chan_port[c]))
+				continue;
+			if (k->seen[t] == k->n_spreads) {
+				group_fault(k, OSR_FAULT_GROUP_LOOP, t, port, OSR_NONE);
+				return false;
+			}
+			k->seen[t] = k->n_spreads;
+			queue[tail] = t;
+			k->came[tail++] = port;
 		}
-	for (uint32_t t = 0; audit_paths(k) && t < fabric->n_terminals; t++)
-		if (fabric->term_weight[t])
-			judge_paths(k, t);
+	}
+	return true;
+}
+
+/* One member of a switch speaks for all: they come in by other ports, but to the same tree. */
+static void judge_group(struct auditor *k)
+{
+	const struct osr_fabric *fabric = k->w.f;
+	uint32_t s = OSR_NONE;
+
+	for (uint32_t from = 0; from < fabric->n_terminals; from++) {
+		uint32_t t = 0, n = fabric->n_terminals;
+
+		if (fabric->term_switch[from] == s || !is_member(k, from))
+			continue;
+		s = fabric->term_switch[from];
+		if (!group_spread(k, s, fabric->term_port[from]))
+			return;
+		/* The first member that has not been reached is named for all. */
+		while (t < n &&
+		       (!is_member(k, t) || k->seen[fabric->term_switch[t]] == k->n_spreads ||
+			fabric->sw_component[fabric->term_switch[t]] != fabric->sw_component[s]))
+			t++;
+		if (t < n)
+			group_fault(k, OSR_FAULT_GROUP_SPLIT, s, fabric->term_port[from], t);
+	}
 }
 
 /* ---- all together --------------------------------------------------------------------------- */
@@ -339,44 +390,47 @@ static void judge_sls(struct auditor *k)
 /* LIDs of one end port follow each other: distances are measured once for each switch in a row. */
 static void judge_all(struct auditor *k)
 {
-	const struct osr_fabric *fabric = k->f;
+	const struct osr_generation *gen = k->w.gen;
+	const struct osr_fabric *fabric = k->w.f;
 
 	k->root = OSR_NONE;
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint32_t j = d % SENDERS_BATCH, left = fabric->n_dests - d;
-
-		if (k->mask && !j)
-			osr__senders_collect(&k->senders, d,
-					     left < SENDERS_BATCH ? left : SENDERS_BATCH);
-		k->dest = d;
-		if (fabric->dest_switch[d] != k->root)
-			audit_measure(k, fabric->dest_switch[d]);
-		audit_peel(k);
-		audit_count_hops(k);
+	for (k->dest = 0; k->dest < fabric->n_dests; k->dest++) {
+		if (fabric->dest_switch[k->dest] != k->root)
+			audit_measure(k, fabric->dest_switch[k->dest]);
+		audit_walk(k);
 		for (uint32_t s = 0; s < fabric->n_switches; s++)
 			judge_entry(k, s);
 		if (k->mask)
-			audit_follow_sls(k, k->senders.inject + (size_t)j * fabric->n_switches);
+			audit_follow_sls(k);
 	}
-	judge_sls(k);
+	for (uint32_t s = 0; k->mask && s < fabric->n_switches; s++)
+		judge_lanes(k, s);
+	for (uint32_t t = 0; k->r->sl2vl && gen->term_sl2vl && t < fabric->n_terminals; t++)
+		judge_end_port(k, t);
+	for (uint32_t t = 0; gen->paths && t < fabric->n_terminals; t++)
+		if (fabric->term_weight[t])
+			judge_paths(k, t);
+	for (k->group = 0; gen->groups && k->group < gen->groups->n; k->group++)
+		judge_group(k);
 }
 
 /* The loads, and the kinds of faults one after the other, without gaps. */
 static void audit_finish(struct auditor *k)
 {
 	struct osr_audit *audit = k->a;
+	uint32_t n_channels = k->w.f->n_channels;
 	double sum = 0;
 
-	audit->efi_chan = k->f->n_channels ? 0 : OSR_NONE;
-	for (uint32_t c = 0; c < k->f->n_channels; c++) {
+	audit->efi_chan = n_channels ? 0 : OSR_NONE;
+	for (uint32_t c = 0; c < n_channels; c++) {
 		sum += (double)k->load[c];
 		if (k->load[c] > audit->efi) {
 			audit->efi = k->load[c];
 			audit->efi_chan = c;
 		}
 	}
-	if (k->f->n_channels)
-		audit->efi_mean = sum / k->f->n_channels;
+	if (n_channels)
+		audit->efi_mean = sum / n_channels;
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++) {
 		uint64_t n = audit->n_faults[kind] < k->max_listed ? audit->n_faults[kind]
 								   : k->max_listed;
@@ -388,51 +442,159 @@ static void audit_finish(struct auditor *k)
 	audit->fault = k->list;
 }
 
-static bool audit_prepare(struct auditor *k, struct osr_arena *scratch, struct osr_arena *result)
+static enum osr_status audit_prepare(struct auditor *k, struct osr_arena *scratch,
+				     struct osr_arena *result, struct osr_diag *diag)
 {
-	size_t n = k->f->n_switches;
+	const struct osr_fabric *fabric = k->w.f;
+	size_t n = fabric->n_switches;
+	enum osr_status st = osr__follow_init(&k->w, scratch, diag);
 
+	if (st)
+		return st;
 	k->list = osr_alloc(result, (size_t)OSR_N_FAULTS * k->max_listed, sizeof(*k->list));
 	k->dist = osr_alloc(scratch, n, sizeof(*k->dist));
-	k->load = osr_calloc(scratch, k->f->n_channels, sizeof(*k->load));
-	k->next = osr_alloc(scratch, n, sizeof(*k->next));
-	k->n_in = osr_alloc(scratch, n, sizeof(*k->n_in));
-	k->order = osr_alloc(scratch, n, sizeof(*k->order));
+	k->load = osr_calloc(scratch, fabric->n_channels, sizeof(*k->load));
 	k->hops = osr_alloc(scratch, n, sizeof(*k->hops));
 	k->hosts = osr_alloc(scratch, n, sizeof(*k->hosts));
 	k->counted = osr_alloc(scratch, n, sizeof(*k->counted));
-	return k->list && k->dist && k->load && k->next && k->n_in && k->order && k->hops &&
-	       k->hosts && k->counted && audit_alloc_sls(k, scratch);
+	if (k->w.gen->groups) {
+		k->seen = osr_calloc(scratch, n, sizeof(*k->seen));
+		k->came = osr_alloc(scratch, n, sizeof(*k->came));
+	}
+	if (k->r->sl2vl || !k->w.any[0]) {
+		k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
+		k->passed = osr_calloc(scratch, k->r->sl2vl ? osr_n_sl2vl(fabric) : fabric->n_ports,
+				       sizeof(*k->passed));
+		k->sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*k->sends));
+		k->replies = osr_alloc(scratch, fabric->n_terminals, sizeof(*k->replies));
+		k->asker = OSR_NONE;
+	}
+	/* Of SLs that nobody knows, SL 0 is in use for sure. */
+	k->w.any[0] = k->w.any[0] ? 1 : 0;
+	return osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag) ? OSR_NOMEM
+										 : OSR_OK;
 }
 
 enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_generation *gen,
 			  uint32_t modes, uint32_t max_listed, struct osr_arena *scratch,
 			  struct osr_arena *result, struct osr_audit *audit, struct osr_diag *diag)
 {
-	const struct osr_routing *routing = gen->routing;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct auditor k = { .f = fabric,
-			     .gen = gen,
-			     .modes = modes,
+	struct auditor k = { .w = { .f = fabric, .gen = gen, .n = 1, .modes = modes },
+			     .r = gen->routing,
 			     .max_listed = max_listed,
-			     .a = audit,
-			     .senders = { .f = fabric, .gen = gen, .n = 1, .modes = modes } };
-	bool ok;
+			     .a = audit };
+	enum osr_status st;
 
 	*audit = (struct osr_audit){ .efi_chan = OSR_NONE };
-	if (!routing->lft || routing->n_switches != fabric->n_switches ||
-	    routing->n_dests != fabric->n_dests)
-		return osr_fail(diag, OSR_INVAL, "the tables are for another fabric");
-	ok = audit_prepare(&k, scratch, result);
-	if (ok) {
+	st = audit_prepare(&k, scratch, result, diag);
+	if (!st) {
 		judge_all(&k);
-		ok = osr__audit_groups(&k, scratch);
-	}
-	if (ok)
 		audit_finish(&k);
+	}
 	osr_arena_reset(scratch, mark);
-	return ok ? OSR_OK
-		  : osr_fail(diag, OSR_NOMEM,
-			     "out of memory while verifying the tables of %u switches and %u LIDs",
-			     fabric->n_switches, fabric->n_dests);
+	return st;
+}
+
+/* ---- sentences ------------------------------------------------------------------------------ */
+
+const char *osr_fault_name(enum osr_fault_kind kind)
+{
+	static const char *const name[OSR_N_FAULTS] = {
+		[OSR_FAULT_HOLE] = "hole",
+		[OSR_FAULT_DEAD_END] = "dead end",
+		[OSR_FAULT_WRONG_PORT] = "wrong port",
+		[OSR_FAULT_LOOP] = "loop",
+		[OSR_FAULT_NO_SL] = "no SL",
+		[OSR_FAULT_SL2VL] = "SL2VL",
+		[OSR_FAULT_GROUP_LOOP] = "multicast loop",
+		[OSR_FAULT_GROUP_SPLIT] = "multicast split",
+	};
+
+	return name[kind];
+}
+
+static void say_entry(const struct osr_fabric *fabric, const struct osr_fault *fault,
+		      struct osr_diag *diag)
+{
+	char a[32], b[32], lid[96], lost[128];
+	const char *sw = osr_switch_name(fabric, fault->sw, a);
+	uint32_t term = fabric->dest_term[fault->dest];
+
+	snprintf(lid, sizeof(lid), "LID %u (%.60s)", fabric->dest_lid[fault->dest],
+		 osr_terminal_name(fabric, term, b));
+	snprintf(lost, sizeof(lost), "%u host%s %s", fault->n_hosts, fault->n_hosts == 1 ? "" : "s",
+		 fabric->term_weight[term] ? "cut off"
+					   : "cannot reach this switch by its LID; traffic between "
+					     "hosts is not affected");
+	if (fault->kind == OSR_FAULT_HOLE)
+		osr_fail(diag, OSR_OK, "switch %s has no entry for %s: %s", sw, lid, lost);
+	else if (fault->kind == OSR_FAULT_DEAD_END)
+		osr_fail(diag, OSR_OK,
+			 "switch %s sends %s out of port %u, which leads to no switch: %s", sw, lid,
+			 fault->out, lost);
+	else if (fault->kind == OSR_FAULT_WRONG_PORT)
+		osr_fail(diag, OSR_OK,
+			 "switch %s sends %s out of port %u, but it is attached to port %u: %s", sw,
+			 lid, fault->out, fabric->term_port[term], lost);
+	else
+		osr_fail(diag, OSR_OK,
+			 "%s is forwarded in a loop of %u switches, through switch %s port %u: %s",
+			 lid, fault->n_switches, sw, fault->out, lost);
+}
+
+static void say_sl2vl(const struct osr_fabric *fabric, const struct osr_fault *fault,
+		      struct osr_diag *diag)
+{
+	char where[128], what[64], a[32];
+
+	if (fault->term == OSR_NONE && fault->in == OSR_NO_PATH)
+		snprintf(where, sizeof(where), "the cable at switch %.60s port %u",
+			 osr_switch_name(fabric, fault->sw, a), fault->out);
+	else if (fault->term == OSR_NONE)
+		snprintf(where, sizeof(where), "switch %.60s from port %u to port %u",
+			 osr_switch_name(fabric, fault->sw, a), fault->in, fault->out);
+	else
+		snprintf(where, sizeof(where), "end port %.60s",
+			 osr_terminal_name(fabric, fault->term, a));
+	if (fault->in == OSR_NO_PATH)
+		snprintf(what, sizeof(what), "has no VL %u", fault->vl);
+	else if (fault->vl == OSR_VL_UNSET)
+		snprintf(what, sizeof(what), "has no SL2VL table");
+	else if (fault->vl == 15)
+		snprintf(what, sizeof(what), "drops it (VL 15)");
+	else
+		snprintf(what, sizeof(what), "maps it to VL %u, which does not work there",
+			 fault->vl);
+	osr_fail(diag, OSR_OK, "SL %u is in use, but %s %s", fault->sl, where, what);
+}
+
+void osr_fault_say(const struct osr_fabric *fabric, const struct osr_fault *fault,
+		   struct osr_diag *diag)
+{
+	char a[32], b[32];
+
+	switch (fault->kind) {
+	case OSR_FAULT_SL2VL:
+		say_sl2vl(fabric, fault, diag);
+		break;
+	case OSR_FAULT_NO_SL:
+		osr_fail(diag, OSR_OK, "no SL is known from %s to LID %u (%s)",
+			 osr_terminal_name(fabric, fault->term, a), fabric->dest_lid[fault->dest],
+			 osr_terminal_name(fabric, fabric->dest_term[fault->dest], b));
+		break;
+	case OSR_FAULT_GROUP_LOOP:
+		osr_fail(diag, OSR_OK,
+			 "a packet for MLID 0x%04x comes to switch %s a second time, by port %u",
+			 fault->mlid, osr_switch_name(fabric, fault->sw, a), fault->in);
+		break;
+	case OSR_FAULT_GROUP_SPLIT:
+		osr_fail(diag, OSR_OK,
+			 "a packet for MLID 0x%04x from switch %s port %u does not reach %s",
+			 fault->mlid, osr_switch_name(fabric, fault->sw, a), fault->in,
+			 osr_terminal_name(fabric, fault->term, b));
+		break;
+	default:
+		say_entry(fabric, fault, diag);
+	}
 }

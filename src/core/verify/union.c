@@ -1,39 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * For each destination: the SLs that enter at every switch, pushed along all its out ports (one for
- * each generation) until nothing changes, and a turn taken for every pair of channels in a row. Turns are
- * marked, and a cycle of them is looked for (union_loop.c); if there is one, everything is followed once more
- * to find a packet for each of its steps. Or (osr_union_rises()) each turn must rise in a certificate.
+ * each generation) until nothing changes, with a turn taken for every pair of channels in a row. Turns are
+ * marked, and a cycle of them is looked for; if there is one, everything is followed once more to find a
+ * packet for each of its steps. Or (osr_union_rises()) each turn must rise in a certificate.
  *
  * Where one SL2VL table serves the whole fabric (VL = SL, or what OpenSM programs by default) a
- * packet keeps its VL, and sets of SLs are all that has to be pushed. Otherwise the VLs of every SL
+ * packet keeps its VL, and sets of VLs are all that has to be pushed. Otherwise the VLs of every SL
  * are kept for every channel of the destination.
  */
-#include "union_private.h"
+#include "follow_private.h"
 
+#include <stdio.h>
 #include <string.h>
 
+/* End ports on one switch that find their SLs in the same row. */
+struct sender {
+	uint32_t sw, row;
+	bool host;
+};
+
 struct run {
-	const struct osr_fabric *f;
-	const struct osr_generation *gen;
-	uint32_t n;
-	uint32_t modes;
-	struct turns turns;
-	struct senders senders;
+	struct follow w;
+	struct sender *sender[2]; /* [n_senders] where senders have rows */
+	uint32_t n_senders[2];
+	uint16_t *replies[2]; /* [rows * n_switches] SLs of what a row asks of a switch, or NULL */
+	uint16_t *inject;     /* [n_switches] SLs that enter for the current LID */
+
 	struct osr_groups groups[2]; /* of the generation, or its spanning order with MLID 0 */
 	uint16_t group_sls[2];       /* of their packets */
 	uint16_t order_vls;          /* of those on spanning orders that have a VL, not SLs */
 
+	/*
+	 * A turn leads from channel c to the channel that leaves chan_dst[c] by a port: slot[c] + port.
+	 * Bit v of turn[that] says that packets on VL v take it and stay on v. If VLs change on the way
+	 * (`moves`), bit w of turn[that * OSR_MAX_VLS + v] says that packets on v go on as w.
+	 */
+	bool moves;
+	size_t *slot; /* [n_channels] */
+	size_t n_slots;
+	uint16_t *turn;
+	uint16_t used; /* VLs that turns begin on */
+
 	uint8_t fold[16];       /* VL of an SL, if one table serves all */
-	uint16_t sls;           /* if not: SLs that are followed */
-	uint16_t (*entry)[16];  /* [n_ports] VLs of what end ports send out of a port; if not */
+	uint16_t *mask;         /* [n_switches] VLs that pass; or, if VLs change: */
+	uint16_t sls;           /* SLs that are followed */
+	uint16_t (*entry)[16];  /* [n_ports] VLs of what end ports send out of a port */
 	uint16_t (*vls[2])[16]; /* [n_switches] VLs of every SL on out[g][s] */
 
-	uint32_t *out[2]; /* [n_switches] channel of the entry, OSR_NONE; two never equal */
-	uint16_t *mask;   /* [n_switches] SLs that pass; folded to VLs */
-	uint32_t *n_in;
-	uint32_t *queue;
-	bool *queued;
+	uint16_t lid; /* whose packets are followed */
+	bool *queued; /* [n_switches] */
 	bool circles; /* entries of some LID lead around, and no loop has been looked for since */
 
 	/* Either a cycle is looked for, or the turns are to rise in a certificate. */
@@ -45,7 +61,8 @@ struct run {
 	uint32_t n_steps, n_unexplained;
 
 	struct osr_arena *scratch, *result;
-	bool no_memory;
+	struct osr_diag *diag;
+	enum osr_status st;
 };
 
 /* ---- SL2VL ---------------------------------------------------------------------------------- */
@@ -53,10 +70,9 @@ struct run {
 static unsigned union_map_vl(const struct run *u, uint32_t g, uint32_t s, unsigned in, unsigned out,
 			     unsigned sl)
 {
-	const struct osr_routing *routing = u->gen[g].routing;
-	size_t pair = in * ((size_t)u->f->sw_n_ports[s] + 1) + out;
+	const struct osr_routing *routing = u->w.gen[g].routing;
 
-	return routing->sl2vl ? routing->sl2vl[routing->sl2vl_row[s] + pair][sl] : sl;
+	return routing->sl2vl ? routing->sl2vl[osr__pair(u->w.f, routing, s, in, out)][sl] : sl;
 }
 
 /* VL15 is no data lane: a switch drops what is mapped to it. OSR_VL_UNSET adds nothing either. */
@@ -64,7 +80,7 @@ static uint16_t vl_bits(const struct run *u, uint32_t s, unsigned in, unsigned o
 {
 	unsigned bits = 0;
 
-	for (uint32_t g = 0; g < u->n; g++) {
+	for (uint32_t g = 0; g < u->w.n; g++) {
 		unsigned vl = union_map_vl(u, g, s, in, out, sl);
 
 		bits |= vl < OSR_MAX_VLS ? 1u << vl : 0;
@@ -95,7 +111,7 @@ static bool same_table(struct run *u, uint32_t s, unsigned in, unsigned out)
 	for (unsigned sl = 0; sl < 16; sl++) {
 		bool known = false;
 
-		for (uint32_t g = 0; g < u->n; g++) {
+		for (uint32_t g = 0; g < u->w.n; g++) {
 			unsigned vl = union_map_vl(u, g, s, in, out, sl);
 
 			known |= vl != OSR_VL_UNSET;
@@ -113,8 +129,9 @@ static bool same_table(struct run *u, uint32_t s, unsigned in, unsigned out)
 /* One table for all ports that packets between switches use? It becomes u->fold. */
 static bool fold_tables(struct run *u)
 {
-	const struct osr_fabric *fabric = u->f;
-	bool tables = u->gen[0].routing->sl2vl || u->gen[u->n - 1].routing->sl2vl;
+	const struct osr_generation *gen = u->w.gen;
+	const struct osr_fabric *fabric = u->w.f;
+	bool tables = gen[0].routing->sl2vl || gen[u->w.n - 1].routing->sl2vl;
 
 	for (unsigned sl = 0; sl < 16; sl++)
 		u->fold[sl] = tables ? OSR_VL_UNSET : (uint8_t)sl;
@@ -129,49 +146,7 @@ static bool fold_tables(struct run *u)
 	return true;
 }
 
-/* Bit b of differ[a], b < a: some row has other VLs for SLs a and b. Most rows have one VL for all, or are as the last. */
-static void note_row(uint16_t differ[16], const uint8_t row[16], const uint8_t **last)
-{
-	if (!memcmp(row, row + 1, 15) || (*last && !memcmp(row, *last, 16)))
-		return;
-	*last = row;
-	for (unsigned a = 0; a < 16; a++)
-		for (unsigned b = 0; b < a; b++)
-			differ[a] |= (uint16_t)((row[a] != row[b]) << b);
-}
-
-/*
- * Where all senders choose any SL, the lowest of each kind of SLs is followed: packets on SLs with the same lanes in
- * every row fare alike. Else all, for only some SLs may be sent.
- */
-static uint16_t followed_sls(const struct run *u)
-{
-	static const uint8_t same[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-	const struct osr_fabric *fabric = u->f;
-	uint16_t differ[16] = { 0 }, kinds = 0;
-	const uint8_t *last = NULL;
-
-	for (uint32_t g = 0; g < u->n; g++)
-		if (!osr__any_sl(&u->senders, g) || u->gen[g].any_sls)
-			return 0xffff;
-	for (uint32_t g = 0; g < u->n; g++) {
-		const struct osr_routing *routing = u->gen[g].routing;
-
-		if (!routing->sl2vl)
-			note_row(differ, same, &last);
-		for (uint32_t s = 0; routing->sl2vl && s < fabric->n_switches; s++) {
-			size_t n_ports = fabric->sw_n_ports[s] + (size_t)1;
-
-			for (size_t pair = 0; pair < n_ports * n_ports; pair++)
-				note_row(differ, routing->sl2vl[routing->sl2vl_row[s] + pair],
-					 &last);
-		}
-	}
-	for (unsigned sl = 0; sl < 16; sl++)
-		kinds |= (uint16_t)((differ[sl] == (1u << sl) - 1) << sl);
-	return kinds;
-}
-
+/* VLs of these SLs, where one table serves all. */
 static uint16_t fold_sls(const struct run *u, unsigned sls)
 {
 	unsigned vls = 0;
@@ -184,11 +159,107 @@ static uint16_t fold_sls(const struct run *u, unsigned sls)
 	return (uint16_t)vls;
 }
 
+/*
+ * Where all senders choose any SL, the lowest of each kind of SLs is followed: packets on SLs with the same lanes in
+ * every row fare alike. Else all, for only some SLs may be sent.
+ */
+static uint16_t followed_sls(const struct run *u)
+{
+	static const osr_sl2vl_t same = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+	size_t n_rows = osr_n_sl2vl(u->w.f);
+	uint16_t differ[16] = { 0 }, kinds = 0; /* bit b of differ[a], b < a: in some row */
+
+	for (uint32_t g = 0; g < u->w.n; g++)
+		if (u->w.any[g] != 0xffff)
+			return 0xffff;
+	for (uint32_t g = 0; g < u->w.n; g++) {
+		const osr_sl2vl_t *sl2vl = (const osr_sl2vl_t *)u->w.gen[g].routing->sl2vl;
+
+		for (size_t i = 0; i < (sl2vl ? n_rows : 1); i++) {
+			const uint8_t *row = sl2vl ? sl2vl[i] : same;
+
+			/* Most rows have one VL for all, or are as the last. */
+			if (!memcmp(row, row + 1, 15) || (i && !memcmp(row, sl2vl[i - 1], 16)))
+				continue;
+			for (unsigned a = 0; a < 16; a++)
+				for (unsigned b = 0; b < a; b++)
+					differ[a] |= (uint16_t)((row[a] != row[b]) << b);
+		}
+	}
+	for (unsigned sl = 0; sl < 16; sl++)
+		kinds |= (uint16_t)((differ[sl] == (1u << sl) - 1) << sl);
+	return kinds;
+}
+
+/* ---- who sends ------------------------------------------------------------------------------ */
+
+static void find_senders(struct run *u, uint32_t g)
+{
+	const struct osr_fabric *fabric = u->w.f;
+	const struct osr_paths *paths = u->w.gen[g].paths;
+	uint32_t n = paths ? fabric->n_terminals : fabric->n_switches;
+	struct sender *list = osr_alloc(u->scratch, n, sizeof(*list)), last = { .row = OSR_NONE };
+
+	u->sender[g] = list;
+	for (uint32_t i = 0; list && i < n; i++) {
+		struct sender x = { i, i, !paths && fabric->sw_sources[i] };
+
+		if (paths)
+			x = (struct sender){ fabric->term_switch[i], paths->row[i],
+					     fabric->term_weight[i] };
+		/* Mostly neighbours are alike. */
+		if (x.row == OSR_NONE ||
+		    (x.row == last.row && x.sw == last.sw && x.host == last.host))
+			continue;
+		list[u->n_senders[g]++] = last = x;
+	}
+}
+
+/* Answers to what the owner of a LID asks travel on the SLs of its own row. */
+static void find_replies(struct run *u, uint32_t g)
+{
+	const struct osr_fabric *fabric = u->w.f;
+	const struct osr_paths *paths = u->w.gen[g].paths;
+	size_t n = fabric->n_switches, n_rows = paths ? paths->n_rows : n;
+	uint16_t *replies = osr_calloc(u->scratch, n_rows, n * sizeof(*replies));
+
+	u->replies[g] = replies;
+	for (uint32_t d = 0; replies && d < fabric->n_dests; d++)
+		for (uint32_t row = 0; row < n_rows; row++)
+			if (!(u->w.modes & OSR_ONLY_HOSTS) || osr__is_host_lid(fabric, d))
+				replies[row * n + fabric->dest_switch[d]] |=
+					osr__request_sls(&u->w, g, row, d);
+}
+
+static void inject_sls(struct run *u, uint32_t d)
+{
+	const struct osr_fabric *fabric = u->w.f;
+	size_t n = fabric->n_switches;
+
+	memset(u->inject, 0, n * sizeof(*u->inject));
+	for (uint32_t g = 0; g < u->w.n; g++) {
+		uint32_t owner = osr__row(&u->w, g, fabric->dest_term[d]);
+
+		for (uint32_t s = 0; u->w.any[g] && s < n; s++)
+			u->inject[s] |= osr__counts(&u->w, s, d) ? u->w.any[g] : 0;
+		for (uint32_t i = 0; i < u->n_senders[g]; i++) {
+			const struct sender *x = &u->sender[g][i];
+
+			if (osr__sends(&u->w, x->host, d))
+				u->inject[x->sw] |= osr__sls(&u->w, g, x->row, d);
+		}
+		if (!u->replies[g] || owner == OSR_NONE || !osr__is_host_lid(fabric, d))
+			continue;
+		for (uint32_t s = 0; s < n; s++)
+			u->inject[s] |= u->replies[g][owner * n + s];
+	}
+}
+
 /* ---- turns ---------------------------------------------------------------------------------- */
 
 /* Packets on VL v of channel c wait for channel `on` on the VLs `to`: is that a step of the loop? */
 static void explain_turn(struct run *u, uint32_t c, unsigned v, uint32_t on, unsigned to,
-			 uint16_t lid, unsigned sl)
+			 unsigned sl)
 {
 	for (uint32_t i = 0; i < u->n_steps; i++) {
 		struct osr_loop_step *step = &u->step[i];
@@ -198,7 +269,7 @@ static void explain_turn(struct run *u, uint32_t c, unsigned v, uint32_t on, uns
 		    next->channel != on || !(to >> next->vl & 1))
 			continue;
 		step->sl = (uint8_t)sl;
-		step->lid = lid;
+		step->lid = u->lid;
 		u->n_unexplained--;
 	}
 }
@@ -207,7 +278,7 @@ static void explain_turn(struct run *u, uint32_t c, unsigned v, uint32_t on, uns
 static bool turn_rises(const struct run *u, uint32_t c, unsigned v, uint32_t on, unsigned to)
 {
 	const struct osr_routing *routing = u->certified;
-	size_t n = u->f->n_channels;
+	size_t n = u->w.f->n_channels;
 	bool rises = !((to | 1u << v) >> routing->n_vls);
 
 	for (; rises && to; to &= to - 1)
@@ -216,76 +287,149 @@ static bool turn_rises(const struct run *u, uint32_t c, unsigned v, uint32_t on,
 }
 
 /*
- * Packets for this LID, of one of these SLs, are on the VLs `from` of channel c and go on by channel `on`: on
- * the VLs `to`, or, where one table serves all, as they are.
+ * Packets of one of these SLs are on the VLs `from` of channel c and go on by channel `on`: on the VLs `to`, or,
+ * where one table serves all, as they are.
  */
 static void take_turn(struct run *u, uint32_t c, unsigned from, uint32_t on, unsigned to,
-		      uint16_t lid, unsigned sls)
+		      unsigned sls)
 {
-	size_t turn = u->turns.slot[c] + u->f->chan_port[on];
-	bool moves = u->turns.moves;
+	size_t turn = u->slot[c] + u->w.f->chan_port[on];
 
-	u->turns.used |= (uint16_t)from;
-	if (!moves && !u->certified && !u->step) {
-		u->turns.vls[turn] |= (uint16_t)from;
+	u->used |= (uint16_t)from;
+	if (!u->moves && !u->certified && !u->step) {
+		u->turn[turn] |= (uint16_t)from;
 		return;
 	}
-	for (; from && (to || !moves); from &= from - 1) {
-		unsigned v = (unsigned)__builtin_ctz(from), onto = moves ? to : 1u << v;
+	for (; from && (to || !u->moves); from &= from - 1) {
+		unsigned v = (unsigned)__builtin_ctz(from), onto = u->moves ? to : 1u << v;
 		unsigned sl = (unsigned)__builtin_ctz(sls);
 
-		while (!moves && sl < 15 && u->fold[sl] != v)
+		while (!u->moves && sl < 15 && u->fold[sl] != v)
 			sl++;
 		if (u->step)
-			explain_turn(u, c, v, on, onto, lid, sl);
+			explain_turn(u, c, v, on, onto, sl);
 		else if (u->certified)
 			u->falls |= !turn_rises(u, c, v, on, onto);
 		else
-			u->turns.vls[turn * OSR_MAX_VLS + v] |= (uint16_t)onto;
+			u->turn[turn * OSR_MAX_VLS + v] |= (uint16_t)onto;
 	}
 }
 
-/* ---- one destination ------------------------------------------------------------------------ */
+/* ---- a loop of turns, or an order of channels ------------------------------------------------- */
 
-static void union_load_entries(struct run *u, uint32_t d)
+enum { WHITE, GREY, BLACK };
+
+/* Vertices are v * n_channels + c; edges of one are numbered port * OSR_MAX_VLS + VL behind it. */
+struct search {
+	uint8_t *color;
+	uint32_t *stack, *pos;
+	uint32_t n_done;
+	uint32_t *rank;
+};
+
+static uint32_t next_vertex(const struct run *u, uint32_t vertex, uint32_t *pos)
 {
-	const struct osr_fabric *fabric = u->f;
+	const struct osr_fabric *fabric = u->w.f;
+	uint32_t v = vertex / fabric->n_channels, c = vertex % fabric->n_channels;
+	uint32_t n_ports = fabric->sw_n_ports[fabric->chan_dst[c]];
 
-	for (uint32_t g = 0; g < u->n; g++) {
-		const uint8_t *row = u->gen[g].routing->lft + (size_t)d * fabric->n_switches;
-		uint32_t *out = u->out[g];
+	for (uint32_t port; (port = *pos / OSR_MAX_VLS) <= n_ports;) {
+		size_t turn = u->slot[c] + port;
+		unsigned vls =
+			u->moves ? u->turn[turn * OSR_MAX_VLS + v] : u->turn[turn] & (1u << v);
 
-		for (uint32_t s = 0; s < fabric->n_switches; s++) {
-			uint32_t c = osr_port_channel(fabric, s, row[s]);
+		vls >>= *pos % OSR_MAX_VLS;
+		if (vls) {
+			*pos += (uint32_t)__builtin_ctz(vls) + 1;
+			return (*pos - 1) % OSR_MAX_VLS * fabric->n_channels +
+			       osr_port_channel(fabric, fabric->chan_dst[c], port);
+		}
+		*pos = (port + 1) * OSR_MAX_VLS;
+	}
+	return OSR_NONE;
+}
 
-			out[s] = g && c == u->out[0][s] ? OSR_NONE : c;
+/* Depth first from a vertex; the length of a cycle, which ends the stack of *depth, or 0. */
+static uint32_t visit(const struct run *u, struct search *g, uint32_t vertex, uint32_t *depth)
+{
+	uint32_t top = 0, n = 1;
+
+	for (g->stack[0] = vertex;; vertex = g->stack[top]) {
+		uint32_t next;
+
+		if (g->color[vertex] == WHITE) {
+			g->color[vertex] = GREY;
+			g->pos[vertex] = 0;
+		}
+		next = next_vertex(u, vertex, &g->pos[vertex]);
+		if (next == OSR_NONE) {
+			g->color[vertex] = BLACK;
+			if (g->rank)
+				g->rank[vertex] = UINT32_MAX - 1 - g->n_done++;
+			if (top-- == 0)
+				return 0;
+		} else if (g->color[next] == GREY) {
+			*depth = top + 1;
+			for (; g->stack[top] != next; top--)
+				n++;
+			return n;
+		} else if (g->color[next] == WHITE) {
+			g->stack[++top] = next;
 		}
 	}
 }
 
-/* The same VLs from everywhere, as to a host where one lane serves all: there is nothing to spread. */
-static bool all_alike(const struct run *u)
+/* A cycle of the turns marked so far, on OSR_NO_SL so far; or *n_steps = 0, and rank (if not NULL) an order. */
+static void search_turns(struct run *u, uint32_t *rank)
 {
-	for (uint32_t s = 1; !u->turns.moves && s < u->f->n_switches; s++)
-		if (u->mask[s] != u->mask[0])
-			return false;
-	return !u->turns.moves;
+	struct osr_arena_mark mark = osr_arena_mark(u->scratch);
+	uint32_t n_channels = u->w.f->n_channels, n = n_channels * OSR_MAX_VLS, depth = 0;
+	struct search g = { .color = osr_calloc(u->scratch, n, 1),
+			    .stack = osr_alloc(u->scratch, n, sizeof(*g.stack)),
+			    .pos = osr_alloc(u->scratch, n, sizeof(*g.pos)),
+			    .rank = rank };
+
+	if (osr_arena_failed(u->scratch, u->diag))
+		u->st = OSR_NOMEM;
+	for (uint32_t vertex = 0; !u->st && !u->n_steps && vertex < n; vertex++)
+		if (u->used >> vertex / n_channels & 1 && g.color[vertex] == WHITE)
+			u->n_steps = visit(u, &g, vertex, &depth);
+	if (u->n_steps) {
+		u->step = osr_calloc(u->result, u->n_steps, sizeof(*u->step));
+		if (osr_arena_failed(u->result, u->diag))
+			u->st = OSR_NOMEM;
+	}
+	for (uint32_t i = 0; !u->st && i < u->n_steps; i++) {
+		uint32_t vertex = g.stack[depth - u->n_steps + i];
+
+		u->step[i] = (struct osr_loop_step){ .channel = vertex % n_channels,
+						     .vl = (uint8_t)(vertex / n_channels),
+						     .sl = OSR_NO_SL };
+	}
+	/* Nothing leads to vertices that have not been visited. */
+	for (uint32_t vertex = 0; !u->st && !u->n_steps && rank && vertex < n; vertex++)
+		if (g.color[vertex] == WHITE)
+			rank[vertex] = UINT32_MAX - 1;
+	u->n_unexplained = u->n_steps;
+	osr_arena_reset(u->scratch, mark);
 }
 
-static void start_packets(struct run *u, const uint16_t *inject)
-{
-	const struct osr_fabric *fabric = u->f;
+/* ---- one destination ------------------------------------------------------------------------ */
 
-	for (uint32_t s = 0; !u->turns.moves && s < fabric->n_switches; s++)
-		u->mask[s] = inject[s] ? fold_sls(u, inject[s]) : 0;
-	for (uint32_t g = 0; u->turns.moves && g < u->n; g++)
+static void start_packets(struct run *u)
+{
+	const struct osr_fabric *fabric = u->w.f;
+
+	for (uint32_t s = 0; !u->moves && s < fabric->n_switches; s++)
+		u->mask[s] = u->inject[s] ? fold_sls(u, u->inject[s]) : 0;
+	for (uint32_t g = 0; u->moves && g < u->w.n; g++)
 		for (uint32_t s = 0; s < fabric->n_switches; s++) {
-			uint32_t c = u->out[g][s];
+			uint32_t c = u->w.out[g][s];
 
 			for (unsigned sls = u->sls; sls; sls &= sls - 1) {
 				unsigned sl = (unsigned)__builtin_ctz(sls);
 
-				u->vls[g][s][sl] = c != OSR_NONE && inject[s] >> sl & 1
+				u->vls[g][s][sl] = c != OSR_NONE && u->inject[s] >> sl & 1
 							   ? u->entry[fabric->port_row[s] +
 								      fabric->chan_port[c]][sl]
 							   : 0;
@@ -293,151 +437,104 @@ static void start_packets(struct run *u, const uint16_t *inject)
 		}
 }
 
-/* What is on channel c = out[g][s] goes on to everything that leaves the next switch: is any of it new? */
-static bool union_push(struct run *u, uint32_t s, uint32_t g, uint32_t c)
+/* The same VLs from everywhere, as to a host where one lane serves all: there is nothing to spread. */
+static bool all_alike(const struct run *u)
 {
-	const struct osr_fabric *fabric = u->f;
-	uint32_t next = fabric->chan_dst[c];
+	for (uint32_t s = 1; !u->moves && s < u->w.f->n_switches; s++)
+		if (u->mask[s] != u->mask[0])
+			return false;
+	return !u->moves;
+}
+
+/* What is on channel out[g][s] takes a turn to each entry of the next switch: is any of it new there? */
+static bool union_push(struct run *u, uint32_t s, uint32_t g)
+{
+	const struct osr_fabric *fabric = u->w.f;
+	uint32_t c = u->w.out[g][s], next = fabric->chan_dst[c];
 	unsigned in = fabric->chan_port[fabric->chan_rev[c]];
 	bool news = false;
 
-	if (!u->turns.moves) {
-		news = u->mask[s] & ~u->mask[next];
-		u->mask[next] |= u->mask[s];
-	}
-	for (uint32_t h = 0; u->turns.moves && h < u->n; h++) {
-		uint32_t on = u->out[h][next];
+	for (uint32_t h = 0; h < u->w.n; h++) {
+		uint32_t on = u->w.out[h][next];
 
-		for (unsigned sls = u->sls; on != OSR_NONE && sls; sls &= sls - 1) {
-			unsigned sl = (unsigned)__builtin_ctz(sls);
-			uint16_t *to = &u->vls[h][next][sl], bits;
+		if (on != OSR_NONE && !u->moves)
+			take_turn(u, c, u->mask[s], on, 0, 0xffff);
+		for (unsigned sls = u->moves && on != OSR_NONE ? u->sls : 0; sls; sls &= sls - 1) {
+			unsigned sl = (unsigned)__builtin_ctz(sls), from = u->vls[g][s][sl], to;
 
-			if (!u->vls[g][s][sl])
+			if (!from)
 				continue;
-			bits = vl_bits(u, next, in, fabric->chan_port[on], sl);
-			news |= (*to | bits) != *to;
-			*to |= bits;
+			to = vl_bits(u, next, in, fabric->chan_port[on], sl);
+			take_turn(u, c, from, on, to, 1u << sl);
+			news |= to & ~u->vls[h][next][sl];
+			u->vls[h][next][sl] |= (uint16_t)to;
 		}
+	}
+	if (!u->moves && u->mask[s] & ~u->mask[next]) {
+		news = true;
+		u->mask[next] |= u->mask[s];
 	}
 	return news;
 }
 
-/* Upstream switches first, each when all that comes to it is there. What is left has n_in. */
-static uint32_t spread_trees(struct run *u)
+/* Those that are left in n_in form loops, or lie behind one: they are pushed until nothing is new. */
+static void union_push_around(struct run *u)
 {
-	const struct osr_fabric *fabric = u->f;
-	uint32_t tail = 0;
+	uint32_t head = 0, tail = 0, n = u->w.f->n_switches, n_waiting;
 
-	memset(u->n_in, 0, fabric->n_switches * sizeof(*u->n_in));
-	for (uint32_t g = 0; g < u->n; g++)
-		for (uint32_t s = 0; s < fabric->n_switches; s++)
-			if (u->out[g][s] != OSR_NONE)
-				u->n_in[fabric->chan_dst[u->out[g][s]]]++;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		if (u->n_in[s] == 0)
-			u->queue[tail++] = s;
-	for (uint32_t head = 0; head < tail; head++) {
-		uint32_t s = u->queue[head];
-
-		for (uint32_t g = 0; g < u->n; g++) {
-			uint32_t c = u->out[g][s];
-
-			if (c == OSR_NONE)
-				continue;
-			union_push(u, s, g, c);
-			if (--u->n_in[fabric->chan_dst[c]] == 0)
-				u->queue[tail++] = fabric->chan_dst[c];
-		}
-	}
-	return tail;
-}
-
-/* Those that are left form loops, or lie behind one: they are pushed until nothing is new. */
-static void union_spread(struct run *u)
-{
-	const struct osr_fabric *fabric = u->f;
-	uint32_t head = 0, tail = 0, n = fabric->n_switches, n_waiting;
-
-	if (spread_trees(u) == n)
-		return;
 	u->circles = true;
 	/* A ring buffer: nobody is in it twice. */
 	for (uint32_t s = 0; s < n; s++) {
-		u->queued[s] = u->n_in[s] != 0;
+		u->queued[s] = u->w.n_in[s] != 0;
 		if (u->queued[s])
-			u->queue[tail++] = s;
+			u->w.order[tail++] = s;
 	}
 	for (n_waiting = tail, tail %= n; n_waiting; n_waiting--) {
-		uint32_t s = u->queue[head];
+		uint32_t s = u->w.order[head];
 
 		head = (head + 1) % n;
 		u->queued[s] = false;
-		for (uint32_t g = 0; g < u->n; g++) {
-			uint32_t c = u->out[g][s];
+		for (uint32_t g = 0; g < u->w.n; g++) {
+			uint32_t c = u->w.out[g][s], next = c == OSR_NONE ? 0 : u->w.f->chan_dst[c];
 
-			if (c == OSR_NONE || !union_push(u, s, g, c) ||
-			    u->queued[fabric->chan_dst[c]])
+			if (c == OSR_NONE || !union_push(u, s, g) || u->queued[next])
 				continue;
-			u->queued[fabric->chan_dst[c]] = true;
-			u->queue[tail] = fabric->chan_dst[c];
+			u->queued[next] = true;
+			u->w.order[tail] = next;
 			tail = (tail + 1) % n;
 			n_waiting++;
 		}
 	}
 }
 
-static void take_by_tables(struct run *u, uint32_t g, uint32_t c, uint32_t on, uint16_t lid)
+/* `changes`: its entries are not the same in both generations. */
+static void follow_lid(struct run *u, uint32_t d, bool changes)
 {
-	const struct osr_fabric *fabric = u->f;
-	unsigned in = fabric->chan_port[fabric->chan_rev[c]];
+	uint32_t n = u->w.f->n_switches, n_order = n;
+	bool alike;
 
-	for (unsigned sls = u->sls; sls; sls &= sls - 1) {
-		unsigned sl = (unsigned)__builtin_ctz(sls);
-		unsigned from = u->vls[g][fabric->chan_src[c]][sl];
+	u->lid = u->w.f->dest_lid[d];
+	osr__follow_load(&u->w, d);
+	inject_sls(u, d);
+	start_packets(u);
+	alike = !changes && all_alike(u);
+	if (!alike)
+		n_order = osr__follow_order(&u->w);
+	for (uint32_t i = 0; i < n_order; i++) {
+		uint32_t s = alike ? i : u->w.order[i];
 
-		if (from)
-			take_turn(u, c, from, on,
-				  vl_bits(u, fabric->chan_dst[c], in, fabric->chan_port[on], sl),
-				  lid, 1u << sl);
+		for (uint32_t g = 0; g < u->w.n; g++)
+			if (u->w.out[g][s] != OSR_NONE)
+				union_push(u, s, g);
 	}
-}
-
-/* By each entry of a switch on by each one of the next. */
-static void take_turns(struct run *u, uint32_t d)
-{
-	const struct osr_fabric *fabric = u->f;
-	uint16_t lid = fabric->dest_lid[d];
-
-	for (uint32_t g = 0; g < u->n; g++)
-		for (uint32_t s = 0; s < fabric->n_switches; s++) {
-			uint32_t c = u->out[g][s];
-
-			for (uint32_t h = 0; c != OSR_NONE && h < u->n; h++) {
-				uint32_t on = u->out[h][fabric->chan_dst[c]];
-
-				if (on != OSR_NONE && u->turns.moves)
-					take_by_tables(u, g, c, on, lid);
-				else if (on != OSR_NONE)
-					take_turn(u, c, u->mask[s], on, 0, lid, 0xffff);
-			}
-		}
-}
-
-/* A cycle of the turns marked so far: its channels and VLs in step[]. */
-static void search_turns(struct run *u, uint32_t *rank)
-{
-	struct osr_arena_mark mark = osr_arena_mark(u->scratch);
-
-	u->no_memory =
-		!osr__union_search(&u->turns, u->scratch, u->result, &u->step, &u->n_steps, rank);
-	u->n_unexplained = u->n_steps;
-	osr_arena_reset(u->scratch, mark);
+	if (n_order < n)
+		union_push_around(u);
 }
 
 static bool rows_differ(const struct run *u, const struct osr_routing *a,
 			const struct osr_routing *b, uint32_t d)
 {
-	size_t n = u->f->n_switches;
+	size_t n = u->w.f->n_switches;
 
 	return memcmp(a->lft + d * n, b->lft + d * n, n) != 0;
 }
@@ -448,7 +545,7 @@ static bool rows_differ(const struct run *u, const struct osr_routing *a,
  */
 static bool is_to_follow(const struct run *u, uint32_t d, bool changes)
 {
-	const struct osr_routing *old = u->gen[0].routing, *now = u->gen[u->n - 1].routing;
+	const struct osr_routing *old = u->w.gen[0].routing, *now = u->w.gen[u->w.n - 1].routing;
 
 	return rows_differ(u, old, now, d) == changes &&
 	       (!u->certified || u->turned[d] || changes || rows_differ(u, now, u->certified, d));
@@ -461,53 +558,34 @@ static bool is_to_follow(const struct run *u, uint32_t d, bool changes)
  */
 static void union_follow_all(struct run *u, bool changes)
 {
-	const struct osr_fabric *fabric = u->f;
-	size_t pause = u->turns.n_slots / (fabric->n_switches + (size_t)1);
-	uint32_t batch = changes || u->certified ? 1 : SENDERS_BATCH;
+	const struct osr_fabric *fabric = u->w.f;
+	size_t pause = u->n_slots / (fabric->n_switches + (size_t)1);
 
-	for (uint32_t first = 0; first < fabric->n_dests; first += batch) {
-		uint32_t n = fabric->n_dests - first < batch ? fabric->n_dests - first : batch;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		bool circled = u->circles;
 
-		if (batch > 1 || is_to_follow(u, first, changes))
-			osr__senders_collect(&u->senders, first, n);
-		for (uint32_t j = 0; j < n; j++) {
-			if (!is_to_follow(u, first + j, changes))
-				continue;
-			union_load_entries(u, first + j);
-			start_packets(u, u->senders.inject + (size_t)j * fabric->n_switches);
-			if (changes || !all_alike(u))
-				union_spread(u);
-			take_turns(u, first + j);
-			if (u->falls || (u->step && !u->n_unexplained))
-				return;
-		}
+		if (is_to_follow(u, d, changes))
+			follow_lid(u, d, changes);
+		if (u->falls || (u->step && !u->n_unexplained))
+			return;
 		if (u->step || u->certified ||
-		    (circled == u->circles &&
-		     (changes || first + n <= pause || first + n == fabric->n_dests)))
+		    (circled == u->circles && (changes || d < pause || d + 1 == fabric->n_dests)))
 			continue;
 		search_turns(u, NULL);
-		if (u->n_steps || u->no_memory)
+		if (u->n_steps || u->st)
 			return;
-		pause = 4 * (first + (size_t)n);
+		pause = 4 * (d + (size_t)1);
 	}
 }
 
 /* ---- multicast ------------------------------------------------------------------------------ */
 
-static void send_by(const struct osr_fabric *fabric, uint64_t (*ports)[4], uint32_t c)
-{
-	unsigned port = fabric->chan_port[c];
-
-	ports[fabric->chan_src[c]][port / 64] |= UINT64_C(1) << port % 64;
-}
-
 /* The tables of a generation; or its spanning order as a group of MLID 0, of which every switch is a member. */
-static bool load_groups(struct run *u, uint32_t g)
+static void load_groups(struct run *u, uint32_t g)
 {
 	static const uint16_t mlid = 0;
-	const struct osr_fabric *fabric = u->f;
-	const struct osr_generation *gen = &u->gen[g];
+	const struct osr_fabric *fabric = u->w.f;
+	const struct osr_generation *gen = &u->w.gen[g];
 	const uint32_t *parent = gen->routing->mcast_parent;
 	uint64_t(*ports)[4];
 
@@ -516,31 +594,28 @@ static bool load_groups(struct run *u, uint32_t g)
 		u->group_sls[g] = (uint16_t)(1u << gen->groups->sl);
 	}
 	if (gen->groups || !parent)
-		return true;
+		return;
 	ports = osr_calloc(u->scratch, fabric->n_switches, sizeof(*ports));
-	for (uint32_t s = 0; ports && s < fabric->n_switches; s++) {
-		uint32_t c = parent[s];
+	for (uint32_t c = 0; ports && c < fabric->n_channels; c++) {
+		uint32_t s = fabric->chan_src[c], port = fabric->chan_port[c];
 
-		if (c >= fabric->n_channels || fabric->chan_src[c] != s)
-			continue;
-		send_by(fabric, ports, c);
-		send_by(fabric, ports, fabric->chan_rev[c]);
+		if (parent[s] == c || parent[fabric->chan_dst[c]] == fabric->chan_rev[c])
+			ports[s][port / 64] |= UINT64_C(1) << port % 64;
 	}
 	u->groups[g] = (struct osr_groups){ 1, &mlid, (const uint64_t(*)[4])ports, 0 };
 	/* Where senders choose any SL, those of multicast may, too. */
-	if (osr__any_sl(&u->senders, g) && !gen->any_sls)
+	if (u->w.any[g] == 0xffff)
 		u->group_sls[g] = 0xffff;
 	else
 		u->order_vls |= (uint16_t)(1u << gen->routing->mcast_vl);
-	return ports;
 }
 
 /* Does any generation send this group's packets out of this port? */
 static bool sends_to(const struct run *u, const uint32_t at[2], uint32_t s, unsigned port)
 {
-	for (uint32_t g = 0; g < u->n; g++)
+	for (uint32_t g = 0; g < u->w.n; g++)
 		if (at[g] != OSR_NONE &&
-		    u->groups[g].ports[(size_t)at[g] * u->f->n_switches + s][port / 64] >>
+		    u->groups[g].ports[(size_t)at[g] * u->w.f->n_switches + s][port / 64] >>
 				    port % 64 &
 			    1)
 			return true;
@@ -551,7 +626,7 @@ static bool sends_to(const struct run *u, const uint32_t at[2], uint32_t s, unsi
 static unsigned group_vls(const struct run *u, const uint32_t at[2], uint32_t s, unsigned port,
 			  unsigned sl)
 {
-	const struct osr_fabric *fabric = u->f;
+	const struct osr_fabric *fabric = u->w.f;
 	unsigned vls = 0;
 
 	for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
@@ -570,10 +645,9 @@ static unsigned group_vls(const struct run *u, const uint32_t at[2], uint32_t s,
  * A copy leaves by every port of the group, in any generation, but the one the packet came by: from the VLs
  * `from` of channel c, on one of these SLs; 0: it keeps its VL.
  */
-static void copy_on(struct run *u, const uint32_t at[2], uint16_t mlid, uint32_t c, unsigned from,
-		    unsigned sls)
+static void copy_on(struct run *u, const uint32_t at[2], uint32_t c, unsigned from, unsigned sls)
 {
-	const struct osr_fabric *fabric = u->f;
+	const struct osr_fabric *fabric = u->w.f;
 	uint32_t next = fabric->chan_dst[c];
 	unsigned in = fabric->chan_port[fabric->chan_rev[c]];
 
@@ -584,13 +658,13 @@ static void copy_on(struct run *u, const uint32_t at[2], uint16_t mlid, uint32_t
 			take_turn(u, c, from, on,
 				  sls ? vl_bits(u, next, in, port, (unsigned)__builtin_ctz(sls))
 				      : from,
-				  mlid, sls ? sls : 0xffff);
+				  sls ? sls : 0xffff);
 	}
 }
 
-static void follow_group(struct run *u, const uint32_t at[2], uint16_t mlid, uint16_t sls)
+static void follow_group(struct run *u, const uint32_t at[2], uint16_t sls)
 {
-	const struct osr_fabric *fabric = u->f;
+	const struct osr_fabric *fabric = u->w.f;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint32_t s = fabric->chan_src[c];
@@ -598,14 +672,13 @@ static void follow_group(struct run *u, const uint32_t at[2], uint16_t mlid, uin
 
 		if (!sends_to(u, at, s, port))
 			continue;
-		if (!mlid && u->order_vls)
-			copy_on(u, at, mlid, c, u->order_vls, 0);
+		if (!u->lid && u->order_vls)
+			copy_on(u, at, c, u->order_vls, 0);
 		/* Where one table serves all, all SLs at once. */
-		if (!u->turns.moves && sls)
-			copy_on(u, at, mlid, c, fold_sls(u, sls), sls);
-		for (unsigned left = u->turns.moves ? sls : 0; left; left &= left - 1)
-			copy_on(u, at, mlid, c,
-				group_vls(u, at, s, port, (unsigned)__builtin_ctz(left)),
+		if (!u->moves && sls)
+			copy_on(u, at, c, fold_sls(u, sls), sls);
+		for (unsigned left = u->moves ? sls : 0; left; left &= left - 1)
+			copy_on(u, at, c, group_vls(u, at, s, port, (unsigned)__builtin_ctz(left)),
 				left & -left);
 	}
 }
@@ -619,24 +692,25 @@ static void follow_groups(struct run *u)
 		uint32_t at[2] = { OSR_NONE, OSR_NONE }, mlid = UINT32_MAX;
 		uint16_t sls = 0;
 
-		for (uint32_t g = 0; g < u->n; g++)
+		for (uint32_t g = 0; g < u->w.n; g++)
 			if (next[g] < u->groups[g].n && u->groups[g].mlid[next[g]] < mlid)
 				mlid = u->groups[g].mlid[next[g]];
 		if (mlid == UINT32_MAX)
 			return;
-		for (uint32_t g = 0; g < u->n; g++)
+		for (uint32_t g = 0; g < u->w.n; g++)
 			if (next[g] < u->groups[g].n && u->groups[g].mlid[next[g]] == mlid) {
 				at[g] = next[g]++;
 				sls |= u->group_sls[g];
 			}
-		follow_group(u, at, (uint16_t)mlid, sls);
+		u->lid = (uint16_t)mlid;
+		follow_group(u, at, sls);
 	}
 }
 
 /* Is there no loop yet, no turn that falls; or a step of the loop that is not explained? */
 static bool is_open(const struct run *u, bool explaining)
 {
-	return (u->n_unexplained > 0) == explaining && !u->falls && !u->no_memory;
+	return (u->n_unexplained > 0) == explaining && !u->falls && !u->st;
 }
 
 /*
@@ -645,9 +719,9 @@ static bool is_open(const struct run *u, bool explaining)
  */
 static void union_follow(struct run *u)
 {
-	bool mcast = u->modes & OSR_CLAIM_MULTICAST, explaining = u->step != NULL;
+	bool mcast = u->w.modes & OSR_CLAIM_MULTICAST, explaining = u->step != NULL;
 
-	if (u->n == 2)
+	if (u->w.n == 2)
 		union_follow_all(u, true);
 	if (mcast && !explaining && is_open(u, explaining)) {
 		follow_groups(u);
@@ -665,7 +739,7 @@ static void union_follow(struct run *u)
 /* LIDs whose packets, by the certified tables, come by port `in` of s and leave by `out`. */
 static void mark_turned(struct run *u, uint32_t s, unsigned in, unsigned out)
 {
-	const struct osr_fabric *fabric = u->f;
+	const struct osr_fabric *fabric = u->w.f;
 	uint32_t c = osr_port_channel(fabric, s, in);
 	uint32_t before = c == OSR_NONE ? OSR_NONE : fabric->chan_dst[c];
 
@@ -684,24 +758,21 @@ static void mark_turned(struct run *u, uint32_t s, unsigned in, unsigned out)
  */
 static void find_turned(struct run *u)
 {
-	const struct osr_fabric *fabric = u->f;
+	const struct osr_routing *a = u->w.gen[0].routing, *b = u->w.gen[1].routing,
+				 *is = u->certified;
+	const struct osr_fabric *fabric = u->w.f;
 	uint32_t n = 0;
 
-	for (uint32_t s = 0; u->turns.moves && s < fabric->n_switches; s++)
+	for (uint32_t s = 0; u->moves && s < fabric->n_switches; s++)
 		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
 			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
 				unsigned out = fabric->chan_port[c];
-				size_t pair = in * (fabric->sw_n_ports[s] + (size_t)1) + out;
-				bool differ = false;
+				const uint8_t *row = is->sl2vl[osr__pair(fabric, is, s, in, out)];
 
-				for (uint32_t g = 0; g < u->n; g++) {
-					const struct osr_routing *a = u->gen[g].routing,
-								 *b = u->certified;
-
-					differ |= memcmp(a->sl2vl[a->sl2vl_row[s] + pair],
-							 b->sl2vl[b->sl2vl_row[s] + pair], 16) != 0;
-				}
-				if (!differ || !union_comes(fabric, s, in))
+				if ((!memcmp(a->sl2vl[osr__pair(fabric, a, s, in, out)], row, 16) &&
+				     !memcmp(b->sl2vl[osr__pair(fabric, b, s, in, out)], row,
+					     16)) ||
+				    !union_comes(fabric, s, in))
 					continue;
 				if (n++ < fabric->n_switches)
 					mark_turned(u, s, in, out);
@@ -710,34 +781,12 @@ static void find_turned(struct run *u)
 		memset(u->turned, true, fabric->n_dests);
 }
 
-static bool alloc_turns(struct run *u)
-{
-	const struct osr_fabric *fabric = u->f;
-	struct turns *t = &u->turns;
-
-	t->f = fabric;
-	t->moves = !fold_tables(u);
-	t->slot = osr_alloc(u->scratch, fabric->n_channels, sizeof(*t->slot));
-	for (uint32_t c = 0; t->slot && c < fabric->n_channels; c++) {
-		t->slot[c] = t->n_slots;
-		t->n_slots += fabric->sw_n_ports[fabric->chan_dst[c]] + 1u;
-	}
-	if (u->certified) {
-		u->turned = osr_calloc(u->scratch, fabric->n_dests, sizeof(*u->turned));
-		return t->slot && u->turned;
-	}
-	t->vls = osr_calloc(u->scratch, t->n_slots, (t->moves ? OSR_MAX_VLS : 1) * sizeof(*t->vls));
-	return t->slot && t->vls;
-}
-
 /* VLs that packets of every SL have on the first channel: of those from port 0 and from hosts. */
-static bool alloc_entries(struct run *u)
+static void fill_entries(struct run *u)
 {
-	const struct osr_fabric *fabric = u->f;
+	const struct osr_fabric *fabric = u->w.f;
 
-	u->sls = followed_sls(u);
-	u->entry = osr_calloc(u->scratch, fabric->n_ports, sizeof(*u->entry));
-	for (uint32_t c = 0; u->entry && c < fabric->n_channels; c++) {
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint32_t s = fabric->chan_src[c];
 		unsigned port = fabric->chan_port[c];
 		uint16_t *entry = u->entry[fabric->port_row[s] + port];
@@ -750,33 +799,50 @@ static bool alloc_entries(struct run *u)
 				entry[sl] |= vl_bits(u, s, fabric->term_port[t], port, sl);
 		}
 	}
-	for (uint32_t g = 0; g < u->n; g++)
-		u->vls[g] = osr_alloc(u->scratch, fabric->n_switches, sizeof(*u->vls[g]));
-	return u->entry && u->vls[0] && u->vls[u->n - 1];
 }
 
-static bool union_prepare(struct run *u)
+static enum osr_status union_prepare(struct run *u)
 {
-	size_t n = u->f->n_switches;
-	bool ok = alloc_turns(u) && osr__senders_init(&u->senders, u->scratch) &&
-		  (!u->turns.moves || alloc_entries(u));
+	const struct osr_fabric *fabric = u->w.f;
+	size_t n = fabric->n_switches;
+	enum osr_status st = osr__follow_init(&u->w, u->scratch, u->diag);
 
-	for (uint32_t g = 0; ok && g < u->n; g++) {
-		u->out[g] = osr_alloc(u->scratch, n, sizeof(*u->out[g]));
-		ok = u->out[g] && (!(u->modes & OSR_CLAIM_MULTICAST) || load_groups(u, g));
-	}
+	if (st)
+		return st;
+	u->moves = !fold_tables(u);
+	u->inject = osr_alloc(u->scratch, n, sizeof(*u->inject));
 	u->mask = osr_alloc(u->scratch, n, sizeof(*u->mask));
-	u->n_in = osr_alloc(u->scratch, n, sizeof(*u->n_in));
-	u->queue = osr_alloc(u->scratch, n, sizeof(*u->queue));
 	u->queued = osr_alloc(u->scratch, n, sizeof(*u->queued));
-	return ok && u->mask && u->n_in && u->queue && u->queued;
-}
-
-static bool union_fits(const struct osr_fabric *fabric, const struct osr_routing *routing)
-{
-	return routing->lft && routing->n_switches == fabric->n_switches &&
-	       routing->n_dests == fabric->n_dests && routing->n_channels == fabric->n_channels &&
-	       (!routing->sl2vl || routing->sl2vl_row);
+	u->slot = osr_alloc(u->scratch, fabric->n_channels, sizeof(*u->slot));
+	for (uint32_t c = 0; u->slot && c < fabric->n_channels; c++) {
+		u->slot[c] = u->n_slots;
+		u->n_slots += fabric->sw_n_ports[fabric->chan_dst[c]] + 1u;
+	}
+	if (u->certified)
+		u->turned = osr_calloc(u->scratch, fabric->n_dests, sizeof(*u->turned));
+	else
+		u->turn = osr_calloc(u->scratch, u->n_slots,
+				     (u->moves ? OSR_MAX_VLS : 1) * sizeof(*u->turn));
+	if (u->moves)
+		u->entry = osr_calloc(u->scratch, fabric->n_ports, sizeof(*u->entry));
+	for (uint32_t g = 0; g < u->w.n; g++) {
+		if (u->moves)
+			u->vls[g] = osr_alloc(u->scratch, n, sizeof(*u->vls[g]));
+		if (u->w.modes & OSR_CLAIM_MULTICAST)
+			load_groups(u, g);
+		if (u->w.any[g])
+			continue;
+		find_senders(u, g);
+		if (u->w.modes & OSR_CLAIM_REVERSIBLE)
+			find_replies(u, g);
+	}
+	if (osr_arena_failed(u->scratch, u->diag))
+		return OSR_NOMEM;
+	if (u->moves) {
+		u->sls = followed_sls(u);
+		fill_entries(u);
+	}
+	return OSR_OK;
 }
 
 enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr_generation *gen,
@@ -785,55 +851,72 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 			       struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct run u = { .f = fabric,
-			 .gen = gen,
-			 .n = n,
-			 .modes = modes,
+	struct run u = { .w = { .f = fabric, .gen = gen, .n = n, .modes = modes },
 			 .scratch = scratch,
 			 .result = result,
-			 .senders = { .f = fabric, .gen = gen, .n = n, .modes = modes } };
+			 .diag = diag };
 
 	*loop = (struct osr_loop){ 0 };
 	if (scratch == result)
 		return osr_fail(diag, OSR_INVAL, "a loop cannot be kept in the scratch arena");
-	for (uint32_t g = 0; g < n; g++)
-		if (!union_fits(fabric, gen[g].routing))
-			return osr_fail(diag, OSR_INVAL, "the tables are for another fabric");
-	u.no_memory = !union_prepare(&u);
+	u.st = union_prepare(&u);
 	/* Once to find a loop, and once more to explain it. */
-	if (!u.no_memory)
+	if (!u.st)
 		union_follow(&u);
-	if (!u.no_memory && !u.n_steps)
+	if (!u.st && !u.n_steps)
 		search_turns(&u, rank);
-	if (!u.no_memory && u.n_steps)
+	if (!u.st && u.n_steps)
 		union_follow(&u);
 	osr_arena_reset(scratch, mark);
-	if (u.no_memory)
-		return osr_fail(diag, OSR_NOMEM,
-				"out of memory while looking for credit loops of %u switches and "
-				"%u LIDs",
-				fabric->n_switches, fabric->n_dests);
-	*loop = (struct osr_loop){ .n = u.n_steps, .step = u.step };
-	return OSR_OK;
+	if (!u.st)
+		*loop = (struct osr_loop){ .n = u.n_steps, .step = u.step };
+	return u.st;
 }
 
 bool osr_union_rises(const struct osr_fabric *fabric, const struct osr_generation gen[2],
 		     uint32_t modes, const struct osr_routing *certified, struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct run u = { .f = fabric,
-			 .gen = gen,
-			 .n = 2,
-			 .modes = modes,
+	struct run u = { .w = { .f = fabric, .gen = gen, .n = 2, .modes = modes },
 			 .certified = certified,
-			 .scratch = scratch,
-			 .senders = { .f = fabric, .gen = gen, .n = 2, .modes = modes } };
-	bool rises = union_prepare(&u);
+			 .scratch = scratch };
+	bool ready = !union_prepare(&u);
 
-	if (rises) {
+	if (ready) {
 		find_turned(&u);
 		union_follow(&u);
 	}
 	osr_arena_reset(scratch, mark);
-	return rises && !u.falls;
+	return ready && !u.falls;
+}
+
+static void say_step(const struct osr_fabric *fabric, const struct osr_loop_step *step,
+		     char buf[128])
+{
+	char name[32];
+
+	snprintf(buf, 128, "switch %.60s port %u VL %u",
+		 osr_switch_name(fabric, fabric->chan_src[step->channel], name),
+		 fabric->chan_port[step->channel], step->vl);
+}
+
+void osr_loop_say(const struct osr_fabric *fabric, const struct osr_loop *loop,
+		  struct osr_diag *diag)
+{
+	char a[128], b[128], what[48] = "multicast packets";
+
+	if (!loop->n) {
+		osr_fail(diag, OSR_OK, "no credit loop");
+		return;
+	}
+	say_step(fabric, &loop->step[0], a);
+	say_step(fabric, &loop->step[1 % loop->n], b);
+	if (loop->step[0].lid)
+		snprintf(what, sizeof(what), "packets for %sLID %u on SL %u",
+			 loop->step[0].lid >= 0xc000 ? "M" : "", loop->step[0].lid,
+			 loop->step[0].sl);
+	osr_fail(diag, OSR_OK,
+		 "credit loop of %u channels: %s hold %s and wait for %s, and so on back to the "
+		 "first",
+		 loop->n, what, a, b);
 }

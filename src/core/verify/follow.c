@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The entries of one LID, and a whole generation in the numbering of another fabric. */
+#include "follow_private.h"
+
+#include "core/data/carry.h"
+
+#include <string.h>
+
+enum osr_status osr__follow_init(struct follow *w, struct osr_arena *scratch, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = w->f;
+
+	for (uint32_t g = 0; g < w->n; g++) {
+		const struct osr_generation *gen = &w->gen[g];
+		const struct osr_routing *routing = gen->routing;
+
+		if (!routing->lft || routing->n_switches != fabric->n_switches ||
+		    routing->n_dests != fabric->n_dests ||
+		    routing->n_channels != fabric->n_channels ||
+		    (routing->sl2vl && !routing->sl2vl_row))
+			return osr_fail(diag, OSR_INVAL, "the tables are for another fabric");
+		if ((w->modes & OSR_CLAIM_ANY_SL) || (!gen->paths && !routing->sl))
+			w->any[g] = gen->any_sls ? gen->any_sls : 0xffff;
+		w->out[g] = osr_alloc(scratch, fabric->n_switches, sizeof(*w->out[g]));
+	}
+	w->n_in = osr_alloc(scratch, fabric->n_switches, sizeof(*w->n_in));
+	w->order = osr_alloc(scratch, fabric->n_switches, sizeof(*w->order));
+	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
+}
+
+void osr__follow_load(struct follow *w, uint32_t d)
+{
+	const struct osr_fabric *fabric = w->f;
+
+	for (uint32_t g = 0; g < w->n; g++) {
+		const uint8_t *row = w->gen[g].routing->lft + (size_t)d * fabric->n_switches;
+
+		for (uint32_t s = 0; s < fabric->n_switches; s++) {
+			uint32_t c = osr_port_channel(fabric, s, row[s]);
+
+			w->out[g][s] = g && c == w->out[0][s] ? OSR_NONE : c;
+		}
+	}
+}
+
+uint32_t osr__follow_order(struct follow *w)
+{
+	const struct osr_fabric *fabric = w->f;
+	uint32_t n = 0;
+
+	memset(w->n_in, 0, fabric->n_switches * sizeof(*w->n_in));
+	for (uint32_t g = 0; g < w->n; g++)
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			if (w->out[g][s] != OSR_NONE)
+				w->n_in[fabric->chan_dst[w->out[g][s]]]++;
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		if (!w->n_in[s])
+			w->order[n++] = s;
+	for (uint32_t head = 0; head < n; head++)
+		for (uint32_t g = 0; g < w->n; g++) {
+			uint32_t c = w->out[g][w->order[head]];
+
+			if (c != OSR_NONE && --w->n_in[fabric->chan_dst[c]] == 0)
+				w->order[n++] = fabric->chan_dst[c];
+		}
+	return n;
+}
+
+/* ---- another fabric --------------------------------------------------------------------------- */
+
+/* Rows of end ports that are there no more are unused; no SL leads to LIDs that are new. */
+static void carry_paths(const struct osr_fabric_map *map, const struct osr_paths *old,
+			struct osr_arena *result, struct osr_paths *to)
+{
+	const struct osr_fabric *fabric = map->to;
+	uint32_t *row = osr_alloc(result, fabric->n_terminals, sizeof(*row));
+	uint8_t *sl = osr_alloc(result, (size_t)old->n_rows * fabric->n_dests, 1);
+
+	for (uint32_t t = 0; row && t < fabric->n_terminals; t++) {
+		uint32_t old_t = osr_fabric_map_terminal(map, t);
+
+		row[t] = old_t == OSR_NONE ? OSR_NONE : old->row[old_t];
+	}
+	for (uint32_t i = 0; sl && i < old->n_rows; i++)
+		for (uint32_t d = 0; d < fabric->n_dests; d++)
+			sl[(size_t)i * fabric->n_dests + d] =
+				map->dest[d] == OSR_NONE
+					? OSR_NO_SL
+					: old->sl[(size_t)i * map->from->n_dests + map->dest[d]];
+	*to = (struct osr_paths){ .n_rows = old->n_rows, .row = row, .sl = sl };
+}
+
+static void carry_groups(const struct osr_fabric_map *map, const struct osr_groups *old,
+			 struct osr_arena *result, struct osr_groups *to)
+{
+	uint32_t n = map->to->n_switches;
+	uint64_t(*ports)[4] = osr_calloc(result, (size_t)old->n * n, sizeof(*ports));
+
+	*to = *old;
+	to->ports = (const uint64_t(*)[4])ports;
+	for (uint32_t i = 0; ports && i < old->n * n; i++) {
+		uint32_t g = i / n, s = i % n;
+		const uint64_t *from;
+
+		if (map->sw[s] == OSR_NONE)
+			continue;
+		from = old->ports[(size_t)g * map->from->n_switches + map->sw[s]];
+		for (unsigned p = 0; p <= map->to->sw_n_ports[s]; p++)
+			if (from[p / 64] >> p % 64 & 1 &&
+			    osr_carry_port(map, s, (uint8_t)p) != OSR_NO_PATH)
+				ports[i][p / 64] |= UINT64_C(1) << p % 64;
+	}
+}
+
+/* A new sender uses no SL that is known: VL = SL, as without tables. */
+static void carry_ends(const struct osr_fabric_map *map, const osr_sl2vl_t *old,
+		       struct osr_arena *result, struct osr_generation *to)
+{
+	osr_sl2vl_t *table = osr_alloc(result, map->to->n_terminals, sizeof(*table));
+
+	to->term_sl2vl = table;
+	for (uint32_t t = 0; table && t < map->to->n_terminals; t++) {
+		uint32_t old_t = osr_fabric_map_terminal(map, t);
+
+		for (unsigned sl = 0; sl < 16; sl++)
+			table[t][sl] = old_t == OSR_NONE ? (uint8_t)sl : old[old_t][sl];
+	}
+}
+
+enum osr_status osr_union_carry(const struct osr_fabric_map *map, const struct osr_generation *old,
+				struct osr_arena *result, struct osr_carried *to,
+				struct osr_diag *diag)
+{
+	enum osr_status st = osr_carry_routing(map, old->routing, result, &to->routing, diag);
+
+	to->gen =
+		(struct osr_generation){ .routing = &to->routing, .sls_unknown = old->sls_unknown };
+	if (st)
+		return st;
+	if (old->paths) {
+		carry_paths(map, old->paths, result, &to->paths);
+		to->gen.paths = &to->paths;
+	}
+	if (old->groups) {
+		carry_groups(map, old->groups, result, &to->groups);
+		to->gen.groups = &to->groups;
+	}
+	if (old->term_sl2vl)
+		carry_ends(map, old->term_sl2vl, result, &to->gen);
+	return osr_arena_failed(result, diag) ? OSR_NOMEM : OSR_OK;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* follow_private.h - packets for one LID at a time, over tables from anywhere: for audit.c and union.c. */
+#ifndef OSR_FOLLOW_PRIVATE_H
+#define OSR_FOLLOW_PRIVATE_H
+
+#include "core/verify/union.h"
+
+struct follow {
+	const struct osr_fabric *f;
+	const struct osr_generation *gen; /* [n], 1 or 2 */
+	uint32_t n;
+	uint32_t modes;
+	uint16_t any[2]; /* senders choose one of these SLs, a bit each; 0: they have rows of SLs */
+
+	/* The LID that is loaded. */
+	uint32_t *out[2]; /* [n_switches] channel of the entry, OSR_NONE; two never equal */
+	uint32_t *n_in;   /* [n_switches] entries that lead here */
+	uint32_t *order;  /* [n_switches] upstream first */
+};
+
+/* f, gen, n and modes are set. OSR_INVAL: the tables are of another fabric; OSR_NOMEM. */
+enum osr_status osr__follow_init(struct follow *w, struct osr_arena *scratch,
+				 struct osr_diag *diag);
+
+void osr__follow_load(struct follow *w, uint32_t d);
+
+/*
+ * Puts the switches into order[], each behind all from which packets come to it, and gives their number. Those
+ * that are missing lie on a loop, or behind one, and have n_in left: entries that lead here from such switches.
+ */
+uint32_t osr__follow_order(struct follow *w);
+
+/* The row by which an end port finds its SLs: of path records, or its switch; OSR_NONE: it sends nothing. */
+static inline uint32_t osr__row(const struct follow *w, uint32_t g, uint32_t term)
+{
+	return w->gen[g].paths ? w->gen[g].paths->row[term] : w->f->term_switch[term];
+}
+
+/* OSR_NO_SL, and what is none, is no bit. */
+static inline uint16_t osr__sl_bit(unsigned sl)
+{
+	return sl < 16 ? (uint16_t)(1u << sl) : 0;
+}
+
+/* SLs of a row's packets for LID d: that of today, and those of earlier. */
+static inline uint16_t osr__sls(const struct follow *w, uint32_t g, uint32_t row, uint32_t d)
+{
+	const struct osr_routing *routing = w->gen[g].routing;
+	const struct osr_paths *paths = w->gen[g].paths;
+	size_t at = (size_t)d * w->f->n_switches + row;
+
+	if (w->any[g])
+		return w->any[g];
+	if (paths)
+		return osr__sl_bit(paths->sl[(size_t)row * w->f->n_dests + d]);
+	return osr__sl_bit(routing->sl[at]) | (routing->granted ? routing->granted[at] : 0);
+}
+
+/* The same of requests, on whose SLs the replies travel: where no path leads nobody asks. */
+static inline uint16_t osr__request_sls(const struct follow *w, uint32_t g, uint32_t row,
+					uint32_t d)
+{
+	bool asks = w->gen[g].paths || osr_lft(w->gen[g].routing, row, d) != OSR_NO_PATH;
+
+	return asks ? osr__sls(w, g, row, d) : 0;
+}
+
+/* Where the SL2VL table of this pair of ports is. */
+static inline size_t osr__pair(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       uint32_t s, unsigned in, unsigned out)
+{
+	return routing->sl2vl_row[s] + in * (fabric->sw_n_ports[s] + (size_t)1) + out;
+}
+
+static inline bool osr__is_host_lid(const struct osr_fabric *fabric, uint32_t d)
+{
+	return fabric->term_weight[fabric->dest_term[d]] != 0;
+}
+
+/* Does a host (or else a port 0) send packets that count to LID d? check.h says which do. */
+static inline bool osr__sends(const struct follow *w, bool host, uint32_t d)
+{
+	if (w->modes & OSR_ONLY_HOSTS)
+		return host && osr__is_host_lid(w->f, d);
+	return host || osr__is_host_lid(w->f, d);
+}
+
+/* Does anybody on switch s? Every switch has a port 0. */
+static inline bool osr__counts(const struct follow *w, uint32_t s, uint32_t d)
+{
+	return osr__sends(w, w->f->sw_sources[s] > 0, d);
+}
+
+#endif
