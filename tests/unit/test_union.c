@@ -135,7 +135,7 @@ static void send_by_switch(const struct osr_routing *r, uint32_t d)
 		for (uint32_t x = 0; (judge.modes & OSR_CLAIM_REVERSIBLE) && x < f->n_dests; x++)
 			if (is_host(d) && f->dest_switch[x] == s &&
 			    f->sw_sources[f->dest_switch[d]] &&
-			    osr_lft(r, f->dest_switch[d], x) != OSR_NO_PATH)
+			    (judge.n > 1 || osr_lft(r, f->dest_switch[d], x) != OSR_NO_PATH))
 				send_pair(r, x * n + f->dest_switch[d], d, s);
 	}
 }

@@ -56,12 +56,20 @@ static inline uint16_t osr__sls(const struct follow *w, uint32_t g, uint32_t row
 	return osr__sl_bit(routing->sl[at]) | (routing->granted ? routing->granted[at] : 0);
 }
 
-/* The same of requests, on whose SLs the replies travel: where no path leads nobody asks. */
+/*
+ * The same of requests, on whose SLs the replies travel. Where no path leads nobody asks; but of two generations one
+ * may have lost its path since, and what was asked before is answered all the same.
+ */
 static inline uint16_t osr__request_sls(const struct follow *w, uint32_t g, uint32_t row,
 					uint32_t d)
 {
-	bool asks = w->gen[g].paths || osr_lft(w->gen[g].routing, row, d) != OSR_NO_PATH;
+	const struct osr_fabric *fabric = w->f;
+	bool asks = true;
 
+	if (!w->gen[g].paths && w->n > 1)
+		asks = fabric->sw_component[row] == fabric->sw_component[fabric->dest_switch[d]];
+	else if (!w->gen[g].paths)
+		asks = osr_lft(w->gen[g].routing, row, d) != OSR_NO_PATH;
 	return asks ? osr__sls(w, g, row, d) : 0;
 }
 
