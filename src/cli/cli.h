@@ -34,6 +34,7 @@ int cli_conf(int argc, char **argv);
 int cli_order(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_diff(int argc, char **argv);
+int cli_report(int argc, char **argv);
 int cli_whatif(int argc, char **argv);
 int cli_path(int argc, char **argv);
 int cli_status(int argc, char **argv);

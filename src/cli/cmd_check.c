@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "core/paths/bound.h"
 #include "core/proved/gate.h"
 #include "core/verify/verdict.h"
@@ -29,18 +31,20 @@ struct args {
 	/* What is demanded: */
 	uint32_t named; /* questions that must be proven; the others of OSR_REQUIRED not refuted */
 	bool minimal;
-	double max_load;    /* of the busiest channel over the least possible; 0: any */
-	uint32_t min_hosts; /* end ports of CAs and routers */
+	double max_load;      /* of the busiest channel over the least possible; 0: any */
+	uint32_t min_hosts;   /* end ports of CAs and routers */
+	const char *baseline; /* what `check --json` printed, or NULL: nothing may be worse */
+	bool may_shrink;      /* switches and hosts of it may be gone */
 };
 
 /* One demand: a row of the output if it is on the command line, and a test case of JUnit's XML. */
 struct demand {
-	const char *name;
+	char name[40];
 	bool asked, met;
 	char message[512];
 };
 
-#define MAX_DEMANDS 16
+#define MAX_DEMANDS 32
 
 struct outcome {
 	struct osr_arena scratch, result;
@@ -175,7 +179,8 @@ add_demand(struct outcome *o, const char *name, bool asked, bool met, const char
 	struct demand *demand = &o->demand[o->n_demands++];
 	va_list ap;
 
-	*demand = (struct demand){ .name = name, .asked = asked, .met = met };
+	*demand = (struct demand){ .asked = asked, .met = met };
+	snprintf(demand->name, sizeof(demand->name), "%s", name);
 	va_start(ap, fmt);
 	vsnprintf(demand->message, sizeof(demand->message), fmt, ap);
 	va_end(ap);
@@ -222,6 +227,132 @@ static void judge(const struct args *a, struct outcome *o)
 			   "%u end ports of CAs and routers; at least %u are required", n,
 			   a->min_hosts);
 }
+
+/* ---- the baseline --------------------------------------------------------------------------- */
+
+/* A step back: load and detours may be this much larger, as in a fabric that has grown. */
+#define TOLERANCE 1.05
+#define MAX_NAMED 5 /* of the nodes that are gone */
+
+static const struct out_field node_fields[] = {
+	{ "kind", NULL, OUT_TEXT },
+	{ "guid", NULL, OUT_TEXT },
+	{ "name", NULL, OUT_TEXT },
+	{ 0 },
+};
+
+/* Switches and hosts, for a later --baseline; *next is where to go on. False: there are no more. */
+static bool next_node(const struct osr_fabric *f, uint32_t *next, const char **kind, char guid[24],
+		      char buf[32], const char **name)
+{
+	uint32_t i = *next, t;
+
+	while (i >= f->n_switches && i < f->n_switches + f->n_terminals &&
+	       f->term_role[i - f->n_switches] == OSR_ROLE_SP0)
+		i++;
+	t = i - f->n_switches;
+	*next = i + 1;
+	if (i >= f->n_switches + f->n_terminals)
+		return false;
+	*kind = i < f->n_switches ? "switch" : "host";
+	snprintf(guid, 24, "0x%016" PRIx64, i < f->n_switches ? f->sw_guid[i] : f->term_guid[t]);
+	*name = i < f->n_switches ? osr_switch_name(f, i, buf) : osr_terminal_name(f, t, buf);
+	return true;
+}
+
+/* Nodes of the baseline that are not there, by GUID. */
+static void judge_nodes(const struct args *a, struct outcome *o, json_t *nodes, const char *kind,
+			const char *label)
+{
+	json_t *gone = json_object(), *row, *name;
+	const char *guid, *own_kind, *own_name;
+	char names[400] = "", text[24], buf[32];
+	size_t i, at = 0, n_then, n_named = 0;
+
+	json_array_foreach(nodes, i, row)
+	{
+		const char *is = json_string_value(json_object_get(row, "kind"));
+
+		guid = json_string_value(json_object_get(row, "guid"));
+		if (is && guid && !strcmp(is, kind))
+			json_object_set(gone, guid, json_object_get(row, "name"));
+	}
+	n_then = json_object_size(gone);
+	for (uint32_t next = 0;
+	     next_node(&a->ask.in.fabric, &next, &own_kind, text, buf, &own_name);)
+		if (!strcmp(own_kind, kind))
+			json_object_del(gone, text);
+	json_object_foreach(gone, guid, name) if (n_named++ < MAX_NAMED) at +=
+		(size_t)snprintf(names + at, sizeof(names) - at, "%s%.50s (%.18s)",
+				 n_named > 1 ? ", " : ": ", json_string_value(name), guid);
+	add_demand(o, label, true, a->may_shrink || !n_named,
+		   "%zu of %zu in the baseline are gone%s%s", n_named, n_then, names,
+		   n_named > MAX_NAMED ? ", ..." : "");
+	json_decref(gone);
+}
+
+/* Answers, shares and ratios, which a fabric that grows can keep; and the nodes. */
+static enum osr_status judge_baseline(const struct args *a, struct outcome *o)
+{
+	const struct osr_audit *audit = &o->found.audit;
+	json_error_t error;
+	json_t *base = json_load_file(a->baseline, 0, &error);
+	const json_t *verdict = json_object_get(base, "verdict");
+	json_t *nodes = json_object_get(base, "nodes");
+	const char *command = json_string_value(json_object_get(base, "command"));
+	double load = json_number_value(json_object_get(verdict, "load"));
+	double routes = json_number_value(json_object_get(verdict, "routes"));
+	double longer = json_number_value(json_object_get(verdict, "routes_longer"));
+	double lost = json_number_value(json_object_get(verdict, "lost"));
+	double share = audit->n_routes ? (double)audit->n_longer / (double)audit->n_routes : 0;
+
+	if (!base)
+		return osr_fail(&o->diag, OSR_INVAL,
+				error.line > 0 ? "%.200s:%d: not valid JSON: %.200s"
+					       : "%.200s: line %d: %.200s",
+				a->baseline, error.line, error.text);
+	if (!command || strcmp(command, "check") != 0 || !json_is_object(verdict) ||
+	    !json_is_array(nodes)) {
+		json_decref(base);
+		return osr_fail(
+			&o->diag, OSR_INVAL,
+			"%.200s: a baseline has to be the output of osmroutes check --json, "
+			"of version " OSR_VERSION " or later",
+			a->baseline);
+	}
+	for (unsigned q = 0; q < OSR_N_QUESTIONS; q++) {
+		const char *name = osr_question_name((enum osr_question)q);
+		const struct osr_answered *now = &o->found.on[q];
+		const char *then = json_string_value(
+			json_object_get(json_object_get(verdict, "answers"), name));
+		bool worse = then && (now->answer == OSR_REFUTED ? strcmp(then, "refuted") != 0
+								 : now->answer == OSR_UNKNOWN &&
+									   !strcmp(then, "proven"));
+		char label[40];
+
+		snprintf(label, sizeof(label), "baseline.%s", name);
+		if (then && (o->found.applies >> q & 1))
+			add_demand(o, label, true, !worse, "%s, was %s%s%s",
+				   osr_answer_name(now->answer), then, *now->why ? ": " : "",
+				   now->why);
+	}
+	if (load > 0 && !isnan(o->load))
+		add_demand(o, "baseline.load", true, o->load <= load * TOLERANCE,
+			   "the busiest link carries %.3f times the least possible, was %.3f",
+			   o->load, load);
+	longer = routes > 0 ? longer / routes : 0;
+	add_demand(o, "baseline.minimal", true, share <= longer * TOLERANCE,
+		   "%.3f %% of the routes are longer than minimal, was %.3f %%", 100 * share,
+		   100 * longer);
+	add_demand(o, "baseline.lost", true, (double)audit->n_lost <= lost,
+		   "%" PRIu64 " pairs of hosts are cut off, was %.0f", audit->n_lost, lost);
+	judge_nodes(a, o, nodes, "switch", "baseline.switches");
+	judge_nodes(a, o, nodes, "host", "baseline.hosts");
+	json_decref(base);
+	return OSR_OK;
+}
+
+/* ---- JUnit's XML ---------------------------------------------------------------------------- */
 
 /* A text of the fabric's may hold bytes that XML has no way to say: they are written as "?". */
 static void write_attribute(FILE *out, const char *name, const char *text)
@@ -359,9 +490,13 @@ static const struct out_field demand_fields[] = {
 };
 
 static const struct out_section sections[] = {
-	{ "summary", OUT_HEAD, head_fields },        { "verdict", OUT_ONE, verdict_fields },
-	{ "requirements", OUT_ROWS, demand_fields }, { "faults", OUT_ROWS, fault_fields },
-	{ "loop", OUT_ROWS, cli_loop_fields },       { 0 },
+	{ "summary", OUT_HEAD, head_fields },
+	{ "verdict", OUT_ONE, verdict_fields },
+	{ "requirements", OUT_ROWS, demand_fields },
+	{ "faults", OUT_ROWS, fault_fields },
+	{ "loop", OUT_ROWS, cli_loop_fields },
+	{ "nodes", OUT_ROWS, node_fields },
+	{ 0 },
 };
 
 static int check_say_verdict(struct args *a, struct out *out, const struct outcome *o)
@@ -428,7 +563,6 @@ static int check_say(struct args *a, struct outcome *o)
 	out_real(out, "check_ms.cpu", o->time.cpu);
 	out_real(out, "check_ms.wall", o->time.wall);
 	code = check_say_verdict(a, out, o);
-	judge(a, o);
 	for (uint32_t i = 0; i < o->n_demands; i++) {
 		code |= o->demand[i].met ? CLI_OK : CLI_BAD;
 		if (!o->demand[i].asked)
@@ -437,6 +571,18 @@ static int check_say(struct args *a, struct outcome *o)
 		out_text(out, "name", o->demand[i].name);
 		out_text(out, "message", o->demand[i].message);
 		out_members(out, demand_fields, &o->demand[i], 0);
+	}
+	if (out->format == OUT_JSON) {
+		const char *kind, *name;
+		char guid[24], buf[32];
+
+		for (uint32_t next = 0;
+		     next_node(&src->in.fabric, &next, &kind, guid, buf, &name);) {
+			out_row(out, "nodes");
+			out_text(out, "kind", kind);
+			out_text(out, "guid", guid);
+			out_text(out, "name", name);
+		}
 	}
 	for (uint32_t i = 0; i < o->found.audit.n_listed; i++)
 		check_say_fault(&src->in.fabric, out, &o->found.audit.fault[i]);
@@ -529,6 +675,11 @@ static const struct cli_option options[] = {
 	  .key = OPT_MAX_LOAD },
 	{ "min-hosts", "N", "exit code 1 if the fabric has fewer end ports of CAs and routers",
 	  CLI_NUMBER(struct args, min_hosts, 1, 1000000) },
+	{ "baseline", "FILE",
+	  "exit code 1 if anything is worse than in this result of check --json, or gone",
+	  CLI_TEXT(struct args, baseline) },
+	{ "may-shrink", NULL, "switches and hosts of the baseline may be gone",
+	  CLI_FLAG(struct args, may_shrink) },
 	{ "junit", "FILE", "write the requirements to FILE as JUnit XML",
 	  CLI_TEXT(struct args, junit) },
 	{ 0 },
@@ -596,6 +747,10 @@ static int check_run(struct args *a)
 
 	if (!st)
 		st = check_verify_tables(a, &o);
+	if (!st)
+		judge(a, &o);
+	if (!st && a->baseline)
+		st = judge_baseline(a, &o);
 	if (!st)
 		code = check_say(a, &o);
 	seconds = cli_since(start).wall / 1e3;

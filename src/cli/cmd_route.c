@@ -30,8 +30,11 @@ struct args {
 	struct cli_worst worst;
 	struct out out;
 	struct osr_osmdump dump;
-	const char *save, *previous, *html;
-	char *command; /* for the head of that page */
+	const char *save, *previous;
+	/* `report`: a page instead of the table. */
+	bool is_report;
+	const char *html; /* its file; NULL: standard output */
+	char *command;    /* for its head */
 	struct osr_threads threads;
 	uint64_t bound;            /* no routing has a lower edge forwarding index */
 	struct outcome *reference; /* what the others are compared with; NULL: none yet */
@@ -400,10 +403,12 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 	} else if (!st) {
 		int said = route_say(&a->out, o);
 
-		if (said && cli_subjects_counts(&a->who, i, o->t.st))
+		/* A page is about the first. */
+		if (said && cli_subjects_counts(&a->who, i, o->t.st) &&
+		    !(a->is_report && a->reference))
 			*code = said;
 	}
-	if (!st && a->html && !a->reference) {
+	if (!st && a->is_report && !a->reference) {
 		/* The page is about the first tables. */
 		if (o->a.has_loads)
 			st = cli_page_say(&a->traffic.pool, o->f, &o->t.routing, &o->a.found,
@@ -473,7 +478,7 @@ static int route_all(struct args *a)
 	cli_subjects_fields(&a->who, &a->out);
 	out_count(&a->out, "bisections", a->traffic.n_bisections);
 	out_count(&a->out, "seed", a->traffic.seed);
-	if (a->html) {
+	if (a->is_report) {
 		char date[32];
 
 		out_text(&a->out, "command_line", a->command);
@@ -492,9 +497,9 @@ static int route_all(struct args *a)
 		say_best(a);
 	release(a->reference);
 	release(a->best);
-	if (!st && a->html)
+	if (!st && a->is_report)
 		st = cli_page_write(&a->out, a->html, &diag);
-	if (!st && !(a->html && !strcmp(a->html, "-")))
+	if (!st && (!a->is_report || a->out.format != OUT_PEOPLE))
 		return out_end(&a->out, code);
 	out_drop(&a->out);
 	return st ? cli_fail(st, &diag) : code;
@@ -517,29 +522,8 @@ static const struct cli_option options[] = {
 	{ "ibdmchk", NULL,
 	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long",
 	  CLI_FLAG(struct args, dump.long_sl) },
-	{ "html", "FILE",
-	  "write a page about the first tables, the others beside them: verdicts, pictures of the "
-	  "fabric and its loads, what to do; \"-\": instead of the table",
-	  CLI_TEXT(struct args, html) },
 	{ 0 },
 };
-
-static error_t route_parse(int key, char *arg, struct argp_state *state)
-{
-	const struct args *a = state->input;
-	bool on_stdout = a->html && !strcmp(a->html, "-");
-
-	if (key != ARGP_KEY_SUCCESS)
-		return ARGP_ERR_UNKNOWN;
-	if (on_stdout && a->out.format != OUT_PEOPLE)
-		argp_error(state, "--json and --csv need --html=FILE: the page would be on "
-				  "standard output as well");
-	if (on_stdout && isatty(STDOUT_FILENO))
-		argp_error(state,
-			   "the page is HTML, not for a terminal: --html=FILE writes it to a "
-			   "file");
-	return 0;
-}
 
 static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in) },
 					 { &subjects_spec, offsetof(struct args, who) },
@@ -550,13 +534,55 @@ static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in
 
 static const struct cli_spec spec = {
 	.options = options,
-	.parse = route_parse,
 	.parts = parts,
 	.args_doc = "FILE",
 	.doc = "Routes the fabric of FILE (of ibnetdiscover or ibsim, or an opensm-subnet.lst), or "
 	       "reads its tables, checks them and measures them: verdict, load of the channels, "
 	       "length of the routes, effective bisection bandwidth, traffic, virtual lanes, CPU "
 	       "time. Several engines and tables are columns, compared with the first.",
+};
+
+static const struct cli_option report_options[] = {
+	{ "html", "FILE",
+	  "write the page to FILE instead of standard output, if that is no terminal",
+	  CLI_TEXT(struct args, html) },
+	{ 0 },
+};
+
+static error_t report_parse(int key, char *arg, struct argp_state *state)
+{
+	const struct args *a = state->input;
+
+	if (key != ARGP_KEY_SUCCESS)
+		return ARGP_ERR_UNKNOWN;
+	if (a->out.format != OUT_PEOPLE && !a->html)
+		argp_error(state, "--json and --csv need --html=FILE: the page would be on "
+				  "standard output as well");
+	if (!a->html && isatty(STDOUT_FILENO))
+		argp_error(state, "the report is an HTML page, not for a terminal: --html=FILE "
+				  "writes it to a file");
+	return 0;
+}
+
+static const struct cli_part report_parts[] = {
+	{ &input_spec, offsetof(struct args, in) },
+	{ &subjects_spec, offsetof(struct args, who) },
+	{ &bisections_spec, offsetof(struct args, traffic) },
+	{ &worst_spec, offsetof(struct args, worst) },
+	{ &out_spec, offsetof(struct args, out) },
+	{ 0 },
+};
+
+static const struct cli_spec report_spec = {
+	.options = report_options,
+	.parse = report_parse,
+	.parts = report_parts,
+	.args_doc = "FILE",
+	.doc = "Writes one HTML page about a routing of the fabric of FILE: verdicts, what to do, "
+	       "a "
+	       "picture of the fabric and its loads, the busiest channels by name, virtual lanes, "
+	       "length of the routes; with further engines and tables beside it. The page needs no "
+	       "network.",
 };
 
 /* The net itself is needed once more only if tables are read or dumped. */
@@ -573,7 +599,7 @@ static enum osr_status route_prepare(struct args *a, struct osr_diag *diag)
 	return st ? st : cli_traffic_load(&a->traffic, &a->in.fabric, diag);
 }
 
-int cli_route(int argc, char **argv)
+static int run(const struct cli_spec *its_spec, bool is_report, int argc, char **argv)
 {
 	struct out_field fields[N_FIELDS];
 	const struct out_section sections[] = { { "summary", OUT_HEAD, head_fields },
@@ -586,7 +612,9 @@ int cli_route(int argc, char **argv)
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .traffic = CLI_TRAFFIC_INIT,
-			  .out = { .command = "route", .sections = sections },
+			  .out = { .command = is_report ? "report" : "route",
+				   .sections = sections },
+			  .is_report = is_report,
 			  .command = cli_command_line(argc, argv) };
 	struct osr_diag diag = { "" };
 	enum osr_status st;
@@ -595,7 +623,7 @@ int cli_route(int argc, char **argv)
 	a.who.req.clock_ms = cli_cpu_ms;
 	a.who.req.wall_ms = cli_wall_ms;
 	memcpy(fields, result_fields, sizeof(fields));
-	cli_parse(&spec, argc, argv, &a);
+	cli_parse(its_spec, argc, argv, &a);
 	if (a.who.n > 1)
 		leave_out_details(fields);
 	st = route_prepare(&a, &diag);
@@ -607,4 +635,14 @@ int cli_route(int argc, char **argv)
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);
 	return code;
+}
+
+int cli_route(int argc, char **argv)
+{
+	return run(&spec, false, argc, argv);
+}
+
+int cli_report(int argc, char **argv)
+{
+	return run(&report_spec, true, argc, argv);
 }

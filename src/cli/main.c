@@ -15,10 +15,11 @@ static const char *const groups[] = { "Look at a fabric and its tables",
 enum { LOOK, RUN, MAKE, N_GROUPS };
 
 const struct cli_command cli_commands[] = {
-	{ "route", "route a fabric, check, measure, compare tables; a page with pictures",
-	  cli_route, LOOK },
+	{ "route", "route a fabric, check and measure the tables; compare several", cli_route,
+	  LOOK },
 	{ "check", "verify tables: OpenSM's dumps, the live fabric, an engine's", cli_check, LOOK },
 	{ "diff", "compare two fabrics, or two sets of tables and the transition", cli_diff, LOOK },
+	{ "report", "one HTML page about a routing, with pictures", cli_report, LOOK },
 	{ "path", "follow packets from A to B; what uses a cable; cables of a job", cli_path,
 	  LOOK },
 	{ "whatif", "remove cables or switches: what breaks, what changes", cli_whatif, LOOK },
@@ -45,7 +46,6 @@ static const struct {
 	{ "degrade", "whatif --write=FILE" },
 	{ "engines", "conf --list" },
 	{ "export", "generate --format=dot FILE" },
-	{ "report", "route --html=FILE" },
 	{ "users", "path --via=NODE:PORT" },
 	{ "wiring", "diff OLD NEW, two outputs of ibnetdiscover" },
 };

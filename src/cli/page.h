@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * page.h - `route --html=FILE`: one page about a set of tables, page.html with what route says in it as JSON. It draws
+ * page.h - `report`: one page about a set of tables, page.html with what `route` says in it as JSON. It draws
  * itself and needs no network. Its pictures need these sections besides.
  */
 #ifndef OSR_CLI_PAGE_H

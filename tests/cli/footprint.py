@@ -64,7 +64,7 @@ def main():
         (['route', random, '-e', 'sssp', '-e', 'dfsssp', '--json'], []),
         (['whatif', random, '--each=link'], []),
         (['diff', 'd', 'd'], []),
-        (['route', random, '--html=page.html'], [r'page\.html']),
+        (['report', random, '--html=page.html'], [r'page\.html']),
         (['order', tree, '--format=slurm-topology'], []),
         (['conf', '--list'], []),
         (['generate', '-o', 'made.net', 'torus', 'dims=3x3'], [r'made\.net']),

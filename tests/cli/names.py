@@ -49,7 +49,7 @@ def twins():
                 made.write(line if not m or m[1] not in names else '%s # "%s"\n' % (line.rstrip(), names[m[1]]))
         for words in (['path', 'h00', 'h04'], ['path', 'h00', 'h05'], ['path', '--via=spine-1:1', '--max=0'],
                       ['path', '--via=spine-2:1', '--max=0'], ['whatif', '--each=switch'], ['whatif', '--each=link'],
-                      ['route', '--html=-'], ['route', '-e', 'dmodk', '-e', 'dfsssp'], ['check', '-e', 'sssp', '--json'], ['route', '--csv']):
+                      ['report'], ['route', '-e', 'dmodk', '-e', 'dfsssp'], ['check', '-e', 'sssp', '--json'], ['route', '--csv']):
             status, out, said = run(*words, path)
             assert status < 2, (words, said)
             for name in ('Twin switch', 'MT25408'):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""The page of `osmroutes route --html`: what it says, that it stands alone, and what is red. What the page draws is looked
+"""The page of `osmroutes report`: what it says, that it stands alone, and what is red. What the page draws is looked
 at where there is node, which runs its script without a browser; the figures in it are looked at everywhere.
 
     page.py OSMROUTES WORKDIR
@@ -73,7 +73,7 @@ def sums(page, unit):
 def check_page(net, *options, code=0):
     """The text of the page, what it draws, and that parsed; the last two None without node."""
     out = os.path.join(WORKDIR, 'page.html')
-    run('route', net, '--html', out, *options, code=code)
+    run('report', net, '--html', out, *options, code=code)
     with open(out) as file:
         text = file.read()
     assert not re.search(r'<script\s|url\(|@import|https?:|\b(?:src|href|fetch|import|XMLHttpRequest)\b', text.split('const DATA')[0]), \
@@ -114,7 +114,7 @@ def check_colours():
         return
     assert not re.search(r'class="[hs][345]"', calm), 'a balanced tree is red'
     scarce = run('generate', 'random', 'switches=60', 'links=60', 'hosts=1', 'seed=2').stdout
-    page = draw(run('route', '-', '--html=-', stdin=scarce).stdout)
+    page = draw(run('report', '-', stdin=scarce).stdout)
     assert page.count('class="h5"') in range(1, 6), 'of the cables the busiest are red'
 
 
@@ -181,14 +181,14 @@ def main():
         net = file.read()
     name = re.search(r'^Switch[^\n]*?"([^"]+)"', net, re.M).group(1)
     evil = net.replace('"%s"' % name, '"<script>alert(1)</script>"')
-    out = run('route', '-', '--html=-', stdin=evil, code=0).stdout
+    out = run('report', '-', stdin=evil, code=0).stdout
     assert out.count('<script') == 1 and any('<script>' in x['name'] for x in figures_of(out)['places'])
     assert '<script' not in (draw(out) or '')
 
     # Beside other tables: both columns are what route says of each, the default engine first.
     out = os.path.join(WORKDIR, 'pair.html')
     words = ['topologies/cluster-192.net', '-e', 'dfsssp', '-e', 'sssp', '--bisections=10']
-    said = json.loads(run('route', *words, '--json', '--html', out, code=1).stdout)
+    said = json.loads(run('report', *words, '--json', '--html', out, code=0).stdout)
     with open(out) as file:
         text = file.read()
     assert figures_of(text) == said
@@ -198,14 +198,15 @@ def main():
         cells = Page(drawn).cells
         at = cells.index(what)
         assert cells[at + 1:at + 3] == [str(r[key]) for r in said['results']], (what, cells[at:at + 3])
-    bad = run('route', 'topologies/tree-2.net', '--html', '/nowhere/page.html', code=2).stderr
+    bad = run('report', 'topologies/tree-2.net', '--html', '/nowhere/page.html', code=2).stderr
     assert '/nowhere/page.html' in bad and bad.count('\n') == 1, bad
-    run('route', 'topologies/tree-2.net', '--html=-', '--json', code=2)
+    run('report', 'topologies/tree-2.net', '--json', code=2)
+    run('report', 'topologies/tree-2.net', '--traffic=x', code=2)
     with open('/dev/full', 'w') as full:
-        done = subprocess.run([OSMROUTES, 'route', '--html=-', 'topologies/tree-2.net'], stdout=full, stderr=subprocess.PIPE)
+        done = subprocess.run([OSMROUTES, 'report', 'topologies/tree-2.net'], stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 2, done.returncode
     master, terminal = pty.openpty()
-    done = subprocess.run([OSMROUTES, 'route', '--html=-', 'topologies/tree-2.net'], stdout=terminal, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([OSMROUTES, 'report', 'topologies/tree-2.net'], stdout=terminal, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2 and '--html=FILE' in done.stderr, done
     os.close(terminal)
     os.close(master)

@@ -34,9 +34,9 @@ def opinions(command, net, folder):
     code, text = run(command, 'route', '--json', '--bisections=0', '--tables', folder, net)
     said = json.loads(text)['results'][0]
     yield 'route --tables', code, dict(said['answers'], verdict=said['verdict'])
-    code, page = run(command, 'route', '--html=-', '--bisections=0', '--tables', folder, net)
+    code, page = run(command, 'report', '--bisections=0', '--tables', folder, net)
     rows = json.loads(re.search(r'^const DATA = (\{.*?^\});$', page, re.M | re.S)[1])['answers']
-    yield 'route --html', code, {row['question']: row['answer'] for row in rows}
+    yield 'report', code, {row['question']: row['answer'] for row in rows}
     _, text = run(command, 'diff', '--json', '--one-way', folder, folder)
     said = json.loads(text)['diff']
     yield 'diff', None, {'one_way': said['deadlock_free']['new'], 'verdict': said['verdict']['new']}

@@ -11,7 +11,7 @@ from live import COMMAND
 from osmtest import Fabric, Opensm, find_fabric, patience
 
 # What differs from run to run.
-MEASURED = re.compile(r'(_|^)(ms|time|cpu|wall|kb|rate)(_|$)|memory')
+MEASURED = re.compile(r'(_|^)(ms|time|cpu|wall|kb|rate|date|command_line)(_|$)|memory')
 
 
 def said(words, code=0, env=None):
@@ -33,7 +33,7 @@ def arguments(net, work):
     dump = os.path.join(work, 'dump')
     said(['route', net, '--dump', dump])
     return {'route': [net], 'check': [dump], 'diff': [dump, dump],
-            'path': ['h0', 'h3', net],
+            'report': [net], 'path': ['h0', 'h3', net],
             'whatif': ['--each=link', net],
             'conf': [os.path.join(work, 'osmroutes.conf')],
             'order': [find_fabric('tree-2')], 'generate': ['torus']}
@@ -50,9 +50,11 @@ def defaults(workdir):
         out = said([name] + runs[name])
         usage = said([name, '--help'])
         if '--json' in usage and name not in ('generate',):
-            found = json.loads(said([name, '--json'] + runs[name]))
+            # The page would be on standard output as well.
+            page = ['--html', os.path.join(workdir, 'page.html')] if name == 'report' else []
+            found = json.loads(said([name, '--json'] + page + runs[name]))
             if '--engine' in usage and name != 'check':
-                named = json.loads(said([name, '--json', '-e', 'dfsssp'] + runs[name]))
+                named = json.loads(said([name, '--json', '-e', 'dfsssp'] + page + runs[name]))
                 expect(steady(found) == steady(named), '%s: -e dfsssp is not the default' % name)
         expect(out.strip(), '%s says nothing' % name)
     # The rest ask a subnet manager, which runs the default engine with default options.

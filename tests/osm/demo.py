@@ -142,7 +142,7 @@ def side_by_side(netfile):
     for what, cells in rows(columns):
         print('  %-40s' % what + ''.join(' %17s' % c for c in cells))
     page = os.path.join(OUT, name, 'report.html')
-    subprocess.run([COMMAND, 'route', last.found, '--html', page], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([COMMAND, 'report', last.found, '--html', page], check=True, stdout=subprocess.DEVNULL)
     print('  the routes of osmroutes, with pictures: ' + page)
     return columns
 

@@ -305,4 +305,4 @@ def run_command(command, dumps, made, env):
     run('check', 'check', dumps, '--json')
     run('route', 'route', net, '-e', 'dfsssp', '--json', '--dump=' + os.path.join(made, 'tables'))
     run('route', 'route', net, '-e', 'dfsssp', '--json')
-    run('page', 'route', net, '-e', 'dfsssp', '--html=' + os.path.join(made, 'page.html'))
+    run('page', 'report', net, '-e', 'dfsssp', '--html=' + os.path.join(made, 'page.html'))

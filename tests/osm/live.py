@@ -118,7 +118,7 @@ def commands(workdir):
         expect(len(efi) == 2 and efi[0] == efi[1], 'the tables in the switches: EFI %s' % efi)
         run(fabric, 'route', '--live', '--tables=live', '-e', 'dmodk', '--bisections=10')
         run(fabric, 'whatif', '--live', '--each=link')
-        run(fabric, 'route', '--live', '--html', os.path.join(workdir, 'page.html'))
+        run(fabric, 'report', '--live', '--html', os.path.join(workdir, 'page.html'))
         said = run(fabric, 'check', '--live', code=2)
         expect('subnet administrator' in said and said.count('\n') == 1, said)
         run(fabric, 'check', '--live', '--sa=none')
