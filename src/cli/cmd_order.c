@@ -20,87 +20,155 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/source.h"
-#include "io/net.h"
 #include "io/endports.h"
 #include "io/lines.h"
+
+#define PLACE_NAME_SIZE 128
+#define MAX_RANKS 65535
 
 enum form { LIST, RANKFILE, SLURM_TOPOLOGY, SLURM_BLOCKS, SLURM_YAML, N_FORMS };
 
 static const char *const forms[N_FORMS] = { "list", "rankfile", "slurm-topology", "slurm-blocks",
 					    "slurm-yaml" };
 
-#define PLACE_NAME_SIZE 128
+struct args {
+	struct cli_input in;
+	struct cli_subjects who;
+	struct out out;
+	enum form form;
+	const char *hca, *hosts, *previous;
+	long slots;
+};
 
 struct place {
 	uint32_t term;
-	uint32_t ranks;             /* processes on it */
+	uint32_t ranks;             /* processes on it; 0: it is not listed */
 	char name[PLACE_NAME_SIZE]; /* of the host */
 };
 
 struct order {
 	const struct osr_fabric *f;
+	struct osr_arena *arena;
 	struct osr_pgft p;
-	struct place *place; /* [n_places] hosts, each once, leaf by leaf */
+	struct place *place; /* [n_places] leaf by leaf */
 	uint32_t n_places;
-};
-
-/*
- * The hosts of one job in the order of the tree, and whether shifts among them are free of contention (section
- * V-B of the D-Mod-K paper).
- */
-#define MAX_RANKS 65535
-
-struct job_hosts {
-	struct order *order;
+	uint32_t *by_name; /* [n_places]; of hosts with several places the first one first */
+	/* While the hosts of a job are read: */
 	struct osr_endports hosts;
-	uint32_t *by_name; /* [n_places] */
-	uint32_t *wanted;  /* [n_places] ranks; 0: not in the job */
-	uint32_t default_ranks, line_ranks;
 	const struct osr_lines *in;
+	uint32_t line_ranks;
 	struct osr_diag *diag;
-	enum osr_status st;
 };
 
-static int compare_place_names(const void *x, const void *y, void *place)
-{
-	const struct place *p = place;
+/* ---- places --------------------------------------------------------------------------------- */
 
-	return strcmp(p[*(const uint32_t *)x].name, p[*(const uint32_t *)y].name);
+static int compare_places(const void *x, const void *y, void *place)
+{
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	const struct place *p = place;
+	int c = strcmp(p[a].name, p[b].name);
+
+	return c ? c : a < b ? -1 : a > b;
 }
 
-/* The place with the name of the host that this end port belongs to. */
-static uint32_t place_at(const struct job_hosts *job, uint32_t term)
+/* The first place of the host that this end port belongs to, or OSR_NONE: "node7 mlx5_0" is node7. */
+static uint32_t place_of(const struct order *o, uint32_t term)
 {
-	uint32_t low = 0, high = job->order->n_places;
+	uint32_t low = 0, high = o->n_places;
 	char buf[32];
-	const char *name = osr_terminal_name(job->order->f, term, buf);
+	const char *name = osr_terminal_name(o->f, term, buf);
 	size_t len = cli_first_word(name);
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
-		const char *own = job->order->place[job->by_name[mid]].name;
+		const char *own = o->place[o->by_name[mid]].name;
 		int c = strncmp(own, name, len);
 
-		if (!c && !own[len])
-			return job->by_name[mid];
 		if (c < 0)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return OSR_NONE;
+	if (low == o->n_places || strncmp(o->place[o->by_name[low]].name, name, len) ||
+	    o->place[o->by_name[low]].name[len])
+		return OSR_NONE;
+	return o->by_name[low];
 }
 
-/* A host may have several ports: all of them are at its place. */
-static uint32_t find_place(struct job_hosts *job, const char *word)
+/* "node7 mlx5_0" is of HCA mlx5_0. */
+static bool is_of_hca(const char *text, const char *hca)
 {
-	const struct osr_fabric *fabric = job->order->f;
-	struct osr_names *names = &job->hosts.names;
+	size_t length = strlen(hca), n = cli_first_word(text);
+
+	for (text += n; *text; text += n) {
+		text += strspn(text, " ");
+		n = strcspn(text, " ");
+		if (n == length && !strncmp(text, hca, length))
+			return true;
+	}
+	return false;
+}
+
+/* A place for each end port in the order, and one host's places side by side in by_name. */
+static enum osr_status order_places(struct order *o, const char *hca, struct osr_diag *diag)
+{
+	o->place = osr_calloc(o->arena, o->p.n_order, sizeof(*o->place));
+	o->by_name = osr_alloc(o->arena, o->p.n_order, sizeof(*o->by_name));
+	if (osr_arena_failed(o->arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < o->p.n_order; i++) {
+		struct place *place = &o->place[o->n_places];
+		char buf[32];
+		const char *name = osr_terminal_name(o->f, o->p.order[i], buf);
+		size_t n = cli_first_word(name);
+
+		if (hca && !is_of_hca(name, hca))
+			continue;
+		place->term = o->p.order[i];
+		snprintf(place->name, sizeof(place->name), "%.*s", (int)n, name);
+		o->by_name[o->n_places] = o->n_places;
+		o->n_places++;
+	}
+	if (hca && !o->n_places)
+		return osr_fail(diag, OSR_INVAL,
+				"no host has %.60s behind its name in its node description", hca);
+	qsort_r(o->by_name, o->n_places, sizeof(*o->by_name), compare_places, o->place);
+	return OSR_OK;
+}
+
+/*
+ * Lists of hosts are read by programs that start others: what is no host name does not go into them. An
+ * option of ssh, a range of hosts, or a second host would be taken for one.
+ */
+static enum osr_status order_check_names(const struct order *o, struct osr_diag *diag)
+{
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
+	for (uint32_t i = 0; i < o->n_places; i++) {
+		const char *name = o->place[i].name;
+
+		if (!*name || *name == '-' || name[strspn(name, letters)])
+			return osr_fail(diag, OSR_INVAL,
+					"the host at port 0x%016" PRIx64
+					" calls itself \"%.60s\", which is no host name: --names "
+					"gives it another",
+					o->f->term_guid[o->place[i].term], name);
+	}
+	return OSR_OK;
+}
+
+/* ---- the hosts of a job --------------------------------------------------------------------- */
+
+/* A host may have several ports: all of them are at its place. OSR_NONE with a sentence. */
+static uint32_t find_place(struct order *o, const char *word)
+{
+	struct osr_names *names = &o->hosts.names;
 	uint32_t n = osr_names_all(names, word, OSR_NAME_END_PORT), at = OSR_NONE, term;
 	struct osr_diag why = { "" };
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t place = place_at(job, names->hit[i]->node - fabric->n_switches);
+		uint32_t place = place_of(o, names->hit[i]->node - o->f->n_switches);
 
 		if (i && place != at)
 			n = 0;
@@ -108,45 +176,42 @@ static uint32_t find_place(struct job_hosts *job, const char *word)
 	}
 	if (n && at != OSR_NONE)
 		return at;
-	if (n || !osr_endports_find(&job->hosts, word, &term, &why))
+	if (n || !osr_endports_find(&o->hosts, word, &term, &why))
 		snprintf(why.text, sizeof(why.text),
 			 "no host in the order of the tree is called \"%.80s\"", word);
-	job->st = osr_lines_fail(job->in, "%s", why.text);
+	osr_lines_fail(o->in, "%s", why.text);
 	return OSR_NONE;
 }
 
 static bool take_host(void *context, const char *word)
 {
-	struct job_hosts *job = context;
+	struct order *o = context;
 	bool by_lid = !strncmp(word, "lid:", 4);
 	char name[PLACE_NAME_SIZE];
 	const char *colon = strchr(word + (by_lid ? 4 : 0), ':');
-	uint64_t ranks = job->line_ranks;
+	uint64_t ranks = o->line_ranks;
 	uint32_t at;
 
 	snprintf(name, sizeof(name), "%.*s", (int)(colon ? colon - word : PLACE_NAME_SIZE - 1),
 		 word);
 	if (colon && (!osr_parse_uint(colon + 1, &ranks) || !ranks || ranks > MAX_RANKS)) {
-		job->st = osr_lines_fail(job->in,
-					 "\"%.80s\": expected 1 to %d ranks behind the colon", word,
-					 MAX_RANKS);
+		osr_lines_fail(o->in, "\"%.80s\": expected 1 to %d ranks behind the colon", word,
+			       MAX_RANKS);
 		return false;
 	}
-	at = find_place(job, name);
-	if (!job->st && job->wanted[at] + ranks > MAX_RANKS)
-		job->st =
-			osr_lines_fail(job->in, "more than %d ranks on \"%.80s\"", MAX_RANKS, name);
-	if (job->st)
+	at = find_place(o, name);
+	if (at == OSR_NONE)
 		return false;
-	job->wanted[at] += (uint32_t)ranks;
-	return true;
+	o->place[at].ranks += (uint32_t)ranks;
+	if (o->place[at].ranks > MAX_RANKS)
+		osr_lines_fail(o->in, "more than %d ranks on \"%.80s\"", MAX_RANKS, name);
+	return o->place[at].ranks <= MAX_RANKS;
 }
 
 /* HOST,HOST:N,.. [slots=N] [# ...] */
-static enum osr_status job_take_line(struct job_hosts *job, char *text)
+static enum osr_status take_hosts(struct order *o, char *text, uint64_t ranks)
 {
 	char *list, *word, *rest = NULL;
-	uint64_t ranks = job->default_ranks;
 
 	text[strcspn(text, "#")] = '\0';
 	list = strtok_r(text, " \t\r", &rest);
@@ -154,68 +219,51 @@ static enum osr_status job_take_line(struct job_hosts *job, char *text)
 		if (strncmp(word, "slots=", 6) != 0 || !osr_parse_uint(word + 6, &ranks) ||
 		    !ranks || ranks > MAX_RANKS)
 			return osr_lines_fail(
-				job->in,
+				o->in,
 				"\"%.80s\": expected slots= and 1 to %d, or nothing, behind a host",
 				word, MAX_RANKS);
-	job->line_ranks = (uint32_t)ranks;
-	if (list && !cli_each_name(list, take_host, job) && !job->st)
-		return osr_lines_fail(job->in, "\"%.80s\" is no list of hosts", list);
-	return job->st;
-}
-
-static enum osr_status job_read(struct job_hosts *job, const char *list)
-{
-	struct osr_lines in;
-	enum osr_status st = OSR_OK;
-	char *text;
-
-	job->in = cli_hostlist_open(&in, list, job->diag);
-	while (!st && osr_lines_next(&in, &text, &st))
-		st = job_take_line(job, text);
-	job->in = NULL;
-	osr_lines_close(&in);
-	return st;
+	o->line_ranks = (uint32_t)ranks;
+	if (!list || cli_each_name(list, take_host, o))
+		return OSR_OK;
+	return *o->diag->text ? OSR_INVAL
+			      : osr_lines_fail(o->in, "\"%.80s\" is no list of hosts", list);
 }
 
 /*
- * Keeps the hosts of a job. `list` is a file, "-" or the list itself: NAME, NAME:RANKS or NAME slots=RANKS, several
- * with commas, n[01-16] as Slurm writes it; names as order has them or up to their first dot, or GUIDs. Ranks of a
- * host that stands there twice add up. OSR_INVAL: a host that the order does not have, or what is none of these.
+ * Keeps the first place of each host, or of those of a job. `list` is a file, "-" or the list itself: NAME, NAME:RANKS or
+ * NAME slots=RANKS, several with commas, n[01-16] as Slurm writes it; names as order has them or up to their first dot, or
+ * GUIDs. Ranks of a host that stands there twice add up. OSR_INVAL: a host that the order does not have, or none of these.
  */
-static enum osr_status order_keep(struct order *order, const char *list, uint32_t ranks,
+static enum osr_status order_keep(struct order *o, const char *list, uint32_t ranks,
 				  struct osr_diag *diag)
 {
-	struct job_hosts job = { .order = order, .default_ranks = ranks, .diag = diag };
-	struct osr_arena arena = { 0 };
-	enum osr_status st = osr_endports_init(&job.hosts, order->f, &arena, diag);
+	enum osr_status st = OSR_OK;
+	struct osr_lines in;
 	uint32_t n = 0;
+	char *text;
 
-	job.by_name = calloc((size_t)order->n_places + 1, sizeof(*job.by_name));
-	job.wanted = calloc((size_t)order->n_places + 1, sizeof(*job.wanted));
-	if (!st && job.by_name && job.wanted) {
-		for (uint32_t i = 0; i < order->n_places; i++)
-			job.by_name[i] = i;
-		qsort_r(job.by_name, order->n_places, sizeof(*job.by_name), compare_place_names,
-			order->place);
-		st = job_read(&job, list);
-	} else if (!st) {
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for the hosts of the job");
+	for (uint32_t i = 0; !list && i < o->n_places; i++) {
+		struct place *place = &o->place[o->by_name[i]];
+
+		place->ranks =
+			i && !strcmp(place->name, o->place[o->by_name[i - 1]].name) ? 0 : ranks;
 	}
-	for (uint32_t i = 0; i < order->n_places && !st; i++)
-		if (job.wanted[i]) {
-			order->place[n] = order->place[i];
-			order->place[n++].ranks = job.wanted[i];
-		}
-	if (!st && !n)
-		st = osr_fail(diag, OSR_INVAL, "%.80s: no host", list);
-	order->n_places = n;
-	osr_arena_free(&arena);
-	free(job.by_name);
-	free(job.wanted);
-	return st;
+	if (list) {
+		st = osr_endports_init(&o->hosts, o->f, o->arena, diag);
+		o->diag = diag;
+		o->in = cli_hostlist_open(&in, list, diag);
+		while (!st && osr_lines_next(&in, &text, &st))
+			st = take_hosts(o, text, ranks);
+		osr_lines_close(&in);
+	}
+	for (uint32_t i = 0; i < o->n_places; i++)
+		if (o->place[i].ranks)
+			o->place[n++] = o->place[i];
+	o->n_places = n;
+	return st || n || !list ? st : osr_fail(diag, OSR_INVAL, "%.80s: no host", list);
 }
 
-/* ---- the rule ------------------------------------------------------------------------------- */
+/* ---- the rule on the size of a job ---------------------------------------------------------- */
 
 static uint64_t least_common_multiple(uint64_t a, uint64_t b)
 {
@@ -253,205 +301,143 @@ static uint64_t shift_period(const struct osr_pgft_tree *tree)
 }
 
 /*
- * What the paper's rule on the size of a job (section V-B) says of these hosts, in one sentence; "" if it says
- * nothing: a broken tree, or hosts of several.
+ * What section V-B of the D-Mod-K paper says of these hosts, in one sentence on standard error; nothing of a broken
+ * tree, or of hosts of several.
  */
-static void order_judge(const struct order *order, char *buf, size_t size)
+static void order_judge(const struct order *o)
 {
-	uint32_t n = order->n_places,
-		 tree = n ? order->p.sw_tree[order->f->term_switch[order->place[0].term]] : 0;
-	uint64_t period = n ? shift_period(&order->p.tree[tree]) : 0;
+	uint32_t n = o->n_places, tree = n ? o->p.sw_tree[o->f->term_switch[o->place[0].term]] : 0;
+	uint64_t period = n ? shift_period(&o->p.tree[tree]) : 0;
 
-	snprintf(buf, size, "%s", "");
 	for (uint32_t i = 0; i < n && period; i++)
-		if (order->p.sw_tree[order->f->term_switch[order->place[i].term]] != tree)
+		if (o->p.sw_tree[o->f->term_switch[o->place[i].term]] != tree)
 			return;
 	for (uint32_t i = 0; i < n && period; i++) {
-		const struct place *this = &order->place[i], *next = &order->place[(i + 1) % n];
-		uint32_t j = order->p.term_index[this->term], k = order->p.term_index[next->term];
+		const struct place *this = &o->place[i], *next = &o->place[(i + 1) % n];
+		uint32_t j = o->p.term_index[this->term], k = o->p.term_index[next->term];
 
 		if ((j + 1 + period - k % period) % period == 0)
 			continue;
-		snprintf(
-			buf, size,
-			"shifts may meet on links: %u hosts whose indices follow each other modulo "
-			"%" PRIu64
-			", also from the last to the first, would not; after %s (%u) comes %s (%u)",
+		fprintf(stderr,
+			"osmroutes: shifts may meet on links: %u hosts whose indices follow each "
+			"other modulo %" PRIu64 ", also from the last to the first, would not; "
+						"after %s (%u) comes %s (%u)\n",
 			n, period, this->name, j, next->name, k);
 		return;
 	}
 	if (period)
-		snprintf(buf, size,
-			 "the indices of the %u hosts follow each other modulo %" PRIu64
-			 ": no two hosts' flows of a shift meet on a link",
-			 n, period);
+		fprintf(stderr,
+			"osmroutes: the indices of the %u hosts follow each other modulo %" PRIu64
+			": no two hosts' flows of a shift meet on a link\n",
+			n, period);
 }
 
-/*
- * Slurm's topology.conf and topology.yaml: a line or entry for each leaf with its hosts, then one for each
- * sub-tree with hosts, and one for each whole tree.
- */
-struct slurm {
-	const struct order *order;
-	enum form form;
-	uint8_t *used; /* [n_switches] leaf with hosts of the order */
-};
+/* ---- Slurm's topology.conf and topology.yaml ------------------------------------------------ */
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* An entry, a switch or block, with what belongs to it. */
+static void slurm_put(enum form form, const char *kind, const char *name, const char *member,
+		      const char *list)
+{
+	bool nodes = !strcmp(member, "nodes");
+
+	if (form == SLURM_YAML)
+		printf("      - %s: \"%s\"\n        %s: \"%s\"\n", kind, name, member, list);
+	else
+		printf("%sName=%s %s=%s\n", !strcmp(kind, "block") ? "Block" : "Switch", name,
+		       nodes ? "Nodes" : "Switches", list);
+}
 
 /*
  * Letters, digits and a few signs, at most 64. Switches that nobody has named are all called after their maker;
  * Slurm wants names that differ.
  */
-static void slurm_put_switch(const struct slurm *slurm, uint32_t s)
+static void slurm_name(const struct osr_fabric *f, uint32_t s, char to[65])
 {
-	uint64_t guid = slurm->order->f->sw_guid[s];
 	char buf[32];
-	const char *name = osr_switch_name(slurm->order->f, s, buf);
+	const char *name = osr_switch_name(f, s, buf);
 
-	if (name[osr_name_own(name, guid)]) {
-		printf("switch-%016" PRIx64, guid);
+	if (name[osr_name_own(name, f->sw_guid[s])]) {
+		snprintf(to, 65, "switch-%016" PRIx64, f->sw_guid[s]);
 		return;
 	}
-	for (const char *c = name, *end = c + 64; *c && c < end; c++)
-		putchar(isalnum((unsigned char)*c) || *c == '-' || *c == '.' ? *c : '_');
+	snprintf(to, 65, "%s", name);
+	for (; *to; to++)
+		*to = isalnum((unsigned char)*to) || *to == '-' || *to == '.' ? *to : '_';
 }
 
-/* A switch of Slurm: a leaf of the fabric, or a sub-tree. */
-struct slurm_switch {
-	uint32_t tree, level, index;
-};
-
-static void slurm_put_name(const struct slurm *slurm, struct slurm_switch at)
+/* Names with commas between them, as long as it takes. */
+static void add_name(char *list, const char *name)
 {
-	if (at.level == 1)
-		slurm_put_switch(slurm, slurm->order->p.tree[at.tree].place[1][at.index]);
-	else
-		printf("tree%" PRIu32 "-level%" PRIu32 "-%" PRIu32, at.tree, at.level, at.index);
+	sprintf(list + strlen(list), "%s%s", *list ? "," : "", name);
 }
 
-/* ---- entries -------------------------------------------------------------------------------- */
-
-static void slurm_begin(const struct slurm *slurm, const char *kind)
+/* Hosts stand leaf by leaf: an entry for each leaf; *smallest of them, how many there are. put: they are printed. */
+static uint32_t slurm_leaves(const struct order *o, enum form form, const char *kind, bool put,
+			     char *list, uint32_t *smallest)
 {
-	if (slurm->form == SLURM_YAML)
-		printf("      - %s: \"", kind);
-	else
-		printf("%sName=", !strcmp(kind, "block") ? "Block" : "Switch");
+	uint32_t n_leaves = 0, end;
+
+	*smallest = UINT32_MAX;
+	for (uint32_t i = 0; i < o->n_places; i = end, n_leaves++) {
+		uint32_t s = o->f->term_switch[o->place[i].term];
+		char name[65];
+
+		*list = '\0';
+		for (end = i; end < o->n_places && o->f->term_switch[o->place[end].term] == s;
+		     end++)
+			add_name(list, o->place[end].name);
+		*smallest = end - i < *smallest ? end - i : *smallest;
+		slurm_name(o->f, s, name);
+		if (put)
+			slurm_put(form, kind, name, "nodes", list);
+	}
+	return n_leaves;
 }
 
-static void slurm_middle(const struct slurm *slurm, const char *yaml, const char *conf)
+/* Leaves, then each sub-tree with hosts from below. name[A]: of the one at A of a level, empty: it has none. */
+static void slurm_tree(const struct order *o, enum form form, const bool *used, char (*name)[65],
+		       char *list)
 {
-	if (slurm->form == SLURM_YAML)
-		printf("\"\n        %s: \"", yaml);
-	else
-		printf(" %s=", conf);
-}
+	uint32_t smallest;
 
-static void slurm_end(const struct slurm *slurm)
-{
-	puts(slurm->form == SLURM_YAML ? "\"" : "");
-}
+	slurm_leaves(o, form, "switch", true, list, &smallest);
+	for (uint32_t i = 0; i < o->p.n_trees; i++) {
+		const struct osr_pgft_tree *tree = &o->p.tree[i];
+		uint32_t n = tree->h ? tree->m_product[tree->h] / tree->m[1] : 0;
 
-/* Hosts stand leaf by leaf, so those of one leaf are neighbours. */
-static void slurm_put_leaves(const struct slurm *slurm, const char *kind)
-{
-	const struct order *order = slurm->order;
+		for (uint32_t a = 0; a < n; a++) {
+			uint32_t s = tree->place[1][a];
 
-	for (uint32_t i = 0; i < order->n_places; i++) {
-		uint32_t s = order->f->term_switch[order->place[i].term];
-		bool first = !i || order->f->term_switch[order->place[i - 1].term] != s;
-
-		if (first) {
-			if (i)
-				slurm_end(slurm);
-			slurm_begin(slurm, kind);
-			slurm_put_switch(slurm, s);
-			slurm_middle(slurm, "nodes", "Nodes");
+			*name[a] = '\0';
+			if (s != OSR_NONE && used[s])
+				slurm_name(o->f, s, name[a]);
 		}
-		printf("%s%s", first ? "" : ",", order->place[i].name);
-	}
-	if (order->n_places)
-		slurm_end(slurm);
-}
-
-static bool slurm_has_hosts(const struct slurm *slurm, struct slurm_switch at, uint32_t n_leaves)
-{
-	const struct osr_pgft_tree *tree = &slurm->order->p.tree[at.tree];
-
-	for (uint32_t i = 0; i < n_leaves; i++) {
-		uint32_t s = tree->place[1][at.index * n_leaves + i];
-
-		if (s != OSR_NONE && slurm->used[s])
-			return true;
-	}
-	return false;
-}
-
-static void slurm_put_subtree(const struct slurm *slurm, struct slurm_switch at, uint32_t n_leaves)
-{
-	const struct osr_pgft_tree *tree = &slurm->order->p.tree[at.tree];
-	uint32_t n = 0;
-
-	for (uint32_t k = 0; k < tree->m[at.level]; k++) {
-		struct slurm_switch child = { at.tree, at.level - 1,
-					      at.index * tree->m[at.level] + k };
-
-		if (!slurm_has_hosts(slurm, child, n_leaves / tree->m[at.level]))
-			continue;
-		if (!n) {
-			slurm_begin(slurm, "switch");
-			slurm_put_name(slurm, at);
-			slurm_middle(slurm, "children", "Switches");
-		}
-		printf("%s", n++ ? "," : "");
-		slurm_put_name(slurm, child);
-	}
-	if (n)
-		slurm_end(slurm);
-}
-
-static void slurm_put_tree(const struct slurm *slurm)
-{
-	slurm_put_leaves(slurm, "switch");
-	for (uint32_t i = 0; i < slurm->order->p.n_trees; i++) {
-		const struct osr_pgft_tree *tree = &slurm->order->p.tree[i];
-		uint32_t n_leaves = 1;
-
 		for (uint32_t level = 2; level <= tree->h; level++) {
-			uint32_t n = tree->m_product[tree->h] / tree->m_product[level];
-
-			n_leaves *= tree->m[level];
-			for (uint32_t a = 0; a < n; a++)
-				slurm_put_subtree(slurm, (struct slurm_switch){ i, level, a },
-						  n_leaves);
+			n /= tree->m[level];
+			for (uint32_t a = 0; a < n; a++) {
+				*list = '\0';
+				for (uint32_t k = 0; k < tree->m[level]; k++)
+					if (*name[a * tree->m[level] + k])
+						add_name(list, name[a * tree->m[level] + k]);
+				*name[a] = '\0';
+				if (!*list)
+					continue;
+				snprintf(name[a], sizeof(name[a]), "tree%u-level%u-%u", i, level,
+					 a);
+				slurm_put(form, "switch", name[a], "children", list);
+			}
 		}
 	}
 }
-
-/* ---- blocks --------------------------------------------------------------------------------- */
 
 /*
  * Every block has at least the first size, and each further one is twice the one before: the smallest
  * leaf, and as many doublings as there are blocks for.
  */
-static void slurm_put_sizes(const struct slurm *slurm)
+static void slurm_sizes(enum form form, uint32_t smallest, uint32_t n_blocks)
 {
-	const struct order *order = slurm->order;
-	uint32_t n = 0, smallest = UINT32_MAX, n_blocks = 0;
-	bool yaml = slurm->form == SLURM_YAML;
+	bool yaml = form == SLURM_YAML;
 
-	for (uint32_t i = 0; i < order->n_places; i++) {
-		uint32_t s = order->f->term_switch[order->place[i].term];
-
-		n++;
-		if (i + 1 == order->n_places ||
-		    order->f->term_switch[order->place[i + 1].term] != s) {
-			smallest = n < smallest ? n : smallest;
-			n_blocks++;
-			n = 0;
-		}
-	}
 	for (uint32_t times = 1; times <= n_blocks; times *= 2)
 		printf(yaml        ? "      - %" PRIu32 "\n"
 		       : times > 1 ? ",%" PRIu32
@@ -461,59 +447,90 @@ static void slurm_put_sizes(const struct slurm *slurm)
 		puts("");
 }
 
-static enum osr_status slurm_print(const struct order *order, enum form form, struct osr_diag *diag)
+static enum osr_status slurm_print(const struct order *o, enum form form, struct osr_diag *diag)
 {
-	size_t n = order->f->n_switches;
-	struct slurm slurm = { .order = order, .form = form };
+	size_t n_switches = o->f->n_switches, n_places = o->n_places;
+	bool *used = osr_calloc(o->arena, n_switches, sizeof(*used));
+	uint32_t smallest, n_blocks, n_names = 0;
+	char(*name)[65], *list;
 
-	slurm.used = calloc(n, sizeof(*slurm.used));
-	if (!slurm.used)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %zu switches", n);
-	for (uint32_t i = 0; i < order->n_places; i++)
-		slurm.used[order->f->term_switch[order->place[i].term]] = 1;
-	switch (slurm.form) {
-	case SLURM_TOPOLOGY:
-		slurm_put_tree(&slurm);
-		break;
-	case SLURM_BLOCKS:
-		slurm_put_leaves(&slurm, "block");
-		slurm_put_sizes(&slurm);
-		break;
-	case SLURM_YAML:
-		puts("---\n- topology: \"tree\"\n  cluster_default: true\n  tree:\n    switches:");
-		slurm_put_tree(&slurm);
-		puts("- topology: \"block\"\n  cluster_default: false\n  block:\n    block_sizes:");
-		slurm_put_sizes(&slurm);
-		puts("    blocks:");
-		slurm_put_leaves(&slurm, "block");
-		break;
-	default:
-		break;
+	for (uint32_t i = 0; i < o->p.n_trees; i++) {
+		const struct osr_pgft_tree *tree = &o->p.tree[i];
+		uint32_t n = tree->h ? tree->m_product[tree->h] / tree->m[1] : 0;
+
+		n_names = n > n_names ? n : n_names;
 	}
-	free(slurm.used);
+	name = osr_calloc(o->arena, n_names, sizeof(*name));
+	/* The longest list: of all hosts, or all sub-trees of a level. */
+	list = osr_alloc(o->arena, n_places * PLACE_NAME_SIZE + n_names * sizeof(*name) + 1, 1);
+	if (osr_arena_failed(o->arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < o->n_places; i++)
+		used[o->f->term_switch[o->place[i].term]] = true;
+	n_blocks = slurm_leaves(o, form, "block", form == SLURM_BLOCKS, list, &smallest);
+	if (form == SLURM_BLOCKS) {
+		slurm_sizes(form, smallest, n_blocks);
+		return OSR_OK;
+	}
+	if (form == SLURM_YAML)
+		puts("---\n- topology: \"tree\"\n  cluster_default: true\n  tree:\n    switches:");
+	slurm_tree(o, form, used, name, list);
+	if (form == SLURM_YAML) {
+		puts("- topology: \"block\"\n  cluster_default: false\n  block:\n    block_sizes:");
+		slurm_sizes(form, smallest, n_blocks);
+		puts("    blocks:");
+		slurm_leaves(o, form, "block", true, list, &smallest);
+	}
 	return OSR_OK;
 }
 
+/* ---- the tree ------------------------------------------------------------------------------- */
+
+/* The digits that the engine has given and will remember; a tree that is not remembered has those of any day. */
+static enum osr_status order_route(struct args *a, struct osr_pgft *tree, struct osr_diag *diag)
+{
+	/* The engine has taken the tree already, whatever is missing. */
+	struct osr_pgft_options opt = { .max_missing = 99 };
+	struct osr_pgft_memory memory;
+	struct cli_subjects *who = &a->who;
+	struct cli_stored previous = { .last.digest = 0 };
+	struct cli_tables tables = { .st = OSR_OK };
+	enum osr_status st;
+
+	who->item[who->n++].engine = osr_engine_find("dmodk");
+	st = cli_subjects_load(who, &a->in, diag);
+	if (!st && a->previous)
+		st = cli_stored_read(a->previous, who->item[0].engine, &who->values[0], &previous,
+				     diag);
+	if (!st) {
+		cli_tables_make(who, 0, &a->in.fabric, a->previous ? &previous.last : NULL,
+				&tables);
+		st = tables.st;
+		*diag = tables.diag;
+	}
+	if (!st && osr_pgft_memory_read(&tables.routing.notes, &memory))
+		opt.memory = &memory;
+	if (!st)
+		st = osr_pgft_find(&a->in.fabric, &opt, &a->in.arena, tree, diag);
+	if (st == OSR_NOT_APPLICABLE && opt.memory) {
+		opt.memory = NULL;
+		st = osr_pgft_find(&a->in.fabric, &opt, &a->in.arena, tree, diag);
+	}
+	cli_tables_free(&tables);
+	cli_stored_free(&previous);
+	return st;
+}
+
+/* ---- the command line ----------------------------------------------------------------------- */
+
 static const struct out_field fields[] = {
-	{ "rank", NULL, OUT_COUNT, 0 },  { "host", NULL, OUT_TEXT, 0 },
-	{ "lid", NULL, OUT_COUNT, 0 },   { "leaf", NULL, OUT_TEXT, 0 },
-	{ "tree", NULL, OUT_COUNT, 0 },  { "index", NULL, OUT_COUNT, 0 },
-	{ "ranks", NULL, OUT_COUNT, 0 }, { 0 },
+	{ "rank", NULL, OUT_COUNT },  { "host", NULL, OUT_TEXT },
+	{ "lid", NULL, OUT_COUNT },   { "leaf", NULL, OUT_TEXT },
+	{ "tree", NULL, OUT_COUNT },  { "index", NULL, OUT_COUNT },
+	{ "ranks", NULL, OUT_COUNT }, { 0 },
 };
 
-static const struct out_section sections[] = {
-	{ "hosts", OUT_ROWS, fields },
-	{ 0 },
-};
-
-struct args {
-	struct cli_input in;
-	struct cli_subjects who;
-	struct out out;
-	enum form form;
-	const char *hca, *hosts, *previous;
-	long slots;
-};
+static const struct out_section sections[] = { { "hosts", OUT_ROWS, fields }, { 0 } };
 
 enum { OPT_FORMAT = 256, OPT_CONFIG };
 
@@ -577,176 +594,32 @@ static const struct cli_spec spec = {
 	       "contention under dmodk.",
 };
 
-/* Names ---------------------------------------------------------------------------------------- */
-
-/* A host is called by the first word of its description: "node7 mlx5_0" is node7. */
-static void first_word(const char *text, char *buf)
+static enum osr_status order_say(struct args *a, const struct order *o, struct osr_diag *diag)
 {
-	size_t n = cli_first_word(text);
+	uint32_t rank = 0;
+	char text[512];
 
-	snprintf(buf, PLACE_NAME_SIZE, "%.*s", (int)(n < PLACE_NAME_SIZE ? n : PLACE_NAME_SIZE - 1),
-		 text);
-}
+	osr_pgft_describe(&o->p, text, sizeof(text));
+	fprintf(stderr, "osmroutes: %s\n", text);
+	if (a->hosts)
+		order_judge(o);
+	if (a->out.format == OUT_PEOPLE && a->form >= SLURM_TOPOLOGY)
+		return slurm_print(o, a->form, diag);
+	for (uint32_t i = 0; i < o->n_places; rank += o->place[i++].ranks) {
+		const struct place *place = &o->place[i];
+		uint32_t t = place->term, s = o->f->term_switch[t];
 
-static bool is_host_name(const char *name)
-{
-	static const char letters[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-
-	return *name && *name != '-' && !name[strspn(name, letters)];
-}
-
-/*
- * Lists of hosts are read by programs that start others: what is no host name does not go into them. An
- * option of ssh, a range of hosts, or a second host would be taken for one.
- */
-static enum osr_status order_check_names(const struct order *o, struct osr_diag *diag)
-{
-	for (uint32_t i = 0; i < o->n_places; i++) {
-		const char *name = o->place[i].name;
-
-		if (!is_host_name(name))
-			return osr_fail(diag, OSR_INVAL,
-					"the host at port 0x%016" PRIx64
-					" calls itself \"%.60s\", which is no host name: --names "
-					"gives it another",
-					o->f->term_guid[o->place[i].term], name);
+		if (a->out.format != OUT_PEOPLE)
+			OUT_ADD(&a->out, "hosts", rank, place->name, o->f->term_lid[t],
+				osr_switch_name(o->f, s, text), o->p.sw_tree[s], o->p.term_index[t],
+				place->ranks);
+		else if (a->form == LIST)
+			printf("%s\n", place->name);
+		for (uint32_t k = 0;
+		     a->out.format == OUT_PEOPLE && a->form == RANKFILE && k < place->ranks; k++)
+			printf("rank %u=%s slot=%u\n", rank + k, place->name, k);
 	}
 	return OSR_OK;
-}
-
-/* "node7 mlx5_0" is of HCA mlx5_0. */
-static bool is_of_hca(const char *text, const char *hca)
-{
-	size_t length = strlen(hca), n = cli_first_word(text);
-
-	for (text += n; *text; text += n) {
-		text += strspn(text, " ");
-		n = strcspn(text, " ");
-		if (n == length && !strncmp(text, hca, length))
-			return true;
-	}
-	return false;
-}
-
-struct known {
-	const char *name;
-	uint32_t at;
-};
-
-static int compare_known(const void *x, const void *y)
-{
-	const struct known *a = x, *b = y;
-	int c = strcmp(a->name, b->name);
-
-	return c ? c : a->at < b->at ? -1 : a->at > b->at;
-}
-
-static enum osr_status name_hosts(struct order *o, const char *hca, uint32_t ranks,
-				  struct osr_diag *diag)
-{
-	struct known *known;
-	uint32_t n;
-
-	o->place = calloc((size_t)o->p.n_order + 1, sizeof(*o->place));
-	if (!o->place)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the names");
-	for (uint32_t i = 0; i < o->p.n_order; i++) {
-		uint32_t t = o->p.order[i];
-		char buf[32];
-		const char *name = osr_terminal_name(o->f, t, buf);
-
-		if (hca && !is_of_hca(name, hca))
-			continue;
-		o->place[o->n_places].term = t;
-		o->place[o->n_places].ranks = ranks;
-		first_word(name, o->place[o->n_places++].name);
-	}
-	if (hca && !o->n_places)
-		return osr_fail(diag, OSR_INVAL,
-				"no host has %.60s behind its name in its node description", hca);
-	/* Keeps the first of those with one name. */
-	known = calloc((size_t)o->n_places + 1, sizeof(*known));
-	n = 0;
-	if (!known)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the names");
-	for (uint32_t i = 0; i < o->n_places; i++)
-		known[i] = (struct known){ o->place[i].name, i };
-	qsort(known, o->n_places, sizeof(*known), compare_known);
-	for (uint32_t i = 1; i < o->n_places; i++)
-		if (!strcmp(known[i].name, known[i - 1].name))
-			o->place[known[i].at].term = OSR_NONE;
-	free(known);
-	for (uint32_t i = 0; i < o->n_places; i++)
-		if (o->place[i].term != OSR_NONE)
-			o->place[n++] = o->place[i];
-	o->n_places = n;
-	return OSR_OK;
-}
-
-/* The tree ------------------------------------------------------------------------------------- */
-
-/* The digits that the engine has given and will remember; a tree that is not remembered has those of any day. */
-static enum osr_status order_find_tree(struct args *a, const struct osr_notes *notes,
-				       struct osr_pgft *tree, struct osr_diag *diag)
-{
-	/* The engine has taken the tree already, whatever is missing. */
-	struct osr_pgft_options opt = { .max_missing = 99 };
-	struct osr_pgft_memory memory;
-	enum osr_status st = OSR_NOT_APPLICABLE;
-
-	if (osr_pgft_memory_read(notes, &memory)) {
-		opt.memory = &memory;
-		st = osr_pgft_find(&a->in.fabric, &opt, &a->in.arena, tree, diag);
-	}
-	opt.memory = NULL;
-	return st == OSR_NOT_APPLICABLE
-		       ? osr_pgft_find(&a->in.fabric, &opt, &a->in.arena, tree, diag)
-		       : st;
-}
-
-static enum osr_status order_route(struct args *a, struct osr_pgft *tree, struct osr_diag *diag)
-{
-	struct cli_subjects *who = &a->who;
-	struct cli_stored previous = { .last.digest = 0 };
-	struct cli_tables tables = { .st = OSR_OK };
-	enum osr_status st;
-
-	who->item[who->n++].engine = osr_engine_find("dmodk");
-	st = cli_subjects_load(who, &a->in, diag);
-	if (!st && a->previous)
-		st = cli_stored_read(a->previous, who->item[0].engine, &who->values[0], &previous,
-				     diag);
-	if (!st) {
-		cli_tables_make(who, 0, &a->in.fabric, a->previous ? &previous.last : NULL,
-				&tables);
-		st = tables.st;
-		*diag = tables.diag;
-	}
-	if (!st)
-		st = order_find_tree(a, &tables.routing.notes, tree, diag);
-	cli_tables_free(&tables);
-	cli_stored_free(&previous);
-	return st;
-}
-
-/* Forms ---------------------------------------------------------------------------------------- */
-
-static void order_say_hosts(struct order *o, struct out *out)
-{
-	for (uint32_t i = 0, rank = 0; i < o->n_places; rank += o->place[i++].ranks) {
-		uint32_t t = o->place[i].term, s = o->f->term_switch[t];
-		char buf[32];
-
-		out_row(out, "hosts");
-		out_count(out, "rank", rank);
-		out_text(out, "host", o->place[i].name);
-		out_count(out, "lid", o->f->term_lid[t]);
-		out_text(out, "leaf", osr_switch_name(o->f, s, buf));
-		out_count(out, "tree", o->p.sw_tree[s]);
-		out_count(out, "index", o->p.term_index[t]);
-		out_count(out, "ranks", o->place[i].ranks);
-	}
 }
 
 int cli_order(int argc, char **argv)
@@ -755,45 +628,20 @@ int cli_order(int argc, char **argv)
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "order", .sections = sections },
 			  .slots = 1 };
-	struct order o = { .f = &a.in.fabric };
+	struct order o = { .f = &a.in.fabric, .arena = &a.in.arena };
 	struct osr_diag diag = { "" };
 	enum osr_status st;
-	char sentence[512];
 
 	cli_parse(&spec, argc, argv, &a);
 	st = order_route(&a, &o.p, &diag);
 	if (!st)
-		st = name_hosts(&o, a.hca, (uint32_t)a.slots, &diag);
-	if (!st && a.hosts)
+		st = order_places(&o, a.hca, &diag);
+	if (!st)
 		st = order_keep(&o, a.hosts, (uint32_t)a.slots, &diag);
 	if (!st && a.out.format == OUT_PEOPLE)
 		st = order_check_names(&o, &diag);
-	if (!st) {
-		osr_pgft_describe(&o.p, sentence, sizeof(sentence));
-		fprintf(stderr, "osmroutes: %s\n", sentence);
-		order_judge(&o, sentence, sizeof(sentence));
-		if (a.hosts && *sentence)
-			fprintf(stderr, "osmroutes: %s\n", sentence);
-		if (a.out.format != OUT_PEOPLE)
-			order_say_hosts(&o, &a.out);
-		else if (a.form >= SLURM_TOPOLOGY)
-			st = slurm_print(&o, a.form, &diag);
-		else {
-			uint32_t rank = 0;
-
-			/* Lists of hosts, as programs that start others read them. */
-			for (uint32_t i = 0; i < o.n_places; i++) {
-				const char *name = o.place[i].name;
-				uint32_t ranks = o.place[i].ranks;
-
-				if (a.form == LIST)
-					printf("%s\n", name);
-				for (uint32_t k = 0; a.form == RANKFILE && k < ranks; k++)
-					printf("rank %u=%s slot=%u\n", rank++, name, k);
-			}
-		}
-	}
-	free(o.place);
+	if (!st)
+		st = order_say(&a, &o, &diag);
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);
 	return st ? cli_fail(st, &diag) : out_end(&a.out, CLI_OK);

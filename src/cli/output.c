@@ -132,6 +132,24 @@ void out_bool(struct out *o, const char *key, bool yes)
 	set(o, key, OUT_BOOL, json_boolean(yes));
 }
 
+void out_add(struct out *o, const char *section, const struct out_value *values, size_t n)
+{
+	out_row(o, section);
+	for (size_t i = 0; i < n; i++) {
+		const struct out_field *field = &o->section->fields[i];
+
+		assert(field->key);
+		if (field->type == OUT_TEXT)
+			out_text(o, field->key, values[i].text);
+		else if (field->type == OUT_REAL)
+			out_real(o, field->key, values[i].real);
+		else if (field->type == OUT_BOOL)
+			out_bool(o, field->key, values[i].count);
+		else if (values[i].count != OUT_NO_COUNT)
+			out_count(o, field->key, values[i].count);
+	}
+}
+
 static uint64_t member_count(const void *member, size_t size)
 {
 	uint64_t n = 0;

@@ -15,8 +15,7 @@
  *
  *	struct args a = { .out = { .command = "route", .sections = sections } };
  *	cli_parse() with out_spec as a part
- *	out_row(&a.out, "engines");
- *	out_text(&a.out, "engine", "dfsssp");
+ *	OUT_ADD(&a.out, "engines", "dfsssp");		a row, with its first fields
  *	out_members(&a.out, fields, &found, 0);		all that are bound to a member
  *	return out_end(&a.out, CLI_OK);
  *
@@ -93,6 +92,63 @@ extern const struct cli_spec out_spec;
 
 /* Begins a row of a section. */
 void out_row(struct out *o, const char *section);
+
+/*
+ * A row of a section and the first of its fields, in the order in which they are declared:
+ *
+ *	OUT_ADD(out, "hosts", rank, name, lid);		at most 12
+ *
+ * Texts, doubles, whole numbers and bools; OUT_NO_TEXT (or any NULL char *), OUT_NO_COUNT and NAN leave a field out.
+ */
+struct out_value {
+	const char *text;
+	double real;
+	uint64_t count;
+};
+
+#define OUT_NO_TEXT ((const char *)NULL)
+#define OUT_NO_COUNT UINT64_MAX
+
+static inline struct out_value out_of_text(const char *text)
+{
+	return (struct out_value){ .text = text };
+}
+
+static inline struct out_value out_of_real(double real)
+{
+	return (struct out_value){ .real = real };
+}
+
+static inline struct out_value out_of_count(uint64_t count)
+{
+	return (struct out_value){ .count = count };
+}
+
+#define OUT__(x)                                                                                   \
+	_Generic((x), char * : out_of_text, const char * : out_of_text, double : out_of_real,      \
+		 default : out_of_count)(x)
+#define OUT__1(x) OUT__(x)
+#define OUT__2(x, ...) OUT__(x), OUT__1(__VA_ARGS__)
+#define OUT__3(x, ...) OUT__(x), OUT__2(__VA_ARGS__)
+#define OUT__4(x, ...) OUT__(x), OUT__3(__VA_ARGS__)
+#define OUT__5(x, ...) OUT__(x), OUT__4(__VA_ARGS__)
+#define OUT__6(x, ...) OUT__(x), OUT__5(__VA_ARGS__)
+#define OUT__7(x, ...) OUT__(x), OUT__6(__VA_ARGS__)
+#define OUT__8(x, ...) OUT__(x), OUT__7(__VA_ARGS__)
+#define OUT__9(x, ...) OUT__(x), OUT__8(__VA_ARGS__)
+#define OUT__10(x, ...) OUT__(x), OUT__9(__VA_ARGS__)
+#define OUT__11(x, ...) OUT__(x), OUT__10(__VA_ARGS__)
+#define OUT__12(x, ...) OUT__(x), OUT__11(__VA_ARGS__)
+#define OUT__PICK(a, b, c, d, e, f, g, h, i, j, k, l, name, ...) name
+#define OUT__VALUES(...)                                                                           \
+	OUT__PICK(__VA_ARGS__, OUT__12, OUT__11, OUT__10, OUT__9, OUT__8, OUT__7, OUT__6, OUT__5,  \
+		  OUT__4, OUT__3, OUT__2, OUT__1, )                                                \
+	(__VA_ARGS__)
+#define OUT_ADD(o, section, ...)                                                                   \
+	out_add(o, section, (const struct out_value[]){ OUT__VALUES(__VA_ARGS__) },                \
+		sizeof((const struct out_value[]){ OUT__VALUES(__VA_ARGS__) }) /                   \
+			sizeof(struct out_value))
+void out_add(struct out *o, const char *section, const struct out_value *values, size_t n);
 
 /* Fields of that row. Text is copied; NULL and numbers that are none (NaN) leave the field out. */
 void out_text(struct out *o, const char *key, const char *text);
