@@ -321,7 +321,7 @@ static void order_judge(const struct order *o)
 		fprintf(stderr,
 			"osmroutes: shifts may meet on links: %u hosts whose indices follow each "
 			"other modulo %" PRIu64 ", also from the last to the first, would not; "
-						"after %s (%u) comes %s (%u)\n",
+			"after %s (%u) comes %s (%u)\n",
 			n, period, this->name, j, next->name, k);
 		return;
 	}

@@ -75,7 +75,7 @@ static void set(struct out *o, const char *key, enum out_type type, json_t *valu
 {
 	const struct out_field *field = find_field(o->section, key);
 
-	assert(field && field->type == type);
+	assert(field && (field->type == type || (field->type == OUT_GUID && type == OUT_TEXT)));
 	(void)field;
 	(void)type;
 	o->failed |= json_object_set_new(o->row, key, value) != 0;
@@ -145,6 +145,8 @@ void out_add(struct out *o, const char *section, const struct out_value *values,
 			out_real(o, field->key, values[i].real);
 		else if (field->type == OUT_BOOL)
 			out_bool(o, field->key, values[i].count);
+		else if (field->type == OUT_GUID)
+			out_textf(o, field->key, "0x%016" PRIx64, values[i].count);
 		else if (values[i].count != OUT_NO_COUNT)
 			out_count(o, field->key, values[i].count);
 	}
@@ -651,7 +653,7 @@ int out_end(struct out *o, int code)
 static void print_schema(const struct out *o)
 {
 	static const char *const shape[] = { "head", "one", "rows", "rows" };
-	static const char *const type[] = { "text", "count", "real", "bool" };
+	static const char *const type[] = { "text", "count", "real", "bool", "text" };
 
 	for (const struct out_section *s = o->sections; s->name; s++) {
 		printf("%s %s\n", s->name, shape[s->shape]);

@@ -33,7 +33,8 @@
 
 #include "cli/spec.h"
 
-enum out_type { OUT_TEXT, OUT_COUNT, OUT_REAL, OUT_BOOL };
+/* A GUID is a number for OUT_ADD(), and the text 0x.. everywhere else. */
+enum out_type { OUT_TEXT, OUT_COUNT, OUT_REAL, OUT_BOOL, OUT_GUID };
 
 enum out_shape {
 	OUT_HEAD,   /* one row; in JSON its fields are members of the root */
