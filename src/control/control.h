@@ -55,7 +55,5 @@ void osr_control_tell(struct osr_control *control, json_t *sm);
 void osr_control_wake(struct osr_control *control);
 /* Should the tables of the present fabric have something that they do not have? */
 bool osr_control_pending(struct osr_control *control);
-/* Are there applications? */
-bool osr_control_used(struct osr_control *control);
 
 #endif

@@ -129,16 +129,6 @@ void osr_control_tell(struct osr_control *control, json_t *sm)
 	pthread_mutex_unlock(&control->mutex);
 }
 
-bool osr_control_used(struct osr_control *control)
-{
-	bool used;
-
-	lock_after_others(control);
-	used = osr_sched_row(control->sched, 0);
-	pthread_mutex_unlock(&control->mutex);
-	return used;
-}
-
 /* Clients come and go -------------------------------------------------------------------------- */
 
 static uint32_t n_of_user(const struct osr_control *control, uint32_t uid)

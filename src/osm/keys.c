@@ -31,12 +31,10 @@ struct keys {
 	atomic_bool alone;    /* and nothing else than keys was the reason */
 	atomic_bool sweeping; /* with discovery */
 	atomic_bool lost;     /* an engine that is not ours routes */
-	atomic_bool due;      /* some switch would be sent all of its blocks in every sweep */
-	atomic_bool settling; /* the discovery that ends this has been asked for */
 	atomic_llong rest;    /* ns of keys_now(): no sweep is asked for before */
 	bool started, laid;   /* of the sweep thread */
-	double lay_ms,
-		lay_cpu_ms; /* the same: what keys have cost the sweep, waiting included, and CPU */
+	/* The same: what keys have cost the sweep, waiting included, and CPU. */
+	double lay_ms, lay_cpu_ms;
 
 	/* Of the control thread. */
 	double asked_at, sweeping_at;
@@ -91,24 +89,6 @@ static int keys_turn(void *ctx)
 	osr__upkeep_turn(k->plugin);
 	if (atomic_load(&k->lost))
 		return -1;
-	if (atomic_load(&k->due) && osr_control_used(k->control)) {
-		struct osm_opensm *osm = k->plugin->osm;
-
-		/*
-		 * OpenSM sends a switch all of its blocks while need_update is set, which it is
-		 * after a discovery in which the switch was new or reported a change. Only OpenSM
-		 * knows when that has done its work, and it clears the mark in its next discovery.
-		 * So if there are applications one more is asked for, in which nothing changes;
-		 * without it every request would send all blocks of these switches.
-		 */
-		if (osr__lock(osm, LOCK_ALONE)) {
-			atomic_store(&k->due, false);
-			atomic_store(&k->settling, true);
-			osm->subn.force_heavy_sweep = TRUE;
-			cl_plock_release(&osm->lock);
-			osm_sm_signal(&osm->sm, OSM_SIGNAL_SWEEP);
-		}
-	}
 	if (!osr_control_pending(k->control))
 		return -1;
 	if (keys_now() * 1e9 < (double)atomic_load(&k->rest))
@@ -137,40 +117,10 @@ void osr__keys_sweep_begins(struct plugin *p)
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: %s", diag.text);
 }
 
-static bool some_switch_is_due(struct osm_opensm *osm)
-{
-	const osm_subn_t *subn = &osm->subn;
-	bool due = false;
-
-	if (!osr__lock(osm, LOCK_SHARED))
-		return false;
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
-		due |= sw->need_update != 0;
-	cl_plock_release(&osm->lock);
-	return due;
-}
-
 void osr__keys_sweep_over(struct plugin *p)
 {
-	bool settled;
-
-	if (!p->keys || !atomic_exchange(&p->keys->sweeping, false))
-		return;
-	/* One discovery of ours does not ask for another. */
-	settled = atomic_exchange(&p->keys->settling, false);
-	atomic_store(&p->keys->due, !settled && some_switch_is_due(p->osm));
-	osr_control_wake(p->keys->control);
-}
-
-/* Path queries wait while a sweep lays keys; for as long as they have waited none is asked for. */
-static void osr__keys_rest(struct plugin *p, double ms)
-{
-	atomic_store(&p->keys->rest, (long long)(keys_now() * 1e9 + ms * 1e6));
-}
-
-static bool osr__keys_asked(struct plugin *p)
-{
-	return p->keys && atomic_exchange(&p->keys->alone, false);
+	if (p->keys && atomic_exchange(&p->keys->sweeping, false))
+		osr_control_wake(p->keys->control);
 }
 
 void osr__keys_routed(struct plugin *p)
@@ -299,11 +249,19 @@ static bool lay_over_base(struct sweep *w)
 	osr__keys_lay(w->ctx->plugin, slot, &w->scratch);
 	w->ms_check = osr__sweep_clock_ms();
 	st = osr__sweep_publish(w);
+	/*
+	 * OpenSM sends a switch that was new or reported a change all of its blocks until the next discovery. If the
+	 * last one ended well the switches have them.
+	 */
+	for (uint32_t s = 0; !st && w->ctx->plugin->up && s < slot->result.fabric.n_switches; s++)
+		w->snap.sw[s]->need_update = 0;
 	if (!st) {
 		w->ms_publish = osr__sweep_clock_ms();
 		osr__sweep_report(w, &before);
 		osr__metrics_note(w, OUTCOME_KEYS);
-		osr__keys_rest(w->ctx->plugin, w->ms_publish - w->ms_start);
+		/* Path queries wait while a sweep lays keys; for as long as they have waited none is asked for. */
+		atomic_store(&w->ctx->plugin->keys->rest,
+			     (long long)(keys_now() * 1e9 + (w->ms_publish - w->ms_start) * 1e6));
 	}
 	osr_arena_free(&had);
 	return !st;
@@ -315,7 +273,8 @@ bool osr__keys_sweep(struct sweep *w)
 	struct engine_ctx *ctx = w->ctx;
 	struct osr_arena arena = { 0 };
 	struct osr_fabric fabric;
-	bool alone = osr__keys_asked(ctx->plugin) && ctx->current && !ctx->refuse;
+	struct keys *k = ctx->plugin->keys;
+	bool alone = k && atomic_exchange(&k->alone, false) && ctx->current && !ctx->refuse;
 
 	if (!alone)
 		return false;

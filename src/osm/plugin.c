@@ -241,9 +241,7 @@ static const struct feature features[] = {
 	  { [ON_SWEEP_BEGINS] = osr__store_load, [ON_TABLES_SENT] = osr__store_save } },
 	{ "traps",
 	  osr__traps_open,
-	  { [ON_SWEEP_BEGINS] = osr__traps_route,
-	    [ON_SWEEP_OVER] = osr__traps_settled,
-	    [ON_CLOSE] = osr__traps_close } },
+	  { [ON_SWEEP_BEGINS] = osr__traps_route, [ON_CLOSE] = osr__traps_close } },
 	{ "reboots",
 	  osr__reboots_open,
 	  { [ON_DISCOVERED] = osr__reboots_find, [ON_CLOSE] = osr__reboots_close } },
@@ -293,6 +291,7 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 		break;
 	case OSM_EVENT_ID_HEAVY_SWEEP_START:
 		osr__features_tell(p, ON_SWEEP_BEGINS);
+		p->up = false;
 		break;
 	case OSM_EVENT_ID_HEAVY_SWEEP_DONE:
 		osr__features_tell(p, ON_DISCOVERED);

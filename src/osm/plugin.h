@@ -184,7 +184,8 @@ struct plugin {
 	struct engine_ctx *contexts;
 	const struct osm_routing_engine *router; /* which routed last, or NULL */
 	time_t router_since;                     /* 0: none has yet */
-	bool up; /* the last sweep came to its end without an error */
+	/* No discovery is under way, and the last one ended well: switches have what OpenSM holds for them. */
+	bool up;
 	/* What features keep, each in its own file. */
 	struct keys *keys; /* NULL: there are none */
 	struct metrics *metrics;

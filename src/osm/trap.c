@@ -30,8 +30,7 @@ struct traps {
 	uint32_t n;
 	bool overflow;
 	double ms_first;
-	bool settled;     /* the last sweep ended with SUBNET_UP and no error */
-	bool was_settled; /* the same, before the sweep that is under way */
+	bool was_up; /* plugin.up before the sweep that is under way */
 };
 
 /* One way through. */
@@ -79,14 +78,9 @@ void osr__traps_note(struct plugin *p, const ib_mad_notice_attr_t *notice)
 	pthread_mutex_unlock(&t->mutex);
 }
 
-void osr__traps_settled(struct plugin *p)
-{
-	p->traps->settled = p->up;
-}
-
 bool osr__traps_were_settled(const struct plugin *p)
 {
-	return p->traps->was_settled;
+	return p->traps->was_up;
 }
 
 /* Takes one switch that has not been asked yet out of the list; false: there is none. */
@@ -421,7 +415,7 @@ static bool may_pass(const struct plugin *p)
 {
 	const osm_subn_t *subn = &p->osm->subn;
 
-	return p->options.own.num[OPT_ASK_SWITCHES] && p->traps->settled &&
+	return p->options.own.num[OPT_ASK_SWITCHES] && p->up &&
 	       subn->sm_state == IB_SMINFO_STATE_MASTER && !subn->coming_out_of_standby &&
 	       !subn->first_time_master_sweep && !subn->subnet_initialization_error &&
 	       !subn->opt.use_ucast_cache && !subn->opt.force_heavy_sweep && who_routed(p);
@@ -486,7 +480,7 @@ void osr__traps_route(struct plugin *p)
 	if (!osr__lock(p->osm, LOCK_ALONE))
 		return;
 	cl_plock_release(&p->osm->lock);
-	p->traps->was_settled = p->traps->settled;
+	p->traps->was_up = p->up;
 	if (p->traps->n && may_pass(p))
 		w = calloc(1, sizeof(*w));
 	ctx = who_routed(p);
@@ -504,7 +498,6 @@ void osr__traps_route(struct plugin *p)
 	p->traps->overflow = false;
 	p->traps->ms_first = 0;
 	pthread_mutex_unlock(&p->traps->mutex);
-	p->traps->settled = false;
 	if (routed)
 		osr__features_tell(p, ON_TABLES_SENT);
 }

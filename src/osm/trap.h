@@ -25,8 +25,6 @@ void osr__traps_close(struct plugin *p);
 void osr__traps_note(struct plugin *p, const ib_mad_notice_attr_t *notice);
 /* A sweep begins: what is known to be lost is routed around first. */
 void osr__traps_route(struct plugin *p);
-/* A sweep is over, or has not come to its end. */
-void osr__traps_settled(struct plugin *p);
 /* Did the sweep before the one under way end well, so that switches have what OpenSM holds for them? */
 bool osr__traps_were_settled(const struct plugin *p);
 
