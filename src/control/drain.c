@@ -11,40 +11,34 @@
 #include <osmroutes/names.h>
 #include <osmroutes/set.h>
 
-#define MAX_PARTS 1024
+#define MAX_PARTS 1024 /* that are drained or held down */
+#define MAX_ROWS (2 * MAX_PARTS)
 #define MAX_TIMES 16
 #define NAME_SIZE 192 /* as in struct osr_drain_event: two names of 64 with GUIDs */
 #define MAX_EVENTS 32 /* between two looks; more are not told of */
 #define FORMAT 1
-#define MAX_READINGS 4 /* of the name of a cable */
 
-/* A part that is drained or held down. */
-struct entry {
+/* A switch, or the link at a port of it: why it is to be left out, if it is, and how it fared lately. */
+struct row {
 	struct osr_part part;
-	char name[NAME_SIZE];
-	bool held, applied; /* applied: what the last sweep left out */
+	char name[NAME_SIZE], node[NAME_SIZE]; /* of the part, of its switch */
+	bool drained, held;
+	bool applied; /* what the last sweep left out */
 	enum osr_drain_state state;
-};
-
-/* A link that went down lately. */
-struct history {
-	struct osr_part part;
-	double down[MAX_TIMES]; /* ring */
+	double down[MAX_TIMES]; /* ring: when the link went down */
 	uint32_t n_down;
-	double last; /* event of any kind */
+	double last; /* event of any kind; < 0: none since the start */
 };
 
 struct osr_drains {
 	pthread_mutex_t mutex;
 	struct osr_hold_down hold;
-	uint64_t version, taken,
-		done; /* of the list; of the one that the sweep took; in the tables */
+	/* Of the list; of the one that the sweep took; in the tables. */
+	uint64_t version, taken, done;
 	uint64_t sm_port;
-	struct entry *entry; /* by part, drained ones before held ones */
+	struct row *row; /* [n] of MAX_ROWS, by part */
 	uint32_t n;
-	struct history *history;
-	uint32_t n_history;
-	struct osr_part *seen;
+	struct osr_part *seen; /* links of the last watch */
 	uint32_t n_seen, room_seen;
 	bool watched;
 	struct osr_part out[MAX_PARTS]; /* [n_out] ascending: what the sweep leaves out */
@@ -71,10 +65,9 @@ struct osr_drains *osr_drains_new(const struct osr_hold_down *hold)
 	drains->hold = *hold;
 	if (drains->hold.after > MAX_TIMES)
 		drains->hold.after = MAX_TIMES;
-	drains->entry = calloc(MAX_PARTS, sizeof(*drains->entry));
-	drains->history = calloc(MAX_PARTS, sizeof(*drains->history));
+	drains->row = calloc(MAX_ROWS, sizeof(*drains->row));
 	pthread_mutex_init(&drains->mutex, NULL);
-	if (drains->entry && drains->history)
+	if (drains->row)
 		return drains;
 	osr_drains_free(drains);
 	return NULL;
@@ -85,51 +78,76 @@ void osr_drains_free(struct osr_drains *drains)
 	if (!drains)
 		return;
 	pthread_mutex_destroy(&drains->mutex);
-	free(drains->entry);
-	free(drains->history);
+	free(drains->row);
 	free(drains->seen);
 	free(drains);
 }
 
 /* The list ------------------------------------------------------------------------------------- */
 
-static uint32_t entry_at(const struct osr_drains *drains, const struct osr_part *part, bool held)
+static bool is_wanted(const struct row *row)
 {
-	uint32_t i = 0;
-
-	while (i < drains->n &&
-	       (drains->entry[i].held != held || compare_parts(&drains->entry[i].part, part)))
-		i++;
-	return i;
+	return row->drained || row->held;
 }
 
-static enum osr_status insert_entry(struct osr_drains *drains, const struct entry *what,
-				    struct osr_diag *diag)
+static void remove_row(struct osr_drains *drains, struct row *row)
 {
-	uint32_t i = 0;
+	drains->n--;
+	memmove(row, row + 1, (size_t)(drains->row + drains->n - row) * sizeof(*row));
+}
 
-	if (entry_at(drains, &what->part, what->held) < drains->n)
+/* NULL: there is none. */
+static struct row *row_of(struct osr_drains *drains, const struct osr_part *part)
+{
+	return bsearch(part, drains->row, drains->n, sizeof(*drains->row), compare_parts);
+}
+
+/* A new one if there is none; then the link that was quiet for longest is forgotten if there is no room. */
+static struct row *make_row(struct osr_drains *drains, const struct osr_part *part)
+{
+	struct row *row = row_of(drains, part), *oldest = NULL, *end;
+
+	if (row)
+		return row;
+	for (uint32_t i = 0; drains->n == MAX_ROWS && i < drains->n; i++)
+		if (!is_wanted(&drains->row[i]) && (!oldest || drains->row[i].last < oldest->last))
+			oldest = &drains->row[i];
+	if (oldest)
+		remove_row(drains, oldest);
+	end = drains->row + drains->n++;
+	for (row = drains->row; row < end && compare_parts(&row->part, part) < 0;)
+		row++;
+	memmove(row + 1, row, (size_t)(end - row) * sizeof(*row));
+	*row = (struct row){ .part = *part, .last = -1 };
+	return row;
+}
+
+/* What is drained or held down from now on, by the names and the reason that it has. */
+static enum osr_status want(struct osr_drains *drains, const struct row *what,
+			    struct osr_diag *diag)
+{
+	struct row *row = row_of(drains, &what->part);
+	uint32_t n = 0;
+
+	if (row && ((what->drained && row->drained) || (what->held && row->held)))
 		return osr_fail(diag, OSR_INVAL, "%s is drained already", what->name);
-	if (drains->n == MAX_PARTS)
+	for (uint32_t i = 0; i < drains->n; i++)
+		n += is_wanted(&drains->row[i]);
+	if (n == MAX_PARTS && (!row || !is_wanted(row)))
 		return osr_fail(diag, OSR_INVAL,
 				"%d switches and cables are drained already, which is the most",
 				MAX_PARTS);
-	while (i < drains->n && (drains->entry[i].held < what->held ||
-				 (drains->entry[i].held == what->held &&
-				  compare_parts(&drains->entry[i].part, &what->part) < 0)))
-		i++;
-	memmove(drains->entry + i + 1, drains->entry + i, (drains->n - i) * sizeof(*drains->entry));
-	drains->entry[i] = *what;
-	drains->n++;
+	row = make_row(drains, &what->part);
+	if (!is_wanted(row)) {
+		row->applied = what->applied;
+		row->state = what->state;
+	}
+	row->drained |= what->drained;
+	row->held |= what->held;
+	memcpy(row->name, what->name, sizeof(row->name));
+	memcpy(row->node, what->node, sizeof(row->node));
 	drains->version++;
 	return OSR_OK;
-}
-
-static void remove_entry(struct osr_drains *drains, uint32_t i)
-{
-	drains->n--;
-	memmove(drains->entry + i, drains->entry + i + 1, (drains->n - i) * sizeof(*drains->entry));
-	drains->version++;
 }
 
 /* What is cut off ------------------------------------------------------------------------------ */
@@ -179,19 +197,6 @@ static enum osr_status cutting_begin(const struct osr_drains *drains,
 	return OSR_OK;
 }
 
-/* Marks a switch, or the channel at this port and its other direction. */
-static void mark_part(const struct cutting *x, const struct osr_part *part)
-{
-	uint32_t sw = osr_fabric_switch_by_guid(x->f, part->guid);
-	uint32_t channel =
-		sw != OSR_NONE && part->port ? osr_port_channel(x->f, sw, part->port) : OSR_NONE;
-
-	if (sw != OSR_NONE && !part->port)
-		x->no_sw[sw] = true;
-	if (channel != OSR_NONE)
-		x->no_channel[channel] = x->no_channel[x->f->chan_rev[channel]] = true;
-}
-
 /* Without the first n of x->part: how many hosts lose the set of their component that has the most, and one switch of them. */
 static uint64_t count_cut(const struct cutting *x, uint32_t n, uint32_t *cut)
 {
@@ -203,8 +208,17 @@ static uint64_t count_cut(const struct cutting *x, uint32_t n, uint32_t *cut)
 	memset(x->no_channel, 0, fabric->n_channels * sizeof(*x->no_channel));
 	memset(x->sum, 0, n_switches * sizeof(*x->sum));
 	memset(x->best, 0xff, n_switches * sizeof(*x->best));
-	for (uint32_t i = 0; i < n; i++)
-		mark_part(x, &x->part[i]);
+	/* Without a switch, or both directions of a cable. */
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t sw = osr_fabric_switch_by_guid(fabric, x->part[i].guid), c = OSR_NONE;
+
+		if (sw != OSR_NONE && x->part[i].port)
+			c = osr_port_channel(fabric, sw, x->part[i].port);
+		else if (sw != OSR_NONE)
+			x->no_sw[sw] = true;
+		if (c != OSR_NONE)
+			x->no_channel[c] = x->no_channel[fabric->chan_rev[c]] = true;
+	}
 	osr_set_init(x->up, n_switches);
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		if (!x->no_channel[c] && !x->no_sw[fabric->chan_src[c]] &&
@@ -245,14 +259,6 @@ static enum osr_status refuse_cut(const struct osr_fabric *fabric, const char *w
 	return OSR_BUG;
 }
 
-static bool holds_sm(const struct osr_drains *drains, const struct osr_fabric *fabric, uint32_t sw)
-{
-	for (uint32_t t = fabric->term_row[sw]; t < fabric->term_row[sw + 1]; t++)
-		if (fabric->term_role[t] == OSR_ROLE_SP0 && fabric->term_guid[t] == drains->sm_port)
-			return true;
-	return false;
-}
-
 /* Together with what waits for a sweep. */
 static enum osr_status check_part(const struct osr_drains *drains, const struct cutting *x,
 				  const char *what, uint32_t sw, uint8_t port,
@@ -263,20 +269,22 @@ static enum osr_status check_part(const struct osr_drains *drains, const struct 
 	char all[128];
 	uint64_t lost;
 
-	for (uint32_t t = fabric->term_row[sw]; port && t < fabric->term_row[sw + 1]; t++)
-		if (fabric->term_port[t] == port)
+	for (uint32_t t = fabric->term_row[sw]; t < fabric->term_row[sw + 1]; t++)
+		if (port && fabric->term_port[t] == port)
 			return refuse_cut(fabric, what, 1, sw, diag);
+		else if (!port && fabric->term_role[t] == OSR_ROLE_SP0 &&
+			 fabric->term_guid[t] == drains->sm_port)
+			return osr_fail(diag, OSR_NOT_APPLICABLE,
+					"the subnet manager runs on switch %.80s, which cannot be "
+					"drained",
+					what);
 	if (port && osr_port_channel(fabric, sw, port) == OSR_NONE)
 		return osr_fail(diag, OSR_INVAL, "%.80s: no cable to a switch is in use there",
 				what);
-	if (!port && holds_sm(drains, fabric, sw))
-		return osr_fail(diag, OSR_NOT_APPLICABLE,
-				"the subnet manager runs on switch %.80s, which cannot be drained",
-				what);
 	x->part[n++] = (struct osr_part){ fabric->sw_guid[sw], port };
 	for (uint32_t i = 0; i < drains->n; i++)
-		if (!drains->entry[i].held && drains->entry[i].state == OSR_DRAIN_ASKED)
-			x->part[n++] = drains->entry[i].part;
+		if (drains->row[i].drained && drains->row[i].state == OSR_DRAIN_ASKED)
+			x->part[n++] = drains->row[i].part;
 	lost = count_cut(x, n, &cut);
 	if (!lost)
 		return OSR_OK;
@@ -286,25 +294,27 @@ static enum osr_status check_part(const struct osr_drains *drains, const struct 
 }
 
 /* "leaf-1 port 3 - spine-2 port 1"; names may be cut within a letter, and OpenSM's be no UTF-8. */
-static void name_part(const struct osr_fabric *fabric, uint32_t sw, uint8_t port, char *name)
+static void name_part(const struct osr_fabric *fabric, uint32_t sw, struct row *row)
 {
+	uint8_t port = row->part.port;
 	uint32_t c = port ? osr_port_channel(fabric, sw, port) : OSR_NONE;
 	char buf[32], far[32];
 
+	snprintf(row->node, NAME_SIZE, "%.84s", osr_switch_name(fabric, sw, buf));
+	osr_name_clean(row->node);
 	if (c == OSR_NONE)
-		snprintf(name, NAME_SIZE, "switch %.84s", osr_switch_name(fabric, sw, buf));
+		snprintf(row->name, NAME_SIZE, "switch %.84s", row->node);
 	else
-		snprintf(name, NAME_SIZE, "%.84s port %u - %.84s port %u",
-			 osr_switch_name(fabric, sw, buf), port,
+		snprintf(row->name, NAME_SIZE, "%.84s port %u - %.84s port %u", row->node, port,
 			 osr_switch_name(fabric, fabric->chan_dst[c], far),
 			 fabric->chan_port[fabric->chan_rev[c]]);
-	osr_name_clean(name);
+	osr_name_clean(row->name);
 }
 
 enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabric *fabric,
 			       const char *what, struct osr_diag *diag)
 {
-	struct entry entry = { .state = OSR_DRAIN_ASKED };
+	struct row row = { .drained = true, .state = OSR_DRAIN_ASKED };
 	struct osr_arena arena = { 0 };
 	struct osr_names names;
 	struct cutting x;
@@ -317,64 +327,43 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 	if (!st)
 		st = osr_names_find(&names, what, OSR_NAME_SWITCH, &sw, &port, diag);
 	if (!st) {
-		entry.part.port = (uint8_t)port;
-		entry.part.guid = fabric->sw_guid[sw];
-		name_part(fabric, sw, entry.part.port, entry.name);
+		row.part = (struct osr_part){ fabric->sw_guid[sw], (uint8_t)port };
+		name_part(fabric, sw, &row);
 		pthread_mutex_lock(&drains->mutex);
 		st = cutting_begin(drains, fabric, &arena, &x, diag);
 		if (!st)
-			st = check_part(drains, &x, what, sw, entry.part.port, diag);
+			st = check_part(drains, &x, what, sw, row.part.port, diag);
 		if (!st)
-			st = insert_entry(drains, &entry, diag);
+			st = want(drains, &row, diag);
 		pthread_mutex_unlock(&drains->mutex);
 	}
 	osr_arena_free(&arena);
 	return st;
 }
 
-/*
- * What may be the name of an entry's switch, in name[MAX_READINGS]; how many there are. "NAME port 3 - FAR port 1"
- * has two if the name itself holds " port 3 - ".
- */
-static uint32_t read_name(const struct entry *entry, char (*name)[NAME_SIZE])
-{
-	char tail[32];
-	uint32_t n = 0;
-
-	snprintf(tail, sizeof(tail), " port %u - ", entry->part.port);
-	if (!entry->part.port)
-		snprintf(name[n++], NAME_SIZE, "%s", entry->name + strlen("switch "));
-	for (const char *at = entry->part.port ? strstr(entry->name, tail) : NULL;
-	     at && n < MAX_READINGS; at = strstr(at + 1, tail))
-		snprintf(name[n++], NAME_SIZE, "%.*s", (int)(at - entry->name), entry->name);
-	return n;
-}
-
 /* The part that is called so among those that are drained: its switch may be in no fabric. */
 static enum osr_status find_drained(const struct osr_drains *drains, const char *what,
 				    struct osr_part *part, struct osr_diag *diag)
 {
-	size_t room = ((size_t)drains->n + 1) * MAX_READINGS;
 	struct osr_arena arena = { 0 };
-	struct osr_name *row = osr_alloc(&arena, room, sizeof(*row));
-	char(*name)[NAME_SIZE] = osr_alloc(&arena, room, sizeof(*name));
+	struct osr_name *name = osr_alloc(&arena, drains->n, sizeof(*name));
 	uint32_t n = 0, n_switches = 0, node, port;
 	enum osr_status st = osr_arena_failed(&arena, diag) ? OSR_NOMEM : OSR_OK;
 	struct osr_names names;
 
-	/* Entries are by GUID, those that are held behind the others. */
-	for (uint32_t i = 0; !st && i < drains->n && !drains->entry[i].held; i++) {
-		const struct entry *entry = &drains->entry[i];
+	for (uint32_t i = 0; !st && i < drains->n; i++) {
+		const struct row *row = &drains->row[i];
 
-		n_switches += i && entry->part.guid != entry[-1].part.guid;
-		for (uint32_t left = read_name(entry, name + n); left--; n++)
-			row[n] = (struct osr_name){ .text = name[n],
-						    .guid = entry->part.guid,
-						    .node = n_switches,
-						    .kind = OSR_NAME_SWITCH };
+		if (!row->drained)
+			continue;
+		n_switches += n && row->part.guid != name[n - 1].guid;
+		name[n++] = (struct osr_name){ .text = row->node,
+					       .guid = row->part.guid,
+					       .node = n_switches,
+					       .kind = OSR_NAME_SWITCH };
 	}
 	if (!st)
-		st = osr_names_build(&names, row, n, &arena, diag);
+		st = osr_names_build(&names, name, n, &arena, diag);
 	if (!st)
 		st = osr_names_find(&names, what, OSR_NAME_SWITCH, &node, &port, diag);
 	if (!st)
@@ -393,12 +382,17 @@ enum osr_status osr_drains_remove(struct osr_drains *drains, const char *what,
 	pthread_mutex_lock(&drains->mutex);
 	if (!all)
 		st = find_drained(drains, what, &part, diag);
-	for (uint32_t i = drains->n; !st && i-- > 0;)
-		if (!drains->entry[i].held &&
-		    (all || !compare_parts(&drains->entry[i].part, &part))) {
-			remove_entry(drains, i);
-			found = true;
-		}
+	for (uint32_t i = drains->n; !st && i-- > 0;) {
+		struct row *row = &drains->row[i];
+
+		if (!row->drained || (!all && compare_parts(&row->part, &part) != 0))
+			continue;
+		found = true;
+		drains->version++;
+		row->drained = false;
+		if (!row->held && row->last < 0)
+			remove_row(drains, row);
+	}
 	pthread_mutex_unlock(&drains->mutex);
 	return st || found ? st : osr_fail(diag, OSR_INVAL, "\"%.80s\" is not drained", what);
 }
@@ -410,19 +404,24 @@ json_t *osr_drains_json(struct osr_drains *drains)
 	char guid[24];
 
 	pthread_mutex_lock(&drains->mutex);
-	for (uint32_t i = 0; list && i < drains->n; i++) {
-		const struct entry *entry = &drains->entry[i];
+	/* Drained ones first, then held ones. */
+	for (unsigned held = 0; held < 2; held++)
+		for (uint32_t i = 0; list && i < drains->n; i++) {
+			const struct row *row = &drains->row[i];
 
-		snprintf(guid, sizeof(guid), "0x%016" PRIx64, entry->part.guid);
-		if (json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:s}", "what",
-							  entry->name, "guid", guid, "port",
-							  entry->part.port, "why",
-							  entry->held ? "held" : "drained", "state",
-							  states[entry->state]))) {
-			json_decref(list);
-			list = NULL;
+			if (!(held ? row->held : row->drained))
+				continue;
+			snprintf(guid, sizeof(guid), "0x%016" PRIx64, row->part.guid);
+			if (json_array_append_new(list,
+						  json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}",
+							    "what", row->name, "switch", row->node,
+							    "guid", guid, "port", row->part.port,
+							    "why", held ? "held" : "drained",
+							    "state", states[row->state]))) {
+				json_decref(list);
+				list = NULL;
+			}
 		}
-	}
 	pthread_mutex_unlock(&drains->mutex);
 	return list;
 }
@@ -435,8 +434,10 @@ struct osr_drains_state osr_drains_state(struct osr_drains *drains)
 	state = (struct osr_drains_state){ .version = drains->version,
 					   .taken = drains->taken,
 					   .done = drains->done };
-	for (uint32_t i = 0; i < drains->n; i++)
-		*(drains->entry[i].held ? &state.n_held : &state.n_drained) += 1;
+	for (uint32_t i = 0; i < drains->n; i++) {
+		state.n_drained += drains->row[i].drained;
+		state.n_held += drains->row[i].held;
+	}
 	pthread_mutex_unlock(&drains->mutex);
 	return state;
 }
@@ -455,9 +456,10 @@ char *osr_drains_save(struct osr_drains *drains)
 	return text;
 }
 
-static bool load_entry(const json_t *json, struct entry *entry)
+static bool load_row(const json_t *json, struct row *row)
 {
 	const char *name = json_string_value(json_object_get(json, "what"));
+	const char *node = json_string_value(json_object_get(json, "switch"));
 	const char *guid = json_string_value(json_object_get(json, "guid"));
 	const char *why = json_string_value(json_object_get(json, "why"));
 	const char *state = json_string_value(json_object_get(json, "state"));
@@ -467,110 +469,91 @@ static bool load_entry(const json_t *json, struct entry *entry)
 	if (!name || !guid || !why || !json_is_integer(port) || json_integer_value(port) < 0 ||
 	    json_integer_value(port) > 254 || strlen(name) >= NAME_SIZE)
 		return false;
-	*entry = (struct entry){ .held = !strcmp(why, "held"),
-				 .applied = state && !strcmp(state, "out") };
-	entry->part.guid = strtoull(guid, &end, 16);
-	entry->part.port = (uint8_t)json_integer_value(port);
-	snprintf(entry->name, sizeof(entry->name), "%s", name);
-	osr_name_clean(entry->name);
-	/* near_name() relies on the form. */
-	return !*end && *guid && (entry->part.port || !strncmp(name, "switch ", 7));
+	*row = (struct row){ .held = !strcmp(why, "held"),
+			     .applied = state && !strcmp(state, "out") };
+	row->drained = !row->held;
+	row->part =
+		(struct osr_part){ strtoull(guid, &end, 16), (uint8_t)json_integer_value(port) };
+	/* Without a name of its switch, as in files of earlier, by the GUID alone. */
+	snprintf(row->name, NAME_SIZE, "%s", name);
+	snprintf(row->node, NAME_SIZE, "%s", node ? node : guid);
+	osr_name_clean(row->name);
+	osr_name_clean(row->node);
+	return !*end && *guid;
 }
 
 void osr_drains_load(struct osr_drains *drains, const char *text, size_t size)
 {
 	json_t *book = json_loadb(text, size, 0, NULL);
 	const json_t *parts = json_object_get(book, "parts");
-	struct entry entry;
+	struct row row;
 
 	pthread_mutex_lock(&drains->mutex);
 	for (size_t i = 0; i < json_array_size(parts); i++)
-		if (load_entry(json_array_get(parts, i), &entry) &&
-		    (!entry.held || drains->hold.after))
-			insert_entry(drains, &entry, NULL);
+		if (load_row(json_array_get(parts, i), &row) && (row.drained || drains->hold.after))
+			want(drains, &row, NULL);
 	pthread_mutex_unlock(&drains->mutex);
 	json_decref(book);
 }
 
 /* Links that flap ------------------------------------------------------------------------------ */
 
-static struct history *history_of(struct osr_drains *drains, const struct osr_part *part, bool make)
-{
-	uint32_t i = 0, oldest = 0;
-
-	for (; i < drains->n_history; i++) {
-		if (!compare_parts(&drains->history[i].part, part))
-			return &drains->history[i];
-		if (drains->history[i].last < drains->history[oldest].last)
-			oldest = i;
-	}
-	if (!make)
-		return NULL;
-	if (drains->n_history < MAX_PARTS)
-		oldest = drains->n_history++;
-	drains->history[oldest] = (struct history){ .part = *part };
-	return &drains->history[oldest];
-}
-
-static void went_down(struct osr_drains *drains, const struct osr_part *part, double now)
-{
-	struct history *h = history_of(drains, part, true);
-
-	h->down[h->n_down++ % MAX_TIMES] = now;
-	h->last = now;
-}
-
-static void note_event(struct osr_drains *drains, const struct entry *entry,
-		       enum osr_drain_news news, const char *cut)
+static void note_event(struct osr_drains *drains, const struct row *row, enum osr_drain_news news,
+		       const char *cut)
 {
 	struct osr_drain_event *event = &drains->event[drains->n_events];
 
 	if (drains->n_events == MAX_EVENTS)
 		return;
 	drains->n_events++;
-	memcpy(event->name, entry->name, sizeof(event->name));
+	memcpy(event->name, row->name, sizeof(event->name));
 	snprintf(event->cut, sizeof(event->cut), "%s", cut);
 	event->news = news;
+}
+
+static void went_down(struct osr_drains *drains, const struct osr_part *part, double now)
+{
+	struct row *row = make_row(drains, part);
+
+	row->down[row->n_down++ % MAX_TIMES] = now;
+	row->last = now;
 }
 
 static void came_up(struct osr_drains *drains, const struct osr_fabric *fabric,
 		    const struct osr_part *part, double now)
 {
-	struct history *h = history_of(drains, part, false);
-	struct entry entry = { .part = *part, .held = true };
+	struct row *row = row_of(drains, part), held;
 	uint32_t n = 0;
 
-	if (!h)
+	if (!row)
 		return;
-	h->last = now;
-	for (uint32_t i = 0; i < h->n_down && i < MAX_TIMES; i++)
-		n += now - h->down[i] <= drains->hold.within;
-	if (n < drains->hold.after || entry_at(drains, part, true) < drains->n)
+	row->last = now;
+	for (uint32_t i = 0; i < row->n_down && i < MAX_TIMES; i++)
+		n += now - row->down[i] <= drains->hold.within;
+	if (n < drains->hold.after || row->held)
 		return;
-	name_part(fabric, osr_fabric_switch_by_guid(fabric, part->guid), part->port, entry.name);
-	if (!insert_entry(drains, &entry, NULL))
-		note_event(drains, &entry, OSR_DRAIN_HELD, "");
+	held = (struct row){ .part = *part, .held = true };
+	name_part(fabric, osr_fabric_switch_by_guid(fabric, part->guid), &held);
+	if (!want(drains, &held, NULL))
+		note_event(drains, &held, OSR_DRAIN_HELD, "");
 }
 
 /* Links that were held before a restart have no history yet: their calm time begins now. */
 static void let_calm_return(struct osr_drains *drains, double now)
 {
-	for (uint32_t i = drains->n; i-- > 0;) {
-		struct entry *entry = &drains->entry[i];
-		struct history *h;
+	for (uint32_t i = 0; i < drains->n; i++) {
+		struct row *row = &drains->row[i];
 
-		if (!entry->held)
+		if (!row->held)
 			continue;
-		h = history_of(drains, &entry->part, false);
-		if (!h) {
-			h = history_of(drains, &entry->part, true);
-			h->last = now;
-		}
-		if (now - h->last < drains->hold.calm)
+		if (row->last < 0)
+			row->last = now;
+		if (now - row->last < drains->hold.calm)
 			continue;
-		h->n_down = 0;
-		note_event(drains, entry, OSR_DRAIN_CALM, "");
-		remove_entry(drains, i);
+		row->n_down = 0;
+		row->held = false;
+		drains->version++;
+		note_event(drains, row, OSR_DRAIN_CALM, "");
 	}
 }
 
@@ -642,13 +625,9 @@ double osr_drains_next(struct osr_drains *drains, double now)
 
 	pthread_mutex_lock(&drains->mutex);
 	for (uint32_t i = 0; i < drains->n; i++) {
-		const struct history *h = history_of(drains, &drains->entry[i].part, false);
-		double left;
+		double left = drains->row[i].last + drains->hold.calm - now;
 
-		if (!drains->entry[i].held || !h)
-			continue;
-		left = h->last + drains->hold.calm - now;
-		if (next < 0 || left < next)
+		if (drains->row[i].held && drains->row[i].last >= 0 && (next < 0 || left < next))
 			next = left > 0 ? left : 0;
 	}
 	pthread_mutex_unlock(&drains->mutex);
@@ -661,32 +640,9 @@ double osr_drains_next(struct osr_drains *drains, double now)
 struct choosing {
 	struct osr_drains *drains;
 	struct cutting cut;
-	struct entry *wish[MAX_PARTS];
+	struct row *wish[MAX_PARTS];
 	uint32_t n;
 };
-
-/* Without all that is applied and the wishes from first to end: what does that cut off? */
-static uint64_t try_without(struct choosing *x, uint32_t first, uint32_t end, uint32_t *cut)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < x->n; i++) {
-		if (i >= first && i < end)
-			x->wish[i]->applied = true;
-		if (x->wish[i]->applied)
-			x->cut.part[n++] = x->wish[i]->part;
-	}
-	return count_cut(&x->cut, n, cut);
-}
-
-static void stay_in_use(struct choosing *x, struct entry *entry, uint32_t cut)
-{
-	char name[32];
-
-	if (entry->state != OSR_DRAIN_SUSPENDED)
-		note_event(x->drains, entry, OSR_DRAIN_KEPT, osr_switch_name(x->cut.f, cut, name));
-	entry->state = OSR_DRAIN_SUSPENDED;
-}
 
 /*
  * Of the wishes from first to end, each that cuts nothing off together with those before it. The more is out the more
@@ -694,52 +650,60 @@ static void stay_in_use(struct choosing *x, struct entry *entry, uint32_t cut)
  */
 static void choose_some(struct choosing *x, uint32_t first, uint32_t end)
 {
-	uint32_t middle = first + (end - first) / 2, cut;
+	uint32_t middle = first + (end - first) / 2, cut, n = 0;
+	struct row *row = x->wish[first];
+	char name[32];
 
-	if (!try_without(x, first, end, &cut))
+	/* Without all that is applied and these: what does that cut off? */
+	for (uint32_t i = 0; i < x->n; i++) {
+		x->wish[i]->applied |= i >= first && i < end;
+		if (x->wish[i]->applied)
+			x->cut.part[n++] = x->wish[i]->part;
+	}
+	if (!count_cut(&x->cut, n, &cut))
 		return;
 	for (uint32_t i = first; i < end; i++)
 		x->wish[i]->applied = false;
-	if (end - first == 1) {
-		stay_in_use(x, x->wish[first], cut);
+	if (end - first > 1) {
+		choose_some(x, first, middle);
+		choose_some(x, middle, end);
 		return;
 	}
-	choose_some(x, first, middle);
-	choose_some(x, middle, end);
+	/* It stays in use. */
+	if (row->state != OSR_DRAIN_SUSPENDED)
+		note_event(x->drains, row, OSR_DRAIN_KEPT, osr_switch_name(x->cut.f, cut, name));
+	row->state = OSR_DRAIN_SUSPENDED;
 }
 
 enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_fabric *fabric,
 				 double now, struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct choosing x = { .drains = drains };
 	enum osr_status st = OSR_OK;
 
 	pthread_mutex_lock(&drains->mutex);
 	if (drains->hold.after)
 		st = look_for_flaps(drains, fabric, now, scratch);
-	if (!st) {
-		struct choosing x = { .drains = drains };
-
-		/* What is out from now on: drained parts, then held links. */
+	if (!st)
 		st = cutting_begin(drains, fabric, scratch, &x.cut, NULL);
-		if (!st) {
-			/* Drained parts before held ones; of both, those that are left out already first. */
-			for (unsigned turn = 0; turn < 4; turn++)
-				for (uint32_t i = 0; i < drains->n; i++)
-					if (drains->entry[i].held == (turn >= 2) &&
-					    drains->entry[i].applied == !(turn & 1))
-						x.wish[x.n++] = &drains->entry[i];
+	if (!st) {
+		/* Drained parts before held ones; of both, those that are left out already first. */
+		for (unsigned turn = 0; turn < 4; turn++)
 			for (uint32_t i = 0; i < drains->n; i++)
-				drains->entry[i].applied = false;
-			if (x.n)
-				choose_some(&x, 0, x.n);
-			drains->n_out = 0;
-			for (uint32_t i = 0; i < drains->n; i++)
-				if (drains->entry[i].applied)
-					drains->out[drains->n_out++] = drains->entry[i].part;
-			qsort(drains->out, drains->n_out, sizeof(*drains->out), compare_parts);
-			drains->taken = drains->version;
-		}
+				if (is_wanted(&drains->row[i]) &&
+				    drains->row[i].drained == (turn < 2) &&
+				    drains->row[i].applied == !(turn & 1))
+					x.wish[x.n++] = &drains->row[i];
+		for (uint32_t i = 0; i < drains->n; i++)
+			drains->row[i].applied = false;
+		if (x.n)
+			choose_some(&x, 0, x.n);
+		drains->n_out = 0;
+		for (uint32_t i = 0; i < drains->n; i++)
+			if (drains->row[i].applied)
+				drains->out[drains->n_out++] = drains->row[i].part;
+		drains->taken = drains->version;
 	}
 	pthread_mutex_unlock(&drains->mutex);
 	osr_arena_reset(scratch, mark);
@@ -763,8 +727,8 @@ void osr_drains_done(struct osr_drains *drains)
 {
 	pthread_mutex_lock(&drains->mutex);
 	for (uint32_t i = 0; i < drains->n; i++)
-		if (drains->entry[i].applied)
-			drains->entry[i].state = OSR_DRAIN_OUT;
+		if (drains->row[i].applied)
+			drains->row[i].state = OSR_DRAIN_OUT;
 	drains->done = drains->taken;
 	pthread_mutex_unlock(&drains->mutex);
 }

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Every number is one row of `numbers[]`. The files are replaced whole (file.h); Prometheus's
- * collector looks at *.prom only, and the new file is not called that until it is complete.
+ * A sweep is one tree, m->sweep; numbers of it, rows of list_numbers(), have a text of help beside it. The log has its
+ * line, the JSON file and the socket add what happens beside sweeps, and Prometheus's text lists what has a help. The files
+ * are replaced whole (file.h); Prometheus's collector looks at *.prom only, and the new file is not called that until
+ * it is complete.
  */
 #include "metrics.h"
 
@@ -20,21 +21,11 @@
 #define LAST_S 2     /* for the last files when opensm ends */
 #define SLOW_MS 1500 /* of writing, before it is said */
 
-/* A number of the last sweep: in JSON an object of its group, for Prometheus a gauge osmroutes_GROUP_NAME. */
-struct metrics_number {
-	const char *group, *name;
-	double value;
-	const char *help;
-};
-
-#define OSR__MAX_NUMBERS 48
-
 struct metrics {
-	bool pending;       /* not written yet */
-	const char *engine; /* NULL: no sweep of ours was over yet */
-	json_t *sweep;      /* what came of it, in words and milliseconds; NULL: no memory */
-	struct metrics_number number[OSR__MAX_NUMBERS];
-	size_t n_numbers;           /* 0: no tables were checked */
+	bool pending;               /* not written yet */
+	const char *engine;         /* NULL: no sweep of ours was over yet */
+	json_t *sweep;              /* the tree; NULL: none yet, or no memory */
+	json_t *help;               /* {"GROUP_NAME": text} of its numbers */
 	struct osr__writer *writer; /* NULL: nothing was written yet */
 	bool slow;                  /* the files are written slowly, and that has been said */
 };
@@ -63,15 +54,27 @@ static const struct {
 
 /* The last sweep ------------------------------------------------------------------------------- */
 
-/* All numbers of a sweep whose tables were checked. */
-static void list_numbers(const struct sweep *w, const struct osr_drains_state *drains,
-			 struct metrics *m)
+static json_t *number_json(double value)
 {
+	return value == (double)(json_int_t)value ? json_integer((json_int_t)value)
+						  : json_real(value);
+}
+
+/* All numbers of a sweep whose tables were checked: in JSON an object of its group, for Prometheus a gauge. */
+static void list_numbers(const struct sweep *w, struct metrics *m)
+{
+	struct osr_drains *list = osr__upkeep_drains(w->ctx->plugin);
+	const struct osr_drains_state drains =
+		list ? osr_drains_state(list) : (struct osr_drains_state){ 0 };
 	const struct osr_fabric *fabric = &w->slot->result.fabric;
 	const struct osr_routing *routing = &w->slot->result.routing;
 	const struct osr_stable *stable = &routing->stable;
 	const struct osr_verdict *v = &w->slot->verdict;
-	const struct metrics_number numbers[] = {
+	const struct {
+		const char *group, *name;
+		double value;
+		const char *help;
+	} numbers[] = {
 		{ "fabric", "switches", fabric->n_switches, "Switches routed." },
 		{ "fabric", "channels", fabric->n_channels,
 		  "Directions of cables between switches." },
@@ -87,8 +90,8 @@ static void list_numbers(const struct sweep *w, const struct osr_drains_state *d
 		  "Cables left out as unhealthy." },
 		{ "fabric", "links_throttled", w->snap.n_throttled,
 		  "Cables left out as throttled." },
-		{ "fabric", "drained", drains->n_drained, "Switches and cables that are drained." },
-		{ "fabric", "links_held_down", drains->n_held,
+		{ "fabric", "drained", drains.n_drained, "Switches and cables that are drained." },
+		{ "fabric", "links_held_down", drains.n_held,
 		  "Links held down because they flap." },
 		{ "vls", "used", routing->n_vls, "Virtual lanes that carry routes." },
 		{ "vls", "available", w->snap.limit.vls, "Virtual lanes that could be used." },
@@ -139,9 +142,18 @@ static void list_numbers(const struct sweep *w, const struct osr_drains_state *d
 		  "Load of the busiest link over that of the last full route." },
 	};
 
-	_Static_assert(sizeof(numbers) <= sizeof(m->number), "more than OSR__MAX_NUMBERS");
-	memcpy(m->number, numbers, sizeof(numbers));
-	m->n_numbers = sizeof(numbers) / sizeof(*numbers);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		json_t *group = json_object_get(m->sweep, numbers[i].group);
+		char name[64];
+
+		if (!group) {
+			json_object_set_new(m->sweep, numbers[i].group, json_object());
+			group = json_object_get(m->sweep, numbers[i].group);
+		}
+		json_object_set_new(group, numbers[i].name, number_json(numbers[i].value));
+		snprintf(name, sizeof(name), "%s_%s", numbers[i].group, numbers[i].name);
+		json_object_set_new(m->help, name, json_string(numbers[i].help));
+	}
 }
 
 /* In which order the tables go out. */
@@ -159,74 +171,81 @@ static const char *sent_text(const struct sweep *w)
 				  : "in one round: two would be no better";
 }
 
-/* How these tables came about, and whether they mix well with those before. */
-static json_t *metrics_tables_json(const struct sweep *w)
+/* Adds the members of a tree that is not needed any more. NULL: no memory, as is an object that lacks some. */
+static void add_members(json_t **object, json_t *members)
 {
-	const struct osr_routing *routing = &w->slot->result.routing;
-	const struct osr_stable *stable = &routing->stable;
-
-	return json_pack("{s:s?, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:b, s:b, s:b, s:s}}",
-			 "engine", routing->chosen, "strategy", routing->strategy, "note",
-			 routing->note ? routing->note : "", "re_route",
-			 stable->kept     ? "incremental"
-			 : stable->why[0] ? "full"
-					  : "none",
-			 "why_full", stable->why, "transition", "answer",
-			 osr__transition_is_free(w)                     ? "deadlock-free"
-			 : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
-									: "can deadlock",
-			 "why", stable->transition_why, "multicast", stable->transition_mcast,
-			 "earlier_trees", stable->transition_kept & OSR_KEPT_ORDER, "earlier_sls",
-			 stable->transition_kept & OSR_KEPT_SLS, "two_rounds", w->in_rounds, "sent",
-			 sent_text(w));
+	if (json_object_update(*object, members)) {
+		json_decref(*object);
+		*object = NULL;
+	}
+	json_decref(members);
 }
 
-static json_t *check_json(const struct sweep *w, bool checked)
+/* Which plugin reports. */
+static json_t *head_json(const struct plugin *p)
 {
+	char port[24];
+
+	snprintf(port, sizeof(port), "0x%016" PRIx64, cl_ntoh64(p->osm->subn.sm_port_guid));
+	return json_pack("{s:s, s:s, s:s}", "osmroutes", OSR_VERSION, "opensm", OSM_VERSION,
+			 "sm_port", port);
+}
+
+/* What came of a sweep, in words and milliseconds: m->sweep, with its numbers if its tables were checked. */
+static void note_sweep(const struct sweep *w, enum outcome outcome, struct metrics *m)
+{
+	bool routed =
+		outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED || outcome == OUTCOME_KEYS;
+	bool checked = routed || outcome == OUTCOME_CACHED || outcome == OUTCOME_CACHED_HOSTS;
+	bool made = routed && !w->keys_only;
+	const struct osr_routing *routing = &w->slot->result.routing;
+	const struct osr_stable *stable = &routing->stable;
 	json_t *proven = json_array();
-	char text[200] = "";
+	char text[200] = "", digest[24];
 
 	for (size_t i = 0; checked && i < N_CLAIMS; i++)
 		if (w->slot->verdict.proven & claims[i].claim)
 			json_array_append_new(proven, json_string(claims[i].name));
 	if (checked)
 		osr__proven_text(w, text, sizeof(text));
-	return json_pack("{s:b, s:o, s:s}", "passed", checked, "proven", proven, "text", text);
-}
-
-/* Milliseconds by phase. Tables that OpenSM had sent were checked, and no more. */
-static json_t *phases_json(const struct sweep *w, bool checked, bool routed)
-{
-	const struct osr_routing *routing = &w->slot->result.routing;
-	bool made = routed && !w->keys_only;
-
-	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total",
-			 osr__sweep_clock_ms() - w->ms_start, "snapshot",
-			 routed ? w->ms_snapshot - w->ms_start : 0, "route",
-			 routed ? w->ms_route - w->ms_snapshot : 0, "paths",
-			 made ? routing->ms_spf : 0, "layers", made ? routing->ms_layers : 0,
-			 "transition", checked ? w->ms_transition : 0, "check",
-			 checked ? w->ms_check - (routed ? w->ms_route : w->ms_start) : 0,
-			 "publish", routed ? w->ms_publish - w->ms_check : 0);
-}
-
-static json_t *sweep_json(const struct sweep *w, enum outcome outcome)
-{
-	bool routed =
-		outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED || outcome == OUTCOME_KEYS;
-	bool checked = routed || outcome == OUTCOME_CACHED || outcome == OUTCOME_CACHED_HOSTS;
-	char digest[24];
-	json_t *root = json_pack("{s:I, s:s, s:s, s:s, s:o, s:o}", "time", (json_int_t)time(NULL),
-				 "engine", w->ctx->engine->name, "outcome", outcome_names[outcome],
-				 "message", w->diag.text, "check", check_json(w, checked), "ms",
-				 phases_json(w, checked, routed));
-
-	if (!root || !checked)
-		return root;
+	m->sweep = head_json(w->ctx->plugin);
+	add_members(&m->sweep,
+		    json_pack("{s:I, s:s, s:s, s:s, s:{s:b, s:o, s:s}}", "time",
+			      (json_int_t)time(NULL), "engine", w->ctx->engine->name, "outcome",
+			      outcome_names[outcome], "message", w->diag.text, "check", "passed",
+			      checked, "proven", proven, "text", text));
+	/* Tables that OpenSM had sent were checked, and no more. */
+	add_members(&m->sweep,
+		    json_pack("{s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}}", "ms", "total",
+			      osr__sweep_clock_ms() - w->ms_start, "snapshot",
+			      routed ? w->ms_snapshot - w->ms_start : 0, "route",
+			      routed ? w->ms_route - w->ms_snapshot : 0, "paths",
+			      made ? routing->ms_spf : 0, "layers", made ? routing->ms_layers : 0,
+			      "transition", checked ? w->ms_transition : 0, "check",
+			      checked ? w->ms_check - (routed ? w->ms_route : w->ms_start) : 0,
+			      "publish", routed ? w->ms_publish - w->ms_check : 0));
+	if (!checked)
+		return;
+	/* How these tables came about, and whether they mix well with those before. */
 	snprintf(digest, sizeof(digest), "%016" PRIx64, w->slot->digest);
-	json_object_set_new(root, "digest", json_string(digest));
-	json_object_set_new(root, "tables", metrics_tables_json(w));
-	return root;
+	add_members(
+		&m->sweep,
+		json_pack("{s:s, s:{s:s?, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:b, s:b, s:b, "
+			  "s:s}}}",
+			  "digest", digest, "tables", "engine", routing->chosen, "strategy",
+			  routing->strategy, "note", routing->note ? routing->note : "", "re_route",
+			  stable->kept     ? "incremental"
+			  : stable->why[0] ? "full"
+					   : "none",
+			  "why_full", stable->why, "transition", "answer",
+			  osr__transition_is_free(w)                     ? "deadlock-free"
+			  : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
+									 : "can deadlock",
+			  "why", stable->transition_why, "multicast", stable->transition_mcast,
+			  "earlier_trees", stable->transition_kept & OSR_KEPT_ORDER, "earlier_sls",
+			  stable->transition_kept & OSR_KEPT_SLS, "two_rounds", w->in_rounds,
+			  "sent", sent_text(w)));
+	list_numbers(w, m);
 }
 
 /* Did the tables of the last sweep pass the check? */
@@ -237,12 +256,7 @@ static bool metrics_checked(const struct metrics *m)
 
 void osr__metrics_set(struct plugin *p, const char *group, const char *name, double value)
 {
-	struct metrics *metrics = p->metrics;
-
-	for (size_t i = 0; i < metrics->n_numbers; i++)
-		if (!strcmp(metrics->number[i].group, group) &&
-		    !strcmp(metrics->number[i].name, name))
-			metrics->number[i].value = value;
+	json_object_set_new(json_object_get(p->metrics->sweep, group), name, number_json(value));
 }
 
 /* JSON ----------------------------------------------------------------------------------------- */
@@ -291,52 +305,18 @@ static json_t *sweeps_json(const struct plugin *p)
 	return sweeps;
 }
 
-/* The last sweep, and which plugin reports it; NULL: no memory. */
-static json_t *metrics_sweep(const struct plugin *p)
-{
-	const struct metrics *m = p->metrics;
-	char port[24];
-	json_t *root;
-
-	snprintf(port, sizeof(port), "0x%016" PRIx64, cl_ntoh64(p->osm->subn.sm_port_guid));
-	root = json_pack("{s:s, s:s, s:s}", "osmroutes", OSR_VERSION, "opensm", OSM_VERSION,
-			 "sm_port", port);
-	if (m->engine && json_object_update(root, m->sweep)) {
-		json_decref(root);
-		return NULL;
-	}
-	for (size_t i = 0; i < m->n_numbers; i++) {
-		json_t *group = json_object_get(root, m->number[i].group);
-		double value = m->number[i].value;
-
-		if (!group) {
-			group = json_object();
-			json_object_set_new(root, m->number[i].group, group);
-		}
-		json_object_set_new(group, m->number[i].name,
-				    value == (double)(json_int_t)value
-					    ? json_integer((json_int_t)value)
-					    : json_real(value));
-	}
-	return root;
-}
-
-/* With what happens beside sweeps. */
+/* The last sweep, with what happens beside sweeps; NULL: no memory. */
 static json_t *metrics_root(const struct plugin *p)
 {
-	json_t *root = metrics_sweep(p);
-	json_t *now = json_pack("{s:s, s:s, s:b, s:I, s:o, s:o}", "state",
-				osm_get_sm_mgr_state_str(p->osm->subn.sm_state), "routed_by",
-				engine_in_use(p), "ours",
-				osr__ctx_of(p, p->osm->routing_engine_used) != NULL, "since",
-				(json_int_t)p->router_since, "warnings", osr__warnings(p), "sweeps",
-				sweeps_json(p));
+	const struct metrics *m = p->metrics;
+	json_t *root = m->engine ? json_copy(m->sweep) : head_json(p);
 
-	if (json_object_update(root, now)) {
-		json_decref(root);
-		root = NULL;
-	}
-	json_decref(now);
+	add_members(&root, json_pack("{s:s, s:s, s:b, s:I, s:o, s:o}", "state",
+				     osm_get_sm_mgr_state_str(p->osm->subn.sm_state), "routed_by",
+				     engine_in_use(p), "ours",
+				     osr__ctx_of(p, p->osm->routing_engine_used) != NULL, "since",
+				     (json_int_t)p->router_since, "warnings", osr__warnings(p),
+				     "sweeps", sweeps_json(p)));
 	return root;
 }
 
@@ -348,23 +328,6 @@ static bool print_json(const struct plugin *p, FILE *out)
 	fputc('\n', out);
 	json_decref(root);
 	return good;
-}
-
-/* In the log: neither which engine routes, nor how often, is known yet. */
-static void metrics_log(const struct plugin *p)
-{
-	osm_log_level_t level = osr__log_details(p);
-	json_t *root;
-	char *text;
-
-	if (!osm_log_is_active(&p->osm->log, level))
-		return;
-	root = metrics_sweep(p);
-	text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-	if (text)
-		osr__log(p->osm, level, "sweep: %s", text);
-	free(text);
-	json_decref(root);
 }
 
 /* Prometheus's text format --------------------------------------------------------------------- */
@@ -407,10 +370,10 @@ static bool print_prom(const struct plugin *p, FILE *out)
 {
 	const struct metrics *m = p->metrics;
 	struct prom x = { .plugin = p, .out = out };
-	char name[64];
-	const char *phase;
-	json_t *ms;
+	const char *phase, *group, *name;
+	json_t *ms, *members, *member;
 	uint64_t n[N_OUTCOMES];
+	char full[64];
 
 	snprintf(x.labels, sizeof(x.labels), "sm_port=\"0x%016" PRIx64 "\",engine=\"%.60s\"",
 		 cl_ntoh64(p->osm->subn.sm_port_guid), m->engine);
@@ -438,9 +401,14 @@ static bool print_prom(const struct plugin *p, FILE *out)
 			phase, json_real_value(ms) * 1e-3);
 	if (metrics_checked(m))
 		print_proven(&x);
-	for (size_t i = 0; i < m->n_numbers; i++) {
-		snprintf(name, sizeof(name), "%s_%s", m->number[i].group, m->number[i].name);
-		gauge(&x, name, m->number[i].value, m->number[i].help);
+	json_object_foreach(m->sweep, group, members) json_object_foreach(members, name, member)
+	{
+		const char *help;
+
+		snprintf(full, sizeof(full), "%s_%s", group, name);
+		help = json_string_value(json_object_get(m->help, full));
+		if (help)
+			gauge(&x, full, json_number_value(member), help);
 	}
 	return !ferror(out);
 }
@@ -518,24 +486,25 @@ static void osr__metrics_write(struct plugin *p)
 
 void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 {
-	struct osr_drains *drains = osr__upkeep_drains(w->ctx->plugin);
-	struct metrics *m = w->ctx->plugin->metrics;
-	struct osr_drains_state state = { 0 };
+	struct plugin *p = w->ctx->plugin;
+	osm_log_level_t level = osr__log_details(p);
+	struct metrics *m = p->metrics;
+	char *text = NULL;
 
 	w->ctx->n_sweeps[outcome]++;
 	json_decref(m->sweep);
-	m->sweep = sweep_json(w, outcome);
+	note_sweep(w, outcome, m);
 	m->engine = w->ctx->engine->name;
 	m->pending = true;
-	m->n_numbers = 0;
-	if (drains)
-		state = osr_drains_state(drains);
-	if (metrics_checked(m))
-		list_numbers(w, &state, m);
-	metrics_log(w->ctx->plugin);
+	/* In the log: neither which engine routes, nor how often, is known yet. */
+	if (osm_log_is_active(&p->osm->log, level) && m->sweep)
+		text = json_dumps(m->sweep, JSON_COMPACT | JSON_REAL_PRECISION(9));
+	if (text)
+		osr__log(p->osm, level, "sweep: %s", text);
+	free(text);
 	if (metrics_checked(m))
 		return;
-	osr__metrics_write(w->ctx->plugin); /* perhaps nobody routes */
+	osr__metrics_write(p); /* perhaps nobody routes */
 	m->pending = true;
 }
 
@@ -574,6 +543,8 @@ void osr__metrics_sent(struct plugin *p)
 bool osr__metrics_open(struct plugin *p)
 {
 	p->metrics = calloc(1, sizeof(*p->metrics));
+	if (p->metrics)
+		p->metrics->help = json_object();
 	return p->metrics;
 }
 
@@ -583,6 +554,7 @@ void osr__metrics_close(struct plugin *p)
 		return;
 	osr__writer_end(p->metrics->writer, LAST_S);
 	json_decref(p->metrics->sweep);
+	json_decref(p->metrics->help);
 	free(p->metrics);
 	p->metrics = NULL;
 }
