@@ -13,19 +13,10 @@
  */
 #include "level.h"
 
-#include <string.h>
-
 struct cost {
 	uint32_t most;    /* largest load on a cable of the class; UINT32_MAX: may not */
 	uint64_t squares; /* what it adds to the sum of squares */
 	uint64_t plane;   /* load of the whole plane */
-};
-
-struct chooser {
-	uint32_t n_classes, n_planes;
-	struct cost *cost; /* [n_classes * n_planes] */
-	uint32_t *plane_of;
-	bool *taken; /* [n_planes] */
 };
 
 static bool cheaper(const struct cost *a, const struct cost *b)
@@ -35,18 +26,6 @@ static bool cheaper(const struct cost *a, const struct cost *b)
 	if (a->squares != b->squares)
 		return a->squares < b->squares;
 	return a->plane < b->plane;
-}
-
-/* Costs ---------------------------------------------------------------------------------------- */
-
-/* One node's cable up and the one down in plane q: what others load them with; UINT32_MAX: none. */
-static void cable_loads(const struct osr_pgft *pgft, uint32_t s, uint32_t q, const uint32_t *load,
-			uint32_t *up, uint32_t *down)
-{
-	uint32_t c = osr__up(pgft, s, q);
-
-	*up = c == OSR_NONE ? UINT32_MAX : load ? load[c] : 0;
-	*down = c == OSR_NONE ? UINT32_MAX : load ? load[pgft->f->chan_rev[c]] : 0;
 }
 
 static void add_cable(struct cost *c, uint32_t load, uint32_t weight)
@@ -62,80 +41,48 @@ static void add_cable(struct cost *c, uint32_t load, uint32_t weight)
 	c->squares += (uint64_t)weight * (2 * (uint64_t)load + weight);
 }
 
-/* own_up and own_down [n_nodes * n_classes]: the class's own flows on the cables of a node. */
-static void choose_add_node(struct chooser *x, const struct osr_pgft *pgft, uint32_t s,
-			    const uint32_t *load, const uint32_t *own_up, const uint32_t *own_down)
-{
-	for (uint32_t q = 0; q < x->n_planes; q++) {
-		uint32_t up, down;
-
-		cable_loads(pgft, s, q, load, &up, &down);
-		for (uint32_t c = 0; c < x->n_classes; c++) {
-			struct cost *cost = &x->cost[(size_t)c * x->n_planes + q];
-
-			add_cable(cost, up, own_up[c]);
-			add_cable(cost, down, own_down[c]);
-			cost->plane += up == UINT32_MAX ? 0 : (uint64_t)up + down;
-		}
-	}
-}
-
-static enum osr_status fill_costs(struct chooser *x, const struct osr__group *group,
-				  const uint32_t *load, struct osr_arena *scratch)
+/* cost[n_classes * n_planes] */
+static enum osr_status fill_costs(const struct osr__group *group, const uint32_t *load,
+				  struct osr_arena *scratch, struct cost *cost)
 {
 	const struct osr__demand *demand = &group->demand;
-	const struct osr__level *level = &group->level;
-	const uint32_t *class_of = group->class_of;
-	size_t n = (size_t)demand->n_nodes * x->n_classes;
-	uint32_t *up = osr_calloc(scratch, n, sizeof(*up));
-	uint32_t *down = osr_calloc(scratch, n, sizeof(*down));
+	const struct osr_pgft *pgft = group->level.pgft;
+	uint32_t n_classes = group->n_classes, n_planes = demand->n_planes;
+	size_t n = (size_t)demand->n_nodes * n_classes;
+	/* [n_nodes * n_classes] the class's own flows on the cables of a node */
+	uint32_t *own_up = osr_calloc(scratch, n, sizeof(*own_up));
+	uint32_t *own_down = osr_calloc(scratch, n, sizeof(*own_down));
 
 	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	for (uint32_t e = 0; e < demand->n_edges; e++) {
-		up[(size_t)demand->edge[e].left * x->n_classes + class_of[e]] +=
-			demand->edge[e].weight;
-		down[(size_t)demand->edge[e].right * x->n_classes + class_of[e]] +=
-			demand->edge[e].weight;
+		const struct osr__edge *edge = &demand->edge[e];
+
+		own_up[(size_t)edge->left * n_classes + group->class_of[e]] += edge->weight;
+		own_down[(size_t)edge->right * n_classes + group->class_of[e]] += edge->weight;
 	}
-	for (uint32_t a = 0; a < demand->n_nodes; a++)
-		choose_add_node(x, level->pgft, osr__node(level->tree, level->t, a, group->b), load,
-				up + (size_t)a * x->n_classes, down + (size_t)a * x->n_classes);
+	for (size_t i = 0; i < (size_t)demand->n_nodes * n_planes; i++) {
+		uint32_t a = (uint32_t)(i / n_planes), q = (uint32_t)(i % n_planes);
+		uint32_t c =
+			osr__up(pgft, osr__node(group->level.tree, group->level.t, a, group->b), q);
+		/* What others load the cable up and the one down with; UINT32_MAX: there is none. */
+		uint32_t up = c == OSR_NONE ? UINT32_MAX : load ? load[c] : 0;
+		uint32_t down = c == OSR_NONE ? UINT32_MAX : load ? load[pgft->f->chan_rev[c]] : 0;
+
+		for (uint32_t k = 0; k < n_classes; k++) {
+			struct cost *of = &cost[(size_t)k * n_planes + q];
+
+			add_cable(of, up, own_up[(size_t)a * n_classes + k]);
+			add_cable(of, down, own_down[(size_t)a * n_classes + k]);
+			of->plane += up == UINT32_MAX ? 0 : (uint64_t)up + down;
+		}
+	}
 	/* A plane may have its cables and lead nowhere above. */
 	for (uint32_t e = 0; demand->may && e < demand->n_edges; e++)
-		for (uint32_t q = 0; q < x->n_planes; q++)
+		for (uint32_t q = 0; q < n_planes; q++)
 			if (!osr__may(demand, e, q))
-				x->cost[(size_t)class_of[e] * x->n_planes + q].most = UINT32_MAX;
+				cost[(size_t)group->class_of[e] * n_planes + q].most = UINT32_MAX;
 	return OSR_OK;
-}
-
-/* Class by class; false if one finds no plane left that it may have. */
-static bool fine(struct chooser *x)
-{
-	memset(x->taken, 0, x->n_planes * sizeof(*x->taken));
-	for (uint32_t c = 0; c < x->n_classes; c++) {
-		const struct cost *best = NULL;
-
-		for (uint32_t q = 0; q < x->n_planes; q++) {
-			const struct cost *cost = &x->cost[(size_t)c * x->n_planes + q];
-
-			if (x->taken[q] || cost->most == UINT32_MAX ||
-			    (best && !cheaper(cost, best)))
-				continue;
-			best = cost;
-			x->plane_of[c] = q;
-		}
-		if (!best)
-			return false;
-		x->taken[x->plane_of[c]] = true;
-	}
-	return true;
-}
-
-static void as_is(struct chooser *x)
-{
-	for (uint32_t c = 0; c < x->n_planes; c++)
-		x->plane_of[c] = c;
 }
 
 enum osr_status osr__choose(const struct osr__group *group, const uint32_t *load,
@@ -143,22 +90,36 @@ enum osr_status osr__choose(const struct osr__group *group, const uint32_t *load
 			    uint32_t *plane_of)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n_planes = group->demand.n_planes;
-	struct chooser x = { group->n_classes, n_planes, NULL, plane_of, NULL };
+	uint32_t n_planes = group->demand.n_planes, n_classes = group->n_classes;
+	struct cost *cost = osr_calloc(scratch, (size_t)n_classes * n_planes, sizeof(*cost));
+	bool *taken = osr_calloc(scratch, n_planes, sizeof(*taken)), found = true;
 	enum osr_status st = OSR_OK;
 
-	as_is(&x);
-	if (choice == OSR_KEY_AS_IS || !x.n_classes)
-		return OSR_OK;
-	x.cost = osr_calloc(scratch, (size_t)x.n_classes * n_planes, sizeof(*x.cost));
-	x.taken = osr_alloc(scratch, n_planes, sizeof(*x.taken));
-	if (!x.cost || !x.taken)
+	for (uint32_t c = 0; c < n_planes; c++)
+		plane_of[c] = c;
+	if (osr_arena_failed(scratch, NULL))
 		st = OSR_NOMEM;
-	if (!st)
-		st = fill_costs(&x, group, load, scratch);
+	else if (choice != OSR_KEY_AS_IS && n_classes)
+		st = fill_costs(group, load, scratch, cost);
+	/* Class by class the best plane that no other class has. */
+	for (uint32_t c = 0; !st && choice != OSR_KEY_AS_IS && found && c < n_classes; c++) {
+		const struct cost *best = NULL;
+
+		for (uint32_t q = 0; q < n_planes; q++) {
+			const struct cost *of = &cost[(size_t)c * n_planes + q];
+
+			if (taken[q] || of->most == UINT32_MAX || (best && !cheaper(of, best)))
+				continue;
+			best = of;
+			plane_of[c] = q;
+		}
+		found = best;
+		if (best)
+			taken[plane_of[c]] = true;
+	}
 	/* Where cables are missing, class c was made for plane c, which it can always have. */
-	if (!st && !fine(&x))
-		as_is(&x);
+	for (uint32_t c = 0; !found && c < n_planes; c++)
+		plane_of[c] = c;
 	osr_arena_reset(scratch, mark);
 	return st;
 }

@@ -18,12 +18,15 @@ struct making {
 	struct osr_diag *diag;
 };
 
-/* The tree of the pairs, and numbers that exist. */
+/* The tree of the pairs, numbers that exist, and what a host sends or receives at most. */
 static enum osr_status check_pairs(struct making *m, const struct osr_pair *pairs, uint32_t n_pairs)
 {
 	const struct osr_fabric *fabric = m->p->f;
+	uint32_t *flows = osr_calloc(m->scratch, 2 * (size_t)fabric->n_terminals, sizeof(*flows));
 
 	m->key->tree = OSR_NONE;
+	if (osr_arena_failed(m->scratch, m->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n_pairs; i++) {
 		uint32_t end[2] = { pairs[i].from, pairs[i].to };
 
@@ -36,6 +39,9 @@ static enum osr_status check_pairs(struct making *m, const struct osr_pair *pair
 				return osr_fail(m->diag, OSR_INVAL,
 						"pair %u names end port %u of %u", i, end[k],
 						fabric->n_terminals);
+			flows[2 * (size_t)end[k] + k]++;
+			if (flows[2 * (size_t)end[k] + k] > m->key->host_degree)
+				m->key->host_degree = flows[2 * (size_t)end[k] + k];
 			tree = m->p->sw_tree[fabric->term_switch[end[k]]];
 			if (tree == OSR_NONE || m->p->term_index[end[k]] == OSR_NONE)
 				continue;
@@ -144,42 +150,6 @@ static enum osr_status make_units(struct making *m, const struct osr_pair *pairs
 	return OSR_OK;
 }
 
-static enum osr_status count_host_flows(struct making *m, const struct osr_pair *pairs,
-					uint32_t n_pairs)
-{
-	uint32_t n = m->p->f->n_terminals;
-	uint32_t *sends = osr_calloc(m->scratch, n, sizeof(*sends));
-	uint32_t *receives = osr_calloc(m->scratch, n, sizeof(*receives));
-
-	if (osr_arena_failed(m->scratch, m->diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < n_pairs; i++) {
-		uint32_t s = ++sends[pairs[i].from], r = ++receives[pairs[i].to];
-
-		if (s > m->key->host_degree)
-			m->key->host_degree = s;
-		if (r > m->key->host_degree)
-			m->key->host_degree = r;
-	}
-	return OSR_OK;
-}
-
-/* Bounds of higher levels ---------------------------------------------------------------------- */
-
-/* Cables upwards of the switches of level t with digits A. */
-static uint32_t cables_up(const struct making *m, uint32_t t, uint32_t a)
-{
-	uint32_t n = 0;
-
-	for (uint32_t b = 0; b < m->tree->w_product[t]; b++) {
-		uint32_t s = osr__node(m->tree, t, a, b);
-
-		for (uint32_t q = 0; s != OSR_NONE && q < osr_pgft_n_up(m->p, s); q++)
-			n += osr__up(m->p, s, q) != OSR_NONE;
-	}
-	return n;
-}
-
 /* What leaves a sub-tree of level t, or enters it, over the cables there are. */
 static enum osr_status bound_of_level(struct making *m, uint32_t t)
 {
@@ -201,16 +171,22 @@ static enum osr_status bound_of_level(struct making *m, uint32_t t)
 		}
 	}
 	for (uint32_t a = 0; a < n; a++) {
-		uint32_t flows = out[a] > in[a] ? out[a] : in[a], cables = cables_up(m, t, a);
+		uint32_t flows = out[a] > in[a] ? out[a] : in[a], cables = 0;
 
+		/* Upwards, of the switches with digits A. */
+		for (uint32_t b = 0; b < m->tree->w_product[t]; b++) {
+			uint32_t s = osr__node(m->tree, t, a, b);
+
+			for (uint32_t q = 0; s != OSR_NONE && q < osr_pgft_n_up(m->p, s); q++)
+				cables += osr__up(m->p, s, q) != OSR_NONE;
+		}
 		if (flows && cables && (flows + cables - 1) / cables > m->key->bound)
 			m->key->bound = (flows + cables - 1) / cables;
 	}
 	return OSR_OK;
 }
 
-/* Classes -------------------------------------------------------------------------------------- */
-
+/* Units fall into classes. */
 static enum osr_status classify(struct making *m)
 {
 	struct osr_key *key = m->key;
@@ -234,29 +210,6 @@ static enum osr_status classify(struct making *m)
 	return OSR_OK;
 }
 
-static enum osr_status key_make(struct making *m, const struct osr_pair *pairs, uint32_t n_pairs,
-				struct osr_arena *result)
-{
-	enum osr_status st = check_pairs(m, pairs, n_pairs);
-
-	if (!st)
-		st = count_host_flows(m, pairs, n_pairs);
-	if (st || m->key->tree == OSR_NONE) {
-		m->key->n_left_out = n_pairs;
-		return st;
-	}
-	m->tree = &m->p->tree[m->key->tree];
-	st = key_check_tree(m);
-	if (!st)
-		st = make_units(m, pairs, n_pairs, result);
-	if (st || !m->key->n_units)
-		return st;
-	st = classify(m);
-	for (uint32_t t = 2; t < m->tree->h && !st; t++)
-		st = bound_of_level(m, t);
-	return st;
-}
-
 enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pair *pairs,
 			     uint32_t n_pairs, struct osr_key *key)
 {
@@ -267,7 +220,19 @@ enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pai
 	enum osr_status st;
 
 	*key = (struct osr_key){ .n_pairs = n_pairs };
-	st = key_make(&m, pairs, n_pairs, job->arena);
+	st = check_pairs(&m, pairs, n_pairs);
+	if (st || key->tree == OSR_NONE) {
+		key->n_left_out = n_pairs;
+	} else {
+		m.tree = &m.p->tree[key->tree];
+		st = key_check_tree(&m);
+		if (!st)
+			st = make_units(&m, pairs, n_pairs, job->arena);
+		if (!st && key->n_units)
+			st = classify(&m);
+		for (uint32_t t = 2; t < m.tree->h && !st && key->n_units; t++)
+			st = bound_of_level(&m, t);
+	}
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }

@@ -20,20 +20,29 @@ bool osr__leads(struct osr__level level, uint32_t a, uint32_t ad, uint32_t b, ui
 	return false;
 }
 
-static bool level_is_whole(const struct osr_pgft_tree *tree)
+enum osr_status osr__demand_of(struct osr__group *group, struct osr_arena *scratch)
 {
-	return !tree->n_missing_links && !tree->n_missing_switches;
-}
-
-/* Bits of the planes each flow may take; NULL if that is all of them. */
-static enum osr_status find_planes(struct osr__group *group, struct osr_arena *scratch)
-{
+	const struct osr_pgft_tree *tree = group->level.tree;
+	struct osr__edge *edge = osr_alloc(scratch, group->n, sizeof(*edge));
 	struct osr__demand *demand = &group->demand;
 	bool all = true;
 	uint64_t *may;
 
-	if (level_is_whole(group->level.tree))
+	if (osr_arena_failed(scratch, NULL))
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < group->n; i++)
+		edge[i] = (struct osr__edge){ group->flow[i].a, group->flow[i].ad,
+					      group->flow[i].weight };
+	*demand = (struct osr__demand){
+		.n_nodes = tree->m_product[tree->h] / tree->m_product[group->level.t],
+		.n_edges = group->n,
+		.n_planes = osr__n_planes(tree, group->level.t),
+		.edge = edge,
+	};
+	demand->words = (demand->n_planes + 63) / 64;
+	if (!tree->n_missing_links && !tree->n_missing_switches)
 		return OSR_OK;
+	/* Bits of the planes each flow may take; NULL if that is all of them. */
 	may = osr_calloc(scratch, (size_t)group->n * demand->words, sizeof(*may));
 	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
@@ -49,27 +58,6 @@ static enum osr_status find_planes(struct osr__group *group, struct osr_arena *s
 	}
 	demand->may = all ? NULL : may;
 	return OSR_OK;
-}
-
-enum osr_status osr__demand_of(struct osr__group *group, struct osr_arena *scratch)
-{
-	const struct osr_pgft_tree *tree = group->level.tree;
-	struct osr__edge *edge = osr_alloc(scratch, group->n, sizeof(*edge));
-	struct osr__demand *demand = &group->demand;
-
-	if (osr_arena_failed(scratch, NULL))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < group->n; i++)
-		edge[i] = (struct osr__edge){ group->flow[i].a, group->flow[i].ad,
-					      group->flow[i].weight };
-	*demand = (struct osr__demand){
-		.n_nodes = tree->m_product[tree->h] / tree->m_product[group->level.t],
-		.n_edges = group->n,
-		.n_planes = osr__n_planes(tree, group->level.t),
-		.edge = edge,
-	};
-	demand->words = (demand->n_planes + 63) / 64;
-	return find_planes(group, scratch);
 }
 
 void osr__unit_flows(const struct osr_pgft *pgft, const struct osr_key *key, struct osr__flow *flow)

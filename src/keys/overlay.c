@@ -10,128 +10,70 @@
 
 #include <string.h>
 
-struct laying {
-	const struct osr_fabric *f;
-	struct osr_routing *r; /* with the entries */
-	struct osr_arena *scratch;
-	struct osr_diag *diag;
-};
-
-static enum osr_status check_entry(const struct laying *x, const struct osr_overlay_entry *overlay)
+/* Stores the entries into a copy of the base; keyed[d] for LIDs that have some. */
+static enum osr_status overlay_store(const struct osr_fabric *fabric,
+				     const struct osr_overlay_entry *entry, uint32_t n_entries,
+				     uint8_t *lft, bool *keyed, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = x->f;
-	uint32_t term;
-	char buf[32];
-
-	if (overlay->sw >= fabric->n_switches || overlay->dest >= fabric->n_dests)
-		return osr_fail(x->diag, OSR_INVAL,
-				"an entry for switch %u of %u, LID number %u of %u", overlay->sw,
-				fabric->n_switches, overlay->dest, fabric->n_dests);
-	term = fabric->dest_term[overlay->dest];
-	if (fabric->term_role[term] == OSR_ROLE_SP0 ||
-	    fabric->dest_lid[overlay->dest] == fabric->term_lid[term])
-		return osr_fail(
-			x->diag, OSR_INVAL,
-			"LID %u is the first of its port or a switch's, and keeps the base routing",
-			fabric->dest_lid[overlay->dest]);
-	if (overlay->sw == fabric->dest_switch[overlay->dest] ||
-	    osr_port_channel(fabric, overlay->sw, overlay->port) == OSR_NONE)
-		return osr_fail(x->diag, OSR_INVAL, "switch %s cannot send LID %u on by port %u",
-				osr_switch_name(fabric, overlay->sw, buf),
-				fabric->dest_lid[overlay->dest], overlay->port);
-	return OSR_OK;
-}
-
-static bool ascends(const struct osr_overlay_entry *overlay,
-		    const struct osr_overlay_entry *overlay_entry)
-{
-	return overlay->dest < overlay_entry->dest ||
-	       (overlay->dest == overlay_entry->dest && overlay->sw < overlay_entry->sw);
-}
-
-/* Stores the entries; keyed[d] for LIDs that have some. */
-static enum osr_status overlay_store(const struct laying *x, const struct osr_overlay_entry *entry,
-				     uint32_t n, bool *keyed)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		enum osr_status st = check_entry(x, &entry[i]);
+	for (uint32_t i = 0; i < n_entries; i++) {
+		const struct osr_overlay_entry *overlay = &entry[i];
+		uint32_t term;
 		char buf[32];
 
-		if (st)
-			return st;
-		if (i && !ascends(&entry[i - 1], &entry[i]))
-			return osr_fail(x->diag, OSR_INVAL,
+		if (overlay->sw >= fabric->n_switches || overlay->dest >= fabric->n_dests)
+			return osr_fail(diag, OSR_INVAL,
+					"an entry for switch %u of %u, LID number %u of %u",
+					overlay->sw, fabric->n_switches, overlay->dest,
+					fabric->n_dests);
+		term = fabric->dest_term[overlay->dest];
+		if (fabric->term_role[term] == OSR_ROLE_SP0 ||
+		    fabric->dest_lid[overlay->dest] == fabric->term_lid[term])
+			return osr_fail(diag, OSR_INVAL,
+					"LID %u is the first of its port or a switch's, and keeps "
+					"the base routing",
+					fabric->dest_lid[overlay->dest]);
+		if (overlay->sw == fabric->dest_switch[overlay->dest] ||
+		    osr_port_channel(fabric, overlay->sw, overlay->port) == OSR_NONE)
+			return osr_fail(diag, OSR_INVAL,
+					"switch %s cannot send LID %u on by port %u",
+					osr_switch_name(fabric, overlay->sw, buf),
+					fabric->dest_lid[overlay->dest], overlay->port);
+		if (i && (entry[i - 1].dest > overlay->dest ||
+			  (entry[i - 1].dest == overlay->dest && entry[i - 1].sw >= overlay->sw)))
+			return osr_fail(diag, OSR_INVAL,
 					"entries for LID %u on switch %s are not in order",
-					x->f->dest_lid[entry[i].dest],
-					osr_switch_name(x->f, entry[i].sw, buf));
-		x->r->lft[(size_t)entry[i].dest * x->f->n_switches + entry[i].sw] = entry[i].port;
-		keyed[entry[i].dest] = true;
+					fabric->dest_lid[overlay->dest],
+					osr_switch_name(fabric, overlay->sw, buf));
+		lft[(size_t)overlay->dest * fabric->n_switches + overlay->sw] = overlay->port;
+		keyed[overlay->dest] = true;
 	}
 	return OSR_OK;
 }
 
-/* The certificate ------------------------------------------------------------------------------ */
-
-static uint32_t channel_to(const struct laying *x, uint32_t s, uint32_t d)
+static uint32_t channel_to(const struct osr_fabric *fabric, const uint8_t *lft, uint32_t s,
+			   uint32_t d)
 {
-	uint8_t port = x->r->lft[(size_t)d * x->f->n_switches + s];
+	uint8_t port = lft[(size_t)d * fabric->n_switches + s];
 
-	return port == OSR_NO_PATH || s == x->f->dest_switch[d] ? OSR_NONE
-								: osr_port_channel(x->f, s, port);
+	return port == OSR_NO_PATH || s == fabric->dest_switch[d]
+		       ? OSR_NONE
+		       : osr_port_channel(fabric, s, port);
 }
 
-/* Base and multicast are covered by the base's: does it rise along what is new, too? */
-static bool base_rank_fits(const struct laying *x, const bool *keyed)
+/* Base and multicast are covered by the base's certificate: does it rise along what is new, too? */
+static bool base_rank_fits(const struct osr_fabric *fabric, const struct osr_routing *r,
+			   const bool *keyed)
 {
-	const struct osr_fabric *fabric = x->f;
-
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		for (uint32_t s = 0; keyed[d] && s < fabric->n_switches; s++) {
-			uint32_t from = channel_to(x, s, d), to = OSR_NONE;
+			uint32_t from = channel_to(fabric, r->lft, s, d), to = OSR_NONE;
 
 			if (from != OSR_NONE)
-				to = channel_to(x, fabric->chan_dst[from], d);
-			if (to != OSR_NONE && x->r->rank[from] >= x->r->rank[to])
+				to = channel_to(fabric, r->lft, fabric->chan_dst[from], d);
+			if (to != OSR_NONE && r->rank[from] >= r->rank[to])
 				return false;
 		}
 	return true;
-}
-
-/* Another one: the dependencies of everything are put in order again. */
-static enum osr_status rank_anew(const struct laying *x, struct osr_arena *result)
-{
-	const uint32_t modes = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
-	const struct osr_generation now = { .routing = x->r };
-	struct osr_loop loop;
-	enum osr_status st;
-
-	x->r->rank = osr_alloc(result, OSR_MAX_VLS * (size_t)x->f->n_channels, sizeof(*x->r->rank));
-	if (osr_arena_failed(result, x->diag))
-		return OSR_NOMEM;
-	st = osr_union_loop(x->f, &now, 1, x->r->claims & modes, x->scratch, result, &loop,
-			    x->r->rank, x->diag);
-	if (!st && loop.n)
-		st = osr_fail(x->diag, OSR_CHECK_FAILED,
-			      "the routes of keys and base could deadlock together");
-	return st;
-}
-
-static enum osr_status overlay_lay(struct laying *x, const struct osr_overlay_entry *entry,
-				   uint32_t n, const struct osr_routing *base,
-				   struct osr_arena *result)
-{
-	size_t size = (size_t)x->f->n_dests * x->f->n_switches;
-	bool *keyed = osr_calloc(x->scratch, x->f->n_dests, sizeof(*keyed));
-	enum osr_status st;
-
-	x->r->lft = osr_alloc(result, size, 1);
-	if (osr_arena_failed(x->scratch, x->diag) || osr_arena_failed(result, x->diag))
-		return OSR_NOMEM;
-	memcpy(x->r->lft, base->lft, size);
-	st = overlay_store(x, entry, n, keyed);
-	if (st || !(base->claims & OSR_CLAIM_DEADLOCK_FREE) || base_rank_fits(x, keyed))
-		return st;
-	return rank_anew(x, result);
 }
 
 enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct osr_routing *base,
@@ -140,16 +82,40 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 				  struct osr_routing *out, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch), kept = osr_arena_mark(result);
-	struct laying x = { .f = fabric, .r = out, .scratch = scratch, .diag = diag };
+	const uint32_t modes = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
+	size_t size = (size_t)fabric->n_dests * fabric->n_switches;
+	const struct osr_generation now = { .routing = out };
+	bool *keyed = osr_calloc(scratch, fabric->n_dests, sizeof(*keyed));
+	struct osr_loop loop;
 	enum osr_status st;
 
 	*out = *base;
-	if (base->n_vls > 1)
+	if (base->n_vls > 1) {
+		osr_arena_reset(scratch, mark);
 		return osr_fail(
 			diag, OSR_NOT_APPLICABLE,
 			"the base routing takes %u virtual lanes; keys need one that takes one",
 			base->n_vls);
-	st = overlay_lay(&x, entry, n_entries, base, result);
+	}
+	out->lft = osr_alloc(result, size, 1);
+	st = osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag) ? OSR_NOMEM : OSR_OK;
+	if (!st) {
+		memcpy(out->lft, base->lft, size);
+		st = overlay_store(fabric, entry, n_entries, out->lft, keyed, diag);
+	}
+	/* Another certificate: the dependencies of everything are put in order again. */
+	if (!st && (base->claims & OSR_CLAIM_DEADLOCK_FREE) &&
+	    !base_rank_fits(fabric, out, keyed)) {
+		out->rank = osr_alloc(result, OSR_MAX_VLS * (size_t)fabric->n_channels,
+				      sizeof(*out->rank));
+		st = osr_arena_failed(result, diag)
+			     ? OSR_NOMEM
+			     : osr_union_loop(fabric, &now, 1, out->claims & modes, scratch, result,
+					      &loop, out->rank, diag);
+		if (!st && loop.n)
+			st = osr_fail(diag, OSR_CHECK_FAILED,
+				      "the routes of keys and base could deadlock together");
+	}
 	osr_arena_reset(scratch, mark);
 	if (st)
 		osr_arena_reset(result, kept);

@@ -46,24 +46,6 @@ static int by_group(const void *x, const void *y)
 	return flow->to < b->to ? -1 : flow->to > b->to;
 }
 
-static bool is_same_flow(const struct osr__flow *flow, const struct osr__flow *b)
-{
-	return flow->b == b->b && flow->a == b->a && flow->to == b->to;
-}
-
-static enum osr_status first_level(struct placing *x)
-{
-	uint32_t n = x->key->n_units;
-	struct osr__flow *flow = osr_alloc(x->scratch, n, sizeof(*flow));
-
-	if (osr_arena_failed(x->scratch, NULL))
-		return OSR_NOMEM;
-	osr__unit_flows(x->p, x->key, flow);
-	x->flow[1] = flow;
-	x->n_flows[1] = n;
-	return OSR_OK;
-}
-
 /* What goes on above level t, as flows of level t + 1; what meets one another is one flow. */
 static enum osr_status place_next_level(struct placing *x, uint32_t t)
 {
@@ -88,7 +70,7 @@ static enum osr_status place_next_level(struct placing *x, uint32_t t)
 	if (!x->flow[t + 1])
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		if (kept && is_same_flow(&x->flow[t + 1][kept - 1], &list[i].flow))
+		if (kept && !by_group(&list[i - 1], &list[i]))
 			x->flow[t + 1][kept - 1].weight += list[i].flow.weight;
 		else
 			x->flow[t + 1][kept++] = list[i].flow;
@@ -184,11 +166,16 @@ static uint32_t place_step(const struct osr_fabric *fabric, struct writing *w, u
 	return fabric->chan_dst[channel];
 }
 
-/* The channels of a unit as its planes have it: up to where the ends meet, and down. */
-static uint32_t list_way(const struct placing *x, uint32_t unit, uint32_t *way)
+/*
+ * The channels of a unit as its planes have it, up to where the ends meet, and down. Along that way, until an entry of
+ * another unit leads away from it: from there its entries lead to the same end port.
+ */
+static void write_unit(const struct placing *x, struct writing *w, uint32_t unit)
 {
+	const struct osr_fabric *fabric = x->p->f;
+	const struct osr_key_unit *key_unit = &x->key->unit[unit];
 	const struct osr__flow *f[OSR_PGFT_MAX_LEVELS + 1];
-	uint32_t n = 0, top = 0;
+	uint32_t way[2 * OSR_PGFT_MAX_LEVELS], n = 0, top = 0, at = key_unit->leaf;
 
 	for (uint32_t i = unit; i != OSR_NONE; i = f[top]->next) {
 		top++;
@@ -197,21 +184,8 @@ static uint32_t list_way(const struct placing *x, uint32_t unit, uint32_t *way)
 	for (uint32_t t = 1; t <= top; t++)
 		way[n++] = osr__up(x->p, osr__node(x->tree, t, f[t]->a, f[t]->b), f[t]->q);
 	for (uint32_t t = top; t > 0; t--)
-		way[n++] = x->p->f->chan_rev[osr__up(x->p, osr__node(x->tree, t, f[t]->ad, f[t]->b),
-						     f[t]->q)];
-	return n;
-}
-
-/*
- * Along the way, until an entry of another unit leads away from it: from there its entries lead to
- * the same end port.
- */
-static void write_unit(const struct placing *x, struct writing *w, uint32_t unit)
-{
-	const struct osr_fabric *fabric = x->p->f;
-	const struct osr_key_unit *key_unit = &x->key->unit[unit];
-	uint32_t way[2 * OSR_PGFT_MAX_LEVELS], n = list_way(x, unit, way), at = key_unit->leaf;
-
+		way[n++] = fabric->chan_rev[osr__up(x->p, osr__node(x->tree, t, f[t]->ad, f[t]->b),
+						    f[t]->q)];
 	for (uint32_t i = 0; i < n && fabric->chan_src[way[i]] == at; i++)
 		at = place_step(fabric, w, way[i], key_unit->to, key_unit->weight);
 	while (at != fabric->term_switch[key_unit->to])
@@ -279,21 +253,6 @@ static enum osr_status write_entries(const struct placing *x, struct osr_arena *
 	return list_links(x, &w, result);
 }
 
-static enum osr_status place_place(struct placing *x, struct osr_arena *result,
-				   struct osr_key_routes *key_routes)
-{
-	enum osr_status st = first_level(x);
-
-	if (!st)
-		st = place_level(x, 1);
-	for (uint32_t t = 1; t + 1 < x->tree->h && !st; t++) {
-		st = place_next_level(x, t);
-		if (!st)
-			st = place_level(x, t + 1);
-	}
-	return st ? st : write_entries(x, result, key_routes);
-}
-
 enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_key *key,
 			      const uint32_t *load, enum osr_key_choice choice,
 			      struct osr_key_routes *routes)
@@ -311,7 +270,18 @@ enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_ke
 	*routes = (struct osr_key_routes){ 0 };
 	if (key->n_units) {
 		x.tree = &job->pgft->tree[key->tree];
-		st = place_place(&x, job->arena, routes);
+		x.flow[1] = osr_alloc(x.scratch, key->n_units, sizeof(*x.flow[1]));
+		x.n_flows[1] = key->n_units;
+		if (x.flow[1])
+			osr__unit_flows(x.p, key, x.flow[1]);
+		st = x.flow[1] ? place_level(&x, 1) : OSR_NOMEM;
+		for (uint32_t t = 1; t + 1 < x.tree->h && !st; t++) {
+			st = place_next_level(&x, t);
+			if (!st)
+				st = place_level(&x, t + 1);
+		}
+		if (!st)
+			st = write_entries(&x, job->arena, routes);
 	}
 	osr_arena_reset(job->scratch, mark);
 	return st ? osr_fail(job->diag, st, "out of memory for the routes of a key") : OSR_OK;
