@@ -153,41 +153,34 @@ void osr__client_forget(struct osr__client *client, uint32_t app)
 	*watched = client->watched[--client->n_watched];
 }
 
-/* true: the application is gone. */
-static bool tell(struct osr__client *client, struct osr__watched *watched,
-		 const struct osr_sched_app *app)
-{
-	if (!app) {
-		osr__client_say(client, json_pack("{s:s, s:I}", "event", "withdrawn", "app",
-						  (json_int_t)watched->app));
-		return true;
-	}
-	for (uint32_t k = 0; k < watched->n_keys; k++) {
-		json_t *event;
-
-		if (watched->state[k] == app->key[k].state)
-			continue;
-		watched->state[k] = (uint8_t)app->key[k].state;
-		event = osr__with(osr__key_json(app, k), "event", json_string("key"));
-		osr__client_say(client, osr__with(event, "app", json_integer(app->id)));
-	}
-	if (watched->n_notices != app->n_notices) {
-		watched->n_notices = app->n_notices;
-		osr__client_say(client,
-				json_pack("{s:s, s:I, s:o}", "event", "notice", "app",
-					  (json_int_t)app->id, "text", osr__text(app->notice)));
-	}
-	return false;
-}
-
 void osr__client_tell(struct osr__client *client, const struct osr_sched *sched)
 {
 	for (uint32_t i = 0; i < client->n_watched;) {
-		uint32_t app = client->watched[i].app;
+		struct osr__watched *watched = &client->watched[i];
+		const struct osr_sched_app *app = osr_sched_find(sched, watched->app);
+		json_int_t id = (json_int_t)watched->app;
 
-		if (tell(client, &client->watched[i], osr_sched_find(sched, app)))
-			osr__client_forget(client, app);
-		else
-			i++;
+		if (!app) {
+			osr__client_say(client,
+					json_pack("{s:s, s:I}", "event", "withdrawn", "app", id));
+			osr__client_forget(client, watched->app);
+			continue;
+		}
+		for (uint32_t k = 0; k < watched->n_keys; k++) {
+			json_t *event;
+
+			if (watched->state[k] == app->key[k].state)
+				continue;
+			watched->state[k] = (uint8_t)app->key[k].state;
+			event = osr__with(osr__key_json(app, k), "event", json_string("key"));
+			osr__client_say(client, osr__with(event, "app", json_integer(id)));
+		}
+		if (watched->n_notices != app->n_notices) {
+			watched->n_notices = app->n_notices;
+			osr__client_say(client,
+					json_pack("{s:s, s:I, s:o}", "event", "notice", "app", id,
+						  "text", osr__text(app->notice)));
+		}
+		i++;
 	}
 }

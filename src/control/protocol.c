@@ -17,20 +17,15 @@
 #define MAX_PATTERNS 1024
 #define MAX_PAIRS (UINT32_C(1) << 22) /* the scheduler's own limit is lower */
 
+/* One line of a client, and the application that it names, if its operation has one. */
 struct call {
 	struct osr_sched *s;
+	struct osr_sched_app *app;
 	const struct osr__peer *peer;
 	const json_t *in;
 	struct osr__effect *effect;
 	struct osr_diag diag;
 };
-
-static const char *key_state_word(enum osr_key_state state)
-{
-	static const char *const names[] = { "prepared", "waiting", "active", "withdrawn" };
-
-	return names[state];
-}
 
 json_t *osr__refusal(enum osr_status st, const char *text)
 {
@@ -98,16 +93,6 @@ static json_t *protocol_refuse(const struct call *c, enum osr_status st)
 }
 
 /* Words --------------------------------------------------------------------------------------- */
-
-static bool guid_parse(const char *text, uint64_t *guid)
-{
-	char *end;
-
-	if (strncmp(text, "0x", 2) || strlen(text) < 3 || strlen(text) > 18)
-		return false;
-	*guid = strtoull(text + 2, &end, 16);
-	return !*end && text[2] != '-' && text[2] != '+' && text[2] != ' ';
-}
 
 static bool rank_at(const char **at, uint32_t *rank)
 {
@@ -181,42 +166,16 @@ static bool may_touch(const struct osr__peer *peer, const struct osr_sched_app *
 	return peer->agent || app->owner == peer->uid;
 }
 
-/* That of the line, if it is the peer's. Others' are not told from those that are not there. */
-static struct osr_sched_app *find_app(struct call *c)
-{
-	struct osr_sched_app *app;
-	uint32_t id;
-
-	if (!protocol_number(c, "app", UINT32_MAX - 1, 0, &id))
-		return NULL;
-	app = osr_sched_find(c->s, id);
-	if (app && may_touch(c->peer, app))
-		return app;
-	osr_fail(&c->diag, OSR_INVAL, "user %u has no application %u", c->peer->uid, id);
-	return NULL;
-}
-
 json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key)
 {
+	static const char *const states[] = { "prepared", "waiting", "active", "withdrawn" };
 	const struct osr_sched_key *sched_key = &app->key[key];
 
 	return json_pack("{s:I, s:s, s:i, s:I, s:I, s:I, s:I}", "key", (json_int_t)key, "state",
-			 key_state_word(sched_key->state), "offset",
-			 app->slot[sched_key->slot].offset, "pairs", (json_int_t)sched_key->n_pairs,
-			 "left_out", (json_int_t)sched_key->n_left_out, "contention",
+			 states[sched_key->state], "offset", app->slot[sched_key->slot].offset,
+			 "pairs", (json_int_t)sched_key->n_pairs, "left_out",
+			 (json_int_t)sched_key->n_left_out, "contention",
 			 (json_int_t)sched_key->contention, "bound", (json_int_t)sched_key->bound);
-}
-
-static json_t *hosts_json(const struct osr_sched_app *app)
-{
-	json_t *hosts = json_array();
-	char text[24];
-
-	for (uint32_t r = 0; r < app->n_ranks; r++) {
-		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
-		hosts = osr__append(hosts, json_string(text));
-	}
-	return hosts;
 }
 
 static json_t *protocol_app_json(const struct osr_sched_app *app)
@@ -277,8 +236,12 @@ static enum osr_status find_host(struct call *c, struct placing *p, uint32_t ran
 
 	if (!text)
 		return osr_fail(&c->diag, OSR_INVAL, "host of rank %u: expected a text", rank);
-	if (guid_parse(text, &p->host[rank]))
+	/* A port GUID, or a name. */
+	if (!strncmp(text, "0x", 2) && text[2] && strlen(text) <= 18 &&
+	    !text[2 + strspn(text + 2, "0123456789abcdefABCDEF")]) {
+		p->host[rank] = strtoull(text, NULL, 16);
 		return OSR_OK;
+	}
 	if (!fabric)
 		return osr_fail(&c->diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
 	if (!p->names.row) {
@@ -374,7 +337,7 @@ static json_t *protocol_place(struct call *c)
 	struct placing p = { 0 };
 	struct osr_sched_app *app = NULL;
 	enum osr_status st = protocol_take_name(c, &p);
-	json_t *answer, *lids, *names;
+	json_t *answer, *hosts, *lids, *names;
 	const struct osr_fabric *fabric;
 	char text[32];
 
@@ -400,15 +363,18 @@ static json_t *protocol_place(struct call *c)
 		return protocol_refuse(c, st);
 	/* The answer: where its ranks are, and whose it is. */
 	fabric = osr_sched_present(c->s);
+	hosts = json_array();
 	lids = json_array();
 	names = json_array();
 	answer = protocol_app_json(app);
 	for (uint32_t r = 0; r < app->n_ranks; r++) {
+		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
+		hosts = osr__append(hosts, json_string(text));
 		lids = osr__append(lids, json_integer(fabric->term_lid[app->term[r]]));
 		names = osr__append(names,
 				    osr__text(osr_terminal_name(fabric, app->term[r], text)));
 	}
-	answer = osr__with(answer, "hosts", hosts_json(app));
+	answer = osr__with(answer, "hosts", hosts);
 	answer = osr__with(answer, "lids", lids);
 	answer = osr__with(answer, "names", names);
 	answer = osr__with(answer, "ok", json_true());
@@ -422,57 +388,19 @@ static json_t *protocol_place(struct call *c)
 
 /* Run time ------------------------------------------------------------------------------------- */
 
-static json_t *with_key(struct call *c,
-			enum osr_status (*what)(struct osr_sched *sched, struct osr_sched_app *app,
-						uint32_t key, struct osr_diag *diag))
-{
-	struct osr_sched_app *app = find_app(c);
-	enum osr_status st;
-	json_t *answer;
-	uint32_t key;
-
-	if (!app || !protocol_number(c, "key", UINT32_MAX - 1, 0, &key))
-		return protocol_refuse(c, OSR_INVAL);
-	st = what(c->s, app, key, &c->diag);
-	if (st)
-		return protocol_refuse(c, st);
-	c->effect->attach = app->id;
-	c->effect->key = key;
-	answer = osr__with(osr__key_json(app, key), "app", json_integer(app->id));
-	return osr__with(answer, "ok", json_true());
-}
-
-static json_t *request(struct call *c)
-{
-	return with_key(c, osr_sched_request);
-}
-
-static json_t *done(struct call *c)
-{
-	return with_key(c, osr_sched_done);
-}
-
 static json_t *withdraw(struct call *c)
 {
-	struct osr_sched_app *app = find_app(c);
-	json_t *answer;
+	json_t *answer = json_pack("{s:b, s:I}", "ok", 1, "app", (json_int_t)c->app->id);
 
-	if (!app)
-		return protocol_refuse(c, OSR_INVAL);
-	answer = json_pack("{s:b, s:I}", "ok", 1, "app", (json_int_t)app->id);
-	c->effect->detach = app->id;
-	osr_sched_release(c->s, app);
+	c->effect->detach = c->app->id;
+	osr_sched_release(c->s, c->app);
 	return answer;
 }
 
 static json_t *protocol_attach(struct call *c)
 {
-	struct osr_sched_app *app = find_app(c);
-
-	if (!app)
-		return protocol_refuse(c, OSR_INVAL);
-	c->effect->attach = app->id;
-	return osr__with(protocol_app_json(app), "ok", json_true());
+	c->effect->attach = c->app->id;
+	return osr__with(protocol_app_json(c->app), "ok", json_true());
 }
 
 static json_t *protocol_status(struct call *c)
@@ -507,9 +435,10 @@ static json_t *drained(struct call *c)
 			 "parts", parts);
 }
 
-static json_t *drain_or_not(struct call *c, bool drain)
+static json_t *drain_or_not(struct call *c)
 {
 	const char *what = json_string_value(json_object_get(c->in, "what"));
+	bool drain = !strcmp(json_string_value(json_object_get(c->in, "op")), "drain");
 	enum osr_status st;
 
 	if (!c->peer->master || !c->peer->drains)
@@ -525,53 +454,77 @@ static json_t *drain_or_not(struct call *c, bool drain)
 	return st ? protocol_refuse(c, st) : drained(c);
 }
 
-static json_t *protocol_drain(struct call *c)
-{
-	return drain_or_not(c, true);
-}
-
-static json_t *protocol_undrain(struct call *c)
-{
-	return drain_or_not(c, false);
-}
-
-static const struct {
+/* What a line may ask. */
+static const struct operation {
 	const char *op;
+	bool of_app; /* of an application of the peer */
+	/* One that is done to a key of it, and answers with the key; or another one. */
+	enum osr_status (*of_key)(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
+				  struct osr_diag *diag);
 	json_t *(*answer)(struct call *c);
-} ops[] = {
-	{ "place", protocol_place }, { "request", request },          { "done", done },
-	{ "withdraw", withdraw },    { "attach", protocol_attach },   { "status", protocol_status },
-	{ "drain", protocol_drain }, { "undrain", protocol_undrain }, { "drained", drained },
+} operations[] = {
+	{ "place", false, NULL, protocol_place },  { "request", true, osr_sched_request, NULL },
+	{ "done", true, osr_sched_done, NULL },    { "withdraw", true, NULL, withdraw },
+	{ "attach", true, NULL, protocol_attach }, { "status", false, NULL, protocol_status },
+	{ "drain", false, NULL, drain_or_not },    { "undrain", false, NULL, drain_or_not },
+	{ "drained", false, NULL, drained },
 };
+
+static json_t *answer_of(struct call *c, const struct operation *op)
+{
+	enum osr_status st;
+	json_t *answer;
+	uint32_t id, key;
+
+	if (op->of_app) {
+		if (!protocol_number(c, "app", UINT32_MAX - 1, 0, &id))
+			return protocol_refuse(c, OSR_INVAL);
+		c->app = osr_sched_find(c->s, id);
+		/* Others' are not told from those that are not there. */
+		if (!c->app || !may_touch(c->peer, c->app)) {
+			osr_fail(&c->diag, OSR_INVAL, "user %u has no application %u", c->peer->uid,
+				 id);
+			return protocol_refuse(c, OSR_INVAL);
+		}
+	}
+	if (!op->of_key)
+		return op->answer(c);
+	if (!protocol_number(c, "key", UINT32_MAX - 1, 0, &key))
+		return protocol_refuse(c, OSR_INVAL);
+	st = op->of_key(c->s, c->app, key, &c->diag);
+	if (st)
+		return protocol_refuse(c, st);
+	c->effect->attach = c->app->id;
+	c->effect->key = key;
+	answer = osr__with(osr__key_json(c->app, key), "app", json_integer(c->app->id));
+	return osr__with(answer, "ok", json_true());
+}
 
 json_t *osr__protocol(struct osr_sched *sched, const struct osr__peer *peer, const char *line,
 		      size_t size, struct osr__effect *effect)
 {
 	struct call c = { .s = sched, .peer = peer, .effect = effect };
+	const struct operation *found = NULL;
 	json_error_t error;
-	json_t *in = json_loadb(line, size, JSON_REJECT_DUPLICATES, &error), *answer = NULL;
+	json_t *in = json_loadb(line, size, JSON_REJECT_DUPLICATES, &error), *answer;
 	const char *op = json_string_value(json_object_get(in, "op"));
-	bool known = false;
 
 	*effect = (struct osr__effect){ .key = OSR_NONE };
 	c.in = in;
+	for (size_t i = 0; op && i < sizeof(operations) / sizeof(*operations); i++)
+		if (!strcmp(op, operations[i].op))
+			found = &operations[i];
 	osr_sched_take(sched);
-	if (!json_is_object(in))
+	if (found)
+		answer = answer_of(&c, found);
+	else if (json_is_object(in))
+		answer = osr__refusal(OSR_INVAL, "\"op\": expected place, request, done, withdraw, "
+						 "attach, status, drain, undrain or drained");
+	else {
 		osr_fail(&c.diag, OSR_INVAL, "expected a JSON object on one line: %.100s",
 			 in ? "it is something else" : error.text);
-	else
-		osr_fail(&c.diag, OSR_INVAL,
-			 "\"op\": expected place, request, done, withdraw, attach, status, drain, "
-			 "undrain or drained");
-	for (size_t i = 0; op && !known && i < sizeof(ops) / sizeof(*ops); i++) {
-		if (strcmp(op, ops[i].op))
-			continue;
-		c.diag.text[0] = '\0';
-		answer = ops[i].answer(&c);
-		known = true;
-	}
-	if (!known)
 		answer = protocol_refuse(&c, OSR_INVAL);
+	}
 	/* Whatever the client calls it, it comes back. */
 	if (json_object_get(in, "id"))
 		answer = osr__with(answer, "id", json_incref(json_object_get(in, "id")));

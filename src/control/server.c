@@ -85,16 +85,13 @@ void osr_control_unlock(struct osr_control *control)
 	osr_control_wake(control);
 }
 
-static void lock_after_others(struct osr_control *control)
+static void take_for_thread(void *ctx)
 {
+	struct osr_control *control = ctx;
+
 	pthread_mutex_lock(&control->mutex);
 	while (atomic_load(&control->first))
 		pthread_cond_wait(&control->free, &control->mutex);
-}
-
-static void take_for_thread(void *ctx)
-{
-	lock_after_others(ctx);
 }
 
 static void leave_for_thread(void *ctx)
@@ -115,7 +112,7 @@ bool osr_control_pending(struct osr_control *control)
 {
 	bool pending;
 
-	lock_after_others(control);
+	take_for_thread(control);
 	pending = osr_sched_present(control->sched) && osr_sched_dirty(control->sched);
 	pthread_mutex_unlock(&control->mutex);
 	return pending;
@@ -131,21 +128,13 @@ void osr_control_tell(struct osr_control *control, json_t *sm)
 
 /* Clients come and go -------------------------------------------------------------------------- */
 
-static uint32_t n_of_user(const struct osr_control *control, uint32_t uid)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < control->n_clients; i++)
-		n += control->client[i]->peer.uid == uid;
-	return n;
-}
-
 static void accept_client(struct osr_control *control)
 {
 	int fd = accept4(control->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ucred cred;
 	socklen_t size = sizeof(cred);
 	struct osr__client *client;
+	uint32_t n_of_user = 0;
 	struct rlimit files;
 	bool master, agent;
 
@@ -159,10 +148,12 @@ static void accept_client(struct osr_control *control)
 	}
 	master = !cred.uid || cred.uid == geteuid();
 	agent = master || cred.uid == control->in.agent;
+	for (uint32_t i = 0; i < control->n_clients; i++)
+		n_of_user += control->client[i]->peer.uid == cred.uid;
 	if ((!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur != RLIM_INFINITY &&
 	     (rlim_t)fd + FOR_FILES >= files.rlim_cur) ||
 	    control->n_clients >= (agent ? MAX_CLIENTS : MAX_CLIENTS - FOR_MASTERS) ||
-	    (!agent && n_of_user(control, cred.uid) >= MAX_OF_USER)) {
+	    (!agent && n_of_user >= MAX_OF_USER)) {
 		static const char text[] =
 			"{\"ok\": false, \"code\": \"busy\", \"error\": \"there are too "
 			"many connections\"}\n";
@@ -179,34 +170,27 @@ static void accept_client(struct osr_control *control)
 		return;
 	}
 	client->fd = fd;
-	client->peer.uid = cred.uid;
-	client->peer.master = master;
-	client->peer.agent = agent;
-	client->peer.drains = control->in.drains;
-	client->peer.sm = &control->sm;
+	client->peer = (struct osr__peer){ .uid = cred.uid,
+					   .master = master,
+					   .agent = agent,
+					   .drains = control->in.drains,
+					   .sm = &control->sm };
 	control->client[control->n_clients++] = client;
-}
-
-/* Does another connection tell of this application, too? */
-static bool attached_elsewhere(const struct osr_control *control, const struct osr__client *but,
-			       uint32_t app)
-{
-	for (uint32_t i = 0; i < control->n_clients; i++)
-		if (control->client[i] != but && osr__client_watches(control->client[i], app))
-			return true;
-	return false;
 }
 
 static void drop_client(struct osr_control *control, uint32_t i)
 {
 	struct osr__client *client = control->client[i];
 
-	lock_after_others(control);
+	take_for_thread(control);
 	/* An application that is held goes unless another connection tells of it. */
 	for (uint32_t w = 0; w < client->n_watched; w++) {
 		struct osr_sched_app *app = osr_sched_find(control->sched, client->watched[w].app);
+		bool held = app && app->held;
 
-		if (app && app->held && !attached_elsewhere(control, client, app->id))
+		for (uint32_t k = 0; held && k < control->n_clients; k++)
+			held = k == i || !osr__client_watches(control->client[k], app->id);
+		if (held)
 			osr_sched_release(control->sched, app);
 	}
 	pthread_mutex_unlock(&control->mutex);
@@ -216,19 +200,11 @@ static void drop_client(struct osr_control *control, uint32_t i)
 
 /* Lines ---------------------------------------------------------------------------------------- */
 
-/* Nothing of this user before that time. */
-static void hold_back(struct osr_control *control, uint32_t uid, double until)
-{
-	for (uint32_t i = 0; i < control->n_clients; i++)
-		if (control->client[i]->peer.uid == uid && control->client[i]->not_before < until)
-			control->client[i]->not_before = until;
-}
-
 static void answer_line(struct osr_control *control, struct osr__client *client)
 {
 	size_t size = osr__client_line(client);
 	struct osr__effect effect;
-	double begin = server_now();
+	double begin = server_now(), until;
 	json_t *answer;
 
 	answer = osr__protocol(control->sched, &client->peer, client->in.text, size, &effect);
@@ -241,7 +217,12 @@ static void answer_line(struct osr_control *control, struct osr__client *client)
 	osr__client_say(client, answer);
 	osr__buffer_shift(&client->in, size + 1);
 	client->half_since = server_now();
-	hold_back(control, client->peer.uid, server_now() + 4 * (server_now() - begin));
+	/* Nothing of this user before that time. */
+	until = server_now() + 4 * (server_now() - begin);
+	for (uint32_t i = 0; i < control->n_clients; i++)
+		if (control->client[i]->peer.uid == client->peer.uid &&
+		    control->client[i]->not_before < until)
+			control->client[i]->not_before = until;
 }
 
 /* The last word, and a while to read it. */
@@ -250,16 +231,6 @@ static void end_client(struct osr__client *client, const char *why)
 	osr__client_say(client, osr__refusal(OSR_INVAL, why));
 	client->closing = true;
 	client->half_since = server_now();
-}
-
-static size_t waiting_of_user(const struct osr_control *control, uint32_t uid)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < control->n_clients; i++)
-		if (control->client[i]->peer.uid == uid)
-			n += control->client[i]->in.size;
-	return n;
 }
 
 static void serve_client(struct osr_control *control, struct osr__client *client)
@@ -280,16 +251,6 @@ static void serve_client(struct osr_control *control, struct osr__client *client
 }
 
 /* The turn ------------------------------------------------------------------------------------- */
-
-static short wanted_events(const struct osr__client *client)
-{
-	short events = client->out.size ? POLLOUT : 0;
-
-	if (!client->closing && !osr__client_has_line(client) &&
-	    client->out.size < OSR__OUT_ENOUGH && client->not_before <= server_now())
-		events |= POLLIN;
-	return events;
-}
 
 /* Milliseconds until a client that was held back has its turn, or the time of half a line is over. */
 static int patience(const struct osr_control *control, int ms)
@@ -315,44 +276,42 @@ static int patience(const struct osr_control *control, int ms)
 	return least <= 0 ? 0 : (int)(least * 1e3) + 1;
 }
 
-static void server_drain(int fd)
-{
-	uint64_t n;
-
-	if (read(fd, &n, sizeof(n)) < 0)
-		return; /* nobody woke us */
-}
-
-static bool accepts(const struct osr_control *control)
-{
-	return control->n_clients < MAX_CLIENTS && server_now() >= control->no_accept;
-}
-
 static void wait_for_clients(struct osr_control *control, int ms)
 {
+	bool accepts = control->n_clients < MAX_CLIENTS && server_now() >= control->no_accept;
 	struct pollfd p[MAX_CLIENTS + 2] = {
 		{ .fd = control->wake, .events = POLLIN },
-		{ .fd = accepts(control) ? control->listening : -1, .events = POLLIN },
+		{ .fd = accepts ? control->listening : -1, .events = POLLIN },
 	};
 	uint32_t n = control->n_clients;
+	uint64_t woken;
 
-	for (uint32_t i = 0; i < n; i++)
-		p[i + 2] = (struct pollfd){ .fd = control->client[i]->fd,
-					    .events = wanted_events(control->client[i]) };
+	for (uint32_t i = 0; i < n; i++) {
+		const struct osr__client *client = control->client[i];
+		short events = client->out.size ? POLLOUT : 0;
+
+		if (!client->closing && !osr__client_has_line(client) &&
+		    client->out.size < OSR__OUT_ENOUGH && client->not_before <= server_now())
+			events |= POLLIN;
+		p[i + 2] = (struct pollfd){ .fd = client->fd, .events = events };
+	}
 	if (poll(p, n + 2, patience(control, ms)) < 0)
 		return;
-	if (p[0].revents)
-		server_drain(control->wake);
+	if (p[0].revents && read(control->wake, &woken, sizeof(woken)) < 0)
+		p[0].revents = 0; /* nobody woke us */
 	for (uint32_t i = 0; i < n; i++) {
 		struct osr__client *client = control->client[i];
+		size_t waiting = 0;
 
+		for (uint32_t k = 0; k < n; k++)
+			if (control->client[k]->peer.uid == client->peer.uid)
+				waiting += control->client[k]->in.size;
 		if (p[i + 2].revents & POLLOUT)
 			osr__client_write(client);
 		if (p[i + 2].revents & POLLIN) {
 			if (!client->in.size)
 				client->half_since = server_now();
-			if (client->in.size &&
-			    waiting_of_user(control, client->peer.uid) >= MAX_WAITING)
+			if (client->in.size && waiting >= MAX_WAITING)
 				end_client(client, "too many requests of this user are pending");
 			else if (!osr__client_read(client))
 				client->gone = true;
@@ -374,11 +333,11 @@ static void *serve(void *arg)
 		for (uint32_t i = 0; i < control->n_clients; i++)
 			serve_client(control, control->client[i]);
 		/* What a sweep has left to do; what clients have said comes in between. */
-		lock_after_others(control);
+		take_for_thread(control);
 		busy = osr_sched_work(control->sched);
 		pthread_mutex_unlock(&control->mutex);
 		/* Clients are told what became of their keys. */
-		lock_after_others(control);
+		take_for_thread(control);
 		for (uint32_t i = 0; i < control->n_clients; i++)
 			osr__client_tell(control->client[i], control->sched);
 		pthread_mutex_unlock(&control->mutex);
@@ -397,41 +356,32 @@ static void *serve(void *arg)
 
 /* Opening and closing -------------------------------------------------------------------------- */
 
-/* Is anybody there? A socket that a process left behind has nobody. */
-static enum osr_status make_room(const struct sockaddr_un *a, struct osr_diag *diag)
-{
-	struct stat st;
-	int fd, error;
-
-	if (lstat(a->sun_path, &st))
-		return OSR_OK; /* bind() says what is wrong */
-	if (!S_ISSOCK(st.st_mode))
-		return osr_fail(diag, OSR_INVAL, "%s exists and is not a socket", a->sun_path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	error = connect(fd, (const struct sockaddr *)a, sizeof(*a)) ? errno : 0;
-	close(fd);
-	if (error != ECONNREFUSED)
-		return osr_fail(diag, OSR_INVAL, "another process serves %s", a->sun_path);
-	unlink(a->sun_path);
-	return OSR_OK;
-}
-
 /* Nobody can connect before listen(), and then the mode is right. */
 static enum osr_status open_socket(struct osr_control *control, struct osr_diag *diag)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	enum osr_status st;
+	struct stat st;
+	int fd, error;
 
 	memcpy(a.sun_path, control->path, sizeof(a.sun_path));
-	st = make_room(&a, diag);
-	if (st)
-		return st;
-	control->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (control->listening < 0 || bind(control->listening, (struct sockaddr *)&a, sizeof(a)))
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Is anybody there? A socket that a process left behind has nobody. */
+	if (!lstat(a.sun_path, &st)) {
+		error = connect(fd, (const struct sockaddr *)&a, sizeof(a)) ? errno : 0;
+		if (!S_ISSOCK(st.st_mode) || error != ECONNREFUSED) {
+			close(fd);
+			return osr_fail(diag, OSR_INVAL,
+					S_ISSOCK(st.st_mode) ? "another process serves %s"
+							     : "%s exists and is not a socket",
+					a.sun_path);
+		}
+		unlink(a.sun_path);
+	}
+	control->listening = fd;
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)))
 		return osr_fail(diag, OSR_INVAL, "%s: %s", control->path, strerror(errno));
 	if (chmod(control->path, control->in.mode) ||
-	    (control->in.agent && chown(control->path, control->in.agent, -1)) ||
-	    listen(control->listening, 64)) {
+	    (control->in.agent && chown(control->path, control->in.agent, -1)) || listen(fd, 64)) {
 		unlink(control->path);
 		return osr_fail(diag, OSR_INVAL, "%s: %s", control->path, strerror(errno));
 	}

@@ -127,17 +127,6 @@ static struct osr_sched_app *new_app(uint32_t n_ranks, uint32_t n_keys, uint32_t
 	return app;
 }
 
-static bool copy_pairs(struct osr_sched_key *key, const struct osr_pair *pair, uint32_t n)
-{
-	key->pair = calloc(n + 1, sizeof(*key->pair));
-	if (!key->pair)
-		return false;
-	if (n)
-		memcpy(key->pair, pair, n * sizeof(*pair));
-	key->n_pairs = n;
-	return true;
-}
-
 /* Hosts ---------------------------------------------------------------------------------------- */
 
 static int compare_guid(const void *guid, const void *port)
@@ -169,22 +158,6 @@ void osr__sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app
 		app->term[i] = osr_sched_terminal(sched, app->host[i]);
 }
 
-static enum osr_status sched_take_hosts(struct osr_sched *sched, struct osr_sched_app *app,
-					const uint64_t *host, struct osr_diag *diag)
-{
-	memcpy(app->host, host, app->n_ranks * sizeof(*host));
-	osr__sched_resolve(sched, app);
-	for (uint32_t i = 0; i < app->n_ranks; i++) {
-		uint32_t t = app->term[i];
-
-		if (t == OSR_NONE || sched->f.term_role[t] == OSR_ROLE_SP0)
-			return osr_fail(diag, OSR_INVAL,
-					"rank %u: the fabric has no host port 0x%016llx", i,
-					(unsigned long long)host[i]);
-	}
-	return OSR_OK;
-}
-
 /* Hosts that no application has, one after the other in the order of the tree. */
 static enum osr_status choose_hosts(struct osr_sched *sched, struct osr_sched_app *app,
 				    struct osr_diag *diag)
@@ -213,29 +186,6 @@ static enum osr_status choose_hosts(struct osr_sched *sched, struct osr_sched_ap
 }
 
 /* LID offsets ---------------------------------------------------------------------------------- */
-
-/* Offsets that applications on the same hosts have. */
-static enum osr_status used_offsets(struct osr_sched *sched, const struct osr_sched_app *app,
-				    bool used[MAX_OFFSETS], struct osr_diag *diag)
-{
-	bool *here = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*here));
-
-	if (osr_arena_failed(&sched->scratch, diag))
-		return OSR_NOMEM;
-	memset(used, 0, MAX_OFFSETS * sizeof(*used));
-	for (uint32_t i = 0; i < app->n_ranks; i++)
-		here[app->term[i]] = true;
-	for (uint32_t i = 0; i < sched->n_apps; i++) {
-		const struct osr_sched_app *other = sched->app[i];
-		bool shares = false;
-
-		for (uint32_t r = 0; r < other->n_ranks && !shares; r++)
-			shares = other->term[r] != OSR_NONE && here[other->term[r]];
-		for (uint32_t k = 0; shares && k < other->n_slots; k++)
-			used[other->slot[k].offset] = true;
-	}
-	return OSR_OK;
-}
 
 /* On every host some offsets are left to other users. */
 static enum osr_status check_quota(struct osr_sched *sched, const struct osr_sched_app *app,
@@ -271,20 +221,31 @@ static enum osr_status check_quota(struct osr_sched *sched, const struct osr_sch
 	return OSR_OK;
 }
 
+/* The lowest offsets that no application on the same hosts has. */
 static enum osr_status take_offsets(struct osr_sched *sched, struct osr_sched_app *app,
 				    struct osr_diag *diag)
 {
+	bool *here = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*here));
 	uint32_t n_lids = MAX_OFFSETS, n = 0, n_used = 0;
-	bool used[MAX_OFFSETS];
-	enum osr_status st = used_offsets(sched, app, used, diag);
+	bool used[MAX_OFFSETS] = { false };
+	enum osr_status st = check_quota(sched, app, diag);
 
-	if (!st)
-		st = check_quota(sched, app, diag);
-	if (st)
-		return st;
-	for (uint32_t i = 0; i < app->n_ranks; i++)
+	if (st || osr_arena_failed(&sched->scratch, diag))
+		return st ? st : OSR_NOMEM;
+	for (uint32_t i = 0; i < app->n_ranks; i++) {
+		here[app->term[i]] = true;
 		if (1u << sched->f.term_lmc[app->term[i]] < n_lids)
 			n_lids = 1u << sched->f.term_lmc[app->term[i]];
+	}
+	for (uint32_t i = 0; i < sched->n_apps; i++) {
+		const struct osr_sched_app *other = sched->app[i];
+		bool shares = false;
+
+		for (uint32_t r = 0; r < other->n_ranks && !shares; r++)
+			shares = other->term[r] != OSR_NONE && here[other->term[r]];
+		for (uint32_t k = 0; shares && k < other->n_slots; k++)
+			used[other->slot[k].offset] = true;
+	}
 	for (uint32_t o = 1; o < n_lids; o++) {
 		n_used += used[o];
 		if (!used[o] && n < app->n_slots)
@@ -303,47 +264,55 @@ static enum osr_status take_offsets(struct osr_sched *sched, struct osr_sched_ap
 
 /* Placing -------------------------------------------------------------------------------------- */
 
-static enum osr_status sched_check_ranks(uint32_t n_ranks, const struct osr_pair *pair, uint32_t n,
-					 uint32_t key, struct osr_diag *diag)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (pair[i].from >= n_ranks || pair[i].to >= n_ranks)
-			return osr_fail(diag, OSR_INVAL,
-					"pattern %u: pair %u names ranks %u and %u, but there are "
-					"only %u ranks, from 0",
-					key, i, pair[i].from, pair[i].to, n_ranks);
-	return OSR_OK;
-}
-
+/* Its patterns as keys, its hosts and its offsets. */
 static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *app,
 				const struct osr_sched_in *in, struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
 	enum osr_status st = OSR_OK;
 
 	app->id = sched->next_id;
 	app->owner = in->owner;
 	app->held = in->held;
 	snprintf(app->name, sizeof(app->name), "%s", in->name ? in->name : "");
-	for (uint32_t k = 0; k < in->n_keys && !st; k++) {
-		st = sched_check_ranks(in->n_ranks, in->pair[k], in->n_pairs[k], k, diag);
-		if (!st && !copy_pairs(&app->key[k], in->pair[k], in->n_pairs[k]))
-			st = osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
+	for (uint32_t k = 0; k < in->n_keys; k++) {
+		const struct osr_pair *pair = in->pair[k];
+		uint32_t n = in->n_pairs[k];
+
+		for (uint32_t i = 0; i < n; i++)
+			if (pair[i].from >= in->n_ranks || pair[i].to >= in->n_ranks)
+				return osr_fail(diag, OSR_INVAL,
+						"pattern %u: pair %u names ranks %u and %u, but "
+						"there are only %u ranks, from 0",
+						k, i, pair[i].from, pair[i].to, in->n_ranks);
+		app->key[k].pair = calloc(n + 1, sizeof(*pair));
+		if (!app->key[k].pair)
+			return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
+		if (n)
+			memcpy(app->key[k].pair, pair, n * sizeof(*pair));
+		app->key[k].n_pairs = n;
 	}
-	if (!st)
-		st = in->host ? sched_take_hosts(sched, app, in->host, diag)
-			      : choose_hosts(sched, app, diag);
+	if (in->host) {
+		memcpy(app->host, in->host, app->n_ranks * sizeof(*in->host));
+		osr__sched_resolve(sched, app);
+	} else {
+		st = choose_hosts(sched, app, diag);
+	}
+	for (uint32_t i = 0; !st && i < app->n_ranks; i++)
+		if (app->term[i] == OSR_NONE || sched->f.term_role[app->term[i]] == OSR_ROLE_SP0)
+			return osr_fail(diag, OSR_INVAL,
+					"rank %u: the fabric has no host port 0x%016llx", i,
+					(unsigned long long)app->host[i]);
 	if (!st)
 		st = take_offsets(sched, app, diag);
 	for (uint32_t k = 0; k < in->n_keys && !st; k++)
 		st = osr__sched_make(sched, app, k, diag);
-	osr_arena_reset(&sched->scratch, mark);
 	return st;
 }
 
 static enum osr_status place_once(struct osr_sched *sched, const struct osr_sched_in *in,
 				  struct osr_sched_app **app, struct osr_diag *diag)
 {
+	struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
 	enum osr_status st;
 	uint32_t n_of_owner = 0;
 	uint64_t n_pairs = 0;
@@ -381,6 +350,7 @@ static enum osr_status place_once(struct osr_sched *sched, const struct osr_sche
 	if (!*app)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 	st = fill_app(sched, *app, in, diag);
+	osr_arena_reset(&sched->scratch, mark);
 	if (st) {
 		free_app(*app);
 		*app = NULL;
@@ -556,25 +526,14 @@ struct listing {
 	uint32_t *first, *owner; /* [n_dests + 1], [n_dests] */
 };
 
-/* A LID that two slots claim is the first one's, and one that is not there is left out. */
-static uint32_t sched_dest_of(const struct osr_sched *sched, const struct listing *l,
-			      uint32_t number, const struct osr_sched_slot *slot,
-			      const struct osr_key_entry *key_entry)
-{
-	uint32_t lid = sched->f.term_lid[key_entry->term] + slot->offset, d;
-
-	d = slot->offset < 1u << sched->f.term_lmc[key_entry->term] && lid <= sched->f.max_lid
-		    ? sched->f.lid_dest[lid]
-		    : OSR_NONE;
-	if (d != OSR_NONE && l->owner[d] == OSR_NONE)
-		l->owner[d] = number;
-	return d != OSR_NONE && l->owner[d] == number ? d : OSR_NONE;
-}
-
-/* Counts, or with an `entry` writes, what the slots hold. */
+/*
+ * Counts, or with an `entry` writes, what the slots hold. A LID that two slots claim is the first one's, and one that is
+ * not there is left out.
+ */
 static void list_slots(const struct osr_sched *sched, const struct listing *l,
 		       struct osr_overlay_entry *entry)
 {
+	const struct osr_fabric *f = &sched->f;
 	uint32_t number = 0;
 
 	for (uint32_t i = 0; i < sched->n_apps; i++)
@@ -582,15 +541,19 @@ static void list_slots(const struct osr_sched *sched, const struct listing *l,
 			const struct osr_sched_slot *slot = &sched->app[i]->slot[k];
 
 			for (uint32_t e = 0; e < slot->routes.n_entries; e++) {
-				const struct osr_key_entry *key_entry = &slot->routes.entry[e];
-				uint32_t d = sched_dest_of(sched, l, number, slot, key_entry);
+				const struct osr_key_entry *of = &slot->routes.entry[e];
+				uint32_t lid = f->term_lid[of->term] + slot->offset, d;
 
-				if (d == OSR_NONE)
+				if (slot->offset >= 1u << f->term_lmc[of->term] || lid > f->max_lid)
+					continue;
+				d = f->lid_dest[lid];
+				if (d != OSR_NONE && l->owner[d] == OSR_NONE)
+					l->owner[d] = number;
+				if (d == OSR_NONE || l->owner[d] != number)
 					continue;
 				if (entry)
 					entry[l->first[d]] =
-						(struct osr_overlay_entry){ key_entry->sw, d,
-									    key_entry->port };
+						(struct osr_overlay_entry){ of->sw, d, of->port };
 				l->first[d]++;
 			}
 		}
@@ -645,28 +608,22 @@ void osr_sched_written(struct osr_sched *sched)
 		}
 }
 
-/* Withdraws keys with routes in the tables: those that wait, or all. */
-static uint32_t refuse_some(struct osr_sched *sched, const char *reason, bool all)
+uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < sched->n_apps; i++)
-		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
-			uint32_t key = sched->app[i]->slot[k].key;
+	/* Keys with routes in the tables: those that wait, or all. */
+	for (int all = 0; all < 2 && !n; all++)
+		for (uint32_t i = 0; i < sched->n_apps; i++)
+			for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
+				const struct osr_sched_slot *slot = &sched->app[i]->slot[k];
 
-			if (key == OSR_NONE ||
-			    (!all && (sched->app[i]->slot[k].make ||
-				      sched->app[i]->key[key].state != OSR_KEY_WAITING)))
-				continue;
-			osr__sched_withdraw(sched, sched->app[i], key, reason);
-			n++;
-		}
+				if (slot->key == OSR_NONE ||
+				    (!all && (slot->make || sched->app[i]->key[slot->key].state !=
+								    OSR_KEY_WAITING)))
+					continue;
+				osr__sched_withdraw(sched, sched->app[i], slot->key, reason);
+				n++;
+			}
 	return n;
-}
-
-uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason)
-{
-	uint32_t n = refuse_some(sched, reason, false);
-
-	return n ? n : refuse_some(sched, reason, true);
 }

@@ -14,24 +14,6 @@
 
 /* Making --------------------------------------------------------------------------------------- */
 
-/* The pairs as terminals; what stays on one host, or has lost an end, is left out. */
-static enum osr_status list_pairs(struct osr_sched *sched, const struct osr_sched_app *app,
-				  const struct osr_sched_key *key, struct osr_pair **list,
-				  uint32_t *n, struct osr_diag *diag)
-{
-	*n = 0;
-	*list = osr_alloc(&sched->work, key->n_pairs, sizeof(**list));
-	if (osr_arena_failed(&sched->work, diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < key->n_pairs; i++) {
-		uint32_t from = app->term[key->pair[i].from], to = app->term[key->pair[i].to];
-
-		if (from != OSR_NONE && to != OSR_NONE && from != to)
-			(*list)[(*n)++] = (struct osr_pair){ from, to };
-	}
-	return OSR_OK;
-}
-
 /* The present fabric while the lock is left: the structs are copies, the arrays outlive a change. */
 struct view {
 	struct osr_fabric f;
@@ -65,37 +47,40 @@ static enum osr_status overtaken(const struct osr_sched *sched, struct osr_diag 
 				: "the fabric has changed while the routes were made");
 }
 
-static enum osr_status make_key(struct osr_sched *sched, const struct osr_sched_app *app,
-				struct osr_sched_key *sched_key, struct osr_diag *diag)
-{
-	struct osr_pair *pair;
-	struct view view;
-	enum osr_status st;
-	uint32_t n;
-
-	if (osr__sched_stops(sched))
-		return overtaken(sched, diag);
-	st = list_pairs(sched, app, sched_key, &pair, &n, diag);
-	if (st)
-		return st;
-	view_open(sched, &view);
-	st = osr_key_make(&(struct osr_key_job){ &view.p, &sched->work, &sched_key->arena, diag },
-			  pair, n, &sched_key->key);
-	return view_close(sched, &view) ? st : overtaken(sched, diag);
-}
-
 enum osr_status osr__sched_make(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
 	struct osr_sched_key *sched_key = &app->key[key];
-	enum osr_status st;
+	struct osr_pair *pair;
+	enum osr_status st = OSR_OK;
+	struct view view;
+	uint32_t n = 0;
 
 	if (sched_key->stamp == sched->stamp)
 		return OSR_OK;
 	osr_arena_free(&sched_key->arena);
 	sched_key->stamp = 0;
-	st = make_key(sched, app, sched_key, diag);
+	if (osr__sched_stops(sched))
+		return overtaken(sched, diag);
+	pair = osr_alloc(&sched->work, sched_key->n_pairs, sizeof(*pair));
+	if (osr_arena_failed(&sched->work, diag)) {
+		osr_arena_reset(&sched->work, mark);
+		return OSR_NOMEM;
+	}
+	/* The pairs as terminals; what stays on one host, or has lost an end, is left out. */
+	for (uint32_t i = 0; i < sched_key->n_pairs; i++) {
+		uint32_t from = app->term[sched_key->pair[i].from];
+		uint32_t to = app->term[sched_key->pair[i].to];
+
+		if (from != OSR_NONE && to != OSR_NONE && from != to)
+			pair[n++] = (struct osr_pair){ from, to };
+	}
+	view_open(sched, &view);
+	st = osr_key_make(&(struct osr_key_job){ &view.p, &sched->work, &sched_key->arena, diag },
+			  pair, n, &sched_key->key);
+	if (!view_close(sched, &view))
+		st = overtaken(sched, diag);
 	osr_arena_reset(&sched->work, mark);
 	if (st) {
 		osr_arena_free(&sched_key->arena);
@@ -246,15 +231,6 @@ static void make_again(struct osr_sched *sched, struct osr_sched_app *app,
 		key, app->key[key].contention, app->key[key].bound);
 }
 
-/* Why a key cannot stay, or NULL. */
-static const char *hindrance(const struct osr_sched *sched, const struct osr_sched_app *app,
-			     const struct osr_sched_slot *slot)
-{
-	if (!sched->is_tree)
-		return sched->no_tree.text;
-	return lacks_lids(sched, app, slot) ? "its hosts have fewer LIDs than before" : NULL;
-}
-
 bool osr_sched_work(struct osr_sched *sched)
 {
 	for (uint32_t i = 0; sched->has_fabric && i < sched->n_apps; i++)
@@ -263,7 +239,11 @@ bool osr_sched_work(struct osr_sched *sched)
 				struct osr_sched_app *app = sched->app[i];
 				struct osr_sched_slot *slot = &sched->app[i]->slot[k];
 				struct osr_arena_mark mark = osr_arena_mark(&sched->work);
-				const char *why = hindrance(sched, app, slot);
+				/* Why the key cannot stay, or NULL. */
+				const char *why = !sched->is_tree ? sched->no_tree.text
+						  : lacks_lids(sched, app, slot)
+							  ? "its hosts have fewer LIDs than before"
+							  : NULL;
 
 				if (why)
 					osr__sched_withdraw(sched, app, slot->key, why);
@@ -316,22 +296,8 @@ struct carrying {
 	uint32_t *term; /* OSR_NONE: gone */
 };
 
-static enum osr_status begin_carrying(struct osr_sched *sched, struct carrying *x,
-				      struct osr_diag *diag)
-{
-	enum osr_status st = osr_fabric_map_init(&x->map, x->to, x->from, &sched->scratch, diag);
-
-	if (st)
-		return st;
-	x->term = osr_alloc(&sched->scratch, x->from->n_terminals, sizeof(*x->term));
-	if (osr_arena_failed(&sched->scratch, diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < x->from->n_terminals; i++)
-		x->term[i] = osr_sched_terminal(sched, x->from->term_guid[i]);
-	return OSR_OK;
-}
-
-static bool sched_fabric_carry_entries(const struct carrying *x, struct osr_key_routes *key_routes)
+/* Routes in the numbers of the present fabric; false: a cable of theirs is gone. */
+static bool carry_routes(const struct carrying *x, struct osr_key_routes *key_routes)
 {
 	uint32_t n = 0;
 
@@ -348,14 +314,8 @@ static bool sched_fabric_carry_entries(const struct carrying *x, struct osr_key_
 						key_entry.port };
 	}
 	key_routes->n_entries = n;
-	return true;
-}
-
-/* What a cable that is gone had is that of hosts that are gone, too: the entries have been looked at. */
-static void carry_links(const struct carrying *x, struct osr_key_routes *key_routes)
-{
-	uint32_t n = 0;
-
+	/* What a cable that is gone had is that of hosts that are gone, too. */
+	n = 0;
 	for (uint32_t i = 0; i < key_routes->n_links; i++) {
 		uint32_t c = x->map.chan[key_routes->link[i]];
 
@@ -365,6 +325,7 @@ static void carry_links(const struct carrying *x, struct osr_key_routes *key_rou
 		key_routes->flows[n++] = key_routes->flows[i];
 	}
 	key_routes->n_links = n;
+	return true;
 }
 
 /* Are the ranks where they were? *back: one that was gone is there again. */
@@ -386,9 +347,7 @@ static void carry_slot(struct osr_sched *sched, const struct carrying *x, struct
 	if (slot->key == OSR_NONE)
 		return;
 	if (stay && sched->is_tree && !lacks_lids(sched, app, slot) && !slot->make &&
-	    (!back || osr__in_use(&app->key[slot->key])) &&
-	    sched_fabric_carry_entries(x, &slot->routes)) {
-		carry_links(x, &slot->routes);
+	    (!back || osr__in_use(&app->key[slot->key])) && carry_routes(x, &slot->routes)) {
 		if (osr__in_use(&app->key[slot->key]))
 			osr__sched_load(sched, slot, true);
 		slot->make = back;
@@ -417,7 +376,12 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 		struct carrying x = { .from = &before, .to = &sched->f };
 
 		/* Entries are carried over, of one application after the other. */
-		st = begin_carrying(sched, &x, diag);
+		st = osr_fabric_map_init(&x.map, x.to, x.from, &sched->scratch, diag);
+		x.term = osr_alloc(&sched->scratch, before.n_terminals, sizeof(*x.term));
+		if (osr_arena_failed(&sched->scratch, diag))
+			st = OSR_NOMEM;
+		for (uint32_t i = 0; !st && i < before.n_terminals; i++)
+			x.term[i] = osr_sched_terminal(sched, before.term_guid[i]);
 		for (uint32_t i = 0; i < sched->n_apps && !st; i++) {
 			struct osr_sched_app *app = sched->app[i];
 			uint32_t *term = osr_alloc(&sched->scratch, app->n_ranks, sizeof(*term));

@@ -60,6 +60,26 @@ static json_t *number_json(double value)
 						  : json_real(value);
 }
 
+struct number {
+	const char *group, *name;
+	double value;
+	const char *help;
+};
+
+static void add_number(struct metrics *m, const struct number *number)
+{
+	json_t *group = json_object_get(m->sweep, number->group);
+	char name[64];
+
+	if (!group) {
+		json_object_set_new(m->sweep, number->group, json_object());
+		group = json_object_get(m->sweep, number->group);
+	}
+	json_object_set_new(group, number->name, number_json(number->value));
+	snprintf(name, sizeof(name), "%s_%s", number->group, number->name);
+	json_object_set_new(m->help, name, json_string(number->help));
+}
+
 /* All numbers of a sweep whose tables were checked: in JSON an object of its group, for Prometheus a gauge. */
 static void list_numbers(const struct sweep *w, struct metrics *m)
 {
@@ -70,11 +90,7 @@ static void list_numbers(const struct sweep *w, struct metrics *m)
 	const struct osr_routing *routing = &w->slot->result.routing;
 	const struct osr_stable *stable = &routing->stable;
 	const struct osr_verdict *v = &w->slot->verdict;
-	const struct {
-		const char *group, *name;
-		double value;
-		const char *help;
-	} numbers[] = {
+	const struct number numbers[] = {
 		{ "fabric", "switches", fabric->n_switches, "Switches routed." },
 		{ "fabric", "channels", fabric->n_channels,
 		  "Directions of cables between switches." },
@@ -142,18 +158,8 @@ static void list_numbers(const struct sweep *w, struct metrics *m)
 		  "Load of the busiest link over that of the last full route." },
 	};
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		json_t *group = json_object_get(m->sweep, numbers[i].group);
-		char name[64];
-
-		if (!group) {
-			json_object_set_new(m->sweep, numbers[i].group, json_object());
-			group = json_object_get(m->sweep, numbers[i].group);
-		}
-		json_object_set_new(group, numbers[i].name, number_json(numbers[i].value));
-		snprintf(name, sizeof(name), "%s_%s", numbers[i].group, numbers[i].name);
-		json_object_set_new(m->help, name, json_string(numbers[i].help));
-	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		add_number(m, &numbers[i]);
 }
 
 /* In which order the tables go out. */
