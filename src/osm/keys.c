@@ -71,20 +71,10 @@ static void keys_ask(struct keys *k)
 		osm_sm_signal(&osm->sm, OSM_SIGNAL_SWEEP);
 }
 
-/* A sweep with discovery takes the keys along, or will be over soon. */
-static bool held_up(struct keys *k)
-{
-	bool sweeping = atomic_load(&k->sweeping);
-
-	if (sweeping && !k->was_sweeping)
-		k->sweeping_at = keys_now();
-	k->was_sweeping = sweeping;
-	return sweeping && keys_now() - k->sweeping_at < SWEEP_S;
-}
-
 static int keys_turn(void *ctx)
 {
 	struct keys *k = ctx;
+	bool sweeping;
 
 	osr__upkeep_turn(k->plugin);
 	if (atomic_load(&k->lost))
@@ -93,14 +83,20 @@ static int keys_turn(void *ctx)
 		return -1;
 	if (keys_now() * 1e9 < (double)atomic_load(&k->rest))
 		return 1 + (int)(((double)atomic_load(&k->rest) - keys_now() * 1e9) * 1e-6);
-	if (!held_up(k) && (!atomic_load(&k->asked) || keys_now() - k->asked_at > ASK_S))
+	/* A sweep with discovery takes the keys along, or will be over soon. */
+	sweeping = atomic_load(&k->sweeping);
+	if (sweeping && !k->was_sweeping)
+		k->sweeping_at = keys_now();
+	k->was_sweeping = sweeping;
+	if ((!sweeping || keys_now() - k->sweeping_at >= SWEEP_S) &&
+	    (!atomic_load(&k->asked) || keys_now() - k->asked_at > ASK_S))
 		keys_ask(k);
 	return 1000;
 }
 
 /* Sweeps --------------------------------------------------------------------------------------- */
 
-void osr__keys_sweep_begins(struct plugin *p)
+static void keys_sweep_begins(struct plugin *p)
 {
 	struct keys *k = p->keys;
 	struct osr_diag diag = { "" };
@@ -117,13 +113,14 @@ void osr__keys_sweep_begins(struct plugin *p)
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: %s", diag.text);
 }
 
-void osr__keys_sweep_over(struct plugin *p)
+static void keys_sweep_over(struct plugin *p)
 {
 	if (p->keys && atomic_exchange(&p->keys->sweeping, false))
 		osr_control_wake(p->keys->control);
 }
 
-void osr__keys_routed(struct plugin *p)
+/* The switches have their tables; where we route they are those of the last osr__keys_lay(). */
+static void keys_sent(struct plugin *p)
 {
 	bool ours = osr__ctx_of(p, p->osm->routing_engine_used);
 	struct keys *k = p->keys;
@@ -317,45 +314,19 @@ void osr__keys_report(const struct sweep *w)
 
 /* Opening and closing -------------------------------------------------------------------------- */
 
-static bool octal(const char *text, uint32_t *mode)
-{
-	char *end;
-	unsigned long n = strtoul(text, &end, 8);
-
-	*mode = (uint32_t)n;
-	return *text >= '0' && *text <= '7' && !*end && n <= 0777;
-}
-
-/* The directory of sockets is often made anew when a machine starts. */
-static void make_directory(const char *path)
-{
-	char dir[256], *slash;
-
-	snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
-	if (slash && slash != dir) {
-		*slash = '\0';
-		if (mkdir(dir, 0755))
-			return; /* it is there, or bind() says what is wrong */
-	}
-}
-
-/* By name or number; none is 0. */
-static bool find_user(const char *text, uint32_t *uid)
-{
-	const struct passwd *user = *text ? getpwnam(text) : NULL;
-	char *end = NULL;
-
-	*uid = user ? user->pw_uid : (uint32_t)strtoul(text, &end, 10);
-	return user || !*text || (!*end && *uid);
-}
-
-bool osr__keys_open(struct plugin *p)
+/* The socket is opened; a mistake is one line in the log, and there are no keys. */
+static bool keys_open(struct plugin *p)
 {
 	const struct osr_values *values = &p->options.own;
 	const char *agent = values->str[values->num[OPT_CONTROL_AGENT]];
+	const char *mode = values->str[values->num[OPT_CONTROL_MODE]];
+	const struct passwd *user = *agent ? getpwnam(agent) : NULL;
+	char *mode_end, *agent_end, dir[256], *slash;
 	struct osr_control_in in = {
 		.path = values->str[values->num[OPT_CONTROL_SOCKET]],
+		.mode = (uint32_t)strtoul(mode, &mode_end, 8),
+		/* By name or number; none is 0. */
+		.agent = (uint32_t)strtoul(agent, &agent_end, 10),
 		.limits = { .max_apps = 4096,
 			    .max_apps_of_owner = (uint32_t)values->num[OPT_USER_APPS],
 			    .max_offsets_of_owner = (uint32_t)values->num[OPT_USER_OFFSETS],
@@ -365,46 +336,58 @@ bool osr__keys_open(struct plugin *p)
 			    /* A number of before a restart is nobody's. */
 			    .first_id = (uint32_t)time(NULL) },
 		.turn = keys_turn,
+		.ctx = calloc(1, sizeof(struct keys)),
 		.drains = osr__upkeep_drains(p),
 	};
-	struct osr_diag diag = { "" };
-	struct keys *k;
+	struct osr_diag diag = { "out of memory" };
+	struct keys *k = in.ctx;
 
-	if (!*in.path || p->options.broken)
-		return true;
-	k = calloc(1, sizeof(*k));
-	if (!k) {
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: out of memory");
+	if (!*in.path || p->options.broken) {
+		free(k);
 		return true;
 	}
-	k->plugin = p;
-	in.ctx = k;
-	make_directory(in.path);
-	if (!octal(values->str[values->num[OPT_CONTROL_MODE]], &in.mode))
+	/* The directory of sockets is often made anew when a machine starts; bind() says what is wrong with it. */
+	snprintf(dir, sizeof(dir), "%s", in.path);
+	slash = strrchr(dir, '/');
+	if (slash && slash != dir) {
+		*slash = '\0';
+		if (mkdir(dir, 0755))
+			*dir = '\0';
+	}
+	if (user)
+		in.agent = user->pw_uid;
+	if (*mode < '0' || *mode > '7' || *mode_end || in.mode > 0777)
 		osr_fail(&diag, OSR_INVAL, "control_mode \"%s\": expected an octal number as 0660",
-			 values->str[values->num[OPT_CONTROL_MODE]]);
-	else if (!find_user(agent, &in.agent))
+			 mode);
+	else if (!user && *agent && (*agent_end || !in.agent))
 		osr_fail(&diag, OSR_INVAL, "control_agent \"%s\": there is no such user", agent);
-	else
+	else if (k)
 		k->control = osr_control_open(&in, &diag);
-	if (!k->control) {
+	if (!k || !k->control) {
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: %s", diag.text);
 		free(k);
 		return true;
 	}
+	k->plugin = p;
 	p->keys = k;
 	osr__log(p->osm, OSM_LOG_INFO, "routing keys are served at %s (mode %04o)", in.path,
 		 in.mode);
 	return true;
 }
 
-void osr__keys_close(struct plugin *p)
+static void keys_close(struct plugin *p)
 {
-	struct keys *k = p->keys;
-
-	if (!k)
+	if (!p->keys)
 		return;
-	osr_control_close(k->control);
-	free(k);
+	osr_control_close(p->keys->control);
+	free(p->keys);
 	p->keys = NULL;
 }
+
+const struct feature osr__keys = {
+	.open = keys_open,
+	.on = { [ON_SWEEP_BEGINS] = keys_sweep_begins,
+		[ON_TABLES_SENT] = keys_sent,
+		[ON_SWEEP_OVER] = keys_sweep_over,
+		[ON_CLOSE] = keys_close },
+};

@@ -23,16 +23,6 @@ struct plugin;
 struct sweep;
 struct sweep_slot;
 
-/* The socket is opened; a mistake is one line in the log, and there are no keys. */
-bool osr__keys_open(struct plugin *p);
-void osr__keys_close(struct plugin *p);
-
-/* OpenSM's events, from its sweep thread: a sweep with discovery begins, or is over. */
-void osr__keys_sweep_begins(struct plugin *p);
-void osr__keys_sweep_over(struct plugin *p);
-/* The switches have their tables; where we route they are those of the last osr__keys_lay(). */
-void osr__keys_routed(struct plugin *p);
-
 /*
  * Under OpenSM's exclusive lock. Lays the entries of all keys over slot->result; slot->keyed and
  * has_keys are the outcome, checked. Keys whose entries cannot be used are withdrawn.

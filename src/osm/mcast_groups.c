@@ -34,11 +34,11 @@ struct tree {
  * is gone) that is a tree of shortest paths from the first switch of each component.
  */
 static void span_all(const struct osr_fabric *fabric, const uint32_t *order, uint32_t *parent,
-		     uint32_t *queue, uint8_t *seen)
+		     uint32_t *queue, uint32_t *seen)
 {
 	uint32_t tail = 0, head = 0, next = 0;
 
-	memset(seen, 0, fabric->n_switches);
+	memset(seen, 0, fabric->n_switches * sizeof(*seen));
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		parent[s] = order ? order[s] : OSR_NONE;
 		if (parent[s] != OSR_NONE)
@@ -80,16 +80,13 @@ enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *dia
 	uint32_t n = fabric->n_switches;
 
 	slot->mc_parent = osr_alloc(&slot->arena, n, sizeof(*slot->mc_parent));
-	slot->mc_stamp = osr_calloc(&slot->arena, n, sizeof(*slot->mc_stamp));
 	slot->mc_list = osr_alloc(&slot->arena, n, sizeof(*slot->mc_list));
-	slot->mc_child = osr_alloc(&slot->arena, n, sizeof(*slot->mc_child));
-	slot->mc_n_child = osr_alloc(&slot->arena, n, 1);
-	slot->mc_member = osr_alloc(&slot->arena, n, 1);
-	if (!slot->mc_parent || !slot->mc_stamp || !slot->mc_list || !slot->mc_child ||
-	    !slot->mc_n_child || !slot->mc_member)
+	slot->mc_below = osr_calloc(&slot->arena, n, sizeof(*slot->mc_below));
+	if (!slot->mc_parent || !slot->mc_list || !slot->mc_below)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for multicast trees");
 	span_all(fabric, slot->result.routing.mcast_parent, slot->mc_parent, slot->mc_list,
-		 slot->mc_member);
+		 slot->mc_below);
+	memset(slot->mc_below, 0, n * sizeof(*slot->mc_below));
 	return OSR_OK;
 }
 
@@ -127,51 +124,6 @@ uint16_t osr__mcast_sls(const struct osm_opensm *osm, uint8_t *most_used)
 
 /* Joining the members -------------------------------------------------------------------------- */
 
-/* Marks a switch and all between it and the root, or an already marked one. */
-static void climb(struct tree *t, uint32_t s)
-{
-	struct sweep_slot *slot = t->slot;
-	uint32_t child = OSR_NONE;
-
-	for (;;) {
-		bool seen = slot->mc_stamp[s] == t->ctx->mc_stamp;
-
-		if (!seen) {
-			slot->mc_stamp[s] = t->ctx->mc_stamp;
-			slot->mc_list[t->n++] = s;
-			slot->mc_n_child[s] = 0;
-			slot->mc_member[s] = 0;
-		}
-		if (child != OSR_NONE) {
-			slot->mc_child[s] = child;
-			slot->mc_n_child[s] += slot->mc_n_child[s] < 2;
-		}
-		if (seen || t->parent[s] == OSR_NONE)
-			return;
-		child = s;
-		s = t->f->chan_dst[t->parent[s]];
-	}
-}
-
-static osm_switch_t *switch_by_index(const struct tree *t, uint32_t s)
-{
-	return osm_get_switch_by_guid(&t->ctx->plugin->osm->subn, cl_hton64(t->f->sw_guid[s]));
-}
-
-/* The switch that a member hangs on, and the port there; NULL while its cable is out. */
-static osm_switch_t *member_switch(const osm_port_t *port, uint8_t *sw_port)
-{
-	const osm_physp_t *far = port->p_physp ? port->p_physp->p_remote_physp : NULL;
-
-	*sw_port = 0;
-	if (port->p_node->sw)
-		return port->p_node->sw;
-	if (!far || !far->p_node->sw)
-		return NULL;
-	*sw_port = far->port_num;
-	return far->p_node->sw;
-}
-
 /* The table may be too small, or there may be none: osm_mcast_tbl_set() would write beyond it. */
 static void osm_mcast_set_port(struct tree *t, osm_switch_t *sw, uint8_t port)
 {
@@ -191,62 +143,57 @@ static void osm_mcast_set_port(struct tree *t, osm_switch_t *sw, uint8_t port)
 	osm_mcast_tbl_set(tbl, t->mlid, port);
 }
 
+/* Counts a member at the switch that it hangs on, and on the way to the root; none while its cable is out. */
 static void add_member(struct tree *t, const osm_port_t *port)
 {
-	uint8_t sw_port;
-	osm_switch_t *sw = member_switch(port, &sw_port);
+	const osm_physp_t *far = port->p_physp ? port->p_physp->p_remote_physp : NULL;
+	osm_switch_t *sw = port->p_node->sw;
+	uint8_t sw_port = 0;
+	uint64_t guid;
 	uint32_t s;
 
+	if (!sw && far) {
+		sw = far->p_node->sw;
+		sw_port = far->port_num;
+	}
 	if (!sw)
 		return;
-	s = osr_fabric_switch_by_guid(t->f, cl_ntoh64(sw->p_node->node_info.node_guid));
+	guid = cl_ntoh64(sw->p_node->node_info.node_guid);
+	s = osr_fabric_switch_by_guid(t->f, guid);
 	if (s == OSR_NONE) {
 		/* A switch that routing has not seen, unless it is drained. */
-		t->broken |= !osr__upkeep_out(t->ctx->plugin,
-					      cl_ntoh64(sw->p_node->node_info.node_guid), 0);
+		t->broken |= !osr__upkeep_out(t->ctx->plugin, guid, 0);
 		return;
 	}
-	climb(t, s);
-	t->slot->mc_member[s] = 1;
 	osm_mcast_set_port(t, sw, sw_port);
-}
-
-/* Above the lowest common switch the way to the root leads to no member: drop it. */
-static void trim_root(struct tree *t)
-{
-	struct sweep_slot *slot = t->slot;
-
-	for (uint32_t i = 0; i < t->n; i++) {
-		uint32_t s = slot->mc_list[i];
-
-		if (t->parent[s] != OSR_NONE)
-			continue;
-		while (slot->mc_n_child[s] == 1 && !slot->mc_member[s]) {
-			slot->mc_stamp[s] = 0;
-			s = slot->mc_child[s];
-		}
-		/* The new top must not be joined upwards. */
-		slot->mc_n_child[s] |= 0x80;
+	for (;; s = t->f->chan_dst[t->parent[s]]) {
+		if (!t->slot->mc_below[s]++)
+			t->slot->mc_list[t->n++] = s;
+		if (t->parent[s] == OSR_NONE)
+			return;
 	}
 }
 
-/* Both ends of the link to the parent, unless it is no longer the link that was routed. */
-static bool link_of(const struct tree *t, uint32_t s, osm_switch_t **below, osm_switch_t **above,
-		    uint8_t *port_below, uint8_t *port_above)
+/* Joins a switch and its parent; false: the link between them is no longer the one that was routed. */
+static bool join(struct tree *t, uint32_t s)
 {
-	uint32_t c = t->parent[s], up = t->f->chan_dst[c];
-	const osm_physp_t *osm_physp;
+	uint32_t c = t->parent[s], ends[2] = { s, t->f->chan_dst[c] };
+	uint8_t port[2] = { t->f->chan_port[c], t->f->chan_port[t->f->chan_rev[c]] };
+	const osm_physp_t *below;
+	osm_switch_t *sw[2];
 
-	*below = switch_by_index(t, s);
-	*above = switch_by_index(t, up);
-	*port_below = t->f->chan_port[c];
-	*port_above = t->f->chan_port[t->f->chan_rev[c]];
-	if (!*below || !*above || *port_below >= (*below)->num_ports)
+	for (unsigned i = 0; i < 2; i++)
+		sw[i] = osm_get_switch_by_guid(&t->ctx->plugin->osm->subn,
+					       cl_hton64(t->f->sw_guid[ends[i]]));
+	if (!sw[0] || !sw[1] || port[0] >= sw[0]->num_ports)
 		return false;
-	osm_physp = osm_node_get_physp_ptr((*below)->p_node, *port_below);
-	return osm_physp && osm_physp->p_remote_physp &&
-	       osm_physp->p_remote_physp->p_node == (*above)->p_node &&
-	       osm_physp->p_remote_physp->port_num == *port_above;
+	below = osm_node_get_physp_ptr(sw[0]->p_node, port[0]);
+	if (!below || !below->p_remote_physp || below->p_remote_physp->p_node != sw[1]->p_node ||
+	    below->p_remote_physp->port_num != port[1])
+		return false;
+	for (unsigned i = 0; i < 2; i++)
+		osm_mcast_set_port(t, sw[i], port[i]);
+	return true;
 }
 
 /* Reports ------------------------------------------------------------------------------------- */
@@ -339,32 +286,27 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 		return IB_INSUFFICIENT_MEMORY;
 	}
 	if (cl_qlist_count(&members) >= 2) {
-		struct sweep_slot *slot;
+		const uint32_t *proven = t.slot->result.routing.mcast_parent;
+		uint32_t *below = t.slot->mc_below;
 
-		ctx->mc_stamp++;
 		for (cl_list_item_t *item = cl_qlist_head(&members); item != cl_qlist_end(&members);
 		     item = cl_qlist_next(item))
 			add_member(&t, ((osm_mcast_work_obj_t *)item)->p_port);
-		trim_root(&t);
-		/* Switches that a channel of the group joins. */
-		slot = t.slot;
+		/* A link to a parent is one of the group if there are members on both sides of it. */
 		for (uint32_t i = 0; i < t.n; i++) {
-			uint32_t s = slot->mc_list[i];
-			osm_switch_t *below, *above;
-			uint8_t port_below, port_above;
+			uint32_t s = t.slot->mc_list[i], root = s;
 
-			if (slot->mc_stamp[s] != t.ctx->mc_stamp || (slot->mc_n_child[s] & 0x80) ||
-			    t.parent[s] == OSR_NONE)
+			while (t.parent[root] != OSR_NONE)
+				root = t.f->chan_dst[t.parent[root]];
+			if (below[s] == below[root])
 				continue;
-			if (!link_of(&t, s, &below, &above, &port_below, &port_above)) {
+			if (join(&t, s))
+				t.n_unproven += proven && proven[s] == OSR_NONE;
+			else
 				t.broken = true;
-				continue;
-			}
-			osm_mcast_set_port(&t, below, port_below);
-			osm_mcast_set_port(&t, above, port_above);
-			t.n_unproven += slot->result.routing.mcast_parent &&
-					slot->result.routing.mcast_parent[s] == OSR_NONE;
 		}
+		for (uint32_t i = 0; i < t.n; i++)
+			below[t.slot->mc_list[i]] = 0;
 		warn_unproven(&t, box);
 	}
 	osm_mcast_drop_port_list(&members);

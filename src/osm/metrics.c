@@ -514,7 +514,7 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	m->pending = true;
 }
 
-void osr__metrics_tell(struct plugin *p)
+static void metrics_tell(struct plugin *p)
 {
 	if (p->keys)
 		osr__keys_tell(p, metrics_root(p));
@@ -539,14 +539,15 @@ static void say_router(struct plugin *p)
 			     : "(none)");
 }
 
-void osr__metrics_sent(struct plugin *p)
+/* Which engine routes now; one of OpenSM's own is said in the log, once. Then files and control socket. */
+static void metrics_sent(struct plugin *p)
 {
 	say_router(p);
 	osr__metrics_write(p);
-	osr__metrics_tell(p);
+	metrics_tell(p);
 }
 
-bool osr__metrics_open(struct plugin *p)
+static bool metrics_open(struct plugin *p)
 {
 	p->metrics = calloc(1, sizeof(*p->metrics));
 	if (p->metrics)
@@ -554,7 +555,7 @@ bool osr__metrics_open(struct plugin *p)
 	return p->metrics;
 }
 
-void osr__metrics_close(struct plugin *p)
+static void metrics_close(struct plugin *p)
 {
 	if (!p->metrics)
 		return;
@@ -564,3 +565,10 @@ void osr__metrics_close(struct plugin *p)
 	free(p->metrics);
 	p->metrics = NULL;
 }
+
+const struct feature osr__metrics = {
+	.open = metrics_open,
+	.on = { [ON_TABLES_SENT] = metrics_sent,
+		[ON_SWEEP_OVER] = metrics_tell,
+		[ON_CLOSE] = metrics_close },
+};

@@ -17,12 +17,5 @@
 void osr__metrics_note(const struct sweep *w, enum outcome outcome);
 /* A number that is known later. */
 void osr__metrics_set(struct plugin *p, const char *group, const char *name, double value);
-bool osr__metrics_open(struct plugin *p);
-/* Which engine routes now; one of OpenSM's own is said in the log, once. Then files and control socket. */
-void osr__metrics_sent(struct plugin *p);
-/* The same, with what happens beside sweeps, to the control socket if there is one. */
-void osr__metrics_tell(struct plugin *p);
-/* Files that are on their way have two seconds. */
-void osr__metrics_close(struct plugin *p);
 
 #endif

@@ -9,16 +9,10 @@
  */
 #include "plugin.h"
 
-#include "keys.h"
 #include "layout.h"
 #include "mcast_groups.h"
-#include "metrics.h"
-#include "reboots.h"
-#include "send_rounds.h"
-#include "slvl.h"
 #include "storefile.h"
 #include "trap.h"
-#include "upkeep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,14 +112,6 @@ static int setup(struct osm_routing_engine *re, struct osm_opensm *osm)
 
 /* Taking over the built-ins -------------------------------------------------------------------- */
 
-static const struct registration *registration_of(const struct plugin *p, const char *name)
-{
-	for (uint32_t e = 0; osr_engines[e]; e++)
-		if (!strcmp(osr_engines[e]->name, name))
-			return &p->registrations[e];
-	return NULL;
-}
-
 struct engine_ctx *osr__ctx_of(const struct plugin *p, const struct osm_routing_engine *re)
 {
 	struct engine_ctx *ctx = p->contexts;
@@ -137,9 +123,12 @@ struct engine_ctx *osr__ctx_of(const struct plugin *p, const struct osm_routing_
 
 static void take_over(struct plugin *p, struct osm_routing_engine *re, const char *name)
 {
-	const struct registration *reg = registration_of(p, name);
+	const struct registration *reg = NULL;
 	struct engine_ctx *ctx;
 
+	for (uint32_t e = 0; osr_engines[e]; e++)
+		if (!strcmp(osr_engines[e]->name, name))
+			reg = &p->registrations[e];
 	if (!reg || osr__ctx_of(p, re) || !osr_options_takes_over(&p->options, name))
 		return;
 	ctx = context_new(p, reg, re);
@@ -156,31 +145,23 @@ static void take_over(struct plugin *p, struct osm_routing_engine *re, const cha
 		 name, *p->options.config ? p->options.config : OSR_DEFAULT_CONFIG);
 }
 
-/* Looked at once, when OpenSM has made the list. */
-static bool engines_are_known(struct plugin *p)
-{
-	const char *member;
-
-	if (p->engines_known || p->engines_unknown)
-		return p->engines_known;
-	member = osr__layout_engines(p->osm);
-	p->engines_known = !member;
-	p->engines_unknown = member;
-	if (member)
-		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR17: OpenSM's list of routing engines differs from that of the "
-			 "headers "
-			 "that osmroutes was built with (%s): none is taken over",
-			 member);
-	return p->engines_known;
-}
-
 static void take_over_all(struct plugin *p)
 {
-	if (stays_away(p) || !engines_are_known(p))
-		return;
+	/* Looked at once, when OpenSM has made the list. */
+	if (!p->engines_known && !p->engines_unknown && !stays_away(p)) {
+		const char *member = osr__layout_engines(p->osm);
+
+		p->engines_known = !member;
+		p->engines_unknown = member;
+		if (member)
+			osr__log(p->osm, OSM_LOG_ERROR,
+				 "ERR OR17: OpenSM's list of routing engines differs from that of "
+				 "the headers that osmroutes was built with (%s): none is taken "
+				 "over",
+				 member);
+	}
 	/* Path queries read engines under the shared lock. */
-	if (!osr__lock(p->osm, LOCK_ALONE))
+	if (!p->engines_known || !osr__lock(p->osm, LOCK_ALONE))
 		return;
 	for (struct osm_routing_engine *re = p->osm->routing_engine_list; re; re = re->next) {
 		if (re->type == OSM_ROUTING_ENGINE_TYPE_DFSSSP)
@@ -219,39 +200,14 @@ static void engines_over(struct plugin *p)
 		osr__sweep_prepare(ctx);
 }
 
-static const struct feature features[] = {
-	{ "upkeep",
-	  osr__upkeep_open,
-	  { [ON_SWEEP_BEGINS] = osr__upkeep_begins,
-	    [ON_SWEEP_OVER] = osr__upkeep_over,
-	    [ON_CLOSE] = osr__upkeep_close } },
-	{ "keys",
-	  osr__keys_open,
-	  { [ON_SWEEP_BEGINS] = osr__keys_sweep_begins,
-	    [ON_TABLES_SENT] = osr__keys_routed,
-	    [ON_SWEEP_OVER] = osr__keys_sweep_over,
-	    [ON_CLOSE] = osr__keys_close } },
-	{ "engines",
-	  NULL,
-	  { [ON_SWEEP_BEGINS] = engines_begin,
-	    [ON_TABLES_SENT] = engines_sent,
-	    [ON_SWEEP_OVER] = engines_over } },
-	{ "store",
-	  NULL,
-	  { [ON_SWEEP_BEGINS] = osr__store_load, [ON_TABLES_SENT] = osr__store_save } },
-	{ "traps",
-	  osr__traps_open,
-	  { [ON_SWEEP_BEGINS] = osr__traps_route, [ON_CLOSE] = osr__traps_close } },
-	{ "reboots",
-	  osr__reboots_open,
-	  { [ON_DISCOVERED] = osr__reboots_find, [ON_CLOSE] = osr__reboots_close } },
-	{ "slvl", osr__slvl_open, { [ON_ROUTED] = osr__slvl_sent, [ON_CLOSE] = osr__slvl_close } },
-	{ "rounds", NULL, { [ON_ROUTED] = osr__rounds_sent } },
-	{ "metrics",
-	  osr__metrics_open,
-	  { [ON_TABLES_SENT] = osr__metrics_sent,
-	    [ON_SWEEP_OVER] = osr__metrics_tell,
-	    [ON_CLOSE] = osr__metrics_close } },
+static const struct feature engines = { .on = { [ON_SWEEP_BEGINS] = engines_begin,
+						[ON_TABLES_SENT] = engines_sent,
+						[ON_SWEEP_OVER] = engines_over } };
+
+/* In the order in which they are told. */
+static const struct feature *const features[] = {
+	&osr__upkeep,  &osr__keys, &engines,     &osr__store,   &osr__traps,
+	&osr__reboots, &osr__slvl, &osr__rounds, &osr__metrics,
 };
 
 #define N_FEATURES (sizeof(features) / sizeof(*features))
@@ -259,26 +215,11 @@ static const struct feature features[] = {
 void osr__features_tell(struct plugin *p, enum feature_event event)
 {
 	for (size_t i = 0; i < N_FEATURES; i++) {
-		const struct feature *f = &features[event == ON_CLOSE ? N_FEATURES - 1 - i : i];
+		const struct feature *f = features[event == ON_CLOSE ? N_FEATURES - 1 - i : i];
 
 		if (f->on[event])
 			f->on[event](p);
 	}
-}
-
-static bool open_features(struct plugin *p)
-{
-	for (size_t i = 0; i < N_FEATURES; i++)
-		if (features[i].open && !features[i].open(p))
-			return false;
-	return true;
-}
-
-static void sweep_over(struct plugin *p, bool up)
-{
-	p->up = up && !p->osm->subn.subnet_initialization_error;
-	osr__features_tell(p, ON_SWEEP_OVER);
-	osr__log_flush(p->osm); /* OpenSM's own "SUBNET UP" */
 }
 
 static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
@@ -302,7 +243,10 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 		break;
 	case OSM_EVENT_ID_SUBNET_UP:
 	case OSM_EVENT_ID_STATE_CHANGE:
-		sweep_over(p, event == OSM_EVENT_ID_SUBNET_UP);
+		p->up = event == OSM_EVENT_ID_SUBNET_UP &&
+			!p->osm->subn.subnet_initialization_error;
+		osr__features_tell(p, ON_SWEEP_OVER);
+		osr__log_flush(p->osm); /* OpenSM's own "SUBNET UP" */
 		break;
 	default:
 		break; /* other events come from other threads and do not concern us */
@@ -313,32 +257,32 @@ extern osm_event_plugin_t osm_event_plugin;
 
 /* Life of the plugin --------------------------------------------------------------------------- */
 
-static void register_name(struct plugin *p, const char *name, struct registration *reg)
-{
-	external_routing_engine_module_t module = { .name = name, .setup = setup, .context = reg };
-
-	if (osm_register_external_routing_engine(p->osm, &module, reg) != CL_SUCCESS)
-		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR11: OpenSM does not accept the routing engine name %s", name);
-}
-
 static void register_engines(struct plugin *p)
 {
-	if (!OSR__REGISTERS) {
+	if (!OSR__REGISTERS)
 		osr__log(p->osm, OSM_LOG_INFO,
 			 OSM_VERSION " takes no engines from plugins: dfsssp and sssp are served "
 				     "under their own names, others not at all");
-		return;
-	}
-	for (uint32_t e = 0; osr_engines[e]; e++) {
-		const char *name = osr_engines[e]->name;
-		char full[64];
+	/* Each as osmroutes-NAME, and as NAME where OpenSM has no engine of that name. */
+	for (uint32_t e = 0; OSR__REGISTERS && osr_engines[e]; e++)
+		for (int own = 0; own < 2; own++) {
+			const char *engine = osr_engines[e]->name;
+			char name[64];
+			external_routing_engine_module_t module = {
+				.name = name, .setup = setup, .context = &p->registrations[e]
+			};
 
-		snprintf(full, sizeof(full), "osmroutes-%s", name);
-		register_name(p, full, &p->registrations[e]);
-		if (osm_routing_engine_type(name) == OSM_ROUTING_ENGINE_TYPE_UNKNOWN)
-			register_name(p, name, &p->registrations[e]);
-	}
+			if (own &&
+			    osm_routing_engine_type(engine) != OSM_ROUTING_ENGINE_TYPE_UNKNOWN)
+				continue;
+			snprintf(name, sizeof(name), "%s%s", own ? "" : "osmroutes-", engine);
+			if (osm_register_external_routing_engine(
+				    p->osm, &module, &p->registrations[e]) != CL_SUCCESS)
+				osr__log(p->osm, OSM_LOG_ERROR,
+					 "ERR OR11: OpenSM does not accept the routing engine name "
+					 "%s",
+					 name);
+		}
 }
 
 static bool prepare_registrations(struct plugin *p)
@@ -356,20 +300,15 @@ static bool prepare_registrations(struct plugin *p)
 	return true;
 }
 
-/* Before 3.3.23 OpenSM closes plugins first, and engines after; since then this list is empty. */
-static void leave_engines(struct plugin *p)
-{
-	for (struct osm_routing_engine *re = p->osm->routing_engine_list; re; re = re->next)
-		if (re->destroy == destroy)
-			re->destroy = NULL;
-}
-
 static void delete (void *plugin_data)
 {
 	struct plugin *p = plugin_data;
 
 	osr__features_tell(p, ON_CLOSE);
-	leave_engines(p);
+	/* Before 3.3.23 OpenSM closes plugins first, and engines after; since then this list is empty. */
+	for (struct osm_routing_engine *re = p->osm->routing_engine_list; re; re = re->next)
+		if (re->destroy == destroy)
+			re->destroy = NULL;
 	/* OpenSM has destroyed its engines by now; whatever a wrapper kept from us goes here. */
 	while (p->contexts) {
 		struct engine_ctx *ctx = p->contexts;
@@ -451,7 +390,9 @@ static void *create(struct osm_opensm *osm)
 			osr__log(p->osm, OSM_LOG_INFO, "ready, %s%s and event_plugin_options",
 				 osr_options_origin(o), o->config);
 	}
-	if (!good || !open_features(p)) {
+	for (size_t i = 0; good && i < N_FEATURES; i++)
+		good = !features[i]->open || features[i]->open(p);
+	if (!good) {
 		osr__log(osm, OSM_LOG_ERROR, "ERR OR09: out of memory while loading");
 		delete (p);
 		return NULL;

@@ -10,8 +10,8 @@
  * and leaves a checked struct osr_result behind, which path_sl (qos.c) and multicast (mcast_groups.c) read
  * until the next one replaces it. Routing runs under OpenSM's exclusive lock and the readers under
  * the shared one, so replacing needs no lock of ours. No pointer into OpenSM's subnet survives a
- * callback. What else the plugin does is a row of features[] (plugin.c), with a header of its own that is not
- * included here.
+ * callback. What else the plugin does is a feature, a row of what it does at which event; what other files
+ * call of it is in a header of its own, which is not included here.
  */
 #ifndef OSR_OSM_PLUGIN_H
 #define OSR_OSM_PLUGIN_H
@@ -43,10 +43,13 @@ enum feature_event {
 };
 
 struct feature {
-	const char *name;
 	bool (*open)(struct plugin *p); /* while OpenSM loads the plugin; false: no memory */
 	void (*on[N_FEATURE_EVENTS])(struct plugin *p);
 };
+
+/* Each in the file of its name, with state of its own. */
+extern const struct feature osr__keys, osr__metrics, osr__reboots, osr__rounds, osr__slvl,
+	osr__store, osr__traps, osr__upkeep;
 
 /* To all features. */
 void osr__features_tell(struct plugin *p, enum feature_event event);
@@ -99,14 +102,10 @@ struct sweep_slot {
 	uint32_t n_key_entries;
 	struct osr_verdict base_verdict;
 	uint64_t digest;
-	/* Of mcast_build_stree, [n_switches] each: the order with every switch in it, and scratch.
-	 */
+	/* Of mcast_build_stree, [n_switches] each: the order with every switch in it, and scratch; mc_below is 0. */
 	uint32_t *mc_parent;
-	uint32_t *mc_stamp;
 	uint32_t *mc_list;
-	uint32_t *mc_child;
-	uint8_t *mc_n_child;
-	uint8_t *mc_member;
+	uint32_t *mc_below;
 };
 
 /* What the switches get. */
@@ -152,7 +151,6 @@ struct engine_ctx {
 	struct sweep_slot *stored;  /* of the last run, until a sweep has succeeded; or NULL */
 	struct store *store;        /* storefile.h */
 	uint64_t n_sweeps[N_OUTCOMES];
-	uint32_t mc_stamp;
 	uint8_t vls_said;   /* VLs available, as logged last */
 	uint32_t mc_warned; /* VLs and OSR_MIXED_VLS: reported unproven in this sweep */
 	bool mc_warned_sp0; /* port 0 members outside the proven order were reported */

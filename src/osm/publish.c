@@ -99,14 +99,6 @@ static void publish_count_hops(const struct osr_fabric *fabric, const struct osr
 	}
 }
 
-static enum osr_status set_hops(osm_switch_t *sw, uint16_t lid, uint8_t port, uint8_t hops,
-				struct osr_diag *diag)
-{
-	if (osm_switch_set_hops(sw, lid, port, hops))
-		return osr_fail(diag, OSR_NOMEM, "out of memory for OpenSM's hop counts");
-	return OSR_OK;
-}
-
 /*
  * DIFFERS from stock only in what it costs: as there, every LID of every switch gets the count at
  * the port in its table, and switch_count_path feeds the port profile that OpenSM's dumps show.
@@ -131,13 +123,12 @@ enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabri
 		for (uint32_t s = 0; s < fabric->n_switches; s++) {
 			uint32_t c =
 				osr_port_channel(fabric, s, lft[s] == OSR_NO_PATH ? 0 : lft[s]);
-			enum osr_status st;
 
 			if (lft[s] == OSR_NO_PATH)
 				continue;
-			st = set_hops(snap->sw[s], fabric->dest_lid[d], lft[s], hops[s], diag);
-			if (st)
-				return st;
+			if (osm_switch_set_hops(snap->sw[s], fabric->dest_lid[d], lft[s], hops[s]))
+				return osr_fail(diag, OSR_NOMEM,
+						"out of memory for OpenSM's hop counts");
 			if (counts &&
 			    (c == OSR_NONE || !(fabric->chan_flags[c] & OSR_CHAN_UNCOUNTED)))
 				osm_switch_count_path(snap->sw[s], lft[s]);
@@ -148,40 +139,32 @@ enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabri
 
 #define PATH_SL_DUMP "opensm-path-sl.dump"
 
-static bool write_path_sl(const struct osr__place *place, const struct osr_fabric *fabric,
-			  const struct osr_routing *routing, struct osr_diag *diag)
-{
-	struct osr__page page = { .name = PATH_SL_DUMP };
-	char *text = NULL;
-	FILE *out = open_memstream(&text, &page.size);
-	bool good = out;
-
-	if (out) {
-		osr_pathsl_write(fabric, routing, out);
-		good = !fclose(out);
-	}
-	page.bytes = text;
-	good = good ? osr__file_replace(place, &page, diag)
-		    : !osr_fail(diag, OSR_NOMEM, "out of memory");
-	free(text);
-	return good;
-}
-
 void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
 			  const struct osr_routing *routing)
 {
 	const char *dir = osm->subn.opt.dump_files_dir;
 	const struct osr__place place = { .dir = dir, .mode = 0644 };
-	struct osr_diag diag = { "" };
-	char path[PATH_MAX];
+	struct osr__page page = { .name = PATH_SL_DUMP };
+	struct osr_diag diag = { "out of memory" };
+	char path[PATH_MAX], *text = NULL;
+	FILE *out;
 
 	if (!osm_log_is_active(&osm->log, OSM_LOG_ROUTING) || !dir)
 		return;
-	if (routing) {
-		if (!write_path_sl(&place, fabric, routing, &diag))
-			osr__log(osm, OSM_LOG_INFO, "no dump of path SLs: %s", diag.text);
+	if (!routing) {
+		if (snprintf(path, sizeof(path), "%s/" PATH_SL_DUMP, dir) < (int)sizeof(path))
+			unlink(path);
 		return;
 	}
-	if (snprintf(path, sizeof(path), "%s/" PATH_SL_DUMP, dir) < (int)sizeof(path))
-		unlink(path);
+	out = open_memstream(&text, &page.size);
+	if (out)
+		osr_pathsl_write(fabric, routing, out);
+	if (out && !fclose(out)) {
+		page.bytes = text;
+		*diag.text = '\0';
+		osr__file_replace(&place, &page, &diag);
+	}
+	if (*diag.text)
+		osr__log(osm, OSM_LOG_INFO, "no dump of path SLs: %s", diag.text);
+	free(text);
 }

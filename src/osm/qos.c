@@ -37,12 +37,6 @@ static const char *first_set(const char *a, const char *b, const char *dflt)
 	return a ? a : b ? b : dflt;
 }
 
-static void parse_sl2vl(uint8_t vl[16], const char *text)
-{
-	for (unsigned sl = 0; sl < 16; sl++)
-		vl[sl] = next_number(&text) & 0xf;
-}
-
 /*
  * VLs with a weight among the entries that reach a port with `cap` of them. osm_qos.c sends the
  * first 32 and, of a larger table, cap % 32 more.
@@ -78,8 +72,11 @@ void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
 	for (unsigned i = 0; i < QOS_N_TYPES; i++) {
 		const osm_qos_options_t *o = types[i];
 
-		parse_sl2vl(tables->sl2vl[i],
-			    first_set(o->sl2vl, osm_qos_options->sl2vl, OSM_DEFAULT_QOS_SL2VL));
+		const char *sl2vl =
+			first_set(o->sl2vl, osm_qos_options->sl2vl, OSM_DEFAULT_QOS_SL2VL);
+
+		for (unsigned sl = 0; sl < 16; sl++)
+			tables->sl2vl[i][sl] = next_number(&sl2vl) & 0xf;
 		tables->weighted[i] =
 			weighted_vls(first_set(o->vlarb_low, osm_qos_options->vlarb_low,
 					       OSM_DEFAULT_QOS_VLARB_LOW),
@@ -223,40 +220,10 @@ static void update_vlarb(void *context, osm_physp_t *osm_physp, uint8_t port_num
 	}
 }
 
-static bool sl2vl_agrees(const struct sweep_slot *slot)
-{
-	if (slot->result.routing.sl2vl)
-		return false;
-	for (unsigned type = 0; type < QOS_N_TYPES; type++)
-		for (unsigned sl = 0; sl < OSR_MAX_VLS; sl++)
-			if ((slot->used_vls & (1u << sl)) && slot->qos.sl2vl[type][sl] != sl)
-				return false;
-	return true;
-}
-
-static bool vlarb_agrees(const struct sweep_slot *slot)
-{
-	for (unsigned type = 0; type < QOS_N_TYPES; type++)
-		if (slot->used_vls & ~slot->qos.weighted[type])
-			return false;
-	return true;
-}
-
 void osr__qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt)
 {
 	re->update_sl2vl = opt->use_optimized_slvl ? NULL : update_sl2vl;
 	re->update_vlarb = update_vlarb;
-}
-
-/* A context or a callback that is not ours belongs to a plugin that wraps us, and stays. */
-static void renew_sl2vl(struct engine_ctx *ctx, bool needed)
-{
-	struct osm_routing_engine *re = ctx->re;
-
-	if (!ctx->plugin->osm->subn.opt.use_optimized_slvl || re->context != ctx)
-		return;
-	if (!re->update_sl2vl || re->update_sl2vl == update_sl2vl)
-		re->update_sl2vl = needed ? update_sl2vl : NULL;
 }
 
 /* Is there a port that shows more VLs than it is left with? */
@@ -279,10 +246,22 @@ static bool loses_vls(const struct osm_opensm *osm)
 void osr__qos_renew(struct engine_ctx *ctx)
 {
 	const struct sweep_slot *slot = ctx->current;
-	bool qos = ctx->plugin->osm->subn.opt.qos, used = qos && slot->used_vls;
-	bool sl2vl = used && !sl2vl_agrees(slot), vlarb = used && !vlarb_agrees(slot);
+	const osm_subn_opt_t *opt = &ctx->plugin->osm->subn.opt;
+	struct osm_routing_engine *re = ctx->re;
+	bool used = opt->qos && slot->used_vls, vlarb = false;
+	bool sl2vl = used && slot->result.routing.sl2vl;
 
-	renew_sl2vl(ctx, sl2vl || (qos && loses_vls(ctx->plugin->osm)));
+	/* Do OpenSM's own tables do the same? */
+	for (unsigned type = 0; used && type < QOS_N_TYPES; type++) {
+		vlarb |= slot->used_vls & ~slot->qos.weighted[type];
+		for (unsigned sl = 0; sl < OSR_MAX_VLS; sl++)
+			sl2vl |= (slot->used_vls & (1u << sl)) && slot->qos.sl2vl[type][sl] != sl;
+	}
+	/* A context or a callback that is not ours belongs to a plugin that wraps us, and stays. */
+	if (opt->use_optimized_slvl && re->context == ctx &&
+	    (!re->update_sl2vl || re->update_sl2vl == update_sl2vl))
+		re->update_sl2vl =
+			sl2vl || (opt->qos && loses_vls(ctx->plugin->osm)) ? update_sl2vl : NULL;
 	if (sl2vl)
 		osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
 			 "%s: OpenSM's qos_*_sl2vl options do not map the SLs in use to the VLs of "
@@ -364,16 +343,6 @@ uint16_t osr__spread_sls(const struct sweep *w)
 	return sls;
 }
 
-/* Both directions of a pair of LIDs have the same one. */
-static uint8_t spread_sl(uint16_t sls, unsigned slid, unsigned dlid)
-{
-	unsigned n = (slid + dlid) % (unsigned)__builtin_popcount(sls);
-
-	while (n--)
-		sls &= (uint16_t)(sls - 1);
-	return (uint8_t)__builtin_ctz(sls);
-}
-
 /*
  * The partition's or QoS level's SL (the hint) wherever every SL is safe, or if there are none SLs of all VLs;
  * ours otherwise. LIDs that
@@ -387,8 +356,16 @@ uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const i
 	uint32_t src, dst;
 	size_t at;
 
-	if (slot && slot->spread_sls && !hint)
-		return spread_sl(slot->spread_sls, cl_ntoh16(slid), cl_ntoh16(dlid));
+	if (slot && slot->spread_sls && !hint) {
+		uint16_t sls = slot->spread_sls;
+		/* Both directions of a pair of LIDs have the same one. */
+		unsigned n = ((unsigned)cl_ntoh16(slid) + cl_ntoh16(dlid)) %
+			     (unsigned)__builtin_popcount(sls);
+
+		while (n--)
+			sls &= (uint16_t)(sls - 1);
+		return (uint8_t)__builtin_ctz(sls);
+	}
 	if (!slot || osr__any_sl(&slot->result.routing, slot->verdict.proven))
 		return hint;
 	fabric = &slot->result.fabric;

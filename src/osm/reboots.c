@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "reboots.h"
-
+/*
+ * Switches that may have restarted although no discovery has seen their ports down.
+ *
+ * OpenSM sends SL2VL and VL arbitration tables to a port without comparing if the discovery found it in
+ * state Initialize. If a switch restarts after its ports were read, and OpenSM then sends PortInfo to one
+ * of them, the answer says Initialize; the same sweep makes the port active, and the next discovery sees an
+ * active port. The tables of after power-on stay.
+ *
+ * SwitchInfo tells. A restart takes all ports down, so PortStateChange is set in the switch and in those at
+ * the other ends of its cables. OpenSM clears that mark only where a discovery has read it, and before any
+ * table of that sweep is sent. So two discoveries in a row see it in all of them, whichever SwitchInfo was
+ * read before the restart and whichever after; and a cable that fails alone marks no more than its two ends.
+ */
 #include "plugin.h"
 
 #include <stdlib.h>
@@ -41,51 +52,52 @@ static bool may_have_restarted(const struct reboots *r, const osm_switch_t *sw)
 	return true;
 }
 
-/* OpenSM then sends what it sends, and slvl.c the rest. The next discovery finds this mark anew. */
-static void send_all_tables(osm_switch_t *sw)
+/*
+ * Between discovery and routing: all ports of such switches are to be sent their tables in this sweep.
+ * O(ports log switches). Without memory, restarts between this discovery and the last one are not seen.
+ */
+static void reboots_find(struct plugin *p)
 {
-	for (unsigned port = 0; port < sw->num_ports; port++) {
-		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+	const osm_subn_t *subn = &p->osm->subn;
+	struct reboots *r = p->reboots;
 
-		if (osm_physp && !osm_physp->need_update)
-			osm_physp->need_update = 1;
-	}
-}
+	if (!osr__lock(p->osm, LOCK_ALONE))
+		return;
+	/* OpenSM then sends what it sends, and slvl.c the rest. The next discovery finds this mark anew. */
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
+		if (may_have_restarted(r, sw))
+			for (unsigned port = 0; port < sw->num_ports; port++) {
+				osm_physp_t *osm_physp =
+					osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
 
-/* OpenSM's map goes by GUID in network order, ascending, as compare_marked() does. */
-static void remember_marked(struct reboots *r, const osm_subn_t *subn)
-{
+				if (osm_physp && !osm_physp->need_update)
+					osm_physp->need_update = 1;
+			}
+	/* OpenSM's map goes by GUID in network order, ascending, as compare_marked() does. */
 	free(r->marked);
 	r->n = 0;
 	r->marked = malloc((cl_qmap_count(&subn->sw_guid_tbl) + 1) * sizeof(*r->marked));
 	for (osm_switch_t *sw = osr__switches(subn); r->marked && sw; sw = osr__after(subn, sw))
 		if (ib_switch_info_get_state_change(&sw->switch_info))
 			r->marked[r->n++] = sw->p_node->node_info.node_guid;
-}
-
-void osr__reboots_find(struct plugin *p)
-{
-	const osm_subn_t *subn = &p->osm->subn;
-
-	if (!osr__lock(p->osm, LOCK_ALONE))
-		return;
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
-		if (may_have_restarted(p->reboots, sw))
-			send_all_tables(sw);
-	remember_marked(p->reboots, subn);
 	cl_plock_release(&p->osm->lock);
 }
 
-bool osr__reboots_open(struct plugin *p)
+static bool reboots_open(struct plugin *p)
 {
 	p->reboots = calloc(1, sizeof(*p->reboots));
 	return p->reboots;
 }
 
-void osr__reboots_close(struct plugin *p)
+static void reboots_close(struct plugin *p)
 {
 	if (p->reboots)
 		free(p->reboots->marked);
 	free(p->reboots);
 	p->reboots = NULL;
 }
+
+const struct feature osr__reboots = {
+	.open = reboots_open,
+	.on = { [ON_DISCOVERED] = reboots_find, [ON_CLOSE] = reboots_close },
+};

@@ -41,23 +41,15 @@ void osr__rounds_publish_first(const struct sweep *w)
 	}
 }
 
-static uint32_t different_blocks(const osm_switch_t *sw)
-{
-	uint32_t n = 0;
-
-	for (unsigned at = 0; at + IB_SMP_DATA_SIZE <= sw->lft_size && at <= sw->max_lid_ho;
-	     at += IB_SMP_DATA_SIZE)
-		n += memcmp(sw->lft + at, sw->new_lft + at, IB_SMP_DATA_SIZE) != 0;
-	return n;
-}
-
 uint32_t osr__rounds_blocks(struct osm_opensm *osm)
 {
 	const osm_subn_t *subn = &osm->subn;
 	uint32_t n = 0;
 
 	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
-		n += different_blocks(sw);
+		for (unsigned at = 0; at + IB_SMP_DATA_SIZE <= sw->lft_size && at <= sw->max_lid_ho;
+		     at += IB_SMP_DATA_SIZE)
+			n += memcmp(sw->lft + at, sw->new_lft + at, IB_SMP_DATA_SIZE) != 0;
 	return n;
 }
 
@@ -121,7 +113,11 @@ uint32_t osr__rounds_finish(struct plugin *p)
 	return n_blocks;
 }
 
-void osr__rounds_sent(struct plugin *p)
+static void rounds_sent(struct plugin *p)
 {
 	osr__rounds_finish(p);
 }
+
+const struct feature osr__rounds = {
+	.on = { [ON_ROUTED] = rounds_sent },
+};

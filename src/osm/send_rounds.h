@@ -19,8 +19,6 @@ void osr__rounds_publish_first(const struct sweep *w);
  * second one, if there is one, and waits for it. How many blocks.
  */
 uint32_t osr__rounds_finish(struct plugin *p);
-/* The same, at the end of routing. */
-void osr__rounds_sent(struct plugin *p);
 /* Blocks of all switches that differ from what they have; with a lock. */
 uint32_t osr__rounds_blocks(struct osm_opensm *osm);
 

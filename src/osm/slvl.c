@@ -370,14 +370,14 @@ void osr__slvl_drop(struct plugin *p)
 	slvl_reset(p->slvl);
 }
 
-bool osr__slvl_open(struct plugin *p)
+static bool slvl_open(struct plugin *p)
 {
 	p->slvl = calloc(1, sizeof(*p->slvl));
 	return p->slvl;
 }
 
 /* OpenSM's subnet may be gone: no bit is given back. */
-void osr__slvl_close(struct plugin *p)
+static void slvl_close(struct plugin *p)
 {
 	if (p->slvl)
 		osr_arena_free(&p->slvl->arena);
@@ -591,7 +591,13 @@ void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 	slvl_reset(p->slvl);
 }
 
-void osr__slvl_sent(struct plugin *p)
+/* At the end of routing. */
+static void slvl_sent(struct plugin *p)
 {
 	osr__slvl_settle(p, false);
 }
+
+const struct feature osr__slvl = {
+	.open = slvl_open,
+	.on = { [ON_ROUTED] = slvl_sent, [ON_CLOSE] = slvl_close },
+};

@@ -16,14 +16,11 @@
 struct engine_ctx;
 struct plugin;
 
-bool osr__slvl_open(struct plugin *p);
 /*
  * With the exclusive lock, when the result of this context is in OpenSM's buffers: before LFTs are sent, the
  * tables that differ are, unless wildcards are worth it.
  */
 void osr__slvl_routed(struct engine_ctx *ctx);
-/* At the end of routing: that without a discovery. */
-void osr__slvl_sent(struct plugin *p);
 /*
  * Without a lock: sends what is left, reads back, and says what is refused; or, if a
  * discovery follows at once, what it will have to send again.
@@ -31,6 +28,5 @@ void osr__slvl_sent(struct plugin *p);
 void osr__slvl_settle(struct plugin *p, bool discovery_follows);
 /* Gives switches their bit back and forgets what was to be sent. */
 void osr__slvl_drop(struct plugin *p);
-void osr__slvl_close(struct plugin *p);
 
 #endif

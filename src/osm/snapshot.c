@@ -200,46 +200,25 @@ static void note_vlarb(struct snapshot *snap, unsigned type, const osm_physp_t *
 
 /* Links ---------------------------------------------------------------------------------------- */
 
-/* FDR and faster where extended speeds are known; FDR10 is Mellanox' own, which PortInfo calls QDR. */
-static enum osr_speed active_speed(const osm_physp_t *osm_physp, bool extended)
-{
-	const ib_port_info_t *pi = &osm_physp->port_info;
-	unsigned ext = extended ? ib_port_info_get_link_speed_ext_active(pi) : 0;
-
-	if (!ext && (osm_physp->ext_port_info.link_speed_active & FDR10))
-		return OSR_SPEED_FDR10;
-	return osr_speed_of(ib_port_info_get_link_speed_active(pi), ext);
-}
-
 /* Gb/s of data that a port can send now; 0 if it does not tell. */
 static uint16_t port_rate(const osm_physp_t *osm_physp, const osm_physp_t *p0)
 {
-	bool extended = p0 && (p0->port_info.capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS);
+	const ib_port_info_t *pi = &osm_physp->port_info;
+	unsigned ext = p0 && (p0->port_info.capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS)
+			       ? ib_port_info_get_link_speed_ext_active(pi)
+			       : 0;
 
-	return osr_rate_gbps(osr_lanes_of(osm_physp->port_info.link_width_active),
-			     active_speed(osm_physp, extended));
+	/* FDR and faster where extended speeds are known; FDR10 is Mellanox' own, which PortInfo calls QDR. */
+	return osr_rate_gbps(osr_lanes_of(pi->link_width_active),
+			     !ext && (osm_physp->ext_port_info.link_speed_active & FDR10)
+				     ? OSR_SPEED_FDR10
+				     : osr_speed_of(ib_port_info_get_link_speed_active(pi), ext));
 }
 
 static bool link_is_down(const osm_physp_t *osm_physp, const osm_physp_t *physp)
 {
 	return ib_port_info_get_port_state(&osm_physp->port_info) == IB_LINK_DOWN ||
 	       ib_port_info_get_port_state(&physp->port_info) == IB_LINK_DOWN;
-}
-
-/* A switch-to-switch link may be unfit for routing; counts and names it then. */
-static bool link_is_fit(struct walk *w, osm_physp_t *osm_physp)
-{
-	const osm_subn_opt_t *opt = &w->osm->subn.opt;
-	struct snapshot *snap = w->snap;
-
-	if (!osm_physp->healthy || !osm_physp->p_remote_physp->healthy)
-		snap->n_unhealthy++;
-	else if (opt->avoid_throttled_links && osm_link_is_throttled(osm_physp, opt->fdr10 == 1))
-		snap->n_throttled++;
-	else
-		return true;
-	append_name(w->osm, snap->links, sizeof(snap->links), osm_physp);
-	return false;
 }
 
 /* Is the link at this port drained or held down? */
@@ -264,6 +243,7 @@ static uint8_t chan_flags(const struct walk *w, const osm_physp_t *osm_physp)
 
 static void add_link(struct walk *w, osm_switch_t *sw, osm_physp_t *osm_physp)
 {
+	const osm_subn_opt_t *opt = &w->osm->subn.opt;
 	osm_physp_t *physp = osm_physp->p_remote_physp, *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
 	struct osr_link_in link = {
 		.sw_a = handle_of(sw),
@@ -275,8 +255,16 @@ static void add_link(struct walk *w, osm_switch_t *sw, osm_physp_t *osm_physp)
 	};
 	uint16_t rate, back;
 
-	if (link_is_down(osm_physp, physp) || !link_is_fit(w, osm_physp))
+	if (link_is_down(osm_physp, physp))
 		return;
+	if (!osm_physp->healthy || !physp->healthy ||
+	    (opt->avoid_throttled_links && osm_link_is_throttled(osm_physp, opt->fdr10 == 1))) {
+		bool unhealthy = !osm_physp->healthy || !physp->healthy;
+
+		*(unhealthy ? &w->snap->n_unhealthy : &w->snap->n_throttled) += 1;
+		append_name(w->osm, w->snap->links, sizeof(w->snap->links), osm_physp);
+		return;
+	}
 	note_vlarb(w->snap, QOS_SWE, osm_physp);
 	note_vlarb(w->snap, QOS_SWE, physp);
 	rate = port_rate(osm_physp, p0);

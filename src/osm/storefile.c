@@ -170,13 +170,13 @@ static void save_store(struct engine_ctx *ctx)
 	osr__writer_give(ctx->store->writer, &pages);
 }
 
-void osr__store_load(struct plugin *p)
+static void store_load(struct plugin *p)
 {
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
 		load_store(ctx);
 }
 
-void osr__store_save(struct plugin *p)
+static void store_save(struct plugin *p)
 {
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
 		save_store(ctx);
@@ -199,3 +199,7 @@ void osr__store_close(struct engine_ctx *ctx)
 	osr__writer_end(ctx->store->writer, -1);
 	free(ctx->store);
 }
+
+const struct feature osr__store = {
+	.on = { [ON_SWEEP_BEGINS] = store_load, [ON_TABLES_SENT] = store_save },
+};

@@ -13,17 +13,11 @@
 #include <stdbool.h>
 
 struct engine_ctx;
-struct plugin;
 
 bool osr__store_open(struct engine_ctx *ctx);
 /* What is under way is finished first. */
 void osr__store_close(struct engine_ctx *ctx);
 /* The current result is not stored yet. */
 void osr__store_due(struct engine_ctx *ctx);
-
-/* Of all engines, once, before the first sweep: ctx->stored, or nothing and one line in the log. */
-void osr__store_load(struct plugin *p);
-/* What is due. */
-void osr__store_save(struct plugin *p);
 
 #endif

@@ -223,13 +223,6 @@ static enum osr_status complete(struct sweep *w)
 	return OSR_OK;
 }
 
-/* Readers of hop counts: the dumps of log flag ROUTING, and OpenSM's own multicast. */
-static bool hops_are_read(const struct sweep *w)
-{
-	return osm_log_is_active(&w->osm->log, OSM_LOG_ROUTING) ||
-	       (!w->slot->result.routing.mcast_parent && !w->osm->subn.opt.disable_multicast);
-}
-
 enum osr_status osr__sweep_publish(struct sweep *w)
 {
 	const struct osr_fabric *fabric = &w->slot->result.fabric;
@@ -239,7 +232,9 @@ enum osr_status osr__sweep_publish(struct sweep *w)
 
 	if (st)
 		return st;
-	if (hops_are_read(w)) {
+	/* Readers of hop counts: the dumps of log flag ROUTING, and OpenSM's own multicast. */
+	if (osm_log_is_active(&w->osm->log, OSM_LOG_ROUTING) ||
+	    (!w->slot->result.routing.mcast_parent && !w->osm->subn.opt.disable_multicast)) {
 		st = osr__publish_hops(w->osm, fabric, routing, &w->snap, &w->scratch, &w->diag);
 		if (st) {
 			/* Half a matrix must not lead the next engine astray. */
@@ -259,40 +254,26 @@ enum osr_status osr__sweep_publish(struct sweep *w)
 	return OSR_OK;
 }
 
-/* The result becomes the one that path_sl, QoS and multicast look at. */
-static void make_current(struct sweep *w)
-{
-	struct engine_ctx *ctx = w->ctx;
-
-	ctx->current = w->slot;
-	ctx->plugin->second_round = w->in_rounds ? ctx : NULL;
-	ctx->stored = NULL;
-	osr__store_due(ctx);
-	ctx->mc_warned = 0;
-	ctx->mc_warned_sp0 = false;
-	osr__qos_renew(ctx);
-}
-
 /*
  * Stored tables of another fabric, or of one whose LIDs were given out anew: repairs would make
  * tables out of next to nothing.
  */
-static void drop_foreign(struct sweep *w)
+static void drop_foreign(struct engine_ctx *ctx, const struct osr_fabric *fabric)
 {
-	const struct osr_fabric *fabric = &w->slot->result.fabric;
 	uint32_t n_known;
 
-	if (!w->ctx->stored || osr_store_fits(&w->ctx->stored->result, fabric, &n_known))
+	if (!ctx->stored || osr_store_fits(&ctx->stored->result, fabric, &n_known))
 		return;
-	osr__log(w->osm, OSM_LOG_INFO,
+	osr__log(ctx->plugin->osm, OSM_LOG_INFO,
 		 "%s: the stored tables are of another fabric (%u of %u LIDs are in both) and not "
 		 "used: this sweep is a full route",
-		 w->ctx->engine->name, n_known, fabric->n_dests);
-	w->ctx->stored = NULL;
+		 ctx->engine->name, n_known, fabric->n_dests);
+	ctx->stored = NULL;
 }
 
 static enum osr_status sweep(struct sweep *w)
 {
+	struct engine_ctx *ctx = w->ctx;
 	struct sweep_slot *slot = w->slot;
 	struct osr_fabric *fabric = &slot->result.fabric;
 	struct osr_result last;
@@ -300,11 +281,11 @@ static enum osr_status sweep(struct sweep *w)
 	enum osr_status st;
 
 	mark = osr_arena_mark(&slot->arena);
-	st = osr__snapshot(w->ctx->plugin, SNAPSHOT_WHOLE, &slot->arena, &w->scratch, fabric,
-			   &w->snap, &w->diag);
-	if (!st && osr__upkeep_watch(w->ctx->plugin, fabric, &w->scratch)) {
+	st = osr__snapshot(ctx->plugin, SNAPSHOT_WHOLE, &slot->arena, &w->scratch, fabric, &w->snap,
+			   &w->diag);
+	if (!st && osr__upkeep_watch(ctx->plugin, fabric, &w->scratch)) {
 		osr_arena_reset(&slot->arena, mark);
-		st = osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch,
+		st = osr__snapshot(ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch,
 				   fabric, &w->snap, &w->diag);
 	}
 	w->ms_snapshot = osr__sweep_clock_ms();
@@ -312,26 +293,26 @@ static enum osr_status sweep(struct sweep *w)
 		goto give_up;
 	osr__report_left_out(w);
 	osr__qos_tables(w->osm, &w->snap, &slot->qos);
-	osr__vl_budget(w->osm, fabric, &w->ctx->plugin->options, &w->snap.limit);
+	osr__vl_budget(w->osm, fabric, &ctx->plugin->options, &w->snap.limit);
 	osr__report_budget(w);
 	osr__report_config(w);
 	slot->budget = w->snap.limit.vls;
 	if (fabric->n_components > 1) {
 		osr__report_split(w);
-		if (w->ctx->plugin->options.own.num[OPT_ON_SPLIT] == ON_SPLIT_REFUSE) {
+		if (ctx->plugin->options.own.num[OPT_ON_SPLIT] == ON_SPLIT_REFUSE) {
 			st = osr_fail(&w->diag, OSR_UNREACHABLE, "on_split = refuse");
 			goto give_up;
 		}
 	}
-	drop_foreign(w);
-	w->ctx->others_routed |= w->osm->subn.coming_out_of_standby;
+	drop_foreign(ctx, fabric);
+	ctx->others_routed |= w->osm->subn.coming_out_of_standby;
 	mark = osr_arena_mark(&slot->arena);
 	st = sweep_route(w);
 	if (st)
 		st = fall_back(w, st, mark);
 	if (st)
 		return st;
-	osr__keys_lay(w->ctx->plugin, slot, &w->scratch);
+	osr__keys_lay(ctx->plugin, slot, &w->scratch);
 	w->ms_check = osr__sweep_clock_ms();
 	st = complete(w);
 	w->in_rounds = slot->result.routing.withdrawn && osr__rounds_may(w);
@@ -340,17 +321,24 @@ static enum osr_status sweep(struct sweep *w)
 	if (st)
 		goto give_up;
 	w->ms_publish = osr__sweep_clock_ms();
-	if (osr__before(w->ctx)) {
-		last = *osr__before(w->ctx);
-		if (w->ctx->current)
-			last.routing = *osr__shown(w->ctx->current);
+	if (osr__before(ctx)) {
+		last = *osr__before(ctx);
+		if (ctx->current)
+			last.routing = *osr__shown(ctx->current);
 	}
-	osr__sweep_report(w, osr__before(w->ctx) ? &last : NULL);
-	make_current(w);
+	osr__sweep_report(w, osr__before(ctx) ? &last : NULL);
+	/* The result becomes the one that path_sl, QoS and multicast look at. */
+	ctx->current = slot;
+	ctx->plugin->second_round = w->in_rounds ? ctx : NULL;
+	ctx->stored = NULL;
+	osr__store_due(ctx);
+	ctx->mc_warned = 0;
+	ctx->mc_warned_sp0 = false;
+	osr__qos_renew(ctx);
 	return OSR_OK;
 
 give_up:
-	osr__log(w->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); %s", w->ctx->engine->name,
+	osr__log(w->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); %s", ctx->engine->name,
 		 w->diag.text, osr_status_str(st), next_engine(w).text);
 	return st;
 }

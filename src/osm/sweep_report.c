@@ -262,24 +262,17 @@ static void load_text(const struct sweep *w, char *text, size_t size)
 			 verdict->n_host_routes);
 }
 
-/* The engine of the list whose tables are in the switches when another one routes for the first time, or NULL. */
-static const struct engine_ctx *first_holder(const struct engine_ctx *mine)
-{
-	const struct engine_ctx *ctx = mine->plugin->contexts;
-
-	while (ctx && (ctx == mine || !ctx->current))
-		ctx = ctx->next;
-	return ctx;
-}
-
 /* "; 12 of 36486 LFT entries changed by an incremental re-route, transition deadlock-free" */
 static void change_text(const struct sweep *w, bool first, char *text, size_t size)
 {
 	const struct osr_stable *stable = &w->slot->result.routing.stable;
 
 	if (first) {
-		const struct engine_ctx *holder = first_holder(w->ctx);
+		const struct engine_ctx *holder = w->ctx->plugin->contexts;
 
+		/* The engine of the list whose tables are in the switches. */
+		while (holder && (holder == w->ctx || !holder->current))
+			holder = holder->next;
 		if (holder)
 			snprintf(text, size,
 				 "; first tables of %s; the switches still hold %s's: transition "
@@ -309,32 +302,13 @@ static void change_text(const struct sweep *w, bool first, char *text, size_t si
 		 w->in_rounds && osr__transition_is_free(w) ? " in two rounds" : "");
 }
 
-static void report_line(const struct sweep *w, bool first)
-{
-	const struct osr_fabric *fabric = &w->slot->result.fabric;
-	const struct osr_routing *routing = &w->slot->result.routing;
-	char proven[200], load[160], change[160];
-
-	osr__proven_text(w, proven, sizeof(proven));
-	load_text(w, load, sizeof(load));
-	change_text(w, first, change, sizeof(change));
-	osr__log(w->osm, OSM_LOG_INFO,
-		 "%s%s%s%s%s: %" PRIu64
-		 " hosts on %u switches, %u of %u VLs; proven: %s%s%s; %.1f ms",
-		 w->ctx->engine->name, routing->chosen ? " (" : "",
-		 routing->chosen ? routing->chosen : "", routing->chosen ? ")" : "",
-		 w->reused      ? " (last checked tables)"
-		 : w->keys_only ? " (base as before)"
-				: "",
-		 osr__n_hosts(fabric), fabric->n_switches, routing->n_vls, w->snap.limit.vls,
-		 proven, load, change, w->ms_publish - w->ms_start);
-}
-
 void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 {
 	const struct osr_fabric *fabric = &w->slot->result.fabric;
-	const struct osr_routing *routing = osr__shown(w->slot);
+	const struct osr_routing *routing = osr__shown(w->slot), *base = &w->slot->result.routing;
 	const struct osr_verdict *verdict = &w->slot->verdict;
+	const char *name = w->ctx->engine->name;
+	char proven[200], load[160], change[160];
 
 	w->n_entries = w->n_changed = (uint64_t)fabric->n_switches * fabric->n_dests;
 	if (before)
@@ -343,7 +317,19 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 		w->efi_bound = 0; /* without memory nothing is said of it */
 	if (!w->keys_only)
 		mind_keys(w);
-	report_line(w, !before);
+	osr__proven_text(w, proven, sizeof(proven));
+	load_text(w, load, sizeof(load));
+	change_text(w, !before, change, sizeof(change));
+	osr__log(w->osm, OSM_LOG_INFO,
+		 "%s%s%s%s%s: %" PRIu64
+		 " hosts on %u switches, %u of %u VLs; proven: %s%s%s; %.1f ms",
+		 name, base->chosen ? " (" : "", base->chosen ? base->chosen : "",
+		 base->chosen ? ")" : "",
+		 w->reused      ? " (last checked tables)"
+		 : w->keys_only ? " (base as before)"
+				: "",
+		 osr__n_hosts(fabric), fabric->n_switches, base->n_vls, w->snap.limit.vls, proven,
+		 load, change, w->ms_publish - w->ms_start);
 	osr__keys_report(w);
 	if (w->keys_only)
 		return;

@@ -44,7 +44,7 @@ struct passage {
 	ib_port_info_t before[256];
 };
 
-bool osr__traps_open(struct plugin *p)
+static bool traps_open(struct plugin *p)
 {
 	p->traps = calloc(1, sizeof(*p->traps));
 	if (p->traps)
@@ -52,7 +52,7 @@ bool osr__traps_open(struct plugin *p)
 	return p->traps;
 }
 
-void osr__traps_close(struct plugin *p)
+static void traps_close(struct plugin *p)
 {
 	free(p->traps);
 	p->traps = NULL;
@@ -127,23 +127,6 @@ static const osm_node_t *path_node(const struct osm_opensm *osm, const osm_dr_pa
 	return at;
 }
 
-/* Every port of a switch, and what hangs on it, is now reached by this path. */
-static void set_paths(osm_switch_t *sw, const osm_dr_path_t *path)
-{
-	for (unsigned port = 0; port < sw->num_ports; port++) {
-		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
-		osm_physp_t *far = osm_physp && port ? osm_physp->p_remote_physp : NULL;
-
-		if (!osm_physp)
-			continue;
-		osm_physp->dr_path = *path;
-		if (far && !far->p_node->sw) {
-			far->dr_path = *path;
-			osm_dr_path_extend(&far->dr_path, (uint8_t)port);
-		}
-	}
-}
-
 /* Its directed path, if that still leads to this switch; or NULL. */
 static const osm_dr_path_t *path_to(const struct osm_opensm *osm, const osm_switch_t *sw)
 {
@@ -194,11 +177,25 @@ static bool renew_paths(struct passage *w)
 		for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
 			if (path_to(w->osm, sw))
 				continue;
-			if (find_path(w->osm, sw, &path)) {
-				set_paths(sw, &path);
-				better = true;
-			} else {
+			if (!find_path(w->osm, sw, &path)) {
 				whole = false;
+				continue;
+			}
+			better = true;
+			/* Every port of the switch, and what hangs on it, is now reached by this path. */
+			for (unsigned port = 0; port < sw->num_ports; port++) {
+				osm_physp_t *osm_physp =
+					osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+				osm_physp_t *far =
+					osm_physp && port ? osm_physp->p_remote_physp : NULL;
+
+				if (!osm_physp)
+					continue;
+				osm_physp->dr_path = path;
+				if (far && !far->p_node->sw) {
+					far->dr_path = path;
+					osm_dr_path_extend(&far->dr_path, (uint8_t)port);
+				}
 			}
 		}
 	}
@@ -366,32 +363,25 @@ static bool question_before(const struct passage *w, ib_net64_t guid, struct que
 
 /* Routing -------------------------------------------------------------------------------------- */
 
-/*
- * Between sweeps every switch has what OpenSM holds for it, or the last sweep would not have ended
- * well; so only what differs is sent. The discovery that follows sets need_update for all anew, and
- * sends all blocks to a switch that turns out to have been reset.
- */
-static bool prepare_switches(struct passage *w)
-{
-	const osm_subn_t *subn = &w->osm->subn;
-	size_t n = cl_ptr_vector_get_size(&w->osm->subn.port_lid_tbl);
-
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-
-		if (osm_switch_prepare_path_rebuild(sw, (uint16_t)(n ? n - 1 : 0)))
-			return false;
-		sw->need_update = 0;
-	}
-	return true;
-}
-
 static bool trap_route(struct passage *w, struct osm_routing_engine *re)
 {
-	bool routed;
+	const osm_subn_t *subn = &w->osm->subn;
+	bool routed = true;
+	size_t n;
 
 	if (!osr__lock(w->osm, LOCK_ALONE))
 		return false;
-	routed = prepare_switches(w) && !re->build_lid_matrices(re->context) &&
+	/*
+	 * Between sweeps every switch has what OpenSM holds for it, or the last sweep would not have ended
+	 * well; so only what differs is sent. The discovery that follows sets need_update for all anew, and
+	 * sends all blocks to a switch that turns out to have been reset.
+	 */
+	n = cl_ptr_vector_get_size(&subn->port_lid_tbl);
+	for (osm_switch_t *sw = osr__switches(subn); routed && sw; sw = osr__after(subn, sw)) {
+		routed = !osm_switch_prepare_path_rebuild(sw, (uint16_t)(n ? n - 1 : 0));
+		sw->need_update = 0;
+	}
+	routed = routed && !re->build_lid_matrices(re->context) &&
 		 !re->ucast_build_fwd_tables(re->context);
 	if (routed)
 		w->n_blocks = osr__rounds_blocks(w->osm);
@@ -409,16 +399,6 @@ static struct engine_ctx *who_routed(const struct plugin *p)
 	struct engine_ctx *ctx = osr__ctx_of(p, p->osm->routing_engine_used);
 
 	return ctx && ctx->current && !ctx->refuse && !ctx->others_routed ? ctx : NULL;
-}
-
-static bool may_pass(const struct plugin *p)
-{
-	const osm_subn_t *subn = &p->osm->subn;
-
-	return p->options.own.num[OPT_ASK_SWITCHES] && p->up &&
-	       subn->sm_state == IB_SMINFO_STATE_MASTER && !subn->coming_out_of_standby &&
-	       !subn->first_time_master_sweep && !subn->subnet_initialization_error &&
-	       !subn->opt.use_ucast_cache && !subn->opt.force_heavy_sweep && who_routed(p);
 }
 
 static bool ask_all(struct passage *w)
@@ -470,8 +450,10 @@ static bool pass(struct passage *w)
 	return true;
 }
 
-void osr__traps_route(struct plugin *p)
+/* A sweep begins: what is known to be lost is routed around first. */
+static void traps_route(struct plugin *p)
 {
+	const osm_subn_t *subn = &p->osm->subn;
 	const struct engine_ctx *ctx;
 	struct passage *w = NULL;
 	bool routed = false;
@@ -481,9 +463,12 @@ void osr__traps_route(struct plugin *p)
 		return;
 	cl_plock_release(&p->osm->lock);
 	p->traps->was_up = p->up;
-	if (p->traps->n && may_pass(p))
-		w = calloc(1, sizeof(*w));
 	ctx = who_routed(p);
+	if (p->traps->n && p->options.own.num[OPT_ASK_SWITCHES] && p->up && ctx &&
+	    subn->sm_state == IB_SMINFO_STATE_MASTER && !subn->coming_out_of_standby &&
+	    !subn->first_time_master_sweep && !subn->subnet_initialization_error &&
+	    !subn->opt.use_ucast_cache && !subn->opt.force_heavy_sweep)
+		w = calloc(1, sizeof(*w));
 	if (w) {
 		w->plugin = p;
 		w->osm = p->osm;
@@ -501,3 +486,8 @@ void osr__traps_route(struct plugin *p)
 	if (routed)
 		osr__features_tell(p, ON_TABLES_SENT);
 }
+
+const struct feature osr__traps = {
+	.open = traps_open,
+	.on = { [ON_SWEEP_BEGINS] = traps_route, [ON_CLOSE] = traps_close },
+};

@@ -19,12 +19,8 @@
 
 struct plugin;
 
-bool osr__traps_open(struct plugin *p);
-void osr__traps_close(struct plugin *p);
 /* OpenSM's event, from any thread, with the shared lock held. */
 void osr__traps_note(struct plugin *p, const ib_mad_notice_attr_t *notice);
-/* A sweep begins: what is known to be lost is routed around first. */
-void osr__traps_route(struct plugin *p);
 /* Did the sweep before the one under way end well, so that switches have what OpenSM holds for them? */
 bool osr__traps_were_settled(const struct plugin *p);
 

@@ -39,32 +39,28 @@ static void upkeep_name(const struct plugin *p, char *name, size_t size)
 }
 
 /* In the thread of the control socket, or in the one that sweeps: the file is replaced as a whole. */
-static void upkeep_replace(struct plugin *p)
+static void upkeep_save(struct plugin *p)
 {
 	struct upkeep *u = p->upkeep;
-	uint64_t version = osr_drains_state(u->drains).version;
 	struct osr_diag diag = { "" };
+	uint64_t version;
 	char name[64];
 	bool failed;
 
-	if (!u->loaded || version == u->saved)
-		return;
-	upkeep_name(p, name, sizeof(name));
-	failed = !osr__file_keep(name, osr_drains_save(u->drains), &diag);
-	if (failed && !u->save_failed)
-		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR20: drained parts cannot be stored and would not survive a "
-			 "restart: %s",
-			 diag.text);
-	u->save_failed = failed;
-	u->saved = version;
-}
-
-static void upkeep_save(struct plugin *p)
-{
-	pthread_mutex_lock(&p->upkeep->saving);
-	upkeep_replace(p);
-	pthread_mutex_unlock(&p->upkeep->saving);
+	pthread_mutex_lock(&u->saving);
+	version = osr_drains_state(u->drains).version;
+	if (u->loaded && version != u->saved) {
+		upkeep_name(p, name, sizeof(name));
+		failed = !osr__file_keep(name, osr_drains_save(u->drains), &diag);
+		if (failed && !u->save_failed)
+			osr__log(p->osm, OSM_LOG_ERROR,
+				 "ERR OR20: drained parts cannot be stored and would not survive a "
+				 "restart: %s",
+				 diag.text);
+		u->save_failed = failed;
+		u->saved = version;
+	}
+	pthread_mutex_unlock(&u->saving);
 }
 
 /* What is left out ----------------------------------------------------------------------------- */
@@ -74,50 +70,40 @@ bool osr__upkeep_out(const struct plugin *p, uint64_t guid, uint8_t port)
 	return p->upkeep && osr_drains_out(p->upkeep->drains, guid, port);
 }
 
-/* Parts of the last run: said when a sweep of ours leaves them out, not where another engine routes by them. */
-static void say_still_out(struct plugin *p)
-{
-	const struct osr_drains_state state = osr_drains_state(p->upkeep->drains);
-
-	if (!p->upkeep->told && state.n_drained + state.n_held)
-		osr__log(p->osm, OSM_LOG_INFO,
-			 "still left out: %u drained part%s, %u link%s held down", state.n_drained,
-			 state.n_drained == 1 ? "" : "s", state.n_held,
-			 state.n_held == 1 ? "" : "s");
-	p->upkeep->told = true;
-}
-
 bool osr__upkeep_watch(struct plugin *p, const struct osr_fabric *fabric, struct osr_arena *scratch)
 {
 	struct upkeep *u = p->upkeep;
 	double now = osr__sweep_clock_ms() * 1e-3, next;
-	const struct osr_hold_down *hold;
+	struct osr_drains_state state;
 	struct osr_drain_event event;
 
 	if (!u)
 		return false;
-	say_still_out(p);
+	/* Parts of the last run: said when a sweep of ours leaves them out, not where another engine routes by them. */
+	state = osr_drains_state(u->drains);
+	if (!u->told && state.n_drained + state.n_held)
+		osr__log(p->osm, OSM_LOG_INFO,
+			 "still left out: %u drained part%s, %u link%s held down", state.n_drained,
+			 state.n_drained == 1 ? "" : "s", state.n_held,
+			 state.n_held == 1 ? "" : "s");
+	u->told = true;
 	if (osr_drains_watch(u->drains, fabric, now, scratch))
 		return osr_drains_n_out(u->drains); /* the sweep is about to say it */
-	hold = &p->upkeep->hold;
-	while (osr_drains_event(p->upkeep->drains, &event))
+	while (osr_drains_event(u->drains, &event))
 		if (event.news == OSR_DRAIN_KEPT)
 			osr__log(p->osm, OSM_LOG_ERROR,
 				 "ERR OR20: %s is not left out: without it end ports of switch %s "
-				 "would be "
-				 "cut off",
+				 "would be cut off",
 				 event.name, event.cut);
 		else if (event.news == OSR_DRAIN_HELD)
-			osr__log(
-				p->osm, OSM_LOG_ERROR,
-				"ERR OR21: link %s went down %u times within %u s: it is held down "
-				"until nothing happens to it for %u s",
-				event.name, hold->after, hold->within, hold->calm);
+			osr__log(p->osm, OSM_LOG_ERROR,
+				 "ERR OR21: link %s went down %u times within %u s: it is held "
+				 "down until nothing happens to it for %u s",
+				 event.name, u->hold.after, u->hold.within, u->hold.calm);
 		else
 			osr__log(p->osm, OSM_LOG_INFO,
-				 "link %s has been calm for %u s: it is routed "
-				 "again",
-				 event.name, hold->calm);
+				 "link %s has been calm for %u s: it is routed again", event.name,
+				 u->hold.calm);
 	next = osr_drains_next(u->drains, now);
 	if (next >= 0)
 		cl_timer_start(&u->timer, (uint32_t)(next * 1e3) + 100);
@@ -156,32 +142,33 @@ void osr__upkeep_turn(struct plugin *p)
 	upkeep_ask(p);
 }
 
-void osr__upkeep_begins(struct plugin *p)
+static void upkeep_begins(struct plugin *p)
 {
-	if (p->upkeep && !p->upkeep->loaded) {
-		struct upkeep *u = p->upkeep;
-		char name[64], path[PATH_MAX], *text;
-		struct osr_diag diag = { "" };
-		size_t size = 0;
+	struct upkeep *u = p->upkeep;
+	struct osr_diag diag = { "" };
+	char name[64], path[PATH_MAX], *text;
+	size_t size = 0;
 
-		/* What was drained before a restart. */
-		u->loaded = true;
-		upkeep_name(p, name, sizeof(name));
-		osr__cache_path(name, path, sizeof(path));
-		text = osr__file_read(path, MAX_BOOK, NULL, &size, &diag);
-		if (diag.text[0])
-			osr__log(p->osm, OSM_LOG_ERROR, "ERR OR20: stored drained parts, %s: %s",
-				 path, diag.text);
-		if (text)
-			osr_drains_load(u->drains, text, size);
-		free(text);
-		u->saved = u->asked = osr_drains_state(u->drains).version;
-	}
-	if (p->upkeep)
-		osr_drains_sm(p->upkeep->drains, cl_ntoh64(p->osm->subn.sm_port_guid));
+	if (!u)
+		return;
+	osr_drains_sm(u->drains, cl_ntoh64(p->osm->subn.sm_port_guid));
+	if (u->loaded)
+		return;
+	/* What was drained before a restart. */
+	u->loaded = true;
+	upkeep_name(p, name, sizeof(name));
+	osr__cache_path(name, path, sizeof(path));
+	text = osr__file_read(path, MAX_BOOK, NULL, &size, &diag);
+	if (diag.text[0])
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR20: stored drained parts, %s: %s", path,
+			 diag.text);
+	if (text)
+		osr_drains_load(u->drains, text, size);
+	free(text);
+	u->saved = u->asked = osr_drains_state(u->drains).version;
 }
 
-void osr__upkeep_over(struct plugin *p)
+static void upkeep_over(struct plugin *p)
 {
 	if (!p->upkeep)
 		return;
@@ -190,7 +177,8 @@ void osr__upkeep_over(struct plugin *p)
 	upkeep_save(p);
 }
 
-bool osr__upkeep_open(struct plugin *p)
+/* Without memory one line in the log, and p->upkeep is NULL: nothing is left out. */
+static bool upkeep_open(struct plugin *p)
 {
 	const struct osr_values *values = &p->options.own;
 	struct upkeep *u = calloc(1, sizeof(*u));
@@ -216,7 +204,7 @@ bool osr__upkeep_open(struct plugin *p)
 	return true;
 }
 
-void osr__upkeep_close(struct plugin *p)
+static void upkeep_close(struct plugin *p)
 {
 	if (!p->upkeep)
 		return;
@@ -227,3 +215,10 @@ void osr__upkeep_close(struct plugin *p)
 	free(p->upkeep);
 	p->upkeep = NULL;
 }
+
+const struct feature osr__upkeep = {
+	.open = upkeep_open,
+	.on = { [ON_SWEEP_BEGINS] = upkeep_begins,
+		[ON_SWEEP_OVER] = upkeep_over,
+		[ON_CLOSE] = upkeep_close },
+};

@@ -17,13 +17,6 @@
 struct plugin;
 struct upkeep;
 
-/* Without memory one line in the log, and p->upkeep is NULL: nothing is left out. */
-bool osr__upkeep_open(struct plugin *p);
-void osr__upkeep_close(struct plugin *p);
-
-/* OpenSM's events, from its sweep thread: a sweep with discovery begins, or has ended well or not. */
-void osr__upkeep_begins(struct plugin *p);
-void osr__upkeep_over(struct plugin *p);
 /* In the sweep, with a fabric that has all parts in it: is something to be left out of it? */
 bool osr__upkeep_watch(struct plugin *p, const struct osr_fabric *fabric,
 		       struct osr_arena *scratch);
