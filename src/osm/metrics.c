@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * A sweep is one tree, m->sweep; numbers of it, rows of list_numbers(), have a text of help beside it. The log has its
  * line, the JSON file and the socket add what happens beside sweeps, and Prometheus's text lists what has a help. The files
