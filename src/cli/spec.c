@@ -3,7 +3,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <osmroutes/arena.h>
 
@@ -21,17 +23,66 @@ struct made {
 	struct made *parts;
 };
 
-static void take_number(const struct cli_option *option, const char *arg, void *member,
-			struct argp_state *state)
+static void put_number(void *member, size_t size, long n)
 {
-	long n = cli_take_number(arg, option->name, option->low, option->high, state);
-
-	if (option->size == sizeof(uint8_t))
+	if (size == sizeof(uint8_t))
 		*(uint8_t *)member = (uint8_t)n;
-	else if (option->size == sizeof(uint32_t))
+	else if (size == sizeof(uint32_t))
 		*(uint32_t *)member = (uint32_t)n;
 	else
 		*(long *)member = n;
+}
+
+/* The number of the word among "a|b|c". */
+static long word_number(const struct cli_option *option, const char *arg, struct argp_state *state)
+{
+	char said[160] = "";
+	long n = 0;
+
+	for (const char *word = option->words;; n++) {
+		size_t len = strcspn(word, "|");
+		const char *next = word + len + (word[len] != '\0');
+		size_t at = strlen(said);
+
+		if (len == strlen(arg) && !strncmp(word, arg, len))
+			return n;
+		snprintf(said + at, sizeof(said) - at, "%s%.*s",
+			 !n      ? ""
+			 : *next ? ", "
+				 : " or ",
+			 (int)len, word);
+		if (!*next)
+			argp_error(state, "%s \"%s\": expected %s", option->name, arg, said);
+		word = next;
+	}
+}
+
+static void take(const struct cli_option *option, char *args, char *arg, struct argp_state *state)
+{
+	void *member = args + option->at;
+
+	switch (option->take) {
+	case CLI_TAKE_TEXT:
+		*(const char **)member = arg;
+		break;
+	case CLI_TAKE_FLAG:
+		*(bool *)member = true;
+		break;
+	case CLI_TAKE_WORD:
+		put_number(member, option->size, word_number(option, arg, state));
+		break;
+	case CLI_TAKE_LIST: {
+		uint32_t *n = (uint32_t *)(void *)(args + option->low);
+
+		if (*n == (uint32_t)option->high)
+			argp_error(state, "at most %ld of --%s", option->high, option->name);
+		((const char **)member)[(*n)++] = arg;
+		break;
+	}
+	default:
+		put_number(member, option->size,
+			   cli_take_number(arg, option->name, option->low, option->high, state));
+	}
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -51,12 +102,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->input = made;
 		return error;
 	}
-	if (option->take == CLI_TAKE_TEXT)
-		*(const char **)(made->args + option->at) = arg;
-	else if (option->take == CLI_TAKE_FLAG)
-		*(bool *)(made->args + option->at) = true;
-	else
-		take_number(option, arg, made->args + option->at, state);
+	take(option, made->args, arg, state);
 	return 0;
 }
 

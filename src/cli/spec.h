@@ -19,15 +19,23 @@
 #include <argp.h>
 #include <stddef.h>
 
-enum cli_take { CLI_TAKE_OWN, CLI_TAKE_TEXT, CLI_TAKE_FLAG, CLI_TAKE_NUMBER };
+enum cli_take {
+	CLI_TAKE_OWN,
+	CLI_TAKE_TEXT,
+	CLI_TAKE_FLAG,
+	CLI_TAKE_NUMBER,
+	CLI_TAKE_WORD,
+	CLI_TAKE_LIST
+};
 
 struct cli_option {
 	const char *name, *arg, *doc; /* without a name: the heading of a group */
 	enum cli_take take;
 	size_t at, size; /* of the member */
-	long low, high;  /* of a number */
-	int key;         /* CLI_TAKE_OWN: what parse() is called with; a letter is a short option */
-	int flags;       /* of argp */
+	long low, high;  /* of a number; of a list: where its count is, and how many it can hold */
+	const char *words; /* of a word: "a|b|c", of which the member gets the number */
+	int key;   /* CLI_TAKE_OWN: what parse() is called with; a letter is a short option */
+	int flags; /* of argp */
 	int group;
 };
 
@@ -35,6 +43,13 @@ struct cli_option {
 #define CLI_FLAG(type, member) CLI_TAKE_FLAG, offsetof(type, member)
 #define CLI_NUMBER(type, member, low, high)                                                        \
 	CLI_TAKE_NUMBER, offsetof(type, member), sizeof(((type *)0)->member), low, high
+
+#define CLI_WORD(type, member, its_words)                                                          \
+	CLI_TAKE_WORD, offsetof(type, member), sizeof(((type *)0)->member), .words = its_words
+/* const char *member[n], with uint32_t count of those there are. */
+#define CLI_LIST(type, member, count)                                                              \
+	CLI_TAKE_LIST, offsetof(type, member), 0, offsetof(type, count),                           \
+		sizeof(((type *)0)->member) / sizeof(const char *)
 
 struct cli_spec {
 	const struct cli_option *options; /* ends with zeros */

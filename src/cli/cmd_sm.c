@@ -1,0 +1,706 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * What asks a running subnet manager, by its control socket: status, drain, undrain, and routing keys for shells and job
+ * scripts. An application placed here lives until it is withdrawn.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "io/lines.h"
+#include "io/trafficfile.h"
+#include "keyclient/keyclient.h"
+#include "traffic/phases.h"
+
+#define POLL_MS 100
+
+enum action { PLACE, REQUEST, DONE, STATUS, WITHDRAW, N_ACTIONS };
+
+static const char *const actions[N_ACTIONS] = { "place", "request", "done", "status", "withdraw" };
+
+struct args {
+	struct out out;
+	const char *path; /* of the socket; NULL: where the library finds it */
+	long wait;        /* ms */
+	/* drain and undrain: */
+	const char *what;
+	bool undrain, all;
+	/* key: */
+	enum action action;
+	bool has_action, env;
+	uint32_t word[2], n_words; /* APP, KEY */
+	const char *hosts, *name;
+	const char *traffic[64];
+	uint32_t n_traffic;
+	long ranks, offsets, owner;
+};
+
+/* ---- what comes back ------------------------------------------------------------------------ */
+
+/* The answer to `line`, which is released, or NULL: osrk_error() says why. */
+static json_t *ask(struct osrk *k, json_t *line)
+{
+	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+	char *answer = text ? osrk_ask(k, text) : NULL;
+	json_t *said = answer ? json_loads(answer, 0, NULL) : NULL;
+
+	json_decref(line);
+	free(text);
+	free(answer);
+	return said;
+}
+
+/* The member of an answer that a key names; a dot in it nests. */
+static const json_t *member_of(const json_t *json, const char *key)
+{
+	char name[64];
+
+	while (json && *key) {
+		size_t n = strcspn(key, ".");
+
+		snprintf(name, sizeof(name), "%.*s", (int)n, key);
+		json = json_object_get(json, name);
+		key += key[n] ? n + 1 : n;
+	}
+	return json;
+}
+
+/*
+ * A row of what an answer has under the keys of the fields: a list as its length, seconds since 1970 in a field of
+ * text as date and time. And a row for each of a list.
+ */
+static void say_row(struct out *out, const char *section, const struct out_field *fields,
+		    const json_t *json)
+{
+	out_row(out, section);
+	for (const struct out_field *field = fields; field->key; field++) {
+		const json_t *value = member_of(json, field->key);
+		time_t seconds = (time_t)json_integer_value(value);
+		char when[40];
+
+		if (field->type == OUT_BOOL && json_is_boolean(value))
+			out_bool(out, field->key, json_is_true(value));
+		else if (field->type == OUT_REAL && json_is_number(value))
+			out_real(out, field->key, json_number_value(value));
+		else if (field->type == OUT_COUNT && json_is_array(value))
+			out_count(out, field->key, json_array_size(value));
+		else if (field->type == OUT_COUNT && json_is_integer(value))
+			out_count(out, field->key, (uint64_t)json_integer_value(value));
+		else if (field->type == OUT_TEXT && seconds &&
+			 strftime(when, sizeof(when), "%F %T %z", localtime(&seconds)))
+			out_text(out, field->key, when);
+		else if (field->type == OUT_TEXT && json_string_length(value))
+			out_text(out, field->key, json_string_value(value));
+	}
+}
+
+static void say_rows(struct out *out, const char *section, const struct out_field *fields,
+		     const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		say_row(out, section, fields, json_array_get(list, i));
+}
+
+/* Says why the subnet manager refuses; the exit code. */
+static int refused(const char *why)
+{
+	struct osr_diag diag;
+
+	osr_fail(&diag, OSR_NOT_APPLICABLE, "%s", why);
+	return cli_fail(OSR_NOT_APPLICABLE, &diag);
+}
+
+static const struct cli_option socket_options[] = {
+	{ "wait", "MS",
+	  "wait for the switches to have the new tables, at most N ms (default 60000, 10000 for "
+	  "the request of a key)",
+	  CLI_NUMBER(struct args, wait, 0, 86400000) },
+	{ "socket", "PATH",
+	  "control_socket of the subnet manager (default: $OSMROUTES_KEYS, then " OSRK_SOCKET ")",
+	  CLI_TEXT(struct args, path) },
+	{ 0 },
+};
+
+static const struct cli_spec socket_spec = { socket_options },
+			     socket_only_spec = { socket_options + 1 };
+static const struct cli_part parts[] = { { &socket_spec, 0 },
+					 { &out_spec, offsetof(struct args, out) },
+					 { 0 } };
+
+/* Parts that are drained or held down. */
+static const struct out_field part_fields[] = {
+	{ "what", "part", OUT_TEXT },   { "guid", "switch GUID", OUT_TEXT },
+	{ "port", "port", OUT_COUNT },  { "why", "why", OUT_TEXT },
+	{ "state", "state", OUT_TEXT }, { 0 },
+};
+
+/* ---- status --------------------------------------------------------------------------------- */
+
+/* Keys as in the JSON of the metrics. */
+static const struct out_field status_fields[] = {
+	{ "routed_by", "routes now", OUT_TEXT },
+	{ "ours", "  an engine of osmroutes", OUT_BOOL },
+	{ "since", "  since", OUT_TEXT },
+	{ "time", "last sweep", OUT_TEXT },
+	{ "engine", "  engine", OUT_TEXT },
+	{ "tables.engine", "    which chose", OUT_TEXT },
+	{ "outcome", "  outcome", OUT_TEXT },
+	{ "message", "  because of", OUT_TEXT },
+	{ "check.passed", "  tables passed the check", OUT_BOOL },
+	{ "check.text", "  proven", OUT_TEXT },
+	{ "ms.total", "  milliseconds", OUT_REAL, 1 },
+	{ "lft.entries_changed", "  LFT entries changed", OUT_COUNT },
+	{ "tables.transition.answer", "    transition", OUT_TEXT },
+	{ "digest", "  digest", OUT_TEXT },
+	{ "fabric.hosts", "hosts", OUT_COUNT },
+	{ "fabric.switches", "switches", OUT_COUNT },
+	{ "fabric.parts", "  parts that cannot reach each other", OUT_COUNT },
+	{ "vls.used", "virtual lanes", OUT_COUNT },
+	{ "vls.available", "  available", OUT_COUNT },
+	{ "load.efi", "routes on the busiest link", OUT_COUNT },
+	{ "load.efi_bound", "  least possible", OUT_COUNT },
+	{ "load.efi_over_bound", "  times the least possible", OUT_REAL, 3 },
+	{ "routes.longer", "routes longer than minimal", OUT_COUNT },
+	{ "apps", "applications with routing keys", OUT_COUNT },
+	{ "pending", "  waiting for a sweep", OUT_BOOL },
+	{ 0 },
+};
+
+static const struct out_field head_fields[] = {
+	{ "osmroutes", NULL, OUT_TEXT },
+	{ "opensm", NULL, OUT_TEXT },
+	{ "sm_port", NULL, OUT_TEXT },
+	{ "state", NULL, OUT_TEXT },
+	{ 0 },
+};
+
+static const struct out_field warning_fields[] = {
+	{ "time", "when", OUT_TEXT },
+	{ "text", "last warnings", OUT_TEXT },
+	{ 0 },
+};
+
+static const struct out_section status_sections[] = {
+	{ "summary", OUT_HEAD, head_fields },
+	{ "status", OUT_ONE, status_fields },
+	{ "parts", OUT_ROWS, part_fields },
+	{ "warnings", OUT_ROWS, warning_fields },
+	{ 0 },
+};
+
+static int status_show(struct args *a, struct osrk *k)
+{
+	json_t *said = ask(k, json_pack("{s:s}", "op", "status")),
+	       *sm = json_object_get(said, "sm");
+	int code;
+
+	if (!sm) {
+		code = refused(said ? "opensm runs, and has not finished a sweep yet"
+				    : osrk_error(k));
+		json_decref(said);
+		return code;
+	}
+	/* Keys and what waits are known to the socket, the rest to the sweep. */
+	json_object_set(sm, "apps", json_object_get(said, "apps"));
+	json_object_set(sm, "pending", json_object_get(said, "pending"));
+	say_row(&a->out, "summary", head_fields, sm);
+	say_row(&a->out, "status", status_fields, sm);
+	say_rows(&a->out, "parts", part_fields, json_object_get(said, "parts"));
+	say_rows(&a->out, "warnings", warning_fields, json_object_get(sm, "warnings"));
+	out_head(&a->out, "osmroutes %s in %s on port %s: %s",
+		 json_string_value(json_object_get(sm, "osmroutes")),
+		 json_string_value(json_object_get(sm, "opensm")),
+		 json_string_value(json_object_get(sm, "sm_port")),
+		 json_string_value(json_object_get(sm, "state")));
+	code = json_is_true(json_object_get(sm, "ours")) &&
+			       json_is_true(member_of(sm, "check.passed"))
+		       ? CLI_OK
+		       : CLI_BAD;
+	json_decref(said);
+	return out_end(&a->out, code);
+}
+
+static const struct cli_part status_parts[] = { { &socket_only_spec, 0 },
+						{ &out_spec, offsetof(struct args, out) },
+						{ 0 } };
+
+static const struct cli_spec status_spec = {
+	.parts = status_parts,
+	.doc = "Says what a running subnet manager does: which engine routes and since when, what "
+	       "the last sweep proved, load, drained parts, warnings. Exit code 1 if no tables "
+	       "that osmroutes has checked are in use.",
+};
+
+/* ---- drain and undrain ---------------------------------------------------------------------- */
+
+static const struct out_section drain_sections[] = { { "parts", OUT_ROWS, part_fields }, { 0 } };
+
+static json_t *drain_ask(struct osrk *k, const char *op, const char *what)
+{
+	return ask(k, json_pack("{s:s, s:s}", "op", op, "what", what ? what : ""));
+}
+
+/* Is nothing left to be done by the subnet manager? */
+static bool is_settled(const json_t *said)
+{
+	const json_t *all = json_object_get(said, "parts");
+
+	for (size_t i = 0; i < json_array_size(all); i++)
+		if (!strcmp(json_string_value(json_object_get(json_array_get(all, i), "state")),
+			    "asked"))
+			return false;
+	return !json_is_true(json_object_get(said, "pending"));
+}
+
+static int drain(struct args *a, struct osrk *k)
+{
+	json_t *said = drain_ask(k,
+				 !a->what     ? "drained"
+				 : a->undrain ? "undrain"
+					      : "drain",
+				 a->what);
+	int code;
+
+	for (long ms = 0; a->what && said && !is_settled(said) && ms < a->wait; ms += POLL_MS) {
+		nanosleep(&(struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
+		json_decref(said);
+		said = drain_ask(k, "drained", NULL);
+	}
+	if (!said)
+		return refused(osrk_error(k));
+	if (a->what && !is_settled(said))
+		code = refused("accepted, but the subnet manager has no new tables yet: `osmroutes "
+			       "drain` shows the state");
+	else {
+		say_rows(&a->out, "parts", part_fields, json_object_get(said, "parts"));
+		code = out_end(&a->out, CLI_OK);
+	}
+	json_decref(said);
+	return code;
+}
+
+static error_t drain_parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	if (a->what)
+		argp_error(state, "one switch or cable at a time: \"%s\"", arg);
+	a->what = arg;
+	return 0;
+}
+
+static error_t undrain_parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	if (key != ARGP_KEY_END)
+		return ARGP_ERR_UNKNOWN;
+	a->what = a->all ? "all" : a->what;
+	if (!a->what)
+		argp_error(state, "missing switch or cable: NODE, NODE:PORT or --all");
+	return 0;
+}
+
+static const struct cli_spec drain_spec = {
+	.parse = drain_parse,
+	.parts = parts,
+	.args_doc = "[NODE[:PORT]]",
+	.doc = "Takes a switch, or the cable at a port of it, out of routing, so that it can be "
+	       "pulled without harm; without an argument lists what is drained or held down.",
+};
+
+static const struct cli_option undrain_options[] = {
+	{ "all", NULL, "everything that is drained", CLI_FLAG(struct args, all) },
+	{ 0 },
+};
+
+static const struct cli_part undrain_parts[] = { { &drain_spec, 0 }, { 0 } };
+
+static const struct cli_spec undrain_spec = {
+	.options = undrain_options,
+	.parse = undrain_parse,
+	.parts = undrain_parts,
+	.args_doc = "NODE[:PORT]",
+	.doc = "Routes by a drained switch or cable again.",
+};
+
+/* ---- routing keys --------------------------------------------------------------------------- */
+
+static const struct out_field app_fields[] = {
+	{ "app", "application", OUT_COUNT },
+	{ "name", "name", OUT_TEXT },
+	{ "owner", "user", OUT_COUNT },
+	{ "ranks", "hosts", OUT_COUNT },
+	{ "ranks_gone", "gone", OUT_COUNT },
+	{ "held", NULL, OUT_BOOL },
+	{ "path_bits", "path bits", OUT_TEXT },
+	{ "notice", "notice", OUT_TEXT },
+	{ 0 },
+};
+
+static const struct out_field key_fields[] = {
+	{ "app", "application", OUT_COUNT },
+	{ "key", "key", OUT_COUNT },
+	{ "state", "state", OUT_TEXT },
+	{ "offset", "offset", OUT_COUNT },
+	{ "pairs", "pairs", OUT_COUNT },
+	{ "left_out", "left out", OUT_COUNT },
+	{ "contention", "contention", OUT_COUNT },
+	{ "bound", "at best", OUT_COUNT },
+	{ 0 },
+};
+
+static const struct out_field host_fields[] = {
+	{ "rank", "rank", OUT_COUNT },
+	{ "host", "host", OUT_TEXT },
+	{ "guid", "port GUID", OUT_TEXT },
+	{ "lid", "first LID", OUT_COUNT },
+	{ 0 },
+};
+
+static const struct out_section key_sections[] = {
+	{ "applications", OUT_ROWS, app_fields },
+	{ "keys", OUT_ROWS, key_fields },
+	{ "hosts", OUT_ROWS, host_fields },
+	{ 0 },
+};
+
+static void take_key_word(struct args *a, const char *arg, struct argp_state *state)
+{
+	if (a->has_action) {
+		if (a->n_words == 2)
+			argp_error(state, "too many words: \"%s\"", arg);
+		a->word[a->n_words++] =
+			(uint32_t)cli_take_number(arg, "number", 0, UINT32_MAX - 1, state);
+		return;
+	}
+	for (a->action = PLACE; a->action < N_ACTIONS && strcmp(arg, actions[a->action]);)
+		a->action++;
+	if (a->action == N_ACTIONS)
+		argp_error(state, "\"%s\": expected place, request, done, status or withdraw", arg);
+	a->has_action = true;
+}
+
+static void check_key_words(const struct args *a, struct argp_state *state)
+{
+	static const uint32_t needs[N_ACTIONS] = { [REQUEST] = 2, [DONE] = 2, [WITHDRAW] = 1 };
+
+	if (!a->has_action)
+		argp_error(state, "missing action: place, request, done, status or withdraw");
+	if (a->n_words < needs[a->action] || (a->action == PLACE && a->n_words))
+		argp_error(state, "%s takes %s", actions[a->action],
+			   a->action == PLACE      ? "options only"
+			   : needs[a->action] == 2 ? "the numbers of an application and a key"
+						   : "the number of an application");
+	if (a->action == PLACE && !a->n_traffic)
+		argp_error(state, "missing --traffic");
+	if (a->action == PLACE && !a->hosts == !a->ranks)
+		argp_error(state, "either --hosts or --ranks");
+}
+
+static const struct cli_option key_options[] = {
+	{ "hosts", "FILE",
+	  "place: port GUIDs or names, one a line, by rank; \"-\" is standard input",
+	  CLI_TEXT(struct args, hosts) },
+	{ "ranks", "N", "place: N hosts that the subnet manager chooses",
+	  CLI_NUMBER(struct args, ranks, 2, 65536) },
+	{ "traffic", "FILE", "place: a key for each phase of a traffic file",
+	  CLI_LIST(struct args, traffic, n_traffic) },
+	{ "offsets", "N", "place: LID offsets for the keys to share (default 1)",
+	  CLI_NUMBER(struct args, offsets, 1, 127) },
+	{ "name", "TEXT", "place: a name that status shows", CLI_TEXT(struct args, name) },
+	{ "owner", "UID", "place: for this user, by root",
+	  CLI_NUMBER(struct args, owner, 0, UINT32_MAX - 1) },
+	{ "env", NULL, "place: lines for a job's environment instead of a table",
+	  CLI_FLAG(struct args, env) },
+	{ 0 },
+};
+
+static error_t key_parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	if (key == ARGP_KEY_ARG)
+		take_key_word(a, arg, state);
+	else if (key == ARGP_KEY_END)
+		check_key_words(a, state);
+	else
+		return ARGP_ERR_UNKNOWN;
+	return 0;
+}
+
+/* A host a line, by rank. */
+static enum osr_status read_hosts(const char *path, json_t *hosts, struct osr_diag *diag)
+{
+	enum osr_status st = OSR_OK;
+	struct osr_lines in;
+	char *text;
+
+	osr_lines_open(&in, path, diag)->by_people = true;
+	while (!st && osr_lines_next(&in, &text, &st)) {
+		char *begin = text + strspn(text, " \t\r");
+		size_t n = strcspn(begin, "#\r");
+
+		while (n && (begin[n - 1] == ' ' || begin[n - 1] == '\t'))
+			n--;
+		if (n && json_array_append_new(hosts, json_stringn(begin, n)))
+			st = osr_lines_fail(&in, "a name that is not UTF-8");
+	}
+	osr_lines_close(&in);
+	if (!st && json_array_size(hosts) < 2)
+		st = osr_fail(diag, OSR_INVAL, "%s: %zu hosts, two or more are needed", path,
+			      json_array_size(hosts));
+	return st;
+}
+
+/* "0>1 1>2" */
+static json_t *phase_text(const struct osr_pair *pair, uint32_t n)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	json_t *json;
+
+	if (!out)
+		return NULL;
+	for (uint32_t i = 0; i < n; i++)
+		fprintf(out, "%s%" PRIu32 ">%" PRIu32, i ? " " : "", pair[i].from, pair[i].to);
+	fclose(out);
+	json = json_string(text);
+	free(text);
+	return json;
+}
+
+/* A key for each phase of each traffic file. */
+static enum osr_status read_patterns(const struct args *a, size_t n_hosts, json_t *patterns,
+				     struct osr_diag *diag)
+{
+	enum osr_status st = OSR_OK;
+
+	for (uint32_t i = 0; i < a->n_traffic && !st; i++) {
+		const char *path = a->traffic[i];
+		struct osr_traffic traffic = { .hosts = NULL };
+		const struct osr_phases *phases = &traffic.phases;
+		struct osr_lines in;
+
+		st = osr_traffic_read(osr_lines_open(&in, path, diag), NULL, &traffic);
+		if (!st && phases->n_ranks > n_hosts)
+			st = osr_fail(diag, OSR_INVAL, "%s: %u ranks, there are %zu hosts", path,
+				      phases->n_ranks, n_hosts);
+		for (uint32_t k = 0; k < phases->n_phases && !st; k++)
+			if (json_array_append_new(patterns,
+						  phase_text(phases->pair + phases->row[k],
+							     phases->row[k + 1] - phases->row[k])))
+				st = osr_fail(diag, OSR_NOMEM, "out of memory");
+		osr_traffic_free(&traffic);
+	}
+	return st;
+}
+
+static uint64_t whole_of(const json_t *json, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(json, key));
+}
+
+static const char *text_of(const json_t *json, const char *key)
+{
+	const char *text = json_string_value(json_object_get(json, key));
+
+	return text ? text : "";
+}
+
+/* "1,2": as UCX_IB_LID_PATH_BITS takes it. */
+static void path_bits(const json_t *app, char *buf, size_t size)
+{
+	const json_t *offsets = json_object_get(app, "offsets");
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < json_array_size(offsets) && at < size; i++)
+		at += (size_t)snprintf(buf + at, size - at, "%s%d", i ? "," : "",
+				       (int)json_integer_value(json_array_get(offsets, i)));
+}
+
+static void show_app(struct out *o, const json_t *app)
+{
+	char bits[640];
+
+	path_bits(app, bits, sizeof(bits));
+	say_row(o, "applications", app_fields, app);
+	out_text(o, "name", text_of(app, "name"));
+	out_text(o, "path_bits", bits);
+	for (size_t k = 0; k < json_array_size(json_object_get(app, "keys")); k++) {
+		say_row(o, "keys", key_fields, json_array_get(json_object_get(app, "keys"), k));
+		out_count(o, "app", whole_of(app, "app"));
+	}
+}
+
+static void show_hosts(struct out *o, const json_t *app)
+{
+	const json_t *hosts = json_object_get(app, "hosts"), *lids = json_object_get(app, "lids"),
+		     *names = json_object_get(app, "names");
+
+	for (size_t r = 0; r < json_array_size(hosts); r++) {
+		out_row(o, "hosts");
+		out_count(o, "rank", r);
+		out_text(o, "host", json_string_value(json_array_get(names, r)));
+		out_text(o, "guid", json_string_value(json_array_get(hosts, r)));
+		out_count(o, "lid", (uint64_t)json_integer_value(json_array_get(lids, r)));
+	}
+}
+
+static int key_place(struct args *a, struct osrk *k)
+{
+	json_t *hosts = json_array(), *patterns = json_array(), *line, *app;
+	struct osr_diag diag = { "" };
+	enum osr_status st = a->hosts ? read_hosts(a->hosts, hosts, &diag) : OSR_OK;
+	char bits[640];
+
+	if (!st)
+		st = read_patterns(a, a->hosts ? json_array_size(hosts) : (size_t)a->ranks,
+				   patterns, &diag);
+	line = json_pack("{s:s, s:s, s:I, s:o, s:o}", "op", "place", "name", a->name ? a->name : "",
+			 "offsets", (json_int_t)a->offsets, "patterns", patterns,
+			 a->hosts ? "hosts" : "ranks",
+			 a->hosts ? json_incref(hosts) : json_integer(a->ranks));
+	json_decref(hosts);
+	if (line && a->owner >= 0)
+		json_object_set_new(line, "owner", json_integer(a->owner));
+	if (st) {
+		json_decref(line);
+		return cli_fail(st, &diag);
+	}
+	app = ask(k, line);
+	if (!app)
+		return refused(osrk_error(k));
+	if (a->env) {
+		path_bits(app, bits, sizeof(bits));
+		printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n", whole_of(app, "app"),
+		       bits);
+	} else {
+		show_app(&a->out, app);
+		show_hosts(&a->out, app);
+	}
+	json_decref(app);
+	if (!a->env)
+		return out_end(&a->out, CLI_OK);
+	out_drop(&a->out);
+	return CLI_OK;
+}
+
+static int key_status(struct args *a, struct osrk *k)
+{
+	json_t *said = ask(k, json_pack("{s:s}", "op", "status"));
+	const json_t *apps = json_object_get(said, "apps");
+	bool found = !a->n_words;
+
+	if (!said)
+		return refused(osrk_error(k));
+	for (size_t i = 0; i < json_array_size(apps); i++) {
+		const json_t *app = json_array_get(apps, i);
+
+		if (a->n_words && whole_of(app, "app") != a->word[0])
+			continue;
+		found = true;
+		show_app(&a->out, app);
+	}
+	if (found && !json_array_size(apps))
+		out_note(&a->out, "no application of this user has routing keys");
+	json_decref(said);
+	if (found)
+		return out_end(&a->out, CLI_OK);
+	out_drop(&a->out);
+	return refused("there is no such application of this user");
+}
+
+/* request, done and withdraw; the state afterwards is shown. */
+static int key_step(struct args *a, struct osrk *k)
+{
+	uint32_t app = a->word[0], key = a->word[1];
+	struct osrk_key what;
+	int st = a->action == REQUEST ? osrk_request(k, app, key, (int)a->wait)
+		 : a->action == DONE  ? osrk_done(k, app, key)
+				      : osrk_withdraw(k, app);
+
+	if (st)
+		return refused(osrk_error(k));
+	if (a->action != WITHDRAW && osrk_key(k, app, key, &what)) {
+		static const char *const states[] = { "prepared", "waiting", "active",
+						      "withdrawn" };
+
+		OUT_ADD(&a->out, "keys", app, key, states[what.state], what.offset, OUT_NO_COUNT,
+			what.left_out, what.contention, what.bound);
+	}
+	return out_end(&a->out, CLI_OK);
+}
+
+static int key(struct args *a, struct osrk *k)
+{
+	return a->action == PLACE    ? key_place(a, k)
+	       : a->action == STATUS ? key_status(a, k)
+				     : key_step(a, k);
+}
+
+static const struct cli_spec key_spec = {
+	.options = key_options,
+	.parse = key_parse,
+	.parts = parts,
+	.args_doc = "place\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
+	.doc = "Asks the subnet manager for routing keys: routes for the traffic of one "
+	       "application.",
+};
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static int run(const struct cli_spec *spec, struct args a, int argc, char **argv,
+	       int (*work)(struct args *a, struct osrk *k))
+{
+	struct osrk *k;
+	int code;
+
+	cli_parse(spec, argc, argv, &a);
+	k = osrk_open(a.path);
+	code = osrk_ok(k) ? work(&a, k) : refused(osrk_error(k));
+	osrk_close(k);
+	return code;
+}
+
+int cli_status(int argc, char **argv)
+{
+	return run(&status_spec,
+		   (struct args){ .out = { .command = "status", .sections = status_sections } },
+		   argc, argv, status_show);
+}
+
+int cli_drain(int argc, char **argv)
+{
+	return run(&drain_spec,
+		   (struct args){ .out = { .command = "drain", .sections = drain_sections },
+				  .wait = 60000 },
+		   argc, argv, drain);
+}
+
+int cli_undrain(int argc, char **argv)
+{
+	return run(&undrain_spec,
+		   (struct args){ .out = { .command = "undrain", .sections = drain_sections },
+				  .wait = 60000,
+				  .undrain = true },
+		   argc, argv, drain);
+}
+
+int cli_key(int argc, char **argv)
+{
+	return run(&key_spec,
+		   (struct args){ .out = { .command = "key", .sections = key_sections },
+				  .owner = -1,
+				  .wait = 10000 },
+		   argc, argv, key);
+}
