@@ -9,7 +9,7 @@
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-enum { OPT_TRAFFIC = 256, OPT_WORST };
+enum { OPT_WORST = 256 };
 
 static const struct cli_option bisections_options[] = {
 	{ "bisections", "N", "random bisections, 0 for none (default 1000)",
@@ -18,7 +18,8 @@ static const struct cli_option bisections_options[] = {
 };
 
 static const struct cli_option traffic_options[] = {
-	{ "traffic", "FILE", "phases of a traffic file, may be repeated", .key = OPT_TRAFFIC },
+	{ "traffic", "FILE", "phases of a traffic file, may be repeated",
+	  CLI_LIST(struct cli_traffic, path, n_flows) },
 	{ "hosts", "FILE",
 	  "hosts of the ranks, one a line, rank 0 first (default: all, in the order of the fabric)",
 	  CLI_TEXT(struct cli_traffic, hosts_path) },
@@ -30,23 +31,11 @@ static const struct cli_option traffic_options[] = {
 	{ 0 }
 };
 
-static error_t traffic_parse(int key, char *arg, struct argp_state *state)
-{
-	struct cli_traffic *traffic = state->input;
-
-	if (key != OPT_TRAFFIC)
-		return ARGP_ERR_UNKNOWN;
-	if (traffic->n_flows == CLI_MAX_TRAFFIC)
-		argp_error(state, "at most %d traffic files", CLI_MAX_TRAFFIC);
-	traffic->flow[traffic->n_flows++] = (struct cli_flow){ .path = arg };
-	return 0;
-}
-
 static const struct cli_part pool_part[] = { { &pool_spec, offsetof(struct cli_traffic, pool) },
 					     { 0 } };
 const struct cli_spec bisections_spec = { bisections_options, .parts = pool_part };
 static const struct cli_part bisections_part[] = { { &bisections_spec, 0 }, { 0 } };
-const struct cli_spec traffic_spec = { traffic_options, traffic_parse, bisections_part };
+const struct cli_spec traffic_spec = { traffic_options, .parts = bisections_part };
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
@@ -65,17 +54,6 @@ static enum osr_status load_hosts(struct cli_traffic *traffic, const struct osr_
 	return OSR_OK;
 }
 
-static enum osr_status load_file(struct cli_flow *flow, struct osr_endports *endports,
-				 struct osr_diag *diag)
-{
-	struct osr_lines in;
-
-	flow->file = calloc(1, sizeof(*flow->file));
-	if (!flow->file)
-		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", flow->path);
-	return osr_traffic_read(osr_lines_open(&in, flow->path, diag), endports, flow->file);
-}
-
 enum osr_status cli_traffic_load(struct cli_traffic *traffic, const struct osr_fabric *fabric,
 				 struct osr_diag *diag)
 {
@@ -84,19 +62,19 @@ enum osr_status cli_traffic_load(struct cli_traffic *traffic, const struct osr_f
 
 	if (!st)
 		st = load_hosts(traffic, fabric, &endports, diag);
-	for (uint32_t i = 0; i < traffic->n_flows && !st; i++)
-		st = load_file(&traffic->flow[i], &endports, diag);
+	for (uint32_t i = 0; i < traffic->n_flows && !st; i++) {
+		struct osr_lines in;
+
+		st = osr_traffic_read(osr_lines_open(&in, traffic->path[i], diag), &endports,
+				      &traffic->file[i]);
+	}
 	return st;
 }
 
 void cli_traffic_free(struct cli_traffic *traffic)
 {
-	for (uint32_t i = 0; i < traffic->n_flows; i++) {
-		if (traffic->flow[i].file)
-			osr_traffic_free(traffic->flow[i].file);
-		free(traffic->flow[i].file);
-		traffic->flow[i].file = NULL;
-	}
+	for (uint32_t i = 0; i < traffic->n_flows; i++)
+		osr_traffic_free(&traffic->file[i]);
 	osr_arena_free(&traffic->arena);
 }
 
@@ -165,30 +143,29 @@ const struct out_field cli_traffic_fields[] = {
 };
 
 /* One file, its ranks in order or not. One that names end ports says itself where its ranks are. */
-static enum osr_status traffic_measure(const struct cli_traffic *traffic,
-				       const struct cli_flow *flow, const char *ranking,
-				       const struct osr_fabric *fabric,
+static enum osr_status traffic_measure(const struct cli_traffic *traffic, uint32_t i,
+				       const char *ranking, const struct osr_fabric *fabric,
 				       const struct osr_routing *routing, const char *tables,
 				       struct out *out, struct osr_diag *diag)
 {
-	const uint32_t *named = flow->file->hosts;
+	const struct osr_traffic *file = &traffic->file[i];
+	const uint32_t *named = file->hosts;
 	bool random = !named && !strcmp(ranking, "random");
 	struct osr_survey_in in = { .f = fabric,
 				    .r = routing,
-				    .phases = &flow->file->phases,
+				    .phases = &file->phases,
 				    .hosts = named ? named : traffic->hosts,
-				    .n_hosts =
-					    named ? flow->file->phases.n_ranks : traffic->n_hosts,
+				    .n_hosts = named ? file->phases.n_ranks : traffic->n_hosts,
 				    .n_runs = random ? traffic->n_runs : 1,
 				    .shuffle = random,
 				    .bandwidth = true,
 				    .seed = traffic->seed };
 	struct measured row = { .tables = tables,
-				.pattern = flow->path,
+				.pattern = traffic->path[i],
 				.ranking = ranking,
-				.n_ranks = flow->file->phases.n_ranks };
+				.n_ranks = file->phases.n_ranks };
 	double start = cli_cpu_ms();
-	enum osr_status st = cli_survey(&traffic->pool, &in, flow->path, &row.sum, diag);
+	enum osr_status st = cli_survey(&traffic->pool, &in, traffic->path[i], &row.sum, diag);
 
 	row.ms = cli_cpu_ms() - start;
 	if (!st) {
@@ -206,13 +183,12 @@ enum osr_status cli_traffic_measure(const struct cli_traffic *traffic,
 	enum osr_status st = OSR_OK;
 
 	for (uint32_t i = 0; i < traffic->n_flows && !st; i++) {
-		const struct cli_flow *flow = &traffic->flow[i];
-		bool named = flow->file->hosts;
+		bool named = traffic->file[i].hosts;
 
-		st = traffic_measure(traffic, flow, named ? "given" : "ordered", fabric, routing,
+		st = traffic_measure(traffic, i, named ? "given" : "ordered", fabric, routing,
 				     tables, out, diag);
 		if (!st && !named && traffic->n_runs)
-			st = traffic_measure(traffic, flow, "random", fabric, routing, tables, out,
+			st = traffic_measure(traffic, i, "random", fabric, routing, tables, out,
 					     diag);
 	}
 	return st;

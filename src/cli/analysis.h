@@ -26,14 +26,9 @@
 
 #define CLI_MAX_TRAFFIC 64
 
-/* One file. */
-struct cli_flow {
-	const char *path;
-	struct osr_traffic *file;
-};
-
 struct cli_traffic {
-	struct cli_flow flow[CLI_MAX_TRAFFIC];
+	const char *path[CLI_MAX_TRAFFIC]; /* [n_flows] of the files */
+	struct osr_traffic file[CLI_MAX_TRAFFIC];
 	uint32_t n_flows;
 	uint32_t n_bisections;
 	uint32_t n_runs; /* of random rankings */

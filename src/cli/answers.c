@@ -70,7 +70,7 @@ const struct out_field cli_loops_fields[] = {
 	{ "tables", "tables of", OUT_TEXT, 0 },
 	{ "step", "loop", OUT_COUNT, 0 },
 	{ "switch", "packets from switch", OUT_TEXT, 0 },
-	{ "guid", NULL, OUT_TEXT, 0 },
+	{ "guid", NULL, OUT_GUID, 0 },
 	{ "port", "port", OUT_COUNT, 0 },
 	{ "vl", "on VL", OUT_COUNT, 0 },
 	{ "lid", "for LID", OUT_COUNT, 0 },
@@ -82,25 +82,23 @@ const struct out_field cli_loops_fields[] = {
 void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *fabric,
 		  const struct osr_loop *loop)
 {
-	char buf[32];
+	char from[32], to[32];
 
 	for (uint32_t i = 0; i < loop->n; i++) {
 		const struct osr_loop_step *step = &loop->step[i];
 		uint32_t c = step->channel;
 
-		out_row(out, name ? "loops" : "loop");
+		const struct out_value row[] = { OUT_VALUES(
+			name, i + 1, osr_switch_name(fabric, fabric->chan_src[c], from),
+			fabric->sw_guid[fabric->chan_src[c]], fabric->chan_port[c], step->vl,
+			step->lid ? step->lid : OUT_NO_COUNT, step->sl,
+			osr_switch_name(fabric, fabric->chan_dst[c], to)) };
+		const size_t n = sizeof(row) / sizeof(row[0]);
+
 		if (name)
-			out_text(out, "tables", name);
-		out_count(out, "step", i + 1);
-		out_text(out, "switch", osr_switch_name(fabric, fabric->chan_src[c], buf));
-		out_textf(out, "guid", "0x%016llx",
-			  (unsigned long long)fabric->sw_guid[fabric->chan_src[c]]);
-		out_count(out, "port", fabric->chan_port[c]);
-		out_count(out, "vl", step->vl);
-		if (step->lid)
-			out_count(out, "lid", step->lid);
-		out_count(out, "sl", step->sl);
-		out_text(out, "to", osr_switch_name(fabric, fabric->chan_dst[c], buf));
+			out_add(out, "loops", row, n);
+		else
+			out_add(out, "loop", row + 1, n - 1);
 	}
 }
 

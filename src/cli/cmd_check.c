@@ -467,7 +467,7 @@ static const struct out_field verdict_fields[] = {
 static const struct out_field fault_fields[] = {
 	{ "kind", "fault", OUT_TEXT, 0 },
 	{ "switch", NULL, OUT_TEXT, 0 },
-	{ "guid", NULL, OUT_TEXT, 0 },
+	{ "guid", NULL, OUT_GUID, 0 },
 	{ "in", NULL, OUT_COUNT, 0 },
 	{ "out", NULL, OUT_COUNT, 0 },
 	{ "lid", NULL, OUT_COUNT, 0 },
@@ -479,12 +479,9 @@ static const struct out_field fault_fields[] = {
 	{ 0 },
 };
 
-#undef OF
-#define OF(member) OUT_OF(struct demand, member)
-
 static const struct out_field demand_fields[] = {
 	{ "name", "requirement", OUT_TEXT },
-	{ "met", "met", OUT_BOOL, 0, OF(met) },
+	{ "met", "met", OUT_BOOL },
 	{ "message", "found", OUT_TEXT },
 	{ 0 },
 };
@@ -520,31 +517,23 @@ static int check_say_verdict(struct args *a, struct out *out, const struct outco
 static void check_say_fault(const struct osr_fabric *fabric, struct out *out,
 			    const struct osr_fault *fault)
 {
+	bool of_sl = fault->kind == OSR_FAULT_SL2VL;
+	uint32_t sw = fault->sw;
 	struct osr_diag diag;
-	char buf[32];
+	char buf[32], end[32];
 
 	osr_fault_say(fabric, fault, &diag);
-	out_row(out, "faults");
-	out_text(out, "kind", osr_fault_name(fault->kind));
-	if (fault->sw != OSR_NONE) {
-		out_text(out, "switch", osr_switch_name(fabric, fault->sw, buf));
-		out_textf(out, "guid", "0x%016llx", (unsigned long long)fabric->sw_guid[fault->sw]);
-		if (fault->in != OSR_NO_PATH)
-			out_count(out, "in", fault->in);
-		out_count(out, "out", fault->out);
-	}
-	if (fault->dest != OSR_NONE)
-		out_count(out, "lid", fabric->dest_lid[fault->dest]);
-	else if (fault->mlid)
-		out_count(out, "lid", fault->mlid);
-	if (fault->term != OSR_NONE)
-		out_text(out, "end_port", osr_terminal_name(fabric, fault->term, buf));
-	if (fault->kind == OSR_FAULT_SL2VL) {
-		out_count(out, "sl", fault->sl);
-		out_count(out, "vl", fault->vl);
-	}
-	out_count(out, "hosts", fault->n_hosts);
-	out_text(out, "message", diag.text);
+	OUT_ADD(out, "faults", osr_fault_name(fault->kind),
+		sw == OSR_NONE ? OUT_NO_TEXT : osr_switch_name(fabric, sw, buf),
+		sw == OSR_NONE ? OUT_NO_COUNT : fabric->sw_guid[sw],
+		sw == OSR_NONE || fault->in == OSR_NO_PATH ? OUT_NO_COUNT : fault->in,
+		sw == OSR_NONE ? OUT_NO_COUNT : fault->out,
+		fault->dest != OSR_NONE ? fabric->dest_lid[fault->dest]
+		: fault->mlid           ? fault->mlid
+					: OUT_NO_COUNT,
+		fault->term == OSR_NONE ? OUT_NO_TEXT : osr_terminal_name(fabric, fault->term, end),
+		of_sl ? fault->sl : OUT_NO_COUNT, of_sl ? fault->vl : OUT_NO_COUNT, fault->n_hosts,
+		diag.text);
 }
 
 static int check_say(struct args *a, struct outcome *o)
@@ -567,10 +556,8 @@ static int check_say(struct args *a, struct outcome *o)
 		code |= o->demand[i].met ? CLI_OK : CLI_BAD;
 		if (!o->demand[i].asked)
 			continue;
-		out_row(out, "requirements");
-		out_text(out, "name", o->demand[i].name);
-		out_text(out, "message", o->demand[i].message);
-		out_members(out, demand_fields, &o->demand[i], 0);
+		OUT_ADD(out, "requirements", o->demand[i].name, o->demand[i].met,
+			o->demand[i].message);
 	}
 	if (out->format == OUT_JSON) {
 		const char *kind, *name;
@@ -578,10 +565,7 @@ static int check_say(struct args *a, struct outcome *o)
 
 		for (uint32_t next = 0;
 		     next_node(&src->in.fabric, &next, &kind, guid, buf, &name);) {
-			out_row(out, "nodes");
-			out_text(out, "kind", kind);
-			out_text(out, "guid", guid);
-			out_text(out, "name", name);
+			OUT_ADD(out, "nodes", kind, guid, name);
 		}
 	}
 	for (uint32_t i = 0; i < o->found.audit.n_listed; i++)

@@ -44,13 +44,9 @@ static const struct out_field engine_option_fields[] = {
 
 static void engines_say_engine(struct out *out, const struct osr_engine *engine)
 {
-	out_row(out, "engines");
-	out_text(out, "engine", engine->name);
-	out_text(out, "summary", engine->summary);
-	out_text(out, "reference", engine->reference);
-	out_bool(out, "deadlock_free", engine->capabilities & OSR_ENGINE_DEADLOCK_FREE);
-	out_bool(out, "minimal", engine->capabilities & OSR_ENGINE_MINIMAL);
-	out_bool(out, "spreads_lmc", engine->capabilities & OSR_ENGINE_LMC);
+	OUT_ADD(out, "engines", engine->name, engine->summary, engine->reference,
+		engine->capabilities & OSR_ENGINE_DEADLOCK_FREE,
+		engine->capabilities & OSR_ENGINE_MINIMAL, engine->capabilities & OSR_ENGINE_LMC);
 	for (const struct osr_param *param = engine->params; param && param->name; param++) {
 		/* Its options. */
 		out_row(out, "engine_options");
@@ -158,11 +154,7 @@ static void conf_say_table(struct out *out, const char *section, const struct os
 		conf_value_text(&table[row], &plain, row, then, sizeof(then));
 		if (!strcmp(now, then))
 			continue;
-		out_row(out, "options");
-		out_text(out, "section", section);
-		out_text(out, "option", table[row].name);
-		out_text(out, "value", now);
-		out_text(out, "default", then);
+		OUT_ADD(out, "options", section, table[row].name, now, then);
 	}
 }
 

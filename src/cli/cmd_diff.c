@@ -236,8 +236,7 @@ static uint64_t say_cables(const struct osr_net *net, const struct node_index *o
 		/* The old cable at this end has said already that it is plugged in elsewhere. */
 		if (!is_old && moved != OSR_NONE)
 			continue;
-		out_row(out, "cables");
-		out_text(out, "kind", !is_old ? "new" : moved != OSR_NONE ? "moved" : "missing");
+		OUT_ADD(out, "cables", !is_old ? "new" : moved != OSR_NONE ? "moved" : "missing");
 		cli_say_cable(
 			out, osr_net_shown(net, net->ports[port].node), osr_net_port_num(net, port),
 			osr_net_shown(net, net->ports[peer].node), osr_net_port_num(net, peer));
@@ -337,9 +336,7 @@ static void diff_say(struct args *a, const struct outcome *o)
 
 	out_row(out, "summary");
 	cli_input_say(&a->in, out);
-	out_row(out, "diff");
-	out_text(out, "old", cli_tables_lft(&a->tables[OLD]));
-	out_text(out, "new", cli_tables_lft(&a->tables[NEW]));
+	OUT_ADD(out, "diff", cli_tables_lft(&a->tables[OLD]), cli_tables_lft(&a->tables[NEW]));
 	out_members(out, diff_fields, o, a->moved ? FABRIC_MOVED : 0);
 	for (unsigned g = OLD; g <= NEW; g++) {
 		enum osr_question which;

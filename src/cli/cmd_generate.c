@@ -14,7 +14,8 @@
 struct args {
 	const char *output;
 	struct cli_input in; /* the fabric to draw, instead of a kind */
-	bool dot, no_hosts;
+	uint8_t dot;
+	bool no_hosts;
 	struct out out;
 	const struct osr_topo *topo;
 	struct osr_values values;
@@ -122,13 +123,14 @@ static void refuse_option_as_file(const struct args *a, struct argp_state *state
 				   a->output, a->topo->name);
 }
 
-enum { OPT_RATE = 256, OPT_FORMAT };
+enum { OPT_RATE = 256 };
 
 static const struct cli_option options[] = {
-	{ "output", "FILE", "write to FILE instead of standard output", .key = 'o' },
+	{ "output", "FILE", "write to FILE instead of standard output",
+	  CLI_TEXT(struct args, output), .key = 'o' },
 	{ "format", "FORM",
 	  "net (default), or dot: a graph for Graphviz, of KIND or of the fabric in FILE",
-	  .key = OPT_FORMAT },
+	  CLI_WORD(struct args, dot, "net|dot") },
 	{ "no-hosts", NULL, "dot: switches and the cables between them only",
 	  CLI_FLAG(struct args, no_hosts) },
 	{ "rate", "WxSPEED", "width and speed of every cable, e.g. 4xHDR", .key = OPT_RATE },
@@ -148,15 +150,6 @@ static error_t generate_parse(int key, char *arg, struct argp_state *state)
 	struct args *a = state->input;
 
 	switch (key) {
-	case 'o':
-		a->output = arg;
-		refuse_option_as_file(a, state);
-		return 0;
-	case OPT_FORMAT:
-		a->dot = !strcmp(arg, "dot");
-		if (!a->dot && strcmp(arg, "net") != 0)
-			argp_error(state, "format \"%s\": expected net or dot", arg);
-		return 0;
 	case OPT_RATE:
 		if (!osr_speed_parse(arg, strlen(arg), &a->style.width, &a->style.speed))
 			argp_error(state, "rate \"%s\": expected 1x to 12x SDR to XDR, as 4xHDR",

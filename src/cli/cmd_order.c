@@ -26,10 +26,9 @@
 #define PLACE_NAME_SIZE 128
 #define MAX_RANKS 65535
 
-enum form { LIST, RANKFILE, SLURM_TOPOLOGY, SLURM_BLOCKS, SLURM_YAML, N_FORMS };
+#define FORMS "list|rankfile|slurm-topology|slurm-blocks|slurm-yaml"
 
-static const char *const forms[N_FORMS] = { "list", "rankfile", "slurm-topology", "slurm-blocks",
-					    "slurm-yaml" };
+enum form { LIST, RANKFILE, SLURM_TOPOLOGY, SLURM_BLOCKS, SLURM_YAML };
 
 struct args {
 	struct cli_input in;
@@ -532,13 +531,11 @@ static const struct out_field fields[] = {
 
 static const struct out_section sections[] = { { "hosts", OUT_ROWS, fields }, { 0 } };
 
-enum { OPT_FORMAT = 256, OPT_CONFIG };
-
 static const struct cli_option options[] = {
 	{ "format", "FORM",
 	  "list (default), rankfile of Open MPI, slurm-topology or slurm-blocks (topology.conf), "
 	  "or slurm-yaml (topology.yaml)",
-	  .key = OPT_FORMAT },
+	  CLI_WORD(struct args, form, FORMS) },
 	{ "hosts", "LIST",
 	  "only these, the hosts of a job: a file with one a line, or names and GUIDs with commas; "
 	  "HOST:N and HOST slots=N for N ranks",
@@ -552,34 +549,12 @@ static const struct cli_option options[] = {
 	{ "config", "FILE",
 	  "options of dmodk: this osmroutes.conf; \"none\": the defaults "
 	  "(default: " OSR_DEFAULT_CONFIG ", if it exists)",
-	  .key = OPT_CONFIG },
+	  CLI_TEXT(struct args, who.config) },
 	{ "previous", "FILE",
 	  "the order after this sweep of dmodk: stored tables of route --save or of the plugin",
 	  CLI_TEXT(struct args, previous) },
 	{ 0 },
 };
-
-static error_t order_parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
-
-	switch (key) {
-	case OPT_FORMAT:
-		for (a->form = LIST; a->form < N_FORMS && strcmp(arg, forms[a->form]);)
-			a->form++;
-		if (a->form == N_FORMS)
-			argp_error(state,
-				   "format \"%s\": expected list, rankfile, slurm-topology, "
-				   "slurm-blocks or slurm-yaml",
-				   arg);
-		return 0;
-	case OPT_CONFIG:
-		a->who.config = strcmp(arg, "none") ? arg : "";
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in) },
 					 { &out_spec, offsetof(struct args, out) },
@@ -587,7 +562,6 @@ static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in
 
 static const struct cli_spec spec = {
 	.options = options,
-	.parse = order_parse,
 	.parts = parts,
 	.args_doc = "FILE",
 	.doc = "Lists the hosts of a fat tree in the order in which collectives cause no "

@@ -198,10 +198,7 @@ static int route_say(struct out *out, const struct outcome *o)
 	enum osr_status st = measured ? OSR_OK : o->t.st ? o->t.st : o->a.st;
 	int code = CLI_OK;
 
-	out_row(out, "results");
-	out_text(out, "tables", o->name);
-	out_text(out, "status", osr_status_str(st));
-	out_text(out, "message", measured ? "" : why->text);
+	OUT_ADD(out, "results", o->name, osr_status_str(st), measured ? "" : why->text);
 	if (st)
 		out_note(out, "%s: %s", o->name, why->text);
 	if (o->t.sweep.routed) {
@@ -226,10 +223,7 @@ static int route_say(struct out *out, const struct outcome *o)
 	for (uint32_t h = 0; o->a.has_loads && h <= OSR_LOADS_MAX_HOPS; h++) {
 		if (!o->a.hops[h])
 			continue;
-		out_row(out, "hops");
-		out_text(out, "tables", o->name);
-		out_count(out, "hops", h);
-		out_count(out, "routes", o->a.hops[h]);
+		OUT_ADD(out, "hops", o->name, h, o->a.hops[h]);
 	}
 	return st ? CLI_BAD : code;
 }

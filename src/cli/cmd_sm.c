@@ -548,11 +548,9 @@ static void show_hosts(struct out *o, const json_t *app)
 		     *names = json_object_get(app, "names");
 
 	for (size_t r = 0; r < json_array_size(hosts); r++) {
-		out_row(o, "hosts");
-		out_count(o, "rank", r);
-		out_text(o, "host", json_string_value(json_array_get(names, r)));
-		out_text(o, "guid", json_string_value(json_array_get(hosts, r)));
-		out_count(o, "lid", (uint64_t)json_integer_value(json_array_get(lids, r)));
+		OUT_ADD(o, "hosts", r, json_string_value(json_array_get(names, r)),
+			json_string_value(json_array_get(hosts, r)),
+			(uint64_t)json_integer_value(json_array_get(lids, r)));
 	}
 }
 

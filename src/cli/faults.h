@@ -13,12 +13,14 @@
 #define CLI_FAULTS_MAX 64
 #define CLI_FAULT_LABEL 512
 
-enum cli_faults_kind { FAULTS_NONE, FAULTS_NAMED, FAULTS_LINK, FAULTS_SWITCH, FAULTS_RANDOM };
+enum cli_faults_kind { FAULTS_NAMED, FAULTS_LINK, FAULTS_SWITCH, FAULTS_RANDOM };
 
 struct cli_faults {
 	enum cli_faults_kind kind;
 	const char *link[CLI_FAULTS_MAX], *sw[CLI_FAULTS_MAX]; /* words of argv */
 	uint32_t n_links, n_switches;                          /* of these */
+	uint32_t each;                                         /* 1: link, 2: switch */
+	bool by_chance, split;
 	struct osr_degrade random;
 	uint32_t n_cases;
 
@@ -28,7 +30,7 @@ struct cli_faults {
 
 #define CLI_FAULTS_INIT                                                                            \
 	{                                                                                          \
-		.random = { .seed = 1, .keep_connected = true }, .n_cases = 10                     \
+		.random = { .seed = 1 }, .n_cases = 10                                             \
 	}
 
 /* Options of a command, by which a struct cli_faults is filled. */

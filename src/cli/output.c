@@ -145,9 +145,11 @@ void out_add(struct out *o, const char *section, const struct out_value *values,
 			out_real(o, field->key, values[i].real);
 		else if (field->type == OUT_BOOL)
 			out_bool(o, field->key, values[i].count);
+		else if (values[i].count == OUT_NO_COUNT)
+			continue;
 		else if (field->type == OUT_GUID)
 			out_textf(o, field->key, "0x%016" PRIx64, values[i].count);
-		else if (values[i].count != OUT_NO_COUNT)
+		else
 			out_count(o, field->key, values[i].count);
 	}
 }
@@ -670,7 +672,7 @@ static void take_csv(struct out *o, const char *section, struct argp_state *stat
 		argp_error(state, "csv \"%s\": no such section; --schema lists them", section);
 }
 
-enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA, OPT_COLOR, OPT_USAGE };
+enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA, OPT_USAGE };
 
 static const struct cli_option options[] = {
 	{ .doc = "Output:", .group = 10 },
@@ -678,7 +680,7 @@ static const struct cli_option options[] = {
 	{ "csv", "SECTION", "print CSV: one section, the main one unless named", .key = OPT_CSV,
 	  .flags = OPTION_ARG_OPTIONAL | OPTION_HIDDEN },
 	{ "color", "WHEN", "auto (on a terminal, without NO_COLOR), always or never",
-	  .key = OPT_COLOR, .flags = OPTION_HIDDEN },
+	  CLI_WORD(struct out, colour, "auto|always|never"), .flags = OPTION_HIDDEN },
 	{ "schema", NULL, "list sections and fields of --json and --csv", .key = OPT_SCHEMA,
 	  .flags = OPTION_HIDDEN },
 	{ "help", NULL, "this list", .key = '?', .flags = OPTION_HIDDEN },
@@ -697,13 +699,6 @@ static error_t output_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_CSV:
 		take_csv(o, arg, state);
-		return 0;
-	case OPT_COLOR:
-		if (strcmp(arg, "auto") && strcmp(arg, "always") && strcmp(arg, "never"))
-			argp_error(state, "color \"%s\": expected auto, always or never", arg);
-		o->colour = !strcmp(arg, "always")  ? OUT_COLOUR_ALWAYS
-			    : !strcmp(arg, "never") ? OUT_COLOUR_NEVER
-						    : OUT_COLOUR_AUTO;
 		return 0;
 	case OPT_SCHEMA:
 		print_schema(o);

@@ -141,13 +141,13 @@ static inline struct out_value out_of_count(uint64_t count)
 #define OUT__11(x, ...) OUT__(x), OUT__10(__VA_ARGS__)
 #define OUT__12(x, ...) OUT__(x), OUT__11(__VA_ARGS__)
 #define OUT__PICK(a, b, c, d, e, f, g, h, i, j, k, l, name, ...) name
-#define OUT__VALUES(...)                                                                           \
+#define OUT_VALUES(...)                                                                            \
 	OUT__PICK(__VA_ARGS__, OUT__12, OUT__11, OUT__10, OUT__9, OUT__8, OUT__7, OUT__6, OUT__5,  \
 		  OUT__4, OUT__3, OUT__2, OUT__1, )                                                \
 	(__VA_ARGS__)
 #define OUT_ADD(o, section, ...)                                                                   \
-	out_add(o, section, (const struct out_value[]){ OUT__VALUES(__VA_ARGS__) },                \
-		sizeof((const struct out_value[]){ OUT__VALUES(__VA_ARGS__) }) /                   \
+	out_add(o, section, (const struct out_value[]){ OUT_VALUES(__VA_ARGS__) },                 \
+		sizeof((const struct out_value[]){ OUT_VALUES(__VA_ARGS__) }) /                    \
 			sizeof(struct out_value))
 void out_add(struct out *o, const char *section, const struct out_value *values, size_t n);
 

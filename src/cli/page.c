@@ -21,7 +21,7 @@ const struct out_field cli_page_answer_fields[] = {
 
 const struct out_field cli_page_place_fields[] = {
 	{ "name", NULL, OUT_TEXT },
-	{ "guid", NULL, OUT_TEXT },
+	{ "guid", NULL, OUT_GUID },
 	{ "hosts", NULL, OUT_COUNT },
 	{ "tree", NULL, OUT_COUNT }, /* of a fat tree: pgft.h */
 	{ "a", NULL, OUT_COUNT },
@@ -67,10 +67,8 @@ static void say_switches(const struct osr_fabric *f, struct osr_arena *arena, st
 		char text[8 * OSR_MAX_DIMS] = "";
 		size_t n = 0;
 
-		out_row(out, "places");
-		out_text(out, "name", osr_switch_name(f, v, text));
-		out_textf(out, "guid", "0x%016llx", (unsigned long long)f->sw_guid[v]);
-		out_count(out, "hosts", f->sw_sources[v]);
+		OUT_ADD(out, "places", osr_switch_name(f, v, text), f->sw_guid[v],
+			f->sw_sources[v]);
 		if (is_tree && tree.sw_level[v]) {
 			out_count(out, "tree", tree.sw_tree[v]);
 			out_count(out, "a", tree.sw_a[v]);
@@ -117,9 +115,7 @@ static void say_lanes(const struct osr_fabric *f, const struct osr_routing *rout
 				routes[vl] += f->sw_sources[v];
 		}
 	for (uint32_t vl = 0; routing->sl && vl < routing->n_vls; vl++) {
-		out_row(out, "lanes");
-		out_count(out, "vl", vl);
-		out_count(out, "routes", routes[vl]);
+		OUT_ADD(out, "lanes", vl, routes[vl]);
 	}
 }
 
@@ -136,23 +132,16 @@ enum osr_status cli_page_say(const struct cli_pool *pool, const struct osr_fabri
 	for (unsigned q = 0; q < OSR_N_QUESTIONS && !st; q++) {
 		if (!(found->applies >> q & 1))
 			continue;
-		out_row(out, "answers");
-		out_text(out, "question", osr_question_name((enum osr_question)q));
-		out_text(out, "answer", osr_answer_name(found->on[q].answer));
-		out_text(out, "why", found->on[q].why);
+		OUT_ADD(out, "answers", osr_question_name((enum osr_question)q),
+			osr_answer_name(found->on[q].answer), found->on[q].why);
 	}
 	if (!st)
 		say_switches(f, &arena, out);
 	for (uint32_t c = 0; c < f->n_channels && !st; c++) {
 		if (c > f->chan_rev[c])
 			continue;
-		out_row(out, "cables");
-		out_count(out, "from", f->chan_src[c]);
-		out_count(out, "from_port", f->chan_port[c]);
-		out_count(out, "to", f->chan_dst[c]);
-		out_count(out, "to_port", f->chan_port[f->chan_rev[c]]);
-		out_count(out, "routes", loads.load[c]);
-		out_count(out, "routes_back", loads.load[f->chan_rev[c]]);
+		OUT_ADD(out, "cables", f->chan_src[c], f->chan_port[c], f->chan_dst[c],
+			f->chan_port[f->chan_rev[c]], loads.load[c], loads.load[f->chan_rev[c]]);
 	}
 	if (!st)
 		say_lanes(f, routing, out);

@@ -11,7 +11,7 @@
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-enum { OPT_TABLES = 256, OPT_CONFIG, OPT_MCAST, OPT_SA };
+enum { OPT_TABLES = 256, OPT_MCAST };
 
 #define ASSUMED_VLS 8 /* what most switches have, and ibsim's */
 
@@ -19,13 +19,13 @@ static const struct cli_option engine_options[] = {
 	{ "engine", "NAME", "routing engine, may be repeated; \"all\" (default dfsssp)",
 	  .key = 'e' },
 	{ "option", "NAME=VALUE", "option of the engines (see `osmroutes conf --list`)",
-	  .key = 'o' },
+	  CLI_LIST(struct cli_subjects, setting, n_settings), .key = 'o' },
 	{ "vls", "N", "data virtual lanes of the links, 1 to 15 (default 8)",
 	  CLI_NUMBER(struct cli_subjects, link_vls, 1, OSR_MAX_VLS) },
 	{ "config", "FILE",
 	  "options of osmroutes.conf; \"none\": the defaults (default: " OSR_DEFAULT_CONFIG
 	  ", if it exists)",
-	  .key = OPT_CONFIG },
+	  CLI_TEXT(struct cli_subjects, config) },
 	{ "opensm-conf", "FILE",
 	  "engine, plugin options, QoS, VLs and multicast as this opensm.conf says",
 	  CLI_TEXT(struct cli_subjects, osmconf) },
@@ -51,7 +51,7 @@ static const struct cli_option reading_options[] = {
 	{ "sa", "WORD",
 	  "with --live, ask the subnet administrator for the SLs of all pairs (default), of one "
 	  "host for each switch, or not at all: pairs, switches, none",
-	  .key = OPT_SA },
+	  CLI_WORD(struct cli_subjects, how.sa, "pairs|switches|none") },
 	{ "mcast-sl", "N", "SL of multicast (default 0)",
 	  CLI_NUMBER(struct cli_subjects, how.mcast_sl, 0, 15) },
 	{ 0 },
@@ -98,14 +98,6 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
 	case 'e':
 		add_engine(subjects, arg, state);
 		return 0;
-	case 'o':
-		if (subjects->n_settings == CLI_MAX_SETTINGS)
-			argp_error(state, "at most %d options", CLI_MAX_SETTINGS);
-		subjects->setting[subjects->n_settings++] = arg;
-		return 0;
-	case OPT_CONFIG:
-		subjects->config = strcmp(arg, "none") ? arg : "";
-		return 0;
 	case OPT_MCAST:
 		subjects->no_multicast = arg && !strcmp(arg, "no");
 		if (!subjects->no_multicast)
@@ -135,24 +127,6 @@ static error_t parse_tables(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static error_t parse_reading(int key, char *arg, struct argp_state *state)
-{
-	static const char *const words[] = {
-		[CLI_SA_PAIRS] = "pairs", [CLI_SA_SWITCHES] = "switches", [CLI_SA_NONE] = "none"
-	};
-	struct cli_subjects *subjects = state->input;
-
-	if (key != OPT_SA)
-		return ARGP_ERR_UNKNOWN;
-	for (unsigned i = CLI_SA_PAIRS; i <= CLI_SA_NONE; i++)
-		if (!strcmp(arg, words[i])) {
-			subjects->how.sa = (enum cli_sa)i;
-			return 0;
-		}
-	argp_error(state, "sa \"%s\": expected pairs, switches or none", arg);
-	return 0;
-}
-
 static error_t parse_ask(int key, char *arg, struct argp_state *state)
 {
 	struct cli_ask *ask = state->input;
@@ -177,7 +151,7 @@ const struct cli_spec engines_spec = { engine_options, parse_engine };
 static const struct cli_part engines_part[] = { { &engines_spec, 0 }, { 0 } };
 const struct cli_spec subjects_spec = { table_options, parse_tables, engines_part };
 static const struct cli_part subjects_part[] = { { &subjects_spec, 0 }, { 0 } };
-static const struct cli_spec reading_spec = { reading_options, parse_reading, subjects_part };
+static const struct cli_spec reading_spec = { reading_options, .parts = subjects_part };
 
 static const struct cli_part ask_parts[] = { { &input_spec, offsetof(struct cli_ask, in) },
 					     { &reading_spec, offsetof(struct cli_ask, who) },
@@ -213,6 +187,8 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 
 	if (st)
 		return st;
+	if (subjects->config && !strcmp(subjects->config, "none"))
+		subjects->config = "";
 	if (!osr_options_load(&subjects->options, subjects->config, subjects->osm.plugin_options))
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the options");
 	if (subjects->options.broken)

@@ -44,10 +44,11 @@ static long word_number(const struct cli_option *option, const char *arg, struct
 		const char *next = word + len + (word[len] != '\0');
 		size_t at = strlen(said);
 
-		if (len == strlen(arg) && !strncmp(word, arg, len))
+		/* An empty word is what the option means if it is not given. */
+		if (len && len == strlen(arg) && !strncmp(word, arg, len))
 			return n;
-		snprintf(said + at, sizeof(said) - at, "%s%.*s",
-			 !n      ? ""
+		snprintf(said + at, len ? sizeof(said) - at : 0, "%s%.*s",
+			 !at     ? ""
 			 : *next ? ", "
 				 : " or ",
 			 (int)len, word);
@@ -88,7 +89,7 @@ static void take(const struct cli_option *option, char *args, char *arg, struct 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct made *made = state->input;
-	const struct cli_option *option = made->spec->options + (key - FIRST_KEY);
+	const struct cli_option *option = made->spec->options;
 	error_t error = ARGP_ERR_UNKNOWN;
 
 	if (key == ARGP_KEY_INIT) {
@@ -96,7 +97,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			state->child_inputs[i] = &made->parts[i];
 		return 0;
 	}
-	if (key < FIRST_KEY || key >= ARGP_KEY_END) {
+	/* Options that fill a member are known by their place, or their letter. */
+	if (key >= FIRST_KEY && key < ARGP_KEY_END)
+		option += key - FIRST_KEY;
+	else
+		while (option && (option->name || option->doc) &&
+		       !(option->take && option->key && option->key == key))
+			option++;
+	if (!option || !option->take) {
 		state->input = made->args;
 		error = made->spec->parse ? made->spec->parse(key, arg, state) : error;
 		state->input = made;
@@ -127,9 +135,12 @@ static void make(const struct cli_spec *spec, char *args, struct osr_arena *aren
 		exit(cli_fail(OSR_NOMEM, &(struct osr_diag){ "" }));
 	for (size_t i = 0; i < n_options; i++)
 		made->options[i] = (struct argp_option){
-			option[i].name, option[i].take ? FIRST_KEY + (int)i : option[i].key,
-			option[i].arg,  option[i].flags,
-			option[i].doc,  option[i].group
+			option[i].name,
+			option[i].take && !option[i].key ? FIRST_KEY + (int)i : option[i].key,
+			option[i].arg,
+			option[i].flags,
+			option[i].doc,
+			option[i].group
 		};
 	for (size_t i = 0; i < n_parts; i++) {
 		make(part[i].spec, args + part[i].at, arena, &made->parts[i]);

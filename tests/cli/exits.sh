@@ -60,7 +60,7 @@ expect 0 '^# osmroutes whatif' whatif --write=- --seed=010 --links=1 "$root/topo
 cmp -s <("$command" whatif --write=- --seed=010 --links=1 "$root/topologies/torus-4x4.net" 2>"$dir/said" | grep -v "^#") \
 	<("$command" whatif --write=- --seed=10 --links=1 "$root/topologies/torus-4x4.net" 2>"$dir/said" | grep -v "^#") ||
 	{ echo 'seed 010 is not 10'; bad=1; }
-expect 2 'seed "-1": expected a number' whatif --write="$dir/left.net" --seed=-1 --links=1 "$root/topologies/ring-5.net"
+expect 2 'seed "-1": expected 0 to' whatif --write="$dir/left.net" --seed=-1 --links=1 "$root/topologies/ring-5.net"
 printf 'h1\n"h1"\n' > "$dir/hosts"
 expect 2 'hosts:2: "h1" is in the list already' route --hosts "$dir/hosts" "$root/topologies/ring-5.net"
 printf 'h1\nnobody\n' > "$dir/hosts"
