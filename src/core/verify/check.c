@@ -17,13 +17,153 @@
  */
 #include "check_private.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* --- before the first tree -------------------------------------------------------------------- */
+
+/* Are the tables of this fabric? */
+static enum osr_status check_dimensions(const struct checker *k)
+{
+	const struct osr_routing *routing = k->r;
+	const struct osr_fabric *fabric = k->f;
+
+	if (!routing->lft)
+		return osr_fail(k->diag, OSR_CHECK_FAILED, "the routing has no forwarding tables");
+	if (routing->n_switches != fabric->n_switches || routing->n_dests != fabric->n_dests ||
+	    routing->n_channels != fabric->n_channels)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"the routing is for another fabric: %u switches, %u LIDs and %u "
+				"channels instead of %u, %u and %u",
+				routing->n_switches, routing->n_dests, routing->n_channels,
+				fabric->n_switches, fabric->n_dests, fabric->n_channels);
+	if (routing->n_vls < 1 || routing->n_vls > OSR_MAX_VLS)
+		return osr_fail(k->diag, OSR_CHECK_FAILED, "the routing uses %u VLs, not 1..%u",
+				routing->n_vls, OSR_MAX_VLS);
+	if (routing->sl2vl && !routing->sl2vl_row)
+		return osr_fail(k->diag, OSR_CHECK_FAILED, "the SL2VL tables belong to no switch");
+	if (routing->granted && (!routing->sl || routing->sl2vl))
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"SLs of earlier sweeps are granted beside %s",
+				routing->sl ? "SL2VL tables" : "none of this one");
+	for (unsigned sl = 0; routing->sl2vl && !routing->sl && sl < 16; sl++)
+		if (routing->ca_sl2vl[sl] >= routing->n_vls)
+			return osr_fail(
+				k->diag, OSR_CHECK_FAILED,
+				"senders may choose any SL, but their SL2VL tables map SL %u to VL "
+				"%u of %u",
+				sl, routing->ca_sl2vl[sl], routing->n_vls);
+	return OSR_OK;
+}
+
+/* A claim that lacks what it speaks of is refused before anything is walked. */
+static enum osr_status check_claims(const struct checker *k)
+{
+	const uint32_t more = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
+	const uint32_t all = more | OSR_CLAIM_MINIMAL | OSR_CLAIM_DEADLOCK_FREE;
+	const struct osr_routing *routing = k->r;
+
+	if (routing->claims & ~all)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"the routing makes unknown claims (0x%x)", routing->claims & ~all);
+	if ((routing->claims & more) && !(routing->claims & OSR_CLAIM_DEADLOCK_FREE))
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"the routing claims to be free of deadlock for replies, any SL or "
+				"multicast (0x%x), but not for its own packets",
+				routing->claims & more);
+	if ((routing->claims & OSR_CLAIM_DEADLOCK_FREE) && !routing->rank && k->f->n_channels)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"the routing claims to be free of deadlock without a certificate");
+	if ((routing->claims & OSR_CLAIM_MULTICAST) && !routing->mcast_parent)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"the routing claims that multicast is free of deadlock, but has no "
+				"spanning order");
+	if (routing->mcast_parent &&
+	    routing->mcast_vl >= (k->shared ? OSR_MAX_VLS : routing->n_vls))
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"multicast runs on VL %u, but only %u VLs carry routes",
+				routing->mcast_vl, routing->n_vls);
+	return OSR_OK;
+}
+
+static enum osr_status check_prepare(struct checker *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *fabric = k->f;
+	size_t n = fabric->n_switches;
+	bool ranked = k->shared && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE);
+
+	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
+	k->sw = osr_alloc(scratch, n, sizeof(*k->sw));
+	k->dest_row = osr_calloc(scratch, n + 1, sizeof(*k->dest_row));
+	k->dest = osr_alloc(scratch, fabric->n_dests, sizeof(*k->dest));
+	k->inflow_start = osr_alloc(scratch, n, sizeof(*k->inflow_start));
+	if (osr_arena_failed(scratch, k->diag))
+		return OSR_NOMEM;
+	for (uint32_t p = 0; p < fabric->n_ports; p++) {
+		uint32_t c = fabric->port_chan[p];
+
+		k->port[p] = (struct port){ .dst = fabric->n_switches };
+		if (c == OSR_NONE)
+			continue;
+		k->port[p].dst = fabric->chan_dst[c];
+		if (ranked)
+			k->port[p].key = rank_key(k->r->rank[c]);
+	}
+	for (uint32_t s = 0; s < n; s++) {
+		k->sw[s] = (struct sw){ fabric->port_row[s], fabric->sw_n_ports[s] };
+		k->inflow_start[s] = (struct inflow){ .sources = fabric->sw_sources[s] };
+	}
+	/* Counting sort of the dests by switch. */
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		k->dest_row[fabric->dest_switch[d] + 1]++;
+	for (uint32_t s = 0; s < n; s++)
+		k->dest_row[s + 1] += k->dest_row[s];
+	for (uint32_t d = fabric->n_dests; d-- > 0;)
+		k->dest[--k->dest_row[fabric->dest_switch[d] + 1]] = d;
+	/* Every row end has become the row's start. */
+	memmove(k->dest_row, k->dest_row + 1, n * sizeof(*k->dest_row));
+	k->dest_row[n] = fabric->n_dests;
+	return OSR_OK;
+}
+
+/* What is written to while trees are walked; the caller asks whether there was memory. */
+static void check_prepare_walk(struct checker *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *fabric = k->f;
+	size_t n = fabric->n_switches, batch = n < BATCH ? n : BATCH;
+	const struct port *port = k->port;
+
+	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
+	k->dist = osr_alloc(scratch, batch * (n + 1), sizeof(*k->dist));
+	k->order = osr_alloc(scratch, batch * n, sizeof(*k->order));
+	k->seen = osr_alloc(scratch, n, sizeof(*k->seen));
+	k->front = osr_calloc(scratch, n, sizeof(*k->front));
+	k->next = osr_calloc(scratch, n, sizeof(*k->next));
+	k->active = osr_alloc(scratch, n, sizeof(*k->active));
+	k->reached = osr_alloc(scratch, n, sizeof(*k->reached));
+	k->inflow = osr_alloc(scratch, n, sizeof(*k->inflow));
+	if (!k->minimal) {
+		k->peel = osr_alloc(scratch, n, sizeof(*k->peel));
+		k->depth = osr_alloc(scratch, n, sizeof(*k->depth));
+		k->n_children = osr_alloc(scratch, n, sizeof(*k->n_children));
+	}
+	if (follows_sls(k)) {
+		k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
+		k->vls = osr_alloc(scratch, n * k->n_kinds, sizeof(*k->vls));
+		k->out = osr_alloc(scratch, n, sizeof(*k->out));
+	}
+	if (k->port)
+		memcpy(k->port, port, fabric->n_ports * sizeof(*port));
+}
 
 /* --- distances ------------------------------------------------------------------------------- */
 
-static void batch_start(struct checker *k)
+/* Distances of every switch to each of batch_sw[], and the switches in that order. */
+static void batch_search(struct checker *k)
 {
-	size_t n = k->f->n_switches;
+	const struct osr_fabric *fabric = k->f;
+	size_t n = fabric->n_switches;
+	uint32_t n_active = k->n_batch;
 
 	memset(k->seen, 0, n * sizeof(*k->seen));
 	memset(k->dist, 0xff, k->n_batch * (n + 1) * sizeof(*k->dist));
@@ -36,63 +176,42 @@ static void batch_start(struct checker *k)
 		k->batch_n[i] = 1;
 		k->active[i] = s;
 	}
-}
-
-/* Switches next to the active ones that some search sees for the first time. */
-static uint32_t batch_expand(struct checker *k, uint32_t n_active)
-{
-	const struct osr_fabric *fabric = k->f;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < n_active; i++) {
-		uint32_t s = k->active[i];
-		uint64_t front = k->front[s];
-
-		k->front[s] = 0;
-		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
-			uint32_t to = fabric->chan_dst[c];
-			uint64_t fresh = front & ~k->seen[to];
-
-			if (!fresh)
-				continue;
-			if (!k->next[to])
-				k->reached[n++] = to;
-			k->next[to] |= fresh;
-		}
-	}
-	return n;
-}
-
-static void batch_settle(struct checker *k, uint32_t s, uint32_t level)
-{
-	size_t n = k->f->n_switches;
-	uint64_t fresh = k->next[s];
-
-	k->next[s] = 0;
-	k->front[s] = fresh;
-	k->seen[s] |= fresh;
-	for (; fresh; fresh &= fresh - 1) {
-		unsigned i = __builtin_ctzll(fresh);
-
-		k->dist[i * (n + 1) + s] = level;
-		k->order[i * n + k->batch_n[i]++] = s;
-	}
-}
-
-/* Distances of every switch to each of batch_sw[], and the switches in that order. */
-static void batch_search(struct checker *k)
-{
-	uint32_t n_active = k->n_batch;
-
-	batch_start(k);
 	for (uint32_t level = 1; n_active; level++) {
-		uint32_t *swap = k->active;
+		uint32_t *swap = k->active, n_reached = 0;
 
-		n_active = batch_expand(k, n_active);
-		for (uint32_t i = 0; i < n_active; i++)
-			batch_settle(k, k->reached[i], level);
+		/* Switches next to the active ones that some search sees for the first time. */
+		for (uint32_t i = 0; i < n_active; i++) {
+			uint32_t s = k->active[i];
+			uint64_t front = k->front[s];
+
+			k->front[s] = 0;
+			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+				uint32_t to = fabric->chan_dst[c];
+				uint64_t fresh = front & ~k->seen[to];
+
+				if (fresh && !k->next[to])
+					k->reached[n_reached++] = to;
+				k->next[to] |= fresh;
+			}
+		}
+		/* They are this far from the start of those searches. */
+		for (uint32_t i = 0; i < n_reached; i++) {
+			uint32_t s = k->reached[i];
+			uint64_t fresh = k->next[s];
+
+			k->next[s] = 0;
+			k->front[s] = fresh;
+			k->seen[s] |= fresh;
+			for (; fresh; fresh &= fresh - 1) {
+				unsigned b = __builtin_ctzll(fresh);
+
+				k->dist[b * (n + 1) + s] = level;
+				k->order[b * n + k->batch_n[b]++] = s;
+			}
+		}
 		k->active = k->reached;
 		k->reached = swap;
+		n_active = n_reached;
 	}
 }
 
@@ -210,29 +329,151 @@ static void measure_tree(struct checker *k, const struct tree *t)
 	}
 }
 
+/* --- what is wrong? They return OSR_OK if they find nothing -------------------------------------- */
+
+static enum osr_status blame_root(struct checker *k, const struct tree *t)
+{
+	uint32_t term = k->f->dest_term[t->dest];
+	struct name a, b;
+
+	if (t->lft[t->root] == k->f->term_port[term])
+		return OSR_OK;
+	return osr_fail(k->diag, OSR_CHECK_FAILED,
+			"switch %s sends LID %u out of port %u, but %s is attached to its port %u",
+			sw_name(k, t->root, &a), lid_of(k, t), t->lft[t->root],
+			osr_terminal_name(k->f, term, b.buf), k->f->term_port[term]);
+}
+
+static enum osr_status blame_entry(struct checker *k, const struct tree *t, uint32_t s)
+{
+	unsigned port = t->lft[s], lid = lid_of(k, t);
+	struct name a, b;
+
+	if (t->dist[s] == OSR_NONE) {
+		if (port == OSR_NO_PATH)
+			return OSR_OK;
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"switch %s sends LID %u out of port %u, but no cable connects it "
+				"with switch %s, where the LID is",
+				sw_name(k, s, &a), lid, port, sw_name(k, t->root, &b));
+	}
+	if (s == t->root)
+		return blame_root(k, t);
+	if (port == OSR_NO_PATH)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"switch %s has no path to LID %u on switch %s, %u hops away",
+				sw_name(k, s, &a), lid, sw_name(k, t->root, &b), t->dist[s]);
+	if (port > k->f->sw_n_ports[s])
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"switch %s sends LID %u out of port %u, but has only %u ports",
+				sw_name(k, s, &a), lid, port, k->f->sw_n_ports[s]);
+	if (osr_port_channel(k->f, s, port) == OSR_NONE)
+		return osr_fail(
+			k->diag, OSR_CHECK_FAILED,
+			"switch %s sends LID %u out of port %u, which leads to no switch; the "
+			"LID is on switch %s",
+			sw_name(k, s, &a), lid, port, sw_name(k, t->root, &b));
+	return OSR_OK;
+}
+
+/* Follows one route whose entries blame_entry() found sound: a loop, or longer than claimed? */
+static enum osr_status blame_length(struct checker *k, const struct tree *t, uint32_t s)
+{
+	uint32_t hops = 0, at = s;
+	struct name a, b;
+
+	for (; at != t->root && hops <= k->f->n_switches; hops++)
+		at = k->f->chan_dst[chan_of(k, t, at)];
+	if (at != t->root)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"LID %u sent from switch %s never arrives: it loops through switch "
+				"%s port %u",
+				lid_of(k, t), sw_name(k, s, &a), sw_name(k, at, &b), t->lft[at]);
+	if (k->minimal && hops != t->dist[s])
+		return osr_fail(
+			k->diag, OSR_CHECK_FAILED,
+			"the route from switch %s port %u to LID %u takes %u hops, %u would "
+			"do",
+			sw_name(k, s, &a), t->lft[s], lid_of(k, t), hops, t->dist[s]);
+	return OSR_OK;
+}
+
+/* Packets for dest (OSR_NONE: multicast) come on (from, vl_from) and go on by (to, vl_to). */
+enum osr_status osr__check_fail_rank(struct checker *k, uint32_t dest, uint32_t from,
+				     unsigned vl_from, uint32_t to, unsigned vl_to)
+{
+	const struct osr_fabric *fabric = k->f;
+	const uint32_t *rank = k->r->rank;
+	char what[16] = "multicast";
+	struct name a, b;
+
+	if (dest != OSR_NONE)
+		snprintf(what, sizeof(what), "LID %u", fabric->dest_lid[dest]);
+	return osr_fail(k->diag, OSR_CHECK_FAILED,
+			"%s: VL %u from switch %s port %u goes on as VL %u from switch %s port %u, "
+			"against the deadlock certificate (rank %u, then %u)",
+			what, vl_from, sw_name(k, fabric->chan_src[from], &a),
+			fabric->chan_port[from], vl_to, sw_name(k, fabric->chan_src[to], &b),
+			fabric->chan_port[to], rank[(size_t)vl_from * fabric->n_channels + from],
+			rank[(size_t)vl_to * fabric->n_channels + to]);
+}
+
+static enum osr_status blame_shared_rank(struct checker *k, const struct tree *t, uint32_t s)
+{
+	uint32_t c, on;
+
+	if (s == t->root || !is_used(k, t, s))
+		return OSR_OK;
+	for (c = chan_of(k, t, s); k->f->chan_dst[c] != t->root; c = on) {
+		on = chan_of(k, t, k->f->chan_dst[c]);
+		if (rank_key(k->r->rank[c]) >= rank_key(k->r->rank[on]))
+			return osr__check_fail_rank(k, t->dest, c, 0, on, 0);
+	}
+	return OSR_OK;
+}
+
+/* Why did the walk of this tree say no? */
+static enum osr_status blame_tree(struct checker *k, const struct tree *t)
+{
+	enum osr_status st = OSR_OK;
+
+	for (uint32_t s = 0; s < k->f->n_switches && st == OSR_OK; s++)
+		st = blame_entry(k, t, s);
+	for (uint32_t s = 0; s < k->f->n_switches && st == OSR_OK; s++)
+		if (t->dist[s] != OSR_NONE)
+			st = blame_length(k, t, s);
+	for (uint32_t s = 0; k->shared && k->r->rank && s < k->f->n_switches && st == OSR_OK; s++)
+		if (t->dist[s] != OSR_NONE)
+			st = blame_shared_rank(k, t, s);
+	if (st != OSR_OK)
+		return st;
+	return osr_fail(k->diag, OSR_BUG, "the checker refuses the routes to LID %u for no reason",
+			lid_of(k, t));
+}
+
 /* --- tree by tree ---------------------------------------------------------------------------- */
 
 static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
 {
-	enum osr_status st = osr__check_blame_root(k, t);
+	enum osr_status st = blame_root(k, t);
 	bool host = k->f->term_weight[k->f->dest_term[t->dest]];
 
 	/* Where no cable leads there must be no entry. */
 	k->v->n_no_path += k->f->n_switches - t->n;
 	for (uint32_t s = 0; s < k->f->n_switches && t->n < k->f->n_switches && !st; s++)
 		if (t->dist[s] == OSR_NONE && t->lft[s] != OSR_NO_PATH)
-			st = osr__check_blame_tree(k, t);
+			st = blame_tree(k, t);
 	if (st != OSR_OK)
 		return st;
 	if (k->minimal && t->dist[t->order[t->n - 1]] > k->v->max_hops)
 		k->v->max_hops = t->dist[t->order[t->n - 1]];
 	if (!k->minimal) {
 		if (!peel_tree(k, t))
-			return osr__check_blame_tree(k, t);
+			return blame_tree(k, t);
 		measure_tree(k, t);
 	}
 	if (!check_walk_tree(k, t))
-		return osr__check_blame_tree(k, t);
+		return blame_tree(k, t);
 	/* Switches of the tree, but its root, that have CAs or routers send to hosts. */
 	for (uint32_t i = 1; host && i < t->n; i++)
 		k->v->n_host_routes += k->f->sw_sources[t->order[i]] != 0;
@@ -324,7 +565,7 @@ static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_are
 		team.member[i] = *k;
 		team.member[i].v = &team.verdict[i];
 		team.member[i].diag = n > 1 ? NULL : k->diag;
-		osr__check_prepare_walk(&team.member[i], scratch);
+		check_prepare_walk(&team.member[i], scratch);
 	}
 	if (osr_arena_failed(scratch, k->diag))
 		return OSR_NOMEM;
@@ -390,16 +631,14 @@ static enum osr_status check_shared_vls(struct checker *k)
 
 static enum osr_status check_all(struct checker *k, struct osr_arena *scratch)
 {
-	enum osr_status st = osr__check_dimensions(k);
+	enum osr_status st = check_dimensions(k);
 
 	if (st == OSR_OK)
-		st = osr__check_claims(k);
+		st = check_claims(k);
 	if (st == OSR_OK)
-		st = osr__check_prepare(k, scratch);
-	if (st == OSR_OK && k->r->sl)
-		st = osr__check_sl_values(k);
+		st = check_prepare(k, scratch);
 	if (st == OSR_OK)
-		st = osr__check_prepare_sls(k, scratch);
+		st = osr__check_prepare_lanes(k, scratch);
 	if (st != OSR_OK)
 		return st;
 	st = check_trees(k, osr_threads_parts(scratch, (uint64_t)k->f->n_dests * k->f->n_switches),

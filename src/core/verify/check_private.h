@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * check_private.h - what the files of the checker share: check.c walks the trees, check_prepare.c
- * lays out what it needs, check_sl.c follows service levels, check_mcast.c multicast, and
- * check_say.c says what is wrong. They include check.h and this, nothing that routes.
+ * check_private.h - what the two files of the checker share: check.c walks the trees, check_lanes.c follows service
+ * levels and multicast. They include check.h and this, nothing that routes.
  */
 #ifndef OSR_CHECK_PRIVATE_H
 #define OSR_CHECK_PRIVATE_H
@@ -135,24 +134,13 @@ static inline bool follows_sls(const struct checker *k)
 	return !k->shared && (k->r->sl || k->r->sl2vl);
 }
 
-/* check_prepare.c */
-enum osr_status osr__check_dimensions(const struct checker *k);
-enum osr_status osr__check_claims(const struct checker *k);
-enum osr_status osr__check_prepare(struct checker *k, struct osr_arena *scratch);
-void osr__check_prepare_walk(struct checker *k, struct osr_arena *scratch);
-enum osr_status osr__check_prepare_sls(struct checker *k, struct osr_arena *scratch);
-
-/* check_sl.c */
-enum osr_status osr__check_sl_values(struct checker *k);
+/* check_lanes.c */
+enum osr_status osr__check_prepare_lanes(struct checker *k, struct osr_arena *scratch);
 enum osr_status osr__check_follow_sls(struct checker *k, const struct tree *t);
 enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t);
-
-/* check_mcast.c */
 enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch);
 
-/* check_say.c. They return OSR_OK if they find nothing. */
-enum osr_status osr__check_blame_root(struct checker *k, const struct tree *t);
-enum osr_status osr__check_blame_tree(struct checker *k, const struct tree *t);
+/* check.c: the certificate is refused; dest OSR_NONE: for multicast. */
 enum osr_status osr__check_fail_rank(struct checker *k, uint32_t dest, uint32_t from,
 				     unsigned vl_from, uint32_t to, unsigned vl_to);
 

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Lanes: which VL the packets of one tree are on at every switch, by their SLs, and whether ranks rise; and the
+ * spanning order of multicast, a forest whose dependencies fit the certificate of its VL.
+ */
+#include "check_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- before the first tree -------------------------------------------------------------------- */
+
+/* Is this an SL, and does what sends it (a CA by its own table) put it on a VL of the routing? */
+static bool sl_usable(const struct osr_routing *routing, unsigned sl)
+{
+	if (sl > 15)
+		return false;
+	return (routing->sl2vl ? routing->ca_sl2vl[sl] : sl) < routing->n_vls;
+}
+
+static enum osr_status fail_sl(struct checker *k, unsigned sl)
+{
+	const struct osr_routing *routing = k->r;
+	size_t i = 0;
+	struct name a;
+
+	while (routing->sl[i] != sl || routing->lft[i] == OSR_NO_PATH)
+		i++;
+	return osr_fail(k->diag, OSR_CHECK_FAILED,
+			"packets from switch %s to LID %u are on SL %u, which %s",
+			sw_name(k, i % routing->n_switches, &a),
+			k->f->dest_lid[i / routing->n_switches], sl,
+			routing->sl2vl ? "does not exist or is dropped by the sender's SL2VL table"
+				       : "is no VL of the routing");
+}
+
+/* All SLs, before they are used to follow packets; those of packets that stay on a switch too. */
+static enum osr_status check_sl_values(struct checker *k)
+{
+	const struct osr_routing *routing = k->r;
+	size_t n = (size_t)routing->n_dests * routing->n_switches;
+	bool used[2][256] = { { false } };
+
+	for (size_t i = 0; i < n; i++)
+		used[routing->lft[i] == OSR_NO_PATH][routing->sl[i]] = true;
+	for (unsigned sl = 0; sl < 256; sl++) {
+		if (!used[0][sl])
+			continue;
+		if (!sl_usable(routing, sl))
+			return fail_sl(k, sl);
+		k->sls |= routing->sl2vl ? 0 : 1u << sl;
+	}
+	return OSR_OK;
+}
+
+static void add_inject(struct checker *k, uint32_t s, unsigned in)
+{
+	unsigned n_ports = k->f->sw_n_ports[s];
+	uint32_t pair = k->r->sl2vl_row[s] + in * (n_ports + 1);
+
+	for (unsigned out = 0; out <= n_ports; out++)
+		for (unsigned kind = 0; kind < k->n_kinds; kind++)
+			k->inject[(size_t)(k->f->port_row[s] + out) * k->n_kinds + kind] |=
+				vl_bit(k->vl_of[(size_t)kind * k->n_pairs + pair + out]);
+}
+
+/* What hosts send may come in by any port with an end port, and by port 0. */
+static void fill_inject(struct checker *k)
+{
+	const struct osr_fabric *fabric = k->f;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		add_inject(k, s, 0);
+		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+			if (fabric->term_port[t])
+				add_inject(k, s, fabric->term_port[t]);
+	}
+}
+
+/*
+ * Lanes by turn map all 16 SLs alike, classes of SLs a few: packets are followed once for each kind, in tables of
+ * one byte a pair. Pairs of ports of all switches lie in a row.
+ */
+static void find_kinds(struct checker *k, uint8_t lowest[16])
+{
+	const osr_sl2vl_t *table = (const osr_sl2vl_t *)k->r->sl2vl;
+	uint16_t differ[16] = { 0 }; /* bit b of differ[a], b < a: somewhere */
+
+	for (uint32_t pair = 0; pair < k->n_pairs; pair++) {
+		const uint8_t *vl = table[pair];
+
+		/* Most have one VL for all SLs, or are as the last. */
+		if (!memcmp(vl, vl + 1, 15) || (pair && !memcmp(vl, table[pair - 1], 16)))
+			continue;
+		for (unsigned a = 0; a < 16; a++)
+			for (unsigned b = 0; b < a; b++)
+				differ[a] |= (uint16_t)((vl[a] != vl[b]) << b);
+	}
+	for (unsigned sl = 0; sl < 16; sl++) {
+		unsigned same = ~differ[sl] & ((1u << sl) - 1);
+
+		if (!same)
+			lowest[k->n_kinds] = (uint8_t)sl;
+		k->kind_of[sl] = same ? k->kind_of[__builtin_ctz(same)] : (uint8_t)k->n_kinds++;
+	}
+}
+
+static void fill_passages(struct checker *k)
+{
+	const struct osr_fabric *fabric = k->f;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (uint32_t out = 0; out <= fabric->sw_n_ports[s]; out++) {
+			struct passage *passage = &k->passage[fabric->port_row[s] + out];
+			uint32_t c = osr_port_channel(fabric, s, out), dst;
+
+			/* What stays at port 0 meets no data VL any more. */
+			*passage =
+				(struct passage){ .chan = c,
+						  .vl_ok = out ? (1u << k->r->n_vls) - 1 : 0xffff };
+			if (c == OSR_NONE)
+				continue;
+			passage->dst = dst = fabric->chan_dst[c];
+			passage->pair =
+				k->r->sl2vl_row[dst] + fabric->chan_port[fabric->chan_rev[c]] *
+							       (fabric->sw_n_ports[dst] + 1u);
+			passage->vl_ok = k->vl_ok[c];
+		}
+}
+
+static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *fabric = k->f;
+	uint8_t lowest[16], *vl;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t n_ports = fabric->sw_n_ports[s] + 1u;
+		uint32_t end = k->r->sl2vl_row[s] + n_ports * n_ports;
+
+		k->n_pairs = end > k->n_pairs ? end : k->n_pairs;
+	}
+	find_kinds(k, lowest);
+	k->vl_of = vl = osr_alloc(scratch, (size_t)k->n_kinds * k->n_pairs, 1);
+	k->inject = osr_calloc(scratch, (size_t)fabric->n_ports * k->n_kinds, sizeof(*k->inject));
+	k->passage = osr_alloc(scratch, fabric->n_ports, sizeof(*k->passage));
+	if (osr_arena_failed(scratch, k->diag))
+		return OSR_NOMEM;
+	fill_passages(k);
+	for (unsigned kind = 0; kind < k->n_kinds; kind++)
+		for (uint32_t pair = 0; pair < k->n_pairs; pair++)
+			*vl++ = k->r->sl2vl[pair][lowest[kind]];
+	fill_inject(k);
+	return OSR_OK;
+}
+
+/*
+ * Requests from switch a to switch b use the SLs of all LIDs on b, and the reply may be sent to any
+ * LID on a: reply[a * n + b] holds the SLs of everything that b answers to a. `asked`: [n].
+ */
+static void fill_reply(struct checker *k, uint16_t *asked)
+{
+	const size_t n = k->f->n_switches;
+
+	for (uint32_t b = 0; b < n; b++) {
+		memset(asked, 0, n * sizeof(*asked));
+		for (uint32_t i = k->dest_row[b]; i < k->dest_row[b + 1]; i++) {
+			const uint8_t *sl = k->r->sl + k->dest[i] * n;
+			const uint8_t *lft = k->r->lft + k->dest[i] * n;
+			const uint16_t *granted =
+				k->r->granted ? k->r->granted + k->dest[i] * n : NULL;
+
+			for (size_t a = 0; a < n; a++)
+				asked[a] |=
+					lft[a] == OSR_NO_PATH || !k->f->sw_sources[a]
+						? 0
+						: 1u << (sl[a] & 15) | (granted ? granted[a] : 0);
+		}
+		for (size_t a = 0; a < n; a++)
+			k->reply[a * n + b] = asked[a];
+	}
+}
+
+enum osr_status osr__check_prepare_lanes(struct checker *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *fabric = k->f;
+	const struct osr_routing *routing = k->r;
+	size_t n = fabric->n_switches;
+	bool any = !routing->sl || (routing->claims & OSR_CLAIM_ANY_SL);
+	bool ranked = routing->claims & OSR_CLAIM_DEADLOCK_FREE;
+	bool reply = (routing->claims & OSR_CLAIM_REVERSIBLE) && !any;
+	uint16_t *asked = NULL;
+	enum osr_status st = routing->sl ? check_sl_values(k) : OSR_OK;
+
+	if (st || !follows_sls(k))
+		return st;
+	k->vl_ok = osr_alloc(scratch, fabric->n_channels, sizeof(*k->vl_ok));
+	if (ranked)
+		k->rank = osr_alloc(scratch, fabric->n_channels, routing->n_vls * sizeof(*k->rank));
+	if (reply) {
+		k->reply = osr_alloc(scratch, n, n * sizeof(*k->reply));
+		asked = osr_alloc(scratch, n, sizeof(*asked));
+	}
+	if (osr_arena_failed(scratch, k->diag))
+		return OSR_NOMEM;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		unsigned vls = fabric->chan_vls[c];
+
+		k->vl_ok[c] = (1u << (vls < k->r->n_vls ? vls : k->r->n_vls)) - 1;
+		for (unsigned vl = 0; ranked && vl < routing->n_vls; vl++)
+			k->rank[(size_t)c * routing->n_vls + vl] =
+				routing->rank[(size_t)vl * fabric->n_channels + c];
+	}
+	if (reply)
+		fill_reply(k, asked);
+	return routing->sl2vl ? prepare_sl2vl(k, scratch) : OSR_OK;
+}
+
+/* --- the packets of one tree ------------------------------------------------------------------ */
+
+static enum osr_status fail_vl(struct checker *k, const struct tree *t, uint32_t s, unsigned vls)
+{
+	unsigned vl = __builtin_ctz(vls);
+	struct name a;
+
+	if (vl == 15)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"switch %s drops packets to LID %u at port %u: SL2VL maps their SL "
+				"to VL 15",
+				sw_name(k, s, &a), lid_of(k, t), t->lft[s]);
+	return osr_fail(k->diag, OSR_CHECK_FAILED,
+			"packets to LID %u leave switch %s port %u on VL %u, beyond the %u VLs of "
+			"the routing or those of the cable",
+			lid_of(k, t), sw_name(k, s, &a), t->lft[s], vl, k->r->n_vls);
+}
+
+/* SLs that packets to the root may be on where they leave switch s, by what the routing claims. */
+static uint16_t sls_from(const struct checker *k, const struct tree *t, uint32_t s)
+{
+	size_t n = k->f->n_switches;
+	unsigned sls;
+
+	if (!is_used(k, t, s))
+		return 0;
+	if (!k->r->sl || (k->r->claims & OSR_CLAIM_ANY_SL))
+		return 0xffff;
+	sls = 1u << (k->r->sl[t->dest * n + s] & 15);
+	if (k->r->granted)
+		sls |= k->r->granted[t->dest * n + s];
+	/* Port 0 asks nobody, so nobody answers it. */
+	if (k->reply && k->f->term_weight[k->f->dest_term[t->dest]])
+		sls |= k->reply[t->root * n + s];
+	return sls;
+}
+
+/*
+ * Packets of one SL come from channel `from` on any of vls and go on by `to` on VL vl_to; SAME_VL: on the one they
+ * are on.
+ */
+#define SAME_VL 16
+static inline enum osr_status check_ranks(struct checker *k, const struct tree *t, uint32_t from,
+					  unsigned vls, uint32_t to, unsigned vl_to)
+{
+	const uint32_t *a = k->rank + (size_t)from * k->r->n_vls;
+	const uint32_t *b = k->rank + (size_t)to * k->r->n_vls;
+
+	for (; vls; vls &= vls - 1) {
+		unsigned vl = __builtin_ctz(vls), on = vl_to == SAME_VL ? vl : vl_to;
+
+		if (a[vl] >= b[on])
+			return osr__check_fail_rank(k, t->dest, from, vl, to, on);
+	}
+	return OSR_OK;
+}
+
+/* VL = SL everywhere: the SLs of all packets that pass a switch, pushed towards the root. */
+enum osr_status osr__check_follow_sls(struct checker *k, const struct tree *t)
+{
+	memset(k->mask, 0, k->f->n_switches * sizeof(*k->mask));
+	for (uint32_t i = t->n - 1; i > 0; i--) {
+		uint32_t s = t->order[i], c = chan_of(k, t, s), next = k->f->chan_dst[c];
+		unsigned mask = k->mask[s] | sls_from(k, t, s);
+		enum osr_status st;
+
+		if (mask & ~k->vl_ok[c])
+			return fail_vl(k, t, s, mask & ~k->vl_ok[c]);
+		k->sls |= mask;
+		k->mask[next] |= mask;
+		if (!k->rank || next == t->root)
+			continue;
+		st = check_ranks(k, t, c, mask, chan_of(k, t, next), SAME_VL);
+		if (st != OSR_OK)
+			return st;
+	}
+	return OSR_OK;
+}
+
+/*
+ * Adds what is on the channel of switch s (mask[s], vls[s]) to the next switch, as that switch's
+ * table for this pair of ports maps it.
+ */
+static enum osr_status push_vls(struct checker *k, const struct tree *t, uint32_t s)
+{
+	const struct passage *by = &k->passage[k->out[s]], *on = &k->passage[k->out[by->dst]];
+	const uint8_t *vl = k->vl_of + by->pair + t->lft[by->dst];
+	const uint16_t *vls = k->vls + (size_t)s * k->n_kinds;
+	uint16_t *next_vls = k->vls + (size_t)by->dst * k->n_kinds;
+
+	for (unsigned kinds = k->mask[s]; kinds; kinds &= kinds - 1) {
+		unsigned kind = __builtin_ctz(kinds), vl_to = vl[(size_t)kind * k->n_pairs];
+		unsigned bit = vl_bit(vl_to);
+		enum osr_status st = OSR_OK;
+
+		if (bit & ~on->vl_ok)
+			return fail_vl(k, t, by->dst, bit);
+		if (by->dst != t->root && k->rank)
+			st = check_ranks(k, t, by->chan, vls[kind], on->chan, vl_to);
+		if (st != OSR_OK)
+			return st;
+		next_vls[kind] |= bit;
+	}
+	k->mask[by->dst] |= k->mask[s];
+	return OSR_OK;
+}
+
+/* The kinds of a set of SLs. */
+static unsigned kinds_of(const struct checker *k, unsigned sls)
+{
+	unsigned kinds = 0;
+
+	if (sls == 0xffff)
+		return (1u << k->n_kinds) - 1;
+	for (; sls; sls &= sls - 1)
+		kinds |= 1u << k->kind_of[__builtin_ctz(sls)];
+	return kinds;
+}
+
+/* Adds what the hosts of switch s and its port 0 send. */
+static enum osr_status inject_vls(struct checker *k, const struct tree *t, uint32_t s)
+{
+	const uint16_t *inject = k->inject + (size_t)k->out[s] * k->n_kinds;
+	uint16_t kinds = kinds_of(k, sls_from(k, t, s)), ok = k->passage[k->out[s]].vl_ok;
+
+	for (unsigned left = kinds; left; left &= left - 1) {
+		unsigned kind = __builtin_ctz(left);
+
+		if (inject[kind] & ~ok)
+			return fail_vl(k, t, s, inject[kind] & ~ok);
+		k->vls[(size_t)s * k->n_kinds + kind] |= inject[kind];
+	}
+	k->mask[s] |= kinds;
+	return OSR_OK;
+}
+
+/* With SL2VL tables: the VLs of every kind of SLs, channel by channel. */
+enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t)
+{
+	memset(k->mask, 0, k->f->n_switches * sizeof(*k->mask));
+	memset(k->vls, 0, (size_t)k->f->n_switches * k->n_kinds * sizeof(*k->vls));
+	for (uint32_t i = t->n; i-- > 0;)
+		k->out[t->order[i]] = k->f->port_row[t->order[i]] + t->lft[t->order[i]];
+	for (uint32_t i = t->n; i-- > 0;) {
+		uint32_t s = t->order[i];
+		enum osr_status st = inject_vls(k, t, s);
+
+		if (st == OSR_OK && s != t->root)
+			st = push_vls(k, t, s);
+		if (st != OSR_OK)
+			return st;
+		for (uint32_t kind = 0; s != t->root && kind < k->n_kinds; kind++)
+			k->sls |= k->vls[(size_t)s * k->n_kinds + kind];
+	}
+	return OSR_OK;
+}
+
+/* --- multicast --------------------------------------------------------------------------------- */
+
+/* The first of the switches that hang together with s. */
+static uint32_t find_root(uint32_t *root, uint32_t s)
+{
+	while (root[s] != s)
+		s = root[s] = root[root[s]];
+	return s;
+}
+
+/* The links to parents make no ring, and all hosts of a component hang on one tree: else a group is torn apart. */
+static enum osr_status check_forest(struct checker *k, uint32_t *root, uint32_t *host)
+{
+	const struct osr_fabric *fabric = k->f;
+	struct name a, b;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		root[s] = s;
+		host[s] = OSR_NONE;
+	}
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t c = k->r->mcast_parent[s], up;
+
+		if (c == OSR_NONE)
+			continue;
+		if (c >= fabric->n_channels || fabric->chan_src[c] != s)
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"multicast: the link from switch %s to its parent is "
+					"channel %u, not one of its own",
+					sw_name(k, s, &a), c);
+		up = find_root(root, fabric->chan_dst[c]);
+		if (up == s)
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"multicast: the spanning order loops through switch %s "
+					"port %u",
+					sw_name(k, s, &a), fabric->chan_port[c]);
+		/* A switch has one parent, so nothing has led on from s before. */
+		root[s] = up;
+	}
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t *first = &host[fabric->sw_component[s]];
+
+		if (!fabric->sw_sources[s])
+			continue;
+		if (*first == OSR_NONE)
+			*first = s;
+		if (find_root(root, s) != find_root(root, *first))
+			return osr_fail(
+				k->diag, OSR_CHECK_FAILED,
+				"multicast: the spanning order does not connect switches %s and %s",
+				sw_name(k, *first, &a), sw_name(k, s, &b));
+	}
+	return OSR_OK;
+}
+
+static bool in_forest(const struct checker *k, uint32_t c)
+{
+	const uint32_t *parent = k->r->mcast_parent;
+
+	return parent[k->f->chan_src[c]] == c || parent[k->f->chan_dst[c]] == k->f->chan_rev[c];
+}
+
+/* With any SL multicast passes the same SL2VL tables as unicast; otherwise it stays on its VL. */
+static bool mcast_by_tables(const struct checker *k)
+{
+	return k->r->sl2vl && (!k->r->sl || (k->r->claims & OSR_CLAIM_ANY_SL));
+}
+
+static const uint8_t *table_of(const struct checker *k, uint32_t s, unsigned in, unsigned out)
+{
+	return k->r->sl2vl[k->r->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + 1u) + out];
+}
+
+/* VLs that multicast of each SL may have on channel c, whatever it came by; on a VL of its own: of one. */
+static void mcast_vls(const struct checker *k, uint32_t c, uint16_t vls[16])
+{
+	const struct osr_fabric *fabric = k->f;
+	uint32_t s = fabric->chan_src[c];
+	const uint16_t *inject;
+
+	memset(vls, 0, 16 * sizeof(*vls));
+	if (!mcast_by_tables(k)) {
+		vls[0] = vl_bit(k->shared ? 0 : k->r->mcast_vl);
+		return;
+	}
+	inject = k->inject + (size_t)(fabric->port_row[s] + fabric->chan_port[c]) * k->n_kinds;
+	for (unsigned sl = 0; sl < 16; sl++)
+		vls[sl] = inject[k->kind_of[sl]];
+	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++)
+		for (unsigned sl = 0; o != c && in_forest(k, o) && sl < 16; sl++)
+			vls[sl] |= vl_bit(
+				table_of(k, s, fabric->chan_port[o], fabric->chan_port[c])[sl]);
+}
+
+/* What leaves by channel c, from hosts or from other links, has a VL that is there. */
+static enum osr_status check_mcast_vls(struct checker *k, uint32_t c, const uint16_t vls[16])
+{
+	unsigned ok = (1u << k->f->chan_vls[c]) - 1, missing;
+	char on[16] = "";
+	struct name a;
+
+	if (!k->shared)
+		ok &= (1u << k->r->n_vls) - 1;
+	for (unsigned sl = 0; sl < 16; sl++) {
+		missing = vls[sl] & ~ok;
+		if (!missing)
+			continue;
+		if (mcast_by_tables(k))
+			snprintf(on, sizeof(on), " on SL %u", sl);
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"multicast%s leaves switch %s port %u on VL %u, beyond the %u VLs "
+				"of the routing or those of the cable",
+				on, sw_name(k, k->f->chan_src[c], &a), k->f->chan_port[c],
+				(unsigned)__builtin_ctz(missing), k->r->n_vls);
+	}
+	return OSR_OK;
+}
+
+/* A switch copies a packet to all tree links but the one it came by, and each copy waits for its channel. */
+static enum osr_status check_mcast_turn(struct checker *k, uint32_t in, const uint16_t vls[16],
+					uint32_t out)
+{
+	const struct osr_fabric *fabric = k->f;
+	const uint32_t *rank = k->r->rank;
+	const uint8_t *table = NULL;
+
+	if (mcast_by_tables(k))
+		table = table_of(k, fabric->chan_src[out], fabric->chan_port[fabric->chan_rev[in]],
+				 fabric->chan_port[out]);
+	for (unsigned sl = 0; sl < 16; sl++)
+		for (unsigned left = vls[sl]; left; left &= left - 1) {
+			unsigned vl = __builtin_ctz(left), to = table ? table[sl] : vl;
+
+			if (rank_key(rank[(size_t)vl * fabric->n_channels + in]) >=
+			    rank_key(rank[(size_t)to * fabric->n_channels + out]))
+				return osr__check_fail_rank(k, OSR_NONE, in, vl, out, to);
+		}
+	return OSR_OK;
+}
+
+enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *fabric = k->f;
+	uint32_t *root = osr_alloc(scratch, fabric->n_switches, sizeof(*root));
+	uint32_t *host = osr_alloc(scratch, fabric->n_switches, sizeof(*host));
+	enum osr_status st;
+	uint16_t vls[16];
+
+	if (osr_arena_failed(scratch, k->diag))
+		return OSR_NOMEM;
+	st = check_forest(k, root, host);
+	if (st != OSR_OK || !(k->r->claims & OSR_CLAIM_MULTICAST))
+		return st;
+	for (uint32_t c = 0; c < fabric->n_channels && !st; c++)
+		if (in_forest(k, c)) {
+			mcast_vls(k, c, vls);
+			st = check_mcast_vls(k, c, vls);
+		}
+	for (uint32_t in = 0; in < fabric->n_channels && !st; in++) {
+		uint32_t s = fabric->chan_dst[in];
+
+		if (!in_forest(k, in))
+			continue;
+		mcast_vls(k, in, vls);
+		for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1] && !st;
+		     out++)
+			if (out != fabric->chan_rev[in] && in_forest(k, out))
+				st = check_mcast_turn(k, in, vls, out);
+	}
+	return st;
+}
