@@ -239,6 +239,12 @@ static void test_sl2vl_enters(void **state)
 	accept(&t.f, &r);
 	table_of_c(&t.f, &r, A)[0] = 1;
 	refuse(&t.f, &r, "VL 1 from switch sw-2 port");
+	table_of_c(&t.f, &r, A)[0] = 0;
+	accept(&t.f, &r);
+	/* On the last hop, to the host, there are no more lanes than elsewhere. */
+	r.sl2vl[r.sl2vl_row[R] + t.f.chan_port[channel(&t.f, R, D)] * (t.f.sw_n_ports[R] + 1u) +
+		osr_lft(&r, R, host_dest(&t.f, R))][0] = 2;
+	refuse(&t.f, &r, "on VL 2, beyond the 2 VLs");
 	test_fabric_free(&t);
 }
 

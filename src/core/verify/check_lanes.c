@@ -377,8 +377,8 @@ enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t)
 /* The first of the switches that hang together with s. */
 static uint32_t find_root(uint32_t *root, uint32_t s)
 {
-	while (root[s] != s)
-		s = root[s] = root[root[s]];
+	for (uint32_t up; (up = root[s]) != s; s = up)
+		root[s] = root[up];
 	return s;
 }
 
