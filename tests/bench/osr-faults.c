@@ -209,7 +209,7 @@ struct sums {
 	uint64_t n, bound, kept, together, direct, through, changed, anew_changed, sl, lost, longer;
 	uint64_t blocks, blocks_anew, blocks_bound;
 	uint64_t longer_anew;
-	double efi, worst_efi, efi_anew, worst_anew;
+	double efi, worst_efi, efi_anew, worst_anew, over_anew, worst_over_anew;
 	double worst_direct, worst_through, ms_route, ms_check, ms_full, ms_full_check, drift;
 };
 
@@ -226,6 +226,8 @@ static void count_full(const struct osr_result *whole, const struct osr_result *
 	n->efi_anew += anew;
 	n->worst_anew = anew > n->worst_anew ? anew : n->worst_anew;
 	n->longer_anew += full->routing.n_longer;
+	n->over_anew += ratio / anew;
+	n->worst_over_anew = ratio / anew > n->worst_over_anew ? ratio / anew : n->worst_over_anew;
 }
 
 /* A cable, or the switch it leads to. */
@@ -355,7 +357,8 @@ int main(int argc, char **argv)
 	       "\"blocks\": %.1f, \"blocks_anew\": %.1f, \"blocks_bound\": %.1f, "
 	       "\"efi_over_bound\": %.4f, "
 	       "\"worst_efi_over_bound\": %.4f, \"efi_anew_over_bound\": %.4f, "
-	       "\"worst_efi_anew_over_bound\": %.4f, \"longer_anew\": %lu, "
+	       "\"worst_efi_anew_over_bound\": %.4f, \"efi_over_anew\": %.4f, "
+	       "\"worst_efi_over_anew\": %.4f, \"longer_anew\": %lu, "
 	       "\"whole_ms\": %.3f, \"loop_ms\": %.3f}\n",
 	       whole.result.routing.sl ? "false" : "true", n.n, n.kept, n.together,
 	       (double)n.direct / n.n, (double)n.through / n.n, (double)n.bound / n.n,
@@ -365,8 +368,8 @@ int main(int argc, char **argv)
 	       n.lost, n.longer, n.drift, n.ms_route / n.n, n.ms_check / n.n, n.ms_full / n.n,
 	       n.ms_full_check / n.n, prepare, (double)n.blocks / n.n, (double)n.blocks_anew / n.n,
 	       (double)n.blocks_bound / n.n, n.efi / n.n, n.worst_efi, n.efi_anew / n.n,
-	       n.worst_anew, n.longer_anew, whole.ms_route + whole.ms_check,
-	       loop_ms(&whole.result.fabric));
+	       n.worst_anew, n.over_anew / n.n, n.worst_over_anew, n.longer_anew,
+	       whole.ms_route + whole.ms_check, loop_ms(&whole.result.fabric));
 	faults_free(&x);
 	osr_arena_free(&whole.arena);
 	return 0;

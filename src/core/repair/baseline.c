@@ -125,6 +125,14 @@ enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
 		if (w->r.sl && w->then.dest[d] == OSR_NONE)
 			memset(w->r.sl + d * n, OSR__NO_SL, n);
 	}
+	/* Lanes by turn, for the first time: all turns that there are stay on lane 0. */
+	if (w->spare && !w->r.sl2vl) {
+		if (osr_routing_alloc_sl2vl(&w->r, fabric, 0, result, diag))
+			return OSR_NOMEM;
+		memset(w->r.ca_sl2vl, 0, sizeof(w->r.ca_sl2vl));
+		w->r.sl = NULL;
+		w->r.claims |= OSR_CLAIM_ANY_SL;
+	}
 	if (w->r.sl2vl)
 		baseline_sl2vl(w);
 	return osr__repair_sort_dests(&w->pairs, w->job->scratch) ? OSR_OK
@@ -257,9 +265,13 @@ static uint16_t baseline_inject(const struct repair *w, const struct osr_fabric 
 				const struct osr_routing *r, uint32_t c)
 {
 	uint32_t s = fabric->chan_src[c];
-	const osr_sl2vl_t *vls = r->sl2vl + r->sl2vl_row[s] + fabric->chan_port[c];
-	uint16_t lanes = (uint16_t)(1u << (*vls)[0]);
+	const osr_sl2vl_t *vls;
+	uint16_t lanes;
 
+	if (!r->sl2vl)
+		return 1;
+	vls = r->sl2vl + r->sl2vl_row[s] + fabric->chan_port[c];
+	lanes = (uint16_t)(1u << (*vls)[0]);
 	for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
 		lanes |= (uint16_t)(1u
 				    << vls[fabric->term_port[t] * (fabric->sw_n_ports[s] + 1u)][0]);
@@ -380,7 +392,7 @@ static enum osr_status baseline_walk(struct repair *w, struct osr_diag *diag)
 				w->order.used[osr_order_turn(&w->order, w->back[c],
 							     w->back[next])] |= k.lanes[v];
 			k.lanes[u] |=
-				w->by_turn && k.lanes[v]
+				w->by_turn && r->sl2vl && k.lanes[v]
 					? (uint16_t)(1u << baseline_vls(fabric, r, c, next)[0])
 					: k.lanes[v];
 		}
@@ -440,7 +452,7 @@ enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag)
 			vl[at] = baseline_port_vls(w->base, w->then.chan[at % m])[at / m];
 		w->order.vl = vl;
 	}
-	if (w->by_turn)
+	if (w->by_turn && r->sl2vl)
 		baseline_read_lanes(w, &w->then, r);
 	for (uint32_t c = 0; w->by_turn && c < m; c++)
 		w->inject[c] = baseline_inject(w, w->x, r, w->then.chan[c]);
@@ -454,7 +466,8 @@ enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag)
 	 * Turns that no route of the baseline has keep the lanes of the last sweep: so when something returns,
 	 * old and new tables have the same SL2VL tables.
 	 */
-	if (!st && w->by_turn && w->like_last && osr__repair_lanes(&w->last->routing) == w->n_lanes)
+	if (!st && w->by_turn && w->like_last && osr_repair_is_by_turn(&w->last->routing) &&
+	    osr__repair_lanes(&w->last->routing) <= w->n_lanes)
 		baseline_read_lanes(w, &w->lately, &w->last->routing);
 	return st;
 }

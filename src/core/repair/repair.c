@@ -66,16 +66,31 @@ bool osr_repair_is_by_turn(const struct osr_routing *routing)
 	return routing->sl2vl && !routing->sl && (routing->claims & OSR_CLAIM_ANY_SL);
 }
 
+#define HEAVY 1200 /* permille of what a full route may need: too much for the busiest channel */
+#define SPARE_LANES 4
+
+/* Lanes that all cables have, for tables by turn or of one lane; those of the tables if SLs have lanes of their own. */
+static uint32_t spare_lanes(const struct osr_fabric *fabric, const struct osr_routing *base,
+			    uint32_t max_vls)
+{
+	uint32_t n = max_vls < SPARE_LANES ? max_vls : SPARE_LANES,
+		 had = base->sl2vl ? osr__repair_lanes(base) : 1;
+
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		n = fabric->chan_vls[c] < n ? fabric->chan_vls[c] : n;
+	return had < base->n_vls || n < had ? had : n;
+}
+
 /* How many lanes the order of these tables has. */
 static void take_lanes(struct repair *w, const struct osr_routing *base, uint8_t max_vls)
 {
-	w->by_turn = osr_repair_is_by_turn(base);
+	w->by_turn = w->spare || osr_repair_is_by_turn(base);
 	w->by_port = base->sl2vl && !w->by_turn;
 	w->shared = !w->by_turn && (!base->sl || (base->claims & OSR_CLAIM_ANY_SL));
 	if (!(base->claims & OSR_CLAIM_DEADLOCK_FREE) || !base->rank)
 		w->n_lanes = 0;
 	else if (w->by_turn)
-		w->n_lanes = osr__repair_lanes(base);
+		w->n_lanes = w->spare ? spare_lanes(w->f, base, max_vls) : osr__repair_lanes(base);
 	else
 		w->n_lanes = w->shared ? 1 : max_vls;
 	w->n_vls = w->n_lanes;
@@ -258,6 +273,9 @@ static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
 	struct osr_stable *stable = &w->r.stable;
 
 	hand_over_sls(w);
+	for (uint32_t turn = 0; w->spare && turn < w->order.row[w->f->n_channels]; turn++)
+		if (w->order.used[turn] && w->order.lane[turn] >= w->r.n_vls)
+			w->r.n_vls = w->order.lane[turn] + 1;
 	if (w->by_turn)
 		osr__repair_write_lanes(w);
 	if (w->r.n_longer)
@@ -296,23 +314,17 @@ static enum osr_status repair_steps(struct repair *w, struct osr_diag *diag)
 }
 
 /* A tree that finds no way because others were first is the first in the next try; the last one forgets the last sweep. */
-enum osr_status osr_repair(const struct osr_job *job, const struct osr_repair_options *opt,
-			   struct osr_diag *why)
+static enum osr_status repair_try(const struct osr_job *job, const struct osr_repair_options *opt,
+				  bool spare, struct osr_diag *why)
 {
 	struct osr_arena_mark scratch = osr_arena_mark(job->scratch),
 			      arena = osr_arena_mark(job->arena);
 	const struct osr_result *base = baseline_of(job->previous);
-	enum osr_status st = repairable(job, opt, why);
 	uint8_t *front = osr_calloc(job->scratch, job->fabric->n_dests, 1);
 	bool like_last = base != job->previous, over = false;
+	enum osr_status st = front ? OSR_OK : osr__repair_nomem(why);
 
-	if (!st && !front)
-		st = osr__repair_nomem(why);
-	if (st || nothing_changed(job)) {
-		osr_arena_reset(job->scratch, scratch);
-		return st ? st : repair_again(job, why);
-	}
-	for (unsigned i = 0; !over; i++) {
+	for (unsigned i = 0; front && !over; i++) {
 		struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 		struct repair w = { .job = job,
 				    .opt = opt,
@@ -320,6 +332,7 @@ enum osr_status osr_repair(const struct osr_job *job, const struct osr_repair_op
 				    .base = base,
 				    .last = job->previous,
 				    .like_last = like_last,
+				    .spare = spare,
 				    .front = front,
 				    .attempts = UINT64_MAX };
 
@@ -334,6 +347,48 @@ enum osr_status osr_repair(const struct osr_job *job, const struct osr_repair_op
 			like_last = false;
 	}
 	osr_arena_reset(job->scratch, scratch);
+	return st;
+}
+
+/* May turns that the baseline does not have go on on lanes that it does not have? */
+static bool has_spare(const struct osr_job *job, const struct osr_repair_options *opt)
+{
+	const struct osr_routing *base = &baseline_of(job->previous)->routing;
+	bool any_sl = osr_repair_is_by_turn(base) || (!base->sl && !base->sl2vl);
+
+	return opt->by_turn && any_sl && base->rank && (base->claims & OSR_CLAIM_DEADLOCK_FREE) &&
+	       (base->mcast_parent || !job->request.multicast) &&
+	       spare_lanes(job->fabric, base, job->request.max_vls) > base->n_vls;
+}
+
+enum osr_status osr_repair(const struct osr_job *job, const struct osr_repair_options *opt,
+			   struct osr_diag *why)
+{
+	struct osr_arena_mark mark;
+	struct osr_routing first;
+	const struct osr_routing *last = &job->previous->routing,
+				 *base = &baseline_of(job->previous)->routing;
+	struct osr_diag diag = { "" };
+	uint32_t drift;
+	bool spare;
+	enum osr_status st = repairable(job, opt, why);
+
+	if (st || nothing_changed(job))
+		return st ? st : repair_again(job, why);
+	/* Lanes that came into use stay, so that SL2VL tables do not change when something returns. */
+	spare = has_spare(job, opt) && osr_repair_is_by_turn(last) &&
+		(!base->sl2vl || last->n_vls > base->n_vls);
+	st = repair_try(job, opt, spare, why);
+	drift = st ? UINT32_MAX : job->routing->stable.drift;
+	if (spare || (st && st != OSR_NOT_APPLICABLE) || drift <= HEAVY || !has_spare(job, opt))
+		return st;
+	first = *job->routing;
+	mark = osr_arena_mark(job->arena);
+	if (!repair_try(job, opt, true, &diag) &&
+	    job->routing->stable.drift * UINT64_C(11) <= drift * UINT64_C(10))
+		return OSR_OK;
+	*job->routing = first;
+	osr_arena_reset(job->arena, mark);
 	return st;
 }
 

@@ -23,6 +23,8 @@
  * stay, turns that no route has get the lane that serves. By SL and output port (SL2VL tables of an engine's own
  * that are alike for all input ports, as angara makes them): as by SL, but an SL has a lane on each channel, and
  * SLs of earlier are not kept besides. Every way what holds is what held before: any SL, replies, multicast.
+ * Where any SL is safe, and what is kept leaves no route, or a channel with more than 1.2 of what a full route may
+ * need, turns that no route had go on on lanes that were not in use.
  *
  * The transition. While the subnet manager programs the switches, packets meet old and new entries mixed. The
  * last sweep's routes rise in the same order as the new ones; whether every mixture does is for
@@ -42,6 +44,7 @@
 struct osr_repair_options {
 	bool minimal;   /* the engine promises shortest routes: rather route anew than longer */
 	uint32_t drift; /* percent: route anew if the estimated drift is above; 0: never */
+	bool by_turn;   /* tables of one lane may get lanes by turn */
 };
 
 /* Are these tables with lanes by turn, as turn.h makes them? */

@@ -4,7 +4,7 @@
  *	repair.c	one repair, step by step; what is done before and after one
  *	cut.c		one LID: which switches are cut off, and the paths that are left; balance
  *	spanning.c		the spanning tree of multicast
- *	grants.c	lanes by SL: which a pair needs, other ones for it, unicast that gives way to multicast
+ *	grants.c	lanes by SL: which a pair needs, other ones for it
  *	baseline.c	which element is which; tables, order and loads to start from; one route
  *
  * All is in the numbering of today's fabric f; only the baseline's own tables are read in that of its fabric x.
@@ -56,6 +56,7 @@ struct repair {
 	uint32_t *back; /* [n_channels of x] channels of the baseline in f */
 
 	bool by_turn;     /* lanes by turn; else by SL */
+	bool spare;       /* by turn, and lanes that the baseline does not use are there, too */
 	bool by_port;     /* lanes by SL and output port: masks of lanes are of SLs */
 	bool shared;      /* lanes by SL, and any SL is safe: one lane stands for all */
 	bool like_last;   /* what the last sweep had is preferred and stays in the order */
@@ -150,18 +151,12 @@ uint16_t osr__repair_need(const struct repair *w, const struct repair_pairs *p, 
 bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c);
 /* SLs of earlier on the routes of d that are not cut; what cannot be kept is counted. */
 void osr__repair_keep_grants(struct repair *w, uint32_t d);
-/* Multicast along parent[] on this lane, into the order; false if that closes a cycle. */
-bool osr__repair_add_tree(struct repair *w, const uint32_t *parent, unsigned lane);
-/*
- * Multicast along parent[] on this lane, whatever unicast is in its way: that moves to other lanes. False if
- * a pair fits no other lane; then the order of the lane is not complete.
- */
-bool osr__repair_make_room(struct repair *w, const uint32_t *parent, unsigned lane);
-
 /* ---- spanning.c ------------------------------------------------------------------------------ */
 
 enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result,
 				  struct osr_diag *diag);
+/* Multicast along parent[] on this lane, into the order; false if that closes a cycle. */
+bool osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane);
 /* All switches hang on w->span, where the order accepts that. */
 bool osr__repair_span(struct repair *w);
 /* Is the cable of c, which leaves s, part of the tree? */

@@ -89,7 +89,8 @@ static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag 
 {
 	const struct osr_repair_options opt = {
 		.minimal = job->engine->capabilities & OSR_ENGINE_MINIMAL,
-		.drift = (uint32_t)sweep_option(job, "rebalance", 0)
+		.drift = (uint32_t)sweep_option(job, "rebalance", 0),
+		.by_turn = sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_OFF
 	};
 	double start = sweep_clock_ms(job);
 	enum osr_status st;

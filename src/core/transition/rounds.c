@@ -152,7 +152,7 @@ static enum osr_status rounds_are_free(struct rounds *r, bool ask, bool *are, st
 	if (st || !first)
 		return st;
 	m->old.lft = r->first;
-	if (old.sl2vl && now.sl2vl) {
+	if (now.sl2vl) {
 		m->old.sl2vl = now.sl2vl;
 		m->old.sl2vl_row = now.sl2vl_row;
 		memcpy(m->old.ca_sl2vl, now.ca_sl2vl, sizeof(now.ca_sl2vl));
