@@ -3,7 +3,7 @@
  * Lanes by SL. Applications cache path records, so a pair of a switch and a LID keeps its SL, and every SL that
  * it was given since the baseline (`granted`) stays safe on its route. Where replies count
  * (OSR_CLAIM_REVERSIBLE), what goes back from the LID's switch is on the same SLs. Only a pair that finds no
- * route at all so, or that is in the way of multicast, gets another SL; what is lost is counted.
+ * route at all so gets another SL; what is lost is counted.
  */
 #include "repair_private.h"
 
@@ -81,27 +81,6 @@ static void give(struct repair *w, uint32_t d, uint32_t v, uint16_t gone, uint8_
 		grants[at] &= (uint16_t)~gone;
 }
 
-static void give_all(struct repair *w, uint32_t a, uint32_t b, uint16_t gone, uint8_t sl)
-{
-	for (uint32_t i = w->pairs.dest_row[b]; i < w->pairs.dest_row[b + 1]; i++)
-		give(w, w->pairs.dest_list[i], a, gone, sl);
-}
-
-/* Lane k for all packets between v and the switch of d, whose routes are there so far. */
-static bool try_pair(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
-		     unsigned k)
-{
-	uint32_t root = w->f->dest_switch[d];
-
-	osr_order_begin(&w->order);
-	if (osr__repair_route(w, d, row, c, (uint16_t)(1u << k)) &&
-	    (!has_replies(w) ||
-	     (add_routes(w, v, root, d, false, k) && add_routes(w, root, v, d, false, k))))
-		return true;
-	osr_order_undo(&w->order, 0);
-	return false;
-}
-
 /* The SL that v uses to another LID of the same switch, or OSR__NO_SL. */
 static uint8_t sl_of_sibling(const struct repair *w, uint32_t d, uint32_t v)
 {
@@ -147,12 +126,21 @@ static bool commit_new(struct repair *w, uint32_t d, const uint8_t *row, uint32_
  */
 static bool commit_relaxed(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
 {
+	const struct repair_pairs *p = &w->pairs;
+	uint32_t root = w->f->dest_switch[d];
+
 	for (uint8_t k = 0; k < (uint8_t)w->n_lanes; k++) {
-		if (!try_pair(w, d, row, v, c, k))
+		/* All packets between v and the root, whose routes are there so far. */
+		osr_order_begin(&w->order);
+		if (!osr__repair_route(w, d, row, c, (uint16_t)(1u << k)) ||
+		    (has_replies(w) && !(add_routes(w, v, root, d, false, k) &&
+					 add_routes(w, root, v, d, false, k)))) {
+			osr_order_undo(&w->order, 0);
 			continue;
+		}
 		give(w, d, v, ALL_SLS, k);
-		if (has_replies(w))
-			give_all(w, w->f->dest_switch[d], v, ALL_SLS, k);
+		for (uint32_t i = p->dest_row[v]; has_replies(w) && i < p->dest_row[v + 1]; i++)
+			give(w, p->dest_list[i], root, ALL_SLS, k);
 		return true;
 	}
 	return false;
@@ -249,92 +237,4 @@ void osr__repair_keep_grants(struct repair *w, uint32_t d)
 		if (p->grants)
 			p->grants[at] = keep;
 	}
-}
-
-/* ---- a lane on which multicast needs channels ------------------------------------------------- */
-
-/*
- * Packets from v to d, or, where replies count, all packets between the two switches, leave the lane for the
- * first other one on which their routes rise, that of the last sweep before others.
- */
-static bool move_pair(struct repair *w, uint32_t d, uint32_t v, uint32_t c, uint8_t lane)
-{
-	const struct repair_pairs *p = &w->pairs;
-	const uint8_t *row = osr__repair_row(w, d);
-	uint32_t root = w->f->dest_switch[d], n = w->f->n_switches;
-	bool today = p->sl[(size_t)d * n + v] == lane;
-	uint8_t sl = OSR__NO_SL, last;
-
-	later_grants(w, d, v, &last);
-	for (uint32_t i = p->dest_row[root]; has_replies(w) && i < p->dest_row[root + 1]; i++)
-		today |= p->sl[(size_t)p->dest_list[i] * n + v] == lane;
-	for (uint32_t i = p->dest_row[v]; has_replies(w) && i < p->dest_row[v + 1]; i++)
-		today |= p->sl[(size_t)p->dest_list[i] * n + root] == lane;
-	for (uint32_t i = 0; today && sl == OSR__NO_SL && i <= w->n_lanes; i++) {
-		uint8_t k = i ? (uint8_t)(i - 1) : last;
-
-		if (k < w->n_lanes && k != lane && try_pair(w, d, row, v, c, k))
-			sl = k;
-	}
-	if (today && sl == OSR__NO_SL)
-		return false;
-	if (!has_replies(w)) {
-		give(w, d, v, sl_bit(lane), sl);
-		return true;
-	}
-	give_all(w, v, root, sl_bit(lane), sl);
-	give_all(w, root, v, sl_bit(lane), sl);
-	return true;
-}
-
-bool osr__repair_add_tree(struct repair *w, const uint32_t *parent, unsigned lane)
-{
-	const struct osr_fabric *fabric = w->f;
-
-	for (uint32_t a = 0; a < fabric->n_channels; a++) {
-		uint32_t s = fabric->chan_dst[a];
-
-		for (uint32_t b = fabric->chan_row[s]; b < fabric->chan_row[s + 1]; b++) {
-			osr_order_begin(&w->order);
-			if (b != fabric->chan_rev[a] &&
-			    osr__repair_in_tree(fabric, parent, fabric->chan_src[a], a) &&
-			    osr__repair_in_tree(fabric, parent, s, b) &&
-			    !osr_order_add(&w->order, a, b, (uint16_t)(1u << lane)))
-				return false;
-		}
-	}
-	return true;
-}
-
-bool osr__repair_make_room(struct repair *w, const uint32_t *parent, unsigned lane)
-{
-	const struct osr_fabric *fabric = w->f;
-	struct osr_order *order = &w->order;
-	/* By port all SLs share the lanes, so all give way. */
-	uint16_t room = w->by_port ? ALL_SLS : (uint16_t)(1u << lane);
-
-	for (uint32_t turn = 0; turn < order->row[fabric->n_channels]; turn++) {
-		order->used[turn] &= (uint16_t)~room;
-		order->never[turn] &= (uint16_t)~room;
-	}
-	if (!osr__repair_add_tree(w, parent, lane))
-		return false;
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		for (uint32_t v = 0; v < fabric->n_switches; v++) {
-			const uint8_t *row = osr__repair_row(w, d);
-			uint32_t c = v == fabric->dest_switch[d] ? OSR_NONE
-								 : osr__repair_next(w, row, v);
-			uint16_t need =
-				c == OSR_NONE ? 0 : osr__repair_need(w, &w->pairs, d, v) & room;
-
-			for (; need; need &= (uint16_t)(need - 1)) {
-				uint32_t k = (uint32_t)__builtin_ctz(need);
-
-				osr_order_begin(order);
-				if (!osr__repair_route(w, d, row, c, (uint16_t)(1u << k)) &&
-				    !move_pair(w, d, v, c, (uint8_t)k))
-					return false;
-			}
-		}
-	return true;
 }

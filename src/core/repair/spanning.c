@@ -145,6 +145,13 @@ static bool add_pieces(struct forest *t)
 	return true;
 }
 
+bool osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)
+{
+	struct forest t = { .w = w, .f = w->f, .lanes = (uint16_t)(1u << lane), .parent = parent };
+
+	return add_pieces(&t);
+}
+
 /*
  * Ties a piece to the main one by the chain that a search found, from switch `end` of the main piece back to a
  * switch of the other: that one becomes the root of its piece, and all get parents towards `end`. False, and all
@@ -354,10 +361,9 @@ enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result, st
 	     proven = w->n_lanes && w->r.claims & OSR_CLAIM_MULTICAST;
 	const struct osr_routing *before = last ? &w->last->routing : &w->base->routing;
 	struct forest t = { .w = w, .lanes = proven ? lanes_of_copies(w) : 0 };
-	uint32_t lane = t.lanes ? (uint32_t)__builtin_ctz(t.lanes) : 0;
 	enum osr_status st = OSR_OK;
 
-	w->r.mcast_vl = w->base->routing.mcast_vl;
+	w->r.mcast_vl = w->base->routing.sl2vl || !w->by_turn ? w->base->routing.mcast_vl : 0;
 	if (!w->base->routing.mcast_parent) {
 		w->r.mcast_parent = NULL;
 		w->r.claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
@@ -369,16 +375,9 @@ enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result, st
 	    !find_pieces(&t, last ? &w->lately : &w->then, before->mcast_parent, w->job->scratch)) {
 		st = osr__repair_nomem(diag);
 	} else if ((proven && !t.lanes) || !add_pieces(&t) || !join_all(&t, false)) {
-		bool room = t.lanes && !(last && w->last != w->base) && !w->shared && !w->by_turn;
-
-		/* With any cables, and unicast gives way. */
-		t.lanes = 0;
-		if (!room || !w->r.sl || !join_all(&t, false) ||
-		    !osr__repair_make_room(w, t.parent, lane))
-			st = osr_fail(
-				diag, OSR_NOT_APPLICABLE,
-				"the spanning tree of multicast no longer reaches every switch on "
-				"the lanes of the tables that are kept");
+		st = osr_fail(diag, OSR_NOT_APPLICABLE,
+			      "the spanning tree of multicast no longer reaches every switch on "
+			      "the lanes of the tables that are kept");
 	}
 	osr_arena_reset(w->job->scratch, mark);
 	return st;
