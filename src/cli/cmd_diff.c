@@ -15,7 +15,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/source.h"
-#include "cli/answers.h"
+#include "cli/analysis.h"
 #include "cli/output.h"
 #include "io/net.h"
 #include "traffic/changes.h"

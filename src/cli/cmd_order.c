@@ -16,7 +16,6 @@
 #include <osmroutes/pgft.h>
 
 #include "cli/cli.h"
-#include "cli/endport.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/source.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/endport.h"
+#include "cli/input.h"
 #include "cli/source.h"
 #include "traffic/crossing.h"
 #include "io/lines.h"

@@ -8,11 +8,10 @@
 
 #include "traffic/changes.h"
 
-#include "cli/answers.h"
+#include "cli/analysis.h"
 #include "cli/cli.h"
 #include "cli/faults.h"
 #include "cli/input.h"
-#include "cli/pool.h"
 #include "cli/source.h"
 
 struct args {
@@ -35,17 +34,13 @@ struct found {
 	bool again; /* diag says why the tables of before are used again */
 	struct osr_changes c;
 	char split[128]; /* which part was routed; empty if the fabric is whole */
-	uint64_t efi, n_longer, digest;
-	double efi_mean, ms;
+	struct osr_verdict checked;
+	uint64_t digest;
+	double ms;
 	uint32_t vls, layers;
 	bool any_sl; /* proven free of deadlock on any SL */
 	enum osr_answer verdict, transition;
 	struct osr_stable stable;
-};
-
-/* Before anything fails. */
-struct before {
-	struct cli_tables t;
 };
 
 /* ---- the work ------------------------------------------------------------------------------- */
@@ -97,11 +92,10 @@ static enum osr_status count_lost(const struct osr_result *was, const struct osr
 }
 
 /* Routes what is left, or the part of it that OpenSM sees, from what was there, as a sweep does. */
-static void route_after(const struct args *a, uint32_t i, const struct before *b,
+static void route_after(const struct args *a, uint32_t i, const struct osr_result *was,
 			const struct osr_fabric *whole, const struct osr_fabric *fabric,
 			struct found *o)
 {
-	const struct osr_result *was = &b->t.result;
 	struct osr_arena scratch = { 0 };
 	struct cli_tables tables;
 
@@ -122,9 +116,7 @@ static void route_after(const struct args *a, uint32_t i, const struct before *b
 	if (!o->st) {
 		o->stable = tables.routing.stable;
 		o->transition = transition_of(&o->stable);
-		o->efi = tables.sweep.verdict.efi;
-		o->efi_mean = tables.sweep.verdict.efi_mean;
-		o->n_longer = tables.sweep.verdict.n_longer;
+		o->checked = tables.sweep.verdict;
 		o->digest = tables.result.digest;
 		o->vls = tables.routing.n_vls;
 		o->layers = tables.routing.n_layers;
@@ -170,7 +162,7 @@ static enum osr_status take_part(const struct osr_net *net, const struct osr_fab
 struct cases {
 	const struct args *a;
 	uint32_t engine;
-	const struct before *b;
+	const struct cli_tables *before;
 	struct found *o; /* [n_cases] */
 };
 
@@ -196,7 +188,7 @@ static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 			o->st = osr_net_fabric(&part, -1, &arena, &seen, &o->diag);
 	}
 	if (!o->st)
-		route_after(a, c->engine, c->b, &fabric, &seen, o);
+		route_after(a, c->engine, &c->before->result, &fabric, &seen, o);
 	osr_arena_free(&arena);
 	osr_net_free(&net);
 	osr_net_free(&part);
@@ -276,9 +268,9 @@ static const struct out_field case_fields[] = {
 	{ "pairs_sl", "other SL", OUT_COUNT, 0, OF(c.n_sl), IS_ROUTED },
 	{ "entries_changed", "entries", OUT_COUNT, 0, OF(c.n_entries_changed), IS_ROUTED },
 	{ "blocks_changed", "blocks", OUT_COUNT, 0, OF(c.n_blocks), IS_ROUTED },
-	{ "efi", "EFI", OUT_COUNT, 0, OF(efi), IS_ROUTED },
-	{ "efi_mean", NULL, OUT_REAL, 1, OF(efi_mean), IS_ROUTED },
-	{ "routes_longer", "longer", OUT_COUNT, 0, OF(n_longer), IS_ROUTED },
+	{ "efi", "EFI", OUT_COUNT, 0, OF(checked.efi), IS_ROUTED },
+	{ "efi_mean", NULL, OUT_REAL, 1, OF(checked.efi_mean), IS_ROUTED },
+	{ "routes_longer", "longer", OUT_COUNT, 0, OF(checked.n_longer), IS_ROUTED },
 	{ "vls", "VLs", OUT_COUNT, 0, OF(vls), IS_ROUTED },
 	{ "layers", NULL, OUT_COUNT, 0, OF(layers), IS_ROUTED },
 	{ "any_sl", NULL, OUT_BOOL, 0, OF(any_sl), IS_ROUTED },
@@ -332,14 +324,13 @@ static void whatif_count_in(struct summary *all, struct tally *t, uint64_t x)
 	t->mean = t->sum / all->n_good;
 }
 
-static void whatif_say_engine(struct out *out, const char *engine, const struct before *b,
+static void whatif_say_engine(struct out *out, const char *engine, const struct cli_tables *b,
 			      const struct found *o, uint32_t n)
 {
 	struct summary all = { .engine = engine,
 			       .n_cases = n,
-			       .n_entries =
-				       (uint64_t)b->t.routing.n_dests * b->t.routing.n_switches,
-			       .ms_before = b->t.ms };
+			       .n_entries = (uint64_t)b->routing.n_dests * b->routing.n_switches,
+			       .ms_before = b->ms };
 	double ms = 0;
 
 	for (uint32_t k = 0; k < n; k++) {
@@ -353,8 +344,8 @@ static void whatif_say_engine(struct out *out, const char *engine, const struct 
 		whatif_count_in(&all, &all.path, o[k].c.n_path);
 		whatif_count_in(&all, &all.entries, o[k].c.n_entries_changed);
 		whatif_count_in(&all, &all.blocks, o[k].c.n_blocks);
-		whatif_count_in(&all, &all.longer, o[k].n_longer);
-		whatif_count_in(&all, &all.efi, o[k].efi);
+		whatif_count_in(&all, &all.longer, o[k].checked.n_longer);
+		whatif_count_in(&all, &all.efi, o[k].checked.efi);
 		whatif_count_in(&all, &all.vls, o[k].vls);
 		ms += o[k].ms;
 	}
@@ -364,8 +355,8 @@ static void whatif_say_engine(struct out *out, const char *engine, const struct 
 	out_members(out, engine_fields, &all, 0);
 	if (all.n_good)
 		out_count(out, "pairs", o[0].c.n_pairs);
-	out_count(out, "efi_before", b->t.sweep.verdict.efi);
-	out_count(out, "vls_before", b->t.routing.n_vls);
+	out_count(out, "efi_before", b->sweep.verdict.efi);
+	out_count(out, "vls_before", b->routing.n_vls);
 }
 
 /* The worst first: not routed, lost pairs, the most loaded channel, changes; then by number. */
@@ -379,8 +370,8 @@ static int by_harm(const void *one, const void *other)
 		return x->verdict == OSR_REFUTED ? -1 : 1;
 	if (x->c.n_lost != y->c.n_lost)
 		return x->c.n_lost > y->c.n_lost ? -1 : 1;
-	if (x->efi != y->efi)
-		return x->efi > y->efi ? -1 : 1;
+	if (x->checked.efi != y->checked.efi)
+		return x->checked.efi > y->checked.efi ? -1 : 1;
 	if (x->c.n_entries_changed != y->c.n_entries_changed)
 		return x->c.n_entries_changed > y->c.n_entries_changed ? -1 : 1;
 	return x->number < y->number ? -1 : 1;
@@ -390,7 +381,7 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 {
 	const char *engine = cli_subject_name(&a->who.item[i]);
 	struct found *o = calloc(a->faults.n_cases + 1, sizeof(*o));
-	struct before b = { .t = { .st = OSR_OK } };
+	struct cli_tables b = { .st = OSR_OK };
 	uint32_t limit = a->max_listed;
 	enum osr_status st = o ? OSR_OK : OSR_NOMEM;
 
@@ -398,17 +389,17 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 		limit = a->out.format == OUT_PEOPLE ? 20 : 0;
 	limit = limit && limit < a->faults.n_cases ? limit : a->faults.n_cases;
 	if (!st)
-		cli_tables_make(&a->who, i, &a->in.fabric, NULL, &b.t);
-	if (b.t.st) {
-		if (!cli_subjects_skip(&a->who, i, &b.t)) {
-			out_note(&a->out, "%s: %s", engine, b.t.diag.text);
+		cli_tables_make(&a->who, i, &a->in.fabric, NULL, &b);
+	if (b.st) {
+		if (!cli_subjects_skip(&a->who, i, &b)) {
+			out_note(&a->out, "%s: %s", engine, b.diag.text);
 			*code = CLI_BAD;
 		}
 		goto out;
 	}
 	if (!st)
 		st = cli_each(&a->pool, engine, a->faults.n_cases, run_case,
-			      &(struct cases){ .a = a, .engine = i, .b = &b, .o = o }, diag);
+			      &(struct cases){ .a = a, .engine = i, .before = &b, .o = o }, diag);
 	if (st)
 		goto out;
 	whatif_say_engine(&a->out, engine, &b, o, a->faults.n_cases);
@@ -421,7 +412,7 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 			*code = CLI_BAD;
 out:
 	free(o);
-	cli_tables_free(&b.t);
+	cli_tables_free(&b);
 	return st;
 }
 
@@ -464,23 +455,14 @@ static const struct cli_spec spec = {
 	       "good, other paths, entries, load of the channels, virtual lanes.",
 };
 
-/* What the input says of its origin, then what was done to it. */
-static enum osr_status whatif_comment(const struct osr_net *from, const char *command, char **text)
-{
-	const char *head = from->comment ? from->comment : "";
-	size_t n = strlen(head);
-
-	if (asprintf(text, "%s%s%s", head, n && head[n - 1] != '\n' ? "\n" : "", command) < 0)
-		return OSR_NOMEM;
-	return OSR_OK;
-}
-
 /* The fabric of the first case, for other commands and for ibsim. */
 static int whatif_write(struct args *a)
 {
 	struct osr_diag diag = { "" };
 	struct osr_net left = { 0 };
 	char label[CLI_FAULT_LABEL] = "", *comment = NULL;
+	const char *head;
+	size_t n;
 	enum osr_status st = cli_input_load(&a->in, &diag);
 
 	if (!st)
@@ -490,8 +472,12 @@ static int whatif_write(struct args *a)
 		cli_input_say(&a->in, &a->out);
 		st = cli_faults_make(&a->faults, 0, &left, label, &a->out, &diag);
 	}
-	if (!st)
-		st = whatif_comment(&a->in.net, a->command, &comment);
+	/* What the input says of its origin, then what was done to it. */
+	head = a->in.net.comment ? a->in.net.comment : "";
+	n = strlen(head);
+	if (!st && asprintf(&comment, "%s%s%s", head, n && head[n - 1] != '\n' ? "\n" : "",
+			    a->command) < 0)
+		st = OSR_NOMEM;
 	if (!st)
 		st = cli_write_net(&left, a->write, comment, &diag);
 	osr_net_free(&left);

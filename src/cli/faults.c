@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/endport.h"
+#include "cli/input.h"
 
 /* ---- names ---------------------------------------------------------------------------------- */
 

@@ -12,8 +12,8 @@
  *
  *	0x0000000000100000 2 0			GUID of the node, LID, SL
  *
- * A row is filled for one end port after the other. An end port that turns out to have the row of another one
- * shares it; one that comes back (the second form may be in any order) gets a copy to go on with.
+ * A row is filled for one end port after the other. An end port that turns out to have the row of the first one on its
+ * switch shares it; one that comes back (the second form may be in any order) gets a copy to go on with.
  */
 #include "io/grow.h"
 #include "io/tables_private.h"
@@ -21,8 +21,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <xxhash.h>
 
 struct path_reader {
 	struct osr_tables *t;
@@ -39,9 +37,6 @@ struct path_reader {
 	uint8_t *sl;   /* [room * n_dests], of malloc; the row in work is the last one */
 	uint32_t n_rows, room;
 	bool open; /* there is a row in work */
-
-	uint32_t *hash; /* [hash_size] rows by content, OSR_NONE; of malloc */
-	uint32_t hash_size;
 };
 
 static uint8_t *tables_paths_row_of(const struct path_reader *reader, uint32_t i)
@@ -49,51 +44,28 @@ static uint8_t *tables_paths_row_of(const struct path_reader *reader, uint32_t i
 	return reader->sl + (size_t)i * reader->n_dests;
 }
 
-/* Where a row of this content is, or could go. */
-static uint32_t find_row(const struct path_reader *reader, const uint8_t *sl)
-{
-	uint32_t at = XXH64(sl, reader->n_dests, 0) & (reader->hash_size - 1);
-
-	while (reader->hash[at] != OSR_NONE &&
-	       memcmp(tables_paths_row_of(reader, reader->hash[at]), sl, reader->n_dests))
-		at = (at + 1) & (reader->hash_size - 1);
-	return at;
-}
-
-/* At most half full, so that a search ends. */
-static bool tables_paths_grow_hash(struct path_reader *reader)
-{
-	uint32_t size = reader->hash_size ? reader->hash_size * 2 : 64;
-	uint32_t *more;
-
-	if (reader->n_rows < reader->hash_size / 2)
-		return true;
-	more = realloc(reader->hash, size * sizeof(*more));
-	if (!more)
-		return false;
-	reader->hash = more;
-	reader->hash_size = size;
-	memset(reader->hash, 0xff, size * sizeof(*reader->hash));
-	for (uint32_t i = 0; i < reader->n_rows; i++)
-		reader->hash[find_row(reader, tables_paths_row_of(reader, i))] = i;
-	return true;
-}
-
-/* The row in work is complete: it stays, or one like it is there already. */
+/* The row in work is complete: it stays, or the first end port of the switch has the same. */
 static void close_row(struct path_reader *reader)
 {
-	uint32_t last = reader->n_rows - 1, at;
+	const struct osr_fabric *fabric = reader->t->f;
+	uint32_t last = reader->n_rows - 1, row = last;
 
 	if (!reader->open)
 		return;
-	at = find_row(reader, tables_paths_row_of(reader, last));
-	if (reader->hash[at] == OSR_NONE)
-		reader->hash[at] = last;
-	else
-		reader->n_rows--;
+	for (uint32_t i = 0; i < reader->n_owners && row == last; i++) {
+		uint32_t term = reader->owner[i].term, first;
+
+		if (term == OSR_NONE)
+			continue;
+		first = reader->row[fabric->term_row[fabric->term_switch[term]]];
+		if (first < last && !memcmp(tables_paths_row_of(reader, first),
+					    tables_paths_row_of(reader, last), reader->n_dests))
+			row = first;
+	}
 	for (uint32_t i = 0; i < reader->n_owners; i++)
 		if (reader->owner[i].term != OSR_NONE)
-			reader->row[reader->owner[i].term] = reader->hash[at];
+			reader->row[reader->owner[i].term] = row;
+	reader->n_rows -= row != last;
 	reader->open = false;
 }
 
@@ -105,8 +77,7 @@ static enum osr_status open_row(struct path_reader *reader)
 	for (uint32_t i = 0; i < reader->n_owners; i++)
 		if (reader->owner[i].term != OSR_NONE)
 			had = reader->row[reader->owner[i].term];
-	if (!osr_grow((void **)&reader->sl, reader->n_rows, &reader->room, reader->n_dests + 1u) ||
-	    !tables_paths_grow_hash(reader))
+	if (!osr_grow((void **)&reader->sl, reader->n_rows, &reader->room, reader->n_dests + 1u))
 		return osr_lines_nomem(reader->in);
 	if (had == OSR_NONE)
 		memset(tables_paths_row_of(reader, reader->n_rows), OSR_NO_SL, reader->n_dests);
@@ -276,7 +247,6 @@ enum osr_status osr_tables_parse_paths(struct osr_tables *tables, struct osr_lin
 		close_row(&reader);
 	if (!st && !reader.n_rows)
 		st = osr_fail(in->diag, OSR_INVAL, "%s: holds no SL of a path", in->label);
-	free(reader.hash);
 	if (st) {
 		free(reader.sl);
 		return st;
