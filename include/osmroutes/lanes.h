@@ -14,6 +14,7 @@
 
 #include <osmroutes/engine.h>
 #include <osmroutes/layers.h>
+#include <osmroutes/product.h>
 #include <osmroutes/spf.h>
 
 /* Lanes by turn (turn.h): free of deadlock whatever SL a packet carries. */
@@ -62,7 +63,9 @@ struct osr_lanes_job {
 
 	/* The strategies' own. */
 	enum osr_lanes_state state;
-	uint32_t *orders;            /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
+	uint32_t *orders; /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
+	const struct osr_product
+		*product; /* NULL: the fabric is none, or has more than dimension order is for */
 	struct osr_turn_result turn; /* any_sl = auto: what lanes by SL are compared with */
 	double ms_spf; /* when the shortest paths were there, by req->clock_ms; 0: never */
 };

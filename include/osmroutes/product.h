@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * product.h - fabrics that are Cartesian products: tori, meshes, hypercubes, HyperX, and mixtures.
+ * product.h - fabrics that are Cartesian products: tori, meshes, hypercubes, HyperX, and mixtures; damaged ones too.
  *
- * The switch graph of such a fabric is a product of rings, paths and cliques, one factor per
- * dimension. They are recognised from the bare graph, whatever its GUIDs, ports and cabling order:
- * two cables at a switch belong to the same dimension unless they span a square (Feder 1992;
- * Imrich and Klavzar, Product Graphs). A ring of four is the product of two single cables and is
- * reported as two dimensions of 2. Rings come first among the dimensions, then lines, then
- * cliques, each larger ones first.
+ * The switch graph of such a fabric is a product of rings, paths and cliques, one factor per dimension. They are
+ * recognised from the bare graph, whatever its GUIDs, ports and cabling order: two cables at a switch belong to the same
+ * dimension unless they span a square (Feder 1992; Imrich and Klavzar, Product Graphs). Switches and cables may be
+ * missing. Taking something out makes no new squares, so opposite sides of a square still run along the same dimension.
+ * In cliques of 4 or more no cable may be missing.
  *
- * Dimension-order routing on them is minimal, balanced when hosts are, and needs virtual lanes
- * only for rings. How many: a layer may cut each ring at one switch, where no packet passes
- * through. A shortest way around a ring of n passes through fewer than n/2 switches, so a few
- * well-spaced cuts leave a layer for every route (osr_product_plan).
+ * Nothing is believed that is not checked at the end: every cable joins neighbours, no place is taken twice, and at least
+ * three quarters of all places and cables are there.
+ *
+ * A ring of four is the product of two single cables and is reported as two dimensions of 2; one of three is a clique.
+ * Rings come first among the dimensions, then lines, then cliques, each larger ones first. Parallel cables count once.
+ * Switches of a component that is not the largest have no place.
  */
 #ifndef OSMROUTES_PRODUCT_H
 #define OSMROUTES_PRODUCT_H
@@ -20,6 +21,7 @@
 #include <osmroutes/fabric.h>
 
 #define OSR_MAX_DIMS 15
+#define OSR_NO_PLACE UINT16_MAX /* in the first dimension of a switch without coordinates */
 
 enum osr_factor {
 	OSR_FACTOR_CLIQUE, /* also a single cable: size 2 */
@@ -32,6 +34,9 @@ struct osr_product {
 	uint32_t n_dims, n_rings;
 	uint32_t size[OSR_MAX_DIMS];
 	enum osr_factor factor[OSR_MAX_DIMS];
+	uint32_t n_places;     /* product of the sizes */
+	uint32_t n_placed;     /* switches with a place */
+	uint32_t n_dead_links; /* between places that are taken */
 	uint16_t *coord; /* [n_switches * n_dims]; along rings and paths, neighbours differ by 1 */
 	uint8_t *chan_dim; /* [n_channels] */
 	/*
@@ -45,50 +50,32 @@ struct osr_product {
 };
 
 /*
- * OSR_NOT_APPLICABLE, with the reason, for everything else; quick to say so. O(channels * degree).
+ * OSR_NOT_APPLICABLE, with the reason, for everything else; quick to say so. All lives in `scratch`. O(channels * degree),
+ * and as much for each row that is put together if something is missing.
  */
 enum osr_status osr_product_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
 				 struct osr_product *product, struct osr_diag *diag);
 
-/* Where the layers cut the rings, and which way opposite switches of a ring take. */
-struct osr_product_plan {
-	uint32_t n_layers;
-	bool symmetric; /* a route and its reply pass through the same switches */
-	/* [layer][dim][0: rising, 1: falling coordinate] the switch nothing passes through */
-	uint16_t cut[16][OSR_MAX_DIMS][2];
-};
+static inline bool osr_product_is_whole(const struct osr_product *product)
+{
+	return product->n_places == product->f->n_switches && !product->n_dead_links &&
+	       product->n_placed == product->n_places;
+}
 
-/*
- * Two cuts per ring in all combinations: 2^rings layers, symmetric; false if there are more than
- * max.
- */
-bool osr_product_plan_pairs(const struct osr_product *product, uint32_t max_layers,
-			    struct osr_product_plan *plan);
+static inline const uint16_t *osr_product_coord(const struct osr_product *product, uint32_t sw)
+{
+	return product->coord + (size_t)sw * product->n_dims;
+}
 
-/*
- * n_layers cuts per ring, evenly spaced. Staggered: falling routes are cut half-way between the
- * cuts of rising ones; then four layers leave a way for every shortest route in up to three rings
- * of 8. Otherwise both directions are cut at the same switches, and osr_product_tree() suits them.
- */
-void osr_product_plan_spaced(const struct osr_product *product, uint32_t n_layers, bool staggered,
-			     struct osr_product_plan *plan);
+/* One of the parallel channels of switch v to coordinate x of a dimension, as a hop; that cable must be there. */
+static inline uint8_t osr_product_hop(const struct osr_product *product, uint32_t v, uint32_t dim,
+				      uint32_t x, uint32_t spread)
+{
+	const uint16_t *row =
+		product->hop_row + (size_t)v * (product->n_slots + 1) + product->slot[dim] + x;
+	uint32_t n = row[1] - row[0];
 
-/*
- * Dimension-order hops from every switch to dest d: minimal. hop[n_switches]; the own switch is
- * not set.
- */
-void osr_dor(const struct osr_product *product, const struct osr_product_plan *plan, uint32_t d,
-	     uint8_t *hop);
-
-/* rank[n_channels]: the order of layer k, by dimension, then from its cut onwards. */
-void osr_product_order(const struct osr_product *product, const struct osr_product_plan *plan,
-		       uint32_t k, uint32_t *rank);
-
-/*
- * A spanning tree (parent channel per switch) whose multicast turns fit the routes of layer k: its
- * root lies opposite the cuts of the rings and in the middle of lines.
- */
-void osr_product_tree(const struct osr_product *product, const struct osr_product_plan *plan,
-		      uint32_t k, uint32_t *parent);
+	return product->hop_list[product->f->chan_row[v] + row[0] + (n > 1 ? spread % n : 0)];
+}
 
 #endif

@@ -27,7 +27,6 @@
 #ifndef OSMROUTES_SPF_H
 #define OSMROUTES_SPF_H
 
-#include <osmroutes/product.h>
 #include <osmroutes/routing.h>
 
 struct osr_spf {
@@ -77,10 +76,6 @@ struct osr_spf {
 	 */
 	const uint32_t *place;
 	const uint32_t *by_place; /* [n_switches] its inverse */
-
-	/* The fabric's dimensions and the plan it is routed by, or NULL: see dor.h. */
-	const struct osr_product *product;
-	const struct osr_product_plan *plan;
 
 	struct osr_spf_scratch *scratch;
 };

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <osmroutes/grid.h>
 #include <osmroutes/pgft.h>
 #include <osmroutes/product.h>
 
@@ -48,21 +47,12 @@ static void say_switches(const struct osr_fabric *f, struct osr_arena *arena, st
 {
 	struct osr_pgft tree;
 	struct osr_product product;
-	struct osr_grid grid;
 	struct osr_diag diag;
-	const uint16_t *coord = NULL;
-	uint32_t n_dims = 0;
 	bool is_tree = !osr_pgft_find(f, &(struct osr_pgft_options){ .max_missing = 30 }, arena,
 				      &tree, &diag);
+	bool is_product = !osr_product_find(f, arena, &product, &diag) && product.n_dims > 1 &&
+			  product.n_placed == f->n_switches;
 
-	if (!osr_product_find(f, arena, &product, &diag)) {
-		coord = product.n_dims > 1 ? product.coord : NULL;
-		n_dims = product.n_dims;
-	} else if (!osr_grid_find(f, arena, arena, &grid, &diag) &&
-		   grid.n_placed == f->n_switches) {
-		coord = grid.coord;
-		n_dims = grid.shape.n_dims;
-	}
 	for (uint32_t v = 0; v < f->n_switches; v++) {
 		char text[8 * OSR_MAX_DIMS] = "";
 		size_t n = 0;
@@ -74,10 +64,10 @@ static void say_switches(const struct osr_fabric *f, struct osr_arena *arena, st
 			out_count(out, "a", tree.sw_a[v]);
 			out_count(out, "b", tree.sw_b[v]);
 		}
-		for (uint32_t i = 0; coord && i < n_dims; i++)
+		for (uint32_t i = 0; is_product && i < product.n_dims; i++)
 			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%u", i ? "," : "",
-					      coord[(size_t)v * n_dims + i]);
-		if (coord)
+					      osr_product_coord(&product, v)[i]);
+		if (is_product)
 			out_text(out, "at", text);
 	}
 }

@@ -77,7 +77,7 @@ def any_sl(folder):
     lanes or have less load, and a dragonfly+, whose only longer routes lead to switches without hosts."""
     net, megafly = (os.path.join(folder, name) for name in ('ring', 'megafly'))
     shapes.megafly(31005).write(megafly)
-    for path, *kind in (megafly,), (net, 'torus', 'dims=6', 'hosts=4'), (net, 'torus', 'dims=8', 'hosts=2'):
+    for path, *kind in (megafly,), (net, 'torus', 'dims=6', 'hosts=4'), (net, 'torus', 'dims=8x8', 'hosts=2'):
         if kind:
             subprocess.run([OSMROUTES, 'generate', '-o', path, *kind], check=True)
         got, choice = route(path, '-e', 'dfsssp'), route(path, '-e', 'osmroutes')

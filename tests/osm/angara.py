@@ -154,7 +154,7 @@ def refused(workdir):
     with running(workdir, 'tree-2', 'angara,updn') as (fabric, opensm):
         expect(opensm.engine_used() == 'updn', '%s routed' % opensm.engine_used())
         said = [l for l in opensm.errors() if 'angara' in l]
-        expect(len(said) == 1 and 'not a torus or mesh' in said[0], 'it said: %s' % said)
+        expect(len(said) == 1 and 'not a torus, mesh or HyperX' in said[0], 'it said: %s' % said)
         tables = oracle.Tables(fabric.read_back())
         expect(not tables.routes(tables.host_lids).problems, 'LIDs are not reached')
 

@@ -321,8 +321,8 @@ static uint16_t lanes_in_use(const struct turn_trial *x)
 }
 
 /*
- * By SL, too: whatever made the lanes (dimension order, layers, orders on few lanes), all of the budget carry
- * routes, and each is free of deadlock.
+ * By SL, too: whatever made the lanes (layers, orders on few lanes), all of the budget carry routes, and each is free of
+ * deadlock.
  */
 static void test_no_idle_lane(void **state)
 {
@@ -347,6 +347,12 @@ static void test_no_idle_lane(void **state)
 			seen[k] |= !strcmp(x.r.strategy, strategies[k]);
 		if (!table_judge(&x.t.f, &x.r, &judged))
 			fail_msg("%s, %s: may deadlock", x.t.name, x.r.strategy);
+		/* Dimension order knows its two lanes beforehand; its SLs say more than the lane. */
+		if (x.r.sl2vl) {
+			assert_int_equal(x.r.n_vls, 2);
+			turn_trial_drop(&x);
+			continue;
+		}
 		assert_int_equal(x.r.n_vls, vls);
 		if (lanes_in_use(&x) != (1u << vls) - 1)
 			fail_msg("%s, %s: lanes in use: %x of %u", x.t.name, x.r.strategy,

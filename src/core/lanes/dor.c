@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <osmroutes/dimension.h>
+
 #include "core/lanes/ordered.h"
 #include "core/paths/mcast.h"
 
@@ -13,26 +15,6 @@ void osr__dor_clear(struct osr_spf *spf)
 {
 	for (uint32_t c = 0; c < spf->f->n_channels; c++)
 		spf->weight[c] &= HOP_MASK;
-}
-
-static void route_all(struct osr_spf *spf, const struct osr_product *product,
-		      const struct osr_product_plan *plan)
-{
-	const struct osr_fabric *fabric = spf->f;
-
-	osr__dor_clear(spf);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-		uint32_t root = fabric->dest_switch[d];
-
-		if (spf->alias[d] != OSR_NONE)
-			continue;
-		osr_dor(product, plan, d, hop);
-		if (fabric->term_weight[fabric->dest_term[d]])
-			osr__spf_count(spf, spf->order + (size_t)root * fabric->n_switches,
-				       spf->n_order[root], hop, 1);
-	}
-	osr__spf_share(spf);
 }
 
 uint64_t osr__dor_least(const struct osr_spf *spf, const struct osr_product *product)
@@ -59,140 +41,177 @@ static bool balanced(const struct osr_spf *spf, const struct osr_product *produc
 	return osr_spf_load(spf) * 100 <= osr__dor_least(spf, product) * 115;
 }
 
-bool osr__dor_is_plain(const struct osr_spf *spf)
+enum osr_status osr__dor_find(struct osr_lanes_job *job)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = job->s->f;
+	struct osr_product *product = osr_alloc(job->scratch, 1, sizeof(*product));
+	struct osr_diag why = { "" };
+	enum osr_status st;
 
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		if (fabric->term_lmc[t] && fabric->term_weight[t])
-			return false;
-	return !spf->scratch->mixed;
-}
-
-enum osr_status osr__dor_find(const struct osr_spf *spf, struct osr_arena *scratch,
-			      struct osr_product *product, bool *found, struct osr_diag *diag)
-{
-	enum osr_status st;
-
-	*found = false;
-	if (!osr__dor_is_plain(spf))
+			return OSR_OK;
+	if (job->s->scratch->mixed)
 		return OSR_OK;
-	st = osr_product_find(spf->f, scratch, product, diag);
-	*found = !st;
-	if (st == OSR_NOT_APPLICABLE && diag)
-		diag->text[0] = 0;
-	return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
-}
-
-/*
- * The plans to try within so many VLs, best first: pairs of cuts (reversible), then evenly spaced
- * cuts, fewest layers first, both directions cut alike or staggered; at last all VLs, with
- * detours. False after the last.
- */
-static bool next_plan(const struct osr_product *product, uint32_t max_vls,
-		      enum osr_reversible reversible, uint32_t *turn, bool *mend,
-		      struct osr_product_plan *plan)
-{
-	uint32_t first = product->n_rings > 1 ? 4 : 2,
-		 n_spaced = max_vls < first ? 0 : max_vls - first + 1;
-	uint32_t now = (*turn)++;
-
-	*mend = false;
-	if (now == 0) {
-		if (reversible != OSR_REVERSIBLE_OFF &&
-		    osr_product_plan_pairs(product, max_vls, plan))
-			return true;
-		now = (*turn)++;
-	}
-	/* That replies are safe, only pairs of cuts promise, and one VL. */
-	if (reversible == OSR_REVERSIBLE_ON) {
-		n_spaced = 0;
-		max_vls = 1;
-	}
-	if (now <= 2 * n_spaced) {
-		osr_product_plan_spaced(product, first + (now - 1) / 2, (now - 1) % 2, plan);
-		return true;
-	}
-	*mend = true;
-	osr_product_plan_spaced(product, max_vls, false, plan);
-	return now == 2 * n_spaced + 1;
-}
-
-static enum osr_status assign_rings(const struct osr_lane_work *work,
-				    const struct osr_product *product,
-				    enum osr_reversible reversible, bool detours, bool *routed)
-{
-	struct osr_spf *spf = work->s;
-	const struct osr_request *req = work->req;
-	struct osr_arena *scratch = work->scratch;
-	size_t m = spf->f->n_channels;
-	uint32_t max = req->max_vls < OSR_ORDERED_MAX ? req->max_vls : OSR_ORDERED_MAX, turn = 0;
-	struct osr_ordered_options opt = { .reversible = reversible != OSR_REVERSIBLE_OFF };
-	uint32_t *orders = osr_alloc(scratch, OSR_ORDERED_MAX * m, sizeof(*orders));
-	struct osr_product_plan *plan = osr_alloc(scratch, 1, sizeof(*plan));
-	bool mend;
-
-	if (!orders || !plan)
-		return osr_fail(work->diag, OSR_NOMEM, "out of memory for the lanes of rings");
-	if (reversible == OSR_REVERSIBLE_ON && 1u << product->n_rings > max)
-		max = 1; /* on one VL everything is safe for replies */
-	while (!*routed && next_plan(product, max, reversible, &turn, &mend, plan)) {
-		struct osr_lane_work within = *work;
-		struct osr_request planned = *req;
-		enum osr_status st;
-
-		if (mend && !detours)
-			break;
-		planned.max_vls = (uint8_t)plan->n_layers;
-		within.req = &planned;
-		spf->plan = plan;
-		route_all(spf, product, plan);
-		if (!balanced(spf, product))
-			continue;
-		for (uint32_t k = 0; k < plan->n_layers; k++)
-			osr_product_order(product, plan, k, orders + k * m);
-		if (req->multicast &&
-		    (st = osr_mcast_order(spf, scratch, work->result, work->r, work->diag)))
-			return st;
-		st = osr_ordered_keep(&within, &opt, mend, orders, routed);
-		if (st)
-			return st;
-	}
+	st = product ? osr_product_find(fabric, job->scratch, product, &why) : OSR_NOMEM;
+	if (st == OSR_NOMEM)
+		return osr_fail(job->diag, OSR_NOMEM,
+				"out of memory for the dimensions of the fabric");
+	if (!st && product->n_placed == fabric->n_switches)
+		job->product = product;
 	return OSR_OK;
 }
 
-enum osr_status osr_dor_assign(const struct osr_lane_work *work, enum osr_reversible reversible,
+/*
+ * Every second LID of a switch may go the other way round, and the last of an odd number of hosts a third way: the variant
+ * of each dest. Hosts are counted first.
+ */
+static void dor_variants(const struct osr_spf *spf, uint8_t *variant)
+{
+	const struct osr_fabric *fabric = spf->f;
+
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t n_hosts = 0, seen[2] = { 0, 0 };
+
+		for (uint32_t k = spf->dest_row[v]; k < spf->dest_row[v + 1]; k++)
+			n_hosts += fabric->term_weight[fabric->dest_term[spf->dest_list[k]]] > 0;
+		for (uint32_t k = spf->dest_row[v]; k < spf->dest_row[v + 1]; k++) {
+			uint32_t d = spf->dest_list[k];
+			bool host = fabric->term_weight[fabric->dest_term[d]] > 0;
+			uint32_t number = (host ? 0 : n_hosts) + seen[host]++;
+
+			variant[d] =
+				number + 1 == n_hosts && n_hosts % 2 ? 2 : (uint8_t)(number % 2);
+		}
+	}
+}
+
+static void dor_route_all(struct osr_spf *spf, const struct osr_dor_plan *plan,
+			  const uint8_t *variant)
+{
+	const struct osr_fabric *fabric = spf->f;
+
+	osr__dor_clear(spf);
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+		uint32_t root = fabric->dest_switch[d];
+
+		osr_dor_route(plan, d, variant[d], hop);
+		if (fabric->term_weight[fabric->dest_term[d]])
+			osr__spf_count(spf, spf->order + (size_t)root * fabric->n_switches,
+				       spf->n_order[root], hop, 1);
+	}
+}
+
+/*
+ * The lane depends on where a packet goes, not where it came from. SLs that the plan does not use are for pairs that a
+ * repair leaves no way on their own: one on lane 1 everywhere, the others on lane 2 where there is one.
+ */
+static enum osr_status dor_sls(const struct osr_lane_work *work, const struct osr_dor_plan *plan)
+{
+	const struct osr_fabric *fabric = work->s->f;
+	struct osr_routing *routing = work->r;
+	size_t n = fabric->n_switches;
+
+	routing->sl = osr_alloc(work->result, fabric->n_dests * n, 1);
+	if (!routing->sl ||
+	    osr_routing_alloc_sl2vl(routing, fabric, OSR_VL_UNSET, work->result, work->diag))
+		return osr_fail(work->diag, OSR_NOMEM, "out of memory for SLs of %u LIDs",
+				fabric->n_dests);
+	for (uint32_t root = 0; root < n; root++) {
+		uint8_t *row = NULL;
+
+		for (uint32_t k = work->s->dest_row[root]; k < work->s->dest_row[root + 1]; k++) {
+			uint8_t *mine = routing->sl + work->s->dest_list[k] * n;
+
+			for (uint32_t v = 0; v < n && !row; v++)
+				mine[v] = osr_dor_sl(plan, v, root);
+			if (row)
+				memcpy(mine, row, n);
+			row = mine;
+		}
+	}
+	for (uint32_t v = 0; v < n; v++) {
+		uint32_t n_ports = fabric->sw_n_ports[v] + 1u;
+		osr_sl2vl_t *table = routing->sl2vl + routing->sl2vl_row[v];
+
+		for (uint32_t out = 0; out < n_ports; out++) {
+			uint32_t c = osr_port_channel(fabric, v, out);
+
+			for (uint32_t sl = 0; sl < OSR_DOR_SLS; sl++)
+				table[out][sl] = c == OSR_NONE ? 0
+						 : sl > plan->n_sls && work->req->max_vls > 2
+							 ? 2
+							 : (uint8_t)osr_dor_lane(plan, c, sl);
+		}
+		for (uint32_t in = 1; in < n_ports; in++)
+			memcpy(table + in * n_ports, table, n_ports * sizeof(*table));
+	}
+	memset(routing->ca_sl2vl, 0, sizeof(routing->ca_sl2vl));
+	return OSR_OK;
+}
+
+/* Lanes, the certificate and multicast. Multicast on a lane of its own rises as it does on lane 0. */
+static enum osr_status dor_finish(const struct osr_lane_work *work, const struct osr_dor_plan *plan)
+{
+	const struct osr_request *req = work->req;
+	struct osr_routing *routing = work->r;
+	size_t n = work->s->f->n_switches, m = work->s->f->n_channels;
+	uint8_t n_lanes = plan->p->n_rings && req->max_vls > 1 ? 2 : 1;
+	uint32_t *tree = osr_alloc(work->scratch, n, sizeof(*tree));
+	enum osr_status st = OSR_OK;
+
+	routing->n_layers = routing->n_layers_one_way = routing->n_vls = n_lanes;
+	if (req->multicast && n_lanes > 1 && req->mcast_vl >= n_lanes)
+		routing->n_vls = req->mcast_vl + 1;
+	routing->rank = osr_alloc(work->result, routing->n_vls * m, sizeof(*routing->rank));
+	if (req->multicast)
+		routing->mcast_parent = osr_alloc(work->result, n, sizeof(*routing->mcast_parent));
+	if (!tree || osr_arena_failed(work->result, work->diag))
+		return osr_fail(work->diag, OSR_NOMEM, "out of memory for an order of %zu channels",
+				m);
+	st = osr_dor_rank(plan, n_lanes, work->scratch, routing->rank, work->diag);
+	for (uint32_t lane = n_lanes; lane < routing->n_vls; lane++)
+		memcpy(routing->rank + lane * m, routing->rank, m * sizeof(*routing->rank));
+	osr_dor_tree(plan, tree);
+	if (!st && req->multicast)
+		st = osr_mcast_take(work->s->f, tree, work->scratch, routing->mcast_parent,
+				    work->diag);
+	if (!st && n_lanes > 1)
+		st = dor_sls(work, plan);
+	routing->mcast_vl = n_lanes > 1 ? req->mcast_vl : 0;
+	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE |
+			   (req->multicast ? OSR_CLAIM_MULTICAST : 0) |
+			   (n_lanes == 1 ? OSR_CLAIM_ANY_SL : 0);
+	return st || n_lanes > 1 || !plan->p->n_rings ? st
+						      : osr_ordered_mend(work, routing->rank, tree);
+}
+
+enum osr_status osr_dor_assign(const struct osr_lane_work *work, const struct osr_product *product,
 			       bool detours, bool *routed)
 {
 	struct osr_spf *spf = work->s;
-	struct osr_arena *scratch = work->scratch;
-	struct osr_diag *diag = work->diag;
-	struct osr_product *product = osr_alloc(scratch, 1, sizeof(*product));
-	struct osr_product_plan *plan = osr_calloc(scratch, 1, sizeof(*plan));
-	enum osr_status st;
-	bool found;
+	const struct osr_request *req = work->req;
+	struct osr_dor_plan plan;
+	uint8_t *variant;
 
 	*routed = false;
-	if (!product || !plan)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the dimensions of the fabric");
-	st = osr__dor_find(spf, scratch, product, &found, diag);
-	if (st || !found)
-		return st;
-	spf->product = product;
-	spf->plan = plan;
-	if (product->n_rings) {
-		st = assign_rings(work, product, reversible, detours, routed);
-	} else {
-		route_all(spf, product, plan);
-		if (balanced(spf, product))
-			st = osr_layers_single(work, routed);
-	}
-	if (st || *routed)
-		return st;
-	spf->product = NULL;
-	spf->plan = NULL;
-	work->r->sl = NULL;
-	work->r->mcast_parent = NULL;
+	/* Unicast has lanes 0 and 1: multicast joins it on the first, or has another one. */
+	if (!product || !osr_product_is_whole(product) || !osr_dor_plan(product, &plan) ||
+	    (product->n_rings &&
+	     (req->max_vls > 1 ? req->multicast && req->mcast_vl == 1 : !detours)))
+		return OSR_OK;
+	variant = osr_alloc(work->scratch, spf->f->n_dests, 1);
+	if (!variant)
+		return osr_fail(work->diag, OSR_NOMEM, "out of memory for %u LIDs",
+				spf->f->n_dests);
+	memset(variant, 0, spf->f->n_dests);
+	if (plan.n_variants > 1)
+		dor_variants(spf, variant);
+	dor_route_all(spf, &plan, variant);
+	*routed = balanced(spf, product);
+	if (*routed)
+		return dor_finish(work, &plan);
 	osr__dor_clear(spf);
 	return OSR_OK;
 }

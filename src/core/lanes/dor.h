@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * dor.h - dimension-order routes and virtual lanes for fabrics that are products (product.h).
+ * dor.h - dimension-order routes and virtual lanes for fabrics that are whole products (product.h, dimension.h).
  *
- * Where a fabric is a whole torus, mesh, hypercube or HyperX with its hosts spread evenly,
- * dimension order balances as well as anything can, at a fraction of the cost of balancing by
- * weights, and its lanes are known beforehand: one without rings, at most two per ring with
- * replies on the SL of their request, four for three rings of 8 without.
+ * Where a fabric is a whole torus, mesh, hypercube or HyperX with its hosts spread evenly, dimension order balances as
+ * well as anything can, at a fraction of the cost of balancing by weights, and its lanes are known beforehand: one
+ * without rings, two with them, replies on the SL of their request.
  */
 #ifndef OSMROUTES_DOR_H
 #define OSMROUTES_DOR_H
@@ -15,13 +14,12 @@
 #include <osmroutes/spf.h>
 
 /*
- * *routed says whether the fabric was routed this way; then routing is complete like after
- * osr_layers_assign(). Otherwise spf and routing are as before, and the ordinary way is free: no product,
- * hosts not spread evenly (the most loaded channel exceeds 1.15 times the mean of its
- * dimension's), LMC > 0 (which wants disjoint routes), mixed rates. With detours false it also
- * declines if the budget does not suffice for minimal routes.
+ * *routed says whether the fabric was routed this way; then routing is complete like after osr_layers_assign().
+ * Otherwise spf and routing are as before, and the ordinary way is free: no product (NULL) or not a whole one, hosts not
+ * spread evenly (the most loaded channel exceeds 1.15 times the mean of its dimension's), multicast on VL 1 with rings, one VL for them
+ * without detours.
  */
-enum osr_status osr_dor_assign(const struct osr_lane_work *work, enum osr_reversible reversible,
+enum osr_status osr_dor_assign(const struct osr_lane_work *work, const struct osr_product *product,
 			       bool detours, bool *routed);
 
 #endif

@@ -26,12 +26,11 @@ enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_upd
  */
 enum osr_status osr__lanes_spread(struct osr_lanes_job *job);
 
-/* Dimension order is for one LID a port, and one rate. */
-bool osr__dor_is_plain(const struct osr_spf *spf);
-
-/* dor.c, and turn_rings.c too: is the fabric a product, and plain? *found; OSR_OK where not. */
-enum osr_status osr__dor_find(const struct osr_spf *spf, struct osr_arena *scratch,
-			      struct osr_product *product, bool *found, struct osr_diag *diag);
+/*
+ * Is the fabric a product, whole or damaged, in one piece? Then job->product, else OSR_OK, too. Dimension order is for
+ * one LID a port, and one rate.
+ */
+enum osr_status osr__dor_find(struct osr_lanes_job *job);
 
 /* No routing can keep the channels of a dimension below their mean load, or that of a line's middle. */
 uint64_t osr__dor_least(const struct osr_spf *spf, const struct osr_product *product);

@@ -56,12 +56,10 @@ enum osr_status osr_ordered_route(const struct osr_lane_work *work,
 				  const struct osr_ordered_options *opt, uint32_t *orders);
 
 /*
- * The same for trees that are given (s->hop) and legal by and large: no tree is routed again.
- * *kept says whether every route is legal in some order; with `mend`, those that are not take
- * detours, and *kept is true. If not kept, routing is as before.
+ * One lane for trees that are given (s->hop), legal by and large in this order, within which all turns of the spanning
+ * tree parent[] are: routes that are not take detours. req->max_vls is 1.
  */
-enum osr_status osr_ordered_keep(const struct osr_lane_work *work,
-				 const struct osr_ordered_options *opt, bool mend, uint32_t *orders,
-				 bool *kept);
+enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *order,
+				 const uint32_t *parent);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * See ordered.h. From the outside in:
  *	osr_ordered_route()	  rounds; then detours, and SLs and certificate
- *	osr_ordered_keep()	  the same for trees that are given (dor.c)
+ *	osr_ordered_mend()	  detours for given trees (dor.c)
  *	search.c		    rounds, trees
  *	osr__search_improve_sl()    the channel orders for the routes made under them
  *	tables_sl.c		  SLs and certificate
@@ -131,7 +131,7 @@ static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_l
 
 static enum osr_status sl_search(struct osr__search *w, const struct osr_lane_work *work)
 {
-	bool single = w->n_lanes == 1 && !w->s->product;
+	bool single = w->n_lanes == 1;
 	uint64_t many = single ? osr__search_n_routes(w) / MANY : UINT64_MAX, least;
 	enum osr_status st;
 
@@ -179,27 +179,23 @@ enum osr_status osr_ordered_route(const struct osr_lane_work *work,
 	return st;
 }
 
-enum osr_status osr_ordered_keep(const struct osr_lane_work *work,
-				 const struct osr_ordered_options *opt, bool mend, uint32_t *orders,
-				 bool *kept)
+enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *order,
+				 const uint32_t *tree)
 {
 	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
 	struct osr__search w;
-	enum osr_status st = sl_init(&w, work, orders);
-	uint64_t n_failed;
+	enum osr_status st = sl_init(&w, work, order);
 
-	*kept = false;
 	if (!st) {
+		memcpy(w.escape, tree, w.f->n_switches * sizeof(*tree));
 		osr__search_set_reach(&w);
-		n_failed = osr__search_count_failed(&w);
-		*kept = !n_failed || mend;
-		if (n_failed && mend)
+		if (osr__search_count_failed(&w))
 			osr__search_route_all(&w, OSR__SEARCH_MEND);
-	}
-	if (*kept) {
+		st = osr__search_ease(&w, osr_spf_bound(w.f), UINT64_MAX);
 		work->r->n_longer = osr__search_count_longer(&w);
-		st = osr__tables_sl(&w, work, opt->reversible);
 	}
+	if (!st)
+		st = osr__tables_sl(&w, work, false);
 	osr_arena_reset(work->scratch, mark);
 	return st;
 }

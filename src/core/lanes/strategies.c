@@ -48,8 +48,7 @@ static enum osr_status lanes_start_again(struct osr_lanes_job *job)
 static enum osr_status lanes_dimensions(struct osr_lanes_job *job, bool *done)
 {
 	struct osr_lane_work work = lanes_work(job);
-	enum osr_status st =
-		osr_dor_assign(&work, job->opt->layers.reversible, job->opt->detours, done);
+	enum osr_status st = osr_dor_assign(&work, job->product, job->opt->detours, done);
 	bool any_sl = job->opt->any_sl == OSR_ANY_SL_ON || job->opt->any_sl == OSR_ANY_SL_KEEP;
 
 	if (st || !*done || !job->r->sl || !any_sl)
@@ -235,6 +234,8 @@ static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 	if (!job->orders)
 		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the orders of %u channels",
 				job->s->f->n_channels);
+	if (job->state == OSR_LANES_UNROUTED && (lanes_has(job) & BY_ORDER) && osr__dor_find(job))
+		return OSR_NOMEM;
 	for (size_t i = 0; i < n && job->state != OSR_LANES_DONE; i++) {
 		const uint32_t *before = job->r->rank;
 		const struct lanes_strategy *strategy = &lanes_strategies[i];

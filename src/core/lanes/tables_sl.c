@@ -96,34 +96,6 @@ static void ordered_lanes_set_sls(struct osr__search *w, const uint8_t *both, ui
 	osr__tables_share_sls(w->s, w->masks);
 }
 
-/*
- * The orders of a product know nothing of multicast: order 0 becomes a topological order of what
- * it allows (dimensions in turn) and the spanning order together. True if there is none.
- */
-static bool multicast_conflicts(struct osr__search *w, const struct osr_lane_work *work)
-{
-	struct osr_arena *scratch = w->scratch;
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t *rank;
-	bool sorted;
-
-	if (!w->s->product || !work->req->multicast)
-		return false;
-	rank = osr_alloc(scratch, w->f->n_channels, sizeof(*rank));
-	if (osr_arena_failed(scratch, NULL))
-		return true;
-	for (uint32_t e = 0; e < w->g.n_slots; e++)
-		w->g.weight[e] = w->forward[e] & 1;
-	osr_mcast_depend(work->r->mcast_parent, &w->g);
-	sorted = osr_cdg_sort(&w->g, scratch, rank);
-	if (osr_arena_failed(scratch, NULL))
-		return true;
-	if (sorted)
-		memcpy(w->rank, rank, w->f->n_channels * sizeof(*rank));
-	osr_arena_reset(scratch, mark);
-	return !sorted;
-}
-
 enum osr_status osr__tables_certify(const struct osr_lane_work *work, const uint32_t *rank,
 				    uint32_t n_lanes, bool multicast, uint8_t *swap)
 {
@@ -165,21 +137,19 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work
 	size_t n = w->f->n_switches;
 	uint8_t swap =
 		req->multicast && w->n_lanes > 1 && req->mcast_vl < w->n_lanes ? req->mcast_vl : 0;
-	bool multicast = req->multicast;
 	uint8_t *both = NULL;
 	enum osr_status st;
 
 	osr__spf_share(w->s);
-	if (multicast_conflicts(w, work))
-		multicast = false;
 	if (osr_arena_failed(w->scratch, diag))
 		return OSR_NOMEM;
-	st = osr__tables_certify(work, w->rank, w->n_lanes, multicast, &swap);
+	st = osr__tables_certify(work, w->rank, w->n_lanes, req->multicast, &swap);
 	if (st)
 		return st;
 	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;
-	routing->mcast_vl =
-		w->n_lanes > 1 && (multicast || req->mcast_vl < routing->n_vls) ? req->mcast_vl : 0;
+	routing->mcast_vl = w->n_lanes > 1 && (req->multicast || req->mcast_vl < routing->n_vls)
+				    ? req->mcast_vl
+				    : 0;
 	if (w->n_lanes == 1) {
 		routing->sl = NULL;
 		routing->claims |= OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE;

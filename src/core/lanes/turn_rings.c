@@ -23,7 +23,6 @@
  */
 #include <string.h>
 
-#include <osmroutes/grid.h>
 #include <osmroutes/product.h>
 #include "core/paths/mcast.h"
 
@@ -44,7 +43,7 @@
 struct turn_rings {
 	struct osr__search *w;
 	struct osr_lanes_job *job;
-	struct osr_product product;
+	const struct osr_product *product;
 	uint8_t *gate;  /* [n_channels] */
 	uint16_t *feed; /* [n_slots] lanes of the first channel from which a turn is legal */
 	uint64_t least; /* load of the busiest channel that no shortest routes have less than */
@@ -74,7 +73,7 @@ static uint32_t rings_shift(uint32_t n)
  */
 static uint32_t rings_place(const struct turn_rings *x, uint32_t v, uint32_t dim)
 {
-	const struct osr_product *product = &x->product;
+	const struct osr_product *product = x->product;
 	const uint16_t *coord = product->coord + (size_t)v * product->n_dims;
 	uint32_t n = product->size[dim], others = 0;
 
@@ -87,11 +86,11 @@ static uint32_t rings_place(const struct turn_rings *x, uint32_t v, uint32_t dim
 static bool rings_is_gate(const struct turn_rings *x, uint32_t c)
 {
 	const struct osr_fabric *fabric = x->job->s->f;
-	uint32_t dim = x->product.chan_dim[c], n = x->product.size[dim],
+	uint32_t dim = x->product->chan_dim[c], n = x->product->size[dim],
 		 from = rings_place(x, fabric->chan_src[c], dim),
 		 to = rings_place(x, fabric->chan_dst[c], dim);
 
-	return x->product.factor[dim] == OSR_FACTOR_RING &&
+	return x->product->factor[dim] == OSR_FACTOR_RING &&
 	       ((from == 0 && to == 1) || (from == n - 1 && to == n - 2));
 }
 
@@ -107,7 +106,7 @@ static bool rings_is_gate(const struct turn_rings *x, uint32_t c)
  */
 static uint16_t rings_feed(const struct turn_rings *x, uint32_t c1, uint32_t c2)
 {
-	uint32_t dim = x->product.chan_dim[c1], next = x->product.chan_dim[c2],
+	uint32_t dim = x->product->chan_dim[c1], next = x->product->chan_dim[c2],
 		 n_lanes = x->w->n_lanes;
 
 	if (c2 == x->job->s->f->chan_rev[c1])
@@ -116,7 +115,7 @@ static uint16_t rings_feed(const struct turn_rings *x, uint32_t c1, uint32_t c2)
 		return n_lanes > 2 || !x->gate[c1];
 	if (next > dim)
 		return 7;
-	if (x->product.factor[dim] == OSR_FACTOR_CLIQUE)
+	if (x->product->factor[dim] == OSR_FACTOR_CLIQUE)
 		return 0;
 	return x->gate[c1] ? (uint16_t)(1 << (n_lanes - 1)) - 1 : 7;
 }
@@ -132,7 +131,7 @@ static void rings_set_lanes(struct turn_rings *x)
 		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
 			uint32_t c2 = osr_cdg_target(&w->g, c1, t);
 
-			bool straight = x->product.chan_dim[c1] == x->product.chan_dim[c2];
+			bool straight = x->product->chan_dim[c1] == x->product->chan_dim[c2];
 
 			w->lane[t] = (uint8_t)(w->n_lanes == 2 ? !x->gate[c2] || straight
 							       : 1 + (x->gate[c2] && straight));
@@ -144,7 +143,7 @@ static void rings_set_lanes(struct turn_rings *x)
 static uint32_t rings_channel(const struct turn_rings *x, uint32_t v, uint32_t dim, uint32_t to)
 {
 	const struct osr_fabric *fabric = x->job->s->f;
-	const struct osr_product *product = &x->product;
+	const struct osr_product *product = x->product;
 
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
 		if (product->chan_dim[c] == dim &&
@@ -157,7 +156,7 @@ static uint32_t rings_channel(const struct turn_rings *x, uint32_t v, uint32_t d
 static uint32_t rings_row(const struct turn_rings *x, uint32_t v, uint32_t dim, uint32_t to,
 			  bool rising)
 {
-	const struct osr_product *product = &x->product;
+	const struct osr_product *product = x->product;
 	uint32_t n = product->size[dim], first = OSR_NONE, c,
 		 at = product->coord[(size_t)v * product->n_dims + dim];
 
@@ -178,7 +177,7 @@ static uint32_t rings_row(const struct turn_rings *x, uint32_t v, uint32_t dim, 
  */
 static uint32_t rings_towards(const struct turn_rings *x, uint32_t v, uint32_t dim, uint32_t to)
 {
-	const struct osr_product *product = &x->product;
+	const struct osr_product *product = x->product;
 	uint32_t n = product->size[dim], at = product->coord[(size_t)v * product->n_dims + dim],
 		 place = rings_place(x, v, dim), target = (to + place + n - at) % n, c;
 	bool ring = product->factor[dim] == OSR_FACTOR_RING,
@@ -194,7 +193,7 @@ static uint32_t rings_towards(const struct turn_rings *x, uint32_t v, uint32_t d
  */
 static bool rings_spread(struct turn_rings *x)
 {
-	const struct osr_product *product = &x->product;
+	const struct osr_product *product = x->product;
 	struct osr__search *w = x->w;
 
 	for (uint32_t v = 0; v < w->f->n_switches; v++) {
@@ -278,7 +277,7 @@ static bool rings_rises(uint32_t place, uint32_t n, uint32_t others)
 /* The dimension in which v goes on towards root, and coordinate `next` there; OSR_NONE: the nearer one. */
 static uint32_t rings_next(const struct turn_rings *x, uint32_t v, uint32_t root, uint32_t *next)
 {
-	const struct osr_product *product = &x->product;
+	const struct osr_product *product = x->product;
 	const uint16_t *from = product->coord + (size_t)v * product->n_dims,
 		       *to = product->coord + (size_t)root * product->n_dims;
 	uint32_t dim = 0, n, others = 0;
@@ -303,7 +302,7 @@ static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t v, uint8_
 {
 	struct osr__search *t = x->w;
 	const struct osr_fabric *fabric = t->f;
-	const struct osr_product *product = &x->product;
+	const struct osr_product *product = x->product;
 	const uint8_t *dist8 = t->s->scratch->dist8 + (size_t)root * fabric->n_switches;
 	uint32_t least = UINT32_MAX, next, dim = rings_next(x, v, root, &next);
 	uint64_t best = UINT64_MAX;
@@ -347,7 +346,7 @@ static bool rings_go_round(struct turn_rings *x, uint32_t root, uint32_t v, uint
 			 key = t->s->weight[c] | far << 63;
 		uint8_t mask;
 
-		mask = x->product.chan_dim[c] == dim && key < best
+		mask = x->product->chan_dim[c] == dim && key < best
 			       ? osr__search_start(t, hop, root, c)
 			       : 0;
 		if (!mask)
@@ -415,7 +414,7 @@ static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d
 static bool rings_are_hopeless(const struct turn_rings *x, uint32_t n_switches, uint64_t n_longer)
 {
 	return x->job->opt->any_sl == OSR_ANY_SL_AUTO && !x->damaged &&
-	       x->job->req->max_vls >> x->product.n_rings &&
+	       x->job->req->max_vls >> x->product->n_rings &&
 	       n_longer * RINGS_LONGER > (uint64_t)n_switches * x->w->f->n_dests;
 }
 
@@ -470,91 +469,11 @@ static bool rings_route(struct turn_rings *x, uint32_t *n_longer)
 	return true;
 }
 
-/* ---- grids with holes ------------------------------------------------------------------------ */
-
-/*
- * Dimensions of the grid as those of a product come: rings first, then lines, larger ones first. Of equals those from
- * which more is missing: the escape tree takes most of its cables from the last.
- */
-static void rings_sort_dims(const struct osr_grid *grid, uint8_t *order)
-{
-	const struct osr_grid_shape *shape = &grid->shape;
-	uint64_t key[OSR_GRID_MAX_DIMS];
-
-	for (uint32_t i = 0; i < shape->n_dims; i++)
-		key[i] = (uint64_t)shape->ring[i] << 48 | (uint64_t)shape->size[i] << 32;
-	for (uint32_t i = 0; i < shape->n_dims; i++) {
-		uint32_t k = i;
-
-		for (uint32_t c = 0; c < grid->f->n_channels; c++)
-			key[i] -= grid->chan_dir[c] / 2 == i;
-		for (; k && key[i] > key[order[k - 1]]; k--)
-			order[k] = order[k - 1];
-		order[k] = (uint8_t)i;
-	}
-}
-
-/* Switches without hosts are the exception in grids, and the rule in trees. */
-static bool rings_may_be_grid(const struct osr_fabric *fabric)
-{
-	uint32_t n = 0;
-
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
-		n += fabric->sw_sources[v] != 0;
-	return 4 * n >= 3 * fabric->n_switches;
-}
-
-/* The product that the fabric would be if nothing were missing; *found: it is one in one piece. */
-static enum osr_status rings_find_grid(struct turn_rings *x, bool *found)
-{
-	const struct osr_spf *spf = x->job->s;
-	struct osr_arena *scratch = x->job->scratch;
-	struct osr_product *product = &x->product;
-	struct osr_grid grid;
-	struct osr_diag why = { "" };
-	uint8_t order[OSR_GRID_MAX_DIMS], rank[OSR_GRID_MAX_DIMS];
-	enum osr_status st;
-
-	*found = false;
-	if (!osr__dor_is_plain(spf) || !rings_may_be_grid(spf->f))
-		return OSR_OK;
-	st = osr_grid_find(spf->f, scratch, scratch, &grid, &why);
-	if (st == OSR_NOMEM)
-		return osr__turn_nomem(x->job->diag);
-	if (st || grid.n_placed != spf->f->n_switches)
-		return OSR_OK;
-	*found = true;
-	rings_sort_dims(&grid, order);
-	*product = (struct osr_product){ .f = spf->f, .n_dims = grid.shape.n_dims };
-	product->chan_dim = osr_alloc(scratch, spf->f->n_channels, 1);
-	product->coord = osr_alloc(scratch, (size_t)spf->f->n_switches * product->n_dims,
-				   sizeof(*product->coord));
-	if (osr_arena_failed(scratch, x->job->diag))
-		return OSR_NOMEM;
-	for (uint32_t k = 0; k < product->n_dims; k++) {
-		uint32_t i = order[k], size = grid.shape.size[i];
-		bool ring = grid.shape.ring[i] && size > 3;
-
-		rank[i] = (uint8_t)k;
-		product->size[k] = size;
-		product->n_rings += ring;
-		product->factor[k] = ring                              ? OSR_FACTOR_RING
-				     : grid.shape.ring[i] || size == 2 ? OSR_FACTOR_CLIQUE
-								       : OSR_FACTOR_PATH;
-		for (uint32_t v = 0; v < spf->f->n_switches; v++)
-			product->coord[(size_t)v * product->n_dims + k] =
-				osr_grid_coord(&grid, v)[i];
-	}
-	for (uint32_t c = 0; c < spf->f->n_channels; c++)
-		product->chan_dim[c] = rank[grid.chan_dir[c] / 2];
-	return OSR_OK;
-}
-
 static enum osr_status rings_begin(struct turn_rings *x)
 {
 	struct osr_arena *scratch = x->job->scratch;
 	/* A ring alone has no other dimension that lane 2 would go on into. */
-	enum osr_status st = osr__turn_init(x->w, x->job, x->product.n_dims > 1 ? 3 : 2);
+	enum osr_status st = osr__turn_init(x->w, x->job, x->product->n_dims > 1 ? 3 : 2);
 
 	if (st)
 		return st;
@@ -587,7 +506,7 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 		osr_spf_swap(spf, &turn->paths);
 		return OSR_OK;
 	}
-	x->least = osr__dor_least(spf, &x->product);
+	x->least = osr__dor_least(spf, x->product);
 	st = osr__search_ease(x->w, x->least * RINGS_LOAD / 100, UINT64_MAX);
 	turn->load = osr_spf_load(spf);
 	*made = turn->load * 100 <= x->least * RINGS_EVEN;
@@ -603,8 +522,8 @@ static bool rings_are_cheap(const struct turn_rings *x, const struct osr_turn_re
 {
 	uint64_t n_routes = (uint64_t)x->job->s->f->n_dests * x->job->s->f->n_switches;
 
-	for (uint32_t i = 0; i < x->product.n_dims; i++)
-		if (x->product.factor[i] == OSR_FACTOR_PATH)
+	for (uint32_t i = 0; i < x->product->n_dims; i++)
+		if (x->product->factor[i] == OSR_FACTOR_PATH)
 			return false; /* osr__dor_least() is not exact there */
 	return (uint64_t)turn->n_longer * 100 <= n_routes * (x->job->opt->any_sl_cost != 0) &&
 	       turn->load * 100 <= x->least * 109;
@@ -616,20 +535,17 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 	struct turn_rings *x = osr_calloc(job->scratch, 1, sizeof(*x));
 	struct osr__search *w = osr_calloc(job->scratch, 1, sizeof(*w));
 	struct osr_turn_result turn = { .w = NULL };
-	bool found, made = false;
-	enum osr_status st;
+	enum osr_status st = OSR_OK;
+	bool made = false;
 
 	*routed = false;
 	if (!x || !w)
 		return osr__turn_nomem(job->diag);
 	x->job = job;
 	x->w = w;
-	st = osr__dor_find(job->s, job->scratch, &x->product, &found, job->diag);
-	if (!st && !found) {
-		st = rings_find_grid(x, &found);
-		x->damaged = found;
-	}
-	if (!st && found && (x->product.n_rings || x->damaged))
+	x->product = job->product;
+	x->damaged = x->product && !osr_product_is_whole(x->product);
+	if (x->product && (x->product->n_rings || x->damaged))
 		st = rings_make(x, &turn, &made);
 	if (!made) {
 		osr_arena_reset(job->scratch, mark);

@@ -57,10 +57,7 @@ static enum osr_status paths_mcast_make_tree(const struct osr_spf *spf, bool pru
 
 	if (!parent || !queue || !seen || !keep)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the multicast spanning order");
-	if (spf->product)
-		osr_product_tree(spf->product, spf->plan, 0, parent);
-	else
-		grow_trees(spf, seen, queue, parent);
+	grow_trees(spf, seen, queue, parent);
 	if (pruned)
 		prune(fabric, keep, parent);
 	osr_arena_reset(scratch, mark);

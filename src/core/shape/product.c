@@ -1,271 +1,617 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * See product.h. Recognition in four steps, each of which can say no:
- *	osr__neighbours()	parallel cables become one edge
- *	colour_edges()		an edge's colour is its dimension
- *	find_coords()		a coordinate is what the other colours connect
- *	order_factor()		each factor is a clique, a path or a ring
+ * See product.h. Recognition is one partition of the edges, each seen from both of its ends, into the directions of
+ * dimensions. From the outside in:
+ *	knit_squares()	opposite sides of a square go the same way, and so do the sides of a triangle
+ *	go_straight()	so do two edges of a switch that share no square, unless other squares forbid it
+ *	choose_dims()	a dimension crosses all others
+ *	spread_labels()	coordinates as if rings were infinite lines, then modulo what closes
+ *	name_cliques()	coordinates in cliques
+ *	place_rest()	switches to which only edges without a direction lead
+ *	product_verify()	nothing was assumed so far that is not checked here
  */
 #include <osmroutes/product.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <osmroutes/set.h>
 
 #include "neighbours.h"
 
+#define NO_DIM 255
+
 struct finder {
 	const struct osr_fabric *f;
 	struct osr_product *p;
+	struct osr_arena *scratch;
 	struct osr_diag *diag;
-	uint32_t *row, *near; /* distinct neighbours: near[row[v]] .. near[row[v + 1] - 1] */
-	uint8_t *colour;      /* of the edge to near[] */
-	uint32_t *mark;       /* [n_switches] stamp */
-	uint32_t stamp;
-	uint32_t *parent; /* [n_switches] of the breadth-first search, then of union-find */
-	uint32_t *queue;
-	uint32_t n_colours;
-	uint32_t *label; /* [n_switches] */
+	/* Edges of v are row[v] .. row[v + 1] - 1, to near[]; parallel cables once. back: the same from the other end. */
+	uint32_t *row, *near, *from, *back, n_edges;
+	uint32_t *way;   /* [n_edges] disjoint sets: edges in one direction of one dimension */
+	uint32_t *layer; /* [n_edges] the same by squares alone: from one layer to one other */
+	uint64_t *
+		knit; /* [n_edges * n_words] edges of the same switch with which it has a square or triangle */
+	uint32_t n_words;
+	uint8_t *dim;    /* [n_edges] NO_DIM: not known */
+	int32_t *label;  /* [n_switches * OSR_MAX_DIMS] */
+	uint32_t *queue; /* [n_switches] */
+	uint32_t *seen;  /* [n_switches] */
+	uint32_t *owner; /* [n_places] the switch there, or OSR_NONE */
 };
 
-static enum osr_status no(struct finder *w, const char *why)
+static enum osr_status no(struct finder *x, const char *why)
 {
-	return osr_fail(w->diag, OSR_NOT_APPLICABLE, "not a torus, mesh or HyperX: %s", why);
+	return osr_fail(x->diag, OSR_NOT_APPLICABLE, "not a torus, mesh or HyperX: %s", why);
 }
 
-static void mark_near(struct finder *w, uint32_t v)
+static enum osr_status product_prepare(struct finder *x)
 {
-	w->stamp++;
-	for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
-		w->mark[w->near[e]] = w->stamp;
-}
+	const struct osr_fabric *fabric = x->f;
+	size_t n = fabric->n_switches, m = fabric->n_channels;
+	uint32_t most = 0;
 
-/*
- * Around the first switch: two neighbours share a dimension if adjacent, or if they span no
- * square.
- */
-static enum osr_status colour_root(struct finder *w)
-{
-	uint32_t first = w->row[0], degree = w->row[1] - first, set[256];
-
-	osr_set_init(set, degree);
-	for (uint32_t i = 0; i < degree; i++) {
-		for (uint32_t j = i + 1; j < degree; j++) {
-			uint32_t a = w->near[first + i], b = w->near[first + j], common = 0;
-
-			mark_near(w, a);
-			for (uint32_t e = w->row[b]; e < w->row[b + 1]; e++)
-				common += w->mark[w->near[e]] == w->stamp;
-			if (w->mark[b] == w->stamp || common == 1)
-				osr_set_join(set, i, j);
-			else if (common != 2)
-				return no(w, "its squares do not fit together");
-		}
-	}
-	for (uint32_t i = 0; i < degree; i++) {
-		uint32_t top = osr_set_of(set, i);
-
-		if (top == i && w->n_colours == OSR_MAX_DIMS)
-			return no(w, "it would have more than 15 dimensions");
-		if (top == i)
-			w->colour[first + i] = (uint8_t)w->n_colours++;
-	}
-	for (uint32_t i = 0; i < degree; i++)
-		w->colour[first + i] = w->colour[first + osr_set_of(set, i)];
-	return OSR_OK;
-}
-
-static uint8_t colour_between(const struct finder *w, uint32_t a, uint32_t b)
-{
-	for (uint32_t e = w->row[a]; e < w->row[a + 1]; e++)
-		if (w->near[e] == b)
-			return w->colour[e];
-	return 255;
-}
-
-/*
- * An edge v-u, seen from v's parent p: opposite to p-x in a square p, v, u, x it has the colour of
- * p-x; without a square, the colour of p-v.
- */
-static void colour_switch(struct finder *w, uint32_t v)
-{
-	uint32_t p = w->parent[v];
-	uint8_t own = colour_between(w, p, v);
-
-	for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++) {
-		uint32_t u = w->near[e];
-
-		w->colour[e] = own;
-		if (u == p)
-			continue;
-		mark_near(w, u);
-		if (w->mark[p] == w->stamp)
-			continue; /* a triangle: p, v and u lie in one clique */
-		for (uint32_t x = w->row[p]; x < w->row[p + 1]; x++)
-			if (w->near[x] != v && w->mark[w->near[x]] == w->stamp)
-				w->colour[e] = w->colour[x];
-	}
-}
-
-static enum osr_status colour_edges(struct finder *w)
-{
-	uint32_t head = 0, tail = 0, n = w->f->n_switches;
-	enum osr_status st = colour_root(w);
-
-	if (st)
-		return st;
-	memset(w->parent, 0xff, n * sizeof(*w->parent));
-	w->parent[0] = 0;
-	w->queue[tail++] = 0;
-	while (head < tail) {
-		uint32_t v = w->queue[head++];
-
-		if (v)
-			colour_switch(w, v);
-		for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++) {
-			uint32_t u = w->near[e];
-
-			if (w->parent[u] != OSR_NONE)
-				continue;
-			w->parent[u] = v;
-			w->queue[tail++] = u;
-		}
-	}
-	for (uint32_t v = 0; v < n; v++)
-		for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
-			if (colour_between(w, w->near[e], v) != w->colour[e])
-				return no(w, "its squares do not fit together");
-	return OSR_OK;
-}
-
-/* Another neighbour of v in this dimension than `except`; OSR_NONE if there is none. */
-static uint32_t product_step(const struct finder *w, uint32_t dim, uint32_t v, uint32_t except)
-{
-	for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
-		if (w->colour[e] == dim && w->near[e] != except)
-			return w->near[e];
-	return OSR_NONE;
-}
-
-/*
- * Renumbers the classes of a dimension (label[v] = any number per class) along the factor that
- * runs through the first switch, and says what the factor is. class_coord[label] receives the
- * coordinate.
- */
-static enum osr_status order_factor(struct finder *w, uint32_t dim, uint32_t size,
-				    uint32_t *class_coord)
-{
-	uint32_t degree = 0, v = 0, before = OSR_NONE, n = 0;
-	struct osr_product *product = w->p;
-
-	for (uint32_t e = w->row[0]; e < w->row[1]; e++)
-		degree += w->colour[e] == dim;
-	product->size[dim] = size;
-	if (degree == size - 1) {
-		product->factor[dim] = OSR_FACTOR_CLIQUE;
-		class_coord[w->label[0]] = n++;
-		for (uint32_t e = w->row[0]; e < w->row[1]; e++)
-			if (w->colour[e] == dim)
-				class_coord[w->label[w->near[e]]] = n++;
-		return OSR_OK;
-	}
-	if (degree > 2)
-		return no(w, "a dimension is neither a ring, a line nor a full mesh");
-	/* To one end of a line, or once around the ring. */
-	for (uint32_t next = product_step(w, dim, 0, OSR_NONE);
-	     next != OSR_NONE && next != 0 && n < size; n++) {
-		uint32_t on = product_step(w, dim, next, v);
-
-		before = v;
-		v = next;
-		next = on;
-	}
-	product->factor[dim] =
-		product_step(w, dim, v, before) == OSR_NONE ? OSR_FACTOR_PATH : OSR_FACTOR_RING;
-	if (product->factor[dim] == OSR_FACTOR_RING)
-		v = 0;
-	before = OSR_NONE;
-	for (n = 0; n < size; n++) {
-		uint32_t next = product_step(w, dim, v, before);
-
-		if (class_coord[w->label[v]] != OSR_NONE)
-			return no(w, "a dimension is neither a ring, a line nor a full mesh");
-		class_coord[w->label[v]] = n;
-		if (next == OSR_NONE && n + 1 < size)
-			return no(w, "a dimension is neither a ring, a line nor a full mesh");
-		before = v;
-		v = next;
-	}
-	product->n_rings += product->factor[dim] == OSR_FACTOR_RING;
-	return OSR_OK;
-}
-
-/* Switches connected without using this dimension share a coordinate. */
-static enum osr_status find_coord(struct finder *w, uint32_t dim, uint32_t *class_coord)
-{
-	uint32_t n = w->f->n_switches, *set = w->parent, size = 0;
-	enum osr_status st;
-
-	osr_set_init(set, n);
-	for (uint32_t v = 0; v < n; v++)
-		for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
-			if (w->colour[e] != dim)
-				osr_set_join(set, v, w->near[e]);
+	x->row = osr_alloc(x->scratch, n + 1, sizeof(*x->row));
+	x->near = osr_alloc(x->scratch, m, sizeof(*x->near));
+	x->from = osr_alloc(x->scratch, m, sizeof(*x->from));
+	x->back = osr_alloc(x->scratch, m, sizeof(*x->back));
+	x->way = osr_alloc(x->scratch, m, sizeof(*x->way));
+	x->layer = osr_alloc(x->scratch, m, sizeof(*x->layer));
+	x->dim = osr_alloc(x->scratch, m, 1);
+	x->queue = osr_alloc(x->scratch, n, sizeof(*x->queue));
+	x->seen = osr_alloc(x->scratch, n, sizeof(*x->seen));
+	if (osr_arena_failed(x->scratch, x->diag))
+		return OSR_NOMEM;
+	osr__neighbours(fabric, x->row, x->near, NULL, x->seen);
+	x->n_edges = x->row[n];
 	for (uint32_t v = 0; v < n; v++) {
-		if (osr_set_of(set, v) == v)
-			class_coord[size++] = OSR_NONE;
+		most = x->row[v + 1] - x->row[v] > most ? x->row[v + 1] - x->row[v] : most;
+		for (uint32_t e = x->row[v]; e < x->row[v + 1]; e++)
+			x->from[e] = v;
 	}
-	for (uint32_t v = 0, next = 0; v < n; v++)
-		if (set[v] == v)
-			w->queue[v] = next++;
-	for (uint32_t v = 0; v < n; v++)
-		w->label[v] = w->queue[osr_set_of(set, v)];
-	if (size < 2)
-		return no(w, "a dimension closes on itself");
-	st = order_factor(w, dim, size, class_coord);
-	for (uint32_t v = 0; !st && v < n; v++) {
-		if (class_coord[w->label[v]] == OSR_NONE)
-			return no(w, "a dimension is not connected");
-		w->p->coord[(size_t)v * w->p->n_dims + dim] = (uint16_t)class_coord[w->label[v]];
+	for (uint32_t e = 0; e < x->n_edges; e++) {
+		x->back[e] = x->row[x->near[e]];
+		while (x->near[x->back[e]] != x->from[e])
+			x->back[e]++;
 	}
-	return st;
+	x->n_words = (most + 63) / 64;
+	x->knit = osr_calloc(x->scratch, (size_t)x->n_edges * x->n_words, sizeof(*x->knit));
+	if (osr_arena_failed(x->scratch, x->diag))
+		return OSR_NOMEM;
+	osr_set_init(x->way, x->n_edges);
+	osr_set_init(x->layer, x->n_edges);
+	return x->n_edges ? OSR_OK : no(x, "there is no cable between switches");
 }
 
-static uint32_t sort_key(const struct osr_product *product, uint32_t dim)
+/* ---- squares --------------------------------------------------------------------------------- */
+
+static void join_edges(const struct finder *x, uint32_t *set, uint32_t e, uint32_t g)
 {
-	return ((uint32_t)product->factor[dim] << 16) | product->size[dim];
+	osr_set_join(set, e, g);
+	osr_set_join(set, x->back[e], x->back[g]);
 }
 
-/* Rings first, then lines, then cliques; larger ones first; else in the order they were found. */
-static void sort_dims(struct finder *w)
+/* The bit of g, an edge of the same switch, in knit[] of e. */
+static uint64_t *knit_word(const struct finder *x, uint32_t e, uint32_t g, uint64_t *bit)
 {
-	struct osr_product *product = w->p, old = *product;
-	uint8_t place[OSR_MAX_DIMS] = { 0 };
-	uint16_t x[OSR_MAX_DIMS];
+	uint32_t k = g - x->row[x->from[e]];
 
-	for (uint32_t i = 0; i < product->n_dims; i++) {
-		place[i] = 0;
-		for (uint32_t j = 0; j < product->n_dims; j++)
-			place[i] += sort_key(&old, j) > sort_key(&old, i) ||
-				    (j < i && sort_key(&old, j) == sort_key(&old, i));
-	}
-	for (uint32_t i = 0; i < product->n_dims; i++) {
-		product->size[place[i]] = old.size[i];
-		product->factor[place[i]] = old.factor[i];
-	}
-	for (uint32_t v = 0; v < w->f->n_switches; v++) {
-		uint16_t *row = product->coord + (size_t)v * product->n_dims;
+	*bit = UINT64_C(1) << k % 64;
+	return &x->knit[(size_t)e * x->n_words + k / 64];
+}
 
-		memcpy(x, row, product->n_dims * sizeof(*x));
-		for (uint32_t i = 0; i < product->n_dims; i++)
-			row[place[i]] = x[i];
-		for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
-			w->colour[e] = place[w->colour[e]];
+static bool are_knit(const struct finder *x, uint32_t e, uint32_t g)
+{
+	uint64_t bit, *word = knit_word(x, e, g, &bit);
+
+	return *word & bit;
+}
+
+static void note_knit(struct finder *x, uint32_t e, uint32_t g)
+{
+	uint64_t bit, *word = knit_word(x, e, g, &bit);
+
+	*word |= bit;
+}
+
+static bool are_adjacent(const struct finder *x, uint32_t v, uint32_t u)
+{
+	for (uint32_t e = x->row[v]; e < x->row[v + 1]; e++)
+		if (x->near[e] == u)
+			return true;
+	return false;
+}
+
+/*
+ * Where two edges lead from v: to a neighbour of v, a triangle; or to the far corner of a square, to which there are
+ * two ways in a product, however much of it is missing. Most other fabrics have three soon.
+ *
+ * The sides of a triangle go the same way, one after the other. That gives a ring of 3 two directions. In a larger
+ * clique an edge and its reverse go the same way then, by which cliques are told.
+ */
+static enum osr_status knit_squares(struct finder *x)
+{
+	uint32_t n = x->f->n_switches, *at = x->seen, *ways = x->queue,
+		 *first = osr_alloc(x->scratch, n, sizeof(*first));
+
+	if (!first)
+		return osr_fail(x->diag, OSR_NOMEM, "out of memory for squares of %u switches", n);
+	memset(at, 0xff, n * sizeof(*at));
+	memset(ways, 0xff, n * sizeof(*ways));
+	for (uint32_t v = 0; v < n; v++) {
+		uint32_t begin = x->row[v], end = x->row[v + 1];
+
+		/* What earlier switches left in at[] lies before this row. */
+		for (uint32_t e = begin; e < end; e++)
+			at[x->near[e]] = e;
+		for (uint32_t e = begin; e < end; e++)
+			for (uint32_t g = x->row[x->near[e]]; g < x->row[x->near[e] + 1]; g++) {
+				uint32_t w = x->near[g], far = first[w], side;
+
+				if (w == v)
+					continue;
+				if (at[w] != OSR_NONE && at[w] >= begin) {
+					join_edges(x, x->way, e, g);
+					note_knit(x, e, at[w]);
+					continue;
+				}
+				if (ways[w] == 2 * v + 1)
+					return no(x, "its squares do not fit together");
+				first[w] = g;
+				ways[w] = ways[w] == 2 * v ? 2 * v + 1 : 2 * v;
+				/* The first way, or a clique that lacks a cable. */
+				if (ways[w] == 2 * v || are_adjacent(x, x->from[far], x->from[g]))
+					continue;
+				side = at[x->from[far]];
+				note_knit(x, e, side);
+				note_knit(x, side, e);
+				join_edges(x, x->way, e, far);
+				join_edges(x, x->way, side, g);
+				join_edges(x, x->layer, e, far);
+				join_edges(x, x->layer, side, g);
+			}
 	}
+	return OSR_OK;
+}
+
+/* ---- straight on ----------------------------------------------------------------------------- */
+
+/* Two sets of x->way that some switches have one behind the other, and how much that counts. */
+struct tie {
+	uint32_t a, b, votes;
+};
+
+static int tie_by_sets(const void *p, const void *q)
+{
+	const struct tie *a = p, *b = q;
+
+	if (a->a != b->a)
+		return a->a < b->a ? -1 : 1;
+	return a->b < b->b ? -1 : a->b > b->b;
+}
+
+static int tie_by_votes(const void *p, const void *q)
+{
+	const struct tie *a = p, *b = q;
+
+	return a->votes != b->votes ? (a->votes > b->votes ? -1 : 1) : tie_by_sets(p, q);
+}
+
+/* The set in which an edge is; *reverse: that of the other end. */
+static uint32_t way_of(const struct finder *x, uint32_t e, uint32_t *reverse)
+{
+	*reverse = osr_set_of(x->way, x->back[e]);
+	return osr_set_of(x->way, e);
+}
+
+/* A name for both directions. */
+static uint32_t dim_of(const struct finder *x, uint32_t e)
+{
+	uint32_t reverse, way = way_of(x, e, &reverse);
+
+	return way < reverse ? way : reverse;
+}
+
+/* The tie of sets a and b is that of their reverses as well: as the one with the lowest name, that first. */
+static struct tie tie_of(uint32_t a, uint32_t reverse_a, uint32_t b, uint32_t reverse_b)
+{
+	bool turn = (a < b ? a : b) > (reverse_a < reverse_b ? reverse_a : reverse_b);
+	uint32_t low = turn ? reverse_a : a, high = turn ? reverse_b : b;
+
+	return low < high ? (struct tie){ low, high, 1 } : (struct tie){ high, low, 1 };
+}
+
+/* Sorted, each once, with the sum of its votes; returns how many. */
+static uint32_t sum_ties(struct tie *tie, uint32_t n)
+{
+	uint32_t n_sets = 0;
+
+	qsort(tie, n, sizeof(*tie), tie_by_sets);
+	for (uint32_t i = 0; i < n; i++) {
+		if (n_sets && !tie_by_sets(&tie[n_sets - 1], &tie[i]))
+			tie[n_sets - 1].votes += tie[i].votes;
+		else
+			tie[n_sets++] = tie[i];
+	}
+	return n_sets;
+}
+
+/* Sets that cannot be one: a square tells, or a switch would have two edges in that direction. */
+static uint32_t list_bars(const struct finder *x, struct tie *bar)
+{
+	uint32_t n = 0;
+
+	for (uint32_t e = 0; e < x->n_edges; e++)
+		for (uint32_t g = e + 1; g < x->row[x->from[e] + 1]; g++) {
+			uint32_t back_e, back_g, on_e = way_of(x, e, &back_e),
+						 on_g = way_of(x, g, &back_g);
+
+			bar[n++] = tie_of(on_e, back_e, on_g, back_g);
+			if (are_knit(x, e, g))
+				bar[n++] = tie_of(on_e, back_e, back_g, on_g);
+		}
+	return sum_ties(bar, n);
+}
+
+/*
+ * Ties of edges that can go straight on in one way only, most votes first. OSR_NONE: no grid has so many edges that share
+ * no square.
+ */
+static uint32_t list_ties(const struct finder *x, const struct tie *bar, uint32_t n_bars,
+			  struct tie *tie)
+{
+	uint32_t n = 0, n_pairs = 0;
+
+	for (uint32_t v = 0; v < x->f->n_switches; v++) {
+		uint32_t begin = x->row[v], end = x->row[v + 1], mate[256], back, on;
+
+		memset(mate, 0xff, sizeof(mate));
+		for (uint32_t e = begin; e < end; e++)
+			for (uint32_t g = begin; g < end; g++) {
+				struct tie this;
+				uint32_t in, out = way_of(x, e, &in);
+
+				if (e == g || are_knit(x, e, g))
+					continue;
+				n_pairs++;
+				on = way_of(x, g, &back);
+				this = tie_of(in, out, on, back);
+				if (in == out || on == back ||
+				    (n_bars &&
+				     bsearch(&this, bar, n_bars, sizeof(*bar), tie_by_sets)))
+					continue;
+				mate[e - begin] = mate[e - begin] == OSR_NONE ? g : OSR_NONE - 1;
+			}
+		for (uint32_t e = begin; e < end; e++) {
+			uint32_t g = mate[e - begin], in, out = way_of(x, e, &in);
+
+			if (g >= end || g < e || mate[g - begin] != e)
+				continue;
+			on = way_of(x, g, &back);
+			if (in != on)
+				tie[n++] = tie_of(in, out, on, back);
+		}
+	}
+	if (2 * n_pairs > 3 * x->n_edges)
+		return OSR_NONE;
+	n = sum_ties(tie, n);
+	qsort(tie, n, sizeof(*tie), tie_by_votes);
+	return n;
+}
+
+/* May a and b be one? Not if they cross anywhere, or if a switch would have two edges in that direction. */
+static bool tie_fits(const struct finder *x, uint32_t a, uint32_t b)
+{
+	uint32_t dim_a, dim_b;
+
+	dim_a = dim_of(x, a);
+	dim_b = dim_of(x, b);
+	a = osr_set_of(x->way, a);
+	b = osr_set_of(x->way, b);
+	if (dim_a == dim_b)
+		return false;
+	for (uint32_t e = 0; e < x->n_edges; e++) {
+		uint32_t v = x->from[e];
+
+		if (dim_of(x, e) != dim_a)
+			continue;
+		for (uint32_t g = x->row[v]; g < x->row[v + 1]; g++)
+			if (dim_of(x, g) == dim_b &&
+			    (are_knit(x, e, g) ||
+			     (osr_set_of(x->way, e) == a) == (osr_set_of(x->way, g) == b)))
+				return false;
+	}
+	return true;
+}
+
+/*
+ * A square that lacks a cable or switch lets two edges of different dimensions look like one row. But all of a ladder
+ * of squares is one set, which has many ways straight on and some square with every other dimension. So sets with the
+ * most votes are joined first, and then all is counted again; what cannot be one is known better and better.
+ */
+static enum osr_status go_straight(struct finder *x, bool bold)
+{
+	struct tie *tie = osr_alloc(x->scratch, x->n_edges, sizeof(*tie)), *bar = NULL;
+	uint32_t n = 1, n_bars = 0;
+	size_t most = 0;
+
+	for (uint32_t e = 0; bold && e < x->n_edges; e++)
+		most += 2 * (x->row[x->from[e] + 1] - e);
+	bar = osr_alloc(x->scratch, most, sizeof(*bar));
+	if (osr_arena_failed(x->scratch, x->diag))
+		return OSR_NOMEM;
+	for (bool again = true; again;) {
+		n_bars = bold ? list_bars(x, bar) : 0;
+		n = list_ties(x, bar, n_bars, tie);
+		if (n == OSR_NONE)
+			return no(x, "its squares do not fit together");
+		again = false;
+		for (uint32_t i = 0; i < n && (!again || 2 * tie[i].votes >= tie[0].votes); i++)
+			if (tie_fits(x, tie[i].a, tie[i].b)) {
+				join_edges(x, x->way, tie[i].a, tie[i].b);
+				again = true;
+			}
+	}
+	return OSR_OK;
+}
+
+/* ---- dimensions ------------------------------------------------------------------------------ */
+
+/* Does this set share a square with each of the dimensions so far? */
+static bool crosses_all(const struct finder *x, uint32_t set)
+{
+	uint32_t crossed = 0;
+
+	for (uint32_t e = 0; e < x->n_edges; e++) {
+		uint32_t v = x->from[e];
+
+		if (dim_of(x, e) != set)
+			continue;
+		for (uint32_t g = x->row[v]; g < x->row[v + 1]; g++)
+			if (x->dim[g] != NO_DIM && are_knit(x, e, g))
+				crossed |= 1u << x->dim[g];
+	}
+	return crossed == (1u << x->p->n_dims) - 1;
+}
+
+/* Sets by falling size; what does not cross all larger ones is a scrap, and waits for place_rest(). */
+static enum osr_status choose_dims(struct finder *x)
+{
+	struct tie *set = osr_calloc(x->scratch, x->n_edges, sizeof(*set));
+	struct osr_product *product = x->p;
+	uint32_t n = 0;
+
+	if (!set)
+		return osr_fail(x->diag, OSR_NOMEM, "out of memory for %u edges", x->n_edges);
+	for (uint32_t e = 0; e < x->n_edges; e++)
+		set[dim_of(x, e)].votes++;
+	for (uint32_t e = 0; e < x->n_edges; e++)
+		if (set[e].votes)
+			set[n++] = (struct tie){ .a = e, .votes = set[e].votes };
+	qsort(set, n, sizeof(*set), tie_by_votes);
+	memset(x->dim, NO_DIM, x->n_edges);
+	for (uint32_t i = 0; i < n && i < 2 * OSR_MAX_DIMS; i++) {
+		uint32_t reverse, way = way_of(x, set[i].a, &reverse);
+
+		if (!crosses_all(x, set[i].a))
+			continue;
+		if (product->n_dims == OSR_MAX_DIMS)
+			return no(x, "it would have more than 15 dimensions");
+		product->factor[product->n_dims] =
+			way == reverse ? OSR_FACTOR_CLIQUE : OSR_FACTOR_PATH;
+		for (uint32_t e = 0; e < x->n_edges; e++)
+			if (dim_of(x, e) == set[i].a)
+				x->dim[e] = (uint8_t)product->n_dims;
+		product->n_dims++;
+	}
+	product->coord = osr_alloc(x->scratch, (size_t)x->f->n_switches * product->n_dims,
+				   sizeof(*product->coord));
+	x->label = osr_calloc(x->scratch, (size_t)x->f->n_switches * product->n_dims,
+			      sizeof(*x->label));
+	return osr_arena_failed(x->scratch, x->diag) ? OSR_NOMEM : OSR_OK;
+}
+
+/* ---- coordinates ----------------------------------------------------------------------------- */
+
+static int32_t *label_of(const struct finder *x, uint32_t v)
+{
+	return x->label + (size_t)v * x->p->n_dims;
+}
+
+static uint16_t *coord_of(const struct finder *x, uint32_t v)
+{
+	return x->p->coord + (size_t)v * x->p->n_dims;
+}
+
+static bool has_place(const struct finder *x, uint32_t v)
+{
+	return coord_of(x, v)[0] != OSR_NO_PLACE;
+}
+
+/* The largest component's switch with the most edges, the lowest of equals. */
+static uint32_t product_root(const struct finder *x)
+{
+	const struct osr_fabric *fabric = x->f;
+	uint32_t *n = x->queue, main = 0, root = OSR_NONE;
+
+	memset(n, 0, fabric->n_components * sizeof(*n));
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		n[fabric->sw_component[v]]++;
+	for (uint32_t k = 1; k < fabric->n_components; k++)
+		main = n[k] > n[main] ? k : main;
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		if (fabric->sw_component[v] == main &&
+		    (root == OSR_NONE ||
+		     x->row[v + 1] - x->row[v] > x->row[root + 1] - x->row[root]))
+			root = v;
+	return root;
+}
+
+/* The step that an edge makes in its dimension. */
+static int32_t step_of(const struct finder *x, uint32_t e)
+{
+	return osr_set_of(x->way, e) == dim_of(x, e) ? 1 : -1;
+}
+
+static uint32_t gcd(uint32_t a, uint32_t b)
+{
+	while (b) {
+		uint32_t r = a % b;
+
+		a = b;
+		b = r;
+	}
+	return a;
+}
+
+/* Breadth first; where a row meets itself, two opinions about a label tell how long a ring is. */
+static enum osr_status spread_labels(struct finder *x, uint32_t root)
+{
+	struct osr_product *product = x->p;
+	int32_t lo[OSR_MAX_DIMS] = { 0 }, hi[OSR_MAX_DIMS] = { 0 };
+	uint32_t period[OSR_MAX_DIMS] = { 0 }, n = 0;
+
+	memset(x->seen, 0, x->f->n_switches * sizeof(*x->seen));
+	x->seen[root] = 1;
+	x->queue[n++] = root;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t v = x->queue[i], e = x->row[v]; e < x->row[v + 1]; e++) {
+			int32_t *from = label_of(x, v), *to = label_of(x, x->near[e]);
+
+			if (x->dim[e] == NO_DIM)
+				continue;
+			if (!x->seen[x->near[e]]) {
+				memcpy(to, from, product->n_dims * sizeof(*to));
+				to[x->dim[e]] += step_of(x, e);
+				x->seen[x->near[e]] = 1;
+				x->queue[n++] = x->near[e];
+			}
+			for (uint32_t k = 0; k < product->n_dims; k++) {
+				int32_t gap = to[k] - from[k];
+
+				gap -= k == x->dim[e] ? step_of(x, e) : 0;
+				period[k] = gcd(period[k], (uint32_t)abs(gap));
+				lo[k] = to[k] < lo[k] ? to[k] : lo[k];
+				hi[k] = to[k] > hi[k] ? to[k] : hi[k];
+			}
+		}
+	for (uint32_t k = 0; k < product->n_dims; k++) {
+		uint32_t size = period[k] ? period[k] : (uint32_t)(hi[k] - lo[k]) + 1;
+
+		if (product->factor[k] == OSR_FACTOR_CLIQUE)
+			continue;
+		if (size < (period[k] ? 3 : 2) || size > x->f->n_switches + 1)
+			return no(x, "its rows close differently");
+		product->size[k] = size;
+		product->factor[k] = size < 3 || (size == 3 && period[k]) ? OSR_FACTOR_CLIQUE
+				     : period[k]                          ? OSR_FACTOR_RING
+									  : OSR_FACTOR_PATH;
+		product->n_rings += product->factor[k] == OSR_FACTOR_RING;
+		/* The root is the origin of rings. */
+		if (period[k])
+			lo[k] = -(-lo[k] + (int32_t)size - 1) / (int32_t)size * (int32_t)size;
+		for (uint32_t v = 0; v < x->f->n_switches; v++)
+			coord_of(x, v)[k] = (uint16_t)((label_of(x, v)[k] - lo[k]) % (int32_t)size);
+	}
+	for (uint32_t v = 0; v < x->f->n_switches; v++)
+		if (!x->seen[v])
+			coord_of(x, v)[0] = OSR_NO_PLACE;
+	return OSR_OK;
+}
+
+/*
+ * In the clique of the root members are numbered by index; what crosses no square on the way leads to the same member
+ * everywhere.
+ */
+static enum osr_status name_cliques(struct finder *x, uint32_t root)
+{
+	struct osr_product *product = x->p;
+	uint32_t *member = osr_alloc(x->scratch, x->n_edges, sizeof(*member));
+
+	if (!member)
+		return osr_fail(x->diag, OSR_NOMEM, "out of memory for %u edges", x->n_edges);
+	memset(member, 0xff, x->n_edges * sizeof(*member));
+	for (uint32_t k = 0; k < product->n_dims; k++) {
+		if (product->size[k])
+			continue;
+		product->size[k] = 1;
+		for (uint32_t e = x->row[root]; e <= x->row[root + 1]; e++) {
+			uint32_t v = e < x->row[root + 1] ? x->near[e] : root, number = 0;
+
+			if (v != root && x->dim[e] != k)
+				continue;
+			product->size[k] += v != root;
+			for (uint32_t g = x->row[v]; g < x->row[v + 1]; g++)
+				number += x->dim[g] == k && x->near[g] < v;
+			for (uint32_t g = x->row[v]; g < x->row[v + 1]; g++)
+				if (x->dim[g] == k)
+					member[osr_set_of(x->layer, x->back[g])] = number;
+		}
+		for (uint32_t v = 0; v < x->f->n_switches; v++) {
+			uint32_t e = x->row[v], number;
+
+			if (!has_place(x, v))
+				continue;
+			while (e < x->row[v + 1] && x->dim[e] != k)
+				e++;
+			number = e < x->row[v + 1] ? member[osr_set_of(x->layer, x->back[e])]
+						   : OSR_NONE;
+			if (number >= product->size[k])
+				return no(x,
+					  "a dimension is neither a ring, a line nor a full mesh");
+			coord_of(x, v)[k] = (uint16_t)number;
+		}
+	}
+	return OSR_OK;
+}
+
+/* Rings first, then lines, then cliques; larger ones first; of equals those that lack more cables. */
+static void sort_dims(struct finder *x)
+{
+	struct osr_product *product = x->p, old = *product;
+	uint64_t key[OSR_MAX_DIMS];
+	uint8_t order[OSR_MAX_DIMS] = { 0 }, place[OSR_MAX_DIMS] = { 0 };
+	uint16_t at[OSR_MAX_DIMS];
+
+	for (uint32_t i = 0; i < old.n_dims; i++) {
+		uint32_t k = i;
+
+		key[i] = (uint64_t)old.factor[i] << 48 | (uint64_t)old.size[i] << 32;
+		for (uint32_t e = 0; e < x->n_edges; e++)
+			key[i] -= x->dim[e] == i;
+		for (; k && key[i] > key[order[k - 1]]; k--)
+			order[k] = order[k - 1];
+		order[k] = (uint8_t)i;
+	}
+	for (uint32_t k = 0; k < old.n_dims; k++) {
+		place[order[k]] = (uint8_t)k;
+		product->size[k] = old.size[order[k]];
+		product->factor[k] = old.factor[order[k]];
+	}
+	for (uint32_t e = 0; e < x->n_edges; e++)
+		x->dim[e] = x->dim[e] == NO_DIM ? NO_DIM : place[x->dim[e]];
+	for (uint32_t v = 0; v < x->f->n_switches; v++) {
+		if (!has_place(x, v))
+			continue;
+		memcpy(at, coord_of(x, v), old.n_dims * sizeof(*at));
+		for (uint32_t k = 0; k < old.n_dims; k++)
+			coord_of(x, v)[k] = at[order[k]];
+	}
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static uint32_t place_of(const struct osr_product *product, const uint16_t *at)
+{
+	uint32_t place = 0;
+
+	for (uint32_t k = 0; k < product->n_dims; k++)
+		place = place * product->size[k] + at[k];
+	return place;
 }
 
 /* Is going from coordinate a to b one cable in this dimension? */
-static bool adjacent(const struct osr_product *product, uint32_t dim, uint32_t a, uint32_t b)
+static bool one_step(const struct osr_product *product, uint32_t dim, uint32_t a, uint32_t b)
 {
 	uint32_t gap = a < b ? b - a : a - b;
 
@@ -275,328 +621,247 @@ static bool adjacent(const struct osr_product *product, uint32_t dim, uint32_t a
 	       (product->factor[dim] == OSR_FACTOR_RING && gap == product->size[dim] - 1);
 }
 
-static uint32_t expected_degree(const struct osr_product *product, const uint16_t *x)
+/* The dimension in which two places are neighbours; NO_DIM: they are not. */
+static uint8_t dim_between(const struct osr_product *product, const uint16_t *a, const uint16_t *b)
 {
-	uint32_t n = 0;
+	uint8_t dim = NO_DIM;
 
-	for (uint32_t i = 0; i < product->n_dims; i++) {
-		if (product->factor[i] == OSR_FACTOR_CLIQUE)
-			n += product->size[i] - 1;
-		else if (product->factor[i] == OSR_FACTOR_RING)
-			n += 2;
-		else
-			n += (x[i] > 0) + (x[i] + 1u < product->size[i]);
+	for (uint32_t k = 0; k < product->n_dims; k++) {
+		if (a[k] == b[k])
+			continue;
+		if (dim != NO_DIM || !one_step(product, k, a[k], b[k]))
+			return NO_DIM;
+		dim = (uint8_t)k;
+	}
+	return dim;
+}
+
+/* Is this place free, and beside all neighbours of v that have one? */
+static bool place_fits(const struct finder *x, uint32_t v, const uint16_t *at)
+{
+	if (x->owner[place_of(x->p, at)] != OSR_NONE)
+		return false;
+	for (uint32_t e = x->row[v]; e < x->row[v + 1]; e++)
+		if (has_place(x, x->near[e]) &&
+		    dim_between(x->p, at, coord_of(x, x->near[e])) == NO_DIM)
+			return false;
+	return true;
+}
+
+/* How many places fit; the first one is written to at[]. */
+static uint32_t product_candidates(const struct finder *x, uint32_t v, uint16_t *at)
+{
+	uint16_t trial[OSR_MAX_DIMS];
+	uint32_t n = 0, e = x->row[v];
+
+	while (e < x->row[v + 1] && !has_place(x, x->near[e]))
+		e++;
+	if (e == x->row[v + 1])
+		return 0;
+	memcpy(trial, coord_of(x, x->near[e]), x->p->n_dims * sizeof(*trial));
+	for (uint32_t k = 0; k < x->p->n_dims; k++) {
+		uint16_t there = trial[k];
+
+		for (uint32_t to = 0; to < x->p->size[k]; to++) {
+			trial[k] = (uint16_t)to;
+			if (one_step(x->p, k, there, to) && place_fits(x, v, trial) && !n++)
+				memcpy(at, trial, x->p->n_dims * sizeof(*at));
+		}
+		trial[k] = there;
 	}
 	return n;
 }
 
-/* Nothing was assumed so far that is not checked here. */
-static enum osr_status product_verify(struct finder *w)
+/* The switch for which the fewest places fit comes first: often it is one. */
+static void place_rest(struct finder *x)
 {
-	const struct osr_product *product = w->p;
-	uint32_t n = w->f->n_switches;
-	uint64_t volume = 1;
+	for (;;) {
+		uint32_t best = OSR_NONE, least = UINT32_MAX;
+		uint16_t at[OSR_MAX_DIMS], trial[OSR_MAX_DIMS];
 
-	for (uint32_t i = 0; i < product->n_dims; i++)
-		volume = volume > n ? volume : volume * product->size[i];
-	if (volume != n)
-		return no(w, "its dimensions do not fill it");
-	w->stamp++;
-	for (uint32_t v = 0; v < n; v++) {
-		const uint16_t *x = product->coord + (size_t)v * product->n_dims;
-		uint32_t place = 0;
+		for (uint32_t v = 0; v < x->f->n_switches && least > 1; v++) {
+			uint32_t n = has_place(x, v) ? 0 : product_candidates(x, v, trial);
 
-		for (uint32_t i = 0; i < product->n_dims; i++)
-			place = place * product->size[i] + x[i];
-		if (w->mark[place] == w->stamp)
-			return no(w, "two switches have the same coordinates");
-		w->mark[place] = w->stamp;
-		if (w->row[v + 1] - w->row[v] != expected_degree(product, x))
-			return no(w, "some switches lack cables");
-		for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++) {
-			const uint16_t *y = product->coord + (size_t)w->near[e] * product->n_dims;
-
-			for (uint32_t i = 0; i < product->n_dims; i++)
-				if (i == w->colour[e] ? !adjacent(product, i, x[i], y[i])
-						      : x[i] != y[i])
-					return no(w, "a cable changes more than one coordinate");
+			if (!n || n >= least)
+				continue;
+			best = v;
+			least = n;
+			memcpy(at, trial, sizeof(at));
 		}
+		if (best == OSR_NONE)
+			return;
+		memcpy(coord_of(x, best), at, x->p->n_dims * sizeof(*at));
+		x->owner[place_of(x->p, at)] = best;
+	}
+}
+
+/* Switches by place, for those that have one by now. */
+static enum osr_status own_places(struct finder *x)
+{
+	struct osr_product *product = x->p;
+	uint64_t n = 1;
+
+	for (uint32_t k = 0; k < product->n_dims; k++) {
+		n *= product->size[k];
+		if (n / 4 * 3 > x->f->n_switches)
+			return no(x, "too much of it is missing, if it is one");
+	}
+	product->n_places = (uint32_t)n;
+	x->owner = osr_alloc(x->scratch, n, sizeof(*x->owner));
+	if (!x->owner)
+		return osr_fail(x->diag, OSR_NOMEM, "out of memory for %u places", (uint32_t)n);
+	memset(x->owner, 0xff, n * sizeof(*x->owner));
+	for (uint32_t v = 0; v < x->f->n_switches; v++) {
+		uint32_t *owner =
+			has_place(x, v) ? &x->owner[place_of(product, coord_of(x, v))] : NULL;
+
+		if (owner && *owner != OSR_NONE)
+			return no(x, "two switches would have the same coordinates");
+		if (owner)
+			*owner = v;
 	}
 	return OSR_OK;
 }
 
-/* Channels of each switch by the coordinate they lead to. */
-static enum osr_status list_hops(struct finder *w, struct osr_arena *scratch)
+static enum osr_status product_verify(struct finder *x, uint32_t root)
 {
-	const struct osr_fabric *fabric = w->f;
-	struct osr_product *product = w->p;
+	const struct osr_fabric *fabric = x->f;
+	struct osr_product *product = x->p;
+	uint32_t n_links = 0;
+	char a[32], b[32];
+
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint16_t at[OSR_MAX_DIMS];
+
+		if (!has_place(x, v)) {
+			if (fabric->sw_component[v] == fabric->sw_component[root])
+				return osr_fail(x->diag, OSR_NOT_APPLICABLE,
+						"not a torus, mesh or HyperX: switch %s fits "
+						"nowhere",
+						osr_switch_name(fabric, v, a));
+			continue;
+		}
+		product->n_placed++;
+		for (uint32_t e = x->row[v]; e < x->row[v + 1]; e++) {
+			x->dim[e] = dim_between(product, coord_of(x, v), coord_of(x, x->near[e]));
+			if (x->dim[e] == NO_DIM)
+				return osr_fail(x->diag, OSR_NOT_APPLICABLE,
+						"not a torus, mesh or HyperX: the cable between "
+						"switches %s and %s changes more than one "
+						"coordinate",
+						osr_switch_name(fabric, v, a),
+						osr_switch_name(fabric, x->near[e], b));
+		}
+		/* Cables that are missing, from one of their ends. */
+		memcpy(at, coord_of(x, v), product->n_dims * sizeof(*at));
+		for (uint32_t k = 0; k < product->n_dims; k++) {
+			uint16_t here = at[k];
+
+			for (uint32_t to = 0; to < product->size[k]; to++) {
+				uint32_t u;
+
+				at[k] = (uint16_t)to;
+				u = one_step(product, k, here, to) ? x->owner[place_of(product, at)]
+								   : OSR_NONE;
+				if (u == OSR_NONE || u < v)
+					continue;
+				n_links++;
+				product->n_dead_links += !are_adjacent(x, v, u);
+			}
+			at[k] = here;
+		}
+	}
+	if (4 * (product->n_places - product->n_placed) > product->n_places ||
+	    4 * product->n_dead_links > n_links)
+		return no(x, "too much of it is missing, if it is one");
+	return OSR_OK;
+}
+
+/* Channels by dimension, and those of each switch by the coordinate they lead to. */
+static enum osr_status list_hops(struct finder *x)
+{
+	const struct osr_fabric *fabric = x->f;
+	struct osr_product *product = x->p;
 
 	for (uint32_t i = 0; i < product->n_dims; i++) {
 		product->slot[i] = product->n_slots;
 		product->n_slots += product->size[i];
 	}
-	product->hop_row = osr_calloc(scratch, (size_t)fabric->n_switches * (product->n_slots + 1),
-				      sizeof(*product->hop_row));
-	product->hop_list = osr_alloc(scratch, fabric->n_channels, 1);
-	if (osr_arena_failed(scratch, w->diag))
+	product->chan_dim = osr_alloc(x->scratch, fabric->n_channels, 1);
+	product->hop_row =
+		osr_calloc(x->scratch, (size_t)fabric->n_switches * (product->n_slots + 1),
+			   sizeof(*product->hop_row));
+	product->hop_list = osr_alloc(x->scratch, fabric->n_channels, 1);
+	if (osr_arena_failed(x->scratch, x->diag))
 		return OSR_NOMEM;
+	memset(product->chan_dim, NO_DIM, fabric->n_channels);
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint16_t *row = product->hop_row + (size_t)v * (product->n_slots + 1), n = 0;
+		uint32_t begin = fabric->chan_row[v], end = fabric->chan_row[v + 1];
 
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			uint32_t u = fabric->chan_dst[c];
-			uint8_t dim = colour_between(w, v, u);
+		if (!has_place(x, v))
+			continue;
+		for (uint32_t c = begin; c < end; c++) {
+			const uint16_t *to = coord_of(x, fabric->chan_dst[c]);
+			uint32_t dim = dim_between(product, coord_of(x, v), to);
 
-			product->chan_dim[c] = dim;
-			row[product->slot[dim] +
-			    product->coord[(size_t)u * product->n_dims + dim]]++;
+			product->chan_dim[c] = (uint8_t)dim;
+			row[product->slot[dim] + to[dim]]++;
 		}
 		for (uint32_t i = 0; i <= product->n_slots; i++) {
-			uint16_t here = row[i];
-
+			n += row[i];
 			row[i] = n;
-			n += here;
 		}
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			uint32_t dim = product->chan_dim[c],
-				 x = product->coord[(size_t)fabric->chan_dst[c] * product->n_dims +
-						    dim];
+		/* From the last one, so that each start moves down to where it belongs. */
+		for (uint32_t c = end; c-- > begin;) {
+			uint32_t dim = product->chan_dim[c];
 
-			product->hop_list[fabric->chan_row[v] + row[product->slot[dim] + x]++] =
-				(uint8_t)(c - fabric->chan_row[v]);
+			product->hop_list[begin + --row[product->slot[dim] +
+							coord_of(x, fabric->chan_dst[c])[dim]]] =
+				(uint8_t)(c - begin);
 		}
-		/* Filling moved every start to the next one's. */
-		memmove(row + 1, row, product->n_slots * sizeof(*row));
-		row[0] = 0;
 	}
 	return OSR_OK;
+}
+
+static enum osr_status product_try(struct finder *x, bool bold)
+{
+	enum osr_status st;
+	uint32_t root;
+
+	*x->p = (struct osr_product){ .f = x->f };
+	if ((st = go_straight(x, bold)) || (st = choose_dims(x)))
+		return st;
+	root = product_root(x);
+	if ((st = spread_labels(x, root)) || (st = name_cliques(x, root)))
+		return st;
+	sort_dims(x);
+	if ((st = own_places(x)))
+		return st;
+	place_rest(x);
+	st = product_verify(x, root);
+	return st ? st : list_hops(x);
 }
 
 enum osr_status osr_product_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
 				 struct osr_product *product, struct osr_diag *diag)
 {
-	size_t n = fabric->n_switches;
-	struct finder w = { .f = fabric, .p = product, .diag = diag };
-	uint32_t *class_coord = osr_alloc(scratch, n, sizeof(*class_coord));
-	enum osr_status st;
+	struct finder x = { .f = fabric, .p = product, .scratch = scratch, .diag = diag };
+	uint32_t *squares = osr_alloc(scratch, fabric->n_channels, sizeof(*squares));
+	enum osr_status st = product_prepare(&x);
 
-	*product = (struct osr_product){ .f = fabric };
-	w.row = osr_alloc(scratch, n + 1, sizeof(*w.row));
-	w.near = osr_alloc(scratch, fabric->n_channels, sizeof(*w.near));
-	w.colour = osr_alloc(scratch, fabric->n_channels, 1);
-	w.mark = osr_calloc(scratch, n, sizeof(*w.mark));
-	w.parent = osr_alloc(scratch, n, sizeof(*w.parent));
-	w.queue = osr_alloc(scratch, n, sizeof(*w.queue));
-	w.label = osr_alloc(scratch, n, sizeof(*w.label));
-	product->chan_dim = osr_alloc(scratch, fabric->n_channels, 1);
-	product->coord = osr_calloc(scratch, n * OSR_MAX_DIMS, sizeof(*product->coord));
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	osr__neighbours(fabric, w.row, w.near, NULL, w.parent);
-	if (fabric->n_components > 1 || n < 2)
-		return no(&w, "it is not in one piece");
-	if ((st = colour_edges(&w)))
+	if (!squares)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u channels",
+				fabric->n_channels);
+	if (st || (st = knit_squares(&x)))
 		return st;
-	product->n_dims = w.n_colours;
-	for (uint32_t i = 0; i < product->n_dims; i++)
-		if ((st = find_coord(&w, i, class_coord)))
-			return st;
-	sort_dims(&w);
-	if ((st = product_verify(&w)))
-		return st;
-	return list_hops(&w, scratch);
-}
-
-/* ---- plans ----------------------------------------------------------------------------------- */
-
-bool osr_product_plan_pairs(const struct osr_product *product, uint32_t max_layers,
-			    struct osr_product_plan *plan)
-{
-	uint32_t ring = 0;
-
-	memset(plan, 0, sizeof(*plan));
-	if (product->n_rings > 4 || 1u << product->n_rings > max_layers)
-		return false;
-	plan->n_layers = 1u << product->n_rings;
-	plan->symmetric = true;
-	for (uint32_t i = 0; i < product->n_dims; i++) {
-		if (product->factor[i] != OSR_FACTOR_RING)
-			continue;
-		for (uint32_t k = 0; k < plan->n_layers; k++)
-			plan->cut[k][i][0] = plan->cut[k][i][1] =
-				(uint16_t)(k >> ring & 1 ? product->size[i] / 2 : 0);
-		ring++;
+	memcpy(squares, x.way, x.n_edges * sizeof(*squares));
+	st = product_try(&x, false);
+	if (st == OSR_NOT_APPLICABLE) {
+		memcpy(x.way, squares, x.n_edges * sizeof(*squares));
+		st = product_try(&x, true);
 	}
-	return true;
-}
-
-void osr_product_plan_spaced(const struct osr_product *product, uint32_t n_layers, bool staggered,
-			     struct osr_product_plan *plan)
-{
-	memset(plan, 0, sizeof(*plan));
-	plan->n_layers = n_layers;
-	for (uint32_t i = 0; i < product->n_dims; i++) {
-		for (uint32_t k = 0; k < n_layers && product->factor[i] == OSR_FACTOR_RING; k++) {
-			uint32_t at = k * product->size[i] / n_layers;
-			uint32_t shift = staggered ? product->size[i] / n_layers / 2 : 0;
-
-			/*
-			 * Falling routes are cut between the cuts of rising ones: then opposite
-			 * switches (choose_rising()) always have the direction that meets fewer
-			 * cuts.
-			 */
-			plan->cut[k][i][0] = (uint16_t)at;
-			plan->cut[k][i][1] = (uint16_t)((at + shift) % product->size[i]);
-		}
-	}
-}
-
-/* ---- routes ---------------------------------------------------------------------------------- */
-
-/* Opposite switches of a ring may go either way: half of them each. */
-static bool choose_rising(const struct osr_product *product, const struct osr_product_plan *plan,
-			  uint32_t dim, const uint16_t *from, const uint16_t *to)
-{
-	uint32_t parity = 0;
-
-	if (!plan->symmetric)
-		return from[dim] % 2 == 0;
-	/*
-	 * The same for the reply, which comes back through the same switches: what decides is the
-	 * same seen from both ends. In the last dimension little is known of the other end, and
-	 * balance is not perfect.
-	 */
-	for (uint32_t i = dim + 1; i < product->n_dims; i++)
-		parity += from[i] + to[i];
-	if (dim + 1 == product->n_dims)
-		parity = from[dim] < to[dim] ? from[dim] : to[dim];
-	return (from[dim] < to[dim]) == (parity % 2 == 0);
-}
-
-static uint32_t next_coord(const struct osr_product *product, const struct osr_product_plan *plan,
-			   uint32_t dim, const uint16_t *from, const uint16_t *to)
-{
-	uint32_t n = product->size[dim], a = from[dim], b = to[dim], rise;
-
-	switch (product->factor[dim]) {
-	case OSR_FACTOR_CLIQUE:
-		return b;
-	case OSR_FACTOR_PATH:
-		return a < b ? a + 1 : a - 1;
-	case OSR_FACTOR_RING:
-		break;
-	}
-	rise = b >= a ? b - a : b + n - a;
-	if (2 * rise < n || (2 * rise == n && choose_rising(product, plan, dim, from, to)))
-		return a + 1 < n ? a + 1 : 0;
-	return a ? a - 1 : n - 1;
-}
-
-/* One of the parallel channels to coordinate x of a dimension. */
-static uint8_t hop_to(const struct osr_product *product, uint32_t v, uint32_t dim, uint32_t x,
-		      uint32_t spread)
-{
-	const uint16_t *row =
-		product->hop_row + (size_t)v * (product->n_slots + 1) + product->slot[dim] + x;
-	uint32_t n = row[1] - row[0];
-
-	return product->hop_list[product->f->chan_row[v] + row[0] + (n > 1 ? spread % n : 0)];
-}
-
-void osr_dor(const struct osr_product *product, const struct osr_product_plan *plan, uint32_t d,
-	     uint8_t *hop)
-{
-	const struct osr_fabric *fabric = product->f;
-	const uint16_t *to = product->coord + (size_t)fabric->dest_switch[d] * product->n_dims;
-
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		const uint16_t *from = product->coord + (size_t)v * product->n_dims;
-		uint32_t dim = 0;
-
-		while (dim < product->n_dims && from[dim] == to[dim])
-			dim++;
-		if (dim < product->n_dims)
-			hop[v] = hop_to(product, v, dim, next_coord(product, plan, dim, from, to),
-					d);
-	}
-}
-
-/* Along a ring without passing through `cut`: the ring unrolled, with the cut at both its ends. */
-static uint32_t next_uncut(const struct osr_product *product, const struct osr_product_plan *plan,
-			   uint32_t k, uint32_t dim, uint32_t a, uint32_t b)
-{
-	uint32_t n = product->size[dim], cut = plan->cut[k][dim][0];
-	uint32_t rise = (b + n - a) % n, to_cut = (cut + n - a) % n;
-
-	if (product->factor[dim] == OSR_FACTOR_CLIQUE)
-		return b;
-	if (product->factor[dim] == OSR_FACTOR_PATH)
-		return a < b ? a + 1 : a - 1;
-	/* Rising is legal if the cut is not strictly between a and b. */
-	if (to_cut == 0 || to_cut >= rise)
-		return a + 1 < n ? a + 1 : 0;
-	/* Then falling is: it passes through the other switches of the ring. */
-	return a ? a - 1 : n - 1;
-}
-
-void osr_product_order(const struct osr_product *product, const struct osr_product_plan *plan,
-		       uint32_t k, uint32_t *rank)
-{
-	const struct osr_fabric *fabric = product->f;
-	uint32_t base[OSR_MAX_DIMS] = { 0 }, at = 0;
-
-	for (uint32_t i = 0; i < product->n_dims; i++) {
-		base[i] = at;
-		at += product->size[i];
-	}
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t i = product->chan_dim[c], n = product->size[i];
-		uint32_t a = product->coord[(size_t)fabric->chan_src[c] * product->n_dims + i];
-		uint32_t b = product->coord[(size_t)fabric->chan_dst[c] * product->n_dims + i];
-		bool rising = (a + 1) % n == b;
-
-		rank[c] = base[i];
-		if (product->factor[i] == OSR_FACTOR_RING)
-			rank[c] += rising ? (a + n - plan->cut[k][i][0]) % n
-					  : (plan->cut[k][i][1] + n - a) % n;
-		else if (product->factor[i] == OSR_FACTOR_PATH)
-			rank[c] += rising ? a : n - 1 - a;
-	}
-}
-
-void osr_product_tree(const struct osr_product *product, const struct osr_product_plan *plan,
-		      uint32_t k, uint32_t *parent)
-{
-	const struct osr_fabric *fabric = product->f;
-	uint16_t to[OSR_MAX_DIMS];
-
-	for (uint32_t i = 0; i < product->n_dims; i++) {
-		to[i] = product->factor[i] == OSR_FACTOR_CLIQUE ? 0
-								: (uint16_t)(product->size[i] / 2);
-		if (product->factor[i] == OSR_FACTOR_RING)
-			to[i] = (uint16_t)((plan->cut[k][i][0] + product->size[i] / 2) %
-					   product->size[i]);
-	}
-	/*
-	 * Towards the root by falling dimension, so that away from it dimensions rise as in
-	 * unicast; and the same channel both ways.
-	 */
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		const uint16_t *from = product->coord + (size_t)v * product->n_dims;
-		uint32_t dim = product->n_dims, x;
-
-		parent[v] = OSR_NONE;
-		while (dim && from[dim - 1] == to[dim - 1])
-			dim--;
-		if (!dim--)
-			continue;
-		x = next_uncut(product, plan, k, dim, from[dim], to[dim]);
-		/*
-		 * The switch at the cut hangs below its falling neighbour: that suits staggered
-		 * cuts as well.
-		 */
-		if (product->factor[dim] == OSR_FACTOR_RING && from[dim] == plan->cut[k][dim][0])
-			x = (from[dim] + product->size[dim] - 1) % product->size[dim];
-		parent[v] = fabric->chan_row[v] + hop_to(product, v, dim, x, 0);
-	}
+	if (!st && diag)
+		diag->text[0] = 0;
+	return st;
 }

@@ -5,7 +5,7 @@
  */
 #include "test.h"
 
-#include <osmroutes/grid.h>
+#include <osmroutes/product.h>
 
 #include "tori.h"
 
@@ -19,7 +19,7 @@ static const char *const shapes[] = {
 
 #define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-static uint32_t gap(const struct osr_grid_shape *s, const uint16_t *a, const uint16_t *b)
+static uint32_t gap(const struct osr_product *s, const uint16_t *a, const uint16_t *b)
 {
 	uint32_t sum = 0;
 
@@ -27,7 +27,10 @@ static uint32_t gap(const struct osr_grid_shape *s, const uint16_t *a, const uin
 		uint32_t up = (uint32_t)(b[i] + s->size[i] - a[i]) % s->size[i];
 		uint32_t d = (uint32_t)abs((int)b[i] - (int)a[i]);
 
-		sum += !s->ring[i] ? d : up < s->size[i] - up ? up : s->size[i] - up;
+		sum += s->factor[i] == OSR_FACTOR_CLIQUE ? d != 0
+		       : s->factor[i] == OSR_FACTOR_PATH ? d
+		       : up < s->size[i] - up            ? up
+							 : s->size[i] - up;
 	}
 	return sum;
 }
@@ -46,17 +49,17 @@ static uint32_t true_gap(const struct test_torus *d, uint32_t p, uint32_t q)
 }
 
 /* Neighbours are neighbours, and nobody shares a place. */
-static void assert_embedded(const struct test_fabric *t, const struct osr_grid *g)
+static void assert_embedded(const struct test_fabric *t, const struct osr_product *g)
 {
 	const struct osr_fabric *f = &t->f;
 
 	for (uint32_t c = 0; c < f->n_channels; c++)
-		if (gap(&g->shape, osr_grid_coord(g, f->chan_src[c]),
-			osr_grid_coord(g, f->chan_dst[c])) != 1)
+		if (gap(g, osr_product_coord(g, f->chan_src[c]),
+			osr_product_coord(g, f->chan_dst[c])) != 1)
 			fail_msg("%s: channel %u is no step", t->name, c);
 	for (uint32_t v = 0; v < f->n_switches; v++)
 		for (uint32_t u = 0; u < v; u++)
-			assert_true(gap(&g->shape, osr_grid_coord(g, v), osr_grid_coord(g, u)) > 0);
+			assert_true(gap(g, osr_product_coord(g, v), osr_product_coord(g, u)) > 0);
 }
 
 /*
@@ -64,7 +67,7 @@ static void assert_embedded(const struct test_fabric *t, const struct osr_grid *
  * on its last cable may be at more than one place: `percent` of the distances may differ.
  */
 static void assert_same_distances(const struct test_torus *d, const struct test_fabric *t,
-				  const struct osr_grid *g, unsigned percent)
+				  const struct osr_product *g, unsigned percent)
 {
 	uint32_t step = t->f.n_switches > 200 ? 7 : 1, n = 0, wrong = 0;
 
@@ -74,7 +77,7 @@ static void assert_same_distances(const struct test_torus *d, const struct test_
 			uint32_t q = test_torus_place(d, t->f.sw_guid[u]);
 
 			n++;
-			wrong += gap(&g->shape, osr_grid_coord(g, v), osr_grid_coord(g, u)) !=
+			wrong += gap(g, osr_product_coord(g, v), osr_product_coord(g, u)) !=
 				 true_gap(d, p, q);
 		}
 	if (wrong * 100 > n * percent)
@@ -89,20 +92,19 @@ static void test_whole(void **state)
 						.hosts = 1,
 						.shuffle = seed,
 						.cables = 1 + seed / 2 };
-			struct osr_arena scratch = { 0 }, result = { 0 };
+			struct osr_arena scratch = { 0 };
 			struct osr_diag diag = { "" };
 			struct test_fabric t;
-			struct osr_grid g;
+			struct osr_product g;
 
 			test_torus_draw(&d, &t);
-			if (osr_grid_find(&t.f, &scratch, &result, &g, &diag) != OSR_OK)
+			if (osr_product_find(&t.f, &scratch, &g, &diag) != OSR_OK)
 				fail_msg("%s: %s", t.name, diag.text);
-			assert_int_equal(g.n_placed, d.n_places);
-			assert_int_equal(g.n_dead_switches + g.n_dead_links, 0);
+			assert_int_equal(g.n_places, d.n_places);
+			assert_true(osr_product_is_whole(&g));
 			assert_embedded(&t, &g);
 			assert_same_distances(&d, &t, &g, 0);
 			osr_arena_free(&scratch);
-			osr_arena_free(&result);
 			test_fabric_free(&t);
 		}
 }
@@ -114,15 +116,15 @@ struct tally {
 
 static void find(struct test_torus d, struct tally *n)
 {
-	struct osr_arena scratch = { 0 }, result = { 0 };
+	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
 	struct test_fabric t;
-	struct osr_grid g;
+	struct osr_product g;
 
 	test_torus_draw(&d, &t);
 	if (d.n_places >= 24 && t.f.n_components == 1) {
 		n->n++;
-		if (osr_grid_find(&t.f, &scratch, &result, &g, &diag) != OSR_OK) {
+		if (osr_product_find(&t.f, &scratch, &g, &diag) != OSR_OK) {
 			n->refused++;
 			printf("%s: %s\n", t.name, diag.text);
 		} else if (g.n_places != d.n_places) {
@@ -135,7 +137,6 @@ static void find(struct test_torus d, struct tally *n)
 		}
 	}
 	osr_arena_free(&scratch);
-	osr_arena_free(&result);
 	test_fabric_free(&t);
 }
 
