@@ -273,74 +273,56 @@ static void gather(struct work *w, uint32_t *path)
 	}
 }
 
-/*
- * Flows of weight 1: a slot for each, where it can have one. Where planes are alike as many slots as the largest degree
- * suffice; else each plane has as many places as the bound.
- */
-static enum osr_status colour_units(struct work *w, struct osr_arena *scratch)
-{
-	const struct osr__demand *demand = w->d;
-	uint32_t *path = osr_alloc(scratch, demand->n_edges, sizeof(*path));
-	size_t n;
-
-	w->n_slots = demand->may ? w->bound * demand->n_planes : w->degree;
-	n = (size_t)demand->n_nodes * w->n_slots;
-	w->at[0] = osr_alloc(scratch, n, sizeof(uint32_t));
-	w->at[1] = osr_alloc(scratch, n, sizeof(uint32_t));
-	if (osr_arena_failed(scratch, NULL))
-		return OSR_NOMEM;
-	memset(w->at[0], 0xff, n * sizeof(uint32_t));
-	memset(w->at[1], 0xff, n * sizeof(uint32_t));
-	for (uint32_t e = 0; e < demand->n_edges; e++)
-		insert(w, e, path);
-	if (!demand->may)
-		gather(w, path);
-	return OSR_OK;
-}
-
-static enum osr_status colour_all(struct work *w, struct osr_arena *scratch)
-{
-	const struct osr__demand *demand = w->d;
-	size_t n = (size_t)demand->n_nodes * demand->n_planes;
-	enum osr_status st = find_bounds(w, scratch);
-
-	memset(w->class_of, 0xff, demand->n_edges * sizeof(*w->class_of));
-	if (!st && w->max_weight == 1)
-		st = colour_units(w, scratch);
-	w->load[0] = osr_calloc(scratch, n, sizeof(uint32_t));
-	w->load[1] = osr_calloc(scratch, n, sizeof(uint32_t));
-	if (st || osr_arena_failed(scratch, NULL))
-		return OSR_NOMEM;
-	for (uint32_t e = 0; e < demand->n_edges; e++) {
-		uint32_t slot = w->class_of[e];
-
-		w->class_of[e] = OSR_NONE;
-		if (slot != OSR_NONE)
-			colour_move(w, e, slot % demand->n_planes);
-	}
-	if (demand->may || w->max_weight > 1)
-		colour_spread(w, 64);
-	return OSR_OK;
-}
-
 enum osr_status osr__colour(const struct osr__demand *demand, struct osr_arena *scratch,
 			    uint32_t *class_of, struct osr__colouring *colouring)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	size_t n = (size_t)demand->n_nodes * demand->n_planes;
+	size_t n_loads = (size_t)demand->n_nodes * demand->n_planes, n;
 	struct work w = { .d = demand, .class_of = class_of };
+	uint32_t *path;
 	enum osr_status st;
 
 	*colouring = (struct osr__colouring){ 0 };
 	if (!demand->n_edges)
 		return OSR_OK;
-	st = colour_all(&w, scratch);
-	if (!st) {
-		colouring->bound = w.bound;
-		colouring->load = max(colour_largest(w.load[0], n), colour_largest(w.load[1], n));
-		colouring->n_classes = demand->n_planes;
+	memset(class_of, 0xff, demand->n_edges * sizeof(*class_of));
+	st = find_bounds(&w, scratch);
+	/*
+	 * Flows of weight 1: a slot for each, where it can have one. Where planes are alike as many slots as the
+	 * largest degree suffice; else each plane has as many places as the bound.
+	 */
+	w.n_slots = w.max_weight != 1 ? 0 : demand->may ? w.bound * demand->n_planes : w.degree;
+	n = (size_t)demand->n_nodes * w.n_slots;
+	path = osr_alloc(scratch, demand->n_edges, sizeof(*path));
+	for (int right = 0; right < 2; right++) {
+		w.at[right] = osr_alloc(scratch, n, sizeof(uint32_t));
+		w.load[right] = osr_calloc(scratch, n_loads, sizeof(uint32_t));
 	}
-	if (!st && !demand->may)
+	if (st || osr_arena_failed(scratch, NULL)) {
+		osr_arena_reset(scratch, mark);
+		return OSR_NOMEM;
+	}
+	memset(w.at[0], 0xff, n * sizeof(uint32_t));
+	memset(w.at[1], 0xff, n * sizeof(uint32_t));
+	for (uint32_t e = 0; w.n_slots && e < demand->n_edges; e++)
+		insert(&w, e, path);
+	if (w.n_slots && !demand->may)
+		gather(&w, path);
+	/* Slots are places of planes; what has none goes to the least loaded plane. */
+	for (uint32_t e = 0; e < demand->n_edges; e++) {
+		uint32_t slot = class_of[e];
+
+		class_of[e] = OSR_NONE;
+		if (slot != OSR_NONE)
+			colour_move(&w, e, slot % demand->n_planes);
+	}
+	if (demand->may || w.max_weight > 1)
+		colour_spread(&w, 64);
+	colouring->bound = w.bound;
+	colouring->load =
+		max(colour_largest(w.load[0], n_loads), colour_largest(w.load[1], n_loads));
+	colouring->n_classes = demand->n_planes;
+	if (!demand->may)
 		st = order_classes(demand, scratch, class_of, &colouring->n_classes);
 	osr_arena_reset(scratch, mark);
 	return st;

@@ -266,7 +266,7 @@ void osr__metrics_set(struct plugin *p, const char *group, const char *name, dou
 	json_object_set_new(json_object_get(p->metrics->sweep, group), name, number_json(value));
 }
 
-/* JSON ----------------------------------------------------------------------------------------- */
+/* Views of it ---------------------------------------------------------------------------------- */
 
 /* The engine that routes now. Engines of plugins have types without a name: those are ours. */
 static const char *engine_in_use(const struct plugin *p)
@@ -277,147 +277,99 @@ static const char *engine_in_use(const struct plugin *p)
 	return ctx ? ctx->engine->name : re ? osm_routing_engine_type_str(re->type) : "";
 }
 
-/* Sweeps of an engine, which may be listed under two names; false if OpenSM does not list it. */
-static bool count_sweeps(const struct plugin *p, const struct osr_engine *engine, uint64_t *n)
-{
-	bool listed = false;
-
-	memset(n, 0, N_OUTCOMES * sizeof(*n));
-	for (const struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
-		if (ctx->engine != engine)
-			continue;
-		listed = true;
-		for (int i = 0; i < N_OUTCOMES; i++)
-			n[i] += ctx->n_sweeps[i];
-	}
-	return listed;
-}
-
-static json_t *sweeps_json(const struct plugin *p)
-{
-	json_t *sweeps = json_object();
-	uint64_t n[N_OUTCOMES];
-
-	for (uint32_t e = 0; osr_engines[e]; e++) {
-		json_t *counts;
-
-		if (!count_sweeps(p, osr_engines[e], n))
-			continue;
-		counts = json_object();
-		for (int i = 0; i < N_OUTCOMES; i++)
-			json_object_set_new(counts, outcome_names[i],
-					    json_integer((json_int_t)n[i]));
-		json_object_set_new(sweeps, osr_engines[e]->name, counts);
-	}
-	return sweeps;
-}
-
-/* The last sweep, with what happens beside sweeps; NULL: no memory. */
+/* The last sweep, with what happens beside sweeps, for another thread to keep; NULL: no memory. */
 static json_t *metrics_root(const struct plugin *p)
 {
 	const struct metrics *m = p->metrics;
-	json_t *root = m->engine ? json_copy(m->sweep) : head_json(p);
+	json_t *root = m->engine ? json_deep_copy(m->sweep) : head_json(p), *sweeps = json_object();
 
+	/* Sweeps of an engine that OpenSM lists, perhaps under two names. */
+	for (const struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
+		json_t *counts = json_object_get(sweeps, ctx->engine->name);
+
+		if (!counts) {
+			json_object_set_new(sweeps, ctx->engine->name, json_object());
+			counts = json_object_get(sweeps, ctx->engine->name);
+		}
+		for (int i = 0; i < N_OUTCOMES; i++)
+			json_object_set_new(counts, outcome_names[i],
+					    json_integer(json_integer_value(json_object_get(
+								 counts, outcome_names[i])) +
+							 (json_int_t)ctx->n_sweeps[i]));
+	}
 	add_members(&root, json_pack("{s:s, s:s, s:b, s:I, s:o, s:o}", "state",
 				     osm_get_sm_mgr_state_str(p->osm->subn.sm_state), "routed_by",
 				     engine_in_use(p), "ours",
 				     osr__ctx_of(p, p->osm->routing_engine_used) != NULL, "since",
 				     (json_int_t)p->router_since, "warnings", osr__warnings(p),
-				     "sweeps", sweeps_json(p)));
+				     "sweeps", sweeps));
 	return root;
 }
 
-static bool print_json(const struct plugin *p, FILE *out)
+static void head(FILE *out, const char *name, const char *type, const char *help)
 {
-	json_t *root = metrics_root(p);
-	bool good = root && !json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-
-	fputc('\n', out);
-	json_decref(root);
-	return good;
+	fprintf(out, "# HELP osmroutes_%s %s\n# TYPE osmroutes_%s %s\n", name, help, name, type);
 }
 
-/* Prometheus's text format --------------------------------------------------------------------- */
-
-/* The labels of all that an engine has measured. */
-struct prom {
-	const struct plugin *plugin;
-	FILE *out;
-	char labels[128];
-};
-
-static void head(const struct prom *x, const char *name, const char *type, const char *help)
+static void gauge(FILE *out, const char *labels, const char *name, double value, const char *help)
 {
-	fprintf(x->out, "# HELP osmroutes_%s %s\n# TYPE osmroutes_%s %s\n", name, help, name, type);
+	head(out, name, "gauge", help);
+	fprintf(out, "osmroutes_%s{%s} %.12g\n", name, labels, value);
 }
 
-static void gauge(const struct prom *x, const char *name, double value, const char *help)
+/* Prometheus's text format. */
+static void print_prom(const json_t *root, const json_t *help, FILE *out)
 {
-	head(x, name, "gauge", help);
-	fprintf(x->out, "osmroutes_%s{%s} %.12g\n", name, x->labels, value);
-}
-
-static void print_proven(const struct prom *x)
-{
-	json_t *check = json_object_get(x->plugin->metrics->sweep, "check"), *word;
+	json_t *check = json_object_get(root, "check"), *members, *member;
+	bool passed = json_is_true(json_object_get(check, "passed"));
+	const char *group, *name, *version, *opensm, *routed_by, *port, *engine;
+	char labels[128], full[64];
 	size_t at;
 
-	head(x, "proven", "gauge", "1 for what the check has proven of the tables, else 0.");
-	for (size_t i = 0; i < N_CLAIMS; i++) {
+	if (json_unpack((json_t *)root, "{s:s, s:s, s:s, s:s, s:s}", "osmroutes", &version,
+			"opensm", &opensm, "routed_by", &routed_by, "sm_port", &port, "engine",
+			&engine))
+		return;
+	snprintf(labels, sizeof(labels), "sm_port=\"%s\",engine=\"%.60s\"", port, engine);
+	head(out, "info", "gauge", "Versions, and the engine that routes now.");
+	fprintf(out, "osmroutes_info{%s,version=\"%s\",opensm=\"%s\",routed_by=\"%s\"} 1\n", labels,
+		version, opensm, routed_by);
+	gauge(out, labels, "last_sweep_timestamp_seconds",
+	      json_number_value(json_object_get(root, "time")), "When the last sweep was over.");
+	gauge(out, labels, "check_passed", passed,
+	      "1 if the tables of the last sweep passed the check.");
+	head(out, "sweeps_total", "counter", "Sweeps by outcome, since OpenSM started.");
+	json_object_foreach(json_object_get(root, "sweeps"), group, members)
+		json_object_foreach(members, name, member)
+			fprintf(out,
+				"osmroutes_sweeps_total{sm_port=\"%s\",engine=\"%s\","
+				"outcome=\"%s\"} %" JSON_INTEGER_FORMAT "\n",
+				port, group, name, json_integer_value(member));
+	head(out, "sweep_duration_seconds", "gauge", "Time of the last sweep by phase.");
+	json_object_foreach(json_object_get(root, "ms"), name, member)
+		fprintf(out, "osmroutes_sweep_duration_seconds{%s,phase=\"%s\"} %.9g\n", labels,
+			name, json_real_value(member) * 1e-3);
+	if (passed)
+		head(out, "proven", "gauge",
+		     "1 for what the check has proven of the tables, else 0.");
+	for (size_t i = 0; passed && i < N_CLAIMS; i++) {
 		int is = 0;
 
-		json_array_foreach(json_object_get(check, "proven"), at, word) is |=
-			!strcmp(json_string_value(word), claims[i].name);
-		fprintf(x->out, "osmroutes_proven{%s,claim=\"%s\"} %d\n", x->labels, claims[i].name,
-			is);
+		json_array_foreach(json_object_get(check, "proven"), at, member) is |=
+			!strcmp(json_string_value(member), claims[i].name);
+		fprintf(out, "osmroutes_proven{%s,claim=\"%s\"} %d\n", labels, claims[i].name, is);
 	}
-}
-
-static bool print_prom(const struct plugin *p, FILE *out)
-{
-	const struct metrics *m = p->metrics;
-	struct prom x = { .plugin = p, .out = out };
-	const char *phase, *group, *name;
-	json_t *ms, *members, *member;
-	uint64_t n[N_OUTCOMES];
-	char full[64];
-
-	snprintf(x.labels, sizeof(x.labels), "sm_port=\"0x%016" PRIx64 "\",engine=\"%.60s\"",
-		 cl_ntoh64(p->osm->subn.sm_port_guid), m->engine);
-	head(&x, "info", "gauge", "Versions, and the engine that routes now.");
-	fprintf(out, "osmroutes_info{%s,version=\"%s\",opensm=\"%s\",routed_by=\"%s\"} 1\n",
-		x.labels, OSR_VERSION, OSM_VERSION, engine_in_use(p));
-	gauge(&x, "last_sweep_timestamp_seconds",
-	      json_number_value(json_object_get(m->sweep, "time")),
-	      "When the last sweep was over.");
-	gauge(&x, "check_passed", metrics_checked(m),
-	      "1 if the tables of the last sweep passed the check.");
-	/* Sweeps by outcome. */
-	head(&x, "sweeps_total", "counter", "Sweeps by outcome, since OpenSM started.");
-	for (uint32_t e = 0; osr_engines[e]; e++)
-		for (int i = 0; count_sweeps(x.plugin, osr_engines[e], n) && i < N_OUTCOMES; i++)
-			fprintf(x.out,
-				"osmroutes_sweeps_total{sm_port=\"0x%016" PRIx64
-				"\",engine=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
-				cl_ntoh64(x.plugin->osm->subn.sm_port_guid), osr_engines[e]->name,
-				outcome_names[i], n[i]);
-	/* Time by phase. */
-	head(&x, "sweep_duration_seconds", "gauge", "Time of the last sweep by phase.");
-	json_object_foreach(json_object_get(x.plugin->metrics->sweep, "ms"), phase, ms)
-		fprintf(x.out, "osmroutes_sweep_duration_seconds{%s,phase=\"%s\"} %.9g\n", x.labels,
-			phase, json_real_value(ms) * 1e-3);
-	if (metrics_checked(m))
-		print_proven(&x);
-	json_object_foreach(m->sweep, group, members) json_object_foreach(members, name, member)
+	json_object_foreach((json_t *)root, group, members)
+		json_object_foreach(members, name, member)
 	{
-		const char *help;
+		json_t *text;
 
 		snprintf(full, sizeof(full), "%s_%s", group, name);
-		help = json_string_value(json_object_get(m->help, full));
-		if (help)
-			gauge(&x, full, json_number_value(member), help);
+		text = json_object_get(help, full);
+		if (text)
+			gauge(out, labels, full, json_number_value(member),
+			      json_string_value(text));
 	}
-	return !ferror(out);
 }
 
 /* The files ------------------------------------------------------------------------------------ */
@@ -431,48 +383,45 @@ static void metrics_written(void *context, const struct osr__written *what)
 		osr__log(osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: %s", what->wrong);
 }
 
-/* What print() writes, as a page of that extension. */
-static bool add_page(const struct plugin *p, struct osr__pages *pages, const char *extension,
-		     bool (*print)(const struct plugin *p, FILE *out))
+/* The views of `root` as pages. */
+static bool add_pages(const struct plugin *p, const json_t *root, struct osr__pages *pages)
 {
-	struct osr__page *page = &pages->page[pages->n++];
-	char *text = NULL, *bytes = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-	bool good = out && print(p, out);
+	static const char *const extensions[] = { "json", "prom" };
 
-	if (out && !fclose(out) && good)
-		bytes = osr_alloc(&pages->memory, size + 1, 1);
-	if (bytes)
-		memcpy(bytes, text, size + 1);
-	free(text);
-	snprintf(page->name, sizeof(page->name), "osmroutes-%016" PRIx64 ".%s",
-		 cl_ntoh64(p->osm->subn.sm_port_guid), extension);
-	page->bytes = bytes;
-	page->size = size;
-	return bytes;
+	for (bool prom = false; root; prom = true) {
+		struct osr__page *page = &pages->page[pages->n++];
+		char *text = NULL, *bytes = NULL;
+		FILE *out = open_memstream(&text, &page->size);
+		bool good = out;
+
+		if (out && prom)
+			print_prom(root, p->metrics->help, out);
+		else if (out)
+			good = !json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) &&
+			       fputc('\n', out) != EOF;
+		good &= out && !fclose(out) && page->size;
+		if (good)
+			bytes = osr_alloc(&pages->memory, page->size + 1, 1);
+		if (bytes)
+			memcpy(bytes, text, page->size + 1);
+		free(text);
+		snprintf(page->name, sizeof(page->name), "osmroutes-%016" PRIx64 ".%s",
+			 cl_ntoh64(p->osm->subn.sm_port_guid), extensions[prom]);
+		page->bytes = bytes;
+		if (!bytes || prom)
+			return bytes;
+	}
+	return false;
 }
 
-/* A busy machine is no reason to complain. */
-static void complain_if_slow(struct plugin *p, const char *dir)
-{
-	bool slow = osr__writer_busy(p->metrics->writer) > SLOW_MS;
-
-	if (slow && !p->metrics->slow)
-		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR12: cannot write metrics: those of an earlier sweep are still "
-			 "being written to %s",
-			 dir);
-	p->metrics->slow = slow;
-}
-
-static void osr__metrics_write(struct plugin *p)
+static void osr__metrics_write(struct plugin *p, const json_t *root)
 {
 	const struct osr__place place = {
 		.dir = p->options.own.str[p->options.own.num[OPT_METRICS_DIR]], .mode = 0644
 	};
 	struct osr__pages pages = { .n = 0 };
 	struct metrics *m = p->metrics;
+	bool slow;
 
 	if (!m->pending)
 		return;
@@ -481,14 +430,20 @@ static void osr__metrics_write(struct plugin *p)
 		return;
 	if (!m->writer)
 		m->writer = osr__writer_new(&place, metrics_written, p->osm);
-	if (m->writer && add_page(p, &pages, "json", print_json) &&
-	    add_page(p, &pages, "prom", print_prom)) {
-		osr__writer_give(m->writer, &pages);
-		complain_if_slow(p, place.dir);
+	if (!m->writer || !add_pages(p, root, &pages)) {
+		osr_arena_free(&pages.memory);
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: out of memory");
 		return;
 	}
-	osr_arena_free(&pages.memory);
-	osr__log(p->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: out of memory");
+	osr__writer_give(m->writer, &pages);
+	/* A busy machine is no reason to complain. */
+	slow = osr__writer_busy(m->writer) > SLOW_MS;
+	if (slow && !m->slow)
+		osr__log(p->osm, OSM_LOG_ERROR,
+			 "ERR OR12: cannot write metrics: those of an earlier sweep are still "
+			 "being written to %s",
+			 place.dir);
+	m->slow = slow;
 }
 
 void osr__metrics_note(const struct sweep *w, enum outcome outcome)
@@ -497,6 +452,7 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	osm_log_level_t level = osr__log_details(p);
 	struct metrics *m = p->metrics;
 	char *text = NULL;
+	json_t *root;
 
 	w->ctx->n_sweeps[outcome]++;
 	json_decref(m->sweep);
@@ -511,7 +467,9 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	free(text);
 	if (metrics_checked(m))
 		return;
-	osr__metrics_write(p); /* perhaps nobody routes */
+	root = metrics_root(p);
+	osr__metrics_write(p, root); /* perhaps nobody routes */
+	json_decref(root);
 	m->pending = true;
 }
 
@@ -521,31 +479,32 @@ static void metrics_tell(struct plugin *p)
 		osr__keys_tell(p, metrics_root(p));
 }
 
-static void say_router(struct plugin *p)
-{
-	const struct osm_routing_engine *re = p->osm->routing_engine_used;
-	const char *name = engine_in_use(p), *list = p->osm->subn.opt.routing_engine_names;
-
-	if (p->router_since && p->router == re)
-		return;
-	p->router = re;
-	p->router_since = time(NULL);
-	if (osr__ctx_of(p, re))
-		return;
-	osr__log(p->osm, OSM_LOG_INFO, "loaded, but routes nothing: %s%s%s%s%s",
-		 re ? "OpenSM's " : "", re ? name : "neither does OpenSM", re ? " routes" : "",
-		 p->contexts ? "" : "; osmroutes serves no engine of routing_engine ",
-		 p->contexts ? ""
-		 : list      ? list
-			     : "(none)");
-}
-
 /* Which engine routes now; one of OpenSM's own is said in the log, once. Then files and control socket. */
 static void metrics_sent(struct plugin *p)
 {
-	say_router(p);
-	osr__metrics_write(p);
-	metrics_tell(p);
+	const struct osm_routing_engine *re = p->osm->routing_engine_used;
+	const char *name = engine_in_use(p), *list = p->osm->subn.opt.routing_engine_names;
+	bool is_new = !p->router_since || p->router != re;
+	json_t *root;
+
+	if (is_new) {
+		p->router = re;
+		p->router_since = time(NULL);
+	}
+	if (is_new && !osr__ctx_of(p, re))
+		osr__log(p->osm, OSM_LOG_INFO, "loaded, but routes nothing: %s%s%s%s%s",
+			 re ? "OpenSM's " : "", re ? name : "neither does OpenSM",
+			 re ? " routes" : "",
+			 p->contexts ? "" : "; osmroutes serves no engine of routing_engine ",
+			 p->contexts ? ""
+			 : list      ? list
+				     : "(none)");
+	root = metrics_root(p);
+	osr__metrics_write(p, root);
+	if (p->keys)
+		osr__keys_tell(p, root);
+	else
+		json_decref(root);
 }
 
 static bool metrics_open(struct plugin *p)

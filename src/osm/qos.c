@@ -89,34 +89,6 @@ void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
 
 /* SL2VL and VLArb ------------------------------------------------------------------------------ */
 
-static unsigned port_type(const osm_physp_t *osm_physp)
-{
-	switch (osm_node_get_type(osm_physp->p_node)) {
-	case IB_NODE_TYPE_SWITCH:
-		return osm_physp->port_num ? QOS_SWE : QOS_SW0;
-	case IB_NODE_TYPE_ROUTER:
-		return QOS_RTR;
-	default:
-		return QOS_CA;
-	}
-}
-
-/* The tables an engine brought for this pair of ports. */
-static const uint8_t *engine_sl2vl(const struct sweep_slot *slot, const osm_physp_t *osm_physp,
-				   uint8_t in, uint8_t out)
-{
-	const struct osr_fabric *fabric = &slot->result.fabric;
-	const struct osr_routing *routing = &slot->result.routing;
-	uint32_t s;
-
-	if (osm_node_get_type(osm_physp->p_node) != IB_NODE_TYPE_SWITCH)
-		return routing->ca_sl2vl;
-	s = osr_fabric_switch_by_guid(fabric, cl_ntoh64(osm_physp->p_node->node_info.node_guid));
-	if (s == OSR_NONE || in > fabric->sw_n_ports[s] || out > fabric->sw_n_ports[s])
-		return NULL; /* came after routing: OpenSM's own table, until the next sweep */
-	return routing->sl2vl[routing->sl2vl_row[s] + in * (fabric->sw_n_ports[s] + 1u) + out];
-}
-
 /*
  * A mask of the VLs that a port is left with. The link manager lowers the operational VLs to the smaller VLCap of
  * both ends, capped by max_op_vls, but only after SL2VL, which OpenSM masks by what it has read.
@@ -137,18 +109,32 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 {
 	const struct engine_ctx *ctx = context;
 	const struct sweep_slot *slot = ctx->current;
+	const struct osr_routing *routing;
+	const struct osr_fabric *fabric;
 	const uint8_t *tables = NULL;
 	uint8_t mask;
 
 	if (!slot)
 		return;
+	routing = &slot->result.routing;
+	fabric = &slot->result.fabric;
 	mask = coming_vls(ctx->plugin->osm, osm_physp);
-	if (slot->result.routing.sl2vl)
-		tables = engine_sl2vl(slot, osm_physp, in, out);
+	/* The tables an engine brought for this pair of ports. */
+	if (routing->sl2vl && osm_node_get_type(osm_physp->p_node) != IB_NODE_TYPE_SWITCH) {
+		tables = routing->ca_sl2vl;
+	} else if (routing->sl2vl) {
+		uint32_t s = osr_fabric_switch_by_guid(
+			fabric, cl_ntoh64(osm_physp->p_node->node_info.node_guid));
+
+		/* One that came after routing has OpenSM's own table, until the next sweep. */
+		if (s != OSR_NONE && in <= fabric->sw_n_ports[s] && out <= fabric->sw_n_ports[s])
+			tables = routing->sl2vl[routing->sl2vl_row[s] +
+						in * (fabric->sw_n_ports[s] + 1u) + out];
+	}
 	for (uint8_t sl = 0; sl < 16; sl++) {
 		uint8_t vl = tables ? tables[sl] : ib_slvl_table_get(table, sl);
 
-		if (!slot->result.routing.sl2vl && slot->used_vls & (1u << sl))
+		if (!routing->sl2vl && slot->used_vls & (1u << sl))
 			vl = sl;
 		ib_slvl_table_set(table, sl, vl == 15 ? 15 : vl & mask);
 	}
@@ -202,11 +188,15 @@ static void update_vlarb(void *context, osm_physp_t *osm_physp, uint8_t port_num
 {
 	const struct engine_ctx *ctx = context;
 	const struct sweep_slot *slot = ctx->current;
-	unsigned forgotten;
+	unsigned forgotten, type = QOS_CA;
 
 	if (!slot || block_num != 0)
 		return;
-	forgotten = slot->used_vls & ~slot->qos.weighted[port_type(osm_physp)];
+	if (osm_node_get_type(osm_physp->p_node) == IB_NODE_TYPE_SWITCH)
+		type = osm_physp->port_num ? QOS_SWE : QOS_SW0;
+	else if (osm_node_get_type(osm_physp->p_node) == IB_NODE_TYPE_ROUTER)
+		type = QOS_RTR;
+	forgotten = slot->used_vls & ~slot->qos.weighted[type];
 	for (uint8_t vl = 0; vl < OSR_MAX_VLS; vl++) {
 		unsigned i;
 

@@ -355,19 +355,16 @@ static void slvl_show(struct plugin *p)
 	p->slvl->n_hidden = 0;
 }
 
-static void slvl_reset(struct slvl *slvl)
+void osr__slvl_drop(struct plugin *p)
 {
+	struct slvl *slvl = p->slvl;
+
+	slvl_show(p);
 	osr_arena_empty(&slvl->arena);
 	slvl->mads = NULL;
 	slvl->hidden = NULL;
-	slvl->n_mads = slvl->n_hidden = 0;
+	slvl->n_mads = 0;
 	slvl->sent = false;
-}
-
-void osr__slvl_drop(struct plugin *p)
-{
-	slvl_show(p);
-	slvl_reset(p->slvl);
 }
 
 static bool slvl_open(struct plugin *p)
@@ -588,7 +585,7 @@ void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 	}
 	if (wanted)
 		slvl_report(m.ctx, text, discovery_follows);
-	slvl_reset(p->slvl);
+	osr__slvl_drop(p);
 }
 
 /* At the end of routing. */

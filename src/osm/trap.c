@@ -213,50 +213,6 @@ static osm_switch_t *switch_of_port(const struct osm_opensm *osm, ib_net64_t gui
 	return port ? port->p_node->sw : NULL;
 }
 
-static bool ask_port(struct passage *w, osm_switch_t *sw, uint8_t port)
-{
-	osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
-	osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, port);
-	osm_madw_context_t context = { 0 };
-
-	if (!p0 || !osm_physp)
-		return false;
-	context.pi_context.node_guid = sw->p_node->node_info.node_guid;
-	context.pi_context.port_guid = p0->port_guid;
-	context.pi_context.set_method = TRUE; /* see the head of this file */
-	w->before[port] = osm_physp->port_info;
-	ib_port_info_set_port_phys_state(0, &osm_physp->port_info);
-	return !osm_req_get(&w->osm->sm, &p0->dr_path, IB_MAD_ATTR_PORT_INFO, cl_hton32(port),
-			    FALSE, ib_port_info_get_m_key(&p0->port_info), ANSWER_MS,
-			    CL_DISP_MSGID_NONE, &context);
-}
-
-/* Ports of one switch. */
-struct question {
-	ib_net64_t guid; /* of the switch's port 0 */
-	uint8_t first, last;
-};
-
-static bool trap_ask_switch(struct passage *w, const struct question *about)
-{
-	osm_switch_t *sw;
-	bool sent = true;
-
-	if (!osr__lock(w->osm, LOCK_ALONE))
-		return false;
-	sw = switch_of_port(w->osm, about->guid);
-	for (unsigned port = about->first;
-	     sw && port < sw->num_ports && port <= about->last && sent; port++)
-		if (osm_node_get_physp_ptr(sw->p_node, (uint8_t)port))
-			sent = ask_port(w, sw, (uint8_t)port);
-	cl_plock_release(&w->osm->lock);
-	if (!sw || !sent)
-		snprintf(w->why, sizeof(w->why), "the switch that sent the trap cannot be asked");
-	return osr__wait_for_answers(w->osm) && sw && sent;
-}
-
-/* What a switch says ---------------------------------------------------------------------------- */
-
 static bool same_link(const ib_port_info_t *info, const ib_port_info_t *ib_port_info)
 {
 	return ib_port_info_get_port_state(info) == ib_port_info_get_port_state(ib_port_info) &&
@@ -269,28 +225,13 @@ static bool same_link(const ib_port_info_t *info, const ib_port_info_t *ib_port_
 	       ib_port_info_get_vl_cap(info) == ib_port_info_get_vl_cap(ib_port_info);
 }
 
-/* As OpenSM's receiver does when a port is down. */
-static void trap_take_out(struct passage *w, osm_physp_t *osm_physp)
-{
-	char near[OSR__NODE_NAME], far[OSR__NODE_NAME];
-	osm_physp_t *physp = osm_physp->p_remote_physp;
-	size_t at = strlen(w->dead);
-
-	if (w->n_dead++ < 2)
-		snprintf(w->dead + at, sizeof(w->dead) - at, "%s%s port %u - %s port %u",
-			 at ? ", " : "",
-			 osr__node_name(w->osm, osm_physp->p_node, near, sizeof(near)),
-			 osm_physp->port_num,
-			 osr__node_name(w->osm, physp->p_node, far, sizeof(far)), physp->port_num);
-	osm_node_unlink(osm_physp->p_node, osm_physp->port_num, physp->p_node, physp->port_num);
-}
-
 static bool look_at_port(struct passage *w, osm_physp_t *osm_physp)
 {
 	const ib_port_info_t *was = &w->before[osm_physp->port_num];
-	const osm_physp_t *physp = osm_physp->p_remote_physp;
+	osm_physp_t *physp = osm_physp->p_remote_physp;
 	const char *what = NULL;
-	char name[OSR__NODE_NAME];
+	char name[OSR__NODE_NAME], far[OSR__NODE_NAME];
+	size_t at = strlen(w->dead);
 	bool down = ib_port_info_get_port_state(&osm_physp->port_info) == IB_LINK_DOWN;
 
 	if (!ib_port_info_get_port_phys_state(&osm_physp->port_info)) {
@@ -298,12 +239,19 @@ static bool look_at_port(struct passage *w, osm_physp_t *osm_physp)
 		what = "did not answer";
 	} else if (!physp) {
 		what = down || same_link(was, &osm_physp->port_info) ? NULL : "has a new link";
+	} else if (down && physp->p_node->sw && physp->p_remote_physp == osm_physp) {
+		/* As OpenSM's receiver does when a port is down. */
+		if (w->n_dead++ < 2)
+			snprintf(w->dead + at, sizeof(w->dead) - at, "%s%s port %u - %s port %u",
+				 at ? ", " : "",
+				 osr__node_name(w->osm, osm_physp->p_node, name, sizeof(name)),
+				 osm_physp->port_num,
+				 osr__node_name(w->osm, physp->p_node, far, sizeof(far)),
+				 physp->port_num);
+		osm_node_unlink(osm_physp->p_node, osm_physp->port_num, physp->p_node,
+				physp->port_num);
 	} else if (down) {
-		what = physp->p_node->sw && physp->p_remote_physp == osm_physp
-			       ? NULL
-			       : "has lost an end port";
-		if (!what)
-			trap_take_out(w, osm_physp);
+		what = "has lost an end port";
 	} else if (!same_link(was, &osm_physp->port_info)) {
 		what = "has a link that changed";
 	}
@@ -314,51 +262,52 @@ static bool look_at_port(struct passage *w, osm_physp_t *osm_physp)
 	return !what;
 }
 
-/* Every port is looked at even if one is not what was expected: none keeps the mark of a question. */
-static bool look_at_switch(struct passage *w, const struct question *about)
+/* What do these ports of a switch (the GUID of its port 0) say? false: the normal sweep has to look. */
+static bool trap_ask_switch(struct passage *w, ib_net64_t guid, unsigned first, unsigned last)
 {
 	uint32_t n_dead = w->n_dead;
+	bool good = true;
 	osm_switch_t *sw;
-	bool proven;
 
 	if (!osr__lock(w->osm, LOCK_ALONE))
 		return false;
-	sw = switch_of_port(w->osm, about->guid);
-	proven = sw;
-	for (unsigned port = about->first; sw && port < sw->num_ports && port <= about->last;
-	     port++) {
+	sw = switch_of_port(w->osm, guid);
+	for (unsigned port = first; good && sw && port < sw->num_ports && port <= last; port++) {
+		osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+		osm_madw_context_t context = { 0 };
+
+		if (!osm_physp)
+			continue;
+		good = p0;
+		if (!p0)
+			break;
+		context.pi_context.node_guid = sw->p_node->node_info.node_guid;
+		context.pi_context.port_guid = p0->port_guid;
+		context.pi_context.set_method = TRUE; /* see the head of this file */
+		w->before[port] = osm_physp->port_info;
+		ib_port_info_set_port_phys_state(0, &osm_physp->port_info);
+		good = !osm_req_get(&w->osm->sm, &p0->dr_path, IB_MAD_ATTR_PORT_INFO,
+				    cl_hton32(port), FALSE, ib_port_info_get_m_key(&p0->port_info),
+				    ANSWER_MS, CL_DISP_MSGID_NONE, &context);
+	}
+	cl_plock_release(&w->osm->lock);
+	if (!sw || !good)
+		snprintf(w->why, sizeof(w->why), "the switch that sent the trap cannot be asked");
+	if (!osr__wait_for_answers(w->osm) || !sw || !good || !osr__lock(w->osm, LOCK_ALONE))
+		return false;
+	/* Every port is looked at even if one is not what was expected: none keeps the mark of a question. */
+	sw = switch_of_port(w->osm, guid);
+	good = sw;
+	for (unsigned port = first; sw && port < sw->num_ports && port <= last; port++) {
 		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
 
 		if (osm_physp)
-			proven &= look_at_port(w, osm_physp);
+			good &= look_at_port(w, osm_physp);
 	}
-	proven = proven && (w->n_dead == n_dead || renew_paths(w));
+	good = good && (w->n_dead == n_dead || renew_paths(w));
 	cl_plock_release(&w->osm->lock);
-	return proven;
-}
-
-/*
- * The switch before this one on the directed path, and its port there: if the cable that is down is
- * that one, only this side of it can be asked. false: there is no such switch.
- */
-static bool question_before(const struct passage *w, ib_net64_t guid, struct question *about)
-{
-	const osm_switch_t *sw;
-	const osm_physp_t *p0 = NULL;
-	const osm_node_t *at = NULL;
-
-	if (!osr__lock(w->osm, LOCK_SHARED))
-		return false;
-	sw = switch_of_port(w->osm, guid);
-	p0 = sw ? osm_node_get_physp_ptr(sw->p_node, 0) : NULL;
-	if (p0 && p0->dr_path.hop_count)
-		at = path_node(w->osm, &p0->dr_path, p0->dr_path.hop_count - 1u);
-	if (at && at->sw) {
-		about->guid = osm_node_get_physp_ptr((osm_node_t *)at, 0)->port_guid;
-		about->first = about->last = p0->dr_path.path[p0->dr_path.hop_count];
-	}
-	cl_plock_release(&w->osm->lock);
-	return at && at->sw;
+	return good;
 }
 
 /* Routing -------------------------------------------------------------------------------------- */
@@ -406,12 +355,29 @@ static bool ask_all(struct passage *w)
 	ib_net64_t guid;
 
 	while (next_trap(w, &guid)) {
-		struct question before, all = { guid, 1, UINT8_MAX };
+		const osm_physp_t *p0 = NULL;
+		const osm_node_t *at = NULL;
+		ib_net64_t before = 0;
+		const osm_switch_t *sw;
+		uint8_t port = 0;
 
-		if (question_before(w, guid, &before) &&
-		    !(trap_ask_switch(w, &before) && look_at_switch(w, &before)))
-			return false;
-		if (!trap_ask_switch(w, &all) || !look_at_switch(w, &all))
+		/*
+		 * The switch before this one on the directed path, and its port there: if the cable that is
+		 * down is that one, only this side of it can be asked.
+		 */
+		if (osr__lock(w->osm, LOCK_SHARED)) {
+			sw = switch_of_port(w->osm, guid);
+			p0 = sw ? osm_node_get_physp_ptr(sw->p_node, 0) : NULL;
+			if (p0 && p0->dr_path.hop_count)
+				at = path_node(w->osm, &p0->dr_path, p0->dr_path.hop_count - 1u);
+			if (at && at->sw) {
+				before = osm_node_get_physp_ptr((osm_node_t *)at, 0)->port_guid;
+				port = p0->dr_path.path[p0->dr_path.hop_count];
+			}
+			cl_plock_release(&w->osm->lock);
+		}
+		if ((before && !trap_ask_switch(w, before, port, port)) ||
+		    !trap_ask_switch(w, guid, 1, UINT8_MAX))
 			return false;
 	}
 	return !*w->why;
