@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The scheduler's book: applications, their keys and LID offsets. What a change of the fabric does
- * to them is in sched_fabric.c.
+ * The scheduler's book: applications, their keys and LID offsets, and what a change of the fabric does to them.
+ * Routes are made for the present fabric by the thread that has the time for it. When the fabric changes,
+ * entries over cables and ends that are as they were stay, which is seen entry by entry; all others leave the
+ * tables and are made again by osr_sched_work().
  */
-#include "sched.h"
+#include "keys/scheduler.h"
+
+#include "core/data/fabric_map.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +16,46 @@
 
 #define MAX_OFFSETS 128 /* 2^7 */
 #define MAX_TRIES 3     /* to make routes while the fabric changes again and again */
+#define MAX_MISSING 50  /* percent of a tree's links: what is left of it is still up and down */
+
+struct osr__port {
+	uint64_t guid;
+	uint32_t term;
+};
+
+struct osr_sched {
+	struct osr_sched_limits limits;
+	struct osr_sched_app **app; /* [n_apps] of limits.max_apps, by id */
+	uint32_t n_apps, next_id;
+
+	/* The present fabric and what hangs on it; all of it in `arena`. */
+	struct osr_arena arena;
+	bool has_fabric, is_tree;
+	struct osr_fabric f;
+	struct osr_pgft p;
+	struct osr_diag no_tree; /* why not */
+	struct osr__port *port;  /* [f.n_terminals] by GUID */
+	uint32_t *load;          /* [f.n_channels] of all keys in use */
+	uint64_t stamp;          /* of this fabric */
+
+	uint64_t change, collected, written; /* numbers of changes */
+	struct osr_arena scratch;
+
+	/* Of the thread that makes routes; `held` is the fabric it looks at, if that has been replaced. */
+	struct osr_sched_lock lock;
+	struct osr_arena work, held;
+	uint64_t viewed; /* stamp, 0: none */
+};
+
+static bool sched_stops(const struct osr_sched *sched)
+{
+	return sched->lock.stops && sched->lock.stops(sched->lock.ctx);
+}
+
+static bool in_use(const struct osr_sched_key *sched_key)
+{
+	return sched_key->state == OSR_KEY_ACTIVE || sched_key->state == OSR_KEY_WAITING;
+}
 
 struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits)
 {
@@ -94,7 +138,9 @@ struct osr_sched_app *osr_sched_find(const struct osr_sched *sched, uint32_t id)
 	return osr_sched_row(sched, i);
 }
 
-void osr__sched_notice(struct osr_sched_app *app, const char *fmt, ...)
+static void sched_notice(struct osr_sched_app *app, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static void sched_notice(struct osr_sched_app *app, const char *fmt, ...)
 {
 	va_list args;
 
@@ -152,11 +198,221 @@ const struct osr_fabric *osr_sched_present(const struct osr_sched *sched)
 	return sched->has_fabric ? &sched->f : NULL;
 }
 
-void osr__sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app)
+/* Terminals of the ranks in the present fabric. */
+static void sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app)
 {
 	for (uint32_t i = 0; i < app->n_ranks; i++)
 		app->term[i] = osr_sched_terminal(sched, app->host[i]);
 }
+
+/* Slots ---------------------------------------------------------------------------------------- */
+
+/* Adds the routes of a slot to the load, or takes them off. */
+static void sched_load(struct osr_sched *sched, const struct osr_sched_slot *slot, bool add)
+{
+	for (uint32_t i = 0; i < slot->routes.n_links; i++)
+		sched->load[slot->routes.link[i]] +=
+			add ? slot->routes.flows[i] : -slot->routes.flows[i];
+}
+
+/* The slot holds the base routing again. */
+static void sched_clear(struct osr_sched *sched, struct osr_sched_slot *slot)
+{
+	osr_arena_free(&slot->arena);
+	slot->key = OSR_NONE;
+	slot->routes = (struct osr_key_routes){ 0 };
+	slot->change = ++sched->change;
+	slot->written = false;
+	slot->make = false;
+}
+
+/* Takes the key out of use; its slot, if it is in it, holds the base routing again. */
+static void sched_withdraw(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
+			   const char *reason)
+{
+	struct osr_sched_slot *slot = &app->slot[app->key[key].slot];
+
+	if (slot->key == key) {
+		if (in_use(&app->key[key]) && sched->has_fabric)
+			sched_load(sched, slot, false);
+		sched_clear(sched, slot);
+	}
+	app->key[key].state = OSR_KEY_WITHDRAWN;
+	sched_notice(app, "key %u is withdrawn, the base routing serves its traffic: %s", key,
+		     reason);
+}
+
+/* Making --------------------------------------------------------------------------------------- */
+
+/* The present fabric while the lock is left: the structs are copies, the arrays outlive a change. */
+struct view {
+	struct osr_fabric f;
+	struct osr_pgft p;
+	uint64_t stamp;
+};
+
+static void view_open(struct osr_sched *sched, struct view *view)
+{
+	view->f = sched->f;
+	view->p = sched->p;
+	view->p.f = &view->f;
+	view->stamp = sched->viewed = sched->stamp;
+	osr_sched_leave(sched);
+}
+
+/* false: it is not the present fabric any more. */
+static bool view_close(struct osr_sched *sched, const struct view *view)
+{
+	osr_sched_take(sched);
+	sched->viewed = 0;
+	osr_arena_free(&sched->held);
+	return sched->stamp == view->stamp;
+}
+
+static enum osr_status overtaken(const struct osr_sched *sched, struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOT_APPLICABLE,
+			sched_stops(sched) ? "the subnet manager ends"
+					   : "the fabric has changed while the routes were made");
+}
+
+/*
+ * The compressed key for the present fabric, unless there is one. OSR_NOT_APPLICABLE, here and below,
+ * if the fabric has changed meanwhile (the stamp is another one then), or the caller stops.
+ */
+static enum osr_status sched_make(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
+				  struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
+	struct osr_sched_key *sched_key = &app->key[key];
+	struct osr_pair *pair;
+	enum osr_status st = OSR_OK;
+	struct view view;
+	uint32_t n = 0;
+
+	if (sched_key->stamp == sched->stamp)
+		return OSR_OK;
+	osr_arena_free(&sched_key->arena);
+	sched_key->stamp = 0;
+	if (sched_stops(sched))
+		return overtaken(sched, diag);
+	pair = osr_alloc(&sched->work, sched_key->n_pairs, sizeof(*pair));
+	if (osr_arena_failed(&sched->work, diag)) {
+		osr_arena_reset(&sched->work, mark);
+		return OSR_NOMEM;
+	}
+	/* The pairs as terminals; what stays on one host, or has lost an end, is left out. */
+	for (uint32_t i = 0; i < sched_key->n_pairs; i++) {
+		uint32_t from = app->term[sched_key->pair[i].from];
+		uint32_t to = app->term[sched_key->pair[i].to];
+
+		if (from != OSR_NONE && to != OSR_NONE && from != to)
+			pair[n++] = (struct osr_pair){ from, to };
+	}
+	view_open(sched, &view);
+	st = osr_key_make(&(struct osr_key_job){ &view.p, &sched->work, &sched_key->arena, diag },
+			  pair, n, &sched_key->key);
+	if (!view_close(sched, &view))
+		st = overtaken(sched, diag);
+	osr_arena_reset(&sched->work, mark);
+	if (st) {
+		osr_arena_free(&sched_key->arena);
+		return st;
+	}
+	sched_key->stamp = sched->stamp;
+	sched_key->key.spread = ((uint64_t)app->id << 16) + key;
+	sched_key->bound = sched_key->key.bound;
+	sched_key->host_degree = sched_key->key.host_degree;
+	sched_key->n_classes = sched_key->key.n_classes;
+	sched_key->n_left_out = sched_key->key.n_left_out;
+	return OSR_OK;
+}
+
+static int by_end_and_switch(const void *a, const void *b)
+{
+	const struct osr_key_entry *key_entry = a, *key = b;
+
+	if (key_entry->term != key->term)
+		return key_entry->term < key->term ? -1 : 1;
+	return key_entry->sw < key->sw ? -1 : key_entry->sw > key->sw;
+}
+
+/* What a cable of these routes carries at most, with the load as it is. */
+static uint32_t max_load(const struct osr_sched *sched, const struct osr_key_routes *key_routes)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < key_routes->n_links; i++)
+		if (key_routes->flows[i] + sched->load[key_routes->link[i]] > most)
+			most = key_routes->flows[i] + sched->load[key_routes->link[i]];
+	return most;
+}
+
+/* The load that a slot's routes are part of. */
+static bool is_loaded(const struct osr_sched_app *app, const struct osr_sched_slot *slot)
+{
+	return slot->key != OSR_NONE && in_use(&app->key[slot->key]);
+}
+
+/* Routes in view of what others load the cables with now, in next->routes, without the lock. */
+static enum osr_status place_key(struct osr_sched *sched, const struct osr_sched_app *app,
+				 uint32_t key, struct osr_sched_slot *next, struct osr_diag *diag)
+{
+	const struct osr_sched_slot *slot = &app->slot[app->key[key].slot];
+	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
+	uint32_t *load = osr_alloc(&sched->work, sched->f.n_channels, sizeof(*load));
+	struct view view;
+	enum osr_status st;
+
+	if (osr_arena_failed(&sched->work, diag))
+		return OSR_NOMEM;
+	memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
+	for (uint32_t i = 0; is_loaded(app, slot) && i < slot->routes.n_links; i++)
+		load[slot->routes.link[i]] -= slot->routes.flows[i];
+	view_open(sched, &view);
+	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next->arena, diag },
+			   &app->key[key].key, load, sched->limits.choice, &next->routes);
+	if (!st && next->routes.n_entries)
+		qsort(next->routes.entry, next->routes.n_entries, sizeof(*next->routes.entry),
+		      by_end_and_switch);
+	if (!view_close(sched, &view))
+		st = overtaken(sched, diag);
+	osr_arena_reset(&sched->work, mark);
+	return st;
+}
+
+/* Routes for the key in view of what others load, into its slot, unless those that are there are as good. */
+static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
+				 struct osr_diag *diag)
+{
+	struct osr_sched_key *sched_key = &app->key[key];
+	struct osr_sched_slot *slot = &app->slot[sched_key->slot],
+			      next = { .offset = slot->offset };
+	enum osr_status st = sched_make(sched, app, key, diag);
+
+	if (!st)
+		st = place_key(sched, app, key, &next, diag);
+	if (st || (slot->key == key && !slot->make &&
+		   max_load(sched, &slot->routes) <= next.routes.max_load)) {
+		osr_arena_free(&next.arena);
+		return st;
+	}
+	/* Nothing before and nothing after is no change. */
+	next.written =
+		!slot->routes.n_entries && !next.routes.n_entries && slot->change <= sched->written;
+	next.change = next.written ? slot->change : ++sched->change;
+	next.key = key;
+	sched_key->contention = next.routes.contention;
+	if (is_loaded(app, slot))
+		sched_load(sched, slot, false);
+	osr_arena_free(&slot->arena);
+	*slot = next;
+	if (is_loaded(app, slot))
+		sched_load(sched, slot, true);
+	return OSR_OK;
+}
+
+/* Hosts and LID offsets ------------------------------------------------------------------------ */
 
 /* Hosts that no application has, one after the other in the order of the tree. */
 static enum osr_status choose_hosts(struct osr_sched *sched, struct osr_sched_app *app,
@@ -184,8 +440,6 @@ static enum osr_status choose_hosts(struct osr_sched *sched, struct osr_sched_ap
 				app->n_ranks, n);
 	return OSR_OK;
 }
-
-/* LID offsets ---------------------------------------------------------------------------------- */
 
 /* On every host some offsets are left to other users. */
 static enum osr_status check_quota(struct osr_sched *sched, const struct osr_sched_app *app,
@@ -293,7 +547,7 @@ static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *a
 	}
 	if (in->host) {
 		memcpy(app->host, in->host, app->n_ranks * sizeof(*in->host));
-		osr__sched_resolve(sched, app);
+		sched_resolve(sched, app);
 	} else {
 		st = choose_hosts(sched, app, diag);
 	}
@@ -305,7 +559,7 @@ static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *a
 	if (!st)
 		st = take_offsets(sched, app, diag);
 	for (uint32_t k = 0; k < in->n_keys && !st; k++)
-		st = osr__sched_make(sched, app, k, diag);
+		st = sched_make(sched, app, k, diag);
 	return st;
 }
 
@@ -366,7 +620,7 @@ static enum osr_status place_once(struct osr_sched *sched, const struct osr_sche
 static bool tries_again(const struct osr_sched *sched, uint64_t stamp, int *tries,
 			struct osr_diag *diag)
 {
-	if (sched->stamp == stamp || ++*tries == MAX_TRIES || osr__sched_stops(sched))
+	if (sched->stamp == stamp || ++*tries == MAX_TRIES || sched_stops(sched))
 		return false;
 	if (diag)
 		diag->text[0] = '\0';
@@ -389,38 +643,6 @@ enum osr_status osr_sched_place(struct osr_sched *sched, const struct osr_sched_
 
 /* Keys in use ---------------------------------------------------------------------------------- */
 
-void osr__sched_load(struct osr_sched *sched, const struct osr_sched_slot *slot, bool add)
-{
-	for (uint32_t i = 0; i < slot->routes.n_links; i++)
-		sched->load[slot->routes.link[i]] +=
-			add ? slot->routes.flows[i] : -slot->routes.flows[i];
-}
-
-void osr__sched_clear(struct osr_sched *sched, struct osr_sched_slot *slot)
-{
-	osr_arena_free(&slot->arena);
-	slot->key = OSR_NONE;
-	slot->routes = (struct osr_key_routes){ 0 };
-	slot->change = ++sched->change;
-	slot->written = false;
-	slot->make = false;
-}
-
-void osr__sched_withdraw(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
-			 const char *reason)
-{
-	struct osr_sched_slot *slot = &app->slot[app->key[key].slot];
-
-	if (slot->key == key) {
-		if (osr__in_use(&app->key[key]) && sched->has_fabric)
-			osr__sched_load(sched, slot, false);
-		osr__sched_clear(sched, slot);
-	}
-	app->key[key].state = OSR_KEY_WITHDRAWN;
-	osr__sched_notice(app, "key %u is withdrawn, the base routing serves its traffic: %s", key,
-			  reason);
-}
-
 static enum osr_status check_key(const struct osr_sched_app *app, uint32_t key,
 				 struct osr_diag *diag)
 {
@@ -442,19 +664,19 @@ static enum osr_status request_once(struct osr_sched *sched, struct osr_sched_ap
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
 				sched->has_fabric ? sched->no_tree.text
 						  : "none has been routed yet");
-	if (osr__in_use(&app->key[key]))
+	if (in_use(&app->key[key]))
 		return osr_fail(diag, OSR_INVAL, "key %u of application %u is in use already", key,
 				app->id);
 	slot = &app->slot[app->key[key].slot];
-	if (slot->key != OSR_NONE && osr__in_use(&app->key[slot->key]))
+	if (slot->key != OSR_NONE && in_use(&app->key[slot->key]))
 		return osr_fail(diag, OSR_INVAL,
 				"LID offset %u carries key %u of application %u until that is done",
 				slot->offset, slot->key, app->id);
-	st = osr__sched_put(sched, app, key, diag);
+	st = sched_put(sched, app, key, diag);
 	if (st)
 		return st;
 	app->key[key].state = slot->written ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
-	osr__sched_load(sched, slot, true);
+	sched_load(sched, slot, true);
 	return OSR_OK;
 }
 
@@ -484,11 +706,11 @@ enum osr_status osr_sched_done(struct osr_sched *sched, struct osr_sched_app *ap
 	if (app->key[key].state == OSR_KEY_PREPARED)
 		return osr_fail(diag, OSR_INVAL, "key %u of application %u is not in use", key,
 				app->id);
-	if (osr__in_use(&app->key[key]) && sched->has_fabric)
-		osr__sched_load(sched, slot, false);
+	if (in_use(&app->key[key]) && sched->has_fabric)
+		sched_load(sched, slot, false);
 	app->key[key].state = OSR_KEY_PREPARED;
 	if (slot->key == key && slot->make)
-		osr__sched_clear(sched, slot);
+		sched_clear(sched, slot);
 	return OSR_OK;
 }
 
@@ -501,8 +723,8 @@ void osr_sched_release(struct osr_sched *sched, struct osr_sched_app *app)
 
 		if (slot->key == OSR_NONE)
 			continue;
-		if (osr__in_use(&app->key[slot->key]) && sched->has_fabric)
-			osr__sched_load(sched, slot, false);
+		if (in_use(&app->key[slot->key]) && sched->has_fabric)
+			sched_load(sched, slot, false);
 		sched->change++;
 	}
 	/* Out of the list, whose order stays. */
@@ -622,8 +844,246 @@ uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason)
 				    (!all && (slot->make || sched->app[i]->key[slot->key].state !=
 								    OSR_KEY_WAITING)))
 					continue;
-				osr__sched_withdraw(sched, sched->app[i], slot->key, reason);
+				sched_withdraw(sched, sched->app[i], slot->key, reason);
 				n++;
 			}
 	return n;
+}
+
+/* Again ---------------------------------------------------------------------------------------- */
+
+/* Its routes leave the tables; an unused key's are forgotten. */
+static void suspend(struct osr_sched *sched, struct osr_sched_app *app, struct osr_sched_slot *slot)
+{
+	if (!in_use(&app->key[slot->key])) {
+		sched_clear(sched, slot);
+		return;
+	}
+	slot->routes = (struct osr_key_routes){ 0 };
+	slot->change = ++sched->change;
+	slot->written = false;
+	slot->make = true;
+	app->key[slot->key].state = OSR_KEY_WAITING;
+}
+
+/* A LID offset that the LMC of the present fabric does not have. */
+static bool lacks_lids(const struct osr_sched *sched, const struct osr_sched_app *app,
+		       const struct osr_sched_slot *slot)
+{
+	for (uint32_t i = 0; i < app->n_ranks; i++)
+		if (app->term[i] != OSR_NONE &&
+		    slot->offset >= 1u << sched->f.term_lmc[app->term[i]])
+			return true;
+	return false;
+}
+
+static void make_again(struct osr_sched *sched, struct osr_sched_app *app,
+		       struct osr_sched_slot *slot)
+{
+	struct osr_diag diag = { "" };
+	uint32_t key = slot->key;
+	uint64_t stamp = sched->stamp;
+	enum osr_status st = sched_put(sched, app, key, &diag);
+
+	if (st && (sched->stamp != stamp || sched_stops(sched)))
+		return;
+	/* Without the lock the subnet manager may have withdrawn it. */
+	if (slot->key != key || !in_use(&app->key[key])) {
+		sched_clear(sched, slot);
+		return;
+	}
+	if (st) {
+		sched_withdraw(sched, app, key, diag.text);
+		return;
+	}
+	app->key[key].state = slot->written ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
+	sched_notice(
+		app,
+		"key %u has new routes after a change of the fabric, contention %u (at best %u)",
+		key, app->key[key].contention, app->key[key].bound);
+}
+
+bool osr_sched_work(struct osr_sched *sched)
+{
+	for (uint32_t i = 0; sched->has_fabric && i < sched->n_apps; i++)
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
+			if (sched->app[i]->slot[k].make && !sched_stops(sched)) {
+				struct osr_sched_app *app = sched->app[i];
+				struct osr_sched_slot *slot = &sched->app[i]->slot[k];
+				struct osr_arena_mark mark = osr_arena_mark(&sched->work);
+				/* Why the key cannot stay, or NULL. */
+				const char *why = !sched->is_tree ? sched->no_tree.text
+						  : lacks_lids(sched, app, slot)
+							  ? "its hosts have fewer LIDs than before"
+							  : NULL;
+
+				if (why)
+					sched_withdraw(sched, app, slot->key, why);
+				else
+					make_again(sched, app, slot);
+				osr_arena_reset(&sched->work, mark);
+				return true;
+			}
+	return false;
+}
+
+/* The new fabric ------------------------------------------------------------------------------- */
+
+static int sched_fabric_by_guid(const void *a, const void *b)
+{
+	const struct osr__port *port = a, *y = b;
+
+	if (port->guid != y->guid)
+		return port->guid < y->guid ? -1 : 1;
+	return port->term < y->term ? -1 : port->term > y->term;
+}
+
+static enum osr_status take_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
+				   struct osr_diag *diag)
+{
+	struct osr_pgft_options opt = { .max_missing = MAX_MISSING };
+	enum osr_status st = osr_fabric_copy(fabric, &sched->arena, &sched->f, diag);
+
+	if (st)
+		return st;
+	sched->port = osr_alloc(&sched->arena, sched->f.n_terminals, sizeof(*sched->port));
+	sched->load = osr_calloc(&sched->arena, sched->f.n_channels, sizeof(*sched->load));
+	if (osr_arena_failed(&sched->arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t t = 0; t < sched->f.n_terminals; t++)
+		sched->port[t] = (struct osr__port){ sched->f.term_guid[t], t };
+	qsort(sched->port, sched->f.n_terminals, sizeof(*sched->port), sched_fabric_by_guid);
+	st = osr_pgft_find(&sched->f, &opt, &sched->arena, &sched->p, &sched->no_tree);
+	if (st == OSR_NOMEM)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for routing keys");
+	sched->is_tree = !st;
+	sched->has_fabric = true;
+	return OSR_OK;
+}
+
+/* The fabric before in the present one. End ports are matched by GUID alone: LIDs may change. */
+struct carrying {
+	const struct osr_fabric *from, *to;
+	struct osr_fabric_map map;
+	uint32_t *term; /* OSR_NONE: gone */
+};
+
+/* Routes in the numbers of the present fabric; false: a cable of theirs is gone. */
+static bool carry_routes(const struct carrying *x, struct osr_key_routes *key_routes)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < key_routes->n_entries; i++) {
+		struct osr_key_entry key_entry = key_routes->entry[i];
+		uint32_t c = osr_port_channel(x->from, key_entry.sw, key_entry.port);
+
+		if (x->term[key_entry.term] == OSR_NONE)
+			continue; /* nobody sends there */
+		if (c == OSR_NONE || x->map.chan[c] == OSR_NONE)
+			return false;
+		key_routes->entry[n++] =
+			(struct osr_key_entry){ x->map.sw[key_entry.sw], x->term[key_entry.term],
+						key_entry.port };
+	}
+	key_routes->n_entries = n;
+	/* What a cable that is gone had is that of hosts that are gone, too. */
+	n = 0;
+	for (uint32_t i = 0; i < key_routes->n_links; i++) {
+		uint32_t c = x->map.chan[key_routes->link[i]];
+
+		if (c == OSR_NONE)
+			continue;
+		key_routes->link[n] = c;
+		key_routes->flows[n++] = key_routes->flows[i];
+	}
+	key_routes->n_links = n;
+	return true;
+}
+
+/* Are the ranks where they were? *back: one that was gone is there again. */
+static bool ranks_stay(const struct carrying *x, const uint32_t *before, const uint32_t *now,
+		       uint32_t n, bool *back)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		*back |= before[i] == OSR_NONE && now[i] != OSR_NONE;
+		if (before[i] != OSR_NONE && now[i] != OSR_NONE &&
+		    x->map.sw[x->from->term_switch[before[i]]] != x->to->term_switch[now[i]])
+			return false;
+	}
+	return true;
+}
+
+static void carry_slot(struct osr_sched *sched, const struct carrying *x, struct osr_sched_app *app,
+		       struct osr_sched_slot *slot, bool stay, bool back)
+{
+	if (slot->key == OSR_NONE)
+		return;
+	if (stay && sched->is_tree && !lacks_lids(sched, app, slot) && !slot->make &&
+	    (!back || in_use(&app->key[slot->key])) && carry_routes(x, &slot->routes)) {
+		if (in_use(&app->key[slot->key]))
+			sched_load(sched, slot, true);
+		slot->make = back;
+	} else {
+		suspend(sched, app, slot);
+	}
+}
+
+enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
+				 struct osr_diag *diag)
+{
+	struct osr_arena before_arena = sched->arena;
+	struct osr_fabric before = sched->f;
+	uint64_t stamp = sched->stamp;
+	bool had = sched->has_fabric;
+	enum osr_status st;
+
+	if (had && osr_fabric_equal(&before, fabric))
+		return OSR_OK;
+	sched->arena = (struct osr_arena){ 0 };
+	sched->has_fabric = sched->is_tree = false;
+	sched->stamp++;
+	st = take_fabric(sched, fabric, diag);
+	if (!st && had) {
+		struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
+		struct carrying x = { .from = &before, .to = &sched->f };
+
+		/* Entries are carried over, of one application after the other. */
+		st = osr_fabric_map_init(&x.map, x.to, x.from, &sched->scratch, diag);
+		x.term = osr_alloc(&sched->scratch, before.n_terminals, sizeof(*x.term));
+		if (osr_arena_failed(&sched->scratch, diag))
+			st = OSR_NOMEM;
+		for (uint32_t i = 0; !st && i < before.n_terminals; i++)
+			x.term[i] = osr_sched_terminal(sched, before.term_guid[i]);
+		for (uint32_t i = 0; i < sched->n_apps && !st; i++) {
+			struct osr_sched_app *app = sched->app[i];
+			uint32_t *term = osr_alloc(&sched->scratch, app->n_ranks, sizeof(*term));
+			bool stay = false, back = false;
+
+			if (term) {
+				memcpy(term, app->term, app->n_ranks * sizeof(*term));
+				sched_resolve(sched, app);
+				stay = ranks_stay(&x, term, app->term, app->n_ranks, &back);
+			}
+			for (uint32_t k = 0; k < app->n_slots && term; k++)
+				carry_slot(sched, &x, app, &app->slot[k], stay, back);
+			st = osr_arena_failed(&sched->scratch, diag) ? OSR_NOMEM : OSR_OK;
+		}
+		osr_arena_reset(&sched->scratch, mark);
+	}
+	for (uint32_t i = 0; !st && !had && i < sched->n_apps; i++)
+		sched_resolve(sched, sched->app[i]);
+	if (st) {
+		/* Without a fabric there are no routes; they are made again when there is one. */
+		sched->has_fabric = sched->is_tree = false;
+		for (uint32_t i = 0; i < sched->n_apps; i++)
+			for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
+				if (sched->app[i]->slot[k].key != OSR_NONE)
+					suspend(sched, sched->app[i], &sched->app[i]->slot[k]);
+	}
+	/* Somebody may look at it without the lock. */
+	if (had && sched->viewed == stamp)
+		sched->held = before_arena;
+	else
+		osr_arena_free(&before_arena);
+	return st;
 }

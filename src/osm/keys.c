@@ -245,7 +245,7 @@ static bool lay_over_base(struct sweep *w)
 	w->ms_route = osr__sweep_clock_ms();
 	osr__keys_lay(w->ctx->plugin, slot, &w->scratch);
 	w->ms_check = osr__sweep_clock_ms();
-	st = osr__sweep_publish(w);
+	st = osr__publish(w);
 	/*
 	 * OpenSM sends a switch that was new or reported a change all of its blocks until the next discovery. If the
 	 * last one ended well the switches have them.

@@ -3,7 +3,12 @@
  * A checked routing becomes OpenSM's LFTs: one row per destination turns into one row per switch.
  *
  * Nothing here may fail half way, because the next engine in OpenSM's list inherits what is
- * written: osr__publish_ready() looks at every buffer before osr__publish() touches the first.
+ * written: every buffer is looked at before the first is touched.
+ *
+ * Tables in two rounds (core/transition/transition.h): OpenSM sends the blocks in an order that it does not
+ * promise, but all of one round are confirmed before the next begins. In the first round every switch is
+ * given what it has, without the entries that are withdrawn; OpenSM sends that as the engine's tables. At
+ * its event UCAST_ROUTING_DONE, or when a trap's tables are out, the new tables follow.
  */
 #include "publish.h"
 
@@ -13,29 +18,11 @@
 #include <unistd.h>
 
 #include "file.h"
-#include "plugin.h"
+#include "sweep.h"
+#include "trap.h"
 #include "io/pathsl.h"
 
 #define TILE 64
-
-enum osr_status osr__publish_ready(const struct osr_fabric *fabric, const struct snapshot *snap,
-				   struct osr_diag *diag)
-{
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		const osm_switch_t *sw = snap->sw[s];
-		char buf[32];
-
-		if (!sw || !sw->new_lft || sw->lft_size <= fabric->max_lid ||
-		    sw->max_lid_ho < fabric->max_lid)
-			return osr_fail(
-				diag, OSR_BUG,
-				"OpenSM prepared a table of %u LIDs for switch %s, the highest LID "
-				"is %u",
-				sw ? sw->max_lid_ho : 0, osr_switch_name(fabric, s, buf),
-				fabric->max_lid);
-	}
-	return OSR_OK;
-}
 
 /* A tile stays in the first-level cache while it is read along switches and written along LIDs. */
 static void transpose_tile(const struct osr_fabric *fabric, const struct osr_routing *routing,
@@ -53,22 +40,23 @@ static void transpose_tile(const struct osr_fabric *fabric, const struct osr_rou
 	}
 }
 
-void osr__publish_same(osm_switch_t *const *sw, uint32_t n)
+/* What they have. Packets that are on their way through a drained switch still find it. */
+static void publish_same(osm_switch_t *const *sw, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (sw[i]->new_lft)
 			memcpy(sw[i]->new_lft, sw[i]->lft, sw[i]->lft_size);
 }
 
-void osr__publish(const struct osr_fabric *fabric, const struct osr_routing *routing,
-		  const struct snapshot *snap)
+static void publish_all(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			const struct snapshot *snap)
 {
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		memset(snap->sw[s]->new_lft, OSR_NO_PATH, snap->sw[s]->lft_size);
 	for (uint32_t d = 0; d < fabric->n_dests; d += TILE)
 		for (uint32_t s = 0; s < fabric->n_switches; s += TILE)
 			transpose_tile(fabric, routing, snap, s, d);
-	osr__publish_same(snap->sw_out, snap->n_sw_out);
+	publish_same(snap->sw_out, snap->n_sw_out);
 }
 
 /*
@@ -103,9 +91,9 @@ static void publish_count_hops(const struct osr_fabric *fabric, const struct osr
  * DIFFERS from stock only in what it costs: as there, every LID of every switch gets the count at
  * the port in its table, and switch_count_path feeds the port profile that OpenSM's dumps show.
  */
-enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabric *fabric,
-				  const struct osr_routing *routing, const struct snapshot *snap,
-				  struct osr_arena *scratch, struct osr_diag *diag)
+static enum osr_status publish_hops(struct osm_opensm *osm, const struct osr_fabric *fabric,
+				    const struct osr_routing *routing, const struct snapshot *snap,
+				    struct osr_arena *scratch, struct osr_diag *diag)
 {
 	uint8_t *hops = osr_alloc(scratch, fabric->n_switches, 1);
 	uint32_t *stack = osr_alloc(scratch, fabric->n_switches, sizeof(*stack));
@@ -168,3 +156,148 @@ void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabri
 		osr__log(osm, OSM_LOG_INFO, "no dump of path SLs: %s", diag.text);
 	free(text);
 }
+
+enum osr_status osr__publish(struct sweep *w)
+{
+	const struct osr_fabric *fabric = &w->slot->result.fabric;
+	const struct osr_routing *routing = osr__shown(w->slot);
+	const struct osr_stable *stable = &w->slot->result.routing.stable;
+	struct osr_routing with_sls = *routing;
+	size_t n = fabric->n_switches;
+	enum osr_status st;
+
+	for (uint32_t s = 0; s < n; s++) {
+		const osm_switch_t *sw = w->snap.sw[s];
+		char buf[32];
+
+		if (!sw || !sw->new_lft || sw->lft_size <= fabric->max_lid ||
+		    sw->max_lid_ho < fabric->max_lid)
+			return osr_fail(
+				&w->diag, OSR_BUG,
+				"OpenSM prepared a table of %u LIDs for switch %s, the highest LID "
+				"is %u",
+				sw ? sw->max_lid_ho : 0, osr_switch_name(fabric, s, buf),
+				fabric->max_lid);
+	}
+	/* Readers of hop counts: the dumps of log flag ROUTING, and OpenSM's own multicast. */
+	if (osm_log_is_active(&w->osm->log, OSM_LOG_ROUTING) ||
+	    (!w->slot->result.routing.mcast_parent && !w->osm->subn.opt.disable_multicast)) {
+		st = publish_hops(w->osm, fabric, routing, &w->snap, &w->scratch, &w->diag);
+		/* Half a matrix must not lead the next engine astray. */
+		for (uint32_t s = 0; st && s < n; s++)
+			osm_switch_clear_hops(w->snap.sw[s]);
+		if (st)
+			return st;
+	}
+	if (w->in_rounds) {
+		w->ctx->plugin->ms_withdrawn = osr__sweep_clock_ms();
+		publish_same(w->snap.sw, (uint32_t)n);
+		publish_same(w->snap.sw_out, w->snap.n_sw_out);
+		for (uint64_t i = 0; i < stable->n_withdrawn; i++) {
+			uint64_t at = w->slot->result.routing.withdrawn[i];
+
+			w->snap.sw[at % n]->new_lft[fabric->dest_lid[at / n]] = OSR_NO_PATH;
+		}
+	} else {
+		publish_all(fabric, routing, &w->snap);
+	}
+	if (osr__any_sl(routing, w->slot->verdict.proven))
+		with_sls.sl = NULL;
+	osr__publish_path_sl(w->osm, fabric, &with_sls);
+	return OSR_OK;
+}
+
+/* Two rounds ----------------------------------------------------------------------------------- */
+
+/* Has every switch what OpenSM holds for it, and is it sent the difference only? */
+bool osr__rounds_may(const struct sweep *w)
+{
+	const struct engine_ctx *ctx = w->ctx;
+	const osm_subn_t *subn = &w->osm->subn;
+
+	return osr__traps_were_settled(ctx->plugin) && ctx->current && !w->reused &&
+	       !ctx->plugin->second_round && !ctx->others_routed && !w->slot->has_keys &&
+	       !ctx->current->has_keys && !subn->need_update && !subn->first_time_master_sweep &&
+	       !subn->coming_out_of_standby && !subn->opt.use_ucast_cache;
+}
+
+uint32_t osr__rounds_blocks(struct osm_opensm *osm)
+{
+	const osm_subn_t *subn = &osm->subn;
+	uint32_t n = 0;
+
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
+		for (unsigned at = 0; at + IB_SMP_DATA_SIZE <= sw->lft_size && at <= sw->max_lid_ho;
+		     at += IB_SMP_DATA_SIZE)
+			n += memcmp(sw->lft + at, sw->new_lft + at, IB_SMP_DATA_SIZE) != 0;
+	return n;
+}
+
+/* OpenSM's switches in the order of the fabric; NULL: one is gone, or no memory. */
+static osm_switch_t **switches_of(const struct plugin *p, const struct osr_fabric *fabric,
+				  struct osr_arena *arena)
+{
+	osm_switch_t **sw = osr_alloc(arena, fabric->n_switches, sizeof(*sw));
+
+	for (uint32_t s = 0; sw && s < fabric->n_switches; s++) {
+		sw[s] = osm_get_switch_by_guid(&p->osm->subn, cl_hton64(fabric->sw_guid[s]));
+		if (!sw[s] || !sw[s]->new_lft || sw[s]->lft_size <= fabric->max_lid)
+			return NULL;
+	}
+	return sw;
+}
+
+uint32_t osr__rounds_finish(struct plugin *p)
+{
+	struct engine_ctx *ctx = p->second_round;
+	struct osr_arena arena = { 0 };
+	struct snapshot snap = { 0 };
+	const struct osr_fabric *fabric;
+	uint32_t n_blocks = 0;
+	uint8_t *marks;
+
+	if (!ctx || !ctx->current)
+		return 0;
+	fabric = &ctx->current->result.fabric;
+	if (!osr__lock(p->osm, LOCK_ALONE))
+		return 0;
+	snap.sw = switches_of(p, fabric, &arena);
+	marks = osr_alloc(&arena, fabric->n_switches, 1);
+	if (snap.sw && marks) {
+		osm_switch_t **sw;
+
+		publish_all(fabric, osr__shown(ctx->current), &snap);
+		/* OpenSM's mark that a switch wants all blocks: it has just been sent them. */
+		sw = snap.sw;
+		for (uint32_t s = 0; s < fabric->n_switches; s++) {
+			marks[s] = (uint8_t)sw[s]->need_update;
+			sw[s]->need_update = 0;
+		}
+		n_blocks = osr__rounds_blocks(p->osm);
+		osm_ucast_mgr_set_fwd_tables(&p->osm->sm.ucast_mgr);
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			sw[s]->need_update = marks[s];
+		p->second_round = NULL;
+	} else {
+		/* The next sweep sends what is missing, and knows that it is. */
+		p->osm->subn.subnet_initialization_error = TRUE;
+	}
+	cl_plock_release(&p->osm->lock);
+	osr_arena_free(&arena);
+	if (!osr__wait_for_answers(p->osm))
+		return n_blocks;
+	osr__log(
+		p->osm, OSM_LOG_INFO,
+		"second round of tables: %u LFT blocks; entries were withdrawn for %.1f ms at most",
+		n_blocks, osr__sweep_clock_ms() - p->ms_withdrawn);
+	return n_blocks;
+}
+
+static void rounds_sent(struct plugin *p)
+{
+	osr__rounds_finish(p);
+}
+
+const struct feature osr__rounds = {
+	.on = { [ON_ROUTED] = rounds_sent },
+};

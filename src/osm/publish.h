@@ -7,24 +7,27 @@
 
 #include <osmroutes/routing.h>
 
-/* Are all of OpenSM's buffers there and large enough? Nothing is written. */
-enum osr_status osr__publish_ready(const struct osr_fabric *fabric, const struct snapshot *snap,
-				   struct osr_diag *diag);
-/* What they have. Packets that are on their way through a drained switch still find it. */
-void osr__publish_same(osm_switch_t *const *sw, uint32_t n);
-/* Cannot fail after osr__publish_ready(). */
-void osr__publish(const struct osr_fabric *fabric, const struct osr_routing *routing,
-		  const struct snapshot *snap);
-/* Hop counts, for OpenSM's dumps and its own multicast only. */
-enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabric *fabric,
-				  const struct osr_routing *routing, const struct snapshot *snap,
-				  struct osr_arena *scratch, struct osr_diag *diag);
+struct plugin;
+struct sweep;
+
+/* Hop counts where somebody reads them, then the tables, or the first round of two; nothing is written if something is wrong. */
+enum osr_status osr__publish(struct sweep *w);
 /*
  * With log flag ROUTING, beside OpenSM's dumps, which lack them: the SLs of path records (io/pathsl.h).
  * routing = NULL: other tables than ours are in use, and the file of earlier goes.
  */
 void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
 			  const struct osr_routing *routing);
+
+/* May this sweep's tables go out in two rounds? */
+bool osr__rounds_may(const struct sweep *w);
+/*
+ * Without a lock, in the thread that sweeps, when all switches have confirmed the first round: sends the
+ * second one, if there is one, and waits for it. How many blocks.
+ */
+uint32_t osr__rounds_finish(struct plugin *p);
+/* Blocks of all switches that differ from what they have; with a lock. */
+uint32_t osr__rounds_blocks(struct osm_opensm *osm);
 
 /* reuse.c */
 

@@ -17,7 +17,6 @@
 #include "mcast_groups.h"
 #include "metrics.h"
 #include "publish.h"
-#include "send_rounds.h"
 #include "slvl.h"
 #include "storefile.h"
 #include "upkeep.h"
@@ -223,37 +222,6 @@ static enum osr_status complete(struct sweep *w)
 	return OSR_OK;
 }
 
-enum osr_status osr__sweep_publish(struct sweep *w)
-{
-	const struct osr_fabric *fabric = &w->slot->result.fabric;
-	const struct osr_routing *routing = osr__shown(w->slot);
-	struct osr_routing with_sls;
-	enum osr_status st = osr__publish_ready(fabric, &w->snap, &w->diag);
-
-	if (st)
-		return st;
-	/* Readers of hop counts: the dumps of log flag ROUTING, and OpenSM's own multicast. */
-	if (osm_log_is_active(&w->osm->log, OSM_LOG_ROUTING) ||
-	    (!w->slot->result.routing.mcast_parent && !w->osm->subn.opt.disable_multicast)) {
-		st = osr__publish_hops(w->osm, fabric, routing, &w->snap, &w->scratch, &w->diag);
-		if (st) {
-			/* Half a matrix must not lead the next engine astray. */
-			for (uint32_t s = 0; s < fabric->n_switches; s++)
-				osm_switch_clear_hops(w->snap.sw[s]);
-			return st;
-		}
-	}
-	if (w->in_rounds)
-		osr__rounds_publish_first(w);
-	else
-		osr__publish(fabric, routing, &w->snap);
-	with_sls = *routing;
-	if (osr__any_sl(routing, w->slot->verdict.proven))
-		with_sls.sl = NULL;
-	osr__publish_path_sl(w->osm, fabric, &with_sls);
-	return OSR_OK;
-}
-
 /*
  * Stored tables of another fabric, or of one whose LIDs were given out anew: repairs would make
  * tables out of next to nothing.
@@ -317,7 +285,7 @@ static enum osr_status sweep(struct sweep *w)
 	st = complete(w);
 	w->in_rounds = slot->result.routing.withdrawn && osr__rounds_may(w);
 	if (!st)
-		st = osr__sweep_publish(w);
+		st = osr__publish(w);
 	if (st)
 		goto give_up;
 	w->ms_publish = osr__sweep_clock_ms();

@@ -24,8 +24,6 @@ struct sweep {
 };
 
 double osr__sweep_clock_ms(void);
-/* Hop counts where somebody reads them, then the tables; nothing is written if something is wrong. */
-enum osr_status osr__sweep_publish(struct sweep *w);
 
 /* sweep_report.c */
 

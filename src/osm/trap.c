@@ -11,7 +11,7 @@
  */
 #include "trap.h"
 
-#include "send_rounds.h"
+#include "publish.h"
 #include "slvl.h"
 #include "sweep.h"
 
