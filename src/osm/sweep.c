@@ -343,19 +343,6 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 	return OSR_OK;
 }
 
-static void report_cached(const struct sweep *w, enum snapshot_lids lids)
-{
-	char proven[200];
-
-	osr__proven_text(w, proven, sizeof(proven));
-	osr__log(w->osm, OSM_LOG_INFO,
-		 "%s: tables from OpenSM's unicast cache checked in %.1f ms: %u switches, %u "
-		 "%sLIDs; proven: %s",
-		 w->ctx->engine->name, w->ms_check - w->ms_start, w->slot->result.fabric.n_switches,
-		 w->slot->result.fabric.n_dests, lids == SNAPSHOT_HOST_LIDS ? "CA and router " : "",
-		 proven);
-}
-
 /*
  * OpenSM keeps its cache when a leaf switch is gone. On a tree that leaf may have been the way from
  * one top switch to another, which matters to nobody; a lost way to a CA does. So what fails as a
@@ -364,33 +351,45 @@ static void report_cached(const struct sweep *w, enum snapshot_lids lids)
  */
 static void check_all_cached(struct sweep *w)
 {
-	struct osr_diag hosts = { "" };
-	enum osr_status st = check_cached(w, SNAPSHOT_ALL_LIDS, &w->diag);
+	for (bool all = true;; all = false) {
+		struct osr_diag hosts = { "" };
+		enum osr_status st = check_cached(w, all ? SNAPSHOT_ALL_LIDS : SNAPSHOT_HOST_LIDS,
+						  all ? &w->diag : &hosts);
+		char proven[200];
 
-	if (!st) {
-		report_cached(w, SNAPSHOT_ALL_LIDS);
-		osr__keys_fabric(w->ctx->plugin, &w->slot->result.fabric);
-		osr__metrics_note(w, OUTCOME_CACHED);
-		return;
-	}
-	osr__log(w->osm, OSM_LOG_ERROR, "ERR OR10: %s: tables from OpenSM's unicast cache %s: %s",
-		 w->ctx->engine->name,
-		 st == OSR_CHECK_FAILED ? "fail the check" : "could not be checked", w->diag.text);
-	if (st != OSR_CHECK_FAILED) {
-		osr__metrics_note(w, OUTCOME_FAILED);
-		return;
-	}
-	slot_clear(w->slot);
-	st = check_cached(w, SNAPSHOT_HOST_LIDS, &hosts);
-	osr__metrics_note(w, st ? OUTCOME_CACHE_BAD : OUTCOME_CACHED_HOSTS);
-	if (!st) {
-		report_cached(w, SNAPSHOT_HOST_LIDS);
-		osr__keys_fabric(w->ctx->plugin, &w->slot->result.fabric);
-	} else if (w->osm->sm.ucast_mgr.cache_valid) {
-		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR10: %s: a new sweep has to route: %s",
-			 w->ctx->engine->name, hosts.text);
-		osm_ucast_cache_invalidate(&w->osm->sm.ucast_mgr);
-		w->osm->subn.force_heavy_sweep = TRUE;
+		if (!st) {
+			osr__proven_text(w, proven, sizeof(proven));
+			osr__log(w->osm, OSM_LOG_INFO,
+				 "%s: tables from OpenSM's unicast cache checked in %.1f ms: %u "
+				 "switches, %u %sLIDs; proven: %s",
+				 w->ctx->engine->name, w->ms_check - w->ms_start,
+				 w->slot->result.fabric.n_switches, w->slot->result.fabric.n_dests,
+				 all ? "" : "CA and router ", proven);
+			osr__keys_fabric(w->ctx->plugin, &w->slot->result.fabric);
+			osr__metrics_note(w, all ? OUTCOME_CACHED : OUTCOME_CACHED_HOSTS);
+			return;
+		}
+		if (!all) {
+			osr__metrics_note(w, OUTCOME_CACHE_BAD);
+			if (!w->osm->sm.ucast_mgr.cache_valid)
+				return;
+			osr__log(w->osm, OSM_LOG_ERROR,
+				 "ERR OR10: %s: a new sweep has to route: %s", w->ctx->engine->name,
+				 hosts.text);
+			osm_ucast_cache_invalidate(&w->osm->sm.ucast_mgr);
+			w->osm->subn.force_heavy_sweep = TRUE;
+			return;
+		}
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "ERR OR10: %s: tables from OpenSM's unicast cache %s: %s",
+			 w->ctx->engine->name,
+			 st == OSR_CHECK_FAILED ? "fail the check" : "could not be checked",
+			 w->diag.text);
+		if (st != OSR_CHECK_FAILED) {
+			osr__metrics_note(w, OUTCOME_FAILED);
+			return;
+		}
+		slot_clear(w->slot);
 	}
 }
 
