@@ -210,21 +210,14 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 	return OSR_OK;
 }
 
-static bool knows_option(const struct osr_param *table, const char *name, size_t n)
-{
-	while (table->name && !(strlen(table->name) == n && !strncmp(table->name, name, n)))
-		table++;
-	return table->name;
-}
-
 /* What the engine does not know may be an option of the plugin itself. */
 static enum osr_status subject_set(struct osr_values *values, const struct osr_engine *engine,
 				   const char *word, struct osr_diag *diag)
 {
 	size_t n = strcspn(word, "=");
 
-	if (word[n] && !knows_option(engine->params, word, n) &&
-	    knows_option(osr_plugin_params, word, n))
+	if (word[n] && !osr_options_known(engine->params, word, n) &&
+	    osr_options_known(osr_plugin_params, word, n))
 		return osr_fail(
 			diag, OSR_INVAL,
 			"\"%.*s\" is no option of %s: it goes into osmroutes.conf, or the file "

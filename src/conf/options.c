@@ -7,6 +7,7 @@
  * A mistake in on_error itself leaves it as it was: what is not readable was not asked for.
  */
 #include "conf/options.h"
+#include "conf/osmconf.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -40,40 +41,22 @@ static void remember(struct osr_options *o, const char *where, const char *text)
 }
 
 /* "dfsssp,sssp", "dfsssp sssp", "dfsssp+sssp" or "none". */
-static bool takeover_word(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *p = list; *p;) {
-		size_t n = strcspn(p, ",+ \t");
-
-		if (n == len && !strncmp(p, word, n))
-			return true;
-		p += n;
-		p += strspn(p, ",+ \t");
-	}
-	return false;
-}
+#define BETWEEN ",+ \t"
 
 static enum osr_status check_takeover(const char *list, struct osr_diag *diag)
 {
-	unsigned n = 0;
+	unsigned n = 0, n_known = 0;
+	bool none = osr_words_have(list, BETWEEN, "none");
 
-	for (const char *p = list + strspn(list, ",+ \t"); *p; n++) {
-		size_t len = strcspn(p, ",+ \t");
-		bool known = len == 4 && !strncmp(p, "none", 4);
+	for (const char *p = list + strspn(list, BETWEEN); *p; p += strspn(p, BETWEEN), n++) {
+		size_t len = strcspn(p, BETWEEN);
 
+		n_known += len == 4 && !strncmp(p, "none", 4);
 		for (size_t i = 0; i < sizeof(builtins) / sizeof(*builtins); i++)
-			known |= len == strlen(builtins[i]) && !strncmp(p, builtins[i], len);
-		if (!known)
-			return osr_fail(
-				diag, OSR_INVAL,
-				"\"takeover = %s\": expected none, or dfsssp and sssp in a list",
-				list);
+			n_known += len == strlen(builtins[i]) && !strncmp(p, builtins[i], len);
 		p += len;
-		p += strspn(p, ",+ \t");
 	}
-	if (n == 0 || (n > 1 && takeover_word(list, "none")))
+	if (n == 0 || n_known < n || (n > 1 && none))
 		return osr_fail(diag, OSR_INVAL,
 				"\"takeover = %s\": expected none, or dfsssp and sssp in a list",
 				list);
@@ -82,10 +65,10 @@ static enum osr_status check_takeover(const char *list, struct osr_diag *diag)
 
 bool osr_options_takes_over(const struct osr_options *o, const char *builtin)
 {
-	return takeover_word(o->own.str[o->own.num[OPT_TAKEOVER]], builtin);
+	return osr_words_have(o->own.str[o->own.num[OPT_TAKEOVER]], BETWEEN, builtin);
 }
 
-static bool in_table(const struct osr_param *table, const char *name, size_t len)
+bool osr_options_known(const struct osr_param *table, const char *name, size_t len)
 {
 	for (const struct osr_param *param = table; param && param->name; param++)
 		if (strlen(param->name) == len && !strncmp(param->name, name, len))
@@ -95,7 +78,7 @@ static bool in_table(const struct osr_param *table, const char *name, size_t len
 
 static bool has_option(const struct osr_param *table, const char *name)
 {
-	return in_table(table, name, strlen(name));
+	return osr_options_known(table, name, strlen(name));
 }
 
 /* An option of engines that stands above all sections: which section it belongs in. */
@@ -152,18 +135,6 @@ static void set_option(struct osr_options *o, const char *section, const char *n
 
 /* The configuration file ----------------------------------------------------------------------- */
 
-static char *trim(char *text)
-{
-	size_t n;
-
-	text += strspn(text, " \t");
-	n = strlen(text);
-	while (n && isspace((unsigned char)text[n - 1]))
-		n--;
-	text[n] = '\0';
-	return text;
-}
-
 /* '#' or ';' at the beginning or behind a blank. */
 static void cut_comment(char *text)
 {
@@ -180,7 +151,7 @@ static bool take_line(struct osr_options *o, char section[64], char *line, const
 	char *text, *end;
 
 	cut_comment(line);
-	text = trim(line);
+	text = osr_trim(line);
 	end = strpbrk(text, *text == '[' ? "]" : "=:");
 	if (!*text)
 		return true;
@@ -190,7 +161,7 @@ static bool take_line(struct osr_options *o, char section[64], char *line, const
 	if (*text == '[')
 		snprintf(section, 64, "%s", text + 1);
 	else
-		set_option(o, section, trim(text), trim(end + 1), where);
+		set_option(o, section, osr_trim(text), osr_trim(end + 1), where);
 	return true;
 }
 
@@ -353,7 +324,7 @@ static bool lacks_prefix(const char *token)
 		table = osr_engines[e] ? osr_engines[e]->params : NULL;
 		name = dot + 1;
 	}
-	return in_table(table, name, (size_t)(equals - name));
+	return osr_options_known(table, name, (size_t)(equals - name));
 }
 
 static void apply_tokens(struct osr_options *o, const char *text)

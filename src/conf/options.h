@@ -34,6 +34,9 @@ void osr_options_free(struct osr_options *o);
 /* What stands before `config` in a sentence about where the options are from. */
 const char *osr_options_origin(const struct osr_options *o);
 
+/* Is there an option of this name, of `len` characters, in a table? */
+bool osr_options_known(const struct osr_param *table, const char *name, size_t len);
+
 /* Has the file been changed since it was read? Once for every change. */
 bool osr_options_changed(struct osr_options *o);
 

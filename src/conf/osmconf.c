@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,53 +24,47 @@ void osr_osmconf_default(struct osr_osmconf *osmconf)
 					 .qos_policy = "/etc/opensm/qos-policy.conf" };
 }
 
-static char *osmconf_clean(char *value)
+char *osr_trim(char *text)
 {
 	size_t n;
 
-	value += strspn(value, " \t\r\n");
-	n = strlen(value);
-	while (n && isspace((unsigned char)value[n - 1]))
+	text += strspn(text, " \t\r\n");
+	n = strlen(text);
+	while (n && isspace((unsigned char)text[n - 1]))
 		n--;
-	value[n] = '\0';
-	if (n > 1 && (*value == '"' || *value == '\'') && value[n - 1] == *value) {
-		value[n - 1] = '\0';
-		value++;
-	}
-	return value;
-}
-
-static void osmconf_text(char to[OSR_OSMCONF_LINE], const char *value)
-{
-	snprintf(to, OSR_OSMCONF_LINE, "%s", strcmp(value, "(null)") ? value : "");
+	text[n] = '\0';
+	return text;
 }
 
 static void osmconf_set(struct osr_osmconf *osmconf, const char *name, const char *value)
 {
-	if (!strcmp(name, "routing_engine"))
-		osmconf_text(osmconf->routing_engine, value);
-	else if (!strcmp(name, "event_plugin_name"))
-		osmconf_text(osmconf->plugin_name, value);
-	else if (!strcmp(name, "event_plugin_options"))
-		osmconf_text(osmconf->plugin_options, value);
-	else if (!strcmp(name, "partition_config_file"))
-		osmconf_text(osmconf->partitions, value);
-	else if (!strcmp(name, "qos_policy_file"))
-		osmconf_text(osmconf->qos_policy, value);
-	else if (!strcmp(name, "qos"))
+	static const struct {
+		const char *name;
+		size_t at;
+	} texts[] = {
+		{ "routing_engine", offsetof(struct osr_osmconf, routing_engine) },
+		{ "event_plugin_name", offsetof(struct osr_osmconf, plugin_name) },
+		{ "event_plugin_options", offsetof(struct osr_osmconf, plugin_options) },
+		{ "partition_config_file", offsetof(struct osr_osmconf, partitions) },
+		{ "qos_policy_file", offsetof(struct osr_osmconf, qos_policy) },
+	};
+	unsigned long number;
+	char *end;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (!strcmp(name, texts[i].name))
+			snprintf((char *)osmconf + texts[i].at, OSR_OSMCONF_LINE, "%s",
+				 strcmp(value, "(null)") ? value : "");
+	if (!strcmp(name, "qos"))
 		osmconf->qos = !strcmp(value, "TRUE");
 	else if (!strcmp(name, "disable_multicast"))
 		osmconf->multicast = strcmp(value, "TRUE") != 0;
 	else if (!strcmp(name, "max_op_vls")) {
-		uint8_t *to = &osmconf->max_op_vls;
-		char *end;
-		unsigned long number;
-
 		/* What does not fit leaves the option as it was. */
 		errno = 0;
 		number = strtoul(value, &end, 0);
 		if (!errno && end != value && number <= UINT8_MAX)
-			*to = (uint8_t)number;
+			osmconf->max_op_vls = (uint8_t)number;
 	}
 }
 
@@ -87,30 +82,42 @@ enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,
 		return osr_fail(diag, OSR_INVAL, "%.300s: cannot be read: %s", path,
 				errno ? strerror(errno) : "not a regular file");
 	while (fgets(line, sizeof(line) - 1, file)) {
-		char *rest, *name;
+		char *rest, *name, *value;
+		size_t n;
 
 		line[strcspn(line, "#")] = '\0';
 		name = strtok_r(line, BLANKS, &rest);
-		if (name)
-			osmconf_set(osmconf, name, osmconf_clean(rest));
+		if (!name)
+			continue;
+		value = osr_trim(rest);
+		n = strlen(value);
+		if (n > 1 && (*value == '"' || *value == '\'') && value[n - 1] == *value) {
+			value[n - 1] = '\0';
+			value++;
+		}
+		osmconf_set(osmconf, name, value);
 	}
 	fclose(file);
 	return OSR_OK;
 }
 
-bool osr_osmconf_lists(const char *list, const char *name)
+bool osr_words_have(const char *list, const char *between, const char *word)
 {
-	size_t len = strlen(name);
+	size_t len = strlen(word);
 
-	for (const char *p = list + strspn(list, "," BLANKS); *p;) {
-		size_t n = strcspn(p, "," BLANKS);
+	for (const char *p = list + strspn(list, between); *p; p += strspn(p, between)) {
+		size_t n = strcspn(p, between);
 
-		if (n == len && !strncmp(p, name, n))
+		if (n == len && !strncmp(p, word, n))
 			return true;
 		p += n;
-		p += strspn(p, "," BLANKS);
 	}
 	return false;
+}
+
+bool osr_osmconf_lists(const char *list, const char *name)
+{
+	return osr_words_have(list, "," BLANKS, name);
 }
 
 /*
@@ -132,14 +139,8 @@ static FILE *sls_open(const char *path)
 /* Without comment, and without blanks at its ends. */
 static char *sls_clean(char *line)
 {
-	size_t n;
-
 	line[strcspn(line, "#")] = '\0';
-	line += strspn(line, " \t\r\n");
-	n = strlen(line);
-	while (n && isspace((unsigned char)line[n - 1]))
-		line[--n] = '\0';
-	return line;
+	return osr_trim(line);
 }
 
 /* SL_UNSET: it is none. */

@@ -35,6 +35,10 @@ uint16_t osr_osmconf_sls(const struct osr_osmconf *osmconf);
 /* Those of a QoS policy alone. */
 uint16_t osr_osmconf_policy_sls(const char *path);
 
+/* Is this word in a list, whose words are separated by any of these characters? */
+bool osr_words_have(const char *list, const char *between, const char *word);
+/* Without blanks at its ends, in place. */
+char *osr_trim(char *text);
 /* Is `name` in a list of OpenSM's, whose words blanks or commas separate? */
 bool osr_osmconf_lists(const char *list, const char *name);
 
