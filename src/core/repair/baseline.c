@@ -620,54 +620,6 @@ void osr__repair_add_fresh(struct repair *w)
 
 /* ---- loads ----------------------------------------------------------------------------------- */
 
-/* Takes the routes of some end ports of switch s to d, of the baseline, out of its loads. */
-static void discount(struct repair *w, uint32_t d, uint32_t s, uint64_t n_ports)
-{
-	const uint8_t *row = w->base->routing.lft + (size_t)d * w->x->n_switches;
-
-	while (n_ports && s != w->x->dest_switch[d]) {
-		uint32_t c = osr_port_channel(w->x, s, row[s]);
-
-		if (c == OSR_NONE)
-			return;
-		if (w->back[c] != OSR_NONE)
-			w->load[w->back[c]] -= n_ports;
-		s = w->x->chan_dst[c];
-	}
-}
-
-/* The baseline's loads, without the end ports that are away today. */
-static enum osr_status loads_then(struct repair *w, struct osr_diag *diag)
-{
-	const struct osr_fabric *x = w->x;
-	struct osr_arena *scratch = w->job->scratch;
-	uint32_t *away = osr_alloc(scratch, x->n_switches, sizeof(*away)), n_fewer = 0,
-		 *fewer = osr_alloc(scratch, x->n_switches, sizeof(*fewer));
-	uint8_t *here = osr_calloc(scratch, x->n_dests, 1);
-
-	if (osr_arena_failed(scratch, NULL))
-		return osr__repair_nomem(diag);
-	for (uint32_t c = 0; c < w->f->n_channels; c++)
-		w->load[c] = w->base->load[w->then.chan[c]];
-	memcpy(away, x->sw_sources, x->n_switches * sizeof(*away));
-	for (uint32_t s = 0; s < w->f->n_switches; s++)
-		away[w->then.sw[s]] -= w->f->sw_sources[s];
-	for (uint32_t s = 0; s < x->n_switches; s++)
-		if (away[s])
-			fewer[n_fewer++] = s;
-	for (uint32_t d = 0; d < w->f->n_dests; d++)
-		here[w->then.dest[d]] = 1;
-	for (uint32_t d = 0; d < x->n_dests; d++) {
-		if (!x->term_weight[x->dest_term[d]])
-			continue;
-		for (uint32_t s = 0; !here[d] && s < x->n_switches; s++)
-			discount(w, d, s, x->sw_sources[s]);
-		for (uint32_t i = 0; here[d] && i < n_fewer; i++)
-			discount(w, d, fewer[i], away[fewer[i]]);
-	}
-	return OSR_OK;
-}
-
 /* Those of the routes that are whole. */
 static enum osr_status loads_now(struct repair *w, struct osr_diag *diag)
 {
@@ -699,8 +651,12 @@ enum osr_status osr__repair_loads(struct repair *w, struct osr_diag *diag)
 	struct osr_arena_mark mark = osr_arena_mark(w->job->scratch);
 	enum osr_status st;
 
-	w->counted = w->base->load && !w->grown && w->f->n_components <= w->x->n_components;
-	st = w->counted ? loads_then(w, diag) : loads_now(w, diag);
+	/* With the end ports of the baseline those that the checker has counted, of whole and of cut routes. */
+	w->counted = w->base->load && !w->grown && w->f->n_components <= w->x->n_components &&
+		     w->f->n_dests == w->x->n_dests && w->f->n_terminals == w->x->n_terminals;
+	for (uint32_t c = 0; w->counted && c < w->f->n_channels; c++)
+		w->load[c] = w->base->load[w->then.chan[c]];
+	st = w->counted ? OSR_OK : loads_now(w, diag);
 	osr_arena_reset(w->job->scratch, mark);
 	return st;
 }

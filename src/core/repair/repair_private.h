@@ -159,12 +159,6 @@ enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result,
 bool osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane);
 /* All switches hang on w->span, where the order accepts that. */
 bool osr__repair_span(struct repair *w);
-/* Is the cable of c, which leaves s, part of the tree? */
-static inline bool osr__repair_in_tree(const struct osr_fabric *fabric, const uint32_t *parent,
-				       uint32_t s, uint32_t c)
-{
-	return parent[s] == c || parent[fabric->chan_dst[c]] == fabric->chan_rev[c];
-}
 
 /* ---- cut.c ----------------------------------------------------------------------------------- */
 

@@ -11,18 +11,13 @@ struct forest {
 	struct repair *w; /* NULL: no order is asked */
 	const struct osr_fabric *f;
 	uint16_t lanes;   /* by SL: that of multicast; 0: no order is asked */
-	uint32_t *parent; /* [n_switches] channel */
-	uint32_t *was;    /* [n_switches] and before a try */
+	uint32_t *parent; /* [n_switches] channel: the tree before, and after */
+	bool *in;         /* [n_channels] either direction of a cable of the tree */
 	uint32_t *piece;  /* [n_switches] the root of the piece it is in, OSR_NONE: in none */
 	uint32_t *size;   /* [n_switches] of the piece with this root */
 	uint32_t *from;   /* [n_switches] channel by which a search came, OSR_NONE: not seen */
 	uint32_t *queue;  /* [n_switches] */
 };
-
-static bool in_tree(const struct forest *t, uint32_t s, uint32_t c)
-{
-	return osr__repair_in_tree(t->f, t->parent, s, c);
-}
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
@@ -42,13 +37,13 @@ static bool turn_on_lane(struct forest *t, uint32_t a, uint32_t b)
 	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
 		uint32_t in = osr_order_turn(order, fabric->chan_rev[o], a);
 
-		if (o != a && in_tree(t, s, o) && order->used[in])
+		if (o != a && t->in[o] && order->used[in])
 			lanes |= (uint16_t)(1u << order->lane[in]);
 	}
 	if (!osr_order_add(order, a, b, lanes))
 		return false;
 	for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++)
-		if (o != fabric->chan_rev[b] && in_tree(t, u, o) &&
+		if (o != fabric->chan_rev[b] && t->in[o] &&
 		    order->used[osr_order_turn(order, b, o)] && !osr_order_add(order, b, o, lane))
 			return false;
 	return true;
@@ -86,7 +81,7 @@ static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
 	const struct osr_fabric *fabric = t->f;
 
 	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
-		if (c != fresh && in_tree(t, s, c) &&
+		if (c != fresh && t->in[c] &&
 		    !(add_turn(t, fabric->chan_rev[c], fresh) &&
 		      add_turn(t, fabric->chan_rev[fresh], c)))
 			return false;
@@ -95,42 +90,42 @@ static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-/*
- * What is left of an earlier tree, of map->from. Its switches that are there today are those with a parent and
- * the parents; a switch with end ports that was in no tree is a piece of its own.
- */
-static bool find_pieces(struct forest *t, const struct osr_fabric_map *map, const uint32_t *before,
-			struct osr_arena *scratch)
+/* The pieces of parent[]: of switches on a cable of it, and those with end ports; or of all. */
+static void find_pieces(struct forest *t, bool all)
 {
-	const struct osr_fabric *fabric = t->f, *from = map->from;
-	uint8_t *member = osr_calloc(scratch, from->n_switches, 1);
+	const struct osr_fabric *fabric = t->f;
 
-	if (!member)
-		return false;
-	for (uint32_t s = 0; s < from->n_switches; s++)
-		if (before[s] != OSR_NONE)
-			member[s] = member[from->chan_dst[before[s]]] = 1;
+	memset(t->in, 0, fabric->n_channels);
+	memset(t->size, 0, fabric->n_switches * sizeof(*t->size));
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		if (t->parent[s] != OSR_NONE)
+			t->in[t->parent[s]] = t->in[fabric->chan_rev[t->parent[s]]] = true;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		bool any = fabric->sw_sources[s] || all;
+		uint32_t root = s;
+
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+			any |= t->in[c];
+		while (t->parent[root] != OSR_NONE)
+			root = fabric->chan_dst[t->parent[root]];
+		t->piece[s] = any ? root : OSR_NONE;
+		t->size[root] += any;
+	}
+}
+
+/* What is left of an earlier tree, of map->from. */
+static void take_tree(struct forest *t, const struct osr_fabric_map *map, const uint32_t *before)
+{
+	const struct osr_fabric *fabric = t->f;
+
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t old = map->sw[s], c = old == OSR_NONE ? OSR_NONE : before[old];
 
 		if (c != OSR_NONE)
-			c = osr_port_channel(fabric, s, from->chan_port[c]);
+			c = osr_port_channel(fabric, s, map->from->chan_port[c]);
 		t->parent[s] = c != OSR_NONE && map->chan[c] == before[old] ? c : OSR_NONE;
-		t->piece[s] =
-			fabric->sw_sources[s] || (old != OSR_NONE && member[old]) ? s : OSR_NONE;
-		t->size[s] = 0;
 	}
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t root = s;
-
-		if (t->piece[s] == OSR_NONE)
-			continue;
-		while (t->parent[root] != OSR_NONE)
-			root = fabric->chan_dst[t->parent[root]];
-		t->piece[s] = root;
-		t->size[root]++;
-	}
-	return true;
+	find_pieces(t, false);
 }
 
 /* The turns of what is left. False if they close a cycle. */
@@ -139,62 +134,40 @@ static bool add_pieces(struct forest *t)
 	for (uint32_t s = 0; t->lanes && s < t->f->n_switches; s++)
 		for (uint32_t c = t->f->chan_row[s]; c < t->f->chan_row[s + 1]; c++) {
 			osr_order_begin(&t->w->order);
-			if (in_tree(t, s, c) && !add_turns(t, s, c))
+			if (t->in[c] && !add_turns(t, s, c))
 				return false;
 		}
 	return true;
 }
 
-bool osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)
-{
-	struct forest t = { .w = w, .f = w->f, .lanes = (uint16_t)(1u << lane), .parent = parent };
-
-	return add_pieces(&t);
-}
-
 /*
  * Ties a piece to the main one by the chain that a search found, from switch `end` of the main piece back to a
- * switch of the other: that one becomes the root of its piece, and all get parents towards `end`. False, and all
- * is as before, if a turn closes a cycle.
+ * switch of the other. False, and all is as before, if a turn closes a cycle.
  */
 static bool tie(struct forest *t, uint32_t end, uint32_t piece)
 {
 	const struct osr_fabric *fabric = t->f;
-	uint32_t s = end, main = t->piece[end], up;
+	uint32_t main = t->piece[end], v;
 	bool ok = true;
 
 	if (t->lanes)
 		osr_order_begin(&t->w->order);
-	memcpy(t->was, t->parent, fabric->n_switches * sizeof(*t->was));
-	while (t->piece[s] != piece)
-		s = fabric->chan_src[t->from[s]];
-	up = t->parent[s];
-	t->parent[s] = OSR_NONE;
-	while (up != OSR_NONE) {
-		uint32_t next = fabric->chan_dst[up], on = t->parent[next];
-
-		t->parent[next] = fabric->chan_rev[up];
-		up = on;
-	}
-	for (uint32_t v = end; v != s; v = fabric->chan_src[t->from[v]])
-		t->parent[fabric->chan_src[t->from[v]]] = t->from[v];
-	for (uint32_t v = end; ok && v != s; v = fabric->chan_src[t->from[v]])
+	for (v = end; t->piece[v] != piece; v = fabric->chan_src[t->from[v]])
+		t->in[t->from[v]] = t->in[fabric->chan_rev[t->from[v]]] = true;
+	for (v = end; ok && t->piece[v] != piece; v = fabric->chan_src[t->from[v]])
 		ok = add_turns(t, v, fabric->chan_rev[t->from[v]]) &&
 		     add_turns(t, fabric->chan_src[t->from[v]], t->from[v]);
 	if (!ok) {
 		osr_order_undo(&t->w->order, 0);
-		memcpy(t->parent, t->was, fabric->n_switches * sizeof(*t->was));
+		for (v = end; t->piece[v] != piece; v = fabric->chan_src[t->from[v]])
+			t->in[t->from[v]] = t->in[fabric->chan_rev[t->from[v]]] = false;
 		return false;
 	}
-	for (uint32_t v = s; v != end; v = fabric->chan_dst[t->parent[v]]) {
-		t->size[main] += t->piece[v] == OSR_NONE;
-		t->piece[v] = t->piece[v] == OSR_NONE ? main : t->piece[v];
-	}
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
+	for (v = end; t->piece[v] != piece; v = fabric->chan_src[t->from[v]])
+		t->piece[v] = main;
+	for (v = 0; v < fabric->n_switches; v++)
 		if (t->piece[v] == piece)
 			t->piece[v] = main;
-	t->size[main] += t->size[piece];
-	t->size[piece] = 0;
 	return true;
 }
 
@@ -242,6 +215,23 @@ static bool reconnect(struct forest *t, uint32_t piece, uint32_t main)
 	return tied || search_chain(t, piece, main);
 }
 
+/* parent[] of the main piece, from its root on. */
+static void hang(struct forest *t, uint32_t root)
+{
+	const struct osr_fabric *fabric = t->f;
+	uint32_t n = 1;
+
+	t->queue[0] = root;
+	t->parent[root] = OSR_NONE;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t v = t->queue[i], c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
+		     c++)
+			if (t->in[c] && c != t->parent[v]) {
+				t->parent[fabric->chan_dst[c]] = fabric->chan_rev[c];
+				t->queue[n++] = fabric->chan_dst[c];
+			}
+}
+
 /*
  * One piece per component. Pieces without end ports go, unless `all`: then they are tied on, too, where the order
  * accepts that. Each step ends one piece, so this ends.
@@ -267,11 +257,17 @@ static bool join_all(struct forest *t, bool all)
 				members |= t->piece[v] == s && fabric->sw_sources[v];
 			if (members && !reconnect(t, s, main) && !all)
 				return false;
-			for (uint32_t v = 0; !members && v < fabric->n_switches; v++)
-				if (t->piece[v] == s)
-					t->parent[v] = t->piece[v] = OSR_NONE;
-			t->size[s] = 0;
+			for (uint32_t v = 0; !members && v < fabric->n_switches; v++) {
+				if (t->piece[v] != s)
+					continue;
+				t->parent[v] = t->piece[v] = OSR_NONE;
+				for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
+				     c++)
+					t->in[c] = false;
+			}
 		}
+		if (main != OSR_NONE)
+			hang(t, main);
 	}
 	return true;
 }
@@ -282,12 +278,22 @@ static bool forest_init(struct forest *t, const struct osr_fabric *fabric,
 	size_t n = fabric->n_switches;
 
 	t->f = fabric;
-	t->was = osr_alloc(scratch, n, sizeof(*t->was));
+	t->in = osr_alloc(scratch, fabric->n_channels, sizeof(*t->in));
 	t->piece = osr_alloc(scratch, n, sizeof(*t->piece));
 	t->size = osr_alloc(scratch, n, sizeof(*t->size));
 	t->from = osr_alloc(scratch, n, sizeof(*t->from));
 	t->queue = osr_alloc(scratch, n, sizeof(*t->queue));
 	return !osr_arena_failed(scratch, NULL);
+}
+
+bool osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)
+{
+	struct forest t = { .w = w, .lanes = (uint16_t)(1u << lane), .parent = parent };
+
+	if (!forest_init(&t, w->f, w->job->scratch))
+		return false;
+	find_pieces(&t, false);
+	return add_pieces(&t);
 }
 
 uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const struct osr_result *previous,
@@ -298,10 +304,11 @@ uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const struct osr
 	struct osr_fabric_map map;
 	bool kept = t.parent && previous->routing.mcast_parent &&
 		    forest_init(&t, fabric, scratch) &&
-		    !osr_fabric_map_init(&map, &previous->fabric, fabric, scratch, NULL) &&
-		    find_pieces(&t, &map, previous->routing.mcast_parent, scratch) &&
-		    join_all(&t, false);
+		    !osr_fabric_map_init(&map, &previous->fabric, fabric, scratch, NULL);
 
+	if (kept)
+		take_tree(&t, &map, previous->routing.mcast_parent);
+	kept = kept && join_all(&t, false);
 	osr_arena_reset(scratch, mark);
 	return kept ? t.parent : NULL;
 }
@@ -324,15 +331,7 @@ bool osr__repair_span(struct repair *w)
 	}
 	memcpy(t.parent, w->span, fabric->n_switches * sizeof(*t.parent));
 	w->span = t.parent;
-	memset(t.size, 0, fabric->n_switches * sizeof(*t.size));
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t root = s;
-
-		while (t.parent[root] != OSR_NONE)
-			root = fabric->chan_dst[t.parent[root]];
-		t.piece[s] = root;
-		t.size[root]++;
-	}
+	find_pieces(&t, true);
 	return join_all(&t, true);
 }
 
@@ -371,14 +370,13 @@ enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result, st
 	}
 	w->span = t.parent = w->r.mcast_parent =
 		osr_alloc(result, w->f->n_switches, sizeof(*t.parent));
-	if (!t.parent || !forest_init(&t, w->f, w->job->scratch) ||
-	    !find_pieces(&t, last ? &w->lately : &w->then, before->mcast_parent, w->job->scratch)) {
-		st = osr__repair_nomem(diag);
-	} else if ((proven && !t.lanes) || !add_pieces(&t) || !join_all(&t, false)) {
+	if (!t.parent || !forest_init(&t, w->f, w->job->scratch))
+		return osr__repair_nomem(diag);
+	take_tree(&t, last ? &w->lately : &w->then, before->mcast_parent);
+	if ((proven && !t.lanes) || !add_pieces(&t) || !join_all(&t, false))
 		st = osr_fail(diag, OSR_NOT_APPLICABLE,
 			      "the spanning tree of multicast no longer reaches every switch on "
 			      "the lanes of the tables that are kept");
-	}
 	osr_arena_reset(w->job->scratch, mark);
 	return st;
 }
