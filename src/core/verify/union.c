@@ -49,7 +49,6 @@ struct run {
 	uint16_t (*vls[2])[16]; /* [n_switches] VLs of every SL on out[g][s] */
 
 	uint16_t lid; /* whose packets are followed */
-	bool *queued; /* [n_switches] */
 	bool circles; /* entries of some LID lead around, and no loop has been looked for since */
 
 	/* Either a cycle is looked for, or the turns are to rise in a certificate. */
@@ -480,30 +479,14 @@ static bool union_push(struct run *u, uint32_t s, uint32_t g)
 /* Those that are left in n_in form loops, or lie behind one: they are pushed until nothing is new. */
 static void union_push_around(struct run *u)
 {
-	uint32_t head = 0, tail = 0, n = u->w.f->n_switches, n_waiting;
+	bool news = true;
 
 	u->circles = true;
-	/* A ring buffer: nobody is in it twice. */
-	for (uint32_t s = 0; s < n; s++) {
-		u->queued[s] = u->w.n_in[s] != 0;
-		if (u->queued[s])
-			u->w.order[tail++] = s;
-	}
-	for (n_waiting = tail, tail %= n; n_waiting; n_waiting--) {
-		uint32_t s = u->w.order[head];
-
-		head = (head + 1) % n;
-		u->queued[s] = false;
-		for (uint32_t g = 0; g < u->w.n; g++) {
-			uint32_t c = u->w.out[g][s], next = c == OSR_NONE ? 0 : u->w.f->chan_dst[c];
-
-			if (c == OSR_NONE || !union_push(u, s, g) || u->queued[next])
-				continue;
-			u->queued[next] = true;
-			u->w.order[tail] = next;
-			tail = (tail + 1) % n;
-			n_waiting++;
-		}
+	while (news) {
+		news = false;
+		for (uint32_t s = 0; s < u->w.f->n_switches; s++)
+			for (uint32_t g = 0; u->w.n_in[s] && g < u->w.n; g++)
+				news |= u->w.out[g][s] != OSR_NONE && union_push(u, s, g);
 	}
 }
 
@@ -812,7 +795,6 @@ static enum osr_status union_prepare(struct run *u)
 	u->moves = !fold_tables(u);
 	u->inject = osr_alloc(u->scratch, n, sizeof(*u->inject));
 	u->mask = osr_alloc(u->scratch, n, sizeof(*u->mask));
-	u->queued = osr_alloc(u->scratch, n, sizeof(*u->queued));
 	u->slot = osr_alloc(u->scratch, fabric->n_channels, sizeof(*u->slot));
 	for (uint32_t c = 0; u->slot && c < fabric->n_channels; c++) {
 		u->slot[c] = u->n_slots;

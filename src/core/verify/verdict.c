@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define BIT(question) (1u << OSR_ASK_##question)
+#define CHAIN (BIT(ONE_WAY) | BIT(MULTICAST) | BIT(REPLIES))
 
 struct verifier {
 	const struct osr_inquiry *ask;
@@ -11,6 +12,7 @@ struct verifier {
 	struct osr_arena *scratch, *result;
 	struct osr_findings *found;
 	struct osr_diag *diag;
+	enum osr_status st; /* nothing is asked after a failure */
 };
 
 const char *osr_answer_name(enum osr_answer answer)
@@ -33,16 +35,8 @@ const char *osr_question_name(enum osr_question question)
 	return name[question];
 }
 
-static enum osr_status verdict_nomem(const struct verifier *k)
-{
-	return osr_fail(k->diag, OSR_NOMEM, "out of memory while checking %u switches and %u LIDs",
-			k->ask->f->n_switches, k->ask->f->n_dests);
-}
-
-/* ---- answers -------------------------------------------------------------------------------- */
-
-static bool answer_with(struct verifier *k, uint32_t questions, enum osr_answer answer,
-			const struct osr_loop *loop, const char *why)
+static void settle(struct verifier *k, uint32_t questions, enum osr_answer answer,
+		   const struct osr_loop *loop, const char *why)
 {
 	size_t size = strlen(why) + 1;
 	char *text = "";
@@ -51,8 +45,10 @@ static bool answer_with(struct verifier *k, uint32_t questions, enum osr_answer 
 	k->open &= ~questions;
 	if (questions && *why) {
 		text = osr_alloc(k->result, size, 1);
-		if (!text)
-			return false;
+		if (osr_arena_failed(k->result, k->diag)) {
+			k->st = OSR_NOMEM;
+			return;
+		}
 		memcpy(text, why, size);
 	}
 	for (; questions; questions &= questions - 1)
@@ -61,48 +57,34 @@ static bool answer_with(struct verifier *k, uint32_t questions, enum osr_answer 
 			.why = text,
 			.loop = loop ? *loop : (struct osr_loop){ 0 },
 		};
-	return true;
 }
 
 static void answer_proven(struct verifier *k, uint32_t questions)
 {
-	answer_with(k, questions, OSR_PROVEN, NULL, "");
+	settle(k, questions, OSR_PROVEN, NULL, "");
 }
 
 /* ---- what loses packets --------------------------------------------------------------------- */
 
-static enum osr_question question_of_fault(enum osr_fault_kind kind)
+static void ask_audit(struct verifier *k)
 {
-	switch (kind) {
-	case OSR_FAULT_LOOP:
-		return OSR_ASK_NO_LOOPS;
-	case OSR_FAULT_NO_SL:
-	case OSR_FAULT_SL2VL:
-		return OSR_ASK_LANES;
-	case OSR_FAULT_GROUP_LOOP:
-	case OSR_FAULT_GROUP_SPLIT:
-		return OSR_ASK_GROUPS;
-	default:
-		return OSR_ASK_REACH;
-	}
-}
-
-static enum osr_status ask_audit(struct verifier *k)
-{
+	static const uint32_t question[OSR_N_FAULTS] = {
+		[OSR_FAULT_HOLE] = BIT(REACH),        [OSR_FAULT_DEAD_END] = BIT(REACH),
+		[OSR_FAULT_WRONG_PORT] = BIT(REACH),  [OSR_FAULT_LOOP] = BIT(NO_LOOPS),
+		[OSR_FAULT_NO_SL] = BIT(LANES),       [OSR_FAULT_SL2VL] = BIT(LANES),
+		[OSR_FAULT_GROUP_LOOP] = BIT(GROUPS), [OSR_FAULT_GROUP_SPLIT] = BIT(GROUPS),
+	};
 	const struct osr_inquiry *ask = k->ask;
 	struct osr_audit *audit = &k->found->audit;
 	uint32_t at = 0;
-	enum osr_status st;
 
 	if (!(k->open & (BIT(REACH) | BIT(NO_LOOPS) | BIT(LANES) | BIT(GROUPS))))
-		return OSR_OK;
+		return;
 	/* One of each kind, for the sentence. */
-	st = osr_audit(ask->f, ask->gen, ask->scope | OSR_CLAIM_REVERSIBLE,
-		       ask->max_listed ? ask->max_listed : 1, k->scratch, k->result, audit,
-		       k->diag);
-	if (st)
-		return st;
-	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++) {
+	k->st = osr_audit(ask->f, ask->gen, ask->scope | OSR_CLAIM_REVERSIBLE,
+			  ask->max_listed ? ask->max_listed : 1, k->scratch, k->result, audit,
+			  k->diag);
+	for (unsigned kind = 0; !k->st && kind < OSR_N_FAULTS; kind++) {
 		struct osr_diag why;
 
 		if (!audit->n_faults[kind])
@@ -110,13 +92,11 @@ static enum osr_status ask_audit(struct verifier *k)
 		while (audit->fault[at].kind != kind)
 			at++;
 		osr_fault_say(ask->f, &audit->fault[at], &why);
-		if (!answer_with(k, 1u << question_of_fault(kind), OSR_REFUTED, NULL, why.text))
-			return verdict_nomem(k);
+		settle(k, question[kind], OSR_REFUTED, NULL, why.text);
 	}
 	answer_proven(k, BIT(REACH) | BIT(NO_LOOPS) | BIT(LANES) | BIT(GROUPS));
 	if (!ask->max_listed)
 		audit->n_listed = 0;
-	return OSR_OK;
 }
 
 /* ---- credit loops --------------------------------------------------------------------------- */
@@ -133,26 +113,25 @@ static bool all_proven(const struct verifier *k, uint32_t questions)
  * Packets of these modes: no loop proves the questions in `proves`, one refutes those in `refutes`.
  * What has been proven has no loop to be found.
  */
-static enum osr_status ask_search(struct verifier *k, const struct osr_generation *gen,
-				  uint32_t modes, uint32_t proves, uint32_t refutes)
+static void ask_search(struct verifier *k, const struct osr_generation *gen, uint32_t modes,
+		       uint32_t proves, uint32_t refutes)
 {
 	struct osr_loop loop;
 	struct osr_diag why;
 	uint32_t *rank = proves & BIT(REPLIES) ? k->ask->rank : NULL;
-	enum osr_status st;
 
-	if (!((proves | refutes) & k->open) || (proves && all_proven(k, proves)))
-		return OSR_OK;
-	st = osr_union_loop(k->ask->f, gen, 1, modes | k->ask->scope, k->scratch, k->result, &loop,
-			    rank, k->diag);
-	if (st)
-		return st;
+	if (k->st || !((proves | refutes) & k->open) || (proves && all_proven(k, proves)))
+		return;
+	k->st = osr_union_loop(k->ask->f, gen, 1, modes | k->ask->scope, k->scratch, k->result,
+			       &loop, rank, k->diag);
+	if (k->st)
+		return;
 	if (!loop.n) {
 		answer_proven(k, proves);
-		return OSR_OK;
+		return;
 	}
 	osr_loop_say(k->ask->f, &loop, &why);
-	return answer_with(k, refutes, OSR_REFUTED, &loop, why.text) ? OSR_OK : verdict_nomem(k);
+	settle(k, refutes, OSR_REFUTED, &loop, why.text);
 }
 
 static bool has_multicast(const struct osr_generation *gen)
@@ -164,65 +143,46 @@ static bool has_multicast(const struct osr_generation *gen)
  * Everything at once first: mostly there is no loop. If there is one, the shortest beginning of the
  * chain that still has it says what it is made of.
  */
-static enum osr_status ask_chain(struct verifier *k)
+static void ask_chain(struct verifier *k)
 {
+	const uint32_t all = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST;
 	const struct osr_generation *gen = k->ask->gen;
-	uint32_t chain = BIT(ONE_WAY) | BIT(MULTICAST) | BIT(REPLIES);
-	enum osr_status st;
 
-	st = ask_search(k, gen, OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST, chain, 0);
-	if (!st)
-		st = ask_search(k, gen, 0, BIT(ONE_WAY), chain);
-	if (!st && has_multicast(gen))
-		st = ask_search(k, gen, OSR_CLAIM_MULTICAST, BIT(MULTICAST),
-				BIT(MULTICAST) | BIT(REPLIES));
-	if (!st)
-		st = ask_search(k, gen, OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST, 0,
-				BIT(REPLIES));
-	return st;
+	ask_search(k, gen, all, CHAIN, 0);
+	ask_search(k, gen, 0, BIT(ONE_WAY), CHAIN);
+	if (has_multicast(gen))
+		ask_search(k, gen, OSR_CLAIM_MULTICAST, BIT(MULTICAST),
+			   BIT(MULTICAST) | BIT(REPLIES));
+	ask_search(k, gen, all, 0, BIT(REPLIES));
 }
 
 /* Do all SLs run on the same VL, by every row of every switch? */
 static bool sls_alike(const struct osr_fabric *fabric, const struct osr_routing *routing)
 {
-	if (!routing->sl2vl)
-		return false;
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		size_t ports = fabric->sw_n_ports[s] + (size_t)1;
-		const osr_sl2vl_t *row =
-			(const osr_sl2vl_t *)routing->sl2vl + routing->sl2vl_row[s];
-
-		for (size_t pair = 0; pair < ports * ports; pair++)
-			if (memcmp(row[pair], row[pair] + 1, sizeof(row[pair]) - 1) != 0)
-				return false;
-	}
-	return true;
+	for (size_t i = 0; routing->sl2vl && i < osr_n_sl2vl(fabric); i++)
+		if (memcmp(routing->sl2vl[i], routing->sl2vl[i] + 1, 15) != 0)
+			return false;
+	return routing->sl2vl;
 }
 
 /*
  * Path records give SLs, but not to us: what holds on any SL holds on theirs, and what fails on all
  * of them fails, if they make no difference.
  */
-static enum osr_status ask_unknown_sls(struct verifier *k)
+static void ask_unknown_sls(struct verifier *k)
 {
+	const uint32_t all = OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
 	const struct osr_generation *gen = k->ask->gen;
-	uint32_t chain = BIT(ONE_WAY) | BIT(MULTICAST) | BIT(REPLIES);
-	bool alike = sls_alike(k->ask->f, gen->routing);
-	enum osr_status st;
+	uint32_t alike = sls_alike(k->ask->f, gen->routing) ? CHAIN : 0;
 
-	st = ask_search(k, gen, OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST, chain | BIT(ANY_SL), 0);
-	if (!st)
-		st = ask_search(k, gen, OSR_CLAIM_ANY_SL, BIT(ONE_WAY) | BIT(ANY_SL),
-				BIT(ANY_SL) | (alike ? chain : 0));
-	if (!st && alike)
-		st = ask_search(k, gen, OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST, 0, chain);
-	if (st || answer_with(k, chain, OSR_UNKNOWN, NULL, "no path SLs are given"))
-		return st;
-	return verdict_nomem(k);
+	ask_search(k, gen, all, CHAIN | BIT(ANY_SL), 0);
+	ask_search(k, gen, OSR_CLAIM_ANY_SL, BIT(ONE_WAY) | BIT(ANY_SL), BIT(ANY_SL) | alike);
+	ask_search(k, gen, all, 0, alike);
+	settle(k, CHAIN, OSR_UNKNOWN, NULL, "no path SLs are given");
 }
 
 /* The same tables, with everything on SL 0. */
-static enum osr_status ask_sl0(struct verifier *k)
+static void ask_sl0(struct verifier *k)
 {
 	const struct osr_fabric *fabric = k->ask->f;
 	struct osr_arena_mark mark = osr_arena_mark(k->scratch);
@@ -232,28 +192,12 @@ static enum osr_status ask_sl0(struct verifier *k)
 		.sl = osr_calloc(k->scratch, fabric->n_dests, 1),
 	};
 	struct osr_generation gen = *k->ask->gen;
-	enum osr_status st;
 
 	gen.paths = &paths;
-	if (paths.row && paths.sl)
-		st = ask_search(k, &gen, 0, BIT(SL0), BIT(SL0));
-	else
-		st = verdict_nomem(k);
+	if (osr_arena_failed(k->scratch, k->diag))
+		k->st = OSR_NOMEM;
+	ask_search(k, &gen, 0, BIT(SL0), BIT(SL0));
 	osr_arena_reset(k->scratch, mark);
-	return st;
-}
-
-/* Where VL = SL, all SLs have the same dependencies: what one of them shows holds for SL 0. */
-static enum osr_status ask_loops(struct verifier *k)
-{
-	const struct osr_generation *gen = k->ask->gen;
-	uint32_t sl0 = gen->routing->sl2vl ? 0 : BIT(SL0);
-	enum osr_status st = gen->sls_unknown ? ask_unknown_sls(k) : ask_chain(k);
-
-	if (!st)
-		st = ask_search(k, gen, OSR_CLAIM_ANY_SL, BIT(ANY_SL) | BIT(SL0),
-				BIT(ANY_SL) | sl0);
-	return st ? st : ask_sl0(k);
 }
 
 /* ---- all together --------------------------------------------------------------------------- */
@@ -308,20 +252,28 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 			      .result = result,
 			      .found = found,
 			      .diag = diag };
+	const struct osr_generation *gen = ask->gen;
 	uint32_t absent;
-	enum osr_status st;
 
 	*found = (struct osr_findings){ .applies = all, .audit = { .efi_chan = OSR_NONE } };
 	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
 		found->on[question].why = k.open >> question & 1 ? "" : "not asked";
 	/* Of a spanning order only the checker says whether it reaches every member. */
-	absent = has_multicast(ask->gen) ? 0 : BIT(MULTICAST);
-	absent |= ask->gen->groups || (ask->checked && !absent) ? 0 : BIT(GROUPS);
+	absent = has_multicast(gen) ? 0 : BIT(MULTICAST);
+	absent |= gen->groups || (ask->checked && !absent) ? 0 : BIT(GROUPS);
 	found->applies &= ~absent;
-	answer_with(&k, absent, OSR_UNKNOWN, NULL, "no multicast tables are given");
+	settle(&k, absent, OSR_UNKNOWN, NULL, "no multicast tables are given");
 	take_checked(&k);
-	st = ask_audit(&k);
-	return st ? st : ask_loops(&k);
+	ask_audit(&k);
+	if (gen->sls_unknown)
+		ask_unknown_sls(&k);
+	else
+		ask_chain(&k);
+	/* Where VL = SL, all SLs have the same dependencies: what one of them shows holds for SL 0. */
+	ask_search(&k, gen, OSR_CLAIM_ANY_SL, BIT(ANY_SL) | BIT(SL0),
+		   BIT(ANY_SL) | (gen->routing->sl2vl ? 0 : BIT(SL0)));
+	ask_sl0(&k);
+	return k.st;
 }
 
 enum osr_answer osr_verdict_of(const struct osr_findings *found, uint32_t required,
