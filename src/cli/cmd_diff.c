@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/data/fabric_map.h"
 #include "core/verify/union.h"
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -99,71 +100,52 @@ static void count_lanes(const struct args *a, struct outcome *o)
 					       16) != 0;
 }
 
-static const uint64_t *group_of(const struct osr_groups *groups, uint32_t n_switches, uint16_t mlid,
-				uint32_t s)
+/* Ports of a group on a switch; NULL: there is no such group. */
+static const uint64_t *group_of(const struct osr_generation *gen, uint32_t n_switches,
+				uint16_t mlid, uint32_t s)
 {
-	static const uint64_t none[4];
+	const struct osr_groups *groups = gen->groups;
 
-	for (uint32_t i = 0; i < groups->n; i++)
+	for (uint32_t i = 0; groups && i < groups->n; i++)
 		if (groups->mlid[i] == mlid)
 			return groups->ports[(size_t)i * n_switches + s];
-	return none;
+	return NULL;
 }
 
+/* (group, switch) entries that differ; what only one of them has counts where it is not empty. */
 static void count_groups(const struct args *a, struct outcome *o)
 {
+	static const uint64_t none[4];
 	uint32_t n = a->in.fabric.n_switches;
 
-	for (uint32_t g = OLD; g <= NEW; g++) {
-		static const struct osr_groups nothing;
-		const struct osr_groups *groups = a->gen[g].groups ? a->gen[g].groups : &nothing;
-		const struct osr_groups *other =
-			a->gen[1 - g].groups ? a->gen[1 - g].groups : &nothing;
+	for (unsigned g = OLD; g <= NEW; g++) {
+		const struct osr_groups *groups = a->gen[g].groups;
 
-		for (uint32_t i = 0; i < groups->n; i++)
+		for (uint32_t i = 0; groups && i < groups->n; i++)
 			for (uint32_t s = 0; s < n; s++) {
 				const uint64_t *mine = groups->ports[(size_t)i * n + s];
-				const uint64_t *its = group_of(other, n, groups->mlid[i], s);
-				static const uint64_t none[4];
+				const uint64_t *its =
+					group_of(&a->gen[1 - g], n, groups->mlid[i], s);
 
-				/* What only one of them has is counted on its side, the rest once. */
-				if (memcmp(mine, its, sizeof(none)) &&
-				    (g == OLD ? memcmp(mine, none, sizeof(none)) != 0
-					      : memcmp(its, none, sizeof(none)) == 0))
-					o->n_groups++;
+				/* Groups of both are counted once. */
+				if (!its || g == OLD)
+					o->n_groups +=
+						memcmp(mine, its ? its : none, sizeof(none)) != 0;
 			}
 	}
 }
 
 /* ---- the transition --------------------------------------------------------------------- */
 
-/* What one fabric has and another one has not: a switch is its GUID, a cable its ends, a LID whose it is. */
-static void diff_count_missing(const struct osr_fabric *fabric, const struct osr_fabric *from,
-			       uint64_t *n)
+/* What map->to has and map->from has not: a switch is its GUID, a cable its ends, a LID whose it is. */
+static void count_missing(const struct osr_fabric_map *map, uint64_t *n)
 {
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		n[SWITCHES] += osr_fabric_switch_by_guid(from, fabric->sw_guid[s]) == OSR_NONE;
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t src =
-			osr_fabric_switch_by_guid(from, fabric->sw_guid[fabric->chan_src[c]]);
-		uint32_t same = src == OSR_NONE ? OSR_NONE
-						: osr_port_channel(from, src, fabric->chan_port[c]);
-
-		if (c > fabric->chan_rev[c])
-			continue;
-		n[CABLES] += same == OSR_NONE ||
-			     from->sw_guid[from->chan_dst[same]] !=
-				     fabric->sw_guid[fabric->chan_dst[c]] ||
-			     from->chan_port[from->chan_rev[same]] !=
-				     fabric->chan_port[fabric->chan_rev[c]];
-	}
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint16_t lid = fabric->dest_lid[d];
-		uint32_t same = lid <= from->max_lid ? from->lid_dest[lid] : OSR_NONE;
-
-		n[LIDS] += same == OSR_NONE || from->term_guid[from->dest_term[same]] !=
-						       fabric->term_guid[fabric->dest_term[d]];
-	}
+	for (uint32_t s = 0; s < map->to->n_switches; s++)
+		n[SWITCHES] += map->sw[s] == OSR_NONE;
+	for (uint32_t c = 0; c < map->to->n_channels; c++)
+		n[CABLES] += c < map->to->chan_rev[c] && map->chan[c] == OSR_NONE;
+	for (uint32_t d = 0; d < map->to->n_dests; d++)
+		n[LIDS] += map->dest[d] == OSR_NONE;
 }
 
 static bool is_same(const struct outcome *o)
@@ -452,7 +434,7 @@ static enum osr_status load_fabrics(struct args *a, struct osr_diag *diag)
 
 static enum osr_status diff_load(struct args *a, struct outcome *o)
 {
-	struct osr_fabric_map map;
+	struct osr_fabric_map map, back;
 	enum osr_status st = load_fabrics(a, &o->diag);
 
 	if (!st)
@@ -467,6 +449,13 @@ static enum osr_status diff_load(struct args *a, struct outcome *o)
 	if (!a->moved)
 		return OSR_OK;
 	st = osr_fabric_map_init(&map, &a->then.fabric, &a->in.fabric, &o->scratch, &o->diag);
+	if (!st)
+		st = osr_fabric_map_init(&back, &a->in.fabric, &a->then.fabric, &o->scratch,
+					 &o->diag);
+	if (!st) {
+		count_missing(&back, o->gone);
+		count_missing(&map, o->come);
+	}
 	if (!st)
 		st = osr_union_carry(&map, &a->tables[OLD].gen, &o->result, &a->carried, &o->diag);
 	a->gen[OLD] = a->carried.gen;
@@ -492,10 +481,6 @@ static int diff_run(struct args *a)
 	if (!st) {
 		const struct osr_fabric *fabric = &a->in.fabric;
 
-		if (a->moved) {
-			diff_count_missing(&a->then.fabric, &a->in.fabric, o.gone);
-			diff_count_missing(&a->in.fabric, &a->then.fabric, o.come);
-		}
 		count_lanes(a, &o);
 		count_groups(a, &o);
 		st = osr_changes(fabric, a->gen[OLD].routing, fabric, a->gen[NEW].routing,
