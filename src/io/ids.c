@@ -7,7 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "io/grow.h"
+#include "io/keyed.h"
 
 /* The slot of this text: it holds its row, or OSR_NONE. */
 static uint32_t *ids_slot(const struct osr_ids *ids, const char *text)

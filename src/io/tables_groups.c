@@ -6,7 +6,7 @@
  *	LID    : Out Port(s)
  *	0xC000 : 0x007  0x00A
  */
-#include "io/grow.h"
+#include "io/keyed.h"
 #include "io/tables_private.h"
 
 #include <inttypes.h>

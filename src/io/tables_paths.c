@@ -15,7 +15,7 @@
  * A row is filled for one end port after the other. An end port that turns out to have the row of the first one on its
  * switch shares it; one that comes back (the second form may be in any order) gets a copy to go on with.
  */
-#include "io/grow.h"
+#include "io/keyed.h"
 #include "io/tables_private.h"
 
 #include <inttypes.h>

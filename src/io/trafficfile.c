@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/grow.h"
+#include "io/keyed.h"
 #include "io/lines.h"
 
 #define MAX_PAIRS (UINT32_C(1) << 28)
