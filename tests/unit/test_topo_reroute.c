@@ -515,6 +515,41 @@ static void test_any_sl_of_engines(void **state)
 }
 
 /*
+ * A whole HyperX is on one lane, in the order of dimensions, which leaves a dead cable of the first one a single way
+ * round: idle lanes open others. Any SL stays safe, and when the cable is back the entries are the old ones.
+ */
+static void test_idle_lanes(void **state)
+{
+	unsigned n_used = 0;
+
+	for (uint32_t c = 0; c < 45; c++) {
+		struct osr_result whole = { 0 }, x = { 0 }, full = { 0 }, back = { 0 };
+		struct osr_verdict verdict, other;
+		struct osr_arena arena = { 0 };
+		struct osr_fabric f, now;
+		struct faults faults;
+
+		make_fabric("hyperx dims=3x5 hosts=5", &arena, &f);
+		faults_new(&faults, &f);
+		faults_cable(&faults, 2 * c, true);
+		faults_build(&faults, &arena, &now);
+		route_with(&f, "auto", 4, NULL, &arena, &whole, &verdict);
+		assert_int_equal(whole.routing.n_vls, 1);
+		route_with(&now, "auto", 4, NULL, &arena, &full, &other);
+		route_with(&now, "auto", 4, &whole, &arena, &x, &verdict);
+		assert_true(x.routing.stable.kept && verdict.proven & OSR_CLAIM_ANY_SL);
+		assert_in_range(verdict.efi * 5, 0, other.efi * 6);
+		n_used += x.routing.n_vls > 1;
+		route_with(&f, "auto", 4, &x, &arena, &back, &verdict);
+		assert_memory_equal(back.routing.lft, whole.routing.lft,
+				    (size_t)f.n_dests * f.n_switches);
+		faults_free(&faults);
+		osr_arena_free(&arena);
+	}
+	assert_true(n_used >= 10);
+}
+
+/*
  * Two LIDs for each host: where the second one loses its cable, another cable than the first LID's takes it. Any minimal
  * route could, and half of those that do not look at the first LID would take the first LID's.
  */
@@ -586,5 +621,5 @@ static void test_half_a_grid(void **state)
 }
 
 TEST_PROGRAM(test_more_lanes, test_one_lane, test_known_bounds, test_shapes, test_cables,
-	     test_any_sl_lasts, test_management, test_siblings, test_any_sl_of_engines,
-	     test_half_a_grid)
+	     test_any_sl_lasts, test_management, test_idle_lanes, test_siblings,
+	     test_any_sl_of_engines, test_half_a_grid)

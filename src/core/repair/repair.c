@@ -24,13 +24,14 @@
  * Paths. In the tree of a LID the switches whose path is dead are settled from those that are not, so every path
  * is as short as the lanes allow. Where some switch finds none: by SL, the pair gets another SL; where one order
  * holds for all SLs, it goes along the spanning tree of multicast, all of whose turns are in the order. If that
- * fails, too, the attempt is repeated with its tree first, and at last without what the last sweep had.
+ * fails, too, the attempt is repeated with its tree first, and at last without what the last sweep had. Where any SL
+ * is safe all this is done again, if it leaves no path or too much load, with turns that are not used on idle lanes.
  *
  * From the outside in:
  *	osr_repair()
  *	  repairable()			does anything forbid it?
  *	  repair_again()		nothing has changed
- *	  repair_once()			an attempt
+ *	  repair_try()			attempts; each is repair_steps():
  *	    osr__repair_map()		  what is still there
  *	    osr__repair_tables()	  the baseline's tables
  *	    osr__repair_order()		  the turns that they take, and an order
