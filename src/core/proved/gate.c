@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Of what is written here the fabric's part is trusted: gate_fabric(), gate_lanes() and gate_row_of() say which fabric
- * and which tables the arrays stand for. The certificate's part is not: a wrong rank, bound or mark is refused.
+ * Of what is written here the fabric's part is trusted: gate_claims(), gate_fabric(), gate_lanes(), gate_levels() and
+ * gate_row_of() say which fabric and which tables the arrays stand for. The certificate's part is not: a wrong rank,
+ * bound or mark is refused.
  */
 #include "gate.h"
 
@@ -12,109 +13,107 @@
 
 #define BAD INT32_MAX /* k_first: a packet that enters there is dropped */
 
-/* Elements of a channel; ranks of all lanes begin at the last one. */
-enum { C_SRC, C_DST, C_ROW, C_COL, C_VLS, C_TREE, C_RANK };
+/* Elements of a port in tab.hot, where ranks of all lanes begin at the last one, and in tab.cold, where bounds do. */
+enum { H_NEXT, H_ROW, H_VLS, H_RANK };
+enum { C_INTO, C_ROW, C_ENTER, C_TREE, C_HELD };
+
+/* What each thread writes to. */
+struct share {
+	struct row row, old;     /* a destination; its old entries */
+	uint16_t *levels, *pass; /* [n_sw] */
+	int32_t *left;           /* [n_sw] hops */
+	struct tab alone;        /* one lane, with ranks of its destination alone */
+	uint32_t judged;         /* destinations that were looked at */
+};
 
 struct gate {
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
 	struct tab t;
-	bool ranked;
-	bool all_send;          /* every switch has hosts */
-	uint8_t kind_of[16];    /* levels that all SL2VL tables map alike are one */
-	uint16_t *none, *every; /* [n_sw] sets of levels */
-	uint16_t *pass;         /* [n_sw] of each thread */
-	struct row *row;        /* of each thread, with what it writes to */
-	struct tab *alone;      /* of each thread: one lane, with ranks of its destination alone */
-	int32_t **left;         /* [n_sw] of each thread */
-	uint32_t refused;       /* the first destination; OSR_NONE */
+	bool any, ranked;
+	bool all_send;         /* every switch has hosts */
+	uint8_t kind_of[16];   /* levels that all SL2VL tables map alike are one */
+	uint16_t *one, *every; /* [n_sw] sets of levels */
+	uint8_t *zero;         /* [n_slot] lanes */
+	struct share *share;
+	uint32_t refused; /* the first destination; OSR_NONE */
 	/* Mixed with these, in a certificate of `certified`; NULL. */
 	const struct osr_routing *old, *certified;
-	int32_t **old_next; /* [n_sw] k_next of each thread */
-	uint16_t **levels;  /* [n_sw] r_more of each thread */
 	/* What it confirmed before; NULL. */
 	const struct gate *before;
-	uint8_t *changed;  /* [n_chan] since then */
+	uint8_t *changed;  /* [n_sw * n_port] since then */
 	uint8_t *answered; /* [n_sw] answers of the switch, or to it, have changed since then */
-	uint32_t *judged;  /* [parts] destinations that were looked at */
 };
 
 /* ---- fabric ---------------------------------------------------------------------------------- */
 
-/* The element of port p of switch s: what leaves by it is a channel with this number, if there is one. */
-static int32_t gate_place(const struct osr_fabric *fabric, uint32_t s, uint32_t p)
+static size_t gate_port(const struct tab *t, uint32_t s, uint32_t o)
 {
-	return (int32_t)(fabric->port_row[s] + p);
+	return (size_t)s * (size_t)t->n_port + o;
 }
 
-static int32_t *gate_chan(const struct tab *t, int32_t c)
+static int32_t *gate_hot(const struct tab *t, uint32_t s, uint32_t o)
 {
-	return t->chans + (size_t)c * (size_t)t->width;
+	return t->hot + gate_port(t, s, o) * (size_t)t->width;
 }
 
-static void gate_channel(const struct gate *g, uint32_t c)
+static int32_t *gate_cold(const struct tab *t, uint32_t s, uint32_t o)
 {
-	const struct osr_fabric *fabric = g->f;
+	return t->cold + gate_port(t, s, o) * (size_t)t->more;
+}
+
+/* The row of the SL2VL tables for what comes into switch s by port i. */
+static int32_t gate_row(const struct gate *g, uint32_t s, uint32_t i)
+{
 	const struct osr_routing *routing = g->r;
-	const uint32_t *up = routing->mcast_parent, *old = g->old ? g->old->mcast_parent : up;
-	uint32_t src = fabric->chan_src[c], dst = fabric->chan_dst[c], back = fabric->chan_rev[c];
-	uint32_t in = fabric->chan_port[back];
-	int32_t vls = fabric->chan_vls[c], n_lane = g->t.n_lane;
-	int32_t *chan = gate_chan(&g->t, gate_place(fabric, src, fabric->chan_port[c]));
 
-	chan[C_SRC] = (int32_t)src;
-	chan[C_DST] = (int32_t)dst;
-	chan[C_VLS] = vls < n_lane ? vls : n_lane;
-	if (g->t.f_mcast && (up[src] == c || up[dst] == back || old[src] == c || old[dst] == back))
-		chan[C_TREE] = gate_place(fabric, dst, in);
-	if (!routing->sl2vl)
-		return;
-	chan[C_ROW] = (int32_t)(routing->sl2vl_row[dst] + in * (fabric->sw_n_ports[dst] + 1u));
-	chan[C_COL] = fabric->chan_port[c];
+	return !routing->sl2vl ? 0
+			       : (int32_t)(routing->sl2vl_row[s] + i * (g->f->sw_n_ports[s] + 1u));
 }
 
-/* Switches, channels, ports: the same in other words. */
-static void gate_fabric(struct gate *g)
+/* Does multicast use channel c, with these tables? */
+static bool gate_tree(const struct gate *g, const struct osr_routing *routing, uint32_t c)
+{
+	const uint32_t *up = routing->mcast_parent;
+
+	return up[g->f->chan_src[c]] == c || up[g->f->chan_dst[c]] == g->f->chan_rev[c];
+}
+
+/*
+ * Switches, cables, ports: the same in other words. Packets enter by port 0 of every switch and, where the tables tell
+ * them apart, by the ports of hosts. `tree`: multicast is claimed.
+ */
+static void gate_fabric(struct gate *g, bool tree)
 {
 	const struct osr_fabric *fabric = g->f;
+	const struct tab *t = &g->t;
 
 	g->all_send = true;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		int32_t *sw = g->t.sws + 4 * (size_t)s;
-
-		sw[0] = gate_place(fabric, s, 0);
-		sw[1] = fabric->sw_n_ports[s] + 1;
-		sw[2] = (int32_t)fabric->sw_component[s];
-		sw[3] = fabric->sw_sources[s] > 0;
-		g->all_send &= sw[3];
+		t->sws[2 * (size_t)s] = (int32_t)fabric->sw_component[s];
+		t->sws[2 * (size_t)s + 1] = fabric->sw_sources[s] > 0;
+		g->all_send &= fabric->sw_sources[s] > 0;
+		for (uint32_t o = 0; o < (uint32_t)t->n_port; o++) {
+			gate_hot(t, s, o)[H_NEXT] = -1;
+			gate_cold(t, s, o)[C_ENTER] = o == 0;
+			gate_cold(t, s, o)[C_ROW] =
+				o <= fabric->sw_n_ports[s] ? gate_row(g, s, o) : 0;
+		}
 	}
-	for (int32_t c = 0; c < g->t.n_chan; c++)
-		gate_chan(&g->t, c)[C_SRC] = gate_chan(&g->t, c)[C_TREE] = -1;
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		gate_channel(g, c);
-}
+	for (uint32_t i = 0; g->r->sl2vl && i < fabric->n_terminals; i++)
+		gate_cold(t, fabric->term_switch[i], fabric->term_port[i])[C_ENTER] = 1;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t s = fabric->chan_src[c], o = fabric->chan_port[c], v = fabric->chan_dst[c];
+		uint32_t into = fabric->chan_port[fabric->chan_rev[c]];
+		int32_t *hot = gate_hot(t, s, o), *cold = gate_cold(t, s, o);
 
-/* Ports by which packets enter: port 0 of every switch and, where the tables tell them apart, those of hosts. */
-static void gate_entries(struct gate *g)
-{
-	const struct osr_fabric *fabric = g->f;
-	const struct osr_routing *routing = g->r;
-	int32_t *entry = g->t.ents;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		*entry++ = (int32_t)s;
-		*entry++ = routing->sl2vl ? (int32_t)routing->sl2vl_row[s] : 0;
+		hot[H_NEXT] = (int32_t)v;
+		hot[H_ROW] = gate_row(g, v, into);
+		hot[H_VLS] = fabric->chan_vls[c] < t->n_lane ? fabric->chan_vls[c] : t->n_lane;
+		cold[C_INTO] = (int32_t)into;
+		cold[C_TREE] =
+			tree && (gate_tree(g, g->r, c) || (g->old && gate_tree(g, g->old, c)));
 	}
-	for (uint32_t i = 0; routing->sl2vl && i < fabric->n_terminals; i++) {
-		uint32_t s = fabric->term_switch[i];
-
-		if (!fabric->term_port[i])
-			continue;
-		*entry++ = (int32_t)s;
-		*entry++ = (int32_t)(routing->sl2vl_row[s] +
-				     fabric->term_port[i] * (fabric->sw_n_ports[s] + 1u));
-	}
-	g->t.n_entry = (int32_t)((entry - g->t.ents) / 2);
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
@@ -158,41 +157,62 @@ static uint64_t gate_pairs(const struct gate *g)
 }
 
 /* How many levels and lanes there are, and which claims. */
-static void gate_claims(struct gate *g, uint64_t *n_pair)
+static void gate_claims(struct gate *g, uint64_t *n_slot)
 {
 	const struct osr_routing *routing = g->r;
 	struct tab *t = &g->t;
 	uint32_t claims = routing->claims;
 	bool shared;
 
-	t->f_any = !routing->sl || (claims & OSR_CLAIM_ANY_SL);
-	shared = t->f_any && !routing->sl2vl;
+	g->any = !routing->sl || (claims & OSR_CLAIM_ANY_SL);
+	shared = g->any && !routing->sl2vl;
 	g->ranked = claims & OSR_CLAIM_DEADLOCK_FREE;
-	t->f_replies = (claims & OSR_CLAIM_REVERSIBLE) && !t->f_any;
+	t->f_replies = (claims & OSR_CLAIM_REVERSIBLE) && !g->any;
 	t->f_flat = !routing->sl2vl;
-	t->f_mcast = (claims & OSR_CLAIM_MULTICAST) && routing->mcast_parent;
 	/* One graph for all lanes: the same as one lane. */
-	t->n_lane = shared || !g->ranked ? 1 : routing->n_vls;
-	t->n_q = shared || !g->ranked ? 1 : routing->n_vls;
-	*n_pair = routing->sl2vl ? gate_pairs(g) : 1;
-	if (routing->sl2vl)
-		t->n_q = t->f_any ? gate_kinds(g, *n_pair) : 16;
-	t->m_lane = shared ? 0 : t->f_any ? -1 : routing->mcast_vl;
+	t->n_lane = t->n_q = shared || !g->ranked ? 1 : routing->n_vls;
+	t->n_port = 1;
+	for (uint32_t s = 0; s < g->f->n_switches; s++)
+		if (g->f->sw_n_ports[s] >= t->n_port)
+			t->n_port = g->f->sw_n_ports[s] + 1;
+	*n_slot = (uint64_t)t->n_port;
+	if (routing->sl2vl) {
+		*n_slot += gate_pairs(g);
+		t->n_q = g->any ? gate_kinds(g, gate_pairs(g)) : 16;
+	}
+	t->m_lane = shared ? 0 : g->any ? -1 : routing->mcast_vl;
 }
 
-static void gate_lanes(struct gate *g, uint64_t n_pair)
+/* SL2VL tables; without them the lane is the level. */
+static void gate_lanes(struct gate *g)
 {
 	const struct osr_routing *routing = g->r;
 	struct tab *t = &g->t;
+	size_t n_q = (size_t)t->n_q;
 
-	if (!routing->sl2vl)
-		for (int32_t q = 0; q < t->n_q; q++)
-			t->slots[q] = (uint8_t)(q < t->n_lane ? q : 0);
-	else
-		for (uint64_t i = 0; i < n_pair; i++)
-			for (unsigned sl = 0; sl < 16; sl++)
-				t->slots[i * (unsigned)t->n_q + (t->f_any ? g->kind_of[sl] : sl)] =
-					routing->sl2vl[i][sl];
+	for (size_t i = 0; !routing->sl2vl && i < (size_t)t->n_slot * n_q; i++)
+		t->slots[i] = (uint8_t)(i % n_q < (size_t)t->n_lane ? i % n_q : 0);
+	for (size_t i = 0; routing->sl2vl && i < (size_t)(t->n_slot - t->n_port); i++)
+		for (unsigned sl = 0; sl < 16; sl++)
+			t->slots[i * n_q + (g->any ? g->kind_of[sl] : sl)] = routing->sl2vl[i][sl];
+}
+
+/* Levels that switch s may send on to destination d. */
+static uint16_t gate_levels(const struct gate *g, uint32_t d, uint32_t s)
+{
+	const struct osr_routing *both[2] = { g->r, g->old };
+	size_t at = (size_t)d * g->f->n_switches + s;
+	unsigned levels = 0;
+
+	if (g->any)
+		return *g->every;
+	for (unsigned i = 0; i < 2 && both[i]; i++) {
+		if (both[i]->sl[at] >= 16)
+			return 0;
+		levels |= 1u << both[i]->sl[at];
+		levels |= both[i]->granted ? both[i]->granted[at] : 0;
+	}
+	return (uint16_t)levels;
 }
 
 /* ---- certificate ----------------------------------------------------------------------------- */
@@ -206,9 +226,8 @@ static void gate_ranks(struct gate *g)
 	for (int32_t l = 0; l < g->t.n_lane; l++)
 		for (uint32_t c = 0; c < fabric->n_channels; c++, rank++) {
 			int64_t signed_rank = (int64_t)*rank + INT32_MIN;
-			int32_t at = gate_place(fabric, fabric->chan_src[c], fabric->chan_port[c]);
 
-			gate_chan(&g->t, at)[C_RANK + l] =
+			gate_hot(&g->t, fabric->chan_src[c], fabric->chan_port[c])[H_RANK + l] =
 				(int32_t)(signed_rank < BAD ? signed_rank : BAD - 1);
 		}
 }
@@ -218,63 +237,56 @@ static void gate_most(int32_t *most, int32_t x)
 	*most = x > *most ? x : *most;
 }
 
-/* The rank of what leaves by channel c through slot row + column; BAD if it is dropped. */
-static int32_t gate_rank(const struct tab *t, int32_t row, const int32_t *chan, int32_t q)
+/* The rank of what leaves switch s by port o through this row; BAD if it is dropped. */
+static int32_t gate_rank(const struct tab *t, int32_t row, uint32_t s, uint32_t o, int32_t q)
 {
-	int32_t lane = t->slots[(int64_t)(row + chan[C_COL]) * t->n_q + q];
+	int32_t lane = t->slots[(int64_t)(row + (int32_t)o) * t->n_q + q];
+	const int32_t *hot = gate_hot(t, s, o);
 
-	return lane < chan[C_VLS] ? chan[C_RANK + lane] : BAD;
+	return lane < hot[H_VLS] ? hot[H_RANK + lane] : BAD;
 }
 
-/* What comes by slots of this row to switch s has at most this rank, by level from this element of the channel on. */
-static void gate_bound(const struct tab *t, int32_t row, int32_t s, int32_t element, int32_t back)
+/* What comes by this row into switch s, and leaves by another port than `back`, has at most these ranks. */
+static void gate_bound(const struct tab *t, int32_t row, uint32_t s, int32_t back, bool copies)
 {
-	const int32_t *sw = t->sws + 4 * (size_t)s;
+	for (uint32_t o = 0; o < (uint32_t)t->n_port; o++) {
+		int32_t *first = gate_hot(t, s, o) + H_RANK + t->n_lane;
+		int32_t *most = copies ? gate_cold(t, s, o) + C_HELD : first;
 
-	for (int32_t c = sw[0]; c < sw[0] + sw[1]; c++) {
-		int32_t *chan = gate_chan(t, c);
-
-		for (int32_t q = 0; chan[C_SRC] >= 0 && c != back && q < t->n_q; q++)
-			gate_most(&chan[element + q], gate_rank(t, row, chan, q));
+		for (int32_t q = 0;
+		     gate_hot(t, s, o)[H_NEXT] >= 0 && (int32_t)o != back && q < t->n_q; q++)
+			gate_most(&most[q], gate_rank(t, row, s, o, q));
 	}
 }
 
-static void gate_bounds(struct gate *g)
+static void gate_bounds(const struct gate *g)
 {
 	const struct tab *t = &g->t;
-	int32_t first = C_RANK + t->n_lane, held = first + t->n_q;
+	uint32_t n_sw = g->f->n_switches, n_port = (uint32_t)t->n_port;
+	bool own = t->m_lane < 0 || t->m_lane >= t->n_lane;
+	int32_t held = H_RANK + (own ? t->n_lane : t->m_lane);
 
-	for (int32_t c = 0; c < t->n_chan; c++)
-		for (int32_t q = 0; q < t->n_q; q++)
-			gate_chan(t, c)[first + q] = INT32_MIN;
-	for (int32_t h = 0; h < t->n_entry; h++)
-		gate_bound(t, t->ents[2 * h + 1], t->ents[2 * h], first, -1);
-	for (int32_t c = 0; t->f_mcast && c < t->n_chan; c++)
-		for (int32_t q = 0; q < t->n_q; q++) {
-			int32_t *chan = gate_chan(t, c);
-
-			chan[held + q] = t->m_lane < 0 ? chan[first + q] : chan[C_RANK + t->m_lane];
-		}
-	for (int32_t c = 0; t->f_mcast && t->m_lane < 0 && c < t->n_chan; c++) {
-		const int32_t *chan = gate_chan(t, c);
-
-		if (chan[C_TREE] >= 0)
-			gate_bound(t, chan[C_ROW], chan[C_DST], held, chan[C_TREE]);
+	for (uint32_t s = 0; s < n_sw; s++) {
+		for (uint32_t o = 0; o < n_port; o++)
+			for (int32_t q = 0; q < t->n_q; q++)
+				gate_hot(t, s, o)[H_RANK + t->n_lane + q] = INT32_MIN;
+		for (uint32_t i = 0; i < n_port; i++)
+			if (gate_cold(t, s, i)[C_ENTER])
+				gate_bound(t, gate_cold(t, s, i)[C_ROW], s, -1, false);
 	}
-}
+	for (uint32_t s = 0; s < n_sw; s++)
+		for (uint32_t o = 0; o < n_port; o++)
+			for (int32_t q = 0; q < t->n_q; q++)
+				gate_cold(t, s, o)[C_HELD + q] =
+					gate_hot(t, s, o)[held + (own ? q : 0)];
+	for (uint32_t c = 0; t->m_lane < 0 && c < g->f->n_channels; c++) {
+		uint32_t s = g->f->chan_src[c], o = g->f->chan_port[c];
+		const int32_t *cold = gate_cold(t, s, o);
 
-/* Levels that hosts of switch h send on to destination d. */
-static unsigned gate_levels(const struct gate *g, uint32_t d, uint32_t h)
-{
-	const struct osr_routing *routing = g->r;
-	size_t at = (size_t)d * routing->n_switches + h;
-
-	unsigned levels =
-		1u << (routing->sl[at] & 15) | (routing->granted ? routing->granted[at] : 0);
-
-	if (g->old)
-		levels |= 1u << (g->old->sl[at] & 15) | (g->old->granted ? g->old->granted[at] : 0);
-	return levels;
+		if (cold[C_TREE])
+			gate_bound(t, gate_hot(t, s, o)[H_ROW], g->f->chan_dst[c], cold[C_INTO],
+				   true);
+	}
 }
 
 static bool gate_meets(const struct gate *g, uint32_t d, uint32_t s)
@@ -295,30 +307,15 @@ static void gate_answers(struct gate *g)
 		for (uint32_t h = 0; h < n; h++)
 			if (g->f->sw_sources[h] && gate_meets(g, d, h))
 				g->t.k_answers[h * n + g->f->dest_switch[d]] |=
-					(uint16_t)gate_levels(g, d, h);
+					gate_levels(g, d, h);
 }
 
 /* ---- one destination ------------------------------------------------------------------------- */
 
-/* By which channel every switch sends on; -1: by none. */
-static void gate_next(const struct gate *g, const struct row *r)
-{
-	const struct osr_fabric *fabric = g->f;
-
-	for (int32_t s = 0; s < g->t.n_sw; s++) {
-		uint32_t at = fabric->port_row[s] + r->lft[s];
-
-		r->k_next[s] =
-			r->lft[s] <= fabric->sw_n_ports[s] && fabric->port_chan[at] != OSR_NONE
-				? (int32_t)at
-				: -1;
-	}
-}
-
 /* Where switch s sends on to; -1: nowhere. */
 static int32_t gate_to(const struct gate *g, const struct row *r, int32_t s)
 {
-	uint32_t c = r->k_next[s] < 0 ? OSR_NONE : g->f->port_chan[r->k_next[s]];
+	uint32_t c = osr_port_channel(g->f, (uint32_t)s, r->lft[s]);
 
 	return c == OSR_NONE ? -1 : (int32_t)g->f->chan_dst[c];
 }
@@ -348,69 +345,59 @@ static void gate_left(const struct gate *g, const struct row *r, int32_t *to_go)
  */
 static __attribute__((noinline)) bool gate_check(struct tab t, struct row r)
 {
-	if (!t.f_any) {
-		t.f_any = 0;
+	if (t.n_q > 1 || t.f_replies)
 		return dest_check(t, r, r);
-	}
-	t.f_any = 1;
-	if (t.f_replies || t.n_q > 1)
-		return dest_check(t, r, r);
-	t.f_replies = 0;
 	t.n_q = 1;
-	if (!t.f_flat) {
-		t.f_flat = 0;
+	t.f_replies = 0;
+	if (!t.f_flat || t.n_lane > 1 || t.width != H_RANK + 2)
 		return dest_check(t, r, r);
-	}
-	t.f_flat = 1;
+	t.f_flat = t.n_lane = 1;
+	t.width = H_RANK + 2;
 	return dest_check(t, r, r);
 }
 
 /*
  * Do its entries lead home from everywhere, whatever else is claimed? The same program, asked about a fabric with one
- * lane where all send to this destination: a channel's rank is the higher the fewer hops are left.
+ * lane where all send to this destination: a port's rank is the higher the fewer hops are left.
  */
-static bool gate_delivers(const struct gate *g, uint32_t i, const struct row *r)
+static bool gate_delivers(const struct gate *g, struct share *mine)
 {
-	const struct tab *t = &g->alone[i];
-	struct row all = *r;
+	struct row all = mine->row;
 
-	all.f_asks = true;
-	all.k_pass = g->every;
-	gate_left(g, r, g->left[i]);
-	for (int32_t s = 0; s < t->n_sw; s++)
-		if (r->k_next[s] >= 0)
-			gate_chan(t, r->k_next[s])[C_RANK] = g->left[i][s] < 0 ? 0 : -g->left[i][s];
-	return gate_check(*t, all);
+	all.f_host = true;
+	all.k_pass = all.levels = g->one;
+	gate_left(g, &all, mine->left);
+	for (uint32_t s = 0; s < g->f->n_switches; s++)
+		if (all.lft[s] < g->t.n_port)
+			gate_hot(&mine->alone, s, all.lft[s])[H_RANK] =
+				mine->left[s] < 0 ? 0 : -mine->left[s];
+	return gate_check(mine->alone, all);
 }
 
 /* The fabric of g for that. */
-static void gate_alone(const struct gate *g, uint32_t i)
+static void gate_alone(const struct gate *g, struct tab *t)
 {
-	struct tab *t = &g->alone[i];
+	for (uint32_t s = 0; s < g->f->n_switches; s++)
+		for (uint32_t o = 0; o < (uint32_t)t->n_port; o++) {
+			const int32_t *from = gate_hot(&g->t, s, o);
+			int32_t *to = gate_hot(t, s, o);
 
-	for (int32_t c = 0; c < t->n_chan; c++) {
-		const int32_t *from = gate_chan(&g->t, c);
-		int32_t *to = gate_chan(t, c);
-
-		to[C_SRC] = from[C_SRC];
-		to[C_DST] = from[C_DST];
-		to[C_VLS] = from[C_VLS] > 0;
-		to[C_TREE] = -1;
-		to[C_RANK + 1] = INT32_MIN;
-	}
+			to[H_NEXT] = from[H_NEXT];
+			to[H_ROW] = from[H_ROW];
+			to[H_VLS] = from[H_VLS] > 0;
+			to[H_RANK + 1] = INT32_MIN;
+		}
 }
 
 /* Levels of packets that enter at switch s. */
 static unsigned gate_own(const struct gate *g, const struct row *r, int32_t s)
 {
 	const struct tab *t = &g->t;
-	unsigned own = (1u << t->n_q) - 1;
+	unsigned own = r->levels[s];
 
-	if (!gate_meets(g, (uint32_t)r->dest, (uint32_t)s))
+	if (!gate_meets(g, (uint32_t)r->dest % g->f->n_dests, (uint32_t)s))
 		return 0;
-	if (!t->f_any)
-		own = gate_levels(g, (uint32_t)r->dest, (uint32_t)s);
-	if (t->f_replies && r->f_asks && t->sws[4 * r->r_home + 3])
+	if (t->f_replies && r->f_host && t->sws[2 * r->r_home + 1])
 		own |= t->k_answers[(size_t)r->r_home * (size_t)t->n_sw + (size_t)s];
 	return own;
 }
@@ -434,46 +421,44 @@ static void gate_pass(const struct gate *g, struct row *r)
 static void gate_held(const struct gate *g, const struct row *r)
 {
 	const struct tab *t = &g->t;
-	int32_t first = C_RANK + t->n_lane;
 
 	for (int64_t i = 0; i < (int64_t)t->n_q * t->n_sw; i++)
 		r->k_held[i] = INT32_MIN;
 	for (int32_t s = 0; s < t->n_sw; s++) {
-		int32_t to = s == r->r_home ? -1 : gate_to(g, r, s);
-		int32_t next = to < 0 || to == r->r_home ? -1 : r->k_next[to];
-		unsigned own = to < 0 ? 0 : r->k_pass == g->every ? ~0u : gate_own(g, r, s);
+		int32_t v = s == r->r_home ? -1 : gate_to(g, r, s);
+		bool on = v >= 0 && v != r->r_home && gate_to(g, r, v) >= 0;
+		unsigned own = v < 0 ? 0 : r->k_pass == g->every ? ~0u : gate_own(g, r, s);
+		const int32_t *hot = v < 0 ? NULL : gate_hot(t, (uint32_t)s, r->lft[s]);
 
-		for (int32_t q = 0; to >= 0 && q < t->n_q; q++) {
-			const int32_t *c = gate_chan(t, r->k_next[s]);
+		for (int32_t q = 0; v >= 0 && q < t->n_q; q++) {
 			int32_t *held = r->k_held + (int64_t)q * t->n_sw;
 
 			if (own >> q & 1)
-				gate_most(&held[s], c[first + q]);
-			if (next >= 0 && (r->k_pass[s] >> q & 1))
-				gate_most(&held[to], gate_rank(t, c[C_ROW], gate_chan(t, next), q));
+				gate_most(&held[s], hot[H_RANK + t->n_lane + q]);
+			if (on && (r->k_pass[s] >> q & 1))
+				gate_most(&held[v],
+					  gate_rank(t, hot[H_ROW], (uint32_t)v, r->lft[v], q));
 		}
 	}
 }
 
-static void gate_row_of(const struct gate *g, uint32_t i, uint32_t d, struct row *r)
+static void gate_row_of(const struct gate *g, struct share *mine, uint32_t d)
 {
 	const struct osr_fabric *fabric = g->f;
-	const struct osr_routing *routing = g->r;
 	uint32_t term = fabric->dest_term[d];
-	size_t at = (size_t)d * fabric->n_switches;
+	struct row *r = &mine->row;
 
 	r->dest = (int32_t)d;
 	r->r_home = (int32_t)fabric->dest_switch[d];
 	r->r_exit = fabric->term_port[term];
-	r->f_asks = fabric->term_weight[term] > 0;
+	r->f_host = fabric->term_weight[term] > 0;
 	r->f_whole = true;
-	r->lft = routing->lft + at;
-	r->r_sl = routing->sl ? routing->sl + at : (uint8_t *)g->none;
-	r->f_more = routing->granted != NULL;
-	r->r_more = routing->granted ? (uint16_t *)routing->granted + at : g->none;
+	r->lft = g->r->lft + (size_t)d * fabric->n_switches;
+	r->levels = g->any ? g->every : mine->levels;
+	for (uint32_t s = 0; !g->any && s < fabric->n_switches; s++)
+		mine->levels[s] = gate_levels(g, d, s);
 	/* Everything may be anywhere, or what enters is carried along. */
-	r->k_pass = g->t.f_any && (r->f_asks || g->all_send) ? g->every
-							     : g->pass + (size_t)g->t.n_sw * i;
+	r->k_pass = g->any && (r->f_host || g->all_send) ? g->every : mine->pass;
 }
 
 /* ---- what a fault has left as it was ----------------------------------------------------------- */
@@ -490,26 +475,25 @@ static bool gate_comparable(const struct gate *g)
 	const struct gate *before = g->before;
 	const struct tab *now = &g->t, *then = &before->t;
 
-	return before->ranked && now->n_sw == then->n_sw && now->n_chan == then->n_chan &&
+	return before->ranked && now->n_sw == then->n_sw && now->n_port == then->n_port &&
 	       now->n_slot == then->n_slot && now->n_lane == then->n_lane &&
-	       now->n_q == then->n_q && now->f_any == then->f_any &&
+	       now->n_q == then->n_q && g->any == before->any &&
 	       now->f_replies == then->f_replies && now->f_flat == then->f_flat &&
 	       !g->r->granted == !before->r->granted &&
 	       !memcmp(g->f->sw_guid, before->f->sw_guid,
 		       (size_t)now->n_sw * sizeof(*g->f->sw_guid)) &&
-	       !memcmp(now->sws, then->sws, (size_t)now->n_sw * 4 * sizeof(*now->sws));
+	       !memcmp(now->sws, then->sws, (size_t)now->n_sw * 2 * sizeof(*now->sws));
 }
 
-static bool gate_channel_changed(const struct gate *g, int32_t c)
+static bool gate_port_changed(const struct gate *g, uint32_t s, uint32_t o)
 {
 	const struct tab *now = &g->t, *then = &g->before->t;
-	const int32_t *a = gate_chan(now, c), *b = gate_chan(then, c);
-	size_t slot = (size_t)a[C_ROW] * (size_t)now->n_q,
-	       size = (size_t)now->n_q * (g->r->sl2vl ? (size_t)now->sws[4 * a[C_DST] + 1] : 1);
+	const int32_t *a = gate_hot(now, s, o), *b = gate_hot(then, s, o);
+	size_t slot = (size_t)a[H_ROW] * (size_t)now->n_q;
 
-	return memcmp(a, b, (C_VLS + 1) * sizeof(*a)) ||
-	       memcmp(a + C_RANK, b + C_RANK, (size_t)(now->n_lane + now->n_q) * sizeof(*a)) ||
-	       memcmp(now->slots + slot, then->slots + slot, size);
+	return memcmp(a, b, (size_t)now->width * sizeof(*a)) ||
+	       memcmp(now->slots + slot, then->slots + slot,
+		      (size_t)now->n_port * (size_t)now->n_q);
 }
 
 static void gate_compare(struct gate *g)
@@ -517,8 +501,9 @@ static void gate_compare(struct gate *g)
 	const struct tab *t = &g->t;
 	size_t n = (size_t)t->n_sw;
 
-	for (int32_t c = 0; c < t->n_chan; c++)
-		g->changed[c] = gate_channel_changed(g, c);
+	for (uint32_t s = 0; s < n; s++)
+		for (uint32_t o = 0; o < (uint32_t)t->n_port; o++)
+			g->changed[gate_port(t, s, o)] = gate_port_changed(g, s, o);
 	for (size_t h = 0; t->f_replies && h < n; h++)
 		for (size_t s = 0; s < n; s++)
 			if (t->k_answers[h * n + s] != g->before->t.k_answers[h * n + s])
@@ -543,14 +528,13 @@ static bool gate_stays(const struct gate *g, uint32_t d)
 	    !then->term_weight[then->dest_term[was]] || home != then->dest_switch[was] ||
 	    now->term_port[term] != then->term_port[then->dest_term[was]] || g->answered[home] ||
 	    !gate_same(a->lft, d, b->lft, was, n) ||
-	    (!g->t.f_any && (!gate_same(a->sl, d, b->sl, was, n) ||
-			     !gate_same(a->granted, d, b->granted, was, n * sizeof(*a->granted)))))
+	    (!g->any && (!gate_same(a->sl, d, b->sl, was, n) ||
+			 !gate_same(a->granted, d, b->granted, was, n * sizeof(*a->granted)))))
 		return false;
-	for (size_t s = 0; s < n; s++) {
-		const int32_t *sw = g->t.sws + 4 * s;
+	for (uint32_t s = 0; s < n; s++) {
 		uint8_t port = a->lft[d * n + s];
 
-		if (port < sw[1] && g->changed[sw[0] + port])
+		if (port < g->t.n_port && g->changed[gate_port(&g->t, s, port)])
 			return false;
 	}
 	return true;
@@ -559,21 +543,21 @@ static bool gate_stays(const struct gate *g, uint32_t d)
 static void gate_dest(void *ctx, uint32_t i, uint32_t d)
 {
 	struct gate *g = ctx;
-	struct row *r = &g->row[i];
+	struct share *mine = &g->share[i];
+	struct row *r = &mine->row;
 	uint32_t seen = __atomic_load_n(&g->refused, __ATOMIC_RELAXED);
 	bool proven;
 
 	if (d > seen || (g->before && gate_stays(g, d)))
 		return;
-	g->judged[i]++;
-	gate_row_of(g, i, d, r);
-	gate_next(g, r);
+	mine->judged++;
+	gate_row_of(g, mine, d);
 	if (g->ranked && r->k_pass != g->every)
 		gate_pass(g, r);
 	if (g->ranked && !g->t.f_flat)
 		gate_held(g, r);
 	proven = (!g->ranked || gate_check(g->t, *r)) &&
-		 ((g->ranked && r->f_asks) || gate_delivers(g, i, r));
+		 ((g->ranked && r->f_host) || gate_delivers(g, mine));
 	while (!proven && d < seen &&
 	       !__atomic_compare_exchange_n(&g->refused, &seen, d, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED))
@@ -611,7 +595,8 @@ static void gate_mixed_pass(const struct gate *g, const struct row *r, const str
 static void gate_mixed_dest(void *ctx, uint32_t i, uint32_t d)
 {
 	struct gate *g = ctx;
-	struct row *r = &g->row[i], o;
+	struct share *mine = &g->share[i];
+	struct row *r = &mine->row, *o = &mine->old;
 	size_t n = (size_t)g->t.n_sw, at = d * n;
 	const uint8_t *now = g->r->lft + at, *old = g->old->lft + at;
 	bool same = !memcmp(now, old, n);
@@ -620,77 +605,64 @@ static void gate_mixed_dest(void *ctx, uint32_t i, uint32_t d)
 		return;
 	if (same && g->certified && !memcmp(now, g->certified->lft + at, n))
 		return;
-	g->judged[i]++;
-	gate_row_of(g, i, d, r);
+	mine->judged++;
+	gate_row_of(g, mine, d);
 	r->f_whole = false;
-	for (uint32_t s = 0; !g->t.f_any && s < n; s++)
-		g->levels[i][s] = (uint16_t)gate_levels(g, d, s);
-	r->f_more = true;
-	r->r_more = g->levels[i];
-	o = *r;
-	o.dest += (int32_t)g->f->n_dests;
-	o.lft = (uint8_t *)g->old->lft + at;
-	o.k_next = g->old_next[i];
-	gate_next(g, r);
-	gate_next(g, &o);
+	*o = *r;
+	o->dest += (int32_t)g->f->n_dests;
+	o->lft = (uint8_t *)g->old->lft + at;
 	if (r->k_pass != g->every)
-		gate_mixed_pass(g, r, &o);
+		gate_mixed_pass(g, r, o);
 	if (!dest_check(g->t, *r, *r) ||
 	    (!same &&
-	     !(dest_check(g->t, *r, o) && dest_check(g->t, o, *r) && dest_check(g->t, o, o))))
+	     !(dest_check(g->t, *r, *o) && dest_check(g->t, *o, *r) && dest_check(g->t, *o, *o))))
 		__atomic_store_n(&g->refused, d, __ATOMIC_RELAXED);
 }
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
 /* The arrays; false if one would be too large for 32 bits, or there is no memory. */
-static bool gate_alloc(struct gate *g, uint64_t n_pair, uint32_t n_parts, struct osr_arena *scratch)
+static bool gate_alloc(struct gate *g, uint64_t n_slot, uint32_t n_parts, struct osr_arena *scratch)
 {
-	const struct osr_fabric *fabric = g->f;
 	struct tab *t = &g->t;
-	uint64_t n = fabric->n_switches, n_q = (uint64_t)t->n_q, n_slot = n_pair + 255,
-		 width = C_RANK + (uint64_t)t->n_lane + 2 * n_q,
-		 entries = n + (g->r->sl2vl ? fabric->n_terminals : 0);
+	uint64_t n = g->f->n_switches, n_q = (uint64_t)t->n_q, ports = n * (uint64_t)t->n_port;
+	uint64_t width = H_RANK + (uint64_t)t->n_lane + n_q, more = C_HELD + n_q;
 
-	if (n * n > BAD || n * n_q > BAD || 2 * (uint64_t)fabric->n_dests > BAD ||
-	    fabric->n_ports * width > BAD || 2 * entries > BAD || n_slot * n_q > BAD)
+	if (n * n > BAD || n * n_q > BAD || 2 * (uint64_t)g->f->n_dests > BAD ||
+	    ports * width > BAD || ports * more > BAD || n_slot * n_q > BAD)
 		return false;
 	t->n_sw = (int32_t)n;
-	t->n_dest = (int32_t)fabric->n_dests * (g->old ? 2 : 1);
-	t->n_chan = (int32_t)fabric->n_ports;
+	t->n_dest = (int32_t)g->f->n_dests * (g->old ? 2 : 1);
 	t->n_slot = (int32_t)n_slot;
 	t->width = (int32_t)width;
-	t->chans = osr_calloc(scratch, fabric->n_ports, width * sizeof(*t->chans));
-	t->sws = osr_calloc(scratch, n, 4 * sizeof(*t->sws));
-	t->ents = osr_calloc(scratch, entries, 2 * sizeof(*t->ents));
+	t->more = (int32_t)more;
+	t->hot = osr_calloc(scratch, ports, width * sizeof(*t->hot));
+	t->cold = osr_calloc(scratch, ports, more * sizeof(*t->cold));
+	t->sws = osr_calloc(scratch, n, 2 * sizeof(*t->sws));
 	t->slots = osr_calloc(scratch, n_slot, n_q);
 	t->k_answers = osr_calloc(scratch, t->f_replies ? n * n : 0, sizeof(*t->k_answers));
-	g->none = osr_calloc(scratch, n, sizeof(*g->none));
+	g->zero = osr_calloc(scratch, n_slot, 1);
+	g->one = osr_calloc(scratch, n, sizeof(*g->one));
 	g->every = osr_calloc(scratch, n, sizeof(*g->every));
-	g->pass = osr_calloc(scratch, n * n_parts, sizeof(*g->pass));
-	if (g->every)
-		memset(g->every, 0xff, n * sizeof(*g->every));
-	g->row = osr_calloc(scratch, n_parts, sizeof(*g->row));
-	g->judged = osr_calloc(scratch, n_parts, sizeof(*g->judged));
-	g->alone = osr_calloc(scratch, n_parts, sizeof(*g->alone));
-	g->left = osr_calloc(scratch, n_parts, sizeof(*g->left));
-	for (uint32_t i = 0; g->row && g->alone && g->left && i < n_parts; i++) {
-		g->row[i].k_next = osr_calloc(scratch, n, sizeof(*g->row->k_next));
-		g->row[i].k_held = osr_calloc(scratch, n * n_q, sizeof(*g->row->k_held));
-		g->left[i] = osr_calloc(scratch, n, sizeof(*g->left[i]));
-		g->alone[i] = (struct tab){ .n_sw = t->n_sw,
-					    .n_dest = t->n_dest,
-					    .n_chan = t->n_chan,
-					    .n_slot = 256,
-					    .n_lane = 1,
-					    .n_q = 1,
-					    .width = C_RANK + 3,
-					    .sws = t->sws,
-					    .f_any = true,
-					    .f_flat = true };
-		g->alone[i].chans =
-			osr_calloc(scratch, fabric->n_ports, (C_RANK + 3) * sizeof(*t->chans));
-		g->alone[i].slots = osr_calloc(scratch, 256, 1);
+	for (size_t s = 0; g->one && g->every && s < n; s++) {
+		g->one[s] = 1;
+		g->every[s] = (uint16_t)((1u << n_q) - 1);
+	}
+	g->share = osr_calloc(scratch, n_parts, sizeof(*g->share));
+	for (uint32_t i = 0; g->share && i < n_parts; i++) {
+		struct share *mine = &g->share[i];
+
+		mine->levels = osr_calloc(scratch, n, sizeof(*mine->levels));
+		mine->pass = osr_calloc(scratch, n, sizeof(*mine->pass));
+		mine->left = osr_calloc(scratch, n, sizeof(*mine->left));
+		mine->row.k_held = osr_calloc(scratch, n * n_q, sizeof(*mine->row.k_held));
+		mine->alone = *t;
+		mine->alone.f_replies = false;
+		mine->alone.f_flat = true;
+		mine->alone.n_lane = mine->alone.n_q = 1;
+		mine->alone.width = H_RANK + 2;
+		mine->alone.slots = g->zero;
+		mine->alone.hot = osr_calloc(scratch, ports, (H_RANK + 2) * sizeof(*t->hot));
 	}
 	return true;
 }
@@ -707,7 +679,8 @@ static bool gate_fits(const struct osr_fabric *fabric, const struct osr_routing 
 	       (!(routing->claims & more) || (routing->claims & OSR_CLAIM_DEADLOCK_FREE)) &&
 	       (!(routing->claims & OSR_CLAIM_DEADLOCK_FREE) || routing->rank ||
 		!fabric->n_channels) &&
-	       (!(routing->claims & OSR_CLAIM_MULTICAST) || routing->mcast_parent);
+	       (!(routing->claims & OSR_CLAIM_MULTICAST) ||
+		(routing->mcast_parent && routing->mcast_vl < OSR_MAX_VLS));
 }
 
 static const char who[] = "the proved checker does not confirm";
@@ -716,23 +689,22 @@ static const char who[] = "the proved checker does not confirm";
 static enum osr_status gate_lay(struct gate *g, uint32_t n_parts, struct osr_arena *scratch,
 				struct osr_diag *diag)
 {
-	uint64_t n_pair;
+	uint64_t n_slot;
 
 	if (!gate_fits(g->f, g->r))
 		return osr_fail(diag, OSR_NOT_PROVEN, "%s tables of another fabric or half a claim",
 				who);
-	gate_claims(g, &n_pair);
-	if (!gate_alloc(g, n_pair, n_parts, scratch))
+	gate_claims(g, &n_slot);
+	if (!gate_alloc(g, n_slot, n_parts, scratch))
 		return osr_fail(diag, OSR_NOT_PROVEN,
 				"%s tables of %u switches, %u channels and %llu port pairs: they "
 				"are too large for it",
 				who, g->f->n_switches, g->f->n_channels,
-				(unsigned long long)n_pair);
+				(unsigned long long)n_slot);
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	gate_fabric(g);
-	gate_entries(g);
-	gate_lanes(g, n_pair);
+	gate_fabric(g, g->r->claims & OSR_CLAIM_MULTICAST);
+	gate_lanes(g);
 	if (g->ranked) {
 		gate_ranks(g);
 		gate_bounds(g);
@@ -748,13 +720,14 @@ static enum osr_status gate_ask(struct gate *g, uint32_t n_parts, struct osr_are
 	bool wired = wired_check(g->t) && (!g->ranked || fabric_check(g->t));
 
 	for (uint32_t i = 0; wired && i < n_parts; i++) {
-		gate_alone(g, i);
-		wired = wired_check(g->alone[i]);
+		gate_alone(g, &g->share[i].alone);
+		wired = wired_check(g->share[i].alone);
 	}
 	if (!wired)
 		return osr_fail(diag, OSR_NOT_PROVEN, "%s %s", who,
-				g->t.f_mcast ? "multicast, or how the fabric is wired"
-					     : "how the fabric is wired");
+				g->r->claims & OSR_CLAIM_MULTICAST
+					? "multicast, or how the fabric is wired"
+					: "how the fabric is wired");
 	osr_threads_share(scratch, g->old ? gate_mixed_dest : gate_dest, g, n_parts, g->f->n_dests);
 	if (g->refused != OSR_NONE)
 		return osr_fail(diag, OSR_NOT_PROVEN, "%s the routes to LID %u", who,
@@ -772,7 +745,7 @@ static void gate_remember(struct gate *g, const struct osr_result *result, struc
 	    osr_routing_digest(&result->fabric, &result->routing) != result->digest)
 		return;
 	*before = (struct gate){ .f = &result->fabric, .r = &result->routing };
-	g->changed = osr_calloc(scratch, (size_t)g->t.n_chan, 1);
+	g->changed = osr_calloc(scratch, gate_port(&g->t, g->f->n_switches, 0), 1);
 	g->answered = osr_calloc(scratch, (size_t)g->t.n_sw, 1);
 	if (gate_lay(before, 0, scratch, &unsaid) || osr_arena_failed(scratch, &unsaid))
 		return;
@@ -799,7 +772,7 @@ enum osr_status osr_gate_again(const struct osr_fabric *fabric, const struct osr
 		st = osr_arena_failed(scratch, diag) ? OSR_NOMEM
 						     : gate_ask(&g, n_parts, scratch, diag);
 	for (uint32_t i = 0; n_judged && !st && i < n_parts; i++)
-		*n_judged = (i ? *n_judged : 0) + g.judged[i];
+		*n_judged = (i ? *n_judged : 0) + g.share[i].judged;
 	osr_arena_reset(scratch, mark);
 	return st;
 }
@@ -827,17 +800,11 @@ enum osr_status osr_gate_mixed(const struct osr_fabric *fabric, const struct osr
 	     (!old->mcast_parent || old->mcast_vl != routing->mcast_vl)))
 		return osr_fail(diag, OSR_NOT_PROVEN, "%s mixtures of these tables", who);
 	st = gate_lay(&g, n_parts, scratch, diag);
-	g.old_next = osr_calloc(scratch, n_parts, sizeof(*g.old_next));
-	g.levels = osr_calloc(scratch, n_parts, sizeof(*g.levels));
-	for (uint32_t i = 0; g.old_next && g.levels && i < n_parts; i++) {
-		g.old_next[i] = osr_calloc(scratch, fabric->n_switches, sizeof(**g.old_next));
-		g.levels[i] = osr_calloc(scratch, fabric->n_switches, sizeof(**g.levels));
-	}
 	if (!st)
 		st = osr_arena_failed(scratch, diag) ? OSR_NOMEM
 						     : gate_ask(&g, n_parts, scratch, diag);
 	for (uint32_t i = 0; n_judged && !st && i < n_parts; i++)
-		*n_judged = (i ? *n_judged : 0) + g.judged[i];
+		*n_judged = (i ? *n_judged : 0) + g.share[i].judged;
 	osr_arena_reset(scratch, mark);
 	return st;
 }

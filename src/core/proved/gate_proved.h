@@ -6,21 +6,19 @@
 
 struct tab {
   int32_t n_sw;
+  int32_t n_port;
   int32_t n_dest;
-  int32_t n_chan;
-  int32_t n_entry;
   int32_t n_slot;
   int32_t n_lane;
   int32_t n_q;
-  int32_t * chans;
+  int32_t * hot;
   int32_t width;
+  int32_t * cold;
+  int32_t more;
   int32_t * sws;
-  int32_t * ents;
   unsigned char * slots;
   uint16_t * k_answers;
   int32_t m_lane;
-  int f_mcast;
-  int f_any;
   int f_replies;
   int f_flat;
 };
@@ -29,20 +27,13 @@ struct row {
   int32_t dest;
   int32_t r_home;
   int32_t r_exit;
-  int f_asks;
+  int f_host;
   int f_whole;
-  int f_more;
   unsigned char * lft;
-  unsigned char * r_sl;
-  uint16_t * r_more;
-  int32_t * k_next;
+  uint16_t * levels;
   uint16_t * k_pass;
   int32_t * k_held;
 };
-
-static inline __attribute__((always_inline)) int32_t rd(int32_t * p, int32_t i) {
-  return p[i];
-}
 
 static inline __attribute__((always_inline)) int32_t rdb(unsigned char * p, int32_t i) {
   return (int32_t)p[i];
@@ -56,108 +47,75 @@ static inline __attribute__((always_inline)) int32_t cell(int32_t a, int32_t b, 
   return a * m + b;
 }
 
-static inline __attribute__((always_inline)) int32_t of_chan(struct tab t, int32_t c, int32_t j) {
-  return rd(t.chans, cell(c, j, t.width));
+static inline __attribute__((always_inline)) int32_t elem(struct tab t, int32_t * p, int32_t w, int32_t s, int32_t o,
+             int32_t j) {
+  return p[cell(cell(s, o, t.n_port), j, w)];
+}
+
+static inline __attribute__((always_inline)) int32_t hot_at(struct tab t, int32_t s, int32_t o, int32_t j) {
+  return elem(t, t.hot, t.width, s, o, j);
+}
+
+static inline __attribute__((always_inline)) int32_t cold_at(struct tab t, int32_t s, int32_t o, int32_t j) {
+  return elem(t, t.cold, t.more, s, o, j);
 }
 
 static inline __attribute__((always_inline)) int32_t of_sw(struct tab t, int32_t s, int32_t j) {
-  return rd(t.sws, cell(s, j, 4));
+  return t.sws[cell(s, j, 2)];
 }
 
-static inline __attribute__((always_inline)) int32_t of_entry(struct tab t, int32_t h, int32_t j) {
-  return rd(t.ents, cell(h, j, 2));
-}
-
-static inline __attribute__((always_inline)) int32_t rank_of(struct tab t, int32_t c, int32_t l) {
-  return of_chan(t, c, 6 + l);
-}
-
-static inline __attribute__((always_inline)) int32_t first_of(struct tab t, int32_t c, int32_t q) {
-  return of_chan(t, c, 6 + t.n_lane + q);
-}
-
-static inline __attribute__((always_inline)) int32_t mheld_of(struct tab t, int32_t c, int32_t q) {
-  return of_chan(t, c, 6 + t.n_lane + t.n_q + q);
-}
-
-static inline __attribute__((always_inline)) int32_t slot_at(struct tab t, int32_t i, int32_t q) {
+static inline __attribute__((always_inline)) int32_t lane_of(struct tab t, int32_t r, int32_t o, int32_t q) {
+  int32_t i;
+  i = r + o;
   return rdb(t.slots, cell(i, q, t.n_q));
 }
 
+static inline __attribute__((always_inline)) int32_t copy_of(struct tab t, int32_t r, int32_t o, int32_t q) {
+  if (t.m_lane >= 0) {
+    return t.m_lane;
+  } else {
+    return lane_of(t, r, o, q);
+  }
+}
+
+static inline __attribute__((always_inline)) int32_t rank_in(struct tab t, int32_t s, int32_t o, int32_t l, int32_t bound) {
+  int32_t x;
+  if (l >= hot_at(t, s, o, 2)) {
+    return 0x7FFFFFFF;
+  }
+  x = hot_at(t, s, o, 3 + l);
+  if (x <= bound) {
+    return x;
+  } else {
+    return 0x7FFFFFFF;
+  }
+}
+
+static inline __attribute__((always_inline)) int32_t behind(struct tab t, int32_t s, int32_t o) {
+  if (o >= t.n_port) {
+    return -1;
+  }
+  return hot_at(t, s, o, 0);
+}
+
 static inline __attribute__((always_inline)) int32_t held_at(struct tab t, struct row r, int32_t s, int32_t q) {
-  return rd(r.k_held, cell(q, s, t.n_sw));
+  return r.k_held[cell(q, s, t.n_sw)];
 }
 
-static inline __attribute__((always_inline)) int32_t lane_of(struct tab t, int32_t i, int32_t e, int32_t q) {
-  return slot_at(t, i + of_chan(t, e, 3), q);
-}
-
-static inline __attribute__((always_inline)) int works(struct tab t, int32_t e, int32_t m) {
-  return m < of_chan(t, e, 4);
-}
-
-static inline __attribute__((always_inline)) int turn_check(struct tab t, int32_t c, int32_t e, int32_t q, int32_t low,
-               int32_t high) {
-  int32_t m, x;
-  m = lane_of(t, of_chan(t, c, 2), e, q);
-  if (!works(t, e, m)) {
-    return 0;
-  }
-  x = rank_of(t, e, m);
-  if (low < x) {
-    return x <= high;
-  } else {
-    return 0;
-  }
-}
-
-static inline __attribute__((always_inline)) int32_t next_of(struct tab t, struct row r, int32_t s) {
-  int32_t p, c;
-  p = rdb(r.lft, s);
-  if (p >= of_sw(t, s, 1)) {
-    return -1;
-  }
-  c = of_sw(t, s, 0) + p;
-  if (!(of_chan(t, c, 0) == s)) {
-    return -1;
-  }
-  if (rd(r.k_next, s) == c) {
-    return c;
-  } else {
-    return -2;
-  }
-}
-
-static inline __attribute__((always_inline)) int32_t end_of(struct tab t, int32_t c) {
-  return of_chan(t, c, 1);
-}
-
-static inline __attribute__((always_inline)) int32_t held_of(struct tab t, struct row r, int32_t s, int32_t q, int32_t c) {
+static inline __attribute__((always_inline)) int32_t held_of(struct tab t, struct row r, int32_t s, int32_t o, int32_t q) {
   if (t.f_flat) {
-    return rank_of(t, c, q);
+    return hot_at(t, s, o, 3 + q);
   } else {
     return held_at(t, r, s, q);
   }
 }
 
-static inline __attribute__((always_inline)) uint16_t pass_of(struct tab t, struct row r, int32_t s) {
-  return rdh(r.k_pass, s);
-}
-
-static inline __attribute__((always_inline)) int here(struct tab t, struct row r, int32_t s) {
-  return of_sw(t, s, 2) == of_sw(t, r.r_home, 2);
-}
-
-static inline __attribute__((always_inline)) int sends_at(struct tab t, int32_t s) {
-  return !(of_sw(t, s, 3) == 0);
-}
-
 static inline __attribute__((always_inline)) int meets_at(struct tab t, struct row r, int32_t s) {
   if (!(s == r.r_home)) {
-    if (r.f_asks) {
+    if (r.f_host) {
       return 1;
     } else {
-      return sends_at(t, s);
+      return !(of_sw(t, s, 1) == 0);
     }
   } else {
     return 0;
@@ -168,80 +126,82 @@ static inline __attribute__((always_inline)) uint16_t answers_of(struct tab t, i
   return rdh(t.k_answers, cell(h, s, t.n_sw));
 }
 
-static inline __attribute__((always_inline)) uint16_t asked_at(struct tab t, struct row r, int32_t s) {
+static inline __attribute__((always_inline)) int level_check(struct tab t, struct row r, int32_t s) {
   uint16_t l;
-  l = ((1u << ((rdb(r.r_sl, s)))));
-  if (r.f_more) {
-    return ((l | (rdh(r.r_more, s))));
+  int32_t q;
+  l = rdh(r.levels, s);
+  q = (__builtin_ctz((1u << 16 | l) & ~0u << (0)));
+  if (q >= t.n_q || !((l & ~(((1u << ((t.n_q))) - 1u))) == 0)) {
+    return 0;
+  }
+  if (!t.f_replies) {
+    return 1;
+  } else {
+    if (!meets_at(t, r, s)) {
+      return 1;
+    } else {
+      if (of_sw(t, s, 1) == 0) {
+        return 1;
+      } else {
+        return (l & ~answers_of(t, s, r.r_home)) == 0;
+      }
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) uint16_t allowed_at(struct tab t, struct row r, int32_t s) {
+  uint16_t l;
+  if (!meets_at(t, r, s)) {
+    return (((1u << (0)) - 1u));
+  }
+  l = rdh(r.levels, s);
+  if (t.f_replies && (r.f_host && !(of_sw(t, r.r_home, 1) == 0))) {
+    return ((l | (answers_of(t, r.r_home, s))));
   } else {
     return l;
   }
 }
 
-static inline __attribute__((always_inline)) uint16_t allowed_at(struct tab t, struct row r, int32_t s) {
-  uint16_t m;
-  if (!meets_at(t, r, s)) {
-    return (((1u << (0)) - 1u));
-  }
-  if (t.f_any) {
-    return (((1u << ((t.n_q))) - 1u));
-  }
-  m = asked_at(t, r, s);
-  if (t.f_replies && (r.f_asks && sends_at(t, r.r_home))) {
-    return ((m | (answers_of(t, r.r_home, s))));
-  } else {
-    return m;
-  }
-}
-
-static inline __attribute__((always_inline)) int level_check(struct tab t, struct row r, int32_t s) {
-  if (t.f_any) {
-    return 1;
-  }
-  if (rdb(r.r_sl, s) >= t.n_q) {
-    return 0;
-  }
-  if (!t.f_replies || (!meets_at(t, r, s) || !sends_at(t, s))) {
-    return 1;
-  }
-  return (asked_at(t, r, s) & ~answers_of(t, s, r.r_home)) == 0;
-}
-
-static inline __attribute__((always_inline)) int hop_check(struct tab t, struct row r, struct row o, int32_t s, int32_t c,
-              int32_t q, int own) {
-  int32_t low, f, v, e;
-  low = held_of(t, r, s, q, c);
-  f = first_of(t, c, q);
+static inline __attribute__((always_inline)) int hop_check(struct tab t, struct row r, struct row o, int32_t s, int32_t p,
+              int32_t v, int32_t q, int own) {
+  int32_t low, f, e, l, x;
+  low = held_of(t, r, s, p, q);
+  f = hot_at(t, s, p, 3 + t.n_lane + q);
   if (own && (f == 0x7FFFFFFF || f > low)) {
     return 0;
   }
-  v = end_of(t, c);
   if (v == r.r_home) {
     return 1;
   }
-  e = rd(o.k_next, v);
-  if (!(pass_of(t, o, v) >> q & 1) || e >= t.n_chan) {
+  if (!(rdh(o.k_pass, v) >> q & 1)) {
     return 0;
   }
-  if (e < 0) {
+  e = rdb(o.lft, v);
+  if (behind(t, v, e) < 0) {
     return 1;
+  }
+  l = lane_of(t, hot_at(t, s, p, 1), e, q);
+  x = rank_in(t, v, e, l, held_of(t, o, v, e, q));
+  if (low < x) {
+    return x < 0x7FFFFFFF;
   } else {
-    return turn_check(t, c, e, q, low, held_of(t, o, v, q, e));
+    return 0;
   }
 }
 
 static inline __attribute__((always_inline)) int hops_check(struct tab t, struct row r, struct row o, int32_t s,
-               int32_t c, uint16_t own) {
-  uint16_t m;
+               int32_t p, int32_t v) {
+  uint16_t own, m;
   int32_t q;
   int32_t z;
-  m = pass_of(t, r, s);
+  own = allowed_at(t, r, s);
+  m = rdh(r.k_pass, s);
   if (!((own & ~m) == 0)) {
     return 0;
   }
   q = (__builtin_ctz((1u << 16 | m) & ~0u << (0)));
   while (q < t.n_q) {
-    if (!hop_check(t, r, o, s, c, q, own >> q & 1)) {
+    if (!hop_check(t, r, o, s, p, v, q, own >> q & 1)) {
       return 0;
     }
     z = (__builtin_ctz((1u << 16 | m) & ~0u << ((q + 1))));
@@ -251,12 +211,13 @@ static inline __attribute__((always_inline)) int hops_check(struct tab t, struct
 }
 
 static inline __attribute__((always_inline)) int switch_check(struct tab t, struct row r, struct row o, int32_t s) {
-  int32_t c;
-  if (!here(t, r, s)) {
+  int32_t p, v;
+  p = rdb(r.lft, s);
+  if (!(of_sw(t, s, 0) == of_sw(t, r.r_home, 0))) {
     if (!r.f_whole) {
       return 1;
     } else {
-      return rdb(r.lft, s) == 255;
+      return p == 255;
     }
   }
   if (!level_check(t, r, s)) {
@@ -265,15 +226,12 @@ static inline __attribute__((always_inline)) int switch_check(struct tab t, stru
   if (s == r.r_home) {
     return 1;
   }
-  c = next_of(t, r, s);
-  if (c < 0) {
-    if (c == -1) {
-      return !r.f_whole;
-    } else {
-      return 0;
-    }
+  v = behind(t, s, p);
+  if (v < 0) {
+    return !r.f_whole;
+  } else {
+    return hops_check(t, r, o, s, p, v);
   }
-  return hops_check(t, r, o, s, c, allowed_at(t, r, s));
 }
 
 static inline __attribute__((always_inline)) int dest_check(struct tab t, struct row r, struct row o) {
@@ -298,68 +256,25 @@ static inline __attribute__((always_inline)) int dest_check(struct tab t, struct
   return 1;
 }
 
-static inline __attribute__((always_inline)) int port_check(struct tab t, int32_t s) {
-  int32_t b, m;
-  b = of_sw(t, s, 0);
-  m = of_sw(t, s, 1);
-  if (0 <= b) {
-    if (0 <= m) {
-      if (m <= 255) {
-        if (m <= t.n_chan) {
-          return b <= t.n_chan - m;
-        } else {
-          return 0;
-        }
-      } else {
-        return 0;
-      }
-    } else {
-      return 0;
-    }
-  } else {
+static inline __attribute__((always_inline)) int port_check(struct tab t, int32_t s, int32_t o) {
+  int32_t v, i, own, r;
+  v = hot_at(t, s, o, 0);
+  i = cold_at(t, s, o, 0);
+  own = cold_at(t, s, o, 1);
+  if (own < 0 || (own > t.n_slot - t.n_port || hot_at(t, s, o, 2) > t.n_lane)) {
     return 0;
   }
-}
-
-static inline __attribute__((always_inline)) int row_check(struct tab t, int32_t i) {
-  if (0 <= i) {
-    return i <= t.n_slot - 256;
-  } else {
-    return 0;
-  }
-}
-
-static inline __attribute__((always_inline)) int chan_check(struct tab t, int32_t c) {
-  int32_t s, v, p;
-  s = of_chan(t, c, 0);
-  v = of_chan(t, c, 1);
-  p = of_chan(t, c, 3);
-  if (s >= t.n_sw || (v < 0 || (v >= t.n_sw || (p < 0 || p > 255)))) {
-    return 0;
-  }
-  if (!row_check(t, of_chan(t, c, 2)) || of_chan(t, c, 4) > t.n_lane) {
-    return 0;
-  }
-  if (s < 0) {
+  if (v < 0) {
     return 1;
   }
-  if (of_sw(t, s, 2) == of_sw(t, v, 2)) {
-    if (of_sw(t, s, 0) <= c) {
-      return c < of_sw(t, s, 0) + of_sw(t, s, 1);
-    } else {
-      return 0;
-    }
-  } else {
+  if (v >= t.n_sw || (i < 0 || (i >= t.n_port || !(of_sw(t, s, 0) ==
+                                                 of_sw(t, v, 0))))) {
     return 0;
   }
-}
-
-static inline __attribute__((always_inline)) int entry_check(struct tab t, int32_t h) {
-  int32_t s;
-  s = of_entry(t, h, 0);
-  if (0 <= s) {
-    if (s < t.n_sw) {
-      return row_check(t, of_entry(t, h, 1));
+  r = hot_at(t, s, o, 1);
+  if (r == cold_at(t, v, i, 1)) {
+    if (0 <= r) {
+      return r <= t.n_slot - t.n_port;
     } else {
       return 0;
     }
@@ -369,136 +284,90 @@ static inline __attribute__((always_inline)) int entry_check(struct tab t, int32
 }
 
 static inline __attribute__((always_inline)) int wired_check(struct tab t) {
-  int32_t s, o, c, o1, h, o2;
+  int32_t s, o, o1, o2;
   o = t.n_sw - 1;
   if (0 <= o) {
     for (s = 0; ; ++s) {
-      if (!port_check(t, s)) {
-        return 0;
+      o2 = t.n_port - 1;
+      if (0 <= o2) {
+        for (o1 = 0; ; ++o1) {
+          if (!port_check(t, s, o1)) {
+            return 0;
+          }
+          if (o1 == o2) {
+            break;
+          }
+        }
       }
       if (s == o) {
         break;
       }
     }
   }
-  o1 = t.n_chan - 1;
-  if (0 <= o1) {
-    for (c = 0; ; ++c) {
-      if (!chan_check(t, c)) {
-        return 0;
-      }
-      if (c == o1) {
-        break;
-      }
-    }
+  if (!t.f_flat) {
+    return 1;
+  } else {
+    return t.n_q <= t.n_lane;
   }
-  o2 = t.n_entry - 1;
-  if (0 <= o2) {
-    for (h = 0; ; ++h) {
-      if (!entry_check(t, h)) {
-        return 0;
-      }
-      if (h == o2) {
-        break;
-      }
-    }
+}
+
+static inline __attribute__((always_inline)) int in_check(struct tab t, int32_t s, int32_t i, int32_t o, int32_t q) {
+  int32_t r, f, x, m;
+  r = cold_at(t, s, i, 1);
+  f = hot_at(t, s, o, 3 + t.n_lane + q);
+  if (behind(t, s, o) < 0) {
+    return 1;
   }
-  if (t.f_flat && t.n_q > t.n_lane) {
+  x = rank_in(t, s, o, lane_of(t, r, o, q), f);
+  if (!(f == 0x7FFFFFFF) && x == 0x7FFFFFFF) {
     return 0;
   }
-  return 1;
-}
-
-static inline __attribute__((always_inline)) int32_t mcast_check(struct tab t, int32_t i, int32_t e, int32_t q) {
-  int32_t m, x;
-  if (t.m_lane >= 0) {
-    m = t.m_lane;
-  } else {
-    m = lane_of(t, i, e, q);
-  }
-  if (!works(t, e, m)) {
-    return 0x7FFFFFFF;
-  }
-  x = rank_of(t, e, m);
-  if (x <= mheld_of(t, e, q)) {
-    return x;
-  } else {
-    return 0x7FFFFFFF;
-  }
-}
-
-static inline __attribute__((always_inline)) int in_check(struct tab t, int32_t h, int32_t c, int32_t q) {
-  int32_t f, i, l;
-  f = first_of(t, c, q);
-  i = of_entry(t, h, 1);
-  if (!(f == 0x7FFFFFFF)) {
-    l = lane_of(t, i, c, q);
-    if (!works(t, c, l) || rank_of(t, c, l) > f) {
-      return 0;
-    }
-  }
-  if (!t.f_mcast) {
+  m = rank_in(t, s, o, copy_of(t, r, o, q), cold_at(t, s, o, 4 + q));
+  if (!(m == 0x7FFFFFFF)) {
     return 1;
   } else {
-    if (of_chan(t, c, 5) < 0) {
-      return 1;
-    } else {
-      return !(mcast_check(t, i, c, q) == 0x7FFFFFFF);
-    }
+    return cold_at(t, s, o, 3) == 0;
   }
 }
 
-static inline __attribute__((always_inline)) int on_check(struct tab t, int32_t c, int32_t e, int32_t q) {
-  int32_t x;
-  if (of_chan(t, e, 5) < 0 || of_chan(t, c, 5) == e) {
+static inline __attribute__((always_inline)) int on_check(struct tab t, int32_t s, int32_t c, int32_t o, int32_t q) {
+  int32_t v, x;
+  v = behind(t, s, c);
+  if (v < 0) {
     return 1;
   }
-  x = mcast_check(t, of_chan(t, c, 2), e, q);
+  if (cold_at(t, v, o, 3) == 0 || cold_at(t, s, c, 0) == o) {
+    return 1;
+  }
+  x = rank_in(t, v, o, copy_of(t, hot_at(t, s, c, 1), o, q),
+      cold_at(t, v, o, 4 + q));
   if (!(x == 0x7FFFFFFF)) {
-    return mheld_of(t, c, q) < x;
+    return cold_at(t, s, c, 4 + q) < x;
   } else {
     return 0;
   }
 }
 
-static inline __attribute__((always_inline)) int fan_to(struct tab t, int32_t h, int32_t c, int32_t e) {
-  int32_t q, o;
-  int cond, cond1;
-  o = t.n_q - 1;
-  if (0 <= o) {
-    for (q = 0; ; ++q) {
-      if (c < 0) {
-        cond1 = in_check(t, h, e, q);
-      } else {
-        cond1 = on_check(t, c, e, q);
+static inline __attribute__((always_inline)) int fan_check(struct tab t, int32_t s, int32_t c) {
+  int32_t o, o1, q, o2;
+  o1 = t.n_port - 1;
+  if (0 <= o1) {
+    for (o = 0; ; ++o) {
+      o2 = t.n_q - 1;
+      if (0 <= o2) {
+        for (q = 0; ; ++q) {
+          if (!(cold_at(t, s, c, 2) == 0) && !in_check(t, s, c, o, q)) {
+            return 0;
+          }
+          if (!(cold_at(t, s, c, 3) == 0) && !on_check(t, s, c, o, q)) {
+            return 0;
+          }
+          if (q == o2) {
+            break;
+          }
+        }
       }
-      if (cond1) {
-        cond = 0;
-      } else {
-        cond = 1;
-      }
-      if (cond) {
-        return 0;
-      }
-      if (q == o) {
-        break;
-      }
-    }
-  }
-  return 1;
-}
-
-static inline __attribute__((always_inline)) int fan_check(struct tab t, int32_t h, int32_t c, int32_t s) {
-  int32_t b, p, o, e;
-  b = of_sw(t, s, 0);
-  o = of_sw(t, s, 1) - 1;
-  if (0 <= o) {
-    for (p = 0; ; ++p) {
-      e = b + p;
-      if (of_chan(t, e, 0) == s && !fan_to(t, h, c, e)) {
-        return 0;
-      }
-      if (p == o) {
+      if (o == o1) {
         break;
       }
     }
@@ -507,28 +376,23 @@ static inline __attribute__((always_inline)) int fan_check(struct tab t, int32_t
 }
 
 static inline __attribute__((always_inline)) int fabric_check(struct tab t) {
-  int32_t h, o, c, o1;
-  o = t.n_entry - 1;
+  int32_t s, o, c, o1;
+  o = t.n_sw - 1;
   if (0 <= o) {
-    for (h = 0; ; ++h) {
-      if (!fan_check(t, h, -1, of_entry(t, h, 0))) {
-        return 0;
+    for (s = 0; ; ++s) {
+      o1 = t.n_port - 1;
+      if (0 <= o1) {
+        for (c = 0; ; ++c) {
+          if ((!(cold_at(t, s, c, 2) == 0) || !(cold_at(t, s, c, 3) == 0)) &&
+              !fan_check(t, s, c)) {
+            return 0;
+          }
+          if (c == o1) {
+            break;
+          }
+        }
       }
-      if (h == o) {
-        break;
-      }
-    }
-  }
-  if (!t.f_mcast) {
-    return 1;
-  }
-  o1 = t.n_chan - 1;
-  if (0 <= o1) {
-    for (c = 0; ; ++c) {
-      if (of_chan(t, c, 5) >= 0 && !fan_check(t, 0, c, end_of(t, c))) {
-        return 0;
-      }
-      if (c == o1) {
+      if (s == o) {
         break;
       }
     }
