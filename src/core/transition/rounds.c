@@ -272,7 +272,6 @@ enum osr_status osr_transition_rounds(const struct osr_job *job)
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	enum osr_status st = rounds_alloc(&r, job->diag);
 
-	m.in_rounds = true;
 	if (!st)
 		st = rounds_choose(&r, job);
 	osr_arena_free(&m.kept);

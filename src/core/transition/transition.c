@@ -98,9 +98,8 @@ enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *dia
 }
 
 /*
- * Does the proved checker say so, too? It is not asked with SL2VL tables, nor of two rounds with lanes by SL: it counts
- * replies to requests whose entries have been withdrawn, the union does not. Where senders choose in one generation
- * alone, one lane stands for all, as in the union.
+ * Does the proved checker say so, too? It is not asked with SL2VL tables. Where senders choose in one generation alone,
+ * one lane stands for all, as in the union.
  */
 static bool transition_confirmed(const struct transition *m, uint32_t *rank,
 				 const struct osr_routing *certified)
@@ -108,7 +107,7 @@ static bool transition_confirmed(const struct transition *m, uint32_t *rank,
 	struct osr_routing old = m->old, now = m->now;
 	uint16_t any = m->gen[0].any_sls | m->gen[1].any_sls;
 
-	if (now.sl2vl || old.sl2vl || (m->in_rounds && !any))
+	if (now.sl2vl || old.sl2vl)
 		return true;
 	old.claims = 0;
 	now.claims = OSR_CLAIM_DEADLOCK_FREE | m->modes;

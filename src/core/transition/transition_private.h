@@ -23,7 +23,6 @@ struct transition {
 	uint8_t *sl;     /* [n_dests * n_switches] of today's pairs by old SLs, or NULL */
 	uint8_t sl_vls;  /* VLs that those need */
 	uint32_t *rank;  /* [OSR_MAX_VLS * n_channels] */
-	bool in_rounds;  /* one of them is of a first round */
 	struct osr_loop loop;
 	bool refused; /* no loop was found, and the proved checker does not confirm that */
 	struct osr_arena *scratch;
