@@ -188,21 +188,6 @@ static size_t audit_slot(const struct auditor *k, uint32_t s, unsigned in, unsig
 	return k->r->sl2vl ? osr__pair(k->w.f, k->r, s, in, out) : k->w.f->port_row[s] + out;
 }
 
-/* End port t sends on these SLs to the current LID. */
-static void audit_enter(struct auditor *k, uint32_t t, unsigned sls)
-{
-	const struct osr_fabric *fabric = k->w.f;
-	uint32_t s = fabric->term_switch[t];
-	uint8_t out = audit_entry(k, s);
-
-	if (t == fabric->dest_term[k->dest] || out > fabric->sw_n_ports[s] ||
-	    !osr__sends(&k->w, fabric->term_weight[t], k->dest))
-		return;
-	k->sends[t] |= sls;
-	k->mask[s] |= sls;
-	k->passed[audit_slot(k, s, fabric->term_port[t], out)] |= sls;
-}
-
 /* Packets to the current LID, and replies to its owner on the SLs of what it asks. */
 static void audit_follow_sls(struct auditor *k)
 {
@@ -219,10 +204,17 @@ static void audit_follow_sls(struct auditor *k)
 	}
 	memset(k->mask, 0, fabric->n_switches * sizeof(*k->mask));
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
-		uint32_t row = osr__row(&k->w, 0, t);
+		uint32_t row = osr__row(&k->w, 0, t), s = fabric->term_switch[t];
 		unsigned sls = row == OSR_NONE ? 0 : osr__sls(&k->w, 0, row, k->dest);
+		uint8_t out = audit_entry(k, s);
 
-		audit_enter(k, t, sls | (replies ? k->replies[t] : 0));
+		sls |= replies ? k->replies[t] : 0;
+		if (t == fabric->dest_term[k->dest] || out > fabric->sw_n_ports[s] ||
+		    !osr__sends(&k->w, fabric->term_weight[t], k->dest))
+			continue;
+		k->sends[t] |= sls;
+		k->mask[s] |= sls;
+		k->passed[audit_slot(k, s, fabric->term_port[t], out)] |= sls;
 	}
 	for (uint32_t i = 0; i < k->n_order; i++) {
 		uint32_t s = k->w.order[i], c = k->w.out[0][s], t;
