@@ -33,6 +33,10 @@ def judge_memory(kb, limit):
     expect(late <= early * limit + POOLS_KB, 'memory grew from %.0f to %.0f kB' % (early, late))
 
 
+def lfts(tables):
+    return [[s.forward(lid) for lid in tables.lids] for s in tables.switches]
+
+
 @scenario('endurance.memory')
 def memory(workdir):
     """Every sweep finds the fabric as it was, or a cable less, or one that has come back."""
@@ -54,6 +58,6 @@ def memory(workdir):
         expect(opensm.sweeps() > n_sweeps, 'too few sweeps')
         judge_memory(memory[SETTLED:], 1.01 if n_sweeps >= LONG else 1.05)
         after = judge(fabric, opensm, ours='dfsssp')
-        expect(i % 3 == 1 or (after.bytes_of_tables(False) == whole.bytes_of_tables(False) and
-                              after.rows == whole.rows), 'the first tables have not come back')
+        # The fabric is whole on one lane; idle lanes that repairs took stay in use until the next full route.
+        expect(i % 3 == 1 or (lfts(after) == lfts(whole) and after.rows == whole.rows), 'the first tables have not come back')
     opensm.check_own_log()
