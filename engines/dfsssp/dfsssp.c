@@ -49,9 +49,7 @@ static struct osr_lanes_options dfsssp_lanes_options(const struct osr_values *va
 	return (struct osr_lanes_options){
 		.any_sl = (enum osr_any_sl)values->num[ANY_SL],
 		.any_sl_cost = (uint32_t)values->num[ANY_SL_COST],
-		.spf = { .max_rounds = OSR_SPF_ROUNDS,
-			 .max_moves = OSR_SPF_MOVES,
-			 .ignore_rates = values->num[IGNORE_RATES] },
+		.spf = { .max_rounds = OSR_SPF_ROUNDS, .ignore_rates = values->num[IGNORE_RATES] },
 		.layers = { .heuristic = (enum osr_heuristic)values->num[HEURISTIC],
 			    .reversible = (enum osr_reversible)values->num[REVERSIBLE] },
 		.detours = values->num[DETOURS],

@@ -107,31 +107,10 @@ static enum osr_status find_tree(const struct dmodk *m, const struct osr_job *jo
 
 #define BALANCE 110 /* percent of the least possible load, or as near as possible */
 
-/* Branches of trees leave the busiest links. */
-static enum osr_status dmodk_relieve(struct dmodk *m)
-{
-	struct osr_spf_options opt = { .ignore_rates = true };
-	uint32_t *by_place = osr_alloc(m->scratch, m->n, sizeof(*by_place));
-	struct osr_spf spf;
-	enum osr_status st;
-
-	if (osr_arena_failed(m->scratch, m->diag))
-		return OSR_NOMEM;
-	st = osr_spf_init(&spf, m->f, m->r, &opt, m->scratch, m->diag);
-	if (st)
-		return st;
-	for (uint32_t s = 0; s < m->n; s++)
-		by_place[m->o.number[s]] = s;
-	spf.place = m->o.number;
-	spf.by_place = by_place;
-	st = osr_spf_relieve(&spf, BALANCE, OSR_SPF_MOVES, m->scratch, m->diag);
-	osr_spf_finish(&spf);
-	return st;
-}
-
 /* What the rule makes uneven where links are missing: first for shifts, then, if that is not enough, for all. */
 static enum osr_status dmodk_balance(struct dmodk *m)
 {
+	uint64_t limit = osr_spf_bound(m->f) * BALANCE / 100;
 	uint32_t n_missing = 0;
 	enum osr_status st;
 	bool even;
@@ -140,8 +119,9 @@ static enum osr_status dmodk_balance(struct dmodk *m)
 		n_missing += m->p->tree[i].n_missing_links + m->p->tree[i].n_missing_switches;
 	if (!n_missing)
 		return OSR_OK;
-	st = part_flows(m, osr_spf_bound(m->f) * BALANCE / 100, &even);
-	return st || even ? st : dmodk_relieve(m);
+	st = part_flows(m, limit, &even);
+	return st || even ? st
+			  : osr_spf_relieve(m->f, m->r, m->o.number, limit, m->scratch, m->diag);
 }
 
 static enum osr_status dmodk_route(const struct osr_job *job)

@@ -28,7 +28,6 @@ static enum osr_status sssp_route(const struct osr_job *job)
 	struct osr_routing *routing = job->routing;
 	struct osr_diag *diag = job->diag;
 	struct osr_spf_options spf_opt = { .max_rounds = OSR_SPF_ROUNDS,
-					   .max_moves = OSR_SPF_MOVES,
 					   .ignore_rates = values->num[IGNORE_RATES] };
 	double start = req->clock_ms ? req->clock_ms() : 0;
 	bool fits;

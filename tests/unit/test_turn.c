@@ -49,10 +49,9 @@ static void assert_loads_hold(const struct osr_spf *s)
 static enum osr_status route_any_sl(struct turn_trial *x, uint8_t vls, bool multicast,
 				    enum osr_any_sl any_sl)
 {
-	const struct osr_lanes_options opt = { .any_sl = any_sl,
-					       .any_sl_cost = 5,
-					       .spf = { .max_rounds = 2, .max_moves = 50 },
-					       .detours = true };
+	const struct osr_lanes_options opt = {
+		.any_sl = any_sl, .any_sl_cost = 5, .spf = { .max_rounds = 2 }, .detours = true
+	};
 	const struct osr_request req = { .max_vls = vls,
 					 .multicast = multicast,
 					 .chosen_sls = x->chosen_sls };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * See moves.h. From the outside in:
- *	osr__moves_run()
- *	  moves_relieve()	one channel: what could leave it, the best first
- *	    moves_find()	  in the tree of one LID
- *	    moves_make()	  one entry
+ *	osr__moves_run()	the busiest channel, again and again
+ *	  moves_relieve()	  passes over its LIDs, the moves that cost least first
+ *	    moves_shed()	    what the tree of one LID can take off it
+ *	      moves_leave()	      one switch and what sends through it
  *	  moves_return_all()	blocks that need not be sent after all
  */
 #include "core/paths/moves.h"
@@ -14,37 +14,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_STUCK 64 /* channels in a row of which nothing can move; where no blocks count: */
-#define FEW_STUCK 4
-#define MAX_WORK 16384 /* trees looked at for all of them, and so many more for each that moved: */
-#define WORK_MOVED 64
-#define FEW_WORK 8 /* for each LID, where no blocks count; and ways tried */
-/* Moves that are tried, the best first, and as many more that are listed: virtual lanes refuse most. */
-#define KEEP 2048
-#define FEW_KEEP 512 /* where no blocks count */
+/* Switches looked at: so many, and as many for each table entry. A fifth of it costs 0.2 % of EFI on 129 fabrics. */
+#define MOVES_WORK 2000000
+#define MOVES_WORK_ENTRY 20
 
-/* Switch v sends to d by channel c instead. Smaller is better. */
-struct move {
-	uint64_t key; /* what it costs: see move_key() */
-	uint64_t flow;
-	uint32_t d, v, c;
-	uint32_t number; /* in the order in which they were found */
-	bool longer;     /* the way has more channels */
+/* A channel that a switch might send by instead. */
+struct way {
+	int64_t others; /* load of other LIDs on the new way, less that on the old one */
+	uint32_t
+		n_even; /* channels that would carry as much as the hot one; a closed one counts as two */
+	uint32_t c;
+	bool longer; /* it has more channels */
+};
+
+/* A move that only passed a load on, and the entry of before. */
+struct passed {
+	uint32_t d, v;
+	uint8_t was;
 };
 
 struct moves_scratch {
-	uint32_t *order; /* [n_switches] the branch of a tree that sends over the channel */
-	uint32_t *mark;  /* [n_switches] is in it, if this is the current epoch */
-	uint32_t *len;   /* [n_switches] channels to the root */
-	uint32_t *flow;  /* [n_switches] end ports that send through */
-	uint32_t *way;   /* [n_switches] is on the way of the switch at hand, if this is n_ways */
+	/* The tree of the LID at hand. */
+	uint32_t *
+		order; /* [n_switches] those with a way to the root, each after the one it sends to */
+	uint32_t n_order;
+	uint32_t *len;    /* [n_switches] channels of that way, and one; OSR_NONE: there is none */
+	uint32_t *flow;   /* [n_switches] end ports that send through */
+	uint32_t *branch; /* [n_switches] those that send over the hot channel, in this order */
+	uint32_t n_branch;
+	uint8_t *in;   /* [n_switches] and still do */
+	uint32_t *way; /* [n_switches] is on the way of the switch at hand, if this is n_ways */
 	uint32_t n_ways;
-	uint8_t *stuck; /* [n_channels] nothing can move until another one has made room */
-	uint32_t epoch;
-	uint32_t n_best, n_found;
-	uint64_t n_work; /* trees looked at */
-	uint32_t keep;   /* room in */
-	struct move *best;
+
+	/* The pass at hand. */
+	uint32_t hot;
+	enum { AIM, GOAL, BELOW, EVEN } reach; /* of other channels: these, or the hot one's load */
+	bool any_block, longer;
+	uint32_t
+		first; /* LID to begin with: after the last one that moved, which so does not move back */
+	uint8_t *
+		closed; /* [n_channels] since the last step that gained: has passed on a load, or cannot */
+	struct passed *passed; /* [n_channels] */
+	uint32_t n_passed;
+	int64_t work; /* left */
+
+	uint8_t *was, *was_sent; /* with sent: lft and sent when the run began */
 };
 
 static inline uint64_t moves_amount(const struct osr__moves *m, uint32_t c, uint64_t flow)
@@ -52,14 +66,14 @@ static inline uint64_t moves_amount(const struct osr__moves *m, uint32_t c, uint
 	return m->unit ? flow * m->unit[c] : flow;
 }
 
-/* The busiest channel beyond the goal of which something may still move, or OSR_NONE. */
+/* The busiest channel beyond the goal that is not closed, or OSR_NONE. */
 static uint32_t moves_busiest(const struct osr__moves *m)
 {
 	uint64_t most = m->goal;
 	uint32_t best = OSR_NONE;
 
 	for (uint32_t c = 0; c < m->f->n_channels; c++) {
-		if (m->load[c] <= most || (m->scratch && m->scratch->stuck[c]))
+		if (m->load[c] <= most || (m->scratch && m->scratch->closed[c]))
 			continue;
 		best = c;
 		most = m->load[c];
@@ -72,62 +86,88 @@ bool osr__moves_needed(const struct osr__moves *m)
 	return moves_busiest(m) != OSR_NONE;
 }
 
-/* Channels from v to the root of d, OSR_NONE: more than `most`, or it leads nowhere. */
-static uint32_t moves_length(const struct osr__moves *m, uint32_t d, uint32_t v, uint32_t most)
+static inline uint8_t *moves_row(const struct osr__moves *m, uint32_t d)
 {
-	const uint8_t *row = m->lft + (size_t)d * m->f->n_switches;
-
-	for (uint32_t len = 0; len <= most; len++) {
-		uint32_t c;
-
-		if (v == m->f->dest_switch[d])
-			return len;
-		c = osr__moves_channel(m, v, row[v]);
-		if (c == OSR_NONE)
-			return OSR_NONE;
-		v = m->f->chan_dst[c];
-	}
-	return OSR_NONE;
+	return m->lft + (size_t)d * m->f->n_switches;
 }
 
-/*
- * The switches that send to d over channel hot, each after the one it sends to, with lengths and flows; how
- * many.
- */
-static uint32_t moves_lay_out(struct osr__moves *m, uint32_t d, uint32_t hot)
+static inline uint8_t moves_entry(const struct osr__moves *m, uint32_t v, uint32_t c)
+{
+	return m->hops ? (uint8_t)(c - m->f->chan_row[v]) : m->f->chan_port[c];
+}
+
+/* Where v sends to in a tree; it has a way. */
+static inline uint32_t moves_next(const struct osr__moves *m, const uint8_t *row, uint32_t v)
+{
+	return m->f->chan_dst[osr__moves_channel(m, v, row[v])];
+}
+
+/* ---- one tree --------------------------------------------------------------------------------- */
+
+/* The tree of d, with lengths and flows, and the branch of it that sends over the hot channel. */
+static void moves_lay_out(struct osr__moves *m, uint32_t d)
 {
 	const struct osr_fabric *fabric = m->f;
-	const uint8_t *row = m->lft + (size_t)d * fabric->n_switches;
+	const uint8_t *row = moves_row(m, d);
 	struct moves_scratch *x = m->scratch;
-	uint32_t n = 1, top = fabric->chan_src[hot];
+	uint32_t root = fabric->dest_switch[d], near = fabric->chan_src[x->hot];
+	uint32_t *stack = x->branch;
+	bool over = near != root && osr__moves_channel(m, near, row[near]) == x->hot;
 
-	x->epoch++;
-	x->mark[top] = x->epoch;
-	x->order[0] = top;
-	x->len[top] = moves_length(m, d, top, fabric->n_switches);
-	if (x->len[top] == OSR_NONE)
-		return 0;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t v = x->order[i];
+	/* From each switch to one whose way is known, and back; what ends or comes back is no way. */
+	memset(x->len, 0, fabric->n_switches * sizeof(*x->len));
+	x->len[root] = 1;
+	x->n_order = 0;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t n = 0, v = s, len;
 
-		x->flow[v] = fabric->sw_sources[v];
-		for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
-			uint32_t u = fabric->chan_dst[o];
+		while (!x->len[v]) {
+			uint32_t c = osr__moves_channel(m, v, row[v]);
 
-			if (x->mark[u] == x->epoch || u == fabric->dest_switch[d] ||
-			    osr__moves_channel(m, u, row[u]) != fabric->chan_rev[o])
+			x->len[v] = OSR_NONE;
+			stack[n++] = v;
+			if (c == OSR_NONE)
+				break;
+			v = fabric->chan_dst[c];
+		}
+		for (len = x->len[v]; n; x->len[v] = len) {
+			v = stack[--n];
+			if (len == OSR_NONE)
 				continue;
-			x->mark[u] = x->epoch;
-			x->len[u] = x->len[v] + 1;
-			x->order[n++] = u;
+			len++;
+			x->order[x->n_order++] = v;
 		}
 	}
-	for (uint32_t i = n; i-- > 1;) {
-		uint32_t v = x->order[i], to = fabric->chan_dst[osr__moves_channel(m, v, row[v])];
+	memcpy(x->flow, fabric->sw_sources, fabric->n_switches * sizeof(*x->flow));
+	for (uint32_t i = x->n_order; i-- > 0;)
+		x->flow[moves_next(m, row, x->order[i])] += x->flow[x->order[i]];
+	memset(x->in, 0, fabric->n_switches);
+	x->n_branch = 0;
+	for (uint32_t i = 0; over && i < x->n_order; i++) {
+		uint32_t v = x->order[i];
 
-		x->flow[to] += x->flow[v];
+		x->in[v] = v == near || x->in[moves_next(m, row, v)];
+		if (x->in[v])
+			x->branch[x->n_branch++] = v;
 	}
-	return n;
+	x->work -= fabric->n_switches;
+}
+
+void osr__moves_count(struct osr__moves *m)
+{
+	const struct osr_fabric *fabric = m->f;
+	struct moves_scratch *x = m->scratch;
+
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		if (!fabric->term_weight[fabric->dest_term[d]])
+			continue;
+		moves_lay_out(m, d);
+		for (uint32_t i = 0; i < x->n_order; i++) {
+			uint32_t v = x->order[i], c = osr__moves_channel(m, v, moves_row(m, d)[v]);
+
+			m->load[c] += moves_amount(m, c, x->flow[v]);
+		}
+	}
 }
 
 /* Another LID of the same port on this port of v: they are to differ. */
@@ -137,204 +177,250 @@ static bool moves_meets_sibling(const struct osr__moves *m, uint32_t d, uint32_t
 	uint32_t t = fabric->dest_term[d], first = d - (fabric->dest_lid[d] - fabric->term_lid[t]);
 
 	for (uint32_t k = 0; k < 1u << fabric->term_lmc[t]; k++)
-		if (first + k != d &&
-		    osr__moves_channel(m, v,
-				       m->lft[(size_t)(first + k) * fabric->n_switches + v]) == c)
+		if (first + k != d && osr__moves_channel(m, v, moves_row(m, first + k)[v]) == c)
 			return true;
 	return false;
+}
+
+/* v reaches the root by c without the branch, over as many channels, or over more where that is allowed. */
+static bool moves_is_way(const struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c,
+			 bool *longer)
+{
+	const struct moves_scratch *x = m->scratch;
+	uint32_t u = m->f->chan_dst[c], len = x->len[u];
+
+	*longer = len >= x->len[v];
+	return len != OSR_NONE && !x->in[u] && osr__moves_channel(m, v, moves_row(m, d)[v]) != c &&
+	       len + 1 >= x->len[v] && len + 1 <= x->len[v] + (x->longer ? m->extra : 0) &&
+	       (!*longer || x->flow[v] <= m->spare) && !moves_meets_sibling(m, d, v, c);
 }
 
 /* Marks the way of v, root included. */
 static void moves_mark_way(const struct osr__moves *m, uint32_t d, uint32_t v)
 {
-	const uint8_t *row = m->lft + (size_t)d * m->f->n_switches;
+	const uint8_t *row = moves_row(m, d);
 	struct moves_scratch *x = m->scratch;
 
 	x->way[m->f->dest_switch[d]] = ++x->n_ways;
-	for (; x->way[v] != x->n_ways; v = m->f->chan_dst[osr__moves_channel(m, v, row[v])])
+	for (; x->way[v] != x->n_ways; v = moves_next(m, row, v))
 		x->way[v] = x->n_ways;
 }
 
-/* The largest load on the new way if v, whose way is marked, sent by c: up to where it meets the old one. */
-static uint64_t moves_load_after(const struct osr__moves *m, const uint8_t *row, uint32_t v,
-				 uint32_t c)
+/*
+ * If v, whose way is marked, sent by this one: the largest load on it, up to where it meets the old way. Flows to one LID
+ * end at one port and do not disturb each other, so the loads of others count.
+ */
+static uint64_t moves_load_after(const struct osr__moves *m, uint32_t d, uint32_t v,
+				 struct way *way)
 {
 	const struct moves_scratch *x = m->scratch;
-	uint64_t most = 0;
+	const uint8_t *row = moves_row(m, d);
+	uint32_t old = osr__moves_channel(m, v, row[v]), c = way->c, meets;
+	uint64_t most = 0, mine = 0;
 
-	for (;; c = osr__moves_channel(m, m->f->chan_dst[c], row[m->f->chan_dst[c]])) {
+	way->others = way->n_even = 0;
+	for (;; c = osr__moves_channel(m, meets, row[meets])) {
 		uint64_t load = m->load[c] + moves_amount(m, c, x->flow[v]);
 
+		way->others += (int64_t)(m->load[c] - mine);
 		most = most < load ? load : most;
-		if (x->way[m->f->chan_dst[c]] == x->n_ways)
+		way->n_even += load == m->load[x->hot] ? 1 + x->closed[c] : 0;
+		meets = m->f->chan_dst[c];
+		if (x->way[meets] == x->n_ways)
+			break;
+		mine = moves_amount(m, osr__moves_channel(m, meets, row[meets]), x->flow[meets]);
+	}
+	for (;; old = osr__moves_channel(m, m->f->chan_dst[old], row[m->f->chan_dst[old]])) {
+		mine = moves_amount(m, old, x->flow[m->f->chan_src[old]]);
+		way->others -= (int64_t)(m->load[old] - mine);
+		if (m->f->chan_dst[old] == meets)
 			return most;
 	}
 }
 
-/*
- * With the branch laid out: v is in it, and reaches the root by c without the branch, over as many channels, or over
- * more where that is allowed.
- */
-static bool moves_is_way(const struct osr__moves *m, const uint8_t *row, struct move *way)
-{
-	const struct moves_scratch *x = m->scratch;
-	uint32_t u = m->f->chan_dst[way->c], len;
-
-	if (x->mark[way->v] != x->epoch || x->mark[u] == x->epoch ||
-	    osr__moves_channel(m, way->v, row[way->v]) == way->c)
-		return false;
-	len = moves_length(m, way->d, u, x->len[way->v] - 1 + m->extra);
-	way->longer = len > x->len[way->v] - 1;
-	return len != OSR_NONE && len >= x->len[way->v] - 1 &&
-	       (!way->longer || x->flow[way->v] <= m->spare) &&
-	       !moves_meets_sibling(m, way->d, way->v, way->c);
-}
-
-#define OVER_AIM (UINT64_C(1) << 59)
-#define LONGER (UINT64_C(1) << 60)
-
-/*
- * First what gets no longer, then what stays within the goal, then what needs no more blocks, then what takes off no more than is
- * needed, or else as much as there is.
- */
-static uint64_t move_key(const struct osr__moves *m, const struct move *way, uint32_t hot,
-			 uint64_t most)
-{
-	uint64_t amount = moves_amount(m, hot, way->flow);
-	uint64_t excess = m->load[hot] - m->goal;
-	uint64_t rest = amount > excess ? amount - excess : excess - amount;
-	uint64_t key = rest < UINT64_C(1) << 56 ? rest : UINT64_C(1) << 56;
-
-	key |= amount < excess ? UINT64_C(1) << 57 : 0;
-	key |= !m->sent || *osr__moves_block(m, way->d, way->v) ? 0 : UINT64_C(1) << 58;
-	return key | (most > m->aim ? OVER_AIM : 0) | (way->longer ? LONGER : 0);
-}
-
-static int moves_by_key(const void *a, const void *b)
-{
-	const struct move *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->number < y->number ? -1 : 1;
-}
-
-/* Of too many moves the better half stays. */
-static void moves_note(struct osr__moves *m, struct move way)
-{
-	struct moves_scratch *x = m->scratch;
-
-	if (x->n_best == x->keep) {
-		qsort(x->best, x->n_best, sizeof(*x->best), moves_by_key);
-		x->n_best /= 2;
-	}
-	way.number = x->n_found++;
-	x->best[x->n_best++] = way;
-}
-
-/* What could take LID d off channel hot, wholly or in part. */
-static void moves_find(struct osr__moves *m, uint32_t d, uint32_t hot)
+/* v, whose way is marked, sends by c from now on. */
+static void moves_shift(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
 {
 	const struct osr_fabric *fabric = m->f;
-	const uint8_t *row = m->lft + (size_t)d * fabric->n_switches;
 	struct moves_scratch *x = m->scratch;
-	uint32_t n = moves_lay_out(m, d, hot);
+	uint8_t *row = moves_row(m, d);
+	uint32_t old = osr__moves_channel(m, v, row[v]), flow = x->flow[v], meets;
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t v = x->order[i];
-		bool marked = false;
-
-		if (!x->flow[v])
-			continue;
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			struct move way = { .flow = x->flow[v], .d = d, .v = v, .c = c };
-			uint64_t most;
-
-			if (!moves_is_way(m, row, &way))
-				continue;
-			if (!marked)
-				moves_mark_way(m, d, v);
-			marked = true;
-			most = moves_load_after(m, row, v, c);
-			if (most >= m->load[hot])
-				continue;
-			way.key = move_key(m, &way, hot, most);
-			moves_note(m, way);
-		}
-	}
-}
-
-/* The way of v is marked. */
-static void moves_shift(struct osr__moves *m, const struct move *way, uint8_t *row)
-{
-	const struct osr_fabric *fabric = m->f;
-	const struct moves_scratch *x = m->scratch;
-	uint32_t old = osr__moves_channel(m, way->v, row[way->v]), c = way->c, meets;
-
-	row[way->v] = m->hops ? (uint8_t)(c - fabric->chan_row[way->v]) : fabric->chan_port[c];
+	row[v] = moves_entry(m, v, c);
 	for (;; c = osr__moves_channel(m, meets, row[meets])) {
-		m->load[c] += moves_amount(m, c, way->flow);
+		m->load[c] += moves_amount(m, c, flow);
 		meets = fabric->chan_dst[c];
 		if (x->way[meets] == x->n_ways)
 			break;
+		x->flow[meets] += flow;
 	}
 	for (c = old;; c = osr__moves_channel(m, fabric->chan_dst[c], row[fabric->chan_dst[c]])) {
-		m->load[c] -= moves_amount(m, c, way->flow);
+		m->load[c] -= moves_amount(m, c, flow);
 		if (fabric->chan_dst[c] == meets)
 			return;
+		x->flow[fabric->chan_dst[c]] -= flow;
 	}
 }
 
-/* If it still is what it was when it was found: others were made since then. */
-static bool moves_make(struct osr__moves *m, struct move *way, uint32_t hot)
+/*
+ * May v send by c, with this list of those that send through it? In an order the new way goes up, then down, and begins
+ * as the old one did, so that the others need not be looked at.
+ */
+static bool moves_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c,
+		      const uint32_t *list, uint32_t n)
 {
-	uint8_t *row = m->lft + (size_t)way->d * m->f->n_switches;
-	uint64_t most;
-	uint32_t n;
+	const uint8_t *row = moves_row(m, d);
+	const uint32_t *place = m->place;
+	uint32_t u = m->f->chan_dst[c];
+	bool down = place && place[u] > place[v];
 
-	if (osr__moves_channel(m, m->f->chan_src[hot], row[m->f->chan_src[hot]]) != hot)
+	if (place && down != (place[moves_next(m, row, v)] > place[v]))
 		return false;
-	m->scratch->n_work += !m->sent;
-	n = moves_lay_out(m, way->d, hot);
-	if (!n || !moves_is_way(m, row, way) || m->scratch->flow[way->v] != way->flow)
-		return false;
-	moves_mark_way(m, way->d, way->v);
-	most = moves_load_after(m, row, way->v, way->c);
-	if (most >= m->load[hot] || (most > m->aim && !(way->key & OVER_AIM)) ||
-	    !m->may(m, way->d, way->v, way->c, m->scratch->order, n))
-		return false;
-	moves_shift(m, way, row);
-	m->spare -= way->longer ? way->flow : 0;
-	m->n_moved++;
-	if (!m->sent)
-		return true;
-	*osr__moves_block(m, way->d, way->v) = 1;
-	m->n_trees += !m->touched[way->d];
-	m->touched[way->d] = 1;
-	return true;
+	for (; place && u != m->f->dest_switch[d]; u = moves_next(m, row, u)) {
+		bool goes_down = place[moves_next(m, row, u)] > place[u];
+
+		if (down && !goes_down)
+			return false;
+		down = goes_down;
+	}
+	return !m->may || m->may(m, d, v, c, list, n);
 }
 
-/* Less on the most loaded channel; false if nothing can move. */
-static bool moves_relieve(struct osr__moves *m, uint32_t hot)
+/* ---- off the busiest channel ------------------------------------------------------------------ */
+
+/* Switches on the way of u that no host sends through take the channel with least load, if it gets no longer. */
+static void moves_open(struct osr__moves *m, uint32_t d, uint32_t u)
+{
+	const struct osr_fabric *fabric = m->f;
+	const struct moves_scratch *x = m->scratch;
+	uint8_t *row = moves_row(m, d);
+
+	for (; u != fabric->dest_switch[d] && !x->flow[u]; u = moves_next(m, row, u))
+		for (uint32_t c = fabric->chan_row[u]; c < fabric->chan_row[u + 1]; c++) {
+			uint32_t w = fabric->chan_dst[c];
+
+			if (m->load[c] < m->load[osr__moves_channel(m, u, row[u])] && !x->in[w] &&
+			    x->len[w] + 1 == x->len[u] &&
+			    moves_may(m, d, u, c, x->order, x->n_order))
+				row[u] = moves_entry(m, u, c);
+		}
+}
+
+static int moves_by_others(const void *a, const void *b)
+{
+	const struct way *x = a, *y = b;
+
+	if (x->longer != y->longer)
+		return x->longer ? 1 : -1;
+	if (x->others != y->others)
+		return x->others < y->others ? -1 : 1;
+	return x->c < y->c ? -1 : 1;
+}
+
+/*
+ * v, and all that send through it, leave the hot channel by the best way that there is. False: lengths and branch have
+ * to be found again.
+ */
+static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 {
 	const struct osr_fabric *fabric = m->f;
 	struct moves_scratch *x = m->scratch;
-	uint32_t v = fabric->chan_src[hot];
-	uint64_t n_moved = m->n_moved;
+	uint64_t limit = x->reach == AIM    ? m->aim
+			 : x->reach == GOAL ? m->goal
+					    : m->load[x->hot] - (x->reach == BELOW);
+	uint32_t n = 0, flow = x->flow[v];
+	struct way list[256];
 
-	x->n_best = x->n_found = 0;
-	/* Where no blocks count the first ways will do. */
-	for (uint32_t d = 0; d < fabric->n_dests && (m->sent || 2 * x->n_best < x->keep); d++) {
-		if (!fabric->term_weight[fabric->dest_term[d]] || v == fabric->dest_switch[d] ||
-		    osr__moves_channel(m, v, m->lft[(size_t)d * fabric->n_switches + v]) != hot)
+	if (m->sent && !x->any_block && !*osr__moves_block(m, d, v))
+		return true;
+	moves_mark_way(m, d, v);
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		struct way way = { .c = c };
+
+		if (m->load[c] + moves_amount(m, c, flow) > limit ||
+		    !moves_is_way(m, d, v, c, &way.longer))
 			continue;
-		moves_find(m, d, hot);
-		x->n_work++;
+		x->work--;
+		if (m->open)
+			moves_open(m, d, fabric->chan_dst[c]);
+		if (moves_load_after(m, d, v, &way) <= limit && way.n_even <= 1)
+			list[n++] = way;
 	}
-	qsort(x->best, x->n_best, sizeof(*x->best), moves_by_key);
-	for (uint32_t i = 0; i < x->n_best && m->load[hot] > m->goal; i++)
-		moves_make(m, &x->best[i], hot);
-	return m->n_moved != n_moved;
+	qsort(list, n, sizeof(*list), moves_by_others);
+	for (uint32_t i = 0; i < n; i++) {
+		x->work -= x->n_branch;
+		if (!moves_may(m, d, v, list[i].c, x->branch, x->n_branch))
+			continue;
+		if (x->reach == EVEN)
+			x->passed[x->n_passed++] = (struct passed){ d, v, moves_row(m, d)[v] };
+		moves_shift(m, d, v, list[i].c);
+		/* What sends through it has left as well. */
+		x->in[v] = 0;
+		for (uint32_t k = 1; k < x->n_branch; k++)
+			x->in[x->branch[k]] &= x->in[moves_next(m, moves_row(m, d), x->branch[k])];
+		m->spare -= list[i].longer ? flow : 0;
+		m->n_moved++;
+		if (m->sent) {
+			*osr__moves_block(m, d, v) = 1;
+			m->n_trees += !m->touched[d];
+			m->touched[d] = 1;
+		}
+		return !list[i].longer && x->reach != EVEN && !m->sent;
+	}
+	return true;
+}
+
+/*
+ * Takes branches of d off the hot channel, from its near end outwards: those that it has too much, then one that is
+ * more than enough. Where blocks are sent it is the other way round, for one move sends fewer.
+ */
+static void moves_shed(struct osr__moves *m, uint32_t d)
+{
+	struct moves_scratch *x = m->scratch;
+	uint64_t n_moved = m->n_moved;
+	bool go_on = true;
+
+	moves_lay_out(m, d);
+	for (int pass = 0; pass <= 1; pass++)
+		for (uint32_t i = 0; go_on && i < x->n_branch && m->load[x->hot] > m->goal; i++) {
+			bool more = m->sent ? !pass : pass;
+			uint32_t v = x->branch[more ? x->n_branch - 1 - i : i];
+			uint64_t amount = moves_amount(m, x->hot, x->flow[v]);
+
+			if (x->in[v] && amount && (amount > m->load[x->hot] - m->goal) == more)
+				go_on = moves_leave(m, d, v);
+		}
+	if (m->n_moved != n_moved && !m->sent)
+		x->first = d + 1;
+}
+
+/* Less on the hot channel; false if nothing can leave it. */
+static bool moves_relieve(struct osr__moves *m)
+{
+	const struct osr_fabric *fabric = m->f;
+	struct moves_scratch *x = m->scratch;
+	uint32_t hot = x->hot, v = fabric->chan_src[hot];
+	uint64_t before = m->load[hot];
+
+	for (x->reach = m->aim < m->goal ? AIM : GOAL; x->reach <= (m->sent ? BELOW : EVEN);
+	     x->reach++)
+		for (int pass = m->sent ? 0 : 1; pass <= 1 + (m->extra != 0); pass++) {
+			x->any_block = pass > 0;
+			x->longer = pass > 1;
+			for (uint32_t i = 0, first = x->first;
+			     i < fabric->n_dests && m->load[hot] > m->goal && x->work > 0 &&
+			     (x->reach < EVEN || m->load[hot] == before);
+			     i++) {
+				uint32_t d = first + i;
+
+				d -= d < fabric->n_dests ? 0 : fabric->n_dests;
+				if (fabric->term_weight[fabric->dest_term[d]] &&
+				    v != fabric->dest_switch[d] &&
+				    osr__moves_channel(m, v, moves_row(m, d)[v]) == hot)
+					moves_shed(m, d);
+			}
+		}
+	return m->load[hot] != before;
 }
 
 /* ---- what need not have moved ----------------------------------------------------------------- */
@@ -344,27 +430,32 @@ static bool moves_relieve(struct osr__moves *m, uint32_t hot)
 /* Switch v sends to d by the channel of this entry again, if that puts no more than `most` on any channel. */
 static bool moves_return(struct osr__moves *m, uint32_t d, uint32_t v, uint8_t entry, uint64_t most)
 {
-	uint8_t *row = m->lft + (size_t)d * m->f->n_switches;
-	struct move way = { .d = d, .v = v, .c = osr__moves_channel(m, v, entry) };
-	uint32_t n = way.c == OSR_NONE ? 0 : moves_lay_out(m, d, osr__moves_channel(m, v, row[v]));
+	struct moves_scratch *x = m->scratch;
+	uint32_t c = osr__moves_channel(m, v, entry);
+	struct way way = { .c = c };
 
-	if (!n)
+	x->hot = osr__moves_channel(m, v, moves_row(m, d)[v]);
+	if (c == OSR_NONE || x->hot == OSR_NONE)
 		return false;
-	way.flow = m->scratch->flow[v];
+	moves_lay_out(m, d);
+	if (!x->n_branch)
+		return false;
 	moves_mark_way(m, d, v);
 	if (most != ANY_LOAD &&
-	    (!moves_is_way(m, row, &way) || moves_load_after(m, row, v, way.c) > most ||
-	     !m->may(m, d, v, way.c, m->scratch->order, n)))
+	    (!moves_is_way(m, d, v, c, &way.longer) || moves_load_after(m, d, v, &way) > most))
 		return false;
-	moves_shift(m, &way, row);
+	/* That of before was allowed, and the caller keeps count of what is made. */
+	if (!moves_may(m, d, v, c, x->branch, x->n_branch))
+		return false;
+	moves_shift(m, d, v, c);
 	return true;
 }
 
 /* All entries of a block that moves alone have changed are again what they were; else none. */
-static uint32_t moves_return_block(struct osr__moves *m, const uint8_t *was, uint32_t v,
-				   uint32_t block, uint64_t most)
+static uint32_t moves_return_block(struct osr__moves *m, uint32_t v, uint32_t block, uint64_t most)
 {
 	const struct osr_fabric *fabric = m->f;
+	const uint8_t *was = m->scratch->was;
 	uint32_t n = 0, back[OSR__MOVES_BLOCK];
 	uint8_t moved[OSR__MOVES_BLOCK];
 
@@ -389,7 +480,7 @@ static uint32_t moves_return_block(struct osr__moves *m, const uint8_t *was, uin
 }
 
 /* Blocks that are sent for moves alone, and need not be: the busiest channel carries no more without them. */
-static void moves_return_all(struct osr__moves *m, const uint8_t *was, const uint8_t *sent)
+static void moves_return_all(struct osr__moves *m)
 {
 	uint32_t n_blocks = osr__moves_blocks(m->f), n = 1;
 	uint64_t most = m->goal;
@@ -402,9 +493,9 @@ static void moves_return_all(struct osr__moves *m, const uint8_t *was, const uin
 		for (size_t at = 0; at < (size_t)m->f->n_switches * n_blocks; at++) {
 			uint32_t back;
 
-			if (!m->sent[at] || sent[at])
+			if (!m->sent[at] || m->scratch->was_sent[at])
 				continue;
-			back = moves_return_block(m, was, (uint32_t)(at / n_blocks),
+			back = moves_return_block(m, (uint32_t)(at / n_blocks),
 						  (uint32_t)(at % n_blocks), most);
 			m->sent[at] = !back;
 			m->n_moved -= back;
@@ -413,60 +504,62 @@ static void moves_return_all(struct osr__moves *m, const uint8_t *was, const uin
 	}
 }
 
-static enum osr_status moves_alloc(struct osr__moves *m, struct osr_arena *scratch,
-				   struct osr_diag *diag)
+/* ---- all -------------------------------------------------------------------------------------- */
+
+enum osr_status osr__moves_init(struct osr__moves *m, struct osr_arena *arena,
+				struct osr_diag *diag)
 {
 	size_t n = m->f->n_switches;
-	struct moves_scratch *x = osr_calloc(scratch, 1, sizeof(*x));
+	struct moves_scratch *x = osr_calloc(arena, 1, sizeof(*x));
 
 	if (x) {
-		x->order = osr_alloc(scratch, n, sizeof(*x->order));
-		x->mark = osr_calloc(scratch, n, sizeof(*x->mark));
-		x->len = osr_alloc(scratch, n, sizeof(*x->len));
-		x->flow = osr_alloc(scratch, n, sizeof(*x->flow));
-		x->way = osr_calloc(scratch, n, sizeof(*x->way));
-		x->keep = m->sent ? KEEP : FEW_KEEP;
-		x->best = osr_alloc(scratch, x->keep, sizeof(*x->best));
-		x->stuck = osr_calloc(scratch, m->f->n_channels, 1);
+		x->order = osr_alloc(arena, n, sizeof(*x->order));
+		x->len = osr_alloc(arena, n, sizeof(*x->len));
+		x->flow = osr_alloc(arena, n, sizeof(*x->flow));
+		x->branch = osr_alloc(arena, n, sizeof(*x->branch));
+		x->in = osr_alloc(arena, n, 1);
+		x->way = osr_calloc(arena, n, sizeof(*x->way));
+		x->closed = osr_calloc(arena, m->f->n_channels, 1);
+		x->passed = osr_alloc(arena, m->f->n_channels, sizeof(*x->passed));
+		x->was = m->sent ? osr_alloc(arena, m->f->n_dests * n, 1) : NULL;
+		x->was_sent = m->sent ? osr_alloc(arena, osr__moves_blocks(m->f) * n, 1) : NULL;
 	}
-	if (!x || !x->order || !x->mark || !x->len || !x->flow || !x->way || !x->best || !x->stuck)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for balancing tables");
 	m->scratch = x;
-	return OSR_OK;
+	return osr_arena_failed(arena, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-enum osr_status osr__moves_run(struct osr__moves *m, struct osr_arena *scratch,
-			       struct osr_diag *diag)
+void osr__moves_run(struct osr__moves *m)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	enum osr_status st = moves_alloc(m, scratch, diag);
-	size_t n = m->f->n_switches, n_entries = m->f->n_dests * n,
-	       n_sent = osr__moves_blocks(m->f) * n;
-	uint8_t *was = m->sent ? osr_alloc(scratch, n_entries, 1) : NULL;
-	uint8_t *sent = m->sent ? osr_alloc(scratch, n_sent, 1) : NULL;
-	uint32_t hot = st ? OSR_NONE : moves_busiest(m), left = 4 * m->f->n_switches, n_stuck = 0;
+	struct moves_scratch *x = m->scratch;
+	size_t n = m->f->n_switches, n_entries = m->f->n_dests * n;
 
-	if (!st && m->sent && (!was || !sent))
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for balancing tables");
-	if (!st && m->sent) {
-		memcpy(was, m->lft, n_entries);
-		memcpy(sent, m->sent, n_sent);
+	x->work = MOVES_WORK + MOVES_WORK_ENTRY * (int64_t)n_entries;
+	x->first = 0;
+	x->n_passed = 0;
+	memset(x->closed, 0, m->f->n_channels);
+	if (m->sent) {
+		memcpy(x->was, m->lft, n_entries);
+		memcpy(x->was_sent, m->sent, osr__moves_blocks(m->f) * n);
 	}
-	for (; !st && left-- && hot != OSR_NONE && n_stuck < (m->sent ? MAX_STUCK : FEW_STUCK) &&
-	       m->scratch->n_work <
-		       (m->sent ? MAX_WORK : FEW_WORK * m->f->n_dests) + WORK_MOVED * m->n_moved;
-	     hot = moves_busiest(m)) {
-		m->scratch->stuck[hot] = !moves_relieve(m, hot);
-		if (m->scratch->stuck[hot]) {
-			n_stuck++;
-		} else if (n_stuck) {
-			memset(m->scratch->stuck, 0, m->f->n_channels);
-			n_stuck = 0;
-		}
+	while (x->work > 0 && (x->hot = moves_busiest(m)) != OSR_NONE) {
+		uint32_t n_passed = x->n_passed;
+
+		bool lighter = moves_relieve(m);
+
+		if (!lighter && !m->sent)
+			break;
+		/* A load that is passed on comes to each channel once at most before something is gained. */
+		x->closed[x->hot] = !lighter || x->n_passed > n_passed;
+		if (x->closed[x->hot])
+			continue;
+		memset(x->closed, 0, m->f->n_channels);
+		x->n_passed = 0;
 	}
-	if (!st && m->sent)
-		moves_return_all(m, was, sent);
-	m->scratch = NULL;
-	osr_arena_reset(scratch, mark);
-	return st;
+	while (x->n_passed) {
+		const struct passed *last = &x->passed[--x->n_passed];
+
+		moves_return(m, last->d, last->v, last->was, ANY_LOAD);
+	}
+	if (m->sent)
+		moves_return_all(m);
 }

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * moves.h - tables that are there, with few changes: where a channel carries more than it must, LIDs move
- * off it, one entry at a time, to paths as long. An entry moves only if that lowers the busiest channel, so it ends.
- * Whether an entry may move is the caller's to say: virtual lanes.
+ * moves.h - tables that are there, with few changes: where a channel carries more than it must, branches of trees
+ * leave it. A switch, and all that sends to a LID through it, sends by another channel, over a path as long. The caller
+ * says whether it may: an order of the switches, virtual lanes. First it may go where all channels stay within the aim,
+ * then the goal, then below the load of the channel which it leaves. It ends when nothing can leave the busiest channel,
+ * for trees are split no more than pays: to go on costs eBB.
  *
- * Repairs give the blocks of 64 LIDs that switches are sent anyway. Entries in these go first, and in the end blocks
- * that are sent for moves alone get their entries back where the busiest channel carries no more by that. How far: to
+ * Where all branches are of one size, what is too much has to pass from channel to channel, as along the alternating
+ * paths of an edge colouring, until it comes to one with room. So a move may also make one other channel as loaded as
+ * this one was, if that has not passed on anything itself since the last step that gained. If it leads nowhere, it is
+ * undone.
+ *
+ * Repairs give the blocks of 64 LIDs that switches are sent anyway. Entries in these go first, each LID gives one branch
+ * at a time, the largest first, channels that nothing can leave are passed over, and in the end blocks that are sent for
+ * moves alone get their entries back where the busiest channel carries no more by that. How far: to
  * 1.05 of the least that any routing of the fabric of today can have (bound.h), or to what the tables of before
  * carried, whichever is more. A fault takes channels away, so no routing of today can be expected to do better than
  * the full route of before.
@@ -25,16 +33,19 @@ struct osr__moves {
 	const uint32_t *unit; /* [n_channels] of load for each route; NULL: 1 */
 	uint64_t goal;        /* no channel above it */
 	uint64_t aim;         /* what moves leave room below the goal for those that come later */
+	bool open;     /* switches that no host sends through to a LID may choose first, too */
 	uint8_t *sent; /* [n_switches * n_blocks] blocks that are sent anyway; NULL: none is sent */
 	uint8_t *touched; /* [n_dests] with sent: the tree has changed */
 	uint32_t extra;   /* channels by which routes may get longer, */
 	uint64_t spare;   /* and how many may */
 	uint64_t n_moved, n_trees;
 
+	/* [n_switches] NULL, or an order of the switches, 0 the highest: all routes go up first, then down. */
+	const uint32_t *place;
 	void *ctx;
 	/*
 	 * May v send to d by c, with all that send through v? It is about to be done. list[n] has v and those, at
-	 * least, each after the one it sends to.
+	 * least, each after the one it sends to. NULL: yes.
 	 */
 	bool (*may)(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c, const uint32_t *list,
 		    uint32_t n);
@@ -70,7 +81,14 @@ static inline void osr__moves_set_goal(struct osr__moves *m, uint64_t least, uin
 /* The busiest channel carries more than the goal. */
 bool osr__moves_needed(const struct osr__moves *m);
 
-enum osr_status osr__moves_run(struct osr__moves *m, struct osr_arena *scratch,
-			       struct osr_diag *diag);
+/* Memory for runs on m->f, for m->sent if that is set. Lives in `arena`. */
+enum osr_status osr__moves_init(struct osr__moves *m, struct osr_arena *arena,
+				struct osr_diag *diag);
+
+/* Adds the routes of the tables to m->load. O(LIDs * switches). */
+void osr__moves_count(struct osr__moves *m);
+
+/* At most O(LIDs * switches), with a constant that is a few dozens. */
+void osr__moves_run(struct osr__moves *m);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/paths/bound.h"
+#include "core/paths/moves.h"
 #include "spf_private.h"
 
 #define BATCH 64 /* breadth-first searches at once: bits of a word */
@@ -75,6 +76,8 @@ static void set_units(struct osr_spf *spf, bool ignore_rates)
 static void sort_roots(struct osr_spf *spf);
 static void spf_find_orders(struct osr_spf *spf);
 static void find_centers(struct osr_spf *spf);
+static enum osr_status spf_init_moves(struct osr_spf *spf, struct osr_arena *scratch,
+				      struct osr_diag *diag);
 
 enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabric,
 			     struct osr_routing *routing, const struct osr_spf_options *opt,
@@ -82,6 +85,7 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 {
 	size_t n = fabric->n_switches, m = fabric->n_channels;
 	struct osr_spf_scratch *spf_scratch = osr_calloc(scratch, 1, sizeof(*spf_scratch));
+	enum osr_status st;
 
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
@@ -107,8 +111,7 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	spf_scratch->next = osr_calloc(scratch, n, sizeof(*spf_scratch->next));
 	spf_scratch->active = osr_alloc(scratch, n, sizeof(*spf_scratch->active));
 	spf_scratch->reached = osr_alloc(scratch, n, sizeof(*spf_scratch->reached));
-	spf_scratch->n_moves = OSR__SPF_MOVES_PER_DEST * fabric->n_dests;
-	spf_scratch->moves = osr_alloc(scratch, spf_scratch->n_moves, sizeof(*spf_scratch->moves));
+	spf_scratch->moves = osr_calloc(scratch, 1, sizeof(*spf_scratch->moves));
 	spf_scratch->root = osr_alloc(scratch, n, sizeof(*spf_scratch->root));
 	spf_scratch->kind = osr_alloc(scratch, n, 1);
 	spf_scratch->via = osr_alloc(scratch, n, 1);
@@ -128,8 +131,9 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	sort_roots(spf);
 	spf_find_orders(spf);
 	find_centers(spf);
-	return spf_scratch->mixed ? OSR_OK
-				  : osr_bound_cut(fabric, scratch, &spf_scratch->least, diag);
+	st = spf_init_moves(spf, scratch, diag);
+	return st || spf_scratch->mixed ? st
+					: osr_bound_cut(fabric, scratch, &spf_scratch->least, diag);
 }
 
 /* Switches next to the active ones that some search sees for the first time. */
@@ -583,6 +587,41 @@ void osr_spf_first(struct osr_spf *spf)
 	osr__spf_share(spf);
 }
 
+/* Memory of what is at last moved off the busiest channels. */
+static enum osr_status spf_init_moves(struct osr_spf *spf, struct osr_arena *scratch,
+				      struct osr_diag *diag)
+{
+	struct osr__moves *m = spf->scratch->moves;
+
+	*m = (struct osr__moves){ .f = spf->f,
+				  .lft = spf->hop,
+				  .hops = true,
+				  .unit = spf->scratch->mixed ? spf->unit : NULL,
+				  .open = true };
+	m->load = osr_alloc(scratch, spf->f->n_channels, sizeof(*m->load));
+	return osr__moves_init(m, scratch, diag);
+}
+
+/* Branches of trees leave the busiest channels, within the order if there is one. */
+static void spf_move(struct osr_spf *spf, uint64_t bound)
+{
+	const struct osr_fabric *fabric = spf->f;
+	struct osr__moves *m = spf->scratch->moves;
+	uint64_t sum;
+
+	osr__spf_busiest(spf, &sum);
+	m->goal = sum / fabric->n_channels;
+	if (!spf->scratch->mixed && m->goal < bound)
+		m->goal = bound;
+	m->aim = m->goal;
+	m->place = spf->place;
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		m->load[c] = spf->weight[c] >> HOP_BITS;
+	osr__moves_run(m);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		spf->weight[c] = m->load[c] << HOP_BITS | (spf->weight[c] & HOP_MASK);
+}
+
 void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 {
 	uint64_t bound = osr_spf_bound(spf->f), before = 0, now;
@@ -596,8 +635,8 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 		spf->n_rounds++;
 		spf_route_round(spf);
 	}
-	if (opt->max_rounds && opt->max_moves && !near_bound(spf, bound, &now))
-		osr__spf_branches(spf, bound, opt->max_moves);
+	if (opt->max_rounds && !near_bound(spf, bound, &now))
+		spf_move(spf, bound);
 	osr__spf_share(spf);
 }
 
@@ -605,6 +644,29 @@ void osr_spf_route(struct osr_spf *spf, const struct osr_spf_options *opt)
 {
 	osr_spf_first(spf);
 	osr_spf_refine(spf, opt);
+}
+
+enum osr_status osr_spf_relieve(const struct osr_fabric *fabric, struct osr_routing *routing,
+				const uint32_t *place, uint64_t goal, struct osr_arena *scratch,
+				struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr__moves m = { .f = fabric,
+				.lft = routing->lft,
+				.goal = goal,
+				.aim = goal,
+				.open = true,
+				.place = place };
+	enum osr_status st;
+
+	m.load = osr_calloc(scratch, fabric->n_channels, sizeof(*m.load));
+	st = osr__moves_init(&m, scratch, diag);
+	if (!st) {
+		osr__moves_count(&m);
+		osr__moves_run(&m);
+	}
+	osr_arena_reset(scratch, mark);
+	return st;
 }
 
 /*

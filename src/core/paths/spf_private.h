@@ -5,6 +5,8 @@
 
 #include <osmroutes/spf.h>
 
+#include "core/paths/moves.h"
+
 /*
  * A weight as the inner loop wants it: routes * unit in the upper bits, the hop below. The least
  * sum of weight and cost is then the best path, with ties to the lowest hop, and carries its hop
@@ -12,13 +14,6 @@
  */
 #define HOP_BITS 8
 #define HOP_MASK (((uint64_t)1 << HOP_BITS) - 1)
-
-#define OSR__SPF_MOVES_PER_DEST 16 /* of branches, for one limit of the load */
-
-struct branch_move {
-	uint32_t dest, sw, n_routes;
-	uint8_t hop; /* before */
-};
 
 /* The shortest-path graph towards one switch. Rows follow the settling order. */
 struct osr_spf_scratch {
@@ -32,9 +27,7 @@ struct osr_spf_scratch {
 	uint32_t *active, *reached;    /* [n_switches] */
 	uint8_t *kind;                 /* [n_switches] of the shortest paths within an order */
 	uint8_t *via;                  /* [n_switches] routes from here pass a certain switch */
-	struct branch_move *moves;     /* [n_moves] of branches, to be undone */
-	uint32_t n_moves;
-	uint8_t *fixed; /* [n_dests] no branch of these is moved; NULL: of all */
+	struct osr__moves *moves;
 	uint8_t max_group;
 	uint16_t *root; /* [n_switches] in the order in which their dests are routed */
 	bool mixed;     /* units differ from 1 */
@@ -62,12 +55,6 @@ void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, cons
 
 /* The first of the busiest channels, and the loads of all together. */
 uint32_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum);
-
-/*
- * Branches of trees off the most loaded channels, towards `bound` routes: see spf_branch.c. Routes must
- * be shortest ones, within s->place if there is an order. `moves` bounds the work.
- */
-void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves);
 
 /* Copies the trees of dests to those that ride along (alias). */
 void osr__spf_share(struct osr_spf *spf);

@@ -538,7 +538,7 @@ enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag)
 	uint32_t limit = w->opt->drift;
 	enum osr_status st = osr_bound_expected(fabric, w->base, scratch, &m.aim, &expected, diag);
 
-	if (osr_arena_failed(scratch, NULL))
+	if (osr_arena_failed(scratch, NULL) || osr__moves_init(&m, scratch, NULL))
 		return osr__repair_nomem(diag);
 	if (st)
 		return st;
@@ -556,7 +556,7 @@ enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag)
 				*osr__moves_block(&m, d, v) |=
 					v != fabric->dest_switch[d] && row[v] != w->tree.last[v];
 		}
-		st = osr__moves_run(&m, scratch, diag);
+		osr__moves_run(&m);
 		stable->n_moved += m.n_moved;
 		stable->n_trees += m.n_trees;
 	}
@@ -564,8 +564,8 @@ enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag)
 		most = most < m.load[c] ? m.load[c] : most;
 	osr_arena_reset(scratch, mark);
 	stable->drift = expected ? (uint32_t)(most * 1000 / expected) : 0;
-	if (st || !limit || stable->drift <= 10 * limit)
-		return st;
+	if (!limit || stable->drift <= 10 * limit)
+		return OSR_OK;
 	return osr_fail(diag, OSR_NOT_APPLICABLE, OSR_DRIFT_TEXT, most, stable->drift / 1000,
 			stable->drift % 1000 / 10, expected, limit / 100, limit % 100);
 }
