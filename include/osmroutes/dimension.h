@@ -71,4 +71,10 @@ uint32_t osr_dor_lane(const struct osr_dor_plan *plan, uint32_t c, uint32_t sl);
 enum osr_status osr_dor_rank(const struct osr_dor_plan *plan, uint32_t n_lanes,
 			     struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag);
 
+/*
+ * On one lane with rings: dimensions in their order, rings from place 0 on both ways round, so that no packet passes
+ * through it. rank[n_channels]. Few routes are not legal, and these are the other way round.
+ */
+void osr_dor_ring_order(const struct osr_dor_plan *plan, uint32_t *rank);
+
 #endif

@@ -170,7 +170,10 @@ static enum osr_status dor_finish(const struct osr_lane_work *work, const struct
 	if (!tree || osr_arena_failed(work->result, work->diag))
 		return osr_fail(work->diag, OSR_NOMEM, "out of memory for an order of %zu channels",
 				m);
-	st = osr_dor_rank(plan, n_lanes, work->scratch, routing->rank, work->diag);
+	if (n_lanes == 1 && plan->p->n_rings)
+		osr_dor_ring_order(plan, routing->rank);
+	else
+		st = osr_dor_rank(plan, n_lanes, work->scratch, routing->rank, work->diag);
 	for (uint32_t lane = n_lanes; lane < routing->n_vls; lane++)
 		memcpy(routing->rank + lane * m, routing->rank, m * sizeof(*routing->rank));
 	osr_dor_tree(plan, tree);

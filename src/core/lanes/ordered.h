@@ -56,8 +56,8 @@ enum osr_status osr_ordered_route(const struct osr_lane_work *work,
 				  const struct osr_ordered_options *opt, uint32_t *orders);
 
 /*
- * One lane for trees that are given (s->hop), legal by and large in this order, within which all turns of the spanning
- * tree parent[] are: routes that are not take detours. req->max_vls is 1.
+ * One lane for trees that are given (s->hop), legal by and large in this order: routes that are not take detours. Multicast
+ * (r->mcast_parent) joins an order of all that this one allows, which must exist. parent[] spans all. req->max_vls is 1.
  */
 enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *order,
 				 const uint32_t *parent);

@@ -194,6 +194,15 @@ enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *ord
 		st = osr__search_ease(&w, osr_spf_bound(w.f), UINT64_MAX);
 		work->r->n_longer = osr__search_count_longer(&w);
 	}
+	if (!st && work->r->mcast_parent) {
+		/* The order knows nothing of multicast: one of what it allows and of the tree together. */
+		for (uint32_t e = 0; e < w.g.n_slots; e++)
+			w.g.weight[e] = w.forward[e] & 1;
+		osr_mcast_depend(work->r->mcast_parent, &w.g);
+		if (!osr_cdg_sort(&w.g, w.scratch, w.rank))
+			st = osr_fail(work->diag, OSR_NOMEM,
+				      "out of memory for the order of multicast");
+	}
 	if (!st)
 		st = osr__tables_sl(&w, work, false);
 	osr_arena_reset(work->scratch, mark);

@@ -282,6 +282,27 @@ enum osr_status osr_dor_rank(const struct osr_dor_plan *plan, uint32_t n_lanes,
 	return OSR_OK;
 }
 
+void osr_dor_ring_order(const struct osr_dor_plan *plan, uint32_t *rank)
+{
+	const struct osr_product *product = plan->p;
+	const struct osr_fabric *fabric = product->f;
+
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t i = product->chan_dim[c], n = product->size[i],
+			 a = osr_product_coord(product, fabric->chan_src[c])[i],
+			 b = osr_product_coord(product, fabric->chan_dst[c])[i];
+
+		rank[c] = 0;
+		for (uint32_t k = 0; k < plan->turn[i]; k++)
+			rank[c] += product->size[plan->order[k]];
+		if (product->factor[i] == OSR_FACTOR_CLIQUE)
+			continue;
+		rank[c] += (a + 1) % n == b                        ? a
+			   : product->factor[i] == OSR_FACTOR_RING ? (n - a) % n
+								   : n - 1 - a;
+	}
+}
+
 void osr_dor_tree(const struct osr_dor_plan *plan, uint32_t *parent)
 {
 	const struct osr_product *product = plan->p;
