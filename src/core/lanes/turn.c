@@ -318,6 +318,13 @@ static enum osr_status turn_find(struct osr__search *w, struct osr_lanes_job *jo
 	if (!st && !fits)
 		st = turn_search(w, job, &hopeless);
 	*routed = !st && turn_accepts(job, turn, before, hopeless);
+	/* What two VLs would be routed with is never refused on more. */
+	if (!st && !*routed && !hopeless && w->n_lanes > 2) {
+		turn_restore(w, job, turn, &kept);
+		w->n_lanes = 2;
+		st = turn_search(w, job, &hopeless);
+		*routed = !st && turn_accepts(job, turn, before, hopeless);
+	}
 	if (st || *routed)
 		return st;
 	*job->r = kept;
