@@ -8,6 +8,7 @@ import glob
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,8 @@ def arguments():
     p.add_argument('--csv', metavar='FILE', default=os.path.join(HERE, 'figures.csv'), help='the figures to compare with')
     p.add_argument('--output', metavar='FILE', help='write what was measured there')
     p.add_argument('--jobs', type=int, default=2, help='fabrics measured at a time (2)')
+    p.add_argument('--without', metavar='NAME', help='a mechanism of without.tsv switched off, beside the build as it is; exit '
+                   'status 1 if nothing gets worse; all: one after the other; fit: only see that the edits fit the sources')
     return p.parse_args()
 
 
@@ -180,6 +183,89 @@ def compare(rows, old):
     return any(bad) or cpu[0] > CPU * cpu[1] + 500
 
 
+# ---- without a mechanism --------------------------------------------------------------------------
+
+def ablations():
+    """{name: ([(file, text, text in its place)], what it buys)}."""
+    found = {}
+    with open(os.path.join(HERE, 'without.tsv')) as file:
+        for line in file:
+            if line.strip() and not line.startswith('#'):
+                name, path, text, other, buys = line.rstrip('\n').split('\t')
+                found.setdefault(name, ([], buys))[0].append((path, *(s.encode().decode('unicode_escape') for s in (text, other))))
+    return found
+
+
+def edited(path, text, other):
+    """The file with this edit."""
+    with open(os.path.join(ROOT, path)) as file:
+        source = file.read()
+    if source.count(text) != 1:
+        sys.exit('without.tsv: %s has %d times: %s' % (path, source.count(text), text))
+    return source.replace(text, other)
+
+
+def build_without(edits, folder):
+    """The command of a copy of the sources with these edits, each in a file of its own."""
+    listed = subprocess.run(['git', '-C', ROOT, 'ls-files', '-z'], check=True, stdout=subprocess.PIPE, text=True).stdout
+    for path in filter(None, listed.split('\0')):
+        if os.path.isfile(os.path.join(ROOT, path)):
+            os.makedirs(os.path.join(folder, 'sources', os.path.dirname(path)), exist_ok=True)
+            shutil.copy2(os.path.join(ROOT, path), os.path.join(folder, 'sources', path))
+    for path, text, other in edits:
+        with open(os.path.join(folder, 'sources', path), 'w') as file:
+            file.write(edited(path, text, other))
+    for words in (['-S', os.path.join(folder, 'sources'), '-B', os.path.join(folder, 'build'), '-G', 'Ninja', '-DOSR_TESTS=OFF',
+                   '-DOSR_PLUGIN=OFF', '-DOSR_MANUAL=OFF', '-DCMAKE_C_FLAGS=-w'],
+                  ['--build', os.path.join(folder, 'build'), '--target', 'src/cli/osmroutes']):
+        made = subprocess.run(['cmake'] + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if made.returncode:
+            sys.exit(made.stdout[-3000:])
+    return os.path.join(folder, 'build', 'src/cli/osmroutes')
+
+
+def losses(pairs):
+    """What is worse in pairs of (without, with): in the mean, or by far on one fabric."""
+    for key, sign, mean, worst in (('efi', 1, 0.001, 0.02), ('ebb', -1, 0.001, 0.02), ('fault_efi', 1, 0.001, 0.05),
+                                   ('fault_blocks', 1, 0.02, 0.5), ('memory_kb', 1, 0.1, 1)):
+        found = [r for r, _ in ratios(pairs, key)]
+        if found and (sign * sum(math.log(r) for r in found) / len(found) > mean or max(sign * (r - 1) for r in found) > worst):
+            yield key
+    for key in ('any_sl', 'replies', 'fault_any_sl'):
+        if sum((number(n, key) or 0) - (number(w, key) or 0) for n, w in pairs) < 0:
+            yield key
+    if sum((number(n, 'longer') or 0) - (number(w, 'longer') or 0) for n, w in pairs) > 0.01 * len(pairs):
+        yield 'longer'
+    if sum(number(n, 'cpu_ms') or 0 for n, _ in pairs) > 1.1 * sum(number(w, 'cpu_ms') or 0 for _, w in pairs):
+        yield 'cpu_ms'
+    if any(n['efi'] == 'fails' != w['efi'] for n, w in pairs):
+        yield 'refused'
+
+
+def ablate(args):
+    """True: some mechanism buys nothing."""
+    global COMMAND
+    known, whole, useless = ablations(), None, []
+    if args.without == 'fit':
+        print('%d edits fit' % sum(bool(edited(*edit)) for edits, _ in known.values() for edit in edits))
+        return False
+    if args.without != 'all' and args.without not in known:
+        sys.exit('no mechanism "%s": %s' % (args.without, ', '.join(known)))
+    for name in known if args.without == 'all' else [args.without]:
+        with tempfile.TemporaryDirectory(prefix='osr-without-') as folder, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            if not whole:
+                whole = list(pool.map(measure, cases(args)))
+            with_it, COMMAND = COMMAND, build_without(known[name][0], folder)
+            rows = list(pool.map(measure, cases(args)))
+            COMMAND = with_it
+        print('---- without %s (%s)' % (name, known[name][1]))
+        compare(rows, whole)
+        lost = list(losses(list(zip(rows, whole))))
+        print('without %s: worse: %s' % (name, ', '.join(lost) or 'nothing'), flush=True)
+        useless += [] if lost else [name]
+    return bool(useless)
+
+
 def write(path, rows):
     with open(path, 'w', newline='') as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator='\n')
@@ -189,6 +275,8 @@ def write(path, rows):
 
 def main():
     args = arguments()
+    if args.without:
+        return int(ablate(args))
     old = []
     if os.path.exists(args.csv):
         with open(args.csv, newline='') as file:
