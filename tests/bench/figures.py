@@ -238,8 +238,6 @@ def losses(pairs):
         yield 'longer'
     if sum(number(n, 'cpu_ms') or 0 for n, _ in pairs) > 1.1 * sum(number(w, 'cpu_ms') or 0 for _, w in pairs):
         yield 'cpu_ms'
-    if any(n['efi'] == 'fails' != w['efi'] for n, w in pairs):
-        yield 'refused'
 
 
 def ablate(args):
@@ -258,10 +256,9 @@ def ablate(args):
             with_it, COMMAND = COMMAND, build_without(known[name][0], folder)
             rows = list(pool.map(measure, cases(args)))
             COMMAND = with_it
-        print('---- without %s (%s)' % (name, known[name][1]))
         compare(rows, whole)
         lost = list(losses(list(zip(rows, whole))))
-        print('without %s: worse: %s' % (name, ', '.join(lost) or 'nothing'), flush=True)
+        print('without %s (%s): worse: %s' % (name, known[name][1], ', '.join(lost) or 'nothing'), flush=True)
         useless += [] if lost else [name]
     return bool(useless)
 
