@@ -186,6 +186,8 @@ static void write_unit(const struct placing *x, struct writing *w, uint32_t unit
 	for (uint32_t t = top; t > 0; t--)
 		way[n++] = fabric->chan_rev[osr__up(x->p, osr__node(x->tree, t, f[t]->ad, f[t]->b),
 						    f[t]->q)];
+	/* n channels have been written. */
+	/* cppcheck-suppress uninitvar */
 	for (uint32_t i = 0; i < n && fabric->chan_src[way[i]] == at; i++)
 		at = place_step(fabric, w, way[i], key_unit->to, key_unit->weight);
 	while (at != fabric->term_switch[key_unit->to])
