@@ -114,7 +114,7 @@ def links(workdir):
 
 @scenario('angara.fault-switch')
 def switch(workdir):
-    fault_and_back(workdir, lambda t: [l for l in switch_links(t) if 's-2-3' in (l[0], l[2])], 1)
+    fault_and_back(workdir, lambda t: [l for l in switch_links(t) if 's-1-4' in (l[0], l[2])], 1)
 
 
 @scenario('angara.one-vl')
