@@ -43,7 +43,7 @@ change docs/osmroutes.conf.5.md '/^| `detours`/d'
 change docs/osmroutes.conf.5.md 's/^| `rebalance` | `200`/| `rebalance` | `300`/'
 change docs/engines.md 's/route -e sssp -e/route -e ssp -e/'
 change docs/osmroutes.conf.5.md 's/^| `step`.*/&\n| `speed` | `7` | 0..9 | | p2sssp |/'
-change docs/engine-guide.md 's/n_longer += example_count_tree/n_longer -= example_count_tree/'
+change docs/engine-guide.md 's/n_longer = example_route_all/n_longer -= example_route_all/'
 change docs/output.tsv '/\tefi_per_capacity\t/d'
 change docs/output.tsv 's/^conf\tengine_options\tvalues/conf\tengine_options\tchoices/'
 touch "$copy/include/osmroutes/teleport.h"
