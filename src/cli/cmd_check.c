@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -595,9 +596,12 @@ static enum osr_status write_prom(const char *path, const struct outcome *o, dou
 	char hidden[PATH_MAX];
 	FILE *out;
 	bool bad;
-	const struct osr_findings *found = &o->found;
-	const struct osr_audit *audit = &found->audit;
+	struct stat there;
+	const struct osr_audit *audit = &o->found.audit;
 
+	/* Not a device, a pipe or a link. */
+	if (!lstat(path, &there) && !S_ISREG(there.st_mode))
+		return osr_fail(diag, OSR_INVAL, "%.300s is no regular file", path);
 	if (snprintf(hidden, sizeof(hidden), "%.*s.%s.new", (int)n, path, path + n) >=
 	    (int)sizeof(hidden))
 		return osr_fail(diag, OSR_INVAL, "%.200s: the name is too long", path);
@@ -618,16 +622,12 @@ static enum osr_status write_prom(const char *path, const struct outcome *o, dou
 	fputs("# HELP osmroutes_check_answer 1 proven, 0 unknown, -1 refuted.\n"
 	      "# TYPE osmroutes_check_answer gauge\n",
 	      out);
-	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++) {
-		enum osr_answer answer = found->on[question].answer;
-
-		if (found->applies >> question & 1)
+	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
+		if (o->found.applies >> question & 1)
 			fprintf(out, "osmroutes_check_answer{question=\"%s\"} %d\n",
 				osr_question_name(question),
-				answer == OSR_PROVEN    ? 1
-				: answer == OSR_REFUTED ? -1
-							: 0);
-	}
+				(o->found.on[question].answer == OSR_PROVEN) -
+					(o->found.on[question].answer == OSR_REFUTED));
 	bad = ferror(out) != 0;
 	/* A full disk may show only when the file is closed. */
 	if (!fclose(out) && !bad && !rename(hidden, path))

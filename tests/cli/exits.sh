@@ -6,7 +6,6 @@ command=$1 root=$2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 bad=0
-
 # expect CODE PATTERN WORD...: the command ends with CODE and says PATTERN (an extended regex).
 expect() {
 	local code=$1 pattern=$2 out rc
@@ -202,6 +201,7 @@ expect 1 '^dfsssp: ' route --vls=1 -o detours=no "$root/topologies/ring-5.net" -
 [ ! -e "$dir/none" ] || { echo "a refused routing was dumped"; bad=1; }
 
 # A full device is noticed.
+mkfifo "$dir/pipe" && expect 2 'is no regular file' check -e dfsssp --prom="$dir/pipe" "$root/topologies/tree-2.net"
 if [ -w /dev/full ]; then
 	expect 2 'No space left' generate torus dims=4x4 -o /dev/full
 	for words in "conf --list" "conf --list --json" "generate torus" "route topologies/ring-5.net" \
