@@ -150,10 +150,9 @@ enum osr_status osr_rg_search_init(struct osr_rg_search *rg_search, const struct
 	return OSR_OK;
 }
 
-/* One level of algorithm 4. Returns the size of the next queue; *found counts wanted ends. */
+/* One level of algorithm 4. Returns the size of the next queue. */
 static uint32_t relax_level(const struct osr_rgraph *rgraph, const uint64_t *weight,
-			    const uint8_t *want, struct osr_rg_search *rg_search, uint32_t n,
-			    uint32_t *found)
+			    struct osr_rg_search *rg_search, uint32_t n)
 {
 	uint32_t n_next = 0, nd = rgraph->t->n_dirs;
 
@@ -175,10 +174,8 @@ static uint32_t relax_level(const struct osr_rgraph *rgraph, const uint64_t *wei
 			 * A vertex is reached for the first time in the level of its least
 			 * hops, so it is in the next queue exactly if it was not reached.
 			 */
-			if (rg_search->distance[v] == UINT64_MAX) {
+			if (rg_search->distance[v] == UINT64_MAX)
 				rg_search->queue[1][n_next++] = v;
-				*found += step.dir == OSR_NO_DIR && (!want || want[node]);
-			}
 			rg_search->distance[v] = far;
 			rg_search->parent[v] = u;
 		}
@@ -187,19 +184,19 @@ static uint32_t relax_level(const struct osr_rgraph *rgraph, const uint64_t *wei
 }
 
 void osr_rgraph_sssp(const struct osr_rgraph *rgraph, uint32_t source, const uint64_t *weight,
-		     const uint8_t *want, uint32_t wanted, struct osr_rg_search *rg_search)
+		     struct osr_rg_search *rg_search)
 {
 	size_t n_vertices = (size_t)rgraph->t->n_nodes * rgraph->n_states;
-	uint32_t n = 1, found = 0;
+	uint32_t n = 1;
 
 	memset(rg_search->distance, 0xff, n_vertices * sizeof(*rg_search->distance));
 	memset(rg_search->parent, 0xff, n_vertices * sizeof(*rg_search->parent));
 	rg_search->queue[0][0] = source * rgraph->n_states;
 	rg_search->distance[source * rgraph->n_states] = 0;
-	while (n && (!want || found < wanted)) {
+	while (n) {
 		uint32_t *queue = rg_search->queue[0];
 
-		n = relax_level(rgraph, weight, want, rg_search, n, &found);
+		n = relax_level(rgraph, weight, rg_search, n);
 		rg_search->queue[0] = rg_search->queue[1];
 		rg_search->queue[1] = queue;
 	}

@@ -90,15 +90,13 @@ enum osr_status osr_rg_search_init(struct osr_rg_search *rg_search, const struct
 /*
  * Algorithm 4: shortest paths from a node's begin vertex, by breadth-first search with relaxation.
  * weight[n_nodes * n_dirs]: of channels. All must be at least so large that a longer route never
- * weighs less than a shorter one (the paper starts them at |N|^2). Stops after the level in which
- * the last of `wanted` end vertices was reached; want[n_nodes] says which nodes these belong to,
- * NULL: all, until nothing is left.
+ * weighs less than a shorter one (the paper starts them at |N|^2).
  *
- * DIFFERS: the paper lets v_processed count all vertices and compares it with |N_dst|; meant are
- * the end vertices of N_dst, else the search stops too early. O(vertices + edges).
+ * DIFFERS: the paper stops once all destinations are reached; this goes on until nothing is left.
+ * O(vertices + edges).
  */
 void osr_rgraph_sssp(const struct osr_rgraph *rgraph, uint32_t source, const uint64_t *weight,
-		     const uint8_t *want, uint32_t wanted, struct osr_rg_search *rg_search);
+		     struct osr_rg_search *rg_search);
 
 /*
  * The channels of the way that a search has found to node, first one first, into channel[]; parent[n_nodes *

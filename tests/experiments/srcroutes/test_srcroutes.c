@@ -255,7 +255,7 @@ static void choices_are_the_paths_of_the_graph(void **state)
 		assert_int_equal(osr_rgraph_init(&w->g, &x->turns, &x->scratch, &x->diag), OSR_OK);
 		assert_int_equal(osr_rg_search_init(&w->s, &w->g, &x->scratch, &x->diag), OSR_OK);
 		for (uint32_t i = 0; i < x->t.n_nodes; i++) {
-			osr_rgraph_sssp(&w->g, i, weight, NULL, 0, &w->s);
+			osr_rgraph_sssp(&w->g, i, weight, &w->s);
 			for (uint32_t j = 0; j < x->t.n_nodes; j++)
 				if (i != j)
 					assert_same_as_graph(w, i, j);
@@ -280,7 +280,7 @@ static void algorithm_4_is_a_minimum_over_choices(void **state)
 			weight[c] = 10000 + osr_prng_below(&prng, 100);
 		assert_int_equal(osr_rgraph_init(&g, &x->turns, &x->scratch, &x->diag), OSR_OK);
 		assert_int_equal(osr_rg_search_init(&s, &g, &x->scratch, &x->diag), OSR_OK);
-		osr_rgraph_sssp(&g, 0, weight, NULL, 0, &s);
+		osr_rgraph_sssp(&g, 0, weight, &s);
 		for (uint32_t j = 1; j < x->t.n_nodes; j++) {
 			uint64_t least = UINT64_MAX;
 
