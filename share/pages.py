@@ -28,7 +28,7 @@ def main():
         to = os.path.join(target, installed)
         os.makedirs(os.path.dirname(to), exist_ok=True)
         with open(to, 'w', encoding='utf-8') as file:
-            file.write(re.sub(r'\[([^]\n]*)\]\(([^)\s]+)\)', link, text) if page.endswith('.md') else text)
+            file.write(re.sub(r'\[([^]]*)\]\(([^)\s]+)\)', link, text) if page.endswith('.md') else text)
         os.chmod(to, 0o644)
 
 
