@@ -4,28 +4,42 @@
  * matchings, each goes to a plane (a middle switch) of its own.
  *
  * DIFFERS: matchings of largest cardinality, taken out one after the other, may be more than there are planes although
- * a routing without contention exists. Here edge after edge gets a colour that is free at both ends, or is made free by
- * exchanging two colours along a path, as in Koenig's proof; so the largest degree is reached exactly, and with it
- * the least contention: ceil(degree / planes).
+ * a routing without contention exists. Here edge after edge gets a plane with room at both ends, or with room that is
+ * made by a chain of edges that exchange two planes, as in Koenig's proof; so the least contention is reached
+ * exactly: ceil(degree / planes).
  *
- * Where cables are missing the planes are not alike, and some path may not change. What finds no place then
- * goes to the least loaded plane.
+ * Where cables are missing the planes are not alike, and some edge of a chain may not change. What finds no place
+ * then goes to the least loaded plane.
+ *
+ * DIFFERS: the paper's two steps are independent, which is right for trees with as many cables up as down. Where
+ * there are fewer above, a middle switch may get more flows that go further up than its own cables can carry. The
+ * same chains then exchange planes until fewer are too many; the loads of the cables of this level stay what they are.
+ * A user who may ask for a key decides how many flows there are, so these steps have a bound linear in them; at the
+ * bound the planes stay as they are, and contention may be more than the least.
  */
-#include "colour.h"
+#include "level.h"
 
 #include <string.h>
 
-struct work {
+#define STEPS 256 /* a flow; exchanges on trees that lack single cables take a few */
+#define MIN_STEPS 100000
+
+/* Edges dealt out over planes. */
+struct deal {
 	const struct osr__demand *d;
-	uint32_t *class_of;
-	uint32_t bound;      /* some cable carries as much at least */
-	uint32_t degree;     /* edges of a node at most */
-	uint32_t max_weight; /* of an edge */
-	/* [n_nodes * n_slots] edge that has this slot of this node, or OSR_NONE */
-	uint32_t *at[2]; /* left, right */
-	uint32_t n_slots;
-	uint32_t *load
-		[2]; /* [n_nodes * n_planes] weight on the cable up of a left node, down of a right one */
+	uint32_t *plane; /* [n_edges] OSR_NONE: none yet */
+	uint32_t limit;  /* what a chain leaves on a cable */
+	/* By side, left or right, and cable, [n_nodes * n_planes]: its weight, and an edge of it or OSR_NONE. */
+	uint32_t *load[2], *first[2];
+	uint32_t *next[2], *prev[2]; /* [n_edges] the others of that cable */
+	/* The last chain: the edge that began it, with its plane of before, and those that gave way. */
+	uint32_t *chain, n_chain, was, to, from;
+	bool *moved; /* [n_edges] by the chain under way */
+	uint64_t steps;
+	/* Of osr__balance(), by node of the next level: flows that go further up, that come, and those there is room for. */
+	const struct osr__group *group; /* or NULL */
+	uint32_t *out, *in, *room;
+	int64_t excess; /* of all of them together */
 };
 
 static uint32_t max(uint32_t a, uint32_t b)
@@ -33,80 +47,174 @@ static uint32_t max(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-static uint32_t end_of(const struct work *w, uint32_t e, bool right)
+static enum osr_status deal_begin(struct deal *x, struct osr_arena *scratch)
 {
-	return right ? w->d->edge[e].right : w->d->edge[e].left;
-}
+	uint32_t n = x->d->n_edges;
+	size_t n_cables = (size_t)x->d->n_nodes * x->d->n_planes;
 
-/* What an edge, or the edges of a node spread over the planes they may take, load some cable with at least. */
-static enum osr_status find_bounds(struct work *w, struct osr_arena *scratch)
-{
-	const struct osr__demand *demand = w->d;
-	size_t n = demand->n_nodes, words = demand->may ? demand->words : 0;
-
+	x->chain = osr_alloc(scratch, n, sizeof(*x->chain));
+	x->moved = osr_calloc(scratch, n, sizeof(*x->moved));
 	for (int right = 0; right < 2; right++) {
-		uint32_t *weight = osr_calloc(scratch, n, sizeof(*weight));
-		uint32_t *degree = osr_calloc(scratch, n, sizeof(*degree));
-		uint64_t *planes = osr_calloc(scratch, n * words + 1, sizeof(*planes));
-
+		x->load[right] = osr_calloc(scratch, n_cables, sizeof(uint32_t));
+		x->first[right] = osr_alloc(scratch, n_cables, sizeof(uint32_t));
+		x->next[right] = osr_alloc(scratch, n, sizeof(uint32_t));
+		x->prev[right] = osr_alloc(scratch, n, sizeof(uint32_t));
 		if (osr_arena_failed(scratch, NULL))
 			return OSR_NOMEM;
-		for (uint32_t e = 0; e < demand->n_edges; e++) {
-			uint32_t v = end_of(w, e, right);
-
-			weight[v] += demand->edge[e].weight;
-			w->degree = max(w->degree, ++degree[v]);
-			w->max_weight = max(w->max_weight, demand->edge[e].weight);
-			for (size_t k = 0; k < words; k++)
-				planes[v * words + k] |= demand->may[e * words + k];
-		}
-		for (size_t v = 0; v < n; v++) {
-			uint32_t n_planes = words ? 0 : demand->n_planes;
-
-			for (size_t k = 0; k < words; k++)
-				n_planes += (uint32_t)__builtin_popcountll(planes[v * words + k]);
-			if (weight[v])
-				w->bound = max(w->bound, (weight[v] + n_planes - 1) / n_planes);
-		}
+		memset(x->first[right], 0xff, n_cables * sizeof(uint32_t));
 	}
-	w->bound = max(w->bound, w->max_weight);
+	memset(x->plane, 0xff, n * sizeof(*x->plane));
 	return OSR_OK;
 }
 
-/* Weights ----------------------------------------------------------------------------------------- */
-
-/* What the two cables of an edge would carry if it took plane q besides what is there. */
-static uint32_t load_with(const struct work *w, uint32_t e, uint32_t q)
+/* The cable of an edge in a plane. */
+static size_t cable(const struct deal *x, uint32_t e, bool right, uint32_t q)
 {
-	const struct osr__edge *edge = &w->d->edge[e];
+	const struct osr__edge *edge = &x->d->edge[e];
 
-	return edge->weight + max(w->load[0][(size_t)edge->left * w->d->n_planes + q],
-				  w->load[1][(size_t)edge->right * w->d->n_planes + q]);
+	return (size_t)(right ? edge->right : edge->left) * x->d->n_planes + q;
 }
 
-/* Plane q is what the edge loads from now on, and no other. */
-static void colour_move(struct work *w, uint32_t e, uint32_t q)
+/* The nodes above that a flow crosses; false: it goes no further. */
+static bool nodes_above(const struct deal *x, uint32_t e, uint32_t *from, uint32_t *to)
 {
-	uint32_t weight = w->d->edge[e].weight, was = w->class_of[e];
+	const struct osr__level *level = &x->group->level;
+	uint32_t m = level->tree->m[level->t + 1], w = level->tree->w[level->t + 1];
+	uint32_t a = x->d->edge[e].left / m, ad = x->d->edge[e].right / m;
 
+	*from = a * w + x->plane[e] % w;
+	*to = ad * w + x->plane[e] % w;
+	return a != ad;
+}
+
+/* How many flows are too many at these two nodes. */
+static uint32_t excess_at(const struct deal *x, uint32_t from, uint32_t to)
+{
+	return max(x->out[from], x->room[from]) - x->room[from] + max(x->in[to], x->room[to]) -
+	       x->room[to];
+}
+
+/* Adds an edge to what it loads in its plane, or takes it off. */
+static void count(struct deal *x, uint32_t e, bool add)
+{
+	uint32_t weight = add ? x->d->edge[e].weight : -x->d->edge[e].weight, from, to;
+
+	if (x->plane[e] == OSR_NONE)
+		return;
 	for (int right = 0; right < 2; right++) {
-		uint32_t *load = w->load[right] + (size_t)end_of(w, e, right) * w->d->n_planes;
+		size_t c = cable(x, e, right, x->plane[e]);
+		uint32_t *first = &x->first[right][c], *next = x->next[right];
+		uint32_t *prev = x->prev[right];
 
-		if (was != OSR_NONE)
-			load[was] -= weight;
-		load[q] += weight;
+		x->load[right][c] += weight;
+		if (add) {
+			next[e] = *first;
+			prev[e] = OSR_NONE;
+			*first = e;
+		} else if (prev[e] != OSR_NONE) {
+			next[prev[e]] = next[e];
+		} else {
+			*first = next[e];
+		}
+		if (next[e] != OSR_NONE)
+			prev[next[e]] = add ? e : prev[e];
 	}
-	w->class_of[e] = q;
+	if (!x->group || !nodes_above(x, e, &from, &to))
+		return;
+	x->excess -= excess_at(x, from, to);
+	x->out[from] += weight;
+	x->in[to] += weight;
+	x->excess += excess_at(x, from, to);
 }
 
-static uint32_t least_loaded(const struct work *w, uint32_t e)
+/* Plane q is what the edge loads from now on, and no other; OSR_NONE: none. */
+static void give(struct deal *x, uint32_t e, uint32_t q)
 {
-	uint32_t best = OSR_NONE, least = UINT32_MAX;
+	count(x, e, false);
+	x->plane[e] = q;
+	count(x, e, true);
+	x->steps++;
+}
 
-	for (uint32_t q = 0; q < w->d->n_planes; q++) {
-		uint32_t load = osr__may(w->d, e, q) ? load_with(w, e, q) : UINT32_MAX;
+/* Chains --------------------------------------------------------------------------------------- */
 
-		if (load < least) {
+static void undo(struct deal *x)
+{
+	for (uint32_t i = 1; i < x->n_chain; i++)
+		give(x, x->chain[i], x->plane[x->chain[i]] == x->to ? x->from : x->to);
+	give(x, x->chain[0], x->was);
+}
+
+/*
+ * Edge e goes to plane `to`. Where one of its cables then carries more than the limit another edge of it goes to
+ * `from`, at whose other end one may have to go back to `to`, and so on, to both sides. All nodes between keep what
+ * they had. false: an edge of the chain may not change, and nothing is changed.
+ */
+static bool exchange(struct deal *x, uint32_t e, uint32_t to, uint32_t from)
+{
+	bool good = true;
+
+	x->was = x->plane[e];
+	x->to = to;
+	x->from = from;
+	x->n_chain = 1;
+	x->chain[0] = e;
+	x->moved[e] = true;
+	give(x, e, to);
+	for (int side = 0; side < 2; side++) {
+		uint32_t came = e;
+		bool right = side;
+
+		for (; good; right = !right) {
+			uint32_t q = x->plane[came], other = q == to ? from : to;
+			size_t c = cable(x, came, right, q);
+
+			if (x->load[right][c] <= x->limit)
+				break;
+			came = x->first[right][c];
+			while (came != OSR_NONE && x->moved[came]) {
+				came = x->next[right][came];
+				x->steps++;
+			}
+			if (came == OSR_NONE)
+				break;
+			good = osr__may(x->d, came, other);
+			if (good) {
+				x->moved[came] = true;
+				x->chain[x->n_chain++] = came;
+				give(x, came, other);
+			}
+		}
+	}
+	for (uint32_t i = 0; i < x->n_chain; i++)
+		x->moved[x->chain[i]] = false;
+	if (!good)
+		undo(x);
+	return good;
+}
+
+/* Colouring ------------------------------------------------------------------------------------ */
+
+/* What its cables would carry in plane q if nothing else changed. */
+static uint32_t load_with(const struct deal *x, uint32_t e, uint32_t q)
+{
+	uint32_t most = max(x->load[0][cable(x, e, false, q)], x->load[1][cable(x, e, true, q)]);
+
+	return most + (x->plane[e] == q ? 0 : x->d->edge[e].weight);
+}
+
+/* Of the first n planes, that which carries least with it; of equals the one with the least sum of both cables. */
+static uint32_t least_loaded(const struct deal *x, uint32_t e, uint32_t n)
+{
+	uint32_t best = OSR_NONE;
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t q = 0; q < n; q++) {
+		uint64_t load =
+			(uint64_t)load_with(x, e, q) << 32 |
+			(x->load[0][cable(x, e, false, q)] + x->load[1][cable(x, e, true, q)]);
+
+		if (osr__may(x->d, e, q) && load < least) {
 			least = load;
 			best = q;
 		}
@@ -115,40 +223,58 @@ static uint32_t least_loaded(const struct work *w, uint32_t e)
 }
 
 /*
- * Edges whose cables carry more than the bound move to where they carry less, as long as that
- * helps. Every move lowers the sum of squares, so it ends; `rounds` bounds the time.
+ * A plane for an edge of weight 1, of the first n: the one with most room at both ends, or one with room at one end,
+ * and at the other by a chain. The limit is the least that its ends need, and the bound at most.
  */
-static void colour_spread(struct work *w, uint32_t rounds)
+static bool insert(struct deal *x, uint32_t e, uint32_t n, uint32_t bound)
 {
-	bool moved = true;
+	uint32_t sum[2] = { 0 }, best = least_loaded(x, e, n);
 
-	for (uint32_t e = 0; e < w->d->n_edges; e++)
-		if (w->class_of[e] == OSR_NONE)
-			colour_move(w, e, least_loaded(w, e));
-	while (moved && rounds--) {
-		moved = false;
-		for (uint32_t e = 0; e < w->d->n_edges; e++) {
-			uint32_t q = w->class_of[e], to;
-			uint32_t now = load_with(w, e, q) - w->d->edge[e].weight;
-
-			if (now <= w->bound)
-				continue;
-			to = least_loaded(w, e);
-			if (to == q || load_with(w, e, to) >= now)
-				continue;
-			colour_move(w, e, to);
-			moved = true;
+	for (uint32_t q = 0; q < n; q++)
+		for (int right = 0; right < 2; right++)
+			sum[right] += x->load[right][cable(x, e, right, q)];
+	for (x->limit = max(sum[0], sum[1]) / n + 1; x->limit <= bound; x->limit++) {
+		if (load_with(x, e, best) <= x->limit) {
+			give(x, e, best);
+			return true;
 		}
+		for (uint32_t a = 0; a < n; a++)
+			for (int right = 1; right >= 0 && osr__may(x->d, e, a); right--) {
+				if (x->load[!right][cable(x, e, !right, a)] >= x->limit)
+					continue;
+				for (uint32_t b = 0; b < n; b++)
+					if (x->load[right][cable(x, e, right, b)] < x->limit &&
+					    exchange(x, e, a, b))
+						return true;
+			}
 	}
+	return false;
 }
 
-static uint32_t colour_largest(const uint32_t *list, size_t n)
+/*
+ * Fewer flows in later planes, where no cable carries two: what is left of a plane serves others. Chains move where
+ * the earlier plane gains an edge by them.
+ */
+static void gather(struct deal *x)
 {
-	uint32_t most = 0;
+	bool better = true;
 
-	for (size_t i = 0; i < n; i++)
-		most = max(most, list[i]);
-	return most;
+	x->limit = 1;
+	while (better) {
+		better = false;
+		for (uint32_t e = 0; e < x->d->n_edges; e++)
+			for (uint32_t a = 0; a < x->plane[e]; a++)
+				for (int right = 0; right < 2; right++) {
+					if (a >= x->plane[e] ||
+					    x->load[right][cable(x, e, right, a)] ||
+					    !exchange(x, e, a, x->plane[e]))
+						continue;
+					if (x->n_chain % 2)
+						better = true;
+					else
+						undo(x);
+				}
+	}
 }
 
 /* Classes in the order of their size, largest first; empty ones go. */
@@ -173,157 +299,134 @@ static enum osr_status order_classes(const struct osr__demand *demand, struct os
 	return OSR_OK;
 }
 
-/* Slots ---------------------------------------------------------------------------------------- */
-
-/* Slot q + i * n_planes is place i of plane q: several flows may share a cable. */
-static void colour_put(struct work *w, uint32_t e, uint32_t slot)
-{
-	w->class_of[e] = slot;
-	for (int right = 0; right < 2; right++)
-		w->at[right][(size_t)end_of(w, e, right) * w->n_slots + slot] = e;
-}
-
-/*
- * The path of slots a and b in turn that begins at one end of e, where b is free: into
- * path[], and how long it is; OSR_NONE if some edge of it may not change.
- */
-static uint32_t find_path(const struct work *w, uint32_t e, bool right, uint32_t a, uint32_t b,
-			  uint32_t *path)
-{
-	for (uint32_t n = 0, from = a, to = b;; right = !right) {
-		uint32_t swap = from;
-
-		e = w->at[right][(size_t)end_of(w, e, right) * w->n_slots + from];
-		if (e == OSR_NONE)
-			return n;
-		if (!osr__may(w->d, e, to % w->d->n_planes))
-			return OSR_NONE;
-		path[n++] = e;
-		from = to;
-		to = swap;
-	}
-}
-
-static void colour_exchange(struct work *w, uint32_t a, uint32_t b, const uint32_t *path,
-			    uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		for (int right = 0; right < 2; right++)
-			w->at[right][(size_t)end_of(w, path[i], right) * w->n_slots +
-				     w->class_of[path[i]]] = OSR_NONE;
-	for (uint32_t i = 0; i < n; i++)
-		colour_put(w, path[i], i % 2 ? a : b);
-}
-
-/*
- * A slot for an edge: one that is free at both ends, or free at one end and made free at the other by exchanging two
- * slots along a path, which cannot come back to the first end.
- */
-static bool insert(struct work *w, uint32_t e, uint32_t *path)
-{
-	const uint32_t *at[2] = { w->at[0] + (size_t)w->d->edge[e].left * w->n_slots,
-				  w->at[1] + (size_t)w->d->edge[e].right * w->n_slots };
-
-	for (uint32_t a = 0; a < w->n_slots; a++)
-		if (at[0][a] == OSR_NONE && at[1][a] == OSR_NONE &&
-		    osr__may(w->d, e, a % w->d->n_planes)) {
-			colour_put(w, e, a);
-			return true;
-		}
-	for (uint32_t a = 0; a < w->n_slots; a++)
-		for (int right = 1; right >= 0 && osr__may(w->d, e, a % w->d->n_planes); right--)
-			for (uint32_t b = 0; at[!right][a] == OSR_NONE && b < w->n_slots; b++) {
-				uint32_t n = at[right][b] == OSR_NONE
-						     ? find_path(w, e, right, a, b, path)
-						     : OSR_NONE;
-
-				if (n == OSR_NONE)
-					continue;
-				colour_exchange(w, a, b, path, n);
-				colour_put(w, e, a);
-				return true;
-			}
-	return false;
-}
-
-/*
- * Fewer flows in later slots: what is left of a plane serves others. An edge, and what it meets on a path of its slot
- * and an earlier one, change if the earlier slot gains by it.
- */
-static void gather(struct work *w, uint32_t *path)
-{
-	bool better = true;
-
-	while (better) {
-		better = false;
-		for (uint32_t e = 0; e < w->d->n_edges; e++)
-			for (uint32_t a = 0; a < w->class_of[e]; a++)
-				for (int right = 0; right < 2; right++) {
-					uint32_t b = w->class_of[e], n;
-
-					if (w->at[right][(size_t)end_of(w, e, right) * w->n_slots +
-							 a] != OSR_NONE)
-						continue;
-					n = find_path(w, e, right, b, a, path);
-					if (n % 2 == 0)
-						continue;
-					colour_exchange(w, b, a, path, n);
-					better = true;
-				}
-	}
-}
-
 enum osr_status osr__colour(const struct osr__demand *demand, struct osr_arena *scratch,
 			    uint32_t *class_of, struct osr__colouring *colouring)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	size_t n_loads = (size_t)demand->n_nodes * demand->n_planes, n;
-	struct work w = { .d = demand, .class_of = class_of };
-	uint32_t *path;
+	struct deal x = { .d = demand, .plane = class_of };
+	uint32_t max_weight = 0, max_degree = 0, n;
+	size_t words = demand->may ? demand->words : 0;
 	enum osr_status st;
 
-	*colouring = (struct osr__colouring){ 0 };
-	if (!demand->n_edges)
-		return OSR_OK;
-	memset(class_of, 0xff, demand->n_edges * sizeof(*class_of));
-	st = find_bounds(&w, scratch);
-	/*
-	 * Flows of weight 1: a slot for each, where it can have one. Where planes are alike as many slots as the
-	 * largest degree suffice; else each plane has as many places as the bound.
-	 */
-	w.n_slots = w.max_weight != 1 ? 0 : demand->may ? w.bound * demand->n_planes : w.degree;
-	n = (size_t)demand->n_nodes * w.n_slots;
-	path = osr_alloc(scratch, demand->n_edges, sizeof(*path));
-	for (int right = 0; right < 2; right++) {
-		w.at[right] = osr_alloc(scratch, n, sizeof(uint32_t));
-		w.load[right] = osr_calloc(scratch, n_loads, sizeof(uint32_t));
-	}
-	if (st || osr_arena_failed(scratch, NULL)) {
-		osr_arena_reset(scratch, mark);
-		return OSR_NOMEM;
-	}
-	memset(w.at[0], 0xff, n * sizeof(uint32_t));
-	memset(w.at[1], 0xff, n * sizeof(uint32_t));
-	for (uint32_t e = 0; w.n_slots && e < demand->n_edges; e++)
-		insert(&w, e, path);
-	if (w.n_slots && !demand->may)
-		gather(&w, path);
-	/* Slots are places of planes; what has none goes to the least loaded plane. */
-	for (uint32_t e = 0; e < demand->n_edges; e++) {
-		uint32_t slot = class_of[e];
+	*colouring = (struct osr__colouring){ .n_classes = demand->n_planes };
+	st = deal_begin(&x, scratch);
+	/* The bound: what an edge, or the edges of a node spread over the planes they may take, load some cable with. */
+	for (int right = 0; !st && right < 2; right++) {
+		uint32_t *weight = osr_calloc(scratch, demand->n_nodes, sizeof(*weight));
+		uint32_t *degree = osr_calloc(scratch, demand->n_nodes, sizeof(*degree));
+		uint64_t *planes =
+			osr_calloc(scratch, demand->n_nodes * words + 1, sizeof(*planes));
 
-		class_of[e] = OSR_NONE;
-		if (slot != OSR_NONE)
-			colour_move(&w, e, slot % demand->n_planes);
+		if (osr_arena_failed(scratch, NULL)) {
+			st = OSR_NOMEM;
+			break;
+		}
+		for (uint32_t e = 0; e < demand->n_edges; e++) {
+			uint32_t v = right ? demand->edge[e].right : demand->edge[e].left;
+
+			weight[v] += demand->edge[e].weight;
+			max_degree = max(max_degree, ++degree[v]);
+			max_weight = max(max_weight, demand->edge[e].weight);
+			for (size_t k = 0; k < words; k++)
+				planes[v * words + k] |= demand->may[e * words + k];
+		}
+		for (uint32_t v = 0; v < demand->n_nodes; v++) {
+			n = words ? 0 : demand->n_planes;
+			for (size_t k = 0; k < words; k++)
+				n += (uint32_t)__builtin_popcountll(planes[v * words + k]);
+			if (weight[v])
+				colouring->bound = max(colouring->bound, (weight[v] + n - 1) / n);
+		}
 	}
-	if (demand->may || w.max_weight > 1)
-		colour_spread(&w, 64);
-	colouring->bound = w.bound;
-	colouring->load =
-		max(colour_largest(w.load[0], n_loads), colour_largest(w.load[1], n_loads));
-	colouring->n_classes = demand->n_planes;
-	if (!demand->may)
+	colouring->bound = max(colouring->bound, max_weight);
+	/* Where planes are alike as many as the largest degree suffice. */
+	n = demand->may || max_degree > demand->n_planes ? demand->n_planes : max_degree;
+	for (uint32_t e = 0; !st && e < demand->n_edges; e++)
+		if (max_weight > 1 || !insert(&x, e, n, colouring->bound))
+			give(&x, e, least_loaded(&x, e, demand->n_planes));
+	if (!st && !demand->may && max_weight == 1 && colouring->bound == 1)
+		gather(&x);
+	/*
+	 * Edges whose cables carry more than the bound move to where they carry less, as long as that helps. Every move
+	 * lowers the sum of squares, so it ends; the rounds bound the time.
+	 */
+	for (uint32_t round = 0, moved = 1; !st && moved && round < 64; round++) {
+		moved = 0;
+		for (uint32_t e = 0; e < demand->n_edges; e++) {
+			uint32_t now = load_with(&x, e, class_of[e]), to;
+
+			if (now <= colouring->bound)
+				continue;
+			to = least_loaded(&x, e, demand->n_planes);
+			if (load_with(&x, e, to) < now) {
+				give(&x, e, to);
+				moved = 1;
+			}
+		}
+	}
+	for (uint32_t e = 0; !st && e < demand->n_edges; e++)
+		colouring->load = max(colouring->load, load_with(&x, e, class_of[e]));
+	if (!st && !demand->may)
 		st = order_classes(demand, scratch, class_of, &colouring->n_classes);
 	osr_arena_reset(scratch, mark);
 	return st;
+}
+
+/* Balance -------------------------------------------------------------------------------------- */
+
+enum osr_status osr__balance(const struct osr__group *group, uint32_t limit,
+			     struct osr_arena *scratch)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	const struct osr_pgft_tree *tree = group->level.tree;
+	uint32_t t = group->level.t, w, n_above;
+	struct deal x = { .d = &group->demand, .limit = limit };
+	uint64_t steps = STEPS * (uint64_t)group->n + MIN_STEPS;
+	bool better = true;
+
+	if (t + 1 >= tree->h)
+		return OSR_OK;
+	w = tree->w[t + 1];
+	n_above = tree->m_product[tree->h] / tree->m_product[t + 1] * w;
+	x.out = osr_calloc(scratch, n_above, sizeof(*x.out));
+	x.in = osr_calloc(scratch, n_above, sizeof(*x.in));
+	x.room = osr_calloc(scratch, n_above, sizeof(*x.room));
+	x.plane = osr_alloc(scratch, group->n, sizeof(*x.plane));
+	if (osr_arena_failed(scratch, NULL) || deal_begin(&x, scratch)) {
+		osr_arena_reset(scratch, mark);
+		return OSR_NOMEM;
+	}
+	for (uint32_t i = 0; i < n_above; i++) {
+		uint32_t s = osr__node(tree, t + 1, i / w, osr__b_above(tree, t, group->b, i % w));
+
+		for (uint32_t q = 0; s != OSR_NONE && q < osr__n_planes(tree, t + 1); q++)
+			x.room[i] += osr__up(group->level.pgft, s, q) != OSR_NONE ? limit : 0;
+	}
+	x.group = group;
+	for (uint32_t e = 0; e < group->n; e++)
+		give(&x, e, group->flow[e].q);
+	x.steps = 0;
+	/* Every round that goes on has fewer that are too many than the one before. */
+	while (better) {
+		better = false;
+		for (uint32_t e = 0; e < group->n && x.steps < steps; e++)
+			for (uint32_t r = 0; r < group->demand.n_planes; r++) {
+				uint32_t from, to;
+				int64_t before = x.excess;
+
+				if (!nodes_above(&x, e, &from, &to) || !excess_at(&x, from, to))
+					break;
+				if (r == x.plane[e] || !osr__may(x.d, e, r) ||
+				    !exchange(&x, e, r, x.plane[e]))
+					continue;
+				if (x.excess < before)
+					better = true;
+				else
+					undo(&x);
+			}
+	}
+	for (uint32_t e = 0; e < group->n; e++)
+		group->flow[e].q = x.plane[e];
+	osr_arena_reset(scratch, mark);
+	return OSR_OK;
 }

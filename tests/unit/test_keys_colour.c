@@ -5,7 +5,7 @@
  */
 #include "test.h"
 
-#include "keys/colour.h"
+#include "keys/level.h"
 
 #include "fabrics.h"
 
