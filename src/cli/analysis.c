@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "cli/analysis.h"
 
-#include <string.h>
-#include <stdlib.h>
-#include "cli/cli.h"
 #include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/paths/bound.h"
 
 /* ---- verdicts ------------------------------------------------------------------------------- */
@@ -444,43 +445,29 @@ enum osr_status cli_worst_free(struct cli_worst *worst, struct osr_diag *diag)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-#define SIGMA 4 /* exponent of the deviation metric, as the Angara paper has it */
-
-/* What all loads would sum up to if every route were minimal. Often they do. */
-static enum osr_status minimal_sum(const struct osr_fabric *fabric,
-				   const struct cli_analysis *analysis,
-				   const struct osr_loads *loads, struct osr_arena *scratch,
-				   uint64_t *sum, struct osr_diag *diag)
+/* How even the loads are. */
+static void analysis_weigh(const struct osr_fabric *fabric, struct cli_analysis *analysis)
 {
-	if (analysis->st || analysis->n_longer || loads->n_no_path)
-		return osr_loads_minimal(fabric, scratch, sum, diag);
-	*sum = 0;
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		*sum += loads->load[c];
-	return OSR_OK;
-}
+	const struct osr_audit *audit = &analysis->found.audit;
+	uint64_t sum_hops = 0;
+	double sum = 0;
 
-static enum osr_status analysis_weigh(const struct cli_traffic *traffic,
-				      const struct osr_fabric *fabric,
-				      const struct osr_routing *routing, struct osr_arena *scratch,
-				      struct cli_analysis *analysis, struct osr_diag *diag)
-{
-	struct osr_loads loads;
-	uint64_t minimal = 0;
-	enum osr_status st = osr_loads_init(&loads, fabric, scratch, diag);
+	for (uint32_t h = 0; h <= OSR_AUDIT_MAX_HOPS; h++)
+		sum_hops += h * audit->hops[h];
+	if (audit->n_host_routes)
+		analysis->mean_hops = (double)sum_hops / (double)audit->n_host_routes;
+	if (!fabric->n_channels)
+		return;
+	analysis->least = UINT64_MAX;
+	analysis->perfect = (double)audit->n_host_hops / fabric->n_channels;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		double apart = fabs(analysis->perfect - (double)audit->load[c]);
 
-	if (!st)
-		st = cli_loads(&traffic->pool, fabric, routing, &loads, diag);
-	if (!st)
-		st = minimal_sum(fabric, analysis, &loads, scratch, &minimal, diag);
-	if (st)
-		return st;
-	osr_loads_balance(&loads, fabric, minimal, SIGMA, &analysis->balance);
-	memcpy(analysis->hops, loads.hops, sizeof(analysis->hops));
-	analysis->n_routes = loads.n_routes;
-	analysis->n_lost = loads.n_no_path;
-	analysis->has_loads = true;
-	return OSR_OK;
+		if (audit->load[c] < analysis->least)
+			analysis->least = audit->load[c];
+		sum += apart * apart * apart * apart;
+	}
+	analysis->sigma = pow(sum / fabric->n_channels, 1.0 / 4);
 }
 
 /* What the checker said of an engine's tables saves the search for what it has proven. */
@@ -488,17 +475,15 @@ static void analysis_verify_tables(const struct osr_fabric *fabric, struct cli_t
 				   struct osr_arena *scratch, struct cli_analysis *analysis)
 {
 	const struct osr_verdict *checked = tables->sweep.routed ? &tables->sweep.verdict : NULL;
-	const struct osr_audit *audit = &analysis->found.audit;
-	struct osr_inquiry ask = { .f = fabric, .gen = &tables->gen, .checked = checked };
+	struct osr_inquiry ask = {
+		.f = fabric, .gen = &tables->gen, .checked = checked, .figures = true
+	};
 	enum osr_question which;
 
 	analysis->st = osr_verify(&ask, scratch, &tables->arena, &analysis->found, &analysis->diag);
 	if (analysis->st)
 		return;
-	analysis->n_from = checked ? checked->n_routes : audit->n_routes;
-	analysis->n_longer = checked ? checked->n_longer : audit->n_longer;
-	analysis->max_hops = checked ? checked->max_hops : audit->max_hops;
-	analysis->max_longer = checked ? checked->max_longer : audit->max_longer;
+	analysis->has_figures = true;
 	if (osr_verdict_of(&analysis->found, OSR_REQUIRED, &which) == OSR_REFUTED)
 		analysis->st = osr_fail(&analysis->diag, OSR_CHECK_FAILED, "%s",
 					analysis->found.on[which].why);
@@ -522,9 +507,8 @@ void cli_analyze_tables(const struct cli_traffic *traffic, struct cli_worst *wor
 	analysis->check.wall = tables->sweep.wall_check + check.wall;
 	if (analysis->st && analysis->st != OSR_CHECK_FAILED)
 		goto out;
-	st = analysis_weigh(traffic, fabric, routing, &scratch, analysis, &diag);
-	if (!st)
-		st = cli_worst_find(worst, name, fabric, routing, &analysis->worst, &diag);
+	analysis_weigh(fabric, analysis);
+	st = cli_worst_find(worst, name, fabric, routing, &analysis->worst, &diag);
 	start = cli_cpu_ms();
 	if (!st)
 		st = cli_traffic_bisect(traffic, fabric, routing, &analysis->bandwidth, &diag);
@@ -536,13 +520,4 @@ void cli_analyze_tables(const struct cli_traffic *traffic, struct cli_worst *wor
 	}
 out:
 	osr_arena_free(&scratch);
-}
-
-double cli_mean_hops(const struct cli_analysis *analysis)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t h = 0; h <= OSR_LOADS_MAX_HOPS; h++)
-		sum += h * analysis->hops[h];
-	return analysis->n_routes ? (double)sum / (double)analysis->n_routes : 0;
 }

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 
-#include "traffic/loads.h"
 #include "core/verify/verdict.h"
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -150,12 +149,16 @@ struct cli_analysis {
 	 */
 	enum osr_status st;
 	struct osr_diag diag;
-	struct osr_findings found;
-	uint64_t n_from, n_longer; /* routes from switches; longer than minimal */
-	uint32_t max_hops, max_longer;
-	bool has_loads;
-	struct osr_balance balance;
-	uint64_t hops[OSR_LOADS_MAX_HOPS + 1], n_routes, n_lost; /* between hosts */
+	struct osr_findings found; /* with figures */
+	bool has_figures;
+	uint64_t least; /* load of any channel */
+	/*
+	 * Mean load of a routing whose routes are all minimal, and the deviation metric of the Angara
+	 * paper (Mukosey, Semenov, Simonov; section 2): sigma(4), the mean of (perfect - load)^4 over
+	 * all channels, to the power of 1/4.
+	 */
+	double perfect, sigma;
+	double mean_hops;               /* channels of a route between hosts */
 	struct osr_bandwidth bandwidth; /* n_patterns = 0: not asked for, or no two hosts */
 	struct cli_worst_of worst;      /* f = NULL: not asked for */
 	struct cli_stamp check;         /* of the sweep and of what it has left open */
@@ -168,8 +171,5 @@ struct cli_analysis {
 void cli_analyze_tables(const struct cli_traffic *traffic, struct cli_worst *worst,
 			const char *name, const struct osr_fabric *fabric,
 			struct cli_tables *tables, struct cli_analysis *analysis);
-
-/* Channels of a route between hosts, mean. */
-double cli_mean_hops(const struct cli_analysis *analysis);
 
 #endif

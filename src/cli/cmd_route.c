@@ -54,7 +54,8 @@ struct outcome {
 	long rss_kb; /* of the process, whose peak is that of all engines so far */
 	bool compared;
 	struct osr_changes changes;
-	double load, mean_hops, pairs_share; /* to be said */
+	double load, pairs_share; /* to be said */
+	uint64_t n_lost;
 	size_t memory_kb;
 	uint32_t n_users; /* free it at 0 */
 };
@@ -69,7 +70,7 @@ enum { OF_CHECK = 1, OF_LOADS = 2, OF_ENGINE = 4, OF_BISECTIONS = 8, OF_CHANGES 
 
 static unsigned route_has(const struct outcome *o)
 {
-	return (o->t.st ? 0 : OF_CHECK) | (o->a.has_loads ? OF_LOADS : 0) |
+	return (o->t.st ? 0 : OF_CHECK) | (o->a.has_figures ? OF_LOADS : 0) |
 	       (o->routed && !o->t.st ? OF_ENGINE : 0) |
 	       (o->a.bandwidth.n_patterns > 0 ? OF_BISECTIONS : 0) | (o->compared ? OF_CHANGES : 0);
 }
@@ -109,22 +110,22 @@ static const struct out_field result_fields[] = {
 	{ "proven.reversible", NULL, OUT_BOOL, 0 },
 	{ "proven.any_sl", NULL, OUT_BOOL, 0 },
 	{ "proven.multicast", NULL, OUT_BOOL, 0 },
-	{ "efi", "edge forwarding index", COUNT(a.balance.efi, OF_LOADS) },
+	{ "efi", "edge forwarding index", COUNT(a.found.audit.efi, OF_LOADS) },
 	{ "efi_bound", "  least possible", COUNT(bound, OF_LOADS) },
 	{ "load", "  times the least possible", REAL(3, load, OF_LOADS) },
-	{ "efi_mean", "  average", REAL(1, a.balance.mean, OF_LOADS) },
-	{ "efi_min", "  least used channel", COUNT(a.balance.min, OF_LOADS) },
-	{ "efi_perfect", "  average if all minimal", REAL(1, a.balance.perfect, OF_LOADS) },
-	{ "sigma", "  deviation sigma(k)", REAL(2, a.balance.sigma, OF_LOADS) },
+	{ "efi_mean", "  average", REAL(1, a.found.audit.efi_mean, OF_LOADS) },
+	{ "efi_min", "  least used channel", COUNT(a.least, OF_LOADS) },
+	{ "efi_perfect", "  average if all minimal", REAL(1, a.perfect, OF_LOADS) },
+	{ "sigma", "  deviation sigma(k)", REAL(2, a.sigma, OF_LOADS) },
 	{ "efi_per_capacity", "  scaled by link speed",
 	  REAL(1, t.sweep.verdict.efi_per_capacity, OF_ENGINE) },
-	{ "host_routes", "routes between hosts", COUNT(a.n_routes, OF_LOADS) },
-	{ "host_routes_lost", "  that do not arrive", COUNT(a.n_lost, OF_LOADS) },
-	{ "mean_hops", "  channels, mean", REAL(3, mean_hops, OF_LOADS) },
-	{ "routes", "routes from switches", COUNT(a.n_from, OF_CHECK) },
-	{ "max_hops", "  channels of the longest", COUNT(a.max_hops, OF_CHECK) },
-	{ "routes_longer", "  longer than minimal", COUNT(a.n_longer, OF_CHECK) },
-	{ "max_longer", "    by channels, at most", COUNT(a.max_longer, OF_CHECK) },
+	{ "host_routes", "routes between hosts", COUNT(a.found.audit.n_host_routes, OF_LOADS) },
+	{ "host_routes_lost", "  that do not arrive", COUNT(n_lost, OF_LOADS) },
+	{ "mean_hops", "  channels, mean", REAL(3, a.mean_hops, OF_LOADS) },
+	{ "routes", "routes from switches", COUNT(a.found.audit.n_routes, OF_CHECK) },
+	{ "max_hops", "  channels of the longest", COUNT(a.found.audit.max_hops, OF_CHECK) },
+	{ "routes_longer", "  longer than minimal", COUNT(a.found.audit.n_longer, OF_CHECK) },
+	{ "max_longer", "    by channels, at most", COUNT(a.found.audit.max_longer, OF_CHECK) },
 	{ "no_path", "  without a path", COUNT(t.sweep.verdict.n_no_path, OF_ENGINE) },
 	{ "vls", "VLs used", COUNT(t.routing.n_vls, OF_ENGINE) },
 	{ "layers_one_way", "  needed by requests", COUNT(t.routing.n_layers_one_way, OF_ENGINE) },
@@ -220,10 +221,9 @@ static int route_say(struct out *out, const struct outcome *o)
 	if (!o->t.st)
 		cli_answers_witness(out, o->name, o->f, &o->a.found, OSR_REQUIRED);
 	/* Routes by their length. */
-	for (uint32_t h = 0; o->a.has_loads && h <= OSR_LOADS_MAX_HOPS; h++) {
-		if (!o->a.hops[h])
-			continue;
-		OUT_ADD(out, "hops", o->name, h, o->a.hops[h]);
+	for (uint32_t h = 0; o->a.has_figures && h <= OSR_AUDIT_MAX_HOPS; h++) {
+		if (o->a.found.audit.hops[h])
+			OUT_ADD(out, "hops", o->name, h, o->a.found.audit.hops[h]);
 	}
 	return st ? CLI_BAD : code;
 }
@@ -258,7 +258,7 @@ static bool route_better(const struct outcome *o, const struct outcome *than)
 		return mine == OSR_PROVEN;
 	if (bandwidth->mean - y->mean > apart || y->mean - bandwidth->mean > apart)
 		return bandwidth->mean > y->mean;
-	return o->a.balance.efi < than->a.balance.efi;
+	return o->a.found.audit.efi < than->a.found.audit.efi;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -367,8 +367,8 @@ static enum osr_status route_measure(struct args *a, uint32_t i, struct outcome 
 		st = osr_changes(fabric, &a->reference->t.routing, fabric, &o->t.routing, &scratch,
 				 &o->changes, diag);
 	osr_arena_free(&scratch);
-	o->load = o->bound ? (double)o->a.balance.efi / (double)o->bound : NAN;
-	o->mean_hops = cli_mean_hops(&o->a);
+	o->load = o->bound ? (double)o->a.found.audit.efi / (double)o->bound : NAN;
+	o->n_lost = o->a.found.audit.n_host_pairs - o->a.found.audit.n_host_routes;
 	o->memory_kb = o->t.sweep.memory >> 10;
 	if (o->changes.n_pairs)
 		o->pairs_share = (double)o->changes.n_path / (double)o->changes.n_pairs;
@@ -404,9 +404,8 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 	}
 	if (!st && a->is_report && !a->reference) {
 		/* The page is about the first tables. */
-		if (o->a.has_loads)
-			st = cli_page_say(&a->traffic.pool, o->f, &o->t.routing, &o->a.found,
-					  &a->out, diag);
+		if (o->a.has_figures)
+			cli_page_say(o->f, &o->t.routing, &o->a.found, &a->out);
 		else
 			st = osr_fail(diag, o->t.st ? o->t.st : o->a.st, "%s: %.400s", o->name,
 				      o->t.st ? o->t.diag.text : o->a.diag.text);
@@ -415,7 +414,7 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 		a->n_done++;
 		if (!a->reference)
 			keep(&a->reference, o);
-		if (o->a.has_loads && o->a.st != OSR_CHECK_FAILED &&
+		if (o->a.has_figures && o->a.st != OSR_CHECK_FAILED &&
 		    (!a->best || route_better(o, a->best)))
 			keep(&a->best, o);
 	}
@@ -455,7 +454,7 @@ static void say_best(struct args *a)
 		 "recommended here: %s, verdict %s, %llu routes on the busiest channel, effective "
 		 "bisection bandwidth %.3f",
 		 o->name, osr_answer_name(osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL)),
-		 (unsigned long long)o->a.balance.efi, o->a.bandwidth.mean);
+		 (unsigned long long)o->a.found.audit.efi, o->a.bandwidth.mean);
 }
 
 static int route_all(struct args *a)

@@ -109,34 +109,23 @@ static void say_lanes(const struct osr_fabric *f, const struct osr_routing *rout
 	}
 }
 
-enum osr_status cli_page_say(const struct cli_pool *pool, const struct osr_fabric *f,
-			     const struct osr_routing *routing, const struct osr_findings *found,
-			     struct out *out, struct osr_diag *diag)
+void cli_page_say(const struct osr_fabric *f, const struct osr_routing *routing,
+		  const struct osr_findings *found, struct out *out)
 {
+	const uint64_t *load = found->audit.load;
 	struct osr_arena arena = { 0 };
-	struct osr_loads loads;
-	enum osr_status st = osr_loads_init(&loads, f, &arena, diag);
 
-	if (!st)
-		st = cli_loads(pool, f, routing, &loads, diag);
-	for (unsigned q = 0; q < OSR_N_QUESTIONS && !st; q++) {
-		if (!(found->applies >> q & 1))
-			continue;
-		OUT_ADD(out, "answers", osr_question_name((enum osr_question)q),
-			osr_answer_name(found->on[q].answer), found->on[q].why);
-	}
-	if (!st)
-		say_switches(f, &arena, out);
-	for (uint32_t c = 0; c < f->n_channels && !st; c++) {
-		if (c > f->chan_rev[c])
-			continue;
-		OUT_ADD(out, "cables", f->chan_src[c], f->chan_port[c], f->chan_dst[c],
-			f->chan_port[f->chan_rev[c]], loads.load[c], loads.load[f->chan_rev[c]]);
-	}
-	if (!st)
-		say_lanes(f, routing, out);
+	for (unsigned q = 0; q < OSR_N_QUESTIONS; q++)
+		if (found->applies >> q & 1)
+			OUT_ADD(out, "answers", osr_question_name((enum osr_question)q),
+				osr_answer_name(found->on[q].answer), found->on[q].why);
+	say_switches(f, &arena, out);
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		if (c <= f->chan_rev[c])
+			OUT_ADD(out, "cables", f->chan_src[c], f->chan_port[c], f->chan_dst[c],
+				f->chan_port[f->chan_rev[c]], load[c], load[f->chan_rev[c]]);
+	say_lanes(f, routing, out);
 	osr_arena_free(&arena);
-	return st;
 }
 
 const char *cli_page_date(char buf[32])

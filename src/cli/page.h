@@ -7,7 +7,6 @@
 #define OSR_CLI_PAGE_H
 
 #include "cli/output.h"
-#include "cli/pool.h"
 #include "core/verify/verdict.h"
 
 extern const struct out_field cli_page_answer_fields[], cli_page_place_fields[],
@@ -21,10 +20,9 @@ extern const struct out_field cli_page_answer_fields[], cli_page_place_fields[],
 		"lanes", OUT_ROWS, cli_page_lane_fields                                            \
 	}
 
-/* Rows of these sections. */
-enum osr_status cli_page_say(const struct cli_pool *pool, const struct osr_fabric *fabric,
-			     const struct osr_routing *routing, const struct osr_findings *found,
-			     struct out *out, struct osr_diag *diag);
+/* Rows of these sections; `found` with figures. */
+void cli_page_say(const struct osr_fabric *fabric, const struct osr_routing *routing,
+		  const struct osr_findings *found, struct out *out);
 
 /* UTC; of SOURCE_DATE_EPOCH, where pages are to be the same byte by byte. */
 const char *cli_page_date(char buf[32]);

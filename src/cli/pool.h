@@ -7,7 +7,6 @@
 #define OSR_CLI_POOL_H
 
 #include "cli/spec.h"
-#include "traffic/loads.h"
 #include "traffic/survey.h"
 
 struct cli_pool {
@@ -32,10 +31,5 @@ void cli_busy(const char *what, const char *name);
 /* All phases of a survey; `what` stands before the progress bar. */
 enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_in *in,
 			   const char *what, struct osr_survey_sum *sum, struct osr_diag *diag);
-
-/* Loads of all routes; loads was given by osr_loads_init(). */
-enum osr_status cli_loads(const struct cli_pool *pool, const struct osr_fabric *fabric,
-			  const struct osr_routing *routing, struct osr_loads *loads,
-			  struct osr_diag *diag);
 
 #endif

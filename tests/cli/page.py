@@ -85,19 +85,19 @@ def check_page(net, *options, code=0):
     assert 2 * len(data['cables']) == figures['channels']
     loads = [c[key] for c in data['cables'] for key in ('routes', 'routes_back')]
     assert max(loads) == result['efi'] and sum(loads) == sum(h['hops'] * h['routes'] for h in figures['hops'])
-    lanes = sum(h['routes'] for h in figures['hops'] if h['hops'])
+    lanes, ideal = sum(h['routes'] for h in figures['hops'] if h['hops']), result['efi_perfect']
+    assert ideal == sum(loads) / len(loads) or (ideal < sum(loads) / len(loads) and result['routes_longer'])
+    assert abs(result['sigma'] - (sum((ideal - load) ** 4 for load in loads) / len(loads)) ** 0.25) < 1e-9
     assert sum(lane['routes'] for lane in data['lanes']) in (0, lanes)
     drawn = draw(text)
     if drawn is None:
         return text, None, None
     page = Page(drawn)
-    cells = page.cells
-    at = cells.index('edge forwarding index: routes on the busiest channel')
-    assert int(cells[at + 1]) == result['efi'], (cells[at + 1], result['efi'])
+    at = page.cells.index('edge forwarding index: routes on the busiest channel')
+    assert int(page.cells[at + 1]) == result['efi'], (page.cells[at + 1], result['efi'])
     assert sums(page, 'channels') == figures['channels'], 'the histogram loses channels'
     hops = sum(h['routes'] for h in figures['hops'])
-    shown = sums(page, 'routes between hosts')
-    assert shown in (hops, hops + lanes), (shown, hops, lanes)
+    assert sums(page, 'routes between hosts') in (hops, hops + lanes), (hops, lanes)
     assert page.tags.get('circle') == figures['switches']
     return text, drawn, page
 

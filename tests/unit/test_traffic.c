@@ -6,8 +6,8 @@
 #include "test.h"
 
 #include <osmroutes/check.h>
+#include "core/verify/audit.h"
 #include "traffic/bandwidth.h"
-#include "traffic/loads.h"
 
 #include <math.h>
 
@@ -215,12 +215,19 @@ static uint32_t walk(const struct set *x, uint32_t from, uint32_t d, uint32_t *p
 	}
 }
 
-static void slow_loads(const struct set *x, struct osr_loads *l)
+/* The figures of the audit by their definition, route by route; and those of the checker. */
+static void judge_loads(struct set *x, bool right)
 {
 	const struct osr_fabric *f = &x->t.f;
+	struct osr_generation gen = { .routing = &x->r };
+	uint64_t load[256] = { 0 }, hops[OSR_AUDIT_MAX_HOPS + 1] = { 0 }, total = 0;
+	uint64_t n_routes = 0, n_lost = 0;
 	uint32_t path[64];
+	struct osr_audit a;
+	struct osr_verdict v;
 	bool arrives;
 
+	assert_true(f->n_channels <= 256);
 	for (uint32_t d = 0; d < f->n_dests; d++)
 		for (uint32_t t = 0; t < f->n_terminals; t++) {
 			uint32_t n;
@@ -229,58 +236,24 @@ static void slow_loads(const struct set *x, struct osr_loads *l)
 			    t == f->dest_term[d])
 				continue;
 			n = walk(x, t, d, path, &arrives);
-			for (uint32_t i = 0; arrives && i < n; i++)
-				l->load[path[i]]++;
-			l->hops[n] += arrives;
-			l->n_routes += arrives;
-			l->n_no_path += !arrives;
+			for (uint32_t i = 0; arrives && i < n; i++, total++)
+				load[path[i]]++;
+			hops[n] += arrives;
+			n_routes += arrives;
+			n_lost += !arrives;
 		}
-}
-
-/* Ranges of LIDs that are counted apart and added; figures by their definition, and those of the checker. */
-static void judge_loads(struct set *x, bool right)
-{
-	const struct osr_fabric *f = &x->t.f;
-	uint64_t load[256] = { 0 }, minimal, total = 0, least = UINT64_MAX;
-	struct osr_loads l, part, slow = { .load = load };
-	struct osr_verdict v;
-	struct osr_balance b;
-
-	assert_true(f->n_channels <= 256);
-	slow_loads(x, &slow);
-	assert_int_equal(osr_loads_init(&l, f, &x->tables, &x->diag), OSR_OK);
-	assert_int_equal(osr_loads_init(&part, f, &x->tables, &x->diag), OSR_OK);
 	assert_int_equal(
-		osr_loads_add(&l, f, &x->r, f->n_dests / 3, f->n_dests, &x->scratch, &x->diag),
+		osr_audit(f, &gen, OSR_ONLY_ROUTES, 1, &x->scratch, &x->tables, &a, &x->diag),
 		OSR_OK);
-	assert_int_equal(osr_loads_add(&part, f, &x->r, 0, f->n_dests / 3, &x->scratch, &x->diag),
-			 OSR_OK);
-	osr_loads_join(&l, f, &part);
-	assert_memory_equal(l.load, load, f->n_channels * sizeof(*load));
-	assert_memory_equal(l.hops, slow.hops, sizeof(l.hops));
-	assert_true(l.n_routes == slow.n_routes && l.n_no_path == slow.n_no_path);
-	assert_int_equal(osr_loads_minimal(f, &x->scratch, &minimal, &x->diag), OSR_OK);
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		total += load[c];
-		least = load[c] < least ? load[c] : least;
-	}
-	for (uint32_t k = 1; k <= 4 && f->n_channels; k += 3) {
-		double perfect = (double)minimal / f->n_channels, sum = 0;
-
-		osr_loads_balance(&l, f, minimal, k, &b);
-		for (uint32_t c = 0; c < f->n_channels; c++)
-			sum += pow(fabs(perfect - (double)load[c]), k);
-		assert_true(fabs(b.sigma - pow(sum / f->n_channels, 1.0 / k)) <=
-			    1e-9 * (1 + b.sigma));
-		assert_true(b.perfect == perfect && b.min == least &&
-			    b.mean == (double)total / f->n_channels);
-	}
+	assert_memory_equal(a.load, load, f->n_channels * sizeof(*load));
+	assert_memory_equal(a.hops, hops, sizeof(hops));
+	assert_true(a.n_host_routes == n_routes && a.n_host_pairs == n_routes + n_lost);
 	if (!right || !f->n_channels)
 		return;
-	assert_true(total >= minimal && l.n_no_path == 0);
-	assert_true(total == minimal || !(x->r.claims & OSR_CLAIM_MINIMAL));
+	assert_true(total >= a.n_host_hops && n_lost == 0);
+	assert_true(total == a.n_host_hops || !(x->r.claims & OSR_CLAIM_MINIMAL));
 	assert_int_equal(osr_check(f, &x->r, &x->scratch, &v, &x->diag), OSR_OK);
-	assert_true(b.efi == v.efi && b.mean == v.efi_mean && b.efi_channel == v.efi_chan);
+	assert_true(a.efi == v.efi && a.efi_mean == v.efi_mean && a.efi_chan == v.efi_chan);
 }
 
 /* Pairs of hosts that send at once; false: one of them goes round in a circle. */
@@ -365,19 +338,6 @@ static enum osr_status survey_once(void *ctx, struct osr_arena *scratch, struct 
 	return survey_by_one(ctx, scratch, &sum, diag);
 }
 
-static enum osr_status loads_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_diag *diag)
-{
-	const struct set *x = ctx;
-	struct osr_loads l;
-	uint64_t minimal;
-	enum osr_status st = osr_loads_init(&l, &x->t.f, result, diag);
-
-	if (!st)
-		st = osr_loads_add(&l, &x->t.f, &x->r, 0, 2, scratch, diag);
-	return st ? st : osr_loads_minimal(&x->t.f, scratch, &minimal, diag);
-}
-
 static enum osr_status bisect_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
 				   struct osr_diag *diag)
 {
@@ -401,7 +361,6 @@ static void test_out_of_memory(void **state)
 	q = shifts(&x);
 	in = survey_in(&x, &q);
 	assert_true(test_starve(survey_once, &in) > 5);
-	assert_true(test_starve(loads_once, &x) > 3);
 	assert_true(test_starve(bisect_once, &x) > 2);
 	in.n_runs = 0;
 	assert_int_equal(survey_by_one(&in, &x.scratch, &sum, &x.diag), OSR_INVAL);

@@ -35,8 +35,8 @@ struct auditor {
 	uint16_t *mask;    /* [n_switches] SLs that come by */
 	uint16_t *passed;  /* by audit_slot(): SLs that pass this pair of ports */
 	uint16_t *sends;   /* [n_terminals] SLs that it sends on */
-	uint16_t *replies; /* [n_terminals] SLs of what the row `asker` asks it */
-	uint32_t asker;
+	uint16_t *replies; /* [n_switches * n_terminals] SLs of what the row `asker` asks it */
+	uint32_t *asker; /* [n_switches] a row of path SLs, by its number modulo that of switches */
 
 	/* One group. */
 	uint32_t group;
@@ -96,7 +96,6 @@ static void audit_walk(struct auditor *k)
 	const struct osr_fabric *fabric = k->w.f;
 	const uint32_t *next = k->w.out[0];
 	struct osr_audit *audit = k->a;
-	bool host = osr__is_host_lid(fabric, k->dest);
 
 	osr__follow_load(&k->w, k->dest);
 	k->n_order = osr__follow_order(&k->w);
@@ -123,13 +122,32 @@ static void audit_walk(struct auditor *k)
 			k->hops[s] = k->hops[fabric->chan_dst[c]] + 1;
 		if (k->hops[s] == OSR_NONE || s == k->root)
 			continue;
-		if (host)
-			k->load[c] += k->hosts[s];
 		longer = k->hops[s] - k->dist[s];
 		audit->n_routes++;
 		audit->n_longer += longer > 0;
 		audit->max_hops = k->hops[s] > audit->max_hops ? k->hops[s] : audit->max_hops;
 		audit->max_longer = longer > audit->max_longer ? longer : audit->max_longer;
+	}
+}
+
+/* Routes of hosts to a LID of another one: their loads, how long they are, and how short they could be. */
+static void audit_weigh(struct auditor *k)
+{
+	const struct osr_fabric *fabric = k->w.f;
+	struct osr_audit *audit = k->a;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint64_t n = fabric->sw_sources[s] - (s == k->root);
+		uint32_t hops = k->hops[s];
+
+		audit->n_host_pairs += n;
+		audit->n_host_hops += k->dist[s] == OSR_NONE ? 0 : n * k->dist[s];
+		if (hops == OSR_NONE)
+			continue;
+		audit->n_host_routes += n;
+		audit->hops[hops < OSR_AUDIT_MAX_HOPS ? hops : OSR_AUDIT_MAX_HOPS] += n;
+		if (s != k->root)
+			k->load[k->w.out[0][s]] += k->hosts[s];
 	}
 }
 
@@ -195,12 +213,14 @@ static void audit_follow_sls(struct auditor *k)
 	uint32_t asker = osr__row(&k->w, 0, fabric->dest_term[k->dest]);
 	bool replies = !k->w.any[0] && (k->w.modes & OSR_CLAIM_REVERSIBLE) && asker != OSR_NONE &&
 		       osr__is_host_lid(fabric, k->dest);
+	uint32_t kept = replies ? asker % fabric->n_switches : 0;
+	uint16_t *its = k->replies + (size_t)kept * fabric->n_terminals;
 
-	if (replies && asker != k->asker) {
-		k->asker = asker;
-		memset(k->replies, 0, fabric->n_terminals * sizeof(*k->replies));
+	if (replies && asker != k->asker[kept]) {
+		k->asker[kept] = asker;
+		memset(its, 0, fabric->n_terminals * sizeof(*its));
 		for (uint32_t d = 0; d < fabric->n_dests; d++)
-			k->replies[fabric->dest_term[d]] |= osr__request_sls(&k->w, 0, asker, d);
+			its[fabric->dest_term[d]] |= osr__request_sls(&k->w, 0, asker, d);
 	}
 	memset(k->mask, 0, fabric->n_switches * sizeof(*k->mask));
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
@@ -208,7 +228,7 @@ static void audit_follow_sls(struct auditor *k)
 		unsigned sls = row == OSR_NONE ? 0 : osr__sls(&k->w, 0, row, k->dest);
 		uint8_t out = audit_entry(k, s);
 
-		sls |= replies ? k->replies[t] : 0;
+		sls |= replies ? its[t] : 0;
 		if (t == fabric->dest_term[k->dest] || out > fabric->sw_n_ports[s] ||
 		    !osr__sends(&k->w, fabric->term_weight[t], k->dest))
 			continue;
@@ -390,6 +410,8 @@ static void judge_all(struct auditor *k)
 		if (fabric->dest_switch[k->dest] != k->root)
 			audit_measure(k, fabric->dest_switch[k->dest]);
 		audit_walk(k);
+		if (osr__is_host_lid(fabric, k->dest))
+			audit_weigh(k);
 		for (uint32_t s = 0; s < fabric->n_switches; s++)
 			judge_entry(k, s);
 		if (k->mask)
@@ -397,9 +419,10 @@ static void judge_all(struct auditor *k)
 	}
 	for (uint32_t s = 0; k->mask && s < fabric->n_switches; s++)
 		judge_lanes(k, s);
-	for (uint32_t t = 0; k->r->sl2vl && gen->term_sl2vl && t < fabric->n_terminals; t++)
+	for (uint32_t t = 0; k->mask && k->r->sl2vl && gen->term_sl2vl && t < fabric->n_terminals;
+	     t++)
 		judge_end_port(k, t);
-	for (uint32_t t = 0; gen->paths && t < fabric->n_terminals; t++)
+	for (uint32_t t = 0; k->mask && gen->paths && t < fabric->n_terminals; t++)
 		if (fabric->term_weight[t])
 			judge_paths(k, t);
 	for (k->group = 0; gen->groups && k->group < gen->groups->n; k->group++)
@@ -432,6 +455,7 @@ static void audit_finish(struct auditor *k)
 		audit->n_listed += (uint32_t)n;
 	}
 	audit->fault = k->list;
+	audit->load = k->load;
 }
 
 static enum osr_status audit_prepare(struct auditor *k, struct osr_arena *scratch,
@@ -445,7 +469,7 @@ static enum osr_status audit_prepare(struct auditor *k, struct osr_arena *scratc
 		return st;
 	k->list = osr_alloc(result, (size_t)OSR_N_FAULTS * k->max_listed, sizeof(*k->list));
 	k->dist = osr_alloc(scratch, n, sizeof(*k->dist));
-	k->load = osr_calloc(scratch, fabric->n_channels, sizeof(*k->load));
+	k->load = osr_calloc(result, fabric->n_channels, sizeof(*k->load));
 	k->hops = osr_alloc(scratch, n, sizeof(*k->hops));
 	k->hosts = osr_alloc(scratch, n, sizeof(*k->hosts));
 	k->counted = osr_alloc(scratch, n, sizeof(*k->counted));
@@ -453,13 +477,16 @@ static enum osr_status audit_prepare(struct auditor *k, struct osr_arena *scratc
 		k->seen = osr_calloc(scratch, n, sizeof(*k->seen));
 		k->came = osr_alloc(scratch, n, sizeof(*k->came));
 	}
-	if (k->r->sl2vl || !k->w.any[0]) {
+	if ((k->r->sl2vl || !k->w.any[0]) && !(k->w.modes & OSR_ONLY_ROUTES)) {
 		k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
 		k->passed = osr_calloc(scratch, k->r->sl2vl ? osr_n_sl2vl(fabric) : fabric->n_ports,
 				       sizeof(*k->passed));
 		k->sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*k->sends));
-		k->replies = osr_alloc(scratch, fabric->n_terminals, sizeof(*k->replies));
-		k->asker = OSR_NONE;
+		k->replies = osr_alloc(scratch, k->w.any[0] ? 0 : n * fabric->n_terminals,
+				       sizeof(*k->replies));
+		k->asker = osr_alloc(scratch, n, sizeof(*k->asker));
+		if (k->asker)
+			memset(k->asker, 0xff, n * sizeof(*k->asker));
 	}
 	/* Of SLs that nobody knows, SL 0 is in use for sure. */
 	k->w.any[0] = k->w.any[0] ? 1 : 0;

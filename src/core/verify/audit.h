@@ -13,7 +13,7 @@
  *
  * Time O(dests * switches + switches * channels), and O(end ports * dests) where path SLs are given;
  * memory O(channels), with SL2VL tables two bytes for each port pair, with replies two for each pair
- * of switches.
+ * of a switch and an end port.
  */
 #ifndef OSMROUTES_AUDIT_H
 #define OSMROUTES_AUDIT_H
@@ -45,6 +45,9 @@ struct osr_fault {
 	uint32_t n_hosts;    /* host ports that lose packets here */
 };
 
+#define OSR_AUDIT_MAX_HOPS 63
+#define OSR_ONLY_ROUTES (1u << 17) /* with the modes: SLs are not looked at */
+
 struct osr_audit {
 	uint64_t n_entries; /* (switch, LID) pairs that are connected */
 	uint64_t n_routes;  /* of those, that arrive from another switch */
@@ -57,6 +60,13 @@ struct osr_audit {
 	uint64_t efi; /* as in check.h, over the routes that arrive */
 	double efi_mean;
 	uint32_t efi_chan;
+	const uint64_t *load; /* [n_channels] of these routes, in result */
+
+	/* Between hosts, as for the edge forwarding index; all: also in different components. */
+	uint64_t n_host_pairs, n_host_routes; /* all; that arrive */
+	uint64_t n_host_hops; /* channels of all of them, if each were as short as it can be */
+	uint64_t
+		hops[OSR_AUDIT_MAX_HOPS + 1]; /* routes by channels; the last: that many and more */
 
 	uint64_t n_faults[OSR_N_FAULTS];
 	uint32_t n_listed;
@@ -64,8 +74,9 @@ struct osr_audit {
 };
 
 /*
- * `modes`: OSR_CLAIM_REVERSIBLE lets replies use the SL of their request; OSR_ONLY_HOSTS. OSR_OK
- * however many faults there are; OSR_INVAL for tables of another fabric; OSR_NOMEM.
+ * `modes`: OSR_CLAIM_REVERSIBLE lets replies use the SL of their request; OSR_ONLY_HOSTS,
+ * OSR_ONLY_ROUTES. OSR_OK however many faults there are; OSR_INVAL for tables of another fabric;
+ * OSR_NOMEM.
  */
 enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_generation *gen,
 			  uint32_t modes, uint32_t max_listed, struct osr_arena *scratch,

@@ -78,12 +78,13 @@ static void ask_audit(struct verifier *k)
 	struct osr_audit *audit = &k->found->audit;
 	uint32_t at = 0;
 
-	if (!(k->open & (BIT(REACH) | BIT(NO_LOOPS) | BIT(LANES) | BIT(GROUPS))))
+	if (!(k->open & (BIT(REACH) | BIT(NO_LOOPS) | BIT(LANES) | BIT(GROUPS))) && !ask->figures)
 		return;
 	/* One of each kind, for the sentence. */
-	k->st = osr_audit(ask->f, ask->gen, ask->scope | OSR_CLAIM_REVERSIBLE,
-			  ask->max_listed ? ask->max_listed : 1, k->scratch, k->result, audit,
-			  k->diag);
+	k->st = osr_audit(
+		ask->f, ask->gen,
+		ask->scope | OSR_CLAIM_REVERSIBLE | (k->open & BIT(LANES) ? 0 : OSR_ONLY_ROUTES),
+		ask->max_listed ? ask->max_listed : 1, k->scratch, k->result, audit, k->diag);
 	for (unsigned kind = 0; !k->st && kind < OSR_N_FAULTS; kind++) {
 		struct osr_diag why;
 

@@ -47,9 +47,10 @@ struct osr_inquiry {
 	uint32_t max_listed; /* faults of each kind to be listed */
 	/*
 	 * What osr_check() found of gen->routing, with OSR_OK; NULL: it was not asked, or refused.
-	 * Then audit is not filled if it has no question left.
+	 * Then audit is not filled if it has no question left, unless its figures are wanted.
 	 */
 	const struct osr_verdict *checked;
+	bool figures;
 	uint32_t *rank; /* NULL, or as for osr_union_loop(): of the largest link of the chain */
 };
 
