@@ -30,15 +30,6 @@ struct header {
 	uint64_t hash;   /* XXH3 of the header up to here */
 };
 
-enum {
-	HAS_SL = 1 << 0,
-	HAS_GRANTED = 1 << 1,
-	HAS_SL2VL = 1 << 3,
-	HAS_RANK = 1 << 4,
-	HAS_MCAST = 1 << 5,
-	HAS_ALL = HAS_SL | HAS_GRANTED | HAS_SL2VL | HAS_RANK | HAS_MCAST,
-};
-
 /* A result begins with this. */
 struct counts {
 	uint32_t n_switches, n_channels, n_terminals, n_dests;
@@ -53,6 +44,79 @@ struct counts {
 
 static_assert(sizeof(struct header) == OSR_STORE_HEAD && sizeof(struct counts) == 64, "no holes");
 
+/* The arrays of a fabric or of a routing, in the order in which they are stored. */
+enum {
+	ALWAYS,
+	HAS_SL = 1 << 0,
+	HAS_GRANTED = 1 << 1,
+	HAS_SL2VL = 1 << 3,
+	HAS_RANK = 1 << 4,
+	HAS_MCAST = 1 << 5,
+	HAS_ALL = HAS_SL | HAS_GRANTED | HAS_SL2VL | HAS_RANK | HAS_MCAST
+};
+enum { SWITCHES, CHANNELS, TERMINALS, ENTRIES, SL2VL, RANKS, NOTES, N_LENGTHS };
+
+struct part {
+	size_t at; /* of the pointer in its struct */
+	size_t size;
+	uint8_t length; /* which one */
+	uint8_t has;    /* bit of counts.has if it may be missing */
+};
+
+static const struct part fabric_parts[] = {
+#define PART(member, length)                                                                       \
+	{                                                                                          \
+		offsetof(struct osr_fabric, member), sizeof(*((struct osr_fabric *)0)->member),    \
+			length, ALWAYS                                                             \
+	}
+	PART(sw_guid, SWITCHES),    PART(sw_n_ports, SWITCHES),   PART(sw_flags, SWITCHES),
+	PART(chan_src, CHANNELS),   PART(chan_rev, CHANNELS),     PART(chan_rate, CHANNELS),
+	PART(chan_port, CHANNELS),  PART(chan_vls, CHANNELS),     PART(chan_flags, CHANNELS),
+	PART(term_guid, TERMINALS), PART(term_switch, TERMINALS), PART(term_lid, TERMINALS),
+	PART(term_port, TERMINALS), PART(term_lmc, TERMINALS),    PART(term_role, TERMINALS),
+	PART(term_group, TERMINALS)
+#undef PART
+};
+
+static const struct part routing_parts[] = {
+#define PART(member, length, has)                                                                  \
+	{                                                                                          \
+		offsetof(struct osr_routing, member), sizeof(*((struct osr_routing *)0)->member),  \
+			length, has                                                                \
+	}
+	PART(lft, ENTRIES, ALWAYS),
+	PART(sl, ENTRIES, HAS_SL),
+	PART(granted, ENTRIES, HAS_GRANTED),
+	PART(sl2vl, SL2VL, HAS_SL2VL),
+	PART(rank, RANKS, HAS_RANK),
+	PART(mcast_parent, SWITCHES, HAS_MCAST),
+	{ offsetof(struct osr_routing, notes.data), 1, NOTES, ALWAYS }
+#undef PART
+};
+
+#define N_PARTS(parts) (sizeof(parts) / sizeof((parts)[0]))
+
+static uint64_t length_of(const struct counts *c, unsigned length)
+{
+	const uint64_t n[N_LENGTHS] = {
+		[SWITCHES] = c->n_switches,   [CHANNELS] = c->n_channels,
+		[TERMINALS] = c->n_terminals, [ENTRIES] = (uint64_t)c->n_dests * c->n_switches,
+		[SL2VL] = c->n_sl2vl,         [RANKS] = (uint64_t)c->n_vls * c->n_channels,
+		[NOTES] = c->notes_size
+	};
+
+	return n[length];
+}
+
+/* The array of this part; NULL: there is none. */
+static const void *part_of(const void *whole, const struct part *part)
+{
+	const void *p;
+
+	memcpy(&p, (const char *)whole + part->at, sizeof(p));
+	return p;
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* buf NULL: counts only. */
@@ -61,41 +125,45 @@ struct writer {
 	size_t at;
 };
 
-/* Every array begins at a multiple of 8. */
-static void pad(struct writer *w)
+static void store_put(struct writer *w, const void *data, size_t size)
 {
-	size_t rest = (ALIGN - w->at % ALIGN) % ALIGN;
-
-	if (w->buf)
-		memset(w->buf + w->at, 0, rest);
-	w->at += rest;
-}
-
-static void store_put(struct writer *w, const void *data, size_t n, size_t size)
-{
-	if (w->buf)
-		memcpy(w->buf + w->at, data, n * size);
-	w->at += n * size;
-	pad(w);
-}
-
-static void put_name(struct writer *w, const char *name)
-{
-	size_t size = strlen(name) + 1;
-
-	if (w->buf)
-		memcpy(w->buf + w->at, name, size);
+	if (w->buf && size)
+		memcpy(w->buf + w->at, data, size);
 	w->at += size;
+}
+
+/* Every array begins at a multiple of 8. */
+static void store_pad(struct writer *w)
+{
+	static const uint8_t zero[ALIGN];
+
+	store_put(w, zero, (ALIGN - w->at % ALIGN) % ALIGN);
+}
+
+static void put_parts(struct writer *w, const struct counts *c, const void *whole,
+		      const struct part *parts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (parts[i].has & ~c->has)
+			continue;
+		store_put(w, part_of(whole, &parts[i]),
+			  length_of(c, parts[i].length) * parts[i].size);
+		store_pad(w);
+	}
 }
 
 static size_t put_names(struct writer *w, const struct osr_fabric *fabric)
 {
 	size_t start = w->at;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		put_name(w, fabric->names + fabric->sw_name[s]);
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		put_name(w, fabric->names + fabric->term_name[t]);
+	for (uint32_t i = 0; i < fabric->n_switches + fabric->n_terminals; i++) {
+		const char *name =
+			fabric->names + (i < fabric->n_switches
+						 ? fabric->sw_name[i]
+						 : fabric->term_name[i - fabric->n_switches]);
+
+		store_put(w, name, strlen(name) + 1);
+	}
 	return w->at - start;
 }
 
@@ -103,63 +171,30 @@ static void write_result(struct writer *w, const struct osr_result *result)
 {
 	const struct osr_fabric *fabric = &result->fabric;
 	const struct osr_routing *routing = &result->routing;
-	size_t n = (size_t)fabric->n_dests * fabric->n_switches;
 	struct writer names = { NULL, 0 };
-	struct counts c = {
-		.n_switches = fabric->n_switches,
-		.n_channels = fabric->n_channels,
-		.n_terminals = fabric->n_terminals,
-		.n_dests = fabric->n_dests,
-		.names_size = (uint32_t)put_names(&names, fabric),
-		.n_sl2vl = routing->sl2vl ? (uint32_t)osr_n_sl2vl(fabric) : 0,
-		.has = (routing->sl ? HAS_SL : 0) | (routing->granted ? HAS_GRANTED : 0) |
-		       (routing->sl2vl ? HAS_SL2VL : 0) | (routing->rank ? HAS_RANK : 0) |
-		       (routing->mcast_parent ? HAS_MCAST : 0),
-		.claims = routing->claims,
-		.n_longer = routing->n_longer,
-		.n_rounds = routing->n_rounds,
-		.n_vls = routing->n_vls,
-		.n_layers = routing->n_layers,
-		.n_layers_one_way = routing->n_layers_one_way,
-		.mcast_vl = routing->mcast_vl,
-		.notes_size = (uint32_t)routing->notes.size,
-	};
+	struct counts c = { .n_switches = fabric->n_switches,
+			    .n_channels = fabric->n_channels,
+			    .n_terminals = fabric->n_terminals,
+			    .n_dests = fabric->n_dests,
+			    .names_size = (uint32_t)put_names(&names, fabric),
+			    .n_sl2vl = routing->sl2vl ? (uint32_t)osr_n_sl2vl(fabric) : 0,
+			    .claims = routing->claims,
+			    .n_longer = routing->n_longer,
+			    .n_rounds = routing->n_rounds,
+			    .n_vls = routing->n_vls,
+			    .n_layers = routing->n_layers,
+			    .n_layers_one_way = routing->n_layers_one_way,
+			    .mcast_vl = routing->mcast_vl,
+			    .notes_size = (uint32_t)routing->notes.size };
 
 	memcpy(c.ca_sl2vl, routing->ca_sl2vl, sizeof(c.ca_sl2vl));
-	store_put(w, &c, 1, sizeof(c));
-	store_put(w, fabric->sw_guid, fabric->n_switches, sizeof(*fabric->sw_guid));
-	store_put(w, fabric->sw_n_ports, fabric->n_switches, 1);
-	store_put(w, fabric->sw_flags, fabric->n_switches, 1);
-	store_put(w, fabric->chan_src, fabric->n_channels, sizeof(*fabric->chan_src));
-	store_put(w, fabric->chan_rev, fabric->n_channels, sizeof(*fabric->chan_rev));
-	store_put(w, fabric->chan_rate, fabric->n_channels, sizeof(*fabric->chan_rate));
-	store_put(w, fabric->chan_port, fabric->n_channels, 1);
-	store_put(w, fabric->chan_vls, fabric->n_channels, 1);
-	store_put(w, fabric->chan_flags, fabric->n_channels, 1);
-	store_put(w, fabric->term_guid, fabric->n_terminals, sizeof(*fabric->term_guid));
-	store_put(w, fabric->term_switch, fabric->n_terminals, sizeof(*fabric->term_switch));
-	store_put(w, fabric->term_lid, fabric->n_terminals, sizeof(*fabric->term_lid));
-	store_put(w, fabric->term_port, fabric->n_terminals, 1);
-	store_put(w, fabric->term_lmc, fabric->n_terminals, 1);
-	store_put(w, fabric->term_role, fabric->n_terminals, 1);
-	store_put(w, fabric->term_group, fabric->n_terminals, 1);
+	for (size_t i = 0; i < N_PARTS(routing_parts); i++)
+		c.has |= part_of(routing, &routing_parts[i]) ? routing_parts[i].has : 0;
+	store_put(w, &c, sizeof(c));
+	put_parts(w, &c, fabric, fabric_parts, N_PARTS(fabric_parts));
 	put_names(w, fabric);
-	pad(w);
-	store_put(w, routing->lft, n, 1);
-	if (routing->sl)
-		store_put(w, routing->sl, n, 1);
-	if (routing->granted)
-		store_put(w, routing->granted, n, sizeof(*routing->granted));
-	if (routing->sl2vl)
-		store_put(w, routing->sl2vl, osr_n_sl2vl(fabric), sizeof(*routing->sl2vl));
-	if (routing->rank)
-		store_put(w, routing->rank, (size_t)routing->n_vls * fabric->n_channels,
-			  sizeof(*routing->rank));
-	if (routing->mcast_parent)
-		store_put(w, routing->mcast_parent, fabric->n_switches,
-			  sizeof(*routing->mcast_parent));
-	if (routing->notes.size)
-		store_put(w, routing->notes.data, routing->notes.size, 1);
+	store_pad(w);
+	put_parts(w, &c, routing, routing_parts, N_PARTS(routing_parts));
 }
 
 static void write_results(struct writer *w, const struct osr_result *last)
@@ -282,168 +317,117 @@ static const void *store_take(struct reader *x, uint64_t n, size_t size)
 	return p;
 }
 
-static enum osr_status store_copy(struct reader *x, struct osr_arena *arena, uint64_t n,
-				  size_t size, void *to)
+/* The arrays where they lie. False: the bytes end before. */
+static bool take_parts(struct reader *x, const struct counts *c, void *whole,
+		       const struct part *parts, size_t n)
 {
-	const void *from = store_take(x, n, size);
-	void *p;
+	for (size_t i = 0; i < n; i++) {
+		bool has = !(parts[i].has & ~c->has);
+		uint64_t n_items = has ? length_of(c, parts[i].length) : 0;
+		const void *p = store_take(x, n_items, parts[i].size);
 
-	if (!from)
-		return store_damaged(x, "it ends too early");
-	p = osr_alloc(arena, n, size);
-	if (osr_arena_failed(arena, x->diag))
-		return OSR_NOMEM;
-	memcpy(p, from, n * size);
-	memcpy(to, &p, sizeof(p));
-	return OSR_OK;
-}
-
-/* The arrays of a fabric in the bytes. */
-struct parts {
-	const uint64_t *sw_guid, *term_guid;
-	const uint32_t *chan_src, *chan_rev, *term_switch;
-	const uint16_t *chan_rate, *term_lid;
-	const uint8_t *sw_n_ports, *sw_flags, *chan_port, *chan_vls, *chan_flags;
-	const uint8_t *term_port, *term_lmc, *term_role, *term_group;
-	const char *names;
-};
-
-static bool take_parts(struct reader *x, const struct counts *c, struct parts *p)
-{
-	uint32_t sw = c->n_switches, chan = c->n_channels, term = c->n_terminals;
-
-	return (p->sw_guid = store_take(x, sw, sizeof(*p->sw_guid))) &&
-	       (p->sw_n_ports = store_take(x, sw, 1)) && (p->sw_flags = store_take(x, sw, 1)) &&
-	       (p->chan_src = store_take(x, chan, sizeof(*p->chan_src))) &&
-	       (p->chan_rev = store_take(x, chan, sizeof(*p->chan_rev))) &&
-	       (p->chan_rate = store_take(x, chan, sizeof(*p->chan_rate))) &&
-	       (p->chan_port = store_take(x, chan, 1)) && (p->chan_vls = store_take(x, chan, 1)) &&
-	       (p->chan_flags = store_take(x, chan, 1)) &&
-	       (p->term_guid = store_take(x, term, sizeof(*p->term_guid))) &&
-	       (p->term_switch = store_take(x, term, sizeof(*p->term_switch))) &&
-	       (p->term_lid = store_take(x, term, sizeof(*p->term_lid))) &&
-	       (p->term_port = store_take(x, term, 1)) && (p->term_lmc = store_take(x, term, 1)) &&
-	       (p->term_role = store_take(x, term, 1)) &&
-	       (p->term_group = store_take(x, term, 1)) &&
-	       (p->names = store_take(x, c->names_size, 1));
-}
-
-/* Both directions of a cable name each other; each cable is given to the builder once. */
-static bool feed_links(struct osr_builder *builder, const struct counts *n, const struct parts *p)
-{
-	for (uint32_t c = 0; c < n->n_channels; c++) {
-		uint32_t rev = p->chan_rev[c];
-
-		if (rev >= n->n_channels || rev == c || p->chan_rev[rev] != c ||
-		    p->chan_vls[c] < 1 || p->chan_vls[c] > OSR_MAX_VLS ||
-		    p->chan_vls[rev] != p->chan_vls[c] || p->chan_rate[rev] != p->chan_rate[c])
+		if (!p)
 			return false;
-		if (c < rev)
-			osr_builder_link(builder,
-					 &(struct osr_link_in){ .sw_a = p->chan_src[c],
-								.sw_b = p->chan_src[rev],
-								.port_a = p->chan_port[c],
-								.port_b = p->chan_port[rev],
-								.vls = p->chan_vls[c],
-								.flags_a = p->chan_flags[c],
-								.flags_b = p->chan_flags[rev],
-								.rate = p->chan_rate[c] });
+		p = has ? p : NULL;
+		memcpy((char *)whole + parts[i].at, &p, sizeof(p));
 	}
 	return true;
 }
 
-/* The string at *at, which then is behind it; NULL: none ends there. */
-static const char *next_name(const struct counts *n, const struct parts *p, uint32_t *at)
+/* The string at *name, which then is behind it; NULL: none ends before `end`. */
+static const char *next_name(const char **name, const char *end)
 {
-	const char *name = p->names + *at, *end = memchr(name, 0, n->names_size - *at);
+	const char *is = *name, *zero = memchr(is, 0, (size_t)(end - is));
 
-	if (end)
-		*at = (uint32_t)(end + 1 - p->names);
-	return end ? name : NULL;
+	*name = zero ? zero + 1 : is;
+	return zero ? is : NULL;
 }
 
-static bool store_feed(struct osr_builder *builder, const struct counts *n, const struct parts *p)
+/* The arrays of a fabric, and names, to the builder; each cable once, for both directions name each other. */
+static bool store_feed(struct osr_builder *builder, const struct osr_fabric *is, const char *name,
+		       const char *end)
 {
-	uint32_t at = 0;
-
-	for (uint32_t s = 0; s < n->n_switches; s++) {
-		const char *name = next_name(n, p, &at);
+	for (uint32_t s = 0; s < is->n_switches; s++) {
+		const struct osr_switch_in in = { .guid = is->sw_guid[s],
+						  .n_ports = is->sw_n_ports[s],
+						  .flags = is->sw_flags[s],
+						  .name = next_name(&name, end) };
 
 		/* Numbers of today's builder are those of the tables only in this order. */
-		if (!name || (s && p->sw_guid[s - 1] >= p->sw_guid[s]))
+		if (!in.name || (s && is->sw_guid[s - 1] >= in.guid))
 			return false;
-		osr_builder_switch(builder, &(struct osr_switch_in){ .guid = p->sw_guid[s],
-								     .n_ports = p->sw_n_ports[s],
-								     .flags = p->sw_flags[s],
-								     .name = name });
+		osr_builder_switch(builder, &in);
 	}
-	for (uint32_t t = 0; t < n->n_terminals; t++) {
-		const char *name = next_name(n, p, &at);
+	for (uint32_t t = 0; t < is->n_terminals; t++) {
+		const struct osr_terminal_in in = { .guid = is->term_guid[t],
+						    .sw = is->term_switch[t],
+						    .port = is->term_port[t],
+						    .lmc = is->term_lmc[t],
+						    .role = is->term_role[t],
+						    .group = is->term_group[t],
+						    .lid = is->term_lid[t],
+						    .name = next_name(&name, end) };
 
-		if (!name || p->term_role[t] > OSR_ROLE_SP0 || p->term_lmc[t] > 7)
+		if (!in.name || in.role > OSR_ROLE_SP0 || in.lmc > 7)
 			return false;
-		osr_builder_terminal(builder, &(struct osr_terminal_in){ .guid = p->term_guid[t],
-									 .sw = p->term_switch[t],
-									 .port = p->term_port[t],
-									 .lmc = p->term_lmc[t],
-									 .role = p->term_role[t],
-									 .group = p->term_group[t],
-									 .lid = p->term_lid[t],
-									 .name = name });
+		osr_builder_terminal(builder, &in);
 	}
-	return at == n->names_size && feed_links(builder, n, p);
+	for (uint32_t c = 0; c < is->n_channels; c++) {
+		uint32_t rev = is->chan_rev[c];
+
+		if (rev >= is->n_channels || rev == c || is->chan_rev[rev] != c ||
+		    is->chan_vls[c] < 1 || is->chan_vls[c] > OSR_MAX_VLS ||
+		    is->chan_vls[rev] != is->chan_vls[c] || is->chan_rate[rev] != is->chan_rate[c])
+			return false;
+		if (c < rev)
+			osr_builder_link(builder,
+					 &(struct osr_link_in){ .sw_a = is->chan_src[c],
+								.sw_b = is->chan_src[rev],
+								.port_a = is->chan_port[c],
+								.port_b = is->chan_port[rev],
+								.vls = is->chan_vls[c],
+								.flags_a = is->chan_flags[c],
+								.flags_b = is->chan_flags[rev],
+								.rate = is->chan_rate[c] });
+	}
+	return name == end;
 }
 
 /* Did the builder number channels as the tables do? */
-static bool store_same_numbers(const struct osr_fabric *fabric, const struct counts *n,
-			       const struct parts *p)
+static bool store_same_numbers(const struct osr_fabric *fabric, const struct osr_fabric *is)
 {
-	return fabric->n_switches == n->n_switches && fabric->n_channels == n->n_channels &&
-	       fabric->n_dests == n->n_dests && fabric->n_terminals == n->n_terminals &&
-	       !memcmp(fabric->chan_src, p->chan_src, n->n_channels * sizeof(*p->chan_src)) &&
-	       !memcmp(fabric->chan_port, p->chan_port, n->n_channels);
+	return fabric->n_switches == is->n_switches && fabric->n_channels == is->n_channels &&
+	       fabric->n_dests == is->n_dests && fabric->n_terminals == is->n_terminals &&
+	       !memcmp(fabric->chan_src, is->chan_src, is->n_channels * sizeof(*is->chan_src)) &&
+	       !memcmp(fabric->chan_port, is->chan_port, is->n_channels);
 }
 
-static enum osr_status read_fabric(struct reader *x, const struct counts *n,
+static enum osr_status read_fabric(struct reader *x, const struct counts *c,
 				   struct osr_arena *arena, struct osr_fabric *fabric)
 {
+	struct osr_fabric is = { .n_switches = c->n_switches,
+				 .n_channels = c->n_channels,
+				 .n_terminals = c->n_terminals,
+				 .n_dests = c->n_dests };
 	struct osr_builder *builder;
 	struct osr_diag why;
-	struct parts p;
+	const char *names;
 	enum osr_status st;
 	bool good;
 
-	if (!take_parts(x, n, &p))
+	if (!take_parts(x, c, &is, fabric_parts, N_PARTS(fabric_parts)) ||
+	    !(names = store_take(x, c->names_size, 1)))
 		return store_damaged(x, "it ends too early");
 	builder = osr_builder_new();
 	if (!builder)
 		return osr_fail(x->diag, OSR_NOMEM, "%s: out of memory", x->label);
-	good = store_feed(builder, n, &p);
+	good = store_feed(builder, &is, names, names + c->names_size);
 	st = good ? osr_builder_build(builder, arena, fabric, &why) : OSR_OK;
 	osr_builder_free(builder);
 	if (st)
 		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
-	return good && store_same_numbers(fabric, n, &p)
-		       ? OSR_OK
-		       : store_damaged(x, "its fabric is invalid");
-}
-
-static enum osr_status read_sl2vl(struct reader *x, const struct counts *c,
-				  const struct osr_fabric *fabric, struct osr_arena *arena,
-				  struct osr_routing *routing)
-{
-	const void *from;
-
-	if (c->n_sl2vl != osr_n_sl2vl(fabric))
-		return store_damaged(x, "its SL2VL tables do not fit the switches");
-	from = store_take(x, c->n_sl2vl, sizeof(*routing->sl2vl));
-	if (!from)
-		return store_damaged(x, "it ends too early");
-	if (osr_routing_alloc_sl2vl(routing, fabric, OSR_VL_UNSET, arena, x->diag) ||
-	    !routing->sl2vl)
-		return OSR_NOMEM;
-	memcpy(routing->sl2vl, from, c->n_sl2vl * sizeof(*routing->sl2vl));
-	return OSR_OK;
+	return good && store_same_numbers(fabric, &is) ? OSR_OK
+						       : store_damaged(x, "its fabric is invalid");
 }
 
 /* Everything that is used as an index somewhere. */
@@ -475,26 +459,28 @@ static enum osr_status store_read_tables(struct reader *x, const struct counts *
 {
 	const struct osr_fabric *fabric = &result->fabric;
 	struct osr_routing *routing = &result->routing;
-	uint64_t n = (uint64_t)fabric->n_dests * fabric->n_switches;
-	enum osr_status st = store_copy(x, arena, n, 1, &routing->lft);
+	const osr_sl2vl_t *rows;
 
-	if (!st && c->has & HAS_SL)
-		st = store_copy(x, arena, n, 1, &routing->sl);
-	if (!st && c->has & HAS_GRANTED)
-		st = store_copy(x, arena, n, sizeof(*routing->granted), &routing->granted);
-	if (!st && c->has & HAS_SL2VL)
-		st = read_sl2vl(x, c, fabric, arena, routing);
-	if (!st && c->has & HAS_RANK)
-		st = store_copy(x, arena, (uint64_t)c->n_vls * fabric->n_channels,
-				sizeof(*routing->rank), &routing->rank);
-	if (!st && c->has & HAS_MCAST)
-		st = store_copy(x, arena, fabric->n_switches, sizeof(*routing->mcast_parent),
-				&routing->mcast_parent);
-	if (!st && c->notes_size) {
-		routing->notes.size = c->notes_size;
-		st = store_copy(x, arena, c->notes_size, 1, &routing->notes.data);
+	if (!take_parts(x, c, routing, routing_parts, N_PARTS(routing_parts)))
+		return store_damaged(x, "it ends too early");
+	if (routing->sl2vl && c->n_sl2vl != osr_n_sl2vl(fabric))
+		return store_damaged(x, "its SL2VL tables do not fit the switches");
+	for (size_t i = 0; i < N_PARTS(routing_parts); i++) {
+		const void *from = part_of(routing, &routing_parts[i]);
+		size_t n = length_of(c, routing_parts[i].length);
+		void *p = from ? osr_alloc(arena, n, routing_parts[i].size) : NULL;
+
+		if (p)
+			memcpy(p, from, n * routing_parts[i].size);
+		memcpy((char *)routing + routing_parts[i].at, &p, sizeof(p));
 	}
-	return st ? st : store_check_ranges(x, fabric, c, routing);
+	rows = (const osr_sl2vl_t *)routing->sl2vl;
+	if (rows && !osr_routing_alloc_sl2vl(routing, fabric, OSR_VL_UNSET, arena, x->diag))
+		memcpy(routing->sl2vl, rows, c->n_sl2vl * sizeof(*rows));
+	if (osr_arena_failed(arena, x->diag))
+		return OSR_NOMEM;
+	routing->notes.size = c->notes_size;
+	return store_check_ranges(x, fabric, c, routing);
 }
 
 static enum osr_status store_judge(const struct reader *x, struct osr_result *result,
