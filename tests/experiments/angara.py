@@ -11,7 +11,7 @@ import subprocess
 
 from measure import BUILD, Data, Failure
 
-COMMAND = os.path.join(BUILD, 'tests', 'experiments', 'srcroutes', 'osr-angara')
+COMMAND = os.path.join(BUILD, 'tests', 'experiments', 'osr-angara')
 SEEDS = range(1, 6)
 N_4D = 40
 GENETIC_MOST = 512	# nodes of the tori that the genetic search gets
@@ -60,9 +60,8 @@ def desmos(workshop, quick):
                      r['max_hops'], r['total_ms'], got['turns_added'],
                      got['pairs_unique'] / got['pairs'],
                      PAPER[r['algorithm']][got['torus_nodes'].bit_length() - 2])
-        for p in got['patterns']:
-            patterns.add(p['pattern'], got['torus_nodes'], p['algorithm'], p['max_load'],
-                         p['bandwidth'])
+            for p in r['patterns']:
+                patterns.add(p['pattern'], got['torus_nodes'], r['algorithm'], p['max_load'], p['bandwidth'])
     return [data, patterns]
 
 

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Source routes on random tori. What the library finds by counting hops is found here a second time by following
+ * every path of the routing graph; the certificate of the turns is judged by looking for cycles, the used direction
+ * sets by walking from every channel.
+ */
+#include "test.h"
+
+#include "srcroutes.h"
+#include <osmroutes/prng.h>
+
+#define N_RANDOM 80
+
+struct trial {
+	struct srcroutes a;
+	struct srcroute *route;
+	unsigned seed;
+};
+
+static void drop(struct trial *x)
+{
+	free(x->route);
+	srcroutes_free(&x->a);
+	free(x);
+}
+
+static struct trial *whole(uint32_t n_dims, const uint32_t *size)
+{
+	struct trial *x = calloc(1, sizeof(*x));
+
+	assert_true(srcroutes_init(&x->a, n_dims, size));
+	x->route = calloc(x->a.n_pairs, sizeof(*x->route));
+	return x;
+}
+
+/* One to four dimensions. */
+static struct trial *draw(unsigned seed)
+{
+	struct osr_prng prng = { seed };
+	uint32_t n_dims = 1 + osr_prng_below(&prng, 4), size[4];
+	struct trial *x;
+
+	for (uint32_t i = 0; i < n_dims; i++)
+		size[i] = 2 + osr_prng_below(&prng, n_dims < 3 ? 5 : 3);
+	x = whole(n_dims, size);
+	x->seed = seed;
+	return x;
+}
+
+/* ---- the certificate ------------------------------------------------------------------------ */
+
+static bool step_allowed(const struct trial *x, uint32_t c, uint32_t to)
+{
+	const struct torus *t = &x->a.t;
+	uint32_t v = t->next[c], dir = c % t->n_dirs;
+
+	if (v == NO_NODE || t->next[v * t->n_dirs + to] == NO_NODE)
+		return false;
+	if (dir != to && dir % t->n_dims == to % t->n_dims)
+		return false;
+	return to >= dir || (x->a.after[v * t->n_dirs + dir] >> to & 1);
+}
+
+static bool on_whole_ring(const struct trial *x, uint32_t c)
+{
+	const struct torus *t = &x->a.t;
+	uint32_t dir = c % t->n_dirs, v = c / t->n_dirs, n = 0;
+
+	while (t->next[v * t->n_dirs + dir] != NO_NODE && n++ < t->n_nodes) {
+		v = t->next[v * t->n_dirs + dir];
+		if (v == c / t->n_dirs)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Every permitted step rises, but around a whole ring. Equal ranks elsewhere would hide a cycle, so
+ * rings must not share theirs either.
+ */
+static void assert_certified(const struct trial *x)
+{
+	const struct torus *t = &x->a.t;
+
+	for (uint32_t c = 0; c < t->n_nodes * t->n_dirs; c++) {
+		for (uint32_t to = 0; to < t->n_dirs; to++) {
+			uint32_t e = t->next[c] * t->n_dirs + to;
+
+			if (!step_allowed(x, c, to))
+				continue;
+			if (to == c % t->n_dirs && on_whole_ring(x, c))
+				assert_int_equal(x->a.rank[c], x->a.rank[e]);
+			else
+				assert_true(x->a.rank[c] < x->a.rank[e]);
+		}
+	}
+}
+
+/* Directions of all channels that can be reached from channel c: B(u, D) of the paper. */
+static uint32_t used_directions(const struct trial *x, uint32_t c)
+{
+	const struct torus *t = &x->a.t;
+	uint32_t n = t->n_nodes * t->n_dirs, set = 0, top = 0;
+	uint32_t *stack = malloc(n * sizeof(*stack));
+	bool *seen = calloc(n, sizeof(*seen));
+
+	stack[top++] = c;
+	seen[c] = true;
+	while (top) {
+		uint32_t e = stack[--top];
+
+		set |= 1u << e % t->n_dirs;
+		for (uint32_t to = 0; to < t->n_dirs; to++) {
+			uint32_t f = t->next[e] * t->n_dirs + to;
+
+			if (!step_allowed(x, e, to) || seen[f])
+				continue;
+			seen[f] = true;
+			stack[top++] = f;
+		}
+	}
+	free(stack);
+	free(seen);
+	return set;
+}
+
+/* "The second stage is performed until all possible edges are constructed." Returns those added. */
+static uint32_t assert_complete(const struct trial *x)
+{
+	const struct torus *t = &x->a.t;
+	uint32_t n_added = 0;
+
+	for (uint32_t c = 0; c < t->n_nodes * t->n_dirs; c++) {
+		uint32_t dir = c % t->n_dirs, v = t->next[c];
+
+		for (uint32_t to = 0; v != NO_NODE && to < dir; to++) {
+			uint32_t e = v * t->n_dirs + to;
+
+			if ((dir < t->n_dims) != (to < t->n_dims) || t->next[e] == NO_NODE)
+				continue;
+			if (step_allowed(x, c, to))
+				n_added++;
+			else
+				assert_true(used_directions(x, e) >> dir & 1);
+		}
+	}
+	return n_added;
+}
+
+static void turns_are_certified_and_all_that_theorem_2_gives(void **state)
+{
+	for (unsigned i = 0; i < N_RANDOM; i++) {
+		struct trial *x = draw(i);
+
+		assert_certified(x);
+		assert_int_equal(assert_complete(x), x->a.n_added);
+		drop(x);
+	}
+}
+
+/* ---- choices and the routing graph ---------------------------------------------------------- */
+
+struct paths {
+	const struct trial *x;
+	struct rgraph g;
+	uint64_t *weight;   /* of channels */
+	uint64_t *distance; /* of vertices */
+	uint32_t pair, n_found;
+	bool known[4096];
+};
+
+/* Algorithm 4, as Bellman and Ford did it. */
+static void measure_distances(struct paths *w, uint32_t source)
+{
+	const struct srcroutes *a = &w->x->a;
+	uint32_t n = w->g.n_states;
+	bool changed = true;
+
+	memset(w->distance, 0x3f, a->t.n_nodes * n * sizeof(*w->distance));
+	w->distance[source * n] = 0;
+	while (changed) {
+		changed = false;
+		for (uint32_t u = 0; u < a->t.n_nodes * n; u++) {
+			for (uint32_t k = w->g.row[u % n]; k < w->g.row[u % n + 1]; k++) {
+				struct rgraph_step step = w->g.step[k];
+				uint32_t v = rgraph_next(&w->g, a, u / n, u % n, step);
+				uint64_t far = w->distance[u];
+
+				if (step.dir != NO_DIR)
+					far += w->weight[u / n * a->t.n_dirs + step.dir];
+				if (v == NO_NODE || far >= w->distance[v])
+					continue;
+				w->distance[v] = far;
+				changed = true;
+			}
+		}
+	}
+}
+
+/* Weights are 1, and up to spread - 1 more. */
+static struct paths *graph_of(struct trial *x, uint64_t base, uint32_t spread)
+{
+	struct paths *w = calloc(1, sizeof(*w));
+	struct osr_prng prng = { x->seed };
+
+	w->x = x;
+	rgraph_init(&w->g, &x->a);
+	w->weight = malloc(x->a.t.n_nodes * x->a.t.n_dirs * sizeof(*w->weight));
+	w->distance = malloc(x->a.t.n_nodes * w->g.n_states * sizeof(*w->distance));
+	for (uint32_t c = 0; c < x->a.t.n_nodes * x->a.t.n_dirs; c++)
+		w->weight[c] = base + osr_prng_below(&prng, spread);
+	return w;
+}
+
+static void drop_graph(struct paths *w)
+{
+	free(w->weight);
+	free(w->distance);
+	free(w);
+}
+
+/* Follows every shortest path back from the end vertex; each must be one of the choices. */
+static void follow_back(struct paths *w, uint32_t v, uint32_t *path, uint32_t left)
+{
+	const struct srcroutes *a = &w->x->a;
+	uint32_t nd = a->t.n_dirs, node = v / w->g.n_states, state = v % w->g.n_states;
+
+	if (!left) {
+		uint32_t k = 0;
+
+		assert_int_equal(state, 0);
+		while (k < srcroutes_n_choices(a, w->pair) &&
+		       memcmp(path, srcroutes_channels(a, w->pair, k),
+			      a->hops[w->pair] * sizeof(*path)))
+			k++;
+		if (k == srcroutes_n_choices(a, w->pair))
+			fail_msg("seed %u: pair %u lacks a route", w->x->seed, w->pair);
+		w->n_found += !w->known[k];
+		w->known[k] = true;
+		return;
+	}
+	/* What leads here by a step and is one hop nearer. */
+	for (uint32_t dir = 0; dir < nd; dir++) {
+		uint32_t from = a->t.next[node * nd + torus_back(&a->t, dir)];
+
+		for (uint32_t s = 0; from != NO_NODE && s < w->g.n_states; s++) {
+			if (w->distance[from * w->g.n_states + s] != left - 1)
+				continue;
+			for (uint32_t k = w->g.row[s]; k < w->g.row[s + 1]; k++) {
+				if (w->g.step[k].dir != dir ||
+				    rgraph_next(&w->g, a, from, s, w->g.step[k]) != v)
+					continue;
+				path[left - 1] = from * nd + dir;
+				follow_back(w, from * w->g.n_states + s, path, left - 1);
+			}
+		}
+	}
+}
+
+static void assert_same_as_graph(struct paths *w, uint32_t i, uint32_t j)
+{
+	const struct srcroutes *a = &w->x->a;
+	uint32_t path[64], end = w->g.n_states - 1;
+	uint64_t hops = w->distance[j * w->g.n_states + end];
+
+	w->pair = i * a->t.n_nodes + j;
+	assert_int_equal(hops, a->hops[w->pair]);
+	memset(w->known, 0, sizeof(w->known));
+	w->n_found = 0;
+	for (uint32_t s = 1; s < end; s++)
+		if (w->distance[j * w->g.n_states + s] == hops)
+			follow_back(w, j * w->g.n_states + s, path, (uint32_t)hops);
+	assert_int_equal(w->n_found, srcroutes_n_choices(a, w->pair));
+}
+
+static void choices_are_the_paths_of_the_graph(void **state)
+{
+	for (unsigned seed = 0; seed < N_RANDOM; seed++) {
+		struct trial *x = draw(seed);
+		struct paths *w = graph_of(x, 1, 1);
+
+		for (uint32_t i = 0; i < x->a.t.n_nodes; i++) {
+			measure_distances(w, i);
+			for (uint32_t j = 0; j < x->a.t.n_nodes; j++)
+				if (i != j)
+					assert_same_as_graph(w, i, j);
+		}
+		drop_graph(w);
+		drop(x);
+	}
+}
+
+/* Algorithm 4 finds the least weight, and that is the least over the choices. */
+static void algorithm_4_is_a_minimum_over_choices(void **state)
+{
+	for (unsigned seed = 0; seed < N_RANDOM; seed += 4) {
+		struct trial *x = draw(seed);
+		struct paths *w = graph_of(x, 10000, 100);
+
+		measure_distances(w, 0);
+		for (uint32_t j = 1; j < x->a.t.n_nodes; j++) {
+			uint64_t least = UINT64_MAX;
+
+			for (uint32_t k = 0; k < srcroutes_n_choices(&x->a, j); k++) {
+				uint64_t sum = 0;
+
+				for (uint32_t h = 0; h < x->a.hops[j]; h++)
+					sum += w->weight[srcroutes_channels(&x->a, j, k)[h]];
+				least = sum < least ? sum : least;
+			}
+			assert_int_equal(least, w->distance[(j + 1) * w->g.n_states - 1]);
+		}
+		drop_graph(w);
+		drop(x);
+	}
+}
+
+/* Section 3.1: 3^n + 2n + 1 vertices a node, and at most 2n 3^n + 1.5 n^2 + 1.5 n + 1 edges. */
+static void the_graph_is_as_large_as_the_paper_says(void **state)
+{
+	const uint32_t size[] = { 3, 3, 3, 3 };
+
+	for (uint32_t n = 1, p = 3; n <= 4; n++, p *= 3) {
+		struct trial *x = whole(n, size);
+		struct rgraph g;
+
+		rgraph_init(&g, &x->a);
+		assert_int_equal(g.n_states, p + 2 * n + 1);
+		assert_true(g.row[g.n_states] <= 2 * n * p + (3 * n * n + 3 * n) / 2 + 1 + p);
+		drop(x);
+	}
+}
+
+/* ---- algorithms ----------------------------------------------------------------------------- */
+
+static struct srcverdict judged(struct trial *x, enum srcroutes_algorithm algorithm,
+				const struct srcroutes_options *opt)
+{
+	struct srcroutes_stats stats;
+	struct srcverdict v;
+
+	srcroutes_route(&x->a, algorithm, opt, x->route, &stats);
+	if (!srccheck(&x->a.t, x->route, x->a.rank, &v))
+		fail_msg("seed %u, algorithm %d: %s", x->seed, algorithm, v.why);
+	return v;
+}
+
+static const struct srcroutes_options whole_search = { true, .seed = 1, .population = 100,
+						       .patience = 30 };
+static const struct srcroutes_options short_search = { true, .seed = 1, .population = 10,
+						       .patience = 3 };
+
+/* The same routes twice, too. */
+static void all_algorithms_are_legal(void **state)
+{
+	for (unsigned seed = 0; seed < N_RANDOM; seed++) {
+		struct trial *x = draw(seed), *y = draw(seed);
+		struct srcroutes_options opt = short_search;
+		struct srcverdict v[N_SRCROUTES];
+
+		opt.unique_first = seed % 3;
+		for (int i = 0; i < N_SRCROUTES; i++) {
+			v[i] = judged(x, (enum srcroutes_algorithm)i, &opt);
+			assert_int_equal(v[i].n_longer, 0);
+			assert_int_equal(v[i].n_hops, v[0].n_hops);
+			assert_int_equal(v[i].max_hops, v[0].max_hops);
+			judged(y, (enum srcroutes_algorithm)i, &opt);
+			for (uint32_t p = 0; p < x->a.n_pairs; p++)
+				assert_memory_equal(&x->route[p], &y->route[p], sizeof(*x->route));
+		}
+		drop(x);
+		drop(y);
+	}
+}
+
+/* Table 2: no routes are below the optima of an integer program; the genetic search reaches the paper's figures. */
+static void desmos(void **state)
+{
+	const uint32_t size[] = { 4, 2, 2, 2 };
+	const uint32_t unique[] = { 0, 12, 32, 104, 304 }, best[] = { 0, 2, 4, 10, 26 };
+	const uint32_t n_turns[] = { 0, 0, 8, 40, 144 }, paper[] = { 0, 2, 4, 11, 27 };
+
+	for (uint32_t n = 1; n <= 4; n++) {
+		struct trial *x = whole(n, size);
+
+		if (n > 1) {
+			assert_int_equal(x->a.n_added, n_turns[n]);
+			assert_int_equal(x->a.n_unique, unique[n]);
+		}
+		for (int i = 0; i < N_SRCROUTES; i++) {
+			struct srcverdict v = judged(x, (enum srcroutes_algorithm)i, &whole_search);
+
+			assert_true(v.max_load >= best[n]);
+			assert_true(i != SRCROUTES_GENETIC || v.max_load <= paper[n]);
+			assert_int_equal(v.max_hops, n + 1);
+		}
+		drop(x);
+	}
+}
+
+/* ---- the judge ------------------------------------------------------------------------------ */
+
+static void the_judge_refuses(void **state)
+{
+	const uint32_t size[] = { 4, 4 };
+	const uint8_t no = NO_DIR;
+	/* Node 5 is (1, 1): +X +Y from node 0. Directions: +X +Y -X -Y. */
+	const struct {
+		struct srcroute r;
+		uint32_t from, to;
+		const char *why;
+	} rows[] = {
+		{ { 1, no, 1, 0 }, 0, 5, "certificate" },
+		{ { no, no, 1, 0 }, 0, 5, "somewhere else" },
+		{ { no, no, 3, 1 }, 0, 5, "both directions" },
+		{ { no, no, 7, 0 }, 0, 5, "not there" },
+		{ { 2, no, 3, 0 }, 0, 5, "not positive" },
+		{ { no, 1, 3, 0 }, 0, 5, "not negative" },
+		{ { no, 3, 0, 0 }, 5, 4, "nothing before" },
+		{ { no, no, 3, 0 }, 0, 4, "does not use" },
+		{ { no, no, 0, 0 }, 0, 4, "somewhere else" },
+	};
+	struct trial *x = whole(2, size);
+	struct srcverdict v = judged(x, SRCROUTES_SSSP, &whole_search);
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct srcroute *place = &x->route[rows[i].from * x->a.t.n_nodes + rows[i].to],
+				before = *place;
+
+		*place = rows[i].r;
+		assert_false(srccheck(&x->a.t, x->route, x->a.rank, &v));
+		if (!strstr(v.why, rows[i].why))
+			fail_msg("expected \"%s\", got \"%s\"", rows[i].why, v.why);
+		*place = before;
+	}
+	x->a.rank[0] = x->a.rank[1];
+	x->a.rank[4 * 4] = x->a.rank[4 * 4 + 1];
+	assert_false(srccheck(&x->a.t, x->route, x->a.rank, &v));
+	drop(x);
+}
+
+/* ---- traffic, errors ------------------------------------------------------------------------ */
+
+static void alltoall_is_the_load(void **state)
+{
+	struct srctraffic traffic;
+
+	for (unsigned seed = 0; seed < 20; seed++) {
+		struct trial *x = draw(seed);
+		struct srcverdict v = judged(x, SRCROUTES_BFS, &short_search);
+
+		for (int p = 0; p < N_SRCPATTERNS; p++) {
+			srctraffic(&x->a.t, x->route, (enum srcpattern)p, &traffic);
+			assert_true(traffic.max_load <= v.max_load);
+			assert_true(traffic.bandwidth <= 1);
+		}
+		/* The last one. */
+		assert_int_equal(traffic.max_load, v.max_load);
+		assert_int_equal(traffic.n_pairs, x->a.n_pairs - x->a.t.n_nodes);
+		drop(x);
+	}
+}
+
+static void bad_input_is_refused(void **state)
+{
+	const uint32_t good[] = { 3, 3, 3, 3, 3, 3, 3 }, bad[] = { 3, 1 }, many[] = { 100, 100 };
+	struct srcroutes r;
+
+	assert_false(srcroutes_init(&r, 0, good));
+	assert_false(srcroutes_init(&r, 7, good));
+	assert_false(srcroutes_init(&r, 2, bad));
+	assert_false(srcroutes_init(&r, 2, many));
+}
+
+TEST_PROGRAM(turns_are_certified_and_all_that_theorem_2_gives, choices_are_the_paths_of_the_graph,
+	     algorithm_4_is_a_minimum_over_choices, the_graph_is_as_large_as_the_paper_says,
+	     all_algorithms_are_legal, desmos, the_judge_refuses, alltoall_is_the_load,
+	     bad_input_is_refused)
