@@ -297,23 +297,20 @@ static enum osr_status judge_baseline(const struct args *a, struct outcome *o)
 {
 	const struct osr_audit *audit = &o->found.audit;
 	json_error_t error;
-	json_t *base = json_load_file(a->baseline, 0, &error);
-	const json_t *verdict = json_object_get(base, "verdict");
-	json_t *nodes = json_object_get(base, "nodes");
-	const char *command = json_string_value(json_object_get(base, "command"));
-	double load = json_number_value(json_object_get(verdict, "load"));
-	double routes = json_number_value(json_object_get(verdict, "routes"));
-	double longer = json_number_value(json_object_get(verdict, "routes_longer"));
-	double lost = json_number_value(json_object_get(verdict, "lost"));
+	json_t *base = json_load_file(a->baseline, 0, &error), *answers = NULL, *nodes = NULL;
+	const char *command = "";
+	double load = 0, routes, longer, lost;
 	double share = audit->n_routes ? (double)audit->n_longer / (double)audit->n_routes : 0;
 
+	if (!base && error.line < 1)
+		return osr_fail(&o->diag, OSR_INVAL, "%.300s", error.text);
 	if (!base)
-		return osr_fail(&o->diag, OSR_INVAL,
-				error.line > 0 ? "%.200s:%d: not valid JSON: %.200s"
-					       : "%.200s: line %d: %.200s",
+		return osr_fail(&o->diag, OSR_INVAL, "%.200s:%d: not valid JSON: %.200s",
 				a->baseline, error.line, error.text);
-	if (!command || strcmp(command, "check") != 0 || !json_is_object(verdict) ||
-	    !json_is_array(nodes)) {
+	if (json_unpack(base, "{s:s, s:{s:o, s?F, s:F, s:F, s:F}, s:o}", "command", &command,
+			"verdict", "answers", &answers, "load", &load, "routes", &routes,
+			"routes_longer", &longer, "lost", &lost, "nodes", &nodes) ||
+	    strcmp(command, "check") != 0 || !json_is_object(answers) || !json_is_array(nodes)) {
 		json_decref(base);
 		return osr_fail(
 			&o->diag, OSR_INVAL,
@@ -324,8 +321,7 @@ static enum osr_status judge_baseline(const struct args *a, struct outcome *o)
 	for (unsigned q = 0; q < OSR_N_QUESTIONS; q++) {
 		const char *name = osr_question_name((enum osr_question)q);
 		const struct osr_answered *now = &o->found.on[q];
-		const char *then = json_string_value(
-			json_object_get(json_object_get(verdict, "answers"), name));
+		const char *then = json_string_value(json_object_get(answers, name));
 		bool worse = then && (now->answer == OSR_REFUTED ? strcmp(then, "refuted") != 0
 								 : now->answer == OSR_UNKNOWN &&
 									   !strcmp(then, "proven"));

@@ -323,15 +323,17 @@ int cli_conf(int argc, char **argv)
 	if (st)
 		return cli_fail(st, &diag);
 	/* What is in effect, and what is wrong. */
-	good = !a.o.broken;
+	good = !a.o.n_errors;
 	out_row(&a.out, "summary");
 	out_text(&a.out, "config", a.o.config);
 	out_text(&a.out, "opensm_conf", a.osmconf ? a.osmconf : "");
 	if (a.osmconf)
 		good &= conf_judge_opensm(&a);
 	out_bool(&a.out, "good", good);
-	if (a.o.broken)
-		out_note(&a.out, "%s; %s", a.o.error.text,
+	for (uint32_t i = 0; i < a.o.n_errors && i < OSR_OPTIONS_ERRORS; i++)
+		out_note(&a.out, "%s", a.o.error[i].text);
+	if (a.o.n_errors)
+		out_note(&a.out, "%u error%s: %s", a.o.n_errors, a.o.n_errors == 1 ? "" : "s",
 			 a.o.own.num[OPT_ON_ERROR] == ON_ERROR_REFUSE
 				 ? "on_error = refuse: the engines of osmroutes would refuse to "
 				   "route"

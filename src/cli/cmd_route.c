@@ -40,6 +40,7 @@ struct args {
 	struct outcome *reference; /* what the others are compared with; NULL: none yet */
 	struct outcome *best;      /* to be recommended */
 	uint32_t n_done;           /* tables that there are */
+	enum osr_status refused;   /* why the page has nothing to show of the first */
 };
 
 /* One engine's work on the fabric, or one file's tables. */
@@ -397,19 +398,17 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 	} else if (!st) {
 		int said = route_say(&a->out, o);
 
-		/* A page is about the first. */
-		if (said && cli_subjects_counts(&a->who, i, o->t.st) &&
-		    !(a->is_report && a->reference))
+		if (said && cli_subjects_counts(&a->who, i, o->t.st))
 			*code = said;
 	}
-	if (!st && a->is_report && !a->reference) {
-		/* The page is about the first tables. */
-		if (o->a.has_figures)
-			cli_page_say(o->f, &o->t.routing, &o->a.found, &a->out);
-		else
-			st = osr_fail(diag, o->t.st ? o->t.st : o->a.st, "%s: %.400s", o->name,
-				      o->t.st ? o->t.diag.text : o->a.diag.text);
-	}
+	if (!st && a->is_report && o->t.st)
+		fprintf(stderr, "osmroutes: %s: %s\n", o->name, o->t.diag.text);
+	/* A page is about the first tables that there are. */
+	if (!st && a->is_report && !a->reference && o->a.has_figures)
+		cli_page_say(o->f, &o->t.routing, &o->a.found, &a->out);
+	else if (!st && a->is_report && !a->reference && !a->refused)
+		a->refused =
+			osr_fail(diag, o->t.st ? o->t.st : o->a.st, "no page: there are no tables");
 	if (!st && !o->t.st) {
 		a->n_done++;
 		if (!a->reference)
@@ -488,6 +487,8 @@ static int route_all(struct args *a)
 			st = route_one(a, i, &code, &diag);
 	if (!st)
 		say_best(a);
+	if (!st && a->is_report)
+		st = a->reference ? OSR_OK : a->refused;
 	release(a->reference);
 	release(a->best);
 	if (!st && a->is_report)

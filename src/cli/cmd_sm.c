@@ -106,13 +106,18 @@ static void say_rows(struct out *out, const char *section, const struct out_fiel
 		say_row(out, section, fields, json_array_get(list, i));
 }
 
-/* Says why the subnet manager refuses; the exit code. */
-static int refused(const char *why)
+/* Says why the subnet manager refuses, or that there is none (OSR_INVAL); the exit code. */
+static int failed(enum osr_status st, const char *why)
 {
 	struct osr_diag diag;
 
-	osr_fail(&diag, OSR_NOT_APPLICABLE, "%s", why);
-	return cli_fail(OSR_NOT_APPLICABLE, &diag);
+	osr_fail(&diag, st, "%s", why);
+	return cli_fail(st, &diag);
+}
+
+static int refused(const char *why)
+{
+	return failed(OSR_NOT_APPLICABLE, why);
 }
 
 static const struct cli_option socket_options[] = {
@@ -665,7 +670,7 @@ static int run(const struct cli_spec *spec, struct args a, int argc, char **argv
 
 	cli_parse(spec, argc, argv, &a);
 	k = osrk_open(a.path);
-	code = osrk_ok(k) ? work(&a, k) : refused(osrk_error(k));
+	code = osrk_ok(k) ? work(&a, k) : failed(OSR_INVAL, osrk_error(k));
 	osrk_close(k);
 	return code;
 }

@@ -69,7 +69,7 @@ static enum osr_answer transition_of(const struct osr_stable *stable)
 {
 	if (stable->together || stable->transition == OSR_TRANSITION_FREE)
 		return OSR_PROVEN;
-	return stable->transition == OSR_TRANSITION_LOOP ? OSR_REFUTED : OSR_UNKNOWN;
+	return stable->transition == OSR_TRANSITION_UNASKED ? OSR_UNKNOWN : OSR_REFUTED;
 }
 
 /* Between the part that is routed and the others no pair has a path: those are lost, not gone. */
@@ -310,8 +310,9 @@ static void say_case(struct out *out, const char *engine, const struct found *o)
 	out_text(out, "transition", osr_answer_name(o->transition));
 	if (o->transition != OSR_PROVEN)
 		out_textf(out, "transition_why", "%s%s",
-			  o->stable.transition == OSR_TRANSITION_ROUNDS ? "possible, not certain: "
-									: "",
+			  o->stable.transition == OSR_TRANSITION_ROUNDS
+				  ? "free of it if the tables are sent in two rounds; else: "
+				  : "",
 			  o->stable.transition_why);
 	out_members(out, case_fields, o, IS_ROUTED);
 	out_textf(out, "digest", "%016llx", (unsigned long long)o->digest);

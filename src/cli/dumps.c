@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "conf/options.h"
@@ -30,7 +31,7 @@ static const struct {
 
 #define N_DUMPS (sizeof(dumps) / sizeof(dumps[0]))
 
-/* The files of a directory that hold something; a file is one of forwarding tables. */
+/* The files of a directory; a file is one of forwarding tables. */
 static void find_files(const char *path, char *file[4])
 {
 	struct stat st;
@@ -45,7 +46,7 @@ static void find_files(const char *path, char *file[4])
 		if (!*found && asprintf(found, "%s/%s", path, dumps[i].name) < 0)
 			*found = NULL;
 		else if (*found && !strcmp(*found + strlen(path) + 1, dumps[i].name) &&
-			 (stat(*found, &st) || !st.st_size)) {
+			 stat(*found, &st)) {
 			free(*found);
 			*found = NULL;
 		}
@@ -151,6 +152,10 @@ enum osr_status cli_tables_read(const struct cli_reading *how, const char *path,
 	enum osr_status st;
 
 	tables->is_live = says_live(path, in);
+	if (!tables->is_live && !strcmp(path, "live") && access(path, F_OK))
+		return osr_fail(diag, OSR_INVAL,
+				"--tables=live: the switches are those of --live, and there is "
+				"FILE instead");
 	if (!tables->is_live)
 		find_files(path, tables->file);
 	if (!tables->is_live && !tables->file[LFTS])

@@ -340,7 +340,9 @@ static bool expand_brackets(const struct name_list *to, const char *head, const 
 			return false;
 		if (*end == '-')
 			hi = strtoul(end + 1, &end, 10);
-		for (; lo <= hi && hi - lo < 1000000; lo++) {
+		if (lo > hi || hi - lo >= 1000000)
+			return false;
+		for (; lo <= hi; lo++) {
 			snprintf(name, sizeof(name), "%s%.*s%0*lu", head, (int)(open - rest), rest,
 				 width, lo);
 			if (!expand_brackets(to, name, close + 1))

@@ -191,8 +191,8 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 		subjects->config = "";
 	if (!osr_options_load(&subjects->options, subjects->config, subjects->osm.plugin_options))
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the options");
-	if (subjects->options.broken)
-		return osr_fail(diag, OSR_INVAL, "%s", subjects->options.error.text);
+	if (subjects->options.n_errors)
+		return osr_fail(diag, OSR_INVAL, "%s", subjects->options.error[0].text);
 	subjects->req.multicast = subjects->osm.multicast && !subjects->no_multicast;
 	subjects->req.chosen_sls = subjects->osmconf ? osr_osmconf_sls(&subjects->osm) : 0;
 	/* The engine that routes is the first of OpenSM's list, if that is ours. */

@@ -34,10 +34,10 @@ static const char *const builtins[] = { "dfsssp", "sssp" };
 
 static void remember(struct osr_options *o, const char *where, const char *text)
 {
-	if (o->broken)
-		return;
-	o->broken = true;
-	snprintf(o->error.text, sizeof(o->error.text), "%s: %s", where, text);
+	if (o->n_errors < OSR_OPTIONS_ERRORS)
+		snprintf(o->error[o->n_errors].text, sizeof(o->error[0].text), "%s: %s", where,
+			 text);
+	o->n_errors++;
 }
 
 /* "dfsssp,sssp", "dfsssp sssp", "dfsssp+sssp" or "none". */

@@ -15,13 +15,15 @@
 enum { ON_ERROR_FALLBACK, ON_ERROR_REFUSE };
 enum { ON_SPLIT_ROUTE, ON_SPLIT_REFUSE };
 
+#define OSR_OPTIONS_ERRORS 16
+
 struct osr_options {
 	struct osr_values own;        /* OPT_* */
 	struct osr_values *engine;    /* one per row of osr_engines[] */
 	char config[OSR_STRING_SIZE]; /* the file, readable or not; "" if none */
 	struct timespec config_time;  /* when it was last changed before that */
-	bool broken;
-	struct osr_diag error; /* the first one, with file and line */
+	uint32_t n_errors;
+	struct osr_diag error[OSR_OPTIONS_ERRORS]; /* the first of them, with file and line */
 };
 
 /*

@@ -342,7 +342,7 @@ static bool keys_open(struct plugin *p)
 	struct osr_diag diag = { "out of memory" };
 	struct keys *k = in.ctx;
 
-	if (!*in.path || p->options.broken) {
+	if (!*in.path || p->options.n_errors) {
 		free(k);
 		return true;
 	}

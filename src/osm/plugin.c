@@ -34,7 +34,7 @@ static struct engine_ctx *context_new(struct plugin *p, const struct registratio
 	ctx->engine = reg->engine;
 	ctx->values = reg->values;
 	ctx->re = re;
-	ctx->refuse = p->options.broken;
+	ctx->refuse = p->options.n_errors > 0;
 	ctx->next = p->contexts;
 	p->contexts = ctx;
 	return ctx;
@@ -93,7 +93,7 @@ static void install(struct osm_routing_engine *re, struct engine_ctx *ctx)
 /* Broken options disable our engines, unless on_error says that they refuse to route. */
 static bool stays_away(const struct plugin *p)
 {
-	return p->options.broken && p->options.own.num[OPT_ON_ERROR] == ON_ERROR_FALLBACK;
+	return p->options.n_errors && p->options.own.num[OPT_ON_ERROR] == ON_ERROR_FALLBACK;
 }
 
 static int setup(struct osm_routing_engine *re, struct osm_opensm *osm)
@@ -378,8 +378,8 @@ static void *create(struct osm_opensm *osm)
 	if (good) {
 		const struct osr_options *o = &p->options;
 
-		if (o->broken)
-			osr__log(p->osm, OSM_LOG_ERROR, "ERR OR01: %s; %s", o->error.text,
+		if (o->n_errors)
+			osr__log(p->osm, OSM_LOG_ERROR, "ERR OR01: %s; %s", o->error[0].text,
 				 stays_away(p) ? "osmroutes is disabled until opensm restarts; "
 						 "OpenSM falls back "
 						 "to its "

@@ -459,8 +459,8 @@ int osr__sweep(void *context)
 		osr__log(
 			w.osm, OSM_LOG_ERROR,
 			"ERR OR03: %s: refuses to route, as on_error = refuse says, because of: %s",
-			ctx->engine->name, ctx->plugin->options.error.text);
-		w.diag = ctx->plugin->options.error;
+			ctx->engine->name, ctx->plugin->options.error[0].text);
+		w.diag = ctx->plugin->options.error[0];
 		osr__metrics_note(&w, OUTCOME_REFUSED);
 		return -1;
 	}

@@ -183,7 +183,7 @@ static bool upkeep_open(struct plugin *p)
 	const struct osr_values *values = &p->options.own;
 	struct upkeep *u = calloc(1, sizeof(*u));
 
-	if (p->options.broken || !u) {
+	if (p->options.n_errors || !u) {
 		free(u);
 		return true;
 	}

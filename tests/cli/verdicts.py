@@ -82,6 +82,9 @@ def without_cable(command, net, engine, folder, workdir):
         sys.exit('%s: whatif has other tables than route --previous' % what)
     if case['any_sl'] != routed['proven']['any_sl']:
         sys.exit('%s: any SL: whatif says %s' % (what, case['any_sl']))
+    between = json.loads(run(command, 'diff', '--json', '--one-way', folder, after)[1])['diff']['deadlock_free']['between']
+    if between == 'refuted' != case['transition'] and routed['claimed']['deadlock_free']:
+        sys.exit('%s: transition: whatif says %s, diff %s' % (what, case['transition'], between))
     same(what, ('route --previous', code, dict(routed['answers'], verdict=routed['verdict'])),
          list(opinions(command, broken, after)) + [('whatif', None, {'verdict': case['verdict']})])
     return case['verdict']

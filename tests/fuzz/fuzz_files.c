@@ -408,7 +408,7 @@ static void take_options(const uint8_t *data, size_t size)
 			file_of(data + size - rest, rest)) > 0,
 	       "options", "out of memory");
 	insist(osr_options_load(&o, NULL, words), "options", "out of memory");
-	insist(!o.broken || o.error.text[0], "options", "a mistake without a sentence");
+	insist(!o.n_errors || o.error[0].text[0], "options", "a mistake without a sentence");
 	in_range(&o.own, osr_plugin_params);
 	for (uint32_t e = 0; osr_engines[e]; e++)
 		in_range(&o.engine[e], osr_engines[e]->params);

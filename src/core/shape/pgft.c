@@ -626,7 +626,10 @@ static void pgft_add_tree(struct text *x, const struct osr_pgft_tree *tree)
 	add_list(x, tree->w, tree->h);
 	pgft_add(x, ";");
 	add_list(x, tree->p, tree->h);
-	pgft_add(x, "), %u of %u hosts", tree->n_hosts, tree->m_product[tree->h]);
+	pgft_add(x,
+		 tree->n_hosts > tree->m_product[tree->h] ? "), %u hosts on %u places"
+							  : "), %u of %u hosts",
+		 tree->n_hosts, tree->m_product[tree->h]);
 	add_count(x, tree->n_missing_links, "link", " missing");
 	add_count(x, tree->n_missing_switches, "upper switch", " missing");
 	add_count(x, tree->n_spares, "spare cable", "");
