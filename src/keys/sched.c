@@ -414,102 +414,91 @@ static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *
 
 /* Hosts and LID offsets ------------------------------------------------------------------------ */
 
-/* Hosts that no application has, one after the other in the order of the tree. */
-static enum osr_status choose_hosts(struct osr_sched *sched, struct osr_sched_app *app,
-				    struct osr_diag *diag)
+/* LID offsets of a host, a bit each. */
+struct offsets {
+	uint64_t bit[2];
+};
+
+static bool offsets_have(const struct offsets *offsets, uint32_t o)
 {
-	bool *used = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*used));
-	uint32_t n = 0;
-
-	if (osr_arena_failed(&sched->scratch, diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < sched->n_apps; i++)
-		for (uint32_t r = 0; r < sched->app[i]->n_ranks; r++)
-			if (sched->app[i]->term[r] != OSR_NONE)
-				used[sched->app[i]->term[r]] = true;
-	for (uint32_t i = 0; i < sched->p.n_order && n < app->n_ranks; i++) {
-		uint32_t t = sched->p.order[i];
-
-		if (used[t])
-			continue;
-		app->term[n] = t;
-		app->host[n++] = sched->f.term_guid[t];
-	}
-	if (n < app->n_ranks)
-		return osr_fail(diag, OSR_INVAL, "%u hosts wanted, %u are without an application",
-				app->n_ranks, n);
-	return OSR_OK;
+	return offsets->bit[o / 64] >> (o % 64) & 1;
 }
 
-/* On every host some offsets are left to other users. */
-static enum osr_status check_quota(struct osr_sched *sched, const struct osr_sched_app *app,
-				   struct osr_diag *diag)
+static uint32_t offsets_count(const struct offsets *offsets)
 {
-	uint32_t *has = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*has));
-	uint32_t *seen = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*seen));
+	return (uint32_t)(__builtin_popcountll(offsets->bit[0]) +
+			  __builtin_popcountll(offsets->bit[1]));
+}
+
+/*
+ * Its hosts, if it names none: those that no application has, one after the other in the order of the tree. And the
+ * lowest LID offsets that are free on all of them; to other users some are left on every host.
+ */
+static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app *app, bool choose,
+				  struct osr_diag *diag)
+{
+	const struct osr_fabric *f = &sched->f;
+	struct offsets *taken = osr_calloc(&sched->scratch, f->n_terminals, sizeof(*taken));
+	struct offsets *own = osr_calloc(&sched->scratch, f->n_terminals, sizeof(*own));
+	uint32_t quota = app->owner ? sched->limits.max_offsets_of_owner : 0;
+	uint32_t n_lids = MAX_OFFSETS, n = 0;
+	struct offsets used = { { 1 } };
 	char buf[32];
 
-	if (!sched->limits.max_offsets_of_owner || !app->owner)
-		return OSR_OK;
 	if (osr_arena_failed(&sched->scratch, diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < sched->n_apps; i++)
-		for (uint32_t r = 0;
-		     sched->app[i]->owner == app->owner && r < sched->app[i]->n_ranks; r++) {
-			uint32_t t = sched->app[i]->term[r];
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
+			for (uint32_t r = 0; r < sched->app[i]->n_ranks; r++) {
+				uint32_t t = sched->app[i]->term[r],
+					 o = sched->app[i]->slot[k].offset;
 
-			if (t == OSR_NONE || seen[t] == i + 1)
-				continue;
-			seen[t] = i + 1;
-			has[t] += sched->app[i]->n_slots;
-		}
-	for (uint32_t r = 0; r < app->n_ranks; r++)
-		if (has[app->term[r]] + app->n_slots > sched->limits.max_offsets_of_owner)
+				if (t == OSR_NONE)
+					continue;
+				taken[t].bit[o / 64] |= UINT64_C(1) << o % 64;
+				if (sched->app[i]->owner == app->owner)
+					own[t].bit[o / 64] |= UINT64_C(1) << o % 64;
+			}
+	for (uint32_t i = 0; choose && i < sched->p.n_order && n < app->n_ranks; i++) {
+		uint32_t t = sched->p.order[i];
+
+		if (offsets_count(&taken[t]))
+			continue;
+		app->term[n] = t;
+		app->host[n++] = f->term_guid[t];
+	}
+	if (choose && n < app->n_ranks)
+		return osr_fail(diag, OSR_INVAL, "%u hosts wanted, %u are without an application",
+				app->n_ranks, n);
+	for (uint32_t i = 0; i < app->n_ranks; i++) {
+		uint32_t t = app->term[i];
+
+		if (t == OSR_NONE || f->term_role[t] == OSR_ROLE_SP0)
+			return osr_fail(diag, OSR_INVAL,
+					"rank %u: the fabric has no host port 0x%016llx", i,
+					(unsigned long long)app->host[i]);
+		if (quota && offsets_count(&own[t]) + app->n_slots > quota)
 			return osr_fail(diag, OSR_INVAL,
 					"%u LID offset%s wanted; user %u has %u on host %s "
 					"already, and at most %u are given to a user",
 					app->n_slots, app->n_slots == 1 ? "" : "s", app->owner,
-					has[app->term[r]],
-					osr_terminal_name(&sched->f, app->term[r], buf),
-					sched->limits.max_offsets_of_owner);
-	return OSR_OK;
-}
-
-/* The lowest offsets that no application on the same hosts has. */
-static enum osr_status take_offsets(struct osr_sched *sched, struct osr_sched_app *app,
-				    struct osr_diag *diag)
-{
-	bool *here = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*here));
-	uint32_t n_lids = MAX_OFFSETS, n = 0, n_used = 0;
-	bool used[MAX_OFFSETS] = { false };
-	enum osr_status st = check_quota(sched, app, diag);
-
-	if (st || osr_arena_failed(&sched->scratch, diag))
-		return st ? st : OSR_NOMEM;
-	for (uint32_t i = 0; i < app->n_ranks; i++) {
-		here[app->term[i]] = true;
-		if (1u << sched->f.term_lmc[app->term[i]] < n_lids)
-			n_lids = 1u << sched->f.term_lmc[app->term[i]];
+					offsets_count(&own[t]), osr_terminal_name(f, t, buf),
+					quota);
+		used.bit[0] |= taken[t].bit[0];
+		used.bit[1] |= taken[t].bit[1];
+		if (1u << f->term_lmc[t] < n_lids)
+			n_lids = 1u << f->term_lmc[t];
 	}
-	for (uint32_t i = 0; i < sched->n_apps; i++) {
-		const struct osr_sched_app *other = sched->app[i];
-		bool shares = false;
-
-		for (uint32_t r = 0; r < other->n_ranks && !shares; r++)
-			shares = other->term[r] != OSR_NONE && here[other->term[r]];
-		for (uint32_t k = 0; shares && k < other->n_slots; k++)
-			used[other->slot[k].offset] = true;
-	}
-	for (uint32_t o = 1; o < n_lids; o++) {
-		n_used += used[o];
-		if (!used[o] && n < app->n_slots)
+	n = 0;
+	for (uint32_t o = 1; o < n_lids && n < app->n_slots; o++)
+		if (!offsets_have(&used, o))
 			app->slot[n++].offset = (uint8_t)o;
-	}
 	if (n < app->n_slots)
 		return osr_fail(diag, OSR_INVAL,
 				"%u LID offset%s wanted; the hosts have %u beside the first LID, "
 				"%u taken by other applications on them",
-				app->n_slots, app->n_slots == 1 ? "" : "s", n_lids - 1, n_used);
+				app->n_slots, app->n_slots == 1 ? "" : "s", n_lids - 1,
+				n_lids - 1 - n);
 	/* Keys share them in turn. */
 	for (uint32_t k = 0; k < app->n_keys; k++)
 		app->key[k].slot = (uint8_t)(k % app->n_slots);
@@ -522,7 +511,7 @@ static enum osr_status take_offsets(struct osr_sched *sched, struct osr_sched_ap
 static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *app,
 				const struct osr_sched_in *in, struct osr_diag *diag)
 {
-	enum osr_status st = OSR_OK;
+	enum osr_status st;
 
 	app->id = sched->next_id;
 	app->owner = in->owner;
@@ -548,16 +537,8 @@ static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *a
 	if (in->host) {
 		memcpy(app->host, in->host, app->n_ranks * sizeof(*in->host));
 		sched_resolve(sched, app);
-	} else {
-		st = choose_hosts(sched, app, diag);
 	}
-	for (uint32_t i = 0; !st && i < app->n_ranks; i++)
-		if (app->term[i] == OSR_NONE || sched->f.term_role[app->term[i]] == OSR_ROLE_SP0)
-			return osr_fail(diag, OSR_INVAL,
-					"rank %u: the fabric has no host port 0x%016llx", i,
-					(unsigned long long)app->host[i]);
-	if (!st)
-		st = take_offsets(sched, app, diag);
+	st = take_hosts(sched, app, !in->host, diag);
 	for (uint32_t k = 0; k < in->n_keys && !st; k++)
 		st = sched_make(sched, app, k, diag);
 	return st;
