@@ -19,7 +19,6 @@
 #include "core/proved/gate.h"
 #include "keys/overlay.h"
 #include "metrics.h"
-#include "publish.h"
 
 #define ASK_S 10.0   /* until a sweep that was asked for is asked for again */
 #define SWEEP_S 60.0 /* a sweep that has not said that it is over by then does not hold us up */

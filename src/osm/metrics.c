@@ -9,7 +9,7 @@
 
 #include "keys.h"
 #include "upkeep.h"
-#include "writer.h"
+#include "file.h"
 
 #include <opensm/osm_helper.h>
 

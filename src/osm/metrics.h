@@ -5,7 +5,7 @@
  *
  * A sweep is noted while OpenSM holds its lock, as a tree of names, words and numbers; JSON, Prometheus's
  * text and the line of JSON in the log are views of it. The files are written at OpenSM's event
- * UCAST_ROUTING_DONE, or after a sweep that failed, when that event may not come, by a thread (writer.h).
+ * UCAST_ROUTING_DONE, or after a sweep that failed, when that event may not come, by a thread (file.h).
  * `osmroutes status` shows the same JSON, from the control socket.
  */
 #ifndef OSR_OSM_METRICS_H

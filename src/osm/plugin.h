@@ -69,17 +69,6 @@ const char *osr__node_name(struct osm_opensm *osm, const osm_node_t *node, char 
 /* The level of what is said besides the one line of a sweep: option log_details. */
 osm_log_level_t osr__log_details(const struct plugin *p);
 
-/* wait.c --------------------------------------------------------------------------------------- */
-
-enum lock_kind { LOCK_SHARED, LOCK_ALONE };
-/* Takes OpenSM's lock, which cl_plock_release() gives back. false: opensm ends, and the lock is not taken. */
-bool osr__lock(struct osm_opensm *osm, enum lock_kind kind);
-/*
- * Without a lock, in the thread that sweeps: until OpenSM has an answer, or none, to all that is under way.
- * false: opensm ends, and there may be no answers.
- */
-bool osr__wait_for_answers(struct osm_opensm *osm);
-
 /* sweep.c -------------------------------------------------------------------------------------- */
 
 struct sweep_slot {
@@ -197,6 +186,15 @@ struct plugin {
 	bool engines_known;   /* OpenSM's list of engines is laid out as compat.h thinks */
 	bool engines_unknown; /* it is not, and that has been said */
 };
+
+enum lock_kind { LOCK_SHARED, LOCK_ALONE };
+/* Takes OpenSM's lock, which cl_plock_release() gives back. false: opensm ends, and the lock is not taken. */
+bool osr__lock(struct osm_opensm *osm, enum lock_kind kind);
+/*
+ * Without a lock, in the thread that sweeps: until OpenSM has an answer, or none, to all that is under way.
+ * false: opensm ends, and there may be no answers.
+ */
+bool osr__wait_for_answers(struct osm_opensm *osm);
 
 /* The plugin in this OpenSM, or NULL while it is being loaded or taken down. */
 struct plugin *osr__plugin_of(const struct osm_opensm *osm);

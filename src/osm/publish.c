@@ -10,7 +10,7 @@
  * given what it has, without the entries that are withdrawn; OpenSM sends that as the engine's tables. At
  * its event UCAST_ROUTING_DONE, or when a trap's tables are out, the new tables follow.
  */
-#include "publish.h"
+#include "sweep.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "file.h"
-#include "sweep.h"
 #include "trap.h"
 #include "io/pathsl.h"
 

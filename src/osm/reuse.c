@@ -2,7 +2,7 @@
 /* What OpenSM's unicast cache has programmed, with the certificate of the last checked tables (core/data/carry.h). */
 #include "core/data/carry.h"
 
-#include "publish.h"
+#include "sweep.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
  * DIFFERS from stock dfsssp: routers are destinations like CAs; the CA behind an unhealthy link
  * stays, as there in the code, unlike what its log says: it has no other way.
  */
-#include "snapshot.h"
+#include "sweep.h"
 
 #include "io/speed.h"
 #include "plugin.h"

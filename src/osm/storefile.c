@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is in the file is the business of store/store.h, how it is written that of writer.h. */
+/* What is in the file is the business of store/store.h, how it is written that of file.h. */
 #include "storefile.h"
 
 #include "plugin.h"
-#include "writer.h"
+#include "file.h"
 
 #include "store/store.h"
 

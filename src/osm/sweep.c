@@ -16,7 +16,6 @@
 #include "keys.h"
 #include "mcast_groups.h"
 #include "metrics.h"
-#include "publish.h"
 #include "slvl.h"
 #include "storefile.h"
 #include "upkeep.h"

@@ -1,10 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* sweep.h - one sweep under way, for the files that drive it: sweep.c, sweep_report.c and keys.c. */
+/*
+ * sweep.h - one sweep under way, for the files that it goes through: snapshot.c, sweep.c, publish.c; sweep_report.c tells
+ * of it, keys.c and trap.c make one of their own.
+ */
 #ifndef OSR_OSM_SWEEP_H
 #define OSR_OSM_SWEEP_H
 
 #include "plugin.h"
-#include "snapshot.h"
+
+/* snapshot.c ----------------------------------------------------------------------------------- */
+
+struct snapshot {
+	osm_switch_t **sw;     /* [n_switches], by switch index; valid inside the callback only */
+	osm_switch_t **sw_out; /* [n_sw_out] that are drained */
+	uint32_t n_sw_out;
+	struct osr_vl_limit limit;      /* the smallest of all links between switches */
+	uint8_t link_vls;               /* limit.vls before options and QoS lower it */
+	uint8_t vlarb_low[QOS_N_TYPES]; /* entries of the smallest VLArb tables */
+	uint8_t vlarb_high[QOS_N_TYPES];
+	uint32_t n_unhealthy; /* links left out */
+	uint32_t n_throttled;
+	uint32_t n_left_out; /* end ports left out */
+	uint32_t
+		n_out; /* links and switches that are drained or held down, by what is left out of them */
+	char links[256];     /* some of the links left out, by name */
+	char end_ports[256]; /* some of the end ports left out */
+};
+
+/* Which LIDs are destinations; WHOLE: all, and with the parts that upkeep.h leaves out. */
+enum snapshot_lids { SNAPSHOT_WHOLE, SNAPSHOT_ALL_LIDS, SNAPSHOT_HOST_LIDS };
+
+/*
+ * The subnet as OpenSM knows it, as a fabric in `result`; snap->sw in `scratch`. Call with OpenSM's
+ * lock held exclusively (osm_switch.priv is borrowed and given back).
+ */
+enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
+			      struct osr_arena *result, struct osr_arena *scratch,
+			      struct osr_fabric *fabric, struct snapshot *snap,
+			      struct osr_diag *diag);
+
+/* sweep.c -------------------------------------------------------------------------------------- */
 
 struct sweep {
 	struct engine_ctx *ctx;
@@ -25,7 +60,39 @@ struct sweep {
 
 double osr__sweep_clock_ms(void);
 
-/* sweep_report.c */
+/* publish.c ------------------------------------------------------------------------------------ */
+
+/* Hop counts where somebody reads them, then the tables, or the first round of two; nothing is written if something is wrong. */
+enum osr_status osr__publish(struct sweep *w);
+/*
+ * With log flag ROUTING, beside OpenSM's dumps, which lack them: the SLs of path records (io/pathsl.h).
+ * routing = NULL: other tables than ours are in use, and the file of earlier goes.
+ */
+void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
+			  const struct osr_routing *routing);
+
+/* May this sweep's tables go out in two rounds? */
+bool osr__rounds_may(const struct sweep *w);
+/*
+ * Without a lock, in the thread that sweeps, when all switches have confirmed the first round: sends the
+ * second one, if there is one, and waits for it. How many blocks.
+ */
+uint32_t osr__rounds_finish(struct plugin *p);
+/* Blocks of all switches that differ from what they have; with a lock. */
+uint32_t osr__rounds_blocks(struct osm_opensm *osm);
+
+/* reuse.c */
+
+/*
+ * The LFTs that OpenSM has programmed from its unicast cache, with the SLs and the certificate of
+ * `old`: what is on the switches now, to be checked.
+ */
+enum osr_status osr__reuse_cached(const struct osr_result *old, const struct osr_fabric *fabric,
+				  const struct snapshot *snap, struct osr_arena *result,
+				  struct osr_arena *scratch, struct osr_routing *routing,
+				  struct osr_diag *diag);
+
+/* sweep_report.c ------------------------------------------------------------------------------- */
 
 void osr__report_left_out(const struct sweep *w);
 void osr__report_split(const struct sweep *w);

@@ -11,9 +11,8 @@
  */
 #include "trap.h"
 
-#include "publish.h"
-#include "slvl.h"
 #include "sweep.h"
+#include "slvl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

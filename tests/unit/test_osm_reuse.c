@@ -6,7 +6,7 @@
 #include "test.h"
 
 #include "core/data/carry.h"
-#include "osm/publish.h"
+#include "osm/sweep.h"
 
 #include "faults.h"
 #include "tables.h"
