@@ -188,29 +188,22 @@ void cli_traffic_free(struct cli_traffic *traffic)
 
 /* ---- measuring ------------------------------------------------------------------------------ */
 
-/* b->n_patterns = 0 if none were asked for. */
+/* bisections->n_runs = 0 if none were asked for, or cannot be. */
 static enum osr_status cli_traffic_bisect(const struct cli_traffic *traffic,
 					  const struct osr_fabric *fabric,
 					  const struct osr_routing *routing,
-					  struct osr_bandwidth *bandwidth, struct osr_diag *diag)
+					  struct osr_survey_sum *bisections, struct osr_diag *diag)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_survey_sum sum;
 	struct osr_survey_in in;
 	struct osr_phases phases;
-	enum osr_status st;
+	enum osr_status st = OSR_OK;
 
-	*bandwidth = (struct osr_bandwidth){ 0 };
-	if (!traffic->n_bisections)
-		return OSR_OK;
-	st = osr_bandwidth_prepare(fabric, routing, traffic->n_bisections, traffic->seed, &arena,
-				   &phases, &in, bandwidth, diag);
-	if (!st)
-		st = cli_survey(&traffic->pool, &in, "bisections", &sum, diag);
-	if (st)
-		bandwidth->n_patterns = 0;
-	else
-		osr_bandwidth_fill(&sum, bandwidth);
+	if (traffic->n_bisections)
+		st = osr_survey_bisections(fabric, routing, traffic->n_bisections, traffic->seed,
+					   &arena, &phases, &in, diag);
+	if (traffic->n_bisections && !st)
+		st = cli_survey(&traffic->pool, &in, "bisections", bisections, diag);
 	osr_arena_free(&arena);
 	return st;
 }
@@ -511,7 +504,7 @@ void cli_analyze_tables(const struct cli_traffic *traffic, struct cli_worst *wor
 	st = cli_worst_find(worst, name, fabric, routing, &analysis->worst, &diag);
 	start = cli_cpu_ms();
 	if (!st)
-		st = cli_traffic_bisect(traffic, fabric, routing, &analysis->bandwidth, &diag);
+		st = cli_traffic_bisect(traffic, fabric, routing, &analysis->bisections, &diag);
 	analysis->bandwidth_ms = cli_cpu_ms() - start;
 	/* Without hosts everything else can still be said; and what is wrong with the tables comes first. */
 	if (st && st != OSR_NOT_APPLICABLE && !analysis->st) {

@@ -13,7 +13,6 @@
 #include "cli/input.h"
 #include "cli/source.h"
 #include "io/trafficfile.h"
-#include "traffic/bandwidth.h"
 #include "cli/output.h"
 #include "cli/pool.h"
 #include "traffic/worst.h"
@@ -158,10 +157,10 @@ struct cli_analysis {
 	 * all channels, to the power of 1/4.
 	 */
 	double perfect, sigma;
-	double mean_hops;               /* channels of a route between hosts */
-	struct osr_bandwidth bandwidth; /* n_patterns = 0: not asked for, or no two hosts */
-	struct cli_worst_of worst;      /* f = NULL: not asked for */
-	struct cli_stamp check;         /* of the sweep and of what it has left open */
+	double mean_hops;                 /* channels of a route between hosts */
+	struct osr_survey_sum bisections; /* n_runs = 0: not asked for, or no two hosts */
+	struct cli_worst_of worst;        /* f = NULL: not asked for */
+	struct cli_stamp check;           /* of the sweep and of what it has left open */
 	double bandwidth_ms;
 };
 

@@ -9,7 +9,6 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/source.h"
-#include "traffic/crossing.h"
 #include "io/lines.h"
 
 struct args {
@@ -259,9 +258,8 @@ static void count_pair(struct direction *d, uint32_t from, uint32_t dest)
 		osr_terminal_name(fabric, from, x), osr_terminal_name(fabric, to, y));
 }
 
-static void visit_switch(void *ctx, uint32_t sw, uint32_t dest)
+static void visit_switch(struct direction *d, uint32_t sw, uint32_t dest)
 {
-	struct direction *d = ctx;
 	const struct osr_fabric *fabric = &d->a->ask.in.fabric;
 	uint32_t to = fabric->dest_term[dest];
 
@@ -300,9 +298,31 @@ static uint32_t say_hosts(struct direction *d, const char *role, const uint64_t 
 	return n;
 }
 
+/* Every switch whose packets leave switch sw by this port, LID by LID. What does not arrive crosses it all the same. */
+static void look_back(struct direction *d, uint32_t sw, unsigned port)
+{
+	const struct cli_ask *ask = &d->a->ask;
+	const struct osr_fabric *f = &ask->in.fabric;
+	const struct osr_routing *routing = ask->tables.gen.routing;
+
+	for (uint32_t dest = 0; dest < f->n_dests; dest++)
+		for (uint32_t from = 0; from < f->n_switches; from++) {
+			uint32_t v = from, n = 0;
+
+			if (osr_lft(routing, sw, dest) != port)
+				break;
+			while (v != OSR_NONE && v != sw && n++ < f->n_switches) {
+				uint32_t c = osr_port_channel(f, v, osr_lft(routing, v, dest));
+
+				v = c == OSR_NONE ? OSR_NONE : f->chan_dst[c];
+			}
+			if (v == sw)
+				visit_switch(d, from, dest);
+		}
+}
+
 /* What leaves the node of this port of the net by it. */
-static enum osr_status look(struct direction *d, uint32_t port, struct osr_arena *scratch,
-			    struct osr_diag *diag)
+static enum osr_status look(struct direction *d, uint32_t port, struct osr_diag *diag)
 {
 	const struct cli_ask *ask = &d->a->ask;
 	const struct osr_net *net = &ask->in.net;
@@ -315,10 +335,10 @@ static enum osr_status look(struct direction *d, uint32_t port, struct osr_arena
 	if (node->type == OSR_NET_SWITCH && sw == OSR_NONE)
 		return osr_fail(diag, OSR_BUG, "link \"%s\": the switch is not in the fabric",
 				d->a->via);
-	if (node->type == OSR_NET_SWITCH)
-		return osr_crossing_each(fabric, ask->tables.gen.routing, sw,
-					 (uint8_t)osr_net_port_num(net, port), scratch,
-					 visit_switch, d, diag);
+	if (node->type == OSR_NET_SWITCH) {
+		look_back(d, sw, osr_net_port_num(net, port));
+		return OSR_OK;
+	}
 	if (own == OSR_NONE)
 		return osr_fail(diag, OSR_INVAL, "link \"%s\": no end port with a LID on a switch",
 				d->a->via);
@@ -344,8 +364,7 @@ static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t p
 			       .to = osr_calloc(scratch, n, sizeof(*d.to)),
 			       .from = osr_calloc(scratch, n, sizeof(*d.from)) };
 	struct osr_keyed *use = osr_alloc(scratch, n, sizeof(*use));
-	enum osr_status st =
-		osr_arena_failed(scratch, diag) ? OSR_NOMEM : look(&d, port, scratch, diag);
+	enum osr_status st = osr_arena_failed(scratch, diag) ? OSR_NOMEM : look(&d, port, diag);
 
 	if (st)
 		return st;

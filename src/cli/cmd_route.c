@@ -73,7 +73,7 @@ static unsigned route_has(const struct outcome *o)
 {
 	return (o->t.st ? 0 : OF_CHECK) | (o->a.has_figures ? OF_LOADS : 0) |
 	       (o->routed && !o->t.st ? OF_ENGINE : 0) |
-	       (o->a.bandwidth.n_patterns > 0 ? OF_BISECTIONS : 0) | (o->compared ? OF_CHANGES : 0);
+	       (o->a.bisections.n_runs > 0 ? OF_BISECTIONS : 0) | (o->compared ? OF_CHANGES : 0);
 }
 
 static const struct out_field head_fields[] = {
@@ -131,14 +131,14 @@ static const struct out_field result_fields[] = {
 	{ "vls", "VLs used", COUNT(t.routing.n_vls, OF_ENGINE) },
 	{ "layers_one_way", "  needed by requests", COUNT(t.routing.n_layers_one_way, OF_ENGINE) },
 	{ "layers", "  needed with replies", COUNT(t.routing.n_layers, OF_ENGINE) },
-	{ "ebb", "effective bisection bw", REAL(4, a.bandwidth.mean, OF_BISECTIONS) },
+	{ "ebb", "effective bisection bw", REAL(4, a.bisections.bandwidth.mean, OF_BISECTIONS) },
 	{ "ebb_half_width", "  95 % confidence, +-",
-	  REAL(5, a.bandwidth.half_width, OF_BISECTIONS) },
-	{ "ebb_worst", "  worst pattern", REAL(4, a.bandwidth.worst, OF_BISECTIONS) },
-	{ "ebb_best", "  best pattern", REAL(4, a.bandwidth.best, OF_BISECTIONS) },
+	  REAL(5, a.bisections.bandwidth.half_width, OF_BISECTIONS) },
+	{ "ebb_worst", "  worst pattern", REAL(4, a.bisections.bandwidth.min, OF_BISECTIONS) },
+	{ "ebb_best", "  best pattern", REAL(4, a.bisections.bandwidth.max, OF_BISECTIONS) },
 	{ "max_congestion", "  largest congestion",
-	  COUNT(a.bandwidth.max_congestion, OF_BISECTIONS) },
-	{ "pairs_no_path", "  pairs without a path", COUNT(a.bandwidth.n_no_path, OF_BISECTIONS) },
+	  COUNT(a.bisections.max_congestion, OF_BISECTIONS) },
+	{ "pairs_no_path", "  pairs without a path", COUNT(a.bisections.n_no_path, OF_BISECTIONS) },
 	{ "route_ms.cpu", "route, ms CPU", REAL(1, t.ms, OF_ENGINE) },
 	{ "route_ms.wall", "  elapsed", REAL(1, t.sweep.wall_route, OF_ENGINE) },
 	{ "spf_ms", "  of it shortest paths", REAL(1, t.routing.ms_spf, OF_ENGINE) },
@@ -250,7 +250,8 @@ static void keep(struct outcome **place, struct outcome *o)
 /* Proven before unknown, nothing refuted; then bandwidth beyond its error, then the busiest channel. */
 static bool route_better(const struct outcome *o, const struct outcome *than)
 {
-	const struct osr_bandwidth *bandwidth = &o->a.bandwidth, *y = &than->a.bandwidth;
+	const struct osr_spread *bandwidth = &o->a.bisections.bandwidth;
+	const struct osr_spread *y = &than->a.bisections.bandwidth;
 	enum osr_answer mine = osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL);
 	enum osr_answer theirs = osr_verdict_of(&than->a.found, OSR_REQUIRED, NULL);
 	double apart = bandwidth->half_width + y->half_width;
@@ -453,7 +454,7 @@ static void say_best(struct args *a)
 		 "recommended here: %s, verdict %s, %llu routes on the busiest channel, effective "
 		 "bisection bandwidth %.3f",
 		 o->name, osr_answer_name(osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL)),
-		 (unsigned long long)o->a.found.audit.efi, o->a.bandwidth.mean);
+		 (unsigned long long)o->a.found.audit.efi, o->a.bisections.bandwidth.mean);
 }
 
 static int route_all(struct args *a)

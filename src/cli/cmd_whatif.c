@@ -166,7 +166,7 @@ struct cases {
 	struct found *o; /* [n_cases] */
 };
 
-static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
+static enum osr_status run_case(void *ctx, uint32_t thread, uint32_t k, struct osr_diag *diag)
 {
 	const struct cases *c = ctx;
 	const struct args *a = c->a;
@@ -176,6 +176,7 @@ static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 	struct osr_fabric fabric = { 0 }, seen;
 	enum osr_status st;
 
+	(void)thread;
 	o->number = k;
 	st = cli_faults_make(&a->faults, k, &net, o->label, NULL, diag);
 	if (st)
@@ -399,7 +400,7 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 		goto out;
 	}
 	if (!st)
-		st = cli_each(&a->pool, engine, a->faults.n_cases, run_case,
+		st = cli_each(&a->pool, engine, a->faults.n_cases, NULL, run_case,
 			      &(struct cases){ .a = a, .engine = i, .before = &b, .o = o }, diag);
 	if (st)
 		goto out;

@@ -70,6 +70,7 @@ void cli_busy(const char *what, const char *name)
 
 struct each {
 	pthread_mutex_t lock;
+	cli_take_fn take;
 	cli_work_fn work;
 	void *ctx;
 	uint32_t n, n_taken;
@@ -79,7 +80,7 @@ struct each {
 	struct osr_diag diag;
 };
 
-static bool take_next(struct each *e, uint32_t *i)
+static bool take_next(struct each *e, uint32_t part, uint32_t *i)
 {
 	bool more;
 
@@ -87,6 +88,8 @@ static bool take_next(struct each *e, uint32_t *i)
 	more = e->failed == e->n && e->n_taken < e->n;
 	if (more) {
 		*i = e->n_taken++;
+		if (e->take)
+			e->take(e->ctx, part);
 		pool_show(&e->progress, *i, e->n);
 	}
 	pthread_mutex_unlock(&e->lock);
@@ -100,9 +103,8 @@ static void do_each(void *ctx, uint32_t part)
 	enum osr_status st;
 	uint32_t i;
 
-	(void)part;
-	while (take_next(e, &i)) {
-		st = e->work(e->ctx, i, &diag);
+	while (take_next(e, part, &i)) {
+		st = e->work(e->ctx, part, i, &diag);
 		if (!st)
 			continue;
 		pthread_mutex_lock(&e->lock);
@@ -116,9 +118,10 @@ static void do_each(void *ctx, uint32_t part)
 }
 
 enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n,
-			 cli_work_fn work, void *ctx, struct osr_diag *diag)
+			 cli_take_fn take, cli_work_fn work, void *ctx, struct osr_diag *diag)
 {
 	struct each e = { .lock = PTHREAD_MUTEX_INITIALIZER,
+			  .take = take,
 			  .work = work,
 			  .ctx = ctx,
 			  .n = n,
@@ -136,64 +139,43 @@ enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t
 /* ---- surveys -------------------------------------------------------------------------------- */
 
 struct surveying {
-	pthread_mutex_t lock;
 	struct osr_survey survey;
-	struct progress progress;
-	/* The failure that is told. */
-	enum osr_status st;
-	uint64_t at;
-	struct osr_diag diag;
+	struct osr_worker *worker; /* [n] of parts */
 };
 
-/*
- * Of several failures the first in the order of the phases is told. Phases are taken in order, so
- * all before it have been run, whichever was faster.
- */
-static void survey(void *ctx, uint32_t part)
+static void take_phase(void *ctx, uint32_t part)
 {
-	struct surveying *all = ctx;
-	struct osr_arena arena = { 0 };
-	struct osr_diag diag = { "" };
-	struct osr_worker w = { .at = 0 };
-	enum osr_status st = osr_worker_init(&w, &all->survey, &arena, &diag);
-	bool more = true;
+	struct surveying *s = ctx;
 
-	while (more) {
-		pthread_mutex_lock(&all->lock);
-		if (st && (!all->st || w.at < all->at)) {
-			all->st = st;
-			all->at = w.at;
-			all->diag = diag;
-		}
-		more = !all->st && osr_survey_take(&all->survey, &w);
-		if (more)
-			pool_show(&all->progress, all->survey.n_taken, all->survey.n_all);
-		pthread_mutex_unlock(&all->lock);
-		if (more)
-			st = osr_worker_run(&w, &diag);
-	}
-	osr_arena_free(&arena);
+	osr_survey_take(&s->survey, &s->worker[part]);
+}
+
+static enum osr_status run_phase(void *ctx, uint32_t part, uint32_t i, struct osr_diag *diag)
+{
+	struct surveying *s = ctx;
+
+	(void)i;
+	return osr_worker_run(&s->worker[part], diag);
 }
 
 enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_in *in,
 			   const char *what, struct osr_survey_sum *sum, struct osr_diag *diag)
 {
-	struct surveying all = { .lock = PTHREAD_MUTEX_INITIALIZER, .progress = { .what = what } };
+	struct surveying s;
 	struct osr_arena arena = { 0 };
-	enum osr_status st = osr_survey_init(&all.survey, in, &arena, diag);
+	enum osr_status st = osr_survey_init(&s.survey, in, &arena, diag);
+	uint32_t n = st ? 0 : n_threads(pool, s.survey.n_all);
 
-	if (!st) {
-		uint32_t n = n_threads(pool, all.survey.n_all);
-
-		all.progress.last = cli_now().wall;
-		osr_threads_of(n).run(survey, &all, n);
-		wipe(&all.progress);
-		st = all.st;
-		if (st)
-			*diag = all.diag;
-		else
-			osr_survey_sum(&all.survey, sum);
-	}
+	s.worker = osr_alloc(&arena, n, sizeof(*s.worker));
+	if (!st)
+		st = osr_arena_failed(&arena, diag) ? OSR_NOMEM : OSR_OK;
+	for (uint32_t i = 0; i < n && !st; i++)
+		st = osr_worker_init(&s.worker[i], &s.survey, &arena, diag);
+	if (!st)
+		st = cli_each(pool, what, (uint32_t)s.survey.n_all, take_phase, run_phase, &s,
+			      diag);
+	if (!st)
+		osr_survey_sum(&s.survey, sum);
 	osr_arena_free(&arena);
 	return st;
 }

@@ -17,13 +17,15 @@ struct cli_pool {
 extern const struct cli_spec pool_spec;
 
 /*
- * work(ctx, i) for every i below n; each must write to what belongs to its i only. A failure ends it: that of
- * the lowest i is told, and all below it have been done.
+ * work(ctx, part, i) for every i below n; each must write to what belongs to its i only, or to its part, of which
+ * several work at once. Before it take(ctx, part), unless that is NULL: one after the other, in the order of i. A failure
+ * ends it: that of the lowest i is told, and all below it have been done.
  */
-typedef enum osr_status (*cli_work_fn)(void *ctx, uint32_t i, struct osr_diag *diag);
+typedef void (*cli_take_fn)(void *ctx, uint32_t part);
+typedef enum osr_status (*cli_work_fn)(void *ctx, uint32_t part, uint32_t i, struct osr_diag *diag);
 
 enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n,
-			 cli_work_fn work, void *ctx, struct osr_diag *diag);
+			 cli_take_fn take, cli_work_fn work, void *ctx, struct osr_diag *diag);
 
 /* "WHAT NAME ..." at a terminal, until it is called without a name. */
 void cli_busy(const char *what, const char *name);

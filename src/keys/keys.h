@@ -31,7 +31,7 @@
 #ifndef OSMROUTES_KEYS_H
 #define OSMROUTES_KEYS_H
 
-#include "traffic/bandwidth.h"
+#include "traffic/congestion.h"
 #include <osmroutes/pgft.h>
 
 /* What leaves one leaf for one end port. */

@@ -159,3 +159,34 @@ uint32_t osr_survey_hosts(const struct osr_fabric *fabric, uint32_t *hosts)
 			hosts[n++] = t;
 	return n;
 }
+
+enum osr_status osr_survey_bisections(const struct osr_fabric *fabric,
+				      const struct osr_routing *routing, uint32_t n_patterns,
+				      uint64_t seed, struct osr_arena *arena,
+				      struct osr_phases *phases, struct osr_survey_in *in,
+				      struct osr_diag *diag)
+{
+	uint32_t *hosts = osr_alloc(arena, fabric->n_terminals, sizeof(*hosts)), n_pairs;
+	struct osr_pair *pair = osr_alloc(arena, fabric->n_terminals / 2, sizeof(*pair));
+	uint32_t *row = osr_calloc(arena, 2, sizeof(*row));
+
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
+	*in = (struct osr_survey_in){ .f = fabric,
+				      .r = routing,
+				      .phases = phases,
+				      .hosts = hosts,
+				      .n_hosts = osr_survey_hosts(fabric, hosts),
+				      .n_runs = n_patterns,
+				      .shuffle = true,
+				      .bandwidth = true,
+				      .seed = seed };
+	n_pairs = row[1] = in->n_hosts / 2;
+	for (uint32_t i = 0; i < n_pairs; i++)
+		pair[i] = (struct osr_pair){ i, n_pairs + i };
+	*phases = (struct osr_phases){ in->n_hosts, 1, row, pair };
+	return n_pairs ? OSR_OK
+		       : osr_fail(diag, OSR_NOT_APPLICABLE,
+				  "a bisection needs two hosts, and the fabric has %u",
+				  in->n_hosts);
+}

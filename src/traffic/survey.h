@@ -92,4 +92,17 @@ void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum);
 /* The CAs of a fabric in its order, by switch and port; returns how many. hosts[n_terminals]. */
 uint32_t osr_survey_hosts(const struct osr_fabric *fabric, uint32_t *hosts);
 
+/*
+ * Effective bisection bandwidth (eBB): the mean bandwidth of pairs (congestion.h) over n_patterns > 0
+ * random bisections (Hoefler, Schneider, Lumsdaine: Multistage Switches are not Crossbars, Cluster
+ * 2008), which is bandwidth.mean of this survey. The hosts are the CAs; packets go to base LIDs. Of the
+ * shuffled list of a run the first half sends to the second one; an odd host rests. phases and what `in`
+ * points at, in `arena`, must outlive it. OSR_NOT_APPLICABLE: fewer than two hosts.
+ */
+enum osr_status osr_survey_bisections(const struct osr_fabric *fabric,
+				      const struct osr_routing *routing, uint32_t n_patterns,
+				      uint64_t seed, struct osr_arena *arena,
+				      struct osr_phases *phases, struct osr_survey_in *in,
+				      struct osr_diag *diag);
+
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """`osmroutes route` against a slow program that shares nothing with it but the definitions of
-src/traffic/bandwidth.h: cables from the net file, tables from the dumps, packets followed one
+src/traffic/survey.h: cables from the net file, tables from the dumps, packets followed one
 by one. Every digit must be the same.
 
     bandwidth.py COMMAND ROOT

@@ -7,7 +7,7 @@
 
 #include <osmroutes/check.h>
 #include "core/verify/audit.h"
-#include "traffic/bandwidth.h"
+#include "traffic/survey.h"
 
 #include <math.h>
 
@@ -125,7 +125,6 @@ static void test_workers(void **state)
 {
 	struct osr_survey_in in;
 	struct osr_phases q, halves;
-	struct osr_bandwidth b;
 	struct set x = { 0 };
 
 	test_fabric_ring(&x.t, 7, 3);
@@ -133,7 +132,7 @@ static void test_workers(void **state)
 	q = shifts(&x);
 	several(&x, &q);
 	assert_int_equal(
-		osr_bandwidth_prepare(&x.t.f, &x.r, 9, 1, &x.tables, &halves, &in, &b, &x.diag),
+		osr_survey_bisections(&x.t.f, &x.r, 9, 1, &x.tables, &halves, &in, &x.diag),
 		OSR_OK);
 	several(&x, &halves);
 	drop(&x);
@@ -166,7 +165,6 @@ static void test_few_hosts(void **state)
 		struct osr_survey_sum sum;
 		struct osr_survey_in in;
 		struct osr_phases phases;
-		struct osr_bandwidth b;
 		struct set x = { 0 };
 		struct draft d;
 
@@ -178,19 +176,19 @@ static void test_few_hosts(void **state)
 		draft_build(&d, &x.t, "few hosts");
 		finish(&x);
 		if (n == 1) {
-			assert_int_equal(osr_bandwidth_prepare(&x.t.f, &x.r, 1, 1, &x.tables,
-							       &phases, &in, &b, &x.diag),
+			assert_int_equal(osr_survey_bisections(&x.t.f, &x.r, 1, 1, &x.tables,
+							       &phases, &in, &x.diag),
 					 OSR_NOT_APPLICABLE);
 			assert_non_null(strstr(x.diag.text, "two hosts"));
 		} else {
-			assert_int_equal(osr_bandwidth_prepare(&x.t.f, &x.r, 50, 7, &x.tables,
-							       &phases, &in, &b, &x.diag),
+			assert_int_equal(osr_survey_bisections(&x.t.f, &x.r, 50, 7, &x.tables,
+							       &phases, &in, &x.diag),
 					 OSR_OK);
 			assert_int_equal(survey_by_one(&in, &x.scratch, &sum, &x.diag), OSR_OK);
-			osr_bandwidth_fill(&sum, &b);
-			assert_int_equal(b.n_hosts, 3);
-			assert_int_equal(b.n_pairs, 1);
-			assert_true(b.mean == 1 && b.half_width == 0 && b.max_congestion == 1);
+			assert_int_equal(in.n_hosts, 3);
+			assert_int_equal(sum.n_pairs, 50);
+			assert_true(sum.bandwidth.mean == 1 && sum.bandwidth.half_width == 0);
+			assert_int_equal(sum.max_congestion, 1);
 		}
 		drop(&x);
 	}
@@ -344,9 +342,8 @@ static enum osr_status bisect_once(void *ctx, struct osr_arena *scratch, struct 
 	const struct set *x = ctx;
 	struct osr_phases halves;
 	struct osr_survey_in in;
-	struct osr_bandwidth b;
 
-	return osr_bandwidth_prepare(&x->t.f, &x->r, 9, 1, result, &halves, &in, &b, diag);
+	return osr_survey_bisections(&x->t.f, &x->r, 9, 1, result, &halves, &in, diag);
 }
 
 static void test_out_of_memory(void **state)
