@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "client.h"
+#include "protocol.h"
 
 #include <errno.h>
 #include <stdlib.h>

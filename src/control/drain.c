@@ -14,8 +14,7 @@
 #define MAX_PARTS 1024 /* that are drained or held down */
 #define MAX_ROWS (2 * MAX_PARTS)
 #define MAX_TIMES 16
-#define NAME_SIZE 192 /* as in struct osr_drain_event: two names of 64 with GUIDs */
-#define MAX_EVENTS 32 /* between two looks; more are not told of */
+#define NAME_SIZE 192 /* two names of 64 with GUIDs */
 #define FORMAT 1
 
 /* A switch, or the link at a port of it: why it is to be left out, if it is, and how it fared lately. */
@@ -38,13 +37,10 @@ struct osr_drains {
 	uint64_t sm_port;
 	struct row *row; /* [n] of MAX_ROWS, by part */
 	uint32_t n;
-	struct osr_part *seen; /* links of the last watch */
-	uint32_t n_seen, room_seen;
-	bool watched;
+	struct osr_part *seen; /* links of the last watch; NULL: there was none */
+	uint32_t n_seen;
 	struct osr_part out[MAX_PARTS]; /* [n_out] ascending: what the sweep leaves out */
 	uint32_t n_out;
-	struct osr_drain_event event[MAX_EVENTS];
-	uint32_t n_events;
 };
 
 static int compare_parts(const void *x, const void *y)
@@ -433,10 +429,16 @@ struct osr_drains_state osr_drains_state(struct osr_drains *drains)
 	pthread_mutex_lock(&drains->mutex);
 	state = (struct osr_drains_state){ .version = drains->version,
 					   .taken = drains->taken,
-					   .done = drains->done };
+					   .done = drains->done,
+					   .calm_at = -1 };
 	for (uint32_t i = 0; i < drains->n; i++) {
-		state.n_drained += drains->row[i].drained;
-		state.n_held += drains->row[i].held;
+		const struct row *row = &drains->row[i];
+		double calm_at = row->last + drains->hold.calm;
+
+		state.n_drained += row->drained;
+		state.n_held += row->held;
+		if (row->held && row->last >= 0 && (state.calm_at < 0 || calm_at < state.calm_at))
+			state.calm_at = calm_at;
 	}
 	pthread_mutex_unlock(&drains->mutex);
 	return state;
@@ -498,147 +500,80 @@ void osr_drains_load(struct osr_drains *drains, const char *text, size_t size)
 
 /* Links that flap ------------------------------------------------------------------------------ */
 
-static void note_event(struct osr_drains *drains, const struct row *row, enum osr_drain_news news,
-		       const char *cut)
+static void came_up(struct osr_drains *drains, const struct osr_drains_look *look,
+		    const struct osr_part *part)
 {
-	struct osr_drain_event *event = &drains->event[drains->n_events];
-
-	if (drains->n_events == MAX_EVENTS)
-		return;
-	drains->n_events++;
-	memcpy(event->name, row->name, sizeof(event->name));
-	snprintf(event->cut, sizeof(event->cut), "%s", cut);
-	event->news = news;
-}
-
-static void went_down(struct osr_drains *drains, const struct osr_part *part, double now)
-{
-	struct row *row = make_row(drains, part);
-
-	row->down[row->n_down++ % MAX_TIMES] = now;
-	row->last = now;
-}
-
-static void came_up(struct osr_drains *drains, const struct osr_fabric *fabric,
-		    const struct osr_part *part, double now)
-{
-	struct row *row = row_of(drains, part), held;
+	struct row *row = row_of(drains, part), held = { .part = *part, .held = true };
 	uint32_t n = 0;
 
 	if (!row)
 		return;
-	row->last = now;
+	row->last = look->now;
 	for (uint32_t i = 0; i < row->n_down && i < MAX_TIMES; i++)
-		n += now - row->down[i] <= drains->hold.within;
+		n += look->now - row->down[i] <= drains->hold.within;
 	if (n < drains->hold.after || row->held)
 		return;
-	held = (struct row){ .part = *part, .held = true };
-	name_part(fabric, osr_fabric_switch_by_guid(fabric, part->guid), &held);
+	name_part(look->fabric, osr_fabric_switch_by_guid(look->fabric, part->guid), &held);
 	if (!want(drains, &held, NULL))
-		note_event(drains, &held, OSR_DRAIN_HELD, "");
+		look->say(look->ctx, OSR_DRAIN_HELD, held.name, "");
 }
 
-/* Links that were held before a restart have no history yet: their calm time begins now. */
-static void let_calm_return(struct osr_drains *drains, double now)
+static enum osr_status look_for_flaps(struct osr_drains *drains, const struct osr_drains_look *look)
 {
-	for (uint32_t i = 0; i < drains->n; i++) {
-		struct row *row = &drains->row[i];
+	const struct osr_fabric *fabric = look->fabric;
+	struct osr_part *link = malloc((fabric->n_channels + 1) * sizeof(*link)),
+			*seen = drains->seen;
+	uint32_t i = 0, j = 0, n = 0;
 
-		if (!row->held)
-			continue;
-		if (row->last < 0)
-			row->last = now;
-		if (now - row->last < drains->hold.calm)
-			continue;
-		row->n_down = 0;
-		row->held = false;
-		drains->version++;
-		note_event(drains, row, OSR_DRAIN_CALM, "");
-	}
-}
-
-static bool keep_seen(struct osr_drains *drains, const struct osr_part *seen, uint32_t n)
-{
-	if (n > drains->room_seen) {
-		struct osr_part *more = realloc(drains->seen, n * sizeof(*more));
-
-		if (!more)
-			return false;
-		drains->seen = more;
-		drains->room_seen = n;
-	}
-	if (n)
-		memcpy(drains->seen, seen, n * sizeof(*seen));
-	drains->n_seen = n;
-	return true;
-}
-
-static enum osr_status look_for_flaps(struct osr_drains *drains, const struct osr_fabric *fabric,
-				      double now, struct osr_arena *scratch)
-{
-	struct osr_part *link = osr_alloc(scratch, fabric->n_channels, sizeof(*link));
-	uint32_t i = 0, j = 0, n;
-
-	if (osr_arena_failed(scratch, NULL))
+	if (!link)
 		return OSR_NOMEM;
 	/*
 	 * Links by their end at the switch with the lower GUID, in ascending order: so switches and
 	 * channels are numbered.
 	 */
-	n = 0;
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		if (fabric->chan_src[c] < fabric->chan_dst[c])
 			link[n++] = (struct osr_part){ fabric->sw_guid[fabric->chan_src[c]],
 						       fabric->chan_port[c] };
-	while (drains->watched && (i < drains->n_seen || j < n)) {
+	while (seen && (i < drains->n_seen || j < n)) {
 		int order = i == drains->n_seen ? 1
 			    : j == n            ? -1
-						: compare_parts(&drains->seen[i], &link[j]);
+						: compare_parts(&seen[i], &link[j]);
 
-		if (order < 0)
-			went_down(drains, &drains->seen[i], now);
-		else if (order > 0)
-			came_up(drains, fabric, &link[j], now);
+		if (order < 0) {
+			struct row *row = make_row(drains, &seen[i]);
+
+			row->down[row->n_down++ % MAX_TIMES] = row->last = look->now;
+		} else if (order > 0) {
+			came_up(drains, look, &link[j]);
+		}
 		i += order <= 0;
 		j += order >= 0;
 	}
-	let_calm_return(drains, now);
-	drains->watched = keep_seen(drains, link, n);
-	return OSR_OK;
-}
+	free(seen);
+	drains->seen = link;
+	drains->n_seen = n;
+	/* Links that were held before a restart have no history yet: their calm time begins now. */
+	for (i = 0; i < drains->n; i++) {
+		struct row *row = &drains->row[i];
 
-bool osr_drains_event(struct osr_drains *drains, struct osr_drain_event *event)
-{
-	bool found;
-
-	pthread_mutex_lock(&drains->mutex);
-	found = drains->n_events;
-	if (found)
-		*event = drains->event[--drains->n_events];
-	pthread_mutex_unlock(&drains->mutex);
-	return found;
-}
-
-double osr_drains_next(struct osr_drains *drains, double now)
-{
-	double next = -1;
-
-	pthread_mutex_lock(&drains->mutex);
-	for (uint32_t i = 0; i < drains->n; i++) {
-		double left = drains->row[i].last + drains->hold.calm - now;
-
-		if (drains->row[i].held && drains->row[i].last >= 0 && (next < 0 || left < next))
-			next = left > 0 ? left : 0;
+		if (row->held && row->last < 0)
+			row->last = look->now;
+		if (!row->held || look->now - row->last < drains->hold.calm)
+			continue;
+		row->n_down = 0;
+		row->held = false;
+		drains->version++;
+		look->say(look->ctx, OSR_DRAIN_CALM, row->name, "");
 	}
-	pthread_mutex_unlock(&drains->mutex);
-	return next;
+	return OSR_OK;
 }
 
 /* Sweeps --------------------------------------------------------------------------------------- */
 
 /* What is to be left out, in the order in which it is tried: what comes first stays out rather than what follows. */
 struct choosing {
-	struct osr_drains *drains;
+	const struct osr_drains_look *look;
 	struct cutting cut;
 	struct row *wish[MAX_PARTS];
 	uint32_t n;
@@ -671,22 +606,24 @@ static void choose_some(struct choosing *x, uint32_t first, uint32_t end)
 	}
 	/* It stays in use. */
 	if (row->state != OSR_DRAIN_SUSPENDED)
-		note_event(x->drains, row, OSR_DRAIN_KEPT, osr_switch_name(x->cut.f, cut, name));
+		x->look->say(x->look->ctx, OSR_DRAIN_KEPT, row->name,
+			     osr_switch_name(x->cut.f, cut, name));
 	row->state = OSR_DRAIN_SUSPENDED;
 }
 
-enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_fabric *fabric,
-				 double now, struct osr_arena *scratch)
+enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_drains_look *look,
+				 struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct choosing x = { .drains = drains };
+	struct choosing x = { .look = look };
 	enum osr_status st = OSR_OK;
 
 	pthread_mutex_lock(&drains->mutex);
+	drains->sm_port = look->sm_port;
 	if (drains->hold.after)
-		st = look_for_flaps(drains, fabric, now, scratch);
+		st = look_for_flaps(drains, look);
 	if (!st)
-		st = cutting_begin(drains, fabric, scratch, &x.cut, NULL);
+		st = cutting_begin(drains, look->fabric, scratch, &x.cut, NULL);
 	if (!st) {
 		/* Drained parts before held ones; of both, those that are left out already first. */
 		for (unsigned turn = 0; turn < 4; turn++)
@@ -730,12 +667,5 @@ void osr_drains_done(struct osr_drains *drains)
 		if (drains->row[i].applied)
 			drains->row[i].state = OSR_DRAIN_OUT;
 	drains->done = drains->taken;
-	pthread_mutex_unlock(&drains->mutex);
-}
-
-void osr_drains_sm(struct osr_drains *drains, uint64_t port_guid)
-{
-	pthread_mutex_lock(&drains->mutex);
-	drains->sm_port = port_guid;
 	pthread_mutex_unlock(&drains->mutex);
 }

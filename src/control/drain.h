@@ -52,6 +52,7 @@ struct osr_drains_state {
 	/* Grows with all that is asked; of the last sweep, and of the last one that ended well. */
 	uint64_t version, taken, done;
 	uint32_t n_drained, n_held;
+	double calm_at; /* when the first link that is held down may return, -1: none does */
 };
 struct osr_drains_state osr_drains_state(struct osr_drains *drains);
 
@@ -59,38 +60,35 @@ struct osr_drains_state osr_drains_state(struct osr_drains *drains);
 char *osr_drains_save(struct osr_drains *drains);
 void osr_drains_load(struct osr_drains *drains, const char *text, size_t size);
 
-/*
- * What a sweep sees: the fabric with all parts in it. Links that flap are held down, and it is decided what is left
- * out: all that is drained or held down, but for what would cut hosts off; drained parts come first, of both those
- * that are out already. OSR_NOMEM: what was out stays out. O(channels), as often as halving takes to find what
- * would cut off.
- */
-enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_fabric *fabric,
-				 double now, struct osr_arena *scratch);
-/* As of the last watch, in its thread: is this switch (port 0), or the link at this port of it, left out? How many are? */
-bool osr_drains_out(const struct osr_drains *drains, uint64_t guid, uint8_t port);
-uint32_t osr_drains_n_out(const struct osr_drains *drains);
-
 enum osr_drain_news {
 	OSR_DRAIN_HELD, /* a link is held down since the last watch */
 	OSR_DRAIN_CALM, /* and is not any more */
 	OSR_DRAIN_KEPT, /* a part is not left out any more, or was never: it is suspended */
 };
 
-/* What the last watch found; false: no further one. */
-struct osr_drain_event {
-	enum osr_drain_news news;
-	char name[192];
-	char cut[96]; /* KEPT: a switch whose hosts would be cut off */
+/* What a sweep sees. */
+struct osr_drains_look {
+	const struct osr_fabric *fabric; /* with all parts in it */
+	uint64_t sm_port;                /* of the subnet manager, whose switch is not drained */
+	double now;                      /* seconds */
+	/* Told of a part by its name; `cut`, of KEPT: a switch whose hosts would be cut off. With the mutex. */
+	void (*say)(void *ctx, enum osr_drain_news news, const char *name, const char *cut);
+	void *ctx;
 };
-bool osr_drains_event(struct osr_drains *drains, struct osr_drain_event *event);
 
-/* Seconds until a link that is held down may return, -1: none does. */
-double osr_drains_next(struct osr_drains *drains, double now);
+/*
+ * Links that flap are held down, and it is decided what is left
+ * out: all that is drained or held down, but for what would cut hosts off; drained parts come first, of both those
+ * that are out already. OSR_NOMEM: what was out stays out. O(channels), as often as halving takes to find what
+ * would cut off.
+ */
+enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_drains_look *look,
+				 struct osr_arena *scratch);
+/* As of the last watch, in its thread: is this switch (port 0), or the link at this port of it, left out? How many are? */
+bool osr_drains_out(const struct osr_drains *drains, uint64_t guid, uint8_t port);
+uint32_t osr_drains_n_out(const struct osr_drains *drains);
 
 /* That sweep has ended well. */
 void osr_drains_done(struct osr_drains *drains);
-/* The port of the subnet manager, whose switch is not drained. */
-void osr_drains_sm(struct osr_drains *drains, uint64_t port_guid);
 
 #endif

@@ -7,7 +7,7 @@
  * his connections; until then his bytes stay in the kernel, and his writes block. So no user takes
  * more than a fifth of a processor. No line is read of a client that does not read its answers.
  */
-#include "client.h"
+#include "protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -74,6 +74,16 @@ static inline osm_switch_t *osr__switches(const osm_subn_t *subn)
 	return item == cl_qmap_end(&subn->sw_guid_tbl) ? NULL : (osm_switch_t *)item;
 }
 
+static inline osm_physp_t *osr__port(const osm_switch_t *sw, unsigned port)
+{
+	return osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+}
+
+static inline uint64_t osr__guid(const osm_node_t *node)
+{
+	return cl_ntoh64(node->node_info.node_guid);
+}
+
 /* Not in a header of OpenSM's: programs SL2VL and VLArb tables that differ; takes the lock itself. */
 int osm_qos_setup(osm_opensm_t *p_osm);
 

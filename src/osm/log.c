@@ -80,8 +80,7 @@ const char *osr__node_name(struct osm_opensm *osm, const osm_node_t *node, char 
 
 		if (other == node || strcmp(other->print_desc, node->print_desc) != 0)
 			continue;
-		snprintf(buf, size, OSR_NAME_WITH_GUID, node->print_desc,
-			 cl_ntoh64(node->node_info.node_guid));
+		snprintf(buf, size, OSR_NAME_WITH_GUID, node->print_desc, osr__guid(node));
 		return buf;
 	}
 	return node->print_desc;

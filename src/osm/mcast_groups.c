@@ -158,7 +158,7 @@ static void add_member(struct tree *t, const osm_port_t *port)
 	}
 	if (!sw)
 		return;
-	guid = cl_ntoh64(sw->p_node->node_info.node_guid);
+	guid = osr__guid(sw->p_node);
 	s = osr_fabric_switch_by_guid(t->f, guid);
 	if (s == OSR_NONE) {
 		/* A switch that routing has not seen, unless it is drained. */
@@ -187,7 +187,7 @@ static bool join(struct tree *t, uint32_t s)
 					       cl_hton64(t->f->sw_guid[ends[i]]));
 	if (!sw[0] || !sw[1] || port[0] >= sw[0]->num_ports)
 		return false;
-	below = osm_node_get_physp_ptr(sw[0]->p_node, port[0]);
+	below = osr__port(sw[0], port[0]);
 	if (!below || !below->p_remote_physp || below->p_remote_physp->p_node != sw[1]->p_node ||
 	    below->p_remote_physp->port_num != port[1])
 		return false;

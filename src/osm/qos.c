@@ -123,8 +123,7 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 	if (routing->sl2vl && osm_node_get_type(osm_physp->p_node) != IB_NODE_TYPE_SWITCH) {
 		tables = routing->ca_sl2vl;
 	} else if (routing->sl2vl) {
-		uint32_t s = osr_fabric_switch_by_guid(
-			fabric, cl_ntoh64(osm_physp->p_node->node_info.node_guid));
+		uint32_t s = osr_fabric_switch_by_guid(fabric, osr__guid(osm_physp->p_node));
 
 		/* One that came after routing has OpenSM's own table, until the next sweep. */
 		if (s != OSR_NONE && in <= fabric->sw_n_ports[s] && out <= fabric->sw_n_ports[s])
@@ -221,7 +220,7 @@ static bool loses_vls(const struct osm_opensm *osm)
 {
 	for (osm_switch_t *sw = osr__switches(&osm->subn); sw; sw = osr__after(&osm->subn, sw))
 		for (unsigned port = 1; port < sw->num_ports; port++) {
-			const osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+			const osm_physp_t *p = osr__port(sw, port);
 			const osm_physp_t *remote = p ? p->p_remote_physp : NULL;
 			uint8_t code = remote ? ib_port_info_get_op_vls(&p->port_info) : 0;
 

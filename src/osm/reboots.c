@@ -43,7 +43,7 @@ static bool may_have_restarted(const struct reboots *r, const osm_switch_t *sw)
 	if (!is_marked(r, sw))
 		return false;
 	for (unsigned port = 1; port < sw->num_ports; port++) {
-		const osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+		const osm_physp_t *osm_physp = osr__port(sw, port);
 		const osm_physp_t *other = osm_physp ? osm_physp->p_remote_physp : NULL;
 
 		if (other && other->p_node->sw && !is_marked(r, other->p_node->sw))
@@ -67,8 +67,7 @@ static void reboots_find(struct plugin *p)
 	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
 		if (may_have_restarted(r, sw))
 			for (unsigned port = 0; port < sw->num_ports; port++) {
-				osm_physp_t *osm_physp =
-					osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+				osm_physp_t *osm_physp = osr__port(sw, port);
 
 				if (osm_physp && !osm_physp->need_update)
 					osm_physp->need_update = 1;

@@ -68,7 +68,7 @@ static bool slvl_up(const osm_physp_t *osm_physp)
 
 static bool slvl_maps(const osm_switch_t *sw)
 {
-	const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+	const osm_physp_t *p0 = osr__port(sw, 0);
 
 	return p0 && p0->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP;
 }
@@ -87,7 +87,7 @@ static void slvl_doubt(osm_switch_t *sw, bool all, bool sent_here)
 	unsigned n = sw->num_ports;
 
 	for (unsigned out = 0; out < n; out++) {
-		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)out);
+		osm_physp_t *osm_physp = osr__port(sw, out);
 		ib_slvl_table_t *seen;
 		bool unknown;
 
@@ -97,8 +97,7 @@ static void slvl_doubt(osm_switch_t *sw, bool all, bool sent_here)
 		unknown = all || osm_physp->need_update || !slvl_up(osm_physp) ||
 			  seen->raw_vl_by_sl[0] != UNKNOWN;
 		for (unsigned in = 0; in < n; in++)
-			if (unknown || (sent_here && in &&
-					!slvl_up(osm_node_get_physp_ptr(sw->p_node, (uint8_t)in))))
+			if (unknown || (sent_here && in && !slvl_up(osr__port(sw, in))))
 				memset(osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in), UNKNOWN,
 				       sizeof(*seen));
 		memset(seen, UNKNOWN, sizeof(*seen));
@@ -134,13 +133,12 @@ static bool slvl_read(struct slvl_matrix *m, osm_switch_t *sw)
 	m->n_cared = m->n_differ = 0;
 	memset(m->cared, 0, (size_t)m->width * m->width * sizeof(*m->cared));
 	for (unsigned out = esp0 ? 0 : 1; out < m->width; out++) {
-		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)out);
+		osm_physp_t *osm_physp = osr__port(sw, out);
 
 		for (unsigned in = 0; slvl_up(osm_physp) && in < m->width; in++) {
 			size_t at = (size_t)in * m->width + out;
 
-			if (in ? !slvl_up(osm_node_get_physp_ptr(sw->p_node, (uint8_t)in))
-			       : port0_unknown)
+			if (in ? !slvl_up(osr__port(sw, in)) : port0_unknown)
 				continue;
 			m->cared[at] = true;
 			m->want[at] = osr__qos_table(m->ctx, osm_physp, (uint8_t)in);
@@ -239,7 +237,7 @@ static void slvl_forget(osm_switch_t *sw, uint32_t mod)
 
 	memset(&other, UNKNOWN, sizeof(other));
 	for (unsigned out = esp0 ? 0 : 1; out < n; out++) {
-		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)out);
+		osm_physp_t *osm_physp = osr__port(sw, out);
 
 		for (unsigned in = 0; osm_physp && in < n; in++)
 			if ((mod & ALL_OUT || (mod & 0xff) == out) &&
@@ -261,7 +259,7 @@ static osm_madw_context_t slvl_context(const osm_physp_t *p0, bool set)
 static void slvl_post(struct osm_opensm *osm, const struct slvl_mad *mad)
 {
 	osm_switch_t *sw = osm_get_switch_by_guid(&osm->subn, mad->guid);
-	const osm_physp_t *p0 = sw ? osm_node_get_physp_ptr(sw->p_node, 0) : NULL;
+	const osm_physp_t *p0 = sw ? osr__port(sw, 0) : NULL;
 	osm_madw_context_t context;
 	ib_slvl_table_t table;
 
@@ -307,8 +305,7 @@ static bool slvl_plan_all(struct slvl_matrix *m, struct plugin *p, bool wildcard
 			m->wildcards =
 				wildcards && ib_switch_info_get_opt_sl2vlmapping(&sw->switch_info);
 			for (unsigned port = 0; port < sw->num_ports; port++)
-				m->wildcards &=
-					osm_node_get_physp_ptr(sw->p_node, (uint8_t)port) != NULL;
+				m->wildcards &= osr__port(sw, port) != NULL;
 			slvl_plan(m);
 		}
 		if (!m->n_mads)
@@ -337,8 +334,7 @@ static bool slvl_hide(struct plugin *p)
 		if (!slvl_maps(sw))
 			continue;
 		slvl->hidden[slvl->n_hidden++] = sw->p_node->node_info.node_guid;
-		osm_node_get_physp_ptr(sw->p_node, 0)->port_info.capability_mask &=
-			~IB_PORT_CAP_HAS_SL_MAP;
+		osr__port(sw, 0)->port_info.capability_mask &= ~IB_PORT_CAP_HAS_SL_MAP;
 	}
 	return true;
 }
@@ -347,7 +343,7 @@ static void slvl_show(struct plugin *p)
 {
 	for (uint32_t i = 0; i < p->slvl->n_hidden; i++) {
 		osm_switch_t *sw = osm_get_switch_by_guid(&p->osm->subn, p->slvl->hidden[i]);
-		osm_physp_t *p0 = sw ? osm_node_get_physp_ptr(sw->p_node, 0) : NULL;
+		osm_physp_t *p0 = sw ? osr__port(sw, 0) : NULL;
 
 		if (p0)
 			p0->port_info.capability_mask |= IB_PORT_CAP_HAS_SL_MAP;
@@ -411,7 +407,7 @@ void osr__slvl_routed(struct engine_ctx *ctx)
 static void slvl_ask(struct slvl_matrix *m, size_t at)
 {
 	const struct osm_opensm *osm = m->ctx->plugin->osm;
-	const osm_physp_t *p0 = osm_node_get_physp_ptr(m->sw->p_node, 0);
+	const osm_physp_t *p0 = osr__port(m->sw, 0);
 	uint32_t mod = (uint32_t)(at / m->width << 8 | at % m->width);
 	osm_madw_context_t context;
 
@@ -487,8 +483,8 @@ static void slvl_compare(struct slvl_matrix *m, struct plugin *p, char *text, si
 			at++;
 		snprintf(text + used, size - used,
 			 "%s%s (0x%016" PRIx64 ") input port %zu output port %zu", used ? ", " : "",
-			 sw->p_node->print_desc, cl_ntoh64(sw->p_node->node_info.node_guid),
-			 at / m->width, at % m->width);
+			 sw->p_node->print_desc, osr__guid(sw->p_node), at / m->width,
+			 at % m->width);
 		used = strlen(text);
 		if (m->n_differ > 1)
 			snprintf(text + used, size - used, " and %u pairs more", m->n_differ - 1);

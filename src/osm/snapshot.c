@@ -225,8 +225,7 @@ static bool link_is_down(const osm_physp_t *osm_physp, const osm_physp_t *physp)
 static bool port_is_out(const struct walk *w, const osm_physp_t *osm_physp)
 {
 	return w->lids != SNAPSHOT_WHOLE &&
-	       osr__upkeep_out(w->plugin, cl_ntoh64(osm_physp->p_node->node_info.node_guid),
-			       osm_physp->port_num);
+	       osr__upkeep_out(w->plugin, osr__guid(osm_physp->p_node), osm_physp->port_num);
 }
 
 static uint32_t handle_of(const osm_switch_t *sw)
@@ -236,7 +235,7 @@ static uint32_t handle_of(const osm_switch_t *sw)
 
 static uint8_t chan_flags(const struct walk *w, const osm_physp_t *osm_physp)
 {
-	uint64_t guid = cl_ntoh64(osm_physp->p_node->node_info.node_guid);
+	uint64_t guid = osr__guid(osm_physp->p_node);
 
 	return guid_listed(&w->ignored, guid, osm_physp->port_num) ? OSR_CHAN_UNCOUNTED : 0;
 }
@@ -244,7 +243,7 @@ static uint8_t chan_flags(const struct walk *w, const osm_physp_t *osm_physp)
 static void add_link(struct walk *w, osm_switch_t *sw, osm_physp_t *osm_physp)
 {
 	const osm_subn_opt_t *opt = &w->osm->subn.opt;
-	osm_physp_t *physp = osm_physp->p_remote_physp, *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+	osm_physp_t *physp = osm_physp->p_remote_physp, *p0 = osr__port(sw, 0);
 	struct osr_link_in link = {
 		.sw_a = handle_of(sw),
 		.port_a = osm_physp->port_num,
@@ -268,7 +267,7 @@ static void add_link(struct walk *w, osm_switch_t *sw, osm_physp_t *osm_physp)
 	note_vlarb(w->snap, QOS_SWE, osm_physp);
 	note_vlarb(w->snap, QOS_SWE, physp);
 	rate = port_rate(osm_physp, p0);
-	back = port_rate(physp, osm_node_get_physp_ptr(physp->p_node, 0));
+	back = port_rate(physp, osr__port(physp->p_node->sw, 0));
 	link.rate = back && (back < rate || !rate) ? back : rate;
 	link.vls = link_vls(w, osm_physp, physp);
 	osr_builder_link(w->b, &link);
@@ -328,7 +327,7 @@ static void add_end_port(struct walk *w, uint32_t handle, uint8_t port,
 
 static void add_port(struct walk *w, osm_switch_t *sw, uint8_t port)
 {
-	osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, port);
+	osm_physp_t *osm_physp = osr__port(sw, port);
 	osm_physp_t *physp = osm_physp ? osm_physp->p_remote_physp : NULL;
 	uint8_t type;
 
@@ -359,9 +358,9 @@ static void snapshot_add_switches(struct walk *w)
 {
 	for (uint32_t h = 0; h < w->n_switches; h++) {
 		osm_switch_t *sw = w->by_handle[h];
-		const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+		const osm_physp_t *p0 = osr__port(sw, 0);
 		struct osr_switch_in in = {
-			.guid = cl_ntoh64(sw->p_node->node_info.node_guid),
+			.guid = osr__guid(sw->p_node),
 			.n_ports = (uint8_t)(sw->num_ports - 1),
 			.name = sw->p_node->print_desc,
 		};
@@ -384,9 +383,8 @@ static enum osr_status lend_priv(struct walk *w, struct osr_arena *scratch, stru
 	if (!w->by_handle || !w->priv)
 		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
 	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-		bool out =
-			w->lids != SNAPSHOT_WHOLE &&
-			osr__upkeep_out(w->plugin, cl_ntoh64(sw->p_node->node_info.node_guid), 0);
+		bool out = w->lids != SNAPSHOT_WHOLE &&
+			   osr__upkeep_out(w->plugin, osr__guid(sw->p_node), 0);
 		uint32_t at = out ? --last : h++;
 
 		w->by_handle[at] = sw;
@@ -410,7 +408,7 @@ static enum osr_status index_switches(struct walk *w, const struct osr_fabric *f
 	w->snap->n_sw_out = w->n_all - w->n_switches;
 	for (uint32_t h = 0; h < w->n_switches; h++) {
 		osm_switch_t *sw = w->by_handle[h];
-		uint64_t guid = cl_ntoh64(sw->p_node->node_info.node_guid);
+		uint64_t guid = osr__guid(sw->p_node);
 
 		w->snap->sw[osr_fabric_switch_by_guid(fabric, guid)] = sw;
 	}
@@ -443,7 +441,7 @@ enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 		snapshot_add_switches(&w);
 		for (uint32_t h = 0; h < w.n_switches; h++) {
 			osm_switch_t *sw = w.by_handle[h];
-			const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+			const osm_physp_t *p0 = osr__port(sw, 0);
 
 			if (p0) {
 				if (ib_switch_info_is_enhanced_port0(&sw->switch_info))

@@ -129,7 +129,7 @@ static const osm_node_t *path_node(const struct osm_opensm *osm, const osm_dr_pa
 /* Its directed path, if that still leads to this switch; or NULL. */
 static const osm_dr_path_t *path_to(const struct osm_opensm *osm, const osm_switch_t *sw)
 {
-	const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+	const osm_physp_t *p0 = osr__port(sw, 0);
 
 	return p0 && path_node(osm, &p0->dr_path, p0->dr_path.hop_count) == sw->p_node
 		       ? &p0->dr_path
@@ -142,7 +142,7 @@ static bool find_path(const struct osm_opensm *osm, const osm_switch_t *sw, osm_
 	bool found = false;
 
 	for (unsigned port = 1; port < sw->num_ports; port++) {
-		const osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+		const osm_physp_t *osm_physp = osr__port(sw, port);
 		const osm_physp_t *far = osm_physp ? osm_physp->p_remote_physp : NULL;
 		const osm_dr_path_t *near =
 			far && far->p_node->sw ? path_to(osm, far->p_node->sw) : NULL;
@@ -183,8 +183,7 @@ static bool renew_paths(struct passage *w)
 			better = true;
 			/* Every port of the switch, and what hangs on it, is now reached by this path. */
 			for (unsigned port = 0; port < sw->num_ports; port++) {
-				osm_physp_t *osm_physp =
-					osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+				osm_physp_t *osm_physp = osr__port(sw, port);
 				osm_physp_t *far =
 					osm_physp && port ? osm_physp->p_remote_physp : NULL;
 
@@ -272,8 +271,8 @@ static bool trap_ask_switch(struct passage *w, ib_net64_t guid, unsigned first, 
 		return false;
 	sw = switch_of_port(w->osm, guid);
 	for (unsigned port = first; good && sw && port < sw->num_ports && port <= last; port++) {
-		osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
-		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+		osm_physp_t *p0 = osr__port(sw, 0);
+		osm_physp_t *osm_physp = osr__port(sw, port);
 		osm_madw_context_t context = { 0 };
 
 		if (!osm_physp)
@@ -299,7 +298,7 @@ static bool trap_ask_switch(struct passage *w, ib_net64_t guid, unsigned first, 
 	sw = switch_of_port(w->osm, guid);
 	good = sw;
 	for (unsigned port = first; sw && port < sw->num_ports && port <= last; port++) {
-		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+		osm_physp_t *osm_physp = osr__port(sw, port);
 
 		if (osm_physp)
 			good &= look_at_port(w, osm_physp);
@@ -366,11 +365,11 @@ static bool ask_all(struct passage *w)
 		 */
 		if (osr__lock(w->osm, LOCK_SHARED)) {
 			sw = switch_of_port(w->osm, guid);
-			p0 = sw ? osm_node_get_physp_ptr(sw->p_node, 0) : NULL;
+			p0 = sw ? osr__port(sw, 0) : NULL;
 			if (p0 && p0->dr_path.hop_count)
 				at = path_node(w->osm, &p0->dr_path, p0->dr_path.hop_count - 1u);
 			if (at && at->sw) {
-				before = osm_node_get_physp_ptr((osm_node_t *)at, 0)->port_guid;
+				before = osr__port(at->sw, 0)->port_guid;
 				port = p0->dr_path.path[p0->dr_path.hop_count];
 			}
 			cl_plock_release(&w->osm->lock);

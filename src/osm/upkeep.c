@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,12 +71,35 @@ bool osr__upkeep_out(const struct plugin *p, uint64_t guid, uint8_t port)
 	return p->upkeep && osr_drains_out(p->upkeep->drains, guid, port);
 }
 
+static void upkeep_say(void *ctx, enum osr_drain_news news, const char *name, const char *cut)
+{
+	struct plugin *p = ctx;
+	const struct osr_hold_down *hold = &p->upkeep->hold;
+
+	if (news == OSR_DRAIN_KEPT)
+		osr__log(p->osm, OSM_LOG_ERROR,
+			 "ERR OR20: %s is not left out: without it end ports of switch %s would be "
+			 "cut off",
+			 name, cut);
+	else if (news == OSR_DRAIN_HELD)
+		osr__log(p->osm, OSM_LOG_ERROR,
+			 "ERR OR21: link %s went down %u times within %u s: it is held down until "
+			 "nothing happens to it for %u s",
+			 name, hold->after, hold->within, hold->calm);
+	else
+		osr__log(p->osm, OSM_LOG_INFO, "link %s has been calm for %u s: it is routed again",
+			 name, hold->calm);
+}
+
 bool osr__upkeep_watch(struct plugin *p, const struct osr_fabric *fabric, struct osr_arena *scratch)
 {
 	struct upkeep *u = p->upkeep;
-	double now = osr__sweep_clock_ms() * 1e-3, next;
+	struct osr_drains_look look = { .fabric = fabric,
+					.sm_port = cl_ntoh64(p->osm->subn.sm_port_guid),
+					.now = osr__sweep_clock_ms() * 1e-3,
+					.say = upkeep_say,
+					.ctx = p };
 	struct osr_drains_state state;
-	struct osr_drain_event event;
 
 	if (!u)
 		return false;
@@ -87,26 +111,14 @@ bool osr__upkeep_watch(struct plugin *p, const struct osr_fabric *fabric, struct
 			 state.n_drained == 1 ? "" : "s", state.n_held,
 			 state.n_held == 1 ? "" : "s");
 	u->told = true;
-	if (osr_drains_watch(u->drains, fabric, now, scratch))
-		return osr_drains_n_out(u->drains); /* the sweep is about to say it */
-	while (osr_drains_event(u->drains, &event))
-		if (event.news == OSR_DRAIN_KEPT)
-			osr__log(p->osm, OSM_LOG_ERROR,
-				 "ERR OR20: %s is not left out: without it end ports of switch %s "
-				 "would be cut off",
-				 event.name, event.cut);
-		else if (event.news == OSR_DRAIN_HELD)
-			osr__log(p->osm, OSM_LOG_ERROR,
-				 "ERR OR21: link %s went down %u times within %u s: it is held "
-				 "down until nothing happens to it for %u s",
-				 event.name, u->hold.after, u->hold.within, u->hold.calm);
-		else
-			osr__log(p->osm, OSM_LOG_INFO,
-				 "link %s has been calm for %u s: it is routed again", event.name,
-				 u->hold.calm);
-	next = osr_drains_next(u->drains, now);
-	if (next >= 0)
-		cl_timer_start(&u->timer, (uint32_t)(next * 1e3) + 100);
+	/* Out of memory: the sweep is about to say it. */
+	if (!osr_drains_watch(u->drains, &look, scratch)) {
+		double calm_at = osr_drains_state(u->drains).calm_at;
+
+		if (calm_at >= 0)
+			cl_timer_start(&u->timer,
+				       (uint32_t)(fmax(calm_at - look.now, 0) * 1e3) + 100);
+	}
 	return osr_drains_n_out(u->drains);
 }
 
@@ -149,10 +161,7 @@ static void upkeep_begins(struct plugin *p)
 	char name[64], path[PATH_MAX], *text;
 	size_t size = 0;
 
-	if (!u)
-		return;
-	osr_drains_sm(u->drains, cl_ntoh64(p->osm->subn.sm_port_guid));
-	if (u->loaded)
+	if (!u || u->loaded)
 		return;
 	/* What was drained before a restart. */
 	u->loaded = true;

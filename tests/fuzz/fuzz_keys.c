@@ -6,7 +6,6 @@
  */
 #include <sys/socket.h>
 
-#include "control/client.h"
 #include "control/protocol.h"
 #include "fuzz.h"
 #include "keytree.h"
