@@ -8,7 +8,7 @@
  * minimal routing could have (-r: rounds of bound.h; -k: neither bound nor full route). -c: so many SLs with
  * lanes of their own. Prints one line of JSON.
  */
-#include "bound_minimal.h"
+#include "tables.h"
 #include <osmroutes/check.h>
 #include <osmroutes/prng.h>
 #include "core/repair/repair.h"

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "bound_minimal.h"
+#include "tables.h"
 #include "sweeps.h"
 #include "tori.h"
 

@@ -17,7 +17,7 @@
 
 #include <xxhash.h>
 
-#include "stored.h"
+#include "sweeps.h"
 
 #define N_SWITCHES 6
 #define HEADER_SIZE 64

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* See bound_minimal.h. */
-#include "bound_minimal.h"
+/* See tables.h. */
+#include "tables.h"
 
 #include <string.h>
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "failing.h"
-
-#include <stdbool.h>
-#include <stdlib.h>
-
-#include <osmroutes/arena.h>
+#include "test.h"
 
 __thread size_t fail_at;
 

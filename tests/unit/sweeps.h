@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* sweeps.h - sweeps by an engine's name and options. */
+/* sweeps.h - sweeps by an engine's name and options; what is stored of them. */
 #ifndef TEST_SWEEPS_H
 #define TEST_SWEEPS_H
 
@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include <osmroutes/sweep.h>
+
+#include "store/store.h"
 
 /* One sweep by an engine with these options, "any_sl=off rebalance=0"; now->fabric is there, `before` may be NULL. */
 static inline enum osr_status test_route(const char *engine, const char *options,
@@ -52,6 +54,16 @@ static inline enum osr_status test_sweep(const struct osr_engine *e,
 	struct osr_sweep sweep;
 
 	return test_route(e->name, "", req, before, arena, now, &sweep, diag);
+}
+
+/* The bytes that are stored of a result. To be freed; NULL: no memory. */
+static inline uint8_t *test_stored(const struct osr_result *last, uint64_t key, size_t *size)
+{
+	uint8_t *buf = malloc(*size = osr_store_size(last));
+
+	if (buf)
+		osr_store_write(last, key, buf, *size);
+	return buf;
 }
 
 #endif

@@ -21,6 +21,12 @@
 
 #define MAX_TESTS 32
 
+/*
+ * The n-th allocation of this thread from now on fails: n, counted down; 0: none does. malloc() and the like, and those of
+ * arenas, are wrapped by the linker, for programs that CMakeLists.txt gives failing.c.
+ */
+extern __thread size_t fail_at;
+
 /* names: of the functions, as they stand in the sources, with commas between them. */
 static inline int run_program(char *names, const CMUnitTestFunction function[], size_t n,
 			      CMFixtureFunction tear_down)

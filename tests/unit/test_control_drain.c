@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include "control/drain.h"
-#include "failing.h"
 
 static const struct osr_hold_down defaults = { .after = 2, .within = 600, .calm = 300 };
 

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* struct osr_net: LIDs as OpenSM gives them, the way to a fabric, the OpenSM dumps. */
+/* Nets: LIDs, fabrics, dumps; the files that ibnetdiscover writes and ibsim reads. */
 #include "test.h"
+
 #include <unistd.h>
 
 #include "io/osmdump.h"
+#include "io/netfile.h"
+#include "io/speed.h"
+
+/* ---- struct osr_net: LIDs as OpenSM gives them, the way to a fabric, the OpenSM dumps. */
 
 /* Two switches, two cables between them, hosts h0 and h1 on the first, h2 (two ports) on both. */
 static void small_net(struct osr_net *net)
@@ -311,5 +316,271 @@ static void test_default_vl(void **state)
 	assert_int_equal(osr_osmdump_default_vl(7, 1), 0);
 }
 
+/*
+ * ---- Reading net files: dialects, what is refused and how it is said. Whatever a file holds, and the way back:
+ * tests/fuzz/fuzz_files.c.
+ */
+
+static enum osr_status parse(const char *text, struct osr_net *net, struct osr_diag *diag)
+{
+	struct osr_lines in;
+
+	diag->text[0] = '\0';
+	return osr_fabricfile_read(osr_lines_text(&in, text, strlen(text), "t", diag), net);
+}
+
+static void parse_ok(const char *text, struct osr_net *net)
+{
+	struct osr_diag diag;
+
+	if (parse(text, net, &diag))
+		fail_msg("refused: %s", diag.text);
+}
+
+/* The text is refused with exactly this sentence, and nothing is left behind. */
+static void refused(const char *text, const char *sentence)
+{
+	struct osr_diag diag;
+	struct osr_net net;
+
+	assert_int_equal(parse(text, &net, &diag), OSR_INVAL);
+	assert_string_equal(diag.text, sentence);
+	assert_null(net.nodes);
+	assert_null(net.ports);
+	assert_null(net.names);
+}
+
+static uint32_t node_of(const struct osr_net *net, const char *id)
+{
+	for (uint32_t i = 0; i < net->n_nodes; i++)
+		if (!strcmp(osr_net_id(net, i), id))
+			return i;
+	fail_msg("no node %s", id);
+	return 0;
+}
+
+static const char discover[] =
+	"#\n# Topology file: generated on Tue Jun  5 14:15:10 2007\n#\n"
+	"src/query_smp.c:195; umad: a stray line\n"
+	"Non-Chassis Nodes\n\n"
+	"vendid=0x8f1\ndevid=0x5a06\nsysimgguid=0x5442ba00003000\n"
+	"switchguid=0x5442ba00003080(5442ba00003080)\n"
+	"Switch  24 \"S-005442ba00003080\"         # \"ISR9024 # x\" enhanced port 0 lid 6 lmc 2\n"
+	"[22][ext 5]    \"H-0008f10403961354\"[1](8f10403961355) # \"MT23108\" lid 4 4xSDR\n"
+	"[12]    \"R-10\"[1](11)         # \"gw\" lid 10 1xFDR10\n"
+	"[3]\t\"S-005442ba00003080\"[4]\t\t# \"ISR9024 # x\" lid 6 4xQDR\n"
+	"[4]\t\"S-005442ba00003080\"[3]\t\t# \"ISR9024 # x\" lid 6 4xQDR\n"
+	" \n"
+	"caguid=0x8f10403961354\n"
+	"Ca\t2 \"H-0008f10403961354\"\t# \"MT23108\"\r\n"
+	"[1](8f10403961355)     \"S-005442ba00003080\"[22][ext 3]  # lid 4 lmc 1 \"ISR\" lid 6 "
+	"12xSDR\n"
+	"\n"
+	"rtguid=0x10\nRt\t1 \"R-10\"\t# gw\n"
+	"[1](11)\t\"S-005442ba00003080\"[12]\t# lid 10 lmc 0 \"ISR\" lid 6 4xFDR10";
+
+static void test_ibnetdiscover(void **state)
+{
+	const struct osr_net_port *p;
+	struct osr_net net;
+	uint8_t width, speed;
+	uint32_t s, h, r;
+
+	parse_ok(discover, &net);
+	assert_int_equal(net.n_nodes, 3);
+	assert_string_equal(net.comment,
+			    "\nTopology file: generated on Tue Jun  5 14:15:10 2007\n\n");
+	s = node_of(&net, "S-005442ba00003080");
+	h = node_of(&net, "H-0008f10403961354");
+	r = node_of(&net, "R-10");
+	assert_int_equal(net.nodes[s].type, OSR_NET_SWITCH);
+	assert_int_equal(net.nodes[s].n_ports, 24);
+	assert_true(net.nodes[s].enhanced_sp0);
+	assert_int_equal(net.nodes[s].vendid, 0x8f1);
+	assert_int_equal(net.nodes[s].devid, 0x5a06);
+	assert_int_equal(net.nodes[s].sysimg_guid, 0x5442ba00003000);
+	assert_int_equal(net.nodes[s].guid, 0x5442ba00003080);
+	assert_string_equal(osr_net_name(&net, s), "ISR9024 # x");
+	assert_int_equal(net.ports[osr_net_port(&net, s, 0)].lid, 6);
+	assert_int_equal(net.ports[osr_net_port(&net, s, 0)].lmc, 2);
+	assert_int_equal(net.ports[osr_net_port(&net, s, 3)].peer, osr_net_port(&net, s, 4));
+
+	p = &net.ports[osr_net_port(&net, h, 1)];
+	assert_int_equal(p->peer, osr_net_port(&net, s, 22));
+	assert_int_equal(p->guid, 0x8f10403961355);
+	assert_int_equal(p->lid, 4);
+	assert_int_equal(p->lmc, 1);
+	assert_int_equal(net.ports[osr_net_port(&net, h, 2)].peer, OSR_NONE);
+	osr_net_link_rate(&net, osr_net_port(&net, h, 1), &width, &speed);
+	assert_int_equal(width, 4);
+	assert_int_equal(speed, OSR_SPEED_SDR);
+
+	assert_int_equal(net.nodes[r].type, OSR_NET_ROUTER);
+	assert_string_equal(osr_net_name(&net, r), "gw");
+	osr_net_link_rate(&net, osr_net_port(&net, s, 12), &width, &speed);
+	assert_int_equal(width, 1);
+	assert_int_equal(speed, OSR_SPEED_FDR10);
+	osr_net_free(&net);
+}
+
+static void test_ibsim(void **state)
+{
+	struct osr_net net;
+
+	parse_ok("Switch 8 \"Switch1\"\n"
+		 "# a comment does not end the block\n"
+		 "[1]\t\"Hca1\"[1]\tw=1 s=1\n"
+		 "[2]\t\"Hca2\"\n"
+		 "\n"
+		 "hcaguids=0x700\nspeed=2\nwidth=8\n"
+		 "Hca\t2 \"Hca1\"\n"
+		 "[1]\t\"Switch1\"[1]\te=2\n"
+		 "\n"
+		 "Hca 1 \"Hca2\"\n"
+		 "[1] \"Switch1\"[2]\n"
+		 "\n"
+		 "caguid+0x30\n"
+		 "Ca 1 \"Hca3\"\n"
+		 "module=\"box\"\n"
+		 "Switch 4 \"leaf\"\n"
+		 "[1] \"leaf\"[1]\n"
+		 "[2] \"spine\"[1]\n\n"
+		 "Switch 4 \"spine\"\n"
+		 "[1] \"leaf\"[2]\n",
+		 &net);
+	assert_int_equal(net.n_nodes, 6);
+	/* GUIDs as ibsim counts them: own bases, a CA takes one more than its ports. */
+	assert_int_equal(net.nodes[0].guid, 0x200000);
+	assert_false(net.nodes[0].guid_given);
+	assert_int_equal(net.nodes[node_of(&net, "Hca1")].guid, 0x700);
+	assert_int_equal(net.nodes[node_of(&net, "Hca2")].guid, 0x703);
+	assert_int_equal(net.nodes[node_of(&net, "Hca3")].guid, 0x730);
+	assert_int_equal(net.nodes[node_of(&net, "box#leaf")].guid, 0x200001);
+	assert_int_equal(net.ports[osr_net_port(&net, 0, 1)].width, 1);
+	assert_int_equal(net.ports[osr_net_port(&net, 0, 1)].speed, OSR_SPEED_SDR);
+	assert_int_equal(net.ports[osr_net_port(&net, 1, 1)].width, 12);
+	assert_int_equal(net.ports[osr_net_port(&net, 1, 1)].speed, OSR_SPEED_EDR);
+	/* A plug that leads a port back to itself. */
+	assert_int_equal(net.ports[osr_net_port(&net, 4, 1)].peer, osr_net_port(&net, 4, 1));
+	assert_int_equal(net.ports[osr_net_port(&net, 4, 2)].peer, osr_net_port(&net, 5, 1));
+	osr_net_free(&net);
+}
+
+#define TWO "Switch 4 \"a\"\n[1] \"b\"[2]\n\nSwitch 4 \"b\"\n[2] \"a\"[1]\n"
+
+static void test_refusals(void **state)
+{
+	refused("", "t: no Switch, Ca or Rt in it: expected the output of ibnetdiscover or an "
+		    "ibsim net file");
+	refused("hello\n", "t: no Switch, Ca or Rt in it: expected the output of ibnetdiscover or "
+			   "an ibsim net file");
+	refused("Switch 0 \"a\"\n", "t:1: a node has 1 to 254 ports");
+	refused("Switch 99999999999999999999 \"a\"\n", "t:1: a node has 1 to 254 ports");
+	refused("\nSwitch 4 \"a\n", "t:2: expected the node's id in double quotes");
+	refused("Switch 4 \"\"\n", "t:1: a node id has 1 to 64 characters");
+	refused("Switch 4 \"0123456789012345678901234567890123456789012345678901234567890123x\"\n",
+		"t:1: a node id has 1 to 64 characters");
+	refused("Switch 4 \"a\"\n\nCa 1 \"a\"\n",
+		"t:3: node \"a\" was already described in line 1");
+	refused("[1] \"a\"[1]\n", "t:1: a port outside of the block of a Switch, Ca or Rt");
+	refused("Switch 4 \"a\"\n\n[1] \"a\"[1]\n",
+		"t:3: a port outside of the block of a Switch, Ca or Rt");
+	refused("Switch 4 \"a\"\n[5] \"a\"[1]\n", "t:2: port 5 of \"a\": it has ports 1 to 4");
+	refused("Switch 4 \"a\"\n[0] \"a\"[1]\n", "t:2: port 0 of \"a\": it has ports 1 to 4");
+	refused("Switch 4 \"a\"\n[x] \"a\"[1]\n", "t:2: expected a port number, as in [7]");
+	refused("Switch 4 \"a\"\n[1](zz) \"a\"[1]\n", "t:2: expected a port GUID in parentheses");
+	refused("Switch 4 \"a\"\n[1](10000000000000000) \"a\"[1]\n",
+		"t:2: expected a port GUID in parentheses");
+	refused("Switch 4 \"a\"\n[1] a[1]\n",
+		"t:2: expected the id of the far end in double quotes");
+	refused("Switch 4 \"a\"\n[1] \"a\"[\n",
+		"t:2: expected the port number of the far end, as in [7]");
+	refused("Switch 4 \"a\"\n[1] \"a\"[0]\n",
+		"t:2: port 0 at the far end: 1 to 254 are possible");
+	refused("Switch 4 \"a\"\n[1] \"a\"[900]\n",
+		"t:2: port 900 at the far end: 1 to 254 are possible");
+	refused("Switch 4 \"a\"\n[1] \"\"[1]\n", "t:2: the far end of port 1 has an empty node id");
+	refused("Switch 4 \"a\"\n[1] \"a\"[2](\n",
+		"t:2: expected the far end's port GUID in parentheses");
+	refused("Switch 4 \"a\"\n[1] \"a\"[2] s=q\n", "t:2: expected a number after \"s=\"");
+	refused("Switch 4 \"a\"\n[1] \"a\"[2]\n[1] \"a\"[2]\n",
+		"t:3: port 1 of \"a\" was already described in line 2");
+	refused("Switch 4 \"a\" # \"a\" base port 0 lid 49152 lmc 0\n",
+		"t:1: a LID is a number up to 49151");
+	refused("Switch 4 \"a\" # \"a\" base port 0 lid 5 lmc 8\n",
+		"t:1: an LMC is a number up to 7");
+	refused("switchguid=x\n", "t:1: expected a GUID of 64 bits after \"=\"");
+	refused("switchguid=0x12345678901234567\n", "t:1: expected a GUID of 64 bits after \"=\"");
+	refused("vendid=0x123456789\n", "t:1: vendid: expected a number up to 4294967295");
+	refused("module=box\n", "t:1: expected module=\"name\" of at most 20 characters");
+	refused("include \"other\"\n", "t:1: \"include\" is not supported: a fabric is one file");
+	refused("do Link \"a\"\n", "t:1: \"do\" is not supported: a fabric is one file");
+	refused("@[1] \"x\"\n", "t:1: aliases (@) are not supported: name nodes by their ids");
+	refused("Switch 4 \"a\"\n\x01\x02\n", "t:2: byte 0x01: this is not a text file");
+	refused("switchguid=7\nSwitch 4 \"a\"\n\nswitchguid=7\nSwitch 4 \"b\"\n",
+		"t:5: \"b\" has the GUID 0x0000000000000007 of \"a\" in line 2");
+}
+
+static void test_cable_refusals(void **state)
+{
+	refused("Switch 4 \"a\"\n[1] \"b\"[2]\n",
+		"t:2: the cable goes to \"b\", which the file does not describe (is it cut off?)");
+	refused("Switch 4 \"a\"\n[1] \"b\"[2]\n\nSwitch 4 \"b\"\n",
+		"t:2: the cable goes to \"b\"[2], but the block of \"b\" in line 4 does not "
+		"mention that port (is the file cut off?)");
+	refused("Switch 4 \"a\"\n[1] \"b\"[7]\n\nSwitch 4 \"b\"\n",
+		"t:2: the cable goes to port 7 of \"b\", which has 4 ports");
+	refused("Switch 4 \"a\"\n[1] \"b\"[2]\n\nSwitch 4 \"b\"\n[2] \"a\"[3]\n",
+		"t:2: the cable goes to \"b\"[2], but line 5 says that \"a\"[3] is at its other "
+		"end");
+	refused("Switch 4 \"a\"\n[1] \"b\"[2]\n[3] \"b\"[2]\n\nSwitch 4 \"b\"\n[2] \"a\"[1]\n",
+		"t:3: the cable goes to \"b\"[2], but line 6 says that \"a\"[1] is at its other "
+		"end");
+}
+
+static void test_speeds(void **state)
+{
+	static const struct {
+		const char *word;
+		uint16_t gbps;
+	} known[] = {
+		{ "1xSDR", 2 },    { "4xSDR", 8 },     { "4xDDR", 16 },  { "4xQDR", 32 },
+		{ "4xFDR10", 40 }, { "4xFDR", 54 },    { "4xEDR", 100 }, { "4xHDR", 200 },
+		{ "2xHDR", 100 },  { "4xNDR", 400 },   { "12xSDR", 24 }, { "8xQDR", 64 },
+		{ "4xXDR", 800 },  { "12xXDR", 2400 },
+	};
+	static const char *const unknown[] = { "",     "4x",     "xSDR",  "3xSDR", "4xsdr",
+					       "4xFD", "4xFDR1", "4 SDR", "4x?",   "44xSDR" };
+	uint8_t width = 77, speed = 77;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		assert_true(osr_speed_parse(known[i].word, strlen(known[i].word), &width, &speed));
+		assert_int_equal(osr_rate_gbps(width, speed), known[i].gbps);
+	}
+	width = speed = 77;
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		assert_false(osr_speed_parse(unknown[i], strlen(unknown[i]), &width, &speed));
+	assert_int_equal(width, 77);
+	assert_int_equal(speed, 77);
+	assert_int_equal(osr_rate_gbps(4, OSR_SPEED_UNKNOWN), 0);
+	assert_int_equal(osr_rate_gbps(0, OSR_SPEED_HDR), 0);
+	assert_int_equal(osr_rate_gbps(4, 200), 0);
+}
+
+static void test_missing_file(void **state)
+{
+	struct osr_diag diag = { "" };
+	struct osr_lines in;
+	struct osr_net net;
+
+	osr_lines_open(&in, "/nonexistent/x.net", &diag);
+	assert_int_equal(osr_fabricfile_read(&in, &net), OSR_INVAL);
+	assert_string_equal(diag.text, "/nonexistent/x.net: No such file or directory");
+	osr_lines_open(&in, "/", &diag);
+	assert_int_equal(osr_fabricfile_read(&in, &net), OSR_INVAL);
+	assert_non_null(strstr(diag.text, "Is a directory"));
+}
+
 TEST_PROGRAM(test_lids, test_lids_run_out, test_fabric, test_odd_cables, test_misuse, test_dumps,
-	     test_dump_of_a_loop, test_default_vl)
+	     test_dump_of_a_loop, test_default_vl, test_ibnetdiscover, test_ibsim, test_refusals,
+	     test_cable_refusals, test_speeds, test_missing_file)

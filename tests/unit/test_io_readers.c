@@ -7,7 +7,6 @@
 #include "test.h"
 
 #include "../fuzz/fuzz.h"
-#include "failing.h"
 #include "io/endports.h"
 #include "io/netfile.h"
 #include "io/tables.h"

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/*
- * Routing keys on whole and broken trees. The judge knows the fabric and the entries, nothing of
- * trees: it follows every pair from switch to switch and counts what crosses each channel.
- */
+/* Routing keys: colourings of one level, and whole keys on whole and broken trees. */
 #include "test.h"
-
-#include "keys/keys.h"
 
 #include <time.h>
 
+#include "keys/keys.h"
 #include "fabrics.h"
-#include "io/net.h"
-#include "degraded.h"
+#include "topos.h"
+#include "keys/level.h"
+
+/*
+ * ---- Routing keys on whole and broken trees. The judge knows the fabric and the entries, nothing of
+ * trees: it follows every pair from switch to switch and counts what crosses each channel.
+ */
 
 #define MAX_HOSTS 12000
 
@@ -26,36 +27,22 @@ struct tree {
 	uint32_t *flows; /* [n_channels] */
 };
 
-static void set(struct osr_values *v, const struct osr_topo *topo, const char *name,
-		const char *text)
-{
-	struct osr_diag diag;
-
-	assert_int_equal(osr_values_set(v, topo->params, name, text, &diag), OSR_OK);
-}
-
 /* A tree by its numbers, without so many links (seeded) and switches. */
 static void grow(struct tree *t, const char *m, const char *w, const char *p, uint32_t links,
 		 uint32_t switches, uint64_t seed)
 {
-	const struct osr_topo *topo = osr_topo_find("tree");
-	struct osr_degrade how = {
+	const struct osr_degrade how = {
 		.n_links = links, .n_switches = switches, .seed = seed, .keep_connected = true
 	};
 	struct osr_pgft_options opt = { .max_missing = 30 };
-	struct osr_net net = { 0 }, broken = { 0 };
-	struct osr_topo_style style = { 0 };
-	struct osr_degraded done;
-	struct osr_values v;
+	struct osr_net net, broken;
 	struct osr_diag diag = { "" };
+	char what[100];
 
 	memset(t, 0, sizeof(*t));
-	osr_values_default(&v, topo->params);
-	set(&v, topo, "m", m);
-	set(&v, topo, "w", w);
-	set(&v, topo, "p", p);
-	assert_int_equal(osr_topo_make(topo, &v, &style, &net, &diag), OSR_OK);
-	assert_int_equal(degraded_net(&net, &how, &broken, &done, &diag), OSR_OK);
+	snprintf(what, sizeof(what), "tree m=%s w=%s p=%s", m, w, p);
+	assert_int_equal(topo_net(what, NULL, &net, &diag), OSR_OK);
+	degrade_net(&net, how, &broken);
 	assert_int_equal(osr_net_fabric(&broken, 0, &t->arena, &t->f, &diag), OSR_OK);
 	osr_net_free(&net);
 	osr_net_free(&broken);
@@ -522,5 +509,206 @@ static void test_time(void **state)
 	}
 }
 
+/*
+ * ---- Colourings by their definition: on small graphs against all there are, on larger ones against the bound of
+ * Koenig's theorem.
+ */
+
+#define MAX_NODES 40
+#define MAX_EDGES 800
+
+static uint64_t draws;
+
+static uint32_t below(uint32_t n)
+{
+	return (uint32_t)(test_random(&draws) % n);
+}
+
+/* Colourings ----------------------------------------------------------------------------------- */
+
+struct demand {
+	struct osr__demand d;
+	struct osr__edge edge[MAX_EDGES];
+	uint64_t may[2 * MAX_EDGES];
+	uint32_t class_of[MAX_EDGES];
+	uint32_t degree; /* the largest */
+};
+
+static void measure_demand(struct demand *x)
+{
+	uint32_t left[MAX_NODES] = { 0 }, right[MAX_NODES] = { 0 };
+
+	x->degree = 0;
+	for (uint32_t e = 0; e < x->d.n_edges; e++) {
+		uint32_t l = ++left[x->edge[e].left], r = ++right[x->edge[e].right];
+
+		x->degree = l > x->degree ? l : x->degree;
+		x->degree = r > x->degree ? r : x->degree;
+	}
+	x->d.edge = x->edge;
+	x->d.words = (x->d.n_planes + 63) / 64;
+}
+
+/* Loads from the classes alone; every edge has one that it may have. */
+static uint32_t judge_colours(const struct demand *x, const struct osr__colouring *c)
+{
+	static uint32_t up[MAX_NODES][128], down[MAX_NODES][128];
+	uint32_t size[128] = { 0 }, most = 0;
+
+	memset(up, 0, sizeof(up));
+	memset(down, 0, sizeof(down));
+	for (uint32_t e = 0; e < x->d.n_edges; e++) {
+		uint32_t q = x->class_of[e], w = x->edge[e].weight, load;
+
+		assert_true(q < c->n_classes && c->n_classes <= x->d.n_planes);
+		assert_true(osr__may(&x->d, e, q));
+		load = up[x->edge[e].left][q] += w;
+		most = load > most ? load : most;
+		load = down[x->edge[e].right][q] += w;
+		most = load > most ? load : most;
+		size[q] += w;
+	}
+	assert_int_equal(most, c->load);
+	assert_true(c->load >= c->bound);
+	for (uint32_t q = 1; !x->d.may && q < c->n_classes; q++)
+		assert_true(size[q] && size[q] <= size[q - 1]);
+	return most;
+}
+
+static struct osr__colouring colour(struct demand *x)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr__colouring c;
+
+	assert_int_equal(osr__colour(&x->d, &scratch, x->class_of, &c), OSR_OK);
+	assert_int_equal(scratch.in_use, 0);
+	osr_arena_free(&scratch);
+	judge_colours(x, &c);
+	return c;
+}
+
+/* As many classes as the largest degree, no more: what matchings of largest cardinality miss. */
+static void test_koenig(void **state)
+{
+	static struct demand x;
+
+	draws = 2;
+	for (unsigned round = 0; round < 2000; round++) {
+		uint32_t n = 1 + below(MAX_NODES);
+		struct osr__colouring c;
+
+		x.d = (struct osr__demand){ .n_nodes = n, .n_planes = 1 + below(30) };
+		x.d.n_edges = below(MAX_EDGES);
+		for (uint32_t e = 0; e < x.d.n_edges; e++)
+			x.edge[e] = (struct osr__edge){ below(n), below(1 + below(n)), 1 };
+		measure_demand(&x);
+		c = colour(&x);
+		assert_int_equal(c.load, (x.degree + x.d.n_planes - 1) / x.d.n_planes);
+		assert_int_equal(c.bound, c.load);
+		if (x.degree <= x.d.n_planes)
+			assert_int_equal(c.n_classes, x.degree);
+	}
+}
+
+/* Is there a colouring with at most this load? All of them are tried. */
+static bool exists(const struct demand *x, uint32_t load, uint32_t e, uint32_t up[][8],
+		   uint32_t down[][8])
+{
+	if (e == x->d.n_edges)
+		return true;
+	for (uint32_t q = 0; q < x->d.n_planes; q++) {
+		uint32_t *u = &up[x->edge[e].left][q], *v = &down[x->edge[e].right][q];
+		uint32_t w = x->edge[e].weight;
+		bool found;
+
+		if (!osr__may(&x->d, e, q) || *u + w > load || *v + w > load)
+			continue;
+		*u += w;
+		*v += w;
+		found = exists(x, load, e + 1, up, down);
+		*u -= w;
+		*v -= w;
+		if (found)
+			return true;
+	}
+	return false;
+}
+
+/* Small cases with missing cables, or weights: how often is the least load reached? */
+static void small_cases(uint32_t max_weight, bool missing, unsigned *n, unsigned *n_least)
+{
+	static struct demand x;
+
+	for (unsigned round = 0; round < 3000; round++) {
+		uint32_t nodes = 2 + below(4), cut[2][8];
+		uint32_t up[8][8] = { { 0 } }, down[8][8] = { { 0 } };
+		struct osr__colouring c;
+
+		x.d = (struct osr__demand){ .n_nodes = nodes, .n_planes = 2 + below(3) };
+		x.d.n_edges = 1 + below(9);
+		x.d.may = missing ? x.may : NULL;
+		for (uint32_t v = 0; v < nodes; v++) {
+			cut[0][v] = below(2) ? 0 : 1u << below(x.d.n_planes);
+			cut[1][v] = cut[0][v];
+		}
+		for (uint32_t e = 0; e < x.d.n_edges; e++) {
+			x.edge[e] = (struct osr__edge){ below(nodes), below(nodes),
+							1 + below(max_weight) };
+			x.may[e] = ((1u << x.d.n_planes) - 1) & ~cut[0][x.edge[e].left] &
+				   ~cut[1][x.edge[e].right];
+			if (!x.may[e])
+				x.may[e] = 1;
+		}
+		measure_demand(&x);
+		c = colour(&x);
+		*n_least += c.load == c.bound || !exists(&x, c.load - 1, 0, up, down);
+		(*n)++;
+	}
+}
+
+static void test_small_cases(void **state)
+{
+	unsigned n = 0, n_least = 0;
+
+	draws = 3;
+	small_cases(1, true, &n, &n_least);
+	assert_true(n_least * 1000 >= n * 997);
+	n = n_least = 0;
+	small_cases(4, false, &n, &n_least);
+	assert_true(n_least * 100 >= n * 95);
+	n = n_least = 0;
+	small_cases(3, true, &n, &n_least);
+	assert_true(n_least * 100 >= n * 95);
+}
+
+static void test_colour_memory(void **state)
+{
+	static struct demand x;
+
+	x.d = (struct osr__demand){ .n_nodes = 8, .n_planes = 4, .n_edges = 30 };
+	for (uint32_t e = 0; e < 30; e++) {
+		x.edge[e] = (struct osr__edge){ e % 8, e * 3 % 8, 1 };
+		x.may[e] = e % 5 ? 15 : 7;
+	}
+	measure_demand(&x);
+	for (unsigned missing = 0; missing < 2; missing++) {
+		x.d.may = missing ? x.may : NULL;
+		for (size_t n = 1;; n++) {
+			struct osr_arena scratch = { .fail_after = n };
+			struct osr__colouring c;
+			enum osr_status st = osr__colour(&x.d, &scratch, x.class_of, &c);
+
+			assert_int_equal(scratch.in_use, 0);
+			osr_arena_free(&scratch);
+			if (!st) {
+				assert_true(n > 5);
+				break;
+			}
+			assert_int_equal(st, OSR_NOMEM);
+		}
+	}
+}
+
 TEST_PROGRAM(test_contention_free, test_blocking, test_collectives, test_broken,
-	     test_second_application, test_ark_spreads, test_bad_input, test_time)
+	     test_second_application, test_ark_spreads, test_bad_input, test_time, test_koenig,
+	     test_small_cases, test_colour_memory)

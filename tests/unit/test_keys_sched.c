@@ -9,8 +9,7 @@
 #include "keys/scheduler.h"
 
 #include "fabrics.h"
-#include "io/net.h"
-#include "degraded.h"
+#include "topos.h"
 
 #define MAX_PAIRS 4096
 
@@ -32,25 +31,15 @@ static const struct osr_sched_limits limits = {
 /* A tree of 4 x 4 x 4 hosts, or another; without so many cables. */
 static void grow(struct world *w, const char *m, int lmc, uint32_t links, uint64_t seed)
 {
-	const struct osr_topo *topo = osr_topo_find(strcmp(m, "ring") ? "tree" : "torus");
-	struct osr_degrade how = { .n_links = links, .seed = seed, .keep_connected = true };
-	struct osr_net net = { 0 }, broken = { 0 };
-	struct osr_topo_style style = { 0 };
-	struct osr_degraded done;
-	struct osr_values v;
+	const struct osr_degrade how = { .n_links = links, .seed = seed, .keep_connected = true };
+	struct osr_net net, broken;
+	char what[64] = "torus dims=5";
 
 	osr_arena_free(&w->arena);
-	osr_values_default(&v, topo->params);
-	if (strcmp(m, "ring")) {
-		assert_int_equal(osr_values_set(&v, topo->params, "m", m, &w->diag), OSR_OK);
-		assert_int_equal(osr_values_set(&v, topo->params, "w",
-						strlen(m) > 3 ? "1,4,4" : "1,4", &w->diag),
-				 OSR_OK);
-	} else {
-		assert_int_equal(osr_values_set(&v, topo->params, "dims", "5", &w->diag), OSR_OK);
-	}
-	assert_int_equal(osr_topo_make(topo, &v, &style, &net, &w->diag), OSR_OK);
-	assert_int_equal(degraded_net(&net, &how, &broken, &done, &w->diag), OSR_OK);
+	if (strcmp(m, "ring"))
+		snprintf(what, sizeof(what), "tree m=%s w=%s", m, strlen(m) > 3 ? "1,4,4" : "1,4");
+	assert_int_equal(topo_net(what, NULL, &net, &w->diag), OSR_OK);
+	degrade_net(&net, how, &broken);
 	assert_int_equal(osr_net_fabric(&broken, lmc, &w->arena, &w->f, &w->diag), OSR_OK);
 	osr_net_free(&net);
 	osr_net_free(&broken);

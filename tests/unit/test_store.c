@@ -10,7 +10,7 @@
 
 #include "fabrics.h"
 #include "faults.h"
-#include "stored.h"
+#include "sweeps.h"
 #include "tori.h"
 
 #define KEY 0x1234

@@ -8,7 +8,7 @@
 
 #include "core/paths/bound.h"
 
-#include "bound_minimal.h"
+#include "tables.h"
 #include "core/repair/repair.h"
 #include <osmroutes/check.h>
 #include <osmroutes/prng.h>

@@ -5,7 +5,8 @@
 
 #include "test.h"
 
-#include "degraded.h"
+#include "io/net.h"
+#include "topo/topo.h"
 
 /* "tree m=4,4 w=1,4"; style may be NULL. */
 static inline enum osr_status topo_net(const char *what, const struct osr_topo_style *style,
@@ -42,14 +43,21 @@ static inline void topo_fabric(const char *what, const struct osr_topo_style *st
 	osr_net_free(&net);
 }
 
+/* A net without what osr_topo_choose() takes out of it. */
 static inline struct osr_degraded degrade_net(const struct osr_net *from, struct osr_degrade how,
 					      struct osr_net *to)
 {
+	bool *gone = calloc((size_t)from->n_nodes + 1, sizeof(*gone));
+	bool *cut = calloc((size_t)from->n_ports + 1, sizeof(*cut));
 	struct osr_degraded done;
 	struct osr_diag diag = { "" };
 
-	if (degraded_net(from, &how, to, &done, &diag))
+	*to = (struct osr_net){ 0 };
+	if (osr_topo_choose(from, &how, gone, cut, &done, &diag) ||
+	    osr_topo_remove(from, gone, cut, to, &diag))
 		fail_msg("%s", diag.text);
+	free(gone);
+	free(cut);
 	return done;
 }
 

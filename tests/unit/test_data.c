@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What everything stands on: memory, options, routings, names. */
+#include "test.h"
+
+#include <osmroutes/arena.h>
+#include <osmroutes/engine.h>
+#include <osmroutes/params.h>
+#include <osmroutes/routing.h>
+#include "faults.h"
+#include "tables.h"
+#include <osmroutes/names.h>
+
+static void test_aligned_and_apart(void **state)
+{
+	struct osr_arena arena = { 0 };
+	unsigned char *piece[200];
+
+	for (unsigned i = 0; i < 200; i++) {
+		size_t n = i * i * 7; /* up to 280 kB: some get a block of their own */
+
+		piece[i] = osr_alloc(&arena, n, 1);
+		assert_non_null(piece[i]);
+		assert_int_equal((uintptr_t)piece[i] % 64, 0);
+		memset(piece[i], i, n);
+	}
+	for (unsigned i = 0; i < 200; i++)
+		for (size_t j = 0; j < i * i * 7; j++)
+			assert_int_equal(piece[i][j], i);
+	osr_arena_free(&arena);
+	assert_int_equal(arena.in_use, 0);
+}
+
+static void test_calloc_zeroes_used_memory(void **state)
+{
+	struct osr_arena arena = { 0 };
+	void *first = osr_alloc(&arena, 1, 1); /* keeps the block */
+	struct osr_arena_mark mark = osr_arena_mark(&arena);
+	unsigned char *p = osr_alloc(&arena, 1000, 1);
+
+	assert_non_null(first);
+	assert_non_null(p);
+	memset(p, 0xff, 1000);
+	osr_arena_reset(&arena, mark);
+	p = osr_calloc(&arena, 100, 10);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(p[i], 0);
+	/* The first part was used, the rest is as it came. */
+	osr_arena_reset(&arena, mark);
+	p = osr_alloc(&arena, 3000, 1);
+	memset(p, 0xff, 3000);
+	osr_arena_reset(&arena, mark);
+	assert_non_null(osr_alloc(&arena, 500, 1));
+	p = osr_calloc(&arena, 100, 100);
+	for (unsigned i = 0; i < 10000; i++)
+		assert_int_equal(p[i], 0);
+	osr_arena_free(&arena);
+}
+
+static void test_reset(void **state)
+{
+	struct osr_arena arena = { 0 };
+	unsigned char *kept = osr_alloc(&arena, 100, 1);
+	struct osr_arena_mark mark = osr_arena_mark(&arena);
+	size_t in_use = arena.in_use;
+	void *first, *again;
+
+	memset(kept, 0x5a, 100);
+	first = osr_alloc(&arena, 10, 1);
+	assert_non_null(osr_alloc(&arena, 1 << 20, 3)); /* further blocks */
+	assert_non_null(osr_alloc(&arena, 1 << 20, 1));
+	assert_true(arena.peak >= 4 << 20);
+	osr_arena_reset(&arena, mark);
+	assert_int_equal(arena.in_use, in_use);
+	again = osr_alloc(&arena, 10, 1);
+#ifndef __SANITIZE_ADDRESS__ /* there every piece is a block */
+	assert_ptr_equal(first, again);
+#endif
+	assert_non_null(first);
+	assert_non_null(again);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(kept[i], 0x5a);
+	osr_arena_free(&arena);
+	assert_non_null(osr_alloc(&arena, 1, 1)); /* usable after free */
+	osr_arena_free(&arena);
+}
+
+static void test_overflow(void **state)
+{
+	struct osr_arena arena = { 0 };
+
+	assert_null(osr_alloc(&arena, SIZE_MAX, 2));
+	assert_true(osr_arena_failed(&arena, NULL));
+	assert_null(osr_alloc(&arena, SIZE_MAX / 4 + 1, 4));
+	assert_null(osr_alloc(&arena, SIZE_MAX - 10, 1));
+	assert_null(osr_calloc(&arena, SIZE_MAX / 2, 3));
+	assert_int_equal(arena.in_use, 0);
+	assert_non_null(osr_alloc(&arena, 0, 8));
+	osr_arena_free(&arena);
+}
+
+static void test_fail_after(void **state)
+{
+	struct osr_arena arena = { .fail_after = 3 };
+	struct osr_diag diag = { "" };
+	struct osr_arena_mark before, after;
+
+	assert_non_null(osr_alloc(&arena, 1, 1));
+	assert_non_null(osr_alloc(&arena, 1, 1));
+	before = osr_arena_mark(&arena);
+	assert_false(osr_arena_failed(&arena, &diag));
+	assert_string_equal(diag.text, "");
+	assert_null(osr_alloc(&arena, 1 << 20, 3));
+	assert_non_null(osr_alloc(&arena, 1, 1));
+	assert_true(osr_arena_failed(&arena, &diag));
+	assert_non_null(strstr(diag.text, "3073 kB"));
+	/* It sticks until all that is younger is gone. */
+	after = osr_arena_mark(&arena);
+	osr_arena_reset(&arena, after);
+	assert_true(osr_arena_failed(&arena, NULL));
+	osr_arena_reset(&arena, before);
+	assert_false(osr_arena_failed(&arena, NULL));
+	osr_arena_free(&arena);
+}
+
+enum { ROUNDS, HEURISTIC, BALANCE, FILE_NAME, BIG, OTHER_FILE };
+
+static const struct osr_param table[] = {
+	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "4", 0, 100, NULL, "rounds" },
+	[HEURISTIC] = { "heuristic", OSR_PARAM_ENUM, "first", 0, 0, "order|weakest|first",
+			"which" },
+	[BALANCE] = { "balance", OSR_PARAM_BOOL, "yes", 0, 0, NULL, "balance" },
+	[FILE_NAME] = { "file", OSR_PARAM_STRING, "", 0, 0, NULL, "a file" },
+	[BIG] = { "big", OSR_PARAM_UINT, "0x10", 1, UINT64_MAX, NULL, "a big number" },
+	[OTHER_FILE] = { "other", OSR_PARAM_STRING, "/etc/x", 0, 0, NULL, "another file" },
+	{ NULL }
+};
+
+static struct osr_values defaults(void)
+{
+	struct osr_values v;
+
+	osr_values_default(&v, table);
+	return v;
+}
+
+static void test_defaults(void **state)
+{
+	struct osr_values v = defaults();
+
+	assert_int_equal(v.num[ROUNDS], 4);
+	assert_int_equal(v.num[HEURISTIC], 2);
+	assert_int_equal(v.num[BALANCE], 1);
+	assert_int_equal(v.num[BIG], 16);
+	assert_string_equal(v.str[v.num[FILE_NAME]], "");
+	assert_string_equal(v.str[v.num[OTHER_FILE]], "/etc/x");
+	assert_int_equal(v.n_str, 2);
+}
+
+static void test_set(void **state)
+{
+	static const struct {
+		unsigned row;
+		const char *text;
+		uint64_t value;
+	} good[] = {
+		{ ROUNDS, "0", 0 },
+		{ ROUNDS, "100", 100 },
+		{ ROUNDS, "010", 10 },
+		{ ROUNDS, "0x1F", 31 },
+		{ HEURISTIC, "order", 0 },
+		{ HEURISTIC, "Weakest", 1 },
+		{ BALANCE, "no", 0 },
+		{ BALANCE, "True", 1 },
+		{ BALANCE, "off", 0 },
+		{ BALANCE, "ON", 1 },
+		{ BALANCE, "0", 0 },
+		{ BALANCE, "1", 1 },
+		{ BALANCE, "false", 0 },
+		{ BIG, "18446744073709551615", UINT64_MAX },
+		{ BIG, "0xffffffffffffffff", UINT64_MAX },
+	};
+	struct osr_values v = defaults();
+
+	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		const struct osr_param *p = &table[good[i].row];
+		struct osr_diag diag = { 0 };
+
+		assert_int_equal(osr_values_set(&v, table, p->name, good[i].text, &diag), OSR_OK);
+		assert_true(v.num[good[i].row] == good[i].value);
+		assert_string_equal(diag.text, "");
+	}
+	assert_int_equal(osr_values_set(&v, table, "file", "/tmp/a b=c", NULL), OSR_OK);
+	assert_string_equal(v.str[v.num[FILE_NAME]], "/tmp/a b=c");
+	assert_string_equal(v.str[v.num[OTHER_FILE]], "/etc/x");
+}
+
+static void refuse(const char *name, const char *text, const char *sentence)
+{
+	struct osr_values v = defaults(), before = v;
+	struct osr_diag diag = { 0 };
+
+	assert_int_equal(osr_values_set(&v, table, name, text, &diag), OSR_INVAL);
+	if (sentence)
+		assert_string_equal(diag.text, sentence);
+	else
+		assert_string_not_equal(diag.text, "");
+	assert_memory_equal(&v, &before, sizeof(v));
+}
+
+static void test_refuse(void **state)
+{
+	static const char *const no_number[] = { "",
+						 "-1",
+						 "+1",
+						 " 1",
+						 "1 ",
+						 "101",
+						 "many",
+						 "1e2",
+						 "0x",
+						 "0xg",
+						 "1:",
+						 "1/",
+						 "99999999999999999999",
+						 "0x10000000000000000" };
+
+	refuse("rounds", "many", "\"rounds = many\": expected a number 0..100");
+	refuse("big", "0", "\"big = 0\": expected a number 1..18446744073709551615");
+	refuse("heuristic", "best", "\"heuristic = best\": expected one of order|weakest|first");
+	refuse("heuristic", "", NULL);
+	refuse("heuristic", "ord", NULL);
+	refuse("heuristic", "order|weakest", NULL);
+	refuse("balance", "maybe", "\"balance = maybe\": expected true or false");
+	refuse("roundz", "1", "unknown option \"roundz\": did you mean \"rounds\"?");
+	refuse("Heuristic", "1", "unknown option \"Heuristic\": did you mean \"heuristic\"?");
+	refuse("completely-else", "1",
+	       "unknown option \"completely-else\": expected one of rounds, heuristic, balance, "
+	       "file, "
+	       "big, other");
+	for (unsigned i = 0; i < sizeof(no_number) / sizeof(no_number[0]); i++)
+		refuse("rounds", no_number[i], NULL);
+}
+
+static void test_long_text(void **state)
+{
+	static const struct osr_param none[] = { { NULL } };
+	char text[5000];
+	struct osr_values v = defaults();
+	struct osr_diag diag = { 0 };
+
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = 0;
+	refuse("file", text, NULL);
+	refuse(text, text, NULL);
+	refuse("rounds", text, NULL);
+	text[OSR_STRING_SIZE] = 0;
+	refuse("file", text, NULL);
+	text[OSR_STRING_SIZE - 1] = 0;
+	assert_int_equal(osr_values_set(&v, table, "file", text, &diag), OSR_OK);
+	assert_string_equal(v.str[v.num[FILE_NAME]], text);
+	assert_int_equal(osr_values_set(&v, none, "x", "y", &diag), OSR_INVAL);
+	assert_string_equal(diag.text, "unknown option \"x\": there are no options");
+}
+
+/* The defaults of our own tables are valid, and every row explains itself. */
+static void test_engines(void **state)
+{
+	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
+		struct osr_values v;
+
+		if (!(*e)->params)
+			continue;
+		osr_values_default(&v, (*e)->params);
+		for (const struct osr_param *p = (*e)->params; p->name; p++) {
+			assert_int_equal(osr_values_set(&v, (*e)->params, p->name, p->def, NULL),
+					 OSR_OK);
+			assert_string_not_equal(p->help, "");
+		}
+	}
+}
+
+/* Equal for equal tables; different after any change of what would be programmed. */
+static void test_digest(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct test_fabric t, again, other;
+	struct osr_routing r, copy;
+	uint64_t digest;
+	size_t n;
+
+	test_fabric_ring(&t, 6, 1);
+	test_fabric_ring(&again, 6, 1);
+	test_fabric_ring(&other, 6, 2);
+	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &r);
+	digest = osr_routing_digest(&t.f, &r);
+	table_copy(&t.f, &r, &arena, &copy);
+	assert_true(osr_routing_digest(&again.f, &copy) == digest);
+	/* Not programmed: no change. */
+	copy.rank[0]++;
+	copy.n_rounds++;
+	assert_true(osr_routing_digest(&t.f, &copy) == digest);
+	n = (size_t)r.n_dests * r.n_switches;
+	for (size_t i = 0; i < n; i++) {
+		copy.lft[i] ^= 1;
+		assert_true(osr_routing_digest(&t.f, &copy) != digest);
+		copy.lft[i] ^= 1;
+		copy.sl[i] ^= 1;
+		assert_true(osr_routing_digest(&t.f, &copy) != digest);
+		copy.sl[i] ^= 1;
+	}
+	copy.sl2vl[copy.sl2vl_row[5] + 624][15] ^= 1; /* the very last entry */
+	assert_true(osr_routing_digest(&t.f, &copy) != digest);
+	copy.sl2vl[copy.sl2vl_row[5] + 624][15] ^= 1;
+	copy.ca_sl2vl[3] ^= 1;
+	assert_true(osr_routing_digest(&t.f, &copy) != digest);
+	copy.ca_sl2vl[3] ^= 1;
+	assert_true(osr_routing_digest(&t.f, &copy) == digest);
+	table_make(TABLE_UPDOWN, &t.f, &arena, 1, &copy);
+	assert_true(osr_routing_digest(&t.f, &copy) != digest);
+	table_make(TABLE_UPDOWN_SL2VL, &other.f, &arena, 1, &copy);
+	assert_true(osr_routing_digest(&other.f, &copy) != digest);
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+	test_fabric_free(&again);
+	test_fabric_free(&other);
+}
+
+/* The SL of a pair without a path means nothing. */
+static void test_digest_without_path(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct test_fabric t;
+	struct osr_routing r;
+	uint64_t digest;
+	bool split = false;
+
+	for (unsigned i = 0; i < N_TEST_FABRICS && !split; i++) {
+		test_fabric_named(&t, i);
+		split = t.f.n_components > 1;
+		if (!split)
+			test_fabric_free(&t);
+	}
+	assert_true(split);
+	table_make(TABLE_UPDOWN_SL, &t.f, &arena, 1, &r);
+	digest = osr_routing_digest(&t.f, &r);
+	for (size_t i = 0; i < (size_t)r.n_dests * r.n_switches; i++) {
+		r.sl[i] ^= 1;
+		assert_int_equal(osr_routing_digest(&t.f, &r) == digest, r.lft[i] == OSR_NO_PATH);
+		r.sl[i] ^= 1;
+	}
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+}
+
+/* The digest of one known table, so that no machine and no version computes another. */
+static void test_digest_value(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct test_fabric t;
+	struct osr_routing r;
+
+	test_fabric_ring(&t, 3, 1);
+	table_make(TABLE_SHORTEST, &t.f, &arena, 1, &r);
+	assert_true(osr_routing_digest(&t.f, &r) == 0xbc82ba3cf2344d33);
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+}
+
+/* The definition, word by word. */
+static uint64_t changed_slowly(const struct osr_fabric *was, const struct osr_routing *old,
+			       const struct osr_fabric *is, const struct osr_routing *now)
+{
+	uint64_t changed = 0;
+
+	for (uint32_t d = 0; d < is->n_dests; d++)
+		for (uint32_t s = 0; s < is->n_switches; s++) {
+			uint32_t od = OSR_NONE, os = osr_fabric_switch_by_guid(was, is->sw_guid[s]);
+
+			for (uint32_t i = 0; i < was->n_dests; i++)
+				if (was->dest_lid[i] == is->dest_lid[d])
+					od = i;
+			if (od == OSR_NONE || os == OSR_NONE)
+				changed += osr_lft(now, s, d) != OSR_NO_PATH;
+			else
+				changed += osr_lft(now, s, d) != osr_lft(old, os, od);
+		}
+	return changed;
+}
+
+/* A ring without one of its switches, and without another one. */
+static void test_changed(void **state)
+{
+	struct test_fabric t;
+	uint64_t n;
+
+	test_fabric_ring(&t, 7, 1);
+	for (uint32_t i = 0; i < 8 * 8; i++) {
+		struct osr_result before = { 0 };
+		struct osr_arena arena = { 0 };
+		struct osr_routing now;
+		struct osr_fabric is;
+		struct faults faults;
+
+		faults_new(&faults, &t.f);
+		faults.sw[i / 8 % 7] = i / 8 < 7;
+		faults_build(&faults, &arena, &before.fabric);
+		faults.sw[i / 8 % 7] = false;
+		faults.sw[i % 8 % 7] = i % 8 < 7;
+		faults_build(&faults, &arena, &is);
+		table_make(TABLE_SHORTEST, &before.fabric, &arena, 0, &before.routing);
+		table_make(TABLE_SHORTEST, &is, &arena, 0, &now);
+		for (unsigned k = 0; k < 2; k++) {
+			uint64_t changed = osr_routing_changed(&before, &is, &now, &n);
+
+			assert_int_equal(changed, changed_slowly(&before.fabric, &before.routing,
+								 &is, &now));
+			assert_int_equal(n, is.n_dests * is.n_switches);
+			assert_true(changed == 0 || k || i / 8 != i % 8);
+			now.lft[5] ^= 1;
+		}
+		/* From nothing, all that there is. */
+		assert_int_equal(osr_routing_changed(NULL, &is, &now, &n), n);
+		faults_free(&faults);
+		osr_arena_free(&arena);
+	}
+	test_fabric_free(&t);
+}
+
+/*
+ * ---- Whatever form a node is named in, it is the same node; what fits two is refused, with both.
+ */
+
+#define TWIN "Voltaire 4036 - 36 QDR ports switch"
+
+/* Switches by GUID: 0 "MF0;core-07:MQM9700/U1", 1 and 2 TWIN, 3 "leaf-10"; terminals 0, 2, 4, 6 are their port 0, 1, 3,
+ 5, 7 one host each. */
+static const struct {
+	uint64_t guid;
+	const char *name, *host;
+} given[] = {
+	{ 0x8f10500200b50, "MF0;core-07:MQM9700/U1", "node7 mlx5_0" },
+	{ 0x8f10500200b51, TWIN, "node7 mlx5_1" },
+	{ 0x8f10500200b52, TWIN, "node8.cluster" },
+	{ 0x8f10500200b53, "leaf-10", "cafe:3" },
+};
+
+static void make_named(struct osr_arena *arena, struct osr_fabric *fabric, struct osr_names *names)
+{
+	struct osr_builder *builder = osr_builder_new();
+	uint32_t sw[4];
+
+	for (uint32_t i = 0; i < 4; i++) {
+		sw[i] = osr_builder_switch(builder,
+					   &(struct osr_switch_in){ .guid = given[i].guid,
+								    .n_ports = 8,
+								    .name = given[i].name });
+		osr_builder_terminal(builder, &(struct osr_terminal_in){ .guid = given[i].guid,
+									 .sw = sw[i],
+									 .role = OSR_ROLE_SP0,
+									 .lid = (uint16_t)(i + 1),
+									 .name = given[i].name });
+		osr_builder_terminal(builder,
+				     &(struct osr_terminal_in){ .guid = 0x100 + i,
+								.sw = sw[i],
+								.port = 1,
+								.lmc = 1,
+								.lid = (uint16_t)(10 + 2 * i),
+								.name = given[i].host });
+	}
+	assert_int_equal(osr_builder_build(builder, arena, fabric, NULL), OSR_OK);
+	osr_builder_free(builder);
+	assert_int_equal(osr_names_of_fabric(names, fabric, arena, NULL), OSR_OK);
+}
+
+static void test_forms(void **state)
+{
+	static const struct {
+		const char *word;
+		unsigned kinds;
+		uint32_t node, port;
+	} right[] = {
+		{ "MF0;core-07:MQM9700/U1", OSR_NAME_SWITCH, 0, 0 },
+		{ "MF0;core-07:MQM9700/U1:5", OSR_NAME_SWITCH, 0, 5 },
+		{ "core-07", OSR_NAME_SWITCH, 0, 0 },
+		{ "core-07:5", OSR_NAME_SWITCH, 0, 5 },
+		{ "core-07:MQM9700", OSR_NAME_ANY, 0, 0 },
+		{ "0x0008f10500200b50", OSR_NAME_SWITCH, 0, 0 },
+		{ "0x8f10500200b50:17", OSR_NAME_SWITCH, 0, 17 },
+		{ "8f10500200b50:17", OSR_NAME_SWITCH, 0, 17 },
+		{ "S-0008f10500200b50:17", OSR_NAME_SWITCH, 0, 17 },
+		{ "00000000000000000008f10500200b51", OSR_NAME_ANY, 1, 0 },
+		{ "lid:2", OSR_NAME_SWITCH, 1, 0 },
+		{ "lid:2:17", OSR_NAME_SWITCH, 1, 17 },
+		{ TWIN " 0x0008f10500200b52", OSR_NAME_SWITCH, 2, 0 },
+		{ TWIN " 0x0008f10500200b52:3", OSR_NAME_ANY, 2, 3 },
+		{ "node7 mlx5_1", OSR_NAME_END_PORT, 4 + 3, 0 },
+		{ "mlx5_1", OSR_NAME_END_PORT, 4 + 3, 0 },
+		{ "lid:0xd", OSR_NAME_ANY, 4 + 3, 0 },
+		{ "lid:13", OSR_NAME_END_PORT, 4 + 3, 0 },
+		{ "0x101", OSR_NAME_END_PORT, 4 + 3, 0 },
+		{ "node8", OSR_NAME_END_PORT, 4 + 5, 0 },
+		{ "node8.cluster", OSR_NAME_ANY, 4 + 5, 0 },
+		/* A name that looks like a port is a name first. */
+		{ "cafe:3", OSR_NAME_ANY, 4 + 7, 0 },
+		{ "cafe:3:1", OSR_NAME_ANY, 4 + 7, 1 },
+	};
+	struct osr_arena arena = { 0 };
+	struct osr_fabric fabric;
+	struct osr_names names;
+	uint32_t node, port;
+
+	make_named(&arena, &fabric, &names);
+	for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++) {
+		struct osr_diag diag = { "" };
+
+		if (osr_names_find(&names, right[i].word, right[i].kinds, &node, &port, &diag))
+			fail_msg("%s: %s", right[i].word, diag.text);
+		if (node != right[i].node || port != right[i].port)
+			fail_msg("%s: node %u port %u", right[i].word, node, port);
+	}
+	osr_arena_free(&arena);
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *word;
+		unsigned kinds;
+		const char *said;
+	} wrong[] = {
+		{ TWIN, OSR_NAME_SWITCH,
+		  "2 switches are called \"" TWIN "\", among them \"" TWIN
+		  " 0x0008f10500200b51\" and \"" TWIN " 0x0008f10500200b52\"" },
+		{ "Voltaire:3", OSR_NAME_SWITCH, "2 switches are called \"Voltaire\"" },
+		{ "node7", OSR_NAME_END_PORT, "2 end ports are called \"node7\"" },
+		/* No part of a word is taken for the whole: leaf-1 is gone, and leaf-10 stays. */
+		{ "leaf-1", OSR_NAME_SWITCH,
+		  "no switch is called \"leaf-1\": did you mean \"leaf-10\"?" },
+		{ "CORE-07", OSR_NAME_SWITCH, "did you mean \"MF0;core-07:MQM9700/U1\"?" },
+		{ "laef-10:2", OSR_NAME_SWITCH,
+		  "no switch is called \"laef-10\": did you mean \"leaf-10\"?" },
+		{ "node8.other", OSR_NAME_ANY, "no node is called" },
+		{ "node8", OSR_NAME_SWITCH, "\"node8\" is an end port: a switch was expected" },
+		{ "lid:1", OSR_NAME_END_PORT, "\"lid:1\" is a switch: an end port was expected" },
+		{ "lid:9", OSR_NAME_ANY, "no node has the LID 9" },
+		{ "lid:", OSR_NAME_ANY, "no node is called" },
+		{ "lid:99999999999", OSR_NAME_ANY, "no node has the LID 99999999999" },
+		{ "0x77:1", OSR_NAME_ANY, "no node has the GUID 0x77" },
+		{ "leaf-10:255", OSR_NAME_ANY, "no node is called" },
+		{ "0x", OSR_NAME_ANY, "no node has the GUID 0x" },
+		{ "-1", OSR_NAME_ANY, "no node is called" },
+		{ "", OSR_NAME_ANY, "no node is called" },
+		{ ":3", OSR_NAME_ANY, "no node is called" },
+	};
+	struct osr_arena arena = { 0 };
+	struct osr_fabric fabric;
+	struct osr_names names;
+	uint32_t node, port;
+
+	make_named(&arena, &fabric, &names);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct osr_diag diag = { "" };
+
+		assert_int_equal(
+			osr_names_find(&names, wrong[i].word, wrong[i].kinds, &node, &port, &diag),
+			OSR_INVAL);
+		if (!strstr(diag.text, wrong[i].said))
+			fail_msg("%s: %s", wrong[i].word, diag.text);
+	}
+	osr_arena_free(&arena);
+}
+
+/* Names that several nodes have are shown with the GUID, all others as they are. */
+static void test_repeated(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_fabric fabric;
+	struct osr_names names;
+	char buf[32];
+
+	make_named(&arena, &fabric, &names);
+	assert_string_equal(osr_switch_name(&fabric, 0, buf), given[0].name);
+	assert_string_equal(osr_switch_name(&fabric, 1, buf), TWIN " 0x0008f10500200b51");
+	assert_string_equal(osr_switch_name(&fabric, 2, buf), TWIN " 0x0008f10500200b52");
+	for (uint32_t t = 0; t < fabric.n_terminals; t++)
+		assert_string_equal(osr_terminal_name(&fabric, t, buf),
+				    fabric.term_role[t] == OSR_ROLE_SP0
+					    ? fabric.names + fabric.sw_name[fabric.term_switch[t]]
+					    : given[fabric.term_switch[t]].host);
+	assert_int_equal(osr_name_own(TWIN " 0x0008f10500200b51", given[1].guid), strlen(TWIN));
+	assert_int_equal(osr_name_own(TWIN, given[1].guid), strlen(TWIN));
+	assert_int_equal(osr_names_all(&names, "Voltaire", OSR_NAME_SWITCH), 2);
+	osr_arena_free(&arena);
+}
+
+TEST_PROGRAM(test_aligned_and_apart, test_calloc_zeroes_used_memory, test_reset, test_overflow,
+	     test_fail_after, test_defaults, test_set, test_refuse, test_long_text, test_engines,
+	     test_digest, test_digest_without_path, test_digest_value, test_changed, test_forms,
+	     test_refused, test_repeated)
