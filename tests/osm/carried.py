@@ -17,7 +17,7 @@ sys.path.append(os.path.join(ROOT, 'tests', 'simulator'))
 import credits as simulator	# noqa: E402
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
-BINARY = os.path.join(BUILD, 'tests', 'simulator', 'osr-credits')
+BINARY = os.path.join(BUILD, 'tests', 'osr-credits')
 
 
 def carry(texts, **options):
