@@ -434,7 +434,7 @@ static enum osr_status load_fabrics(struct args *a, struct osr_diag *diag)
 
 static enum osr_status diff_load(struct args *a, struct outcome *o)
 {
-	struct osr_fabric_map map, back;
+	struct osr_fabric_map back;
 	enum osr_status st = load_fabrics(a, &o->diag);
 
 	if (!st)
@@ -448,16 +448,15 @@ static enum osr_status diff_load(struct args *a, struct outcome *o)
 	a->gen[NEW] = a->tables[NEW].gen;
 	if (!a->moved)
 		return OSR_OK;
-	st = osr_fabric_map_init(&map, &a->then.fabric, &a->in.fabric, &o->scratch, &o->diag);
+	st = osr_union_carry(&a->then.fabric, &a->tables[OLD].gen, &a->in.fabric, &o->result,
+			     &a->carried, &o->diag);
 	if (!st)
 		st = osr_fabric_map_init(&back, &a->in.fabric, &a->then.fabric, &o->scratch,
 					 &o->diag);
 	if (!st) {
 		count_missing(&back, o->gone);
-		count_missing(&map, o->come);
+		count_missing(&a->carried.tables.map, o->come);
 	}
-	if (!st)
-		st = osr_union_carry(&map, &a->tables[OLD].gen, &o->result, &a->carried, &o->diag);
 	a->gen[OLD] = a->carried.gen;
 	return st;
 }

@@ -110,8 +110,8 @@ static enum osr_status read_stored(const char *path, struct cli_tables *tables,
 	struct stat file;
 	enum osr_status st = cli_stored_read(path, NULL, NULL, &stored, diag);
 
-	if (!st &&
-	    osr_carry_again(&stored.last, tables->t.f, &tables->arena, &scratch, &routing, &why))
+	if (!st && osr_carry_again(&stored.last, tables->t.f, true, &tables->arena, &scratch,
+				   &routing, &why))
 		st = osr_fail(diag, OSR_INVAL, "%.200s: tables of another fabric: %.200s", path,
 			      why.text);
 	if (!st)

@@ -362,8 +362,8 @@ void cli_tables_again(const struct cli_subjects *subjects, uint32_t i,
 
 	job.diag = &why;
 	*result = (struct osr_result){ .fabric = result->fabric };
-	st = osr_carry_again(previous, &result->fabric, &tables->arena, &scratch, &result->routing,
-			     &why);
+	st = osr_carry_again(previous, &result->fabric, true, &tables->arena, &scratch,
+			     &result->routing, &why);
 	if (!st)
 		st = osr_sweep_check(&job, result, &sweep);
 	if (!st) {

@@ -11,11 +11,9 @@ enum osr_status osr__reuse_cached(const struct osr_result *old, const struct osr
 				  struct osr_arena *scratch, struct osr_routing *routing,
 				  struct osr_diag *diag)
 {
-	struct osr_fabric_map map;
-	enum osr_status st;
+	enum osr_status st = osr_carry_again(old, fabric, false, result, scratch, routing, diag);
 
-	if ((st = osr_fabric_map_init(&map, &old->fabric, fabric, scratch, diag)) ||
-	    (st = osr_carry_checked(&map, &old->routing, result, routing, diag)))
+	if (st)
 		return st;
 	memset(routing->lft, OSR_NO_PATH, (size_t)fabric->n_dests * fabric->n_switches);
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {

@@ -136,7 +136,7 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	osr_arena_reset(&w->slot->arena, mark);
 	memset(&w->slot->result.routing, 0, sizeof(w->slot->result.routing));
 	w->slot->result.baseline = NULL;
-	st = osr_carry_again(osr__before(ctx), &w->slot->result.fabric, &w->slot->arena,
+	st = osr_carry_again(osr__before(ctx), &w->slot->result.fabric, true, &w->slot->arena,
 			     &w->scratch, &w->slot->result.routing, &diag);
 	w->ms_route = osr__sweep_clock_ms();
 	w->reused = true;

@@ -119,6 +119,20 @@ static void check_map(const struct osr_fabric_map *map)
 	}
 }
 
+/* 1 + the place of a turn among all of a fabric. */
+static uint32_t slot(const struct osr_fabric *f, uint32_t c, uint32_t out)
+{
+	uint32_t n = 1;
+
+	for (uint32_t a = 0; a < f->n_channels; a++)
+		for (uint32_t b = 0; b < f->n_channels; b++) {
+			if (a == c && b == out)
+				return n;
+			n += f->chan_src[b] == f->chan_dst[a];
+		}
+	return 0;
+}
+
 static bool has_cable(const struct osr_fabric *f, uint32_t s, uint8_t port)
 {
 	for (uint32_t c = 0; c < f->n_channels; c++)
@@ -144,6 +158,24 @@ static void check_tables(const struct osr_fabric_map *map, const struct osr_rout
 			}
 			assert_int_equal(osr_lft(now, s, d), port);
 		}
+}
+
+/* A certificate, turns and a spanning order that mean nothing. */
+static void random_channels(const struct osr_fabric *f, struct osr_arena *arena, uint64_t *seed,
+			    struct osr_routing *r)
+{
+	uint16_t *deps = osr_alloc(arena, (size_t)f->n_channels * f->n_channels, sizeof(*deps));
+
+	r->rank = osr_alloc(arena, (size_t)r->n_vls * f->n_channels, sizeof(*r->rank));
+	r->mcast_parent = osr_alloc(arena, f->n_switches, sizeof(*r->mcast_parent));
+	for (uint32_t i = 0; i < r->n_vls * f->n_channels; i++)
+		r->rank[i] = 1 + test_random(seed) % 1000;
+	for (uint32_t i = 0; i < f->n_channels * f->n_channels; i++)
+		deps[i] = (uint16_t)test_random(seed);
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		r->mcast_parent[s] =
+			f->chan_row[s] + test_random(seed) % (f->chan_row[s + 1] - f->chan_row[s]);
+	r->lane_deps = deps;
 }
 
 /* Path SLs in rows shared by two terminals, two groups of random ports, a table for every terminal. */
@@ -193,7 +225,7 @@ static void check_rest(const struct osr_fabric_map *map, const struct osr_genera
 {
 	const struct osr_fabric *to = map->to, *from = map->from;
 
-	assert_ptr_equal(now->gen.routing, &now->routing);
+	assert_ptr_equal(now->gen.routing, &now->tables.routing);
 	assert_ptr_equal(now->gen.paths, &now->paths);
 	assert_ptr_equal(now->gen.groups, &now->groups);
 	assert_int_equal(now->gen.sls_unknown, old->sls_unknown);
@@ -238,7 +270,6 @@ static void test_generation(void **state)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct osr_arena arena = { 0 };
 		struct osr_generation gen = { 0 };
-		struct osr_fabric_map map;
 		struct osr_carried now;
 		struct osr_routing old;
 		struct osr_diag diag = { "" };
@@ -250,14 +281,13 @@ static void test_generation(void **state)
 		gen.routing = &old;
 		random_rest(&t.f, &arena, &seed, &gen);
 		perturb(&t.f, &arena, &seed, &to);
-		assert_int_equal(osr_fabric_map_init(&map, &t.f, &to, &arena, &diag), OSR_OK);
-		assert_int_equal(osr_union_carry(&map, &gen, &arena, &now, &diag), OSR_OK);
-		check_rest(&map, &gen, &now);
+		assert_int_equal(osr_union_carry(&t.f, &gen, &to, &arena, &now, &diag), OSR_OK);
+		check_rest(&now.tables.map, &gen, &now);
 		for (uint32_t x = 0; x < to.n_terminals; x++)
-			n_gone += terminal_before(&map, x) == OSR_NONE;
+			n_gone += terminal_before(&now.tables.map, x) == OSR_NONE;
 		/* What there is not is not made. */
 		gen = (struct osr_generation){ .routing = &old };
-		assert_int_equal(osr_union_carry(&map, &gen, &arena, &now, &diag), OSR_OK);
+		assert_int_equal(osr_union_carry(&t.f, &gen, &to, &arena, &now, &diag), OSR_OK);
 		assert_null(now.gen.paths);
 		assert_null(now.gen.groups);
 		assert_null(now.gen.term_sl2vl);
@@ -267,6 +297,33 @@ static void test_generation(void **state)
 	assert_true(n_gone > 0);
 }
 
+/* Certificate, turns of each lane and spanning order, channel by channel. */
+static void check_channels(const struct osr_earlier *now)
+{
+	const struct osr_fabric *to = now->map.to, *from = now->map.from;
+	const struct osr_routing *r = &now->routing, *was = now->was;
+
+	for (uint32_t c = 0; c < to->n_channels; c++) {
+		uint32_t x = now->map.chan[c];
+
+		for (uint8_t vl = 0; vl < was->n_vls; vl++)
+			assert_int_equal(r->rank[vl * to->n_channels + c],
+					 x == OSR_NONE ? 0 : was->rank[vl * from->n_channels + x]);
+		assert_int_equal(r->mcast_parent[to->chan_src[c]] == c,
+				 x != OSR_NONE && was->mcast_parent[from->chan_src[x]] == x);
+	}
+	for (uint32_t c = 0, turn = 0; c < to->n_channels; c++)
+		for (uint32_t o = 0; o < to->n_channels; o++) {
+			uint32_t at = 0;
+
+			if (to->chan_src[o] != to->chan_dst[c])
+				continue;
+			if (now->map.chan[c] != OSR_NONE && now->map.chan[o] != OSR_NONE)
+				at = slot(from, now->map.chan[c], now->map.chan[o]);
+			assert_int_equal(r->lane_deps[turn++], at ? was->lane_deps[at - 1] : 0);
+		}
+}
+
 static void test_perturbed(void **state)
 {
 	uint64_t seed = 20;
@@ -274,21 +331,22 @@ static void test_perturbed(void **state)
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct osr_arena arena = { 0 };
-		struct osr_fabric_map map;
-		struct osr_routing old, now;
+		struct osr_earlier now;
+		struct osr_routing old;
 		struct osr_diag diag = { "" };
 		struct test_fabric t;
 		struct osr_fabric to;
 
 		test_fabric_ring(&t, 4 + i % 7, 2);
 		table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &old);
+		random_channels(&t.f, &arena, &seed, &old);
 		perturb(&t.f, &arena, &seed, &to);
-		assert_int_equal(osr_fabric_map_init(&map, &t.f, &to, &arena, &diag), OSR_OK);
-		check_map(&map);
-		assert_int_equal(osr_carry_routing(&map, &old, &arena, &now, &diag), OSR_OK);
-		check_tables(&map, &old, &now);
+		assert_int_equal(osr_carry(&t.f, &old, &to, &arena, &arena, &now, &diag), OSR_OK);
+		check_map(&now.map);
+		check_tables(&now.map, &old, &now.routing);
+		check_channels(&now);
 		for (uint32_t c = 0; c < to.n_channels; c++)
-			n_moved += map.chan[c] == OSR_NONE;
+			n_moved += now.map.chan[c] == OSR_NONE;
 		osr_arena_free(&arena);
 		test_fabric_free(&t);
 	}
@@ -297,19 +355,16 @@ static void test_perturbed(void **state)
 
 struct carried {
 	const struct osr_fabric *f;
-	struct osr_routing old, now;
+	struct osr_routing old;
 };
 
 static enum osr_status carry_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
 				  struct osr_diag *diag)
 {
-	struct carried *x = ctx;
-	struct osr_fabric_map map;
-	enum osr_status st = osr_fabric_map_init(&map, x->f, x->f, scratch, diag);
+	const struct carried *x = ctx;
+	struct osr_earlier now;
 
-	if (!st)
-		st = osr_carry_routing(&map, &x->old, result, &x->now, diag);
-	return st ? st : osr_carry_rank(&map, &x->old, result, &x->now, diag);
+	return osr_carry(x->f, &x->old, x->f, scratch, result, &now, diag);
 }
 
 static void test_carry_memory(void **state)

@@ -70,9 +70,9 @@ static void test_cables(void **state)
 			struct reuse_trial x;
 
 			trial_start(&x, i, TABLE_UPDOWN, dead);
-			assert_int_equal(
-				osr_carry_again(&x.old, &x.now, &x.arena, &scratch, &r, &diag),
-				OSR_OK);
+			assert_int_equal(osr_carry_again(&x.old, &x.now, true, &x.arena, &scratch,
+							 &r, &diag),
+					 OSR_OK);
 			for (uint32_t d = 0; d < x.now.n_dests; d++)
 				for (uint32_t s = 0; s < x.now.n_switches; s++) {
 					uint8_t was = osr_lft(&x.old.routing, s, d);
@@ -119,8 +119,9 @@ static void test_new(void **state)
 			x.faults.term[host] = true;
 		faults_build(&x.faults, &x.arena, &part.fabric);
 		table_make(TABLE_UPDOWN, &part.fabric, &x.arena, 1, &part.routing);
-		assert_int_not_equal(osr_carry_again(&part, &x.t.f, &x.arena, &scratch, &r, &diag),
-				     OSR_OK);
+		assert_int_not_equal(
+			osr_carry_again(&part, &x.t.f, true, &x.arena, &scratch, &r, &diag),
+			OSR_OK);
 		assert_non_null(strstr(diag.text, what ? "switch " : "LID "));
 		assert_non_null(strstr(diag.text, "is new"));
 		osr_arena_free(&scratch);

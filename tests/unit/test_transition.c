@@ -124,15 +124,15 @@ static void first_round(struct pair *x, const struct osr_routing *r, struct osr_
 {
 	struct osr_arena scratch = { 0 };
 	size_t size = (size_t)r->n_dests * r->n_switches;
-	struct osr_fabric_map map;
+	struct osr_earlier earlier;
 	uint64_t n_whole = 0;
 	uint8_t *lft;
 
 	first->fabric = x->now.fabric;
-	assert_int_equal(osr_fabric_map_init(&map, &x->old.fabric, &x->now.fabric, &scratch, NULL),
+	assert_int_equal(osr_carry(&x->old.fabric, &x->old.routing, &x->now.fabric, &scratch,
+				   &x->arena, &earlier, NULL),
 			 OSR_OK);
-	assert_int_equal(osr_carry_routing(&map, &x->old.routing, &x->arena, &first->routing, NULL),
-			 OSR_OK);
+	first->routing = earlier.routing;
 	lft = osr_alloc(&x->arena, size, 1);
 	memcpy(lft, first->routing.lft, size);
 	for (uint64_t i = 0; i < r->stable.n_withdrawn; i++) {

@@ -486,6 +486,36 @@ static void small_fabric(struct test_fabric *t, uint64_t seed)
 		test_fabric_random(t, 5 + (uint32_t)(seed % 3), 8 + (uint32_t)(seed % 4), seed);
 }
 
+/* Two generations on a small fabric, and what they are asked so far over all of them. */
+struct two {
+	struct osr_arena arena;
+	struct osr_routing r[2];
+	struct osr_generation gen[2];
+	struct test_fabric t;
+	uint64_t seed;
+};
+
+static struct two *two_begin(struct two *x, uint64_t i)
+{
+	*x = (struct two){ .gen = { { .routing = &x->r[0] }, { .routing = &x->r[1] } }, .seed = i };
+	small_fabric(&x->t, i);
+	return x;
+}
+
+static void two_end(struct two *x)
+{
+	osr_arena_free(&x->arena);
+	test_fabric_free(&x->t);
+}
+
+static bool two_loop(struct two *x, uint32_t n, uint32_t modes, uint32_t counts[2])
+{
+	bool loop = same_as_judge(&x->t.f, x->gen, n, modes);
+
+	counts[loop]++;
+	return loop;
+}
+
 static void random_generation(const struct osr_fabric *f, struct osr_arena *arena, uint64_t *seed,
 			      struct osr_routing *r, struct osr_paths *p,
 			      struct osr_generation *gen)
@@ -536,67 +566,47 @@ static void random_mcast(const struct osr_fabric *f, struct osr_arena *arena, ui
 /* Unicast that seldom loops, so that multicast decides: shortest routes of a tree of the fabric's. */
 static void test_mcast_against_judge(void **state)
 {
-	uint32_t n_loops = 0, n_free = 0;
+	uint32_t n[2] = { 0 };
+	struct two x;
 
 	for (uint64_t i = 0; i < 400; i++) {
-		struct osr_arena arena = { 0 };
-		struct osr_generation gen[2];
-		struct osr_routing r[2];
 		struct osr_groups m[2];
-		struct test_fabric t;
-		uint64_t seed = i, kind = test_random(&seed) % 3;
+		uint64_t *seed = &two_begin(&x, i)->seed, kind = test_random(seed) % 3;
 
-		small_fabric(&t, i);
 		for (uint32_t g = 0; g < 2; g++) {
-			table_make(kind ? TABLE_UPDOWN_SL2VL : TABLE_UPDOWN, &t.f, &arena, i,
-				   &r[g]);
-			gen[g] = (struct osr_generation){ .routing = &r[g] };
-			if (kind < 2 && test_random(&seed) % 4)
-				random_sls(&t.f, &r[g], &arena, 2, &seed);
-			random_mcast(&t.f, &arena, &seed, &r[g], &m[g], &gen[g]);
+			table_make(kind ? TABLE_UPDOWN_SL2VL : TABLE_UPDOWN, &x.t.f, &x.arena, i,
+				   &x.r[g]);
+			if (kind < 2 && test_random(seed) % 4)
+				random_sls(&x.t.f, &x.r[g], &x.arena, 2, seed);
+			random_mcast(&x.t.f, &x.arena, seed, &x.r[g], &m[g], &x.gen[g]);
 		}
-		for (uint32_t n = 1; n <= 2; n++) {
-			bool loop = same_as_judge(&t.f, gen, n, OSR_CLAIM_MULTICAST);
-
-			n_loops += loop;
-			n_free += !loop;
-		}
-		osr_arena_free(&arena);
-		test_fabric_free(&t);
+		two_loop(&x, 1, OSR_CLAIM_MULTICAST, n);
+		two_loop(&x, 2, OSR_CLAIM_MULTICAST, n);
+		two_end(&x);
 	}
-	assert_true(n_loops > 50);
-	assert_true(n_free > 50);
+	assert_true(n[true] > 50 && n[false] > 50);
 }
 
 static void test_against_judge(void **state)
 {
-	uint32_t n_loops = 0, n_free = 0;
+	uint32_t n[2] = { 0 };
+	struct two x;
 
 	for (uint64_t i = 0; i < 160; i++) {
-		struct osr_arena arena = { 0 };
-		struct osr_generation gen[2];
-		struct osr_routing r[2];
 		struct osr_paths p[2];
-		struct test_fabric t;
-		uint64_t seed = i;
 
-		small_fabric(&t, i);
-		assert_true(t.f.n_channels <= MAX_CHANNELS);
+		two_begin(&x, i);
+		assert_true(x.t.f.n_channels <= MAX_CHANNELS);
 		for (uint32_t g = 0; g < 2; g++)
-			random_generation(&t.f, &arena, &seed, &r[g], &p[g], &gen[g]);
-		for (unsigned m = 0; m < 3; m++)
-			for (uint32_t n = 1; n <= 2; n++) {
-				bool loop = same_as_judge(&t.f, gen, n, all_modes[m]);
-
-				n_loops += loop;
-				n_free += !loop;
-			}
-		osr_arena_free(&arena);
-		test_fabric_free(&t);
+			random_generation(&x.t.f, &x.arena, &x.seed, &x.r[g], &p[g], &x.gen[g]);
+		for (unsigned m = 0; m < 3; m++) {
+			two_loop(&x, 1, all_modes[m], n);
+			two_loop(&x, 2, all_modes[m], n);
+		}
+		two_end(&x);
 	}
 	/* The seeds must give both kinds, or the test says little. */
-	assert_true(n_loops > 100);
-	assert_true(n_free > 100);
+	assert_true(n[true] > 100 && n[false] > 100);
 }
 
 /*
@@ -605,71 +615,49 @@ static void test_against_judge(void **state)
  */
 static void test_port0_is_answered(void **state)
 {
-	uint32_t n_loops = 0, n_free = 0;
+	uint32_t counts[2] = { 0 };
+	struct two x;
 
 	for (uint64_t i = 0; i < 300; i++) {
-		struct osr_arena arena = { 0 };
-		struct osr_routing r, other;
-		struct osr_generation gen = { .routing = &r };
-		struct test_fabric t;
-		uint64_t seed = i;
-		bool loop;
+		const struct osr_fabric *f = &two_begin(&x, i)->t.f;
+		struct osr_routing *r = &x.r[0];
 
-		small_fabric(&t, i);
-		table_make(TABLE_UPDOWN, &t.f, &arena, i, &r);
-		table_make(TABLE_SHORTEST, &t.f, &arena, i, &other);
-		random_sls(&t.f, &r, &arena, 3, &seed);
-		r.granted = NULL;
-		for (uint32_t d = 0; d < t.f.n_dests; d++) {
-			bool host = t.f.term_weight[t.f.dest_term[d]];
-
-			for (uint32_t s = 0; s < t.f.n_switches; s++) {
-				size_t at = (size_t)d * t.f.n_switches + s;
-
-				r.lft[at] = host ? r.lft[at] : other.lft[at];
-				r.sl[at] = host ? r.sl[at] : r.sl[at] * 5 % 4;
+		table_make(TABLE_UPDOWN, f, &x.arena, i, r);
+		table_make(TABLE_SHORTEST, f, &x.arena, i, &x.r[1]);
+		random_sls(f, r, &x.arena, 3, &x.seed);
+		r->granted = NULL;
+		for (size_t at = 0; at < (size_t)f->n_dests * f->n_switches; at++)
+			if (!f->term_weight[f->dest_term[at / f->n_switches]]) {
+				r->lft[at] = x.r[1].lft[at];
+				r->sl[at] = r->sl[at] * 5 % 4;
 			}
-		}
-		loop = same_as_judge(&t.f, &gen, 1, OSR_CLAIM_REVERSIBLE);
-		n_loops += loop;
-		n_free += !loop;
-		osr_arena_free(&arena);
-		test_fabric_free(&t);
+		two_loop(&x, 1, OSR_CLAIM_REVERSIBLE, counts);
+		two_end(&x);
 	}
-	assert_true(n_loops > 10);
-	assert_true(n_free > 10);
+	assert_true(counts[true] > 10 && counts[false] > 10);
 }
 
 /* Of two generations the first has lost some entries: what was asked by them is answered on its old SL all the same. */
 static void test_withdrawn(void **state)
 {
-	uint32_t n_loops = 0, n_free = 0;
+	uint32_t counts[2] = { 0 };
+	struct two x;
 
 	for (uint64_t i = 0; i < 150; i++) {
-		struct osr_arena arena = { 0 };
-		struct osr_routing r[2];
-		struct osr_generation gen[2] = { { .routing = &r[0] }, { .routing = &r[1] } };
-		struct test_fabric t;
-		uint64_t seed = i;
-		bool loop;
+		const struct osr_fabric *f = &two_begin(&x, i)->t.f;
 
-		small_fabric(&t, i);
 		for (uint32_t g = 0; g < 2; g++) {
-			table_make(TABLE_SHORTEST, &t.f, &arena, i, &r[g]);
-			random_sls(&t.f, &r[g], &arena, 8, &seed);
-			r[g].granted = NULL;
+			table_make(TABLE_SHORTEST, f, &x.arena, i, &x.r[g]);
+			random_sls(f, &x.r[g], &x.arena, 8, &x.seed);
+			x.r[g].granted = NULL;
 		}
-		for (size_t at = 0; at < (size_t)t.f.n_dests * t.f.n_switches; at++)
-			if (test_random(&seed) % 4)
-				r[0].lft[at] = OSR_NO_PATH;
-		loop = same_as_judge(&t.f, gen, 2, OSR_CLAIM_REVERSIBLE);
-		n_loops += loop;
-		n_free += !loop;
-		osr_arena_free(&arena);
-		test_fabric_free(&t);
+		for (size_t at = 0; at < (size_t)f->n_dests * f->n_switches; at++)
+			if (test_random(&x.seed) % 4)
+				x.r[0].lft[at] = OSR_NO_PATH;
+		two_loop(&x, 2, OSR_CLAIM_REVERSIBLE, counts);
+		two_end(&x);
 	}
-	assert_true(n_loops > 10);
-	assert_true(n_free > 10);
+	assert_true(counts[true] > 10 && counts[false] > 10);
 }
 
 /*
@@ -740,40 +728,33 @@ static void identity_tables(const struct osr_fabric *f, struct osr_arena *arena,
 /* What a switch does with such a row is not known; no loop is made of it, on any VL. */
 static void test_missing_rows(void **state)
 {
-	unsigned n_loops = 0, n_opened = 0;
+	uint32_t counts[2] = { 0 }, n_opened = 0;
+	struct two x;
 
 	for (uint64_t i = 0; i < 40; i++) {
-		struct osr_arena arena = { 0 };
-		struct osr_routing r[2];
-		struct osr_generation gen[2] = { { .routing = &r[0] }, { .routing = &r[1] } };
-		struct test_fabric t;
-		uint64_t seed = i;
+		const struct osr_fabric *f = &two_begin(&x, i)->t.f;
 		bool whole;
 
-		small_fabric(&t, i);
 		for (unsigned g = 0; g < 2; g++) {
-			table_make(TABLE_SHORTEST, &t.f, &arena, i, &r[g]);
-			random_sls(&t.f, &r[g], &arena, 1, &seed);
-			identity_tables(&t.f, &arena, &r[g]);
+			table_make(TABLE_SHORTEST, f, &x.arena, i, &x.r[g]);
+			random_sls(f, &x.r[g], &x.arena, 1, &x.seed);
+			identity_tables(f, &x.arena, &x.r[g]);
 		}
-		whole = same_as_judge(&t.f, gen, 1, 0);
+		whole = two_loop(&x, 1, 0, counts);
 		/* All that one channel hands on, or any other one. */
 		for (unsigned k = 0; k < 3; k++) {
-			uint32_t c = (uint32_t)(test_random(&seed) % t.f.n_channels),
-				 s = t.f.chan_dst[c];
-			unsigned in = t.f.chan_port[t.f.chan_rev[c]], n = t.f.sw_n_ports[s] + 1u;
+			uint32_t c = (uint32_t)(test_random(&x.seed) % f->n_channels),
+				 s = f->chan_dst[c];
+			unsigned in = f->chan_port[f->chan_rev[c]], n = f->sw_n_ports[s] + 1u;
 
-			memset(r[0].sl2vl[r[0].sl2vl_row[s] + in * n], OSR_VL_UNSET, n * 16);
+			memset(x.r[0].sl2vl[x.r[0].sl2vl_row[s] + in * n], OSR_VL_UNSET, n * 16);
 		}
-		n_loops += whole;
-		n_opened += whole && !same_as_judge(&t.f, gen, 1, 0);
+		n_opened += whole && !same_as_judge(f, x.gen, 1, 0);
 		/* With another generation that has the rows nothing is missing. */
-		assert_int_equal(same_as_judge(&t.f, gen, 2, 0), whole);
-		osr_arena_free(&arena);
-		test_fabric_free(&t);
+		assert_int_equal(same_as_judge(f, x.gen, 2, 0), whole);
+		two_end(&x);
 	}
-	assert_true(n_loops > 5);
-	assert_true(n_opened > 2);
+	assert_true(counts[true] > 5 && n_opened > 2);
 }
 
 static uint32_t ring_channel(const struct osr_fabric *f, uint32_t from, uint32_t to)

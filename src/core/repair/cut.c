@@ -75,7 +75,7 @@ static struct candidate candidate_of(const struct repair *w, uint32_t d, const u
 	uint8_t port = fabric->chan_port[c];
 	struct candidate x = { .chan = c };
 
-	if (port != t->old[v] && port == t->last[v]) {
+	if (port != t->old[v] && port == osr__repair_last_row(w, d)[v]) {
 		x.class = 1;
 	} else if (port != t->old[v]) {
 		uint32_t u = fabric->chan_dst[c], next = u == fabric->dest_switch[d]
@@ -238,7 +238,7 @@ static void count_routes(struct repair *w, uint32_t d, const uint8_t *row, uint3
 /* The same of the baseline, out of its loads. */
 static void count_out(struct repair *w, uint32_t d)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *x = &w->base->fabric;
 	uint32_t then = w->then.dest[d];
 	const uint8_t *row = w->base->routing.lft + (size_t)then * x->n_switches;
 
@@ -439,14 +439,13 @@ enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *d
 
 	find_cut(w, d, row);
 	if (w->n_lanes && !w->shared && !w->by_turn && !w->by_port &&
-	    (w->pairs.grants || w->last != w->base))
+	    (w->grants || w->last != w->base))
 		osr__repair_keep_grants(w, d);
 	if (!t->n)
 		return OSR_OK;
 	w->touched[d] = 1;
 	w->r.stable.n_trees++;
 	count_out(w, d);
-	osr__repair_last_row(w, d, t->last);
 	for (uint32_t i = 0; i < t->n; i++)
 		t->old[t->list[i]] = row[t->list[i]];
 	expect_flows(w);
@@ -547,14 +546,14 @@ enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag)
 	if (stable->n_trees && osr__moves_needed(&m)) {
 		/* Blocks that the trees found so far have changed. */
 		for (uint32_t d = 0; d < fabric->n_dests; d++) {
-			const uint8_t *row = osr__repair_row(w, d);
+			const uint8_t *row = osr__repair_row(w, d),
+				      *last = osr__repair_last_row(w, d);
 
 			if (!w->touched[d])
 				continue;
-			osr__repair_last_row(w, d, w->tree.last);
 			for (uint32_t v = 0; v < fabric->n_switches; v++)
 				*osr__moves_block(&m, d, v) |=
-					v != fabric->dest_switch[d] && row[v] != w->tree.last[v];
+					v != fabric->dest_switch[d] && row[v] != last[v];
 		}
 		osr__moves_run(&m);
 		stable->n_moved += m.n_moved;

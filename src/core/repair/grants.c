@@ -18,37 +18,40 @@ static uint16_t sl_bit(uint8_t sl)
 
 static bool has_replies(const struct repair *w)
 {
-	return w->base->routing.claims & OSR_CLAIM_REVERSIBLE;
+	return w->r.claims & OSR_CLAIM_REVERSIBLE;
 }
 
-uint16_t osr__repair_need(const struct repair *w, const struct repair_pairs *p, uint32_t d,
-			  uint32_t v)
+/* The SL of a pair, and its SLs of earlier. */
+static uint16_t sls_of(const struct repair *w, size_t at)
 {
-	size_t n = p->f->n_switches, at = d * n + v;
-	uint32_t root = p->f->dest_switch[d];
+	return sl_bit(w->r.sl[at]) | (w->grants ? w->grants[at] : 0);
+}
+
+uint16_t osr__repair_need(const struct repair *w, uint32_t d, uint32_t v)
+{
+	const struct osr_fabric *fabric = w->f;
+	size_t n = fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d];
 	uint16_t lanes;
 
-	if (!osr__repair_is_used(p->f, d, v))
+	if (!osr__repair_is_used(fabric, d, v))
 		return 0;
 	if (w->shared)
 		return 1;
-	lanes = sl_bit(p->sl[at]) | (p->grants ? p->grants[at] : 0);
+	lanes = sls_of(w, d * n + v);
 	/* Replies to what hosts of the LID's switch ask those of v. */
-	if (has_replies(w) && p->f->term_weight[p->f->dest_term[d]] && p->f->sw_sources[root])
-		for (uint32_t i = p->dest_row[v]; i < p->dest_row[v + 1]; i++) {
-			at = p->dest_list[i] * n + root;
-			lanes |= sl_bit(p->sl[at]) | (p->grants ? p->grants[at] : 0);
-		}
+	if (has_replies(w) && fabric->term_weight[fabric->dest_term[d]] && fabric->sw_sources[root])
+		for (uint32_t i = w->dest_row[v]; i < w->dest_row[v + 1]; i++)
+			lanes |= sls_of(w, w->dest_list[i] * n + root);
 	return lanes & (uint16_t)((1u << w->n_lanes) - 1);
 }
 
 /* Lane k on all routes there are from switch a to LIDs of switch b, but for d; `hosts`: only to LIDs of hosts. */
 static bool add_routes(struct repair *w, uint32_t a, uint32_t b, uint32_t d, bool hosts, unsigned k)
 {
-	const struct repair_pairs *p = &w->pairs;
 
-	for (uint32_t i = p->dest_row[b]; a != b && i < p->dest_row[b + 1]; i++) {
-		uint32_t e = p->dest_list[i], c = osr__repair_next(w, osr__repair_row(w, e), a);
+	for (uint32_t i = w->dest_row[b]; a != b && i < w->dest_row[b + 1]; i++) {
+		uint32_t e = w->dest_list[i], c = osr__repair_next(w, osr__repair_row(w, e), a);
 
 		if (e != d && c != OSR_NONE && (!hosts || w->f->term_weight[w->f->dest_term[e]]) &&
 		    osr__repair_is_used(w->f, e, a) &&
@@ -71,26 +74,23 @@ static bool add_replies(struct repair *w, uint32_t d, uint32_t v, unsigned k)
 static void give(struct repair *w, uint32_t d, uint32_t v, uint16_t gone, uint8_t sl)
 {
 	size_t at = (size_t)d * w->f->n_switches + v;
-	uint16_t *grants = w->pairs.grants;
 
-	w->r.stable.n_sl_lost +=
-		((sl_bit(w->pairs.sl[at]) | (grants ? grants[at] : 0)) & gone) != 0;
-	if (sl_bit(w->pairs.sl[at]) & gone)
-		w->pairs.sl[at] = sl;
-	if (grants)
-		grants[at] &= (uint16_t)~gone;
+	w->r.stable.n_sl_lost += (sls_of(w, at) & gone) != 0;
+	if (sl_bit(w->r.sl[at]) & gone)
+		w->r.sl[at] = sl;
+	if (w->grants)
+		w->grants[at] &= (uint16_t)~gone;
 }
 
 /* The SL that v uses to another LID of the same switch, or OSR__NO_SL. */
 static uint8_t sl_of_sibling(const struct repair *w, uint32_t d, uint32_t v)
 {
-	const struct repair_pairs *p = &w->pairs;
 	uint32_t root = w->f->dest_switch[d];
 
-	for (uint32_t i = p->dest_row[root]; i < p->dest_row[root + 1]; i++) {
-		uint8_t sl = p->sl[(size_t)p->dest_list[i] * w->f->n_switches + v];
+	for (uint32_t i = w->dest_row[root]; i < w->dest_row[root + 1]; i++) {
+		uint8_t sl = w->r.sl[(size_t)w->dest_list[i] * w->f->n_switches + v];
 
-		if (p->dest_list[i] != d && sl != OSR__NO_SL)
+		if (w->dest_list[i] != d && sl != OSR__NO_SL)
 			return sl;
 	}
 	return OSR__NO_SL;
@@ -99,7 +99,7 @@ static uint8_t sl_of_sibling(const struct repair *w, uint32_t d, uint32_t v)
 /* A pair without an SL takes one on which its route can be: that of a sibling, of replies, or any. */
 static bool commit_new(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
 {
-	uint16_t must = osr__repair_need(w, &w->pairs, d, v);
+	uint16_t must = osr__repair_need(w, d, v);
 	uint8_t sibling = sl_of_sibling(w, d, v);
 	uint32_t first = must ? (uint32_t)__builtin_ctz(must)
 			      : (v + w->f->dest_switch[d]) % w->base->routing.n_vls;
@@ -112,7 +112,7 @@ static bool commit_new(struct repair *w, uint32_t d, const uint8_t *row, uint32_
 		osr_order_begin(&w->order);
 		if (osr__repair_route(w, d, row, c, must | (uint16_t)(1u << k)) &&
 		    add_replies(w, d, v, k)) {
-			w->pairs.sl[(size_t)d * w->f->n_switches + v] = (uint8_t)k;
+			w->r.sl[(size_t)d * w->f->n_switches + v] = (uint8_t)k;
 			return true;
 		}
 		osr_order_undo(&w->order, 0);
@@ -126,7 +126,6 @@ static bool commit_new(struct repair *w, uint32_t d, const uint8_t *row, uint32_
  */
 static bool commit_relaxed(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
 {
-	const struct repair_pairs *p = &w->pairs;
 	uint32_t root = w->f->dest_switch[d];
 
 	for (uint8_t k = 0; k < (uint8_t)w->n_lanes; k++) {
@@ -139,8 +138,8 @@ static bool commit_relaxed(struct repair *w, uint32_t d, const uint8_t *row, uin
 			continue;
 		}
 		give(w, d, v, ALL_SLS, k);
-		for (uint32_t i = p->dest_row[v]; has_replies(w) && i < p->dest_row[v + 1]; i++)
-			give(w, p->dest_list[i], root, ALL_SLS, k);
+		for (uint32_t i = w->dest_row[v]; has_replies(w) && i < w->dest_row[v + 1]; i++)
+			give(w, w->dest_list[i], root, ALL_SLS, k);
 		return true;
 	}
 	return false;
@@ -150,8 +149,8 @@ bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32
 {
 	if (!w->n_lanes)
 		return true;
-	if (w->pairs.sl && !w->shared && osr__repair_is_used(w->f, d, v) &&
-	    w->pairs.sl[(size_t)d * w->f->n_switches + v] == OSR__NO_SL)
+	if (w->r.sl && !w->shared && osr__repair_is_used(w->f, d, v) &&
+	    w->r.sl[(size_t)d * w->f->n_switches + v] == OSR__NO_SL)
 		return commit_new(w, d, row, v, c);
 	if (w->tree.relaxed[v])
 		return commit_relaxed(w, d, row, v, c);
@@ -164,19 +163,17 @@ bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32
 /* Of the last sweep: the pair's SL if it is another one today, and those given before. */
 static uint16_t later_grants(const struct repair *w, uint32_t d, uint32_t v, uint8_t *other)
 {
-	const struct osr_routing *last = &w->last->routing;
-	const struct osr_fabric_map *map = &w->lately;
-	size_t at = (size_t)map->dest[d] * map->from->n_switches + map->sw[v];
+	const struct osr_routing *last = &w->lately.routing;
+	size_t at = (size_t)d * w->f->n_switches + v;
 	uint16_t lanes;
 
 	*other = OSR__NO_SL;
-	if (w->last == w->base || map->dest[d] == OSR_NONE || map->sw[v] == OSR_NONE ||
-	    last->lft[at] == OSR_NO_PATH)
+	if (w->last == w->base || !osr_carry_had_path(&w->lately, d, v))
 		return 0;
 	lanes = last->granted ? last->granted[at] : 0;
 	if (!last->sl)
 		return lanes | (w->job->request.chosen_sls ? w->job->request.chosen_sls : 1);
-	if (last->sl[at] != w->pairs.sl[(size_t)d * w->f->n_switches + v])
+	if (last->sl[at] != w->r.sl[at])
 		*other = last->sl[at];
 	return lanes | sl_bit(*other);
 }
@@ -205,7 +202,6 @@ static bool keep_lane(struct repair *w, uint32_t d, uint32_t v, unsigned k)
 void osr__repair_keep_grants(struct repair *w, uint32_t d)
 {
 	const struct osr_fabric *fabric = w->f;
-	struct repair_pairs *p = &w->pairs;
 
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		size_t at = (size_t)d * fabric->n_switches + v;
@@ -214,7 +210,7 @@ void osr__repair_keep_grants(struct repair *w, uint32_t d)
 
 		if (v == fabric->dest_switch[d] || !osr__repair_is_used(fabric, d, v))
 			continue;
-		lanes |= p->grants ? p->grants[at] : 0;
+		lanes |= w->grants ? w->grants[at] : 0;
 		keep = lanes;
 		for (uint16_t left = lanes; left; left &= (uint16_t)(left - 1)) {
 			unsigned k = (unsigned)__builtin_ctz(left);
@@ -227,14 +223,14 @@ void osr__repair_keep_grants(struct repair *w, uint32_t d)
 		/* A route that is cut goes on with the SL of the last sweep. */
 		if (keep & sl_bit(other) && w->tree.cut[v] == w->tree.epoch) {
 			keep &= (uint16_t)~sl_bit(other);
-			p->sl[at] = other;
+			w->r.sl[at] = other;
 		}
-		if (keep && !p->grants)
-			p->grants = osr_calloc(w->job->arena,
+		if (keep && !w->grants)
+			w->grants = osr_calloc(w->job->arena,
 					       (size_t)fabric->n_dests * fabric->n_switches,
-					       sizeof(*p->grants));
-		w->no_memory |= keep && !p->grants;
-		if (p->grants)
-			p->grants[at] = keep;
+					       sizeof(*w->grants));
+		w->no_memory |= keep && !w->grants;
+		if (w->grants)
+			w->grants[at] = keep;
 	}
 }

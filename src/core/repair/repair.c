@@ -32,7 +32,7 @@
  *	  repairable()			does anything forbid it?
  *	  repair_again()		nothing has changed
  *	  repair_try()			attempts; each is repair_steps():
- *	    osr__repair_map()		  what is still there
+ *	    osr__repair_carry()		  the last sweep's tables, in today's numbering
  *	    osr__repair_tables()	  the baseline's tables
  *	    osr__repair_order()		  the turns that they take, and an order
  *	    osr__repair_mcast()		  the spanning tree of multicast
@@ -137,67 +137,35 @@ static enum osr_status repairable(const struct osr_job *job, const struct osr_re
 
 /* ---- nothing has changed ---------------------------------------------------------------------- */
 
-/* LIDs with entries that are not the baseline's, on a fabric that is like that of the last sweep. */
-static uint32_t count_trees(const struct osr_result *last, const struct osr_fabric_map *then)
-{
-	uint32_t n_trees = 0, n = then->to->n_switches;
-
-	for (uint32_t d = 0; d < then->to->n_dests; d++) {
-		const uint8_t *row = last->routing.lft + (size_t)d * n,
-			      *was = last->baseline->routing.lft +
-				     (size_t)then->dest[d] * then->from->n_switches;
-		bool same = then->dest[d] != OSR_NONE;
-
-		for (uint32_t v = 0; same && v < n; v++)
-			same = v == then->to->dest_switch[d] || then->sw[v] == OSR_NONE ||
-			       row[v] == was[then->sw[v]];
-		n_trees += !same;
-	}
-	return n_trees;
-}
-
 /* The same tables again, which are a repair. */
 static enum osr_status repair_again(const struct osr_job *job, struct osr_diag *why)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	const struct osr_result *last = job->previous;
-	struct osr_routing *routing = job->routing, same = last->routing;
-	struct osr_fabric_map map;
-	enum osr_status st =
-		osr_fabric_map_init(&map, &last->fabric, job->fabric, job->scratch, why);
+	const struct osr_result *last = job->previous, *base = last->baseline;
+	struct osr_routing *routing = job->routing;
+	size_t n = job->fabric->n_switches;
+	struct osr_earlier same, then;
+	enum osr_status st = osr_carry(&last->fabric, &last->routing, job->fabric, job->scratch,
+				       job->arena, &same, why);
 
 	if (!st)
-		st = osr_carry_routing(&map, &last->routing, job->arena, routing, why);
-	if (!st)
-		st = osr_carry_rank(&map, &last->routing, job->arena, routing, why);
-	if (!st)
-		st = osr_fabric_map_init(&map, &last->baseline->fabric, job->fabric, job->scratch,
-					 why);
-	if (st) {
-		osr_arena_reset(job->scratch, mark);
-		return st;
+		st = osr_carry(&base->fabric, &base->routing, job->fabric, job->scratch,
+			       job->scratch, &then, why);
+	if (!st) {
+		*routing = same.routing;
+		routing->lane_deps = NULL;
+		routing->stable = (struct osr_stable){
+			.kept = true,
+			.together = (routing->claims & OSR_CLAIM_DEADLOCK_FREE) && routing->rank,
+			.n_channels_lost = base->fabric.n_channels - job->fabric->n_channels,
+			.drift = last->routing.stable.drift
+		};
 	}
-	same.lft = routing->lft;
-	same.sl = routing->sl;
-	same.granted = routing->granted;
-	same.sl2vl = routing->sl2vl;
-	same.sl2vl_row = routing->sl2vl_row;
-	same.rank = routing->rank;
-	same.mcast_parent = routing->mcast_parent;
-	same.note = NULL;
-	same.notes = routing->notes;
-	same.withdrawn = NULL;
-	same.lane_deps = NULL;
-	same.stable = (struct osr_stable){
-		.kept = true,
-		.together = (same.claims & OSR_CLAIM_DEADLOCK_FREE) && same.rank,
-		.n_channels_lost = last->baseline->fabric.n_channels - job->fabric->n_channels,
-		.n_trees = count_trees(last, &map),
-		.drift = last->routing.stable.drift
-	};
-	*routing = same;
+	for (uint32_t d = 0; !st && d < job->fabric->n_dests; d++)
+		routing->stable.n_trees +=
+			memcmp(routing->lft + d * n, then.routing.lft + d * n, n) != 0;
 	osr_arena_reset(job->scratch, mark);
-	return OSR_OK;
+	return st;
 }
 
 static bool nothing_changed(const struct osr_job *job)
@@ -213,17 +181,20 @@ static bool nothing_changed(const struct osr_job *job)
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-static enum osr_status hand_over_ranks(const struct repair *w, struct osr_arena *result,
-				       struct osr_routing *routing, struct osr_diag *diag)
+/* Where there is room, into the certificate that there was. */
+static enum osr_status hand_over_ranks(const struct repair *w, struct osr_routing *routing,
+				       struct osr_diag *diag)
 {
 	size_t m = w->f->n_channels;
 
 	if (!w->n_lanes)
-		return OSR_OK;
-	routing->rank = osr_alloc(result, routing->n_vls * m, sizeof(*routing->rank));
-	if (!routing->rank)
+		routing->rank = NULL;
+	else if (routing->n_vls > w->base->routing.n_vls)
+		routing->rank =
+			osr_alloc(w->job->arena, routing->n_vls * m, sizeof(*routing->rank));
+	if (w->n_lanes && !routing->rank)
 		return osr__repair_nomem(diag);
-	for (uint32_t k = 0; k < routing->n_vls; k++)
+	for (uint32_t k = 0; w->n_lanes && k < routing->n_vls; k++)
 		memcpy(routing->rank + k * m, w->order.nodes.rank + k % w->n_vls * m,
 		       m * sizeof(*routing->rank));
 	return OSR_OK;
@@ -244,24 +215,20 @@ static bool lanes_above(const struct repair *w, uint16_t sls, uint32_t lane)
 /* SLs of pairs that had another one in the last sweep; lanes of the base, and spare ones that pairs have moved to. */
 static void hand_over_sls(struct repair *w)
 {
-	const struct osr_fabric_map *map = &w->lately;
-	const struct osr_routing *last = &w->last->routing;
+	const struct osr_routing *last = &w->lately.routing;
 	struct osr_routing *r = &w->r;
 	size_t n = w->f->n_switches, size = w->f->n_dests * n;
 	uint16_t used = 0;
 
 	for (size_t at = 0; r->sl && at < size; at++) {
 		uint32_t d = (uint32_t)(at / n), v = (uint32_t)(at % n);
-		size_t then = (size_t)map->dest[d] * map->from->n_switches + map->sw[v];
 
 		/* Pairs that send nothing have no SL of their own. */
 		r->sl[at] = r->sl[at] == OSR__NO_SL ? 0 : r->sl[at];
-		used |= (uint16_t)(1u << (r->sl[at] & 15)) |
-			(w->pairs.grants ? w->pairs.grants[at] : 0);
-		r->stable.n_sl_changed +=
-			last->sl && map->dest[d] != OSR_NONE && map->sw[v] != OSR_NONE &&
-			v != w->f->dest_switch[d] && r->lft[at] != OSR_NO_PATH &&
-			last->lft[then] != OSR_NO_PATH && last->sl[then] != r->sl[at];
+		used |= (uint16_t)(1u << (r->sl[at] & 15)) | (w->grants ? w->grants[at] : 0);
+		r->stable.n_sl_changed += last->sl && v != w->f->dest_switch[d] &&
+					  r->lft[at] != OSR_NO_PATH && last->sl[at] != r->sl[at] &&
+					  osr_carry_had_path(&w->lately, d, v);
 	}
 	while (!w->shared && w->n_vls > r->n_vls && lanes_above(w, used, r->n_vls))
 		r->n_vls++;
@@ -281,11 +248,12 @@ static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
 		osr__repair_write_lanes(w);
 	if (w->r.n_longer)
 		w->r.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
-	w->r.granted = w->pairs.grants;
+	w->r.granted = w->grants;
+	w->r.lane_deps = NULL;
 	stable->kept = true;
 	stable->new_baseline = w->grown;
 	*w->job->routing = w->r;
-	return hand_over_ranks(w, w->job->arena, w->job->routing, diag);
+	return hand_over_ranks(w, w->job->routing, diag);
 }
 
 /* ---- an attempt ------------------------------------------------------------------------------ */
@@ -294,10 +262,11 @@ static enum osr_status repair_steps(struct repair *w, struct osr_diag *diag)
 {
 	enum osr_status st;
 
-	if ((st = osr__repair_map(w, diag)) || (st = osr__repair_alloc(w, diag)) ||
+	if ((st = osr__repair_carry(w, &w->last->fabric, &w->last->routing, w->job->scratch,
+				    &w->lately, diag)) ||
+	    (st = osr__repair_alloc(w, diag)) ||
 	    (st = osr__repair_tables(w, w->job->arena, diag)) ||
-	    (w->n_lanes && (st = osr__repair_order(w, diag))) ||
-	    (st = osr__repair_mcast(w, w->job->arena, diag)))
+	    (w->n_lanes && (st = osr__repair_order(w, diag))) || (st = osr__repair_mcast(w, diag)))
 		return st;
 	osr__repair_add_fresh(w);
 	osr__repair_add_last(w);
@@ -401,27 +370,20 @@ enum osr_status osr_repair_prepare(const struct osr_result *x, struct osr_arena 
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	const struct osr_job job = { .scratch = scratch };
-	struct repair w = { .job = &job, .f = &x->fabric, .base = x, .last = x };
+	struct repair w = { .job = &job, .f = &x->fabric, .base = x, .last = x, .r = *routing };
 	enum osr_status st;
-	uint16_t *deps;
-	size_t n;
 
 	take_lanes(&w, routing, routing->n_vls);
 	if (x->baseline || routing->lane_deps || !w.n_lanes ||
 	    (w.by_port && !osr__repair_is_by_port(&x->fabric, routing)))
 		return OSR_OK;
-	st = osr__repair_map(&w, diag);
+	w.grants = (uint16_t *)w.r.granted;
+	st = osr__repair_alloc(&w, diag);
 	if (!st)
-		st = osr__repair_order(&w, diag);
-	if (!st) {
-		n = w.order.row[w.f->n_channels];
-		deps = osr_alloc(result, n, sizeof(*deps));
-		if (deps)
-			routing->lane_deps = memcpy(deps, w.order.used, n * sizeof(*deps));
-		else
-			st = osr__repair_nomem(diag);
-	}
-	osr_arena_reset(scratch, mark);
+		st = osr__repair_deps(&w, result, diag);
+	routing->lane_deps = w.r.lane_deps;
+	if (scratch != result)
+		osr_arena_reset(scratch, mark);
 	return st;
 }
 
@@ -432,14 +394,12 @@ static enum osr_status grant_earlier(struct repair *w, struct osr_diag *diag)
 	struct osr_routing *routing = w->job->routing;
 	enum osr_status st;
 
-	if ((st = osr__repair_map(w, diag)) || (st = osr__repair_alloc(w, diag)))
-		return st;
 	w->r = *routing;
 	w->r.stable = (struct osr_stable){ .kept = false };
-	w->pairs = (struct repair_pairs){ .f = w->f, .sl = w->r.sl };
-	if (!osr__repair_sort_dests(&w->pairs, w->job->scratch))
-		return osr__repair_nomem(diag);
-	if ((st = osr__repair_order(w, diag)))
+	if ((st = osr__repair_carry(w, &w->last->fabric, &w->last->routing, w->job->scratch,
+				    &w->lately, diag)) ||
+	    (st = osr__repair_alloc(w, diag)) ||
+	    (st = osr__repair_deps(w, w->job->scratch, diag)) || (st = osr__repair_order(w, diag)))
 		return st;
 	if (routing->mcast_parent && (routing->claims & OSR_CLAIM_MULTICAST))
 		osr__repair_add_tree(w, routing->mcast_parent, routing->mcast_vl);
@@ -450,9 +410,9 @@ static enum osr_status grant_earlier(struct repair *w, struct osr_diag *diag)
 	if (w->no_memory)
 		return osr__repair_nomem(diag);
 	hand_over_sls(w);
-	routing->granted = w->pairs.grants;
+	routing->granted = w->grants;
 	/* The order has moved to make room for them. */
-	return hand_over_ranks(w, w->job->arena, routing, diag);
+	return hand_over_ranks(w, routing, diag);
 }
 
 /* Where SL2VL tables of an engine's own come or go, no SL of earlier is proven: all pairs that send. */

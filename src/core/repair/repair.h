@@ -76,11 +76,11 @@ enum osr_status osr_repair_prepare(const struct osr_result *x, struct osr_arena 
 enum osr_status osr_repair_anew(const struct osr_job *job, const struct osr_diag *why);
 
 /*
- * The spanning tree of multicast of `previous` on this fabric, as far as its cables are there, its pieces tied
- * together by any cables: [n_switches] parents in `result`; NULL if it does not reach every switch with end
- * ports, or memory ran out.
+ * What is left on this fabric of an earlier spanning tree of multicast (carry.h), its pieces tied together by any
+ * cables: [n_switches] parents in `result`; NULL if it does not reach every switch with end ports, or memory ran
+ * out.
  */
-uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const struct osr_result *previous,
+uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const uint32_t *before,
 			       struct osr_arena *scratch, struct osr_arena *result);
 
 /*

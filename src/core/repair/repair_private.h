@@ -7,7 +7,7 @@
  *	grants.c	lanes by SL: which a pair needs, other ones for it
  *	baseline.c	which element is which; tables, order and loads to start from; one route
  *
- * All is in the numbering of today's fabric f; only the baseline's own tables are read in that of its fabric x.
+ * All is in the numbering of today's fabric: what was before has been carried into it (carry.h).
  */
 #ifndef OSR_REPAIR_PRIVATE_H
 #define OSR_REPAIR_PRIVATE_H
@@ -17,14 +17,6 @@
 #include "core/repair/repair.h"
 
 #define OSR__NO_SL 255 /* of a pair that has none yet */
-
-/* Pairs of a switch and a LID of one fabric, and the lanes that they need. */
-struct repair_pairs {
-	const struct osr_fabric *f;
-	uint8_t *sl;                    /* [n_dests * n_switches], NULL: any SL */
-	uint16_t *grants;               /* [n_dests * n_switches] SLs of earlier, NULL: none */
-	uint32_t *dest_row, *dest_list; /* LIDs by switch */
-};
 
 /* The tree of one LID while it is repaired. Marks hold if they are `epoch`. */
 struct repair_tree {
@@ -41,7 +33,6 @@ struct repair_tree {
 	uint32_t *flow;     /* [n_switches] end ports that sent through a cut switch */
 	uint64_t *expected; /* [n_channels] of flows whose paths are not all found yet */
 	uint8_t *old;       /* [n_switches] entries before */
-	uint8_t *last;      /* [n_switches] entries of the last sweep */
 	uint8_t *relaxed;   /* [n_switches] may get another SL */
 	uint16_t *lanes;    /* [n_switches] by SL: of all that comes through */
 };
@@ -49,11 +40,11 @@ struct repair_tree {
 struct repair {
 	const struct osr_job *job;
 	const struct osr_repair_options *opt;
-	const struct osr_fabric *f, *x;
+	const struct osr_fabric *f;
 	const struct osr_result *base, *last;
-	struct osr_fabric_map then,
-		lately; /* f in the baseline's fabric, and in that of the last sweep */
-	uint32_t *back; /* [n_channels of x] channels of the baseline in f */
+	struct osr_fabric_map then; /* f in the baseline's fabric */
+	struct osr_earlier lately;  /* the last sweep's tables */
+	uint32_t *back;             /* [channels of the baseline] in f, if `counted` */
 
 	bool by_turn;     /* lanes by turn; else by SL */
 	bool spare;       /* by turn, and lanes that the baseline does not use are there, too */
@@ -74,7 +65,8 @@ struct repair {
 	struct osr_routing r; /* in the making */
 	const uint32_t *
 		span; /* [n_switches] spanning tree that unicast may follow: that of multicast, or with more switches */
-	struct repair_pairs pairs;
+	uint16_t *grants;               /* [n_dests * n_switches] SLs of earlier, NULL: none */
+	uint32_t *dest_row, *dest_list; /* LIDs by switch */
 	uint8_t *
 		touched; /* [n_dests] entries differ from the baseline's, or from those of the last sweep */
 	uint64_t *load;    /* [n_channels] */
@@ -98,21 +90,27 @@ static inline uint8_t *osr__repair_row(const struct repair *w, uint32_t d)
 	return w->r.lft + (size_t)d * w->f->n_switches;
 }
 
+/* The entries of the last sweep for d. */
+static inline const uint8_t *osr__repair_last_row(const struct repair *w, uint32_t d)
+{
+	return w->lately.routing.lft + (size_t)d * w->f->n_switches;
+}
+
 /* ---- baseline.c ------------------------------------------------------------------------------ */
 
-/* Which element of today is which of before. */
-enum osr_status osr__repair_map(struct repair *w, struct osr_diag *diag);
-/* The baseline's tables on the fabric of today, in w->r and w->pairs. */
+enum osr_status osr__repair_alloc(struct repair *w, struct osr_diag *diag);
+/* Tables of before in today's numbering; a LID on another switch is not in them. */
+enum osr_status osr__repair_carry(const struct repair *w, const struct osr_fabric *from,
+				  const struct osr_routing *was, struct osr_arena *arena,
+				  struct osr_earlier *earlier, struct osr_diag *diag);
+/* The baseline's tables on the fabric of today, in w->r. */
 enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
 				   struct osr_diag *diag);
-/* The baseline's order with all turns that its routes take. */
+/* w->r.lane_deps of these tables, in `result`. */
+enum osr_status osr__repair_deps(struct repair *w, struct osr_arena *result, struct osr_diag *diag);
+/* The order of w->r with all turns that its routes take. */
 enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag);
 enum osr_status osr__repair_loads(struct repair *w, struct osr_diag *diag);
-enum osr_status osr__repair_alloc(struct repair *w, struct osr_diag *diag);
-/* LIDs by switch. */
-bool osr__repair_sort_dests(struct repair_pairs *p, struct osr_arena *scratch);
-/* The entries of the last sweep for d, where they lead along cables of today; else OSR_NO_PATH. */
-void osr__repair_last_row(const struct repair *w, uint32_t d, uint8_t *row);
 /* What the last sweep left on the switches where that is not the baseline's, into the order. */
 void osr__repair_add_last(struct repair *w);
 /* Routes longer than minimal. */
@@ -145,16 +143,14 @@ static inline bool osr__repair_is_used(const struct osr_fabric *fabric, uint32_t
 }
 
 /* Lanes by SL: those that must be safe on the route from v to d. */
-uint16_t osr__repair_need(const struct repair *w, const struct repair_pairs *p, uint32_t d,
-			  uint32_t v);
+uint16_t osr__repair_need(const struct repair *w, uint32_t d, uint32_t v);
 /* May v send by channel c, into a tree that is settled from there on? It is about to. */
 bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c);
 /* SLs of earlier on the routes of d that are not cut; what cannot be kept is counted. */
 void osr__repair_keep_grants(struct repair *w, uint32_t d);
 /* ---- spanning.c ------------------------------------------------------------------------------ */
 
-enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result,
-				  struct osr_diag *diag);
+enum osr_status osr__repair_mcast(struct repair *w, struct osr_diag *diag);
 /* Multicast along parent[] on this lane, into the order; false if that closes a cycle. */
 bool osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane);
 /* All switches hang on w->span, where the order accepts that. */

@@ -113,21 +113,6 @@ static void find_pieces(struct forest *t, bool all)
 	}
 }
 
-/* What is left of an earlier tree, of map->from. */
-static void take_tree(struct forest *t, const struct osr_fabric_map *map, const uint32_t *before)
-{
-	const struct osr_fabric *fabric = t->f;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t old = map->sw[s], c = old == OSR_NONE ? OSR_NONE : before[old];
-
-		if (c != OSR_NONE)
-			c = osr_port_channel(fabric, s, map->from->chan_port[c]);
-		t->parent[s] = c != OSR_NONE && map->chan[c] == before[old] ? c : OSR_NONE;
-	}
-	find_pieces(t, false);
-}
-
 /* The turns of what is left. False if they close a cycle. */
 static bool add_pieces(struct forest *t)
 {
@@ -296,19 +281,18 @@ bool osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)
 	return add_pieces(&t);
 }
 
-uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const struct osr_result *previous,
+uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const uint32_t *before,
 			       struct osr_arena *scratch, struct osr_arena *result)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct forest t = { .parent = osr_alloc(result, fabric->n_switches, sizeof(*t.parent)) };
-	struct osr_fabric_map map;
-	bool kept = t.parent && previous->routing.mcast_parent &&
-		    forest_init(&t, fabric, scratch) &&
-		    !osr_fabric_map_init(&map, &previous->fabric, fabric, scratch, NULL);
+	bool kept = t.parent && forest_init(&t, fabric, scratch);
 
-	if (kept)
-		take_tree(&t, &map, previous->routing.mcast_parent);
-	kept = kept && join_all(&t, false);
+	if (kept) {
+		memcpy(t.parent, before, fabric->n_switches * sizeof(*t.parent));
+		find_pieces(&t, false);
+		kept = join_all(&t, false);
+	}
 	osr_arena_reset(scratch, mark);
 	return kept ? t.parent : NULL;
 }
@@ -353,26 +337,27 @@ static uint16_t lanes_of_copies(const struct repair *w)
 	return 0;
 }
 
-enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result, struct osr_diag *diag)
+enum osr_status osr__repair_mcast(struct repair *w, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(w->job->scratch);
-	bool last = w->like_last && w->last->routing.mcast_parent,
-	     proven = w->n_lanes && w->r.claims & OSR_CLAIM_MULTICAST;
-	const struct osr_routing *before = last ? &w->last->routing : &w->base->routing;
-	struct forest t = { .w = w, .lanes = proven ? lanes_of_copies(w) : 0 };
+	const uint32_t *last = w->like_last ? w->lately.routing.mcast_parent : NULL;
+	bool proven = w->n_lanes && w->r.claims & OSR_CLAIM_MULTICAST;
+	struct forest t = { .w = w,
+			    .lanes = proven ? lanes_of_copies(w) : 0,
+			    .parent = w->r.mcast_parent };
 	enum osr_status st = OSR_OK;
 
 	w->r.mcast_vl = w->base->routing.sl2vl || !w->by_turn ? w->base->routing.mcast_vl : 0;
-	if (!w->base->routing.mcast_parent) {
-		w->r.mcast_parent = NULL;
+	w->span = t.parent;
+	if (!t.parent) {
 		w->r.claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
 		return OSR_OK;
 	}
-	w->span = t.parent = w->r.mcast_parent =
-		osr_alloc(result, w->f->n_switches, sizeof(*t.parent));
-	if (!t.parent || !forest_init(&t, w->f, w->job->scratch))
+	if (!forest_init(&t, w->f, w->job->scratch))
 		return osr__repair_nomem(diag);
-	take_tree(&t, last ? &w->lately : &w->then, before->mcast_parent);
+	if (last)
+		memcpy(t.parent, last, w->f->n_switches * sizeof(*last));
+	find_pieces(&t, false);
 	if ((proven && !t.lanes) || !add_pieces(&t) || !join_all(&t, false))
 		st = osr_fail(diag, OSR_NOT_APPLICABLE,
 			      "the spanning tree of multicast no longer reaches every switch on "

@@ -37,22 +37,17 @@ static bool transition_any_sl(const struct osr_routing *routing)
 static enum osr_status transition_carry(struct transition *m, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(m->scratch);
-	const struct osr_routing *then = &m->previous->routing;
 	size_t n = m->f->n_switches, size = m->f->n_dests * n;
-	struct osr_fabric_map map;
-	enum osr_status st =
-		osr_fabric_map_init(&map, &m->previous->fabric, m->f, m->scratch, diag);
+	struct osr_earlier earlier;
+	enum osr_status st = osr_carry(&m->previous->fabric, &m->previous->routing, m->f,
+				       m->scratch, &m->kept, &earlier, diag);
 
 	if (!st)
-		st = osr_carry_routing(&map, then, &m->kept, &m->old, diag);
+		m->old = earlier.routing;
 	/* A pair that had no route then has sent on no SL. */
-	for (size_t at = 0; !st && m->old.sl && m->r->sl && at < size; at++) {
-		uint32_t d = map.dest[at / n], s = map.sw[at % n];
-
-		if (d == OSR_NONE || s == OSR_NONE ||
-		    then->lft[(size_t)d * then->n_switches + s] == OSR_NO_PATH)
+	for (size_t at = 0; !st && m->old.sl && m->r->sl && at < size; at++)
+		if (!osr_carry_had_path(&earlier, (uint32_t)(at / n), (uint32_t)(at % n)))
 			m->old.sl[at] = m->r->sl[at];
-	}
 	osr_arena_reset(m->scratch, mark);
 	return st;
 }
@@ -215,7 +210,7 @@ uint32_t osr__transition_choices(struct transition *m, uint8_t kept[3])
 	if ((!m->one_graph && m->r->claims & provable & ~m->modes) || !m->r->rank || m->r->sl2vl)
 		return n;
 	if (is_ring(m))
-		m->order = osr_repair_keep_tree(m->f, m->previous, m->scratch, &m->kept);
+		m->order = osr_repair_keep_tree(m->f, m->old.mcast_parent, m->scratch, &m->kept);
 	if (m->order)
 		kept[n++] = OSR_KEPT_ORDER;
 	find_sls(m);

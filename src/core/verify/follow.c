@@ -2,8 +2,6 @@
 /* The entries of one LID, and a whole generation in the numbering of another fabric. */
 #include "follow_private.h"
 
-#include "core/data/carry.h"
-
 #include <string.h>
 
 enum osr_status osr__follow_init(struct follow *w, struct osr_arena *scratch, struct osr_diag *diag)
@@ -127,14 +125,16 @@ static void carry_ends(const struct osr_fabric_map *map, const osr_sl2vl_t *old,
 	}
 }
 
-enum osr_status osr_union_carry(const struct osr_fabric_map *map, const struct osr_generation *old,
-				struct osr_arena *result, struct osr_carried *to,
-				struct osr_diag *diag)
+enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_generation *old,
+				const struct osr_fabric *fabric, struct osr_arena *result,
+				struct osr_carried *to, struct osr_diag *diag)
 {
-	enum osr_status st = osr_carry_routing(map, old->routing, result, &to->routing, diag);
+	const struct osr_fabric_map *map = &to->tables.map;
+	enum osr_status st =
+		osr_carry(from, old->routing, fabric, result, result, &to->tables, diag);
 
-	to->gen =
-		(struct osr_generation){ .routing = &to->routing, .sls_unknown = old->sls_unknown };
+	to->gen = (struct osr_generation){ .routing = &to->tables.routing,
+					   .sls_unknown = old->sls_unknown };
 	if (st)
 		return st;
 	if (old->paths) {

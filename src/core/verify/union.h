@@ -26,7 +26,7 @@
 
 #include <osmroutes/routing.h>
 
-#include "core/data/fabric_map.h"
+#include "core/data/carry.h"
 
 /* With the modes: only packets between CAs and routers count, nothing to or from a port 0. */
 #define OSR_ONLY_HOSTS (1u << 16)
@@ -105,15 +105,15 @@ bool osr_union_rises(const struct osr_fabric *fabric, const struct osr_generatio
  * and the tables of end ports, which are matched by GUID and LID. All is allocated in `result`.
  */
 struct osr_carried {
-	struct osr_routing routing;
+	struct osr_earlier tables;
 	struct osr_paths paths;
 	struct osr_groups groups;
 	struct osr_generation gen; /* points to the three above */
 };
 
-enum osr_status osr_union_carry(const struct osr_fabric_map *map, const struct osr_generation *old,
-				struct osr_arena *result, struct osr_carried *to,
-				struct osr_diag *diag);
+enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_generation *old,
+				const struct osr_fabric *fabric, struct osr_arena *result,
+				struct osr_carried *to, struct osr_diag *diag);
 
 /* One sentence that names the loop's first steps, switches and ports, for a log. */
 void osr_loop_say(const struct osr_fabric *fabric, const struct osr_loop *loop,
