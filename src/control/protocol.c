@@ -174,8 +174,9 @@ json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key)
 	return json_pack("{s:I, s:s, s:i, s:I, s:I, s:I, s:I}", "key", (json_int_t)key, "state",
 			 states[sched_key->state], "offset", app->slot[sched_key->slot].offset,
 			 "pairs", (json_int_t)sched_key->n_pairs, "left_out",
-			 (json_int_t)sched_key->n_left_out, "contention",
-			 (json_int_t)sched_key->contention, "bound", (json_int_t)sched_key->bound);
+			 (json_int_t)sched_key->key.n_left_out, "contention",
+			 (json_int_t)sched_key->contention, "bound",
+			 (json_int_t)sched_key->key.bound);
 }
 
 static json_t *protocol_app_json(const struct osr_sched_app *app)

@@ -95,18 +95,11 @@ void osr_sched_leave(struct osr_sched *sched)
 
 static void free_app(struct osr_sched_app *app)
 {
-	if (!app)
-		return;
-	for (uint32_t k = 0; app->key && k < app->n_keys; k++) {
-		free(app->key[k].pair);
+	for (uint32_t k = 0; app->key && k < app->n_keys; k++)
 		osr_arena_free(&app->key[k].arena);
-	}
 	for (uint32_t i = 0; app->slot && i < app->n_slots; i++)
 		osr_arena_free(&app->slot[i].arena);
-	free(app->host);
-	free(app->term);
-	free(app->key);
-	free(app->slot);
+	osr_arena_free(&app->arena);
 	free(app);
 }
 
@@ -150,29 +143,6 @@ static void sched_notice(struct osr_sched_app *app, const char *fmt, ...)
 	app->n_notices++;
 }
 
-/* An application with room for everything, nothing in it. */
-static struct osr_sched_app *new_app(uint32_t n_ranks, uint32_t n_keys, uint32_t n_slots)
-{
-	struct osr_sched_app *app = calloc(1, sizeof(*app));
-
-	if (!app)
-		return NULL;
-	app->n_ranks = n_ranks;
-	app->n_keys = n_keys;
-	app->n_slots = n_slots;
-	app->host = calloc(n_ranks + 1, sizeof(*app->host));
-	app->term = calloc(n_ranks + 1, sizeof(*app->term));
-	app->key = calloc(n_keys + 1, sizeof(*app->key));
-	app->slot = calloc(n_slots + 1, sizeof(*app->slot));
-	if (!app->host || !app->term || !app->key || !app->slot) {
-		free_app(app);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < n_slots; i++)
-		app->slot[i].key = OSR_NONE;
-	return app;
-}
-
 /* Hosts ---------------------------------------------------------------------------------------- */
 
 static int compare_guid(const void *guid, const void *port)
@@ -182,7 +152,7 @@ static int compare_guid(const void *guid, const void *port)
 	return (*a > *b) - (*a < *b);
 }
 
-uint32_t osr_sched_terminal(const struct osr_sched *sched, uint64_t port_guid)
+static uint32_t terminal_of(const struct osr_sched *sched, uint64_t port_guid)
 {
 	const struct osr__port *port =
 		sched->has_fabric && sched->f.n_terminals
@@ -202,7 +172,7 @@ const struct osr_fabric *osr_sched_present(const struct osr_sched *sched)
 static void sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app)
 {
 	for (uint32_t i = 0; i < app->n_ranks; i++)
-		app->term[i] = osr_sched_terminal(sched, app->host[i]);
+		app->term[i] = terminal_of(sched, app->host[i]);
 }
 
 /* Slots ---------------------------------------------------------------------------------------- */
@@ -260,20 +230,21 @@ static void view_open(struct osr_sched *sched, struct view *view)
 	osr_sched_leave(sched);
 }
 
-/* false: it is not the present fabric any more. */
-static bool view_close(struct osr_sched *sched, const struct view *view)
-{
-	osr_sched_take(sched);
-	sched->viewed = 0;
-	osr_arena_free(&sched->held);
-	return sched->stamp == view->stamp;
-}
-
 static enum osr_status overtaken(const struct osr_sched *sched, struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOT_APPLICABLE,
 			sched_stops(sched) ? "the subnet manager ends"
 					   : "the fabric has changed while the routes were made");
+}
+
+/* With what came of it; overtaken if it is not the present fabric any more. */
+static enum osr_status view_close(struct osr_sched *sched, const struct view *view,
+				  enum osr_status st, struct osr_diag *diag)
+{
+	osr_sched_take(sched);
+	sched->viewed = 0;
+	osr_arena_free(&sched->held);
+	return sched->stamp == view->stamp ? st : overtaken(sched, diag);
 }
 
 /*
@@ -312,8 +283,7 @@ static enum osr_status sched_make(struct osr_sched *sched, struct osr_sched_app 
 	view_open(sched, &view);
 	st = osr_key_make(&(struct osr_key_job){ &view.p, &sched->work, &sched_key->arena, diag },
 			  pair, n, &sched_key->key);
-	if (!view_close(sched, &view))
-		st = overtaken(sched, diag);
+	st = view_close(sched, &view, st, diag);
 	osr_arena_reset(&sched->work, mark);
 	if (st) {
 		osr_arena_free(&sched_key->arena);
@@ -321,10 +291,6 @@ static enum osr_status sched_make(struct osr_sched *sched, struct osr_sched_app 
 	}
 	sched_key->stamp = sched->stamp;
 	sched_key->key.spread = ((uint64_t)app->id << 16) + key;
-	sched_key->bound = sched_key->key.bound;
-	sched_key->host_degree = sched_key->key.host_degree;
-	sched_key->n_classes = sched_key->key.n_classes;
-	sched_key->n_left_out = sched_key->key.n_left_out;
 	return OSR_OK;
 }
 
@@ -375,8 +341,7 @@ static enum osr_status place_key(struct osr_sched *sched, const struct osr_sched
 	if (!st && next->routes.n_entries)
 		qsort(next->routes.entry, next->routes.n_entries, sizeof(*next->routes.entry),
 		      by_end_and_switch);
-	if (!view_close(sched, &view))
-		st = overtaken(sched, diag);
+	st = view_close(sched, &view, st, diag);
 	osr_arena_reset(&sched->work, mark);
 	return st;
 }
@@ -418,11 +383,6 @@ static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *
 struct offsets {
 	uint64_t bit[2];
 };
-
-static bool offsets_have(const struct offsets *offsets, uint32_t o)
-{
-	return offsets->bit[o / 64] >> (o % 64) & 1;
-}
 
 static uint32_t offsets_count(const struct offsets *offsets)
 {
@@ -491,7 +451,7 @@ static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app 
 	}
 	n = 0;
 	for (uint32_t o = 1; o < n_lids && n < app->n_slots; o++)
-		if (!offsets_have(&used, o))
+		if (!(used.bit[o / 64] >> o % 64 & 1))
 			app->slot[n++].offset = (uint8_t)o;
 	if (n < app->n_slots)
 		return osr_fail(diag, OSR_INVAL,
@@ -513,26 +473,36 @@ static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *a
 {
 	enum osr_status st;
 
-	app->id = sched->next_id;
-	app->owner = in->owner;
-	app->held = in->held;
+	*app = (struct osr_sched_app){ .id = sched->next_id,
+				       .owner = in->owner,
+				       .held = in->held,
+				       .n_ranks = in->n_ranks,
+				       .n_keys = in->n_keys,
+				       .n_slots = in->n_offsets ? in->n_offsets : 1 };
 	snprintf(app->name, sizeof(app->name), "%s", in->name ? in->name : "");
+	app->host = osr_calloc(&app->arena, app->n_ranks, sizeof(*app->host));
+	app->term = osr_calloc(&app->arena, app->n_ranks, sizeof(*app->term));
+	app->key = osr_calloc(&app->arena, app->n_keys, sizeof(*app->key));
+	app->slot = osr_calloc(&app->arena, app->n_slots, sizeof(*app->slot));
+	if (osr_arena_failed(&app->arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < app->n_slots; i++)
+		app->slot[i].key = OSR_NONE;
 	for (uint32_t k = 0; k < in->n_keys; k++) {
-		const struct osr_pair *pair = in->pair[k];
-		uint32_t n = in->n_pairs[k];
+		uint32_t n = app->key[k].n_pairs = in->n_pairs[k];
 
 		for (uint32_t i = 0; i < n; i++)
-			if (pair[i].from >= in->n_ranks || pair[i].to >= in->n_ranks)
+			if (in->pair[k][i].from >= in->n_ranks || in->pair[k][i].to >= in->n_ranks)
 				return osr_fail(diag, OSR_INVAL,
 						"pattern %u: pair %u names ranks %u and %u, but "
 						"there are only %u ranks, from 0",
-						k, i, pair[i].from, pair[i].to, in->n_ranks);
-		app->key[k].pair = calloc(n + 1, sizeof(*pair));
-		if (!app->key[k].pair)
-			return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
+						k, i, in->pair[k][i].from, in->pair[k][i].to,
+						in->n_ranks);
+		app->key[k].pair = osr_alloc(&app->arena, n, sizeof(*app->key[k].pair));
+		if (osr_arena_failed(&app->arena, diag))
+			return OSR_NOMEM;
 		if (n)
-			memcpy(app->key[k].pair, pair, n * sizeof(*pair));
-		app->key[k].n_pairs = n;
+			memcpy(app->key[k].pair, in->pair[k], n * sizeof(*app->key[k].pair));
 	}
 	if (in->host) {
 		memcpy(app->host, in->host, app->n_ranks * sizeof(*in->host));
@@ -581,7 +551,7 @@ static enum osr_status place_once(struct osr_sched *sched, const struct osr_sche
 	if (n_pairs > sched->limits.max_pairs)
 		return osr_fail(diag, OSR_INVAL, "%llu pairs of ranks: at most %u are accepted",
 				(unsigned long long)n_pairs, sched->limits.max_pairs);
-	*app = new_app(in->n_ranks, in->n_keys, in->n_offsets ? in->n_offsets : 1);
+	*app = malloc(sizeof(**app));
 	if (!*app)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 	st = fill_app(sched, *app, in, diag);
@@ -881,7 +851,7 @@ static void make_again(struct osr_sched *sched, struct osr_sched_app *app,
 	sched_notice(
 		app,
 		"key %u has new routes after a change of the fabric, contention %u (at best %u)",
-		key, app->key[key].contention, app->key[key].bound);
+		key, app->key[key].contention, app->key[key].key.bound);
 }
 
 bool osr_sched_work(struct osr_sched *sched)
@@ -1034,7 +1004,7 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 		if (osr_arena_failed(&sched->scratch, diag))
 			st = OSR_NOMEM;
 		for (uint32_t i = 0; !st && i < before.n_terminals; i++)
-			x.term[i] = osr_sched_terminal(sched, before.term_guid[i]);
+			x.term[i] = terminal_of(sched, before.term_guid[i]);
 		for (uint32_t i = 0; i < sched->n_apps && !st; i++) {
 			struct osr_sched_app *app = sched->app[i];
 			uint32_t *term = osr_alloc(&sched->scratch, app->n_ranks, sizeof(*term));

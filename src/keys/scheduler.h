@@ -45,10 +45,9 @@ struct osr_sched_key {
 	uint32_t n_pairs;
 	uint8_t slot; /* of the application */
 	enum osr_key_state state;
-	/* Of the key made last. */
-	uint32_t contention, bound, host_degree, n_classes, n_left_out;
+	uint32_t contention; /* of the routes made last */
 
-	/* The compressed key for the fabric of this stamp. */
+	/* The compressed key for the fabric of this stamp; its numbers are of the one made last. */
 	struct osr_key key;
 	struct osr_arena arena;
 	uint64_t stamp;
@@ -66,7 +65,8 @@ struct osr_sched_slot {
 };
 
 struct osr_sched_app {
-	uint32_t id; /* from 1 on, never used twice */
+	struct osr_arena arena; /* of the arrays below */
+	uint32_t id;            /* from 1 on, never used twice */
 	uint32_t owner;
 	char name[64];
 	bool held; /* goes with the connection that placed it */
@@ -164,8 +164,7 @@ void osr_sched_release(struct osr_sched *sched, struct osr_sched_app *app);
 struct osr_sched_app *osr_sched_find(const struct osr_sched *sched, uint32_t id);
 struct osr_sched_app *osr_sched_row(const struct osr_sched *sched, uint32_t i);
 
-/* Terminal by port GUID in the present fabric, OSR_NONE if it has none; the fabric, or NULL. */
-uint32_t osr_sched_terminal(const struct osr_sched *sched, uint64_t port_guid);
+/* The present fabric, or NULL. */
 const struct osr_fabric *osr_sched_present(const struct osr_sched *sched);
 
 /*

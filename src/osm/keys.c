@@ -280,7 +280,8 @@ bool osr__keys_sweep(struct sweep *w)
 		struct qos_tables qos;
 		const struct sweep_slot *slot = w->ctx->current;
 
-		osr__vl_budget(w->osm, &fabric, &ctx->plugin->options, &w->snap.limit);
+		osr_options_vl_budget(&ctx->plugin->options, w->osm->subn.opt.qos, &fabric,
+				      &w->snap.limit);
 		/* Would the engine be asked the same question? */
 		memset(&qos, 0, sizeof(qos));
 		osr__qos_tables(w->osm, &w->snap, &qos);

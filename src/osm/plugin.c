@@ -20,20 +20,21 @@
 #include <syslog.h>
 #include <time.h>
 
-static struct engine_ctx *context_new(struct plugin *p, const struct registration *reg,
-				      struct osm_routing_engine *re)
+/* Of osr_engines[e]. */
+static struct engine_ctx *context_new(struct plugin *p, uint32_t e, struct osm_routing_engine *re)
 {
 	struct engine_ctx *ctx = calloc(1, sizeof(*ctx));
 
 	if (!ctx || !osr__store_open(ctx)) {
 		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR09: out of memory while setting up engine %s", reg->engine->name);
+			 "ERR OR09: out of memory while setting up engine %s",
+			 osr_engines[e]->name);
 		free(ctx);
 		return NULL;
 	}
 	ctx->plugin = p;
-	ctx->engine = reg->engine;
-	ctx->values = reg->values;
+	ctx->engine = osr_engines[e];
+	ctx->values = &p->options.engine[e];
 	ctx->re = re;
 	ctx->refuse = p->options.n_errors > 0;
 	ctx->next = p->contexts;
@@ -99,12 +100,13 @@ static bool stays_away(const struct plugin *p)
 
 static int setup(struct osm_routing_engine *re, struct osm_opensm *osm)
 {
-	const struct registration *reg = re->context;
+	struct plugin *p = osr__plugin_of(osm);
+	const struct osr_values *values = re->context; /* of one engine */
 	struct engine_ctx *ctx;
 
-	if (stays_away(reg->plugin))
+	if (!p || stays_away(p))
 		return -1; /* create() has said why, and OpenSM names the engine */
-	ctx = context_new(reg->plugin, reg, re);
+	ctx = context_new(p, (uint32_t)(values - p->options.engine), re);
 	if (!ctx)
 		return -1;
 	install(re, ctx);
@@ -162,15 +164,14 @@ struct engine_ctx *osr__ctx_of(const struct plugin *p, const struct osm_routing_
 
 static void take_over(struct plugin *p, struct osm_routing_engine *re, const char *name)
 {
-	const struct registration *reg = NULL;
 	struct engine_ctx *ctx;
+	uint32_t e = 0;
 
-	for (uint32_t e = 0; osr_engines[e]; e++)
-		if (!strcmp(osr_engines[e]->name, name))
-			reg = &p->registrations[e];
-	if (!reg || osr__ctx_of(p, re) || !osr_options_takes_over(&p->options, name))
+	while (osr_engines[e] && strcmp(osr_engines[e]->name, name) != 0)
+		e++;
+	if (!osr_engines[e] || osr__ctx_of(p, re) || !osr_options_takes_over(&p->options, name))
 		return;
-	ctx = context_new(p, reg, re);
+	ctx = context_new(p, e, re);
 	if (!ctx)
 		return;
 	if (re->destroy)
@@ -308,35 +309,20 @@ static void register_engines(struct plugin *p)
 			const char *engine = osr_engines[e]->name;
 			char name[64];
 			external_routing_engine_module_t module = {
-				.name = name, .setup = setup, .context = &p->registrations[e]
+				.name = name, .setup = setup, .context = &p->options.engine[e]
 			};
 
 			if (own &&
 			    osm_routing_engine_type(engine) != OSM_ROUTING_ENGINE_TYPE_UNKNOWN)
 				continue;
 			snprintf(name, sizeof(name), "%s%s", own ? "" : "osmroutes-", engine);
-			if (osm_register_external_routing_engine(
-				    p->osm, &module, &p->registrations[e]) != CL_SUCCESS)
+			if (osm_register_external_routing_engine(p->osm, &module, module.context) !=
+			    CL_SUCCESS)
 				osr__log(p->osm, OSM_LOG_ERROR,
 					 "ERR OR11: OpenSM does not accept the routing engine name "
 					 "%s",
 					 name);
 		}
-}
-
-static bool prepare_registrations(struct plugin *p)
-{
-	uint32_t n = 0;
-
-	while (osr_engines[n])
-		n++;
-	p->registrations = calloc(n + 1, sizeof(*p->registrations));
-	if (!p->registrations)
-		return false;
-	for (uint32_t e = 0; e < n; e++)
-		p->registrations[e] =
-			(struct registration){ p, osr_engines[e], &p->options.engine[e] };
-	return true;
 }
 
 static void delete (void *plugin_data)
@@ -356,7 +342,6 @@ static void delete (void *plugin_data)
 		context_free(ctx);
 	}
 	osr_options_free(&p->options);
-	free(p->registrations);
 	free(p);
 }
 
@@ -412,8 +397,7 @@ static void *create(struct osm_opensm *osm)
 	}
 	p->osm = osm;
 	pthread_mutex_init(&p->warnings.lock, NULL);
-	good = osr_options_load(&p->options, NULL, osm->subn.opt.event_plugin_options) &&
-	       prepare_registrations(p);
+	good = osr_options_load(&p->options, NULL, osm->subn.opt.event_plugin_options);
 	if (good) {
 		const struct osr_options *o = &p->options;
 

@@ -146,12 +146,6 @@ struct engine_ctx {
 	struct engine_ctx *next;
 };
 
-struct registration {
-	struct plugin *plugin;
-	const struct osr_engine *engine;
-	const struct osr_values *values;
-};
-
 /* The last lines of ours at the level of errors, each text once. */
 #define MAX_WARNINGS 8
 struct warnings {
@@ -167,7 +161,6 @@ struct plugin {
 	struct osm_opensm *osm;
 	struct warnings warnings;
 	struct osr_options options;
-	struct registration *registrations; /* one per row of osr_engines[] */
 	struct engine_ctx *contexts;
 	const struct osm_routing_engine *router; /* which routed last, or NULL */
 	time_t router_since;                     /* 0: none has yet */

@@ -35,13 +35,6 @@ uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *
 #define OSR_MIXED_VLS 16
 uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl);
 
-/* Lowers snap->limit to what QoS and our options allow. */
-static inline void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *fabric,
-				  const struct osr_options *o, struct osr_vl_limit *limit)
-{
-	osr_options_vl_budget(o, osm->subn.opt.qos, fabric, limit);
-}
-
 /* SLs whose packets a switch or an end port drops, with the tables that it has; a bit each. */
 uint16_t osr__dropped_sls(const struct sweep *w);
 

@@ -28,7 +28,6 @@
 #include <sys/stat.h>
 
 enum group { GROUP_CN, GROUP_IO, GROUP_OTHER, GROUP_SP0 };
-enum limit_kind { LIMIT_NONE, LIMIT_VLCAP, LIMIT_MAX_OP_VLS, LIMIT_OPERVLS };
 
 struct guid_port {
 	uint64_t guid;
@@ -52,8 +51,6 @@ struct walk {
 	void **priv;                /* what osm_switch.priv held before */
 	uint32_t n_switches, n_all; /* those left out come last in by_handle */
 	struct guid_list cn, io, ignored;
-	const osm_physp_t *limit_port;
-	enum limit_kind limit_kind;
 };
 
 /* Node map files ------------------------------------------------------------------------------- */
@@ -151,37 +148,41 @@ static void append_name(struct osm_opensm *osm, char *buf, size_t size, const os
  */
 static uint8_t link_vls(struct walk *w, const osm_physp_t *physp, const osm_physp_t *osm)
 {
-	uint8_t code = ib_port_info_get_vl_cap(&physp->port_info);
-	uint8_t other = ib_port_info_get_vl_cap(&osm->port_info);
-	const osm_physp_t *culprit = physp;
-	enum limit_kind kind = LIMIT_VLCAP;
-	uint8_t vls;
+	struct osr_vl_limit *limit = &w->snap->limit;
+	const osm_physp_t *ports[] = { physp, osm }, *culprit = physp;
+	const char *kind = "the VLCap of";
+	uint8_t code = ib_port_info_get_vl_cap(&physp->port_info), vls;
+	char name[OSR__NODE_NAME];
 
-	if (other < code) {
-		code = other;
+	if (ib_port_info_get_vl_cap(&osm->port_info) < code) {
+		code = ib_port_info_get_vl_cap(&osm->port_info);
 		culprit = osm;
 	}
 	if (code > w->osm->subn.opt.max_op_vls) {
 		code = w->osm->subn.opt.max_op_vls;
-		kind = LIMIT_MAX_OP_VLS;
+		kind = NULL;
 	}
-	for (const osm_physp_t *osm_physp = physp; osm_physp;
-	     osm_physp = osm_physp == physp ? osm : NULL) {
-		uint8_t now = ib_port_info_get_op_vls(&osm_physp->port_info);
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t now = ib_port_info_get_op_vls(&ports[i]->port_info);
 
 		/* A port without PortInfo shows 0; OpenSM's mask lets everything pass then. */
 		if (now && now < code) {
 			code = now;
-			kind = LIMIT_OPERVLS;
-			culprit = osm_physp;
+			kind = "the operational VLs read from";
+			culprit = ports[i];
 		}
 	}
 	vls = osr_vls_of_code(code);
-	if (vls < w->snap->limit.vls || w->limit_kind == LIMIT_NONE) {
-		w->snap->limit.vls = vls;
-		w->limit_kind = kind;
-		w->limit_port = culprit;
-	}
+	if (vls >= limit->vls && *limit->why)
+		return vls;
+	limit->vls = vls;
+	if (kind)
+		snprintf(limit->why, sizeof(limit->why), "limited by %s %s port %u", kind,
+			 osr__node_name(w->osm, culprit->p_node, name, sizeof(name)),
+			 culprit->port_num);
+	else
+		snprintf(limit->why, sizeof(limit->why),
+			 "limited by max_op_vls %u in OpenSM's options", code);
 	return vls;
 }
 
@@ -458,25 +459,9 @@ enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 		st = osr_builder_build(w.b, result, fabric, diag);
 		st = st ? st : index_switches(&w, fabric, scratch, diag);
 	}
-	if (!st) {
-		struct osr_vl_limit *vl_limit = &w.snap->limit;
-		const osm_physp_t *osm_physp = w.limit_port;
-		char name[OSR__NODE_NAME];
-
-		if (w.limit_kind == LIMIT_NONE)
-			snprintf(vl_limit->why, sizeof(vl_limit->why),
-				 "there is no link between switches");
-		else if (w.limit_kind == LIMIT_MAX_OP_VLS)
-			snprintf(vl_limit->why, sizeof(vl_limit->why),
-				 "limited by max_op_vls %u in OpenSM's options",
-				 w.osm->subn.opt.max_op_vls);
-		else
-			snprintf(vl_limit->why, sizeof(vl_limit->why), "limited by %s %s port %u",
-				 w.limit_kind == LIMIT_VLCAP ? "the VLCap of"
-							     : "the operational VLs read from",
-				 osr__node_name(w.osm, osm_physp->p_node, name, sizeof(name)),
-				 osm_physp->port_num);
-	}
+	if (!*snap->limit.why)
+		snprintf(snap->limit.why, sizeof(snap->limit.why),
+			 "there is no link between switches");
 	snap->link_vls = snap->limit.vls;
 	osr_builder_free(w.b);
 	free(w.cn.v);

@@ -41,30 +41,6 @@ static bool is_on(const struct engine_ctx *ctx)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Into the first two slots: nothing is in them before the first sweep. */
-static enum osr_status osm_store_parse(struct engine_ctx *ctx, const char *path, const void *buf,
-				       size_t size, struct osr_diag *diag)
-{
-	struct sweep_slot *last = &ctx->slot[0], *baseline = &ctx->slot[1];
-	struct osr_arena scratch = { 0 };
-	enum osr_status st;
-
-	st = osr_store_read(buf, size, path, ctx->engine->name,
-			    osr_options_key(ctx->engine, ctx->values), &last->arena,
-			    &baseline->arena, &scratch, &last->result, &baseline->result, diag);
-	osr_arena_free(&scratch);
-	if (!st) {
-		ctx->stored = last;
-		ctx->store->digest = osr_store_digest(buf);
-		return OSR_OK;
-	}
-	osr_arena_free(&last->arena);
-	osr_arena_free(&baseline->arena);
-	memset(last, 0, sizeof(*last));
-	memset(baseline, 0, sizeof(*baseline));
-	return st;
-}
-
 /* The thread tells how it went. */
 static void store_written(void *context, const struct osr__written *what)
 {
@@ -92,7 +68,9 @@ static bool store_has_writer(struct engine_ctx *ctx)
 static void load_store(struct engine_ctx *ctx)
 {
 	struct osm_opensm *osm = ctx->plugin->osm;
+	struct sweep_slot *last = &ctx->slot[0], *baseline = &ctx->slot[1];
 	struct osr_diag diag = { "" }, why = { "" };
+	struct osr_arena scratch = { 0 };
 	double start = osr_clock_ms(CLOCK_MONOTONIC);
 	char name[OSR__FILE_NAME], path[PATH_MAX];
 	size_t size = 0;
@@ -109,8 +87,20 @@ static void load_store(struct engine_ctx *ctx)
 	buf = osr__file_read(path, MAX_SIZE, osr_store_wanted, &size, &why);
 	if (why.text[0])
 		osr_fail(&diag, OSR_INVAL, "%s: %s", path, why.text);
-	if (buf)
-		osm_store_parse(ctx, path, buf, size, &diag);
+	/* Into the first two slots: nothing is in them before the first sweep. */
+	if (buf &&
+	    !osr_store_read(buf, size, path, ctx->engine->name,
+			    osr_options_key(ctx->engine, ctx->values), &last->arena,
+			    &baseline->arena, &scratch, &last->result, &baseline->result, &diag)) {
+		ctx->stored = last;
+		ctx->store->digest = osr_store_digest(buf);
+	} else if (buf) {
+		osr_arena_free(&last->arena);
+		osr_arena_free(&baseline->arena);
+		memset(last, 0, sizeof(*last));
+		memset(baseline, 0, sizeof(*baseline));
+	}
+	osr_arena_free(&scratch);
 	free(buf);
 	if (ctx->stored)
 		osr__log(osm, OSM_LOG_INFO,

@@ -260,7 +260,7 @@ static enum osr_status sweep(struct sweep *w)
 		goto give_up;
 	osr__report_left_out(w);
 	osr__qos_tables(w->osm, &w->snap, &slot->qos);
-	osr__vl_budget(w->osm, fabric, &ctx->plugin->options, &w->snap.limit);
+	osr_options_vl_budget(&ctx->plugin->options, w->osm->subn.opt.qos, fabric, &w->snap.limit);
 	osr__report_budget(w);
 	osr__report_config(w);
 	slot->budget = w->snap.limit.vls;
@@ -333,7 +333,8 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 		return st;
 	osr__qos_tables(w->osm, &w->snap, &w->slot->qos);
 	/* QoS may have been switched off since, or a switch without SL2VL tables have come. */
-	osr__vl_budget(w->osm, fabric, &w->ctx->plugin->options, &w->snap.limit);
+	osr_options_vl_budget(&w->ctx->plugin->options, w->osm->subn.opt.qos, fabric,
+			      &w->snap.limit);
 	if (routing->n_vls > w->snap.limit.vls)
 		return osr_fail(diag, OSR_CHECK_FAILED, "the tables use %u virtual lanes of %u: %s",
 				routing->n_vls, w->snap.limit.vls, w->snap.limit.why);
