@@ -36,12 +36,9 @@ struct osr_lanes_options {
 
 /* What has been reached so far. */
 enum osr_lanes_state {
-	OSR_LANES_UNROUTED,   /* spf is initialised, no route yet */
-	OSR_LANES_FIRST,      /* the first pass of shortest paths is done */
-	OSR_LANES_ROUTED,     /* balanced shortest paths, no lanes */
-	OSR_LANES_SHORT,      /* the VLs do not suffice for these paths */
-	OSR_LANES_ASSIGNED,   /* complete; can still get better */
-	OSR_LANES_NO_REPLIES, /* complete, but replies must be safe and are not */
+	OSR_LANES_UNROUTED, /* spf is initialised, no route yet */
+	OSR_LANES_FIRST,    /* the first pass of shortest paths is done */
+	OSR_LANES_ROUTED,   /* balanced shortest paths, no lanes */
 	OSR_LANES_DONE,
 };
 

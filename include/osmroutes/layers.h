@@ -21,8 +21,8 @@
  * tree they would be the only routes that turn from down to up.
  *
  * Reversible: replies travel on the SL of the request (management responses; connected queue pairs
- * set up by the communication manager). Then the unit that moves is a pair of switches with all
- * routes in both directions, and SL(a,b) = SL(b,a).
+ * set up by the communication manager). Then all routes between two switches, in both directions, are legal on
+ * one lane, and SL(a,b) = SL(b,a); more layers are added for pairs that have none in common.
  *
  * Multicast (struct osr_request) is a spanning order whose dependencies stay in the first layer.
  */
@@ -61,27 +61,9 @@ struct osr_layers_options {
 };
 
 /*
- * One-way: fills r->sl, n_layers, n_layers_one_way, n_vls, rank, mcast_* and the claims
- * DEADLOCK_FREE and MULTICAST; if one layer suffices also REVERSIBLE and ANY_SL, with sl == NULL.
- * orders[OSR_MAX_VLS * n_channels] receives the channel orders
- * (rank[channel]) of the layers, also on OSR_NO_VL: the budget req->max_vls does not suffice.
- */
-enum osr_status osr_layers_assign(const struct osr_lane_work *work,
-				  const struct osr_layers_options *opt, uint32_t *orders);
-
-/*
- * After osr_layers_assign() took several layers: again, by pairs of switches, so that replies are
- * safe on the SL of their request. On success replaces SLs and certificate and adds the claim
- * REVERSIBLE; on OSR_NO_VL routing stays as it was. With OSR_REVERSIBLE_AUTO it gives up as soon as
- * success is unlikely.
- */
-enum osr_status osr_layers_pair(const struct osr_lane_work *work,
-				const struct osr_layers_options *opt, const uint32_t *orders);
-
-/*
  * Only asks whether everything fits one layer (*fits), as it does in trees; for minimal routes
  * only, as osr_spf_route() leaves them, because trees are walked by distance; then the claims are
- * those of osr_layers_assign() with any SL. Otherwise routing keeps no claim, rank or SL.
+ * DEADLOCK_FREE, REVERSIBLE, ANY_SL and MULTICAST. Otherwise routing keeps no claim, rank or SL.
  */
 enum osr_status osr_layers_single(const struct osr_lane_work *work, bool *fits);
 

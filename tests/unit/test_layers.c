@@ -6,8 +6,8 @@
 #include "test.h"
 
 #include <osmroutes/check.h>
-#include <osmroutes/layers.h>
 
+#include "core/lanes/lanes_private.h"
 #include "fabrics.h"
 
 struct trial {
@@ -40,14 +40,20 @@ static void drop(struct trial *x)
 static enum osr_status assign(struct trial *x, const struct osr_layers_options *opt)
 {
 	const struct osr_request req = { .max_vls = 15 };
-	uint32_t *orders =
-		osr_alloc(&x->scratch, (size_t)OSR_MAX_VLS * x->t.f.n_channels, sizeof(*orders));
-	struct osr_lane_work work = { &x->s, &req, &x->scratch, &x->result, &x->r, &x->diag };
-	enum osr_status st = osr_layers_assign(&work, opt, orders);
+	const struct osr_lanes_options options = { .layers = *opt };
+	struct osr_lanes_job job = { .s = &x->s,
+				     .req = &req,
+				     .opt = &options,
+				     .scratch = &x->scratch,
+				     .result = &x->result,
+				     .r = &x->r,
+				     .diag = &x->diag,
+				     .orders = osr_alloc(&x->scratch,
+							 (size_t)OSR_MAX_VLS * x->t.f.n_channels,
+							 sizeof(*job.orders)) };
+	bool done;
 
-	if (st || x->r.n_layers == 1 || opt->reversible == OSR_REVERSIBLE_OFF)
-		return st;
-	return osr_layers_pair(&work, opt, orders);
+	return osr__lanes_sl(&job, &done);
 }
 
 /* With replies and without; the paper's poorer heuristics may need more lanes than there are. */

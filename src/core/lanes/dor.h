@@ -14,7 +14,7 @@
 #include <osmroutes/spf.h>
 
 /*
- * *routed says whether the fabric was routed this way; then routing is complete like after osr_layers_assign().
+ * *routed says whether the fabric was routed this way; then routing is complete.
  * Otherwise spf and routing are as before, and the ordinary way is free: no product (NULL) or not a whole one, hosts not
  * spread evenly (the most loaded channel exceeds 1.15 times the mean of its dimension's), multicast on VL 1 with rings, one VL for them
  * without detours.

@@ -21,6 +21,12 @@ enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_upd
 				       bool *found);
 
 /*
+ * Lanes by SL for the paths there are, or for others where the VLs do not suffice and the options allow it; OSR_NO_VL with a
+ * sentence where they do not. With replies on the SL of their request if the options want them.
+ */
+enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done);
+
+/*
  * Routes of lanes by SL are dealt over the lanes of the budget that have none; the proof of the
  * lane that they share holds for each.
  */

@@ -1,35 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/*
- * What the ways to find layers share. layers.c cuts by a channel order and turns layers into VLs,
- * layers_cycle.c breaks one cycle after the other, layers_online.c adds one route after the other.
- */
+/* What the ways to find layers share: layers.c cuts by an order of the channels, layers_paper.c has the papers' ways. */
 #ifndef OSR_LAYERS_PRIVATE_H
 #define OSR_LAYERS_PRIVATE_H
 
-#include "core/order/cdg.h"
 #include <osmroutes/layers.h>
+
+#include "core/order/cdg.h"
 
 struct layering {
 	const struct osr_lane_work *work;
 	const struct osr_spf *s; /* of work */
-	const struct osr_layers_options *opt;
-	struct osr_cdg *g;
-	const struct osr_routing *mcast; /* whose dependencies stay in layer 0, or NULL */
-	bool pairs;                      /* units are pairs of switches */
-	uint8_t *layer;                  /* [n_dests or n_switches] rows of n_switches */
-	uint8_t *cut_pair;               /* [n_switches * n_switches], pairs only */
-	struct layer_member *member;     /* [n_members] threads that go over all trees */
-	uint32_t n_members;
-	uint32_t *count; /* [n_switches], of a member */
+	const struct osr_fabric *f;
+	enum osr_heuristic heuristic;
+	struct osr_cdg g;
+	uint32_t limit, n_layers;
+	uint8_t *layer; /* [n_dests * n_switches] of each route */
+	uint8_t *
+		left; /* [n_dests] the tree has routes in the current layer; not those that share another's */
+	uint32_t *rank;  /* [limit * n_channels] */
+	uint32_t *count; /* [n_switches] of the tree at hand */
 	uint8_t *cut;    /* [n_switches] */
-	uint32_t *rank;  /* [OSR_MAX_VLS * n_channels] */
-	uint32_t *busy; /* [n_dests] routes in the current layer, at most; 0: none there or later */
-	uint32_t *more; /* the same of the next layer */
-	const uint32_t *first; /* the order of the first layer, if it is known */
-	bool may_give_up;
-	uint32_t n_layers;
-	uint64_t paths[OSR_MAX_VLS];
-	uint64_t n_left; /* routes that the last layer has not taken */
 };
 
 static inline bool osr__is_sp0(const struct osr_fabric *fabric, uint32_t d)
@@ -43,53 +33,45 @@ static inline bool osr__is_counted(const struct osr_fabric *fabric, uint32_t d, 
 	return !osr__is_sp0(fabric, d) || fabric->sw_sources[v];
 }
 
-/* The layers of the units that end at d, by the switch they start from. */
-static inline uint8_t *osr__layer_row(const struct layering *w, uint32_t d)
-{
-	const struct osr_fabric *fabric = w->s->f;
-
-	return w->layer + (size_t)(w->pairs ? fabric->dest_switch[d] : d) * fabric->n_switches;
-}
-
-/*
- * The slot of the dependency that follows when v's route to d goes on; OSR_NONE at the last
- * channel.
- */
-static inline uint32_t osr__dependency(const struct layering *w, const uint8_t *hop, uint32_t root,
-				       uint32_t v)
-{
-	const struct osr_fabric *fabric = w->s->f;
-	uint32_t c = fabric->chan_row[v] + hop[v], u = fabric->chan_dst[c];
-
-	return u == root ? OSR_NONE : osr_cdg_slot(w->g, c, hop[u]);
-}
-
 /* The switch behind v on the way that hop[] describes. */
-static inline uint32_t osr__next_switch(const struct layering *w, const uint8_t *hop, uint32_t v)
+static inline uint32_t osr__next_switch(const struct osr_fabric *fabric, const uint8_t *hop,
+					uint32_t v)
 {
-	const struct osr_fabric *fabric = w->s->f;
-
 	return fabric->chan_dst[fabric->chan_row[v] + hop[v]];
 }
 
-/*
- * layers_cycle.c: moves routes of this layer to the next one until its graph, whose weights w->g holds, has no
- * cycle; keeps `more` as cut_layer() does. *n_moved routes. O(channels + slots + edges cut * dests + trees
- * touched * n_switches + routes moved * hops).
- */
-enum osr_status osr__break_cycles(struct layering *w, uint8_t layer, struct osr_arena *scratch,
-				  uint64_t *n_moved, struct osr_diag *diag);
+/* The slot of the dependency that follows when v's route to root goes on; OSR_NONE at the last channel. */
+static inline uint32_t osr__dependency(const struct osr_cdg *cdg, const uint8_t *hop, uint32_t root,
+				       uint32_t v)
+{
+	uint32_t u = osr__next_switch(cdg->f, hop, v);
+
+	return u == root ? OSR_NONE : osr_cdg_slot(cdg, cdg->f->chan_row[v] + hop[v], hop[u]);
+}
 
 /*
- * The paper's first approach, and that of LASH: take one unit after the other and put it into the
- * first layer where it closes no cycle. Fills layer, n_layers, paths and rank of at most `limit`
- * layers; OSR_NO_VL if they do not suffice. One search per unit and layer that it adds something
- * to. Scratch n_slots + 13 n_channels bytes a layer.
+ * Layers for the routes of work->s, by number in r->sl, and their orders, orders[OSR_MAX_VLS * n_channels], also where
+ * there are not enough (OSR_NO_VL, without a sentence). pairs, only of OSR_HEURISTIC_ONLINE: all routes between two
+ * switches in one layer, which the orders tell; r->sl is as before.
  */
-enum osr_status osr__add_online(struct layering *w, uint8_t limit, struct osr_arena *scratch,
-				struct osr_diag *diag);
+enum osr_status osr__layers_assign(const struct osr_lane_work *work, enum osr_heuristic heuristic,
+				   bool pairs, uint32_t *orders, uint32_t *n_layers);
 
-/* The sentence of both. */
-enum osr_status osr__no_vl(const struct layering *w, uint8_t limit, struct osr_diag *diag);
+/* From these to SLs, the certificate and the claims. */
+enum osr_status osr__layers_finish(const struct osr_lane_work *work, const uint32_t *orders,
+				   uint32_t n_layers);
+
+/*
+ * Moves routes of this layer to the next one until its graph, whose weights are in w->g, has no cycle, an edge at a time.
+ * O(channels + slots + edges cut * dests + trees touched * n_switches + routes moved * hops).
+ */
+enum osr_status osr__break_cycles(struct layering *w, uint8_t layer);
+
+/*
+ * One route after the other, or one pair of switches with all routes in both directions, into the first layer where it
+ * closes no cycle. Fills layer (of routes only), n_layers and rank; OSR_NO_VL beyond the limit. One search for each
+ * unit and layer that it adds something to. Scratch n_slots + 13 n_channels bytes a layer.
+ */
+enum osr_status osr__add_online(struct layering *w, bool pairs);
 
 #endif

@@ -3,8 +3,8 @@
  * ordered.h - routing with the channel dependency graph in view: it never fails, on any number of
  * VLs.
  *
- * layers.h first routes and then cuts cycles; where that takes more lanes than there are, this
- * module routes again under K channel orders, one per VL. A route is legal on VL k if every step
+ * layers.h cuts the cycles of the routes that are there; where that takes more lanes than there are, this
+ * module routes again under K channel orders, one per VL, beginning with those of the layers. A route is legal on VL k if every step
  * goes forward in order k, so whatever is legal is deadlock-free, and the orders are the
  * certificate.
  *
@@ -40,20 +40,6 @@
 #include <osmroutes/spf.h>
 
 #define OSR_ORDERED_MAX 8 /* orders: bits of a mask. More VLs than that are not used. */
-
-struct osr_ordered_options {
-	bool reversible; /* try to give both directions of a pair one SL */
-};
-
-/*
- * spf is routed (osr_spf_route) and gets new hops. orders[] holds req->max_vls (at most
- * OSR_ORDERED_MAX) channel orders to start from, as osr_layers_assign() leaves them; it is
- * overwritten. Fills in routing what osr_layers_assign() does; only memory can fail. r->n_longer counts
- * the (switch, dest) routes longer than minimal. Time O(rounds * K * LIDs * edges of their graph)
- * or less. Scratch O(channels * K + dependency slots).
- */
-enum osr_status osr_ordered_route(const struct osr_lane_work *work,
-				  const struct osr_ordered_options *opt, uint32_t *orders);
 
 /*
  * One lane for trees that are given (s->hop), legal by and large in this order: routes that are not take detours. Multicast

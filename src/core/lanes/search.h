@@ -72,6 +72,13 @@ struct osr__search {
 	uint64_t *cost;       /* [n_lanes * OSR__TURN_HOPS] */
 };
 
+/* Must v have a legal route to d? By SL nothing is sent from one switch's port 0 to another's. */
+static inline bool osr__search_counts(const struct osr__search *w, uint32_t d, uint32_t v)
+{
+	return w->lane || w->f->sw_sources[v] ||
+	       w->f->term_role[w->f->dest_term[d]] != OSR_ROLE_SP0;
+}
+
 /*
  * Of *w, the caller has set s, f, scratch, diag, n_lanes and, by SL, rank and masks; everything else is 0. Allocates
  * the rest, by_turn with lane, at and pinned. best_rank and best_lane are for osr__search_rounds().

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * See ordered.h. From the outside in:
- *	osr_ordered_route()	  rounds; then detours, and SLs and certificate
+ *	osr__lanes_sl()		  layers for the paths there are, or others within orders; then replies
+ *	layers.c		    layers
+ *	sl_search()		    rounds; then detours
  *	osr_ordered_mend()	  detours for given trees (dor.c)
  *	search.c		    rounds, trees
  *	osr__search_improve_sl()    the channel orders for the routes made under them
@@ -14,14 +16,16 @@
 #include "core/paths/mcast.h"
 #include "core/lanes/updown.h"
 
+#include "layers_private.h"
+#include "lanes_private.h"
 #include "search.h"
 #include "tables.h"
 
 /*
  * Weighs the dependencies of the routes whose lowest VL is k. Routes without one go to the last order, and weigh
- * more: those that found a way before have others.
+ * more: those that found a way before have others. both: those of pairs without a VL in common instead.
  */
-static void sl_weigh(struct osr__search *w, uint32_t k)
+static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 {
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
@@ -32,6 +36,7 @@ static void sl_weigh(struct osr__search *w, uint32_t k)
 		const uint8_t *hop = spf->hop + (size_t)d * n, *mask = w->masks + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = spf->order + (size_t)root * n;
+		bool sp0 = osr__is_sp0(fabric, d);
 
 		if (spf->alias[d] != OSR_NONE)
 			continue;
@@ -40,6 +45,9 @@ static void sl_weigh(struct osr__search *w, uint32_t k)
 				mask[v] ? (uint32_t)__builtin_ctz(mask[v]) : w->n_lanes - 1;
 
 			count[v] = lowest != k ? 0 : mask[v] ? 1 : w->boost;
+			if (both)
+				count[v] = !both[(size_t)root * n + v];
+			count[v] = sp0 && !fabric->sw_sources[v] ? 0 : count[v];
 		}
 		for (uint32_t i = spf->n_order[root]; i-- > 1;) {
 			uint32_t v = order[i], c = fabric->chan_row[v] + hop[v],
@@ -54,9 +62,9 @@ static void sl_weigh(struct osr__search *w, uint32_t k)
 }
 
 /* The k-th order; the first one gets the escape tree forward. */
-static enum osr_status sl_improve(struct osr__search *w, uint32_t k)
+static enum osr_status sl_improve(struct osr__search *w, uint32_t k, const uint8_t *both)
 {
-	sl_weigh(w, k);
+	sl_weigh(w, k, both);
 	if (k == 0)
 		osr_mcast_depend(w->escape, &w->g);
 	return osr_cdg_order(&w->g, w->s->center, w->scratch,
@@ -66,7 +74,7 @@ static enum osr_status sl_improve(struct osr__search *w, uint32_t k)
 /* The last order is where the routes without one are counted; all that the others have is legal in them. */
 enum osr_status osr__search_improve_sl(struct osr__search *w)
 {
-	enum osr_status st = sl_improve(w, w->n_lanes - 1);
+	enum osr_status st = sl_improve(w, w->n_lanes - 1, NULL);
 
 	osr__search_set_reach(w);
 	return st;
@@ -78,13 +86,19 @@ static enum osr_status sl_keep_escape(struct osr__search *w)
 	enum osr_status st;
 
 	osr__search_count_failed(w);
-	st = sl_improve(w, 0);
+	st = sl_improve(w, 0, NULL);
 	osr__search_set_reach(w);
 	return st;
 }
 
+/* Lanes that masks have a bit for. */
+static uint32_t sl_most(const struct osr_lane_work *work)
+{
+	return work->req->max_vls < OSR_ORDERED_MAX ? work->req->max_vls : OSR_ORDERED_MAX;
+}
+
 static enum osr_status sl_init(struct osr__search *w, const struct osr_lane_work *work,
-			       uint32_t *orders)
+			       uint32_t n_lanes, uint32_t *orders)
 {
 	struct osr_routing *routing = work->r;
 	const struct osr_fabric *fabric = work->s->f;
@@ -100,9 +114,7 @@ static enum osr_status sl_init(struct osr__search *w, const struct osr_lane_work
 				   .f = fabric,
 				   .scratch = work->scratch,
 				   .diag = work->diag,
-				   .n_lanes = work->req->max_vls < OSR_ORDERED_MAX
-						      ? work->req->max_vls
-						      : OSR_ORDERED_MAX,
+				   .n_lanes = n_lanes,
 				   .rank = orders,
 				   .masks = routing->sl };
 	st = osr__search_init(w, false);
@@ -164,18 +176,125 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lane_wo
 	return st;
 }
 
-enum osr_status osr_ordered_route(const struct osr_lane_work *work,
-				  const struct osr_ordered_options *opt, uint32_t *orders)
+/*
+ * More orders, each for the pairs of switches without a VL in common for all between them, as long as there are such
+ * pairs. both: see tables.h. *all: none is left; otherwise the orders are as before.
+ */
+static enum osr_status sl_pair(struct osr__search *w, uint32_t limit, uint8_t *both, bool *all)
 {
-	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
-	struct osr__search w;
-	enum osr_status st = sl_init(&w, work, orders);
+	uint32_t n_before = w->n_lanes;
+	enum osr_status st = OSR_OK;
 
+	*all = osr__tables_join(w, both);
+	while (!st && !*all && w->n_lanes < limit) {
+		st = sl_improve(w, w->n_lanes++, both);
+		osr__search_set_reach(w);
+		osr__search_count_failed(w);
+		*all = osr__tables_join(w, both);
+	}
+	if (!*all) {
+		w->n_lanes = n_before;
+		osr__search_set_reach(w);
+		osr__search_count_failed(w);
+	}
+	return st;
+}
+
+static enum osr_status sl_no_vl(const struct osr_lane_work *work, bool pairs)
+{
+	return osr_fail(
+		work->diag, OSR_NO_VL,
+		"more than the %u virtual lane%s of the budget are needed to break all cycles%s",
+		work->req->max_vls, work->req->max_vls == 1 ? "" : "s",
+		pairs ? " with replies on the SL of their request" : "");
+}
+
+/* Both directions of every pair on one SL, where layers have been found (fits) or orders. */
+static enum osr_status sl_replies(struct osr__search *w, const struct osr_lane_work *work,
+				  enum osr_heuristic heuristic, bool fits, uint8_t *both, bool *all)
+{
+	uint32_t n_lanes, *orders = osr_alloc(w->scratch, (size_t)OSR_MAX_VLS * w->f->n_channels,
+					      sizeof(*orders));
+	enum osr_status st = osr_arena_failed(w->scratch, w->diag) ? OSR_NOMEM : OSR_OK;
+
+	if (!st && fits && heuristic == OSR_HEURISTIC_ONLINE) {
+		st = osr__layers_assign(work, heuristic, true, orders, &n_lanes);
+		if (!st && n_lanes <= OSR_ORDERED_MAX) {
+			w->rank = orders;
+			w->n_lanes = n_lanes;
+			osr__search_set_reach(w);
+			osr__search_count_failed(w);
+		}
+		fits = false;
+	}
+	if (st && st != OSR_NO_VL)
+		return st;
+	return sl_pair(w, fits ? sl_most(work) : w->n_lanes, both, all);
+}
+
+enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
+{
+	struct osr_lane_work work = {
+		job->s, job->req, job->scratch, job->result, job->r, job->diag
+	};
+	const struct osr_layers_options *opt = &job->opt->layers;
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	size_t n = job->s->f->n_switches;
+	struct osr_routing *routing = job->r;
+	struct osr_request one = *job->req;
+	struct osr_spf_saved saved;
+	struct osr__search w;
+	uint32_t n_layers;
+	uint8_t *both = NULL;
+	bool fits, replies = false, must = opt->reversible == OSR_REVERSIBLE_ON;
+	enum osr_status st;
+
+	*done = true;
+	one.max_vls = 1;
+	routing->claims = 0;
+	routing->sl = osr_alloc(job->result, job->s->f->n_dests * n, 1);
+	if (!routing->sl)
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for SLs");
+	st = osr__layers_assign(&work, opt->heuristic, false, job->orders, &n_layers);
+	fits = !st;
+	routing->strategy = fits ? "layers" : "paths within orders";
+	if (st == OSR_NO_VL)
+		st = job->opt->detours ? OSR_OK : sl_no_vl(&work, false);
+	if (!st && fits && (opt->reversible == OSR_REVERSIBLE_OFF || n_layers > OSR_ORDERED_MAX)) {
+		st = must ? sl_no_vl(&work, true)
+			  : osr__layers_finish(&work, job->orders, n_layers);
+		osr_arena_reset(job->scratch, mark);
+		return st;
+	}
 	if (!st)
-		st = sl_search(&w, work);
+		st = sl_init(&w, &work, fits ? n_layers : sl_most(&work), job->orders);
+	if (!st && must)
+		st = osr_spf_save(job->s, job->scratch, &saved, job->diag);
+	if (!st && fits) {
+		osr__search_set_reach(&w);
+		osr__search_count_failed(&w);
+	} else if (!st) {
+		st = sl_search(&w, &work);
+	}
+	if (!st && opt->reversible != OSR_REVERSIBLE_OFF) {
+		both = osr_alloc(job->scratch, n * n, 1);
+		st = both ? sl_replies(&w, &work, opt->heuristic, fits, both, &replies)
+			  : osr_fail(job->diag, OSR_NOMEM, "out of memory for the SLs of pairs");
+	}
+	if (!st && must && !replies) {
+		/* On one VL everything is safe for everyone, replies included. */
+		routing->strategy = "paths within one order";
+		osr_spf_restore(job->s, &saved);
+		work.req = &one;
+		st = job->opt->detours ? sl_init(&w, &work, 1, job->orders) : sl_no_vl(&work, true);
+		if (!st)
+			st = sl_search(&w, &work);
+	}
 	if (!st)
-		st = osr__tables_sl(&w, work, opt->reversible);
-	osr_arena_reset(work->scratch, mark);
+		st = osr__tables_sl(&w, &work, replies ? both : NULL);
+	if (!st && fits && w.n_lanes > 1)
+		routing->n_layers_one_way = (uint8_t)n_layers;
+	osr_arena_reset(job->scratch, mark);
 	return st;
 }
 
@@ -184,7 +303,7 @@ enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *ord
 {
 	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
 	struct osr__search w;
-	enum osr_status st = sl_init(&w, work, order);
+	enum osr_status st = sl_init(&w, work, 1, order);
 
 	if (!st) {
 		memcpy(w.escape, tree, w.f->n_switches * sizeof(*tree));
@@ -204,7 +323,7 @@ enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *ord
 				      "out of memory for the order of multicast");
 	}
 	if (!st)
-		st = osr__tables_sl(&w, work, false);
+		st = osr__tables_sl(&w, work, NULL);
 	osr_arena_reset(work->scratch, mark);
 	return st;
 }

@@ -185,10 +185,10 @@ search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool by_turn)
 		hop[v] = (uint8_t)(best & HOP_MASK);
 		if (!best_mask && w->n_used)
 			best_mask = search_relabel(w, root, i, hop);
-		if (!best_mask)
+		if (!best_mask && osr__search_counts(w, d, v))
 			best_mask = search_yield(w, root, i, hop);
 		w->mask[v] = best_mask;
-		n_failed += !best_mask;
+		n_failed += !best_mask && osr__search_counts(w, d, v);
 	}
 	return n_failed;
 }
@@ -212,7 +212,7 @@ uint32_t osr__search_mark(struct osr__search *w, uint32_t d)
 		uint32_t v = order[i];
 
 		w->mask[v] = osr__search_start(w, hop, root, w->f->chan_row[v] + hop[v]);
-		n_failed += !w->mask[v];
+		n_failed += !w->mask[v] && osr__search_counts(w, d, v);
 	}
 	return n_failed;
 }
@@ -388,44 +388,28 @@ static void search_find_escape(struct osr__search *w, uint32_t root)
 	}
 }
 
-static bool search_force(struct osr__search *w, uint32_t root, uint8_t *hop)
-{
-	const uint16_t *order = w->s->order + (size_t)root * w->f->n_switches;
-
-	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
-		uint32_t v = order[i];
-
-		if (w->len[v] != OSR_NONE || w->escape_hop[v] == OSR_NO_PATH)
-			continue;
-		for (; v != root; v = w->f->chan_dst[w->f->chan_row[v] + hop[v]])
-			hop[v] = w->escape_hop[v];
-		return true;
-	}
-	return false;
-}
-
-static bool search_is_complete(const struct osr__search *w, uint32_t root)
-{
-	const uint16_t *order = w->s->order + (size_t)root * w->f->n_switches;
-
-	for (uint32_t i = 1; i < w->s->n_order[root]; i++)
-		if (w->len[order[i]] == OSR_NONE)
-			return false;
-	return true;
-}
-
 void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
 {
-	uint8_t *hop = w->s->hop + (size_t)d * w->f->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
+	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
+	uint32_t i;
 
 	for (bool escapes = false;; escapes = true) {
 		osr__search_list(w, root, hop);
 		search_attach_all(w, root, hop);
-		if (search_is_complete(w, root))
+		/* The first that is left goes along the escape tree. What nobody sends may stay as it is. */
+		for (i = 1; i < w->s->n_order[root] &&
+			    (w->len[order[i]] != OSR_NONE || !osr__search_counts(w, d, order[i]));
+		     i++)
+			;
+		if (i == w->s->n_order[root])
 			return;
 		if (!escapes)
 			search_find_escape(w, root);
-		search_force(w, root, hop);
+		for (uint32_t v = order[i]; v != root;
+		     v = fabric->chan_dst[fabric->chan_row[v] + hop[v]])
+			hop[v] = w->escape_hop[v];
 	}
 }
 

@@ -5,16 +5,9 @@
 #include <string.h>
 
 #include "core/lanes/dor.h"
-#include "core/lanes/ordered.h"
 #include "core/lanes/turn.h"
 
 #include "lanes_private.h"
-
-static void lanes_forget_why(struct osr_lanes_job *job)
-{
-	if (job->diag)
-		job->diag->text[0] = 0;
-}
 
 static struct osr_lane_work lanes_work(const struct osr_lanes_job *job)
 {
@@ -24,11 +17,6 @@ static struct osr_lane_work lanes_work(const struct osr_lanes_job *job)
 				       .result = job->result,
 				       .r = job->r,
 				       .diag = job->diag };
-}
-
-static bool lanes_replies_are_a_must(const struct osr_lanes_job *job)
-{
-	return job->opt->layers.reversible == OSR_REVERSIBLE_ON;
 }
 
 /* The SLs of dimension order are not wanted after all. */
@@ -101,81 +89,6 @@ static enum osr_status lanes_by_turn(struct osr_lanes_job *job, bool *done)
 	return st || job->turn.w ? st : osr_turn_route(job, done);
 }
 
-/* Domke's algorithm 2. */
-static enum osr_status lanes_layers(struct osr_lanes_job *job, bool *done)
-{
-	struct osr_lane_work work = lanes_work(job);
-	enum osr_status st = osr_layers_assign(&work, &job->opt->layers, job->orders);
-
-	*done = !st && job->r->n_layers == 1;
-	if (st == OSR_NO_VL && job->opt->detours) {
-		job->state = OSR_LANES_SHORT;
-		return OSR_OK;
-	}
-	job->state = OSR_LANES_ASSIGNED;
-	return st;
-}
-
-static enum osr_status ordered_on(struct osr_lanes_job *job, uint8_t max_vls)
-{
-	struct osr_lane_work work = lanes_work(job);
-	struct osr_ordered_options opt = { .reversible = job->opt->layers.reversible !=
-							 OSR_REVERSIBLE_OFF };
-	struct osr_request req = *job->req;
-
-	req.max_vls = max_vls;
-	job->r->claims = 0;
-	job->r->n_longer = 0;
-	work.req = &req;
-	return osr_ordered_route(&work, &opt, job->orders);
-}
-
-static enum osr_status lanes_ordered(struct osr_lanes_job *job, bool *done)
-{
-	bool must = lanes_replies_are_a_must(job);
-	struct osr_spf_saved saved;
-	enum osr_status st = must ? osr_spf_save(job->s, job->scratch, &saved, job->diag) : OSR_OK;
-
-	lanes_forget_why(job);
-	if (!st)
-		st = ordered_on(job, job->req->max_vls);
-	*done = !must || (job->r->claims & OSR_CLAIM_REVERSIBLE);
-	if (st || *done)
-		return st;
-	/* osr_ordered_route() starts from shortest paths, and these may be detours by now. */
-	osr_spf_restore(job->s, &saved);
-	job->state = OSR_LANES_NO_REPLIES;
-	return OSR_OK;
-}
-
-/* Both directions of a pair of switches on one SL. */
-static enum osr_status lanes_pairs(struct osr_lanes_job *job, bool *done)
-{
-	struct osr_lane_work work = lanes_work(job);
-	enum osr_status st;
-
-	(void)done;
-	if (job->opt->layers.reversible == OSR_REVERSIBLE_OFF ||
-	    (job->r->claims & OSR_CLAIM_REVERSIBLE))
-		return OSR_OK;
-	st = osr_layers_pair(&work, &job->opt->layers, job->orders);
-	if (st != OSR_NO_VL)
-		return st;
-	if (lanes_replies_are_a_must(job) && !job->opt->detours)
-		return st;
-	lanes_forget_why(job);
-	if (lanes_replies_are_a_must(job))
-		job->state = OSR_LANES_NO_REPLIES;
-	return OSR_OK;
-}
-
-/* On one VL everything is safe for everyone, replies included. */
-static enum osr_status lanes_single(struct osr_lanes_job *job, bool *done)
-{
-	*done = true;
-	return ordered_on(job, 1);
-}
-
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* What a strategy needs besides the state it starts from. */
@@ -196,12 +109,10 @@ static const struct lanes_strategy {
 	{ "one lane", OSR_LANES_UNROUTED, 0, lanes_one },
 	{ "up and down a fat tree", OSR_LANES_FIRST, 0, osr__lanes_tree },
 	{ "balanced shortest paths", OSR_LANES_FIRST, 0, lanes_balance },
-	{ "one order", OSR_LANES_ROUTED, ANY_SL, lanes_one_order },
+	{ "one order", OSR_LANES_ROUTED, 0, lanes_one_order },
 	{ "lanes by turn", OSR_LANES_ROUTED, ANY_SL | BY_TURN, lanes_by_turn },
-	{ "layers", OSR_LANES_ROUTED, 0, lanes_layers },
-	{ "paths within orders", OSR_LANES_SHORT, 0, lanes_ordered },
-	{ "pairs", OSR_LANES_ASSIGNED, 0, lanes_pairs },
-	{ "paths within one order", OSR_LANES_NO_REPLIES, 0, lanes_single },
+	/* They say which they are. */
+	{ NULL, OSR_LANES_ROUTED, 0, osr__lanes_sl },
 };
 
 static unsigned lanes_has(const struct osr_lanes_job *job)
@@ -248,7 +159,7 @@ static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 		if (st)
 			return st;
 		job->state = done ? OSR_LANES_DONE : job->state;
-		if (job->r->rank != before)
+		if (job->r->rank != before && strategy->name)
 			job->r->strategy = strategy->name;
 	}
 	if (lanes_prefer_any_sl(job))

@@ -7,9 +7,18 @@
 
 #include "search.h"
 
-/* Of routes within orders: SLs out of masks, the certificate, and the claims. */
+/*
+ * both[n_switches * n_switches]: the VLs on which all that is sent between two switches is legal; true if no pair has
+ * none.
+ */
+bool osr__tables_join(const struct osr__search *w, uint8_t *both);
+
+/*
+ * Of routes within orders: SLs out of masks, or out of those of pairs, on which replies are safe, too; the certificate,
+ * and the claims.
+ */
 enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work *work,
-			       bool reversible);
+			       const uint8_t *both);
 
 /*
  * The certificate out of the orders of n_lanes lanes, rank[n_lanes * n_channels], and the claims that follow. VLs 0 and

@@ -4,6 +4,7 @@
 
 #include "core/paths/mcast.h"
 
+#include "layers_private.h"
 #include "tables.h"
 
 /* The set bits of each mask, for all of its entries; of none it is bit 0. */
@@ -22,23 +23,19 @@ static void list_bits(struct mask_bits *bits)
 	}
 }
 
-/*
- * both[a * n + b] = the VLs on which everything between switches a and b is legal; true if no pair
- * has none.
- */
-static bool join_pairs(const struct osr__search *w, uint8_t *both)
+bool osr__tables_join(const struct osr__search *w, uint8_t *both)
 {
 	const struct osr_fabric *fabric = w->f;
 	size_t n = fabric->n_switches;
 	bool all = true;
 
-	memset(both, 0xff, n * n);
+	memset(both, w->all, n * n);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *mask = w->masks + d * n;
 		uint8_t *row = both + fabric->dest_switch[d] * n;
 
-		if (w->s->alias[d] == OSR_NONE)
-			for (size_t v = 0; v < n; v++)
+		for (size_t v = 0; v < n && w->s->alias[d] == OSR_NONE; v++)
+			if (osr__is_counted(fabric, d, (uint32_t)v))
 				row[v] &= mask[v];
 	}
 	for (size_t a = 0; a < n; a++) {
@@ -129,15 +126,13 @@ void osr__tables_share_sls(const struct osr_spf *spf, uint8_t *sl)
 }
 
 enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work *work,
-			       bool reversible)
+			       const uint8_t *both)
 {
 	const struct osr_request *req = work->req;
 	struct osr_routing *routing = work->r;
 	struct osr_diag *diag = w->diag;
-	size_t n = w->f->n_switches;
 	uint8_t swap =
 		req->multicast && w->n_lanes > 1 && req->mcast_vl < w->n_lanes ? req->mcast_vl : 0;
-	uint8_t *both = NULL;
 	enum osr_status st;
 
 	osr__spf_share(w->s);
@@ -155,15 +150,7 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work
 		routing->claims |= OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE;
 		return OSR_OK;
 	}
-	if (reversible) {
-		both = osr_alloc(w->scratch, n * n, 1);
-		if (!both)
-			return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of pairs");
-		if (join_pairs(w, both))
-			routing->claims |= OSR_CLAIM_REVERSIBLE;
-		else
-			both = NULL;
-	}
+	routing->claims |= both ? OSR_CLAIM_REVERSIBLE : 0;
 	ordered_lanes_set_sls(w, both, swap);
 	return OSR_OK;
 }
