@@ -107,35 +107,30 @@ static bool rank_at(const char **at, uint32_t *rank)
 	return n < UINT32_MAX;
 }
 
-/* "0>1 1>0": pairs of ranks; the array is to be freed. */
-static enum osr_status parse_pairs(const char *text, uint32_t max, struct osr_pair **pair,
-				   uint32_t *n, struct osr_diag *diag)
+/* "0>1 1>0": pairs of ranks. */
+static enum osr_status parse_pairs(const char *text, struct osr_arena *arena,
+				   struct osr_pair **pair, uint32_t *n, struct osr_diag *diag)
 {
 	uint32_t room = 0;
 
 	for (const char *t = text; *t; t++)
 		room += *t == '>';
-	*n = 0;
-	*pair = NULL;
-	if (room > max)
+	if (room > MAX_PAIRS)
 		return osr_fail(diag, OSR_INVAL, "a pattern of %u pairs: at most %u are accepted",
-				room, max);
-	*pair = malloc(((size_t)room + 1) * sizeof(**pair));
-	if (!*pair)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for a pattern");
+				room, MAX_PAIRS);
+	*pair = osr_alloc(arena, room + 1, sizeof(**pair));
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
 		struct osr_pair *p = &(*pair)[*n];
 		const char *begin = at;
 
 		if (!rank_at(&at, &p->from) || *at++ != '>' || !rank_at(&at, &p->to) ||
-		    (*at && *at != ' ')) {
-			free(*pair);
-			*pair = NULL;
+		    (*at && *at != ' '))
 			return osr_fail(diag, OSR_INVAL,
 					"a pattern has \"%.20s\" where two ranks as in \"0>1\" "
 					"were expected",
 					begin);
-		}
 		++*n;
 	}
 	return OSR_OK;
@@ -202,10 +197,8 @@ static json_t *protocol_app_json(const struct osr_sched_app *app)
 struct placing {
 	struct osr_sched_in in;
 	uint64_t *host;
-	struct osr_pair **pair;
-	uint32_t *n_pairs;
 	struct osr_names names; /* of the hosts, once one is named */
-	struct osr_arena arena;
+	struct osr_arena arena; /* of all of it */
 	char name[64];
 };
 
@@ -273,8 +266,8 @@ static enum osr_status protocol_take_hosts(struct call *c, struct placing *p)
 				"\"hosts\": expected a list of at most %u port GUIDs or names",
 				MAX_RANKS);
 	p->in.n_ranks = (uint32_t)json_array_size(hosts);
-	p->host = calloc(p->in.n_ranks + 1, sizeof(*p->host));
-	if (!p->host)
+	p->host = osr_alloc(&p->arena, p->in.n_ranks, sizeof(*p->host));
+	if (osr_arena_failed(&p->arena, &c->diag))
 		return OSR_NOMEM;
 	for (uint32_t r = 0; r < p->in.n_ranks && !st; r++)
 		st = find_host(c, p, r, json_array_get(hosts, r));
@@ -285,26 +278,27 @@ static enum osr_status protocol_take_hosts(struct call *c, struct placing *p)
 static enum osr_status take_patterns(struct call *c, struct placing *p)
 {
 	const json_t *patterns = json_object_get(c->in, "patterns");
+	uint32_t n = (uint32_t)json_array_size(patterns), *n_pairs;
 	enum osr_status st = OSR_OK;
-	uint32_t n = (uint32_t)json_array_size(patterns);
+	struct osr_pair **pair;
 
 	if (!json_is_array(patterns) || !n || n > MAX_PATTERNS)
 		return osr_fail(&c->diag, OSR_INVAL,
 				"\"patterns\": expected a list of 1 to %u texts like \"0>1 1>0\"",
 				MAX_PATTERNS);
-	p->pair = calloc(n, sizeof(*p->pair));
-	p->n_pairs = calloc(n, sizeof(*p->n_pairs));
-	if (!p->pair || !p->n_pairs)
+	pair = osr_calloc(&p->arena, n, sizeof(*pair));
+	n_pairs = osr_calloc(&p->arena, n, sizeof(*n_pairs));
+	if (osr_arena_failed(&p->arena, &c->diag))
 		return OSR_NOMEM;
 	p->in.n_keys = n;
 	for (uint32_t k = 0; k < n && !st; k++) {
 		const char *text = json_string_value(json_array_get(patterns, k));
 
-		st = text ? parse_pairs(text, MAX_PAIRS, &p->pair[k], &p->n_pairs[k], &c->diag)
+		st = text ? parse_pairs(text, &p->arena, &pair[k], &n_pairs[k], &c->diag)
 			  : osr_fail(&c->diag, OSR_INVAL, "pattern %u: expected a text", k);
 	}
-	p->in.pair = (const struct osr_pair *const *)p->pair;
-	p->in.n_pairs = p->n_pairs;
+	p->in.pair = (const struct osr_pair *const *)pair;
+	p->in.n_pairs = n_pairs;
 	return st;
 }
 
@@ -354,11 +348,6 @@ static json_t *protocol_place(struct call *c)
 	if (!st)
 		st = osr_sched_place(c->s, &p.in, &app, &c->diag);
 	/* Everything was copied. */
-	for (uint32_t k = 0; p.pair && k < p.in.n_keys; k++)
-		free(p.pair[k]);
-	free(p.host);
-	free(p.pair);
-	free(p.n_pairs);
 	osr_arena_free(&p.arena);
 	if (st)
 		return protocol_refuse(c, st);

@@ -27,7 +27,6 @@ struct osr_mad {
 	struct osr_mad_client client;
 	void *out, *in;  /* umad buffers */
 	unsigned n_open; /* slots in use */
-	unsigned window; /* as many at most */
 	unsigned next;   /* where the search for a free slot starts */
 	struct request slot[WINDOW];
 };
@@ -62,8 +61,9 @@ enum osr_status osr_mad_open(struct osr_mad **mad, const struct osr_mad_client *
 	if (!m)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for management requests");
 	m->fd = m->agent = -1;
-	m->window = WINDOW;
 	m->client = *client;
+	if (!m->client.window || m->client.window > WINDOW)
+		m->client.window = WINDOW;
 	m->out = calloc(1, umad_size() + IB_MAD_SIZE + SLACK);
 	m->in = calloc(1, umad_size() + IB_MAD_SIZE + SLACK);
 	st = m->out && m->in ? open_port(m, diag)
@@ -87,11 +87,6 @@ void osr_mad_close(struct osr_mad *mad)
 	free(mad->out);
 	free(mad->in);
 	free(mad);
-}
-
-void osr_mad_window(struct osr_mad *mad, unsigned window)
-{
-	mad->window = window < 1 ? 1 : window > WINDOW ? WINDOW : window;
 }
 
 static void mad_finish(struct osr_mad *mad, struct request *r, const uint8_t *answer)
@@ -158,7 +153,7 @@ static void receive(struct osr_mad *mad)
 
 static struct request *mad_free_slot(struct osr_mad *mad)
 {
-	while (mad->n_open >= mad->window)
+	while (mad->n_open >= mad->client.window)
 		receive(mad);
 	while (mad->slot[mad->next].tries)
 		mad->next = (mad->next + 1) % WINDOW;

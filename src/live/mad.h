@@ -33,6 +33,7 @@ typedef void (*osr_mad_fn)(void *ctx, uint64_t cookie, const uint8_t *answer);
 struct osr_mad_client {
 	const struct osr_device *device; /* needed as long as it is open */
 	int mgmt_class, class_version;
+	unsigned window; /* requests under way at most, 1 to 128; 0: 128 */
 	osr_mad_fn fn;
 	void *ctx;
 };
@@ -40,9 +41,6 @@ struct osr_mad_client {
 enum osr_status osr_mad_open(struct osr_mad **mad, const struct osr_mad_client *client,
 			     struct osr_diag *diag);
 void osr_mad_close(struct osr_mad *mad); /* NULL is fine */
-
-/* At most so many requests under way from now on, 1 to 128 (which it is at the beginning). */
-void osr_mad_window(struct osr_mad *mad, unsigned window);
 
 /* SubnGet along a directed route. */
 void osr_mad_smp(struct osr_mad *mad, const ib_dr_path_t *path, unsigned attr, uint32_t mod,

@@ -475,8 +475,7 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 
 static void metrics_tell(struct plugin *p)
 {
-	if (p->keys)
-		osr__keys_tell(p, metrics_root(p));
+	osr__keys_tell(p, metrics_root(p));
 }
 
 /* Which engine routes now; one of OpenSM's own is said in the log, once. Then files and control socket. */
@@ -501,10 +500,7 @@ static void metrics_sent(struct plugin *p)
 				     : "(none)");
 	root = metrics_root(p);
 	osr__metrics_write(p, root);
-	if (p->keys)
-		osr__keys_tell(p, root);
-	else
-		json_decref(root);
+	osr__keys_tell(p, root);
 }
 
 static bool metrics_open(struct plugin *p)

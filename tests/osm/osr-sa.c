@@ -90,7 +90,8 @@ static void on_path(void *ctx, uint64_t cookie, const uint8_t *answer)
 /* One line of input: answers are written in place as they come. */
 static struct osr_device port; /* that the queries leave from */
 
-static enum osr_status open_sa(struct osr_mad **m, osr_mad_fn fn, void *ctx, struct osr_diag *diag)
+static enum osr_status open_sa(struct osr_mad **m, unsigned window, osr_mad_fn fn, void *ctx,
+			       struct osr_diag *diag)
 {
 	enum osr_status st = osr_device_find(&(struct osr_device_want){ 0 }, &port, diag);
 
@@ -99,6 +100,7 @@ static enum osr_status open_sa(struct osr_mad **m, osr_mad_fn fn, void *ctx, str
 				 &(struct osr_mad_client){ .device = &port,
 							   .mgmt_class = IB_SA_CLASS,
 							   .class_version = 2,
+							   .window = window,
 							   .fn = fn,
 							   .ctx = ctx },
 				 diag);
@@ -138,7 +140,7 @@ static int paths(const struct options *o)
 	size_t size = 0;
 	int st = 0;
 
-	if (open_sa(&m, on_path, NULL, &diag)) {
+	if (open_sa(&m, 0, on_path, NULL, &diag)) {
 		fprintf(stderr, "osr-sa: %s\n", diag.text);
 		return 2;
 	}
@@ -236,12 +238,11 @@ static int storm(const struct options *o)
 	struct osr_mad *m;
 
 	s.query = calloc(s.size, sizeof(*s.query));
-	if (!n_pairs || !s.query || open_sa(&m, on_storm, &s, &diag)) {
+	if (!n_pairs || !s.query || open_sa(&m, window, on_storm, &s, &diag)) {
 		fprintf(stderr, "osr-sa: %s\n",
 			n_pairs && s.query ? diag.text : "no pairs, or no memory");
 		return 2;
 	}
-	osr_mad_window(m, window);
 	for (uint32_t i = 0; s.n < s.size && now_us() < end; i = (i + 1) % n_pairs) {
 		struct heard *h = &s.query[s.n];
 		uint8_t mad[IB_MAD_SIZE];
@@ -291,7 +292,7 @@ static int member(const struct options *o, unsigned method)
 			"osr-sa: a multicast GID is needed, like ff12:401b:ffff::ffff:ffff\n");
 		return 2;
 	}
-	if (open_sa(&m, on_member, &st, &diag)) {
+	if (open_sa(&m, 0, on_member, &st, &diag)) {
 		fprintf(stderr, "osr-sa: %s\n", diag.text);
 		return 2;
 	}

@@ -74,7 +74,7 @@ def ours(workdir):
             expect(other.returncode == 0 and json.loads(other.stdout) == status(fabric), 'another user: ' + other.stderr)
         opensm.check_own_log()
         gone = subprocess.run(words(fabric), capture_output=True, text=True)
-        expect((gone.returncode, gone.stdout, gone.stderr.count('\n')) == (1, '', 1) and 'it does not run' in gone.stderr, str(gone))
+        expect((gone.returncode, gone.stdout, gone.stderr.count('\n')) == (2, '', 1) and 'it does not run' in gone.stderr, str(gone))
 
 
 def routes_nothing(log):
