@@ -198,3 +198,33 @@ bool osr_take_0x(const char **at, uint64_t max, uint64_t *value)
 	*at = p;
 	return true;
 }
+
+bool osr_scan(const char **at, const char *format, ...)
+{
+	const char *p = *at;
+	bool good = true;
+	va_list ap;
+
+	va_start(ap, format);
+	for (const char *f = format; *f && good; f++) {
+		uint64_t max = UINT64_MAX;
+
+		if (*f == ' ') {
+			osr_skip_blanks(&p);
+			continue;
+		}
+		if (*f != '%') {
+			good = *p++ == *f;
+			continue;
+		}
+		f++;
+		lines_take(&f, 10, UINT64_MAX, &max);
+		good = *f == 'd'   ? lines_take(&p, 10, max, va_arg(ap, uint64_t *))
+		       : *f == 'x' ? osr_take_0x(&p, max, va_arg(ap, uint64_t *))
+				   : lines_take(&p, 16, max, va_arg(ap, uint64_t *));
+	}
+	va_end(ap);
+	if (good)
+		*at = p;
+	return good;
+}

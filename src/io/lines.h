@@ -72,5 +72,11 @@ bool osr_take_word(const char **at, const char *word);
 bool osr_take_decimal(const char **at, uint64_t max, uint64_t *value);
 bool osr_take_hex(const char **at, uint64_t max, uint64_t *value);
 bool osr_take_0x(const char **at, uint64_t max, uint64_t *value);
+/*
+ * All of these at once: a blank of the format stands for any number of them, %d for a decimal number, %x for one
+ * with 0x, %h for a hexadecimal one without, each up to the number behind the %, and everything else for itself.
+ * For each number an uint64_t *. Where it is false *at is left alone, and numbers may be set.
+ */
+bool osr_scan(const char **at, const char *format, ...);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "io/tables_private.h"
+#include "io/tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -300,22 +300,4 @@ enum osr_status osr_tables_read(struct osr_tables *tables, struct osr_lines *in,
 	tables->bytes += in->bytes;
 	osr_lines_close(in);
 	return st;
-}
-
-enum osr_status osr__tables_switch(const struct osr_tables *tables, const struct osr_lines *in,
-				   uint64_t guid, uint32_t *sw)
-{
-	*sw = osr_fabric_switch_by_guid(tables->f, guid);
-	if (*sw != OSR_NONE)
-		return OSR_OK;
-	return osr_lines_fail(in,
-			      "the fabric has no switch 0x%016" PRIx64
-			      ": these tables belong to another fabric",
-			      guid);
-}
-
-bool osr__is_filler(const char *text)
-{
-	osr_skip_blanks(&text);
-	return !*text || *text == '#' || !text[strspn(text, "-=")];
 }

@@ -1,0 +1,740 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The files of tables.h, line by line: a head line names a switch or end ports, and the lines below it say what is
+ * theirs.
+ *
+ *	Unicast lids [0-24] of switch Lid 9 guid 0x0000000000200000 ('leaf-0'):
+ *	0x0001 001 # Channel Adapter portguid 0x0000000000100001: 'h0000'
+ *	24 lids dumped
+ *
+ *	Unicast lids [0x0-0x8f] of switch Lid 4 guid 0x0002c9020040b0e0 (Infiniscale-IV):
+ *	  Lid  Out   Destination
+ *	0x0001 016 : (Channel Adapter portguid 0x0002c9030002da23: 'bonobo020 HCA-1')
+ *
+ *	dump_ucast_routes: Switch 0x0002c90109fb0000
+ *	LID    : Port : Hops : Optimal
+ *	0x0001 : 005  : 05   : yes
+ *	0x0002 : UNREACHABLE
+ *
+ * SL2VL tables, OpenSM's and those that ibdmchk reads; an end port has one table, whatever ports its line names:
+ *
+ *	Switch 0x0002c902004050f8, base LID 13, "MF0;switch-112090:MTS3600/U1"
+ *	#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15
+ *	14  11  : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 7
+ *
+ *	0x0002c90000000201 5 1 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xe7
+ *
+ * SLs of paths, in the compact form of pathsl.h, a digit for each LID, and in the two forms of ibdmchk (-c), where the
+ * last is GUID of the node, LID, SL:
+ *
+ *	Senders on switch 0x0000000000200000 "s-0"
+ *	0x0001 : 0010-11
+ *
+ *	Channel Adapter 0x0000000000100001, base LID 1, "h0000"
+ *	0x0002 : 0
+ *
+ *	0x0000000000100000 2 0
+ *
+ * Multicast tables:
+ *
+ *	Switch 0x0002c9010bb90090
+ *	LID    : Out Port(s)
+ *	0xC000 : 0x007  0x00A
+ */
+#include "io/tables.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/keyed.h"
+
+#define MLID_FIRST 0xc000
+#define MLID_LAST 0xfffe
+
+/* A line of multicast tables. */
+struct entry {
+	uint32_t sw;
+	uint16_t mlid;
+	uint64_t ports[4];
+};
+
+struct reader {
+	struct osr_tables *t;
+	const struct osr_fabric *f;
+	struct osr_lines *in;
+	/* What the last head line named: a switch, or these end ports. */
+	uint64_t guid;
+	uint32_t sw;
+	const struct osr_owner *owner;
+	uint32_t n_owners;
+	uint32_t n_rows; /* tables; rows of path SLs or SL2VL tables; entries of groups */
+	/* LFTs: */
+	uint64_t *port_guid; /* [n_dests] port GUID that the file gives to a LID, 0 = none so far */
+	uint64_t first_foreign, foreign_lid; /* line and LID */
+	bool ended, any_ended;               /* the last table, some table had a last line */
+	/*
+	 * Paths. A row is filled for one end port after the other. An end port that turns out to have the row of the
+	 * first one on its switch shares it; one that comes back gets a copy to go on with.
+	 */
+	bool compact;                /* digits follow */
+	bool open;                   /* there is a row in work, the last one */
+	struct osr_owner *on_switch; /* [n_terminals] */
+	uint32_t *row;               /* [n_terminals] */
+	uint8_t *sl;                 /* [room * n_dests], of malloc */
+	struct entry *entry;         /* of groups, of malloc: nobody knows how many there will be */
+	uint32_t room;
+};
+
+/* The switch with this node GUID. */
+static enum osr_status take_switch(struct reader *r, const char *at)
+{
+	if (!osr_scan(&at, "%x", &r->guid))
+		return osr_lines_fail(r->in, "a table without the GUID of its switch");
+	r->sw = osr_fabric_switch_by_guid(r->f, r->guid);
+	if (r->sw != OSR_NONE)
+		return OSR_OK;
+	return osr_lines_fail(r->in,
+			      "the fabric has no switch 0x%016" PRIx64
+			      ": these tables belong to another fabric",
+			      r->guid);
+}
+
+/* A switch, or the end ports of a port or (in ibdmchk's forms) of a node. A port 0 without a LID is no end port. */
+static enum osr_status take_ends(struct reader *r, uint64_t guid, bool node_first)
+{
+	r->guid = guid;
+	r->sw = osr_fabric_switch_by_guid(r->f, guid);
+	r->owner = osr_tables_owner(r->t, guid, node_first, &r->n_owners);
+	if (!r->n_owners)
+		r->owner = osr_tables_owner(r->t, guid, !node_first, &r->n_owners);
+	if (r->n_owners || r->sw != OSR_NONE)
+		return OSR_OK;
+	return osr_lines_fail(r->in,
+			      "no port in the fabric has the GUID 0x%016" PRIx64
+			      ": these tables belong to another fabric",
+			      guid);
+}
+
+static bool is_end_head(const char **at)
+{
+	return osr_take_word(at, "Switch ") || osr_take_word(at, "Channel Adapter ") ||
+	       osr_take_word(at, "Router ");
+}
+
+/* Nothing that carries data: empty, a comment, a line of dashes. */
+static bool is_filler(const char *text)
+{
+	osr_skip_blanks(&text);
+	return !*text || *text == '#' || !text[strspn(text, "-=")];
+}
+
+static bool at_end(const char *at)
+{
+	osr_skip_blanks(&at);
+	return !*at;
+}
+
+static uint32_t dest_of(const struct reader *r, uint64_t lid)
+{
+	return lid <= r->f->max_lid ? r->f->lid_dest[lid] : OSR_NONE;
+}
+
+static enum osr_status fail_port(const struct reader *r, uint64_t port)
+{
+	return osr_lines_fail(r->in, "port %" PRIu64 " exceeds the %u ports of the switch", port,
+			      r->f->sw_n_ports[r->sw]);
+}
+
+/* ---- forwarding tables ---------------------------------------------------------------------- */
+
+static enum osr_status lft_head(struct reader *r, const char *text, const char *mark)
+{
+	const char *at = strstr(text, mark);
+	enum osr_status st = take_switch(r, at ? at + strlen(mark) : "");
+	char buf[32];
+
+	if (st)
+		return st;
+	if (r->t->has_lft[r->sw])
+		return osr_lines_fail(r->in, "a second table of switch %s",
+				      osr_switch_name(r->f, r->sw, buf));
+	r->t->has_lft[r->sw] = true;
+	r->n_rows++;
+	r->ended = false;
+	return OSR_OK;
+}
+
+/*
+ * Does this LID belong to this port GUID? Where the GUIDs of the fabric are made up (its file had
+ * none), nobody can say.
+ */
+static enum osr_status check_owner(struct reader *r, uint32_t d, uint64_t guid)
+{
+	uint32_t term = r->f->dest_term[d], n, m;
+	const struct osr_owner *node;
+	char buf[32];
+
+	if (r->port_guid[d] && r->port_guid[d] != guid)
+		return osr_lines_fail(r->in,
+				      "LID %u belongs to 0x%016" PRIx64 " here and to 0x%016" PRIx64
+				      " before",
+				      r->f->dest_lid[d], guid, r->port_guid[d]);
+	r->port_guid[d] = guid;
+	if (r->f->term_guid[term] == guid)
+		return OSR_OK;
+	node = osr_tables_owner(r->t, guid, true, &m);
+	for (uint32_t i = 0; i < m; i++)
+		if (node[i].term == term)
+			return OSR_OK;
+	osr_tables_owner(r->t, guid, false, &n);
+	if (!n && !m)
+		return OSR_OK;
+	return osr_lines_fail(r->in,
+			      "LID %u belongs to 0x%016" PRIx64 " here, but to %s (0x%016" PRIx64
+			      ") in the fabric",
+			      r->f->dest_lid[d], guid, osr_terminal_name(r->f, term, buf),
+			      r->f->term_guid[term]);
+}
+
+static enum osr_status lft_entry(struct reader *r, const char *at)
+{
+	uint64_t lid, port = OSR_NO_PATH, guid;
+	bool good = osr_scan(&at, "%x ", &lid);
+	uint8_t *entry;
+	uint32_t d;
+
+	osr_scan(&at, ": ");
+	good = good && (osr_scan(&at, "UNREACHABLE") || osr_scan(&at, "%255d", &port));
+	if (!good || r->sw == OSR_NONE || (*at && *at != ' ' && *at != '\t'))
+		return osr_lines_fail(r->in,
+				      "expected \"0xLID PORT\" below the head line of a table");
+	if (lid > OSR_MAX_LID)
+		return osr_lines_fail(r->in, "LID 0x%" PRIx64 " is not unicast", lid);
+	d = dest_of(r, lid);
+	if (d == OSR_NONE) {
+		if (!r->first_foreign && lid) {
+			r->first_foreign = r->in->number;
+			r->foreign_lid = lid;
+		}
+		r->t->n_foreign += lid != 0;
+		return OSR_OK;
+	}
+	if (port > r->f->sw_n_ports[r->sw] && port != OSR_NO_PATH)
+		return fail_port(r, port);
+	entry = &r->t->routing.lft[(size_t)d * r->f->n_switches + r->sw];
+	if (*entry != OSR_NO_PATH && *entry != port)
+		return osr_lines_fail(
+			r->in, "port %" PRIu64 " for LID %" PRIu64 ", which had port %u before",
+			port, lid, *entry);
+	*entry = (uint8_t)port;
+	r->t->n_entries++;
+	at = strstr(at, " portguid ");
+	if (!at)
+		return OSR_OK;
+	if (!osr_scan(&at, " portguid %x", &guid))
+		return osr_lines_fail(r->in, "a port GUID that is no number");
+	return r->port_guid[d] == guid ? OSR_OK : check_owner(r, d, guid);
+}
+
+static enum osr_status lft_line(struct reader *r, const char *text)
+{
+	const char *at = text;
+
+	if (text[0] == '0' && text[1] == 'x')
+		return lft_entry(r, text);
+	if (!strncmp(text, "Unicast lids", 12))
+		return lft_head(r, text, " guid ");
+	if (strstr(text, "dump_ucast_routes: Switch "))
+		return lft_head(r, text, "dump_ucast_routes: Switch ");
+	if (strstr(text, "lids dumped"))
+		r->ended = r->any_ended = true;
+	/* Headings of columns and totals: words, of which nothing is needed. */
+	osr_skip_blanks(&at);
+	if (is_filler(text) || osr_take_word(&at, "Lid ") || osr_take_word(&at, "LID ") ||
+	    osr_take_word(&at, "Port ") || (*at >= '0' && *at <= '9' && strstr(at, "lids dumped")))
+		return OSR_OK;
+	return osr_lines_fail(r->in, "neither an entry nor a head line of a forwarding table");
+}
+
+/* ---- SL2VL tables --------------------------------------------------------------------------- */
+
+static enum osr_status sl2vl_set(struct reader *r, uint8_t *table, const uint8_t vl[16])
+{
+	if (table[0] != OSR_VL_UNSET && memcmp(table, vl, 16))
+		return osr_lines_fail(r->in, "these ports had another table before");
+	memcpy(table, vl, 16);
+	r->t->n_entries++;
+	return OSR_OK;
+}
+
+static enum osr_status sl2vl_row(struct reader *r, uint64_t in, uint64_t out, const uint8_t vl[16])
+{
+	enum osr_status st = OSR_OK;
+
+	r->n_rows++;
+	if (r->sw != OSR_NONE && (in > r->f->sw_n_ports[r->sw] || out > r->f->sw_n_ports[r->sw]))
+		return fail_port(r, in > out ? in : out);
+	if (r->sw != OSR_NONE)
+		return sl2vl_set(r, osr_tables_sl2vl(r->t, r->sw, (unsigned)in, (unsigned)out), vl);
+	for (uint32_t i = 0; i < r->n_owners && !st; i++)
+		if (r->owner[i].term != OSR_NONE)
+			st = sl2vl_set(r, r->t->term_sl2vl[r->owner[i].term], vl);
+	return st;
+}
+
+static enum osr_status sl2vl_line(struct reader *r, const char *at)
+{
+	bool known = r->sw != OSR_NONE || r->n_owners, ibdm = at[0] == '0' && at[1] == 'x', good;
+	bool head = is_end_head(&at);
+	uint64_t guid, in, out, value;
+	enum osr_status st;
+	uint8_t vl[16];
+
+	if (!head && !ibdm && is_filler(at))
+		return OSR_OK;
+	if (head || ibdm) {
+		if (!osr_scan(&at, "%x ", &guid))
+			return osr_lines_fail(r->in, "expected a GUID");
+		st = take_ends(r, guid, ibdm);
+		if (st || head)
+			return st;
+	}
+	/* Two ports and 16 VLs, or 8 bytes of two VLs each. */
+	good = osr_scan(&at, "%255d %255d ", &in, &out) && (ibdm || (osr_scan(&at, ":") && known));
+	for (unsigned sl = 0; good && sl < 16; sl++) {
+		if (!ibdm)
+			good = osr_scan(&at, " %15d", &value);
+		else if (sl % 2 == 0)
+			good = osr_scan(&at, " %255x", &value);
+		vl[sl] = ibdm && sl % 2 == 0 ? (uint8_t)(value >> 4) : value & 15;
+	}
+	if (!good || !at_end(at))
+		return osr_lines_fail(
+			r->in,
+			ibdm ? "expected a GUID, two ports and 8 bytes of VLs (0x01 0x23 ...)"
+			     : "expected \"IN OUT : \" and 16 VLs from 0 to 15 below the "
+			       "head line of a port");
+	st = sl2vl_row(r, in, out, vl);
+	if (ibdm) {
+		r->sw = OSR_NONE;
+		r->n_owners = 0;
+	}
+	return st;
+}
+
+/* ---- SLs of paths --------------------------------------------------------------------------- */
+
+static uint8_t *sl_row(const struct reader *r, uint32_t i)
+{
+	return r->sl + (size_t)i * r->f->n_dests;
+}
+
+/* The row in work is complete: it stays, or the first end port of the switch has the same. */
+static void close_row(struct reader *r)
+{
+	uint32_t last = r->n_rows - 1, row = last;
+
+	if (!r->open)
+		return;
+	for (uint32_t i = 0; i < r->n_owners && row == last; i++) {
+		uint32_t term = r->owner[i].term, first;
+
+		if (term == OSR_NONE)
+			continue;
+		first = r->row[r->f->term_row[r->f->term_switch[term]]];
+		if (first < last && !memcmp(sl_row(r, first), sl_row(r, last), r->f->n_dests))
+			row = first;
+	}
+	for (uint32_t i = 0; i < r->n_owners; i++)
+		if (r->owner[i].term != OSR_NONE)
+			r->row[r->owner[i].term] = row;
+	r->n_rows -= row != last;
+	r->open = false;
+}
+
+/* A row for the end ports in r->owner: what they have so far, or nothing. */
+static enum osr_status open_row(struct reader *r)
+{
+	uint32_t had = OSR_NONE;
+
+	for (uint32_t i = 0; i < r->n_owners; i++)
+		if (r->owner[i].term != OSR_NONE)
+			had = r->row[r->owner[i].term];
+	if (!osr_grow((void **)&r->sl, r->n_rows, &r->room, r->f->n_dests + 1u))
+		return osr_lines_nomem(r->in);
+	if (had == OSR_NONE)
+		memset(sl_row(r, r->n_rows), OSR_NO_SL, r->f->n_dests);
+	else
+		memcpy(sl_row(r, r->n_rows), sl_row(r, had), r->f->n_dests);
+	r->n_rows++;
+	r->open = true;
+	return OSR_OK;
+}
+
+/* An end port, or all of a switch. */
+static enum osr_status path_head(struct reader *r, uint64_t guid, bool node_first)
+{
+	enum osr_status st;
+
+	if (r->n_owners && guid == r->guid && !r->compact)
+		return OSR_OK;
+	close_row(r);
+	r->compact = false;
+	st = take_ends(r, guid, node_first);
+	return st || !r->n_owners ? st : open_row(r);
+}
+
+static enum osr_status path_switch(struct reader *r, const char *at)
+{
+	enum osr_status st;
+
+	close_row(r);
+	st = take_switch(r, at);
+	if (st)
+		return st;
+	r->compact = true;
+	r->owner = r->on_switch;
+	r->n_owners = r->f->term_row[r->sw + 1] - r->f->term_row[r->sw];
+	for (uint32_t i = 0; i < r->n_owners; i++)
+		r->on_switch[i].term = r->f->term_row[r->sw] + i;
+	return r->n_owners ? open_row(r) : OSR_OK;
+}
+
+static enum osr_status path_sl(struct reader *r, uint64_t lid, uint64_t sl)
+{
+	uint32_t d = dest_of(r, lid);
+	uint8_t *entry;
+
+	r->t->n_foreign += d == OSR_NONE;
+	if (d == OSR_NONE || !r->open)
+		return OSR_OK;
+	entry = sl_row(r, r->n_rows - 1) + d;
+	if (*entry != OSR_NO_SL && *entry != sl)
+		return osr_lines_fail(r->in,
+				      "SL %" PRIu64 " to LID %" PRIu64 ", which had SL %u before",
+				      sl, lid, *entry);
+	*entry = (uint8_t)sl;
+	r->t->n_entries++;
+	return OSR_OK;
+}
+
+/* "0x0001 : " has been read. */
+static enum osr_status path_digits(struct reader *r, uint64_t lid, const char *at)
+{
+	static const char digits[] = "0123456789abcdef";
+	enum osr_status st = OSR_OK;
+
+	for (; *at && *at != ' ' && !st; at++, lid++) {
+		const char *digit = strchr(digits, *at);
+
+		if (digit && lid <= UINT16_MAX)
+			st = path_sl(r, lid, (uint64_t)(digit - digits));
+		else if (*at != '-')
+			st = osr_lines_fail(r->in, "expected an SL, 0 to f, or - for LID %" PRIu64,
+					    lid);
+	}
+	return st || at_end(at) ? st : osr_lines_fail(r->in, "unexpected text after the SLs");
+}
+
+static enum osr_status path_line(struct reader *r, const char *at)
+{
+	uint64_t first, lid, sl;
+	enum osr_status st;
+
+	if (osr_take_word(&at, "Senders on switch "))
+		return path_switch(r, at);
+	if (is_end_head(&at))
+		return osr_scan(&at, "%x", &first)
+			       ? path_head(r, first, false)
+			       : osr_lines_fail(r->in, "expected the GUID of an end port");
+	if (*at != '0' && is_filler(at))
+		return OSR_OK;
+	if (osr_scan(&at, "%x ", &first)) {
+		bool colon = osr_scan(&at, ": ");
+
+		if (colon && r->compact && first <= UINT16_MAX)
+			return path_digits(r, first, at);
+		if (colon && r->guid && first <= UINT16_MAX && osr_scan(&at, "%15d ", &sl))
+			return *at ? osr_lines_fail(r->in, "something behind the SL")
+				   : path_sl(r, first, sl);
+		if (!colon && osr_scan(&at, "%65535d %15d ", &lid, &sl) && !*at) {
+			st = path_head(r, first, true);
+			return st ? st : path_sl(r, lid, sl);
+		}
+	}
+	return osr_lines_fail(r->in, "expected \"0xGUID LID SL\", or \"0xLID : SL\" below the line "
+				     "of an end port; SLs are 0 to 15");
+}
+
+/* ---- multicast tables ----------------------------------------------------------------------- */
+
+static enum osr_status group_line(struct reader *r, const char *at)
+{
+	uint64_t mlid, port;
+	struct entry *e;
+
+	if (osr_take_word(&at, "Switch "))
+		return take_switch(r, at);
+	if (is_filler(at) || osr_take_word(&at, "LID "))
+		return OSR_OK;
+	if (r->sw == OSR_NONE || !osr_scan(&at, "%x ", &mlid))
+		return osr_lines_fail(r->in,
+				      "expected \"0xMLID : 0xPORT ...\" below \"Switch 0xGUID\"");
+	if (mlid < MLID_FIRST || mlid > MLID_LAST || !osr_scan(&at, ": "))
+		return osr_lines_fail(r->in, "expected a multicast LID and a colon");
+	if (!osr_grow((void **)&r->entry, r->n_rows, &r->room, sizeof(*r->entry)))
+		return osr_lines_nomem(r->in);
+	e = &r->entry[r->n_rows++];
+	*e = (struct entry){ .sw = r->sw, .mlid = (uint16_t)mlid };
+	while (*at) {
+		if (!osr_scan(&at, "%x", &port) || (*at && *at != ' ' && *at != '\t'))
+			return osr_lines_fail(r->in, "expected ports as in 0x007");
+		if (port > r->f->sw_n_ports[r->sw])
+			return fail_port(r, port);
+		e->ports[port / 64] |= UINT64_C(1) << port % 64;
+		osr_skip_blanks(&at);
+	}
+	r->t->n_entries++;
+	return OSR_OK;
+}
+
+static int by_mlid(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->mlid != y->mlid)
+		return x->mlid < y->mlid ? -1 : 1;
+	return x->sw < y->sw ? -1 : x->sw > y->sw;
+}
+
+/* From a list to one row of switches for each group. */
+static enum osr_status groups_build(struct reader *r)
+{
+	struct osr_arena *arena = r->t->arena;
+	uint64_t(*ports)[4];
+	uint16_t *mlid;
+	uint32_t n = 0;
+
+	if (r->n_rows)
+		qsort(r->entry, r->n_rows, sizeof(*r->entry), by_mlid);
+	for (uint32_t i = 0; i < r->n_rows; i++)
+		n += i == 0 || r->entry[i].mlid != r->entry[i - 1].mlid;
+	mlid = osr_alloc(arena, n, sizeof(*mlid));
+	ports = osr_calloc(arena, (size_t)n * r->f->n_switches, sizeof(*ports));
+	if (osr_arena_failed(arena, r->in->diag))
+		return OSR_NOMEM;
+	n = 0;
+	for (uint32_t i = 0; i < r->n_rows; i++) {
+		const struct entry *e = &r->entry[i];
+
+		if (i == 0 || e->mlid != e[-1].mlid)
+			mlid[n++] = e->mlid;
+		for (unsigned k = 0; k < 4; k++)
+			ports[(size_t)(n - 1) * r->f->n_switches + e->sw][k] |= e->ports[k];
+	}
+	r->t->groups =
+		(struct osr_groups){ .n = n, .mlid = mlid, .ports = (const uint64_t(*)[4])ports };
+	return OSR_OK;
+}
+
+/* ---- a file --------------------------------------------------------------------------------- */
+
+static enum osr_status read_lines(struct reader *r, struct osr_tables *tables, struct osr_lines *in,
+				  enum osr_status (*take)(struct reader *r, const char *text))
+{
+	enum osr_status st = OSR_OK;
+	char *text;
+
+	r->t = tables;
+	r->f = tables->f;
+	r->in = in;
+	r->sw = OSR_NONE;
+	while (!st && osr_lines_next(in, &text, &st))
+		st = take(r, text);
+	return st;
+}
+
+enum osr_status osr_tables_parse_lfts(struct osr_tables *tables, struct osr_lines *in)
+{
+	struct osr_arena_mark mark = osr_arena_mark(tables->arena);
+	struct reader r = { .port_guid = osr_calloc(tables->arena, tables->f->n_dests,
+						    sizeof(*r.port_guid)) };
+	enum osr_status st;
+	char buf[32];
+
+	if (osr_arena_failed(tables->arena, in->diag))
+		return OSR_NOMEM;
+	st = read_lines(&r, tables, in, lft_line);
+	if (!st && !r.n_rows)
+		st = osr_fail(in->diag, OSR_INVAL,
+			      "%s: holds no table (expected an opensm-lfts.dump or opensm.fdbs)",
+			      in->label);
+	else if (!st && r.any_ended && !r.ended)
+		st = osr_lines_fail(in, "the file ends before the table of switch %s does",
+				    osr_switch_name(r.f, r.sw, buf));
+	else if (!st && !tables->n_entries && r.first_foreign)
+		st = osr_fail(in->diag, OSR_INVAL,
+			      "%s:%" PRIu64 ": no port in the fabric has LID %" PRIu64
+			      " or any other of the file: these tables belong to another fabric",
+			      in->label, r.first_foreign, r.foreign_lid);
+	osr_arena_reset(tables->arena, mark);
+	return st;
+}
+
+enum osr_status osr_tables_parse_sl2vl(struct osr_tables *tables, struct osr_lines *in)
+{
+	bool ours = tables->routing.sl2vl && !tables->taken;
+	enum osr_status st = ours ? OSR_OK : osr_tables_alloc_sl2vl(tables, in->diag);
+	struct reader r = { .n_rows = 0 };
+
+	tables->routing.n_vls = 0; /* to be counted again */
+	if (!st)
+		st = read_lines(&r, tables, in, sl2vl_line);
+	if (!st && !r.n_rows)
+		st = osr_fail(in->diag, OSR_INVAL, "%s: holds no SL2VL table", in->label);
+	return st;
+}
+
+enum osr_status osr_tables_parse_paths(struct osr_tables *tables, struct osr_lines *in)
+{
+	uint32_t n = tables->f->n_terminals;
+	struct reader r = { .row = osr_alloc(tables->arena, n, sizeof(*r.row)),
+			    .on_switch = osr_calloc(tables->arena, n, sizeof(*r.on_switch)) };
+	enum osr_status st;
+
+	if (osr_arena_failed(tables->arena, in->diag))
+		return OSR_NOMEM;
+	memset(r.row, 0xff, n * sizeof(*r.row));
+	st = read_lines(&r, tables, in, path_line);
+	if (!st)
+		close_row(&r);
+	if (!st && !r.n_rows)
+		st = osr_fail(in->diag, OSR_INVAL, "%s: holds no SL of a path", in->label);
+	if (st) {
+		free(r.sl);
+		return st;
+	}
+	osr_tables_free(tables);
+	tables->paths = (struct osr_paths){ .n_rows = r.n_rows, .row = r.row, .sl = r.sl };
+	return OSR_OK;
+}
+
+enum osr_status osr_tables_parse_groups(struct osr_tables *tables, struct osr_lines *in)
+{
+	struct reader r = { .n_rows = 0 };
+	enum osr_status st = read_lines(&r, tables, in, group_line);
+
+	if (!st)
+		st = groups_build(&r);
+	free(r.entry);
+	return st;
+}
+
+/* ---- LMCs ----------------------------------------------------------------------------------- */
+
+/*
+ * LMCs, which an opensm-subnet.lst does not say, out of an opensm-lfts.dump, which says whose each LID is:
+ *
+ *	0x0004 003 # Channel Adapter portguid 0x0000000000100001: 'h0000'
+ *	0x0005 003 # Channel Adapter portguid 0x0000000000100001: 'h0000'
+ */
+
+/* A line's LID and owner; false for any other line. */
+static bool take_lid(const char *text, struct osr_keyed *l)
+{
+	const char *guid = strstr(text, " portguid ");
+	uint64_t lid;
+
+	if (!guid || !osr_scan(&text, "%49151x ", &lid) || !lid)
+		return false;
+	l->index = (uint32_t)lid;
+	return osr_scan(&guid, " portguid %x", &l->key);
+}
+
+/* 2^LMC LIDs from a multiple of their number on: what a LID and an LMC can be. */
+static bool can_be_lmc(uint32_t lid, uint8_t lmc, uint32_t last)
+{
+	return lmc <= 7 && lid % (1u << lmc) == 0 && last < lid + (1u << lmc);
+}
+
+/* The least LMC with which the port has all the LIDs that it has entries for; some may lack one. */
+static uint8_t least_lmc(uint16_t lid, const struct osr_keyed *l, uint32_t first, uint32_t end)
+{
+	uint8_t lmc = 0;
+
+	if (first == end || l[first].index < lid)
+		return 0;
+	while (lmc < 7 && l[end - 1].index >= lid + (1u << lmc))
+		lmc++;
+	return can_be_lmc(lid, lmc, l[end - 1].index) ? lmc : 0;
+}
+
+/* Has nobody else an entry for a LID of this range? */
+static bool range_is_free(const uint64_t *owner, uint64_t guid, uint16_t lid, uint8_t lmc)
+{
+	for (uint32_t i = lid; i < lid + (1u << lmc); i++)
+		if (i > OSR_MAX_LID || (owner[i] && owner[i] != guid))
+			return false;
+	return true;
+}
+
+static bool has_lmc(const struct osr_net *net, uint32_t port)
+{
+	return net->nodes[net->ports[port].node].type != OSR_NET_SWITCH && net->ports[port].lid;
+}
+
+enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
+{
+	struct osr_keyed *l = malloc((OSR_MAX_LID + 1) * sizeof(*l));
+	uint64_t *owner = calloc(OSR_MAX_LID + 1, sizeof(*owner)); /* GUIDs by LID */
+	enum osr_status st = OSR_OK;
+	uint32_t n = 0, n_heads = 0;
+	char *text;
+
+	if (!l || !owner)
+		st = osr_lines_nomem(in);
+	/* One switch knows all of them; a LID that was given twice is reported later, with its line. */
+	while (n_heads < 2 && n <= OSR_MAX_LID && osr_lines_next(in, &text, &st)) {
+		n_heads += !strncmp(text, "Unicast lids", 12);
+		n += take_lid(text, &l[n]);
+	}
+	if (!st) {
+		uint32_t n_with[8] = { 0 }, first, end;
+		uint8_t usual = 0;
+
+		/*
+		 * A LID may lack its entries on all switches, which must not make it nobody's LID:
+		 * a port has at least the LMC that most have, if the LIDs are there to be had.
+		 */
+		osr_keyed_sort(l, n);
+		for (uint32_t i = 0; i < n; i++)
+			owner[l[i].index] = l[i].key;
+		for (uint32_t port = 0; port < net->n_ports; port++) {
+			struct osr_net_port *net_port = &net->ports[port];
+
+			if (!has_lmc(net, port))
+				continue;
+			for (end = first = osr_keyed_at(l, n, net_port->guid);
+			     end < n && l[end].key == net_port->guid;)
+				end++;
+			if (end > first)
+				net_port->lmc = least_lmc(net_port->lid, l, first, end);
+			n_with[net_port->lmc & 7]++;
+		}
+		for (uint8_t lmc = 1; lmc <= 7; lmc++)
+			usual = n_with[lmc] > n_with[usual] ? lmc : usual;
+		for (uint32_t port = 0; port < net->n_ports; port++) {
+			struct osr_net_port *net_port = &net->ports[port];
+
+			if (has_lmc(net, port) && net_port->lmc < usual &&
+			    can_be_lmc(net_port->lid, usual, net_port->lid) &&
+			    range_is_free(owner, net_port->guid, net_port->lid, usual))
+				net_port->lmc = usual;
+		}
+	}
+	free(l);
+	free(owner);
+	osr_lines_close(in);
+	return st;
+}
