@@ -176,24 +176,11 @@ static bool lines_take(const char **at, unsigned base, uint64_t max, uint64_t *v
 	return true;
 }
 
-bool osr_take_decimal(const char **at, uint64_t max, uint64_t *value)
+static bool take_0x(const char **at, uint64_t max, uint64_t *value)
 {
-	return lines_take(at, 10, max, value);
-}
+	const char *p = *at + 2;
 
-bool osr_take_hex(const char **at, uint64_t max, uint64_t *value)
-{
-	return lines_take(at, 16, max, value);
-}
-
-bool osr_take_0x(const char **at, uint64_t max, uint64_t *value)
-{
-	const char *p = *at;
-
-	if (p[0] != '0' || (p[1] != 'x' && p[1] != 'X'))
-		return false;
-	p += 2;
-	if (!lines_take(&p, 16, max, value))
+	if (**at != '0' || ((*at)[1] != 'x' && (*at)[1] != 'X') || !lines_take(&p, 16, max, value))
 		return false;
 	*at = p;
 	return true;
@@ -207,7 +194,7 @@ bool osr_scan(const char **at, const char *format, ...)
 
 	va_start(ap, format);
 	for (const char *f = format; *f && good; f++) {
-		uint64_t max = UINT64_MAX;
+		uint64_t max = UINT64_MAX, *value;
 
 		if (*f == ' ') {
 			osr_skip_blanks(&p);
@@ -219,9 +206,13 @@ bool osr_scan(const char **at, const char *format, ...)
 		}
 		f++;
 		lines_take(&f, 10, UINT64_MAX, &max);
-		good = *f == 'd'   ? lines_take(&p, 10, max, va_arg(ap, uint64_t *))
-		       : *f == 'x' ? osr_take_0x(&p, max, va_arg(ap, uint64_t *))
-				   : lines_take(&p, 16, max, va_arg(ap, uint64_t *));
+		value = va_arg(ap, uint64_t *);
+		good = *f == 'd'   ? lines_take(&p, 10, max, value)
+		       : *f == 'h' ? lines_take(&p, 16, max, value)
+		       : *f == 'x' ? take_0x(&p, max, value)
+				   : (p[0] == '0' && (p[1] | 32) == 'x'
+					      ? take_0x(&p, max, value)
+					      : lines_take(&p, 10, max, value));
 	}
 	va_end(ap);
 	if (good)

@@ -63,19 +63,13 @@ enum osr_status osr_lines_nomem(const struct osr_lines *lines);
 
 /* ---- numbers in a line ---------------------------------------------------------------------- */
 
-/*
- * Each takes its thing at *at, skips it and returns true, or returns false and leaves *at alone.
- * Numbers may have leading zeros; hexadecimal ones need "0x" only with osr_take_0x().
- */
 void osr_skip_blanks(const char **at);
+/* Takes the word at *at and skips it, or returns false and leaves *at alone. */
 bool osr_take_word(const char **at, const char *word);
-bool osr_take_decimal(const char **at, uint64_t max, uint64_t *value);
-bool osr_take_hex(const char **at, uint64_t max, uint64_t *value);
-bool osr_take_0x(const char **at, uint64_t max, uint64_t *value);
 /*
- * All of these at once: a blank of the format stands for any number of them, %d for a decimal number, %x for one
- * with 0x, %h for a hexadecimal one without, each up to the number behind the %, and everything else for itself.
- * For each number an uint64_t *. Where it is false *at is left alone, and numbers may be set.
+ * The same of what a format says: a blank stands for any number of them, %d for a decimal number, %x for one with 0x,
+ * %n for either, %h for a hexadecimal one without 0x, each up to the number behind the %, and everything else for
+ * itself. Numbers may have leading zeros. For each an uint64_t *, which may be set also where it is false.
  */
 bool osr_scan(const char **at, const char *format, ...);
 

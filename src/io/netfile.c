@@ -74,9 +74,7 @@ static bool is_blank(char c)
 /* Decimal, or hexadecimal with 0x. */
 static bool take_number(const char **at, uint64_t max, uint64_t *value)
 {
-	if (osr_take_word(at, "0x") || osr_take_word(at, "0X"))
-		return osr_take_hex(at, max, value);
-	return osr_take_decimal(at, max, value);
+	return osr_scan(at, "%n", value) && *value <= max;
 }
 
 /* "..." without the quotes. */
@@ -390,13 +388,6 @@ static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type,
 
 /* ---- port lines: the cable, the rate, LIDs -------------------------------------------------- */
 
-/* [7] */
-static bool take_port(const char **at, uint64_t *port)
-{
-	return osr_take_word(at, "[") && osr_take_decimal(at, UINT32_MAX, port) &&
-	       osr_take_word(at, "]");
-}
-
 /* [ext 5], which ibnetdiscover prints for modular switches: the label on the box, of no use here. */
 static void skip_ext(const char **at)
 {
@@ -411,7 +402,7 @@ static bool take_port_guid(const char **at, uint64_t *guid)
 	if (!osr_take_word(at, "("))
 		return true;
 	osr_take_word(at, "0x");
-	return osr_take_hex(at, UINT64_MAX, guid) && osr_take_word(at, ")");
+	return osr_scan(at, "%h)", guid);
 }
 
 /* 4xQDR and the like: the first word that looks so. */
@@ -512,7 +503,7 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 	if (f->node == OSR_NONE)
 		return osr_lines_fail(f->in, "a port outside of the block of a Switch, Ca or Rt");
 	node = &f->net->nodes[f->node];
-	if (!take_port(&at, &port_num))
+	if (!osr_scan(&at, "[%d]", &port_num))
 		return osr_lines_fail(f->in, "expected a port number, as in [7]");
 	if (port_num == 0 || port_num > node->n_ports)
 		return osr_lines_fail(f->in, "port %" PRIu64 " of \"%s\": it has ports 1 to %u",
@@ -525,7 +516,7 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 	osr_skip_blanks(&at);
 	if (!take_quoted(&at, &id))
 		return osr_lines_fail(f->in, "expected the id of the far end in double quotes");
-	if (*at == '[' && strncmp(at, "[ext", 4) != 0 && !take_port(&at, &far_port))
+	if (*at == '[' && strncmp(at, "[ext", 4) != 0 && !osr_scan(&at, "[%d]", &far_port))
 		return osr_lines_fail(f->in, "expected the port number of the far end, as in [7]");
 	skip_ext(&at);
 	if (!take_port_guid(&at, &far_guid))

@@ -10,7 +10,7 @@
 
 /* One end of a cable as a line describes it. */
 struct cable_end {
-	uint64_t sysimg_guid, guid, port_guid, vendid, devid, n_ports, lid, port;
+	uint64_t n_ports, sysimg_guid, guid, port_guid, vendid, devid, revision, lid, port;
 	enum osr_net_type type;
 	const char *name;
 	size_t name_length;
@@ -23,13 +23,6 @@ struct subnet_reader {
 };
 
 /* ---- a line --------------------------------------------------------------------------------- */
-
-/* " KEY" and a hexadecimal number. */
-static bool take_field(const char **at, const char *key, uint64_t max, uint64_t *value)
-{
-	osr_skip_blanks(at);
-	return osr_take_word(at, key) && osr_take_hex(at, max, value);
-}
 
 static bool take_type(const char **at, enum osr_net_type *type)
 {
@@ -51,10 +44,7 @@ static bool subnetfile_take_name(const char **at, struct cable_end *e)
 {
 	const char *end;
 
-	osr_skip_blanks(at);
-	if (!osr_take_word(at, "{"))
-		return false;
-	end = strstr(*at, "} LID:");
+	end = osr_scan(at, " {") ? strstr(*at, "} LID:") : NULL;
 	if (!end)
 		return false;
 	e->name = *at;
@@ -66,35 +56,41 @@ static bool subnetfile_take_name(const char **at, struct cable_end *e)
 /* What is missing, or NULL. */
 static const char *take_end(const char **at, struct cable_end *end)
 {
-	uint64_t revision;
+#define AT(member) offsetof(struct cable_end, member)
+	static const struct {
+		const char *format;
+		size_t at;
+		const char *missing;
+	} fields[] = {
+		{ " Ports:%254h", AT(n_ports), "Ports: (1 to FE)" },
+		{ " SystemGUID:%h", AT(sysimg_guid), "SystemGUID:" },
+		{ " NodeGUID:%h", AT(guid), "NodeGUID:" },
+		{ " PortGUID:%h", AT(port_guid), "PortGUID:" },
+		{ " VenID:%4294967295h", AT(vendid), "VenID:" },
+		{ " DevID:%4294967295h", AT(devid), "DevID:" },
+		{ " Rev:%4294967295h", AT(revision), "Rev:" },
+		{ NULL, 0, "a name in braces" },
+		{ " LID:%49151h", AT(lid), "LID: (at most BFFF)" },
+		{ " PN:%254h", AT(port), "PN: (1 to the number of ports)" },
+	};
+#undef AT
 
-	osr_skip_blanks(at);
-	if (!osr_take_word(at, "{"))
+	if (!osr_scan(at, " {"))
 		return "a \"{\"";
 	if (!take_type(at, &end->type))
 		return "CA, SW or Rt";
-	if (!take_field(at, "Ports:", OSR_NET_MAX_NODE_PORTS, &end->n_ports) || !end->n_ports)
-		return "Ports: (1 to FE)";
-	if (!take_field(at, "SystemGUID:", UINT64_MAX, &end->sysimg_guid))
-		return "SystemGUID:";
-	if (!take_field(at, "NodeGUID:", UINT64_MAX, &end->guid))
-		return "NodeGUID:";
-	if (!take_field(at, "PortGUID:", UINT64_MAX, &end->port_guid))
-		return "PortGUID:";
-	if (!take_field(at, "VenID:", UINT32_MAX, &end->vendid))
-		return "VenID:";
-	if (!take_field(at, "DevID:", UINT32_MAX, &end->devid))
-		return "DevID:";
-	if (!take_field(at, "Rev:", UINT32_MAX, &revision))
-		return "Rev:";
-	if (!subnetfile_take_name(at, end))
-		return "a name in braces";
-	if (!take_field(at, "LID:", OSR_MAX_LID, &end->lid))
-		return "LID: (at most BFFF)";
-	if (!take_field(at, "PN:", end->n_ports, &end->port) || !end->port)
-		return "PN: (1 to the number of ports)";
-	osr_skip_blanks(at);
-	return osr_take_word(at, "}") ? NULL : "a \"}\"";
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		uint64_t *value = (uint64_t *)(void *)((char *)end + fields[i].at);
+
+		if (fields[i].format ? !osr_scan(at, fields[i].format, value)
+				     : !subnetfile_take_name(at, end))
+			return fields[i].missing;
+		if (!end->n_ports)
+			return fields[0].missing;
+	}
+	if (!end->port || end->port > end->n_ports)
+		return fields[9].missing;
+	return osr_scan(at, " }") ? NULL : "a \"}\"";
 }
 
 static uint8_t subnetfile_speed_of(const char *text)
@@ -119,25 +115,17 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 {
 	uint64_t n = 0;
 
-	osr_skip_blanks(&at);
-	if (!osr_take_word(&at, "PHY="))
-		return false;
-	if (!osr_take_word(&at, "??") &&
-	    !(osr_take_decimal(&at, 12, &n) && osr_take_word(&at, "x")))
+	if (!osr_scan(&at, " PHY=?? LOG=") && !osr_scan(&at, " PHY=%12dx LOG=", &n))
 		return false;
 	*width = (uint8_t)n;
-	osr_skip_blanks(&at);
-	if (!osr_take_word(&at, "LOG="))
-		return false;
 	*down = osr_take_word(&at, "DWN");
 	if (!*down && !osr_take_word(&at, "ACT") && !osr_take_word(&at, "ARM") &&
 	    !osr_take_word(&at, "INI"))
 		return false;
-	osr_skip_blanks(&at);
 	*speed = OSR_SPEED_UNKNOWN;
-	if (osr_take_word(&at, "SPD="))
+	if (osr_scan(&at, " SPD="))
 		*speed = subnetfile_speed_of(at);
-	else if (*at)
+	else if (!osr_scan(&at, " ") || *at)
 		return false;
 	return true;
 }
