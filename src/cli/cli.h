@@ -17,30 +17,25 @@ enum cli_exit {
 	CLI_USAGE = 2, /* the command line, a file or the output is wrong */
 };
 
-/* One sub-command; argv[0] is "osmroutes NAME". */
+/* In the list of --help. */
+enum cli_group { CLI_LOOK, CLI_ADMIN, CLI_MAKE, CLI_N_GROUPS };
+
+/* One sub-command as data: what it is called, may be told and may say, and its work (run.h). */
 struct cli_command {
-	const char *name;
-	const char *summary;
-	int (*run)(int argc, char **argv);
-	unsigned group; /* in the list of --help */
+	const char *name, *summary;
+	enum cli_group group;
+	const struct cli_spec *spec;
+	const struct out_section *sections;
+	const void *
+		initial; /* [size] its arguments before any is given; they begin with a struct cli_run */
+	size_t size;
+	enum osr_status (*work)(void *args);
 };
 
-/* All of them, closed by a row without a name. */
-extern const struct cli_command cli_commands[];
-
-int cli_generate(int argc, char **argv);
-int cli_route(int argc, char **argv);
-int cli_conf(int argc, char **argv);
-int cli_order(int argc, char **argv);
-int cli_check(int argc, char **argv);
-int cli_diff(int argc, char **argv);
-int cli_report(int argc, char **argv);
-int cli_whatif(int argc, char **argv);
-int cli_path(int argc, char **argv);
-int cli_status(int argc, char **argv);
-int cli_key(int argc, char **argv);
-int cli_drain(int argc, char **argv);
-int cli_undrain(int argc, char **argv);
+/* All of them, closed by NULL. */
+extern const struct cli_command cli_route, cli_check, cli_diff, cli_report, cli_path, cli_whatif,
+	cli_conf, cli_status, cli_key, cli_drain, cli_undrain, cli_order, cli_generate;
+extern const struct cli_command *const cli_commands[];
 
 /* "osmroutes: sentence" on stderr; the exit code for this status. */
 int cli_fail(enum osr_status st, const struct osr_diag *diag);

@@ -25,7 +25,7 @@
 #include "cli/source.h"
 
 struct args {
-	struct cli_ask ask;
+	struct cli_run run;
 	uint32_t max_listed;
 	const char *prom, *junit; /* files to be written, or NULL */
 	bool only_hosts;
@@ -48,12 +48,10 @@ struct demand {
 #define MAX_DEMANDS 32
 
 struct outcome {
-	struct osr_arena scratch, result;
 	struct osr_findings found;
 	bool checked; /* the checker was asked */
 	struct osr_verdict verdict;
 	enum osr_status check_st;
-	struct osr_diag diag;
 	uint32_t n_missing; /* switches without a table */
 	uint64_t bound;     /* no routing has a lower edge forwarding index */
 	double load;        /* times that; NAN: nothing is known */
@@ -84,8 +82,8 @@ static bool check_carries(const uint8_t *table, uint32_t sls, unsigned n_vls)
 /* Do all pairs of ports carry these SLs to whatever is cabled, whether packets use them or not? */
 static bool carries_all(const struct args *a, uint32_t sls)
 {
-	const struct osr_fabric *fabric = &a->ask.in.fabric;
-	const struct osr_tables *tables = &a->ask.tables.t;
+	const struct osr_fabric *fabric = &a->run.in.fabric;
+	const struct osr_tables *tables = &a->run.tables.t;
 
 	for (uint32_t s = 0; tables->routing.sl2vl && s < fabric->n_switches; s++)
 		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
@@ -111,7 +109,7 @@ static bool carries_all(const struct args *a, uint32_t sls)
  */
 static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 {
-	const struct cli_ask *src = &a->ask;
+	const struct cli_run *src = &a->run;
 	struct osr_routing routing = *src->tables.gen.routing;
 	const struct osr_findings *found = &o->found;
 	bool all = found->on[OSR_ASK_REPLIES].answer == OSR_PROVEN;
@@ -128,34 +126,35 @@ static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 		if (routing.ca_sl2vl[sl] >= routing.n_vls)
 			return;
 	o->checked = true;
-	o->check_st = osr_check(&src->in.fabric, &routing, &o->scratch, &o->verdict, &o->diag);
+	o->check_st =
+		osr_check(&src->in.fabric, &routing, &a->run.scratch, &o->verdict, &a->run.diag);
 	if (!o->check_st)
-		o->check_st = osr_gate(&src->in.fabric, &routing, &o->scratch, &o->diag);
+		o->check_st = osr_gate(&src->in.fabric, &routing, &a->run.scratch, &a->run.diag);
 }
 
 static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 {
-	const struct osr_fabric *fabric = &a->ask.in.fabric;
+	const struct osr_fabric *fabric = &a->run.in.fabric;
 	struct cli_stamp start = cli_now();
 	uint32_t *rank =
-		osr_alloc(&o->result, (size_t)OSR_MAX_VLS * fabric->n_channels, sizeof(*rank));
+		osr_alloc(&a->run.result, (size_t)OSR_MAX_VLS * fabric->n_channels, sizeof(*rank));
 	struct osr_inquiry ask = { .f = fabric,
-				   .gen = &a->ask.tables.gen,
+				   .gen = &a->run.tables.gen,
 				   .scope = a->only_hosts ? OSR_ONLY_HOSTS : 0,
 				   .max_listed = a->max_listed,
 				   .rank = rank };
 	enum osr_status st;
 
-	if (osr_arena_failed(&o->result, &o->diag))
+	if (osr_arena_failed(&a->run.result, &a->run.diag))
 		return OSR_NOMEM;
-	st = osr_verify(&ask, &o->scratch, &o->result, &o->found, &o->diag);
+	st = osr_verify(&ask, &a->run.scratch, &a->run.result, &o->found, &a->run.diag);
 	if (!st)
 		ask_checker(a, o, rank);
 	if (!st)
-		st = osr_bound_load(fabric, &o->scratch, &o->bound, &o->diag);
+		st = osr_bound_load(fabric, &a->run.scratch, &o->bound, &a->run.diag);
 	o->load = o->bound ? (double)o->found.audit.efi / (double)o->bound : NAN;
-	for (uint32_t s = 0; s < fabric->n_switches && !a->ask.is_engine; s++)
-		o->n_missing += !a->ask.tables.t.has_lft[s];
+	for (uint32_t s = 0; s < fabric->n_switches && !a->run.is_engine; s++)
+		o->n_missing += !a->run.tables.t.has_lft[s];
 	o->time = cli_since(start);
 	return st;
 }
@@ -202,7 +201,7 @@ static void judge_answer(struct outcome *o, const char *name, uint32_t questions
 
 static void judge(const struct args *a, struct outcome *o)
 {
-	const struct osr_fabric *fabric = &a->ask.in.fabric;
+	const struct osr_fabric *fabric = &a->run.in.fabric;
 	const struct osr_audit *audit = &o->found.audit;
 	uint32_t n = 0;
 
@@ -280,7 +279,7 @@ static void judge_nodes(const struct args *a, struct outcome *o, json_t *nodes, 
 	}
 	n_then = json_object_size(gone);
 	for (uint32_t next = 0;
-	     next_node(&a->ask.in.fabric, &next, &own_kind, text, buf, &own_name);)
+	     next_node(&a->run.in.fabric, &next, &own_kind, text, buf, &own_name);)
 		if (!strcmp(own_kind, kind))
 			json_object_del(gone, text);
 	json_object_foreach(gone, guid, name) if (n_named++ < MAX_NAMED) at +=
@@ -293,7 +292,7 @@ static void judge_nodes(const struct args *a, struct outcome *o, json_t *nodes, 
 }
 
 /* Answers, shares and ratios, which a fabric that grows can keep; and the nodes. */
-static enum osr_status judge_baseline(const struct args *a, struct outcome *o)
+static enum osr_status judge_baseline(struct args *a, struct outcome *o)
 {
 	const struct osr_audit *audit = &o->found.audit;
 	json_error_t error;
@@ -303,9 +302,9 @@ static enum osr_status judge_baseline(const struct args *a, struct outcome *o)
 	double share = audit->n_routes ? (double)audit->n_longer / (double)audit->n_routes : 0;
 
 	if (!base && error.line < 1)
-		return osr_fail(&o->diag, OSR_INVAL, "%.300s", error.text);
+		return osr_fail(&a->run.diag, OSR_INVAL, "%.300s", error.text);
 	if (!base)
-		return osr_fail(&o->diag, OSR_INVAL, "%.200s:%d: not valid JSON: %.200s",
+		return osr_fail(&a->run.diag, OSR_INVAL, "%.200s:%d: not valid JSON: %.200s",
 				a->baseline, error.line, error.text);
 	if (json_unpack(base, "{s:s, s:{s:o, s?F, s:F, s:F, s:F}, s:o}", "command", &command,
 			"verdict", "answers", &answers, "load", &load, "routes", &routes,
@@ -313,7 +312,7 @@ static enum osr_status judge_baseline(const struct args *a, struct outcome *o)
 	    strcmp(command, "check") != 0 || !json_is_object(answers) || !json_is_array(nodes)) {
 		json_decref(base);
 		return osr_fail(
-			&o->diag, OSR_INVAL,
+			&a->run.diag, OSR_INVAL,
 			"%.200s: a baseline has to be the output of osmroutes check --json, "
 			"of version " OSR_VERSION " or later",
 			a->baseline);
@@ -390,7 +389,7 @@ static void write_case(FILE *out, const char *fabric, const char *name, const ch
 static enum osr_status write_junit(const struct args *a, const struct outcome *o, double seconds,
 				   const char *error, struct osr_diag *diag)
 {
-	const char *fabric = cli_input_name(&a->ask.in);
+	const char *fabric = cli_input_name(&a->run.in);
 	FILE *out = fopen(a->junit, "w");
 	uint32_t n_failed = 0;
 
@@ -402,7 +401,7 @@ static enum osr_status write_junit(const struct args *a, const struct outcome *o
 			"name=\"osmroutes check\" tests=\"%u\" failures=\"%u\" errors=\"%u\" "
 			"time=\"%.3f\">\n  <properties>\n   <property name=\"tables\"",
 			o->n_demands + (error != NULL), n_failed, error != NULL, seconds);
-		write_attribute(out, "value", cli_ask_name(&a->ask));
+		write_attribute(out, "value", cli_run_name(&a->run));
 		fputs("/>\n  </properties>\n", out);
 		for (uint32_t i = 0; i < o->n_demands; i++)
 			write_case(out, fabric, o->demand[i].name,
@@ -502,7 +501,7 @@ static int check_say_verdict(struct args *a, struct out *out, const struct outco
 	code = cli_answers_say(out, NULL, &o->found, OSR_REQUIRED | a->named);
 	out_text(out, "checker", !o->checked ? "not asked" : o->check_st ? "REFUSES" : "agrees");
 	if (o->check_st)
-		out_note(out, "the checker: %s", o->diag.text);
+		out_note(out, "the checker: %s", a->run.diag.text);
 	out_members(out, verdict_fields, o, 0);
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
 		if (audit->n_faults[kind] > a->max_listed)
@@ -535,14 +534,13 @@ static void check_say_fault(const struct osr_fabric *fabric, struct out *out,
 
 static int check_say(struct args *a, struct outcome *o)
 {
-	struct cli_ask *src = &a->ask;
-	struct out *out = &a->ask.out;
+	struct cli_run *src = &a->run;
+	struct out *out = &a->run.out;
 	int code;
 
 	if (src->is_engine) {
 		cli_subjects_say(&src->who, out);
-		cli_subjects_fields(&src->who, out);
-		out_text(out, "engine", cli_ask_name(src));
+		out_text(out, "engine", cli_run_name(src));
 	} else {
 		cli_tables_say(&src->who.how, &src->tables, out);
 	}
@@ -705,7 +703,7 @@ static error_t check_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct cli_part parts[] = { { &ask_spec, offsetof(struct args, ask) }, { 0 } };
+static const struct cli_part parts[] = { { &ask_spec, offsetof(struct args, run) }, { 0 } };
 
 static const struct cli_spec spec = {
 	.options = options,
@@ -717,12 +715,13 @@ static const struct cli_spec spec = {
 	       "and tables; -e verifies what an engine makes.",
 };
 
-static int check_run(struct args *a)
+static enum osr_status check_work(void *args)
 {
+	struct args *a = args;
 	struct cli_stamp start = cli_now();
 	struct outcome o = { 0 };
-	enum osr_status st = cli_ask_begin(&a->ask, &o.diag), written = OSR_OK;
-	int code = CLI_OK;
+	enum osr_status st = cli_run_tables(&a->run), written = OSR_OK;
+	struct osr_diag *diag = &a->run.diag;
 	double seconds;
 
 	if (!st)
@@ -732,23 +731,21 @@ static int check_run(struct args *a)
 	if (!st && a->baseline)
 		st = judge_baseline(a, &o);
 	if (!st)
-		code = check_say(a, &o);
+		a->run.code = check_say(a, &o);
 	seconds = cli_since(start).wall / 1e3;
 	if (!st && a->prom)
-		st = write_prom(a->prom, &o, seconds, &o.diag);
+		st = write_prom(a->prom, &o, seconds, diag);
 	if (a->junit)
-		written = write_junit(a, &o, seconds, st ? o.diag.text : NULL, &o.diag);
-	code = cli_ask_end(&a->ask, st ? st : written, &o.diag, code);
-	osr_arena_free(&o.scratch);
-	osr_arena_free(&o.result);
-	return code;
+		written = write_junit(a, &o, seconds, st ? diag->text : NULL, diag);
+	return st ? st : written;
 }
 
-int cli_check(int argc, char **argv)
-{
-	struct args a = { .ask = { CLI_ASK_INIT("check", sections), .needs_tables = true },
-			  .max_listed = 10 };
+static const struct args initial = { .run = { CLI_RUN_VERDICT, .needs_tables = true },
+				     .max_listed = 10 };
 
-	cli_parse(&spec, argc, argv, &a);
-	return check_run(&a);
-}
+const struct cli_command cli_check = {
+	"check",         "verify tables: OpenSM's dumps, the live fabric, an engine's",
+	CLI_LOOK,        &spec,
+	sections,        &initial,
+	sizeof(initial), check_work
+};

@@ -9,9 +9,7 @@
 #include <osmroutes/names.h>
 
 #include "cli/cli.h"
-#include "conf/options.h"
-#include "conf/osmconf.h"
-#include "cli/output.h"
+#include "cli/source.h"
 
 static void print_engine(FILE *page, const struct osr_engine *engine)
 {
@@ -97,11 +95,9 @@ static void list_engines(struct out *out)
 }
 
 struct args {
-	struct out out;
-	const char *config, *osmconf;
+	struct cli_run run; /* who: osmconf, osm and options alone */
+	const char *config;
 	bool check, list;
-	struct osr_osmconf osm;
-	struct osr_options o;
 };
 
 static const struct out_field head_fields[] = { { "config", NULL, OUT_TEXT, 0 },
@@ -176,8 +172,8 @@ static bool conf_word_is_known(struct args *a, const char *word)
 	}
 	for (uint32_t e = 0; osr_engines[e]; e++)
 		osr_guess_offer(&guess, osr_engines[e]->name);
-	out_note(&a->out, "%s: routing_engine: \"%s\" is no engine of OpenSM or osmroutes%s",
-		 a->osmconf, word, osr_guess_say(&guess, said, sizeof(said)));
+	out_note(&a->run.out, "%s: routing_engine: \"%s\" is no engine of OpenSM or osmroutes%s",
+		 a->run.who.osmconf, word, osr_guess_say(&guess, said, sizeof(said)));
 	return false;
 }
 
@@ -185,7 +181,8 @@ static bool conf_word_is_known(struct args *a, const char *word)
 static bool conf_judge_engines(struct args *a)
 {
 	const struct osr_engine *engine, *first = NULL, *any = NULL;
-	const char *list = a->osm.routing_engine + strspn(a->osm.routing_engine, ", \t");
+	const char *list =
+		a->run.who.osm.routing_engine + strspn(a->run.who.osm.routing_engine, ", \t");
 	bool known = true;
 	char word[64];
 
@@ -193,17 +190,17 @@ static bool conf_judge_engines(struct args *a)
 		size_t n = strcspn(at, ", \t");
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, at);
-		engine = osr_options_engine(&a->o, word);
+		engine = osr_options_engine(&a->run.who.options, word);
 		known &= engine || conf_word_is_known(a, word);
 		first = at == list ? engine : first;
 		any = any ? any : engine;
 		at += n;
 	}
 	if (first)
-		out_text(&a->out, "engine", first->name);
+		out_text(&a->run.out, "engine", first->name);
 	else
-		out_note(&a->out, "%s: routing_engine %s: osmroutes routes %s", a->osmconf,
-			 *list ? list : "is not set",
+		out_note(&a->run.out, "%s: routing_engine %s: osmroutes routes %s",
+			 a->run.who.osmconf, *list ? list : "is not set",
 			 any ? "only if the engines before it fail"
 			     : "nothing: none of these engines is its own");
 	return known && first;
@@ -246,7 +243,7 @@ static bool conf_judge_plugin(struct args *a)
 	snprintf(dirs, sizeof(dirs), "%s:/usr/sbin:/usr/local/sbin", programs ? programs : "");
 	if (!conf_find_version(dirs, "opensm", opensm, version) || !strcmp(built, version))
 		return true;
-	out_note(&a->out, "%s is built for %s and not loaded by %s, which is %s", plugin, built,
+	out_note(&a->run.out, "%s is built for %s and not loaded by %s, which is %s", plugin, built,
 		 opensm, version);
 	return false;
 }
@@ -254,17 +251,17 @@ static bool conf_judge_plugin(struct args *a)
 static bool conf_judge_opensm(struct args *a)
 {
 	bool good = conf_judge_engines(a) & conf_judge_plugin(a);
-	bool named = osr_osmconf_lists(a->osm.plugin_name, "osmroutes");
+	bool named = osr_osmconf_lists(a->run.who.osm.plugin_name, "osmroutes");
 
 	if (!named)
-		out_note(&a->out,
+		out_note(&a->run.out,
 			 "%s: event_plugin_name does not name osmroutes: OpenSM does not load it",
-			 a->osmconf);
-	if (!a->osm.qos)
-		out_note(&a->out,
+			 a->run.who.osmconf);
+	if (!a->run.who.osm.qos)
+		out_note(&a->run.out,
 			 "%s: qos is not TRUE: osmroutes has one virtual lane, whatever the links "
 			 "have",
-			 a->osmconf);
+			 a->run.who.osmconf);
 	return good && named;
 }
 
@@ -275,7 +272,7 @@ static const struct cli_option options[] = {
 	{ "opensm-conf", "FILE",
 	  "check this opensm.conf, too: event_plugin_name, event_plugin_options, routing_engine, "
 	  "qos",
-	  CLI_TEXT(struct args, osmconf) },
+	  CLI_TEXT(struct args, run.who.osmconf) },
 	{ 0 },
 };
 
@@ -291,64 +288,70 @@ static error_t conf_parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct cli_part parts[] = { { &out_spec, offsetof(struct args, out) }, { 0 } };
-
 static const struct cli_spec spec = {
 	.options = options,
 	.parse = conf_parse,
-	.parts = parts,
 	.args_doc = "[FILE]",
 	.doc = "Reads FILE (default " OSR_DEFAULT_CONFIG
 	       ", if it exists) as the plugin does when opensm starts, and says what is wrong and "
 	       "which options are not at their defaults. Or lists the engines.",
 };
 
-int cli_conf(int argc, char **argv)
+static enum osr_status conf_work(void *args)
 {
-	struct args a = { .out = { .command = "conf", .sections = sections } };
-	struct osr_diag diag = { "" };
+	struct args *a = args;
+	struct cli_subjects *who = &a->run.who;
+	struct osr_options *o = &who->options;
+	struct out *out = &a->run.out;
 	enum osr_status st = OSR_OK;
 	bool good;
 
-	cli_parse(&spec, argc, argv, &a);
-	if (a.list) {
-		list_engines(&a.out);
-		return out_end(&a.out, CLI_OK);
+	if (a->list) {
+		list_engines(out);
+		return OSR_OK;
 	}
-	osr_osmconf_default(&a.osm);
-	if (a.osmconf)
-		st = osr_osmconf_read(a.osmconf, &a.osm, &diag);
-	if (!st && !osr_options_load(&a.o, a.config, a.osm.plugin_options))
-		st = osr_fail(&diag, OSR_NOMEM, "out of memory for the options");
+	osr_osmconf_default(&who->osm);
+	if (who->osmconf)
+		st = osr_osmconf_read(who->osmconf, &who->osm, &a->run.diag);
+	if (!st && !osr_options_load(o, a->config, who->osm.plugin_options))
+		st = osr_fail(&a->run.diag, OSR_NOMEM, "out of memory for the options");
 	if (st)
-		return cli_fail(st, &diag);
+		return st;
 	/* What is in effect, and what is wrong. */
-	good = !a.o.n_errors;
-	out_row(&a.out, "summary");
-	out_text(&a.out, "config", a.o.config);
-	out_text(&a.out, "opensm_conf", a.osmconf ? a.osmconf : "");
-	if (a.osmconf)
-		good &= conf_judge_opensm(&a);
-	out_bool(&a.out, "good", good);
-	for (uint32_t i = 0; i < a.o.n_errors && i < OSR_OPTIONS_ERRORS; i++)
-		out_note(&a.out, "%s", a.o.error[i].text);
-	if (a.o.n_errors)
-		out_note(&a.out, "%u error%s: %s", a.o.n_errors, a.o.n_errors == 1 ? "" : "s",
-			 a.o.own.num[OPT_ON_ERROR] == ON_ERROR_REFUSE
+	good = !o->n_errors;
+	out_row(out, "summary");
+	out_text(out, "config", o->config);
+	out_text(out, "opensm_conf", who->osmconf ? who->osmconf : "");
+	if (who->osmconf)
+		good &= conf_judge_opensm(a);
+	out_bool(out, "good", good);
+	for (uint32_t i = 0; i < o->n_errors && i < OSR_OPTIONS_ERRORS; i++)
+		out_note(out, "%s", o->error[i].text);
+	if (o->n_errors)
+		out_note(out, "%u error%s: %s", o->n_errors, o->n_errors == 1 ? "" : "s",
+			 o->own.num[OPT_ON_ERROR] == ON_ERROR_REFUSE
 				 ? "on_error = refuse: the engines of osmroutes would refuse to "
 				   "route"
 				 : "osmroutes would be disabled, and OpenSM fall back to its own "
 				   "engines");
-	out_head(&a.out, "%s%s%s%s%s", osr_options_origin(&a.o), a.o.config,
-		 a.osmconf ? " and " : "", a.osmconf ? a.osmconf : "",
-		 !good                      ? ": with errors"
-		 : *a.o.config || a.osmconf ? ": good"
-					    : "");
-	for (uint32_t e = 0; !a.check && osr_engines[e]; e++)
-		conf_say_table(&a.out, osr_engines[e]->name, osr_engines[e]->params,
-			       &a.o.engine[e]);
-	if (!a.check)
-		conf_say_table(&a.out, "", osr_plugin_params, &a.o.own);
-	osr_options_free(&a.o);
-	return out_end(&a.out, good ? CLI_OK : CLI_BAD);
+	out_head(out, "%s%s%s%s%s", osr_options_origin(o), o->config, who->osmconf ? " and " : "",
+		 who->osmconf ? who->osmconf : "",
+		 !good                        ? ": with errors"
+		 : *o->config || who->osmconf ? ": good"
+					      : "");
+	for (uint32_t e = 0; !a->check && osr_engines[e]; e++)
+		conf_say_table(out, osr_engines[e]->name, osr_engines[e]->params, &o->engine[e]);
+	if (!a->check)
+		conf_say_table(out, "", osr_plugin_params, &o->own);
+	a->run.code = good ? CLI_OK : CLI_BAD;
+	return OSR_OK;
 }
+
+static const struct args initial = { .run = { CLI_RUN } };
+
+const struct cli_command cli_conf = {
+	"conf",          "check a configuration; list engines and their options",
+	CLI_ADMIN,       &spec,
+	sections,        &initial,
+	sizeof(initial), conf_work
+};

@@ -25,21 +25,18 @@ enum { OLD, NEW };
 enum { SWITCHES, CABLES, LIDS, N_THINGS };
 
 struct args {
-	struct cli_input in, then; /* the fabrics of NEW and OLD */
-	const char *path[2];       /* of the tables, or the fabrics */
-	struct cli_reading how;
+	struct cli_run run;    /* in: the fabric of NEW */
+	struct cli_input then; /* that of OLD */
+	const char *path[2];   /* of the tables, or the fabrics */
 	struct cli_tables tables[2];
 	struct osr_generation gen[2]; /* both on the fabric of NEW */
 	struct osr_carried carried;
 	bool moved; /* the fabrics differ */
-	struct out out;
 	bool must_be_same, one_way, only_hosts;
 	int n_dirs;
 };
 
 struct outcome {
-	struct osr_arena scratch, result;
-	struct osr_diag diag;
 	struct osr_changes c;     /* of the old tables, as far as the new fabric has them */
 	uint64_t n_pairs, n_path; /* host port to host LID; with another path */
 	uint64_t n_sl;
@@ -78,7 +75,7 @@ static uint8_t diff_sl_of(const struct osr_generation *generation, const struct 
 /* Pairs of a host and the LID of another one that have another SL; and SL2VL tables. */
 static void count_lanes(const struct args *a, struct outcome *o)
 {
-	const struct osr_fabric *fabric = &a->in.fabric;
+	const struct osr_fabric *fabric = &a->run.in.fabric;
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		for (uint32_t t = 0; t < fabric->n_terminals; t++) {
@@ -116,7 +113,7 @@ static const uint64_t *group_of(const struct osr_generation *gen, uint32_t n_swi
 static void count_groups(const struct args *a, struct outcome *o)
 {
 	static const uint64_t none[4];
-	uint32_t n = a->in.fabric.n_switches;
+	uint32_t n = a->run.in.fabric.n_switches;
 
 	for (unsigned g = OLD; g <= NEW; g++) {
 		const struct osr_groups *groups = a->gen[g].groups;
@@ -314,10 +311,9 @@ static void diff_say(struct args *a, const struct outcome *o)
 {
 	static const char *const whose[] = { "old", "new" };
 	enum osr_answer transition = transition_answer(a, o);
-	struct out *out = &a->out;
+	struct out *out = &a->run.out;
 
-	out_row(out, "summary");
-	cli_input_say(&a->in, out);
+	cli_run_say(&a->run, false);
 	OUT_ADD(out, "diff", cli_tables_lft(&a->tables[OLD]), cli_tables_lft(&a->tables[NEW]));
 	out_members(out, diff_fields, o, a->moved ? FABRIC_MOVED : 0);
 	for (unsigned g = OLD; g <= NEW; g++) {
@@ -335,7 +331,7 @@ static void diff_say(struct args *a, const struct outcome *o)
 	out_text(out, "deadlock_free.between", osr_answer_name(transition));
 	if (transition == OSR_UNKNOWN)
 		out_note(out, "no path SLs are given: on any SL there is a loop");
-	cli_loop_say(out, NULL, &a->in.fabric, &o->loop);
+	cli_loop_say(out, NULL, &a->run.in.fabric, &o->loop);
 	if (o->loop.n)
 		out_note(out,
 			 "credit loop of %u channels while some switches have the old and others "
@@ -349,7 +345,7 @@ enum { OPT_LIVE = 256, OPT_NAMES };
 
 static const struct cli_option options[] = {
 	{ "fabric", "FILE", "the fabric (default: opensm-subnet.lst of NEW); LIDs as there",
-	  CLI_TEXT(struct args, in.path) },
+	  CLI_TEXT(struct args, run.in.path) },
 	{ "old-fabric", "FILE",
 	  "the fabric of OLD (default: opensm-subnet.lst of OLD, or else that of NEW)",
 	  CLI_TEXT(struct args, then.path) },
@@ -357,7 +353,7 @@ static const struct cli_option options[] = {
 	  "no NEW: the fabric this machine is connected to and the tables in its switches",
 	  .key = OPT_LIVE, .flags = OPTION_ARG_OPTIONAL },
 	{ "names", "MAP", CLI_NAMES_DOC, .key = OPT_NAMES },
-	{ "sl", "N", "all senders use this SL", CLI_NUMBER(struct args, how.sl, 0, 15) },
+	{ "sl", "N", "all senders use this SL", CLI_NUMBER(struct args, run.who.how.sl, 0, 15) },
 	{ "one-way", NULL, "replies need not be safe on the SL of their request",
 	  CLI_FLAG(struct args, one_way) },
 	{ "only-hosts", NULL,
@@ -374,10 +370,10 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPT_LIVE:
-		cli_take_live(&a->in, arg, state);
+		cli_take_live(&a->run.in, arg, state);
 		return 0;
 	case OPT_NAMES:
-		a->in.names = a->then.names = arg;
+		a->run.in.names = a->then.names = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->n_dirs == 2)
@@ -385,12 +381,12 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 		a->path[a->n_dirs++] = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (a->in.is_live && a->in.path)
+		if (a->run.in.is_live && a->run.in.path)
 			argp_error(state, "either --fabric or --live");
-		if (a->n_dirs < (a->in.is_live ? 1 : 2))
+		if (a->n_dirs < (a->run.in.is_live ? 1 : 2))
 			argp_error(state, "missing tables: OLD and NEW, directories of dumps or "
 					  "files of route --save; or OLD and --live");
-		if (a->in.is_live && a->n_dirs == 1)
+		if (a->run.in.is_live && a->n_dirs == 1)
 			a->path[NEW] = "live";
 		return 0;
 	default:
@@ -410,53 +406,55 @@ static bool has_fabric(const char *dir)
 /* --fabric alone is the fabric of both; otherwise OLD has its own, if there is one in its directory. */
 static enum osr_status load_fabrics(struct args *a, struct osr_diag *diag)
 {
-	bool both = a->then.path || (!a->in.path && has_fabric(a->path[OLD]));
+	bool both = a->then.path || (!a->run.in.path && has_fabric(a->path[OLD]));
 	enum osr_status st;
 
-	if (!a->in.is_live && !a->in.path && !has_fabric(a->path[NEW]))
+	if (!a->run.in.is_live && !a->run.in.path && !has_fabric(a->path[NEW]))
 		return osr_fail(
 			diag, OSR_INVAL,
 			"%s: no fabric: expected an opensm-subnet.lst in there, or --fabric=FILE",
 			a->path[NEW]);
-	if (!a->in.is_live && !a->in.path)
-		a->in.path = a->path[NEW];
+	if (!a->run.in.is_live && !a->run.in.path)
+		a->run.in.path = a->path[NEW];
 	if (both && !a->then.path)
 		a->then.path = a->path[OLD];
-	cli_tables_prepare(a->path[NEW], &a->in);
-	cli_tables_prepare(a->path[OLD], both ? &a->then : &a->in);
-	st = cli_input_load(&a->in, diag);
+	cli_tables_prepare(a->path[NEW], &a->run.in);
+	cli_tables_prepare(a->path[OLD], both ? &a->then : &a->run.in);
+	st = cli_input_load(&a->run.in, diag);
 	if (!st && both)
 		st = cli_input_load(&a->then, diag);
 	if (!st && both)
-		a->moved = !osr_fabric_equal(&a->then.fabric, &a->in.fabric);
+		a->moved = !osr_fabric_equal(&a->then.fabric, &a->run.in.fabric);
 	return st;
 }
 
 static enum osr_status diff_load(struct args *a, struct outcome *o)
 {
+	struct osr_arena *scratch = &a->run.scratch;
+	struct osr_diag *diag = &a->run.diag;
+	const struct cli_reading *how = &a->run.who.how;
 	struct osr_fabric_map back;
-	enum osr_status st = load_fabrics(a, &o->diag);
+	enum osr_status st = load_fabrics(a, diag);
 
 	if (!st)
-		st = cli_tables_read(&a->how, a->path[NEW], &a->in, &a->tables[NEW], &o->diag);
+		st = cli_tables_read(how, a->path[NEW], &a->run.in, &a->tables[NEW], diag);
 	if (!st)
-		st = cli_tables_read(&a->how, a->path[OLD], a->moved ? &a->then : &a->in,
-				     &a->tables[OLD], &o->diag);
+		st = cli_tables_read(how, a->path[OLD], a->moved ? &a->then : &a->run.in,
+				     &a->tables[OLD], diag);
 	if (st)
 		return st;
 	a->gen[OLD] = a->tables[OLD].gen;
 	a->gen[NEW] = a->tables[NEW].gen;
 	if (!a->moved)
 		return OSR_OK;
-	st = osr_union_carry(&a->then.fabric, &a->tables[OLD].gen, &a->in.fabric, &o->result,
-			     &a->carried, &o->diag);
+	st = osr_union_carry(&a->then.fabric, &a->tables[OLD].gen, &a->run.in.fabric,
+			     &a->run.result, &a->carried, diag);
 	if (!st)
-		st = osr_fabric_map_init(&back, &a->in.fabric, &a->then.fabric, &o->scratch,
-					 &o->diag);
-	if (!st) {
-		count_missing(&back, o->gone);
-		count_missing(&a->carried.tables.map, o->come);
-	}
+		st = osr_fabric_map_init(&back, &a->run.in.fabric, &a->then.fabric, scratch, diag);
+	if (st)
+		return st;
+	count_missing(&back, o->gone);
+	count_missing(&a->carried.tables.map, o->come);
 	a->gen[OLD] = a->carried.gen;
 	return st;
 }
@@ -467,51 +465,44 @@ static bool diff_is_bad(const struct args *a, const struct outcome *o)
 	       osr_verdict_of(&o->found[NEW], OSR_REQUIRED, NULL) == OSR_REFUTED;
 }
 
-static int diff_run(struct args *a)
+static enum osr_status diff_tables(struct args *a)
 {
+	const struct osr_fabric *fabric = &a->run.in.fabric;
+	struct osr_arena *scratch = &a->run.scratch, *result = &a->run.result;
+	struct osr_diag *diag = &a->run.diag;
 	struct outcome o = { 0 };
 	uint32_t modes = OSR_CLAIM_MULTICAST | (a->one_way ? 0 : OSR_CLAIM_REVERSIBLE) |
 			 (a->only_hosts ? OSR_ONLY_HOSTS : 0);
-	struct cli_stamp start;
 	enum osr_status st = diff_load(a, &o);
-	int code;
+	struct cli_stamp start = cli_now();
 
-	start = cli_now();
-	if (!st) {
-		const struct osr_fabric *fabric = &a->in.fabric;
+	if (st)
+		return st;
+	count_lanes(a, &o);
+	count_groups(a, &o);
+	st = osr_changes(fabric, a->gen[OLD].routing, fabric, a->gen[NEW].routing, scratch, &o.c,
+			 diag);
+	o.n_path = o.c.n_path + o.c.n_lost + o.c.n_found;
+	/* Each on its own fabric, the transition on what is left. */
+	for (unsigned g = OLD; g <= NEW && !st; g++) {
+		const struct osr_inquiry ask = {
+			.f = g == OLD && a->moved ? &a->then.fabric : fabric,
+			.gen = &a->tables[g].gen,
+			.questions = OSR_REQUIRED | 1u << OSR_ASK_REPLIES,
+			.scope = a->only_hosts ? OSR_ONLY_HOSTS : 0,
+		};
 
-		count_lanes(a, &o);
-		count_groups(a, &o);
-		st = osr_changes(fabric, a->gen[OLD].routing, fabric, a->gen[NEW].routing,
-				 &o.scratch, &o.c, &o.diag);
-		o.n_path = o.c.n_path + o.c.n_lost + o.c.n_found;
-		/* Each on its own fabric, the transition on what is left. */
-		for (unsigned g = OLD; g <= NEW && !st; g++) {
-			const struct osr_inquiry ask = {
-				.f = g == OLD && a->moved ? &a->then.fabric : &a->in.fabric,
-				.gen = &a->tables[g].gen,
-				.questions = OSR_REQUIRED | 1u << OSR_ASK_REPLIES,
-				.scope = a->only_hosts ? OSR_ONLY_HOSTS : 0,
-			};
-
-			st = osr_verify(&ask, &o.scratch, &o.result, &o.found[g], &o.diag);
-		}
-		if (!st)
-			st = osr_union_loop(&a->in.fabric, a->gen, 2, modes, &o.scratch, &o.result,
-					    &o.loop, NULL, &o.diag);
-		o.transition_free = o.loop.n == 0;
+		st = osr_verify(&ask, scratch, result, &o.found[g], diag);
 	}
+	if (!st)
+		st = osr_union_loop(fabric, a->gen, 2, modes, scratch, result, &o.loop, NULL, diag);
+	o.transition_free = o.loop.n == 0;
 	o.time = cli_since(start);
-	if (st) {
-		out_drop(&a->out);
-		code = cli_fail(st, &o.diag);
-	} else {
-		diff_say(a, &o);
-		code = out_end(&a->out, diff_is_bad(a, &o) ? CLI_BAD : CLI_OK);
-	}
-	osr_arena_free(&o.scratch);
-	osr_arena_free(&o.result);
-	return code;
+	if (st)
+		return st;
+	diff_say(a, &o);
+	a->run.code = diff_is_bad(a, &o) ? CLI_BAD : CLI_OK;
+	return OSR_OK;
 }
 
 /* ---- two fabrics ---------------------------------------------------------------------------- */
@@ -524,38 +515,32 @@ static bool is_fabric(const char *path)
 	return path && !stat(path, &st) && !S_ISDIR(st.st_mode) && !cli_stored_probe(path);
 }
 
-static int diff_run_fabrics(struct args *a)
+static enum osr_status diff_fabrics(struct args *a)
 {
-	struct osr_diag diag = { "" };
+	struct osr_diag *diag = &a->run.diag;
 	enum osr_status st;
 	uint64_t n = 0;
 
 	a->then.path = a->path[OLD];
-	if (!a->in.is_live)
-		a->in.path = a->path[NEW];
-	st = cli_input_load(&a->then, &diag);
+	if (!a->run.in.is_live)
+		a->run.in.path = a->path[NEW];
+	st = cli_input_load(&a->then, diag);
 	if (!st)
-		st = cli_input_load(&a->in, &diag);
-	if (!st) {
-		out_row(&a->out, "summary");
-		cli_input_say(&a->in, &a->out);
-		st = diff_cables(&a->then.net, &a->in.net, &a->out, &n, &diag);
-	}
-	if (st) {
-		out_drop(&a->out);
-		return cli_fail(st, &diag);
-	}
+		st = cli_input_load(&a->run.in, diag);
+	if (st)
+		return st;
+	cli_run_say(&a->run, false);
+	st = diff_cables(&a->then.net, &a->run.in.net, &a->run.out, &n, diag);
 	if (!n)
-		out_note(&a->out, "every cable of %s is where it was", cli_input_name(&a->then));
-	return out_end(&a->out, a->must_be_same && n ? CLI_BAD : CLI_OK);
+		out_note(&a->run.out, "every cable of %s is where it was",
+			 cli_input_name(&a->then));
+	a->run.code = a->must_be_same && n ? CLI_BAD : CLI_OK;
+	return st;
 }
-
-static const struct cli_part parts[] = { { &out_spec, offsetof(struct args, out) }, { 0 } };
 
 static const struct cli_spec spec = {
 	.options = options,
 	.parse = diff_parse,
-	.parts = parts,
 	.args_doc = "OLD NEW",
 	.doc = "Compares two fabrics (ibnetdiscover or net files): cables that are missing, new or "
 	       "moved. Or compares two sets of tables (directories of dumps, or files of route "
@@ -564,22 +549,23 @@ static const struct cli_spec spec = {
 	       "deadlock.",
 };
 
-int cli_diff(int argc, char **argv)
+static enum osr_status diff_work(void *args)
 {
-	struct args a = { .in = CLI_INPUT_INIT,
-			  .then = CLI_INPUT_INIT,
-			  .how = { .sl = -1, .sls_needed = true },
-			  .out = { .command = "diff", .sections = sections } };
-	int code;
+	struct args *a = args;
+	bool fabrics = is_fabric(a->path[OLD]) && (a->run.in.is_live || is_fabric(a->path[NEW]));
+	enum osr_status st = fabrics ? diff_fabrics(a) : diff_tables(a);
 
-	cli_parse(&spec, argc, argv, &a);
-	if (is_fabric(a.path[OLD]) && (a.in.is_live || is_fabric(a.path[NEW])))
-		code = diff_run_fabrics(&a);
-	else
-		code = diff_run(&a);
 	for (unsigned g = OLD; g <= NEW; g++)
-		cli_tables_free(&a.tables[g]);
-	cli_input_free(&a.in);
-	cli_input_free(&a.then);
-	return code;
+		cli_tables_free(&a->tables[g]);
+	cli_input_free(&a->then);
+	return st;
 }
+
+static const struct args initial = { .run = { CLI_RUN_VERDICT }, .then = CLI_INPUT_INIT };
+
+const struct cli_command cli_diff = {
+	"diff",          "compare two fabrics, or two sets of tables and the transition",
+	CLI_LOOK,        &spec,
+	sections,        &initial,
+	sizeof(initial), diff_work
+};

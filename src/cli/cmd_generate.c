@@ -5,23 +5,21 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/input.h"
+#include "cli/source.h"
 #include "io/netfile.h"
 #include "io/speed.h"
 #include "topo/topo.h"
 #include "io/net.h"
 
 struct args {
+	struct cli_run run; /* in: the fabric to draw, instead of a kind */
 	const char *output;
-	struct cli_input in; /* the fabric to draw, instead of a kind */
 	uint8_t dot;
 	bool no_hosts;
-	struct out out;
 	const struct osr_topo *topo;
 	struct osr_values values;
 	struct osr_topo_style style;
 	long lmc;
-	struct osr_diag diag;
 };
 
 /* Text within quotes of the DOT language. */
@@ -92,19 +90,19 @@ static void generate_take_word(struct args *a, const char *word, struct argp_sta
 	enum osr_status st = OSR_OK;
 
 	if (a->topo) {
-		st = cli_set(&a->values, a->topo->params, word, &a->diag);
+		st = cli_set(&a->values, a->topo->params, word, &a->run.diag);
 	} else {
 		a->topo = osr_topo_find(word);
 		if (a->topo)
 			osr_values_default(&a->values, a->topo->params);
-		else if (a->dot && !a->in.path)
-			a->in.path = word;
+		else if (a->dot && !a->run.in.path)
+			a->run.in.path = word;
 		else
-			st = osr_fail(&a->diag, OSR_INVAL, "no kind of fabric is called \"%s\"",
+			st = osr_fail(&a->run.diag, OSR_INVAL, "no kind of fabric is called \"%s\"",
 				      word);
 	}
 	if (st)
-		argp_error(state, "%s", a->diag.text);
+		argp_error(state, "%s", a->run.diag.text);
 }
 
 /* Of other commands -o takes NAME=VALUE, of this one FILE; a file of such a name nobody means. */
@@ -157,7 +155,7 @@ static error_t generate_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		refuse_option_as_file(a, state);
-		needs_file(&a->out, a->output, state);
+		needs_file(&a->run.out, a->output, state);
 		return 0;
 	case ARGP_KEY_ARG:
 		generate_take_word(a, arg, state);
@@ -198,48 +196,50 @@ static enum osr_status generate_draw(const struct args *a, struct osr_diag *diag
 	FILE *out = cli_create(a->output);
 
 	if (out)
-		write_dot(&a->in.net, !a->no_hosts, out);
+		write_dot(&a->run.in.net, !a->no_hosts, out);
 	return cli_written(out, a->output, diag);
 }
-
-static const struct cli_part parts[] = { { &out_spec, offsetof(struct args, out) }, { 0 } };
 
 static const struct cli_spec spec = {
 	.options = options,
 	.parse = generate_parse,
-	.parts = parts,
 	.args_doc = "KIND [NAME=VALUE...]|FILE",
 	.doc = "Writes a fabric as a net file, for ibsim and for `osmroutes route`.",
 	.help_filter = help_filter,
 };
 
-int cli_generate(int argc, char **argv)
+static enum osr_status generate_work(void *args)
 {
-	struct args a = { .lmc = -1,
-			  .in = CLI_INPUT_INIT,
-			  .out = { .command = "generate", .sections = made_sections } };
-	char *comment = cli_command_line(argc, argv);
+	struct args *a = args;
+	struct osr_net *net = &a->run.in.net;
+	struct osr_diag *diag = &a->run.diag;
 	enum osr_status st;
 
-	cli_parse(&spec, argc, argv, &a);
-	if (a.in.path)
-		st = cli_input_load(&a.in, &a.diag);
+	if (a->run.in.path)
+		st = cli_input_load(&a->run.in, diag);
 	else
-		st = osr_topo_make(a.topo, &a.values, &a.style, &a.in.net, &a.diag);
-	if (!st && a.lmc >= 0)
-		st = osr_net_assign_lids(&a.in.net, (int)a.lmc, &a.diag);
+		st = osr_topo_make(a->topo, &a->values, &a->style, net, diag);
+	if (!st && a->lmc >= 0)
+		st = osr_net_assign_lids(net, (int)a->lmc, diag);
 	if (!st)
-		st = a.dot ? generate_draw(&a, &a.diag)
-			   : cli_write_net(&a.in.net, a.output, comment, &a.diag);
+		st = a->dot ? generate_draw(a, diag)
+			    : cli_write_net(net, a->output, a->run.line, diag);
 	/* Nothing for people: the file is the result. */
-	if (!st && a.out.format != OUT_PEOPLE) {
-		const struct osr_net_counts counts = osr_net_count(&a.in.net);
+	if (!st && a->run.out.format != OUT_PEOPLE) {
+		const struct osr_net_counts counts = osr_net_count(net);
 
-		out_row(&a.out, "summary");
-		out_text(&a.out, "file", a.output);
-		out_members(&a.out, made_fields, &counts, 0);
+		out_row(&a->run.out, "summary");
+		out_text(&a->run.out, "file", a->output);
+		out_members(&a->run.out, made_fields, &counts, 0);
 	}
-	free(comment);
-	cli_input_free(&a.in);
-	return st ? cli_fail(st, &a.diag) : out_end(&a.out, CLI_OK);
+	return st;
 }
+
+static const struct args initial = { .run = { CLI_RUN }, .lmc = -1 };
+
+const struct cli_command cli_generate = {
+	"generate",      "make a fabric: tree, torus, dragonfly, ...; draw any as a graph",
+	CLI_MAKE,        &spec,
+	made_sections,   &initial,
+	sizeof(initial), generate_work
+};

@@ -30,9 +30,7 @@
 enum form { LIST, RANKFILE, SLURM_TOPOLOGY, SLURM_BLOCKS, SLURM_YAML };
 
 struct args {
-	struct cli_input in;
-	struct cli_subjects who;
-	struct out out;
+	struct cli_run run;
 	enum form form;
 	const char *hca, *hosts, *previous;
 	long slots;
@@ -490,18 +488,18 @@ static enum osr_status order_route(struct args *a, struct osr_pgft *tree, struct
 	/* The engine has taken the tree already, whatever is missing. */
 	struct osr_pgft_options opt = { .max_missing = 99 };
 	struct osr_pgft_memory memory;
-	struct cli_subjects *who = &a->who;
+	struct cli_subjects *who = &a->run.who;
 	struct cli_stored previous = { .last.digest = 0 };
 	struct cli_tables tables = { .st = OSR_OK };
 	enum osr_status st;
 
 	who->item[who->n++].engine = osr_engine_find("dmodk");
-	st = cli_subjects_load(who, &a->in, diag);
+	st = cli_subjects_load(who, &a->run.in, diag);
 	if (!st && a->previous)
 		st = cli_stored_read(a->previous, who->item[0].engine, &who->values[0], &previous,
 				     diag);
 	if (!st) {
-		cli_tables_make(who, 0, &a->in.fabric, a->previous ? &previous.last : NULL,
+		cli_tables_make(who, 0, &a->run.in.fabric, a->previous ? &previous.last : NULL,
 				&tables);
 		st = tables.st;
 		*diag = tables.diag;
@@ -509,10 +507,10 @@ static enum osr_status order_route(struct args *a, struct osr_pgft *tree, struct
 	if (!st && osr_pgft_memory_read(&tables.routing.notes, &memory))
 		opt.memory = &memory;
 	if (!st)
-		st = osr_pgft_find(&a->in.fabric, &opt, &a->in.arena, tree, diag);
+		st = osr_pgft_find(&a->run.in.fabric, &opt, &a->run.in.arena, tree, diag);
 	if (st == OSR_NOT_APPLICABLE && opt.memory) {
 		opt.memory = NULL;
-		st = osr_pgft_find(&a->in.fabric, &opt, &a->in.arena, tree, diag);
+		st = osr_pgft_find(&a->run.in.fabric, &opt, &a->run.in.arena, tree, diag);
 	}
 	cli_tables_free(&tables);
 	cli_stored_free(&previous);
@@ -548,16 +546,14 @@ static const struct cli_option options[] = {
 	{ "config", "FILE",
 	  "options of dmodk: this osmroutes.conf; \"none\": the defaults "
 	  "(default: " OSR_DEFAULT_CONFIG ", if it exists)",
-	  CLI_TEXT(struct args, who.config) },
+	  CLI_TEXT(struct args, run.who.config) },
 	{ "previous", "FILE",
 	  "the order after this sweep of dmodk: stored tables of route --save or of the plugin",
 	  CLI_TEXT(struct args, previous) },
 	{ 0 },
 };
 
-static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in) },
-					 { &out_spec, offsetof(struct args, out) },
-					 { 0 } };
+static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, run.in) }, { 0 } };
 
 static const struct cli_spec spec = {
 	.options = options,
@@ -576,46 +572,47 @@ static enum osr_status order_say(struct args *a, const struct order *o, struct o
 	fprintf(stderr, "osmroutes: %s\n", text);
 	if (a->hosts)
 		order_judge(o);
-	if (a->out.format == OUT_PEOPLE && a->form >= SLURM_TOPOLOGY)
+	if (a->run.out.format == OUT_PEOPLE && a->form >= SLURM_TOPOLOGY)
 		return slurm_print(o, a->form, diag);
 	for (uint32_t i = 0; i < o->n_places; rank += o->place[i++].ranks) {
 		const struct place *place = &o->place[i];
 		uint32_t t = place->term, s = o->f->term_switch[t];
 
-		if (a->out.format != OUT_PEOPLE)
-			OUT_ADD(&a->out, "hosts", rank, place->name, o->f->term_lid[t],
+		if (a->run.out.format != OUT_PEOPLE)
+			OUT_ADD(&a->run.out, "hosts", rank, place->name, o->f->term_lid[t],
 				osr_switch_name(o->f, s, text), o->p.sw_tree[s], o->p.term_index[t],
 				place->ranks);
 		else if (a->form == LIST)
 			printf("%s\n", place->name);
 		for (uint32_t k = 0;
-		     a->out.format == OUT_PEOPLE && a->form == RANKFILE && k < place->ranks; k++)
+		     a->run.out.format == OUT_PEOPLE && a->form == RANKFILE && k < place->ranks;
+		     k++)
 			printf("rank %u=%s slot=%u\n", rank + k, place->name, k);
 	}
 	return OSR_OK;
 }
 
-int cli_order(int argc, char **argv)
+static enum osr_status order_work(void *args)
 {
-	struct args a = { .in = CLI_INPUT_INIT,
-			  .who = CLI_SUBJECTS_INIT,
-			  .out = { .command = "order", .sections = sections },
-			  .slots = 1 };
-	struct order o = { .f = &a.in.fabric, .arena = &a.in.arena };
-	struct osr_diag diag = { "" };
-	enum osr_status st;
+	struct args *a = args;
+	struct order o = { .f = &a->run.in.fabric, .arena = &a->run.in.arena };
+	struct osr_diag *diag = &a->run.diag;
+	enum osr_status st = order_route(a, &o.p, diag);
 
-	cli_parse(&spec, argc, argv, &a);
-	st = order_route(&a, &o.p, &diag);
 	if (!st)
-		st = order_places(&o, a.hca, &diag);
+		st = order_places(&o, a->hca, diag);
 	if (!st)
-		st = order_keep(&o, a.hosts, (uint32_t)a.slots, &diag);
-	if (!st && a.out.format == OUT_PEOPLE)
-		st = order_check_names(&o, &diag);
-	if (!st)
-		st = order_say(&a, &o, &diag);
-	cli_subjects_free(&a.who);
-	cli_input_free(&a.in);
-	return st ? cli_fail(st, &diag) : out_end(&a.out, CLI_OK);
+		st = order_keep(&o, a->hosts, (uint32_t)a->slots, diag);
+	if (!st && a->run.out.format == OUT_PEOPLE)
+		st = order_check_names(&o, diag);
+	return st ? st : order_say(a, &o, diag);
 }
+
+static const struct args initial = { .run = { CLI_RUN }, .slots = 1 };
+
+const struct cli_command cli_order = {
+	"order",         "list the hosts of a fat tree in routing order, for MPI and Slurm",
+	CLI_MAKE,        &spec,
+	sections,        &initial,
+	sizeof(initial), order_work
+};

@@ -12,7 +12,7 @@
 #include "io/lines.h"
 
 struct args {
-	struct cli_ask ask;
+	struct cli_run run;
 	bool one_way, pairs;
 	const char *via, *hosts; /* NODE:PORT; a list or a file of hosts; NULL: not asked */
 	uint32_t max;            /* rows of each kind; 0: all */
@@ -93,21 +93,21 @@ struct hop {
 };
 
 /* Every switch on the way from a terminal to a dest. Why it ends; NULL: it arrives. */
-static const char *follow(const struct cli_ask *ask, uint32_t from, uint32_t dest, uint8_t sl,
+static const char *follow(const struct cli_run *run, uint32_t from, uint32_t dest, uint8_t sl,
 			  void (*visit)(void *ctx, const struct hop *hop), void *ctx)
 {
-	const struct osr_fabric *f = &ask->in.fabric;
+	const struct osr_fabric *f = &run->in.fabric;
 	uint32_t to = f->dest_term[dest];
 	struct hop hop = { .sw = f->term_switch[from], .in = f->term_port[from] };
 
 	if (sl == OSR_NO_SL)
 		return "there is no path record: the subnet administrator gives no SL";
 	for (uint32_t n = 0; n <= f->n_switches; n++) {
-		hop.out = osr_lft(ask->tables.gen.routing, hop.sw, dest);
+		hop.out = osr_lft(run->tables.gen.routing, hop.sw, dest);
 		hop.channel =
 			hop.out == OSR_NO_PATH ? OSR_NONE : osr_port_channel(f, hop.sw, hop.out);
 		hop.vl = hop.out && hop.out != OSR_NO_PATH
-				 ? cli_ask_switch_vl(ask, hop.sw, hop.in, hop.out, sl)
+				 ? cli_run_switch_vl(run, hop.sw, hop.in, hop.out, sl)
 				 : OSR_VL_UNSET;
 		hop.right = hop.channel == OSR_NONE && hop.sw == f->term_switch[to] &&
 			    hop.out == f->term_port[to];
@@ -127,14 +127,14 @@ static const char *follow(const struct cli_ask *ask, uint32_t from, uint32_t des
 /* ---- from A to B ---------------------------------------------------------------------------- */
 
 struct walk {
-	struct cli_ask *ask;
+	struct cli_run *run;
 	uint32_t dest, n_hops;
 };
 
 static void say_hop(void *ctx, const struct hop *hop)
 {
 	struct walk *w = ctx;
-	const struct osr_fabric *f = &w->ask->in.fabric;
+	const struct osr_fabric *f = &w->run->in.fabric;
 	char name[32], to[32];
 	const char *next = NULL;
 
@@ -143,33 +143,33 @@ static void say_hop(void *ctx, const struct hop *hop)
 	else if (hop->out != OSR_NO_PATH)
 		next = hop->right ? osr_terminal_name(f, f->dest_term[w->dest], to)
 				  : "another port";
-	OUT_ADD(&w->ask->out, "hops", f->dest_lid[w->dest], w->n_hops++,
+	OUT_ADD(&w->run->out, "hops", f->dest_lid[w->dest], w->n_hops++,
 		osr_switch_name(f, hop->sw, name), f->sw_guid[hop->sw], hop->in,
 		hop->out == OSR_NO_PATH ? OUT_NO_COUNT : hop->out,
 		hop->vl == OSR_VL_UNSET ? OUT_NO_COUNT : hop->vl, next);
 }
 
 /* False: it does not arrive. minimal: switches of the shortest way. */
-static bool say_path(struct cli_ask *ask, uint32_t from, uint32_t dest, uint32_t minimal)
+static bool say_path(struct cli_run *run, uint32_t from, uint32_t dest, uint32_t minimal)
 {
-	const struct osr_fabric *f = &ask->in.fabric;
-	struct walk w = { .ask = ask, .dest = dest };
-	uint8_t sl = cli_ask_sl(ask, from, dest), vl = cli_ask_term_vl(ask, from, sl);
+	const struct osr_fabric *f = &run->in.fabric;
+	struct walk w = { .run = run, .dest = dest };
+	uint8_t sl = cli_run_sl(run, from, dest), vl = cli_run_term_vl(run, from, sl);
 	char name[32], to[32];
 	bool is_host = f->term_port[from] && sl != OSR_NO_SL;
 	const char *end;
 
 	if (is_host)
-		OUT_ADD(&ask->out, "hops", f->dest_lid[dest], w.n_hops++,
+		OUT_ADD(&run->out, "hops", f->dest_lid[dest], w.n_hops++,
 			osr_terminal_name(f, from, name), f->term_guid[from], OUT_NO_COUNT,
 			OUT_NO_COUNT, vl == OSR_VL_UNSET ? OUT_NO_COUNT : vl,
 			osr_switch_name(f, f->term_switch[from], to));
-	end = follow(ask, from, dest, sl, say_hop, &w);
-	OUT_ADD(&ask->out, "paths", osr_terminal_name(f, from, name),
+	end = follow(run, from, dest, sl, say_hop, &w);
+	OUT_ADD(&run->out, "paths", osr_terminal_name(f, from, name),
 		osr_terminal_name(f, f->dest_term[dest], to), f->dest_lid[dest],
 		sl == OSR_NO_SL ? OUT_NO_COUNT : sl, w.n_hops - is_host, minimal, !end, end);
 	if (end)
-		out_note(&ask->out, "%s to LID %u: %s", name, f->dest_lid[dest], end);
+		out_note(&run->out, "%s to LID %u: %s", name, f->dest_lid[dest], end);
 	return !end;
 }
 
@@ -200,28 +200,28 @@ static enum osr_status shortest(const struct osr_fabric *fabric, uint32_t from, 
 }
 
 /* From A to B and back, for every LID. */
-static enum osr_status path_from_to(struct args *a, struct osr_arena *scratch, int *code,
-				    struct osr_diag *diag)
+static enum osr_status path_from_to(struct args *a)
 {
-	const struct osr_fabric *f = &a->ask.in.fabric;
+	struct osr_diag *diag = &a->run.diag;
+	const struct osr_fabric *f = &a->run.in.fabric;
 	uint32_t term[2] = { 0, 0 }, minimal = 0;
 	enum osr_status st = OSR_OK;
 
 	for (unsigned i = 0; i < 2 && !st; i++)
-		st = cli_find_terminal(&a->ask.in.net, f, a->ask.word[i], &term[i], diag);
+		st = cli_find_terminal(&a->run.in.net, f, a->run.word[i], &term[i], diag);
 	if (!st && term[0] == term[1])
-		st = osr_fail(diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port", a->ask.word[0],
-			      a->ask.word[1]);
+		st = osr_fail(diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port", a->run.word[0],
+			      a->run.word[1]);
 	if (!st)
-		st = shortest(f, f->term_switch[term[0]], f->term_switch[term[1]], scratch,
+		st = shortest(f, f->term_switch[term[0]], f->term_switch[term[1]], &a->run.scratch,
 			      &minimal, diag);
 	for (unsigned i = 0; i < (a->one_way ? 1 : 2) && !st; i++) {
 		uint32_t to = term[1 - i];
 
 		for (uint32_t d = f->lid_dest[f->term_lid[to]];
 		     d < f->n_dests && f->dest_term[d] == to; d++)
-			if (!say_path(&a->ask, term[i], d, minimal))
-				*code = CLI_BAD;
+			if (!say_path(&a->run, term[i], d, minimal))
+				a->run.code = CLI_BAD;
 	}
 	return st;
 }
@@ -244,7 +244,7 @@ static bool is_host(const struct osr_fabric *fabric, uint32_t t)
 
 static void count_pair(struct direction *d, uint32_t from, uint32_t dest)
 {
-	const struct osr_fabric *fabric = &d->a->ask.in.fabric;
+	const struct osr_fabric *fabric = &d->a->run.in.fabric;
 	uint32_t to = fabric->dest_term[dest];
 	char x[32], y[32];
 
@@ -254,13 +254,13 @@ static void count_pair(struct direction *d, uint32_t from, uint32_t dest)
 	if (!d->a->pairs || (d->a->max && d->n_pairs_said >= d->a->max))
 		return;
 	d->n_pairs_said++;
-	OUT_ADD(&d->a->ask.out, "pairs", d->number, fabric->dest_lid[dest],
+	OUT_ADD(&d->a->run.out, "pairs", d->number, fabric->dest_lid[dest],
 		osr_terminal_name(fabric, from, x), osr_terminal_name(fabric, to, y));
 }
 
 static void visit_switch(struct direction *d, uint32_t sw, uint32_t dest)
 {
-	const struct osr_fabric *fabric = &d->a->ask.in.fabric;
+	const struct osr_fabric *fabric = &d->a->run.in.fabric;
 	uint32_t to = fabric->dest_term[dest];
 
 	for (uint32_t t = fabric->term_row[sw]; is_host(fabric, to) && t < fabric->term_row[sw + 1];
@@ -284,16 +284,16 @@ static uint32_t rank_uses(const uint64_t *count, uint32_t n, struct osr_keyed *u
 static uint32_t say_hosts(struct direction *d, const char *role, const uint64_t *count,
 			  struct osr_keyed *use)
 {
-	const struct osr_fabric *fabric = &d->a->ask.in.fabric;
+	const struct osr_fabric *fabric = &d->a->run.in.fabric;
 	uint32_t n = rank_uses(count, fabric->n_terminals, use), max = d->a->max;
 	char name[32];
 
 	for (uint32_t i = 0; i < n && (!max || i < max); i++)
-		OUT_ADD(&d->a->ask.out, "hosts", d->number, role, count[use[i].index],
+		OUT_ADD(&d->a->run.out, "hosts", d->number, role, count[use[i].index],
 			fabric->term_lid[use[i].index],
 			osr_terminal_name(fabric, use[i].index, name));
 	if (max && n > max)
-		out_note(&d->a->ask.out, "direction %u: %u of %u %ss are listed (--max)", d->number,
+		out_note(&d->a->run.out, "direction %u: %u of %u %ss are listed (--max)", d->number,
 			 max, n, role);
 	return n;
 }
@@ -301,9 +301,9 @@ static uint32_t say_hosts(struct direction *d, const char *role, const uint64_t 
 /* Every switch whose packets leave switch sw by this port, LID by LID. What does not arrive crosses it all the same. */
 static void look_back(struct direction *d, uint32_t sw, unsigned port)
 {
-	const struct cli_ask *ask = &d->a->ask;
-	const struct osr_fabric *f = &ask->in.fabric;
-	const struct osr_routing *routing = ask->tables.gen.routing;
+	const struct cli_run *run = &d->a->run;
+	const struct osr_fabric *f = &run->in.fabric;
+	const struct osr_routing *routing = run->tables.gen.routing;
 
 	for (uint32_t dest = 0; dest < f->n_dests; dest++)
 		for (uint32_t from = 0; from < f->n_switches; from++) {
@@ -324,9 +324,9 @@ static void look_back(struct direction *d, uint32_t sw, unsigned port)
 /* What leaves the node of this port of the net by it. */
 static enum osr_status look(struct direction *d, uint32_t port, struct osr_diag *diag)
 {
-	const struct cli_ask *ask = &d->a->ask;
-	const struct osr_net *net = &ask->in.net;
-	const struct osr_fabric *fabric = &ask->in.fabric;
+	const struct cli_run *run = &d->a->run;
+	const struct osr_net *net = &run->in.net;
+	const struct osr_fabric *fabric = &run->in.fabric;
 	const struct osr_net_node *node = &net->nodes[net->ports[port].node];
 	uint32_t sw = osr_fabric_switch_by_guid(fabric, node->guid);
 	uint32_t lid = net->ports[port].lid,
@@ -347,18 +347,19 @@ static enum osr_status look(struct direction *d, uint32_t port, struct osr_diag 
 		uint32_t sender = fabric->dest_term[own], to = fabric->dest_term[dest];
 
 		if (to != sender && is_host(fabric, to) &&
-		    osr_lft(ask->tables.gen.routing, fabric->term_switch[sender], dest) !=
+		    osr_lft(run->tables.gen.routing, fabric->term_switch[sender], dest) !=
 			    OSR_NO_PATH)
 			count_pair(d, sender, dest);
 	}
 	return OSR_OK;
 }
 
-static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t port,
-				     struct osr_arena *scratch, struct osr_diag *diag)
+static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t port)
 {
-	const struct osr_net *net = &a->ask.in.net;
-	uint32_t n = a->ask.in.fabric.n_terminals, peer = net->ports[port].peer, n_to;
+	struct osr_arena *scratch = &a->run.scratch;
+	struct osr_diag *diag = &a->run.diag;
+	const struct osr_net *net = &a->run.in.net;
+	uint32_t n = a->run.in.fabric.n_terminals, peer = net->ports[port].peer, n_to;
 	struct direction d = { .a = a,
 			       .number = number,
 			       .to = osr_calloc(scratch, n, sizeof(*d.to)),
@@ -369,29 +370,29 @@ static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t p
 	if (st)
 		return st;
 	n_to = say_hosts(&d, "sender", d.to, use);
-	OUT_ADD(&a->ask.out, "directions", number, d.n_routes, n_to,
+	OUT_ADD(&a->run.out, "directions", number, d.n_routes, n_to,
 		say_hosts(&d, "receiver", d.from, use));
-	cli_say_cable(&a->ask.out, osr_net_shown(net, net->ports[port].node),
+	cli_say_cable(&a->run.out, osr_net_shown(net, net->ports[port].node),
 		      osr_net_port_num(net, port), osr_net_shown(net, net->ports[peer].node),
 		      osr_net_port_num(net, peer));
 	return OSR_OK;
 }
 
-static enum osr_status path_via(struct args *a, struct osr_arena *scratch, struct osr_diag *diag)
+static enum osr_status path_via(struct args *a)
 {
-	const struct osr_net *net = &a->ask.in.net;
+	const struct osr_net *net = &a->run.in.net;
 	uint32_t port = OSR_NONE;
-	enum osr_status st = cli_find_cable(net, a->via, &port, diag);
+	enum osr_status st = cli_find_cable(net, a->via, &port, &a->run.diag);
 
 	if (!st)
-		st = one_direction(a, 1, port, scratch, diag);
-	return st ? st : one_direction(a, 2, net->ports[port].peer, scratch, diag);
+		st = one_direction(a, 1, port);
+	return st ? st : one_direction(a, 2, net->ports[port].peer);
 }
 
 /* ---- the cables of a job -------------------------------------------------------------------- */
 
 struct job {
-	const struct cli_ask *ask;
+	const struct cli_run *run;
 	uint32_t *host, n; /* terminals, in the order of the list */
 	bool *listed;      /* [n_terminals] */
 	uint8_t sl;        /* of the route that is followed */
@@ -406,7 +407,7 @@ static bool take_host(void *context, const char *word)
 	struct job *job = context;
 	uint32_t term;
 
-	if (cli_find_terminal(&job->ask->in.net, &job->ask->in.fabric, word, &term, job->diag))
+	if (cli_find_terminal(&job->run->in.net, &job->run->in.fabric, word, &term, job->diag))
 		return false;
 	if (!job->listed[term])
 		job->host[job->n++] = term;
@@ -457,12 +458,13 @@ static const char *bits_text(uint16_t bits, char buf[64])
 	return buf;
 }
 
-static enum osr_status path_hosts(struct args *a, struct osr_arena *scratch, int *code,
-				  struct osr_diag *diag)
+static enum osr_status path_hosts(struct args *a)
 {
-	const struct osr_fabric *fabric = &a->ask.in.fabric;
+	struct osr_arena *scratch = &a->run.scratch;
+	struct osr_diag *diag = &a->run.diag;
+	const struct osr_fabric *fabric = &a->run.in.fabric;
 	size_t n_terminals = fabric->n_terminals, n_channels = fabric->n_channels;
-	struct job job = { .ask = &a->ask,
+	struct job job = { .run = &a->run,
 			   .diag = diag,
 			   .host = osr_alloc(scratch, n_terminals, sizeof(*job.host)),
 			   .listed = osr_calloc(scratch, n_terminals, sizeof(*job.listed)),
@@ -485,28 +487,28 @@ static enum osr_status path_hosts(struct args *a, struct osr_arena *scratch, int
 
 			if (k == i)
 				continue;
-			job.sl = cli_ask_sl(&a->ask, job.host[i], dest);
+			job.sl = cli_run_sl(&a->run, job.host[i], dest);
 			n_lost +=
-				follow(&a->ask, job.host[i], dest, job.sl, note_hop, &job) != NULL;
+				follow(&a->run, job.host[i], dest, job.sl, note_hop, &job) != NULL;
 		}
 	n = rank_uses(job.routes, fabric->n_channels, use);
 	for (uint32_t i = 0; i < n && (!a->max || i < a->max); i++) {
 		uint32_t c = use[i].index;
 
-		OUT_ADD(&a->ask.out, "cables", job.routes[c], bits_text(job.sls[c], x),
+		OUT_ADD(&a->run.out, "cables", job.routes[c], bits_text(job.sls[c], x),
 			bits_text(job.vls[c], y));
-		cli_say_cable(&a->ask.out, osr_switch_name(fabric, fabric->chan_src[c], x),
+		cli_say_cable(&a->run.out, osr_switch_name(fabric, fabric->chan_src[c], x),
 			      fabric->chan_port[c], osr_switch_name(fabric, fabric->chan_dst[c], y),
 			      fabric->chan_port[fabric->chan_rev[c]]);
 	}
 	if (a->max && n > a->max)
-		out_note(&a->ask.out, "%u of %u channels are listed (--max)", a->max, n);
-	out_head(&a->ask.out, "%u hosts, %llu routes between them", job.n,
+		out_note(&a->run.out, "%u of %u channels are listed (--max)", a->max, n);
+	out_head(&a->run.out, "%u hosts, %llu routes between them", job.n,
 		 (unsigned long long)job.n * (job.n - 1));
 	if (n_lost) {
-		out_note(&a->ask.out, "%llu routes between these hosts do not arrive",
+		out_note(&a->run.out, "%llu routes between these hosts do not arrive",
 			 (unsigned long long)n_lost);
-		*code = CLI_BAD;
+		a->run.code = CLI_BAD;
 	}
 	return OSR_OK;
 }
@@ -539,11 +541,11 @@ static error_t path_parse(int key, char *arg, struct argp_state *state)
 	if (key != OPT_VIA && key != OPT_HOSTS)
 		return ARGP_ERR_UNKNOWN;
 	*(key == OPT_VIA ? &a->via : &a->hosts) = arg;
-	a->ask.n_words = 0;
+	a->run.n_words = 0;
 	return 0;
 }
 
-static const struct cli_part parts[] = { { &ask_spec, offsetof(struct args, ask) }, { 0 } };
+static const struct cli_part parts[] = { { &ask_spec, offsetof(struct args, run) }, { 0 } };
 
 static const struct cli_spec spec = {
 	.options = options,
@@ -556,32 +558,33 @@ static const struct cli_spec spec = {
 	       "--tables, or with --live those in the switches.",
 };
 
-int cli_path(int argc, char **argv)
+static enum osr_status path_work(void *args)
 {
-	struct args a = {
-		.ask = { CLI_ASK_INIT("path", sections), .n_words = 2,
-			 .expected = "expected two end ports, A and B: by name, 0xGUID or lid:N" },
-		.max = 20
-	};
-	struct osr_arena scratch = { 0 };
-	struct osr_diag diag = { "" };
-	enum osr_status st;
-	int code = CLI_OK;
+	struct args *a = args;
+	struct out *out = &a->run.out;
+	enum osr_status st = cli_run_tables(&a->run);
 	bool any_sl;
 
-	cli_parse(&spec, argc, argv, &a);
-	st = cli_ask_begin(&a.ask, &diag);
-	if (!st) {
-		any_sl = cli_ask_any_sl(&a.ask);
-		out_text(&a.ask.out, "tables", cli_ask_name(&a.ask));
-		out_bool(&a.ask.out, "any_sl", any_sl);
-		out_text(&a.ask.out, "cable", a.via);
-		out_head(&a.ask.out, "tables of %s%s", cli_ask_name(&a.ask),
-			 any_sl ? "; senders may use any SL, shown is SL 0" : "");
-		st = a.via     ? path_via(&a, &scratch, &diag)
-		     : a.hosts ? path_hosts(&a, &scratch, &code, &diag)
-			       : path_from_to(&a, &scratch, &code, &diag);
-	}
-	osr_arena_free(&scratch);
-	return cli_ask_end(&a.ask, st, &diag, code);
+	if (st)
+		return st;
+	any_sl = cli_run_any_sl(&a->run);
+	out_text(out, "tables", cli_run_name(&a->run));
+	out_bool(out, "any_sl", any_sl);
+	out_text(out, "cable", a->via);
+	out_head(out, "tables of %s%s", cli_run_name(&a->run),
+		 any_sl ? "; senders may use any SL, shown is SL 0" : "");
+	return a->via ? path_via(a) : a->hosts ? path_hosts(a) : path_from_to(a);
 }
+
+static const struct args initial = {
+	.run = { CLI_RUN_VERDICT, .n_words = 2,
+		 .expected = "expected two end ports, A and B: by name, 0xGUID or lid:N" },
+	.max = 20
+};
+
+const struct cli_command cli_path = {
+	"path",          "follow packets from A to B; what uses a cable; cables of a job",
+	CLI_LOOK,        &spec,
+	sections,        &initial,
+	sizeof(initial), path_work
+};

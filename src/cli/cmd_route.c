@@ -24,17 +24,14 @@
 #include "traffic/changes.h"
 
 struct args {
-	struct cli_input in;
-	struct cli_subjects who;
+	struct cli_run run;
 	struct cli_traffic traffic;
 	struct cli_worst worst;
-	struct out out;
 	struct osr_osmdump dump;
 	const char *save, *previous;
 	/* `report`: a page instead of the table. */
 	bool is_report;
 	const char *html; /* its file; NULL: standard output */
-	char *command;    /* for its head */
 	struct osr_threads threads;
 	uint64_t bound;            /* no routing has a lower edge forwarding index */
 	struct outcome *reference; /* what the others are compared with; NULL: none yet */
@@ -65,6 +62,9 @@ struct outcome {
 
 /* What must be there for a figure. */
 enum { OF_CHECK = 1, OF_LOADS = 2, OF_ENGINE = 4, OF_BISECTIONS = 8, OF_CHANGES = 16 };
+
+/* Where several are compared people do not see it. */
+#define DETAIL OUT_DETAIL |
 
 #define COUNT(member, when) OUT_COUNT, 0, OUT_OF(struct outcome, member), when
 #define REAL(digits, member, when) OUT_REAL, digits, OUT_OF(struct outcome, member), when
@@ -112,39 +112,44 @@ static const struct out_field result_fields[] = {
 	{ "proven.any_sl", NULL, OUT_BOOL, 0 },
 	{ "proven.multicast", NULL, OUT_BOOL, 0 },
 	{ "efi", "edge forwarding index", COUNT(a.found.audit.efi, OF_LOADS) },
-	{ "efi_bound", "  least possible", COUNT(bound, OF_LOADS) },
+	{ "efi_bound", "  least possible", COUNT(bound, DETAIL OF_LOADS) },
 	{ "load", "  times the least possible", REAL(3, load, OF_LOADS) },
 	{ "efi_mean", "  average", REAL(1, a.found.audit.efi_mean, OF_LOADS) },
-	{ "efi_min", "  least used channel", COUNT(a.least, OF_LOADS) },
-	{ "efi_perfect", "  average if all minimal", REAL(1, a.perfect, OF_LOADS) },
-	{ "sigma", "  deviation sigma(k)", REAL(2, a.sigma, OF_LOADS) },
+	{ "efi_min", "  least used channel", COUNT(a.least, DETAIL OF_LOADS) },
+	{ "efi_perfect", "  average if all minimal", REAL(1, a.perfect, DETAIL OF_LOADS) },
+	{ "sigma", "  deviation sigma(k)", REAL(2, a.sigma, DETAIL OF_LOADS) },
 	{ "efi_per_capacity", "  scaled by link speed",
-	  REAL(1, t.sweep.verdict.efi_per_capacity, OF_ENGINE) },
+	  REAL(1, t.sweep.verdict.efi_per_capacity, DETAIL OF_ENGINE) },
 	{ "host_routes", "routes between hosts", COUNT(a.found.audit.n_host_routes, OF_LOADS) },
-	{ "host_routes_lost", "  that do not arrive", COUNT(n_lost, OF_LOADS) },
-	{ "mean_hops", "  channels, mean", REAL(3, a.mean_hops, OF_LOADS) },
+	{ "host_routes_lost", "  that do not arrive", COUNT(n_lost, DETAIL OF_LOADS) },
+	{ "mean_hops", "  channels, mean", REAL(3, a.mean_hops, DETAIL OF_LOADS) },
 	{ "routes", "routes from switches", COUNT(a.found.audit.n_routes, OF_CHECK) },
-	{ "max_hops", "  channels of the longest", COUNT(a.found.audit.max_hops, OF_CHECK) },
-	{ "routes_longer", "  longer than minimal", COUNT(a.found.audit.n_longer, OF_CHECK) },
-	{ "max_longer", "    by channels, at most", COUNT(a.found.audit.max_longer, OF_CHECK) },
-	{ "no_path", "  without a path", COUNT(t.sweep.verdict.n_no_path, OF_ENGINE) },
+	{ "max_hops", "  channels of the longest", COUNT(a.found.audit.max_hops, DETAIL OF_CHECK) },
+	{ "routes_longer", "  longer than minimal",
+	  COUNT(a.found.audit.n_longer, DETAIL OF_CHECK) },
+	{ "max_longer", "    by channels, at most",
+	  COUNT(a.found.audit.max_longer, DETAIL OF_CHECK) },
+	{ "no_path", "  without a path", COUNT(t.sweep.verdict.n_no_path, DETAIL OF_ENGINE) },
 	{ "vls", "VLs used", COUNT(t.routing.n_vls, OF_ENGINE) },
-	{ "layers_one_way", "  needed by requests", COUNT(t.routing.n_layers_one_way, OF_ENGINE) },
-	{ "layers", "  needed with replies", COUNT(t.routing.n_layers, OF_ENGINE) },
+	{ "layers_one_way", "  needed by requests",
+	  COUNT(t.routing.n_layers_one_way, DETAIL OF_ENGINE) },
+	{ "layers", "  needed with replies", COUNT(t.routing.n_layers, DETAIL OF_ENGINE) },
 	{ "ebb", "effective bisection bw", REAL(4, a.bisections.bandwidth.mean, OF_BISECTIONS) },
 	{ "ebb_half_width", "  95 % confidence, +-",
 	  REAL(5, a.bisections.bandwidth.half_width, OF_BISECTIONS) },
-	{ "ebb_worst", "  worst pattern", REAL(4, a.bisections.bandwidth.min, OF_BISECTIONS) },
-	{ "ebb_best", "  best pattern", REAL(4, a.bisections.bandwidth.max, OF_BISECTIONS) },
+	{ "ebb_worst", "  worst pattern",
+	  REAL(4, a.bisections.bandwidth.min, DETAIL OF_BISECTIONS) },
+	{ "ebb_best", "  best pattern", REAL(4, a.bisections.bandwidth.max, DETAIL OF_BISECTIONS) },
 	{ "max_congestion", "  largest congestion",
-	  COUNT(a.bisections.max_congestion, OF_BISECTIONS) },
-	{ "pairs_no_path", "  pairs without a path", COUNT(a.bisections.n_no_path, OF_BISECTIONS) },
+	  COUNT(a.bisections.max_congestion, DETAIL OF_BISECTIONS) },
+	{ "pairs_no_path", "  pairs without a path",
+	  COUNT(a.bisections.n_no_path, DETAIL OF_BISECTIONS) },
 	{ "route_ms.cpu", "route, ms CPU", REAL(1, t.ms, OF_ENGINE) },
-	{ "route_ms.wall", "  elapsed", REAL(1, t.sweep.wall_route, OF_ENGINE) },
-	{ "spf_ms", "  of it shortest paths", REAL(1, t.routing.ms_spf, OF_ENGINE) },
-	{ "layers_ms", "  of it virtual lanes", REAL(1, t.routing.ms_layers, OF_ENGINE) },
+	{ "route_ms.wall", "  elapsed", REAL(1, t.sweep.wall_route, DETAIL OF_ENGINE) },
+	{ "spf_ms", "  of it shortest paths", REAL(1, t.routing.ms_spf, DETAIL OF_ENGINE) },
+	{ "layers_ms", "  of it virtual lanes", REAL(1, t.routing.ms_layers, DETAIL OF_ENGINE) },
 	{ "check_ms.cpu", "check, ms CPU", REAL(1, a.check.cpu, OF_CHECK) },
-	{ "check_ms.wall", "  elapsed", REAL(1, a.check.wall, OF_CHECK) },
+	{ "check_ms.wall", "  elapsed", REAL(1, a.check.wall, DETAIL OF_CHECK) },
 	{ "bandwidth_ms", "bandwidth, ms CPU", REAL(1, a.bandwidth_ms, OF_BISECTIONS) },
 	{ "memory_kb", "memory of the engine, kB", COUNT(memory_kb, OF_ENGINE) },
 	{ "peak_rss_kb", NULL, COUNT(rss_kb, OF_ENGINE) },
@@ -154,23 +159,6 @@ static const struct out_field result_fields[] = {
 	  COUNT(changes.n_entries_changed, OF_CHANGES) },
 	{ 0 },
 };
-
-#define N_FIELDS (sizeof(result_fields) / sizeof(result_fields[0]))
-
-/* Where several are compared, people see no details of figures but these. */
-static void leave_out_details(struct out_field fields[N_FIELDS])
-{
-	static const char *const shown[] = { "efi_mean", "load", "ebb_half_width",
-					     "pairs_changed_share" };
-
-	for (struct out_field *field = fields; field->key; field++) {
-		bool is_shown = !field->size || !field->label || field->label[0] != ' ';
-
-		for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
-			is_shown |= !strcmp(shown[i], field->key);
-		field->label = is_shown ? field->label : NULL;
-	}
-}
 
 static void say_claims(struct out *out, const char *whose, uint32_t claims)
 {
@@ -281,28 +269,30 @@ static enum osr_status dump(const struct args *a, const struct outcome *o, struc
 
 	if (!how.dir || !o->routed || o->t.st)
 		return OSR_OK;
-	how.vls = a->who.link_vls;
+	how.vls = a->run.who.link_vls;
 	st = make_dir(how.dir, diag);
-	if (!st && a->who.n > 1) {
+	if (!st && a->run.who.n > 1) {
 		snprintf(sub, sizeof(sub), "%s/%s", how.dir, o->name);
 		how.dir = sub;
 		st = make_dir(how.dir, diag);
 	}
-	return st ? st : osr_osmdump_write(&how, &a->in.net, &a->in.fabric, &o->t.routing, diag);
+	return st ? st
+		  : osr_osmdump_write(&how, &a->run.in.net, &a->run.in.fabric, &o->t.routing, diag);
 }
 
 /* FILE, or FILE.ENGINE where there are several. */
 static const char *file_of(const struct args *a, const struct outcome *o, const char *file,
 			   char path[PATH_MAX])
 {
-	snprintf(path, PATH_MAX, a->who.n > 1 ? "%s.%s" : "%s", file, o->name);
+	snprintf(path, PATH_MAX, a->run.who.n > 1 ? "%s.%s" : "%s", file, o->name);
 	return path;
 }
 
 static enum osr_status route_save(const struct args *a, uint32_t i, const struct outcome *o,
 				  struct osr_diag *diag)
 {
-	struct osr_job job = { .engine = a->who.item[i].engine, .values = &a->who.values[i] };
+	struct osr_job job = { .engine = a->run.who.item[i].engine,
+			       .values = &a->run.who.values[i] };
 	char path[PATH_MAX];
 
 	if (!a->save || !o->routed || o->t.st)
@@ -313,15 +303,15 @@ static enum osr_status route_save(const struct args *a, uint32_t i, const struct
 static enum osr_status read_previous(const struct args *a, uint32_t i, struct outcome *o,
 				     struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = &a->in.fabric;
+	const struct osr_fabric *fabric = &a->run.in.fabric;
 	char path[PATH_MAX];
 	enum osr_status st;
 	uint32_t n_known;
 
 	if (!a->previous || !o->routed)
 		return OSR_OK;
-	st = cli_stored_read(file_of(a, o, a->previous, path), a->who.item[i].engine,
-			     &a->who.values[i], &o->previous, diag);
+	st = cli_stored_read(file_of(a, o, a->previous, path), a->run.who.item[i].engine,
+			     &a->run.who.values[i], &o->previous, diag);
 	if (!st && !osr_store_fits(&o->previous.last, fabric, &n_known))
 		st = osr_fail(diag, OSR_INVAL,
 			      "%.300s: tables of another fabric (%u of %u LIDs are in both)", path,
@@ -341,14 +331,14 @@ static long peak_rss_kb(void)
 static enum osr_status route_measure(struct args *a, uint32_t i, struct outcome *o,
 				     struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = &a->in.fabric;
+	const struct osr_fabric *fabric = &a->run.in.fabric;
 	struct osr_arena scratch = { 0 };
 	enum osr_status st = read_previous(a, i, o, diag);
 
 	if (st)
 		return st;
 	cli_busy("tables of", o->name);
-	cli_tables_make(&a->who, i, fabric, a->previous && o->routed ? &o->previous.last : NULL,
+	cli_tables_make(&a->run.who, i, fabric, a->previous && o->routed ? &o->previous.last : NULL,
 			&o->t);
 	cli_busy(NULL, NULL);
 	o->rss_kb = peak_rss_kb();
@@ -375,12 +365,12 @@ static enum osr_status route_measure(struct args *a, uint32_t i, struct outcome 
 	if (o->changes.n_pairs)
 		o->pairs_share = (double)o->changes.n_path / (double)o->changes.n_pairs;
 	if (!st)
-		st = cli_traffic_measure(&a->traffic, fabric, &o->t.routing, o->name, &a->out,
+		st = cli_traffic_measure(&a->traffic, fabric, &o->t.routing, o->name, &a->run.out,
 					 diag);
 	return st == OSR_CHECK_FAILED && o->a.st ? OSR_OK : st; /* said already */
 }
 
-static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct osr_diag *diag)
+static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *diag)
 {
 	struct outcome *o = calloc(1, sizeof(*o));
 	enum osr_status st;
@@ -388,25 +378,25 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 	if (!o)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the figures");
 	o->n_users = 1;
-	o->f = &a->in.fabric;
+	o->f = &a->run.in.fabric;
 	o->bound = a->bound;
-	o->name = cli_subject_name(&a->who.item[i]);
-	o->routed = a->who.item[i].engine != NULL;
+	o->name = cli_subject_name(&a->run.who.item[i]);
+	o->routed = a->run.who.item[i].engine != NULL;
 	st = route_measure(a, i, o, diag);
 	/* Asked for all, an engine for another kind of fabric gets no column. */
-	if (!st && cli_subjects_skip(&a->who, i, &o->t)) {
-		out_note(&a->out, "%s: %s", o->name, o->t.diag.text);
+	if (!st && cli_subjects_skip(&a->run.who, i, &o->t)) {
+		out_note(&a->run.out, "%s: %s", o->name, o->t.diag.text);
 	} else if (!st) {
-		int said = route_say(&a->out, o);
+		int said = route_say(&a->run.out, o);
 
-		if (said && cli_subjects_counts(&a->who, i, o->t.st))
-			*code = said;
+		if (said && cli_subjects_counts(&a->run.who, i, o->t.st))
+			a->run.code = said;
 	}
 	if (!st && a->is_report && o->t.st)
 		fprintf(stderr, "osmroutes: %s: %s\n", o->name, o->t.diag.text);
 	/* A page is about the first tables that there are. */
 	if (!st && a->is_report && !a->reference && o->a.has_figures)
-		cli_page_say(o->f, &o->t.routing, &o->a.found, &a->out);
+		cli_page_say(o->f, &o->t.routing, &o->a.found, &a->run.out);
 	else if (!st && a->is_report && !a->reference && !a->refused)
 		a->refused =
 			osr_fail(diag, o->t.st ? o->t.st : o->a.st, "no page: there are no tables");
@@ -445,59 +435,50 @@ static void say_best(struct args *a)
 
 	if (a->n_done < 2)
 		return;
-	out_head(&a->out, "paths and entries against %s", a->reference->name);
+	out_head(&a->run.out, "paths and entries against %s", a->reference->name);
 	if (!o) {
-		out_note(&a->out, "none of them can be recommended: every verdict is refuted");
+		out_note(&a->run.out, "none of them can be recommended: every verdict is refuted");
 		return;
 	}
-	out_note(&a->out,
+	out_note(&a->run.out,
 		 "recommended here: %s, verdict %s, %llu routes on the busiest channel, effective "
 		 "bisection bandwidth %.3f",
 		 o->name, osr_answer_name(osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL)),
 		 (unsigned long long)o->a.found.audit.efi, o->a.bisections.bandwidth.mean);
 }
 
-static int route_all(struct args *a)
+static enum osr_status route_all(struct args *a)
 {
-	uint32_t first = reference_of(&a->who);
-	struct osr_arena scratch = { 0 };
-	struct osr_diag diag = { "" };
-	int code = CLI_OK;
+	struct osr_diag *diag = &a->run.diag;
+	struct out *out = &a->run.out;
+	uint32_t first = reference_of(&a->run.who);
 	enum osr_status st;
+	char date[32];
 
-	out_row(&a->out, "summary");
-	cli_input_say(&a->in, &a->out);
-	cli_subjects_say(&a->who, &a->out);
-	cli_subjects_fields(&a->who, &a->out);
-	out_count(&a->out, "bisections", a->traffic.n_bisections);
-	out_count(&a->out, "seed", a->traffic.seed);
-	if (a->is_report) {
-		char date[32];
-
-		out_text(&a->out, "command_line", a->command);
-		out_text(&a->out, "date", cli_page_date(date));
-	}
-	out_head(&a->out, "%u random bisections from seed %llu", a->traffic.n_bisections,
+	cli_run_say(&a->run, true);
+	out_count(out, "bisections", a->traffic.n_bisections);
+	out_count(out, "seed", a->traffic.seed);
+	out_text(out, "command_line", a->is_report ? a->run.line : NULL);
+	out_text(out, "date", a->is_report ? cli_page_date(date) : NULL);
+	out_head(out, "%u random bisections from seed %llu", a->traffic.n_bisections,
 		 (unsigned long long)a->traffic.seed);
-	st = osr_bound_load(&a->in.fabric, &scratch, &a->bound, &diag);
-	osr_arena_free(&scratch);
+	st = osr_bound_load(&a->run.in.fabric, &a->run.scratch, &a->bound, diag);
 	if (!st)
-		st = route_one(a, first, &code, &diag);
-	for (uint32_t i = 0; i < a->who.n && !st; i++)
+		st = route_one(a, first, diag);
+	for (uint32_t i = 0; i < a->run.who.n && !st; i++)
 		if (i != first)
-			st = route_one(a, i, &code, &diag);
+			st = route_one(a, i, diag);
 	if (!st)
 		say_best(a);
-	if (!st && a->is_report)
-		st = a->reference ? OSR_OK : a->refused;
+	if (!st && a->is_report && !a->reference)
+		st = a->refused;
 	release(a->reference);
 	release(a->best);
 	if (!st && a->is_report)
-		st = cli_page_write(&a->out, a->html, &diag);
-	if (!st && (!a->is_report || a->out.format != OUT_PEOPLE))
-		return out_end(&a->out, code);
-	out_drop(&a->out);
-	return st ? cli_fail(st, &diag) : code;
+		st = cli_page_write(out, a->html, diag);
+	if (a->is_report && out->format == OUT_PEOPLE)
+		out_drop(out);
+	return st;
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
@@ -520,11 +501,10 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
-static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in) },
-					 { &subjects_spec, offsetof(struct args, who) },
+static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, run.in) },
+					 { &subjects_spec, offsetof(struct args, run.who) },
 					 { &traffic_spec, offsetof(struct args, traffic) },
 					 { &worst_spec, offsetof(struct args, worst) },
-					 { &out_spec, offsetof(struct args, out) },
 					 { 0 } };
 
 static const struct cli_spec spec = {
@@ -550,7 +530,7 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 
 	if (key != ARGP_KEY_SUCCESS)
 		return ARGP_ERR_UNKNOWN;
-	if (a->out.format != OUT_PEOPLE && !a->html)
+	if (a->run.out.format != OUT_PEOPLE && !a->html)
 		argp_error(state, "--json and --csv need --html=FILE: the page would be on "
 				  "standard output as well");
 	if (!a->html && isatty(STDOUT_FILENO))
@@ -560,11 +540,10 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct cli_part report_parts[] = {
-	{ &input_spec, offsetof(struct args, in) },
-	{ &subjects_spec, offsetof(struct args, who) },
+	{ &input_spec, offsetof(struct args, run.in) },
+	{ &subjects_spec, offsetof(struct args, run.who) },
 	{ &bisections_spec, offsetof(struct args, traffic) },
 	{ &worst_spec, offsetof(struct args, worst) },
-	{ &out_spec, offsetof(struct args, out) },
 	{ 0 },
 };
 
@@ -580,64 +559,65 @@ static const struct cli_spec report_spec = {
 	       "network.",
 };
 
-/* The net itself is needed once more only if tables are read or dumped. */
-static enum osr_status route_prepare(struct args *a, struct osr_diag *diag)
+static enum osr_status route_work(void *args)
 {
-	enum osr_status st = cli_subjects_load(&a->who, &a->in, diag);
+	struct args *a = args;
+	struct cli_subjects *who = &a->run.who;
+	struct cli_input *in = &a->run.in;
+	struct osr_diag *diag = &a->run.diag, why;
+	enum osr_status st, written;
 
+	who->req.clock_ms = cli_cpu_ms;
+	who->req.wall_ms = cli_wall_ms;
+	a->run.out.terse = who->n > 1;
+	st = cli_subjects_load(who, in, diag);
 	if (!st)
-		st = cli_worst_load(&a->worst, &a->in, diag);
-	a->threads = osr_threads_of((uint32_t)a->who.options.own.num[OPT_THREADS]);
-	a->who.threads = &a->threads;
+		st = cli_worst_load(&a->worst, in, diag);
+	a->threads = osr_threads_of((uint32_t)who->options.own.num[OPT_THREADS]);
+	who->threads = &a->threads;
+	/* The net itself is needed once more only if tables are read or dumped. */
 	if (!a->dump.dir)
-		cli_subjects_drop_net(&a->who, &a->in);
-	return st ? st : cli_traffic_load(&a->traffic, &a->in.fabric, diag);
+		cli_subjects_drop_net(who, in);
+	if (!st)
+		st = cli_traffic_load(&a->traffic, &in->fabric, diag);
+	if (!st)
+		st = route_all(a);
+	written = cli_worst_free(&a->worst, st ? &why : diag);
+	cli_traffic_free(&a->traffic);
+	return st ? st : written;
 }
 
-static int run(const struct cli_spec *its_spec, bool is_report, int argc, char **argv)
-{
-	struct out_field fields[N_FIELDS];
-	const struct out_section sections[] = { { "summary", OUT_HEAD, head_fields },
-						{ "results", OUT_ACROSS, fields },
-						{ "hops", OUT_ROWS, hop_fields },
-						{ "patterns", OUT_ROWS, cli_traffic_fields },
-						{ "loops", OUT_ROWS, cli_loops_fields },
-						CLI_PAGE_SECTIONS,
-						{ 0 } };
-	struct args a = { .in = CLI_INPUT_INIT,
-			  .who = CLI_SUBJECTS_INIT,
-			  .traffic = CLI_TRAFFIC_INIT,
-			  .out = { .command = is_report ? "report" : "route",
-				   .sections = sections },
-			  .is_report = is_report,
-			  .command = cli_command_line(argc, argv) };
-	struct osr_diag diag = { "" };
-	enum osr_status st;
-	int code;
+static const struct out_section sections[] = {
+	{ "summary", OUT_HEAD, head_fields },
+	{ "results", OUT_ACROSS, result_fields },
+	{ "hops", OUT_ROWS, hop_fields },
+	{ "patterns", OUT_ROWS, cli_traffic_fields },
+	{ "loops", OUT_ROWS, cli_loops_fields },
+	CLI_PAGE_SECTIONS,
+	{ 0 },
+};
 
-	a.who.req.clock_ms = cli_cpu_ms;
-	a.who.req.wall_ms = cli_wall_ms;
-	memcpy(fields, result_fields, sizeof(fields));
-	cli_parse(its_spec, argc, argv, &a);
-	if (a.who.n > 1)
-		leave_out_details(fields);
-	st = route_prepare(&a, &diag);
-	code = st ? cli_fail(st, &diag) : route_all(&a);
-	st = cli_worst_free(&a.worst, &diag);
-	code = st ? cli_fail(st, &diag) : code;
-	free(a.command);
-	cli_traffic_free(&a.traffic);
-	cli_subjects_free(&a.who);
-	cli_input_free(&a.in);
-	return code;
-}
+static const struct args initial_route = { .run = { CLI_RUN }, .traffic = CLI_TRAFFIC_INIT };
+static const struct args initial_report = { .run = { CLI_RUN },
+					    .traffic = CLI_TRAFFIC_INIT,
+					    .is_report = true };
 
-int cli_route(int argc, char **argv)
-{
-	return run(&spec, false, argc, argv);
-}
+const struct cli_command cli_route = {
+	"route",
+	"route a fabric, check and measure the tables; compare several",
+	CLI_LOOK,
+	&spec,
+	sections,
+	&initial_route,
+	sizeof(struct args),
+	route_work
+};
 
-int cli_report(int argc, char **argv)
-{
-	return run(&report_spec, true, argc, argv);
-}
+const struct cli_command cli_report = { "report",
+					"one HTML page about a routing, with pictures",
+					CLI_LOOK,
+					&report_spec,
+					sections,
+					&initial_report,
+					sizeof(struct args),
+					route_work };

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "cli/cli.h"
-#include "cli/output.h"
+#include "cli/source.h"
 #include "io/lines.h"
 #include "io/trafficfile.h"
 #include "keyclient/keyclient.h"
@@ -24,7 +24,8 @@ enum action { PLACE, REQUEST, DONE, STATUS, WITHDRAW, N_ACTIONS };
 static const char *const actions[N_ACTIONS] = { "place", "request", "done", "status", "withdraw" };
 
 struct args {
-	struct out out;
+	struct cli_run run;
+	enum osr_status (*work)(struct args *a, struct osrk *k);
 	const char *path; /* of the socket; NULL: where the library finds it */
 	long wait;        /* ms */
 	/* drain and undrain: */
@@ -106,18 +107,10 @@ static void say_rows(struct out *out, const char *section, const struct out_fiel
 		say_row(out, section, fields, json_array_get(list, i));
 }
 
-/* Says why the subnet manager refuses, or that there is none (OSR_INVAL); the exit code. */
-static int failed(enum osr_status st, const char *why)
+/* The subnet manager refuses, or cannot say. */
+static enum osr_status refused(struct args *a, const char *why)
 {
-	struct osr_diag diag;
-
-	osr_fail(&diag, st, "%s", why);
-	return cli_fail(st, &diag);
-}
-
-static int refused(const char *why)
-{
-	return failed(OSR_NOT_APPLICABLE, why);
+	return osr_fail(&a->run.diag, OSR_NOT_APPLICABLE, "%s", why);
 }
 
 static const struct cli_option socket_options[] = {
@@ -133,9 +126,7 @@ static const struct cli_option socket_options[] = {
 
 static const struct cli_spec socket_spec = { socket_options },
 			     socket_only_spec = { socket_options + 1 };
-static const struct cli_part parts[] = { { &socket_spec, 0 },
-					 { &out_spec, offsetof(struct args, out) },
-					 { 0 } };
+static const struct cli_part parts[] = { { &socket_spec, 0 }, { 0 } };
 
 /* Parts that are drained or held down. */
 static const struct out_field part_fields[] = {
@@ -198,41 +189,37 @@ static const struct out_section status_sections[] = {
 	{ 0 },
 };
 
-static int status_show(struct args *a, struct osrk *k)
+static enum osr_status status_show(struct args *a, struct osrk *k)
 {
 	json_t *said = ask(k, json_pack("{s:s}", "op", "status")),
 	       *sm = json_object_get(said, "sm");
-	int code;
 
 	if (!sm) {
-		code = refused(said ? "opensm runs, and has not finished a sweep yet"
-				    : osrk_error(k));
 		json_decref(said);
-		return code;
+		return refused(a, said ? "opensm runs, and has not finished a sweep yet"
+				       : osrk_error(k));
 	}
 	/* Keys and what waits are known to the socket, the rest to the sweep. */
 	json_object_set(sm, "apps", json_object_get(said, "apps"));
 	json_object_set(sm, "pending", json_object_get(said, "pending"));
-	say_row(&a->out, "summary", head_fields, sm);
-	say_row(&a->out, "status", status_fields, sm);
-	say_rows(&a->out, "parts", part_fields, json_object_get(said, "parts"));
-	say_rows(&a->out, "warnings", warning_fields, json_object_get(sm, "warnings"));
-	out_head(&a->out, "osmroutes %s in %s on port %s: %s",
+	say_row(&a->run.out, "summary", head_fields, sm);
+	say_row(&a->run.out, "status", status_fields, sm);
+	say_rows(&a->run.out, "parts", part_fields, json_object_get(said, "parts"));
+	say_rows(&a->run.out, "warnings", warning_fields, json_object_get(sm, "warnings"));
+	out_head(&a->run.out, "osmroutes %s in %s on port %s: %s",
 		 json_string_value(json_object_get(sm, "osmroutes")),
 		 json_string_value(json_object_get(sm, "opensm")),
 		 json_string_value(json_object_get(sm, "sm_port")),
 		 json_string_value(json_object_get(sm, "state")));
-	code = json_is_true(json_object_get(sm, "ours")) &&
-			       json_is_true(member_of(sm, "check.passed"))
-		       ? CLI_OK
-		       : CLI_BAD;
+	a->run.code = json_is_true(json_object_get(sm, "ours")) &&
+				      json_is_true(member_of(sm, "check.passed"))
+			      ? CLI_OK
+			      : CLI_BAD;
 	json_decref(said);
-	return out_end(&a->out, code);
+	return OSR_OK;
 }
 
-static const struct cli_part status_parts[] = { { &socket_only_spec, 0 },
-						{ &out_spec, offsetof(struct args, out) },
-						{ 0 } };
+static const struct cli_part status_parts[] = { { &socket_only_spec, 0 }, { 0 } };
 
 static const struct cli_spec status_spec = {
 	.parts = status_parts,
@@ -262,14 +249,14 @@ static bool is_settled(const json_t *said)
 	return !json_is_true(json_object_get(said, "pending"));
 }
 
-static int drain(struct args *a, struct osrk *k)
+static enum osr_status drain(struct args *a, struct osrk *k)
 {
 	json_t *said = drain_ask(k,
 				 !a->what     ? "drained"
 				 : a->undrain ? "undrain"
 					      : "drain",
 				 a->what);
-	int code;
+	enum osr_status st = OSR_OK;
 
 	for (long ms = 0; a->what && said && !is_settled(said) && ms < a->wait; ms += POLL_MS) {
 		nanosleep(&(struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
@@ -277,16 +264,14 @@ static int drain(struct args *a, struct osrk *k)
 		said = drain_ask(k, "drained", NULL);
 	}
 	if (!said)
-		return refused(osrk_error(k));
+		return refused(a, osrk_error(k));
 	if (a->what && !is_settled(said))
-		code = refused("accepted, but the subnet manager has no new tables yet: `osmroutes "
-			       "drain` shows the state");
-	else {
-		say_rows(&a->out, "parts", part_fields, json_object_get(said, "parts"));
-		code = out_end(&a->out, CLI_OK);
-	}
+		st = refused(a, "accepted, but the subnet manager has no new tables yet: "
+				"`osmroutes drain` shows the state");
+	else
+		say_rows(&a->run.out, "parts", part_fields, json_object_get(said, "parts"));
 	json_decref(said);
-	return code;
+	return st;
 }
 
 static error_t drain_parse(int key, char *arg, struct argp_state *state)
@@ -559,16 +544,16 @@ static void show_hosts(struct out *o, const json_t *app)
 	}
 }
 
-static int key_place(struct args *a, struct osrk *k)
+static enum osr_status key_place(struct args *a, struct osrk *k)
 {
 	json_t *hosts = json_array(), *patterns = json_array(), *line, *app;
-	struct osr_diag diag = { "" };
-	enum osr_status st = a->hosts ? read_hosts(a->hosts, hosts, &diag) : OSR_OK;
+	struct osr_diag *diag = &a->run.diag;
+	enum osr_status st = a->hosts ? read_hosts(a->hosts, hosts, diag) : OSR_OK;
 	char bits[640];
 
 	if (!st)
 		st = read_patterns(a, a->hosts ? json_array_size(hosts) : (size_t)a->ranks,
-				   patterns, &diag);
+				   patterns, diag);
 	line = json_pack("{s:s, s:s, s:I, s:o, s:o}", "op", "place", "name", a->name ? a->name : "",
 			 "offsets", (json_int_t)a->offsets, "patterns", patterns,
 			 a->hosts ? "hosts" : "ranks",
@@ -578,53 +563,47 @@ static int key_place(struct args *a, struct osrk *k)
 		json_object_set_new(line, "owner", json_integer(a->owner));
 	if (st) {
 		json_decref(line);
-		return cli_fail(st, &diag);
+		return st;
 	}
 	app = ask(k, line);
 	if (!app)
-		return refused(osrk_error(k));
+		return refused(a, osrk_error(k));
 	if (a->env) {
 		path_bits(app, bits, sizeof(bits));
 		printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n", whole_of(app, "app"),
 		       bits);
 	} else {
-		show_app(&a->out, app);
-		show_hosts(&a->out, app);
+		show_app(&a->run.out, app);
+		show_hosts(&a->run.out, app);
 	}
 	json_decref(app);
-	if (!a->env)
-		return out_end(&a->out, CLI_OK);
-	out_drop(&a->out);
-	return CLI_OK;
+	return OSR_OK;
 }
 
-static int key_status(struct args *a, struct osrk *k)
+static enum osr_status key_status(struct args *a, struct osrk *k)
 {
 	json_t *said = ask(k, json_pack("{s:s}", "op", "status"));
 	const json_t *apps = json_object_get(said, "apps");
 	bool found = !a->n_words;
 
 	if (!said)
-		return refused(osrk_error(k));
+		return refused(a, osrk_error(k));
 	for (size_t i = 0; i < json_array_size(apps); i++) {
 		const json_t *app = json_array_get(apps, i);
 
 		if (a->n_words && whole_of(app, "app") != a->word[0])
 			continue;
 		found = true;
-		show_app(&a->out, app);
+		show_app(&a->run.out, app);
 	}
 	if (found && !json_array_size(apps))
-		out_note(&a->out, "no application of this user has routing keys");
+		out_note(&a->run.out, "no application of this user has routing keys");
 	json_decref(said);
-	if (found)
-		return out_end(&a->out, CLI_OK);
-	out_drop(&a->out);
-	return refused("there is no such application of this user");
+	return found ? OSR_OK : refused(a, "there is no such application of this user");
 }
 
 /* request, done and withdraw; the state afterwards is shown. */
-static int key_step(struct args *a, struct osrk *k)
+static enum osr_status key_step(struct args *a, struct osrk *k)
 {
 	uint32_t app = a->word[0], key = a->word[1];
 	struct osrk_key what;
@@ -633,18 +612,18 @@ static int key_step(struct args *a, struct osrk *k)
 				      : osrk_withdraw(k, app);
 
 	if (st)
-		return refused(osrk_error(k));
+		return refused(a, osrk_error(k));
 	if (a->action != WITHDRAW && osrk_key(k, app, key, &what)) {
 		static const char *const states[] = { "prepared", "waiting", "active",
 						      "withdrawn" };
 
-		OUT_ADD(&a->out, "keys", app, key, states[what.state], what.offset, OUT_NO_COUNT,
-			what.left_out, what.contention, what.bound);
+		OUT_ADD(&a->run.out, "keys", app, key, states[what.state], what.offset,
+			OUT_NO_COUNT, what.left_out, what.contention, what.bound);
 	}
-	return out_end(&a->out, CLI_OK);
+	return OSR_OK;
 }
 
-static int key(struct args *a, struct osrk *k)
+static enum osr_status key(struct args *a, struct osrk *k)
 {
 	return a->action == PLACE    ? key_place(a, k)
 	       : a->action == STATUS ? key_status(a, k)
@@ -662,48 +641,54 @@ static const struct cli_spec key_spec = {
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-static int run(const struct cli_spec *spec, struct args a, int argc, char **argv,
-	       int (*work)(struct args *a, struct osrk *k))
+static enum osr_status sm_work(void *args)
 {
-	struct osrk *k;
-	int code;
+	struct args *a = args;
+	struct osrk *k = osrk_open(a->path);
+	enum osr_status st =
+		osrk_ok(k) ? a->work(a, k) : osr_fail(&a->run.diag, OSR_INVAL, "%s", osrk_error(k));
 
-	cli_parse(spec, argc, argv, &a);
-	k = osrk_open(a.path);
-	code = osrk_ok(k) ? work(&a, k) : failed(OSR_INVAL, osrk_error(k));
 	osrk_close(k);
-	return code;
+	return st;
 }
 
-int cli_status(int argc, char **argv)
-{
-	return run(&status_spec,
-		   (struct args){ .out = { .command = "status", .sections = status_sections } },
-		   argc, argv, status_show);
-}
+static const struct args initial_status = { .work = status_show };
+static const struct args initial_drain = { .wait = 60000, .work = drain };
+static const struct args initial_undrain = { .wait = 60000, .undrain = true, .work = drain };
+static const struct args initial_key = { .owner = -1, .wait = 10000, .work = key };
 
-int cli_drain(int argc, char **argv)
-{
-	return run(&drain_spec,
-		   (struct args){ .out = { .command = "drain", .sections = drain_sections },
-				  .wait = 60000 },
-		   argc, argv, drain);
-}
+const struct cli_command cli_status = { "status",
+					"say what a running subnet manager does",
+					CLI_ADMIN,
+					&status_spec,
+					status_sections,
+					&initial_status,
+					sizeof(struct args),
+					sm_work };
 
-int cli_undrain(int argc, char **argv)
-{
-	return run(&undrain_spec,
-		   (struct args){ .out = { .command = "undrain", .sections = drain_sections },
-				  .wait = 60000,
-				  .undrain = true },
-		   argc, argv, drain);
-}
+const struct cli_command cli_drain = { "drain",
+				       "take a cable or switch out of routing before it is pulled",
+				       CLI_ADMIN,
+				       &drain_spec,
+				       drain_sections,
+				       &initial_drain,
+				       sizeof(struct args),
+				       sm_work };
 
-int cli_key(int argc, char **argv)
-{
-	return run(&key_spec,
-		   (struct args){ .out = { .command = "key", .sections = key_sections },
-				  .owner = -1,
-				  .wait = 10000 },
-		   argc, argv, key);
-}
+const struct cli_command cli_undrain = {
+	"undrain",           "route by a drained cable or switch again",
+	CLI_ADMIN,           &undrain_spec,
+	drain_sections,      &initial_undrain,
+	sizeof(struct args), sm_work
+};
+
+const struct cli_command cli_key = {
+	"key",
+	"ask a subnet manager for routes for one application's traffic",
+	CLI_ADMIN,
+	&key_spec,
+	key_sections,
+	&initial_key,
+	sizeof(struct args),
+	sm_work
+};

@@ -15,13 +15,10 @@
 #include "cli/source.h"
 
 struct args {
-	struct cli_input in;
-	struct cli_subjects who;
-	struct out out;
+	struct cli_run run;
 	struct cli_faults faults;
 	uint32_t max_listed; /* OSR_NONE: by default */
 	const char *write;
-	char *command; /* for the head of that file */
 	struct cli_pool pool;
 };
 
@@ -99,9 +96,9 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 	struct osr_arena scratch = { 0 };
 	struct cli_tables tables;
 
-	cli_tables_make(&a->who, i, fabric, was, &tables);
+	cli_tables_make(&a->run.who, i, fabric, was, &tables);
 	if (tables.st && tables.st != OSR_NOMEM)
-		cli_tables_again(&a->who, i, was, &tables);
+		cli_tables_again(&a->run.who, i, was, &tables);
 	o->st = tables.st;
 	o->diag = tables.diag;
 	o->ms = tables.ms;
@@ -183,7 +180,7 @@ static enum osr_status run_case(void *ctx, uint32_t thread, uint32_t k, struct o
 		return st;
 	o->st = osr_net_fabric(&net, -1, &arena, &fabric, &o->diag);
 	seen = fabric;
-	if (!o->st && fabric.n_components > 1 && a->in.fabric.n_components == 1) {
+	if (!o->st && fabric.n_components > 1 && a->run.in.fabric.n_components == 1) {
 		o->st = take_part(&net, &fabric, &arena, &part, o);
 		if (!o->st)
 			o->st = osr_net_fabric(&part, -1, &arena, &seen, &o->diag);
@@ -379,23 +376,23 @@ static int by_harm(const void *one, const void *other)
 	return x->number < y->number ? -1 : 1;
 }
 
-static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_diag *diag)
+static enum osr_status whatif(struct args *a, uint32_t i, struct osr_diag *diag)
 {
-	const char *engine = cli_subject_name(&a->who.item[i]);
+	const char *engine = cli_subject_name(&a->run.who.item[i]);
 	struct found *o = calloc(a->faults.n_cases + 1, sizeof(*o));
 	struct cli_tables b = { .st = OSR_OK };
 	uint32_t limit = a->max_listed;
 	enum osr_status st = o ? OSR_OK : OSR_NOMEM;
 
 	if (limit == OSR_NONE)
-		limit = a->out.format == OUT_PEOPLE ? 20 : 0;
+		limit = a->run.out.format == OUT_PEOPLE ? 20 : 0;
 	limit = limit && limit < a->faults.n_cases ? limit : a->faults.n_cases;
 	if (!st)
-		cli_tables_make(&a->who, i, &a->in.fabric, NULL, &b);
+		cli_tables_make(&a->run.who, i, &a->run.in.fabric, NULL, &b);
 	if (b.st) {
-		if (!cli_subjects_skip(&a->who, i, &b)) {
-			out_note(&a->out, "%s: %s", engine, b.diag.text);
-			*code = CLI_BAD;
+		if (!cli_subjects_skip(&a->run.who, i, &b)) {
+			out_note(&a->run.out, "%s: %s", engine, b.diag.text);
+			a->run.code = CLI_BAD;
 		}
 		goto out;
 	}
@@ -404,14 +401,14 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 			      &(struct cases){ .a = a, .engine = i, .before = &b, .o = o }, diag);
 	if (st)
 		goto out;
-	whatif_say_engine(&a->out, engine, &b, o, a->faults.n_cases);
-	if (limit < a->faults.n_cases || a->out.format == OUT_PEOPLE)
+	whatif_say_engine(&a->run.out, engine, &b, o, a->faults.n_cases);
+	if (limit < a->faults.n_cases || a->run.out.format == OUT_PEOPLE)
 		qsort(o, a->faults.n_cases, sizeof(*o), by_harm);
 	for (uint32_t k = 0; k < limit; k++)
-		say_case(&a->out, engine, &o[k]);
+		say_case(&a->run.out, engine, &o[k]);
 	for (uint32_t k = 0; k < a->faults.n_cases; k++)
 		if (o[k].st || o[k].c.n_lost || o[k].verdict == OSR_REFUTED)
-			*code = CLI_BAD;
+			a->run.code = CLI_BAD;
 out:
 	free(o);
 	cli_tables_free(&b);
@@ -434,17 +431,16 @@ static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 	const struct args *a = state->input;
 
 	if (key == ARGP_KEY_END && a->write && !strcmp(a->write, "-") &&
-	    a->out.format != OUT_PEOPLE)
+	    a->run.out.format != OUT_PEOPLE)
 		argp_error(state, "--json and --csv need --write=FILE: the fabric would be on "
 				  "standard output as well");
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, in) },
+static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, run.in) },
 					 { &faults_spec, offsetof(struct args, faults) },
-					 { &engines_spec, offsetof(struct args, who) },
+					 { &engines_spec, offsetof(struct args, run.who) },
 					 { &pool_spec, offsetof(struct args, pool) },
-					 { &out_spec, offsetof(struct args, out) },
 					 { 0 } };
 
 static const struct cli_spec spec = {
@@ -458,78 +454,60 @@ static const struct cli_spec spec = {
 };
 
 /* The fabric of the first case, for other commands and for ibsim. */
-static int whatif_write(struct args *a)
+static enum osr_status whatif_write(struct args *a)
 {
-	struct osr_diag diag = { "" };
+	struct osr_diag *diag = &a->run.diag;
 	struct osr_net left = { 0 };
 	char label[CLI_FAULT_LABEL] = "", *comment = NULL;
-	const char *head;
-	size_t n;
-	enum osr_status st = cli_input_load(&a->in, &diag);
+	const char *head = a->run.in.net.comment ? a->run.in.net.comment : "";
+	size_t n = strlen(head);
+	enum osr_status st = cli_faults_make(&a->faults, 0, &left, label, &a->run.out, diag);
 
-	if (!st)
-		st = cli_faults_prepare(&a->faults, &a->in.net, cli_input_name(&a->in), &diag);
-	if (!st) {
-		out_row(&a->out, "summary");
-		cli_input_say(&a->in, &a->out);
-		st = cli_faults_make(&a->faults, 0, &left, label, &a->out, &diag);
-	}
 	/* What the input says of its origin, then what was done to it. */
-	head = a->in.net.comment ? a->in.net.comment : "";
-	n = strlen(head);
 	if (!st && asprintf(&comment, "%s%s%s", head, n && head[n - 1] != '\n' ? "\n" : "",
-			    a->command) < 0)
+			    a->run.line) < 0)
 		st = OSR_NOMEM;
 	if (!st)
-		st = cli_write_net(&left, a->write, comment, &diag);
+		st = cli_write_net(&left, a->write, comment, diag);
 	osr_net_free(&left);
 	free(comment);
 	if (!st)
 		fprintf(stderr, "osmroutes: %s: the fabric without %s\n", a->write, label);
-	if (!st && a->out.format != OUT_PEOPLE)
-		return out_end(&a->out, CLI_OK);
-	out_drop(&a->out);
-	return st ? cli_fail(st, &diag) : CLI_OK;
+	if (a->run.out.format == OUT_PEOPLE)
+		out_drop(&a->run.out);
+	return st;
 }
 
-static int whatif_run(struct args *a)
+static enum osr_status whatif_work(void *args)
 {
-	struct osr_diag diag = { "" };
-	enum osr_status st = cli_subjects_load(&a->who, &a->in, &diag);
-	int code = CLI_OK;
+	struct args *a = args;
+	struct cli_subjects *who = &a->run.who;
+	struct osr_diag *diag = &a->run.diag;
+	enum osr_status st = a->write ? cli_input_load(&a->run.in, diag)
+				      : cli_subjects_load(who, &a->run.in, diag);
 
 	if (!st)
-		st = cli_faults_prepare(&a->faults, &a->in.net, cli_input_name(&a->in), &diag);
-	if (!st) {
-		out_row(&a->out, "summary");
-		cli_input_say(&a->in, &a->out);
-		cli_subjects_say(&a->who, &a->out);
-		cli_subjects_fields(&a->who, &a->out);
-		out_count(&a->out, "cases", a->faults.n_cases);
-	}
-	for (uint32_t i = 0; i < a->who.n && !st; i++)
-		st = whatif(a, i, &code, &diag);
+		st = cli_faults_prepare(&a->faults, &a->run.in.net, cli_input_name(&a->run.in),
+					diag);
 	if (!st)
-		return out_end(&a->out, code);
-	out_drop(&a->out);
-	return cli_fail(st, &diag);
+		cli_run_say(&a->run, !a->write);
+	if (!st && a->write)
+		st = whatif_write(a);
+	else if (!st)
+		out_count(&a->run.out, "cases", a->faults.n_cases);
+	for (uint32_t i = 0; i < who->n && !st && !a->write; i++)
+		st = whatif(a, i, diag);
+	cli_faults_free(&a->faults);
+	return st;
 }
 
-int cli_whatif(int argc, char **argv)
-{
-	struct args a = { .in = CLI_INPUT_INIT,
-			  .who = CLI_SUBJECTS_INIT,
-			  .out = { .command = "whatif", .sections = sections },
-			  .faults = CLI_FAULTS_INIT,
-			  .max_listed = OSR_NONE,
-			  .command = cli_command_line(argc, argv) };
-	int code;
+static const struct args initial = { .run = { CLI_RUN },
+				     .faults = CLI_FAULTS_INIT,
+				     .max_listed = OSR_NONE };
 
-	cli_parse(&spec, argc, argv, &a);
-	code = a.write ? whatif_write(&a) : whatif_run(&a);
-	cli_faults_free(&a.faults);
-	free(a.command);
-	cli_subjects_free(&a.who);
-	cli_input_free(&a.in);
-	return code;
-}
+const struct cli_command cli_whatif = {
+	"whatif",        "remove cables or switches: what breaks, what changes",
+	CLI_LOOK,        &spec,
+	sections,        &initial,
+	sizeof(initial), whatif_work
+};

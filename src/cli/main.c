@@ -6,33 +6,15 @@
 #include <osmroutes/names.h>
 
 #include "cli/cli.h"
-#include "cli/output.h"
+#include "cli/source.h"
 
 static const char *const groups[] = { "Look at a fabric and its tables",
 				      "Run a subnet manager with osmroutes",
 				      "Make fabrics and lists of hosts" };
 
-enum { LOOK, RUN, MAKE, N_GROUPS };
-
-const struct cli_command cli_commands[] = {
-	{ "route", "route a fabric, check and measure the tables; compare several", cli_route,
-	  LOOK },
-	{ "check", "verify tables: OpenSM's dumps, the live fabric, an engine's", cli_check, LOOK },
-	{ "diff", "compare two fabrics, or two sets of tables and the transition", cli_diff, LOOK },
-	{ "report", "one HTML page about a routing, with pictures", cli_report, LOOK },
-	{ "path", "follow packets from A to B; what uses a cable; cables of a job", cli_path,
-	  LOOK },
-	{ "whatif", "remove cables or switches: what breaks, what changes", cli_whatif, LOOK },
-	{ "conf", "check a configuration; list engines and their options", cli_conf, RUN },
-	{ "status", "say what a running subnet manager does", cli_status, RUN },
-	{ "key", "ask a subnet manager for routes for one application's traffic", cli_key, RUN },
-	{ "drain", "take a cable or switch out of routing before it is pulled", cli_drain, RUN },
-	{ "undrain", "route by a drained cable or switch again", cli_undrain, RUN },
-	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order,
-	  MAKE },
-	{ "generate", "make a fabric: tree, torus, dragonfly, ...; draw any as a graph",
-	  cli_generate, MAKE },
-	{ NULL },
+const struct cli_command *const cli_commands[] = {
+	&cli_route,  &cli_check, &cli_diff,  &cli_report,  &cli_path,  &cli_whatif,   &cli_conf,
+	&cli_status, &cli_key,   &cli_drain, &cli_undrain, &cli_order, &cli_generate, NULL,
 };
 
 /* Names that this release still knows, and what has their work now. */
@@ -69,11 +51,12 @@ static int usage(FILE *out, int code)
 {
 	fprintf(out, "Usage: osmroutes COMMAND [OPTION...]\n\n"
 		     "Routing engines for OpenSM, offline.\n\nCommands:\n");
-	for (unsigned group = 0; group < N_GROUPS; group++) {
+	for (unsigned group = 0; group < CLI_N_GROUPS; group++) {
 		fprintf(out, " %s:\n", groups[group]);
-		for (const struct cli_command *command = cli_commands; command->name; command++)
-			if (command->group == group)
-				fprintf(out, "  %-10s %s\n", command->name, command->summary);
+		for (size_t i = 0; cli_commands[i]; i++)
+			if (cli_commands[i]->group == group)
+				fprintf(out, "  %-10s %s\n", cli_commands[i]->name,
+					cli_commands[i]->summary);
 	}
 	fprintf(out,
 		"\nOptions of all commands:\n"
@@ -108,13 +91,13 @@ int main(int argc, char **argv)
 		return CLI_OK;
 	}
 	guess.word = argv[1];
-	for (const struct cli_command *c = cli_commands; c->name; c++) {
-		osr_guess_offer(&guess, c->name);
-		if (strcmp(c->name, argv[1]))
+	for (size_t i = 0; cli_commands[i]; i++) {
+		osr_guess_offer(&guess, cli_commands[i]->name);
+		if (strcmp(cli_commands[i]->name, argv[1]))
 			continue;
-		snprintf(name, sizeof(name), "osmroutes %s", c->name);
+		snprintf(name, sizeof(name), "osmroutes %s", argv[1]);
 		argv[1] = name;
-		return c->run(argc - 1, argv + 1);
+		return cli_run(cli_commands[i], argc - 1, argv + 1);
 	}
 	if (say_new_name(argv[1]))
 		return CLI_USAGE;

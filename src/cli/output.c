@@ -168,7 +168,7 @@ void out_members(struct out *o, const struct out_field *fields, const void *from
 	for (const struct out_field *field = fields; field->key; field++) {
 		const void *member = (const char *)from + field->at;
 
-		if (!field->size || (field->when & ~have))
+		if (!field->size || (field->when & ~(have | OUT_DETAIL)))
 			continue;
 		if (field->type == OUT_TEXT)
 			out_text(o, field->key, *(const char *const *)member);
@@ -252,12 +252,18 @@ static int output_width_of(const json_t *row, const struct out_field *field, int
 	return n > least ? n : least;
 }
 
-static int label_width(const struct out_section *s)
+/* NULL: people do not see this field. */
+static const char *label_of(const struct out *o, const struct out_field *field)
+{
+	return o->terse && (field->when & OUT_DETAIL) ? NULL : field->label;
+}
+
+static int label_width(const struct out *o, const struct out_section *s)
 {
 	int width = MIN_LABEL;
 
 	for (const struct out_field *field = s->fields; field->key; field++)
-		if (field->label && (int)strlen(field->label) > width)
+		if (label_of(o, field) && (int)strlen(field->label) > width)
 			width = (int)strlen(field->label);
 	return width;
 }
@@ -322,12 +328,13 @@ static void put_last(const struct out *o, const char *text, size_t indent)
 }
 
 /* Of the column that shows this one of n rows. */
-static int across_width(const struct out_section *s, const json_t *row, size_t n)
+static int across_width(const struct out *o, const struct out_section *s, const json_t *row,
+			size_t n)
 {
 	int width = 14;
 
 	for (const struct out_field *field = s->fields; field->key && n > 1; field++)
-		width = field->label ? output_width_of(row, field, width) : width;
+		width = label_of(o, field) ? output_width_of(row, field, width) : width;
 	return width;
 }
 
@@ -335,11 +342,11 @@ static int across_width(const struct out_section *s, const json_t *row, size_t n
 static void print_columns(const struct out *o, const struct out_section *s, const json_t *rows,
 			  size_t first, size_t end)
 {
-	int labels = label_width(s);
+	int labels = label_width(o, s);
 	char buf[CELL_SIZE];
 
 	for (const struct out_field *field = s->fields; field->key; field++) {
-		if (!field->label || !has_value(rows, field))
+		if (!label_of(o, field) || !has_value(rows, field))
 			continue;
 		printf("%-*s", labels, field->label);
 		for (size_t i = first; i < end; i++) {
@@ -347,7 +354,7 @@ static void print_columns(const struct out *o, const struct out_section *s, cons
 
 			putchar(' ');
 			put_cell(o, shown(row, field, buf),
-				 across_width(s, row, json_array_size(rows)));
+				 across_width(o, s, row, json_array_size(rows)));
 		}
 		putchar('\n');
 	}
@@ -356,16 +363,16 @@ static void print_columns(const struct out *o, const struct out_section *s, cons
 /* A line for each field that any row has, a column for each row; as many columns beside each other as fit. */
 static void print_across(const struct out *o, const struct out_section *s, const json_t *rows)
 {
-	size_t n = json_array_size(rows), first = 0, room = (size_t)label_width(s);
+	size_t n = json_array_size(rows), first = 0, room = (size_t)label_width(o, s);
 
 	for (size_t i = 0; i < n; i++) {
-		size_t width = (size_t)across_width(s, json_array_get(rows, i), n) + 1;
+		size_t width = (size_t)across_width(o, s, json_array_get(rows, i), n) + 1;
 
 		if (o->width && i > first && room + width > o->width) {
 			print_columns(o, s, rows, first, i);
 			putchar('\n');
 			first = i;
-			room = (size_t)label_width(s);
+			room = (size_t)label_width(o, s);
 		}
 		room += width;
 	}
@@ -375,7 +382,7 @@ static void print_across(const struct out *o, const struct out_section *s, const
 static void print_one(const struct out *o, const struct out_section *out, const json_t *rows)
 {
 	const json_t *row = json_array_get(rows, 0);
-	int labels = label_width(out);
+	int labels = label_width(o, out);
 	char buf[CELL_SIZE];
 
 	for (const struct out_field *field = out->fields; field->key; field++)

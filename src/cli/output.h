@@ -49,8 +49,11 @@ struct out_field {
 	enum out_type type;
 	int digits;      /* of OUT_REAL behind the point, for people; elsewhere all that it has */
 	size_t at, size; /* of the member that out_members() takes it from; size 0: of none */
-	unsigned when;   /* bits that out_members() must be given for it */
+	unsigned when;   /* bits that out_members() must be given for it, and: */
 };
+
+/* People do not see it if the struct out is terse. */
+#define OUT_DETAIL (1u << 31)
 
 /* The last two: an unsigned number of any size, a double, a bool or a const char *. */
 #define OUT_OF(type, member) offsetof(type, member), sizeof(((type *)0)->member)
@@ -77,6 +80,7 @@ struct out {
 	const struct out_section *sections; /* ends with a NULL name */
 	enum out_format format;
 	const char *csv; /* section; NULL: the first that is no OUT_HEAD */
+	bool terse;
 	enum out_colour colour;
 	size_t width; /* of the terminal; 0: there is none, lines are as long as they are */
 

@@ -129,18 +129,18 @@ static error_t parse_tables(int key, char *arg, struct argp_state *state)
 
 static error_t parse_ask(int key, char *arg, struct argp_state *state)
 {
-	struct cli_ask *ask = state->input;
+	struct cli_run *run = state->input;
 
 	switch (key) {
 	case ARGP_KEY_ARG:
 		/* These words, then the FILE of input.h. */
-		if (state->arg_num >= ask->n_words)
+		if (state->arg_num >= run->n_words)
 			return ARGP_ERR_UNKNOWN;
-		ask->word[state->arg_num] = arg;
+		run->word[state->arg_num] = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (ask->n_words && !ask->word[ask->n_words - 1])
-			argp_error(state, "%s", ask->expected);
+		if (run->n_words && !run->word[run->n_words - 1])
+			argp_error(state, "%s", run->expected);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -153,9 +153,8 @@ const struct cli_spec subjects_spec = { table_options, parse_tables, engines_par
 static const struct cli_part subjects_part[] = { { &subjects_spec, 0 }, { 0 } };
 static const struct cli_spec reading_spec = { reading_options, .parts = subjects_part };
 
-static const struct cli_part ask_parts[] = { { &input_spec, offsetof(struct cli_ask, in) },
-					     { &reading_spec, offsetof(struct cli_ask, who) },
-					     { &out_spec, offsetof(struct cli_ask, out) },
+static const struct cli_part ask_parts[] = { { &input_spec, offsetof(struct cli_run, in) },
+					     { &reading_spec, offsetof(struct cli_run, who) },
 					     { 0 } };
 
 const struct cli_spec ask_spec = { .parse = parse_ask, .parts = ask_parts };
@@ -281,17 +280,13 @@ static void subject_count_vls(struct cli_subjects *subjects, const struct cli_in
 
 void cli_subjects_say(const struct cli_subjects *subjects, struct out *out)
 {
+	static const struct out_field fields[] = { CLI_SUBJECTS_FIELDS, { 0 } };
+
 	out_head(out, "%s%s%s%s; %u virtual lane%s: %s; multicast %s",
 		 osr_options_origin(&subjects->options), subjects->options.config,
 		 subjects->osmconf ? " and " : "", subjects->osmconf ? subjects->osmconf : "",
 		 subjects->limit.vls, subjects->limit.vls == 1 ? "" : "s", subjects->limit.why,
 		 subjects->req.multicast ? "on" : "off");
-}
-
-void cli_subjects_fields(const struct cli_subjects *subjects, struct out *out)
-{
-	static const struct out_field fields[] = { CLI_SUBJECTS_FIELDS, { 0 } };
-
 	out_text(out, "config", subjects->options.config);
 	out_text(out, "vls_why", subjects->limit.why);
 	out_members(out, fields, subjects, 0);
@@ -418,16 +413,52 @@ bool cli_subjects_counts(const struct cli_subjects *subjects, uint32_t i, enum o
 	return !subjects->all || !engine || st || (engine->capabilities & OSR_ENGINE_DEADLOCK_FREE);
 }
 
-/* ---- one set of tables ---------------------------------------------------------------------- */
+/* ---- a sub-command -------------------------------------------------------------------------- */
 
-enum osr_status cli_ask_begin(struct cli_ask *ask, struct osr_diag *diag)
+int cli_run(const struct cli_command *command, int argc, char **argv)
 {
-	struct cli_subjects *who = &ask->who;
-	bool has_tables = ask->in.is_live || cli_is_directory(ask->in.path);
+	struct cli_run *run = malloc(command->size);
+	enum osr_status st;
+	int code;
+
+	if (!run)
+		return cli_fail(OSR_NOMEM, &(struct osr_diag){ "" });
+	memcpy(run, command->initial, command->size);
+	run->out.command = command->name;
+	run->out.sections = command->sections;
+	run->line = cli_command_line(argc, argv);
+	cli_parse(command->spec, argc, argv, run);
+	st = command->work(run);
+	if (st)
+		out_drop(&run->out);
+	code = st ? cli_fail(st, &run->diag) : out_end(&run->out, run->code);
+	cli_tables_free(&run->tables);
+	cli_subjects_free(&run->who);
+	cli_input_free(&run->in);
+	osr_arena_free(&run->scratch);
+	osr_arena_free(&run->result);
+	free(run->line);
+	free(run);
+	return code;
+}
+
+void cli_run_say(struct cli_run *run, bool with_subjects)
+{
+	out_row(&run->out, "summary");
+	cli_input_say(&run->in, &run->out);
+	if (with_subjects)
+		cli_subjects_say(&run->who, &run->out);
+}
+
+enum osr_status cli_run_tables(struct cli_run *run)
+{
+	struct cli_subjects *who = &run->who;
+	bool has_tables = run->in.is_live || cli_is_directory(run->in.path);
+	struct osr_diag *diag = &run->diag;
 	enum osr_status st;
 
 	/* Without a word a live fabric has tables, and so has a directory of dumps. */
-	if (who->by_default && ask->needs_tables && !has_tables)
+	if (who->by_default && run->needs_tables && !has_tables)
 		return osr_fail(
 			diag, OSR_INVAL,
 			"say which tables to check: -e NAME: those of an engine; "
@@ -435,78 +466,63 @@ enum osr_status cli_ask_begin(struct cli_ask *ask, struct osr_diag *diag)
 			"file; --live: those in the switches");
 	if (who->by_default && has_tables)
 		who->item[0] = (struct cli_subject){
-			.file = ask->in.is_live ? "live" : ask->in.path,
+			.file = run->in.is_live ? "live" : run->in.path,
 		};
 	if (who->n > 1)
 		return osr_fail(diag, OSR_INVAL, "expected one engine, or one set of tables");
-	st = cli_subjects_load(who, &ask->in, diag);
+	st = cli_subjects_load(who, &run->in, diag);
 	if (st)
 		return st;
-	ask->is_engine = who->item[0].engine;
-	cli_tables_make(who, 0, &ask->in.fabric, NULL, &ask->tables);
-	if (ask->tables.st && ask->is_engine)
-		return osr_fail(diag, ask->tables.st, "%s: %.400s", cli_ask_name(ask),
-				ask->tables.diag.text);
-	if (ask->tables.st) {
-		*diag = ask->tables.diag;
-		return ask->tables.st;
-	}
-	out_row(&ask->out, "summary");
-	cli_input_say(&ask->in, &ask->out);
+	run->is_engine = who->item[0].engine;
+	cli_tables_make(who, 0, &run->in.fabric, NULL, &run->tables);
+	if (run->tables.st)
+		return osr_fail(diag, run->tables.st, "%s%s%.400s",
+				run->is_engine ? cli_run_name(run) : "", run->is_engine ? ": " : "",
+				run->tables.diag.text);
+	cli_run_say(run, false);
 	return OSR_OK;
 }
 
-int cli_ask_end(struct cli_ask *ask, enum osr_status st, const struct osr_diag *diag, int code)
+const char *cli_run_name(const struct cli_run *run)
 {
-	if (st)
-		out_drop(&ask->out);
-	code = st ? cli_fail(st, diag) : out_end(&ask->out, code);
-	cli_tables_free(&ask->tables);
-	cli_subjects_free(&ask->who);
-	cli_input_free(&ask->in);
-	return code;
+	return run->is_engine ? cli_subject_name(&run->who.item[0]) : cli_tables_lft(&run->tables);
 }
 
-const char *cli_ask_name(const struct cli_ask *ask)
+bool cli_run_any_sl(const struct cli_run *run)
 {
-	return ask->is_engine ? cli_subject_name(&ask->who.item[0]) : cli_tables_lft(&ask->tables);
+	return run->who.how.sl < 0 && !run->tables.gen.paths && !run->tables.gen.routing->sl;
 }
 
-bool cli_ask_any_sl(const struct cli_ask *ask)
+uint8_t cli_run_sl(const struct cli_run *run, uint32_t term, uint32_t dest)
 {
-	return ask->who.how.sl < 0 && !ask->tables.gen.paths && !ask->tables.gen.routing->sl;
-}
+	const struct osr_routing *routing = run->tables.gen.routing;
+	const struct osr_paths *p = run->tables.gen.paths;
+	size_t n_dests = run->in.fabric.n_dests;
 
-uint8_t cli_ask_sl(const struct cli_ask *ask, uint32_t term, uint32_t dest)
-{
-	const struct osr_routing *routing = ask->tables.gen.routing;
-	const struct osr_paths *p = ask->tables.gen.paths;
-	size_t n_dests = ask->in.fabric.n_dests;
-
-	if (ask->who.how.sl >= 0)
-		return (uint8_t)ask->who.how.sl;
+	if (run->who.how.sl >= 0)
+		return (uint8_t)run->who.how.sl;
 	if (p)
 		return p->row[term] == OSR_NONE ? OSR_NO_SL : p->sl[p->row[term] * n_dests + dest];
 	if (routing->sl)
 		return routing
-			->sl[(size_t)dest * routing->n_switches + ask->in.fabric.term_switch[term]];
+			->sl[(size_t)dest * routing->n_switches + run->in.fabric.term_switch[term]];
 	return 0;
 }
 
-uint8_t cli_ask_term_vl(const struct cli_ask *ask, uint32_t term, uint8_t sl)
+uint8_t cli_run_term_vl(const struct cli_run *run, uint32_t term, uint8_t sl)
 {
 	if (sl > 15)
 		return OSR_VL_UNSET;
-	if (ask->tables.gen.term_sl2vl && ask->in.fabric.term_port[term])
-		return ask->tables.gen.term_sl2vl[term][sl];
-	return ask->tables.gen.routing->sl2vl ? ask->tables.gen.routing->ca_sl2vl[sl] : sl;
+	if (run->tables.gen.term_sl2vl && run->in.fabric.term_port[term])
+		return run->tables.gen.term_sl2vl[term][sl];
+	return run->tables.gen.routing->sl2vl ? run->tables.gen.routing->ca_sl2vl[sl] : sl;
 }
 
-uint8_t cli_ask_switch_vl(const struct cli_ask *ask, uint32_t sw, uint8_t in, uint8_t out,
+uint8_t cli_run_switch_vl(const struct cli_run *run, uint32_t sw, uint8_t in, uint8_t out,
 			  uint8_t sl)
 {
-	const struct osr_routing *routing = ask->tables.gen.routing;
-	size_t pair = in * ((size_t)ask->in.fabric.sw_n_ports[sw] + 1) + out;
+	const struct osr_routing *routing = run->tables.gen.routing;
+	size_t pair = in * ((size_t)run->in.fabric.sw_n_ports[sw] + 1) + out;
 
 	if (sl > 15)
 		return OSR_VL_UNSET;

@@ -3,17 +3,21 @@
  * source.h - whose tables a sub-command works on: those that engines make, or that were read: from a directory of
  * OpenSM's dumps, a file (forwarding tables, or stored ones), or the switches of a live fabric.
  *
- *	struct args a = { .who = CLI_SUBJECTS_INIT };
- *	cli_parse() with subjects_spec as a part
- *	st = cli_subjects_load(&a.who, &a.in, &diag);	// options, then the fabric
- *	for (i = 0; i < a.who.n; i++) {
- *		struct cli_tables t;
+ *	struct args { struct cli_run run; ... };
+ *	static const struct args initial = { { CLI_RUN }, ... };
  *
- *		cli_tables_make(&a.who, i, &fabric, NULL, &t);	// t.st, t.diag
- *		...
- *		cli_tables_free(&t);
- *	}
- *	cli_subjects_free(&a.who);
+ *	static enum osr_status work(void *args)		with subjects_spec as a part
+ *	{
+ *		struct cli_run *run = args;
+ *		enum osr_status st = cli_subjects_load(&run->who, &run->in, &run->diag);
+ *
+ *		for (i = 0; i < run->who.n; i++) {
+ *			cli_tables_make(&run->who, i, &fabric, NULL, &t);	// t.st, t.diag
+ *			...
+ *			cli_tables_free(&t);
+ *
+ *	const struct cli_command cli_name = { "name", "what it does", CLI_LOOK, &spec, sections, &initial,
+ *					      sizeof(initial), work };
  */
 #ifndef OSR_CLI_SOURCE_H
 #define OSR_CLI_SOURCE_H
@@ -165,10 +169,8 @@ enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_inpu
 void cli_subjects_drop_net(const struct cli_subjects *subjects, struct cli_input *in);
 void cli_subjects_free(struct cli_subjects *subjects);
 
-/* One line for people on what was assumed. */
+/* One line for people on what was assumed, and the fields above into the current row. */
 void cli_subjects_say(const struct cli_subjects *subjects, struct out *out);
-/* The fields above, into the current row. */
-void cli_subjects_fields(const struct cli_subjects *subjects, struct out *out);
 
 /* The name of an engine or a file. */
 const char *cli_subject_name(const struct cli_subject *subject);
@@ -193,42 +195,54 @@ void cli_tables_again(const struct cli_subjects *subjects, uint32_t i,
 		      const struct osr_result *previous, struct cli_tables *tables);
 void cli_tables_free(struct cli_tables *tables);
 
-/*
- * The one set of tables that `check` and `path` ask questions of: those of an engine or of --tables, or else those in the
- * switches of --live, or in a directory of dumps that stands for the fabric.
- */
-struct cli_ask {
+/* What the arguments of every sub-command begin with. */
+struct cli_run {
+	struct out out;
 	struct cli_input in;
 	struct cli_subjects who;
-	struct cli_tables tables;
-	struct out out;
-	bool needs_tables; /* no engine by default: tables or an engine must be named */
+	struct cli_tables tables; /* cli_run_tables() */
+	bool needs_tables;        /* no engine by default: tables or an engine must be named */
 	bool is_engine;
 	unsigned n_words;     /* before FILE, at most 2 */
 	const char *expected; /* the error if one is missing */
 	const char *word[2];
+	/* For its work: */
+	struct osr_arena scratch, result;
+	struct osr_diag diag; /* why it failed */
+	int code;             /* of the process, if it did not */
+	char *line; /* that of the command but for -o FILE, for the head of a file that it makes */
 };
 
-#define CLI_ASK_INIT(name, its_sections)                                                           \
-	.in = CLI_INPUT_INIT, .out = { .command = name, .sections = its_sections },                \
+#define CLI_RUN .in = CLI_INPUT_INIT, .who = CLI_SUBJECTS_INIT
+/* For verdicts: SLs of a live fabric have to be known. */
+#define CLI_RUN_VERDICT                                                                            \
+	.in = CLI_INPUT_INIT,                                                                      \
 	.who = { .req = { .clock_ms = cli_thread_ms }, .how = { .sl = -1, .sls_needed = true } }
 
-extern const struct cli_spec ask_spec;
+/* A sub-command, from its command line to what it prints; argv[0] is "osmroutes NAME". The exit code. */
+int cli_run(const struct cli_command *command, int argc, char **argv);
 
-/* Begins the row "summary" with CLI_INPUT_FIELDS. */
-enum osr_status cli_ask_begin(struct cli_ask *ask, struct osr_diag *diag);
-int cli_ask_end(struct cli_ask *ask, enum osr_status st, const struct osr_diag *diag, int code);
+/* The row "summary", begun with CLI_INPUT_FIELDS, and with those of the subjects. */
+void cli_run_say(struct cli_run *run, bool with_subjects);
+
+/*
+ * The one set of tables that `check` and `path` ask questions of: those of an engine or of --tables, or else those in the
+ * switches of --live, or in a directory of dumps that stands for the fabric. With ask_spec as a part. Begins the row
+ * "summary".
+ */
+extern const struct cli_spec ask_spec;
+enum osr_status cli_run_tables(struct cli_run *run);
 
 /* "dfsssp", a file, or "the switches". */
-const char *cli_ask_name(const struct cli_ask *ask);
+const char *cli_run_name(const struct cli_run *run);
 
 /* The SL of packets from a terminal to a dest; OSR_NO_SL: none is known. Any SL: that of --sl, or 0. */
-uint8_t cli_ask_sl(const struct cli_ask *ask, uint32_t term, uint32_t dest);
-bool cli_ask_any_sl(const struct cli_ask *ask);
+uint8_t cli_run_sl(const struct cli_run *run, uint32_t term, uint32_t dest);
+bool cli_run_any_sl(const struct cli_run *run);
 
 /* The VL on which a terminal sends, and on which a switch passes a packet on; OSR_VL_UNSET: not known. */
-uint8_t cli_ask_term_vl(const struct cli_ask *ask, uint32_t term, uint8_t sl);
-uint8_t cli_ask_switch_vl(const struct cli_ask *ask, uint32_t sw, uint8_t in, uint8_t out,
+uint8_t cli_run_term_vl(const struct cli_run *run, uint32_t term, uint8_t sl);
+uint8_t cli_run_switch_vl(const struct cli_run *run, uint32_t sw, uint8_t in, uint8_t out,
 			  uint8_t sl);
 
 /* A cable in a row of output: the fields, and how they are filled. */

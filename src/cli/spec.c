@@ -10,6 +10,7 @@
 #include <osmroutes/arena.h>
 
 #include "cli/cli.h"
+#include "cli/output.h"
 
 #define FIRST_KEY 0x10000 /* of options that fill a member, by their place */
 
@@ -114,7 +115,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static void make(const struct cli_spec *spec, char *args, struct osr_arena *arena,
+static void make(const struct cli_spec *spec, char *args, bool is_whole, struct osr_arena *arena,
 		 struct made *made)
 {
 	static const struct cli_option no_options[1];
@@ -129,7 +130,7 @@ static void make(const struct cli_spec *spec, char *args, struct osr_arena *aren
 		n_parts++;
 	*made = (struct made){ .spec = spec, .args = args };
 	made->options = osr_calloc(arena, n_options + 1, sizeof(*made->options));
-	made->children = osr_calloc(arena, n_parts + 1, sizeof(*made->children));
+	made->children = osr_calloc(arena, n_parts + 2, sizeof(*made->children));
 	made->parts = osr_calloc(arena, n_parts + 1, sizeof(*made->parts));
 	if (osr_arena_failed(arena, NULL))
 		exit(cli_fail(OSR_NOMEM, &(struct osr_diag){ "" }));
@@ -142,10 +143,12 @@ static void make(const struct cli_spec *spec, char *args, struct osr_arena *aren
 			option[i].doc,
 			option[i].group
 		};
-	for (size_t i = 0; i < n_parts; i++) {
-		make(part[i].spec, args + part[i].at, arena, &made->parts[i]);
-		made->children[i] = (struct argp_child){ &made->parts[i].argp, 0, part[i].heading,
-							 part[i].group };
+	for (size_t i = 0; i < n_parts + is_whole; i++) {
+		/* The options of all commands, for the struct out with which the arguments begin. */
+		const struct cli_part own = i < n_parts ? part[i] : (struct cli_part){ &out_spec };
+
+		make(own.spec, args + own.at, false, arena, &made->parts[i]);
+		made->children[i] = (struct argp_child){ .argp = &made->parts[i].argp };
 	}
 	made->argp =
 		(struct argp){ made->options,     parse, spec->args_doc, spec->doc, made->children,
@@ -157,7 +160,7 @@ void cli_parse(const struct cli_spec *spec, int argc, char **argv, void *args)
 	struct osr_arena arena = { 0 };
 	struct made made;
 
-	make(spec, args, &arena, &made);
+	make(spec, args, true, &arena, &made);
 	argp_parse(&made.argp, argc, argv, ARGP_NO_HELP, NULL, &made);
 	osr_arena_free(&arena);
 }

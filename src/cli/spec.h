@@ -8,10 +8,11 @@
  *		{ "traffic", "FILE", "may be repeated", .key = OPT_TRAFFIC },	parse() takes it
  *		{ 0 },
  *	};
- *	static const struct cli_part parts[] = { { &out_spec, offsetof(struct args, out) }, { 0 } };
+ *	static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, run.in) }, { 0 } };
  *	static const struct cli_spec spec = { options, parse, parts, "FILE", "Says what FILE is." };
  *
- *	cli_parse(&spec, argc, argv, &args);	ends the process if the command line is wrong
+ *	cli_parse(&spec, argc, argv, &args);	ends the process if the command line is wrong; --json and
+ *						the like come of themselves (run.h)
  */
 #ifndef OSR_CLI_SPEC_H
 #define OSR_CLI_SPEC_H
@@ -58,9 +59,7 @@ struct cli_spec {
 	const struct cli_part {
 		const struct cli_spec *spec;
 		size_t at; /* of its struct in that of the whole */
-		const char *heading;
-		int group;
-	} * parts; /* ends with zeros */
+	} * parts;         /* ends with zeros */
 	const char *args_doc, *doc;
 	char *(*help_filter)(int key, const char *text, void *input);
 };

@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import subprocess
-import sys
 
 import completion
 import example
@@ -18,14 +17,8 @@ import manual
 
 
 def read_tables(program):
-    """What osr-tables says, with the argp table of every sub-command under 'table'."""
-    tables = json.loads(subprocess.run([program], check=True, capture_output=True, text=True).stdout)
-    for command in tables['commands']:
-        run = subprocess.run([program, command['name']], capture_output=True, text=True)
-        command['table'] = json.loads(run.stdout) if run.returncode == 0 else None
-        if run.returncode not in (0, 3):
-            sys.exit('osr-tables %s: %s' % (command['name'], run.stderr))
-    return tables
+    """What osr-tables says."""
+    return json.loads(subprocess.run([program], check=True, capture_output=True, text=True).stdout)
 
 
 def write(path, text):

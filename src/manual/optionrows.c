@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Every option table of the product as JSON, for the scripts beside this file that write the man
- * pages, the completion and osmroutes.conf:
- *
- *	osr-tables		the sub-commands, the engines, the plugin's options, kinds of fabrics
- *	osr-tables NAME [ARG]	the argp table of `osmroutes NAME [ARG]`; status 3 if it has none
- *
- * It is linked from the objects of the command itself, with argp_parse() wrapped (--wrap): what a
- * sub-command hands to argp is what is printed here. So a new sub-command, option, engine or kind is in
- * the manual without a word anywhere else.
+ * pages, the completion and osmroutes.conf: the sub-commands, the engines, the plugin's options, kinds of
+ * fabrics. It is linked from the objects of the command itself, so a new sub-command, option, engine or kind
+ * is in the manual without a word anywhere else.
  */
 #include <argp.h>
 #include <inttypes.h>
@@ -18,24 +13,13 @@
 
 #include <osmroutes/engine.h>
 
-#include "cli/cli.h"
+#include "cli/source.h"
 #include "conf/optiontable.h"
 #include "topo/topo.h"
-
-#define NO_TABLE 3
 
 static const char *text(const char *s)
 {
 	return s ? s : "";
-}
-
-static int manual_tables_print(json_t *root)
-{
-	int bad = !root || json_dumpf(root, stdout, JSON_INDENT(1));
-
-	putchar('\n');
-	json_decref(root);
-	return bad || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 /* ---- tables of osmroutes/params.h ------------------------------------------------------------ */
@@ -85,26 +69,7 @@ static json_t *engine_json(const struct osr_engine *engine)
 			 params_json(engine->params));
 }
 
-static int print_tables(void)
-{
-	json_t *commands = json_array(), *engines = json_array(), *topologies = json_array();
-	const struct osr_topo *topo;
-
-	for (const struct cli_command *command = cli_commands; command->name; command++)
-		json_array_append_new(commands, json_pack("{s:s, s:s}", "name", command->name,
-							  "summary", command->summary));
-	for (uint32_t e = 0; osr_engines[e]; e++)
-		json_array_append_new(engines, engine_json(osr_engines[e]));
-	for (uint32_t i = 0; (topo = osr_topo_row(i)); i++)
-		json_array_append_new(topologies, json_pack("{s:s, s:s, s:o}", "name", topo->name,
-							    "summary", topo->summary, "options",
-							    params_json(topo->params)));
-	return manual_tables_print(json_pack("{s:s, s:o, s:o, s:o, s:o}", "version", OSR_VERSION,
-					     "commands", commands, "engines", engines, "topologies",
-					     topologies, "plugin", params_json(osr_plugin_params)));
-}
-
-/* ---- tables of argp -------------------------------------------------------------------------- */
+/* ---- options of sub-commands ------------------------------------------------------------------ */
 
 /* A letter that a row before has is that one's, as argp sees it. */
 static bool key_is_taken(const json_t *rows, char key)
@@ -117,7 +82,7 @@ static bool key_is_taken(const json_t *rows, char key)
 	return false;
 }
 
-static json_t *option_json(const json_t *rows, const struct argp_option *option)
+static json_t *option_json(const json_t *rows, const struct cli_option *option)
 {
 	char key[2] = "";
 
@@ -129,47 +94,46 @@ static json_t *option_json(const json_t *rows, const struct argp_option *option)
 			 !!(option->flags & OPTION_ALIAS), "help", text(option->doc));
 }
 
-static void append_options(json_t *rows, const struct argp *argp)
+static void append_options(json_t *rows, const struct cli_spec *spec)
 {
-	const struct argp_option *option = argp->options;
-
-	for (; option && (option->name || option->key || option->doc || option->group); option++)
-		if ((option->name || option->key) &&
-		    !(option->flags & (OPTION_HIDDEN | OPTION_DOC)))
+	for (const struct cli_option *option = spec->options;
+	     option && (option->name || option->doc); option++)
+		if (option->name && !(option->flags & (OPTION_HIDDEN | OPTION_DOC)))
 			json_array_append_new(rows, option_json(rows, option));
-	for (const struct argp_child *child = argp->children; child && child->argp; child++)
-		append_options(rows, child->argp);
+	for (const struct cli_part *part = spec->parts; part && part->spec; part++)
+		append_options(rows, part->spec);
 }
 
-/* In place of argp's: prints the table, and the sub-command never goes on. */
-error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
-			  int *index, void *input);
+/* ---- all of them ------------------------------------------------------------------------------ */
 
-error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
-			  int *index, void *input)
+int main(void)
 {
-	json_t *rows = json_array();
+	json_t *commands = json_array(), *engines = json_array(), *topologies = json_array(), *root;
+	const struct osr_topo *topo;
+	int bad;
 
-	append_options(rows, argp);
-	/* _Exit: what the sub-command holds is not its own mistake. */
-	_Exit(manual_tables_print(json_pack("{s:s, s:s, s:o}", "args", text(argp->args_doc), "doc",
-					    text(argp->doc), "options", rows)));
-}
+	for (size_t i = 0; cli_commands[i]; i++) {
+		const struct cli_command *command = cli_commands[i];
+		json_t *rows = json_array();
 
-int main(int argc, char **argv)
-{
-	char name[128];
-
-	if (argc < 2)
-		return print_tables();
-	for (const struct cli_command *command = cli_commands; command->name; command++) {
-		if (strcmp(command->name, argv[1]))
-			continue;
-		snprintf(name, sizeof(name), "osmroutes %s", command->name);
-		argv[1] = name;
-		command->run(argc - 1, argv + 1);
-		return NO_TABLE;
+		append_options(rows, command->spec);
+		json_array_append_new(commands,
+				      json_pack("{s:s, s:s, s:{s:s, s:s, s:o}}", "name",
+						command->name, "summary", command->summary, "table",
+						"args", text(command->spec->args_doc), "doc",
+						text(command->spec->doc), "options", rows));
 	}
-	fprintf(stderr, "osr-tables: no command \"%s\"\n", argv[1]);
-	return EXIT_FAILURE;
+	for (uint32_t e = 0; osr_engines[e]; e++)
+		json_array_append_new(engines, engine_json(osr_engines[e]));
+	for (uint32_t i = 0; (topo = osr_topo_row(i)); i++)
+		json_array_append_new(topologies, json_pack("{s:s, s:s, s:o}", "name", topo->name,
+							    "summary", topo->summary, "options",
+							    params_json(topo->params)));
+	root = json_pack("{s:s, s:o, s:o, s:o, s:o}", "version", OSR_VERSION, "commands", commands,
+			 "engines", engines, "topologies", topologies, "plugin",
+			 params_json(osr_plugin_params));
+	bad = !root || json_dumpf(root, stdout, JSON_INDENT(1));
+	putchar('\n');
+	json_decref(root);
+	return bad || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
