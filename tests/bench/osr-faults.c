@@ -1,57 +1,95 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] [-S] [-p] [-r ROUNDS] [-k] [-c CLASSES] FILE
+ * osr-faults [-e ENGINE] [-o NAME=VALUE] [-n FAULTS] [-s SEED] [-S] [-p] [-t] [-r ROUNDS] FILE
  *
- * One cable after the other dies (-S: the switch at its end), each on the whole fabric (-p: none returns,
- * and each re-route follows the one before; what changes counts from the whole fabric): what changes, and
- * what it costs against a full route of the same fabric, and the largest load against the least that any
- * minimal routing could have (-r: rounds of bound.h; -k: neither bound nor full route). -c: so many SLs with
- * lanes of their own. Prints one line of JSON.
+ * One cable after the other dies (-S: the switch at its end), each on the whole fabric (-p: none returns, and each
+ * re-route follows the one before; what changes counts from the whole fabric): what changes, and what it costs against a
+ * full route of the same fabric and against the least that any routing by shortest paths could do (-r: rounds of the bound
+ * of tables.h). -t: each cable dies and returns; how often can old and new tables deadlock while they mix? Prints one line
+ * of JSON.
  */
-#include "tables.h"
-#include <osmroutes/check.h>
-#include <osmroutes/prng.h>
-#include "core/repair/repair.h"
-
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include <osmroutes/prng.h>
+#include <osmroutes/sweep.h>
+
+#include "core/repair/repair.h"
 #include "faults.h"
+#include "io/netfile.h"
+#include "tables.h"
 
 #define REPEAT 3
 
+static const struct osr_engine *engine;
+static struct osr_values values;
+
 struct run {
 	struct osr_arena arena;
-	struct osr_result result;
-	double ms_route, ms_check;
+	struct osr_result x;
+	double ms_route, ms_transition;
 };
 
-/* The fastest of some; what was allocated stays in run->arena. */
-static void route(const struct bench *b, const struct osr_result *before, struct run *run)
+static _Noreturn void die(const char *text)
 {
-	struct osr_arena_mark mark = osr_arena_mark(&run->arena);
-	struct osr_diag diag = { "" };
+	fprintf(stderr, "osr-faults: %s\n", text);
+	exit(1);
+}
 
-	run->ms_route = run->ms_check = 1e30;
+static double clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* What is left is routed, from `before` or from nothing; the fastest of some times. */
+static struct run *route(const struct faults *faults, const struct osr_result *before)
+{
+	struct run *run = calloc(1, sizeof(*run));
+	struct osr_diag diag = { "" };
+	struct osr_arena_mark mark;
+
+	if (!run)
+		die("out of memory");
+	faults_build(faults, &run->arena, &run->x.fabric);
+	mark = osr_arena_mark(&run->arena);
+	run->ms_route = 1e30;
 	for (int i = 0; i < REPEAT; i++) {
 		struct osr_arena scratch = { 0 };
-		struct osr_job job = bench_job(b, before, &scratch, &run->arena);
+		const struct osr_job job = {
+			.engine = engine,
+			.values = &values,
+			.request = { .max_vls = 8, .multicast = true, .clock_ms = clock_ms },
+			.previous = before,
+			.scratch = &scratch,
+			.arena = &run->arena,
+			.diag = &diag
+		};
 		struct osr_sweep sweep;
 
 		osr_arena_reset(&run->arena, mark);
-		job.diag = &diag;
-		if (osr_sweep(&job, &run->result, &sweep) || sweep.refused)
-			bench_die(sweep.refused ? run->result.routing.stable.why : diag.text);
-		if (sweep.ms_route < run->ms_route)
-			run->ms_route = sweep.ms_route;
-		if (sweep.ms_check < run->ms_check)
-			run->ms_check = sweep.ms_check;
+		if (osr_sweep(&job, &run->x, &sweep) || sweep.refused)
+			die(sweep.refused ? run->x.routing.stable.why : diag.text);
+		run->ms_route = sweep.ms_route < run->ms_route ? sweep.ms_route : run->ms_route;
+		run->ms_transition = sweep.ms_transition;
 		osr_arena_free(&scratch);
 	}
+	return run;
 }
+
+static void drop(struct run *run)
+{
+	osr_arena_free(&run->arena);
+	free(run);
+}
+
+/* ---- what changes, and what has to --------------------------------------------------------- */
 
 /* What switches are sent: 64 LIDs of one switch, if an entry among them is another one. */
 static uint64_t count_blocks(const struct osr_result *w, const struct osr_result *now)
@@ -87,34 +125,11 @@ static double efi_over_bound(const struct osr_result *x, uint32_t rounds)
 	uint64_t bound, most = 0;
 
 	if (test_bound_minimal(&x->fabric, rounds, &scratch, &bound, &diag))
-		bench_die(diag.text);
+		die(diag.text);
 	osr_arena_free(&scratch);
 	for (uint32_t c = 0; c < x->fabric.n_channels; c++)
 		most = most < x->load[c] ? x->load[c] : most;
 	return bound ? (double)most / (double)bound : 0;
-}
-
-/* Entries of the whole fabric's tables that lead into a cable: directly, and anywhere on the way. */
-static void count_users(const struct osr_result *w, uint32_t chan, uint64_t *direct,
-			uint64_t *through)
-{
-	const struct osr_fabric *f = &w->fabric;
-
-	*direct = *through = 0;
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		for (uint32_t s = 0; s < f->n_switches; s++)
-			for (uint32_t v = s; v != f->dest_switch[d];) {
-				uint32_t c = osr_port_channel(f, v, osr_lft(&w->routing, v, d));
-
-				if (c == OSR_NONE)
-					break;
-				if (c == chan || c == f->chan_rev[chan]) {
-					*direct += v == s;
-					++*through;
-					break;
-				}
-				v = f->chan_dst[c];
-			}
 }
 
 /* Channels to `root` from every switch of f, or OSR_NONE; list: [n_switches] of scratch. */
@@ -122,8 +137,7 @@ static void distances(const struct osr_fabric *f, uint32_t root, uint32_t *dist,
 {
 	uint32_t n = 0;
 
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		dist[s] = OSR_NONE;
+	memset(dist, 0xff, f->n_switches * sizeof(*dist));
 	dist[root] = 0;
 	list[n++] = root;
 	for (uint32_t i = 0; i < n; i++)
@@ -149,30 +163,23 @@ static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric 
 	uint64_t n = 0;
 
 	if (!dist || !block)
-		bench_die("out of memory");
-	if (now->n_switches != f->n_switches || now->n_dests != f->n_dests) {
-		free(block);
-		free(dist);
-		return 0;
-	}
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		uint32_t d = f->lid_dest[f->term_lid[t]];
-
+		die("out of memory");
+	for (uint32_t d = 0; d < f->n_dests && now->n_dests == f->n_dests; d++) {
 		if (f->dest_switch[d] != root)
 			distances(now, root = f->dest_switch[d], dist, dist + f->n_switches);
-		for (uint32_t k = 0; k < 1u << f->term_lmc[t]; k++)
-			for (uint32_t s = 0; s < f->n_switches; s++) {
-				uint32_t c = osr_port_channel(f, s, osr_lft(&w->routing, s, d + k));
-				bool must;
+		for (uint32_t s = 0; s < f->n_switches; s++) {
+			uint32_t c = osr_port_channel(f, s, osr_lft(&w->routing, s, d));
+			bool must;
 
-				if (s == root || c == OSR_NONE || dist[s] == OSR_NONE)
-					continue;
-				must = c == chan || c == f->chan_rev[chan] ||
-				       dist[f->chan_dst[c]] >= dist[s];
-				n += must;
-				block[s * size + f->dest_lid[d + k] / 64] |= must;
-			}
+			if (s == root || c == OSR_NONE || dist[s] == OSR_NONE)
+				continue;
+			must = c == chan || c == f->chan_rev[chan] ||
+			       dist[f->chan_dst[c]] >= dist[s];
+			n += must;
+			block[s * size + f->dest_lid[d] / 64] |= must;
+		}
 	}
+	*n_blocks = 0;
 	for (size_t i = 0; i < f->n_switches * size; i++)
 		*n_blocks += block[i];
 	free(block);
@@ -180,197 +187,208 @@ static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric 
 	return n;
 }
 
-/* What a machine takes for a breadth-first search of every LID: the measure that times are compared with. */
-static double loop_ms(const struct osr_fabric *f)
-{
-	uint32_t *dist = malloc(2 * f->n_switches * sizeof(*dist));
-	double best = 1e30;
-
-	if (!dist)
-		bench_die("out of memory");
-	for (int i = 0; i < REPEAT; i++) {
-		double begin = bench_clock_ms(), ms;
-
-		for (uint32_t d = 0; d < f->n_dests; d++)
-			distances(f, f->dest_switch[d], dist, dist + f->n_switches);
-		ms = bench_clock_ms() - begin;
-		best = ms < best ? ms : best;
-	}
-	free(dist);
-	return best;
-}
+/* ---- one fault after the other ------------------------------------------------------------- */
 
 struct sums {
-	bool switches; /* die, not cables */
-	bool pile;     /* nothing returns */
-	bool kept_only;
-	const struct osr_result *last;
-	uint32_t rounds; /* for the bound */
-	uint64_t n, bound, kept, together, direct, through, changed, anew_changed, sl, lost, longer;
-	uint64_t blocks, blocks_anew, blocks_bound;
-	uint64_t longer_anew;
-	double efi, worst_efi, efi_anew, worst_anew, over_anew, worst_over_anew;
-	double worst_direct, worst_through, ms_route, ms_check, ms_full, ms_full_check, drift;
+	uint64_t n, kept, bound, changed, lost, longer, longer_anew, blocks, blocks_anew,
+		blocks_bound;
+	double efi, worst_efi, efi_anew, worst_anew, worst_over_anew, worst_blocks, worst_longer;
+	double ms_route, ms_full;
 };
 
-/* What a full route would have changed, and loads over the bound. */
-static void count_full(const struct osr_result *whole, const struct osr_result *run,
-		       const struct osr_result *full, struct sums *n)
+static void raise(double *most, double x)
 {
-	double ratio = efi_over_bound(run, n->rounds), anew = efi_over_bound(full, n->rounds);
-
-	n->anew_changed += osr_routing_changed(whole, &full->fabric, &full->routing, NULL);
-	n->blocks_anew += count_blocks(whole, full);
-	n->efi += ratio;
-	n->worst_efi = ratio > n->worst_efi ? ratio : n->worst_efi;
-	n->efi_anew += anew;
-	n->worst_anew = anew > n->worst_anew ? anew : n->worst_anew;
-	n->longer_anew += full->routing.n_longer;
-	n->over_anew += ratio / anew;
-	n->worst_over_anew = ratio / anew > n->worst_over_anew ? ratio / anew : n->worst_over_anew;
+	*most = x > *most ? x : *most;
 }
 
-/* A cable, or the switch it leads to. */
-static void kill_one(const struct bench *b, struct faults *x, const struct osr_result *whole,
-		     uint32_t chan, struct sums *n)
+/* What became of it. */
+static void count(const struct osr_result *whole, const struct run *run, const struct run *full,
+		  uint32_t chan, uint32_t rounds, struct sums *n)
 {
-	uint32_t sw = whole->fabric.chan_dst[chan];
-	struct run *run = calloc(1, sizeof(*run)), full = { 0 };
-	uint64_t direct, through, changed;
-	const struct osr_stable *s = run ? &run->result.routing.stable : NULL;
-	char name[32];
-	double ratio;
+	const struct osr_fabric *f = &run->x.fabric;
+	double ratio = efi_over_bound(&run->x, rounds), anew = efi_over_bound(&full->x, rounds);
+	uint64_t must, blocks = count_blocks(whole, &run->x);
 
-	if (!run)
-		bench_die("out of memory");
+	n->n++;
+	n->kept += run->x.routing.stable.kept;
+	n->bound += count_bound(whole, f, chan, &must);
+	n->changed += osr_routing_changed(whole, f, &run->x.routing, NULL);
+	n->blocks += blocks;
+	n->blocks_bound += must;
+	raise(&n->worst_blocks, must ? (double)blocks / (double)must : 0);
+	n->blocks_anew += count_blocks(whole, &full->x);
+	n->efi += ratio;
+	n->efi_anew += anew;
+	raise(&n->worst_efi, ratio);
+	raise(&n->worst_anew, anew);
+	raise(&n->worst_over_anew, ratio / anew);
+	n->lost += run->x.routing.stable.n_sl_lost;
+	n->longer += run->x.routing.n_longer;
+	n->longer_anew += full->x.routing.n_longer;
+	raise(&n->worst_longer, (double)run->x.routing.n_longer / f->n_dests / f->n_switches);
+	n->ms_route += run->ms_route;
+	n->ms_full += full->ms_route;
+}
 
-	if (n->switches)
-		x->sw[sw] = true;
-	else
-		faults_cable(x, chan, true);
-	faults_build(x, &run->arena, &run->result.fabric);
-	faults_build(x, &full.arena, &full.result.fabric);
-	if (!n->pile) {
-		x->sw[sw] = false;
-		faults_cable(x, chan, false);
+static void die_one_by_one(struct faults *x, struct run *whole, struct osr_prng *seed,
+			   uint32_t n_faults, bool switches, bool pile, uint32_t rounds)
+{
+	struct run *before[n_faults + 1];
+	struct sums n = { 0 };
+
+	before[0] = whole;
+	for (uint32_t i = 0; i < n_faults; i++) {
+		uint32_t chan = osr_prng_below(seed, x->whole->n_channels),
+			 sw = x->whole->chan_dst[chan];
+		struct run *full;
+
+		if (switches)
+			x->sw[sw] = true;
+		else
+			faults_cable(x, chan, true);
+		before[i + 1] = route(x, &before[pile ? i : 0]->x);
+		full = route(x, NULL);
+		if (!pile) {
+			x->sw[sw] = false;
+			faults_cable(x, chan, false);
+		}
+		count(&whole->x, before[i + 1], full, chan, rounds, &n);
+		drop(full);
 	}
-	route(b, n->last, run);
-	if (!n->kept_only)
-		route(b, NULL, &full);
-	count_users(whole, chan, &direct, &through);
-	n->bound += count_bound(whole, &run->result.fabric, chan, &n->blocks_bound);
-	changed = osr_routing_changed(whole, &run->result.fabric, &run->result.routing, NULL);
-	if (!s->kept)
-		fprintf(stderr, "cable %u to %s: %s; now %s\n", chan,
-			osr_switch_name(&whole->fabric, sw, name), s->why,
-			run->result.routing.sl ? "by SL" : "any SL");
+	for (uint32_t i = n_faults; i; i--)
+		drop(before[i]);
+	printf("{\"cables\": %lu, \"kept\": %lu, \"bound\": %lu, \"changed\": %lu, \"sl_lost\": "
+	       "%lu, \"longer\": %lu, "
+	       "\"longer_anew\": %lu, \"worst_longer\": %.4f, \"blocks\": %.1f, \"blocks_anew\": "
+	       "%.1f, "
+	       "\"blocks_bound\": %.1f, \"worst_blocks_over_bound\": %.4f, \"efi_over_bound\": "
+	       "%.4f, "
+	       "\"worst_efi_over_bound\": %.4f, \"efi_anew_over_bound\": %.4f, "
+	       "\"worst_efi_anew_over_bound\": %.4f, "
+	       "\"worst_efi_over_anew\": %.4f, \"route_ms\": %.3f, \"full_route_ms\": %.3f}\n",
+	       n.n, n.kept, n.bound, n.changed, n.lost, n.longer, n.longer_anew, n.worst_longer,
+	       (double)n.blocks / n.n, (double)n.blocks_anew / n.n, (double)n.blocks_bound / n.n,
+	       n.worst_blocks, n.efi / n.n, n.worst_efi, n.efi_anew / n.n, n.worst_anew,
+	       n.worst_over_anew, n.ms_route / n.n, n.ms_full / n.n);
+}
+
+/* ---- transitions --------------------------------------------------------------------------- */
+
+struct mixes {
+	unsigned long n, kept, proven, rounds, withdrawn, whole;
+	double ms;
+};
+
+static void count_mix(const struct run *run, struct mixes *n)
+{
+	const struct osr_stable *s = &run->x.routing.stable;
+
 	n->n++;
 	n->kept += s->kept;
+	n->rounds += s->transition == OSR_TRANSITION_ROUNDS;
+	n->proven += (s->kept && s->together) || s->transition == OSR_TRANSITION_FREE ||
+		     s->transition == OSR_TRANSITION_ROUNDS;
+	n->withdrawn += s->n_withdrawn;
+	n->whole += s->n_withdrawn_whole;
+	n->ms += run->ms_transition;
+}
 
-	n->together += s->together;
-	n->direct += direct;
-	n->through += through;
-	n->changed += changed;
-	n->blocks += count_blocks(whole, &run->result);
-	if (!n->kept_only)
-		count_full(whole, &run->result, &full.result, n);
-	n->sl += s->n_sl_changed;
-	n->lost += s->n_sl_lost;
-	n->longer += run->result.routing.n_longer;
-	ratio = direct ? (double)changed / (double)direct : 0;
-	n->worst_direct = ratio > n->worst_direct ? ratio : n->worst_direct;
-	ratio = through ? (double)changed / (double)through : 0;
-	n->worst_through = ratio > n->worst_through ? ratio : n->worst_through;
-	n->ms_route += run->ms_route;
-	n->ms_check += run->ms_check;
-	n->ms_full += full.ms_route;
-	n->ms_full_check += full.ms_check;
-	n->drift = s->drift / 1e3 > n->drift ? s->drift / 1e3 : n->drift;
-	osr_arena_free(&full.arena);
-	/* The next one starts from it, and from its baseline. */
-	if (n->pile) {
-		n->last = &run->result;
-		return;
+static void die_and_return(struct faults *x, const struct run *whole, struct osr_prng *seed,
+			   uint32_t n_faults)
+{
+	static const char *const names[] = { "dead", "back" };
+	struct mixes n[2] = { { 0 } };
+
+	for (uint32_t i = 0; i < n_faults; i++) {
+		uint32_t chan = osr_prng_below(seed, x->whole->n_channels);
+		struct run *broken, *back;
+
+		faults_cable(x, chan, true);
+		broken = route(x, &whole->x);
+		faults_cable(x, chan, false);
+		back = route(x, &broken->x);
+		count_mix(broken, &n[0]);
+		count_mix(back, &n[1]);
+		drop(broken);
+		drop(back);
 	}
-	osr_arena_free(&run->arena);
-	free(run);
+	for (int i = 0; i < 2; i++)
+		printf("%s\"%s\": {\"n\": %lu, \"proven\": %lu, \"in_rounds\": %lu, \"withdrawn\": "
+		       "%lu, "
+		       "\"withdrawn_whole\": %lu, \"kept\": %lu, \"transition_ms\": %.2f}",
+		       i ? ", " : "{", names[i], n[i].n, n[i].proven, n[i].rounds, n[i].withdrawn,
+		       n[i].whole, n[i].kept, n[i].ms / n[i].n);
+	printf("}\n");
+}
+
+static void set(char *text)
+{
+	char *value = strchr(text, '=');
+	struct osr_diag diag = { "" };
+
+	if (!value)
+		die("-o NAME=VALUE");
+	*value = 0;
+	if (osr_values_set(&values, engine->params, text, value + 1, &diag))
+		die(diag.text);
 }
 
 int main(int argc, char **argv)
 {
-	struct bench b;
-	struct osr_arena scratch = { 0 };
-	struct run whole = { 0 };
-	double prepare;
-	struct osr_diag diag = { "" };
+	struct osr_arena arena = { 0 }, scratch = { 0 };
+	uint32_t n_faults = 10, rounds = 100;
+	bool switches = false, pile = false, transitions = false;
 	struct osr_prng seed = { 1 };
-	struct sums n = { .rounds = 100 };
-	struct faults x;
-	uint32_t n_cables = 10;
+	struct osr_diag diag = { "" };
+	struct osr_net net = { 0 };
+	struct osr_fabric f;
+	struct faults faults;
+	struct osr_lines in;
+	struct run *whole;
 	int opt;
 
-	bench_init(&b);
-	while ((opt = getopt(argc, argv, "e:o:n:s:r:Spkc:")) != -1) {
-		if (bench_option(&b, opt, optarg)) {
-			continue;
-		} else if (opt == 'n') {
-			n_cables = (uint32_t)atoi(optarg);
-		} else if (opt == 's') {
+	engine = osr_engine_find("dfsssp");
+	osr_values_default(&values, engine->params);
+	while ((opt = getopt(argc, argv, "e:o:n:s:r:Spt")) != -1) {
+		switches |= opt == 'S';
+		pile |= opt == 'p';
+		transitions |= opt == 't';
+		if (opt == 'o')
+			set(optarg);
+		else if (opt == 'n')
+			n_faults = (uint32_t)atoi(optarg);
+		else if (opt == 's')
 			seed.state = (uint64_t)atoll(optarg);
-		} else if (opt == 'S') {
-			n.switches = true;
-		} else if (opt == 'p') {
-			n.pile = true;
-		} else if (opt == 'r') {
-			n.rounds = (uint32_t)atoi(optarg);
-		} else if (opt == 'k') {
-			n.kept_only = true;
-		} else if (opt == 'c') {
-			b.req.chosen_sls = (uint16_t)((1u << atoi(optarg)) - 1);
-		} else {
-			bench_die("usage: osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s "
-				  "SEED] "
-				  "[-S] [-p] [-r ROUNDS] [-k] [-c CLASSES] FILE");
-		}
+		else if (opt == 'r')
+			rounds = (uint32_t)atoi(optarg);
+		else if (opt == '?')
+			die("-e ENGINE, -o NAME=VALUE, -n FAULTS, -s SEED, -r ROUNDS, -S, -p or "
+			    "-t, and a net file");
+		if (opt != 'e')
+			continue;
+		engine = osr_engine_find(optarg);
+		if (!engine)
+			die("no such engine");
+		osr_values_default(&values, engine->params);
 	}
-	if (optind + 1 != argc)
-		bench_die("one net file, please");
-	bench_read(argv[optind], &whole.arena, &whole.result.fabric);
-	route(&b, NULL, &whole);
-	prepare = bench_clock_ms();
-	if (osr_repair_prepare(&whole.result, &scratch, &whole.arena, &whole.result.routing, &diag))
-		bench_die(diag.text);
-	prepare = bench_clock_ms() - prepare;
+	if (optind + 1 != argc || !n_faults)
+		die("one net file, please");
+	/* With new LIDs, so that every fabric has them. */
+	if (osr_fabricfile_read(osr_lines_open(&in, argv[optind], &diag), &net) ||
+	    osr_net_fabric(&net, -1, &arena, &f, &diag))
+		die(diag.text);
+	osr_net_free(&net);
+	faults_new(&faults, &f);
+	whole = route(&faults, NULL);
+	if (osr_repair_prepare(&whole->x, &scratch, &whole->arena, &whole->x.routing, &diag))
+		die(diag.text);
 	osr_arena_free(&scratch);
-	n.last = &whole.result;
-	faults_new(&x, &whole.result.fabric);
-	for (uint32_t i = 0; i < n_cables; i++)
-		kill_one(&b, &x, &whole.result,
-			 osr_prng_below(&seed, whole.result.fabric.n_channels), &n);
-	printf("{\"any_sl\": %s, \"cables\": %lu, \"kept\": %lu, \"together\": %lu, \"direct\": "
-	       "%.1f, \"through\": "
-	       "%.1f, \"bound\": %.1f, \"changed\": %.1f, \"changed_anew\": %.1f, "
-	       "\"worst_direct\": %.3f, "
-	       "\"worst_through\": %.3f, \"entries\": %lu, \"sl_changed\": %lu, \"sl_lost\": %lu, "
-	       "\"longer\": %lu, \"drift\": %.3f, \"route_ms\": %.3f, \"check_ms\": %.3f, "
-	       "\"full_route_ms\": %.3f, \"full_check_ms\": %.3f, \"prepare_ms\": %.3f, "
-	       "\"blocks\": %.1f, \"blocks_anew\": %.1f, \"blocks_bound\": %.1f, "
-	       "\"efi_over_bound\": %.4f, "
-	       "\"worst_efi_over_bound\": %.4f, \"efi_anew_over_bound\": %.4f, "
-	       "\"worst_efi_anew_over_bound\": %.4f, \"efi_over_anew\": %.4f, "
-	       "\"worst_efi_over_anew\": %.4f, \"longer_anew\": %lu, "
-	       "\"whole_ms\": %.3f, \"loop_ms\": %.3f}\n",
-	       whole.result.routing.sl ? "false" : "true", n.n, n.kept, n.together,
-	       (double)n.direct / n.n, (double)n.through / n.n, (double)n.bound / n.n,
-	       (double)n.changed / n.n, (double)n.anew_changed / n.n, n.worst_direct,
-	       n.worst_through,
-	       (unsigned long)whole.result.fabric.n_switches * whole.result.fabric.n_dests, n.sl,
-	       n.lost, n.longer, n.drift, n.ms_route / n.n, n.ms_check / n.n, n.ms_full / n.n,
-	       n.ms_full_check / n.n, prepare, (double)n.blocks / n.n, (double)n.blocks_anew / n.n,
-	       (double)n.blocks_bound / n.n, n.efi / n.n, n.worst_efi, n.efi_anew / n.n,
-	       n.worst_anew, n.over_anew / n.n, n.worst_over_anew, n.longer_anew,
-	       whole.ms_route + whole.ms_check, loop_ms(&whole.result.fabric));
-	faults_free(&x);
-	osr_arena_free(&whole.arena);
+	if (transitions)
+		die_and_return(&faults, whole, &seed, n_faults);
+	else
+		die_one_by_one(&faults, whole, &seed, n_faults, switches, pile, rounds);
+	drop(whole);
+	faults_free(&faults);
+	osr_arena_free(&arena);
 	return 0;
 }
