@@ -119,14 +119,6 @@ static void transmit(struct osr_mad *mad, struct request *r)
 	mad_finish(mad, r, NULL);
 }
 
-/* Gives up on everything under way: nothing at all has arrived for the longest time allowed. */
-static void abandon(struct osr_mad *mad)
-{
-	for (unsigned i = 0; i < WINDOW; i++)
-		if (mad->slot[i].tries)
-			mad_finish(mad, &mad->slot[i], NULL);
-}
-
 static void receive(struct osr_mad *mad)
 {
 	int len = IB_MAD_SIZE;
@@ -135,10 +127,12 @@ static void receive(struct osr_mad *mad)
 	struct request *r;
 	uint32_t trid;
 
-	if (agent < 0) {
-		abandon(mad);
+	/* Nothing at all has arrived for the longest time allowed: everything under way is given up. */
+	for (unsigned i = 0; agent < 0 && i < WINDOW; i++)
+		if (mad->slot[i].tries)
+			mad_finish(mad, &mad->slot[i], NULL);
+	if (agent < 0)
 		return;
-	}
 	trid = mad_get_field64(answer, 0, IB_MAD_TRID_F) & 0xffffffff;
 	if (agent != mad->agent || trid >> 8 >= WINDOW)
 		return;

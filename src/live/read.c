@@ -36,16 +36,6 @@ struct what {
 	uint8_t a, b; /* see read_store(): ports, block or position */
 };
 
-static uint64_t read_pack(struct what w)
-{
-	return (uint64_t)w.node << 32 | (uint64_t)w.attr << 16 | w.a << 8 | w.b;
-}
-
-static struct what read_unpack(uint64_t c)
-{
-	return (struct what){ .node = c >> 32, .attr = c >> 16, .a = c >> 8, .b = c };
-}
-
 static int read_by_guid(const void *a, const void *b)
 {
 	uint64_t x = (*(ibnd_node_t *const *)a)->guid, y = (*(ibnd_node_t *const *)b)->guid;
@@ -181,7 +171,8 @@ static ib_dr_path_t path_to_port(const struct reader *r, uint32_t node, unsigned
 static void read_ask(struct reader *r, const ib_dr_path_t *path, uint32_t mod, struct what w)
 {
 	r->live->n_requests++;
-	osr_mad_smp(r->mad, path, w.attr, mod, read_pack(w));
+	osr_mad_smp(r->mad, path, w.attr, mod,
+		    (uint64_t)w.node << 32 | (uint64_t)w.attr << 16 | w.a << 8 | w.b);
 }
 
 static void ask_lft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
@@ -194,9 +185,7 @@ static void ask_lft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
 		return;
 	memset(live_node->lft, 0xff, n_blocks * LFT_BLOCK);
 	for (unsigned b = 0; b < n_blocks; b++)
-		read_ask(r, path, b,
-			 (struct what){
-				 .node = i, .attr = IB_ATTR_LINEARFORWTBL, .a = b >> 8, .b = b });
+		read_ask(r, path, b, (struct what){ i, IB_ATTR_LINEARFORWTBL, b >> 8, b });
 }
 
 static void ask_mft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
@@ -215,10 +204,7 @@ static void ask_mft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
 	for (unsigned b = 0; live_node->mft && b * MFT_BLOCK < live_node->n_mlids; b++)
 		for (unsigned p = 0; p < positions; p++)
 			read_ask(r, path, p << 28 | b,
-				 (struct what){ .node = i,
-						.attr = IB_ATTR_MULTICASTFORWTBL,
-						.a = b,
-						.b = p });
+				 (struct what){ i, IB_ATTR_MULTICASTFORWTBL, b, p });
 }
 
 static void ask_switch_sl2vl(struct reader *r, uint32_t i, const ib_dr_path_t *path)
@@ -233,10 +219,7 @@ static void ask_switch_sl2vl(struct reader *r, uint32_t i, const ib_dr_path_t *p
 		for (unsigned out = 0; out < width; out++)
 			if (osr_live_port_up(live_node, out))
 				read_ask(r, path, in << 8 | out,
-					 (struct what){ .node = i,
-							.attr = IB_ATTR_SLVL_TABLE,
-							.a = in,
-							.b = out });
+					 (struct what){ i, IB_ATTR_SLVL_TABLE, in, out });
 	}
 }
 
@@ -255,10 +238,7 @@ static void ask_vlarb(struct reader *r, uint32_t i, unsigned port, const ib_dr_p
 		if ((b & 1) * ARB_BLOCK <
 		    (b < 2 ? live_port->arb_low_size : live_port->arb_high_size))
 			read_ask(r, path, (b + 1) << 16 | selector,
-				 (struct what){ .node = i,
-						.attr = IB_ATTR_VL_ARBITRATION,
-						.a = port,
-						.b = b });
+				 (struct what){ i, IB_ATTR_VL_ARBITRATION, port, b });
 }
 
 static void ask_end_node(struct reader *r, uint32_t i)
@@ -275,9 +255,7 @@ static void ask_end_node(struct reader *r, uint32_t i)
 			continue;
 		path = path_to_port(r, i, p);
 		if (r->ask->sl2vl)
-			read_ask(r, &path, 0,
-				 (struct what){
-					 .node = i, .attr = IB_ATTR_SLVL_TABLE, .a = 0, .b = p });
+			read_ask(r, &path, 0, (struct what){ i, IB_ATTR_SLVL_TABLE, 0, p });
 		if (r->ask->vlarb)
 			ask_vlarb(r, i, p, &path);
 	}
@@ -315,7 +293,7 @@ static void store_vlarb(struct osr_live_port *live_port, struct what w, const ui
 static void read_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 {
 	struct reader *r = ctx;
-	struct what w = read_unpack(cookie);
+	struct what w = { cookie >> 32, cookie >> 16, cookie >> 8, cookie };
 	struct osr_live_node *live_node = &r->live->nodes[w.node];
 	const uint8_t *data;
 

@@ -106,16 +106,12 @@ static void slvl_doubt(osm_switch_t *sw, bool all, bool sent_here)
 
 static bool slvl_alloc(struct slvl_matrix *m, struct plugin *p)
 {
-	const osm_subn_t *subn = &p->osm->subn;
 	struct osr_arena *arena = &p->slvl->arena;
-	size_t n = 0;
+	const size_t n = (UINT8_MAX + 1) * (UINT8_MAX + 1);
 
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
-		if (n < sw->num_ports)
-			n = sw->num_ports;
-	m->want = osr_alloc(arena, n * n, sizeof(*m->want));
-	m->held = osr_alloc(arena, n * n, sizeof(*m->held));
-	m->cared = osr_alloc(arena, n * n, sizeof(*m->cared));
+	m->want = osr_alloc(arena, n, sizeof(*m->want));
+	m->held = osr_alloc(arena, n, sizeof(*m->held));
+	m->cared = osr_alloc(arena, n, sizeof(*m->cared));
 	return m->want && m->held && m->cared;
 }
 
@@ -463,35 +459,30 @@ static void slvl_ask_all(struct slvl_matrix *m, struct plugin *p)
 	}
 }
 
-/* Counts what is not as wanted, and names the first pair of some switches. */
+/* Counts what is not as wanted, and names the first pair. */
 static void slvl_compare(struct slvl_matrix *m, struct plugin *p, char *text, size_t size)
 {
 	const osm_subn_t *subn = &p->osm->subn;
-	uint32_t n_named = 0;
+	uint32_t n_switches = 0;
+	size_t at = 0, used;
 
-	*text = '\0';
 	p->slvl->n_refused = 0;
 	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-		size_t at = 0, used = strlen(text);
-
-		if (!slvl_read(m, sw))
+		if (!slvl_read(m, sw) || !m->n_differ)
 			continue;
 		p->slvl->n_refused += m->n_differ;
-		if (!m->n_differ || n_named++ >= 3)
+		if (n_switches++)
 			continue;
 		while (!slvl_differs(m, at))
 			at++;
-		snprintf(text + used, size - used,
-			 "%s%s (0x%016" PRIx64 ") input port %zu output port %zu", used ? ", " : "",
+		snprintf(text, size, "%s (0x%016" PRIx64 ") input port %zu output port %zu",
 			 sw->p_node->print_desc, osr__guid(sw->p_node), at / m->width,
 			 at % m->width);
-		used = strlen(text);
-		if (m->n_differ > 1)
-			snprintf(text + used, size - used, " and %u pairs more", m->n_differ - 1);
 	}
-	if (n_named > 3)
-		snprintf(text + strlen(text), size - strlen(text), ", and %u switches more",
-			 n_named - 3);
+	used = strlen(text);
+	if (n_switches > 1)
+		snprintf(text + used, size - used, ", and those of %u switches more",
+			 n_switches - 1);
 }
 
 /* Sends what is planned, phase by phase, and asks for a part of all tables; false: opensm ends. */
@@ -560,7 +551,7 @@ static void slvl_report(const struct engine_ctx *ctx, const char *text, bool dis
 void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 {
 	struct slvl_matrix m = { .ctx = osr__ctx_of(p, p->osm->routing_engine_used) };
-	char text[400];
+	char text[200] = "";
 	bool wanted;
 
 	if (!osr__lock(p->osm, LOCK_ALONE))
