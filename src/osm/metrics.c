@@ -62,23 +62,21 @@ static json_t *number_json(double value)
 }
 
 struct number {
-	const char *group, *name;
+	const char *name; /* GROUP_NAME */
 	double value;
 	const char *help;
 };
 
 static void add_number(struct metrics *m, const struct number *number)
 {
-	json_t *group = json_object_get(m->sweep, number->group);
-	char name[64];
+	const char *name = strchr(number->name, '_') + 1;
+	char group[16];
 
-	if (!group) {
-		json_object_set_new(m->sweep, number->group, json_object());
-		group = json_object_get(m->sweep, number->group);
-	}
-	json_object_set_new(group, number->name, number_json(number->value));
-	snprintf(name, sizeof(name), "%s_%s", number->group, number->name);
-	json_object_set_new(m->help, name, json_string(number->help));
+	snprintf(group, sizeof(group), "%.*s", (int)(name - 1 - number->name), number->name);
+	if (!json_object_get(m->sweep, group))
+		json_object_set_new(m->sweep, group, json_object());
+	json_object_set_new(json_object_get(m->sweep, group), name, number_json(number->value));
+	json_object_set_new(m->help, number->name, json_string(number->help));
 }
 
 /* All numbers of a sweep whose tables were checked: in JSON an object of its group, for Prometheus a gauge. */
@@ -92,70 +90,62 @@ static void list_numbers(const struct sweep *w, struct metrics *m)
 	const struct osr_stable *stable = &routing->stable;
 	const struct osr_verdict *v = &w->slot->verdict;
 	const struct number numbers[] = {
-		{ "fabric", "switches", fabric->n_switches, "Switches routed." },
-		{ "fabric", "channels", fabric->n_channels,
-		  "Directions of cables between switches." },
-		{ "fabric", "hosts", osr__n_hosts(fabric), "Ports of CAs and routers." },
-		{ "fabric", "end_ports", fabric->n_terminals,
+		{ "fabric_switches", fabric->n_switches, "Switches routed." },
+		{ "fabric_channels", fabric->n_channels, "Directions of cables between switches." },
+		{ "fabric_hosts", osr__n_hosts(fabric), "Ports of CAs and routers." },
+		{ "fabric_end_ports", fabric->n_terminals,
 		  "CA, router and switch ports with a LID." },
-		{ "fabric", "lids", fabric->n_dests, "LIDs routed to." },
-		{ "fabric", "parts", fabric->n_components,
+		{ "fabric_lids", fabric->n_dests, "LIDs routed to." },
+		{ "fabric_parts", fabric->n_components,
 		  "Disconnected components; 1 if the fabric is connected." },
-		{ "fabric", "end_ports_left_out", w->snap.n_left_out,
+		{ "fabric_end_ports_left_out", w->snap.n_left_out,
 		  "End ports not routed, see OR06." },
-		{ "fabric", "links_unhealthy", w->snap.n_unhealthy,
-		  "Cables left out as unhealthy." },
-		{ "fabric", "links_throttled", w->snap.n_throttled,
-		  "Cables left out as throttled." },
-		{ "fabric", "drained", drains.n_drained, "Switches and cables that are drained." },
-		{ "fabric", "links_held_down", drains.n_held,
-		  "Links held down because they flap." },
-		{ "vls", "used", routing->n_vls, "Virtual lanes that carry routes." },
-		{ "vls", "available", w->snap.limit.vls, "Virtual lanes that could be used." },
-		{ "vls", "needed", routing->n_layers, "Virtual lanes needed to cut all cycles." },
-		{ "vls", "needed_one_way", routing->n_layers_one_way,
+		{ "fabric_links_unhealthy", w->snap.n_unhealthy, "Cables left out as unhealthy." },
+		{ "fabric_links_throttled", w->snap.n_throttled, "Cables left out as throttled." },
+		{ "fabric_drained", drains.n_drained, "Switches and cables that are drained." },
+		{ "fabric_links_held_down", drains.n_held, "Links held down because they flap." },
+		{ "vls_used", routing->n_vls, "Virtual lanes that carry routes." },
+		{ "vls_available", w->snap.limit.vls, "Virtual lanes that could be used." },
+		{ "vls_needed", routing->n_layers, "Virtual lanes needed to cut all cycles." },
+		{ "vls_needed_one_way", routing->n_layers_one_way,
 		  "The same without replies on the request's SL." },
-		{ "load", "efi", v->efi,
-		  "Edge forwarding index: routes on the most loaded channel." },
-		{ "load", "efi_average", v->efi_mean, "Routes on a channel, on average." },
-		{ "load", "efi_over_average", v->efi_mean > 0 ? v->efi / v->efi_mean : 1,
+		{ "load_efi", v->efi, "Edge forwarding index: routes on the most loaded channel." },
+		{ "load_efi_average", v->efi_mean, "Routes on a channel, on average." },
+		{ "load_efi_over_average", v->efi_mean > 0 ? v->efi / v->efi_mean : 1,
 		  "Edge forwarding index over the average." },
-		{ "load", "efi_bound", w->efi_bound,
-		  "No routing has a lower edge forwarding index." },
-		{ "load", "efi_over_bound",
-		  w->efi_bound ? (double)v->efi / (double)w->efi_bound : 1,
+		{ "load_efi_bound", w->efi_bound, "No routing has a lower edge forwarding index." },
+		{ "load_efi_over_bound", w->efi_bound ? (double)v->efi / (double)w->efi_bound : 1,
 		  "Edge forwarding index over the least possible." },
-		{ "load", "efi_per_capacity", v->efi_per_capacity,
+		{ "load_efi_per_capacity", v->efi_per_capacity,
 		  "Largest routes * fastest rate / own rate." },
-		{ "routes", "all", v->n_routes, "Pairs of switch and LID with a route." },
-		{ "routes", "unreachable", v->n_no_path,
-		  "Pairs of switch and LID without a route." },
-		{ "routes", "longer", v->n_longer, "Routes longer than minimal." },
-		{ "routes", "max_hops", v->max_hops, "Channels of the longest route." },
-		{ "lft", "entries", w->n_entries, "Entries of all forwarding tables." },
-		{ "lft", "entries_changed", w->n_changed, "Of these, changed by the last sweep." },
-		{ "stable", "kept", stable->kept,
+		{ "routes_all", v->n_routes, "Pairs of switch and LID with a route." },
+		{ "routes_unreachable", v->n_no_path, "Pairs of switch and LID without a route." },
+		{ "routes_longer", v->n_longer, "Routes longer than minimal." },
+		{ "routes_max_hops", v->max_hops, "Channels of the longest route." },
+		{ "lft_entries", w->n_entries, "Entries of all forwarding tables." },
+		{ "lft_entries_changed", w->n_changed, "Of these, changed by the last sweep." },
+		{ "stable_kept", stable->kept,
 		  "1 if the previous tables were re-routed incrementally." },
-		{ "stable", "together", osr__transition_is_free(w),
+		{ "stable_together", osr__transition_is_free(w),
 		  "1 if old and new tables mixed are proven deadlock-free." },
-		{ "stable", "withdrawn", w->in_rounds ? stable->n_withdrawn : 0,
+		{ "stable_withdrawn", w->in_rounds ? stable->n_withdrawn : 0,
 		  "LFT entries withdrawn in a first round; 0: one round." },
-		{ "stable", "withdrawn_whole", w->in_rounds ? stable->n_withdrawn_whole : 0,
+		{ "stable_withdrawn_whole", w->in_rounds ? stable->n_withdrawn_whole : 0,
 		  "Of these, entries that still led to their LID." },
-		{ "stable", "channels_lost", stable->n_channels_lost,
+		{ "stable_channels_lost", stable->n_channels_lost,
 		  "Channels lost since the last full route." },
-		{ "stable", "channels_added", stable->n_channels_new,
+		{ "stable_channels_added", stable->n_channels_new,
 		  "Channels added since the last full route." },
-		{ "stable", "lids_repaired", stable->n_trees,
+		{ "stable_lids_repaired", stable->n_trees,
 		  "LIDs re-routed since the last full route." },
-		{ "stable", "sls_changed", stable->n_sl_changed,
+		{ "stable_sls_changed", stable->n_sl_changed,
 		  "Pairs whose SL the last sweep changed." },
-		{ "stable", "sls_lost", stable->n_sl_lost,
+		{ "stable_sls_lost", stable->n_sl_lost,
 		  "Pairs that may still use an SL that is no longer proven." },
-		{ "sl2vl", "sent", 0, "MADs with SL2VL tables by port pair in the last sweep." },
-		{ "sl2vl", "refused", 0,
+		{ "sl2vl_sent", 0, "MADs with SL2VL tables by port pair in the last sweep." },
+		{ "sl2vl_refused", 0,
 		  "Port pairs of switches whose SL2VL table is not what was sent." },
-		{ "stable", "drift", stable->drift / 1e3,
+		{ "stable_drift", stable->drift / 1e3,
 		  "Load of the busiest link over that of the last full route." },
 	};
 
