@@ -35,7 +35,6 @@ struct osr_sched {
 	struct osr_pgft p;
 	struct osr_diag no_tree; /* why not */
 	struct osr__port *port;  /* [f.n_terminals] by GUID */
-	uint32_t *load;          /* [f.n_channels] of all keys in use */
 	uint64_t stamp;          /* of this fabric */
 
 	uint64_t change, collected, written; /* numbers of changes */
@@ -177,12 +176,10 @@ static void sched_resolve(const struct osr_sched *sched, struct osr_sched_app *a
 
 /* Slots ---------------------------------------------------------------------------------------- */
 
-/* Adds the routes of a slot to the load, or takes them off. */
-static void sched_load(struct osr_sched *sched, const struct osr_sched_slot *slot, bool add)
+/* Is its key in use, so that its routes load the cables? */
+static bool is_loaded(const struct osr_sched_app *app, const struct osr_sched_slot *slot)
 {
-	for (uint32_t i = 0; i < slot->routes.n_links; i++)
-		sched->load[slot->routes.link[i]] +=
-			add ? slot->routes.flows[i] : -slot->routes.flows[i];
+	return slot->key != OSR_NONE && in_use(&app->key[slot->key]);
 }
 
 /* The slot holds the base routing again. */
@@ -202,11 +199,8 @@ static void sched_withdraw(struct osr_sched *sched, struct osr_sched_app *app, u
 {
 	struct osr_sched_slot *slot = &app->slot[app->key[key].slot];
 
-	if (slot->key == key) {
-		if (in_use(&app->key[key]) && sched->has_fabric)
-			sched_load(sched, slot, false);
+	if (slot->key == key)
 		sched_clear(sched, slot);
-	}
 	app->key[key].state = OSR_KEY_WITHDRAWN;
 	sched_notice(app, "key %u is withdrawn, the base routing serves its traffic: %s", key,
 		     reason);
@@ -303,78 +297,59 @@ static int by_end_and_switch(const void *a, const void *b)
 	return key_entry->sw < key->sw ? -1 : key_entry->sw > key->sw;
 }
 
-/* What a cable of these routes carries at most, with the load as it is. */
-static uint32_t max_load(const struct osr_sched *sched, const struct osr_key_routes *key_routes)
-{
-	uint32_t most = 0;
-
-	for (uint32_t i = 0; i < key_routes->n_links; i++)
-		if (key_routes->flows[i] + sched->load[key_routes->link[i]] > most)
-			most = key_routes->flows[i] + sched->load[key_routes->link[i]];
-	return most;
-}
-
-/* The load that a slot's routes are part of. */
-static bool is_loaded(const struct osr_sched_app *app, const struct osr_sched_slot *slot)
-{
-	return slot->key != OSR_NONE && in_use(&app->key[slot->key]);
-}
-
-/* Routes in view of what others load the cables with now, in next->routes, without the lock. */
-static enum osr_status place_key(struct osr_sched *sched, const struct osr_sched_app *app,
-				 uint32_t key, struct osr_sched_slot *next, struct osr_diag *diag)
-{
-	const struct osr_sched_slot *slot = &app->slot[app->key[key].slot];
-	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
-	uint32_t *load = osr_alloc(&sched->work, sched->f.n_channels, sizeof(*load));
-	struct view view;
-	enum osr_status st;
-
-	if (osr_arena_failed(&sched->work, diag))
-		return OSR_NOMEM;
-	memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
-	for (uint32_t i = 0; is_loaded(app, slot) && i < slot->routes.n_links; i++)
-		load[slot->routes.link[i]] -= slot->routes.flows[i];
-	view_open(sched, &view);
-	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next->arena, diag },
-			   &app->key[key].key, load, sched->limits.choice, &next->routes);
-	if (!st && next->routes.n_entries)
-		qsort(next->routes.entry, next->routes.n_entries, sizeof(*next->routes.entry),
-		      by_end_and_switch);
-	st = view_close(sched, &view, st, diag);
-	osr_arena_reset(&sched->work, mark);
-	return st;
-}
-
-/* Routes for the key in view of what others load, into its slot, unless those that are there are as good. */
+/*
+ * Routes for the key in view of what others load the cables with now, made without the lock, into its slot, unless those
+ * that are there are as good.
+ */
 static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				 struct osr_diag *diag)
 {
-	struct osr_sched_key *sched_key = &app->key[key];
-	struct osr_sched_slot *slot = &app->slot[sched_key->slot],
+	struct osr_sched_slot *slot = &app->slot[app->key[key].slot],
 			      next = { .offset = slot->offset };
 	enum osr_status st = sched_make(sched, app, key, diag);
+	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
+	uint32_t *load = osr_calloc(&sched->work, sched->f.n_channels, sizeof(*load));
+	uint32_t most = 0; /* that a cable of the routes that are there carries */
+	struct view view;
 
-	if (!st)
-		st = place_key(sched, app, key, &next, diag);
-	if (st || (slot->key == key && !slot->make &&
-		   max_load(sched, &slot->routes) <= next.routes.max_load)) {
-		osr_arena_free(&next.arena);
-		return st;
-	}
+	if (!st && osr_arena_failed(&sched->work, diag))
+		st = OSR_NOMEM;
+	if (st)
+		goto out;
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
+			const struct osr_sched_slot *of = &sched->app[i]->slot[k];
+
+			for (uint32_t n = 0;
+			     of != slot && is_loaded(sched->app[i], of) && n < of->routes.n_links;
+			     n++)
+				load[of->routes.link[n]] += of->routes.flows[n];
+		}
+	for (uint32_t n = 0; n < slot->routes.n_links; n++)
+		if (slot->routes.flows[n] + load[slot->routes.link[n]] > most)
+			most = slot->routes.flows[n] + load[slot->routes.link[n]];
+	view_open(sched, &view);
+	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next.arena, diag },
+			   &app->key[key].key, load, sched->limits.choice, &next.routes);
+	if (!st && next.routes.n_entries)
+		qsort(next.routes.entry, next.routes.n_entries, sizeof(*next.routes.entry),
+		      by_end_and_switch);
+	st = view_close(sched, &view, st, diag);
+	if (st || (slot->key == key && !slot->make && most <= next.routes.max_load))
+		goto out;
 	/* Nothing before and nothing after is no change. */
 	next.written =
 		!slot->routes.n_entries && !next.routes.n_entries && slot->change <= sched->written;
 	next.change = next.written ? slot->change : ++sched->change;
 	next.key = key;
-	sched_key->contention = next.routes.contention;
-	if (is_loaded(app, slot))
-		sched_load(sched, slot, false);
+	app->key[key].contention = next.routes.contention;
 	osr_arena_free(&slot->arena);
 	*slot = next;
-	if (is_loaded(app, slot))
-		sched_load(sched, slot, true);
-	return OSR_OK;
+	next.arena = (struct osr_arena){ 0 };
+out:
+	osr_arena_free(&next.arena);
+	osr_arena_reset(&sched->work, mark);
+	return st;
 }
 
 /* Hosts and LID offsets ------------------------------------------------------------------------ */
@@ -603,46 +578,39 @@ static enum osr_status check_key(const struct osr_sched_app *app, uint32_t key,
 			app->n_keys - 1, key);
 }
 
-static enum osr_status request_once(struct osr_sched *sched, struct osr_sched_app *app,
-				    uint32_t key, struct osr_diag *diag)
-{
-	enum osr_status st = check_key(app, key, diag);
-	struct osr_sched_slot *slot;
-
-	if (st)
-		return st;
-	if (!sched->has_fabric || !sched->is_tree)
-		return osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
-				sched->has_fabric ? sched->no_tree.text
-						  : "none has been routed yet");
-	if (in_use(&app->key[key]))
-		return osr_fail(diag, OSR_INVAL, "key %u of application %u is in use already", key,
-				app->id);
-	slot = &app->slot[app->key[key].slot];
-	if (slot->key != OSR_NONE && in_use(&app->key[slot->key]))
-		return osr_fail(diag, OSR_INVAL,
-				"LID offset %u carries key %u of application %u until that is done",
-				slot->offset, slot->key, app->id);
-	st = sched_put(sched, app, key, diag);
-	if (st)
-		return st;
-	app->key[key].state = slot->written ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
-	sched_load(sched, slot, true);
-	return OSR_OK;
-}
-
 enum osr_status osr_sched_request(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				  struct osr_diag *diag)
 {
+	struct osr_sched_slot *slot;
 	enum osr_status st;
 	uint64_t stamp;
 	int tries = 0;
 
 	do {
 		stamp = sched->stamp;
-		st = request_once(sched, app, key, diag);
+		st = check_key(app, key, diag);
+		if (st)
+			return st;
+		slot = &app->slot[app->key[key].slot];
+		if (!sched->has_fabric || !sched->is_tree)
+			st = osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
+				      sched->has_fabric ? sched->no_tree.text
+							: "none has been routed yet");
+		else if (in_use(&app->key[key]))
+			st = osr_fail(diag, OSR_INVAL, "key %u of application %u is in use already",
+				      key, app->id);
+		else if (is_loaded(app, slot))
+			st = osr_fail(diag, OSR_INVAL,
+				      "LID offset %u carries key %u of application %u until that "
+				      "is done",
+				      slot->offset, slot->key, app->id);
+		else
+			st = sched_put(sched, app, key, diag);
 	} while (st && tries_again(sched, stamp, &tries, diag));
-	return st;
+	if (st)
+		return st;
+	app->key[key].state = slot->written ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
+	return OSR_OK;
 }
 
 enum osr_status osr_sched_done(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
@@ -657,8 +625,6 @@ enum osr_status osr_sched_done(struct osr_sched *sched, struct osr_sched_app *ap
 	if (app->key[key].state == OSR_KEY_PREPARED)
 		return osr_fail(diag, OSR_INVAL, "key %u of application %u is not in use", key,
 				app->id);
-	if (in_use(&app->key[key]) && sched->has_fabric)
-		sched_load(sched, slot, false);
 	app->key[key].state = OSR_KEY_PREPARED;
 	if (slot->key == key && slot->make)
 		sched_clear(sched, slot);
@@ -667,19 +633,11 @@ enum osr_status osr_sched_done(struct osr_sched *sched, struct osr_sched_app *ap
 
 void osr_sched_release(struct osr_sched *sched, struct osr_sched_app *app)
 {
-	uint32_t at;
+	uint32_t at = 0;
 
-	for (uint32_t i = 0; i < app->n_slots; i++) {
-		struct osr_sched_slot *slot = &app->slot[i];
-
-		if (slot->key == OSR_NONE)
-			continue;
-		if (in_use(&app->key[slot->key]) && sched->has_fabric)
-			sched_load(sched, slot, false);
-		sched->change++;
-	}
+	for (uint32_t i = 0; i < app->n_slots; i++)
+		sched->change += app->slot[i].key != OSR_NONE;
 	/* Out of the list, whose order stays. */
-	at = 0;
 	while (sched->app[at] != app)
 		at++;
 	for (sched->n_apps--; at < sched->n_apps; at++)
@@ -898,7 +856,6 @@ static enum osr_status take_fabric(struct osr_sched *sched, const struct osr_fab
 	if (st)
 		return st;
 	sched->port = osr_alloc(&sched->arena, sched->f.n_terminals, sizeof(*sched->port));
-	sched->load = osr_calloc(&sched->arena, sched->f.n_channels, sizeof(*sched->load));
 	if (osr_arena_failed(&sched->arena, diag))
 		return OSR_NOMEM;
 	for (uint32_t t = 0; t < sched->f.n_terminals; t++)
@@ -970,13 +927,10 @@ static void carry_slot(struct osr_sched *sched, const struct carrying *x, struct
 	if (slot->key == OSR_NONE)
 		return;
 	if (stay && sched->is_tree && !lacks_lids(sched, app, slot) && !slot->make &&
-	    (!back || in_use(&app->key[slot->key])) && carry_routes(x, &slot->routes)) {
-		if (in_use(&app->key[slot->key]))
-			sched_load(sched, slot, true);
+	    (!back || in_use(&app->key[slot->key])) && carry_routes(x, &slot->routes))
 		slot->make = back;
-	} else {
+	else
 		suspend(sched, app, slot);
-	}
 }
 
 enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
