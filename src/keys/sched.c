@@ -176,6 +176,12 @@ static void sched_resolve(const struct osr_sched *sched, struct osr_sched_app *a
 
 /* Slots ---------------------------------------------------------------------------------------- */
 
+/* Do the switches have it? */
+static bool is_written(const struct osr_sched *sched, const struct osr_sched_slot *slot)
+{
+	return slot->change <= sched->written;
+}
+
 /* Is its key in use, so that its routes load the cables? */
 static bool is_loaded(const struct osr_sched_app *app, const struct osr_sched_slot *slot)
 {
@@ -189,7 +195,6 @@ static void sched_clear(struct osr_sched *sched, struct osr_sched_slot *slot)
 	slot->key = OSR_NONE;
 	slot->routes = (struct osr_key_routes){ 0 };
 	slot->change = ++sched->change;
-	slot->written = false;
 	slot->make = false;
 }
 
@@ -338,9 +343,9 @@ static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *
 	if (st || (slot->key == key && !slot->make && most <= next.routes.max_load))
 		goto out;
 	/* Nothing before and nothing after is no change. */
-	next.written =
-		!slot->routes.n_entries && !next.routes.n_entries && slot->change <= sched->written;
-	next.change = next.written ? slot->change : ++sched->change;
+	next.change = is_written(sched, slot) && !slot->routes.n_entries && !next.routes.n_entries
+			      ? slot->change
+			      : ++sched->change;
 	next.key = key;
 	app->key[key].contention = next.routes.contention;
 	osr_arena_free(&slot->arena);
@@ -609,7 +614,7 @@ enum osr_status osr_sched_request(struct osr_sched *sched, struct osr_sched_app 
 	} while (st && tries_again(sched, stamp, &tries, diag));
 	if (st)
 		return st;
-	app->key[key].state = slot->written ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
+	app->key[key].state = is_written(sched, slot) ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
 	return OSR_OK;
 }
 
@@ -729,12 +734,10 @@ void osr_sched_written(struct osr_sched *sched)
 	sched->written = sched->collected;
 	for (uint32_t i = 0; i < sched->n_apps; i++)
 		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
-			struct osr_sched_slot *slot = &sched->app[i]->slot[k];
+			const struct osr_sched_slot *slot = &sched->app[i]->slot[k];
 
-			if (slot->key == OSR_NONE || slot->change > sched->collected)
-				continue;
-			slot->written = true;
-			if (!slot->make && sched->app[i]->key[slot->key].state == OSR_KEY_WAITING)
+			if (slot->key != OSR_NONE && is_written(sched, slot) && !slot->make &&
+			    sched->app[i]->key[slot->key].state == OSR_KEY_WAITING)
 				sched->app[i]->key[slot->key].state = OSR_KEY_ACTIVE;
 		}
 }
@@ -770,7 +773,6 @@ static void suspend(struct osr_sched *sched, struct osr_sched_app *app, struct o
 	}
 	slot->routes = (struct osr_key_routes){ 0 };
 	slot->change = ++sched->change;
-	slot->written = false;
 	slot->make = true;
 	app->key[slot->key].state = OSR_KEY_WAITING;
 }
@@ -805,7 +807,7 @@ static void make_again(struct osr_sched *sched, struct osr_sched_app *app,
 		sched_withdraw(sched, app, key, diag.text);
 		return;
 	}
-	app->key[key].state = slot->written ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
+	app->key[key].state = is_written(sched, slot) ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
 	sched_notice(
 		app,
 		"key %u has new routes after a change of the fabric, contention %u (at best %u)",

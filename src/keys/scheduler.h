@@ -60,7 +60,6 @@ struct osr_sched_slot {
 	struct osr_key_routes routes; /* in the numbers of the present fabric */
 	struct osr_arena arena;
 	uint64_t change; /* number of the change that made it so */
-	bool written;    /* the switches have it */
 	bool make;       /* osr_sched_work() has to make its routes */
 };
 
