@@ -45,10 +45,6 @@ enum osr_transition {
 	OSR_TRANSITION_ROUNDS, /* the same, but not in two rounds; osr_routing.withdrawn */
 };
 
-/* What was taken over from the old tables so that it cannot. */
-#define OSR_KEPT_SLS 1
-#define OSR_KEPT_ORDER 2 /* the spanning order of multicast, as far as its cables are there */
-
 /* What stable re-routing did; see repair.h. */
 struct osr_stable {
 	bool kept;         /* made from the previous result */
@@ -60,8 +56,9 @@ struct osr_stable {
 	 */
 	bool together;
 	enum osr_transition transition;
-	bool transition_mcast;   /* multicast was part of the question */
-	uint8_t transition_kept; /* OSR_KEPT_* */
+	bool transition_mcast; /* multicast was part of the question */
+	/* The spanning order of multicast is the old one, as far as its cables are there, so that it cannot. */
+	bool transition_order;
 	char transition_why[240];
 	uint64_t n_withdrawn;       /* entries of osr_routing.withdrawn */
 	uint64_t n_withdrawn_whole; /* those of them whose old route leads to its LID */

@@ -225,23 +225,22 @@ static void note_sweep(const struct sweep *w, enum outcome outcome, struct metri
 		return;
 	/* How these tables came about, and whether they mix well with those before. */
 	snprintf(digest, sizeof(digest), "%016" PRIx64, w->slot->digest);
-	add_members(
-		&m->sweep,
-		json_pack("{s:s, s:{s:s?, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:b, s:b, s:b, "
-			  "s:s}}}",
-			  "digest", digest, "tables", "engine", routing->chosen, "strategy",
-			  routing->strategy, "note", routing->note ? routing->note : "", "re_route",
-			  stable->kept     ? "incremental"
-			  : stable->why[0] ? "full"
-					   : "none",
-			  "why_full", stable->why, "transition", "answer",
-			  osr__transition_is_free(w)                     ? "deadlock-free"
-			  : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
-									 : "can deadlock",
-			  "why", stable->transition_why, "multicast", stable->transition_mcast,
-			  "earlier_trees", stable->transition_kept & OSR_KEPT_ORDER, "earlier_sls",
-			  stable->transition_kept & OSR_KEPT_SLS, "two_rounds", w->in_rounds,
-			  "sent", sent_text(w)));
+	add_members(&m->sweep,
+		    json_pack("{s:s, s:{s:s?, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:b, s:b, "
+			      "s:s}}}",
+			      "digest", digest, "tables", "engine", routing->chosen, "strategy",
+			      routing->strategy, "note", routing->note ? routing->note : "",
+			      "re_route",
+			      stable->kept     ? "incremental"
+			      : stable->why[0] ? "full"
+					       : "none",
+			      "why_full", stable->why, "transition", "answer",
+			      osr__transition_is_free(w)                     ? "deadlock-free"
+			      : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
+									     : "can deadlock",
+			      "why", stable->transition_why, "multicast", stable->transition_mcast,
+			      "earlier_trees", stable->transition_order, "two_rounds", w->in_rounds,
+			      "sent", sent_text(w)));
 	list_numbers(w, m);
 }
 

@@ -153,14 +153,13 @@ static void sweep_unasked(struct osr_routing *routing, const char *why)
 
 /*
  * Can the switches deadlock while some have the old tables, and not if the new ones go out in two rounds?
- * Where that cannot be told the sweep goes on. An incremental re-route has the answer in its certificate, or has found the loop itself.
+ * Where that cannot be told the sweep goes on. The same tables again need no question.
  */
 static void sweep_transition(const struct osr_job *job)
 {
 	struct osr_stable *stable = &job->routing->stable;
 	struct osr_diag diag = { "" };
 	struct osr_job ask = *job;
-	enum osr_status st = OSR_OK;
 
 	if (!job->previous)
 		return;
@@ -172,11 +171,7 @@ static void sweep_transition(const struct osr_job *job)
 	if (stable->kept && stable->together)
 		return;
 	ask.diag = &diag;
-	if (!stable->kept || stable->transition != OSR_TRANSITION_LOOP)
-		st = osr_transition_check(&ask, !stable->kept);
-	if (!st && stable->transition == OSR_TRANSITION_LOOP)
-		st = osr_transition_rounds(&ask);
-	if (st)
+	if (osr_transition(&ask))
 		sweep_unasked(job->routing, diag.text);
 }
 

@@ -1,30 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * After a full route: can the mixture of old and new tables deadlock, and if so, can it not with what
- * the old tables have? From the outside in:
- *	osr_transition_check()
- *	  osr__transition_begin()	the tables of before, in the numbering of today
- *	  osr__transition_rises()	no loop, by the certificate of the new tables
- *	  transition_choose()	the new ones as they are, or with the old order, or with the old SLs, too
- *	    osr__transition_ask()	  one question to union.h
- *	  osr__transition_adopt()	what was chosen, with the union's certificate
+ * From the outside in:
+ *	osr_transition()
+ *	  transition_begin()	  the tables of before, in the numbering of today
+ *	  transition_decide()	  in one round, as they are or with the old spanning order
+ *	    transition_ask()	    one question: by the certificate of the new tables, or to union.h
+ *	  transition_rounds()	  in two rounds
+ *	    withdraw_more()	    one attempt: what is withdrawn first, LID by LID
+ *	      find_whole()	      old routes that still lead there
+ *	      find_cycles()	      switches on a cycle of the first round's and the new entries, or behind one
+ *	    rounds_ask()	    the attempt verified
  */
-#include "transition_private.h"
+#include "core/transition/transition.h"
 
 #include "core/data/carry.h"
 #include "core/proved/gate.h"
 #include "core/repair/repair.h"
+#include "core/verify/union.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include <osmroutes/set.h>
 
-enum osr_status osr__transition_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM,
-			"out of memory for the transition from the old tables to the new ones");
-}
+/* What is withdrawn besides what was before. */
+enum attempt { WITHDRAW_CYCLES, WITHDRAW_CUT, WITHDRAW_ALL, N_ATTEMPTS };
+
+enum { UNKNOWN, ON_THE_WAY, WHOLE, CUT };
+
+struct transition {
+	const struct osr_fabric *f;
+	struct osr_routing *r;  /* of today, as it was made */
+	struct osr_routing old; /* of before, on f */
+	struct osr_routing now; /* of today, as it would be */
+	const uint32_t *
+		order; /* [n_switches] the old spanning order, where that of today makes a ring with it */
+	struct osr_generation
+		gen[2]; /* old and now; where senders may choose, the SLs of partitions */
+	uint32_t modes;
+	bool one_graph; /* any SL is safe in both: one VL stands for all */
+	bool by_turn;   /* any SL is safe in both by lanes by turn */
+
+	/* The last answer. */
+	bool free;
+	bool refused; /* no loop was found, and the proved checker does not confirm that */
+	struct osr_loop loop;
+	uint32_t *rank; /* [OSR_MAX_VLS * n_channels] if all has been followed */
+
+	uint8_t *first;           /* [n_dests * n_switches] the tables after the first round */
+	uint64_t n, n_whole;      /* entries withdrawn, and those whose old route is whole */
+	uint8_t *state;           /* [n_switches] of the old route to a LID */
+	uint32_t *n_in;           /* [n_switches] entries that lead to a switch */
+	uint32_t *stack, n_stack; /* [n_switches] */
+	bool *on_cycle;           /* [n_switches] */
+
+	struct osr_arena *scratch;
+	struct osr_arena kept; /* of what must outlive a use of scratch */
+};
 
 /* May senders choose their SL? Also if there is one lane: then SLs say nothing. */
 static bool transition_any_sl(const struct osr_routing *routing)
@@ -34,46 +66,39 @@ static bool transition_any_sl(const struct osr_routing *routing)
 
 /* ---- what is asked --------------------------------------------------------------------------- */
 
-static enum osr_status transition_carry(struct transition *m, struct osr_diag *diag)
+static enum osr_status transition_begin(struct transition *m, const struct osr_job *job)
 {
-	struct osr_arena_mark mark = osr_arena_mark(m->scratch);
+	const struct osr_routing *previous = &job->previous->routing;
 	size_t n = m->f->n_switches, size = m->f->n_dests * n;
+	bool tables = m->r->sl2vl || previous->sl2vl, any_old = transition_any_sl(previous),
+	     any_new = transition_any_sl(m->r);
 	struct osr_earlier earlier;
-	enum osr_status st = osr_carry(&m->previous->fabric, &m->previous->routing, m->f,
-				       m->scratch, &m->kept, &earlier, diag);
-
-	if (!st)
-		m->old = earlier.routing;
-	/* A pair that had no route then has sent on no SL. */
-	for (size_t at = 0; !st && m->old.sl && m->r->sl && at < size; at++)
-		if (!osr_carry_had_path(&earlier, (uint32_t)(at / n), (uint32_t)(at % n)))
-			m->old.sl[at] = m->r->sl[at];
-	osr_arena_reset(m->scratch, mark);
-	return st;
-}
-
-enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *diag)
-{
-	uint32_t both = m->previous->routing.claims & m->r->claims;
-	bool tables = m->r->sl2vl || m->previous->routing.sl2vl;
-	bool any_old = transition_any_sl(&m->previous->routing), any_new = transition_any_sl(m->r);
-	enum osr_status st = OSR_OK;
+	enum osr_status st = osr_carry(&job->previous->fabric, previous, m->f, m->scratch, &m->kept,
+				       &earlier, job->diag);
 
 	m->rank = osr_alloc(&m->kept, (size_t)OSR_MAX_VLS * m->f->n_channels, sizeof(*m->rank));
-	if (!m->rank)
-		return osr__transition_nomem(diag);
+	m->first = osr_alloc(&m->kept, size, 1);
+	m->state = osr_alloc(&m->kept, n, 1);
+	m->n_in = osr_alloc(&m->kept, n, sizeof(*m->n_in));
+	m->stack = osr_alloc(&m->kept, n, sizeof(*m->stack));
+	m->on_cycle = osr_alloc(&m->kept, n, sizeof(*m->on_cycle));
+	if (st || osr_arena_failed(&m->kept, NULL))
+		return osr_fail(job->diag, OSR_NOMEM,
+				"out of memory for the transition from the old tables to the new "
+				"ones");
+	m->old = earlier.routing;
+	m->now = *m->r;
+	/* A pair that had no route then has sent on no SL. */
+	for (size_t at = 0; m->old.sl && m->r->sl && at < size; at++)
+		if (!osr_carry_had_path(&earlier, (uint32_t)(at / n), (uint32_t)(at % n)))
+			m->old.sl[at] = m->r->sl[at];
 	m->gen[0] = (struct osr_generation){ .routing = &m->old };
 	m->gen[1] = (struct osr_generation){ .routing = &m->now };
-	m->old = m->previous->routing;
-	if (!osr_fabric_equal(&m->previous->fabric, m->f))
-		st = transition_carry(m, diag);
-	if (st)
-		return st;
-	m->now = *m->r;
-	m->modes = both & (OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST);
+	m->modes = previous->claims & m->r->claims &
+		   (OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST);
 	if (!m->old.mcast_parent || !m->now.mcast_parent)
 		m->modes &= ~(uint32_t)OSR_CLAIM_MULTICAST;
-	m->by_turn = osr_repair_is_by_turn(&m->previous->routing) && osr_repair_is_by_turn(m->r);
+	m->by_turn = osr_repair_is_by_turn(previous) && osr_repair_is_by_turn(m->r);
 	m->one_graph = !tables && any_old && any_new;
 	if (m->one_graph) {
 		m->modes &= OSR_CLAIM_MULTICAST;
@@ -85,7 +110,8 @@ enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *dia
 
 		if (!(g ? any_new : any_old))
 			continue;
-		m->gen[g].any_sls = m->one_graph || !m->req->chosen_sls ? 1 : m->req->chosen_sls;
+		m->gen[g].any_sls =
+			m->one_graph || !job->request.chosen_sls ? 1 : job->request.chosen_sls;
 		routing->sl = NULL;
 		routing->granted = NULL;
 	}
@@ -118,38 +144,44 @@ static bool transition_confirmed(const struct transition *m, uint32_t *rank,
 	return !osr_gate_mixed(m->f, &now, &old, certified, m->scratch, NULL, NULL);
 }
 
-bool osr__transition_rises(const struct transition *m)
+/*
+ * Is every mixture of m->old and m->now free of loops? Mostly the certificate of the new tables, which knows nothing
+ * of another spanning order, shows it; else, but if `quick`, all packets are followed: m->loop, or m->rank.
+ */
+static enum osr_status transition_ask(struct transition *m, bool quick, struct osr_diag *diag)
 {
-	return (m->one_graph || m->by_turn) && m->r->rank &&
-	       osr_union_rises(m->f, m->gen, m->modes, m->r, m->scratch) &&
-	       transition_confirmed(m, m->r->rank, m->r);
-}
+	bool own = m->now.mcast_parent != m->order || !m->order;
+	enum osr_status st = OSR_OK;
 
-enum osr_status osr__transition_ask(struct transition *m, struct osr_diag *diag)
-{
-	enum osr_status st = osr_union_loop(m->f, m->gen, 2, m->modes, m->scratch, &m->kept,
-					    &m->loop, m->rank, diag);
-
+	m->loop.n = 0;
+	m->refused = false;
+	m->free = own && (m->one_graph || m->by_turn) && m->r->rank &&
+		  osr_union_rises(m->f, m->gen, m->modes, m->r, m->scratch) &&
+		  transition_confirmed(m, m->r->rank, m->r);
+	if (m->free || quick)
+		return OSR_OK;
+	st = osr_union_loop(m->f, m->gen, 2, m->modes, m->scratch, &m->kept, &m->loop, m->rank,
+			    diag);
 	m->refused = !st && !m->loop.n && !transition_confirmed(m, m->rank, NULL);
+	m->free = !st && !m->loop.n && !m->refused;
 	return st;
 }
 
-/* ---- what the old tables have ---------------------------------------------------------------- */
-
 /*
- * Do the cables of both orders make a ring? It is one of dependencies, too: a copy goes round, old
- * entry here and new one there.
+ * The old spanning order where its cables and those of the new one make a ring, which is one of dependencies, too:
+ * a copy goes round, old entry here and new one there. Only where the union's certificate proves all that is claimed.
  */
-static bool is_ring(const struct transition *m)
+static void find_order(struct transition *m)
 {
+	uint32_t provable = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
 	const struct osr_fabric *fabric = m->f;
 	const uint32_t *old = m->old.mcast_parent, *now = m->r->mcast_parent;
-	struct osr_arena_mark mark = osr_arena_mark(m->scratch);
-	uint32_t *up = osr_alloc(m->scratch, fabric->n_switches, sizeof(*up));
+	uint32_t *up = osr_alloc(&m->kept, fabric->n_switches, sizeof(*up));
 	bool ring = false;
 
-	if (!(m->modes & OSR_CLAIM_MULTICAST) || !up)
-		return false;
+	if ((!m->one_graph && m->r->claims & provable & ~m->modes) || !m->r->rank || m->r->sl2vl ||
+	    !(m->modes & OSR_CLAIM_MULTICAST) || !up)
+		return;
 	osr_set_init(up, fabric->n_switches);
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		if (now[s] != OSR_NONE)
@@ -157,211 +189,280 @@ static bool is_ring(const struct transition *m)
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t c = old[s];
 
-		if (c == OSR_NONE || now[s] == c || now[fabric->chan_dst[c]] == fabric->chan_rev[c])
+		if (c != OSR_NONE && now[s] != c && now[fabric->chan_dst[c]] != fabric->chan_rev[c])
+			ring |= !osr_set_join(up, s, fabric->chan_dst[c]);
+	}
+	if (ring)
+		m->order = osr_repair_keep_tree(fabric, old, m->scratch, &m->kept);
+}
+
+/* ---- one round ------------------------------------------------------------------------------- */
+
+static enum osr_status transition_decide(struct transition *m, struct osr_diag *diag)
+{
+	struct osr_stable *stable = &m->r->stable;
+	struct osr_diag why = { "the proved checker does not confirm that it cannot" };
+	enum osr_status st = transition_ask(m, false, diag);
+
+	stable->transition_mcast = m->modes & OSR_CLAIM_MULTICAST;
+	if (st || m->free) {
+		stable->transition = st ? OSR_TRANSITION_UNASKED : OSR_TRANSITION_FREE;
+		return st;
+	}
+	if (m->loop.n)
+		osr_loop_say(m->f, &m->loop, &why);
+	if (!stable->kept)
+		find_order(m);
+	if (m->order) {
+		m->now.mcast_parent = (uint32_t *)m->order;
+		st = transition_ask(m, false, diag);
+	}
+	if (st)
+		return st;
+	stable->transition = m->free ? OSR_TRANSITION_FREE : OSR_TRANSITION_LOOP;
+	if (!m->free)
+		memcpy(stable->transition_why, why.text, sizeof(stable->transition_why) - 1);
+	return OSR_OK;
+}
+
+/* ---- two rounds ------------------------------------------------------------------------------ */
+
+static uint32_t rounds_next(const struct transition *m, const uint8_t *row, uint32_t root,
+			    uint32_t s)
+{
+	uint32_t c = s == root ? OSR_NONE : osr_port_channel(m->f, s, row[s]);
+
+	return c == OSR_NONE ? OSR_NONE : m->f->chan_dst[c];
+}
+
+static void find_whole(struct transition *m, const uint8_t *old, uint32_t root)
+{
+	memset(m->state, UNKNOWN, m->f->n_switches);
+	m->state[root] = WHOLE;
+	for (uint32_t v = 0; v < m->f->n_switches; v++) {
+		uint32_t n = 0, s = v;
+		uint8_t state;
+
+		while (s != OSR_NONE && m->state[s] == UNKNOWN) {
+			m->state[s] = ON_THE_WAY;
+			m->stack[n++] = s;
+			s = rounds_next(m, old, root, s);
+		}
+		state = s != OSR_NONE && m->state[s] == WHOLE ? WHOLE : CUT;
+		while (n)
+			m->state[m->stack[--n]] = state;
+	}
+}
+
+/* Counts the entries of s, before and after, where they lead to; or takes them away again. */
+static void count_in(struct transition *m, const uint8_t *const row[2], uint32_t root, uint32_t s,
+		     bool away)
+{
+	for (unsigned g = 0; g < 2; g++) {
+		uint32_t next = rounds_next(m, row[g], root, s);
+
+		if (next == OSR_NONE || (g && row[0][s] == row[1][s]))
 			continue;
-		ring |= !osr_set_join(up, s, fabric->chan_dst[c]);
+		m->n_in[next] += away ? UINT32_MAX : 1;
+		if (away && !m->n_in[next])
+			m->stack[m->n_stack++] = next;
 	}
-	osr_arena_reset(m->scratch, mark);
-	return ring;
 }
 
-/* Old SLs of pairs that have one; where they are lanes that are left. */
-static void find_sls(struct transition *m)
+/* Switches that no packet comes to are taken out until there are none; false: none is left. */
+static bool find_cycles(struct transition *m, const uint8_t *first, const uint8_t *now,
+			uint32_t root)
 {
-	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
-	uint16_t used = 0;
+	const uint8_t *const row[2] = { first, now };
+	uint32_t n = m->f->n_switches, n_left = n;
 
-	if (transition_any_sl(m->r) || transition_any_sl(&m->previous->routing) || m->r->sl2vl ||
-	    m->previous->routing.sl2vl)
-		return;
-	m->sl = osr_alloc(&m->kept, size, 1);
-	for (size_t i = 0; m->sl && i < size; i++) {
-		bool known = m->old.lft[i] != OSR_NO_PATH;
+	memset(m->n_in, 0, n * sizeof(*m->n_in));
+	memset(m->on_cycle, true, n * sizeof(*m->on_cycle));
+	for (uint32_t s = 0; s < n; s++)
+		count_in(m, row, root, s, false);
+	for (uint32_t s = 0; s < n; s++)
+		if (!m->n_in[s])
+			m->stack[m->n_stack++] = s;
+	while (m->n_stack) {
+		uint32_t s = m->stack[--m->n_stack];
 
-		m->sl[i] = known ? m->old.sl[i] : m->r->sl[i];
-		if (m->r->lft[i] != OSR_NO_PATH)
-			used |= (uint16_t)(1u << (m->sl[i] & 15));
-		if (m->r->granted)
-			used |= m->r->granted[i];
+		m->on_cycle[s] = false;
+		n_left--;
+		count_in(m, row, root, s, true);
 	}
-	while (used >> m->sl_vls)
-		m->sl_vls++;
-	if (m->sl_vls > m->req->max_vls)
-		m->sl = NULL;
-	else if (m->sl_vls < m->r->n_vls)
-		m->sl_vls = m->r->n_vls;
+	return n_left > 0;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
-
-void osr__transition_keep(struct transition *m, uint8_t kept)
+static void withdraw_more(struct transition *m, enum attempt attempt)
 {
-	m->now.mcast_parent = kept & OSR_KEPT_ORDER ? m->order : m->r->mcast_parent;
-	if (m->now.sl)
-		m->now.sl = kept & OSR_KEPT_SLS ? m->sl : m->r->sl;
-}
+	const struct osr_fabric *fabric = m->f;
+	size_t n = fabric->n_switches;
 
-uint32_t osr__transition_choices(struct transition *m, uint8_t kept[3])
-{
-	uint32_t provable = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST, n = 1;
+	if (attempt == WITHDRAW_CYCLES) {
+		memcpy(m->first, m->old.lft, fabric->n_dests * n);
+		m->n = m->n_whole = 0;
+	}
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *old = m->old.lft + d * n, *now = m->now.lft + d * n;
+		uint8_t *first = m->first + d * n;
+		uint32_t root = fabric->dest_switch[d];
+		bool cycles = false;
 
-	/* The union's certificate has to prove all that is claimed. */
-	kept[0] = 0;
-	if ((!m->one_graph && m->r->claims & provable & ~m->modes) || !m->r->rank || m->r->sl2vl)
-		return n;
-	if (is_ring(m))
-		m->order = osr_repair_keep_tree(m->f, m->old.mcast_parent, m->scratch, &m->kept);
-	if (m->order)
-		kept[n++] = OSR_KEPT_ORDER;
-	find_sls(m);
-	if (m->sl)
-		kept[n++] = OSR_KEPT_SLS | (m->order ? OSR_KEPT_ORDER : 0);
-	return n;
+		if (!memcmp(old, now, n))
+			continue;
+		find_whole(m, old, root);
+		for (unsigned pass = 0; pass < 2; pass++) {
+			if (attempt == WITHDRAW_CYCLES)
+				cycles = find_cycles(m, first, now, root);
+			if (attempt == WITHDRAW_CYCLES && !cycles)
+				break;
+			for (uint32_t s = 0; s < n; s++)
+				if (first[s] != OSR_NO_PATH && old[s] != now[s] &&
+				    (!cycles || m->on_cycle[s]) &&
+				    (m->state[s] == CUT || (pass && attempt != WITHDRAW_CUT))) {
+					first[s] = OSR_NO_PATH;
+					m->n++;
+					m->n_whole += m->state[s] == WHOLE;
+				}
+		}
+	}
 }
 
 /*
- * The new tables as they are, unless that is a ring of multicast for sure; then what is kept of the old
- * ones, the least first. If nothing helps m->loop is that of the new tables as they are.
+ * The first round: old entries or none, under the SLs and SL2VL tables of both. The second: what is left of
+ * them, and the new ones, under the SLs of both and the new SL2VL tables. Multicast tables change after that.
  */
-static enum osr_status transition_choose(struct transition *m, bool prefer, uint8_t *kept,
-					 struct osr_diag *diag)
+static enum osr_status rounds_ask(struct transition *m, bool quick, struct osr_diag *diag)
 {
-	uint8_t choice[3] = { 0 };
-	uint32_t n = 1;
+	const struct osr_routing old = m->old, now = m->now;
 	enum osr_status st = OSR_OK;
 
-	if (osr__transition_rises(m))
-		return OSR_OK;
-	if (prefer)
-		n = osr__transition_choices(m, choice);
-	/* With an order to keep the tables as they are have a ring. */
-	for (uint32_t i = m->order ? 1 : 0; i < n; i++) {
-		*kept = choice[i];
-		osr__transition_keep(m, *kept);
-		st = osr__transition_ask(m, diag);
-		if (st || (!m->loop.n && !m->refused))
-			return st;
+	m->free = m->one_graph;
+	if (!m->free) {
+		m->now.lft = m->first;
+		m->now.mcast_parent = old.mcast_parent;
+		st = transition_ask(m, quick, diag);
+		m->now = now;
 	}
-	if (!*kept)
-		return OSR_OK;
-	*kept = 0;
-	osr__transition_keep(m, 0);
-	return osr__transition_ask(m, diag);
+	if (st || !m->free)
+		return st;
+	m->old.lft = m->first;
+	if (now.sl2vl) {
+		m->old.sl2vl = now.sl2vl;
+		m->old.sl2vl_row = now.sl2vl_row;
+		memcpy(m->old.ca_sl2vl, now.ca_sl2vl, sizeof(now.ca_sl2vl));
+	}
+	st = transition_ask(m, quick, diag);
+	m->old = old;
+	return st;
+}
+
+/*
+ * As they are, and with the old spanning order. Where a certificate may show it quickly, the entries whose route is
+ * cut are withdrawn before all tables are followed: that costs no packet, and mostly suffices.
+ */
+static enum osr_status transition_rounds(struct transition *m, struct osr_arena *result,
+					 struct osr_diag *diag)
+{
+	bool certified = (m->one_graph || m->by_turn) && m->r->rank && m->r->stable.kept;
+	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
+	struct osr_stable *stable = &m->r->stable;
+	struct osr_diag why = { "" };
+	enum osr_status st = OSR_OK;
+	uint64_t *withdrawn, n = 0;
+
+	m->free = false;
+	for (unsigned keep = 0; keep <= (m->order ? 1u : 0u) && !st && !m->free; keep++) {
+		m->now.mcast_parent = keep ? (uint32_t *)m->order : m->r->mcast_parent;
+		for (enum attempt attempt = 0; attempt < N_ATTEMPTS && !st && !m->free; attempt++) {
+			uint64_t had = attempt ? m->n : 0;
+
+			withdraw_more(m, attempt);
+			if (m->n > had || (certified && attempt == WITHDRAW_CUT))
+				st = rounds_ask(m, certified && attempt == WITHDRAW_CYCLES, diag);
+		}
+	}
+	if (st)
+		return st;
+	/* What is left of loops when as much is withdrawn as can be; but no packet goes in circles. */
+	if (!m->free) {
+		if (m->loop.n) {
+			osr_loop_say(m->f, &m->loop, &why);
+			memcpy(stable->transition_why, why.text,
+			       sizeof(stable->transition_why) - 1);
+		}
+		withdraw_more(m, WITHDRAW_CYCLES);
+	}
+	withdrawn = osr_alloc(result, m->n, sizeof(*withdrawn));
+	if (!withdrawn)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the entries of two rounds");
+	for (size_t i = 0; i < size; i++)
+		if (m->first[i] != m->old.lft[i])
+			withdrawn[n++] = i;
+	m->r->withdrawn = n ? withdrawn : NULL;
+	stable->n_withdrawn = m->n;
+	stable->n_withdrawn_whole = m->n_whole;
+	if (m->free)
+		stable->transition = OSR_TRANSITION_ROUNDS;
+	return OSR_OK;
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-/* Pairs whose SL of the last sweep, or an earlier one, is not proven any more. */
-static void count_sls(struct transition *m)
+/* The old spanning order, and the certificate of all mixtures. */
+static enum osr_status transition_adopt(struct transition *m, struct osr_arena *result,
+					struct osr_diag *diag)
 {
-	const struct osr_routing *routing = m->r;
-	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
+	size_t n = m->f->n_channels, n_vls = m->r->n_vls;
+	uint32_t *rank = osr_alloc(result, n_vls * n, sizeof(*rank)),
+		 *order = osr_alloc(result, m->f->n_switches, sizeof(*order));
 
-	m->r->stable.n_sl_changed = m->r->stable.n_sl_lost = 0;
-	for (size_t i = 0; i < size; i++) {
-		uint16_t safe = (uint16_t)(1u << (routing->sl[i] & 15)), had;
-
-		if (m->old.lft[i] == OSR_NO_PATH || routing->lft[i] == OSR_NO_PATH)
-			continue;
-		had = (uint16_t)(1u << (m->old.sl[i] & 15));
-		if (m->old.granted)
-			had |= m->old.granted[i];
-		if (routing->granted)
-			safe |= routing->granted[i];
-		m->r->stable.n_sl_changed += m->old.sl[i] != routing->sl[i];
-		m->r->stable.n_sl_lost += (unsigned)__builtin_popcount(had & (unsigned)~safe);
-	}
-}
-
-enum osr_status osr__transition_adopt(struct transition *m, uint8_t kept, struct osr_arena *result,
-				      struct osr_diag *diag)
-{
-	size_t n = m->f->n_channels, size = (size_t)m->f->n_dests * m->f->n_switches;
-	struct osr_routing *routing = m->r;
-	uint8_t n_vls = kept & OSR_KEPT_SLS ? m->sl_vls : routing->n_vls;
-	uint32_t *rank = osr_alloc(result, n_vls * n, sizeof(*rank)), *order = NULL;
-	uint8_t *sl = NULL;
-
-	if (kept & OSR_KEPT_ORDER)
-		order = osr_alloc(result, m->f->n_switches, sizeof(*order));
-	if (kept & OSR_KEPT_SLS)
-		sl = osr_alloc(result, size, 1);
-	if (!rank || (kept & OSR_KEPT_ORDER && !order) || (kept & OSR_KEPT_SLS && !sl))
-		return osr__transition_nomem(diag);
-	for (uint8_t vl = 0; vl < n_vls; vl++)
+	if (!rank || !order)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the old spanning order");
+	for (size_t vl = 0; vl < n_vls; vl++)
 		memcpy(rank + vl * n, m->rank + (m->one_graph ? 0 : vl * n), n * sizeof(*rank));
-	routing->rank = rank;
-	routing->n_vls = n_vls;
-	if (order)
-		routing->mcast_parent = memcpy(order, m->order, m->f->n_switches * sizeof(*order));
-	if (sl) {
-		routing->sl = memcpy(sl, m->sl, size);
-		count_sls(m);
-	}
+	m->r->rank = rank;
+	m->r->mcast_parent = memcpy(order, m->order, m->f->n_switches * sizeof(*order));
+	m->r->stable.transition_order = true;
 	return OSR_OK;
 }
 
-static enum osr_status unasked(struct osr_routing *routing, const char *why)
-{
-	snprintf(routing->stable.transition_why, sizeof(routing->stable.transition_why), "%s", why);
-	return OSR_OK;
-}
-
-static enum osr_status decide(struct transition *m, bool prefer, struct osr_arena *result,
-			      struct osr_diag *diag)
-{
-	struct osr_stable *stable = &m->r->stable;
-	struct osr_diag loop = { "" };
-	enum osr_status st = osr__transition_begin(m, diag);
-	uint8_t kept = 0;
-
-	if (!st)
-		st = transition_choose(m, prefer, &kept, diag);
-	if (!st && kept && !m->loop.n && !m->refused)
-		st = osr__transition_adopt(m, kept, result, diag);
-	if (st)
-		return st;
-	stable->transition = m->loop.n || m->refused ? OSR_TRANSITION_LOOP : OSR_TRANSITION_FREE;
-	stable->transition_mcast = m->modes & OSR_CLAIM_MULTICAST;
-	stable->transition_kept = kept;
-	if (m->refused)
-		unasked(m->r, "the proved checker does not confirm that it cannot");
-	if (m->loop.n) {
-		osr_loop_say(m->f, &m->loop, &loop);
-		memcpy(stable->transition_why, loop.text, sizeof(stable->transition_why) - 1);
-	}
-	return OSR_OK;
-}
-
-struct transition osr__transition_of(const struct osr_job *job)
-{
-	return (struct transition){ .f = job->fabric,
-				    .req = &job->request,
-				    .previous = job->previous,
-				    .r = job->routing,
-				    .scratch = job->scratch };
-}
-
-enum osr_status osr_transition_check(const struct osr_job *job, bool prefer)
+enum osr_status osr_transition(const struct osr_job *job)
 {
 	const struct osr_fabric *fabric = job->fabric;
-	struct transition m = osr__transition_of(job);
+	struct transition m = { .f = fabric, .r = job->routing, .scratch = job->scratch };
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct osr_stable *stable = &job->routing->stable;
+	const struct osr_routing *previous = &job->previous->routing;
+	bool large = (uint64_t)fabric->n_dests * fabric->n_switches > OSR_TRANSITION_ENTRIES;
+	const char *why = NULL;
 	enum osr_status st;
 
 	stable->transition = OSR_TRANSITION_UNASKED;
-	if (!m.previous->routing.lft || !(m.previous->routing.claims & OSR_CLAIM_DEADLOCK_FREE))
-		return unasked(m.r, "the old tables are not proven free of deadlock by themselves");
-	if (!(m.r->claims & OSR_CLAIM_DEADLOCK_FREE))
-		return unasked(m.r, "the new tables are not proven free of deadlock by themselves");
-	if ((uint64_t)fabric->n_dests * fabric->n_switches > OSR_TRANSITION_ENTRIES) {
+	if (!previous->lft || !(previous->claims & OSR_CLAIM_DEADLOCK_FREE))
+		why = "the old tables are not proven free of deadlock by themselves";
+	else if (!(m.r->claims & OSR_CLAIM_DEADLOCK_FREE))
+		why = "the new tables are not proven free of deadlock by themselves";
+	if (why)
+		snprintf(stable->transition_why, sizeof(stable->transition_why), "%s", why);
+	if (large)
 		snprintf(stable->transition_why, sizeof(stable->transition_why),
 			 "%u switches and %u LIDs would take too long", fabric->n_switches,
 			 fabric->n_dests);
+	if (why || large)
 		return OSR_OK;
+	st = transition_begin(&m, job);
+	if (!st)
+		st = transition_decide(&m, job->diag);
+	if (!st && stable->transition == OSR_TRANSITION_LOOP)
+		st = transition_rounds(&m, job->arena, job->diag);
+	if (!st && m.free && m.order && m.now.mcast_parent == m.order)
+		st = transition_adopt(&m, job->arena, job->diag);
+	if (st) {
+		stable->transition = OSR_TRANSITION_UNASKED;
+		stable->n_withdrawn = stable->n_withdrawn_whole = 0;
+		m.r->withdrawn = NULL;
 	}
-	st = decide(&m, prefer, job->arena, job->diag);
 	osr_arena_free(&m.kept);
 	osr_arena_reset(job->scratch, mark);
 	return st;

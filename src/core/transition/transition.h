@@ -14,47 +14,35 @@
 #include <osmroutes/engine.h>
 
 /*
- * The transition from job->previous to r, where one is not the other with repairs that agree with its
- * certificate (stable.together): after a full route, by whatever engine. Both are followed in every
- * mixture (union.h), with the SLs of both and those granted earlier, replies, and multicast where
- * both claim it; the answer is r->stable.transition.
+ * The transition from job->previous to job->routing, which is complete and not checked yet. Both are followed in
+ * every mixture (union.h), with the SLs of both and those granted earlier, replies, and multicast where both claim
+ * it; the answer is stable.transition.
  *
- * If the mixture has a loop and `prefer`, the same routes are tried with what the old tables have:
- * their spanning order of multicast, as far as its cables are there, and then with the SLs of their
- * pairs, too. What is free of loops is taken into r (sl, mcast_parent, rank), with the union's order
- * as certificate: one for the old tables, the new ones and all mixtures. SLs that packets in flight
- * have can be nothing else; so if a loop is left with the old SLs, no other SLs would do better.
+ * If the mixture of a full route has a loop, and the spanning orders of multicast make a ring, it is tried with the
+ * old order, as far as its cables are there. If that is free of loops it is taken into the routing, with the union's
+ * order as certificate: one for the old tables, the new ones and all mixtures.
  *
- * Time: where one graph holds for all SLs, mostly a few operations for every entry of the LIDs that change
- * (osr_union_rises()); else that of osr_union_loop() for two generations, up to three times; not asked beyond
- * OSR_TRANSITION_ENTRIES entries. r (job->routing) is complete and not checked yet.
- */
-#define OSR_TRANSITION_ENTRIES UINT64_C(100000000)
-
-enum osr_status osr_transition_check(const struct osr_job *job, bool prefer);
-
-/*
- * Where the mixture has a loop: can the new tables go out in two rounds, so that every mixture of old
- * tables and those of the first round, and of these and the new ones, is free of forwarding loops and of
- * credit loops? In the first round entries are withdrawn (OSR_NO_PATH), all others stay as they are.
- *
- * If all entries that change are withdrawn first, a mixture of the first round has only entries of the
- * old tables, one of the second only entries of the new ones, and neither has a loop: drop beats loop.
- * Most faults need far less, and it is tried in this order, each LID by itself:
+ * Else: can the new tables go out in two rounds, so that every mixture of old tables and those of the first round,
+ * and of these and the new ones, is free of forwarding loops and of credit loops? In the first round entries are
+ * withdrawn (OSR_NO_PATH), all others stay as they are. If all entries that change are withdrawn first, a mixture of
+ * the first round has only entries of the old tables, one of the second only entries of the new ones, and neither
+ * has a loop: drop beats loop. Most faults need far less, and it is tried in this order, each LID by itself:
  *	entries on a cycle of old and new entries whose old route is cut: they lead to no host anyway;
  *	the others on such a cycle;
  * and if a credit loop over several LIDs is left,
  *	all entries whose old route is cut;
  *	all entries that change.
- * Each attempt is verified like a mixture (union.h). Only SLs of connections that are not proven on the
- * new tables, and multicast, whose tables are not withdrawn, can make the last one fail; then the first one is taken all the same, so that at least no
- * packet goes in circles, and r->stable.transition remains OSR_TRANSITION_LOOP, with the loop that is
- * left in transition_why.
+ * Each attempt is verified like a mixture. Only SLs of connections that are not proven on the new tables, and
+ * multicast, whose tables are not withdrawn, can make the last one fail; then the first one is taken all the same,
+ * so that at least no packet goes in circles, and stable.transition remains OSR_TRANSITION_LOOP, with the loop that
+ * is left in transition_why. Else it is OSR_TRANSITION_ROUNDS; withdrawn and stable.n_withdrawn are the first round.
  *
- * r->withdrawn and stable.n_withdrawn are the first round, and r->stable.transition becomes
- * OSR_TRANSITION_ROUNDS. Time: a few operations for every entry of the LIDs that change, and up to six times
- * that of osr_union_loop().
+ * Time: where one graph holds for all SLs, mostly a few operations for every entry of the LIDs that change
+ * (osr_union_rises()); else that of osr_union_loop() for two generations, up to eight times; not asked beyond
+ * OSR_TRANSITION_ENTRIES entries.
  */
-enum osr_status osr_transition_rounds(const struct osr_job *job);
+#define OSR_TRANSITION_ENTRIES UINT64_C(100000000)
+
+enum osr_status osr_transition(const struct osr_job *job);
 
 #endif
