@@ -10,13 +10,34 @@
 
 #include "cli/analysis.h"
 #include "cli/cli.h"
-#include "cli/faults.h"
-#include "cli/input.h"
 #include "cli/source.h"
+#include "topo/topo.h"
+
+#define MAX_FAULTS 64
+#define LABEL_SIZE 512
+
+enum faults_kind { FAULTS_NAMED, FAULTS_LINK, FAULTS_SWITCH, FAULTS_RANDOM };
+
+/*
+ * What is to fail, as the command line says it: cables and switches by name, each in turn, or a number of them at
+ * random. A case is one fabric without them.
+ */
+struct faults {
+	enum faults_kind kind;
+	const char *link[MAX_FAULTS], *sw[MAX_FAULTS]; /* words of argv */
+	uint32_t n_links, n_switches;                  /* of these */
+	uint32_t each;                                 /* 1: link, 2: switch */
+	bool by_chance, split;
+	struct osr_degrade random;
+	uint32_t n_cases;
+
+	const struct osr_net *net;
+	uint32_t *list; /* [n_cases] of FAULTS_LINK and FAULTS_SWITCH: a port, a node */
+};
 
 struct args {
 	struct cli_run run;
-	struct cli_faults faults;
+	struct faults faults;
 	uint32_t max_listed; /* OSR_NONE: by default */
 	const char *write;
 	struct cli_pool pool;
@@ -25,7 +46,7 @@ struct args {
 /* What a case came to. */
 struct found {
 	uint32_t number;
-	char label[CLI_FAULT_LABEL];
+	char label[LABEL_SIZE];
 	enum osr_status st;
 	struct osr_diag diag;
 	bool again; /* diag says why the tables of before are used again */
@@ -39,6 +60,190 @@ struct found {
 	enum osr_answer verdict, transition;
 	struct osr_stable stable;
 };
+
+/* ---- what fails ---------------------------------------------------------------------------------- */
+
+static const struct out_field removed_fields[] = {
+	{ "kind", NULL, OUT_TEXT },
+	{ "name", NULL, OUT_TEXT },
+	{ 0 },
+};
+
+/* Appends to a list of names in `label`; names that find no room are counted. */
+static void add_label(char *label, const char *name, uint32_t *n_left_out)
+{
+	size_t used = strlen(label);
+	bool first = !used || label[used - 1] == ' ';
+
+	if (*n_left_out || used + strlen(name) + 32 > LABEL_SIZE)
+		(*n_left_out)++;
+	else
+		snprintf(label + used, LABEL_SIZE - used, "%s%s", first ? "" : ", ", name);
+}
+
+/* Everything that is removed, behind what stands in `label`, and as rows of `removed`, unless that is NULL. */
+static void say_removed(const struct osr_net *net, const bool *gone, const bool *cut, char *label,
+			struct out *removed)
+{
+	char name[LABEL_SIZE];
+	uint32_t n_left_out = 0;
+	size_t used;
+
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		if (!gone[i])
+			continue;
+		add_label(label, osr_net_shown(net, i), &n_left_out);
+		if (removed)
+			OUT_ADD(removed, "removed", "switch", osr_net_shown(net, i));
+	}
+	for (uint32_t p = 0; p < net->n_ports; p++) {
+		uint32_t peer = net->ports[p].peer;
+
+		/* A cable once, at its lower port. */
+		if (peer == OSR_NONE || peer < p || (!cut[p] && !cut[peer]))
+			continue;
+		snprintf(name, sizeof(name), "%s:%u - %s:%u",
+			 osr_net_shown(net, net->ports[p].node), osr_net_port_num(net, p),
+			 osr_net_shown(net, net->ports[peer].node), osr_net_port_num(net, peer));
+		add_label(label, name, &n_left_out);
+		if (removed)
+			OUT_ADD(removed, "removed", "link", name);
+	}
+	used = strlen(label);
+	if (n_left_out)
+		snprintf(label + used, LABEL_SIZE - used, " and %u more", n_left_out);
+}
+
+/* ---- cases ---------------------------------------------------------------------------------- */
+
+/* Each cable between two switches, each switch without hosts: how many. */
+static uint32_t list_candidates(const struct osr_net *net, enum faults_kind kind,
+				const bool *transit, uint32_t *list)
+{
+	uint32_t n = 0;
+
+	for (uint32_t p = 0; kind == FAULTS_LINK && p < net->n_ports; p++) {
+		uint32_t node = net->ports[p].node, peer = net->ports[p].peer;
+
+		if (peer != OSR_NONE && p < peer && osr_net_is_switch(net, node) &&
+		    osr_net_is_switch(net, net->ports[peer].node) && node != net->ports[peer].node)
+			list[n++] = p;
+	}
+	for (uint32_t i = 0; kind == FAULTS_SWITCH && i < net->n_nodes; i++)
+		if (transit[i])
+			list[n++] = i;
+	return n;
+}
+
+/* Counts the cases in this net. */
+static enum osr_status faults_prepare(struct faults *faults, const struct osr_net *net,
+				      const char *name, struct osr_diag *diag)
+{
+	bool *transit = calloc((size_t)net->n_nodes + 1, sizeof(*transit));
+
+	faults->net = net;
+	faults->list = calloc((size_t)net->n_ports + 1, sizeof(*faults->list));
+	if (!faults->list || !transit || !osr_topo_transit(net, transit)) {
+		free(transit);
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", net->n_nodes);
+	}
+	if (faults->kind == FAULTS_NAMED)
+		faults->n_cases = 1;
+	else if (faults->kind != FAULTS_RANDOM)
+		faults->n_cases = list_candidates(net, faults->kind, transit, faults->list);
+	free(transit);
+	if (!faults->n_cases)
+		return osr_fail(
+			diag, OSR_INVAL,
+			faults->kind == FAULTS_SWITCH
+				? "%s: no switch without hosts in this fabric; use --switch=NODE"
+				: "%s: no cable between two switches in this fabric",
+			name);
+	return OSR_OK;
+}
+
+/* A job that tests resilience must not pass because nothing was removed. */
+static enum osr_status check_amount(const char *what, uint32_t wanted, double percent,
+				    uint32_t done, bool connected, struct osr_diag *diag)
+{
+	if (done >= wanted && (done || percent <= 0))
+		return OSR_OK;
+	return osr_fail(
+		diag, OSR_INVAL, "%u %s can be removed, not %s%s", done, what,
+		wanted ? "as many as asked for" : "that percentage",
+		connected ? ": there are no more, or the fabric would be split (--split allows it)"
+			  : "");
+}
+
+/* What fails in case k: gone[nodes], cut[ports]. */
+static enum osr_status choose(const struct faults *faults, uint32_t k, bool *gone, bool *cut,
+			      char *label, struct osr_diag *diag)
+{
+	struct osr_degrade how = faults->random;
+	struct osr_degraded done;
+	enum osr_status st = OSR_OK;
+	uint32_t at;
+
+	switch (faults->kind) {
+	case FAULTS_NAMED:
+		for (uint32_t i = 0; i < faults->n_links && !st; i++) {
+			st = cli_find_cable(faults->net, faults->link[i], &at, diag);
+			if (!st)
+				cut[at] = true;
+		}
+		for (uint32_t i = 0; i < faults->n_switches && !st; i++) {
+			st = cli_find_switch(faults->net, faults->sw[i], &at, diag);
+			if (!st)
+				gone[at] = true;
+		}
+		return st;
+	case FAULTS_LINK:
+		cut[faults->list[k]] = true;
+		return OSR_OK;
+	case FAULTS_SWITCH:
+		gone[faults->list[k]] = true;
+		return OSR_OK;
+	default:
+		/* Another seed for each case. */
+		how.seed += k;
+		how.keep_connected = !faults->split;
+		st = osr_topo_choose(faults->net, &how, gone, cut, &done, diag);
+		if (!st)
+			st = check_amount(how.hosts_too ? "switches" : "switches without hosts",
+					  how.n_switches, how.switches_percent, done.n_switches,
+					  how.keep_connected, diag);
+		if (!st)
+			st = check_amount("cables between switches", how.n_links, how.links_percent,
+					  done.n_links, how.keep_connected, diag);
+		snprintf(label, LABEL_SIZE, "seed %llu: ", (unsigned long long)how.seed);
+		return st;
+	}
+}
+
+/*
+ * Case k < n_cases: `net` becomes the fabric without what fails, and label[LABEL_SIZE] names that, as do rows of
+ * section "removed" of `removed`, unless it is NULL. Any number of threads may make cases at the same time.
+ */
+static enum osr_status faults_make(const struct faults *faults, uint32_t k, struct osr_net *net,
+				   char *label, struct out *removed, struct osr_diag *diag)
+{
+	bool *gone = calloc((size_t)faults->net->n_nodes + 1, sizeof(*gone));
+	bool *cut = calloc((size_t)faults->net->n_ports + 1, sizeof(*cut));
+	enum osr_status st = OSR_NOMEM;
+
+	label[0] = '\0';
+	if (gone && cut)
+		st = choose(faults, k, gone, cut, label, diag);
+	else
+		osr_fail(diag, st, "out of memory for %u nodes", faults->net->n_nodes);
+	if (!st)
+		say_removed(faults->net, gone, cut, label, removed);
+	if (!st)
+		st = osr_topo_remove(faults->net, gone, cut, net, diag);
+	free(gone);
+	free(cut);
+	return st;
+}
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
@@ -175,7 +380,7 @@ static enum osr_status run_case(void *ctx, uint32_t thread, uint32_t k, struct o
 
 	(void)thread;
 	o->number = k;
-	st = cli_faults_make(&a->faults, k, &net, o->label, NULL, diag);
+	st = faults_make(&a->faults, k, &net, o->label, NULL, diag);
 	if (st)
 		return st;
 	o->st = osr_net_fabric(&net, -1, &arena, &fabric, &o->diag);
@@ -282,7 +487,7 @@ static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },
 	{ "engines", OUT_ACROSS, engine_fields },
 	{ "cases", OUT_ROWS, case_fields },
-	{ "removed", OUT_ROWS, cli_removed_fields },
+	{ "removed", OUT_ROWS, removed_fields },
 	{ 0 },
 };
 
@@ -417,6 +622,83 @@ out:
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
+enum { OPT_LINKS = 256, OPT_SWITCHES };
+
+static const struct cli_option fault_options[] = {
+	{ "link", "NODE:PORT", "remove the cable on this port; may be repeated",
+	  CLI_LIST(struct faults, link, n_links) },
+	{ "switch", "NODE", "remove this switch; may be repeated",
+	  CLI_LIST(struct faults, sw, n_switches) },
+	{ "each", "WORD", "one at a time: link or switch (without hosts)",
+	  CLI_WORD(struct faults, each, "|link|switch") },
+	{ "links", "N[%]", "remove N, or N percent, of the cables between switches at random",
+	  .key = OPT_LINKS },
+	{ "switches", "N[%]", "remove N, or N percent, of the switches without hosts at random",
+	  .key = OPT_SWITCHES },
+	{ "cases", "N", "number of random cases (default 10)",
+	  CLI_NUMBER(struct faults, n_cases, 1, 1000000) },
+	{ "seed", "N", "seed of the first random case (default 1), then one more each",
+	  CLI_NUMBER(struct faults, random.seed, 0, INT64_MAX) },
+	{ "split", NULL, "the fabric may be split at random (default: it stays connected)",
+	  CLI_FLAG(struct faults, split) },
+	{ "any-switch", NULL, "switches with hosts may go at random, too, with their hosts",
+	  CLI_FLAG(struct faults, random.hosts_too) },
+	{ 0 },
+};
+
+static void take_amount(const char *text, const char *what, uint32_t *n, double *percent,
+			struct argp_state *state)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || !(v >= 0 && v <= 1e6))
+		argp_error(state, "%s \"%s\": expected a number, or a percentage as in 2.5%%", what,
+			   text);
+	else if (end[0] == '%' && !end[1] && v <= 100)
+		*percent = v;
+	else if (!end[0] && v == (double)(uint32_t)v)
+		*n = (uint32_t)v;
+	else
+		argp_error(state, "%s \"%s\": expected a whole number, or a percentage up to 100%%",
+			   what, text);
+}
+
+static error_t faults_parse(int key, char *arg, struct argp_state *state)
+{
+	struct faults *faults = state->input;
+	bool named = faults->n_links || faults->n_switches, by_chance = faults->by_chance;
+
+	switch (key) {
+	case OPT_LINKS:
+		faults->by_chance = true;
+		take_amount(arg, "links", &faults->random.n_links, &faults->random.links_percent,
+			    state);
+		return 0;
+	case OPT_SWITCHES:
+		faults->by_chance = true;
+		take_amount(arg, "switches", &faults->random.n_switches,
+			    &faults->random.switches_percent, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (!named && !by_chance && !faults->each)
+			argp_error(state, "nothing to remove: give --link, --switch, --each, "
+					  "--links or --switches");
+		if (named + by_chance + !!faults->each > 1)
+			argp_error(state, "either --link and --switch, or --each, or --links and "
+					  "--switches");
+		faults->kind = named               ? FAULTS_NAMED
+			       : by_chance         ? FAULTS_RANDOM
+			       : faults->each == 1 ? FAULTS_LINK
+						   : FAULTS_SWITCH;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct cli_spec faults_spec = { fault_options, faults_parse };
+
 static const struct cli_option options[] = {
 	{ "max", "N",
 	  "list at most N cases, the worst, 0 for all (default: 20 in tables, all in JSON and CSV)",
@@ -458,10 +740,10 @@ static enum osr_status whatif_write(struct args *a)
 {
 	struct osr_diag *diag = &a->run.diag;
 	struct osr_net left = { 0 };
-	char label[CLI_FAULT_LABEL] = "", *comment = NULL;
+	char label[LABEL_SIZE] = "", *comment = NULL;
 	const char *head = a->run.in.net.comment ? a->run.in.net.comment : "";
 	size_t n = strlen(head);
-	enum osr_status st = cli_faults_make(&a->faults, 0, &left, label, &a->run.out, diag);
+	enum osr_status st = faults_make(&a->faults, 0, &left, label, &a->run.out, diag);
 
 	/* What the input says of its origin, then what was done to it. */
 	if (!st && asprintf(&comment, "%s%s%s", head, n && head[n - 1] != '\n' ? "\n" : "",
@@ -487,8 +769,7 @@ static enum osr_status whatif_work(void *args)
 				      : cli_subjects_load(who, &a->run.in, diag);
 
 	if (!st)
-		st = cli_faults_prepare(&a->faults, &a->run.in.net, cli_input_name(&a->run.in),
-					diag);
+		st = faults_prepare(&a->faults, &a->run.in.net, cli_input_name(&a->run.in), diag);
 	if (!st)
 		cli_run_say(&a->run, !a->write);
 	if (!st && a->write)
@@ -497,12 +778,12 @@ static enum osr_status whatif_work(void *args)
 		out_count(&a->run.out, "cases", a->faults.n_cases);
 	for (uint32_t i = 0; i < who->n && !st && !a->write; i++)
 		st = whatif(a, i, diag);
-	cli_faults_free(&a->faults);
+	free(a->faults.list);
 	return st;
 }
 
 static const struct args initial = { .run = { CLI_RUN },
-				     .faults = CLI_FAULTS_INIT,
+				     .faults = { .random = { .seed = 1 }, .n_cases = 10 },
 				     .max_listed = OSR_NONE };
 
 const struct cli_command cli_whatif = {

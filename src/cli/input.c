@@ -122,7 +122,7 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 void cli_input_free(struct cli_input *in)
 {
 	osr_arena_free(&in->arena);
-	cli_live_free(&in->live);
+	osr_arena_free(&in->live.arena);
 	osr_net_free(&in->net);
 	free(in->owned);
 	free(in->lfts);

@@ -14,10 +14,30 @@
 #include <osmroutes/fabric.h>
 
 #include "cli/cli.h"
-#include "cli/live.h"
 #include "cli/output.h"
 #include "io/lines.h"
 #include "io/net.h"
+#include "io/tables.h"
+#include "live/live.h"
+
+/* The fabric this machine is connected to, and what is programmed in it. The InfiniBand libraries are loaded when it is read. */
+struct cli_live {
+	struct osr_device_want from; /* which port of this machine */
+	struct osr_live_ask ask;
+	struct osr_arena arena;
+	struct osr_live read;
+	const struct osr_live_module *module;
+};
+
+/* Asks the subnet administrator for SLs. */
+enum cli_sa {
+	CLI_SA_PAIRS,    /* every end port, for every LID */
+	CLI_SA_SWITCHES, /* one end port of every switch; the others are taken to send alike */
+	CLI_SA_NONE,     /* nobody: senders may use any SL */
+};
+
+/* Queries are answered at some 30,000 a second; more than these are refused. */
+#define CLI_SA_MAX_PAIRS 20000000
 
 struct cli_input {
 	const char *path;     /* a file, or a directory of dumps with an opensm-subnet.lst */
@@ -66,6 +86,17 @@ void cli_take_live(struct cli_input *in, const char *arg, struct argp_state *sta
 
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag);
 void cli_input_free(struct cli_input *in);
+
+/* OSR_INVAL: no libraries, no InfiniBand port, or nobody answered. */
+enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct osr_diag *diag);
+
+/*
+ * Into tables that osr_tables_init() has begun, of the fabric made from that net. OSR_INVAL if
+ * a request for tables was not answered: half of the tables give no verdict. OSR_UNREACHABLE if all but the
+ * SLs are read and the subnet administrator does not answer.
+ */
+enum osr_status cli_live_tables(struct cli_live *live, enum cli_sa sa, struct osr_tables *tables,
+				struct osr_diag *diag);
 
 /* How to call it in a sentence: the path, "standard input" or "live fabric". */
 const char *cli_input_name(const struct cli_input *in);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "cli/live.h"
+#include "cli/input.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -283,9 +283,4 @@ enum osr_status cli_live_tables(struct cli_live *l, enum cli_sa sa, struct osr_t
 	if (!st && l->ask.n_mlids)
 		st = take_groups(tables, live, diag);
 	return !st && sa != CLI_SA_NONE ? take_sls(l, sa, tables, diag) : st;
-}
-
-void cli_live_free(struct cli_live *live)
-{
-	osr_arena_free(&live->arena);
 }

@@ -247,7 +247,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				       .n_mlids = what & 8 ? what & 16 ? UINT32_MAX : 40 : 0 };
 	if (read_all(&l, &net, &arena, (what >> 5) % 3, &diag))
 		insist(diag.text[0] != 0, "refused without a sentence", "");
-	cli_live_free(&l);
+	osr_arena_free(&l.arena);
 	osr_net_free(&net);
 	osr_arena_free(&arena);
 	return 0;
