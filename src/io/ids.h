@@ -1,27 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* ids.h - nodes of a file by what it calls them: a hash table, so that a line costs a constant. */
+/* ids.h - nodes of a file by what it calls them: a balanced tree of the C library (tsearch(3)). */
 #ifndef OSR_IO_IDS_H
 #define OSR_IO_IDS_H
 
-#include "io/net.h"
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <osmroutes/fabric.h>
 
 struct osr_id {
-	uint32_t text; /* offset into the names of the net */
 	uint32_t node; /* OSR_NONE until it is described */
 	uint32_t line; /* of the file, where that is */
+	char text[];
 };
 
-/* Valid and empty with `net` alone. */
-struct osr_ids {
-	struct osr_net *net;
-	struct osr_id *row; /* [n] */
-	uint32_t n, room;
-	uint32_t *slot; /* [n_slots] row or OSR_NONE; a power of two */
-	uint32_t n_slots;
-};
+static inline int osr__id_compare(const void *a, const void *b)
+{
+	return strcmp(((const struct osr_id *)a)->text, ((const struct osr_id *)b)->text);
+}
 
-/* The row of this text, a new one if there is none; OSR_NONE: no memory. */
-uint32_t osr_ids_row(struct osr_ids *ids, const char *text);
-void osr_ids_free(struct osr_ids *ids);
+/* That of this text in a tree which begins as NULL and ends with tdestroy(tree, free), a new one if there is none; NULL: no memory. */
+static inline struct osr_id *osr_id_find(void **tree, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	struct osr_id *id = malloc(sizeof(*id) + size), **place = NULL;
+
+	if (id) {
+		id->node = OSR_NONE;
+		memcpy(id->text, text, size);
+		place = tsearch(id, tree, osr__id_compare);
+	}
+	if (!place || *place != id)
+		free(id);
+	return place ? *place : NULL;
+}
 
 #endif

@@ -18,8 +18,8 @@
 
 /* The far end of a port's cable as its own line gives it. */
 struct far_end {
-	uint32_t id;   /* row of the table, plus 1; 0: no line for this port */
-	uint32_t line; /* of this port */
+	const struct osr_id *id; /* NULL: no line for this port */
+	uint32_t line;           /* of this port */
 	uint8_t port;
 };
 
@@ -37,7 +37,7 @@ struct netfile {
 	bool guid_set[OSR_NET_N_TYPES];
 	uint64_t width, speed, speed_ext; /* bits of ibsim */
 
-	struct osr_ids ids;
+	void *ids;           /* tree */
 	struct far_end *far; /* parallel to net->ports */
 	uint32_t far_room;
 	bool in_head; /* all lines so far begin with '#' */
@@ -56,12 +56,12 @@ static enum osr_status netfile_nomem(const struct netfile *f)
 			f->in->label, f->in->number, f->net->n_nodes);
 }
 
-/* The line at which this row of the table is described. */
+/* The line at which this node is described. */
 static uint32_t line_of(struct netfile *f, uint32_t node)
 {
-	uint32_t row = osr_ids_row(&f->ids, osr_net_id(f->net, node));
+	const struct osr_id *id = osr_id_find(&f->ids, osr_net_id(f->net, node));
 
-	return row == OSR_NONE ? 0 : f->ids.row[row].line;
+	return id ? id->line : 0;
 }
 
 /* ---- words ---------------------------------------------------------------------------------- */
@@ -205,8 +205,8 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 
 /* ---- node headers --------------------------------------------------------------------------- */
 
-/* The row of an id with the module prefix in force, as ibsim composes it: prefix#id. */
-static enum osr_status find_id(struct netfile *f, struct word id, uint32_t *row)
+/* An id with the module prefix in force, as ibsim composes it: prefix#id. */
+static enum osr_status find_id(struct netfile *f, struct word id, struct osr_id **found)
 {
 	bool plain = !f->prefix || memchr(id.at, '#', id.n);
 	char full[2 * MAX_ID];
@@ -215,8 +215,8 @@ static enum osr_status find_id(struct netfile *f, struct word id, uint32_t *row)
 	    snprintf(full, sizeof(full), "%s%s%.*s", plain ? "" : f->net->names + f->prefix,
 		     plain ? "" : "#", (int)id.n, id.at) > MAX_ID)
 		return osr_lines_fail(f->in, "a node id has 1 to %d characters", MAX_ID);
-	*row = osr_ids_row(&f->ids, full);
-	return *row == OSR_NONE ? netfile_nomem(f) : OSR_OK;
+	*found = osr_id_find(&f->ids, full);
+	return *found ? OSR_OK : netfile_nomem(f);
 }
 
 /* Node type of a header line; *at is then behind the word. */
@@ -329,27 +329,23 @@ static enum osr_status netfile_add_node(struct netfile *f, enum osr_net_type typ
 					struct word id)
 {
 	struct osr_net *net = f->net;
-	uint32_t row, node;
-	enum osr_status st = find_id(f, id, &row);
-	const char *full;
+	struct osr_id *own;
+	enum osr_status st = find_id(f, id, &own);
+	uint32_t node;
 
 	if (st)
 		return st;
-	full = net->names + f->ids.row[row].text;
-	if (f->ids.row[row].node != OSR_NONE)
-		return osr_lines_fail(f->in, "node \"%s\" was already described in line %u", full,
-				      f->ids.row[row].line);
-	/* The names may move while the node is made. */
-	full = strdup(full);
-	node = full ? osr_net_node(net, type, n_ports, full) : OSR_NONE;
-	free((char *)full);
+	if (own->node != OSR_NONE)
+		return osr_lines_fail(f->in, "node \"%s\" was already described in line %u",
+				      own->text, own->line);
+	node = osr_net_node(net, type, n_ports, own->text);
 	if (net->failed == OSR_INVAL)
 		return osr_lines_fail(f->in, "more than %" PRIu32 " ports in all nodes together",
 				      OSR_NET_MAX_PORTS);
 	if (node == OSR_NONE || !grow_notes(f))
 		return netfile_nomem(f);
-	f->ids.row[row].node = node;
-	f->ids.row[row].line = (uint32_t)f->in->number;
+	own->node = node;
+	own->line = (uint32_t)f->in->number;
 	/* Without a base of its own for this type the node keeps the GUID that net.c counted for it. */
 	if (f->guid_set[type]) {
 		osr_net_set_guid(net, node, f->guid_next[type]);
@@ -471,7 +467,8 @@ static enum osr_status parse_port_rest(struct netfile *f, const char *at, uint32
 static enum osr_status note_far_end(struct netfile *f, uint32_t port, struct word id,
 				    uint64_t far_port)
 {
-	uint32_t number = osr_net_port_num(f->net, port), row;
+	uint32_t number = osr_net_port_num(f->net, port);
+	struct osr_id *far;
 	enum osr_status st;
 
 	if (f->far[port].id)
@@ -483,9 +480,9 @@ static enum osr_status note_far_end(struct netfile *f, uint32_t port, struct wor
 		return osr_lines_fail(f->in,
 				      "port %" PRIu64 " at the far end: 1 to %d are possible",
 				      far_port, OSR_NET_MAX_NODE_PORTS);
-	st = find_id(f, id, &row);
+	st = find_id(f, id, &far);
 	if (!st)
-		f->far[port] = (struct far_end){ .id = row + 1,
+		f->far[port] = (struct far_end){ .id = far,
 						 .line = (uint32_t)f->in->number,
 						 .port = (uint8_t)far_port };
 	return st;
@@ -531,11 +528,6 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 
 /* ---- when all lines are read: which port is at the other end of which, do both say so? ------ */
 
-static const char *far_text(const struct netfile *f, uint32_t port)
-{
-	return f->net->names + f->ids.row[f->far[port].id - 1].text;
-}
-
 /* Names both ends and their lines; the likeliest cause, a file that was cut off, is offered. */
 static enum osr_status disagree(struct netfile *f, uint32_t port, uint32_t far_port)
 {
@@ -551,7 +543,7 @@ static enum osr_status disagree(struct netfile *f, uint32_t port, uint32_t far_p
 	return osr_lines_fail(f->in,
 			      "the cable goes to \"%s\"[%u], but line %u says that \"%s\"[%u] is "
 			      "at its other end",
-			      far_id, far_num, f->far[far_port].line, far_text(f, far_port),
+			      far_id, far_num, f->far[far_port].line, f->far[far_port].id->text,
 			      f->far[far_port].port);
 }
 
@@ -564,21 +556,22 @@ static enum osr_status netfile_tie(struct netfile *f)
 	struct osr_net *net = f->net;
 
 	for (uint32_t p = 0; p < net->n_ports; p++) {
-		uint32_t node = f->far[p].id ? f->ids.row[f->far[p].id - 1].node : OSR_NONE;
+		uint32_t node;
 
 		if (!f->far[p].id)
 			continue;
+		node = f->far[p].id->node;
 		f->in->number = f->far[p].line;
 		if (node == OSR_NONE)
 			return osr_lines_fail(f->in,
 					      "the cable goes to \"%s\", which the file does not "
 					      "describe (is it cut off?)",
-					      far_text(f, p));
+					      f->far[p].id->text);
 		net->ports[p].peer = osr_net_port(net, node, f->far[p].port);
 		if (net->ports[p].peer == OSR_NONE)
 			return osr_lines_fail(
 				f->in, "the cable goes to port %u of \"%s\", which has %u ports",
-				f->far[p].port, far_text(f, p), net->nodes[node].n_ports);
+				f->far[p].port, f->far[p].id->text, net->nodes[node].n_ports);
 	}
 	for (uint32_t p = 0; p < net->n_ports; p++) {
 		uint32_t peer = net->ports[p].peer;
@@ -675,7 +668,6 @@ enum osr_status osr_netfile_read(struct osr_lines *in, struct osr_net *net)
 	char *text;
 
 	*net = (struct osr_net){ 0 };
-	f.ids.net = net;
 	in->by_people = true;
 	f.head = open_memstream(&net->comment, &size);
 	if (!f.head)
@@ -697,7 +689,7 @@ enum osr_status osr_netfile_read(struct osr_lines *in, struct osr_net *net)
 	if (!st)
 		st = netfile_check_guids(&f);
 	free(f.far);
-	osr_ids_free(&f.ids);
+	tdestroy(f.ids, free);
 	if (st)
 		osr_net_free(net);
 	return st;

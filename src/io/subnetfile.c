@@ -19,7 +19,7 @@ struct cable_end {
 struct subnet_reader {
 	struct osr_lines *in;
 	struct osr_net *net;
-	struct osr_ids ids; /* GUIDs */
+	void *ids; /* tree of GUIDs */
 };
 
 /* ---- a line --------------------------------------------------------------------------------- */
@@ -171,27 +171,25 @@ static enum osr_status subnetfile_find_port(struct subnet_reader *reader,
 {
 	enum osr_status st = OSR_OK;
 	struct osr_net_node *net_node;
-	uint32_t row, node;
+	struct osr_id *id;
 	char guid[24];
 
 	snprintf(guid, sizeof(guid), "%016" PRIx64, end->guid);
-	row = osr_ids_row(&reader->ids, guid);
-	if (row == OSR_NONE)
+	id = osr_id_find(&reader->ids, guid);
+	if (!id)
 		return osr_lines_nomem(reader->in);
-	node = reader->ids.row[row].node;
-	if (node == OSR_NONE)
-		st = subnetfile_add_node(reader, end, &node);
+	if (id->node == OSR_NONE)
+		st = subnetfile_add_node(reader, end, &id->node);
 	if (st)
 		return st;
-	reader->ids.row[row].node = node;
-	net_node = &reader->net->nodes[node];
+	net_node = &reader->net->nodes[id->node];
 	if (net_node->type != end->type || net_node->n_ports != end->n_ports)
 		return osr_lines_fail(
 			reader->in,
 			"node 0x%016" PRIx64
 			" is of another kind or has another number of ports than before",
 			end->guid);
-	*port = osr_net_port(reader->net, node, (uint32_t)end->port);
+	*port = osr_net_port(reader->net, id->node, (uint32_t)end->port);
 	if (end->type == OSR_NET_SWITCH)
 		return set_lid(reader, net_node->port_row, end);
 	reader->net->ports[*port].guid = end->port_guid;
@@ -247,7 +245,7 @@ static enum osr_status subnetfile_take_line(struct subnet_reader *reader, const 
 /* Ports of CAs that no line has named keep what osr_net_set_guid() gave them. */
 enum osr_status osr_subnetfile_read(struct osr_lines *in, struct osr_net *net)
 {
-	struct subnet_reader reader = { .in = in, .net = net, .ids = { .net = net } };
+	struct subnet_reader reader = { .in = in, .net = net };
 	enum osr_status st = OSR_OK;
 	char *text;
 
@@ -257,7 +255,7 @@ enum osr_status osr_subnetfile_read(struct osr_lines *in, struct osr_net *net)
 	if (!st && !net->n_nodes)
 		st = osr_fail(in->diag, OSR_INVAL,
 			      "%s: holds no cable (expected an opensm-subnet.lst)", in->label);
-	osr_ids_free(&reader.ids);
+	tdestroy(reader.ids, free);
 	if (st)
 		osr_net_free(net);
 	return st;
