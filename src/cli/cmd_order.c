@@ -51,9 +51,7 @@ struct order {
 	uint32_t *by_name; /* [n_places]; of hosts with several places the first one first */
 	/* While the hosts of a job are read: */
 	struct osr_endports hosts;
-	const struct osr_lines *in;
-	uint32_t line_ranks;
-	struct osr_diag *diag;
+	uint32_t ranks; /* of a host that does not say it */
 };
 
 /* ---- places --------------------------------------------------------------------------------- */
@@ -157,7 +155,7 @@ static enum osr_status order_check_names(const struct order *o, struct osr_diag 
 /* ---- the hosts of a job --------------------------------------------------------------------- */
 
 /* A host may have several ports: all of them are at its place. OSR_NONE with a sentence. */
-static uint32_t find_place(struct order *o, const char *word)
+static uint32_t find_place(struct order *o, const struct osr_lines *in, const char *word)
 {
 	struct osr_names *names = &o->hosts.names;
 	uint32_t n = osr_names_all(names, word, OSR_NAME_END_PORT), at = OSR_NONE, term;
@@ -175,54 +173,31 @@ static uint32_t find_place(struct order *o, const char *word)
 	if (n || !osr_endports_find(&o->hosts, word, &term, &why))
 		snprintf(why.text, sizeof(why.text),
 			 "no host in the order of the tree is called \"%.80s\"", word);
-	osr_lines_fail(o->in, "%s", why.text);
+	osr_lines_fail(in, "%s", why.text);
 	return OSR_NONE;
 }
 
-static bool take_host(void *context, const char *word)
+static enum osr_status take_host(void *ctx, struct osr_lines *in, const char *word, uint32_t slots)
 {
-	struct order *o = context;
+	struct order *o = ctx;
 	bool by_lid = !strncmp(word, "lid:", 4);
 	char name[PLACE_NAME_SIZE];
 	const char *colon = strchr(word + (by_lid ? 4 : 0), ':');
-	uint64_t ranks = o->line_ranks;
+	uint64_t ranks = slots ? slots : o->ranks;
 	uint32_t at;
 
 	snprintf(name, sizeof(name), "%.*s", (int)(colon ? colon - word : PLACE_NAME_SIZE - 1),
 		 word);
-	if (colon && (!osr_parse_uint(colon + 1, &ranks) || !ranks || ranks > MAX_RANKS)) {
-		osr_lines_fail(o->in, "\"%.80s\": expected 1 to %d ranks behind the colon", word,
-			       MAX_RANKS);
-		return false;
-	}
-	at = find_place(o, name);
+	if (colon && (!osr_parse_uint(colon + 1, &ranks) || !ranks || ranks > MAX_RANKS))
+		return osr_lines_fail(in, "\"%.80s\": expected 1 to %d ranks behind the colon",
+				      word, MAX_RANKS);
+	at = find_place(o, in, name);
 	if (at == OSR_NONE)
-		return false;
+		return OSR_INVAL;
 	o->place[at].ranks += (uint32_t)ranks;
-	if (o->place[at].ranks > MAX_RANKS)
-		osr_lines_fail(o->in, "more than %d ranks on \"%.80s\"", MAX_RANKS, name);
-	return o->place[at].ranks <= MAX_RANKS;
-}
-
-/* HOST,HOST:N,.. [slots=N] [# ...] */
-static enum osr_status take_hosts(struct order *o, char *text, uint64_t ranks)
-{
-	char *list, *word, *rest = NULL;
-
-	text[strcspn(text, "#")] = '\0';
-	list = strtok_r(text, " \t\r", &rest);
-	while ((word = strtok_r(NULL, " \t\r", &rest)))
-		if (strncmp(word, "slots=", 6) != 0 || !osr_parse_uint(word + 6, &ranks) ||
-		    !ranks || ranks > MAX_RANKS)
-			return osr_lines_fail(
-				o->in,
-				"\"%.80s\": expected slots= and 1 to %d, or nothing, behind a host",
-				word, MAX_RANKS);
-	o->line_ranks = (uint32_t)ranks;
-	if (!list || cli_each_name(list, take_host, o))
-		return OSR_OK;
-	return *o->diag->text ? OSR_INVAL
-			      : osr_lines_fail(o->in, "\"%.80s\" is no list of hosts", list);
+	return o->place[at].ranks <= MAX_RANKS
+		       ? OSR_OK
+		       : osr_lines_fail(in, "more than %d ranks on \"%.80s\"", MAX_RANKS, name);
 }
 
 /*
@@ -236,7 +211,6 @@ static enum osr_status order_keep(struct order *o, const char *list, uint32_t ra
 	enum osr_status st = OSR_OK;
 	struct osr_lines in;
 	uint32_t n = 0;
-	char *text;
 
 	for (uint32_t i = 0; !list && i < o->n_places; i++) {
 		struct place *place = &o->place[o->by_name[i]];
@@ -246,11 +220,9 @@ static enum osr_status order_keep(struct order *o, const char *list, uint32_t ra
 	}
 	if (list) {
 		st = osr_endports_init(&o->hosts, o->f, o->arena, diag);
-		o->diag = diag;
-		o->in = cli_hostlist_open(&in, list, diag);
-		while (!st && osr_lines_next(&in, &text, &st))
-			st = take_hosts(o, text, ranks);
-		osr_lines_close(&in);
+		o->ranks = ranks;
+		if (!st)
+			st = osr_hostlist_each(cli_hostlist_open(&in, list, diag), take_host, o);
 	}
 	for (uint32_t i = 0; i < o->n_places; i++)
 		if (o->place[i].ranks)

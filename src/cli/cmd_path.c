@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/source.h"
-#include "io/lines.h"
+#include "io/endports.h"
 
 struct args {
 	struct cli_run run;
@@ -399,39 +399,21 @@ struct job {
 	/* [n_channels] of what goes over it; a bit for each SL and VL */
 	uint64_t *routes;
 	uint16_t *sls, *vls;
-	struct osr_diag *diag;
 };
 
-static bool take_host(void *context, const char *word)
+static enum osr_status take_host(void *ctx, struct osr_lines *in, const char *word, uint32_t slots)
 {
-	struct job *job = context;
+	struct job *job = ctx;
 	uint32_t term;
+	enum osr_status st =
+		cli_find_terminal(&job->run->in.net, &job->run->in.fabric, word, &term, in->diag);
 
-	if (cli_find_terminal(&job->run->in.net, &job->run->in.fabric, word, &term, job->diag))
-		return false;
-	if (!job->listed[term])
+	(void)slots;
+	if (!st && !job->listed[term])
 		job->host[job->n++] = term;
-	job->listed[term] = true;
-	return true;
-}
-
-/* A host or a list of hosts on each line. */
-static enum osr_status read_hosts(struct job *job, const char *list)
-{
-	enum osr_status st = OSR_OK;
-	struct osr_lines in;
-	char *text;
-
-	cli_hostlist_open(&in, list, job->diag);
-	while (!st && osr_lines_next(&in, &text, &st))
-		if (!cli_each_name(text, take_host, job))
-			st = *job->diag->text
-				     ? OSR_INVAL
-				     : osr_lines_fail(&in, "\"%.80s\" is no list of hosts", text);
-	osr_lines_close(&in);
-	return st || job->n > 1
-		       ? st
-		       : osr_fail(job->diag, OSR_INVAL, "--hosts: expected two hosts or more");
+	if (!st)
+		job->listed[term] = true;
+	return st;
 }
 
 static void note_hop(void *ctx, const struct hop *hop)
@@ -465,19 +447,23 @@ static enum osr_status path_hosts(struct args *a)
 	const struct osr_fabric *fabric = &a->run.in.fabric;
 	size_t n_terminals = fabric->n_terminals, n_channels = fabric->n_channels;
 	struct job job = { .run = &a->run,
-			   .diag = diag,
 			   .host = osr_alloc(scratch, n_terminals, sizeof(*job.host)),
 			   .listed = osr_calloc(scratch, n_terminals, sizeof(*job.listed)),
 			   .routes = osr_calloc(scratch, n_channels, sizeof(*job.routes)),
 			   .sls = osr_calloc(scratch, n_channels, sizeof(*job.sls)),
 			   .vls = osr_calloc(scratch, n_channels, sizeof(*job.vls)) };
 	struct osr_keyed *use = osr_alloc(scratch, n_channels, sizeof(*use));
-	enum osr_status st =
-		osr_arena_failed(scratch, diag) ? OSR_NOMEM : read_hosts(&job, a->hosts);
+	struct osr_lines in;
+	enum osr_status st = osr_arena_failed(scratch, diag)
+				     ? OSR_NOMEM
+				     : osr_hostlist_each(cli_hostlist_open(&in, a->hosts, diag),
+							 take_host, &job);
 	uint64_t n_lost = 0;
 	uint32_t n;
 	char x[64], y[64];
 
+	if (!st && job.n < 2)
+		st = osr_fail(diag, OSR_INVAL, "--hosts: expected two hosts or more");
 	if (st)
 		return st;
 	/* By the base LID of each receiver, as programs send without multipathing. */

@@ -120,14 +120,6 @@ enum osr_status cli_find_terminal(const struct osr_net *net, const struct osr_fa
 /* "node7" of "node7 mlx5_0": how many bytes. */
 size_t cli_first_word(const char *name);
 
-/* Lists of hosts as Slurm writes them. */
-
-/*
- * Names in a list as Slurm writes it, one after the other: commas within brackets do not separate, "n[01-03,7]-ib"
- * is n01-ib, n02-ib, n03-ib, n7-ib, and several brackets are a product. False: `take` said so, or no list.
- */
-bool cli_each_name(const char *list, bool (*take)(void *context, const char *name), void *context);
-
 /* Opens the lines of --hosts=LIST: a file, "-" for standard input, or the list itself as its one line. */
 struct osr_lines *cli_hostlist_open(struct osr_lines *in, const char *list, struct osr_diag *diag);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "io/endports.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,28 +51,106 @@ char *osr_word(char **at)
 	return word;
 }
 
+#define NODE_SIZE 128
+#define MAX_SLOTS 65535
+
+/* Names in a list as Slurm writes it: several brackets are a product. OSR_INVAL without a sentence: it is none. */
+static enum osr_status expand(struct osr_lines *in, const char *head, const char *rest,
+			      uint32_t slots, osr_host_fn *take, void *ctx)
+{
+	const char *open = strchr(rest, '['), *close = open ? strchr(open, ']') : NULL;
+	enum osr_status st = OSR_OK;
+	char name[NODE_SIZE];
+
+	if (!close) {
+		snprintf(name, sizeof(name), "%s%s", head, rest);
+		return take(ctx, in, name, slots);
+	}
+	for (const char *at = open + 1; at < close && !st;) {
+		char *end;
+		unsigned long lo = strtoul(at, &end, 10), hi = lo;
+		int width = (int)(end - at);
+
+		if (end == at || *at < '0' || *at > '9')
+			return OSR_INVAL;
+		if (*end == '-')
+			hi = strtoul(end + 1, &end, 10);
+		if (lo > hi || hi - lo >= 1000000)
+			return OSR_INVAL;
+		for (; lo <= hi && !st; lo++) {
+			snprintf(name, sizeof(name), "%s%.*s%0*lu", head, (int)(open - rest), rest,
+				 width, lo);
+			st = expand(in, name, close + 1, slots, take, ctx);
+		}
+		at = *end == ',' ? end + 1 : close;
+	}
+	return st;
+}
+
+/* LIST [slots=N], or one name in quotes. Commas within brackets do not separate. */
+static enum osr_status take_hosts(struct osr_lines *in, char *text, osr_host_fn *take, void *ctx)
+{
+	bool quoted = text[strspn(text, " \t\r")] == '"';
+	char *word = osr_word(&text), *more = word ? osr_word(&text) : NULL, one[OSR_LINES_MAX];
+	enum osr_status st = OSR_OK;
+	const char *list = word, *at = more;
+	uint64_t slots = 0;
+
+	if (!word)
+		return OSR_OK;
+	if (more && (!osr_scan(&at, "slots=%65535d", &slots) || *at || !slots || osr_word(&text)))
+		return osr_lines_fail(
+			in,
+			"\"%.80s\": expected slots= and 1 to %d, or nothing, behind a "
+			"host; names with blanks stand in \"\"",
+			more, MAX_SLOTS);
+	if (quoted)
+		return take(ctx, in, word, (uint32_t)slots);
+	while (*list && !st) {
+		size_t n = 0;
+		int depth = 0;
+
+		for (; list[n] && (depth || list[n] != ','); n++)
+			depth += (list[n] == '[') - (list[n] == ']');
+		snprintf(one, sizeof(one), "%.*s", (int)n, list);
+		*in->diag = (struct osr_diag){ 0 };
+		st = expand(in, "", one, (uint32_t)slots, take, ctx);
+		if (st && !*in->diag->text)
+			osr_lines_fail(in, "\"%.80s\" is no list of hosts", word);
+		list += n + (list[n] == ',');
+	}
+	return st;
+}
+
+enum osr_status osr_hostlist_each(struct osr_lines *in, osr_host_fn *take, void *ctx)
+{
+	enum osr_status st = OSR_OK;
+	char *text;
+
+	in->by_people = true;
+	while (!st && osr_lines_next(in, &text, &st))
+		st = take_hosts(in, text, take, ctx);
+	osr_lines_close(in);
+	return st;
+}
+
 struct list {
-	struct osr_lines *in;
 	struct osr_endports *x;
 	bool *seen; /* [n_terminals] */
 	uint32_t *hosts, n;
 };
 
-static enum osr_status endports_take_line(struct list *l, char *text)
+static enum osr_status list_take(void *ctx, struct osr_lines *in, const char *word, uint32_t slots)
 {
-	char *word = osr_word(&text);
+	struct list *l = ctx;
 	struct osr_diag why;
 	uint32_t t;
 
-	if (!word)
-		return OSR_OK;
-	if (osr_word(&text))
-		return osr_lines_fail(l->in,
-				      "one host a line, with \"\" around a name with blanks");
+	(void)slots;
 	if (osr_endports_find(l->x, word, &t, &why))
-		return osr_lines_fail(l->in, "%s", why.text);
+		return osr_lines_fail(in, "%s", why.text);
 	if (l->seen[t])
-		return osr_lines_fail(l->in, "\"%.80s\" is in the list already", word);
+		return osr_lines_fail(in, "\"%.80s\" is in the list already", word);
 	l->seen[t] = true;
 	l->hosts[l->n++] = t;
 	return OSR_OK;
@@ -82,18 +159,13 @@ static enum osr_status endports_take_line(struct list *l, char *text)
 enum osr_status osr_hostlist_read(struct osr_lines *in, struct osr_endports *endports,
 				  uint32_t *hosts, uint32_t *n)
 {
-	struct list l = { .in = in, .x = endports, .hosts = hosts };
-	enum osr_status st = OSR_OK;
-	char *text;
+	struct list l = { .x = endports,
+			  .hosts = hosts,
+			  .seen = calloc(endports->f->n_terminals + 1, sizeof(*l.seen)) };
+	enum osr_status st = l.seen ? osr_hostlist_each(in, list_take, &l) : osr_lines_nomem(in);
 
-	in->by_people = true;
-	l.seen = calloc(endports->f->n_terminals + 1, sizeof(*l.seen));
-	if (!l.seen)
-		st = osr_lines_nomem(in);
-	while (!st && osr_lines_next(in, &text, &st))
-		st = endports_take_line(&l, text);
-	free(l.seen);
 	osr_lines_close(in);
+	free(l.seen);
 	*n = l.n;
 	return st;
 }

@@ -3,7 +3,8 @@
  * endports.h - end ports of CAs and routers by what people call them (names.h), in lists of hosts and in traffic
  * files. Names with blanks stand in "".
  *
- * Lists of hosts have one a line, rank 0 first; empty lines and what stands behind # do not count.
+ * Lists of hosts have one a line, rank 0 first, or several as Slurm writes them, "n[01-03,7]-ib,m2", and behind it
+ * slots=N or nothing. Empty lines and what stands behind # do not count.
  */
 #ifndef OSR_IO_ENDPORTS_H
 #define OSR_IO_ENDPORTS_H
@@ -29,6 +30,11 @@ enum osr_status osr_endports_find(struct osr_endports *endports, const char *wor
  * zero byte in the line. NULL at the end of the line or before a #.
  */
 char *osr_word(char **at);
+
+/* Each host of a list, which is closed; slots 0: not said. What take() returns ends it, with a sentence in in->diag. */
+typedef enum osr_status osr_host_fn(void *ctx, struct osr_lines *in, const char *name,
+				    uint32_t slots);
+enum osr_status osr_hostlist_each(struct osr_lines *in, osr_host_fn *take, void *ctx);
 
 /* A list of hosts, which is closed: hosts[n_terminals], all different; *n of them. Messages name file and line. */
 enum osr_status osr_hostlist_read(struct osr_lines *in, struct osr_endports *endports,
