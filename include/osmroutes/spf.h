@@ -117,6 +117,17 @@ bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance);
 enum osr_status osr_spf_complete_order(struct osr_spf *spf, struct osr_arena *arena, bool *complete,
 				       uint32_t *n_longer, struct osr_diag *diag);
 
+/*
+ * For an engine that chooses itself: the shortest paths towards switch `root`, within the order if there is one. The
+ * channels by which the i-th switch of the settling order goes on are chan[row[i]] .. chan[row[i + 1] - 1], ascending,
+ * until the next call.
+ */
+void osr_spf_ways(struct osr_spf *spf, uint32_t root, const uint32_t **row, const uint32_t **chan);
+/* Adds the routes to d, whose hops the engine has filled, to the weights. */
+void osr_spf_count(struct osr_spf *spf, uint32_t d);
+/* Is the switch that channel c leads to closer to root than the one it leaves? */
+bool osr_spf_is_closer(const struct osr_spf *spf, uint32_t root, uint32_t c);
+
 /* The load of the busiest channel. */
 uint64_t osr_spf_load(const struct osr_spf *spf);
 

@@ -217,8 +217,7 @@ static void spf_find_orders(struct osr_spf *spf)
 	}
 }
 
-/* The edges (switch -> closer neighbour) of the shortest-path graph towards `root`. */
-static void spf_graph_free(struct osr_spf *spf, uint32_t root)
+void osr__spf_graph_free(struct osr_spf *spf, uint32_t root)
 {
 	const struct osr_fabric *fabric = spf->f;
 	struct osr_spf_scratch *scratch = spf->scratch;
@@ -248,7 +247,14 @@ void osr__spf_graph(struct osr_spf *spf, uint32_t root)
 	if (spf->place)
 		osr__spf_graph_in_order(spf, root);
 	else
-		spf_graph_free(spf, root);
+		osr__spf_graph_free(spf, root);
+}
+
+void osr_spf_ways(struct osr_spf *spf, uint32_t root, const uint32_t **row, const uint32_t **chan)
+{
+	osr__spf_graph(spf, root);
+	*row = spf->scratch->edge_row;
+	*chan = spf->scratch->edge_chan;
 }
 
 /* Adds (sign = 1) or takes out (sign = -1) the routes of one tree. */
@@ -278,6 +284,23 @@ void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, cons
 		count_tree_by(spf, order, n, hop, sign, true);
 	else
 		count_tree_by(spf, order, n, hop, sign, false);
+}
+
+bool osr_spf_is_closer(const struct osr_spf *spf, uint32_t root, uint32_t c)
+{
+	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * spf->f->n_switches;
+
+	return dist8[spf->f->chan_dst[c]] == (uint8_t)(dist8[spf->f->chan_src[c]] - 1);
+}
+
+void osr_spf_count(struct osr_spf *spf, uint32_t d)
+{
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t root = fabric->dest_switch[d];
+
+	if (fabric->term_weight[fabric->dest_term[d]])
+		osr__spf_count(spf, spf->order + (size_t)root * fabric->n_switches,
+			       spf->n_order[root], spf->hop + (size_t)d * fabric->n_switches, 1);
 }
 
 /*

@@ -2,41 +2,24 @@
 /*
  * Shortest paths within an order of the switches: up first, then down. See spf.h.
  *
- * A switch with a shortest path that only goes down takes no other; the rest go up to a switch that
- * has a path. Then whatever next hops are chosen, no route turns from down to up.
+ * Down lead only those that have a shortest path down and take no other. Then whatever next hops are chosen, no route
+ * turns from down to up.
  */
 #include <string.h>
 
 #include "spf_private.h"
 
+/* PATH_DOWN: switches above may go down to it. PATH_UP: it goes up, or down, and nobody goes down to it. */
 enum { PATH_NONE, PATH_DOWN, PATH_UP };
+enum { PASSED = 1, SERVES = 2 };
 
 /* May a shortest path of this kind go on from v to the closer neighbour u? */
 static inline bool order_allows(const struct osr_spf *spf, const uint8_t *kind, uint32_t v,
 				uint32_t u, uint8_t as)
 {
-	bool up = spf->place[u] < spf->place[v];
-
-	return as == PATH_DOWN ? !up && kind[u] == PATH_DOWN : up && kind[u] != PATH_NONE;
-}
-
-static uint8_t order_kind(const struct osr_spf *spf, const uint8_t *dist8, const uint8_t *kind,
-			  uint32_t v)
-{
-	const struct osr_fabric *fabric = spf->f;
-	uint8_t best = PATH_NONE;
-
-	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-		uint32_t u = fabric->chan_dst[c];
-
-		if (dist8[u] != (uint8_t)(dist8[v] - 1))
-			continue;
-		if (order_allows(spf, kind, v, u, PATH_DOWN))
-			return PATH_DOWN;
-		if (order_allows(spf, kind, v, u, PATH_UP))
-			best = PATH_UP;
-	}
-	return best;
+	if (spf->place[u] < spf->place[v])
+		return as == PATH_UP && kind[u] != PATH_NONE;
+	return kind[u] == PATH_DOWN;
 }
 
 uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root)
@@ -44,28 +27,52 @@ uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 	const struct osr_fabric *fabric = spf->f;
 	struct osr_spf_scratch *scratch = spf->scratch;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-	const uint8_t *dist8 = scratch->dist8 + (size_t)root * fabric->n_switches;
-	uint8_t *kind = scratch->kind;
-	uint32_t n = 0, n_barred = 0;
+	uint32_t *row = scratch->edge_row, *next = scratch->edge_next, n = 0, n_barred = 0;
+	uint8_t *kind = scratch->kind, *role = scratch->via;
 
-	kind[root] = PATH_DOWN;
-	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+	osr__spf_graph_free(spf, root);
+	/*
+	 * From the farthest in: which switches routes of end ports may pass, and which of these may be asked to lead
+	 * down by one above.
+	 */
+	memset(role, 0, fabric->n_switches);
+	for (uint32_t i = spf->n_order[root]; i-- > 1;) {
 		uint32_t v = order[i];
 
-		scratch->edge_row[i] = n;
-		kind[v] = order_kind(spf, dist8, kind, v);
-		n_barred += kind[v] == PATH_NONE ? fabric->sw_sources[v] : 0;
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			uint32_t u = fabric->chan_dst[c];
-
-			if (dist8[u] != (uint8_t)(dist8[v] - 1) ||
-			    (kind[v] != PATH_NONE && !order_allows(spf, kind, v, u, kind[v])))
-				continue;
-			scratch->edge_chan[n] = c;
-			scratch->edge_next[n++] = u;
-		}
+		if (!role[v] && !fabric->sw_sources[v])
+			continue;
+		role[v] |= PASSED;
+		for (uint32_t e = row[i]; e < row[i + 1]; e++)
+			role[next[e]] |= spf->place[v] < spf->place[next[e]] ? SERVES : PASSED;
 	}
-	scratch->edge_row[spf->n_order[root]] = n;
+	kind[root] = PATH_DOWN;
+	for (uint32_t i = 1, e = 0; i < spf->n_order[root]; i++) {
+		uint32_t v = order[i], end = row[i + 1];
+		bool up = false, down = false;
+
+		/*
+		 * With paths up and down it is there for those above, if there are any. Nothing is sent from one
+		 * switch's port 0 to another's: what is not passed on the way to a bare root keeps to no order.
+		 */
+		for (uint32_t k = e; k < end; k++) {
+			bool above = spf->place[next[k]] < spf->place[v];
+
+			up |= above && kind[next[k]] != PATH_NONE;
+			down |= !above && kind[next[k]] == PATH_DOWN;
+		}
+		kind[v] = !role[v] && !fabric->sw_sources[root] ? PATH_NONE
+			  : down && (!up || role[v] & SERVES)   ? PATH_DOWN
+			  : up                                  ? PATH_UP
+								: PATH_NONE;
+		n_barred += kind[v] == PATH_NONE ? fabric->sw_sources[v] : 0;
+		/* What it may take stays; all, if there is nothing. */
+		for (row[i] = n; e < end; e++)
+			if (kind[v] == PATH_NONE || order_allows(spf, kind, v, next[e], kind[v])) {
+				scratch->edge_chan[n] = scratch->edge_chan[e];
+				next[n++] = next[e];
+			}
+	}
+	row[spf->n_order[root]] = n;
 	return n_barred;
 }
 
@@ -275,21 +282,31 @@ static void order_count(struct order_detour *detour, uint32_t d, uint64_t sign)
 		}
 }
 
-/* How many routes to d are longer than they need be: some switch on them sends to one no closer. */
-static uint32_t order_count_longer(const struct osr_spf *spf, uint32_t d)
+/*
+ * How many routes to d are longer than they need be: some switch on them sends to one no closer. `detour`: what no route
+ * of an end port passes evades these, where it can.
+ */
+static uint32_t order_count_longer(const struct osr_spf *spf, uint32_t d,
+				   const struct order_detour *detour)
 {
 	const struct osr_fabric *fabric = spf->f;
-	const uint8_t *to = spf->hop + (size_t)d * fabric->n_switches;
+	uint8_t *to = spf->hop + (size_t)d * fabric->n_switches, *longer = spf->scratch->via;
 	uint32_t root = fabric->dest_switch[d], n = 0;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * fabric->n_switches;
-	uint8_t *longer = spf->scratch->via;
 
 	longer[root] = 0;
 	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
-		uint32_t v = order[i], u = fabric->chan_dst[fabric->chan_row[v] + to[v]];
+		uint32_t v = order[i], first = fabric->chan_row[v], c = first + to[v];
+		bool is_free = detour && detour->was[v] == PATH_NONE && !detour->on[v];
 
-		longer[v] = dist8[u] != (uint8_t)(dist8[v] - 1) || longer[u];
+		longer[v] = dist8[fabric->chan_dst[c]] != (uint8_t)(dist8[v] - 1) ||
+			    longer[fabric->chan_dst[c]];
+		for (c = first; is_free && longer[v] && c < fabric->chan_row[v + 1]; c++)
+			if (osr_spf_is_closer(spf, root, c) && !longer[fabric->chan_dst[c]]) {
+				to[v] = (uint8_t)(c - first);
+				longer[v] = 0;
+			}
 		n += longer[v];
 	}
 	return n;
@@ -319,6 +336,8 @@ static void order_detour_dest(struct order_detour *detour, uint32_t d)
 	if (!detour->failed) {
 		order_mark_passed(spf, detour);
 		order_apply(detour, d);
+		if (!spf->f->sw_sources[root])
+			order_count_longer(spf, d, detour);
 	}
 	memcpy(spf->scratch->kind, detour->was, n);
 }
@@ -373,6 +392,6 @@ enum osr_status osr_spf_complete_order(struct osr_spf *spf, struct osr_arena *ar
 	osr__spf_share(spf);
 	for (uint32_t d = 0; d < spf->f->n_dests; d++)
 		if (detour.barred[spf->f->dest_switch[d]])
-			*n_longer += order_count_longer(spf, d);
+			*n_longer += order_count_longer(spf, d, NULL);
 	return OSR_OK;
 }

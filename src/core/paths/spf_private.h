@@ -34,8 +34,9 @@ struct osr_spf_scratch {
 	uint64_t least; /* load of the busiest channel, by cuts; 0: unknown */
 };
 
-/* Fills edge_row, edge_chan, edge_next with the shortest-path graph towards root. */
+/* Fills edge_row, edge_chan, edge_next with the shortest-path graph towards root; `free`: whatever the order. */
 void osr__spf_graph(struct osr_spf *spf, uint32_t root);
+void osr__spf_graph_free(struct osr_spf *spf, uint32_t root);
 
 /*
  * The same with s->place: only steps of paths up the order first, then down. Switches without such
