@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Stock engines and ours side by side: the rows of docs/results/benchmarks.md. See scripts/bench."""
+"""Stock engines and ours side by side: the rows of docs/results/benchmarks.md. See scripts/bench. With --quick ours are routed
+by the command, and those of stock engines are read from stock.csv; --update writes it."""
 import argparse
+import csv
 import heapq
 import json
 import os
@@ -19,6 +21,8 @@ from osmtest import BUILD, Fabric, Failure, Skip, need_tools, real_fabrics, warn
 from timed import COMMAND, sweep  # noqa: E402
 
 PAIRS = os.path.join(BUILD, 'tests', 'bench', 'osr-pairs')
+STOCK_ROWS = os.path.join(HERE, 'stock.csv')
+KEYS = ['efi', 'ebb', 'lost', 'longer', 'lanes', 'any_sl']
 BISECTIONS = 200
 SLOW_MS = 10000		# beyond this, one repetition says enough
 NEAR = 1.01		# worse than a stock engine by more than this counts,
@@ -73,6 +77,7 @@ def arguments():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument('--quick', action='store_true',
                    help='twelve fabrics, once; exit status 1 if ours is worse than stock')
+    p.add_argument('--update', action='store_true', help='of stock engines on these twelve: stock.csv is written anew')
     p.add_argument('--large', action='store_true',
                    help='also 11,664 hosts, which take stock dfsssp minutes and gigabytes')
     p.add_argument('--only', metavar='WORD', help='only fabrics whose name has this')
@@ -81,7 +86,6 @@ def arguments():
                    help='about 160 fabrics of every kind, by seed and from the field')
     p.add_argument('--random', metavar='KIND:FIRST-LAST',
                    help='random fabrics by seed; kinds: ' + ', '.join(shapes.KINDS))
-    p.add_argument('--list', action='store_true', help='names of the fabrics')
     p.add_argument('--repetitions', type=int, metavar='N', default=3, help='of each engine (3)')
     return p.parse_args()
 
@@ -192,17 +196,32 @@ class Bench:
         """The tables as they stand in OpenSM, by a program that does not know whose they are."""
         if found.used != engine:
             return {'fails': 'fails, %s serves' % (found.used or 'none')}
-        pairs = json.loads(subprocess.run([PAIRS, self.netfile, found.lfts, str(BISECTIONS)],
+        lanes = int(budget(name)) if engine == 'nue' else found.lanes or 1
+        any_sl = 'any_sl' in found.said['check']['proven'] if found.said else self.is_any_sl(found.lfts)
+        return self.follow(name, found.lfts, found.said and found.said['load']['efi'], lanes, any_sl)
+
+    def follow(self, name, lfts, efi, lanes, any_sl):
+        pairs = json.loads(subprocess.run([PAIRS, self.netfile, lfts, str(BISECTIONS)],
                                           check=True, stdout=subprocess.PIPE).stdout)
-        if found.said and found.said['load']['efi'] != pairs['efi']:
-            raise Failure('%s: the log says EFI %d, the tables %d' %
-                          (name, found.said['load']['efi'], pairs['efi']))
+        if efi is not None and efi != pairs['efi']:
+            raise Failure('%s: it says EFI %d, the tables %d' % (name, efi, pairs['efi']))
         return {'efi': pairs['efi_capacity' if pairs['rates'] > 1 else 'efi'],
                 'ebb': pairs.get('ebb', 0), 'lost': pairs['unreachable'],
-                'longer': 100 * pairs['longer'] / max(pairs['pairs'], 1),
-                'lanes': int(budget(name)) if engine == 'nue' else found.lanes or 1,
-                'any_sl': 'any_sl' in found.said['check']['proven'] if found.said
-                          else self.is_any_sl(found.lfts)}
+                'longer': 100 * pairs['longer'] / max(pairs['pairs'], 1), 'lanes': lanes, 'any_sl': any_sl}
+
+    def beside_stock(self, workdir):
+        """Ours by the command, which makes the tables of the plugin; stock as it was."""
+        dump = os.path.join(workdir, 'dump')
+        done = subprocess.run([COMMAND, 'route', '-e', 'dfsssp', '--config=none', '--json', '--bisections=0', '--dump', dump,
+                               self.netfile], check=True, stdout=subprocess.PIPE)
+        said = json.loads(done.stdout)['results'][0]
+        with open(STOCK_ROWS, newline='') as file:
+            for row in csv.DictReader(file):
+                if row.pop('fabric') == self.name:
+                    name = row.pop('engine')
+                    self.rows[name] = {k: float(v) for k, v in row.items()} if row['efi'] else {'fails': 'fails'}
+        self.rows['dfsssp'] = self.follow('dfsssp', os.path.join(dump, 'opensm-lfts.dump'), said['efi'],
+                                          said['layers'], said['proven']['any_sl'])
 
     def is_any_sl(self, lfts):
         """Would these tables be safe on one lane, and so on any SL?"""
@@ -259,7 +278,7 @@ class Bench:
             if 'fails' in r:
                 figures = [r['fails']] + ['-'] * 4
             else:
-                figures = [r['lanes'], '{:,.0f}'.format(r['efi']),
+                figures = ['%d' % r['lanes'], '{:,.0f}'.format(r['efi']),
                            '%.2f' % (r['efi'] / self.least) if self.least else '-',
                            '%.3f' % r['ebb'], '%.2g %%' % r['longer']]
                 figures[-1] += ', %d lost' % r['lost'] if r['lost'] else ''
@@ -270,9 +289,9 @@ class Bench:
 
 def chosen(args):
     """[(name, engines)]; random ones are KIND:SEED, those from the field paths."""
-    if args.quick:
+    if args.quick or args.update:
         return QUICK
-    found = [(name, FABRICS[name][1]) for name in FABRICS if args.large or args.list or name != LARGE]
+    found = [(name, FABRICS[name][1]) for name in FABRICS if args.large or name != LARGE]
     kinds = UNSEEN if args.unseen else dict([args.random.split(':')]) if args.random else {}
     if kinds or args.real:
         found = []
@@ -301,24 +320,29 @@ def bench(name, workdir):
 
 
 def main():
-    args, workdir, worse = arguments(), tempfile.mkdtemp(prefix='osr-bench-'), []
-    if args.list:
-        print('\n'.join(name for name, _ in chosen(args)))
-        return 0
+    args, workdir, worse, stock = arguments(), tempfile.mkdtemp(prefix='osr-bench-'), [], []
     try:
-        need_tools()
+        if not args.quick:
+            need_tools()
         print('| fabric | engine | CPU, ms | memory, MB | VLs | EFI | over the least | eBB | longer |')
         print('|---' * 9 + '|')
         for name, engines in chosen(args):
             row = bench(name, workdir)
             try:
-                row.run(engines, 1 if args.quick else args.repetitions, workdir)
+                if args.quick:
+                    row.beside_stock(workdir)
+                else:
+                    row.run(engines, 1 if args.update else args.repetitions, workdir)
             except Failure as f:
                 warn('%s: %s' % (name, f))
                 worse.append(name)
                 continue
             print('\n'.join(row.lines()), flush=True)
             worse += row.worse()
+            stock += [[row.name, e] + [repr(float(r[k])) if k in r else '' for k in KEYS] for e, r in row.rows.items() if 'stock' in e]
+        if args.update:
+            with open(STOCK_ROWS, 'w', newline='') as file:
+                csv.writer(file, lineterminator='\n').writerows([['fabric', 'engine'] + KEYS] + stock)
         bare = [w for w in worse if ', for ' not in w]
         warn('\n'.join(worse + ['%d times worse than a stock engine, or failed; %d times for nothing' %
                                 (len(worse), len(bare))]))

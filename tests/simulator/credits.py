@@ -27,10 +27,10 @@ def text_of(tables, rows, guids=None, send=None):
         op_vls = {p['port']: p['op_vls'] for p in tables.nodes[s.guid]['ports']}
         lines.append('lft %d %s' % (me, bytes(s.forward(lid) for lid in range(max_lid + 1)).hex()))
         for o in list(s.next) + list(s.hosts):
-            lines.append('vl %d -1 %d %s' % (me, o, digits(s.common, op_vls[o])))
+            lines.append('vl %d -1 %d %s' % (me, o, digits(s.common, op_vls.get(o, 16))))
         for (a, b), table in s.others.items():
-            if b in op_vls:
-                lines.append('vl %d %d %d %s' % (me, a, b, digits(table, op_vls[b])))
+            if b in op_vls or b in s.hosts:
+                lines.append('vl %d %d %d %s' % (me, a, b, digits(table, op_vls.get(b, 16))))
         lines += ['cable %d %d %d %d' % (me, p, number[u], q) for p, (u, q) in s.next.items() if u in number]
     all_lids = [lid for e in hosts for lid in e.lids]
     for k, e in enumerate(hosts):

@@ -23,26 +23,6 @@ ENGINES = (None, 'osmroutes', 'p2sssp', 'angara', 'dmodk', 'sssp')
 PACKETS = 40000
 
 
-def text_of(dump):
-    """The lines of one FABRIC out of dump.Dump."""
-    switches, hosts = sorted(dump.n_ports), sorted(lid for lid, e in dump.ends.items() if e[1])
-    number, max_lid = {s: i for i, s in enumerate(switches)}, max(dump.ends)
-    lines = ['fabric %d %d %d %s' % (len(switches), len(hosts), max_lid, ' '.join(str(dump.n_ports[s]) for s in switches))]
-    lines += ['cable %d %d %d %d' % (number[s], p, number[t], q) for (s, p), (t, q) in dump.cable.items()]
-    for s in switches:
-        lines.append('lft %d %s' % (number[s], bytes(dump.lft.get((s, lid), 255) for lid in range(max_lid + 1)).hex()))
-    for (guid, i, o), vls in dump.sl2vl.items():
-        if guid in number:
-            lines.append('vl %d %d %d %s' % (number[guid], i, o, simulator.digits(vls, 15)))
-    for k, lid in enumerate(hosts):
-        s, port, guid = dump.ends[lid]
-        sls = ''.join('%x' % dump.sl.get((guid, d), 0) for d in range(max_lid + 1))
-        others = [d for d in hosts if d != lid]
-        lines += ['host %d %d %d %s %s' % (k, number[s], port, simulator.digits(dump.sl2vl[guid, 0, 0], 15), sls),
-                  'send %d %d %s' % (k, len(others), ' '.join(map(str, others)))]
-    return '\n'.join(lines) + '\n'
-
-
 def carry(text, good, what, **options):
     """Stops or does not, as it was said; traffic that stops at last may take some seeds."""
     for seed in range(1 if good else 9):
@@ -68,7 +48,8 @@ def main():
                 said = json.loads(done.stdout)['results'][0]
                 if said['status'] != 'ok':
                     continue
-                text, what = text_of(Dump(dump)), '%s by %s' % (' '.join(words), engine or 'the default')
+                tables, what = Dump(dump).tables(15), '%s by %s' % (' '.join(words), engine or 'the default')
+                text = simulator.text_of(tables, tables.rows)
                 # Of the answers to all traffic: hosts alone may be free of what is refuted for switches and hosts.
                 hosts = json.loads(subprocess.run([COMMAND, 'check', dump, '--only-hosts', '--json'], capture_output=True,
                                                   text=True).stdout)['verdict']['answers']
