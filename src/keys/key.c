@@ -88,18 +88,6 @@ static bool key_is_host(const struct making *m, uint32_t term)
 	       m->p->sw_level[s] == 1;
 }
 
-/* Can the leaves of both ends be joined straight up and down? */
-static bool is_joined(const struct making *m, uint32_t from, uint32_t to)
-{
-	if (m->tree->h < 2)
-		return false;
-	for (uint32_t q = 0; q < osr__n_planes(m->tree, 1); q++)
-		if (osr__leads((struct osr__level){ m->p, m->tree, 1 }, m->p->sw_a[from],
-			       m->p->sw_a[to], 0, q))
-			return true;
-	return false;
-}
-
 static int by_leaf_and_end(const void *a, const void *b)
 {
 	const struct osr_key_unit *key_unit = a, *unit = b;
@@ -136,13 +124,11 @@ static enum osr_status make_units(struct making *m, const struct osr_pair *pairs
 		else
 			unit[kept++] = unit[i];
 	}
-	for (n = 0; n < kept; n++)
-		if (!is_joined(m, unit[n].leaf, sw[unit[n].to]))
-			break;
 	m->key->unit = unit;
-	m->key->n_units = n;
-	for (uint32_t i = n; i < kept; i++) {
-		if (is_joined(m, unit[i].leaf, sw[unit[i].to]))
+	for (uint32_t i = 0; i < kept; i++) {
+		uint32_t from = m->p->sw_a[unit[i].leaf], to = m->p->sw_a[sw[unit[i].to]];
+
+		if (osr__joined((struct osr__level){ m->p, m->tree, 1 }, from, to, 0))
 			unit[m->key->n_units++] = unit[i];
 		else
 			m->key->n_left_out += unit[i].weight;

@@ -94,6 +94,8 @@ struct osr__level {
 
 /* Does plane q lead from node (t, a, b) straight up and down to node (t, ad, b), a != ad? */
 bool osr__leads(struct osr__level level, uint32_t a, uint32_t ad, uint32_t b, uint32_t q);
+/* Does any? */
+bool osr__joined(struct osr__level level, uint32_t a, uint32_t ad, uint32_t b);
 
 /* What node (t, a, b) sends to one end port below node (t, ad, b). */
 struct osr__flow {

@@ -24,7 +24,6 @@
 
 struct metrics {
 	bool pending;               /* not written yet */
-	const char *engine;         /* NULL: no sweep of ours was over yet */
 	json_t *sweep;              /* the tree; NULL: none yet, or no memory */
 	json_t *help;               /* {"GROUP_NAME": text} of its numbers */
 	struct osr__writer *writer; /* NULL: nothing was written yet */
@@ -270,7 +269,7 @@ static const char *engine_in_use(const struct plugin *p)
 static json_t *metrics_root(const struct plugin *p)
 {
 	const struct metrics *m = p->metrics;
-	json_t *root = m->engine ? json_deep_copy(m->sweep) : head_json(p), *sweeps = json_object();
+	json_t *root = m->sweep ? json_deep_copy(m->sweep) : head_json(p), *sweeps = json_object();
 
 	/* Sweeps of an engine that OpenSM lists, perhaps under two names. */
 	for (const struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
@@ -446,7 +445,6 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	w->ctx->n_sweeps[outcome]++;
 	json_decref(m->sweep);
 	note_sweep(w, outcome, m);
-	m->engine = w->ctx->engine->name;
 	m->pending = true;
 	/* In the log: neither which engine routes, nor how often, is known yet. */
 	if (osm_log_is_active(&p->osm->log, level) && m->sweep)
