@@ -20,15 +20,23 @@
 #include <syslog.h>
 #include <time.h>
 
-/* Of osr_engines[e]. */
-static struct engine_ctx *context_new(struct plugin *p, uint32_t e, struct osm_routing_engine *re)
-{
-	struct engine_ctx *ctx = calloc(1, sizeof(*ctx));
+#define PREFIX "osmroutes-" /* of an engine whose own name OpenSM has, too */
 
+/* The engine of this name for an entry of OpenSM's list; NULL: it is not ours, or no memory. */
+static struct engine_ctx *context_new(struct plugin *p, const char *name,
+				      struct osm_routing_engine *re)
+{
+	struct engine_ctx *ctx;
+	uint32_t e = 0;
+
+	while (osr_engines[e] && strcmp(osr_engines[e]->name, name) != 0)
+		e++;
+	if (!osr_engines[e])
+		return NULL;
+	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx || !osr__store_open(ctx)) {
 		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR09: out of memory while setting up engine %s",
-			 osr_engines[e]->name);
+			 "ERR OR09: out of memory while setting up engine %s", name);
 		free(ctx);
 		return NULL;
 	}
@@ -100,13 +108,13 @@ static bool stays_away(const struct plugin *p)
 
 static int setup(struct osm_routing_engine *re, struct osm_opensm *osm)
 {
-	struct plugin *p = osr__plugin_of(osm);
-	const struct osr_values *values = re->context; /* of one engine */
+	struct plugin *p = re->context;
 	struct engine_ctx *ctx;
 
-	if (!p || stays_away(p))
+	if (stays_away(p))
 		return -1; /* create() has said why, and OpenSM names the engine */
-	ctx = context_new(p, (uint32_t)(values - p->options.engine), re);
+	ctx = context_new(
+		p, re->name + (strncmp(re->name, PREFIX, strlen(PREFIX)) ? 0 : strlen(PREFIX)), re);
 	if (!ctx)
 		return -1;
 	install(re, ctx);
@@ -165,13 +173,10 @@ struct engine_ctx *osr__ctx_of(const struct plugin *p, const struct osm_routing_
 static void take_over(struct plugin *p, struct osm_routing_engine *re, const char *name)
 {
 	struct engine_ctx *ctx;
-	uint32_t e = 0;
 
-	while (osr_engines[e] && strcmp(osr_engines[e]->name, name) != 0)
-		e++;
-	if (!osr_engines[e] || osr__ctx_of(p, re) || !osr_options_takes_over(&p->options, name))
+	if (osr__ctx_of(p, re) || !osr_options_takes_over(&p->options, name))
 		return;
-	ctx = context_new(p, e, re);
+	ctx = context_new(p, name, re);
 	if (!ctx)
 		return;
 	if (re->destroy)
@@ -308,14 +313,14 @@ static void register_engines(struct plugin *p)
 		for (int own = 0; own < 2; own++) {
 			const char *engine = osr_engines[e]->name;
 			char name[64];
-			external_routing_engine_module_t module = {
-				.name = name, .setup = setup, .context = &p->options.engine[e]
-			};
+			external_routing_engine_module_t module = { .name = name,
+								    .setup = setup,
+								    .context = p };
 
 			if (own &&
 			    osm_routing_engine_type(engine) != OSM_ROUTING_ENGINE_TYPE_UNKNOWN)
 				continue;
-			snprintf(name, sizeof(name), "%s%s", own ? "" : "osmroutes-", engine);
+			snprintf(name, sizeof(name), "%s%s", own ? "" : PREFIX, engine);
 			if (osm_register_external_routing_engine(p->osm, &module, module.context) !=
 			    CL_SUCCESS)
 				osr__log(p->osm, OSM_LOG_ERROR,
