@@ -20,7 +20,6 @@
 #include "core/paths/bound.h"
 #include "core/proved/gate.h"
 #include "core/verify/verdict.h"
-#include "cli/analysis.h"
 #include "cli/cli.h"
 #include "cli/source.h"
 

@@ -16,7 +16,6 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/source.h"
-#include "cli/analysis.h"
 #include "cli/output.h"
 #include "io/net.h"
 #include "traffic/changes.h"

@@ -8,8 +8,8 @@
 
 #include "traffic/changes.h"
 
-#include "cli/analysis.h"
 #include "cli/cli.h"
+#include "cli/pool.h"
 #include "cli/source.h"
 #include "topo/topo.h"
 
