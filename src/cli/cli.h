@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* cli.h - the command osmroutes: a table of sub-commands, one file each. */
+/* cli.h - the command osmroutes: a table of sub-commands, one file each; their command lines, files, clocks, threads. */
 #ifndef OSR_CLI_CLI_H
 #define OSR_CLI_CLI_H
 
 #include <argp.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include <osmroutes/params.h>
 #include <osmroutes/status.h>
 
 #include "io/netfile.h"
+#include "traffic/survey.h"
 
 enum cli_exit {
 	CLI_OK = 0,
@@ -17,10 +19,71 @@ enum cli_exit {
 	CLI_USAGE = 2, /* the command line, a file or the output is wrong */
 };
 
+/*
+ * The command line of a sub-command as data: its options, the member of its arguments that each fills,
+ * and the parts that it shares with other sub-commands.
+ *
+ *	static const struct cli_option options[] = {
+ *		{ "max", "N", "list at most N", CLI_NUMBER(struct args, max_listed, 0, 1000) },
+ *		{ "traffic", "FILE", "may be repeated", .key = OPT_TRAFFIC },	parse() takes it
+ *		{ 0 },
+ *	};
+ *	static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, run.in) }, { 0 } };
+ *	static const struct cli_spec spec = { options, parse, parts, "FILE", "Says what FILE is." };
+ *
+ *	cli_parse(&spec, argc, argv, &args);	ends the process if the command line is wrong; --json and
+ *						the like come of themselves (source.h)
+ */
+enum cli_take {
+	CLI_TAKE_OWN,
+	CLI_TAKE_TEXT,
+	CLI_TAKE_FLAG,
+	CLI_TAKE_NUMBER,
+	CLI_TAKE_WORD,
+	CLI_TAKE_LIST
+};
+
+struct cli_option {
+	const char *name, *arg, *doc; /* without a name: the heading of a group */
+	enum cli_take take;
+	size_t at, size; /* of the member */
+	long low, high;  /* of a number; of a list: where its count is, and how many it can hold */
+	const char *words; /* of a word: "a|b|c", of which the member gets the number */
+	int key;   /* CLI_TAKE_OWN: what parse() is called with; a letter is a short option */
+	int flags; /* of argp */
+	int group;
+};
+
+#define CLI_TEXT(type, member) CLI_TAKE_TEXT, offsetof(type, member)
+#define CLI_FLAG(type, member) CLI_TAKE_FLAG, offsetof(type, member)
+#define CLI_NUMBER(type, member, low, high)                                                        \
+	CLI_TAKE_NUMBER, offsetof(type, member), sizeof(((type *)0)->member), low, high
+
+#define CLI_WORD(type, member, its_words)                                                          \
+	CLI_TAKE_WORD, offsetof(type, member), sizeof(((type *)0)->member), .words = its_words
+/* const char *member[n], with uint32_t count of those there are. */
+#define CLI_LIST(type, member, count)                                                              \
+	CLI_TAKE_LIST, offsetof(type, member), 0, offsetof(type, count),                           \
+		sizeof(((type *)0)->member) / sizeof(const char *)
+
+struct cli_spec {
+	const struct cli_option *options; /* ends with zeros */
+	/* What is not bound to a member, and arguments, as argp has it; state->input: the struct. */
+	error_t (*parse)(int key, char *arg, struct argp_state *state);
+	const struct cli_part {
+		const struct cli_spec *spec;
+		size_t at; /* of its struct in that of the whole */
+	} * parts;         /* ends with zeros */
+	const char *args_doc, *doc;
+	char *(*help_filter)(int key, const char *text, void *input);
+};
+
+void cli_parse(const struct cli_spec *spec, int argc, char **argv, void *args);
+
 /* In the list of --help. */
 enum cli_group { CLI_LOOK, CLI_ADMIN, CLI_MAKE, CLI_N_GROUPS };
 
-/* One sub-command as data: what it is called, may be told and may say, and its work (run.h). */
+/* One sub-command as data: what it is called, may be told and may say, and its work (source.h). */
 struct cli_command {
 	const char *name, *summary;
 	enum cli_group group;
@@ -79,5 +142,34 @@ struct cli_stamp cli_since(struct cli_stamp start);
 double cli_cpu_ms(void);
 double cli_wall_ms(void);
 double cli_thread_ms(void); /* CPU time of this thread alone; for osr_request.clock_ms */
+
+/*
+ * Work by several threads, and the measurements of src/traffic above all, with a progress bar
+ * where somebody sits at a terminal. The number of threads changes no byte of what they find.
+ */
+struct cli_pool {
+	uint32_t n_threads; /* 0: one for each processor */
+};
+
+/* --threads, for a struct cli_pool. */
+extern const struct cli_spec pool_spec;
+
+/*
+ * work(ctx, part, i) for every i below n; each must write to what belongs to its i only, or to its part, of which
+ * several work at once. Before it take(ctx, part), unless that is NULL: one after the other, in the order of i. A failure
+ * ends it: that of the lowest i is told, and all below it have been done.
+ */
+typedef void (*cli_take_fn)(void *ctx, uint32_t part);
+typedef enum osr_status (*cli_work_fn)(void *ctx, uint32_t part, uint32_t i, struct osr_diag *diag);
+
+enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n,
+			 cli_take_fn take, cli_work_fn work, void *ctx, struct osr_diag *diag);
+
+/* "WHAT NAME ..." at a terminal, until it is called without a name. */
+void cli_busy(const char *what, const char *name);
+
+/* All phases of a survey; `what` stands before the progress bar. */
+enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_in *in,
+			   const char *what, struct osr_survey_sum *sum, struct osr_diag *diag);
 
 #endif

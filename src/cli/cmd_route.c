@@ -16,7 +16,6 @@
 #include <osmroutes/pgft.h>
 #include <osmroutes/product.h>
 
-#include "cli/pool.h"
 #include "cli/source.h"
 #include "conf/posix_threads.h"
 #include "core/paths/bound.h"
@@ -64,11 +63,9 @@ struct worst {
 };
 
 struct worst_of {
-	const char *tables;
-	const struct osr_fabric *f;
 	struct osr_worst worst;
 	double bound;  /* of the load */
-	uint32_t gbps; /* of one flow */
+	uint32_t gbps; /* of one flow; 0: not asked for */
 };
 
 /* Everything that is measured of one set of tables: the verdict, loads of the channels, bisections. */
@@ -107,9 +104,14 @@ struct args {
 	struct osr_threads threads;
 	uint64_t bound;            /* no routing has a lower edge forwarding index */
 	struct outcome *reference; /* what the others are compared with; NULL: none yet */
-	struct outcome *best;      /* to be recommended */
-	uint32_t n_done;           /* tables that there are */
-	enum osr_status refused;   /* why the page has nothing to show of the first */
+	struct best {
+		const char *name; /* NULL: none yet */
+		enum osr_answer verdict;
+		uint64_t efi;
+		struct osr_spread ebb;
+	} best;                  /* to be recommended */
+	uint32_t n_done;         /* tables that there are */
+	enum osr_status refused; /* why the page has nothing to show of the first */
 };
 
 /* One engine's work on the fabric, or one file's tables. */
@@ -127,7 +129,6 @@ struct outcome {
 	double load, pairs_share; /* to be said */
 	uint64_t n_lost;
 	size_t memory_kb;
-	uint32_t n_users; /* free it at 0 */
 };
 
 /* ---- measuring: options ----------------------------------------------------------------------- */
@@ -399,28 +400,26 @@ static enum osr_status worst_find(struct worst *worst, const char *tables,
 
 	if (!worst->asked || !worst->rates.unit)
 		return OSR_OK;
-	*of = (struct worst_of){ .tables = tables, .f = fabric, .gbps = worst->rates.unit };
+	of->gbps = worst->rates.unit;
 	st = osr_worst_find(fabric, routing, &worst->rates, &worst->arena, &scratch, &of->worst,
 			    diag);
 	if (!st)
 		st = osr_bound_permutation(fabric, worst->rates.units, worst->rates.unit,
 					   worst->rates.rate, &scratch, &of->bound, diag);
 	osr_arena_free(&scratch);
-	if (!st && worst->file) {
-		const struct osr_fabric *f = of->f;
+	if (st || !worst->file)
+		return st;
+	/* A phase for each set of tables. */
+	fprintf(worst->file, "phase %s\n", tables);
+	for (uint32_t i = 0; i < of->worst.flow; i++) {
+		const struct osr_pair *pair = &of->worst.pairs[i];
 		char from[32], to[32];
 
-		/* A phase for each set of tables. */
-		fprintf(worst->file, "phase %s\n", of->tables);
-		for (uint32_t i = 0; i < of->worst.flow; i++) {
-			const struct osr_pair *pair = &of->worst.pairs[i];
-
-			fprintf(worst->file, "lid:%u lid:%u\t# %s %s\n", f->term_lid[pair->from],
-				f->term_lid[pair->to], osr_terminal_name(f, pair->from, from),
-				osr_terminal_name(f, pair->to, to));
-		}
+		fprintf(worst->file, "lid:%u lid:%u\t# %s %s\n", fabric->term_lid[pair->from],
+			fabric->term_lid[pair->to], osr_terminal_name(fabric, pair->from, from),
+			osr_terminal_name(fabric, pair->to, to));
 	}
-	return st;
+	return OSR_OK;
 }
 
 /* 1 / load, and 1 where the cables carry it all. */
@@ -429,13 +428,12 @@ static double worst_share(double load)
 	return load > 1 ? 1 / load : 1;
 }
 
-static void worst_say(struct out *out, const struct worst_of *of)
+static void worst_say(struct out *out, const struct osr_fabric *f, const struct worst_of *of)
 {
-	const struct osr_fabric *f = of->f;
 	uint32_t c = of->worst.channel;
 	char from[32], to[32];
 
-	if (!f)
+	if (!of->gbps)
 		return;
 	out_real(out, "worst.share", worst_share(of->worst.load));
 	out_real(out, "worst.share_bound", worst_share(of->bound));
@@ -683,7 +681,7 @@ static int route_say(struct out *out, const struct outcome *o)
 		say_claims(out, "proven", o->t.sweep.verdict.proven);
 	}
 	out_members(out, result_fields, o, route_has(o));
-	worst_say(out, &o->a.worst);
+	worst_say(out, o->f, &o->a.worst);
 	if (o->t.st)
 		out_text(out, "verdict", o->t.sweep.routed ? osr_answer_name(OSR_REFUTED) : NULL);
 	else
@@ -860,36 +858,31 @@ static enum osr_status page_write(const struct out *out, const char *path, struc
 
 /* ---- what is kept for the others ------------------------------------------------------------ */
 
-static void release(struct outcome *o)
+static void outcome_free(struct outcome *o)
 {
-	if (!o || --o->n_users)
+	if (!o)
 		return;
 	cli_tables_free(&o->t);
 	cli_stored_free(&o->previous);
 	free(o);
 }
 
-static void keep(struct outcome **place, struct outcome *o)
-{
-	release(*place);
-	*place = o;
-	o->n_users++;
-}
-
 /* Proven before unknown, nothing refuted; then bandwidth beyond its error, then the busiest channel. */
-static bool route_better(const struct outcome *o, const struct outcome *than)
+static void take_best(struct best *best, const struct outcome *o)
 {
-	const struct osr_spread *bandwidth = &o->a.bisections.bandwidth;
-	const struct osr_spread *y = &than->a.bisections.bandwidth;
-	enum osr_answer mine = osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL);
-	enum osr_answer theirs = osr_verdict_of(&than->a.found, OSR_REQUIRED, NULL);
-	double apart = bandwidth->half_width + y->half_width;
+	const struct best own = { .name = o->name,
+				  .verdict = osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL),
+				  .efi = o->a.found.audit.efi,
+				  .ebb = o->a.bisections.bandwidth };
+	double more = own.ebb.mean - best->ebb.mean;
+	bool better = own.efi < best->efi;
 
-	if (mine != theirs)
-		return mine == OSR_PROVEN;
-	if (bandwidth->mean - y->mean > apart || y->mean - bandwidth->mean > apart)
-		return bandwidth->mean > y->mean;
-	return o->a.found.audit.efi < than->a.found.audit.efi;
+	if (own.verdict != best->verdict)
+		better = own.verdict == OSR_PROVEN;
+	else if (fabs(more) > own.ebb.half_width + best->ebb.half_width)
+		better = more > 0;
+	if (!best->name || better)
+		*best = own;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -1018,7 +1011,6 @@ static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *di
 
 	if (!o)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the figures");
-	o->n_users = 1;
 	o->f = &a->run.in.fabric;
 	o->bound = a->bound;
 	o->name = cli_subject_name(&a->run.who.item[i]);
@@ -1044,12 +1036,12 @@ static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *di
 	if (!st && !o->t.st) {
 		a->n_done++;
 		if (!a->reference)
-			keep(&a->reference, o);
-		if (o->a.has_figures && o->a.st != OSR_CHECK_FAILED &&
-		    (!a->best || route_better(o, a->best)))
-			keep(&a->best, o);
+			a->reference = o;
+		if (o->a.has_figures && o->a.st != OSR_CHECK_FAILED)
+			take_best(&a->best, o);
 	}
-	release(o);
+	if (o != a->reference)
+		outcome_free(o);
 	return st;
 }
 
@@ -1072,20 +1064,20 @@ static uint32_t reference_of(const struct cli_subjects *who)
 
 static void say_best(struct args *a)
 {
-	const struct outcome *o = a->best;
+	const struct best *best = &a->best;
 
 	if (a->n_done < 2)
 		return;
 	out_head(&a->run.out, "paths and entries against %s", a->reference->name);
-	if (!o) {
+	if (!best->name) {
 		out_note(&a->run.out, "none of them can be recommended: every verdict is refuted");
 		return;
 	}
 	out_note(&a->run.out,
 		 "recommended here: %s, verdict %s, %llu routes on the busiest channel, effective "
 		 "bisection bandwidth %.3f",
-		 o->name, osr_answer_name(osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL)),
-		 (unsigned long long)o->a.found.audit.efi, o->a.bisections.bandwidth.mean);
+		 best->name, osr_answer_name(best->verdict), (unsigned long long)best->efi,
+		 best->ebb.mean);
 }
 
 static enum osr_status route_all(struct args *a)
@@ -1113,8 +1105,7 @@ static enum osr_status route_all(struct args *a)
 		say_best(a);
 	if (!st && a->is_report && !a->reference)
 		st = a->refused;
-	release(a->reference);
-	release(a->best);
+	outcome_free(a->reference);
 	if (!st && a->is_report)
 		st = page_write(out, a->html, diag);
 	if (a->is_report && out->format == OUT_PEOPLE)

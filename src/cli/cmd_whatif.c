@@ -9,7 +9,6 @@
 #include "traffic/changes.h"
 
 #include "cli/cli.h"
-#include "cli/pool.h"
 #include "cli/source.h"
 #include "topo/topo.h"
 

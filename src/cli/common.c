@@ -3,10 +3,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <osmroutes/arena.h>
 #include <osmroutes/clock.h>
+
+#include "cli/output.h"
+#include "conf/posix_threads.h"
 
 /* Memory counts as bad input: a smaller fabric would have fitted. */
 int cli_fail(enum osr_status st, const struct osr_diag *diag)
@@ -134,4 +140,331 @@ char *cli_command_line(int argc, char **argv)
 	}
 	fclose(out);
 	return buf;
+}
+
+/* ---- command lines -------------------------------------------------------------------------- */
+
+#define FIRST_KEY 0x10000 /* of options that fill a member, by their place */
+
+/* A spec as argp has it, and where its struct is. */
+struct made {
+	const struct cli_spec *spec;
+	char *args;
+	struct argp argp;
+	struct argp_option *options;
+	struct argp_child *children;
+	struct made *parts;
+};
+
+static void put_number(void *member, size_t size, long n)
+{
+	if (size == sizeof(uint8_t))
+		*(uint8_t *)member = (uint8_t)n;
+	else if (size == sizeof(uint32_t))
+		*(uint32_t *)member = (uint32_t)n;
+	else
+		*(long *)member = n;
+}
+
+/* The number of the word among "a|b|c". */
+static long word_number(const struct cli_option *option, const char *arg, struct argp_state *state)
+{
+	char said[160] = "";
+	long n = 0;
+
+	for (const char *word = option->words;; n++) {
+		size_t len = strcspn(word, "|");
+		const char *next = word + len + (word[len] != '\0');
+		size_t at = strlen(said);
+
+		/* An empty word is what the option means if it is not given. */
+		if (len && len == strlen(arg) && !strncmp(word, arg, len))
+			return n;
+		snprintf(said + at, len ? sizeof(said) - at : 0, "%s%.*s",
+			 !at     ? ""
+			 : *next ? ", "
+				 : " or ",
+			 (int)len, word);
+		if (!*next)
+			argp_error(state, "%s \"%s\": expected %s", option->name, arg, said);
+		word = next;
+	}
+}
+
+static void take_option(const struct cli_option *option, char *args, char *arg,
+			struct argp_state *state)
+{
+	void *member = args + option->at;
+
+	switch (option->take) {
+	case CLI_TAKE_TEXT:
+		*(const char **)member = arg;
+		break;
+	case CLI_TAKE_FLAG:
+		*(bool *)member = true;
+		break;
+	case CLI_TAKE_WORD:
+		put_number(member, option->size, word_number(option, arg, state));
+		break;
+	case CLI_TAKE_LIST: {
+		uint32_t *n = (uint32_t *)(void *)(args + option->low);
+
+		if (*n == (uint32_t)option->high)
+			argp_error(state, "at most %ld of --%s", option->high, option->name);
+		((const char **)member)[(*n)++] = arg;
+		break;
+	}
+	default:
+		put_number(member, option->size,
+			   cli_take_number(arg, option->name, option->low, option->high, state));
+	}
+}
+
+static error_t spec_parse(int key, char *arg, struct argp_state *state)
+{
+	struct made *made = state->input;
+	const struct cli_option *option = made->spec->options;
+	error_t error = ARGP_ERR_UNKNOWN;
+
+	if (key == ARGP_KEY_INIT) {
+		for (size_t i = 0; made->children[i].argp; i++)
+			state->child_inputs[i] = &made->parts[i];
+		return 0;
+	}
+	/* Options that fill a member are known by their place, or their letter. */
+	if (key >= FIRST_KEY && key < ARGP_KEY_END)
+		option += key - FIRST_KEY;
+	else
+		while (option && (option->name || option->doc) &&
+		       !(option->take && option->key && option->key == key))
+			option++;
+	if (!option || !option->take) {
+		state->input = made->args;
+		error = made->spec->parse ? made->spec->parse(key, arg, state) : error;
+		state->input = made;
+		return error;
+	}
+	take_option(option, made->args, arg, state);
+	return 0;
+}
+
+static void make(const struct cli_spec *spec, char *args, bool is_whole, struct osr_arena *arena,
+		 struct made *made)
+{
+	static const struct cli_option no_options[1];
+	static const struct cli_part no_parts[1];
+	const struct cli_option *option = spec->options ? spec->options : no_options;
+	const struct cli_part *part = spec->parts ? spec->parts : no_parts;
+	size_t n_options = 0, n_parts = 0;
+
+	while (option[n_options].name || option[n_options].doc)
+		n_options++;
+	while (part[n_parts].spec)
+		n_parts++;
+	*made = (struct made){ .spec = spec, .args = args };
+	made->options = osr_calloc(arena, n_options + 1, sizeof(*made->options));
+	made->children = osr_calloc(arena, n_parts + 2, sizeof(*made->children));
+	made->parts = osr_calloc(arena, n_parts + 1, sizeof(*made->parts));
+	if (osr_arena_failed(arena, NULL))
+		exit(cli_fail(OSR_NOMEM, &(struct osr_diag){ "" }));
+	for (size_t i = 0; i < n_options; i++)
+		made->options[i] = (struct argp_option){
+			option[i].name,
+			option[i].take && !option[i].key ? FIRST_KEY + (int)i : option[i].key,
+			option[i].arg,
+			option[i].flags,
+			option[i].doc,
+			option[i].group
+		};
+	for (size_t i = 0; i < n_parts + is_whole; i++) {
+		/* The options of all commands, for the struct out with which the arguments begin. */
+		const struct cli_part own = i < n_parts ? part[i] : (struct cli_part){ &out_spec };
+
+		make(own.spec, args + own.at, false, arena, &made->parts[i]);
+		made->children[i] = (struct argp_child){ .argp = &made->parts[i].argp };
+	}
+	made->argp = (struct argp){ made->options, spec_parse,     spec->args_doc,
+				    spec->doc,     made->children, spec->help_filter,
+				    NULL };
+}
+
+void cli_parse(const struct cli_spec *spec, int argc, char **argv, void *args)
+{
+	struct osr_arena arena = { 0 };
+	struct made made;
+
+	make(spec, args, true, &arena, &made);
+	argp_parse(&made.argp, argc, argv, ARGP_NO_HELP, NULL, &made);
+	osr_arena_free(&arena);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+static const struct cli_option pool_options[] = {
+	{ "threads", "N",
+	  "threads to measure with (default: one for each processor); the figures are the same",
+	  CLI_NUMBER(struct cli_pool, n_threads, 1, OSR_MAX_THREADS) },
+	{ 0 },
+};
+
+const struct cli_spec pool_spec = { pool_options };
+
+static uint32_t n_threads(const struct cli_pool *pool, uint64_t n_jobs)
+{
+	uint32_t n = pool->n_threads ? pool->n_threads : osr_n_processors();
+
+	return n > n_jobs ? (uint32_t)n_jobs : n;
+}
+
+/* ---- progress ------------------------------------------------------------------------------- */
+
+struct progress {
+	const char *what;
+	bool shown;
+	double last; /* ms on the wall */
+};
+
+#define BAR 30
+
+/* A few times a second, and only if standard error is a terminal. */
+static void pool_show(struct progress *p, uint64_t done, uint64_t all)
+{
+	double now = cli_now().wall;
+	uint32_t filled = (uint32_t)(done * BAR / all);
+
+	if (now - p->last < 200 || !isatty(STDERR_FILENO))
+		return;
+	p->last = now;
+	p->shown = true;
+	fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", p->what, (int)filled,
+		"##############################", (int)(BAR - filled), "",
+		(unsigned int)(done * 100 / all));
+}
+
+static void wipe(const struct progress *p)
+{
+	if (p->shown)
+		fprintf(stderr, "\r%*s\r", 40 + BAR + 12, "");
+}
+
+void cli_busy(const char *what, const char *name)
+{
+	if (isatty(STDERR_FILENO) && name)
+		fprintf(stderr, "\r%.40s %.40s ...", what, name);
+	else if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%*s\r", 86, "");
+}
+
+/* ---- anything ------------------------------------------------------------------------------- */
+
+struct each {
+	pthread_mutex_t lock;
+	cli_take_fn take;
+	cli_work_fn work;
+	void *ctx;
+	uint32_t n, n_taken;
+	struct progress progress;
+	uint32_t failed; /* the lowest that did, n if none */
+	enum osr_status st;
+	struct osr_diag diag;
+};
+
+static bool take_next(struct each *e, uint32_t part, uint32_t *i)
+{
+	bool more;
+
+	pthread_mutex_lock(&e->lock);
+	more = e->failed == e->n && e->n_taken < e->n;
+	if (more) {
+		*i = e->n_taken++;
+		if (e->take)
+			e->take(e->ctx, part);
+		pool_show(&e->progress, *i, e->n);
+	}
+	pthread_mutex_unlock(&e->lock);
+	return more;
+}
+
+static void do_each(void *ctx, uint32_t part)
+{
+	struct each *e = ctx;
+	struct osr_diag diag = { "" };
+	enum osr_status st;
+	uint32_t i;
+
+	while (take_next(e, part, &i)) {
+		st = e->work(e->ctx, part, i, &diag);
+		if (!st)
+			continue;
+		pthread_mutex_lock(&e->lock);
+		if (i < e->failed) {
+			e->failed = i;
+			e->st = st;
+			e->diag = diag;
+		}
+		pthread_mutex_unlock(&e->lock);
+	}
+}
+
+enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n,
+			 cli_take_fn take, cli_work_fn work, void *ctx, struct osr_diag *diag)
+{
+	struct each e = { .lock = PTHREAD_MUTEX_INITIALIZER,
+			  .take = take,
+			  .work = work,
+			  .ctx = ctx,
+			  .n = n,
+			  .failed = n,
+			  .progress = { .what = what, .last = cli_now().wall } };
+	uint32_t n_parts = n_threads(pool, n);
+
+	osr_threads_of(n_parts).run(do_each, &e, n_parts);
+	wipe(&e.progress);
+	if (e.st)
+		*diag = e.diag;
+	return e.st;
+}
+
+/* ---- surveys -------------------------------------------------------------------------------- */
+
+struct surveying {
+	struct osr_survey survey;
+	struct osr_worker *worker; /* [n] of parts */
+};
+
+static void take_phase(void *ctx, uint32_t part)
+{
+	struct surveying *s = ctx;
+
+	osr_survey_take(&s->survey, &s->worker[part]);
+}
+
+static enum osr_status run_phase(void *ctx, uint32_t part, uint32_t i, struct osr_diag *diag)
+{
+	struct surveying *s = ctx;
+
+	(void)i;
+	return osr_worker_run(&s->worker[part], diag);
+}
+
+enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_in *in,
+			   const char *what, struct osr_survey_sum *sum, struct osr_diag *diag)
+{
+	struct surveying s;
+	struct osr_arena arena = { 0 };
+	enum osr_status st = osr_survey_init(&s.survey, in, &arena, diag);
+	uint32_t n = st ? 0 : n_threads(pool, s.survey.n_all);
+
+	s.worker = osr_alloc(&arena, n, sizeof(*s.worker));
+	if (!st)
+		st = osr_arena_failed(&arena, diag) ? OSR_NOMEM : OSR_OK;
+	for (uint32_t i = 0; i < n && !st; i++)
+		st = osr_worker_init(&s.worker[i], &s.survey, &arena, diag);
+	if (!st)
+		st = cli_each(pool, what, (uint32_t)s.survey.n_all, take_phase, run_phase, &s,
+			      diag);
+	if (!st)
+		osr_survey_sum(&s.survey, sum);
+	osr_arena_free(&arena);
+	return st;
 }

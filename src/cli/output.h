@@ -31,7 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/spec.h"
+#include "cli/cli.h"
 
 /* A GUID is a number for OUT_ADD(), and the text 0x.. everywhere else. */
 enum out_type { OUT_TEXT, OUT_COUNT, OUT_REAL, OUT_BOOL, OUT_GUID };
