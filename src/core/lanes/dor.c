@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "core/lanes/dor.h"
-
 #include <string.h>
 
 #include <osmroutes/dimension.h>
 
-#include "core/lanes/ordered.h"
 #include "core/paths/mcast.h"
 
 #include "../paths/spf_private.h"

@@ -9,8 +9,8 @@
 
 #include "core/paths/mcast.h"
 
+#include "lanes_private.h"
 #include "layers_private.h"
-#include "tables.h"
 
 /* ---- one layer ------------------------------------------------------------------------------- */
 

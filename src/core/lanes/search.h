@@ -3,7 +3,7 @@
  * search.h - routes that are legal in an order of nodes: shortest legal ones, then detours, then the escape tree.
  *
  * A node is (lane, channel), and all of them have a rank. A scheme L(turn, lane) says on which lane a packet goes on:
- *	by SL (ordered.h)	L(t, l) = l		the SL chooses l among all lanes
+ *	by SL (search_sl.c)	L(t, l) = l		the SL chooses l among all lanes
  *	by turn (turn.h)	L(t, l) = lane[t]	what hosts send is on lane 0
  * A route is legal from lane l if the ranks of its nodes rise. A tree is built from its root outwards. For channel c0,
  * by which a switch would attach to one that goes on by c1, with t = (c0, c1), the route is legal from the lanes
@@ -63,7 +63,7 @@ struct osr__search {
 	uint16_t *order;       /* [n_switches] osr__search_trace() */
 	uint8_t *saved;        /* [n_switches] a tree that may come back */
 
-	/* By turn: turn_private.h. */
+	/* By turn: turn.h. */
 	uint32_t n_classes;   /* of SLs, with n_lanes each */
 	uint8_t *pinned;      /* [n_slots] turns of the escape tree: lane and direction stay */
 	uint32_t *triple_row; /* [n_slots + 1] triples (c0, c1, c2) by their first turn */

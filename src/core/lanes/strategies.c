@@ -4,10 +4,7 @@
 
 #include <string.h>
 
-#include "core/lanes/dor.h"
-#include "core/lanes/turn.h"
-
-#include "lanes_private.h"
+#include "turn.h"
 
 static struct osr_lane_work lanes_work(const struct osr_lanes_job *job)
 {

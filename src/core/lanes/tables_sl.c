@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From routes within orders to SLs and a certificate: see ordered.h. */
+/* From routes within orders to SLs and a certificate: see search_sl.c. */
 #include <string.h>
 
 #include "core/paths/mcast.h"
 
+#include "lanes_private.h"
 #include "layers_private.h"
-#include "tables.h"
 
 /* The set bits of each mask, for all of its entries; of none it is bit 0. */
 struct mask_bits {

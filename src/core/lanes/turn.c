@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "lanes_private.h"
-#include "turn_private.h"
+#include "turn.h"
 
 /* Measured on random graphs, dragonflies and tori of scripts/bench, and on fabrics of real sites. */
 static const struct {

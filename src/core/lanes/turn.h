@@ -47,7 +47,9 @@
 #ifndef OSMROUTES_TURN_H
 #define OSMROUTES_TURN_H
 
-#include <osmroutes/lanes.h>
+#include "lanes_private.h"
+#include "search.h"
+#include "updown.h"
 
 /*
  * Lanes that dimension order has left in job->turn, beside the shortest paths of now: taken if they cost little;
@@ -67,5 +69,38 @@ enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool *routed);
  */
 enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed);
 enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed);
+
+/* ---- what the files of it share ---------------------------------------------------------------- */
+
+#define OSR__TURN_HOPS 256 /* channels of a switch, at most */
+
+/* Up to max_lanes lanes, as far as the budget goes. */
+enum osr_status osr__turn_init(struct osr__search *w, const struct osr_lanes_job *job,
+			       uint32_t max_lanes);
+
+static inline enum osr_status osr__turn_nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for lanes by turn");
+}
+
+/* turn_order.c: an order and lanes to start from, in which the turns of the escape tree rise. */
+enum osr_status osr__turn_start_updown(struct osr__search *w, const struct osr_updown *updown);
+enum osr_status osr__turn_start_fitted(struct osr__search *w);
+
+/* Marks the turns of the escape tree, alone, as weights and as pinned. */
+void osr__turn_pin(struct osr__search *w);
+
+/* job->turn is what the job routes. */
+enum osr_status osr__turn_take(struct osr_lanes_job *job);
+
+/* turn_tables.c: how many classes of SLs there are lanes for, at least two each. */
+uint32_t osr__turn_classes(const struct osr_request *req);
+enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *job);
+
+/*
+ * [n_slots] how many routes of one switch to one LID take each turn; LIDs that ride along are not counted.
+ * NULL: no memory.
+ */
+uint32_t *osr__turn_count_used(const struct osr__search *w);
 
 #endif

@@ -13,7 +13,7 @@
 #include "core/paths/mcast.h"
 
 #include "core/order/edges.h"
-#include "turn_private.h"
+#include "turn.h"
 
 /* ---- where to start -------------------------------------------------------------------------- */
 

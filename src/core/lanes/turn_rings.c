@@ -28,7 +28,7 @@
 
 #include "core/order/edges.h"
 #include "lanes_private.h"
-#include "turn_private.h"
+#include "turn.h"
 
 /* Percent of the least possible load on the busiest channel: what is aimed at, and what will do. */
 #define RINGS_LOAD 108

@@ -4,7 +4,26 @@
 
 #include "core/paths/mcast.h"
 
-#include "turn_private.h"
+#include "turn.h"
+
+uint32_t *osr__turn_count_used(const struct osr__search *w)
+{
+	const struct osr_fabric *fabric = w->f;
+	uint32_t *n_used = osr_calloc(w->scratch, w->g.n_slots, sizeof(*n_used));
+
+	for (uint32_t d = 0; n_used && d < fabric->n_dests; d++) {
+		const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
+		uint32_t root = fabric->dest_switch[d];
+
+		for (uint32_t v = 0; w->s->alias[d] == OSR_NONE && v < fabric->n_switches; v++) {
+			uint32_t c = fabric->chan_row[v] + hop[v];
+
+			if (v != root && hop[v] != OSR_NO_PATH && fabric->chan_dst[c] != root)
+				n_used[w->g.row[c] + hop[fabric->chan_dst[c]]]++;
+		}
+	}
+	return n_used;
+}
 
 /*
  * The virtual lanes of what end ports send, on lane 0, and of the turns on each lane of the search: those left
@@ -17,30 +36,23 @@ struct turn_shares {
 	uint8_t first[OSR_MAX_VLS + 1], n[OSR_MAX_VLS + 1];
 };
 
-/* Channels that routes take, one for each (switch, LID), and turns of the escape tree. */
-static void turn_share_loads(const struct osr__search *w, uint64_t load[OSR_MAX_VLS + 1])
-{
-	const struct osr_spf *spf = w->s;
-
-	memset(load, 0, (OSR_MAX_VLS + 1) * sizeof(*load));
-	for (uint32_t t = 0; t < w->g.n_slots; t++)
-		load[TURN_ON(w->lane[t])] += (uint64_t)w->pinned[t] + w->n_used[t];
-	for (uint32_t d = 0; d < spf->f->n_dests; d++)
-		if (spf->alias[d] == OSR_NONE)
-			load[TURN_SENT] += spf->n_order[spf->f->dest_switch[d]] - 1u;
-}
-
 /*
  * A VL for each lane that carries something, then one for turns on lane 0: after a fault other turns can follow
  * these where they could not follow what end ports send. The others go where a VL has the most to carry.
  */
 static void turn_share(const struct osr__search *w, uint8_t n_vls, struct turn_shares *share)
 {
-	uint64_t load[OSR_MAX_VLS + 1];
+	const struct osr_spf *spf = w->s;
+	uint64_t load[OSR_MAX_VLS + 1] = { 0 };
 	uint32_t extra = n_vls;
 	uint8_t at = 0;
 
-	turn_share_loads(w, load);
+	/* Channels that routes take, one for each (switch, LID), and turns of the escape tree. */
+	for (uint32_t t = 0; t < w->g.n_slots; t++)
+		load[TURN_ON(w->lane[t])] += (uint64_t)w->pinned[t] + w->n_used[t];
+	for (uint32_t d = 0; d < spf->f->n_dests; d++)
+		if (spf->alias[d] == OSR_NONE)
+			load[TURN_SENT] += spf->n_order[spf->f->dest_switch[d]] - 1u;
 	for (uint32_t i = 0; i <= w->n_lanes; i++) {
 		share->n[i] = i == TURN_SENT || (i != TURN_ON(0) && load[i]);
 		extra -= share->n[i];
@@ -64,33 +76,47 @@ static void turn_share(const struct osr__search *w, uint8_t n_vls, struct turn_s
 	}
 }
 
-/* What leaves for an end port or an unused port is on VL 0, as what end ports send is. */
-static void turn_write_sl2vl(const struct osr__search *w, const struct turn_shares *share,
-			     struct osr_routing *routing)
+/* Does multicast take cables as that of channel c? */
+static bool turn_is_mcast(const struct osr_fabric *fabric, const uint32_t *parent, uint32_t c)
+{
+	return parent && (parent[fabric->chan_src[c]] == c ||
+			  parent[fabric->chan_dst[c]] == fabric->chan_rev[c]);
+}
+
+/*
+ * The tables of switch s for what comes by port `in`. A switch that takes SL2VL tables by input port, for all output
+ * ports at once, needs one MAD for a row whose tables are alike and one more for each that is not. So pairs of ports that
+ * no packet takes from one link to another get the VL that most others of their row have.
+ */
+static void turn_write_row(const struct osr__search *w, const struct turn_shares *share,
+			   const uint32_t *mcast, uint32_t s, uint32_t in, osr_sl2vl_t *row)
 {
 	const struct osr_fabric *fabric = w->f;
+	uint32_t back = osr_port_channel(fabric, s, in), count[16] = { 0 };
+	uint8_t used[256] = { 0 }, most = 0;
 
-	for (uint32_t out = 0; out < fabric->n_channels; out++) {
-		uint32_t s = fabric->chan_src[out];
+	for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1]; out++) {
+		uint32_t t = 0, of = TURN_SENT;
+		uint8_t vl, *mine = &used[fabric->chan_port[out]];
 
-		for (uint32_t in = 0; in <= fabric->sw_n_ports[s]; in++) {
-			uint32_t back = osr_port_channel(fabric, s, in);
-			uint32_t c = back == OSR_NONE ? OSR_NONE : fabric->chan_rev[back];
-			uint32_t of =
-				c == OSR_NONE
-					? TURN_SENT
-					: TURN_ON(w->lane[w->g.row[c] + out - fabric->chan_row[s]]);
-
-			uint32_t vl = share->first[of];
-			size_t pair = in * (fabric->sw_n_ports[s] + 1u) + fabric->chan_port[out];
-
-			/* A lane without a VL is that of turns which nothing takes. */
-			vl = share->n[of] ? vl + (in + s) % share->n[of] : 0;
-			memset(routing->sl2vl[routing->sl2vl_row[s] + pair], (int)vl,
-			       sizeof(*routing->sl2vl));
+		*mine = back == OSR_NONE;
+		if (back != OSR_NONE) {
+			t = w->g.row[fabric->chan_rev[back]] + out - fabric->chan_row[s];
+			of = TURN_ON(w->lane[t]);
+			*mine = w->n_used[t] || (back != out && turn_is_mcast(fabric, mcast, back) &&
+						   turn_is_mcast(fabric, mcast, out));
 		}
+		/* A lane without a VL is that of turns which nothing takes. */
+		vl = share->n[of] ? (uint8_t)(share->first[of] + (in + s) % share->n[of]) : 0;
+		memset(row[fabric->chan_port[out]], vl, sizeof(*row));
+		count[vl] += *mine;
 	}
-	memset(routing->ca_sl2vl, 0, sizeof(routing->ca_sl2vl));
+	for (uint8_t vl = 1; vl < 16; vl++)
+		if (count[vl] > count[most])
+			most = vl;
+	for (uint32_t out = 0; out <= fabric->sw_n_ports[s]; out++)
+		if (!used[out])
+			memset(row[out], most, sizeof(*row));
 }
 
 uint32_t osr__turn_classes(const struct osr_request *req)
@@ -124,7 +150,8 @@ static void turn_write_classes(const struct osr__search *w, const struct osr_req
 enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *job)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	size_t m = w->f->n_channels;
+	const struct osr_fabric *fabric = w->f;
+	size_t m = fabric->n_channels;
 	uint8_t n_vls = (uint8_t)(job->req->max_vls / w->n_classes); /* of each class */
 	struct osr_routing *routing = job->r;
 	struct turn_shares share;
@@ -135,15 +162,24 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 	if (!w->n_used)
 		return osr__turn_nomem(job->diag);
 	turn_share(w, n_vls, &share);
-	st = osr_routing_alloc_sl2vl(routing, w->f, 0, job->result, job->diag);
+	st = osr_routing_alloc_sl2vl(routing, fabric, 0, job->result, job->diag);
 	routing->sl = NULL;
 	routing->rank = osr_alloc(job->result, w->n_classes * n_vls * m, sizeof(*routing->rank));
 	if (job->req->multicast)
 		routing->mcast_parent =
-			osr_alloc(job->result, w->f->n_switches, sizeof(*routing->mcast_parent));
+			osr_alloc(job->result, fabric->n_switches, sizeof(*routing->mcast_parent));
 	if (st || !routing->rank || (job->req->multicast && !routing->mcast_parent))
 		return osr__turn_nomem(job->diag);
-	turn_write_sl2vl(w, &share, routing);
+	if (job->req->multicast)
+		st = osr_mcast_take(fabric, w->escape, job->scratch, routing->mcast_parent,
+				    job->diag);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (uint32_t in = 0; in <= fabric->sw_n_ports[s]; in++)
+			turn_write_row(w, &share, routing->mcast_parent, s, in,
+				       routing->sl2vl + routing->sl2vl_row[s] +
+					       in * (fabric->sw_n_ports[s] + (size_t)1));
+	memset(routing->ca_sl2vl, 0, sizeof(routing->ca_sl2vl));
+	turn_write_classes(w, job->req, n_vls, routing);
 	for (uint32_t i = 0; i <= w->n_lanes; i++)
 		for (uint32_t vl = share.first[i]; vl < (uint32_t)share.first[i] + share.n[i]; vl++)
 			memcpy(routing->rank + vl * m, w->rank + (i ? i - 1 : 0) * m,
@@ -153,17 +189,9 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 		       n_vls * m * sizeof(*routing->rank));
 	routing->n_vls = (uint8_t)(w->n_classes * n_vls);
 	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;
-	routing->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
+	routing->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL |
+			  (job->req->multicast ? OSR_CLAIM_MULTICAST : 0);
 	routing->mcast_vl = 0;
-	if (job->req->multicast) {
-		routing->claims |= OSR_CLAIM_MULTICAST;
-		st = osr_mcast_take(w->f, w->escape, job->scratch, routing->mcast_parent,
-				    job->diag);
-	}
-	if (!st && osr__turn_rows(w, job->scratch, routing))
-		st = osr__turn_nomem(job->diag);
-	if (!st)
-		turn_write_classes(w, job->req, n_vls, routing);
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }
