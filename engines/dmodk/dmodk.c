@@ -13,11 +13,11 @@
  * whatever choice is left at a switch, and a missing link moves most dests of it.
  */
 #include <osmroutes/engine.h>
+#include <osmroutes/lanes.h>
 #include <osmroutes/pgft.h>
 #include <osmroutes/spf.h>
 #include <osmroutes/treeorder.h>
 
-#include <assert.h>
 #include <string.h>
 
 #define NOTE_SIZE 512
@@ -480,7 +480,7 @@ static enum osr_status find_whole(struct dmodk *m, struct osr_arena *scratch, st
 
 static enum osr_status prepare(struct dmodk *m, struct osr_arena *scratch, struct osr_diag *diag)
 {
-	uint32_t n = m->f->n_switches, *by_place = osr_alloc(scratch, n, sizeof(*by_place));
+	uint32_t n = m->f->n_switches;
 	uint64_t n_entries = (uint64_t)n * m->f->n_dests;
 
 	m->port = osr_alloc(scratch, m->f->n_channels, sizeof(*m->port));
@@ -488,13 +488,11 @@ static enum osr_status prepare(struct dmodk *m, struct osr_arena *scratch, struc
 		return OSR_NOMEM;
 	memset(m->port, 0xff, m->f->n_channels * sizeof(*m->port));
 	for (uint32_t v = 0; v < n; v++) {
-		by_place[m->o.number[v]] = v;
 		for (uint32_t q = 0; q < osr_pgft_n_up(&m->p, v); q++)
 			if (m->p.up[m->p.up_row[v] + q] != OSR_NONE)
 				m->port[m->p.up[m->p.up_row[v] + q]] = q;
 	}
 	m->spf.place = m->o.number;
-	m->spf.by_place = by_place;
 	for (uint32_t i = 0; i < m->p.n_trees; i++) {
 		const struct osr_pgft_tree *tree = &m->p.tree[i];
 		uint32_t n_leaves = tree->m_product[tree->h] / tree->m[1];
@@ -545,7 +543,8 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 	struct osr_spf_options spf_options = { .ignore_rates = true };
 	struct dmodk m = { .f = job->fabric, .limit = osr_spf_bound(job->fabric) * BALANCE / 100 };
 	enum osr_status st = find_tree(&m, job);
-	bool complete = true, uneven;
+	struct osr_lane_work work = { &m.spf, req, job->scratch, job->arena, routing, job->diag };
+	bool uneven;
 
 	if (!st)
 		st = dmodk_describe(&m.p, job->arena, routing, job->diag);
@@ -559,20 +558,17 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 	/* What the rule makes uneven where links are missing: first for shifts, then, if that is not enough, for all. */
 	for (uint32_t i = 0; i < ROUNDS; i++)
 		part_flows(&m);
-	if (!m.up_hop)
-		st = osr_spf_complete_order(&m.spf, job->scratch, &complete, &routing->n_longer,
-					    job->diag);
+	m.spf.place = NULL;
+	/* The order has one root in each component, from which a chain of neighbours leads down to every switch. */
+	st = m.up_hop ? osr_tree_order_certify(&m.o, req, job->scratch, job->arena, routing,
+					       job->diag)
+		      : osr_lanes_in_order(&work, &m.o);
 	if (st)
 		return st;
-	/* The order has one root in each component, from which a chain of neighbours leads down to every switch. */
-	assert(complete);
 	uneven = m.n_missing && osr_spf_load(&m.spf) > m.limit;
 	osr_spf_finish(&m.spf);
 	if (uneven)
 		st = osr_spf_relieve(m.f, routing, m.o.number, m.limit, job->scratch, job->diag);
-	if (!st)
-		st = osr_tree_order_certify(&m.o, req, job->scratch, job->arena, routing,
-					    job->diag);
 	if (st)
 		return st;
 	routing->engine = "dmodk";

@@ -76,4 +76,13 @@ enum osr_status osr_lanes_assign(struct osr_lanes_job *job);
 /* The same from nothing: dimension order, one lane, balanced shortest paths, then as above. */
 enum osr_status osr_lanes_route(struct osr_lanes_job *job);
 
+/*
+ * One lane in the order of a tree, for routes of work->s (routed, not finished) that go up it first and then down, by and
+ * large: those that do not take detours, but for what one port 0 would send to another. The certificate, the claims and, if
+ * requested, the spanning tree of multicast. OSR_NOT_APPLICABLE: the order has no spanning tree.
+ */
+struct osr_tree_order;
+enum osr_status osr_lanes_in_order(const struct osr_lane_work *work,
+				   const struct osr_tree_order *order);
+
 #endif

@@ -73,7 +73,6 @@ struct osr_spf {
 	 * first, then down. See osr_spf_keep_order().
 	 */
 	const uint32_t *place;
-	const uint32_t *by_place; /* [n_switches] its inverse */
 
 	struct osr_spf_scratch *scratch;
 };
@@ -103,19 +102,11 @@ void osr_spf_first(struct osr_spf *spf);
 void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt);
 
 /*
- * From now on shortest paths go up the order s->place, s->by_place of the switches first and then
+ * From now on shortest paths go up the order s->place of the switches first and then
  * down; routes made so far are forgotten. False, and nothing is changed, if more than 1 in `tolerance`
  * routes between end ports have no such path; 0: if one has none. O(switches * channels).
  */
 bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance);
-
-/*
- * After routing within an order: what has no shortest path in it takes a longer one; only what one port 0
- * would send to another keeps its shortest path. *n_longer: (switch, LID) routes that are longer; *complete: false if some
- * switch has no path at all. The trees are then no longer those of shortest paths.
- */
-enum osr_status osr_spf_complete_order(struct osr_spf *spf, struct osr_arena *arena, bool *complete,
-				       uint32_t *n_longer, struct osr_diag *diag);
 
 /*
  * For an engine that chooses itself: the shortest paths towards switch `root`, within the order if there is one. The

@@ -183,8 +183,9 @@ static enum osr_status dor_finish(const struct osr_lane_work *work, const struct
 	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE |
 			   (req->multicast ? OSR_CLAIM_MULTICAST : 0) |
 			   (n_lanes == 1 ? OSR_CLAIM_ANY_SL : 0);
-	return st || n_lanes > 1 || !plan->p->n_rings ? st
-						      : osr_ordered_mend(work, routing->rank, tree);
+	return st || n_lanes > 1 || !plan->p->n_rings
+		       ? st
+		       : osr_ordered_mend(work, routing->rank, tree, osr_spf_bound(work->s->f));
 }
 
 enum osr_status osr_dor_assign(const struct osr_lane_work *work, const struct osr_product *product,

@@ -68,11 +68,12 @@ void osr__dor_clear(struct osr_spf *spf);
 enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed);
 
 /*
- * One lane for trees that are given (s->hop), legal by and large in this order: routes that are not take detours. Multicast
- * (r->mcast_parent) joins an order of all that this one allows, which must exist. parent[] spans all. req->max_vls is 1.
+ * One lane for trees that are given (s->hop), legal by and large in this order: routes that are not take detours, and
+ * entries move off channels with more than `enough` then (UINT64_MAX: none). parent[] spans all; multicast, if it is asked
+ * for, joins an order of it and of all that this one allows, which must exist.
  */
 enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *order,
-				 const uint32_t *parent);
+				 const uint32_t *parent, uint64_t enough);
 
 /* ---- tables_sl.c: from routes and orders to SLs, the certificate and the claims ---------------- */
 

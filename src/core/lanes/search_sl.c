@@ -108,17 +108,6 @@ enum osr_status osr__search_improve_sl(struct osr__search *w)
 	return st;
 }
 
-/* The first order, which was fitted to trees without it, gets the escape tree forward. */
-static enum osr_status sl_keep_escape(struct osr__search *w)
-{
-	enum osr_status st;
-
-	osr__search_count_failed(w);
-	st = sl_improve(w, 0, NULL);
-	osr__search_set_reach(w);
-	return st;
-}
-
 /* Lanes that masks have a bit for. */
 static uint32_t sl_most(const struct osr_lane_work *work)
 {
@@ -128,15 +117,15 @@ static uint32_t sl_most(const struct osr_lane_work *work)
 static enum osr_status sl_init(struct osr__search *w, const struct osr_lane_work *work,
 			       uint32_t n_lanes, uint32_t *orders)
 {
-	struct osr_routing *routing = work->r;
 	const struct osr_fabric *fabric = work->s->f;
+	/* Of several lanes masks become SLs where they are. */
+	uint8_t *masks = n_lanes > 1 ? work->r->sl
+				     : osr_calloc(work->scratch,
+						  (size_t)fabric->n_dests * fabric->n_switches, 1);
 	enum osr_status st;
 
-	if (!routing->sl)
-		routing->sl =
-			osr_calloc(work->result, (size_t)fabric->n_dests * fabric->n_switches, 1);
-	if (!routing->sl)
-		return osr_fail(work->diag, OSR_NOMEM, "out of memory for the SLs of %u LIDs",
+	if (!masks)
+		return osr_fail(work->diag, OSR_NOMEM, "out of memory for the lanes of %u LIDs",
 				fabric->n_dests);
 	*w = (struct osr__search){ .s = work->s,
 				   .f = fabric,
@@ -144,7 +133,7 @@ static enum osr_status sl_init(struct osr__search *w, const struct osr_lane_work
 				   .diag = work->diag,
 				   .n_lanes = n_lanes,
 				   .rank = orders,
-				   .masks = routing->sl };
+				   .masks = masks };
 	st = osr__search_init(w, false);
 	return st ? st : osr_mcast_tree(w->s, w->scratch, w->escape, w->diag);
 }
@@ -181,12 +170,15 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lane_wo
 		return OSR_NOMEM;
 	osr__search_set_reach(w);
 	osr__search_count_failed(w);
-	st = single ? osr__search_improve_sl(w) : OSR_OK;
-	if (!st)
-		st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, single, many, &least);
-	/* Detours need the escape tree; what has no legal way yet may find one when all trees are routed anew. */
+	st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, single, many, &least);
+	/*
+	 * Detours need the escape tree, to which the first order was not fitted; what has no legal way yet may find one
+	 * when all trees are routed anew.
+	 */
 	if (!st && least && !single) {
-		st = sl_keep_escape(w);
+		osr__search_count_failed(w);
+		st = sl_improve(w, 0, NULL);
+		osr__search_set_reach(w);
 		if (!st)
 			st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, true, many, &least);
 	}
@@ -327,31 +319,45 @@ enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
 }
 
 enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *order,
-				 const uint32_t *tree)
+				 const uint32_t *tree, uint64_t enough)
 {
 	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
+	struct osr_routing *routing = work->r;
+	struct osr_request one = *work->req;
+	struct osr_lane_work mine = *work;
 	struct osr__search w;
 	enum osr_status st = sl_init(&w, work, 1, order);
 
-	if (!st) {
-		memcpy(w.escape, tree, w.f->n_switches * sizeof(*tree));
-		osr__search_set_reach(&w);
-		if (osr__search_count_failed(&w))
-			osr__search_route_all(&w, OSR__SEARCH_MEND);
-		st = osr__search_ease(&w, osr_spf_bound(w.f), UINT64_MAX);
-		work->r->n_longer = osr__search_count_longer(&w);
+	one.max_vls = 1;
+	mine.req = &one;
+
+	if (st)
+		return st;
+	memcpy(w.escape, tree, w.f->n_switches * sizeof(*tree));
+	osr__search_set_reach(&w);
+	if (osr__search_count_failed(&w)) {
+		osr__search_route_all(&w, OSR__SEARCH_MEND);
+		if (enough != UINT64_MAX)
+			st = osr__search_ease(&w, enough, UINT64_MAX);
+		routing->n_longer = osr__search_count_longer(&w);
 	}
-	if (!st && work->r->mcast_parent) {
+	if (!st && work->req->multicast) {
 		/* The order knows nothing of multicast: one of what it allows and of the tree together. */
+		routing->mcast_parent =
+			osr_alloc(work->result, w.f->n_switches, sizeof(*routing->mcast_parent));
 		for (uint32_t e = 0; e < w.g.n_slots; e++)
 			w.g.weight[e] = w.forward[e] & 1;
-		osr_mcast_depend(work->r->mcast_parent, &w.g);
+		if (!routing->mcast_parent)
+			return osr_fail(w.diag, OSR_NOMEM, "out of memory for a tree of switches");
+		if (osr_mcast_take(w.f, tree, w.scratch, routing->mcast_parent, w.diag))
+			return OSR_NOMEM;
+		osr_mcast_depend(routing->mcast_parent, &w.g);
 		if (!osr_cdg_sort(&w.g, w.scratch, w.rank))
-			st = osr_fail(work->diag, OSR_NOMEM,
+			st = osr_fail(w.diag, OSR_NOMEM,
 				      "out of memory for the order of multicast");
 	}
 	if (!st)
-		st = osr__tables_sl(&w, work, NULL);
+		st = osr__tables_sl(&w, &mine, NULL);
 	osr_arena_reset(work->scratch, mark);
 	return st;
 }

@@ -11,14 +11,61 @@
 
 #define TREE_LANE_MISSING 30 /* percent of the links that may be missing from a tree */
 
-/* OSR_NOT_APPLICABLE: the fabric is no tree. */
-static enum osr_status tree_lane_order(struct osr_lanes_job *job, struct osr_tree_order *order,
-				       struct osr_pgft *tree, struct osr_diag *why)
+/* The order of a fat tree, or of two tiers if those will do; OSR_NOT_APPLICABLE: the fabric is none. */
+static enum osr_status tree_lane_find(struct osr_lanes_job *job, bool tiers,
+				      struct osr_tree_order *order)
 {
 	struct osr_pgft_options opt = { .max_missing = TREE_LANE_MISSING };
-	enum osr_status st = osr_pgft_find(job->s->f, &opt, job->scratch, tree, why);
+	struct osr_pgft *tree = osr_alloc(job->scratch, 1, sizeof(*tree));
+	struct osr_diag why = { "" };
+	enum osr_status st;
 
-	return st ? st : osr_tree_order_find(tree, job->scratch, order, why);
+	if (!tree)
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for a tree");
+	st = osr_pgft_find(job->s->f, &opt, job->scratch, tree, &why);
+	if (!st)
+		st = osr_tree_order_find(tree, job->scratch, order, &why);
+	if (st == OSR_NOT_APPLICABLE && tiers)
+		st = osr_tree_order_tiers(job->s->f, job->scratch, order, &why);
+	return st == OSR_NOMEM ? osr_fail(job->diag, st, "%s", why.text) : st;
+}
+
+/* A spanning tree of each component whose turns keep to the order, parent[n_switches]. */
+static enum osr_status tree_lane_span(const struct osr_tree_order *order, struct osr_arena *scratch,
+				      uint32_t *parent, struct osr_diag *diag)
+{
+	uint32_t *by_number = osr_alloc(scratch, order->n, sizeof(*by_number)),
+		 *depth = osr_alloc(scratch, order->n, sizeof(*depth));
+
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	return osr_tree_order_parents(order, by_number, depth, parent) == order->f->n_components
+		       ? OSR_OK
+		       : OSR_NOT_APPLICABLE;
+}
+
+enum osr_status osr_lanes_in_order(const struct osr_lane_work *work,
+				   const struct osr_tree_order *order)
+{
+	const struct osr_fabric *fabric = order->f;
+	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
+	uint32_t *parent = osr_alloc(work->scratch, order->n, sizeof(*parent)),
+		 *rank = osr_alloc(work->scratch, fabric->n_channels, sizeof(*rank));
+	enum osr_status st = osr_arena_failed(work->scratch, work->diag)
+				     ? OSR_NOMEM
+				     : tree_lane_span(order, work->scratch, parent, work->diag);
+
+	/* Up the order by falling numbers, then down by rising ones. */
+	for (uint32_t c = 0; !st && c < fabric->n_channels; c++) {
+		uint32_t from = order->number[fabric->chan_src[c]],
+			 to = order->number[fabric->chan_dst[c]];
+
+		rank[c] = to < from ? order->n - from : order->n + to;
+	}
+	if (!st)
+		st = osr_ordered_mend(work, rank, parent, UINT64_MAX);
+	osr_arena_reset(work->scratch, mark);
+	return st;
 }
 
 #define TREE_LANE_LOAD                                                                             \
@@ -85,82 +132,52 @@ static enum osr_status tree_lane_weigh(struct osr_lanes_job *job, bool *fits)
 	return OSR_OK;
 }
 
-static enum osr_status tree_lane_route(struct osr_lanes_job *job,
-				       const struct osr_tree_order *order, bool *fits)
-{
-	uint32_t n = job->s->f->n_switches, n_longer = 0;
-	uint32_t *by_place = osr_alloc(job->scratch, n, sizeof(*by_place));
-	struct tree_lane_loads free = tree_lane_measure(job->s);
-	enum osr_status st;
-
-	if (!by_place)
-		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the order of %u switches",
-				n);
-
-	job->s->place = order->number;
-	job->s->by_place = by_place;
-	for (uint32_t v = 0; v < n; v++)
-		by_place[order->number[v]] = v;
-	*fits = osr_spf_keep_order(job->s, tree_lane_tolerance(job));
-	if (!*fits)
-		return OSR_OK;
-	osr_spf_route(job->s, &job->opt->spf);
-	st = osr_spf_complete_order(job->s, job->scratch, fits, &n_longer, job->diag);
-	if (st)
-		return st;
-	*fits &= !tree_lane_is_worse(job, &free);
-	if (!*fits) {
-		osr_spf_leave_order(job->s);
-		return OSR_OK;
-	}
-	st = tree_lane_weigh(job, fits);
-	if (st || !*fits)
-		return st;
-	job->r->n_longer = n_longer;
-	return osr_tree_order_certify(order, job->req, job->scratch, job->result, job->r,
-				      job->diag);
-}
-
 enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_updown *updown,
 				       bool *found)
 {
 	uint32_t n = job->s->f->n_switches;
-	uint32_t *by_place = osr_alloc(job->scratch, n, sizeof(*by_place));
-	uint32_t *depth = osr_alloc(job->scratch, n, sizeof(*depth));
 	struct osr_tree_order order;
-	struct osr_diag why = { "" };
-	struct osr_pgft tree;
 	enum osr_status st;
 
 	updown->place = osr_alloc(job->scratch, n, sizeof(*updown->place));
 	updown->parent = osr_alloc(job->scratch, n, sizeof(*updown->parent));
-	*found = false;
-	if (!by_place || !depth || !updown->place || !updown->parent)
-		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the order of %u switches",
-				n);
-	st = tree_lane_order(job, &order, &tree, &why);
-	for (uint32_t v = 0; !st && v < n; v++)
+	if (osr_arena_failed(job->scratch, job->diag))
+		return OSR_NOMEM;
+	st = job->s->f->n_components == 1 ? tree_lane_find(job, false, &order) : OSR_NOT_APPLICABLE;
+	if (!st)
+		st = tree_lane_span(&order, job->scratch, updown->parent, job->diag);
+	*found = !st;
+	for (uint32_t v = 0; *found && v < n; v++)
 		updown->place[v] = (uint16_t)order.number[v];
-	*found = !st && osr_tree_order_parents(&order, by_place, depth, updown->parent) == 1;
-	return st == OSR_NOMEM ? osr_fail(job->diag, st, "%s", why.text) : OSR_OK;
+	return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
 }
 
 enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	struct osr_lane_work work = {
+		job->s, job->req, job->scratch, job->result, job->r, job->diag
+	};
+	struct tree_lane_loads free = tree_lane_measure(job->s);
 	struct osr_tree_order order;
-	struct osr_diag why = { "" };
-	struct osr_pgft tree;
-	enum osr_status st = tree_lane_order(job, &order, &tree, &why);
+	enum osr_status st = tree_lane_find(job, true, &order);
 
 	*fits = false;
-	if (st == OSR_NOT_APPLICABLE)
-		st = osr_tree_order_tiers(job->s->f, job->scratch, &order, &why);
-	if (st == OSR_NOMEM)
-		return osr_fail(job->diag, st, "%s", why.text);
-	if (!st)
-		st = tree_lane_route(job, &order, fits);
-	job->s->place = job->s->by_place = NULL;
+	if (!st) {
+		job->s->place = order.number;
+		*fits = osr_spf_keep_order(job->s, tree_lane_tolerance(job));
+	}
+	if (*fits) {
+		osr_spf_route(job->s, &job->opt->spf);
+		*fits = !tree_lane_is_worse(job, &free);
+		if (*fits)
+			st = tree_lane_weigh(job, fits);
+		else
+			osr_spf_leave_order(job->s);
+	}
+	job->s->place = NULL;
+	if (!st && *fits)
+		st = osr_lanes_in_order(&work, &order);
 	osr_arena_reset(job->scratch, mark);
-	return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
+	return st == OSR_NOT_APPLICABLE && !*fits ? OSR_OK : st;
 }

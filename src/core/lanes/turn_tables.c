@@ -103,8 +103,9 @@ static void turn_write_row(const struct osr__search *w, const struct turn_shares
 		if (back != OSR_NONE) {
 			t = w->g.row[fabric->chan_rev[back]] + out - fabric->chan_row[s];
 			of = TURN_ON(w->lane[t]);
-			*mine = w->n_used[t] || (back != out && turn_is_mcast(fabric, mcast, back) &&
-						   turn_is_mcast(fabric, mcast, out));
+			*mine = w->n_used[t] ||
+				(back != out && turn_is_mcast(fabric, mcast, back) &&
+				 turn_is_mcast(fabric, mcast, out));
 		}
 		/* A lane without a VL is that of turns which nothing takes. */
 		vl = share->n[of] ? (uint8_t)(share->first[of] + (in + s) % share->n[of]) : 0;
