@@ -125,10 +125,7 @@ enum osr_status cli_write_net(const struct osr_net *net, const char *path, const
  */
 char *cli_command_line(int argc, char **argv);
 
-/* The whole number in text, lo..hi; false if it is none. */
-int cli_number(const char *text, long lo, long hi, long *value);
-
-/* The same for a parser of argp, which ends the process if it is none. */
+/* The whole number in text, lo..hi, for a parser of argp, which ends the process if it is none. */
 long cli_take_number(const char *text, const char *what, long lo, long hi,
 		     struct argp_state *state);
 

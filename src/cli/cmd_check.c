@@ -57,6 +57,7 @@ struct outcome {
 	struct cli_stamp time;
 	struct demand demand[MAX_DEMANDS];
 	uint32_t n_demands;
+	json_t *nodes;
 };
 
 /* ---- the work ------------------------------------------------------------------------------- */
@@ -240,54 +241,49 @@ static const struct out_field node_fields[] = {
 	{ 0 },
 };
 
-/* Switches and hosts, for a later --baseline; *next is where to go on. False: there are no more. */
-static bool next_node(const struct osr_fabric *f, uint32_t *next, const char **kind, char guid[24],
-		      char buf[32], const char **name)
+/* Switches and hosts, for a later --baseline: {"switch": {GUID: name}, "host": {GUID: name}}, in order. */
+static json_t *own_nodes(const struct osr_fabric *f)
 {
-	uint32_t i = *next, t;
+	json_t *switches = json_object(), *hosts = json_object();
+	char guid[24], buf[32];
 
-	while (i >= f->n_switches && i < f->n_switches + f->n_terminals &&
-	       f->term_role[i - f->n_switches] == OSR_ROLE_SP0)
-		i++;
-	t = i - f->n_switches;
-	*next = i + 1;
-	if (i >= f->n_switches + f->n_terminals)
-		return false;
-	*kind = i < f->n_switches ? "switch" : "host";
-	snprintf(guid, 24, "0x%016" PRIx64, i < f->n_switches ? f->sw_guid[i] : f->term_guid[t]);
-	*name = i < f->n_switches ? osr_switch_name(f, i, buf) : osr_terminal_name(f, t, buf);
-	return true;
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		snprintf(guid, sizeof(guid), "0x%016" PRIx64, f->sw_guid[s]);
+		json_object_set_new(switches, guid, out_json_text(osr_switch_name(f, s, buf)));
+	}
+	for (uint32_t e = 0; e < f->n_terminals; e++) {
+		snprintf(guid, sizeof(guid), "0x%016" PRIx64, f->term_guid[e]);
+		if (f->term_role[e] != OSR_ROLE_SP0)
+			json_object_set_new(hosts, guid,
+					    out_json_text(osr_terminal_name(f, e, buf)));
+	}
+	return json_pack("{s:o, s:o}", "switch", switches, "host", hosts);
 }
 
 /* Nodes of the baseline that are not there, by GUID. */
 static void judge_nodes(const struct args *a, struct outcome *o, json_t *nodes, const char *kind,
 			const char *label)
 {
-	json_t *gone = json_object(), *row, *name;
-	const char *guid, *own_kind, *own_name;
-	char names[400] = "", text[24], buf[32];
-	size_t i, at = 0, n_then, n_named = 0;
+	const json_t *own = json_object_get(o->nodes, kind);
+	const char *is, *guid, *name;
+	char names[400] = "";
+	size_t at = 0, n_then = 0, n_named = 0;
 
-	json_array_foreach(nodes, i, row)
-	{
-		const char *is = json_string_value(json_object_get(row, "kind"));
-
-		guid = json_string_value(json_object_get(row, "guid"));
-		if (is && guid && !strcmp(is, kind))
-			json_object_set(gone, guid, json_object_get(row, "name"));
+	for (size_t i = 0; i < json_array_size(nodes); i++) {
+		if (json_unpack(json_array_get(nodes, i), "{s:s, s:s, s:s}", "kind", &is, "guid",
+				&guid, "name", &name) ||
+		    strcmp(is, kind) != 0)
+			continue;
+		n_then++;
+		if (json_object_get(own, guid))
+			continue;
+		if (n_named++ < MAX_NAMED)
+			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%.50s (%.18s)",
+					       n_named > 1 ? ", " : ": ", name, guid);
 	}
-	n_then = json_object_size(gone);
-	for (uint32_t next = 0;
-	     next_node(&a->run.in.fabric, &next, &own_kind, text, buf, &own_name);)
-		if (!strcmp(own_kind, kind))
-			json_object_del(gone, text);
-	json_object_foreach(gone, guid, name) if (n_named++ < MAX_NAMED) at +=
-		(size_t)snprintf(names + at, sizeof(names) - at, "%s%.50s (%.18s)",
-				 n_named > 1 ? ", " : ": ", json_string_value(name), guid);
 	add_demand(o, label, true, a->may_shrink || !n_named,
 		   "%zu of %zu in the baseline are gone%s%s", n_named, n_then, names,
 		   n_named > MAX_NAMED ? ", ..." : "");
-	json_decref(gone);
 }
 
 /* Answers, shares and ratios, which a fabric that grows can keep; and the nodes. */
@@ -535,6 +531,8 @@ static int check_say(struct args *a, struct outcome *o)
 {
 	struct cli_run *src = &a->run;
 	struct out *out = &a->run.out;
+	const char *kind, *guid;
+	json_t *nodes, *name;
 	int code;
 
 	if (src->is_engine) {
@@ -553,15 +551,9 @@ static int check_say(struct args *a, struct outcome *o)
 		OUT_ADD(out, "requirements", o->demand[i].name, o->demand[i].met,
 			o->demand[i].message);
 	}
-	if (out->format == OUT_JSON) {
-		const char *kind, *name;
-		char guid[24], buf[32];
-
-		for (uint32_t next = 0;
-		     next_node(&src->in.fabric, &next, &kind, guid, buf, &name);) {
-			OUT_ADD(out, "nodes", kind, guid, name);
-		}
-	}
+	json_object_foreach(out->format == OUT_JSON ? o->nodes : NULL, kind, nodes)
+		json_object_foreach(nodes, guid, name)
+			OUT_ADD(out, "nodes", kind, guid, json_string_value(name));
 	for (uint32_t i = 0; i < o->found.audit.n_listed; i++)
 		check_say_fault(&src->in.fabric, out, &o->found.audit.fault[i]);
 	cli_answers_witness(out, NULL, &src->in.fabric, &o->found, OSR_REQUIRED | a->named);
@@ -727,6 +719,8 @@ static enum osr_status check_work(void *args)
 		st = check_verify_tables(a, &o);
 	if (!st)
 		judge(a, &o);
+	if (!st)
+		o.nodes = own_nodes(&a->run.in.fabric);
 	if (!st && a->baseline)
 		st = judge_baseline(a, &o);
 	if (!st)
@@ -736,6 +730,7 @@ static enum osr_status check_work(void *args)
 		st = write_prom(a->prom, &o, seconds, diag);
 	if (a->junit)
 		written = write_junit(a, &o, seconds, st ? diag->text : NULL, diag);
+	json_decref(o.nodes);
 	return st ? st : written;
 }
 

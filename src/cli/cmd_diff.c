@@ -49,28 +49,6 @@ struct outcome {
 
 /* ---- what has changed ----------------------------------------------------------------------- */
 
-static const uint8_t *sl2vl_of(const struct osr_fabric *fabric, const struct osr_routing *routing,
-			       uint32_t s, unsigned in, unsigned out)
-{
-	static const uint8_t same[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-
-	return routing->sl2vl ? routing->sl2vl[routing->sl2vl_row[s] +
-					       in * (fabric->sw_n_ports[s] + 1u) + out]
-			      : same;
-}
-
-static uint8_t diff_sl_of(const struct osr_generation *generation, const struct osr_fabric *fabric,
-			  uint32_t t, uint32_t d)
-{
-	const struct osr_paths *p = generation->paths;
-	const uint8_t *sl = generation->routing->sl;
-
-	if (p)
-		return p->row[t] == OSR_NONE ? OSR_NO_SL
-					     : p->sl[(size_t)p->row[t] * fabric->n_dests + d];
-	return sl ? sl[(size_t)d * fabric->n_switches + fabric->term_switch[t]] : OSR_NO_SL;
-}
-
 /* Pairs of a host and the LID of another one that have another SL; and SL2VL tables. */
 static void count_lanes(const struct args *a, struct outcome *o)
 {
@@ -84,16 +62,17 @@ static void count_lanes(const struct args *a, struct outcome *o)
 			o->n_pairs++;
 			o->n_sl += osr_lft(a->gen[NEW].routing, fabric->term_switch[t], d) !=
 					   OSR_NO_PATH &&
-				   diff_sl_of(&a->gen[OLD], fabric, t, d) !=
-					   diff_sl_of(&a->gen[NEW], fabric, t, d);
+				   cli_gen_sl(&a->gen[OLD], fabric, t, d) !=
+					   cli_gen_sl(&a->gen[NEW], fabric, t, d);
 		}
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
 			for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++)
-				o->n_sl2vl +=
-					memcmp(sl2vl_of(fabric, a->gen[OLD].routing, s, in, out),
-					       sl2vl_of(fabric, a->gen[NEW].routing, s, in, out),
-					       16) != 0;
+				o->n_sl2vl += memcmp(cli_gen_sl2vl(a->gen[OLD].routing, fabric, s,
+								   in, out),
+						     cli_gen_sl2vl(a->gen[NEW].routing, fabric, s,
+								   in, out),
+						     16) != 0;
 }
 
 /* Ports of a group on a switch; NULL: there is no such group. */

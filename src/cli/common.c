@@ -78,20 +78,14 @@ enum osr_status cli_write_net(const struct osr_net *net, const char *path, const
 	return st ? st : written;
 }
 
-int cli_number(const char *text, long lo, long hi, long *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtol(text, &end, 10);
-	return end > text && !*end && !errno && *value >= lo && *value <= hi;
-}
-
 long cli_take_number(const char *text, const char *what, long lo, long hi, struct argp_state *state)
 {
-	long n = 0;
+	char *end;
+	long n;
 
-	if (!cli_number(text, lo, hi, &n))
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (end == text || *end || errno || n < lo || n > hi)
 		argp_error(state, "%s \"%s\": expected %ld to %ld", what, text, lo, hi);
 	return n;
 }

@@ -82,7 +82,7 @@ static void set(struct out *o, const char *key, enum out_type type, json_t *valu
 }
 
 /* Names come from the fabric, and JSON has to be UTF-8. */
-static json_t *text_value(const char *text)
+json_t *out_json_text(const char *text)
 {
 	json_t *value = json_string(text);
 	char *plain = value ? NULL : strdup(text);
@@ -99,7 +99,7 @@ static json_t *text_value(const char *text)
 void out_text(struct out *o, const char *key, const char *text)
 {
 	if (text)
-		set(o, key, OUT_TEXT, text_value(text));
+		set(o, key, OUT_TEXT, out_json_text(text));
 }
 
 void out_textf(struct out *o, const char *key, const char *fmt, ...)
@@ -189,7 +189,7 @@ static void add_line(struct out *o, json_t **lines, const char *fmt, va_list ap)
 		*lines = json_array();
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = NULL;
-	o->failed |= !text || json_array_append_new(*lines, text_value(text));
+	o->failed |= !text || json_array_append_new(*lines, out_json_text(text));
 	free(text);
 }
 

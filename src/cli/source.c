@@ -902,20 +902,34 @@ bool cli_run_any_sl(const struct cli_run *run)
 	return run->who.how.sl < 0 && !run->tables.gen.paths && !run->tables.gen.routing->sl;
 }
 
+uint8_t cli_gen_sl(const struct osr_generation *gen, const struct osr_fabric *fabric, uint32_t term,
+		   uint32_t dest)
+{
+	const struct osr_paths *p = gen->paths;
+	const uint8_t *sl = gen->routing->sl;
+
+	if (p)
+		return p->row[term] == OSR_NONE
+			       ? OSR_NO_SL
+			       : p->sl[(size_t)p->row[term] * fabric->n_dests + dest];
+	return sl ? sl[(size_t)dest * fabric->n_switches + fabric->term_switch[term]] : OSR_NO_SL;
+}
+
+const uint8_t *cli_gen_sl2vl(const struct osr_routing *routing, const struct osr_fabric *fabric,
+			     uint32_t sw, unsigned in, unsigned out)
+{
+	static const uint8_t same[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+	return routing->sl2vl ? routing->sl2vl[routing->sl2vl_row[sw] +
+					       in * (fabric->sw_n_ports[sw] + 1u) + out]
+			      : same;
+}
+
 uint8_t cli_run_sl(const struct cli_run *run, uint32_t term, uint32_t dest)
 {
-	const struct osr_routing *routing = run->tables.gen.routing;
-	const struct osr_paths *p = run->tables.gen.paths;
-	size_t n_dests = run->in.fabric.n_dests;
-
 	if (run->who.how.sl >= 0)
 		return (uint8_t)run->who.how.sl;
-	if (p)
-		return p->row[term] == OSR_NONE ? OSR_NO_SL : p->sl[p->row[term] * n_dests + dest];
-	if (routing->sl)
-		return routing
-			->sl[(size_t)dest * routing->n_switches + run->in.fabric.term_switch[term]];
-	return 0;
+	return cli_run_any_sl(run) ? 0 : cli_gen_sl(&run->tables.gen, &run->in.fabric, term, dest);
 }
 
 uint8_t cli_run_term_vl(const struct cli_run *run, uint32_t term, uint8_t sl)
@@ -930,12 +944,8 @@ uint8_t cli_run_term_vl(const struct cli_run *run, uint32_t term, uint8_t sl)
 uint8_t cli_run_switch_vl(const struct cli_run *run, uint32_t sw, uint8_t in, uint8_t out,
 			  uint8_t sl)
 {
-	const struct osr_routing *routing = run->tables.gen.routing;
-	size_t pair = in * ((size_t)run->in.fabric.sw_n_ports[sw] + 1) + out;
-
-	if (sl > 15)
-		return OSR_VL_UNSET;
-	return routing->sl2vl ? routing->sl2vl[routing->sl2vl_row[sw] + pair][sl] : sl;
+	return sl > 15 ? OSR_VL_UNSET
+		       : cli_gen_sl2vl(run->tables.gen.routing, &run->in.fabric, sw, in, out)[sl];
 }
 
 void cli_say_cable(struct out *out, const char *from, unsigned from_port, const char *to,

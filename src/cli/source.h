@@ -274,6 +274,12 @@ enum osr_status cli_run_tables(struct cli_run *run);
 /* "dfsssp", a file, or "the switches". */
 const char *cli_run_name(const struct cli_run *run);
 
+/* The SL of a generation's packets from a terminal to a dest, OSR_NO_SL if none is known; the SL2VL table of two ports. */
+uint8_t cli_gen_sl(const struct osr_generation *gen, const struct osr_fabric *fabric, uint32_t term,
+		   uint32_t dest);
+const uint8_t *cli_gen_sl2vl(const struct osr_routing *routing, const struct osr_fabric *fabric,
+			     uint32_t sw, unsigned in, unsigned out);
+
 /* The SL of packets from a terminal to a dest; OSR_NO_SL: none is known. Any SL: that of --sl, or 0. */
 uint8_t cli_run_sl(const struct cli_run *run, uint32_t term, uint32_t dest);
 bool cli_run_any_sl(const struct cli_run *run);
