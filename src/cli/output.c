@@ -20,6 +20,7 @@
 #include "cli/cli.h"
 
 #define CELL_SIZE 512
+#define MAX_SHOWN 96 /* fields of a section */
 #define MIN_LABEL 26 /* columns of the labels, so that the tables of all commands look alike */
 
 /* ---- filling -------------------------------------------------------------------------------- */
@@ -237,45 +238,52 @@ static const char *cell(const json_t *row, const struct out_field *field, int di
 	return buf;
 }
 
-static const char *shown(const json_t *row, const struct out_field *field, char buf[CELL_SIZE])
+/* What people see of a section. */
+struct view {
+	const struct out_field *field[MAX_SHOWN];
+	int n, labels; /* width of the labels */
+	const json_t *rows;
+	size_t n_rows;
+};
+
+/* Of a section with a column for each row the fields that some row has. */
+static struct view view_of(const struct out *o, const struct out_section *s)
 {
-	const char *text = cell(row, field, field->digits, buf);
+	struct view view = { .labels = MIN_LABEL, .rows = json_object_get(o->rows, s->name) };
+	char buf[CELL_SIZE];
+
+	view.n_rows = json_array_size(view.rows);
+	for (const struct out_field *field = s->fields; view.rows && field->key; field++) {
+		bool there = s->shape != OUT_ACROSS;
+
+		if (!field->label || (o->terse && (field->when & OUT_DETAIL)))
+			continue;
+		if ((int)strlen(field->label) > view.labels)
+			view.labels = (int)strlen(field->label);
+		for (size_t i = 0; i < view.n_rows && !there; i++)
+			there = cell(json_array_get(view.rows, i), field, 0, buf);
+		assert(view.n < MAX_SHOWN);
+		if (there)
+			view.field[view.n++] = field;
+	}
+	return view;
+}
+
+static const char *shown(const struct view *view, size_t i, int k, char buf[CELL_SIZE])
+{
+	const struct out_field *field = view->field[k];
+	const char *text = cell(json_array_get(view->rows, i), field, field->digits, buf);
 
 	return text ? text : "-";
 }
 
-static int output_width_of(const json_t *row, const struct out_field *field, int least)
+/* Of field k in row i, but `least`. */
+static int shown_width(const struct view *view, size_t i, int k, int least)
 {
 	char buf[CELL_SIZE];
-	int n = (int)strlen(shown(row, field, buf));
+	int n = (int)strlen(shown(view, i, k, buf));
 
 	return n > least ? n : least;
-}
-
-/* NULL: people do not see this field. */
-static const char *label_of(const struct out *o, const struct out_field *field)
-{
-	return o->terse && (field->when & OUT_DETAIL) ? NULL : field->label;
-}
-
-static int label_width(const struct out *o, const struct out_section *s)
-{
-	int width = MIN_LABEL;
-
-	for (const struct out_field *field = s->fields; field->key; field++)
-		if (label_of(o, field) && (int)strlen(field->label) > width)
-			width = (int)strlen(field->label);
-	return width;
-}
-
-static bool has_value(const json_t *rows, const struct out_field *field)
-{
-	char buf[CELL_SIZE];
-
-	for (size_t i = 0; i < json_array_size(rows); i++)
-		if (cell(json_array_get(rows, i), field, field->digits, buf))
-			return true;
-	return false;
 }
 
 /* Verdicts: what is wrong is seen at once. */
@@ -327,145 +335,98 @@ static void put_last(const struct out *o, const char *text, size_t indent)
 	putchar('\n');
 }
 
-/* Of the column that shows this one of n rows. */
-static int across_width(const struct out *o, const struct out_section *s, const json_t *row,
-			size_t n)
+/* A line for each field, a column for each row; as many columns beside each other as fit. */
+static void print_across(const struct out *o, const struct view *view)
 {
-	int width = 14;
-
-	for (const struct out_field *field = s->fields; field->key && n > 1; field++)
-		width = label_of(o, field) ? output_width_of(row, field, width) : width;
-	return width;
-}
-
-/* The columns of rows first .. end - 1. */
-static void print_columns(const struct out *o, const struct out_section *s, const json_t *rows,
-			  size_t first, size_t end)
-{
-	int labels = label_width(o, s);
 	char buf[CELL_SIZE];
 
-	for (const struct out_field *field = s->fields; field->key; field++) {
-		if (!label_of(o, field) || !has_value(rows, field))
-			continue;
-		printf("%-*s", labels, field->label);
-		for (size_t i = first; i < end; i++) {
-			const json_t *row = json_array_get(rows, i);
+	for (size_t first = 0, end = 0; first < view->n_rows; first = end) {
+		size_t room = (size_t)view->labels;
+		int width[view->n_rows];
 
-			putchar(' ');
-			put_cell(o, shown(row, field, buf),
-				 across_width(o, s, row, json_array_size(rows)));
+		for (; end < view->n_rows; end++) {
+			width[end] = 14;
+			for (int k = 0; k < view->n && view->n_rows > 1; k++)
+				width[end] = shown_width(view, end, k, width[end]);
+			room += (size_t)width[end] + 1;
+			if (o->width && end > first && room > o->width)
+				break;
 		}
-		putchar('\n');
-	}
-}
-
-/* A line for each field that any row has, a column for each row; as many columns beside each other as fit. */
-static void print_across(const struct out *o, const struct out_section *s, const json_t *rows)
-{
-	size_t n = json_array_size(rows), first = 0, room = (size_t)label_width(o, s);
-
-	for (size_t i = 0; i < n; i++) {
-		size_t width = (size_t)across_width(o, s, json_array_get(rows, i), n) + 1;
-
-		if (o->width && i > first && room + width > o->width) {
-			print_columns(o, s, rows, first, i);
+		for (int k = 0; k < view->n; k++) {
+			printf("%s%-*s", first && !k ? "\n" : "", view->labels,
+			       view->field[k]->label);
+			for (size_t i = first; i < end; i++) {
+				putchar(' ');
+				put_cell(o, shown(view, i, k, buf), width[i]);
+			}
 			putchar('\n');
-			first = i;
-			room = (size_t)label_width(o, s);
 		}
-		room += width;
 	}
-	print_columns(o, s, rows, first, n);
 }
 
-static void print_one(const struct out *o, const struct out_section *out, const json_t *rows)
+static void print_one(const struct out *o, const struct view *view)
 {
-	const json_t *row = json_array_get(rows, 0);
-	int labels = label_width(o, out);
 	char buf[CELL_SIZE];
 
-	for (const struct out_field *field = out->fields; field->key; field++)
-		if (field->label) {
-			printf("%-*s ", labels, field->label);
-			put_last(o, shown(row, field, buf), (size_t)labels + 1);
-		}
+	for (int k = 0; k < view->n; k++) {
+		printf("%-*s ", view->labels, view->field[k]->label);
+		put_last(o, shown(view, 0, k, buf), (size_t)view->labels + 1);
+	}
 }
 
 /* Columns of text become narrower, the widest first, until a row fits the terminal; two blanks between columns. */
-static void fit_columns(const struct out *o, const struct out_field *const *field, int *width,
-			int n)
+static void fit_columns(const struct out *o, const struct view *view, int *width)
 {
 	enum { LEAST = 8 };
 	size_t all = 0;
 
-	for (int k = 0; k < n; k++)
+	for (int k = 0; k < view->n; k++)
 		all += (size_t)width[k] + (k ? 2 : 0);
-	while (o->width && all > o->width) {
+	for (; o->width && all > o->width; all--) {
 		int widest = -1;
 
-		for (int k = 0; k < n; k++)
-			if (field[k]->type == OUT_TEXT && width[k] > LEAST &&
+		for (int k = 0; k < view->n; k++)
+			if (view->field[k]->type == OUT_TEXT && width[k] > LEAST &&
 			    (widest < 0 || width[k] > width[widest]))
 				widest = k;
 		if (widest < 0)
 			return;
 		width[widest]--;
-		all--;
 	}
 }
 
-/* Text to the left, numbers to the right; row NULL: the labels. What a column has no room for is cut off. */
-static void print_row(const struct out *o, const struct out_field *const *field, const int *width,
-		      int n, const json_t *row)
+/* A line for the labels and one for each row: text to the left, numbers to the right. What a column has no room for is cut off. */
+static void print_rows(const struct out *o, const struct view *view)
 {
-	size_t indent = 0;
+	int width[MAX_SHOWN];
 	char buf[CELL_SIZE];
 
-	for (int k = 0; k < n; k++) {
-		const char *text = row ? shown(row, field[k], buf) : field[k]->label;
-		bool is_text = field[k]->type == OUT_TEXT;
-
-		if (k)
-			fputs("  ", stdout);
-		if (k == n - 1 && is_text)
-			put_last(o, text, indent);
-		else if (is_text && strlen(text) > (size_t)width[k])
-			printf("%.*s..", width[k] - 2, text);
-		else
-			put_cell(o, text, is_text ? -width[k] : width[k]);
-		indent += (size_t)width[k] + 2;
+	for (int k = 0; k < view->n; k++) {
+		width[k] = (int)strlen(view->field[k]->label);
+		for (size_t i = 0; i < view->n_rows; i++)
+			width[k] = shown_width(view, i, k, width[k]);
 	}
-	if (n && field[n - 1]->type != OUT_TEXT)
-		putchar('\n');
-}
+	fit_columns(o, view, width);
+	for (size_t i = 0; i <= view->n_rows; i++) {
+		size_t indent = 0;
 
-static void print_rows(const struct out *o, const struct out_section *out, const json_t *rows)
-{
-	const struct out_field *shown_field[64];
-	int width[64], n = 0;
-	size_t n_rows = json_array_size(rows);
+		for (int k = 0; k < view->n; k++) {
+			const char *text = i ? shown(view, i - 1, k, buf) : view->field[k]->label;
+			bool is_text = view->field[k]->type == OUT_TEXT;
 
-	for (const struct out_field *field = out->fields; field->key && n < 64; field++) {
-		if (!field->label)
-			continue;
-		width[n] = (int)strlen(field->label);
-		for (size_t i = 0; i < n_rows; i++)
-			width[n] = output_width_of(json_array_get(rows, i), field, width[n]);
-		shown_field[n++] = field;
+			if (k)
+				fputs("  ", stdout);
+			if (k == view->n - 1 && is_text)
+				put_last(o, text, indent);
+			else if (is_text && strlen(text) > (size_t)width[k])
+				printf("%.*s..", width[k] - 2, text);
+			else
+				put_cell(o, text, is_text ? -width[k] : width[k]);
+			indent += (size_t)width[k] + 2;
+			if (k == view->n - 1 && !is_text)
+				putchar('\n');
+		}
 	}
-	fit_columns(o, shown_field, width, n);
-	print_row(o, shown_field, width, n, NULL);
-	for (size_t i = 0; i < n_rows; i++)
-		print_row(o, shown_field, width, n, json_array_get(rows, i));
-}
-
-static bool has_labels(const struct out_section *out)
-{
-	for (const struct out_field *field = out->fields; field->key; field++)
-		if (field->label)
-			return true;
-	return false;
 }
 
 static void print_lines(const struct out *o, const json_t *lines)
@@ -485,8 +446,7 @@ static void print_people(struct out *o)
 	const char *no_color;
 	struct winsize size;
 
-	static void (*const print[])(const struct out *, const struct out_section *,
-				     const json_t *) = {
+	static void (*const print[])(const struct out *, const struct view *) = {
 		[OUT_HEAD] = print_one,
 		[OUT_ONE] = print_one,
 		[OUT_ROWS] = print_rows,
@@ -503,14 +463,14 @@ static void print_people(struct out *o)
 		o->width = size.ws_col;
 	print_lines(o, o->heads);
 	for (const struct out_section *s = o->sections; s->name; s++) {
-		const json_t *rows = json_object_get(o->rows, s->name);
+		const struct view view = view_of(o, s);
 
-		if (!rows || !has_labels(s))
+		if (!view.n)
 			continue;
 		if (!first)
 			putchar('\n');
 		first = false;
-		print[s->shape](o, s, rows);
+		print[s->shape](o, &view);
 	}
 	print_lines(o, o->notes);
 }
