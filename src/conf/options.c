@@ -308,23 +308,17 @@ static void apply_token(struct osr_options *o, char *token)
  */
 static bool lacks_prefix(const char *token)
 {
-	const char *name = token, *equals = strchr(token, '=');
+	const char *equals = strchr(token, '='), *name = token;
 	const char *dot = equals ? memchr(token, '.', (size_t)(equals - token)) : NULL;
 	const struct osr_param *table = osr_plugin_params;
+	char section[64];
 
-	if (!equals)
-		return false;
 	if (dot) {
-		uint32_t e = 0;
-
-		while (osr_engines[e] &&
-		       (strlen(osr_engines[e]->name) != (size_t)(dot - token) ||
-			strncmp(osr_engines[e]->name, token, (size_t)(dot - token))))
-			e++;
-		table = osr_engines[e] ? osr_engines[e]->params : NULL;
+		snprintf(section, sizeof(section), "%.*s", (int)(dot - token), token);
+		table = osr_engine_find(section) ? osr_engine_find(section)->params : NULL;
 		name = dot + 1;
 	}
-	return osr_options_known(table, name, (size_t)(equals - name));
+	return equals && osr_options_known(table, name, (size_t)(equals - name));
 }
 
 static void apply_tokens(struct osr_options *o, const char *text)

@@ -104,16 +104,10 @@ static bool osmdump_count_hops(struct job *j)
 	return true;
 }
 
-static const char *role_name(uint8_t role)
+/* Of a node in the net, or of its end port in the fabric. */
+static const char *type_name(bool is_switch, bool is_ca)
 {
-	return role == OSR_ROLE_SP0 ? "Switch" : role == OSR_ROLE_CA ? "Channel Adapter" : "Router";
-}
-
-static const char *type_name(uint8_t type)
-{
-	return type == OSR_NET_SWITCH ? "Switch"
-	       : type == OSR_NET_CA   ? "Channel Adapter"
-				      : "Router";
+	return is_switch ? "Switch" : is_ca ? "Channel Adapter" : "Router";
 }
 
 /* The switch's own LID, 0 if it has none; it is the first terminal of its row. */
@@ -129,66 +123,66 @@ static uint16_t switch_lid(const struct osr_fabric *fabric, uint32_t s)
 /* ---- the files ------------------------------------------------------------------------------ */
 
 /* As `opensm -R file -U` reads it. Entries beyond the ports (255) are left out, as there. */
-static void write_lft(const struct job *j, uint32_t s, FILE *out)
+static void write_lfts(const struct job *j, FILE *out)
 {
 	const struct osr_fabric *fabric = j->f;
-	char buf[32];
-	const char *name = osr_switch_name(fabric, s, buf);
 
-	fprintf(out,
-		"Unicast lids [0-%" PRIu32 "] of switch Lid %u guid 0x%016" PRIx64 " ('%.*s'):\n",
-		fabric->max_lid, switch_lid(fabric, s), fabric->sw_guid[s],
-		(int)osr_name_own(name, fabric->sw_guid[s]), name);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint32_t t = fabric->dest_term[d];
-		uint8_t port = osr_lft(j->r, s, d);
+	for (uint32_t i = 0; i < fabric->n_switches; i++) {
+		uint32_t s = j->switches[i].index;
+		char buf[32];
+		const char *name = osr_switch_name(fabric, s, buf);
 
-		if (port > fabric->sw_n_ports[s])
-			continue;
-		name = osr_terminal_name(fabric, t, buf);
-		fprintf(out, "0x%04x %03u # %s portguid 0x%016" PRIx64 ": '%.*s'\n",
-			fabric->dest_lid[d], port, role_name(fabric->term_role[t]),
-			fabric->term_guid[t], (int)osr_name_own(name, fabric->term_guid[t]), name);
+		fprintf(out,
+			"Unicast lids [0-%" PRIu32 "] of switch Lid %u guid 0x%016" PRIx64
+			" ('%.*s'):\n",
+			fabric->max_lid, switch_lid(fabric, s), fabric->sw_guid[s],
+			(int)osr_name_own(name, fabric->sw_guid[s]), name);
+		for (uint32_t d = 0; d < fabric->n_dests; d++) {
+			uint32_t t = fabric->dest_term[d], role = fabric->term_role[t];
+			uint8_t port = osr_lft(j->r, s, d);
+
+			if (port > fabric->sw_n_ports[s])
+				continue;
+			name = osr_terminal_name(fabric, t, buf);
+			fprintf(out, "0x%04x %03u # %s portguid 0x%016" PRIx64 ": '%.*s'\n",
+				fabric->dest_lid[d], port,
+				type_name(role == OSR_ROLE_SP0, role == OSR_ROLE_CA),
+				fabric->term_guid[t], (int)osr_name_own(name, fabric->term_guid[t]),
+				name);
+		}
+		fprintf(out, "%" PRIu32 " lids dumped\n", fabric->max_lid);
 	}
-	fprintf(out, "%" PRIu32 " lids dumped\n", fabric->max_lid);
-}
-
-static void osmdump_write_lfts(const struct job *j, FILE *out)
-{
-	for (uint32_t i = 0; i < j->f->n_switches; i++)
-		write_lft(j, j->switches[i].index, out);
 }
 
 /* Hops count the last cable too when it leads to a CA or router. */
-static void write_fdb(const struct job *j, uint32_t s, FILE *out)
+static void write_fdbs(const struct job *j, FILE *out)
 {
 	const struct osr_fabric *fabric = j->f;
 
-	fprintf(out, "dump_ucast_routes: Switch 0x%016" PRIx64 "\nLID    : Port : Hops : Optimal\n",
-		fabric->sw_guid[s]);
-	for (uint32_t lid = 1; lid <= fabric->max_lid; lid++) {
-		uint32_t d = fabric->lid_dest[lid];
-		uint8_t hops, port;
+	for (uint32_t i = 0; i < fabric->n_switches; i++) {
+		uint32_t s = j->switches[i].index;
 
-		fprintf(out, "0x%04X : ", lid);
-		port = d == OSR_NONE ? OSR_NO_PATH : osr_lft(j->r, s, d);
-		if (port == OSR_NO_PATH) {
-			fputs("UNREACHABLE\n", out);
-			continue;
+		fprintf(out,
+			"dump_ucast_routes: Switch 0x%016" PRIx64
+			"\nLID    : Port : Hops : Optimal\n",
+			fabric->sw_guid[s]);
+		for (uint32_t lid = 1; lid <= fabric->max_lid; lid++) {
+			uint32_t d = fabric->lid_dest[lid];
+			uint8_t port = d == OSR_NONE ? OSR_NO_PATH : osr_lft(j->r, s, d), hops;
+
+			fprintf(out, "0x%04X : ", lid);
+			hops = d == OSR_NONE ? HOPS_UNKNOWN
+					     : j->hops[(size_t)d * fabric->n_switches + s];
+			if (port == OSR_NO_PATH)
+				fputs("UNREACHABLE\n", out);
+			else if (hops == HOPS_UNKNOWN)
+				fprintf(out, "%03u  : HOPS UNKNOWN\n", port);
+			else
+				fprintf(out, "%03u  : %02d   : yes\n", port,
+					hops + (fabric->term_role[fabric->dest_term[d]] !=
+						OSR_ROLE_SP0));
 		}
-		hops = j->hops[(size_t)d * fabric->n_switches + s];
-		if (hops == HOPS_UNKNOWN)
-			fprintf(out, "%03u  : HOPS UNKNOWN\n", port);
-		else
-			fprintf(out, "%03u  : %02d   : yes\n", port,
-				hops + (fabric->term_role[fabric->dest_term[d]] != OSR_ROLE_SP0));
 	}
-}
-
-static void write_fdbs(const struct job *j, FILE *out)
-{
-	for (uint32_t i = 0; i < j->f->n_switches; i++)
-		write_fdb(j, j->switches[i].index, out);
 }
 
 uint8_t osr_osmdump_default_vl(uint8_t sl, uint8_t vls)
@@ -234,10 +228,11 @@ static void write_switch_sl2vl(const struct job *j, const struct osr_net_node *n
 static void write_port_head(const struct job *j, uint32_t port, FILE *out)
 {
 	const struct osr_net_port *net_port = &j->net->ports[port];
+	uint8_t type = j->net->nodes[net_port->node].type;
 
 	fprintf(out, "%s 0x%016" PRIx64 ", base LID %u, \"%s\"\n",
-		type_name(j->net->nodes[net_port->node].type), net_port->guid, net_port->lid,
-		osr_net_name(j->net, net_port->node));
+		type_name(type == OSR_NET_SWITCH, type == OSR_NET_CA), net_port->guid,
+		net_port->lid, osr_net_name(j->net, net_port->node));
 }
 
 static void osmdump_write_sl2vl(const struct job *j, FILE *out)
@@ -376,7 +371,7 @@ static enum osr_status write_all(const struct job *j)
 		const char *name;
 		void (*content)(const struct job *, FILE *);
 	} files[] = {
-		{ "opensm-lfts.dump", osmdump_write_lfts },
+		{ "opensm-lfts.dump", write_lfts },
 		{ "opensm.fdbs", write_fdbs },
 		{ "opensm-sl2vl.dump", osmdump_write_sl2vl },
 		{ "opensm-subnet.lst", write_subnet },
