@@ -70,7 +70,7 @@ def cases(args):
     found += [(name, ['--vls=%d' % n], make) for name, _, make in found for n in (1, 2, 4)]
     found += [(name, ['-o', 'any_sl=off'], make) for name, options, make in found if not options]
     found += [('%s-%d' % (kind, seed), [], lambda path, k=kind, s=seed: shapes.KINDS[k](s).write(path))
-              for kind, seed in SHAPES]
+              for kind, seed in SHAPES] + [('tree-700', [], generate('tree m=7,10,10 w=1,10,10'))]
     field = real_fabrics()
     paths = glob.glob(os.path.join(ROOT, 'topologies', '*.net'))
     for pattern in ('*.topo', 'ibutils/*.net', 'ibutils/*.topo'):

@@ -109,15 +109,16 @@ static uint32_t tree_lane_tolerance(const struct osr_lanes_job *job)
 
 /*
  * Is one lane worth the load, when shortest paths that may take any lanes are balanced as well? Where it is near
- * the bound that need not be asked. If it is not, those paths are the job's.
+ * the bound, and where these are the same paths, that need not be asked. If it is not, those paths are the job's.
  */
-static enum osr_status tree_lane_weigh(struct osr_lanes_job *job, bool *fits)
+static enum osr_status tree_lane_weigh(struct osr_lanes_job *job, bool cut, bool *fits)
 {
 	uint64_t load = osr_spf_load(job->s);
 	struct osr_spf_saved saved;
 	enum osr_status st;
 
-	if (job->req->max_vls == 1 || load * 100 <= osr_spf_bound(job->s->f) * TREE_LANE_LOAD)
+	if (job->req->max_vls == 1 || !cut ||
+	    load * 100 <= osr_spf_bound(job->s->f) * TREE_LANE_LOAD)
 		return OSR_OK;
 	st = osr_spf_save(job->s, job->scratch, &saved, job->diag);
 	if (st)
@@ -168,10 +169,12 @@ enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)
 		*fits = osr_spf_keep_order(job->s, tree_lane_tolerance(job));
 	}
 	if (*fits) {
+		bool cut = job->s->scratch->cut;
+
 		osr_spf_route(job->s, &job->opt->spf);
 		*fits = !tree_lane_is_worse(job, &free);
 		if (*fits)
-			st = tree_lane_weigh(job, fits);
+			st = tree_lane_weigh(job, cut, fits);
 		else
 			osr_spf_leave_order(job->s);
 	}

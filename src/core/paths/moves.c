@@ -18,6 +18,11 @@
 #define MOVES_WORK 2000000
 #define MOVES_WORK_ENTRY 20
 
+/* Ways that have at most a sixteenth of the busiest load more than the old ones come first, then any. */
+#define MOVES_CHEAP 16
+/* A share off the largest load is worth half of that share of all routes that share a channel. */
+#define MOVES_PRICE 2
+
 /* A channel that a switch might send by instead. */
 struct way {
 	int64_t others; /* load of other LIDs on the new way, less that on the old one */
@@ -27,10 +32,16 @@ struct way {
 	bool longer; /* it has more channels */
 };
 
-/* A move that only passed a load on, and the entry of before. */
-struct passed {
-	uint32_t d, v;
+/* A move, and the entry of before; LIDs and switches have 16 bits. */
+struct made {
+	uint16_t d, v;
 	uint8_t was;
+};
+
+/* How far from the best tables so far. */
+struct state {
+	uint32_t n_made;
+	int64_t cost;
 };
 
 struct moves_scratch {
@@ -54,8 +65,11 @@ struct moves_scratch {
 		first; /* LID to begin with: after the last one that moved, which so does not move back */
 	uint8_t *
 		closed; /* [n_channels] since the last step that gained: has passed on a load, or cannot */
-	struct passed *passed; /* [n_channels] */
-	uint32_t n_passed;
+	int64_t dear;      /* others of a way, at most */
+	bool passed;       /* some move only passed a load on */
+	struct made *made; /* [max_made] without sent: moves since the best tables */
+	uint32_t max_made;
+	struct state now;
 	int64_t work; /* left */
 
 	uint8_t *was, *was_sent; /* with sent: lft and sent when the run began */
@@ -79,6 +93,15 @@ static uint32_t moves_busiest(const struct osr__moves *m)
 		most = m->load[c];
 	}
 	return best;
+}
+
+static uint64_t moves_most(const struct osr__moves *m)
+{
+	uint64_t most = 0;
+
+	for (uint32_t c = 0; c < m->f->n_channels; c++)
+		most = most < m->load[c] ? m->load[c] : most;
+	return most;
 }
 
 bool osr__moves_needed(const struct osr__moves *m)
@@ -333,6 +356,8 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 
 	if (m->sent && !x->any_block && !*osr__moves_block(m, d, v))
 		return true;
+	if (!m->sent && x->now.n_made == x->max_made)
+		return true;
 	moves_mark_way(m, d, v);
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 		struct way way = { .c = c };
@@ -343,7 +368,8 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 		x->work--;
 		if (m->open)
 			moves_open(m, d, fabric->chan_dst[c]);
-		if (moves_load_after(m, d, v, &way) <= limit && way.n_even <= 1)
+		if (moves_load_after(m, d, v, &way) <= limit && way.n_even <= 1 &&
+		    way.others <= x->dear)
 			list[n++] = way;
 	}
 	qsort(list, n, sizeof(*list), moves_by_others);
@@ -351,8 +377,12 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 		x->work -= x->n_branch;
 		if (!moves_may(m, d, v, list[i].c, x->branch, x->n_branch))
 			continue;
-		if (x->reach == EVEN)
-			x->passed[x->n_passed++] = (struct passed){ d, v, moves_row(m, d)[v] };
+		if (!m->sent) {
+			x->made[x->now.n_made++] =
+				(struct made){ (uint16_t)d, (uint16_t)v, moves_row(m, d)[v] };
+			x->now.cost += (int64_t)flow * list[i].others;
+		}
+		x->passed |= x->reach == EVEN;
 		moves_shift(m, d, v, list[i].c);
 		/* What sends through it has left as well. */
 		x->in[v] = 0;
@@ -483,11 +513,9 @@ static uint32_t moves_return_block(struct osr__moves *m, uint32_t v, uint32_t bl
 static void moves_return_all(struct osr__moves *m)
 {
 	uint32_t n_blocks = osr__moves_blocks(m->f), n = 1;
-	uint64_t most = m->goal;
+	uint64_t most = moves_most(m);
 
-	for (uint32_t c = 0; c < m->f->n_channels; c++)
-		if (m->load[c] > most)
-			most = m->load[c];
+	most = most < m->goal ? m->goal : most;
 	for (int pass = 0; n && pass < 3; pass++) {
 		n = 0;
 		for (size_t at = 0; at < (size_t)m->f->n_switches * n_blocks; at++) {
@@ -520,7 +548,8 @@ enum osr_status osr__moves_init(struct osr__moves *m, struct osr_arena *arena,
 		x->in = osr_alloc(arena, n, 1);
 		x->way = osr_calloc(arena, n, sizeof(*x->way));
 		x->closed = osr_calloc(arena, m->f->n_channels, 1);
-		x->passed = osr_alloc(arena, m->f->n_channels, sizeof(*x->passed));
+		x->max_made = m->sent ? 0 : 4 * m->f->n_channels;
+		x->made = osr_alloc(arena, x->max_made, sizeof(*x->made));
 		x->was = m->sent ? osr_alloc(arena, m->f->n_dests * n, 1) : NULL;
 		x->was_sent = m->sent ? osr_alloc(arena, osr__moves_blocks(m->f) * n, 1) : NULL;
 	}
@@ -528,38 +557,74 @@ enum osr_status osr__moves_init(struct osr__moves *m, struct osr_arena *arena,
 	return osr_arena_failed(arena, diag) ? OSR_NOMEM : OSR_OK;
 }
 
+/* Back to an earlier state. */
+static void moves_undo(struct osr__moves *m, struct state to)
+{
+	struct moves_scratch *x = m->scratch;
+
+	while (x->now.n_made > to.n_made) {
+		const struct made *last = &x->made[--x->now.n_made];
+
+		moves_return(m, last->d, last->v, last->was, ANY_LOAD);
+	}
+	x->now = to;
+}
+
+/* Is it worth its cost that the largest load falls from `most` to this? */
+static bool moves_pays(int64_t cost, double shared, uint64_t most, uint64_t now)
+{
+	return now < most &&
+	       (double)cost * MOVES_PRICE * (double)most <= shared * (double)(most - now);
+}
+
 void osr__moves_run(struct osr__moves *m)
 {
 	struct moves_scratch *x = m->scratch;
 	size_t n = m->f->n_switches, n_entries = m->f->n_dests * n;
+	const struct state best = { 0, 0 };
+	uint64_t most = moves_most(m);
+	double shared = 0;
 
+	for (uint32_t c = 0; c < m->f->n_channels; c++)
+		if (m->load[c])
+			shared += (double)m->load[c] * (double)m->load[c] /
+				  (double)moves_amount(m, c, 1);
 	x->work = MOVES_WORK + MOVES_WORK_ENTRY * (int64_t)n_entries;
 	x->first = 0;
-	x->n_passed = 0;
-	memset(x->closed, 0, m->f->n_channels);
+	x->now = best;
 	if (m->sent) {
 		memcpy(x->was, m->lft, n_entries);
 		memcpy(x->was_sent, m->sent, osr__moves_blocks(m->f) * n);
 	}
-	while (x->work > 0 && (x->hot = moves_busiest(m)) != OSR_NONE) {
-		uint32_t n_passed = x->n_passed;
+	for (int any = m->sent ? 1 : 0; any <= 1; any++) {
+		struct state gained = x->now;
 
-		bool lighter = moves_relieve(m);
-
-		if (!lighter && !m->sent)
-			break;
-		/* A load that is passed on comes to each channel once at most before something is gained. */
-		x->closed[x->hot] = !lighter || x->n_passed > n_passed;
-		if (x->closed[x->hot])
-			continue;
 		memset(x->closed, 0, m->f->n_channels);
-		x->n_passed = 0;
-	}
-	while (x->n_passed) {
-		const struct passed *last = &x->passed[--x->n_passed];
+		while (x->work > 0 && moves_pays(x->now.cost, shared, most, m->goal) &&
+		       (x->hot = moves_busiest(m)) != OSR_NONE) {
+			bool lighter;
+			uint64_t now;
 
-		moves_return(m, last->d, last->v, last->was, ANY_LOAD);
+			x->dear = any ? INT64_MAX : (int64_t)(m->load[x->hot] / MOVES_CHEAP);
+			x->passed = false;
+			lighter = moves_relieve(m);
+			if (!lighter && !m->sent)
+				break;
+			/* A load that is passed on comes to each channel once at most before something is gained. */
+			x->closed[x->hot] = !lighter || x->passed;
+			if (x->closed[x->hot])
+				continue;
+			memset(x->closed, 0, m->f->n_channels);
+			now = moves_most(m);
+			if (moves_pays(x->now.cost, shared, most, now)) {
+				most = now;
+				x->now = best;
+			}
+			gained = x->now;
+		}
+		moves_undo(m, gained);
 	}
+	moves_undo(m, best);
 	if (m->sent)
 		moves_return_all(m);
 }

@@ -70,6 +70,8 @@ uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 			if (kind[v] == PATH_NONE || order_allows(spf, kind, v, next[e], kind[v])) {
 				scratch->edge_chan[n] = scratch->edge_chan[e];
 				next[n++] = next[e];
+			} else {
+				scratch->cut = true;
 			}
 	}
 	row[spf->n_order[root]] = n;
@@ -101,6 +103,7 @@ bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance)
 
 	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		n_sources += fabric->sw_sources[v];
+	spf->scratch->cut = false;
 	for (uint32_t root = 0; root < fabric->n_switches; root++) {
 		uint64_t n_lids = order_lids(spf, root);
 
