@@ -193,35 +193,12 @@ static void learn(struct osrk *k, json_t *said)
 
 /* Asking --------------------------------------------------------------------------------------- */
 
-/* The answer to what was sent as number `id`; events on the way are learnt. */
-static json_t *keyclient_answer(struct osrk *k, json_int_t id)
-{
-	double until = osr_clock_ms(CLOCK_MONOTONIC) + ANSWER_MS;
-	json_t *said;
-
-	for (;;) {
-		int st = next_line(k, until, &said);
-
-		if (st < 0)
-			return NULL;
-		if (!st) {
-			hang_up(k, "it does not answer");
-			return NULL;
-		}
-		learn(k, said);
-		if (json_object_get(said, "ok") &&
-		    (!json_object_get(said, "id") ||
-		     json_integer_value(json_object_get(said, "id")) == id))
-			return said;
-		json_decref(said);
-	}
-}
-
 /* Takes the object. An answer that says no is an error. */
 static json_t *keyclient_ask(struct osrk *k, json_t *object)
 {
-	char *text;
 	json_t *said = NULL;
+	double until;
+	char *text;
 	int st = -1;
 
 	if (!osrk_ok(k)) {
@@ -237,8 +214,24 @@ static json_t *keyclient_ask(struct osrk *k, json_t *object)
 	} else {
 		fail(k, "out of memory");
 	}
-	if (!st)
-		said = keyclient_answer(k, k->n_asked);
+	/* The answer with this number; events on the way are learnt. */
+	until = osr_clock_ms(CLOCK_MONOTONIC) + ANSWER_MS;
+	while (!st && !said) {
+		const json_t *id;
+
+		st = next_line(k, until, &said);
+		if (!st)
+			hang_up(k, "it does not answer");
+		if (st <= 0)
+			return NULL;
+		st = 0;
+		learn(k, said);
+		id = json_object_get(said, "id");
+		if (!json_object_get(said, "ok") || (id && json_integer_value(id) != k->n_asked)) {
+			json_decref(said);
+			said = NULL;
+		}
+	}
 	if (said && !json_is_true(json_object_get(said, "ok"))) {
 		const char *why = json_string_value(json_object_get(said, "error"));
 

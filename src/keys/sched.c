@@ -923,18 +923,6 @@ static bool ranks_stay(const struct carrying *x, const uint32_t *before, const u
 	return true;
 }
 
-static void carry_slot(struct osr_sched *sched, const struct carrying *x, struct osr_sched_app *app,
-		       struct osr_sched_slot *slot, bool stay, bool back)
-{
-	if (slot->key == OSR_NONE)
-		return;
-	if (stay && sched->is_tree && !lacks_lids(sched, app, slot) && !slot->make &&
-	    (!back || in_use(&app->key[slot->key])) && carry_routes(x, &slot->routes))
-		slot->make = back;
-	else
-		suspend(sched, app, slot);
-}
-
 enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
 				 struct osr_diag *diag)
 {
@@ -971,8 +959,18 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 				sched_resolve(sched, app);
 				stay = ranks_stay(&x, term, app->term, app->n_ranks, &back);
 			}
-			for (uint32_t k = 0; k < app->n_slots && term; k++)
-				carry_slot(sched, &x, app, &app->slot[k], stay, back);
+			for (uint32_t k = 0; k < app->n_slots && term; k++) {
+				struct osr_sched_slot *slot = &app->slot[k];
+
+				if (slot->key == OSR_NONE)
+					continue;
+				if (stay && sched->is_tree && !lacks_lids(sched, app, slot) &&
+				    !slot->make && (!back || in_use(&app->key[slot->key])) &&
+				    carry_routes(&x, &slot->routes))
+					slot->make = back;
+				else
+					suspend(sched, app, slot);
+			}
 			st = osr_arena_failed(&sched->scratch, diag) ? OSR_NOMEM : OSR_OK;
 		}
 		osr_arena_reset(&sched->scratch, mark);

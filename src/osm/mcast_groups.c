@@ -236,28 +236,14 @@ static void warn_unproven(struct tree *t, const osm_mgrp_box_t *box)
 	}
 }
 
-/* As OpenSM's own multicast does when the unicast cache has hidden a change from it. */
-static void heal(struct tree *t)
-{
-	struct osm_opensm *osm = t->ctx->plugin->osm;
-
-	osr__log(osm, OSM_LOG_ERROR,
-		 "ERR OR08: the spanning tree for MLID 0x%X uses a switch or link that is gone or "
-		 "new since the last routing: some members are not reached until the next sweep",
-		 t->mlid);
-	if (osm->subn.opt.use_ucast_cache && osm->sm.ucast_mgr.cache_valid) {
-		osm_ucast_cache_invalidate(&osm->sm.ucast_mgr);
-		osm->subn.force_heavy_sweep = TRUE;
-	}
-}
-
 ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 {
 	struct engine_ctx *ctx = context;
 	struct tree t = { .ctx = ctx, .slot = ctx->current, .mlid = box->mlid };
+	struct osm_opensm *osm = ctx->plugin->osm;
+	const osm_subn_t *subn = &osm->subn;
 	cl_qlist_t members;
 	cl_qmap_t map;
-	const osm_subn_t *subn;
 	int16_t block;
 
 	if (!t.slot)
@@ -269,7 +255,6 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 	 * one that comes back with tables of another SM, or of before a restart, would keep them:
 	 * every switch gets the block of every group.
 	 */
-	subn = &t.ctx->plugin->osm->subn;
 	block = (int16_t)((t.mlid - IB_LID_MCAST_START_HO) / IB_MCAST_BLOCK_SIZE);
 	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
 		osm_mcast_tbl_t *mft = &sw->mcast_tbl;
@@ -279,7 +264,7 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 			mft->max_block_in_use = block;
 	}
 	if (osm_mcast_make_port_list_and_map(&members, &map, box)) {
-		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
+		osr__log(osm, OSM_LOG_ERROR,
 			 "ERR OR09: out of memory while building the tree for MLID 0x%X",
 			 box->mlid);
 		osm_mcast_drop_port_list(&members);
@@ -310,7 +295,16 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 		warn_unproven(&t, box);
 	}
 	osm_mcast_drop_port_list(&members);
-	if (t.broken)
-		heal(&t);
+	if (!t.broken)
+		return IB_SUCCESS;
+	osr__log(osm, OSM_LOG_ERROR,
+		 "ERR OR08: the spanning tree for MLID 0x%X uses a switch or link that is gone or "
+		 "new since the last routing: some members are not reached until the next sweep",
+		 t.mlid);
+	/* As OpenSM's own multicast does when the unicast cache has hidden a change from it. */
+	if (osm->subn.opt.use_ucast_cache && osm->sm.ucast_mgr.cache_valid) {
+		osm_ucast_cache_invalidate(&osm->sm.ucast_mgr);
+		osm->subn.force_heavy_sweep = TRUE;
+	}
 	return IB_SUCCESS;
 }

@@ -243,12 +243,6 @@ static void note_sweep(const struct sweep *w, enum outcome outcome, struct metri
 	list_numbers(w, m);
 }
 
-/* Did the tables of the last sweep pass the check? */
-static bool metrics_checked(const struct metrics *m)
-{
-	return json_is_true(json_object_get(json_object_get(m->sweep, "check"), "passed"));
-}
-
 void osr__metrics_set(struct plugin *p, const char *group, const char *name, double value)
 {
 	json_object_set_new(json_object_get(p->metrics->sweep, group), name, number_json(value));
@@ -402,7 +396,7 @@ static bool add_pages(const struct plugin *p, const json_t *root, struct osr__pa
 	return false;
 }
 
-static void osr__metrics_write(struct plugin *p, const json_t *root)
+static void metrics_write(struct plugin *p, const json_t *root)
 {
 	const struct osr__place place = {
 		.dir = p->options.own.str[p->options.own.num[OPT_METRICS_DIR]], .mode = 0644
@@ -452,10 +446,10 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	if (text)
 		osr__log(p->osm, level, "sweep: %s", text);
 	free(text);
-	if (metrics_checked(m))
+	if (json_is_true(json_object_get(json_object_get(m->sweep, "check"), "passed")))
 		return;
 	root = metrics_root(p);
-	osr__metrics_write(p, root); /* perhaps nobody routes */
+	metrics_write(p, root); /* perhaps nobody routes */
 	json_decref(root);
 	m->pending = true;
 }
@@ -486,7 +480,7 @@ static void metrics_sent(struct plugin *p)
 			 : list      ? list
 				     : "(none)");
 	root = metrics_root(p);
-	osr__metrics_write(p, root);
+	metrics_write(p, root);
 	osr__keys_tell(p, root);
 }
 

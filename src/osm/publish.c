@@ -23,22 +23,6 @@
 
 #define TILE 64
 
-/* A tile stays in the first-level cache while it is read along switches and written along LIDs. */
-static void transpose_tile(const struct osr_fabric *fabric, const struct osr_routing *routing,
-			   const struct snapshot *snap, uint32_t s0, uint32_t d0)
-{
-	uint32_t s1 = s0 + TILE < fabric->n_switches ? s0 + TILE : fabric->n_switches;
-	uint32_t d1 = d0 + TILE < fabric->n_dests ? d0 + TILE : fabric->n_dests;
-
-	for (uint32_t s = s0; s < s1; s++) {
-		const uint8_t *in = routing->lft + (size_t)d0 * fabric->n_switches + s;
-		uint8_t *out = snap->sw[s]->new_lft;
-
-		for (uint32_t d = d0; d < d1; d++, in += fabric->n_switches)
-			out[fabric->dest_lid[d]] = *in;
-	}
-}
-
 /* What they have. Packets that are on their way through a drained switch still find it. */
 static void publish_same(osm_switch_t *const *sw, uint32_t n)
 {
@@ -50,11 +34,17 @@ static void publish_same(osm_switch_t *const *sw, uint32_t n)
 static void publish_all(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			const struct snapshot *snap)
 {
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	uint32_t n = fabric->n_switches, n_dests = fabric->n_dests;
+
+	for (uint32_t s = 0; s < n; s++)
 		memset(snap->sw[s]->new_lft, OSR_NO_PATH, snap->sw[s]->lft_size);
-	for (uint32_t d = 0; d < fabric->n_dests; d += TILE)
-		for (uint32_t s = 0; s < fabric->n_switches; s += TILE)
-			transpose_tile(fabric, routing, snap, s, d);
+	/* A tile stays in the first-level cache while it is read along switches and written along LIDs. */
+	for (uint32_t d0 = 0; d0 < n_dests; d0 += TILE)
+		for (uint32_t s0 = 0; s0 < n; s0 += TILE)
+			for (uint32_t s = s0; s < n && s < s0 + TILE; s++)
+				for (uint32_t d = d0; d < n_dests && d < d0 + TILE; d++)
+					snap->sw[s]->new_lft[fabric->dest_lid[d]] =
+						routing->lft[(size_t)d * n + s];
 	publish_same(snap->sw_out, snap->n_sw_out);
 }
 
@@ -232,20 +222,6 @@ uint32_t osr__rounds_blocks(struct osm_opensm *osm)
 	return n;
 }
 
-/* OpenSM's switches in the order of the fabric; NULL: one is gone, or no memory. */
-static osm_switch_t **switches_of(const struct plugin *p, const struct osr_fabric *fabric,
-				  struct osr_arena *arena)
-{
-	osm_switch_t **sw = osr_alloc(arena, fabric->n_switches, sizeof(*sw));
-
-	for (uint32_t s = 0; sw && s < fabric->n_switches; s++) {
-		sw[s] = osm_get_switch_by_guid(&p->osm->subn, cl_hton64(fabric->sw_guid[s]));
-		if (!sw[s] || !sw[s]->new_lft || sw[s]->lft_size <= fabric->max_lid)
-			return NULL;
-	}
-	return sw;
-}
-
 uint32_t osr__rounds_finish(struct plugin *p)
 {
 	struct engine_ctx *ctx = p->second_round;
@@ -253,21 +229,26 @@ uint32_t osr__rounds_finish(struct plugin *p)
 	struct snapshot snap = { 0 };
 	const struct osr_fabric *fabric;
 	uint32_t n_blocks = 0;
+	osm_switch_t **sw;
 	uint8_t *marks;
+	bool good;
 
 	if (!ctx || !ctx->current)
 		return 0;
 	fabric = &ctx->current->result.fabric;
 	if (!osr__lock(p->osm, LOCK_ALONE))
 		return 0;
-	snap.sw = switches_of(p, fabric, &arena);
+	/* OpenSM's switches in the order of the fabric, unless one is gone. */
+	snap.sw = sw = osr_alloc(&arena, fabric->n_switches, sizeof(*sw));
 	marks = osr_alloc(&arena, fabric->n_switches, 1);
-	if (snap.sw && marks) {
-		osm_switch_t **sw;
-
+	good = sw && marks;
+	for (uint32_t s = 0; good && s < fabric->n_switches; s++) {
+		sw[s] = osm_get_switch_by_guid(&p->osm->subn, cl_hton64(fabric->sw_guid[s]));
+		good = sw[s] && sw[s]->new_lft && sw[s]->lft_size > fabric->max_lid;
+	}
+	if (good) {
 		publish_all(fabric, osr__shown(ctx->current), &snap);
 		/* OpenSM's mark that a switch wants all blocks: it has just been sent them. */
-		sw = snap.sw;
 		for (uint32_t s = 0; s < fabric->n_switches; s++) {
 			marks[s] = (uint8_t)sw[s]->need_update;
 			sw[s]->need_update = 0;

@@ -252,34 +252,31 @@ static osm_madw_context_t slvl_context(const osm_physp_t *p0, bool set)
 	return context;
 }
 
-static void slvl_post(struct osm_opensm *osm, const struct slvl_mad *mad)
-{
-	osm_switch_t *sw = osm_get_switch_by_guid(&osm->subn, mad->guid);
-	const osm_physp_t *p0 = sw ? osr__port(sw, 0) : NULL;
-	osm_madw_context_t context;
-	ib_slvl_table_t table;
-
-	if (!p0)
-		return;
-	context = slvl_context(p0, true);
-	memcpy(&table, &mad->table, sizeof(table));
-	slvl_forget(sw, mad->mod);
-	osm_req_set(&osm->sm, &p0->dr_path, (uint8_t *)&table, sizeof(table),
-		    IB_MAD_ATTR_SLVL_TABLE, cl_hton32(mad->mod), FALSE,
-		    ib_port_info_get_m_key(&p0->port_info),
-		    mad->mod & (ALL_IN | ALL_OUT) ? osm->subn.opt.long_transaction_timeout : 0,
-		    CL_DISP_MSGID_NONE, &context);
-}
-
 static uint32_t slvl_post_phase(struct plugin *p, uint8_t phase)
 {
+	struct osm_opensm *osm = p->osm;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < p->slvl->n_mads; i++)
-		if (p->slvl->mads[i].phase == phase) {
-			slvl_post(p->osm, &p->slvl->mads[i]);
-			n++;
-		}
+	for (uint32_t i = 0; i < p->slvl->n_mads; i++) {
+		const struct slvl_mad *mad = &p->slvl->mads[i];
+		osm_switch_t *sw = osm_get_switch_by_guid(&osm->subn, mad->guid);
+		const osm_physp_t *p0 = sw ? osr__port(sw, 0) : NULL;
+		osm_madw_context_t context;
+		ib_slvl_table_t table;
+
+		n += mad->phase == phase;
+		if (mad->phase != phase || !p0)
+			continue;
+		context = slvl_context(p0, true);
+		memcpy(&table, &mad->table, sizeof(table));
+		slvl_forget(sw, mad->mod);
+		osm_req_set(&osm->sm, &p0->dr_path, (uint8_t *)&table, sizeof(table),
+			    IB_MAD_ATTR_SLVL_TABLE, cl_hton32(mad->mod), FALSE,
+			    ib_port_info_get_m_key(&p0->port_info),
+			    mad->mod & (ALL_IN | ALL_OUT) ? osm->subn.opt.long_transaction_timeout
+							  : 0,
+			    CL_DISP_MSGID_NONE, &context);
+	}
 	p->slvl->n_sent += n;
 	return n;
 }

@@ -355,26 +355,9 @@ static void add_port(struct walk *w, osm_switch_t *sw, uint8_t port)
 		     type == IB_NODE_TYPE_CA ? OSR_ROLE_CA : OSR_ROLE_ROUTER);
 }
 
-static void snapshot_add_switches(struct walk *w)
-{
-	for (uint32_t h = 0; h < w->n_switches; h++) {
-		osm_switch_t *sw = w->by_handle[h];
-		const osm_physp_t *p0 = osr__port(sw, 0);
-		struct osr_switch_in in = {
-			.guid = osr__guid(sw->p_node),
-			.n_ports = (uint8_t)(sw->num_ports - 1),
-			.name = sw->p_node->print_desc,
-		};
-
-		if (p0 && (p0->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP))
-			in.flags |= OSR_SW_SL2VL;
-		if (ib_switch_info_is_enhanced_port0(&sw->switch_info))
-			in.flags |= OSR_SW_ENHANCED_SP0;
-		osr_builder_switch(w->b, &in);
-	}
-}
-
-static enum osr_status lend_priv(struct walk *w, struct osr_arena *scratch, struct osr_diag *diag)
+/* Each gets a number, lent to OpenSM for the way back; those that are left out come last. */
+static enum osr_status add_switches(struct walk *w, struct osr_arena *scratch,
+				    struct osr_diag *diag)
 {
 	const osm_subn_t *subn = &w->osm->subn;
 	uint32_t n = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl), h = 0, last = n;
@@ -384,13 +367,24 @@ static enum osr_status lend_priv(struct walk *w, struct osr_arena *scratch, stru
 	if (!w->by_handle || !w->priv)
 		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
 	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-		bool out = w->lids != SNAPSHOT_WHOLE &&
-			   osr__upkeep_out(w->plugin, osr__guid(sw->p_node), 0);
+		const osm_physp_t *p0 = osr__port(sw, 0);
+		struct osr_switch_in in = {
+			.guid = osr__guid(sw->p_node),
+			.n_ports = (uint8_t)(sw->num_ports - 1),
+			.name = sw->p_node->print_desc,
+		};
+		bool out = w->lids != SNAPSHOT_WHOLE && osr__upkeep_out(w->plugin, in.guid, 0);
 		uint32_t at = out ? --last : h++;
 
 		w->by_handle[at] = sw;
 		w->priv[at] = sw->priv;
 		sw->priv = (void *)(uintptr_t)at;
+		if (p0 && (p0->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP))
+			in.flags |= OSR_SW_SL2VL;
+		if (ib_switch_info_is_enhanced_port0(&sw->switch_info))
+			in.flags |= OSR_SW_ENHANCED_SP0;
+		if (!out)
+			osr_builder_switch(w->b, &in);
 	}
 	w->n_switches = h;
 	w->n_all = n;
@@ -437,9 +431,8 @@ enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 	read_guids(&w, "io_guid_file", opt->io_guid_file, &w.io);
 	read_guids(&w, "port_prof_ignore_file", opt->port_prof_ignore_file, &w.ignored);
 	/* Switches, then their ports. */
-	st = lend_priv(&w, scratch, diag);
+	st = add_switches(&w, scratch, diag);
 	if (!st) {
-		snapshot_add_switches(&w);
 		for (uint32_t h = 0; h < w.n_switches; h++) {
 			osm_switch_t *sw = w.by_handle[h];
 			const osm_physp_t *p0 = osr__port(sw, 0);

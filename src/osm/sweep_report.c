@@ -40,40 +40,30 @@ void osr__report_left_out(const struct sweep *w)
 			 name, n->n_left_out, n->end_ports);
 }
 
-/* Switches, end ports and one name of a part of a split fabric. */
-static void describe_part(const struct sweep *w, uint32_t part, char *buf, size_t size)
-{
-	const struct osr_fabric *fabric = &w->slot->result.fabric;
-	uint16_t sm_lid = cl_ntoh16(w->osm->subn.sm_base_lid);
-	uint32_t first = OSR_NONE, n = 0, hosts = 0;
-	uint32_t sm = sm_lid <= fabric->max_lid ? fabric->lid_dest[sm_lid] : OSR_NONE;
-	char name[32];
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		if (fabric->sw_component[s] != part)
-			continue;
-		if (first == OSR_NONE)
-			first = s;
-		n++;
-		hosts += fabric->sw_sources[s];
-	}
-	snprintf(buf, size, "%s%u switches (%s ...) with %u end ports%s", part ? "; " : "", n,
-		 osr_switch_name(fabric, first, name), hosts,
-		 sm != OSR_NONE && fabric->sw_component[fabric->dest_switch[sm]] == part
-			 ? " and this SM"
-			 : "");
-}
-
+/* Switches, end ports and one name of each part of a split fabric. */
 void osr__report_split(const struct sweep *w)
 {
 	const struct osr_fabric *fabric = &w->slot->result.fabric;
-	char text[1200] = "";
-	uint32_t part;
+	uint16_t sm_lid = cl_ntoh16(w->osm->subn.sm_base_lid);
+	uint32_t sm = sm_lid <= fabric->max_lid ? fabric->lid_dest[sm_lid] : OSR_NONE, part;
+	char text[1200] = "", name[32];
 
 	for (part = 0; part < fabric->n_components && part < MAX_PARTS; part++) {
+		uint32_t first = OSR_NONE, n = 0, hosts = 0;
 		size_t at = strlen(text);
 
-		describe_part(w, part, text + at, sizeof(text) - at);
+		for (uint32_t s = fabric->n_switches; s-- > 0;) {
+			if (fabric->sw_component[s] != part)
+				continue;
+			first = s;
+			n++;
+			hosts += fabric->sw_sources[s];
+		}
+		snprintf(text + at, sizeof(text) - at, "%s%u switches (%s ...) with %u end ports%s",
+			 part ? "; " : "", n, osr_switch_name(fabric, first, name), hosts,
+			 sm != OSR_NONE && fabric->sw_component[fabric->dest_switch[sm]] == part
+				 ? " and this SM"
+				 : "");
 	}
 	osr__log(w->osm, OSM_LOG_ERROR,
 		 "ERR OR05: %s: the fabric is split into %u parts that cannot reach each other: "
