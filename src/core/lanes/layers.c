@@ -10,7 +10,6 @@
 #include "core/paths/mcast.h"
 
 #include "lanes_private.h"
-#include "layers_private.h"
 
 /* ---- one layer ------------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
  * (node_order.h), so a turn that rises in it is not searched for. The layers are those that a search of the whole
  * graph finds. The order is also the certificate.
  */
-#include "layers_private.h"
+#include "lanes_private.h"
 
 #include <assert.h>
 #include <string.h>
@@ -234,6 +234,6 @@ enum osr_status osr__add_online(struct layering *w, bool pairs)
 				fits = online_place(w, &nodes, pairs, d, v);
 		}
 	}
-	memcpy(w->rank, nodes.nodes.rank, n_nodes * sizeof(*w->rank));
+	memcpy(w->rank, nodes.rank, n_nodes * sizeof(*w->rank));
 	return fits ? OSR_OK : OSR_NO_VL;
 }

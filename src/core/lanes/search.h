@@ -167,7 +167,7 @@ uint32_t osr__search_count_longer(struct osr__search *w);
 void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d);
 
 /*
- * ease.c: entries move off the busiest channels to legal routes as long, until no channel carries more than `enough`, or
+ * Balance: entries move off the busiest channels to legal routes as long, until no channel carries more than `enough`, or
  * than the mean and a twenty-fifth; then to longer ones, while one carries more than `most`. By SL, masks of all
  * trees are there.
  */

@@ -46,7 +46,6 @@
 #include "core/paths/mcast.h"
 
 #include "lanes_private.h"
-#include "layers_private.h"
 #include "updown.h"
 
 /*

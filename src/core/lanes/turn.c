@@ -3,7 +3,7 @@
  * See turn.h. From the outside in:
  *	osr_turn_route()	searches, and accepts the result or not
  *	turn_search()		a start, rounds where it leaves something illegal, then detours
- *	ease.c			lighter, entry by entry
+ *	osr__search_ease()	lighter, entry by entry
  *	search.c		  routing and improving in turns
  *	turn_order.c		    the order of nodes and the lanes of turns
  *	search_tree.c		    shortest routes within them, longer ones for what is left

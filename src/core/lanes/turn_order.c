@@ -12,7 +12,6 @@
 
 #include "core/paths/mcast.h"
 
-#include "core/order/edges.h"
 #include "turn.h"
 
 /* ---- where to start -------------------------------------------------------------------------- */

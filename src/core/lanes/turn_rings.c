@@ -26,7 +26,6 @@
 #include <osmroutes/product.h>
 #include "core/paths/mcast.h"
 
-#include "core/order/edges.h"
 #include "lanes_private.h"
 #include "turn.h"
 

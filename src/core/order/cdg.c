@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/order/edges.h"
-
 uint32_t *osr__cdg_rows(const struct osr_fabric *fabric, struct osr_arena *scratch,
 			struct osr_diag *diag)
 {

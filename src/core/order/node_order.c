@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "core/order/node_order.h"
 
-#include "core/order/edges.h"
+#include "core/order/cdg.h"
 
 #include <string.h>
 
@@ -25,10 +25,9 @@ static uint16_t order_lanes_across(const struct osr_order *order, uint16_t used,
 	return lanes;
 }
 
-/* osr_toporder_edges: what depends on a node, or what it depends on. */
-static uint32_t order_edges(const void *graph, uint32_t node, bool back, uint32_t *out)
+/* What depends on a node or, with `back`, what it depends on, into out[]; some may be there twice. */
+static uint32_t order_edges(const struct osr_order *order, uint32_t node, bool back, uint32_t *out)
 {
-	const struct osr_order *order = graph;
 	const struct osr_fabric *fabric = order->f;
 	uint32_t m = fabric->n_channels, c = node % m, l = node / m, n = 0,
 		 s = back ? fabric->chan_src[c] : fabric->chan_dst[c];
@@ -48,6 +47,102 @@ static uint32_t order_edges(const void *graph, uint32_t node, bool back, uint32_
 			out[n++] = (uint32_t)__builtin_ctz(in) * m + (back ? a : b);
 	}
 	return n;
+}
+
+/* Heapsort of nodes by key: no memory, no worst case. */
+static void order_sift_down(uint32_t *list, uint32_t at, uint32_t n, const uint32_t *key)
+{
+	for (;;) {
+		uint32_t child = 2 * at + 1, x;
+
+		if (child >= n)
+			return;
+		if (child + 1 < n && key[list[child]] < key[list[child + 1]])
+			child++;
+		if (key[list[at]] >= key[list[child]])
+			return;
+		x = list[at];
+		list[at] = list[child];
+		list[child] = x;
+		at = child;
+	}
+}
+
+static void order_sort(uint32_t *list, uint32_t n, const uint32_t *key)
+{
+	for (uint32_t i = n / 2; i-- > 0;)
+		order_sift_down(list, i, n, key);
+	for (uint32_t i = n; i-- > 1;) {
+		uint32_t x = list[0];
+
+		list[0] = list[i];
+		list[i] = x;
+		order_sift_down(list, 0, i, key);
+	}
+}
+
+/*
+ * Everything reachable from `start` that is ranked no further than `end`, into list[]: what was looked
+ * at from the front, what waits for it from the rear. False if `end` itself is reached.
+ */
+static bool order_reach(struct osr_order *order, uint32_t start, uint32_t end, bool back,
+			uint32_t *list, uint32_t *n_list)
+{
+	uint32_t n_nodes = order->n_lanes * order->f->n_channels, n = 0, waits = n_nodes,
+		 limit = order->rank[end];
+	bool found = false;
+
+	list[--waits] = start;
+	order->seen[start] = 1;
+	while (waits < n_nodes && !found) {
+		uint32_t node = list[waits++], degree;
+
+		list[n++] = node;
+		order->work++;
+		degree = order_edges(order, node, back, order->near);
+		for (uint32_t k = 0; k < degree && !found; k++) {
+			uint32_t next = order->near[k], rank = order->rank[next];
+
+			found = next == end;
+			if (found || order->seen[next] || (back ? rank < limit : rank > limit))
+				continue;
+			order->seen[next] = 1;
+			list[--waits] = next;
+		}
+	}
+	*n_list = n;
+	for (uint32_t k = 0; k < n; k++)
+		order->seen[list[k]] = 0;
+	for (uint32_t k = waits; k < n_nodes; k++)
+		order->seen[list[k]] = 0;
+	return !found;
+}
+
+/*
+ * Before tail leads to head, which is not ranked behind it: makes it rise; false, and nothing has changed, if that closes a
+ * cycle. Both lists keep their inner order; all of before[] comes before all of after[].
+ */
+static bool order_raise(struct osr_order *order, uint32_t tail, uint32_t head)
+{
+	uint32_t *rank = order->rank, *after = order->after, *before = order->before, i = 0, j = 0,
+		 n_after, n_before;
+
+	if (tail == head || !order_reach(order, head, tail, false, after, &n_after))
+		return false;
+	/* Without a cycle the head is not among what reaches the tail. */
+	order_reach(order, tail, head, true, before, &n_before);
+	order_sort(before, n_before, rank);
+	order_sort(after, n_after, rank);
+	for (uint32_t k = 0; k < n_before + n_after; k++) {
+		bool is_after = j == n_before || (i < n_after && rank[after[i]] < rank[before[j]]);
+
+		order->places[k] = rank[is_after ? after[i++] : before[j++]];
+	}
+	for (j = 0; j < n_before; j++)
+		rank[before[j]] = order->places[j];
+	for (i = 0; i < n_after; i++)
+		rank[after[i]] = order->places[n_before + i];
+	return true;
 }
 
 /*
@@ -88,8 +183,7 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 			       uint32_t n_lanes, bool by_turn, const uint32_t *keys,
 			       uint32_t longest, struct osr_arena *scratch, struct osr_diag *diag)
 {
-	uint32_t m = fabric->n_channels, max_degree = 0, n_turns;
-	enum osr_status st;
+	uint32_t m = fabric->n_channels, n_nodes = n_lanes * m, max_degree = 0, n_turns;
 
 	*order = (struct osr_order){ .f = fabric,
 				     .n_lanes = n_lanes,
@@ -108,16 +202,15 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 	order->never = osr_calloc(scratch, n_turns, sizeof(*order->never));
 	order->lane = by_turn ? osr_calloc(scratch, n_turns, 1) : NULL;
 	order->log = osr_alloc(scratch, longest, sizeof(*order->log));
-	order->nodes = (struct osr_toporder){ .n = n_lanes * m,
-					      .max_degree = max_degree * n_lanes,
-					      .edges = order_edges,
-					      .graph = order,
-					      .rank = osr_alloc(scratch, (size_t)n_lanes * m,
-								sizeof(uint32_t)) };
-	st = osr_toporder_init(&order->nodes, scratch, diag);
-	if (st || osr_arena_failed(scratch, diag))
+	order->rank = osr_alloc(scratch, n_nodes, sizeof(*order->rank));
+	order->after = osr_alloc(scratch, n_nodes, sizeof(*order->after));
+	order->before = osr_alloc(scratch, n_nodes, sizeof(*order->before));
+	order->places = osr_alloc(scratch, n_nodes, sizeof(*order->places));
+	order->near = osr_alloc(scratch, max_degree * (size_t)n_lanes, sizeof(*order->near));
+	order->seen = osr_calloc(scratch, n_nodes, 1);
+	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	order_place(keys, n_lanes * m, order->nodes.after, order->nodes.before, order->nodes.rank);
+	order_place(keys, n_nodes, order->after, order->before, order->rank);
 	return OSR_OK;
 }
 
@@ -136,8 +229,8 @@ bool osr_order_rises(const struct osr_order *order, uint32_t c1, uint32_t c2, ui
 	     left &= (uint16_t)(left - 1)) {
 		uint32_t l = (uint32_t)__builtin_ctz(left);
 
-		if (order->nodes.rank[osr_order_lane(order, l, c1) * order->f->n_channels + c1] >=
-		    order->nodes.rank[order_head(order, turn, c2, l)])
+		if (order->rank[osr_order_lane(order, l, c1) * order->f->n_channels + c1] >=
+		    order->rank[order_head(order, turn, c2, l)])
 			return false;
 	}
 	return true;
@@ -155,7 +248,6 @@ static bool order_log(struct osr_order *order, uint32_t turn)
 
 bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes)
 {
-	struct osr_toporder *nodes = &order->nodes;
 	uint32_t turn = osr_order_turn(order, c1, c2), mark = order->n_log;
 	uint16_t fresh = lanes & (uint16_t)~order->used[turn];
 	/* Is all that the turn may close a cycle with for good, its own lane included? */
@@ -170,11 +262,11 @@ bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t l
 			 tail = osr_order_lane(order, l, c1) * order->f->n_channels + c1,
 			 head = order_head(order, turn, c2, l);
 		uint16_t bit = (uint16_t)(1u << l);
-		bool falls = nodes->rank[tail] >= nodes->rank[head],
-		     idle = order->frozen || nodes->work > order->max_work;
+		bool falls = order->rank[tail] >= order->rank[head],
+		     idle = order->frozen || order->work > order->max_work;
 
 		/* Nodes may have moved for an earlier lane: no harm, all that is in still rises. */
-		if (falls && (idle || !osr_toporder_rise(nodes, tail, head))) {
+		if (falls && (idle || !order_raise(order, tail, head))) {
 			order->never[turn] |= final && !idle ? bit : 0;
 			osr_order_undo(order, mark);
 			return false;

@@ -10,8 +10,11 @@
  * All these dependencies rise in rank[], so there is no cycle among them: the order is the certificate of
  * freedom from deadlock (Dally, Seitz 1987).
  *
- * osr_order_add() makes a turn rise by moving nodes between its two ends, or refuses it if that closes a cycle
- * (toporder.h). Turns can be taken back to a mark: an order of more turns is one of fewer, so ranks stay as they
+ * osr_order_add() makes a turn rise by moving nodes between its two ends, or refuses it if that closes a cycle.
+ * Source: Pearce, Kelly: A dynamic topological sort algorithm for directed acyclic graphs, ACM JEA 11, 2006: what can be
+ * reached from its head, and what reaches its tail, ranked between the two, share out the places they hold together anew.
+ *
+ * Turns can be taken back to a mark: an order of more turns is one of fewer, so ranks stay as they
  * are. What is in before osr_order_begin() is for good. A turn that closes a cycle with that is remembered and
  * refused at once from then on: the graph only grows.
  */
@@ -19,7 +22,7 @@
 #define OSR_CORE_ORDER_H
 
 #include <osmroutes/fabric.h>
-#include "core/order/toporder.h"
+#include <osmroutes/status.h>
 
 struct osr_order {
 	const struct osr_fabric *f;
@@ -34,7 +37,13 @@ struct osr_order {
 	bool frozen; /* turns that fall are refused: no node moves. The caller's to set */
 	uint64_t
 		max_work; /* nodes that searches may look at; then no node moves any more. The caller's to set */
-	struct osr_toporder nodes; /* its rank[n_lanes * n_channels] is a permutation */
+	uint32_t *rank; /* [n_lanes * n_channels] of nodes, a permutation */
+	uint64_t work;  /* nodes that searches have looked at */
+
+	/* Of the nodes that the last turn has moved, and of searches. */
+	uint32_t *after, *before, *places; /* [n_lanes * n_channels] */
+	uint32_t *near;                    /* [n_lanes * channels of a switch] */
+	uint8_t *seen;                     /* [n_lanes * n_channels] all 0 in between */
 
 	/* Turns as they were before each change since osr_order_begin(). */
 	struct osr_order_step {

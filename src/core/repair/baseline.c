@@ -2,7 +2,7 @@
 /* Where a repair starts: the tables of the baseline in today's numbering, the order in which their routes rise, loads. See repair.c. */
 #include "repair_private.h"
 
-#include "core/order/edges.h"
+#include "core/order/cdg.h"
 
 #include <string.h>
 

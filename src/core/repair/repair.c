@@ -195,7 +195,7 @@ static enum osr_status hand_over_ranks(const struct repair *w, struct osr_routin
 	if (w->n_lanes && !routing->rank)
 		return osr__repair_nomem(diag);
 	for (uint32_t k = 0; w->n_lanes && k < routing->n_vls; k++)
-		memcpy(routing->rank + k * m, w->order.nodes.rank + k % w->n_vls * m,
+		memcpy(routing->rank + k * m, w->order.rank + k % w->n_vls * m,
 		       m * sizeof(*routing->rank));
 	return OSR_OK;
 }
