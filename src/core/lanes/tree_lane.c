@@ -30,37 +30,21 @@ static enum osr_status tree_lane_find(struct osr_lanes_job *job, bool tiers,
 	return st == OSR_NOMEM ? osr_fail(job->diag, st, "%s", why.text) : st;
 }
 
-/* A spanning tree of each component whose turns keep to the order, parent[n_switches]. */
-static enum osr_status tree_lane_span(const struct osr_tree_order *order, struct osr_arena *scratch,
-				      uint32_t *parent, struct osr_diag *diag)
-{
-	uint32_t *by_number = osr_alloc(scratch, order->n, sizeof(*by_number)),
-		 *depth = osr_alloc(scratch, order->n, sizeof(*depth));
-
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	return osr_tree_order_parents(order, by_number, depth, parent) == order->f->n_components
-		       ? OSR_OK
-		       : OSR_NOT_APPLICABLE;
-}
-
 enum osr_status osr_lanes_in_order(const struct osr_lane_work *work,
 				   const struct osr_tree_order *order)
 {
 	const struct osr_fabric *fabric = order->f;
 	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
-	uint32_t *parent = osr_alloc(work->scratch, order->n, sizeof(*parent)),
+	uint32_t n = fabric->n_switches, *parent = osr_alloc(work->scratch, n, sizeof(*parent)),
 		 *rank = osr_alloc(work->scratch, fabric->n_channels, sizeof(*rank));
-	enum osr_status st = osr_arena_failed(work->scratch, work->diag)
-				     ? OSR_NOMEM
-				     : tree_lane_span(order, work->scratch, parent, work->diag);
+	enum osr_status st = osr_tree_order_parents(order, work->scratch, parent, work->diag);
 
 	/* Up the order by falling numbers, then down by rising ones. */
 	for (uint32_t c = 0; !st && c < fabric->n_channels; c++) {
 		uint32_t from = order->number[fabric->chan_src[c]],
 			 to = order->number[fabric->chan_dst[c]];
 
-		rank[c] = to < from ? order->n - from : order->n + to;
+		rank[c] = to < from ? n - from : n + to;
 	}
 	if (!st)
 		st = osr_ordered_mend(work, rank, parent, UINT64_MAX);
@@ -146,7 +130,7 @@ enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_upd
 		return OSR_NOMEM;
 	st = job->s->f->n_components == 1 ? tree_lane_find(job, false, &order) : OSR_NOT_APPLICABLE;
 	if (!st)
-		st = tree_lane_span(&order, job->scratch, updown->parent, job->diag);
+		st = osr_tree_order_parents(&order, job->scratch, updown->parent, job->diag);
 	*found = !st;
 	for (uint32_t v = 0; *found && v < n; v++)
 		updown->place[v] = (uint16_t)order.number[v];

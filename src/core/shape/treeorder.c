@@ -10,56 +10,107 @@
  *
  *	root leaf > its spines > their cores > all other spines > all other leaves
  *
- * Seen from below: a switch anchors the planes (pieces of the tree above it) of its parents;
- * anchored planes lie below their anchor, all others above. A switch with an anchored neighbour
- * below it in the tree has no other above it in the order. What cannot be anchored by the root,
- * because links are missing, is anchored by the first switch of the level that has a link to it.
+ * A switch that is placed *anchors* those above it in the tree that are not. All others wait for those above them. What
+ * the root does not anchor, because links are missing, is anchored by the first switch of the highest level that is
+ * cabled to it and lies below one that is placed.
  */
 #include <osmroutes/treeorder.h>
 
 #include <string.h>
 
-#include <osmroutes/set.h>
 #include <osmroutes/spf.h>
 
-/*
- * o->plane, top level first. A plane goes by its lowest switch of the level it begins on, so that
- * no two have one name.
- */
-static void tree_order_planes(struct osr_tree_order *order, uint32_t *set, uint32_t *name)
+struct tree_growth {
+	struct osr_tree_order *order;
+	const uint8_t *level; /* [n_switches] 0: outside */
+	uint32_t n;           /* placed */
+};
+
+static enum osr_status growth_begin(struct tree_growth *g, const struct osr_fabric *fabric,
+				    struct osr_arena *scratch, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = order->f;
+	uint32_t n = fabric->n_switches;
 
-	osr_set_init(set, order->n);
-	for (uint32_t l = order->h; l >= 1; l--) {
-		for (uint32_t c = 0; c < fabric->n_channels; c++)
-			if (order->p->sw_level[fabric->chan_src[c]] == l &&
-			    osr_tree_order_is_up(order, c))
-				osr_set_join(set, fabric->chan_src[c], fabric->chan_dst[c]);
-		memset(name, 0xff, order->n * sizeof(*name));
-		for (uint32_t s = 0; s < order->n; s++) {
-			uint32_t piece = order->p->sw_level[s] == l ? osr_set_of(set, s) : 0;
+	*g->order = (struct osr_tree_order){ fabric, osr_alloc(scratch, n, sizeof(uint32_t)),
+					     osr_alloc(scratch, n, sizeof(uint32_t)) };
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	memset(g->order->number, 0xff, n * sizeof(uint32_t));
+	return OSR_OK;
+}
 
-			if (order->p->sw_level[s] != l)
+static void place_one(struct tree_growth *g, uint32_t v)
+{
+	g->order->number[v] = g->n;
+	g->order->by_number[g->n++] = v;
+}
+
+/*
+ * Places v and, breadth first, what it anchors (all that is cabled to it from above, upper switches of one level too),
+ * and what lies below these and waits for nothing above it any more.
+ */
+static void place(struct tree_growth *g, uint32_t v)
+{
+	const struct osr_fabric *fabric = g->order->f;
+	const uint32_t *number = g->order->number;
+	uint32_t i = g->n;
+
+	for (place_one(g, v); i < g->n; i++) {
+		v = g->order->by_number[i];
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c], e = fabric->chan_row[u];
+			bool above = g->level[u] > 1 && g->level[u] >= g->level[v];
+
+			if (number[u] != OSR_NONE)
 				continue;
-			if (name[piece] == OSR_NONE)
-				name[piece] = s;
-			order->plane[s] = name[piece];
+			while (!above && e < fabric->chan_row[u + 1] &&
+			       (g->level[fabric->chan_dst[e]] <= g->level[u] ||
+				number[fabric->chan_dst[e]] <= i))
+				e++;
+			if (above || e == fabric->chan_row[u + 1])
+				place_one(g, u);
 		}
 	}
 }
 
-/* The parents of s, each with its own; n_parents = NULL: without. Parallel cables count once. */
-static uint32_t tree_order_ways(const struct osr_tree_order *order, uint32_t s, uint32_t *seen,
-				const uint32_t *n_parents)
+/*
+ * All that the roots have not anchored, and what waits for it: next is the first switch of the highest level below one
+ * that is placed, or where there is none, in components without a tree, just the first.
+ */
+static void place_rest(struct tree_growth *g)
 {
-	const struct osr_fabric *fabric = order->f;
+	const struct osr_fabric *fabric = g->order->f;
+	const uint32_t *number = g->order->number;
+
+	while (g->n < fabric->n_switches) {
+		uint32_t best = OSR_NONE, level = 0;
+
+		for (uint32_t v = 0; v < fabric->n_switches; v++)
+			for (uint32_t c = fabric->chan_row[v];
+			     number[v] == OSR_NONE && c < fabric->chan_row[v + 1]; c++)
+				if (g->level[v] > level &&
+				    number[fabric->chan_dst[c]] != OSR_NONE &&
+				    g->level[fabric->chan_dst[c]] > g->level[v]) {
+					best = v;
+					level = g->level[v];
+				}
+		for (uint32_t v = 0; best == OSR_NONE; v++)
+			best = number[v] == OSR_NONE ? v : OSR_NONE;
+		place(g, best);
+	}
+}
+
+/* The parents of s, each with its own; n_parents = NULL: without. Parallel cables count once. */
+static uint32_t n_ways(const struct osr_pgft *pgft, uint32_t s, uint32_t *seen,
+		       const uint32_t *n_parents)
+{
+	const struct osr_fabric *fabric = pgft->f;
 	uint32_t n = 0;
 
 	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
 		uint32_t u = fabric->chan_dst[c];
 
-		if (!osr_tree_order_is_up(order, c) || seen[u] == s)
+		if (pgft->sw_level[u] != pgft->sw_level[s] + 1 || seen[u] == s)
 			continue;
 		seen[u] = s;
 		n += 1 + (n_parents ? n_parents[u] : 0);
@@ -67,28 +118,17 @@ static uint32_t tree_order_ways(const struct osr_tree_order *order, uint32_t s, 
 	return n;
 }
 
-/* Bandwidth up for each end port at leaf s, in 1/256 of the unit of rates. */
-static uint32_t tree_order_spare(const struct osr_tree_order *order, uint32_t s)
-{
-	const struct osr_fabric *fabric = order->f;
-	uint64_t rate = 0;
-
-	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
-		rate += osr_tree_order_is_up(order, c) ? fabric->chan_rate[c] + 1u : 0;
-	return (uint32_t)((rate << 8) / (fabric->sw_sources[s] + 1));
-}
-
 /*
  * The leaf with the most ways up, with siblings that lack most parents: what those cannot reach but
  * by way of another leaf, they reach by way of the root. It carries those routes beside its own: among
- * equals the one with the most bandwidth for its end ports, at the lowest place.
+ * equals the one with the most bandwidth up for each of its end ports, at the lowest place.
  */
-static uint32_t tree_order_root(const struct osr_tree_order *order,
-				const struct osr_pgft_tree *tree, uint32_t *seen,
-				const uint32_t *n_parents)
+static uint32_t tree_root(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree,
+			  uint32_t *seen, const uint32_t *n_parents)
 {
 	uint32_t best = OSR_NONE, n_leaves = tree->m_product[tree->h] / tree->m[1],
 		 n_siblings = tree->h > 1 ? tree->m[2] : 1, w = tree->h > 1 ? tree->w[2] : 0;
+	const struct osr_fabric *fabric = pgft->f;
 	uint64_t most = 0;
 
 	for (uint32_t first = 0; first < n_leaves; first += n_siblings) {
@@ -100,238 +140,91 @@ static uint32_t tree_order_root(const struct osr_tree_order *order,
 			if (leaf[i] != OSR_NONE && n_parents[leaf[i]] < w)
 				lacks += w - n_parents[leaf[i]];
 		for (uint32_t i = 0; i < n; i++) {
-			uint64_t rank;
+			uint64_t rank, rate = 0;
+			uint32_t s = leaf[i];
 
-			if (leaf[i] == OSR_NONE)
+			if (s == OSR_NONE)
 				continue;
-			rank = (uint64_t)tree_order_ways(order, leaf[i], seen, n_parents) << 48 |
-			       (uint64_t)lacks << 32 | tree_order_spare(order, leaf[i]);
+			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+				if (pgft->sw_level[fabric->chan_dst[c]] == 2)
+					rate += fabric->chan_rate[c] + 1u;
+			rank = (uint64_t)n_ways(pgft, s, seen, n_parents) << 48 |
+			       (uint64_t)lacks << 32 |
+			       (uint32_t)((rate << 8) / (fabric->sw_sources[s] + 1));
 			if (best != OSR_NONE && rank <= most)
 				continue;
-			best = leaf[i];
+			best = s;
 			most = rank;
 		}
 	}
 	return best;
 }
 
-struct tree_order_growth {
-	uint32_t *row, *member; /* switches by plane: member[row[plane]] .. */
-	uint32_t *queue, n_queue;
-	uint8_t *seen; /* [n] of the level under way: hangs on something that is held */
-};
-
-/* All switches below this plane are now connected. */
-static void tree_order_see_below(struct osr_tree_order *order, struct tree_order_growth *growth,
-				 uint32_t plane)
-{
-	const struct osr_fabric *fabric = order->f;
-
-	for (uint32_t i = growth->row[plane]; i < growth->row[plane + 1]; i++) {
-		uint32_t u = growth->member[i];
-
-		for (uint32_t c = fabric->chan_row[u]; c < fabric->chan_row[u + 1]; c++) {
-			uint32_t s = fabric->chan_dst[c];
-
-			if (growth->seen[s] || !osr_tree_order_is_up(order, fabric->chan_rev[c]))
-				continue;
-			growth->seen[s] = 1;
-			growth->queue[growth->n_queue++] = s;
-		}
-	}
-}
-
-/* Switch s anchors the planes of its parents that nothing anchors yet. */
-static void tree_order_anchor_parents(struct osr_tree_order *order,
-				      struct tree_order_growth *growth, uint32_t s)
-{
-	const struct osr_fabric *fabric = order->f;
-
-	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
-		uint32_t plane;
-
-		if (!osr_tree_order_is_up(order, c))
-			continue;
-		plane = order->plane[fabric->chan_dst[c]];
-		if (order->mode[plane] != OSR_ANCHOR_NOT)
-			continue;
-		order->mode[plane] = order->entry[s] ? OSR_ANCHOR_ENTRIES : OSR_ANCHOR_ONE;
-		order->anchor[plane] = s;
-		tree_order_see_below(order, growth, plane);
-	}
-}
-
-/* Level l: its entries first, then, breadth first, what is attached to what is held. */
-static void tree_order_anchor_level(struct osr_tree_order *order, struct tree_order_growth *growth,
-				    uint32_t l)
-{
-	const struct osr_fabric *fabric = order->f;
-
-	growth->n_queue = 0;
-	for (uint32_t s = 0; s < order->n; s++)
-		if (order->p->sw_level[s] == l && order->entry[s]) {
-			growth->seen[s] = 1;
-			growth->queue[growth->n_queue++] = s;
-		}
-	for (uint32_t i = 0; i < growth->n_queue; i++)
-		tree_order_anchor_parents(order, growth, growth->queue[i]);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		if (order->p->sw_level[fabric->chan_src[c]] == l &&
-		    osr_tree_order_is_up(order, c) &&
-		    osr_tree_order_anchors(order, fabric->chan_src[c], fabric->chan_dst[c]))
-			order->entry[fabric->chan_dst[c]] = 1;
-}
-
-static void tree_order_sort(struct osr_tree_order *order, struct tree_order_growth *growth)
-{
-	for (uint32_t s = 0; s < order->n; s++)
-		growth->row[order->plane[s]] += order->p->sw_level[s] > 1;
-	for (uint32_t s = 0; s < order->n; s++)
-		growth->row[s + 1] += growth->row[s];
-	for (uint32_t s = order->n; s-- > 0;)
-		if (order->p->sw_level[s] > 1)
-			growth->member[--growth->row[order->plane[s]]] = s;
-}
-
-/* Above in the order, for two neighbours. */
-static bool tree_order_above(const struct osr_tree_order *order, uint32_t a, uint32_t b)
-{
-	uint8_t la = order->p->sw_level[a], lb = order->p->sw_level[b];
-
-	if (!la || !lb)
-		return la || (!lb && order->outside[a] < order->outside[b]);
-	return la < lb ? osr_tree_order_anchors(order, a, b) : !osr_tree_order_anchors(order, b, a);
-}
-
-/*
- * Components without a tree (service ports at most): breadth first from the lowest switch, so that
- * everybody but that one has a neighbour above.
- */
-static void tree_order_search_outside(struct osr_tree_order *order, uint8_t *seen, uint32_t *queue)
-{
-	const struct osr_fabric *fabric = order->f;
-	uint32_t n = 0, done = 0;
-
-	memset(seen, 0, order->n);
-	for (uint32_t s = 0; s < order->n; s++) {
-		uint32_t first = fabric->chan_row[s];
-
-		/* What hangs on a switch of a tree is no component of its own. */
-		if (seen[s] || order->p->sw_level[s] ||
-		    (first < fabric->chan_row[s + 1] &&
-		     order->p->sw_level[fabric->chan_dst[first]]))
-			continue;
-		seen[s] = 1;
-		queue[n++] = s;
-		for (; done < n; done++) {
-			uint32_t v = queue[done];
-
-			order->outside[v] = done;
-			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-				uint32_t t = fabric->chan_dst[c];
-
-				if (seen[t])
-					continue;
-				seen[t] = 1;
-				queue[n++] = t;
-			}
-		}
-	}
-}
-
-/* Numbers switches so that a switch above a neighbour has a lower number. */
-static enum osr_status tree_order_number(struct osr_tree_order *order, uint32_t *waits,
-					 uint32_t *queue, struct osr_diag *diag)
-{
-	const struct osr_fabric *fabric = order->f;
-	uint32_t n = 0;
-
-	memset(waits, 0, order->n * sizeof(*waits));
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		waits[fabric->chan_dst[c]] +=
-			tree_order_above(order, fabric->chan_src[c], fabric->chan_dst[c]);
-	for (uint32_t s = 0; s < order->n; s++)
-		if (!waits[s])
-			queue[n++] = s;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t s = queue[i];
-
-		order->number[s] = i;
-		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
-			if (tree_order_above(order, s, fabric->chan_dst[c]) &&
-			    --waits[fabric->chan_dst[c]] == 0)
-				queue[n++] = fabric->chan_dst[c];
-	}
-	if (n < order->n)
-		return osr_fail(
-			diag, OSR_NOT_APPLICABLE,
-			"no order of the %u switches keeps all routes of this tree on one lane",
-			order->n);
-	return OSR_OK;
-}
-
-static enum osr_status tree_order_allocate(struct osr_tree_order *order, struct osr_arena *arena,
-					   struct osr_diag *diag)
-{
-	order->number = osr_alloc(arena, order->n, sizeof(*order->number));
-	order->plane = osr_alloc(arena, order->n, sizeof(*order->plane));
-	order->mode = osr_calloc(arena, order->n, sizeof(*order->mode));
-	order->anchor = osr_alloc(arena, order->n, sizeof(*order->anchor));
-	order->entry = osr_calloc(arena, order->n, sizeof(*order->entry));
-	order->outside = osr_calloc(arena, order->n, sizeof(*order->outside));
-	if (osr_arena_failed(arena, diag))
-		return OSR_NOMEM;
-	memset(order->anchor, 0xff, order->n * sizeof(*order->anchor));
-	for (uint32_t s = 0; s < order->n; s++)
-		order->plane[s] = s;
-	return OSR_OK;
-}
-
 enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_arena *scratch,
 				    struct osr_tree_order *order, struct osr_diag *diag)
 {
-	uint32_t n = pgft->f->n_switches;
-	struct tree_order_growth growth = { .row = osr_calloc(scratch, (size_t)n + 2,
-							      sizeof(*growth.row)),
-					    .member = osr_alloc(scratch, n, sizeof(*growth.member)),
-					    .queue = osr_alloc(scratch, n, sizeof(*growth.queue)),
-					    .seen = osr_calloc(scratch, n, sizeof(*growth.seen)) };
-	uint32_t *set = osr_alloc(scratch, n, sizeof(*set));
-	enum osr_status st;
+	uint32_t n = pgft->f->n_switches, *seen = osr_alloc(scratch, n, sizeof(*seen)),
+		 *n_parents = osr_alloc(scratch, n, sizeof(*n_parents));
+	struct tree_growth g = { .order = order, .level = pgft->sw_level };
+	enum osr_status st = growth_begin(&g, pgft->f, scratch, diag);
 
-	*order = (struct osr_tree_order){ .f = pgft->f, .p = pgft, .n = n };
-	st = tree_order_allocate(order, scratch, diag);
 	if (st)
 		return st;
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < pgft->n_trees; i++)
-		order->h = pgft->tree[i].h > order->h ? pgft->tree[i].h : order->h;
-	tree_order_planes(order, set, growth.queue);
-	tree_order_sort(order, &growth);
-	/* set[]: how many parents each switch has. */
-	memset(growth.queue, 0xff, n * sizeof(*growth.queue));
+	memset(seen, 0xff, n * sizeof(*seen));
 	for (uint32_t s = 0; s < n; s++)
-		set[s] = tree_order_ways(order, s, growth.queue, NULL);
-	memset(growth.queue, 0xff, n * sizeof(*growth.queue));
+		n_parents[s] = n_ways(pgft, s, seen, NULL);
+	memset(seen, 0xff, n * sizeof(*seen));
 	for (uint32_t i = 0; i < pgft->n_trees; i++)
-		order->entry[tree_order_root(order, &pgft->tree[i], growth.queue, set)] = 1;
-	for (uint32_t l = 1; l < order->h; l++)
-		tree_order_anchor_level(order, &growth, l);
-	tree_order_search_outside(order, growth.seen, growth.queue);
-	return tree_order_number(order, set, growth.queue, diag);
+		place(&g, tree_root(pgft, &pgft->tree[i], seen, n_parents));
+	place_rest(&g);
+	return OSR_OK;
 }
 
-uint32_t osr_tree_order_parents(const struct osr_tree_order *order, uint32_t *by_number,
-				uint32_t *depth, uint32_t *parent)
+#define TIER_ROOTS                                                                                 \
+	16 /* leaves that are tried as the root: which reaches most without another leaf? */
+
+enum osr_status osr_tree_order_tiers(const struct osr_fabric *fabric, struct osr_arena *scratch,
+				     struct osr_tree_order *order, struct osr_diag *diag)
+{
+	uint32_t n = fabric->n_switches, n_leaves = 0, best = OSR_NONE, most = 0, i = 0;
+	uint8_t *level = osr_alloc(scratch, n, 1);
+	struct tree_growth g = { .order = order, .level = level };
+	enum osr_status st = growth_begin(&g, fabric, scratch, diag);
+
+	if (st)
+		return st;
+	for (uint32_t v = 0; v < n; v++) {
+		level[v] = fabric->sw_sources[v] ? 1 : 2;
+		n_leaves += level[v] == 1;
+	}
+	if (!n_leaves || n_leaves == n || fabric->n_components > 1)
+		return osr_fail(diag, OSR_NOT_APPLICABLE, "not two tiers of switches");
+	for (uint32_t v = 0; v <= n; v++) {
+		if (v < n && (level[v] != 1 || i++ % (n_leaves / TIER_ROOTS + 1)))
+			continue;
+		memset(order->number, 0xff, n * sizeof(*order->number));
+		g.n = 0;
+		place(&g, v < n ? v : best);
+		if (v < n && (best == OSR_NONE || g.n > most)) {
+			best = v;
+			most = g.n;
+		}
+	}
+	place_rest(&g);
+	return OSR_OK;
+}
+
+enum osr_status osr_tree_order_parents(const struct osr_tree_order *order,
+				       struct osr_arena *scratch, uint32_t *parent,
+				       struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = order->f;
-	uint32_t n_roots = 0;
+	uint32_t *depth = osr_alloc(scratch, fabric->n_switches, sizeof(*depth));
 
-	for (uint32_t s = 0; s < order->n; s++)
-		by_number[order->number[s]] = s;
-	for (uint32_t i = 0; i < order->n; i++) {
-		uint32_t s = by_number[i], best = OSR_NONE;
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < fabric->n_switches; i++) {
+		uint32_t s = order->by_number[i], best = OSR_NONE;
 
 		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
 			uint32_t t = fabric->chan_dst[c],
@@ -345,26 +238,8 @@ uint32_t osr_tree_order_parents(const struct osr_tree_order *order, uint32_t *by
 		}
 		parent[s] = best;
 		depth[s] = best == OSR_NONE ? 0 : depth[fabric->chan_dst[best]] + 1;
-		n_roots += best == OSR_NONE;
 	}
-	return n_roots;
-}
-
-/* Multicast: up to the parents, cut down to what lies between end ports. */
-static enum osr_status tree_order_mcast(const struct osr_tree_order *order,
-					struct osr_arena *scratch, struct osr_arena *result,
-					struct osr_routing *routing, struct osr_diag *diag)
-{
-	uint32_t *by_number = osr_alloc(scratch, order->n, sizeof(*by_number));
-	uint32_t *depth = osr_calloc(scratch, order->n, sizeof(*depth));
-	uint32_t *tree = osr_alloc(scratch, order->n, sizeof(*tree));
-
-	routing->mcast_parent = osr_alloc(result, order->n, sizeof(*routing->mcast_parent));
-	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
-		return OSR_NOMEM;
-	osr_tree_order_parents(order, by_number, depth, tree);
-	routing->claims |= OSR_CLAIM_MULTICAST;
-	return osr_mcast_take(order->f, tree, scratch, routing->mcast_parent, diag);
+	return OSR_OK;
 }
 
 enum osr_status osr_tree_order_certify(const struct osr_tree_order *order,
@@ -372,17 +247,27 @@ enum osr_status osr_tree_order_certify(const struct osr_tree_order *order,
 				       struct osr_arena *result, struct osr_routing *routing,
 				       struct osr_diag *diag)
 {
+	uint32_t n = order->f->n_switches, *tree = osr_alloc(scratch, n, sizeof(*tree));
+	enum osr_status st;
+
 	routing->rank = osr_alloc(result, order->f->n_channels, sizeof(*routing->rank));
-	if (osr_arena_failed(result, diag))
+	routing->mcast_parent =
+		req->multicast ? osr_alloc(result, n, sizeof(*routing->mcast_parent)) : NULL;
+	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
 		return OSR_NOMEM;
 	/* Up the order by falling numbers, then down by rising ones: packets travel to higher ranks. */
 	for (uint32_t c = 0; c < order->f->n_channels; c++) {
 		uint32_t from = order->number[order->f->chan_src[c]],
 			 to = order->number[order->f->chan_dst[c]];
 
-		routing->rank[c] = to < from ? order->n - from : order->n + to;
+		routing->rank[c] = to < from ? n - from : n + to;
 	}
 	routing->n_vls = routing->n_layers = routing->n_layers_one_way = 1;
 	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
-	return req->multicast ? tree_order_mcast(order, scratch, result, routing, diag) : OSR_OK;
+	if (!req->multicast)
+		return OSR_OK;
+	/* Up to the parents, cut down to what lies between end ports. */
+	st = osr_tree_order_parents(order, scratch, tree, diag);
+	routing->claims |= OSR_CLAIM_MULTICAST;
+	return st ? st : osr_mcast_take(order->f, tree, scratch, routing->mcast_parent, diag);
 }
