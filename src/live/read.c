@@ -261,48 +261,20 @@ static void ask_end_node(struct reader *r, uint32_t i)
 	}
 }
 
-static void failure(struct reader *r, struct what w, const char *how)
-{
-	if (r->live->n_failed++ == 0)
-		snprintf(r->live->first_failure, sizeof(r->live->first_failure),
-			 "attribute 0x%x (%u, %u) of \"%.64s\" %s", w.attr, w.a, w.b,
-			 r->live->nodes[w.node].name, how);
-}
-
-static void store_mft(struct osr_live_node *live_node, struct what w, const uint8_t *data)
-{
-	for (unsigned i = 0; i < MFT_BLOCK; i++) {
-		uint64_t mask = (uint64_t)data[2 * i] << 8 | data[2 * i + 1];
-
-		live_node->mft[w.a * MFT_BLOCK + i][w.b / 4] |= mask << (w.b % 4 * MFT_PORTS);
-	}
-}
-
-static void store_vlarb(struct osr_live_port *live_port, struct what w, const uint8_t *data)
-{
-	unsigned first = (w.b & 1) * ARB_BLOCK;
-	unsigned size = w.b < 2 ? live_port->arb_low_size : live_port->arb_high_size;
-	uint8_t(*table)[2] = w.b < 2 ? live_port->arb_low : live_port->arb_high;
-
-	for (unsigned i = 0; i < ARB_BLOCK && first + i < size; i++) {
-		table[first + i][0] = data[2 * i] & 0xf;
-		table[first + i][1] = data[2 * i + 1];
-	}
-}
-
 static void read_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 {
 	struct reader *r = ctx;
 	struct what w = { cookie >> 32, cookie >> 16, cookie >> 8, cookie };
 	struct osr_live_node *live_node = &r->live->nodes[w.node];
+	struct osr_live_port *live_port;
+	uint8_t(*table)[2];
 	const uint8_t *data;
 
-	if (!answer) {
-		failure(r, w, "was not answered");
-		return;
-	}
-	if (mad_get_field((void *)answer, 0, IB_DRSMP_STATUS_F)) {
-		failure(r, w, "was refused");
+	if (!answer || mad_get_field((void *)answer, 0, IB_DRSMP_STATUS_F)) {
+		if (r->live->n_failed++ == 0)
+			snprintf(r->live->first_failure, sizeof(r->live->first_failure),
+				 "attribute 0x%x (%u, %u) of \"%.64s\" was %s", w.attr, w.a, w.b,
+				 live_node->name, answer ? "refused" : "not answered");
 		return;
 	}
 	data = answer + IB_SMP_DATA_OFFS;
@@ -311,14 +283,26 @@ static void read_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 		memcpy(live_node->lft + (w.a << 8 | w.b) * LFT_BLOCK, data, LFT_BLOCK);
 		break;
 	case IB_ATTR_MULTICASTFORWTBL:
-		store_mft(live_node, w, data);
+		for (unsigned i = 0; i < MFT_BLOCK; i++) {
+			uint64_t mask = (uint64_t)data[2 * i] << 8 | data[2 * i + 1];
+
+			live_node->mft[w.a * MFT_BLOCK + i][w.b / 4] |= mask
+									<< (w.b % 4 * MFT_PORTS);
+		}
 		break;
 	case IB_ATTR_SLVL_TABLE:
 		memcpy(live_node->sl2vl[w.a * (live_node->n_ports + 1) + w.b], data,
 		       sizeof(*live_node->sl2vl));
 		break;
 	case IB_ATTR_VL_ARBITRATION:
-		store_vlarb(&live_node->ports[w.a], w, data);
+		live_port = &live_node->ports[w.a];
+		table = (w.b < 2 ? live_port->arb_low : live_port->arb_high) +
+			(w.b & 1) * ARB_BLOCK;
+		/* There is room for a whole block. */
+		for (unsigned i = 0; i < ARB_BLOCK; i++) {
+			table[i][0] = data[2 * i] & 0xf;
+			table[i][1] = data[2 * i + 1];
+		}
 		break;
 	}
 }
