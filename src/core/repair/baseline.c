@@ -525,28 +525,12 @@ void osr__repair_add_fresh(struct repair *w)
 
 /* ---- loads ----------------------------------------------------------------------------------- */
 
-/*
- * With the end ports of the baseline those that the checker has counted, of whole and of cut routes; else those of
- * the routes that are whole.
- */
-enum osr_status osr__repair_loads(struct repair *w, struct osr_diag *diag)
+void osr__repair_loads(struct repair *w)
 {
-	const struct osr_fabric *fabric = w->f, *x = &w->base->fabric;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t *flow = w->tree.flow;
 
-	w->counted = w->base->load && !w->grown && fabric->n_components <= x->n_components &&
-		     fabric->n_dests == x->n_dests && fabric->n_terminals == x->n_terminals;
-	if (w->counted) {
-		w->back = osr_alloc(w->job->scratch, x->n_channels, sizeof(*w->back));
-		if (!w->back)
-			return osr__repair_nomem(diag);
-		memset(w->back, 0xff, x->n_channels * sizeof(*w->back));
-	}
-	for (uint32_t c = 0; w->counted && c < fabric->n_channels; c++) {
-		w->back[w->then.chan[c]] = c;
-		w->load[c] = w->base->load[w->then.chan[c]];
-	}
-	for (uint32_t d = 0; !w->counted && d < fabric->n_dests; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *row = osr__repair_row(w, d);
 		uint32_t n = fabric->term_weight[fabric->dest_term[d]]
 				     ? walk_tree(w, fabric->dest_switch[d], row)
@@ -561,7 +545,6 @@ enum osr_status osr__repair_loads(struct repair *w, struct osr_diag *diag)
 			flow[fabric->chan_dst[c]] += flow[v];
 		}
 	}
-	return OSR_OK;
 }
 
 /* ---- length ---------------------------------------------------------------------------------- */

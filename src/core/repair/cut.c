@@ -235,30 +235,6 @@ static void count_routes(struct repair *w, uint32_t d, const uint8_t *row, uint3
 	}
 }
 
-/* The same of the baseline, out of its loads. */
-static void count_out(struct repair *w, uint32_t d)
-{
-	const struct osr_fabric *x = &w->base->fabric;
-	uint32_t then = w->then.dest[d];
-	const uint8_t *row = w->base->routing.lft + (size_t)then * x->n_switches;
-
-	for (uint32_t i = 0; w->counted && i < w->tree.n; i++) {
-		uint32_t v = w->then.sw[w->tree.list[i]];
-		uint64_t routes =
-			x->term_weight[x->dest_term[then]] ? w->f->sw_sources[w->tree.list[i]] : 0;
-
-		while (routes && v != x->dest_switch[then]) {
-			uint32_t c = osr_port_channel(x, v, row[v]);
-
-			if (c == OSR_NONE)
-				break;
-			if (w->back[c] != OSR_NONE)
-				w->load[w->back[c]] -= routes;
-			v = x->chan_dst[c];
-		}
-	}
-}
-
 /* The switches whose entry is gone, and all that send through them. */
 static void find_cut(struct repair *w, uint32_t d, const uint8_t *row)
 {
@@ -445,7 +421,6 @@ enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *d
 		return OSR_OK;
 	w->touched[d] = 1;
 	w->r.stable.n_trees++;
-	count_out(w, d);
 	for (uint32_t i = 0; i < t->n; i++)
 		t->old[t->list[i]] = row[t->list[i]];
 	expect_flows(w);

@@ -270,7 +270,7 @@ static enum osr_status repair_steps(struct repair *w, struct osr_diag *diag)
 		return st;
 	osr__repair_add_fresh(w);
 	osr__repair_add_last(w);
-	st = osr__repair_loads(w, diag);
+	osr__repair_loads(w);
 	/* Trees that found no path in an earlier attempt come first. */
 	for (unsigned first = 1; first + 1; first--)
 		for (uint32_t d = 0; !st && d < w->f->n_dests; d++)

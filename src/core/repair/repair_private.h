@@ -44,7 +44,6 @@ struct repair {
 	const struct osr_result *base, *last;
 	struct osr_fabric_map then; /* f in the baseline's fabric */
 	struct osr_earlier lately;  /* the last sweep's tables */
-	uint32_t *back;             /* [channels of the baseline] in f, if `counted` */
 
 	bool by_turn;     /* lanes by turn; else by SL */
 	bool spare;       /* by turn, and lanes that the baseline does not use are there, too */
@@ -52,7 +51,6 @@ struct repair {
 	bool shared;      /* lanes by SL, and any SL is safe: one lane stands for all */
 	bool like_last;   /* what the last sweep had is preferred and stays in the order */
 	bool grown;       /* there are LIDs or switches that the baseline did not know */
-	bool counted;     /* load counts the routes that are cut, too */
 	bool no_memory;   /* while lanes were looked for */
 	bool rejected;    /* a path was refused: a route may be longer than it has to be */
 	bool again;       /* a tree found no path, and has not been first yet */
@@ -110,7 +108,8 @@ enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
 enum osr_status osr__repair_deps(struct repair *w, struct osr_arena *result, struct osr_diag *diag);
 /* The order of w->r with all turns that its routes take. */
 enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag);
-enum osr_status osr__repair_loads(struct repair *w, struct osr_diag *diag);
+/* Routes that are whole, on each channel. */
+void osr__repair_loads(struct repair *w);
 /* What the last sweep left on the switches where that is not the baseline's, into the order. */
 void osr__repair_add_last(struct repair *w);
 /* Routes longer than minimal. */
