@@ -20,6 +20,7 @@
 #include "cli/output.h"
 #include "cli/source.h"
 #include "io/endports.h"
+#include "io/ids.h"
 #include "io/lines.h"
 
 #define PLACE_NAME_SIZE 128
@@ -48,7 +49,7 @@ struct order {
 	struct osr_pgft p;
 	struct place *place; /* [n_places] leaf by leaf */
 	uint32_t n_places;
-	uint32_t *by_name; /* [n_places]; of hosts with several places the first one first */
+	void *hosts_by_name; /* tree: the first place of each */
 	/* While the hosts of a job are read: */
 	struct osr_endports hosts;
 	uint32_t ranks; /* of a host that does not say it */
@@ -56,37 +57,14 @@ struct order {
 
 /* ---- places --------------------------------------------------------------------------------- */
 
-static int compare_places(const void *x, const void *y, void *place)
+/* The host of an end port, with its first place or OSR_NONE: "node7 mlx5_0" is node7. NULL: no memory. */
+static struct osr_id *host_of(struct order *o, uint32_t term)
 {
-	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-	const struct place *p = place;
-	int c = strcmp(p[a].name, p[b].name);
-
-	return c ? c : a < b ? -1 : a > b;
-}
-
-/* The first place of the host that this end port belongs to, or OSR_NONE: "node7 mlx5_0" is node7. */
-static uint32_t place_of(const struct order *o, uint32_t term)
-{
-	uint32_t low = 0, high = o->n_places;
-	char buf[32];
+	char buf[32], host[PLACE_NAME_SIZE];
 	const char *name = osr_terminal_name(o->f, term, buf);
-	size_t len = cli_first_word(name);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-		const char *own = o->place[o->by_name[mid]].name;
-		int c = strncmp(own, name, len);
-
-		if (c < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == o->n_places || strncmp(o->place[o->by_name[low]].name, name, len) ||
-	    o->place[o->by_name[low]].name[len])
-		return OSR_NONE;
-	return o->by_name[low];
+	snprintf(host, sizeof(host), "%.*s", (int)cli_first_word(name), name);
+	return osr_id_find(&o->hosts_by_name, host);
 }
 
 /* "node7 mlx5_0" is of HCA mlx5_0. */
@@ -103,31 +81,35 @@ static bool is_of_hca(const char *text, const char *hca)
 	return false;
 }
 
-/* A place for each end port in the order, and one host's places side by side in by_name. */
-static enum osr_status order_places(struct order *o, const char *hca, struct osr_diag *diag)
+/* A place for each end port in the order; `ranks` on the first one of each host. */
+static enum osr_status order_places(struct order *o, const char *hca, uint32_t ranks,
+				    struct osr_diag *diag)
 {
 	o->place = osr_calloc(o->arena, o->p.n_order, sizeof(*o->place));
-	o->by_name = osr_alloc(o->arena, o->p.n_order, sizeof(*o->by_name));
 	if (osr_arena_failed(o->arena, diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < o->p.n_order; i++) {
 		struct place *place = &o->place[o->n_places];
+		struct osr_id *host;
 		char buf[32];
-		const char *name = osr_terminal_name(o->f, o->p.order[i], buf);
-		size_t n = cli_first_word(name);
 
-		if (hca && !is_of_hca(name, hca))
+		if (hca && !is_of_hca(osr_terminal_name(o->f, o->p.order[i], buf), hca))
 			continue;
+		host = host_of(o, o->p.order[i]);
+		if (!host)
+			return osr_fail(diag, OSR_NOMEM, "out of memory for the hosts");
 		place->term = o->p.order[i];
-		snprintf(place->name, sizeof(place->name), "%.*s", (int)n, name);
-		o->by_name[o->n_places] = o->n_places;
+		snprintf(place->name, sizeof(place->name), "%s", host->text);
+		if (host->node == OSR_NONE) {
+			host->node = o->n_places;
+			place->ranks = ranks;
+		}
 		o->n_places++;
 	}
-	if (hca && !o->n_places)
-		return osr_fail(diag, OSR_INVAL,
-				"no host has %.60s behind its name in its node description", hca);
-	qsort_r(o->by_name, o->n_places, sizeof(*o->by_name), compare_places, o->place);
-	return OSR_OK;
+	return !hca || o->n_places
+		       ? OSR_OK
+		       : osr_fail(diag, OSR_INVAL,
+				  "no host has %.60s behind its name in its node description", hca);
 }
 
 /*
@@ -162,7 +144,8 @@ static uint32_t find_place(struct order *o, const struct osr_lines *in, const ch
 	struct osr_diag why = { "" };
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t place = place_of(o, names->hit[i]->node - o->f->n_switches);
+		const struct osr_id *host = host_of(o, names->hit[i]->node - o->f->n_switches);
+		uint32_t place = host ? host->node : OSR_NONE;
 
 		if (i && place != at)
 			n = 0;
@@ -212,12 +195,8 @@ static enum osr_status order_keep(struct order *o, const char *list, uint32_t ra
 	struct osr_lines in;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; !list && i < o->n_places; i++) {
-		struct place *place = &o->place[o->by_name[i]];
-
-		place->ranks =
-			i && !strcmp(place->name, o->place[o->by_name[i - 1]].name) ? 0 : ranks;
-	}
+	for (uint32_t i = 0; list && i < o->n_places; i++)
+		o->place[i].ranks = 0;
 	if (list) {
 		st = osr_endports_init(&o->hosts, o->f, o->arena, diag);
 		o->ranks = ranks;
@@ -572,12 +551,15 @@ static enum osr_status order_work(void *args)
 	enum osr_status st = order_route(a, &o.p, diag);
 
 	if (!st)
-		st = order_places(&o, a->hca, diag);
+		st = order_places(&o, a->hca, (uint32_t)a->slots, diag);
 	if (!st)
 		st = order_keep(&o, a->hosts, (uint32_t)a->slots, diag);
 	if (!st && a->run.out.format == OUT_PEOPLE)
 		st = order_check_names(&o, diag);
-	return st ? st : order_say(a, &o, diag);
+	if (!st)
+		st = order_say(a, &o, diag);
+	tdestroy(o.hosts_by_name, free);
+	return st;
 }
 
 static const struct args initial = { .run = { CLI_RUN }, .slots = 1 };
