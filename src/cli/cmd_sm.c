@@ -12,7 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/source.h"
-#include "io/lines.h"
+#include "io/endports.h"
 #include "io/trafficfile.h"
 #include "keyclient/keyclient.h"
 #include "traffic/phases.h"
@@ -396,8 +396,10 @@ static void check_key_words(const struct args *a, struct argp_state *state)
 }
 
 static const struct cli_option key_options[] = {
-	{ "hosts", "FILE",
-	  "place: port GUIDs or names, one a line, by rank; \"-\" is standard input",
+	{ "hosts", "LIST",
+	  "place: port GUIDs or names by rank, with commas or brackets, or a file of them; \"-\" "
+	  "is "
+	  "standard input",
 	  CLI_TEXT(struct args, hosts) },
 	{ "ranks", "N", "place: N hosts that the subnet manager chooses",
 	  CLI_NUMBER(struct args, ranks, 2, 65536) },
@@ -426,26 +428,26 @@ static error_t key_parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* A host a line, by rank. */
-static enum osr_status read_hosts(const char *path, json_t *hosts, struct osr_diag *diag)
+static enum osr_status take_host(void *hosts, struct osr_lines *in, const char *name,
+				 uint32_t slots)
 {
 	enum osr_status st = OSR_OK;
+
+	for (uint32_t i = 0; i < (slots ? slots : 1) && !st; i++)
+		if (json_array_append_new(hosts, json_string(name)))
+			st = osr_lines_fail(in, "a name that is not UTF-8");
+	return st;
+}
+
+/* By rank. */
+static enum osr_status read_hosts(const char *list, json_t *hosts, struct osr_diag *diag)
+{
 	struct osr_lines in;
-	char *text;
+	enum osr_status st =
+		osr_hostlist_each(cli_hostlist_open(&in, list, diag), take_host, hosts);
 
-	osr_lines_open(&in, path, diag)->by_people = true;
-	while (!st && osr_lines_next(&in, &text, &st)) {
-		char *begin = text + strspn(text, " \t\r");
-		size_t n = strcspn(begin, "#\r");
-
-		while (n && (begin[n - 1] == ' ' || begin[n - 1] == '\t'))
-			n--;
-		if (n && json_array_append_new(hosts, json_stringn(begin, n)))
-			st = osr_lines_fail(&in, "a name that is not UTF-8");
-	}
-	osr_lines_close(&in);
 	if (!st && json_array_size(hosts) < 2)
-		st = osr_fail(diag, OSR_INVAL, "%s: %zu hosts, two or more are needed", path,
+		st = osr_fail(diag, OSR_INVAL, "%s: %zu hosts, two or more are needed", list,
 			      json_array_size(hosts));
 	return st;
 }

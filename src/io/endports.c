@@ -146,7 +146,8 @@ static enum osr_status list_take(void *ctx, struct osr_lines *in, const char *wo
 	struct osr_diag why;
 	uint32_t t;
 
-	(void)slots;
+	if (slots > 1)
+		return osr_lines_fail(in, "\"%.80s\" has one rank here", word);
 	if (osr_endports_find(l->x, word, &t, &why))
 		return osr_lines_fail(in, "%s", why.text);
 	if (l->seen[t])
