@@ -37,7 +37,7 @@ EDITS = [  # what, function, from, to
     ('a level too many', 'level_check', 'below t.n_q', 'below (if t.n_q < 16 then t.n_q + 1 else 16)'),
     ('a pair without a level', 'level_check', 'q >= t.n_q || ', ''),
     ('replies do not enter', 'allowed_at', 'both l (answers_of t r.r_home s)', 'l'),
-    ('multicast may stay level', 'on_check', 'cold_at t s c (4 + q) < x', 'cold_at t s c (4 + q) <= x'),
+    ('multicast may stay level', 'on_check', 'copies_at t s c q < x', 'copies_at t s c q <= x'),
     ('multicast on lanes of unicast', 'on_check', '(copy_of t', '(lane_of t'),
     ('multicast may not go on by the port it left by', 'on_check', 'cold_at t s c 0 = o', 'c = o'),
     ('multicast not looked at', 'fan_check', 'if cold_at t s c 3 <> 0 &&', 'if t.f_replies && cold_at t s c 3 <> 0 &&'),

@@ -42,7 +42,7 @@ enum osr_status osr_gate_again(const struct osr_fabric *fabric, const struct osr
  * each switch anew. No chain of waits closes in any mixture, with the levels, replies and multicast of both, by the order
  * routing->rank; so no packet goes in circles either. An entry may drop. routing->claims are those that are meant.
  * certified: tables with the same order, which osr_gate() is asked about by themselves: LIDs with their entries in both
- * need no look; or NULL. Not with SL2VL tables that differ by port. *n_judged: LIDs that were; may be NULL.
+ * need no look; or NULL. SL2VL tables may differ, too. *n_judged: LIDs that were; may be NULL.
  */
 enum osr_status osr_gate_mixed(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			       const struct osr_routing *old, const struct osr_routing *certified,

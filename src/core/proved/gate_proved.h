@@ -110,6 +110,10 @@ static inline __attribute__((always_inline)) int32_t held_of(struct tab t, struc
   }
 }
 
+static inline __attribute__((always_inline)) int32_t copies_at(struct tab t, int32_t s, int32_t o, int32_t q) {
+  return cold_at(t, s, o, 4 + q);
+}
+
 static inline __attribute__((always_inline)) int meets_at(struct tab t, struct row r, int32_t s) {
   if (!(s == r.r_home)) {
     if (r.f_host) {
@@ -322,7 +326,7 @@ static inline __attribute__((always_inline)) int in_check(struct tab t, int32_t 
   if (!(f == 0x7FFFFFFF) && x == 0x7FFFFFFF) {
     return 0;
   }
-  m = rank_in(t, s, o, copy_of(t, r, o, q), cold_at(t, s, o, 4 + q));
+  m = rank_in(t, s, o, copy_of(t, r, o, q), copies_at(t, s, o, q));
   if (!(m == 0x7FFFFFFF)) {
     return 1;
   } else {
@@ -340,9 +344,9 @@ static inline __attribute__((always_inline)) int on_check(struct tab t, int32_t 
     return 1;
   }
   x = rank_in(t, v, o, copy_of(t, hot_at(t, s, c, 1), o, q),
-      cold_at(t, v, o, 4 + q));
+      copies_at(t, v, o, q));
   if (!(x == 0x7FFFFFFF)) {
-    return cold_at(t, s, c, 4 + q) < x;
+    return copies_at(t, s, c, q) < x;
   } else {
     return 0;
   }

@@ -119,8 +119,8 @@ static enum osr_status transition_begin(struct transition *m, const struct osr_j
 }
 
 /*
- * Does the proved checker say so, too? It is not asked with SL2VL tables. Where senders choose in one generation alone,
- * one lane stands for all, as in the union.
+ * Does the proved checker say so, too? Where senders choose in one generation alone, one lane stands for all, as in the
+ * union.
  */
 static bool transition_confirmed(const struct transition *m, uint32_t *rank,
 				 const struct osr_routing *certified)
@@ -128,11 +128,9 @@ static bool transition_confirmed(const struct transition *m, uint32_t *rank,
 	struct osr_routing old = m->old, now = m->now;
 	uint16_t any = m->gen[0].any_sls | m->gen[1].any_sls;
 
-	if (now.sl2vl || old.sl2vl)
-		return true;
 	old.claims = 0;
 	now.claims = OSR_CLAIM_DEADLOCK_FREE | m->modes;
-	now.n_vls = OSR_MAX_VLS;
+	now.n_vls = certified ? certified->n_vls : OSR_MAX_VLS;
 	now.rank = rank;
 	if (any) {
 		now.rank += (size_t)__builtin_ctz(any) * m->f->n_channels;
