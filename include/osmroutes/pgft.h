@@ -55,7 +55,6 @@ struct osr_pgft_tree {
 	uint32_t w_product[OSR_PGFT_MAX_LEVELS + 1]; /* w_1 .. w_l, 1 for l = 0 */
 	uint32_t component;                          /* of the fabric */
 	uint32_t n_switches;                         /* placed */
-	uint32_t n_leaves;
 	uint32_t n_hosts;   /* end ports on leaves, service ports not counted */
 	uint32_t n_service; /* end ports elsewhere, or on the port every switch has a CA on */
 	uint32_t n_outside; /* switches of the component without a place */
@@ -63,7 +62,6 @@ struct osr_pgft_tree {
 	uint32_t n_spares;
 	uint32_t n_missing_links;    /* between two places that are taken */
 	uint32_t n_missing_switches; /* places above level 1 that a child has no parent at */
-	uint32_t n_upper[OSR_PGFT_MAX_LEVELS + 1]; /* switches of a level */
 	/*
 	 * The switch at place (A, B) of level l, or OSR_NONE: place[l][A w_product[l] + B].
 	 * [m_h .. m_(l+1) w_product[l]]
@@ -88,12 +86,10 @@ struct osr_pgft {
 
 	/*
 	 * Up-ports: up[up_row[s] + q] is the channel, or OSR_NONE where a link is missing, for
-	 * q < w_(l+1) p_(l+1). Spare cables upwards follow from spare[spare_row[s]] on.
+	 * q < w_(l+1) p_(l+1). Spare cables have none.
 	 */
 	uint32_t *up_row; /* [n_switches + 1] */
 	uint32_t *up;
-	uint32_t *spare_row; /* [n_switches + 1] */
-	uint32_t *spare;
 
 	/*
 	 * [n_terminals] the index j within its tree, OSR_NONE for service ports, switches' own

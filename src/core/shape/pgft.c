@@ -51,20 +51,18 @@ static bool has_last(const struct osr_fabric *fabric, uint32_t s)
 static void count_hosts(struct pgft_work *pgft)
 {
 	const struct osr_fabric *fabric = pgft->f;
-	uint32_t n_last = 0, n_only = 0, n_bare = 0;
+	uint32_t n_last = 0, n_only = 0, n_bare = 0, *n_hosts = pgft->p->sw_hosts;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		for (uint32_t i = fabric->term_row[s]; i < fabric->term_row[s + 1]; i++)
-			pgft->bare_hosts[s] += pgft_is_host(fabric, i);
+			n_hosts[s] += pgft_is_host(fabric, i);
 		n_last += has_last(fabric, s);
-		n_only += has_last(fabric, s) && pgft->bare_hosts[s] == 1;
-		n_bare += pgft->bare_hosts[s] == 0;
+		n_only += has_last(fabric, s) && n_hosts[s] == 1;
+		n_bare += n_hosts[s] == 0;
 	}
-	pgft->own_port =
-		2 * n_last > fabric->n_switches && n_only > n_bare && fabric->n_switches > 2;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		pgft->p->sw_hosts[s] =
-			pgft->bare_hosts[s] - (pgft->own_port && has_last(fabric, s));
+	if (2 * n_last > fabric->n_switches && n_only > n_bare && fabric->n_switches > 2)
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			n_hosts[s] -= has_last(fabric, s);
 }
 
 static enum osr_status pgft_prepare(struct pgft_work *pgft)
@@ -79,7 +77,6 @@ static enum osr_status pgft_prepare(struct pgft_work *pgft)
 	pgft->member = osr_alloc(arena, n, sizeof(*pgft->member));
 	pgft->member_row =
 		osr_calloc(arena, (size_t)fabric->n_components + 2, sizeof(*pgft->member_row));
-	pgft->bare_hosts = osr_calloc(arena, n, sizeof(*pgft->bare_hosts));
 	pgft->level = osr_calloc(arena, n, sizeof(*pgft->level));
 	pgft->depth = osr_alloc(arena, n, sizeof(*pgft->depth));
 	pgft->queue = osr_alloc(arena, n, sizeof(*pgft->queue));
@@ -115,8 +112,6 @@ static enum osr_status pgft_allocate(struct pgft_work *w)
 	pgft->sw_b = osr_calloc(w->scratch, n, sizeof(*pgft->sw_b));
 	pgft->sw_hosts = osr_calloc(w->scratch, n, sizeof(*pgft->sw_hosts));
 	pgft->up_row = osr_alloc(w->scratch, n + 1, sizeof(*pgft->up_row));
-	pgft->spare_row = osr_alloc(w->scratch, n + 1, sizeof(*pgft->spare_row));
-	pgft->spare = osr_alloc(w->scratch, fabric->n_channels, sizeof(*pgft->spare));
 	pgft->term_index = osr_alloc(w->scratch, fabric->n_terminals, sizeof(*pgft->term_index));
 	pgft->order = osr_alloc(w->scratch, fabric->n_terminals, sizeof(*pgft->order));
 	if (osr_arena_failed(w->scratch, w->diag))
@@ -277,7 +272,6 @@ static void take_places(struct pgft_work *w, const struct pgft_part *part,
 		pgft->sw_level[s] = (uint8_t)l;
 		pgft->sw_tree[s] = pgft->n_trees;
 		tree->n_switches++;
-		tree->n_upper[l]++;
 		if (*pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) == OSR_NONE)
 			*pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) = s;
 	}
@@ -297,69 +291,49 @@ static void take_places(struct pgft_work *w, const struct pgft_part *part,
 			tree->merged |= pgft->sw_b[s] + b * tree->w_product[l] != pgft->sw_b[u];
 		}
 	}
-	tree->n_leaves = tree->n_upper[1];
 }
 
-/* Rows of up-ports for all switches, before they are filled tree by tree. */
-static enum osr_status allocate_ports(struct pgft_work *w)
+/*
+ * Up-port q = b + k w of all switches; cables beyond p, or to a second switch with the same digit, are spares.
+ */
+static enum osr_status number_ports(struct pgft_work *w)
 {
+	const struct osr_fabric *fabric = w->f;
 	struct osr_pgft *pgft = w->p;
-	uint32_t n = 0, n_spare = 0;
+	uint32_t n = 0;
 
-	for (uint32_t s = 0; s < w->f->n_switches; s++) {
-		uint32_t l = pgft->sw_level[s], c;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t l = pgft->sw_level[s];
+		const struct osr_pgft_tree *tree = l ? &pgft->tree[pgft->sw_tree[s]] : NULL;
 
 		pgft->up_row[s] = n;
-		pgft->spare_row[s] = n_spare;
-		if (!l)
-			continue;
-		for (c = w->f->chan_row[s]; c < w->f->chan_row[s + 1]; c++)
-			n_spare += pgft->sw_level[w->f->chan_dst[c]] == l + 1;
-		if (l < pgft->tree[pgft->sw_tree[s]].h)
-			n += pgft->tree[pgft->sw_tree[s]].w[l + 1] *
-			     pgft->tree[pgft->sw_tree[s]].p[l + 1];
+		n += tree && l < tree->h ? tree->w[l + 1] * tree->p[l + 1] : 0;
 	}
-	pgft->up_row[w->f->n_switches] = n;
+	pgft->up_row[fabric->n_switches] = n;
 	pgft->up = osr_alloc(w->scratch, n, sizeof(*pgft->up));
 	if (osr_arena_failed(w->scratch, w->diag))
 		return OSR_NOMEM;
 	memset(pgft->up, 0xff, n * sizeof(*pgft->up));
-	return OSR_OK;
-}
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t s = fabric->chan_src[c], u = fabric->chan_dst[c], l = pgft->sw_level[s],
+			 k = 0, *up;
+		struct osr_pgft_tree *tree;
 
-/* Up-port q = b + k w; cables beyond p, or to a second switch with the same digit, are spares. */
-static void number_ports(struct pgft_work *w)
-{
-	struct osr_pgft *pgft = w->p;
-	const struct osr_fabric *fabric = w->f;
-	uint32_t n_spare = 0;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		struct osr_pgft_tree *tree =
-			pgft->sw_level[s] ? &pgft->tree[pgft->sw_tree[s]] : NULL;
-		uint32_t l = pgft->sw_level[s], *up = pgft->up + pgft->up_row[s];
-
-		pgft->spare_row[s] = n_spare;
-		if (!tree)
+		if (!l || pgft->sw_level[u] != l + 1)
 			continue;
-		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
-			uint32_t u = fabric->chan_dst[c], q, k = 0;
-
-			if (pgft->sw_level[u] != l + 1)
-				continue;
-			tree->n_links++;
-			q = w->b_digit[(size_t)(l + 1) * fabric->n_switches + u];
-			while (k < tree->p[l + 1] && up[q + k * tree->w[l + 1]] != OSR_NONE &&
-			       fabric->chan_dst[up[q]] == u)
-				k++;
-			if (k < tree->p[l + 1] && up[q + k * tree->w[l + 1]] == OSR_NONE)
-				up[q + k * tree->w[l + 1]] = c;
-			else
-				pgft->spare[n_spare++] = c;
-		}
-		tree->n_spares += n_spare - pgft->spare_row[s];
+		tree = &pgft->tree[pgft->sw_tree[s]];
+		tree->n_links++;
+		up = pgft->up + pgft->up_row[s] +
+		     w->b_digit[(size_t)(l + 1) * fabric->n_switches + u];
+		while (k < tree->p[l + 1] && up[k * tree->w[l + 1]] != OSR_NONE &&
+		       fabric->chan_dst[up[0]] == u)
+			k++;
+		if (k < tree->p[l + 1] && up[k * tree->w[l + 1]] == OSR_NONE)
+			up[k * tree->w[l + 1]] = c;
+		else
+			tree->n_spares++;
 	}
-	pgft->spare_row[fabric->n_switches] = n_spare;
+	return OSR_OK;
 }
 
 /* Ports without a link, by whether there is a switch for it to lead to. */
@@ -574,10 +548,9 @@ enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"not a fat tree: no CA or router on any of %u switches",
 				fabric->n_switches);
-	st = allocate_ports(&w);
+	st = number_ports(&w);
 	if (st)
 		return st;
-	number_ports(&w);
 	pgft_count_missing(&w);
 	number_hosts(&w);
 	return pgft_refuse_recalled(pgft, opt->max_missing, diag);

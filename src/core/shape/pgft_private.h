@@ -17,8 +17,6 @@ struct pgft_work {
 	 */
 	uint32_t *row, *near, *mult;
 	uint32_t *member, *member_row; /* switches by component, ascending */
-	uint32_t *bare_hosts;          /* [n_switches] CAs and routers, service ports included */
-	bool own_port;                 /* most switches have a CA of their own on the last port */
 
 	uint8_t *level;                  /* [n_switches] of the present trial */
 	uint32_t *depth;                 /* [n_switches] as the search finds it */
