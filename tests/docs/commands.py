@@ -136,7 +136,7 @@ class Runner:
             return 'cmake', command
         if CLEAN.match(command):
             return 'clean', command
-        if command.startswith('build/tests/experiments/osr-keys '):
+        if command.startswith('build/tests/experiments/osr-flow '):
             return 'run', command
         if re.match(r'osmroutes conf .*/etc/opensm/opensm\.conf', command):
             return 'conf', command

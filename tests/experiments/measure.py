@@ -148,7 +148,7 @@ class Workshop:
         with open(listed, 'w') as file:
             file.write('\n'.join(hosts) + '\n')
         words = [net, engine, listed, seed, self.pattern(pattern, len(hosts)), stages, in_flight] + list(rates)
-        done = subprocess.run([FLOW] + [str(w) for w in words], check=True, capture_output=True,
+        done = subprocess.run([FLOW, 'stages'] + [str(w) for w in words], check=True, capture_output=True,
                               text=True)
         return float(done.stdout.split()[0])
 

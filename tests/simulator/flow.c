@@ -468,18 +468,14 @@ struct osr_flow_stats osr_flow_run(const struct osr_flow_net *net, const struct 
 
 /* Links of a fabric ---------------------------------------------------------------------------- */
 
-struct osr_flow_net osr_flow_fabric(const struct osr_fabric *f, uint16_t default_gbps,
+struct osr_flow_net osr_flow_fabric(const struct osr_fabric *f, double link_rate, double host_rate,
 				    struct osr_arena *arena)
 {
 	uint32_t n = f->n_channels + 2 * f->n_terminals;
 	double *capacity = get(arena, n, sizeof(*capacity));
 
-	for (uint32_t l = 0; l < n; l++) {
-		uint16_t gbps =
-			l < f->n_channels && f->chan_rate[l] ? f->chan_rate[l] : default_gbps;
-
-		capacity[l] = gbps * 1e9 / 8;
-	}
+	for (uint32_t l = 0; l < n; l++)
+		capacity[l] = l < f->n_channels ? link_rate : host_rate;
 	return (struct osr_flow_net){ n, capacity };
 }
 

@@ -94,10 +94,10 @@ void osr_flow_rates(const struct osr_flow_net *net, uint32_t n, const uint32_t *
 
 /*
  * The links of a fabric: channel c is link c; link n_channels + t leads from terminal t to its
- * switch, link n_channels + n_terminals + t back. Each has the rate of its cable, or default_gbps
- * (1 .. 65535) where that is not known, as it never is for cables of terminals. They live in `arena`.
+ * switch, link n_channels + n_terminals + t back. Rates of links between switches, and of those of terminals. They live
+ * in `arena`.
  */
-struct osr_flow_net osr_flow_fabric(const struct osr_fabric *f, uint16_t default_gbps,
+struct osr_flow_net osr_flow_fabric(const struct osr_fabric *f, double link_rate, double host_rate,
 				    struct osr_arena *arena);
 
 /*

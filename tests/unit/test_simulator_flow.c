@@ -276,7 +276,7 @@ static void test_links_of_fabrics(void **state)
 		test_fabric_named(&t, i);
 		table_make(TABLE_SHORTEST, &t.f, &arena, 1, &r);
 		links = osr_alloc(&arena, t.f.n_switches + 1, sizeof(*links));
-		net = osr_flow_fabric(&t.f, 40, &arena);
+		net = osr_flow_fabric(&t.f, 4e9, 5e9, &arena);
 		assert_int_equal(net.n_links, t.f.n_channels + 2 * t.f.n_terminals);
 		assert_true(net.capacity[net.n_links - 1] == 5e9);
 		for (uint32_t from = 0; from < t.f.n_terminals; from++)
