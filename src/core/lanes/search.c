@@ -34,11 +34,14 @@ static const struct {
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
-static void search_alloc_tree(struct osr__search *w)
+enum osr_status osr__search_init(struct osr__search *w, bool by_turn)
 {
-	size_t n = w->f->n_switches;
+	size_t n = w->f->n_switches, n_nodes = w->n_lanes * (size_t)w->f->n_channels;
 	struct osr_arena *scratch = w->scratch;
+	enum osr_status st = osr_cdg_init(&w->g, w->f, scratch, w->diag);
 
+	if (st)
+		return st;
 	w->escape = osr_alloc(scratch, n, sizeof(*w->escape));
 	w->detoured = osr_calloc(scratch, w->f->n_dests, 1);
 	w->len = osr_alloc(scratch, n, sizeof(*w->len));
@@ -50,55 +53,37 @@ static void search_alloc_tree(struct osr__search *w)
 	w->escape_hop = osr_alloc(scratch, n, 1);
 	w->order = osr_alloc(scratch, n, sizeof(*w->order));
 	w->saved = osr_alloc(scratch, n, 1);
-}
-
-enum osr_status osr__search_init(struct osr__search *w, bool by_turn)
-{
-	size_t m = w->f->n_channels, n_nodes = w->n_lanes * m;
-	struct osr_arena *scratch = w->scratch;
-	enum osr_status st = osr_cdg_init(&w->g, w->f, scratch, w->diag);
-
-	if (st)
-		return st;
-	search_alloc_tree(w);
 	w->forward = osr_alloc(scratch, w->g.n_slots, 1);
 	if (by_turn) {
 		w->rank = osr_alloc(scratch, n_nodes, sizeof(*w->rank));
 		w->lane = osr_alloc(scratch, w->g.n_slots, 1);
 		w->at = osr_alloc(scratch, w->g.n_slots, sizeof(*w->at));
 		w->pinned = osr_alloc(scratch, w->g.n_slots, 1);
-		w->mask = osr_alloc(scratch, w->f->n_switches, 1);
+		w->mask = osr_alloc(scratch, n, 1);
 	}
 	w->n_sampled = UINT32_MAX;
 	w->boost = 1;
 	return osr_arena_failed(scratch, w->diag) ? OSR_NOMEM : OSR_OK;
 }
 
-/* From which lanes turn t, which leads from channel c to `next`, rises. */
-static uint8_t search_forward(const struct osr__search *w, uint32_t c, uint32_t t, uint32_t next)
-{
-	size_t m = w->f->n_channels;
-	uint8_t forward = 0;
-
-	for (uint32_t l = 0; l < w->n_lanes; l++)
-		forward |= (uint8_t)((w->rank[l * m + c] <
-				      w->rank[(w->lane ? w->lane[t] : l) * m + next])
-				     << l);
-	return forward;
-}
-
 void osr__search_set_reach(struct osr__search *w)
 {
 	const struct osr_fabric *fabric = w->f;
+	size_t m = fabric->n_channels;
 
 	w->all = (uint8_t)((1u << w->n_lanes) - 1);
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
 			uint32_t next = osr_cdg_target(&w->g, c, t);
 
-			w->forward[t] = search_forward(w, c, t, next);
+			w->forward[t] = 0;
+			for (uint32_t l = 0; l < w->n_lanes; l++)
+				w->forward[t] |= (uint8_t)((w->rank[l * m + c] <
+							    w->rank[(w->lane ? w->lane[t] : l) * m +
+								    next])
+							   << l);
 			if (w->lane)
-				w->at[t] = w->rank[(size_t)w->lane[t] * fabric->n_channels + next];
+				w->at[t] = w->rank[w->lane[t] * m + next];
 		}
 }
 
@@ -111,12 +96,6 @@ uint64_t osr__search_n_routes(const struct osr__search *w)
 	for (uint32_t k = 0; k < w->f->n_dests; k++)
 		n_trees += osr__search_takes(w, k);
 	return n_trees * w->f->n_switches;
-}
-
-/* On a sample: what is left finds another way when all is routed. */
-static uint64_t search_tolerated(const struct osr__search *w)
-{
-	return w->n_sampled != UINT32_MAX ? osr__search_n_routes(w) / search_tuning.sample_few : 0;
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
@@ -235,7 +214,9 @@ static void search_copy(const struct osr__search *w, uint32_t *rank, uint8_t *la
 enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, bool all,
 				   uint64_t most, uint64_t *least)
 {
-	uint64_t few = osr__search_n_routes(w) / search_tuning.few;
+	uint64_t n_routes = osr__search_n_routes(w), few = n_routes / search_tuning.few,
+		 /* What is left of a sample finds another way when all is routed. */
+		tolerated = w->n_sampled != UINT32_MAX ? n_routes / search_tuning.sample_few : 0;
 	uint32_t stale = 0, boost_most;
 	enum osr_status st = OSR_OK;
 
@@ -248,7 +229,7 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 			*least = w->n_failed;
 			search_copy(w, w->best_rank, w->best_lane, w->rank, w->lane);
 		}
-		if (w->n_failed <= search_tolerated(w) || w->n_failed > most ||
+		if (w->n_failed <= tolerated || w->n_failed > most ||
 		    i >= (w->n_failed > few || max_rounds <= 2 ? max_rounds : OSR__SEARCH_ROUNDS) ||
 		    (stale >= search_tuning.max_stale &&
 		     (w->lane || w->n_failed > search_tuning.sl_few)))

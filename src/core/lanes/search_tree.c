@@ -300,22 +300,21 @@ static void search_enlist(struct osr__search *w, uint32_t v)
 	w->head[w->len[v]] = v;
 }
 
-/* Lists, by the lengths of their routes, the switches that have one beside some that have none. */
-static void search_enlist_all(struct osr__search *w, uint32_t root)
+/* Everything that can be attached to what is, shortest first, then lightest. */
+static void search_attach_all(struct osr__search *w, uint32_t root, uint8_t *hop)
 {
 	const struct osr_fabric *fabric = w->f;
-	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
+	const struct osr_spf *spf = w->s;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	uint8_t *listed = w->new_mask;
 
 	memset(w->head, 0xff, (fabric->n_switches + (size_t)1) * sizeof(*w->head));
 	memset(w->key, 0xff, fabric->n_switches * sizeof(*w->key));
 	memset(listed, 0, fabric->n_switches);
-	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
-		uint32_t v = order[i];
-
-		if (w->len[v] != OSR_NONE)
-			continue;
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+	/* By the lengths of their routes, the switches that have one beside some that have none. */
+	for (uint32_t i = 1; i < spf->n_order[root]; i++)
+		for (uint32_t v = order[i], c = fabric->chan_row[v];
+		     w->len[v] == OSR_NONE && c < fabric->chan_row[v + 1]; c++) {
 			uint32_t u = fabric->chan_dst[c];
 
 			if (w->len[u] == OSR_NONE || listed[u])
@@ -323,16 +322,6 @@ static void search_enlist_all(struct osr__search *w, uint32_t root)
 			listed[u] = 1;
 			search_enlist(w, u);
 		}
-	}
-}
-
-/* Everything that can be attached to what is, shortest first, then lightest. */
-static void search_attach_all(struct osr__search *w, uint32_t root, uint8_t *hop)
-{
-	const struct osr_fabric *fabric = w->f;
-	const struct osr_spf *spf = w->s;
-
-	search_enlist_all(w, root);
 	for (uint32_t len = 0; len < fabric->n_switches; len++) {
 		uint32_t n_waiting = 0;
 

@@ -6,22 +6,6 @@
 
 #include "lanes_private.h"
 
-/* The set bits of each mask, for all of its entries; of none it is bit 0. */
-struct mask_bits {
-	uint8_t n[256], bit[256][8];
-};
-
-static void list_bits(struct mask_bits *bits)
-{
-	memset(bits, 0, sizeof(*bits));
-	for (uint32_t mask = 0; mask < 256; mask++) {
-		for (uint8_t k = 0; k < 8; k++)
-			if (mask >> k & 1)
-				bits->bit[mask][bits->n[mask]++] = k;
-		bits->n[mask] += !mask;
-	}
-}
-
 bool osr__tables_join(const struct osr__search *w, uint8_t *both)
 {
 	const struct osr_fabric *fabric = w->f;
@@ -46,50 +30,6 @@ bool osr__tables_join(const struct osr__search *w, uint8_t *both)
 		}
 	}
 	return all;
-}
-
-struct sl_setting {
-	const struct osr__search *w;
-	const uint8_t *both; /* the masks of pairs of switches, or NULL */
-	uint8_t swap;
-	struct mask_bits bits;
-};
-
-static void ordered_lanes_set_tree(void *ctx, uint32_t i, uint32_t d)
-{
-	const struct sl_setting *x = ctx;
-	const struct osr_fabric *fabric = x->w->f;
-	size_t n = fabric->n_switches;
-	uint32_t root = fabric->dest_switch[d];
-	uint8_t *sl = x->w->masks + d * n;
-	const uint8_t *row = x->both ? x->both + root * n : sl;
-
-	(void)i;
-	if (x->w->s->alias[d] != OSR_NONE)
-		return;
-	for (uint32_t v = 0; v < n; v++) {
-		uint8_t mask = row[v];
-		/* The same for both directions, spread over the pairs. */
-		uint8_t vl = x->bits.bit[mask][(v + root) % x->bits.n[mask]];
-
-		/* VLs 0 and swap trade places: multicast belongs to order 0. */
-		sl[v] = osr__tables_vl(vl, x->swap);
-	}
-}
-
-/* Turns masks into SLs, in place. */
-static void ordered_lanes_set_sls(struct osr__search *w, const uint8_t *both, uint8_t swap)
-{
-	const struct osr_fabric *fabric = w->f;
-	const struct osr_arena *scratch = w->scratch;
-	size_t n = fabric->n_switches;
-	struct sl_setting x = { .w = w, .both = both, .swap = swap };
-
-	list_bits(&x.bits);
-	osr_threads_share(scratch, ordered_lanes_set_tree, &x,
-			  osr_threads_parts(scratch, fabric->n_dests * (uint64_t)n),
-			  fabric->n_dests);
-	osr__tables_share_sls(w->s, w->masks);
 }
 
 enum osr_status osr__tables_certify(const struct osr_lane_work *work, const uint32_t *rank,
@@ -130,8 +70,8 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work
 	const struct osr_request *req = work->req;
 	struct osr_routing *routing = work->r;
 	struct osr_diag *diag = w->diag;
-	uint8_t swap =
-		req->multicast && w->n_lanes > 1 && req->mcast_vl < w->n_lanes ? req->mcast_vl : 0;
+	size_t n = w->f->n_switches;
+	uint8_t swap;
 	enum osr_status st;
 
 	osr__spf_share(w->s);
@@ -150,7 +90,21 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work
 		return OSR_OK;
 	}
 	routing->claims |= both ? OSR_CLAIM_REVERSIBLE : 0;
-	ordered_lanes_set_sls(w, both, swap);
+	/* Masks become SLs in place; the same for both directions, spread over the pairs. */
+	for (uint32_t d = 0; d < w->f->n_dests; d++) {
+		uint32_t root = w->f->dest_switch[d];
+		uint8_t *sl = w->masks + d * n;
+		const uint8_t *row = both ? both + root * n : sl;
+
+		for (uint32_t v = 0; v < n && w->s->alias[d] == OSR_NONE; v++) {
+			uint32_t mask = row[v] ? row[v] : 1;
+
+			for (uint32_t k = (v + root) % (uint32_t)__builtin_popcount(mask); k--;)
+				mask &= mask - 1;
+			sl[v] = osr__tables_vl((uint8_t)__builtin_ctz(mask), swap);
+		}
+	}
+	osr__tables_share_sls(w->s, w->masks);
 	return OSR_OK;
 }
 

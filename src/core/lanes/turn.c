@@ -49,27 +49,6 @@ static const struct {
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
-/* Which triples lie on a shortest path between their ends. */
-static void turn_find_useful(struct osr__search *w)
-{
-	const struct osr_fabric *fabric = w->f;
-	const uint8_t *dist8 = w->s->scratch->dist8;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t first = fabric->chan_row[fabric->chan_dst[c]], v = fabric->chan_src[c];
-
-		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
-			uint32_t x = fabric->chan_dst[first + t - w->g.row[c]];
-			uint8_t *useful = w->useful + w->triple_row[t];
-
-			for (uint32_t c2 = fabric->chan_row[x]; c2 < fabric->chan_row[x + 1]; c2++)
-				*useful++ =
-					dist8[(size_t)fabric->chan_dst[c2] * fabric->n_switches +
-					      v] == 3;
-		}
-	}
-}
-
 /* Rows of triples by their first turn; false if there are too many. */
 static bool turn_number_triples(struct osr__search *w)
 {
@@ -93,6 +72,8 @@ static bool turn_number_triples(struct osr__search *w)
 /* What a better order needs; *small: the fabric is small enough for one. */
 static enum osr_status turn_init_triples(struct osr__search *w, bool *small)
 {
+	const struct osr_fabric *fabric = w->f;
+	const uint8_t *dist8 = w->s->scratch->dist8;
 	struct osr_arena *scratch = w->scratch;
 
 	*small = w->triple != NULL;
@@ -109,7 +90,16 @@ static enum osr_status turn_init_triples(struct osr__search *w, bool *small)
 	w->useful = osr_calloc(scratch, w->triple_row[w->g.n_slots], 1);
 	if (osr_arena_failed(scratch, NULL))
 		return osr__turn_nomem(w->diag);
-	turn_find_useful(w);
+	/* Which triples lie on a shortest path between their ends. */
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
+			uint32_t x = fabric->chan_dst[osr_cdg_target(&w->g, c, t)];
+			uint8_t *useful = w->useful + w->triple_row[t];
+
+			for (uint32_t c2 = fabric->chan_row[x]; c2 < fabric->chan_row[x + 1]; c2++)
+				*useful++ = dist8[(size_t)fabric->chan_dst[c2] * fabric->n_switches +
+						  fabric->chan_src[c]] == 3;
+		}
 	return OSR_OK;
 }
 
@@ -128,14 +118,6 @@ enum osr_status osr__turn_init(struct osr__search *w, const struct osr_lanes_job
 }
 
 /* ---- the search ------------------------------------------------------------------------------ */
-
-/* Of `failed` routes without a legal way, auto would accept no more as longer ones. */
-static uint64_t turn_most(const struct osr__search *w, const struct osr_lanes_job *job)
-{
-	return job->opt->any_sl == OSR_ANY_SL_AUTO
-		       ? osr__search_n_routes(w) * job->opt->any_sl_cost / 100
-		       : UINT64_MAX;
-}
 
 /* The shortest paths as they were, and their load. */
 static void turn_restore(struct osr__search *w, struct osr_lanes_job *job,
@@ -172,7 +154,10 @@ static enum osr_status turn_improve(struct osr__search *w, struct osr_lanes_job 
 	enum osr_status st = turn_init_triples(w, &small);
 
 	w->n_sampled = rounds->n_sampled;
-	most = turn_most(w, job);
+	/* Of routes without a legal way, auto would accept no more as longer ones. */
+	most = job->opt->any_sl == OSR_ANY_SL_AUTO
+		       ? osr__search_n_routes(w) * job->opt->any_sl_cost / 100
+		       : UINT64_MAX;
 	if (!st)
 		st = osr__search_rounds(w, small ? rounds->n : 1, rounds->all,
 					most == UINT64_MAX ? most : 2 * most, &least);
@@ -181,16 +166,6 @@ static enum osr_status turn_improve(struct osr__search *w, struct osr_lanes_job 
 	if (!st && !*hopeless)
 		osr__search_route_all(w, rounds->mode);
 	return st;
-}
-
-/* Order and lanes of an up/down order that was searched for: of two lanes it has use for the first one, too. */
-static enum osr_status turn_start_updown(struct osr__search *w, struct osr_lanes_job *job)
-{
-	struct osr_updown updown;
-	enum osr_status st = osr_updown_search(w->s, OSR_UPDOWN_EFFORT / turn_tuning.effort_share,
-					       job->scratch, &updown, job->diag);
-
-	return st ? st : osr__turn_start_updown(w, &updown);
 }
 
 /* Towards the mean; where that would take long, to `load`, that of shortest paths. */
@@ -212,6 +187,7 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 				      .mode = OSR__SEARCH_LAST };
 	uint64_t load = osr_spf_load(job->s), n_routes = osr__search_n_routes(w), failed = 0;
 	enum osr_status st = turn_search_begin(w);
+	struct osr_updown updown;
 	uint32_t two_lanes;
 
 	if (!st)
@@ -226,8 +202,12 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 							: turn_tuning.on_two_lanes;
 	rounds.all = failed * turn_tuning.unfit > n_routes ||
 		     (w->n_lanes == 2 && failed * two_lanes > n_routes);
+	/* Of two lanes an up/down order that was searched for has use for the first one, too. */
 	if (rounds.all)
-		st = turn_start_updown(w, job);
+		st = osr_updown_search(w->s, OSR_UPDOWN_EFFORT / turn_tuning.effort_share, job->scratch,
+				       &updown, job->diag);
+	if (!st && rounds.all)
+		st = osr__turn_start_updown(w, &updown);
 	if (!st && failed)
 		st = turn_improve(w, job, &rounds, hopeless);
 	return st || *hopeless ? st : turn_ease(w, load, &job->r->n_longer);
@@ -244,12 +224,6 @@ static bool turn_is_cheap(const struct osr_lanes_job *job, const struct osr_turn
 
 	return (uint64_t)n_more * 100 <= n_routes * job->opt->any_sl_cost &&
 	       turn->load * 100 <= load * turn_tuning.max_efi;
-}
-
-/* More than it may be, against so many routes on the busiest link? */
-static bool turn_is_loaded(const struct osr__search *w, uint64_t load)
-{
-	return osr_spf_load(w->s) * 100 > load * turn_tuning.max_efi;
 }
 
 /*
@@ -282,7 +256,7 @@ static enum osr_status turn_search_tree(struct osr__search *w, struct osr_lanes_
 	*fits = !hopeless;
 	if (!st && *fits)
 		st = turn_ease(w, load, &job->r->n_longer);
-	*fits = *fits && !st && !turn_is_loaded(w, load);
+	*fits = *fits && !st && osr_spf_load(w->s) * 100 <= load * turn_tuning.max_efi;
 	if (!*fits) {
 		turn_restore(w, job, before, &kept);
 		w->n_lanes = n_lanes;

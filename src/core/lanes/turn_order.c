@@ -25,22 +25,6 @@ void osr__turn_pin(struct osr__search *w)
 		w->pinned[t] = w->g.weight[t] != 0;
 }
 
-/* Channels in up*-down* order, all that go down first. sequence[n_channels]. */
-static void turn_down_up(const struct osr_fabric *fabric, const uint32_t *by_place,
-			 const uint16_t *place, uint32_t *sequence)
-{
-	uint32_t at = 0;
-
-	for (int up = 0; up <= 1; up++)
-		for (uint32_t i = 0; i < fabric->n_switches; i++) {
-			uint32_t v = by_place[up ? fabric->n_switches - 1 - i : i];
-
-			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
-				if ((place[fabric->chan_dst[c]] < place[v]) == up)
-					sequence[at++] = c;
-		}
-}
-
 /*
  * Down on lane 0, up on lane 0, down on lane 1, up on lane 1, ...; turns into a channel that goes
  * down are on lane 1, the others on lane 0. So a path may begin with any channel, then go up, then
@@ -52,13 +36,21 @@ enum osr_status osr__turn_start_updown(struct osr__search *w, const struct osr_u
 	struct osr_arena *scratch = w->scratch;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t *by_place = osr_alloc(scratch, fabric->n_switches, sizeof(*by_place));
-	uint32_t *sequence = osr_alloc(scratch, fabric->n_channels, sizeof(*sequence));
+	uint32_t *sequence = osr_alloc(scratch, fabric->n_channels, sizeof(*sequence)), at = 0;
 
 	if (!by_place || !sequence)
 		return osr__turn_nomem(w->diag);
 	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		by_place[updown->place[v]] = v;
-	turn_down_up(fabric, by_place, updown->place, sequence);
+	/* Channels in up*-down* order, all that go down first. */
+	for (int up = 0; up <= 1; up++)
+		for (uint32_t i = 0; i < fabric->n_switches; i++) {
+			uint32_t v = by_place[up ? fabric->n_switches - 1 - i : i];
+
+			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+				if ((updown->place[fabric->chan_dst[c]] < updown->place[v]) == up)
+					sequence[at++] = c;
+		}
 	for (uint32_t l = 0; l < w->n_lanes; l++)
 		for (uint32_t i = 0; i < fabric->n_channels; i++)
 			w->rank[(size_t)l * fabric->n_channels + sequence[i]] =
@@ -286,29 +278,6 @@ static void turn_sum_edges(const struct osr__search *w, uint32_t c1, uint64_t *s
 	}
 }
 
-/* Edges of node (lane l, c1) into place l * n_slots + turn; row counts them. */
-static void turn_place_edges(const struct osr__search *w, uint32_t c1, struct edges *x)
-{
-	const struct osr_fabric *fabric = w->f;
-	uint32_t m = fabric->n_channels, first = fabric->chan_row[fabric->chan_dst[c1]],
-		 n = w->g.row[c1 + 1] - w->g.row[c1];
-
-	turn_sum_edges(w, c1, w->cost);
-	for (uint32_t l = 0; l < w->n_lanes; l++) {
-		struct edge *at = x->out + (size_t)l * w->g.n_slots + w->g.row[c1];
-
-		for (uint32_t h = 0; h < n; h++) {
-			uint64_t sum = w->cost[(size_t)l * OSR__TURN_HOPS + h];
-
-			if (!sum)
-				continue;
-			*at++ = (struct edge){ w->lane[w->g.row[c1] + h] * m + first + h,
-					       sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX };
-			x->out_row[l * m + c1 + 1]++;
-		}
-	}
-}
-
 /* The graph of nodes, lane * n_channels + channel. */
 static bool turn_edges(const struct osr__search *w, struct osr_arena *scratch, struct edges *x)
 {
@@ -319,8 +288,23 @@ static bool turn_edges(const struct osr__search *w, struct osr_arena *scratch, s
 	x->out = osr_alloc(scratch, (size_t)w->n_lanes * w->g.n_slots, sizeof(*x->out));
 	if (!x->out_row || !x->out)
 		return false;
-	for (uint32_t c1 = 0; c1 < m; c1++)
-		turn_place_edges(w, c1, x);
+	/* Edges of node (lane l, c1) into place l * n_slots + turn; row counts them. */
+	for (uint32_t c1 = 0; c1 < m; c1++) {
+		turn_sum_edges(w, c1, w->cost);
+		for (uint32_t l = 0; l < w->n_lanes; l++) {
+			struct edge *at = x->out + (size_t)l * w->g.n_slots + w->g.row[c1];
+
+			for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
+				uint64_t sum = w->cost[(size_t)l * OSR__TURN_HOPS + t - w->g.row[c1]];
+
+				if (!sum)
+					continue;
+				*at++ = (struct edge){ w->lane[t] * m + osr_cdg_target(&w->g, c1, t),
+						       sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX };
+				x->out_row[l * m + c1 + 1]++;
+			}
+		}
+	}
 	for (uint32_t i = 0; i < x->n_chans; i++) {
 		uint32_t n = x->out_row[i + 1];
 
