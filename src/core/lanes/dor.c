@@ -32,12 +32,6 @@ uint64_t osr__dor_least(const struct osr_spf *spf, const struct osr_product *pro
 	return least;
 }
 
-/* Is the busiest channel close to what no routing can go below? */
-static bool balanced(const struct osr_spf *spf, const struct osr_product *product)
-{
-	return osr_spf_load(spf) * 100 <= osr__dor_least(spf, product) * 115;
-}
-
 enum osr_status osr__dor_find(struct osr_lanes_job *job)
 {
 	const struct osr_fabric *fabric = job->s->f;
@@ -80,23 +74,6 @@ static void dor_variants(const struct osr_spf *spf, uint8_t *variant)
 			variant[d] =
 				number + 1 == n_hosts && n_hosts % 2 ? 2 : (uint8_t)(number % 2);
 		}
-	}
-}
-
-static void dor_route_all(struct osr_spf *spf, const struct osr_dor_plan *plan,
-			  const uint8_t *variant)
-{
-	const struct osr_fabric *fabric = spf->f;
-
-	osr__dor_clear(spf);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-		uint32_t root = fabric->dest_switch[d];
-
-		osr_dor_route(plan, d, variant[d], hop);
-		if (fabric->term_weight[fabric->dest_term[d]])
-			osr__spf_count(spf, spf->order + (size_t)root * fabric->n_switches,
-				       spf->n_order[root], hop, 1);
 	}
 }
 
@@ -192,6 +169,7 @@ enum osr_status osr_dor_assign(const struct osr_lane_work *work, const struct os
 			       bool detours, bool *routed)
 {
 	struct osr_spf *spf = work->s;
+	const struct osr_fabric *fabric = spf->f;
 	const struct osr_request *req = work->req;
 	struct osr_dor_plan plan;
 	uint8_t *variant;
@@ -209,8 +187,18 @@ enum osr_status osr_dor_assign(const struct osr_lane_work *work, const struct os
 	memset(variant, 0, spf->f->n_dests);
 	if (plan.n_variants > 1)
 		dor_variants(spf, variant);
-	dor_route_all(spf, &plan, variant);
-	*routed = balanced(spf, product);
+	osr__dor_clear(spf);
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+		uint32_t root = fabric->dest_switch[d];
+
+		osr_dor_route(&plan, d, variant[d], hop);
+		if (fabric->term_weight[fabric->dest_term[d]])
+			osr__spf_count(spf, spf->order + (size_t)root * fabric->n_switches,
+				       spf->n_order[root], hop, 1);
+	}
+	/* Is the busiest channel close to what no routing can go below? */
+	*routed = osr_spf_load(spf) * 100 <= osr__dor_least(spf, product) * 115;
 	if (*routed)
 		return dor_finish(work, &plan);
 	osr__dor_clear(spf);

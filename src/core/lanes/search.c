@@ -78,10 +78,10 @@ void osr__search_set_reach(struct osr__search *w)
 
 			w->forward[t] = 0;
 			for (uint32_t l = 0; l < w->n_lanes; l++)
-				w->forward[t] |= (uint8_t)((w->rank[l * m + c] <
-							    w->rank[(w->lane ? w->lane[t] : l) * m +
-								    next])
-							   << l);
+				w->forward[t] |=
+					(uint8_t)((w->rank[l * m + c] <
+						   w->rank[(w->lane ? w->lane[t] : l) * m + next])
+						  << l);
 			if (w->lane)
 				w->at[t] = w->rank[w->lane[t] * m + next];
 		}

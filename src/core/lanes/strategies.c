@@ -8,26 +8,8 @@
 
 static struct osr_lane_work lanes_work(const struct osr_lanes_job *job)
 {
-	return (struct osr_lane_work){ .s = job->s,
-				       .req = job->req,
-				       .scratch = job->scratch,
-				       .result = job->result,
-				       .r = job->r,
-				       .diag = job->diag };
-}
-
-/* The SLs of dimension order are not wanted after all. */
-static enum osr_status lanes_start_again(struct osr_lanes_job *job)
-{
-	struct osr_routing *routing = job->r;
-	uint8_t *lft = routing->lft;
-
-	*routing = (struct osr_routing){ .lft = lft,
-					 .n_switches = routing->n_switches,
-					 .n_dests = routing->n_dests,
-					 .n_channels = routing->n_channels };
-	memset(lft, OSR_NO_PATH, (size_t)routing->n_dests * routing->n_switches);
-	return osr_spf_init(job->s, job->s->f, routing, &job->opt->spf, job->scratch, job->diag);
+	return (struct osr_lane_work){ job->s,      job->req, job->scratch,
+				       job->result, job->r,   job->diag };
 }
 
 static enum osr_status lanes_dimensions(struct osr_lanes_job *job, bool *done)
@@ -35,11 +17,18 @@ static enum osr_status lanes_dimensions(struct osr_lanes_job *job, bool *done)
 	struct osr_lane_work work = lanes_work(job);
 	enum osr_status st = osr_dor_assign(&work, job->product, job->opt->detours, done);
 	bool any_sl = job->opt->any_sl == OSR_ANY_SL_ON || job->opt->any_sl == OSR_ANY_SL_KEEP;
+	struct osr_routing *routing = job->r;
 
-	if (st || !*done || !job->r->sl || !any_sl)
+	if (st || !*done || !routing->sl || !any_sl)
 		return st;
+	/* The SLs of dimension order are not wanted after all. */
 	*done = false;
-	return lanes_start_again(job);
+	*routing = (struct osr_routing){ .lft = routing->lft,
+					 .n_switches = routing->n_switches,
+					 .n_dests = routing->n_dests,
+					 .n_channels = routing->n_channels };
+	memset(routing->lft, OSR_NO_PATH, (size_t)routing->n_dests * routing->n_switches);
+	return osr_spf_init(job->s, job->s->f, routing, &job->opt->spf, job->scratch, job->diag);
 }
 
 static enum osr_status lanes_one(struct osr_lanes_job *job, bool *done)
@@ -119,20 +108,6 @@ static unsigned lanes_has(const struct osr_lanes_job *job)
 	       (job->opt->detours && job->req->max_vls > 1 ? BY_TURN : 0);
 }
 
-/* any_sl = auto: lanes by turn in place of the lanes by SL just found, where these cost as much. */
-static enum osr_status lanes_prefer_any_sl(struct osr_lanes_job *job)
-{
-	bool routed;
-	enum osr_status st;
-
-	if (!job->r->sl)
-		return OSR_OK;
-	st = osr_turn_reconsider(job, &routed);
-	if (!st && routed)
-		job->r->strategy = "lanes by turn";
-	return st;
-}
-
 static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 {
 	size_t n = sizeof(lanes_strategies) / sizeof(lanes_strategies[0]);
@@ -159,8 +134,15 @@ static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 		if (job->r->rank != before && strategy->name)
 			job->r->strategy = strategy->name;
 	}
-	if (lanes_prefer_any_sl(job))
-		return OSR_NOMEM;
+	/* any_sl = auto: lanes by turn in place of the lanes by SL just found, where these cost as much. */
+	if (job->r->sl) {
+		bool routed;
+
+		if (osr_turn_reconsider(job, &routed))
+			return OSR_NOMEM;
+		if (routed)
+			job->r->strategy = "lanes by turn";
+	}
 	return osr__lanes_spread(job);
 }
 

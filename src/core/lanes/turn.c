@@ -97,8 +97,9 @@ static enum osr_status turn_init_triples(struct osr__search *w, bool *small)
 			uint8_t *useful = w->useful + w->triple_row[t];
 
 			for (uint32_t c2 = fabric->chan_row[x]; c2 < fabric->chan_row[x + 1]; c2++)
-				*useful++ = dist8[(size_t)fabric->chan_dst[c2] * fabric->n_switches +
-						  fabric->chan_src[c]] == 3;
+				*useful++ =
+					dist8[(size_t)fabric->chan_dst[c2] * fabric->n_switches +
+					      fabric->chan_src[c]] == 3;
 		}
 	return OSR_OK;
 }
@@ -204,8 +205,8 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 		     (w->n_lanes == 2 && failed * two_lanes > n_routes);
 	/* Of two lanes an up/down order that was searched for has use for the first one, too. */
 	if (rounds.all)
-		st = osr_updown_search(w->s, OSR_UPDOWN_EFFORT / turn_tuning.effort_share, job->scratch,
-				       &updown, job->diag);
+		st = osr_updown_search(w->s, OSR_UPDOWN_EFFORT / turn_tuning.effort_share,
+				       job->scratch, &updown, job->diag);
 	if (!st && rounds.all)
 		st = osr__turn_start_updown(w, &updown);
 	if (!st && failed)

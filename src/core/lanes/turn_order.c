@@ -295,12 +295,15 @@ static bool turn_edges(const struct osr__search *w, struct osr_arena *scratch, s
 			struct edge *at = x->out + (size_t)l * w->g.n_slots + w->g.row[c1];
 
 			for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
-				uint64_t sum = w->cost[(size_t)l * OSR__TURN_HOPS + t - w->g.row[c1]];
+				uint64_t sum =
+					w->cost[(size_t)l * OSR__TURN_HOPS + t - w->g.row[c1]];
 
 				if (!sum)
 					continue;
-				*at++ = (struct edge){ w->lane[t] * m + osr_cdg_target(&w->g, c1, t),
-						       sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX };
+				*at++ = (struct edge){
+					w->lane[t] * m + osr_cdg_target(&w->g, c1, t),
+					sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX
+				};
 				x->out_row[l * m + c1 + 1]++;
 			}
 		}

@@ -81,18 +81,6 @@ static uint32_t rings_place(const struct turn_rings *x, uint32_t v, uint32_t dim
 	return (coord[dim] + others * rings_shift(n) + dim * (n / 3)) % n;
 }
 
-/* Channels 0 -> 1 and n - 1 -> n - 2: the second ones of the triples that stay unused. */
-static bool rings_is_gate(const struct turn_rings *x, uint32_t c)
-{
-	const struct osr_fabric *fabric = x->job->s->f;
-	uint32_t dim = x->product->chan_dim[c], n = x->product->size[dim],
-		 from = rings_place(x, fabric->chan_src[c], dim),
-		 to = rings_place(x, fabric->chan_dst[c], dim);
-
-	return x->product->factor[dim] == OSR_FACTOR_RING &&
-	       ((from == 0 && to == 1) || (from == n - 1 && to == n - 2));
-}
-
 /* ---- lanes and order ------------------------------------------------------------------------- */
 
 /*
@@ -124,8 +112,15 @@ static void rings_set_lanes(struct turn_rings *x)
 	struct osr__search *w = x->w;
 	const struct osr_fabric *fabric = w->f;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		x->gate[c] = rings_is_gate(x, c);
+	/* Gates are 0 -> 1 and n - 1 -> n - 2: the second channels of the triples that stay unused. */
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t dim = x->product->chan_dim[c], n = x->product->size[dim],
+			 from = rings_place(x, fabric->chan_src[c], dim),
+			 to = rings_place(x, fabric->chan_dst[c], dim);
+
+		x->gate[c] = x->product->factor[dim] == OSR_FACTOR_RING &&
+			     ((from == 0 && to == 1) || (from == n - 1 && to == n - 2));
+	}
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++)
 		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
 			uint32_t c2 = osr_cdg_target(&w->g, c1, t);
@@ -138,33 +133,26 @@ static void rings_set_lanes(struct turn_rings *x)
 		}
 }
 
-/* A channel of v to coordinate `to` of a dimension; OSR_NONE: it is missing. */
-static uint32_t rings_channel(const struct turn_rings *x, uint32_t v, uint32_t dim, uint32_t to)
-{
-	const struct osr_fabric *fabric = x->job->s->f;
-	const struct osr_product *product = x->product;
-
-	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
-		if (product->chan_dim[c] == dim &&
-		    product->coord[(size_t)fabric->chan_dst[c] * product->n_dims + dim] == to)
-			return c;
-	return OSR_NONE;
-}
-
 /* The first channel of the row of cables from v to coordinate `to`, rising or falling; OSR_NONE: one is missing. */
 static uint32_t rings_row(const struct turn_rings *x, uint32_t v, uint32_t dim, uint32_t to,
 			  bool rising)
 {
 	const struct osr_product *product = x->product;
+	const struct osr_fabric *fabric = x->job->s->f;
 	uint32_t n = product->size[dim], first = OSR_NONE, c,
 		 at = product->coord[(size_t)v * product->n_dims + dim];
 
-	for (; at != to; v = x->job->s->f->chan_dst[c]) {
+	for (; at != to; v = fabric->chan_dst[c]) {
 		at = product->factor[dim] == OSR_FACTOR_CLIQUE ? to
 							       : (at + (rising ? 1 : n - 1)) % n;
-		c = rings_channel(x, v, dim, at);
-		if (c == OSR_NONE)
-			return c;
+		for (c = fabric->chan_row[v];
+		     c < fabric->chan_row[v + 1] &&
+		     (product->chan_dim[c] != dim ||
+		      product->coord[(size_t)fabric->chan_dst[c] * product->n_dims + dim] != at);
+		     c++)
+			;
+		if (c == fabric->chan_row[v + 1])
+			return OSR_NONE;
 		first = first == OSR_NONE ? c : first;
 	}
 	return first;
@@ -409,14 +397,6 @@ static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d
 	return n_longer;
 }
 
-/* Will auto take lanes by SL, with VLs for two cuts of each ring, if so many switches have so many longer routes? */
-static bool rings_are_hopeless(const struct turn_rings *x, uint32_t n_switches, uint64_t n_longer)
-{
-	return x->job->opt->any_sl == OSR_ANY_SL_AUTO && !x->damaged &&
-	       x->job->req->max_vls >> x->product->n_rings &&
-	       n_longer * RINGS_LONGER > (uint64_t)n_switches * x->w->f->n_dests;
-}
-
 /* A step that goes over all of n, and evenly: near the golden section. */
 static uint32_t rings_step(uint32_t n)
 {
@@ -449,7 +429,10 @@ static bool rings_route(struct turn_rings *x, uint32_t *n_longer)
 		uint32_t first = spf->dest_row[root], end = spf->dest_row[root + 1], d, longer = 0;
 		uint64_t counts = 0;
 
-		if (i == n / RINGS_SAMPLE && rings_are_hopeless(x, i, *n_longer))
+		/* Will auto take lanes by SL, with VLs for two cuts of each ring? */
+		if (i == n / RINGS_SAMPLE && x->job->opt->any_sl == OSR_ANY_SL_AUTO &&
+		    !x->damaged && x->job->req->max_vls >> x->product->n_rings &&
+		    (uint64_t)*n_longer * RINGS_LONGER > (uint64_t)i * fabric->n_dests)
 			return false;
 		for (uint32_t k = first; k < end; k++) {
 			d = spf->dest_list[k];
@@ -468,8 +451,10 @@ static bool rings_route(struct turn_rings *x, uint32_t *n_longer)
 	return true;
 }
 
-static enum osr_status rings_begin(struct turn_rings *x)
+/* Hops and loads in *turn, those of the job as before. */
+static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *turn, bool *made)
 {
+	struct osr_spf *spf = x->job->s;
 	struct osr_arena *scratch = x->job->scratch;
 	/* A ring alone has no other dimension that lane 2 would go on into. */
 	enum osr_status st = osr__turn_init(x->w, x->job, x->product->n_dims > 1 ? 3 : 2);
@@ -478,15 +463,7 @@ static enum osr_status rings_begin(struct turn_rings *x)
 		return st;
 	x->gate = osr_alloc(scratch, x->w->f->n_channels, 1);
 	x->feed = osr_alloc(scratch, x->w->g.n_slots, sizeof(*x->feed));
-	return osr_arena_failed(scratch, x->job->diag) ? OSR_NOMEM : OSR_OK;
-}
-
-/* Hops and loads in *turn, those of the job as before. */
-static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *turn, bool *made)
-{
-	struct osr_spf *spf = x->job->s;
-	enum osr_status st = rings_begin(x);
-
+	st = osr_arena_failed(scratch, x->job->diag) ? OSR_NOMEM : OSR_OK;
 	if (!st)
 		st = osr_spf_save(spf, x->job->scratch, &turn->paths, x->job->diag);
 	if (st)

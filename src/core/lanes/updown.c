@@ -313,11 +313,6 @@ static void find_parents(const struct search *w, struct osr_updown *updown, uint
 	}
 }
 
-static enum osr_status updown_no_memory(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for an order of the switches");
-}
-
 static enum osr_status updown_search_init(struct search *w, const struct osr_spf *spf,
 					  struct osr_arena *scratch, struct osr_updown *updown,
 					  struct osr_diag *diag)
@@ -327,8 +322,8 @@ static enum osr_status updown_search_init(struct search *w, const struct osr_spf
 
 	*w = (struct search){ .f = fabric, .place = updown->place };
 	w->sends = osr_alloc(scratch, n, 1);
-	if (!w->sends)
-		return updown_no_memory(diag);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	for (uint32_t v = 0; v < n; v++)
 		n_hosted += w->sends[v] = fabric->sw_sources[v] != 0;
 	n_bits = n_hosted < MAX_DESTS ? n_hosted : MAX_DESTS;
@@ -344,8 +339,8 @@ static enum osr_status updown_search_init(struct search *w, const struct osr_spf
 	w->any = osr_alloc(scratch, n, sizeof(block_t));
 	w->order = osr_alloc(scratch, n, sizeof(*w->order));
 	w->best = osr_alloc(scratch, n, sizeof(*w->best));
-	if (!w->shortest || !w->self || !w->down || !w->any || !w->order || !w->best)
-		return updown_no_memory(diag);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	set_bits(w, spf, n_hosted, n_bits);
 	return OSR_OK;
 }
@@ -367,8 +362,8 @@ enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 	};
 	mark = osr_arena_mark(scratch);
 	queue = osr_alloc(scratch, fabric->n_switches, sizeof(*queue));
-	if (!updown->place || !updown->parent || !queue)
-		return updown_no_memory(diag);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	st = updown_search_init(&w, spf, scratch, updown, diag);
 	if (!st) {
 		start_order(&w, spf);
