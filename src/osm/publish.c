@@ -12,6 +12,7 @@
  */
 #include "sweep.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -185,6 +186,7 @@ enum osr_status osr__publish(struct sweep *w)
 		for (uint64_t i = 0; i < stable->n_withdrawn; i++) {
 			uint64_t at = w->slot->result.routing.withdrawn[i];
 
+			assert(n);
 			w->snap.sw[at % n]->new_lft[fabric->dest_lid[at / n]] = OSR_NO_PATH;
 		}
 	} else {

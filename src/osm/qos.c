@@ -145,7 +145,7 @@ uint64_t osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, ui
 	uint8_t op_vls = ib_port_info_get_op_vls(&osm_physp->port_info);
 	/* A port without PortInfo shows 0; OpenSM's mask lets everything pass then. */
 	uint8_t mask = op_vls ? (uint8_t)((1 << (op_vls - 1)) - 1) : 0xff;
-	ib_slvl_table_t table;
+	ib_slvl_table_t table = { { 0 } };
 	uint64_t raw;
 
 	for (uint8_t sl = 0; sl < 16; sl++)

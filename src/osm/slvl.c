@@ -203,9 +203,9 @@ static void slvl_plan(struct slvl_matrix *m)
 		for (size_t at = m->width; at < n; at++)
 			m->held[at] = usual;
 	}
-	for (size_t first = 0; m->n_differ && first < n; first += m->width) {
-		size_t end = first + m->width;
-		uint32_t in = (uint32_t)(first / m->width), n_differ = 0, n_others = 0;
+	for (uint32_t in = 0; m->n_differ && in < m->width; in++) {
+		size_t first = (size_t)in * m->width, end = first + m->width;
+		uint32_t n_differ = 0, n_others = 0;
 		bool fill;
 
 		usual = slvl_usual(m, first, m->width);

@@ -353,7 +353,7 @@ static bool ask_all(struct passage *w)
 	ib_net64_t guid;
 
 	while (next_trap(w, &guid)) {
-		const osm_physp_t *p0 = NULL;
+		const osm_physp_t *p0 = NULL, *near;
 		const osm_node_t *at = NULL;
 		ib_net64_t before = 0;
 		const osm_switch_t *sw;
@@ -368,8 +368,9 @@ static bool ask_all(struct passage *w)
 			p0 = sw ? osr__port(sw, 0) : NULL;
 			if (p0 && p0->dr_path.hop_count)
 				at = path_node(w->osm, &p0->dr_path, p0->dr_path.hop_count - 1u);
-			if (at && at->sw) {
-				before = osr__port(at->sw, 0)->port_guid;
+			near = at && at->sw ? osr__port(at->sw, 0) : NULL;
+			if (near) {
+				before = near->port_guid;
 				port = p0->dr_path.path[p0->dr_path.hop_count];
 			}
 			cl_plock_release(&w->osm->lock);
@@ -381,9 +382,9 @@ static bool ask_all(struct passage *w)
 	return !*w->why;
 }
 
-static bool pass(struct passage *w)
+/* `ctx` has routed last. */
+static bool pass(struct passage *w, struct engine_ctx *ctx)
 {
-	struct engine_ctx *ctx = who_routed(w->plugin);
 	uint16_t vls = ctx->current->used_vls;
 	double ms_asked, ms_routed, now, start;
 
@@ -418,7 +419,7 @@ static bool pass(struct passage *w)
 static void traps_route(struct plugin *p)
 {
 	const osm_subn_t *subn = &p->osm->subn;
-	const struct engine_ctx *ctx;
+	struct engine_ctx *ctx;
 	struct passage *w = NULL;
 	bool routed = false;
 
@@ -436,7 +437,7 @@ static void traps_route(struct plugin *p)
 	if (w) {
 		w->plugin = p;
 		w->osm = p->osm;
-		routed = pass(w);
+		routed = pass(w, ctx);
 		if (*w->why)
 			osr__log(p->osm, OSM_LOG_INFO, "trap: %s waits for the normal sweep: %s",
 				 ctx->engine->name, w->why);
