@@ -384,22 +384,35 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
 	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
 	uint32_t i;
 
+	memcpy(w->saved, hop, fabric->n_switches);
 	for (bool escapes = false;; escapes = true) {
 		osr__search_list(w, root, hop);
 		search_attach_all(w, root, hop);
-		/* The first that is left goes along the escape tree. What nobody sends may stay as it is. */
+		/* The first that is left goes along the escape tree. */
 		for (i = 1; i < w->s->n_order[root] &&
 			    (w->len[order[i]] != OSR_NONE || !osr__search_counts(w, d, order[i]));
 		     i++)
 			;
 		if (i == w->s->n_order[root])
-			return;
+			break;
 		if (!escapes)
 			search_find_escape(w, root);
 		for (uint32_t v = order[i]; v != root;
 		     v = fabric->chan_dst[fabric->chan_row[v] + hop[v]])
 			hop[v] = w->escape_hop[v];
 	}
+	/* What no packet's route passes goes on as it did, which leads to where one passes, or nearer to the root. */
+	memset(w->new_mask, 0, fabric->n_switches);
+	for (i = 1; i < w->s->n_order[root]; i++)
+		for (uint32_t v = order[i];
+		     osr__search_counts(w, d, order[i]) && v != root && !w->new_mask[v];
+		     v = fabric->chan_dst[fabric->chan_row[v] + hop[v]])
+			w->new_mask[v] = 1;
+	for (i = 1; i < w->s->n_order[root]; i++)
+		if (!w->new_mask[order[i]]) {
+			hop[order[i]] = w->saved[order[i]];
+			w->mask[order[i]] = 0;
+		}
 }
 
 /* ---- counts ---------------------------------------------------------------------------------- */
