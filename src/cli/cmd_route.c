@@ -16,86 +16,18 @@
 #include <osmroutes/pgft.h>
 #include <osmroutes/product.h>
 
-#include "cli/source.h"
+#include "cli/measure.h"
 #include "conf/posix_threads.h"
 #include "core/paths/bound.h"
 #include "store/store.h"
 #include "io/osmdump.h"
-#include "io/trafficfile.h"
 #include "traffic/changes.h"
-#include "traffic/survey.h"
-#include "traffic/worst.h"
 #include "page_html.h"
-
-/* The traffic that is measured: random bisections, and traffic files, each on hosts in some order. */
-
-#define MAX_TRAFFIC 64
-
-struct traffic {
-	const char *path[MAX_TRAFFIC]; /* [n_flows] of the files */
-	struct osr_traffic file[MAX_TRAFFIC];
-	uint32_t n_flows;
-	uint32_t n_bisections;
-	uint32_t n_runs; /* of random rankings */
-	uint64_t seed;
-	const char *hosts_path;
-	struct cli_pool pool;
-
-	struct osr_arena arena;
-	uint32_t *hosts, n_hosts; /* [n_hosts] in rank order */
-};
-
-#define TRAFFIC_INIT                                                                               \
-	{                                                                                          \
-		.n_bisections = 1000, .n_runs = 25, .seed = 1                                      \
-	}
-
-/*
- * --worst[=FILE]: the permutation of end ports that loads one cable most, and what no routing can
- * do better (traffic/worst.h, core/paths/bound.h).
- */
-struct worst {
-	bool asked;
-	const char *path; /* of the traffic file, or NULL */
-	FILE *file;
-	struct osr_rates rates;
-	struct osr_arena arena;
-};
-
-struct worst_of {
-	struct osr_worst worst;
-	double bound;  /* of the load */
-	uint32_t gbps; /* of one flow; 0: not asked for */
-};
-
-/* Everything that is measured of one set of tables: the verdict, loads of the channels, bisections. */
-struct analysis {
-	/*
-	 * OSR_OK; OSR_CHECK_FAILED: the verdict is "refuted", and there are figures; anything else:
-	 * there are none.
-	 */
-	enum osr_status st;
-	struct osr_diag diag;
-	struct osr_findings found; /* with figures */
-	bool has_figures;
-	uint64_t least; /* load of any channel */
-	/*
-	 * Mean load of a routing whose routes are all minimal, and the deviation metric of the Angara
-	 * paper (Mukosey, Semenov, Simonov; section 2): sigma(4), the mean of (perfect - load)^4 over
-	 * all channels, to the power of 1/4.
-	 */
-	double perfect, sigma;
-	double mean_hops;                 /* channels of a route between hosts */
-	struct osr_survey_sum bisections; /* n_runs = 0: not asked for, or no two hosts */
-	struct worst_of worst;            /* f = NULL: not asked for */
-	struct cli_stamp check;           /* of the sweep and of what it has left open */
-	double bandwidth_ms;
-};
 
 struct args {
 	struct cli_run run;
-	struct traffic traffic;
-	struct worst worst;
+	struct cli_traffic traffic;
+	struct cli_worst worst;
 	struct osr_osmdump dump;
 	const char *save, *previous;
 	/* `report`: a page instead of the table. */
@@ -122,7 +54,7 @@ struct outcome {
 	uint64_t bound;
 	struct cli_stored previous;
 	struct cli_tables t;
-	struct analysis a;
+	struct cli_analysis a;
 	long rss_kb; /* of the process, whose peak is that of all engines so far */
 	bool compared;
 	struct osr_changes changes;
@@ -130,408 +62,6 @@ struct outcome {
 	uint64_t n_lost;
 	size_t memory_kb;
 };
-
-/* ---- measuring: options ----------------------------------------------------------------------- */
-
-enum { OPT_WORST = 256 };
-
-static const struct cli_option bisections_options[] = {
-	{ "bisections", "N", "random bisections, 0 for none (default 1000)",
-	  CLI_NUMBER(struct traffic, n_bisections, 0, 10000000) },
-	{ 0 }
-};
-
-static const struct cli_option traffic_options[] = {
-	{ "traffic", "FILE", "phases of a traffic file, may be repeated",
-	  CLI_LIST(struct traffic, path, n_flows) },
-	{ "hosts", "FILE",
-	  "hosts of the ranks, one a line, rank 0 first (default: all, in the order of the fabric)",
-	  CLI_TEXT(struct traffic, hosts_path) },
-	{ "runs", "N",
-	  "random orders of the ranks on the hosts, besides the one given (default 25)",
-	  CLI_NUMBER(struct traffic, n_runs, 0, 1000000) },
-	{ "seed", "N", "start of all random numbers (default 1)",
-	  CLI_NUMBER(struct traffic, seed, 0, INT64_MAX) },
-	{ 0 }
-};
-
-static const struct cli_part pool_part[] = { { &pool_spec, offsetof(struct traffic, pool) },
-					     { 0 } };
-static const struct cli_spec bisections_spec = { bisections_options, .parts = pool_part };
-static const struct cli_part bisections_part[] = { { &bisections_spec, 0 }, { 0 } };
-static const struct cli_spec traffic_spec = { traffic_options, .parts = bisections_part };
-
-/* ---- reading -------------------------------------------------------------------------------- */
-
-static enum osr_status load_hosts(struct traffic *traffic, const struct osr_fabric *fabric,
-				  struct osr_endports *endports, struct osr_diag *diag)
-{
-	struct osr_lines in;
-
-	traffic->hosts = osr_alloc(&traffic->arena, fabric->n_terminals, sizeof(*traffic->hosts));
-	if (osr_arena_failed(&traffic->arena, diag))
-		return OSR_NOMEM;
-	if (traffic->hosts_path)
-		return osr_hostlist_read(osr_lines_open(&in, traffic->hosts_path, diag), endports,
-					 traffic->hosts, &traffic->n_hosts);
-	traffic->n_hosts = osr_survey_hosts(fabric, traffic->hosts);
-	return OSR_OK;
-}
-
-static enum osr_status traffic_load(struct traffic *traffic, const struct osr_fabric *fabric,
-				    struct osr_diag *diag)
-{
-	struct osr_endports endports;
-	enum osr_status st = osr_endports_init(&endports, fabric, &traffic->arena, diag);
-
-	if (!st)
-		st = load_hosts(traffic, fabric, &endports, diag);
-	for (uint32_t i = 0; i < traffic->n_flows && !st; i++) {
-		struct osr_lines in;
-
-		st = osr_traffic_read(osr_lines_open(&in, traffic->path[i], diag), &endports,
-				      &traffic->file[i]);
-	}
-	return st;
-}
-
-static void traffic_free(struct traffic *traffic)
-{
-	for (uint32_t i = 0; i < traffic->n_flows; i++)
-		osr_traffic_free(&traffic->file[i]);
-	osr_arena_free(&traffic->arena);
-}
-
-/* ---- measuring ------------------------------------------------------------------------------ */
-
-/* bisections->n_runs = 0 if none were asked for, or cannot be. */
-static enum osr_status traffic_bisect(const struct traffic *traffic,
-				      const struct osr_fabric *fabric,
-				      const struct osr_routing *routing,
-				      struct osr_survey_sum *bisections, struct osr_diag *diag)
-{
-	struct osr_arena arena = { 0 };
-	struct osr_survey_in in;
-	struct osr_phases phases;
-	enum osr_status st = OSR_OK;
-
-	if (traffic->n_bisections)
-		st = osr_survey_bisections(fabric, routing, traffic->n_bisections, traffic->seed,
-					   &arena, &phases, &in, diag);
-	if (traffic->n_bisections && !st)
-		st = cli_survey(&traffic->pool, &in, "bisections", bisections, diag);
-	osr_arena_free(&arena);
-	return st;
-}
-
-/* A row: a traffic file, its ranks in one order or several. */
-struct measured {
-	const char *tables, *pattern, *ranking;
-	uint32_t n_ranks;
-	struct osr_survey_sum sum;
-	double ms;
-};
-
-#define OF(member) OUT_OF(struct measured, member)
-
-enum { SEVERAL = 1 };
-
-static const struct out_field traffic_fields[] = {
-	{ "tables", "tables of", OUT_TEXT, 0, OF(tables) },
-	{ "pattern", "pattern", OUT_TEXT, 0, OF(pattern) },
-	{ "ranking", "ranking", OUT_TEXT, 0, OF(ranking) },
-	{ "ranks", "ranks", OUT_COUNT, 0, OF(n_ranks) },
-	{ "phases", "phases", OUT_COUNT, 0, OF(sum.n_phases) },
-	{ "runs", "runs", OUT_COUNT, 0, OF(sum.n_runs) },
-	{ "hsd", "hot spot", OUT_REAL, 3, OF(sum.hsd.mean) },
-	{ "hsd_half_width", "+-", OUT_REAL, 3, OF(sum.hsd.half_width), SEVERAL },
-	{ "hsd_min", "least", OUT_REAL, 3, OF(sum.hsd.min), SEVERAL },
-	{ "hsd_max", "most", OUT_REAL, 3, OF(sum.hsd.max), SEVERAL },
-	{ "hsd_sum", NULL, OUT_REAL, 1, OF(sum.hsd_sum.mean) },
-	{ "max_congestion", "worst", OUT_COUNT, 0, OF(sum.max_congestion) },
-	{ "bandwidth", "bandwidth", OUT_REAL, 4, OF(sum.bandwidth.mean) },
-	{ "bandwidth_half_width", "+-", OUT_REAL, 4, OF(sum.bandwidth.half_width), SEVERAL },
-	{ "bandwidth_min", NULL, OUT_REAL, 4, OF(sum.bandwidth.min), SEVERAL },
-	{ "bandwidth_max", NULL, OUT_REAL, 4, OF(sum.bandwidth.max), SEVERAL },
-	{ "pairs", NULL, OUT_COUNT, 0, OF(sum.n_pairs) },
-	{ "pairs_no_path", "lost", OUT_COUNT, 0, OF(sum.n_no_path) },
-	{ "cpu_ms", NULL, OUT_REAL, 1, OF(ms) },
-	{ 0 }
-};
-
-/* One file, its ranks in order or not. One that names end ports says itself where its ranks are. */
-static enum osr_status measure_file(const struct traffic *traffic, uint32_t i, const char *ranking,
-				    const struct osr_fabric *fabric,
-				    const struct osr_routing *routing, const char *tables,
-				    struct out *out, struct osr_diag *diag)
-{
-	const struct osr_traffic *file = &traffic->file[i];
-	const uint32_t *named = file->hosts;
-	bool random = !named && !strcmp(ranking, "random");
-	struct osr_survey_in in = { .f = fabric,
-				    .r = routing,
-				    .phases = &file->phases,
-				    .hosts = named ? named : traffic->hosts,
-				    .n_hosts = named ? file->phases.n_ranks : traffic->n_hosts,
-				    .n_runs = random ? traffic->n_runs : 1,
-				    .shuffle = random,
-				    .bandwidth = true,
-				    .seed = traffic->seed };
-	struct measured row = { .tables = tables,
-				.pattern = traffic->path[i],
-				.ranking = ranking,
-				.n_ranks = file->phases.n_ranks };
-	double start = cli_cpu_ms();
-	enum osr_status st = cli_survey(&traffic->pool, &in, traffic->path[i], &row.sum, diag);
-
-	row.ms = cli_cpu_ms() - start;
-	if (!st) {
-		out_row(out, "patterns");
-		out_members(out, traffic_fields, &row, row.sum.n_runs > 1 ? SEVERAL : 0);
-	}
-	return st;
-}
-
-static enum osr_status traffic_measure(const struct traffic *traffic,
-				       const struct osr_fabric *fabric,
-				       const struct osr_routing *routing, const char *tables,
-				       struct out *out, struct osr_diag *diag)
-{
-	enum osr_status st = OSR_OK;
-
-	for (uint32_t i = 0; i < traffic->n_flows && !st; i++) {
-		bool named = traffic->file[i].hosts;
-
-		st = measure_file(traffic, i, named ? "given" : "ordered", fabric, routing, tables,
-				  out, diag);
-		if (!st && !named && traffic->n_runs)
-			st = measure_file(traffic, i, "random", fabric, routing, tables, out, diag);
-	}
-	return st;
-}
-
-static const struct cli_option worst_options[] = { { "worst", "FILE",
-						     "find the permutation of hosts that loads one "
-						     "cable most, exactly; into FILE for --traffic",
-						     .key = OPT_WORST,
-						     .flags = OPTION_ARG_OPTIONAL },
-						   { 0 } };
-
-static error_t worst_parse(int key, char *arg, struct argp_state *state)
-{
-	struct worst *worst = state->input;
-
-	if (key != OPT_WORST)
-		return ARGP_ERR_UNKNOWN;
-	worst->asked = true;
-	worst->path = arg;
-	return 0;
-}
-
-static const struct cli_spec worst_spec = { worst_options, worst_parse };
-
-/* The rate of the cable of each end port into rate[n_terminals], 0 where it is unknown. */
-static void read_rates(const struct cli_input *in, uint32_t *rate)
-{
-	const struct osr_fabric *f = &in->fabric;
-
-	for (uint32_t i = 0; i < in->net.n_nodes; i++) {
-		const struct osr_net_node *node = &in->net.nodes[i];
-		uint32_t v = node->type == OSR_NET_SWITCH ? osr_fabric_switch_by_guid(f, node->guid)
-							  : OSR_NONE;
-
-		for (uint32_t t = v == OSR_NONE ? 0 : f->term_row[v];
-		     v != OSR_NONE && t < f->term_row[v + 1]; t++) {
-			uint8_t width, speed;
-
-			osr_net_link_rate(&in->net, node->port_row + f->term_port[t], &width,
-					  &speed);
-			rate[t] = f->term_weight[t] ? osr_rate_gbps(width, speed) : 0;
-		}
-	}
-}
-
-static uint32_t divisor(uint32_t a, uint32_t b)
-{
-	return b ? divisor(b, a % b) : a;
-}
-
-static enum osr_status worst_load(struct worst *worst, const struct cli_input *in,
-				  struct osr_diag *diag)
-{
-	const struct osr_fabric *f = &in->fabric;
-	uint32_t fastest = 0, *rate, *units;
-
-	if (!worst->asked)
-		return OSR_OK;
-	rate = osr_alloc(&worst->arena, f->n_channels, sizeof(*rate));
-	units = osr_calloc(&worst->arena, f->n_terminals, sizeof(*units));
-	if (osr_arena_failed(&worst->arena, diag))
-		return OSR_NOMEM;
-	read_rates(in, units);
-	for (uint32_t t = 0; t < f->n_terminals; t++)
-		fastest = units[t] > fastest ? units[t] : fastest;
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		fastest = f->chan_rate[c] > fastest ? f->chan_rate[c] : fastest;
-	/* A cable that does not say its rate is as fast as any. */
-	fastest = fastest ? fastest : 1;
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		rate[c] = f->chan_rate[c] ? f->chan_rate[c] : fastest;
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		units[t] = !f->term_weight[t] ? 0 : units[t] ? units[t] : fastest;
-		worst->rates.unit = divisor(worst->rates.unit, units[t]);
-	}
-	for (uint32_t t = 0; t < f->n_terminals; t++)
-		units[t] /= worst->rates.unit ? worst->rates.unit : 1;
-	worst->rates.rate = rate;
-	worst->rates.units = units;
-	if (worst->path && !(worst->file = fopen(worst->path, "w")))
-		return osr_fail(diag, OSR_INVAL, "%s: %s", worst->path, strerror(errno));
-	return OSR_OK;
-}
-
-static enum osr_status worst_find(struct worst *worst, const char *tables,
-				  const struct osr_fabric *fabric,
-				  const struct osr_routing *routing, struct worst_of *of,
-				  struct osr_diag *diag)
-{
-	struct osr_arena scratch = { 0 };
-	enum osr_status st;
-
-	if (!worst->asked || !worst->rates.unit)
-		return OSR_OK;
-	of->gbps = worst->rates.unit;
-	st = osr_worst_find(fabric, routing, &worst->rates, &worst->arena, &scratch, &of->worst,
-			    diag);
-	if (!st)
-		st = osr_bound_permutation(fabric, worst->rates.units, worst->rates.unit,
-					   worst->rates.rate, &scratch, &of->bound, diag);
-	osr_arena_free(&scratch);
-	if (st || !worst->file)
-		return st;
-	/* A phase for each set of tables. */
-	fprintf(worst->file, "phase %s\n", tables);
-	for (uint32_t i = 0; i < of->worst.flow; i++) {
-		const struct osr_pair *pair = &of->worst.pairs[i];
-		char from[32], to[32];
-
-		fprintf(worst->file, "lid:%u lid:%u\t# %s %s\n", fabric->term_lid[pair->from],
-			fabric->term_lid[pair->to], osr_terminal_name(fabric, pair->from, from),
-			osr_terminal_name(fabric, pair->to, to));
-	}
-	return OSR_OK;
-}
-
-/* 1 / load, and 1 where the cables carry it all. */
-static double worst_share(double load)
-{
-	return load > 1 ? 1 / load : 1;
-}
-
-static void worst_say(struct out *out, const struct osr_fabric *f, const struct worst_of *of)
-{
-	uint32_t c = of->worst.channel;
-	char from[32], to[32];
-
-	if (!of->gbps)
-		return;
-	out_real(out, "worst.share", worst_share(of->worst.load));
-	out_real(out, "worst.share_bound", worst_share(of->bound));
-	out_count(out, "worst.flows", of->worst.flow);
-	out_count(out, "worst.gbps", of->gbps);
-	if (c != OSR_NONE)
-		out_textf(out, "worst.cable", "%s:%u - %s",
-			  osr_switch_name(f, f->chan_src[c], from), f->chan_port[c],
-			  osr_switch_name(f, f->chan_dst[c], to));
-}
-
-static enum osr_status worst_free(struct worst *worst, struct osr_diag *diag)
-{
-	FILE *file = worst->file;
-
-	worst->file = NULL;
-	osr_arena_free(&worst->arena);
-	return file ? cli_written(file, worst->path, diag) : OSR_OK;
-}
-
-/* ---- all of it ------------------------------------------------------------------------------ */
-
-/* How even the loads are. */
-static void analysis_weigh(const struct osr_fabric *fabric, struct analysis *analysis)
-{
-	const struct osr_audit *audit = &analysis->found.audit;
-	uint64_t sum_hops = 0;
-	double sum = 0;
-
-	for (uint32_t h = 0; h <= OSR_AUDIT_MAX_HOPS; h++)
-		sum_hops += h * audit->hops[h];
-	if (audit->n_host_routes)
-		analysis->mean_hops = (double)sum_hops / (double)audit->n_host_routes;
-	if (!fabric->n_channels)
-		return;
-	analysis->least = UINT64_MAX;
-	analysis->perfect = (double)audit->n_host_hops / fabric->n_channels;
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		double apart = fabs(analysis->perfect - (double)audit->load[c]);
-
-		if (audit->load[c] < analysis->least)
-			analysis->least = audit->load[c];
-		sum += apart * apart * apart * apart;
-	}
-	analysis->sigma = pow(sum / fabric->n_channels, 1.0 / 4);
-}
-
-/* What the checker said of an engine's tables saves the search for what it has proven. */
-static void analysis_verify_tables(const struct osr_fabric *fabric, struct cli_tables *tables,
-				   struct osr_arena *scratch, struct analysis *analysis)
-{
-	const struct osr_verdict *checked = tables->sweep.routed ? &tables->sweep.verdict : NULL;
-	struct osr_inquiry ask = {
-		.f = fabric, .gen = &tables->gen, .checked = checked, .figures = true
-	};
-	enum osr_question which;
-
-	analysis->st = osr_verify(&ask, scratch, &tables->arena, &analysis->found, &analysis->diag);
-	if (analysis->st)
-		return;
-	analysis->has_figures = true;
-	if (osr_verdict_of(&analysis->found, OSR_REQUIRED, &which) == OSR_REFUTED)
-		analysis->st = osr_fail(&analysis->diag, OSR_CHECK_FAILED, "%s",
-					analysis->found.on[which].why);
-}
-
-static void analyze_tables(const struct traffic *traffic, struct worst *worst, const char *name,
-			   const struct osr_fabric *fabric, struct cli_tables *tables,
-			   struct analysis *analysis)
-{
-	const struct osr_routing *routing = &tables->routing;
-	struct osr_arena scratch = { 0 };
-	struct osr_diag diag = { "" };
-	struct cli_stamp check = cli_now();
-	enum osr_status st;
-	double start;
-
-	*analysis = (struct analysis){ .st = OSR_OK };
-	analysis_verify_tables(fabric, tables, &scratch, analysis);
-	check = cli_since(check);
-	analysis->check.cpu = tables->sweep.ms_check + check.cpu;
-	analysis->check.wall = tables->sweep.wall_check + check.wall;
-	if (analysis->st && analysis->st != OSR_CHECK_FAILED)
-		goto out;
-	analysis_weigh(fabric, analysis);
-	st = worst_find(worst, name, fabric, routing, &analysis->worst, &diag);
-	start = cli_cpu_ms();
-	if (!st)
-		st = traffic_bisect(traffic, fabric, routing, &analysis->bisections, &diag);
-	analysis->bandwidth_ms = cli_cpu_ms() - start;
-	/* Without hosts everything else can still be said; and what is wrong with the tables comes first. */
-	if (st && st != OSR_NOT_APPLICABLE && !analysis->st) {
-		analysis->st = st;
-		analysis->diag = diag;
-	}
-out:
-	osr_arena_free(&scratch);
-}
 
 /* ---- the figures ---------------------------------------------------------------------------- */
 
@@ -681,7 +211,7 @@ static int route_say(struct out *out, const struct outcome *o)
 		say_claims(out, "proven", o->t.sweep.verdict.proven);
 	}
 	out_members(out, result_fields, o, route_has(o));
-	worst_say(out, o->f, &o->a.worst);
+	cli_worst_say(out, o->f, &o->a.worst);
 	if (o->t.st)
 		out_text(out, "verdict", o->t.sweep.routed ? osr_answer_name(OSR_REFUTED) : NULL);
 	else
@@ -987,7 +517,7 @@ static enum osr_status route_measure(struct args *a, uint32_t i, struct outcome 
 		st = route_save(a, i, o, diag);
 	if (st)
 		return st;
-	analyze_tables(&a->traffic, &a->worst, o->name, fabric, &o->t, &o->a);
+	cli_analyze(&a->traffic, &a->worst, o->name, fabric, &o->t, &o->a);
 	o->compared = a->reference != NULL;
 	if (o->compared)
 		st = osr_changes(fabric, &a->reference->t.routing, fabric, &o->t.routing, &scratch,
@@ -999,8 +529,8 @@ static enum osr_status route_measure(struct args *a, uint32_t i, struct outcome 
 	if (o->changes.n_pairs)
 		o->pairs_share = (double)o->changes.n_path / (double)o->changes.n_pairs;
 	if (!st)
-		st = traffic_measure(&a->traffic, fabric, &o->t.routing, o->name, &a->run.out,
-				     diag);
+		st = cli_traffic_measure(&a->traffic, fabric, &o->t.routing, o->name, &a->run.out,
+					 diag);
 	return st == OSR_CHECK_FAILED && o->a.st ? OSR_OK : st; /* said already */
 }
 
@@ -1135,8 +665,8 @@ static const struct cli_option options[] = {
 
 static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, run.in) },
 					 { &subjects_spec, offsetof(struct args, run.who) },
-					 { &traffic_spec, offsetof(struct args, traffic) },
-					 { &worst_spec, offsetof(struct args, worst) },
+					 { &cli_traffic_spec, offsetof(struct args, traffic) },
+					 { &cli_worst_spec, offsetof(struct args, worst) },
 					 { 0 } };
 
 static const struct cli_spec spec = {
@@ -1174,8 +704,8 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 static const struct cli_part report_parts[] = {
 	{ &input_spec, offsetof(struct args, run.in) },
 	{ &subjects_spec, offsetof(struct args, run.who) },
-	{ &bisections_spec, offsetof(struct args, traffic) },
-	{ &worst_spec, offsetof(struct args, worst) },
+	{ &cli_bisections_spec, offsetof(struct args, traffic) },
+	{ &cli_worst_spec, offsetof(struct args, worst) },
 	{ 0 },
 };
 
@@ -1204,32 +734,32 @@ static enum osr_status route_work(void *args)
 	a->run.out.terse = who->n > 1;
 	st = cli_subjects_load(who, in, diag);
 	if (!st)
-		st = worst_load(&a->worst, in, diag);
+		st = cli_worst_load(&a->worst, in, diag);
 	a->threads = osr_threads_of((uint32_t)who->options.own.num[OPT_THREADS]);
 	who->threads = &a->threads;
 	/* The net itself is needed once more only if tables are read or dumped. */
 	if (!a->dump.dir)
 		cli_subjects_drop_net(who, in);
 	if (!st)
-		st = traffic_load(&a->traffic, &in->fabric, diag);
+		st = cli_traffic_load(&a->traffic, &in->fabric, diag);
 	if (!st)
 		st = route_all(a);
-	written = worst_free(&a->worst, st ? &why : diag);
-	traffic_free(&a->traffic);
+	written = cli_worst_free(&a->worst, st ? &why : diag);
+	cli_traffic_free(&a->traffic);
 	return st ? st : written;
 }
 
 static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },    { "results", OUT_ACROSS, result_fields },
-	{ "hops", OUT_ROWS, hop_fields },        { "patterns", OUT_ROWS, traffic_fields },
+	{ "hops", OUT_ROWS, hop_fields },        { "patterns", OUT_ROWS, cli_traffic_fields },
 	{ "loops", OUT_ROWS, cli_loops_fields }, { "answers", OUT_ROWS, answer_fields },
 	{ "places", OUT_ROWS, place_fields },    { "cables", OUT_ROWS, cable_fields },
 	{ "lanes", OUT_ROWS, lane_fields },      { 0 },
 };
 
-static const struct args initial_route = { .run = { CLI_RUN }, .traffic = TRAFFIC_INIT };
+static const struct args initial_route = { .run = { CLI_RUN }, .traffic = CLI_TRAFFIC };
 static const struct args initial_report = { .run = { CLI_RUN },
-					    .traffic = TRAFFIC_INIT,
+					    .traffic = CLI_TRAFFIC,
 					    .is_report = true };
 
 const struct cli_command cli_route = {
