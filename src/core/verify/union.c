@@ -5,9 +5,9 @@
  * marked, and a cycle of them is looked for; if there is one, everything is followed once more to find a
  * packet for each of its steps. Or (osr_union_rises()) each turn must rise in a certificate.
  *
- * Where one SL2VL table serves the whole fabric (VL = SL, or what OpenSM programs by default) a
- * packet keeps its VL, and sets of VLs are all that has to be pushed. Otherwise the VLs of every SL
- * are kept for every channel of the destination.
+ * What is pushed are the VLs of each class of packets on each channel of the destination: L(turn, lane) of
+ * docs/theory.md is that of the SL2VL tables for an SL, or, where one table serves the whole fabric (VL = SL, or what
+ * OpenSM programs by default), the same VL, for all SLs together.
  */
 #include "follow_private.h"
 
@@ -42,11 +42,13 @@ struct run {
 	uint16_t *turn;
 	uint16_t used; /* VLs that turns begin on */
 
-	uint8_t fold[16];       /* VL of an SL, if one table serves all */
-	uint16_t *mask;         /* [n_switches] VLs that pass; or, if VLs change: */
-	uint16_t sls;           /* SLs that are followed */
-	uint16_t (*entry)[16];  /* [n_ports] VLs of what end ports send out of a port */
-	uint16_t (*vls[2])[16]; /* [n_switches] VLs of every SL on out[g][s] */
+	uint8_t fold[16]; /* VL of an SL, if one table serves all */
+	/* Classes of packets: an SL each, a bit each; where one table serves all there is one, of all SLs. */
+	uint16_t classes;
+	uint32_t n_classes; /* 1 or 16 */
+	uint16_t (
+		*entry)[16]; /* [n_ports] VLs of what end ports send out of a port, if VLs change */
+	uint16_t *vls[2];    /* [n_switches * n_classes] VLs of each class on out[g][s] */
 
 	uint16_t lid; /* whose packets are followed */
 	bool circles; /* entries of some LID lead around, and no loop has been looked for since */
@@ -419,28 +421,29 @@ static void start_packets(struct run *u)
 {
 	const struct osr_fabric *fabric = u->w.f;
 
-	for (uint32_t s = 0; !u->moves && s < fabric->n_switches; s++)
-		u->mask[s] = u->inject[s] ? fold_sls(u, u->inject[s]) : 0;
-	for (uint32_t g = 0; u->moves && g < u->w.n; g++)
+	for (uint32_t g = 0; g < u->w.n; g++)
 		for (uint32_t s = 0; s < fabric->n_switches; s++) {
 			uint32_t c = u->w.out[g][s];
+			unsigned sls = c == OSR_NONE ? 0 : u->inject[s];
+			uint16_t *vls = u->vls[g] + (size_t)s * u->n_classes;
 
-			for (unsigned sls = u->sls; sls; sls &= sls - 1) {
-				unsigned sl = (unsigned)__builtin_ctz(sls);
+			if (!u->moves)
+				vls[0] = fold_sls(u, sls);
+			for (unsigned k = u->moves ? u->classes : 0; k; k &= k - 1) {
+				unsigned sl = (unsigned)__builtin_ctz(k);
 
-				u->vls[g][s][sl] = c != OSR_NONE && u->inject[s] >> sl & 1
-							   ? u->entry[fabric->port_row[s] +
-								      fabric->chan_port[c]][sl]
-							   : 0;
+				vls[sl] = sls >> sl & 1 ? u->entry[fabric->port_row[s] +
+								   fabric->chan_port[c]][sl]
+							: 0;
 			}
 		}
 }
 
-/* The same VLs from everywhere, as to a host where one lane serves all: there is nothing to spread. */
+/* The same SLs from everywhere, as to a host where one lane serves all: there is nothing to spread. */
 static bool all_alike(const struct run *u)
 {
 	for (uint32_t s = 1; !u->moves && s < u->w.f->n_switches; s++)
-		if (u->mask[s] != u->mask[0])
+		if (u->inject[s] != u->inject[0])
 			return false;
 	return !u->moves;
 }
@@ -450,30 +453,24 @@ static bool union_push(struct run *u, uint32_t s, uint32_t g)
 {
 	const struct osr_fabric *fabric = u->w.f;
 	uint32_t c = u->w.out[g][s], next = fabric->chan_dst[c];
-	unsigned in = fabric->chan_port[fabric->chan_rev[c]];
-	bool news = false;
+	unsigned in = fabric->chan_port[fabric->chan_rev[c]], news = 0;
 
 	for (uint32_t h = 0; h < u->w.n; h++) {
 		uint32_t on = u->w.out[h][next];
 
-		if (on != OSR_NONE && !u->moves)
-			take_turn(u, c, u->mask[s], on, 0, 0xffff);
-		for (unsigned sls = u->moves && on != OSR_NONE ? u->sls : 0; sls; sls &= sls - 1) {
-			unsigned sl = (unsigned)__builtin_ctz(sls), from = u->vls[g][s][sl], to;
+		for (unsigned left = on == OSR_NONE ? 0 : u->classes; left; left &= left - 1) {
+			unsigned k = (unsigned)__builtin_ctz(left),
+				 from = u->vls[g][(size_t)s * u->n_classes + k], to = from;
+			uint16_t *vls = &u->vls[h][(size_t)next * u->n_classes + k];
 
-			if (!from)
-				continue;
-			to = vl_bits(u, next, in, fabric->chan_port[on], sl);
-			take_turn(u, c, from, on, to, 1u << sl);
-			news |= to & ~u->vls[h][next][sl];
-			u->vls[h][next][sl] |= (uint16_t)to;
+			if (from && u->moves)
+				to = vl_bits(u, next, in, fabric->chan_port[on], k);
+			take_turn(u, c, from, on, to, u->moves ? 1u << k : 0xffff);
+			news |= to & ~(unsigned)*vls;
+			*vls |= (uint16_t)to;
 		}
 	}
-	if (!u->moves && u->mask[s] & ~u->mask[next]) {
-		news = true;
-		u->mask[next] |= u->mask[s];
-	}
-	return news;
+	return news != 0;
 }
 
 /* Those that are left in n_in form loops, or lie behind one: they are pushed until nothing is new. */
@@ -774,7 +771,7 @@ static void fill_entries(struct run *u)
 		unsigned port = fabric->chan_port[c];
 		uint16_t *entry = u->entry[fabric->port_row[s] + port];
 
-		for (unsigned sls = u->sls; sls; sls &= sls - 1) {
+		for (unsigned sls = u->classes; sls; sls &= sls - 1) {
 			unsigned sl = (unsigned)__builtin_ctz(sls);
 
 			entry[sl] = vl_bits(u, s, 0, port, sl);
@@ -793,8 +790,9 @@ static enum osr_status union_prepare(struct run *u)
 	if (st)
 		return st;
 	u->moves = !fold_tables(u);
+	u->n_classes = u->moves ? 16 : 1;
+	u->classes = u->moves ? followed_sls(u) : 1;
 	u->inject = osr_alloc(u->scratch, n, sizeof(*u->inject));
-	u->mask = osr_alloc(u->scratch, n, sizeof(*u->mask));
 	u->slot = osr_alloc(u->scratch, fabric->n_channels, sizeof(*u->slot));
 	for (uint32_t c = 0; u->slot && c < fabric->n_channels; c++) {
 		u->slot[c] = u->n_slots;
@@ -808,8 +806,7 @@ static enum osr_status union_prepare(struct run *u)
 	if (u->moves)
 		u->entry = osr_calloc(u->scratch, fabric->n_ports, sizeof(*u->entry));
 	for (uint32_t g = 0; g < u->w.n; g++) {
-		if (u->moves)
-			u->vls[g] = osr_alloc(u->scratch, n, sizeof(*u->vls[g]));
+		u->vls[g] = osr_alloc(u->scratch, n * u->n_classes, sizeof(*u->vls[g]));
 		if (u->w.modes & OSR_CLAIM_MULTICAST)
 			load_groups(u, g);
 		if (u->w.any[g])
@@ -820,10 +817,8 @@ static enum osr_status union_prepare(struct run *u)
 	}
 	if (osr_arena_failed(u->scratch, u->diag))
 		return OSR_NOMEM;
-	if (u->moves) {
-		u->sls = followed_sls(u);
+	if (u->moves)
 		fill_entries(u);
-	}
 	return OSR_OK;
 }
 
