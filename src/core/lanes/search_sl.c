@@ -334,8 +334,8 @@ enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *ord
 		return st;
 	memcpy(w.escape, tree, w.f->n_switches * sizeof(*tree));
 	osr__search_set_reach(&w);
-	if (osr__search_count_failed(&w)) {
-		osr__search_route_all(&w, OSR__SEARCH_MEND);
+	osr__search_route_all(&w, OSR__SEARCH_MEND);
+	if (w.n_failed) {
 		if (enough != UINT64_MAX)
 			st = osr__search_ease(&w, enough, UINT64_MAX);
 		routing->n_longer = osr__search_count_longer(&w);
