@@ -25,7 +25,7 @@ EDITS = [  # what, function, from, to
     ('a port too many behind a cable', 'port_check', 'i >= t.n_port', 'i > t.n_port'),
     ('a switch too many', 'port_check', 'v >= t.n_sw', 'v > t.n_sw'),
     ('a port too many', 'behind', 'if o >= t.n_port', 'if o > t.n_port'),
-    ('a hole is let pass', 'switch_check', 'if v < 0 then not r.f_whole', 'if v < 0 then true'),
+    ('a hole is let pass', 'switch_check', 'if v < 0 then s = r.r_home || not r.f_whole', 'if v < 0 then true'),
     ('entries into other parts are let pass', 'switch_check', 'return not r.f_whole || p = 255', 'return true'),
     ('own packets need no mark', 'hops_check', 'if not (within own m) then return false;', ''),
     ('level 0 skipped', 'hops_check', 'next_bit m 0', 'next_bit m 1'),

@@ -160,13 +160,9 @@ static void mix(const struct osr_fabric *f, const struct osr_routing *right, con
 	for (struct osr_routing *r = &old;; r = &now) {
 		bool change = r == &old || pick(2);
 
-		for (uint64_t k = pick(4); change && k > 0; k--) {
-			uint64_t at = pick((uint64_t)f->n_dests * f->n_switches);
-
-			/* The model ends at the destination's switch. */
-			if (at % f->n_switches != f->dest_switch[at / f->n_switches])
-				r->lft[at] = (uint8_t)(pick(8) ? pick(6) : OSR_NO_PATH);
-		}
+		for (uint64_t k = pick(4); change && k > 0; k--)
+			r->lft[pick((uint64_t)f->n_dests * f->n_switches)] =
+				(uint8_t)(pick(8) ? pick(6) : OSR_NO_PATH);
 		for (uint64_t k = change ? pick(30) : 0; lanes && k > 0; k--)
 			r->sl2vl[pick(osr_n_sl2vl(f))][pick(16)] = (uint8_t)pick(r->n_vls);
 		if (!lanes) {

@@ -383,7 +383,7 @@ static void gate_pass(const struct gate *g, struct share *mine)
 
 	memset(pass, 0, (size_t)g->t[0].n_sw * sizeof(*pass));
 	for (int32_t s = 0; s < g->t[0].n_sw; s++) {
-		unsigned own = s == r->r_home ? 0 : gate_own(g, r, s);
+		unsigned own = gate_own(g, r, s);
 
 		if (own & ~pass[s])
 			*top++ = s;
@@ -394,7 +394,7 @@ static void gate_pass(const struct gate *g, struct share *mine)
 			for (unsigned x = 0; x < g->n_gens; x++) {
 				int32_t to = gate_to(g, &mine->row[x], at);
 
-				if (to < 0 || to == r->r_home || !(pass[at] & ~pass[to]))
+				if (to < 0 || !(pass[at] & ~pass[to]))
 					continue;
 				pass[to] |= pass[at];
 				*top++ = to;
@@ -418,7 +418,7 @@ static void gate_held(const struct gate *g, const struct share *mine)
 	for (int32_t s = 0; s < t->n_sw; s++) {
 		unsigned own = r->k_pass == g->every ? ~0u : gate_own(g, r, s);
 
-		for (unsigned y = 0; y < g->n_gens && s != r->r_home; y++) {
+		for (unsigned y = 0; y < g->n_gens; y++) {
 			int32_t v = gate_to(g, &r[y], s);
 			const int32_t *hot;
 
@@ -429,7 +429,7 @@ static void gate_held(const struct gate *g, const struct share *mine)
 				if (own >> q & 1)
 					gate_most(&r[y].k_held[(int64_t)q * t->n_sw + s],
 						  hot[H_RANK + t->n_lane + q]);
-			for (unsigned x = 0; v != r->r_home && x < g->n_gens; x++) {
+			for (unsigned x = 0; x < g->n_gens; x++) {
 				uint32_t o = r[x].lft[v];
 				bool on = gate_to(g, &r[x], v) >= 0;
 

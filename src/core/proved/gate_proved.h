@@ -174,9 +174,6 @@ static inline __attribute__((always_inline)) int hop_check(struct tab t, struct 
   if (own && (f == 0x7FFFFFFF || f > low)) {
     return 0;
   }
-  if (v == r.r_home) {
-    return 1;
-  }
   if (!(rdh(o.k_pass, v) >> q & 1)) {
     return 0;
   }
@@ -227,12 +224,13 @@ static inline __attribute__((always_inline)) int switch_check(struct tab t, stru
   if (!level_check(t, r, s)) {
     return 0;
   }
-  if (s == r.r_home) {
-    return 1;
-  }
   v = behind(t, s, p);
   if (v < 0) {
-    return !r.f_whole;
+    if (s == r.r_home) {
+      return 1;
+    } else {
+      return !r.f_whole;
+    }
   } else {
     return hops_check(t, r, o, s, p, v);
   }
