@@ -335,6 +335,10 @@ enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *ord
 	memcpy(w.escape, tree, w.f->n_switches * sizeof(*tree));
 	osr__search_set_reach(&w);
 	osr__search_route_all(&w, OSR__SEARCH_MEND);
+	if (w.n_failed && osr__search_count_failed(&w)) {
+		osr_arena_reset(work->scratch, mark);
+		return OSR_NOT_APPLICABLE;
+	}
 	if (w.n_failed) {
 		if (enough != UINT64_MAX)
 			st = osr__search_ease(&w, enough, UINT64_MAX);

@@ -382,7 +382,7 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
 	const struct osr_fabric *fabric = w->f;
 	uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
 	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
-	uint32_t i;
+	uint32_t i, last = 0;
 
 	memcpy(w->saved, hop, fabric->n_switches);
 	for (bool escapes = false;; escapes = true) {
@@ -393,10 +393,13 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
 			    (w->len[order[i]] != OSR_NONE || !osr__search_counts(w, d, order[i]));
 		     i++)
 			;
-		if (i == w->s->n_order[root])
+		if (i == w->s->n_order[root] || i == last)
 			break;
 		if (!escapes)
 			search_find_escape(w, root);
+		last = i;
+		if (w->escape_hop[order[i]] == OSR_NO_PATH)
+			break;
 		for (uint32_t v = order[i]; v != root;
 		     v = fabric->chan_dst[fabric->chan_row[v] + hop[v]])
 			hop[v] = w->escape_hop[v];

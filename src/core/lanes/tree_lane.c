@@ -165,6 +165,10 @@ enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)
 	job->s->place = NULL;
 	if (!st && *fits)
 		st = osr_lanes_in_order(&work, &order);
+	if (st == OSR_NOT_APPLICABLE && *fits) {
+		*fits = false;
+		osr_spf_leave_order(job->s);
+	}
 	osr_arena_reset(job->scratch, mark);
 	return st == OSR_NOT_APPLICABLE && !*fits ? OSR_OK : st;
 }
