@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include <osmroutes/sweep.h>
+#include <osmroutes/treeorder.h>
 
 #include "fabrics.h"
 #include "sweeps.h"
@@ -300,5 +301,51 @@ static void test_service_on_one_vl(void **state)
 	test_fabric_free(&t);
 }
 
-TEST_PROGRAM(test_one_lane, test_one_link_missing, test_balance, test_large,
+static void assert_one_root(const struct osr_tree_order *order)
+{
+	uint32_t n_roots = 0;
+
+	for (uint32_t v = 0; v < order->f->n_switches; v++) {
+		bool below = false;
+
+		assert_int_equal(order->by_number[order->number[v]], v);
+		for (uint32_t c = order->f->chan_row[v]; c < order->f->chan_row[v + 1]; c++)
+			below |= order->number[order->f->chan_dst[c]] < order->number[v];
+		n_roots += !below;
+	}
+	assert_int_equal(n_roots, 1);
+}
+
+/* Connected fabrics, trees by and large: all switches but one have a neighbour above, also those outside the tree. */
+static void test_order(void **state)
+{
+	unsigned n_orders = 0;
+
+	for (unsigned i = 0; i < 40 * test_number("OSR_SEEDS", 10); i++) {
+		uint32_t n = 3 + i % 12;
+		struct osr_pgft_options opt = { .max_missing = 30 };
+		struct osr_arena scratch = { 0 };
+		struct osr_tree_order order;
+		struct osr_diag why;
+		struct osr_pgft tree;
+		struct test_fabric t;
+
+		test_fabric_random(&t, n, n + i % 4 - 1, 900 + i);
+		if (!osr_pgft_find(&t.f, &opt, &scratch, &tree, &why)) {
+			assert_int_equal(osr_tree_order_find(&tree, &scratch, &order, &why),
+					 OSR_OK);
+			assert_one_root(&order);
+			n_orders++;
+		}
+		if (!osr_tree_order_tiers(&t.f, &scratch, &order, &why)) {
+			assert_one_root(&order);
+			n_orders++;
+		}
+		osr_arena_free(&scratch);
+		test_fabric_free(&t);
+	}
+	assert_true(n_orders >= 100);
+}
+
+TEST_PROGRAM(test_order, test_one_lane, test_one_link_missing, test_balance, test_large,
 	     test_root_where_links_are_missing, test_service_on_one_vl, test_pieces, test_megafly)

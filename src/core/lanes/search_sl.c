@@ -337,7 +337,8 @@ enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *ord
 	osr__search_route_all(&w, OSR__SEARCH_MEND);
 	if (w.n_failed && osr__search_count_failed(&w)) {
 		osr_arena_reset(work->scratch, mark);
-		return OSR_NOT_APPLICABLE;
+		return osr_fail(work->diag, OSR_NOT_APPLICABLE,
+				"the order of the switches does not reach all of them");
 	}
 	if (w.n_failed) {
 		if (enough != UINT64_MAX)

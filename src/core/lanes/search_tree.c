@@ -382,9 +382,10 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
 	const struct osr_fabric *fabric = w->f;
 	uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
 	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
-	uint32_t i, last = 0;
+	uint32_t i, n_forced = 0;
 
 	memcpy(w->saved, hop, fabric->n_switches);
+	/* Ends: what the escape tree reaches has a legal way along it, and no more than all are sent there. */
 	for (bool escapes = false;; escapes = true) {
 		osr__search_list(w, root, hop);
 		search_attach_all(w, root, hop);
@@ -393,11 +394,10 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
 			    (w->len[order[i]] != OSR_NONE || !osr__search_counts(w, d, order[i]));
 		     i++)
 			;
-		if (i == w->s->n_order[root] || i == last)
+		if (i == w->s->n_order[root] || n_forced++ == fabric->n_switches)
 			break;
 		if (!escapes)
 			search_find_escape(w, root);
-		last = i;
 		if (w->escape_hop[order[i]] == OSR_NO_PATH)
 			break;
 		for (uint32_t v = order[i]; v != root;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Fat trees, whole or broken, and fabrics of two tiers, such as Megafly: balanced shortest paths that go up the tree first and then down need
- * one lane. Taken where that makes no route between hosts longer, nor the busiest link much busier.
+ * Fat trees, whole or broken, and fabrics of two tiers, such as Megafly: balanced shortest paths that go up the tree
+ * first and then down need one lane. Taken where that makes no route between hosts longer, nor the busiest link much
+ * busier.
  */
 #include <osmroutes/treeorder.h>
 

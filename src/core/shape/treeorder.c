@@ -75,7 +75,8 @@ static void place(struct tree_growth *g, uint32_t v)
 
 /*
  * All that the roots have not anchored, and what waits for it: next is the first switch of the highest level below one
- * that is placed, or where there is none, in components without a tree, just the first.
+ * that is placed; where there is none, the first beside one that is placed; then, in components without a tree, just
+ * the first. So all but one of a component have a neighbour above.
  */
 static void place_rest(struct tree_growth *g)
 {
@@ -83,19 +84,26 @@ static void place_rest(struct tree_growth *g)
 	const uint32_t *number = g->order->number;
 
 	while (g->n < fabric->n_switches) {
-		uint32_t best = OSR_NONE, level = 0;
+		uint32_t best = OSR_NONE, most = 0;
 
-		for (uint32_t v = 0; v < fabric->n_switches; v++)
-			for (uint32_t c = fabric->chan_row[v];
-			     number[v] == OSR_NONE && c < fabric->chan_row[v + 1]; c++)
-				if (g->level[v] > level &&
-				    number[fabric->chan_dst[c]] != OSR_NONE &&
-				    g->level[fabric->chan_dst[c]] > g->level[v]) {
-					best = v;
-					level = g->level[v];
-				}
-		for (uint32_t v = 0; best == OSR_NONE; v++)
-			best = number[v] == OSR_NONE ? v : OSR_NONE;
+		for (uint32_t v = 0; v < fabric->n_switches; v++) {
+			uint32_t rank = 1;
+
+			if (number[v] != OSR_NONE)
+				continue;
+			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+				uint32_t u = fabric->chan_dst[c];
+
+				if (number[u] != OSR_NONE && g->level[u] > g->level[v])
+					rank = 2u + g->level[v];
+				else if (number[u] != OSR_NONE && rank == 1)
+					rank = 2;
+			}
+			if (rank > most) {
+				best = v;
+				most = rank;
+			}
+		}
 		place(g, best);
 	}
 }
