@@ -434,7 +434,7 @@ static enum osr_status diff_load(struct args *a, struct outcome *o)
 	count_missing(&back, o->gone);
 	count_missing(&a->carried.tables.map, o->come);
 	a->gen[OLD] = a->carried.gen;
-	return st;
+	return OSR_OK;
 }
 
 static bool diff_is_bad(const struct args *a, const struct outcome *o)

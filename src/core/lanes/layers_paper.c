@@ -175,13 +175,13 @@ static bool online_place(struct layering *w, struct osr_order *nodes, bool pairs
 {
 	uint32_t root = w->f->dest_switch[d];
 
-	for (uint8_t i = 0; i < w->limit; i++) {
+	for (uint32_t i = 0; i < w->limit; i++) {
 		osr_order_begin(nodes);
 		if (online_add(w, nodes, i, v, root, pairs ? OSR_NONE : d) &&
 		    (!pairs || online_add(w, nodes, i, root, v, OSR_NONE))) {
 			w->n_layers = i < w->n_layers ? w->n_layers : i + 1u;
 			if (!pairs)
-				w->layer[(size_t)d * w->f->n_switches + v] = i;
+				w->layer[(size_t)d * w->f->n_switches + v] = (uint8_t)i;
 			return true;
 		}
 		osr_order_undo(nodes, 0);
