@@ -116,9 +116,11 @@ def chosen(net):
     engines = [word for e in ENGINES for word in ('-e', e)]
     measured = json.loads(subprocess.run([OSMROUTES, 'route', '--bisections=300', '--json', *engines, net],
                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)['results']
-    # The fewer the better.
-    rows = {r['tables']: (r['efi_per_capacity'], -r['ebb'], r['layers'], r['routes_longer'])
-            for r in measured if r['status'] == 'ok' and r['answers']['one_way'] == 'proven'}
+    measured = [r for r in measured if r['status'] == 'ok' and r['answers']['one_way'] == 'proven']
+    # The fewer the better; of lengths, the channels of all routes between hosts above the least of any engine.
+    least = min(r['mean_hops'] for r in measured)
+    rows = {r['tables']: (r['efi_per_capacity'], -r['ebb'], r['layers'],
+                          round((r['mean_hops'] - least) * r['host_routes'])) for r in measured}
     ours = rows.pop('osmroutes')
     for engine, other in rows.items():
         assert not (all(o <= m for m, o in zip(ours, other)) and
