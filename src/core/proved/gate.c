@@ -20,7 +20,7 @@ enum { C_INTO, C_ROW, C_ENTER, C_TREE, C_COPIES };
 struct share {
 	struct row row[2];       /* a destination with the entries of each generation */
 	uint16_t *levels, *pass; /* [n_sw] */
-	int32_t *stack;          /* [16 * n_sw] switches whose mark has grown */
+	int32_t *stack;          /* [16 * n_sw] switches whose mark has grown: 16 times at most */
 	struct tab alone;        /* one lane, with ranks of its destination alone */
 	uint32_t judged;         /* destinations that were looked at */
 };
@@ -37,7 +37,7 @@ struct gate {
 	uint16_t *one, *every; /* [n_sw] sets of levels */
 	struct share *share;
 	uint32_t refused;                    /* the first destination; OSR_NONE */
-	const struct osr_routing *certified; /* of this order, and confirmed by themselves; NULL */
+	const struct osr_routing *certified; /* of this order, confirmed, on the same lanes; NULL */
 	/* What was confirmed before; NULL. */
 	const struct gate *before;
 	uint8_t *changed;  /* [n_sw * n_port] since then */
@@ -69,12 +69,18 @@ static bool gate_any(const struct gate *g, unsigned x)
 	return !g->gen[x]->sl || (g->claims & OSR_CLAIM_ANY_SL);
 }
 
-/* The lane of what comes into switch s on SL `sl` through pair `pair` of its ports, by the tables of generation x. */
+/*
+ * The lane of what comes into switch s on SL `sl` through pair `pair` of its ports, by the tables of generation x. Where
+ * VL = SL and the cable has no such lane (SL 15: never), the packet is dropped: there is none.
+ */
 static uint8_t gate_vl(const struct gate *g, unsigned x, uint32_t s, uint32_t pair, unsigned sl)
 {
 	const struct osr_routing *routing = g->gen[x];
+	uint32_t c = osr_port_channel(g->f, s, pair % (g->f->sw_n_ports[s] + 1u));
 
-	return routing->sl2vl ? routing->sl2vl[routing->sl2vl_row[s] + pair][sl] : (uint8_t)sl;
+	if (routing->sl2vl)
+		return routing->sl2vl[routing->sl2vl_row[s] + pair][sl];
+	return c != OSR_NONE && sl < g->f->chan_vls[c] ? (uint8_t)sl : OSR_VL_UNSET;
 }
 
 /* Do all tables map these two levels alike? */
@@ -169,7 +175,10 @@ static void gate_fabric(struct gate *g, const struct tab *t)
 	}
 }
 
-/* SL2VL tables of generation x. A row that it does not have is that of the other one. */
+/*
+ * SL2VL tables of generation x. A lane that it does not have is that of the other one: packets that are dropped there
+ * wait for less than those that go on.
+ */
 static void gate_lanes(const struct gate *g, unsigned x)
 {
 	const struct tab *t = &g->t[x];
@@ -708,6 +717,10 @@ static enum osr_status gate_ask(struct gate *g, const struct osr_result *result,
 				      "%s tables of another fabric or half a claim", who);
 	if (!st)
 		st = gate_lay(g, n_parts, scratch, diag);
+	/* Where old lanes are others, entries that are the certified ones have to be looked at, too. */
+	if (!st && g->certified &&
+	    memcmp(g->t[0].slots, g->t[1].slots, (size_t)g->t->n_slot * (size_t)g->t->n_q))
+		g->certified = NULL;
 	if (!st)
 		st = gate_remember(g, result, &before, scratch, diag);
 	for (unsigned x = 0; !st && x < g->n_gens; x++)

@@ -41,8 +41,10 @@ enum osr_status osr_gate_again(const struct osr_fabric *fabric, const struct osr
  * While switches are programmed: every entry is one of `routing` or of `old`, on the same fabric, for each packet and at
  * each switch anew. No chain of waits closes in any mixture, with the levels, replies and multicast of both, by the order
  * routing->rank; so no packet goes in circles either. An entry may drop. routing->claims are those that are meant.
- * certified: tables with the same order, which osr_gate() is asked about by themselves: LIDs with their entries in both
- * need no look; or NULL. SL2VL tables may differ, too. *n_judged: LIDs that were; may be NULL.
+ * certified: tables with the order and the SL2VL tables of `routing`, which osr_gate() is asked about by themselves: LIDs
+ * with their entries in both need no look if the old lanes are these, too; or NULL. SL2VL tables may differ; what VL = SL
+ * drops, because the cable has no such lane, counts as going on by the other tables. *n_judged: LIDs that were; may be
+ * NULL.
  */
 enum osr_status osr_gate_mixed(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			       const struct osr_routing *old, const struct osr_routing *certified,
