@@ -128,9 +128,6 @@ static bool transition_confirmed(const struct transition *m, uint32_t *rank,
 	struct osr_routing old = m->old, now = m->now;
 	uint16_t any = m->gen[0].any_sls | m->gen[1].any_sls;
 
-	/* With SL2VL tables it refuses more than the union, and is not asked. */
-	if (now.sl2vl || old.sl2vl)
-		return true;
 	old.claims = 0;
 	now.claims = OSR_CLAIM_DEADLOCK_FREE | m->modes;
 	now.n_vls = certified ? certified->n_vls : OSR_MAX_VLS;
