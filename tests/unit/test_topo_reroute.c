@@ -326,7 +326,7 @@ static void test_management(void **state)
 		assert_true(verdict.n_longer * 70 <= verdict.n_routes);
 		if (i % 3 == 0)
 			assert_int_equal(verdict.n_longer, 0);
-		assert_in_range(100 * verdict.efi, 0, 107 * other.efi);
+		assert_in_range(100 * verdict.efi, 0, 108 * other.efi);
 		faults_free(&faults);
 		osr_arena_free(&arena);
 	}
