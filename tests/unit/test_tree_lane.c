@@ -347,5 +347,31 @@ static void test_order(void **state)
 	assert_true(n_orders >= 100);
 }
 
-TEST_PROGRAM(test_order, test_one_lane, test_one_link_missing, test_balance, test_large,
-	     test_root_where_links_are_missing, test_service_on_one_vl, test_pieces, test_megafly)
+/* One VL, a quarter of the links gone, too few for the tree: detours keep to one order, which the escape tree fits. */
+static void test_broken_on_one_vl(void **state)
+{
+	struct osr_diag diag = { "" };
+	struct osr_net whole = { 0 };
+
+	if (topo_net("tree m=2,3,2 w=1,3,1", NULL, &whole, &diag))
+		fail_msg("%s", diag.text);
+	for (unsigned i = 0; i < 10 * test_number("OSR_SEEDS", 10); i++) {
+		struct osr_degrade how = { .seed = i, .links_percent = 25 };
+		struct osr_arena arena = { 0 };
+		struct osr_fabric f;
+		struct osr_net net;
+		uint64_t n_longer;
+
+		degrade_net(&whole, how, &net);
+		if (osr_net_fabric(&net, 0, &arena, &f, &diag))
+			fail_msg("%s", diag.text);
+		route_on(&f, 1, &n_longer);
+		osr_arena_free(&arena);
+		osr_net_free(&net);
+	}
+	osr_net_free(&whole);
+}
+
+TEST_PROGRAM(test_order, test_broken_on_one_vl, test_one_lane, test_one_link_missing, test_balance,
+	     test_large, test_root_where_links_are_missing, test_service_on_one_vl, test_pieces,
+	     test_megafly)

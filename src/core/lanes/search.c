@@ -156,7 +156,7 @@ static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__searc
 		n_failed = search_try_settle(w, root, d, n_failed);
 	w->n_failed += n_failed;
 	if (mode >= OSR__SEARCH_DETOUR && n_failed) {
-		osr__search_detour(w, root, d);
+		osr__search_detour(w, root, d, mode == OSR__SEARCH_MEND);
 		n = osr__search_trace(w, root, d, &ignored);
 		order = w->order;
 		w->detoured[d] = 1;

@@ -162,9 +162,10 @@ uint32_t osr__search_count_longer(struct osr__search *w);
 
 /*
  * Completes a tree in which some switches have no legal route: they attach to what is legal over longer
- * ways; as long as one cannot, it goes along the escape tree.
+ * ways; as long as one cannot, it goes along the escape tree. `keep`: what no packet's route passes stays as it was, legal
+ * or not.
  */
-void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d);
+void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d, bool keep);
 
 /*
  * Balance: entries move off the busiest channels to legal routes as long, until no channel carries more than `enough`, or

@@ -169,7 +169,10 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lane_wo
 		return OSR_NOMEM;
 	osr__search_set_reach(w);
 	osr__search_count_failed(w);
-	st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, single, many, &least);
+	/* On one lane the order of a round may be the last; the one that layers left knows nothing of the escape tree. */
+	st = single ? osr__search_improve_sl(w) : OSR_OK;
+	if (!st)
+		st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, single, many, &least);
 	/*
 	 * Detours need the escape tree, to which the first order was not fitted; what has no legal way yet may find one
 	 * when all trees are routed anew.

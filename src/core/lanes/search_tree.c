@@ -377,7 +377,7 @@ static void search_find_escape(struct osr__search *w, uint32_t root)
 	}
 }
 
-void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
+void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d, bool keep)
 {
 	const struct osr_fabric *fabric = w->f;
 	uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
@@ -404,6 +404,8 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
 		     v = fabric->chan_dst[fabric->chan_row[v] + hop[v]])
 			hop[v] = w->escape_hop[v];
 	}
+	if (!keep)
+		return;
 	/* What no packet's route passes goes on as it did, which leads to where one passes, or nearer to the root. */
 	memset(w->new_mask, 0, fabric->n_switches);
 	for (i = 1; i < w->s->n_order[root]; i++)

@@ -370,7 +370,7 @@ static void rings_complete(struct turn_rings *x, uint32_t root, uint32_t d, uint
 		}
 	}
 	if (n)
-		osr__search_detour(x->w, root, d);
+		osr__search_detour(x->w, root, d, false);
 }
 
 /* Routes to d; how many switches have a longer one than they need. */
