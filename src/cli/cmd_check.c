@@ -656,6 +656,8 @@ static const struct cli_option options[] = {
 
 static void take_demands(struct args *a, const char *words, struct argp_state *state)
 {
+	if (!*words)
+		argp_error(state, "require \"\": no requirement");
 	for (size_t n; *words; words += n + (words[n] == ',')) {
 		uint32_t bits = 0;
 

@@ -728,11 +728,18 @@ static enum osr_status route_work(void *args)
 	struct cli_input *in = &a->run.in;
 	struct osr_diag *diag = &a->run.diag, why;
 	enum osr_status st, written;
+	bool routes = false;
 
 	who->req.clock_ms = cli_cpu_ms;
 	who->req.wall_ms = cli_wall_ms;
 	a->run.out.terse = who->n > 1;
 	st = cli_subjects_load(who, in, diag);
+	for (uint32_t i = 0; i < who->n; i++)
+		routes |= who->item[i].engine != NULL;
+	if (!st && !routes && (a->dump.dir || a->save || a->previous))
+		st = osr_fail(
+			diag, OSR_INVAL,
+			"--dump, --save and --previous are for tables of engines; there are none");
 	if (!st)
 		st = cli_worst_load(&a->worst, in, diag);
 	a->threads = osr_threads_of((uint32_t)who->options.own.num[OPT_THREADS]);

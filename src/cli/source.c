@@ -312,9 +312,15 @@ enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_inpu
 			cli_tables_prepare(subjects->item[i].file, in);
 	if (!st)
 		st = cli_input_load(in, diag);
-	if (!st)
-		subject_count_vls(subjects, in);
-	return st;
+	if (st)
+		return st;
+	subject_count_vls(subjects, in);
+	/* max_vls may be less, and leave a lane to multicast. */
+	if (!subjects->no_multicast && subjects->req.mcast_vl >= subjects->link_vls)
+		return osr_fail(diag, OSR_INVAL,
+				"multicast=%u: the links have the virtual lanes 0 to %u",
+				subjects->req.mcast_vl, subjects->link_vls - 1u);
+	return OSR_OK;
 }
 
 void cli_subjects_drop_net(const struct cli_subjects *subjects, struct cli_input *in)
