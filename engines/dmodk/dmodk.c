@@ -236,7 +236,7 @@ static uint32_t choose(const struct dmodk *m, uint32_t v, const uint32_t *chan, 
  *
  * In stage t of a shift host i sends to host i + t. From a leaf whose first host has index i, dest d is sent to in
  * the stages d - i - m_1 < t <= d - i, so two entries (leaf, dest) meet on a link that both use exactly if their
- * d - i are less than m_1 apart. A flow on its own way meets nobody on its own way (theorems 1 and 2); so every link
+ * d - i are less than m_1 apart. Flows on the paths of the rule do not meet (theorems 1 and 2); so every link
  * carries one of these, and what has to be told apart is the rest. Entries are counted by link and stages, in
  * buckets of m_1 stages; of the neighbouring buckets the nearer one counts as well.
  *
