@@ -1,54 +1,129 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * From pairs to a compressed key: pairs become units (leaf, destination), units become classes.
+ * From pairs to a compressed key: pairs become flows from leaf to destination, flows become classes.
  */
 #include "keys/keys.h"
 
 #include "level.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-struct making {
-	const struct osr_pgft *p;
-	const struct osr_pgft_tree *tree;
-	struct osr_key *key;
-	struct osr_arena *scratch;
-	struct osr_diag *diag;
-};
+int osr__by_group(const void *flow, const void *other)
+{
+	const struct osr_key_flow *x = flow, *y = other;
+
+	if (x->b != y->b)
+		return x->b < y->b ? -1 : 1;
+	if (x->a != y->a)
+		return x->a < y->a ? -1 : 1;
+	return x->to < y->to ? -1 : x->to > y->to;
+}
+
+uint32_t osr__join(struct osr_key_flow *flow, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	qsort(flow, n, sizeof(*flow), osr__by_group);
+	for (uint32_t i = 0; i < n; i++)
+		if (kept && !osr__by_group(&flow[kept - 1], &flow[i]))
+			flow[kept - 1].weight += flow[i].weight;
+		else
+			flow[kept++] = flow[i];
+	return kept;
+}
+
+/* Cables that are there ------------------------------------------------------------------------ */
+
+static bool joined(struct osr__level level, uint32_t a, uint32_t ad, uint32_t b);
+
+/* Does plane q lead from node (t, a, b) straight up and down to node (t, ad, b), a != ad? */
+static bool leads(struct osr__level level, uint32_t a, uint32_t ad, uint32_t b, uint32_t q)
+{
+	const struct osr_pgft_tree *tree = level.tree;
+	uint32_t t = level.t, m = tree->m[t + 1], above = osr__b_above(tree, t, b, q);
+
+	if (osr__up(level.pgft, osr__node(tree, t, a, b), q) == OSR_NONE ||
+	    osr__up(level.pgft, osr__node(tree, t, ad, b), q) == OSR_NONE)
+		return false;
+	level.t++;
+	return a / m == ad / m || joined(level, a / m, ad / m, above);
+}
+
+/* Does any? */
+static bool joined(struct osr__level level, uint32_t a, uint32_t ad, uint32_t b)
+{
+	for (uint32_t q = 0; level.t < level.tree->h && q < osr__n_planes(level.tree, level.t); q++)
+		if (leads(level, a, ad, b, q))
+			return true;
+	return false;
+}
+
+enum osr_status osr__group_of(struct osr__level level, struct osr_key_flow *flow, uint32_t n,
+			      struct osr_arena *scratch, struct osr__group *group)
+{
+	const struct osr_pgft_tree *tree = level.tree;
+	uint32_t n_planes = osr__n_planes(tree, level.t), words = (n_planes + 63) / 64;
+	bool all = true;
+	uint64_t *may;
+
+	*group =
+		(struct osr__group){ .level = level,
+				     .b = flow->b,
+				     .flow = flow,
+				     .n = n,
+				     .n_nodes = tree->m_product[tree->h] / tree->m_product[level.t],
+				     .n_planes = n_planes,
+				     .words = words };
+	if (!tree->n_missing_links && !tree->n_missing_switches)
+		return OSR_OK;
+	may = osr_calloc(scratch, (size_t)n * words, sizeof(*may));
+	if (!may)
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t q = 0; q < n_planes; q++) {
+			bool is = leads(level, flow[i].a, flow[i].ad, flow[i].b, q);
+
+			may[(size_t)i * words + q / 64] |= (uint64_t)is << (q % 64);
+			all &= is;
+		}
+	group->may = all ? NULL : may;
+	return OSR_OK;
+}
+
+/* Pairs ---------------------------------------------------------------------------------------- */
 
 /* The tree of the pairs, numbers that exist, and what a host sends or receives at most. */
-static enum osr_status check_pairs(struct making *m, const struct osr_pair *pairs, uint32_t n_pairs)
+static enum osr_status check_pairs(const struct osr_key_job *job, const struct osr_pair *pairs,
+				   uint32_t n_pairs, struct osr_key *key)
 {
-	const struct osr_fabric *fabric = m->p->f;
-	uint32_t *flows = osr_calloc(m->scratch, 2 * (size_t)fabric->n_terminals, sizeof(*flows));
+	const struct osr_pgft *p = job->pgft;
+	const struct osr_fabric *fabric = p->f;
+	uint32_t *flows = osr_calloc(job->scratch, 2 * (size_t)fabric->n_terminals, sizeof(*flows));
 
-	m->key->tree = OSR_NONE;
-	if (osr_arena_failed(m->scratch, m->diag))
+	key->tree = OSR_NONE;
+	if (osr_arena_failed(job->scratch, job->diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n_pairs; i++) {
 		uint32_t end[2] = { pairs[i].from, pairs[i].to };
 
 		if (end[0] == end[1])
-			return osr_fail(m->diag, OSR_INVAL, "pair %u sends to itself", i);
+			return osr_fail(job->diag, OSR_INVAL, "pair %u sends to itself", i);
 		for (unsigned k = 0; k < 2; k++) {
-			uint32_t tree;
+			uint32_t tree, n;
 
 			if (end[k] >= fabric->n_terminals)
-				return osr_fail(m->diag, OSR_INVAL,
+				return osr_fail(job->diag, OSR_INVAL,
 						"pair %u names end port %u of %u", i, end[k],
 						fabric->n_terminals);
-			flows[2 * (size_t)end[k] + k]++;
-			if (flows[2 * (size_t)end[k] + k] > m->key->host_degree)
-				m->key->host_degree = flows[2 * (size_t)end[k] + k];
-			tree = m->p->sw_tree[fabric->term_switch[end[k]]];
-			if (tree == OSR_NONE || m->p->term_index[end[k]] == OSR_NONE)
+			n = ++flows[2 * (size_t)end[k] + k];
+			key->host_degree = n > key->host_degree ? n : key->host_degree;
+			tree = p->sw_tree[fabric->term_switch[end[k]]];
+			if (tree == OSR_NONE || p->term_index[end[k]] == OSR_NONE)
 				continue;
-			if (m->key->tree == OSR_NONE)
-				m->key->tree = tree;
-			if (m->key->tree != tree)
-				return osr_fail(m->diag, OSR_INVAL,
+			if (key->tree == OSR_NONE)
+				key->tree = tree;
+			if (key->tree != tree)
+				return osr_fail(job->diag, OSR_INVAL,
 						"the pairs belong to several trees of the fabric");
 		}
 	}
@@ -56,143 +131,101 @@ static enum osr_status check_pairs(struct making *m, const struct osr_pair *pair
 }
 
 /* Places below the top must be switches of their own: their cables up are not told apart. */
-static enum osr_status key_check_tree(const struct making *m)
+static enum osr_status check_tree(const struct osr_key_job *job, const struct osr_pgft_tree *tree)
 {
-	const struct osr_pgft_tree *tree = m->tree;
+	const struct osr_pgft *p = job->pgft;
 	char buf[32];
 
-	if (!tree->merged)
-		return OSR_OK;
-	for (uint32_t t = 2; t < tree->h; t++) {
+	for (uint32_t t = 2; tree->merged && t < tree->h; t++) {
 		uint32_t n = tree->m_product[tree->h] / tree->m_product[t] * tree->w_product[t];
 
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t s = tree->place[t][i];
 
-			if (s != OSR_NONE &&
-			    m->p->sw_a[s] * tree->w_product[t] + m->p->sw_b[s] != i)
-				return osr_fail(m->diag, OSR_NOT_APPLICABLE,
+			if (s != OSR_NONE && p->sw_a[s] * tree->w_product[t] + p->sw_b[s] != i)
+				return osr_fail(job->diag, OSR_NOT_APPLICABLE,
 						"no keys on this tree: switch %s takes the place "
 						"of several switches of level %u",
-						osr_switch_name(m->p->f, s, buf), t);
+						osr_switch_name(p->f, s, buf), t);
 		}
 	}
 	return OSR_OK;
 }
 
-static bool key_is_host(const struct making *m, uint32_t term)
+/* The leaf of a host of this tree; OSR_NONE: it is no such host. */
+static uint32_t leaf_of(const struct osr_pgft *p, const struct osr_key *key, uint32_t term)
 {
-	uint32_t s = m->p->f->term_switch[term];
+	uint32_t s = p->f->term_switch[term];
 
-	return m->p->term_index[term] != OSR_NONE && m->p->sw_tree[s] == m->key->tree &&
-	       m->p->sw_level[s] == 1;
+	return p->term_index[term] != OSR_NONE && p->sw_tree[s] == key->tree && p->sw_level[s] == 1
+		       ? p->sw_a[s]
+		       : OSR_NONE;
 }
 
-static int by_leaf_and_end(const void *a, const void *b)
+/* What leaves one leaf for one end port is one flow, because forwarding tables hold one port for a LID. */
+static enum osr_status make_flows(const struct osr_key_job *job, const struct osr_pair *pairs,
+				  uint32_t n_pairs, struct osr_key *key)
 {
-	const struct osr_key_unit *key_unit = a, *unit = b;
+	const struct osr_pgft *p = job->pgft;
+	struct osr__level level = { p, &p->tree[key->tree], 1 };
+	struct osr_key_flow *flow = osr_alloc(job->arena, n_pairs, sizeof(*flow));
+	uint32_t n = 0;
 
-	if (key_unit->leaf != unit->leaf)
-		return key_unit->leaf < unit->leaf ? -1 : 1;
-	return key_unit->to < unit->to ? -1 : key_unit->to > unit->to;
-}
-
-/* Pairs that leave their leaf, one unit each, sorted and joined. */
-static enum osr_status make_units(struct making *m, const struct osr_pair *pairs, uint32_t n_pairs,
-				  struct osr_arena *result)
-{
-	const uint32_t *sw = m->p->f->term_switch;
-	struct osr_key_unit *unit = osr_alloc(result, n_pairs, sizeof(*unit));
-	uint32_t n = 0, kept = 0;
-
-	if (osr_arena_failed(result, m->diag))
+	if (osr_arena_failed(job->arena, job->diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n_pairs; i++) {
-		uint32_t from = pairs[i].from, to = pairs[i].to;
+		uint32_t a = leaf_of(p, key, pairs[i].from), ad = leaf_of(p, key, pairs[i].to);
 
-		if (!key_is_host(m, from) || !key_is_host(m, to))
-			m->key->n_left_out++;
-		else if (sw[from] == sw[to])
-			m->key->n_local++;
+		if (a == OSR_NONE || ad == OSR_NONE)
+			key->n_left_out++;
+		else if (a == ad)
+			key->n_local++;
 		else
-			unit[n++] = (struct osr_key_unit){ sw[from], to, 1, 0 };
+			flow[n++] = (struct osr_key_flow){
+				.a = a, .ad = ad, .to = pairs[i].to, .weight = 1, .next = OSR_NONE
+			};
 	}
-	qsort(unit, n, sizeof(*unit), by_leaf_and_end);
-	for (uint32_t i = 0; i < n; i++) {
-		if (kept && !by_leaf_and_end(&unit[kept - 1], &unit[i]))
-			unit[kept - 1].weight++;
+	n = osr__join(flow, n);
+	key->flow = flow;
+	for (uint32_t i = 0; i < n; i++)
+		if (joined(level, flow[i].a, flow[i].ad, 0))
+			flow[key->n_flows++] = flow[i];
 		else
-			unit[kept++] = unit[i];
-	}
-	m->key->unit = unit;
-	for (uint32_t i = 0; i < kept; i++) {
-		uint32_t from = m->p->sw_a[unit[i].leaf], to = m->p->sw_a[sw[unit[i].to]];
-
-		if (osr__joined((struct osr__level){ m->p, m->tree, 1 }, from, to, 0))
-			unit[m->key->n_units++] = unit[i];
-		else
-			m->key->n_left_out += unit[i].weight;
-	}
+			key->n_left_out += flow[i].weight;
 	return OSR_OK;
 }
 
 /* What leaves a sub-tree of level t, or enters it, over the cables there are. */
-static enum osr_status bound_of_level(struct making *m, uint32_t t)
+static enum osr_status bound_of_level(const struct osr_key_job *job,
+				      const struct osr_pgft_tree *tree, uint32_t t,
+				      struct osr_key *key)
 {
-	uint32_t n = m->tree->m_product[m->tree->h] / m->tree->m_product[t];
-	uint32_t *out = osr_calloc(m->scratch, n, sizeof(*out));
-	uint32_t *in = osr_calloc(m->scratch, n, sizeof(*in));
-	uint32_t below = m->tree->m_product[t] / m->tree->m_product[1];
+	uint32_t n = tree->m_product[tree->h] / tree->m_product[t];
+	uint32_t *out = osr_calloc(job->scratch, n, sizeof(*out));
+	uint32_t *in = osr_calloc(job->scratch, n, sizeof(*in));
+	uint32_t below = tree->m_product[t] / tree->m_product[1];
 
-	if (osr_arena_failed(m->scratch, m->diag))
+	if (osr_arena_failed(job->scratch, job->diag))
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < m->key->n_units; i++) {
-		const struct osr_key_unit *key_unit = &m->key->unit[i];
-		uint32_t a = m->p->sw_a[key_unit->leaf] / below;
-		uint32_t ad = m->p->sw_a[m->p->f->term_switch[key_unit->to]] / below;
+	for (uint32_t i = 0; i < key->n_flows; i++) {
+		uint32_t a = key->flow[i].a / below, ad = key->flow[i].ad / below;
 
 		if (a != ad) {
-			out[a] += key_unit->weight;
-			in[ad] += key_unit->weight;
+			out[a] += key->flow[i].weight;
+			in[ad] += key->flow[i].weight;
 		}
 	}
 	for (uint32_t a = 0; a < n; a++) {
 		uint32_t flows = out[a] > in[a] ? out[a] : in[a], cables = 0;
 
 		/* Upwards, of the switches with digits A. */
-		for (uint32_t b = 0; b < m->tree->w_product[t]; b++) {
-			uint32_t s = osr__node(m->tree, t, a, b);
-
-			for (uint32_t q = 0; s != OSR_NONE && q < osr_pgft_n_up(m->p, s); q++)
-				cables += osr__up(m->p, s, q) != OSR_NONE;
-		}
-		if (flows && cables && (flows + cables - 1) / cables > m->key->bound)
-			m->key->bound = (flows + cables - 1) / cables;
+		for (uint32_t b = 0; b < tree->w_product[t]; b++)
+			for (uint32_t q = 0; q < osr__n_planes(tree, t); q++)
+				cables +=
+					osr__up(job->pgft, osr__node(tree, t, a, b), q) != OSR_NONE;
+		if (flows && cables && (flows + cables - 1) / cables > key->bound)
+			key->bound = (flows + cables - 1) / cables;
 	}
-	return OSR_OK;
-}
-
-/* Units fall into classes. */
-static enum osr_status classify(struct making *m)
-{
-	struct osr_key *key = m->key;
-	struct osr__flow *flow = osr_alloc(m->scratch, key->n_units, sizeof(*flow));
-	uint32_t *class_of = osr_alloc(m->scratch, key->n_units, sizeof(*class_of));
-	struct osr__group group = { .level = { m->p, m->tree, 1 },
-				    .flow = flow,
-				    .n = key->n_units };
-	struct osr__colouring colouring;
-
-	if (osr_arena_failed(m->scratch, m->diag))
-		return OSR_NOMEM;
-	osr__unit_flows(m->p, key, flow);
-	if (osr__demand_of(&group, m->scratch) ||
-	    osr__colour(&group.demand, m->scratch, class_of, &colouring))
-		return osr_fail(m->diag, OSR_NOMEM, "out of memory for a routing key");
-	for (uint32_t i = 0; i < key->n_units; i++)
-		key->unit[i].class = class_of[i];
-	key->n_classes = colouring.n_classes;
-	key->bound = colouring.bound;
 	return OSR_OK;
 }
 
@@ -200,25 +233,34 @@ enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pai
 			     uint32_t n_pairs, struct osr_key *key)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	struct making m = {
-		.p = job->pgft, .key = key, .scratch = job->scratch, .diag = job->diag
-	};
+	const struct osr_pgft_tree *tree;
+	struct osr__group group;
 	enum osr_status st;
 
 	*key = (struct osr_key){ .n_pairs = n_pairs };
-	st = check_pairs(&m, pairs, n_pairs);
+	st = check_pairs(job, pairs, n_pairs, key);
 	if (st || key->tree == OSR_NONE) {
 		key->n_left_out = n_pairs;
-	} else {
-		m.tree = &m.p->tree[key->tree];
-		st = key_check_tree(&m);
-		if (!st)
-			st = make_units(&m, pairs, n_pairs, job->arena);
-		if (!st && key->n_units)
-			st = classify(&m);
-		for (uint32_t t = 2; t < m.tree->h && !st && key->n_units; t++)
-			st = bound_of_level(&m, t);
+		osr_arena_reset(job->scratch, mark);
+		return st;
 	}
+	tree = &job->pgft->tree[key->tree];
+	st = check_tree(job, tree);
+	if (!st)
+		st = make_flows(job, pairs, n_pairs, key);
+	/* Flows fall into classes. */
+	if (!st && key->n_flows) {
+		struct osr__level level = { job->pgft, tree, 1 };
+
+		st = osr__group_of(level, key->flow, key->n_flows, job->scratch, &group);
+		st = st ? st : osr__colour(&group, job->scratch);
+		if (st)
+			osr_fail(job->diag, st, "out of memory for a routing key");
+		key->n_classes = group.n_classes;
+		key->bound = group.bound;
+	}
+	for (uint32_t t = 2; t < tree->h && !st && key->n_flows; t++)
+		st = bound_of_level(job, tree, t, key);
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }

@@ -34,24 +34,25 @@
 #include "traffic/congestion.h"
 #include <osmroutes/pgft.h>
 
-/* What leaves one leaf for one end port. */
-struct osr_key_unit {
-	uint32_t leaf;   /* switch */
-	uint32_t to;     /* terminal on another leaf */
-	uint32_t weight; /* flows */
-	uint32_t class;
+/* What node (level, a, b) sends to one end port below node (level, ad, b), as pgft.h numbers nodes. */
+struct osr_key_flow {
+	uint32_t b, a, ad;
+	uint32_t to;     /* terminal */
+	uint32_t weight; /* pairs */
+	uint32_t q;      /* class; once it is placed, plane */
+	uint32_t next;   /* flow of the next level that it is part of; OSR_NONE: they meet here */
 };
 
 struct osr_key {
 	uint32_t tree; /* of the pgft; OSR_NONE if no flow leaves its leaf */
-	uint32_t n_units;
-	struct osr_key_unit *unit; /* by leaf, then terminal */
+	uint32_t n_flows;
+	struct osr_key_flow *flow; /* between leaves, by leaf, then terminal */
 	uint32_t n_classes;
 	uint32_t n_pairs;
 	uint32_t n_local;     /* pairs on one leaf: no cable between switches */
 	uint32_t n_left_out;  /* pairs that stay with the base routing, see osr_key_make() */
 	uint32_t host_degree; /* flows on the busiest cable of an end port */
-	uint32_t bound;       /* no routing of the units has less contention */
+	uint32_t bound;       /* no routing of the flows has less contention */
 	uint64_t spread; /* of the caller, after osr_key_make(), see OSR_KEY_AS_IS; 0 by then */
 };
 
@@ -75,7 +76,7 @@ struct osr_key_entry {
 /* A placed key. */
 struct osr_key_routes {
 	uint32_t n_entries;
-	struct osr_key_entry *entry; /* by terminal, then along the ways */
+	struct osr_key_entry *entry; /* by terminal, then switch */
 	uint32_t n_links;
 	uint32_t *link;      /* [n_links] channels it uses, ascending */
 	uint32_t *flows;     /* [n_links] its flows on each */
@@ -93,7 +94,7 @@ struct osr_key_job {
 /*
  * `pairs` are terminals of p->f; a pair may occur several times. Left out, and left to the base
  * routing: pairs with an end that is no host of a leaf, and pairs that no way straight up and down
- * connects any more. key->unit lives in job->arena. OSR_INVAL: a terminal does not exist, or the pairs
+ * connects any more. key->flow lives in job->arena. OSR_INVAL: a terminal does not exist, or the pairs
  * belong to several trees. OSR_NOT_APPLICABLE: switches below the top have several places.
  *
  * Time O(pairs sqrt(leaves) degree); 11,664 hosts sending at once take some ten milliseconds.

@@ -293,15 +293,6 @@ static enum osr_status sched_make(struct osr_sched *sched, struct osr_sched_app 
 	return OSR_OK;
 }
 
-static int by_end_and_switch(const void *a, const void *b)
-{
-	const struct osr_key_entry *key_entry = a, *key = b;
-
-	if (key_entry->term != key->term)
-		return key_entry->term < key->term ? -1 : 1;
-	return key_entry->sw < key->sw ? -1 : key_entry->sw > key->sw;
-}
-
 /*
  * Routes for the key in view of what others load the cables with now, made without the lock, into its slot, unless those
  * that are there are as good.
@@ -336,9 +327,6 @@ static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *
 	view_open(sched, &view);
 	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next.arena, diag },
 			   &app->key[key].key, load, sched->limits.choice, &next.routes);
-	if (!st && next.routes.n_entries)
-		qsort(next.routes.entry, next.routes.n_entries, sizeof(*next.routes.entry),
-		      by_end_and_switch);
 	st = view_close(sched, &view, st, diag);
 	if (st || (slot->key == key && !slot->make && most <= next.routes.max_load))
 		goto out;

@@ -445,7 +445,7 @@ static void test_bad_input(void **state)
 
 	grow(&t, "4,4,4", "1,4,4", "1,1,1", 1, 0, 1);
 	assert_int_equal(try(&t, pairs, 0, 0, &key), OSR_OK);
-	assert_int_equal(key.n_units, 0);
+	assert_int_equal(key.n_flows, 0);
 	pairs[0] = (struct osr_pair){ t.host[0], t.f.n_terminals };
 	assert_int_equal(try(&t, pairs, 1, 0, &key), OSR_INVAL);
 	pairs[0] = (struct osr_pair){ t.host[0], t.host[0] };
@@ -527,64 +527,50 @@ static uint32_t below(uint32_t n)
 /* Colourings ----------------------------------------------------------------------------------- */
 
 struct demand {
-	struct osr__demand d;
-	struct osr__edge edge[MAX_EDGES];
+	struct osr__group g;
+	struct osr_key_flow flow[MAX_EDGES];
 	uint64_t may[2 * MAX_EDGES];
-	uint32_t class_of[MAX_EDGES];
 	uint32_t degree; /* the largest */
 };
 
-static void measure_demand(struct demand *x)
+static void draw(struct demand *x, uint32_t n_nodes, uint32_t n_planes, uint32_t n)
 {
-	uint32_t left[MAX_NODES] = { 0 }, right[MAX_NODES] = { 0 };
-
-	x->degree = 0;
-	for (uint32_t e = 0; e < x->d.n_edges; e++) {
-		uint32_t l = ++left[x->edge[e].left], r = ++right[x->edge[e].right];
-
-		x->degree = l > x->degree ? l : x->degree;
-		x->degree = r > x->degree ? r : x->degree;
-	}
-	x->d.edge = x->edge;
-	x->d.words = (x->d.n_planes + 63) / 64;
+	x->g = (struct osr__group){ .flow = x->flow,
+				    .n = n,
+				    .n_nodes = n_nodes,
+				    .n_planes = n_planes,
+				    .words = (n_planes + 63) / 64 };
 }
 
-/* Loads from the classes alone; every edge has one that it may have. */
-static uint32_t judge_colours(const struct demand *x, const struct osr__colouring *c)
+/* Colours it. The largest load, from the classes alone; every edge has one that it may have. */
+static uint32_t colour(struct demand *x)
 {
-	static uint32_t up[MAX_NODES][128], down[MAX_NODES][128];
-	uint32_t size[128] = { 0 }, most = 0;
-
-	memset(up, 0, sizeof(up));
-	memset(down, 0, sizeof(down));
-	for (uint32_t e = 0; e < x->d.n_edges; e++) {
-		uint32_t q = x->class_of[e], w = x->edge[e].weight, load;
-
-		assert_true(q < c->n_classes && c->n_classes <= x->d.n_planes);
-		assert_true(osr__may(&x->d, e, q));
-		load = up[x->edge[e].left][q] += w;
-		most = load > most ? load : most;
-		load = down[x->edge[e].right][q] += w;
-		most = load > most ? load : most;
-		size[q] += w;
-	}
-	assert_int_equal(most, c->load);
-	assert_true(c->load >= c->bound);
-	for (uint32_t q = 1; !x->d.may && q < c->n_classes; q++)
-		assert_true(size[q] && size[q] <= size[q - 1]);
-	return most;
-}
-
-static struct osr__colouring colour(struct demand *x)
-{
+	static uint32_t cable[2][MAX_NODES][128];
+	uint32_t size[128] = { 0 }, degree[2][MAX_NODES] = { { 0 } }, most = 0;
 	struct osr_arena scratch = { 0 };
-	struct osr__colouring c;
 
-	assert_int_equal(osr__colour(&x->d, &scratch, x->class_of, &c), OSR_OK);
+	assert_int_equal(osr__colour(&x->g, &scratch), OSR_OK);
 	assert_int_equal(scratch.in_use, 0);
 	osr_arena_free(&scratch);
-	judge_colours(x, &c);
-	return c;
+	memset(cable, 0, sizeof(cable));
+	x->degree = 0;
+	for (uint32_t e = 0; e < x->g.n; e++) {
+		const struct osr_key_flow *f = &x->flow[e];
+
+		assert_true(f->q < x->g.n_classes && x->g.n_classes <= x->g.n_planes);
+		assert_true(osr__may(&x->g, e, f->q));
+		for (unsigned down = 0; down < 2; down++) {
+			uint32_t v = down ? f->ad : f->a, load = cable[down][v][f->q] += f->weight;
+
+			most = load > most ? load : most;
+			x->degree = ++degree[down][v] > x->degree ? degree[down][v] : x->degree;
+		}
+		size[f->q] += f->weight;
+	}
+	assert_true(most >= x->g.bound);
+	for (uint32_t q = 1; !x->g.may && q < x->g.n_classes; q++)
+		assert_true(size[q] && size[q] <= size[q - 1]);
+	return most;
 }
 
 /* As many classes as the largest degree, no more: what matchings of largest cardinality miss. */
@@ -595,18 +581,18 @@ static void test_koenig(void **state)
 	draws = 2;
 	for (unsigned round = 0; round < 2000; round++) {
 		uint32_t n = 1 + below(MAX_NODES);
-		struct osr__colouring c;
+		uint32_t n_planes = 1 + below(30), load;
 
-		x.d = (struct osr__demand){ .n_nodes = n, .n_planes = 1 + below(30) };
-		x.d.n_edges = below(MAX_EDGES);
-		for (uint32_t e = 0; e < x.d.n_edges; e++)
-			x.edge[e] = (struct osr__edge){ below(n), below(1 + below(n)), 1 };
-		measure_demand(&x);
-		c = colour(&x);
-		assert_int_equal(c.load, (x.degree + x.d.n_planes - 1) / x.d.n_planes);
-		assert_int_equal(c.bound, c.load);
-		if (x.degree <= x.d.n_planes)
-			assert_int_equal(c.n_classes, x.degree);
+		draw(&x, n, n_planes, below(MAX_EDGES));
+		for (uint32_t e = 0; e < x.g.n; e++)
+			x.flow[e] = (struct osr_key_flow){ .a = below(n),
+							   .ad = below(1 + below(n)),
+							   .weight = 1 };
+		load = colour(&x);
+		assert_int_equal(load, (x.degree + n_planes - 1) / n_planes);
+		assert_int_equal(x.g.bound, load);
+		if (x.degree <= n_planes)
+			assert_int_equal(x.g.n_classes, x.degree);
 	}
 }
 
@@ -614,14 +600,14 @@ static void test_koenig(void **state)
 static bool exists(const struct demand *x, uint32_t load, uint32_t e, uint32_t up[][8],
 		   uint32_t down[][8])
 {
-	if (e == x->d.n_edges)
+	if (e == x->g.n)
 		return true;
-	for (uint32_t q = 0; q < x->d.n_planes; q++) {
-		uint32_t *u = &up[x->edge[e].left][q], *v = &down[x->edge[e].right][q];
-		uint32_t w = x->edge[e].weight;
+	for (uint32_t q = 0; q < x->g.n_planes; q++) {
+		uint32_t *u = &up[x->flow[e].a][q], *v = &down[x->flow[e].ad][q];
+		uint32_t w = x->flow[e].weight;
 		bool found;
 
-		if (!osr__may(&x->d, e, q) || *u + w > load || *v + w > load)
+		if (!osr__may(&x->g, e, q) || *u + w > load || *v + w > load)
 			continue;
 		*u += w;
 		*v += w;
@@ -640,28 +626,23 @@ static void small_cases(uint32_t max_weight, bool missing, unsigned *n, unsigned
 	static struct demand x;
 
 	for (unsigned round = 0; round < 3000; round++) {
-		uint32_t nodes = 2 + below(4), cut[2][8];
+		uint32_t nodes = 2 + below(4), n_planes = 2 + below(3), cut[8], load;
 		uint32_t up[8][8] = { { 0 } }, down[8][8] = { { 0 } };
-		struct osr__colouring c;
 
-		x.d = (struct osr__demand){ .n_nodes = nodes, .n_planes = 2 + below(3) };
-		x.d.n_edges = 1 + below(9);
-		x.d.may = missing ? x.may : NULL;
-		for (uint32_t v = 0; v < nodes; v++) {
-			cut[0][v] = below(2) ? 0 : 1u << below(x.d.n_planes);
-			cut[1][v] = cut[0][v];
-		}
-		for (uint32_t e = 0; e < x.d.n_edges; e++) {
-			x.edge[e] = (struct osr__edge){ below(nodes), below(nodes),
-							1 + below(max_weight) };
-			x.may[e] = ((1u << x.d.n_planes) - 1) & ~cut[0][x.edge[e].left] &
-				   ~cut[1][x.edge[e].right];
+		draw(&x, nodes, n_planes, 1 + below(9));
+		x.g.may = missing ? x.may : NULL;
+		for (uint32_t v = 0; v < nodes; v++)
+			cut[v] = below(2) ? 0 : 1u << below(n_planes);
+		for (uint32_t e = 0; e < x.g.n; e++) {
+			x.flow[e] = (struct osr_key_flow){ .a = below(nodes),
+							   .ad = below(nodes),
+							   .weight = 1 + below(max_weight) };
+			x.may[e] = ((1u << n_planes) - 1) & ~cut[x.flow[e].a] & ~cut[x.flow[e].ad];
 			if (!x.may[e])
 				x.may[e] = 1;
 		}
-		measure_demand(&x);
-		c = colour(&x);
-		*n_least += c.load == c.bound || !exists(&x, c.load - 1, 0, up, down);
+		load = colour(&x);
+		*n_least += load == x.g.bound || !exists(&x, load - 1, 0, up, down);
 		(*n)++;
 	}
 }
@@ -685,18 +666,16 @@ static void test_colour_memory(void **state)
 {
 	static struct demand x;
 
-	x.d = (struct osr__demand){ .n_nodes = 8, .n_planes = 4, .n_edges = 30 };
+	draw(&x, 8, 4, 30);
 	for (uint32_t e = 0; e < 30; e++) {
-		x.edge[e] = (struct osr__edge){ e % 8, e * 3 % 8, 1 };
+		x.flow[e] = (struct osr_key_flow){ .a = e % 8, .ad = e * 3 % 8, .weight = 1 };
 		x.may[e] = e % 5 ? 15 : 7;
 	}
-	measure_demand(&x);
 	for (unsigned missing = 0; missing < 2; missing++) {
-		x.d.may = missing ? x.may : NULL;
+		x.g.may = missing ? x.may : NULL;
 		for (size_t n = 1;; n++) {
 			struct osr_arena scratch = { .fail_after = n };
-			struct osr__colouring c;
-			enum osr_status st = osr__colour(&x.d, &scratch, x.class_of, &c);
+			enum osr_status st = osr__colour(&x.g, &scratch);
 
 			assert_int_equal(scratch.in_use, 0);
 			osr_arena_free(&scratch);
