@@ -147,12 +147,13 @@ static void take_end_sl2vl(struct osr_tables *tables, const struct osr_live_node
 	uint32_t count;
 
 	for (unsigned p = 1; p <= live_node->n_ports; p++) {
-		const struct osr_owner *owner =
+		const struct osr_keyed *owner =
 			osr_tables_owner(tables, live_node->ports[p].guid, false, &count);
 
 		for (uint32_t i = 0; osr_live_port_up(live_node, p) && i < count; i++)
-			if (owner[i].term != OSR_NONE)
-				live_unpack(tables->term_sl2vl[owner[i].term], live_node->sl2vl[p]);
+			if (owner[i].index != OSR_NONE)
+				live_unpack(tables->term_sl2vl[owner[i].index],
+					    live_node->sl2vl[p]);
 	}
 }
 

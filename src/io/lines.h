@@ -37,20 +37,18 @@ struct osr_lines {
 
 	struct osr_diag *diag;
 	enum osr_status failed; /* to open it */
-	FILE *in;               /* NULL: all of it is in buf */
-	bool at_end;
-	char *buf;
-	size_t begin, end; /* what of buf is not yet given out */
+	FILE *in;
+	char text[OSR_LINES_MAX + 2]; /* the current line */
 };
 
 /* "-" is standard input. Both return `lines`. */
 struct osr_lines *osr_lines_open(struct osr_lines *lines, const char *path, struct osr_diag *diag);
-/* The lines of a text in memory, of which a copy is made. */
+/* The lines of a text in memory, which stays there. */
 struct osr_lines *osr_lines_text(struct osr_lines *lines, const char *text, size_t size,
 				 const char *label, struct osr_diag *diag);
 void osr_lines_close(struct osr_lines *lines);
 
-/* The first character that is no blank, which stays there; 0: none is near. */
+/* The first character behind empty lines, which stays there; 0: there is none. */
 char osr_lines_peek(struct osr_lines *lines);
 
 /* The next line; false at the end, or with *st and the diag set. */

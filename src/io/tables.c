@@ -7,88 +7,51 @@
 
 /* ---- end ports by GUID ---------------------------------------------------------------------- */
 
-static int io_tables_by_guid(const void *a, const void *b)
-{
-	const struct osr_owner *owner = a, *y = b;
-
-	if (owner->guid != y->guid)
-		return owner->guid < y->guid ? -1 : 1;
-	if (owner->by_node != y->by_node)
-		return owner->by_node ? 1 : -1;
-	return owner->term < y->term ? -1 : owner->term > y->term;
-}
-
-static uint32_t term_at(const struct osr_fabric *fabric, uint32_t sw, unsigned port)
-{
-	if (sw == OSR_NONE)
-		return OSR_NONE;
-	for (uint32_t t = fabric->term_row[sw]; t < fabric->term_row[sw + 1]; t++)
-		if (fabric->term_port[t] == port)
-			return t;
-	return OSR_NONE;
-}
-
-/* The terminal of a port of a CA or router; OSR_NONE if no switch is at the other end. */
-static uint32_t term_of_port(const struct osr_fabric *fabric, const struct osr_net *net,
-			     uint32_t port)
-{
-	uint32_t peer = net->ports[port].peer;
-	const struct osr_net_node *node;
-
-	if (peer == OSR_NONE)
-		return OSR_NONE;
-	node = &net->nodes[net->ports[peer].node];
-	if (node->type != OSR_NET_SWITCH)
-		return OSR_NONE;
-	return term_at(fabric, osr_fabric_switch_by_guid(fabric, node->guid),
-		       osr_net_port_num(net, peer));
-}
-
+/* Every terminal, and every port of a CA or router, whose switch may be at the other end or not. */
 static void index_owners(struct osr_tables *tables)
 {
-	size_t n = tables->f->n_terminals + 2 * (size_t)(tables->net ? tables->net->n_ports : 0);
+	const struct osr_fabric *fabric = tables->f;
+	const struct osr_net *net = tables->net;
+	size_t n = fabric->n_terminals + (size_t)(net ? net->n_ports : 0);
+	struct osr_keyed **owner = tables->owner;
+	uint32_t *n_owners = tables->n_owners;
 
-	tables->owner = osr_alloc(tables->arena, n, sizeof(*tables->owner));
-	if (!tables->owner)
+	for (unsigned by_node = 0; by_node < 2; by_node++)
+		owner[by_node] = osr_alloc(tables->arena, n, sizeof(**owner));
+	if (osr_arena_failed(tables->arena, NULL))
 		return;
-	for (uint32_t i = 0; i < tables->f->n_terminals; i++)
-		tables->owner[tables->n_owners++] =
-			(struct osr_owner){ tables->f->term_guid[i], i, false };
-	/* Nodes by their own GUID, too. */
-	for (uint32_t p = 0; tables->net && p < tables->net->n_ports; p++) {
-		const struct osr_net_node *node = &tables->net->nodes[tables->net->ports[p].node];
-		uint32_t term;
+	for (uint32_t i = 0; i < fabric->n_terminals; i++)
+		owner[0][n_owners[0]++] = (struct osr_keyed){ fabric->term_guid[i], i };
+	for (uint32_t p = 0; net && p < net->n_ports; p++) {
+		const struct osr_net_node *node = &net->nodes[net->ports[p].node];
+		uint32_t peer = net->ports[p].peer, sw = OSR_NONE, term = OSR_NONE;
 
 		if (node->type == OSR_NET_SWITCH || p == node->port_row)
 			continue;
-		term = term_of_port(tables->f, tables->net, p);
-		tables->owner[tables->n_owners++] = (struct osr_owner){ node->guid, term, true };
+		if (peer != OSR_NONE && osr_net_is_switch(net, net->ports[peer].node))
+			sw = osr_fabric_switch_by_guid(fabric,
+						       net->nodes[net->ports[peer].node].guid);
+		for (uint32_t t = sw == OSR_NONE ? 0 : fabric->term_row[sw];
+		     sw != OSR_NONE && t < fabric->term_row[sw + 1]; t++)
+			if (fabric->term_port[t] == osr_net_port_num(net, peer))
+				term = t;
+		owner[1][n_owners[1]++] = (struct osr_keyed){ node->guid, term };
 		if (term == OSR_NONE)
-			tables->owner[tables->n_owners++] =
-				(struct osr_owner){ tables->net->ports[p].guid, term, false };
+			owner[0][n_owners[0]++] = (struct osr_keyed){ net->ports[p].guid, term };
 	}
-	qsort(tables->owner, tables->n_owners, sizeof(*tables->owner), io_tables_by_guid);
+	for (unsigned by_node = 0; by_node < 2; by_node++)
+		osr_keyed_sort(owner[by_node], n_owners[by_node]);
 }
 
-const struct osr_owner *osr_tables_owner(const struct osr_tables *tables, uint64_t guid,
+const struct osr_keyed *osr_tables_owner(const struct osr_tables *tables, uint64_t guid,
 					 bool by_node, uint32_t *n)
 {
-	uint32_t lo = 0, hi = tables->n_owners;
-	struct osr_owner key = { guid, 0, by_node };
+	const struct osr_keyed *list = tables->owner[by_node];
+	uint32_t n_list = tables->n_owners[by_node], at = osr_keyed_at(list, n_list, guid);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (io_tables_by_guid(&tables->owner[mid], &key) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (*n = 0; lo + *n < tables->n_owners; ++*n)
-		if (tables->owner[lo + *n].guid != guid ||
-		    tables->owner[lo + *n].by_node != by_node)
-			break;
-	return tables->owner + lo;
+	for (*n = 0; at + *n < n_list && list[at + *n].key == guid;)
+		++*n;
+	return list + at;
 }
 
 /* ---- beginning and end ---------------------------------------------------------------------- */

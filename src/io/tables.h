@@ -16,7 +16,7 @@
  *	groups	opensm.mcfdbs
  *
  * Files are streamed: memory is that of the tables, a byte for each switch and LID, 16 for each pair
- * of ports, a byte for each LID and row of path SLs (end ports with equal rows share one).
+ * of ports, a byte for each LID and end port whose SLs of paths are given (for each switch in the compact form).
  *
  * OSR_INVAL, with file and line, for what cannot be read or contradicts the fabric or itself: a
  * switch, port or port GUID that the fabric does not have or has elsewhere, an entry given twice with
@@ -51,8 +51,9 @@ struct osr_tables {
 	uint64_t n_entries, n_foreign;
 	uint64_t bytes;
 
-	struct osr_owner *owner; /* [n_owners] end ports by GUID, of ports and of nodes */
-	uint32_t n_owners;
+	/* Terminals by the GUIDs of their ports, and of their nodes; OSR_NONE: on no switch. */
+	struct osr_keyed *owner[2];
+	uint32_t n_owners[2];
 };
 
 enum osr_status osr_tables_init(struct osr_tables *tables, const struct osr_fabric *fabric,
@@ -107,14 +108,8 @@ static inline uint8_t *osr_tables_sl2vl(const struct osr_tables *tables, uint32_
 	return tables->routing.sl2vl[tables->routing.sl2vl_row[s] + pair];
 }
 
-/* End ports with this GUID, of the port or else of its node: *n of them from the one returned. */
-struct osr_owner {
-	uint64_t guid;
-	uint32_t term;
-	bool by_node;
-};
-
-const struct osr_owner *osr_tables_owner(const struct osr_tables *tables, uint64_t guid,
+/* Terminals with this GUID of the port, or of the node: *n of them from the one returned. */
+const struct osr_keyed *osr_tables_owner(const struct osr_tables *tables, uint64_t guid,
 					 bool by_node, uint32_t *n);
 
 #endif

@@ -66,23 +66,19 @@ struct reader {
 	/* What the last head line named: a switch, or these end ports. */
 	uint64_t guid;
 	uint32_t sw;
-	const struct osr_owner *owner;
+	const struct osr_keyed *owner;
 	uint32_t n_owners;
 	uint32_t n_rows; /* tables; rows of path SLs or SL2VL tables; entries of groups */
 	/* LFTs: */
 	uint64_t *port_guid; /* [n_dests] port GUID that the file gives to a LID, 0 = none so far */
 	uint64_t first_foreign, foreign_lid; /* line and LID */
 	bool ended, any_ended;               /* the last table, some table had a last line */
-	/*
-	 * Paths. A row is filled for one end port after the other. An end port that turns out to have the row of the
-	 * first one on its switch shares it; one that comes back gets a copy to go on with.
-	 */
-	bool compact;                /* digits follow */
-	bool open;                   /* there is a row in work, the last one */
-	struct osr_owner *on_switch; /* [n_terminals] */
-	uint32_t *row;               /* [n_terminals] */
-	uint8_t *sl;                 /* [room * n_dests], of malloc */
-	struct entry *entry;         /* of groups, of malloc: nobody knows how many there will be */
+	/* Paths: */
+	bool compact;            /* digits follow, for all end ports of the switch */
+	struct osr_keyed sender; /* its first end port, whose row they share */
+	uint32_t *row;           /* [n_terminals] */
+	uint8_t *sl;             /* [room * n_dests], of malloc */
+	struct entry *entry;     /* of groups, of malloc: nobody knows how many there will be */
 	uint32_t room;
 };
 
@@ -172,7 +168,7 @@ static enum osr_status lft_head(struct reader *r, const char *text, const char *
 static enum osr_status check_owner(struct reader *r, uint32_t d, uint64_t guid)
 {
 	uint32_t term = r->f->dest_term[d], n, m;
-	const struct osr_owner *node;
+	const struct osr_keyed *node;
 	char buf[32];
 
 	if (r->port_guid[d] && r->port_guid[d] != guid)
@@ -185,7 +181,7 @@ static enum osr_status check_owner(struct reader *r, uint32_t d, uint64_t guid)
 		return OSR_OK;
 	node = osr_tables_owner(r->t, guid, true, &m);
 	for (uint32_t i = 0; i < m; i++)
-		if (node[i].term == term)
+		if (node[i].index == term)
 			return OSR_OK;
 	osr_tables_owner(r->t, guid, false, &n);
 	if (!n && !m)
@@ -278,8 +274,8 @@ static enum osr_status sl2vl_row(struct reader *r, uint64_t in, uint64_t out, co
 	if (r->sw != OSR_NONE)
 		return sl2vl_set(r, osr_tables_sl2vl(r->t, r->sw, (unsigned)in, (unsigned)out), vl);
 	for (uint32_t i = 0; i < r->n_owners && !st; i++)
-		if (r->owner[i].term != OSR_NONE)
-			st = sl2vl_set(r, r->t->term_sl2vl[r->owner[i].term], vl);
+		if (r->owner[i].index != OSR_NONE)
+			st = sl2vl_set(r, r->t->term_sl2vl[r->owner[i].index], vl);
 	return st;
 }
 
@@ -325,97 +321,75 @@ static enum osr_status sl2vl_line(struct reader *r, const char *at)
 
 /* ---- SLs of paths --------------------------------------------------------------------------- */
 
-static uint8_t *sl_row(const struct reader *r, uint32_t i)
+/* The SLs of an end port, none so far where it has no row; NULL: no memory. */
+static uint8_t *sl_row(struct reader *r, uint32_t term)
 {
-	return r->sl + (size_t)i * r->f->n_dests;
-}
+	size_t n = r->f->n_dests;
 
-/* The row in work is complete: it stays, or the first end port of the switch has the same. */
-static void close_row(struct reader *r)
-{
-	uint32_t last = r->n_rows - 1, row = last;
-
-	if (!r->open)
-		return;
-	for (uint32_t i = 0; i < r->n_owners && row == last; i++) {
-		uint32_t term = r->owner[i].term, first;
-
-		if (term == OSR_NONE)
-			continue;
-		first = r->row[r->f->term_row[r->f->term_switch[term]]];
-		if (first < last && !memcmp(sl_row(r, first), sl_row(r, last), r->f->n_dests))
-			row = first;
+	if (r->row[term] == OSR_NONE) {
+		if (!osr_grow((void **)&r->sl, r->n_rows, &r->room, n + 1))
+			return NULL;
+		r->row[term] = r->n_rows++;
+		memset(r->sl + r->row[term] * n, OSR_NO_SL, n);
 	}
-	for (uint32_t i = 0; i < r->n_owners; i++)
-		if (r->owner[i].term != OSR_NONE)
-			r->row[r->owner[i].term] = row;
-	r->n_rows -= row != last;
-	r->open = false;
+	return r->sl + r->row[term] * n;
 }
 
-/* A row for the end ports in r->owner: what they have so far, or nothing. */
-static enum osr_status open_row(struct reader *r)
-{
-	uint32_t had = OSR_NONE;
-
-	for (uint32_t i = 0; i < r->n_owners; i++)
-		if (r->owner[i].term != OSR_NONE)
-			had = r->row[r->owner[i].term];
-	if (!osr_grow((void **)&r->sl, r->n_rows, &r->room, r->f->n_dests + 1u))
-		return osr_lines_nomem(r->in);
-	if (had == OSR_NONE)
-		memset(sl_row(r, r->n_rows), OSR_NO_SL, r->f->n_dests);
-	else
-		memcpy(sl_row(r, r->n_rows), sl_row(r, had), r->f->n_dests);
-	r->n_rows++;
-	r->open = true;
-	return OSR_OK;
-}
-
-/* An end port, or all of a switch. */
+/* End ports, or port 0 of a switch. */
 static enum osr_status path_head(struct reader *r, uint64_t guid, bool node_first)
 {
-	enum osr_status st;
+	enum osr_status st = OSR_OK;
 
-	if (r->n_owners && guid == r->guid && !r->compact)
-		return OSR_OK;
-	close_row(r);
-	r->compact = false;
-	st = take_ends(r, guid, node_first);
-	return st || !r->n_owners ? st : open_row(r);
+	if (r->compact)
+		return osr_lines_fail(r->in, "a line of an end port below those of a switch");
+	if (!r->n_owners || guid != r->guid)
+		st = take_ends(r, guid, node_first);
+	for (uint32_t i = 0; i < r->n_owners && !st; i++)
+		if (r->owner[i].index != OSR_NONE && !sl_row(r, r->owner[i].index))
+			st = osr_lines_nomem(r->in);
+	return st;
 }
 
+/* All end ports of a switch: they share the row of the first one. */
 static enum osr_status path_switch(struct reader *r, const char *at)
 {
-	enum osr_status st;
+	enum osr_status st = take_switch(r, at);
+	uint32_t first, end;
 
-	close_row(r);
-	st = take_switch(r, at);
 	if (st)
 		return st;
+	first = r->f->term_row[r->sw];
+	end = r->f->term_row[r->sw + 1];
 	r->compact = true;
-	r->owner = r->on_switch;
-	r->n_owners = r->f->term_row[r->sw + 1] - r->f->term_row[r->sw];
-	for (uint32_t i = 0; i < r->n_owners; i++)
-		r->on_switch[i].term = r->f->term_row[r->sw] + i;
-	return r->n_owners ? open_row(r) : OSR_OK;
+	r->sender.index = first;
+	r->owner = &r->sender;
+	r->n_owners = first < end;
+	if (first < end && !sl_row(r, first))
+		return osr_lines_nomem(r->in);
+	for (uint32_t term = first; term < end; term++)
+		r->row[term] = r->row[first];
+	return OSR_OK;
 }
 
 static enum osr_status path_sl(struct reader *r, uint64_t lid, uint64_t sl)
 {
 	uint32_t d = dest_of(r, lid);
-	uint8_t *entry;
 
 	r->t->n_foreign += d == OSR_NONE;
-	if (d == OSR_NONE || !r->open)
+	if (d == OSR_NONE)
 		return OSR_OK;
-	entry = sl_row(r, r->n_rows - 1) + d;
-	if (*entry != OSR_NO_SL && *entry != sl)
-		return osr_lines_fail(r->in,
-				      "SL %" PRIu64 " to LID %" PRIu64 ", which had SL %u before",
-				      sl, lid, *entry);
-	*entry = (uint8_t)sl;
-	r->t->n_entries++;
+	for (uint32_t i = 0; i < r->n_owners; i++) {
+		uint8_t *entry =
+			r->owner[i].index == OSR_NONE ? NULL : sl_row(r, r->owner[i].index) + d;
+
+		if (entry && *entry != OSR_NO_SL && *entry != sl)
+			return osr_lines_fail(
+				r->in, "SL %" PRIu64 " to LID %" PRIu64 ", which had SL %u before",
+				sl, lid, *entry);
+		if (entry)
+			*entry = (uint8_t)sl;
+	}
+	r->t->n_entries += r->n_owners > 0;
 	return OSR_OK;
 }
 
@@ -599,16 +573,13 @@ enum osr_status osr_tables_parse_sl2vl(struct osr_tables *tables, struct osr_lin
 enum osr_status osr_tables_parse_paths(struct osr_tables *tables, struct osr_lines *in)
 {
 	uint32_t n = tables->f->n_terminals;
-	struct reader r = { .row = osr_alloc(tables->arena, n, sizeof(*r.row)),
-			    .on_switch = osr_calloc(tables->arena, n, sizeof(*r.on_switch)) };
+	struct reader r = { .row = osr_alloc(tables->arena, n, sizeof(*r.row)) };
 	enum osr_status st;
 
 	if (osr_arena_failed(tables->arena, in->diag))
 		return OSR_NOMEM;
 	memset(r.row, 0xff, n * sizeof(*r.row));
 	st = read_lines(&r, tables, in, path_line);
-	if (!st)
-		close_row(&r);
 	if (!st && !r.n_rows)
 		st = osr_fail(in->diag, OSR_INVAL, "%s: holds no SL of a path", in->label);
 	if (st) {
