@@ -544,7 +544,6 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 	struct dmodk m = { .f = job->fabric, .limit = osr_spf_bound(job->fabric) * BALANCE / 100 };
 	enum osr_status st = find_tree(&m, job);
 	struct osr_lane_work work = { &m.spf, req, job->scratch, job->arena, routing, job->diag };
-	bool uneven;
 
 	if (!st)
 		st = dmodk_describe(&m.p, job->arena, routing, job->diag);
@@ -565,12 +564,10 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 		      : osr_lanes_in_order(&work, &m.o);
 	if (st)
 		return st;
-	uneven = m.n_missing && osr_spf_load(&m.spf) > m.limit;
+	m.spf.place = m.o.number;
+	if (m.n_missing && osr_spf_load(&m.spf) > m.limit)
+		osr_spf_relieve(&m.spf, m.limit);
 	osr_spf_finish(&m.spf);
-	if (uneven)
-		st = osr_spf_relieve(m.f, routing, m.o.number, m.limit, job->scratch, job->diag);
-	if (st)
-		return st;
 	routing->engine = "dmodk";
 	routing->claims |= routing->n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	routing->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;

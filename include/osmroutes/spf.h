@@ -138,12 +138,10 @@ void osr_spf_swap(struct osr_spf *spf, struct osr_spf_saved *saved);
 void osr_spf_leave_order(struct osr_spf *spf);
 
 /*
- * Finished tables within an order place[n_switches] of the switches, 0 the highest: as long as the busiest link carries
- * more than `goal` routes, branches of trees move to ways as short, up first, then down. O(LIDs * switches).
+ * As long as the busiest channel carries more than `bound` (or the mean, if that is more), branches of trees leave it
+ * for ways as short, within spf->place if that is set. O(LIDs * switches).
  */
-enum osr_status osr_spf_relieve(const struct osr_fabric *fabric, struct osr_routing *routing,
-				const uint32_t *place, uint64_t goal, struct osr_arena *scratch,
-				struct osr_diag *diag);
+void osr_spf_relieve(struct osr_spf *spf, uint64_t bound);
 
 /* Is the load of the first pass so close to a bound that no round is worth while? */
 bool osr_spf_balanced(const struct osr_spf *spf);

@@ -178,23 +178,6 @@ static void moves_lay_out(struct osr__moves *m, uint32_t d)
 	x->work -= fabric->n_switches;
 }
 
-void osr__moves_count(struct osr__moves *m)
-{
-	const struct osr_fabric *fabric = m->f;
-	struct moves_scratch *x = m->scratch;
-
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		if (!fabric->term_weight[fabric->dest_term[d]])
-			continue;
-		moves_lay_out(m, d);
-		for (uint32_t i = 0; i < x->n_order; i++) {
-			uint32_t v = x->order[i], c = osr__moves_channel(m, v, moves_row(m, d)[v]);
-
-			m->load[c] += moves_amount(m, c, x->flow[v]);
-		}
-	}
-}
-
 /* Another LID of the same port on this port of v: they are to differ. */
 static bool moves_meets_sibling(const struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
 {

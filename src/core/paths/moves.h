@@ -90,9 +90,6 @@ bool osr__moves_needed(const struct osr__moves *m);
 enum osr_status osr__moves_init(struct osr__moves *m, struct osr_arena *arena,
 				struct osr_diag *diag);
 
-/* Adds the routes of the tables to m->load. O(LIDs * switches). */
-void osr__moves_count(struct osr__moves *m);
-
 /* At most O(LIDs * switches), with a constant that is a few dozens. */
 void osr__moves_run(struct osr__moves *m);
 

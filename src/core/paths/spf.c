@@ -625,8 +625,7 @@ static enum osr_status spf_init_moves(struct osr_spf *spf, struct osr_arena *scr
 	return osr__moves_init(m, scratch, diag);
 }
 
-/* Branches of trees leave the busiest channels, within the order if there is one. */
-static void spf_move(struct osr_spf *spf, uint64_t bound)
+void osr_spf_relieve(struct osr_spf *spf, uint64_t bound)
 {
 	const struct osr_fabric *fabric = spf->f;
 	struct osr__moves *m = spf->scratch->moves;
@@ -659,7 +658,7 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 		spf_route_round(spf);
 	}
 	if (opt->max_rounds && !near_bound(spf, bound, &now))
-		spf_move(spf, bound);
+		osr_spf_relieve(spf, bound);
 	osr__spf_share(spf);
 }
 
@@ -667,29 +666,6 @@ void osr_spf_route(struct osr_spf *spf, const struct osr_spf_options *opt)
 {
 	osr_spf_first(spf);
 	osr_spf_refine(spf, opt);
-}
-
-enum osr_status osr_spf_relieve(const struct osr_fabric *fabric, struct osr_routing *routing,
-				const uint32_t *place, uint64_t goal, struct osr_arena *scratch,
-				struct osr_diag *diag)
-{
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr__moves m = { .f = fabric,
-				.lft = routing->lft,
-				.goal = goal,
-				.aim = goal,
-				.open = true,
-				.place = place };
-	enum osr_status st;
-
-	m.load = osr_calloc(scratch, fabric->n_channels, sizeof(*m.load));
-	st = osr__moves_init(&m, scratch, diag);
-	if (!st) {
-		osr__moves_count(&m);
-		osr__moves_run(&m);
-	}
-	osr_arena_reset(scratch, mark);
-	return st;
 }
 
 /*
