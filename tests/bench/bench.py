@@ -3,8 +3,10 @@
 """Stock engines and ours side by side: the rows of docs/results/benchmarks.md. See scripts/bench. With --quick ours are routed
 by the command, and those of stock engines are read from stock.csv; --update writes it."""
 import argparse
+import collections
 import csv
 import heapq
+import itertools
 import json
 import os
 import re
@@ -15,15 +17,16 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', 'oracle'), os.path.join(HERE, '..', 'osm')]
+sys.path[:0] = [os.path.join(HERE, '..', room) for room in ('oracle', 'osm', 'cli')]
 import shapes  # noqa: E402
+from bandwidth import Oracle  # noqa: E402
 from osmtest import BUILD, Fabric, Failure, Skip, need_tools, real_fabrics, warn  # noqa: E402
 from timed import COMMAND, sweep  # noqa: E402
 
-PAIRS = os.path.join(BUILD, 'tests', 'bench', 'osr-pairs')
 STOCK_ROWS = os.path.join(HERE, 'stock.csv')
 KEYS = ['efi', 'ebb', 'lost', 'longer', 'lanes', 'any_sl']
 BISECTIONS = 200
+RATE = {None: 1, '4xSDR': 8, '4xDDR': 16, '4xQDR': 32, '4xFDR': 54, '4xEDR': 100, '4xHDR': 200, '4xNDR': 400}	# Gbit/s
 SLOW_MS = 10000		# beyond this, one repetition says enough
 NEAR = 1.01		# worse than a stock engine by more than this counts,
 MOST = 1.10		# and by more than this, nothing that it buys explains it
@@ -110,12 +113,11 @@ def single(net):
     """
     n = range(len(net.switches))
     hosts = [sum(s == v for _, s in net.hosts) for v in n]
-    rate = {None: 1, '4xQDR': 32, '4xEDR': 100, '4xHDR': 200}
-    fastest = max(rate[r] for _, _, r in net.links)
+    fastest = max(RATE[r] for _, _, r in net.links)
     ways = [[] for _ in n]
     for a, b, r in net.links:
-        ways[a].append(rate[r] / fastest)
-        ways[b].append(rate[r] / fastest)
+        ways[a].append(RATE[r] / fastest)
+        ways[b].append(RATE[r] / fastest)
     best = 0
     for v in n:
         if hosts[v] and ways[v]:
@@ -124,6 +126,22 @@ def single(net):
                 larger = sum(h >= size for h in hosts) - (hosts[v] >= size)
                 best = max(best, fill(ways[v], hosts[v] * larger, size))
     return best
+
+
+def scaled(netfile, lfts):
+    """EFI of routes x fastest rate / rate of the channel, of these tables; None where all cables have one rate."""
+    rates, switch = {}, None
+    with open(netfile, errors='replace') as file:
+        for line in file:
+            switch = m[1] if (m := re.match(r'\w+\s+\d+\s+"([^"]+)"', line)) else switch
+            if m := re.match(r'\[(\d+)\].*\b(4x[A-Z]+)', line):
+                rates[switch, int(m[1])] = RATE[m[2]]
+    if len(set(rates.values())) < 2:
+        return None
+    tables, load = Oracle(netfile, lfts), collections.Counter()
+    for a, b in itertools.permutations(tables.hosts, 2):
+        load.update(tables.path(a, b)[1:-1])
+    return round(max(n * max(rates.values()) / rates.get(c, max(rates.values())) for c, n in load.items()))
 
 
 # ---- one fabric ---------------------------------------------------------------------------------
@@ -193,21 +211,23 @@ class Bench:
         return found
 
     def judge(self, name, engine, found):
-        """The tables as they stand in OpenSM, by a program that does not know whose they are."""
+        """The tables as they stand in OpenSM, by a command that does not know whose they are."""
         if found.used != engine:
             return {'fails': 'fails, %s serves' % (found.used or 'none')}
         lanes = int(budget(name)) if engine == 'nue' else found.lanes or 1
-        any_sl = 'any_sl' in found.said['check']['proven'] if found.said else self.is_any_sl(found.lfts)
-        return self.follow(name, found.lfts, found.said and found.said['load']['efi'], lanes, any_sl)
+        said = found.said
+        return self.follow(name, found.lfts, lanes, said and said['load']['efi'], said and 'any_sl' in said['check']['proven'])
 
-    def follow(self, name, lfts, efi, lanes, any_sl):
-        pairs = json.loads(subprocess.run([PAIRS, self.netfile, lfts, str(BISECTIONS)],
-                                          check=True, stdout=subprocess.PIPE).stdout)
-        if efi is not None and efi != pairs['efi']:
-            raise Failure('%s: it says EFI %d, the tables %d' % (name, efi, pairs['efi']))
-        return {'efi': pairs['efi_capacity' if pairs['rates'] > 1 else 'efi'],
-                'ebb': pairs.get('ebb', 0), 'lost': pairs['unreachable'],
-                'longer': 100 * pairs['longer'] / max(pairs['pairs'], 1), 'lanes': lanes, 'any_sl': any_sl}
+    def follow(self, name, lfts, lanes, efi=None, any_sl=None):
+        """efi, any_sl: what the engine says; without any_sl: would these tables be safe on one lane, and so on any SL?"""
+        done = subprocess.run([COMMAND, 'route', '--json', '--tables', lfts, '--bisections=%d' % BISECTIONS, self.netfile],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        told = json.loads(done.stdout)['results'][0]
+        if efi is not None and efi != told['efi']:
+            raise Failure('%s: it says EFI %d, the tables %d' % (name, efi, told['efi']))
+        return {'efi': scaled(self.netfile, lfts) or told['efi'], 'ebb': told['ebb'], 'lost': told['host_routes_lost'],
+                'longer': 100 * told['routes_longer'] / max(told['routes'], 1), 'lanes': lanes,
+                'any_sl': told['answers']['any_sl'] == 'proven' if any_sl is None else any_sl}
 
     def beside_stock(self, workdir):
         """Ours by the command, which makes the tables of the plugin; stock as it was."""
@@ -220,15 +240,8 @@ class Bench:
                 if row.pop('fabric') == self.name:
                     name = row.pop('engine')
                     self.rows[name] = {k: float(v) for k, v in row.items()} if row['efi'] else {'fails': 'fails'}
-        self.rows['dfsssp'] = self.follow('dfsssp', os.path.join(dump, 'opensm-lfts.dump'), said['efi'],
-                                          said['layers'], said['proven']['any_sl'])
-
-    def is_any_sl(self, lfts):
-        """Would these tables be safe on one lane, and so on any SL?"""
-        done = subprocess.run([COMMAND, 'route', '--json', '--tables', lfts, '--bisections=0',
-                               self.netfile], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        told = json.loads(done.stdout)['results'][0]
-        return told.get('answers', {}).get('any_sl') == 'proven'
+        self.rows['dfsssp'] = self.follow('dfsssp', os.path.join(dump, 'opensm-lfts.dump'), said['layers'], said['efi'],
+                                          said['proven']['any_sl'])
 
     def worse(self):
         """Sentences: what ours loses, and in what it is worse than a stock engine."""
