@@ -4,9 +4,9 @@
  *
  *	event_plugin_name osmroutes osrtimer
  *
- * It wraps build_lid_matrices and ucast_build_fwd_tables of every engine OpenSM may call, minhop
- * included, once osmroutes has taken over what it serves (events reach plugins in the order of
- * event_plugin_name). One line of JSON per heavy sweep goes to the file named by OSR_TIMER_OUT:
+ * It wraps build_lid_matrices and ucast_build_fwd_tables of the engine that OSR_TIMER_ENGINE names, once osmroutes
+ * has taken over what it serves (events reach plugins in the order of event_plugin_name). One line of JSON per heavy
+ * sweep goes to the file named by OSR_TIMER_OUT:
  *
  *	cpu_ms		CPU of all threads of the process over both callbacks. OpenSM's other threads
  *			sleep meanwhile: routing starts when no MAD is under way.
@@ -31,25 +31,17 @@
 #include "osm/compat.h"
 #include "osm/layout.h"
 
-#define MAX_ENGINES 8
-
-struct slot {
+static struct {
+	struct osm_opensm *osm;
+	unsigned int n_sweeps;
+	double sweep_start;
+	/* The engine that is measured, and its own callbacks */
 	struct osm_routing_engine *re;
 	int (*build_lid_matrices)(void *context);
 	int (*ucast_build_fwd_tables)(void *context);
 	bool called;
-	int status; /* of the callback that failed, or 0 */
-	double lid_ms, fwd_ms;
-	long resident_kb, grown_kb;
-	long threads;
-};
-
-static struct {
-	struct osm_opensm *osm;
-	struct slot slot[MAX_ENGINES];
-	unsigned int n_slots, n_sweeps;
-	bool wrapped;
-	double sweep_start;
+	double cpu_ms;
+	long resident_kb, grown_kb, threads;
 	/* osmroutes, whose report() is wrapped as well */
 	osm_event_plugin_t *impl, timed_impl;
 	double events_ms;
@@ -91,98 +83,56 @@ static void reset_peak(void)
 
 /* The callbacks -------------------------------------------------------------------------------- */
 
-static int timed_lid(struct slot *s, void *context)
+static int timed_lid(void *context)
 {
 	double start;
 	int status;
 
-	s->called = true;
-	s->status = 0;
-	s->fwd_ms = 0;
-	s->threads = status_of("Threads");
-	s->resident_kb = status_of("VmRSS");
+	timer.called = true;
+	timer.threads = status_of("Threads");
+	timer.resident_kb = status_of("VmRSS");
 	reset_peak();
 	start = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
 	/* As OpenSM does: a positive answer asks for the matrices of minhop. */
-	status = s->build_lid_matrices ? s->build_lid_matrices(context) : 1;
+	status = timer.build_lid_matrices ? timer.build_lid_matrices(context) : 1;
 	if (status > 0)
 		status = osm_ucast_mgr_build_lid_matrices(&timer.osm->sm.ucast_mgr);
-	s->lid_ms = cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
-	s->grown_kb = status_of("VmHWM") - s->resident_kb;
-	if (status < 0)
-		s->status = status;
+	timer.cpu_ms = cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
+	timer.grown_kb = status_of("VmHWM") - timer.resident_kb;
 	return status < 0 ? status : 0;
 }
 
-static int timed_fwd(struct slot *s, void *context)
+static int timed_fwd(void *context)
 {
 	double start = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
-	int status = s->ucast_build_fwd_tables(context);
+	int status = timer.ucast_build_fwd_tables(context);
 
-	s->fwd_ms = cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
-	s->grown_kb = status_of("VmHWM") - s->resident_kb;
-	s->threads = status_of("Threads") - s->threads;
-	s->status = status;
+	timer.cpu_ms += cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
+	timer.grown_kb = status_of("VmHWM") - timer.resident_kb;
+	timer.threads = status_of("Threads") - timer.threads;
 	return status;
 }
 
-/* OpenSM passes nothing but the engine's own context: a pair of functions per slot. */
-#define SLOT(n)                                                                                    \
-	static int lid_##n(void *context)                                                          \
-	{                                                                                          \
-		return timed_lid(&timer.slot[n], context);                                         \
-	}                                                                                          \
-	static int fwd_##n(void *context)                                                          \
-	{                                                                                          \
-		return timed_fwd(&timer.slot[n], context);                                         \
-	}
-
-SLOT(0)
-SLOT(1)
-SLOT(2)
-SLOT(3)
-SLOT(4)
-SLOT(5)
-SLOT(6)
-SLOT(7)
-
-static const struct {
-	int (*lid)(void *context);
-	int (*fwd)(void *context);
-} functions[MAX_ENGINES] = {
-	{ lid_0, fwd_0 }, { lid_1, fwd_1 }, { lid_2, fwd_2 }, { lid_3, fwd_3 },
-	{ lid_4, fwd_4 }, { lid_5, fwd_5 }, { lid_6, fwd_6 }, { lid_7, fwd_7 }
-};
-
-static void wrap(struct osm_routing_engine *re)
+/* Engines that leave the tables to OpenSM's own, static function cannot be measured. */
+static void wrap(struct osm_routing_engine *re, const char *wanted)
 {
-	unsigned int n = timer.n_slots;
-
-	for (unsigned int i = 0; i < n; i++)
-		if (timer.slot[i].re == re)
-			return;
-	/* Engines that leave the tables to OpenSM's own, static function cannot be measured. */
-	if (n == MAX_ENGINES || !re->ucast_build_fwd_tables) {
-		fprintf(stderr, "osrtimer: %s is not measured\n", re->name);
+	if (timer.re || strcmp(re->name, wanted) || !re->ucast_build_fwd_tables)
 		return;
-	}
-	timer.slot[n] = (struct slot){ .re = re,
-				       .build_lid_matrices = re->build_lid_matrices,
-				       .ucast_build_fwd_tables = re->ucast_build_fwd_tables };
-	re->build_lid_matrices = functions[n].lid;
-	re->ucast_build_fwd_tables = functions[n].fwd;
-	timer.n_slots++;
+	timer.re = re;
+	timer.build_lid_matrices = re->build_lid_matrices;
+	timer.ucast_build_fwd_tables = re->ucast_build_fwd_tables;
+	re->build_lid_matrices = timed_lid;
+	re->ucast_build_fwd_tables = timed_fwd;
 }
 
-static void wrap_all(void)
+static void wrap_engine(void)
 {
-	if (timer.wrapped)
-		return;
-	timer.wrapped = true;
+	const char *wanted = getenv("OSR_TIMER_ENGINE");
+
 	for (struct osm_routing_engine *re = timer.osm->routing_engine_list; re; re = re->next)
-		wrap(re);
+		wrap(re, wanted);
 	if (timer.osm->default_routing_engine)
-		wrap(timer.osm->default_routing_engine);
+		wrap(timer.osm->default_routing_engine, wanted);
 }
 
 /* The event handler of osmroutes --------------------------------------------------------------- */
@@ -252,29 +202,17 @@ static void write_line(const char *path, double sweep_ms)
 {
 	const struct osm_routing_engine *used = timer.osm->routing_engine_used;
 	FILE *out = fopen(path, "a");
-	const char *comma = "";
 
 	if (!out) {
 		perror(path);
 		return;
 	}
-	fprintf(out,
-		"{\"sweep\": %u, \"used\": \"%s\", \"events_ms\": %.3f, \"sweep_ms\": %.3f, "
-		"\"engines\": [",
+	fprintf(out, "{\"sweep\": %u, \"used\": \"%s\", \"events_ms\": %.3f, \"sweep_ms\": %.3f",
 		timer.n_sweeps, used ? used->name : "", timer.events_ms, sweep_ms);
-	for (unsigned int i = 0; i < timer.n_slots; i++) {
-		const struct slot *s = &timer.slot[i];
-
-		if (!s->called)
-			continue;
-		fprintf(out,
-			"%s{\"name\": \"%s\", \"served\": %s, \"status\": %d, \"cpu_ms\": %.3f, "
-			"\"fwd_ms\": %.3f, \"grown_kb\": %ld, \"threads\": %ld}",
-			comma, s->re->name, s->re == used ? "true" : "false", s->status,
-			s->lid_ms + s->fwd_ms, s->fwd_ms, s->grown_kb, s->threads);
-		comma = ", ";
-	}
-	fputs("]}\n", out);
+	if (timer.called)
+		fprintf(out, ", \"cpu_ms\": %.3f, \"grown_kb\": %ld, \"threads\": %ld",
+			timer.cpu_ms, timer.grown_kb, timer.threads);
+	fputs("}\n", out);
 	fclose(out);
 }
 
@@ -282,9 +220,8 @@ static void write_line(const char *path, double sweep_ms)
 
 static void sweep_starts(void)
 {
-	wrap_all();
-	for (unsigned int i = 0; i < timer.n_slots; i++)
-		timer.slot[i].called = false;
+	wrap_engine();
+	timer.called = false;
 	timer.n_sweeps++;
 	timer.sweep_start = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
 }

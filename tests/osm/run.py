@@ -41,6 +41,7 @@ import watch		# noqa: F401
 import stop		# noqa: F401
 import status		# noqa: F401
 import rough		# noqa: F401
+import demotest		# noqa: F401
 
 
 def run(name):

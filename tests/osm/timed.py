@@ -23,13 +23,12 @@ class Sweep:
     its log; lfts: the file of the tables."""
 
     def __init__(self, line, engine, log, lfts):
-        entry = next((e for e in line['engines'] if e['name'] == engine), None)
         # Without callbacks of its own (updn in part) an engine is not timed.
-        self.cpu = entry['cpu_ms'] + line['events_ms'] if entry else None
-        self.kb = entry['grown_kb'] if entry else None
+        self.cpu = line['cpu_ms'] + line['events_ms'] if 'cpu_ms' in line else None
+        self.kb = line.get('grown_kb')
         self.whole, self.used, self.lfts = line['sweep_ms'], line['used'], lfts
         self.said = (routed(log) or [None])[-1]
-        if self.said and self.used == engine and entry['threads']:
+        if self.said and self.used == engine and line['threads']:
             raise Failure('%s left threads behind, whose time is not measured' % engine)
         # lash and dfsssp of stock say that, for one-way traffic.
         lanes = re.findall(r'[Ll]anes needed: (\d+)', log)
@@ -49,7 +48,7 @@ def sweep(fabric, engine, ours=None, options=None, seconds=900, log_flags=LOG_PL
                    **options or {})
     with Opensm(fabric, engine, plugin=ours is not None, plugin_conf=ours, options=options,
                 log_flags=log_flags, once=True, name=name,
-                env={'OSR_TIMER_OUT': out, 'OSR_TIMER_LFTS': lfts}) as opensm:
+                env={'OSR_TIMER_ENGINE': engine, 'OSR_TIMER_OUT': out, 'OSR_TIMER_LFTS': lfts}) as opensm:
         opensm.wait_end(seconds)
     with open(out) as file:
         found = Sweep(json.loads(file.readline()), engine, opensm.log, lfts)
