@@ -26,10 +26,10 @@ enum cli_exit {
  *	static const struct cli_option options[] = {
  *		{ "max", "N", "list at most N", CLI_NUMBER(struct args, max_listed, 0, 1000) },
  *		{ "traffic", "FILE", "may be repeated", .key = OPT_TRAFFIC },	parse() takes it
+ *		{ CLI_PART(input_spec, struct args, run.in) },			last: options of others
  *		{ 0 },
  *	};
- *	static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, run.in) }, { 0 } };
- *	static const struct cli_spec spec = { options, parse, parts, "FILE", "Says what FILE is." };
+ *	static const struct cli_spec spec = { options, parse, "FILE", "Says what FILE is." };
  *
  *	cli_parse(&spec, argc, argv, &args);	ends the process if the command line is wrong; --json and
  *						the like come of themselves (source.h)
@@ -52,7 +52,15 @@ struct cli_option {
 	int key;   /* CLI_TAKE_OWN: what parse() is called with; a letter is a short option */
 	int flags; /* of argp */
 	int group;
+	const struct cli_spec *part; /* all options of another spec, for the struct at `at` */
 };
+
+static inline bool cli_option_ends(const struct cli_option *option)
+{
+	return !option->name && !option->doc && !option->part;
+}
+
+#define CLI_PART(spec, type, member) .part = &(spec), .at = offsetof(type, member)
 
 #define CLI_TEXT(type, member) CLI_TAKE_TEXT, offsetof(type, member)
 #define CLI_FLAG(type, member) CLI_TAKE_FLAG, offsetof(type, member)
@@ -70,10 +78,6 @@ struct cli_spec {
 	const struct cli_option *options; /* ends with zeros */
 	/* What is not bound to a member, and arguments, as argp has it; state->input: the struct. */
 	error_t (*parse)(int key, char *arg, struct argp_state *state);
-	const struct cli_part {
-		const struct cli_spec *spec;
-		size_t at; /* of its struct in that of the whole */
-	} * parts;         /* ends with zeros */
 	const char *args_doc, *doc;
 	char *(*help_filter)(int key, const char *text, void *input);
 };
@@ -87,13 +91,15 @@ enum cli_group { CLI_LOOK, CLI_ADMIN, CLI_MAKE, CLI_N_GROUPS };
 struct cli_command {
 	const char *name, *summary;
 	enum cli_group group;
-	const struct cli_spec *spec;
+	struct cli_spec spec;
 	const struct out_section *sections;
-	const void *
-		initial; /* [size] its arguments before any is given; they begin with a struct cli_run */
+	/* CLI_ARGS(): its arguments before any is given; they begin with a struct cli_run. */
+	const void *initial; /* [size] */
 	size_t size;
 	enum osr_status (*work)(void *args);
 };
+
+#define CLI_ARGS(...) .initial = &(const struct args){ __VA_ARGS__ }, .size = sizeof(struct args)
 
 /* All of them, closed by NULL. */
 extern const struct cli_command cli_route, cli_check, cli_diff, cli_report, cli_path, cli_whatif,

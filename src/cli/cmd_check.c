@@ -651,6 +651,7 @@ static const struct cli_option options[] = {
 	  CLI_FLAG(struct args, may_shrink) },
 	{ "junit", "FILE", "write the requirements to FILE as JUnit XML",
 	  CLI_TEXT(struct args, junit) },
+	{ CLI_PART(ask_spec, struct args, run) },
 	{ 0 },
 };
 
@@ -696,18 +697,6 @@ static error_t check_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct cli_part parts[] = { { &ask_spec, offsetof(struct args, run) }, { 0 } };
-
-static const struct cli_spec spec = {
-	.options = options,
-	.parse = check_parse,
-	.parts = parts,
-	.args_doc = "FILE|DIR",
-	.doc = "Verifies the tables of a fabric, from any source: reach, loops, lengths, SLs and "
-	       "VLs, multicast, credit loops. FILE is the fabric; DIR holds OpenSM's dumps, fabric "
-	       "and tables; -e verifies what an engine makes.",
-};
-
 static enum osr_status check_work(void *args)
 {
 	struct args *a = args;
@@ -736,12 +725,15 @@ static enum osr_status check_work(void *args)
 	return st ? st : written;
 }
 
-static const struct args initial = { .run = { CLI_RUN_VERDICT, .needs_tables = true },
-				     .max_listed = 10 };
-
 const struct cli_command cli_check = {
-	"check",         "verify tables: OpenSM's dumps, the live fabric, an engine's",
-	CLI_LOOK,        &spec,
-	sections,        &initial,
-	sizeof(initial), check_work
+	"check",
+	"verify tables: OpenSM's dumps, the live fabric, an engine's",
+	CLI_LOOK,
+	{ options, check_parse, "FILE|DIR",
+	  "Verifies the tables of a fabric, from any source: reach, loops, lengths, SLs and "
+	  "VLs, multicast, credit loops. FILE is the fabric; DIR holds OpenSM's dumps, fabric "
+	  "and tables; -e verifies what an engine makes." },
+	sections,
+	CLI_ARGS(.run = { CLI_RUN_VERDICT, .needs_tables = true }, .max_listed = 10),
+	.work = check_work
 };

@@ -288,15 +288,6 @@ static error_t conf_parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct cli_spec spec = {
-	.options = options,
-	.parse = conf_parse,
-	.args_doc = "[FILE]",
-	.doc = "Reads FILE (default " OSR_DEFAULT_CONFIG
-	       ", if it exists) as the plugin does when opensm starts, and says what is wrong and "
-	       "which options are not at their defaults. Or lists the engines.",
-};
-
 static enum osr_status conf_work(void *args)
 {
 	struct args *a = args;
@@ -347,11 +338,15 @@ static enum osr_status conf_work(void *args)
 	return OSR_OK;
 }
 
-static const struct args initial = { .run = { CLI_RUN } };
-
 const struct cli_command cli_conf = {
-	"conf",          "check a configuration; list engines and their options",
-	CLI_ADMIN,       &spec,
-	sections,        &initial,
-	sizeof(initial), conf_work
+	"conf",
+	"check a configuration; list engines and their options",
+	CLI_ADMIN,
+	{ options, conf_parse, "[FILE]",
+	  "Reads FILE (default " OSR_DEFAULT_CONFIG
+	  ", if it exists) as the plugin does when opensm starts, and says what is wrong and "
+	  "which options are not at their defaults. Or lists the engines." },
+	sections,
+	CLI_ARGS(.run = { CLI_RUN }),
+	.work = conf_work
 };

@@ -516,17 +516,6 @@ static enum osr_status diff_fabrics(struct args *a)
 	return st;
 }
 
-static const struct cli_spec spec = {
-	.options = options,
-	.parse = diff_parse,
-	.args_doc = "OLD NEW",
-	.doc = "Compares two fabrics (ibnetdiscover or net files): cables that are missing, new or "
-	       "moved. Or compares two sets of tables (directories of dumps, or files of route "
-	       "--save) of one fabric, or of the same fabric before and after a change: entries, "
-	       "paths and SLs that differ, and whether the transition from old to new can "
-	       "deadlock.",
-};
-
 static enum osr_status diff_work(void *args)
 {
 	struct args *a = args;
@@ -539,11 +528,17 @@ static enum osr_status diff_work(void *args)
 	return st;
 }
 
-static const struct args initial = { .run = { CLI_RUN_VERDICT }, .then = CLI_INPUT_INIT };
-
 const struct cli_command cli_diff = {
-	"diff",          "compare two fabrics, or two sets of tables and the transition",
-	CLI_LOOK,        &spec,
-	sections,        &initial,
-	sizeof(initial), diff_work
+	"diff",
+	"compare two fabrics, or two sets of tables and the transition",
+	CLI_LOOK,
+	{ options, diff_parse, "OLD NEW",
+	  "Compares two fabrics (ibnetdiscover or net files): cables that are missing, new or "
+	  "moved. Or compares two sets of tables (directories of dumps, or files of route "
+	  "--save) of one fabric, or of the same fabric before and after a change: entries, "
+	  "paths and SLs that differ, and whether the transition from old to new can "
+	  "deadlock." },
+	sections,
+	CLI_ARGS(.run = { CLI_RUN_VERDICT }, .then = CLI_INPUT_INIT),
+	.work = diff_work
 };

@@ -200,14 +200,6 @@ static enum osr_status generate_draw(const struct args *a, struct osr_diag *diag
 	return cli_written(out, a->output, diag);
 }
 
-static const struct cli_spec spec = {
-	.options = options,
-	.parse = generate_parse,
-	.args_doc = "KIND [NAME=VALUE...]|FILE",
-	.doc = "Writes a fabric as a net file, for ibsim and for `osmroutes route`.",
-	.help_filter = help_filter,
-};
-
 static enum osr_status generate_work(void *args)
 {
 	struct args *a = args;
@@ -235,11 +227,13 @@ static enum osr_status generate_work(void *args)
 	return st;
 }
 
-static const struct args initial = { .run = { CLI_RUN }, .lmc = -1 };
-
 const struct cli_command cli_generate = {
-	"generate",      "make a fabric: tree, torus, dragonfly, ...; draw any as a graph",
-	CLI_MAKE,        &spec,
-	made_sections,   &initial,
-	sizeof(initial), generate_work
+	"generate",
+	"make a fabric: tree, torus, dragonfly, ...; draw any as a graph",
+	CLI_MAKE,
+	{ options, generate_parse, "KIND [NAME=VALUE...]|FILE",
+	  "Writes a fabric as a net file, for ibsim and for `osmroutes route`.", help_filter },
+	made_sections,
+	CLI_ARGS(.run = { CLI_RUN }, .lmc = -1),
+	.work = generate_work
 };

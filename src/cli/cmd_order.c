@@ -501,17 +501,8 @@ static const struct cli_option options[] = {
 	{ "previous", "FILE",
 	  "the order after this sweep of dmodk: stored tables of route --save or of the plugin",
 	  CLI_TEXT(struct args, previous) },
+	{ CLI_PART(input_spec, struct args, run.in) },
 	{ 0 },
-};
-
-static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, run.in) }, { 0 } };
-
-static const struct cli_spec spec = {
-	.options = options,
-	.parts = parts,
-	.args_doc = "FILE",
-	.doc = "Lists the hosts of a fat tree in the order in which collectives cause no "
-	       "contention under dmodk.",
 };
 
 static enum osr_status order_say(struct args *a, const struct order *o, struct osr_diag *diag)
@@ -562,11 +553,14 @@ static enum osr_status order_work(void *args)
 	return st;
 }
 
-static const struct args initial = { .run = { CLI_RUN }, .slots = 1 };
-
 const struct cli_command cli_order = {
-	"order",         "list the hosts of a fat tree in routing order, for MPI and Slurm",
-	CLI_MAKE,        &spec,
-	sections,        &initial,
-	sizeof(initial), order_work
+	"order",
+	"list the hosts of a fat tree in routing order, for MPI and Slurm",
+	CLI_MAKE,
+	{ options, NULL, "FILE",
+	  "Lists the hosts of a fat tree in the order in which collectives cause no "
+	  "contention under dmodk." },
+	sections,
+	CLI_ARGS(.run = { CLI_RUN }, .slots = 1),
+	.work = order_work
 };

@@ -515,6 +515,7 @@ static const struct cli_option options[] = {
 	{ "max", "N", "via, hosts: list at most N of each kind, 0 for all (default 20)",
 	  CLI_NUMBER(struct args, max, 0, 100000000) },
 	{ "pairs", NULL, "via: list the pairs of hosts as well", CLI_FLAG(struct args, pairs) },
+	{ CLI_PART(ask_spec, struct args, run) },
 	{ 0 },
 };
 
@@ -530,19 +531,6 @@ static error_t path_parse(int key, char *arg, struct argp_state *state)
 	a->run.n_words = 0;
 	return 0;
 }
-
-static const struct cli_part parts[] = { { &ask_spec, offsetof(struct args, run) }, { 0 } };
-
-static const struct cli_spec spec = {
-	.options = options,
-	.parse = path_parse,
-	.parts = parts,
-	.args_doc = "A B FILE|DIR\n--via=NODE:PORT FILE|DIR\n--hosts=LIST FILE|DIR",
-	.doc = "Follows packets from end port A to end port B and back through the tables: "
-	       "switches, ports, SL and VL, for every LID. Or lists what uses a cable, or the "
-	       "cables that the hosts of a job share. Tables are those of an engine, of DIR or "
-	       "--tables, or with --live those in the switches.",
-};
 
 static enum osr_status path_work(void *args)
 {
@@ -562,15 +550,18 @@ static enum osr_status path_work(void *args)
 	return a->via ? path_via(a) : a->hosts ? path_hosts(a) : path_from_to(a);
 }
 
-static const struct args initial = {
-	.run = { CLI_RUN_VERDICT, .n_words = 2,
-		 .expected = "expected two end ports, A and B: by name, 0xGUID or lid:N" },
-	.max = 20
-};
-
 const struct cli_command cli_path = {
-	"path",          "follow packets from A to B; what uses a cable; cables of a job",
-	CLI_LOOK,        &spec,
-	sections,        &initial,
-	sizeof(initial), path_work
+	"path",
+	"follow packets from A to B; what uses a cable; cables of a job",
+	CLI_LOOK,
+	{ options, path_parse, "A B FILE|DIR\n--via=NODE:PORT FILE|DIR\n--hosts=LIST FILE|DIR",
+	  "Follows packets from end port A to end port B and back through the tables: "
+	  "switches, ports, SL and VL, for every LID. Or lists what uses a cable, or the "
+	  "cables that the hosts of a job share. Tables are those of an engine, of DIR or "
+	  "--tables, or with --live those in the switches." },
+	sections,
+	CLI_ARGS(.run = { CLI_RUN_VERDICT, .n_words = 2,
+			  .expected = "expected two end ports, A and B: by name, 0xGUID or lid:N" },
+		 .max = 20),
+	.work = path_work
 };

@@ -660,29 +660,21 @@ static const struct cli_option options[] = {
 	{ "ibdmchk", NULL,
 	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long",
 	  CLI_FLAG(struct args, dump.long_sl) },
+	{ CLI_PART(input_spec, struct args, run.in) },
+	{ CLI_PART(subjects_spec, struct args, run.who) },
+	{ CLI_PART(cli_traffic_spec, struct args, traffic) },
+	{ CLI_PART(cli_worst_spec, struct args, worst) },
 	{ 0 },
-};
-
-static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, run.in) },
-					 { &subjects_spec, offsetof(struct args, run.who) },
-					 { &cli_traffic_spec, offsetof(struct args, traffic) },
-					 { &cli_worst_spec, offsetof(struct args, worst) },
-					 { 0 } };
-
-static const struct cli_spec spec = {
-	.options = options,
-	.parts = parts,
-	.args_doc = "FILE",
-	.doc = "Routes the fabric of FILE (of ibnetdiscover or ibsim, or an opensm-subnet.lst), or "
-	       "reads its tables, checks them and measures them: verdict, load of the channels, "
-	       "length of the routes, effective bisection bandwidth, traffic, virtual lanes, CPU "
-	       "time. Several engines and tables are columns, compared with the first.",
 };
 
 static const struct cli_option report_options[] = {
 	{ "html", "FILE",
 	  "write the page to FILE instead of standard output, if that is no terminal",
 	  CLI_TEXT(struct args, html) },
+	{ CLI_PART(input_spec, struct args, run.in) },
+	{ CLI_PART(subjects_spec, struct args, run.who) },
+	{ CLI_PART(cli_bisections_spec, struct args, traffic) },
+	{ CLI_PART(cli_worst_spec, struct args, worst) },
 	{ 0 },
 };
 
@@ -700,26 +692,6 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 				  "writes it to a file");
 	return 0;
 }
-
-static const struct cli_part report_parts[] = {
-	{ &input_spec, offsetof(struct args, run.in) },
-	{ &subjects_spec, offsetof(struct args, run.who) },
-	{ &cli_bisections_spec, offsetof(struct args, traffic) },
-	{ &cli_worst_spec, offsetof(struct args, worst) },
-	{ 0 },
-};
-
-static const struct cli_spec report_spec = {
-	.options = report_options,
-	.parse = report_parse,
-	.parts = report_parts,
-	.args_doc = "FILE",
-	.doc = "Writes one HTML page about a routing of the fabric of FILE: verdicts, what to do, "
-	       "a "
-	       "picture of the fabric and its loads, the busiest channels by name, virtual lanes, "
-	       "length of the routes; with further engines and tables beside it. The page needs no "
-	       "network.",
-};
 
 static enum osr_status route_work(void *args)
 {
@@ -764,27 +736,30 @@ static const struct out_section sections[] = {
 	{ "lanes", OUT_ROWS, lane_fields },      { 0 },
 };
 
-static const struct args initial_route = { .run = { CLI_RUN }, .traffic = CLI_TRAFFIC };
-static const struct args initial_report = { .run = { CLI_RUN },
-					    .traffic = CLI_TRAFFIC,
-					    .is_report = true };
-
 const struct cli_command cli_route = {
 	"route",
 	"route a fabric, check and measure the tables; compare several",
 	CLI_LOOK,
-	&spec,
+	{ options, NULL, "FILE",
+	  "Routes the fabric of FILE (of ibnetdiscover or ibsim, or an opensm-subnet.lst), or "
+	  "reads its tables, checks them and measures them: verdict, load of the channels, "
+	  "length of the routes, effective bisection bandwidth, traffic, virtual lanes, CPU "
+	  "time. Several engines and tables are columns, compared with the first." },
 	sections,
-	&initial_route,
-	sizeof(struct args),
-	route_work
+	CLI_ARGS(.run = { CLI_RUN }, .traffic = CLI_TRAFFIC),
+	.work = route_work
 };
 
-const struct cli_command cli_report = { "report",
-					"one HTML page about a routing, with pictures",
-					CLI_LOOK,
-					&report_spec,
-					sections,
-					&initial_report,
-					sizeof(struct args),
-					route_work };
+const struct cli_command cli_report = {
+	"report",
+	"one HTML page about a routing, with pictures",
+	CLI_LOOK,
+	{ report_options, report_parse, "FILE",
+	  "Writes one HTML page about a routing of the fabric of FILE: verdicts, what to do, "
+	  "a picture of the fabric and its loads, the busiest channels by name, virtual lanes, "
+	  "length of the routes; with further engines and tables beside it. The page needs no "
+	  "network." },
+	sections,
+	CLI_ARGS(.run = { CLI_RUN }, .traffic = CLI_TRAFFIC, .is_report = true),
+	.work = route_work
+};

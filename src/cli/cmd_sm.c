@@ -124,9 +124,7 @@ static const struct cli_option socket_options[] = {
 	{ 0 },
 };
 
-static const struct cli_spec socket_spec = { socket_options },
-			     socket_only_spec = { socket_options + 1 };
-static const struct cli_part parts[] = { { &socket_spec, 0 }, { 0 } };
+static const struct cli_spec socket_spec = { socket_options };
 
 /* Parts that are drained or held down. */
 static const struct out_field part_fields[] = {
@@ -219,15 +217,6 @@ static enum osr_status status_show(struct args *a, struct osrk *k)
 	return OSR_OK;
 }
 
-static const struct cli_part status_parts[] = { { &socket_only_spec, 0 }, { 0 } };
-
-static const struct cli_spec status_spec = {
-	.parts = status_parts,
-	.doc = "Says what a running subnet manager does: which engine routes and since when, what "
-	       "the last sweep proved, load, drained parts, warnings. Exit code 1 if no tables "
-	       "that osmroutes has checked are in use.",
-};
-
 /* ---- drain and undrain ---------------------------------------------------------------------- */
 
 static const struct out_section drain_sections[] = { { "parts", OUT_ROWS, part_fields }, { 0 } };
@@ -298,27 +287,12 @@ static error_t undrain_parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct cli_spec drain_spec = {
-	.parse = drain_parse,
-	.parts = parts,
-	.args_doc = "[NODE[:PORT]]",
-	.doc = "Takes a switch, or the cable at a port of it, out of routing, so that it can be "
-	       "pulled without harm; without an argument lists what is drained or held down.",
-};
+static const struct cli_spec drain_spec = { socket_options, drain_parse };
 
 static const struct cli_option undrain_options[] = {
 	{ "all", NULL, "everything that is drained", CLI_FLAG(struct args, all) },
+	{ .part = &drain_spec },
 	{ 0 },
-};
-
-static const struct cli_part undrain_parts[] = { { &drain_spec, 0 }, { 0 } };
-
-static const struct cli_spec undrain_spec = {
-	.options = undrain_options,
-	.parse = undrain_parse,
-	.parts = undrain_parts,
-	.args_doc = "NODE[:PORT]",
-	.doc = "Routes by a drained switch or cable again.",
 };
 
 /* ---- routing keys --------------------------------------------------------------------------- */
@@ -412,6 +386,7 @@ static const struct cli_option key_options[] = {
 	  CLI_NUMBER(struct args, owner, 0, UINT32_MAX - 1) },
 	{ "env", NULL, "place: lines for a job's environment instead of a table",
 	  CLI_FLAG(struct args, env) },
+	{ .part = &socket_spec },
 	{ 0 },
 };
 
@@ -632,15 +607,6 @@ static enum osr_status key(struct args *a, struct osrk *k)
 				     : key_step(a, k);
 }
 
-static const struct cli_spec key_spec = {
-	.options = key_options,
-	.parse = key_parse,
-	.parts = parts,
-	.args_doc = "place\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
-	.doc = "Asks the subnet manager for routing keys: routes for the traffic of one "
-	       "application.",
-};
-
 /* ---- all of them ---------------------------------------------------------------------------- */
 
 static enum osr_status sm_work(void *args)
@@ -654,43 +620,49 @@ static enum osr_status sm_work(void *args)
 	return st;
 }
 
-static const struct args initial_status = { .work = status_show };
-static const struct args initial_drain = { .wait = 60000, .work = drain };
-static const struct args initial_undrain = { .wait = 60000, .undrain = true, .work = drain };
-static const struct args initial_key = { .owner = -1, .wait = 10000, .work = key };
-
-const struct cli_command cli_status = { "status",
-					"say what a running subnet manager does",
-					CLI_ADMIN,
-					&status_spec,
-					status_sections,
-					&initial_status,
-					sizeof(struct args),
-					sm_work };
-
-const struct cli_command cli_drain = { "drain",
-				       "take a cable or switch out of routing before it is pulled",
-				       CLI_ADMIN,
-				       &drain_spec,
-				       drain_sections,
-				       &initial_drain,
-				       sizeof(struct args),
-				       sm_work };
-
-const struct cli_command cli_undrain = {
-	"undrain",           "route by a drained cable or switch again",
-	CLI_ADMIN,           &undrain_spec,
-	drain_sections,      &initial_undrain,
-	sizeof(struct args), sm_work
+const struct cli_command cli_status = {
+	"status",
+	"say what a running subnet manager does",
+	CLI_ADMIN,
+	{ socket_options + 1, NULL, NULL,
+	  "Says what a running subnet manager does: which engine routes and since when, what "
+	  "the last sweep proved, load, drained parts, warnings. Exit code 1 if no tables "
+	  "that osmroutes has checked are in use." },
+	status_sections,
+	CLI_ARGS(.work = status_show),
+	.work = sm_work
 };
+
+const struct cli_command cli_drain = {
+	"drain",
+	"take a cable or switch out of routing before it is pulled",
+	CLI_ADMIN,
+	{ socket_options, drain_parse, "[NODE[:PORT]]",
+	  "Takes a switch, or the cable at a port of it, out of routing, so that it can be "
+	  "pulled without harm; without an argument lists what is drained or held down." },
+	drain_sections,
+	CLI_ARGS(.wait = 60000, .work = drain),
+	.work = sm_work
+};
+
+const struct cli_command cli_undrain = { "undrain",
+					 "route by a drained cable or switch again",
+					 CLI_ADMIN,
+					 { undrain_options, undrain_parse, "NODE[:PORT]",
+					   "Routes by a drained switch or cable again." },
+					 drain_sections,
+					 CLI_ARGS(.wait = 60000, .undrain = true, .work = drain),
+					 .work = sm_work };
 
 const struct cli_command cli_key = {
 	"key",
 	"ask a subnet manager for routes for one application's traffic",
 	CLI_ADMIN,
-	&key_spec,
+	{ key_options, key_parse,
+	  "place\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
+	  "Asks the subnet manager for routing keys: routes for the traffic of one "
+	  "application." },
 	key_sections,
-	&initial_key,
-	sizeof(struct args),
-	sm_work
+	CLI_ARGS(.owner = -1, .wait = 10000, .work = key),
+	.work = sm_work
 };

@@ -704,6 +704,10 @@ static const struct cli_option options[] = {
 	  CLI_NUMBER(struct args, max_listed, 0, 1000000) },
 	{ "write", "FILE", "route nothing: write what is left of the fabric in the first case",
 	  CLI_TEXT(struct args, write) },
+	{ CLI_PART(input_spec, struct args, run.in) },
+	{ CLI_PART(faults_spec, struct args, faults) },
+	{ CLI_PART(engines_spec, struct args, run.who) },
+	{ CLI_PART(pool_spec, struct args, pool) },
 	{ 0 },
 };
 
@@ -717,22 +721,6 @@ static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 				  "standard output as well");
 	return ARGP_ERR_UNKNOWN;
 }
-
-static const struct cli_part parts[] = { { &input_spec, offsetof(struct args, run.in) },
-					 { &faults_spec, offsetof(struct args, faults) },
-					 { &engines_spec, offsetof(struct args, run.who) },
-					 { &pool_spec, offsetof(struct args, pool) },
-					 { 0 } };
-
-static const struct cli_spec spec = {
-	.options = options,
-	.parse = whatif_parse,
-	.parts = parts,
-	.args_doc = "FILE",
-	.doc = "Takes cables or switches out of the fabric of FILE, routes what is left, and "
-	       "reports what breaks and what changes: pairs of hosts cut until then and lost for "
-	       "good, other paths, entries, load of the channels, virtual lanes.",
-};
 
 /* The fabric of the first case, for other commands and for ibsim. */
 static enum osr_status whatif_write(struct args *a)
@@ -781,13 +769,16 @@ static enum osr_status whatif_work(void *args)
 	return st;
 }
 
-static const struct args initial = { .run = { CLI_RUN },
-				     .faults = { .random = { .seed = 1 }, .n_cases = 10 },
-				     .max_listed = OSR_NONE };
-
 const struct cli_command cli_whatif = {
-	"whatif",        "remove cables or switches: what breaks, what changes",
-	CLI_LOOK,        &spec,
-	sections,        &initial,
-	sizeof(initial), whatif_work
+	"whatif",
+	"remove cables or switches: what breaks, what changes",
+	CLI_LOOK,
+	{ options, whatif_parse, "FILE",
+	  "Takes cables or switches out of the fabric of FILE, routes what is left, and "
+	  "reports what breaks and what changes: pairs of hosts cut until then and lost for "
+	  "good, other paths, entries, load of the channels, virtual lanes." },
+	sections,
+	CLI_ARGS(.run = { CLI_RUN }, .faults = { .random = { .seed = 1 }, .n_cases = 10 },
+		 .max_listed = OSR_NONE),
+	.work = whatif_work
 };

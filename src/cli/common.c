@@ -229,10 +229,10 @@ static error_t spec_parse(int key, char *arg, struct argp_state *state)
 	if (key >= FIRST_KEY && key < ARGP_KEY_END)
 		option += key - FIRST_KEY;
 	else
-		while (option && (option->name || option->doc) &&
+		while (!cli_option_ends(option) &&
 		       !(option->take && option->key && option->key == key))
 			option++;
-	if (!option || !option->take) {
+	if (!option->take) {
 		state->input = made->args;
 		error = made->spec->parse ? made->spec->parse(key, arg, state) : error;
 		state->input = made;
@@ -245,37 +245,33 @@ static error_t spec_parse(int key, char *arg, struct argp_state *state)
 static void make(const struct cli_spec *spec, char *args, bool is_whole, struct osr_arena *arena,
 		 struct made *made)
 {
-	static const struct cli_option no_options[1];
-	static const struct cli_part no_parts[1];
-	const struct cli_option *option = spec->options ? spec->options : no_options;
-	const struct cli_part *part = spec->parts ? spec->parts : no_parts;
-	size_t n_options = 0, n_parts = 0;
+	const struct cli_option *option = spec->options;
+	size_t n = 0, n_options = 0, n_parts = 0;
 
-	while (option[n_options].name || option[n_options].doc)
-		n_options++;
-	while (part[n_parts].spec)
-		n_parts++;
+	while (!cli_option_ends(&option[n]))
+		n++;
 	*made = (struct made){ .spec = spec, .args = args };
-	made->options = osr_calloc(arena, n_options + 1, sizeof(*made->options));
-	made->children = osr_calloc(arena, n_parts + 2, sizeof(*made->children));
-	made->parts = osr_calloc(arena, n_parts + 1, sizeof(*made->parts));
+	made->options = osr_calloc(arena, n + 1, sizeof(*made->options));
+	made->children = osr_calloc(arena, n + 2, sizeof(*made->children));
+	made->parts = osr_calloc(arena, n + 1, sizeof(*made->parts));
 	if (osr_arena_failed(arena, NULL))
 		exit(cli_fail(OSR_NOMEM, &(struct osr_diag){ "" }));
-	for (size_t i = 0; i < n_options; i++)
-		made->options[i] = (struct argp_option){
-			option[i].name,
-			option[i].take && !option[i].key ? FIRST_KEY + (int)i : option[i].key,
-			option[i].arg,
-			option[i].flags,
-			option[i].doc,
-			option[i].group
-		};
-	for (size_t i = 0; i < n_parts + is_whole; i++) {
+	for (size_t i = 0; i < n + is_whole; i++) {
 		/* The options of all commands, for the struct out with which the arguments begin. */
-		const struct cli_part own = i < n_parts ? part[i] : (struct cli_part){ &out_spec };
+		const struct cli_option own =
+			i < n ? option[i] : (struct cli_option){ .part = &out_spec };
 
-		make(own.spec, args + own.at, false, arena, &made->parts[i]);
-		made->children[i] = (struct argp_child){ .argp = &made->parts[i].argp };
+		if (!own.part) {
+			made->options[n_options++] = (struct argp_option){
+				own.name, own.take && !own.key ? FIRST_KEY + (int)i : own.key,
+				own.arg,  own.flags,
+				own.doc,  own.group
+			};
+			continue;
+		}
+		make(own.part, args + own.at, false, arena, &made->parts[n_parts]);
+		made->children[n_parts].argp = &made->parts[n_parts].argp;
+		n_parts++;
 	}
 	made->argp = (struct argp){ made->options, spec_parse,     spec->args_doc,
 				    spec->doc,     made->children, spec->help_filter,

@@ -15,6 +15,7 @@ enum { OPT_WORST = 256 };
 static const struct cli_option bisections_options[] = {
 	{ "bisections", "N", "random bisections, 0 for none (default 1000)",
 	  CLI_NUMBER(struct cli_traffic, n_bisections, 0, 10000000) },
+	{ CLI_PART(pool_spec, struct cli_traffic, pool) },
 	{ 0 }
 };
 
@@ -29,14 +30,12 @@ static const struct cli_option traffic_options[] = {
 	  CLI_NUMBER(struct cli_traffic, n_runs, 0, 1000000) },
 	{ "seed", "N", "start of all random numbers (default 1)",
 	  CLI_NUMBER(struct cli_traffic, seed, 0, INT64_MAX) },
+	{ .part = &cli_bisections_spec },
 	{ 0 }
 };
 
-static const struct cli_part pool_part[] = { { &pool_spec, offsetof(struct cli_traffic, pool) },
-					     { 0 } };
-const struct cli_spec cli_bisections_spec = { bisections_options, .parts = pool_part };
-static const struct cli_part bisections_part[] = { { &cli_bisections_spec, 0 }, { 0 } };
-const struct cli_spec cli_traffic_spec = { traffic_options, .parts = bisections_part };
+const struct cli_spec cli_bisections_spec = { bisections_options };
+const struct cli_spec cli_traffic_spec = { traffic_options };
 
 /* ---- reading -------------------------------------------------------------------------------- */
 

@@ -47,6 +47,7 @@ static const struct cli_option table_options[] = {
 	  "opensm.fdbs, opensm-sl2vl.dump, opensm-path-sl.dump, opensm.mcfdbs) or a file (route "
 	  "--save, or forwarding tables); \"live\": those in the switches of --live",
 	  .key = OPT_TABLES },
+	{ .part = &engines_spec },
 	{ 0 },
 };
 
@@ -59,6 +60,15 @@ static const struct cli_option reading_options[] = {
 	  CLI_WORD(struct cli_subjects, how.sa, "pairs|switches|none") },
 	{ "mcast-sl", "N", "SL of multicast (default 0)",
 	  CLI_NUMBER(struct cli_subjects, how.mcast_sl, 0, 15) },
+	{ .part = &subjects_spec },
+	{ 0 },
+};
+
+static const struct cli_spec reading_spec = { reading_options };
+
+static const struct cli_option ask_options[] = {
+	{ CLI_PART(input_spec, struct cli_run, in) },
+	{ CLI_PART(reading_spec, struct cli_run, who) },
 	{ 0 },
 };
 
@@ -153,16 +163,8 @@ static error_t parse_ask(int key, char *arg, struct argp_state *state)
 }
 
 const struct cli_spec engines_spec = { engine_options, parse_engine };
-static const struct cli_part engines_part[] = { { &engines_spec, 0 }, { 0 } };
-const struct cli_spec subjects_spec = { table_options, parse_tables, engines_part };
-static const struct cli_part subjects_part[] = { { &subjects_spec, 0 }, { 0 } };
-static const struct cli_spec reading_spec = { reading_options, .parts = subjects_part };
-
-static const struct cli_part ask_parts[] = { { &input_spec, offsetof(struct cli_run, in) },
-					     { &reading_spec, offsetof(struct cli_run, who) },
-					     { 0 } };
-
-const struct cli_spec ask_spec = { .parse = parse_ask, .parts = ask_parts };
+const struct cli_spec subjects_spec = { table_options, parse_tables };
+const struct cli_spec ask_spec = { ask_options, parse_ask };
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 
@@ -842,7 +844,7 @@ int cli_run(const struct cli_command *command, int argc, char **argv)
 	run->out.command = command->name;
 	run->out.sections = command->sections;
 	run->line = cli_command_line(argc, argv);
-	cli_parse(command->spec, argc, argv, run);
+	cli_parse(&command->spec, argc, argv, run);
 	st = command->work(run);
 	if (st)
 		out_drop(&run->out);

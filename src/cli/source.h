@@ -4,7 +4,6 @@
  * OpenSM's dumps, a file (forwarding tables, or stored ones), or the switches of a live fabric.
  *
  *	struct args { struct cli_run run; ... };
- *	static const struct args initial = { { CLI_RUN }, ... };
  *
  *	static enum osr_status work(void *args)		with subjects_spec as a part
  *	{
@@ -16,8 +15,8 @@
  *			...
  *			cli_tables_free(&t);
  *
- *	const struct cli_command cli_name = { "name", "what it does", CLI_LOOK, &spec, sections, &initial,
- *					      sizeof(initial), work };
+ *	const struct cli_command cli_name = { "name", "what it does", CLI_LOOK, { options, parse, "FILE", doc },
+ *					      sections, CLI_ARGS(.run = { CLI_RUN }), .work = work };
  */
 #ifndef OSR_CLI_SOURCE_H
 #define OSR_CLI_SOURCE_H

@@ -96,12 +96,11 @@ static json_t *option_json(const json_t *rows, const struct cli_option *option)
 
 static void append_options(json_t *rows, const struct cli_spec *spec)
 {
-	for (const struct cli_option *option = spec->options;
-	     option && (option->name || option->doc); option++)
-		if (option->name && !(option->flags & (OPTION_HIDDEN | OPTION_DOC)))
+	for (const struct cli_option *option = spec->options; !cli_option_ends(option); option++)
+		if (option->part)
+			append_options(rows, option->part);
+		else if (option->name && !(option->flags & (OPTION_HIDDEN | OPTION_DOC)))
 			json_array_append_new(rows, option_json(rows, option));
-	for (const struct cli_part *part = spec->parts; part && part->spec; part++)
-		append_options(rows, part->spec);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------ */
@@ -116,12 +115,12 @@ int main(void)
 		const struct cli_command *command = cli_commands[i];
 		json_t *rows = json_array();
 
-		append_options(rows, command->spec);
+		append_options(rows, &command->spec);
 		json_array_append_new(commands,
 				      json_pack("{s:s, s:s, s:{s:s, s:s, s:o}}", "name",
 						command->name, "summary", command->summary, "table",
-						"args", text(command->spec->args_doc), "doc",
-						text(command->spec->doc), "options", rows));
+						"args", text(command->spec.args_doc), "doc",
+						text(command->spec.doc), "options", rows));
 	}
 	for (uint32_t e = 0; osr_engines[e]; e++)
 		json_array_append_new(engines, engine_json(osr_engines[e]));
