@@ -16,11 +16,11 @@
 /* ibsim keeps ids in 65 bytes, prefix included, and takes longer ones for equal. */
 #define MAX_ID 64
 
-/* The far end of a port's cable as its own line gives it. */
-struct far_end {
-	const struct osr_id *id; /* NULL: no line for this port */
-	uint32_t line;           /* of this port */
-	uint8_t port;
+/* A line of a port: which port, and the far end of its cable. */
+struct port_line {
+	uint32_t port, line;
+	const struct osr_id *far;
+	uint8_t far_port;
 };
 
 struct netfile {
@@ -37,9 +37,9 @@ struct netfile {
 	bool guid_set[OSR_NET_N_TYPES];
 	uint64_t width, speed, speed_ext; /* bits of ibsim */
 
-	void *ids;           /* tree */
-	struct far_end *far; /* parallel to net->ports */
-	uint32_t far_room;
+	void *ids;              /* tree */
+	struct port_line *said; /* [n_said]; until all is read the peer of a port is its row here */
+	uint32_t n_said, room;
 	bool in_head; /* all lines so far begin with '#' */
 	FILE *head;
 };
@@ -49,12 +49,6 @@ struct word {
 	const char *at;
 	size_t n;
 };
-
-static enum osr_status netfile_nomem(const struct netfile *f)
-{
-	return osr_fail(f->in->diag, OSR_NOMEM, "%s:%" PRIu64 ": out of memory after %u nodes",
-			f->in->label, f->in->number, f->net->n_nodes);
-}
 
 /* The line at which this node is described. */
 static uint32_t line_of(struct netfile *f, uint32_t node)
@@ -108,50 +102,11 @@ static uint8_t netfile_width(uint64_t bits)
 	return bits & 8 ? 12 : bits & 4 ? 8 : bits & 2 ? 4 : bits & 16 ? 2 : bits & 1 ? 1 : 0;
 }
 
-/* LinkSpeed and LinkSpeedExt bits, the fastest wins. */
-static uint8_t netfile_speed(uint64_t speed, uint64_t ext)
-{
-	static const uint8_t by_bit[] = { OSR_SPEED_SDR, OSR_SPEED_DDR, OSR_SPEED_QDR,
-					  OSR_SPEED_FDR, OSR_SPEED_EDR, OSR_SPEED_HDR,
-					  OSR_SPEED_NDR };
-	uint64_t bits = (speed & 7) | (ext & 15) << 3;
-
-	return bits ? by_bit[63 - __builtin_clzll(bits)] : OSR_SPEED_UNKNOWN;
-}
-
 /* A speed alone means four lanes, to ibsim and to us. */
 static void netfile_assume_width(struct osr_net_port *port)
 {
 	if (port->speed && !port->width)
 		port->width = 4;
-}
-
-static enum osr_status set_guid_base(struct netfile *f, enum osr_net_type type, const char *at,
-				     bool relative)
-{
-	uint64_t guid;
-
-	if (!take_number(&at, UINT64_MAX, &guid))
-		return osr_lines_fail(f->in, "expected a GUID of 64 bits after \"=\"");
-	if (!relative)
-		f->guid_base[type] = guid;
-	f->guid_next[type] = relative ? f->guid_base[type] + guid : guid;
-	f->guid_set[type] = true;
-	return OSR_OK;
-}
-
-static enum osr_status set_module(struct netfile *f, const char *at)
-{
-	struct word name;
-
-	osr_skip_blanks(&at);
-	if (!take_quoted(&at, &name) || name.n > 20)
-		return osr_lines_fail(f->in, "expected module=\"name\" of at most 20 characters");
-	/* Offset 0 belongs to the first node's id or, here, to an empty string: never a module. */
-	if (f->net->names_size == 0)
-		osr_net_string(f->net, "", 0);
-	f->prefix = name.n ? osr_net_string(f->net, name.at, name.n) : 0;
-	return OSR_OK;
 }
 
 /*
@@ -166,10 +121,10 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 		size_t at; /* of the member; 0: a GUID of nodes of this type */
 		enum osr_net_type type;
 	} keys[] = {
-		{ "switchguid", .type = OSR_NET_SWITCH },
-		{ "hcaguids", .type = OSR_NET_CA },
-		{ "caguid", .type = OSR_NET_CA },
-		{ "rtguid", .type = OSR_NET_ROUTER },
+		{ "switchguid", UINT64_MAX, .type = OSR_NET_SWITCH },
+		{ "hcaguids", UINT64_MAX, .type = OSR_NET_CA },
+		{ "caguid", UINT64_MAX, .type = OSR_NET_CA },
+		{ "rtguid", UINT64_MAX, .type = OSR_NET_ROUTER },
 		{ "vendid", UINT32_MAX, offsetof(struct netfile, vendid), 0 },
 		{ "devid", UINT32_MAX, offsetof(struct netfile, devid), 0 },
 		{ "sysimgguid", UINT64_MAX, offsetof(struct netfile, sysimg_guid), 0 },
@@ -177,10 +132,13 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 		{ "speed", 7, offsetof(struct netfile, speed), 0 },
 		{ "extspeed", 15, offsetof(struct netfile, speed_ext), 0 },
 	};
+	struct word name;
 
 	*known = true;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		enum osr_net_type type = keys[i].type;
 		const char *at = text;
+		uint64_t guid, *value;
 		bool relative;
 
 		if (!osr_take_word(&at, keys[i].key))
@@ -189,17 +147,30 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 		relative = osr_take_word(&at, "+");
 		if (!relative && !osr_take_word(&at, "="))
 			continue;
-		if (!keys[i].at)
-			return set_guid_base(f, keys[i].type, at, relative);
-		osr_skip_blanks(&at);
-		if (!take_number(&at, keys[i].max, (uint64_t *)((char *)f + keys[i].at)))
+		if (keys[i].at)
+			osr_skip_blanks(&at);
+		value = keys[i].at ? (uint64_t *)((char *)f + keys[i].at) : &guid;
+		if (!take_number(&at, keys[i].max, value))
 			return osr_lines_fail(f->in, "%s: expected a number up to %" PRIu64,
 					      keys[i].key, keys[i].max);
+		if (keys[i].at)
+			return OSR_OK;
+		f->guid_next[type] = guid + (relative ? f->guid_base[type] : 0);
+		if (!relative)
+			f->guid_base[type] = guid;
+		f->guid_set[type] = true;
 		return OSR_OK;
 	}
-	if (osr_take_word(&text, "module="))
-		return set_module(f, text);
-	*known = false;
+	*known = osr_take_word(&text, "module=");
+	if (!*known)
+		return OSR_OK;
+	osr_skip_blanks(&text);
+	if (!take_quoted(&text, &name) || name.n > 20)
+		return osr_lines_fail(f->in, "expected module=\"name\" of at most 20 characters");
+	/* Offset 0 belongs to the first node's id or, here, to an empty string: never a module. */
+	if (f->net->names_size == 0)
+		osr_net_string(f->net, "", 0);
+	f->prefix = name.n ? osr_net_string(f->net, name.at, name.n) : 0;
 	return OSR_OK;
 }
 
@@ -216,7 +187,7 @@ static enum osr_status find_id(struct netfile *f, struct word id, struct osr_id 
 		     plain ? "" : "#", (int)id.n, id.at) > MAX_ID)
 		return osr_lines_fail(f->in, "a node id has 1 to %d characters", MAX_ID);
 	*found = osr_id_find(&f->ids, full);
-	return *found ? OSR_OK : netfile_nomem(f);
+	return *found ? OSR_OK : osr_lines_nomem(f->in);
 }
 
 /* Node type of a header line; *at is then behind the word. */
@@ -242,22 +213,6 @@ static bool netfile_node_type(const char **at, enum osr_net_type *type)
 		return true;
 	}
 	return false;
-}
-
-/* Grows far along with the net; new entries are zero. */
-static bool grow_notes(struct netfile *f)
-{
-	struct far_end *far;
-
-	if (f->far_room >= f->net->ports_room)
-		return true;
-	far = reallocarray(f->far, f->net->ports_room, sizeof(*far));
-	if (!far)
-		return false;
-	memset(far + f->far_room, 0, (f->net->ports_room - f->far_room) * sizeof(*far));
-	f->far = far;
-	f->far_room = f->net->ports_room;
-	return true;
 }
 
 /* The part behind '#': a quoted name, or an unquoted one up to the words that follow it. *at is left behind it. */
@@ -342,8 +297,8 @@ static enum osr_status netfile_add_node(struct netfile *f, enum osr_net_type typ
 	if (net->failed == OSR_INVAL)
 		return osr_lines_fail(f->in, "more than %" PRIu32 " ports in all nodes together",
 				      OSR_NET_MAX_PORTS);
-	if (node == OSR_NONE || !grow_notes(f))
-		return netfile_nomem(f);
+	if (node == OSR_NONE)
+		return osr_lines_nomem(f->in);
 	own->node = node;
 	own->line = (uint32_t)f->in->number;
 	/* Without a base of its own for this type the node keeps the GUID that net.c counted for it. */
@@ -359,7 +314,7 @@ static enum osr_status netfile_add_node(struct netfile *f, enum osr_net_type typ
 		struct osr_net_port *port = &net->ports[net->nodes[node].port_row + p];
 
 		port->width = netfile_width(f->width);
-		port->speed = netfile_speed(f->speed, f->speed_ext);
+		port->speed = osr_speed_of((unsigned)f->speed, (unsigned)f->speed_ext);
 		netfile_assume_width(port);
 	}
 	f->node = node;
@@ -435,7 +390,7 @@ static enum osr_status parse_options(struct netfile *f, const char *at, const ch
 		else
 			continue;
 		if (key != 'w')
-			port->speed = netfile_speed(speed, ext);
+			port->speed = osr_speed_of((unsigned)speed, (unsigned)ext);
 		netfile_assume_width(port);
 	}
 	return OSR_OK;
@@ -460,34 +415,6 @@ static enum osr_status parse_port_rest(struct netfile *f, const char *at, uint32
 						  : netfile_lid(f, hash, strcspn(hash, "\""), port);
 }
 
-/*
- * Remembers what this end says. The far node may stand further down in the file, so whether both
- * ends agree is found out when all lines are read.
- */
-static enum osr_status note_far_end(struct netfile *f, uint32_t port, struct word id,
-				    uint64_t far_port)
-{
-	uint32_t number = osr_net_port_num(f->net, port);
-	struct osr_id *far;
-	enum osr_status st;
-
-	if (f->far[port].id)
-		return osr_lines_fail(f->in, "port %u of \"%s\" was already described in line %u",
-				      number, osr_net_id(f->net, f->node), f->far[port].line);
-	if (!id.n)
-		return osr_lines_fail(f->in, "the far end of port %u has an empty node id", number);
-	if (far_port == 0 || far_port > OSR_NET_MAX_NODE_PORTS)
-		return osr_lines_fail(f->in,
-				      "port %" PRIu64 " at the far end: 1 to %d are possible",
-				      far_port, OSR_NET_MAX_NODE_PORTS);
-	st = find_id(f, id, &far);
-	if (!st)
-		f->far[port] = (struct far_end){ .id = far,
-						 .line = (uint32_t)f->in->number,
-						 .port = (uint8_t)far_port };
-	return st;
-}
-
 /* A line such as [7] "S-01"[3]. */
 static enum osr_status netfile_port(struct netfile *f, const char *at)
 {
@@ -495,6 +422,7 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 	const struct osr_net_node *node;
 	enum osr_status st;
 	struct word id;
+	struct osr_id *far;
 	uint32_t port;
 
 	if (f->node == OSR_NONE)
@@ -518,9 +446,28 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 	skip_ext(&at);
 	if (!take_port_guid(&at, &far_guid))
 		return osr_lines_fail(f->in, "expected the far end's port GUID in parentheses");
-	st = note_far_end(f, port, id, far_port);
+	if (f->net->ports[port].peer != OSR_NONE)
+		return osr_lines_fail(f->in,
+				      "port %" PRIu64 " of \"%s\" was already described in line %u",
+				      port_num, osr_net_id(f->net, f->node),
+				      f->said[f->net->ports[port].peer].line);
+	if (!id.n)
+		return osr_lines_fail(f->in, "the far end of port %" PRIu64 " has an empty node id",
+				      port_num);
+	if (far_port == 0 || far_port > OSR_NET_MAX_NODE_PORTS)
+		return osr_lines_fail(f->in,
+				      "port %" PRIu64 " at the far end: 1 to %d are possible",
+				      far_port, OSR_NET_MAX_NODE_PORTS);
+	st = find_id(f, id, &far);
 	if (st)
 		return st;
+	if (!osr_grow((void **)&f->said, f->n_said, &f->room, sizeof(*f->said)))
+		return osr_lines_nomem(f->in);
+	f->net->ports[port].peer = f->n_said;
+	f->said[f->n_said++] = (struct port_line){ .port = port,
+						   .line = (uint32_t)f->in->number,
+						   .far = far,
+						   .far_port = (uint8_t)far_port };
 	if (node->type != OSR_NET_SWITCH)
 		f->net->ports[port].guid = guid;
 	return parse_port_rest(f, at, port);
@@ -528,58 +475,46 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 
 /* ---- when all lines are read: which port is at the other end of which, do both say so? ------ */
 
-/* Names both ends and their lines; the likeliest cause, a file that was cut off, is offered. */
-static enum osr_status disagree(struct netfile *f, uint32_t port, uint32_t far_port)
-{
-	const struct osr_net *net = f->net;
-	uint32_t far_node = net->ports[far_port].node, far_num = osr_net_port_num(net, far_port);
-	const char *far_id = osr_net_id(net, far_node);
-
-	if (!f->far[far_port].id)
-		return osr_lines_fail(f->in,
-				      "the cable goes to \"%s\"[%u], but the block of \"%s\" in "
-				      "line %u does not mention that port (is the file cut off?)",
-				      far_id, far_num, far_id, line_of(f, far_node));
-	return osr_lines_fail(f->in,
-			      "the cable goes to \"%s\"[%u], but line %u says that \"%s\"[%u] is "
-			      "at its other end",
-			      far_id, far_num, f->far[far_port].line, f->far[far_port].id->text,
-			      f->far[far_port].port);
-}
-
 /*
- * Both ends of every cable, then whether they mean each other. Two passes, because the peer of a
- * port is only known once its own line is resolved.
+ * The far node may stand further down in the file, so whether both ends of a cable agree is found out when all lines are
+ * read. Names both ends and their lines; the likeliest cause, a file that was cut off, is offered.
  */
 static enum osr_status netfile_tie(struct netfile *f)
 {
 	struct osr_net *net = f->net;
 
-	for (uint32_t p = 0; p < net->n_ports; p++) {
-		uint32_t node;
+	for (uint32_t i = 0; i < f->n_said; i++) {
+		const struct port_line *own = &f->said[i], *back;
+		const char *id = own->far->text;
+		uint32_t node = own->far->node, port = osr_net_port(net, node, own->far_port);
 
-		if (!f->far[p].id)
-			continue;
-		node = f->far[p].id->node;
-		f->in->number = f->far[p].line;
+		f->in->number = own->line;
 		if (node == OSR_NONE)
 			return osr_lines_fail(f->in,
 					      "the cable goes to \"%s\", which the file does not "
 					      "describe (is it cut off?)",
-					      f->far[p].id->text);
-		net->ports[p].peer = osr_net_port(net, node, f->far[p].port);
-		if (net->ports[p].peer == OSR_NONE)
+					      id);
+		if (port == OSR_NONE)
 			return osr_lines_fail(
 				f->in, "the cable goes to port %u of \"%s\", which has %u ports",
-				f->far[p].port, f->far[p].id->text, net->nodes[node].n_ports);
+				own->far_port, id, net->nodes[node].n_ports);
+		if (net->ports[port].peer == OSR_NONE)
+			return osr_lines_fail(f->in,
+					      "the cable goes to \"%s\"[%u], but the block of "
+					      "\"%s\" in line %u does not mention that port (is "
+					      "the file cut off?)",
+					      id, own->far_port, id, own->far->line);
+		back = &f->said[net->ports[port].peer];
+		if (osr_net_port(net, back->far->node, back->far_port) != own->port)
+			return osr_lines_fail(f->in,
+					      "the cable goes to \"%s\"[%u], but line %u says that "
+					      "\"%s\"[%u] is at its other end",
+					      id, own->far_port, back->line, back->far->text,
+					      back->far_port);
 	}
-	for (uint32_t p = 0; p < net->n_ports; p++) {
-		uint32_t peer = net->ports[p].peer;
-
-		f->in->number = f->far[p].line;
-		if (peer != OSR_NONE && net->ports[peer].peer != p)
-			return disagree(f, p, peer);
-	}
+	for (uint32_t i = 0; i < f->n_said; i++)
+		net->ports[f->said[i].port].peer =
+			osr_net_port(net, f->said[i].far->node, f->said[i].far_port);
 	return OSR_OK;
 }
 
@@ -591,7 +526,7 @@ static enum osr_status netfile_check_guids(struct netfile *f)
 	enum osr_status st = OSR_OK;
 
 	if (!list)
-		return netfile_nomem(f);
+		return osr_lines_nomem(f->in);
 	for (uint32_t i = 1; i < net->n_nodes && !st; i++) {
 		uint32_t node = list[i].index, before = list[i - 1].index;
 
@@ -671,14 +606,14 @@ enum osr_status osr_netfile_read(struct osr_lines *in, struct osr_net *net)
 	in->by_people = true;
 	f.head = open_memstream(&net->comment, &size);
 	if (!f.head)
-		st = netfile_nomem(&f);
+		st = osr_lines_nomem(in);
 	while (!st && osr_lines_next(in, &text, &st)) {
 		st = netfile_take_line(&f, text);
 		if (!st && net->failed)
-			st = netfile_nomem(&f);
+			st = osr_lines_nomem(in);
 	}
 	if (f.head && (ferror(f.head) | fclose(f.head)) && !st)
-		st = netfile_nomem(&f);
+		st = osr_lines_nomem(in);
 	if (!st && net->n_nodes == 0)
 		st = osr_fail(in->diag, OSR_INVAL,
 			      "%s: no Switch, Ca or Rt in it: expected the output of ibnetdiscover "
@@ -688,7 +623,7 @@ enum osr_status osr_netfile_read(struct osr_lines *in, struct osr_net *net)
 		st = netfile_tie(&f);
 	if (!st)
 		st = netfile_check_guids(&f);
-	free(f.far);
+	free(f.said);
 	tdestroy(f.ids, free);
 	if (st)
 		osr_net_free(net);

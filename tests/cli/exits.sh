@@ -131,10 +131,10 @@ expect 2 'nothing to remove' whatif "$root/topologies/ring-5.net"
 expect 2 'either --link' whatif --each=link --links=1 "$root/topologies/ring-5.net"
 expect 2 'each "cable": expected link' whatif --each=cable "$root/topologies/ring-5.net"
 # Devices that never end, and what is wrong with the whole of a file.
-expect 2 '/dev/zero:1: a line of more' route /dev/zero
-expect 2 '/dev/zero:1: a line of more' route --hosts=/dev/zero "$root/topologies/ring-5.net"
-expect 2 '/dev/zero:1: a line of more' route --traffic=/dev/zero "$root/topologies/ring-5.net"
-expect 2 '/dev/zero:1: a line of more' check --tables=/dev/zero "$root/topologies/ring-5.net"
+expect 2 '/dev/zero:1: a byte 0' route /dev/zero
+expect 2 '/dev/zero:1: a byte 0' route --hosts=/dev/zero "$root/topologies/ring-5.net"
+expect 2 '/dev/zero:1: a byte 0' route --traffic=/dev/zero "$root/topologies/ring-5.net"
+expect 2 ':1: a line of more' check --tables=<(yes | tr -d '\n') "$root/topologies/ring-5.net"
 expect 2 'unrecognized option' whatif --each=link --tables=x "$root/topologies/ring-5.net"
 expect 2 'no switch is called "nobody"' whatif --switch=nobody "$root/topologies/ring-5.net"
 expect 2 'expected NODE:PORT' whatif --link=h0 "$root/topologies/ring-5.net"

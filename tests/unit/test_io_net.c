@@ -509,8 +509,9 @@ static void test_refusals(void **state)
 		"t:1: a LID is a number up to 49151");
 	refused("Switch 4 \"a\" # \"a\" base port 0 lid 5 lmc 8\n",
 		"t:1: an LMC is a number up to 7");
-	refused("switchguid=x\n", "t:1: expected a GUID of 64 bits after \"=\"");
-	refused("switchguid=0x12345678901234567\n", "t:1: expected a GUID of 64 bits after \"=\"");
+	refused("switchguid=x\n", "t:1: switchguid: expected a number up to 18446744073709551615");
+	refused("switchguid=0x12345678901234567\n",
+		"t:1: switchguid: expected a number up to 18446744073709551615");
 	refused("vendid=0x123456789\n", "t:1: vendid: expected a number up to 4294967295");
 	refused("module=box\n", "t:1: expected module=\"name\" of at most 20 characters");
 	refused("include \"other\"\n", "t:1: \"include\" is not supported: a fabric is one file");
