@@ -178,7 +178,7 @@ static bool goes_round(const struct osr_fabric *f, const struct osr_routing *a,
 }
 
 /*
- * What an order of the channels proves (osr_union_rises()), and the attempts that it makes quick, have to be what the
+ * What an order of the channels proves (osr_gate_mixed()), and the attempts that it makes quick, have to be what the
  * search of all tables finds, which is all there is without a certificate.
  */
 static void compare_search(struct pair *x, struct totals *n)

@@ -757,71 +757,6 @@ static void test_missing_rows(void **state)
 	assert_true(counts[true] > 5 && n_opened > 2);
 }
 
-static uint32_t ring_channel(const struct osr_fabric *f, uint32_t from, uint32_t to)
-{
-	uint32_t c = f->chan_row[from];
-
-	return f->chan_dst[c] == to ? c : c + 1;
-}
-
-/*
- * The same entries in both generations, and lanes that change at one pair of ports: VL 1 behind switch 1, from
- * which packets fall back to VL 0. The certificate of the new tables has no such turn.
- */
-static void test_lanes_change(void **state)
-{
-	struct osr_arena arena = { 0 }, scratch = { 0 };
-	struct osr_routing r[4];
-	struct osr_generation gen[2] = { { .routing = &r[0] }, { .routing = &r[1] } };
-	struct osr_loop loop;
-	struct test_fabric t;
-	uint32_t *rank, d = 0, a, b;
-	unsigned in, out;
-	uint8_t *last;
-
-	test_fabric_ring(&t, 5, 1);
-	while (t.f.dest_switch[d] != 3)
-		d++;
-	for (unsigned g = 0; g < 2; g++) {
-		cut_ring(&t.f, 4, &arena, &r[g]);
-		assert_int_equal(osr_routing_alloc_sl2vl(&r[g], &t.f, 0, &arena, NULL), OSR_OK);
-		r[g].n_vls = 2;
-	}
-	r[1].rank = rank = osr_calloc(&arena, (size_t)OSR_MAX_VLS * t.f.n_channels, sizeof(*rank));
-	assert_int_equal(osr_union_loop(&t.f, &gen[1], 1, OSR_CLAIM_ANY_SL, &scratch, &arena, &loop,
-					rank, NULL),
-			 OSR_OK);
-	assert_true(osr_union_rises(&t.f, gen, OSR_CLAIM_ANY_SL, &r[1], &scratch));
-	/* By 0, 1 and 2 to a LID of switch 3. */
-	in = t.f.chan_port[t.f.chan_rev[osr_port_channel(&t.f, 0, osr_lft(&r[0], 0, d))]];
-	out = osr_lft(&r[0], 1, d);
-	memset(r[0].sl2vl[r[0].sl2vl_row[1] + in * (t.f.sw_n_ports[1] + 1u) + out], 1, 16);
-	assert_false(osr_union_rises(&t.f, gen, OSR_CLAIM_ANY_SL, &r[1], &scratch));
-	memset(r[0].sl2vl[r[0].sl2vl_row[1] + in * (t.f.sw_n_ports[1] + 1u) + out], 0, 16);
-	/* By 2 and 3 to 4, where all routes end: on VL 1, on a VL without certificate, after equal ranks. */
-	a = ring_channel(&t.f, 2, 3);
-	b = ring_channel(&t.f, 3, 4);
-	in = t.f.chan_port[t.f.chan_rev[a]];
-	last = r[0].sl2vl[r[0].sl2vl_row[3] + in * (t.f.sw_n_ports[3] + 1u) + t.f.chan_port[b]];
-	last[5] = 1;
-	assert_true(osr_union_rises(&t.f, gen, OSR_CLAIM_ANY_SL, &r[1], &scratch));
-	last[5] = 3;
-	assert_false(osr_union_rises(&t.f, gen, OSR_CLAIM_ANY_SL, &r[1], &scratch));
-	last[5] = 1;
-	rank[ring_channel(&t.f, 1, 2)] = rank[a];
-	assert_false(osr_union_rises(&t.f, gen, OSR_CLAIM_ANY_SL, &r[1], &scratch));
-	/* The same entries in both generations, but not those that are certified. */
-	for (unsigned g = 0; g < 2; g++) {
-		cut_ring(&t.f, 2, &arena, &r[g + 2]);
-		assert_int_equal(osr_routing_alloc_sl2vl(&r[g + 2], &t.f, 0, &arena, NULL), OSR_OK);
-		gen[g].routing = &r[g + 2];
-	}
-	assert_false(osr_union_rises(&t.f, gen, OSR_CLAIM_ANY_SL, &r[1], &scratch));
-	osr_arena_free(&arena);
-	osr_arena_free(&scratch);
-	test_fabric_free(&t);
-}
-
 struct generations {
 	const struct osr_fabric *f;
 	struct osr_generation gen[2];
@@ -860,5 +795,4 @@ static void test_memory(void **state)
 }
 
 TEST_PROGRAM(test_one_generation, test_against_judge, test_many_lids, test_missing_rows,
-	     test_lanes_change, test_memory, test_mcast_against_judge, test_port0_is_answered,
-	     test_withdrawn)
+	     test_memory, test_mcast_against_judge, test_port0_is_answered, test_withdrawn)

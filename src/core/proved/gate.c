@@ -29,18 +29,19 @@ struct gate {
 	const struct osr_fabric *f;
 	const struct osr_routing *gen[2]; /* the tables; those that they are mixed with */
 	unsigned n_gens;
-	struct tab t[2];       /* of each generation; they differ in slots alone */
-	uint32_t claims;       /* of gen[0] */
-	bool any, ranked;      /* any level is safe; there are ranks */
-	bool all_send;         /* every switch has hosts */
-	uint8_t kind_of[16];   /* levels that all SL2VL tables map alike are one */
-	uint16_t *one, *every; /* [n_sw] sets of levels */
+	struct tab t[2];      /* of each generation; they differ in slots alone */
+	uint32_t claims;      /* of gen[0] */
+	bool any, ranked;     /* any level is safe; there are ranks */
+	bool all_send;        /* every switch has hosts */
+	uint8_t level_of[16]; /* [n_q] the lowest SL of those that all SL2VL tables map alike */
+	uint8_t flat[OSR_MAX_VLS + 1][16]; /* VL = SL on a cable with so many lanes */
+	uint16_t *one, *every;             /* [n_sw] sets of levels */
 	struct share *share;
-	uint32_t refused;                    /* the first destination; OSR_NONE */
-	const struct osr_routing *certified; /* of this order, confirmed, on the same lanes; NULL */
-	/* What was confirmed before; NULL. */
-	const struct gate *before;
-	uint8_t *changed;  /* [n_sw * n_port] since then */
+	uint32_t refused; /* the first destination; OSR_NONE */
+	/* What has been confirmed of this order, or is by itself; NULL. */
+	const struct osr_fabric *then_f;
+	const struct osr_routing *then;
+	uint8_t *changed;  /* [n_sw * n_port] since then; NULL: nothing */
 	uint8_t *answered; /* [n_sw] answers of the switch, or to it, have changed since then */
 };
 
@@ -70,31 +71,18 @@ static bool gate_any(const struct gate *g, unsigned x)
 }
 
 /*
- * The lane of what comes into switch s on SL `sl` through pair `pair` of its ports, by the tables of generation x. Where
+ * The lanes, by SL, of what comes into switch s through pair `pair` of its ports, by the tables of generation x. Where
  * VL = SL and the cable has no such lane (SL 15: never), the packet is dropped: there is none.
  */
-static uint8_t gate_vl(const struct gate *g, unsigned x, uint32_t s, uint32_t pair, unsigned sl)
+static const uint8_t *gate_vls(const struct gate *g, unsigned x, uint32_t s, uint32_t pair)
 {
 	const struct osr_routing *routing = g->gen[x];
-	uint32_t c = osr_port_channel(g->f, s, pair % (g->f->sw_n_ports[s] + 1u));
+	uint32_t c;
 
 	if (routing->sl2vl)
-		return routing->sl2vl[routing->sl2vl_row[s] + pair][sl];
-	return c != OSR_NONE && sl < g->f->chan_vls[c] ? (uint8_t)sl : OSR_VL_UNSET;
-}
-
-/* Do all tables map these two levels alike? */
-static bool gate_alike(const struct gate *g, unsigned a, unsigned b)
-{
-	for (unsigned x = 0; x < g->n_gens; x++)
-		for (uint32_t s = 0; s < g->f->n_switches; s++) {
-			uint32_t ports = g->f->sw_n_ports[s] + 1u;
-
-			for (uint32_t pair = 0; pair < ports * ports; pair++)
-				if (gate_vl(g, x, s, pair, a) != gate_vl(g, x, s, pair, b))
-					return false;
-		}
-	return true;
+		return routing->sl2vl[routing->sl2vl_row[s] + pair];
+	c = osr_port_channel(g->f, s, pair % (g->f->sw_n_ports[s] + 1u));
+	return g->flat[c == OSR_NONE ? 0 : g->f->chan_vls[c]];
 }
 
 /* How many levels and lanes there are, and which claims. */
@@ -102,7 +90,7 @@ static void gate_claims(struct gate *g)
 {
 	const struct osr_routing *routing = g->gen[0];
 	struct tab *t = &g->t[0];
-	uint8_t first[16];
+	uint16_t differ[16] = { 0 }; /* bit b of differ[a], b < a: in some table */
 	bool shared;
 
 	g->any = gate_any(g, 0) && gate_any(g, g->n_gens - 1);
@@ -115,17 +103,26 @@ static void gate_claims(struct gate *g)
 	t->n_lane = t->n_q = shared || !g->ranked ? 1 : routing->n_vls;
 	if (t->f_flat)
 		return;
-	/* Where any level is safe those with the same lanes everywhere are one. */
-	t->n_q = 0;
-	for (unsigned sl = 0; sl < 16; sl++) {
-		int32_t kind = g->any ? 0 : t->n_q;
+	for (unsigned vls = 0; vls <= OSR_MAX_VLS; vls++)
+		for (unsigned sl = 0; sl < 16; sl++)
+			g->flat[vls][sl] = sl < vls ? (uint8_t)sl : OSR_VL_UNSET;
+	/* Where any level is safe those with the same lanes everywhere are one. Most tables have one lane for all. */
+	for (unsigned x = 0; g->any && x < g->n_gens; x++)
+		for (uint32_t s = 0; s < g->f->n_switches; s++) {
+			uint32_t ports = g->f->sw_n_ports[s] + 1u;
 
-		while (kind < t->n_q && !gate_alike(g, sl, first[kind]))
-			kind++;
-		g->kind_of[sl] = (uint8_t)kind;
-		first[kind] = (uint8_t)sl;
-		t->n_q += kind == t->n_q;
-	}
+			for (uint32_t pair = 0; pair < ports * ports; pair++) {
+				const uint8_t *vls = gate_vls(g, x, s, pair);
+
+				for (unsigned a = 1; memcmp(vls, vls + 1, 15) && a < 16; a++)
+					for (unsigned b = 0; b < a; b++)
+						differ[a] |= (uint16_t)((vls[a] != vls[b]) << b);
+			}
+		}
+	t->n_q = 0;
+	for (unsigned sl = 0; sl < 16; sl++)
+		if (!g->any || differ[sl] == (1u << sl) - 1)
+			g->level_of[t->n_q++] = (uint8_t)sl;
 }
 
 /* Does multicast use channel c, with these tables? */
@@ -190,14 +187,16 @@ static void gate_lanes(const struct gate *g, unsigned x)
 		uint8_t *slot = t->slots + (size_t)gate_cold(t, s, 0)[C_ROW] * n_q;
 		uint32_t ports = g->f->sw_n_ports[s] + 1u;
 
-		for (uint32_t pair = 0; pair < ports * ports; pair++, slot += n_q)
-			for (unsigned sl = 0; sl < 16; sl++) {
-				uint8_t vl = gate_vl(g, x, s, pair, sl);
+		for (uint32_t pair = 0; pair < ports * ports; pair++, slot += n_q) {
+			const uint8_t *vls = gate_vls(g, x, s, pair);
+			const uint8_t *other = gate_vls(g, g->n_gens - 1 - x, s, pair);
 
-				slot[g->kind_of[sl]] = vl != OSR_VL_UNSET || g->n_gens == 1
-							       ? vl
-							       : gate_vl(g, 1 - x, s, pair, sl);
+			for (size_t q = 0; q < n_q; q++) {
+				uint8_t vl = vls[g->level_of[q]];
+
+				slot[q] = vl != OSR_VL_UNSET ? vl : other[g->level_of[q]];
 			}
+		}
 	}
 }
 
@@ -501,12 +500,27 @@ static bool gate_delivers(const struct gate *g, struct share *mine)
  * the destination, and the channels that its entries use, with their ranks and the lanes of what comes by them.
  */
 
-/* Switches, levels, lanes and claims are those of before: then ports and rows compare, and which have changed. */
-static bool gate_compare(struct gate *g)
+/* Which ports have another rank or bound than in these tables, or lead to other lanes. */
+static void gate_changes(struct gate *g, const struct tab *then)
 {
-	const struct gate *before = g->before;
+	const struct tab *now = &g->t[0];
+	size_t width = (size_t)now->width, n_q = (size_t)now->n_q;
+
+	for (size_t i = 0; i < gate_index(now, (uint32_t)now->n_sw, 0); i++) {
+		const int32_t *a = now->hot + i * width, *b = then->hot + i * width;
+		size_t slot = (size_t)a[H_ROW] * n_q;
+
+		g->changed[i] |=
+			memcmp(a, b, width * sizeof(*a)) ||
+			memcmp(now->slots + slot, then->slots + slot, (size_t)now->n_port * n_q);
+	}
+}
+
+/* Switches, levels, lanes and claims are those of before: then ports and rows compare, and which have changed. */
+static bool gate_compare(struct gate *g, const struct gate *before)
+{
 	const struct tab *now = &g->t[0], *then = &before->t[0];
-	size_t n = (size_t)now->n_sw, width = (size_t)now->width;
+	size_t n = (size_t)now->n_sw;
 
 	if (!before->ranked || now->n_sw != then->n_sw || now->n_port != then->n_port ||
 	    now->n_slot != then->n_slot || now->n_lane != then->n_lane || now->n_q != then->n_q ||
@@ -515,14 +529,7 @@ static bool gate_compare(struct gate *g)
 	    memcmp(g->f->sw_guid, before->f->sw_guid, n * sizeof(*g->f->sw_guid)) ||
 	    memcmp(now->sws, then->sws, n * 2 * sizeof(*now->sws)))
 		return false;
-	for (size_t i = 0; i < n * (size_t)now->n_port; i++) {
-		const int32_t *a = now->hot + i * width, *b = then->hot + i * width;
-		size_t slot = (size_t)a[H_ROW] * (size_t)now->n_q;
-
-		g->changed[i] = memcmp(a, b, width * sizeof(*a)) ||
-				memcmp(now->slots + slot, then->slots + slot,
-				       (size_t)now->n_port * (size_t)now->n_q);
-	}
+	gate_changes(g, then);
 	for (size_t h = 0; now->f_replies && h < n; h++)
 		for (size_t s = 0; s < n; s++)
 			if (now->k_answers[h * n + s] != then->k_answers[h * n + s])
@@ -536,41 +543,39 @@ static bool gate_same(const void *now, size_t d, const void *then, size_t d_then
 	       !memcmp((const char *)now + d * size, (const char *)then + d_then * size, size);
 }
 
+/* Port 0 is asked again by itself: whether its entries lead home is more than the order says. */
 static bool gate_stays(const struct gate *g, uint32_t d)
 {
-	const struct osr_fabric *now = g->f, *then = g->before->f;
-	const struct osr_routing *a = g->gen[0], *b = g->before->gen[0];
+	const struct osr_fabric *now = g->f, *then = g->then_f;
+	const struct osr_routing *b = g->then;
 	uint32_t lid = now->dest_lid[d], was, term = now->dest_term[d], home = now->dest_switch[d];
 	size_t n = now->n_switches;
 
 	was = lid <= then->max_lid ? then->lid_dest[lid] : OSR_NONE;
-	if (was == OSR_NONE || !now->term_weight[term] ||
-	    !then->term_weight[then->dest_term[was]] || home != then->dest_switch[was] ||
-	    now->term_port[term] != then->term_port[then->dest_term[was]] || g->answered[home] ||
-	    !gate_same(a->lft, d, b->lft, was, n) ||
-	    (!g->any && (!gate_same(a->sl, d, b->sl, was, n) ||
-			 !gate_same(a->granted, d, b->granted, was, n * sizeof(*a->granted)))))
+	if (was == OSR_NONE || (g->n_gens == 1 && !now->term_weight[term]) ||
+	    now->term_weight[term] != then->term_weight[then->dest_term[was]] ||
+	    home != then->dest_switch[was] ||
+	    now->term_port[term] != then->term_port[then->dest_term[was]])
 		return false;
-	for (uint32_t s = 0; s < n; s++) {
-		uint8_t port = a->lft[d * n + s];
+	for (unsigned x = 0; x < g->n_gens; x++) {
+		const struct osr_routing *a = g->gen[x];
+
+		if (!gate_same(a->lft, d, b->lft, was, n) ||
+		    (!g->any &&
+		     (!gate_same(a->sl, d, b->sl, was, n) ||
+		      !gate_same(a->granted, d, b->granted, was, n * sizeof(*a->granted)))))
+			return false;
+	}
+	for (uint32_t s = 0; g->changed && s < n; s++) {
+		uint8_t port = b->lft[was * n + s];
 
 		if (port < g->t[0].n_port && g->changed[gate_index(&g->t[0], s, port)])
 			return false;
 	}
-	return true;
+	return !g->changed || !g->answered[home];
 }
 
 /* ---- all together ---------------------------------------------------------------------------- */
-
-/* In a mixture: entries of both generations are those of the certified tables, on the same lanes. */
-static bool gate_is_certified(const struct gate *g, uint32_t d)
-{
-	size_t n = g->f->n_switches;
-	const struct osr_routing *is = g->certified;
-
-	return is && gate_same(g->gen[0]->lft, d, is->lft, d, n) &&
-	       gate_same(g->gen[1]->lft, d, is->lft, d, n);
-}
 
 static void gate_dest(void *ctx, uint32_t i, uint32_t d)
 {
@@ -579,7 +584,7 @@ static void gate_dest(void *ctx, uint32_t i, uint32_t d)
 	uint32_t seen = __atomic_load_n(&g->refused, __ATOMIC_RELAXED);
 	bool proven = true;
 
-	if (d > seen || (g->before && gate_stays(g, d)) || gate_is_certified(g, d))
+	if (d > seen || (g->then && gate_stays(g, d)))
 		return;
 	mine->judged++;
 	gate_rows(g, mine, d);
@@ -676,26 +681,56 @@ static enum osr_status gate_lay(struct gate *g, uint32_t n_parts, struct osr_are
 	return OSR_OK;
 }
 
-/* Lays out what was confirmed before; g->before stays NULL where it does not help. */
+/*
+ * What is known of the same order: of one generation what was confirmed before, laid out the same way; of a mixture
+ * what its tables of today say by themselves, with the lanes of today. g->then becomes NULL where it does not help.
+ */
 static enum osr_status gate_remember(struct gate *g, const struct osr_result *result,
-				     struct gate *before, struct osr_arena *scratch,
-				     struct osr_diag *diag)
+				     struct osr_arena *scratch, struct osr_diag *diag)
 {
+	const struct tab *now = &g->t[0], *old = &g->t[1];
+	size_t n_q = (size_t)now->n_q;
+	struct gate before;
 	enum osr_status st;
 
-	if (!g->ranked || !result || !result->confirmed ||
-	    osr_routing_digest(&result->fabric, &result->routing) != result->digest)
+	if (g->n_gens == 1 &&
+	    (!g->ranked || !result || !result->confirmed ||
+	     osr_routing_digest(&result->fabric, &result->routing) != result->digest))
 		return OSR_OK;
-	*before = (struct gate){ .f = &result->fabric,
-				 .gen = { &result->routing },
-				 .n_gens = 1,
-				 .claims = result->routing.claims };
-	g->changed = osr_calloc(scratch, gate_index(g->t, g->f->n_switches, 0), 1);
-	g->answered = osr_calloc(scratch, (size_t)g->t->n_sw, 1);
-	st = osr_arena_failed(scratch, diag) ? OSR_NOMEM : gate_lay(before, 0, scratch, diag);
-	g->before = before;
-	if (st || !gate_compare(g))
-		g->before = NULL;
+	if (g->n_gens > 1 && !g->any)
+		g->then = NULL;
+	if (g->n_gens > 1 &&
+	    (!g->then || !memcmp(now->slots, old->slots, (size_t)now->n_slot * n_q)))
+		return OSR_OK;
+	g->changed = osr_calloc(scratch, gate_index(now, g->f->n_switches, 0), 1);
+	g->answered = osr_calloc(scratch, g->f->n_switches, 1);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	if (g->n_gens > 1) {
+		gate_changes(g, old);
+		/* And what enters on another lane. */
+		for (uint32_t s = 0; s < g->f->n_switches; s++)
+			for (uint32_t i = 0; i < (uint32_t)now->n_port; i++) {
+				const int32_t *cold = gate_cold(now, s, i);
+				size_t slot = (size_t)cold[C_ROW] * n_q;
+
+				for (uint32_t o = 0; cold[C_ENTER] && o < (uint32_t)now->n_port;
+				     o++, slot += n_q)
+					g->changed[gate_index(now, s, o)] |=
+						memcmp(now->slots + slot, old->slots + slot, n_q) !=
+						0;
+			}
+		return OSR_OK;
+	}
+	before = (struct gate){ .f = &result->fabric,
+				.gen = { &result->routing },
+				.n_gens = 1,
+				.claims = result->routing.claims };
+	st = gate_lay(&before, 0, scratch, diag);
+	if (!st && gate_compare(g, &before)) {
+		g->then_f = &result->fabric;
+		g->then = &result->routing;
+	}
 	return st;
 }
 
@@ -705,7 +740,6 @@ static enum osr_status gate_ask(struct gate *g, const struct osr_result *result,
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t n_parts = osr_threads_parts(scratch, (uint64_t)g->f->n_dests * g->f->n_switches);
-	struct gate before;
 	enum osr_status st = OSR_OK;
 	bool wired = true;
 
@@ -717,12 +751,8 @@ static enum osr_status gate_ask(struct gate *g, const struct osr_result *result,
 				      "%s tables of another fabric or half a claim", who);
 	if (!st)
 		st = gate_lay(g, n_parts, scratch, diag);
-	/* Where old lanes are others, entries that are the certified ones have to be looked at, too. */
-	if (!st && g->certified &&
-	    memcmp(g->t[0].slots, g->t[1].slots, (size_t)g->t->n_slot * (size_t)g->t->n_q))
-		g->certified = NULL;
 	if (!st)
-		st = gate_remember(g, result, &before, scratch, diag);
+		st = gate_remember(g, result, scratch, diag);
 	for (unsigned x = 0; !st && x < g->n_gens; x++)
 		wired &= wired_check(g->t[x]) && (!g->ranked || fabric_check(g->t[x]));
 	for (uint32_t i = 0; !st && i < n_parts; i++)
@@ -762,9 +792,11 @@ enum osr_status osr_gate_mixed(const struct osr_fabric *fabric, const struct osr
 			       const struct osr_routing *old, const struct osr_routing *certified,
 			       struct osr_arena *scratch, uint32_t *n_judged, struct osr_diag *diag)
 {
-	struct gate g = {
-		.f = fabric, .gen = { routing, old }, .n_gens = 2, .certified = certified
-	};
+	struct gate g = { .f = fabric,
+			  .gen = { routing, old },
+			  .n_gens = 2,
+			  .then_f = fabric,
+			  .then = certified };
 
 	return gate_ask(&g, NULL, scratch, n_judged, diag);
 }

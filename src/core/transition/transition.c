@@ -154,7 +154,6 @@ static enum osr_status transition_ask(struct transition *m, bool quick, struct o
 	m->loop.n = 0;
 	m->refused = false;
 	m->free = own && (m->one_graph || m->by_turn) && m->r->rank &&
-		  osr_union_rises(m->f, m->gen, m->modes, m->r, m->scratch) &&
 		  transition_confirmed(m, m->r->rank, m->r);
 	if (m->free || quick)
 		return OSR_OK;

@@ -38,7 +38,7 @@
  * is left in transition_why. Else it is OSR_TRANSITION_ROUNDS; withdrawn and stable.n_withdrawn are the first round.
  *
  * Time: where one graph holds for all SLs, mostly a few operations for every entry of the LIDs that change
- * (osr_union_rises()); else that of osr_union_loop() for two generations, up to eight times; not asked beyond
+ * (osr_gate_mixed()); else that of osr_union_loop() for two generations, up to eight times; not asked beyond
  * OSR_TRANSITION_ENTRIES entries.
  */
 #define OSR_TRANSITION_ENTRIES UINT64_C(100000000)

@@ -3,7 +3,7 @@
  * For each destination: the SLs that enter at every switch, pushed along all its out ports (one for
  * each generation) until nothing changes, with a turn taken for every pair of channels in a row. Turns are
  * marked, and a cycle of them is looked for; if there is one, everything is followed once more to find a
- * packet for each of its steps. Or (osr_union_rises()) each turn must rise in a certificate.
+ * packet for each of its steps.
  *
  * What is pushed are the VLs of each class of packets on each channel of the destination: L(turn, lane) of
  * docs/theory.md is that of the SL2VL tables for an SL, or, where one table serves the whole fabric (VL = SL, or what
@@ -52,11 +52,6 @@ struct run {
 
 	uint16_t lid; /* whose packets are followed */
 	bool circles; /* entries of some LID lead around, and no loop has been looked for since */
-
-	/* Either a cycle is looked for, or the turns are to rise in a certificate. */
-	const struct osr_routing *certified;
-	bool *turned; /* [n_dests] a packet meets other lanes than in the certified tables */
-	bool falls;   /* a turn does not rise */
 
 	struct osr_loop_step *step; /* to be explained */
 	uint32_t n_steps, n_unexplained;
@@ -275,18 +270,6 @@ static void explain_turn(struct run *u, uint32_t c, unsigned v, uint32_t on, uns
 	}
 }
 
-/* VLs that the certified tables do not use have no place in their certificate. */
-static bool turn_rises(const struct run *u, uint32_t c, unsigned v, uint32_t on, unsigned to)
-{
-	const struct osr_routing *routing = u->certified;
-	size_t n = u->w.f->n_channels;
-	bool rises = !((to | 1u << v) >> routing->n_vls);
-
-	for (; rises && to; to &= to - 1)
-		rises = routing->rank[v * n + c] < routing->rank[__builtin_ctz(to) * n + on];
-	return rises;
-}
-
 /*
  * Packets of one of these SLs are on the VLs `from` of channel c and go on by channel `on`: on the VLs `to`, or,
  * where one table serves all, as they are.
@@ -297,7 +280,7 @@ static void take_turn(struct run *u, uint32_t c, unsigned from, uint32_t on, uns
 	size_t turn = u->slot[c] + u->w.f->chan_port[on];
 
 	u->used |= (uint16_t)from;
-	if (!u->moves && !u->certified && !u->step) {
+	if (!u->moves && !u->step) {
 		u->turn[turn] |= (uint16_t)from;
 		return;
 	}
@@ -309,8 +292,6 @@ static void take_turn(struct run *u, uint32_t c, unsigned from, uint32_t on, uns
 			sl++;
 		if (u->step)
 			explain_turn(u, c, v, on, onto, sl);
-		else if (u->certified)
-			u->falls |= !turn_rises(u, c, v, on, onto);
 		else
 			u->turn[turn * OSR_MAX_VLS + v] |= (uint16_t)onto;
 	}
@@ -511,44 +492,26 @@ static void follow_lid(struct run *u, uint32_t d, bool changes)
 		union_push_around(u);
 }
 
-static bool rows_differ(const struct run *u, const struct osr_routing *a,
-			const struct osr_routing *b, uint32_t d)
-{
-	size_t n = u->w.f->n_switches;
-
-	return memcmp(a->lft + d * n, b->lft + d * n, n) != 0;
-}
-
 /*
  * First the LIDs whose entries change from one generation to the other, for there mostly is the loop, if there is
- * one; then the others. Entries and lanes that are the certified ones in every generation have no other turns.
- */
-static bool is_to_follow(const struct run *u, uint32_t d, bool changes)
-{
-	const struct osr_routing *old = u->w.gen[0].routing, *now = u->w.gen[u->w.n - 1].routing;
-
-	return rows_differ(u, old, now, d) == changes &&
-	       (!u->certified || u->turned[d] || changes || rows_differ(u, now, u->certified, d));
-}
-
-/*
- * A cycle in the turns of some LIDs is one in those of all, so it is looked for on the way: first when
+ * one; then the others. A cycle in the turns of some LIDs is one in those of all, so it is looked for on the way: first when
  * as many entries have been followed as there are turns to search, then after four times as many; and where
  * entries lead around for the first time.
  */
 static void union_follow_all(struct run *u, bool changes)
 {
 	const struct osr_fabric *fabric = u->w.f;
-	size_t pause = u->n_slots / (fabric->n_switches + (size_t)1);
+	const uint8_t *old = u->w.gen[0].routing->lft, *now = u->w.gen[u->w.n - 1].routing->lft;
+	size_t n = fabric->n_switches, pause = u->n_slots / (n + 1);
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		bool circled = u->circles;
 
-		if (is_to_follow(u, d, changes))
+		if (!memcmp(old + d * n, now + d * n, n) != changes)
 			follow_lid(u, d, changes);
-		if (u->falls || (u->step && !u->n_unexplained))
+		if (u->step && !u->n_unexplained)
 			return;
-		if (u->step || u->certified ||
+		if (u->step ||
 		    (circled == u->circles && (changes || d < pause || d + 1 == fabric->n_dests)))
 			continue;
 		search_turns(u, NULL);
@@ -687,10 +650,10 @@ static void follow_groups(struct run *u)
 	}
 }
 
-/* Is there no loop yet, no turn that falls; or a step of the loop that is not explained? */
+/* Is there no loop yet; or a step of the loop that is not explained? */
 static bool is_open(const struct run *u, bool explaining)
 {
-	return (u->n_unexplained > 0) == explaining && !u->falls && !u->st;
+	return (u->n_unexplained > 0) == explaining && !u->st;
 }
 
 /*
@@ -705,8 +668,7 @@ static void union_follow(struct run *u)
 		union_follow_all(u, true);
 	if (mcast && !explaining && is_open(u, explaining)) {
 		follow_groups(u);
-		if (!u->certified)
-			search_turns(u, NULL);
+		search_turns(u, NULL);
 	}
 	if (is_open(u, explaining))
 		union_follow_all(u, false);
@@ -715,51 +677,6 @@ static void union_follow(struct run *u)
 }
 
 /* ---- all together --------------------------------------------------------------------------- */
-
-/* LIDs whose packets, by the certified tables, come by port `in` of s and leave by `out`. */
-static void mark_turned(struct run *u, uint32_t s, unsigned in, unsigned out)
-{
-	const struct osr_fabric *fabric = u->w.f;
-	uint32_t c = osr_port_channel(fabric, s, in);
-	uint32_t before = c == OSR_NONE ? OSR_NONE : fabric->chan_dst[c];
-
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *row = u->certified->lft + (size_t)d * fabric->n_switches;
-
-		if (row[s] == out &&
-		    (before == OSR_NONE || row[before] == fabric->chan_port[fabric->chan_rev[c]]))
-			u->turned[d] = true;
-	}
-}
-
-/*
- * LIDs whose packets meet other lanes than in the certified tables: all, if it is more work to tell. Where
- * one table serves all, in every generation, it is theirs.
- */
-static void find_turned(struct run *u)
-{
-	const struct osr_routing *a = u->w.gen[0].routing, *b = u->w.gen[1].routing,
-				 *is = u->certified;
-	const struct osr_fabric *fabric = u->w.f;
-	uint32_t n = 0;
-
-	for (uint32_t s = 0; u->moves && s < fabric->n_switches; s++)
-		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
-			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
-				unsigned out = fabric->chan_port[c];
-				const uint8_t *row = is->sl2vl[osr__pair(fabric, is, s, in, out)];
-
-				if ((!memcmp(a->sl2vl[osr__pair(fabric, a, s, in, out)], row, 16) &&
-				     !memcmp(b->sl2vl[osr__pair(fabric, b, s, in, out)], row,
-					     16)) ||
-				    !union_comes(fabric, s, in))
-					continue;
-				if (n++ < fabric->n_switches)
-					mark_turned(u, s, in, out);
-			}
-	if (n > fabric->n_switches)
-		memset(u->turned, true, fabric->n_dests);
-}
 
 /* VLs that packets of every SL have on the first channel: of those from port 0 and from hosts. */
 static void fill_entries(struct run *u)
@@ -798,11 +715,8 @@ static enum osr_status union_prepare(struct run *u)
 		u->slot[c] = u->n_slots;
 		u->n_slots += fabric->sw_n_ports[fabric->chan_dst[c]] + 1u;
 	}
-	if (u->certified)
-		u->turned = osr_calloc(u->scratch, fabric->n_dests, sizeof(*u->turned));
-	else
-		u->turn = osr_calloc(u->scratch, u->n_slots,
-				     (u->moves ? OSR_MAX_VLS : 1) * sizeof(*u->turn));
+	u->turn =
+		osr_calloc(u->scratch, u->n_slots, (u->moves ? OSR_MAX_VLS : 1) * sizeof(*u->turn));
 	if (u->moves)
 		u->entry = osr_calloc(u->scratch, fabric->n_ports, sizeof(*u->entry));
 	for (uint32_t g = 0; g < u->w.n; g++) {
@@ -848,23 +762,6 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 	if (!u.st)
 		*loop = (struct osr_loop){ .n = u.n_steps, .step = u.step };
 	return u.st;
-}
-
-bool osr_union_rises(const struct osr_fabric *fabric, const struct osr_generation gen[2],
-		     uint32_t modes, const struct osr_routing *certified, struct osr_arena *scratch)
-{
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct run u = { .w = { .f = fabric, .gen = gen, .n = 2, .modes = modes },
-			 .certified = certified,
-			 .scratch = scratch };
-	bool ready = !union_prepare(&u);
-
-	if (ready) {
-		find_turned(&u);
-		union_follow(&u);
-	}
-	osr_arena_reset(scratch, mark);
-	return ready && !u.falls;
 }
 
 static void say_step(const struct osr_fabric *fabric, const struct osr_loop_step *step,

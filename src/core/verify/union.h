@@ -91,16 +91,6 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 			       struct osr_diag *diag);
 
 /*
- * Quicker, where it says yes: no loop in the union of two generations, for all its turns rise in the
- * certificate of `certified`, which is proven of these tables (check.h). LIDs whose entries and lanes are
- * theirs in both generations have no other turns, and are not followed. Only where any SL is safe in all
- * three, and with SL2VL tables in all three or in none. False as well if memory ran out.
- */
-bool osr_union_rises(const struct osr_fabric *fabric, const struct osr_generation gen[2],
-		     uint32_t modes, const struct osr_routing *certified,
-		     struct osr_arena *scratch);
-
-/*
  * A whole generation in the numbering of another fabric (core/data/carry.h): routing, path SLs, groups
  * and the tables of end ports, which are matched by GUID and LID. All is allocated in `result`.
  */
