@@ -391,18 +391,19 @@ static enum osr_status open_socket(struct osr_control *control, struct osr_diag 
 struct osr_control *osr_control_open(const struct osr_control_in *in, struct osr_diag *diag)
 {
 	struct osr_control *control = calloc(1, sizeof(*control));
-	struct osr_sched_lock lock = { take_for_thread, leave_for_thread, thread_ends, control };
 
 	if (!control) {
 		osr_fail(diag, OSR_NOMEM, "out of memory for the control socket");
 		return NULL;
 	}
 	control->in = *in;
+	control->in.limits.lock =
+		(struct osr_sched_lock){ take_for_thread, leave_for_thread, thread_ends, control };
 	control->listening = -1;
 	pthread_mutex_init(&control->mutex, NULL);
 	pthread_cond_init(&control->free, NULL);
 	control->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	control->sched = osr_sched_new(&in->limits);
+	control->sched = osr_sched_new(&control->in.limits);
 	if (!control->sched || control->wake < 0)
 		osr_fail(diag, OSR_NOMEM, "out of memory for the control socket");
 	else if (snprintf(control->path, sizeof(control->path), "%s", in->path) >=
@@ -410,10 +411,8 @@ struct osr_control *osr_control_open(const struct osr_control_in *in, struct osr
 		osr_fail(diag, OSR_INVAL,
 			 "%.200s: the path of a socket may have %zu characters at most", in->path,
 			 sizeof(control->path) - 1);
-	else if (!open_socket(control, diag)) {
-		osr_sched_share(control->sched, &lock);
+	else if (!open_socket(control, diag))
 		return control;
-	}
 	control->path[0] = '\0'; /* not ours */
 	osr_control_close(control);
 	return NULL;

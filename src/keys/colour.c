@@ -19,6 +19,7 @@
  */
 #include "level.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define STEPS 256 /* a flow; exchanges on trees that lack single cables take a few */
@@ -233,6 +234,7 @@ static bool insert(struct deal *x, uint32_t e, uint32_t n, uint32_t bound)
 	for (uint32_t q = 0; q < n; q++)
 		for (int down = 0; down < 2; down++)
 			sum[down] += x->load[down][cable(x, e, down, q)];
+	assert(n); /* the edge has a plane */
 	for (x->limit = max(sum[0], sum[1]) / n + 1; x->limit <= bound; x->limit++) {
 		if (load_with(x, e, best) <= x->limit) {
 			give(x, e, best);

@@ -18,37 +18,37 @@
 #define MAX_TRIES 3     /* to make routes while the fabric changes again and again */
 #define MAX_MISSING 50  /* percent of a tree's links: what is left of it is still up and down */
 
-struct osr__port {
+struct port {
 	uint64_t guid;
 	uint32_t term;
+};
+
+/* A fabric, and what keys want to know of it. */
+struct base {
+	struct osr_arena arena; /* of all below */
+	struct osr_fabric f;
+	struct osr_pgft p;
+	bool is_tree;
+	struct osr_diag no_tree; /* why not */
+	struct port *port;       /* [f.n_terminals] by GUID */
+	uint64_t stamp;          /* no other one has it */
+	unsigned n_users; /* the scheduler, and the thread that makes routes without its lock */
 };
 
 struct osr_sched {
 	struct osr_sched_limits limits;
 	struct osr_sched_app **app; /* [n_apps] of limits.max_apps, by id */
 	uint32_t n_apps, next_id;
-
-	/* The present fabric and what hangs on it; all of it in `arena`. */
-	struct osr_arena arena;
-	bool has_fabric, is_tree;
-	struct osr_fabric f;
-	struct osr_pgft p;
-	struct osr_diag no_tree; /* why not */
-	struct osr__port *port;  /* [f.n_terminals] by GUID */
-	uint64_t stamp;          /* of this fabric */
-
+	struct base *now;                    /* the present fabric, or NULL */
+	uint64_t stamp;                      /* of the last one */
 	uint64_t change, collected, written; /* numbers of changes */
 	struct osr_arena scratch;
-
-	/* Of the thread that makes routes; `held` is the fabric it looks at, if that has been replaced. */
-	struct osr_sched_lock lock;
-	struct osr_arena work, held;
-	uint64_t viewed; /* stamp, 0: none */
+	struct osr_arena work; /* of the thread that makes routes */
 };
 
 static bool sched_stops(const struct osr_sched *sched)
 {
-	return sched->lock.stops && sched->lock.stops(sched->lock.ctx);
+	return sched->limits.lock.stops && sched->limits.lock.stops(sched->limits.lock.ctx);
 }
 
 static bool in_use(const struct osr_sched_key *sched_key)
@@ -73,21 +73,88 @@ struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits)
 
 /* The lock ------------------------------------------------------------------------------------- */
 
-void osr_sched_share(struct osr_sched *sched, const struct osr_sched_lock *lock)
-{
-	sched->lock = *lock;
-}
-
 void osr_sched_take(struct osr_sched *sched)
 {
-	if (sched->lock.take)
-		sched->lock.take(sched->lock.ctx);
+	if (sched->limits.lock.take)
+		sched->limits.lock.take(sched->limits.lock.ctx);
 }
 
 void osr_sched_leave(struct osr_sched *sched)
 {
-	if (sched->lock.leave)
-		sched->lock.leave(sched->lock.ctx);
+	if (sched->limits.lock.leave)
+		sched->limits.lock.leave(sched->limits.lock.ctx);
+}
+
+/* The fabric ----------------------------------------------------------------------------------- */
+
+static int by_port_guid(const void *a, const void *b)
+{
+	const struct port *x = a, *y = b;
+
+	return (x->guid > y->guid) - (x->guid < y->guid);
+}
+
+static void base_leave(struct base *base)
+{
+	if (!base || --base->n_users)
+		return;
+	osr_arena_free(&base->arena);
+	free(base);
+}
+
+/* NULL: no memory. */
+static struct base *base_new(const struct osr_fabric *fabric, struct osr_diag *diag)
+{
+	struct osr_pgft_options opt = { .max_missing = MAX_MISSING };
+	struct base *base = calloc(1, sizeof(*base));
+	enum osr_status st;
+
+	if (!base) {
+		osr_fail(diag, OSR_NOMEM, "out of memory for routing keys");
+		return NULL;
+	}
+	base->n_users = 1;
+	st = osr_fabric_copy(fabric, &base->arena, &base->f, diag);
+	base->port = osr_alloc(&base->arena, fabric->n_terminals, sizeof(*base->port));
+	if (st || osr_arena_failed(&base->arena, diag)) {
+		base_leave(base);
+		return NULL;
+	}
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		base->port[t] = (struct port){ fabric->term_guid[t], t };
+	qsort(base->port, fabric->n_terminals, sizeof(*base->port), by_port_guid);
+	st = osr_pgft_find(&base->f, &opt, &base->arena, &base->p, &base->no_tree);
+	base->is_tree = !st;
+	if (st != OSR_NOMEM)
+		return base;
+	osr_fail(diag, OSR_NOMEM, "out of memory for routing keys");
+	base_leave(base);
+	return NULL;
+}
+
+static uint32_t terminal_of(const struct base *base, uint64_t guid)
+{
+	const struct port key = { .guid = guid },
+			  *port = bsearch(&key, base->port, base->f.n_terminals, sizeof(key),
+					  by_port_guid);
+
+	return port ? port->term : OSR_NONE;
+}
+
+/* Is there one that keys can be made for? */
+static enum osr_status check_base(const struct osr_sched *sched, struct osr_diag *diag)
+{
+	if (sched->now && sched->now->is_tree)
+		return OSR_OK;
+	if (!sched->now)
+		return osr_fail(diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
+	return osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
+			sched->now->no_tree.text);
+}
+
+const struct osr_fabric *osr_sched_present(const struct osr_sched *sched)
+{
+	return sched->now ? &sched->now->f : NULL;
 }
 
 /* Applications --------------------------------------------------------------------------------- */
@@ -109,10 +176,9 @@ void osr_sched_free(struct osr_sched *sched)
 	for (uint32_t i = 0; i < sched->n_apps; i++)
 		free_app(sched->app[i]);
 	free(sched->app);
-	osr_arena_free(&sched->arena);
+	base_leave(sched->now);
 	osr_arena_free(&sched->scratch);
 	osr_arena_free(&sched->work);
-	osr_arena_free(&sched->held);
 	free(sched);
 }
 
@@ -142,36 +208,11 @@ static void sched_notice(struct osr_sched_app *app, const char *fmt, ...)
 	app->n_notices++;
 }
 
-/* Hosts ---------------------------------------------------------------------------------------- */
-
-static int compare_guid(const void *guid, const void *port)
-{
-	const uint64_t *a = guid, *b = &((const struct osr__port *)port)->guid;
-
-	return (*a > *b) - (*a < *b);
-}
-
-static uint32_t terminal_of(const struct osr_sched *sched, uint64_t port_guid)
-{
-	const struct osr__port *port =
-		sched->has_fabric && sched->f.n_terminals
-			? bsearch(&port_guid, sched->port, sched->f.n_terminals, sizeof(*port),
-				  compare_guid)
-			: NULL;
-
-	return port ? port->term : OSR_NONE;
-}
-
-const struct osr_fabric *osr_sched_present(const struct osr_sched *sched)
-{
-	return sched->has_fabric ? &sched->f : NULL;
-}
-
 /* Terminals of the ranks in the present fabric. */
 static void sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app)
 {
 	for (uint32_t i = 0; i < app->n_ranks; i++)
-		app->term[i] = terminal_of(sched, app->host[i]);
+		app->term[i] = terminal_of(sched->now, app->host[i]);
 }
 
 /* Slots ---------------------------------------------------------------------------------------- */
@@ -211,107 +252,42 @@ static void sched_withdraw(struct osr_sched *sched, struct osr_sched_app *app, u
 		     reason);
 }
 
+/* A LID offset that the LMC of the present fabric does not have. */
+static bool lacks_lids(const struct osr_sched *sched, const struct osr_sched_app *app,
+		       const struct osr_sched_slot *slot)
+{
+	for (uint32_t i = 0; i < app->n_ranks; i++)
+		if (app->term[i] != OSR_NONE &&
+		    slot->offset >= 1u << sched->now->f.term_lmc[app->term[i]])
+			return true;
+	return false;
+}
+
 /* Making --------------------------------------------------------------------------------------- */
 
-/* The present fabric while the lock is left: the structs are copies, the arrays outlive a change. */
-struct view {
-	struct osr_fabric f;
-	struct osr_pgft p;
-	uint64_t stamp;
-};
-
-static void view_open(struct osr_sched *sched, struct view *view)
+/* The pairs of a key as terminals; what stays on one host, or has lost an end, is left out. */
+static struct osr_pair *pairs_of(const struct osr_sched_app *app, uint32_t key,
+				 struct osr_arena *arena, uint32_t *n)
 {
-	view->f = sched->f;
-	view->p = sched->p;
-	view->p.f = &view->f;
-	view->stamp = sched->viewed = sched->stamp;
-	osr_sched_leave(sched);
-}
+	const struct osr_sched_key *of = &app->key[key];
+	struct osr_pair *pair = osr_alloc(arena, of->n_pairs, sizeof(*pair));
 
-static enum osr_status overtaken(const struct osr_sched *sched, struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOT_APPLICABLE,
-			sched_stops(sched) ? "the subnet manager ends"
-					   : "the fabric has changed while the routes were made");
-}
-
-/* With what came of it; overtaken if it is not the present fabric any more. */
-static enum osr_status view_close(struct osr_sched *sched, const struct view *view,
-				  enum osr_status st, struct osr_diag *diag)
-{
-	osr_sched_take(sched);
-	sched->viewed = 0;
-	osr_arena_free(&sched->held);
-	return sched->stamp == view->stamp ? st : overtaken(sched, diag);
-}
-
-/*
- * The compressed key for the present fabric, unless there is one. OSR_NOT_APPLICABLE, here and below,
- * if the fabric has changed meanwhile (the stamp is another one then), or the caller stops.
- */
-static enum osr_status sched_make(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
-				  struct osr_diag *diag)
-{
-	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
-	struct osr_sched_key *sched_key = &app->key[key];
-	struct osr_pair *pair;
-	enum osr_status st = OSR_OK;
-	struct view view;
-	uint32_t n = 0;
-
-	if (sched_key->stamp == sched->stamp)
-		return OSR_OK;
-	osr_arena_free(&sched_key->arena);
-	sched_key->stamp = 0;
-	if (sched_stops(sched))
-		return overtaken(sched, diag);
-	pair = osr_alloc(&sched->work, sched_key->n_pairs, sizeof(*pair));
-	if (osr_arena_failed(&sched->work, diag)) {
-		osr_arena_reset(&sched->work, mark);
-		return OSR_NOMEM;
-	}
-	/* The pairs as terminals; what stays on one host, or has lost an end, is left out. */
-	for (uint32_t i = 0; i < sched_key->n_pairs; i++) {
-		uint32_t from = app->term[sched_key->pair[i].from];
-		uint32_t to = app->term[sched_key->pair[i].to];
+	*n = 0;
+	for (uint32_t i = 0; pair && i < of->n_pairs; i++) {
+		uint32_t from = app->term[of->pair[i].from], to = app->term[of->pair[i].to];
 
 		if (from != OSR_NONE && to != OSR_NONE && from != to)
-			pair[n++] = (struct osr_pair){ from, to };
+			pair[(*n)++] = (struct osr_pair){ from, to };
 	}
-	view_open(sched, &view);
-	st = osr_key_make(&(struct osr_key_job){ &view.p, &sched->work, &sched_key->arena, diag },
-			  pair, n, &sched_key->key);
-	st = view_close(sched, &view, st, diag);
-	osr_arena_reset(&sched->work, mark);
-	if (st) {
-		osr_arena_free(&sched_key->arena);
-		return st;
-	}
-	sched_key->stamp = sched->stamp;
-	sched_key->key.spread = ((uint64_t)app->id << 16) + key;
-	return OSR_OK;
+	return pair;
 }
 
-/*
- * Routes for the key in view of what others load the cables with now, made without the lock, into its slot, unless those
- * that are there are as good.
- */
-static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
-				 struct osr_diag *diag)
+/* What cables carry of keys in use, all but this slot's: load[n_channels]. The most, together with what is in the slot. */
+static uint32_t load_without(const struct osr_sched *sched, const struct osr_sched_slot *slot,
+			     uint32_t *load)
 {
-	struct osr_sched_slot *slot = &app->slot[app->key[key].slot],
-			      next = { .offset = slot->offset };
-	enum osr_status st = sched_make(sched, app, key, diag);
-	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
-	uint32_t *load = osr_calloc(&sched->work, sched->f.n_channels, sizeof(*load));
-	uint32_t most = 0; /* that a cable of the routes that are there carries */
-	struct view view;
+	uint32_t most = 0;
 
-	if (!st && osr_arena_failed(&sched->work, diag))
-		st = OSR_NOMEM;
-	if (st)
-		goto out;
 	for (uint32_t i = 0; i < sched->n_apps; i++)
 		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
 			const struct osr_sched_slot *of = &sched->app[i]->slot[k];
@@ -324,22 +300,89 @@ static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *
 	for (uint32_t n = 0; n < slot->routes.n_links; n++)
 		if (slot->routes.flows[n] + load[slot->routes.link[n]] > most)
 			most = slot->routes.flows[n] + load[slot->routes.link[n]];
-	view_open(sched, &view);
-	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next.arena, diag },
-			   &app->key[key].key, load, sched->limits.choice, &next.routes);
-	st = view_close(sched, &view, st, diag);
-	if (st || (slot->key == key && !slot->make && most <= next.routes.max_load))
-		goto out;
-	/* Nothing before and nothing after is no change. */
-	next.change = is_written(sched, slot) && !slot->routes.n_entries && !next.routes.n_entries
-			      ? slot->change
-			      : ++sched->change;
-	next.key = key;
-	app->key[key].contention = next.routes.contention;
-	osr_arena_free(&slot->arena);
-	*slot = next;
-	next.arena = (struct osr_arena){ 0 };
-out:
+	return most;
+}
+
+/*
+ * The compressed key for the present fabric, unless there is one; with `place`, routes for it in view of what others
+ * load the cables with now, into its slot, unless those that are there are as good. The lock is left while they are
+ * made; if the fabric has changed meanwhile they are made again. OSR_NOT_APPLICABLE, with another stamp than
+ * before, if it changes again and again, or if the caller stops.
+ */
+static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
+				 bool place, struct osr_diag *diag)
+{
+	struct osr_sched_slot *slot = &app->slot[app->key[key].slot],
+			      next = { .offset = slot->offset };
+	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
+	struct osr_sched_key *of = &app->key[key];
+	struct base *base = NULL;
+	enum osr_status st;
+	uint32_t most = 0, n, tries = 0;
+
+	do {
+		struct osr_pair *pair;
+		uint32_t *load;
+
+		st = check_base(sched, diag);
+		if (st)
+			break;
+		if (sched_stops(sched) || tries++ == MAX_TRIES) {
+			st = osr_fail(diag, OSR_NOT_APPLICABLE,
+				      sched_stops(sched) ? "the subnet manager ends"
+							 : "the fabric has changed meanwhile");
+			break;
+		}
+		osr_arena_reset(&sched->work, mark);
+		base = sched->now;
+		/* An application that is being placed is in no list. */
+		sched_resolve(sched, app);
+		if (lacks_lids(sched, app, slot)) {
+			st = osr_fail(diag, OSR_NOT_APPLICABLE,
+				      "its hosts have fewer LIDs than before");
+			break;
+		}
+		pair = pairs_of(app, key, &sched->work, &n);
+		load = osr_calloc(&sched->work, base->f.n_channels, sizeof(*load));
+		if (osr_arena_failed(&sched->work, diag)) {
+			st = OSR_NOMEM;
+			break;
+		}
+		most = load_without(sched, slot, load);
+		base->n_users++;
+		osr_sched_leave(sched);
+		if (diag)
+			diag->text[0] = '\0';
+		if (of->stamp != base->stamp) {
+			osr_arena_free(&of->arena);
+			of->stamp = base->stamp;
+			st = osr_key_make(
+				&(struct osr_key_job){ &base->p, &sched->work, &of->arena, diag },
+				pair, n, &of->key);
+			of->key.spread = ((uint64_t)app->id << 16) + key;
+			if (st)
+				of->stamp = 0;
+		}
+		osr_arena_free(&next.arena);
+		if (!st && place)
+			st = osr_key_place(
+				&(struct osr_key_job){ &base->p, &sched->work, &next.arena, diag },
+				&of->key, load, sched->limits.choice, &next.routes);
+		osr_sched_take(sched);
+		base_leave(base);
+	} while (base != sched->now);
+	if (!st && place && (slot->key != key || slot->make || most > next.routes.max_load)) {
+		/* Nothing before and nothing after is no change. */
+		next.change =
+			is_written(sched, slot) && !slot->routes.n_entries && !next.routes.n_entries
+				? slot->change
+				: ++sched->change;
+		next.key = key;
+		of->contention = next.routes.contention;
+		osr_arena_free(&slot->arena);
+		*slot = next;
+		next.arena = (struct osr_arena){ 0 };
+	}
 	osr_arena_free(&next.arena);
 	osr_arena_reset(&sched->work, mark);
 	return st;
@@ -365,7 +408,7 @@ static uint32_t offsets_count(const struct offsets *offsets)
 static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app *app, bool choose,
 				  struct osr_diag *diag)
 {
-	const struct osr_fabric *f = &sched->f;
+	const struct osr_fabric *f = &sched->now->f;
 	struct offsets *taken = osr_calloc(&sched->scratch, f->n_terminals, sizeof(*taken));
 	struct offsets *own = osr_calloc(&sched->scratch, f->n_terminals, sizeof(*own));
 	uint32_t quota = app->owner ? sched->limits.max_offsets_of_owner : 0;
@@ -387,8 +430,8 @@ static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app 
 				if (sched->app[i]->owner == app->owner)
 					own[t].bit[o / 64] |= UINT64_C(1) << o % 64;
 			}
-	for (uint32_t i = 0; choose && i < sched->p.n_order && n < app->n_ranks; i++) {
-		uint32_t t = sched->p.order[i];
+	for (uint32_t i = 0; choose && i < sched->now->p.n_order && n < app->n_ranks; i++) {
+		uint32_t t = sched->now->p.order[i];
 
 		if (offsets_count(&taken[t]))
 			continue;
@@ -439,6 +482,7 @@ static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app 
 static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *app,
 				const struct osr_sched_in *in, struct osr_diag *diag)
 {
+	struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
 	enum osr_status st;
 
 	*app = (struct osr_sched_app){ .id = sched->next_id,
@@ -477,25 +521,23 @@ static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *a
 		sched_resolve(sched, app);
 	}
 	st = take_hosts(sched, app, !in->host, diag);
+	osr_arena_reset(&sched->scratch, mark);
 	for (uint32_t k = 0; k < in->n_keys && !st; k++)
-		st = sched_make(sched, app, k, diag);
+		st = sched_put(sched, app, k, false, diag);
 	return st;
 }
 
-static enum osr_status place_once(struct osr_sched *sched, const struct osr_sched_in *in,
-				  struct osr_sched_app **app, struct osr_diag *diag)
+enum osr_status osr_sched_place(struct osr_sched *sched, const struct osr_sched_in *in,
+				struct osr_sched_app **app, struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
-	enum osr_status st;
+	enum osr_status st = check_base(sched, diag);
 	uint32_t n_of_owner = 0;
 	uint64_t n_pairs = 0;
 
-	/* Is there a fabric for it, and are its numbers within the limits? */
-	if (!sched->has_fabric)
-		return osr_fail(diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
-	if (!sched->is_tree)
-		return osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
-				sched->no_tree.text);
+	*app = NULL;
+	if (st)
+		return st;
+	/* Are its numbers within the limits? */
 	for (uint32_t i = 0; i < sched->n_apps; i++)
 		n_of_owner += sched->app[i]->owner == in->owner;
 	if (sched->n_apps >= sched->limits.max_apps ||
@@ -523,7 +565,6 @@ static enum osr_status place_once(struct osr_sched *sched, const struct osr_sche
 	if (!*app)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 	st = fill_app(sched, *app, in, diag);
-	osr_arena_reset(&sched->scratch, mark);
 	if (st) {
 		free_app(*app);
 		*app = NULL;
@@ -533,31 +574,6 @@ static enum osr_status place_once(struct osr_sched *sched, const struct osr_sche
 	sched->app[sched->n_apps++] = *app;
 	sched->next_id = (*app)->id + 1;
 	return OSR_OK;
-}
-
-/* Once more, if the fabric has changed while routes were made? */
-static bool tries_again(const struct osr_sched *sched, uint64_t stamp, int *tries,
-			struct osr_diag *diag)
-{
-	if (sched->stamp == stamp || ++*tries == MAX_TRIES || sched_stops(sched))
-		return false;
-	if (diag)
-		diag->text[0] = '\0';
-	return true;
-}
-
-enum osr_status osr_sched_place(struct osr_sched *sched, const struct osr_sched_in *in,
-				struct osr_sched_app **app, struct osr_diag *diag)
-{
-	enum osr_status st;
-	uint64_t stamp;
-	int tries = 0;
-
-	do {
-		stamp = sched->stamp;
-		st = place_once(sched, in, app, diag);
-	} while (st && tries_again(sched, stamp, &tries, diag));
-	return st;
 }
 
 /* Keys in use ---------------------------------------------------------------------------------- */
@@ -574,36 +590,25 @@ static enum osr_status check_key(const struct osr_sched_app *app, uint32_t key,
 enum osr_status osr_sched_request(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				  struct osr_diag *diag)
 {
+	enum osr_status st = check_key(app, key, diag);
 	struct osr_sched_slot *slot;
-	enum osr_status st;
-	uint64_t stamp;
-	int tries = 0;
 
-	do {
-		stamp = sched->stamp;
-		st = check_key(app, key, diag);
-		if (st)
-			return st;
-		slot = &app->slot[app->key[key].slot];
-		if (!sched->has_fabric || !sched->is_tree)
-			st = osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
-				      sched->has_fabric ? sched->no_tree.text
-							: "none has been routed yet");
-		else if (in_use(&app->key[key]))
-			st = osr_fail(diag, OSR_INVAL, "key %u of application %u is in use already",
-				      key, app->id);
-		else if (is_loaded(app, slot))
-			st = osr_fail(diag, OSR_INVAL,
-				      "LID offset %u carries key %u of application %u until that "
-				      "is done",
-				      slot->offset, slot->key, app->id);
-		else
-			st = sched_put(sched, app, key, diag);
-	} while (st && tries_again(sched, stamp, &tries, diag));
+	if (!st)
+		st = check_base(sched, diag);
 	if (st)
 		return st;
-	app->key[key].state = is_written(sched, slot) ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
-	return OSR_OK;
+	slot = &app->slot[app->key[key].slot];
+	if (in_use(&app->key[key]))
+		return osr_fail(diag, OSR_INVAL, "key %u of application %u is in use already", key,
+				app->id);
+	if (is_loaded(app, slot))
+		return osr_fail(diag, OSR_INVAL,
+				"LID offset %u carries key %u of application %u until that is done",
+				slot->offset, slot->key, app->id);
+	st = sched_put(sched, app, key, true, diag);
+	if (!st)
+		app->key[key].state = is_written(sched, slot) ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
+	return st;
 }
 
 enum osr_status osr_sched_done(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
@@ -645,75 +650,53 @@ bool osr_sched_dirty(const struct osr_sched *sched)
 	return sched->change > sched->written;
 }
 
-/* Where in the list the entries of a LID go, and the slot that has it. */
-struct listing {
-	uint32_t *first, *owner; /* [n_dests + 1], [n_dests] */
+/* The entries of one LID, by switch. */
+struct lid {
+	const struct osr_key_entry *entry;
+	uint32_t n;
 };
 
-/*
- * Counts, or with an `entry` writes, what the slots hold. A LID that two slots claim is the first one's, and one that is
- * not there is left out.
- */
-static void list_slots(const struct osr_sched *sched, const struct listing *l,
-		       struct osr_overlay_entry *entry)
-{
-	const struct osr_fabric *f = &sched->f;
-	uint32_t number = 0;
-
-	for (uint32_t i = 0; i < sched->n_apps; i++)
-		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++, number++) {
-			const struct osr_sched_slot *slot = &sched->app[i]->slot[k];
-
-			for (uint32_t e = 0; e < slot->routes.n_entries; e++) {
-				const struct osr_key_entry *of = &slot->routes.entry[e];
-				uint32_t lid = f->term_lid[of->term] + slot->offset, d;
-
-				if (slot->offset >= 1u << f->term_lmc[of->term] || lid > f->max_lid)
-					continue;
-				d = f->lid_dest[lid];
-				if (d != OSR_NONE && l->owner[d] == OSR_NONE)
-					l->owner[d] = number;
-				if (d == OSR_NONE || l->owner[d] != number)
-					continue;
-				if (entry)
-					entry[l->first[d]] =
-						(struct osr_overlay_entry){ of->sw, d, of->port };
-				l->first[d]++;
-			}
-		}
-}
-
-/* By LID in one pass; within a LID slots have their entries by switch already. */
 enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *arena,
 				  struct osr_overlay_entry **entry, uint32_t *n_entries,
 				  struct osr_diag *diag)
 {
-	uint32_t n_dests = sched->has_fabric ? sched->f.n_dests : 0;
-	struct listing l = {
-		.first = osr_calloc(arena, n_dests + 1, sizeof(*l.first)),
-		.owner = osr_alloc(arena, n_dests + 1, sizeof(*l.owner)),
-	};
-	uint32_t n = 0;
+	const struct osr_fabric *f = sched->now ? &sched->now->f : NULL;
+	uint32_t n_dests = f ? f->n_dests : 0, n = 0;
+	struct lid *lid = osr_calloc(arena, n_dests, sizeof(*lid));
 
 	*n_entries = 0;
 	sched->collected = sched->change;
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	memset(l.owner, 0xff, (n_dests + 1) * sizeof(*l.owner));
-	if (sched->has_fabric)
-		list_slots(sched, &l, NULL);
-	for (uint32_t d = 0; d < n_dests; d++) {
-		uint32_t here = l.first[d];
+	for (uint32_t i = 0; f && i < sched->n_apps; i++)
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
+			const struct osr_sched_slot *slot = &sched->app[i]->slot[k];
+			const struct osr_key_entry *of = slot->routes.entry;
 
-		l.first[d] = n;
-		n += here;
-	}
+			for (uint32_t end, e = 0; e < slot->routes.n_entries; e = end) {
+				uint32_t term = of[e].term, d = OSR_NONE;
+
+				for (end = e; end < slot->routes.n_entries; end++)
+					if (of[end].term != term)
+						break;
+				if (slot->offset < 1u << f->term_lmc[term] &&
+				    f->term_lid[term] + slot->offset <= f->max_lid)
+					d = f->lid_dest[f->term_lid[term] + slot->offset];
+				/* A LID that two slots claim is the first one's. */
+				if (d == OSR_NONE || lid[d].n)
+					continue;
+				lid[d] = (struct lid){ &of[e], end - e };
+				n += end - e;
+			}
+		}
 	*entry = osr_alloc(arena, n, sizeof(**entry));
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	if (sched->has_fabric)
-		list_slots(sched, &l, *entry);
-	*n_entries = n;
+	for (uint32_t d = 0; d < n_dests; d++)
+		for (uint32_t i = 0; i < lid[d].n; i++)
+			(*entry)[(*n_entries)++] =
+				(struct osr_overlay_entry){ lid[d].entry[i].sw, d,
+							    lid[d].entry[i].port };
 	return OSR_OK;
 }
 
@@ -765,99 +748,43 @@ static void suspend(struct osr_sched *sched, struct osr_sched_app *app, struct o
 	app->key[slot->key].state = OSR_KEY_WAITING;
 }
 
-/* A LID offset that the LMC of the present fabric does not have. */
-static bool lacks_lids(const struct osr_sched *sched, const struct osr_sched_app *app,
-		       const struct osr_sched_slot *slot)
+bool osr_sched_work(struct osr_sched *sched)
 {
-	for (uint32_t i = 0; i < app->n_ranks; i++)
-		if (app->term[i] != OSR_NONE &&
-		    slot->offset >= 1u << sched->f.term_lmc[app->term[i]])
-			return true;
-	return false;
-}
-
-static void make_again(struct osr_sched *sched, struct osr_sched_app *app,
-		       struct osr_sched_slot *slot)
-{
+	struct osr_sched_slot *slot = NULL;
+	struct osr_sched_app *app = NULL;
 	struct osr_diag diag = { "" };
-	uint32_t key = slot->key;
 	uint64_t stamp = sched->stamp;
-	enum osr_status st = sched_put(sched, app, key, &diag);
+	enum osr_status st;
+	uint32_t key;
 
+	for (uint32_t i = 0; sched->now && !slot && i < sched->n_apps; i++)
+		for (uint32_t k = 0; !slot && k < sched->app[i]->n_slots; k++)
+			if (sched->app[i]->slot[k].make) {
+				app = sched->app[i];
+				slot = &app->slot[k];
+			}
+	if (!slot || sched_stops(sched))
+		return false;
+	key = slot->key;
+	st = sched_put(sched, app, key, true, &diag);
 	if (st && (sched->stamp != stamp || sched_stops(sched)))
-		return;
+		return true;
 	/* Without the lock the subnet manager may have withdrawn it. */
 	if (slot->key != key || !in_use(&app->key[key])) {
 		sched_clear(sched, slot);
-		return;
-	}
-	if (st) {
+	} else if (st) {
 		sched_withdraw(sched, app, key, diag.text);
-		return;
+	} else {
+		app->key[key].state = is_written(sched, slot) ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
+		sched_notice(app,
+			     "key %u has new routes after a change of the fabric, contention %u "
+			     "(at best %u)",
+			     key, app->key[key].contention, app->key[key].key.bound);
 	}
-	app->key[key].state = is_written(sched, slot) ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
-	sched_notice(
-		app,
-		"key %u has new routes after a change of the fabric, contention %u (at best %u)",
-		key, app->key[key].contention, app->key[key].key.bound);
-}
-
-bool osr_sched_work(struct osr_sched *sched)
-{
-	for (uint32_t i = 0; sched->has_fabric && i < sched->n_apps; i++)
-		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
-			if (sched->app[i]->slot[k].make && !sched_stops(sched)) {
-				struct osr_sched_app *app = sched->app[i];
-				struct osr_sched_slot *slot = &sched->app[i]->slot[k];
-				struct osr_arena_mark mark = osr_arena_mark(&sched->work);
-				/* Why the key cannot stay, or NULL. */
-				const char *why = !sched->is_tree ? sched->no_tree.text
-						  : lacks_lids(sched, app, slot)
-							  ? "its hosts have fewer LIDs than before"
-							  : NULL;
-
-				if (why)
-					sched_withdraw(sched, app, slot->key, why);
-				else
-					make_again(sched, app, slot);
-				osr_arena_reset(&sched->work, mark);
-				return true;
-			}
-	return false;
+	return true;
 }
 
 /* The new fabric ------------------------------------------------------------------------------- */
-
-static int sched_fabric_by_guid(const void *a, const void *b)
-{
-	const struct osr__port *port = a, *y = b;
-
-	if (port->guid != y->guid)
-		return port->guid < y->guid ? -1 : 1;
-	return port->term < y->term ? -1 : port->term > y->term;
-}
-
-static enum osr_status take_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
-				   struct osr_diag *diag)
-{
-	struct osr_pgft_options opt = { .max_missing = MAX_MISSING };
-	enum osr_status st = osr_fabric_copy(fabric, &sched->arena, &sched->f, diag);
-
-	if (st)
-		return st;
-	sched->port = osr_alloc(&sched->arena, sched->f.n_terminals, sizeof(*sched->port));
-	if (osr_arena_failed(&sched->arena, diag))
-		return OSR_NOMEM;
-	for (uint32_t t = 0; t < sched->f.n_terminals; t++)
-		sched->port[t] = (struct osr__port){ sched->f.term_guid[t], t };
-	qsort(sched->port, sched->f.n_terminals, sizeof(*sched->port), sched_fabric_by_guid);
-	st = osr_pgft_find(&sched->f, &opt, &sched->arena, &sched->p, &sched->no_tree);
-	if (st == OSR_NOMEM)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for routing keys");
-	sched->is_tree = !st;
-	sched->has_fabric = true;
-	return OSR_OK;
-}
 
 /* The fabric before in the present one. End ports are matched by GUID alone: LIDs may change. */
 struct carrying {
@@ -898,85 +825,72 @@ static bool carry_routes(const struct carrying *x, struct osr_key_routes *key_ro
 	return true;
 }
 
-/* Are the ranks where they were? *back: one that was gone is there again. */
-static bool ranks_stay(const struct carrying *x, const uint32_t *before, const uint32_t *now,
-		       uint32_t n, bool *back)
+/* What is in the tables stays where its cables and ranks are as they were. */
+static void carry_app(struct osr_sched *sched, const struct carrying *x, struct osr_sched_app *app)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		*back |= before[i] == OSR_NONE && now[i] != OSR_NONE;
-		if (before[i] != OSR_NONE && now[i] != OSR_NONE &&
-		    x->map.sw[x->from->term_switch[before[i]]] != x->to->term_switch[now[i]])
-			return false;
+	/* Are the ranks where they were? Is one there again that was gone? */
+	bool stay = sched->now->is_tree, back = false;
+
+	for (uint32_t r = 0; r < app->n_ranks; r++) {
+		uint32_t before = app->term[r], now = terminal_of(sched->now, app->host[r]);
+
+		back |= before == OSR_NONE && now != OSR_NONE;
+		stay &= before == OSR_NONE || now == OSR_NONE ||
+			x->map.sw[x->from->term_switch[before]] == x->to->term_switch[now];
+		app->term[r] = now;
 	}
-	return true;
+	for (uint32_t k = 0; k < app->n_slots; k++) {
+		struct osr_sched_slot *slot = &app->slot[k];
+
+		if (slot->key == OSR_NONE)
+			continue;
+		if (stay && !lacks_lids(sched, app, slot) && !slot->make &&
+		    (!back || in_use(&app->key[slot->key])) && carry_routes(x, &slot->routes))
+			slot->make = back;
+		else
+			suspend(sched, app, slot);
+	}
 }
 
 enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
 				 struct osr_diag *diag)
 {
-	struct osr_arena before_arena = sched->arena;
-	struct osr_fabric before = sched->f;
-	uint64_t stamp = sched->stamp;
-	bool had = sched->has_fabric;
-	enum osr_status st;
+	struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
+	struct base *before = sched->now;
+	enum osr_status st = OSR_OK;
 
-	if (had && osr_fabric_equal(&before, fabric))
+	if (before && osr_fabric_equal(&before->f, fabric))
 		return OSR_OK;
-	sched->arena = (struct osr_arena){ 0 };
-	sched->has_fabric = sched->is_tree = false;
+	sched->now = base_new(fabric, diag);
 	sched->stamp++;
-	st = take_fabric(sched, fabric, diag);
-	if (!st && had) {
-		struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
-		struct carrying x = { .from = &before, .to = &sched->f };
+	if (!sched->now)
+		st = OSR_NOMEM;
+	else
+		sched->now->stamp = sched->stamp;
+	if (!st && before) {
+		struct carrying x = { .from = &before->f, .to = &sched->now->f };
 
-		/* Entries are carried over, of one application after the other. */
 		st = osr_fabric_map_init(&x.map, x.to, x.from, &sched->scratch, diag);
-		x.term = osr_alloc(&sched->scratch, before.n_terminals, sizeof(*x.term));
+		x.term = osr_alloc(&sched->scratch, x.from->n_terminals, sizeof(*x.term));
 		if (osr_arena_failed(&sched->scratch, diag))
 			st = OSR_NOMEM;
-		for (uint32_t i = 0; !st && i < before.n_terminals; i++)
-			x.term[i] = terminal_of(sched, before.term_guid[i]);
-		for (uint32_t i = 0; i < sched->n_apps && !st; i++) {
-			struct osr_sched_app *app = sched->app[i];
-			uint32_t *term = osr_alloc(&sched->scratch, app->n_ranks, sizeof(*term));
-			bool stay = false, back = false;
-
-			if (term) {
-				memcpy(term, app->term, app->n_ranks * sizeof(*term));
-				sched_resolve(sched, app);
-				stay = ranks_stay(&x, term, app->term, app->n_ranks, &back);
-			}
-			for (uint32_t k = 0; k < app->n_slots && term; k++) {
-				struct osr_sched_slot *slot = &app->slot[k];
-
-				if (slot->key == OSR_NONE)
-					continue;
-				if (stay && sched->is_tree && !lacks_lids(sched, app, slot) &&
-				    !slot->make && (!back || in_use(&app->key[slot->key])) &&
-				    carry_routes(&x, &slot->routes))
-					slot->make = back;
-				else
-					suspend(sched, app, slot);
-			}
-			st = osr_arena_failed(&sched->scratch, diag) ? OSR_NOMEM : OSR_OK;
-		}
+		for (uint32_t i = 0; !st && i < x.from->n_terminals; i++)
+			x.term[i] = terminal_of(sched->now, x.from->term_guid[i]);
+		for (uint32_t i = 0; i < sched->n_apps && !st; i++)
+			carry_app(sched, &x, sched->app[i]);
 		osr_arena_reset(&sched->scratch, mark);
 	}
-	for (uint32_t i = 0; !st && !had && i < sched->n_apps; i++)
+	for (uint32_t i = 0; !st && !before && i < sched->n_apps; i++)
 		sched_resolve(sched, sched->app[i]);
 	if (st) {
 		/* Without a fabric there are no routes; they are made again when there is one. */
-		sched->has_fabric = sched->is_tree = false;
+		base_leave(sched->now);
+		sched->now = NULL;
 		for (uint32_t i = 0; i < sched->n_apps; i++)
 			for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
 				if (sched->app[i]->slot[k].key != OSR_NONE)
 					suspend(sched, sched->app[i], &sched->app[i]->slot[k]);
 	}
-	/* Somebody may look at it without the lock. */
-	if (had && sched->viewed == stamp)
-		sched->held = before_arena;
-	else
-		osr_arena_free(&before_arena);
+	base_leave(before);
 	return st;
 }

@@ -24,7 +24,7 @@
  *
  * Two threads. What routing calls (osr_sched_fabric(), _collect(), _written(), _refuse()) takes time
  * linear in the entries and makes no routes. Those are made by osr_sched_place(), _request() and _work(),
- * which take long; with osr_sched_share() they leave the caller's lock meanwhile. They, and
+ * which take long and leave the caller's lock meanwhile. They, and
  * _release() and _done(), belong to one thread.
  */
 #ifndef OSMROUTES_SCHEDULER_H
@@ -81,6 +81,14 @@ struct osr_sched_app {
 	uint32_t n_notices; /* so far */
 };
 
+/* The caller's lock, held in every call; `stops`: give up what takes long. Or all NULL. */
+struct osr_sched_lock {
+	void (*take)(void *ctx);
+	void (*leave)(void *ctx);
+	bool (*stops)(void *ctx);
+	void *ctx;
+};
+
 struct osr_sched_limits {
 	uint32_t max_apps, max_apps_of_owner; /* owner 0 has no limit of his own */
 	uint32_t max_keys;                    /* of one application */
@@ -89,6 +97,7 @@ struct osr_sched_limits {
 	/* LID offsets of one host; owner 0 may have all, 0: so may everybody. */
 	uint32_t max_offsets_of_owner;
 	uint32_t first_id; /* of the first application; 0: 1 */
+	struct osr_sched_lock lock;
 };
 
 /* Placing: all arrays are copied. */
@@ -109,16 +118,7 @@ struct osr_sched;
 struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits); /* NULL: no memory */
 void osr_sched_free(struct osr_sched *sched);                           /* NULL is fine */
 
-/* The caller's lock, held in every call; `stops`: give up what takes long. */
-struct osr_sched_lock {
-	void (*take)(void *ctx);
-	void (*leave)(void *ctx);
-	bool (*stops)(void *ctx);
-	void *ctx;
-};
-
-void osr_sched_share(struct osr_sched *sched, const struct osr_sched_lock *lock);
-/* Nothing without osr_sched_share(). */
+/* The lock of osr_sched_limits; nothing if there is none. */
 void osr_sched_take(struct osr_sched *sched);
 void osr_sched_leave(struct osr_sched *sched);
 

@@ -43,7 +43,7 @@ static const struct osr_routing *base_tables(void)
 
 static struct osr_sched *keyring_sched(void)
 {
-	struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0, 0 };
+	struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0, 0, { 0 } };
 	struct osr_sched *s = osr_sched_new(&limits);
 
 	insist(s != NULL, "no memory", "");

@@ -191,7 +191,7 @@ static void whose_path(void **state)
  * sanitizers see to that). malloc() and the like, and those of arenas, are wrapped by the linker; they fail
  * in the thread of the test only.
  */
-static const struct osr_sched_limits some_limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0, 0 };
+static const struct osr_sched_limits some_limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0, 0, { 0 } };
 
 static const char *const lines[] = {
 	"{\"op\":\"status\"}",

@@ -53,12 +53,17 @@ static void change(struct world *w, const char *m, int lmc, uint32_t links, uint
 		;
 }
 
-static void begin(struct world *w, const char *m, int lmc)
+static void begin_with(struct world *w, const struct osr_sched_limits *some, const char *m, int lmc)
 {
 	memset(w, 0, sizeof(*w));
-	w->s = osr_sched_new(&limits);
+	w->s = osr_sched_new(some);
 	assert_non_null(w->s);
 	change(w, m, lmc, 0, 1);
+}
+
+static void begin(struct world *w, const char *m, int lmc)
+{
+	begin_with(w, &limits, m, lmc);
 }
 
 static void end(struct world *w)
@@ -494,10 +499,10 @@ static void test_sweeps_meanwhile(void **state)
 	struct osr_sched_app *a;
 	struct world w;
 	struct rival r = { .w = &w };
-	const struct osr_sched_lock lock = { rival_take, rival_leave, rival_stops, &r };
+	struct osr_sched_limits some = limits;
 
-	begin(&w, "4,4,4", 1);
-	osr_sched_share(w.s, &lock);
+	some.lock = (struct osr_sched_lock){ rival_take, rival_leave, rival_stops, &r };
+	begin_with(&w, &some, "4,4,4", 1);
 	r.n_changes = 1; /* placed and requested at the second try */
 	a = place(&w, 1, 0, 2, 32, 2, 0);
 	assert_non_null(a);
@@ -508,7 +513,7 @@ static void test_sweeps_meanwhile(void **state)
 	r.n_changes =
 		100; /* never two sweeps with one fabric: refused, and nothing is left behind */
 	assert_null(place(&w, 1, 1, 2, 32, 1, 0));
-	assert_non_null(strstr(w.diag.text, "changed while"));
+	assert_non_null(strstr(w.diag.text, "changed meanwhile"));
 	assert_null(osr_sched_row(w.s, 1));
 	for (int i = 0; i < 20; i++)
 		osr_sched_work(w.s);
@@ -536,11 +541,8 @@ static void test_quota(void **state)
 	struct osr_sched_limits some = limits;
 	struct world w;
 
-	begin(&w, "4,4,4", 2);
-	osr_sched_free(w.s);
 	some.max_offsets_of_owner = 2;
-	w.s = osr_sched_new(&some);
-	change(&w, "4,4,4", 2, 0, 1);
+	begin_with(&w, &some, "4,4,4", 2);
 	assert_null(place(&w, 7, 0, 1, 64, 3, 3));
 	assert_non_null(strstr(w.diag.text, "at most 2"));
 	assert_non_null(place(&w, 7, 0, 1, 64, 1, 0));
