@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A configuration, read by the plugin's own reader before opensm does: what is wrong, what is in effect. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <osmroutes/engine.h>
 #include <osmroutes/names.h>
@@ -302,6 +304,9 @@ static enum osr_status conf_work(void *args)
 		return OSR_OK;
 	}
 	osr_osmconf_default(&who->osm);
+	if (a->config && access(a->config, R_OK))
+		return osr_fail(&a->run.diag, OSR_INVAL, "%.300s: cannot be read: %s", a->config,
+				strerror(errno));
 	if (who->osmconf)
 		st = osr_osmconf_read(who->osmconf, &who->osm, &a->run.diag);
 	if (!st && !osr_options_load(o, a->config, who->osm.plugin_options))

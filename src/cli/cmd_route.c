@@ -555,7 +555,7 @@ static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *di
 		if (said && cli_subjects_counts(&a->run.who, i, o->t.st))
 			a->run.code = said;
 	}
-	if (!st && a->is_report && o->t.st)
+	if (!st && a->is_report && o->t.st && !cli_subjects_skip(&a->run.who, i, &o->t))
 		fprintf(stderr, "osmroutes: %s: %s\n", o->name, o->t.diag.text);
 	/* A page is about the first tables that there are. */
 	if (!st && a->is_report && !a->reference && o->a.has_figures)
@@ -712,6 +712,8 @@ static enum osr_status route_work(void *args)
 		st = osr_fail(
 			diag, OSR_INVAL,
 			"--dump, --save and --previous are for tables of engines; there are none");
+	if (!st && a->save && !strcmp(a->save, "-"))
+		st = osr_fail(diag, OSR_INVAL, "--save: stored tables need a file of their own");
 	if (!st)
 		st = cli_worst_load(&a->worst, in, diag);
 	a->threads = osr_threads_of((uint32_t)who->options.own.num[OPT_THREADS]);

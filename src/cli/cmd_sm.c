@@ -115,8 +115,8 @@ static enum osr_status refused(struct args *a, const char *why)
 
 static const struct cli_option socket_options[] = {
 	{ "wait", "MS",
-	  "wait for the switches to have the new tables, at most N ms (default 60000, 10000 for "
-	  "the request of a key)",
+	  "wait for the switches to have the new tables, at most MS ms (default 60000, of key "
+	  "10000)",
 	  CLI_NUMBER(struct args, wait, 0, 86400000) },
 	{ "socket", "PATH",
 	  "control_socket of the subnet manager (default: $OSMROUTES_KEYS, then " OSRK_SOCKET ")",

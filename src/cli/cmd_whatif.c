@@ -115,30 +115,12 @@ static void say_removed(const struct osr_net *net, const bool *gone, const bool 
 
 /* ---- cases ---------------------------------------------------------------------------------- */
 
-/* Each cable between two switches, each switch without hosts: how many. */
-static uint32_t list_candidates(const struct osr_net *net, enum faults_kind kind,
-				const bool *transit, uint32_t *list)
-{
-	uint32_t n = 0;
-
-	for (uint32_t p = 0; kind == FAULTS_LINK && p < net->n_ports; p++) {
-		uint32_t node = net->ports[p].node, peer = net->ports[p].peer;
-
-		if (peer != OSR_NONE && p < peer && osr_net_is_switch(net, node) &&
-		    osr_net_is_switch(net, net->ports[peer].node) && node != net->ports[peer].node)
-			list[n++] = p;
-	}
-	for (uint32_t i = 0; kind == FAULTS_SWITCH && i < net->n_nodes; i++)
-		if (transit[i])
-			list[n++] = i;
-	return n;
-}
-
-/* Counts the cases in this net. */
+/* Counts the cases in this net; --each: lists each cable between two switches, or each switch without hosts. */
 static enum osr_status faults_prepare(struct faults *faults, const struct osr_net *net,
 				      const char *name, struct osr_diag *diag)
 {
 	bool *transit = calloc((size_t)net->n_nodes + 1, sizeof(*transit));
+	uint32_t n = 0;
 
 	faults->net = net;
 	faults->list = calloc((size_t)net->n_ports + 1, sizeof(*faults->list));
@@ -146,11 +128,20 @@ static enum osr_status faults_prepare(struct faults *faults, const struct osr_ne
 		free(transit);
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", net->n_nodes);
 	}
-	if (faults->kind == FAULTS_NAMED)
-		faults->n_cases = 1;
-	else if (faults->kind != FAULTS_RANDOM)
-		faults->n_cases = list_candidates(net, faults->kind, transit, faults->list);
+	for (uint32_t p = 0; faults->kind == FAULTS_LINK && p < net->n_ports; p++) {
+		uint32_t node = net->ports[p].node, peer = net->ports[p].peer;
+
+		if (peer != OSR_NONE && p < peer && osr_net_is_switch(net, node) &&
+		    osr_net_is_switch(net, net->ports[peer].node) && node != net->ports[peer].node)
+			faults->list[n++] = p;
+	}
+	for (uint32_t i = 0; faults->kind == FAULTS_SWITCH && i < net->n_nodes; i++)
+		if (transit[i])
+			faults->list[n++] = i;
 	free(transit);
+	if (faults->kind == FAULTS_RANDOM)
+		return OSR_OK;
+	faults->n_cases = faults->kind == FAULTS_NAMED ? 1 : n;
 	if (!faults->n_cases)
 		return osr_fail(
 			diag, OSR_INVAL,
@@ -212,8 +203,10 @@ static enum osr_status choose(const struct faults *faults, uint32_t k, bool *gon
 					  how.n_switches, how.switches_percent, done.n_switches,
 					  how.keep_connected, diag);
 		if (!st)
-			st = check_amount("cables between switches", how.n_links, how.links_percent,
-					  done.n_links, how.keep_connected, diag);
+			st = check_amount(
+				"cables between switches",
+				how.n_links > done.links_wanted ? how.n_links : done.links_wanted,
+				how.links_percent, done.n_links, how.keep_connected, diag);
 		snprintf(label, LABEL_SIZE, "seed %llu: ", (unsigned long long)how.seed);
 		return st;
 	}
@@ -246,33 +239,6 @@ static enum osr_status faults_make(const struct faults *faults, uint32_t k, stru
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
-/* The verdict of all commands, on what the checker of the sweep has left open. */
-static enum osr_status judge_case(const struct osr_fabric *fabric, struct cli_tables *tables,
-				  struct osr_arena *scratch, struct found *o)
-{
-	const struct osr_inquiry ask = { .f = fabric,
-					 .gen = &tables->gen,
-					 .questions = OSR_REQUIRED,
-					 .checked = &tables->sweep.verdict };
-	struct osr_findings found;
-	enum osr_question which;
-	enum osr_status st = osr_verify(&ask, scratch, &tables->arena, &found, &o->diag);
-
-	if (st)
-		return st;
-	o->verdict = osr_verdict_of(&found, OSR_REQUIRED, &which);
-	if (o->verdict == OSR_REFUTED)
-		snprintf(o->diag.text, sizeof(o->diag.text), "%s", found.on[which].why);
-	return OSR_OK;
-}
-
-static enum osr_answer transition_of(const struct osr_stable *stable)
-{
-	if (stable->together || stable->transition == OSR_TRANSITION_FREE)
-		return OSR_PROVEN;
-	return stable->transition == OSR_TRANSITION_UNASKED ? OSR_UNKNOWN : OSR_REFUTED;
-}
-
 /* Between the part that is routed and the others no pair has a path: those are lost, not gone. */
 static enum osr_status count_lost(const struct osr_result *was, const struct osr_fabric *whole,
 				  struct osr_arena *scratch, struct found *o)
@@ -299,6 +265,13 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 {
 	struct osr_arena scratch = { 0 };
 	struct cli_tables tables;
+	/* The verdict of all commands, on what the checker of the sweep has left open. */
+	const struct osr_inquiry ask = { .f = fabric,
+					 .gen = &tables.gen,
+					 .questions = OSR_REQUIRED,
+					 .checked = &tables.sweep.verdict };
+	struct osr_findings found;
+	enum osr_question which;
 
 	cli_tables_make(&a->run.who, i, fabric, was, &tables);
 	if (tables.st && tables.st != OSR_NOMEM)
@@ -313,10 +286,16 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 	if (!o->st && o->split[0])
 		o->st = count_lost(was, whole, &scratch, o);
 	if (!o->st)
-		o->st = judge_case(fabric, &tables, &scratch, o);
+		o->st = osr_verify(&ask, &scratch, &tables.arena, &found, &o->diag);
 	if (!o->st) {
+		o->verdict = osr_verdict_of(&found, OSR_REQUIRED, &which);
+		if (o->verdict == OSR_REFUTED)
+			snprintf(o->diag.text, sizeof(o->diag.text), "%s", found.on[which].why);
 		o->stable = tables.routing.stable;
-		o->transition = transition_of(&o->stable);
+		o->transition = o->stable.together || o->stable.transition == OSR_TRANSITION_FREE
+					? OSR_PROVEN
+				: o->stable.transition == OSR_TRANSITION_UNASKED ? OSR_UNKNOWN
+										 : OSR_REFUTED;
 		o->checked = tables.sweep.verdict;
 		o->digest = tables.result.digest;
 		o->vls = tables.routing.n_vls;
@@ -422,10 +401,13 @@ struct summary {
 
 #define OF(member) OUT_OF(struct summary, member)
 #define TALLY(key, indent, what, tally)                                                            \
-	{ key "_mean", indent what ", mean", OUT_REAL, 1, OF(tally.mean) },                        \
+	{ key "_mean", indent what ", mean", OUT_REAL, 1, OF(tally.mean), IS_ROUTED },             \
 	{                                                                                          \
-		key "_max", "    at most", OUT_COUNT, 0, OF(tally.max)                             \
+		key "_max", "    at most", OUT_COUNT, 0, OF(tally.max), IS_ROUTED                  \
 	}
+
+/* Where no case was routed there are no figures. */
+enum { IS_ROUTED = 1 };
 
 static const struct out_field engine_fields[] = {
 	{ "engine", "engine", OUT_TEXT, 0, OF(engine) },
@@ -445,16 +427,14 @@ static const struct out_field engine_fields[] = {
 	TALLY("efi", "  ", "after", efi),
 	TALLY("longer", "", "routes longer than minimal after it", longer),
 	{ "vls_before", "VLs before", OUT_COUNT, 0 },
-	{ "vls_max", "  after, at most", OUT_COUNT, 0, OF(vls.max) },
+	{ "vls_max", "  after, at most", OUT_COUNT, 0, OF(vls.max), IS_ROUTED },
 	{ "route_ms_before", "route, ms CPU, before", OUT_REAL, 1, OF(ms_before) },
-	{ "route_ms_mean", "  after, mean", OUT_REAL, 1, OF(ms) },
+	{ "route_ms_mean", "  after, mean", OUT_REAL, 1, OF(ms), IS_ROUTED },
 	{ 0 },
 };
 
 #undef OF
 #define OF(member) OUT_OF(struct found, member)
-
-enum { IS_ROUTED = 1 };
 
 static const struct out_field case_fields[] = {
 	{ "engine", "engine", OUT_TEXT },
@@ -553,9 +533,9 @@ static void whatif_say_engine(struct out *out, const char *engine, const struct 
 		ms += o[k].ms;
 	}
 	all.n_refused = n - all.n_good;
-	all.ms = all.n_good ? ms / all.n_good : 0;
+	all.ms = ms / all.n_good;
 	out_row(out, "engines");
-	out_members(out, engine_fields, &all, 0);
+	out_members(out, engine_fields, &all, all.n_good ? IS_ROUTED : 0);
 	if (all.n_good)
 		out_count(out, "pairs", o[0].c.n_pairs);
 	out_count(out, "efi_before", b->sweep.verdict.efi);

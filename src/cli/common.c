@@ -10,6 +10,7 @@
 
 #include <osmroutes/arena.h>
 #include <osmroutes/clock.h>
+#include <osmroutes/names.h>
 
 #include "cli/output.h"
 #include "conf/posix_threads.h"
@@ -17,7 +18,11 @@
 /* Memory counts as bad input: a smaller fabric would have fitted. */
 int cli_fail(enum osr_status st, const struct osr_diag *diag)
 {
-	fprintf(stderr, "osmroutes: %s\n", diag->text[0] ? diag->text : osr_status_str(st));
+	struct osr_diag said = *diag;
+
+	/* Names of nodes are what a node says. */
+	osr_name_clean(said.text);
+	fprintf(stderr, "osmroutes: %s\n", said.text[0] ? said.text : osr_status_str(st));
 	return st == OSR_INVAL || st == OSR_NOMEM ? CLI_USAGE : CLI_BAD;
 }
 

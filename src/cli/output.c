@@ -246,7 +246,7 @@ struct view {
 	size_t n_rows;
 };
 
-/* Of a section with a column for each row the fields that some row has. */
+/* Of a section with a line for each field those that some row has. */
 static struct view view_of(const struct out *o, const struct out_section *s)
 {
 	struct view view = { .labels = MIN_LABEL, .rows = json_object_get(o->rows, s->name) };
@@ -254,7 +254,7 @@ static struct view view_of(const struct out *o, const struct out_section *s)
 
 	view.n_rows = json_array_size(view.rows);
 	for (const struct out_field *field = s->fields; view.rows && field->key; field++) {
-		bool there = s->shape != OUT_ACROSS;
+		bool there = s->shape == OUT_ROWS;
 
 		if (!field->label || (o->terse && (field->when & OUT_DETAIL)))
 			continue;

@@ -131,7 +131,7 @@ static uint32_t take_switches(struct work *w)
 	return done;
 }
 
-static uint32_t take_links(struct work *w)
+static uint32_t take_links(struct work *w, uint32_t *wanted)
 {
 	const struct osr_net *net = w->net;
 	uint32_t n = 0, want, done = 0;
@@ -144,7 +144,7 @@ static uint32_t take_links(struct work *w)
 		    p < net->ports[p].peer)
 			w->list[n++] = p;
 	}
-	want = degrade_share(n, w->how->links_percent, w->how->n_links);
+	*wanted = want = degrade_share(n, w->how->links_percent, w->how->n_links);
 	osr_prng_shuffle(&w->prng, w->list, n);
 	for (uint32_t i = 0; i < n && done < want; i++) {
 		uint32_t p = w->list[i], peer = net->ports[p].peer;
@@ -278,7 +278,7 @@ enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_deg
 	}
 	if (enough) {
 		done->n_switches = take_switches(&w);
-		done->n_links = take_links(&w);
+		done->n_links = take_links(&w, &done->links_wanted);
 	}
 	free(w.list);
 	free(w.stack);

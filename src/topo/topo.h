@@ -64,7 +64,8 @@ struct osr_degrade {
 
 /* What degrading did. */
 struct osr_degraded {
-	uint32_t n_links; /* cables between switches removed, those of switches not counted */
+	/* Cables between switches removed, those of switches not counted, and how many that should be. */
+	uint32_t n_links, links_wanted;
 	uint32_t n_switches;
 };
 

@@ -156,6 +156,7 @@ expect 2 'format "x": expected list' order --format=x "$root/topologies/tree-3.n
 expect 2 'links "5x"' whatif --write="$dir/left.net" --links=5x "$root/topologies/ring-5.net"
 # A job that tests resilience does not pass with nothing removed, or less than it asked for.
 expect 2 '1 cables between switches can be removed, not as many as asked' whatif --write="$dir/left.net" --links=3 "$root/topologies/ring-5.net"
+expect 2 '1 cables between switches can be removed, not as many as asked' whatif --links=100% "$root/topologies/ring-5.net"
 expect 2 '0 switches without hosts can be removed' whatif --write="$dir/left.net" --switches=1 "$root/topologies/ring-5.net"
 expect 2 '0 cables between switches can be removed, not that percentage' whatif --write="$dir/left.net" --links=5% "$root/topologies/ring-5.net"
 expect 2 'no switch without hosts in this fabric; use --switch' whatif --each=switch "$root/topologies/ring-5.net"
@@ -285,8 +286,8 @@ expect 1 '^2 errors: osmroutes would be disabled' conf --check "$dir/bad.conf"
 expect 1 'bad.conf:4: .*roundy' conf --check "$dir/bad.conf"
 printf 'any_sl_cost = 3\n' > "$dir/above.conf"
 expect 1 'above.conf:1: "any_sl_cost" is an option of .*\[dfsssp\]' conf --check "$dir/above.conf"
-expect 1 'absent: cannot open' conf --check "$dir/absent"
-expect 1 'options from .*/absent: with errors' conf --check "$dir/absent"
+expect 2 'absent: cannot be read: No such file' conf --check "$dir/absent"
+expect 2 'save: stored tables need a file' route --save=- "$ring"
 expect 0 '^(no osmroutes.conf: defaults|options from /etc/opensm/osmroutes.conf: good)$' conf --check
 expect 0 '^no osmroutes.conf: defaults; 8 virtual lanes' route --config none "$ring"
 expect 2 'absent: cannot be read' conf --opensm-conf "$dir/absent"
