@@ -140,87 +140,62 @@ static const struct out_field cable_fields[] = {
 	{ 0 },
 };
 
-/* The nodes of a fabric by GUID. */
-struct node_index {
-	const struct osr_net *net;
-	struct osr_keyed *by_guid; /* [n_nodes] */
-};
-
-/* The port with the same node GUID and number, or OSR_NONE. */
-static uint32_t same_port(const struct node_index *in, const struct osr_net *of, uint32_t port)
-{
-	uint64_t guid = of->nodes[of->ports[port].node].guid;
-	uint32_t at = osr_keyed_at(in->by_guid, in->net->n_nodes, guid);
-
-	if (at == in->net->n_nodes || in->by_guid[at].key != guid)
-		return OSR_NONE;
-	return osr_net_port(in->net, in->by_guid[at].index, osr_net_port_num(of, port));
-}
-
-static uint32_t peer_of(const struct osr_net *net, uint32_t port)
-{
-	return port == OSR_NONE ? OSR_NONE : net->ports[port].peer;
-}
-
-static void say_end(struct out *out, const struct osr_net *net, uint32_t port)
-{
-	uint32_t peer = net->ports[port].peer;
-
-	out_textf(out, "now", "%s:%u - %s:%u", osr_net_shown(net, net->ports[port].node),
-		  osr_net_port_num(net, port), osr_net_shown(net, net->ports[peer].node),
-		  osr_net_port_num(net, peer));
-}
-
-/* Cables of `net` that `other` does not have. `is_old`: moved where an end has another cable in `other`. */
-static uint64_t say_cables(const struct osr_net *net, const struct node_index *other, bool is_old,
-			   struct out *out)
-{
-	uint64_t n = 0;
-
-	for (uint32_t port = 0; port < net->n_ports; port++) {
-		uint32_t peer = net->ports[port].peer, end[2], moved = OSR_NONE;
-
-		if (peer == OSR_NONE || peer < port)
-			continue;
-		end[0] = same_port(other, net, port);
-		end[1] = same_port(other, net, peer);
-		if (end[0] != OSR_NONE && end[1] != OSR_NONE &&
-		    peer_of(other->net, end[0]) == end[1])
-			continue;
-		for (unsigned i = 0; i < 2 && moved == OSR_NONE; i++)
-			if (peer_of(other->net, end[i]) != OSR_NONE)
-				moved = end[i];
-		/* The old cable at this end has said already that it is plugged in elsewhere. */
-		if (!is_old && moved != OSR_NONE)
-			continue;
-		OUT_ADD(out, "cables", !is_old ? "new" : moved != OSR_NONE ? "moved" : "missing");
-		cli_say_cable(
-			out, osr_net_shown(net, net->ports[port].node), osr_net_port_num(net, port),
-			osr_net_shown(net, net->ports[peer].node), osr_net_port_num(net, peer));
-		if (moved != OSR_NONE)
-			say_end(out, other->net, moved);
-		n++;
-	}
-	return n;
-}
-
 /*
- * Rows of section "cables", those of the old fabric first. An end of a cable is the GUID of its node and the
- * number of its port. *n: how many rows. OSR_NOMEM.
+ * Rows of section "cables", those of the old fabric first: cables of one that the other does not have. An end of a cable is
+ * the GUID of its node and the number of its port. *n: how many rows. OSR_NOMEM.
  */
-static enum osr_status diff_cables(const struct osr_net *old, const struct osr_net *now,
-				   struct out *out, uint64_t *n, struct osr_diag *diag)
+static enum osr_status diff_cables(const struct osr_net *const net[2], struct out *out, uint64_t *n,
+				   struct osr_diag *diag)
 {
-	struct node_index of_old = { old, osr_net_by_guid(old) };
-	struct node_index of_now = { now, osr_net_by_guid(now) };
-	bool good = of_old.by_guid && of_now.by_guid;
+	struct osr_keyed *by_guid[2] = { osr_net_by_guid(net[OLD]), osr_net_by_guid(net[NEW]) };
+	bool good = by_guid[OLD] && by_guid[NEW];
 
-	if (good) {
-		*n = say_cables(old, &of_now, true, out);
-		*n += say_cables(now, &of_old, false, out);
-	}
-	free(of_old.by_guid);
-	free(of_now.by_guid);
+	for (unsigned g = OLD; g <= NEW && good; g++)
+		for (uint32_t port = 0; port < net[g]->n_ports; port++) {
+			const struct osr_net *own = net[g], *other = net[1 - g];
+			uint32_t peer = own->ports[port].peer, end[2] = { port, peer };
+			uint32_t moved = OSR_NONE;
+
+			if (peer == OSR_NONE || peer < port)
+				continue;
+			/* The ports of the other fabric with the same GUIDs and numbers. */
+			for (unsigned i = 0; i < 2; i++) {
+				uint64_t guid = own->nodes[own->ports[end[i]].node].guid;
+				uint32_t at = osr_keyed_at(by_guid[1 - g], other->n_nodes, guid);
+				bool is = at < other->n_nodes && by_guid[1 - g][at].key == guid;
+
+				end[i] = is ? osr_net_port(other, by_guid[1 - g][at].index,
+							   osr_net_port_num(own, end[i]))
+					    : OSR_NONE;
+				if (moved == OSR_NONE && end[i] != OSR_NONE &&
+				    other->ports[end[i]].peer != OSR_NONE)
+					moved = end[i];
+			}
+			/* It is there; or the old cable at this end has said already that it is plugged in elsewhere. */
+			if ((end[0] != OSR_NONE && end[1] != OSR_NONE &&
+			     other->ports[end[0]].peer == end[1]) ||
+			    (g == NEW && moved != OSR_NONE))
+				continue;
+			OUT_ADD(out, "cables",
+				g == NEW            ? "new"
+				: moved != OSR_NONE ? "moved"
+						    : "missing");
+			cli_say_cable(out, osr_net_shown(own, own->ports[port].node),
+				      osr_net_port_num(own, port),
+				      osr_net_shown(own, own->ports[peer].node),
+				      osr_net_port_num(own, peer));
+			++*n;
+			if (moved == OSR_NONE)
+				continue;
+			peer = other->ports[moved].peer;
+			out_textf(out, "now", "%s:%u - %s:%u",
+				  osr_net_shown(other, other->ports[moved].node),
+				  osr_net_port_num(other, moved),
+				  osr_net_shown(other, other->ports[peer].node),
+				  osr_net_port_num(other, peer));
+		}
+	free(by_guid[OLD]);
+	free(by_guid[NEW]);
 	return good ? OSR_OK : osr_fail(diag, OSR_NOMEM, "out of memory for the cables");
 }
 
@@ -230,7 +205,7 @@ static const struct out_field head_fields[] = { CLI_INPUT_FIELDS, { 0 } };
 
 #define OF(member) OUT_OF(struct outcome, member)
 
-enum { FABRIC_MOVED = 1 };
+enum { FABRIC_MOVED = 1, HAS_GROUPS = 2 };
 
 static const struct out_field diff_fields[] = {
 	{ "old", NULL, OUT_TEXT },
@@ -249,7 +224,7 @@ static const struct out_field diff_fields[] = {
 	{ "pairs_path", "  with another path", OUT_COUNT, 0, OF(n_path) },
 	{ "pairs_sl", "  with another SL", OUT_COUNT, 0, OF(n_sl) },
 	{ "sl2vl_changed", "SL2VL tables changed", OUT_COUNT, 0, OF(n_sl2vl) },
-	{ "groups_changed", "multicast entries changed", OUT_COUNT, 0, OF(n_groups) },
+	{ "groups_changed", "multicast entries changed", OUT_COUNT, 0, OF(n_groups), HAS_GROUPS },
 	{ "verdict.old", "verdict on the old", OUT_TEXT },
 	{ "verdict.new", "  the new", OUT_TEXT },
 	{ "deadlock_free.old", "deadlock-free: the old", OUT_TEXT },
@@ -289,11 +264,17 @@ static void diff_say(struct args *a, const struct outcome *o)
 {
 	static const char *const whose[] = { "old", "new" };
 	enum osr_answer transition = transition_answer(a, o);
+	bool has_groups = a->gen[OLD].groups || a->gen[NEW].groups;
 	struct out *out = &a->run.out;
 
 	cli_run_say(&a->run, false);
 	OUT_ADD(out, "diff", cli_tables_lft(&a->tables[OLD]), cli_tables_lft(&a->tables[NEW]));
-	out_members(out, diff_fields, o, a->moved ? FABRIC_MOVED : 0);
+	out_members(out, diff_fields, o,
+		    (a->moved ? FABRIC_MOVED : 0) | (has_groups ? HAS_GROUPS : 0));
+	if (!has_groups)
+		out_note(out, "multicast tables are not compared: there are none");
+	if (!a->one_way)
+		out_note(out, "deadlock-free: with replies on the SL of their request");
 	for (unsigned g = OLD; g <= NEW; g++) {
 		enum osr_question which;
 		char key[32];
@@ -437,12 +418,6 @@ static enum osr_status diff_load(struct args *a, struct outcome *o)
 	return OSR_OK;
 }
 
-static bool diff_is_bad(const struct args *a, const struct outcome *o)
-{
-	return (a->must_be_same && !is_same(o)) || transition_answer(a, o) == OSR_REFUTED ||
-	       osr_verdict_of(&o->found[NEW], OSR_REQUIRED, NULL) == OSR_REFUTED;
-}
-
 static enum osr_status diff_tables(struct args *a)
 {
 	const struct osr_fabric *fabric = &a->run.in.fabric;
@@ -479,7 +454,9 @@ static enum osr_status diff_tables(struct args *a)
 	if (st)
 		return st;
 	diff_say(a, &o);
-	a->run.code = diff_is_bad(a, &o) ? CLI_BAD : CLI_OK;
+	if ((a->must_be_same && !is_same(&o)) || transition_answer(a, &o) == OSR_REFUTED ||
+	    osr_verdict_of(&o.found[NEW], OSR_REQUIRED, NULL) == OSR_REFUTED)
+		a->run.code = CLI_BAD;
 	return OSR_OK;
 }
 
@@ -490,7 +467,8 @@ static bool is_fabric(const char *path)
 {
 	struct stat st;
 
-	return path && !stat(path, &st) && !S_ISDIR(st.st_mode) && !cli_stored_probe(path);
+	return !strcmp(path, "-") ||
+	       (!stat(path, &st) && !S_ISDIR(st.st_mode) && !cli_stored_probe(path));
 }
 
 static enum osr_status diff_fabrics(struct args *a)
@@ -508,7 +486,8 @@ static enum osr_status diff_fabrics(struct args *a)
 	if (st)
 		return st;
 	cli_run_say(&a->run, false);
-	st = diff_cables(&a->then.net, &a->run.in.net, &a->run.out, &n, diag);
+	st = diff_cables((const struct osr_net *[]){ &a->then.net, &a->run.in.net }, &a->run.out,
+			 &n, diag);
 	if (!n)
 		out_note(&a->run.out, "every cable of %s is where it was",
 			 cli_input_name(&a->then));

@@ -31,50 +31,8 @@ struct both {
 	struct osr_fabric_map map; /* of the old fabric in the new one */
 	uint32_t *sources;         /* [old switches] end ports that are still there */
 	uint32_t *block;           /* [old switches] the last one counted, plus 1 */
-	uint64_t n_sources, n_sources_kept;
 	struct osr_changes *c;
 };
-
-static bool side_init(struct side *x, const struct osr_fabric *fabric,
-		      const struct osr_routing *routing, struct osr_arena *scratch)
-{
-	*x = (struct side){ .f = fabric, .r = routing };
-	x->state = osr_alloc(scratch, fabric->n_switches, sizeof(*x->state));
-	x->stack = osr_alloc(scratch, fabric->n_switches, sizeof(*x->stack));
-	return x->state && x->stack;
-}
-
-/* End ports that send, and are there in both. */
-static bool kept_end(const struct both *b, uint32_t t)
-{
-	const struct osr_fabric *fabric = b->old.f;
-	uint32_t lid = fabric->term_lid[t];
-
-	return fabric->term_weight[t] && osr_fabric_map_dest_stays(&b->map, fabric->lid_dest[lid]);
-}
-
-static enum osr_status changes_match(struct both *b, struct osr_arena *scratch,
-				     struct osr_diag *diag)
-{
-	const struct osr_fabric *fabric = b->old.f;
-
-	enum osr_status st = osr_fabric_map_init(&b->map, b->new.f, fabric, scratch, diag);
-
-	if (st)
-		return st;
-	b->sources = osr_calloc(scratch, fabric->n_switches, sizeof(*b->sources));
-	b->block = osr_calloc(scratch, fabric->n_switches, sizeof(*b->block));
-	if (osr_arena_failed(scratch, NULL))
-		return OSR_NOMEM;
-	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
-		bool kept = kept_end(b, t);
-
-		b->n_sources += fabric->term_weight[t];
-		b->n_sources_kept += kept;
-		b->sources[fabric->term_switch[t]] += kept;
-	}
-	return OSR_OK;
-}
 
 /*
  * Follows entries from s on one side until something is known. d_new may be OSR_NONE: then only
@@ -125,34 +83,6 @@ static void changes_start(struct side *x, uint32_t d)
 		x->state[root] |= ARRIVES;
 }
 
-static uint8_t changes_sl_of(const struct osr_routing *routing, uint32_t s, uint32_t d)
-{
-	return routing->sl ? routing->sl[(size_t)d * routing->n_switches + s] : 0;
-}
-
-/* The pairs from one switch. `n` is how many there are with both ends still there. */
-static void changes_count_pairs(struct both *b, uint32_t s, uint64_t n, uint32_t d, uint32_t d_new)
-{
-	uint8_t was = b->old.state[s], is = 0;
-	uint32_t s_new = b->map.sw[s];
-	struct osr_changes *changes = b->c;
-
-	if (s_new != OSR_NONE)
-		is = b->new.state[s_new];
-	if (!(was & ARRIVES)) {
-		changes->n_found += is & ARRIVES ? n : 0;
-		return;
-	}
-	changes->n_cut += was & CUT ? n : 0;
-	if (!(is & ARRIVES)) {
-		changes->n_lost += n;
-		return;
-	}
-	changes->n_path += was & OTHER ? n : 0;
-	changes->n_sl +=
-		changes_sl_of(b->old.r, s, d) != changes_sl_of(b->new.r, s_new, d_new) ? n : 0;
-}
-
 /* d_new = OSR_NONE: nobody has the LID any more, and its entries are taken away. LIDs ascend. */
 static void compare_entries(struct both *b, uint32_t d, uint32_t d_new)
 {
@@ -172,6 +102,29 @@ static void compare_entries(struct both *b, uint32_t d, uint32_t d_new)
 		if (changed)
 			b->block[s] = block;
 	}
+}
+
+/* The pairs from one switch. `n` is how many there are with both ends still there. */
+static void count_pairs(struct both *b, uint32_t s, uint64_t n, uint32_t d, uint32_t d_new)
+{
+	const struct osr_routing *old = b->old.r, *new = b->new.r;
+	struct osr_changes *changes = b->c;
+	uint32_t s_new = b->map.sw[s];
+	uint8_t was = b->old.state[s], is = s_new == OSR_NONE ? 0 : b->new.state[s_new], sl[2];
+
+	if (!(was & ARRIVES)) {
+		changes->n_found += is & ARRIVES ? n : 0;
+		return;
+	}
+	changes->n_cut += was & CUT ? n : 0;
+	if (!(is & ARRIVES)) {
+		changes->n_lost += n;
+		return;
+	}
+	changes->n_path += was & OTHER ? n : 0;
+	sl[0] = old->sl ? old->sl[(size_t)d * old->n_switches + s] : 0;
+	sl[1] = new->sl ? new->sl[(size_t)d_new * new->n_switches + s_new] : 0;
+	changes->n_sl += sl[0] != sl[1] ? n : 0;
 }
 
 /* d_new = OSR_NONE: the destination is not there any more, and all that could reach it have lost it. */
@@ -202,7 +155,7 @@ static void compare_paths(struct both *b, uint32_t d, uint32_t d_new)
 			b->c->n_gone += had - kept;
 		}
 		if (d_new != OSR_NONE)
-			changes_count_pairs(b, s, kept, d, d_new);
+			count_pairs(b, s, kept, d, d_new);
 	}
 }
 
@@ -212,12 +165,25 @@ enum osr_status osr_changes(const struct osr_fabric *fabric, const struct osr_ro
 			    struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct both b = { .c = changes };
+	struct both b = { .old = { .f = fabric, .r = routing },
+			  .new = { .f = f_new, .r = r_new },
+			  .c = changes };
 	enum osr_status st = OSR_NOMEM;
 
 	*changes = (struct osr_changes){ 0 };
-	if (side_init(&b.old, fabric, routing, scratch) && side_init(&b.new, f_new, r_new, scratch))
-		st = changes_match(&b, scratch, diag);
+	for (struct side *x = &b.old; x; x = x == &b.old ? &b.new : NULL) {
+		x->state = osr_alloc(scratch, x->f->n_switches, sizeof(*x->state));
+		x->stack = osr_alloc(scratch, x->f->n_switches, sizeof(*x->stack));
+	}
+	b.sources = osr_calloc(scratch, fabric->n_switches, sizeof(*b.sources));
+	b.block = osr_calloc(scratch, fabric->n_switches, sizeof(*b.block));
+	if (!osr_arena_failed(scratch, NULL))
+		st = osr_fabric_map_init(&b.map, f_new, fabric, scratch, diag);
+	/* End ports that send, and are there in both. */
+	for (uint32_t t = 0; t < fabric->n_terminals && !st; t++)
+		b.sources[fabric->term_switch[t]] +=
+			fabric->term_weight[t] &&
+			osr_fabric_map_dest_stays(&b.map, fabric->lid_dest[fabric->term_lid[t]]);
 	if (st)
 		st = osr_fail(diag, st, "out of memory to compare tables of %u switches",
 			      fabric->n_switches);
