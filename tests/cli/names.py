@@ -80,6 +80,9 @@ def main():
     twins()
     with tempfile.TemporaryDirectory() as directory:
         net = hostile_net(directory, NAMES)
+        with open(os.path.join(directory, 'bad.net'), 'w') as file:
+            file.write('Switch 2 "\x1b[31ma"\n[3] "b"[1]\n')
+        assert run('route', file.name)[0] == 2
         for words in (['route', '-R', 'dmodk'], ['check', '-R', 'dmodk'], ['route'],
                       ['whatif', '--links=1'], ['order', '--json']):
             run(*words, net)
