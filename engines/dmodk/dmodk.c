@@ -517,21 +517,14 @@ static enum osr_status find_tree(struct dmodk *m, const struct osr_job *job)
 {
 	struct osr_pgft_options opt = { .max_missing = (uint32_t)job->values->num[MISSING] };
 	struct osr_pgft_memory memory;
-	enum osr_status st = OSR_NOT_APPLICABLE;
+	enum osr_status st;
 
-	if (osr_pgft_memory_read(&job->notes, &memory)) {
-		opt.memory = &memory;
-		st = osr_pgft_find(m->f, &opt, job->scratch, &m->p, job->diag);
-	}
-	if (st == OSR_NOT_APPLICABLE) {
-		opt.memory = NULL;
-		st = osr_pgft_find(m->f, &opt, job->scratch, &m->p, job->diag);
-	}
+	opt.memory = osr_pgft_memory_read(&job->notes, &memory) ? &memory : NULL;
+	st = osr_pgft_find(m->f, &opt, job->scratch, &m->p, job->diag);
 	if (!st)
 		st = osr_routing_init(job->routing, m->f, job->arena, job->diag);
 	if (!st)
-		st = osr_pgft_remember(&m->p, opt.memory, job->arena, &job->routing->notes,
-				       job->diag);
+		st = osr_pgft_remember(&m->p, job->arena, &job->routing->notes, job->diag);
 	return st ? st : osr_tree_order_find(&m->p, job->scratch, &m->o, job->diag);
 }
 

@@ -67,12 +67,12 @@ struct osr_pgft_tree {
 	 * [m_h .. m_(l+1) w_product[l]]
 	 */
 	uint32_t *place[OSR_PGFT_MAX_LEVELS + 1];
-	bool merged;       /* some switches have several places */
-	uint32_t recalled; /* index of the tree in the memory whose digits it keeps, or OSR_NONE */
+	bool merged; /* some switches have several places */
 };
 
 struct osr_pgft {
 	const struct osr_fabric *f;
+	const struct osr_pgft_memory *recalled; /* whose digits these are; NULL: by GUID */
 	uint32_t n_trees;
 	struct osr_pgft_tree
 		*tree; /* [n_trees] by component; components without a host have none */
@@ -104,22 +104,19 @@ struct osr_pgft {
 struct osr_notes;
 
 /*
- * The digits of earlier sweeps, so that what dies or returns does not number the rest anew. A tree
- * of the same height keeps its m, w and p (or gets larger ones), every group of switches the digit
- * that most of its members had, every host its slot. What is away keeps its place until another
- * switch or host takes it, and its links do not count as missing. A tree with switches in several places (merged) is not remembered.
+ * The digits of earlier sweeps, so that what dies or returns does not number the rest anew. If all
+ * switches are known and their cables fit, trees keep their m, w and p, switches their places and
+ * hosts their slots; new hosts take free ones. Otherwise all get digits by GUID again. What is away
+ * keeps its place, and its links do not count as missing.
  */
 struct osr_pgft_memory {
 	uint32_t n_trees, n_rows;
-	const struct osr_pgft_shape {
-		uint32_t h, m[OSR_PGFT_MAX_LEVELS + 1], w[OSR_PGFT_MAX_LEVELS + 1],
-			p[OSR_PGFT_MAX_LEVELS + 1];
-		uint32_t merged; /* 0 or 1 */
-	} * tree;                /* [n_trees] */
-	/* A switch; or, with level 0, the slot b of port a of the leaf with this GUID. */
+	const struct osr_pgft_tree *tree; /* [n_trees] h, m, w and p */
+	/* A switch, port 0, and level 0 if it is outside; or the slot b of a port of the leaf with this GUID. */
 	const struct osr_pgft_known {
 		uint64_t guid;
-		uint32_t tree, level, a, b;
+		uint16_t port, level;
+		uint32_t tree, a, b;
 	} * row; /* [n_rows] by GUID, the switch first, then ports */
 };
 
@@ -137,13 +134,9 @@ enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_
 			      struct osr_arena *scratch, struct osr_pgft *pgft,
 			      struct osr_diag *diag);
 
-/*
- * What to remember of pgft, and of what was remembered `before` (NULL: nothing), for the next time, as
- * bytes in `arena`.
- */
-enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, const struct osr_pgft_memory *before,
-				  struct osr_arena *arena, struct osr_notes *notes,
-				  struct osr_diag *diag);
+/* What to remember of pgft, and of what it recalled, for the next time, as bytes in `arena`. */
+enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena *arena,
+				  struct osr_notes *notes, struct osr_diag *diag);
 /* What those bytes say, where they lie. False: they are none, or do not keep to the ranges. */
 bool osr_pgft_memory_read(const struct osr_notes *notes, struct osr_pgft_memory *memory);
 

@@ -459,10 +459,6 @@ static enum osr_status order_route(struct args *a, struct osr_pgft *tree, struct
 		opt.memory = &memory;
 	if (!st)
 		st = osr_pgft_find(&a->run.in.fabric, &opt, &a->run.in.arena, tree, diag);
-	if (st == OSR_NOT_APPLICABLE && opt.memory) {
-		opt.memory = NULL;
-		st = osr_pgft_find(&a->run.in.fabric, &opt, &a->run.in.arena, tree, diag);
-	}
 	cli_tables_free(&tables);
 	cli_stored_free(&previous);
 	return st;

@@ -235,29 +235,6 @@ static enum osr_status fit_part(struct pgft_work *pgft, struct pgft_part *part,
 
 /* Places and ports ----------------------------------------------------------------------------- */
 
-static enum osr_status allocate_places(struct pgft_work *pgft, struct osr_pgft_tree *tree)
-{
-	for (uint32_t l = 1; l <= tree->h; l++) {
-		size_t n = (size_t)(tree->m_product[tree->h] / tree->m_product[l]) *
-			   tree->w_product[l];
-
-		if (n > 64 * (size_t)pgft->f->n_switches + 4096)
-			return osr_fail(pgft->diag, OSR_NOT_APPLICABLE,
-					"not a fat tree: it would have %zu switches on level %u", n,
-					l);
-		tree->place[l] = osr_alloc(pgft->scratch, n, sizeof(*tree->place[l]));
-		if (osr_arena_failed(pgft->scratch, pgft->diag))
-			return OSR_NOMEM;
-		memset(tree->place[l], 0xff, n * sizeof(*tree->place[l]));
-	}
-	return OSR_OK;
-}
-
-static uint32_t *pgft_place(const struct osr_pgft_tree *tree, uint32_t l, uint32_t a, uint32_t b)
-{
-	return &tree->place[l][(size_t)a * tree->w_product[l] + b];
-}
-
 /* A switch has the place its digits say, and those its children see it at. */
 static void take_places(struct pgft_work *w, const struct pgft_part *part,
 			struct osr_pgft_tree *tree)
@@ -272,8 +249,8 @@ static void take_places(struct pgft_work *w, const struct pgft_part *part,
 		pgft->sw_level[s] = (uint8_t)l;
 		pgft->sw_tree[s] = pgft->n_trees;
 		tree->n_switches++;
-		if (*pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) == OSR_NONE)
-			*pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) = s;
+		if (*osr__pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) == OSR_NONE)
+			*osr__pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) = s;
 	}
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i], l = w->level[s];
@@ -283,9 +260,9 @@ static void take_places(struct pgft_work *w, const struct pgft_part *part,
 
 			if (w->level[u] != l + 1)
 				continue;
-			b = w->b_digit[(size_t)(l + 1) * w->f->n_switches + u];
-			at = pgft_place(tree, l + 1, pgft->sw_a[s] / tree->m[l + 1],
-					pgft->sw_b[s] + b * tree->w_product[l]);
+			b = pgft->sw_b[u] / tree->w_product[l];
+			at = osr__pgft_place(tree, l + 1, pgft->sw_a[s] / tree->m[l + 1],
+					     pgft->sw_b[s] + b * tree->w_product[l]);
 			if (*at == OSR_NONE)
 				*at = u;
 			tree->merged |= pgft->sw_b[s] + b * tree->w_product[l] != pgft->sw_b[u];
@@ -323,8 +300,7 @@ static enum osr_status number_ports(struct pgft_work *w)
 			continue;
 		tree = &pgft->tree[pgft->sw_tree[s]];
 		tree->n_links++;
-		up = pgft->up + pgft->up_row[s] +
-		     w->b_digit[(size_t)(l + 1) * fabric->n_switches + u];
+		up = pgft->up + pgft->up_row[s] + pgft->sw_b[u] / tree->w_product[l];
 		while (k < tree->p[l + 1] && up[k * tree->w[l + 1]] != OSR_NONE &&
 		       fabric->chan_dst[up[0]] == u)
 			k++;
@@ -349,9 +325,9 @@ static void pgft_count_missing(struct pgft_work *w)
 			continue;
 		tree = &pgft->tree[pgft->sw_tree[s]];
 		for (uint32_t q = 0; q < osr_pgft_n_up(pgft, s); q++) {
-			uint32_t *at =
-				pgft_place(tree, l + 1, pgft->sw_a[s] / tree->m[l + 1],
-					   pgft->sw_b[s] + q % tree->w[l + 1] * tree->w_product[l]);
+			uint32_t *at = osr__pgft_place(tree, l + 1, pgft->sw_a[s] / tree->m[l + 1],
+						       pgft->sw_b[s] + q % tree->w[l + 1] *
+									       tree->w_product[l]);
 
 			if (pgft->up[pgft->up_row[s] + q] != OSR_NONE)
 				continue;
@@ -388,14 +364,16 @@ static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *tree, uint32_
 	memset(host, 0xff, sizeof(host));
 	for (uint32_t k = fabric->term_row[s]; k < fabric->term_row[s + 1] && n < pgft->sw_hosts[s];
 	     k++) {
-		uint32_t slot = pgft_is_host(fabric, k) && tree->recalled != OSR_NONE
-					? osr__pgft_recall_slot(w, s, fabric->term_port[k])
-					: OSR_NONE;
+		const struct osr_pgft_known *known =
+			!w->memory ? NULL
+				   : osr__pgft_known(w->memory, fabric->sw_guid[s],
+						     fabric->term_port[k]);
 
 		n += pgft_is_host(fabric, k);
-		if (slot < m && slot < 256 && host[slot] == OSR_NONE) {
-			host[slot] = k;
-			pgft->term_index[k] = pgft->sw_a[s] * m + slot;
+		if (pgft_is_host(fabric, k) && known && known->b < m &&
+		    host[known->b] == OSR_NONE) {
+			host[known->b] = k;
+			pgft->term_index[k] = pgft->sw_a[s] * m + known->b;
 		}
 	}
 	n = 0;
@@ -470,33 +448,33 @@ static enum osr_status refuse_holes(struct pgft_work *pgft, const struct pgft_pa
 		(unsigned long long)fit->n_ports, (unsigned long long)fit->n_missing, max_missing);
 }
 
-/* A tree that keeps its digits has been one: see pgft_refuse_recalled(). */
-static bool too_many(const struct fit *fit, const struct osr_pgft_options *opt,
-		     const struct osr_pgft_tree *tree)
-{
-	return tree->recalled == OSR_NONE && fit->n_missing * 100 > fit->n_ports * opt->max_missing;
-}
-
 static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
-				 const struct osr_pgft_options *opt)
+				 uint32_t max_missing)
 {
 	struct osr_pgft_tree *tree = &pgft->p->tree[pgft->p->n_trees];
 	enum osr_status st;
 	struct fit fit;
 
 	tree->component = part->component;
-	st = fit_part(pgft, part, tree, &fit);
-	if (st)
-		return st;
-	if (fit.cable && (!fit.found || too_many(&fit, opt, tree)))
-		return refuse_cable(pgft, &fit.bad);
-	if (!fit.found)
-		return osr_fail(pgft->diag, OSR_NOT_APPLICABLE,
-				"not a fat tree: no levels and digits fit its %u switches",
-				part->n);
-	if (too_many(&fit, opt, tree))
-		return refuse_holes(pgft, part, tree, &fit, opt->max_missing);
-	st = allocate_places(pgft, tree);
+	if (pgft->memory) {
+		st = osr__pgft_recall(pgft, part, tree);
+	} else {
+		bool many;
+
+		st = fit_part(pgft, part, tree, &fit);
+		if (st)
+			return st;
+		many = fit.n_missing * 100 > fit.n_ports * max_missing;
+		if (fit.cable && (!fit.found || many))
+			return refuse_cable(pgft, &fit.bad);
+		if (!fit.found)
+			return osr_fail(pgft->diag, OSR_NOT_APPLICABLE,
+					"not a fat tree: no levels and digits fit its %u switches",
+					part->n);
+		if (many)
+			return refuse_holes(pgft, part, tree, &fit, max_missing);
+		st = osr__pgft_places(pgft, part, tree);
+	}
 	if (st)
 		return st;
 	take_places(pgft, part, tree);
@@ -505,55 +483,55 @@ static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
 	return OSR_OK;
 }
 
-/* Of a tree that keeps its digits, links to switches that are away are not missing: one of two spines may die. */
-static enum osr_status pgft_refuse_recalled(const struct osr_pgft *pgft, uint32_t max_missing,
-					    struct osr_diag *diag)
+static enum osr_status find_trees(struct pgft_work *w, uint32_t max_missing)
 {
-	for (uint32_t i = 0; i < pgft->n_trees; i++) {
+	const struct osr_fabric *fabric = w->f;
+	struct osr_pgft *pgft = w->p;
+	enum osr_status st = pgft_allocate(w);
+
+	pgft->recalled = w->memory;
+	if (!st)
+		st = pgft_prepare(w);
+	for (uint32_t k = 0; k < fabric->n_components && !st; k++) {
+		struct pgft_part part = { .component = k,
+					  .member = w->member + w->member_row[k],
+					  .n = w->member_row[k + 1] - w->member_row[k] };
+
+		if (n_strong(w, &part, 1))
+			st = find_part(w, &part, max_missing);
+	}
+	if (st)
+		return st;
+	if (!pgft->n_trees)
+		return osr_fail(w->diag, OSR_NOT_APPLICABLE,
+				"not a fat tree: no CA or router on any of %u switches",
+				fabric->n_switches);
+	st = number_ports(w);
+	if (st)
+		return st;
+	pgft_count_missing(w);
+	number_hosts(w);
+	/* Of trees that keep their digits, links to switches that are away are not missing: one of two spines may die. */
+	for (uint32_t i = 0; i < pgft->n_trees && w->memory && !st; i++) {
 		uint64_t missing = pgft->tree[i].n_missing_links, n = pgft->tree[i].n_links;
 
-		if (pgft->tree[i].recalled != OSR_NONE &&
-		    missing * 100 > (missing + n) * max_missing)
-			return osr_fail(
-				diag, OSR_NOT_APPLICABLE,
-				"no longer the fat tree it was: more than %u %% of the links "
-				"between its switches are missing",
-				max_missing);
+		st = missing * 100 > (missing + n) * max_missing ? OSR_NOT_APPLICABLE : OSR_OK;
 	}
-	return OSR_OK;
+	return st;
 }
 
 enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_pgft_options *opt,
 			      struct osr_arena *scratch, struct osr_pgft *pgft,
 			      struct osr_diag *diag)
 {
-	struct pgft_work w = { .f = fabric, .p = pgft, .scratch = scratch, .diag = diag };
-	enum osr_status st = pgft_allocate(&w);
+	struct pgft_work none = { .f = fabric, .p = pgft, .scratch = scratch, .diag = diag },
+			 w = none;
+	enum osr_status st = OSR_NOT_APPLICABLE;
 
-	if (!st)
-		st = pgft_prepare(&w);
-	if (!st)
-		st = osr__pgft_recall(&w, opt->memory);
-	for (uint32_t k = 0; k < fabric->n_components && !st; k++) {
-		struct pgft_part part = { .component = k,
-					  .member = w.member + w.member_row[k],
-					  .n = w.member_row[k + 1] - w.member_row[k] };
-
-		if (n_strong(&w, &part, 1))
-			st = find_part(&w, &part, opt);
-	}
-	if (st)
-		return st;
-	if (!pgft->n_trees)
-		return osr_fail(diag, OSR_NOT_APPLICABLE,
-				"not a fat tree: no CA or router on any of %u switches",
-				fabric->n_switches);
-	st = number_ports(&w);
-	if (st)
-		return st;
-	pgft_count_missing(&w);
-	number_hosts(&w);
-	return pgft_refuse_recalled(pgft, opt->max_missing, diag);
+	w.memory = opt->memory;
+	if (w.memory)
+		st = find_trees(&w, opt->max_missing);
+	return st == OSR_NOT_APPLICABLE ? find_trees(&none, opt->max_missing) : st;
 }
 
 /* The sentence --------------------------------------------------------------------------------- */

@@ -73,7 +73,6 @@ struct piece {
 	uint32_t width; /* how often its most frequent key occurs, at least 1 */
 	uint32_t group; /* the piece whose group it is in, its own index if it founded one */
 	uint32_t digit; /* of the group */
-	uint32_t wish;  /* the digit that most of the group's switches had, or OSR_NONE */
 };
 
 struct grouping {
@@ -289,74 +288,21 @@ static uint32_t most_tops(struct grouping *g, uint32_t from, uint32_t to)
 	return longest_run(key, n);
 }
 
-/* What the switches of each group had before: the most frequent digit, the lowest of equals. */
-static void find_wishes(struct grouping *g)
-{
-	struct pgft_work *pgft = g->w;
-	struct pgft_key *key = pgft->key;
-	uint32_t n = 0, best = 0;
-
-	for (uint32_t i = 0; i < g->n_pieces; i++)
-		g->piece[i].wish = OSR_NONE;
-	for (uint32_t i = 0; pgft->tree != OSR_NONE && i < g->part->n; i++) {
-		uint32_t s = g->part->member[i], digit;
-
-		if (!takes_part(g, s))
-			continue;
-		/* Below the border it is the digit of the level above. */
-		digit = osr__pgft_recall_digit(pgft, s, g->up ? g->l : g->l + 1, g->up);
-		if (digit != OSR_NONE)
-			key[n++] = (struct pgft_key){ .a = g->piece[g->at[piece_of(g, s)]].group,
-						      .b = digit };
-	}
-	qsort(key, n, sizeof(*key), compare_keys);
-	for (uint32_t i = 0, end; i < n; i = end) {
-		for (end = i; end < n && key[end].a == key[i].a && key[end].b == key[i].b;)
-			end++;
-		if (!i || key[i - 1].a != key[i].a)
-			best = 0;
-		if (end - i > best) {
-			best = end - i;
-			g->piece[key[i].a].wish = key[i].b;
-		}
-	}
-}
-
-/*
- * Groups of one parent: those with a digit of their own keep it, the others get what is free, by
- * their lowest switch. A wide group gets several, and then nobody keeps anything.
- */
+/* Groups of one parent, by their lowest switch; a wide group gets several digits. Returns how many there are. */
 static uint32_t pgft_digits_number_groups(struct grouping *g, uint32_t from, uint32_t to)
 {
-	struct pgft_key *order = g->w->key; /* .d: has kept its digit */
-	uint32_t n = 0, next = 0, end = 0;
-	bool wide = false;
+	struct pgft_key *order = g->w->key;
+	uint32_t n = 0, next = 0;
 
 	for (uint32_t i = from; i < to; i++)
-		wide |= g->piece[i].group == i && g->piece[i].width > 1;
-	for (uint32_t i = from; i < to; i++)
 		if (g->piece[i].group == i)
-			order[n++] = (struct pgft_key){ .a = wide ? OSR_NONE : g->piece[i].wish,
-							.b = g->piece[i].name,
-							.c = i };
+			order[n++] = (struct pgft_key){ .a = g->piece[i].name, .c = i };
 	qsort(order, n, sizeof(*order), compare_keys);
-	for (uint32_t i = 0; i < n && order[i].a != OSR_NONE; i++) {
-		order[i].d = !i || order[i].a != order[i - 1].a;
-		if (order[i].d) {
-			g->piece[order[i].c].digit = order[i].a;
-			end = order[i].a + 1;
-		}
-	}
-	for (uint32_t i = 0, k = 0; i < n; i++) {
-		if (order[i].d)
-			continue;
-		for (; k < n && (!order[k].d || order[k].a <= next); k++)
-			next += order[k].d && order[k].a == next;
+	for (uint32_t i = 0; i < n; i++) {
 		g->piece[order[i].c].digit = next;
 		next += g->piece[order[i].c].width;
-		end = next > end ? next : end;
 	}
-	return end;
+	return next;
 }
 
 /* In a wide group, switches of the border level take consecutive digits within their sub-tree. */
@@ -369,7 +315,7 @@ static void spread_wide(struct grouping *g, uint32_t *digit)
 		uint32_t k = g->piece[g->key[i].a].group;
 
 		if (g->piece[k].width > 1)
-			key[n++] = (struct pgft_key){ k, g->key[i].b, g->key[i].c, 0 };
+			key[n++] = (struct pgft_key){ k, g->key[i].b, g->key[i].c };
 	}
 	qsort(key, n, sizeof(*key), compare_keys);
 	for (uint32_t i = 1, run = 0; i < n; i++) {
@@ -400,17 +346,11 @@ static enum osr_status group(struct pgft_work *pgft, const struct pgft_part *par
 		return st;
 	list_keys(&g);
 	*most = 0;
-	for (uint32_t from = 0, to; from < g.n_pieces; from = to) {
+	for (uint32_t from = 0, to, n; from < g.n_pieces; from = to) {
 		to = end_of_parent(&g, from);
 		st = join_pieces(&g, from, to, up ? most_tops(&g, from, to) : 0);
 		if (st)
 			return st;
-	}
-	find_wishes(&g);
-	for (uint32_t from = 0, to; from < g.n_pieces; from = to) {
-		uint32_t n;
-
-		to = end_of_parent(&g, from);
 		n = pgft_digits_number_groups(&g, from, to);
 		if (n > *most)
 			*most = n;
@@ -457,35 +397,25 @@ static enum osr_status check_size(struct pgft_work *pgft, const struct pgft_part
 		part->n, 64 * part->n + 4096, what);
 }
 
-static const struct osr_pgft_shape *recalled(const struct pgft_work *pgft)
-{
-	return pgft->tree == OSR_NONE ? NULL : &pgft->memory->tree[pgft->tree];
-}
-
 static enum osr_status find_ups(struct pgft_work *pgft, const struct pgft_part *part,
 				struct osr_pgft_tree *tree)
 {
-	const struct osr_pgft_shape *shape = recalled(pgft);
 	enum osr_status st = OSR_OK;
+	uint64_t n = 1;
 
 	for (uint32_t i = 0; i < part->n; i++)
-		pgft->b_group[row(pgft, 1) + part->member[i]] = 0;
-	tree->w[1] = tree->w_product[0] = tree->w_product[1] = 1;
+		pgft->b_group[row(pgft, 1) + part->member[i]] = pgft->p->sw_b[part->member[i]] = 0;
+	tree->w[1] = 1;
 	for (uint32_t l = 2; l <= tree->h && !st; l++) {
 		st = group(pgft, part, l, true, &tree->w[l]);
-		if (shape && shape->w[l] > tree->w[l])
-			tree->w[l] = shape->w[l];
-		if (!st)
-			st = check_size(pgft, part, (uint64_t)tree->w_product[l - 1] * tree->w[l],
-					"top switches");
-		tree->w_product[l] = tree->w_product[l - 1] * tree->w[l];
-	}
-	for (uint32_t i = 0; i < part->n && !st; i++) {
-		uint32_t s = part->member[i], b = 0;
+		for (uint32_t i = 0; i < part->n && !st; i++) {
+			uint32_t s = part->member[i];
 
-		for (uint32_t l = 2; l <= pgft->level[s]; l++)
-			b += pgft->b_digit[row(pgft, l) + s] * tree->w_product[l - 1];
-		pgft->p->sw_b[s] = b;
+			if (pgft->level[s] >= l)
+				pgft->p->sw_b[s] += pgft->b_digit[row(pgft, l) + s] * (uint32_t)n;
+		}
+		n *= tree->w[l];
+		st = st ? st : check_size(pgft, part, n, "top switches");
 	}
 	return st;
 }
@@ -493,41 +423,73 @@ static enum osr_status find_ups(struct pgft_work *pgft, const struct pgft_part *
 static enum osr_status find_downs(struct pgft_work *pgft, const struct pgft_part *part,
 				  struct osr_pgft_tree *tree)
 {
-	const struct osr_pgft_shape *shape = recalled(pgft);
-	uint32_t n_hosts[256] = { 0 };
 	enum osr_status st = OSR_OK;
 	uint64_t n = 1;
 
 	for (uint32_t i = 0; i < part->n; i++)
-		pgft->a_group[row(pgft, tree->h) + part->member[i]] = 0;
+		pgft->a_group[row(pgft, tree->h) + part->member[i]] =
+			pgft->p->sw_a[part->member[i]] = 0;
 	for (uint32_t l = tree->h; l >= 2 && !st; l--) {
 		st = group(pgft, part, l - 1, false, &tree->m[l]);
-		if (shape && shape->m[l] > tree->m[l])
-			tree->m[l] = shape->m[l];
-		n *= tree->m[l];
-		if (!st)
-			st = check_size(pgft, part, n, "leaves");
-	}
-	if (st)
-		return st;
-	for (uint32_t i = 0; i < part->n; i++)
-		if (pgft->level[part->member[i]] == 1 && pgft->p->sw_hosts[part->member[i]])
-			n_hosts[pgft->p->sw_hosts[part->member[i]]]++;
-	tree->m[1] = most_common(n_hosts);
-	/* Hosts come and go; but slots that most leaves lack leave up-ports without their share. */
-	if (shape && shape->m[1] > tree->m[1] && 4 * tree->m[1] >= 3 * shape->m[1])
-		tree->m[1] = shape->m[1];
-	tree->m_product[0] = 1;
-	for (uint32_t l = 1; l <= tree->h; l++)
-		tree->m_product[l] = tree->m_product[l - 1] * tree->m[l];
-	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i], a = 0;
+		for (uint32_t i = 0; i < part->n && !st; i++) {
+			uint32_t s = part->member[i], *a = &pgft->p->sw_a[s];
 
-		for (uint32_t l = tree->h; l > pgft->level[s] && pgft->level[s]; l--)
-			a = a * tree->m[l] + pgft->a_digit[row(pgft, l - 1) + s];
-		pgft->p->sw_a[s] = a;
+			if (pgft->level[s] && pgft->level[s] < l)
+				*a = *a * tree->m[l] + pgft->a_digit[row(pgft, l - 1) + s];
+		}
+		n *= tree->m[l];
+		st = st ? st : check_size(pgft, part, n, "leaves");
 	}
-	return OSR_OK;
+	return st;
+}
+
+enum osr_status osr__pgft_places(struct pgft_work *pgft, const struct pgft_part *part,
+				 struct osr_pgft_tree *tree)
+{
+	enum osr_status st = OSR_OK;
+	uint64_t m = 1, w = 1;
+
+	tree->m_product[0] = tree->w_product[0] = 1;
+	for (uint32_t l = 1; l <= tree->h && !st; l++) {
+		m *= l > 1 ? tree->m[l] : 1;
+		w *= tree->w[l];
+		tree->m_product[l] = (uint32_t)m * tree->m[1];
+		tree->w_product[l] = (uint32_t)w;
+		st = check_size(pgft, part, m > w ? m : w, "places");
+	}
+	for (uint32_t l = 1; l <= tree->h && !st; l++) {
+		uint64_t n = (uint64_t)(tree->m_product[tree->h] / tree->m_product[l]) *
+			     tree->w_product[l];
+
+		st = check_size(pgft, part, n, "switches of one level");
+		if (st)
+			break;
+		tree->place[l] = osr_alloc(pgft->scratch, n, sizeof(*tree->place[l]));
+		if (osr_arena_failed(pgft->scratch, pgft->diag))
+			return OSR_NOMEM;
+		memset(tree->place[l], 0xff, n * sizeof(*tree->place[l]));
+	}
+	return st;
+}
+
+void osr__pgft_count(struct pgft_work *pgft, const struct pgft_part *part,
+		     struct osr_pgft_tree *tree)
+{
+	for (uint32_t l = 0; l <= tree->h; l++) {
+		uint32_t seen[256] = { 0 };
+
+		/* Hosts of leaves, for l = 0; or cables between a switch of level l - 1 and one of its parents. */
+		for (uint32_t i = 0; i < part->n; i++) {
+			uint32_t s = part->member[i];
+
+			if (l == 0 && pgft->level[s] == 1)
+				seen[pgft->p->sw_hosts[s]]++;
+			for (uint32_t e = pgft->row[s];
+			     l > 1 && pgft->level[s] == l && e < pgft->row[s + 1]; e++)
+				seen[pgft->mult[e]] += pgft->level[pgft->near[e]] + 1u == l;
+		}
+		*(l ? &tree->p[l] : &tree->m[1]) = most_common(seen);
+	}
 }
 
 enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part *part,
@@ -539,26 +501,10 @@ enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part 
 	for (uint32_t i = 0; i < part->n; i++)
 		if (pgft->level[part->member[i]] > tree->h)
 			tree->h = pgft->level[part->member[i]];
-	pgft->tree = tree->recalled = osr__pgft_recall_tree(pgft, part, tree->h);
 	pgft_digits_find_pieces(pgft, part, tree->h);
 	st = find_ups(pgft, part, tree);
-	if (!st)
-		st = find_downs(pgft, part, tree);
-	for (uint32_t l = 1; l <= tree->h && !st; l++) {
-		uint32_t n_cables[256] = { 0 };
-
-		/* Cables between a switch of level l - 1 and one of its parents. */
-		for (uint32_t i = 0; i < part->n; i++)
-			for (uint32_t e = pgft->row[part->member[i]];
-			     pgft->level[part->member[i]] == l &&
-			     e < pgft->row[part->member[i] + 1];
-			     e++)
-				n_cables[pgft->mult[e]] +=
-					l > 1 && pgft->level[pgft->near[e]] + 1u == l;
-		tree->p[l] = most_common(n_cables);
-		if (pgft->tree != OSR_NONE && recalled(pgft)->p[l] > tree->p[l])
-			tree->p[l] = recalled(pgft)->p[l];
-	}
+	st = st ? st : find_downs(pgft, part, tree);
+	osr__pgft_count(pgft, part, tree);
 	return st;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Digits of earlier sweeps. A spine that dies takes its GUID with it, and a leaf or host its place;
- * without memory all behind it would count differently, and most entries change. So a group gets the
- * digit that most of its switches had, and a tree keeps its m, w and p while parts of it are away.
+ * without memory all behind it would count differently, and most entries change. So a fabric that is a
+ * part of what is remembered keeps its m, w, p and all places; only its hosts may be more.
  */
 #include <osmroutes/routing.h>
 
@@ -12,8 +12,6 @@
 
 #include "pgft_private.h"
 
-/* Reading -------------------------------------------------------------------------------------- */
-
 /* Rows go by GUID, that of a switch before the slots on it, these by port. */
 static int compare_rows(const void *x, const void *y)
 {
@@ -21,176 +19,97 @@ static int compare_rows(const void *x, const void *y)
 
 	if (p->guid != q->guid)
 		return p->guid < q->guid ? -1 : 1;
-	if (!p->level != !q->level)
-		return p->level ? -1 : 1;
-	return p->level || p->a == q->a ? 0 : p->a < q->a ? -1 : 1;
+	return p->port < q->port ? -1 : p->port > q->port;
 }
 
-static const struct osr_pgft_known *find_row(const struct osr_pgft_known *row, uint32_t n,
-					     struct osr_pgft_known key)
+const struct osr_pgft_known *osr__pgft_known(const struct osr_pgft_memory *memory, uint64_t guid,
+					     uint8_t port)
 {
-	return n ? bsearch(&key, row, n, sizeof(key), compare_rows) : NULL;
+	const struct osr_pgft_known key = { .guid = guid, .port = port };
+
+	return memory && memory->n_rows
+		       ? bsearch(&key, memory->row, memory->n_rows, sizeof(key), compare_rows)
+		       : NULL;
 }
 
-enum osr_status osr__pgft_recall(struct pgft_work *pgft, const struct osr_pgft_memory *memory)
+/* What is remembered of a tree. */
+static struct osr_pgft_tree shape_of(const struct osr_pgft_tree *tree)
 {
-	pgft->memory = memory;
-	pgft->known = osr_alloc(pgft->scratch, pgft->f->n_switches,
-				sizeof(const struct osr_pgft_known *));
-	if (osr_arena_failed(pgft->scratch, pgft->diag))
-		return OSR_NOMEM;
-	for (uint32_t s = 0; s < pgft->f->n_switches; s++)
-		pgft->known[s] = find_row(
-			memory ? memory->row : NULL, memory ? memory->n_rows : 0,
-			(struct osr_pgft_known){ .guid = pgft->f->sw_guid[s], .level = 1 });
-	return OSR_OK;
+	struct osr_pgft_tree shape = { .h = tree->h };
+
+	memcpy(shape.m, tree->m, sizeof(shape.m));
+	memcpy(shape.w, tree->w, sizeof(shape.w));
+	memcpy(shape.p, tree->p, sizeof(shape.p));
+	return shape;
 }
 
-/* The tree that most of the known members were in; OSR_NONE if it had another height. */
-uint32_t osr__pgft_recall_tree(const struct pgft_work *pgft, const struct pgft_part *part,
-			       uint32_t h)
+/* Do all neighbours of s that have a place see it where it is? */
+static bool pgft_fits(const struct pgft_work *w, const struct osr_pgft_tree *tree, uint32_t s)
 {
-	uint32_t best = OSR_NONE, lead = 0;
+	const uint32_t *a = w->p->sw_a, *b = w->p->sw_b;
+	uint32_t l = w->level[s];
 
-	/* Boyer and Moore: the value with more than half of all votes, if there is one. */
-	for (uint32_t i = 0; i < part->n; i++) {
-		const struct osr_pgft_known *known = pgft->known[part->member[i]];
+	for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++) {
+		uint32_t u = w->near[e];
 
-		if (!known)
-			continue;
-		if (!lead)
-			best = known->tree;
-		lead = known->tree == best ? lead + 1 : lead - 1;
-	}
-	if (best == OSR_NONE || pgft->memory->tree[best].h != h || pgft->memory->tree[best].merged)
-		return OSR_NONE;
-	return best;
-}
-
-static uint32_t b_digit(const struct osr_pgft_shape *pgft_shape,
-			const struct osr_pgft_known *pgft_known, uint32_t l)
-{
-	uint32_t b = pgft_known->b;
-
-	for (uint32_t i = 2; i < l; i++)
-		b /= pgft_shape->w[i];
-	return b % pgft_shape->w[l];
-}
-
-/* a_l of a switch below level l */
-static uint32_t a_digit(const struct osr_pgft_shape *pgft_shape,
-			const struct osr_pgft_known *pgft_known, uint32_t l)
-{
-	uint32_t a = pgft_known->a;
-
-	for (uint32_t i = pgft_known->level + 1; i < l; i++)
-		a /= pgft_shape->m[i];
-	return a % pgft_shape->m[l];
-}
-
-uint32_t osr__pgft_recall_digit(const struct pgft_work *pgft, uint32_t s, uint32_t l, bool up)
-{
-	const struct osr_pgft_known *pgft_known = pgft->known[s];
-
-	if (pgft->tree == OSR_NONE || !pgft_known || pgft_known->tree != pgft->tree ||
-	    pgft_known->level != pgft->level[s])
-		return OSR_NONE;
-	return up ? b_digit(&pgft->memory->tree[pgft->tree], pgft_known, l)
-		  : a_digit(&pgft->memory->tree[pgft->tree], pgft_known, l);
-}
-
-uint32_t osr__pgft_recall_slot(const struct pgft_work *pgft, uint32_t s, uint8_t port)
-{
-	const struct osr_pgft_known *found =
-		pgft->memory ? find_row(pgft->memory->row, pgft->memory->n_rows,
-					(struct osr_pgft_known){ .guid = pgft->f->sw_guid[s],
-								 .a = port })
-			     : NULL;
-
-	return found ? found->b : OSR_NONE;
-}
-
-/* Writing -------------------------------------------------------------------------------------- */
-
-/* The tree of today that continues this one, OSR_NONE if there is none. */
-static uint32_t heir_of(const struct osr_pgft *pgft, uint32_t tree)
-{
-	for (uint32_t i = 0; i < pgft->n_trees; i++)
-		if (pgft->tree[i].recalled == tree)
-			return i;
-	return OSR_NONE;
-}
-
-/* A switch that is away: its digits in the tree of today, which may have grown. False: its place is taken. */
-static bool carry_switch(const struct osr_pgft *pgft, const struct osr_pgft_memory *before,
-			 const struct osr_pgft_known *was, struct osr_pgft_known *to)
-{
-	const struct osr_pgft_shape *shape = &before->tree[was->tree];
-	uint32_t heir = heir_of(pgft, was->tree), l = was->level;
-	const struct osr_pgft_tree *tree;
-
-	if (heir == OSR_NONE)
-		return false;
-	tree = &pgft->tree[heir];
-	*to = (struct osr_pgft_known){ .guid = was->guid, .tree = heir, .level = l };
-	for (uint32_t i = tree->h; i > l; i--)
-		to->a = to->a * tree->m[i] + a_digit(shape, was, i);
-	for (uint32_t i = 2; i <= l; i++)
-		to->b += b_digit(shape, was, i) * tree->w_product[i - 1];
-	return tree->place[l][(size_t)to->a * tree->w_product[l] + to->b] == OSR_NONE;
-}
-
-/* The slot of a port that is away: has nobody taken it, and is the port still free? */
-static bool is_free_slot(const struct osr_pgft *pgft, uint32_t s, const struct osr_pgft_known *was)
-{
-	for (uint32_t t = pgft->f->term_row[s]; t < pgft->f->term_row[s + 1]; t++)
-		if (pgft->term_index[t] != OSR_NONE &&
-		    (pgft->f->term_port[t] == was->a ||
-		     pgft->term_index[t] % pgft->tree[pgft->sw_tree[s]].m[1] == was->b))
+		if (w->level[u] && (w->level[u] == l + 1 ? a[u] != a[s] / tree->m[l + 1] ||
+								   b[u] % tree->w_product[l] != b[s]
+							 : w->level[u] + 1u != l))
 			return false;
+	}
 	return true;
 }
 
-/* Those of today, then those of earlier that are away; returns how many. */
-static uint32_t write_rows(const struct osr_pgft *pgft, const struct osr_pgft_memory *before,
-			   struct osr_pgft_known *row)
+enum osr_status osr__pgft_recall(struct pgft_work *w, const struct pgft_part *part,
+				 struct osr_pgft_tree *tree)
 {
-	const struct osr_fabric *fabric = pgft->f;
-	struct osr_pgft_known *to = row;
-	uint64_t kept = 0;
+	const struct osr_pgft_known *known = NULL;
+	struct osr_pgft_tree now;
+	enum osr_status st;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		if (!pgft->sw_level[s])
+	for (uint32_t i = 0; i < part->n && (!known || !known->level); i++)
+		known = osr__pgft_known(w->memory, w->f->sw_guid[part->member[i]], 0);
+	if (!known || !known->level)
+		return OSR_NOT_APPLICABLE;
+	*tree = shape_of(&w->memory->tree[known->tree]);
+	tree->component = part->component;
+	st = osr__pgft_places(w, part, tree);
+	if (st)
+		return st;
+	/* All are known, were in one tree, and have places of their own. */
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i], l, *place;
+		const struct osr_pgft_known *was = osr__pgft_known(w->memory, w->f->sw_guid[s], 0);
+
+		if (!was || (was->level && was->tree != known->tree))
+			return OSR_NOT_APPLICABLE;
+		w->level[s] = (uint8_t)(l = was->level);
+		w->p->sw_a[s] = was->a;
+		w->p->sw_b[s] = was->b;
+		if (!l)
 			continue;
-		*to++ = (struct osr_pgft_known){ .guid = fabric->sw_guid[s],
-						 .tree = pgft->sw_tree[s],
-						 .level = pgft->sw_level[s],
-						 .a = pgft->sw_a[s],
-						 .b = pgft->sw_b[s] };
-		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
-			if (pgft->term_index[t] != OSR_NONE)
-				*to++ = (struct osr_pgft_known){
-					.guid = fabric->sw_guid[s],
-					.tree = pgft->sw_tree[s],
-					.a = fabric->term_port[t],
-					.b = pgft->term_index[t] % pgft->tree[pgft->sw_tree[s]].m[1]
-				};
+		if (was->a >= tree->m_product[tree->h] / tree->m_product[l] ||
+		    was->b >= tree->w_product[l])
+			return OSR_NOT_APPLICABLE;
+		place = osr__pgft_place(tree, l, was->a, was->b);
+		if (*place != OSR_NONE)
+			return OSR_NOT_APPLICABLE;
+		*place = s;
 	}
-	for (uint32_t i = 0; before && i < before->n_rows; i++) {
-		const struct osr_pgft_known *was = &before->row[i];
-		uint32_t s = osr_fabric_switch_by_guid(fabric, was->guid);
+	/* Nothing was assumed of cables so far. What has no place hangs on one switch. */
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i];
 
-		if (was->level && s == OSR_NONE && carry_switch(pgft, before, was, to)) {
-			kept = was->guid;
-			to++;
-		} else if (!was->level &&
-			   (s == OSR_NONE ? was->guid == kept : is_free_slot(pgft, s, was))) {
-			*to = *was;
-			to++->tree = 0;
-		}
+		if (w->level[s] ? !pgft_fits(w, tree, s) : w->row[s + 1] - w->row[s] > 1)
+			return OSR_NOT_APPLICABLE;
 	}
-	qsort(row, (size_t)(to - row), sizeof(*row), compare_rows);
-	return (uint32_t)(to - row);
+	/* Slots that most leaves lack leave up-ports without their share. */
+	now = *tree;
+	osr__pgft_count(w, part, &now);
+	for (uint32_t l = 1; l <= tree->h; l++)
+		if (now.p[l] > tree->p[l])
+			return OSR_NOT_APPLICABLE;
+	return now.m[1] > tree->m[1] || 4 * now.m[1] < 3 * tree->m[1] ? OSR_NOT_APPLICABLE : OSR_OK;
 }
 
 /* The bytes: this, then trees and rows. */
@@ -198,40 +117,55 @@ struct memory_head {
 	uint32_t n_trees, n_rows;
 };
 
-static_assert(sizeof(struct memory_head) % 8 == 0 &&
-		      sizeof(struct osr_pgft_shape) == 4 * (2 + 3 * (OSR_PGFT_MAX_LEVELS + 1)) &&
-		      sizeof(struct osr_pgft_shape) % 8 == 0 && sizeof(struct osr_pgft_known) == 24,
+static_assert(sizeof(struct memory_head) % 8 == 0 && sizeof(struct osr_pgft_tree) % 8 == 0 &&
+		      sizeof(struct osr_pgft_known) == 24,
 	      "no holes");
 
-enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, const struct osr_pgft_memory *before,
-				  struct osr_arena *arena, struct osr_notes *notes,
-				  struct osr_diag *diag)
+enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena *arena,
+				  struct osr_notes *notes, struct osr_diag *diag)
 {
-	/* One more: carry_switch() writes first and then decides. */
-	size_t n = (size_t)pgft->f->n_switches + pgft->f->n_terminals +
-		   (before ? before->n_rows : 0) + 1;
-	struct osr_pgft_shape *tree;
+	const struct osr_fabric *fabric = pgft->f;
+	const struct osr_pgft_memory *before = pgft->recalled;
+	uint32_t n_trees = before ? before->n_trees : pgft->n_trees;
+	struct osr_pgft_tree *tree;
+	struct osr_pgft_known *row, *to;
 	struct memory_head *head;
+	size_t n = (before ? before->n_rows : fabric->n_switches) + (size_t)fabric->n_terminals;
 
-	head = osr_alloc(arena,
-			 sizeof(*head) + pgft->n_trees * sizeof(*tree) +
-				 n * sizeof(struct osr_pgft_known),
-			 1);
+	head = osr_calloc(arena, sizeof(*head) + n_trees * sizeof(*tree) + n * sizeof(*row), 1);
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	tree = (struct osr_pgft_shape *)(head + 1);
-	for (uint32_t i = 0; i < pgft->n_trees; i++) {
-		const struct osr_pgft_tree *from = &pgft->tree[i];
+	tree = (struct osr_pgft_tree *)(head + 1);
+	row = to = (struct osr_pgft_known *)(tree + n_trees);
+	for (uint32_t i = 0; i < n_trees; i++)
+		tree[i] = shape_of(before ? &before->tree[i] : &pgft->tree[i]);
+	if (before)
+		memcpy(row, before->row, before->n_rows * sizeof(*row));
+	to += before ? before->n_rows : 0;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t i = pgft->sw_tree[s];
+		struct osr_pgft_known known = { .guid = fabric->sw_guid[s],
+						.tree = i == OSR_NONE ? 0 : i,
+						.level = pgft->sw_level[s],
+						.a = pgft->sw_a[s],
+						.b = pgft->sw_b[s] };
 
-		tree[i] = (struct osr_pgft_shape){ .h = from->h, .merged = from->merged };
-		memcpy(tree[i].m + 1, from->m + 1, from->h * sizeof(*from->m));
-		memcpy(tree[i].w + 1, from->w + 1, from->h * sizeof(*from->w));
-		memcpy(tree[i].p + 1, from->p + 1, from->h * sizeof(*from->p));
+		if (!before)
+			*to++ = known;
+		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++) {
+			known.port = fabric->term_port[t];
+			if (pgft->term_index[t] == OSR_NONE ||
+			    osr__pgft_known(before, known.guid, (uint8_t)known.port))
+				continue;
+			known.tree = known.level = known.a = 0;
+			known.b = pgft->term_index[t] % pgft->tree[i].m[1];
+			*to++ = known;
+		}
 	}
-	head->n_trees = pgft->n_trees;
-	head->n_rows = write_rows(pgft, before, (struct osr_pgft_known *)(tree + pgft->n_trees));
-	*notes = (struct osr_notes){ head, sizeof(*head) + pgft->n_trees * sizeof(*tree) +
-						   head->n_rows * sizeof(struct osr_pgft_known) };
+	head->n_trees = n_trees;
+	head->n_rows = (uint32_t)(to - row);
+	qsort(row, head->n_rows, sizeof(*row), compare_rows);
+	*notes = (struct osr_notes){ head, (size_t)((char *)to - (char *)head) };
 	return OSR_OK;
 }
 
@@ -241,19 +175,18 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, const struct osr_
 #define MAX_PARALLEL 255
 #define MAX_UP_PORTS 4096 /* of a switch, those that are missing included */
 
-static bool memory_shape_is_valid(const struct osr_pgft_shape *shape)
+static bool memory_tree_is_valid(const struct osr_pgft_tree *tree)
 {
-	if (shape->h < 1 || shape->h > OSR_PGFT_MAX_LEVELS || shape->merged > 1 ||
-	    shape->m[1] > MAX_HOSTS)
+	if (tree->h < 1 || tree->h > OSR_PGFT_MAX_LEVELS || tree->m[1] > MAX_HOSTS)
 		return false;
-	for (uint32_t l = 1; l <= shape->h; l++)
-		if (!shape->m[l] || !shape->w[l] || !shape->p[l] || shape->p[l] > MAX_PARALLEL ||
-		    shape->w[l] > MAX_UP_PORTS / shape->p[l])
+	for (uint32_t l = 1; l <= tree->h; l++)
+		if (!tree->m[l] || !tree->w[l] || !tree->p[l] || tree->p[l] > MAX_PARALLEL ||
+		    tree->w[l] > MAX_UP_PORTS / tree->p[l])
 			return false;
 	return true;
 }
 
-/* Digits are taken modulo w and m, so a and b may be anything. */
+/* Places are looked at when they are taken. */
 bool osr_pgft_memory_read(const struct osr_notes *notes, struct osr_pgft_memory *memory)
 {
 	const struct memory_head *head = notes->data;
@@ -263,10 +196,10 @@ bool osr_pgft_memory_read(const struct osr_notes *notes, struct osr_pgft_memory 
 				   (uint64_t)head->n_rows * sizeof(*memory->row))
 		return false;
 	*memory = (struct osr_pgft_memory){ .n_trees = head->n_trees, .n_rows = head->n_rows };
-	memory->tree = (const struct osr_pgft_shape *)(head + 1);
+	memory->tree = (const struct osr_pgft_tree *)(head + 1);
 	memory->row = (const struct osr_pgft_known *)(memory->tree + memory->n_trees);
 	for (uint32_t i = 0; i < memory->n_trees; i++)
-		if (!memory_shape_is_valid(&memory->tree[i]))
+		if (!memory_tree_is_valid(&memory->tree[i]))
 			return false;
 	for (uint32_t i = 0; i < memory->n_rows; i++)
 		if ((i && compare_rows(&memory->row[i - 1], &memory->row[i]) >= 0) ||

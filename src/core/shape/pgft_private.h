@@ -28,15 +28,11 @@ struct pgft_work {
 	uint32_t *a_digit, *b_digit;
 	uint32_t *set;
 	struct pgft_key *key; /* [n_switches] */
-
-	/* pgft_memory.c; the tree is that of the component under way */
 	const struct osr_pgft_memory *memory;
-	const struct osr_pgft_known **known; /* [n_switches] its row, or NULL */
-	uint32_t tree;
 };
 
 struct pgft_key {
-	uint32_t a, b, c, d;
+	uint32_t a, b, c;
 };
 
 /* One component of the fabric, under way. */
@@ -66,11 +62,28 @@ enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part 
 void osr__pgft_missing(struct pgft_work *pgft, const struct pgft_part *part,
 		       const struct osr_pgft_tree *tree, uint64_t *n_missing, uint64_t *n_ports);
 
-/* pgft_memory.c: OSR_NONE is what is not remembered. */
-enum osr_status osr__pgft_recall(struct pgft_work *pgft, const struct osr_pgft_memory *memory);
-uint32_t osr__pgft_recall_tree(const struct pgft_work *pgft, const struct pgft_part *part,
-			       uint32_t h);
-uint32_t osr__pgft_recall_digit(const struct pgft_work *pgft, uint32_t s, uint32_t l, bool up);
-uint32_t osr__pgft_recall_slot(const struct pgft_work *pgft, uint32_t s, uint8_t port);
+/* From the levels: the tree's m_1 and p. */
+void osr__pgft_count(struct pgft_work *pgft, const struct pgft_part *part,
+		     struct osr_pgft_tree *tree);
+
+/* From m, w and h: their products, and all places, free. OSR_NOT_APPLICABLE if they are more than make sense. */
+enum osr_status osr__pgft_places(struct pgft_work *pgft, const struct pgft_part *part,
+				 struct osr_pgft_tree *tree);
+
+static inline uint32_t *osr__pgft_place(const struct osr_pgft_tree *tree, uint32_t l, uint32_t a,
+					uint32_t b)
+{
+	return &tree->place[l][(size_t)a * tree->w_product[l] + b];
+}
+
+/*
+ * pgft_memory.c: levels, digits, places and the tree's shape as they were. OSR_NOT_APPLICABLE if this
+ * component does not fit what is remembered.
+ */
+enum osr_status osr__pgft_recall(struct pgft_work *pgft, const struct pgft_part *part,
+				 struct osr_pgft_tree *tree);
+/* What is remembered of a switch, or of a port of it; NULL: nothing. */
+const struct osr_pgft_known *osr__pgft_known(const struct osr_pgft_memory *memory, uint64_t guid,
+					     uint8_t port);
 
 #endif

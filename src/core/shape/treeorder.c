@@ -182,8 +182,13 @@ enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_aren
 	for (uint32_t s = 0; s < n; s++)
 		n_parents[s] = n_ways(pgft, s, seen, NULL);
 	memset(seen, 0xff, n * sizeof(*seen));
-	for (uint32_t i = 0; i < pgft->n_trees; i++)
-		place(&g, tree_root(pgft, &pgft->tree[i], seen, n_parents));
+	for (uint32_t i = 0; i < pgft->n_trees; i++) {
+		uint32_t root = tree_root(pgft, &pgft->tree[i], seen, n_parents);
+
+		/* All leaves of a part that is cut off may be away. */
+		if (root != OSR_NONE)
+			place(&g, root);
+	}
 	place_rest(&g);
 	return OSR_OK;
 }
