@@ -94,18 +94,21 @@ size_t osr__client_line(const struct osr__client *client)
 
 void osr__client_say(struct osr__client *client, json_t *object)
 {
-	size_t n = 0;
-	char *text = object ? osr__dump(object, JSON_COMPACT, &n) : NULL;
+	struct osr__buffer *out = &client->out;
+	size_t n = object ? json_dumpb(object, NULL, 0, JSON_COMPACT) : 0;
 
-	json_decref(object);
-	if (!text || client->out.size + n + 1 > MAX_UNREAD || !client_grow(&client->out, n + 1)) {
-		client->gone = true; /* a client that misses a line must not go on */
+	/*
+	 * A client that misses a line must not go on. Into the buffer, as json_dumps() may leave out a piece when memory
+	 * is short (jansson 2.14).
+	 */
+	if (!n || out->size + n + 1 > MAX_UNREAD || !client_grow(out, n + 1) ||
+	    json_dumpb(object, out->text + out->size, n, JSON_COMPACT) != n) {
+		client->gone = true;
 	} else {
-		memcpy(client->out.text + client->out.size, text, n);
-		client->out.text[client->out.size + n] = '\n';
-		client->out.size += n + 1;
+		out->text[out->size + n] = '\n';
+		out->size += n + 1;
 	}
-	free(text);
+	json_decref(object);
 }
 
 /* Events --------------------------------------------------------------------------------------- */

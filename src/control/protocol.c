@@ -56,20 +56,6 @@ json_t *osr__text(const char *text)
 	return json;
 }
 
-char *osr__dump(const json_t *json, size_t flags, size_t *size)
-{
-	char *text = NULL;
-	FILE *out = open_memstream(&text, size);
-	bool bad = !out || json_dumpf(json, out, flags);
-
-	if (out)
-		bad |= fclose(out) != 0;
-	if (!bad)
-		return text;
-	free(text);
-	return NULL;
-}
-
 /* Without memory half an answer is none: the connection ends instead, see osr__client_say(). */
 static json_t *osr__append(json_t *array, json_t *value)
 {

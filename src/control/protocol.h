@@ -44,12 +44,6 @@ json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key);
 /* A text as JSON; what is not UTF-8, as names of hosts may be, has question marks. */
 json_t *osr__text(const char *text);
 
-/*
- * As json_dumps(), which may leave out a piece when memory is short (jansson 2.14): here that is NULL.
- * *size is its length.
- */
-char *osr__dump(const json_t *json, size_t flags, size_t *size);
-
 /* A refusal in the form of all answers. */
 json_t *osr__refusal(enum osr_status st, const char *text);
 

@@ -25,8 +25,7 @@ struct osrk {
 	char *in; /* bytes that came, a line or more or less */
 	size_t size, room;
 	uint32_t n_asked;
-	json_t *keys;   /* {"application/key": as last heard of} */
-	json_t *placed; /* the last answer to a placing */
+	json_t *keys; /* {"application/key": as last heard of} */
 };
 
 static int fail(struct osrk *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -88,7 +87,6 @@ void osrk_close(struct osrk *k)
 		close(k->fd);
 	free(k->in);
 	json_decref(k->keys);
-	json_decref(k->placed);
 	free(k);
 }
 
@@ -245,7 +243,8 @@ static json_t *keyclient_ask(struct osrk *k, json_t *object)
 char *osrk_ask(struct osrk *k, const char *line)
 {
 	json_t *object = json_loads(line, 0, NULL), *said;
-	char *text;
+	char *text = NULL;
+	size_t n;
 
 	if (!json_is_object(object)) {
 		json_decref(object);
@@ -253,56 +252,18 @@ char *osrk_ask(struct osrk *k, const char *line)
 		return NULL;
 	}
 	said = keyclient_ask(k, object);
-	text = said ? json_dumps(said, JSON_COMPACT) : NULL;
+	if (!said)
+		return NULL;
+	/* json_dumps() may leave out a piece when memory is short (jansson 2.14). */
+	n = json_dumpb(said, NULL, 0, JSON_COMPACT);
+	text = n ? calloc(1, n + 1) : NULL;
+	if (!text || json_dumpb(said, text, n, JSON_COMPACT) != n) {
+		free(text);
+		text = NULL;
+		fail(k, "out of memory");
+	}
 	json_decref(said);
 	return text;
-}
-
-static json_t *texts(const char *const *text, uint32_t n)
-{
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < n; i++)
-		json_array_append_new(list, json_string(text[i]));
-	return list;
-}
-
-int osrk_place(struct osrk *k, const struct osrk_place *in, uint32_t *app)
-{
-	json_t *line = json_pack("{s:s, s:s, s:I, s:b, s:o}", "op", "place", "name",
-				 in->name ? in->name : "", "offsets", (json_int_t)in->n_offsets,
-				 "hold", in->hold, "patterns", texts(in->patterns, in->n_patterns));
-	json_t *said;
-
-	if (!line)
-		return fail(k, "a name or pattern is not UTF-8 text");
-	if (in->hosts)
-		json_object_set_new(line, "hosts", texts(in->hosts, in->n_ranks));
-	else
-		json_object_set_new(line, "ranks", json_integer(in->n_ranks));
-	if (in->owner)
-		json_object_set_new(line, "owner", json_integer(*in->owner));
-	said = keyclient_ask(k, line);
-	if (!said)
-		return -1;
-	json_decref(k->placed);
-	k->placed = said;
-	*app = (uint32_t)json_integer_value(json_object_get(said, "app"));
-	return 0;
-}
-
-uint64_t osrk_host(const struct osrk *k, uint32_t rank)
-{
-	const char *text =
-		json_string_value(json_array_get(json_object_get(k->placed, "hosts"), rank));
-
-	return text ? strtoull(text, NULL, 16) : 0;
-}
-
-uint32_t osrk_lid(const struct osrk *k, uint32_t rank)
-{
-	return (uint32_t)json_integer_value(
-		json_array_get(json_object_get(k->placed, "lids"), rank));
 }
 
 /* An operation on an application, or on one of its keys. */
@@ -354,13 +315,6 @@ bool osrk_key(const struct osrk *k, uint32_t app, uint32_t key, struct osrk_key 
 		if (!strcmp(state, states[s]))
 			what->state = (enum osrk_state)s;
 	return true;
-}
-
-uint32_t osrk_offset(const struct osrk *k, uint32_t app, uint32_t key)
-{
-	struct osrk_key what;
-
-	return osrk_key(k, app, key, &what) ? what.offset : 0;
 }
 
 /* Waiting -------------------------------------------------------------------------------------- */

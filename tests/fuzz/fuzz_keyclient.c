@@ -24,19 +24,10 @@ static struct osrk *connected(int fd)
 
 static void place(struct osrk *k)
 {
-	static const char *const hosts[] = { "0x100", "h1" }, *const patterns[] = { "0>1 1>0" };
-	struct osrk_place in = { .name = "x",
-				 .hosts = hosts,
-				 .n_ranks = 2,
-				 .patterns = patterns,
-				 .n_patterns = 1,
-				 .n_offsets = 1 };
-	uint32_t app = 0;
+	char *said = osrk_ask(k, "{\"op\":\"place\",\"ranks\":2,\"patterns\":[\"0>1 1>0\"]}");
 
-	insist(!osrk_place(k, &in, &app) || k->error[0], "place", "fails without a sentence");
-	osrk_host(k, 0);
-	osrk_lid(k, 1);
-	osrk_offset(k, app, 0);
+	insist(said || k->error[0], "place", "fails without a sentence");
+	free(said);
 }
 
 static void call(struct osrk *k, unsigned which)
