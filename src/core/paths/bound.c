@@ -113,39 +113,6 @@ static struct cut *find_components(const struct cuts *cuts, struct osr_arena *sc
 	return all;
 }
 
-/* What the search for hanging parts knows of a switch. */
-struct hanging {
-	uint32_t number,
-		low;     /* when it was found, from 1; the earliest that its part has a cable to */
-	uint32_t parent; /* from where, or OSR_NONE */
-	uint32_t next;   /* channel to be looked at */
-	struct cut part; /* it and what was found through it; channels: from here to the parent */
-};
-
-static void found_hanging(const struct cuts *cuts, struct hanging *all, uint32_t parent, uint32_t v,
-			  uint32_t number)
-{
-	all[v] = (struct hanging){ number, number, parent, cuts->f->chan_row[v], { 0 } };
-	cut_add(cuts, &all[v].part, v);
-}
-
-/* The next channel of v; returns the switch where the search is then. */
-static uint32_t search_channel(const struct cuts *cuts, struct hanging *all, uint32_t v,
-			       uint32_t *n_found)
-{
-	uint32_t c = all[v].next++, u = cuts->f->chan_dst[c];
-
-	if (u == all[v].parent) {
-		all[v].part.channels += cut_weight(cuts, c);
-	} else if (!all[u].number) {
-		found_hanging(cuts, all, v, u, ++*n_found);
-		return u;
-	} else if (all[u].number < all[v].low) {
-		all[v].low = all[u].number;
-	}
-	return v;
-}
-
 /* The most that a cut gives, if that is more. */
 static void cut_most(const struct cuts *cuts, const struct cut *inside, const struct cut *all,
 		     uint64_t *bound)
@@ -155,44 +122,63 @@ static void cut_most(const struct cuts *cuts, const struct cut *inside, const st
 	*bound = *bound < least ? least : *bound;
 }
 
+/* What a search in depth knows of a switch. */
+struct found {
+	bool here;
+	uint32_t parent; /* from where, or OSR_NONE */
+	uint32_t near;   /* cables to what was found so far */
+	struct cut part; /* it and what was found through it */
+};
+
 /*
- * Cuts through all cables between two neighbours, where nothing else joins what is behind them: bridges of the graph
- * in which parallel cables are one edge. Source: Tarjan, "A note on finding the bridges of a graph" (1974).
- * A search in depth leaves only edges between a switch and one that it was found through, so what was found
- * through v has cables to outside only to where earlier switches are; if none of them is earlier than v but
- * those from v to its parent, these are a cut. O(channels).
+ * Cuts around what a search in depth finds through each switch: bridges of the graph among them, as what is behind
+ * one is found through it. Next is the neighbour with the most cables to what was found so far, the first of equals:
+ * with this order, the maximum adjacency order of Nagamochi and Ibaraki (1992) within a search, dense parts are found as
+ * a whole. All cables lead to switches that were found through each other, so those around a part are all that lead from
+ * it to earlier switches, but for those from it to itself. O(channels * degree).
  */
-static enum osr_status bound_hanging(const struct cuts *cuts, struct osr_arena *scratch,
-				     uint64_t *bound, struct osr_diag *diag)
+static enum osr_status bound_search(const struct cuts *cuts, struct osr_arena *scratch,
+				    uint64_t *bound, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = cuts->f;
-	struct hanging *all = osr_calloc(scratch, fabric->n_switches, sizeof(*all));
+	struct found *all = osr_calloc(scratch, fabric->n_switches, sizeof(*all));
 	const struct cut *component = find_components(cuts, scratch);
-	uint32_t n_found = 0;
 
 	if (!all || !component)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
 	for (uint32_t root = 0; root < fabric->n_switches; root++) {
-		uint32_t v = root;
+		uint32_t v = all[root].here ? OSR_NONE : root;
 
-		if (all[root].number)
-			continue;
-		found_hanging(cuts, all, OSR_NONE, root, ++n_found);
+		all[root].parent = all[root].here ? all[root].parent : OSR_NONE;
 		while (v != OSR_NONE) {
-			uint32_t parent = all[v].parent;
+			uint32_t next = OSR_NONE, parent = all[v].parent;
+			bool is_new = !all[v].here;
 
-			if (all[v].next < fabric->chan_row[v + 1]) {
-				v = search_channel(cuts, all, v, &n_found);
+			all[v].here = true;
+			if (is_new)
+				cut_add(cuts, &all[v].part, v);
+			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+				uint32_t u = fabric->chan_dst[c];
+
+				all[u].near += is_new;
+				if (!all[u].here) {
+					if (next == OSR_NONE || all[u].near > all[next].near)
+						next = u;
+				} else if (is_new) {
+					all[v].part.channels += cut_weight(cuts, c);
+					all[u].part.channels -= cut_weight(cuts, c);
+				}
+			}
+			if (next != OSR_NONE) {
+				all[next].parent = v;
+				v = next;
 				continue;
 			}
+			cut_most(cuts, &all[v].part, &component[fabric->sw_component[v]], bound);
 			if (parent != OSR_NONE) {
-				if (all[v].low == all[v].number)
-					cut_most(cuts, &all[v].part,
-						 &component[fabric->sw_component[v]], bound);
 				all[parent].part.sources += all[v].part.sources;
 				all[parent].part.lids += all[v].part.lids;
-				if (all[v].low < all[parent].low)
-					all[parent].low = all[v].low;
+				all[parent].part.channels += all[v].part.channels;
 			}
 			v = parent;
 		}
@@ -321,7 +307,7 @@ static enum osr_status permutation_fits(const struct permutation *p, double load
 		}
 	}
 	st = bound_each_cut(&cuts, scratch, &excess, diag);
-	st = st ? st : bound_hanging(&cuts, scratch, &excess, diag);
+	st = st ? st : bound_search(&cuts, scratch, &excess, diag);
 	*fits = !st && !excess && counting_fits(p);
 	for (uint32_t v = 0; v < p->f->n_switches && *fits; v++)
 		*fits = injection_fits(p, v);
@@ -433,7 +419,7 @@ enum osr_status osr_bound_load(const struct osr_fabric *fabric, struct osr_arena
 	const struct cuts cuts = { .f = fabric, .bound = cut_bound };
 	enum osr_status st = bound_each_cut(&cuts, scratch, bound, diag);
 
-	st = st ? st : bound_hanging(&cuts, scratch, bound, diag);
+	st = st ? st : bound_search(&cuts, scratch, bound, diag);
 	if (!lids || !bits)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
 	for (uint32_t v = 0; !st && v < n; v++)

@@ -53,8 +53,8 @@ enum osr_status osr_bound_permutation(const struct osr_fabric *fabric, const uin
 
 /*
  * The load that is said everywhere: efi_bound in JSON, "the least possible" for people. The best of the cuts,
- * of those through the cables between two switches that are all that joins two parts, and of the mean if
- * every route were as short as it can be, so good for any routing, also one with longer routes.
+ * of those around parts that a search finds (bridges among them), and of the mean if every route were as short
+ * as it can be, so good for any routing, also one with longer routes.
  * O(switches^2 + diameter * switches * channels / 64), beside the cuts.
  */
 enum osr_status osr_bound_load(const struct osr_fabric *fabric, struct osr_arena *scratch,
