@@ -86,6 +86,19 @@ static const struct out_section sections[] = {
 
 /* ---- following a route ---------------------------------------------------------------------- */
 
+static bool any_sl(const struct cli_run *run)
+{
+	return run->who.how.sl < 0 && !run->tables.gen.paths && !run->tables.gen.routing->sl;
+}
+
+/* The SL of packets from a terminal to a dest; OSR_NO_SL: none is known. Any SL: that of --sl, or 0. */
+static uint8_t sl_of(const struct cli_run *run, uint32_t term, uint32_t dest)
+{
+	if (run->who.how.sl >= 0)
+		return (uint8_t)run->who.how.sl;
+	return any_sl(run) ? 0 : cli_gen_sl(&run->tables.gen, &run->in.fabric, term, dest);
+}
+
 struct hop {
 	uint32_t sw, channel; /* the channel it takes; OSR_NONE: to an end port, or nowhere */
 	uint8_t in, out, vl;
@@ -106,8 +119,9 @@ static const char *follow(const struct cli_run *run, uint32_t from, uint32_t des
 		hop.out = osr_lft(run->tables.gen.routing, hop.sw, dest);
 		hop.channel =
 			hop.out == OSR_NO_PATH ? OSR_NONE : osr_port_channel(f, hop.sw, hop.out);
-		hop.vl = hop.out && hop.out != OSR_NO_PATH
-				 ? cli_run_switch_vl(run, hop.sw, hop.in, hop.out, sl)
+		hop.vl = sl < 16 && hop.out && hop.out != OSR_NO_PATH
+				 ? cli_gen_sl2vl(run->tables.gen.routing, f, hop.sw, hop.in,
+						 hop.out)[sl]
 				 : OSR_VL_UNSET;
 		hop.right = hop.channel == OSR_NONE && hop.sw == f->term_switch[to] &&
 			    hop.out == f->term_port[to];
@@ -154,11 +168,17 @@ static bool say_path(struct cli_run *run, uint32_t from, uint32_t dest, uint32_t
 {
 	const struct osr_fabric *f = &run->in.fabric;
 	struct walk w = { .run = run, .dest = dest };
-	uint8_t sl = cli_run_sl(run, from, dest), vl = cli_run_term_vl(run, from, sl);
+	const struct osr_generation *gen = &run->tables.gen;
+	uint8_t sl = sl_of(run, from, dest), vl = OSR_VL_UNSET;
 	char name[32], to[32];
 	bool is_host = f->term_port[from] && sl != OSR_NO_SL;
 	const char *end;
 
+	/* The VL on which it sends. */
+	if (is_host && sl < 16)
+		vl = gen->term_sl2vl       ? gen->term_sl2vl[from][sl]
+		     : gen->routing->sl2vl ? gen->routing->ca_sl2vl[sl]
+					   : sl;
 	if (is_host)
 		OUT_ADD(&run->out, "hops", f->dest_lid[dest], w.n_hops++,
 			osr_terminal_name(f, from, name), f->term_guid[from], OUT_NO_COUNT,
@@ -258,17 +278,6 @@ static void count_pair(struct direction *d, uint32_t from, uint32_t dest)
 		osr_terminal_name(fabric, from, x), osr_terminal_name(fabric, to, y));
 }
 
-static void visit_switch(struct direction *d, uint32_t sw, uint32_t dest)
-{
-	const struct osr_fabric *fabric = &d->a->run.in.fabric;
-	uint32_t to = fabric->dest_term[dest];
-
-	for (uint32_t t = fabric->term_row[sw]; is_host(fabric, to) && t < fabric->term_row[sw + 1];
-	     t++)
-		if (is_host(fabric, t) && t != to)
-			count_pair(d, t, dest);
-}
-
 /* Those with a count, most first; how many. */
 static uint32_t rank_uses(const uint64_t *count, uint32_t n, struct osr_keyed *use)
 {
@@ -316,8 +325,10 @@ static void look_back(struct direction *d, uint32_t sw, unsigned port)
 
 				v = c == OSR_NONE ? OSR_NONE : f->chan_dst[c];
 			}
-			if (v == sw)
-				visit_switch(d, from, dest);
+			for (uint32_t t = f->term_row[from], to = f->dest_term[dest];
+			     v == sw && is_host(f, to) && t < f->term_row[from + 1]; t++)
+				if (is_host(f, t) && t != to)
+					count_pair(d, t, dest);
 		}
 }
 
@@ -473,7 +484,7 @@ static enum osr_status path_hosts(struct args *a)
 
 			if (k == i)
 				continue;
-			job.sl = cli_run_sl(&a->run, job.host[i], dest);
+			job.sl = sl_of(&a->run, job.host[i], dest);
 			n_lost +=
 				follow(&a->run, job.host[i], dest, job.sl, note_hop, &job) != NULL;
 		}
@@ -537,16 +548,16 @@ static enum osr_status path_work(void *args)
 	struct args *a = args;
 	struct out *out = &a->run.out;
 	enum osr_status st = cli_run_tables(&a->run);
-	bool any_sl;
+	bool is_any;
 
 	if (st)
 		return st;
-	any_sl = cli_run_any_sl(&a->run);
+	is_any = any_sl(&a->run);
 	out_text(out, "tables", cli_run_name(&a->run));
-	out_bool(out, "any_sl", any_sl);
+	out_bool(out, "any_sl", is_any);
 	out_text(out, "cable", a->via);
 	out_head(out, "tables of %s%s", cli_run_name(&a->run),
-		 any_sl ? "; senders may use any SL, shown is SL 0" : "");
+		 is_any ? "; senders may use any SL, shown is SL 0" : "");
 	return a->via ? path_via(a) : a->hosts ? path_hosts(a) : path_from_to(a);
 }
 

@@ -16,18 +16,51 @@
 #include <osmroutes/pgft.h>
 #include <osmroutes/product.h>
 
-#include "cli/measure.h"
+#include "cli/source.h"
 #include "conf/posix_threads.h"
 #include "core/paths/bound.h"
 #include "store/store.h"
 #include "io/osmdump.h"
+#include "io/trafficfile.h"
 #include "traffic/changes.h"
+#include "traffic/survey.h"
+#include "traffic/worst.h"
 #include "page_html.h"
+
+/* The traffic that is measured: random bisections, and traffic files, each on hosts in some order. */
+
+#define MAX_TRAFFIC 64
+
+struct traffic {
+	const char *path[MAX_TRAFFIC]; /* [n_flows] of the files */
+	struct osr_traffic file[MAX_TRAFFIC];
+	uint32_t n_flows;
+	uint32_t n_bisections;
+	uint32_t n_runs; /* of random rankings */
+	uint64_t seed;
+	const char *hosts_path;
+	struct cli_pool pool;
+
+	struct osr_arena arena;
+	uint32_t *hosts, n_hosts; /* [n_hosts] in rank order */
+};
+
+/*
+ * --worst[=FILE]: the permutation of end ports that loads one cable most, and what no routing can
+ * do better (traffic/worst.h, core/paths/bound.h).
+ */
+struct worst_ask {
+	bool asked;
+	const char *path; /* of the traffic file, or NULL */
+	FILE *file;
+	struct osr_rates rates;
+	struct osr_arena arena;
+};
 
 struct args {
 	struct cli_run run;
-	struct cli_traffic traffic;
-	struct cli_worst worst;
+	struct traffic traffic;
+	struct worst_ask worst;
 	struct osr_osmdump dump;
 	const char *save, *previous;
 	/* `report`: a page instead of the table. */
@@ -54,7 +87,28 @@ struct outcome {
 	uint64_t bound;
 	struct cli_stored previous;
 	struct cli_tables t;
-	struct cli_analysis a;
+	/*
+	 * OSR_OK; OSR_CHECK_FAILED: the verdict is "refuted", and there are figures; anything else:
+	 * there are none.
+	 */
+	enum osr_status st;
+	struct osr_diag diag;
+	struct osr_findings found; /* with figures */
+	bool has_figures;
+	uint64_t least; /* load of any channel */
+	/*
+	 * Mean load of a routing whose routes are all minimal, and the deviation metric of the Angara
+	 * paper (Mukosey, Semenov, Simonov; section 2): sigma(4), the mean of (perfect - load)^4 over
+	 * all channels, to the power of 1/4.
+	 */
+	double perfect, sigma;
+	double mean_hops;                 /* channels of a route between hosts */
+	struct osr_survey_sum bisections; /* n_runs = 0: not asked for, or no two hosts */
+	struct osr_worst worst;
+	double worst_bound;     /* of its load */
+	uint32_t worst_gbps;    /* of one flow; 0: not asked for */
+	struct cli_stamp check; /* of the sweep and of what it has left open */
+	double bandwidth_ms;
 	long rss_kb; /* of the process, whose peak is that of all engines so far */
 	bool compared;
 	struct osr_changes changes;
@@ -62,6 +116,275 @@ struct outcome {
 	uint64_t n_lost;
 	size_t memory_kb;
 };
+
+/* ---- traffic --------------------------------------------------------------------------------- */
+
+/* Reads the files and the hosts of the ranks. */
+static enum osr_status traffic_load(struct args *a, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = &a->run.in.fabric;
+	struct traffic *traffic = &a->traffic;
+	struct osr_endports endports;
+	struct osr_lines in;
+	enum osr_status st = osr_endports_init(&endports, fabric, &traffic->arena, diag);
+
+	traffic->hosts = osr_alloc(&traffic->arena, fabric->n_terminals, sizeof(*traffic->hosts));
+	if (!st && osr_arena_failed(&traffic->arena, diag))
+		st = OSR_NOMEM;
+	if (st)
+		return st;
+	if (traffic->hosts_path)
+		st = osr_hostlist_read(osr_lines_open(&in, traffic->hosts_path, diag), &endports,
+				       traffic->hosts, &traffic->n_hosts);
+	else
+		traffic->n_hosts = osr_survey_hosts(fabric, traffic->hosts);
+	for (uint32_t i = 0; i < traffic->n_flows && !st; i++)
+		st = osr_traffic_read(osr_lines_open(&in, traffic->path[i], diag), &endports,
+				      &traffic->file[i]);
+	return st;
+}
+
+/* A row: a traffic file, its ranks in one order or several. */
+struct measured {
+	const char *tables, *pattern, *ranking;
+	uint32_t n_ranks;
+	struct osr_survey_sum sum;
+	double ms;
+};
+
+#define OF(member) OUT_OF(struct measured, member)
+
+enum { SEVERAL = 1 };
+
+static const struct out_field traffic_fields[] = {
+	{ "tables", "tables of", OUT_TEXT, 0, OF(tables) },
+	{ "pattern", "pattern", OUT_TEXT, 0, OF(pattern) },
+	{ "ranking", "ranking", OUT_TEXT, 0, OF(ranking) },
+	{ "ranks", "ranks", OUT_COUNT, 0, OF(n_ranks) },
+	{ "phases", "phases", OUT_COUNT, 0, OF(sum.n_phases) },
+	{ "runs", "runs", OUT_COUNT, 0, OF(sum.n_runs) },
+	{ "hsd", "hot spot", OUT_REAL, 3, OF(sum.hsd.mean) },
+	{ "hsd_half_width", "+-", OUT_REAL, 3, OF(sum.hsd.half_width), SEVERAL },
+	{ "hsd_min", "least", OUT_REAL, 3, OF(sum.hsd.min), SEVERAL },
+	{ "hsd_max", "most", OUT_REAL, 3, OF(sum.hsd.max), SEVERAL },
+	{ "hsd_sum", NULL, OUT_REAL, 1, OF(sum.hsd_sum.mean) },
+	{ "max_congestion", "worst", OUT_COUNT, 0, OF(sum.max_congestion) },
+	{ "bandwidth", "bandwidth", OUT_REAL, 4, OF(sum.bandwidth.mean) },
+	{ "bandwidth_half_width", "+-", OUT_REAL, 4, OF(sum.bandwidth.half_width), SEVERAL },
+	{ "bandwidth_min", NULL, OUT_REAL, 4, OF(sum.bandwidth.min), SEVERAL },
+	{ "bandwidth_max", NULL, OUT_REAL, 4, OF(sum.bandwidth.max), SEVERAL },
+	{ "pairs", NULL, OUT_COUNT, 0, OF(sum.n_pairs) },
+	{ "pairs_no_path", "lost", OUT_COUNT, 0, OF(sum.n_no_path) },
+	{ "cpu_ms", NULL, OUT_REAL, 1, OF(ms) },
+	{ 0 }
+};
+
+/* One file, its ranks in order or not. One that names end ports says itself where its ranks are. */
+static enum osr_status measure_file(struct args *a, uint32_t i, const char *ranking,
+				    const struct outcome *o, struct osr_diag *diag)
+{
+	const struct traffic *traffic = &a->traffic;
+	const struct osr_traffic *file = &traffic->file[i];
+	const uint32_t *named = file->hosts;
+	bool random = !named && !strcmp(ranking, "random");
+	struct osr_survey_in in = { .f = o->f,
+				    .r = &o->t.routing,
+				    .phases = &file->phases,
+				    .hosts = named ? named : traffic->hosts,
+				    .n_hosts = named ? file->phases.n_ranks : traffic->n_hosts,
+				    .n_runs = random ? traffic->n_runs : 1,
+				    .shuffle = random,
+				    .bandwidth = true,
+				    .seed = traffic->seed };
+	struct measured row = { .tables = o->name,
+				.pattern = traffic->path[i],
+				.ranking = ranking,
+				.n_ranks = file->phases.n_ranks };
+	double start = cli_cpu_ms();
+	enum osr_status st = cli_survey(&traffic->pool, &in, traffic->path[i], &row.sum, diag);
+
+	row.ms = cli_cpu_ms() - start;
+	if (!st) {
+		out_row(&a->run.out, "patterns");
+		out_members(&a->run.out, traffic_fields, &row, row.sum.n_runs > 1 ? SEVERAL : 0);
+	}
+	return st;
+}
+
+/* ---- the worst permutation ------------------------------------------------------------------- */
+
+/* Rates of cables and end ports, in units that divide all of these, and the file. */
+static enum osr_status worst_load(struct worst_ask *worst, const struct cli_input *in,
+				  struct osr_diag *diag)
+{
+	const struct osr_fabric *f = &in->fabric;
+	uint32_t fastest = 0, *rate, *units;
+
+	if (!worst->asked)
+		return OSR_OK;
+	rate = osr_alloc(&worst->arena, f->n_channels, sizeof(*rate));
+	units = osr_calloc(&worst->arena, f->n_terminals, sizeof(*units));
+	if (osr_arena_failed(&worst->arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < in->net.n_nodes; i++) {
+		const struct osr_net_node *node = &in->net.nodes[i];
+		uint32_t v = node->type == OSR_NET_SWITCH ? osr_fabric_switch_by_guid(f, node->guid)
+							  : OSR_NONE;
+
+		for (uint32_t t = v == OSR_NONE ? 0 : f->term_row[v];
+		     v != OSR_NONE && t < f->term_row[v + 1]; t++) {
+			uint8_t width, speed;
+
+			osr_net_link_rate(&in->net, node->port_row + f->term_port[t], &width,
+					  &speed);
+			units[t] = f->term_weight[t] ? osr_rate_gbps(width, speed) : 0;
+			fastest = units[t] > fastest ? units[t] : fastest;
+		}
+	}
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		fastest = f->chan_rate[c] > fastest ? f->chan_rate[c] : fastest;
+	/* A cable that does not say its rate is as fast as any. */
+	fastest = fastest ? fastest : 1;
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		rate[c] = f->chan_rate[c] ? f->chan_rate[c] : fastest;
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		uint32_t rest = units[t] = !f->term_weight[t] ? 0 : units[t] ? units[t] : fastest;
+
+		/* The greatest common divisor. */
+		while (rest) {
+			uint32_t unit = worst->rates.unit;
+
+			worst->rates.unit = rest;
+			rest = unit % rest;
+		}
+	}
+	for (uint32_t t = 0; t < f->n_terminals; t++)
+		units[t] /= worst->rates.unit ? worst->rates.unit : 1;
+	worst->rates.rate = rate;
+	worst->rates.units = units;
+	if (worst->path && !(worst->file = fopen(worst->path, "w")))
+		return osr_fail(diag, OSR_INVAL, "%s: %s", worst->path, strerror(errno));
+	return OSR_OK;
+}
+
+static enum osr_status worst_find(struct worst_ask *worst, struct outcome *o,
+				  struct osr_arena *scratch, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = o->f;
+	enum osr_status st;
+
+	if (!worst->asked || !worst->rates.unit)
+		return OSR_OK;
+	o->worst_gbps = worst->rates.unit;
+	st = osr_worst_find(fabric, &o->t.routing, &worst->rates, &worst->arena, scratch, &o->worst,
+			    diag);
+	if (!st)
+		st = osr_bound_permutation(fabric, worst->rates.units, worst->rates.unit,
+					   worst->rates.rate, scratch, &o->worst_bound, diag);
+	if (st || !worst->file)
+		return st;
+	/* A phase for each set of tables. */
+	fprintf(worst->file, "phase %s\n", o->name);
+	for (uint32_t i = 0; i < o->worst.flow; i++) {
+		const struct osr_pair *pair = &o->worst.pairs[i];
+		char from[32], to[32];
+
+		fprintf(worst->file, "lid:%u lid:%u\t# %s %s\n", fabric->term_lid[pair->from],
+			fabric->term_lid[pair->to], osr_terminal_name(fabric, pair->from, from),
+			osr_terminal_name(fabric, pair->to, to));
+	}
+	return OSR_OK;
+}
+
+static void worst_say(struct out *out, const struct outcome *o)
+{
+	const struct osr_fabric *f = o->f;
+	uint32_t c = o->worst.channel;
+	char from[32], to[32];
+
+	if (!o->worst_gbps)
+		return;
+	/* 1 / load, and 1 where the cables carry it all. */
+	out_real(out, "worst.share", o->worst.load > 1 ? 1 / o->worst.load : 1);
+	out_real(out, "worst.share_bound", o->worst_bound > 1 ? 1 / o->worst_bound : 1);
+	out_count(out, "worst.flows", o->worst.flow);
+	out_count(out, "worst.gbps", o->worst_gbps);
+	if (c != OSR_NONE)
+		out_textf(out, "worst.cable", "%s:%u - %s",
+			  osr_switch_name(f, f->chan_src[c], from), f->chan_port[c],
+			  osr_switch_name(f, f->chan_dst[c], to));
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* How even the loads are. */
+static void weigh(const struct osr_fabric *fabric, struct outcome *o)
+{
+	const struct osr_audit *audit = &o->found.audit;
+	uint64_t sum_hops = 0;
+	double sum = 0;
+
+	for (uint32_t h = 0; h <= OSR_AUDIT_MAX_HOPS; h++)
+		sum_hops += h * audit->hops[h];
+	if (audit->n_host_routes)
+		o->mean_hops = (double)sum_hops / (double)audit->n_host_routes;
+	if (!fabric->n_channels)
+		return;
+	o->least = UINT64_MAX;
+	o->perfect = (double)audit->n_host_hops / fabric->n_channels;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		double apart = fabs(o->perfect - (double)audit->load[c]);
+
+		if (audit->load[c] < o->least)
+			o->least = audit->load[c];
+		sum += apart * apart * apart * apart;
+	}
+	o->sigma = pow(sum / fabric->n_channels, 1.0 / 4);
+}
+
+/* Verdict, loads, the worst permutation and bisections of these tables. */
+static void analyze(struct args *a, struct outcome *o)
+{
+	const struct osr_fabric *fabric = o->f;
+	struct osr_arena scratch = { 0 };
+	struct osr_survey_in in;
+	struct osr_phases phases;
+	struct osr_diag diag = { "" };
+	struct cli_stamp check = cli_now();
+	/* What the checker said of an engine's tables saves the search for what it has proven. */
+	struct osr_inquiry ask = { .f = fabric,
+				   .gen = &o->t.gen,
+				   .checked = o->t.sweep.routed ? &o->t.sweep.verdict : NULL,
+				   .figures = true };
+	enum osr_question which;
+	enum osr_status st;
+	double start;
+
+	o->st = osr_verify(&ask, &scratch, &o->t.arena, &o->found, &o->diag);
+	o->has_figures = !o->st;
+	if (!o->st && osr_verdict_of(&o->found, OSR_REQUIRED, &which) == OSR_REFUTED)
+		o->st = osr_fail(&o->diag, OSR_CHECK_FAILED, "%s", o->found.on[which].why);
+	check = cli_since(check);
+	o->check.cpu = o->t.sweep.ms_check + check.cpu;
+	o->check.wall = o->t.sweep.wall_check + check.wall;
+	if (o->has_figures) {
+		weigh(fabric, o);
+		st = worst_find(&a->worst, o, &scratch, &diag);
+		start = cli_cpu_ms();
+		if (!st && a->traffic.n_bisections)
+			st = osr_survey_bisections(fabric, &o->t.routing, a->traffic.n_bisections,
+						   a->traffic.seed, &scratch, &phases, &in, &diag);
+		if (!st && a->traffic.n_bisections)
+			st = cli_survey(&a->traffic.pool, &in, "bisections", &o->bisections, &diag);
+		o->bandwidth_ms = cli_cpu_ms() - start;
+		/* Without hosts everything else can still be said; and what is wrong with the tables comes first. */
+		if (st && st != OSR_NOT_APPLICABLE && !o->st) {
+			o->st = st;
+			o->diag = diag;
+		}
+	}
+	osr_arena_free(&scratch);
+}
 
 /* ---- the figures ---------------------------------------------------------------------------- */
 
@@ -76,9 +399,9 @@ enum { OF_CHECK = 1, OF_LOADS = 2, OF_ENGINE = 4, OF_BISECTIONS = 8, OF_CHANGES 
 
 static unsigned route_has(const struct outcome *o)
 {
-	return (o->t.st ? 0 : OF_CHECK) | (o->a.has_figures ? OF_LOADS : 0) |
+	return (o->t.st ? 0 : OF_CHECK) | (o->has_figures ? OF_LOADS : 0) |
 	       (o->routed && !o->t.st ? OF_ENGINE : 0) |
-	       (o->a.bisections.n_runs > 0 ? OF_BISECTIONS : 0) | (o->compared ? OF_CHANGES : 0);
+	       (o->bisections.n_runs > 0 ? OF_BISECTIONS : 0) | (o->compared ? OF_CHANGES : 0);
 }
 
 static const struct out_field head_fields[] = {
@@ -120,46 +443,44 @@ static const struct out_field result_fields[] = {
 	{ "proven.reversible", NULL, OUT_BOOL, 0 },
 	{ "proven.any_sl", NULL, OUT_BOOL, 0 },
 	{ "proven.multicast", NULL, OUT_BOOL, 0 },
-	{ "efi", "edge forwarding index", COUNT(a.found.audit.efi, OF_LOADS) },
+	{ "efi", "edge forwarding index", COUNT(found.audit.efi, OF_LOADS) },
 	{ "efi_bound", "  least possible", COUNT(bound, DETAIL OF_LOADS) },
 	{ "load", "  times the least possible", REAL(3, load, OF_LOADS) },
-	{ "efi_mean", "  average", REAL(1, a.found.audit.efi_mean, OF_LOADS) },
-	{ "efi_min", "  least used channel", COUNT(a.least, DETAIL OF_LOADS) },
-	{ "efi_perfect", "  average if all minimal", REAL(1, a.perfect, DETAIL OF_LOADS) },
-	{ "sigma", "  deviation sigma(k)", REAL(2, a.sigma, DETAIL OF_LOADS) },
+	{ "efi_mean", "  average", REAL(1, found.audit.efi_mean, OF_LOADS) },
+	{ "efi_min", "  least used channel", COUNT(least, DETAIL OF_LOADS) },
+	{ "efi_perfect", "  average if all minimal", REAL(1, perfect, DETAIL OF_LOADS) },
+	{ "sigma", "  deviation sigma(k)", REAL(2, sigma, DETAIL OF_LOADS) },
 	{ "efi_per_capacity", "  scaled by link speed",
 	  REAL(1, t.sweep.verdict.efi_per_capacity, DETAIL OF_ENGINE) },
-	{ "host_routes", "routes between hosts", COUNT(a.found.audit.n_host_routes, OF_LOADS) },
+	{ "host_routes", "routes between hosts", COUNT(found.audit.n_host_routes, OF_LOADS) },
 	{ "host_routes_lost", "  that do not arrive", COUNT(n_lost, DETAIL OF_LOADS) },
-	{ "mean_hops", "  channels, mean", REAL(3, a.mean_hops, DETAIL OF_LOADS) },
-	{ "routes", "routes from switches", COUNT(a.found.audit.n_routes, OF_CHECK) },
-	{ "max_hops", "  channels of the longest", COUNT(a.found.audit.max_hops, DETAIL OF_CHECK) },
-	{ "routes_longer", "  longer than minimal",
-	  COUNT(a.found.audit.n_longer, DETAIL OF_CHECK) },
+	{ "mean_hops", "  channels, mean", REAL(3, mean_hops, DETAIL OF_LOADS) },
+	{ "routes", "routes from switches", COUNT(found.audit.n_routes, OF_CHECK) },
+	{ "max_hops", "  channels of the longest", COUNT(found.audit.max_hops, DETAIL OF_CHECK) },
+	{ "routes_longer", "  longer than minimal", COUNT(found.audit.n_longer, DETAIL OF_CHECK) },
 	{ "max_longer", "    by channels, at most",
-	  COUNT(a.found.audit.max_longer, DETAIL OF_CHECK) },
+	  COUNT(found.audit.max_longer, DETAIL OF_CHECK) },
 	{ "no_path", "  without a path", COUNT(t.sweep.verdict.n_no_path, DETAIL OF_ENGINE) },
 	{ "vls", "VLs used", COUNT(t.routing.n_vls, OF_ENGINE) },
 	{ "layers_one_way", "  needed by requests",
 	  COUNT(t.routing.n_layers_one_way, DETAIL OF_ENGINE) },
 	{ "layers", "  needed with replies", COUNT(t.routing.n_layers, DETAIL OF_ENGINE) },
-	{ "ebb", "effective bisection bw", REAL(4, a.bisections.bandwidth.mean, OF_BISECTIONS) },
+	{ "ebb", "effective bisection bw", REAL(4, bisections.bandwidth.mean, OF_BISECTIONS) },
 	{ "ebb_half_width", "  95 % confidence, +-",
-	  REAL(5, a.bisections.bandwidth.half_width, OF_BISECTIONS) },
-	{ "ebb_worst", "  worst pattern",
-	  REAL(4, a.bisections.bandwidth.min, DETAIL OF_BISECTIONS) },
-	{ "ebb_best", "  best pattern", REAL(4, a.bisections.bandwidth.max, DETAIL OF_BISECTIONS) },
+	  REAL(5, bisections.bandwidth.half_width, OF_BISECTIONS) },
+	{ "ebb_worst", "  worst pattern", REAL(4, bisections.bandwidth.min, DETAIL OF_BISECTIONS) },
+	{ "ebb_best", "  best pattern", REAL(4, bisections.bandwidth.max, DETAIL OF_BISECTIONS) },
 	{ "max_congestion", "  largest congestion",
-	  COUNT(a.bisections.max_congestion, DETAIL OF_BISECTIONS) },
+	  COUNT(bisections.max_congestion, DETAIL OF_BISECTIONS) },
 	{ "pairs_no_path", "  pairs without a path",
-	  COUNT(a.bisections.n_no_path, DETAIL OF_BISECTIONS) },
+	  COUNT(bisections.n_no_path, DETAIL OF_BISECTIONS) },
 	{ "route_ms.cpu", "route, ms CPU", REAL(1, t.ms, OF_ENGINE) },
 	{ "route_ms.wall", "  elapsed", REAL(1, t.sweep.wall_route, DETAIL OF_ENGINE) },
 	{ "spf_ms", "  of it shortest paths", REAL(1, t.routing.ms_spf, DETAIL OF_ENGINE) },
 	{ "layers_ms", "  of it virtual lanes", REAL(1, t.routing.ms_layers, DETAIL OF_ENGINE) },
-	{ "check_ms.cpu", "check, ms CPU", REAL(1, a.check.cpu, OF_CHECK) },
-	{ "check_ms.wall", "  elapsed", REAL(1, a.check.wall, DETAIL OF_CHECK) },
-	{ "bandwidth_ms", "bandwidth, ms CPU", REAL(1, a.bandwidth_ms, OF_BISECTIONS) },
+	{ "check_ms.cpu", "check, ms CPU", REAL(1, check.cpu, OF_CHECK) },
+	{ "check_ms.wall", "  elapsed", REAL(1, check.wall, DETAIL OF_CHECK) },
+	{ "bandwidth_ms", "bandwidth, ms CPU", REAL(1, bandwidth_ms, OF_BISECTIONS) },
 	{ "memory_kb", "memory of the engine, kB", COUNT(memory_kb, OF_ENGINE) },
 	{ "peak_rss_kb", NULL, COUNT(rss_kb, OF_ENGINE) },
 	{ "pairs_changed", "pairs with another path", COUNT(changes.n_path, OF_CHANGES) },
@@ -192,9 +513,9 @@ static void say_claims(struct out *out, const char *whose, uint32_t claims)
 static int route_say(struct out *out, const struct outcome *o)
 {
 	/* That tables are refuted is their verdict; there are figures of them. */
-	bool measured = !o->t.st && (!o->a.st || o->a.st == OSR_CHECK_FAILED);
-	const struct osr_diag *why = o->t.st ? &o->t.diag : &o->a.diag;
-	enum osr_status st = measured ? OSR_OK : o->t.st ? o->t.st : o->a.st;
+	bool measured = !o->t.st && (!o->st || o->st == OSR_CHECK_FAILED);
+	const struct osr_diag *why = o->t.st ? &o->t.diag : &o->diag;
+	enum osr_status st = measured ? OSR_OK : o->t.st ? o->t.st : o->st;
 	int code = CLI_OK;
 
 	OUT_ADD(out, "results", o->name, osr_status_str(st), measured ? "" : why->text);
@@ -211,17 +532,17 @@ static int route_say(struct out *out, const struct outcome *o)
 		say_claims(out, "proven", o->t.sweep.verdict.proven);
 	}
 	out_members(out, result_fields, o, route_has(o));
-	cli_worst_say(out, o->f, &o->a.worst);
+	worst_say(out, o);
 	if (o->t.st)
 		out_text(out, "verdict", o->t.sweep.routed ? osr_answer_name(OSR_REFUTED) : NULL);
 	else
-		code = cli_answers_say(out, o->name, &o->a.found, OSR_REQUIRED);
+		code = cli_answers_say(out, o->name, &o->found, OSR_REQUIRED);
 	if (!o->t.st)
-		cli_answers_witness(out, o->name, o->f, &o->a.found, OSR_REQUIRED);
+		cli_answers_witness(out, o->name, o->f, &o->found, OSR_REQUIRED);
 	/* Routes by their length. */
-	for (uint32_t h = 0; o->a.has_figures && h <= OSR_AUDIT_MAX_HOPS; h++) {
-		if (o->a.found.audit.hops[h])
-			OUT_ADD(out, "hops", o->name, h, o->a.found.audit.hops[h]);
+	for (uint32_t h = 0; o->has_figures && h <= OSR_AUDIT_MAX_HOPS; h++) {
+		if (o->found.audit.hops[h])
+			OUT_ADD(out, "hops", o->name, h, o->found.audit.hops[h]);
 	}
 	return st ? CLI_BAD : code;
 }
@@ -401,9 +722,9 @@ static void outcome_free(struct outcome *o)
 static void take_best(struct best *best, const struct outcome *o)
 {
 	const struct best own = { .name = o->name,
-				  .verdict = osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL),
-				  .efi = o->a.found.audit.efi,
-				  .ebb = o->a.bisections.bandwidth };
+				  .verdict = osr_verdict_of(&o->found, OSR_REQUIRED, NULL),
+				  .efi = o->found.audit.efi,
+				  .ebb = o->bisections.bandwidth };
 	double more = own.ebb.mean - best->ebb.mean;
 	bool better = own.efi < best->efi;
 
@@ -517,21 +838,25 @@ static enum osr_status route_measure(struct args *a, uint32_t i, struct outcome 
 		st = route_save(a, i, o, diag);
 	if (st)
 		return st;
-	cli_analyze(&a->traffic, &a->worst, o->name, fabric, &o->t, &o->a);
+	analyze(a, o);
 	o->compared = a->reference != NULL;
 	if (o->compared)
 		st = osr_changes(fabric, &a->reference->t.routing, fabric, &o->t.routing, &scratch,
 				 &o->changes, diag);
 	osr_arena_free(&scratch);
-	o->load = o->bound ? (double)o->a.found.audit.efi / (double)o->bound : NAN;
-	o->n_lost = o->a.found.audit.n_host_pairs - o->a.found.audit.n_host_routes;
+	o->load = o->bound ? (double)o->found.audit.efi / (double)o->bound : NAN;
+	o->n_lost = o->found.audit.n_host_pairs - o->found.audit.n_host_routes;
 	o->memory_kb = o->t.sweep.memory >> 10;
 	if (o->changes.n_pairs)
 		o->pairs_share = (double)o->changes.n_path / (double)o->changes.n_pairs;
-	if (!st)
-		st = cli_traffic_measure(&a->traffic, fabric, &o->t.routing, o->name, &a->run.out,
-					 diag);
-	return st == OSR_CHECK_FAILED && o->a.st ? OSR_OK : st; /* said already */
+	for (uint32_t k = 0; k < a->traffic.n_flows && !st; k++) {
+		bool named = a->traffic.file[k].hosts;
+
+		st = measure_file(a, k, named ? "given" : "ordered", o, diag);
+		if (!st && !named && a->traffic.n_runs)
+			st = measure_file(a, k, "random", o, diag);
+	}
+	return st == OSR_CHECK_FAILED && o->st ? OSR_OK : st; /* said already */
 }
 
 static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *diag)
@@ -558,16 +883,16 @@ static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *di
 	if (!st && a->is_report && o->t.st && !cli_subjects_skip(&a->run.who, i, &o->t))
 		fprintf(stderr, "osmroutes: %s: %s\n", o->name, o->t.diag.text);
 	/* A page is about the first tables that there are. */
-	if (!st && a->is_report && !a->reference && o->a.has_figures)
-		page_say(o->f, &o->t.routing, &o->a.found, &a->run.out);
+	if (!st && a->is_report && !a->reference && o->has_figures)
+		page_say(o->f, &o->t.routing, &o->found, &a->run.out);
 	else if (!st && a->is_report && !a->reference && !a->refused)
 		a->refused =
-			osr_fail(diag, o->t.st ? o->t.st : o->a.st, "no page: there are no tables");
+			osr_fail(diag, o->t.st ? o->t.st : o->st, "no page: there are no tables");
 	if (!st && !o->t.st) {
 		a->n_done++;
 		if (!a->reference)
 			a->reference = o;
-		if (o->a.has_figures && o->a.st != OSR_CHECK_FAILED)
+		if (o->has_figures && o->st != OSR_CHECK_FAILED)
 			take_best(&a->best, o);
 	}
 	if (o != a->reference)
@@ -645,6 +970,34 @@ static enum osr_status route_all(struct args *a)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
+enum { OPT_WORST = 256 };
+
+static const struct cli_option measure_options[] = {
+	{ "bisections", "N", "random bisections, 0 for none (default 1000)",
+	  CLI_NUMBER(struct args, traffic.n_bisections, 0, 10000000) },
+	{ "worst", "FILE",
+	  "find the permutation of hosts that loads one cable most, exactly; into FILE for "
+	  "--traffic",
+	  .key = OPT_WORST, .flags = OPTION_ARG_OPTIONAL },
+	{ CLI_PART(pool_spec, struct args, traffic.pool) },
+	{ CLI_PART(input_spec, struct args, run.in) },
+	{ CLI_PART(subjects_spec, struct args, run.who) },
+	{ 0 },
+};
+
+static error_t measure_parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	if (key != OPT_WORST)
+		return ARGP_ERR_UNKNOWN;
+	a->worst.asked = true;
+	a->worst.path = arg;
+	return 0;
+}
+
+static const struct cli_spec measure_spec = { measure_options, measure_parse };
+
 static const struct cli_option options[] = {
 	{ "dump", "DIR",
 	  "write the tables as OpenSM does under -D 0x43; several engines: one folder each in DIR",
@@ -660,10 +1013,17 @@ static const struct cli_option options[] = {
 	{ "ibdmchk", NULL,
 	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long",
 	  CLI_FLAG(struct args, dump.long_sl) },
-	{ CLI_PART(input_spec, struct args, run.in) },
-	{ CLI_PART(subjects_spec, struct args, run.who) },
-	{ CLI_PART(cli_traffic_spec, struct args, traffic) },
-	{ CLI_PART(cli_worst_spec, struct args, worst) },
+	{ "traffic", "FILE", "phases of a traffic file, may be repeated",
+	  CLI_LIST(struct args, traffic.path, traffic.n_flows) },
+	{ "hosts", "FILE",
+	  "hosts of the ranks, one a line, rank 0 first (default: all, in the order of the fabric)",
+	  CLI_TEXT(struct args, traffic.hosts_path) },
+	{ "runs", "N",
+	  "random orders of the ranks on the hosts, besides the one given (default 25)",
+	  CLI_NUMBER(struct args, traffic.n_runs, 0, 1000000) },
+	{ "seed", "N", "start of all random numbers (default 1)",
+	  CLI_NUMBER(struct args, traffic.seed, 0, INT64_MAX) },
+	{ .part = &measure_spec },
 	{ 0 },
 };
 
@@ -671,10 +1031,7 @@ static const struct cli_option report_options[] = {
 	{ "html", "FILE",
 	  "write the page to FILE instead of standard output, if that is no terminal",
 	  CLI_TEXT(struct args, html) },
-	{ CLI_PART(input_spec, struct args, run.in) },
-	{ CLI_PART(subjects_spec, struct args, run.who) },
-	{ CLI_PART(cli_bisections_spec, struct args, traffic) },
-	{ CLI_PART(cli_worst_spec, struct args, worst) },
+	{ .part = &measure_spec },
 	{ 0 },
 };
 
@@ -699,7 +1056,7 @@ static enum osr_status route_work(void *args)
 	struct cli_subjects *who = &a->run.who;
 	struct cli_input *in = &a->run.in;
 	struct osr_diag *diag = &a->run.diag, why;
-	enum osr_status st, written;
+	enum osr_status st, written = OSR_OK;
 	bool routes = false;
 
 	who->req.clock_ms = cli_cpu_ms;
@@ -715,28 +1072,39 @@ static enum osr_status route_work(void *args)
 	if (!st && a->save && !strcmp(a->save, "-"))
 		st = osr_fail(diag, OSR_INVAL, "--save: stored tables need a file of their own");
 	if (!st)
-		st = cli_worst_load(&a->worst, in, diag);
+		st = worst_load(&a->worst, in, diag);
 	a->threads = osr_threads_of((uint32_t)who->options.own.num[OPT_THREADS]);
 	who->threads = &a->threads;
 	/* The net itself is needed once more only if tables are read or dumped. */
 	if (!a->dump.dir)
 		cli_subjects_drop_net(who, in);
 	if (!st)
-		st = cli_traffic_load(&a->traffic, &in->fabric, diag);
+		st = traffic_load(a, diag);
 	if (!st)
 		st = route_all(a);
-	written = cli_worst_free(&a->worst, st ? &why : diag);
-	cli_traffic_free(&a->traffic);
+	if (a->worst.file)
+		written = cli_written(a->worst.file, a->worst.path, st ? &why : diag);
+	for (uint32_t i = 0; i < a->traffic.n_flows; i++)
+		osr_traffic_free(&a->traffic.file[i]);
+	osr_arena_free(&a->traffic.arena);
+	osr_arena_free(&a->worst.arena);
 	return st ? st : written;
 }
 
 static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },    { "results", OUT_ACROSS, result_fields },
-	{ "hops", OUT_ROWS, hop_fields },        { "patterns", OUT_ROWS, cli_traffic_fields },
+	{ "hops", OUT_ROWS, hop_fields },        { "patterns", OUT_ROWS, traffic_fields },
 	{ "loops", OUT_ROWS, cli_loops_fields }, { "answers", OUT_ROWS, answer_fields },
 	{ "places", OUT_ROWS, place_fields },    { "cables", OUT_ROWS, cable_fields },
 	{ "lanes", OUT_ROWS, lane_fields },      { 0 },
 };
+
+#define INITIAL                                                                                    \
+	.run = { CLI_RUN }, .traffic = {                                                           \
+		.n_bisections = 1000,                                                              \
+		.n_runs = 25,                                                                      \
+		.seed = 1,                                                                         \
+	}
 
 const struct cli_command cli_route = {
 	"route",
@@ -748,7 +1116,7 @@ const struct cli_command cli_route = {
 	  "length of the routes, effective bisection bandwidth, traffic, virtual lanes, CPU "
 	  "time. Several engines and tables are columns, compared with the first." },
 	sections,
-	CLI_ARGS(.run = { CLI_RUN }, .traffic = CLI_TRAFFIC),
+	CLI_ARGS(INITIAL),
 	.work = route_work
 };
 
@@ -762,6 +1130,6 @@ const struct cli_command cli_report = {
 	  "length of the routes; with further engines and tables beside it. The page needs no "
 	  "network." },
 	sections,
-	CLI_ARGS(.run = { CLI_RUN }, .traffic = CLI_TRAFFIC, .is_report = true),
+	CLI_ARGS(INITIAL, .is_report = true),
 	.work = route_work
 };

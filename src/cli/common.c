@@ -336,12 +336,6 @@ static void pool_show(struct progress *p, uint64_t done, uint64_t all)
 		(unsigned int)(done * 100 / all));
 }
 
-static void wipe(const struct progress *p)
-{
-	if (p->shown)
-		fprintf(stderr, "\r%*s\r", 40 + BAR + 12, "");
-}
-
 void cli_busy(const char *what, const char *name)
 {
 	if (isatty(STDERR_FILENO) && name)
@@ -414,7 +408,8 @@ enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t
 	uint32_t n_parts = n_threads(pool, n);
 
 	osr_threads_of(n_parts).run(do_each, &e, n_parts);
-	wipe(&e.progress);
+	if (e.progress.shown)
+		fprintf(stderr, "\r%*s\r", 40 + BAR + 12, "");
 	if (e.st)
 		*diag = e.diag;
 	return e.st;

@@ -168,74 +168,46 @@ const struct cli_spec ask_spec = { ask_options, parse_ask };
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 
-static enum osr_status read_osmconf(struct cli_subjects *subjects, struct osr_diag *diag)
-{
-	enum osr_status st;
-
-	osr_osmconf_default(&subjects->osm);
-	subjects->osm.qos = true; /* without a word on it, lanes are what the plugin is for */
-	if (!subjects->osmconf)
-		return OSR_OK;
-	st = osr_osmconf_read(subjects->osmconf, &subjects->osm, diag);
-	if (!st && !osr_osmconf_lists(subjects->osm.plugin_name, "osmroutes"))
-		return osr_fail(diag, OSR_INVAL,
-				"%.300s: event_plugin_name does not name osmroutes, so OpenSM does "
-				"not use it",
-				subjects->osmconf);
-	return st;
-}
-
+/* opensm.conf and osmroutes.conf, which engine routes, and the values of all options. */
 static enum osr_status read_config(struct cli_subjects *subjects, struct osr_diag *diag)
 {
-	enum osr_status st = read_osmconf(subjects, diag);
-	const struct osr_engine *engine;
-	char word[64];
+	struct osr_osmconf *osm = &subjects->osm;
+	const char *osmconf = subjects->osmconf;
+	enum osr_status st = OSR_OK;
 
+	osr_osmconf_default(osm);
+	osm->qos = true; /* without a word on it, lanes are what the plugin is for */
+	if (osmconf)
+		st = osr_osmconf_read(osmconf, osm, diag);
+	if (!st && osmconf && !osr_osmconf_lists(osm->plugin_name, "osmroutes"))
+		st = osr_fail(diag, OSR_INVAL,
+			      "%.300s: event_plugin_name does not name osmroutes, so OpenSM does "
+			      "not use it",
+			      osmconf);
 	if (st)
 		return st;
 	if (subjects->config && !strcmp(subjects->config, "none"))
 		subjects->config = "";
-	if (!osr_options_load(&subjects->options, subjects->config, subjects->osm.plugin_options))
+	if (!osr_options_load(&subjects->options, subjects->config, osm->plugin_options))
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the options");
 	if (subjects->options.n_errors)
 		return osr_fail(diag, OSR_INVAL, "%s", subjects->options.error[0].text);
-	subjects->req.multicast = subjects->osm.multicast && !subjects->no_multicast;
-	subjects->req.chosen_sls = subjects->osmconf ? osr_osmconf_sls(&subjects->osm) : 0;
+	subjects->req.multicast = osm->multicast && !subjects->no_multicast;
+	subjects->req.chosen_sls = osmconf ? osr_osmconf_sls(osm) : 0;
 	/* The engine that routes is the first of OpenSM's list, if that is ours. */
-	if (subjects->n)
-		return OSR_OK;
-	snprintf(word, sizeof(word), "%.*s", (int)strcspn(subjects->osm.routing_engine, ", \t"),
-		 subjects->osm.routing_engine);
-	engine = osr_options_engine(&subjects->options, word);
-	if (!engine)
-		return osr_fail(diag, OSR_INVAL,
-				"%.200s: routing_engine %.60s: OpenSM is an engine of OpenSM "
-				"itself; -e NAME chooses one of osmroutes",
-				subjects->osmconf, *word ? word : "is not set");
-	subjects->item[subjects->n++] = (struct cli_subject){ .engine = engine };
-	return OSR_OK;
-}
+	if (!subjects->n) {
+		int n = (int)strcspn(osm->routing_engine, ", \t");
+		char word[64];
 
-/* What the engine does not know may be an option of the plugin itself. */
-static enum osr_status subject_set(struct osr_values *values, const struct osr_engine *engine,
-				   const char *word, struct osr_diag *diag)
-{
-	size_t n = strcspn(word, "=");
-
-	if (word[n] && !osr_options_known(engine->params, word, n) &&
-	    osr_options_known(osr_plugin_params, word, n))
-		return osr_fail(
-			diag, OSR_INVAL,
-			"\"%.*s\" is no option of %s: it goes into osmroutes.conf, or the file "
-			"of --config",
-			(int)n, word, engine->name);
-	return cli_set(values, engine->params, word, diag);
-}
-
-static enum osr_status set_values(struct cli_subjects *subjects, struct osr_diag *diag)
-{
-	enum osr_status st = OSR_OK;
-
+		snprintf(word, sizeof(word), "%.*s", n, osm->routing_engine);
+		subjects->item[0].engine = osr_options_engine(&subjects->options, word);
+		if (!subjects->item[0].engine)
+			return osr_fail(diag, OSR_INVAL,
+					"%.200s: routing_engine %.60s: OpenSM is an engine of "
+					"OpenSM itself; -e NAME chooses one of osmroutes",
+					osmconf, *word ? word : "is not set");
+		subjects->n = 1;
+	}
 	subjects->values = calloc(subjects->n, sizeof(*subjects->values));
 	if (!subjects->values)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the options of %u engines",
@@ -243,22 +215,24 @@ static enum osr_status set_values(struct cli_subjects *subjects, struct osr_diag
 	for (uint32_t i = 0; i < subjects->n; i++) {
 		const struct osr_engine *engine = subjects->item[i].engine;
 
-		if (!engine)
-			continue;
-		subjects->values[i] = *osr_options_values(&subjects->options, engine);
-		for (uint32_t k = 0; k < subjects->n_settings && !st; k++)
-			st = subject_set(&subjects->values[i], engine, subjects->setting[k], diag);
+		if (engine)
+			subjects->values[i] = *osr_options_values(&subjects->options, engine);
+		for (uint32_t k = 0; engine && k < subjects->n_settings && !st; k++) {
+			const char *word = subjects->setting[k];
+			size_t n = strcspn(word, "=");
+
+			/* What the engine does not know may be an option of the plugin itself. */
+			if (word[n] && !osr_options_known(engine->params, word, n) &&
+			    osr_options_known(osr_plugin_params, word, n))
+				st = osr_fail(diag, OSR_INVAL,
+					      "\"%.*s\" is no option of %s: it goes into "
+					      "osmroutes.conf, or the file of --config",
+					      (int)n, word, engine->name);
+			else
+				st = cli_set(&subjects->values[i], engine->params, word, diag);
+		}
 	}
 	return st;
-}
-
-static uint8_t fewest_vls(const struct osr_fabric *fabric)
-{
-	uint8_t vls = OSR_MAX_VLS;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		vls = fabric->chan_vls[c] < vls ? fabric->chan_vls[c] : vls;
-	return vls;
 }
 
 /* As snapshot.c of the plugin finds the VLs of the links, and then by the same rules. */
@@ -270,7 +244,10 @@ static void subject_count_vls(struct cli_subjects *subjects, const struct cli_in
 
 	vl_limit->vls = subjects->link_vls;
 	if (!vl_limit->vls) {
-		vl_limit->vls = in->is_live ? fewest_vls(&in->fabric) : ASSUMED_VLS;
+		vl_limit->vls = in->is_live ? OSR_MAX_VLS : ASSUMED_VLS;
+		for (uint32_t c = 0; in->is_live && c < in->fabric.n_channels; c++)
+			if (in->fabric.chan_vls[c] < vl_limit->vls)
+				vl_limit->vls = in->fabric.chan_vls[c];
 		why = in->is_live ? "the fewest of any link between switches"
 				  : "assumed, because the file does not say what the links have";
 	}
@@ -306,8 +283,6 @@ enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_inpu
 {
 	enum osr_status st = read_config(subjects, diag);
 
-	if (!st)
-		st = set_values(subjects, diag);
 	subjects->in = in;
 	for (uint32_t i = 0; i < subjects->n; i++)
 		if (subjects->item[i].file)
@@ -643,32 +618,6 @@ void cli_tables_say(const struct cli_reading *how, const struct cli_tables *tabl
 	out_members(out, fields, tables, 0);
 }
 
-/* The whole file, to be freed; NULL with a sentence. */
-static void *stored_bytes(const char *path, size_t *size, struct osr_diag *diag)
-{
-	FILE *in = fopen(path, "rb");
-	struct stat st;
-	void *buf = NULL;
-
-	errno = 0;
-	if (!in || fstat(fileno(in), &st))
-		osr_fail(diag, OSR_INVAL, "%.300s: %s", path, strerror(errno ? errno : ENOENT));
-	else if (!S_ISREG(st.st_mode) || !st.st_size)
-		osr_fail(diag, OSR_INVAL, "%.300s: not a file of stored tables", path);
-	else if (!(buf = malloc((size_t)st.st_size)))
-		osr_fail(diag, OSR_NOMEM, "%.300s: no memory for %lld bytes", path,
-			 (long long)st.st_size);
-	else if (fread(buf, 1, (size_t)st.st_size, in) != (size_t)st.st_size) {
-		osr_fail(diag, OSR_INVAL, "%.300s: cannot be read completely", path);
-		free(buf);
-		buf = NULL;
-	} else
-		*size = (size_t)st.st_size;
-	if (in)
-		fclose(in);
-	return buf;
-}
-
 bool cli_stored_probe(const char *path)
 {
 	char head[OSR_STORE_HEAD];
@@ -687,16 +636,28 @@ enum osr_status cli_stored_read(const char *path, const struct osr_engine *engin
 				struct osr_diag *diag)
 {
 	struct osr_arena scratch = { 0 };
-	size_t size = 0;
-	void *buf = stored_bytes(path, &size, diag);
+	FILE *in = fopen(path, "rb");
 	enum osr_status st = OSR_INVAL;
+	struct stat file;
+	void *buf = NULL;
+	size_t size = 0;
 
 	*stored = (struct cli_stored){ .last.digest = 0 };
-	if (buf)
+	if (!in || fstat(fileno(in), &file))
+		osr_fail(diag, st, "%.300s: %s", path, strerror(errno));
+	else if (!S_ISREG(file.st_mode) || !file.st_size)
+		osr_fail(diag, st, "%.300s: not a file of stored tables", path);
+	else if (!(buf = malloc(size = (size_t)file.st_size)))
+		st = osr_fail(diag, OSR_NOMEM, "%.300s: no memory for %zu bytes", path, size);
+	else if (fread(buf, 1, size, in) != size)
+		osr_fail(diag, st, "%.300s: cannot be read completely", path);
+	else
 		st = osr_store_read(buf, size, path, engine ? engine->name : NULL,
 				    engine ? osr_options_key(engine, values) : 0, &stored->arena,
 				    &stored->baseline_arena, &scratch, &stored->last,
 				    &stored->baseline, diag);
+	if (in)
+		fclose(in);
 	osr_arena_free(&scratch);
 	free(buf);
 	return st;
@@ -741,26 +702,17 @@ static enum osr_question loop_to_show(const struct osr_findings *found, uint32_t
 	return OSR_N_QUESTIONS;
 }
 
-static const char *traffic_of(enum osr_question question)
-{
-	switch (question) {
-	case OSR_ASK_ONE_WAY:
-		return "one-way traffic";
-	case OSR_ASK_MULTICAST:
-		return "multicast and one-way traffic";
-	case OSR_ASK_REPLIES:
-		return "replies on the SL of their request";
-	case OSR_ASK_SL0:
-		return "traffic that is all on SL 0";
-	default:
-		return "traffic on any SL";
-	}
-}
-
 int cli_answers_say(struct out *out, const char *name, const struct osr_findings *found,
 		    uint32_t required)
 {
 	enum osr_question which, shown = loop_to_show(found, required);
+	static const char *const traffic[OSR_N_QUESTIONS] = {
+		[OSR_ASK_ONE_WAY] = "one-way traffic",
+		[OSR_ASK_MULTICAST] = "multicast and one-way traffic",
+		[OSR_ASK_REPLIES] = "replies on the SL of their request",
+		[OSR_ASK_SL0] = "traffic that is all on SL 0",
+		[OSR_ASK_ANY_SL] = "traffic on any SL",
+	};
 	enum osr_answer answer = osr_verdict_of(found, required, &which);
 	const char *sep = name ? ": " : "";
 	char key[64];
@@ -780,7 +732,7 @@ int cli_answers_say(struct out *out, const char *name, const struct osr_findings
 				 ? " (opensm-path-sl.dump, or check --sl)"
 				 : "");
 	if (shown != OSR_N_QUESTIONS)
-		out_note(out, "%s%s%s can deadlock: %s", name, sep, traffic_of(shown),
+		out_note(out, "%s%s%s can deadlock: %s", name, sep, traffic[shown],
 			 found->on[shown].why);
 	return answer == OSR_REFUTED ? CLI_BAD : CLI_OK;
 }
@@ -905,11 +857,6 @@ const char *cli_run_name(const struct cli_run *run)
 	return run->is_engine ? cli_subject_name(&run->who.item[0]) : cli_tables_lft(&run->tables);
 }
 
-bool cli_run_any_sl(const struct cli_run *run)
-{
-	return run->who.how.sl < 0 && !run->tables.gen.paths && !run->tables.gen.routing->sl;
-}
-
 uint8_t cli_gen_sl(const struct osr_generation *gen, const struct osr_fabric *fabric, uint32_t term,
 		   uint32_t dest)
 {
@@ -931,29 +878,6 @@ const uint8_t *cli_gen_sl2vl(const struct osr_routing *routing, const struct osr
 	return routing->sl2vl ? routing->sl2vl[routing->sl2vl_row[sw] +
 					       in * (fabric->sw_n_ports[sw] + 1u) + out]
 			      : same;
-}
-
-uint8_t cli_run_sl(const struct cli_run *run, uint32_t term, uint32_t dest)
-{
-	if (run->who.how.sl >= 0)
-		return (uint8_t)run->who.how.sl;
-	return cli_run_any_sl(run) ? 0 : cli_gen_sl(&run->tables.gen, &run->in.fabric, term, dest);
-}
-
-uint8_t cli_run_term_vl(const struct cli_run *run, uint32_t term, uint8_t sl)
-{
-	if (sl > 15)
-		return OSR_VL_UNSET;
-	if (run->tables.gen.term_sl2vl && run->in.fabric.term_port[term])
-		return run->tables.gen.term_sl2vl[term][sl];
-	return run->tables.gen.routing->sl2vl ? run->tables.gen.routing->ca_sl2vl[sl] : sl;
-}
-
-uint8_t cli_run_switch_vl(const struct cli_run *run, uint32_t sw, uint8_t in, uint8_t out,
-			  uint8_t sl)
-{
-	return sl > 15 ? OSR_VL_UNSET
-		       : cli_gen_sl2vl(run->tables.gen.routing, &run->in.fabric, sw, in, out)[sl];
 }
 
 void cli_say_cable(struct out *out, const char *from, unsigned from_port, const char *to,

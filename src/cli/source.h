@@ -279,15 +279,6 @@ uint8_t cli_gen_sl(const struct osr_generation *gen, const struct osr_fabric *fa
 const uint8_t *cli_gen_sl2vl(const struct osr_routing *routing, const struct osr_fabric *fabric,
 			     uint32_t sw, unsigned in, unsigned out);
 
-/* The SL of packets from a terminal to a dest; OSR_NO_SL: none is known. Any SL: that of --sl, or 0. */
-uint8_t cli_run_sl(const struct cli_run *run, uint32_t term, uint32_t dest);
-bool cli_run_any_sl(const struct cli_run *run);
-
-/* The VL on which a terminal sends, and on which a switch passes a packet on; OSR_VL_UNSET: not known. */
-uint8_t cli_run_term_vl(const struct cli_run *run, uint32_t term, uint8_t sl);
-uint8_t cli_run_switch_vl(const struct cli_run *run, uint32_t sw, uint8_t in, uint8_t out,
-			  uint8_t sl);
-
 /* A cable in a row of output: the fields, and how they are filled. */
 #define CLI_CABLE_FIELDS                                                                           \
 	{ "from", NULL, OUT_TEXT }, { "from_port", NULL, OUT_COUNT }, { "to", NULL, OUT_TEXT },    \
