@@ -32,31 +32,6 @@ static enum osr_status live_load(struct cli_live *live, struct osr_diag *diag)
 
 /* ---- nodes and cables ----------------------------------------------------------------------- */
 
-static void live_add_node(struct osr_net *net, const struct osr_live_node *live_node)
-{
-	static const struct {
-		char letter;
-		enum osr_net_type type;
-	} kind[] = { [OSR_LIVE_CA] = { 'H', OSR_NET_CA },
-		     [OSR_LIVE_SWITCH] = { 'S', OSR_NET_SWITCH },
-		     [OSR_LIVE_ROUTER] = { 'R', OSR_NET_ROUTER } };
-	unsigned type = live_node->type >= OSR_LIVE_CA && live_node->type <= OSR_LIVE_ROUTER
-				? live_node->type
-				: OSR_LIVE_CA;
-	char id[24];
-	uint32_t node;
-
-	snprintf(id, sizeof(id), "%c-%016" PRIx64, kind[type].letter, live_node->guid);
-	node = osr_net_node(net, kind[type].type, live_node->n_ports, id);
-	if (node == OSR_NONE)
-		return;
-	osr_net_set_guid(net, node, live_node->guid);
-	if (live_node->name[0])
-		net->nodes[node].name =
-			osr_net_description(net, live_node->name, strlen(live_node->name));
-	net->nodes[node].enhanced_sp0 = live_node->enhanced_sp0;
-}
-
 static void add_cables(struct osr_net *net, const struct osr_live *live, uint32_t i)
 {
 	const struct osr_live_node *live_node = &live->nodes[i];
@@ -95,8 +70,17 @@ enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct 
 		/* A fabric that does not answer is no verdict about one. */
 		return st == OSR_UNREACHABLE ? OSR_INVAL : st;
 	}
-	for (uint32_t i = 0; i < live->read.n_nodes; i++)
-		live_add_node(net, &live->read.nodes[i]);
+	for (uint32_t i = 0; i < live->read.n_nodes; i++) {
+		const struct osr_live_node *from = &live->read.nodes[i];
+		enum osr_net_type type = from->type == OSR_LIVE_SWITCH   ? OSR_NET_SWITCH
+					 : from->type == OSR_LIVE_ROUTER ? OSR_NET_ROUTER
+									 : OSR_NET_CA;
+		uint32_t node = osr_net_found(net, type, from->n_ports, from->guid, from->name,
+					      strlen(from->name));
+
+		if (node != OSR_NONE)
+			net->nodes[node].enhanced_sp0 = from->enhanced_sp0;
+	}
 	st = osr_net_status(net, diag);
 	for (uint32_t i = 0; i < live->read.n_nodes && !st; i++)
 		add_cables(net, &live->read, i);

@@ -149,6 +149,23 @@ uint32_t osr_net_node(struct osr_net *net, enum osr_net_type type, uint32_t n_po
 	return at;
 }
 
+uint32_t osr_net_found(struct osr_net *net, enum osr_net_type type, uint32_t n_ports, uint64_t guid,
+		       const char *name, size_t len)
+{
+	static const char letter[] = {
+		[OSR_NET_CA] = 'H', [OSR_NET_SWITCH] = 'S', [OSR_NET_ROUTER] = 'R'
+	};
+	char id[24];
+	uint32_t node;
+
+	snprintf(id, sizeof(id), "%c-%016" PRIx64, letter[type], guid);
+	node = osr_net_node(net, type, n_ports, id);
+	osr_net_set_guid(net, node, guid);
+	if (node != OSR_NONE && len)
+		net->nodes[node].name = osr_net_description(net, name, len);
+	return node;
+}
+
 uint32_t osr_net_switch(struct osr_net *net, uint32_t n_ports, const char *id)
 {
 	return osr_net_node(net, OSR_NET_SWITCH, n_ports, id);

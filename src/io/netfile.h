@@ -46,6 +46,9 @@ enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment
 /* The same of a fabric as OpenSM dumps it: opensm-subnet.lst, one line for each end of a cable. */
 enum osr_status osr_subnetfile_read(struct osr_lines *in, struct osr_net *net);
 
+/* How that calls nodes, and speeds of one lane; "??" is none. */
+extern const char *const osr_subnet_types[OSR_NET_N_TYPES], *const osr_subnet_speeds[OSR_N_SPEEDS];
+
 /* The same of a fabric in either form; the file is closed. */
 enum osr_status osr_fabricfile_read(struct osr_lines *in, struct osr_net *net);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <osmroutes/names.h>
 
 #include "io/keyed.h"
+#include "io/netfile.h"
 #include "io/pathsl.h"
 
 #define HOPS_UNKNOWN 255
@@ -19,7 +21,6 @@ struct job {
 	const struct osr_net *net;
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
-	struct osr_diag *diag;
 	/* In the order of OpenSM's maps: by GUID, last byte first. */
 	struct osr_keyed *switches; /* [f->n_switches] */
 	struct osr_keyed *nodes;    /* [net->n_nodes] */
@@ -34,16 +35,8 @@ static struct osr_keyed item_of(uint64_t guid, uint32_t index)
 	return (struct osr_keyed){ .key = __builtin_bswap64(guid), .index = index };
 }
 
-static bool osmdump_is_end_port(const struct osr_net *net, uint32_t port)
-{
-	const struct osr_net_port *net_port = &net->ports[port];
-
-	return net_port->lid && (net->nodes[net_port->node].type != OSR_NET_SWITCH ||
-				 port == net->nodes[net_port->node].port_row);
-}
-
 /* The first end port of the file is where ibsim puts the subnet manager: its LID marks "-SM". */
-static bool sort_items(struct job *j)
+static bool osmdump_sort(struct job *j)
 {
 	j->switches = calloc((size_t)j->f->n_switches + 1, sizeof(*j->switches));
 	j->nodes = calloc((size_t)j->net->n_nodes + 1, sizeof(*j->nodes));
@@ -55,34 +48,19 @@ static bool sort_items(struct job *j)
 	for (uint32_t n = 0; n < j->net->n_nodes; n++)
 		j->nodes[n] = item_of(j->net->nodes[n].guid, n);
 	for (uint32_t p = 0; p < j->net->n_ports; p++) {
-		if (!osmdump_is_end_port(j->net, p))
+		const struct osr_net_port *net_port = &j->net->ports[p];
+
+		if (!net_port->lid ||
+		    (osr_net_is_switch(j->net, net_port->node) && osr_net_port_num(j->net, p)))
 			continue;
 		if (j->n_ports == 0)
-			j->sm_lid = j->net->ports[p].lid;
-		j->ports[j->n_ports++] = item_of(j->net->ports[p].guid, p);
+			j->sm_lid = net_port->lid;
+		j->ports[j->n_ports++] = item_of(net_port->guid, p);
 	}
 	osr_keyed_sort(j->switches, j->f->n_switches);
 	osr_keyed_sort(j->nodes, j->net->n_nodes);
 	osr_keyed_sort(j->ports, j->n_ports);
 	return true;
-}
-
-/* Follows the table from s until a switch whose hops are known, or for n_switches steps at most. */
-static uint8_t osmdump_follow(const struct job *j, uint32_t d, uint32_t s, const uint8_t *hops)
-{
-	uint32_t n = 0;
-
-	while (n < j->f->n_switches && hops[s] == HOPS_UNKNOWN) {
-		uint32_t c = osr_port_channel(j->f, s, osr_lft(j->r, s, d));
-
-		if (c == OSR_NONE)
-			return HOPS_UNKNOWN;
-		s = j->f->chan_dst[c];
-		n++;
-	}
-	if (hops[s] == HOPS_UNKNOWN || n + hops[s] >= HOPS_UNKNOWN)
-		return HOPS_UNKNOWN;
-	return (uint8_t)(n + hops[s]);
 }
 
 /* Each destination is a tree: what one switch found out shortens the way of the next. */
@@ -98,8 +76,17 @@ static bool osmdump_count_hops(struct job *j)
 		uint8_t *hops = j->hops + (size_t)d * j->f->n_switches;
 
 		hops[j->f->dest_switch[d]] = 0;
-		for (uint32_t s = 0; s < j->f->n_switches; s++)
-			hops[s] = osmdump_follow(j, d, s, hops);
+		for (uint32_t s = 0; s < j->f->n_switches; s++) {
+			uint32_t v = s, way = 0, c;
+
+			while (way < j->f->n_switches && hops[v] == HOPS_UNKNOWN &&
+			       (c = osr_port_channel(j->f, v, osr_lft(j->r, v, d))) != OSR_NONE) {
+				v = j->f->chan_dst[c];
+				way++;
+			}
+			if (hops[v] != HOPS_UNKNOWN && way + hops[v] < HOPS_UNKNOWN)
+				hops[s] = (uint8_t)(way + hops[v]);
+		}
 	}
 	return true;
 }
@@ -110,16 +97,6 @@ static const char *type_name(bool is_switch, bool is_ca)
 	return is_switch ? "Switch" : is_ca ? "Channel Adapter" : "Router";
 }
 
-/* The switch's own LID, 0 if it has none; it is the first terminal of its row. */
-static uint16_t switch_lid(const struct osr_fabric *fabric, uint32_t s)
-{
-	uint32_t t = fabric->term_row[s];
-
-	return t < fabric->term_row[s + 1] && fabric->term_role[t] == OSR_ROLE_SP0
-		       ? fabric->term_lid[t]
-		       : 0;
-}
-
 /* ---- the files ------------------------------------------------------------------------------ */
 
 /* As `opensm -R file -U` reads it. Entries beyond the ports (255) are left out, as there. */
@@ -128,14 +105,16 @@ static void write_lfts(const struct job *j, FILE *out)
 	const struct osr_fabric *fabric = j->f;
 
 	for (uint32_t i = 0; i < fabric->n_switches; i++) {
-		uint32_t s = j->switches[i].index;
+		uint32_t s = j->switches[i].index, sp0 = fabric->term_row[s];
+		bool has_lid =
+			sp0 < fabric->term_row[s + 1] && fabric->term_role[sp0] == OSR_ROLE_SP0;
 		char buf[32];
 		const char *name = osr_switch_name(fabric, s, buf);
 
 		fprintf(out,
 			"Unicast lids [0-%" PRIu32 "] of switch Lid %u guid 0x%016" PRIx64
 			" ('%.*s'):\n",
-			fabric->max_lid, switch_lid(fabric, s), fabric->sw_guid[s],
+			fabric->max_lid, has_lid ? fabric->term_lid[sp0] : 0, fabric->sw_guid[s],
 			(int)osr_name_own(name, fabric->sw_guid[s]), name);
 		for (uint32_t d = 0; d < fabric->n_dests; d++) {
 			uint32_t t = fabric->dest_term[d], role = fabric->term_role[t];
@@ -256,11 +235,6 @@ static void osmdump_write_sl2vl(const struct job *j, FILE *out)
 /* OpenSM prints the vendor with six digits at the near end and eight at the far end. */
 static void write_cable_end(const struct job *j, uint32_t port, int vendor_digits, FILE *out)
 {
-	static const char *const word[OSR_NET_N_TYPES] = {
-		[OSR_NET_CA] = "CA",
-		[OSR_NET_SWITCH] = "SW",
-		[OSR_NET_ROUTER] = "Rt",
-	};
 	const struct osr_net_port *net_port = &j->net->ports[port];
 	const struct osr_net_node *node = &j->net->nodes[net_port->node];
 	uint16_t lid = osr_net_lid(j->net, port);
@@ -269,26 +243,10 @@ static void write_cable_end(const struct job *j, uint32_t port, int vendor_digit
 		"{ %s%s Ports:%02X SystemGUID:%016" PRIx64 " NodeGUID:%016" PRIx64
 		" PortGUID:%016" PRIx64 " VenID:%0*" PRIX32 " DevID:%04" PRIX32
 		" Rev:000000A1 {%s} LID:%04X PN:%02" PRIX32 " } ",
-		word[node->type], lid == j->sm_lid ? "-SM" : "", node->n_ports,
+		osr_subnet_types[node->type], lid == j->sm_lid ? "-SM" : "", node->n_ports,
 		node->sysimg_guid ? node->sysimg_guid : node->guid, node->guid, net_port->guid,
 		vendor_digits, node->vendid, node->devid, osr_net_name(j->net, net_port->node), lid,
 		osr_net_port_num(j->net, port));
-}
-
-static void write_cable(const struct job *j, uint32_t port, FILE *out)
-{
-	static const char *const gbps[OSR_N_SPEEDS] = {
-		[OSR_SPEED_UNKNOWN] = "2.5", [OSR_SPEED_SDR] = "2.5",     [OSR_SPEED_DDR] = "5",
-		[OSR_SPEED_QDR] = "10",      [OSR_SPEED_FDR10] = "FDR10", [OSR_SPEED_FDR] = "14",
-		[OSR_SPEED_EDR] = "25",      [OSR_SPEED_HDR] = "50",      [OSR_SPEED_NDR] = "??",
-		[OSR_SPEED_XDR] = "??",
-	};
-	uint8_t width, speed;
-
-	osr_net_link_rate(j->net, port, &width, &speed);
-	write_cable_end(j, port, 6, out);
-	write_cable_end(j, j->net->ports[port].peer, 8, out);
-	fprintf(out, "PHY=%dx LOG=ACT SPD=%s\n", width ? width : 4, gbps[speed]);
 }
 
 static void write_subnet(const struct job *j, FILE *out)
@@ -296,9 +254,17 @@ static void write_subnet(const struct job *j, FILE *out)
 	for (uint32_t i = 0; i < j->net->n_nodes; i++) {
 		const struct osr_net_node *node = &j->net->nodes[j->nodes[i].index];
 
-		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++)
-			if (j->net->ports[p].peer != OSR_NONE)
-				write_cable(j, p, out);
+		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++) {
+			uint8_t width, speed;
+
+			if (j->net->ports[p].peer == OSR_NONE)
+				continue;
+			osr_net_link_rate(j->net, p, &width, &speed);
+			write_cable_end(j, p, 6, out);
+			write_cable_end(j, j->net->ports[p].peer, 8, out);
+			fprintf(out, "PHY=%dx LOG=ACT SPD=%s\n", width ? width : 4,
+				osr_subnet_speeds[speed ? speed : OSR_SPEED_SDR]);
+		}
 	}
 }
 
@@ -347,25 +313,9 @@ static void write_path_sl(const struct job *j, FILE *out)
 	}
 }
 
-static enum osr_status osmdump_write_file(const struct job *j, const char *name,
-					  void (*content)(const struct job *, FILE *))
-{
-	char path[4096];
-	FILE *out;
-	int bad;
-
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", j->dump->dir, name) >= sizeof(path))
-		return osr_fail(j->diag, OSR_INVAL, "%s: the path is too long", j->dump->dir);
-	out = fopen(path, "w");
-	if (!out)
-		return osr_fail(j->diag, OSR_INVAL, "%s: %s", path, strerror(errno));
-	content(j, out);
-	bad = ferror(out);
-	bad |= fclose(out);
-	return bad ? osr_fail(j->diag, OSR_INVAL, "%s: %s", path, strerror(errno)) : OSR_OK;
-}
-
-static enum osr_status write_all(const struct job *j)
+enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct osr_net *net,
+				  const struct osr_fabric *fabric,
+				  const struct osr_routing *routing, struct osr_diag *diag)
 {
 	static const struct {
 		const char *name;
@@ -378,25 +328,27 @@ static enum osr_status write_all(const struct job *j)
 		{ "opensm.mcfdbs", write_nothing },
 		{ "opensm-path-sl.dump", write_path_sl },
 	};
+	struct job j = { .dump = dump, .net = net, .f = fabric, .r = routing };
 	enum osr_status st = OSR_OK;
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !st; i++)
-		st = osmdump_write_file(j, files[i].name, files[i].content);
-	return st;
-}
-
-enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct osr_net *net,
-				  const struct osr_fabric *fabric,
-				  const struct osr_routing *routing, struct osr_diag *diag)
-{
-	struct job j = { .dump = dump, .net = net, .f = fabric, .r = routing, .diag = diag };
-	enum osr_status st;
-
-	if (sort_items(&j) && osmdump_count_hops(&j))
-		st = write_all(&j);
-	else
+	if (!osmdump_sort(&j) || !osmdump_count_hops(&j))
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the dumps of %" PRIu32 " LIDs",
 			      fabric->n_dests);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !st; i++) {
+		char path[PATH_MAX];
+		FILE *out;
+		bool bad;
+
+		snprintf(path, sizeof(path), "%.4000s/%s", dump->dir, files[i].name);
+		out = fopen(path, "w");
+		if (out)
+			files[i].content(&j, out);
+		bad = !out || ferror(out);
+		if (out)
+			bad |= fclose(out) != 0;
+		if (bad)
+			st = osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	}
 	free(j.switches);
 	free(j.nodes);
 	free(j.ports);

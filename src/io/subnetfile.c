@@ -22,36 +22,18 @@ struct subnet_reader {
 	void *ids; /* tree of GUIDs */
 };
 
+const char *const osr_subnet_types[] = {
+	[OSR_NET_CA] = "CA", [OSR_NET_SWITCH] = "SW", [OSR_NET_ROUTER] = "Rt"
+};
+
+const char *const osr_subnet_speeds[] = {
+	[OSR_SPEED_UNKNOWN] = "??", [OSR_SPEED_SDR] = "2.5",     [OSR_SPEED_DDR] = "5",
+	[OSR_SPEED_QDR] = "10",     [OSR_SPEED_FDR10] = "FDR10", [OSR_SPEED_FDR] = "14",
+	[OSR_SPEED_EDR] = "25",     [OSR_SPEED_HDR] = "50",      [OSR_SPEED_NDR] = "??",
+	[OSR_SPEED_XDR] = "??",
+};
+
 /* ---- a line --------------------------------------------------------------------------------- */
-
-static bool take_type(const char **at, enum osr_net_type *type)
-{
-	osr_skip_blanks(at);
-	if (osr_take_word(at, "SW"))
-		*type = OSR_NET_SWITCH;
-	else if (osr_take_word(at, "CA"))
-		*type = OSR_NET_CA;
-	else if (osr_take_word(at, "Rt"))
-		*type = OSR_NET_ROUTER;
-	else
-		return false;
-	osr_take_word(at, "-SM");
-	return true;
-}
-
-/* A name may hold braces: it ends at the last one before " LID:". */
-static bool subnetfile_take_name(const char **at, struct cable_end *e)
-{
-	const char *end;
-
-	end = osr_scan(at, " {") ? strstr(*at, "} LID:") : NULL;
-	if (!end)
-		return false;
-	e->name = *at;
-	e->name_length = (size_t)(end - *at);
-	*at = end + 1;
-	return true;
-}
 
 /* What is missing, or NULL. */
 static const char *take_end(const char **at, struct cable_end *end)
@@ -75,39 +57,36 @@ static const char *take_end(const char **at, struct cable_end *end)
 	};
 #undef AT
 
+	const char *close;
+
 	if (!osr_scan(at, " {"))
 		return "a \"{\"";
-	if (!take_type(at, &end->type))
-		return "CA, SW or Rt";
+	osr_skip_blanks(at);
+	for (end->type = 0; !osr_take_word(at, osr_subnet_types[end->type]);)
+		if (++end->type == OSR_NET_N_TYPES)
+			return "CA, SW or Rt";
+	osr_take_word(at, "-SM");
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		uint64_t *value = (uint64_t *)(void *)((char *)end + fields[i].at);
 
-		if (fields[i].format ? !osr_scan(at, fields[i].format, value)
-				     : !subnetfile_take_name(at, end))
-			return fields[i].missing;
+		if (fields[i].format) {
+			if (!osr_scan(at, fields[i].format, value))
+				return fields[i].missing;
+		} else {
+			/* A name may hold braces: it ends at the last one before " LID:". */
+			close = osr_scan(at, " {") ? strstr(*at, "} LID:") : NULL;
+			if (!close)
+				return fields[i].missing;
+			end->name = *at;
+			end->name_length = (size_t)(close - *at);
+			*at = close + 1;
+		}
 		if (!end->n_ports)
 			return fields[0].missing;
 	}
 	if (!end->port || end->port > end->n_ports)
 		return fields[9].missing;
 	return osr_scan(at, " }") ? NULL : "a \"}\"";
-}
-
-static uint8_t subnetfile_speed_of(const char *text)
-{
-	static const struct {
-		const char *word;
-		uint8_t speed;
-	} known[] = {
-		{ "2.5", OSR_SPEED_SDR }, { "5", OSR_SPEED_DDR },  { "FDR10", OSR_SPEED_FDR10 },
-		{ "14", OSR_SPEED_FDR },  { "25", OSR_SPEED_EDR }, { "10", OSR_SPEED_QDR },
-		{ "50", OSR_SPEED_HDR },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(text, known[i].word))
-			return known[i].speed;
-	return OSR_SPEED_UNKNOWN;
 }
 
 /* " PHY=4x LOG=ACT SPD=10"; SPD is missing in old files. False if it is none of this. */
@@ -123,33 +102,16 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 	    !osr_take_word(&at, "INI"))
 		return false;
 	*speed = OSR_SPEED_UNKNOWN;
-	if (osr_scan(&at, " SPD="))
-		*speed = subnetfile_speed_of(at);
-	else if (!osr_scan(&at, " ") || *at)
-		return false;
+	if (!osr_scan(&at, " SPD="))
+		return osr_scan(&at, " ") && !*at;
+	while (*speed < OSR_N_SPEEDS && strcmp(at, osr_subnet_speeds[*speed]))
+		++*speed;
+	if (*speed == OSR_N_SPEEDS)
+		*speed = OSR_SPEED_UNKNOWN;
 	return true;
 }
 
 /* ---- the net -------------------------------------------------------------------------------- */
-
-static enum osr_status subnetfile_add_node(struct subnet_reader *reader,
-					   const struct cable_end *end, uint32_t *node)
-{
-	static const char letter[] = {
-		[OSR_NET_CA] = 'H', [OSR_NET_SWITCH] = 'S', [OSR_NET_ROUTER] = 'R'
-	};
-	struct osr_net *net = reader->net;
-	char id[24];
-
-	snprintf(id, sizeof(id), "%c-%016" PRIx64, letter[end->type], end->guid);
-	*node = osr_net_node(net, end->type, (uint32_t)end->n_ports, id);
-	if (*node == OSR_NONE)
-		return osr_net_status(net, reader->in->diag);
-	osr_net_set_guid(net, *node, end->guid);
-	net->nodes[*node].sysimg_guid = end->sysimg_guid;
-	net->nodes[*node].name = osr_net_description(net, end->name, end->name_length);
-	return osr_net_status(net, reader->in->diag);
-}
 
 static enum osr_status set_lid(struct subnet_reader *reader, uint32_t port,
 			       const struct cable_end *end)
@@ -178,10 +140,14 @@ static enum osr_status subnetfile_find_port(struct subnet_reader *reader,
 	id = osr_id_find(&reader->ids, guid);
 	if (!id)
 		return osr_lines_nomem(reader->in);
-	if (id->node == OSR_NONE)
-		st = subnetfile_add_node(reader, end, &id->node);
-	if (st)
-		return st;
+	if (id->node == OSR_NONE) {
+		id->node = osr_net_found(reader->net, end->type, (uint32_t)end->n_ports, end->guid,
+					 end->name, end->name_length);
+		st = osr_net_status(reader->net, reader->in->diag);
+		if (st)
+			return st;
+		reader->net->nodes[id->node].sysimg_guid = end->sysimg_guid;
+	}
 	net_node = &reader->net->nodes[id->node];
 	if (net_node->type != end->type || net_node->n_ports != end->n_ports)
 		return osr_lines_fail(

@@ -171,59 +171,52 @@ static bool same_ca_tables(struct osr_tables *tables)
 	return true;
 }
 
-/* Does this end port send as the first one of its switch does? */
-static bool sends_alike(const struct osr_tables *tables, uint32_t term)
+/*
+ * SLs by switch into routing.sl, if every switch has end ports and all of a switch send alike (towards other switches), without
+ * a missing one.
+ */
+static bool fold(const struct osr_tables *tables, uint8_t *sls)
 {
 	const struct osr_fabric *fabric = tables->f;
-	uint32_t s = fabric->term_switch[term], row = tables->paths.row[term];
-	uint32_t first = tables->paths.row[fabric->term_row[s]];
+	const struct osr_paths *paths = &tables->paths;
+	size_t n = fabric->n_dests;
 
-	if (row == OSR_NONE || first == OSR_NONE)
-		return false;
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint8_t sl = tables->paths.sl[(size_t)row * fabric->n_dests + d];
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t begin = fabric->term_row[s], end = fabric->term_row[s + 1];
+		const uint8_t *first;
 
-		/* On one switch SLs matter to no channel, but a missing one is a fault. */
-		if (sl == OSR_NO_SL && fabric->dest_switch[d] == s &&
-		    fabric->dest_term[d] != term && fabric->term_weight[term] &&
-		    fabric->term_weight[fabric->dest_term[d]])
+		for (uint32_t term = begin; term < end; term++)
+			if (paths->row[term] == OSR_NONE)
+				return false;
+		if (begin == end)
 			return false;
-		if (fabric->dest_switch[d] != s &&
-		    fabric->sw_component[fabric->dest_switch[d]] == fabric->sw_component[s] &&
-		    (sl == OSR_NO_SL ||
-		     sl != tables->paths.sl[(size_t)first * fabric->n_dests + d]))
-			return false;
+		first = paths->sl + paths->row[begin] * n;
+		for (uint32_t d = 0; d < n; d++) {
+			uint32_t to = fabric->dest_switch[d];
+			bool apart = to != s && fabric->sw_component[to] == fabric->sw_component[s];
+
+			for (uint32_t term = begin; term < end; term++) {
+				uint8_t sl = paths->sl[paths->row[term] * n + d];
+				/* On one switch SLs matter to no channel, but a missing one is a fault. */
+				bool near = to == s && fabric->dest_term[d] != term &&
+					    fabric->term_weight[term] &&
+					    fabric->term_weight[fabric->dest_term[d]];
+
+				if ((sl == OSR_NO_SL && (near || apart)) ||
+				    (apart && sl != first[d]))
+					return false;
+			}
+			sls[(size_t)d * fabric->n_switches + s] =
+				first[d] == OSR_NO_SL ? 0 : first[d];
+		}
 	}
 	return true;
-}
-
-static void fill_sls(struct osr_tables *tables, uint32_t s)
-{
-	const struct osr_fabric *fabric = tables->f;
-	const uint8_t *row =
-		tables->paths.sl + (size_t)tables->paths.row[fabric->term_row[s]] * fabric->n_dests;
-
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		tables->routing.sl[(size_t)d * fabric->n_switches + s] =
-			row[d] == OSR_NO_SL ? 0 : row[d];
-}
-
-static bool can_fold(const struct osr_tables *tables)
-{
-	const struct osr_fabric *fabric = tables->f;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		if (fabric->term_row[s] == fabric->term_row[s + 1])
-			return false;
-	for (uint32_t i = 0; i < fabric->n_terminals; i++)
-		if (!sends_alike(tables, i))
-			return false;
-	return tables->paths.n_rows > 0;
 }
 
 enum osr_status osr_tables_finish(struct osr_tables *tables, bool *same_ca, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = tables->f;
+	uint8_t *sls;
 
 	if (tables->taken && !tables->paths.n_rows && tables->routing.n_vls) {
 		*same_ca = true;
@@ -231,15 +224,14 @@ enum osr_status osr_tables_finish(struct osr_tables *tables, bool *same_ca, stru
 	}
 	io_tables_count_vls(tables);
 	*same_ca = same_ca_tables(tables);
-	if (!tables->paths.n_rows || !can_fold(tables))
+	if (!tables->paths.n_rows)
 		return OSR_OK;
-	tables->routing.sl =
-		osr_alloc(tables->arena, (size_t)fabric->n_dests * fabric->n_switches, 1);
+	sls = osr_alloc(tables->arena, (size_t)fabric->n_dests * fabric->n_switches, 1);
 	if (osr_arena_failed(tables->arena, diag))
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		fill_sls(tables, s);
-	tables->folded = true;
+	tables->folded = fold(tables, sls);
+	if (tables->folded)
+		tables->routing.sl = sls;
 	return OSR_OK;
 }
 

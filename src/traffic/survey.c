@@ -79,20 +79,19 @@ enum osr_status osr_worker_run(struct osr_worker *worker, struct osr_diag *diag)
 
 /* ---- summing up ----------------------------------------------------------------------------- */
 
-struct run {
-	double bandwidth, hsd, hsd_sum;
-};
+enum { BANDWIDTH, HSD, HSD_SUM, N_FIGURES };
 
 /* Bandwidths are added phase by phase, then divided by the pairs: ORCS's one bucket for a run. */
-static struct run sum_run(const struct osr_survey *s, uint32_t k, struct osr_survey_sum *sum)
+static void sum_run(const struct osr_survey *s, uint32_t k, struct osr_survey_sum *sum,
+		    double run[N_FIGURES])
 {
 	uint32_t n_phases = s->in.phases->n_phases, n_busy = 0;
 	const struct osr_crossing *crossing = s->result + (uint64_t)k * n_phases;
 	uint64_t n_pairs = 0, hsd = 0;
-	struct run run = { 0 };
 
+	run[BANDWIDTH] = 0;
 	for (uint32_t p = 0; p < n_phases; p++) {
-		run.bandwidth += crossing[p].bandwidth;
+		run[BANDWIDTH] += crossing[p].bandwidth;
 		n_pairs += crossing[p].n_pairs;
 		n_busy += crossing[p].n_pairs > 0;
 		hsd += crossing[p].hsd;
@@ -102,52 +101,39 @@ static struct run sum_run(const struct osr_survey *s, uint32_t k, struct osr_sur
 	}
 	sum->n_pairs += n_pairs;
 	if (n_pairs)
-		run.bandwidth /= (double)n_pairs;
-	run.hsd_sum = (double)hsd;
-	run.hsd = n_busy ? (double)hsd / n_busy : 0;
-	return run;
-}
-
-static void spread_add(struct osr_spread *x, double value, uint32_t n_before)
-{
-	x->mean += value;
-	x->min = !n_before || value < x->min ? value : x->min;
-	x->max = !n_before || value > x->max ? value : x->max;
-}
-
-static double survey_square(double x)
-{
-	return x * x;
+		run[BANDWIDTH] /= (double)n_pairs;
+	run[HSD_SUM] = (double)hsd;
+	run[HSD] = n_busy ? (double)hsd / n_busy : 0;
 }
 
 void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum)
 {
+	struct osr_spread *const spread[N_FIGURES] = { &sum->bandwidth, &sum->hsd, &sum->hsd_sum };
 	uint32_t n = s->in.n_runs;
-	struct run run, squares = { 0 };
+	double run[N_FIGURES], squares[N_FIGURES] = { 0 };
 
 	*sum = (struct osr_survey_sum){ .n_runs = n, .n_phases = s->in.phases->n_phases };
 	for (uint32_t k = 0; k < n; k++) {
-		run = sum_run(s, k, sum);
-		spread_add(&sum->bandwidth, run.bandwidth, k);
-		spread_add(&sum->hsd, run.hsd, k);
-		spread_add(&sum->hsd_sum, run.hsd_sum, k);
+		sum_run(s, k, sum, run);
+		for (unsigned i = 0; i < N_FIGURES; i++) {
+			struct osr_spread *x = spread[i];
+
+			x->mean += run[i];
+			x->min = !k || run[i] < x->min ? run[i] : x->min;
+			x->max = !k || run[i] > x->max ? run[i] : x->max;
+		}
 	}
-	sum->bandwidth.mean /= n;
-	sum->hsd.mean /= n;
-	sum->hsd_sum.mean /= n;
+	for (unsigned i = 0; i < N_FIGURES; i++)
+		spread[i]->mean /= n;
 	for (uint32_t k = 0; n > 1 && k < n; k++) {
 		struct osr_survey_sum again = { 0 };
 
-		run = sum_run(s, k, &again);
-		squares.bandwidth += survey_square(run.bandwidth - sum->bandwidth.mean);
-		squares.hsd += survey_square(run.hsd - sum->hsd.mean);
-		squares.hsd_sum += survey_square(run.hsd_sum - sum->hsd_sum.mean);
+		sum_run(s, k, &again, run);
+		for (unsigned i = 0; i < N_FIGURES; i++)
+			squares[i] += (run[i] - spread[i]->mean) * (run[i] - spread[i]->mean);
 	}
-	if (n < 2)
-		return;
-	sum->bandwidth.half_width = 1.96 * sqrt(squares.bandwidth / (n - 1.0) / n);
-	sum->hsd.half_width = 1.96 * sqrt(squares.hsd / (n - 1.0) / n);
-	sum->hsd_sum.half_width = 1.96 * sqrt(squares.hsd_sum / (n - 1.0) / n);
+	for (unsigned i = 0; n > 1 && i < N_FIGURES; i++)
+		spread[i]->half_width = 1.96 * sqrt(squares[i] / (n - 1.0) / n);
 }
 
 uint32_t osr_survey_hosts(const struct osr_fabric *fabric, uint32_t *hosts)
