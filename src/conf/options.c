@@ -45,18 +45,17 @@ static void remember(struct osr_options *o, const char *where, const char *text)
 
 static enum osr_status check_takeover(const char *list, struct osr_diag *diag)
 {
-	unsigned n = 0, n_known = 0;
-	bool none = osr_words_have(list, BETWEEN, "none");
+	unsigned n = 0, n_known = 0, n_none = 0;
 
 	for (const char *p = list + strspn(list, BETWEEN); *p; p += strspn(p, BETWEEN), n++) {
 		size_t len = strcspn(p, BETWEEN);
 
-		n_known += len == 4 && !strncmp(p, "none", 4);
+		n_none += len == 4 && !strncmp(p, "none", 4);
 		for (size_t i = 0; i < sizeof(builtins) / sizeof(*builtins); i++)
 			n_known += len == strlen(builtins[i]) && !strncmp(p, builtins[i], len);
 		p += len;
 	}
-	if (n == 0 || n_known < n || (n > 1 && none))
+	if (n == 0 || n_known + n_none < n || (n > 1 && n_none))
 		return osr_fail(diag, OSR_INVAL,
 				"\"takeover = %s\": expected none, or dfsssp and sssp in a list",
 				list);
@@ -76,81 +75,58 @@ bool osr_options_known(const struct osr_param *table, const char *name, size_t l
 	return false;
 }
 
-static bool has_option(const struct osr_param *table, const char *name)
-{
-	return osr_options_known(table, name, strlen(name));
-}
-
-/* An option of engines that stands above all sections: which section it belongs in. */
-static void say_section(const char *name, struct osr_diag *diag)
-{
-	char sections[128] = "";
-
-	for (uint32_t e = 0; osr_engines[e]; e++) {
-		size_t used = strlen(sections);
-
-		if (has_option(osr_engines[e]->params, name))
-			snprintf(sections + used, sizeof(sections) - used, "%s[%s]",
-				 used ? ", " : "", osr_engines[e]->name);
-	}
-	if (*sections)
-		osr_fail(diag, OSR_INVAL,
-			 "\"%.60s\" is an option of %s: write it below that heading", name,
-			 sections);
-}
-
 /* section "" is the plugin's own. */
 static void set_option(struct osr_options *o, const char *section, const char *name,
 		       const char *value, const char *where)
 {
+	const struct osr_param *table = osr_plugin_params;
+	struct osr_values *values = &o->own;
+	struct osr_guess guess = { .word = section };
 	struct osr_diag diag = { "" };
 	enum osr_status st = OSR_OK;
+	char said[160] = "";
 
-	if (!*section) {
-		if (!strcmp(name, "takeover"))
-			st = check_takeover(value, &diag);
-		if (!st)
-			st = osr_values_set(&o->own, osr_plugin_params, name, value, &diag);
-		if (st && !has_option(osr_plugin_params, name))
-			say_section(name, &diag);
-	} else {
-		struct osr_guess guess = { .word = section };
-		char said[160];
-		uint32_t e = 0;
-
-		while (osr_engines[e] && strcmp(osr_engines[e]->name, section))
-			osr_guess_offer(&guess, osr_engines[e++]->name);
-		if (!osr_engines[e])
-			st = osr_fail(&diag, OSR_INVAL, "there is no engine \"%s\"%s", section,
-				      osr_guess_say(&guess, said, sizeof(said)));
-		else
-			st = osr_values_set(&o->engine[e],
-					    osr_engines[e]->params ? osr_engines[e]->params
-								   : no_params,
-					    name, value, &diag);
+	for (uint32_t e = 0; *section && osr_engines[e]; e++) {
+		osr_guess_offer(&guess, osr_engines[e]->name);
+		if (strcmp(osr_engines[e]->name, section))
+			continue;
+		table = osr_engines[e]->params ? osr_engines[e]->params : no_params;
+		values = &o->engine[e];
 	}
+	if (*section && values == &o->own)
+		st = osr_fail(&diag, OSR_INVAL, "there is no engine \"%s\"%s", section,
+			      osr_guess_say(&guess, said, sizeof(said)));
+	else if (!*section && !strcmp(name, "takeover"))
+		st = check_takeover(value, &diag);
+	if (!st)
+		st = osr_values_set(values, table, name, value, &diag);
+	/* An option of engines that stands above all sections: which section it belongs in. */
+	for (uint32_t e = 0; st && !*section && osr_engines[e]; e++) {
+		size_t used = strlen(said);
+
+		if (!osr_options_known(table, name, strlen(name)) &&
+		    osr_options_known(osr_engines[e]->params, name, strlen(name)))
+			snprintf(said + used, sizeof(said) - used, "%s[%s]", used ? ", " : "",
+				 osr_engines[e]->name);
+	}
+	if (st && !*section && *said)
+		osr_fail(&diag, st, "\"%.60s\" is an option of %s: write it below that heading",
+			 name, said);
 	if (st)
 		remember(o, where, diag.text);
 }
 
 /* The configuration file ----------------------------------------------------------------------- */
 
-/* '#' or ';' at the beginning or behind a blank. */
-static void cut_comment(char *text)
-{
-	for (char *c = strpbrk(text, "#;"); c; c = strpbrk(c + 1, "#;"))
-		if (c == text || isspace((unsigned char)c[-1])) {
-			*c = '\0';
-			return;
-		}
-}
-
 /* "[section]", "name = value" or nothing. False: none of this. */
 static bool take_line(struct osr_options *o, char section[64], char *line, const char *where)
 {
 	char *text, *end;
 
-	cut_comment(line);
+	/* A comment: '#' or ';' at the beginning or behind a blank. */
+	for (char *c = strpbrk(line, "#;"); c; c = strpbrk(c + 1, "#;"))
+		if (c == line || isspace((unsigned char)c[-1]))
+			*c = '\0';
 	text = osr_trim(line);
 	end = strpbrk(text, *text == '[' ? "]" : "=:");
 	if (!*text)
@@ -163,55 +139,6 @@ static bool take_line(struct osr_options *o, char section[64], char *line, const
 	else
 		set_option(o, section, osr_trim(text), osr_trim(end + 1), where);
 	return true;
-}
-
-/* Files of /proc have no size until they are read. */
-static void options_read_lines(struct osr_options *o, const char *path, FILE *file)
-{
-	char line[LONG_LINE], section[64] = "", where[320];
-
-	for (unsigned number = 1; fgets(line, sizeof(line), file); number++) {
-		static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8 */
-		size_t skip = number == 1 && !strncmp(line, mark, 3) ? 3 : 0, n = strlen(line);
-
-		snprintf(where, sizeof(where), "%.300s:%u", path, number);
-		if (ftell(file) > MAX_CONFIG_SIZE) {
-			remember(o, path, "too large for a configuration");
-			return;
-		}
-		if (!n) {
-			remember(o, where, "not a text file");
-		} else if (line[n - 1] != '\n' && !feof(file)) {
-			remember(o, where, "line too long, or not a text file");
-			return;
-		} else if (!take_line(o, section, line + skip, where)) {
-			remember(o, where, "expected a [section], a comment or \"name = value\"");
-		}
-	}
-	if (ferror(file))
-		remember(o, path, "cannot read the file");
-}
-
-static FILE *open_config(const char *path, struct osr_diag *diag)
-{
-	/* A FIFO would keep us waiting for a writer, and opensm with us. */
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	struct stat st;
-
-	if (!file) {
-		if (fd >= 0)
-			close(fd);
-		osr_fail(diag, OSR_INVAL, "cannot open the file: %s", strerror(errno));
-		return NULL;
-	}
-	if (fstat(fileno(file), &st) || !S_ISREG(st.st_mode) || st.st_size > MAX_CONFIG_SIZE) {
-		osr_fail(diag, OSR_INVAL, "not a regular file of at most %d bytes",
-			 MAX_CONFIG_SIZE);
-		fclose(file);
-		return NULL;
-	}
-	return file;
 }
 
 const char *osr_options_origin(const struct osr_options *o)
@@ -231,20 +158,53 @@ bool osr_options_changed(struct osr_options *o)
 	return true;
 }
 
+/* Files of /proc have no size until they are read. */
 static void options_read_file(struct osr_options *o, const char *path)
 {
-	struct osr_diag diag = { "" };
-	FILE *file = open_config(path, &diag);
+	/* A FIFO would keep us waiting for a writer, and opensm with us. */
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[LONG_LINE], section[64] = "", where[320];
 	struct stat st;
 
 	snprintf(o->config, sizeof(o->config), "%.255s", path);
-	if (!file) {
-		remember(o, path, diag.text);
+	if (!file || fstat(fd, &st)) {
+		snprintf(line, sizeof(line), "cannot open the file: %s", strerror(errno));
+		remember(o, path, line);
+		if (file)
+			fclose(file);
+		else if (fd >= 0)
+			close(fd);
 		return;
 	}
-	if (!fstat(fileno(file), &st))
-		o->config_time = st.st_mtim;
-	options_read_lines(o, path, file);
+	o->config_time = st.st_mtim;
+	if (!S_ISREG(st.st_mode) || st.st_size > MAX_CONFIG_SIZE) {
+		snprintf(line, sizeof(line), "not a regular file of at most %d bytes",
+			 MAX_CONFIG_SIZE);
+		remember(o, path, line);
+		fclose(file);
+		return;
+	}
+	for (unsigned number = 1; fgets(line, sizeof(line), file); number++) {
+		static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8 */
+		size_t skip = number == 1 && !strncmp(line, mark, 3) ? 3 : 0, n = strlen(line);
+
+		snprintf(where, sizeof(where), "%.300s:%u", path, number);
+		if (ftell(file) > MAX_CONFIG_SIZE) {
+			remember(o, path, "too large for a configuration");
+			break;
+		}
+		if (!n) {
+			remember(o, where, "not a text file");
+		} else if (line[n - 1] != '\n' && !feof(file)) {
+			remember(o, where, "line too long, or not a text file");
+			break;
+		} else if (!take_line(o, section, line + skip, where)) {
+			remember(o, where, "expected a [section], a comment or \"name = value\"");
+		}
+	}
+	if (ferror(file))
+		remember(o, path, "cannot read the file");
 	fclose(file);
 }
 
@@ -281,27 +241,6 @@ static size_t next_token(const char **p, char *buf, size_t size)
 	return n;
 }
 
-/* osmroutes.NAME=VALUE or osmroutes.ENGINE.NAME=VALUE; the config= token was read before. */
-static void apply_token(struct osr_options *o, char *token)
-{
-	char where[320];
-	char *name = token + strlen(PREFIX), *value = strchr(token, '='), *dot;
-
-	snprintf(where, sizeof(where), "event_plugin_options, \"%.250s\"", token);
-	if (!value) {
-		remember(o, where, "expected " PREFIX "NAME=VALUE");
-		return;
-	}
-	*value++ = 0;
-	dot = strchr(name, '.');
-	if (dot) {
-		*dot = 0;
-		set_option(o, name, dot + 1, value, where);
-	} else if (strcmp(name, "config")) {
-		set_option(o, "", name, value, where);
-	}
-}
-
 /*
  * "max_vls=4" or "dfsssp.max_vls=3". The string is shared with other plugins, so that words without the prefix are
  * theirs; but one that is exactly an option of ours was meant for us, and would be ignored without a word.
@@ -323,40 +262,37 @@ static bool lacks_prefix(const char *token)
 
 static void apply_tokens(struct osr_options *o, const char *text)
 {
-	char token[TOKEN_SIZE];
+	char token[TOKEN_SIZE], where[320];
 	size_t n;
 
 	while ((n = next_token(&text, token, sizeof(token)))) {
-		if (strncmp(token, PREFIX, strlen(PREFIX))) {
-			char where[320];
+		char *name = token + strlen(PREFIX), *value = strchr(token, '='), *dot;
 
-			snprintf(where, sizeof(where), "event_plugin_options, \"%.250s\"", token);
+		snprintf(where, sizeof(where), "event_plugin_options, \"%.250s\"", token);
+		if (strncmp(token, PREFIX, strlen(PREFIX))) {
 			if (lacks_prefix(token))
 				remember(o, where,
 					 "the prefix is missing: write " PREFIX "NAME=VALUE");
 			continue;
 		}
-		if (n < sizeof(token))
-			apply_token(o, token);
-		else
+		if (n >= sizeof(token)) {
 			remember(o, "event_plugin_options", "an " PREFIX " option is too long");
+			continue;
+		}
+		if (!value) {
+			remember(o, where, "expected " PREFIX "NAME=VALUE");
+			continue;
+		}
+		/* osmroutes.NAME=VALUE or osmroutes.ENGINE.NAME=VALUE; the config= token was read before. */
+		*value++ = 0;
+		dot = strchr(name, '.');
+		if (dot) {
+			*dot = 0;
+			set_option(o, name, dot + 1, value, where);
+		} else if (strcmp(name, "config")) {
+			set_option(o, "", name, value, where);
+		}
 	}
-}
-
-static bool defaults(struct osr_options *o)
-{
-	uint32_t n = 0;
-
-	while (osr_engines[n])
-		n++;
-	o->engine = calloc(n + 1, sizeof(*o->engine));
-	if (!o->engine)
-		return false;
-	osr_values_default(&o->own, osr_plugin_params);
-	for (uint32_t e = 0; e < n; e++)
-		osr_values_default(&o->engine[e],
-				   osr_engines[e]->params ? osr_engines[e]->params : no_params);
-	return true;
 }
 
 bool osr_options_load(struct osr_options *o, const char *config, const char *plugin_options)
@@ -364,19 +300,24 @@ bool osr_options_load(struct osr_options *o, const char *config, const char *plu
 	char named[TOKEN_SIZE] = "", token[TOKEN_SIZE];
 	struct stat st;
 	const char *text;
-	size_t size;
+	uint32_t n = 0;
 
-	memset(o, 0, sizeof(*o));
-	if (!defaults(o))
+	while (osr_engines[n])
+		n++;
+	*o = (struct osr_options){ .engine = calloc(n + 1, sizeof(*o->engine)) };
+	if (!o->engine)
 		return false;
+	osr_values_default(&o->own, osr_plugin_params);
+	for (uint32_t e = 0; e < n; e++)
+		osr_values_default(&o->engine[e],
+				   osr_engines[e]->params ? osr_engines[e]->params : no_params);
 	if (!plugin_options)
 		plugin_options = "";
 	/* The last osmroutes.config=FILE; it has to be known before any other option counts. */
 	text = plugin_options;
-	size = sizeof(named);
 	while (next_token(&text, token, sizeof(token)))
 		if (!strncmp(token, CONFIG, strlen(CONFIG)))
-			snprintf(named, size, "%s", token + strlen(CONFIG));
+			snprintf(named, sizeof(named), "%s", token + strlen(CONFIG));
 	if (!config && *named)
 		config = named;
 	if (config && *config)

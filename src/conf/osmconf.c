@@ -36,6 +36,14 @@ char *osr_trim(char *text)
 	return text;
 }
 
+static FILE *open_regular(const char *path)
+{
+	struct stat info;
+
+	errno = 0;
+	return stat(path, &info) || !S_ISREG(info.st_mode) ? NULL : fopen(path, "r");
+}
+
 static void osmconf_set(struct osr_osmconf *osmconf, const char *name, const char *value)
 {
 	static const struct {
@@ -72,12 +80,9 @@ enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,
 				 struct osr_diag *diag)
 {
 	char line[OSR_OSMCONF_LINE];
-	struct stat info;
-	FILE *file;
+	FILE *file = open_regular(path);
 
 	osr_osmconf_default(osmconf);
-	errno = 0;
-	file = stat(path, &info) || !S_ISREG(info.st_mode) ? NULL : fopen(path, "r");
 	if (!file)
 		return osr_fail(diag, OSR_INVAL, "%.300s: cannot be read: %s", path,
 				errno ? strerror(errno) : "not a regular file");
@@ -128,13 +133,6 @@ bool osr_osmconf_lists(const char *list, const char *name)
 #define N_PKEYS 0x8000 /* without the bit of full membership */
 #define SL_UNSET 16
 #define SL_DEFAULT 1 /* SL 0, a bit */
-
-static FILE *sls_open(const char *path)
-{
-	struct stat info;
-
-	return stat(path, &info) || !S_ISREG(info.st_mode) ? NULL : fopen(path, "r");
-}
 
 /* Without comment, and without blanks at its ends. */
 static char *sls_clean(char *line)
@@ -192,22 +190,6 @@ static bool sls_define(char *head, uint8_t sl_of[N_PKEYS], uint16_t *others)
 	return true;
 }
 
-/* What stands before ';', or to the end of the line; *open: a definition has begun and not ended. */
-static bool sls_take(char *part, bool *open, uint8_t sl_of[N_PKEYS], uint16_t *others)
-{
-	char *colon;
-
-	part = sls_clean(part);
-	if (!*part || *open)
-		return true;
-	colon = strchr(part, ':');
-	if (!colon)
-		return false;
-	*colon = '\0';
-	*open = true;
-	return sls_define(part, sl_of, others);
-}
-
 /* Where OpenSM cannot read the file it has the default partition alone. */
 static uint16_t sls_of_partitions(const char *path)
 {
@@ -215,16 +197,25 @@ static uint16_t sls_of_partitions(const char *path)
 	uint8_t sl_of[N_PKEYS];
 	uint16_t sls = SL_DEFAULT;
 	bool open = false, good = true;
-	FILE *file = sls_open(path);
+	FILE *file = open_regular(path);
 
 	memset(sl_of, SL_UNSET, sizeof(sl_of));
 	while (file && good && fgets(line, sizeof(line) - 1, file)) {
 		line[strcspn(line, "#")] = '\0';
-		for (char *at = line, *end; at && good; at = end) {
+		for (char *at = line, *end, *colon; at && good; at = end) {
 			end = strchr(at, ';');
 			if (end)
 				*end++ = '\0';
-			good = sls_take(at, &open, sl_of, &sls);
+			at = sls_clean(at);
+			colon = strchr(at, ':');
+			/* What stands before ';', or to the end of the line; open: a definition has begun and not ended. */
+			if (*at && !open) {
+				good = colon;
+				open = good;
+				if (good)
+					*colon = '\0';
+				good = good && sls_define(at, sl_of, &sls);
+			}
 			open &= !end;
 		}
 	}
@@ -242,7 +233,7 @@ uint16_t osr_osmconf_policy_sls(const char *path)
 	char line[SLS_LINE];
 	uint16_t sls = 0;
 	bool ulps = false, level = false;
-	FILE *file = sls_open(path);
+	FILE *file = open_regular(path);
 
 	while (file && fgets(line, sizeof(line) - 1, file)) {
 		char *text = sls_clean(line), *colon = strrchr(text, ':');
