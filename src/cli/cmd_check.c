@@ -62,43 +62,28 @@ struct outcome {
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
-static uint32_t sls_in_use(const struct osr_fabric *fabric, const struct osr_routing *routing)
-{
-	uint32_t sls = 0;
-
-	for (size_t i = 0; routing->sl && i < (size_t)fabric->n_dests * fabric->n_switches; i++)
-		sls |= 1u << routing->sl[i];
-	return routing->sl ? sls : 0xffff;
-}
-
-static bool check_carries(const uint8_t *table, uint32_t sls, unsigned n_vls)
-{
-	for (; sls; sls &= sls - 1)
-		if (table[__builtin_ctz(sls)] >= n_vls)
-			return false;
-	return true;
-}
-
 /* Do all pairs of ports carry these SLs to whatever is cabled, whether packets use them or not? */
-static bool carries_all(const struct args *a, uint32_t sls)
+static bool carries_all(const struct osr_fabric *fabric, const struct osr_tables *tables,
+			uint32_t sls)
 {
-	const struct osr_fabric *fabric = &a->run.in.fabric;
-	const struct osr_tables *tables = &a->run.tables.t;
+	for (uint32_t s = 0; tables->routing.sl2vl && s < fabric->n_switches; s++) {
+		uint32_t n_channels = fabric->chan_row[s + 1] - fabric->chan_row[s];
+		uint32_t n = n_channels + fabric->term_row[s + 1] - fabric->term_row[s];
 
-	for (uint32_t s = 0; tables->routing.sl2vl && s < fabric->n_switches; s++)
-		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
-			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
-				if (!check_carries(
-					    osr_tables_sl2vl(tables, s, in, fabric->chan_port[c]),
-					    sls, fabric->chan_vls[c]))
-					return false;
-			for (uint32_t e = fabric->term_row[s]; e < fabric->term_row[s + 1]; e++)
-				if (fabric->term_port[e] &&
-				    !check_carries(
-					    osr_tables_sl2vl(tables, s, in, fabric->term_port[e]),
-					    sls, OSR_MAX_VLS))
-					return false;
-		}
+		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
+			for (uint32_t i = 0; i < n; i++) {
+				uint32_t c = fabric->chan_row[s] + i;
+				uint32_t e = fabric->term_row[s] + i - n_channels;
+				bool on = i < n_channels;
+				uint8_t port = on ? fabric->chan_port[c] : fabric->term_port[e];
+				uint8_t n_vls = on ? fabric->chan_vls[c] : OSR_MAX_VLS;
+
+				for (unsigned sl = 0; port && sl < 16; sl++)
+					if (sls >> sl & 1 &&
+					    osr_tables_sl2vl(tables, s, in, port)[sl] >= n_vls)
+						return false;
+			}
+	}
 	return true;
 }
 
@@ -113,11 +98,15 @@ static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 	struct osr_routing routing = *src->tables.gen.routing;
 	const struct osr_findings *found = &o->found;
 	bool all = found->on[OSR_ASK_REPLIES].answer == OSR_PROVEN;
+	size_t n_entries = (size_t)src->in.fabric.n_dests * src->in.fabric.n_switches;
+	uint32_t sls = routing.sl ? 0 : 0xffff; /* in use */
 
+	for (size_t i = 0; routing.sl && i < n_entries; i++)
+		sls |= 1u << routing.sl[i];
 	o->checked = src->is_engine;
 	if (o->checked || osr_verdict_of(found, OSR_REQUIRED, NULL) != OSR_PROVEN ||
 	    a->only_hosts || found->audit.n_idle || src->tables.gen.paths || !src->tables.same_ca ||
-	    !carries_all(a, sls_in_use(&src->in.fabric, &routing)))
+	    !carries_all(&src->in.fabric, &src->tables.t, sls))
 		return;
 	routing.claims = found->audit.n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	routing.claims |= all ? OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE : 0;
@@ -370,14 +359,12 @@ static void write_case(FILE *out, const char *fabric, const char *name, const ch
 	fputs("  <testcase", out);
 	write_attribute(out, "classname", fabric);
 	write_attribute(out, "name", name);
-	fputs(" time=\"0\"", out);
-	if (kind) {
-		fprintf(out, ">\n   <%s", kind);
-		write_attribute(out, "message", message);
-		fputs("/>\n  </testcase>\n", out);
-	} else {
-		fputs("/>\n", out);
-	}
+	fprintf(out, " time=\"0\"%s", kind ? ">\n   <" : "/>\n");
+	if (!kind)
+		return;
+	fputs(kind, out);
+	write_attribute(out, "message", message);
+	fputs("/>\n  </testcase>\n", out);
 }
 
 /* All demands as JUnit's XML; error: why nothing could be judged, or NULL. OSR_INVAL: it cannot be written. */
@@ -487,24 +474,6 @@ static const struct out_section sections[] = {
 	{ 0 },
 };
 
-static int check_say_verdict(struct args *a, struct out *out, const struct outcome *o)
-{
-	const struct osr_audit *audit = &o->found.audit;
-	int code;
-
-	out_row(out, "verdict");
-	code = cli_answers_say(out, NULL, &o->found, OSR_REQUIRED | a->named);
-	out_text(out, "checker", !o->checked ? "not asked" : o->check_st ? "REFUSES" : "agrees");
-	if (o->check_st)
-		out_note(out, "the checker: %s", a->run.diag.text);
-	out_members(out, verdict_fields, o, 0);
-	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
-		if (audit->n_faults[kind] > a->max_listed)
-			out_note(out, "%s: %u of %" PRIu64 " are listed (--max)",
-				 osr_fault_name(kind), a->max_listed, audit->n_faults[kind]);
-	return o->check_st ? CLI_BAD : code;
-}
-
 static void check_say_fault(const struct osr_fabric *fabric, struct out *out,
 			    const struct osr_fault *fault)
 {
@@ -531,6 +500,8 @@ static int check_say(struct args *a, struct outcome *o)
 {
 	struct cli_run *src = &a->run;
 	struct out *out = &a->run.out;
+	const struct osr_audit *audit = &o->found.audit;
+	uint32_t required = OSR_REQUIRED | a->named;
 	const char *kind, *guid;
 	json_t *nodes, *name;
 	int code;
@@ -543,7 +514,18 @@ static int check_say(struct args *a, struct outcome *o)
 	}
 	out_real(out, "check_ms.cpu", o->time.cpu);
 	out_real(out, "check_ms.wall", o->time.wall);
-	code = check_say_verdict(a, out, o);
+	out_row(out, "verdict");
+	code = cli_answers_say(out, NULL, &o->found, required);
+	out_text(out, "checker", !o->checked ? "not asked" : o->check_st ? "REFUSES" : "agrees");
+	if (o->check_st) {
+		out_note(out, "the checker: %s", a->run.diag.text);
+		code = CLI_BAD;
+	}
+	out_members(out, verdict_fields, o, 0);
+	for (unsigned i = 0; i < OSR_N_FAULTS; i++)
+		if (audit->n_faults[i] > a->max_listed)
+			out_note(out, "%s: %u of %" PRIu64 " are listed (--max)", osr_fault_name(i),
+				 a->max_listed, audit->n_faults[i]);
 	for (uint32_t i = 0; i < o->n_demands; i++) {
 		code |= o->demand[i].met ? CLI_OK : CLI_BAD;
 		if (!o->demand[i].asked)
@@ -554,20 +536,13 @@ static int check_say(struct args *a, struct outcome *o)
 	json_object_foreach(out->format == OUT_JSON ? o->nodes : NULL, kind, nodes)
 		json_object_foreach(nodes, guid, name)
 			OUT_ADD(out, "nodes", kind, guid, json_string_value(name));
-	for (uint32_t i = 0; i < o->found.audit.n_listed; i++)
-		check_say_fault(&src->in.fabric, out, &o->found.audit.fault[i]);
-	cli_answers_witness(out, NULL, &src->in.fabric, &o->found, OSR_REQUIRED | a->named);
+	for (uint32_t i = 0; i < audit->n_listed; i++)
+		check_say_fault(&src->in.fabric, out, &audit->fault[i]);
+	cli_answers_witness(out, NULL, &src->in.fabric, &o->found, required);
 	return code;
 }
 
 /* ---- for Prometheus ----------------------------------------------------------------------------- */
-
-static void prom_gauge(FILE *out, const char *name, const char *help, double value)
-{
-	fprintf(out, "# HELP osmroutes_check_%s %s\n# TYPE osmroutes_check_%s gauge\n", name, help,
-		name);
-	fprintf(out, "osmroutes_check_%s %.17g\n", name, value);
-}
 
 /*
  * Replaces the file in one step, so that no reader sees half of it: it is written as .NAME.new beside it first.
@@ -583,6 +558,20 @@ static enum osr_status write_prom(const char *path, const struct outcome *o, dou
 	bool bad;
 	struct stat there;
 	const struct osr_audit *audit = &o->found.audit;
+	const struct {
+		const char *name, *help;
+		double value;
+	} gauges[] = {
+		{ "time_seconds", "When the tables were verified.", (double)time(NULL) },
+		{ "duration_seconds", "Time to read and verify the tables.", seconds },
+		{ "routes_busiest", "Routes between end ports on the busiest link.",
+		  (double)audit->efi },
+		{ "efi_bound", "No routing has fewer routes on its busiest link.",
+		  (double)o->bound },
+		{ "routes", "Routes from switches to LIDs that arrive.", (double)audit->n_routes },
+		{ "routes_longer", "Routes longer than minimal.", (double)audit->n_longer },
+		{ "pairs_lost", "Pairs of hosts that are cut off.", (double)audit->n_lost },
+	};
 
 	/* Not a device, a pipe or a link. */
 	if (!lstat(path, &there) && !S_ISREG(there.st_mode))
@@ -594,16 +583,12 @@ static enum osr_status write_prom(const char *path, const struct outcome *o, dou
 	if (!out)
 		return osr_fail(diag, OSR_INVAL, "%.300s: %s", hidden, strerror(errno));
 	errno = 0;
-	prom_gauge(out, "time_seconds", "When the tables were verified.", (double)time(NULL));
-	prom_gauge(out, "duration_seconds", "Time to read and verify the tables.", seconds);
-	prom_gauge(out, "routes_busiest", "Routes between end ports on the busiest link.",
-		   (double)audit->efi);
-	prom_gauge(out, "efi_bound", "No routing has fewer routes on its busiest link.",
-		   (double)o->bound);
-	prom_gauge(out, "routes", "Routes from switches to LIDs that arrive.",
-		   (double)audit->n_routes);
-	prom_gauge(out, "routes_longer", "Routes longer than minimal.", (double)audit->n_longer);
-	prom_gauge(out, "pairs_lost", "Pairs of hosts that are cut off.", (double)audit->n_lost);
+	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
+		fprintf(out,
+			"# HELP osmroutes_check_%s %s\n# TYPE osmroutes_check_%s gauge\n"
+			"osmroutes_check_%s %.17g\n",
+			gauges[i].name, gauges[i].help, gauges[i].name, gauges[i].name,
+			gauges[i].value);
 	fputs("# HELP osmroutes_check_answer 1 proven, 0 unknown, -1 refuted.\n"
 	      "# TYPE osmroutes_check_answer gauge\n",
 	      out);

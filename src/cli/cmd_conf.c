@@ -13,19 +13,6 @@
 #include "cli/cli.h"
 #include "cli/source.h"
 
-static void print_engine(FILE *page, const struct osr_engine *engine)
-{
-	fprintf(page, "%s\n    %s\n", engine->name, engine->summary);
-	if (engine->reference)
-		fprintf(page, "    %s\n", engine->reference);
-	fprintf(page, "    promises:%s%s%s%s\n",
-		engine->capabilities & OSR_ENGINE_DEADLOCK_FREE ? " deadlock-free" : "",
-		engine->capabilities & OSR_ENGINE_MINIMAL ? " minimal" : "",
-		engine->capabilities & OSR_ENGINE_LMC ? " spreads-LMC" : "",
-		engine->capabilities ? "" : " nothing");
-	cli_print_params(page, engine->params);
-}
-
 static const struct out_field engine_fields[] = {
 	{ "engine", NULL, OUT_TEXT, 0 },
 	{ "summary", NULL, OUT_TEXT, 0 },
@@ -42,29 +29,6 @@ static const struct out_field engine_option_fields[] = {
 	{ "help", NULL, OUT_TEXT, 0 },    { 0 },
 };
 
-static void engines_say_engine(struct out *out, const struct osr_engine *engine)
-{
-	OUT_ADD(out, "engines", engine->name, engine->summary, engine->reference,
-		engine->capabilities & OSR_ENGINE_DEADLOCK_FREE,
-		engine->capabilities & OSR_ENGINE_MINIMAL, engine->capabilities & OSR_ENGINE_LMC);
-	for (const struct osr_param *param = engine->params; param && param->name; param++) {
-		/* Its options. */
-		out_row(out, "engine_options");
-		out_text(out, "engine", engine->name);
-		out_text(out, "option", param->name);
-		out_text(out, "default", param->def);
-		if (param->type == OSR_PARAM_ENUM)
-			out_text(out, "values", param->words);
-		else if (param->type == OSR_PARAM_BOOL)
-			out_text(out, "values", "yes|no");
-		else if (param->type == OSR_PARAM_UINT && param->max == UINT64_MAX)
-			out_textf(out, "values", "%" PRIu64 "..", param->min);
-		else if (param->type == OSR_PARAM_UINT)
-			out_textf(out, "values", "%" PRIu64 "..%" PRIu64, param->min, param->max);
-		out_text(out, "help", param->help);
-	}
-}
-
 /* People get paragraphs; a table would be too wide for them. */
 static void print_engines(struct out *out)
 {
@@ -75,9 +39,19 @@ static void print_engines(struct out *out)
 	if (!page)
 		return;
 	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
-		if (e != osr_engines)
-			fputc('\n', page);
-		print_engine(page, *e);
+		const struct osr_engine *engine = *e;
+		uint32_t promises = engine->capabilities;
+
+		fprintf(page, "%s%s\n    %s\n", e == osr_engines ? "" : "\n", engine->name,
+			engine->summary);
+		if (engine->reference)
+			fprintf(page, "    %s\n", engine->reference);
+		fprintf(page, "    promises:%s%s%s%s\n",
+			promises & OSR_ENGINE_DEADLOCK_FREE ? " deadlock-free" : "",
+			promises & OSR_ENGINE_MINIMAL ? " minimal" : "",
+			promises & OSR_ENGINE_LMC ? " spreads-LMC" : "",
+			promises ? "" : " nothing");
+		cli_print_params(page, engine->params);
 	}
 	fclose(page);
 	rest = text;
@@ -86,14 +60,25 @@ static void print_engines(struct out *out)
 	free(text);
 }
 
-static void list_engines(struct out *out)
+static void say_engine(struct out *out, const struct osr_engine *engine)
 {
-	if (out->format == OUT_PEOPLE) {
-		print_engines(out);
-		return;
+	OUT_ADD(out, "engines", engine->name, engine->summary, engine->reference,
+		engine->capabilities & OSR_ENGINE_DEADLOCK_FREE,
+		engine->capabilities & OSR_ENGINE_MINIMAL, engine->capabilities & OSR_ENGINE_LMC);
+	for (const struct osr_param *param = engine->params; param && param->name; param++) {
+		char range[64] = "yes|no";
+		const char *values = param->type == OSR_PARAM_ENUM     ? param->words
+				     : param->type == OSR_PARAM_STRING ? NULL
+								       : range;
+
+		if (param->type == OSR_PARAM_UINT && param->max == UINT64_MAX)
+			snprintf(range, sizeof(range), "%" PRIu64 "..", param->min);
+		else if (param->type == OSR_PARAM_UINT)
+			snprintf(range, sizeof(range), "%" PRIu64 "..%" PRIu64, param->min,
+				 param->max);
+		OUT_ADD(out, "engine_options", engine->name, param->name, param->def, values,
+			param->help);
 	}
-	for (const struct osr_engine *const *e = osr_engines; *e; e++)
-		engines_say_engine(out, *e);
 }
 
 struct args {
@@ -250,23 +235,6 @@ static bool conf_judge_plugin(struct args *a)
 	return false;
 }
 
-static bool conf_judge_opensm(struct args *a)
-{
-	bool good = conf_judge_engines(a) & conf_judge_plugin(a);
-	bool named = osr_osmconf_lists(a->run.who.osm.plugin_name, "osmroutes");
-
-	if (!named)
-		out_note(&a->run.out,
-			 "%s: event_plugin_name does not name osmroutes: OpenSM does not load it",
-			 a->run.who.osmconf);
-	if (!a->run.who.osm.qos)
-		out_note(&a->run.out,
-			 "%s: qos is not TRUE: osmroutes has one virtual lane, whatever the links "
-			 "have",
-			 a->run.who.osmconf);
-	return good && named;
-}
-
 static const struct cli_option options[] = {
 	{ "check", NULL, "say only what is wrong", CLI_FLAG(struct args, check) },
 	{ "list", NULL, "list the engines with their options, and read no file",
@@ -300,7 +268,10 @@ static enum osr_status conf_work(void *args)
 	bool good;
 
 	if (a->list) {
-		list_engines(out);
+		if (out->format == OUT_PEOPLE)
+			print_engines(out);
+		for (uint32_t e = 0; out->format != OUT_PEOPLE && osr_engines[e]; e++)
+			say_engine(out, osr_engines[e]);
 		return OSR_OK;
 	}
 	osr_osmconf_default(&who->osm);
@@ -318,8 +289,21 @@ static enum osr_status conf_work(void *args)
 	out_row(out, "summary");
 	out_text(out, "config", o->config);
 	out_text(out, "opensm_conf", who->osmconf ? who->osmconf : "");
-	if (who->osmconf)
-		good &= conf_judge_opensm(a);
+	if (who->osmconf) {
+		bool named = osr_osmconf_lists(who->osm.plugin_name, "osmroutes");
+
+		good &= named & conf_judge_engines(a) & conf_judge_plugin(a);
+		if (!named)
+			out_note(out,
+				 "%s: event_plugin_name does not name osmroutes: OpenSM does not "
+				 "load it",
+				 who->osmconf);
+		if (!who->osm.qos)
+			out_note(out,
+				 "%s: qos is not TRUE: osmroutes has one virtual lane, whatever "
+				 "the links have",
+				 who->osmconf);
+	}
 	out_bool(out, "good", good);
 	for (uint32_t i = 0; i < o->n_errors && i < OSR_OPTIONS_ERRORS; i++)
 		out_note(out, "%s", o->error[i].text);

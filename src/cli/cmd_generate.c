@@ -34,9 +34,13 @@ static void put_text(const char *text, FILE *out)
 	}
 }
 
-/* hosts: false leaves out CAs and routers. Write errors stay in `out`, for ferror(). */
-static void write_dot(const struct osr_net *net, bool hosts, FILE *out)
+/* hosts: false leaves out CAs and routers. For cli_written(). */
+static FILE *write_dot(const struct osr_net *net, bool hosts, const char *path)
 {
+	FILE *out = cli_create(path);
+
+	if (!out)
+		return NULL;
 	fputs("graph fabric {\n", out);
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
 		if (!hosts && !osr_net_is_switch(net, i))
@@ -58,6 +62,7 @@ static void write_dot(const struct osr_net *net, bool hosts, FILE *out)
 				osr_net_port_num(net, peer));
 	}
 	fputs("}\n", out);
+	return out;
 }
 
 #define OF(member) OUT_OF(struct osr_net_counts, member)
@@ -77,14 +82,6 @@ static const struct out_section made_sections[] = {
 	{ 0 },
 };
 
-/* The net file and the report cannot both go to stdout. */
-static void needs_file(const struct out *o, const char *path, struct argp_state *state)
-{
-	if (o->format != OUT_PEOPLE && (!path || !strcmp(path, "-")))
-		argp_error(state, "--json and --csv need -o FILE: the fabric would be on standard "
-				  "output as well");
-}
-
 static void generate_take_word(struct args *a, const char *word, struct argp_state *state)
 {
 	enum osr_status st = OSR_OK;
@@ -103,22 +100,6 @@ static void generate_take_word(struct args *a, const char *word, struct argp_sta
 	}
 	if (st)
 		argp_error(state, "%s", a->run.diag.text);
-}
-
-/* Of other commands -o takes NAME=VALUE, of this one FILE; a file of such a name nobody means. */
-static void refuse_option_as_file(const struct args *a, struct argp_state *state)
-{
-	const char *equals = a->output ? strchr(a->output, '=') : NULL;
-
-	if (!a->topo || !equals)
-		return;
-	for (const struct osr_param *param = a->topo->params; param->name; param++)
-		if (strlen(param->name) == (size_t)(equals - a->output) &&
-		    !strncmp(param->name, a->output, strlen(param->name)))
-			argp_error(state,
-				   "-o names the file to write; \"%s\" is an option of %s: write "
-				   "it without -o",
-				   a->output, a->topo->name);
 }
 
 enum { OPT_RATE = 256 };
@@ -146,6 +127,7 @@ static const struct cli_option options[] = {
 static error_t generate_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
+	const char *path = a->output, *equals = path ? strchr(path, '=') : NULL;
 
 	switch (key) {
 	case OPT_RATE:
@@ -154,8 +136,17 @@ static error_t generate_parse(int key, char *arg, struct argp_state *state)
 				   arg);
 		return 0;
 	case ARGP_KEY_END:
-		refuse_option_as_file(a, state);
-		needs_file(&a->run.out, a->output, state);
+		/* Of other commands -o takes NAME=VALUE, of this one FILE; a file of such a name nobody means. */
+		if (a->topo && equals &&
+		    osr_options_known(a->topo->params, path, (size_t)(equals - path)))
+			argp_error(state,
+				   "-o names the file to write; \"%s\" is an option of %s: write "
+				   "it without -o",
+				   path, a->topo->name);
+		/* The net file and the report cannot both go to stdout. */
+		if (a->run.out.format != OUT_PEOPLE && (!path || !strcmp(path, "-")))
+			argp_error(state, "--json and --csv need -o FILE: the fabric would be on "
+					  "standard output as well");
 		return 0;
 	case ARGP_KEY_ARG:
 		generate_take_word(a, arg, state);
@@ -191,15 +182,6 @@ static char *help_filter(int key, const char *text, void *input)
 	return buf;
 }
 
-static enum osr_status generate_draw(const struct args *a, struct osr_diag *diag)
-{
-	FILE *out = cli_create(a->output);
-
-	if (out)
-		write_dot(&a->run.in.net, !a->no_hosts, out);
-	return cli_written(out, a->output, diag);
-}
-
 static enum osr_status generate_work(void *args)
 {
 	struct args *a = args;
@@ -214,7 +196,7 @@ static enum osr_status generate_work(void *args)
 	if (!st && a->lmc >= 0)
 		st = osr_net_assign_lids(net, (int)a->lmc, diag);
 	if (!st)
-		st = a->dot ? generate_draw(a, diag)
+		st = a->dot ? cli_written(write_dot(net, !a->no_hosts, a->output), a->output, diag)
 			    : cli_write_net(net, a->output, a->run.line, diag);
 	/* Nothing for people: the file is the result. */
 	if (!st && a->run.out.format != OUT_PEOPLE) {

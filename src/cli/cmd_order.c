@@ -212,19 +212,6 @@ static enum osr_status order_keep(struct order *o, const char *list, uint32_t ra
 
 /* ---- the rule on the size of a job ---------------------------------------------------------- */
 
-static uint64_t least_common_multiple(uint64_t a, uint64_t b)
-{
-	uint64_t x = a, y = b;
-
-	while (y) {
-		uint64_t rest = x % y;
-
-		x = y;
-		y = rest;
-	}
-	return a / x * b;
-}
-
 /*
  * How many consecutive indices leave every sub-tree by different cables, and enter it by different ones; 0 where
  * the theorems do not hold. A sub-tree of l levels has w_1 .. w_(l+1) p_(l+1) cables up, and equation (1) sends
@@ -239,10 +226,18 @@ static uint64_t shift_period(const struct osr_pgft_tree *tree)
 		return 0;
 	for (uint32_t l = 1; l < tree->h; l++) {
 		uint64_t cables = (uint64_t)tree->w_product[l + 1] * tree->p[l + 1];
+		uint64_t common = period, rest = cables;
 
 		if (cables < tree->m_product[l])
 			return 0;
-		period = least_common_multiple(period, cables);
+		/* The least common multiple. */
+		while (rest) {
+			uint64_t x = common % rest;
+
+			common = rest;
+			rest = x;
+		}
+		period = period / common * cables;
 	}
 	return period;
 }

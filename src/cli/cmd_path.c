@@ -389,17 +389,6 @@ static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t p
 	return OSR_OK;
 }
 
-static enum osr_status path_via(struct args *a)
-{
-	const struct osr_net *net = &a->run.in.net;
-	uint32_t port = OSR_NONE;
-	enum osr_status st = cli_find_cable(net, a->via, &port, &a->run.diag);
-
-	if (!st)
-		st = one_direction(a, 1, port);
-	return st ? st : one_direction(a, 2, net->ports[port].peer);
-}
-
 /* ---- the cables of a job -------------------------------------------------------------------- */
 
 struct job {
@@ -548,6 +537,7 @@ static enum osr_status path_work(void *args)
 	struct args *a = args;
 	struct out *out = &a->run.out;
 	enum osr_status st = cli_run_tables(&a->run);
+	uint32_t port = OSR_NONE;
 	bool is_any;
 
 	if (st)
@@ -558,7 +548,12 @@ static enum osr_status path_work(void *args)
 	out_text(out, "cable", a->via);
 	out_head(out, "tables of %s%s", cli_run_name(&a->run),
 		 is_any ? "; senders may use any SL, shown is SL 0" : "");
-	return a->via ? path_via(a) : a->hosts ? path_hosts(a) : path_from_to(a);
+	if (!a->via)
+		return a->hosts ? path_hosts(a) : path_from_to(a);
+	st = cli_find_cable(&a->run.in.net, a->via, &port, &a->run.diag);
+	if (!st)
+		st = one_direction(a, 1, port);
+	return st ? st : one_direction(a, 2, a->run.in.net.ports[port].peer);
 }
 
 const struct cli_command cli_path = {

@@ -221,11 +221,6 @@ static enum osr_status status_show(struct args *a, struct osrk *k)
 
 static const struct out_section drain_sections[] = { { "parts", OUT_ROWS, part_fields }, { 0 } };
 
-static json_t *drain_ask(struct osrk *k, const char *op, const char *what)
-{
-	return ask(k, json_pack("{s:s, s:s}", "op", op, "what", what ? what : ""));
-}
-
 /* Is nothing left to be done by the subnet manager? */
 static bool is_settled(const json_t *said)
 {
@@ -240,17 +235,17 @@ static bool is_settled(const json_t *said)
 
 static enum osr_status drain(struct args *a, struct osrk *k)
 {
-	json_t *said = drain_ask(k,
-				 !a->what     ? "drained"
-				 : a->undrain ? "undrain"
-					      : "drain",
-				 a->what);
+	json_t *said = ask(k, json_pack("{s:s, s:s}", "op",
+					!a->what     ? "drained"
+					: a->undrain ? "undrain"
+						     : "drain",
+					"what", a->what ? a->what : ""));
 	enum osr_status st = OSR_OK;
 
 	for (long ms = 0; a->what && said && !is_settled(said) && ms < a->wait; ms += POLL_MS) {
 		nanosleep(&(struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
 		json_decref(said);
-		said = drain_ask(k, "drained", NULL);
+		said = ask(k, json_pack("{s:s}", "op", "drained"));
 	}
 	if (!said)
 		return refused(a, osrk_error(k));
@@ -336,39 +331,6 @@ static const struct out_section key_sections[] = {
 	{ 0 },
 };
 
-static void take_key_word(struct args *a, const char *arg, struct argp_state *state)
-{
-	if (a->has_action) {
-		if (a->n_words == 2)
-			argp_error(state, "too many words: \"%s\"", arg);
-		a->word[a->n_words++] =
-			(uint32_t)cli_take_number(arg, "number", 0, UINT32_MAX - 1, state);
-		return;
-	}
-	for (a->action = PLACE; a->action < N_ACTIONS && strcmp(arg, actions[a->action]);)
-		a->action++;
-	if (a->action == N_ACTIONS)
-		argp_error(state, "\"%s\": expected place, request, done, status or withdraw", arg);
-	a->has_action = true;
-}
-
-static void check_key_words(const struct args *a, struct argp_state *state)
-{
-	static const uint32_t needs[N_ACTIONS] = { [REQUEST] = 2, [DONE] = 2, [WITHDRAW] = 1 };
-
-	if (!a->has_action)
-		argp_error(state, "missing action: place, request, done, status or withdraw");
-	if (a->n_words < needs[a->action] || (a->action == PLACE && a->n_words))
-		argp_error(state, "%s takes %s", actions[a->action],
-			   a->action == PLACE      ? "options only"
-			   : needs[a->action] == 2 ? "the numbers of an application and a key"
-						   : "the number of an application");
-	if (a->action == PLACE && !a->n_traffic)
-		argp_error(state, "missing --traffic");
-	if (a->action == PLACE && !a->hosts == !a->ranks)
-		argp_error(state, "either --hosts or --ranks");
-}
-
 static const struct cli_option key_options[] = {
 	{ "hosts", "LIST",
 	  "place: port GUIDs or names by rank, with commas or brackets, or a file of them; \"-\" "
@@ -392,14 +354,39 @@ static const struct cli_option key_options[] = {
 
 static error_t key_parse(int key, char *arg, struct argp_state *state)
 {
+	static const uint32_t needs[N_ACTIONS] = { [REQUEST] = 2, [DONE] = 2, [WITHDRAW] = 1 };
 	struct args *a = state->input;
 
-	if (key == ARGP_KEY_ARG)
-		take_key_word(a, arg, state);
-	else if (key == ARGP_KEY_END)
-		check_key_words(a, state);
-	else
+	if (key == ARGP_KEY_ARG && a->has_action) {
+		if (a->n_words == 2)
+			argp_error(state, "too many words: \"%s\"", arg);
+		a->word[a->n_words++] =
+			(uint32_t)cli_take_number(arg, "number", 0, UINT32_MAX - 1, state);
+		return 0;
+	}
+	if (key == ARGP_KEY_ARG) {
+		for (a->action = PLACE; a->action < N_ACTIONS && strcmp(arg, actions[a->action]);)
+			a->action++;
+		if (a->action == N_ACTIONS)
+			argp_error(state,
+				   "\"%s\": expected place, request, done, status or withdraw",
+				   arg);
+		a->has_action = true;
+		return 0;
+	}
+	if (key != ARGP_KEY_END)
 		return ARGP_ERR_UNKNOWN;
+	if (!a->has_action)
+		argp_error(state, "missing action: place, request, done, status or withdraw");
+	if (a->n_words < needs[a->action] || (a->action == PLACE && a->n_words))
+		argp_error(state, "%s takes %s", actions[a->action],
+			   a->action == PLACE      ? "options only"
+			   : needs[a->action] == 2 ? "the numbers of an application and a key"
+						   : "the number of an application");
+	if (a->action == PLACE && !a->n_traffic)
+		argp_error(state, "missing --traffic");
+	if (a->action == PLACE && !a->hosts == !a->ranks)
+		argp_error(state, "either --hosts or --ranks");
 	return 0;
 }
 
@@ -414,38 +401,7 @@ static enum osr_status take_host(void *hosts, struct osr_lines *in, const char *
 	return st;
 }
 
-/* By rank. */
-static enum osr_status read_hosts(const char *list, json_t *hosts, struct osr_diag *diag)
-{
-	struct osr_lines in;
-	enum osr_status st =
-		osr_hostlist_each(cli_hostlist_open(&in, list, diag), take_host, hosts);
-
-	if (!st && json_array_size(hosts) < 2)
-		st = osr_fail(diag, OSR_INVAL, "%s: %zu hosts, two or more are needed", list,
-			      json_array_size(hosts));
-	return st;
-}
-
-/* "0>1 1>2" */
-static json_t *phase_text(const struct osr_pair *pair, uint32_t n)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	json_t *json;
-
-	if (!out)
-		return NULL;
-	for (uint32_t i = 0; i < n; i++)
-		fprintf(out, "%s%" PRIu32 ">%" PRIu32, i ? " " : "", pair[i].from, pair[i].to);
-	fclose(out);
-	json = json_string(text);
-	free(text);
-	return json;
-}
-
-/* A key for each phase of each traffic file. */
+/* A key for each phase of each traffic file, "0>1 1>2". */
 static enum osr_status read_patterns(const struct args *a, size_t n_hosts, json_t *patterns,
 				     struct osr_diag *diag)
 {
@@ -461,11 +417,20 @@ static enum osr_status read_patterns(const struct args *a, size_t n_hosts, json_
 		if (!st && phases->n_ranks > n_hosts)
 			st = osr_fail(diag, OSR_INVAL, "%s: %u ranks, there are %zu hosts", path,
 				      phases->n_ranks, n_hosts);
-		for (uint32_t k = 0; k < phases->n_phases && !st; k++)
-			if (json_array_append_new(patterns,
-						  phase_text(phases->pair + phases->row[k],
-							     phases->row[k + 1] - phases->row[k])))
+		for (uint32_t k = 0; k < phases->n_phases && !st; k++) {
+			char *text = NULL;
+			size_t size;
+			FILE *out = open_memstream(&text, &size);
+
+			for (uint32_t p = phases->row[k]; out && p < phases->row[k + 1]; p++)
+				fprintf(out, "%s%" PRIu32 ">%" PRIu32,
+					p == phases->row[k] ? "" : " ", phases->pair[p].from,
+					phases->pair[p].to);
+			if (!out || fclose(out) ||
+			    json_array_append_new(patterns, json_string(text)))
 				st = osr_fail(diag, OSR_NOMEM, "out of memory");
+			free(text);
+		}
 		osr_traffic_free(&traffic);
 	}
 	return st;
@@ -474,13 +439,6 @@ static enum osr_status read_patterns(const struct args *a, size_t n_hosts, json_
 static uint64_t whole_of(const json_t *json, const char *key)
 {
 	return (uint64_t)json_integer_value(json_object_get(json, key));
-}
-
-static const char *text_of(const json_t *json, const char *key)
-{
-	const char *text = json_string_value(json_object_get(json, key));
-
-	return text ? text : "";
 }
 
 /* "1,2": as UCX_IB_LID_PATH_BITS takes it. */
@@ -501,7 +459,7 @@ static void show_app(struct out *o, const json_t *app)
 
 	path_bits(app, bits, sizeof(bits));
 	say_row(o, "applications", app_fields, app);
-	out_text(o, "name", text_of(app, "name"));
+	out_text(o, "name", json_string_value(json_object_get(app, "name")));
 	out_text(o, "path_bits", bits);
 	for (size_t k = 0; k < json_array_size(json_object_get(app, "keys")); k++) {
 		say_row(o, "keys", key_fields, json_array_get(json_object_get(app, "keys"), k));
@@ -509,25 +467,20 @@ static void show_app(struct out *o, const json_t *app)
 	}
 }
 
-static void show_hosts(struct out *o, const json_t *app)
-{
-	const json_t *hosts = json_object_get(app, "hosts"), *lids = json_object_get(app, "lids"),
-		     *names = json_object_get(app, "names");
-
-	for (size_t r = 0; r < json_array_size(hosts); r++) {
-		OUT_ADD(o, "hosts", r, json_string_value(json_array_get(names, r)),
-			json_string_value(json_array_get(hosts, r)),
-			(uint64_t)json_integer_value(json_array_get(lids, r)));
-	}
-}
-
 static enum osr_status key_place(struct args *a, struct osrk *k)
 {
 	json_t *hosts = json_array(), *patterns = json_array(), *line, *app;
 	struct osr_diag *diag = &a->run.diag;
-	enum osr_status st = a->hosts ? read_hosts(a->hosts, hosts, diag) : OSR_OK;
+	enum osr_status st = OSR_OK;
+	struct osr_lines in;
 	char bits[640];
 
+	/* By rank. */
+	if (a->hosts)
+		st = osr_hostlist_each(cli_hostlist_open(&in, a->hosts, diag), take_host, hosts);
+	if (!st && a->hosts && json_array_size(hosts) < 2)
+		st = osr_fail(diag, OSR_INVAL, "%s: %zu hosts, two or more are needed", a->hosts,
+			      json_array_size(hosts));
 	if (!st)
 		st = read_patterns(a, a->hosts ? json_array_size(hosts) : (size_t)a->ranks,
 				   patterns, diag);
@@ -550,8 +503,16 @@ static enum osr_status key_place(struct args *a, struct osrk *k)
 		printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n", whole_of(app, "app"),
 		       bits);
 	} else {
+		const json_t *guids = json_object_get(app, "hosts");
+		const json_t *lids = json_object_get(app, "lids");
+		const json_t *names = json_object_get(app, "names");
+
 		show_app(&a->run.out, app);
-		show_hosts(&a->run.out, app);
+		for (size_t r = 0; r < json_array_size(guids); r++)
+			OUT_ADD(&a->run.out, "hosts", r,
+				json_string_value(json_array_get(names, r)),
+				json_string_value(json_array_get(guids, r)),
+				(uint64_t)json_integer_value(json_array_get(lids, r)));
 	}
 	json_decref(app);
 	return OSR_OK;

@@ -24,49 +24,35 @@ const char *cli_input_name(const struct cli_input *in)
 
 #define NAME_SIZE 128
 
-static enum osr_status namemap_line(struct osr_net *net, const struct osr_keyed *by_guid,
-				    struct osr_lines *in, const char *s)
-{
-	char name[NAME_SIZE];
-	uint64_t guid;
-
-	osr_skip_blanks(&s);
-	if (!*s || *s == '#')
-		return OSR_OK;
-	if (sscanf(s, "%" SCNx64 " \"%127[^\"]\"", &guid, name) != 2)
-		return osr_lines_fail(in, "expected 0xGUID \"name\"");
-	/* All nodes with this GUID: a file may describe one twice, by mistake. */
-	for (uint32_t at = osr_keyed_at(by_guid, net->n_nodes, guid);
-	     at < net->n_nodes && by_guid[at].key == guid; at++)
-		net->nodes[by_guid[at].index].name = osr_net_string(net, name, strlen(name));
-	return OSR_OK;
-}
-
 /* Nodes of the net get the names of the file; GUIDs that it does not have are passed over. */
 static enum osr_status read_names(const char *path, struct osr_net *net, struct osr_diag *diag)
 {
 	struct osr_keyed *by_guid = osr_net_by_guid(net);
 	enum osr_status st = OSR_OK;
 	struct osr_lines in;
-	char *text;
+	char *text, name[NAME_SIZE];
+	uint64_t guid;
 
 	osr_lines_open(&in, path, diag)->by_people = true;
 	if (!by_guid)
 		st = osr_lines_nomem(&in);
-	while (!st && osr_lines_next(&in, &text, &st))
-		st = namemap_line(net, by_guid, &in, text);
+	while (!st && osr_lines_next(&in, &text, &st)) {
+		text += strspn(text, " \t");
+		if (!*text || *text == '#')
+			continue;
+		if (sscanf(text, "%" SCNx64 " \"%127[^\"]\"", &guid, name) != 2) {
+			st = osr_lines_fail(&in, "expected 0xGUID \"name\"");
+			break;
+		}
+		/* All nodes with this GUID: a file may describe one twice, by mistake. */
+		for (uint32_t at = osr_keyed_at(by_guid, net->n_nodes, guid);
+		     at < net->n_nodes && by_guid[at].key == guid; at++)
+			net->nodes[by_guid[at].index].name =
+				osr_net_string(net, name, strlen(name));
+	}
 	osr_lines_close(&in);
 	free(by_guid);
 	return st ? st : osr_net_status(net, diag);
-}
-
-/* What is wrong with the whole stands in no line. */
-static enum osr_status input_build(struct cli_input *in, struct osr_diag *diag)
-{
-	struct osr_diag why = { "" };
-	enum osr_status st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, &why);
-
-	return st ? osr_fail(diag, st, "%.200s: %.300s", cli_input_name(in), why.text) : OSR_OK;
 }
 
 /* With an LMC above 0 the LID of every host is even. */
@@ -76,8 +62,7 @@ static bool input_lmc_open(const struct cli_input *in)
 	uint32_t n_hosts = 0, n_even = 0;
 
 	for (uint32_t p = 0; p < net->n_ports; p++) {
-		bool is_host =
-			net->ports[p].lid && net->nodes[net->ports[p].node].type != OSR_NET_SWITCH;
+		bool is_host = net->ports[p].lid && !osr_net_is_switch(net, net->ports[p].node);
 
 		n_hosts += is_host;
 		n_even += is_host && !(net->ports[p].lid & 1);
@@ -95,6 +80,7 @@ bool cli_is_directory(const char *path)
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 {
 	struct cli_stamp start = cli_now();
+	struct osr_diag why = { "" };
 	struct osr_lines lines;
 	enum osr_status st;
 
@@ -112,8 +98,9 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 	if (!st && in->lfts && in->net.no_lmcs)
 		st = osr_tables_lmcs(osr_lines_open(&lines, in->lfts, diag), &in->net);
 	in->lmc_open = !st && input_lmc_open(in);
-	if (!st)
-		st = input_build(in, diag);
+	/* What is wrong with the whole stands in no line. */
+	if (!st && (st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, &why)))
+		osr_fail(diag, st, "%.200s: %.300s", cli_input_name(in), why.text);
 	in->read = cli_since(start);
 	return st;
 }
@@ -216,45 +203,37 @@ size_t cli_first_word(const char *name)
 }
 
 /* Every node by name, id and GUID, every port by GUID and LIDs. */
-static enum osr_status endport_index(const struct osr_net *net, struct osr_names *names,
-				     struct osr_arena *arena, struct osr_diag *diag)
-{
-	uint32_t n = 0;
-	struct osr_name *row =
-		osr_alloc(arena, 2 * (size_t)net->n_nodes + net->n_ports + 1, sizeof(*row));
-
-	if (osr_arena_failed(arena, diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < net->n_nodes; i++) {
-		const struct osr_net_node *node = &net->nodes[i];
-		bool is_switch = node->type == OSR_NET_SWITCH;
-		struct osr_name own = { .node = i,
-					.kind = is_switch ? OSR_NAME_SWITCH : OSR_NAME_END_PORT };
-
-		row[n] = row[n + 1] = own;
-		row[n].text = osr_net_shown(net, i);
-		row[n++].guid = node->guid;
-		row[n++].text = osr_net_id(net, i);
-		for (uint32_t p = 0; p <= (is_switch ? 0u : node->n_ports); p++) {
-			const struct osr_net_port *port = &net->ports[node->port_row + p];
-
-			row[n] = own;
-			row[n].guid = port->guid;
-			row[n].lid = port->lid;
-			row[n].lmc = port->lmc;
-			row[n++].port = (uint8_t)p;
-		}
-	}
-	return osr_names_build(names, row, n, arena, diag);
-}
-
 static enum osr_status endport_find(const struct osr_net *net, const char *word, unsigned kinds,
 				    uint32_t *node, uint32_t *port, struct osr_diag *diag)
 {
 	struct osr_arena arena = { 0 };
 	struct osr_names names;
-	enum osr_status st = endport_index(net, &names, &arena, diag);
+	struct osr_name *row =
+		osr_alloc(&arena, 2 * (size_t)net->n_nodes + net->n_ports + 1, sizeof(*row));
+	enum osr_status st = osr_arena_failed(&arena, diag) ? OSR_NOMEM : OSR_OK;
+	uint32_t n = 0;
 
+	for (uint32_t i = 0; i < net->n_nodes && !st; i++) {
+		bool is_switch = osr_net_is_switch(net, i);
+		struct osr_name own = { .node = i,
+					.kind = is_switch ? OSR_NAME_SWITCH : OSR_NAME_END_PORT };
+
+		row[n] = row[n + 1] = own;
+		row[n].text = osr_net_shown(net, i);
+		row[n++].guid = net->nodes[i].guid;
+		row[n++].text = osr_net_id(net, i);
+		for (uint32_t p = 0; p <= (is_switch ? 0u : net->nodes[i].n_ports); p++) {
+			const struct osr_net_port *of = &net->ports[net->nodes[i].port_row + p];
+
+			row[n] = own;
+			row[n].guid = of->guid;
+			row[n].lid = of->lid;
+			row[n].lmc = of->lmc;
+			row[n++].port = (uint8_t)p;
+		}
+	}
+	if (!st)
+		st = osr_names_build(&names, row, n, &arena, diag);
 	if (!st)
 		st = osr_names_find(&names, word, kinds, node, port, diag);
 	osr_arena_free(&arena);

@@ -141,41 +141,36 @@ static void take_end_sl2vl(struct osr_tables *tables, const struct osr_live_node
 	}
 }
 
-static uint32_t count_mlids(const struct osr_live *live, bool *used)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < live->n_nodes; i++)
-		for (uint32_t m = 0; live->nodes[i].mft && m < live->nodes[i].n_mlids; m++) {
-			const uint64_t *ports = live->nodes[i].mft[m];
-
-			n += !used[m] && (ports[0] | ports[1] | ports[2] | ports[3]);
-			used[m] |= (ports[0] | ports[1] | ports[2] | ports[3]) != 0;
-		}
-	return n;
-}
-
 static enum osr_status take_groups(struct osr_tables *tables, const struct osr_live *live,
 				   struct osr_diag *diag)
 {
-	bool *used = osr_calloc(tables->arena, UINT16_MAX + 1, sizeof(*used));
-	uint32_t n_switches = tables->f->n_switches, n = used ? count_mlids(live, used) : 0, g = 0;
-	uint64_t(*ports)[4] = osr_calloc(tables->arena, (size_t)n * n_switches, sizeof(*ports));
-	uint16_t *mlid = osr_alloc(tables->arena, n, sizeof(*mlid));
+	static const uint64_t none[4];
+	uint32_t *group = osr_calloc(tables->arena, UINT16_MAX + 1, sizeof(*group));
+	uint32_t n_switches = tables->f->n_switches, n = 0;
+	uint64_t(*ports)[4];
+	uint16_t *mlid;
 
+	/* A table that is empty everywhere is none: from 1 on those that are not. */
+	for (uint32_t m = 0; group && m <= UINT16_MAX; m++)
+		for (uint32_t i = 0; i < live->n_nodes && !group[m]; i++)
+			if (live->nodes[i].mft && m < live->nodes[i].n_mlids &&
+			    memcmp(live->nodes[i].mft[m], none, sizeof(none)))
+				group[m] = ++n;
+	ports = osr_calloc(tables->arena, (size_t)n * n_switches, sizeof(*ports));
+	mlid = osr_alloc(tables->arena, n, sizeof(*mlid));
 	if (osr_arena_failed(tables->arena, diag))
 		return OSR_NOMEM;
 	for (uint32_t m = 0; m <= UINT16_MAX; m++) {
-		if (!used[m])
+		if (!group[m])
 			continue;
+		mlid[group[m] - 1] = (uint16_t)(OSR_MLID_FIRST + m);
 		for (uint32_t i = 0; i < live->n_nodes; i++) {
 			uint32_t s = osr_fabric_switch_by_guid(tables->f, live->nodes[i].guid);
 
 			if (s != OSR_NONE && live->nodes[i].mft && m < live->nodes[i].n_mlids)
-				memcpy(ports[(size_t)g * n_switches + s], live->nodes[i].mft[m],
-				       sizeof(*ports));
+				memcpy(ports[(size_t)(group[m] - 1) * n_switches + s],
+				       live->nodes[i].mft[m], sizeof(*ports));
 		}
-		mlid[g++] = (uint16_t)(OSR_MLID_FIRST + m);
 	}
 	tables->groups =
 		(struct osr_groups){ .n = n, .mlid = mlid, .ports = (const uint64_t(*)[4])ports };

@@ -34,25 +34,6 @@ static const struct out_section *find_section(const struct out *o, const char *n
 	return s->name ? s : NULL;
 }
 
-/* What --csv shows unless told: the first section that has more than one row. */
-static const struct out_section *main_section(const struct out *o)
-{
-	const struct out_section *s = o->sections;
-
-	while (s->shape == OUT_HEAD && s[1].name)
-		s++;
-	return s;
-}
-
-static const struct out_field *find_field(const struct out_section *out, const char *key)
-{
-	const struct out_field *field = out->fields;
-
-	while (field->key && strcmp(field->key, key))
-		field++;
-	return field->key ? field : NULL;
-}
-
 void out_row(struct out *o, const char *section)
 {
 	json_t *list;
@@ -74,10 +55,11 @@ void out_row(struct out *o, const char *section)
 
 static void set(struct out *o, const char *key, enum out_type type, json_t *value)
 {
-	const struct out_field *field = find_field(o->section, key);
+	const struct out_field *field = o->section->fields;
 
-	assert(field && (field->type == type || (field->type == OUT_GUID && type == OUT_TEXT)));
-	(void)field;
+	while (field->key && strcmp(field->key, key))
+		field++;
+	assert(field->type == type || (field->type == OUT_GUID && type == OUT_TEXT));
 	(void)type;
 	o->failed |= json_object_set_new(o->row, key, value) != 0;
 }
@@ -155,19 +137,11 @@ void out_add(struct out *o, const char *section, const struct out_value *values,
 	}
 }
 
-static uint64_t member_count(const void *member, size_t size)
-{
-	uint64_t n = 0;
-
-	/* The bytes of a number begin with the lowest, as on all machines with InfiniBand. */
-	memcpy(&n, member, size);
-	return n;
-}
-
 void out_members(struct out *o, const struct out_field *fields, const void *from, unsigned have)
 {
 	for (const struct out_field *field = fields; field->key; field++) {
 		const void *member = (const char *)from + field->at;
+		uint64_t count = 0;
 
 		if (!field->size || (field->when & ~(have | OUT_DETAIL)))
 			continue;
@@ -177,8 +151,11 @@ void out_members(struct out *o, const struct out_field *fields, const void *from
 			out_real(o, field->key, *(const double *)member);
 		else if (field->type == OUT_BOOL)
 			out_bool(o, field->key, *(const bool *)member);
-		else
-			out_count(o, field->key, member_count(member, field->size));
+		else {
+			/* The bytes of a number begin with the lowest, as on all machines with InfiniBand. */
+			memcpy(&count, member, field->size);
+			out_count(o, field->key, count);
+		}
 	}
 }
 
@@ -286,28 +263,18 @@ static int shown_width(const struct view *view, size_t i, int k, int least)
 	return n > least ? n : least;
 }
 
-/* Verdicts: what is wrong is seen at once. */
-static const char *colour_of(const struct out *o, const char *text)
-{
-	static const struct {
-		const char *text, *code;
-	} words[] = { { "proven", "\033[32m" },
-		      { "refuted", "\033[31m" },
-		      { "unknown", "\033[33m" } };
-
-	for (size_t i = 0; o->colour == OUT_COLOUR_ALWAYS && i < sizeof(words) / sizeof(words[0]);
-	     i++)
-		if (!strcmp(words[i].text, text))
-			return words[i].code;
-	return "";
-}
-
-/* width < 0: to the left. */
+/* Verdicts have colours: what is wrong is seen at once. width < 0: to the left. */
 static void put_cell(const struct out *o, const char *text, int width)
 {
-	const char *code = colour_of(o, text);
+	static const char *const words[][2] = { { "proven", "\033[32m" },
+						{ "refuted", "\033[31m" },
+						{ "unknown", "\033[33m" } };
 	int len = (int)strlen(text), pad = abs(width) > len ? abs(width) - len : 0;
+	const char *code = "";
 
+	for (size_t i = 0; o->colour == OUT_COLOUR_ALWAYS && i < 3; i++)
+		if (!strcmp(words[i][0], text))
+			code = words[i][1];
 	printf("%*s%s%s%s%*s", width > 0 ? pad : 0, "", code, text, *code ? "\033[0m" : "",
 	       width < 0 ? pad : 0, "");
 }
@@ -374,39 +341,32 @@ static void print_one(const struct out *o, const struct view *view)
 	}
 }
 
-/* Columns of text become narrower, the widest first, until a row fits the terminal; two blanks between columns. */
-static void fit_columns(const struct out *o, const struct view *view, int *width)
-{
-	enum { LEAST = 8 };
-	size_t all = 0;
-
-	for (int k = 0; k < view->n; k++)
-		all += (size_t)width[k] + (k ? 2 : 0);
-	for (; o->width && all > o->width; all--) {
-		int widest = -1;
-
-		for (int k = 0; k < view->n; k++)
-			if (view->field[k]->type == OUT_TEXT && width[k] > LEAST &&
-			    (widest < 0 || width[k] > width[widest]))
-				widest = k;
-		if (widest < 0)
-			return;
-		width[widest]--;
-	}
-}
-
-/* A line for the labels and one for each row: text to the left, numbers to the right. What a column has no room for is cut off. */
+/*
+ * A line for the labels and one for each row: text to the left, numbers to the right, two blanks between columns. Columns
+ * of text become narrower, the widest first, until a row fits the terminal; what a column has no room for is cut off.
+ */
 static void print_rows(const struct out *o, const struct view *view)
 {
-	int width[MAX_SHOWN];
+	enum { LEAST = 8 };
+	int width[MAX_SHOWN], widest = 0;
 	char buf[CELL_SIZE];
+	size_t all = 0;
 
 	for (int k = 0; k < view->n; k++) {
 		width[k] = (int)strlen(view->field[k]->label);
 		for (size_t i = 0; i < view->n_rows; i++)
 			width[k] = shown_width(view, i, k, width[k]);
+		all += (size_t)width[k] + (k ? 2 : 0);
 	}
-	fit_columns(o, view, width);
+	for (; o->width && all > o->width && widest >= 0; all--) {
+		widest = -1;
+		for (int k = 0; k < view->n; k++)
+			if (view->field[k]->type == OUT_TEXT && width[k] > LEAST &&
+			    (widest < 0 || width[k] > width[widest]))
+				widest = k;
+		if (widest >= 0)
+			width[widest]--;
+	}
 	for (size_t i = 0; i <= view->n_rows; i++) {
 		size_t indent = 0;
 
@@ -546,27 +506,42 @@ char *out_json(const struct out *o)
 	return text;
 }
 
-/* Spreadsheets take a text that begins so for a formula, unless something stands before it. */
-static bool is_formula(const json_t *value)
+/* A line of keys, then one for each row; without a name of the section that --csv is for the first that is no OUT_HEAD. */
+static void print_csv(const struct out *o)
 {
-	const char *text = json_string_value(value);
+	const struct out_section *s = o->csv ? find_section(o, o->csv) : o->sections;
+	const json_t *rows;
+	char buf[CELL_SIZE];
 
-	return text && strlen(text) > 1 && strchr("=+-@\t\r", *text);
-}
+	while (!o->csv && s->shape == OUT_HEAD && s[1].name)
+		s++;
+	rows = json_object_get(o->rows, s->name);
+	for (const struct out_field *field = s->fields; field->key; field++)
+		printf("%s%s", field == s->fields ? "" : ",", field->key);
+	putchar('\n');
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		for (const struct out_field *field = s->fields; field->key; field++) {
+			const json_t *row = json_array_get(rows, i);
+			const char *text = cell(row, field, -1, buf), *quote;
 
-static void print_csv_cell(const char *text)
-{
-	if (!text[strcspn(text, ",\"\r\n")]) {
-		fputs(text, stdout);
-		return;
+			text = text ? text : "";
+			quote = text[strcspn(text, ",\"\r\n")] ? "\"" : "";
+			/* Spreadsheets take a text that begins so for a formula, unless something stands before it. */
+			printf("%s%s%s", field == s->fields ? "" : ",",
+			       json_is_string(json_object_get(row, field->key)) && *text &&
+					       text[1] && strchr("=+-@\t\r", *text)
+				       ? "'"
+				       : "",
+			       quote);
+			for (; *text; text++) {
+				if (*text == '"')
+					putchar('"');
+				putchar(*text);
+			}
+			fputs(quote, stdout);
+		}
+		putchar('\n');
 	}
-	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"')
-			putchar('"');
-		putchar(*text);
-	}
-	putchar('"');
 }
 
 void out_drop(struct out *o)
@@ -589,27 +564,7 @@ int out_end(struct out *o, int code)
 			puts(text);
 		free(text);
 	} else if (o->format == OUT_CSV) {
-		const struct out_section *s = o->csv ? find_section(o, o->csv) : main_section(o);
-		const json_t *rows = json_object_get(o->rows, s->name);
-		char buf[CELL_SIZE];
-
-		/* A line of keys, then one for each row. */
-		for (const struct out_field *field = s->fields; field->key; field++)
-			printf("%s%s", field == s->fields ? "" : ",", field->key);
-		putchar('\n');
-		for (size_t i = 0; i < json_array_size(rows); i++) {
-			for (const struct out_field *field = s->fields; field->key; field++) {
-				const json_t *row = json_array_get(rows, i);
-				const char *text = cell(row, field, -1, buf);
-
-				if (field != s->fields)
-					putchar(',');
-				if (is_formula(json_object_get(row, field->key)))
-					putchar('\'');
-				print_csv_cell(text ? text : "");
-			}
-			putchar('\n');
-		}
+		print_csv(o);
 	} else
 		print_people(o);
 	out_drop(o);
@@ -629,14 +584,6 @@ static void print_schema(const struct out *o)
 		for (const struct out_field *field = s->fields; field->key; field++)
 			printf("\t%s %s\n", field->key, type[field->type]);
 	}
-}
-
-static void take_csv(struct out *o, const char *section, struct argp_state *state)
-{
-	o->format = OUT_CSV;
-	o->csv = section;
-	if (section && !find_section(o, section))
-		argp_error(state, "csv \"%s\": no such section; --schema lists them", section);
 }
 
 enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA, OPT_USAGE };
@@ -665,7 +612,10 @@ static error_t output_parse(int key, char *arg, struct argp_state *state)
 		o->format = OUT_JSON;
 		return 0;
 	case OPT_CSV:
-		take_csv(o, arg, state);
+		o->format = OUT_CSV;
+		o->csv = arg;
+		if (arg && !find_section(o, arg))
+			argp_error(state, "csv \"%s\": no such section; --schema lists them", arg);
 		return 0;
 	case OPT_SCHEMA:
 		print_schema(o);

@@ -611,34 +611,10 @@ enum osr_status osr_tables_parse_groups(struct osr_tables *tables, struct osr_li
  *	0x0005 003 # Channel Adapter portguid 0x0000000000100001: 'h0000'
  */
 
-/* A line's LID and owner; false for any other line. */
-static bool take_lid(const char *text, struct osr_keyed *l)
-{
-	const char *guid = strstr(text, " portguid ");
-	uint64_t lid;
-
-	if (!guid || !osr_scan(&text, "%49151x ", &lid) || !lid)
-		return false;
-	l->index = (uint32_t)lid;
-	return osr_scan(&guid, " portguid %x", &l->key);
-}
-
 /* 2^LMC LIDs from a multiple of their number on: what a LID and an LMC can be. */
 static bool can_be_lmc(uint32_t lid, uint8_t lmc, uint32_t last)
 {
 	return lmc <= 7 && lid % (1u << lmc) == 0 && last < lid + (1u << lmc);
-}
-
-/* The least LMC with which the port has all the LIDs that it has entries for; some may lack one. */
-static uint8_t least_lmc(uint16_t lid, const struct osr_keyed *l, uint32_t first, uint32_t end)
-{
-	uint8_t lmc = 0;
-
-	if (first == end || l[first].index < lid)
-		return 0;
-	while (lmc < 7 && l[end - 1].index >= lid + (1u << lmc))
-		lmc++;
-	return can_be_lmc(lid, lmc, l[end - 1].index) ? lmc : 0;
 }
 
 /* Has nobody else an entry for a LID of this range? */
@@ -667,8 +643,15 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 		st = osr_lines_nomem(in);
 	/* One switch knows all of them; a LID that was given twice is reported later, with its line. */
 	while (n_heads < 2 && n <= OSR_MAX_LID && osr_lines_next(in, &text, &st)) {
+		const char *at = text, *guid = strstr(text, " portguid ");
+		uint64_t lid;
+
+		/* A line's LID and owner. */
 		n_heads += !strncmp(text, "Unicast lids", 12);
-		n += take_lid(text, &l[n]);
+		if (!guid || !osr_scan(&at, "%49151x ", &lid) || !lid ||
+		    !osr_scan(&guid, " portguid %x", &l[n].key))
+			continue;
+		l[n++].index = (uint32_t)lid;
 	}
 	if (!st) {
 		uint32_t n_with[8] = { 0 }, first, end;
@@ -689,8 +672,17 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 			for (end = first = osr_keyed_at(l, n, net_port->guid);
 			     end < n && l[end].key == net_port->guid;)
 				end++;
-			if (end > first)
-				net_port->lmc = least_lmc(net_port->lid, l, first, end);
+			/* The least LMC with which the port has all the LIDs that it has entries for; some may lack one. */
+			if (end > first) {
+				uint32_t lid = net_port->lid, last = l[end - 1].index;
+				uint8_t lmc = 0;
+
+				while (lmc < 7 && last >= lid + (1u << lmc))
+					lmc++;
+				net_port->lmc = l[first].index >= lid && can_be_lmc(lid, lmc, last)
+							? lmc
+							: 0;
+			}
 			n_with[net_port->lmc & 7]++;
 		}
 		for (uint8_t lmc = 1; lmc <= 7; lmc++)
