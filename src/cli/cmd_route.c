@@ -738,28 +738,22 @@ static void take_best(struct best *best, const struct outcome *o)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static enum osr_status make_dir(const char *dir, struct osr_diag *diag)
-{
-	if (!mkdir(dir, 0777) || errno == EEXIST)
-		return OSR_OK;
-	return osr_fail(diag, OSR_INVAL, "%s: %s", dir, strerror(errno));
-}
-
 /* What the checker refused is not written: nobody shall load it. */
 static enum osr_status dump(const struct args *a, const struct outcome *o, struct osr_diag *diag)
 {
 	struct osr_osmdump how = a->dump;
 	char sub[4096];
-	enum osr_status st;
+	enum osr_status st = OSR_OK;
 
 	if (!how.dir || !o->routed || o->t.st)
 		return OSR_OK;
 	how.vls = a->run.who.link_vls;
-	st = make_dir(how.dir, diag);
-	if (!st && a->run.who.n > 1) {
-		snprintf(sub, sizeof(sub), "%s/%s", how.dir, o->name);
-		how.dir = sub;
-		st = make_dir(how.dir, diag);
+	snprintf(sub, sizeof(sub), "%s/%s", how.dir, o->name);
+	for (int deep = 0; deep < 2 && !st; deep++) {
+		if (deep && a->run.who.n > 1)
+			how.dir = sub;
+		if (mkdir(how.dir, 0777) && errno != EEXIST)
+			st = osr_fail(diag, OSR_INVAL, "%s: %s", how.dir, strerror(errno));
 	}
 	return st ? st
 		  : osr_osmdump_write(&how, &a->run.in.net, &a->run.in.fabric, &o->t.routing, diag);

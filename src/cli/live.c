@@ -114,23 +114,18 @@ static void live_unpack(uint8_t vl[16], const uint8_t packed[8])
 		vl[sl] = osr_live_vl(packed, sl);
 }
 
-static void take_switch_sl2vl(struct osr_tables *tables, const struct osr_live_node *live_node,
-			      uint32_t s)
+/* Of a switch s, or of end ports: OSR_NONE. */
+static void take_sl2vl(struct osr_tables *tables, const struct osr_live_node *live_node, uint32_t s)
 {
 	unsigned width = live_node->n_ports + 1u;
+	uint32_t count;
 
-	for (unsigned in = 0; in < width; in++)
+	for (unsigned in = 0; s != OSR_NONE && in < width; in++)
 		for (unsigned out = 0; out < width; out++)
 			if (osr_live_port_up(live_node, in) && osr_live_port_up(live_node, out))
 				live_unpack(osr_tables_sl2vl(tables, s, in, out),
 					    live_node->sl2vl[in * width + out]);
-}
-
-static void take_end_sl2vl(struct osr_tables *tables, const struct osr_live_node *live_node)
-{
-	uint32_t count;
-
-	for (unsigned p = 1; p <= live_node->n_ports; p++) {
+	for (unsigned p = 1; s == OSR_NONE && p < width; p++) {
 		const struct osr_keyed *owner =
 			osr_tables_owner(tables, live_node->ports[p].guid, false, &count);
 
@@ -251,14 +246,11 @@ enum osr_status cli_live_tables(struct cli_live *l, enum cli_sa sa, struct osr_t
 		const struct osr_live_node *live_node = &live->nodes[i];
 		uint32_t s = osr_fabric_switch_by_guid(tables->f, live_node->guid);
 
-		if (live_node->type == OSR_LIVE_SWITCH && s != OSR_NONE) {
-			if (live_node->lft)
-				take_lft(tables, live_node, s);
-			if (live_node->sl2vl)
-				take_switch_sl2vl(tables, live_node, s);
-		} else if (live_node->sl2vl) {
-			take_end_sl2vl(tables, live_node);
-		}
+		if (live_node->type == OSR_LIVE_SWITCH && s != OSR_NONE && live_node->lft)
+			take_lft(tables, live_node, s);
+		if (live_node->sl2vl)
+			take_sl2vl(tables, live_node,
+				   live_node->type == OSR_LIVE_SWITCH ? s : OSR_NONE);
 	}
 	if (!st && l->ask.n_mlids)
 		st = take_groups(tables, live, diag);

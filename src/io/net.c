@@ -248,7 +248,7 @@ struct osr_net_counts osr_net_count(const struct osr_net *net)
 	return net_counts;
 }
 
-/* A link runs at what both ends can do; an end that does not say cannot lower it. */
+/* A link runs at what both ends can do; an end that does not say, 0, cannot lower it. */
 static uint8_t lower_known(uint8_t a, uint8_t b)
 {
 	if (!a || !b)
@@ -266,26 +266,20 @@ void osr_net_link_rate(const struct osr_net *net, uint32_t port, uint8_t *width,
 	*speed = lower_known(net_port->speed, b->speed);
 }
 
-/* An end port that a subnet manager sees: port 0 of a switch, a cabled port of a CA or router. */
-static bool net_is_end_port(const struct osr_net *net, uint32_t port)
-{
-	const struct osr_net_port *net_port = &net->ports[port];
-	const struct osr_net_node *node = &net->nodes[net_port->node];
-
-	if (node->type == OSR_NET_SWITCH)
-		return port == node->port_row;
-	return net_port->peer != OSR_NONE;
-}
-
 /* The end ports in the order in which OpenSM visits them; the key is the GUID as its map of ports compares it. */
 static uint32_t list_end_ports(const struct osr_net *net, struct osr_keyed *list)
 {
 	struct osr_keyed own;
 	uint32_t n = 0, first = 0;
 
-	for (uint32_t i = 0; i < net->n_ports; i++)
-		if (net_is_end_port(net, i))
-			list[n++] = (struct osr_keyed){ __builtin_bswap64(net->ports[i].guid), i };
+	/* Those that a subnet manager sees: port 0 of a switch, a cabled port of a CA or router. */
+	for (uint32_t i = 0; i < net->n_ports; i++) {
+		const struct osr_net_port *port = &net->ports[i];
+
+		if (osr_net_is_switch(net, port->node) ? !osr_net_port_num(net, i)
+						       : port->peer != OSR_NONE)
+			list[n++] = (struct osr_keyed){ __builtin_bswap64(port->guid), i };
+	}
 	if (n == 0)
 		return 0;
 	osr_keyed_sort(list, n);
@@ -299,74 +293,51 @@ static uint32_t list_end_ports(const struct osr_net *net, struct osr_keyed *list
 	return n;
 }
 
-static enum osr_status too_many_lids(const struct osr_net *net, uint32_t port,
-				     struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_INVAL,
-			"no LIDs left at %s port %" PRIu32 ": the fabric needs more than %u",
-			osr_net_name(net, net->ports[port].node), osr_net_port_num(net, port),
-			OSR_MAX_LID);
-}
-
-/* Marks the LIDs that ports have; one beyond the unicast range is left for the builder to name. */
-static void mark_used(const struct osr_net *net, const struct osr_keyed *list, uint32_t n,
-		      bool *used)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		const struct osr_net_port *net_port = &net->ports[list[i].index];
-
-		for (uint32_t l = net_port->lid;
-		     net_port->lid && l < net_port->lid + (1u << net_port->lmc); l++)
-			if (l <= OSR_MAX_LID)
-				used[l] = true;
-	}
-}
-
 /*
  * `next` only grows, as OpenSM's ranges of free LIDs do: what an aligned range skips stays unused.
  * The gaps matter, since LIDs must equal those of a live fabric.
  */
-static enum osr_status net_assign(struct osr_net *net, int lmc, const struct osr_keyed *list,
-				  uint32_t n, bool *used, struct osr_diag *diag)
+enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_diag *diag)
 {
-	uint32_t next = 1;
+	struct osr_keyed *list = calloc((size_t)net->n_ports + 1, sizeof(*list));
+	bool *used = calloc(OSR_MAX_LID + 1, sizeof(*used));
+	enum osr_status st = OSR_OK;
+	uint32_t next = 1, n = list && used ? list_end_ports(net, list) : 0;
 
-	if (lmc < 0)
-		mark_used(net, list, n, used);
-	for (uint32_t i = 0; i < n; i++) {
-		struct osr_net_port *net_port = &net->ports[list[i].index];
-		bool is_switch = net->nodes[net_port->node].type == OSR_NET_SWITCH;
-		uint32_t n_lids = lmc > 0 && !is_switch ? 1u << lmc : 1;
+	if (lmc > 7)
+		st = osr_fail(diag, OSR_INVAL, "LMC %d: 0 to 7 are possible", lmc);
+	else if (!list || !used)
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for the LIDs of %" PRIu32 " ports",
+			      net->n_ports);
+	/* The LIDs that ports have; one beyond the unicast range is left for the builder to name. */
+	for (uint32_t i = 0; i < n && lmc < 0; i++) {
+		const struct osr_net_port *port = &net->ports[list[i].index];
 
-		if (lmc < 0 && net_port->lid)
+		for (uint32_t l = port->lid; port->lid && l < port->lid + (1u << port->lmc); l++)
+			if (l <= OSR_MAX_LID)
+				used[l] = true;
+	}
+	for (uint32_t i = 0; i < n && !st; i++) {
+		struct osr_net_port *port = &net->ports[list[i].index];
+		uint32_t n_lids = lmc > 0 && !osr_net_is_switch(net, port->node) ? 1u << lmc : 1;
+
+		if (lmc < 0 && port->lid)
 			continue;
 		next = (next + n_lids - 1) & ~(n_lids - 1);
 		while (next <= OSR_MAX_LID && used[next])
 			next++;
-		if (next + n_lids - 1 > OSR_MAX_LID)
-			return too_many_lids(net, list[i].index, diag);
-		net_port->lid = (uint16_t)next;
-		net_port->lmc = (uint8_t)(n_lids > 1 ? lmc : 0);
+		if (next + n_lids - 1 > OSR_MAX_LID) {
+			st = osr_fail(diag, OSR_INVAL,
+				      "no LIDs left at %s port %" PRIu32
+				      ": the fabric needs more than %u",
+				      osr_net_name(net, port->node),
+				      osr_net_port_num(net, list[i].index), OSR_MAX_LID);
+			break;
+		}
+		port->lid = (uint16_t)next;
+		port->lmc = (uint8_t)(n_lids > 1 ? lmc : 0);
 		next += n_lids;
 	}
-	return OSR_OK;
-}
-
-enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_diag *diag)
-{
-	struct osr_keyed *list;
-	enum osr_status st;
-	bool *used;
-
-	if (lmc > 7)
-		return osr_fail(diag, OSR_INVAL, "LMC %d: 0 to 7 are possible", lmc);
-	list = calloc((size_t)net->n_ports + 1, sizeof(*list));
-	used = calloc(OSR_MAX_LID + 1, sizeof(*used));
-	if (list && used)
-		st = net_assign(net, lmc, list, list_end_ports(net, list), used, diag);
-	else
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for the LIDs of %" PRIu32 " ports",
-			      net->n_ports);
 	free(list);
 	free(used);
 	return st;
@@ -389,12 +360,6 @@ static void feed_terminal(const struct osr_net *net, struct osr_builder *builder
 					      .lid = net_port->lid,
 					      .name = osr_net_name(net, net_port->node),
 				      });
-}
-
-/* Of two ends, where 0 is unknown. */
-static uint8_t fewer_vls(uint8_t a, uint8_t b)
-{
-	return a && (a < b || !b) ? a : b;
 }
 
 /* One switch port: a link when the other end is a switch and not yet fed, else a terminal. */
@@ -420,7 +385,7 @@ static void feed_port(const struct osr_net *net, struct osr_builder *builder,
 					  .sw_b = handle[peer->node],
 					  .port_a = (uint8_t)osr_net_port_num(net, port),
 					  .port_b = (uint8_t)osr_net_port_num(net, net_port->peer),
-					  .vls = fewer_vls(net_port->vls, peer->vls),
+					  .vls = lower_known(net_port->vls, peer->vls),
 					  .rate = osr_rate_gbps(width, speed),
 				  });
 }

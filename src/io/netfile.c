@@ -280,20 +280,28 @@ static enum osr_status parse_header_comment(struct netfile *f, const char *at)
  * One node for this header. vendid, devid and sysimgguid belong to the next node only; width, speed
  * and GUID bases stay in force, as in ibsim.
  */
-static enum osr_status netfile_add_node(struct netfile *f, enum osr_net_type type, uint32_t n_ports,
-					struct word id)
+static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type, const char *at)
 {
 	struct osr_net *net = f->net;
+	uint64_t n_ports;
 	struct osr_id *own;
-	enum osr_status st = find_id(f, id, &own);
+	enum osr_status st;
+	struct word id;
 	uint32_t node;
 
+	osr_skip_blanks(&at);
+	if (!take_number(&at, OSR_NET_MAX_NODE_PORTS, &n_ports) || n_ports == 0)
+		return osr_lines_fail(f->in, "a node has 1 to %d ports", OSR_NET_MAX_NODE_PORTS);
+	osr_skip_blanks(&at);
+	if (!take_quoted(&at, &id))
+		return osr_lines_fail(f->in, "expected the node's id in double quotes");
+	st = find_id(f, id, &own);
 	if (st)
 		return st;
 	if (own->node != OSR_NONE)
 		return osr_lines_fail(f->in, "node \"%s\" was already described in line %u",
 				      own->text, own->line);
-	node = osr_net_node(net, type, n_ports, own->text);
+	node = osr_net_node(net, type, (uint32_t)n_ports, own->text);
 	if (net->failed == OSR_INVAL)
 		return osr_lines_fail(f->in, "more than %" PRIu32 " ports in all nodes together",
 				      OSR_NET_MAX_PORTS);
@@ -318,23 +326,7 @@ static enum osr_status netfile_add_node(struct netfile *f, enum osr_net_type typ
 		netfile_assume_width(port);
 	}
 	f->node = node;
-	return OSR_OK;
-}
-
-static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type, const char *at)
-{
-	enum osr_status st;
-	uint64_t n_ports;
-	struct word id;
-
-	osr_skip_blanks(&at);
-	if (!take_number(&at, OSR_NET_MAX_NODE_PORTS, &n_ports) || n_ports == 0)
-		return osr_lines_fail(f->in, "a node has 1 to %d ports", OSR_NET_MAX_NODE_PORTS);
-	osr_skip_blanks(&at);
-	if (!take_quoted(&at, &id))
-		return osr_lines_fail(f->in, "expected the node's id in double quotes");
-	st = netfile_add_node(f, type, (uint32_t)n_ports, id);
-	return st ? st : parse_header_comment(f, at);
+	return parse_header_comment(f, at);
 }
 
 /* ---- port lines: the cable, the rate, LIDs -------------------------------------------------- */
@@ -354,17 +346,6 @@ static bool take_port_guid(const char **at, uint64_t *guid)
 		return true;
 	osr_take_word(at, "0x");
 	return osr_scan(at, "%h)", guid);
-}
-
-/* 4xQDR and the like: the first word that looks so. */
-static void parse_rate(const char *at, struct osr_net_port *port)
-{
-	for (size_t n; *at; at += n) {
-		at += strspn(at, " \t\r");
-		n = strcspn(at, " \t\r");
-		if (osr_speed_parse(at, n, &port->width, &port->speed))
-			return;
-	}
 }
 
 /* The port options w=2 span=4 e=1 of ibsim before `end`: bits of enabled widths and speeds. */
@@ -409,8 +390,15 @@ static enum osr_status parse_port_rest(struct netfile *f, const char *at, uint32
 
 	if (st || !*hash)
 		return st;
+	/* 4xQDR and the like: the first word that looks so. */
 	quote = strrchr(hash, '"');
-	parse_rate(quote ? quote + 1 : hash + 1, &f->net->ports[port]);
+	at = quote ? quote + 1 : hash + 1;
+	for (size_t n; *at; at += n) {
+		at += strspn(at, " \t\r");
+		n = strcspn(at, " \t\r");
+		if (osr_speed_parse(at, n, &f->net->ports[port].width, &f->net->ports[port].speed))
+			break;
+	}
 	return osr_net_is_switch(f->net, f->node) ? OSR_OK
 						  : netfile_lid(f, hash, strcspn(hash, "\""), port);
 }
@@ -544,32 +532,22 @@ static enum osr_status netfile_check_guids(struct netfile *f)
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/*
- * Bytes no text has. Escape, form feed and the 8-bit range stay allowed: node descriptions are set
- * by whoever owns the host.
- */
-static enum osr_status check_text(const struct netfile *f, const char *at)
-{
-	for (; *at; at++) {
-		unsigned char c = (unsigned char)*at;
-
-		if ((c < ' ' && !strchr("\t\r\f\v\x1b", c)) || c == 0x7f)
-			return osr_lines_fail(f->in, "byte 0x%02x: this is not a text file", c);
-	}
-	return OSR_OK;
-}
-
 /* Nine of ten lines are ports: those first. An empty line ends a block, a stray one does not. */
 static enum osr_status netfile_take_line(struct netfile *f, const char *text)
 {
 	const char *rest = text;
 	enum osr_net_type type;
 	bool known;
-	enum osr_status st = check_text(f, text);
+	enum osr_status st;
 
+	/* Bytes no text has. Escape, form feed and the 8-bit range stay allowed: whoever owns a host names it. */
+	for (const char *at = text; *at; at++) {
+		unsigned char c = (unsigned char)*at;
+
+		if ((c < ' ' && !strchr("\t\r\f\v\x1b", c)) || c == 0x7f)
+			return osr_lines_fail(f->in, "byte 0x%02x: this is not a text file", c);
+	}
 	f->in_head &= *text == '#';
-	if (st)
-		return st;
 	if (*text == '[')
 		return netfile_port(f, text);
 	/* The head says where a fabric comes from; what is made from it can say so too. */

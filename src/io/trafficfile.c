@@ -32,13 +32,13 @@ static enum osr_status begin_phase(struct reader *r)
 	return OSR_OK;
 }
 
-static bool whole_number(const char *text, unsigned long limit, uint32_t *n)
+static bool whole_number(const char *text, uint64_t limit, uint32_t *n)
 {
-	char *end;
-	unsigned long x = strtoul(text, &end, 10);
+	uint64_t x;
+	bool good = osr_scan(&text, "%d", &x) && !*text && x < limit;
 
-	*n = (uint32_t)x;
-	return *text >= '0' && *text <= '9' && !*end && x < limit;
+	*n = good ? (uint32_t)x : 0;
+	return good;
 }
 
 static enum osr_status take_ranks(struct reader *r, char *rest)

@@ -266,16 +266,6 @@ static uint32_t worst_match(struct worst *w, uint32_t most, uint32_t enough)
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-/* The unit of a leaf at this place: the end ports of its switch in order. */
-static uint32_t source_at(const struct worst *w, uint32_t l, uint32_t place)
-{
-	uint32_t t = w->f->term_row[w->leaf[l].sw];
-
-	while (place >= w->rates->units[t])
-		place -= w->rates->units[t++];
-	return t;
-}
-
 static void worst_take(struct worst *w, uint32_t c, uint32_t flow, struct osr_worst *worst)
 {
 	uint32_t n = 0;
@@ -283,11 +273,17 @@ static void worst_take(struct worst *w, uint32_t c, uint32_t flow, struct osr_wo
 	worst->channel = c;
 	worst->flow = flow;
 	worst->load = worst_load(w, c, flow);
-	for (uint32_t node = 0; node < w->n_nodes; node++)
-		if (w->at[node] != OSR_NONE)
-			worst->pairs[n++] =
-				(struct osr_pair){ source_at(w, w->at[node], w->place[node]),
-						   w->dest[w->row[node]] };
+	for (uint32_t node = 0; node < w->n_nodes; node++) {
+		uint32_t place = w->place[node], t;
+
+		if (w->at[node] == OSR_NONE)
+			continue;
+		/* The unit of a leaf at this place: the end ports of its switch in order. */
+		t = w->f->term_row[w->leaf[w->at[node]].sw];
+		while (place >= w->rates->units[t])
+			place -= w->rates->units[t++];
+		worst->pairs[n++] = (struct osr_pair){ t, w->dest[w->row[node]] };
+	}
 }
 
 enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr_routing *routing,
