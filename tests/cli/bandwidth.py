@@ -82,34 +82,50 @@ class Oracle:
                 return way
             switch = self.cables[switch, port][0]
 
-    def pattern(self, pairs):
+    def flows(self, pairs):
+        """How many pairs go over the busiest cable, and what each meets at worst."""
         ways = [self.path(a, b) for a, b in pairs]
         load = {}
         for way in ways:
             for channel in way:
                 load[channel] = load.get(channel, 0) + 1
-        worst = [max(load[c] for c in way) for way in ways]
-        total = 0.0
-        for congestion in sorted(set(worst)):
-            total += worst.count(congestion) / congestion
-        return total / len(pairs), max(worst)
+        return max(load.values()), [max(load[c] for c in way) for way in ways]
+
+    def one_run(self, phases, hosts):
+        """Mean and sum of the hot spots, bandwidth, the worst, and pairs, of phases of ranks on these hosts."""
+        hot, sum_bandwidth, n_pairs = [], 0.0, 0
+        for phase in phases:
+            if not phase:
+                continue
+            hsd, worst = self.flows([(hosts[a], hosts[b]) for a, b in phase])
+            hot.append(hsd)
+            n_pairs += len(phase)
+            part = 0.0
+            for congestion in sorted(set(worst)):
+                part += worst.count(congestion) / congestion
+            sum_bandwidth += part
+        return sum(hot) / len(hot), sum(hot), sum_bandwidth / n_pairs, max(hot), n_pairs
 
     def bisections(self, n, seed):
-        hosts, draw, means, most = list(self.hosts), SplitMix(seed), [], 0
+        hosts, draw, runs, half = list(self.hosts), SplitMix(seed), [], len(self.hosts) // 2
         for _ in range(n):
             draw.shuffle(hosts)
-            half = len(hosts) // 2
-            mean, worst = self.pattern(list(zip(hosts[:half], hosts[half:2 * half])))
-            means.append(mean)
-            most = max(most, worst)
-        total = squares = 0.0
-        for mean in means:
-            total += mean
-        for mean in means:
-            squares += (mean - total / n) * (mean - total / n)
-        error = math.sqrt(squares / (n - 1.0) / n) if n > 1 else 0
-        return {'ebb': total / n, 'ebb_half_width': 1.96 * error, 'ebb_worst': min(means),
-                'ebb_best': max(means), 'max_congestion': most, 'pairs_no_path': 0}
+            runs.append(self.one_run([[(i, half + i) for i in range(half)]], hosts))
+        means = [r[2] for r in runs]
+        return {'ebb': spread(means)[0], 'ebb_half_width': spread(means)[1], 'ebb_worst': min(means),
+                'ebb_best': max(means), 'max_congestion': max(r[3] for r in runs), 'pairs_no_path': 0}
+
+
+def spread(values):
+    """The mean, and 1.96 standard errors, summed in order."""
+    total = squares = 0.0
+    for x in values:
+        total += x
+    mean = total / len(values)
+    for x in values:
+        squares += (x - mean) * (x - mean)
+    n = len(values)
+    return mean, 1.96 * math.sqrt(squares / (n - 1.0) / n) if n > 1 else 0
 
 
 def run(command, *words):

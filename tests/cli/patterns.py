@@ -9,7 +9,6 @@ followed one by one (bandwidth.py). Every digit must be the same.
 import importlib.machinery
 import importlib.util
 import json
-import math
 import os
 import re
 import subprocess
@@ -17,7 +16,7 @@ import sys
 import tempfile
 import zlib
 
-from bandwidth import Oracle, SplitMix, run
+from bandwidth import Oracle, SplitMix, run, spread
 
 # ---- what the patterns are -----------------------------------------------------------------------
 
@@ -62,48 +61,12 @@ def judge_definitions(script):
 # ---- measuring ---------------------------------------------------------------------------------------
 
 
-def flows(oracle, pairs):
-    """How many pairs go over each cable, and what each meets at worst."""
-    ways = [oracle.path(a, b) + [('to', b)] for a, b in pairs]
-    load = {}
-    for way in ways:
-        for channel in way:
-            load[channel] = load.get(channel, 0) + 1
-    return max(load.values()), [max(load[c] for c in way) for way in ways]
-
-
-def one_run(oracle, phases, hosts):
-    hot, sum_bandwidth, n_pairs = [], 0.0, 0
-    for phase in phases:
-        if not phase:
-            continue
-        hsd, worst = flows(oracle, [(hosts[a], hosts[b]) for a, b in phase])
-        hot.append(hsd)
-        n_pairs += len(phase)
-        part = 0.0
-        for congestion in sorted(set(worst)):
-            part += worst.count(congestion) / congestion
-        sum_bandwidth += part
-    return sum(hot) / len(hot), sum(hot), sum_bandwidth / n_pairs, max(hot), n_pairs
-
-
-def spread(values):
-    total = squares = 0.0
-    for x in values:
-        total += x
-    mean = total / len(values)
-    for x in values:
-        squares += (x - mean) * (x - mean)
-    n = len(values)
-    return mean, 1.96 * math.sqrt(squares / (n - 1.0) / n) if n > 1 else 0
-
-
 def expected(oracle, hosts, phases, n_ranks, ranking, n_runs, seed):
     order, draw, runs = list(hosts), SplitMix(seed), []
     for _ in range(n_runs if ranking == 'random' else 1):
         if ranking == 'random':
             draw.shuffle(order)
-        runs.append(one_run(oracle, phases, order[:n_ranks]))
+        runs.append(oracle.one_run(phases, order[:n_ranks]))
     hsd, sums, bandwidth = ([r[i] for r in runs] for i in range(3))
     row = {'ranks': n_ranks, 'phases': len(phases), 'runs': len(runs), 'hsd': spread(hsd)[0],
            'hsd_sum': spread(sums)[0], 'max_congestion': max(r[3] for r in runs),
