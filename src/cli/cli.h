@@ -11,7 +11,6 @@
 #include <osmroutes/status.h>
 
 #include "io/netfile.h"
-#include "traffic/survey.h"
 
 enum cli_exit {
 	CLI_OK = 0,
@@ -154,8 +153,9 @@ struct cli_pool {
 	uint32_t n_threads; /* 0: one for each processor */
 };
 
-/* --threads, for a struct cli_pool. */
+/* --threads, for a struct cli_pool, and how many threads do n jobs. */
 extern const struct cli_spec pool_spec;
+uint32_t cli_n_threads(const struct cli_pool *pool, uint64_t n_jobs);
 
 /*
  * work(ctx, part, i) for every i below n; each must write to what belongs to its i only, or to its part, of which
@@ -170,9 +170,5 @@ enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t
 
 /* "WHAT NAME ..." at a terminal, until it is called without a name. */
 void cli_busy(const char *what, const char *name);
-
-/* All phases of a survey; `what` stands before the progress bar. */
-enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_in *in,
-			   const char *what, struct osr_survey_sum *sum, struct osr_diag *diag);
 
 #endif

@@ -57,20 +57,26 @@ struct order {
 
 /* ---- places --------------------------------------------------------------------------------- */
 
+/* "node7" of "node7 mlx5_0": how many bytes. */
+static size_t first_word(const char *name)
+{
+	return strcspn(name, " \t,;");
+}
+
 /* The host of an end port, with its first place or OSR_NONE: "node7 mlx5_0" is node7. NULL: no memory. */
 static struct osr_id *host_of(struct order *o, uint32_t term)
 {
 	char buf[32], host[PLACE_NAME_SIZE];
 	const char *name = osr_terminal_name(o->f, term, buf);
 
-	snprintf(host, sizeof(host), "%.*s", (int)cli_first_word(name), name);
+	snprintf(host, sizeof(host), "%.*s", (int)first_word(name), name);
 	return osr_id_find(&o->hosts_by_name, host);
 }
 
 /* "node7 mlx5_0" is of HCA mlx5_0. */
 static bool is_of_hca(const char *text, const char *hca)
 {
-	size_t length = strlen(hca), n = cli_first_word(text);
+	size_t length = strlen(hca), n = first_word(text);
 
 	for (text += n; *text; text += n) {
 		text += strspn(text, " ");

@@ -144,6 +144,52 @@ static enum osr_status traffic_load(struct args *a, struct osr_diag *diag)
 	return st;
 }
 
+/* ---- surveys -------------------------------------------------------------------------------- */
+
+struct surveying {
+	struct osr_survey survey;
+	struct osr_worker *worker; /* [n] of parts */
+};
+
+static void take_phase(void *ctx, uint32_t part)
+{
+	struct surveying *s = ctx;
+
+	osr_survey_take(&s->survey, &s->worker[part]);
+}
+
+static enum osr_status run_phase(void *ctx, uint32_t part, uint32_t i, struct osr_diag *diag)
+{
+	struct surveying *s = ctx;
+
+	(void)i;
+	return osr_worker_run(&s->worker[part], diag);
+}
+
+/* All phases; `what` stands before the progress bar. */
+static enum osr_status run_survey(const struct cli_pool *pool, const struct osr_survey_in *in,
+				  const char *what, struct osr_survey_sum *sum,
+				  struct osr_diag *diag)
+{
+	struct surveying s;
+	struct osr_arena arena = { 0 };
+	enum osr_status st = osr_survey_init(&s.survey, in, &arena, diag);
+	uint32_t n = st ? 0 : cli_n_threads(pool, s.survey.n_all);
+
+	s.worker = osr_alloc(&arena, n, sizeof(*s.worker));
+	if (!st)
+		st = osr_arena_failed(&arena, diag) ? OSR_NOMEM : OSR_OK;
+	for (uint32_t i = 0; i < n && !st; i++)
+		st = osr_worker_init(&s.worker[i], &s.survey, &arena, diag);
+	if (!st)
+		st = cli_each(pool, what, (uint32_t)s.survey.n_all, take_phase, run_phase, &s,
+			      diag);
+	if (!st)
+		osr_survey_sum(&s.survey, sum);
+	osr_arena_free(&arena);
+	return st;
+}
+
 /* A row: a traffic file, its ranks in one order or several. */
 struct measured {
 	const char *tables, *pattern, *ranking;
@@ -201,7 +247,7 @@ static enum osr_status measure_file(struct args *a, uint32_t i, const char *rank
 				.ranking = ranking,
 				.n_ranks = file->phases.n_ranks };
 	double start = cli_cpu_ms();
-	enum osr_status st = cli_survey(&traffic->pool, &in, traffic->path[i], &row.sum, diag);
+	enum osr_status st = run_survey(&traffic->pool, &in, traffic->path[i], &row.sum, diag);
 
 	row.ms = cli_cpu_ms() - start;
 	if (!st) {
@@ -375,7 +421,7 @@ static void analyze(struct args *a, struct outcome *o)
 			st = osr_survey_bisections(fabric, &o->t.routing, a->traffic.n_bisections,
 						   a->traffic.seed, &scratch, &phases, &in, &diag);
 		if (!st && a->traffic.n_bisections)
-			st = cli_survey(&a->traffic.pool, &in, "bisections", &o->bisections, &diag);
+			st = run_survey(&a->traffic.pool, &in, "bisections", &o->bisections, &diag);
 		o->bandwidth_ms = cli_cpu_ms() - start;
 		/* Without hosts everything else can still be said; and what is wrong with the tables comes first. */
 		if (st && st != OSR_NOT_APPLICABLE && !o->st) {
@@ -770,13 +816,24 @@ static const char *file_of(const struct args *a, const struct outcome *o, const 
 static enum osr_status route_save(const struct args *a, uint32_t i, const struct outcome *o,
 				  struct osr_diag *diag)
 {
-	struct osr_job job = { .engine = a->run.who.item[i].engine,
-			       .values = &a->run.who.values[i] };
+	const struct osr_result *last = &o->t.result;
+	size_t size = a->save && o->routed && !o->t.st ? osr_store_size(last) : 0;
 	char path[PATH_MAX];
+	void *buf;
+	FILE *out;
 
-	if (!a->save || !o->routed || o->t.st)
+	if (!size)
 		return OSR_OK;
-	return cli_stored_write(file_of(a, o, a->save, path), &job, &o->t.result, diag);
+	buf = malloc(size);
+	out = fopen(file_of(a, o, a->save, path), "wb");
+	if (out && buf) {
+		osr_store_write(last,
+				osr_options_key(a->run.who.item[i].engine, &a->run.who.values[i]),
+				buf, size);
+		fwrite(buf, 1, size, out);
+	}
+	free(buf);
+	return cli_written(out, path, diag);
 }
 
 static enum osr_status read_previous(const struct args *a, uint32_t i, struct outcome *o,
@@ -1051,14 +1108,14 @@ static enum osr_status route_work(void *args)
 	struct cli_input *in = &a->run.in;
 	struct osr_diag *diag = &a->run.diag, why;
 	enum osr_status st, written = OSR_OK;
-	bool routes = false;
+	bool routes = false, reads = false;
 
 	who->req.clock_ms = cli_cpu_ms;
 	who->req.wall_ms = cli_wall_ms;
 	a->run.out.terse = who->n > 1;
 	st = cli_subjects_load(who, in, diag);
 	for (uint32_t i = 0; i < who->n; i++)
-		routes |= who->item[i].engine != NULL;
+		*(who->item[i].engine ? &routes : &reads) = true;
 	if (!st && !routes && (a->dump.dir || a->save || a->previous))
 		st = osr_fail(
 			diag, OSR_INVAL,
@@ -1070,8 +1127,8 @@ static enum osr_status route_work(void *args)
 	a->threads = osr_threads_of((uint32_t)who->options.own.num[OPT_THREADS]);
 	who->threads = &a->threads;
 	/* The net itself is needed once more only if tables are read or dumped. */
-	if (!a->dump.dir)
-		cli_subjects_drop_net(who, in);
+	if (!a->dump.dir && !reads)
+		osr_net_free(&in->net);
 	if (!st)
 		st = traffic_load(a, diag);
 	if (!st)

@@ -603,28 +603,6 @@ out:
 
 enum { OPT_LINKS = 256, OPT_SWITCHES };
 
-static const struct cli_option fault_options[] = {
-	{ "link", "NODE:PORT", "remove the cable on this port; may be repeated",
-	  CLI_LIST(struct faults, link, n_links) },
-	{ "switch", "NODE", "remove this switch; may be repeated",
-	  CLI_LIST(struct faults, sw, n_switches) },
-	{ "each", "WORD", "one at a time: link or switch (without hosts)",
-	  CLI_WORD(struct faults, each, "|link|switch") },
-	{ "links", "N[%]", "remove N, or N percent, of the cables between switches at random",
-	  .key = OPT_LINKS },
-	{ "switches", "N[%]", "remove N, or N percent, of the switches without hosts at random",
-	  .key = OPT_SWITCHES },
-	{ "cases", "N", "number of random cases (default 10)",
-	  CLI_NUMBER(struct faults, n_cases, 1, 1000000) },
-	{ "seed", "N", "seed of the first random case (default 1), then one more each",
-	  CLI_NUMBER(struct faults, random.seed, 0, INT64_MAX) },
-	{ "split", NULL, "the fabric may be split at random (default: it stays connected)",
-	  CLI_FLAG(struct faults, split) },
-	{ "any-switch", NULL, "switches with hosts may go at random, too, with their hosts",
-	  CLI_FLAG(struct faults, random.hosts_too) },
-	{ 0 },
-};
-
 static void take_amount(const char *text, const char *what, uint32_t *n, double *percent,
 			struct argp_state *state)
 {
@@ -643,9 +621,10 @@ static void take_amount(const char *text, const char *what, uint32_t *n, double 
 			   what, text);
 }
 
-static error_t faults_parse(int key, char *arg, struct argp_state *state)
+static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 {
-	struct faults *faults = state->input;
+	struct args *a = state->input;
+	struct faults *faults = &a->faults;
 	bool named = faults->n_links || faults->n_switches, by_chance = faults->by_chance;
 
 	switch (key) {
@@ -666,6 +645,9 @@ static error_t faults_parse(int key, char *arg, struct argp_state *state)
 		if (named + by_chance + !!faults->each > 1)
 			argp_error(state, "either --link and --switch, or --each, or --links and "
 					  "--switches");
+		if (a->write && !strcmp(a->write, "-") && a->run.out.format != OUT_PEOPLE)
+			argp_error(state, "--json and --csv need --write=FILE: the fabric would be "
+					  "on standard output as well");
 		faults->kind = named               ? FAULTS_NAMED
 			       : by_chance         ? FAULTS_RANDOM
 			       : faults->each == 1 ? FAULTS_LINK
@@ -676,31 +658,36 @@ static error_t faults_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct cli_spec faults_spec = { fault_options, faults_parse };
-
 static const struct cli_option options[] = {
+	{ "link", "NODE:PORT", "remove the cable on this port; may be repeated",
+	  CLI_LIST(struct args, faults.link, faults.n_links) },
+	{ "switch", "NODE", "remove this switch; may be repeated",
+	  CLI_LIST(struct args, faults.sw, faults.n_switches) },
+	{ "each", "WORD", "one at a time: link or switch (without hosts)",
+	  CLI_WORD(struct args, faults.each, "|link|switch") },
+	{ "links", "N[%]", "remove N, or N percent, of the cables between switches at random",
+	  .key = OPT_LINKS },
+	{ "switches", "N[%]", "remove N, or N percent, of the switches without hosts at random",
+	  .key = OPT_SWITCHES },
+	{ "cases", "N", "number of random cases (default 10)",
+	  CLI_NUMBER(struct args, faults.n_cases, 1, 1000000) },
+	{ "seed", "N", "seed of the first random case (default 1), then one more each",
+	  CLI_NUMBER(struct args, faults.random.seed, 0, INT64_MAX) },
+	{ "split", NULL, "the fabric may be split at random (default: it stays connected)",
+	  CLI_FLAG(struct args, faults.split) },
+	{ "any-switch", NULL, "switches with hosts may go at random, too, with their hosts",
+	  CLI_FLAG(struct args, faults.random.hosts_too) },
+
 	{ "max", "N",
 	  "list at most N cases, the worst, 0 for all (default: 20 in tables, all in JSON and CSV)",
 	  CLI_NUMBER(struct args, max_listed, 0, 1000000) },
 	{ "write", "FILE", "route nothing: write what is left of the fabric in the first case",
 	  CLI_TEXT(struct args, write) },
 	{ CLI_PART(input_spec, struct args, run.in) },
-	{ CLI_PART(faults_spec, struct args, faults) },
 	{ CLI_PART(engines_spec, struct args, run.who) },
 	{ CLI_PART(pool_spec, struct args, pool) },
 	{ 0 },
 };
-
-static error_t whatif_parse(int key, char *arg, struct argp_state *state)
-{
-	const struct args *a = state->input;
-
-	if (key == ARGP_KEY_END && a->write && !strcmp(a->write, "-") &&
-	    a->run.out.format != OUT_PEOPLE)
-		argp_error(state, "--json and --csv need --write=FILE: the fabric would be on "
-				  "standard output as well");
-	return ARGP_ERR_UNKNOWN;
-}
 
 /* The fabric of the first case, for other commands and for ibsim. */
 static enum osr_status whatif_write(struct args *a)

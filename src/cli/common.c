@@ -304,7 +304,7 @@ static const struct cli_option pool_options[] = {
 
 const struct cli_spec pool_spec = { pool_options };
 
-static uint32_t n_threads(const struct cli_pool *pool, uint64_t n_jobs)
+uint32_t cli_n_threads(const struct cli_pool *pool, uint64_t n_jobs)
 {
 	uint32_t n = pool->n_threads ? pool->n_threads : osr_n_processors();
 
@@ -405,7 +405,7 @@ enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t
 			  .n = n,
 			  .failed = n,
 			  .progress = { .what = what, .last = cli_now().wall } };
-	uint32_t n_parts = n_threads(pool, n);
+	uint32_t n_parts = cli_n_threads(pool, n);
 
 	osr_threads_of(n_parts).run(do_each, &e, n_parts);
 	if (e.progress.shown)
@@ -413,48 +413,4 @@ enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t
 	if (e.st)
 		*diag = e.diag;
 	return e.st;
-}
-
-/* ---- surveys -------------------------------------------------------------------------------- */
-
-struct surveying {
-	struct osr_survey survey;
-	struct osr_worker *worker; /* [n] of parts */
-};
-
-static void take_phase(void *ctx, uint32_t part)
-{
-	struct surveying *s = ctx;
-
-	osr_survey_take(&s->survey, &s->worker[part]);
-}
-
-static enum osr_status run_phase(void *ctx, uint32_t part, uint32_t i, struct osr_diag *diag)
-{
-	struct surveying *s = ctx;
-
-	(void)i;
-	return osr_worker_run(&s->worker[part], diag);
-}
-
-enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_in *in,
-			   const char *what, struct osr_survey_sum *sum, struct osr_diag *diag)
-{
-	struct surveying s;
-	struct osr_arena arena = { 0 };
-	enum osr_status st = osr_survey_init(&s.survey, in, &arena, diag);
-	uint32_t n = st ? 0 : n_threads(pool, s.survey.n_all);
-
-	s.worker = osr_alloc(&arena, n, sizeof(*s.worker));
-	if (!st)
-		st = osr_arena_failed(&arena, diag) ? OSR_NOMEM : OSR_OK;
-	for (uint32_t i = 0; i < n && !st; i++)
-		st = osr_worker_init(&s.worker[i], &s.survey, &arena, diag);
-	if (!st)
-		st = cli_each(pool, what, (uint32_t)s.survey.n_all, take_phase, run_phase, &s,
-			      diag);
-	if (!st)
-		osr_survey_sum(&s.survey, sum);
-	osr_arena_free(&arena);
-	return st;
 }

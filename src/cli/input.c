@@ -197,11 +197,6 @@ const struct cli_spec input_spec = { options, input_parse };
 
 /* ---- names of nodes, ports and cables -------------------------------------------------------- */
 
-size_t cli_first_word(const char *name)
-{
-	return strcspn(name, " \t,;");
-}
-
 /* Every node by name, id and GUID, every port by GUID and LIDs. */
 static enum osr_status endport_find(const struct osr_net *net, const char *word, unsigned kinds,
 				    uint32_t *node, uint32_t *port, struct osr_diag *diag)

@@ -117,9 +117,6 @@ enum osr_status cli_find_cable(const struct osr_net *net, const char *word, uint
 enum osr_status cli_find_terminal(const struct osr_net *net, const struct osr_fabric *fabric,
 				  const char *word, uint32_t *term, struct osr_diag *diag);
 
-/* "node7" of "node7 mlx5_0": how many bytes. */
-size_t cli_first_word(const char *name);
-
 /* Opens the lines of --hosts=LIST: a file, "-" for standard input, or the list itself as its one line. */
 struct osr_lines *cli_hostlist_open(struct osr_lines *in, const char *list, struct osr_diag *diag);
 

@@ -300,14 +300,6 @@ enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_inpu
 	return OSR_OK;
 }
 
-void cli_subjects_drop_net(const struct cli_subjects *subjects, struct cli_input *in)
-{
-	for (uint32_t i = 0; i < subjects->n; i++)
-		if (!subjects->item[i].engine)
-			return;
-	osr_net_free(&in->net);
-}
-
 void cli_subjects_free(struct cli_subjects *subjects)
 {
 	free(subjects->values);
@@ -667,21 +659,6 @@ void cli_stored_free(struct cli_stored *stored)
 {
 	osr_arena_free(&stored->arena);
 	osr_arena_free(&stored->baseline_arena);
-}
-
-enum osr_status cli_stored_write(const char *path, const struct osr_job *job,
-				 const struct osr_result *last, struct osr_diag *diag)
-{
-	size_t size = osr_store_size(last);
-	void *buf = size ? malloc(size) : NULL;
-	FILE *out = buf ? fopen(path, "wb") : NULL;
-
-	if (out) {
-		osr_store_write(last, osr_options_key(job->engine, job->values), buf, size);
-		fwrite(buf, 1, size, out);
-	}
-	free(buf);
-	return cli_written(out, path, diag);
 }
 
 /* ---- verdicts ------------------------------------------------------------------------------- */

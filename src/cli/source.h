@@ -104,10 +104,6 @@ enum osr_status cli_stored_read(const char *path, const struct osr_engine *engin
 				struct osr_diag *diag);
 void cli_stored_free(struct cli_stored *stored);
 
-/* engine: the one in job, with its values there. */
-enum osr_status cli_stored_write(const char *path, const struct osr_job *job,
-				 const struct osr_result *last, struct osr_diag *diag);
-
 #define CLI_MAX_SUBJECTS 32
 #define CLI_MAX_SETTINGS 32
 
@@ -164,8 +160,6 @@ extern const struct cli_spec engines_spec, subjects_spec;
  */
 enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_input *in,
 				  struct osr_diag *diag);
-/* The net is not needed any more, but for files. */
-void cli_subjects_drop_net(const struct cli_subjects *subjects, struct cli_input *in);
 void cli_subjects_free(struct cli_subjects *subjects);
 
 /* One line for people on what was assumed, and the fields above into the current row. */
