@@ -640,28 +640,6 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
-static void take_demands(struct args *a, const char *words, struct argp_state *state)
-{
-	if (!*words)
-		argp_error(state, "require \"\": no requirement");
-	for (size_t n; *words; words += n + (words[n] == ',')) {
-		uint32_t bits = 0;
-
-		n = strcspn(words, ",");
-		for (size_t i = 0; i < N_KNOWN; i++)
-			if (n == strlen(known[i].word) && !memcmp(known[i].word, words, n))
-				bits = known[i].bits;
-		if (n == strlen("minimal") && !memcmp("minimal", words, n))
-			a->minimal = true;
-		else if (!bits)
-			argp_error(state,
-				   "require \"%.*s\": expected deadlock-free, replies, any-sl, sl0 "
-				   "or minimal",
-				   (int)n, words);
-		a->named |= bits;
-	}
-}
-
 static error_t check_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
@@ -669,7 +647,24 @@ static error_t check_parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPT_REQUIRE:
-		take_demands(a, arg, state);
+		if (!*arg)
+			argp_error(state, "require \"\": no requirement");
+		for (size_t n; *arg; arg += n + (arg[n] == ',')) {
+			uint32_t bits = 0;
+
+			n = strcspn(arg, ",");
+			for (size_t i = 0; i < N_KNOWN; i++)
+				if (n == strlen(known[i].word) && !memcmp(known[i].word, arg, n))
+					bits = known[i].bits;
+			if (n == strlen("minimal") && !memcmp("minimal", arg, n))
+				a->minimal = true;
+			else if (!bits)
+				argp_error(state,
+					   "require \"%.*s\": expected deadlock-free, replies, "
+					   "any-sl, sl0 or minimal",
+					   (int)n, arg);
+			a->named |= bits;
+		}
 		return 0;
 	case OPT_MAX_LOAD:
 		a->max_load = strtod(arg, &end);

@@ -75,38 +75,29 @@ static void count_lanes(const struct args *a, struct outcome *o)
 						     16) != 0;
 }
 
-/* Ports of a group on a switch; NULL: there is no such group. */
-static const uint64_t *group_of(const struct osr_generation *gen, uint32_t n_switches,
-				uint16_t mlid, uint32_t s)
-{
-	const struct osr_groups *groups = gen->groups;
-
-	for (uint32_t i = 0; groups && i < groups->n; i++)
-		if (groups->mlid[i] == mlid)
-			return groups->ports[(size_t)i * n_switches + s];
-	return NULL;
-}
-
 /* (group, switch) entries that differ; what only one of them has counts where it is not empty. */
 static void count_groups(const struct args *a, struct outcome *o)
 {
-	static const uint64_t none[4];
+	static const struct osr_groups none;
+	static const uint64_t nowhere[4];
 	uint32_t n = a->run.in.fabric.n_switches;
 
 	for (unsigned g = OLD; g <= NEW; g++) {
-		const struct osr_groups *groups = a->gen[g].groups;
+		const struct osr_groups *own = a->gen[g].groups ? a->gen[g].groups : &none;
+		const struct osr_groups *its = a->gen[1 - g].groups ? a->gen[1 - g].groups : &none;
 
-		for (uint32_t i = 0; groups && i < groups->n; i++)
-			for (uint32_t s = 0; s < n; s++) {
-				const uint64_t *mine = groups->ports[(size_t)i * n + s];
-				const uint64_t *its =
-					group_of(&a->gen[1 - g], n, groups->mlid[i], s);
+		for (uint32_t i = 0; i < own->n; i++) {
+			uint32_t k = 0;
 
-				/* Groups of both are counted once. */
-				if (!its || g == OLD)
-					o->n_groups +=
-						memcmp(mine, its ? its : none, sizeof(none)) != 0;
-			}
+			while (k < its->n && its->mlid[k] != own->mlid[i])
+				k++;
+			/* Groups of both are counted once. */
+			for (uint32_t s = 0; s < n && (k == its->n || g == OLD); s++)
+				o->n_groups += memcmp(own->ports[(size_t)i * n + s],
+						      k == its->n ? nowhere
+								  : its->ports[(size_t)k * n + s],
+						      sizeof(nowhere)) != 0;
+		}
 	}
 }
 

@@ -660,41 +660,31 @@ static void say_switches(const struct osr_fabric *f, struct osr_arena *arena, st
 	}
 }
 
-/* The lane on which a packet of this SL leaves the switch of its host. */
-static uint8_t first_vl(const struct osr_routing *routing, const struct osr_fabric *f, uint32_t v,
-			uint32_t d, uint8_t sl)
-{
-	uint32_t port = osr_lft(routing, v, d), row = f->term_row[v];
-
-	if (!routing->sl2vl)
-		return sl;
-	/* By the port that the first host hangs on; hosts of a switch share their lanes. */
-	while (row + 1 < f->term_row[v + 1] && f->term_role[row] == OSR_ROLE_SP0)
-		row++;
-	return routing->sl2vl[routing->sl2vl_row[v] +
-			      f->term_port[row] * ((uint32_t)f->sw_n_ports[v] + 1) + port][sl];
-}
-
-/* Routes between hosts, by the VL of the first cable. */
+/* Routes between hosts, by the VL of the first cable: as the first host of each switch sends, for they share their lanes. */
 static void say_lanes(const struct osr_fabric *f, const struct osr_routing *routing,
 		      struct out *out)
 {
 	uint64_t routes[OSR_MAX_VLS] = { 0 };
 
-	for (uint32_t d = 0; routing->sl && d < f->n_dests; d++)
-		for (uint32_t v = 0; v < f->n_switches && f->term_weight[f->dest_term[d]]; v++) {
-			uint8_t vl = OSR_MAX_VLS;
+	for (uint32_t v = 0; routing->sl && v < f->n_switches; v++) {
+		uint32_t row = f->term_row[v];
 
-			if (v != f->dest_switch[d] && f->sw_sources[v] &&
-			    osr_lft(routing, v, d) != OSR_NO_PATH)
-				vl = first_vl(routing, f, v, d,
-					      routing->sl[(size_t)d * f->n_switches + v]);
+		while (row + 1 < f->term_row[v + 1] && f->term_role[row] == OSR_ROLE_SP0)
+			row++;
+		for (uint32_t d = 0; d < f->n_dests && f->sw_sources[v]; d++) {
+			uint8_t port = osr_lft(routing, v, d), vl;
+
+			if (v == f->dest_switch[d] || port == OSR_NO_PATH ||
+			    !f->term_weight[f->dest_term[d]])
+				continue;
+			vl = cli_gen_sl2vl(routing, f, v, f->term_port[row],
+					   port)[routing->sl[(size_t)d * f->n_switches + v]];
 			if (vl < OSR_MAX_VLS)
 				routes[vl] += f->sw_sources[v];
 		}
-	for (uint32_t vl = 0; routing->sl && vl < routing->n_vls; vl++) {
-		OUT_ADD(out, "lanes", vl, routes[vl]);
 	}
+	for (uint32_t vl = 0; routing->sl && vl < routing->n_vls; vl++)
+		OUT_ADD(out, "lanes", vl, routes[vl]);
 }
 
 /* Rows of these sections. */
@@ -715,19 +705,6 @@ static void page_say(const struct osr_fabric *f, const struct osr_routing *routi
 				f->chan_port[f->chan_rev[c]], load[c], load[f->chan_rev[c]]);
 	say_lanes(f, routing, out);
 	osr_arena_free(&arena);
-}
-
-/* UTC; of SOURCE_DATE_EPOCH, where pages are to be the same byte by byte. */
-static const char *page_date(char buf[32])
-{
-	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	time_t now = epoch ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
-	struct tm utc;
-
-	buf[0] = '\0';
-	if (gmtime_r(&now, &utc))
-		strftime(buf, 32, "%Y-%m-%d %H:%M UTC", &utc);
-	return buf;
 }
 
 /* Everything that `out` has been told, in the page; OSR_INVAL: it cannot be written. */
@@ -991,14 +968,20 @@ static enum osr_status route_all(struct args *a)
 	struct osr_diag *diag = &a->run.diag;
 	struct out *out = &a->run.out;
 	uint32_t first = reference_of(&a->run.who);
+	/* UTC; of SOURCE_DATE_EPOCH, where pages are to be the same byte by byte. */
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+	time_t now = epoch ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
 	enum osr_status st;
-	char date[32];
+	char date[32] = "";
+	struct tm utc;
 
+	if (a->is_report && gmtime_r(&now, &utc))
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &utc);
 	cli_run_say(&a->run, true);
 	out_count(out, "bisections", a->traffic.n_bisections);
 	out_count(out, "seed", a->traffic.seed);
 	out_text(out, "command_line", a->is_report ? a->run.line : NULL);
-	out_text(out, "date", a->is_report ? page_date(date) : NULL);
+	out_text(out, "date", a->is_report ? date : NULL);
 	out_head(out, "%u random bisections from seed %llu", a->traffic.n_bisections,
 		 (unsigned long long)a->traffic.seed);
 	st = osr_bound_load(&a->run.in.fabric, &a->run.scratch, &a->bound, diag);

@@ -95,62 +95,35 @@ static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
 	return OSR_OK;
 }
 
-static enum osr_status trafficfile_take_line(struct reader *r, char *text)
-{
-	char *word;
-	enum osr_status st;
-
-	word = osr_word(&text);
-	if (!word)
-		return OSR_OK;
-	if (!strcmp(word, "ranks"))
-		st = take_ranks(r, text);
-	else if (!strcmp(word, "phase"))
-		st = begin_phase(r);
-	else
-		st = take_pair(r, word, text);
-	r->begun = true;
-	return st;
-}
-
 /* Terminals become ranks: those that take part, by their index. */
-static enum osr_status trafficfile_number(struct reader *r, struct osr_traffic *traffic)
-{
-	const struct osr_fabric *fabric = r->x->f;
-	uint32_t *rank = calloc(fabric->n_terminals, sizeof(*rank)), n = 0;
-
-	traffic->hosts = malloc(fabric->n_terminals * sizeof(*traffic->hosts));
-	if (!rank || !traffic->hosts) {
-		free(rank);
-		return osr_lines_nomem(r->in);
-	}
-	for (uint32_t i = 0; i < r->n_pairs; i++)
-		rank[r->pair[i].from] = rank[r->pair[i].to] = 1;
-	for (uint32_t k = 0; k < fabric->n_terminals; k++) {
-		if (!rank[k])
-			continue;
-		traffic->hosts[n] = k;
-		rank[k] = n++;
-	}
-	for (uint32_t i = 0; i < r->n_pairs; i++)
-		r->pair[i] = (struct osr_pair){ rank[r->pair[i].from], rank[r->pair[i].to] };
-	free(rank);
-	r->n_ranks = n;
-	return OSR_OK;
-}
-
 static enum osr_status trafficfile_finish(struct reader *r, struct osr_traffic *traffic)
 {
-	enum osr_status st = OSR_OK;
+	uint32_t n_terminals = r->x ? r->x->f->n_terminals : 0, *rank;
 
 	if (!r->n_pairs)
 		return osr_fail(r->in->diag, OSR_INVAL, "%s: it has no pairs", r->in->label);
 	if (r->row[r->n_phases - 1] == r->n_pairs)
 		r->n_phases--;
-	if (!r->n_ranks)
-		st = trafficfile_number(r, traffic);
-	if (st)
-		return st;
+	if (!r->n_ranks) {
+		rank = calloc(n_terminals, sizeof(*rank));
+		traffic->hosts = malloc(n_terminals * sizeof(*traffic->hosts));
+		if (!rank || !traffic->hosts) {
+			free(rank);
+			return osr_lines_nomem(r->in);
+		}
+		for (uint32_t i = 0; i < r->n_pairs; i++)
+			rank[r->pair[i].from] = rank[r->pair[i].to] = 1;
+		for (uint32_t k = 0; k < n_terminals; k++) {
+			if (!rank[k])
+				continue;
+			traffic->hosts[r->n_ranks] = k;
+			rank[k] = r->n_ranks++;
+		}
+		for (uint32_t i = 0; i < r->n_pairs; i++)
+			r->pair[i] =
+				(struct osr_pair){ rank[r->pair[i].from], rank[r->pair[i].to] };
+		free(rank);
+	}
 	r->row[r->n_phases] = r->n_pairs;
 	traffic->phases = (struct osr_phases){
 		.n_ranks = r->n_ranks, .n_phases = r->n_phases, .row = r->row, .pair = r->pair
@@ -167,8 +140,16 @@ enum osr_status osr_traffic_read(struct osr_lines *in, struct osr_endports *endp
 
 	*traffic = (struct osr_traffic){ .hosts = NULL };
 	in->by_people = true;
-	while (!st && osr_lines_next(in, &text, &st))
-		st = trafficfile_take_line(&r, text);
+	while (!st && osr_lines_next(in, &text, &st)) {
+		const char *word = osr_word(&text);
+
+		if (!word)
+			continue;
+		st = !strcmp(word, "ranks")   ? take_ranks(&r, text)
+		     : !strcmp(word, "phase") ? begin_phase(&r)
+					      : take_pair(&r, word, text);
+		r.begun = true;
+	}
 	if (!st)
 		st = trafficfile_finish(&r, traffic);
 	osr_lines_close(in);

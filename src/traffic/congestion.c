@@ -97,20 +97,6 @@ static uint32_t busier_end(const struct osr_meter *meter, uint32_t i)
 	return sends > receives ? sends : receives;
 }
 
-/* Counted by congestion first, so that the sum has one order. */
-static double sum_bandwidth(struct osr_meter *meter)
-{
-	double sum = 0;
-
-	memset(meter->n_worst, 0, ((size_t)meter->n_pairs + 1) * sizeof(*meter->n_worst));
-	for (uint32_t i = 0; i < meter->n_pairs; i++)
-		meter->n_worst[meter->worst[i]]++;
-	for (uint32_t worst = 1; worst <= meter->n_pairs; worst++)
-		if (meter->n_worst[worst])
-			sum += (double)meter->n_worst[worst] / worst;
-	return sum;
-}
-
 static void start_phase(struct osr_meter *meter, const struct osr_pair *pairs,
 			const uint32_t *dests, uint32_t n_pairs)
 {
@@ -145,15 +131,15 @@ enum osr_status osr_meter_phase(struct osr_meter *meter, const struct osr_pair *
 	st = congestion_walk(meter, true, diag);
 	if (st)
 		return st;
-	for (uint32_t i = 0; i < n_pairs; i++)
-		crossing->n_no_path += !meter->worst[i];
 	/* Over all channels, those of end ports included. */
 	for (uint32_t k = 0; k < meter->n_crossed; k++)
 		if (meter->load[meter->crossed[k]] > crossing->hsd)
 			crossing->hsd = meter->load[meter->crossed[k]];
-	for (uint32_t i = 0; i < n_pairs; i++)
+	for (uint32_t i = 0; i < n_pairs; i++) {
+		crossing->n_no_path += !meter->worst[i];
 		if (busier_end(meter, i) > crossing->hsd)
 			crossing->hsd = busier_end(meter, i);
+	}
 	if (!bandwidth)
 		return OSR_OK;
 	st = congestion_walk(meter, false, diag);
@@ -162,6 +148,12 @@ enum osr_status osr_meter_phase(struct osr_meter *meter, const struct osr_pair *
 	for (uint32_t i = 0; i < n_pairs; i++)
 		if (meter->worst[i] && meter->worst[i] < busier_end(meter, i))
 			meter->worst[i] = busier_end(meter, i);
-	crossing->bandwidth = sum_bandwidth(meter);
+	/* Counted by congestion first, so that the sum has one order. */
+	memset(meter->n_worst, 0, ((size_t)n_pairs + 1) * sizeof(*meter->n_worst));
+	for (uint32_t i = 0; i < n_pairs; i++)
+		meter->n_worst[meter->worst[i]]++;
+	for (uint32_t worst = 1; worst <= n_pairs; worst++)
+		if (meter->n_worst[worst])
+			crossing->bandwidth += (double)meter->n_worst[worst] / worst;
 	return OSR_OK;
 }

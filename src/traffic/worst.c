@@ -58,14 +58,6 @@ static bool comes_to(const struct worst *w, uint32_t v, uint32_t d, uint32_t goa
 	return true;
 }
 
-static bool arrives(const struct worst *w, uint32_t v, uint32_t d)
-{
-	uint32_t root = w->f->dest_switch[d];
-
-	return osr_lft(w->r, root, d) == w->f->term_port[w->f->dest_term[d]] &&
-	       comes_to(w, v, d, root);
-}
-
 static enum osr_status worst_init(struct worst *w, struct osr_arena *scratch, struct osr_diag *diag)
 {
 	const struct osr_fabric *f = w->f;
@@ -161,10 +153,11 @@ static enum osr_status worst_pairs(struct worst *w, uint32_t c, struct osr_arena
 
 	w->n_dests = w->n_nodes = 0;
 	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		uint32_t d = worst_dest(w, t);
+		uint32_t d = worst_dest(w, t), root = f->dest_switch[d];
 
 		if (w->rates->units[t] && osr_lft(w->r, tail, d) == f->chan_port[c] &&
-		    arrives(w, tail, d))
+		    osr_lft(w->r, root, d) == f->term_port[f->dest_term[d]] &&
+		    comes_to(w, tail, d, root))
 			w->dest[n++] = t;
 	}
 	w->reach = osr_calloc(scratch, (size_t)n * w->n_words, sizeof(*w->reach));
