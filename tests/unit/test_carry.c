@@ -178,7 +178,7 @@ static void random_channels(const struct osr_fabric *f, struct osr_arena *arena,
 	r->lane_deps = deps;
 }
 
-/* Path SLs in rows shared by two terminals, two groups of random ports, a table for every terminal. */
+/* Path SLs in rows shared by two terminals, two groups of random ports. */
 static void random_rest(const struct osr_fabric *f, struct osr_arena *arena, uint64_t *seed,
 			struct osr_generation *gen)
 {
@@ -187,15 +187,11 @@ static void random_rest(const struct osr_fabric *f, struct osr_arena *arena, uin
 	struct osr_paths *p = osr_alloc(arena, 1, sizeof(*p));
 	struct osr_groups *m = osr_alloc(arena, 1, sizeof(*m));
 	uint64_t(*ports)[4] = osr_calloc(arena, 2 * f->n_switches, sizeof(*ports));
-	osr_sl2vl_t *table = osr_alloc(arena, f->n_terminals, sizeof(*table));
 	uint32_t *row = osr_alloc(arena, f->n_terminals, sizeof(*row));
 	uint8_t *sl = osr_alloc(arena, (size_t)n_rows * f->n_dests, 1);
 
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
+	for (uint32_t t = 0; t < f->n_terminals; t++)
 		row[t] = one_in(seed, 6) ? OSR_NONE : (uint32_t)(test_random(seed) % n_rows);
-		for (unsigned i = 0; i < 16; i++)
-			table[t][i] = (uint8_t)(test_random(seed) % 16);
-	}
 	for (uint32_t i = 0; i < n_rows * f->n_dests; i++)
 		sl[i] = (uint8_t)(test_random(seed) % 16);
 	for (uint32_t i = 0; i < 2 * f->n_switches; i++)
@@ -204,7 +200,6 @@ static void random_rest(const struct osr_fabric *f, struct osr_arena *arena, uin
 	*m = (struct osr_groups){ 2, mlid, (const uint64_t(*)[4])ports, 3 };
 	gen->paths = p;
 	gen->groups = m;
-	gen->term_sl2vl = table;
 	gen->sls_unknown = one_in(seed, 2);
 }
 
@@ -234,9 +229,6 @@ static void check_rest(const struct osr_fabric_map *map, const struct osr_genera
 		uint32_t x = terminal_before(map, t);
 
 		assert_int_equal(now->paths.row[t], x == OSR_NONE ? OSR_NONE : old->paths->row[x]);
-		for (uint8_t sl = 0; sl < 16; sl++)
-			assert_int_equal(now->gen.term_sl2vl[t][sl],
-					 x == OSR_NONE ? sl : old->term_sl2vl[x][sl]);
 		for (uint32_t d = 0;
 		     x != OSR_NONE && old->paths->row[x] != OSR_NONE && d < to->n_dests; d++)
 			assert_int_equal(
@@ -290,7 +282,6 @@ static void test_generation(void **state)
 		assert_int_equal(osr_union_carry(&t.f, &gen, &to, &arena, &now, &diag), OSR_OK);
 		assert_null(now.gen.paths);
 		assert_null(now.gen.groups);
-		assert_null(now.gen.term_sl2vl);
 		osr_arena_free(&arena);
 		test_fabric_free(&t);
 	}

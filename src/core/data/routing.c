@@ -125,79 +125,36 @@ uint64_t osr_routing_digest(const struct osr_fabric *fabric, const struct osr_ro
 	return routing->sl2vl ? hash_sl2vl(h, fabric, routing) : h;
 }
 
-/* Switches first .. first+n-1 of now were old .. old+n-1 before, or did not exist (OSR_NONE). */
-struct run {
-	uint32_t first, n, old;
-};
-
-/*
- * The next run from switch `first` on, old switches before *old being used up: both fabrics have
- * their switches in the order of their GUIDs.
- */
-static struct run next_run(const struct osr_fabric *now, const struct osr_fabric *before,
-			   uint32_t first, uint32_t *old)
-{
-	uint32_t s = first, o = *old;
-
-	while (o < before->n_switches && before->sw_guid[o] < now->sw_guid[first])
-		o++;
-	*old = o;
-	if (o < before->n_switches && before->sw_guid[o] == now->sw_guid[first]) {
-		while (s < now->n_switches && o < before->n_switches &&
-		       before->sw_guid[o] == now->sw_guid[s])
-			s++, o++;
-		return (struct run){ .first = first, .n = s - first, .old = *old };
-	}
-	while (s < now->n_switches &&
-	       (o == before->n_switches || now->sw_guid[s] < before->sw_guid[o]))
-		s++;
-	return (struct run){ .first = first, .n = s - first, .old = OSR_NONE };
-}
-
-static uint64_t changed_in_run(const struct osr_result *before, const struct osr_fabric *fabric,
-			       const struct osr_routing *now, struct run run)
-{
-	const struct osr_fabric *old = &before->fabric;
-	uint64_t changed = 0;
-
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *row = now->lft + (size_t)d * now->n_switches + run.first, *was;
-		uint32_t lid = fabric->dest_lid[d], n = 0,
-			 od = run.old != OSR_NONE && old->n_dests && lid <= old->max_lid
-				      ? old->lid_dest[lid]
-				      : OSR_NONE;
-
-		if (od == OSR_NONE) {
-			for (uint32_t i = 0; i < run.n; i++)
-				n += row[i] != OSR_NO_PATH;
-		} else {
-			was = before->routing.lft + (size_t)od * before->routing.n_switches +
-			      run.old;
-			if (memcmp(row, was, run.n))
-				for (uint32_t i = 0; i < run.n; i++)
-					n += row[i] != was[i];
-		}
-		changed += n;
-	}
-	return changed;
-}
-
 uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_fabric *fabric,
 			     const struct osr_routing *now, uint64_t *n_entries)
 {
 	static const struct osr_result nothing;
+	const struct osr_fabric *old =
+		before && before->routing.lft ? &before->fabric : &nothing.fabric;
+	uint32_t n = fabric->n_switches, n_old = old->n_switches;
+	bool same = n == n_old && !memcmp(fabric->sw_guid, old->sw_guid, n * sizeof(*old->sw_guid));
 	uint64_t changed = 0;
-	uint32_t old = 0;
 
-	if (!before || !before->routing.lft)
-		before = &nothing;
-	for (uint32_t s = 0; s < fabric->n_switches;) {
-		struct run run = next_run(fabric, &before->fabric, s, &old);
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t lid = fabric->dest_lid[d],
+			 od = old->n_dests && lid <= old->max_lid ? old->lid_dest[lid] : OSR_NONE;
+		const uint8_t *row = now->lft + (size_t)d * n, *was = NULL;
 
-		changed += changed_in_run(before, fabric, now, run);
-		s += run.n;
+		if (od != OSR_NONE)
+			was = before->routing.lft + (size_t)od * n_old;
+		if (was && same && !memcmp(row, was, n))
+			continue;
+		/* Both fabrics have their switches in the order of their GUIDs. */
+		for (uint32_t s = 0, o = 0; s < n; s++) {
+			while (o < n_old && old->sw_guid[o] < fabric->sw_guid[s])
+				o++;
+			changed +=
+				row[s] != (was && o < n_old && old->sw_guid[o] == fabric->sw_guid[s]
+						   ? was[o]
+						   : OSR_NO_PATH);
+		}
 	}
 	if (n_entries)
-		*n_entries = (uint64_t)fabric->n_dests * fabric->n_switches;
+		*n_entries = (uint64_t)fabric->n_dests * n;
 	return changed;
 }

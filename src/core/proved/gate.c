@@ -41,7 +41,7 @@ struct gate {
 	/* What has been confirmed of this order, or is by itself; NULL. */
 	const struct osr_fabric *then_f;
 	const struct osr_routing *then;
-	uint8_t *changed;  /* [n_sw * n_port] since then; NULL: nothing */
+	uint8_t *changed;  /* [n_sw * n_port] since then */
 	uint8_t *answered; /* [n_sw] answers of the switch, or to it, have changed since then */
 };
 
@@ -500,43 +500,6 @@ static bool gate_delivers(const struct gate *g, struct share *mine)
  * the destination, and the channels that its entries use, with their ranks and the lanes of what comes by them.
  */
 
-/* Which ports have another rank or bound than in these tables, or lead to other lanes. */
-static void gate_changes(struct gate *g, const struct tab *then)
-{
-	const struct tab *now = &g->t[0];
-	size_t width = (size_t)now->width, n_q = (size_t)now->n_q;
-
-	for (size_t i = 0; i < gate_index(now, (uint32_t)now->n_sw, 0); i++) {
-		const int32_t *a = now->hot + i * width, *b = then->hot + i * width;
-		size_t slot = (size_t)a[H_ROW] * n_q;
-
-		g->changed[i] |=
-			memcmp(a, b, width * sizeof(*a)) ||
-			memcmp(now->slots + slot, then->slots + slot, (size_t)now->n_port * n_q);
-	}
-}
-
-/* Switches, levels, lanes and claims are those of before: then ports and rows compare, and which have changed. */
-static bool gate_compare(struct gate *g, const struct gate *before)
-{
-	const struct tab *now = &g->t[0], *then = &before->t[0];
-	size_t n = (size_t)now->n_sw;
-
-	if (!before->ranked || now->n_sw != then->n_sw || now->n_port != then->n_port ||
-	    now->n_slot != then->n_slot || now->n_lane != then->n_lane || now->n_q != then->n_q ||
-	    g->any != before->any || now->f_replies != then->f_replies ||
-	    now->f_flat != then->f_flat || !g->gen[0]->granted != !before->gen[0]->granted ||
-	    memcmp(g->f->sw_guid, before->f->sw_guid, n * sizeof(*g->f->sw_guid)) ||
-	    memcmp(now->sws, then->sws, n * 2 * sizeof(*now->sws)))
-		return false;
-	gate_changes(g, then);
-	for (size_t h = 0; now->f_replies && h < n; h++)
-		for (size_t s = 0; s < n; s++)
-			if (now->k_answers[h * n + s] != then->k_answers[h * n + s])
-				g->answered[h] = g->answered[s] = 1;
-	return true;
-}
-
 static bool gate_same(const void *now, size_t d, const void *then, size_t d_then, size_t size)
 {
 	return !now ||
@@ -566,13 +529,13 @@ static bool gate_stays(const struct gate *g, uint32_t d)
 		      !gate_same(a->granted, d, b->granted, was, n * sizeof(*a->granted)))))
 			return false;
 	}
-	for (uint32_t s = 0; g->changed && s < n; s++) {
+	for (uint32_t s = 0; s < n; s++) {
 		uint8_t port = b->lft[was * n + s];
 
 		if (port < g->t[0].n_port && g->changed[gate_index(&g->t[0], s, port)])
 			return false;
 	}
-	return !g->changed || !g->answered[home];
+	return !g->answered[home];
 }
 
 /* ---- all together ---------------------------------------------------------------------------- */
@@ -681,57 +644,75 @@ static enum osr_status gate_lay(struct gate *g, uint32_t n_parts, struct osr_are
 	return OSR_OK;
 }
 
+/* Are switches, levels, lanes and claims those of before? Then ports and rows compare. */
+static bool gate_compares(const struct gate *g, const struct gate *before)
+{
+	const struct tab *now = &g->t[0], *then = &before->t[0];
+	size_t n = g->f->n_switches;
+
+	return before->ranked && now->n_sw == then->n_sw && now->n_port == then->n_port &&
+	       now->n_slot == then->n_slot && now->n_lane == then->n_lane &&
+	       now->n_q == then->n_q && g->any == before->any &&
+	       now->f_replies == then->f_replies && now->f_flat == then->f_flat &&
+	       !g->gen[0]->granted == !before->gen[0]->granted &&
+	       !memcmp(g->f->sw_guid, before->f->sw_guid, n * sizeof(*g->f->sw_guid)) &&
+	       !memcmp(now->sws, then->sws, n * 2 * sizeof(*now->sws));
+}
+
 /*
  * What is known of the same order: of one generation what was confirmed before, laid out the same way; of a mixture
- * what its tables of today say by themselves, with the lanes of today. g->then becomes NULL where it does not help.
+ * what its tables of today say by themselves, with the lanes of today. g->then is NULL where it does not help.
  */
 static enum osr_status gate_remember(struct gate *g, const struct osr_result *result,
 				     struct osr_arena *scratch, struct osr_diag *diag)
 {
-	const struct tab *now = &g->t[0], *old = &g->t[1];
-	size_t n_q = (size_t)now->n_q;
+	const struct tab *now = &g->t[0], *then = &g->t[1];
+	size_t n = g->f->n_switches, n_port = (size_t)now->n_port, n_q = (size_t)now->n_q;
 	struct gate before;
 	enum osr_status st;
 
-	if (g->n_gens == 1 &&
-	    (!g->ranked || !result || !result->confirmed ||
-	     osr_routing_digest(&result->fabric, &result->routing) != result->digest))
-		return OSR_OK;
-	if (g->n_gens > 1 && !g->any)
-		g->then = NULL;
-	if (g->n_gens > 1 &&
-	    (!g->then || !memcmp(now->slots, old->slots, (size_t)now->n_slot * n_q)))
-		return OSR_OK;
-	g->changed = osr_calloc(scratch, gate_index(now, g->f->n_switches, 0), 1);
-	g->answered = osr_calloc(scratch, g->f->n_switches, 1);
+	g->changed = osr_calloc(scratch, n * n_port, 1);
+	g->answered = osr_calloc(scratch, n, 1);
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	if (g->n_gens > 1) {
-		gate_changes(g, old);
-		/* And what enters on another lane. */
-		for (uint32_t s = 0; s < g->f->n_switches; s++)
-			for (uint32_t i = 0; i < (uint32_t)now->n_port; i++) {
-				const int32_t *cold = gate_cold(now, s, i);
-				size_t slot = (size_t)cold[C_ROW] * n_q;
+	if (g->n_gens > 1 && !g->any)
+		g->then = NULL;
+	if (g->n_gens == 1 && g->ranked && result && result->confirmed &&
+	    osr_routing_digest(&result->fabric, &result->routing) == result->digest) {
+		before = (struct gate){ .f = &result->fabric,
+					.gen = { &result->routing },
+					.n_gens = 1,
+					.claims = result->routing.claims };
+		st = gate_lay(&before, 0, scratch, diag);
+		if (st == OSR_NOMEM)
+			return st;
+		if (!st && gate_compares(g, &before)) {
+			g->then_f = before.f;
+			g->then = before.gen[0];
+			then = &before.t[0];
+		}
+		for (size_t i = 0; g->then && now->f_replies && i < n * n; i++)
+			if (now->k_answers[i] != then->k_answers[i])
+				g->answered[i / n] = g->answered[i % n] = 1;
+	}
+	/* Which ports have another rank or bound, or lead to other lanes? */
+	for (size_t i = 0; g->then && i < n * n_port; i++) {
+		const int32_t *hot = now->hot + i * (size_t)now->width;
+		size_t slot = (size_t)hot[H_ROW] * n_q;
 
-				for (uint32_t o = 0; cold[C_ENTER] && o < (uint32_t)now->n_port;
-				     o++, slot += n_q)
-					g->changed[gate_index(now, s, o)] |=
-						memcmp(now->slots + slot, old->slots + slot, n_q) !=
-						0;
-			}
-		return OSR_OK;
+		g->changed[i] = memcmp(hot, then->hot + i * (size_t)now->width,
+				       (size_t)now->width * sizeof(*hot)) ||
+				memcmp(now->slots + slot, then->slots + slot, n_port * n_q);
 	}
-	before = (struct gate){ .f = &result->fabric,
-				.gen = { &result->routing },
-				.n_gens = 1,
-				.claims = result->routing.claims };
-	st = gate_lay(&before, 0, scratch, diag);
-	if (!st && gate_compare(g, &before)) {
-		g->then_f = &result->fabric;
-		g->then = &result->routing;
+	/* And on which does something enter on other lanes? */
+	for (size_t i = 0; g->then && !now->f_flat && i < n * n_port * n_port; i++) {
+		const int32_t *cold = now->cold + i / n_port * (size_t)now->more;
+		size_t slot = ((size_t)cold[C_ROW] + i % n_port) * n_q;
+
+		if (cold[C_ENTER] && memcmp(now->slots + slot, then->slots + slot, n_q))
+			g->changed[i / n_port / n_port * n_port + i % n_port] = 1;
 	}
-	return st;
+	return OSR_OK;
 }
 
 static enum osr_status gate_ask(struct gate *g, const struct osr_result *result,

@@ -110,21 +110,6 @@ static void carry_groups(const struct osr_fabric_map *map, const struct osr_grou
 	}
 }
 
-/* A new sender uses no SL that is known: VL = SL, as without tables. */
-static void carry_ends(const struct osr_fabric_map *map, const osr_sl2vl_t *old,
-		       struct osr_arena *result, struct osr_generation *to)
-{
-	osr_sl2vl_t *table = osr_alloc(result, map->to->n_terminals, sizeof(*table));
-
-	to->term_sl2vl = table;
-	for (uint32_t t = 0; table && t < map->to->n_terminals; t++) {
-		uint32_t old_t = osr_fabric_map_terminal(map, t);
-
-		for (unsigned sl = 0; sl < 16; sl++)
-			table[t][sl] = old_t == OSR_NONE ? (uint8_t)sl : old[old_t][sl];
-	}
-}
-
 enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_generation *old,
 				const struct osr_fabric *fabric, struct osr_arena *result,
 				struct osr_carried *to, struct osr_diag *diag)
@@ -145,7 +130,5 @@ enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_
 		carry_groups(map, old->groups, result, &to->groups);
 		to->gen.groups = &to->groups;
 	}
-	if (old->term_sl2vl)
-		carry_ends(map, old->term_sl2vl, result, &to->gen);
 	return osr_arena_failed(result, diag) ? OSR_NOMEM : OSR_OK;
 }

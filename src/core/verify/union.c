@@ -189,11 +189,16 @@ static uint16_t followed_sls(const struct run *u)
 
 /* ---- who sends ------------------------------------------------------------------------------ */
 
+/*
+ * Which end ports send on the SLs of which row; and where replies count the SLs of all that a row asks a switch, for
+ * on these it answers.
+ */
 static void find_senders(struct run *u, uint32_t g)
 {
 	const struct osr_fabric *fabric = u->w.f;
 	const struct osr_paths *paths = u->w.gen[g].paths;
 	uint32_t n = paths ? fabric->n_terminals : fabric->n_switches;
+	size_t n_sw = fabric->n_switches, n_rows = paths ? paths->n_rows : n_sw;
 	struct sender *list = osr_alloc(u->scratch, n, sizeof(*list)), last = { .row = OSR_NONE };
 
 	u->sender[g] = list;
@@ -209,21 +214,13 @@ static void find_senders(struct run *u, uint32_t g)
 			continue;
 		list[u->n_senders[g]++] = last = x;
 	}
-}
-
-/* Answers to what the owner of a LID asks travel on the SLs of its own row. */
-static void find_replies(struct run *u, uint32_t g)
-{
-	const struct osr_fabric *fabric = u->w.f;
-	const struct osr_paths *paths = u->w.gen[g].paths;
-	size_t n = fabric->n_switches, n_rows = paths ? paths->n_rows : n;
-	uint16_t *replies = osr_calloc(u->scratch, n_rows, n * sizeof(*replies));
-
-	u->replies[g] = replies;
-	for (uint32_t d = 0; replies && d < fabric->n_dests; d++)
+	if (!(u->w.modes & OSR_CLAIM_REVERSIBLE))
+		return;
+	u->replies[g] = osr_calloc(u->scratch, n_rows, n_sw * sizeof(*u->replies[g]));
+	for (uint32_t d = 0; u->replies[g] && d < fabric->n_dests; d++)
 		for (uint32_t row = 0; row < n_rows; row++)
 			if (!(u->w.modes & OSR_ONLY_HOSTS) || osr__is_host_lid(fabric, d))
-				replies[row * n + fabric->dest_switch[d]] |=
+				u->replies[g][row * n_sw + fabric->dest_switch[d]] |=
 					osr__request_sls(&u->w, g, row, d);
 }
 
@@ -253,26 +250,9 @@ static void inject_sls(struct run *u, uint32_t d)
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
-/* Packets on VL v of channel c wait for channel `on` on the VLs `to`: is that a step of the loop? */
-static void explain_turn(struct run *u, uint32_t c, unsigned v, uint32_t on, unsigned to,
-			 unsigned sl)
-{
-	for (uint32_t i = 0; i < u->n_steps; i++) {
-		struct osr_loop_step *step = &u->step[i];
-		const struct osr_loop_step *next = &u->step[(i + 1) % u->n_steps];
-
-		if (step->sl != OSR_NO_SL || step->channel != c || step->vl != v ||
-		    next->channel != on || !(to >> next->vl & 1))
-			continue;
-		step->sl = (uint8_t)sl;
-		step->lid = u->lid;
-		u->n_unexplained--;
-	}
-}
-
 /*
  * Packets of one of these SLs are on the VLs `from` of channel c and go on by channel `on`: on the VLs `to`, or,
- * where one table serves all, as they are.
+ * where one table serves all, as they are. Such turns are marked; or, if a loop is there, they may be steps of it.
  */
 static void take_turn(struct run *u, uint32_t c, unsigned from, uint32_t on, unsigned to,
 		      unsigned sls)
@@ -280,20 +260,23 @@ static void take_turn(struct run *u, uint32_t c, unsigned from, uint32_t on, uns
 	size_t turn = u->slot[c] + u->w.f->chan_port[on];
 
 	u->used |= (uint16_t)from;
-	if (!u->moves && !u->step) {
+	if (!u->moves && !u->step)
 		u->turn[turn] |= (uint16_t)from;
-		return;
-	}
-	for (; from && (to || !u->moves); from &= from - 1) {
-		unsigned v = (unsigned)__builtin_ctz(from), onto = u->moves ? to : 1u << v;
+	for (; from && u->moves && !u->step; from &= from - 1)
+		u->turn[turn * OSR_MAX_VLS + (unsigned)__builtin_ctz(from)] |= (uint16_t)to;
+	for (uint32_t i = 0; u->step && i < u->n_steps; i++) {
+		struct osr_loop_step *step = &u->step[i];
+		const struct osr_loop_step *next = &u->step[(i + 1) % u->n_steps];
 		unsigned sl = (unsigned)__builtin_ctz(sls);
 
-		while (!u->moves && sl < 15 && u->fold[sl] != v)
+		if (step->sl != OSR_NO_SL || step->channel != c || !(from >> step->vl & 1) ||
+		    next->channel != on || !((u->moves ? to : 1u << step->vl) >> next->vl & 1))
+			continue;
+		while (!u->moves && sl < 15 && u->fold[sl] != step->vl)
 			sl++;
-		if (u->step)
-			explain_turn(u, c, v, on, onto, sl);
-		else
-			u->turn[turn * OSR_MAX_VLS + v] |= (uint16_t)onto;
+		step->sl = (uint8_t)sl;
+		step->lid = u->lid;
+		u->n_unexplained--;
 	}
 }
 
@@ -398,37 +381,6 @@ static void search_turns(struct run *u, uint32_t *rank)
 
 /* ---- one destination ------------------------------------------------------------------------ */
 
-static void start_packets(struct run *u)
-{
-	const struct osr_fabric *fabric = u->w.f;
-
-	for (uint32_t g = 0; g < u->w.n; g++)
-		for (uint32_t s = 0; s < fabric->n_switches; s++) {
-			uint32_t c = u->w.out[g][s];
-			unsigned sls = c == OSR_NONE ? 0 : u->inject[s];
-			uint16_t *vls = u->vls[g] + (size_t)s * u->n_classes;
-
-			if (!u->moves)
-				vls[0] = fold_sls(u, sls);
-			for (unsigned k = u->moves ? u->classes : 0; k; k &= k - 1) {
-				unsigned sl = (unsigned)__builtin_ctz(k);
-
-				vls[sl] = sls >> sl & 1 ? u->entry[fabric->port_row[s] +
-								   fabric->chan_port[c]][sl]
-							: 0;
-			}
-		}
-}
-
-/* The same SLs from everywhere, as to a host where one lane serves all: there is nothing to spread. */
-static bool all_alike(const struct run *u)
-{
-	for (uint32_t s = 1; !u->moves && s < u->w.f->n_switches; s++)
-		if (u->inject[s] != u->inject[0])
-			return false;
-	return !u->moves;
-}
-
 /* What is on channel out[g][s] takes a turn to each entry of the next switch: is any of it new there? */
 static bool union_push(struct run *u, uint32_t s, uint32_t g)
 {
@@ -454,31 +406,35 @@ static bool union_push(struct run *u, uint32_t s, uint32_t g)
 	return news != 0;
 }
 
-/* Those that are left in n_in form loops, or lie behind one: they are pushed until nothing is new. */
-static void union_push_around(struct run *u)
-{
-	bool news = true;
-
-	u->circles = true;
-	while (news) {
-		news = false;
-		for (uint32_t s = 0; s < u->w.f->n_switches; s++)
-			for (uint32_t g = 0; u->w.n_in[s] && g < u->w.n; g++)
-				news |= u->w.out[g][s] != OSR_NONE && union_push(u, s, g);
-	}
-}
-
 /* `changes`: its entries are not the same in both generations. */
 static void follow_lid(struct run *u, uint32_t d, bool changes)
 {
-	uint32_t n = u->w.f->n_switches, n_order = n;
-	bool alike;
+	const struct osr_fabric *fabric = u->w.f;
+	uint32_t n = fabric->n_switches, n_order = n;
+	bool alike = !changes && !u->moves, news;
 
-	u->lid = u->w.f->dest_lid[d];
+	u->lid = fabric->dest_lid[d];
 	osr__follow_load(&u->w, d);
 	inject_sls(u, d);
-	start_packets(u);
-	alike = !changes && all_alike(u);
+	/* What enters at each switch is on its own channels. */
+	for (uint32_t g = 0; g < u->w.n; g++)
+		for (uint32_t s = 0; s < n; s++) {
+			uint32_t c = u->w.out[g][s];
+			unsigned sls = c == OSR_NONE ? 0 : u->inject[s];
+			uint16_t *vls = u->vls[g] + (size_t)s * u->n_classes;
+
+			if (!u->moves)
+				vls[0] = fold_sls(u, sls);
+			for (unsigned k = u->moves ? u->classes : 0; k; k &= k - 1) {
+				unsigned sl = (unsigned)__builtin_ctz(k);
+
+				vls[sl] = sls >> sl & 1 ? u->entry[fabric->port_row[s] +
+								   fabric->chan_port[c]][sl]
+							: 0;
+			}
+			alike &= u->inject[s] == u->inject[0];
+		}
+	/* The same SLs from everywhere, as to a host where one lane serves all: there is nothing to spread. */
 	if (!alike)
 		n_order = osr__follow_order(&u->w);
 	for (uint32_t i = 0; i < n_order; i++) {
@@ -488,8 +444,14 @@ static void follow_lid(struct run *u, uint32_t d, bool changes)
 			if (u->w.out[g][s] != OSR_NONE)
 				union_push(u, s, g);
 	}
-	if (n_order < n)
-		union_push_around(u);
+	/* Those that are left in n_in form loops, or lie behind one: they are pushed until nothing is new. */
+	u->circles |= n_order < n;
+	for (news = n_order < n; news;) {
+		news = false;
+		for (uint32_t s = 0; s < n; s++)
+			for (uint32_t g = 0; u->w.n_in[s] && g < u->w.n; g++)
+				news |= u->w.out[g][s] != OSR_NONE && union_push(u, s, g);
+	}
 }
 
 /*
@@ -650,15 +612,9 @@ static void follow_groups(struct run *u)
 	}
 }
 
-/* Is there no loop yet; or a step of the loop that is not explained? */
-static bool is_open(const struct run *u, bool explaining)
-{
-	return (u->n_unexplained > 0) == explaining && !u->st;
-}
-
 /*
- * Changes first, then multicast, whose turns are few: mostly a loop is found there. It is explained by unicast packets
- * as far as they go.
+ * Changes first, then multicast, whose turns are few: mostly a loop is found there, and nothing more is followed. Once
+ * more to explain it: by unicast packets as far as they go.
  */
 static void union_follow(struct run *u)
 {
@@ -666,37 +622,17 @@ static void union_follow(struct run *u)
 
 	if (u->w.n == 2)
 		union_follow_all(u, true);
-	if (mcast && !explaining && is_open(u, explaining)) {
+	if (mcast && !explaining && !u->n_steps && !u->st) {
 		follow_groups(u);
 		search_turns(u, NULL);
 	}
-	if (is_open(u, explaining))
+	if (explaining ? u->n_unexplained : !u->n_steps && !u->st)
 		union_follow_all(u, false);
-	if (mcast && explaining && is_open(u, explaining))
+	if (mcast && explaining && u->n_unexplained)
 		follow_groups(u);
 }
 
 /* ---- all together --------------------------------------------------------------------------- */
-
-/* VLs that packets of every SL have on the first channel: of those from port 0 and from hosts. */
-static void fill_entries(struct run *u)
-{
-	const struct osr_fabric *fabric = u->w.f;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t s = fabric->chan_src[c];
-		unsigned port = fabric->chan_port[c];
-		uint16_t *entry = u->entry[fabric->port_row[s] + port];
-
-		for (unsigned sls = u->classes; sls; sls &= sls - 1) {
-			unsigned sl = (unsigned)__builtin_ctz(sls);
-
-			entry[sl] = vl_bits(u, s, 0, port, sl);
-			for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
-				entry[sl] |= vl_bits(u, s, fabric->term_port[t], port, sl);
-		}
-	}
-}
 
 static enum osr_status union_prepare(struct run *u)
 {
@@ -723,16 +659,25 @@ static enum osr_status union_prepare(struct run *u)
 		u->vls[g] = osr_alloc(u->scratch, n * u->n_classes, sizeof(*u->vls[g]));
 		if (u->w.modes & OSR_CLAIM_MULTICAST)
 			load_groups(u, g);
-		if (u->w.any[g])
-			continue;
-		find_senders(u, g);
-		if (u->w.modes & OSR_CLAIM_REVERSIBLE)
-			find_replies(u, g);
+		if (!u->w.any[g])
+			find_senders(u, g);
 	}
 	if (osr_arena_failed(u->scratch, u->diag))
 		return OSR_NOMEM;
-	if (u->moves)
-		fill_entries(u);
+	/* VLs that packets of every SL have on the first channel: of those from port 0 and from hosts. */
+	for (uint32_t c = 0; u->moves && c < fabric->n_channels; c++) {
+		uint32_t s = fabric->chan_src[c];
+		unsigned port = fabric->chan_port[c];
+		uint16_t *entry = u->entry[fabric->port_row[s] + port];
+
+		for (unsigned sls = u->classes; sls; sls &= sls - 1) {
+			unsigned sl = (unsigned)__builtin_ctz(sls);
+
+			entry[sl] = vl_bits(u, s, 0, port, sl);
+			for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+				entry[sl] |= vl_bits(u, s, fabric->term_port[t], port, sl);
+		}
+	}
 	return OSR_OK;
 }
 
@@ -764,27 +709,22 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 	return u.st;
 }
 
-static void say_step(const struct osr_fabric *fabric, const struct osr_loop_step *step,
-		     char buf[128])
-{
-	char name[32];
-
-	snprintf(buf, 128, "switch %.60s port %u VL %u",
-		 osr_switch_name(fabric, fabric->chan_src[step->channel], name),
-		 fabric->chan_port[step->channel], step->vl);
-}
-
 void osr_loop_say(const struct osr_fabric *fabric, const struct osr_loop *loop,
 		  struct osr_diag *diag)
 {
-	char a[128], b[128], what[48] = "multicast packets";
+	char step[2][128], name[32], what[48] = "multicast packets";
 
 	if (!loop->n) {
 		osr_fail(diag, OSR_OK, "no credit loop");
 		return;
 	}
-	say_step(fabric, &loop->step[0], a);
-	say_step(fabric, &loop->step[1 % loop->n], b);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct osr_loop_step *at = &loop->step[i % loop->n];
+
+		snprintf(step[i], sizeof(step[i]), "switch %.60s port %u VL %u",
+			 osr_switch_name(fabric, fabric->chan_src[at->channel], name),
+			 fabric->chan_port[at->channel], at->vl);
+	}
 	if (loop->step[0].lid)
 		snprintf(what, sizeof(what), "packets for %sLID %u on SL %u",
 			 loop->step[0].lid >= 0xc000 ? "M" : "", loop->step[0].lid,
@@ -792,5 +732,5 @@ void osr_loop_say(const struct osr_fabric *fabric, const struct osr_loop *loop,
 	osr_fail(diag, OSR_OK,
 		 "credit loop of %u channels: %s hold %s and wait for %s, and so on back to the "
 		 "first",
-		 loop->n, what, a, b);
+		 loop->n, what, step[0], step[1]);
 }

@@ -91,8 +91,8 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 			       struct osr_diag *diag);
 
 /*
- * A whole generation in the numbering of another fabric (core/data/carry.h): routing, path SLs, groups
- * and the tables of end ports, which are matched by GUID and LID. All is allocated in `result`.
+ * A whole generation in the numbering of another fabric (core/data/carry.h): routing, path SLs and groups, all that
+ * credit loops depend on. End ports are matched by GUID and LID. All is allocated in `result`.
  */
 struct osr_carried {
 	struct osr_earlier tables;
