@@ -23,10 +23,6 @@ struct osr_threads {
 /* Into how many parts work of so many steps is divided best: 1 without threads. */
 uint32_t osr_threads_parts(const struct osr_arena *scratch, uint64_t n_steps);
 
-/* part(ctx, i) for each i < n. */
-void osr_threads_run(const struct osr_arena *scratch, void (*part)(void *ctx, uint32_t i),
-		     void *ctx, uint32_t n);
-
 /*
  * do_item(ctx, i, item) once for each item < n_items, where i < n_parts is the part that has taken it. A part takes one
  * item after the other, so what belongs to i needs no lock.

@@ -10,16 +10,6 @@ uint32_t osr_threads_parts(const struct osr_arena *scratch, uint64_t n_steps)
 	return threads && n_steps >= threads->n_steps ? threads->n : 1;
 }
 
-void osr_threads_run(const struct osr_arena *scratch, void (*part)(void *ctx, uint32_t i),
-		     void *ctx, uint32_t n)
-{
-	if (n > 1 && scratch->threads)
-		scratch->threads->run(part, ctx, n);
-	else
-		for (uint32_t i = 0; i < n; i++)
-			part(ctx, i);
-}
-
 struct sharing {
 	void (*do_item)(void *ctx, uint32_t i, uint32_t item);
 	void *ctx;
@@ -41,5 +31,9 @@ void osr_threads_share(const struct osr_arena *scratch,
 {
 	struct sharing x = { .do_item = do_item, .ctx = ctx, .n = n_items };
 
-	osr_threads_run(scratch, share_part, &x, n_parts);
+	if (n_parts > 1 && scratch->threads)
+		scratch->threads->run(share_part, &x, n_parts);
+	else
+		for (uint32_t i = 0; i < n_parts; i++)
+			share_part(&x, i);
 }

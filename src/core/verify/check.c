@@ -329,74 +329,7 @@ static void measure_tree(struct checker *k, const struct tree *t)
 	}
 }
 
-/* --- what is wrong? They return OSR_OK if they find nothing -------------------------------------- */
-
-static enum osr_status blame_root(struct checker *k, const struct tree *t)
-{
-	uint32_t term = k->f->dest_term[t->dest];
-	struct name a, b;
-
-	if (t->lft[t->root] == k->f->term_port[term])
-		return OSR_OK;
-	return osr_fail(k->diag, OSR_CHECK_FAILED,
-			"switch %s sends LID %u out of port %u, but %s is attached to its port %u",
-			sw_name(k, t->root, &a), lid_of(k, t), t->lft[t->root],
-			osr_terminal_name(k->f, term, b.buf), k->f->term_port[term]);
-}
-
-static enum osr_status blame_entry(struct checker *k, const struct tree *t, uint32_t s)
-{
-	unsigned port = t->lft[s], lid = lid_of(k, t);
-	struct name a, b;
-
-	if (t->dist[s] == OSR_NONE) {
-		if (port == OSR_NO_PATH)
-			return OSR_OK;
-		return osr_fail(k->diag, OSR_CHECK_FAILED,
-				"switch %s sends LID %u out of port %u, but no cable connects it "
-				"with switch %s, where the LID is",
-				sw_name(k, s, &a), lid, port, sw_name(k, t->root, &b));
-	}
-	if (s == t->root)
-		return blame_root(k, t);
-	if (port == OSR_NO_PATH)
-		return osr_fail(k->diag, OSR_CHECK_FAILED,
-				"switch %s has no path to LID %u on switch %s, %u hops away",
-				sw_name(k, s, &a), lid, sw_name(k, t->root, &b), t->dist[s]);
-	if (port > k->f->sw_n_ports[s])
-		return osr_fail(k->diag, OSR_CHECK_FAILED,
-				"switch %s sends LID %u out of port %u, but has only %u ports",
-				sw_name(k, s, &a), lid, port, k->f->sw_n_ports[s]);
-	if (osr_port_channel(k->f, s, port) == OSR_NONE)
-		return osr_fail(
-			k->diag, OSR_CHECK_FAILED,
-			"switch %s sends LID %u out of port %u, which leads to no switch; the "
-			"LID is on switch %s",
-			sw_name(k, s, &a), lid, port, sw_name(k, t->root, &b));
-	return OSR_OK;
-}
-
-/* Follows one route whose entries blame_entry() found sound: a loop, or longer than claimed? */
-static enum osr_status blame_length(struct checker *k, const struct tree *t, uint32_t s)
-{
-	uint32_t hops = 0, at = s;
-	struct name a, b;
-
-	for (; at != t->root && hops <= k->f->n_switches; hops++)
-		at = k->f->chan_dst[chan_of(k, t, at)];
-	if (at != t->root)
-		return osr_fail(k->diag, OSR_CHECK_FAILED,
-				"LID %u sent from switch %s never arrives: it loops through switch "
-				"%s port %u",
-				lid_of(k, t), sw_name(k, s, &a), sw_name(k, at, &b), t->lft[at]);
-	if (k->minimal && hops != t->dist[s])
-		return osr_fail(
-			k->diag, OSR_CHECK_FAILED,
-			"the route from switch %s port %u to LID %u takes %u hops, %u would "
-			"do",
-			sw_name(k, s, &a), t->lft[s], lid_of(k, t), hops, t->dist[s]);
-	return OSR_OK;
-}
+/* --- what is wrong? -------------------------------------------------------------------------- */
 
 /* Packets for dest (OSR_NONE: multicast) come on (from, vl_from) and go on by (to, vl_to). */
 enum osr_status osr__check_fail_rank(struct checker *k, uint32_t dest, uint32_t from,
@@ -418,53 +351,106 @@ enum osr_status osr__check_fail_rank(struct checker *k, uint32_t dest, uint32_t 
 			rank[(size_t)vl_to * fabric->n_channels + to]);
 }
 
-static enum osr_status blame_shared_rank(struct checker *k, const struct tree *t, uint32_t s)
+/* OSR_OK: every entry leads along a cable, or to the LID's end port. */
+static enum osr_status blame_entries(struct checker *k, const struct tree *t)
 {
-	uint32_t c, on;
+	const struct osr_fabric *fabric = k->f;
+	uint32_t term = fabric->dest_term[t->dest];
+	unsigned lid = lid_of(k, t);
+	struct name a, b;
 
-	if (s == t->root || !is_used(k, t, s))
-		return OSR_OK;
-	for (c = chan_of(k, t, s); k->f->chan_dst[c] != t->root; c = on) {
-		on = chan_of(k, t, k->f->chan_dst[c]);
-		if (rank_key(k->r->rank[c]) >= rank_key(k->r->rank[on]))
-			return osr__check_fail_rank(k, t->dest, c, 0, on, 0);
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		const char *sw = sw_name(k, s, &a), *home = sw_name(k, t->root, &b);
+		unsigned port = t->lft[s];
+
+		if (t->dist[s] == OSR_NONE && port != OSR_NO_PATH)
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"switch %s sends LID %u out of port %u, but no cable "
+					"connects it with switch %s, where the LID is",
+					sw, lid, port, home);
+		if (s == t->root && port != fabric->term_port[term])
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"switch %s sends LID %u out of port %u, but %s is attached "
+					"to its port %u",
+					sw, lid, port, osr_terminal_name(fabric, term, b.buf),
+					fabric->term_port[term]);
+		if (s == t->root || t->dist[s] == OSR_NONE)
+			continue;
+		if (port == OSR_NO_PATH)
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"switch %s has no path to LID %u on switch %s, %u hops "
+					"away",
+					sw, lid, home, t->dist[s]);
+		if (port > fabric->sw_n_ports[s])
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"switch %s sends LID %u out of port %u, but has only %u "
+					"ports",
+					sw, lid, port, fabric->sw_n_ports[s]);
+		if (osr_port_channel(fabric, s, port) == OSR_NONE)
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"switch %s sends LID %u out of port %u, which leads to no "
+					"switch; the LID is on switch %s",
+					sw, lid, port, home);
 	}
 	return OSR_OK;
 }
 
-/* Why did the walk of this tree say no? */
+/* Why did the walk of this tree say no? Routes are followed where all entries are sound: a loop, or longer than claimed? */
 static enum osr_status blame_tree(struct checker *k, const struct tree *t)
 {
-	enum osr_status st = OSR_OK;
+	const struct osr_fabric *fabric = k->f;
+	enum osr_status st = blame_entries(k, t);
+	unsigned lid = lid_of(k, t);
+	struct name a, b;
 
-	for (uint32_t s = 0; s < k->f->n_switches && st == OSR_OK; s++)
-		st = blame_entry(k, t, s);
-	for (uint32_t s = 0; s < k->f->n_switches && st == OSR_OK; s++)
-		if (t->dist[s] != OSR_NONE)
-			st = blame_length(k, t, s);
-	for (uint32_t s = 0; k->shared && k->r->rank && s < k->f->n_switches && st == OSR_OK; s++)
-		if (t->dist[s] != OSR_NONE)
-			st = blame_shared_rank(k, t, s);
 	if (st != OSR_OK)
 		return st;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t hops = 0, at = s;
+
+		if (t->dist[s] == OSR_NONE)
+			continue;
+		for (; at != t->root && hops <= fabric->n_switches; hops++)
+			at = fabric->chan_dst[chan_of(k, t, at)];
+		if (at != t->root)
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"LID %u sent from switch %s never arrives: it loops "
+					"through switch %s port %u",
+					lid, sw_name(k, s, &a), sw_name(k, at, &b), t->lft[at]);
+		if (k->minimal && hops != t->dist[s])
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"the route from switch %s port %u to LID %u takes %u hops, "
+					"%u would do",
+					sw_name(k, s, &a), t->lft[s], lid, hops, t->dist[s]);
+	}
+	for (uint32_t s = 0; k->shared && k->r->rank && s < fabric->n_switches; s++) {
+		uint32_t c, on;
+
+		if (s == t->root || t->dist[s] == OSR_NONE || !is_used(k, t, s))
+			continue;
+		for (c = chan_of(k, t, s); fabric->chan_dst[c] != t->root; c = on) {
+			on = chan_of(k, t, fabric->chan_dst[c]);
+			if (rank_key(k->r->rank[c]) >= rank_key(k->r->rank[on]))
+				return osr__check_fail_rank(k, t->dest, c, 0, on, 0);
+		}
+	}
 	return osr_fail(k->diag, OSR_BUG, "the checker refuses the routes to LID %u for no reason",
-			lid_of(k, t));
+			lid);
 }
 
 /* --- tree by tree ---------------------------------------------------------------------------- */
 
 static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
 {
-	enum osr_status st = blame_root(k, t);
-	bool host = k->f->term_weight[k->f->dest_term[t->dest]];
+	uint32_t term = k->f->dest_term[t->dest];
+	bool sound = t->lft[t->root] == k->f->term_port[term];
 
 	/* Where no cable leads there must be no entry. */
 	k->v->n_no_path += k->f->n_switches - t->n;
-	for (uint32_t s = 0; s < k->f->n_switches && t->n < k->f->n_switches && !st; s++)
-		if (t->dist[s] == OSR_NONE && t->lft[s] != OSR_NO_PATH)
-			st = blame_tree(k, t);
-	if (st != OSR_OK)
-		return st;
+	for (uint32_t s = 0; s < k->f->n_switches && t->n < k->f->n_switches; s++)
+		sound &= t->dist[s] != OSR_NONE || t->lft[s] == OSR_NO_PATH;
+	if (!sound)
+		return blame_tree(k, t);
 	if (k->minimal && t->dist[t->order[t->n - 1]] > k->v->max_hops)
 		k->v->max_hops = t->dist[t->order[t->n - 1]];
 	if (!k->minimal) {
@@ -475,7 +461,7 @@ static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
 	if (!check_walk_tree(k, t))
 		return blame_tree(k, t);
 	/* Switches of the tree, but its root, that have CAs or routers send to hosts. */
-	for (uint32_t i = 1; host && i < t->n; i++)
+	for (uint32_t i = 1; k->f->term_weight[term] && i < t->n; i++)
 		k->v->n_host_routes += k->f->sw_sources[t->order[i]] != 0;
 	k->v->n_routes += t->n - 1;
 	if (!follows_sls(k))
@@ -517,24 +503,18 @@ static enum osr_status check_batch(struct checker *k, uint32_t first)
 struct team {
 	struct checker *member;
 	struct osr_verdict *verdict;
-	uint32_t next; /* switch of the next batch */
 	enum osr_status st;
 };
 
-static void team_check(void *ctx, uint32_t i)
+static void team_check(void *ctx, uint32_t i, uint32_t batch)
 {
 	struct team *team = ctx;
-	struct checker *k = &team->member[i];
+	enum osr_status st = OSR_OK;
 
-	while (!__atomic_load_n(&team->st, __ATOMIC_RELAXED)) {
-		uint32_t first = __atomic_fetch_add(&team->next, BATCH, __ATOMIC_RELAXED);
-		enum osr_status st = first < k->f->n_switches ? check_batch(k, first) : OSR_OK;
-
-		if (st != OSR_OK)
-			__atomic_store_n(&team->st, st, __ATOMIC_RELAXED);
-		if (first >= k->f->n_switches)
-			return;
-	}
+	if (!__atomic_load_n(&team->st, __ATOMIC_RELAXED))
+		st = check_batch(&team->member[i], batch * BATCH);
+	if (st != OSR_OK)
+		__atomic_store_n(&team->st, st, __ATOMIC_RELAXED);
 }
 
 static void team_add(struct checker *k, const struct checker *member)
@@ -569,7 +549,7 @@ static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_are
 	}
 	if (osr_arena_failed(scratch, k->diag))
 		return OSR_NOMEM;
-	osr_threads_run(scratch, team_check, &team, n);
+	osr_threads_share(scratch, team_check, &team, n, (k->f->n_switches + BATCH - 1) / BATCH);
 	if (team.st != OSR_OK && n > 1) {
 		osr_arena_reset(scratch, mark);
 		return check_trees(k, 1, scratch);

@@ -10,71 +10,48 @@
 
 /* --- before the first tree -------------------------------------------------------------------- */
 
-/* Is this an SL, and does what sends it (a CA by its own table) put it on a VL of the routing? */
-static bool sl_usable(const struct osr_routing *routing, unsigned sl)
-{
-	if (sl > 15)
-		return false;
-	return (routing->sl2vl ? routing->ca_sl2vl[sl] : sl) < routing->n_vls;
-}
-
-static enum osr_status fail_sl(struct checker *k, unsigned sl)
-{
-	const struct osr_routing *routing = k->r;
-	size_t i = 0;
-	struct name a;
-
-	while (routing->sl[i] != sl || routing->lft[i] == OSR_NO_PATH)
-		i++;
-	return osr_fail(k->diag, OSR_CHECK_FAILED,
-			"packets from switch %s to LID %u are on SL %u, which %s",
-			sw_name(k, i % routing->n_switches, &a),
-			k->f->dest_lid[i / routing->n_switches], sl,
-			routing->sl2vl ? "does not exist or is dropped by the sender's SL2VL table"
-				       : "is no VL of the routing");
-}
-
-/* All SLs, before they are used to follow packets; those of packets that stay on a switch too. */
+/*
+ * All SLs, before they are used to follow packets; those of packets that stay on a switch too. What sends them (a CA by
+ * its own table) puts them on a VL of the routing.
+ */
 static enum osr_status check_sl_values(struct checker *k)
 {
 	const struct osr_routing *routing = k->r;
 	size_t n = (size_t)routing->n_dests * routing->n_switches;
 	bool used[2][256] = { { false } };
+	struct name a;
 
 	for (size_t i = 0; i < n; i++)
 		used[routing->lft[i] == OSR_NO_PATH][routing->sl[i]] = true;
 	for (unsigned sl = 0; sl < 256; sl++) {
+		size_t i = 0;
+
 		if (!used[0][sl])
 			continue;
-		if (!sl_usable(routing, sl))
-			return fail_sl(k, sl);
-		k->sls |= routing->sl2vl ? 0 : 1u << sl;
+		if (sl < 16 && (routing->sl2vl ? routing->ca_sl2vl[sl] : sl) < routing->n_vls) {
+			k->sls |= routing->sl2vl ? 0 : 1u << sl;
+			continue;
+		}
+		while (routing->sl[i] != sl || routing->lft[i] == OSR_NO_PATH)
+			i++;
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"packets from switch %s to LID %u are on SL %u, which %s",
+				sw_name(k, i % routing->n_switches, &a),
+				k->f->dest_lid[i / routing->n_switches], sl,
+				routing->sl2vl
+					? "does not exist or is dropped by the sender's SL2VL table"
+					: "is no VL of the routing");
 	}
 	return OSR_OK;
 }
 
-static void add_inject(struct checker *k, uint32_t s, unsigned in)
+static void add_inject(struct checker *k, uint32_t s, unsigned in, uint32_t out)
 {
-	unsigned n_ports = k->f->sw_n_ports[s];
-	uint32_t pair = k->r->sl2vl_row[s] + in * (n_ports + 1);
+	uint32_t pair = k->r->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + 1u) + out;
 
-	for (unsigned out = 0; out <= n_ports; out++)
-		for (unsigned kind = 0; kind < k->n_kinds; kind++)
-			k->inject[(size_t)(k->f->port_row[s] + out) * k->n_kinds + kind] |=
-				vl_bit(k->vl_of[(size_t)kind * k->n_pairs + pair + out]);
-}
-
-/* What hosts send may come in by any port with an end port, and by port 0. */
-static void fill_inject(struct checker *k)
-{
-	const struct osr_fabric *fabric = k->f;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		add_inject(k, s, 0);
-		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
-			if (fabric->term_port[t])
-				add_inject(k, s, fabric->term_port[t]);
-	}
+	for (unsigned kind = 0; kind < k->n_kinds; kind++)
+		k->inject[(size_t)(k->f->port_row[s] + out) * k->n_kinds + kind] |=
+			vl_bit(k->vl_of[(size_t)kind * k->n_pairs + pair]);
 }
 
 /*
@@ -105,29 +82,6 @@ static void find_kinds(struct checker *k, uint8_t lowest[16])
 	}
 }
 
-static void fill_passages(struct checker *k)
-{
-	const struct osr_fabric *fabric = k->f;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		for (uint32_t out = 0; out <= fabric->sw_n_ports[s]; out++) {
-			struct passage *passage = &k->passage[fabric->port_row[s] + out];
-			uint32_t c = osr_port_channel(fabric, s, out), dst;
-
-			/* What stays at port 0 meets no data VL any more. */
-			*passage =
-				(struct passage){ .chan = c,
-						  .vl_ok = out ? (1u << k->r->n_vls) - 1 : 0xffff };
-			if (c == OSR_NONE)
-				continue;
-			passage->dst = dst = fabric->chan_dst[c];
-			passage->pair =
-				k->r->sl2vl_row[dst] + fabric->chan_port[fabric->chan_rev[c]] *
-							       (fabric->sw_n_ports[dst] + 1u);
-			passage->vl_ok = k->vl_ok[c];
-		}
-}
-
 static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratch)
 {
 	const struct osr_fabric *fabric = k->f;
@@ -145,11 +99,34 @@ static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratc
 	k->passage = osr_alloc(scratch, fabric->n_ports, sizeof(*k->passage));
 	if (osr_arena_failed(scratch, k->diag))
 		return OSR_NOMEM;
-	fill_passages(k);
 	for (unsigned kind = 0; kind < k->n_kinds; kind++)
 		for (uint32_t pair = 0; pair < k->n_pairs; pair++)
 			*vl++ = k->r->sl2vl[pair][lowest[kind]];
-	fill_inject(k);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (uint32_t out = 0; out <= fabric->sw_n_ports[s]; out++) {
+			uint32_t port = fabric->port_row[s] + out, dst,
+				 c = osr_port_channel(fabric, s, out);
+
+			/* What hosts send may come in by any port with an end port, and by port 0. */
+			add_inject(k, s, 0, out);
+			for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+				add_inject(k, s, fabric->term_port[t], out);
+			/* What stays at port 0 meets no data VL any more. */
+			k->passage[port] =
+				(struct passage){ .chan = c,
+						  .vl_ok = out ? (1u << k->r->n_vls) - 1 : 0xffff };
+			if (c == OSR_NONE)
+				continue;
+			dst = fabric->chan_dst[c];
+			k->passage[port] = (struct passage){
+				.chan = c,
+				.dst = dst,
+				.pair = k->r->sl2vl_row[dst] +
+					fabric->chan_port[fabric->chan_rev[c]] *
+						(fabric->sw_n_ports[dst] + 1u),
+				.vl_ok = k->vl_ok[c],
+			};
+		}
 	return OSR_OK;
 }
 
@@ -322,24 +299,15 @@ static enum osr_status push_vls(struct checker *k, const struct tree *t, uint32_
 	return OSR_OK;
 }
 
-/* The kinds of a set of SLs. */
-static unsigned kinds_of(const struct checker *k, unsigned sls)
-{
-	unsigned kinds = 0;
-
-	if (sls == 0xffff)
-		return (1u << k->n_kinds) - 1;
-	for (; sls; sls &= sls - 1)
-		kinds |= 1u << k->kind_of[__builtin_ctz(sls)];
-	return kinds;
-}
-
 /* Adds what the hosts of switch s and its port 0 send. */
 static enum osr_status inject_vls(struct checker *k, const struct tree *t, uint32_t s)
 {
 	const uint16_t *inject = k->inject + (size_t)k->out[s] * k->n_kinds;
-	uint16_t kinds = kinds_of(k, sls_from(k, t, s)), ok = k->passage[k->out[s]].vl_ok;
+	uint16_t sls = sls_from(k, t, s), ok = k->passage[k->out[s]].vl_ok;
+	unsigned kinds = sls == 0xffff ? (1u << k->n_kinds) - 1 : 0;
 
+	for (unsigned left = kinds ? 0 : sls; left; left &= left - 1)
+		kinds |= 1u << k->kind_of[__builtin_ctz(left)];
 	for (unsigned left = kinds; left; left &= left - 1) {
 		unsigned kind = __builtin_ctz(left);
 
