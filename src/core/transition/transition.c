@@ -7,8 +7,6 @@
  *	    transition_ask()	    one question: by the certificate of the new tables, or to union.h
  *	  transition_rounds()	  in two rounds
  *	    withdraw_more()	    one attempt: what is withdrawn first, LID by LID
- *	      find_whole()	      old routes that still lead there
- *	      find_cycles()	      switches on a cycle of the first round's and the new entries, or behind one
  *	    rounds_ask()	    the attempt verified
  */
 #include "core/transition/transition.h"
@@ -16,7 +14,7 @@
 #include "core/data/carry.h"
 #include "core/proved/gate.h"
 #include "core/repair/repair.h"
-#include "core/verify/union.h"
+#include "core/verify/follow.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,8 +23,6 @@
 
 /* What is withdrawn besides what was before. */
 enum attempt { WITHDRAW_CYCLES, WITHDRAW_CUT, WITHDRAW_ALL, N_ATTEMPTS };
-
-enum { UNKNOWN, ON_THE_WAY, WHOLE, CUT };
 
 struct transition {
 	const struct osr_fabric *f;
@@ -47,12 +43,10 @@ struct transition {
 	struct osr_loop loop;
 	uint32_t *rank; /* [OSR_MAX_VLS * n_channels] if all has been followed */
 
-	uint8_t *first;           /* [n_dests * n_switches] the tables after the first round */
-	uint64_t n, n_whole;      /* entries withdrawn, and those whose old route is whole */
-	uint8_t *state;           /* [n_switches] of the old route to a LID */
-	uint32_t *n_in;           /* [n_switches] entries that lead to a switch */
-	uint32_t *stack, n_stack; /* [n_switches] */
-	bool *on_cycle;           /* [n_switches] */
+	uint8_t *first;      /* [n_dests * n_switches] the tables after the first round */
+	uint64_t n, n_whole; /* entries withdrawn, and those whose old route is whole */
+	bool *whole;         /* [n_switches] the old route from there leads to a LID */
+	struct osr_follow w; /* entries of the old tables, or of the first round and the new ones */
 
 	struct osr_arena *scratch;
 	struct osr_arena kept; /* of what must outlive a use of scratch */
@@ -78,22 +72,20 @@ static enum osr_status transition_begin(struct transition *m, const struct osr_j
 
 	m->rank = osr_alloc(&m->kept, (size_t)OSR_MAX_VLS * m->f->n_channels, sizeof(*m->rank));
 	m->first = osr_alloc(&m->kept, size, 1);
-	m->state = osr_alloc(&m->kept, n, 1);
-	m->n_in = osr_alloc(&m->kept, n, sizeof(*m->n_in));
-	m->stack = osr_alloc(&m->kept, n, sizeof(*m->stack));
-	m->on_cycle = osr_alloc(&m->kept, n, sizeof(*m->on_cycle));
-	if (st || osr_arena_failed(&m->kept, NULL))
+	m->whole = osr_alloc(&m->kept, n, sizeof(*m->whole));
+	m->old = earlier.routing;
+	m->now = *m->r;
+	m->gen[0] = (struct osr_generation){ .routing = &m->old };
+	m->gen[1] = (struct osr_generation){ .routing = &m->now };
+	m->w = (struct osr_follow){ .f = m->f, .gen = m->gen, .n = 2 };
+	if (st || osr_follow_init(&m->w, &m->kept, job->diag))
 		return osr_fail(job->diag, OSR_NOMEM,
 				"out of memory for the transition from the old tables to the new "
 				"ones");
-	m->old = earlier.routing;
-	m->now = *m->r;
 	/* A pair that had no route then has sent on no SL. */
 	for (size_t at = 0; m->old.sl && m->r->sl && at < size; at++)
 		if (!osr_carry_had_path(&earlier, (uint32_t)(at / n), (uint32_t)(at % n)))
 			m->old.sl[at] = m->r->sl[at];
-	m->gen[0] = (struct osr_generation){ .routing = &m->old };
-	m->gen[1] = (struct osr_generation){ .routing = &m->now };
 	m->modes = previous->claims & m->r->claims &
 		   (OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST);
 	if (!m->old.mcast_parent || !m->now.mcast_parent)
@@ -224,102 +216,54 @@ static enum osr_status transition_decide(struct transition *m, struct osr_diag *
 
 /* ---- two rounds ------------------------------------------------------------------------------ */
 
-static uint32_t rounds_next(const struct transition *m, const uint8_t *row, uint32_t root,
-			    uint32_t s)
-{
-	uint32_t c = s == root ? OSR_NONE : osr_port_channel(m->f, s, row[s]);
-
-	return c == OSR_NONE ? OSR_NONE : m->f->chan_dst[c];
-}
-
-static void find_whole(struct transition *m, const uint8_t *old, uint32_t root)
-{
-	memset(m->state, UNKNOWN, m->f->n_switches);
-	m->state[root] = WHOLE;
-	for (uint32_t v = 0; v < m->f->n_switches; v++) {
-		uint32_t n = 0, s = v;
-		uint8_t state;
-
-		while (s != OSR_NONE && m->state[s] == UNKNOWN) {
-			m->state[s] = ON_THE_WAY;
-			m->stack[n++] = s;
-			s = rounds_next(m, old, root, s);
-		}
-		state = s != OSR_NONE && m->state[s] == WHOLE ? WHOLE : CUT;
-		while (n)
-			m->state[m->stack[--n]] = state;
-	}
-}
-
-/* Counts the entries of s, before and after, where they lead to; or takes them away again. */
-static void count_in(struct transition *m, const uint8_t *const row[2], uint32_t root, uint32_t s,
-		     bool away)
-{
-	for (unsigned g = 0; g < 2; g++) {
-		uint32_t next = rounds_next(m, row[g], root, s);
-
-		if (next == OSR_NONE || (g && row[0][s] == row[1][s]))
-			continue;
-		m->n_in[next] += away ? UINT32_MAX : 1;
-		if (away && !m->n_in[next])
-			m->stack[m->n_stack++] = next;
-	}
-}
-
-/* Switches that no packet comes to are taken out until there are none; false: none is left. */
-static bool find_cycles(struct transition *m, const uint8_t *first, const uint8_t *now,
-			uint32_t root)
-{
-	const uint8_t *const row[2] = { first, now };
-	uint32_t n = m->f->n_switches, n_left = n;
-
-	memset(m->n_in, 0, n * sizeof(*m->n_in));
-	memset(m->on_cycle, true, n * sizeof(*m->on_cycle));
-	for (uint32_t s = 0; s < n; s++)
-		count_in(m, row, root, s, false);
-	for (uint32_t s = 0; s < n; s++)
-		if (!m->n_in[s])
-			m->stack[m->n_stack++] = s;
-	while (m->n_stack) {
-		uint32_t s = m->stack[--m->n_stack];
-
-		m->on_cycle[s] = false;
-		n_left--;
-		count_in(m, row, root, s, true);
-	}
-	return n_left > 0;
-}
-
+/*
+ * First what leads to no host, for that costs no packet, then what does: of the switches on a cycle of the first round's
+ * and the new entries, or behind one; or of all.
+ */
 static void withdraw_more(struct transition *m, enum attempt attempt)
 {
 	const struct osr_fabric *fabric = m->f;
 	size_t n = fabric->n_switches;
+	struct osr_routing round = m->old;
+	const struct osr_generation old = { .routing = &m->old },
+				    mixed[2] = { { .routing = &round }, { .routing = &m->now } };
 
 	if (attempt == WITHDRAW_CYCLES) {
 		memcpy(m->first, m->old.lft, fabric->n_dests * n);
 		m->n = m->n_whole = 0;
 	}
+	round.lft = m->first;
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *old = m->old.lft + d * n, *now = m->now.lft + d * n;
+		const uint8_t *was = m->old.lft + d * n, *now = m->now.lft + d * n;
 		uint8_t *first = m->first + d * n;
-		uint32_t root = fabric->dest_switch[d];
-		bool cycles = false;
 
-		if (!memcmp(old, now, n))
+		if (!memcmp(was, now, n))
 			continue;
-		find_whole(m, old, root);
+		/* Downstream first; what goes in circles is in no order, and leads nowhere. */
+		memset(m->whole, 0, n * sizeof(*m->whole));
+		m->w.gen = &old;
+		m->w.n = 1;
+		osr_follow_load(&m->w, d);
+		for (uint32_t i = osr_follow_order(&m->w); i-- > 0;) {
+			uint32_t s = m->w.order[i], c = m->w.out[0][s];
+
+			m->whole[s] = s == fabric->dest_switch[d] ||
+				      (c != OSR_NONE && m->whole[fabric->chan_dst[c]]);
+		}
+		m->w.gen = mixed;
+		m->w.n = 2;
 		for (unsigned pass = 0; pass < 2; pass++) {
 			if (attempt == WITHDRAW_CYCLES)
-				cycles = find_cycles(m, first, now, root);
-			if (attempt == WITHDRAW_CYCLES && !cycles)
+				osr_follow_load(&m->w, d);
+			if (attempt == WITHDRAW_CYCLES && osr_follow_order(&m->w) == n)
 				break;
 			for (uint32_t s = 0; s < n; s++)
-				if (first[s] != OSR_NO_PATH && old[s] != now[s] &&
-				    (!cycles || m->on_cycle[s]) &&
-				    (m->state[s] == CUT || (pass && attempt != WITHDRAW_CUT))) {
+				if (first[s] != OSR_NO_PATH && was[s] != now[s] &&
+				    (attempt != WITHDRAW_CYCLES || m->w.n_in[s]) &&
+				    (!m->whole[s] || (pass && attempt != WITHDRAW_CUT))) {
 					first[s] = OSR_NO_PATH;
 					m->n++;
-					m->n_whole += m->state[s] == WHOLE;
+					m->n_whole += m->whole[s];
 				}
 		}
 	}

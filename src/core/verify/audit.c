@@ -10,13 +10,13 @@
  */
 #include "core/verify/audit.h"
 
-#include "follow_private.h"
+#include "follow.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct auditor {
-	struct follow w;
+	struct osr_follow w;
 	const struct osr_routing *r;
 	uint32_t max_listed;
 	struct osr_audit *a;
@@ -97,8 +97,8 @@ static void audit_walk(struct auditor *k)
 	const uint32_t *next = k->w.out[0];
 	struct osr_audit *audit = k->a;
 
-	osr__follow_load(&k->w, k->dest);
-	k->n_order = osr__follow_order(&k->w);
+	osr_follow_load(&k->w, k->dest);
+	k->n_order = osr_follow_order(&k->w);
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		k->hosts[s] = fabric->sw_sources[s];
 		k->counted[s] = osr__counts(&k->w, s, k->dest);
@@ -463,7 +463,7 @@ static enum osr_status audit_prepare(struct auditor *k, struct osr_arena *scratc
 {
 	const struct osr_fabric *fabric = k->w.f;
 	size_t n = fabric->n_switches;
-	enum osr_status st = osr__follow_init(&k->w, scratch, diag);
+	enum osr_status st = osr_follow_init(&k->w, scratch, diag);
 
 	if (st)
 		return st;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The entries of one LID, and a whole generation in the numbering of another fabric. */
-#include "follow_private.h"
+#include "follow.h"
 
 #include <string.h>
 
-enum osr_status osr__follow_init(struct follow *w, struct osr_arena *scratch, struct osr_diag *diag)
+enum osr_status osr_follow_init(struct osr_follow *w, struct osr_arena *scratch,
+				struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = w->f;
 
@@ -26,7 +27,7 @@ enum osr_status osr__follow_init(struct follow *w, struct osr_arena *scratch, st
 	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-void osr__follow_load(struct follow *w, uint32_t d)
+void osr_follow_load(struct osr_follow *w, uint32_t d)
 {
 	const struct osr_fabric *fabric = w->f;
 
@@ -41,7 +42,7 @@ void osr__follow_load(struct follow *w, uint32_t d)
 	}
 }
 
-uint32_t osr__follow_order(struct follow *w)
+uint32_t osr_follow_order(struct osr_follow *w)
 {
 	const struct osr_fabric *fabric = w->f;
 	uint32_t n = 0;

@@ -9,7 +9,7 @@
  * docs/theory.md is that of the SL2VL tables for an SL, or, where one table serves the whole fabric (VL = SL, or what
  * OpenSM programs by default), the same VL, for all SLs together.
  */
-#include "follow_private.h"
+#include "follow.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct sender {
 };
 
 struct run {
-	struct follow w;
+	struct osr_follow w;
 	struct sender *sender[2]; /* [n_senders] where senders have rows */
 	uint32_t n_senders[2];
 	uint16_t *replies[2]; /* [rows * n_switches] SLs of what a row asks of a switch, or NULL */
@@ -414,7 +414,7 @@ static void follow_lid(struct run *u, uint32_t d, bool changes)
 	bool alike = !changes && !u->moves, news;
 
 	u->lid = fabric->dest_lid[d];
-	osr__follow_load(&u->w, d);
+	osr_follow_load(&u->w, d);
 	inject_sls(u, d);
 	/* What enters at each switch is on its own channels. */
 	for (uint32_t g = 0; g < u->w.n; g++)
@@ -436,7 +436,7 @@ static void follow_lid(struct run *u, uint32_t d, bool changes)
 		}
 	/* The same SLs from everywhere, as to a host where one lane serves all: there is nothing to spread. */
 	if (!alike)
-		n_order = osr__follow_order(&u->w);
+		n_order = osr_follow_order(&u->w);
 	for (uint32_t i = 0; i < n_order; i++) {
 		uint32_t s = alike ? i : u->w.order[i];
 
@@ -638,7 +638,7 @@ static enum osr_status union_prepare(struct run *u)
 {
 	const struct osr_fabric *fabric = u->w.f;
 	size_t n = fabric->n_switches;
-	enum osr_status st = osr__follow_init(&u->w, u->scratch, u->diag);
+	enum osr_status st = osr_follow_init(&u->w, u->scratch, u->diag);
 
 	if (st)
 		return st;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* follow_private.h - packets for one LID at a time, over tables from anywhere: for audit.c and union.c. */
-#ifndef OSR_FOLLOW_PRIVATE_H
-#define OSR_FOLLOW_PRIVATE_H
+/* follow.h - entries and packets of one LID at a time, over tables from anywhere. */
+#ifndef OSR_FOLLOW_H
+#define OSR_FOLLOW_H
 
 #include "core/verify/union.h"
 
-struct follow {
+struct osr_follow {
 	const struct osr_fabric *f;
 	const struct osr_generation *gen; /* [n], 1 or 2 */
 	uint32_t n;
@@ -19,19 +19,19 @@ struct follow {
 };
 
 /* f, gen, n and modes are set. OSR_INVAL: the tables are of another fabric; OSR_NOMEM. */
-enum osr_status osr__follow_init(struct follow *w, struct osr_arena *scratch,
-				 struct osr_diag *diag);
+enum osr_status osr_follow_init(struct osr_follow *w, struct osr_arena *scratch,
+				struct osr_diag *diag);
 
-void osr__follow_load(struct follow *w, uint32_t d);
+void osr_follow_load(struct osr_follow *w, uint32_t d);
 
 /*
  * Puts the switches into order[], each behind all from which packets come to it, and gives their number. Those
  * that are missing lie on a loop, or behind one, and have n_in left: entries that lead here from such switches.
  */
-uint32_t osr__follow_order(struct follow *w);
+uint32_t osr_follow_order(struct osr_follow *w);
 
 /* The row by which an end port finds its SLs: of path records, or its switch; OSR_NONE: it sends nothing. */
-static inline uint32_t osr__row(const struct follow *w, uint32_t g, uint32_t term)
+static inline uint32_t osr__row(const struct osr_follow *w, uint32_t g, uint32_t term)
 {
 	return w->gen[g].paths ? w->gen[g].paths->row[term] : w->f->term_switch[term];
 }
@@ -43,7 +43,7 @@ static inline uint16_t osr__sl_bit(unsigned sl)
 }
 
 /* SLs of a row's packets for LID d: that of today, and those of earlier. */
-static inline uint16_t osr__sls(const struct follow *w, uint32_t g, uint32_t row, uint32_t d)
+static inline uint16_t osr__sls(const struct osr_follow *w, uint32_t g, uint32_t row, uint32_t d)
 {
 	const struct osr_routing *routing = w->gen[g].routing;
 	const struct osr_paths *paths = w->gen[g].paths;
@@ -60,7 +60,7 @@ static inline uint16_t osr__sls(const struct follow *w, uint32_t g, uint32_t row
  * The same of requests, on whose SLs the replies travel. Where no path leads nobody asks; but of two generations one
  * may have lost its path since, and what was asked before is answered all the same.
  */
-static inline uint16_t osr__request_sls(const struct follow *w, uint32_t g, uint32_t row,
+static inline uint16_t osr__request_sls(const struct osr_follow *w, uint32_t g, uint32_t row,
 					uint32_t d)
 {
 	const struct osr_fabric *fabric = w->f;
@@ -86,7 +86,7 @@ static inline bool osr__is_host_lid(const struct osr_fabric *fabric, uint32_t d)
 }
 
 /* Does a host (or else a port 0) send packets that count to LID d? check.h says which do. */
-static inline bool osr__sends(const struct follow *w, bool host, uint32_t d)
+static inline bool osr__sends(const struct osr_follow *w, bool host, uint32_t d)
 {
 	if (w->modes & OSR_ONLY_HOSTS)
 		return host && osr__is_host_lid(w->f, d);
@@ -94,7 +94,7 @@ static inline bool osr__sends(const struct follow *w, bool host, uint32_t d)
 }
 
 /* Does anybody on switch s? Every switch has a port 0. */
-static inline bool osr__counts(const struct follow *w, uint32_t s, uint32_t d)
+static inline bool osr__counts(const struct osr_follow *w, uint32_t s, uint32_t d)
 {
 	return osr__sends(w, w->f->sw_sources[s] > 0, d);
 }
