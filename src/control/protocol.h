@@ -70,7 +70,6 @@ struct osr__client {
 	struct osr__peer peer;
 	struct osr__buffer in, out;
 	double half_since, not_before;
-	bool closing; /* once `out` is empty */
 	bool gone;
 	struct osr__watched watched[OSR__WATCHED];
 	uint32_t n_watched;

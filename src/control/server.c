@@ -33,7 +33,6 @@
 #define NO_ACCEPT_S 1.0 /* after there was no descriptor, or no memory, for a client */
 #define MAX_WAITING (8u * 1024 * 1024) /* bytes of a user's lines that are not answered yet */
 #define HALF_LINE_S 30.0               /* to send the rest of a line */
-#define LAST_WORD_S 5.0                /* to read why the connection is closed */
 
 struct osr_control {
 	struct osr_control_in in;
@@ -225,28 +224,26 @@ static void answer_line(struct osr_control *control, struct osr__client *client)
 			control->client[i]->not_before = until;
 }
 
-/* The last word, and a while to read it. */
+/* The last word. It may be lost where the client sends on. */
 static void end_client(struct osr__client *client, const char *why)
 {
 	osr__client_say(client, osr__refusal(OSR_INVAL, why));
-	client->closing = true;
-	client->half_since = server_now();
+	osr__client_write(client);
+	shutdown(client->fd, SHUT_WR);
+	client->gone = true;
 }
 
 static void serve_client(struct osr_control *control, struct osr__client *client)
 {
-	double since = server_now() - client->half_since;
+	bool line = osr__client_has_line(client);
 
-	if (client->closing)
-		client->gone |= !client->out.size || since > LAST_WORD_S;
-	else if (client->gone || !client->in.size)
+	if (client->gone || !client->in.size)
 		return;
-	else if (!osr__client_has_line(client) && client->in.size > OSR_CONTROL_MAX_LINE)
+	if (!line && client->in.size > OSR_CONTROL_MAX_LINE)
 		end_client(client, "the line is too long");
-	else if (!osr__client_has_line(client) && since > HALF_LINE_S)
+	else if (!line && server_now() - client->half_since > HALF_LINE_S)
 		end_client(client, "the line does not end");
-	else if (osr__client_has_line(client) && client->out.size < OSR__OUT_ENOUGH &&
-		 server_now() >= client->not_before)
+	else if (line && client->out.size < OSR__OUT_ENOUGH && server_now() >= client->not_before)
 		answer_line(control, client);
 }
 
@@ -263,9 +260,7 @@ static int patience(const struct osr_control *control, int ms)
 		const struct osr__client *client = control->client[i];
 		double wait = least;
 
-		if (client->closing)
-			wait = client->half_since + LAST_WORD_S - t;
-		else if (client->not_before > t)
+		if (client->not_before > t)
 			wait = client->not_before - t;
 		else if (client->in.size && client->out.size < OSR__OUT_ENOUGH)
 			wait = osr__client_has_line(client) ? 0
@@ -290,8 +285,8 @@ static void wait_for_clients(struct osr_control *control, int ms)
 		const struct osr__client *client = control->client[i];
 		short events = client->out.size ? POLLOUT : 0;
 
-		if (!client->closing && !osr__client_has_line(client) &&
-		    client->out.size < OSR__OUT_ENOUGH && client->not_before <= server_now())
+		if (!osr__client_has_line(client) && client->out.size < OSR__OUT_ENOUGH &&
+		    client->not_before <= server_now())
 			events |= POLLIN;
 		p[i + 2] = (struct pollfd){ .fd = client->fd, .events = events };
 	}

@@ -10,42 +10,32 @@
 
 #include <string.h>
 
+/* Of a LID that is not its port's first, from a switch that is not its last to another one. */
+static bool is_entry(const struct osr_fabric *f, const struct osr_overlay_entry *e)
+{
+	uint32_t term = e->dest < f->n_dests ? f->dest_term[e->dest] : OSR_NONE;
+
+	return e->sw < f->n_switches && term != OSR_NONE && f->term_role[term] != OSR_ROLE_SP0 &&
+	       f->dest_lid[e->dest] != f->term_lid[term] && e->sw != f->dest_switch[e->dest] &&
+	       osr_port_channel(f, e->sw, e->port) != OSR_NONE;
+}
+
 /* Stores the entries into a copy of the base; keyed[d] for LIDs that have some. */
 static enum osr_status overlay_store(const struct osr_fabric *fabric,
 				     const struct osr_overlay_entry *entry, uint32_t n_entries,
 				     uint8_t *lft, bool *keyed, struct osr_diag *diag)
 {
 	for (uint32_t i = 0; i < n_entries; i++) {
-		const struct osr_overlay_entry *overlay = &entry[i];
-		uint32_t term;
-		char buf[32];
+		const struct osr_overlay_entry *e = &entry[i];
 
-		if (overlay->sw >= fabric->n_switches || overlay->dest >= fabric->n_dests)
+		if (!is_entry(fabric, e) ||
+		    (i && (e[-1].dest > e->dest || (e[-1].dest == e->dest && e[-1].sw >= e->sw))))
 			return osr_fail(diag, OSR_INVAL,
-					"an entry for switch %u of %u, LID number %u of %u",
-					overlay->sw, fabric->n_switches, overlay->dest,
-					fabric->n_dests);
-		term = fabric->dest_term[overlay->dest];
-		if (fabric->term_role[term] == OSR_ROLE_SP0 ||
-		    fabric->dest_lid[overlay->dest] == fabric->term_lid[term])
-			return osr_fail(diag, OSR_INVAL,
-					"LID %u is the first of its port or a switch's, and keeps "
-					"the base routing",
-					fabric->dest_lid[overlay->dest]);
-		if (overlay->sw == fabric->dest_switch[overlay->dest] ||
-		    osr_port_channel(fabric, overlay->sw, overlay->port) == OSR_NONE)
-			return osr_fail(diag, OSR_INVAL,
-					"switch %s cannot send LID %u on by port %u",
-					osr_switch_name(fabric, overlay->sw, buf),
-					fabric->dest_lid[overlay->dest], overlay->port);
-		if (i && (entry[i - 1].dest > overlay->dest ||
-			  (entry[i - 1].dest == overlay->dest && entry[i - 1].sw >= overlay->sw)))
-			return osr_fail(diag, OSR_INVAL,
-					"entries for LID %u on switch %s are not in order",
-					fabric->dest_lid[overlay->dest],
-					osr_switch_name(fabric, overlay->sw, buf));
-		lft[(size_t)overlay->dest * fabric->n_switches + overlay->sw] = overlay->port;
-		keyed[overlay->dest] = true;
+					"entry %u: LID number %u on switch %u by port %u is none "
+					"of a key, or not in order",
+					i, e->dest, e->sw, e->port);
+		lft[(size_t)e->dest * fabric->n_switches + e->sw] = e->port;
+		keyed[e->dest] = true;
 	}
 	return OSR_OK;
 }

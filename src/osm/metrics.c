@@ -486,24 +486,20 @@ static void metrics_sent(struct plugin *p)
 
 static bool metrics_open(struct plugin *p)
 {
-	p->metrics = calloc(1, sizeof(*p->metrics));
-	if (p->metrics)
-		p->metrics->help = json_object();
-	return p->metrics;
+	p->metrics->help = json_object();
+	return true;
 }
 
 static void metrics_close(struct plugin *p)
 {
-	if (!p->metrics)
-		return;
 	osr__writer_end(p->metrics->writer, LAST_S);
 	json_decref(p->metrics->sweep);
 	json_decref(p->metrics->help);
-	free(p->metrics);
-	p->metrics = NULL;
 }
 
 const struct feature osr__metrics = {
+	.size = sizeof(struct metrics),
+	.state = offsetof(struct plugin, metrics),
 	.open = metrics_open,
 	.on = { [ON_TABLES_SENT] = metrics_sent,
 		[ON_SWEEP_OVER] = metrics_tell,

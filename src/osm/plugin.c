@@ -226,6 +226,7 @@ static void engines_begin(struct plugin *p)
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
 		ctx->routed = false;
 		osr__sweep_prepare(ctx);
+		osr__store_load(ctx);
 	}
 }
 
@@ -235,6 +236,7 @@ static void engines_sent(struct plugin *p)
 		if (!ctx->routed && p->osm->routing_engine_used == ctx->re)
 			osr__sweep_cached(ctx);
 		ctx->routed = false;
+		osr__store_save(ctx);
 	}
 }
 
@@ -251,19 +253,26 @@ static const struct feature engines = { .on = { [ON_SWEEP_BEGINS] = engines_begi
 
 /* In the order in which they are told. */
 static const struct feature *const features[] = {
-	&osr__upkeep,  &osr__keys, &engines,     &osr__store,   &osr__traps,
+	&osr__upkeep,  &osr__keys, &engines,     &osr__traps,
 	&osr__reboots, &osr__slvl, &osr__rounds, &osr__metrics,
 };
 
 #define N_FEATURES (sizeof(features) / sizeof(*features))
+
+static void **state_of(const struct feature *f, struct plugin *p)
+{
+	return (void **)((char *)p + f->state);
+}
 
 void osr__features_tell(struct plugin *p, enum feature_event event)
 {
 	for (size_t i = 0; i < N_FEATURES; i++) {
 		const struct feature *f = features[event == ON_CLOSE ? N_FEATURES - 1 - i : i];
 
-		if (f->on[event])
+		if (f->on[event] && (!f->size || *state_of(f, p)))
 			f->on[event](p);
+		if (event == ON_CLOSE && f->size)
+			free(*state_of(f, p));
 	}
 }
 
@@ -418,8 +427,13 @@ static void *create(struct osm_opensm *osm)
 			osr__log(p->osm, OSM_LOG_INFO, "ready, %s%s and event_plugin_options",
 				 osr_options_origin(o), o->config);
 	}
-	for (size_t i = 0; good && i < N_FEATURES; i++)
-		good = !features[i]->open || features[i]->open(p);
+	for (size_t i = 0; good && i < N_FEATURES; i++) {
+		const struct feature *f = features[i];
+
+		if (f->size)
+			*state_of(f, p) = calloc(1, f->size);
+		good = (!f->size || *state_of(f, p)) && (!f->open || f->open(p));
+	}
 	if (!good) {
 		osr__log(osm, OSM_LOG_ERROR, "ERR OR09: out of memory while loading");
 		delete (p);

@@ -38,18 +38,20 @@ enum feature_event {
 	ON_ROUTED,       /* the switches have what OpenSM has sent */
 	ON_TABLES_SENT,  /* and what was sent from here */
 	ON_SWEEP_OVER,   /* plugin.up: well */
-	ON_CLOSE,        /* in the reverse order, also of what was not opened */
+	ON_CLOSE,        /* in the reverse order, of those that have their state */
 	N_FEATURE_EVENTS,
 };
 
 struct feature {
+	/* What it keeps: bytes, all 0, and the pointer of struct plugin to them, from before open() until after ON_CLOSE. */
+	size_t size, state;
 	bool (*open)(struct plugin *p); /* while OpenSM loads the plugin; false: no memory */
 	void (*on[N_FEATURE_EVENTS])(struct plugin *p);
 };
 
 /* Each in the file of its name, with state of its own. */
 extern const struct feature osr__keys, osr__metrics, osr__reboots, osr__rounds, osr__slvl,
-	osr__store, osr__traps, osr__upkeep;
+	osr__traps, osr__upkeep;
 
 /* To all features. */
 void osr__features_tell(struct plugin *p, enum feature_event event);

@@ -82,21 +82,13 @@ static void reboots_find(struct plugin *p)
 	cl_plock_release(&p->osm->lock);
 }
 
-static bool reboots_open(struct plugin *p)
-{
-	p->reboots = calloc(1, sizeof(*p->reboots));
-	return p->reboots;
-}
-
 static void reboots_close(struct plugin *p)
 {
-	if (p->reboots)
-		free(p->reboots->marked);
-	free(p->reboots);
-	p->reboots = NULL;
+	free(p->reboots->marked);
 }
 
 const struct feature osr__reboots = {
-	.open = reboots_open,
+	.size = sizeof(struct reboots),
+	.state = offsetof(struct plugin, reboots),
 	.on = { [ON_DISCOVERED] = reboots_find, [ON_CLOSE] = reboots_close },
 };

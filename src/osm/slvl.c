@@ -14,7 +14,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SLVL_ALL, SLVL_ROWS, SLVL_PAIRS, SLVL_N_PHASES };
@@ -356,19 +355,10 @@ void osr__slvl_drop(struct plugin *p)
 	slvl->sent = false;
 }
 
-static bool slvl_open(struct plugin *p)
-{
-	p->slvl = calloc(1, sizeof(*p->slvl));
-	return p->slvl;
-}
-
 /* OpenSM's subnet may be gone: no bit is given back. */
 static void slvl_close(struct plugin *p)
 {
-	if (p->slvl)
-		osr_arena_free(&p->slvl->arena);
-	free(p->slvl);
-	p->slvl = NULL;
+	osr_arena_free(&p->slvl->arena);
 }
 
 void osr__slvl_routed(struct engine_ctx *ctx)
@@ -579,6 +569,7 @@ static void slvl_sent(struct plugin *p)
 }
 
 const struct feature osr__slvl = {
-	.open = slvl_open,
+	.size = sizeof(struct slvl),
+	.state = offsetof(struct plugin, slvl),
 	.on = { [ON_ROUTED] = slvl_sent, [ON_CLOSE] = slvl_close },
 };

@@ -65,7 +65,7 @@ static bool store_has_writer(struct engine_ctx *ctx)
 	return ctx->store->writer;
 }
 
-static void load_store(struct engine_ctx *ctx)
+void osr__store_load(struct engine_ctx *ctx)
 {
 	struct osm_opensm *osm = ctx->plugin->osm;
 	struct sweep_slot *last = &ctx->slot[0], *baseline = &ctx->slot[1];
@@ -124,7 +124,7 @@ static void load_store(struct engine_ctx *ctx)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void save_store(struct engine_ctx *ctx)
+void osr__store_save(struct engine_ctx *ctx)
 {
 	/* From the system: OpenSM has just freed the MADs of a sweep, and malloc() would sort all of them first. */
 	struct osr__pages pages = { .n = 1, .memory = ctx->store->memory };
@@ -160,18 +160,6 @@ static void save_store(struct engine_ctx *ctx)
 	osr__writer_give(ctx->store->writer, &pages);
 }
 
-static void store_load(struct plugin *p)
-{
-	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
-		load_store(ctx);
-}
-
-static void store_save(struct plugin *p)
-{
-	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
-		save_store(ctx);
-}
-
 void osr__store_due(struct engine_ctx *ctx)
 {
 	ctx->store->pending = true;
@@ -189,7 +177,3 @@ void osr__store_close(struct engine_ctx *ctx)
 	osr__writer_end(ctx->store->writer, -1);
 	free(ctx->store);
 }
-
-const struct feature osr__store = {
-	.on = { [ON_SWEEP_BEGINS] = store_load, [ON_TABLES_SENT] = store_save },
-};

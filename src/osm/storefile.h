@@ -17,6 +17,10 @@ struct engine_ctx;
 bool osr__store_open(struct engine_ctx *ctx);
 /* What is under way is finished first. */
 void osr__store_close(struct engine_ctx *ctx);
+/* Before the first sweep: ctx->stored, if there is something. */
+void osr__store_load(struct engine_ctx *ctx);
+/* Without a lock: what is due. */
+void osr__store_save(struct engine_ctx *ctx);
 /* The current result is not stored yet. */
 void osr__store_due(struct engine_ctx *ctx);
 

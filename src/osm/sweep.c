@@ -258,18 +258,14 @@ static enum osr_status sweep(struct sweep *w)
 	w->ms_snapshot = osr__sweep_clock_ms();
 	if (st)
 		goto give_up;
-	osr__report_left_out(w);
 	osr__qos_tables(w->osm, &w->snap, &slot->qos);
 	osr_options_vl_budget(&ctx->plugin->options, w->osm->subn.opt.qos, fabric, &w->snap.limit);
-	osr__report_budget(w);
-	osr__report_config(w);
+	osr__report_fabric(w);
 	slot->budget = w->snap.limit.vls;
-	if (fabric->n_components > 1) {
-		osr__report_split(w);
-		if (ctx->plugin->options.own.num[OPT_ON_SPLIT] == ON_SPLIT_REFUSE) {
-			st = osr_fail(&w->diag, OSR_UNREACHABLE, "on_split = refuse");
-			goto give_up;
-		}
+	if (fabric->n_components > 1 &&
+	    ctx->plugin->options.own.num[OPT_ON_SPLIT] == ON_SPLIT_REFUSE) {
+		st = osr_fail(&w->diag, OSR_UNREACHABLE, "on_split = refuse");
+		goto give_up;
 	}
 	drop_foreign(ctx, fabric);
 	ctx->others_routed |= w->osm->subn.coming_out_of_standby;

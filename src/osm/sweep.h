@@ -94,10 +94,8 @@ enum osr_status osr__reuse_cached(const struct osr_result *old, const struct osr
 
 /* sweep_report.c ------------------------------------------------------------------------------- */
 
-void osr__report_left_out(const struct sweep *w);
-void osr__report_split(const struct sweep *w);
-void osr__report_budget(const struct sweep *w);
-void osr__report_config(const struct sweep *w);
+/* What is left out of the fabric, a new budget of lanes, parts that cannot reach each other. */
+void osr__report_fabric(const struct sweep *w);
 /* "; proven: reachable, deadlock-free; not proven: any SL" */
 void osr__proven_text(const struct sweep *w, char *text, size_t size);
 /* The line in the log; `before` is what the switches had, NULL: nothing of ours. */

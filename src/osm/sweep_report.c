@@ -16,32 +16,8 @@
 
 /* What the log says of the fabric -------------------------------------------------------------- */
 
-void osr__report_left_out(const struct sweep *w)
-{
-	const struct snapshot *n = &w->snap;
-	const char *name = w->ctx->engine->name;
-
-	if (n->n_unhealthy + n->n_throttled)
-		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: %u unhealthy and %u throttled links between switches are not used: "
-			 "%s%s",
-			 name, n->n_unhealthy, n->n_throttled, n->links,
-			 n->n_unhealthy + n->n_throttled > 4 ? ", ..." : "");
-	if (n->n_out)
-		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: %u links and switches are drained or held down: not used, and, with "
-			 "hosts on them, not counted",
-			 name, n->n_out);
-	if (n->n_left_out)
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "ERR OR06: %s: %u end ports have LIDs that OpenSM's table assigns to "
-			 "others; "
-			 "they are not routed in this sweep: %s",
-			 name, n->n_left_out, n->end_ports);
-}
-
 /* Switches, end ports and one name of each part of a split fabric. */
-void osr__report_split(const struct sweep *w)
+static void report_split(const struct sweep *w)
 {
 	const struct osr_fabric *fabric = &w->slot->result.fabric;
 	uint16_t sm_lid = cl_ntoh16(w->osm->subn.sm_base_lid);
@@ -72,26 +48,40 @@ void osr__report_split(const struct sweep *w)
 		 part < fabric->n_components ? "; ..." : "");
 }
 
-void osr__report_budget(const struct sweep *w)
-{
-	const struct osr_vl_limit *limit = &w->snap.limit;
-
-	if (w->ctx->vls_said == limit->vls)
-		return;
-	w->ctx->vls_said = limit->vls;
-	osr__log(w->osm, OSM_LOG_INFO, "%s: %u virtual lane%s available: %s", w->ctx->engine->name,
-		 limit->vls, limit->vls == 1 ? "" : "s", limit->why);
-}
-
-/* OpenSM reads its options again on SIGHUP, a plugin's it does not. */
-void osr__report_config(const struct sweep *w)
+void osr__report_fabric(const struct sweep *w)
 {
 	struct osr_options *o = &w->ctx->plugin->options;
+	const struct osr_vl_limit *limit = &w->snap.limit;
+	const struct snapshot *n = &w->snap;
+	const char *name = w->ctx->engine->name;
 
+	if (n->n_unhealthy + n->n_throttled)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: %u unhealthy and %u throttled links between switches are not used: "
+			 "%s%s",
+			 name, n->n_unhealthy, n->n_throttled, n->links,
+			 n->n_unhealthy + n->n_throttled > 4 ? ", ..." : "");
+	if (n->n_out)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: %u links and switches are drained or held down: not used, and, with "
+			 "hosts on them, not counted",
+			 name, n->n_out);
+	if (n->n_left_out)
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "ERR OR06: %s: %u end ports have LIDs that OpenSM's table assigns to "
+			 "others; they are not routed in this sweep: %s",
+			 name, n->n_left_out, n->end_ports);
+	if (w->ctx->vls_said != limit->vls)
+		osr__log(w->osm, OSM_LOG_INFO, "%s: %u virtual lane%s available: %s", name,
+			 limit->vls, limit->vls == 1 ? "" : "s", limit->why);
+	w->ctx->vls_said = limit->vls;
+	/* OpenSM reads its options again on SIGHUP, a plugin's it does not. */
 	if (osr_options_changed(o))
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s has changed; osmroutes reads it again when opensm restarts",
 			 o->config);
+	if (w->slot->result.fabric.n_components > 1)
+		report_split(w);
 }
 
 bool osr__transition_is_free(const struct sweep *w)

@@ -45,16 +45,7 @@ struct passage {
 
 static bool traps_open(struct plugin *p)
 {
-	p->traps = calloc(1, sizeof(*p->traps));
-	if (p->traps)
-		pthread_mutex_init(&p->traps->mutex, NULL);
-	return p->traps;
-}
-
-static void traps_close(struct plugin *p)
-{
-	free(p->traps);
-	p->traps = NULL;
+	return !pthread_mutex_init(&p->traps->mutex, NULL);
 }
 
 void osr__traps_note(struct plugin *p, const ib_mad_notice_attr_t *notice)
@@ -453,6 +444,8 @@ static void traps_route(struct plugin *p)
 }
 
 const struct feature osr__traps = {
+	.size = sizeof(struct traps),
+	.state = offsetof(struct plugin, traps),
 	.open = traps_open,
-	.on = { [ON_SWEEP_BEGINS] = traps_route, [ON_CLOSE] = traps_close },
+	.on = { [ON_SWEEP_BEGINS] = traps_route },
 };

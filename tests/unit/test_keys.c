@@ -460,17 +460,22 @@ static void test_bad_input(void **state)
 	pairs[0] = (struct osr_pair){ t.host[0], t.host[1] };
 	assert_int_equal(try(&t, pairs, 1, 0, &key), OSR_OK);
 	assert_int_equal(key.n_local, 1);
-	n = permutation(&t, t.n_hosts, pairs, &seed);
-	for (size_t k = 1;; k++) {
-		enum osr_status st = try(&t, pairs, n, k, &key);
+	/* Memory, with a cable missing and without. */
+	for (uint32_t missing = 2; missing--;) {
+		n = permutation(&t, t.n_hosts, pairs, &seed);
+		for (size_t k = 1;; k++) {
+			enum osr_status st = try(&t, pairs, n, k, &key);
 
-		if (!st) {
-			assert_true(k > 20);
-			break;
+			if (!st) {
+				assert_true(k > 20);
+				break;
+			}
+			assert_int_equal(st, OSR_NOMEM);
 		}
-		assert_int_equal(st, OSR_NOMEM);
+		osr_arena_free(&t.arena);
+		if (missing)
+			grow(&t, "4,4,4", "1,4,4", "1,1,1", 0, 0, 1);
 	}
-	osr_arena_free(&t.arena);
 }
 
 /* Time ----------------------------------------------------------------------------------------- */
@@ -662,32 +667,6 @@ static void test_small_cases(void **state)
 	assert_true(n_least * 100 >= n * 95);
 }
 
-static void test_colour_memory(void **state)
-{
-	static struct demand x;
-
-	draw(&x, 8, 4, 30);
-	for (uint32_t e = 0; e < 30; e++) {
-		x.flow[e] = (struct osr_key_flow){ .a = e % 8, .ad = e * 3 % 8, .weight = 1 };
-		x.may[e] = e % 5 ? 15 : 7;
-	}
-	for (unsigned missing = 0; missing < 2; missing++) {
-		x.g.may = missing ? x.may : NULL;
-		for (size_t n = 1;; n++) {
-			struct osr_arena scratch = { .fail_after = n };
-			enum osr_status st = osr__colour(&x.g, &scratch);
-
-			assert_int_equal(scratch.in_use, 0);
-			osr_arena_free(&scratch);
-			if (!st) {
-				assert_true(n > 5);
-				break;
-			}
-			assert_int_equal(st, OSR_NOMEM);
-		}
-	}
-}
-
 TEST_PROGRAM(test_contention_free, test_blocking, test_collectives, test_broken,
 	     test_second_application, test_ark_spreads, test_bad_input, test_time, test_koenig,
-	     test_small_cases, test_colour_memory)
+	     test_small_cases)
