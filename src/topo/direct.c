@@ -17,30 +17,27 @@ struct grid {
 	uint32_t hosts;
 };
 
-static enum osr_status grid_init(struct grid *g, struct osr_diag *diag)
-{
-	enum osr_status st = osr__product(g->dim, g->n_dims, "switches", &g->n_switches, diag);
-	uint32_t stride = 1;
-
-	for (uint32_t d = g->n_dims; d-- > 0 && !st;) {
-		g->stride[d] = stride;
-		stride *= g->dim[d];
-	}
-	return st;
-}
-
 static uint32_t coordinate(const struct grid *g, uint32_t s, uint32_t d)
 {
 	return s / g->stride[d] % g->dim[d];
 }
 
-/* Named by their coordinates: "s-3-0-7". */
-static void direct_add_switches(const struct grid *g, const struct osr_topo_style *style,
-				uint32_t n_ports, struct osr_net *net)
+/* All switches of the grid, so that cables can follow in any order; named by their coordinates: "s-3-0-7". */
+static enum osr_status grid_switches(struct grid *g, uint64_t needed,
+				     const struct osr_topo_style *style, struct osr_net *net,
+				     struct osr_diag *diag)
 {
+	enum osr_status st = osr__product(g->dim, g->n_dims, "switches", &g->n_switches, diag);
 	char name[OSR__MAX_DIMS * 8 + 8];
+	uint32_t n_ports, stride = 1;
 
-	for (uint32_t s = 0; s < g->n_switches; s++) {
+	for (uint32_t d = g->n_dims; d-- > 0 && !st;) {
+		g->stride[d] = stride;
+		stride *= g->dim[d];
+	}
+	if (!st)
+		st = osr__switch_ports(style, needed, &n_ports, diag);
+	for (uint32_t s = 0; s < g->n_switches && !st; s++) {
 		size_t n = (size_t)snprintf(name, sizeof(name), "s");
 
 		for (uint32_t d = 0; d < g->n_dims; d++) {
@@ -49,22 +46,7 @@ static void direct_add_switches(const struct grid *g, const struct osr_topo_styl
 		}
 		osr__switch(net, style, n_ports, name);
 	}
-}
-
-/* All switches of the grid, so that cables can follow in any order. */
-static enum osr_status grid_switches(struct grid *g, uint64_t needed,
-				     const struct osr_topo_style *style, struct osr_net *net,
-				     struct osr_diag *diag)
-{
-	uint32_t n_ports;
-	enum osr_status st = grid_init(g, diag);
-
-	if (!st)
-		st = osr__switch_ports(style, needed, &n_ports, diag);
-	if (st)
-		return st;
-	direct_add_switches(g, style, n_ports, net);
-	return osr_net_status(net, diag);
+	return st ? st : osr_net_status(net, diag);
 }
 
 /* ---- torus, mesh ---------------------------------------------------------------------------- */
@@ -160,12 +142,6 @@ const struct osr_topo osr__topo_mesh = {
 
 /* ---- HyperX, hypercube ---------------------------------------------------------------------- */
 
-/* Number, from 0, of the port of dimension d that leads from coordinate x to y. */
-static uint32_t hyperx_port(uint32_t x, uint32_t y)
-{
-	return y < x ? y : y - 1;
-}
-
 /* In every dimension every switch is cabled to every other one of its line. */
 static enum osr_status make_full(struct grid *g, const struct osr_topo_style *style,
 				 struct osr_net *net, struct osr_diag *diag)
@@ -182,9 +158,10 @@ static enum osr_status make_full(struct grid *g, const struct osr_topo_style *st
 		for (uint32_t d = 0; d < g->n_dims; port += g->dim[d++] - 1) {
 			uint32_t x = coordinate(g, s, d);
 
+			/* Port y leads to coordinate y, y + 1 behind the own one. */
 			for (uint32_t y = x + 1; y < g->dim[d]; y++)
-				osr__cable(net, style, s, port + hyperx_port(x, y),
-					   s + (y - x) * g->stride[d], port + hyperx_port(y, x));
+				osr__cable(net, style, s, port + y - 1, s + (y - x) * g->stride[d],
+					   port + x);
 		}
 	}
 	return st ? st : osr__hosts(net, style, g->n_switches, g->hosts, diag);
@@ -263,49 +240,31 @@ static void word_letters(const struct kautz *k, uint32_t word, uint32_t *letter)
 	}
 }
 
-static uint32_t letters_word(const struct kautz *k, const uint32_t *letter)
-{
-	uint32_t word = letter[0];
-
-	for (uint32_t i = 1; i < k->n; i++)
-		word = word * k->b + letter[i] - (letter[i] > letter[i - 1]);
-	return word;
-}
-
 /* The end of the arc that appends the y-th letter allowed. */
 static uint32_t kautz_next(const struct kautz *k, const uint32_t *letter, uint32_t y)
 {
-	uint32_t next[OSR__MAX_DIMS + 1];
+	uint32_t last = letter[k->n - 1], next = y + (y >= last),
+		 word = k->n > 1 ? letter[1] : next;
 
-	memcpy(next, letter + 1, (k->n - 1) * sizeof(*next));
-	next[k->n - 1] = y + (y >= letter[k->n - 1]);
-	return letters_word(k, next);
-}
-
-/* Degree b is small: looking through the b arcs beats any table. */
-static bool has_arc(const struct kautz *k, uint32_t from, uint32_t to)
-{
-	uint32_t letter[OSR__MAX_DIMS + 1];
-
-	word_letters(k, from, letter);
-	for (uint32_t y = 0; y < k->b; y++)
-		if (kautz_next(k, letter, y) == to)
-			return true;
-	return false;
+	for (uint32_t i = 2; i < k->n; i++)
+		word = word * k->b + letter[i] - (letter[i] > letter[i - 1]);
+	return k->n > 1 ? word * k->b + next - (next > last) : word;
 }
 
 /* An arc whose reverse is an arc too was cabled when the lower of its ends was visited. */
 static void kautz_cables(struct kautz *k, uint32_t hosts, const struct osr_topo_style *style,
 			 struct osr_net *net)
 {
-	uint32_t letter[OSR__MAX_DIMS + 1];
+	uint32_t letter[OSR__MAX_DIMS + 1], other[OSR__MAX_DIMS + 1];
 
 	for (uint32_t s = 0; s < k->n_words; s++) {
 		word_letters(k, s, letter);
 		for (uint32_t y = 0; y < k->b; y++) {
 			uint32_t t = kautz_next(k, letter, y);
 
-			if (t == s || (t < s && has_arc(k, t, s)))
+			word_letters(k, t, other);
+			if (t == s ||
+			    (t < s && !memcmp(other + 1, letter, (k->n - 1) * sizeof(*letter))))
 				continue;
 			osr__cable(net, style, s, hosts + ++k->used[s], t, hosts + ++k->used[t]);
 		}

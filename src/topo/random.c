@@ -93,9 +93,11 @@ static bool grow_tree(struct graph *g)
 	return true;
 }
 
-/* Most cables are drawn at the first try while the graph is sparse. */
+/* Most cables are drawn at the first try while the graph is sparse; of dense ones every pair once, from a random start. */
 static bool add_drawn(struct graph *g)
 {
+	uint32_t start;
+
 	for (uint32_t i = 0; i < TRIES; i++) {
 		uint32_t a = osr_prng_below(&g->prng, g->n), b = osr_prng_below(&g->prng, g->n);
 
@@ -104,14 +106,7 @@ static bool add_drawn(struct graph *g)
 			return true;
 		}
 	}
-	return false;
-}
-
-/* Dense graphs: every pair once, in an order that starts at random. */
-static bool add_searched(struct graph *g)
-{
-	uint32_t start = osr_prng_below(&g->prng, g->n);
-
+	start = osr_prng_below(&g->prng, g->n);
 	for (uint32_t i = 0; i < g->n; i++) {
 		uint32_t a = (start + i) % g->n;
 
@@ -125,27 +120,19 @@ static bool add_searched(struct graph *g)
 	return false;
 }
 
-/* Two free ports, of one switch or of two that are linked already. */
-static bool find_free(const struct graph *g, uint32_t *a, uint32_t *b)
-{
-	uint32_t n_free = 0;
-
-	for (uint32_t s = 0; s < g->n; s++) {
-		for (uint32_t d = g->degree[s]; d < g->max_degree && n_free < 2; d++)
-			*(n_free++ ? b : a) = s;
-	}
-	return n_free == 2;
-}
-
 /*
  * a and b are the same or linked, so they stay in one piece when the cable c - d goes, and c - a
  * and b - d tie the other piece, if there is one, to it again.
  */
 static bool add_by_breaking(struct graph *g)
 {
-	uint32_t a = 0, b = 0, start;
+	uint32_t a = 0, b = 0, n_free = 0, start;
 
-	if (g->n_cables == 0 || !find_free(g, &a, &b))
+	/* Two free ports, of one switch or of two that are linked already. */
+	for (uint32_t s = 0; s < g->n; s++)
+		for (uint32_t d = g->degree[s]; d < g->max_degree && n_free < 2; d++)
+			*(n_free++ ? &b : &a) = s;
+	if (g->n_cables == 0 || n_free < 2)
 		return false;
 	start = osr_prng_below(&g->prng, g->n_cables);
 	for (uint32_t i = 0; i < g->n_cables; i++) {
@@ -167,24 +154,6 @@ static bool add_by_breaking(struct graph *g)
 		return true;
 	}
 	return false;
-}
-
-static bool add_any(struct graph *g)
-{
-	return add_drawn(g) || add_searched(g) || (!g->parallel && add_by_breaking(g));
-}
-
-static enum osr_status random_draw(struct graph *g, struct osr_diag *diag)
-{
-	bool ok = grow_tree(g);
-
-	while (ok && g->n_cables < g->n_links)
-		ok = add_any(g);
-	if (ok)
-		return OSR_OK;
-	return osr_fail(diag, OSR_INVAL,
-			"only %u of %u cables fit between %u switches with at most %u each",
-			g->n_cables, g->n_links, g->n, g->max_degree);
 }
 
 /* Switches get their cables in the order in which these were drawn, behind their hosts. */
@@ -215,27 +184,22 @@ static enum osr_status realise(struct graph *g, uint32_t hosts, const struct osr
 	return st ? st : osr__hosts(net, style, g->n, hosts, diag);
 }
 
-/* What the ports of a switch leave for other switches, and no more than was asked for. */
-static uint32_t degree_limit(const struct osr_values *values, const struct osr_topo_style *style)
-{
-	uint32_t ports = style->ports ? style->ports : OSR_NET_MAX_NODE_PORTS;
-	uint32_t taken = (uint32_t)values->num[R_HOSTS] + style->mgmt;
-	uint32_t left = ports > taken ? ports - taken : 0;
-	uint32_t asked = (uint32_t)values->num[R_DEGREE];
-
-	return asked && asked < left ? asked : left;
-}
-
 static enum osr_status random_make(const struct osr_values *values,
 				   const struct osr_topo_style *style, struct osr_net *net,
 				   struct osr_diag *diag)
 {
+	/* What the ports of a switch leave for other switches, and no more than was asked for. */
+	uint32_t ports = style->ports ? style->ports : OSR_NET_MAX_NODE_PORTS;
+	uint32_t taken = (uint32_t)values->num[R_HOSTS] + style->mgmt;
+	uint32_t left = ports > taken ? ports - taken : 0;
+	uint32_t asked = (uint32_t)values->num[R_DEGREE];
 	struct graph g = { .n = (uint32_t)values->num[R_SWITCHES],
 			   .n_links = (uint32_t)values->num[R_LINKS],
-			   .max_degree = degree_limit(values, style),
+			   .max_degree = asked && asked < left ? asked : left,
 			   .parallel = values->num[R_PARALLEL],
 			   .prng.state = values->num[R_SEED] };
-	enum osr_status st;
+	enum osr_status st = OSR_OK;
+	bool ok;
 
 	if (g.n_links + 1 < g.n)
 		return osr_fail(diag, OSR_INVAL,
@@ -244,10 +208,15 @@ static enum osr_status random_make(const struct osr_values *values,
 	g.degree = calloc(g.n, sizeof(*g.degree));
 	g.order = calloc(g.n, sizeof(*g.order));
 	g.linked = calloc(g.parallel ? 1 : (size_t)g.n * g.n / 8 + 1, 1);
-	if (g.ends && g.degree && g.order && g.linked)
-		st = random_draw(&g, diag);
-	else
+	if (!g.ends || !g.degree || !g.order || !g.linked)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u switches", g.n);
+	ok = !st && grow_tree(&g);
+	while (ok && g.n_cables < g.n_links)
+		ok = add_drawn(&g) || (!g.parallel && add_by_breaking(&g));
+	if (!st && !ok)
+		st = osr_fail(diag, OSR_INVAL,
+			      "only %u of %u cables fit between %u switches with at most %u each",
+			      g.n_cables, g.n_links, g.n, g.max_degree);
 	if (!st)
 		st = realise(&g, (uint32_t)values->num[R_HOSTS], style, net, diag);
 	free(g.ends);
