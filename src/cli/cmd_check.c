@@ -623,7 +623,7 @@ static const struct cli_option options[] = {
 	{ "require", "WORDS",
 	  "exit code 1 unless proven: deadlock-free, replies, any-sl, sl0, minimal. Without it "
 	  "only lost packets and credit loops of requests and multicast count, not replies",
-	  .key = OPT_REQUIRE },
+	  .words = "deadlock-free|replies|any-sl|sl0|minimal", .key = OPT_REQUIRE },
 	{ "max-load", "X",
 	  "exit code 1 if the busiest link carries more than X times the least possible",
 	  .key = OPT_MAX_LOAD },

@@ -111,21 +111,11 @@ complete -F _osmroutes osmroutes
 '''
 
 
-# Words that an option takes, which its table does not say; test completion.sh asks the command.
-WORDS = {'each': 'link switch', 'sa': 'pairs switches none',
-         'require': 'deadlock-free replies any-sl sl0 minimal', 'generate.format': 'net dot',
-         'order.format': 'list rankfile slurm-topology slurm-blocks slurm-yaml'}
-
-
 def word_cases(tables):
-    """A case for each option with such words, of the commands that have it."""
-    found = []
-    for option, words in WORDS.items():
-        pattern = ' | '.join('%s:--%s=*' % (c['name'], o['name']) for c in tables['commands']
-                             for o in (c['table']['options'] if c['table'] else ())
-                             if option in (o['name'], '%s.%s' % (c['name'], o['name'])))
-        found.append('\t%s)\n\t\tCOMPREPLY=($(compgen -W "%s" -- "${cur#*=}"))\n\t\treturn ;;' % (pattern, words))
-    return '\n'.join(found)
+    """A case for each option that takes one of some words."""
+    return '\n'.join('\t%s:--%s=*)\n\t\tCOMPREPLY=($(compgen -W "%s" -- "${cur#*=}"))\n\t\treturn ;;' %
+                     (c['name'], o['name'], o['words'].replace('|', ' '))
+                     for c in tables['commands'] for o in c['table']['options'] if o['words'])
 
 
 def case(pattern, words):
@@ -133,16 +123,15 @@ def case(pattern, words):
 
 
 def long_options(command):
-    rows = command['table']['options'] if command['table'] else ()
     return ' '.join('--%s%s' % (o['name'], '=' if o['arg'] and not o['arg_optional'] else '')
-                    for o in rows if o['name'])
+                    for o in command['table']['options'])
 
 
 def commands_with(tables, option):
     """Case patterns "COMMAND:-x | COMMAND:--option" of the commands that have it."""
     found = []
     for c in tables['commands']:
-        for o in c['table']['options'] if c['table'] else ():
+        for o in c['table']['options']:
             if o['name'] == option:
                 found += ['%s:-%s' % (c['name'], o['key'])] if o['key'] else []
                 found.append('%s:--%s' % (c['name'], option))

@@ -125,7 +125,7 @@ def kinds(tables):
 
 
 def command_section(command, body, tables):
-    table = command['table'] or {'options': [], 'args': '[...]', 'doc': ''}
+    table = command['table']
     rest = re.sub(r'\n{3,}', '\n\n', DEFINED.sub('', body + '\n')).strip()
     text = '## osmroutes %s\n\n%s\n\n' % (command['name'], rest or table['doc'] or command['summary'])
     if table['options']:
@@ -155,7 +155,7 @@ def synopsis(tables, width=78):
     """Every sub-command with all its options, as an indented block."""
     lines = []
     for command in tables['commands']:
-        table = command['table'] or {'options': [], 'args': '[...]'}
+        table = command['table']
         words = [usage_of(o) for o in table['options'] if o['name'] not in COMMON] + \
             table['args'].replace('\n', ' | ').split(' ')	# argp has alternatives in lines
         line = '    osmroutes ' + command['name']

@@ -88,10 +88,10 @@ static json_t *option_json(const json_t *rows, const struct cli_option *option)
 
 	if (option->key > ' ' && option->key < 0x7f && !key_is_taken(rows, (char)option->key))
 		key[0] = (char)option->key;
-	return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s}", "name", text(option->name), "key", key,
+	return json_pack("{s:s, s:s, s:s, s:b, s:s, s:s}", "name", text(option->name), "key", key,
 			 "arg", text(option->arg), "arg_optional",
-			 !!(option->flags & OPTION_ARG_OPTIONAL), "alias",
-			 !!(option->flags & OPTION_ALIAS), "help", text(option->doc));
+			 !!(option->flags & OPTION_ARG_OPTIONAL), "words", text(option->words),
+			 "help", text(option->doc));
 }
 
 static void append_options(json_t *rows, const struct cli_spec *spec)
