@@ -114,14 +114,6 @@ static void count_missing(const struct osr_fabric_map *map, uint64_t *n)
 		n[LIDS] += map->dest[d] == OSR_NONE;
 }
 
-static bool is_same(const struct outcome *o)
-{
-	for (unsigned i = 0; i < N_THINGS; i++)
-		if (o->gone[i] || o->come[i])
-			return false;
-	return !o->c.n_entries_changed && !o->n_sl && !o->n_sl2vl && !o->n_groups;
-}
-
 /* ---- cables ------------------------------------------------------------------------------------- */
 
 static const struct out_field cable_fields[] = {
@@ -233,16 +225,6 @@ static const struct out_section sections[] = {
 	{ 0 },
 };
 
-/* With replies, unless they need not be safe. */
-static enum osr_answer deadlock_answer(const struct args *a, const struct osr_findings *found)
-{
-	uint32_t asked = 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST;
-
-	if (!a->one_way)
-		asked |= 1u << OSR_ASK_REPLIES;
-	return osr_verdict_of(found, asked, NULL);
-}
-
 /* A loop on any SL need not be one on the SLs of path records, which are not known. */
 static enum osr_answer transition_answer(const struct args *a, const struct outcome *o)
 {
@@ -255,6 +237,8 @@ static void diff_say(struct args *a, const struct outcome *o)
 {
 	static const char *const whose[] = { "old", "new" };
 	enum osr_answer transition = transition_answer(a, o);
+	uint32_t asked = 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST |
+			 (a->one_way ? 0 : 1u << OSR_ASK_REPLIES);
 	bool has_groups = a->gen[OLD].groups || a->gen[NEW].groups;
 	struct out *out = &a->run.out;
 
@@ -276,7 +260,7 @@ static void diff_say(struct args *a, const struct outcome *o)
 		if (which != OSR_N_QUESTIONS)
 			out_note(out, "the %s tables: %s", whose[g], o->found[g].on[which].why);
 		snprintf(key, sizeof(key), "deadlock_free.%s", whose[g]);
-		out_text(out, key, osr_answer_name(deadlock_answer(a, &o->found[g])));
+		out_text(out, key, osr_answer_name(osr_verdict_of(&o->found[g], asked, NULL)));
 	}
 	out_text(out, "deadlock_free.between", osr_answer_name(transition));
 	if (transition == OSR_UNKNOWN)
@@ -419,6 +403,7 @@ static enum osr_status diff_tables(struct args *a)
 			 (a->only_hosts ? OSR_ONLY_HOSTS : 0);
 	enum osr_status st = diff_load(a, &o);
 	struct cli_stamp start = cli_now();
+	bool differ;
 
 	if (st)
 		return st;
@@ -445,7 +430,10 @@ static enum osr_status diff_tables(struct args *a)
 	if (st)
 		return st;
 	diff_say(a, &o);
-	if ((a->must_be_same && !is_same(&o)) || transition_answer(a, &o) == OSR_REFUTED ||
+	differ = o.c.n_entries_changed || o.n_sl || o.n_sl2vl || o.n_groups;
+	for (unsigned i = 0; i < N_THINGS; i++)
+		differ |= o.gone[i] || o.come[i];
+	if ((a->must_be_same && differ) || transition_answer(a, &o) == OSR_REFUTED ||
 	    osr_verdict_of(&o.found[NEW], OSR_REQUIRED, NULL) == OSR_REFUTED)
 		a->run.code = CLI_BAD;
 	return OSR_OK;

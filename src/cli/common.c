@@ -321,21 +321,6 @@ struct progress {
 
 #define BAR 30
 
-/* A few times a second, and only if standard error is a terminal. */
-static void pool_show(struct progress *p, uint64_t done, uint64_t all)
-{
-	double now = cli_now().wall;
-	uint32_t filled = (uint32_t)(done * BAR / all);
-
-	if (now - p->last < 200 || !isatty(STDERR_FILENO))
-		return;
-	p->last = now;
-	p->shown = true;
-	fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", p->what, (int)filled,
-		"##############################", (int)(BAR - filled), "",
-		(unsigned int)(done * 100 / all));
-}
-
 void cli_busy(const char *what, const char *name)
 {
 	if (isatty(STDERR_FILENO) && name)
@@ -360,6 +345,7 @@ struct each {
 
 static bool take_next(struct each *e, uint32_t part, uint32_t *i)
 {
+	double now;
 	bool more;
 
 	pthread_mutex_lock(&e->lock);
@@ -368,7 +354,17 @@ static bool take_next(struct each *e, uint32_t part, uint32_t *i)
 		*i = e->n_taken++;
 		if (e->take)
 			e->take(e->ctx, part);
-		pool_show(&e->progress, *i, e->n);
+		/* A few times a second, and only if standard error is a terminal. */
+		now = cli_now().wall;
+		if (now - e->progress.last >= 200 && isatty(STDERR_FILENO)) {
+			uint32_t filled = (uint32_t)((uint64_t)*i * BAR / e->n);
+
+			e->progress.last = now;
+			e->progress.shown = true;
+			fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", e->progress.what, (int)filled,
+				"##############################", (int)(BAR - filled), "",
+				(unsigned int)((uint64_t)*i * 100 / e->n));
+		}
 	}
 	pthread_mutex_unlock(&e->lock);
 	return more;

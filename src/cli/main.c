@@ -32,21 +32,6 @@ static const struct {
 	{ "wiring", "diff OLD NEW, two outputs of ibnetdiscover" },
 };
 
-static bool say_new_name(const char *name)
-{
-	for (size_t i = 0; i < sizeof(old_names) / sizeof(old_names[0]); i++) {
-		if (strcmp(old_names[i].name, name))
-			continue;
-		if (old_names[i].now)
-			fprintf(stderr, "osmroutes: %s is now osmroutes %s\n", name,
-				old_names[i].now);
-		else
-			fprintf(stderr, "osmroutes: there is no %s any more\n", name);
-		return true;
-	}
-	return false;
-}
-
 static int usage(FILE *out, int code)
 {
 	fprintf(out, "Usage: osmroutes COMMAND [OPTION...]\n\n"
@@ -99,8 +84,17 @@ int main(int argc, char **argv)
 		argv[1] = name;
 		return cli_run(cli_commands[i], argc - 1, argv + 1);
 	}
-	if (say_new_name(argv[1]))
+	for (size_t i = 0; i < sizeof(old_names) / sizeof(old_names[0]); i++) {
+		const char *now = old_names[i].now;
+
+		if (strcmp(old_names[i].name, argv[1]))
+			continue;
+		fprintf(stderr,
+			now ? "osmroutes: %s is now osmroutes %s\n"
+			    : "osmroutes: there is no %s any more\n",
+			argv[1], now);
 		return CLI_USAGE;
+	}
 	fprintf(stderr, "osmroutes: no command \"%s\"%s\n", argv[1],
 		osr_guess_say(&guess, said, sizeof(said)));
 	return guess.best ? CLI_USAGE : usage(stderr, CLI_USAGE);

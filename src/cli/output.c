@@ -573,19 +573,6 @@ int out_end(struct out *o, int code)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-/* A line "SECTION SHAPE", then one "\tKEY TYPE" for each field. */
-static void print_schema(const struct out *o)
-{
-	static const char *const shape[] = { "head", "one", "rows", "rows" };
-	static const char *const type[] = { "text", "count", "real", "bool", "text" };
-
-	for (const struct out_section *s = o->sections; s->name; s++) {
-		printf("%s %s\n", s->name, shape[s->shape]);
-		for (const struct out_field *field = s->fields; field->key; field++)
-			printf("\t%s %s\n", field->key, type[field->type]);
-	}
-}
-
 enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA, OPT_USAGE };
 
 static const struct cli_option options[] = {
@@ -605,6 +592,8 @@ static const struct cli_option options[] = {
 
 static error_t output_parse(int key, char *arg, struct argp_state *state)
 {
+	static const char *const shape[] = { "head", "one", "rows", "rows" };
+	static const char *const type[] = { "text", "count", "real", "bool", "text" };
 	struct out *o = state->input;
 
 	switch (key) {
@@ -618,7 +607,12 @@ static error_t output_parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "csv \"%s\": no such section; --schema lists them", arg);
 		return 0;
 	case OPT_SCHEMA:
-		print_schema(o);
+		/* A line "SECTION SHAPE", then one "\tKEY TYPE" for each field. */
+		for (const struct out_section *s = o->sections; s->name; s++) {
+			printf("%s %s\n", s->name, shape[s->shape]);
+			for (const struct out_field *field = s->fields; field->key; field++)
+				printf("\t%s %s\n", field->key, type[field->type]);
+		}
 		exit(CLI_OK);
 	case '?':
 		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);

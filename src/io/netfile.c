@@ -714,22 +714,17 @@ static void write_port(const struct osr_net *net, uint32_t i, FILE *out)
 	fputc('\n', out);
 }
 
-static void netwrite_write_comment(const char *comment, FILE *out)
-{
-	while (*comment) {
-		size_t len = strcspn(comment, "\n");
-
-		fprintf(out, len ? "# %.*s\n" : "#%.*s\n", (int)len, comment);
-		comment += len + (comment[len] == '\n');
-	}
-	fputc('\n', out);
-}
-
 enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment, FILE *out,
 				  struct osr_diag *diag)
 {
+	for (const char *at = comment; at && *at;) {
+		size_t len = strcspn(at, "\n");
+
+		fprintf(out, len ? "# %.*s\n" : "#%.*s\n", (int)len, at);
+		at += len + (at[len] == '\n');
+	}
 	if (comment)
-		netwrite_write_comment(comment, out);
+		fputc('\n', out);
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
 		const struct osr_net_node *node = &net->nodes[i];
 

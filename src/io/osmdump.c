@@ -273,22 +273,6 @@ static void write_nothing(const struct job *j, FILE *out)
 {
 }
 
-/* The switch an end port sends into, OSR_NONE if its cable ends elsewhere. */
-static uint32_t source_switch(const struct job *j, uint32_t port)
-{
-	const struct osr_net_port *net_port = &j->net->ports[port];
-	uint32_t node = net_port->node;
-
-	if (j->net->nodes[node].type != OSR_NET_SWITCH) {
-		if (net_port->peer == OSR_NONE)
-			return OSR_NONE;
-		node = j->net->ports[net_port->peer].node;
-	}
-	if (j->net->nodes[node].type != OSR_NET_SWITCH)
-		return OSR_NONE;
-	return osr_fabric_switch_by_guid(j->f, j->net->nodes[node].guid);
-}
-
 /* In the form ibdmchk -c reads. Without an SL table it is the default, SL 0. */
 static void write_path_sl(const struct job *j, FILE *out)
 {
@@ -297,8 +281,15 @@ static void write_path_sl(const struct job *j, FILE *out)
 		return;
 	}
 	for (uint32_t i = 0; i < j->n_ports; i++) {
-		uint32_t s = source_switch(j, j->ports[i].index);
+		const struct osr_net_port *port = &j->net->ports[j->ports[i].index];
+		uint32_t node = port->node, s;
 
+		/* The switch it sends into, if its cable does not end elsewhere. */
+		if (!osr_net_is_switch(j->net, node) && port->peer != OSR_NONE)
+			node = j->net->ports[port->peer].node;
+		s = osr_net_is_switch(j->net, node)
+			    ? osr_fabric_switch_by_guid(j->f, j->net->nodes[node].guid)
+			    : OSR_NONE;
 		if (s == OSR_NONE)
 			continue;
 		write_port_head(j, j->ports[i].index, out);

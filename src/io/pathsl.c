@@ -5,17 +5,6 @@
 
 #define LIDS_PER_LINE 64
 
-static char pathsl_digit(const struct osr_fabric *fabric, const struct osr_routing *routing,
-			 uint32_t s, uint32_t lid)
-{
-	uint32_t d = lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
-
-	if (d == OSR_NONE || osr_lft(routing, s, d) == OSR_NO_PATH)
-		return '-';
-	return "0123456789abcdef"[routing->sl ? routing->sl[(size_t)d * fabric->n_switches + s] & 15
-					      : 0];
-}
-
 void osr_pathsl_write(const struct osr_fabric *fabric, const struct osr_routing *routing, FILE *out)
 {
 	/* Tables have a fabric. */
@@ -30,7 +19,13 @@ void osr_pathsl_write(const struct osr_fabric *fabric, const struct osr_routing 
 				uint32_t n = 0, used = 0;
 
 				for (; n < LIDS_PER_LINE && lid + n <= fabric->max_lid; n++) {
-					line[n] = pathsl_digit(fabric, routing, s, lid + n);
+					uint32_t d = fabric->lid_dest[lid + n];
+					bool way = d != OSR_NONE &&
+						   osr_lft(routing, s, d) != OSR_NO_PATH;
+					size_t at = (size_t)d * fabric->n_switches + s;
+					uint8_t sl = way && routing->sl ? routing->sl[at] & 15 : 0;
+
+					line[n] = way ? "0123456789abcdef"[sl] : '-';
 					used = line[n] != '-' ? n + 1 : used;
 				}
 				line[used] = '\0';

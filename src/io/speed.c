@@ -14,27 +14,19 @@ const char *osr_speed_name(uint8_t speed)
 	return speed < OSR_N_SPEEDS ? names[speed] : NULL;
 }
 
-static bool parse_width(const char *word, size_t len, uint8_t *width)
-{
-	static const char *const widths[] = { "1", "2", "4", "8", "12" };
-
-	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
-		if (strlen(widths[i]) != len || memcmp(word, widths[i], len))
-			continue;
-		*width = i == 4 ? 12 : (uint8_t)(1u << i);
-		return true;
-	}
-	return false;
-}
-
 bool osr_speed_parse(const char *word, size_t len, uint8_t *width, uint8_t *speed)
 {
+	static const char *const widths[] = { "1x", "2x", "4x", "8x", "12x" };
 	const char *x = memchr(word, 'x', len);
-	uint8_t w;
+	size_t n = x ? (size_t)(x + 1 - word) : 0;
+	uint8_t w = 0;
 
-	if (!x || !parse_width(word, (size_t)(x - word), &w))
+	for (size_t i = 0; n && i < sizeof(widths) / sizeof(widths[0]); i++)
+		if (strlen(widths[i]) == n && !memcmp(word, widths[i], n))
+			w = i == 4 ? 12 : (uint8_t)(1u << i);
+	if (!w)
 		return false;
-	len -= (size_t)(x + 1 - word);
+	len -= n;
 	for (uint8_t i = 1; i < (uint8_t)OSR_N_SPEEDS; i++) {
 		if (strlen(names[i]) != len || memcmp(x + 1, names[i], len))
 			continue;

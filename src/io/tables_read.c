@@ -264,21 +264,6 @@ static enum osr_status sl2vl_set(struct reader *r, uint8_t *table, const uint8_t
 	return OSR_OK;
 }
 
-static enum osr_status sl2vl_row(struct reader *r, uint64_t in, uint64_t out, const uint8_t vl[16])
-{
-	enum osr_status st = OSR_OK;
-
-	r->n_rows++;
-	if (r->sw != OSR_NONE && (in > r->f->sw_n_ports[r->sw] || out > r->f->sw_n_ports[r->sw]))
-		return fail_port(r, in > out ? in : out);
-	if (r->sw != OSR_NONE)
-		return sl2vl_set(r, osr_tables_sl2vl(r->t, r->sw, (unsigned)in, (unsigned)out), vl);
-	for (uint32_t i = 0; i < r->n_owners && !st; i++)
-		if (r->owner[i].index != OSR_NONE)
-			st = sl2vl_set(r, r->t->term_sl2vl[r->owner[i].index], vl);
-	return st;
-}
-
 static enum osr_status sl2vl_line(struct reader *r, const char *at)
 {
 	bool known = r->sw != OSR_NONE || r->n_owners, ibdm = at[0] == '0' && at[1] == 'x', good;
@@ -311,7 +296,15 @@ static enum osr_status sl2vl_line(struct reader *r, const char *at)
 			ibdm ? "expected a GUID, two ports and 8 bytes of VLs (0x01 0x23 ...)"
 			     : "expected \"IN OUT : \" and 16 VLs from 0 to 15 below the "
 			       "head line of a port");
-	st = sl2vl_row(r, in, out, vl);
+	r->n_rows++;
+	st = OSR_OK;
+	if (r->sw != OSR_NONE && (in > r->f->sw_n_ports[r->sw] || out > r->f->sw_n_ports[r->sw]))
+		st = fail_port(r, in > out ? in : out);
+	else if (r->sw != OSR_NONE)
+		st = sl2vl_set(r, osr_tables_sl2vl(r->t, r->sw, (unsigned)in, (unsigned)out), vl);
+	for (uint32_t i = 0; r->sw == OSR_NONE && i < r->n_owners && !st; i++)
+		if (r->owner[i].index != OSR_NONE)
+			st = sl2vl_set(r, r->t->term_sl2vl[r->owner[i].index], vl);
 	if (ibdm) {
 		r->sw = OSR_NONE;
 		r->n_owners = 0;

@@ -41,18 +41,6 @@ static bool whole_number(const char *text, uint64_t limit, uint32_t *n)
 	return good;
 }
 
-static enum osr_status take_ranks(struct reader *r, char *rest)
-{
-	char *word = osr_word(&rest);
-
-	if (r->begun)
-		return osr_lines_fail(r->in, "\"ranks\" must come first");
-	if (!word || !whole_number(word, OSR_MAX_RANKS + 1, &r->n_ranks) || r->n_ranks < 2 ||
-	    osr_word(&rest))
-		return osr_lines_fail(r->in, "expected \"ranks N\", N from 2 to %u", OSR_MAX_RANKS);
-	return OSR_OK;
-}
-
 static enum osr_status trafficfile_find(struct reader *r, const char *word, uint32_t *end)
 {
 	struct osr_diag why = { "" };
@@ -145,9 +133,17 @@ enum osr_status osr_traffic_read(struct osr_lines *in, struct osr_endports *endp
 
 		if (!word)
 			continue;
-		st = !strcmp(word, "ranks")   ? take_ranks(&r, text)
-		     : !strcmp(word, "phase") ? begin_phase(&r)
-					      : take_pair(&r, word, text);
+		if (!strcmp(word, "ranks")) {
+			word = osr_word(&text);
+			if (r.begun)
+				st = osr_lines_fail(in, "\"ranks\" must come first");
+			else if (!word || !whole_number(word, OSR_MAX_RANKS + 1, &r.n_ranks) ||
+				 r.n_ranks < 2 || osr_word(&text))
+				st = osr_lines_fail(in, "expected \"ranks N\", N from 2 to %u",
+						    OSR_MAX_RANKS);
+		} else {
+			st = !strcmp(word, "phase") ? begin_phase(&r) : take_pair(&r, word, text);
+		}
 		r.begun = true;
 	}
 	if (!st)

@@ -36,38 +36,32 @@ static uint32_t degrade_neighbour(const struct work *w, uint32_t port)
 	return osr_net_is_switch(w->net, node) && !w->gone[node] ? node : OSR_NONE;
 }
 
-static void degrade_walk(struct work *w, uint32_t start)
-{
-	uint32_t n = 0;
-
-	w->seen[start] = true;
-	w->stack[n++] = start;
-	while (n) {
-		const struct osr_net_node *node = &w->net->nodes[w->stack[--n]];
-
-		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++) {
-			uint32_t t = degrade_neighbour(w, p);
-
-			if (t == OSR_NONE || w->seen[t])
-				continue;
-			w->seen[t] = true;
-			w->stack[n++] = t;
-		}
-	}
-}
-
 static uint32_t count_components(struct work *w)
 {
-	uint32_t n = 0;
+	uint32_t n_components = 0, n = 0;
 
 	memset(w->seen, 0, w->net->n_nodes * sizeof(*w->seen));
 	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
 		if (!osr_net_is_switch(w->net, i) || w->gone[i] || w->seen[i])
 			continue;
-		n++;
-		degrade_walk(w, i);
+		n_components++;
+		w->seen[i] = true;
+		w->stack[n++] = i;
+		while (n) {
+			const struct osr_net_node *node = &w->net->nodes[w->stack[--n]];
+			uint32_t last = node->port_row + node->n_ports;
+
+			for (uint32_t p = node->port_row + 1; p <= last; p++) {
+				uint32_t t = degrade_neighbour(w, p);
+
+				if (t == OSR_NONE || w->seen[t])
+					continue;
+				w->seen[t] = true;
+				w->stack[n++] = t;
+			}
+		}
 	}
-	return n;
+	return n_components;
 }
 
 /* More pieces than before: what was in pieces from the start may stay so. */
