@@ -39,14 +39,6 @@ struct osr_product {
 	uint32_t n_dead_links; /* between places that are taken */
 	uint16_t *coord; /* [n_switches * n_dims]; along rings and paths, neighbours differ by 1 */
 	uint8_t *chan_dim; /* [n_channels] */
-	/*
-	 * The channels of switch v that lead to coordinate x of dimension i, as hops:
-	 * hop_list[chan_row[v] + k] for k from hop_row[v * (n_slots + 1) + slot[i] + x] up to the
-	 * next entry.
-	 */
-	uint32_t slot[OSR_MAX_DIMS], n_slots;
-	uint16_t *hop_row;
-	uint8_t *hop_list;
 };
 
 /*
@@ -71,11 +63,15 @@ static inline const uint16_t *osr_product_coord(const struct osr_product *produc
 static inline uint8_t osr_product_hop(const struct osr_product *product, uint32_t v, uint32_t dim,
 				      uint32_t x, uint32_t spread)
 {
-	const uint16_t *row =
-		product->hop_row + (size_t)v * (product->n_slots + 1) + product->slot[dim] + x;
-	uint32_t n = row[1] - row[0];
+	const struct osr_fabric *fabric = product->f;
+	uint32_t row = fabric->chan_row[v], n = fabric->chan_row[v + 1] - row, n_found = 0;
+	uint8_t found[256] = { 0 };
 
-	return product->hop_list[product->f->chan_row[v] + row[0] + (n > 1 ? spread % n : 0)];
+	for (uint32_t hop = 0; hop < n; hop++)
+		if (product->chan_dim[row + hop] == dim &&
+		    osr_product_coord(product, fabric->chan_dst[row + hop])[dim] == x)
+			found[n_found++] = (uint8_t)hop;
+	return found[n_found > 1 ? spread % n_found : 0];
 }
 
 #endif

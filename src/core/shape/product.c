@@ -774,53 +774,16 @@ static enum osr_status product_verify(struct finder *x, uint32_t root)
 	if (4 * (product->n_places - product->n_placed) > product->n_places ||
 	    4 * product->n_dead_links > n_links)
 		return no(x, "too much of it is missing, if it is one");
-	return OSR_OK;
-}
-
-/* Channels by dimension, and those of each switch by the coordinate they lead to. */
-static enum osr_status list_hops(struct finder *x)
-{
-	const struct osr_fabric *fabric = x->f;
-	struct osr_product *product = x->p;
-
-	for (uint32_t i = 0; i < product->n_dims; i++) {
-		product->slot[i] = product->n_slots;
-		product->n_slots += product->size[i];
-	}
 	product->chan_dim = osr_alloc(x->scratch, fabric->n_channels, 1);
-	product->hop_row =
-		osr_calloc(x->scratch, (size_t)fabric->n_switches * (product->n_slots + 1),
-			   sizeof(*product->hop_row));
-	product->hop_list = osr_alloc(x->scratch, fabric->n_channels, 1);
-	if (osr_arena_failed(x->scratch, x->diag))
-		return OSR_NOMEM;
-	memset(product->chan_dim, NO_DIM, fabric->n_channels);
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint16_t *row = product->hop_row + (size_t)v * (product->n_slots + 1), n = 0;
-		uint32_t begin = fabric->chan_row[v], end = fabric->chan_row[v + 1];
-
-		if (!has_place(x, v))
-			continue;
-		for (uint32_t c = begin; c < end; c++) {
-			const uint16_t *to = coord_of(x, fabric->chan_dst[c]);
-			uint32_t dim = dim_between(product, coord_of(x, v), to);
-
-			product->chan_dim[c] = (uint8_t)dim;
-			row[product->slot[dim] + to[dim]]++;
-		}
-		for (uint32_t i = 0; i <= product->n_slots; i++) {
-			n += row[i];
-			row[i] = n;
-		}
-		/* From the last one, so that each start moves down to where it belongs. */
-		for (uint32_t c = end; c-- > begin;) {
-			uint32_t dim = product->chan_dim[c];
-
-			product->hop_list[begin + --row[product->slot[dim] +
-							coord_of(x, fabric->chan_dst[c])[dim]]] =
-				(uint8_t)(c - begin);
-		}
-	}
+	if (!product->chan_dim)
+		return osr_fail(x->diag, OSR_NOMEM, "out of memory for %u channels",
+				fabric->n_channels);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		product->chan_dim[c] =
+			has_place(x, fabric->chan_src[c])
+				? dim_between(product, coord_of(x, fabric->chan_src[c]),
+					      coord_of(x, fabric->chan_dst[c]))
+				: NO_DIM;
 	return OSR_OK;
 }
 
@@ -839,8 +802,7 @@ static enum osr_status product_try(struct finder *x, bool bold)
 	if ((st = own_places(x)))
 		return st;
 	place_rest(x);
-	st = product_verify(x, root);
-	return st ? st : list_hops(x);
+	return product_verify(x, root);
 }
 
 enum osr_status osr_product_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
