@@ -49,10 +49,9 @@ def some_tori(quick):
 
 
 def desmos(workshop, quick):
-    """Boxes of the Desmos cluster, 4x2x2x2 (Angara, table 2, figure 6)."""
+    """Boxes of the Desmos cluster, 4x2x2x2 (Angara, table 2)."""
     data = Data('angara_desmos', ['algorithm', 'nodes', 'max_load', 'min_load', 'sigma4', 'max_hops',
                                   'ms', 'turns', 'unique', 'paper'])
-    patterns = Data('angara_patterns', ['pattern', 'nodes', 'algorithm', 'max_load', 'bandwidth'])
     for box in BOXES:
         got = ask(box, 'all')
         for r in got['results']:
@@ -60,9 +59,7 @@ def desmos(workshop, quick):
                      r['max_hops'], r['total_ms'], got['turns_added'],
                      got['pairs_unique'] / got['pairs'],
                      PAPER[r['algorithm']][got['torus_nodes'].bit_length() - 2])
-            for p in r['patterns']:
-                patterns.add(p['pattern'], got['torus_nodes'], r['algorithm'], p['max_load'], p['bandwidth'])
-    return [data, patterns]
+    return [data]
 
 
 def tori(workshop, quick):

@@ -15,18 +15,15 @@ static double cpu_ms(void)
 	return (double)clock() * 1000 / CLOCKS_PER_SEC;
 }
 
-/* One algorithm: its routes judged, and what patterns of communication make of them. */
+/* One algorithm: its routes, judged. */
 static bool run(struct srcroutes *r, enum srcroutes_algorithm algorithm, const char *name,
 		const struct srcroutes_options *options, double prepare_ms)
 {
-	static const char *const patterns[] = { "transpose", "neighbor", "tornado", "alltoall" };
 	struct srcroute *route = calloc(r->n_pairs, sizeof(*route));
-	struct srcroutes_stats stats;
-	struct srctraffic traffic;
 	struct srcverdict v;
 	double start = cpu_ms(), ms;
 
-	srcroutes_route(r, algorithm, options, route, &stats);
+	srcroutes_route(r, algorithm, options, route);
 	ms = prepare_ms + cpu_ms() - start;
 	if (!srccheck(&r->t, route, r->rank, &v)) {
 		fprintf(stderr, "osr-angara: %s\n", v.why);
@@ -34,15 +31,9 @@ static bool run(struct srcroutes *r, enum srcroutes_algorithm algorithm, const c
 	}
 	printf("{\"algorithm\": \"%s\", \"max_load\": %u, \"min_load\": %u, \"sigma4\": %.6g, "
 	       "\"max_hops\": %u, "
-	       "\"sssp_calls\": %u, \"generations\": %u, \"total_ms\": %.6g, \"patterns\": [",
-	       name, v.max_load, v.min_load, v.sigma4, v.max_hops, stats.n_sssp_calls,
-	       stats.n_generations, ms);
-	for (int p = 0; p < N_SRCPATTERNS; p++) {
-		srctraffic(&r->t, route, (enum srcpattern)p, &traffic);
-		printf("%s{\"pattern\": \"%s\", \"max_load\": %u, \"bandwidth\": %.6g}",
-		       p ? ", " : "", patterns[p], traffic.max_load, traffic.bandwidth);
-	}
-	printf("]}");
+	       "\"sssp_calls\": %u, \"generations\": %u, \"total_ms\": %.6g}",
+	       name, v.max_load, v.min_load, v.sigma4, v.max_hops, r->n_sssp_calls,
+	       r->n_generations, ms);
 	free(route);
 	return true;
 }

@@ -86,7 +86,7 @@ SAMPLES = {
                 (A, 'LIMITS'): ['4x2x2x2'], (A, 'GENETIC_MOST'): 16})}
 # The tests osm.packets and bench.faults measure rows of these.
 ELSEWHERE = {'packets'} | {'faults_' + n for n in ('cable', 'switch', 'pile', 'transition')}
-ANGARA = {'angara_' + n for n in ('desmos', 'patterns', 'tori', 'timing', 'genetic')}
+ANGARA = {'angara_' + n for n in ('desmos', 'tori', 'timing', 'genetic')}
 
 
 def steady(row):

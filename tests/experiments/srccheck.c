@@ -8,7 +8,7 @@
 
 struct judge {
 	const struct torus *t;
-	const uint32_t *rank;             /* NULL: not asked */
+	const uint32_t *rank;
 	uint32_t path[SRCROUTE_MAX_HOPS]; /* channels of the route at hand */
 	uint32_t n;
 };
@@ -42,7 +42,7 @@ static const char *hop(struct judge *w, uint32_t *at, uint32_t dir)
 		return "has no end";
 	if (next == NO_NODE)
 		return "uses a channel that is not there";
-	if (w->n && w->rank) {
+	if (w->n) {
 		uint32_t before = w->path[w->n - 1];
 		bool ring = before % w->t->n_dirs == dir && w->t->size[dir % w->t->n_dims] > 2;
 
@@ -149,53 +149,4 @@ bool srccheck(const struct torus *t, const struct srcroute *route, const uint32_
 	v->sigma4 = sqrt(sqrt(sum / n_live));
 	free(load);
 	return !why;
-}
-
-/* Does rank i send to rank j? The transposed matrix has this height. */
-static bool sends(uint32_t n, uint32_t height, enum srcpattern pattern, uint32_t i, uint32_t j)
-{
-	uint32_t width = n / height;
-
-	switch (pattern) {
-	case SRCPATTERN_TRANSPOSE:
-		return j == i % width * height + i / width;
-	case SRCPATTERN_NEIGHBOR:
-		return j == (i + 1) % n;
-	case SRCPATTERN_TORNADO:
-		return j == (i + (n + 1) / 2 - 1) % n;
-	default:
-		return true;
-	}
-}
-
-void srctraffic(const struct torus *t, const struct srcroute *route, enum srcpattern pattern,
-		struct srctraffic *out)
-{
-	struct judge w = { .t = t };
-	uint32_t n = t->n_nodes, height = 1;
-	uint32_t *load = calloc((size_t)n * t->n_dirs, sizeof(*load));
-
-	*out = (struct srctraffic){ 0 };
-	for (uint32_t h = 1; h * h <= n; h++)
-		if (n % h == 0)
-			height = h;
-	/* First the loads, then what they do to each pair. */
-	for (uint32_t p = 0; p < 2 * n * n; p++) {
-		uint32_t i = p / n % n, j = p % n, worst = 1;
-
-		if (i == j || !sends(n, height, pattern, i, j))
-			continue;
-		follow(&w, route[i * n + j], i, j);
-		for (uint32_t h = 0; h < w.n; h++) {
-			load[w.path[h]] += p < n * n;
-			worst = load[w.path[h]] > worst ? load[w.path[h]] : worst;
-		}
-		if (p < n * n)
-			continue;
-		out->n_pairs++;
-		out->max_load = worst > out->max_load ? worst : out->max_load;
-		out->bandwidth += 1.0 / worst;
-	}
-	out->bandwidth /= out->n_pairs ? out->n_pairs : 1;
-	free(load);
 }

@@ -92,54 +92,31 @@ static void add_used(const struct srcroutes *r, uint32_t c, uint16_t set, uint16
 	}
 }
 
-/* The channels around a ring are one, that at coordinate 0. */
-static uint32_t unit(const struct torus *t, uint32_t c)
-{
-	uint32_t dim = c % t->n_dirs % t->n_dims;
-
-	return t->size[dim] == 2 ? c
-				 : c - coord(t, c / t->n_dirs, dim) * t->stride[dim] * t->n_dirs;
-}
-
-/* An order of units in which every permitted step rises; theorem 2 says that there is one. */
-static void find_ranks(struct srcroutes *r, uint32_t *queue)
+/*
+ * The least ranks that rise along every permitted step, and stay along a ring, from zeroes on: theorem 2 says that they
+ * come to rest.
+ */
+static void find_ranks(struct srcroutes *r)
 {
 	const struct torus *t = &r->t;
-	uint32_t n = t->n_nodes * t->n_dirs, n_units = 0, tail = 0;
-	uint32_t *n_before = calloc(n, sizeof(*n_before));
+	uint32_t nd = t->n_dirs;
+	bool changed = true;
 
-	for (uint32_t c = 0; c < n; c++)
-		for (uint32_t to = 0; to < t->n_dirs; to++) {
-			uint32_t e = step_after(r, c, to);
-
-			if (e != NO_NODE && unit(t, c) != unit(t, e))
-				n_before[unit(t, e)]++;
-		}
-	for (uint32_t c = 0; c < n; c++) {
-		bool leads = t->next[c] != NO_NODE && unit(t, c) == c;
-
-		n_units += leads;
-		if (leads && !n_before[c])
-			queue[tail++] = c;
-	}
-	memset(r->rank, 0xff, n * sizeof(*r->rank));
-	for (uint32_t head = 0; head < tail; head++) {
-		uint32_t c = queue[head];
-
-		do {
-			r->rank[c] = head;
-			for (uint32_t to = 0; to < t->n_dirs; to++) {
+	r->rank = room(r, (size_t)t->n_nodes * nd, sizeof(*r->rank));
+	while (changed) {
+		changed = false;
+		for (uint32_t c = 0; c < t->n_nodes * nd; c++)
+			for (uint32_t to = 0; to < nd; to++) {
 				uint32_t e = step_after(r, c, to);
+				bool ring = to == c % nd && t->size[to % t->n_dims] > 2;
 
-				if (e != NO_NODE && unit(t, e) != unit(t, c) &&
-				    !--n_before[unit(t, e)])
-					queue[tail++] = unit(t, e);
+				if (e == NO_NODE || r->rank[e] >= r->rank[c] + !ring)
+					continue;
+				r->rank[e] = r->rank[c] + !ring;
+				assert(r->rank[e] < t->n_nodes * nd);
+				changed = true;
 			}
-			c = t->next[c] * t->n_dirs + c % t->n_dirs;
-		} while (unit(t, c) == queue[head] && c != queue[head]);
 	}
-	assert(tail == n_units);
-	free(n_before);
 }
 
 /*
@@ -154,7 +131,6 @@ static void find_turns(struct srcroutes *r)
 	uint32_t *queue = malloc((size_t)n * nd * sizeof(*queue));
 
 	r->after = room(r, n, sizeof(*r->after));
-	r->rank = room(r, n, sizeof(*r->rank));
 	for (uint32_t c = 0; c < n; c++)
 		if (t->next[c] != NO_NODE)
 			add_used(r, c, (uint16_t)(1u << c % nd), used, queue);
@@ -169,7 +145,7 @@ static void find_turns(struct srcroutes *r)
 			r->n_added++;
 			add_used(r, c, used[e], used, queue);
 		}
-	find_ranks(r, queue);
+	find_ranks(r);
 	free(used);
 	free(queue);
 }
@@ -410,13 +386,18 @@ struct picks {
 	uint32_t *load; /* [channels] */
 };
 
-static void take(struct picks *s, uint32_t pair, uint32_t k)
+static void add_load(const struct picks *s, uint32_t pair, uint32_t k)
 {
 	const uint32_t *channel = srcroutes_channels(s->r, pair, k);
 
-	s->pick[pair] = (uint16_t)k;
 	for (uint32_t h = 0; h < s->r->hops[pair]; h++)
 		s->load[channel[h]]++;
+}
+
+static void take(struct picks *s, uint32_t pair, uint32_t k)
+{
+	s->pick[pair] = (uint16_t)k;
+	add_load(s, pair, k);
 }
 
 static int ascending(const void *x, const void *y)
@@ -572,8 +553,7 @@ static uint32_t cheapest_choice(const struct picks *s, uint32_t pair)
  *	11-18	shortest paths for what is left of the group; those that share no channel with each other are
  *		taken, the others are searched again
  */
-static void sssp(struct picks *s, const struct srcroutes_options *opt,
-		 struct srcroutes_stats *stats)
+static void sssp(struct picks *s, const struct srcroutes_options *opt)
 {
 	struct srcroutes *r = s->r;
 	uint32_t n = r->t.n_nodes, n_order = 0, n_left, stamp = 0, size;
@@ -600,7 +580,7 @@ static void sssp(struct picks *s, const struct srcroutes_options *opt,
 		     size++)
 			pair[size] = (uint32_t)order[i + size];
 		for (uint32_t left = size; left; left = n_left) {
-			stats->n_sssp_calls++;
+			r->n_sssp_calls++;
 			stamp++;
 			n_left = 0;
 			for (uint32_t k = 0; k < left; k++)
@@ -636,12 +616,10 @@ static void sssp(struct picks *s, const struct srcroutes_options *opt,
  * the search when a new best is that much better at once, which only happens when the loads become even.
  *
  * Fitness is compared as a sum of whole numbers, |C gamma_c - sum|^4 with |C| channels, in 128 bits: that
- * orders like sigma(4) and is the same on every machine. Loads of the children are kept up to date gene by
- * gene, where they differ from a parent's.
+ * orders like sigma(4) and is the same on every machine.
  */
 struct chromosome {
 	uint16_t *gene; /* [n_genes] */
-	uint32_t *load; /* [channels] */
 	unsigned __int128 fitness;
 };
 
@@ -649,15 +627,22 @@ struct genetic {
 	struct srcroutes *r;
 	struct osr_prng prng;
 	uint32_t n_genes, n_live, n_channels;
-	uint32_t *pair; /* [n_genes] */
-	uint64_t total; /* sum of all loads: the same for every chromosome */
+	uint32_t *pair;  /* [n_genes] */
+	uint32_t *fixed; /* [n_channels] load by pairs without a choice */
+	uint32_t *load;  /* [n_channels] of the chromosome at hand */
+	uint64_t total;  /* sum of all loads: the same for every chromosome */
 };
 
 static void measure_fitness(const struct genetic *w, struct chromosome *x)
 {
+	struct picks s = { .r = w->r, .load = w->load };
+
+	memcpy(w->load, w->fixed, w->n_channels * sizeof(*w->load));
+	for (uint32_t i = 0; i < w->n_genes; i++)
+		add_load(&s, w->pair[i], x->gene[i]);
 	x->fitness = 0;
 	for (uint32_t c = 0; c < w->n_channels; c++) {
-		uint64_t load = (uint64_t)x->load[c] * w->n_live;
+		uint64_t load = (uint64_t)w->load[c] * w->n_live;
 		uint64_t gap = load > w->total ? load - w->total : w->total - load;
 		unsigned __int128 square = (unsigned __int128)gap * gap;
 
@@ -666,48 +651,29 @@ static void measure_fitness(const struct genetic *w, struct chromosome *x)
 	}
 }
 
-static void set_gene(const struct genetic *w, struct chromosome *x, uint32_t i, uint16_t gene)
+static uint16_t draw_gene(struct genetic *w, uint32_t i)
 {
-	const uint32_t *before = srcroutes_channels(w->r, w->pair[i], x->gene[i]);
-	const uint32_t *after = srcroutes_channels(w->r, w->pair[i], gene);
-
-	if (gene == x->gene[i])
-		return;
-	for (uint32_t h = 0; h < w->r->hops[w->pair[i]]; h++) {
-		x->load[before[h]]--;
-		x->load[after[h]]++;
-	}
-	x->gene[i] = gene;
+	return (uint16_t)osr_prng_below(&w->prng, srcroutes_n_choices(w->r, w->pair[i]));
 }
 
-/* The child is like `whole`, but from `lo` to `hi` like `part`. */
-static void cross(const struct genetic *w, struct chromosome *child, const struct chromosome *whole,
-		  const struct chromosome *part, uint32_t lo, uint32_t hi)
-{
-	memcpy(child->gene, whole->gene, w->n_genes * sizeof(*child->gene));
-	memcpy(child->load, whole->load, w->n_channels * sizeof(*child->load));
-	for (uint32_t i = lo; i <= hi; i++)
-		set_gene(w, child, i, part->gene[i]);
-}
-
+/* n children behind n parents: each of two is like one parent, but between two points like the other. */
 static void breed(struct genetic *w, struct chromosome *x, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		const struct chromosome *a = &x[osr_prng_below(&w->prng, n)];
-		const struct chromosome *b = &x[osr_prng_below(&w->prng, n)];
-		uint32_t lo = osr_prng_below(&w->prng, w->n_genes);
-		uint32_t hi = osr_prng_below(&w->prng, w->n_genes);
+	for (uint32_t i = 0; i < n; i += 2) {
+		uint32_t a = osr_prng_below(&w->prng, n), b = osr_prng_below(&w->prng, n);
+		uint32_t p = osr_prng_below(&w->prng, w->n_genes);
+		uint32_t q = osr_prng_below(&w->prng, w->n_genes), lo = p < q ? p : q;
+		size_t size = ((p < q ? q : p) - lo + 1) * sizeof(*x->gene);
 
-		cross(w, &x[n + i], a, b, lo < hi ? lo : hi, lo < hi ? hi : lo);
-		if (++i < n)
-			cross(w, &x[n + i], b, a, lo < hi ? lo : hi, lo < hi ? hi : lo);
+		for (uint32_t k = 0; k < 2 && i + k < n; k++) {
+			memcpy(x[n + i + k].gene, x[k ? b : a].gene, w->n_genes * sizeof(*x->gene));
+			memcpy(x[n + i + k].gene + lo, x[k ? a : b].gene + lo, size);
+		}
 	}
 	for (uint32_t i = n; i < 2 * n; i++) {
 		for (uint32_t k = 0; k < w->n_genes; k++)
 			if (osr_prng_next(&w->prng) < UINT64_MAX / 1000 * 20)
-				set_gene(w, &x[i], k,
-					 (uint16_t)osr_prng_below(
-						 &w->prng, srcroutes_n_choices(w->r, w->pair[k])));
+				x[i].gene[k] = draw_gene(w, k);
 		measure_fitness(w, &x[i]);
 	}
 }
@@ -725,18 +691,19 @@ static void select_best(struct chromosome *all, uint32_t n)
 	}
 }
 
-static void genetic(struct picks *s, const struct srcroutes_options *opt,
-		    struct srcroutes_stats *stats)
+static void genetic(struct picks *s, const struct srcroutes_options *opt)
 {
 	struct srcroutes *r = s->r;
 	struct genetic w = { .r = r,
 			     .prng = { opt->seed },
-			     .n_channels = r->t.n_nodes * r->t.n_dirs };
+			     .n_channels = r->t.n_nodes * r->t.n_dirs,
+			     .fixed = s->load };
 	uint32_t n = opt->population;
 	struct chromosome *x = room(r, 2 * n, sizeof(*x));
 
 	/* Pairs with a single choice are no genes; they load their channels once and for all. */
 	w.pair = room(r, r->n_pairs, sizeof(*w.pair));
+	w.load = room(r, w.n_channels, sizeof(*w.load));
 	for (uint32_t p = 0; p < r->n_pairs; p++) {
 		w.total += r->hops[p];
 		if (srcroutes_n_choices(r, p) > 1)
@@ -744,33 +711,23 @@ static void genetic(struct picks *s, const struct srcroutes_options *opt,
 		else if (r->hops[p])
 			take(s, p, 0);
 	}
-	if (!w.n_genes)
-		return;
 	for (uint32_t c = 0; c < w.n_channels; c++)
 		w.n_live += r->t.next[c] != NO_NODE;
-	for (uint32_t i = 0; i < 2 * n; i++) {
+	for (uint32_t i = 0; w.n_genes && i < 2 * n; i++) {
 		x[i].gene = room(r, w.n_genes, sizeof(*x[i].gene));
-		x[i].load = room(r, w.n_channels, sizeof(*x[i].load));
 		x[i].fitness = ~(unsigned __int128)0;
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct picks first = { .r = r, .pick = s->pick, .load = x[i].load };
-
-		memcpy(x[i].load, s->load, w.n_channels * sizeof(*s->load));
-		for (uint32_t k = 0; k < w.n_genes; k++) {
-			x[i].gene[k] = (uint16_t)osr_prng_below(&w.prng,
-								srcroutes_n_choices(r, w.pair[k]));
-			take(&first, w.pair[k], x[i].gene[k]);
-		}
-		measure_fitness(&w, &x[i]);
+		for (uint32_t k = 0; i < n && k < w.n_genes; k++)
+			x[i].gene[k] = draw_gene(&w, k);
+		if (i < n)
+			measure_fitness(&w, &x[i]);
 	}
 	select_best(x, 2 * n);
-	for (uint32_t idle = 0; idle < opt->patience;) {
+	for (uint32_t idle = 0; w.n_genes && idle < opt->patience;) {
 		unsigned __int128 best = x[0].fitness;
 
 		breed(&w, x, n);
 		select_best(x, 2 * n);
-		stats->n_generations++;
+		r->n_generations++;
 		idle = x[0].fitness < best ? 0 : idle + 1;
 		/* sigma(4) below 0.05 of what it was, as fourth powers: 160,000 times less. */
 		if (x[0].fitness < best / 160000)
@@ -781,20 +738,19 @@ static void genetic(struct picks *s, const struct srcroutes_options *opt,
 }
 
 void srcroutes_route(struct srcroutes *r, enum srcroutes_algorithm algorithm,
-		     const struct srcroutes_options *opt, struct srcroute *route,
-		     struct srcroutes_stats *stats)
+		     const struct srcroutes_options *opt, struct srcroute *route)
 {
 	struct osr_arena_mark mark = osr_arena_mark(&r->arena);
 	struct picks s = { .r = r, .pick = room(r, r->n_pairs, sizeof(*s.pick)) };
 
 	s.load = room(r, (size_t)r->t.n_nodes * r->t.n_dirs, sizeof(*s.load));
-	*stats = (struct srcroutes_stats){ 0 };
+	r->n_sssp_calls = r->n_generations = 0;
 	if (algorithm == SRCROUTES_BFS)
 		bfs(&s);
 	else if (algorithm == SRCROUTES_GENETIC)
-		genetic(&s, opt, stats);
+		genetic(&s, opt);
 	else
-		sssp(&s, opt, stats);
+		sssp(&s, opt);
 	for (uint32_t p = 0; p < r->n_pairs; p++)
 		route[p] = r->hops[p] ? r->choice[r->row[p] + s.pick[p]]
 				      : (struct srcroute){ NO_DIR, NO_DIR, 0, 0 };

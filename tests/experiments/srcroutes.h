@@ -88,6 +88,10 @@ struct srcroutes {
 	uint64_t *first_channel; /* [n_pairs] into channel */
 	uint32_t *channel;       /* hops[p] of each choice, one choice after the other */
 	uint32_t n_unique;       /* pairs with a single one */
+
+	/* Of the last srcroutes_route() */
+	uint32_t n_sssp_calls;  /* SSSP: of BUILD_SSSP */
+	uint32_t n_generations; /* GENETIC */
 };
 
 /* False for 0 or more than 6 dimensions, a side below 2 or above 255, more than 8,192 nodes. */
@@ -150,19 +154,13 @@ struct srcroutes_options {
 	uint32_t patience;   /* GENETIC: generations without improvement before it stops */
 };
 
-struct srcroutes_stats {
-	uint32_t n_sssp_calls;  /* SSSP: of BUILD_SSSP */
-	uint32_t n_generations; /* GENETIC */
-};
-
 /*
  * route[n_pairs] receives a choice for every pair, {NO_DIR, NO_DIR, 0, 0} where i == j. BFS: algorithms 1 and
  * 2; GENETIC: section 4.2, slow; SSSP: algorithms 3 and 4. Deterministic; the seed is all that GENETIC draws
  * from.
  */
 void srcroutes_route(struct srcroutes *r, enum srcroutes_algorithm algorithm,
-		     const struct srcroutes_options *opt, struct srcroute *route,
-		     struct srcroutes_stats *stats);
+		     const struct srcroutes_options *opt, struct srcroute *route);
 
 /*
  * The judge, srccheck.c, shares no code with what makes the routes; of the torus it takes the sizes alone.
@@ -187,27 +185,5 @@ struct srcverdict {
 /* route[n_nodes * n_nodes] from i to j at i * n_nodes + j; route[i][i] is ignored. False: see why. */
 bool srccheck(const struct torus *t, const struct srcroute *route, const uint32_t *rank,
 	      struct srcverdict *v);
-
-/*
- * The patterns of section 5.2, all at once and the same amount. The paper measured them on a machine; here
- * stands what the routes decide. Ranks are node numbers.
- */
-enum srcpattern {
-	SRCPATTERN_TRANSPOSE, /* i = a w + b to b h + a; h w = n, h as large as h <= w allows */
-	SRCPATTERN_NEIGHBOR,  /* i to i + 1 mod n */
-	SRCPATTERN_TORNADO,   /* i to i + ceil(n / 2) - 1 mod n */
-	SRCPATTERN_ALLTOALL,  /* everybody to everybody else */
-	N_SRCPATTERNS
-};
-
-struct srctraffic {
-	uint32_t n_pairs;  /* that send; nobody sends to itself */
-	uint32_t max_load; /* most routes in use on one channel: what the slowest waits for */
-	double bandwidth;  /* mean over pairs of 1 / the largest load on the route */
-};
-
-/* route must have passed srccheck(). */
-void srctraffic(const struct torus *t, const struct srcroute *route, enum srcpattern pattern,
-		struct srctraffic *out);
 
 #endif
