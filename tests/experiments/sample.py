@@ -83,10 +83,10 @@ SAMPLES = {
     # Two boxes, three tori.
     'angara': (lambda w, quick: [data for measure in A.ALL.values() for data in measure(w, quick)],
                {(A, 'all_tori'): lambda: TORI[:49:13] + [(2, 3, 4)], (A, 'BOXES'): ['4x2'],
-                (A, 'LIMITS'): ['4x2x2x2'], (A, 'GENETIC_MOST'): 16})}
+                (A, 'LIMITS'): ['4x2x2x2']})}
 # The tests osm.packets and bench.faults measure rows of these.
 ELSEWHERE = {'packets'} | {'faults_' + n for n in ('cable', 'switch', 'pile', 'transition')}
-ANGARA = {'angara_' + n for n in ('desmos', 'tori', 'timing', 'genetic')}
+ANGARA = {'angara_' + n for n in ('desmos', 'tori', 'timing')}
 
 
 def steady(row):

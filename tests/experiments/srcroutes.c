@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/prng.h>
-
 static void *room(struct srcroutes *r, size_t n, size_t size)
 {
 	void *p = osr_calloc(&r->arena, n, size);
@@ -386,18 +384,13 @@ struct picks {
 	uint32_t *load; /* [channels] */
 };
 
-static void add_load(const struct picks *s, uint32_t pair, uint32_t k)
+static void take(struct picks *s, uint32_t pair, uint32_t k)
 {
 	const uint32_t *channel = srcroutes_channels(s->r, pair, k);
 
+	s->pick[pair] = (uint16_t)k;
 	for (uint32_t h = 0; h < s->r->hops[pair]; h++)
 		s->load[channel[h]]++;
-}
-
-static void take(struct picks *s, uint32_t pair, uint32_t k)
-{
-	s->pick[pair] = (uint16_t)k;
-	add_load(s, pair, k);
 }
 
 static int ascending(const void *x, const void *y)
@@ -553,7 +546,7 @@ static uint32_t cheapest_choice(const struct picks *s, uint32_t pair)
  *	11-18	shortest paths for what is left of the group; those that share no channel with each other are
  *		taken, the others are searched again
  */
-static void sssp(struct picks *s, const struct srcroutes_options *opt)
+static void sssp(struct picks *s, bool unique_first)
 {
 	struct srcroutes *r = s->r;
 	uint32_t n = r->t.n_nodes, n_order = 0, n_left, stamp = 0, size;
@@ -565,7 +558,7 @@ static void sssp(struct picks *s, const struct srcroutes_options *opt)
 	for (uint32_t p = 0; p < r->n_pairs; p++) {
 		uint32_t n_choices = srcroutes_n_choices(r, p);
 
-		if (n_choices > 1 || (n_choices && !opt->unique_first))
+		if (n_choices > 1 || (n_choices && !unique_first))
 			order[n_order++] =
 				(uint64_t)count_turns(r, p) << 48 | (uint64_t)r->hops[p] << 32 | p;
 		else if (n_choices)
@@ -603,154 +596,18 @@ static void sssp(struct picks *s, const struct srcroutes_options *opt)
 	}
 }
 
-/* ---- section 4.2: genetic search ------------------------------------------------------------- */
-
-/*
- * A chromosome is a choice for every pair that has more than one; the first generation is random; two parents
- * drawn from all with equal chances (panmixia) give two children by two-point crossover; each gene of a child
- * is drawn anew with the chance of a mutation, 2 %; the best of parents and children together are the next
- * generation. Fitness is sigma(4), the smaller the better.
- *
- * What the paper leaves open: there are as many children as parents in a generation. "The fitness value of
- * next best solution less then 0.05 of fitness value of global best solution" is read as it stands: it ends
- * the search when a new best is that much better at once, which only happens when the loads become even.
- *
- * Fitness is compared as a sum of whole numbers, |C gamma_c - sum|^4 with |C| channels, in 128 bits: that
- * orders like sigma(4) and is the same on every machine.
- */
-struct chromosome {
-	uint16_t *gene; /* [n_genes] */
-	unsigned __int128 fitness;
-};
-
-struct genetic {
-	struct srcroutes *r;
-	struct osr_prng prng;
-	uint32_t n_genes, n_live, n_channels;
-	uint32_t *pair;  /* [n_genes] */
-	uint32_t *fixed; /* [n_channels] load by pairs without a choice */
-	uint32_t *load;  /* [n_channels] of the chromosome at hand */
-	uint64_t total;  /* sum of all loads: the same for every chromosome */
-};
-
-static void measure_fitness(const struct genetic *w, struct chromosome *x)
-{
-	struct picks s = { .r = w->r, .load = w->load };
-
-	memcpy(w->load, w->fixed, w->n_channels * sizeof(*w->load));
-	for (uint32_t i = 0; i < w->n_genes; i++)
-		add_load(&s, w->pair[i], x->gene[i]);
-	x->fitness = 0;
-	for (uint32_t c = 0; c < w->n_channels; c++) {
-		uint64_t load = (uint64_t)w->load[c] * w->n_live;
-		uint64_t gap = load > w->total ? load - w->total : w->total - load;
-		unsigned __int128 square = (unsigned __int128)gap * gap;
-
-		if (w->r->t.next[c] != NO_NODE)
-			x->fitness += square * square;
-	}
-}
-
-static uint16_t draw_gene(struct genetic *w, uint32_t i)
-{
-	return (uint16_t)osr_prng_below(&w->prng, srcroutes_n_choices(w->r, w->pair[i]));
-}
-
-/* n children behind n parents: each of two is like one parent, but between two points like the other. */
-static void breed(struct genetic *w, struct chromosome *x, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i += 2) {
-		uint32_t a = osr_prng_below(&w->prng, n), b = osr_prng_below(&w->prng, n);
-		uint32_t p = osr_prng_below(&w->prng, w->n_genes);
-		uint32_t q = osr_prng_below(&w->prng, w->n_genes), lo = p < q ? p : q;
-		size_t size = ((p < q ? q : p) - lo + 1) * sizeof(*x->gene);
-
-		for (uint32_t k = 0; k < 2 && i + k < n; k++) {
-			memcpy(x[n + i + k].gene, x[k ? b : a].gene, w->n_genes * sizeof(*x->gene));
-			memcpy(x[n + i + k].gene + lo, x[k ? a : b].gene + lo, size);
-		}
-	}
-	for (uint32_t i = n; i < 2 * n; i++) {
-		for (uint32_t k = 0; k < w->n_genes; k++)
-			if (osr_prng_next(&w->prng) < UINT64_MAX / 1000 * 20)
-				x[i].gene[k] = draw_gene(w, k);
-		measure_fitness(w, &x[i]);
-	}
-}
-
-/* The fitter come to the front; among equals parents stay before children. */
-static void select_best(struct chromosome *all, uint32_t n)
-{
-	for (uint32_t i = 1; i < n; i++) {
-		struct chromosome x = all[i];
-		uint32_t k = i;
-
-		for (; k && x.fitness < all[k - 1].fitness; k--)
-			all[k] = all[k - 1];
-		all[k] = x;
-	}
-}
-
-static void genetic(struct picks *s, const struct srcroutes_options *opt)
-{
-	struct srcroutes *r = s->r;
-	struct genetic w = { .r = r,
-			     .prng = { opt->seed },
-			     .n_channels = r->t.n_nodes * r->t.n_dirs,
-			     .fixed = s->load };
-	uint32_t n = opt->population;
-	struct chromosome *x = room(r, 2 * n, sizeof(*x));
-
-	/* Pairs with a single choice are no genes; they load their channels once and for all. */
-	w.pair = room(r, r->n_pairs, sizeof(*w.pair));
-	w.load = room(r, w.n_channels, sizeof(*w.load));
-	for (uint32_t p = 0; p < r->n_pairs; p++) {
-		w.total += r->hops[p];
-		if (srcroutes_n_choices(r, p) > 1)
-			w.pair[w.n_genes++] = p;
-		else if (r->hops[p])
-			take(s, p, 0);
-	}
-	for (uint32_t c = 0; c < w.n_channels; c++)
-		w.n_live += r->t.next[c] != NO_NODE;
-	for (uint32_t i = 0; w.n_genes && i < 2 * n; i++) {
-		x[i].gene = room(r, w.n_genes, sizeof(*x[i].gene));
-		x[i].fitness = ~(unsigned __int128)0;
-		for (uint32_t k = 0; i < n && k < w.n_genes; k++)
-			x[i].gene[k] = draw_gene(&w, k);
-		if (i < n)
-			measure_fitness(&w, &x[i]);
-	}
-	select_best(x, 2 * n);
-	for (uint32_t idle = 0; w.n_genes && idle < opt->patience;) {
-		unsigned __int128 best = x[0].fitness;
-
-		breed(&w, x, n);
-		select_best(x, 2 * n);
-		r->n_generations++;
-		idle = x[0].fitness < best ? 0 : idle + 1;
-		/* sigma(4) below 0.05 of what it was, as fourth powers: 160,000 times less. */
-		if (x[0].fitness < best / 160000)
-			break;
-	}
-	for (uint32_t i = 0; i < w.n_genes; i++)
-		s->pick[w.pair[i]] = x[0].gene[i];
-}
-
 void srcroutes_route(struct srcroutes *r, enum srcroutes_algorithm algorithm,
-		     const struct srcroutes_options *opt, struct srcroute *route)
+		     struct srcroute *route)
 {
 	struct osr_arena_mark mark = osr_arena_mark(&r->arena);
 	struct picks s = { .r = r, .pick = room(r, r->n_pairs, sizeof(*s.pick)) };
 
 	s.load = room(r, (size_t)r->t.n_nodes * r->t.n_dirs, sizeof(*s.load));
-	r->n_sssp_calls = r->n_generations = 0;
+	r->n_sssp_calls = 0;
 	if (algorithm == SRCROUTES_BFS)
 		bfs(&s);
-	else if (algorithm == SRCROUTES_GENETIC)
-		genetic(&s, opt);
 	else
-		sssp(&s, opt);
+		sssp(&s, algorithm == SRCROUTES_SSSP);
 	for (uint32_t p = 0; p < r->n_pairs; p++)
 		route[p] = r->hops[p] ? r->choice[r->row[p] + s.pick[p]]
 				      : (struct srcroute){ NO_DIR, NO_DIR, 0, 0 };

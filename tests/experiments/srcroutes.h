@@ -89,9 +89,7 @@ struct srcroutes {
 	uint32_t *channel;       /* hops[p] of each choice, one choice after the other */
 	uint32_t n_unique;       /* pairs with a single one */
 
-	/* Of the last srcroutes_route() */
-	uint32_t n_sssp_calls;  /* SSSP: of BUILD_SSSP */
-	uint32_t n_generations; /* GENETIC */
+	uint32_t n_sssp_calls; /* of BUILD_SSSP by the last srcroutes_route() */
 };
 
 /* False for 0 or more than 6 dimensions, a side below 2 or above 255, more than 8,192 nodes. */
@@ -145,22 +143,15 @@ void rgraph_init(struct rgraph *g, struct srcroutes *r);
 uint32_t rgraph_next(const struct rgraph *g, const struct srcroutes *r, uint32_t node,
 		     uint32_t state, struct rgraph_step step);
 
-enum srcroutes_algorithm { SRCROUTES_BFS, SRCROUTES_GENETIC, SRCROUTES_SSSP, N_SRCROUTES };
-
-struct srcroutes_options {
-	bool unique_first;   /* SSSP: stage one, "unique routes"; off for figure 4 only */
-	uint64_t seed;       /* GENETIC */
-	uint32_t population; /* GENETIC: chromosomes kept from one generation to the next */
-	uint32_t patience;   /* GENETIC: generations without improvement before it stops */
-};
-
 /*
- * route[n_pairs] receives a choice for every pair, {NO_DIR, NO_DIR, 0, 0} where i == j. BFS: algorithms 1 and
- * 2; GENETIC: section 4.2, slow; SSSP: algorithms 3 and 4. Deterministic; the seed is all that GENETIC draws
- * from.
+ * Algorithms 1 and 2; 3 and 4; these without stage one, "unique routes", for figure 4 only. DIFFERS: the genetic search
+ * of section 4.2 is not among them. An integer program gives what it looks for.
  */
+enum srcroutes_algorithm { SRCROUTES_BFS, SRCROUTES_SSSP, SRCROUTES_SSSP_ALL, N_SRCROUTES };
+
+/* route[n_pairs] receives a choice for every pair, {NO_DIR, NO_DIR, 0, 0} where i == j. Deterministic. */
 void srcroutes_route(struct srcroutes *r, enum srcroutes_algorithm algorithm,
-		     const struct srcroutes_options *opt, struct srcroute *route);
+		     struct srcroute *route);
 
 /*
  * The judge, srccheck.c, shares no code with what makes the routes; of the torus it takes the sizes alone.
