@@ -112,8 +112,11 @@ def ring(workshop, quick):
         row = workshop.patterns(net, 'dmodk', ['cps-ring'], order, 25)['cps-ring']
         row = row['random' if seed else 'ordered']
         data.add(hosts, kind, row['hsd'], part, part * RATES[0])
-        if kind == 'adversary' and row['max_congestion'] != m:
-            raise Failure('the adversary has %d flows on a link, not %d' % (row['hsd'], m))
+        # A link's rate, shared by the flows that the order brings to it: no more, no less.
+        if kind == 'adversary' and (row['max_congestion'] != m or abs(part * RATES[0] * m - RATES[1]) > 0.01 * RATES[1]):
+            raise Failure('the adversary has %d flows on a link, not %d, and %f MB/s' % (row['hsd'], m, part * RATES[0]))
+        if kind == 'of the tree' and part < 0.999:
+            raise Failure('in the order of the tree hosts reach %f of their bandwidth' % part)
     return [data]
 
 

@@ -11,7 +11,6 @@
 #include <math.h>
 
 #include "fabrics.h"
-#include "tables.h"
 
 #define MAX_LINKS 12
 #define MAX_MESSAGES 24
@@ -261,50 +260,5 @@ static void test_bytes_are_kept(void **state)
 	}
 }
 
-/* Fabrics -------------------------------------------------------------------------------------- */
-
-/* Every pair of every named fabric: from link to link, from the one end to the other. */
-static void test_links_of_fabrics(void **state)
-{
-	for (unsigned i = 0; i < N_TEST_FABRICS; i++) {
-		struct osr_arena arena = { 0 };
-		struct test_fabric t;
-		struct osr_flow_net net;
-		struct osr_routing r;
-		uint32_t *links;
-
-		test_fabric_named(&t, i);
-		table_make(TABLE_SHORTEST, &t.f, &arena, 1, &r);
-		links = osr_alloc(&arena, t.f.n_switches + 1, sizeof(*links));
-		net = osr_flow_fabric(&t.f, 4e9, 5e9, &arena);
-		assert_int_equal(net.n_links, t.f.n_channels + 2 * t.f.n_terminals);
-		assert_true(net.capacity[net.n_links - 1] == 5e9);
-		for (uint32_t from = 0; from < t.f.n_terminals; from++)
-			for (uint32_t d = 0; d < t.f.n_dests; d++) {
-				uint32_t n = osr_flow_links(&t.f, &r, from, d, links);
-				uint32_t at = t.f.term_switch[from], to = t.f.dest_term[d];
-				uint32_t h = 0;
-
-				if (from == to)
-					assert_int_equal(n, 0);
-				if (n == 0)
-					continue;
-				if (t.f.term_port[from])
-					assert_int_equal(links[h++], t.f.n_channels + from);
-				for (; h < n && links[h] < t.f.n_channels; h++) {
-					assert_int_equal(t.f.chan_src[links[h]], at);
-					at = t.f.chan_dst[links[h]];
-				}
-				assert_int_equal(at, t.f.dest_switch[d]);
-				if (t.f.term_port[to])
-					assert_int_equal(links[h++],
-							 t.f.n_channels + t.f.n_terminals + to);
-				assert_int_equal(h, n);
-			}
-		osr_arena_free(&arena);
-		test_fabric_free(&t);
-	}
-}
-
 TEST_PROGRAM(test_rates_random, test_unequal_messages, test_barriers_and_two_applications,
-	     test_barrier, test_bytes_are_kept, test_links_of_fabrics)
+	     test_barrier, test_bytes_are_kept)
