@@ -77,7 +77,7 @@ def figure9_lash(workshop, quick):
         got = []
         for seed in range(1, 2 if quick else LASH_SEEDS + 1):
             net = workshop.generate('random', 'switches=128', 'links=%d' % n, 'hosts=1', 'degree=16', 'seed=%d' % seed)
-            got.append(workshop.stock_lanes(net, ['lash']).get('lash', (None,))[0])
+            got.append(workshop.stock(net, ['lash'], lambda done: done.lanes, 300).get('lash'))
         data.add(n, len(got), *_spread(got))
     return [data]
 
@@ -105,9 +105,10 @@ def _compare(workshop, data, fabric, hosts, net, stock, patterns, routings=OURS,
             layers = got['layers_one_way'] or None	# 0: the engine looked for none
             data.add(fabric, hosts, name, 'ours', got['efi'], got['efi_mean'], got['ebb'],
                      got['ebb_half_width'], layers, got['route_ms']['cpu'])
-    kept = workshop.kept_stock(data.name, fabric, hosts)
+    kept = [r for r in workshop.kept_rows(data.name) if (r['fabric'], r['hosts'], r['by']) == (fabric, str(hosts), 'stock')]
     data.rows += kept
-    for name, got in (() if kept else workshop.stock(net, stock, patterns).items()):
+    measured = {} if kept else workshop.stock(net, stock, lambda done: workshop.judged(net, done, patterns))
+    for name, got in measured.items():
         # No EFI where the checker refuses the tables: stock ftree's lack routes between switches.
         data.add(fabric, hosts, name, 'stock', got.get('efi'), got.get('efi_mean'), got['ebb'],
                  got['ebb_half_width'], None, got['route_ms'])
@@ -165,16 +166,16 @@ def applications(workshop, quick):
         net = workshop.write(sm_first(SYSTEMS[name][1]))
         names = re.findall(r'^Ca\s+\d+\s+"([^"]+)"', SYSTEMS[name][1], re.M)
 
-        def measure(words):
+        def measure(by):
             rows = []
             for program, ranks, pattern in APPLICATIONS[3:4] if quick else APPLICATIONS:
                 nodes = random.Random(ranks).sample(names, ranks)
-                row = workshop.traffic(net, words, pattern, nodes, 25)
+                row = workshop.patterns(net, by, [pattern], nodes, 25)[pattern]['random']
                 rows.append((program, ranks, row['hsd_sum'], row['bandwidth']))
             return rows
-        results = {('ours', engine): measure(['-e', engine]) for engine in ('sssp', 'dfsssp')}
-        stock = {} if quick else workshop.stock_lanes(net, APPLICATION_ENGINES, lambda lfts: measure(['--tables', lfts]))
-        results.update({('stock', engine): rows for engine, (_, rows) in stock.items()})
+        results = {('ours', engine): measure(engine) for engine in ('sssp', 'dfsssp')}
+        stock = {} if quick else workshop.stock(net, APPLICATION_ENGINES, lambda done: measure({'tables': done.lfts}), 300)
+        results.update({('stock', engine): rows for engine, rows in stock.items()})
         for (by, engine), rows in results.items():
             for program, ranks, time, bandwidth in rows:
                 data.add(name, program, ranks, engine, by, time, bandwidth)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Fabrics of the papers: most come from `osmroutes generate`; here is what that does not make."""
+import math
 import re
 
 # Domke 2011, table I: end points, XGFT(h; m; w), Kautz(b, n), k-ary n-tree. All of switches; the
@@ -15,15 +16,8 @@ TABLE_I = [
 ]
 
 
-def _product(numbers):
-    n = 1
-    for x in numbers:
-        n *= x
-    return n
-
-
 def _tree(m, w, hosts):
-    per_leaf = -(-hosts // _product(m))
+    per_leaf = -(-hosts // math.prod(m))
     join = lambda *parts: ','.join(str(x) for part in parts for x in part)	# noqa: E731
     return ['tree', 'm=' + join([per_leaf], m), 'w=' + join([1], w)]
 

@@ -207,7 +207,7 @@ def _faults(workshop, name, shape, seeds, ours, stock, stock_seeds, pattern='cps
     """Rows of one tree. Stock ftree and updn get the list of the roots, which ours do not need."""
     data = Data(name, ['hosts', 'seed', 'routing', 'by', 'stages', 'hsd', 'most', 'bound', 'lost'])
     whole = shutil.move(tree(workshop, *shape), workshop.path('whole.net'))
-    kept = Data.kept(workshop.kept, name)
+    kept = workshop.kept_rows(name)
     for seed in range(1, seeds + 1):
         net = workshop.degrade(whole, '--links=' + links, '--seed=%d' % seed)
         hosts = workshop.order(net)
@@ -221,8 +221,9 @@ def _faults(workshop, name, shape, seeds, ours, stock, stock_seeds, pattern='cps
             listed = workshop.path('roots')
             with open(listed, 'w') as file:
                 file.write('\n'.join(roots) + '\n')
-            rows += [('stock', engine, row) for engine, row in workshop.stock_shifts(
-                net, stock, hosts, pattern, root_guid_file=listed).items()]
+            shifts = workshop.stock(net, stock, lambda done: workshop.patterns(
+                net, {'tables': done.lfts}, [pattern], hosts, ranking='ordered')[pattern]['ordered'], root_guid_file=listed)
+            rows += [('stock', engine, row) for engine, row in shifts.items()]
         for by, engine, row in rows:
             data.add(len(hosts), seed, engine, by, row['phases'], row['hsd'], row['max_congestion'],
                      worst, row['pairs_no_path'])

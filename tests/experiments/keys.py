@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """The evaluation of routing keys (Samuel, Zahavi, Keslassy, section IV)."""
-import os
 import statistics
 import subprocess
 import sys
 
-from measure import BUILD, Data
+from measure import FLOW, Data
 
-PROGRAM = os.path.join(BUILD, 'tests', 'experiments', 'osr-flow')
 ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk']
 PERCENTS = [10, 20, 40, 60]
 LATENCY = 2		# us, of every message of figure 9: six cables and five switches
@@ -15,7 +13,7 @@ REQUEST = 62000		# us, from a request to the switches' answers (docs/results/key
 
 
 def ask(*words):
-    run = subprocess.run([PROGRAM] + [str(w) for w in words], capture_output=True, text=True)
+    run = subprocess.run([FLOW] + [str(w) for w in words], capture_output=True, text=True)
     if run.returncode:
         sys.exit('osr-flow %s: %s' % (' '.join(map(str, words)), run.stderr))
     return [float(x) for x in run.stdout.split()]

@@ -26,7 +26,7 @@ FIRST = 2
 
 def worst_case(w, quick):
     """The worst case again; where there is none, none of the first fabrics is one."""
-    row = Data.read(DATA, 'lower_efi_cases').rows[0]
+    row = studies.read(DATA, 'lower_efi_cases')[0]
     if row['fabric'] == 'none':
         return experiments.lower_efi(w, quick)[1:]
     data = Data('lower_efi_cases', list(row))
@@ -100,7 +100,7 @@ def compare_first(data):
     wrong = 0
     for row in data.rows:
         key = {k: v for k, v in row.items() if k not in results}
-        there = [r for r in Data.read(DATA, data.name).rows if all(r[k] == v for k, v in key.items())]
+        there = [r for r in studies.read(DATA, data.name) if all(r[k] == v for k, v in key.items())]
         if len(there) != 1 or not (there[0]['each'] + ' ').startswith(row['each'] + ' '):
             print('%s: of %s the first are not %s' % (data.name, key, row['each']))
             wrong += 1
@@ -110,7 +110,7 @@ def compare_first(data):
 def compare(data):
     if data.name in SUMMED:
         return compare_first(data)
-    there = {steady(row) for row in Data.read(DATA, data.name).rows}
+    there = {steady(row) for row in studies.read(DATA, data.name)}
     wrong = [dict(steady(row)) for row in data.rows if steady(row) not in there]
     for row in wrong[:5]:
         print('%s has no such row: %s' % (data.name, row))
