@@ -22,7 +22,6 @@ import time
 import script		# noqa: F401  (finds the modules of tests/osm)
 import osmtest
 import tally
-from judge import generate
 from life import Life
 
 # (weight, words of `osmroutes generate`, or a file of topologies/). Up to 64 switches.
@@ -101,7 +100,7 @@ def net_of(plan, workdir):
     words = plan['fabric'].split()
     if len(words) == 1:
         return osmtest.find_fabric(words[0])
-    return generate(os.path.join(workdir, 'fabric.net'), *words)
+    return osmtest.generate(os.path.join(workdir, 'fabric.net'), *words)
 
 
 def built():
@@ -117,68 +116,36 @@ def built():
                                                     version)
 
 
-class Campaign:
-    """Lives, one after the other or several at once; each process appends whole lines to one log."""
+def log(path, **record):
+    """One write of one line, at the end of the file: another process cannot come between."""
+    with open(path, 'a') as file:
+        file.write(json.dumps(record) + '\n')
 
-    def __init__(self, args, path):
-        self.args, self.path = args, path
-        self.build = built()
 
-    def log(self, record):
-        # One write of one line, at the end of the file: another process cannot come between.
-        with open(self.path, 'a') as file:
-            file.write(json.dumps(record) + '\n')
-
-    def run(self, plan):
-        """A sentence about how it went."""
-        number = plan['life']
-        workdir = script.fresh(self.args.dir, 'life-%d' % number)
-        head = {k: plan[k] for k in ('life', 'size', 'fabric', 'engines', 'max_vls', 'faults')}
-        self.log(dict(seed=self.args.seed, build=self.build, **head))
-        begun = time.monotonic()
-        try:
-            life = Life(net_of(plan, workdir), workdir, plan['engines'], plan['rng'],
-                        lambda record: self.log(dict(life=number, **record)), plan['max_vls'],
-                        plugin=not self.args.stock, sample=8 if plan['size'] == 'large' else None)
-            life.live(plan['faults'])
-        except osmtest.Skip as s:
-            self.log(dict(life=number, skipped=str(s)))
-            return 'skipped life %d: %s' % (number, s)
-        except Exception as f:	# also what nobody thought of: the other lives go on
-            f = f if isinstance(f, osmtest.Failure) else repr(f)
-            self.log(dict(life=number, failed=str(f)))
-            return ('FAILED life %d (%s, %s): %s; files in %s; again: %s' %
-                    (number, plan['fabric'], plan['engines'], f, workdir, self.again(plan)))
-        seconds = time.monotonic() - begun
-        self.log(dict(life=number, done=round(seconds, 1), refused=len(life.refused)))
-        if life.refused:
-            return ('REFUSED by the check, %d re-routes of life %d (%s, %s), first: %sfiles in %s; again: %s' %
-                    (len(life.refused), number, plan['fabric'], plan['engines'], life.refused[0], workdir,
-                     self.again(plan)))
-        if not self.args.keep:
-            shutil.rmtree(workdir, ignore_errors=True)
-        return ('life %d: %s, %s, max_vls %s: %d steps, %d faults, %.0f s' %
-                (number, plan['fabric'], plan['engines'], plan['max_vls'], life.n_steps, life.n_faults, seconds))
-
-    def again(self, plan):
-        a = self.args
-        words = ['scripts/campaign', '--seed', str(a.seed), '--faults', str(a.faults), '--real',
-                 str(a.real), '--large', str(a.large), '--only', str(plan['life'])]
-        for name in ('engine', 'fabric', 'max_vls'):
-            if getattr(a, name):
-                words += ['--' + name.replace('_', '-'), "'%s'" % getattr(a, name)]
-        return ' '.join(words)
-
-    def run_all(self, lives):
-        if self.args.jobs < 2:
-            for plan in lives:
-                print(self.run(plan), flush=True)
-            return
-        # What takes longest first, so that all processes end at the same time.
-        lives.sort(key=lambda plan: ('large', 'real', 'small').index(plan['size']))
-        with concurrent.futures.ProcessPoolExecutor(self.args.jobs, initializer=osmtest._die_with_parent) as pool:
-            for done in concurrent.futures.as_completed([pool.submit(self.run, plan) for plan in lives]):
-                print(done.result(), flush=True)
+def run(args, path, build, plan):
+    """One life, which is a dict of plans(); a sentence about how it went."""
+    number = plan['life']
+    workdir = script.fresh(args.dir, 'life-%d' % number)
+    what = '%s, %s, max_vls %s' % (plan['fabric'], plan['engines'], plan['max_vls'])
+    log(path, seed=args.seed, build=build, **{k: v for k, v in plan.items() if k not in ('rng', 'per_life')})
+    begun = time.monotonic()
+    try:
+        life = Life(net_of(plan, workdir), workdir, plan['engines'], plan['rng'], lambda record: log(path, life=number, **record),
+                    plan['max_vls'], plugin=not args.stock, sample=8 if plan['size'] == 'large' else None)
+        life.live(plan['faults'])
+    except osmtest.Skip as s:
+        log(path, life=number, skipped=str(s))
+        return 'skipped life %d: %s' % (number, s)
+    except Exception as f:	# also what nobody thought of: the other lives go on
+        f = f if isinstance(f, osmtest.Failure) else repr(f)
+        log(path, life=number, failed=str(f))
+        return 'FAILED life %d (%s): %s; files in %s; again: --only %d' % (number, what, f, workdir, number)
+    log(path, life=number, done=round(time.monotonic() - begun, 1), refused=len(life.refused))
+    if life.refused:
+        return ('REFUSED by the check, %d re-routes of life %d (%s), first: %sfiles in %s; again: --only %d' %
+                (len(life.refused), number, what, life.refused[0], workdir, number))
+    shutil.rmtree(workdir, ignore_errors=True)
+    return 'life %d: %s: %d steps, %d faults, %.0f s' % (number, what, life.n_steps, life.n_faults, time.monotonic() - begun)
 
 
 def parse():
@@ -188,15 +155,12 @@ def parse():
     p.add_argument('--real', type=int, default=250, help='on fabrics from the field')
     p.add_argument('--large', type=int, default=50, help='on a tree of 1,944 hosts')
     p.add_argument('--jobs', type=int, default=1, help='so many lives at once')
-    p.add_argument('--only', type=int, action='append', help='only the life of this number')
-    p.add_argument('--from', type=int, default=0, dest='first', help='the first life')
+    p.add_argument('--only', type=int, action='append', help='only the life of this number, with all other options as they were')
     p.add_argument('--engine', help='instead of all engines: what routing_engine is set to')
     p.add_argument('--fabric', help='words of `osmroutes generate`, or a file, instead of all')
     p.add_argument('--max-vls', type=int)
     p.add_argument('--report', nargs='+', metavar='LOG', help='instead of a campaign: the sum of these')
     p.add_argument('--stock', action='store_true', help='without osmroutes, to compare')
-    p.add_argument('--log', help='JSON lines are added to this file (DIR/campaign.jsonl)')
-    p.add_argument('--keep', action='store_true', help="keep the files of lives that passed")
     args = p.parse_args()
     if args.quick:
         args.faults, args.real, args.large = 30, 0, 0	# three lives
@@ -204,9 +168,13 @@ def parse():
 
 
 def main(args):
-    path = args.log or os.path.join(args.dir, 'campaign.jsonl')
-    Campaign(args, path).run_all([plan for plan in plans(args) if plan['life'] >= args.first and
-                                  (not args.only or plan['life'] in args.only)])
+    path, build = os.path.join(args.dir, 'campaign.jsonl'), built()
+    # What takes longest first, so that all processes end at the same time.
+    lives = sorted((plan for plan in plans(args) if not args.only or plan['life'] in args.only),
+                   key=lambda plan: ('large', 'real', 'small').index(plan['size']))
+    with concurrent.futures.ProcessPoolExecutor(args.jobs, initializer=osmtest._die_with_parent) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(run, args, path, build, plan) for plan in lives]):
+            print(done.result(), flush=True)
     return 1 if tally.report([path]) else 0
 
 

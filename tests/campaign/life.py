@@ -136,7 +136,7 @@ class Life(Unknown):
     def __init__(self, net, workdir, engines, rng, note, max_vls=None, plugin=True, sample=None):
         self.net, self.workdir, self.engines, self.rng = net, workdir, engines, rng
         self.note, self.max_vls, self.plugin, self.sample = note, max_vls, plugin, sample
-        self.n_faults = self.n_steps = self.n_retries = self.n_run = self.n_out = 0
+        self.n_faults = self.n_steps = self.n_run = self.n_out = 0
         self.refused = []	# lines of the logs
         self.sa = self.reader = None
 
@@ -267,7 +267,7 @@ class Life(Unknown):
                 break
             except Failure as f:
                 record.setdefault('retries', []).append(str(f)[:200])
-                self.n_retries += 1
+                record['n_retries'] = len(record['retries'])
                 if attempt == TRIES - 1:
                     raise
                 self.sm.wait_quiet(120, 0.3)
@@ -315,17 +315,11 @@ class Life(Unknown):
         record['faults'] = self.n_faults - before
         self.note(record)
 
-    def do_link(self, record):
-        record['do'] = self.faults(1, ('link',))
+    def do_part(self, record):
+        record['do'] = self.faults(1, (record['kind'],))
         self.settle(record)
 
-    def do_switch(self, record):
-        record['do'] = self.faults(1, ('switch',))
-        self.settle(record)
-
-    def do_host(self, record):
-        record['do'] = self.faults(1, ('host',))
-        self.settle(record)
+    do_link = do_switch = do_host = do_part
 
     def do_burst(self, record):
         record['do'] = self.faults(self.rng.randint(2, 6))
