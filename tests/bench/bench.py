@@ -20,8 +20,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', room) for room in ('oracle', 'osm', 'cli')]
 import shapes  # noqa: E402
 from bandwidth import Oracle  # noqa: E402
-from osmtest import BUILD, Fabric, Failure, Skip, need_tools, real_fabrics, warn  # noqa: E402
-from timed import COMMAND, sweep  # noqa: E402
+from osmtest import COMMAND, Fabric, Failure, Skip, need_tools, real_fabrics, warn  # noqa: E402
+from timed import sweep  # noqa: E402
 
 STOCK_ROWS = os.path.join(HERE, 'stock.csv')
 KEYS = ['efi', 'ebb', 'lost', 'longer', 'lanes', 'any_sl']

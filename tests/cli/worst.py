@@ -218,6 +218,7 @@ KNOWN = [
     # A leaf has k hosts, and k up-links for all others: all k may send by one. D-Mod-K leaves it at that on every level.
     ('dmodk', ['kary', 'k=4', 'n=3'], 4, True),
     ('dfsssp', ['kary', 'k=4', 'n=2'], 3, True),
+    ('dfsssp', ['kary', 'k=4', 'n=3'], 4, True),
     # Minimal routes of diameter 2: 2 p (Besta, Hoefler: Slim Fly, SC 2014).
     ('sssp', ['slimfly', 'q=5', 'p=4'], 8, False),
     ('dfsssp', ['slimfly', 'q=5', 'p=4'], 8, False),

@@ -6,7 +6,7 @@ import subprocess
 from judge import QOS, expect, judge, scenario
 from options import stock_lfts
 import oracle
-from osmtest import BUILD, TOOLS, Fabric, Opensm, find_fabric
+from osmtest import COMMAND, TOOLS, Fabric, Opensm, find_fabric, running
 
 SHIFTED = os.path.join(TOOLS, 'shifted')
 
@@ -24,53 +24,38 @@ WRAPPED = (
 def wrapped(workdir, at, plugins):
     """Tables come, go and come back, with groups, and every callback gets the context it belongs to."""
     for i, (netfile, engine, options) in enumerate(WRAPPED):
-        with Fabric(find_fabric(netfile), os.path.join(workdir, str(i))) as fabric:
-            options = dict(QOS, event_plugin_name=plugins, **options)
-            with Opensm(fabric, engine, plugin=True, options=options, env={'OSR_WRAP_AT': at}) as opensm:
-                opensm.wait_up()
-                judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
-                opensm.resweep()
-                opensm.resweep()
-                judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
-                opensm.stop()
-            with open(os.path.join(opensm.dir, 'output')) as file:
-                said = file.read()
-            calls = [int(l.split()[-2]) for l in said.splitlines() if l.startswith('osrwrap:')]
-            expect(calls and max(calls) > 6, 'the wrapper was not called: ' + said[-300:])
-            opensm.check_own_log()
+        with running(os.path.join(workdir, str(i)), netfile, engine, options=dict(QOS, event_plugin_name=plugins, **options),
+                     env={'OSR_WRAP_AT': at}) as (fabric, opensm):
+            judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
+            opensm.resweep()
+            opensm.resweep()
+            judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
+            opensm.stop()
+        with open(os.path.join(opensm.dir, 'output')) as file:
+            said = file.read()
+        calls = [int(l.split()[-2]) for l in said.splitlines() if l.startswith('osrwrap:')]
+        expect(calls and max(calls) > 6, 'the wrapper was not called: ' + said[-300:])
+        opensm.check_own_log()
 
 
-@scenario('beside.wrapper-start')
-def wrapper_start(workdir):
-    """Wrapped before the first routing: what a result needs must be there by then."""
-    wrapped(workdir, 'start', 'osmroutes osrwrap')
-
-
-@scenario('beside.wrapper-done')
-def wrapper_done(workdir):
-    wrapped(workdir, 'done', 'osmroutes osrwrap')
-
-
-@scenario('beside.wrapper-first')
-def wrapper_first(workdir):
-    """Wrapped before osmroutes has seen the list: the engine it takes over is then the wrapper's."""
-    wrapped(workdir, 'done', 'osrwrap osmroutes')
+# Before the first routing: what a result needs must be there by then. And before osmroutes has seen the list: the engine
+# it takes over is then the wrapper's.
+for _name, *_words in (('start', 'start', 'osmroutes osrwrap'), ('done', 'done', 'osmroutes osrwrap'),
+                       ('first', 'done', 'osrwrap osmroutes')):
+    scenario('beside.wrapper-' + _name)(lambda workdir, words=_words: wrapped(workdir, *words))
 
 
 @scenario('beside.twice')
 def twice(workdir):
     """event_plugin_name with osmroutes in it twice: one line, and one of them."""
-    with Fabric(find_fabric('random-12'), workdir) as fabric:
-        options = dict(QOS, event_plugin_name='osmroutes osmroutes')
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options) as opensm:
-            opensm.wait_up()
-            opensm.resweep()
-            judge(fabric, opensm, ours='dfsssp')
-            lines = [l for l in opensm.errors() if 'osmroutes' in l]
-        expect(len([l for l in lines if 'OR17' in l and 'twice' in l]) == 1 and len(lines) == 2,
-               'not one line about it, and one of OpenSM: %s' % lines)
-        expect(opensm.log.count('is served by osmroutes') == 1, 'taken over more than once')
-        opensm.check_own_log(expected=('OR17', 'cannot load plugin'))
+    with running(workdir, 'random-12', options=dict(QOS, event_plugin_name='osmroutes osmroutes')) as (fabric, opensm):
+        opensm.resweep()
+        judge(fabric, opensm, ours='dfsssp')
+        lines = [l for l in opensm.errors() if 'osmroutes' in l]
+    expect(len([l for l in lines if 'OR17' in l and 'twice' in l]) == 1 and len(lines) == 2,
+           'not one line about it, and one of OpenSM: %s' % lines)
+    expect(opensm.log.count('is served by osmroutes') == 1, 'taken over more than once')
+    opensm.check_own_log(expected=('OR17', 'cannot load plugin'))
 
 
 @scenario('beside.shifted')
@@ -101,15 +86,13 @@ def shifted(workdir):
 def version(workdir):
     """A plugin built for another version of OpenSM is refused by OpenSM in a sentence, and its own engines route."""
     path = os.path.join(SHIFTED, 'version') + ':' + os.environ.get('LD_LIBRARY_PATH', '')
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        # Nothing of ours is there to flush the log.
-        options = dict(QOS, force_log_flush='TRUE')
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options, env={'LD_LIBRARY_PATH': path}) as opensm:
-            opensm.wait_up()
-        checked = subprocess.run([os.path.join(BUILD, 'src', 'cli', 'osmroutes'), 'conf', '--check', '--opensm-conf', opensm.conf],
-                                 capture_output=True, text=True, cwd=opensm.dir, env=dict(os.environ, LD_LIBRARY_PATH=path))
-        expect(checked.returncode == 1 and 'libosmroutes.so is built for OpenSM 3.3.99 and not loaded by' in checked.stdout,
-               'conf --check: ' + checked.stdout + checked.stderr)
-        said = [l for l in opensm.log.splitlines() if 'osmroutes' in l and 'version mismatch' in l]
-        expect(said and '3.3.99' in said[0], 'not refused: ' + opensm.log[-500:])
-        expect('digest' not in opensm.log and opensm.engine_used() == 'dfsssp', 'who routed?')
+    # Nothing of ours is there to flush the log.
+    with running(workdir, 'ring-5', options=dict(QOS, force_log_flush='TRUE'), env={'LD_LIBRARY_PATH': path}) as (_, opensm):
+        pass
+    checked = subprocess.run([COMMAND, 'conf', '--check', '--opensm-conf', opensm.conf],
+                             capture_output=True, text=True, cwd=opensm.dir, env=dict(os.environ, LD_LIBRARY_PATH=path))
+    expect(checked.returncode == 1 and 'libosmroutes.so is built for OpenSM 3.3.99 and not loaded by' in checked.stdout,
+           'conf --check: ' + checked.stdout + checked.stderr)
+    said = [l for l in opensm.log.splitlines() if 'osmroutes' in l and 'version mismatch' in l]
+    expect(said and '3.3.99' in said[0], 'not refused: ' + opensm.log[-500:])
+    expect('digest' not in opensm.log and opensm.engine_used() == 'dfsssp', 'who routed?')

@@ -10,13 +10,12 @@ import drain
 import oracle
 from faults import switch_links
 from judge import QOS, expect, generate, scenario
-from osmtest import BUILD, ROOT, Fabric, find_fabric, Opensm, running
+from osmtest import BUILD, COMMAND, ROOT, find_fabric, running
 from transition import two_rounds
 
 sys.path.append(os.path.join(ROOT, 'tests', 'simulator'))
 import credits as simulator	# noqa: E402
 
-COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 BINARY = os.path.join(BUILD, 'tests', 'osr-credits')
 
 
@@ -123,13 +122,12 @@ def rounds(workdir):
 def drained(workdir):
     """A cable of a torus out of routing, and a spine of a tree."""
     for net in ('torus-4x4', 'tree-2'):
-        with Fabric(find_fabric(net), os.path.join(workdir, net)) as fabric:
-            with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=drain.conf(fabric)) as opensm:
-                opensm.wait_up()
-                before = read(fabric)
-                part = switch_links(before)[0][:2] if net == 'torus-4x4' else ('spine-0',)
-                expect(drain.uses(before, *part), '%s of %s is not in use anyway' % (part, net))
-                drain.ask(fabric, 'drain', ':'.join(map(str, part)))
-                tables = read(fabric)
-                expect(not drain.uses(tables, *part), '%s of %s is in use' % (part, net))
-                attacks(tables, '%s without %s, which is drained' % (net, part), packets=10000)
+        conf = 'hold_down_after = 0\ncontrol_socket = %s\n' % os.path.join(workdir, net, 'keys.sock')
+        with running(os.path.join(workdir, net), net, plugin_conf=conf) as (fabric, opensm):
+            before = read(fabric)
+            part = switch_links(before)[0][:2] if net == 'torus-4x4' else ('spine-0',)
+            expect(drain.uses(before, *part), '%s of %s is not in use anyway' % (part, net))
+            drain.ask(fabric, 'drain', ':'.join(map(str, part)))
+            tables = read(fabric)
+            expect(not drain.uses(tables, *part), '%s of %s is in use' % (part, net))
+            attacks(tables, '%s without %s, which is drained' % (net, part), packets=10000)

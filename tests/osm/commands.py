@@ -7,8 +7,7 @@ import re
 import subprocess
 
 from judge import QOS, Claims, expect, scenario
-from live import COMMAND
-from osmtest import Fabric, Opensm, find_fabric, patience
+from osmtest import COMMAND, Fabric, Opensm, find_fabric, patience
 
 # What differs from run to run.
 MEASURED = re.compile(r'(_|^)(ms|time|cpu|wall|kb|rate|date|command_line)(_|$)|memory')

@@ -13,8 +13,8 @@ import carried
 import oracle
 from entries import blocks_changed
 from faults import switch_links
-from osmtest import BUILD, Failure, find_fabric, need_tools, running, Skip
-from timed import COMMAND, Sweep
+from osmtest import BUILD, COMMAND, Failure, find_fabric, generate, need_tools, running, Skip
+from timed import Sweep
 
 OUT = os.environ.get('OSR_DEMO_DIR', os.path.join(BUILD, 'demo'))
 TREE = ['kary', 'k=10', 'n=3']
@@ -110,9 +110,7 @@ def main(words):
     need_tools()
     files = [find_fabric(word) for word in words]
     if not files:
-        os.makedirs(OUT, exist_ok=True)
-        files = [os.path.join(OUT, 'tree-1000.net')]
-        subprocess.run([COMMAND, 'generate', '-o', files[0], *TREE], check=True)
+        files = [generate(os.path.join(OUT, 'tree-1000.net'), *TREE)]
     last = [side_by_side(netfile) for netfile in files]
     good = words or deadlock(find_fabric('torus-4x4'))
     return 0 if good and all(cells[0] == 'dfsssp' and cells[4] == 'yes' for cells in last) else 1

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """scripts/demo on a fabric without LIDs, and on one with LIDs that no fresh OpenSM would give, as ibnetdiscover writes
 them: its figures are those of `osmroutes route`, and of tables read back out of the switches."""
-import json
 import os
 import re
-import subprocess
 
 import demo
 import oracle
 from judge import expect, scenario
-from osmtest import find_fabric, running
-from timed import COMMAND
+from osmtest import find_fabric, osmroutes, running
 
 
 @scenario('script.demo')
@@ -19,8 +16,7 @@ def script(workdir):
     renumbered = os.path.join(workdir, 'renumbered.topo')
     for net in find_fabric('torus-4x4'), renumbered:
         cells = demo.side_by_side(net)
-        done = subprocess.run([COMMAND, 'route', '-e', 'dfsssp', '--json', net], stdout=subprocess.PIPE, check=True)
-        ours = json.loads(done.stdout)['results'][0]
+        ours = osmroutes('route', '-e', 'dfsssp', net)['results'][0]
         expect(cells[1:4:2] == ['%d' % ours['efi'], '%.3f' % ours['ebb']] and cells[4] == 'yes', 'the demo says %s' % cells)
         with running(os.path.join(workdir, 'minhop'), net, 'minhop', plugin=False) as (fabric, opensm):
             tables = oracle.Tables(fabric.read_back('lft'))

@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Fabrics come up under opensm with the plugin, and pass everything; their tables are those of `osmroutes route`, byte for byte.
 All other fabrics are judged offline: tests/cli/fabrics.py."""
-import json
 import os
 import re
-import subprocess
 import sys
 
 import oracle
-from judge import QOS, expect, generate, judge, scenario, second_opinion
+from judge import QOS, expect, judge, scenario, second_opinion
 from offline import compare
-from osmtest import BUILD, LOG_DUMPS, ROOT, Fabric, find_fabric, Opensm, running
+from osmtest import LOG_DUMPS, ROOT, Fabric, find_fabric, generate, Opensm, osmroutes, running
 
 sys.path.append(os.path.join(ROOT, 'tests', 'cli'))
 from dump import Dump	# noqa: E402
 from netfile import cables, strike_out	# noqa: E402
-
-COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 
 # What the plugin reads out of OpenSM's subnet is peculiar in most: judged offline, compared here.
 ODD = ('bare-switches', 'dual-port', 'loopback', 'mixed-speeds', 'parallel', 'ring-5', 'kautz-2-2', 'cluster-192')
@@ -34,9 +30,7 @@ def known(path, unknown=None):
 
 def dumps_of_command(opensm, net, *words):
     own = os.path.join(opensm.dir, 'own')
-    done = subprocess.run([COMMAND, 'route', net, '--opensm-conf', opensm.conf, '--dump', own, *words], cwd=opensm.dir,
-                          capture_output=True, text=True)
-    expect(done.returncode in (0, 1), done.stderr)
+    osmroutes('route', net, '--opensm-conf', opensm.conf, '--dump', own, *words, cwd=opensm.dir)
     return own
 
 
@@ -102,7 +96,6 @@ def damaged(workdir):
 @scenario('up')
 def up(workdir):
     """A tree, a torus, a dragonfly and a damaged tree in full; what is peculiar, and several LIDs a port, as offline."""
-    os.makedirs(workdir, exist_ok=True)
     for net in find_fabric('tree-3'), find_fabric('torus-4x4'), find_fabric('dragonfly-12'), damaged(workdir):
         comes_up(workdir, net)
     for name in ODD:
@@ -120,37 +113,6 @@ def up_real(workdir):
     with Fabric(net, workdir) as fabric:
         opensm = judged(fabric, 'dmodk')
     expect('dmodk: fat tree of ' in opensm.log, 'the log does not say what tree it is')
-
-
-def shifts_meet_nowhere(fabric, tables):
-    """Theorems 1 and 2 of the D-Mod-K paper: in a whole tree with as many cables up as down, no two flows of any
-    shift in the order of the tree share a channel. The order is by leaf and port, as equation (1) numbers hosts."""
-    order = json.loads(subprocess.run([COMMAND, 'order', '--json', fabric.netfile], check=True, capture_output=True,
-                                      text=True).stdout)['hosts']
-    by_name = {e.name: e for e in tables.ends if e.host}
-    hosts = [by_name[o['host']] for o in order]
-    expect(len(hosts) == len(by_name), '%d of %d hosts are in the order' % (len(hosts), len(by_name)))
-    for shift in range(1, len(hosts)):
-        seen = {}
-        for i, source in enumerate(hosts):
-            end = hosts[(i + shift) % len(hosts)]
-            at = source.switch
-            while at != end.switch:
-                out = tables.switches[at].forward(end.lid)
-                expect((at, out) not in seen, 'shift by %d: %s and %s meet at %s port %d' %
-                       (shift, source.name, seen.get((at, out)), tables.switches[at].name, out))
-                seen[at, out] = source.name
-                at = tables.switches[at].next[out][0]
-
-
-@scenario('dmodk.shifts')
-def dmodk_shifts(workdir):
-    os.makedirs(workdir, exist_ok=True)
-    for shape in (['m=4,4', 'w=1,4', 'p=1,1'], ['m=4,4,4', 'w=1,4,4', 'p=1,1,1'], ['m=4,4,4', 'w=1,4,2', 'p=1,1,2']):
-        net = generate(os.path.join(workdir, 'whole.net'), 'tree', *shape)
-        with running(workdir, net, 'dmodk') as (fabric, opensm):
-            shifts_meet_nowhere(fabric, judge(fabric, opensm, ours='dmodk'))
-        opensm.check_log()
 
 
 @scenario('choice.comes-up')

@@ -252,7 +252,7 @@ def cached_tables(fabric, opensm):
     and hosts must not be concerned."""
     tables = oracle.Tables(fabric.read_back())
     problems = tables.routes(tables.host_lids).problems
-    expect(not problems, first(problems) if problems else '')
+    expect(not problems, first(problems))
     whole = not tables.routes().problems
     expect(whole or any('OR10' in l for l in opensm.errors()),
            'LIDs of switches are lost, and the log does not say so')

@@ -268,7 +268,7 @@ def no_secrets(workdir):
     dumped = files_below(dumps)
     expect(any(n.endswith('opensm-lfts.dump') for n in dumped), 'OpenSM dumped nothing: %s' % dumped)
     found = search(own + dumped)
-    expect(not found, first(found) if found else '')
+    expect(not found, first(found))
     lines = [l for l in opensm.log.splitlines() if 'osmroutes' in l or ' OR' in l]
     found = [name for name, mark in marks() for l in lines if mark in l.encode(errors='replace')]
     expect(len(lines) > 5 and not found, 'the log tells %s' % found)

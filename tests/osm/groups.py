@@ -60,7 +60,7 @@ def check_group(fabric, opensm, names, group):
     tables = oracle.Tables(fabric.read_back())
     mlid, sl = group
     problems = tables.multicast_problems(mlid, members_of(tables, names))
-    expect(not problems, first(problems) if problems else '')
+    expect(not problems, first(problems))
     proven = Claims(opensm.log).proven
     expect('with multicast' in proven, 'multicast is not part of the proof')
     rows = tables.ask_sls(fabric)

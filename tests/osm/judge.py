@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import oracle
-from osmtest import BUILD, LOG_PLAIN, QOS, Failure, Fabric, Opensm, find_fabric, patience, routed
+from osmtest import LOG_PLAIN, QOS, Failure, generate, patience, routed, running	# noqa: F401
 
 SCENARIOS = {}		# name -> function
 
@@ -26,7 +26,7 @@ def expect(condition, sentence):
 
 
 def first(problems):
-    return '%d problems, first: %s' % (len(problems), problems[0])
+    return '%d problems, first: %s' % (len(problems), problems[0]) if problems else ''
 
 
 class Claims:
@@ -61,7 +61,7 @@ def judge(fabric, opensm, ours=None, minimal=True):
     # One VL, and no freedom from deadlock claimed: nothing to judge but the LFTs.
     tables = oracle.Tables(fabric.read_back(*(['lft'] if ours == 'sssp' else [])))
     verdict = tables.routes()
-    expect(not verdict.problems, 'routes: ' + (first(verdict.problems) if verdict.problems else ''))
+    expect(not verdict.problems, 'routes: ' + first(verdict.problems))
     if ours:
         claims = Claims(opensm.log)
         check_claims(tables, verdict, claims, ours)
@@ -122,7 +122,7 @@ def check_loops(asks, tables, claimed, rows=None):
         expect(not loops, 'credit loops on VLs %s' % loops)
     sls = sorted({sl for row in rows.values() for sl in row} - {255})
     problems = tables.sl2vl_problems(sls) + tables.vlarb_problems(sls)
-    expect(not problems, first(problems) if problems else '')
+    expect(not problems, first(problems))
 
 
 def deadlock_free(fabric, tables):
@@ -187,20 +187,10 @@ def second_opinion(fabric, opensm, tables):
     expect(free == mine, 'ibdmchk says deadlock-free: %s, the oracle: %s' % (free, mine))
 
 
-def generate(path, *arguments):
-    """A fabric of the project's generator."""
-    subprocess.run([os.path.join(BUILD, 'src', 'cli', 'osmroutes'), 'generate', '-o', path] +
-                   list(arguments), check=True, timeout=patience(60))
-    return path
-
-
 def one_sweep(workdir, netfile, engine, ours=None, options=QOS, log_flags=LOG_PLAIN, expected=(),
               **kwargs):
     """Fabric up, one sweep, judged, down: the shape of most scenarios. Returns (tables, log)."""
-    with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, engine=engine, plugin=True, options=options, log_flags=log_flags,
-                    **kwargs) as opensm:
-            opensm.wait_up()
-            tables = judge(fabric, opensm, ours=ours)
-        opensm.check_log(expected)
-        return tables, opensm.log
+    with running(workdir, netfile, engine, options=options, log_flags=log_flags, **kwargs) as (fabric, opensm):
+        tables = judge(fabric, opensm, ours=ours)
+    opensm.check_log(expected)
+    return tables, opensm.log

@@ -5,8 +5,8 @@ import os
 import shutil
 
 from footprint import Places, live
-from judge import QOS, Claims, expect, judge, scenario
-from osmtest import PRELOAD, Fabric, Opensm, Skip, find_fabric
+from judge import expect, judge, scenario
+from osmtest import PRELOAD, Fabric, Skip, find_fabric
 
 MISTAKES = ('Invalid', 'uninitialised', 'lost', 'Mismatched', 'Source and dest')
 
@@ -28,22 +28,6 @@ def judge_report(report):
     bad = [b for b in text.split('== \n') if 'osmroutes' in b and 'ommand:' not in b and
            any(w in b for w in MISTAKES)]
     expect(not bad, 'valgrind: ' + (bad or [''])[0][:600])
-
-
-@scenario('option.valgrind')
-def one_sweep(workdir):
-    """One sweep of 192 hosts."""
-    report = os.path.join(workdir, 'valgrind')
-    wrapper = memcheck(report)
-    with Fabric(find_fabric('cluster-192'), workdir) as fabric:
-        # opensm -o polls once per sweep_interval: at 0 its main thread spins, and valgrind, which
-        # runs one thread at a time, may never come to the others.
-        options = dict(QOS, sweep_interval=10)
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options, wrapper=wrapper,
-                    once=True) as opensm:
-            opensm.wait_end(150)
-        Claims(opensm.log)
-    judge_report(report)
 
 
 @scenario('memory.life')

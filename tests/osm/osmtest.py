@@ -26,6 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.abspath(os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build')))
 TOOLS = os.path.join(BUILD, 'tests', 'osm')
+COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 OPENSM = os.environ.get('OSR_OPENSM', shutil.which('opensm') or '/usr/sbin/opensm')
 
 # The runtime of a sanitizer, if the plugin is built with one (scripts/sanitize): opensm is not.
@@ -545,6 +546,21 @@ def find_fabric(name):
         if os.path.isfile(path):
             return path
     raise Skip('%s has no %s' % (field, name))
+
+
+def osmroutes(*words, codes=(0, 1), seconds=120, **more):
+    """JSON of the command; 'code': its exit status."""
+    done = subprocess.run([COMMAND, *words, '--json'], capture_output=True, text=True, timeout=patience(seconds), **more)
+    if done.returncode not in codes:
+        raise Failure('osmroutes %s: exit code %d: %s' % (' '.join(words), done.returncode, done.stderr[-600:]))
+    return dict(json.loads(done.stdout), code=done.returncode)
+
+
+def generate(path, *words):
+    """A fabric of the project's generator."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    subprocess.run([COMMAND, 'generate', '-o', path, *words], check=True, timeout=patience(60))
+    return path
 
 
 def need_tools():

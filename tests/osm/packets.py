@@ -11,10 +11,10 @@ import subprocess
 import sys
 
 import carried
-from judge import generate
-from osmtest import BUILD, ROOT, SKIPPED, Skip, find_fabric, need_tools
+from osmtest import BUILD, ROOT, SKIPPED, Skip, find_fabric, generate, need_tools
 
 sys.path.insert(0, os.path.join(ROOT, 'tests', 'experiments'))	# it has a measure.py, too
+import studies		# noqa: E402
 from document import DATA		# noqa: E402
 from measure import Data		# noqa: E402
 
@@ -63,7 +63,7 @@ def measure(workdir, packets, fabrics=FABRICS, engines=ENGINES):
 
 def figure():
     """Bars of throughput, a group for each fabric, by gnuplot; where tables stopped there is none."""
-    rows = Data.read(DATA, 'packets').rows
+    rows = studies.read(DATA, 'packets')
     fabrics, engines = (list(dict.fromkeys(r[key] for r in rows)) for key in ('fabric', 'engine'))
     value = {(r['fabric'], r['engine']): r['throughput'].replace('stopped', '?') for r in rows}
     table = ['"%s" %s' % (name, ' '.join(value[name, engine] for engine in engines)) for name in fabrics]
@@ -86,7 +86,7 @@ def main():
     need_tools()
     if '--check' in sys.argv:
         again = measure(workdir, packets, FABRICS[:1], ENGINES[-2:-1]).rows[0]
-        sys.exit(0 if again in Data.read(DATA, 'packets').rows else
+        sys.exit(0 if again in studies.read(DATA, 'packets') else
                  'packets.csv has no such row: run tests/osm/packets.py')
     measure(workdir, packets).write(DATA)
     figure()

@@ -98,7 +98,6 @@ def killed(workdir):
 def recognised(workdir):
     """What dmodk and angara have recognised on the whole fabric outlives a kill -9: no entry and no SL changes with the
     next start, the engine stays, and so it does after one more fault. Without the store it is otherwise."""
-    os.makedirs(workdir, exist_ok=True)
     for engine, kind, faults in (('angara', ('mesh', 'dims=3x3'), (('s-0-1', 2), ('s-1-0', 4))),
                                  ('dmodk', ('tree', 'm=2,6', 'w=1,3'), (('spine-0',), ('leaf-1', 4)))):
         cache = cache_of(workdir, 'cache-' + engine)
@@ -127,27 +126,10 @@ def recognised(workdir):
                        engine + ': a full route gives the same: this says nothing about the store')
 
 
-def damage(path, kind):
-    with open(path, 'rb') as file:
-        data = bytearray(file.read())
-    if kind == 'truncated':
-        del data[len(data) // 2:]
-    elif kind == 'corrupted':
-        data[len(data) * 2 // 3] ^= 0x10
-    elif kind == 'empty':
-        data.clear()
-    elif kind == 'foreign':
-        data = bytearray(b'something else\n' * 100)
-    elif kind == 'later':
-        data[8] += 1	# the version
-    with open(path, 'wb') as file:
-        file.write(data)
-
-
 @scenario('restart.bad-store')
 def bad_store(workdir):
     """A store that is damaged, of others, of other options or of another fabric: one sentence, and
-    the tables of a full route."""
+    the tables of a full route. Each kind of damage by itself: unit.store, fuzz.store."""
     cache = cache_of(workdir)
     with Fabric(find_fabric('random-12'), workdir) as fabric:
         broken_fabric(fabric, cache, (2, 9))
@@ -157,13 +139,17 @@ def bad_store(workdir):
         with start(fabric, cache, 'anew', conf='store = no\n') as opensm:
             opensm.wait_up()
             anew = judge(fabric, opensm, ours='dfsssp')
-        for kind in ('truncated', 'corrupted', 'directory', 'options'):
+        for kind in ('corrupted', 'directory', 'options'):
             shutil.copy2(good, path)
             if kind == 'directory':
                 os.unlink(path)
                 os.mkdir(path)
-            elif kind != 'options':
-                damage(path, kind)
+            elif kind == 'corrupted':
+                with open(path, 'r+b') as file:
+                    file.seek(os.path.getsize(path) * 2 // 3)
+                    byte = file.read(1)[0]
+                    file.seek(-1, os.SEEK_CUR)
+                    file.write(bytes([byte ^ 0x10]))
             conf = '[dfsssp]\nrebalance = 140\n' if kind == 'options' else ''
             with start(fabric, cache, kind, conf=conf) as opensm:
                 opensm.wait_up()
@@ -181,22 +167,20 @@ def bad_store(workdir):
 
 def another_fabric(workdir, store):
     """ibsim numbers GUIDs from the same one on, so the tables of another fabric may nearly fit."""
-    for net in ('tree-2', 'cluster-192'):
-        with Fabric(find_fabric(net), workdir) as fabric:
-            tables = []
-            for name in ('own-' + net, 'other-' + net):
-                cache = cache_of(workdir)
-                if name.startswith('other'):
-                    place_for(fabric, store, cache)
-                with start(fabric, cache, name) as opensm:
-                    opensm.wait_up()
-                    tables.append(judge(fabric, opensm, ours='dfsssp'))
-                opensm.check_own_log()
-            expect('tables of the last run read' in opensm.log, 'the store was not read')
-            expect('of another fabric' in opensm.log or opensm.routed()[0]['tables']['re_route'] == 'full',
-                   'the log does not say that the store is foreign')
-            expect(tables[0].bytes_of_tables() == tables[1].bytes_of_tables(),
-                   '%s: a foreign store changed the tables' % net)
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        tables = []
+        for name in 'own', 'other':
+            cache = cache_of(workdir)
+            if name == 'other':
+                place_for(fabric, store, cache)
+            with start(fabric, cache, name) as opensm:
+                opensm.wait_up()
+                tables.append(judge(fabric, opensm, ours='dfsssp'))
+            opensm.check_own_log()
+        expect('tables of the last run read' in opensm.log, 'the store was not read')
+        expect('of another fabric' in opensm.log or opensm.routed()[0]['tables']['re_route'] == 'full',
+               'the log does not say that the store is foreign')
+        expect(tables[0].bytes_of_tables() == tables[1].bytes_of_tables(), 'a foreign store changed the tables')
 
 
 def place_for(fabric, store, cache):
@@ -238,7 +222,6 @@ def handover_sm(fabric, host, name, engine='dfsssp', conf='[dfsssp]\nany_sl = on
 def standby(workdir):
     """The master dies after a repair. The standby starts from what it stored itself when it was master before, and
     does not claim that the switches hold that; its tables are sent, and judged."""
-    os.makedirs(workdir, exist_ok=True)
     net = generate(os.path.join(workdir, 'sparse.net'), 'random', 'switches=16', 'links=36', 'seed=2')
     with Fabric(net, os.path.join(workdir, 'fabric')) as fabric:
         hosts = [name for name, (_, kind) in fabric.ids.items() if kind == 'ca']

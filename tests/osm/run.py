@@ -37,7 +37,6 @@ import beside		# noqa: F401
 import traps		# noqa: F401
 import drain		# noqa: F401
 import carried		# noqa: F401
-import watch		# noqa: F401
 import stop		# noqa: F401
 import status		# noqa: F401
 import rough		# noqa: F401

@@ -8,7 +8,6 @@ import shutil
 
 from osmtest import BUILD, LOG_PLAIN, Failure, Opensm, routed
 
-COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 TIMER = os.path.join(BUILD, 'libosrtimer.so')
 
 
