@@ -116,16 +116,21 @@ static void switches(struct draft *d, uint32_t n)
 		draft_switch(d);
 }
 
+static void ring(struct draft *d, uint32_t n, uint32_t hosts)
+{
+	switches(d, n);
+	for (uint32_t i = 0; i < n; i++)
+		draft_link(d, i, (i + 1) % n);
+	hosts_on_all(d, hosts);
+}
+
 void test_fabric_ring(struct test_fabric *t, uint32_t n, uint32_t hosts)
 {
 	struct draft d;
 	char name[32];
 
 	draft_new(&d);
-	switches(&d, n);
-	for (uint32_t i = 0; i < n; i++)
-		draft_link(&d, i, (i + 1) % n);
-	hosts_on_all(&d, hosts);
+	ring(&d, n, hosts);
 	snprintf(name, sizeof(name), "ring of %u", n);
 	draft_build(&d, t, name);
 }
@@ -168,180 +173,127 @@ void test_fabric_dragonfly(struct test_fabric *t, uint32_t a)
 	draft_build(&d, t, "dragonfly");
 }
 
-static void build_lonely(struct test_fabric *t)
+/* Three levels: 4-ary 3-tree with 2 pods of 2 leaves; hosts on a spine as well, as management has. */
+static void tree3(struct draft *d)
 {
-	struct draft d;
-
-	draft_new(&d);
-	switches(&d, 1);
-	hosts_on_all(&d, 3);
-	draft_build(&d, t, "one switch");
-}
-
-static void build_line(struct test_fabric *t)
-{
-	struct draft d;
-
-	draft_new(&d);
-	switches(&d, 4);
-	for (uint32_t i = 0; i < 3; i++)
-		draft_link(&d, i, i + 1);
-	hosts_on_all(&d, 2);
-	draft_build(&d, t, "line of 4");
-}
-
-/* Two levels, leaves first, two cables between each pair; the spines have no hosts. */
-static void build_tree(struct test_fabric *t)
-{
-	struct draft d;
-
-	draft_new(&d);
-	switches(&d, 4);
-	hosts_on_all(&d, 4);
-	switches(&d, 2);
-	for (uint32_t leaf = 0; leaf < 4; leaf++)
-		for (uint32_t cable = 0; cable < 4; cable++)
-			draft_link(&d, leaf, 4 + cable % 2);
-	draft_build(&d, t, "two-level tree");
-}
-
-/* Three levels: 4-ary 3-tree with 2 pods of 2 leaves; hosts on a spine as well, as management has.
- */
-static void build_tree3(struct test_fabric *t)
-{
-	struct draft d;
-
-	draft_new(&d);
-	switches(&d, 4 + 4 + 2);
+	switches(d, 4 + 4 + 2);
 	for (uint32_t leaf = 0; leaf < 4; leaf++) {
 		uint32_t pod = leaf / 2;
 
 		for (uint32_t i = 0; i < 3; i++)
-			draft_host(&d, leaf);
-		draft_link(&d, leaf, 4 + 2 * pod);
-		draft_link(&d, leaf, 5 + 2 * pod);
+			draft_host(d, leaf);
+		draft_link(d, leaf, 4 + 2 * pod);
+		draft_link(d, leaf, 5 + 2 * pod);
 	}
 	for (uint32_t middle = 4; middle < 8; middle++)
 		for (uint32_t spine = 8; spine < 10; spine++)
-			draft_link(&d, middle, spine);
-	draft_host(&d, 9);
-	draft_build(&d, t, "three-level tree, host on a spine");
+			draft_link(d, middle, spine);
+	draft_host(d, 9);
 }
 
-static void build_torus(struct test_fabric *t)
+/* Of `dims` dimensions with as many switches each, and a host on every one. */
+static void torus(struct draft *d, uint32_t dims, uint32_t side)
 {
-	struct draft d;
+	uint32_t n = dims == 2 ? side * side : side * side * side;
 
-	draft_new(&d);
-	switches(&d, 16);
-	for (uint32_t y = 0; y < 4; y++)
-		for (uint32_t x = 0; x < 4; x++) {
-			draft_link(&d, 4 * y + x, 4 * y + (x + 1) % 4);
-			draft_link(&d, 4 * y + x, 4 * ((y + 1) % 4) + x);
+	switches(d, n);
+	for (uint32_t s = 0; s < n; s++)
+		for (uint32_t stride = 1; stride < n; stride *= side) {
+			uint32_t x = s / stride % side;
+
+			draft_link(d, s, s + ((x + 1) % side - x) * stride);
 		}
-	hosts_on_all(&d, 1);
-	draft_build(&d, t, "torus 4x4");
+	hosts_on_all(d, 1);
 }
 
-static void build_torus3(struct test_fabric *t)
-{
-	struct draft d;
-
-	draft_new(&d);
-	switches(&d, 27);
-	for (uint32_t s = 0; s < 27; s++) {
-		uint32_t x = s % 3, y = s / 3 % 3, z = s / 9;
-
-		draft_link(&d, s, 9 * z + 3 * y + (x + 1) % 3);
-		draft_link(&d, s, 9 * z + 3 * ((y + 1) % 3) + x);
-		draft_link(&d, s, 9 * ((z + 1) % 3) + 3 * y + x);
-	}
-	hosts_on_all(&d, 1);
-	draft_build(&d, t, "torus 3x3x3");
-}
-
-/* A ring of 5 and a line of 3 that no cable joins, and a switch all alone. */
-static void build_split(struct test_fabric *t)
-{
-	struct draft d;
-
-	draft_new(&d);
-	switches(&d, 9);
-	hosts_on_all(&d, 1);
-	for (uint32_t i = 0; i < 5; i++)
-		draft_link(&d, i, (i + 1) % 5);
-	draft_link(&d, 5, 6);
-	draft_link(&d, 6, 7);
-	draft_build(&d, t, "split in three");
-}
-
-static void build_lmc(struct test_fabric *t)
-{
-	struct draft d;
-
-	draft_new(&d);
-	switches(&d, 4);
-	for (uint32_t a = 0; a < 4; a++)
-		for (uint32_t b = a + 1; b < 4; b++)
-			draft_link(&d, a, b);
-	for (d.lmc = 0; d.lmc < 4; d.lmc++)
-		hosts_on_all(&d, 1);
-	draft_build(&d, t, "complete graph, LMC 0 to 3");
-}
-
-/* Mixed rates, some unknown; a switch without hosts, one without a LID of its own, a bundle of 3.
- */
-static void build_mixed(struct test_fabric *t)
+/* Mixed rates, some unknown; a switch without hosts, one without a LID of its own, a bundle of 3. */
+static void mixed(struct draft *d)
 {
 	static const uint16_t rates[] = { 32, 0, 97, 32, 8 };
-	struct draft d;
 
-	draft_new(&d);
-	switches(&d, 5);
-	d.no_sp0_lid = true;
-	switches(&d, 1);
+	switches(d, 5);
+	d->no_sp0_lid = true;
+	switches(d, 1);
 	for (uint32_t i = 0; i < 5; i++) {
-		d.rate = rates[i];
-		draft_link(&d, i, i + 1);
+		d->rate = rates[i];
+		draft_link(d, i, i + 1);
 	}
-	draft_link(&d, 5, 0);
+	draft_link(d, 5, 0);
 	for (uint32_t cable = 0; cable < 3; cable++)
-		draft_link(&d, 1, 4);
+		draft_link(d, 1, 4);
 	for (uint32_t s = 0; s < 6; s++)
 		for (uint32_t i = 0; i < s % 4; i++)
-			draft_host(&d, s);
-	draft_build(&d, t, "mixed rates, host-less switches, bundle");
+			draft_host(d, s);
 }
 
-static const struct {
-	void (*build)(struct test_fabric *t); /* or a ring, or a random fabric with a seed */
-	uint32_t switches, hosts, links;
-	uint64_t seed;
-} builds[] = {
-	{ .build = build_lonely },
-	{ .build = build_line },
-	{ .switches = 5, .hosts = 1 },
-	{ .switches = 6, .hosts = 2 },
-	{ .build = build_tree },
-	{ .build = build_tree3 },
-	{ .build = build_torus },
-	{ .build = build_torus3 },
-	{ .build = build_split },
-	{ .build = build_lmc },
-	{ .build = build_mixed },
-	{ .switches = 8, .links = 12, .seed = 1 },
-	{ .switches = 16, .links = 32, .seed = 2 },
-	{ .switches = 24, .links = 60, .seed = 3 },
-};
-
-const unsigned N_TEST_FABRICS = sizeof(builds) / sizeof(builds[0]);
+const unsigned N_TEST_FABRICS = 14;
 
 void test_fabric_named(struct test_fabric *t, unsigned i)
 {
-	if (builds[i].build)
-		builds[i].build(t);
-	else if (builds[i].links)
-		test_fabric_random(t, builds[i].switches, builds[i].links, builds[i].seed);
-	else
-		test_fabric_ring(t, builds[i].switches, builds[i].hosts);
+	static const char *const names[] = { "one switch",
+					     "line of 4",
+					     "ring of 5",
+					     "ring of 6",
+					     "two-level tree",
+					     "three-level tree, host on a spine",
+					     "torus 4x4",
+					     "torus 3x3x3",
+					     "split in three",
+					     "complete graph, LMC 0 to 3",
+					     "mixed rates, host-less switches, bundle" };
+	struct draft d;
+
+	if (i >= 11) {
+		test_fabric_random(t, 8 * (i - 10), i == 11 ? 12 : i == 12 ? 32 : 60, i - 10);
+		return;
+	}
+	draft_new(&d);
+	switch (i) {
+	case 0:
+		switches(&d, 1);
+		hosts_on_all(&d, 3);
+		break;
+	case 1:
+		switches(&d, 4);
+		for (uint32_t s = 0; s < 3; s++)
+			draft_link(&d, s, s + 1);
+		hosts_on_all(&d, 2);
+		break;
+	case 2:
+	case 3:
+		ring(&d, 3 + i, i - 1);
+		break;
+	case 4: /* leaves first, two cables between each pair; the spines have no hosts */
+		switches(&d, 4);
+		hosts_on_all(&d, 4);
+		switches(&d, 2);
+		for (uint32_t cable = 0; cable < 16; cable++)
+			draft_link(&d, cable / 4, 4 + cable % 2);
+		break;
+	case 5:
+		tree3(&d);
+		break;
+	case 6:
+	case 7:
+		torus(&d, i - 4, 10 - i);
+		break;
+	case 8: /* a ring of 5 and a line of 3 that no cable joins, and a switch all alone */
+		ring(&d, 5, 0);
+		switches(&d, 4);
+		hosts_on_all(&d, 1);
+		draft_link(&d, 5, 6);
+		draft_link(&d, 6, 7);
+		break;
+	case 9:
+		switches(&d, 4);
+		for (uint32_t a = 0; a < 4; a++)
+			for (uint32_t b = a + 1; b < 4; b++)
+				draft_link(&d, a, b);
+		for (d.lmc = 0; d.lmc < 4; d.lmc++)
+			hosts_on_all(&d, 1);
+		break;
+	default:
+		mixed(&d);
+	}
+	draft_build(&d, t, names[i]);
 }
