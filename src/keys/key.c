@@ -92,44 +92,6 @@ enum osr_status osr__group_of(struct osr__level level, struct osr_key_flow *flow
 
 /* Pairs ---------------------------------------------------------------------------------------- */
 
-/* The tree of the pairs, numbers that exist, and what a host sends or receives at most. */
-static enum osr_status check_pairs(const struct osr_key_job *job, const struct osr_pair *pairs,
-				   uint32_t n_pairs, struct osr_key *key)
-{
-	const struct osr_pgft *p = job->pgft;
-	const struct osr_fabric *fabric = p->f;
-	uint32_t *flows = osr_calloc(job->scratch, 2 * (size_t)fabric->n_terminals, sizeof(*flows));
-
-	key->tree = OSR_NONE;
-	if (osr_arena_failed(job->scratch, job->diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < n_pairs; i++) {
-		uint32_t end[2] = { pairs[i].from, pairs[i].to };
-
-		if (end[0] == end[1])
-			return osr_fail(job->diag, OSR_INVAL, "pair %u sends to itself", i);
-		for (unsigned k = 0; k < 2; k++) {
-			uint32_t tree, n;
-
-			if (end[k] >= fabric->n_terminals)
-				return osr_fail(job->diag, OSR_INVAL,
-						"pair %u names end port %u of %u", i, end[k],
-						fabric->n_terminals);
-			n = ++flows[2 * (size_t)end[k] + k];
-			key->host_degree = n > key->host_degree ? n : key->host_degree;
-			tree = p->sw_tree[fabric->term_switch[end[k]]];
-			if (tree == OSR_NONE || p->term_index[end[k]] == OSR_NONE)
-				continue;
-			if (key->tree == OSR_NONE)
-				key->tree = tree;
-			if (key->tree != tree)
-				return osr_fail(job->diag, OSR_INVAL,
-						"the pairs belong to several trees of the fabric");
-		}
-	}
-	return OSR_OK;
-}
-
 /* Places below the top must be switches of their own: their cables up are not told apart. */
 static enum osr_status check_tree(const struct osr_key_job *job, const struct osr_pgft_tree *tree)
 {
@@ -152,13 +114,13 @@ static enum osr_status check_tree(const struct osr_key_job *job, const struct os
 	return OSR_OK;
 }
 
-/* The leaf of a host of this tree; OSR_NONE: it is no such host. */
-static uint32_t leaf_of(const struct osr_pgft *p, const struct osr_key *key, uint32_t term)
+/* The leaf of a host; OSR_NONE: it is no host of a leaf. */
+static uint32_t leaf_of(const struct osr_pgft *p, uint32_t term)
 {
 	uint32_t s = p->f->term_switch[term];
 
-	return p->term_index[term] != OSR_NONE && p->sw_tree[s] == key->tree && p->sw_level[s] == 1
-		       ? p->sw_a[s]
+	return p->term_index[term] != OSR_NONE && p->sw_tree[s] != OSR_NONE && p->sw_level[s] == 1
+		       ? s
 		       : OSR_NONE;
 }
 
@@ -167,26 +129,37 @@ static enum osr_status make_flows(const struct osr_key_job *job, const struct os
 				  uint32_t n_pairs, struct osr_key *key)
 {
 	const struct osr_pgft *p = job->pgft;
-	struct osr__level level = { p, &p->tree[key->tree], 1 };
 	struct osr_key_flow *flow = osr_alloc(job->arena, n_pairs, sizeof(*flow));
+	struct osr__level level = { .pgft = p, .t = 1 };
 	uint32_t n = 0;
 
+	key->tree = OSR_NONE;
 	if (osr_arena_failed(job->arena, job->diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n_pairs; i++) {
-		uint32_t a = leaf_of(p, key, pairs[i].from), ad = leaf_of(p, key, pairs[i].to);
+		uint32_t from = leaf_of(p, pairs[i].from), to = leaf_of(p, pairs[i].to);
 
-		if (a == OSR_NONE || ad == OSR_NONE)
+		if (from == OSR_NONE || to == OSR_NONE) {
 			key->n_left_out++;
-		else if (a == ad)
+			continue;
+		}
+		if (key->tree == OSR_NONE)
+			key->tree = p->sw_tree[from];
+		if (p->sw_tree[from] != key->tree || p->sw_tree[to] != key->tree)
+			return osr_fail(job->diag, OSR_INVAL,
+					"the pairs belong to several trees of the fabric");
+		if (from == to)
 			key->n_local++;
 		else
-			flow[n++] = (struct osr_key_flow){
-				.a = a, .ad = ad, .to = pairs[i].to, .weight = 1, .next = OSR_NONE
-			};
+			flow[n++] = (struct osr_key_flow){ .a = p->sw_a[from],
+							   .ad = p->sw_a[to],
+							   .to = pairs[i].to,
+							   .weight = 1,
+							   .next = OSR_NONE };
 	}
 	n = osr__join(flow, n);
 	key->flow = flow;
+	level.tree = n ? &p->tree[key->tree] : NULL;
 	for (uint32_t i = 0; i < n; i++)
 		if (joined(level, flow[i].a, flow[i].ad, 0))
 			flow[key->n_flows++] = flow[i];
@@ -233,25 +206,18 @@ enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pai
 			     uint32_t n_pairs, struct osr_key *key)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	const struct osr_pgft_tree *tree;
+	struct osr__level level = { .pgft = job->pgft, .t = 1 };
 	struct osr__group group;
 	enum osr_status st;
 
 	*key = (struct osr_key){ .n_pairs = n_pairs };
-	st = check_pairs(job, pairs, n_pairs, key);
-	if (st || key->tree == OSR_NONE) {
-		key->n_left_out = n_pairs;
-		osr_arena_reset(job->scratch, mark);
-		return st;
+	st = make_flows(job, pairs, n_pairs, key);
+	if (!st && key->n_flows) {
+		level.tree = &job->pgft->tree[key->tree];
+		st = check_tree(job, level.tree);
 	}
-	tree = &job->pgft->tree[key->tree];
-	st = check_tree(job, tree);
-	if (!st)
-		st = make_flows(job, pairs, n_pairs, key);
 	/* Flows fall into classes. */
 	if (!st && key->n_flows) {
-		struct osr__level level = { job->pgft, tree, 1 };
-
 		st = osr__group_of(level, key->flow, key->n_flows, job->scratch, &group);
 		st = st ? st : osr__colour(&group, job->scratch);
 		if (st)
@@ -259,8 +225,8 @@ enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pai
 		key->n_classes = group.n_classes;
 		key->bound = group.bound;
 	}
-	for (uint32_t t = 2; t < tree->h && !st && key->n_flows; t++)
-		st = bound_of_level(job, tree, t, key);
+	for (uint32_t t = 2; !st && key->n_flows && t < level.tree->h; t++)
+		st = bound_of_level(job, level.tree, t, key);
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }

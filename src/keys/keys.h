@@ -49,11 +49,10 @@ struct osr_key {
 	struct osr_key_flow *flow; /* between leaves, by leaf, then terminal */
 	uint32_t n_classes;
 	uint32_t n_pairs;
-	uint32_t n_local;     /* pairs on one leaf: no cable between switches */
-	uint32_t n_left_out;  /* pairs that stay with the base routing, see osr_key_make() */
-	uint32_t host_degree; /* flows on the busiest cable of an end port */
-	uint32_t bound;       /* no routing of the flows has less contention */
-	uint64_t spread; /* of the caller, after osr_key_make(), see OSR_KEY_AS_IS; 0 by then */
+	uint32_t n_local;    /* pairs on one leaf: no cable between switches */
+	uint32_t n_left_out; /* pairs that stay with the base routing, see osr_key_make() */
+	uint32_t bound;      /* no routing of the flows has less contention */
+	uint64_t spread;     /* of the caller, after osr_key_make(), see OSR_KEY_AS_IS; 0 by then */
 };
 
 /* How classes find their middle switches. */
@@ -92,10 +91,9 @@ struct osr_key_job {
 };
 
 /*
- * `pairs` are terminals of p->f; a pair may occur several times. Left out, and left to the base
+ * `pairs` are different terminals of p->f; a pair may occur several times. Left out, and left to the base
  * routing: pairs with an end that is no host of a leaf, and pairs that no way straight up and down
- * connects any more. key->flow lives in job->arena. OSR_INVAL: a terminal does not exist, or the pairs
- * belong to several trees. OSR_NOT_APPLICABLE: switches below the top have several places.
+ * connects any more. key->flow lives in job->arena. OSR_INVAL: the pairs belong to several trees. OSR_NOT_APPLICABLE: switches below the top have several places.
  *
  * Time O(pairs sqrt(leaves) degree); 11,664 hosts sending at once take some ten milliseconds.
  */

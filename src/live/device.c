@@ -115,48 +115,31 @@ static unsigned rank_of(const struct end *end)
 						  : 0;
 }
 
-/* Why no pair would do. */
+/* No pair would do: what there is, and why it is not. */
 static enum osr_status device_refuse(const struct ends *ends, const struct osr_device_want *want,
 				     struct osr_diag *diag)
 {
-	const struct end *gsi_only = NULL, *disabled = NULL;
-	bool known = false, has_port = false;
-	char names[160] = "";
+	char list[360] = "", port[64] = "";
 
 	for (size_t i = 0; i < ends->n; i++) {
 		const struct end *end = &ends->end[i];
-		bool named = !want->ca || !strcmp(want->ca, end->ca);
-		size_t length = strlen(names);
+		size_t length = strlen(list), k = 0;
 
-		if (!i || strcmp(end->ca, ends->end[i - 1].ca) != 0)
-			snprintf(names + length, sizeof(names) - length, "%s%s", i ? ", " : "",
-				 end->ca);
-		known |= named;
-		if (named && (!want->port || (int)want->port == end->port)) {
-			has_port = true;
-			if (end->smi)
-				disabled = end;
-			else
-				gsi_only = end;
-		}
+		while (k < ends->n && !(ends->end[k].smi && ends->end[k].guid == end->guid))
+			k++;
+		snprintf(list + length, sizeof(list) - length, "%s%s:%d%s", i ? ", " : "", end->ca,
+			 end->port,
+			 k == ends->n    ? " (no SMI has its port GUID)"
+			 : !rank_of(end) ? " (disabled)"
+					 : "");
 	}
-	if (want->ca && !known)
-		return osr_fail(diag, OSR_INVAL,
-				"%.40s is no InfiniBand device of this machine; it has %s",
-				want->ca, *names ? names : "none");
-	if (want->port && ends->n && !has_port)
-		return osr_fail(diag, OSR_INVAL, "%.40s has no InfiniBand port %u",
-				want->ca ? want->ca : names, want->port);
-	if (gsi_only && !disabled)
-		return osr_fail(diag, OSR_INVAL,
-				"%s, port %d (GUID 0x%016" PRIx64
-				"), takes no subnet management packets, and no device with an SMI "
-				"shows the same port GUID",
-				gsi_only->ca, gsi_only->port, be64toh(gsi_only->guid));
-	if (disabled)
-		return osr_fail(diag, OSR_INVAL, "%s, port %d, is disabled", disabled->ca,
-				disabled->port);
-	return osr_fail(diag, OSR_INVAL, "this machine has no InfiniBand port");
+	if (want->ca)
+		snprintf(port, sizeof(port), " %.40s", want->ca);
+	if (want->port)
+		snprintf(port + strlen(port), sizeof(port) - strlen(port), ":%u", want->port);
+	return osr_fail(diag, OSR_INVAL,
+			"this machine has no InfiniBand port%s that could be used; it has %s", port,
+			*list ? list : "none");
 }
 
 static enum osr_status device_choose(const struct ends *ends, const struct osr_device_want *want,

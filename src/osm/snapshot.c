@@ -38,6 +38,7 @@ struct guid_port {
 struct guid_list {
 	struct guid_port *v;
 	size_t n, cap;
+	bool ports; /* they count; else all are 0 */
 };
 
 /* One snapshot in the making. */
@@ -68,7 +69,8 @@ static int add_guid(void *cxt, uint64_t guid, char *rest)
 		list->v = port;
 		list->cap = cap;
 	}
-	list->v[list->n++] = (struct guid_port){ guid, (uint8_t)strtoul(rest, NULL, 0) };
+	list->v[list->n++] =
+		(struct guid_port){ guid, list->ports ? (uint8_t)strtoul(rest, NULL, 0) : 0 };
 	return 0;
 }
 
@@ -110,20 +112,11 @@ static void read_guids(const struct walk *w, const char *option, const char *pat
 		qsort(list->v, list->n, sizeof(*list->v), by_guid_port);
 }
 
-/* Is the GUID (with this port; 0: with any) in the list? */
 static bool guid_listed(const struct guid_list *list, uint64_t guid, uint8_t port)
 {
-	size_t lo = 0, hi = list->n;
+	const struct guid_port key = { guid, port };
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (by_guid_port(&list->v[mid], &(struct guid_port){ guid, port }) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < list->n && list->v[lo].guid == guid && (!port || list->v[lo].port == port);
+	return list->n && bsearch(&key, list->v, list->n, sizeof(key), by_guid_port);
 }
 
 /* Names for the log ---------------------------------------------------------------------------- */
@@ -417,7 +410,9 @@ enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 {
 	struct osm_opensm *osm = p->osm;
 	const osm_subn_opt_t *opt = &osm->subn.opt;
-	struct walk w = { .plugin = p, .osm = osm, .snap = snap, .lids = lids };
+	struct walk w = {
+		.plugin = p, .osm = osm, .snap = snap, .lids = lids, .ignored.ports = true
+	};
 	enum osr_status st;
 
 	memset(snap, 0, sizeof(*snap));

@@ -45,6 +45,17 @@ for _name, *_words in (('start', 'start', 'osmroutes osrwrap'), ('done', 'done',
     scenario('beside.wrapper-' + _name)(lambda workdir, words=_words: wrapped(workdir, *words))
 
 
+@scenario('beside.in-place')
+def in_place(workdir):
+    """A plugin that stands in ours' place in OpenSM's list (osrtimer): a registered engine is found by its name."""
+    with Fabric(find_fabric('tree-3'), workdir) as fabric:
+        with Opensm(fabric, 'osmroutes-dmodk', plugin=True,
+                    options=dict(QOS, event_plugin_name='osmroutes osrtimer'),
+                    env={'OSR_TIMER_ENGINE': 'dmodk', 'OSR_TIMER_OUT': os.path.join(workdir, 'timer')}) as opensm:
+            opensm.wait_up()
+            judge(fabric, opensm, ours='dmodk')
+
+
 @scenario('beside.twice')
 def twice(workdir):
     """event_plugin_name with osmroutes in it twice: one line, and one of them."""

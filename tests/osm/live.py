@@ -187,13 +187,12 @@ def devices(workdir):
             got = check('diff', tables, '--live=mlx5_2')
             expect(got[0] < 2 and got[2:4] == split[2:4], 'diff: %s' % (got,))
             for port, sentence in (
-                    ('mlx5_9', 'mlx5_9 is no InfiniBand device of this machine; it has mlx5_1, mlx5_2, mlx5_10, '
-                     'mlx5_11, smi2'),
-                    ('ibsim0', 'ibsim0 is no InfiniBand device of this machine'),
-                    ('mlx5_10:2', 'mlx5_10 has no InfiniBand port 2'),
-                    ('mlx5_1', 'mlx5_1, port 1, is disabled'),
-                    ('mlx5_11', 'mlx5_11, port 1 (GUID 0x0002c90300000005), takes no subnet management packets, '
-                     'and no device with an SMI shows the same port GUID'),
+                    ('mlx5_9', 'no InfiniBand port mlx5_9 that could be used; it has mlx5_1:1 (disabled), '
+                     'mlx5_2:1, mlx5_10:1, mlx5_11:1 (no SMI has its port GUID), smi2:1'),
+                    ('ibsim0', 'no InfiniBand port ibsim0 that'),
+                    ('mlx5_10:2', 'no InfiniBand port mlx5_10:2 that'),
+                    ('mlx5_1', 'no InfiniBand port mlx5_1 that'),
+                    ('mlx5_11', 'no InfiniBand port mlx5_11 that'),
                     ('::99', 'P_Key index 99: mlx5_2, port 1, has a table of 2 entries')):
                 code, said, smi, gsi, _ = check('check', '--live=' + port)
                 expect(code == 2 and sentence in said and said.count('\n') == 1 and not smi and not gsi,
