@@ -24,10 +24,9 @@ static uint32_t coordinate(const struct grid *g, uint32_t s, uint32_t d)
 
 /* All switches of the grid, so that cables can follow in any order; named by their coordinates: "s-3-0-7". */
 static enum osr_status grid_switches(struct grid *g, uint64_t needed,
-				     const struct osr_topo_style *style, struct osr_net *net,
-				     struct osr_diag *diag)
+				     const struct osr_topo_job *job)
 {
-	enum osr_status st = osr__product(g->dim, g->n_dims, "switches", &g->n_switches, diag);
+	enum osr_status st = osr__product(g->dim, g->n_dims, "switches", &g->n_switches, job->diag);
 	char name[OSR__MAX_DIMS * 8 + 8];
 	uint32_t n_ports, stride = 1;
 
@@ -36,7 +35,7 @@ static enum osr_status grid_switches(struct grid *g, uint64_t needed,
 		stride *= g->dim[d];
 	}
 	if (!st)
-		st = osr__switch_ports(style, needed, &n_ports, diag);
+		st = osr__switch_ports(job, needed, &n_ports);
 	for (uint32_t s = 0; s < g->n_switches && !st; s++) {
 		size_t n = (size_t)snprintf(name, sizeof(name), "s");
 
@@ -44,9 +43,9 @@ static enum osr_status grid_switches(struct grid *g, uint64_t needed,
 			osr__name(name + n, sizeof(name) - n, "-", coordinate(g, s, d), g->dim[d]);
 			n += strlen(name + n);
 		}
-		osr__switch(net, style, n_ports, name);
+		osr__switch(job, n_ports, name);
 	}
-	return st ? st : osr_net_status(net, diag);
+	return st ? st : osr_net_status(job->net, job->diag);
 }
 
 /* ---- torus, mesh ---------------------------------------------------------------------------- */
@@ -57,10 +56,9 @@ static enum osr_status grid_switches(struct grid *g, uint64_t needed,
  * there only if `twice` asks for it. A dimension of 1 has none.
  */
 static enum osr_status make_grid(struct grid *g, bool wrap, bool twice,
-				 const struct osr_topo_style *style, struct osr_net *net,
-				 struct osr_diag *diag)
+				 const struct osr_topo_job *job)
 {
-	enum osr_status st = grid_switches(g, (uint64_t)g->hosts + 2 * g->n_dims, style, net, diag);
+	enum osr_status st = grid_switches(g, (uint64_t)g->hosts + 2 * g->n_dims, job);
 
 	for (uint32_t s = 0; s < g->n_switches && !st; s++) {
 		for (uint32_t d = 0; d < g->n_dims; d++) {
@@ -68,12 +66,12 @@ static enum osr_status make_grid(struct grid *g, bool wrap, bool twice,
 			uint32_t x = coordinate(g, s, d);
 
 			if (x + 1 < g->dim[d])
-				osr__cable(net, style, s, up, s + g->stride[d], up + 1);
+				osr__cable(job, s, up, s + g->stride[d], up + 1);
 			else if (wrap && g->dim[d] > (twice ? 1u : 2u))
-				osr__cable(net, style, s, up, s - x * g->stride[d], up + 1);
+				osr__cable(job, s, up, s - x * g->stride[d], up + 1);
 		}
 	}
-	return st ? st : osr__hosts(net, style, g->n_switches, g->hosts, diag);
+	return st ? st : osr__hosts(job, g->n_switches, g->hosts);
 }
 
 enum { GRID_DIMS, GRID_HOSTS, GRID_TWICE };
@@ -99,31 +97,27 @@ static const struct osr_param mesh_params[] = {
 	{ NULL },
 };
 
-static enum osr_status grid_options(const struct osr_values *values, struct grid *g,
-				    struct osr_diag *diag)
+static enum osr_status grid_options(const struct osr_topo_job *job, struct grid *g)
 {
-	*g = (struct grid){ .hosts = (uint32_t)values->num[GRID_HOSTS] };
-	return osr__list(values->str[values->num[GRID_DIMS]], "dims", g->dim, &g->n_dims, diag);
+	*g = (struct grid){ .hosts = (uint32_t)job->num[GRID_HOSTS] };
+	return osr__list(job->values->str[job->num[GRID_DIMS]], "dims", g->dim, &g->n_dims,
+			 job->diag);
 }
 
-static enum osr_status make_torus(const struct osr_values *values,
-				  const struct osr_topo_style *style, struct osr_net *net,
-				  struct osr_diag *diag)
+static enum osr_status make_torus(const struct osr_topo_job *job)
 {
 	struct grid g;
-	enum osr_status st = grid_options(values, &g, diag);
+	enum osr_status st = grid_options(job, &g);
 
-	return st ? st : make_grid(&g, true, values->num[GRID_TWICE], style, net, diag);
+	return st ? st : make_grid(&g, true, job->num[GRID_TWICE], job);
 }
 
-static enum osr_status make_mesh(const struct osr_values *values,
-				 const struct osr_topo_style *style, struct osr_net *net,
-				 struct osr_diag *diag)
+static enum osr_status make_mesh(const struct osr_topo_job *job)
 {
 	struct grid g;
-	enum osr_status st = grid_options(values, &g, diag);
+	enum osr_status st = grid_options(job, &g);
 
-	return st ? st : make_grid(&g, false, false, style, net, diag);
+	return st ? st : make_grid(&g, false, false, job);
 }
 
 const struct osr_topo osr__topo_torus = {
@@ -143,15 +137,14 @@ const struct osr_topo osr__topo_mesh = {
 /* ---- HyperX, hypercube ---------------------------------------------------------------------- */
 
 /* In every dimension every switch is cabled to every other one of its line. */
-static enum osr_status make_full(struct grid *g, const struct osr_topo_style *style,
-				 struct osr_net *net, struct osr_diag *diag)
+static enum osr_status make_full(struct grid *g, const struct osr_topo_job *job)
 {
 	uint64_t needed = g->hosts;
 	enum osr_status st;
 
 	for (uint32_t d = 0; d < g->n_dims; d++)
 		needed += g->dim[d] - 1;
-	st = grid_switches(g, needed, style, net, diag);
+	st = grid_switches(g, needed, job);
 	for (uint32_t s = 0; s < g->n_switches && !st; s++) {
 		uint32_t port = g->hosts + 1;
 
@@ -160,21 +153,19 @@ static enum osr_status make_full(struct grid *g, const struct osr_topo_style *st
 
 			/* Port y leads to coordinate y, y + 1 behind the own one. */
 			for (uint32_t y = x + 1; y < g->dim[d]; y++)
-				osr__cable(net, style, s, port + y - 1, s + (y - x) * g->stride[d],
+				osr__cable(job, s, port + y - 1, s + (y - x) * g->stride[d],
 					   port + x);
 		}
 	}
-	return st ? st : osr__hosts(net, style, g->n_switches, g->hosts, diag);
+	return st ? st : osr__hosts(job, g->n_switches, g->hosts);
 }
 
-static enum osr_status make_hyperx(const struct osr_values *values,
-				   const struct osr_topo_style *style, struct osr_net *net,
-				   struct osr_diag *diag)
+static enum osr_status make_hyperx(const struct osr_topo_job *job)
 {
 	struct grid g;
-	enum osr_status st = grid_options(values, &g, diag);
+	enum osr_status st = grid_options(job, &g);
 
-	return st ? st : make_full(&g, style, net, diag);
+	return st ? st : make_full(&g, job);
 }
 
 const struct osr_topo osr__topo_hyperx = {
@@ -192,16 +183,14 @@ static const struct osr_param cube_params[] = {
 	{ NULL },
 };
 
-static enum osr_status make_cube(const struct osr_values *values,
-				 const struct osr_topo_style *style, struct osr_net *net,
-				 struct osr_diag *diag)
+static enum osr_status make_cube(const struct osr_topo_job *job)
 {
-	struct grid g = { .n_dims = (uint32_t)values->num[CUBE_N],
-			  .hosts = (uint32_t)values->num[CUBE_HOSTS] };
+	struct grid g = { .n_dims = (uint32_t)job->num[CUBE_N],
+			  .hosts = (uint32_t)job->num[CUBE_HOSTS] };
 
 	for (uint32_t d = 0; d < g.n_dims; d++)
 		g.dim[d] = 2;
-	return make_full(&g, style, net, diag);
+	return make_full(&g, job);
 }
 
 const struct osr_topo osr__topo_hypercube = {
@@ -252,8 +241,7 @@ static uint32_t kautz_next(const struct kautz *k, const uint32_t *letter, uint32
 }
 
 /* An arc whose reverse is an arc too was cabled when the lower of its ends was visited. */
-static void kautz_cables(struct kautz *k, uint32_t hosts, const struct osr_topo_style *style,
-			 struct osr_net *net)
+static void kautz_cables(struct kautz *k, uint32_t hosts, const struct osr_topo_job *job)
 {
 	uint32_t letter[OSR__MAX_DIMS + 1], other[OSR__MAX_DIMS + 1];
 
@@ -266,13 +254,12 @@ static void kautz_cables(struct kautz *k, uint32_t hosts, const struct osr_topo_
 			if (t == s ||
 			    (t < s && !memcmp(other + 1, letter, (k->n - 1) * sizeof(*letter))))
 				continue;
-			osr__cable(net, style, s, hosts + ++k->used[s], t, hosts + ++k->used[t]);
+			osr__cable(job, s, hosts + ++k->used[s], t, hosts + ++k->used[t]);
 		}
 	}
 }
 
-static void kautz_switches(const struct kautz *k, uint32_t n_ports,
-			   const struct osr_topo_style *style, struct osr_net *net)
+static void kautz_switches(const struct kautz *k, uint32_t n_ports, const struct osr_topo_job *job)
 {
 	uint32_t letter[OSR__MAX_DIMS + 1];
 	char name[OSR__MAX_DIMS * 5 + 8];
@@ -283,7 +270,7 @@ static void kautz_switches(const struct kautz *k, uint32_t n_ports,
 		word_letters(k, s, letter);
 		for (uint32_t i = 0; i < k->n; i++)
 			n += (size_t)snprintf(name + n, sizeof(name) - n, "-%u", letter[i]);
-		osr__switch(net, style, n_ports, name);
+		osr__switch(job, n_ports, name);
 	}
 }
 
@@ -296,32 +283,29 @@ static const struct osr_param kautz_params[] = {
 	{ NULL },
 };
 
-static enum osr_status make_kautz(const struct osr_values *values,
-				  const struct osr_topo_style *style, struct osr_net *net,
-				  struct osr_diag *diag)
+static enum osr_status make_kautz(const struct osr_topo_job *job)
 {
-	struct kautz k = { .b = (uint32_t)values->num[KAUTZ_B],
-			   .n = (uint32_t)values->num[KAUTZ_N] };
-	uint32_t hosts = (uint32_t)values->num[KAUTZ_HOSTS], factor[OSR__MAX_DIMS + 1], n_ports;
+	struct kautz k = { .b = (uint32_t)job->num[KAUTZ_B], .n = (uint32_t)job->num[KAUTZ_N] };
+	uint32_t hosts = (uint32_t)job->num[KAUTZ_HOSTS], factor[OSR__MAX_DIMS + 1], n_ports;
 	enum osr_status st;
 
 	factor[0] = k.b + 1;
 	for (uint32_t i = 1; i < k.n; i++)
 		factor[i] = k.b;
-	st = osr__product(factor, k.n, "switches", &k.n_words, diag);
+	st = osr__product(factor, k.n, "switches", &k.n_words, job->diag);
 	if (!st)
-		st = osr__switch_ports(style, (uint64_t)hosts + 2 * k.b, &n_ports, diag);
+		st = osr__switch_ports(job, (uint64_t)hosts + 2 * k.b, &n_ports);
 	if (st)
 		return st;
 	k.tail = k.n_words / (k.b + 1);
 	k.used = calloc(k.n_words, sizeof(*k.used));
 	if (!k.used)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches", k.n_words);
-	kautz_switches(&k, n_ports, style, net);
-	kautz_cables(&k, hosts, style, net);
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for %u switches", k.n_words);
+	kautz_switches(&k, n_ports, job);
+	kautz_cables(&k, hosts, job);
 	free(k.used);
-	st = osr_net_status(net, diag);
-	return st ? st : osr__hosts(net, style, k.n_words, hosts, diag);
+	st = osr_net_status(job->net, job->diag);
+	return st ? st : osr__hosts(job, k.n_words, hosts);
 }
 
 const struct osr_topo osr__topo_kautz = {

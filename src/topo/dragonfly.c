@@ -18,53 +18,46 @@
 
 #include <stdio.h>
 
-struct grouped {
-	uint32_t g;
-	const struct osr_topo_style *style;
-	struct osr_net *net;
-	struct osr_diag *diag;
-};
-
 /* `cables`: global ones of a group, as `formula` says; `switches` of a group. */
-static enum osr_status groups_check(struct grouped *m, uint32_t cables, const char *formula,
-				    uint32_t switches)
+static enum osr_status groups_check(const struct osr_topo_job *job, uint32_t *g, uint32_t cables,
+				    const char *formula, uint32_t switches)
 {
 	uint32_t n;
 
-	if (m->g == 0)
-		m->g = cables + 1;
-	if (m->g > cables + 1)
-		return osr_fail(m->diag, OSR_INVAL,
-				"%u groups: %s + 1 = %u can be cabled to each other", m->g, formula,
+	if (*g == 0)
+		*g = cables + 1;
+	if (*g > cables + 1)
+		return osr_fail(job->diag, OSR_INVAL,
+				"%u groups: %s + 1 = %u can be cabled to each other", *g, formula,
 				cables + 1);
-	return osr__product((uint32_t[]){ switches, m->g }, 2, "switches", &n, m->diag);
+	return osr__product((uint32_t[]){ switches, *g }, 2, "switches", &n, job->diag);
 }
 
 /* `each` switches of every group, g0-LABEL0 and so on. */
-static enum osr_status groups_add_switches(const struct grouped *m, const char *label,
-					   uint32_t each, uint64_t ports)
+static enum osr_status groups_add_switches(const struct osr_topo_job *job, uint32_t g,
+					   const char *label, uint32_t each, uint64_t ports)
 {
 	uint32_t n_ports;
-	enum osr_status st = osr__switch_ports(m->style, ports, &n_ports, m->diag);
+	enum osr_status st = osr__switch_ports(job, ports, &n_ports);
 	char name[64], part[32];
 
-	for (uint32_t s = 0; s < each * m->g && !st; s++) {
-		osr__name(part, sizeof(part), "g", s / each, m->g);
+	for (uint32_t s = 0; s < each * g && !st; s++) {
+		osr__name(part, sizeof(part), "g", s / each, g);
 		snprintf(name, sizeof(name), "%s-%s", part, label);
 		osr__name(part, sizeof(part), name, s % each, each);
-		osr__switch(m->net, m->style, n_ports, part);
-		st = osr_net_status(m->net, m->diag);
+		osr__switch(job, n_ports, part);
+		st = osr_net_status(job->net, job->diag);
 	}
 	return st;
 }
 
 /* From port `port` on of switches first + `each` group, h a switch. */
-static void groups_add_cables(const struct grouped *m, uint32_t first, uint32_t each, uint32_t h,
-			      uint32_t port)
+static void groups_add_cables(const struct osr_topo_job *job, uint32_t g, uint32_t first,
+			      uint32_t each, uint32_t h, uint32_t port)
 {
-	for (uint32_t group = 0; group < m->g; group++)
-		for (uint32_t other = group + 1; other < m->g; other++)
-			osr__cable(m->net, m->style, first + group * each + (other - 1) / h,
+	for (uint32_t group = 0; group < g; group++)
+		for (uint32_t other = group + 1; other < g; other++)
+			osr__cable(job, first + group * each + (other - 1) / h,
 				   port + (other - 1) % h, first + other * each + group / h,
 				   port + group % h);
 }
@@ -80,25 +73,23 @@ static const struct osr_param dragonfly_params[] = {
 };
 
 /* Ports: p hosts, a - 1 switches of the group, h global cables. */
-static enum osr_status dragonfly_make(const struct osr_values *values,
-				      const struct osr_topo_style *style, struct osr_net *net,
-				      struct osr_diag *diag)
+static enum osr_status dragonfly_make(const struct osr_topo_job *job)
 {
-	uint32_t a = (uint32_t)values->num[DF_A], h = (uint32_t)values->num[DF_H],
-		 p = (uint32_t)values->num[DF_P];
-	struct grouped m = { (uint32_t)values->num[DF_G], style, net, diag };
-	enum osr_status st = groups_check(&m, a * h, "a h", a);
+	uint32_t a = (uint32_t)job->num[DF_A], h = (uint32_t)job->num[DF_H],
+		 p = (uint32_t)job->num[DF_P];
+	uint32_t g = (uint32_t)job->num[DF_G];
+	enum osr_status st = groups_check(job, &g, a * h, "a h", a);
 
 	if (!st)
-		st = groups_add_switches(&m, "s", a, (uint64_t)p + a - 1 + h);
+		st = groups_add_switches(job, g, "s", a, (uint64_t)p + a - 1 + h);
 	if (st)
 		return st;
-	for (uint32_t first = 0; first < a * m.g; first += a)
+	for (uint32_t first = 0; first < a * g; first += a)
 		for (uint32_t x = 0; x < a; x++)
 			for (uint32_t y = x + 1; y < a; y++)
-				osr__cable(net, style, first + x, p + y, first + y, p + 1 + x);
-	groups_add_cables(&m, 0, a, h, p + a);
-	return osr__hosts(net, style, a * m.g, p, diag);
+				osr__cable(job, first + x, p + y, first + y, p + 1 + x);
+	groups_add_cables(job, g, 0, a, h, p + a);
+	return osr__hosts(job, a * g, p);
 }
 
 const struct osr_topo osr__topo_dragonfly = {
@@ -120,26 +111,24 @@ static const struct osr_param megafly_params[] = {
 };
 
 /* All leaves, then all spines. Ports of a leaf: hosts, spines; of a spine: leaves, global cables. */
-static enum osr_status megafly_make(const struct osr_values *values,
-				    const struct osr_topo_style *style, struct osr_net *net,
-				    struct osr_diag *diag)
+static enum osr_status megafly_make(const struct osr_topo_job *job)
 {
-	uint32_t l = (uint32_t)values->num[MF_L], s = (uint32_t)values->num[MF_S],
-		 h = (uint32_t)values->num[MF_H], p = (uint32_t)values->num[MF_P];
-	struct grouped m = { (uint32_t)values->num[MF_G], style, net, diag };
-	enum osr_status st = groups_check(&m, s * h, "s h", l + s);
+	uint32_t l = (uint32_t)job->num[MF_L], s = (uint32_t)job->num[MF_S],
+		 h = (uint32_t)job->num[MF_H], p = (uint32_t)job->num[MF_P];
+	uint32_t g = (uint32_t)job->num[MF_G];
+	enum osr_status st = groups_check(job, &g, s * h, "s h", l + s);
 
 	if (!st)
-		st = groups_add_switches(&m, "leaf-", l, (uint64_t)p + s);
+		st = groups_add_switches(job, g, "leaf-", l, (uint64_t)p + s);
 	if (!st)
-		st = groups_add_switches(&m, "spine-", s, (uint64_t)l + h);
+		st = groups_add_switches(job, g, "spine-", s, (uint64_t)l + h);
 	if (st)
 		return st;
-	for (uint32_t x = 0; x < l * m.g; x++)
+	for (uint32_t x = 0; x < l * g; x++)
 		for (uint32_t y = 0; y < s; y++)
-			osr__cable(net, style, x, p + 1 + y, l * m.g + x / l * s + y, 1 + x % l);
-	groups_add_cables(&m, l * m.g, s, h, l + 1);
-	return osr__hosts(net, style, l * m.g, p, diag);
+			osr__cable(job, x, p + 1 + y, l * g + x / l * s + y, 1 + x % l);
+	groups_add_cables(job, g, l * g, s, h, l + 1);
+	return osr__hosts(job, l * g, p);
 }
 
 const struct osr_topo osr__topo_megafly = {

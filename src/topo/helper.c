@@ -62,55 +62,53 @@ void osr__name(char *buf, size_t size, const char *prefix, uint32_t i, uint32_t 
 	snprintf(buf, size, "%s%s", prefix, first);
 }
 
-enum osr_status osr__switch_ports(const struct osr_topo_style *style, uint64_t needed,
-				  uint32_t *n_ports, struct osr_diag *diag)
+enum osr_status osr__switch_ports(const struct osr_topo_job *job, uint64_t needed,
+				  uint32_t *n_ports)
 {
+	const struct osr_topo_style *style = job->style;
+
 	needed += style->mgmt;
 	if (needed == 0)
 		needed = 1;
 	if (style->ports && needed > style->ports)
-		return osr_fail(diag, OSR_INVAL,
+		return osr_fail(job->diag, OSR_INVAL,
 				"a switch of this fabric needs %" PRIu64 " ports, not %u", needed,
 				style->ports);
 	if (needed > OSR_NET_MAX_NODE_PORTS)
-		return osr_fail(diag, OSR_INVAL,
+		return osr_fail(job->diag, OSR_INVAL,
 				"a switch of this fabric needs %" PRIu64 " ports, %d are possible",
 				needed, OSR_NET_MAX_NODE_PORTS);
 	*n_ports = style->ports ? style->ports : (uint32_t)needed;
 	return OSR_OK;
 }
 
-uint32_t osr__switch(struct osr_net *net, const struct osr_topo_style *style, uint32_t n_ports,
-		     const char *name)
+uint32_t osr__switch(const struct osr_topo_job *job, uint32_t n_ports, const char *name)
 {
-	uint32_t s = osr_net_switch(net, n_ports, name);
+	uint32_t s = osr_net_switch(job->net, n_ports, name);
 
 	if (s != OSR_NONE)
-		net->nodes[s].enhanced_sp0 = style->enhanced_sp0;
+		job->net->nodes[s].enhanced_sp0 = job->style->enhanced_sp0;
 	return s;
 }
 
-void osr__cable(struct osr_net *net, const struct osr_topo_style *style, uint32_t node_a,
-		uint32_t port_a, uint32_t node_b, uint32_t port_b)
+void osr__cable(const struct osr_topo_job *job, uint32_t node_a, uint32_t port_a, uint32_t node_b,
+		uint32_t port_b)
 {
-	osr_net_cable(net, osr_net_port(net, node_a, port_a), osr_net_port(net, node_b, port_b),
-		      style->width, style->speed);
+	osr_net_cable(job->net, osr_net_port(job->net, node_a, port_a),
+		      osr_net_port(job->net, node_b, port_b), job->style->width, job->style->speed);
 }
 
-enum osr_status osr__hosts(struct osr_net *net, const struct osr_topo_style *style,
-			   uint32_t n_switches, uint32_t each, struct osr_diag *diag)
+enum osr_status osr__hosts(const struct osr_topo_job *job, uint32_t n_switches, uint32_t each)
 {
 	uint64_t n = (uint64_t)n_switches * each;
 	char name[32];
 
 	if (n > OSR__MAX_NODES)
-		return osr_fail(diag, OSR_INVAL, "%" PRIu64 " hosts: too many for a subnet", n);
+		return osr_fail(job->diag, OSR_INVAL, "%" PRIu64 " hosts: too many for a subnet",
+				n);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t h;
-
 		osr__name(name, sizeof(name), "h", i, (uint32_t)n);
-		h = osr_net_ca(net, 1, name);
-		osr__cable(net, style, i / each, 1 + i % each, h, 1);
+		osr__cable(job, i / each, 1 + i % each, osr_net_ca(job->net, 1, name), 1);
 	}
-	return osr_net_status(net, diag);
+	return osr_net_status(job->net, job->diag);
 }

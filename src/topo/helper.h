@@ -31,19 +31,17 @@ void osr__name(char *buf, size_t size, const char *prefix, uint32_t i, uint32_t 
  * How many ports a switch that needs `needed` gets: style->ports if that is set, one more if it
  * carries a management CA. OSR_INVAL if that cannot be.
  */
-enum osr_status osr__switch_ports(const struct osr_topo_style *style, uint64_t needed,
-				  uint32_t *n_ports, struct osr_diag *diag);
+enum osr_status osr__switch_ports(const struct osr_topo_job *job, uint64_t needed,
+				  uint32_t *n_ports);
 
 /* Adds a switch with the style's port 0. */
-uint32_t osr__switch(struct osr_net *net, const struct osr_topo_style *style, uint32_t n_ports,
-		     const char *name);
+uint32_t osr__switch(const struct osr_topo_job *job, uint32_t n_ports, const char *name);
 
 /* A cable in the style's rate. */
-void osr__cable(struct osr_net *net, const struct osr_topo_style *style, uint32_t node_a,
-		uint32_t port_a, uint32_t node_b, uint32_t port_b);
+void osr__cable(const struct osr_topo_job *job, uint32_t node_a, uint32_t port_a, uint32_t node_b,
+		uint32_t port_b);
 
 /* `each` hosts with one port on ports 1 .. each of switches 0 .. n_switches-1. */
-enum osr_status osr__hosts(struct osr_net *net, const struct osr_topo_style *style,
-			   uint32_t n_switches, uint32_t each, struct osr_diag *diag);
+enum osr_status osr__hosts(const struct osr_topo_job *job, uint32_t n_switches, uint32_t each);
 
 #endif

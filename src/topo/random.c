@@ -157,8 +157,7 @@ static bool add_by_breaking(struct graph *g)
 }
 
 /* Switches get their cables in the order in which these were drawn, behind their hosts. */
-static enum osr_status realise(struct graph *g, uint32_t hosts, const struct osr_topo_style *style,
-			       struct osr_net *net, struct osr_diag *diag)
+static enum osr_status realise(struct graph *g, uint32_t hosts, const struct osr_topo_job *job)
 {
 	uint32_t most = 0, n_ports;
 	enum osr_status st;
@@ -168,57 +167,55 @@ static enum osr_status realise(struct graph *g, uint32_t hosts, const struct osr
 		most = g->degree[s] > most ? g->degree[s] : most;
 		g->degree[s] = 0;
 	}
-	st = osr__switch_ports(style, (uint64_t)hosts + most, &n_ports, diag);
+	st = osr__switch_ports(job, (uint64_t)hosts + most, &n_ports);
 	if (st)
 		return st;
 	for (uint32_t s = 0; s < g->n; s++) {
 		osr__name(name, sizeof(name), "s", s, g->n);
-		osr__switch(net, style, n_ports, name);
+		osr__switch(job, n_ports, name);
 	}
 	for (uint32_t c = 0; c < g->n_cables; c++) {
 		uint32_t a = g->ends[2 * c], b = g->ends[2 * c + 1];
 
-		osr__cable(net, style, a, hosts + ++g->degree[a], b, hosts + ++g->degree[b]);
+		osr__cable(job, a, hosts + ++g->degree[a], b, hosts + ++g->degree[b]);
 	}
-	st = osr_net_status(net, diag);
-	return st ? st : osr__hosts(net, style, g->n, hosts, diag);
+	st = osr_net_status(job->net, job->diag);
+	return st ? st : osr__hosts(job, g->n, hosts);
 }
 
-static enum osr_status random_make(const struct osr_values *values,
-				   const struct osr_topo_style *style, struct osr_net *net,
-				   struct osr_diag *diag)
+static enum osr_status random_make(const struct osr_topo_job *job)
 {
 	/* What the ports of a switch leave for other switches, and no more than was asked for. */
-	uint32_t ports = style->ports ? style->ports : OSR_NET_MAX_NODE_PORTS;
-	uint32_t taken = (uint32_t)values->num[R_HOSTS] + style->mgmt;
+	uint32_t ports = job->style->ports ? job->style->ports : OSR_NET_MAX_NODE_PORTS;
+	uint32_t taken = (uint32_t)job->num[R_HOSTS] + job->style->mgmt;
 	uint32_t left = ports > taken ? ports - taken : 0;
-	uint32_t asked = (uint32_t)values->num[R_DEGREE];
-	struct graph g = { .n = (uint32_t)values->num[R_SWITCHES],
-			   .n_links = (uint32_t)values->num[R_LINKS],
+	uint32_t asked = (uint32_t)job->num[R_DEGREE];
+	struct graph g = { .n = (uint32_t)job->num[R_SWITCHES],
+			   .n_links = (uint32_t)job->num[R_LINKS],
 			   .max_degree = asked && asked < left ? asked : left,
-			   .parallel = values->num[R_PARALLEL],
-			   .prng.state = values->num[R_SEED] };
+			   .parallel = job->num[R_PARALLEL],
+			   .prng.state = job->num[R_SEED] };
 	enum osr_status st = OSR_OK;
 	bool ok;
 
 	if (g.n_links + 1 < g.n)
-		return osr_fail(diag, OSR_INVAL,
+		return osr_fail(job->diag, OSR_INVAL,
 				"%u switches need at least %u links to be connected", g.n, g.n - 1);
 	g.ends = calloc(2 * (size_t)g.n_links + 1, sizeof(*g.ends));
 	g.degree = calloc(g.n, sizeof(*g.degree));
 	g.order = calloc(g.n, sizeof(*g.order));
 	g.linked = calloc(g.parallel ? 1 : (size_t)g.n * g.n / 8 + 1, 1);
 	if (!g.ends || !g.degree || !g.order || !g.linked)
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u switches", g.n);
+		st = osr_fail(job->diag, OSR_NOMEM, "out of memory for %u switches", g.n);
 	ok = !st && grow_tree(&g);
 	while (ok && g.n_cables < g.n_links)
 		ok = add_drawn(&g) || (!g.parallel && add_by_breaking(&g));
 	if (!st && !ok)
-		st = osr_fail(diag, OSR_INVAL,
+		st = osr_fail(job->diag, OSR_INVAL,
 			      "only %u of %u cables fit between %u switches with at most %u each",
 			      g.n_cables, g.n_links, g.n, g.max_degree);
 	if (!st)
-		st = realise(&g, (uint32_t)values->num[R_HOSTS], style, net, diag);
+		st = realise(&g, (uint32_t)job->num[R_HOSTS], job);
 	free(g.ends);
 	free(g.degree);
 	free(g.order);

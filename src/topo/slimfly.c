@@ -68,8 +68,7 @@ static uint32_t slimfly_switch(const struct slimfly *f, uint32_t half, uint32_t 
 	return (half * f->q + x) * f->q + y;
 }
 
-static void slimfly_cables(const struct slimfly *f, const struct osr_topo_style *style,
-			   struct osr_net *net)
+static void slimfly_cables(const struct slimfly *f, const struct osr_topo_job *job)
 {
 	uint32_t q = f->q;
 
@@ -78,15 +77,14 @@ static void slimfly_cables(const struct slimfly *f, const struct osr_topo_style 
 			for (uint32_t y = 0; y < q; y++)
 				for (uint32_t z = y + 1; z < q; z++)
 					if (f->port[half][z - y])
-						osr__cable(net, style,
-							   slimfly_switch(f, half, x, y),
+						osr__cable(job, slimfly_switch(f, half, x, y),
 							   f->p + f->port[half][z - y],
 							   slimfly_switch(f, half, x, z),
 							   f->p + f->port[half][q + y - z]);
 	for (uint32_t x = 0; x < q; x++)
 		for (uint32_t m = 0; m < q; m++)
 			for (uint32_t c = 0; c < q; c++)
-				osr__cable(net, style, slimfly_switch(f, 0, x, (m * x + c) % q),
+				osr__cable(job, slimfly_switch(f, 0, x, (m * x + c) % q),
 					   f->p + f->n_set + 1 + m, slimfly_switch(f, 1, m, c),
 					   f->p + f->n_set + 1 + x);
 }
@@ -99,30 +97,28 @@ static const struct osr_param params[] = {
 	{ NULL },
 };
 
-static enum osr_status slimfly_make(const struct osr_values *values,
-				    const struct osr_topo_style *style, struct osr_net *net,
-				    struct osr_diag *diag)
+static enum osr_status slimfly_make(const struct osr_topo_job *job)
 {
-	struct slimfly f = { .q = (uint32_t)values->num[SF_Q], .p = (uint32_t)values->num[SF_P] };
+	struct slimfly f = { .q = (uint32_t)job->num[SF_Q], .p = (uint32_t)job->num[SF_P] };
 	uint32_t n = 2 * f.q * f.q, n_ports;
 	enum osr_status st;
 	char name[64], part[32];
 
 	if (f.q % 2 == 0 || !slimfly_is_prime(f.q))
-		return osr_fail(diag, OSR_INVAL, "q = %u is no odd prime", f.q);
+		return osr_fail(job->diag, OSR_INVAL, "q = %u is no odd prime", f.q);
 	slimfly_sets(&f);
-	st = osr__switch_ports(style, (uint64_t)f.p + f.n_set + f.q, &n_ports, diag);
+	st = osr__switch_ports(job, (uint64_t)f.p + f.n_set + f.q, &n_ports);
 	for (uint32_t s = 0; s < n && !st; s++) {
 		osr__name(part, sizeof(part), s < n / 2 ? "a" : "b", s / f.q % f.q, f.q);
 		snprintf(name, sizeof(name), "%s-", part);
 		osr__name(part, sizeof(part), name, s % f.q, f.q);
-		osr__switch(net, style, n_ports, part);
-		st = osr_net_status(net, diag);
+		osr__switch(job, n_ports, part);
+		st = osr_net_status(job->net, job->diag);
 	}
 	if (st)
 		return st;
-	slimfly_cables(&f, style, net);
-	return osr__hosts(net, style, n, f.p, diag);
+	slimfly_cables(&f, job);
+	return osr__hosts(job, n, f.p);
 }
 
 const struct osr_topo osr__topo_slimfly = {

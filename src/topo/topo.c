@@ -27,30 +27,25 @@ const struct osr_topo *osr_topo_find(const char *name)
 	return NULL;
 }
 
-/* A CA on the last port of every switch, as aggregation nodes of modern switches sit. */
-static void add_mgmt(struct osr_net *net, const struct osr_topo_style *style)
-{
-	uint32_t n = net->n_nodes;
-	char name[96];
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (net->nodes[i].type != OSR_NET_SWITCH)
-			continue;
-		snprintf(name, sizeof(name), "mgmt-%s", osr_net_id(net, i));
-		osr__cable(net, style, i, net->nodes[i].n_ports, osr_net_ca(net, 1, name), 1);
-	}
-}
-
 enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_values *values,
 			      const struct osr_topo_style *style, struct osr_net *net,
 			      struct osr_diag *diag)
 {
+	const struct osr_topo_job job = { values, values->num, style, net, diag };
 	enum osr_status st;
+	uint32_t n;
+	char name[96];
 
 	*net = (struct osr_net){ 0 };
-	st = topo->make(values, style, net, diag);
-	if (!st && style->mgmt)
-		add_mgmt(net, style);
+	st = topo->make(&job);
+	/* A CA on the last port of every switch, as aggregation nodes of modern switches sit. */
+	n = st || !style->mgmt ? 0 : net->n_nodes;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!osr_net_is_switch(net, i))
+			continue;
+		snprintf(name, sizeof(name), "mgmt-%s", osr_net_id(net, i));
+		osr__cable(&job, i, net->nodes[i].n_ports, osr_net_ca(net, 1, name), 1);
+	}
 	if (!st)
 		st = osr_net_status(net, diag);
 	if (st)

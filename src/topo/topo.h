@@ -32,12 +32,20 @@ struct osr_topo_style {
 	bool enhanced_sp0;
 };
 
+/* One call of a generator. */
+struct osr_topo_job {
+	const struct osr_values *values;
+	const uint64_t *num; /* of these */
+	const struct osr_topo_style *style;
+	struct osr_net *net; /* to be filled */
+	struct osr_diag *diag;
+};
+
 struct osr_topo {
 	const char *name;
 	const char *summary;
 	const struct osr_param *params;
-	enum osr_status (*make)(const struct osr_values *v, const struct osr_topo_style *style,
-				struct osr_net *net, struct osr_diag *diag);
+	enum osr_status (*make)(const struct osr_topo_job *job);
 };
 
 /* The i-th generator, NULL behind the last; or the one of this name, NULL if there is none. */

@@ -69,35 +69,31 @@ static uint64_t down_ports(const struct pgft *t, uint32_t l)
 }
 
 /* Hosts are level 0: as many ports as they have parents, and no style but the cable's. */
-static enum osr_status add_level(struct pgft *t, uint32_t l, const struct osr_topo_style *style,
-				 struct osr_net *net, struct osr_diag *diag)
+static enum osr_status add_level(struct pgft *t, uint32_t l, const struct osr_topo_job *job)
 {
+	const struct osr_topo_job plain = { .style = &(struct osr_topo_style){ 0 },
+					    .diag = job->diag };
+	uint64_t needed = up_ports(t, l) + down_ports(t, l);
 	char prefix[16], name[32];
 	uint32_t n_ports;
-	enum osr_status st;
+	enum osr_status st = osr__switch_ports(l ? job : &plain, needed, &n_ports);
 
-	if (l)
-		st = osr__switch_ports(style, up_ports(t, l) + down_ports(t, l), &n_ports, diag);
-	else
-		st = osr__switch_ports(&(struct osr_topo_style){ 0 }, up_ports(t, l), &n_ports,
-				       diag);
 	if (st)
 		return st;
 	level_prefix(t, l, prefix, sizeof(prefix));
-	t->first[l] = net->n_nodes;
+	t->first[l] = job->net->n_nodes;
 	for (uint32_t i = 0; i < t->n_nodes[l]; i++) {
 		osr__name(name, sizeof(name), prefix, i, t->n_nodes[l]);
 		if (l)
-			osr__switch(net, style, n_ports, name);
+			osr__switch(job, n_ports, name);
 		else
-			osr_net_ca(net, n_ports, name);
+			osr_net_ca(job->net, n_ports, name);
 	}
-	return osr_net_status(net, diag);
+	return osr_net_status(job->net, job->diag);
 }
 
 /* All cables from node i of level l to its parents. */
-static void cable_up(const struct pgft *t, uint32_t l, uint32_t i,
-		     const struct osr_topo_style *style, struct osr_net *net)
+static void cable_up(const struct pgft *t, uint32_t l, uint32_t i, const struct osr_topo_job *job)
 {
 	uint32_t m = t->m[l + 1], w = t->w[l + 1];
 	uint32_t a = i / t->n_b[l] % m;
@@ -107,24 +103,22 @@ static void cable_up(const struct pgft *t, uint32_t l, uint32_t i,
 		uint32_t parent = rest * t->n_b[l + 1] + b * t->n_b[l] + i % t->n_b[l];
 
 		for (uint32_t k = 0; k < t->p[l + 1]; k++)
-			osr__cable(net, style, t->first[l] + i,
-				   1 + (uint32_t)down_ports(t, l) + b + k * w,
+			osr__cable(job, t->first[l] + i, 1 + (uint32_t)down_ports(t, l) + b + k * w,
 				   t->first[l + 1] + parent, 1 + a + k * m);
 	}
 }
 
-static enum osr_status make_pgft(struct pgft *t, const struct osr_topo_style *style,
-				 struct osr_net *net, struct osr_diag *diag)
+static enum osr_status make_pgft(struct pgft *t, const struct osr_topo_job *job)
 {
-	enum osr_status st = count_nodes(t, diag);
+	enum osr_status st = count_nodes(t, job->diag);
 
 	for (uint32_t l = 1; l <= t->h && !st; l++)
-		st = add_level(t, l, style, net, diag);
+		st = add_level(t, l, job);
 	if (!st)
-		st = add_level(t, 0, style, net, diag);
+		st = add_level(t, 0, job);
 	for (uint32_t l = 0; l < t->h && !st; l++)
 		for (uint32_t i = 0; i < t->n_nodes[l]; i++)
-			cable_up(t, l, i, style, net);
+			cable_up(t, l, i, job);
 	return st;
 }
 
@@ -140,31 +134,30 @@ static const struct osr_param tree_params[] = {
 	{ NULL },
 };
 
-static enum osr_status tree_make_tree(const struct osr_values *values,
-				      const struct osr_topo_style *style, struct osr_net *net,
-				      struct osr_diag *diag)
+static enum osr_status tree_make_tree(const struct osr_topo_job *job)
 {
-	const char *p = values->str[values->num[TREE_P]];
+	const char *p = job->values->str[job->num[TREE_P]];
 	struct pgft t = { 0 };
 	uint32_t n_w, n_p;
-	enum osr_status st = osr__list(values->str[values->num[TREE_M]], "m", t.m + 1, &t.h, diag);
+	enum osr_status st =
+		osr__list(job->values->str[job->num[TREE_M]], "m", t.m + 1, &t.h, job->diag);
 
 	if (!st)
-		st = osr__list(values->str[values->num[TREE_W]], "w", t.w + 1, &n_w, diag);
+		st = osr__list(job->values->str[job->num[TREE_W]], "w", t.w + 1, &n_w, job->diag);
 	if (st)
 		return st;
 	n_p = t.h;
 	for (uint32_t l = 1; l <= t.h; l++)
 		t.p[l] = 1;
 	if (*p)
-		st = osr__list(p, "p", t.p + 1, &n_p, diag);
+		st = osr__list(p, "p", t.p + 1, &n_p, job->diag);
 	if (st)
 		return st;
 	if (n_w != t.h || n_p != t.h)
-		return osr_fail(diag, OSR_INVAL,
+		return osr_fail(job->diag, OSR_INVAL,
 				"m has %u numbers, w %u and p %u: one per level, as many in each",
 				t.h, n_w, n_p);
-	return make_pgft(&t, style, net, diag);
+	return make_pgft(&t, job);
 }
 
 const struct osr_topo osr__topo_tree = {
@@ -182,18 +175,16 @@ static const struct osr_param kary_params[] = {
 	{ NULL },
 };
 
-static enum osr_status make_kary(const struct osr_values *values,
-				 const struct osr_topo_style *style, struct osr_net *net,
-				 struct osr_diag *diag)
+static enum osr_status make_kary(const struct osr_topo_job *job)
 {
-	struct pgft t = { .h = (uint32_t)values->num[KARY_N] };
+	struct pgft t = { .h = (uint32_t)job->num[KARY_N] };
 
 	for (uint32_t l = 1; l <= t.h; l++) {
-		t.m[l] = (uint32_t)values->num[KARY_K];
+		t.m[l] = (uint32_t)job->num[KARY_K];
 		t.w[l] = l == 1 ? 1 : t.m[l];
 		t.p[l] = 1;
 	}
-	return make_pgft(&t, style, net, diag);
+	return make_pgft(&t, job);
 }
 
 const struct osr_topo osr__topo_kary = {
