@@ -9,25 +9,19 @@ import subprocess
 import sys
 import tempfile
 
+from netfile import renamed
+
 COMMAND, ROOT = sys.argv[1:3]
 NAMES = {'h0': '\x1b[31mred', 'h1': '=1+1', 'h2': '-oProxyCommand=x', 'h3': 'h0[1-9]', 'h4': 'caf\xe9 \x9b2J',
          'leaf': '\x1b]0;titleleaf', 'spine': '@SUM(A1)'}
 
 
 def hostile_net(directory, names):
-    path = os.path.join(directory, 'hostile.net')
-    with open(os.path.join(ROOT, 'topologies', 'tree-2.net')) as file:
-        lines = file.read().splitlines()
-    with open(path, 'wb') as file:
-        left = dict(names)
-        for line in lines:
-            m = re.match(r'(Hca|Ca|Switch)(\s+\d+\s+)"([^"]+)"', line)
-            if m:
-                kind = next((k for k in left if k.startswith('h') == (m[1] != 'Switch')), None)
-                name = left.pop(kind) if kind else m[3]
-                line = '%s%s"%s"\t\t# "%s"' % (m[1], m[2], m[3], name)
-            file.write(line.encode('latin-1') + b'\n')
-    return path
+    left = dict(names)
+
+    def name(is_switch, _):
+        return left.pop(next((k for k in left if k.startswith('h') != is_switch), None), None)
+    return renamed(os.path.join(ROOT, 'topologies', 'tree-2.net'), os.path.join(directory, 'hostile.net'), name)
 
 
 def run(*words):
@@ -43,10 +37,7 @@ def twins():
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, 'twins.net')
         names = {'spine-1': 'Twin switch', 'spine-2': 'Twin switch', 'h04': 'MT25408', 'h05': 'MT25408'}
-        with open(os.path.join(ROOT, 'topologies', 'tree-2.net')) as plain, open(path, 'w') as made:
-            for line in plain:
-                m = re.match(r'(?:Hca|Switch)\s+\d+\s+"([^"]+)"', line)
-                made.write(line if not m or m[1] not in names else '%s # "%s"\n' % (line.rstrip(), names[m[1]]))
+        renamed(os.path.join(ROOT, 'topologies', 'tree-2.net'), path, lambda _, node: names.get(node))
         for words in (['path', 'h00', 'h04'], ['path', 'h00', 'h05'], ['path', '--via=spine-1:1', '--max=0'],
                       ['path', '--via=spine-2:1', '--max=0'], ['whatif', '--each=switch'], ['whatif', '--each=link'],
                       ['report'], ['route', '-e', 'dmodk', '-e', 'dfsssp'], ['check', '-e', 'sssp', '--json'], ['route', '--csv']):

@@ -33,14 +33,16 @@ def strike_out(path, ends):
 
 
 def cables(path):
-    """Both ends, by id, of every cable between switches."""
-    node, found = None, set()
-    for line in open(path):
-        m = re.match(r'(Switch|Hca|Ca|Rt)\s+\d+\s+"([^"]+)"', line)
-        if m:
-            kind, node = m.groups()
-        m = re.match(r'\[(\d+)\](?:\([^)]*\))?\s+"([^"]+)"\[(\d+)\]', line)
-        if m and kind == 'Switch':
-            found.add(frozenset([(node, int(m.group(1))), (m.group(2), int(m.group(3)))]))
-    switches = set(re.findall(r'^Switch\s+\d+\s+"([^"]+)"', open(path).read(), re.M))
-    return sorted(sorted(c) for c in found if all(end[0] in switches for end in c))
+    """Both ends of every cable between switches."""
+    ends, kinds = read_net(path)
+    return sorted({tuple(sorted(c)) for c in ends.items() if all(kinds[node] == 'Switch' for node, _ in c)})
+
+
+def renamed(path, to, name):
+    """Writes the net file with other descriptions: name(is a switch?, id), None for the old one."""
+    with open(path) as plain, open(to, 'w', encoding='latin-1') as made:
+        for line in plain:
+            m = re.match(r'(Hca|Ca|Switch)\s+\d+\s+"([^"]+)"', line)
+            text = m and name(m[1] == 'Switch', m[2])
+            made.write('%s\t\t# "%s"\n' % (m[0], text) if text else line)
+    return to

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """What `osmroutes order` writes for Slurm: topology.conf and topology.yaml say the same, hosts stand under the leaf that
 the net file has them on, names differ, block sizes are what topology.yaml(5) asks for, and --hca chooses a rail."""
+import itertools
 import os
 import re
 import subprocess
 import sys
 import tempfile
+
+from netfile import read_net, renamed
 
 COMMAND, ROOT = sys.argv[1:3]
 
@@ -16,14 +19,11 @@ def order(*words):
 
 
 def net_leaves(path):
-    """{switch: its hosts, by name} of a net file whose nodes are called by their ids."""
-    leaves, node = {}, None
-    with open(path) as file:
-        for line in file:
-            if m := re.match(r'(\w+)\s+\d+\s+"([^"]+)"', line):
-                node = m[2] if m[1] == 'Switch' else None
-            elif node and (m := re.match(r'\[\d+\]\s+"(h[^"]*)"', line)):
-                leaves.setdefault(node, set()).add(m[1])
+    """{switch: its hosts} of a net file."""
+    leaves, (ends, kinds) = {}, read_net(path)
+    for (node, _), (far, _) in ends.items():
+        if kinds[node] == 'Switch' != kinds[far]:
+            leaves.setdefault(node, set()).add(far)
     return leaves
 
 
@@ -65,20 +65,6 @@ def yaml(text):
     return topologies
 
 
-def renamed(directory, net, switch_name, host_name):
-    """The net file with other descriptions of its nodes."""
-    path = os.path.join(directory, 'renamed.net')
-    hosts = 0
-    with open(net) as file, open(path, 'w') as out:
-        for line in file:
-            if m := re.match(r'(Hca|Ca|Switch)\s+\d+\s+"[^"]+"', line):
-                name = switch_name if m[1] == 'Switch' else host_name(hosts)
-                hosts += m[1] != 'Switch'
-                line = '%s\t\t# "%s"\n' % (m[0], name)
-            out.write(line)
-    return path
-
-
 def judge(net, leaves):
     tree, _ = conf(order('--format=slurm-topology', net)[1])
     blocks, sizes = conf(order('--format=slurm-blocks', net)[1])
@@ -106,9 +92,13 @@ def main():
         hosts = sorted(h for leaf in net_leaves(tree_2).values() for h in leaf)
         by_leaf = [['n%d' % hosts.index(h) for h in leaf] for leaf in net_leaves(tree_2).values()]
         # Every switch of a fabric that nobody has named says what its maker is called.
-        judge(renamed(directory, tree_2, 'Quantum Mellanox Technologies', lambda i: 'n%d HCA-1' % i), by_leaf)
+        made, number = os.path.join(directory, 'renamed.net'), itertools.count()
+        judge(renamed(tree_2, made, lambda is_switch, _: 'Quantum Mellanox Technologies' if is_switch else
+                      'n%d HCA-1' % next(number)), by_leaf)
         # Two HCAs a host, on leaves of their own.
-        rails = renamed(directory, tree_2, 'leaf', lambda i: 'n%d mlx5_%d' % (i % 8, i // 8))
+        number = itertools.count()
+        rails = renamed(tree_2, made, lambda is_switch, _: 'leaf' if is_switch else
+                        'n%d mlx5_%d' % divmod(next(number), 8)[::-1])
         assert order(rails)[1].split() == ['n%d' % i for i in range(8)]
         for rail in ('mlx5_0', 'mlx5_1'):
             status, out, _ = order('--hca=' + rail, '--csv', rails)

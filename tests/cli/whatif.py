@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 from bandwidth import Oracle, run
-from netfile import cables
+from netfile import cables, read_net
 
 ENGINE = 'p2sssp'
 
@@ -164,8 +164,9 @@ def one_at_a_time(command, net, before, workdir):
 
 def has_transit(net):
     """Is there a switch without hosts?"""
-    found = re.findall(r'^Switch\s+\d+\s+"[^"]+"(.*?)(?:\n\n|\Z)', open(net).read(), re.M | re.S)
-    return any(not re.search(r'"h', ports) for ports in found)
+    ends, kinds = read_net(net)
+    return {s for s, kind in kinds.items() if kind == 'Switch'} != {far for (node, _), (far, _) in ends.items()
+                                                                    if kinds[node] != 'Switch'}
 
 
 def split(command, workdir):
