@@ -146,24 +146,6 @@ static const char *const stock_words[] = { "none",       "minhop", "updn",      
 					   "ftree",      "lash",   "dor",         "nue",  "sssp",
 					   "torus-2QoS", "dfsssp", "no_fallback", NULL };
 
-/* Is it a word for OpenSM, with or without osmroutes? Else a note. */
-static bool conf_word_is_known(struct args *a, const char *word)
-{
-	struct osr_guess guess = { .word = word };
-	char said[160];
-
-	for (size_t i = 0; stock_words[i]; i++) {
-		if (!strcmp(stock_words[i], word))
-			return true;
-		osr_guess_offer(&guess, stock_words[i]);
-	}
-	for (uint32_t e = 0; osr_engines[e]; e++)
-		osr_guess_offer(&guess, osr_engines[e]->name);
-	out_note(&a->run.out, "%s: routing_engine: \"%s\" is no engine of OpenSM or osmroutes%s",
-		 a->run.who.osmconf, word, osr_guess_say(&guess, said, sizeof(said)));
-	return false;
-}
-
 /* Does one of ours come first? */
 static bool conf_judge_engines(struct args *a)
 {
@@ -174,11 +156,24 @@ static bool conf_judge_engines(struct args *a)
 	char word[64];
 
 	for (const char *at = list; *at; at += strspn(at, ", \t")) {
-		size_t n = strcspn(at, ", \t");
+		size_t n = strcspn(at, ", \t"), i = 0;
+		struct osr_guess guess = { .word = word };
+		char said[160];
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, at);
 		engine = osr_options_engine(&a->run.who.options, word);
-		known &= engine || conf_word_is_known(a, word);
+		/* A word for OpenSM, with or without osmroutes. */
+		for (i = 0; !engine && stock_words[i] && strcmp(stock_words[i], word); i++)
+			osr_guess_offer(&guess, stock_words[i]);
+		for (uint32_t e = 0; osr_engines[e]; e++)
+			osr_guess_offer(&guess, osr_engines[e]->name);
+		if (!engine && !stock_words[i]) {
+			known = false;
+			out_note(&a->run.out,
+				 "%s: routing_engine: \"%s\" is no engine of OpenSM or osmroutes%s",
+				 a->run.who.osmconf, word,
+				 osr_guess_say(&guess, said, sizeof(said)));
+		}
 		first = at == list ? engine : first;
 		any = any ? any : engine;
 		at += n;

@@ -73,20 +73,6 @@ static struct osr_id *host_of(struct order *o, uint32_t term)
 	return osr_id_find(&o->hosts_by_name, host);
 }
 
-/* "node7 mlx5_0" is of HCA mlx5_0. */
-static bool is_of_hca(const char *text, const char *hca)
-{
-	size_t length = strlen(hca), n = first_word(text);
-
-	for (text += n; *text; text += n) {
-		text += strspn(text, " ");
-		n = strcspn(text, " ");
-		if (n == length && !strncmp(text, hca, length))
-			return true;
-	}
-	return false;
-}
-
 /* A place for each end port in the order; `ranks` on the first one of each host. */
 static enum osr_status order_places(struct order *o, const char *hca, uint32_t ranks,
 				    struct osr_diag *diag)
@@ -98,8 +84,17 @@ static enum osr_status order_places(struct order *o, const char *hca, uint32_t r
 		struct place *place = &o->place[o->n_places];
 		struct osr_id *host;
 		char buf[32];
+		const char *text = osr_terminal_name(o->f, o->p.order[i], buf);
 
-		if (hca && !is_of_hca(osr_terminal_name(o->f, o->p.order[i], buf), hca))
+		/* "node7 mlx5_0" is of HCA mlx5_0. */
+		text += first_word(text);
+		for (size_t n = 0; hca && *text; text += n) {
+			text += strspn(text, " ");
+			n = strcspn(text, " ");
+			if (n == strlen(hca) && !strncmp(text, hca, n))
+				break;
+		}
+		if (hca && !*text)
 			continue;
 		host = host_of(o, o->p.order[i]);
 		if (!host)

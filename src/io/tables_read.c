@@ -610,15 +610,6 @@ static bool can_be_lmc(uint32_t lid, uint8_t lmc, uint32_t last)
 	return lmc <= 7 && lid % (1u << lmc) == 0 && last < lid + (1u << lmc);
 }
 
-/* Has nobody else an entry for a LID of this range? */
-static bool range_is_free(const uint64_t *owner, uint64_t guid, uint16_t lid, uint8_t lmc)
-{
-	for (uint32_t i = lid; i < lid + (1u << lmc); i++)
-		if (i > OSR_MAX_LID || (owner[i] && owner[i] != guid))
-			return false;
-	return true;
-}
-
 static bool has_lmc(const struct osr_net *net, uint32_t port)
 {
 	return net->nodes[net->ports[port].node].type != OSR_NET_SWITCH && net->ports[port].lid;
@@ -683,9 +674,14 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 		for (uint32_t port = 0; port < net->n_ports; port++) {
 			struct osr_net_port *net_port = &net->ports[port];
 
-			if (has_lmc(net, port) && net_port->lmc < usual &&
-			    can_be_lmc(net_port->lid, usual, net_port->lid) &&
-			    range_is_free(owner, net_port->guid, net_port->lid, usual))
+			uint32_t lid = net_port->lid, behind = lid + (1u << usual);
+			bool is_free = has_lmc(net, port) && net_port->lmc < usual &&
+				       can_be_lmc(lid, usual, lid) && behind <= OSR_MAX_LID + 1u;
+
+			/* Nobody else has an entry for a LID of this range. */
+			for (uint32_t i = lid; is_free && i < behind; i++)
+				is_free = !owner[i] || owner[i] == net_port->guid;
+			if (is_free)
 				net_port->lmc = usual;
 		}
 	}
