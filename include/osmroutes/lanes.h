@@ -21,13 +21,13 @@
 enum osr_any_sl {
 	OSR_ANY_SL_OFF,
 	OSR_ANY_SL_ON,
-	OSR_ANY_SL_AUTO, /* where it costs little, compared with lanes by SL */
+	OSR_ANY_SL_AUTO, /* where it costs little */
 	OSR_ANY_SL_KEEP, /* auto, and osr_request.keep_any_sl */
 };
 
 struct osr_lanes_options {
 	enum osr_any_sl any_sl;
-	/* auto: percent of the routes that may be longer beyond those by SL */
+	/* auto: percent of the routes that may be longer */
 	uint32_t any_sl_cost;
 	struct osr_spf_options spf;
 	struct osr_layers_options layers;
@@ -63,7 +63,8 @@ struct osr_lanes_job {
 	uint32_t *orders; /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
 	const struct osr_product
 		*product; /* NULL: the fabric is none, or has more than dimension order is for */
-	struct osr_turn_result turn; /* any_sl = auto: what lanes by SL are compared with */
+	struct osr_turn_result
+		turn;  /* any_sl = auto: in dimension order, to be compared with shortest paths */
 	double ms_spf; /* when the shortest paths were there, by req->clock_ms; 0: never */
 };
 

@@ -82,9 +82,9 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	}
 #define OSR_SWEEP_ANY_SL_COST                                                                      \
 	{                                                                                          \
-		"any_sl_cost", OSR_PARAM_UINT, "5", 0, 100, NULL,                                  \
-			"any_sl = auto: percent of the routes that may be longer than minimal, "   \
-			"beyond those with lanes by SL; the busiest link may carry a tenth more"   \
+		"any_sl_cost", OSR_PARAM_UINT, "8", 0, 100, NULL,                                  \
+			"any_sl = auto: percent of the routes that may be longer than minimal; "   \
+			"the busiest link may carry a tenth more than on shortest paths"           \
 	}
 
 #endif

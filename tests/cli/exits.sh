@@ -281,7 +281,7 @@ printf 'qos TRUE\nevent_plugin_name osmroutes\nrouting_engine dfsssp\nmax_op_vls
 printf 'qos TRUE\nrouting_engine minhop,dfsssp\n' > "$dir/plain.conf"
 ring=$root/topologies/ring-5.net
 expect 0 'good.conf: good' conf --check "$dir/good.conf"
-expect 0 'dfsssp +any_sl_cost +7 +5' conf "$dir/good.conf"
+expect 0 'dfsssp +any_sl_cost +7 +8' conf "$dir/good.conf"
 expect 1 '^2 errors: osmroutes would be disabled' conf --check "$dir/bad.conf"
 expect 1 'bad.conf:4: .*roundy' conf --check "$dir/bad.conf"
 printf 'any_sl_cost = 3\n' > "$dir/above.conf"

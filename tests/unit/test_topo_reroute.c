@@ -355,13 +355,13 @@ static void test_any_sl_lasts(void **state)
 			if (last)
 				faults_cable(&faults, osr_prng_below(&prng, f.n_channels), true);
 			faults_build(&faults, &arena, &now);
-			route_with(&now, "auto", 4, last, &arena, &x[i], &verdict);
+			route_with(&now, "auto any_sl_cost=5", 4, last, &arena, &x[i], &verdict);
 			assert_true(verdict.proven & OSR_CLAIM_ANY_SL);
 			n_full = x[i].routing.stable.kept ? n_full : verdict.n_longer;
 			assert_in_range(100 * verdict.n_longer, 0,
 					100 * n_full + 5 * verdict.n_routes);
 			n_asked += strstr(x[i].routing.stable.why, "any_sl_cost") != NULL;
-			route_with(&now, "auto", 4, &x[i], &arena, &again, &same);
+			route_with(&now, "auto any_sl_cost=5", 4, &x[i], &arena, &again, &same);
 			assert_true(again.routing.stable.kept);
 			assert_int_equal(same.n_longer, verdict.n_longer);
 		}

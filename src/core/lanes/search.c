@@ -284,8 +284,8 @@ static bool ease_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c, c
 	return legal;
 }
 
-#define EASE_EXTRA 2   /* channels by which a route may get longer for balance, */
-#define EASE_SPARE 200 /* and one in so many routes may */
+#define EASE_EXTRA 2  /* channels by which a route may get longer for balance, */
+#define EASE_SPARE 50 /* and one in so many routes may */
 
 enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_t most)
 {

@@ -20,28 +20,26 @@ static const struct {
 	uint32_t max_triples;
 	uint32_t rounds;      /* of routing and of improving the order, */
 	uint32_t tree_rounds; /* and in the order of a tree */
-	uint32_t unfit; /* where the fitted order leaves 1 in so many routes without a legal way, */
-	uint32_t two_lanes;    /* or on two lanes 1 in so many, an up/down order is searched, */
-	uint32_t on_two_lanes; /* without auto 1 in so many, */
+	uint32_t
+		hopeless; /* auto: where the fitted order leaves 1 in so many routes without a legal way, it gives up; */
+	uint32_t unfit;        /* where it leaves 1 in so many, an up/down order is searched, */
 	uint32_t effort_share; /* with such a part of the effort of updown.h */
-	uint32_t max_efi;      /* percent of the load with lanes by SL that auto accepts */
+	uint32_t max_efi;      /* percent of the load of shortest paths that auto accepts */
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
-	uint32_t ease_routes;  /* with more the load on shortest paths will do, */
-	uint32_t ease_enough;  /* and with so many percent of it no route gets longer */
-	uint32_t grid_routes;  /* of a grid: where there are more, a search costs too much and */
-	uint32_t grid_efi;     /* dimension order may have so many percent of that load */
+	uint32_t
+		ease_enough; /* with so many percent of the load of shortest paths no route gets longer */
+	uint32_t grid_routes; /* of a grid: where there are more, a search costs too much and */
+	uint32_t grid_efi;    /* dimension order may have so many percent of that load */
 } turn_tuning = {
 	.max_lanes = 3,
 	.max_triples = 1u << 27,
 	.rounds = 5,
 	.tree_rounds = 2,
-	.unfit = 4,
-	.two_lanes = 15,
-	.on_two_lanes = 1000,
+	.hopeless = 4,
+	.unfit = 15,
 	.effort_share = 16,
 	.max_efi = 110,
 	.auto_routes = 1u << 26,
-	.ease_routes = 1u << 20,
 	.ease_enough = 109,
 	.grid_routes = 1u << 16,
 	.grid_efi = 120,
@@ -169,12 +167,10 @@ static enum osr_status turn_improve(struct osr__search *w, struct osr_lanes_job 
 	return st;
 }
 
-/* Towards the mean; where that would take long, to `load`, that of shortest paths. */
+/* To `load`, that of shortest paths. */
 static enum osr_status turn_ease(struct osr__search *w, uint64_t load, uint32_t *n_longer)
 {
-	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches;
-	enum osr_status st = osr__search_ease(w, n_routes > turn_tuning.ease_routes ? load : 0,
-					      load * turn_tuning.ease_enough / 100);
+	enum osr_status st = osr__search_ease(w, load, load * turn_tuning.ease_enough / 100);
 
 	*n_longer = osr__search_count_longer(w);
 	return st;
@@ -189,21 +185,16 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 	uint64_t load = osr_spf_load(job->s), n_routes = osr__search_n_routes(w), failed = 0;
 	enum osr_status st = turn_search_begin(w);
 	struct osr_updown updown;
-	uint32_t two_lanes;
 
 	if (!st)
 		st = osr__turn_start_fitted(w);
 	if (!st)
 		failed = osr__search_count_failed(w);
-	*hopeless = job->opt->any_sl == OSR_ANY_SL_AUTO && failed * turn_tuning.unfit > n_routes;
+	*hopeless = job->opt->any_sl == OSR_ANY_SL_AUTO && failed * turn_tuning.hopeless > n_routes;
 	if (st || *hopeless)
 		return st;
-	/* auto has lanes by SL to fall back on, and less time. */
-	two_lanes = job->opt->any_sl == OSR_ANY_SL_AUTO ? turn_tuning.two_lanes
-							: turn_tuning.on_two_lanes;
-	rounds.all = failed * turn_tuning.unfit > n_routes ||
-		     (w->n_lanes == 2 && failed * two_lanes > n_routes);
-	/* Of two lanes an up/down order that was searched for has use for the first one, too. */
+	/* An up/down order that was searched for has use for the first lane, too. */
+	rounds.all = failed * turn_tuning.unfit > n_routes;
 	if (rounds.all)
 		st = osr_updown_search(w->s, OSR_UPDOWN_EFFORT / turn_tuning.effort_share,
 				       job->scratch, &updown, job->diag);
@@ -216,15 +207,22 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 
 /* ---- what it costs --------------------------------------------------------------------------- */
 
-/* Against so many longer routes, and so much load on the busiest link. */
-static bool turn_is_cheap(const struct osr_lanes_job *job, const struct osr_turn_result *turn,
-			  uint32_t n_longer, uint64_t load)
+/* auto: few routes longer, and at most so many percent of `load` on the busiest link. Else job->r says what it would cost. */
+static bool turn_accepts(const struct osr_lanes_job *job, const struct osr_turn_result *turn,
+			 uint64_t load, uint32_t percent)
 {
 	uint64_t n_routes = (uint64_t)job->s->f->n_dests * job->s->f->n_switches;
-	uint32_t n_more = turn->n_longer > n_longer ? turn->n_longer - n_longer : 0;
 
-	return (uint64_t)n_more * 100 <= n_routes * job->opt->any_sl_cost &&
-	       turn->load * 100 <= load * turn_tuning.max_efi;
+	if (job->opt->any_sl != OSR_ANY_SL_AUTO ||
+	    ((uint64_t)turn->n_longer * 100 <= n_routes * job->opt->any_sl_cost &&
+	     turn->load * 100 <= load * percent))
+		return true;
+	job->r->any_sl = (struct osr_any_sl_cost){
+		.known = true,
+		.n_longer = turn->n_longer,
+		.load = load ? (uint32_t)((turn->load * 100 + load - 1) / load) : 100,
+	};
+	return false;
 }
 
 /*
@@ -265,16 +263,6 @@ static enum osr_status turn_search_tree(struct osr__search *w, struct osr_lanes_
 	return st;
 }
 
-/* What has been found, in *turn; is it taken, against `load` on the shortest paths? */
-static bool turn_accepts(const struct osr_lanes_job *job, struct osr_turn_result *turn,
-			 uint64_t load, bool hopeless)
-{
-	turn->n_longer = job->r->n_longer;
-	turn->load = osr_spf_load(job->s);
-	return job->opt->any_sl != OSR_ANY_SL_AUTO ||
-	       (!hopeless && turn_is_cheap(job, turn, 0, load));
-}
-
 static enum osr_status turn_find(struct osr__search *w, struct osr_lanes_job *job,
 				 struct osr_turn_result *turn, bool *routed)
 {
@@ -292,20 +280,14 @@ static enum osr_status turn_find(struct osr__search *w, struct osr_lanes_job *jo
 		return st;
 	if (!st && !fits)
 		st = turn_search(w, job, &hopeless);
-	*routed = !st && turn_accepts(job, turn, before, hopeless);
-	/* What two VLs would be routed with is never refused on more. */
-	if (!st && !*routed && !hopeless && w->n_lanes > 2) {
-		turn_restore(w, job, turn, &kept);
-		w->n_lanes = 2;
-		st = turn_search(w, job, &hopeless);
-		*routed = !st && turn_accepts(job, turn, before, hopeless);
-	}
+	turn->n_longer = job->r->n_longer;
+	turn->load = osr_spf_load(job->s);
+	*routed = !st && (!hopeless || job->opt->any_sl != OSR_ANY_SL_AUTO) &&
+		  turn_accepts(job, turn, before, turn_tuning.max_efi);
 	if (st || *routed)
 		return st;
-	*job->r = kept;
-	osr_spf_swap(job->s, &turn->paths);
-	if (!hopeless)
-		job->turn = *turn;
+	kept.any_sl = job->r->any_sl;
+	turn_restore(w, job, turn, &kept);
 	return OSR_OK;
 }
 
@@ -323,8 +305,7 @@ enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed)
 		st = turn_find(w, job, &turn, routed);
 	if (!st && *routed)
 		st = osr__turn_finish(w, job);
-	if (!job->turn.w)
-		osr_arena_reset(job->scratch, mark);
+	osr_arena_reset(job->scratch, mark);
 	return st;
 }
 
@@ -344,29 +325,11 @@ enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool *routed)
 	if (!job->turn.w)
 		return OSR_OK;
 	large = n_routes > turn_tuning.grid_routes;
-	*routed = turn_is_cheap(job, &job->turn, 0,
-				load * (large ? turn_tuning.grid_efi : turn_tuning.max_efi) /
-					turn_tuning.max_efi);
+	*routed = turn_accepts(job, &job->turn, load,
+			       large ? turn_tuning.grid_efi : turn_tuning.max_efi);
 	if (*routed)
 		return osr__turn_take(job);
 	if (!large)
 		job->turn.w = NULL;
-	return OSR_OK;
-}
-
-enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed)
-{
-	struct osr_turn_result *turn = &job->turn;
-	uint64_t load = osr_spf_load(job->s);
-
-	*routed = turn->w && turn_is_cheap(job, turn, job->r->n_longer, load);
-	if (*routed)
-		return osr__turn_take(job);
-	if (turn->w)
-		job->r->any_sl = (struct osr_any_sl_cost){
-			.known = true,
-			.n_longer = turn->n_longer,
-			.load = load ? (uint32_t)((turn->load * 100 + load - 1) / load) : 100,
-		};
 	return OSR_OK;
 }

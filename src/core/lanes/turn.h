@@ -60,15 +60,12 @@ enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool *routed);
 /*
  * job->s holds balanced shortest paths. *routed: r is complete, with SL2VL tables and without SLs.
  * With any_sl = auto only if that costs no more than the options allow, against the load of these paths;
- * job->r and job->s are otherwise as before, and job->turn keeps what was found for
- * osr_turn_reconsider(), which asks again with the load of what has been routed since, or says in
- * r->any_sl what it would have cost. Fabrics with more than 2^27 triples of consecutive channels are left
- * alone.
+ * job->r and job->s are otherwise as before, but for r->any_sl, which says what it would have cost. Fabrics with more than
+ * 2^27 triples of consecutive channels are left alone.
  *
  * Time per round O(sum over LIDs of the edges of their graph) and O(triples); memory 5 bytes a triple.
  */
 enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed);
-enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed);
 
 /* ---- what the files of it share ---------------------------------------------------------------- */
 
