@@ -195,12 +195,14 @@ static enum osr_status lay_out_switches(struct build *w)
 	const struct osr_builder *builder = w->b;
 	uint32_t n = (uint32_t)builder->switches.n, at = 0;
 	struct osr_fabric *fabric = w->f;
-	uint64_t *guid = osr_alloc(w->arena, n, sizeof(*guid));
-	uint8_t *n_ports = osr_alloc(w->arena, n, 1);
-	uint8_t *flags = osr_alloc(w->arena, n, 1);
-	uint32_t *name = osr_alloc(w->arena, n, sizeof(*name));
+	uint8_t *n_ports, *flags;
+	uint64_t *guid;
 
-	w->port_row = osr_alloc(w->arena, (size_t)n + 1, sizeof(*w->port_row));
+	fabric->sw_guid = guid = osr_alloc(w->arena, n, sizeof(*guid));
+	fabric->sw_n_ports = n_ports = osr_alloc(w->arena, n, 1);
+	fabric->sw_flags = flags = osr_alloc(w->arena, n, 1);
+	fabric->sw_name = w->sw_name = osr_alloc(w->arena, n, sizeof(*w->sw_name));
+	fabric->port_row = w->port_row = osr_alloc(w->arena, (size_t)n + 1, sizeof(*w->port_row));
 	if (osr_arena_failed(w->arena, w->diag))
 		return OSR_NOMEM;
 	if (n == 0)
@@ -224,7 +226,7 @@ static enum osr_status lay_out_switches(struct build *w)
 		guid[s] = rec->in.guid;
 		n_ports[s] = rec->in.n_ports;
 		flags[s] = rec->in.flags;
-		name[s] = rec->name;
+		w->sw_name[s] = rec->name;
 		w->index[rec->handle] = s;
 		w->port_row[s] = at;
 		at += rec->in.n_ports + 1u;
@@ -232,11 +234,6 @@ static enum osr_status lay_out_switches(struct build *w)
 	w->port_row[n] = at;
 	fabric->n_switches = n;
 	fabric->n_ports = at;
-	fabric->sw_guid = guid;
-	fabric->sw_n_ports = n_ports;
-	fabric->sw_flags = flags;
-	fabric->sw_name = w->sw_name = name;
-	fabric->port_row = w->port_row;
 	return OSR_OK;
 }
 
@@ -299,21 +296,21 @@ static enum osr_status lay_out_channels(struct build *w)
 	const struct osr_link_in *link = w->b->links.data;
 	struct osr_fabric *fabric = w->f;
 	uint32_t n = 0, c = 0;
-	uint32_t *row = osr_alloc(w->arena, (size_t)fabric->n_switches + 1, sizeof(*row));
-	uint32_t *port_chan = osr_alloc(w->arena, fabric->n_ports, sizeof(*port_chan));
-	uint32_t *src, *dst, *rev;
+	uint32_t *row, *port_chan, *src, *dst, *rev;
 	uint8_t *port, *vls, *flags;
 	uint16_t *rate;
 
 	for (uint32_t p = 0; p < fabric->n_ports; p++)
 		n += w->use[p].link != OSR_NONE;
-	src = osr_alloc(w->arena, n, sizeof(*src));
-	dst = osr_alloc(w->arena, n, sizeof(*dst));
-	rev = osr_alloc(w->arena, n, sizeof(*rev));
-	port = osr_alloc(w->arena, n, 1);
-	vls = osr_alloc(w->arena, n, 1);
-	flags = osr_alloc(w->arena, n, 1);
-	rate = osr_alloc(w->arena, n, sizeof(*rate));
+	fabric->chan_row = row = osr_alloc(w->arena, (size_t)fabric->n_switches + 1, sizeof(*row));
+	fabric->port_chan = port_chan = osr_alloc(w->arena, fabric->n_ports, sizeof(*port_chan));
+	fabric->chan_src = src = osr_alloc(w->arena, n, sizeof(*src));
+	fabric->chan_dst = dst = osr_alloc(w->arena, n, sizeof(*dst));
+	fabric->chan_rev = rev = osr_alloc(w->arena, n, sizeof(*rev));
+	fabric->chan_port = port = osr_alloc(w->arena, n, 1);
+	fabric->chan_vls = vls = osr_alloc(w->arena, n, 1);
+	fabric->chan_flags = flags = osr_alloc(w->arena, n, 1);
+	fabric->chan_rate = rate = osr_alloc(w->arena, n, sizeof(*rate));
 	if (osr_arena_failed(w->arena, w->diag))
 		return OSR_NOMEM;
 
@@ -346,15 +343,6 @@ static enum osr_status lay_out_channels(struct build *w)
 		rev[c] = port_chan[w->port_row[dst[c]] + far];
 	}
 	fabric->n_channels = n;
-	fabric->chan_row = row;
-	fabric->port_chan = port_chan;
-	fabric->chan_src = src;
-	fabric->chan_dst = dst;
-	fabric->chan_rev = rev;
-	fabric->chan_port = port;
-	fabric->chan_rate = rate;
-	fabric->chan_vls = vls;
-	fabric->chan_flags = flags;
 	return OSR_OK;
 }
 
@@ -380,22 +368,24 @@ static enum osr_status lay_out_terminals(struct build *w)
 	const struct terminal_rec *rec = w->b->terminals.data;
 	uint32_t n = (uint32_t)w->b->terminals.n, t = 0;
 	struct osr_fabric *fabric = w->f;
-	uint32_t *row = osr_alloc(w->arena, (size_t)fabric->n_switches + 1, sizeof(*row));
-	uint32_t *sources = osr_calloc(w->arena, fabric->n_switches, sizeof(*sources));
-	uint32_t *sw = osr_alloc(w->arena, n, sizeof(*sw));
-	uint32_t *weight = osr_alloc(w->arena, n, sizeof(*weight));
-	uint32_t *name = osr_alloc(w->arena, n, sizeof(*name));
-	uint64_t *guid = osr_alloc(w->arena, n, sizeof(*guid));
-	uint16_t *lid = osr_alloc(w->arena, n, sizeof(*lid));
-	uint8_t *port = osr_alloc(w->arena, n, 1);
-	uint8_t *lmc = osr_alloc(w->arena, n, 1);
-	uint8_t *role = osr_alloc(w->arena, n, 1);
-	uint8_t *group = osr_alloc(w->arena, n, 1);
+	uint32_t *row, *sources, *sw, *weight;
+	uint8_t *port, *lmc, *role, *group;
+	uint64_t *guid;
+	uint16_t *lid;
 
+	fabric->term_row = row = osr_alloc(w->arena, (size_t)fabric->n_switches + 1, sizeof(*row));
+	fabric->sw_sources = sources = osr_calloc(w->arena, fabric->n_switches, sizeof(*sources));
+	fabric->term_switch = sw = osr_alloc(w->arena, n, sizeof(*sw));
+	fabric->term_port = port = osr_alloc(w->arena, n, 1);
+	fabric->term_lmc = lmc = osr_alloc(w->arena, n, 1);
+	fabric->term_role = role = osr_alloc(w->arena, n, 1);
+	fabric->term_group = group = osr_alloc(w->arena, n, 1);
+	fabric->term_weight = weight = osr_alloc(w->arena, n, sizeof(*weight));
+	fabric->term_lid = lid = osr_alloc(w->arena, n, sizeof(*lid));
+	fabric->term_guid = guid = osr_alloc(w->arena, n, sizeof(*guid));
+	fabric->term_name = w->term_name = osr_alloc(w->arena, n, sizeof(*w->term_name));
 	if (osr_arena_failed(w->arena, w->diag))
 		return OSR_NOMEM;
-	fabric->max_lid = 0;
-	fabric->n_dests = 0;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		row[s] = t;
 		for (uint32_t p = w->port_row[s]; p < w->port_row[s + 1]; p++) {
@@ -416,7 +406,7 @@ static enum osr_status lay_out_terminals(struct build *w)
 			weight[t] = terminal->in.role == OSR_ROLE_SP0 ? 0 : 1;
 			lid[t] = terminal->in.lid;
 			guid[t] = terminal->in.guid;
-			name[t] = terminal->name;
+			w->term_name[t] = terminal->name;
 			sources[s] += weight[t];
 			fabric->n_dests += 1u << terminal->in.lmc;
 			if (fabric->max_lid < terminal->in.lid + (1u << terminal->in.lmc) - 1)
@@ -426,29 +416,20 @@ static enum osr_status lay_out_terminals(struct build *w)
 	}
 	row[fabric->n_switches] = t;
 	fabric->n_terminals = t;
-	fabric->sw_sources = sources;
-	fabric->term_row = row;
-	fabric->term_switch = sw;
-	fabric->term_port = port;
-	fabric->term_lmc = lmc;
-	fabric->term_role = role;
-	fabric->term_group = group;
-	fabric->term_weight = weight;
-	fabric->term_lid = lid;
-	fabric->term_guid = guid;
-	fabric->term_name = w->term_name = name;
 	return OSR_OK;
 }
 
 static enum osr_status lay_out_dests(struct build *w)
 {
 	struct osr_fabric *fabric = w->f;
-	uint32_t *lid_dest = osr_alloc(w->arena, (size_t)fabric->max_lid + 1, sizeof(*lid_dest));
-	uint16_t *lid = osr_alloc(w->arena, fabric->n_dests, sizeof(*lid));
-	uint32_t *term = osr_alloc(w->arena, fabric->n_dests, sizeof(*term));
-	uint32_t *sw = osr_alloc(w->arena, fabric->n_dests, sizeof(*sw));
-	uint32_t d = 0;
+	uint32_t *lid_dest, *term, *sw, d = 0;
+	uint16_t *lid;
 
+	fabric->lid_dest = lid_dest =
+		osr_alloc(w->arena, (size_t)fabric->max_lid + 1, sizeof(*lid_dest));
+	fabric->dest_lid = lid = osr_alloc(w->arena, fabric->n_dests, sizeof(*lid));
+	fabric->dest_term = term = osr_alloc(w->arena, fabric->n_dests, sizeof(*term));
+	fabric->dest_switch = sw = osr_alloc(w->arena, fabric->n_dests, sizeof(*sw));
 	if (osr_arena_failed(w->arena, w->diag))
 		return OSR_NOMEM;
 	memset(lid_dest, 0xff, ((size_t)fabric->max_lid + 1) * sizeof(*lid_dest));
@@ -474,23 +455,19 @@ static enum osr_status lay_out_dests(struct build *w)
 		sw[d] = fabric->term_switch[lid_dest[l]];
 		lid_dest[l] = d++;
 	}
-	fabric->lid_dest = lid_dest;
-	fabric->dest_lid = lid;
-	fabric->dest_term = term;
-	fabric->dest_switch = sw;
 	return OSR_OK;
 }
 
 static enum osr_status find_components(struct build *w)
 {
 	struct osr_fabric *fabric = w->f;
-	uint32_t *component = osr_alloc(w->arena, fabric->n_switches, sizeof(*component));
-	uint32_t *queue = w->index; /* handles are no longer needed */
+	uint32_t *component, *queue = w->index; /* handles are no longer needed */
 
+	fabric->sw_component = component =
+		osr_alloc(w->arena, fabric->n_switches, sizeof(*component));
 	if (osr_arena_failed(w->arena, w->diag))
 		return OSR_NOMEM;
 	memset(component, 0xff, fabric->n_switches * sizeof(*component));
-	fabric->n_components = 0;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t head = 0, tail = 0;
 
@@ -512,7 +489,6 @@ static enum osr_status find_components(struct build *w)
 		}
 		fabric->n_components++;
 	}
-	fabric->sw_component = component;
 	return OSR_OK;
 }
 
@@ -562,23 +538,20 @@ static enum osr_status tell_names_apart(struct build *w)
 
 static enum osr_status fabric_build(struct build *w)
 {
-	enum osr_status st;
-	size_t names_size;
+	enum osr_status st = lay_out_switches(w);
 	char *names;
 
-	if ((st = lay_out_switches(w)))
+	w->use = st ? NULL : malloc(w->f->n_ports * sizeof(*w->use));
+	if (!st && !w->use)
+		st = osr_fail(w->diag, OSR_NOMEM, "out of memory for %u ports", w->f->n_ports);
+	if (st || (st = claim_ports(w)) || (st = lay_out_channels(w)) ||
+	    (st = lay_out_terminals(w)) || (st = lay_out_dests(w)) || (st = find_components(w)) ||
+	    (st = tell_names_apart(w)))
 		return st;
-	w->use = malloc(w->f->n_ports * sizeof(*w->use));
-	if (!w->use)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for %u ports", w->f->n_ports);
-	if ((st = claim_ports(w)) || (st = lay_out_channels(w)) || (st = lay_out_terminals(w)) ||
-	    (st = lay_out_dests(w)) || (st = find_components(w)) || (st = tell_names_apart(w)))
-		return st;
-	names_size = w->b->names.n;
-	names = osr_alloc(w->arena, names_size, 1);
+	w->f->names = names = osr_alloc(w->arena, w->b->names.n, 1);
 	if (osr_arena_failed(w->arena, w->diag))
 		return OSR_NOMEM;
-	w->f->names = memcpy(names, w->b->names.data, names_size);
+	memcpy(names, w->b->names.data, w->b->names.n);
 	return OSR_OK;
 }
 

@@ -129,8 +129,8 @@ uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_f
 			     const struct osr_routing *now, uint64_t *n_entries)
 {
 	static const struct osr_result nothing;
-	const struct osr_fabric *old =
-		before && before->routing.lft ? &before->fabric : &nothing.fabric;
+	const struct osr_result *then = before && before->routing.lft ? before : &nothing;
+	const struct osr_fabric *old = &then->fabric;
 	uint32_t n = fabric->n_switches, n_old = old->n_switches;
 	bool same = n == n_old && !memcmp(fabric->sw_guid, old->sw_guid, n * sizeof(*old->sw_guid));
 	uint64_t changed = 0;
@@ -141,7 +141,7 @@ uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_f
 		const uint8_t *row = now->lft + (size_t)d * n, *was = NULL;
 
 		if (od != OSR_NONE)
-			was = before->routing.lft + (size_t)od * n_old;
+			was = then->routing.lft + (size_t)od * n_old;
 		if (was && same && !memcmp(row, was, n))
 			continue;
 		/* Both fabrics have their switches in the order of their GUIDs. */

@@ -631,7 +631,7 @@ static enum osr_status gate_lay(struct gate *g, uint32_t n_parts, struct osr_are
 		g->every[s] = (uint16_t)((1u << n_q) - 1);
 	}
 	gate_fabric(g, t);
-	for (uint32_t i = 0; i < n_parts; i++)
+	for (uint32_t i = 0; g->share && i < n_parts; i++)
 		gate_fabric(g, &g->share[i].alone);
 	for (unsigned x = 0; x < g->n_gens; x++)
 		gate_lanes(g, x);

@@ -46,7 +46,7 @@ struct transition {
 	uint8_t *first;      /* [n_dests * n_switches] the tables after the first round */
 	uint64_t n, n_whole; /* entries withdrawn, and those whose old route is whole */
 	bool *whole;         /* [n_switches] the old route from there leads to a LID */
-	struct osr_follow w; /* entries of the old tables, or of the first round and the new ones */
+	struct osr_follow w; /* entries of the old tables, and of the new ones */
 
 	struct osr_arena *scratch;
 	struct osr_arena kept; /* of what must outlive a use of scratch */
@@ -225,14 +225,16 @@ static void withdraw_more(struct transition *m, enum attempt attempt)
 	const struct osr_fabric *fabric = m->f;
 	size_t n = fabric->n_switches;
 	struct osr_routing round = m->old;
-	const struct osr_generation old = { .routing = &m->old },
-				    mixed[2] = { { .routing = &round }, { .routing = &m->now } };
+	const struct osr_generation mixed[2] = { { .routing = &round }, { .routing = &m->now } };
+	struct osr_follow old = m->w, mix = m->w;
 
 	if (attempt == WITHDRAW_CYCLES) {
 		memcpy(m->first, m->old.lft, fabric->n_dests * n);
 		m->n = m->n_whole = 0;
 	}
 	round.lft = m->first;
+	old.n = 1;
+	mix.gen = mixed;
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *was = m->old.lft + d * n, *now = m->now.lft + d * n;
 		uint8_t *first = m->first + d * n;
@@ -241,25 +243,21 @@ static void withdraw_more(struct transition *m, enum attempt attempt)
 			continue;
 		/* Downstream first; what goes in circles is in no order, and leads nowhere. */
 		memset(m->whole, 0, n * sizeof(*m->whole));
-		m->w.gen = &old;
-		m->w.n = 1;
-		osr_follow_load(&m->w, d);
-		for (uint32_t i = osr_follow_order(&m->w); i-- > 0;) {
-			uint32_t s = m->w.order[i], c = m->w.out[0][s];
+		osr_follow_load(&old, d);
+		for (uint32_t i = osr_follow_order(&old); i-- > 0;) {
+			uint32_t s = old.order[i], c = old.out[0][s];
 
 			m->whole[s] = s == fabric->dest_switch[d] ||
 				      (c != OSR_NONE && m->whole[fabric->chan_dst[c]]);
 		}
-		m->w.gen = mixed;
-		m->w.n = 2;
 		for (unsigned pass = 0; pass < 2; pass++) {
 			if (attempt == WITHDRAW_CYCLES)
-				osr_follow_load(&m->w, d);
-			if (attempt == WITHDRAW_CYCLES && osr_follow_order(&m->w) == n)
+				osr_follow_load(&mix, d);
+			if (attempt == WITHDRAW_CYCLES && osr_follow_order(&mix) == n)
 				break;
 			for (uint32_t s = 0; s < n; s++)
 				if (first[s] != OSR_NO_PATH && was[s] != now[s] &&
-				    (attempt != WITHDRAW_CYCLES || m->w.n_in[s]) &&
+				    (attempt != WITHDRAW_CYCLES || mix.n_in[s]) &&
 				    (!m->whole[s] || (pass && attempt != WITHDRAW_CUT))) {
 					first[s] = OSR_NO_PATH;
 					m->n++;
