@@ -42,7 +42,7 @@ struct run {
 	uint16_t *turn;
 	uint16_t used; /* VLs that turns begin on */
 
-	uint8_t fold[16]; /* VL of an SL, if one table serves all */
+	const uint8_t *fold; /* VL of an SL, if one table serves all */
 	/* Classes of packets: an SL each, a bit each; where one table serves all there is one, of all SLs. */
 	uint16_t classes;
 	uint32_t n_classes; /* 1 or 16 */
@@ -63,12 +63,15 @@ struct run {
 
 /* ---- SL2VL ---------------------------------------------------------------------------------- */
 
-static unsigned union_map_vl(const struct run *u, uint32_t g, uint32_t s, unsigned in, unsigned out,
-			     unsigned sl)
+static const osr_sl2vl_t vl_is_sl = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+/* The VLs, by SL, of packets that leave s by this pair of ports. */
+static const uint8_t *union_vls(const struct run *u, uint32_t g, uint32_t s, unsigned in,
+				unsigned out)
 {
 	const struct osr_routing *routing = u->w.gen[g].routing;
 
-	return routing->sl2vl ? routing->sl2vl[osr__pair(u->w.f, routing, s, in, out)][sl] : sl;
+	return routing->sl2vl ? routing->sl2vl[osr__pair(u->w.f, routing, s, in, out)] : vl_is_sl;
 }
 
 /* VL15 is no data lane: a switch drops what is mapped to it. OSR_VL_UNSET adds nothing either. */
@@ -77,7 +80,7 @@ static uint16_t vl_bits(const struct run *u, uint32_t s, unsigned in, unsigned o
 	unsigned bits = 0;
 
 	for (uint32_t g = 0; g < u->w.n; g++) {
-		unsigned vl = union_map_vl(u, g, s, in, out, sl);
+		unsigned vl = union_vls(u, g, s, in, out)[sl];
 
 		bits |= vl < OSR_MAX_VLS ? 1u << vl : 0;
 	}
@@ -92,54 +95,30 @@ static bool union_is_end_port(const struct osr_fabric *fabric, uint32_t s, unsig
 	return port == 0;
 }
 
-/* Do packets that leave s come by this port? */
-static bool union_comes(const struct osr_fabric *fabric, uint32_t s, unsigned port)
-{
-	return osr_port_channel(fabric, s, port) != OSR_NONE || union_is_end_port(fabric, s, port);
-}
-
-/*
- * Is the table of this pair of ports u->fold, for all generations? The first one becomes it. A row
- * that no generation has is not: nothing goes on by it, whatever the other rows say.
- */
-static bool same_table(struct run *u, uint32_t s, unsigned in, unsigned out)
-{
-	for (unsigned sl = 0; sl < 16; sl++) {
-		bool known = false;
-
-		for (uint32_t g = 0; g < u->w.n; g++) {
-			unsigned vl = union_map_vl(u, g, s, in, out, sl);
-
-			known |= vl != OSR_VL_UNSET;
-			if (u->fold[sl] == OSR_VL_UNSET)
-				u->fold[sl] = (uint8_t)vl;
-			if (vl != u->fold[sl] && vl != OSR_VL_UNSET)
-				return false;
-		}
-		if (!known)
-			return false;
-	}
-	return true;
-}
-
-/* One table for all ports that packets between switches use? It becomes u->fold. */
+/* One table for all ports that packets between switches use, in all generations? It becomes u->fold. */
 static bool fold_tables(struct run *u)
 {
 	const struct osr_generation *gen = u->w.gen;
 	const struct osr_fabric *fabric = u->w.f;
 	bool tables = gen[0].routing->sl2vl || gen[u->w.n - 1].routing->sl2vl;
 
-	for (unsigned sl = 0; sl < 16; sl++)
-		u->fold[sl] = tables ? OSR_VL_UNSET : (uint8_t)sl;
+	u->fold = tables ? NULL : vl_is_sl;
 	for (uint32_t c = 0; tables && c < fabric->n_channels; c++) {
 		uint32_t s = fabric->chan_src[c];
+		unsigned out = fabric->chan_port[c];
 
-		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
-			if (in != fabric->chan_port[c] && union_comes(fabric, s, in) &&
-			    !same_table(u, s, in, fabric->chan_port[c]))
-				return false;
+		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
+			if (in == out || (osr_port_channel(fabric, s, in) == OSR_NONE &&
+					  !union_is_end_port(fabric, s, in)))
+				continue;
+			if (!u->fold)
+				u->fold = union_vls(u, 0, s, in, out);
+			for (uint32_t g = 0; g < u->w.n; g++)
+				if (memcmp(union_vls(u, g, s, in, out), u->fold, 16))
+					return false;
+		}
 	}
-	return true;
+	return u->fold;
 }
 
 /* VLs of these SLs, where one table serves all. */
@@ -161,7 +140,6 @@ static uint16_t fold_sls(const struct run *u, unsigned sls)
  */
 static uint16_t followed_sls(const struct run *u)
 {
-	static const osr_sl2vl_t same = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 	size_t n_rows = osr_n_sl2vl(u->w.f);
 	uint16_t differ[16] = { 0 }, kinds = 0; /* bit b of differ[a], b < a: in some row */
 
@@ -172,7 +150,7 @@ static uint16_t followed_sls(const struct run *u)
 		const osr_sl2vl_t *sl2vl = (const osr_sl2vl_t *)u->w.gen[g].routing->sl2vl;
 
 		for (size_t i = 0; i < (sl2vl ? n_rows : 1); i++) {
-			const uint8_t *row = sl2vl ? sl2vl[i] : same;
+			const uint8_t *row = sl2vl ? sl2vl[i] : vl_is_sl;
 
 			/* Most rows have one VL for all, or are as the last. */
 			if (!memcmp(row, row + 1, 15) || (i && !memcmp(row, sl2vl[i - 1], 16)))
