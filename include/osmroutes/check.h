@@ -33,7 +33,6 @@ struct osr_verdict {
 		n_host_longer; /* the same from switches with CAs or routers to their LIDs */
 	uint64_t n_no_path;    /* pairs in different components */
 	uint32_t max_hops;     /* channels of the longest route */
-	uint32_t max_longer;   /* largest number of channels beyond minimal */
 
 	/*
 	 * Edge forwarding index: routes from CA and router ports to CA and router LIDs over the
@@ -43,8 +42,7 @@ struct osr_verdict {
 	uint64_t efi;
 	double efi_mean;
 	double efi_per_capacity;
-	uint32_t efi_chan; /* the most loaded channel */
-	uint8_t n_vls;     /* VLs that carry a dependency or route */
+	uint8_t n_vls; /* VLs that carry a dependency or route */
 };
 
 /*

@@ -32,11 +32,10 @@ struct osr_name {
 /* An index of them; in the arena, with the texts still where they were. */
 struct osr_names {
 	const struct osr_name *row;
-	struct osr__name_word *word;     /* [n_words] by text */
-	struct osr__name_number *number; /* [n_numbers] GUIDs, then LIDs */
-	const struct osr_name **hit;     /* [n] what fits best, a row for each node */
-	uint32_t *seen, n_seen;          /* [n_nodes]; the number of the search */
-	uint32_t n, n_words, n_numbers, n_hits;
+	struct osr__name_word *word; /* [n_words] by text, and GUIDs and LIDs */
+	const struct osr_name **hit; /* [n] what fits best, a row for each node */
+	uint32_t *seen, n_seen;      /* [n_nodes]; the number of the search */
+	uint32_t n, n_words, n_hits;
 };
 
 /* The first row of a node that has a text is what messages call it. O(words log words). */

@@ -427,11 +427,7 @@ static bool judge_length(struct judge *j, uint32_t hops, uint32_t least)
 	v->n_routes++;
 	if (hops > v->max_hops)
 		v->max_hops = hops;
-	if (hops > least) {
-		v->n_longer++;
-		if (hops - least > v->max_longer)
-			v->max_longer = hops - least;
-	}
+	v->n_longer += hops > least;
 	return hops == least || !(j->r->claims & OSR_CLAIM_MINIMAL);
 }
 
@@ -574,17 +570,14 @@ static void judge_efi(struct judge *j)
 
 	for (uint32_t c = 0; c < f->n_channels; c++)
 		fastest = f->chan_rate[c] > fastest ? f->chan_rate[c] : fastest;
-	v->efi_chan = f->n_channels ? 0 : OSR_NONE;
 	for (uint32_t c = 0; c < f->n_channels; c++) {
 		double scaled = j->load[c];
 
 		if (f->chan_rate[c])
 			scaled = scaled * fastest / f->chan_rate[c];
 		v->efi_mean += (double)j->load[c] / f->n_channels;
-		if (j->load[c] > v->efi) {
+		if (j->load[c] > v->efi)
 			v->efi = j->load[c];
-			v->efi_chan = c;
-		}
 		if (scaled > v->efi_per_capacity)
 			v->efi_per_capacity = scaled;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Every word start in every text is an entry of one sorted array, so all texts that hold some words are neighbours,
- * whole names among them. Lists of 65,000 hosts are looked up in it while OpenSM waits.
+ * whole names among them. So are GUIDs and LIDs, written in one way. Lists of 65,000 hosts are looked up in it while
+ * OpenSM waits.
  */
 #include <osmroutes/names.h>
 #include <osmroutes/params.h>
@@ -16,16 +17,15 @@
 #define GUESS_LENGTH 48 /* bytes that a guess compares */
 
 struct osr__name_word {
-	const char *at; /* in the text of the row */
+	const char *at; /* in the text of the row, or a number of its own */
 	uint32_t row;
+	bool number;
+	uint8_t port; /* of numbers */
 };
 
-/* A GUID, or one of the LIDs. */
-struct osr__name_number {
-	uint64_t value;
-	uint32_t row;
-	uint8_t is_lid, port;
-};
+#define NUMBER_SIZE 28
+#define GUID_AS "0x%016" PRIx64
+#define LID_AS "lid:%" PRIu64
 
 /* How a text fits, best first. */
 enum fit { WHOLE, NUMBER, FIRST_WORD, PART, NO_FIT };
@@ -44,30 +44,22 @@ static bool is_word_start(const char *text, const char *at)
 	return at == text || (is_letter(*at) && !is_letter(at[-1]));
 }
 
+/* Of numbers ports before their node: the GUID of a node may be that of its first port, too. */
 static int compare_words(const void *x, const void *y)
 {
 	const struct osr__name_word *a = x, *b = y;
 	int c = strcmp(a->at, b->at);
 
-	return c ? c : (a->row > b->row) - (a->row < b->row);
-}
-
-/* Ports before their node: the GUID of a node may be that of its first port, too. */
-static int compare_numbers(const void *x, const void *y)
-{
-	const struct osr__name_number *a = x, *b = y;
-
-	if (a->is_lid != b->is_lid)
-		return a->is_lid - b->is_lid;
-	if (a->value != b->value)
-		return a->value < b->value ? -1 : 1;
-	return a->port != b->port ? b->port - a->port : (a->row > b->row) - (a->row < b->row);
+	if (c || a->port != b->port)
+		return c ? c : b->port - a->port;
+	return (a->row > b->row) - (a->row < b->row);
 }
 
 enum osr_status osr_names_build(struct osr_names *names, const struct osr_name *row, uint32_t n,
 				struct osr_arena *arena, struct osr_diag *diag)
 {
 	uint32_t n_words = 0, n_numbers = 0, n_nodes = 0;
+	char(*number)[NUMBER_SIZE];
 
 	for (uint32_t i = 0; i < n; i++) {
 		for (const char *at = row[i].text; at && *at; at++)
@@ -76,25 +68,29 @@ enum osr_status osr_names_build(struct osr_names *names, const struct osr_name *
 		n_nodes = row[i].node >= n_nodes ? row[i].node + 1 : n_nodes;
 	}
 	*names = (struct osr_names){ .row = row, .n = n };
-	names->word = osr_alloc(arena, (size_t)n_words + 1, sizeof(*names->word));
-	names->number = osr_alloc(arena, (size_t)n_numbers + 1, sizeof(*names->number));
+	names->word = osr_alloc(arena, (size_t)n_words + n_numbers, sizeof(*names->word));
+	number = osr_alloc(arena, n_numbers, sizeof(*number));
 	names->hit = osr_alloc(arena, (size_t)n + 1, sizeof(const struct osr_name *));
 	names->seen = osr_calloc(arena, (size_t)n_nodes + 1, sizeof(*names->seen));
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n; i++) {
+		uint32_t n_lids = row[i].lid ? 1u << row[i].lmc : 0;
+
 		for (const char *at = row[i].text; at && *at; at++)
 			if (is_word_start(row[i].text, at))
-				names->word[names->n_words++] = (struct osr__name_word){ at, i };
-		if (row[i].guid)
-			names->number[names->n_numbers++] =
-				(struct osr__name_number){ row[i].guid, i, 0, row[i].port };
-		for (uint32_t k = 0; row[i].lid && k < 1u << row[i].lmc; k++)
-			names->number[names->n_numbers++] =
-				(struct osr__name_number){ row[i].lid + k, i, 1, row[i].port };
+				names->word[names->n_words++] =
+					(struct osr__name_word){ .at = at, .row = i };
+		for (uint32_t k = row[i].guid ? 0 : 1; k <= n_lids; k++) {
+			uint64_t value = k ? row[i].lid + k - 1 : row[i].guid;
+
+			snprintf(*number, sizeof(*number), k ? LID_AS : GUID_AS, value);
+			names->word[names->n_words++] = (struct osr__name_word){
+				.at = *number++, .row = i, .number = true, .port = row[i].port
+			};
+		}
 	}
 	qsort(names->word, names->n_words, sizeof(*names->word), compare_words);
-	qsort(names->number, names->n_numbers, sizeof(*names->number), compare_numbers);
 	return OSR_OK;
 }
 
@@ -162,8 +158,8 @@ static enum fit fit_of(const struct osr__name_word *word, const char *text, size
 	return is_letter(next) ? NO_FIT : PART;
 }
 
-/* Entries that begin with the first `len` bytes of `what`; fits below `worst` do not count. */
-static void search_texts(struct search *s, const char *what, size_t len, enum fit worst)
+/* Entries that begin with the first `len` bytes of `what`, or are this number; fits below `worst` do not count. */
+static void search_words(struct search *s, const char *what, size_t len, enum fit worst)
 {
 	const struct osr_names *names = s->names;
 	uint32_t lo = 0, hi = names->n_words;
@@ -180,6 +176,10 @@ static void search_texts(struct search *s, const char *what, size_t len, enum fi
 		const struct osr__name_word *word = &names->word[lo];
 		enum fit fit = fit_of(word, names->row[word->row].text, len);
 
+		if (worst == NUMBER && word->number && !word->at[len])
+			take(s, &names->row[word->row], NUMBER);
+		if (worst == NUMBER || word->number)
+			continue;
 		/* Texts that end, or go on with a blank, come first. */
 		if (s->best <= FIRST_WORD && word->at[len] > ' ')
 			break;
@@ -207,26 +207,6 @@ static bool read_guid(const char *text, size_t len, uint64_t *guid)
 	return !*end && digits[1] != 'x' && *guid;
 }
 
-static void search_number(struct search *s, uint64_t value, bool is_lid)
-{
-	const struct osr_names *names = s->names;
-	uint32_t lo = 0, hi = names->n_numbers;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		const struct osr__name_number *at = &names->number[mid];
-
-		if (at->is_lid < is_lid || (at->is_lid == is_lid && at->value < value))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (; lo < names->n_numbers && names->number[lo].value == value &&
-	       names->number[lo].is_lid == is_lid;
-	     lo++)
-		take(s, &names->row[names->number[lo].row], NUMBER);
-}
-
 /* "lid:17", "lid:0x11" */
 static bool read_lid(const char *text, size_t len, uint64_t *lid)
 {
@@ -243,18 +223,21 @@ static uint32_t names_search(struct osr_names *names, const char *word, size_t l
 {
 	struct search s = { .names = names, .kinds = kinds, .best = NO_FIT };
 	size_t dot = strcspn(word, ".");
+	char number[NUMBER_SIZE] = "";
 	uint64_t guid, lid;
 
 	names->n_hits = 0;
 	if (!len)
 		return 0;
-	search_texts(&s, word, len, PART);
-	if (s.best > NUMBER && read_lid(word, len, &lid))
-		search_number(&s, lid, true);
-	else if (s.best > NUMBER && read_guid(word, len, &guid))
-		search_number(&s, guid, false);
+	search_words(&s, word, len, PART);
+	if (read_lid(word, len, &lid))
+		snprintf(number, sizeof(number), LID_AS, lid);
+	else if (read_guid(word, len, &guid))
+		snprintf(number, sizeof(number), GUID_AS, guid);
+	if (s.best > NUMBER && *number)
+		search_words(&s, number, strlen(number), NUMBER);
 	if (s.best > FIRST_WORD && dot && dot < len)
-		search_texts(&s, word, dot, FIRST_WORD);
+		search_words(&s, word, dot, FIRST_WORD);
 	return names->n_hits;
 }
 

@@ -436,13 +436,9 @@ static void audit_finish(struct auditor *k)
 	uint32_t n_channels = k->w.f->n_channels;
 	double sum = 0;
 
-	audit->efi_chan = n_channels ? 0 : OSR_NONE;
 	for (uint32_t c = 0; c < n_channels; c++) {
 		sum += (double)k->load[c];
-		if (k->load[c] > audit->efi) {
-			audit->efi = k->load[c];
-			audit->efi_chan = c;
-		}
+		audit->efi = k->load[c] > audit->efi ? k->load[c] : audit->efi;
 	}
 	if (n_channels)
 		audit->efi_mean = sum / n_channels;
@@ -505,7 +501,7 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 			     .a = audit };
 	enum osr_status st;
 
-	*audit = (struct osr_audit){ .efi_chan = OSR_NONE };
+	*audit = (struct osr_audit){ 0 };
 	st = audit_prepare(&k, scratch, result, diag);
 	if (!st) {
 		judge_all(&k);

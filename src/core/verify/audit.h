@@ -59,7 +59,6 @@ struct osr_audit {
 
 	uint64_t efi; /* as in check.h, over the routes that arrive */
 	double efi_mean;
-	uint32_t efi_chan;
 	const uint64_t *load; /* [n_channels] of these routes, in result */
 
 	/* Between hosts, as for the edge forwarding index; all: also in different components. */

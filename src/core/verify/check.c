@@ -323,8 +323,6 @@ static void measure_tree(struct checker *k, const struct tree *t)
 		if (depth > t->dist[s]) {
 			verdict->n_longer++;
 			verdict->n_host_longer += host && k->f->sw_sources[s];
-			if (depth - t->dist[s] > verdict->max_longer)
-				verdict->max_longer = depth - t->dist[s];
 		}
 	}
 }
@@ -531,7 +529,6 @@ static void team_add(struct checker *k, const struct checker *member)
 	sum->n_host_longer += part->n_host_longer;
 	sum->n_no_path += part->n_no_path;
 	sum->max_hops = sum->max_hops < part->max_hops ? part->max_hops : sum->max_hops;
-	sum->max_longer = sum->max_longer < part->max_longer ? part->max_longer : sum->max_longer;
 }
 
 /* By n checkers; if they find a fault, by one. */
@@ -572,7 +569,6 @@ static void check_sum_loads(struct checker *k)
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		if (fabric->chan_rate[c] > fastest)
 			fastest = fabric->chan_rate[c];
-	verdict->efi_chan = fabric->n_channels ? 0 : OSR_NONE;
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint64_t load =
 			k->port[fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c]].load;
@@ -580,10 +576,8 @@ static void check_sum_loads(struct checker *k)
 		double scaled = rate ? (double)load * fastest / rate : (double)load;
 
 		sum += (double)load;
-		if (load > verdict->efi) {
+		if (load > verdict->efi)
 			verdict->efi = load;
-			verdict->efi_chan = c;
-		}
 		if (scaled > verdict->efi_per_capacity)
 			verdict->efi_per_capacity = scaled;
 	}
@@ -646,7 +640,7 @@ enum osr_status osr_check_loads(const struct osr_fabric *fabric, const struct os
 	};
 	enum osr_status st;
 
-	*verdict = (struct osr_verdict){ .efi_chan = OSR_NONE };
+	*verdict = (struct osr_verdict){ 0 };
 	st = check_all(&k, scratch);
 	verdict->n_vls = k.sls ? __builtin_popcount(k.sls) : routing->n_vls;
 	if (st == OSR_OK)

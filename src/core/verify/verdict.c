@@ -256,7 +256,7 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 	const struct osr_generation *gen = ask->gen;
 	uint32_t absent;
 
-	*found = (struct osr_findings){ .applies = all, .audit = { .efi_chan = OSR_NONE } };
+	*found = (struct osr_findings){ .applies = all };
 	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
 		found->on[question].why = k.open >> question & 1 ? "" : "not asked";
 	/* Of a spanning order only the checker says whether it reaches every member. */
