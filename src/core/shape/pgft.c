@@ -68,7 +68,7 @@ static void count_hosts(struct pgft_work *pgft)
 static enum osr_status pgft_prepare(struct pgft_work *pgft)
 {
 	const struct osr_fabric *fabric = pgft->f;
-	size_t n = fabric->n_switches, rows = (OSR_PGFT_MAX_LEVELS + 1) * n;
+	size_t n = fabric->n_switches;
 	struct osr_arena *arena = pgft->scratch;
 
 	pgft->row = osr_alloc(arena, n + 1, sizeof(*pgft->row));
@@ -82,12 +82,9 @@ static enum osr_status pgft_prepare(struct pgft_work *pgft)
 	pgft->queue = osr_alloc(arena, n, sizeof(*pgft->queue));
 	pgft->stamp = osr_calloc(arena, n, sizeof(*pgft->stamp));
 	pgft->count = osr_calloc(arena, n, sizeof(*pgft->count));
-	pgft->below = osr_alloc(arena, rows, sizeof(*pgft->below));
-	pgft->above = osr_alloc(arena, rows, sizeof(*pgft->above));
-	pgft->a_group = osr_alloc(arena, rows, sizeof(*pgft->a_group));
-	pgft->b_group = osr_alloc(arena, rows, sizeof(*pgft->b_group));
-	pgft->a_digit = osr_alloc(arena, rows, sizeof(*pgft->a_digit));
-	pgft->b_digit = osr_alloc(arena, rows, sizeof(*pgft->b_digit));
+	pgft->below = osr_alloc(arena, n, sizeof(*pgft->below));
+	pgft->above = osr_alloc(arena, n, sizeof(*pgft->above));
+	pgft->digit = osr_alloc(arena, n, sizeof(*pgft->digit));
 	pgft->set = osr_alloc(arena, n, sizeof(*pgft->set));
 	pgft->key = osr_alloc(arena, n, sizeof(*pgft->key));
 	if (osr_arena_failed(arena, pgft->diag))

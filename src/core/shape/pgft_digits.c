@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Digits. Rows of the work arrays, [l * n_switches + s]:
- *	below	piece of s among the switches of levels 1..l	(level of s <= l)
- *	above	piece of s among the switches of levels l..h	(level of s >= l)
- *	a_group, b_group	the same after pieces that fit together were joined
- *	a_digit, b_digit	number of the group within the group around it: a_(l+1), b_l
- * Pieces and groups go by their lowest switch. In a whole tree each below-piece and above-piece of
- * one level meet in exactly one switch.
+ * Digits. What is connected within levels l..h is a piece above l, what is within 1..l one below. In a whole tree each
+ * piece above and each below one level meet in exactly one switch. Pieces that fit together are joined to groups, and
+ * the number of a group within the group around it is the digit of all its switches: b_l above, a_(l+1) below. Pieces
+ * and groups go by their lowest switch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,48 +11,6 @@
 #include <osmroutes/set.h>
 
 #include "pgft_private.h"
-
-static size_t row(const struct pgft_work *pgft, uint32_t l)
-{
-	return (size_t)l * pgft->f->n_switches;
-}
-
-/* Joins the members of level l with their neighbours of level `other`. */
-static void join_level(struct pgft_work *pgft, const struct pgft_part *part, uint32_t l,
-		       uint32_t other)
-{
-	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i];
-
-		if (pgft->level[s] != l)
-			continue;
-		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
-			if (pgft->level[pgft->near[e]] == other)
-				osr_set_join(pgft->set, s, pgft->near[e]);
-	}
-}
-
-static void pgft_digits_find_pieces(struct pgft_work *pgft, const struct pgft_part *part,
-				    uint32_t h)
-{
-	for (uint32_t i = 0; i < part->n; i++)
-		pgft->set[part->member[i]] = part->member[i];
-	for (uint32_t l = 1; l <= h; l++) {
-		if (l > 1)
-			join_level(pgft, part, l, l - 1);
-		for (uint32_t i = 0; i < part->n; i++)
-			pgft->below[row(pgft, l) + part->member[i]] =
-				osr_set_of(pgft->set, part->member[i]);
-	}
-	for (uint32_t i = 0; i < part->n; i++)
-		pgft->set[part->member[i]] = part->member[i];
-	for (uint32_t l = h; l >= 1; l--) {
-		join_level(pgft, part, l, l + 1);
-		for (uint32_t i = 0; i < part->n; i++)
-			pgft->above[row(pgft, l) + part->member[i]] =
-				osr_set_of(pgft->set, part->member[i]);
-	}
-}
 
 /* Grouping ------------------------------------------------------------------------------------- */
 
@@ -84,7 +39,8 @@ struct grouping {
 	uint32_t n_pieces;
 	struct pgft_key *key; /* a: piece, b: what must differ, c: switch */
 	uint32_t n_keys;
-	uint32_t *at; /* [n_switches] index of the piece that goes by this switch */
+	uint32_t *
+		at; /* [n_switches] index of the piece in which this switch is; OSR_NONE: not on these levels */
 };
 
 static int compare_keys(const void *x, const void *y)
@@ -111,53 +67,17 @@ static int compare_pieces(const void *x, const void *y)
 	return a->name < b->name ? -1 : 1;
 }
 
-static bool takes_part(const struct grouping *g, uint32_t s)
+/* The sets of switches that are connected within these levels. */
+static void connect(struct pgft_work *w, const struct pgft_part *part, uint32_t from, uint32_t to,
+		    uint32_t *set)
 {
-	uint32_t level = g->w->level[s];
-
-	return g->up ? level >= g->l : level && level <= g->l;
-}
-
-static uint32_t piece_of(const struct grouping *g, uint32_t s)
-{
-	const uint32_t *pieces = g->up ? g->w->above : g->w->below;
-
-	return pieces[row(g->w, g->l) + s];
-}
-
-/* Sizes first: pieces are sorted by them before anything points to a piece. */
-static enum osr_status list_pieces(struct grouping *g)
-{
-	struct pgft_work *pgft = g->w;
-	const uint32_t *around =
-		g->up ? pgft->b_group + row(pgft, g->l - 1) : pgft->a_group + row(pgft, g->l + 1);
-
-	g->piece = osr_calloc(pgft->scratch, g->part->n, sizeof(*g->piece));
-	g->key = osr_calloc(pgft->scratch, g->part->n, sizeof(*g->key));
-	g->at = pgft->count;
-	if (osr_arena_failed(pgft->scratch, pgft->diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < g->part->n; i++) {
-		uint32_t s = g->part->member[i];
-
-		if (!takes_part(g, s) || piece_of(g, s) != s)
-			continue;
-		g->at[s] = g->n_pieces;
-		g->piece[g->n_pieces++] =
-			(struct piece){ .parent = around[s], .name = s, .width = 1 };
-	}
-	for (uint32_t i = 0; i < g->part->n; i++) {
-		uint32_t s = g->part->member[i];
-
-		if (!takes_part(g, s))
-			continue;
-		g->piece[g->at[piece_of(g, s)]].n += pgft->level[s] == g->l;
-		g->piece[g->at[piece_of(g, s)]].n_leaves += pgft->level[s] == 1;
-	}
-	qsort(g->piece, g->n_pieces, sizeof(*g->piece), compare_pieces);
-	for (uint32_t i = 0; i < g->n_pieces; i++)
-		g->at[g->piece[i].name] = i;
-	return OSR_OK;
+	for (uint32_t i = 0; i < part->n; i++)
+		set[part->member[i]] = part->member[i];
+	for (uint32_t i = 0; i < part->n; i++)
+		for (uint32_t s = part->member[i], e = w->row[s];
+		     w->level[s] >= from && w->level[s] <= to && e < w->row[s + 1]; e++)
+			if (w->level[w->near[e]] >= from && w->level[w->near[e]] <= to)
+				osr_set_join(set, s, w->near[e]);
 }
 
 static uint32_t longest_run(const struct pgft_key *key, uint32_t n)
@@ -173,73 +93,82 @@ static uint32_t longest_run(const struct pgft_key *key, uint32_t n)
 	return longest;
 }
 
-static void list_keys(struct grouping *g)
+static enum osr_status list_pieces(struct grouping *g, const uint32_t *around)
 {
-	struct pgft_work *pgft = g->w;
+	uint32_t n = g->part->n, l = g->l;
+	struct pgft_work *w = g->w;
 
-	for (uint32_t i = 0; i < g->part->n; i++) {
+	g->piece = osr_calloc(w->scratch, n, sizeof(*g->piece));
+	g->key = osr_calloc(w->scratch, n, sizeof(*g->key));
+	g->at = w->count;
+	if (osr_arena_failed(w->scratch, w->diag))
+		return OSR_NOMEM;
+	connect(w, g->part, g->up ? l : 1, g->up ? OSR_PGFT_MAX_LEVELS : l, w->set);
+	if (g->up)
+		connect(w, g->part, 1, l, w->below);
+	/* Sizes first: pieces are sorted by them before anything points to a piece. The lowest switch comes first. */
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t s = g->part->member[i], level = w->level[s],
+			 lowest = osr_set_of(w->set, s);
+
+		g->at[s] = OSR_NONE;
+		if (g->up ? level < l : !level || level > l)
+			continue;
+		if (lowest == s)
+			g->piece[g->n_pieces++] =
+				(struct piece){ .parent = around[s], .name = s, .width = 1 };
+		g->at[s] = lowest == s ? g->n_pieces - 1 : g->at[lowest];
+		g->piece[g->at[s]].n += level == l;
+		g->piece[g->at[s]].n_leaves += level == 1;
+	}
+	qsort(g->piece, g->n_pieces, sizeof(*g->piece), compare_pieces);
+	for (uint32_t i = 0; i < g->n_pieces; i++)
+		g->at[g->piece[i].name] = i;
+	for (uint32_t i = 0; i < n; i++) {
 		uint32_t s = g->part->member[i];
 
-		if (pgft->level[s] != g->l)
+		if (g->at[s] == OSR_NONE)
 			continue;
-		g->key[g->n_keys++] = (struct pgft_key){
-			.a = g->at[piece_of(g, s)],
-			.b = g->up ? pgft->below[row(pgft, g->l) + s] : pgft->p->sw_b[s],
-			.c = s,
-		};
+		g->at[s] = g->at[osr_set_of(w->set, s)];
+		if (w->level[s] == l)
+			g->key[g->n_keys++] = (struct pgft_key){
+				.a = g->at[s],
+				.b = g->up ? osr_set_of(w->below, s) : w->p->sw_b[s],
+				.c = s,
+			};
 	}
 	qsort(g->key, g->n_keys, sizeof(*g->key), compare_keys);
-	for (uint32_t i = 0, k = 0; i < g->n_pieces; i++) {
-		struct piece *p = &g->piece[i];
-
-		p->key = g->key + k;
-		k += p->n;
-		if (longest_run(p->key, p->n) > 1)
-			p->width = longest_run(p->key, p->n);
+	for (uint32_t i = 0, k = 0; i < g->n_pieces; k += g->piece[i++].n) {
+		g->piece[i].key = g->key + k;
+		if (longest_run(g->piece[i].key, g->piece[i].n) > 1)
+			g->piece[i].width = longest_run(g->piece[i].key, g->piece[i].n);
 	}
+	return OSR_OK;
 }
 
-/* Two ascending lists; together no key may occur more than `width` times. */
-static bool pgft_digits_fits(const struct piece *a, const struct piece *b, uint32_t width)
+/* Piece i joins the group of piece k, if together no key occurs more often than is allowed there. */
+static enum osr_status try_join(struct grouping *g, uint32_t k, uint32_t i, bool *joined)
 {
-	uint32_t i = 0, run = 0, last = OSR_NONE;
+	struct piece *a = &g->piece[k], *b = &g->piece[i];
+	struct pgft_key *both = g->w->key;
+	uint32_t n = a->n + b->n;
 
-	for (uint32_t k = 0; k < b->n; k++) {
-		if (b->key[k].b != last) {
-			last = b->key[k].b;
-			run = 0;
-			while (i < a->n && a->key[i].b < last)
-				i++;
-			for (; i < a->n && a->key[i].b == last; i++)
-				run++;
-		}
-		if (++run > width)
-			return false;
-	}
-	return true;
-}
-
-static enum osr_status merge(struct grouping *g, struct piece *a, const struct piece *b)
-{
-	struct pgft_key *to = osr_alloc(g->w->scratch, (size_t)a->n + b->n, sizeof(*to));
-	uint32_t i = 0, k = 0;
-
+	memcpy(both, a->key, a->n * sizeof(*both));
+	memcpy(both + a->n, b->key, b->n * sizeof(*both));
+	for (uint32_t m = 0; m < n; m++)
+		both[m].a = k;
+	qsort(both, n, sizeof(*both), compare_keys);
+	*joined = longest_run(both, n) <= a->width;
+	if (!*joined)
+		return OSR_OK;
+	a->key = osr_alloc(g->w->scratch, n, sizeof(*both));
 	if (osr_arena_failed(g->w->scratch, g->w->diag))
 		return OSR_NOMEM;
-	while (i < a->n || k < b->n) {
-		bool left = k == b->n || (i < a->n && a->key[i].b <= b->key[k].b);
-
-		to[i + k] = left ? a->key[i] : b->key[k];
-		if (left)
-			i++;
-		else
-			k++;
-	}
-	a->key = to;
-	a->n += b->n;
+	memcpy(a->key, both, n * sizeof(*both));
+	a->n = n;
 	a->n_leaves += b->n_leaves;
-	if (b->name < a->name)
-		a->name = b->name;
+	a->name = b->name < a->name ? b->name : a->name;
+	b->group = k;
 	return OSR_OK;
 }
 
@@ -247,45 +176,34 @@ static enum osr_status merge(struct grouping *g, struct piece *a, const struct p
  * Pieces of one parent, largest first: each that is clearly no whole one joins the first group that
  * has room for it, unless a whole tree needs more groups than there are yet.
  */
-static enum osr_status join_pieces(struct grouping *g, uint32_t from, uint32_t to, uint32_t wanted)
+static enum osr_status join_pieces(struct grouping *g, uint32_t from, uint32_t to)
 {
-	uint32_t total = 0, most_leaves = 0, most = g->piece[from].n;
+	uint32_t total = 0, wanted = 0, n = 0, most_leaves = 0, most = g->piece[from].n;
+	struct pgft_key *key = g->w->key;
 	enum osr_status st = OSR_OK;
 
-	for (uint32_t i = from; i < to; i++)
+	/* It needs as many as one piece below l has switches of level l here. */
+	for (uint32_t i = from; i < to; i++) {
 		if (g->piece[i].n_leaves > most_leaves)
 			most_leaves = g->piece[i].n_leaves;
+		for (uint32_t k = 0; k < g->piece[i].n && g->up; k++)
+			key[n++] = (struct pgft_key){ .b = g->piece[i].key[k].b };
+	}
+	qsort(key, n, sizeof(*key), compare_keys);
+	wanted = longest_run(key, n);
 	for (uint32_t i = from; i < to && !st; i++) {
 		struct piece *p = &g->piece[i];
-		bool part = 2 * p->n < most || (!g->up && !p->n_leaves);
-		uint32_t k = to;
+		bool joined = false, part = 2 * p->n < most || (!g->up && !p->n_leaves);
 
-		if (part && total + p->width > wanted)
-			for (k = from; k < i; k++)
-				if (g->piece[k].group == k &&
-				    g->piece[k].n_leaves + p->n_leaves <= most_leaves &&
-				    pgft_digits_fits(&g->piece[k], p, g->piece[k].width))
-					break;
-		p->group = part && k < i ? k : i;
-		if (p->group == i)
-			total += p->width;
-		else
-			st = merge(g, &g->piece[k], p);
+		p->group = i;
+		for (uint32_t k = from;
+		     part && total + p->width > wanted && k < i && !joined && !st; k++)
+			if (g->piece[k].group == k &&
+			    g->piece[k].n_leaves + p->n_leaves <= most_leaves)
+				st = try_join(g, k, i, &joined);
+		total += joined ? 0 : p->width;
 	}
 	return st;
-}
-
-/* The most switches of level l that one below-piece has within one group around. */
-static uint32_t most_tops(struct grouping *g, uint32_t from, uint32_t to)
-{
-	struct pgft_key *key = g->w->key;
-	uint32_t n = 0;
-
-	for (uint32_t i = from; i < to; i++)
-		for (uint32_t k = 0; k < g->piece[i].n; k++)
-			key[n++] = (struct pgft_key){ .b = g->piece[i].key[k].b };
-	qsort(key, n, sizeof(*key), compare_keys);
-	return longest_run(key, n);
 }
 
 /* Groups of one parent, by their lowest switch; a wide group gets several digits. Returns how many there are. */
@@ -305,66 +223,49 @@ static uint32_t pgft_digits_number_groups(struct grouping *g, uint32_t from, uin
 	return next;
 }
 
-/* In a wide group, switches of the border level take consecutive digits within their sub-tree. */
-static void spread_wide(struct grouping *g, uint32_t *digit)
+/*
+ * Groups above or below level l, within those around; around[] gets them, digit[] their numbers, OSR_NONE elsewhere. *most:
+ * the largest number of digits within one parent.
+ */
+static enum osr_status group(struct pgft_work *w, const struct pgft_part *part, uint32_t l, bool up,
+			     uint32_t *around, uint32_t *digit, uint32_t *most)
 {
-	struct pgft_key *key = g->w->key;
+	struct grouping g = { .w = w, .part = part, .l = l, .up = up };
+	enum osr_status st = list_pieces(&g, around);
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < g->n_keys; i++) {
-		uint32_t k = g->piece[g->key[i].a].group;
-
-		if (g->piece[k].width > 1)
-			key[n++] = (struct pgft_key){ k, g->key[i].b, g->key[i].c };
+	*most = 0;
+	for (uint32_t from = 0, to; from < g.n_pieces && !st; from = to) {
+		for (to = from; to < g.n_pieces && g.piece[to].parent == g.piece[from].parent;)
+			to++;
+		st = join_pieces(&g, from, to);
+		n = st ? 0 : pgft_digits_number_groups(&g, from, to);
+		*most = n > *most ? n : *most;
 	}
-	qsort(key, n, sizeof(*key), compare_keys);
-	for (uint32_t i = 1, run = 0; i < n; i++) {
-		run = key[i].a == key[i - 1].a && key[i].b == key[i - 1].b ? run + 1 : 0;
-		digit[key[i].c] += run;
-	}
-}
-
-static uint32_t end_of_parent(const struct grouping *g, uint32_t from)
-{
-	uint32_t to = from;
-
-	while (to < g->n_pieces && g->piece[to].parent == g->piece[from].parent)
-		to++;
-	return to;
-}
-
-/* *most: the largest number of digits within one parent. */
-static enum osr_status group(struct pgft_work *pgft, const struct pgft_part *part, uint32_t l,
-			     bool up, uint32_t *most)
-{
-	struct grouping g = { .w = pgft, .part = part, .l = l, .up = up };
-	uint32_t *group = (up ? pgft->b_group : pgft->a_group) + row(pgft, l);
-	uint32_t *digit = (up ? pgft->b_digit : pgft->a_digit) + row(pgft, l);
-	enum osr_status st = list_pieces(&g);
-
 	if (st)
 		return st;
-	list_keys(&g);
-	*most = 0;
-	for (uint32_t from = 0, to, n; from < g.n_pieces; from = to) {
-		to = end_of_parent(&g, from);
-		st = join_pieces(&g, from, to, up ? most_tops(&g, from, to) : 0);
-		if (st)
-			return st;
-		n = pgft_digits_number_groups(&g, from, to);
-		if (n > *most)
-			*most = n;
-	}
 	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i], k;
+		uint32_t s = part->member[i];
+		const struct piece *p =
+			g.at[s] == OSR_NONE ? NULL : &g.piece[g.piece[g.at[s]].group];
 
-		if (!takes_part(&g, s))
-			continue;
-		k = g.piece[g.at[piece_of(&g, s)]].group;
-		group[s] = g.piece[k].name;
-		digit[s] = g.piece[k].digit;
+		digit[s] = p ? p->digit : OSR_NONE;
+		around[s] = p ? p->name : around[s];
 	}
-	spread_wide(&g, digit);
+	/* In a wide group, switches of the border level take consecutive digits within their sub-tree. */
+	n = 0;
+	for (uint32_t i = 0; i < g.n_keys; i++) {
+		uint32_t k = g.piece[g.key[i].a].group;
+
+		if (g.piece[k].width > 1)
+			w->key[n++] = (struct pgft_key){ k, g.key[i].b, g.key[i].c };
+	}
+	qsort(w->key, n, sizeof(*w->key), compare_keys);
+	for (uint32_t i = 1, run = 0; i < n; i++) {
+		run = w->key[i].a == w->key[i - 1].a && w->key[i].b == w->key[i - 1].b ? run + 1
+										       : 0;
+		digit[w->key[i].c] += run;
+	}
 	return OSR_OK;
 }
 
@@ -395,52 +296,6 @@ static enum osr_status check_size(struct pgft_work *pgft, const struct pgft_part
 		"not a fat tree: its %u switches would fill only a small part of a tree with "
 		"more than %u %s",
 		part->n, 64 * part->n + 4096, what);
-}
-
-static enum osr_status find_ups(struct pgft_work *pgft, const struct pgft_part *part,
-				struct osr_pgft_tree *tree)
-{
-	enum osr_status st = OSR_OK;
-	uint64_t n = 1;
-
-	for (uint32_t i = 0; i < part->n; i++)
-		pgft->b_group[row(pgft, 1) + part->member[i]] = pgft->p->sw_b[part->member[i]] = 0;
-	tree->w[1] = 1;
-	for (uint32_t l = 2; l <= tree->h && !st; l++) {
-		st = group(pgft, part, l, true, &tree->w[l]);
-		for (uint32_t i = 0; i < part->n && !st; i++) {
-			uint32_t s = part->member[i];
-
-			if (pgft->level[s] >= l)
-				pgft->p->sw_b[s] += pgft->b_digit[row(pgft, l) + s] * (uint32_t)n;
-		}
-		n *= tree->w[l];
-		st = st ? st : check_size(pgft, part, n, "top switches");
-	}
-	return st;
-}
-
-static enum osr_status find_downs(struct pgft_work *pgft, const struct pgft_part *part,
-				  struct osr_pgft_tree *tree)
-{
-	enum osr_status st = OSR_OK;
-	uint64_t n = 1;
-
-	for (uint32_t i = 0; i < part->n; i++)
-		pgft->a_group[row(pgft, tree->h) + part->member[i]] =
-			pgft->p->sw_a[part->member[i]] = 0;
-	for (uint32_t l = tree->h; l >= 2 && !st; l--) {
-		st = group(pgft, part, l - 1, false, &tree->m[l]);
-		for (uint32_t i = 0; i < part->n && !st; i++) {
-			uint32_t s = part->member[i], *a = &pgft->p->sw_a[s];
-
-			if (pgft->level[s] && pgft->level[s] < l)
-				*a = *a * tree->m[l] + pgft->a_digit[row(pgft, l - 1) + s];
-		}
-		n *= tree->m[l];
-		st = st ? st : check_size(pgft, part, n, "leaves");
-	}
-	return st;
 }
 
 enum osr_status osr__pgft_places(struct pgft_work *pgft, const struct pgft_part *part,
@@ -495,15 +350,39 @@ void osr__pgft_count(struct pgft_work *pgft, const struct pgft_part *part,
 enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part *part,
 				 struct osr_pgft_tree *tree)
 {
-	enum osr_status st;
+	uint32_t *around = pgft->above, *digit = pgft->digit;
+	uint64_t n_ups = 1, n_downs = 1;
+	enum osr_status st = OSR_OK;
 
 	tree->h = 0;
 	for (uint32_t i = 0; i < part->n; i++)
 		if (pgft->level[part->member[i]] > tree->h)
 			tree->h = pgft->level[part->member[i]];
-	pgft_digits_find_pieces(pgft, part, tree->h);
-	st = find_ups(pgft, part, tree);
-	st = st ? st : find_downs(pgft, part, tree);
+	for (uint32_t i = 0; i < part->n; i++)
+		around[part->member[i]] = pgft->p->sw_a[part->member[i]] =
+			pgft->p->sw_b[part->member[i]] = 0;
+	tree->w[1] = 1;
+	for (uint32_t l = 2; l <= tree->h && !st; l++) {
+		st = group(pgft, part, l, true, around, digit, &tree->w[l]);
+		for (uint32_t i = 0; i < part->n && !st; i++)
+			if (digit[part->member[i]] != OSR_NONE)
+				pgft->p->sw_b[part->member[i]] +=
+					digit[part->member[i]] * (uint32_t)n_ups;
+		n_ups *= tree->w[l];
+		st = st ? st : check_size(pgft, part, n_ups, "top switches");
+	}
+	for (uint32_t i = 0; i < part->n; i++)
+		around[part->member[i]] = 0;
+	for (uint32_t l = tree->h; l >= 2 && !st; l--) {
+		st = group(pgft, part, l - 1, false, around, digit, &tree->m[l]);
+		for (uint32_t i = 0; i < part->n && !st; i++) {
+			uint32_t s = part->member[i], *a = &pgft->p->sw_a[s];
+
+			*a = digit[s] == OSR_NONE ? *a : *a * tree->m[l] + digit[s];
+		}
+		n_downs *= tree->m[l];
+		st = st ? st : check_size(pgft, part, n_downs, "leaves");
+	}
 	osr__pgft_count(pgft, part, tree);
 	return st;
 }

@@ -23,10 +23,8 @@ struct pgft_work {
 	uint32_t *queue, *stamp, *count; /* [n_switches] */
 	uint32_t now;                    /* of stamp[] */
 
-	/* Levels + 1 rows of [n_switches]: see pgft_digits.c. */
-	uint32_t *below, *above, *a_group, *b_group;
-	uint32_t *a_digit, *b_digit;
-	uint32_t *set;
+	/* Of pgft_digits.c, [n_switches]: sets above or below a level; groups around; digits of the last grouping. */
+	uint32_t *set, *below, *above, *digit;
 	struct pgft_key *key; /* [n_switches] */
 	const struct osr_pgft_memory *memory;
 };
