@@ -124,12 +124,6 @@ enum osr_status cli_written(FILE *out, const char *path, struct osr_diag *diag);
 enum osr_status cli_write_net(const struct osr_net *net, const char *path, const char *comment,
 			      struct osr_diag *diag);
 
-/*
- * The words of the command line but for -o FILE, for the head of the file it makes; to be freed.
- * Call it before argp, which reorders argv.
- */
-char *cli_command_line(int argc, char **argv);
-
 /* The whole number in text, lo..hi, for a parser of argp, which ends the process if it is none. */
 long cli_take_number(const char *text, const char *what, long lo, long hi,
 		     struct argp_state *state);
@@ -167,8 +161,5 @@ typedef enum osr_status (*cli_work_fn)(void *ctx, uint32_t part, uint32_t i, str
 
 enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n,
 			 cli_take_fn take, cli_work_fn work, void *ctx, struct osr_diag *diag);
-
-/* "WHAT NAME ..." at a terminal, until it is called without a name. */
-void cli_busy(const char *what, const char *name);
 
 #endif

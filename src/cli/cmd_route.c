@@ -841,6 +841,15 @@ static long peak_rss_kb(void)
 	return getrusage(RUSAGE_SELF, &u) ? 0 : u.ru_maxrss;
 }
 
+/* "WHAT NAME ..." at a terminal, until it is called without a name. */
+static void busy(const char *what, const char *name)
+{
+	if (isatty(STDERR_FILENO) && name)
+		fprintf(stderr, "\r%.40s %.40s ...", what, name);
+	else if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%*s\r", 86, "");
+}
+
 static enum osr_status route_measure(struct args *a, uint32_t i, struct outcome *o,
 				     struct osr_diag *diag)
 {
@@ -850,10 +859,10 @@ static enum osr_status route_measure(struct args *a, uint32_t i, struct outcome 
 
 	if (st)
 		return st;
-	cli_busy("tables of", o->name);
+	busy("tables of", o->name);
 	cli_tables_make(&a->run.who, i, fabric, a->previous && o->routed ? &o->previous.last : NULL,
 			&o->t);
-	cli_busy(NULL, NULL);
+	busy(NULL, NULL);
 	o->rss_kb = peak_rss_kb();
 	if (o->t.st == OSR_INVAL || o->t.st == OSR_NOMEM) {
 		*diag = o->t.diag;
@@ -903,9 +912,12 @@ static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *di
 	if (!st && cli_subjects_skip(&a->run.who, i, &o->t)) {
 		out_note(&a->run.out, "%s: %s", o->name, o->t.diag.text);
 	} else if (!st) {
+		const struct osr_engine *engine = a->run.who.item[i].engine;
 		int said = route_say(&a->run.out, o);
 
-		if (said && cli_subjects_counts(&a->run.who, i, o->t.st))
+		/* One of all engines that promises no freedom from deadlock is there for comparison. */
+		if (said && (!a->run.who.all || !engine || o->t.st ||
+			     engine->capabilities & OSR_ENGINE_DEADLOCK_FREE))
 			a->run.code = said;
 	}
 	if (!st && a->is_report && o->t.st && !cli_subjects_skip(&a->run.who, i, &o->t))

@@ -122,25 +122,6 @@ struct cli_stamp cli_since(struct cli_stamp start)
 	return (struct cli_stamp){ end.cpu - start.cpu, end.wall - start.wall };
 }
 
-char *cli_command_line(int argc, char **argv)
-{
-	char *buf = NULL;
-	size_t size;
-	FILE *out = open_memstream(&buf, &size);
-
-	if (!out)
-		return NULL;
-	fputs(argv[0], out);
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "-o") || !strcmp(argv[i], "--output"))
-			i++;
-		else if (strncmp(argv[i], "-o", 2) && strncmp(argv[i], "--output=", 9))
-			fprintf(out, " %s", argv[i]);
-	}
-	fclose(out);
-	return buf;
-}
-
 /* ---- command lines -------------------------------------------------------------------------- */
 
 #define FIRST_KEY 0x10000 /* of options that fill a member, by their place */
@@ -320,14 +301,6 @@ struct progress {
 };
 
 #define BAR 30
-
-void cli_busy(const char *what, const char *name)
-{
-	if (isatty(STDERR_FILENO) && name)
-		fprintf(stderr, "\r%.40s %.40s ...", what, name);
-	else if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r%*s\r", 86, "");
-}
 
 /* ---- anything ------------------------------------------------------------------------------- */
 

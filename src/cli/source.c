@@ -80,12 +80,6 @@ static void subject_add(struct cli_subjects *subjects, const struct osr_engine *
 	subjects->item[subjects->n++] = (struct cli_subject){ .engine = engine, .file = file };
 }
 
-static void subject_add_all(struct cli_subjects *subjects, struct argp_state *state)
-{
-	for (uint32_t i = 0; osr_engines[i]; i++)
-		subject_add(subjects, osr_engines[i], NULL, state);
-}
-
 static void add_engine(struct cli_subjects *subjects, const char *name, struct argp_state *state)
 {
 	const struct osr_engine *engine = osr_engine_find(name);
@@ -93,8 +87,9 @@ static void add_engine(struct cli_subjects *subjects, const char *name, struct a
 	char said[160];
 
 	if (!strcmp(name, "all")) {
-		subjects->all_named = true;
-		subject_add_all(subjects, state);
+		subjects->all = true;
+		for (uint32_t i = 0; osr_engines[i]; i++)
+			subject_add(subjects, osr_engines[i], NULL, state);
 		return;
 	}
 	for (uint32_t i = 0; osr_engines[i]; i++)
@@ -120,10 +115,6 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
 				arg ? (uint8_t)cli_take_number(arg, "multicast", 0, 14, state) : 0;
 		return 0;
 	case ARGP_KEY_END:
-		if (!subjects->n && subjects->all)
-			subject_add_all(subjects, state);
-		else
-			subjects->all = subjects->all_named;
 		if (!subjects->n && !subjects->osmconf) {
 			add_engine(subjects, "dfsssp", state);
 			subjects->by_default = true;
@@ -300,13 +291,6 @@ enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_inpu
 	return OSR_OK;
 }
 
-void cli_subjects_free(struct cli_subjects *subjects)
-{
-	free(subjects->values);
-	subjects->values = NULL;
-	osr_options_free(&subjects->options);
-}
-
 const char *cli_subject_name(const struct cli_subject *subject)
 {
 	return subject->engine ? subject->engine->name : subject->file;
@@ -384,13 +368,6 @@ bool cli_subjects_skip(const struct cli_subjects *subjects, uint32_t i,
 		       const struct cli_tables *tables)
 {
 	return subjects->all && subjects->item[i].engine && tables->st == OSR_NOT_APPLICABLE;
-}
-
-bool cli_subjects_counts(const struct cli_subjects *subjects, uint32_t i, enum osr_status st)
-{
-	const struct osr_engine *engine = subjects->item[i].engine;
-
-	return !subjects->all || !engine || st || (engine->capabilities & OSR_ENGINE_DEADLOCK_FREE);
 }
 
 /* ---- tables that are read: dumps, the switches of a live fabric, stored ones ------------------- */
@@ -761,6 +738,26 @@ void cli_answers_witness(struct out *out, const char *name, const struct osr_fab
 
 /* ---- a sub-command -------------------------------------------------------------------------- */
 
+/* The words of the command line but for -o FILE, for the head of the file it makes; before argp, which reorders argv. */
+static char *command_line(int argc, char **argv)
+{
+	char *buf = NULL;
+	size_t size;
+	FILE *out = open_memstream(&buf, &size);
+
+	if (!out)
+		return NULL;
+	fputs(argv[0], out);
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-o") || !strcmp(argv[i], "--output"))
+			i++;
+		else if (strncmp(argv[i], "-o", 2) && strncmp(argv[i], "--output=", 9))
+			fprintf(out, " %s", argv[i]);
+	}
+	fclose(out);
+	return buf;
+}
+
 int cli_run(const struct cli_command *command, int argc, char **argv)
 {
 	struct cli_run *run = malloc(command->size);
@@ -772,14 +769,15 @@ int cli_run(const struct cli_command *command, int argc, char **argv)
 	memcpy(run, command->initial, command->size);
 	run->out.command = command->name;
 	run->out.sections = command->sections;
-	run->line = cli_command_line(argc, argv);
+	run->line = command_line(argc, argv);
 	cli_parse(&command->spec, argc, argv, run);
 	st = command->work(run);
 	if (st)
 		out_drop(&run->out);
 	code = st ? cli_fail(st, &run->diag) : out_end(&run->out, run->code);
 	cli_tables_free(&run->tables);
-	cli_subjects_free(&run->who);
+	free(run->who.values);
+	osr_options_free(&run->who.options);
 	cli_input_free(&run->in);
 	osr_arena_free(&run->scratch);
 	osr_arena_free(&run->result);

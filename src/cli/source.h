@@ -129,8 +129,7 @@ struct cli_subjects {
 	bool no_multicast;
 	struct cli_reading how;
 	struct cli_input *in;
-	bool all; /* every engine; before parsing: if nothing is named */
-	bool all_named;
+	bool all;                          /* every engine */
 	struct osr_values *values;         /* [n] */
 	const struct osr_threads *threads; /* lent to engines and checker, or NULL */
 };
@@ -160,7 +159,6 @@ extern const struct cli_spec engines_spec, subjects_spec;
  */
 enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_input *in,
 				  struct osr_diag *diag);
-void cli_subjects_free(struct cli_subjects *subjects);
 
 /* One line for people on what was assumed, and the fields above into the current row. */
 void cli_subjects_say(const struct cli_subjects *subjects, struct out *out);
@@ -178,11 +176,6 @@ void cli_tables_make(const struct cli_subjects *subjects, uint32_t i,
 /* All were asked for, and this engine is for another kind of fabric: it has nothing to say. */
 bool cli_subjects_skip(const struct cli_subjects *subjects, uint32_t i,
 		       const struct cli_tables *tables);
-/*
- * Does a bad word about it (st: of its tables) make exit code 1? Not where all engines were asked for and
- * this one promises no freedom from deadlock: then it is there for comparison.
- */
-bool cli_subjects_counts(const struct cli_subjects *subjects, uint32_t i, enum osr_status st);
 /* As the plugin does where its engine refuses: the tables of before, if they still fit. Otherwise nothing changes. */
 void cli_tables_again(const struct cli_subjects *subjects, uint32_t i,
 		      const struct osr_result *previous, struct cli_tables *tables);
