@@ -29,6 +29,7 @@
  * All random numbers come from the seed.
  */
 #include "simulator/flow.h"
+#include "io/endports.h"
 #include "io/netfile.h"
 #include "io/trafficfile.h"
 #include "keys/keys.h"
@@ -381,33 +382,6 @@ static void start(struct lab *x, uint32_t i)
 	count(x, a->pair, a->n_pairs, 1);
 }
 
-/* Random up, the same way down by the digits; the pair decides (ECMP). */
-static uint32_t random_way(struct lab *x, uint32_t from, uint32_t to, uint32_t *links)
-{
-	struct osr_prng r = { ((uint64_t)from << 32) + to };
-	uint32_t up[2], at = x->f.term_switch[from], n = 0, n_up = 0;
-	uint32_t end = x->f.term_switch[to];
-	const struct osr_pgft_tree *tree = &x->p.tree[0];
-
-	links[n++] = x->f.n_channels + from;
-	for (uint32_t t = 1, a = x->p.sw_a[at], ad = x->p.sw_a[end]; a != ad; t++) {
-		up[n_up] = osr_prng_below(&r, tree->w[t + 1]);
-		links[n] = x->p.up[x->p.up_row[at] + up[n_up++]];
-		at = x->f.chan_dst[links[n++]];
-		a /= tree->m[t + 1];
-		ad /= tree->m[t + 1];
-	}
-	for (uint32_t k = 0, s = end; k < n_up; k++) {
-		uint32_t c = x->p.up[x->p.up_row[s] + up[k]];
-
-		links[n + n_up - 1 - k] = x->f.chan_rev[c];
-		s = x->f.chan_dst[c];
-	}
-	n += n_up;
-	links[n++] = x->f.n_channels + x->f.n_terminals + to;
-	return n;
-}
-
 /* Conga ---------------------------------------------------------------------------------------- */
 
 static unsigned quantized(double rate)
@@ -443,20 +417,26 @@ static uint32_t conga_port(struct lab *x, uint32_t s, uint32_t target, uint32_t 
 	return best[osr_prng_below(&x->prng, n_best)];
 }
 
-static uint32_t conga_way(struct lab *x, uint32_t from, uint32_t to, uint32_t *links)
+/*
+ * From both ends up until they meet. Each switch takes what Conga knows to be least congested, or any that the pair decides
+ * (ECMP).
+ */
+static uint32_t up_and_down(struct lab *x, uint32_t from, uint32_t to, uint32_t *links)
 {
 	const struct osr_pgft_tree *tree = &x->p.tree[0];
 	uint32_t at = x->f.term_switch[from], end = x->f.term_switch[to], n = 0, n_down = 0;
+	struct osr_prng pair = { ((uint64_t)from << 32) + to };
+	bool conga = x->routing == CONGA;
 	uint32_t down[2];
 
-	if (x->flowlet_to[from] == to && x->now - x->flowlet[from].end < FLOWLET_GAP) {
+	if (conga && x->flowlet_to[from] == to && x->now - x->flowlet[from].end < FLOWLET_GAP) {
 		memcpy(links, x->flowlet[from].links, sizeof(x->flowlet[from].links));
 		return x->flowlet[from].n;
 	}
 	links[n++] = x->f.n_channels + from;
 	while (at != end) {
-		uint32_t t = x->p.sw_level[at];
-		uint32_t q = conga_port(x, at, end, tree->w[t + 1]);
+		uint32_t w = tree->w[x->p.sw_level[at] + 1];
+		uint32_t q = conga ? conga_port(x, at, end, w) : osr_prng_below(&pair, w);
 		uint32_t up = x->p.up[x->p.up_row[at] + q], back = x->p.up[x->p.up_row[end] + q];
 
 		links[n++] = up;
@@ -467,9 +447,11 @@ static uint32_t conga_way(struct lab *x, uint32_t from, uint32_t to, uint32_t *l
 	while (n_down)
 		links[n++] = down[--n_down];
 	links[n++] = x->f.n_channels + x->f.n_terminals + to;
-	memcpy(x->flowlet[from].links, links, n * sizeof(*links));
-	x->flowlet[from].n = n;
-	x->flowlet_to[from] = to;
+	if (conga) {
+		memcpy(x->flowlet[from].links, links, n * sizeof(*links));
+		x->flowlet[from].n = n;
+		x->flowlet_to[from] = to;
+	}
 	return n;
 }
 
@@ -523,9 +505,8 @@ static uint32_t path_of(void *ctx, uint32_t i, uint32_t step, uint32_t message, 
 		return osr_flow_links(&x->f, &x->base, from, x->f.lid_dest[x->f.term_lid[to]],
 				      links);
 	case RANDOM:
-		return random_way(x, from, to, links);
 	case CONGA:
-		return conga_way(x, from, to, links);
+		return up_and_down(x, from, to, links);
 	default:
 		if (!a->active)
 			start(x, i);
@@ -593,31 +574,16 @@ static int run_time(struct lab *x, unsigned side, uint64_t seed)
 
 /* Stages of a collective ----------------------------------------------------------------------- */
 
-static uint32_t find_host(const struct lab *x, const char *name)
-{
-	for (uint32_t t = 0; t < x->f.n_terminals; t++)
-		if (x->f.term_role[t] == OSR_ROLE_CA &&
-		    !strcmp(x->f.names + x->f.term_name[t], name))
-			return t;
-	die(x, name);
-	return OSR_NONE;
-}
-
 static void read_hosts(struct lab *x, const char *path, uint64_t seed)
 {
 	struct osr_prng prng = { .state = seed };
-	FILE *file = fopen(path, "r");
-	char line[256];
+	struct osr_endports endports;
+	struct osr_lines in;
 
-	if (!file)
-		die(x, path);
 	x->host = need(osr_alloc(&x->arena, x->f.n_terminals, sizeof(*x->host)));
-	while (fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "\n")] = 0;
-		if (x->n_hosts < x->f.n_terminals)
-			x->host[x->n_hosts++] = find_host(x, line);
-	}
-	fclose(file);
+	if (osr_endports_init(&endports, &x->f, &x->arena, &x->diag) ||
+	    osr_hostlist_read(osr_lines_open(&in, path, &x->diag), &endports, x->host, &x->n_hosts))
+		die(x, path);
 	if (seed)
 		osr_prng_shuffle(&prng, x->host, x->n_hosts);
 }
