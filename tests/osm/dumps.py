@@ -60,7 +60,8 @@ def live(fabric, tables, answers, what):
     expect(shown == {q: VALUES[a] for q, a in said['verdict']['answers'].items()},
            '%s: the file says %s, JSON %s' % (what, shown, said['verdict']['answers']))
     expect(not [f for f in os.listdir(fabric.dir) if f.endswith('.new')], 'a file that is half written is left')
-    expect(gauges['routes_busiest'] == tables.edge_forwarding_index()[0] and gauges['efi_bound'] == tables.least_load(),
+    efi, _ = tables.edge_forwarding_index()
+    expect(gauges['routes_busiest'] == efi and tables.least_load() <= gauges['efi_bound'] <= efi,
            '%s: busiest and bound: %s' % (what, gauges))
     # The oracle leaves port 0 out here; it may only add loops.
     zero = {lid: [0 if sl != 255 else 255 for sl in row] for lid, row in tables.rows.items()}

@@ -79,10 +79,10 @@ def check_claims(tables, verdict, claims, engine):
     expect(claims.efi == efi, 'the log says EFI %d, the switches say %d' % (claims.efi, efi))
     expect(abs(claims.efi_mean - mean) < 0.06,
            'the log says an average of %.1f, the switches say %.1f' % (claims.efi_mean, mean))
-    # Where each switch has hosts, nothing but its own cables is a cut for the bound.
-    least, all_have = tables.least_load(), len({e.switch for e in tables.ends if e.host}) == len(tables.switches)
-    expect(claims.efi_bound == least if all_have else least <= claims.efi_bound <= efi,
-           'the log says that %d is the least load, it is %d' % (claims.efi_bound, least))
+    # The bound has more cuts than the oracle, which has no search for them; that it is one: unit.bound.
+    least = tables.least_load()
+    expect(least <= claims.efi_bound <= efi, 'the log says that the least load is %d, it is at least %d and at most %d' % (
+        claims.efi_bound, least, efi))
     expect(claims.n_lids == len(tables.lids),
            '%d LIDs routed, %d in the fabric' % (claims.n_lids, len(tables.lids)))
     expect(claims.n_longer == verdict.n_longer,
