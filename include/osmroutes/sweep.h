@@ -69,9 +69,9 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	}
 #define OSR_SWEEP_REBALANCE                                                                        \
 	{                                                                                          \
-		"rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,                               \
-			"full route once re-routes have brought the load of the busiest link to "  \
-			"this percentage of the last full route's; 0: never"                       \
+		"rebalance", OSR_PARAM_UINT, "120", 0, 100000, NULL,                               \
+			"full route where a re-route would load the busiest link with more than "  \
+			"this percentage of what a full route does; 0: never"                      \
 	}
 #define OSR_SWEEP_ANY_SL                                                                           \
 	{                                                                                          \

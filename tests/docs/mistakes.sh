@@ -40,7 +40,7 @@ says() {
 }
 
 change docs/osmroutes.conf.5.md '/^| `detours`/d'
-change docs/osmroutes.conf.5.md 's/^| `rebalance` | `200`/| `rebalance` | `300`/'
+change docs/osmroutes.conf.5.md 's/^| `rebalance` | `120`/| `rebalance` | `300`/'
 change docs/engines.md 's/route -e sssp -e/route -e ssp -e/'
 change docs/osmroutes.conf.5.md 's/^| `step`.*/&\n| `speed` | `7` | 0..9 | | p2sssp |/'
 change docs/engine-guide.md 's/n_longer = example_route_all/n_longer -= example_route_all/'
@@ -69,10 +69,10 @@ says 'links to CONTRIBUTING.md#nothing, which has no such heading'
 says 'src/conf/options.c: idiom: "somebody"'
 says 'docs/admin.md: idiom: "moment"'
 
-change docs/osmroutes.conf.5.md 's/^| `rebalance` | `300` | 0..100000/| `rebalance` | `200` | 0..10/'
+change docs/osmroutes.conf.5.md 's/^| `rebalance` | `300` | 0..100000/| `rebalance` | `120` | 0..10/'
 change docs/engines.md 's/^# p2sssp/# p3sssp/'
 judge docs
-says 'docs/osmroutes.conf.5.md: rebalance of sssp: the page says default 200, values 0..10'
+says 'docs/osmroutes.conf.5.md: rebalance of sssp: the page says default 120, values 0..10'
 says 'docs/p2sssp.md: is missing'
 
 change src/core/data/arena.c 1d

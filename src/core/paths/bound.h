@@ -10,8 +10,6 @@
 
 #include <osmroutes/routing.h>
 
-#include <inttypes.h>
-
 /*
  * Cuts, in both directions: around single switches, and around the pieces that are left if the switches
  * from some distance to all hosts on are removed (in trees: the pods of every level). Good for any
@@ -68,10 +66,5 @@ enum osr_status osr_bound_load(const struct osr_fabric *fabric, struct osr_arena
 enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct osr_result *then,
 				   struct osr_arena *scratch, uint64_t *least, uint64_t *expected,
 				   struct osr_diag *diag);
-
-/* Why there is a full route: load, drift / 1000 and % 1000 / 10, what is expected, the limit. */
-#define OSR_DRIFT_TEXT                                                                             \
-	"the busiest channel would carry %" PRIu64 " routes, %u.%02u times what a full route may " \
-	"need (%" PRIu64 "), and the limit is %u.%02u"
 
 #endif

@@ -145,7 +145,7 @@ enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
 			memset(w->grants + d * n, 0, n * sizeof(*w->grants));
 	}
 	/* Lanes by turn, for the first time: all turns that there are stay on lane 0. */
-	if (w->spare && !r->sl2vl) {
+	if (w->by_turn && !r->sl2vl) {
 		if (osr_routing_alloc_sl2vl(r, fabric, 0, result, diag))
 			return OSR_NOMEM;
 		memset(r->ca_sl2vl, 0, sizeof(r->ca_sl2vl));

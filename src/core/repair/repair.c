@@ -24,8 +24,9 @@
  * Paths. In the tree of a LID the switches whose path is dead are settled from those that are not, so every path
  * is as short as the lanes allow. Where some switch finds none: by SL, the pair gets another SL; where one order
  * holds for all SLs, it goes along the spanning tree of multicast, all of whose turns are in the order. If that
- * fails, too, the attempt is repeated with its tree first, and at last without what the last sweep had. Where any SL
- * is safe all this is done again, if it leaves no path or too much load, with turns that are not used on idle lanes.
+ * fails, too, the attempt is repeated with its tree first, and at last without what the last sweep had. What leaves no
+ * path, or too much load, may be asked again with spare lanes: turns that are not used go on on idle lanes, and by SL
+ * all that is cut gets the SL that serves.
  *
  * From the outside in:
  *	osr_repair()
@@ -67,7 +68,6 @@ bool osr_repair_is_by_turn(const struct osr_routing *routing)
 	return routing->sl2vl && !routing->sl && (routing->claims & OSR_CLAIM_ANY_SL);
 }
 
-#define HEAVY 1200 /* permille of what a full route may need: too much for the busiest channel */
 #define SPARE_LANES 4
 
 /* Lanes that all cables have, for tables by turn or of one lane; those of the tables if SLs have lanes of their own. */
@@ -85,7 +85,7 @@ static uint32_t spare_lanes(const struct osr_fabric *fabric, const struct osr_ro
 /* How many lanes the order of these tables has. */
 static void take_lanes(struct repair *w, const struct osr_routing *base, uint8_t max_vls)
 {
-	w->by_turn = w->spare || osr_repair_is_by_turn(base);
+	w->by_turn = (w->spare && !base->sl) || osr_repair_is_by_turn(base);
 	w->by_port = base->sl2vl && !w->by_turn;
 	w->shared = !w->by_turn && (!base->sl || (base->claims & OSR_CLAIM_ANY_SL));
 	if (!(base->claims & OSR_CLAIM_DEADLOCK_FREE) || !base->rank)
@@ -241,7 +241,8 @@ static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
 	struct osr_stable *stable = &w->r.stable;
 
 	hand_over_sls(w);
-	for (uint32_t turn = 0; w->spare && turn < w->order.row[w->f->n_channels]; turn++)
+	for (uint32_t turn = 0; w->spare && w->by_turn && turn < w->order.row[w->f->n_channels];
+	     turn++)
 		if (w->order.used[turn] && w->order.lane[turn] >= w->r.n_vls)
 			w->r.n_vls = w->order.lane[turn] + 1;
 	if (w->by_turn)
@@ -320,46 +321,28 @@ static enum osr_status repair_try(const struct osr_job *job, const struct osr_re
 	return st;
 }
 
-/* May turns that the baseline does not have go on on lanes that it does not have? */
-static bool has_spare(const struct osr_job *job, const struct osr_repair_options *opt)
-{
-	const struct osr_routing *base = &baseline_of(job->previous)->routing;
-	bool any_sl = osr_repair_is_by_turn(base) || (!base->sl && !base->sl2vl);
-
-	return opt->by_turn && any_sl && base->rank && (base->claims & OSR_CLAIM_DEADLOCK_FREE) &&
-	       (base->mcast_parent || !job->request.multicast) &&
-	       spare_lanes(job->fabric, base, job->request.max_vls) > base->n_vls;
-}
-
 enum osr_status osr_repair(const struct osr_job *job, const struct osr_repair_options *opt,
 			   struct osr_diag *why)
 {
-	struct osr_arena_mark mark;
-	struct osr_routing first;
 	const struct osr_routing *last = &job->previous->routing,
 				 *base = &baseline_of(job->previous)->routing;
-	struct osr_diag diag = { "" };
-	uint32_t drift;
-	bool spare;
+	bool by_sl = base->sl && !(base->claims & OSR_CLAIM_ANY_SL), by_turn, in_use;
 	enum osr_status st = repairable(job, opt, why);
 
-	if (st || nothing_changed(job))
-		return st ? st : repair_again(job, why);
-	/* Lanes that came into use stay, so that SL2VL tables do not change when something returns. */
-	spare = has_spare(job, opt) && osr_repair_is_by_turn(last) &&
-		(!base->sl2vl || last->n_vls > base->n_vls);
-	st = repair_try(job, opt, spare, why);
-	drift = st ? UINT32_MAX : job->routing->stable.drift;
-	if (spare || (st && st != OSR_NOT_APPLICABLE) || drift <= HEAVY || !has_spare(job, opt))
+	if (st)
 		return st;
-	first = *job->routing;
-	mark = osr_arena_mark(job->arena);
-	if (!repair_try(job, opt, true, &diag) &&
-	    job->routing->stable.drift * UINT64_C(11) <= drift * UINT64_C(10))
-		return OSR_OK;
-	*job->routing = first;
-	osr_arena_reset(job->arena, mark);
-	return st;
+	by_turn = (osr_repair_is_by_turn(base) || (!base->sl && !base->sl2vl)) && base->rank &&
+		  (base->mcast_parent || !job->request.multicast) &&
+		  spare_lanes(job->fabric, base, job->request.max_vls) > base->n_vls;
+	/* Lanes that came into use stay, so that SL2VL tables do not change when something returns. */
+	in_use = by_turn && osr_repair_is_by_turn(last) &&
+		 (!base->sl2vl || last->n_vls > base->n_vls);
+	if (!opt->spare)
+		return nothing_changed(job) ? repair_again(job, why)
+					    : repair_try(job, opt, in_use, why);
+	if (in_use || !base->rank || !(by_sl || by_turn))
+		return osr_fail(why, OSR_NOT_APPLICABLE, "there is no lane to spare");
+	return repair_try(job, opt, true, why);
 }
 
 /* ---- when there is time ---------------------------------------------------------------------- */

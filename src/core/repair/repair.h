@@ -23,8 +23,7 @@
  * stay, turns that no route has get the lane that serves. By SL and output port (SL2VL tables of an engine's own
  * that are alike for all input ports, as angara makes them): as by SL, but an SL has a lane on each channel, and
  * SLs of earlier are not kept besides. Every way what holds is what held before: any SL, replies, multicast.
- * Where any SL is safe, and what is kept leaves no route, or a channel with more than 1.2 of what a full route may
- * need, turns that no route had go on on lanes that were not in use.
+ * With spare lanes turns that no route had go on on lanes that were not in use, and pairs whose route is cut get any SL.
  *
  * The transition. While the subnet manager programs the switches, packets meet old and new entries mixed. The
  * last sweep's routes rise in the same order as the new ones; whether every mixture does is for
@@ -42,9 +41,8 @@
 #include <osmroutes/engine.h>
 
 struct osr_repair_options {
-	bool minimal;   /* the engine promises shortest routes: rather route anew than longer */
-	uint32_t drift; /* percent: route anew if the estimated drift is above; 0: never */
-	bool by_turn;   /* tables of one lane may get lanes by turn */
+	bool minimal; /* the engine promises shortest routes: rather route anew than longer */
+	bool spare; /* lanes by turn that were not in use, too; by SL other SLs for routes that are cut */
 };
 
 /* Are these tables with lanes by turn, as turn.h makes them? */
@@ -53,7 +51,7 @@ bool osr_repair_is_by_turn(const struct osr_routing *routing);
 /*
  * OSR_OK: job->routing is complete, with `stable` filled; check it like any other result. OSR_NOT_APPLICABLE,
  * with the reason in *why: route anew (SL2VL tables that are not by turn, a smaller VL budget, a route that no
- * lane can serve, drift). job->previous must be the last checked result.
+ * lane can serve). job->previous must be the last checked result.
  */
 enum osr_status osr_repair(const struct osr_job *job, const struct osr_repair_options *opt,
 			   struct osr_diag *why);

@@ -160,7 +160,7 @@ bool osr__repair_span(struct repair *w);
 /* Appends to the list all switches whose way along row leads through one that is on it. */
 void osr__repair_upstream(struct repair *w, uint32_t root, const uint8_t *row);
 enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *diag);
-/* Moves LIDs off channels that carry more than they must, and asks whether it is far from what is expected. */
+/* Moves LIDs off channels that carry more than they must, and notes how far that is from what is expected. */
 enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag);
 
 #endif

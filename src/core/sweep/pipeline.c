@@ -85,12 +85,10 @@ static enum osr_status sweep_cost(const struct osr_job *job, struct osr_diag *wh
 }
 
 /* OSR_NOT_APPLICABLE, with the reason in `why`: the engine must route from nothing. */
-static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag *why)
+static enum osr_status sweep_reroute(const struct osr_job *job, bool spare, struct osr_diag *why)
 {
 	const struct osr_repair_options opt = {
-		.minimal = job->engine->capabilities & OSR_ENGINE_MINIMAL,
-		.drift = (uint32_t)sweep_option(job, "rebalance", 0),
-		.by_turn = sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_OFF
+		.minimal = job->engine->capabilities & OSR_ENGINE_MINIMAL, .spare = spare
 	};
 	double start = sweep_clock_ms(job);
 	enum osr_status st;
@@ -99,9 +97,11 @@ static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag 
 	/* On one lane longer routes are better than the transition to a full route on others, which can deadlock. */
 	if (!st && (job->routing->claims & OSR_CLAIM_ANY_SL) && job->routing->n_vls > 1)
 		st = sweep_cost(job, why);
-	if (!st)
-		job->routing->ms_spf = sweep_clock_ms(job) - start;
-	return st;
+	if (st)
+		return st;
+	job->routing->ms_spf = sweep_clock_ms(job) - start;
+	job->routing->chosen = job->previous->routing.chosen;
+	return OSR_OK;
 }
 
 /* From nothing; connections of the earlier tables keep their SLs where the new ones allow it. */
@@ -119,6 +119,107 @@ static enum osr_status sweep_full_route(const struct osr_job *job, const struct 
 	return st;
 }
 
+/* Tables for the fabric of today, those first that change less on the switches. */
+enum { SWEEP_REROUTE, SWEEP_ONE_LANE, SWEEP_SPARE, SWEEP_FULL, SWEEP_OFFERS };
+
+struct sweep_offer {
+	struct osr_routing routing;
+	struct osr_verdict verdict;
+	struct osr_arena_mark mark; /* of the arena with these tables */
+	bool held;                  /* there are such tables, and the check holds */
+};
+
+/* The tables of job->routing; true if their busiest channel carries no more than this. */
+static bool sweep_add(const struct osr_job *job, struct sweep_offer *offer, uint64_t most)
+{
+	struct osr_diag diag;
+
+	offer->routing = *job->routing;
+	offer->mark = osr_arena_mark(job->arena);
+	offer->held = !osr_check(job->fabric, job->routing, job->scratch, &offer->verdict, &diag);
+	return offer->held && offer->verdict.efi <= most;
+}
+
+/*
+ * The judge of what is better: tables that are safe with any SL, unless the options refuse that; of these the first
+ * whose busiest channel carries no more than `percent` of the least. SWEEP_OFFERS: there are none.
+ */
+static uint32_t sweep_best(const struct osr_job *job, const struct sweep_offer *offer,
+			   uint64_t percent)
+{
+	uint32_t wanted = sweep_option(job, "any_sl", OSR_ANY_SL_ON) == OSR_ANY_SL_OFF
+				  ? 0
+				  : OSR_CLAIM_ANY_SL,
+		 safe = 0, best = 0;
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < SWEEP_OFFERS; i++)
+		safe |= offer[i].held ? offer[i].verdict.proven & wanted : 0;
+	for (uint32_t i = 0; i < SWEEP_OFFERS; i++)
+		if (offer[i].held && (offer[i].verdict.proven & wanted) == safe &&
+		    offer[i].verdict.efi < least)
+			least = offer[i].verdict.efi;
+	while (best < SWEEP_OFFERS &&
+	       (!offer[best].held || (offer[best].verdict.proven & wanted) != safe ||
+		offer[best].verdict.efi * 100 > least * percent))
+		best++;
+	return best;
+}
+
+/*
+ * A re-route with few changes. Where that fails, or may load the busiest channel with more than `rebalance` allows: a
+ * re-route on lanes that are to spare, or else the best of these and a full route. On one lane a full route is asked
+ * for first, for it may stay there, so that no SL2VL tables change.
+ */
+static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *why)
+{
+	const struct osr_result *last = job->previous,
+				*base = last->baseline ? last->baseline : last;
+	bool one_lane = !base->routing.sl && !base->routing.sl2vl;
+	bool asked = sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_OFF;
+	uint64_t percent = sweep_option(job, "rebalance", 0), most = UINT64_MAX;
+	struct sweep_offer offer[SWEEP_OFFERS] = { 0 };
+	struct osr_diag diag = { "" }, spent = { "" };
+	struct osr_job mine = *job;
+	enum osr_status st = sweep_reroute(job, false, why);
+	uint32_t best = SWEEP_OFFERS;
+
+	if (st == OSR_NOMEM || (!st && (!percent || job->routing->stable.drift <= 10 * percent)))
+		return st;
+	if (!st) {
+		uint32_t drift = job->routing->stable.drift;
+
+		sweep_add(job, &offer[SWEEP_REROUTE], 0);
+		most = offer[SWEEP_REROUTE].verdict.efi * 10 * percent / drift;
+		osr_fail(why, OSR_NOT_APPLICABLE,
+			 "a re-route would load the busiest channel with more than %" PRIu64
+			 " %% of what a full route does",
+			 percent);
+	}
+	mine.diag = &diag;
+	for (uint32_t step = 0; best == SWEEP_OFFERS && step < 2; step++) {
+		uint32_t kind = SWEEP_SPARE;
+
+		if (one_lane == !step) {
+			st = sweep_full_route(&mine, why);
+			kind = job->routing->n_vls == 1 ? SWEEP_ONE_LANE : SWEEP_FULL;
+		} else if (one_lane && !asked) {
+			continue;
+		} else {
+			st = sweep_reroute(job, true, &spent);
+		}
+		if (!st && sweep_add(job, &offer[kind], most) && !step && kind != SWEEP_FULL)
+			best = kind;
+	}
+	if (best == SWEEP_OFFERS)
+		best = sweep_best(job, offer, percent);
+	if (best == SWEEP_OFFERS)
+		return OSR_NOT_APPLICABLE;
+	*job->routing = offer[best].routing;
+	osr_arena_reset(job->arena, offer[best].mark);
+	return OSR_OK;
+}
+
 /* refused: what the check said of a re-route on the same fabric, or NULL. */
 static enum osr_status sweep_tables(const struct osr_job *job, const struct osr_diag *refused)
 {
@@ -130,9 +231,7 @@ static enum osr_status sweep_tables(const struct osr_job *job, const struct osr_
 	if (refused)
 		return sweep_full_route(job, refused);
 	if (job->previous && sweep_is_stable(job)) {
-		st = sweep_reroute(job, &why);
-		if (!st)
-			job->routing->chosen = job->previous->routing.chosen;
+		st = sweep_offers(job, &why);
 		if (!st)
 			return OSR_OK;
 		if (st == OSR_NOMEM)
