@@ -4,6 +4,7 @@
  * with many (fit_part); take the trial that leaves the fewest holes; then number hosts and up-ports
  * (number_hosts, number_ports).
  */
+#include <osmroutes/hosts.h>
 #include <osmroutes/pgft.h>
 
 #include <stdarg.h>
@@ -20,63 +21,19 @@ static bool pgft_is_host(const struct osr_fabric *fabric, uint32_t term)
 
 /* Preparation ---------------------------------------------------------------------------------- */
 
-static void pgft_sort_members(struct pgft_work *pgft)
-{
-	const struct osr_fabric *fabric = pgft->f;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		pgft->member_row[fabric->sw_component[s] + 1]++;
-	for (uint32_t k = 0; k < fabric->n_components; k++)
-		pgft->member_row[k + 1] += pgft->member_row[k];
-	for (uint32_t s = fabric->n_switches; s-- > 0;)
-		pgft->member[--pgft->member_row[fabric->sw_component[s] + 1]] = s;
-	/* Now entry k + 1 is where component k begins. */
-	for (uint32_t k = 0; k < fabric->n_components; k++)
-		pgft->member_row[k] = pgft->member_row[k + 1];
-	pgft->member_row[fabric->n_components] = fabric->n_switches;
-}
-
-static bool has_last(const struct osr_fabric *fabric, uint32_t s)
-{
-	uint32_t last = fabric->term_row[s + 1];
-
-	return last > fabric->term_row[s] && pgft_is_host(fabric, last - 1) &&
-	       fabric->term_port[last - 1] == fabric->sw_n_ports[s];
-}
-
-/*
- * Hosts by switch. Where most switches, and most of those with no other CA, have a CA on their last
- * port, these are the switches' own (aggregation nodes), and service ports.
- */
-static void count_hosts(struct pgft_work *pgft)
-{
-	const struct osr_fabric *fabric = pgft->f;
-	uint32_t n_last = 0, n_only = 0, n_bare = 0, *n_hosts = pgft->p->sw_hosts;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		for (uint32_t i = fabric->term_row[s]; i < fabric->term_row[s + 1]; i++)
-			n_hosts[s] += pgft_is_host(fabric, i);
-		n_last += has_last(fabric, s);
-		n_only += has_last(fabric, s) && n_hosts[s] == 1;
-		n_bare += n_hosts[s] == 0;
-	}
-	if (2 * n_last > fabric->n_switches && n_only > n_bare && fabric->n_switches > 2)
-		for (uint32_t s = 0; s < fabric->n_switches; s++)
-			n_hosts[s] -= has_last(fabric, s);
-}
-
 static enum osr_status pgft_prepare(struct pgft_work *pgft)
 {
 	const struct osr_fabric *fabric = pgft->f;
 	size_t n = fabric->n_switches;
 	struct osr_arena *arena = pgft->scratch;
+	struct osr_end *end;
+	uint32_t n_ends = 0;
 
 	pgft->row = osr_alloc(arena, n + 1, sizeof(*pgft->row));
 	pgft->near = osr_alloc(arena, fabric->n_channels, sizeof(*pgft->near));
 	pgft->mult = osr_alloc(arena, fabric->n_channels, sizeof(*pgft->mult));
 	pgft->member = osr_alloc(arena, n, sizeof(*pgft->member));
-	pgft->member_row =
-		osr_calloc(arena, (size_t)fabric->n_components + 2, sizeof(*pgft->member_row));
+	end = osr_alloc(arena, fabric->n_terminals, sizeof(*end));
 	pgft->level = osr_calloc(arena, n, sizeof(*pgft->level));
 	pgft->depth = osr_alloc(arena, n, sizeof(*pgft->depth));
 	pgft->queue = osr_alloc(arena, n, sizeof(*pgft->queue));
@@ -90,8 +47,15 @@ static enum osr_status pgft_prepare(struct pgft_work *pgft)
 	if (osr_arena_failed(arena, pgft->diag))
 		return OSR_NOMEM;
 	osr__neighbours(fabric, pgft->row, pgft->near, pgft->mult, pgft->count);
-	pgft_sort_members(pgft);
-	count_hosts(pgft);
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (pgft_is_host(fabric, t))
+			end[n_ends++] = (struct osr_end){
+				.sw = fabric->term_switch[t],
+				.last = fabric->term_port[t] ==
+					fabric->sw_n_ports[fabric->term_switch[t]],
+				.name = fabric->names + fabric->term_name[t],
+			};
+	osr_count_hosts(end, n_ends, pgft->p->sw_hosts, fabric->n_switches);
 	return OSR_OK;
 }
 
@@ -490,10 +454,11 @@ static enum osr_status find_trees(struct pgft_work *w, uint32_t max_missing)
 	if (!st)
 		st = pgft_prepare(w);
 	for (uint32_t k = 0; k < fabric->n_components && !st; k++) {
-		struct pgft_part part = { .component = k,
-					  .member = w->member + w->member_row[k],
-					  .n = w->member_row[k + 1] - w->member_row[k] };
+		struct pgft_part part = { .component = k, .member = w->member };
 
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			if (fabric->sw_component[s] == k)
+				w->member[part.n++] = s;
 		if (n_strong(w, &part, 1))
 			st = find_part(w, &part, max_missing);
 	}

@@ -16,7 +16,7 @@ struct pgft_work {
 	 * each.
 	 */
 	uint32_t *row, *near, *mult;
-	uint32_t *member, *member_row; /* switches by component, ascending */
+	uint32_t *member; /* switches of the component at hand, ascending */
 
 	uint8_t *level;                  /* [n_switches] of the present trial */
 	uint32_t *depth;                 /* [n_switches] as the search finds it */
