@@ -32,13 +32,6 @@
 /* Percent of the least possible load on the busiest channel: what is aimed at, and what will do. */
 #define RINGS_LOAD 108
 #define RINGS_EVEN 200
-/*
- * auto: one in so many switches shows how many routes get longer. Where it is one in RINGS_LONGER the rings are so long
- * that the busiest channel carries more than auto accepts, too: 9x9, 10x10, 9x9x9, 10x10x10 and larger ones.
- */
-#define RINGS_SAMPLE 8
-#define RINGS_LONGER 50
-
 struct turn_rings {
 	struct osr__search *w;
 	struct osr_lanes_job *job;
@@ -46,7 +39,6 @@ struct turn_rings {
 	uint8_t *gate;  /* [n_channels] */
 	uint16_t *feed; /* [n_slots] lanes of the first channel from which a turn is legal */
 	uint64_t least; /* load of the busiest channel that no shortest routes have less than */
-	bool damaged;   /* cables or switches are missing */
 };
 
 /* ---- rings ----------------------------------------------------------------------------------- */
@@ -282,158 +274,86 @@ static uint32_t rings_next(const struct turn_rings *x, uint32_t v, uint32_t root
 }
 
 /*
- * The next hop of v: in dimension order if that is legal, around a ring the way that is meant for it; its mask: is
- * any legal?
+ * The next hop of v, on a legal route: shortest, in dimension order if that is legal, around a ring the way that is meant
+ * for it; or (`round`) in dimension order alone, any way around a ring. Its mask: is any legal?
  */
-static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t v, uint8_t *hop)
+static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t v, bool round, uint8_t *hop)
 {
-	struct osr__search *t = x->w;
-	const struct osr_fabric *fabric = t->f;
-	const struct osr_product *product = x->product;
-	const uint8_t *dist8 = t->s->scratch->dist8 + (size_t)root * fabric->n_switches;
+	struct osr__search *w = x->w;
+	const struct osr_fabric *fabric = w->f;
+	const uint8_t *dist8 = w->s->scratch->dist8 + (size_t)root * fabric->n_switches;
 	uint32_t least = UINT32_MAX, next, dim = rings_next(x, v, root, &next);
 	uint64_t best = UINT64_MAX;
 
-	t->mask[v] = 0;
-	for (uint32_t c = fabric->chan_row[v]; least && c < fabric->chan_row[v + 1]; c++) {
-		uint32_t u = fabric->chan_dst[c], away = 2;
-		uint64_t key = t->s->weight[c] + t->s->scratch->cost[u];
+	w->mask[v] = 0;
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		uint32_t u = fabric->chan_dst[c];
+		bool other = x->product->chan_dim[c] != dim,
+		     far = (uint8_t)(dist8[u] + 1) != dist8[v],
+		     back = next != OSR_NONE && osr_product_coord(x->product, u)[dim] != next;
+		uint32_t away = round ? far : other ? 2 : back;
+		uint64_t key = w->s->weight[c] + (round ? 0 : w->s->scratch->cost[u]);
 		uint8_t mask;
 
-		if ((uint8_t)(dist8[u] + 1) != dist8[v])
-			continue;
-		if (product->chan_dim[c] == dim)
-			away = next != OSR_NONE &&
-			       product->coord[(size_t)u * product->n_dims + dim] != next;
-		if (away > least || (away == least && key >= best) ||
-		    !(mask = osr__search_start(t, hop, root, c)))
+		if ((round ? other : far) || away > least || (away == least && key >= best) ||
+		    !(mask = osr__search_start(w, hop, root, c)))
 			continue;
 		least = away;
 		best = key;
-		t->mask[v] = mask;
+		w->mask[v] = mask;
 	}
-	t->s->scratch->cost[v] = best & ~HOP_MASK;
+	if (!w->mask[v] && round)
+		return false;
+	w->s->scratch->cost[v] = best & ~HOP_MASK;
 	hop[v] = (uint8_t)(best & HOP_MASK);
-	return t->mask[v];
+	return w->mask[v];
 }
 
-/* The next hop of v, which has no legal shortest route: in dimension order, any way around a ring; false: none yet. */
-static bool rings_go_round(struct turn_rings *x, uint32_t root, uint32_t v, uint8_t *hop)
+/* Routes to d, and their order in w->order; how many switches have a longer one than they need. */
+static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d)
 {
-	struct osr__search *t = x->w;
-	const struct osr_fabric *fabric = t->f;
-	const uint8_t *dist8 = t->s->scratch->dist8 + (size_t)root * fabric->n_switches;
-	uint32_t next, dim = rings_next(x, v, root, &next);
-	uint64_t best = UINT64_MAX;
+	struct osr__search *w = x->w;
+	const uint16_t *order = w->s->order + (size_t)root * w->f->n_switches;
+	uint8_t *hop = w->s->hop + (size_t)d * w->f->n_switches;
+	uint32_t n = 0, n_longer = 0, *list = w->waiting;
 
-	t->mask[v] = 0;
-	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-		uint32_t u = fabric->chan_dst[c];
-		uint64_t far = (uint8_t)(dist8[u] + 1) != dist8[v],
-			 key = t->s->weight[c] | far << 63;
-		uint8_t mask;
-
-		mask = x->product->chan_dim[c] == dim && key < best
-			       ? osr__search_start(t, hop, root, c)
-			       : 0;
-		if (!mask)
-			continue;
-		best = key;
-		t->mask[v] = mask;
-	}
-	if (t->mask[v])
-		hop[v] = (uint8_t)(best & HOP_MASK);
-	return t->mask[v];
-}
-
-/*
- * The n switches in list[], near ones first, have no legal shortest route. Around a ring they follow those farther
- * away, in other dimensions nearer ones; so passes go over the list in both directions by turns. Each pass but the last
- * takes a switch off the list, so there are at most n + 1. What is left takes detours.
- */
-static void rings_complete(struct turn_rings *x, uint32_t root, uint32_t d, uint32_t *list,
-			   uint32_t n)
-{
-	uint8_t *hop = x->w->s->hop + (size_t)d * x->w->f->n_switches;
-
+	w->s->scratch->cost[root] = 0;
+	w->mask[root] = w->all;
+	for (uint32_t i = 1; i < w->s->n_order[root]; i++)
+		if (!rings_settle(x, root, order[i], false, hop))
+			list[n++] = order[i];
+	/*
+	 * Those without a legal shortest route follow each other around rings. Each pass but the last takes a switch off
+	 * the list, so this ends. What is left takes detours.
+	 */
 	for (uint32_t before = n + 1; n && n < before;) {
 		before = n;
 		n = 0;
 		for (uint32_t i = 0; i < before; i++)
-			if (!rings_go_round(x, root, list[i], hop))
+			if (!rings_settle(x, root, list[i], true, hop))
 				list[n++] = list[i];
-		for (uint32_t i = 0; i < n / 2; i++) {
-			uint32_t v = list[i];
-
-			list[i] = list[n - 1 - i];
-			list[n - 1 - i] = v;
-		}
 	}
 	if (n)
-		osr__search_detour(x->w, root, d, false);
-}
-
-/* Routes to d; how many switches have a longer one than they need. */
-static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d)
-{
-	struct osr__search *t = x->w;
-	struct osr_spf *spf = t->s;
-	const struct osr_fabric *fabric = t->f;
-	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-	uint32_t n = 0, n_longer = 0, *list = t->waiting;
-
-	spf->scratch->cost[root] = 0;
-	t->mask[root] = t->all;
-	for (uint32_t i = 1; i < spf->n_order[root]; i++)
-		if (!rings_settle(x, root, order[i], hop))
-			list[n++] = order[i];
-	if (n) {
-		rings_complete(x, root, d, list, n);
-		osr__search_trace(t, root, d, &n_longer);
-	} else {
-		memcpy(t->order, order, spf->n_order[root] * sizeof(*order));
-	}
+		osr__search_detour(w, root, d, false);
+	osr__search_trace(w, root, d, &n_longer);
 	return n_longer;
 }
 
-/* A step that goes over all of n, and evenly: near the golden section. */
-static uint32_t rings_step(uint32_t n)
-{
-	uint32_t step = n * 79 / 128 + 1;
-
-	for (uint32_t a = step, b = n; b != 1;) {
-		uint32_t rest = a % b;
-
-		a = b;
-		b = rest;
-		if (!b) {
-			a = ++step;
-			b = n;
-		}
-	}
-	return step;
-}
-
-/* Routes of all LIDs, alike for those of a switch, and their loads; *n_longer: how many are longer than they need be. */
-static bool rings_route(struct turn_rings *x, uint32_t *n_longer)
+/*
+ * Routes of all LIDs, alike for those of a switch, and their loads; how many are longer than they need be.
+ */
+static uint32_t rings_route(struct turn_rings *x)
 {
 	struct osr_spf *spf = x->w->s;
 	const struct osr_fabric *fabric = spf->f;
 	size_t n = fabric->n_switches;
-	uint32_t step = rings_step(fabric->n_switches), root = 0;
+	uint32_t n_longer = 0;
 
-	*n_longer = 0;
 	osr__dor_clear(spf);
-	for (uint32_t i = 0; i < n; i++, root = (root + step) % n) {
+	for (uint32_t root = 0; root < n; root++) {
 		uint32_t first = spf->dest_row[root], end = spf->dest_row[root + 1], d, longer = 0;
 		uint64_t counts = 0;
 
-		/* Will auto take lanes by SL, with VLs for two cuts of each ring? */
-		if (i == n / RINGS_SAMPLE && x->job->opt->any_sl == OSR_ANY_SL_AUTO &&
-		    !x->damaged && x->job->req->max_vls >> x->product->n_rings &&
-		    (uint64_t)*n_longer * RINGS_LONGER > (uint64_t)i * fabric->n_dests)
-			return false;
 		for (uint32_t k = first; k < end; k++) {
 			d = spf->dest_list[k];
 			if (k == first)
@@ -443,12 +363,12 @@ static bool rings_route(struct turn_rings *x, uint32_t *n_longer)
 			x->w->detoured[d] = longer != 0;
 			counts += fabric->term_weight[fabric->dest_term[d]] != 0;
 		}
-		*n_longer += longer * (end - first);
+		n_longer += longer * (end - first);
 		if (counts)
 			osr__spf_count(spf, x->w->order, spf->n_order[root],
 				       spf->hop + spf->dest_list[first] * n, counts);
 	}
-	return true;
+	return n_longer;
 }
 
 /* Hops and loads in *turn, those of the job as before. */
@@ -478,10 +398,7 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 	if (!rings_sort(x))
 		return osr_arena_failed(x->job->scratch, x->job->diag) ? OSR_NOMEM : OSR_OK;
 	osr__search_set_reach(x->w);
-	if (!rings_route(x, &turn->n_longer)) {
-		osr_spf_swap(spf, &turn->paths);
-		return OSR_OK;
-	}
+	turn->n_longer = rings_route(x);
 	x->least = osr__dor_least(spf, x->product);
 	st = osr__search_ease(x->w, x->least * RINGS_LOAD / 100, UINT64_MAX);
 	turn->load = osr_spf_load(spf);
@@ -520,8 +437,7 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 	x->job = job;
 	x->w = w;
 	x->product = job->product;
-	x->damaged = x->product && !osr_product_is_whole(x->product);
-	if (x->product && (x->product->n_rings || x->damaged))
+	if (x->product && (x->product->n_rings || !osr_product_is_whole(x->product)))
 		st = rings_make(x, &turn, &made);
 	if (!made) {
 		osr_arena_reset(job->scratch, mark);
