@@ -536,7 +536,12 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 	struct osr_spf_options spf_options = { .ignore_rates = true };
 	struct dmodk m = { .f = job->fabric, .limit = osr_spf_bound(job->fabric) * BALANCE / 100 };
 	enum osr_status st = find_tree(&m, job);
-	struct osr_lane_work work = { &m.spf, req, job->scratch, job->arena, routing, job->diag };
+	struct osr_lanes_job lanes = { .s = &m.spf,
+				       .req = req,
+				       .scratch = job->scratch,
+				       .result = job->arena,
+				       .r = routing,
+				       .diag = job->diag };
 
 	if (!st)
 		st = dmodk_describe(&m.p, job->arena, routing, job->diag);
@@ -554,7 +559,7 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 	/* The order has one root in each component, from which a chain of neighbours leads down to every switch. */
 	st = m.up_hop ? osr_tree_order_certify(&m.o, req, job->scratch, job->arena, routing,
 					       job->diag)
-		      : osr_lanes_in_order(&work, &m.o);
+		      : osr_lanes_in_order(&lanes, &m.o);
 	if (st)
 		return st;
 	m.spf.place = m.o.number;

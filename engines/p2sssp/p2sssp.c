@@ -185,20 +185,6 @@ static enum osr_status pairs_route(struct osr_spf *spf, bool by_pairs, struct os
 	return OSR_OK;
 }
 
-/* No promise; where one lane suffices, as in trees, the result says so nevertheless. */
-static enum osr_status do_without_lanes(const struct osr_lanes_job *job)
-{
-	struct osr_lane_work work = {
-		job->s, job->req, job->scratch, job->result, job->r, job->diag
-	};
-	bool fits;
-	enum osr_status st = osr_layers_single(&work, &fits);
-
-	if (!st && !fits)
-		job->r->n_vls = 1;
-	return st;
-}
-
 static enum osr_status p2sssp_route(const struct osr_job *job)
 {
 	const uint64_t *option = job->values->num;
@@ -216,6 +202,7 @@ static enum osr_status p2sssp_route(const struct osr_job *job)
 				       .result = job->arena,
 				       .r = routing,
 				       .diag = job->diag };
+	bool fits;
 	enum osr_status st = osr_routing_init(routing, job->fabric, job->arena, job->diag);
 
 	if (!st)
@@ -227,7 +214,8 @@ static enum osr_status p2sssp_route(const struct osr_job *job)
 	st = pairs_route(&spf, option[STEP] == STEP_PAIR, job->scratch, job->diag);
 	if (st)
 		return st;
-	st = option[HEURISTIC] == WITHOUT_LANES ? do_without_lanes(&lanes)
+	/* Without lanes no promise; where one suffices, as in trees, the result says so nevertheless. */
+	st = option[HEURISTIC] == WITHOUT_LANES ? osr_layers_single(&lanes, &fits)
 						: osr_lanes_assign(&lanes);
 	if (st)
 		return st;

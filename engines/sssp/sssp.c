@@ -5,7 +5,7 @@
  * dependency graph tells at little cost, and then the result says so.
  */
 #include <osmroutes/engine.h>
-#include <osmroutes/layers.h>
+#include <osmroutes/lanes.h>
 #include <osmroutes/spf.h>
 #include <osmroutes/sweep.h>
 
@@ -21,35 +21,33 @@ static const struct osr_param params[] = {
 
 static enum osr_status sssp_route(const struct osr_job *job)
 {
-	const struct osr_fabric *fabric = job->fabric;
 	const struct osr_values *values = job->values;
 	const struct osr_request *req = &job->request;
-	struct osr_arena *scratch = job->scratch, *result = job->arena;
 	struct osr_routing *routing = job->routing;
-	struct osr_diag *diag = job->diag;
 	struct osr_spf_options spf_opt = { .max_rounds = OSR_SPF_ROUNDS,
 					   .ignore_rates = values->num[IGNORE_RATES] };
 	double start = req->clock_ms ? req->clock_ms() : 0;
 	bool fits;
 	struct osr_spf spf;
-	struct osr_lane_work work = { &spf, req, scratch, result, routing, diag };
-	enum osr_status st;
+	struct osr_lanes_job lanes = { .s = &spf,
+				       .req = req,
+				       .scratch = job->scratch,
+				       .result = job->arena,
+				       .r = routing,
+				       .diag = job->diag };
+	enum osr_status st = osr_routing_init(routing, job->fabric, job->arena, job->diag);
 
-	st = osr_routing_init(routing, fabric, result, diag);
-	if (st)
-		return st;
-	st = osr_spf_init(&spf, fabric, routing, &spf_opt, scratch, diag);
+	if (!st)
+		st = osr_spf_init(&spf, job->fabric, routing, &spf_opt, job->scratch, job->diag);
 	if (st)
 		return st;
 	osr_spf_route(&spf, &spf_opt);
 	routing->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
 
 	/* One layer or no claim: sssp promises balance, not lanes. */
-	st = osr_layers_single(&work, &fits);
+	st = osr_layers_single(&lanes, &fits);
 	if (st)
 		return st;
-	if (!fits)
-		routing->n_vls = 1;
 	routing->ms_layers = req->clock_ms ? req->clock_ms() - start - routing->ms_spf : 0;
 	osr_spf_finish(&spf);
 	routing->engine = "sssp";

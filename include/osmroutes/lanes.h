@@ -13,9 +13,54 @@
 #define OSMROUTES_LANES_H
 
 #include <osmroutes/engine.h>
-#include <osmroutes/layers.h>
 #include <osmroutes/product.h>
 #include <osmroutes/spf.h>
+
+/*
+ * Virtual layers: which route travels on which virtual lane, so that none can deadlock.
+ *
+ * Source: Domke 2011, section IV, Algorithm 2 (offline): start with all routes in the first layer,
+ * cut the cycles of its channel dependency graph by moving the routes that induce a chosen edge to
+ * the next layer, go on there. Which edge to choose is an option:
+ *	order		an order of the channels with little weight going backward; all routes with a
+ *			backward edge move at once (default; see cdg.h)
+ *	weakest		the edge of a found cycle that the fewest routes induce (the paper's best)
+ *	heaviest	the one that the most routes induce
+ *	first		the first edge of the cycle (the paper's pseudo-random choice)
+ *	online		no edge: one route after the other goes to the first layer where it closes no cycle
+ *			(the paper's first approach; LASH)
+ *
+ * A route is (source switch, dest): hosts of one switch share all channels. Counted routes are
+ *	- from every switch to every CA and router LID (hosts send; port 0 answers requests), and
+ *	- from every switch with a CA or router to every port 0.
+ * Routes from port 0 to port 0 of another switch exist, but no packet travels them: port 0 answers
+ * requests, and requests are sent by end ports. They are left out of the dependency graph; in a
+ * tree they would be the only routes that turn from down to up.
+ *
+ * Reversible: replies travel on the SL of the request (management responses; connected queue pairs
+ * set up by the communication manager). Then all routes between two switches, in both directions, are legal on
+ * one lane, and SL(a,b) = SL(b,a); more layers are added for pairs that have none in common.
+ *
+ * Multicast (struct osr_request) is a spanning order whose dependencies stay in the first layer.
+ */
+enum osr_heuristic {
+	OSR_HEURISTIC_ORDER,
+	OSR_HEURISTIC_WEAKEST,
+	OSR_HEURISTIC_HEAVIEST,
+	OSR_HEURISTIC_FIRST,
+	OSR_HEURISTIC_ONLINE,
+};
+
+enum osr_reversible {
+	OSR_REVERSIBLE_AUTO, /* if the budget allows, else one-way */
+	OSR_REVERSIBLE_ON,   /* or OSR_NO_VL */
+	OSR_REVERSIBLE_OFF,
+};
+
+struct osr_layers_options {
+	enum osr_heuristic heuristic;
+	enum osr_reversible reversible;
+};
 
 /* Lanes by turn (turn.h): free of deadlock whatever SL a packet carries. */
 enum osr_any_sl {
@@ -78,12 +123,20 @@ enum osr_status osr_lanes_assign(struct osr_lanes_job *job);
 enum osr_status osr_lanes_route(struct osr_lanes_job *job);
 
 /*
- * One lane in the order of a tree, for routes of work->s (routed, not finished) that go up it first and then down, by and
+ * Only asks whether everything fits one layer (*fits), as it does in trees; for minimal routes
+ * only, as osr_spf_route() leaves them, because trees are walked by distance; then the claims are
+ * DEADLOCK_FREE, REVERSIBLE, ANY_SL and MULTICAST. Otherwise routing keeps no claim, rank or SL, and is on one VL.
+ * job->opt is not used.
+ */
+enum osr_status osr_layers_single(struct osr_lanes_job *job, bool *fits);
+
+/*
+ * One lane in the order of a tree, for routes of job->s (routed, not finished) that go up it first and then down, by and
  * large: those that do not take detours, but for what one port 0 would send to another. The certificate, the claims and, if
- * requested, the spanning tree of multicast. OSR_NOT_APPLICABLE: the order has no spanning tree.
+ * requested, the spanning tree of multicast.
  */
 struct osr_tree_order;
-enum osr_status osr_lanes_in_order(const struct osr_lane_work *work,
+enum osr_status osr_lanes_in_order(const struct osr_lanes_job *job,
 				   const struct osr_tree_order *order);
 
 #endif

@@ -176,10 +176,11 @@ enum osr_status osr_mcast_order(const struct osr_spf *spf, struct osr_arena *scr
 				struct osr_diag *diag);
 
 /*
- * A spanning tree of an engine's own, [n_switches] channels to parents, for multicast: parent[] has tree[] less
- * the switches behind which nobody hangs.
+ * The same from a spanning tree of an engine's own, [n_switches] channels to parents, less the switches behind which
+ * nobody hangs.
  */
 enum osr_status osr_mcast_take(const struct osr_fabric *fabric, const uint32_t *tree,
-			       struct osr_arena *scratch, uint32_t *parent, struct osr_diag *diag);
+			       struct osr_arena *scratch, struct osr_arena *result,
+			       struct osr_routing *routing, struct osr_diag *diag);
 
 #endif

@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "core/lanes/updown.h"
+#include "core/order/cdg.h"
 
 #include "fabrics.h"
 
@@ -59,7 +60,7 @@ static uint32_t distance(const struct osr_fabric *f, uint32_t from, uint32_t to)
 }
 
 /* Is there a path of this length, and may it still go up? */
-static bool walk(const struct osr_fabric *f, const uint16_t *place, uint32_t v, uint32_t to,
+static bool walk(const struct osr_fabric *f, const uint32_t *place, uint32_t v, uint32_t to,
 		 uint32_t length, bool up)
 {
 	if (!length)
@@ -166,7 +167,7 @@ static void test_rank(void **state)
 	test_fabric_random(&m.t, 20, 40, 7);
 	make(&m);
 	assert_int_equal(osr_updown_search(&m.s, 1, &m.scratch, &u, &m.diag), OSR_OK);
-	osr_updown_rank(&u, &m.t.f, rank);
+	osr_order_updown(&m.t.f, u.place, rank);
 	for (uint32_t c = 0; c < m.t.f.n_channels; c++) {
 		uint32_t v = m.t.f.chan_dst[c];
 		bool up = u.place[v] < u.place[m.t.f.chan_src[c]];

@@ -81,22 +81,22 @@ static void dor_variants(const struct osr_spf *spf, uint8_t *variant)
  * The lane depends on where a packet goes, not where it came from. SLs that the plan does not use are for pairs that a
  * repair leaves no way on their own: one on lane 1 everywhere, the others on lane 2 where there is one.
  */
-static enum osr_status dor_sls(const struct osr_lane_work *work, const struct osr_dor_plan *plan)
+static enum osr_status dor_sls(const struct osr_lanes_job *job, const struct osr_dor_plan *plan)
 {
-	const struct osr_fabric *fabric = work->s->f;
-	struct osr_routing *routing = work->r;
+	const struct osr_fabric *fabric = job->s->f;
+	struct osr_routing *routing = job->r;
 	size_t n = fabric->n_switches;
 
-	routing->sl = osr_alloc(work->result, fabric->n_dests * n, 1);
+	routing->sl = osr_alloc(job->result, fabric->n_dests * n, 1);
 	if (!routing->sl ||
-	    osr_routing_alloc_sl2vl(routing, fabric, OSR_VL_UNSET, work->result, work->diag))
-		return osr_fail(work->diag, OSR_NOMEM, "out of memory for SLs of %u LIDs",
+	    osr_routing_alloc_sl2vl(routing, fabric, OSR_VL_UNSET, job->result, job->diag))
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for SLs of %u LIDs",
 				fabric->n_dests);
 	for (uint32_t root = 0; root < n; root++) {
 		uint8_t *row = NULL;
 
-		for (uint32_t k = work->s->dest_row[root]; k < work->s->dest_row[root + 1]; k++) {
-			uint8_t *mine = routing->sl + work->s->dest_list[k] * n;
+		for (uint32_t k = job->s->dest_row[root]; k < job->s->dest_row[root + 1]; k++) {
+			uint8_t *mine = routing->sl + job->s->dest_list[k] * n;
 
 			for (uint32_t v = 0; v < n && !row; v++)
 				mine[v] = osr_dor_sl(plan, v, root);
@@ -114,7 +114,7 @@ static enum osr_status dor_sls(const struct osr_lane_work *work, const struct os
 
 			for (uint32_t sl = 0; sl < OSR_DOR_SLS; sl++)
 				table[out][sl] = c == OSR_NONE ? 0
-						 : sl > plan->n_sls && work->req->max_vls > 2
+						 : sl > plan->n_sls && job->req->max_vls > 2
 							 ? 2
 							 : (uint8_t)osr_dor_lane(plan, c, sl);
 		}
@@ -126,51 +126,48 @@ static enum osr_status dor_sls(const struct osr_lane_work *work, const struct os
 }
 
 /* Lanes, the certificate and multicast. Multicast on a lane of its own rises as it does on lane 0. */
-static enum osr_status dor_finish(const struct osr_lane_work *work, const struct osr_dor_plan *plan)
+static enum osr_status dor_finish(const struct osr_lanes_job *job, const struct osr_dor_plan *plan)
 {
-	const struct osr_request *req = work->req;
-	struct osr_routing *routing = work->r;
-	size_t n = work->s->f->n_switches, m = work->s->f->n_channels;
+	const struct osr_request *req = job->req;
+	struct osr_routing *routing = job->r;
+	size_t n = job->s->f->n_switches, m = job->s->f->n_channels;
 	uint8_t n_lanes = plan->p->n_rings && req->max_vls > 1 ? 2 : 1;
-	uint32_t *tree = osr_alloc(work->scratch, n, sizeof(*tree));
+	uint32_t *tree = osr_alloc(job->scratch, n, sizeof(*tree));
 	enum osr_status st = OSR_OK;
 
 	routing->n_layers = routing->n_layers_one_way = routing->n_vls = n_lanes;
 	if (req->multicast && n_lanes > 1 && req->mcast_vl >= n_lanes)
 		routing->n_vls = req->mcast_vl + 1;
-	routing->rank = osr_alloc(work->result, routing->n_vls * m, sizeof(*routing->rank));
-	if (req->multicast)
-		routing->mcast_parent = osr_alloc(work->result, n, sizeof(*routing->mcast_parent));
-	if (!tree || osr_arena_failed(work->result, work->diag))
-		return osr_fail(work->diag, OSR_NOMEM, "out of memory for an order of %zu channels",
+	routing->rank = osr_alloc(job->result, routing->n_vls * m, sizeof(*routing->rank));
+	if (!tree || osr_arena_failed(job->result, job->diag))
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for an order of %zu channels",
 				m);
 	if (n_lanes == 1 && plan->p->n_rings)
 		osr_dor_ring_order(plan, routing->rank);
 	else
-		st = osr_dor_rank(plan, n_lanes, work->scratch, routing->rank, work->diag);
+		st = osr_dor_rank(plan, n_lanes, job->scratch, routing->rank, job->diag);
 	for (uint32_t lane = n_lanes; lane < routing->n_vls; lane++)
 		memcpy(routing->rank + lane * m, routing->rank, m * sizeof(*routing->rank));
 	osr_dor_tree(plan, tree);
 	if (!st && req->multicast)
-		st = osr_mcast_take(work->s->f, tree, work->scratch, routing->mcast_parent,
-				    work->diag);
+		st = osr_mcast_take(job->s->f, tree, job->scratch, job->result, routing, job->diag);
 	if (!st && n_lanes > 1)
-		st = dor_sls(work, plan);
+		st = dor_sls(job, plan);
 	routing->mcast_vl = n_lanes > 1 ? req->mcast_vl : 0;
 	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE |
 			   (req->multicast ? OSR_CLAIM_MULTICAST : 0) |
 			   (n_lanes == 1 ? OSR_CLAIM_ANY_SL : 0);
 	return st || n_lanes > 1 || !plan->p->n_rings
 		       ? st
-		       : osr_ordered_mend(work, routing->rank, tree, osr_spf_bound(work->s->f));
+		       : osr__ordered_mend(job, routing->rank, tree, osr_spf_bound(job->s->f));
 }
 
-enum osr_status osr_dor_assign(const struct osr_lane_work *work, const struct osr_product *product,
-			       bool detours, bool *routed)
+enum osr_status osr__dor_assign(const struct osr_lanes_job *job, bool *routed)
 {
-	struct osr_spf *spf = work->s;
+	struct osr_spf *spf = job->s;
 	const struct osr_fabric *fabric = spf->f;
-	const struct osr_request *req = work->req;
+	const struct osr_request *req = job->req;
+	const struct osr_product *product = job->product;
 	struct osr_dor_plan plan;
 	uint8_t *variant;
 
@@ -178,12 +175,11 @@ enum osr_status osr_dor_assign(const struct osr_lane_work *work, const struct os
 	/* Unicast has lanes 0 and 1: multicast joins it on the first, or has another one. */
 	if (!product || !osr_product_is_whole(product) || !osr_dor_plan(product, &plan) ||
 	    (product->n_rings &&
-	     (req->max_vls > 1 ? req->multicast && req->mcast_vl == 1 : !detours)))
+	     (req->max_vls > 1 ? req->multicast && req->mcast_vl == 1 : !job->opt->detours)))
 		return OSR_OK;
-	variant = osr_alloc(work->scratch, spf->f->n_dests, 1);
+	variant = osr_alloc(job->scratch, spf->f->n_dests, 1);
 	if (!variant)
-		return osr_fail(work->diag, OSR_NOMEM, "out of memory for %u LIDs",
-				spf->f->n_dests);
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for %u LIDs", spf->f->n_dests);
 	memset(variant, 0, spf->f->n_dests);
 	if (plan.n_variants > 1)
 		dor_variants(spf, variant);
@@ -200,7 +196,7 @@ enum osr_status osr_dor_assign(const struct osr_lane_work *work, const struct os
 	/* Is the busiest channel close to what no routing can go below? */
 	*routed = osr_spf_load(spf) * 100 <= osr__dor_least(spf, product) * 115;
 	if (*routed)
-		return dor_finish(work, &plan);
+		return dor_finish(job, &plan);
 	osr__dor_clear(spf);
 	return OSR_OK;
 }

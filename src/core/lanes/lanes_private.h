@@ -52,8 +52,7 @@ enum osr_status osr__dor_find(struct osr_lanes_job *job);
  * spread evenly (the most loaded channel exceeds 1.15 times the mean of its dimension's), multicast on VL 1 with rings, one VL for them
  * without detours.
  */
-enum osr_status osr_dor_assign(const struct osr_lane_work *work, const struct osr_product *product,
-			       bool detours, bool *routed);
+enum osr_status osr__dor_assign(const struct osr_lanes_job *job, bool *routed);
 
 /* No routing can keep the channels of a dimension below their mean load, or that of a line's middle. */
 uint64_t osr__dor_least(const struct osr_spf *spf, const struct osr_product *product);
@@ -72,8 +71,8 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed);
  * entries move off channels with more than `enough` then (UINT64_MAX: none). parent[] spans all; multicast, if it is asked
  * for, joins an order of it and of all that this one allows, which must exist.
  */
-enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *order,
-				 const uint32_t *parent, uint64_t enough);
+enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *order,
+				  const uint32_t *parent, uint64_t enough);
 
 /* ---- tables_sl.c: from routes and orders to SLs, the certificate and the claims ---------------- */
 
@@ -87,14 +86,14 @@ bool osr__tables_join(const struct osr__search *w, uint8_t *both);
  * Of routes within orders: SLs out of masks, or out of those of pairs, on which replies are safe, too; the certificate,
  * and the claims.
  */
-enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work *work,
+enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job *job,
 			       const uint8_t *both);
 
 /*
  * The certificate out of the orders of n_lanes lanes, rank[n_lanes * n_channels], and the claims that follow. VLs 0 and
  * *swap trade places: multicast, which rises in the first order, has its VL; beyond the others its order is that, too.
  */
-enum osr_status osr__tables_certify(const struct osr_lane_work *work, const uint32_t *rank,
+enum osr_status osr__tables_certify(const struct osr_lanes_job *job, const uint32_t *rank,
 				    uint32_t n_lanes, bool multicast, uint8_t *swap);
 
 static inline uint8_t osr__tables_vl(uint8_t lane, uint8_t swap)
@@ -108,8 +107,8 @@ void osr__tables_share_sls(const struct osr_spf *spf, uint8_t *sl);
 /* ---- layers: layers.c cuts by an order of the channels, layers_paper.c has the papers' ways --------- */
 
 struct layering {
-	const struct osr_lane_work *work;
-	const struct osr_spf *s; /* of work */
+	const struct osr_lanes_job *job;
+	const struct osr_spf *s; /* of job */
 	const struct osr_fabric *f;
 	enum osr_heuristic heuristic;
 	struct osr_cdg g;
@@ -127,7 +126,7 @@ static inline bool osr__is_sp0(const struct osr_fabric *fabric, uint32_t d)
 	return fabric->term_role[fabric->dest_term[d]] == OSR_ROLE_SP0;
 }
 
-/* Does anybody on switch v send to d? Only end ports ask a port 0; see layers.h. */
+/* Does anybody on switch v send to d? Only end ports ask a port 0; see lanes.h. */
 static inline bool osr__is_counted(const struct osr_fabric *fabric, uint32_t d, uint32_t v)
 {
 	return !osr__is_sp0(fabric, d) || fabric->sw_sources[v];
@@ -150,15 +149,15 @@ static inline uint32_t osr__dependency(const struct osr_cdg *cdg, const uint8_t 
 }
 
 /*
- * Layers for the routes of work->s, by number in r->sl, and their orders, orders[OSR_MAX_VLS * n_channels], also where
+ * Layers for the routes of job->s, by number in r->sl, and their orders, orders[OSR_MAX_VLS * n_channels], also where
  * there are not enough (OSR_NO_VL, without a sentence). pairs, only of OSR_HEURISTIC_ONLINE: all routes between two
  * switches in one layer, which the orders tell; r->sl is as before.
  */
-enum osr_status osr__layers_assign(const struct osr_lane_work *work, enum osr_heuristic heuristic,
+enum osr_status osr__layers_assign(const struct osr_lanes_job *job, enum osr_heuristic heuristic,
 				   bool pairs, uint32_t *orders, uint32_t *n_layers);
 
 /* From these to SLs, the certificate and the claims. */
-enum osr_status osr__layers_finish(const struct osr_lane_work *work, const uint32_t *orders,
+enum osr_status osr__layers_finish(const struct osr_lanes_job *job, const uint32_t *orders,
 				   uint32_t n_layers);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * See layers.h. A layering is one byte for each route (dest, source switch): the layer in which it travels.
+ * See lanes.h. A layering is one byte for each route (dest, source switch): the layer in which it travels.
  *
  * Sweeps go over a destination's tree in settling order: from the far end towards the destination to count what
  * passes an edge, from the destination outwards to hand down that a route is cut.
@@ -55,42 +55,43 @@ static void layers_mark(const struct osr_spf *spf, const struct osr_cdg *g, uint
 	}
 }
 
-enum osr_status osr_layers_single(const struct osr_lane_work *work, bool *fits)
+enum osr_status osr_layers_single(struct osr_lanes_job *job, bool *fits)
 {
-	const struct osr_spf *spf = work->s;
-	struct osr_routing *routing = work->r;
-	struct osr_arena_mark mark = osr_arena_mark(work->scratch), before;
-	bool multicast = work->req->multicast;
-	uint32_t *sends = osr_alloc(work->scratch, spf->f->n_switches, sizeof(*sends)), *rank;
+	const struct osr_spf *spf = job->s;
+	struct osr_routing *routing = job->r;
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch), before;
+	bool multicast = job->req->multicast;
+	uint32_t *sends = osr_alloc(job->scratch, spf->f->n_switches, sizeof(*sends)), *rank;
 	struct osr_cdg g;
-	enum osr_status st = osr_cdg_init(&g, spf->f, work->scratch, work->diag);
+	enum osr_status st = osr_cdg_init(&g, spf->f, job->scratch, job->diag);
 
 	*fits = false;
+	routing->n_vls = 1;
 	if (!st && multicast)
-		st = osr_mcast_order(spf, work->scratch, work->result, routing, work->diag);
+		st = osr_mcast_order(spf, job->scratch, job->result, routing, job->diag);
 	if (st)
 		return st;
-	before = osr_arena_mark(work->result);
-	rank = osr_alloc(work->result, spf->f->n_channels, sizeof(*rank));
-	if (!sends || osr_arena_failed(work->result, work->diag))
-		return osr_fail(work->diag, OSR_NOMEM, "out of memory for one lane");
+	before = osr_arena_mark(job->result);
+	rank = osr_alloc(job->result, spf->f->n_channels, sizeof(*rank));
+	if (!sends || osr_arena_failed(job->result, job->diag))
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for one lane");
 	layers_mark(spf, &g, sends);
 	if (multicast)
 		osr_mcast_depend(routing->mcast_parent, &g);
-	*fits = osr_cdg_sort(&g, work->scratch, rank);
-	if (osr_arena_failed(work->scratch, work->diag))
+	*fits = osr_cdg_sort(&g, job->scratch, rank);
+	if (osr_arena_failed(job->scratch, job->diag))
 		return OSR_NOMEM;
 	if (*fits) {
 		/* One graph without a cycle for everything, on every VL: any packet may use any SL. */
 		routing->rank = rank;
-		routing->n_vls = routing->n_layers = routing->n_layers_one_way = 1;
+		routing->n_layers = routing->n_layers_one_way = 1;
 		routing->mcast_vl = multicast ? 0 : routing->mcast_vl;
 		routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE |
 				   OSR_CLAIM_ANY_SL | (multicast ? OSR_CLAIM_MULTICAST : 0);
 	} else {
-		osr_arena_reset(work->result, before);
+		osr_arena_reset(job->result, before);
 	}
-	osr_arena_reset(work->scratch, mark);
+	osr_arena_reset(job->scratch, mark);
 	return OSR_OK;
 }
 
@@ -123,8 +124,8 @@ static void layers_weigh(struct layering *w, uint8_t layer)
 			count[osr__next_switch(fabric, hop, v)] += count[v];
 		}
 	}
-	if (layer == 0 && w->work->req->multicast)
-		osr_mcast_depend(w->work->r->mcast_parent, &w->g);
+	if (layer == 0 && w->job->req->multicast)
+		osr_mcast_depend(w->job->r->mcast_parent, &w->g);
 }
 
 /* Routes of this layer with an edge that is backward in its order move to the next one; false: nothing is there. */
@@ -165,7 +166,7 @@ static bool layers_cut(struct layering *w, uint8_t layer)
  */
 static enum osr_status layers_next(struct layering *w, uint8_t layer, bool *done)
 {
-	struct osr_arena *scratch = w->work->scratch;
+	struct osr_arena *scratch = w->job->scratch;
 	uint32_t *rank = w->rank + (size_t)layer * w->f->n_channels;
 	enum osr_status st = OSR_OK;
 
@@ -173,35 +174,35 @@ static enum osr_status layers_next(struct layering *w, uint8_t layer, bool *done
 	if (w->heuristic != OSR_HEURISTIC_ORDER)
 		st = osr__break_cycles(w, layer);
 	if (!st && !osr_cdg_sort(&w->g, scratch, rank))
-		st = osr_arena_failed(scratch, w->work->diag)
+		st = osr_arena_failed(scratch, w->job->diag)
 			     ? OSR_NOMEM
-			     : osr_cdg_order(&w->g, w->s->center, scratch, rank, w->work->diag);
+			     : osr_cdg_order(&w->g, w->s->center, scratch, rank, w->job->diag);
 	*done = !st && !layers_cut(w, layer);
 	return st;
 }
 
-enum osr_status osr__layers_assign(const struct osr_lane_work *work, enum osr_heuristic heuristic,
+enum osr_status osr__layers_assign(const struct osr_lanes_job *job, enum osr_heuristic heuristic,
 				   bool pairs, uint32_t *orders, uint32_t *n_layers)
 {
-	const struct osr_spf *spf = work->s;
+	const struct osr_spf *spf = job->s;
 	const struct osr_fabric *fabric = spf->f;
 	size_t n = fabric->n_switches;
-	struct osr_arena *scratch = work->scratch;
+	struct osr_arena *scratch = job->scratch;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct layering w = { .work = work,
+	struct layering w = { .job = job,
 			      .s = spf,
 			      .f = fabric,
 			      .heuristic = heuristic,
-			      .limit = work->req->max_vls,
-			      .layer = work->r->sl,
+			      .limit = job->req->max_vls,
+			      .layer = job->r->sl,
 			      .rank = orders,
 			      .left = osr_alloc(scratch, fabric->n_dests, 1),
 			      .count = osr_alloc(scratch, n, sizeof(*w.count)),
 			      .cut = osr_alloc(scratch, n, 1) };
 	bool done = false;
-	enum osr_status st = osr_cdg_init(&w.g, fabric, scratch, work->diag);
+	enum osr_status st = osr_cdg_init(&w.g, fabric, scratch, job->diag);
 
-	if (st || osr_arena_failed(scratch, work->diag))
+	if (st || osr_arena_failed(scratch, job->diag))
 		return OSR_NOMEM;
 	if (!pairs)
 		memset(w.layer, 0, fabric->n_dests * n);
@@ -218,20 +219,19 @@ enum osr_status osr__layers_assign(const struct osr_lane_work *work, enum osr_he
 	return st || done ? st : OSR_NO_VL;
 }
 
-enum osr_status osr__layers_finish(const struct osr_lane_work *work, const uint32_t *orders,
+enum osr_status osr__layers_finish(const struct osr_lanes_job *job, const uint32_t *orders,
 				   uint32_t n_layers)
 {
-	const struct osr_fabric *fabric = work->s->f;
-	struct osr_routing *routing = work->r;
+	const struct osr_fabric *fabric = job->s->f;
+	struct osr_routing *routing = job->r;
 	uint8_t swap;
-	enum osr_status st =
-		osr__tables_certify(work, orders, n_layers, work->req->multicast, &swap);
+	enum osr_status st = osr__tables_certify(job, orders, n_layers, job->req->multicast, &swap);
 
 	for (size_t i = 0; !st && i < (size_t)fabric->n_dests * fabric->n_switches; i++)
 		routing->sl[i] = osr__tables_vl(routing->sl[i], swap);
 	if (!st)
-		osr__tables_share_sls(work->s, routing->sl);
+		osr__tables_share_sls(job->s, routing->sl);
 	routing->n_layers = routing->n_layers_one_way = (uint8_t)n_layers;
-	routing->mcast_vl = work->req->mcast_vl;
+	routing->mcast_vl = job->req->mcast_vl;
 	return st;
 }

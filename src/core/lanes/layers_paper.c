@@ -128,7 +128,7 @@ static void search_from(struct search *q, uint32_t start)
 
 enum osr_status osr__break_cycles(struct layering *w, uint8_t layer)
 {
-	struct osr_arena *scratch = w->work->scratch;
+	struct osr_arena *scratch = w->job->scratch;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t n = w->f->n_channels;
 	struct search q = { .w = w,
@@ -137,7 +137,7 @@ enum osr_status osr__break_cycles(struct layering *w, uint8_t layer)
 			    .stack = osr_alloc(scratch, n, sizeof(*q.stack)),
 			    .edge = osr_alloc(scratch, n, sizeof(*q.edge)) };
 
-	if (osr_arena_failed(scratch, w->work->diag))
+	if (osr_arena_failed(scratch, w->job->diag))
 		return OSR_NOMEM;
 	for (uint32_t c = 0; c < n; c++)
 		if (q.place[c] != DONE)
@@ -193,26 +193,26 @@ enum osr_status osr__add_online(struct layering *w, bool pairs)
 {
 	const struct osr_spf *spf = w->s;
 	const struct osr_fabric *fabric = w->f;
-	struct osr_arena *scratch = w->work->scratch;
+	struct osr_arena *scratch = w->job->scratch;
 	size_t n_nodes = w->limit * (size_t)fabric->n_channels;
 	uint32_t *keys = osr_calloc(scratch, n_nodes, sizeof(*keys));
 	struct osr_order nodes;
 	bool fits = true;
 	enum osr_status st;
 
-	if (osr_arena_failed(scratch, w->work->diag))
+	if (osr_arena_failed(scratch, w->job->diag))
 		return OSR_NOMEM;
 	/* A unit has each turn once at most. */
 	st = osr_order_init(&nodes, fabric, w->limit, false, keys, w->g.n_slots, scratch,
-			    w->work->diag);
+			    w->job->diag);
 	if (st)
 		return st;
 	nodes.max_work = UINT64_MAX;
 	w->n_layers = 1;
 	/* The dependencies of multicast come first, in the first layer; they have no cycle. */
-	if (w->work->req->multicast) {
+	if (w->job->req->multicast) {
 		memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
-		osr_mcast_depend(w->work->r->mcast_parent, &w->g);
+		osr_mcast_depend(w->job->r->mcast_parent, &w->g);
 		for (uint32_t c = 0; c < fabric->n_channels; c++)
 			for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++)
 				if (w->g.weight[t])

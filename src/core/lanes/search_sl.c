@@ -3,7 +3,7 @@
  * Lanes by SL: routing with the channel dependency graph in view: it never fails, on any number of
  * VLs.
  *
- * layers.h cuts the cycles of the routes that are there; where that takes more lanes than there are, this
+ * lanes.h cuts the cycles of the routes that are there; where that takes more lanes than there are, this
  * module routes again under K channel orders, one per VL, beginning with those of the layers. A route is legal on VL k if every step
  * goes forward in order k, so whatever is legal is deadlock-free, and the orders are the
  * certificate.
@@ -36,7 +36,7 @@
  *	osr__lanes_sl()		  layers for the paths there are, or others within orders; then replies
  *	layers.c		    layers
  *	sl_search()		    rounds; then detours
- *	osr_ordered_mend()	  detours for given trees (dor.c)
+ *	osr__ordered_mend()	  detours for given trees (dor.c)
  *	search.c		    rounds, trees
  *	osr__search_improve_sl()    the channel orders for the routes made under them
  *	tables_sl.c		  SLs and certificate
@@ -108,28 +108,28 @@ enum osr_status osr__search_improve_sl(struct osr__search *w)
 }
 
 /* Lanes that masks have a bit for. */
-static uint32_t sl_most(const struct osr_lane_work *work)
+static uint32_t sl_most(const struct osr_lanes_job *job)
 {
-	return work->req->max_vls < OSR_ORDERED_MAX ? work->req->max_vls : OSR_ORDERED_MAX;
+	return job->req->max_vls < OSR_ORDERED_MAX ? job->req->max_vls : OSR_ORDERED_MAX;
 }
 
-static enum osr_status sl_init(struct osr__search *w, const struct osr_lane_work *work,
+static enum osr_status sl_init(struct osr__search *w, const struct osr_lanes_job *job,
 			       uint32_t n_lanes, uint32_t *orders)
 {
-	const struct osr_fabric *fabric = work->s->f;
+	const struct osr_fabric *fabric = job->s->f;
 	/* Of several lanes masks become SLs where they are. */
-	uint8_t *masks = n_lanes > 1 ? work->r->sl
-				     : osr_calloc(work->scratch,
+	uint8_t *masks = n_lanes > 1 ? job->r->sl
+				     : osr_calloc(job->scratch,
 						  (size_t)fabric->n_dests * fabric->n_switches, 1);
 	enum osr_status st;
 
 	if (!masks)
-		return osr_fail(work->diag, OSR_NOMEM, "out of memory for the lanes of %u LIDs",
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the lanes of %u LIDs",
 				fabric->n_dests);
-	*w = (struct osr__search){ .s = work->s,
+	*w = (struct osr__search){ .s = job->s,
 				   .f = fabric,
-				   .scratch = work->scratch,
-				   .diag = work->diag,
+				   .scratch = job->scratch,
+				   .diag = job->diag,
 				   .n_lanes = n_lanes,
 				   .rank = orders,
 				   .masks = masks };
@@ -141,7 +141,7 @@ static enum osr_status sl_init(struct osr__search *w, const struct osr_lane_work
 	20 /* 1 in so many routes without a legal way: on one lane, another order is called for */
 
 /* One lane: an order searched for the pairs it serves. */
-static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_lane_work *work)
+static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_lanes_job *job)
 {
 	struct osr_updown updown;
 	enum osr_status st =
@@ -149,15 +149,15 @@ static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_l
 
 	if (st)
 		return st;
-	osr_updown_rank(&updown, w->f, w->rank);
+	osr_order_updown(w->f, updown.place, w->rank);
 	osr__search_set_reach(w);
 	memcpy(w->escape, updown.parent, w->f->n_switches * sizeof(*w->escape));
-	return work->r->mcast_parent ? osr_mcast_take(w->f, updown.parent, w->scratch,
-						      work->r->mcast_parent, w->diag)
-				     : OSR_OK;
+	return job->r->mcast_parent ? osr_mcast_take(w->f, updown.parent, w->scratch, job->result,
+						     job->r, w->diag)
+				    : OSR_OK;
 }
 
-static enum osr_status sl_search(struct osr__search *w, const struct osr_lane_work *work)
+static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_job *job)
 {
 	bool single = w->n_lanes == 1;
 	uint64_t many = single ? osr__search_n_routes(w) / MANY : UINT64_MAX, least;
@@ -185,7 +185,7 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lane_wo
 			st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, true, many, &least);
 	}
 	if (!st && least > many) {
-		st = sl_start_updown(w, work);
+		st = sl_start_updown(w, job);
 		if (!st)
 			st = osr__search_rounds(w, 1, true, UINT64_MAX, &least);
 	}
@@ -194,7 +194,7 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lane_wo
 	if (least)
 		osr__search_route_all(w, OSR__SEARCH_LAST);
 	st = osr__search_ease(w, w->s->scratch->mixed ? 0 : osr_spf_bound(w->f), UINT64_MAX);
-	work->r->n_longer = osr__search_count_longer(w);
+	job->r->n_longer = osr__search_count_longer(w);
 	return st;
 }
 
@@ -222,17 +222,17 @@ static enum osr_status sl_pair(struct osr__search *w, uint32_t limit, uint8_t *b
 	return st;
 }
 
-static enum osr_status sl_no_vl(const struct osr_lane_work *work, bool pairs)
+static enum osr_status sl_no_vl(const struct osr_lanes_job *job, bool pairs)
 {
 	return osr_fail(
-		work->diag, OSR_NO_VL,
+		job->diag, OSR_NO_VL,
 		"more than the %u virtual lane%s of the budget are needed to break all cycles%s",
-		work->req->max_vls, work->req->max_vls == 1 ? "" : "s",
+		job->req->max_vls, job->req->max_vls == 1 ? "" : "s",
 		pairs ? " with replies on the SL of their request" : "");
 }
 
 /* Both directions of every pair on one SL, where layers have been found (fits) or orders. */
-static enum osr_status sl_replies(struct osr__search *w, const struct osr_lane_work *work,
+static enum osr_status sl_replies(struct osr__search *w, const struct osr_lanes_job *job,
 				  enum osr_heuristic heuristic, bool fits, uint8_t *both, bool *all)
 {
 	uint32_t n_lanes, *orders = osr_alloc(w->scratch, (size_t)OSR_MAX_VLS * w->f->n_channels,
@@ -240,7 +240,7 @@ static enum osr_status sl_replies(struct osr__search *w, const struct osr_lane_w
 	enum osr_status st = osr_arena_failed(w->scratch, w->diag) ? OSR_NOMEM : OSR_OK;
 
 	if (!st && fits && heuristic == OSR_HEURISTIC_ONLINE) {
-		st = osr__layers_assign(work, heuristic, true, orders, &n_lanes);
+		st = osr__layers_assign(job, heuristic, true, orders, &n_lanes);
 		if (!st && n_lanes <= OSR_ORDERED_MAX) {
 			w->rank = orders;
 			w->n_lanes = n_lanes;
@@ -251,14 +251,12 @@ static enum osr_status sl_replies(struct osr__search *w, const struct osr_lane_w
 	}
 	if (st && st != OSR_NO_VL)
 		return st;
-	return sl_pair(w, fits ? sl_most(work) : w->n_lanes, both, all);
+	return sl_pair(w, fits ? sl_most(job) : w->n_lanes, both, all);
 }
 
 enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
 {
-	struct osr_lane_work work = {
-		job->s, job->req, job->scratch, job->result, job->r, job->diag
-	};
+	struct osr_lanes_job mine = *job; /* may have another request */
 	const struct osr_layers_options *opt = &job->opt->layers;
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	size_t n = job->s->f->n_switches;
@@ -277,86 +275,76 @@ enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
 	routing->sl = osr_alloc(job->result, job->s->f->n_dests * n, 1);
 	if (!routing->sl)
 		return osr_fail(job->diag, OSR_NOMEM, "out of memory for SLs");
-	st = osr__layers_assign(&work, opt->heuristic, false, job->orders, &n_layers);
+	st = osr__layers_assign(&mine, opt->heuristic, false, job->orders, &n_layers);
 	fits = !st;
 	routing->strategy = fits ? "layers" : "paths within orders";
 	if (st == OSR_NO_VL)
-		st = job->opt->detours ? OSR_OK : sl_no_vl(&work, false);
+		st = job->opt->detours ? OSR_OK : sl_no_vl(&mine, false);
 	if (!st && fits && (opt->reversible == OSR_REVERSIBLE_OFF || n_layers > OSR_ORDERED_MAX)) {
-		st = must ? sl_no_vl(&work, true)
-			  : osr__layers_finish(&work, job->orders, n_layers);
+		st = must ? sl_no_vl(&mine, true)
+			  : osr__layers_finish(&mine, job->orders, n_layers);
 		osr_arena_reset(job->scratch, mark);
 		return st;
 	}
 	if (!st)
-		st = sl_init(&w, &work, fits ? n_layers : sl_most(&work), job->orders);
+		st = sl_init(&w, &mine, fits ? n_layers : sl_most(&mine), job->orders);
 	if (!st && must)
 		st = osr_spf_save(job->s, job->scratch, &saved, job->diag);
 	if (!st && fits) {
 		osr__search_set_reach(&w);
 		osr__search_count_failed(&w);
 	} else if (!st) {
-		st = sl_search(&w, &work);
+		st = sl_search(&w, &mine);
 	}
 	if (!st && opt->reversible != OSR_REVERSIBLE_OFF) {
 		both = osr_alloc(job->scratch, n * n, 1);
-		st = both ? sl_replies(&w, &work, opt->heuristic, fits, both, &replies)
+		st = both ? sl_replies(&w, &mine, opt->heuristic, fits, both, &replies)
 			  : osr_fail(job->diag, OSR_NOMEM, "out of memory for the SLs of pairs");
 	}
 	if (!st && must && !replies) {
 		/* On one VL everything is safe for everyone, replies included. */
 		routing->strategy = "paths within one order";
 		osr_spf_restore(job->s, &saved);
-		work.req = &one;
-		st = job->opt->detours ? sl_init(&w, &work, 1, job->orders) : sl_no_vl(&work, true);
+		mine.req = &one;
+		st = job->opt->detours ? sl_init(&w, &mine, 1, job->orders) : sl_no_vl(&mine, true);
 		if (!st)
-			st = sl_search(&w, &work);
+			st = sl_search(&w, &mine);
 	}
 	if (!st)
-		st = osr__tables_sl(&w, &work, replies ? both : NULL);
+		st = osr__tables_sl(&w, &mine, replies ? both : NULL);
 	if (!st && fits && w.n_lanes > 1)
 		routing->n_layers_one_way = (uint8_t)n_layers;
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }
 
-enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *order,
-				 const uint32_t *tree, uint64_t enough)
+enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *order,
+				  const uint32_t *tree, uint64_t enough)
 {
-	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
-	struct osr_routing *routing = work->r;
-	struct osr_request one = *work->req;
-	struct osr_lane_work mine = *work;
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	struct osr_routing *routing = job->r;
+	struct osr_request one = *job->req;
+	struct osr_lanes_job mine = *job;
 	struct osr__search w;
-	enum osr_status st = sl_init(&w, work, 1, order);
+	enum osr_status st = sl_init(&w, job, 1, order);
 
 	one.max_vls = 1;
 	mine.req = &one;
-
 	if (st)
 		return st;
 	memcpy(w.escape, tree, w.f->n_switches * sizeof(*tree));
 	osr__search_set_reach(&w);
 	osr__search_route_all(&w, OSR__SEARCH_MEND);
-	if (w.n_failed && osr__search_count_failed(&w)) {
-		osr_arena_reset(work->scratch, mark);
-		return osr_fail(work->diag, OSR_NOT_APPLICABLE,
-				"the order of the switches does not reach all of them");
-	}
 	if (w.n_failed) {
 		if (enough != UINT64_MAX)
 			st = osr__search_ease(&w, enough, UINT64_MAX);
 		routing->n_longer = osr__search_count_longer(&w);
 	}
-	if (!st && work->req->multicast) {
+	if (!st && job->req->multicast) {
 		/* The order knows nothing of multicast: one of what it allows and of the tree together. */
-		routing->mcast_parent =
-			osr_alloc(work->result, w.f->n_switches, sizeof(*routing->mcast_parent));
 		for (uint32_t e = 0; e < w.g.n_slots; e++)
 			w.g.weight[e] = w.forward[e] & 1;
-		if (!routing->mcast_parent)
-			return osr_fail(w.diag, OSR_NOMEM, "out of memory for a tree of switches");
-		if (osr_mcast_take(w.f, tree, w.scratch, routing->mcast_parent, w.diag))
+		if (osr_mcast_take(w.f, tree, w.scratch, job->result, routing, w.diag))
 			return OSR_NOMEM;
 		osr_mcast_depend(routing->mcast_parent, &w.g);
 		if (!osr_cdg_sort(&w.g, w.scratch, w.rank))
@@ -365,6 +353,6 @@ enum osr_status osr_ordered_mend(const struct osr_lane_work *work, uint32_t *ord
 	}
 	if (!st)
 		st = osr__tables_sl(&w, &mine, NULL);
-	osr_arena_reset(work->scratch, mark);
+	osr_arena_reset(job->scratch, mark);
 	return st;
 }

@@ -6,16 +6,9 @@
 
 #include "turn.h"
 
-static struct osr_lane_work lanes_work(const struct osr_lanes_job *job)
-{
-	return (struct osr_lane_work){ job->s,      job->req, job->scratch,
-				       job->result, job->r,   job->diag };
-}
-
 static enum osr_status lanes_dimensions(struct osr_lanes_job *job, bool *done)
 {
-	struct osr_lane_work work = lanes_work(job);
-	enum osr_status st = osr_dor_assign(&work, job->product, job->opt->detours, done);
+	enum osr_status st = osr__dor_assign(job, done);
 	bool any_sl = job->opt->any_sl == OSR_ANY_SL_ON || job->opt->any_sl == OSR_ANY_SL_KEEP;
 	struct osr_routing *routing = job->r;
 
@@ -34,14 +27,13 @@ static enum osr_status lanes_dimensions(struct osr_lanes_job *job, bool *done)
 static enum osr_status lanes_one(struct osr_lanes_job *job, bool *done)
 {
 	struct osr_arena_mark before = osr_arena_mark(job->result);
-	struct osr_lane_work work = lanes_work(job);
 	struct osr_routing kept = *job->r;
 	enum osr_status st;
 	bool one_lane;
 
 	osr_spf_first(job->s);
 	job->state = OSR_LANES_FIRST;
-	st = osr_layers_single(&work, &one_lane);
+	st = osr_layers_single(job, &one_lane);
 	*done = !st && one_lane && (!job->opt->spf.max_rounds || osr_spf_balanced(job->s));
 	if (st || !one_lane || *done)
 		return st;
@@ -58,14 +50,6 @@ static enum osr_status lanes_balance(struct osr_lanes_job *job, bool *done)
 	job->ms_spf = job->req->clock_ms ? job->req->clock_ms() : 0;
 	job->state = OSR_LANES_ROUTED;
 	return OSR_OK;
-}
-
-/* One lane for the balanced paths: any SL is safe on it, and SL2VL tables need not be sent. */
-static enum osr_status lanes_one_order(struct osr_lanes_job *job, bool *done)
-{
-	struct osr_lane_work work = lanes_work(job);
-
-	return osr_layers_single(&work, done);
 }
 
 static enum osr_status lanes_by_turn(struct osr_lanes_job *job, bool *done)
@@ -95,7 +79,8 @@ static const struct lanes_strategy {
 	{ "one lane", OSR_LANES_UNROUTED, 0, lanes_one },
 	{ "up and down a fat tree", OSR_LANES_FIRST, 0, osr__lanes_tree },
 	{ "balanced shortest paths", OSR_LANES_FIRST, 0, lanes_balance },
-	{ "one order", OSR_LANES_ROUTED, 0, lanes_one_order },
+	/* Any SL is safe on one lane, and SL2VL tables need not be sent. */
+	{ "one order", OSR_LANES_ROUTED, 0, osr_layers_single },
 	{ "lanes by turn", OSR_LANES_ROUTED, ANY_SL | BY_TURN, lanes_by_turn },
 	/* They say which they are. */
 	{ NULL, OSR_LANES_ROUTED, 0, osr__lanes_sl },

@@ -32,20 +32,19 @@ bool osr__tables_join(const struct osr__search *w, uint8_t *both)
 	return all;
 }
 
-enum osr_status osr__tables_certify(const struct osr_lane_work *work, const uint32_t *rank,
+enum osr_status osr__tables_certify(const struct osr_lanes_job *job, const uint32_t *rank,
 				    uint32_t n_lanes, bool multicast, uint8_t *swap)
 {
-	const struct osr_request *req = work->req;
-	struct osr_routing *routing = work->r;
-	size_t m = work->s->f->n_channels;
+	const struct osr_request *req = job->req;
+	struct osr_routing *routing = job->r;
+	size_t m = job->s->f->n_channels;
 	bool beyond = multicast && n_lanes > 1 && req->mcast_vl >= n_lanes;
 
 	*swap = req->multicast && n_lanes > 1 && req->mcast_vl < n_lanes ? req->mcast_vl : 0;
 	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)n_lanes;
-	routing->rank = osr_calloc(work->result, routing->n_vls * m, sizeof(*routing->rank));
+	routing->rank = osr_calloc(job->result, routing->n_vls * m, sizeof(*routing->rank));
 	if (!routing->rank)
-		return osr_fail(work->diag, OSR_NOMEM,
-				"out of memory for the deadlock certificate");
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the deadlock certificate");
 	for (uint32_t k = 0; k < n_lanes; k++)
 		memcpy(routing->rank + osr__tables_vl((uint8_t)k, *swap) * m, rank + k * m,
 		       m * sizeof(*rank));
@@ -64,11 +63,11 @@ void osr__tables_share_sls(const struct osr_spf *spf, uint8_t *sl)
 			memcpy(sl + d * n, sl + spf->alias[d] * n, n);
 }
 
-enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work *work,
+enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job *job,
 			       const uint8_t *both)
 {
-	const struct osr_request *req = work->req;
-	struct osr_routing *routing = work->r;
+	const struct osr_request *req = job->req;
+	struct osr_routing *routing = job->r;
 	struct osr_diag *diag = w->diag;
 	size_t n = w->f->n_switches;
 	uint8_t swap;
@@ -77,7 +76,7 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work
 	osr__spf_share(w->s);
 	if (osr_arena_failed(w->scratch, diag))
 		return OSR_NOMEM;
-	st = osr__tables_certify(work, w->rank, w->n_lanes, req->multicast, &swap);
+	st = osr__tables_certify(job, w->rank, w->n_lanes, req->multicast, &swap);
 	if (st)
 		return st;
 	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;

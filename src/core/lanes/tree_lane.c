@@ -31,25 +31,20 @@ static enum osr_status tree_lane_find(struct osr_lanes_job *job, bool tiers,
 	return st == OSR_NOMEM ? osr_fail(job->diag, st, "%s", why.text) : st;
 }
 
-enum osr_status osr_lanes_in_order(const struct osr_lane_work *work,
+enum osr_status osr_lanes_in_order(const struct osr_lanes_job *job,
 				   const struct osr_tree_order *order)
 {
 	const struct osr_fabric *fabric = order->f;
-	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
-	uint32_t n = fabric->n_switches, *parent = osr_alloc(work->scratch, n, sizeof(*parent)),
-		 *rank = osr_alloc(work->scratch, fabric->n_channels, sizeof(*rank));
-	enum osr_status st = osr_tree_order_parents(order, work->scratch, parent, work->diag);
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	uint32_t n = fabric->n_switches, *parent = osr_alloc(job->scratch, n, sizeof(*parent)),
+		 *rank = osr_alloc(job->scratch, fabric->n_channels, sizeof(*rank));
+	enum osr_status st = osr_tree_order_parents(order, job->scratch, parent, job->diag);
 
-	/* Up the order by falling numbers, then down by rising ones. */
-	for (uint32_t c = 0; !st && c < fabric->n_channels; c++) {
-		uint32_t from = order->number[fabric->chan_src[c]],
-			 to = order->number[fabric->chan_dst[c]];
-
-		rank[c] = to < from ? n - from : n + to;
-	}
 	if (!st)
-		st = osr_ordered_mend(work, rank, parent, UINT64_MAX);
-	osr_arena_reset(work->scratch, mark);
+		osr_order_updown(fabric, order->number, rank);
+	if (!st)
+		st = osr__ordered_mend(job, rank, parent, UINT64_MAX);
+	osr_arena_reset(job->scratch, mark);
 	return st;
 }
 
@@ -121,29 +116,23 @@ static enum osr_status tree_lane_weigh(struct osr_lanes_job *job, bool cut, bool
 enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_updown *updown,
 				       bool *found)
 {
-	uint32_t n = job->s->f->n_switches;
 	struct osr_tree_order order;
-	enum osr_status st;
+	enum osr_status st = job->s->f->n_components == 1 ? tree_lane_find(job, false, &order)
+							  : OSR_NOT_APPLICABLE;
 
-	updown->place = osr_alloc(job->scratch, n, sizeof(*updown->place));
-	updown->parent = osr_alloc(job->scratch, n, sizeof(*updown->parent));
-	if (osr_arena_failed(job->scratch, job->diag))
-		return OSR_NOMEM;
-	st = job->s->f->n_components == 1 ? tree_lane_find(job, false, &order) : OSR_NOT_APPLICABLE;
-	if (!st)
-		st = osr_tree_order_parents(&order, job->scratch, updown->parent, job->diag);
 	*found = !st;
-	for (uint32_t v = 0; *found && v < n; v++)
-		updown->place[v] = (uint16_t)order.number[v];
-	return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
+	if (st)
+		return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
+	updown->place = order.number;
+	updown->parent = osr_alloc(job->scratch, job->s->f->n_switches, sizeof(*updown->parent));
+	return osr_arena_failed(job->scratch, job->diag)
+		       ? OSR_NOMEM
+		       : osr_tree_order_parents(&order, job->scratch, updown->parent, job->diag);
 }
 
 enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	struct osr_lane_work work = {
-		job->s, job->req, job->scratch, job->result, job->r, job->diag
-	};
 	struct tree_lane_loads free = tree_lane_measure(job->s);
 	struct osr_tree_order order;
 	enum osr_status st = tree_lane_find(job, true, &order);
@@ -165,11 +154,7 @@ enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)
 	}
 	job->s->place = NULL;
 	if (!st && *fits)
-		st = osr_lanes_in_order(&work, &order);
-	if (st == OSR_NOT_APPLICABLE && *fits) {
-		*fits = false;
-		osr_spf_leave_order(job->s);
-	}
+		st = osr_lanes_in_order(job, &order);
 	osr_arena_reset(job->scratch, mark);
-	return st == OSR_NOT_APPLICABLE && !*fits ? OSR_OK : st;
+	return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
 }

@@ -12,6 +12,8 @@
 
 #include "core/paths/mcast.h"
 
+#include "core/order/node_order.h"
+
 #include "turn.h"
 
 /* ---- where to start -------------------------------------------------------------------------- */
@@ -35,26 +37,20 @@ enum osr_status osr__turn_start_updown(struct osr__search *w, const struct osr_u
 	const struct osr_fabric *fabric = w->f;
 	struct osr_arena *scratch = w->scratch;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t *by_place = osr_alloc(scratch, fabric->n_switches, sizeof(*by_place));
-	uint32_t *sequence = osr_alloc(scratch, fabric->n_channels, sizeof(*sequence)), at = 0;
+	uint32_t m = fabric->n_channels, *key = osr_alloc(scratch, m, sizeof(*key)),
+		 *from = osr_alloc(scratch, m, sizeof(*from)),
+		 *to = osr_alloc(scratch, m, sizeof(*to));
 
-	if (!by_place || !sequence)
+	if (osr_arena_failed(scratch, NULL))
 		return osr__turn_nomem(w->diag);
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
-		by_place[updown->place[v]] = v;
-	/* Channels in up*-down* order, all that go down first. */
-	for (int up = 0; up <= 1; up++)
-		for (uint32_t i = 0; i < fabric->n_switches; i++) {
-			uint32_t v = by_place[up ? fabric->n_switches - 1 - i : i];
-
-			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
-				if ((updown->place[fabric->chan_dst[c]] < updown->place[v]) == up)
-					sequence[at++] = c;
-		}
-	for (uint32_t l = 0; l < w->n_lanes; l++)
-		for (uint32_t i = 0; i < fabric->n_channels; i++)
-			w->rank[(size_t)l * fabric->n_channels + sequence[i]] =
-				l * fabric->n_channels + i;
+	/* Half of the channels go up, and these come second. */
+	osr_order_updown(fabric, updown->place, key);
+	osr_order_place(key, m, from, to, w->rank);
+	for (uint32_t c = 0; c < m; c++)
+		w->rank[c] = w->rank[c] < m / 2 ? w->rank[c] + m / 2 : w->rank[c] - m / 2;
+	for (uint32_t l = 1; l < w->n_lanes; l++)
+		for (uint32_t c = 0; c < m; c++)
+			w->rank[(size_t)l * m + c] = l * m + w->rank[c];
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint32_t v = fabric->chan_dst[c];
 

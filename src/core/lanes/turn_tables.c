@@ -166,13 +166,10 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 	st = osr_routing_alloc_sl2vl(routing, fabric, 0, job->result, job->diag);
 	routing->sl = NULL;
 	routing->rank = osr_alloc(job->result, w->n_classes * n_vls * m, sizeof(*routing->rank));
-	if (job->req->multicast)
-		routing->mcast_parent =
-			osr_alloc(job->result, fabric->n_switches, sizeof(*routing->mcast_parent));
-	if (st || !routing->rank || (job->req->multicast && !routing->mcast_parent))
+	if (st || !routing->rank)
 		return osr__turn_nomem(job->diag);
 	if (job->req->multicast)
-		st = osr_mcast_take(fabric, w->escape, job->scratch, routing->mcast_parent,
+		st = osr_mcast_take(fabric, w->escape, job->scratch, job->result, routing,
 				    job->diag);
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (uint32_t in = 0; in <= fabric->sw_n_ports[s]; in++)

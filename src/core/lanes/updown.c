@@ -29,7 +29,7 @@ struct search {
 	block_t *down, *any; /* [n_switches] of one block */
 	uint8_t *sends;      /* [n_switches] hosts hang on it */
 	uint16_t *order;     /* [n_switches] the highest first */
-	uint16_t *place;     /* [n_switches] its inverse */
+	uint32_t *place;     /* [n_switches] its inverse */
 	uint16_t *best;      /* [n_switches] the best order seen */
 	uint32_t n_roots;
 };
@@ -109,10 +109,10 @@ static void updown_move(struct search *w, uint32_t from, uint32_t to)
 	uint16_t v = w->order[from];
 
 	for (; from < to; from++)
-		w->place[w->order[from] = w->order[from + 1]] = (uint16_t)from;
+		w->place[w->order[from] = w->order[from + 1]] = from;
 	for (; from > to; from--)
-		w->place[w->order[from] = w->order[from - 1]] = (uint16_t)from;
-	w->place[w->order[to] = v] = (uint16_t)to;
+		w->place[w->order[from] = w->order[from - 1]] = from;
+	w->place[w->order[to] = v] = to;
 }
 
 /* Does v have a neighbour above `place`, other than `but`? */
@@ -207,7 +207,7 @@ static void anneal(struct search *w, uint64_t n_moves, struct osr_updown *updown
 	}
 	memcpy(w->order, w->best, size);
 	for (uint32_t i = 0; i < w->f->n_switches; i++)
-		w->place[w->order[i]] = (uint16_t)i;
+		w->place[w->order[i]] = i;
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */
@@ -242,7 +242,7 @@ static void start_order(struct search *w, const struct osr_spf *spf)
 		}
 	}
 	for (uint32_t i = 0; i < fabric->n_switches; i++)
-		w->place[w->order[i]] = (uint16_t)i;
+		w->place[w->order[i]] = i;
 	w->n_roots = fabric->n_components;
 }
 
@@ -377,15 +377,4 @@ enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 	}
 	osr_arena_reset(scratch, mark);
 	return st;
-}
-
-void osr_updown_rank(const struct osr_updown *updown, const struct osr_fabric *fabric,
-		     uint32_t *rank)
-{
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t from = updown->place[fabric->chan_src[c]],
-			 to = updown->place[fabric->chan_dst[c]];
-
-		rank[c] = to < from ? fabric->n_switches - from : fabric->n_switches + from;
-	}
 }

@@ -26,7 +26,7 @@
 #define OSR_UPDOWN_EFFORT 80
 
 struct osr_updown {
-	uint16_t *place;  /* [n_switches] 0 is the highest; one root per component, first */
+	uint32_t *place;  /* [n_switches] 0 is the highest; one root per component, first */
 	uint32_t *parent; /* [n_switches] channel up the shortest way to the root; OSR_NONE there */
 	uint64_t n_pairs; /* (switch with hosts, another) that were counted */
 	uint64_t n_served; /* of those, with a shortest path up, then down */
@@ -42,9 +42,5 @@ struct osr_updown {
 enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 				  struct osr_arena *scratch, struct osr_updown *updown,
 				  struct osr_diag *diag);
-
-/* rank[n_channels] of the order: upwards from below, then downwards from above. */
-void osr_updown_rank(const struct osr_updown *updown, const struct osr_fabric *fabric,
-		     uint32_t *rank);
 
 #endif

@@ -291,15 +291,15 @@ static int cdg_by_key(const void *a, const void *b)
 	return key->chan < updown->chan ? -1 : key->chan > updown->chan;
 }
 
-/* Numbers the switches breadth first, one component after the other, each from its root. */
-static void number_switches(const struct osr_fabric *fabric, const uint32_t *roots,
-			    uint32_t *number, uint32_t *queue)
+void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, uint32_t *place,
+		      uint32_t *parent, uint32_t *queue)
 {
 	uint32_t head = 0, tail = 0;
 
-	memset(number, 0xff, fabric->n_switches * sizeof(*number));
+	memset(place, 0xff, fabric->n_switches * sizeof(*place));
+	memset(parent, 0xff, fabric->n_switches * sizeof(*parent));
 	for (uint32_t k = 0; k < fabric->n_components; k++) {
-		number[roots[k]] = tail;
+		place[roots[k]] = tail;
 		queue[tail++] = roots[k];
 		for (; head < tail; head++) {
 			uint32_t v = queue[head];
@@ -307,12 +307,24 @@ static void number_switches(const struct osr_fabric *fabric, const uint32_t *roo
 			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 				uint32_t u = fabric->chan_dst[c];
 
-				if (number[u] != OSR_NONE)
+				if (place[u] != OSR_NONE)
 					continue;
-				number[u] = tail;
+				place[u] = tail;
+				parent[u] = fabric->chan_rev[c];
 				queue[tail++] = u;
 			}
 		}
+	}
+}
+
+void osr_order_updown(const struct osr_fabric *fabric, const uint32_t *place, uint32_t *rank)
+{
+	uint32_t n = fabric->n_switches;
+
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t from = place[fabric->chan_src[c]], to = place[fabric->chan_dst[c]];
+
+		rank[c] = to < from ? n - from : n + from;
 	}
 }
 
@@ -324,11 +336,12 @@ static bool updown_order(const struct osr_fabric *fabric, const uint32_t *roots,
 	uint64_t n = fabric->n_switches;
 	uint32_t *number = osr_alloc(scratch, n, sizeof(*number));
 	uint32_t *queue = osr_alloc(scratch, n, sizeof(*queue));
+	uint32_t *parent = osr_alloc(scratch, n, sizeof(*parent));
 	struct updown_key *keys = osr_alloc(scratch, fabric->n_channels, sizeof(*keys));
 
-	if (!number || !queue || !keys)
+	if (osr_arena_failed(scratch, NULL))
 		return false;
-	number_switches(fabric, roots, number, queue);
+	osr_order_number(fabric, roots, number, parent, queue);
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint64_t src = number[fabric->chan_src[c]], dst = number[fabric->chan_dst[c]];
 

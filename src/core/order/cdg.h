@@ -46,6 +46,19 @@ static inline uint32_t osr_cdg_target(const struct osr_cdg *cdg, uint32_t c1, ui
 bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank);
 
 /*
+ * Numbers the switches breadth first, one component after the other, each from its root: place[n_switches], 0 the first.
+ * parent[n_switches] is the channel to where a switch was found from, OSR_NONE at roots. queue[n_switches] is overwritten.
+ */
+void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, uint32_t *place,
+		      uint32_t *parent, uint32_t *queue);
+
+/*
+ * The order of channels that an order of switches makes, 0 the highest: up from below, then down from above. Every path
+ * that goes up first and then down rises. Channels that leave a switch upwards have one rank, those downwards another.
+ */
+void osr_order_updown(const struct osr_fabric *fabric, const uint32_t *place, uint32_t *rank);
+
+/*
  * An order with little weight on backward edges (weighted feedback arc set, NP-hard): the better of
  * two starts, each improved by sifting.
  *   - Eades, Lin, Smyth 1993: peel sinks and sources, else take the channel with the largest

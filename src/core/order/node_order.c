@@ -145,12 +145,7 @@ static bool order_raise(struct osr_order *order, uint32_t tail, uint32_t head)
 	return true;
 }
 
-/*
- * Places 0 .. n-1 by key, ties by number: least significant digit first, 8 bits at a time (with 16 the counts
- * of a small fabric would cost far more than its channels), digits that are all alike left out.
- */
-static void order_place(const uint32_t *keys, uint32_t n, uint32_t *from, uint32_t *to,
-			uint32_t *rank)
+void osr_order_place(const uint32_t *keys, uint32_t n, uint32_t *from, uint32_t *to, uint32_t *rank)
 {
 	uint32_t count[256];
 
@@ -210,7 +205,7 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 	order->seen = osr_calloc(scratch, n_nodes, 1);
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	order_place(keys, n_nodes, order->after, order->before, order->rank);
+	osr_order_place(keys, n_nodes, order->after, order->before, order->rank);
 	return OSR_OK;
 }
 

@@ -63,6 +63,13 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 			       uint32_t n_lanes, bool by_turn, const uint32_t *keys,
 			       uint32_t longest, struct osr_arena *scratch, struct osr_diag *diag);
 
+/*
+ * Places rank[n] = 0 .. n-1 by key, ties by number: least significant digit first, 8 bits at a time (with 16 the counts
+ * of a small fabric would cost far more than its channels), digits that are all alike left out. from[n], to[n]: room.
+ */
+void osr_order_place(const uint32_t *keys, uint32_t n, uint32_t *from, uint32_t *to,
+		     uint32_t *rank);
+
 static inline uint32_t osr_order_turn(const struct osr_order *order, uint32_t c1, uint32_t c2)
 {
 	return order->row[c1] + (c2 - order->f->chan_row[order->f->chan_dst[c1]]);

@@ -3,63 +3,41 @@
 
 #include <string.h>
 
-/* Breadth first from every center. */
-static void grow_trees(const struct osr_spf *spf, uint8_t *seen, uint32_t *queue, uint32_t *parent)
+enum osr_status osr_mcast_tree(const struct osr_spf *spf, struct osr_arena *scratch,
+			       uint32_t *parent, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = spf->f;
-	uint32_t head = 0, tail = 0;
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint32_t n = spf->f->n_switches, *queue = osr_alloc(scratch, n, sizeof(*queue)),
+		 *place = osr_alloc(scratch, n, sizeof(*place));
 
-	memset(parent, 0xff, fabric->n_switches * sizeof(*parent));
-	for (uint32_t k = 0; k < fabric->n_components; k++) {
-		seen[spf->center[k]] = 1;
-		queue[tail++] = spf->center[k];
-		while (head < tail) {
-			uint32_t v = queue[head++];
-
-			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-				uint32_t u = fabric->chan_dst[c];
-
-				if (seen[u])
-					continue;
-				seen[u] = 1;
-				parent[u] = fabric->chan_rev[c];
-				queue[tail++] = u;
-			}
-		}
-	}
+	if (!queue || !place)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for a spanning tree");
+	osr_order_number(spf->f, spf->center, place, parent, queue);
+	osr_arena_reset(scratch, mark);
+	return OSR_OK;
 }
 
-/* Keeps what lies between an end port and the root; `keep` comes in zeroed. */
-static void prune(const struct osr_fabric *fabric, uint8_t *keep, uint32_t *parent)
+enum osr_status osr_mcast_take(const struct osr_fabric *fabric, const uint32_t *tree,
+			       struct osr_arena *scratch, struct osr_arena *result,
+			       struct osr_routing *routing, struct osr_diag *diag)
 {
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint32_t u = v;
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint8_t *keep = osr_calloc(scratch, fabric->n_switches, 1);
+	uint32_t *parent = osr_alloc(result, fabric->n_switches, sizeof(*parent));
 
-		while (fabric->sw_sources[v] && !keep[u]) {
+	routing->mcast_parent = parent;
+	if (!keep || !parent)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the multicast spanning order");
+	memcpy(parent, tree, fabric->n_switches * sizeof(*parent));
+	/* What lies between an end port and the root is kept. */
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		for (uint32_t u = v; fabric->sw_sources[v] && !keep[u];) {
 			keep[u] = 1;
 			u = parent[u] == OSR_NONE ? u : fabric->chan_dst[parent[u]];
 		}
-	}
 	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		if (!keep[v])
 			parent[v] = OSR_NONE;
-}
-
-static enum osr_status paths_mcast_make_tree(const struct osr_spf *spf, bool pruned,
-					     struct osr_arena *scratch, uint32_t *parent,
-					     struct osr_diag *diag)
-{
-	const struct osr_fabric *fabric = spf->f;
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t *queue = osr_alloc(scratch, fabric->n_switches, sizeof(*queue));
-	uint8_t *seen = osr_calloc(scratch, fabric->n_switches, 1);
-	uint8_t *keep = osr_calloc(scratch, fabric->n_switches, 1);
-
-	if (!parent || !queue || !seen || !keep)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the multicast spanning order");
-	grow_trees(spf, seen, queue, parent);
-	if (pruned)
-		prune(fabric, keep, parent);
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
 }
@@ -68,29 +46,12 @@ enum osr_status osr_mcast_order(const struct osr_spf *spf, struct osr_arena *scr
 				struct osr_arena *result, struct osr_routing *routing,
 				struct osr_diag *diag)
 {
-	routing->mcast_parent =
-		osr_alloc(result, spf->f->n_switches, sizeof(*routing->mcast_parent));
-	return paths_mcast_make_tree(spf, true, scratch, routing->mcast_parent, diag);
-}
+	uint32_t *tree = osr_alloc(scratch, spf->f->n_switches, sizeof(*tree));
+	enum osr_status st = osr_arena_failed(scratch, diag)
+				     ? OSR_NOMEM
+				     : osr_mcast_tree(spf, scratch, tree, diag);
 
-enum osr_status osr_mcast_tree(const struct osr_spf *spf, struct osr_arena *scratch,
-			       uint32_t *parent, struct osr_diag *diag)
-{
-	return paths_mcast_make_tree(spf, false, scratch, parent, diag);
-}
-
-enum osr_status osr_mcast_take(const struct osr_fabric *fabric, const uint32_t *tree,
-			       struct osr_arena *scratch, uint32_t *parent, struct osr_diag *diag)
-{
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint8_t *keep = osr_calloc(scratch, fabric->n_switches, 1);
-
-	if (!keep)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the multicast spanning order");
-	memcpy(parent, tree, fabric->n_switches * sizeof(*parent));
-	prune(fabric, keep, parent);
-	osr_arena_reset(scratch, mark);
-	return OSR_OK;
+	return st ? st : osr_mcast_take(spf->f, tree, scratch, result, routing, diag);
 }
 
 /* A packet that came in over `in` leaves over `out`: unless that sends it back. */

@@ -264,8 +264,6 @@ enum osr_status osr_tree_order_certify(const struct osr_tree_order *order,
 	enum osr_status st;
 
 	routing->rank = osr_alloc(result, order->f->n_channels, sizeof(*routing->rank));
-	routing->mcast_parent =
-		req->multicast ? osr_alloc(result, n, sizeof(*routing->mcast_parent)) : NULL;
 	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
 		return OSR_NOMEM;
 	/* Up the order by falling numbers, then down by rising ones: packets travel to higher ranks. */
@@ -282,5 +280,5 @@ enum osr_status osr_tree_order_certify(const struct osr_tree_order *order,
 	/* Up to the parents, cut down to what lies between end ports. */
 	st = osr_tree_order_parents(order, scratch, tree, diag);
 	routing->claims |= OSR_CLAIM_MULTICAST;
-	return st ? st : osr_mcast_take(order->f, tree, scratch, routing->mcast_parent, diag);
+	return st ? st : osr_mcast_take(order->f, tree, scratch, result, routing, diag);
 }
