@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/source.h"
-#include "io/netfile.h"
 #include "io/speed.h"
 #include "topo/topo.h"
 #include "io/net.h"

@@ -3,8 +3,6 @@
  * The way of packets from one end port to another, switch by switch, as the tables say it: with ports, SL
  * and VL, for every LID of the receiver, and back. Or what uses a cable, or the cables that the hosts of a job share.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/input.h"

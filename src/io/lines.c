@@ -3,10 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define BUF_SIZE (1 << 18)
 
 static struct osr_lines *lines_begin(struct osr_lines *lines, FILE *in, const char *label,
 				     struct osr_diag *diag)
@@ -21,8 +18,6 @@ struct osr_lines *osr_lines_open(struct osr_lines *lines, const char *path, stru
 {
 	FILE *in = strcmp(path, "-") ? fopen(path, "rb") : stdin;
 
-	if (in && in != stdin)
-		setvbuf(in, NULL, _IOFBF, BUF_SIZE);
 	return lines_begin(lines, in, in == stdin ? "standard input" : path, diag);
 }
 

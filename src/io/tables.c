@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "io/tables.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

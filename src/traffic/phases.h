@@ -9,7 +9,6 @@
 #ifndef OSMROUTES_PHASES_H
 #define OSMROUTES_PHASES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <osmroutes/status.h>
