@@ -182,7 +182,7 @@ void osr__client_tell(struct osr__client *client, const struct osr_sched *sched)
 			watched->n_notices = app->n_notices;
 			osr__client_say(client,
 					json_pack("{s:s, s:I, s:o}", "event", "notice", "app", id,
-						  "text", osr__text(app->notice)));
+						  "text", osr__text(app->notice.text)));
 		}
 		i++;
 	}

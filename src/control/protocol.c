@@ -170,7 +170,7 @@ static json_t *protocol_app_json(const struct osr_sched_app *app)
 			 (json_int_t)app->id, "name", osr__text(app->name), "owner",
 			 (json_int_t)app->owner, "held", app->held, "ranks",
 			 (json_int_t)app->n_ranks, "ranks_gone", (json_int_t)n_gone, "offsets",
-			 offsets, "keys", keys, "notice", osr__text(app->notice));
+			 offsets, "keys", keys, "notice", osr__text(app->notice.text));
 }
 
 /* Placing ------------------------------------------------------------------------------------- */

@@ -20,26 +20,6 @@ static bool is_entry(const struct osr_fabric *f, const struct osr_overlay_entry 
 	       osr_port_channel(f, e->sw, e->port) != OSR_NONE;
 }
 
-/* Stores the entries into a copy of the base; keyed[d] for LIDs that have some. */
-static enum osr_status overlay_store(const struct osr_fabric *fabric,
-				     const struct osr_overlay_entry *entry, uint32_t n_entries,
-				     uint8_t *lft, bool *keyed, struct osr_diag *diag)
-{
-	for (uint32_t i = 0; i < n_entries; i++) {
-		const struct osr_overlay_entry *e = &entry[i];
-
-		if (!is_entry(fabric, e) ||
-		    (i && (e[-1].dest > e->dest || (e[-1].dest == e->dest && e[-1].sw >= e->sw))))
-			return osr_fail(diag, OSR_INVAL,
-					"entry %u: LID number %u on switch %u by port %u is none "
-					"of a key, or not in order",
-					i, e->dest, e->sw, e->port);
-		lft[(size_t)e->dest * fabric->n_switches + e->sw] = e->port;
-		keyed[e->dest] = true;
-	}
-	return OSR_OK;
-}
-
 static uint32_t channel_to(const struct osr_fabric *fabric, const uint8_t *lft, uint32_t s,
 			   uint32_t d)
 {
@@ -91,7 +71,22 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 	st = osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag) ? OSR_NOMEM : OSR_OK;
 	if (!st) {
 		memcpy(out->lft, base->lft, size);
-		st = overlay_store(fabric, entry, n_entries, out->lft, keyed, diag);
+		/* keyed[d]: LIDs that have some. */
+		for (uint32_t i = 0; i < n_entries && !st; i++) {
+			const struct osr_overlay_entry *e = &entry[i];
+
+			if (!is_entry(fabric, e) ||
+			    (i && (e[-1].dest > e->dest ||
+				   (e[-1].dest == e->dest && e[-1].sw >= e->sw)))) {
+				st = osr_fail(diag, OSR_INVAL,
+					      "entry %u: LID number %u on switch %u by port %u is "
+					      "none of a key, or not in order",
+					      i, e->dest, e->sw, e->port);
+				break;
+			}
+			out->lft[(size_t)e->dest * fabric->n_switches + e->sw] = e->port;
+			keyed[e->dest] = true;
+		}
 	}
 	/* Another certificate: the dependencies of everything are put in order again. */
 	if (!st && (base->claims & OSR_CLAIM_DEADLOCK_FREE) &&

@@ -9,7 +9,6 @@
 
 #include "core/data/fabric_map.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,18 +195,6 @@ struct osr_sched_app *osr_sched_find(const struct osr_sched *sched, uint32_t id)
 	return osr_sched_row(sched, i);
 }
 
-static void sched_notice(struct osr_sched_app *app, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-static void sched_notice(struct osr_sched_app *app, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(app->notice, sizeof(app->notice), fmt, args);
-	va_end(args);
-	app->n_notices++;
-}
-
 /* Terminals of the ranks in the present fabric. */
 static void sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app)
 {
@@ -248,8 +235,9 @@ static void sched_withdraw(struct osr_sched *sched, struct osr_sched_app *app, u
 	if (slot->key == key)
 		sched_clear(sched, slot);
 	app->key[key].state = OSR_KEY_WITHDRAWN;
-	sched_notice(app, "key %u is withdrawn, the base routing serves its traffic: %s", key,
-		     reason);
+	osr_fail(&app->notice, OSR_OK,
+		 "key %u is withdrawn, the base routing serves its traffic: %s", key, reason);
+	app->n_notices++;
 }
 
 /* A LID offset that the LMC of the present fabric does not have. */
@@ -776,10 +764,11 @@ bool osr_sched_work(struct osr_sched *sched)
 		sched_withdraw(sched, app, key, diag.text);
 	} else {
 		app->key[key].state = is_written(sched, slot) ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
-		sched_notice(app,
-			     "key %u has new routes after a change of the fabric, contention %u "
-			     "(at best %u)",
-			     key, app->key[key].contention, app->key[key].key.bound);
+		osr_fail(&app->notice, OSR_OK,
+			 "key %u has new routes after a change of the fabric, contention %u (at "
+			 "best %u)",
+			 key, app->key[key].contention, app->key[key].key.bound);
+		app->n_notices++;
 	}
 	return true;
 }

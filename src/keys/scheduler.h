@@ -77,7 +77,7 @@ struct osr_sched_app {
 	uint32_t n_slots;
 	struct osr_sched_slot *slot;
 	/* What happened to its keys without its doing, one sentence; "" if nothing. Kept. */
-	char notice[256];
+	struct osr_diag notice;
 	uint32_t n_notices; /* so far */
 };
 

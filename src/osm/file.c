@@ -32,17 +32,6 @@ static bool fill_file(int fd, const struct osr__page *page, bool sync)
 	return !close(fd) && good;
 }
 
-/* A directory that cannot be synced is no reason to complain. */
-static void sync_dir(const char *dir)
-{
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	fsync(fd);
-	close(fd);
-}
-
 bool osr__file_replace(const struct osr__place *place, const struct osr__page *page,
 		       struct osr_diag *diag)
 {
@@ -66,24 +55,13 @@ bool osr__file_replace(const struct osr__place *place, const struct osr__page *p
 		unlink(hidden);
 		return false;
 	}
-	if (place->sync)
-		sync_dir(place->dir);
+	/* A directory that cannot be synced is no reason to complain. */
+	fd = place->sync ? open(place->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
 	return true;
-}
-
-bool osr__file_keep(const char *name, char *text, struct osr_diag *diag)
-{
-	const struct osr__place place = { .dir = osr__cache_dir(), .mode = 0600 };
-	struct osr__page page = { .bytes = text, .size = text ? strlen(text) : 0 };
-	bool good;
-
-	snprintf(page.name, sizeof(page.name), "%s", name);
-	if (text)
-		good = osr__file_replace(&place, &page, diag);
-	else
-		good = !osr_fail(diag, OSR_NOMEM, "out of memory");
-	free(text);
-	return good;
 }
 
 /* Reading -------------------------------------------------------------------------------------- */

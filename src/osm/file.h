@@ -32,9 +32,6 @@ struct osr__page {
  */
 bool osr__file_replace(const struct osr__place *place, const struct osr__page *page,
 		       struct osr_diag *diag);
-/* The same of a text in the cache directory, 0600, which is freed; NULL: there was no memory for it. */
-bool osr__file_keep(const char *name, char *text, struct osr_diag *diag);
-
 /*
  * A file of at most `max` bytes, to be freed; NULL if there is none, and with a sentence if it cannot be
  * read. One that somebody else could have written is not. wanted(), if there is one, says of the first

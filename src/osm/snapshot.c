@@ -385,24 +385,6 @@ static enum osr_status add_switches(struct walk *w, struct osr_arena *scratch,
 	return OSR_OK;
 }
 
-/* OpenSM's switches in the order of the fabric. */
-static enum osr_status index_switches(struct walk *w, const struct osr_fabric *fabric,
-				      struct osr_arena *scratch, struct osr_diag *diag)
-{
-	w->snap->sw = osr_calloc(scratch, fabric->n_switches, sizeof(*w->snap->sw));
-	if (!w->snap->sw)
-		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
-	w->snap->sw_out = w->by_handle + w->n_switches;
-	w->snap->n_sw_out = w->n_all - w->n_switches;
-	for (uint32_t h = 0; h < w->n_switches; h++) {
-		osm_switch_t *sw = w->by_handle[h];
-		uint64_t guid = osr__guid(sw->p_node);
-
-		w->snap->sw[osr_fabric_switch_by_guid(fabric, guid)] = sw;
-	}
-	return OSR_OK;
-}
-
 enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 			      struct osr_arena *result, struct osr_arena *scratch,
 			      struct osr_fabric *fabric, struct snapshot *snap,
@@ -445,7 +427,18 @@ enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 		for (uint32_t h = 0; h < w.n_all; h++)
 			w.by_handle[h]->priv = w.priv[h];
 		st = osr_builder_build(w.b, result, fabric, diag);
-		st = st ? st : index_switches(&w, fabric, scratch, diag);
+		snap->sw = osr_calloc(scratch, w.n_switches, sizeof(*snap->sw));
+		snap->sw_out = w.by_handle + w.n_switches;
+		snap->n_sw_out = w.n_all - w.n_switches;
+		if (!st && !snap->sw)
+			st = osr_fail(diag, OSR_NOMEM,
+				      "out of memory while reading OpenSM's subnet");
+		/* OpenSM's switches in the order of the fabric. */
+		for (uint32_t h = 0; !st && h < w.n_switches; h++) {
+			osm_switch_t *sw = w.by_handle[h];
+
+			snap->sw[osr_fabric_switch_by_guid(fabric, osr__guid(sw->p_node))] = sw;
+		}
 	}
 	if (!*snap->limit.why)
 		snprintf(snap->limit.why, sizeof(snap->limit.why),

@@ -81,20 +81,6 @@ static struct osr_job make_job(struct sweep *w, struct osr_diag *diag)
 	return job;
 }
 
-static enum osr_status sweep_route(struct sweep *w)
-{
-	struct osr_job job = make_job(w, &w->diag);
-	struct osr_sweep out;
-	double start = osr__sweep_clock_ms();
-	enum osr_status st = osr_sweep(&job, &w->slot->result, &out);
-
-	w->refused = out.refused;
-	w->slot->verdict = out.verdict;
-	w->ms_transition = out.ms_transition;
-	w->ms_route = start + out.ms_route + out.ms_transition;
-	return st;
-}
-
 struct next_text {
 	char text[200];
 };
@@ -245,6 +231,8 @@ static enum osr_status sweep(struct sweep *w)
 	struct osr_fabric *fabric = &slot->result.fabric;
 	struct osr_result last;
 	struct osr_arena_mark mark;
+	struct osr_sweep out;
+	struct osr_job job;
 	enum osr_status st;
 
 	mark = osr_arena_mark(&slot->arena);
@@ -270,7 +258,12 @@ static enum osr_status sweep(struct sweep *w)
 	drop_foreign(ctx, fabric);
 	ctx->others_routed |= w->osm->subn.coming_out_of_standby;
 	mark = osr_arena_mark(&slot->arena);
-	st = sweep_route(w);
+	job = make_job(w, &w->diag);
+	st = osr_sweep(&job, &slot->result, &out);
+	w->refused = out.refused;
+	slot->verdict = out.verdict;
+	w->ms_transition = out.ms_transition;
+	w->ms_route = w->ms_snapshot + out.ms_route + out.ms_transition;
 	if (st)
 		st = fall_back(w, st, mark);
 	if (st)
@@ -418,15 +411,6 @@ static bool slot_in_use(const struct engine_ctx *ctx, const struct sweep_slot *s
 	return before && (&slot->result == before || &slot->result == before->baseline);
 }
 
-static struct sweep_slot *free_slot(struct engine_ctx *ctx)
-{
-	struct sweep_slot *slot = ctx->slot;
-
-	while (slot_in_use(ctx, slot))
-		slot++;
-	return slot;
-}
-
 /* For the next sweep, empty. */
 static void scratch_back(struct engine_ctx *ctx, struct osr_arena *scratch)
 {
@@ -443,12 +427,14 @@ int osr__sweep(void *context)
 	struct sweep w = {
 		.ctx = ctx,
 		.osm = ctx->plugin->osm,
-		.slot = free_slot(ctx),
+		.slot = ctx->slot,
 		.scratch = ctx->scratch,
 		.ms_start = osr__sweep_clock_ms(),
 	};
 	enum osr_status st;
 
+	while (slot_in_use(ctx, w.slot))
+		w.slot++;
 	ctx->routed = true;
 	osr__slvl_drop(ctx->plugin);
 	if (ctx->refuse) {

@@ -331,14 +331,6 @@ static bool trap_route(struct passage *w, struct osm_routing_engine *re)
 	return routed;
 }
 
-/* The entry of ours that has routed last, with tables that are still in the switches. */
-static struct engine_ctx *who_routed(const struct plugin *p)
-{
-	struct engine_ctx *ctx = osr__ctx_of(p, p->osm->routing_engine_used);
-
-	return ctx && ctx->current && !ctx->refuse && !ctx->others_routed ? ctx : NULL;
-}
-
 static bool ask_all(struct passage *w)
 {
 	ib_net64_t guid;
@@ -419,11 +411,13 @@ static void traps_route(struct plugin *p)
 		return;
 	cl_plock_release(&p->osm->lock);
 	p->traps->was_up = p->up;
-	ctx = who_routed(p);
-	if (p->traps->n && p->options.own.num[OPT_ASK_SWITCHES] && p->up && ctx &&
-	    subn->sm_state == IB_SMINFO_STATE_MASTER && !subn->coming_out_of_standby &&
-	    !subn->first_time_master_sweep && !subn->subnet_initialization_error &&
-	    !subn->opt.use_ucast_cache && !subn->opt.force_heavy_sweep)
+	/* The entry of ours that has routed last, with tables that are still in the switches. */
+	ctx = osr__ctx_of(p, p->osm->routing_engine_used);
+	if (p->traps->n && p->options.own.num[OPT_ASK_SWITCHES] && p->up && ctx && ctx->current &&
+	    !ctx->refuse && !ctx->others_routed && subn->sm_state == IB_SMINFO_STATE_MASTER &&
+	    !subn->coming_out_of_standby && !subn->first_time_master_sweep &&
+	    !subn->subnet_initialization_error && !subn->opt.use_ucast_cache &&
+	    !subn->opt.force_heavy_sweep)
 		w = calloc(1, sizeof(*w));
 	if (w) {
 		w->plugin = p;

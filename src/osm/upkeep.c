@@ -33,9 +33,9 @@ struct osr_drains *osr__upkeep_drains(const struct plugin *p)
 
 /* The list in a file --------------------------------------------------------------------------- */
 
-static void upkeep_name(const struct plugin *p, char *name, size_t size)
+static void upkeep_name(const struct plugin *p, char name[OSR__FILE_NAME])
 {
-	snprintf(name, size, "osmroutes-drained-%016" PRIx64 ".json",
+	snprintf(name, OSR__FILE_NAME, "osmroutes-drained-%016" PRIx64 ".json",
 		 cl_ntoh64(p->osm->subn.sm_port_guid));
 }
 
@@ -43,16 +43,21 @@ static void upkeep_name(const struct plugin *p, char *name, size_t size)
 static void upkeep_save(struct plugin *p)
 {
 	struct upkeep *u = p->upkeep;
-	struct osr_diag diag = { "" };
+	const struct osr__place place = { .dir = osr__cache_dir(), .mode = 0600 };
+	struct osr_diag diag = { "out of memory" };
+	struct osr__page page;
 	uint64_t version;
-	char name[64];
+	char *text;
 	bool failed;
 
 	pthread_mutex_lock(&u->saving);
 	version = osr_drains_state(u->drains).version;
 	if (u->loaded && version != u->saved) {
-		upkeep_name(p, name, sizeof(name));
-		failed = !osr__file_keep(name, osr_drains_save(u->drains), &diag);
+		upkeep_name(p, page.name);
+		page.bytes = text = osr_drains_save(u->drains);
+		page.size = text ? strlen(text) : 0;
+		failed = !text || !osr__file_replace(&place, &page, &diag);
+		free(text);
 		if (failed && !u->save_failed)
 			osr__log(p->osm, OSM_LOG_ERROR,
 				 "ERR OR20: drained parts cannot be stored and would not survive a "
@@ -158,14 +163,14 @@ static void upkeep_begins(struct plugin *p)
 {
 	struct upkeep *u = p->upkeep;
 	struct osr_diag diag = { "" };
-	char name[64], path[PATH_MAX], *text;
+	char name[OSR__FILE_NAME], path[PATH_MAX], *text;
 	size_t size = 0;
 
 	if (!u || u->loaded)
 		return;
 	/* What was drained before a restart. */
 	u->loaded = true;
-	upkeep_name(p, name, sizeof(name));
+	upkeep_name(p, name);
 	osr__cache_path(name, path, sizeof(path));
 	text = osr__file_read(path, MAX_BOOK, NULL, &size, &diag);
 	if (diag.text[0])

@@ -163,10 +163,6 @@ def no_loops(tables):
     expect(not tables.cycles(None, replies=True), 'credit loops')
 
 
-def end_of_log(opensm, mark):
-    return opensm.log[mark:]
-
-
 def keys_sweeps(text):
     return len(re.findall(r'\(base as before\)', text))
 
@@ -198,13 +194,13 @@ def two_on(fabric, opensm, workdir, before, n_offsets):
                 op='place', name='test', hosts=[e.guid for e in own], offsets=n_offsets,
                 patterns=[pattern(p) for p in phases])))
         opensm.wait_quiet()
-        expect('SWEEP' not in end_of_log(opensm, started) and 'REROUTE' not in end_of_log(opensm, started),
+        expect('SWEEP' not in opensm.log[started:] and 'REROUTE' not in opensm.log[started:],
                'placing has made a sweep')
         mark = len(opensm.log)
         for client, _, _, app in apps:
             client.begin(app['app'], 0)
         after = oracle.Tables(fabric.read_back())
-        log = end_of_log(opensm, mark)
+        log = opensm.log[mark:]
         expect(1 <= keys_sweeps(log) <= 2, '%d sweeps for two requests' % keys_sweeps(log))
         expect('REROUTE COMPLETE' in log, 'the log does not tell of sweeps')
         for sign in (HEAVY, 'LIGHT SWEEP'):
@@ -710,7 +706,7 @@ def batch(workdir):
                     c.until(event='key', app=app, key=key, state='active')
             for c, app in zip(clients, apps):
                 c.must(op='done', app=app, key=key)
-        n = keys_sweeps(end_of_log(opensm, mark))
+        n = keys_sweeps(opensm.log[mark:])
         expect(1 <= n < 12, '%d sweeps for 16 requests' % n)
         opensm.wait_quiet()
         tables = oracle.Tables(fabric.read_back())

@@ -404,7 +404,7 @@ static void test_withdrawn(void **state)
 	osr_sched_written(w.s);
 	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
 	assert_int_equal(a->key[1].state, OSR_KEY_WITHDRAWN);
-	assert_non_null(strstr(a->notice, "fewer LIDs"));
+	assert_non_null(strstr(a->notice.text, "fewer LIDs"));
 	change(&w, "ring", 1, 0, 1);
 	judge(&w);
 	assert_int_equal(a->key[0].state, OSR_KEY_WITHDRAWN);
@@ -449,7 +449,7 @@ static void test_sweep_makes_nothing(void **state)
 	assert_true(a->slot[0].make);
 	assert_true(osr_sched_work(w.s) && !osr_sched_work(w.s));
 	assert_true(osr_sched_dirty(w.s));
-	assert_non_null(strstr(a->notice, "new routes"));
+	assert_non_null(strstr(a->notice.text, "new routes"));
 	judge(&w);
 	osr_sched_written(w.s);
 	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
@@ -570,7 +570,7 @@ static void test_refused_tables(void **state)
 	assert_int_equal(osr_sched_refuse(w.s, "a test"), 1);
 	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
 	assert_int_equal(b->key[0].state, OSR_KEY_WITHDRAWN);
-	assert_non_null(strstr(b->notice, "a test"));
+	assert_non_null(strstr(b->notice.text, "a test"));
 	judge(&w);
 	assert_int_equal(osr_sched_refuse(w.s, "again"), 1);
 	assert_int_equal(a->key[0].state, OSR_KEY_WITHDRAWN);
