@@ -150,46 +150,34 @@ static uint32_t n_strong(const struct pgft_work *pgft, const struct pgft_part *p
 	return n;
 }
 
-static bool has_pendant(const struct pgft_work *pgft, const struct pgft_part *part)
-{
-	for (uint32_t i = 0; i < part->n; i++)
-		if (pgft->row[part->member[i] + 1] - pgft->row[part->member[i]] == 1)
-			return true;
-	return false;
-}
-
 /*
  * From any host to many, 1, 2, 3, 5, 9, 17, ..., as long as that changes anything and there is
- * something to improve.
+ * something to improve; then the same without switches that hang on one other, if there are any.
  */
-static enum osr_status fit_thresholds(struct pgft_work *pgft, struct pgft_part *part, bool strip,
-				      struct osr_pgft_tree *tree, struct fit *fit)
-{
-	uint32_t last = OSR_NONE, n;
-
-	for (uint32_t strong = 1; (n = n_strong(pgft, part, strong)) > 0;
-	     strong = strong < 3 ? strong + 1 : 2 * strong - 1) {
-		enum osr_status st =
-			n == last ? OSR_OK : try_part(pgft, part, strong, strip, tree, fit);
-
-		if (st || (fit->found && fit->n_missing == 0))
-			return st;
-		last = n;
-	}
-	return OSR_OK;
-}
-
 static enum osr_status fit_part(struct pgft_work *pgft, struct pgft_part *part,
 				struct osr_pgft_tree *tree, struct fit *fit)
 {
-	enum osr_status st;
+	bool pendant = false;
 
 	*fit = (struct fit){ 0 };
-	st = fit_thresholds(pgft, part, false, tree, fit);
-	if (!st && (!fit->found || fit->n_missing) && has_pendant(pgft, part))
-		st = fit_thresholds(pgft, part, true, tree, fit);
-	if (st || !fit->found)
-		return st;
+	for (uint32_t i = 0; i < part->n; i++)
+		pendant |= pgft->row[part->member[i] + 1] - pgft->row[part->member[i]] == 1;
+	for (uint32_t strip = 0; strip <= pendant && (!fit->found || fit->n_missing); strip++) {
+		uint32_t last = OSR_NONE, n;
+
+		for (uint32_t strong = 1;
+		     (n = n_strong(pgft, part, strong)) > 0 && (!fit->found || fit->n_missing);
+		     strong = strong < 3 ? strong + 1 : 2 * strong - 1) {
+			enum osr_status st =
+				n == last ? OSR_OK : try_part(pgft, part, strong, strip, tree, fit);
+
+			if (st)
+				return st;
+			last = n;
+		}
+	}
+	if (!fit->found)
+		return OSR_OK;
 	osr__pgft_levels(pgft, part, fit->strong, fit->strip);
 	return osr__pgft_digits(pgft, part, tree);
 }

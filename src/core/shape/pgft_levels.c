@@ -4,7 +4,7 @@
  *
  * The search starts from switches with many hosts. A leaf with few or none is then found from
  * above, through its parents, and so seems to lie two levels too high; a sub-tree without hosts is
- * found from the cores, upside down. pgft_levels_fold() sets them right: siblings have all their parents in
+ * found from the cores, upside down. Then they are set right: siblings have all their parents in
  * common, and two nodes two levels apart one neighbour (in a quasi fat tree several, but those of
  * one sub-tree of many).
  */
@@ -15,36 +15,6 @@
 static bool is_pendant(const struct pgft_work *pgft, uint32_t s)
 {
 	return pgft->row[s + 1] - pgft->row[s] == 1;
-}
-
-/* Breadth first from the strong switches, which are on level 1. */
-static bool pgft_levels_search(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong,
-			       bool strip)
-{
-	uint32_t head = 0, tail = 0;
-
-	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i];
-
-		pgft->depth[s] = OSR_NONE;
-		if (pgft->p->sw_hosts[s] < strong || (strip && is_pendant(pgft, s)))
-			continue;
-		pgft->depth[s] = 1;
-		pgft->queue[tail++] = s;
-	}
-	while (head < tail) {
-		uint32_t s = pgft->queue[head++];
-
-		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++) {
-			uint32_t t = pgft->near[e];
-
-			if (pgft->depth[t] != OSR_NONE || (strip && is_pendant(pgft, t)))
-				continue;
-			pgft->depth[t] = pgft->depth[s] + 1;
-			pgft->queue[tail++] = t;
-		}
-	}
-	return tail > 0;
 }
 
 /*
@@ -100,21 +70,6 @@ static bool pgft_levels_follow(struct pgft_work *pgft, uint32_t v, uint32_t dept
 	return true;
 }
 
-/* By rising depth, which is the order of the queue. */
-static void pgft_levels_fold(struct pgft_work *pgft, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t v = pgft->queue[i], depth = pgft->depth[v];
-
-		if (depth < 3 || depth == OSR_NONE)
-			continue;
-		if (depth >= 5 && pgft_levels_follow(pgft, v, depth))
-			continue;
-		if (is_sibling(pgft, v))
-			pgft->depth[v] = depth - 2;
-	}
-}
-
 static bool check_levels(struct pgft_work *pgft, struct pgft_part *part)
 {
 	part->n_bad = 0;
@@ -140,14 +95,39 @@ static bool check_levels(struct pgft_work *pgft, struct pgft_part *part)
 
 bool osr__pgft_levels(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong, bool strip)
 {
-	uint32_t n_found = 0;
+	uint32_t n = 0;
 
 	part->n_bad = OSR_NONE;
-	if (!pgft_levels_search(pgft, part, strong, strip))
+	/* Breadth first from the strong switches, which are on level 1. */
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i];
+
+		pgft->depth[s] = OSR_NONE;
+		if (pgft->p->sw_hosts[s] < strong || (strip && is_pendant(pgft, s)))
+			continue;
+		pgft->depth[s] = 1;
+		pgft->queue[n++] = s;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t s = pgft->queue[i], e = pgft->row[s]; e < pgft->row[s + 1]; e++) {
+			uint32_t t = pgft->near[e];
+
+			if (pgft->depth[t] != OSR_NONE || (strip && is_pendant(pgft, t)))
+				continue;
+			pgft->depth[t] = pgft->depth[s] + 1;
+			pgft->queue[n++] = t;
+		}
+	if (!n)
 		return false;
-	for (uint32_t i = 0; i < part->n; i++)
-		n_found += pgft->depth[part->member[i]] != OSR_NONE;
-	pgft_levels_fold(pgft, n_found);
+	/* By rising depth, which is the order of the queue. */
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t v = pgft->queue[i], depth = pgft->depth[v];
+
+		if (depth < 3 || (depth >= 5 && pgft_levels_follow(pgft, v, depth)))
+			continue;
+		if (is_sibling(pgft, v))
+			pgft->depth[v] = depth - 2;
+	}
 	if (!check_levels(pgft, part))
 		return false;
 	for (uint32_t i = 0; i < part->n; i++) {
