@@ -690,7 +690,7 @@ int main(int argc, char **argv)
 		if (x.routing < N_ROUTINGS && x.utilization > 0 && x.utilization <= 1)
 			return run_time(&x, (unsigned)atoi(argv[2]), strtoull(argv[5], NULL, 0));
 	}
-	fputs("osr-keys load SIDE SEED\n"
+	fputs("osr-flow load SIDE SEED\n"
 	      "osr-flow time SIDE APPS PERCENT SEED ROUTING KB [PHASES]\n",
 	      stderr);
 	return 2;

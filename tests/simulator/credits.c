@@ -140,16 +140,23 @@ static int draw_below(int n)
 
 /* ---- what happens when ----------------------------------------------------------------------- */
 
+/* Room for one more behind n of this size. */
+static void *grown(void *list, int n, int *room, size_t size)
+{
+	if (n < *room)
+		return list;
+	*room = 2 * *room + 16;
+	list = realloc(list, (size_t)*room * size);
+	if (!list)
+		abort();
+	return list;
+}
+
 static void at(long when, const struct event *event)
 {
 	struct bucket *b = &s.ring[when % ring_size];
 
-	if (b->n == b->room) {
-		b->room = 2 * b->room + 16;
-		b->event = realloc(b->event, (size_t)b->room * sizeof(*b->event));
-		if (!b->event)
-			abort();
-	}
+	b->event = grown(b->event, b->n, &b->room, sizeof(*b->event));
 	b->event[b->n++] = *event;
 	s.pending++;
 }
@@ -159,12 +166,7 @@ static void try_at(long when, int link)
 {
 	struct bucket *b = &s.ring[when % ring_size];
 
-	if (b->n_attempts == b->attempts_room) {
-		b->attempts_room = 2 * b->attempts_room + 16;
-		b->attempt = realloc(b->attempt, (size_t)b->attempts_room * sizeof(*b->attempt));
-		if (!b->attempt)
-			abort();
-	}
+	b->attempt = grown(b->attempt, b->n_attempts, &b->attempts_room, sizeof(*b->attempt));
 	b->attempt[b->n_attempts++] = link;
 	s.pending++;
 }
