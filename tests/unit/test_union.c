@@ -662,6 +662,27 @@ static void test_many_lids(void **state)
 	test_fabric_free(&t);
 }
 
+/* Entries of one LID lead around, against the order of the switches, and each switch sends on an SL of its own. */
+static void test_circle(void **state)
+{
+	uint32_t counts[2] = { 0 };
+	struct two x;
+	const struct osr_fabric *f = &two_begin(&x, 6)->t.f;
+	uint32_t n = f->n_switches;
+
+	table_make(TABLE_UPDOWN, f, &x.arena, 6, &x.r[0]);
+	random_sls(f, &x.r[0], &x.arena, 1, &x.seed);
+	x.r[0].granted = NULL;
+	for (size_t i = 0; i < (size_t)f->n_dests * n; i++)
+		x.r[0].sl[i] = (uint8_t)(i % n);
+	assert_false(two_loop(&x, 1, 0, counts));
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		if (f->chan_dst[c] == (f->chan_src[c] + n - 1) % n)
+			x.r[0].lft[f->chan_src[c]] = f->chan_port[c];
+	assert_true(two_loop(&x, 1, 0, counts));
+	two_end(&x);
+}
+
 /* ---- rows that nobody has programmed --------------------------------------------------------- */
 
 /* VL = SL by tables, of which some rows are missing in a dump. */
@@ -744,5 +765,5 @@ static void test_memory(void **state)
 	test_fabric_free(&t);
 }
 
-TEST_PROGRAM(test_against_judge, test_many_lids, test_missing_rows, test_memory,
+TEST_PROGRAM(test_against_judge, test_circle, test_many_lids, test_missing_rows, test_memory,
 	     test_mcast_against_judge, test_port0_is_answered, test_withdrawn)
