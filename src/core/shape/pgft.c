@@ -103,9 +103,43 @@ static enum osr_status refuse_cable(struct pgft_work *pgft, const struct pgft_pa
 		part->n_bad / 2);
 }
 
+/* Up-ports that lack their link, of how many; and the worst switch, with how many it has and lacks. */
+struct holes {
+	uint64_t n_missing, n_ports;
+	uint32_t worst, has, lacks;
+};
+
+static struct holes count_holes(const struct pgft_work *pgft, const struct pgft_part *part,
+				const struct osr_pgft_tree *tree)
+{
+	struct holes holes = { .worst = part->member[0] };
+
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i], l = pgft->level[s], ports, there = 0;
+
+		/* Whatever has no place counts as a hole as well. */
+		holes.n_missing += l == 0;
+		if (!l || l == tree->h)
+			continue;
+		ports = tree->w[l + 1] * tree->p[l + 1];
+		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
+			if (pgft->level[pgft->near[e]] == l + 1)
+				there += pgft->mult[e] < tree->p[l + 1] ? pgft->mult[e]
+									: tree->p[l + 1];
+		holes.n_ports += ports;
+		holes.n_missing += there < ports ? ports - there : 0;
+		if (there + holes.lacks < ports) {
+			holes.worst = s;
+			holes.has = there;
+			holes.lacks = ports - there;
+		}
+	}
+	return holes;
+}
+
 struct fit {
 	bool found;
-	uint64_t n_missing, n_ports;
+	struct holes holes;
 	uint32_t strong;
 	bool strip;
 	bool cable; /* bad.bad_from and so on are set */
@@ -115,7 +149,7 @@ struct fit {
 static enum osr_status try_part(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong,
 				bool strip, struct osr_pgft_tree *tree, struct fit *fit)
 {
-	uint64_t n_missing, n_ports;
+	struct holes holes;
 	enum osr_status st;
 
 	if (!osr__pgft_levels(pgft, part, strong, strip)) {
@@ -128,12 +162,12 @@ static enum osr_status try_part(struct pgft_work *pgft, struct pgft_part *part, 
 	st = osr__pgft_digits(pgft, part, tree);
 	if (st)
 		return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
-	osr__pgft_missing(pgft, part, tree, &n_missing, &n_ports);
+	holes = count_holes(pgft, part, tree);
 	/* Fewer holes for the number of ports; the first of equals. */
-	if (!fit->found || n_missing * (fit->n_ports + 1) < fit->n_missing * (n_ports + 1)) {
+	if (!fit->found || holes.n_missing * (fit->holes.n_ports + 1) <
+				   fit->holes.n_missing * (holes.n_ports + 1)) {
 		fit->found = true;
-		fit->n_missing = n_missing;
-		fit->n_ports = n_ports;
+		fit->holes = holes;
 		fit->strong = strong;
 		fit->strip = strip;
 	}
@@ -162,11 +196,12 @@ static enum osr_status fit_part(struct pgft_work *pgft, struct pgft_part *part,
 	*fit = (struct fit){ 0 };
 	for (uint32_t i = 0; i < part->n; i++)
 		pendant |= pgft->row[part->member[i] + 1] - pgft->row[part->member[i]] == 1;
-	for (uint32_t strip = 0; strip <= pendant && (!fit->found || fit->n_missing); strip++) {
+	for (uint32_t strip = 0; strip <= pendant && (!fit->found || fit->holes.n_missing);
+	     strip++) {
 		uint32_t last = OSR_NONE, n;
 
-		for (uint32_t strong = 1;
-		     (n = n_strong(pgft, part, strong)) > 0 && (!fit->found || fit->n_missing);
+		for (uint32_t strong = 1; (n = n_strong(pgft, part, strong)) > 0 &&
+					  (!fit->found || fit->holes.n_missing);
 		     strong = strong < 3 ? strong + 1 : 2 * strong - 1) {
 			enum osr_status st =
 				n == last ? OSR_OK : try_part(pgft, part, strong, strip, tree, fit);
@@ -367,36 +402,6 @@ static void number_hosts(struct pgft_work *w)
 					pgft->term_index[k] == OSR_NONE;
 }
 
-/* The worst switch of the tree with too many holes. */
-static enum osr_status refuse_holes(struct pgft_work *pgft, const struct pgft_part *part,
-				    const struct osr_pgft_tree *tree, const struct fit *fit,
-				    uint32_t max_missing)
-{
-	uint32_t worst = part->member[0], most = 0, has = 0;
-	char name[32];
-
-	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i], l = pgft->level[s], there = 0, ports;
-
-		if (!l || l == tree->h)
-			continue;
-		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
-			there += pgft->level[pgft->near[e]] == l + 1 ? pgft->mult[e] : 0;
-		ports = tree->w[l + 1] * tree->p[l + 1];
-		if (there >= ports || ports - there <= most)
-			continue;
-		most = ports - there;
-		worst = s;
-		has = there;
-	}
-	return osr_fail(
-		pgft->diag, OSR_NOT_APPLICABLE,
-		"not a fat tree: level-%u switch %s has %u up-links, expected %u; of all %llu "
-		"up-links that make the tree whole %llu are missing, more than %u %%",
-		pgft->level[worst], osr_switch_name(pgft->f, worst, name), has, has + most,
-		(unsigned long long)fit->n_ports, (unsigned long long)fit->n_missing, max_missing);
-}
-
 static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
 				 uint32_t max_missing)
 {
@@ -408,12 +413,14 @@ static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
 	if (pgft->memory) {
 		st = osr__pgft_recall(pgft, part, tree);
 	} else {
+		const struct holes *holes = &fit.holes;
+		char name[32];
 		bool many;
 
 		st = fit_part(pgft, part, tree, &fit);
 		if (st)
 			return st;
-		many = fit.n_missing * 100 > fit.n_ports * max_missing;
+		many = holes->n_missing * 100 > holes->n_ports * max_missing;
 		if (fit.cable && (!fit.found || many))
 			return refuse_cable(pgft, &fit.bad);
 		if (!fit.found)
@@ -421,7 +428,16 @@ static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
 					"not a fat tree: no levels and digits fit its %u switches",
 					part->n);
 		if (many)
-			return refuse_holes(pgft, part, tree, &fit, max_missing);
+			return osr_fail(pgft->diag, OSR_NOT_APPLICABLE,
+					"not a fat tree: level-%u switch %s has %u up-links, "
+					"expected %u; of all %llu "
+					"up-links that make the tree whole %llu are missing, more "
+					"than %u %%",
+					pgft->level[holes->worst],
+					osr_switch_name(pgft->f, holes->worst, name), holes->has,
+					holes->has + holes->lacks,
+					(unsigned long long)holes->n_ports,
+					(unsigned long long)holes->n_missing, max_missing);
 		st = osr__pgft_places(pgft, part, tree);
 	}
 	if (st)

@@ -386,24 +386,3 @@ enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part 
 	osr__pgft_count(pgft, part, tree);
 	return st;
 }
-
-void osr__pgft_missing(struct pgft_work *pgft, const struct pgft_part *part,
-		       const struct osr_pgft_tree *tree, uint64_t *n_missing, uint64_t *n_ports)
-{
-	*n_missing = *n_ports = 0;
-	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i], l = pgft->level[s], ports, there = 0;
-
-		/* Whatever has no place counts as a hole as well. */
-		*n_missing += l == 0;
-		if (!l || l == tree->h)
-			continue;
-		ports = tree->w[l + 1] * tree->p[l + 1];
-		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
-			if (pgft->level[pgft->near[e]] == l + 1)
-				there += pgft->mult[e] < tree->p[l + 1] ? pgft->mult[e]
-									: tree->p[l + 1];
-		*n_ports += ports;
-		*n_missing += there < ports ? ports - there : 0;
-	}
-}

@@ -56,10 +56,6 @@ bool osr__pgft_levels(struct pgft_work *pgft, struct pgft_part *part, uint32_t s
 enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part *part,
 				 struct osr_pgft_tree *tree);
 
-/* How many up-ports lack their link, of how many; after osr__pgft_digits(). */
-void osr__pgft_missing(struct pgft_work *pgft, const struct pgft_part *part,
-		       const struct osr_pgft_tree *tree, uint64_t *n_missing, uint64_t *n_ports);
-
 /* From the levels: the tree's m_1 and p. */
 void osr__pgft_count(struct pgft_work *pgft, const struct pgft_part *part,
 		     struct osr_pgft_tree *tree);
