@@ -13,7 +13,7 @@ static enum osr_status lanes_dimensions(struct osr_lanes_job *job, bool *done)
 	struct osr_routing *routing = job->r;
 
 	if (st || !*done || !routing->sl || !any_sl)
-		return st || !*done || !routing->sl ? st : osr_turn_compare(job, &any_sl);
+		return st;
 	/* The SLs of dimension order are not wanted after all. */
 	*done = false;
 	*routing = (struct osr_routing){ .lft = routing->lft,
@@ -118,6 +118,15 @@ static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 		job->state = done ? OSR_LANES_DONE : job->state;
 		if (job->r->rank != before && strategy->name)
 			job->r->strategy = strategy->name;
+	}
+	/* any_sl = auto: dimension order by turn in place of the lanes by SL just found, where it costs little more. */
+	if (job->r->sl && job->turn.w) {
+		bool routed;
+
+		if (osr_turn_reconsider(job, &routed))
+			return OSR_NOMEM;
+		if (routed)
+			job->r->strategy = "lanes by turn";
 	}
 	return osr__lanes_spread(job);
 }

@@ -333,3 +333,9 @@ enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool *routed)
 		job->turn.w = NULL;
 	return OSR_OK;
 }
+
+enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed)
+{
+	*routed = turn_accepts(job, &job->turn, osr_spf_load(job->s), turn_tuning.max_efi);
+	return *routed ? osr__turn_take(job) : OSR_OK;
+}

@@ -57,6 +57,9 @@
  */
 enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool *routed);
 
+/* The same beside what has been routed since, which on large damaged grids carries far more. */
+enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed);
+
 /*
  * job->s holds balanced shortest paths. *routed: r is complete, with SL2VL tables and without SLs.
  * With any_sl = auto only if that costs no more than the options allow, against the load of these paths;
