@@ -125,14 +125,6 @@ static void gate_claims(struct gate *g)
 			g->level_of[t->n_q++] = (uint8_t)sl;
 }
 
-/* Does multicast use channel c, with these tables? */
-static bool gate_tree(const struct gate *g, const struct osr_routing *routing, uint32_t c)
-{
-	const uint32_t *up = routing->mcast_parent;
-
-	return up[g->f->chan_src[c]] == c || up[g->f->chan_dst[c]] == g->f->chan_rev[c];
-}
-
 /*
  * Switches, cables, ports: the same in other words. Each switch has a row of SL2VL tables for each of its ports, or all
  * share one. Packets enter by port 0 of every switch and, where the tables tell them apart, by the ports of hosts.
@@ -167,8 +159,12 @@ static void gate_fabric(struct gate *g, const struct tab *t)
 		hot[H_ROW] = gate_cold(t, v, into)[C_ROW];
 		cold[C_INTO] = (int32_t)into;
 		hot[H_VLS] = fabric->chan_vls[c] < t->n_lane ? fabric->chan_vls[c] : t->n_lane;
-		for (unsigned x = 0; (g->claims & OSR_CLAIM_MULTICAST) && x < g->n_gens; x++)
-			cold[C_TREE] |= gate_tree(g, g->gen[x], c);
+		for (unsigned x = 0; (g->claims & OSR_CLAIM_MULTICAST) && x < g->n_gens; x++) {
+			const uint32_t *up = g->gen[x]->mcast_parent;
+
+			cold[C_TREE] |=
+				up[fabric->chan_src[c]] == c || up[v] == fabric->chan_rev[c];
+		}
 	}
 }
 

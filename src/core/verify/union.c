@@ -505,25 +505,6 @@ static bool sends_to(const struct run *u, const uint32_t at[2], uint32_t s, unsi
 	return false;
 }
 
-/* VLs of the group's packets that leave switch s by `port`: from end ports and tree channels. */
-static unsigned group_vls(const struct run *u, const uint32_t at[2], uint32_t s, unsigned port,
-			  unsigned sl)
-{
-	const struct osr_fabric *fabric = u->w.f;
-	unsigned vls = 0;
-
-	for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
-		uint32_t c = osr_port_channel(fabric, s, in);
-
-		if (in != port &&
-		    (c == OSR_NONE ? union_is_end_port(fabric, s, in)
-				   : sends_to(u, at, fabric->chan_dst[c],
-					      fabric->chan_port[fabric->chan_rev[c]])))
-			vls |= vl_bits(u, s, in, port, sl);
-	}
-	return vls;
-}
-
 /*
  * A copy leaves by every port of the group, in any generation, but the one the packet came by: from the VLs
  * `from` of channel c, on one of these SLs; 0: it keeps its VL.
@@ -560,9 +541,23 @@ static void follow_group(struct run *u, const uint32_t at[2], uint16_t sls)
 		/* Where one table serves all, all SLs at once. */
 		if (!u->moves && sls)
 			copy_on(u, at, c, fold_sls(u, sls), sls);
-		for (unsigned left = u->moves ? sls : 0; left; left &= left - 1)
-			copy_on(u, at, c, group_vls(u, at, s, port, (unsigned)__builtin_ctz(left)),
-				left & -left);
+		for (unsigned left = u->moves ? sls : 0; left; left &= left - 1) {
+			unsigned vls = 0;
+
+			/* What leaves by this port comes from end ports, or by channels of the tree. */
+			for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
+				uint32_t back = osr_port_channel(fabric, s, in);
+
+				if (in != port &&
+				    (back == OSR_NONE
+					     ? union_is_end_port(fabric, s, in)
+					     : sends_to(u, at, fabric->chan_dst[back],
+							fabric->chan_port[fabric->chan_rev[back]])))
+					vls |= vl_bits(u, s, in, port,
+						       (unsigned)__builtin_ctz(left));
+			}
+			copy_on(u, at, c, vls, left & -left);
+		}
 	}
 }
 

@@ -157,15 +157,6 @@ static void ask_chain(struct verifier *k)
 	ask_search(k, gen, all, 0, BIT(REPLIES));
 }
 
-/* Do all SLs run on the same VL, by every row of every switch? */
-static bool sls_alike(const struct osr_fabric *fabric, const struct osr_routing *routing)
-{
-	for (size_t i = 0; routing->sl2vl && i < osr_n_sl2vl(fabric); i++)
-		if (memcmp(routing->sl2vl[i], routing->sl2vl[i] + 1, 15) != 0)
-			return false;
-	return routing->sl2vl;
-}
-
 /*
  * Path records give SLs, but not to us: what holds on any SL holds on theirs, and what fails on all
  * of them fails, if they make no difference.
@@ -174,8 +165,12 @@ static void ask_unknown_sls(struct verifier *k)
 {
 	const uint32_t all = OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
 	const struct osr_generation *gen = k->ask->gen;
-	uint32_t alike = sls_alike(k->ask->f, gen->routing) ? CHAIN : 0;
+	const osr_sl2vl_t *sl2vl = (const osr_sl2vl_t *)gen->routing->sl2vl;
+	uint32_t alike = sl2vl ? CHAIN : 0;
 
+	for (size_t i = 0; alike && i < osr_n_sl2vl(k->ask->f); i++)
+		if (memcmp(sl2vl[i], sl2vl[i] + 1, 15) != 0)
+			alike = 0;
 	ask_search(k, gen, all, CHAIN | BIT(ANY_SL), 0);
 	ask_search(k, gen, OSR_CLAIM_ANY_SL, BIT(ONE_WAY) | BIT(ANY_SL), BIT(ANY_SL) | alike);
 	ask_search(k, gen, all, 0, alike);
@@ -220,7 +215,6 @@ static bool lanes_everywhere(const struct osr_inquiry *ask)
 static void take_checked(struct verifier *k)
 {
 	const struct osr_verdict *checked = k->ask->checked;
-	bool mcast = has_multicast(k->ask->gen);
 	uint32_t any;
 
 	if (!checked)
@@ -238,7 +232,7 @@ static void take_checked(struct verifier *k)
 	if (any)
 		answer_proven(k, BIT(ANY_SL) | BIT(SL0));
 	if ((any || (checked->proven & OSR_CLAIM_REVERSIBLE)) &&
-	    (!mcast || (checked->proven & OSR_CLAIM_MULTICAST)))
+	    (!has_multicast(k->ask->gen) || (checked->proven & OSR_CLAIM_MULTICAST)))
 		answer_proven(k, BIT(REPLIES));
 }
 
