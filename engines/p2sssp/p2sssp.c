@@ -39,32 +39,12 @@ struct pairs {
 	struct osr_spf *s;
 	const struct osr_fabric *f;
 	uint64_t *weight; /* [n_channels] */
-	uint16_t *dist;   /* [n_switches] channels to the root; UINT16_MAX in other components */
 	uint8_t *joined;  /* [n_switches] part of the tree */
 	uint32_t *met;    /* [n_switches] number of the last search that came by */
 	uint32_t *list;   /* [n_switches] what this search met, never closer ones first */
 	uint64_t *cost;   /* [n_switches] of the way on */
 	uint32_t n_searches;
 };
-
-static void measure_distances(struct pairs *p, uint32_t root)
-{
-	const struct osr_fabric *fabric = p->f;
-	const uint16_t *order = p->s->order + (size_t)root * fabric->n_switches;
-
-	memset(p->dist, 0xff, fabric->n_switches * sizeof(*p->dist));
-	p->dist[root] = 0;
-	for (uint32_t i = 1; i < p->s->n_order[root]; i++)
-		for (uint32_t c = fabric->chan_row[order[i]]; c < fabric->chan_row[order[i] + 1];
-		     c++)
-			if (p->dist[fabric->chan_dst[c]] < p->dist[order[i]])
-				p->dist[order[i]] = p->dist[fabric->chan_dst[c]] + 1;
-}
-
-static bool pairs_leads_on(const struct pairs *p, uint32_t v, uint32_t c)
-{
-	return p->dist[p->f->chan_dst[c]] + 1u == p->dist[v];
-}
 
 /* What the way of a switch in the tree weighs now; each of its channels then gets so many routes more. */
 static uint64_t walk(struct pairs *p, const uint8_t *hop, uint32_t root, uint32_t v, uint32_t n)
@@ -82,13 +62,13 @@ static uint64_t walk(struct pairs *p, const uint8_t *hop, uint32_t root, uint32_
 }
 
 /* The lightest way from u, whose next switches are known; ties go to the lowest channel. */
-static void pairs_choose(struct pairs *p, uint8_t *hop, uint32_t u)
+static void pairs_choose(struct pairs *p, uint8_t *hop, uint32_t root, uint32_t u)
 {
 	p->cost[u] = UINT64_MAX;
 	for (uint32_t c = p->f->chan_row[u]; c < p->f->chan_row[u + 1]; c++) {
 		uint64_t cost = p->weight[c] + p->cost[p->f->chan_dst[c]];
 
-		if (!pairs_leads_on(p, u, c) || cost >= p->cost[u])
+		if (!osr_spf_is_closer(p->s, root, c) || cost >= p->cost[u])
 			continue;
 		p->cost[u] = cost;
 		hop[u] = (uint8_t)(c - p->f->chan_row[u]);
@@ -112,7 +92,7 @@ static void pairs_join(struct pairs *p, uint8_t *hop, uint32_t root, uint32_t v)
 		     c++) {
 			uint32_t next = p->f->chan_dst[c];
 
-			if (!pairs_leads_on(p, u, c) || p->met[next] == p->n_searches)
+			if (!osr_spf_is_closer(p->s, root, c) || p->met[next] == p->n_searches)
 				continue;
 			p->met[next] = p->n_searches;
 			p->list[n++] = next;
@@ -124,7 +104,7 @@ static void pairs_join(struct pairs *p, uint8_t *hop, uint32_t root, uint32_t v)
 		if (p->joined[u])
 			p->cost[u] = walk(p, hop, root, u, 0);
 		else
-			pairs_choose(p, hop, u);
+			pairs_choose(p, hop, root, u);
 	}
 	for (uint32_t u = v; !p->joined[u]; u = p->f->chan_dst[p->f->chan_row[u] + hop[u]])
 		p->joined[u] = 1;
@@ -142,12 +122,12 @@ static void pairs_route_dest(struct pairs *p, uint8_t *hop, uint32_t root, bool 
 	p->cost[root] = 0;
 	for (int sends = 1; by_pairs && sends >= 0; sends--)
 		for (uint32_t v = 0; v < fabric->n_switches; v++)
-			if (v != root && p->dist[v] != UINT16_MAX &&
+			if (v != root && fabric->sw_component[v] == fabric->sw_component[root] &&
 			    (fabric->sw_sources[v] != 0) == sends)
 				pairs_join(p, hop, root, v);
 	/* P-SSSP: closest switches first, all under the weights of before; then all are counted. */
 	for (uint32_t i = 1; !by_pairs && i < p->s->n_order[root]; i++)
-		pairs_choose(p, hop, order[i]);
+		pairs_choose(p, hop, root, order[i]);
 	for (uint32_t i = 1; !by_pairs && i < p->s->n_order[root]; i++)
 		walk(p, hop, root, order[i], fabric->sw_sources[order[i]]);
 }
@@ -161,7 +141,6 @@ static enum osr_status pairs_route(struct osr_spf *spf, bool by_pairs, struct os
 	struct pairs p = { .s = spf,
 			   .f = fabric,
 			   .weight = osr_calloc(scratch, fabric->n_channels, sizeof(*p.weight)),
-			   .dist = osr_alloc(scratch, n, sizeof(*p.dist)),
 			   .joined = osr_alloc(scratch, n, 1),
 			   .met = osr_calloc(scratch, n, sizeof(*p.met)),
 			   .list = osr_alloc(scratch, n, sizeof(*p.list)),
@@ -169,15 +148,13 @@ static enum osr_status pairs_route(struct osr_spf *spf, bool by_pairs, struct os
 
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	for (uint32_t root = 0; root < n; root++) {
-		measure_distances(&p, root);
+	for (uint32_t root = 0; root < n; root++)
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
 			uint32_t d = spf->dest_list[k];
 
 			if (fabric->term_role[fabric->dest_term[d]] != OSR_ROLE_SP0)
 				pairs_route_dest(&p, spf->hop + d * n, root, by_pairs);
 		}
-	}
 	/* Port 0 of a switch with end ports shares the tree of one of them. */
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		if (spf->alias[d] != OSR_NONE)

@@ -367,7 +367,6 @@ struct sift {
 	const struct edges *x;
 	uint32_t *next, *prev; /* [n_chans + 1] a ring; the last one stands before the first */
 	uint64_t *label;       /* [n_chans + 1] */
-	uint32_t *rank;        /* [n_chans] of sift_count() */
 	uint8_t *dirty;        /* a neighbour moved since this channel was last placed */
 	uint32_t *visit;       /* [n_chans] order of visits in this pass */
 	struct sift_neighbour {
@@ -474,51 +473,6 @@ static bool sift_one(struct sift *w, uint32_t c)
 	return true;
 }
 
-static bool sift_init(struct sift *w, const struct edges *x, struct osr_arena *scratch)
-{
-	uint32_t most = 0;
-
-	w->x = x;
-	for (uint32_t c = 0; c < x->n_chans; c++) {
-		uint32_t degree =
-			x->out_row[c + 1] - x->out_row[c] + x->in_row[c + 1] - x->in_row[c];
-
-		if (most < degree)
-			most = degree;
-	}
-	w->next = osr_alloc(scratch, x->n_chans + (size_t)1, sizeof(*w->next));
-	w->prev = osr_alloc(scratch, x->n_chans + (size_t)1, sizeof(*w->prev));
-	w->label = osr_calloc(scratch, x->n_chans + (size_t)1, sizeof(*w->label));
-	w->rank = osr_alloc(scratch, x->n_chans, sizeof(*w->rank));
-	w->dirty = osr_alloc(scratch, x->n_chans, 1);
-	w->visit = osr_alloc(scratch, x->n_chans, sizeof(*w->visit));
-	w->near = osr_alloc(scratch, most, sizeof(*w->near));
-	return w->next && w->prev && w->label && w->rank && w->dirty && w->visit && w->near;
-}
-
-static void sift_start(struct sift *w, const uint32_t *sequence)
-{
-	uint32_t head = w->x->n_chans, last = head;
-
-	for (uint32_t i = 0; i < head; i++) {
-		w->next[last] = sequence[i];
-		w->prev[sequence[i]] = last;
-		last = sequence[i];
-	}
-	w->next[last] = head;
-	w->prev[head] = last;
-	sift_number(w);
-	memset(w->dirty, 1, head);
-}
-
-static void sift_count(struct sift *w)
-{
-	uint32_t head = w->x->n_chans, n = 0;
-
-	for (uint32_t c = w->next[head]; c != head; c = w->next[c])
-		w->rank[c] = n++;
-}
-
 /* One pass over the channels whose surroundings changed; true if any moved. */
 static bool sift_pass(struct sift *w)
 {
@@ -541,18 +495,39 @@ static bool sift_pass(struct sift *w)
 bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scratch,
 		   uint32_t *rank)
 {
-	uint32_t *sequence = osr_alloc(scratch, x->n_chans, sizeof(*sequence));
-	struct sift w;
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint32_t head = x->n_chans, last = head, most = 0, n = 0;
+	struct sift w = { .x = x,
+			  .next = osr_alloc(scratch, head + (size_t)1, sizeof(*w.next)),
+			  .prev = osr_alloc(scratch, head + (size_t)1, sizeof(*w.prev)),
+			  .label = osr_calloc(scratch, head + (size_t)1, sizeof(*w.label)),
+			  .dirty = osr_alloc(scratch, head, 1),
+			  .visit = osr_alloc(scratch, head, sizeof(*w.visit)) };
 
-	if (!sequence || !sift_init(&w, x, scratch))
+	for (uint32_t c = 0; c < head; c++) {
+		uint32_t degree =
+			x->out_row[c + 1] - x->out_row[c] + x->in_row[c + 1] - x->in_row[c];
+
+		most = most < degree ? degree : most;
+	}
+	w.near = osr_alloc(scratch, most, sizeof(*w.near));
+	if (osr_arena_failed(scratch, NULL))
 		return false;
-	for (uint32_t c = 0; c < x->n_chans; c++)
-		sequence[rank[c]] = c;
-	sift_start(&w, sequence);
+	for (uint32_t c = 0; c < head; c++)
+		w.visit[rank[c]] = c;
+	for (uint32_t i = 0; i < head; last = w.visit[i++]) {
+		w.next[last] = w.visit[i];
+		w.prev[w.visit[i]] = last;
+	}
+	w.next[last] = head;
+	w.prev[head] = last;
+	sift_number(&w);
+	memset(w.dirty, 1, head);
 	for (uint32_t i = 0; i < passes && sift_pass(&w); i++)
 		;
-	sift_count(&w);
-	memcpy(rank, w.rank, x->n_chans * sizeof(*rank));
+	for (uint32_t c = w.next[head]; c != head; c = w.next[c])
+		rank[c] = n++;
+	osr_arena_reset(scratch, mark);
 	return true;
 }
 
@@ -563,13 +538,14 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 			      struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n = cdg->f->n_channels;
-	struct sift starts[2], *better;
-	uint64_t backward[2];
+	uint32_t n = cdg->f->n_channels, *sequence = osr_alloc(scratch, n, sizeof(*sequence)),
+		 *starts[2] = { rank, osr_alloc(scratch, n, sizeof(*rank)) };
+	uint64_t backward[2] = { 0 };
 	struct edges x;
 	int n_starts;
 
-	if (!collect_edges(cdg, scratch, &x) || !osr__cdg_reverse(&x, scratch))
+	if (osr_arena_failed(scratch, NULL) || !collect_edges(cdg, scratch, &x) ||
+	    !osr__cdg_reverse(&x, scratch))
 		goto no_memory;
 	/*
 	 * One pass tells which start suits the graph; only that one is worth the others. On dense
@@ -578,24 +554,20 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 	 */
 	n_starts = x.n > DENSE * n ? 1 : 2;
 	for (int i = 0; i < n_starts; i++) {
-		struct sift *w = &starts[i];
-		uint32_t *sequence = osr_alloc(scratch, n, sizeof(*sequence));
-
-		if (!sequence || !sift_init(w, &x, scratch) ||
-		    !(i ? els_order(&x, scratch, sequence)
+		if (!(i ? els_order(&x, scratch, sequence)
 			: updown_order(cdg->f, roots, scratch, sequence)))
 			goto no_memory;
-		sift_start(w, sequence);
-		sift_pass(w);
-		sift_count(w);
-		backward[i] = backward_weight(&x, w->rank);
+		for (uint32_t at = 0; at < n; at++)
+			starts[i][sequence[at]] = at;
+		if (!osr__cdg_sift(&x, 1, scratch, starts[i]))
+			goto no_memory;
+		backward[i] = backward_weight(&x, starts[i]);
 	}
 	/* Of equals the up-down start: it has a place for channels without edges as well. */
-	better = &starts[n_starts == 2 && backward[1] < backward[0]];
-	for (uint32_t k = 1; k < SIFT_PASSES && sift_pass(better); k++)
-		;
-	sift_count(better);
-	memcpy(rank, better->rank, n * sizeof(*rank));
+	if (n_starts == 2 && backward[1] < backward[0])
+		memcpy(rank, starts[1], n * sizeof(*rank));
+	if (!osr__cdg_sift(&x, SIFT_PASSES - 1, scratch, rank))
+		goto no_memory;
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
 

@@ -86,8 +86,7 @@ struct edges {
 };
 
 /*
- * Sifts a given order, rank[n_chans], for at most so many passes; false if memory ran out. Scratch
- * stays in use until the caller resets it.
+ * Sifts a given order, rank[n_chans], for at most so many passes; false if memory ran out.
  */
 bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scratch,
 		   uint32_t *rank);
