@@ -191,7 +191,7 @@ static uint32_t n_strong(const struct pgft_work *pgft, const struct pgft_part *p
 static enum osr_status fit_part(struct pgft_work *pgft, struct pgft_part *part,
 				struct osr_pgft_tree *tree, struct fit *fit)
 {
-	bool pendant = false;
+	uint32_t pendant = 0;
 
 	*fit = (struct fit){ 0 };
 	for (uint32_t i = 0; i < part->n; i++)

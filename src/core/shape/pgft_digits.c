@@ -5,6 +5,7 @@
  * the number of a group within the group around it is the digit of all its switches: b_l above, a_(l+1) below. Pieces
  * and groups go by their lowest switch.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -306,6 +307,7 @@ enum osr_status osr__pgft_places(struct pgft_work *pgft, const struct pgft_part 
 
 	tree->m_product[0] = tree->w_product[0] = 1;
 	for (uint32_t l = 1; l <= tree->h && !st; l++) {
+		assert(tree->m[l] && tree->w[l]);
 		m *= l > 1 ? tree->m[l] : 1;
 		w *= tree->w[l];
 		tree->m_product[l] = (uint32_t)m * tree->m[1];
