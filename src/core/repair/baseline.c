@@ -23,7 +23,6 @@ enum osr_status osr__repair_alloc(struct repair *w, struct osr_diag *diag)
 	t->flow = osr_alloc(scratch, n, sizeof(*t->flow));
 	t->expected = osr_calloc(scratch, m, sizeof(*t->expected));
 	t->old = osr_alloc(scratch, n, 1);
-	t->relaxed = osr_calloc(scratch, n, 1);
 	t->lanes = osr_alloc(scratch, n, sizeof(*t->lanes));
 	w->touched = osr_calloc(scratch, fabric->n_dests, 1);
 	w->load = osr_calloc(scratch, m, sizeof(*w->load));
@@ -137,6 +136,13 @@ enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
 			if (fabric->sw_component[v] != fabric->sw_component[root])
 				row[v] = OSR_NO_PATH;
 		row[root] = fabric->term_port[fabric->dest_term[d]];
+		/* Port 0 is asked by switches with end ports only: one that got its first asks on a route of its own. */
+		for (uint32_t v = 0;
+		     w->n_lanes && !fabric->term_weight[fabric->dest_term[d]] && v < n; v++)
+			if (fabric->sw_sources[v] && v != root &&
+			    (w->then.sw[v] == OSR_NONE ||
+			     !w->base->fabric.sw_sources[w->then.sw[v]]))
+				row[v] = OSR_NO_PATH;
 		if (w->then.dest[d] != OSR_NONE)
 			continue;
 		if (r->sl)
@@ -496,33 +502,6 @@ void osr__repair_add_last(struct repair *w)
 	}
 }
 
-/*
- * Port 0 is asked by switches with end ports only. One that got its first since the baseline asks on routes
- * that the certificate did not cover.
- */
-void osr__repair_add_fresh(struct repair *w)
-{
-	const struct osr_fabric *fabric = w->f;
-
-	for (uint32_t v = 0; w->n_lanes && v < fabric->n_switches; v++) {
-		uint32_t old = w->then.sw[v];
-
-		if (!fabric->sw_sources[v] || (old != OSR_NONE && w->base->fabric.sw_sources[old]))
-			continue;
-		for (uint32_t d = 0; d < fabric->n_dests; d++) {
-			uint8_t *row = osr__repair_row(w, d);
-			uint32_t c = osr__repair_next(w, row, v);
-
-			if (fabric->term_weight[fabric->dest_term[d]] ||
-			    v == fabric->dest_switch[d] || c == OSR_NONE)
-				continue;
-			osr_order_begin(&w->order);
-			if (!osr__repair_route(w, d, row, c, osr__repair_start(w, d, v, c)))
-				row[v] = OSR_NO_PATH;
-		}
-	}
-}
-
 /* ---- loads ----------------------------------------------------------------------------------- */
 
 void osr__repair_loads(struct repair *w)
@@ -545,52 +524,4 @@ void osr__repair_loads(struct repair *w)
 			flow[fabric->chan_dst[c]] += flow[v];
 		}
 	}
-}
-
-/* ---- length ---------------------------------------------------------------------------------- */
-
-/*
- * Where no route of the baseline was longer than minimal and no path was refused, none is: what is whole stays
- * minimal when channels die. Else each switch with LIDs has its distances measured, by a breadth-first search.
- */
-enum osr_status osr__repair_count_longer(struct repair *w, struct osr_diag *diag)
-{
-	const struct osr_fabric *fabric = w->f;
-	uint32_t *dist = w->tree.len, *len = w->tree.flow, *queue = w->tree.stack;
-	bool any = w->r.n_longer || w->rejected;
-
-	w->r.n_longer = 0;
-	for (uint32_t s = 0; any && s < fabric->n_switches; s++) {
-		uint32_t head = 0, tail = 0, first = w->dest_row[s], end = w->dest_row[s + 1];
-
-		if (first == end)
-			continue;
-		memset(dist, 0xff, fabric->n_switches * sizeof(*dist));
-		dist[s] = 0;
-		for (queue[tail++] = s; head < tail; head++)
-			for (uint32_t u = queue[head], o = fabric->chan_row[u];
-			     o < fabric->chan_row[u + 1]; o++)
-				if (dist[fabric->chan_dst[o]] == OSR_NONE) {
-					dist[fabric->chan_dst[o]] = dist[u] + 1;
-					queue[tail++] = fabric->chan_dst[o];
-				}
-		for (uint32_t i = first; i < end; i++) {
-			const uint8_t *row = osr__repair_row(w, w->dest_list[i]);
-			uint32_t n = walk_tree(w, s, row);
-
-			len[s] = 0;
-			for (uint32_t j = 1; j < n; j++) {
-				uint32_t v = w->tree.list[j];
-
-				len[v] = len[fabric->chan_dst[osr__repair_next(w, row, v)]] + 1;
-				w->r.n_longer += len[v] > dist[v];
-			}
-		}
-	}
-	if (w->r.n_longer && w->opt->minimal)
-		return osr_fail(
-			diag, OSR_NOT_APPLICABLE,
-			"the shortest paths that are left do not agree with the tables that are "
-			"kept");
-	return OSR_OK;
 }

@@ -146,10 +146,10 @@ static bool attach(struct repair *w, uint32_t d, uint8_t *row, uint32_t v, uint3
 			expect_load(w, d, row, v);
 			return true;
 		}
-		w->rejected = true;
 		memmove(&list[best], &list[best + 1], (n - best - 1) * sizeof(*list));
 		n--;
 	}
+	w->longer = true;
 	return false;
 }
 
@@ -357,6 +357,7 @@ static bool escape(struct repair *w, uint32_t d, uint8_t *row, uint32_t from)
 		t->len[v] = len;
 	}
 	expect_flows(w);
+	w->longer = true;
 	return true;
 }
 
@@ -375,23 +376,19 @@ static uint32_t first_lost(const struct repair *w)
 
 static enum osr_status find_paths(struct repair *w, uint32_t d, uint8_t *row, struct osr_diag *diag)
 {
-	struct repair_tree *t = &w->tree;
 	bool by_sl = w->n_lanes && !w->shared && !w->by_turn;
 	uint32_t lost;
 	char buf[32];
 
-	/* By SL: where the SLs given out so far leave no way, however long, others; with spare lanes at once. */
-	for (bool other = by_sl && w->spare;; other = true) {
-		for (uint32_t i = 0; i < t->n; i++)
-			t->relaxed[t->list[i]] = other && t->known[t->list[i]] != t->epoch &&
-						 osr__repair_is_used(w->f, d, t->list[i]);
+	w->other_sl = by_sl && w->spare;
+	settle(w, d, row);
+	lost = first_lost(w);
+	/* The SLs given out so far leave no way, however long: others. */
+	if (lost != OSR_NONE && by_sl && !w->other_sl) {
+		w->other_sl = true;
 		settle(w, d, row);
 		lost = first_lost(w);
-		if (lost == OSR_NONE || !by_sl || other)
-			break;
 	}
-	for (uint32_t i = 0; i < t->n; i++)
-		t->relaxed[t->list[i]] = 0;
 	while (lost != OSR_NONE && (w->shared || w->by_turn) && w->span && w->n_lanes &&
 	       escape(w, d, row, lost)) {
 		settle(w, d, row);

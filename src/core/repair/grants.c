@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define ALL_SLS 0xffff
-
 static uint16_t sl_bit(uint8_t sl)
 {
 	return sl == OSR__NO_SL ? 0 : (uint16_t)(1u << (sl & 15));
@@ -70,76 +68,48 @@ static bool add_replies(struct repair *w, uint32_t d, uint32_t v, unsigned k)
 
 /* ---- a pair gets an SL ----------------------------------------------------------------------- */
 
-/* SLs of the pair that are gone are not proven any more; if its own is among them, it is sl from now on. */
-static void give(struct repair *w, uint32_t d, uint32_t v, uint16_t gone, uint8_t sl)
+/* The pair is on this SL alone from now on; what it had is not proven any more. */
+static void give(struct repair *w, uint32_t d, uint32_t v, uint8_t sl)
 {
 	size_t at = (size_t)d * w->f->n_switches + v;
 
-	w->r.stable.n_sl_lost += (sls_of(w, at) & gone) != 0;
-	if (sl_bit(w->r.sl[at]) & gone)
-		w->r.sl[at] = sl;
+	w->r.stable.n_sl_lost += sls_of(w, at) != 0;
+	w->r.sl[at] = sl;
 	if (w->grants)
-		w->grants[at] &= (uint16_t)~gone;
-}
-
-/* The SL that v uses to another LID of the same switch, or OSR__NO_SL. */
-static uint8_t sl_of_sibling(const struct repair *w, uint32_t d, uint32_t v)
-{
-	uint32_t root = w->f->dest_switch[d];
-
-	for (uint32_t i = w->dest_row[root]; i < w->dest_row[root + 1]; i++) {
-		uint8_t sl = w->r.sl[(size_t)w->dest_list[i] * w->f->n_switches + v];
-
-		if (w->dest_list[i] != d && sl != OSR__NO_SL)
-			return sl;
-	}
-	return OSR__NO_SL;
-}
-
-/* A pair without an SL takes one on which its route can be: that of a sibling, of replies, or any. */
-static bool commit_new(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
-{
-	uint16_t must = osr__repair_need(w, d, v);
-	uint8_t sibling = sl_of_sibling(w, d, v);
-	uint32_t first = must ? (uint32_t)__builtin_ctz(must)
-			      : (v + w->f->dest_switch[d]) % w->base->routing.n_vls;
-
-	for (uint32_t i = 0; i <= w->n_lanes; i++) {
-		uint32_t k = i ? (first + i - 1) % w->n_lanes : sibling;
-
-		if (k >= w->n_lanes || (i && k == sibling))
-			continue;
-		osr_order_begin(&w->order);
-		if (osr__repair_route(w, d, row, c, must | (uint16_t)(1u << k)) &&
-		    add_replies(w, d, v, k)) {
-			w->r.sl[(size_t)d * w->f->n_switches + v] = (uint8_t)k;
-			return true;
-		}
-		osr_order_undo(&w->order, 0);
-	}
-	return false;
+		w->grants[at] = 0;
 }
 
 /*
- * No route on the SLs given out so far: another SL. v answers the root on it alone from now on, for the old one
- * does not lead to d any more; to other LIDs of the root it does, so these keep theirs.
+ * An SL on which the route can be, for a pair that has none, or, with `other`, in place of its own: then v answers the
+ * root on it alone from now on, for the old one does not lead to d any more; to other LIDs of the root it does, so these
+ * keep theirs.
  */
-static bool commit_relaxed(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
+static bool commit_sl(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
+		      bool other)
 {
 	uint32_t root = w->f->dest_switch[d];
+	uint16_t must = other ? 0 : osr__repair_need(w, d, v);
+	uint32_t first = other  ? 0
+			 : must ? (uint32_t)__builtin_ctz(must)
+				: (v + root) % w->base->routing.n_vls;
 
-	for (uint8_t k = 0; k < (uint8_t)w->n_lanes; k++) {
-		/* All packets between v and the root, whose routes are there so far. */
+	for (uint32_t i = 0; i < w->n_lanes; i++) {
+		uint32_t k = (first + i) % w->n_lanes;
+
 		osr_order_begin(&w->order);
-		if (!osr__repair_route(w, d, row, c, (uint16_t)(1u << k)) ||
-		    (has_replies(w) && !(add_routes(w, v, root, d, false, k) &&
-					 add_routes(w, root, v, d, false, k)))) {
+		if (!osr__repair_route(w, d, row, c, must | (uint16_t)(1u << k)) ||
+		    (other ? has_replies(w) && !(add_routes(w, v, root, d, false, k) &&
+						 add_routes(w, root, v, d, false, k))
+			   : !add_replies(w, d, v, k))) {
 			osr_order_undo(&w->order, 0);
 			continue;
 		}
-		give(w, d, v, ALL_SLS, k);
-		for (uint32_t i = w->dest_row[v]; has_replies(w) && i < w->dest_row[v + 1]; i++)
-			give(w, w->dest_list[i], root, ALL_SLS, k);
+		if (other)
+			give(w, d, v, (uint8_t)k);
+		w->r.sl[(size_t)d * w->f->n_switches + v] = (uint8_t)k;
+		for (uint32_t j = w->dest_row[v]; other && has_replies(w) && j < w->dest_row[v + 1];
+		     j++)
+			give(w, w->dest_list[j], root, (uint8_t)k);
 		return true;
 	}
 	return false;
@@ -147,13 +117,13 @@ static bool commit_relaxed(struct repair *w, uint32_t d, const uint8_t *row, uin
 
 bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
 {
+	bool by_sl = w->r.sl && !w->shared && osr__repair_is_used(w->f, d, v);
+
 	if (!w->n_lanes)
 		return true;
-	if (w->r.sl && !w->shared && osr__repair_is_used(w->f, d, v) &&
-	    w->r.sl[(size_t)d * w->f->n_switches + v] == OSR__NO_SL)
-		return commit_new(w, d, row, v, c);
-	if (w->tree.relaxed[v])
-		return commit_relaxed(w, d, row, v, c);
+	if (by_sl && (w->other_sl || w->r.sl[(size_t)d * w->f->n_switches + v] == OSR__NO_SL))
+		return commit_sl(w, d, row, v, c,
+				 w->r.sl[(size_t)d * w->f->n_switches + v] != OSR__NO_SL);
 	osr_order_begin(&w->order);
 	return osr__repair_route(w, d, row, c, osr__repair_start(w, d, v, c));
 }

@@ -99,8 +99,7 @@ static void take_lanes(struct repair *w, const struct osr_routing *base, uint8_t
 		osr__repair_count_lanes(w, max_vls);
 }
 
-static enum osr_status repairable(const struct osr_job *job, const struct osr_repair_options *opt,
-				  struct osr_diag *diag)
+static enum osr_status repairable(const struct osr_job *job, struct osr_diag *diag)
 {
 	const struct osr_routing *routing = &job->previous->routing,
 				 *base = &baseline_of(job->previous)->routing;
@@ -110,10 +109,6 @@ static enum osr_status repairable(const struct osr_job *job, const struct osr_re
 
 	if (!routing->lft)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "there are no earlier tables");
-	if (opt->minimal && !(routing->claims & OSR_CLAIM_MINIMAL))
-		return osr_fail(diag, OSR_NOT_APPLICABLE,
-				"the earlier tables are not proven minimal, and the engine "
-				"promises that");
 	if (!by_turn && base->sl2vl &&
 	    !osr__repair_is_by_port(&baseline_of(job->previous)->fabric, base))
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
@@ -247,7 +242,8 @@ static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
 			w->r.n_vls = w->order.lane[turn] + 1;
 	if (w->by_turn)
 		osr__repair_write_lanes(w);
-	if (w->r.n_longer)
+	/* What is whole stays minimal when channels die. */
+	if (w->longer)
 		w->r.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
 	w->r.granted = w->grants;
 	w->r.lane_deps = NULL;
@@ -259,6 +255,7 @@ static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
 
 /* ---- an attempt ------------------------------------------------------------------------------ */
 
+/* From the tables of before to those of today; the tables' lanes are w's. */
 static enum osr_status repair_steps(struct repair *w, struct osr_diag *diag)
 {
 	enum osr_status st;
@@ -269,7 +266,6 @@ static enum osr_status repair_steps(struct repair *w, struct osr_diag *diag)
 	    (st = osr__repair_tables(w, w->job->arena, diag)) ||
 	    (w->n_lanes && (st = osr__repair_order(w, diag))) || (st = osr__repair_mcast(w, diag)))
 		return st;
-	osr__repair_add_fresh(w);
 	osr__repair_add_last(w);
 	osr__repair_loads(w);
 	/* Trees that found no path in an earlier attempt come first. */
@@ -279,14 +275,11 @@ static enum osr_status repair_steps(struct repair *w, struct osr_diag *diag)
 				st = osr__repair_cut(w, d, diag);
 	if (!st)
 		st = osr__repair_balance(w, diag);
-	if (!st)
-		st = osr__repair_count_longer(w, diag);
 	return st ? st : hand_over(w, diag);
 }
 
 /* A tree that finds no way because others were first is the first in the next try; the last one forgets the last sweep. */
-static enum osr_status repair_try(const struct osr_job *job, const struct osr_repair_options *opt,
-				  bool spare, struct osr_diag *why)
+static enum osr_status repair_try(const struct osr_job *job, bool spare, struct osr_diag *why)
 {
 	struct osr_arena_mark scratch = osr_arena_mark(job->scratch),
 			      arena = osr_arena_mark(job->arena);
@@ -298,7 +291,6 @@ static enum osr_status repair_try(const struct osr_job *job, const struct osr_re
 	for (unsigned i = 0; front && !over; i++) {
 		struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 		struct repair w = { .job = job,
-				    .opt = opt,
 				    .f = job->fabric,
 				    .base = base,
 				    .last = job->previous,
@@ -321,13 +313,12 @@ static enum osr_status repair_try(const struct osr_job *job, const struct osr_re
 	return st;
 }
 
-enum osr_status osr_repair(const struct osr_job *job, const struct osr_repair_options *opt,
-			   struct osr_diag *why)
+enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_diag *why)
 {
 	const struct osr_routing *last = &job->previous->routing,
 				 *base = &baseline_of(job->previous)->routing;
 	bool by_sl = base->sl && !(base->claims & OSR_CLAIM_ANY_SL), by_turn, in_use;
-	enum osr_status st = repairable(job, opt, why);
+	enum osr_status st = repairable(job, why);
 
 	if (st)
 		return st;
@@ -337,12 +328,11 @@ enum osr_status osr_repair(const struct osr_job *job, const struct osr_repair_op
 	/* Lanes that came into use stay, so that SL2VL tables do not change when something returns. */
 	in_use = by_turn && osr_repair_is_by_turn(last) &&
 		 (!base->sl2vl || last->n_vls > base->n_vls);
-	if (!opt->spare)
-		return nothing_changed(job) ? repair_again(job, why)
-					    : repair_try(job, opt, in_use, why);
+	if (!spare)
+		return nothing_changed(job) ? repair_again(job, why) : repair_try(job, in_use, why);
 	if (in_use || !base->rank || !(by_sl || by_turn))
 		return osr_fail(why, OSR_NOT_APPLICABLE, "there is no lane to spare");
-	return repair_try(job, opt, true, why);
+	return repair_try(job, true, why);
 }
 
 /* ---- when there is time ---------------------------------------------------------------------- */

@@ -40,21 +40,16 @@
 
 #include <osmroutes/engine.h>
 
-struct osr_repair_options {
-	bool minimal; /* the engine promises shortest routes: rather route anew than longer */
-	bool spare; /* lanes by turn that were not in use, too; by SL other SLs for routes that are cut */
-};
-
 /* Are these tables with lanes by turn, as turn.h makes them? */
 bool osr_repair_is_by_turn(const struct osr_routing *routing);
 
 /*
  * OSR_OK: job->routing is complete, with `stable` filled; check it like any other result. OSR_NOT_APPLICABLE,
  * with the reason in *why: route anew (SL2VL tables that are not by turn, a smaller VL budget, a route that no
- * lane can serve). job->previous must be the last checked result.
+ * lane can serve). job->previous must be the last checked result. `spare`: lanes by turn that were not in use serve, too;
+ * by SL other SLs for routes that are cut. n_longer stays that of the baseline, for the check counts.
  */
-enum osr_status osr_repair(const struct osr_job *job, const struct osr_repair_options *opt,
-			   struct osr_diag *why);
+enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_diag *why);
 
 /*
  * Work that the next repair would do, done when there is time: the turns that the tables of x take, into

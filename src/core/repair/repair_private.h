@@ -33,26 +33,25 @@ struct repair_tree {
 	uint32_t *flow;     /* [n_switches] end ports that sent through a cut switch */
 	uint64_t *expected; /* [n_channels] of flows whose paths are not all found yet */
 	uint8_t *old;       /* [n_switches] entries before */
-	uint8_t *relaxed;   /* [n_switches] may get another SL */
 	uint16_t *lanes;    /* [n_switches] by SL: of all that comes through */
 };
 
 struct repair {
 	const struct osr_job *job;
-	const struct osr_repair_options *opt;
 	const struct osr_fabric *f;
 	const struct osr_result *base, *last;
 	struct osr_fabric_map then; /* f in the baseline's fabric */
 	struct osr_earlier lately;  /* the last sweep's tables */
 
 	bool by_turn;     /* lanes by turn; else by SL */
-	bool spare;       /* by turn, and lanes that the baseline does not use are there, too */
+	bool spare;       /* see osr_repair() */
 	bool by_port;     /* lanes by SL and output port: masks of lanes are of SLs */
 	bool shared;      /* lanes by SL, and any SL is safe: one lane stands for all */
 	bool like_last;   /* what the last sweep had is preferred and stays in the order */
 	bool grown;       /* there are LIDs or switches that the baseline did not know */
 	bool no_memory;   /* while lanes were looked for */
-	bool rejected;    /* a path was refused: a route may be longer than it has to be */
+	bool longer;      /* all shortest paths of a switch were refused */
+	bool other_sl;    /* by SL: pairs that find no path on their SLs get others */
 	bool again;       /* a tree found no path, and has not been first yet */
 	uint8_t *front;   /* [n_dests] trees that found no path in an earlier attempt: first */
 	uint32_t n_lanes; /* by port: SLs; 0: no certificate */
@@ -112,10 +111,6 @@ enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag);
 void osr__repair_loads(struct repair *w);
 /* What the last sweep left on the switches where that is not the baseline's, into the order. */
 void osr__repair_add_last(struct repair *w);
-/* Routes longer than minimal. */
-enum osr_status osr__repair_count_longer(struct repair *w, struct osr_diag *diag);
-/* Routes that are used today and were not then, into the order; what is refused is cut. */
-void osr__repair_add_fresh(struct repair *w);
 /* Does the lane depend on SL and output port alone, whatever the input port? */
 bool osr__repair_is_by_port(const struct osr_fabric *fabric, const struct osr_routing *routing);
 /* By port: w->n_vls lanes for the first w->n_lanes SLs, whether pairs use them or not; others have no such lane. */

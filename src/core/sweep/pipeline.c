@@ -65,43 +65,42 @@ static struct osr_job sweep_engine_job(const struct osr_job *job, struct osr_res
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* What lanes that leave any SL safe may cost where they are chosen, repairs may cost beyond that. */
-static enum osr_status sweep_cost(const struct osr_job *job, struct osr_diag *why)
+/*
+ * Incrementally. OSR_NOT_APPLICABLE, with the reason in `why`: the engine must route from nothing. What lanes that
+ * leave any SL safe may cost where they are chosen, repairs may cost beyond that; on one lane longer routes are better
+ * than the transition to a full route on others, which can deadlock.
+ */
+static enum osr_status sweep_reroute(const struct osr_job *job, bool spare, struct osr_diag *why)
 {
 	const struct osr_result *last = job->previous,
 				*base = last->baseline ? last->baseline : last;
-	const struct osr_routing *routing = job->routing;
-	uint64_t n_routes = (uint64_t)routing->n_dests * (routing->n_switches - 1),
-		 most = sweep_option(job, "any_sl_cost", 100);
-
-	if (sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_AUTO ||
-	    routing->n_longer * UINT64_C(100) <=
-		    base->routing.n_longer * UINT64_C(100) + n_routes * most)
-		return OSR_OK;
-	return osr_fail(why, OSR_NOT_APPLICABLE,
-			"%u of %" PRIu64 " routes would be longer than minimal, %u were at the "
-			"last full route, and any_sl_cost is %" PRIu64,
-			routing->n_longer, n_routes, base->routing.n_longer, most);
-}
-
-/* OSR_NOT_APPLICABLE, with the reason in `why`: the engine must route from nothing. */
-static enum osr_status sweep_reroute(const struct osr_job *job, bool spare, struct osr_diag *why)
-{
-	const struct osr_repair_options opt = {
-		.minimal = job->engine->capabilities & OSR_ENGINE_MINIMAL, .spare = spare
-	};
+	struct osr_routing *routing = job->routing;
+	uint64_t n_routes = (uint64_t)job->fabric->n_dests * (job->fabric->n_switches - 1),
+		 most = sweep_option(job, "any_sl_cost", 100), n_longer;
 	double start = sweep_clock_ms(job);
-	enum osr_status st;
+	enum osr_status st = osr_repair(job, spare, why);
 
-	st = osr_repair(job, &opt, why);
-	/* On one lane longer routes are better than the transition to a full route on others, which can deadlock. */
-	if (!st && (job->routing->claims & OSR_CLAIM_ANY_SL) && job->routing->n_vls > 1)
-		st = sweep_cost(job, why);
 	if (st)
 		return st;
-	job->routing->ms_spf = sweep_clock_ms(job) - start;
-	job->routing->chosen = job->previous->routing.chosen;
-	return OSR_OK;
+	if ((job->engine->capabilities & OSR_ENGINE_MINIMAL) &&
+	    !(routing->claims & OSR_CLAIM_MINIMAL))
+		return osr_fail(why, OSR_NOT_APPLICABLE,
+				"the engine promises minimal routes, and the earlier tables are "
+				"not proven minimal, or what is left of them");
+	routing->ms_spf = sweep_clock_ms(job) - start;
+	routing->chosen = job->previous->routing.chosen;
+	if ((routing->claims & OSR_CLAIM_MINIMAL) || !(routing->claims & OSR_CLAIM_ANY_SL) ||
+	    routing->n_vls == 1 || sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_AUTO ||
+	    osr_check_keep(job->fabric, routing, job->arena, job->scratch, job->checked, why))
+		return OSR_OK;
+	n_longer = job->checked->verdict.n_longer;
+	if (n_longer * 100 <= base->routing.n_longer * UINT64_C(100) + n_routes * most)
+		return OSR_OK;
+	return osr_fail(why, OSR_NOT_APPLICABLE,
+			"%" PRIu64 " of %" PRIu64
+			" routes would be longer than minimal, %u were at the "
+			"last full route, and any_sl_cost is %" PRIu64,
+			n_longer, n_routes, base->routing.n_longer, most);
 }
 
 /* From nothing; connections of the earlier tables keep their SLs where the new ones allow it. */
@@ -363,6 +362,8 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	if (!st)
 		st = osr_gate_again(fabric, &result->routing, job->previous, job->scratch,
 				    &sweep->n_judged, job->diag);
+	if (result->routing.stable.kept)
+		result->routing.n_longer = (uint32_t)sweep->verdict.n_longer;
 	result->confirmed = !st;
 	sweep->ms_check = sweep_clock_ms(job) - start;
 	sweep->wall_check = sweep_wall_ms(job) - wall;
