@@ -104,10 +104,10 @@ struct osr_pgft {
 struct osr_notes;
 
 /*
- * The digits of earlier sweeps, so that what dies or returns does not number the rest anew. If all
- * switches are known and their cables fit, trees keep their m, w and p, switches their places and
- * hosts their slots; new hosts take free ones. Otherwise all get digits by GUID again. What is away
- * keeps its place, and its links do not count as missing.
+ * The digits of earlier sweeps, so that what dies, returns or is replaced does not number the rest
+ * anew. If the cables of all switches fit, trees keep their m, w and p, switches their places and
+ * hosts their slots; new switches and hosts take free ones. Otherwise all get digits by GUID again.
+ * What is away keeps its place, and its links do not count as missing.
  */
 struct osr_pgft_memory {
 	uint32_t n_trees, n_rows;

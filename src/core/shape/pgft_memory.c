@@ -2,7 +2,8 @@
 /*
  * Digits of earlier sweeps. A spine that dies takes its GUID with it, and a leaf or host its place;
  * without memory all behind it would count differently, and most entries change. So a fabric that is a
- * part of what is remembered keeps its m, w, p and all places; only its hosts may be more.
+ * part of what is remembered keeps its m, w, p and all places; only its hosts may be more, and a switch
+ * that is new may stand where another is away.
  */
 #include <osmroutes/routing.h>
 
@@ -60,6 +61,43 @@ static bool pgft_fits(const struct pgft_work *w, const struct osr_pgft_tree *tre
 	return true;
 }
 
+/* Gives s a place that is free, where all its neighbours see it. False: there is none. */
+static bool pgft_takes(struct pgft_work *w, const struct osr_pgft_tree *tree, uint32_t s,
+		       uint32_t l, uint32_t a, uint32_t b)
+{
+	uint32_t *place = osr__pgft_place(tree, l, a, b);
+
+	w->level[s] = (uint8_t)l;
+	w->p->sw_a[s] = a;
+	w->p->sw_b[s] = b;
+	if (*place == OSR_NONE && pgft_fits(w, tree, s)) {
+		*place = s;
+		return true;
+	}
+	w->level[s] = 0;
+	return false;
+}
+
+/* A switch of which nothing is known, as one that replaces another: below or above the first neighbour that is known. */
+static void recall_new(struct pgft_work *w, const struct osr_pgft_tree *tree, uint32_t s)
+{
+	for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++) {
+		uint32_t u = w->near[e], l = w->level[u], a = w->p->sw_a[u], b = w->p->sw_b[u];
+
+		if (!l || !osr__pgft_known(w->memory, w->f->sw_guid[u], 0))
+			continue;
+		for (uint32_t k = 0; l > 1 && k < tree->m[l]; k++)
+			if (pgft_takes(w, tree, s, l - 1, a * tree->m[l] + k,
+				       b % tree->w_product[l - 1]))
+				return;
+		for (uint32_t k = 0; l < tree->h && k < tree->w[l + 1]; k++)
+			if (pgft_takes(w, tree, s, l + 1, a / tree->m[l + 1],
+				       k * tree->w_product[l] + b))
+				return;
+		return;
+	}
+}
+
 enum osr_status osr__pgft_recall(struct pgft_work *w, const struct pgft_part *part,
 				 struct osr_pgft_tree *tree)
 {
@@ -76,12 +114,15 @@ enum osr_status osr__pgft_recall(struct pgft_work *w, const struct pgft_part *pa
 	st = osr__pgft_places(w, part, tree);
 	if (st)
 		return st;
-	/* All are known, were in one tree, and have places of their own. */
+	/* All that are known were in one tree, and have places of their own. */
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i], l, *place;
 		const struct osr_pgft_known *was = osr__pgft_known(w->memory, w->f->sw_guid[s], 0);
 
-		if (!was || (was->level && was->tree != known->tree))
+		w->level[s] = 0;
+		if (!was)
+			continue;
+		if (was->level && was->tree != known->tree)
 			return OSR_NOT_APPLICABLE;
 		w->level[s] = (uint8_t)(l = was->level);
 		w->p->sw_a[s] = was->a;
@@ -96,7 +137,10 @@ enum osr_status osr__pgft_recall(struct pgft_work *w, const struct pgft_part *pa
 			return OSR_NOT_APPLICABLE;
 		*place = s;
 	}
-	/* Nothing was assumed of cables so far. What has no place hangs on one switch. */
+	for (uint32_t i = 0; i < part->n; i++)
+		if (!osr__pgft_known(w->memory, w->f->sw_guid[part->member[i]], 0))
+			recall_new(w, tree, part->member[i]);
+	/* Nothing was assumed of the others' cables so far. What has no place hangs on one switch. */
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i];
 
@@ -110,6 +154,34 @@ enum osr_status osr__pgft_recall(struct pgft_work *w, const struct pgft_part *pa
 		if (now.p[l] > tree->p[l])
 			return OSR_NOT_APPLICABLE;
 	return now.m[1] > tree->m[1] || 4 * now.m[1] < 3 * tree->m[1] ? OSR_NOT_APPLICABLE : OSR_OK;
+}
+
+/*
+ * The row of a switch that was not known before: that of the switch at whose place it stands now, else a new one. Its tree
+ * is that of the neighbour by which it got its place.
+ */
+static struct osr_pgft_known *row_of_new(const struct osr_pgft *pgft, uint32_t s,
+					 struct osr_pgft_known *row, struct osr_pgft_known *to,
+					 struct osr_pgft_known *known)
+{
+	const struct osr_fabric *fabric = pgft->f;
+	const struct osr_pgft_memory *before = pgft->recalled;
+
+	known->tree = 0;
+	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1] && known->level; c++) {
+		const struct osr_pgft_known *near =
+			osr__pgft_known(before, fabric->sw_guid[fabric->chan_dst[c]], 0);
+
+		if (near && near->level) {
+			known->tree = near->tree;
+			break;
+		}
+	}
+	for (uint32_t i = 0; i < before->n_rows && known->level; i++)
+		if (!row[i].port && row[i].tree == known->tree && row[i].level == known->level &&
+		    row[i].a == known->a && row[i].b == known->b)
+			return row + i;
+	return to;
 }
 
 /* The bytes: this, then trees and rows. */
@@ -130,7 +202,7 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 	struct osr_pgft_tree *tree;
 	struct osr_pgft_known *row, *to;
 	struct memory_head *head;
-	size_t n = (before ? before->n_rows : fabric->n_switches) + (size_t)fabric->n_terminals;
+	size_t n = (before ? before->n_rows : 0) + (size_t)fabric->n_switches + fabric->n_terminals;
 
 	head = osr_calloc(arena, sizeof(*head) + n_trees * sizeof(*tree) + n * sizeof(*row), 1);
 	if (osr_arena_failed(arena, diag))
@@ -148,10 +220,15 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 						.tree = i == OSR_NONE ? 0 : i,
 						.level = pgft->sw_level[s],
 						.a = pgft->sw_a[s],
-						.b = pgft->sw_b[s] };
+						.b = pgft->sw_b[s] },
+				      *at = to;
 
-		if (!before)
-			*to++ = known;
+		if (before && !osr__pgft_known(before, known.guid, 0))
+			at = row_of_new(pgft, s, row, to, &known);
+		if (!before || !osr__pgft_known(before, known.guid, 0)) {
+			to += at == to;
+			*at = known;
+		}
 		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++) {
 			known.port = fabric->term_port[t];
 			if (pgft->term_index[t] == OSR_NONE ||
