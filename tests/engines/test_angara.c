@@ -65,7 +65,8 @@ static void assert_checked(struct run *x)
 		fail_msg("%s: %s", x->t.name, diag.text);
 	x->verdict = checked.verdict;
 	x->now.load = checked.load;
-	if (x->r.n_longer != x->verdict.n_longer)
+	/* Of a repair the check counts them. */
+	if (!x->r.stable.kept && x->r.n_longer != x->verdict.n_longer)
 		fail_msg("%s: %u longer routes claimed, %u found", x->t.name, x->r.n_longer,
 			 (unsigned)x->verdict.n_longer);
 }

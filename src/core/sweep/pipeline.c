@@ -119,7 +119,10 @@ static enum osr_status sweep_full_route(const struct osr_job *job, const struct 
 }
 
 /* Tables for the fabric of today, those first that change less on the switches. */
-enum { SWEEP_REROUTE, SWEEP_ONE_LANE, SWEEP_SPARE, SWEEP_FULL, SWEEP_OFFERS };
+enum { SWEEP_REROUTE, SWEEP_SPARE, SWEEP_FULL, SWEEP_OFFERS };
+
+/* By SL a full route takes the SLs of connections away; the load may exceed by so many times more: 200 % for 120. */
+#define SWEEP_BY_SL_EXCESS 5
 
 struct sweep_offer {
 	struct osr_routing routing;
@@ -167,15 +170,14 @@ static uint32_t sweep_best(const struct osr_job *job, const struct sweep_offer *
 
 /*
  * A re-route with few changes. Where that fails, or may load the busiest channel with more than `rebalance` allows: a
- * re-route on lanes that are to spare, or else the best of these and a full route. On one lane a full route is asked
- * for first, for it may stay there, so that no SL2VL tables change.
+ * re-route on lanes that are to spare, or else the best of these and a full route.
  */
 static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *why)
 {
 	const struct osr_result *last = job->previous,
 				*base = last->baseline ? last->baseline : last;
-	bool one_lane = !base->routing.sl && !base->routing.sl2vl;
-	bool asked = sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_OFF;
+	bool spare = base->routing.sl || base->routing.sl2vl ||
+		     sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_OFF;
 	uint64_t percent = sweep_option(job, "rebalance", 0), most = UINT64_MAX;
 	struct sweep_offer offer[SWEEP_OFFERS] = { 0 };
 	struct osr_diag diag = { "" }, spent = { "" };
@@ -183,6 +185,8 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	enum osr_status st = sweep_reroute(job, false, why);
 	uint32_t best = SWEEP_OFFERS;
 
+	if (base->routing.sl && !(base->routing.claims & OSR_CLAIM_ANY_SL) && percent > 100)
+		percent = 100 + SWEEP_BY_SL_EXCESS * (percent - 100);
 	if (st == OSR_NOMEM || (!st && (!percent || job->routing->stable.drift <= 10 * percent)))
 		return st;
 	if (!st) {
@@ -196,20 +200,10 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 			 percent);
 	}
 	mine.diag = &diag;
-	for (uint32_t step = 0; best == SWEEP_OFFERS && step < 2; step++) {
-		uint32_t kind = SWEEP_SPARE;
-
-		if (one_lane == !step) {
-			st = sweep_full_route(&mine, why);
-			kind = job->routing->n_vls == 1 ? SWEEP_ONE_LANE : SWEEP_FULL;
-		} else if (one_lane && !asked) {
-			continue;
-		} else {
-			st = sweep_reroute(job, true, &spent);
-		}
-		if (!st && sweep_add(job, &offer[kind], most) && !step && kind != SWEEP_FULL)
-			best = kind;
-	}
+	if (spare && !sweep_reroute(job, true, &spent) && sweep_add(job, &offer[SWEEP_SPARE], most))
+		best = SWEEP_SPARE;
+	if (best == SWEEP_OFFERS && !sweep_full_route(&mine, why))
+		sweep_add(job, &offer[SWEEP_FULL], most);
 	if (best == SWEEP_OFFERS)
 		best = sweep_best(job, offer, percent);
 	if (best == SWEEP_OFFERS)
