@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live/module.h"
+#include "live/live.h"
 
 /* ---- the libraries -------------------------------------------------------------------------- */
 

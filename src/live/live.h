@@ -120,4 +120,18 @@ static inline bool osr_live_port_up(const struct osr_live_node *live_node, unsig
 			 : live_node->ports[port].known && live_node->ports[port].state > 1;
 }
 
+/*
+ * What the command finds in osmroutes-live.so, which it loads only to read a live fabric: a machine without InfiniBand
+ * libraries runs all the rest.
+ */
+#define OSR_LIVE_MODULE "osmroutes-live.so"
+#define OSR_LIVE_MODULE_SYMBOL "osr_live_module"
+
+extern const struct osr_live_module {
+	const char *version; /* of osmroutes: the command takes its own only */
+	enum osr_status (*read)(struct osr_live *live, const struct osr_live_ask *ask,
+				struct osr_arena *arena, struct osr_diag *diag);
+	enum osr_status (*sls)(const struct osr_live_paths *paths, struct osr_diag *diag);
+} osr_live_module;
+
 #endif

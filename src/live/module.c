@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "live/module.h"
-
-/* The one symbol that is seen from outside. */
-extern const struct osr_live_module osr_live_module;
+#include "live/live.h"
 
 __attribute__((visibility("default"))) const struct osr_live_module osr_live_module = {
 	.version = OSR_VERSION,

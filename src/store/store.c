@@ -7,7 +7,6 @@
 
 #include <osmroutes/check.h>
 #include "core/repair/repair.h"
-#include "store/bytes.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -19,6 +18,22 @@
 #define ALIGN 8
 
 static const char magic[8] = OSR_STORE_MAGIC;
+
+static bool is_little_endian(void)
+{
+	const uint16_t one = 1;
+
+	return *(const uint8_t *)&one == 1;
+}
+
+static bool all_below(const uint8_t *list, uint64_t n, uint8_t limit)
+{
+	uint8_t most = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		most = list[i] > most ? list[i] : most;
+	return n == 0 || most < limit;
+}
 
 struct header {
 	char magic[8];
@@ -208,7 +223,7 @@ size_t osr_store_size(const struct osr_result *last)
 {
 	struct writer w = { NULL, sizeof(struct header) };
 
-	if (!osr__little_endian())
+	if (!is_little_endian())
 		return 0;
 	write_results(&w, last);
 	return w.at;
@@ -267,7 +282,7 @@ size_t osr_store_wanted(const void *head)
 static enum osr_status read_header(struct reader *x, const char *engine, uint64_t key,
 				   struct header *h)
 {
-	if (!osr__little_endian())
+	if (!is_little_endian())
 		return osr_fail(x->diag, OSR_INVAL, "%s: only for little-endian machines",
 				x->label);
 	if (x->size < sizeof(*h))
@@ -441,11 +456,11 @@ static enum osr_status store_check_ranges(const struct reader *x, const struct o
 		return store_damaged(x, "its counts are invalid");
 	if (c->has & HAS_GRANTED && (!(c->has & HAS_SL) || routing->sl2vl))
 		return store_damaged(x, "it has SLs of earlier sweeps, but none of the last");
-	if (routing->sl && !osr__all_below(routing->sl, n, 16))
+	if (routing->sl && !all_below(routing->sl, n, 16))
 		return store_damaged(x, "an SL is above 15");
-	if (!osr__all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
+	if (!all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
 	    (routing->sl2vl &&
-	     !osr__all_below(routing->sl2vl[0], c->n_sl2vl * sizeof(*routing->sl2vl), 16)))
+	     !all_below(routing->sl2vl[0], c->n_sl2vl * sizeof(*routing->sl2vl), 16)))
 		return store_damaged(x, "a VL is above 15");
 	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++)
 		if (routing->mcast_parent[s] != OSR_NONE &&

@@ -17,7 +17,7 @@
 #include "core/verify/audit.h"
 
 #include "live/mad.h"
-#include "live/module.h"
+#include "live/live.h"
 
 #define OSR_VERSION "fuzz"
 static struct osr_live_module wired;
