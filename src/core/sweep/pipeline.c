@@ -118,7 +118,7 @@ static enum osr_status sweep_full_route(const struct osr_job *job, const struct 
 	return st;
 }
 
-/* Tables for the fabric of today, those first that change less on the switches. */
+/* Candidate tables for the present fabric, those with the fewest changes on the switches first. */
 enum { SWEEP_REROUTE, SWEEP_SPARE, SWEEP_FULL, SWEEP_OFFERS };
 
 /* By SL a full route takes the SLs of connections away; the load may exceed by so many times more: 200 % for 120. */
@@ -144,7 +144,8 @@ static bool sweep_add(const struct osr_job *job, struct sweep_offer *offer, uint
 
 /*
  * The judge of what is better: tables that are safe with any SL, unless the options refuse that; of these the first
- * whose busiest channel carries no more than `percent` of the least. SWEEP_OFFERS: there are none.
+ * whose busiest channel carries no more than `percent` of the least. Below 100 percent that may be none of them; then
+ * the full route wins. SWEEP_OFFERS: there are no tables.
  */
 static uint32_t sweep_best(const struct osr_job *job, const struct sweep_offer *offer,
 			   uint64_t percent)
@@ -165,7 +166,7 @@ static uint32_t sweep_best(const struct osr_job *job, const struct sweep_offer *
 	       (!offer[best].held || (offer[best].verdict.proven & wanted) != safe ||
 		offer[best].verdict.efi * 100 > least * percent))
 		best++;
-	return best;
+	return best == SWEEP_OFFERS && offer[SWEEP_FULL].held ? SWEEP_FULL : best;
 }
 
 /*
