@@ -282,8 +282,7 @@ static enum osr_status turn_find(struct osr__search *w, struct osr_lanes_job *jo
 		st = turn_search(w, job, &hopeless);
 	turn->n_longer = job->r->n_longer;
 	turn->load = osr_spf_load(job->s);
-	*routed = !st && (!hopeless || job->opt->any_sl != OSR_ANY_SL_AUTO) &&
-		  turn_accepts(job, turn, before, turn_tuning.max_efi);
+	*routed = !st && !hopeless && turn_accepts(job, turn, before, turn_tuning.max_efi);
 	if (st || *routed)
 		return st;
 	kept.any_sl = job->r->any_sl;
