@@ -223,9 +223,9 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 						.b = pgft->sw_b[s] },
 				      *at = to;
 
-		if (before && !osr__pgft_known(before, known.guid, 0))
-			at = row_of_new(pgft, s, row, to, &known);
-		if (!before || !osr__pgft_known(before, known.guid, 0)) {
+		if (!osr__pgft_known(before, known.guid, 0)) {
+			if (before)
+				at = row_of_new(pgft, s, row, to, &known);
 			to += at == to;
 			*at = known;
 		}
