@@ -104,10 +104,10 @@ struct osr_pgft {
 struct osr_notes;
 
 /*
- * The digits of earlier sweeps, so that what dies, returns or is replaced does not number the rest
- * anew. If the cables of all switches fit, trees keep their m, w and p, switches their places and
- * hosts their slots; new switches and hosts take free ones. Otherwise all get digits by GUID again.
- * What is away keeps its place, and its links do not count as missing.
+ * The digits of earlier sweeps. A switch that fails, returns or is replaced leaves the digits of the
+ * others as they were. If all cables fit, each tree keeps m, w and p, each switch its place and each
+ * host its slot; new switches and hosts take free ones. Otherwise digits are assigned by GUID again.
+ * A switch that is missing keeps its place, and its links do not count as missing.
  */
 struct osr_pgft_memory {
 	uint32_t n_trees, n_rows;

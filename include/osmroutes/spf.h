@@ -62,7 +62,7 @@ struct osr_spf {
 	uint64_t *distance_sum;
 	/*
 	 * [n_components] the switch closest to all end ports of the component (smallest largest
-	 * distance, then smallest sum, then lowest index), whether or not anybody hangs on it.
+	 * distance, then smallest sum, then lowest index), whether or not it has end ports.
 	 */
 	uint32_t *center;
 	uint32_t max_distance;
@@ -176,8 +176,8 @@ enum osr_status osr_mcast_order(const struct osr_spf *spf, struct osr_arena *scr
 				struct osr_diag *diag);
 
 /*
- * The same from a spanning tree of an engine's own, [n_switches] channels to parents, less the switches behind which
- * nobody hangs.
+ * The same from a spanning tree of an engine's own, [n_switches] channels to parents. Switches without end ports
+ * behind them are left out.
  */
 enum osr_status osr_mcast_take(const struct osr_fabric *fabric, const uint32_t *tree,
 			       struct osr_arena *scratch, struct osr_arena *result,

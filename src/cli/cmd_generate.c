@@ -134,7 +134,7 @@ static error_t generate_parse(int key, char *arg, struct argp_state *state)
 				   arg);
 		return 0;
 	case ARGP_KEY_END:
-		/* Of other commands -o takes NAME=VALUE, of this one FILE; a file of such a name nobody means. */
+		/* -o takes FILE here, and NAME=VALUE in other commands: FILE that looks like an option is a mistake. */
 		if (a->topo && equals &&
 		    osr_options_known(a->topo->params, path, (size_t)(equals - path)))
 			argp_error(state,

@@ -540,7 +540,7 @@ static enum osr_status netfile_take_line(struct netfile *f, const char *text)
 	bool known;
 	enum osr_status st;
 
-	/* Bytes no text has. Escape, form feed and the 8-bit range stay allowed: whoever owns a host names it. */
+	/* Bytes that no text has. Escape, form feed and the 8-bit range are allowed, as host names may have them. */
 	for (const char *at = text; *at; at++) {
 		unsigned char c = (unsigned char)*at;
 

@@ -78,7 +78,7 @@ struct reader {
 	struct osr_keyed sender; /* its first end port, whose row they share */
 	uint32_t *row;           /* [n_terminals] */
 	uint8_t *sl;             /* [room * n_dests], of malloc */
-	struct entry *entry;     /* of groups, of malloc: nobody knows how many there will be */
+	struct entry *entry;     /* of groups, of malloc: their number is not known before */
 	uint32_t room;
 };
 

@@ -241,7 +241,7 @@ static void withdraw_more(struct transition *m, enum attempt attempt)
 
 		if (!memcmp(was, now, n))
 			continue;
-		/* Downstream first; what goes in circles is in no order, and leads nowhere. */
+		/* Downstream first. Switches on a loop are not in the order: their routes do not arrive. */
 		memset(m->whole, 0, n * sizeof(*m->whole));
 		osr_follow_load(&old, d);
 		for (uint32_t i = osr_follow_order(&old); i-- > 0;) {
