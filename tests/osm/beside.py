@@ -75,7 +75,7 @@ def shifted(workdir):
     refused with a sentence in every try, and OpenSM routes by itself."""
     variants = sorted(set(os.listdir(SHIFTED)) - {'version'})
     expect(len(variants) >= 9, 'only %s were built' % variants)
-    stock = stock_lfts(os.path.join(workdir, 'stock'), 'ring-5', 'updn')
+    stock = stock_lfts('ring-5', 'updn')
     with Fabric(find_fabric('ring-5'), workdir) as fabric:
         for i in range(3 * len(variants)):
             variant = variants[i % len(variants)]

@@ -8,7 +8,7 @@ import sys
 import oracle
 from judge import QOS, expect, judge, scenario, second_opinion
 from offline import compare
-from osmtest import LOG_DUMPS, ROOT, Fabric, find_fabric, generate, Opensm, osmroutes, running
+from osmtest import LOG_DUMPS, ROOT, Fabric, find_fabric, generate, Opensm, osmroutes
 
 sys.path.append(os.path.join(ROOT, 'tests', 'cli'))
 from dump import Dump	# noqa: E402
@@ -115,29 +115,3 @@ def up_real(workdir):
     expect('dmodk: fat tree of ' in opensm.log, 'the log does not say what tree it is')
 
 
-@scenario('choice.comes-up')
-def choice_comes_up(workdir):
-    """Another engine for a tree than for a torus, and the log says which and why."""
-    for netfile, engine in (('tree-2', 'dmodk'), ('torus-4x4', 'dfsssp')):
-        with running(workdir, netfile, 'osmroutes') as (fabric, opensm):
-            judge(fabric, opensm, ours='osmroutes')
-        expect('chosen: %s (' % engine in opensm.log, '%s does not serve' % engine)
-        opensm.check_log()
-
-
-@scenario('dmodk.next-engine')
-def dmodk_next_engine(workdir):
-    """A ring is no tree: one sentence, and the next engine routes."""
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dmodk,dfsssp', plugin=True, options=QOS) as opensm:
-            opensm.wait_up()
-            judge(fabric, opensm, ours='dfsssp')
-        expect(opensm.engine_used() == 'dfsssp', '%s routed' % opensm.engine_used())
-        said = [l for l in opensm.errors() if 'OR04' in l]
-        expect(said and 'not a fat tree' in said[0], 'the log does not say why: %s' % said)
-        expect('dfsssp of osmroutes is next' in said[0], 'nor who routes: %s' % said)
-        with Opensm(fabric, 'dmodk', plugin=True, options=QOS, name='alone') as opensm:
-            opensm.wait_up()
-        said = [l for l in opensm.errors() if 'OR04' in l]
-        expect(said and "warning: OpenSM's minhop is next" in said[0] and 'may deadlock' in said[0],
-               'not said that nothing is proven: %s' % said)

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import oracle
-from osmtest import LOG_PLAIN, QOS, Failure, generate, patience, routed, running	# noqa: F401
+from osmtest import QOS, Failure, generate, patience, routed, running	# noqa: F401
 
 SCENARIOS = {}		# name -> function
 
@@ -185,12 +185,3 @@ def second_opinion(fabric, opensm, tables):
     _, free = ibdmchk(opensm, tables, rows, max(e.lmc for e in tables.ends))
     mine = not tables.cycles(rows, scope='hosts')
     expect(free == mine, 'ibdmchk says deadlock-free: %s, the oracle: %s' % (free, mine))
-
-
-def one_sweep(workdir, netfile, engine, ours=None, options=QOS, log_flags=LOG_PLAIN, expected=(),
-              **kwargs):
-    """Fabric up, one sweep, judged, down: the shape of most scenarios. Returns (tables, log)."""
-    with running(workdir, netfile, engine, options=options, log_flags=log_flags, **kwargs) as (fabric, opensm):
-        tables = judge(fabric, opensm, ours=ours)
-    opensm.check_log(expected)
-    return tables, opensm.log

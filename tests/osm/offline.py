@@ -59,12 +59,6 @@ def beside(workdir, netfile, engine='dfsssp', which=0, conf='', options=QOS, wha
         return compare(netfile + ' again', opensm, net, '--previous', results[1], '--save', results[2])
 
 
-def whole(workdir, netfile, conf='', options=QOS):
-    with running(workdir, netfile, 'dfsssp', options=options, plugin_conf=conf) as (fabric, opensm):
-        opensm.wait_quiet()
-        return compare(netfile, opensm, subnet(opensm, os.path.join(workdir, 'whole.lst')))
-
-
 @scenario('offline.faults')
 def faults(workdir):
     """Trees, a torus, a random fabric and a real one; QoS off, fewer lanes, options of the engine, and other engines."""
@@ -73,26 +67,6 @@ def faults(workdir):
     beside(workdir, 'random-12', conf='max_vls = 3\n[dfsssp]\nrebalance = 101\n', which=3)
     beside(workdir, 'random-12', options={'qos': 'TRUE', 'max_op_vls': '2', 'disable_multicast': 'TRUE'})
     beside(workdir, 'ring-5', 'p2sssp')
-
-
-@scenario('offline.classes')
-def classes(workdir):
-    """SLs of partitions and of both forms of a QoS policy get VLs of their own: the command reads what OpenSM reads."""
-    path, policy = os.path.join(workdir, 'partitions.conf'), os.path.join(workdir, 'qos-policy.conf')
-    levels = 'qos-levels\n  qos-level\n    name: DEFAULT\n    sl: %d\n  end-qos-level\nend-qos-levels\n'
-    ulps = 'qos-ulps\n  default : 0\n  any, service-id 0x6234 : 4 # storage\n  ipoib : %d\nend-qos-ulps\n'
-    seen = []
-    for partitions, text in (
-            ('Default=0x7fff, ipoib, sl=0 : ALL=full ;\n', ''),
-            ('Default=0x7fff, ipoib, sl=0 : ALL=full ;\n# sl=7:\nstorage=0x8001, sl=3 : ALL=full ;\n', ''),
-            ('Default=0x7fff,ipoib : ALL=full;\n', levels % 5),
-            ('Default=0x7fff,ipoib : ALL=full;\na=1, sl=9: ALL=full;\na=1, sl = 2 : ALL;\n', ulps % 9)):
-        for file, content in (path, partitions), (policy, text):
-            with open(file, 'w') as f:
-                f.write(content)
-        files = {'partition_config_file': path, 'qos_policy_file': policy if text else '(null)'}
-        seen.append(whole(workdir, 'dragonfly-12', '[dfsssp]\nany_sl = on\n', dict(QOS, **files)))
-    expect(len(set(seen)) == len(seen), 'the same tables for other classes: %s' % seen)
 
 
 @scenario('offline.rates')

@@ -5,6 +5,7 @@
 Exit status 0 passed, 1 failed, 77 skipped. The files of a failed scenario stay under
 $OSR_BUILD/osm-tests/NAME for a look; those of a passed one are removed, but for OSR_KEEP=1.
 """
+import importlib
 import os
 import shutil
 import sys
@@ -12,35 +13,11 @@ import traceback
 
 import osmtest
 import judge
-import fabrics		# noqa: F401  (each registers its scenarios)
-import faults		# noqa: F401
-import options		# noqa: F401
-import qos		# noqa: F401
-import groups		# noqa: F401
-import angara		# noqa: F401
-import anysl		# noqa: F401
-import keys		# noqa: F401
-import keyfaults		# noqa: F401
-import jobs		# noqa: F401
-import metrics		# noqa: F401
-import restart		# noqa: F401
-import transition		# noqa: F401
-import offline		# noqa: F401
-import endurance		# noqa: F401
-import entries		# noqa: F401
-import dumps		# noqa: F401
-import commands		# noqa: F401
-import live		# noqa: F401
-import footprint		# noqa: F401
-import memory		# noqa: F401
-import beside		# noqa: F401
-import traps		# noqa: F401
-import drain		# noqa: F401
-import carried		# noqa: F401
-import stop		# noqa: F401
-import status		# noqa: F401
-import rough		# noqa: F401
-import demotest		# noqa: F401
+
+NO_SCENARIOS = ('run', 'demo', 'packets', 'traced', 'timed')
+for _name in sorted(os.listdir(osmtest.HERE)):
+    if _name.endswith('.py') and _name[:-3] not in NO_SCENARIOS:
+        importlib.import_module(_name[:-3])	# registers its scenarios
 
 
 def run(name):
