@@ -15,8 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "core/paths/bound.h"
 #include "core/proved/gate.h"
 #include "core/verify/verdict.h"
@@ -31,10 +29,8 @@ struct args {
 	/* What is demanded: */
 	uint32_t named; /* questions that must be proven; the others of OSR_REQUIRED not refuted */
 	bool minimal;
-	double max_load;      /* of the busiest channel over the least possible; 0: any */
-	uint32_t min_hosts;   /* end ports of CAs and routers */
-	const char *baseline; /* what `check --json` printed, or NULL: nothing may be worse */
-	bool may_shrink;      /* switches and hosts of it may be gone */
+	double max_load;    /* of the busiest channel over the least possible; 0: any */
+	uint32_t min_hosts; /* end ports of CAs and routers */
 };
 
 /* One demand: a row of the output if it is on the command line, and a test case of JUnit's XML. */
@@ -57,7 +53,6 @@ struct outcome {
 	struct cli_stamp time;
 	struct demand demand[MAX_DEMANDS];
 	uint32_t n_demands;
-	json_t *nodes;
 };
 
 /* ---- the work ------------------------------------------------------------------------------- */
@@ -217,121 +212,6 @@ static void judge(const struct args *a, struct outcome *o)
 			   a->min_hosts);
 }
 
-/* ---- the baseline --------------------------------------------------------------------------- */
-
-/* A step back: load and detours may be this much larger, as in a fabric that has grown. */
-#define TOLERANCE 1.05
-#define MAX_NAMED 5 /* of the nodes that are gone */
-
-static const struct out_field node_fields[] = {
-	{ "kind", NULL, OUT_TEXT },
-	{ "guid", NULL, OUT_TEXT },
-	{ "name", NULL, OUT_TEXT },
-	{ 0 },
-};
-
-/* Switches and hosts, for a later --baseline: {"switch": {GUID: name}, "host": {GUID: name}}, in order. */
-static json_t *own_nodes(const struct osr_fabric *f)
-{
-	json_t *switches = json_object(), *hosts = json_object();
-	char guid[24], buf[32];
-
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		snprintf(guid, sizeof(guid), "0x%016" PRIx64, f->sw_guid[s]);
-		json_object_set_new(switches, guid, out_json_text(osr_switch_name(f, s, buf)));
-	}
-	for (uint32_t e = 0; e < f->n_terminals; e++) {
-		snprintf(guid, sizeof(guid), "0x%016" PRIx64, f->term_guid[e]);
-		if (f->term_role[e] != OSR_ROLE_SP0)
-			json_object_set_new(hosts, guid,
-					    out_json_text(osr_terminal_name(f, e, buf)));
-	}
-	return json_pack("{s:o, s:o}", "switch", switches, "host", hosts);
-}
-
-/* Nodes of the baseline that are not there, by GUID. */
-static void judge_nodes(const struct args *a, struct outcome *o, json_t *nodes, const char *kind,
-			const char *label)
-{
-	const json_t *own = json_object_get(o->nodes, kind);
-	const char *is, *guid, *name;
-	char names[400] = "";
-	size_t at = 0, n_then = 0, n_named = 0;
-
-	for (size_t i = 0; i < json_array_size(nodes); i++) {
-		if (json_unpack(json_array_get(nodes, i), "{s:s, s:s, s:s}", "kind", &is, "guid",
-				&guid, "name", &name) ||
-		    strcmp(is, kind) != 0)
-			continue;
-		n_then++;
-		if (json_object_get(own, guid))
-			continue;
-		if (n_named++ < MAX_NAMED)
-			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%.50s (%.18s)",
-					       n_named > 1 ? ", " : ": ", name, guid);
-	}
-	add_demand(o, label, true, a->may_shrink || !n_named,
-		   "%zu of %zu in the baseline are gone%s%s", n_named, n_then, names,
-		   n_named > MAX_NAMED ? ", ..." : "");
-}
-
-/* Answers, shares and ratios, which a fabric that grows can keep; and the nodes. */
-static enum osr_status judge_baseline(struct args *a, struct outcome *o)
-{
-	const struct osr_audit *audit = &o->found.audit;
-	json_error_t error;
-	json_t *base = json_load_file(a->baseline, 0, &error), *answers = NULL, *nodes = NULL;
-	const char *command = "";
-	double load = 0, routes, longer, lost;
-	double share = audit->n_routes ? (double)audit->n_longer / (double)audit->n_routes : 0;
-
-	if (!base && error.line < 1)
-		return osr_fail(&a->run.diag, OSR_INVAL, "%.300s", error.text);
-	if (!base)
-		return osr_fail(&a->run.diag, OSR_INVAL, "%.200s:%d: not valid JSON: %.200s",
-				a->baseline, error.line, error.text);
-	if (json_unpack(base, "{s:s, s:{s:o, s?F, s:F, s:F, s:F}, s:o}", "command", &command,
-			"verdict", "answers", &answers, "load", &load, "routes", &routes,
-			"routes_longer", &longer, "lost", &lost, "nodes", &nodes) ||
-	    strcmp(command, "check") != 0 || !json_is_object(answers) || !json_is_array(nodes)) {
-		json_decref(base);
-		return osr_fail(
-			&a->run.diag, OSR_INVAL,
-			"%.200s: a baseline has to be the output of osmroutes check --json, "
-			"of version " OSR_VERSION " or later",
-			a->baseline);
-	}
-	for (unsigned q = 0; q < OSR_N_QUESTIONS; q++) {
-		const char *name = osr_question_name((enum osr_question)q);
-		const struct osr_answered *now = &o->found.on[q];
-		const char *then = json_string_value(json_object_get(answers, name));
-		bool worse = then && (now->answer == OSR_REFUTED ? strcmp(then, "refuted") != 0
-								 : now->answer == OSR_UNKNOWN &&
-									   !strcmp(then, "proven"));
-		char label[40];
-
-		snprintf(label, sizeof(label), "baseline.%s", name);
-		if (then && (o->found.applies >> q & 1))
-			add_demand(o, label, true, !worse, "%s, was %s%s%s",
-				   osr_answer_name(now->answer), then, *now->why ? ": " : "",
-				   now->why);
-	}
-	if (load > 0 && !isnan(o->load))
-		add_demand(o, "baseline.load", true, o->load <= load * TOLERANCE,
-			   "the busiest link carries %.3f times the least possible, was %.3f",
-			   o->load, load);
-	longer = routes > 0 ? longer / routes : 0;
-	add_demand(o, "baseline.minimal", true, share <= longer * TOLERANCE,
-		   "%.3f %% of the routes are longer than minimal, was %.3f %%", 100 * share,
-		   100 * longer);
-	add_demand(o, "baseline.lost", true, (double)audit->n_lost <= lost,
-		   "%" PRIu64 " pairs of hosts are cut off, was %.0f", audit->n_lost, lost);
-	judge_nodes(a, o, nodes, "switch", "baseline.switches");
-	judge_nodes(a, o, nodes, "host", "baseline.hosts");
-	json_decref(base);
-	return OSR_OK;
-}
-
 /* ---- JUnit's XML ---------------------------------------------------------------------------- */
 
 /* A text of the fabric's may hold bytes that XML has no way to say: they are written as "?". */
@@ -465,13 +345,9 @@ static const struct out_field demand_fields[] = {
 };
 
 static const struct out_section sections[] = {
-	{ "summary", OUT_HEAD, head_fields },
-	{ "verdict", OUT_ONE, verdict_fields },
-	{ "requirements", OUT_ROWS, demand_fields },
-	{ "faults", OUT_ROWS, fault_fields },
-	{ "loop", OUT_ROWS, cli_loop_fields },
-	{ "nodes", OUT_ROWS, node_fields },
-	{ 0 },
+	{ "summary", OUT_HEAD, head_fields },        { "verdict", OUT_ONE, verdict_fields },
+	{ "requirements", OUT_ROWS, demand_fields }, { "faults", OUT_ROWS, fault_fields },
+	{ "loop", OUT_ROWS, cli_loop_fields },       { 0 },
 };
 
 static void check_say_fault(const struct osr_fabric *fabric, struct out *out,
@@ -502,8 +378,6 @@ static int check_say(struct args *a, struct outcome *o)
 	struct out *out = &a->run.out;
 	const struct osr_audit *audit = &o->found.audit;
 	uint32_t required = OSR_REQUIRED | a->named;
-	const char *kind, *guid;
-	json_t *nodes, *name;
 	int code;
 
 	if (src->is_engine) {
@@ -533,9 +407,6 @@ static int check_say(struct args *a, struct outcome *o)
 		OUT_ADD(out, "requirements", o->demand[i].name, o->demand[i].met,
 			o->demand[i].message);
 	}
-	json_object_foreach(out->format == OUT_JSON ? o->nodes : NULL, kind, nodes)
-		json_object_foreach(nodes, guid, name)
-			OUT_ADD(out, "nodes", kind, guid, json_string_value(name));
 	for (uint32_t i = 0; i < audit->n_listed; i++)
 		check_say_fault(&src->in.fabric, out, &audit->fault[i]);
 	cli_answers_witness(out, NULL, &src->in.fabric, &o->found, required);
@@ -629,11 +500,6 @@ static const struct cli_option options[] = {
 	  .key = OPT_MAX_LOAD },
 	{ "min-hosts", "N", "exit code 1 if the fabric has fewer end ports of CAs and routers",
 	  CLI_NUMBER(struct args, min_hosts, 1, 1000000) },
-	{ "baseline", "FILE",
-	  "exit code 1 if anything is worse than in this result of check --json, or gone",
-	  CLI_TEXT(struct args, baseline) },
-	{ "may-shrink", NULL, "switches and hosts of the baseline may be gone",
-	  CLI_FLAG(struct args, may_shrink) },
 	{ "junit", "FILE", "write the requirements to FILE as JUnit XML",
 	  CLI_TEXT(struct args, junit) },
 	{ CLI_PART(ask_spec, struct args, run) },
@@ -691,17 +557,12 @@ static enum osr_status check_work(void *args)
 	if (!st)
 		judge(a, &o);
 	if (!st)
-		o.nodes = own_nodes(&a->run.in.fabric);
-	if (!st && a->baseline)
-		st = judge_baseline(a, &o);
-	if (!st)
 		a->run.code = check_say(a, &o);
 	seconds = cli_since(start).wall / 1e3;
 	if (!st && a->prom)
 		st = write_prom(a->prom, &o, seconds, diag);
 	if (a->junit)
 		written = write_junit(a, &o, seconds, st ? diag->text : NULL, diag);
-	json_decref(o.nodes);
 	return st ? st : written;
 }
 

@@ -26,9 +26,7 @@
 #define PLACE_NAME_SIZE 128
 #define MAX_RANKS 65535
 
-#define FORMS "list|rankfile|slurm-topology|slurm-blocks|slurm-yaml"
-
-enum form { LIST, RANKFILE, SLURM_TOPOLOGY, SLURM_BLOCKS, SLURM_YAML };
+enum form { LIST, RANKFILE, SLURM_TOPOLOGY };
 
 struct args {
 	struct cli_run run;
@@ -275,20 +273,7 @@ static void order_judge(const struct order *o)
 			n, period);
 }
 
-/* ---- Slurm's topology.conf and topology.yaml ------------------------------------------------ */
-
-/* An entry, a switch or block, with what belongs to it. */
-static void slurm_put(enum form form, const char *kind, const char *name, const char *member,
-		      const char *list)
-{
-	bool nodes = !strcmp(member, "nodes");
-
-	if (form == SLURM_YAML)
-		printf("      - %s: \"%s\"\n        %s: \"%s\"\n", kind, name, member, list);
-	else
-		printf("%sName=%s %s=%s\n", !strcmp(kind, "block") ? "Block" : "Switch", name,
-		       nodes ? "Nodes" : "Switches", list);
-}
+/* ---- Slurm's topology.conf ------------------------------------------------------------------- */
 
 /*
  * Letters, digits and a few signs, at most 64. Switches that nobody has named are all called after their maker;
@@ -308,121 +293,63 @@ static void slurm_name(const struct osr_fabric *f, uint32_t s, char to[65])
 		*to = isalnum((unsigned char)*to) || *to == '-' || *to == '.' ? *to : '_';
 }
 
-/* Names with commas between them, as long as it takes. */
-static void add_name(char *list, const char *name)
+/* A leaf for its hosts, which stand together; then each sub-tree with hosts, from below. */
+static enum osr_status slurm_print(const struct order *o, struct osr_diag *diag)
 {
-	sprintf(list + strlen(list), "%s%s", *list ? "," : "", name);
-}
+	bool *used = osr_calloc(o->arena, o->f->n_switches, sizeof(*used));
+	uint32_t leaf = OSR_NONE;
+	char name[65];
 
-/* Hosts stand leaf by leaf: an entry for each leaf; *smallest of them, how many there are. put: they are printed. */
-static uint32_t slurm_leaves(const struct order *o, enum form form, const char *kind, bool put,
-			     char *list, uint32_t *smallest)
-{
-	uint32_t n_leaves = 0, end;
-
-	*smallest = UINT32_MAX;
-	for (uint32_t i = 0; i < o->n_places; i = end, n_leaves++) {
+	if (osr_arena_failed(o->arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < o->n_places; i++) {
 		uint32_t s = o->f->term_switch[o->place[i].term];
-		char name[65];
 
-		*list = '\0';
-		for (end = i; end < o->n_places && o->f->term_switch[o->place[end].term] == s;
-		     end++)
-			add_name(list, o->place[end].name);
-		*smallest = end - i < *smallest ? end - i : *smallest;
 		slurm_name(o->f, s, name);
-		if (put)
-			slurm_put(form, kind, name, "nodes", list);
+		if (s == leaf)
+			putchar(',');
+		else
+			printf("%sSwitchName=%s Nodes=", i ? "\n" : "", name);
+		fputs(o->place[i].name, stdout);
+		used[s] = true;
+		leaf = s;
 	}
-	return n_leaves;
-}
-
-/* Leaves, then each sub-tree with hosts from below. name[A]: of the one at A of a level, empty: it has none. */
-static void slurm_tree(const struct order *o, enum form form, const bool *used, char (*name)[65],
-		       char *list)
-{
-	uint32_t smallest;
-
-	slurm_leaves(o, form, "switch", true, list, &smallest);
+	putchar('\n');
 	for (uint32_t i = 0; i < o->p.n_trees; i++) {
 		const struct osr_pgft_tree *tree = &o->p.tree[i];
 		uint32_t n = tree->h ? tree->m_product[tree->h] / tree->m[1] : 0;
+		/* [A]: are there hosts below the one at A of the level below? */
+		bool *has = osr_calloc(o->arena, n, sizeof(*has));
 
-		for (uint32_t a = 0; a < n; a++) {
-			uint32_t s = tree->place[1][a];
-
-			*name[a] = '\0';
-			if (s != OSR_NONE && used[s])
-				slurm_name(o->f, s, name[a]);
-		}
+		if (osr_arena_failed(o->arena, diag))
+			return OSR_NOMEM;
+		for (uint32_t a = 0; a < n; a++)
+			has[a] = tree->place[1][a] != OSR_NONE && used[tree->place[1][a]];
 		for (uint32_t level = 2; level <= tree->h; level++) {
 			n /= tree->m[level];
 			for (uint32_t a = 0; a < n; a++) {
-				*list = '\0';
-				for (uint32_t k = 0; k < tree->m[level]; k++)
-					if (*name[a * tree->m[level] + k])
-						add_name(list, name[a * tree->m[level] + k]);
-				*name[a] = '\0';
-				if (!*list)
-					continue;
-				snprintf(name[a], sizeof(name[a]), "tree%u-level%u-%u", i, level,
-					 a);
-				slurm_put(form, "switch", name[a], "children", list);
+				uint32_t first = a * tree->m[level];
+				bool any = false;
+
+				for (uint32_t b = first; b < first + tree->m[level]; b++) {
+					if (!has[b])
+						continue;
+					if (!any)
+						printf("SwitchName=tree%u-level%u-%u Switches=", i,
+						       level, a);
+					if (level == 2)
+						slurm_name(o->f, tree->place[1][b], name);
+					else
+						snprintf(name, sizeof(name), "tree%u-level%u-%u", i,
+							 level - 1, b);
+					printf("%s%s", any ? "," : "", name);
+					any = true;
+				}
+				if (any)
+					putchar('\n');
+				has[a] = any;
 			}
 		}
-	}
-}
-
-/*
- * Every block has at least the first size, and each further one is twice the one before: the smallest
- * leaf, and as many doublings as there are blocks for.
- */
-static void slurm_sizes(enum form form, uint32_t smallest, uint32_t n_blocks)
-{
-	bool yaml = form == SLURM_YAML;
-
-	for (uint32_t times = 1; times <= n_blocks; times *= 2)
-		printf(yaml        ? "      - %" PRIu32 "\n"
-		       : times > 1 ? ",%" PRIu32
-				   : "BlockSizes=%" PRIu32,
-		       smallest * times);
-	if (!yaml)
-		puts("");
-}
-
-static enum osr_status slurm_print(const struct order *o, enum form form, struct osr_diag *diag)
-{
-	size_t n_switches = o->f->n_switches, n_places = o->n_places;
-	bool *used = osr_calloc(o->arena, n_switches, sizeof(*used));
-	uint32_t smallest, n_blocks, n_names = 0;
-	char(*name)[65], *list;
-
-	for (uint32_t i = 0; i < o->p.n_trees; i++) {
-		const struct osr_pgft_tree *tree = &o->p.tree[i];
-		uint32_t n = tree->h ? tree->m_product[tree->h] / tree->m[1] : 0;
-
-		n_names = n > n_names ? n : n_names;
-	}
-	name = osr_calloc(o->arena, n_names, sizeof(*name));
-	/* The longest list: of all hosts, or all sub-trees of a level. */
-	list = osr_alloc(o->arena, n_places * PLACE_NAME_SIZE + n_names * sizeof(*name) + 1, 1);
-	if (osr_arena_failed(o->arena, diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < o->n_places; i++)
-		used[o->f->term_switch[o->place[i].term]] = true;
-	n_blocks = slurm_leaves(o, form, "block", form == SLURM_BLOCKS, list, &smallest);
-	if (form == SLURM_BLOCKS) {
-		slurm_sizes(form, smallest, n_blocks);
-		return OSR_OK;
-	}
-	if (form == SLURM_YAML)
-		puts("---\n- topology: \"tree\"\n  cluster_default: true\n  tree:\n    switches:");
-	slurm_tree(o, form, used, name, list);
-	if (form == SLURM_YAML) {
-		puts("- topology: \"block\"\n  cluster_default: false\n  block:\n    block_sizes:");
-		slurm_sizes(form, smallest, n_blocks);
-		puts("    blocks:");
-		slurm_leaves(o, form, "block", true, list, &smallest);
 	}
 	return OSR_OK;
 }
@@ -473,9 +400,8 @@ static const struct out_section sections[] = { { "hosts", OUT_ROWS, fields }, { 
 
 static const struct cli_option options[] = {
 	{ "format", "FORM",
-	  "list (default), rankfile of Open MPI, slurm-topology or slurm-blocks (topology.conf), "
-	  "or slurm-yaml (topology.yaml)",
-	  CLI_WORD(struct args, form, FORMS) },
+	  "list (default), rankfile of Open MPI, or slurm-topology (topology.conf)",
+	  CLI_WORD(struct args, form, "list|rankfile|slurm-topology") },
 	{ "hosts", "LIST",
 	  "only these, the hosts of a job: a file with one a line, or names and GUIDs with commas; "
 	  "HOST:N and HOST slots=N for N ranks",
@@ -506,8 +432,8 @@ static enum osr_status order_say(struct args *a, const struct order *o, struct o
 	fprintf(stderr, "osmroutes: %s\n", text);
 	if (a->hosts)
 		order_judge(o);
-	if (a->run.out.format == OUT_PEOPLE && a->form >= SLURM_TOPOLOGY)
-		return slurm_print(o, a->form, diag);
+	if (a->run.out.format == OUT_PEOPLE && a->form == SLURM_TOPOLOGY)
+		return slurm_print(o, diag);
 	for (uint32_t i = 0; i < o->n_places; rank += o->place[i++].ranks) {
 		const struct place *place = &o->place[i];
 		uint32_t t = place->term, s = o->f->term_switch[t];

@@ -65,7 +65,7 @@ static void set(struct out *o, const char *key, enum out_type type, json_t *valu
 }
 
 /* Names come from the fabric, and JSON has to be UTF-8. */
-json_t *out_json_text(const char *text)
+static json_t *json_text(const char *text)
 {
 	json_t *value = json_string(text);
 	char *plain = value ? NULL : strdup(text);
@@ -82,7 +82,7 @@ json_t *out_json_text(const char *text)
 void out_text(struct out *o, const char *key, const char *text)
 {
 	if (text)
-		set(o, key, OUT_TEXT, out_json_text(text));
+		set(o, key, OUT_TEXT, json_text(text));
 }
 
 void out_textf(struct out *o, const char *key, const char *fmt, ...)
@@ -167,7 +167,7 @@ static void add_line(struct out *o, json_t **lines, const char *fmt, va_list ap)
 		*lines = json_array();
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = NULL;
-	o->failed |= !text || json_array_append_new(*lines, out_json_text(text));
+	o->failed |= !text || json_array_append_new(*lines, json_text(text));
 	free(text);
 }
 

@@ -169,9 +169,6 @@ void out_members(struct out *o, const struct out_field *fields, const void *from
 void out_head(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void out_note(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* A text as a value of jansson's, also where it is no UTF-8; NULL: no memory. */
-struct json_t *out_json_text(const char *text);
-
 /* Everything as JSON, to be freed; NULL if memory ran out. */
 char *out_json(const struct out *o);
 

@@ -84,7 +84,7 @@ def main():
         assert "'=1+1" in cells, 'the formula is not there as a text: %s' % cells
         bad = [c for c in cells if len(c) > 1 and c[0] in '=+-@']
         assert not bad, 'formulas: %s' % bad
-        for form in ('list', 'rankfile', 'slurm-topology', 'slurm-blocks', 'slurm-yaml'):
+        for form in ('list', 'rankfile', 'slurm-topology'):
             status, out, said = run('order', '--format=' + form, net)
             assert status and not out and 'no host name' in said, '%s: %s %s' % (form, out, said)
         for name in ('-oProxyCommand=x', 'h0[1-9]', 'a:9'):
