@@ -1,29 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Writes all that is generated from the option tables:
 
-    make.py --tables OSR-TABLES --docs DOCS --out DIR [--lowdown LOWDOWN]
+    make.py OSR-TABLES DOCS DIR LOWDOWN
 
-DIR gets osmroutes.1, osmroutes.conf.5 and osmroutes-ENGINE.7 (with lowdown only), the completion
-osmroutes.bash, the commented osmroutes.conf, and tables.json, which all of these are made of.
+DIR gets osmroutes.1, osmroutes.conf.5 and osmroutes-ENGINE.7 (with lowdown only), and the commented osmroutes.conf.
 """
-import argparse
 import json
 import os
 import subprocess
+import sys
+import textwrap
 
-import completion
-import example
 import manual
 
+# osmroutes.conf as it is shipped: every option, commented out, with its default.
+HEAD = '''# osmroutes.conf - options of the OpenSM plugin osmroutes, version %s.
+# Read once when OpenSM starts. Every line is commented out and shows a default: see osmroutes.conf(5).
+'''
 
-def read_tables(program):
-    """What osr-tables says."""
-    return json.loads(subprocess.run([program], check=True, capture_output=True, text=True).stdout)
+
+def comment(text):
+    return '\n'.join(textwrap.wrap(text, 98, initial_indent='# ', subsequent_indent='# ')) + '\n'
 
 
-def write(path, text):
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write(text)
+def options(params):
+    return ''.join('\n%s%s\n' % (
+        comment(p['help'] + ('' if p['values'] == 'text' else ' (%s)' % p['values'].replace('|', ', '))),
+        ('#%s = %s' % (p['name'], p['default'])).rstrip()) for p in params)
+
+
+def config(tables):
+    return HEAD % tables['version'] + options(tables['plugin']) + ''.join(
+        '\n\n%s[%s]\n%s' % (comment(e['summary']), e['name'], options(e['options'])) for e in tables['engines'])
 
 
 def to_roff(lowdown, page):
@@ -34,22 +42,17 @@ def to_roff(lowdown, page):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument('--tables', required=True)
-    parser.add_argument('--docs', required=True)
-    parser.add_argument('--out', required=True)
-    parser.add_argument('--lowdown', default='')
-    args = parser.parse_args()
-    os.makedirs(args.out, exist_ok=True)
-    tables = read_tables(args.tables)
-    write(os.path.join(args.out, 'tables.json'), json.dumps(tables, indent=1, sort_keys=True) + '\n')
-    write(os.path.join(args.out, 'osmroutes.bash'), completion.script(tables))
-    write(os.path.join(args.out, 'osmroutes.conf'), example.config(tables))
-    for name, page in manual.pages(tables, args.docs):
-        write(os.path.join(args.out, name + '.md'), page)
-        if args.lowdown and 'NOTFOUND' not in args.lowdown:
-            write(os.path.join(args.out, name), to_roff(args.lowdown, page))
-    write(os.path.join(args.out, 'done'), '')
+    program, docs, out, lowdown = sys.argv[1:5]
+    tables = json.loads(subprocess.run([program], check=True, capture_output=True, text=True).stdout)
+    files = {'osmroutes.conf': config(tables)}
+    for name, page in manual.pages(tables, docs):
+        files[name + '.md'] = page
+        if 'NOTFOUND' not in lowdown:
+            files[name] = to_roff(lowdown, page)
+    os.makedirs(out, exist_ok=True)
+    for name, text in dict(files, done='').items():
+        with open(os.path.join(out, name), 'w', encoding='utf-8') as file:
+            file.write(text)
 
 
 main()

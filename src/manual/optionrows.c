@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Every option table of the product as JSON, for the scripts beside this file that write the man
- * pages, the completion and osmroutes.conf: the sub-commands, the engines, the plugin's options, kinds of
+ * pages and osmroutes.conf: the sub-commands, the engines, the plugin's options, kinds of
  * fabrics. It is linked from the objects of the command itself, so a new sub-command, option, engine or kind
  * is in the manual without a word anywhere else.
  */
@@ -88,10 +88,9 @@ static json_t *option_json(const json_t *rows, const struct cli_option *option)
 
 	if (option->key > ' ' && option->key < 0x7f && !key_is_taken(rows, (char)option->key))
 		key[0] = (char)option->key;
-	return json_pack("{s:s, s:s, s:s, s:b, s:s, s:s}", "name", text(option->name), "key", key,
+	return json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", text(option->name), "key", key,
 			 "arg", text(option->arg), "arg_optional",
-			 !!(option->flags & OPTION_ARG_OPTIONAL), "words", text(option->words),
-			 "help", text(option->doc));
+			 !!(option->flags & OPTION_ARG_OPTIONAL), "help", text(option->doc));
 }
 
 static void append_options(json_t *rows, const struct cli_spec *spec)

@@ -6,6 +6,7 @@ set -u
 command=$1
 # shellcheck source=/dev/null
 . "$2" || exit 1
+osmroutes() { "$command" "$@"; }
 failed=0
 
 # offered LINE: what completion offers at the end of LINE, sorted, on one line

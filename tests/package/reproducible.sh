@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 #
 # reproducible.sh PROJECT BUILD CMAKE: the sources copied elsewhere, built elsewhere, by one job, give the
-# bytes that BUILD has: plugin, command, man pages, completion, osmroutes.conf; and with one
+# bytes that BUILD has: plugin, command, man pages, osmroutes.conf; and with one
 # SOURCE_DATE_EPOCH the same packages. That build is by dpkg-buildpackage, where it is: debian/ makes what cpack makes.
 set -eu
 project=$1 build=$2 cmake=$3
