@@ -28,7 +28,7 @@ PROGRAM = re.compile(r'^(?:sudo )?(?:[A-Z_]+=\S+ )*((?:\./)?scripts/[\w-]+|osmro
                      r'journalctl|ldconfig|git|tar|man|jq|python3|build[\w-]*/\S+)\s')
 CLEAN = re.compile(r'^(?:apt-get|cp|rm|systemctl|sed -i|mkdir|grep osmroutes /var/log)\b')
 CLEAN_PAGE = 'docs/admin.md'
-TESTS = {'demo': 'osm.script.demo', 'bench': 'bench.quick', 'figures': 'bench.figures', 'experiments': 'experiments.quick',
+TESTS = {'demo': 'osm.script.demo', 'bench': 'bench.quick', 'figures': 'bench.figures', 'experiments': 'experiments.sample',
          'test-package': 'package.install', 'campaign': 'osm.script.campaign',
          'load': 'osm.script.load', 'mutate': 'mutate.known', 'analyse': 'analyse', 'new-engine': 'engines.new-engine', 'prove': 'proof'}
 # Generated blocks and synopses are no commands.

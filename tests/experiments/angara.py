@@ -36,7 +36,7 @@ def ask(torus):
     return json.loads(done.stdout)
 
 
-def desmos(workshop, quick):
+def desmos(workshop):
     """Boxes of the Desmos cluster, 4x2x2x2 (Angara, table 2)."""
     data = Data('angara_desmos', ['algorithm', 'nodes', 'max_load', 'min_load', 'sigma4', 'max_hops',
                                   'ms', 'turns', 'unique', 'paper'])
@@ -49,11 +49,11 @@ def desmos(workshop, quick):
     return [data]
 
 
-def tori(workshop, quick):
+def tori(workshop):
     """Calls of BUILD_SSSP, loads, times; share of unique routes (Angara, figures 4 and 5)."""
     data = Data('angara_tori', ['dimensions', 'torus', 'nodes', 'turns', 'unique', 'bfs', 'sssp', 'calls',
                                 'calls_no_unique', 'bfs_ms', 'sssp_ms'])
-    for torus in ('x'.join(map(str, dims)) for dims in (all_tori()[:49:12] if quick else all_tori())):
+    for torus in ('x'.join(map(str, dims)) for dims in all_tori()):
         got = ask(torus)
         bfs, sssp, every = got['bfs'], got['sssp'], got['sssp_all']
         data.add(torus.count('x') + 1, torus, got['torus_nodes'], got['turns_added'],
@@ -62,11 +62,11 @@ def tori(workshop, quick):
     return [data]
 
 
-def timing(workshop, quick):
+def timing(workshop):
     """The paper's limits, and 8x8x8; the median of eleven runs."""
     data = Data('angara_timing', ['torus', 'nodes', 'bfs_ms', 'sssp_ms'])
-    for torus in LIMITS[:6] if quick else LIMITS:
-        runs = [ask(torus) for _ in range(3 if quick else 11)]
+    for torus in LIMITS:
+        runs = [ask(torus) for _ in range(11)]
         data.add(torus, runs[0]['torus_nodes'], *(statistics.median(r[a]['total_ms'] for r in runs) for a in ('bfs', 'sssp')))
     return [data]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""The experiments. Each takes a Workshop and whether it is to be quick, and returns its Data.
+"""The experiments. Each takes a Workshop and returns its Data.
 
 Routings, by the names they have in the data:
     P-SSSP      engine p2sssp, step=dest heuristic=none: as published
@@ -51,46 +51,43 @@ SEEDS = 100
 FIGURE9 = [150, 175, 200, 250, 300, 400, 500, 600, 800, 1000]
 
 
-def figure9(workshop, quick):
+def figure9(workshop):
     """VLs of random fabrics, 128 switches, 16 hosts each, by number of links (Domke, fig. 9). Given after each number, so
     that a run that is stopped has those."""
-    switches, seeds = (16, 3) if quick else (128, SEEDS)
-    links = [24, 40] if quick else FIGURE9
     ways = ['weakest', 'online', 'order', 'default']
     data = Data('figure9', ['links', 'way', 'fabrics', 'min', 'mean', 'max', 'over_15', 'each'])
-    for n in links:
-        nets = (workshop.generate('random', 'switches=%d' % switches, 'links=%d' % n, 'hosts=16',
-                                  'degree=16', 'seed=%d' % s) for s in range(1, seeds + 1))
+    for n in FIGURE9:
+        nets = (workshop.generate('random', 'switches=128', 'links=%d' % n, 'hosts=16', 'degree=16', 'seed=%d' % s)
+                for s in range(1, SEEDS + 1))
         counts = _layer_counts(workshop, nets, ways)
         for way in ways:
-            data.add(n, way, seeds, *_spread(counts[way]))
+            data.add(n, way, SEEDS, *_spread(counts[way]))
         yield data
 
 
 LASH_SEEDS = 12
 
 
-def figure9_lash(workshop, quick):
+def figure9_lash(workshop):
     """Lanes that stock lash needs on the first 12 of these fabrics (Domke, fig. 9). It routes switches: one host each."""
     data = Data('figure9_lash', ['links', 'fabrics', 'min', 'mean', 'max', 'over_8', 'each'])
-    for n in FIGURE9[:1] if quick else FIGURE9:
+    for n in FIGURE9:
         got = []
-        for seed in range(1, 2 if quick else LASH_SEEDS + 1):
+        for seed in range(1, LASH_SEEDS + 1):
             net = workshop.generate('random', 'switches=128', 'links=%d' % n, 'hosts=1', 'degree=16', 'seed=%d' % seed)
             got.append(workshop.stock(net, ['lash'], lambda done: done.lanes, 300).get('lash'))
         data.add(n, len(got), *_spread(got))
     return [data]
 
 
-def section4(workshop, quick):
+def section4(workshop):
     """VLs by heuristic: 64 switches, 1,024 hosts, 128 links, 100 seeds (Domke, section IV)."""
-    switches, links, seeds = (16, 30, 3) if quick else (64, 128, SEEDS)
     data = Data('section4', ['way', 'fabrics', 'min', 'mean', 'max', 'over_15', 'each'])
-    nets = (workshop.generate('random', 'switches=%d' % switches, 'links=%d' % links, 'hosts=16',
-                              'seed=%d' % s) for s in range(1, seeds + 1))
+    nets = (workshop.generate('random', 'switches=64', 'links=128', 'hosts=16', 'seed=%d' % s)
+            for s in range(1, SEEDS + 1))
     counts = _layer_counts(workshop, nets, LAYERS)
     for way in LAYERS:
-        data.add(way, seeds, *_spread(counts[way]))
+        data.add(way, SEEDS, *_spread(counts[way]))
     return [data]
 
 
@@ -114,22 +111,18 @@ def _compare(workshop, data, fabric, hosts, net, stock, patterns, routings=OURS,
                  got['ebb_half_width'], None, got['route_ms'])
 
 
-def table1(workshop, quick):
+def table1(workshop):
     """eBB and CPU on the XGFTs, Kautz graphs and k-ary n-trees of table I (Domke, fig. 5, 6, 7)."""
     data = Data('table1', COMPARED)
-    rows = fabrics.TABLE_I[:1] if quick else fabrics.TABLE_I
-    for hosts, xgft, kautz, kary in rows:
+    for hosts, xgft, kautz, kary in fabrics.TABLE_I:
         words = {'XGFT': fabrics.xgft(hosts, *xgft), 'Kautz': fabrics.kautz(hosts, *kautz),
                  'k-ary n-tree': fabrics.kary(hosts, *kary)}
         for family in words:
             net = workshop.generate(*words[family])
             net = workshop.edit(net, lambda text: fabrics.keep_hosts(text, hosts))
-            if quick:
-                stock = ['minhop']
-            else:	# the larger ones take stock engines minutes
-                stock = STOCK if hosts <= 1024 else ['minhop', 'sssp', 'dfsssp'] \
-                    if hosts <= 2048 else ['minhop']
-            _compare(workshop, data, family, hosts, net, stock, 20 if quick else 1000)
+            # The larger ones take stock engines minutes.
+            stock = STOCK if hosts <= 1024 else ['minhop', 'sssp', 'dfsssp'] if hosts <= 2048 else ['minhop']
+            _compare(workshop, data, family, hosts, net, stock, 1000)
     return [data]
 
 
@@ -138,14 +131,11 @@ SYSTEMS = {'Odin': (128, fabrics.odin()),
            'Deimos, triangle': (724, fabrics.deimos(fabrics.DEIMOS_TRIANGLE))}
 
 
-def systems(workshop, quick):
+def systems(workshop):
     """Deimos and Odin, rebuilt from their descriptions (Domke, fig. 4, 8; the slides)."""
     data = Data('systems', COMPARED)
-    for name in list(SYSTEMS)[:1 if quick else None]:
-        hosts, text = SYSTEMS[name]
-        net = workshop.write(sm_first(text))
-        _compare(workshop, data, name, hosts, net, ['minhop'] if quick else STOCK,
-                 20 if quick else 5000)
+    for name, (hosts, text) in SYSTEMS.items():
+        _compare(workshop, data, name, hosts, workshop.write(sm_first(text)), STOCK, 5000)
     return [data]
 
 
@@ -159,22 +149,22 @@ APPLICATIONS = [
 APPLICATION_ENGINES = ['minhop', 'lash', 'sssp', 'dfsssp']
 
 
-def applications(workshop, quick):
+def applications(workshop):
     """Communication of the programs of section VI (Domke) as flows on the rebuilt Deimos, ranks on random nodes."""
     data = Data('applications', ['fabric', 'program', 'ranks', 'routing', 'by', 'time', 'bandwidth'])
-    for name in ['Odin'] if quick else ['Deimos, chain', 'Deimos, triangle']:
+    for name in ('Deimos, chain', 'Deimos, triangle'):
         net = workshop.write(sm_first(SYSTEMS[name][1]))
         names = re.findall(r'^Ca\s+\d+\s+"([^"]+)"', SYSTEMS[name][1], re.M)
 
         def measure(by):
             rows = []
-            for program, ranks, pattern in APPLICATIONS[3:4] if quick else APPLICATIONS:
+            for program, ranks, pattern in APPLICATIONS:
                 nodes = random.Random(ranks).sample(names, ranks)
                 row = workshop.patterns(net, by, [pattern], nodes, 25)[pattern]['random']
                 rows.append((program, ranks, row['hsd_sum'], row['bandwidth']))
             return rows
         results = {('ours', engine): measure(engine) for engine in ('sssp', 'dfsssp')}
-        stock = {} if quick else workshop.stock(net, APPLICATION_ENGINES, lambda done: measure({'tables': done.lfts}), 300)
+        stock = workshop.stock(net, APPLICATION_ENGINES, lambda done: measure({'tables': done.lfts}), 300)
         results.update({('stock', engine): rows for engine, rows in stock.items()})
         for (by, engine), rows in results.items():
             for program, ranks, time, bandwidth in rows:
@@ -192,12 +182,11 @@ ONLINE = {
 ONLINE_WAYS = ['online', 'weakest', 'order']
 
 
-def online(workshop, quick):
+def online(workshop):
     """Online against offline at 4,096 nodes: CPU, memory, layers (Domke, section IV)."""
     columns = ['fabric', 'way', 'layers', 'layers_ms', 'memory_kb', 'over_sssp_kb']
     data = Data('online', columns)
-    kinds = {'random, 24 switches': ['random', 'switches=24', 'links=60', 'hosts=16']} if quick else ONLINE
-    for fabric, words in kinds.items():
+    for fabric, words in ONLINE.items():
         net = workshop.generate(*words)
         if fabric.startswith('Kautz'):
             net = workshop.edit(net, lambda text: fabrics.keep_hosts(text, 4096))
@@ -214,11 +203,8 @@ def online(workshop, quick):
     return [data]
 
 
-def _slide_fabrics(quick):
+def _slide_fabrics():
     """(series, hosts, words); switches of 24 ports, all of them filled with hosts or cables."""
-    if quick:
-        yield '2D torus', 16 * 4, ['torus', 'dims=4x4', 'hosts=4']
-        return
     for k, n in ((4, 2), (8, 2), (12, 2), (4, 3), (6, 3), (8, 3), (10, 3), (12, 3)):
         yield '%d-level fat tree' % n, k ** n, ['kary', 'k=%d' % k, 'n=%d' % n]
     for side in (4, 6, 8, 10, 12):
@@ -232,14 +218,13 @@ def _slide_fabrics(quick):
                                         'links=%d' % (switches * 6 - switches // 8)]
 
 
-def slides(workshop, quick):
+def slides(workshop):
     """P-SSSP against P2-SSSP: fat trees, tori, hypercubes, random; 5,000 matchings (the slides)."""
     data = Data('slides', COMPARED)
     routings = dict(PUBLISHED, sssp=OURS['sssp'])
-    for series, hosts, words in _slide_fabrics(quick):
+    for series, hosts, words in _slide_fabrics():
         net = workshop.generate(*words)
-        _compare(workshop, data, series, hosts, net, ['minhop'] if hosts <= 1500 else [],
-                 20 if quick else 5000, routings)
+        _compare(workshop, data, series, hosts, net, ['minhop'] if hosts <= 1500 else [], 5000, routings)
     return [data]
 
 
@@ -251,7 +236,7 @@ LOWER_EFI_SEEDS = 200
 LOWER_EFI_ROUTINGS = dict(PUBLISHED, sssp=OURS['sssp'])
 
 
-def lower_efi(workshop, quick):
+def lower_efi(workshop):
     """Lower edge forwarding index, lower bandwidth: how often, and the worst cases (the slides)."""
     routings = LOWER_EFI_ROUTINGS
     counts = Data('lower_efi', ['fabric', 'pairs', 'efi_differs', 'ebb_agrees', 'ebb_contradicts', 'each'])
@@ -259,10 +244,10 @@ def lower_efi(workshop, quick):
                                      'than_ebb'])
     for fabric, words in LOWER_EFI.items():
         found, tally, each = [], [0, 0, 0, 0], []
-        for seed in range(1, 6 if quick else LOWER_EFI_SEEDS + 1):
+        for seed in range(1, LOWER_EFI_SEEDS + 1):
             before = list(tally)
             net = workshop.generate(*words, 'seed=%d' % seed)
-            got = {name: workshop.ours(net, engine, 200 if quick else 5000, **options)
+            got = {name: workshop.ours(net, engine, 5000, **options)
                    for name, (engine, options) in routings.items()}
             _contradictions(got, seed, tally, found)
             each.append(''.join(str(now - then) for now, then in zip(tally[1:], before[1:])))
@@ -294,10 +279,10 @@ def _contradictions(got, seed, tally, found):
                               (seed, low, x['efi'], x['ebb'], high, y['efi'], y['ebb'])))
 
 
-def sharing(workshop, quick):
+def sharing(workshop):
     """How many destinations and sources share a channel of a 3-level tree, P-SSSP and P2-SSSP."""
     data = Data('sharing', ['routing', 'channels', 'number', 'routes', 'destinations', 'sources'])
-    net = workshop.generate('kary', 'k=%d' % (2 if quick else 6), 'n=3')
+    net = workshop.generate('kary', 'k=6', 'n=3')
     for name, (engine, options) in PUBLISHED.items():
         tables = Oracle(net, workshop.dump(net, engine, **options))
         routes, sources, dests = {}, {}, {}
@@ -338,7 +323,7 @@ def _apart(got, paper):
     return '%+.1f %%' % (100 * (got - paper) / paper)
 
 
-def table3(workshop, quick):
+def table3(workshop):
     """Hot spot degree of shift and recursive doubling on random orders (table 3, D-Mod-K)."""
     data = Data('table3', ['printed', 'built', 'hosts', 'sequence', 'paper', 'random', 'least',
                            'most', 'apart', 'ordered'])
@@ -346,7 +331,7 @@ def table3(workshop, quick):
         net = workshop.generate('tree', 'm=' + m, 'w=' + w, 'p=' + p)
         hosts = workshop.order(net)[left_out:]
         wanted = {'cps-shift': shift, 'cps-doubling-tree:' + m: doubling}
-        got = workshop.patterns(net, 'dmodk', list(wanted), hosts, 2 if quick else 25)
+        got = workshop.patterns(net, 'dmodk', list(wanted), hosts, 25)
         for name, paper in wanted.items():
             if got[name]['ordered']['max_congestion'] != 1:
                 raise Failure('%s of %s: two flows on one link' % (name, printed))

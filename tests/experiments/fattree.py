@@ -15,7 +15,6 @@ SIZES = [
     (1728, ('12,12,12', '1,12,6', '1,1,2')),
     (1944, ('18,18,6', '1,18,6', '1,1,3')),
 ]
-SMALL = (16, ('4,4', '1,4', '1,1'))
 
 FIGURE3 = {'Binomial': 'cps-binomial', 'Butterfly': 'cps-doubling',
            'Dissemination': 'cps-dissemination', 'Ring': 'cps-ring', 'Shift': 'cps-shift',
@@ -33,11 +32,11 @@ def tuple_of(m, w, p):
     return '%d;%s;%s;%s' % (m.count(',') + 1, m, w, p)
 
 
-def figure3(workshop, quick):
+def figure3(workshop):
     """Hot spot degree of six collectives by size, random orders (figure 3, D-Mod-K)."""
     data = Data('dmodk_figure3', ['hosts', 'collective', 'orders', 'hsd', 'least', 'most', 'ordered'])
-    orders = 3 if quick else 25
-    for n, shape in [SMALL] if quick else SIZES:
+    orders = 25
+    for n, shape in SIZES:
         net = tree(workshop, *shape)
         got = workshop.patterns(net, 'dmodk', list(FIGURE3.values()), workshop.order(net), orders)
         for name, pattern in FIGURE3.items():
@@ -51,12 +50,11 @@ def figure3(workshop, quick):
 FIGURE2 = [SIZES[1] + (3, 20, (0, 1, 2, 4, 8)), SIZES[-1] + (3, 60, (0,))]
 
 
-def figure2(workshop, quick):
+def figure2(workshop):
     """Bandwidth of shift and recursive doubling on random orders, flow level (figure 2, D-Mod-K)."""
     data = Data('dmodk_figure2', ['hosts', 'sequence', 'stages', 'in_flight', 'orders', 'bandwidth',
                                   'least', 'most', 'ordered'])
-    cases = [SMALL + (3, 4, (0, 1, 2))] if quick else FIGURE2
-    for hosts, shape, orders, stages, in_flights in cases:
+    for hosts, shape, orders, stages, in_flights in FIGURE2:
         net = tree(workshop, *shape)
         names = workshop.order(net)
         doubling = 'cps-doubling-tree:' + shape[0]
@@ -99,10 +97,10 @@ def adversary(names, m):
     return [names[i] for i in order]
 
 
-def ring(workshop, quick):
+def ring(workshop):
     """The order of hosts that is worst for a ring: 18 flows on one link (section II, D-Mod-K)."""
     data = Data('dmodk_ring', ['hosts', 'order', 'hsd', 'bandwidth', 'mbps'])
-    hosts, shape = (32, ('4,8', '1,4', '1,1')) if quick else SIZES[-1]
+    hosts, shape = SIZES[-1]
     m = int(shape[0].split(',')[0])
     net = tree(workshop, *shape)
     names = workshop.order(net)
@@ -124,12 +122,12 @@ MORE = [(200, ('10,20', '1,10', '1,1')), (1024, ('8,8,16', '1,8,8', '1,1,1')),
         (1000, ('10,10,10', '1,10,5', '1,1,2')), (11664, ('18,18,36', '1,18,18', '1,1,1'))]
 
 
-def theorem3(workshop, quick):
+def theorem3(workshop):
     """Recursive doubling that follows the tree, and that does not (theorem 3, D-Mod-K)."""
     sequences = ['cps-doubling', 'cps-doubling-mpi']
     data = Data('dmodk_theorem3', ['tree', 'hosts', 'stages', 'tree_hsd', 'plain_hsd', 'mpi_stages',
                                    'mpi_hsd'])
-    for n, shape in [SMALL, (18, ('3,6', '1,3', '1,1'))] if quick else SIZES + MORE:
+    for n, shape in SIZES + MORE:
         net = tree(workshop, *shape)
         by_tree = 'cps-doubling-tree:' + shape[0]
         got = workshop.patterns(net, 'dmodk', sequences + [by_tree], workshop.order(net),
@@ -151,11 +149,11 @@ PARTIAL = [(('12,12', '1,6', '1,2'), (24, 6)), (('18,18', '1,9', '1,2'), (36, 9)
            (('12,12,12', '1,12,6', '1,1,2'), (144, 72)), (('18,18,6', '1,18,6', '1,1,3'), (648, 108))]
 
 
-def partial(workshop, quick):
+def partial(workshop):
     """Shift on a part of the hosts, a block left out or hosts at random (section V-B, table 3, D-Mod-K)."""
     data = Data('dmodk_partial', ['tree', 'hosts', 'ranks', 'left_out', 'rule', 'jobs', 'hsd', 'least', 'most',
                                   'worst', 'random_order'])
-    for shape, numbers in [(SMALL[1], (4,))] if quick else PARTIAL:
+    for shape, numbers in PARTIAL:
         net = tree(workshop, *shape)
         every = workshop.order(net)
         for number in numbers:
@@ -163,14 +161,14 @@ def partial(workshop, quick):
             block = [every[number:]]
             rng = random.Random(number)
             others = []
-            for _ in range(3 if quick else 25):
+            for _ in range(25):
                 kept = set(rng.sample(every, n))
                 others.append([host for host in every if host in kept])
             for kind, jobs in (('a block', block), ('at random', others)):
                 rows = [workshop.patterns(net, 'dmodk', ['cps-shift'], job, ranking='ordered')['cps-shift']['ordered']
                         for job in jobs]
                 hsd = [row['hsd'] for row in rows]
-                mixed = workshop.patterns(net, 'dmodk', ['cps-shift'], jobs[0], 3 if quick else 25, 'random')
+                mixed = workshop.patterns(net, 'dmodk', ['cps-shift'], jobs[0], 25, 'random')
                 rules = {workshop.job_rule(net, job) for job in jobs}
                 rule, = rules	# all jobs of a kind, or the kinds are wrong
                 worst = max(row['max_congestion'] for row in rows)
@@ -203,13 +201,13 @@ def bound(net):
     return worst, roots
 
 
-def _faults(workshop, name, shape, seeds, ours, stock, stock_seeds, pattern='cps-shift', links='1%'):
+def _faults(workshop, name, shape, seeds, ours, stock, stock_seeds, pattern='cps-shift'):
     """Rows of one tree. Stock ftree and updn get the list of the roots, which ours do not need."""
     data = Data(name, ['hosts', 'seed', 'routing', 'by', 'stages', 'hsd', 'most', 'bound', 'lost'])
     whole = shutil.move(tree(workshop, *shape), workshop.path('whole.net'))
     kept = workshop.kept_rows(name)
     for seed in range(1, seeds + 1):
-        net = workshop.degrade(whole, '--links=' + links, '--seed=%d' % seed)
+        net = workshop.degrade(whole, '--links=1%', '--seed=%d' % seed)
         hosts = workshop.order(net)
         worst, roots = bound(net)
         rows = [('ours', engine,
@@ -231,12 +229,8 @@ def _faults(workshop, name, shape, seeds, ours, stock, stock_seeds, pattern='cps
     return [data]
 
 
-def faults(workshop, quick):
+def faults(workshop):
     """Shift on 1,944 hosts with 1 % of the links gone, ours and stock (dmodk on broken trees)."""
-    if quick:
-        shape = ('6,12', '1,6', '1,1')
-        return _faults(workshop, 'dmodk_faults', shape, 3, {'dmodk': 3, 'dfsssp': 1}, ['ftree'], 1,
-                       links='1')
     return _faults(workshop, 'dmodk_faults', SIZES[-1][1], 100, {'dmodk': 100, 'dfsssp': 100},
                    ['ftree', 'updn', 'dfsssp'], 5)
 
@@ -244,10 +238,8 @@ def faults(workshop, quick):
 LARGE = ('18,18,36', '1,18,18', '1,1,1')
 
 
-def faults_large(workshop, quick):
+def faults_large(workshop):
     """The same on 11,664 hosts and 100 stages: stock ftree and updn one seed (half an hour)."""
-    if quick:
-        return _faults(workshop, 'dmodk_faults_large', SMALL[1], 1, {'dmodk': 1}, [], 0, links='1')
     return _faults(workshop, 'dmodk_faults_large', LARGE, 25,
                    {'dmodk': 25, 'dfsssp': 10}, ['ftree', 'updn'], 1, 'cps-shift:100')
 

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Runs experiments; see scripts/experiments."""
 import argparse
-import shutil
 import sys
-import tempfile
 import time
 
 import angara
@@ -20,7 +18,6 @@ def arguments():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument('names', nargs='*', help='which experiments (default: all)')
     p.add_argument('--list', action='store_true', help='their names, and what each does')
-    p.add_argument('--quick', action='store_true', help='tiny fabrics; results are thrown away')
     p.add_argument('--ours', action='store_true',
                    help='measure only our engines again; rows of stock engines stay')
     args = p.parse_args()
@@ -30,12 +27,12 @@ def arguments():
     return args
 
 
-def run(names, folder, quick, ours):
+def run(names, folder, ours):
     for name in names:
         workshop = Workshop(folder if ours else None)
         start = time.monotonic()
         try:
-            for data in ALL[name](workshop, quick):
+            for data in ALL[name](workshop):
                 if not data.rows:
                     sys.exit('%s: %s has no rows' % (name, data.name))
                 data.write(folder)
@@ -50,14 +47,8 @@ def main():
     if args.list:
         for name in ALL:
             print('%-18s %s' % (name, ALL[name].__doc__.split('\n')[0]))
-    elif args.quick:
-        folder = tempfile.mkdtemp(prefix='osr-quick-')
-        try:
-            run(names, folder, True, False)
-        finally:
-            shutil.rmtree(folder)
     else:
-        run(names, document.DATA, False, args.ours)
+        run(names, document.DATA, args.ours)
         document.main()
 
 

@@ -24,11 +24,11 @@ SUMMED = {'section4', 'figure9', 'figure9_lash', 'lower_efi'}
 FIRST = 2
 
 
-def worst_case(w, quick):
+def worst_case(w):
     """The worst case again; where there is none, none of the first fabrics is one."""
     row = studies.read(DATA, 'lower_efi_cases')[0]
     if row['fabric'] == 'none':
-        return experiments.lower_efi(w, quick)[1:]
+        return experiments.lower_efi(w)[1:]
     data = Data('lower_efi_cases', list(row))
     net = w.generate(*experiments.LOWER_EFI[row['fabric']], 'seed=' + row['seed'])
     figures = []
@@ -41,17 +41,18 @@ def worst_case(w, quick):
 
 
 def broken(name, shape, engines, pattern='cps-shift'):
-    return lambda w, quick: fattree._faults(w, name, shape, 1, engines, [], 0, pattern)
+    return lambda w: fattree._faults(w, name, shape, 1, engines, [], 0, pattern)
 
 
 def some_keys(name, *words):
     """Rows of the figures 6 to 9."""
-    return lambda w, quick: [keys.data_of(name, keys.times(*words))]
+    return lambda w: [keys.data_of(name, keys.times(*words))]
 
 
 X, T, A = experiments, fattree, angara
-SLIDES = list(X._slide_fabrics(False))[:1]
+SLIDES = list(X._slide_fabrics())[:1]
 TORI = A.all_tori()
+STOCK = {(X, 'STOCK'): ['minhop']}
 # What measures the tables of a name, and what is changed so that it measures less: {(module, name): value}.
 SAMPLES = {
     'section4': (X.section4, {(X, 'SEEDS'): FIRST}),
@@ -59,11 +60,11 @@ SAMPLES = {
     'figure9_lash': (X.figure9_lash, {(X, 'LASH_SEEDS'): 1, (X, 'FIGURE9'): X.FIGURE9[2:3]}),
     'applications': (X.applications, {(X, 'APPLICATIONS'): X.APPLICATIONS[3:4],
                                       (X, 'APPLICATION_ENGINES'): ['minhop']}),
-    'lower_efi': (lambda w, quick: X.lower_efi(w, quick)[:1], {(X, 'LOWER_EFI_SEEDS'): FIRST}),
+    'lower_efi': (lambda w: X.lower_efi(w)[:1], {(X, 'LOWER_EFI_SEEDS'): FIRST}),
     'lower_efi_cases': (worst_case, {(X, 'LOWER_EFI_SEEDS'): FIRST}),
-    'table1': (X.table1, {(fabrics, 'TABLE_I'): fabrics.TABLE_I[:1]}),
-    'systems': (X.systems, {(X, 'SYSTEMS'): dict(list(X.SYSTEMS.items())[:1])}),
-    'slides': (X.slides, {(X, '_slide_fabrics'): lambda quick: SLIDES}),
+    'table1': (X.table1, {(fabrics, 'TABLE_I'): fabrics.TABLE_I[:1], **STOCK}),
+    'systems': (X.systems, {(X, 'SYSTEMS'): dict(list(X.SYSTEMS.items())[:1]), **STOCK}),
+    'slides': (X.slides, {(X, '_slide_fabrics'): lambda: SLIDES}),
     'online': (X.online, {(X, 'ONLINE'): dict(list(X.ONLINE.items())[:1]), (X, 'ONLINE_WAYS'): ['order']}),
     'sharing': (X.sharing, {}),
     'table3': (X.table3, {(X, 'TABLE3'): X.TABLE3[:1]}),
@@ -74,14 +75,14 @@ SAMPLES = {
     'dmodk_figure3': (T.figure3, {(T, 'SIZES'): T.SIZES[:2]}),
     'dmodk_theorem3': (T.theorem3, {(T, 'SIZES'): T.SIZES[:2], (T, 'MORE'): T.MORE[:1]}),
     'dmodk_ring': (T.ring, {}),
-    'keys_load': (lambda w, quick: [keys.data_of('load', keys.figure4([20], 25))], {}),
+    'keys_load': (lambda w: [keys.claims() or keys.data_of('load', keys.figure4([20], 25))], {}),
     'keys_time216': (some_keys('time216', 6, [6], [10], [0], 5, ['mesh', 'dmodk', 'nrk'], 60), {}),
     'keys_time1728': (some_keys('time1728', 12, [2], [10], [0], 3, ['mesh', 'ark'], 18), {}),
     'keys_single': (some_keys('single', 12, [2], [10], [32], 3, ['mesh', 'dmodk'], 12), {}),
     'keys_sizes': (some_keys('sizes', 12, [2], [20], [4, 256], 1, ['mesh', 'nrk'], 6, keys.LATENCY), {}),
     'keys_cost': (some_keys('cost', 12, [2], [20], [256], 1, ['mesh', 'nrk+request'], 6, keys.LATENCY), {}),
     # Two boxes, three tori.
-    'angara': (lambda w, quick: [data for measure in A.ALL.values() for data in measure(w, quick)],
+    'angara': (lambda w: [data for measure in A.ALL.values() for data in measure(w)],
                {(A, 'all_tori'): lambda: TORI[:49:13] + [(2, 3, 4)], (A, 'BOXES'): ['4x2'],
                 (A, 'LIMITS'): ['4x2x2x2']})}
 # The tests osm.packets and bench.faults measure rows of these.
@@ -124,7 +125,7 @@ def measure(name, w):
     for (module, what), value in changes.items():
         setattr(module, what, value)
     try:
-        found = list(function(w, False))
+        found = list(function(w))
         return found[-1:] if name == 'figure9' else found
     finally:
         for (module, what), value in before.items():
@@ -141,7 +142,7 @@ def main():
         sys.exit('sample.py and docs/results/data differ: %s' % sorted(covered ^ studies.names(DATA)))
     wrong = 0
     for name in wanted:
-        w = Workshop(DATA)
+        w = Workshop()
         try:
             rows = measure(name, w)
             if not rows or not all(data.rows for data in rows):
