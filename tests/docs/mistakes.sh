@@ -41,7 +41,6 @@ says() {
 
 change docs/osmroutes.conf.5.md '/^| `detours`/d'
 change docs/osmroutes.conf.5.md 's/^| `rebalance` | `120`/| `rebalance` | `300`/'
-change docs/engines.md 's/route -e sssp -e/route -e ssp -e/'
 change docs/osmroutes.conf.5.md 's/^| `step`.*/&\n| `speed` | `7` | 0..9 | | p2sssp |/'
 change docs/engine-guide.md 's/n_longer = example_route_all/n_longer -= example_route_all/'
 change docs/output.tsv '/\tefi_per_capacity\t/d'
@@ -57,7 +56,6 @@ says 'engines/sssp/sssp.c: "WHAT IT DOES" is to be replaced'
 says 'docs/dmodk.md: "AUTHORS: TITLE" is to be replaced'
 says 'docs/osmroutes.conf.5.md: does not have option detours of dfsssp'
 says 'docs/osmroutes.conf.5.md: rebalance of sssp: the page says default 300'
-says '"osmroutes route -e ssp -e dfsssp topologies/tree-3.net" says'
 says 'docs/osmroutes.conf.5.md: has option speed, which p2sssp does not know'
 says 'docs/engine-guide.md: this is not in'
 says 'docs/output.tsv: route, results: field efi_per_capacity is None in the page and real'
@@ -80,12 +78,17 @@ printf '/* %s: think */\n' 'TO''DO' >>"$copy/src/core/data/fabric.c"
 printf 'See %s.\n' '/wo''rk/x' >>"$copy/docs/CONTRIBUTING.md"
 printf 'int x; \n' >>"$copy/src/core/data/params.c"
 printf 'the end' >>"$copy/docs/theory.md"
+change src/core/data/carry.h 's/OpenIB/MIT/'
+printf '# 9.8.7\n' >>"$copy/scripts/demo"
+change CMakeLists.txt 's/VERSION [0-9.]* /VERSION 9.8.7 /'
 judge text
 says 'src/core/data/arena.c: no SPDX-License-Identifier'
 says 'unfinished work'
 says "a path of somebody's machine"
 says 'blanks at the end of the line'
 says 'docs/theory.md: no newline at the end'
+says 'Linux-MIT */": another licence'
+says 'the version, which stands in CMakeLists.txt alone'
 if command -v ctags >/dev/null; then
 	printf 'static uint32_t %s(uint32_t *of, uint32_t k)\n{\n\twhile (of[k] != k)\n\t\tk = of[k] = of[of[k]];\n\treturn k;\n}\n' \
 		root_of >>"$copy/src/io/net.c"
