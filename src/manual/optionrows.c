@@ -88,9 +88,9 @@ static json_t *option_json(const json_t *rows, const struct cli_option *option)
 
 	if (option->key > ' ' && option->key < 0x7f && !key_is_taken(rows, (char)option->key))
 		key[0] = (char)option->key;
-	return json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", text(option->name), "key", key,
-			 "arg", text(option->arg), "arg_optional",
-			 !!(option->flags & OPTION_ARG_OPTIONAL), "help", text(option->doc));
+	return json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", text(option->name), "key", key, "arg",
+			 text(option->arg), "arg_optional", !!(option->flags & OPTION_ARG_OPTIONAL),
+			 "help", text(option->doc));
 }
 
 static void append_options(json_t *rows, const struct cli_spec *spec)
