@@ -141,11 +141,6 @@ static void conf_say_table(struct out *out, const char *section, const struct os
 	}
 }
 
-/* What OpenSM takes without a plugin. */
-static const char *const stock_words[] = { "none",       "minhop", "updn",        "dnup", "file",
-					   "ftree",      "lash",   "dor",         "nue",  "sssp",
-					   "torus-2QoS", "dfsssp", "no_fallback", NULL };
-
 /* Does one of ours come first? */
 static bool conf_judge_engines(struct args *a)
 {
@@ -163,11 +158,12 @@ static bool conf_judge_engines(struct args *a)
 		snprintf(word, sizeof(word), "%.*s", (int)n, at);
 		engine = osr_options_engine(&a->run.who.options, word);
 		/* A word for OpenSM, with or without osmroutes. */
-		for (i = 0; !engine && stock_words[i] && strcmp(stock_words[i], word); i++)
-			osr_guess_offer(&guess, stock_words[i]);
+		for (i = 0; !engine && cli_stock_engines[i] && strcmp(cli_stock_engines[i], word);
+		     i++)
+			osr_guess_offer(&guess, cli_stock_engines[i]);
 		for (uint32_t e = 0; osr_engines[e]; e++)
 			osr_guess_offer(&guess, osr_engines[e]->name);
-		if (!engine && !stock_words[i]) {
+		if (!engine && !cli_stock_engines[i]) {
 			known = false;
 			out_note(&a->run.out,
 				 "%s: routing_engine: \"%s\" is no engine of OpenSM or osmroutes%s",
@@ -245,6 +241,9 @@ static error_t conf_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
+	if (key == ARGP_KEY_END && a->list && (a->config || a->run.who.osmconf))
+		argp_error(state, "--list reads no file: \"%s\"",
+			   a->config ? a->config : a->run.who.osmconf);
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	if (a->config)

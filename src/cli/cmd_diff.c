@@ -5,6 +5,7 @@
  * have the old and others the new ones can deadlock (union.h). Where the fabrics differ, the old tables
  * are taken into the new one first: what has gone is left out.
  */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,30 +50,41 @@ struct outcome {
 
 /* ---- what has changed ----------------------------------------------------------------------- */
 
-/* Pairs of a host and the LID of another one that have another SL; and SL2VL tables. */
+/*
+ * Pairs of a host and the LID of another one that have another SL; and SL2VL tables. Where a generation has none of its
+ * own, VL = SL holds for the SLs in use alone, and the others are OpenSM's to map.
+ */
 static void count_lanes(const struct args *a, struct outcome *o)
 {
 	const struct osr_fabric *fabric = &a->run.in.fabric;
+	const struct osr_routing *old = a->gen[OLD].routing, *new = a->gen[NEW].routing;
+	uint32_t sls = old->sl2vl && new->sl2vl ? 0xffff : 0;
+	const bool any_sl[] = { !old->sl && !a->gen[OLD].paths, !new->sl && !a->gen[NEW].paths };
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+			uint8_t was = cli_gen_sl(&a->gen[OLD], fabric, t, d);
+			uint8_t is = cli_gen_sl(&a->gen[NEW], fabric, t, d);
+
 			if (!fabric->term_weight[t] || !fabric->term_weight[fabric->dest_term[d]] ||
 			    t == fabric->dest_term[d])
 				continue;
 			o->n_pairs++;
-			o->n_sl += osr_lft(a->gen[NEW].routing, fabric->term_switch[t], d) !=
-					   OSR_NO_PATH &&
-				   cli_gen_sl(&a->gen[OLD], fabric, t, d) !=
-					   cli_gen_sl(&a->gen[NEW], fabric, t, d);
+			sls |= (was < 16 ? 1u << was : 0) | (is < 16 ? 1u << is : 0);
+			o->n_sl += osr_lft(new, fabric->term_switch[t], d) != OSR_NO_PATH &&
+				   was != is && !any_sl[OLD] && !any_sl[NEW];
 		}
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
-			for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++)
-				o->n_sl2vl += memcmp(cli_gen_sl2vl(a->gen[OLD].routing, fabric, s,
-								   in, out),
-						     cli_gen_sl2vl(a->gen[NEW].routing, fabric, s,
-								   in, out),
-						     16) != 0;
+			for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++) {
+				const uint8_t *was = cli_gen_sl2vl(old, fabric, s, in, out);
+				const uint8_t *is = cli_gen_sl2vl(new, fabric, s, in, out);
+				bool differ = false;
+
+				for (unsigned sl = 0; sl < 16; sl++)
+					differ |= sls >> sl & 1 && was[sl] != is[sl];
+				o->n_sl2vl += differ;
+			}
 }
 
 /* (group, switch) entries that differ; what only one of them has counts where it is not empty. */
@@ -478,7 +490,15 @@ static enum osr_status diff_work(void *args)
 {
 	struct args *a = args;
 	bool fabrics = is_fabric(a->path[OLD]) && (a->run.in.is_live || is_fabric(a->path[NEW]));
-	enum osr_status st = fabrics ? diff_fabrics(a) : diff_tables(a);
+	enum osr_status st = OSR_OK;
+
+	for (unsigned g = OLD; g <= NEW && !st; g++)
+		if (strcmp(a->path[g], "-") && !(g == NEW && a->run.in.is_live) &&
+		    access(a->path[g], F_OK))
+			st = osr_fail(&a->run.diag, OSR_INVAL, "%.300s: %s", a->path[g],
+				      strerror(errno));
+	if (!st)
+		st = fabrics ? diff_fabrics(a) : diff_tables(a);
 
 	for (unsigned g = OLD; g <= NEW; g++)
 		cli_tables_free(&a->tables[g]);

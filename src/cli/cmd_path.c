@@ -525,6 +525,8 @@ static error_t path_parse(int key, char *arg, struct argp_state *state)
 		argp_error(state, "either --via or --hosts");
 	if (key != OPT_VIA && key != OPT_HOSTS)
 		return ARGP_ERR_UNKNOWN;
+	if (key == OPT_VIA ? a->via : a->hosts)
+		argp_error(state, "--%s is given twice", key == OPT_VIA ? "via" : "hosts");
 	*(key == OPT_VIA ? &a->via : &a->hosts) = arg;
 	a->run.n_words = 0;
 	return 0;
@@ -565,7 +567,8 @@ const struct cli_command cli_path = {
 	  "--tables, or with --live those in the switches." },
 	sections,
 	CLI_ARGS(.run = { CLI_RUN_VERDICT, .n_words = 2,
-			  .expected = "expected two end ports, A and B: by name, 0xGUID or lid:N" },
+			  .expected = "expected two end ports, A and B (by name, 0xGUID or lid:N), "
+				      "and FILE" },
 		 .max = 20),
 	.work = path_work
 };

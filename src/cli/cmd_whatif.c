@@ -56,7 +56,8 @@ struct found {
 	double ms;
 	uint32_t vls, layers;
 	bool any_sl; /* proven free of deadlock on any SL */
-	enum osr_answer verdict, transition;
+	enum osr_answer verdict,
+		transition; /* PROVEN also where the tables have to go out in two rounds */
 	struct osr_stable stable;
 };
 
@@ -152,17 +153,20 @@ static enum osr_status faults_prepare(struct faults *faults, const struct osr_ne
 	return OSR_OK;
 }
 
-/* A job that tests resilience must not pass because nothing was removed. */
-static enum osr_status check_amount(const char *what, uint32_t wanted, double percent,
-				    uint32_t done, bool connected, struct osr_diag *diag)
+/* A job that tests resilience must not pass because nothing was removed, or less than it asked for. */
+static enum osr_status check_amount(const struct osr_degrade *how, const char *what, double percent,
+				    uint32_t wanted, uint32_t done, struct osr_diag *diag)
 {
-	if (done >= wanted && (done || percent <= 0))
+	if (!wanted && percent > 0)
+		return osr_fail(diag, OSR_INVAL,
+				"%g %% of the %s are fewer than one: give a number", percent, what);
+	if (done >= wanted)
 		return OSR_OK;
 	return osr_fail(
-		diag, OSR_INVAL, "%u %s can be removed, not %s%s", done, what,
-		wanted ? "as many as asked for" : "that percentage",
-		connected ? ": there are no more, or the fabric would be split (--split allows it)"
-			  : "");
+		diag, OSR_INVAL, "%u %s can be removed, not %u%s", done, what, wanted,
+		how->keep_connected
+			? ": there are no more, or the fabric would be split (--split allows it)"
+			: ": there are no more");
 }
 
 /* What fails in case k: gone[nodes], cut[ports]. */
@@ -199,14 +203,12 @@ static enum osr_status choose(const struct faults *faults, uint32_t k, bool *gon
 		how.keep_connected = !faults->split;
 		st = osr_topo_choose(faults->net, &how, gone, cut, &done, diag);
 		if (!st)
-			st = check_amount(how.hosts_too ? "switches" : "switches without hosts",
-					  how.n_switches, how.switches_percent, done.n_switches,
-					  how.keep_connected, diag);
-		if (!st)
 			st = check_amount(
-				"cables between switches",
-				how.n_links > done.links_wanted ? how.n_links : done.links_wanted,
-				how.links_percent, done.n_links, how.keep_connected, diag);
+				&how, how.hosts_too ? "switches" : "switches without hosts",
+				how.switches_percent, done.switches_wanted, done.n_switches, diag);
+		if (!st)
+			st = check_amount(&how, "cables between switches", how.links_percent,
+					  done.links_wanted, done.n_links, diag);
 		snprintf(label, LABEL_SIZE, "seed %llu: ", (unsigned long long)how.seed);
 		return st;
 	}
@@ -292,7 +294,8 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 		if (o->verdict == OSR_REFUTED)
 			snprintf(o->diag.text, sizeof(o->diag.text), "%s", found.on[which].why);
 		o->stable = tables.routing.stable;
-		o->transition = o->stable.together || o->stable.transition == OSR_TRANSITION_FREE
+		o->transition = o->stable.together || o->stable.transition == OSR_TRANSITION_FREE ||
+						o->stable.transition == OSR_TRANSITION_ROUNDS
 					? OSR_PROVEN
 				: o->stable.transition == OSR_TRANSITION_UNASKED ? OSR_UNKNOWN
 										 : OSR_REFUTED;
@@ -473,6 +476,7 @@ static const struct out_section sections[] = {
 static void say_case(struct out *out, const char *engine, const struct found *o)
 {
 	char message[sizeof(o->split) + sizeof(o->diag) + 40];
+	bool rounds;
 
 	out_row(out, "cases");
 	out_text(out, "engine", engine);
@@ -489,13 +493,10 @@ static void say_case(struct out *out, const char *engine, const struct found *o)
 		return;
 	}
 	out_text(out, "verdict", osr_answer_name(o->verdict));
-	out_text(out, "transition", osr_answer_name(o->transition));
-	if (o->transition != OSR_PROVEN)
-		out_textf(out, "transition_why", "%s%s",
-			  o->stable.transition == OSR_TRANSITION_ROUNDS
-				  ? "free of it if the tables are sent in two rounds; else: "
-				  : "",
-			  o->stable.transition_why);
+	rounds = !o->stable.together && o->stable.transition == OSR_TRANSITION_ROUNDS;
+	out_text(out, "transition", rounds ? "two rounds" : osr_answer_name(o->transition));
+	if (rounds || o->transition != OSR_PROVEN)
+		out_text(out, "transition_why", o->stable.transition_why);
 	out_members(out, case_fields, o, IS_ROUTED);
 	out_textf(out, "digest", "%016llx", (unsigned long long)o->digest);
 }
@@ -625,6 +626,7 @@ static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	struct faults *faults = &a->faults;
+	const struct osr_degrade *random = &faults->random;
 	bool named = faults->n_links || faults->n_switches, by_chance = faults->by_chance;
 
 	switch (key) {
@@ -639,7 +641,8 @@ static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 			    &faults->random.switches_percent, state);
 		return 0;
 	case ARGP_KEY_END:
-		if (!named && !by_chance && !faults->each)
+		if (!named && !faults->each && !random->n_links && !random->n_switches &&
+		    !(random->links_percent > 0) && !(random->switches_percent > 0))
 			argp_error(state, "nothing to remove: give --link, --switch, --each, "
 					  "--links or --switches");
 		if (named + by_chance + !!faults->each > 1)
@@ -703,6 +706,9 @@ static enum osr_status whatif_write(struct args *a)
 	if (!st && asprintf(&comment, "%s%s%s", head, n && head[n - 1] != '\n' ? "\n" : "",
 			    a->run.line) < 0)
 		st = OSR_NOMEM;
+	if (!st && !left.n_nodes)
+		st = osr_fail(diag, OSR_INVAL, "nothing is left of %s without %s",
+			      cli_input_name(&a->run.in), label);
 	if (!st)
 		st = cli_write_net(&left, a->write, comment, diag);
 	osr_net_free(&left);

@@ -178,6 +178,9 @@ static void take_option(const struct cli_option *option, char *args, char *arg,
 
 	switch (option->take) {
 	case CLI_TAKE_TEXT:
+		if (*(const char **)member)
+			argp_error(state, "--%s is given twice: \"%s\" and \"%s\"", option->name,
+				   *(const char **)member, arg);
 		*(const char **)member = arg;
 		break;
 	case CLI_TAKE_FLAG:

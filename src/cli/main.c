@@ -46,7 +46,8 @@ static int usage(FILE *out, int code)
 	fprintf(out,
 		"\nOptions of all commands:\n"
 		"      --json                 print JSON instead of a table\n"
-		"      --csv[=SECTION]        print CSV: one section, the main one unless named\n"
+		"      --csv[=SECTION]        print CSV: one section, the first with rows unless "
+		"named\n"
 		"      --schema               list sections and fields of --json and --csv\n"
 		"      --color=WHEN           auto (on a terminal, without NO_COLOR), always or "
 		"never\n"
@@ -65,11 +66,12 @@ int main(int argc, char **argv)
 	out_guard();
 	/* The exit code that argp uses for bad command lines. */
 	argp_err_exit_status = CLI_USAGE;
-	/* Option tables are wider than argp's 79 columns. */
-	setenv("ARGP_HELP_FMT", "rmargin=100", 0);
+	/* Option tables are wider than argp's 79 columns; it breaks a line that ends at the margin into two. */
+	setenv("ARGP_HELP_FMT", "rmargin=98", 0);
 	if (argc < 2)
 		return usage(stderr, CLI_USAGE);
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help") ||
+	    !strcmp(argv[1], "--usage"))
 		return usage(stdout, CLI_OK);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		printf("osmroutes %s\n", OSR_VERSION);

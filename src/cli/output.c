@@ -506,15 +506,20 @@ char *out_json(const struct out *o)
 	return text;
 }
 
-/* A line of keys, then one for each row; without a name of the section that --csv is for the first that is no OUT_HEAD. */
+/* A line of keys, then one for each row: of the section that is named, or the first that is no OUT_HEAD and has rows. */
 static void print_csv(const struct out *o)
 {
-	const struct out_section *s = o->csv ? find_section(o, o->csv) : o->sections;
+	const struct out_section *s = o->csv ? find_section(o, o->csv) : o->sections, *first;
 	const json_t *rows;
 	char buf[CELL_SIZE];
 
 	while (!o->csv && s->shape == OUT_HEAD && s[1].name)
 		s++;
+	for (first = s; !o->csv && first->name; first++)
+		if (json_object_get(o->rows, first->name)) {
+			s = first;
+			break;
+		}
 	rows = json_object_get(o->rows, s->name);
 	for (const struct out_field *field = s->fields; field->key; field++)
 		printf("%s%s", field == s->fields ? "" : ",", field->key);
@@ -578,8 +583,8 @@ enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA, OPT_USAGE };
 static const struct cli_option options[] = {
 	{ .doc = "Output:", .group = 10 },
 	{ "json", NULL, "print JSON instead of a table", .key = OPT_JSON, .flags = OPTION_HIDDEN },
-	{ "csv", "SECTION", "print CSV: one section, the main one unless named", .key = OPT_CSV,
-	  .flags = OPTION_ARG_OPTIONAL | OPTION_HIDDEN },
+	{ "csv", "SECTION", "print CSV: one section, the first with rows unless named",
+	  .key = OPT_CSV, .flags = OPTION_ARG_OPTIONAL | OPTION_HIDDEN },
 	{ "color", "WHEN", "auto (on a terminal, without NO_COLOR), always or never",
 	  CLI_WORD(struct out, colour, "auto|always|never"), .flags = OPTION_HIDDEN },
 	{ "schema", NULL, "list sections and fields of --json and --csv", .key = OPT_SCHEMA,

@@ -80,6 +80,10 @@ static void subject_add(struct cli_subjects *subjects, const struct osr_engine *
 	subjects->item[subjects->n++] = (struct cli_subject){ .engine = engine, .file = file };
 }
 
+const char *const cli_stock_engines[] = { "none",       "minhop", "updn",        "dnup", "file",
+					  "ftree",      "lash",   "dor",         "nue",  "sssp",
+					  "torus-2QoS", "dfsssp", "no_fallback", NULL };
+
 static void add_engine(struct cli_subjects *subjects, const char *name, struct argp_state *state)
 {
 	const struct osr_engine *engine = osr_engine_find(name);
@@ -94,6 +98,12 @@ static void add_engine(struct cli_subjects *subjects, const char *name, struct a
 	}
 	for (uint32_t i = 0; osr_engines[i]; i++)
 		osr_guess_offer(&guess, osr_engines[i]->name);
+	for (uint32_t i = 0; cli_stock_engines[i] && !engine; i++)
+		if (!strcmp(cli_stock_engines[i], name))
+			argp_error(state,
+				   "%s is an engine of OpenSM itself: --tables=DIR takes its dumps "
+				   "(opensm -D 0x43), --live --tables=live what it has programmed",
+				   name);
 	if (!engine)
 		argp_error(state, "no engine \"%s\"%s (`osmroutes conf --list` lists them)", name,
 			   osr_guess_say(&guess, said, sizeof(said)));
@@ -142,6 +152,9 @@ static error_t parse_ask(int key, char *arg, struct argp_state *state)
 		/* These words, then the FILE of input.h. */
 		if (state->arg_num >= run->n_words)
 			return ARGP_ERR_UNKNOWN;
+		if (!state->arg_num &&
+		    state->argc - state->next + 1u < run->n_words + !run->in.is_live)
+			argp_error(state, "%s", run->expected);
 		run->word[state->arg_num] = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -614,8 +627,9 @@ enum osr_status cli_stored_read(const char *path, const struct osr_engine *engin
 	*stored = (struct cli_stored){ .last.digest = 0 };
 	if (!in || fstat(fileno(in), &file))
 		osr_fail(diag, st, "%.300s: %s", path, strerror(errno));
-	else if (!S_ISREG(file.st_mode) || !file.st_size)
-		osr_fail(diag, st, "%.300s: not a file of stored tables", path);
+	else if (!cli_stored_probe(path))
+		osr_fail(diag, st, "%.300s: not a file of stored tables, as route --save writes it",
+			 path);
 	else if (!(buf = malloc(size = (size_t)file.st_size)))
 		st = osr_fail(diag, OSR_NOMEM, "%.300s: no memory for %zu bytes", path, size);
 	else if (fread(buf, 1, size, in) != size)

@@ -165,6 +165,8 @@ enum osr_status osr_hostlist_read(struct osr_lines *in, struct osr_endports *end
 			  .seen = calloc(endports->f->n_terminals + 1, sizeof(*l.seen)) };
 	enum osr_status st = l.seen ? osr_hostlist_each(in, list_take, &l) : osr_lines_nomem(in);
 
+	if (!st && !l.n)
+		st = osr_fail(in->diag, OSR_INVAL, "%.200s: no host", in->label);
 	osr_lines_close(in);
 	free(l.seen);
 	*n = l.n;

@@ -22,10 +22,10 @@ struct job {
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
 	/* In the order of OpenSM's maps: by GUID, last byte first. */
-	struct osr_keyed *switches; /* [f->n_switches] */
+	struct osr_keyed *switches; /* [n_switches] */
 	struct osr_keyed *nodes;    /* [net->n_nodes] */
 	struct osr_keyed *ports; /* [n_ports] end ports with a LID, port 0 of switches among them */
-	uint32_t n_ports;
+	uint32_t n_switches, n_ports;
 	uint16_t sm_lid;
 	uint8_t *hops; /* [n_dests * n_switches] switches on the way, HOPS_UNKNOWN = none */
 };
@@ -43,21 +43,27 @@ static bool osmdump_sort(struct job *j)
 	j->ports = calloc((size_t)j->net->n_ports + 1, sizeof(*j->ports));
 	if (!j->switches || !j->nodes || !j->ports)
 		return false;
+	/* A switch without a cable is not there for OpenSM, nor has opensm-subnet.lst a line for it. */
 	for (uint32_t s = 0; s < j->f->n_switches; s++)
-		j->switches[s] = item_of(j->f->sw_guid[s], s);
+		if (!osr_pathsl_alone(j->f, s))
+			j->switches[j->n_switches++] = item_of(j->f->sw_guid[s], s);
 	for (uint32_t n = 0; n < j->net->n_nodes; n++)
 		j->nodes[n] = item_of(j->net->nodes[n].guid, n);
 	for (uint32_t p = 0; p < j->net->n_ports; p++) {
 		const struct osr_net_port *net_port = &j->net->ports[p];
 
+		bool is_switch = osr_net_is_switch(j->net, net_port->node);
+		uint64_t guid = j->net->nodes[net_port->node].guid;
+
 		if (!net_port->lid ||
-		    (osr_net_is_switch(j->net, net_port->node) && osr_net_port_num(j->net, p)))
+		    (is_switch && (osr_net_port_num(j->net, p) ||
+				   osr_pathsl_alone(j->f, osr_fabric_switch_by_guid(j->f, guid)))))
 			continue;
 		if (j->n_ports == 0)
 			j->sm_lid = net_port->lid;
 		j->ports[j->n_ports++] = item_of(net_port->guid, p);
 	}
-	osr_keyed_sort(j->switches, j->f->n_switches);
+	osr_keyed_sort(j->switches, j->n_switches);
 	osr_keyed_sort(j->nodes, j->net->n_nodes);
 	osr_keyed_sort(j->ports, j->n_ports);
 	return true;
@@ -104,7 +110,7 @@ static void write_lfts(const struct job *j, FILE *out)
 {
 	const struct osr_fabric *fabric = j->f;
 
-	for (uint32_t i = 0; i < fabric->n_switches; i++) {
+	for (uint32_t i = 0; i < j->n_switches; i++) {
 		uint32_t s = j->switches[i].index, sp0 = fabric->term_row[s];
 		bool has_lid =
 			sp0 < fabric->term_row[s + 1] && fabric->term_role[sp0] == OSR_ROLE_SP0;
@@ -138,7 +144,7 @@ static void write_fdbs(const struct job *j, FILE *out)
 {
 	const struct osr_fabric *fabric = j->f;
 
-	for (uint32_t i = 0; i < fabric->n_switches; i++) {
+	for (uint32_t i = 0; i < j->n_switches; i++) {
 		uint32_t s = j->switches[i].index;
 
 		fprintf(out,

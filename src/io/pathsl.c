@@ -10,7 +10,7 @@ void osr_pathsl_write(const struct osr_fabric *fabric, const struct osr_routing 
 	/* Tables have a fabric. */
 	/* cppcheck-suppress ctunullpointer */
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		if (fabric->term_row[s] < fabric->term_row[s + 1]) {
+		if (fabric->term_row[s] < fabric->term_row[s + 1] && !osr_pathsl_alone(fabric, s)) {
 			char name[32], line[LIDS_PER_LINE + 1];
 
 			fprintf(out, "Senders on switch 0x%016" PRIx64 " \"%s\"\n",

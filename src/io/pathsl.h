@@ -16,6 +16,12 @@
 
 #include <osmroutes/routing.h>
 
+/* A switch without a cable: a subnet manager does not see it, and no dump names it. */
+static inline bool osr_pathsl_alone(const struct osr_fabric *fabric, uint32_t s)
+{
+	return fabric->chan_row[s] == fabric->chan_row[s + 1] && !fabric->sw_sources[s];
+}
+
 /* Where r->sl is NULL it is the default, SL 0. Errors of the stream are the caller's to look for. */
 void osr_pathsl_write(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		      FILE *out);

@@ -73,9 +73,7 @@ static bool falls_apart(struct work *w)
 /* The hair added keeps 5 % of 100 from being 4 where 5.0 is not representable. */
 static uint32_t degrade_share(uint32_t n, double percent, uint32_t more)
 {
-	uint64_t want = (uint64_t)floor(n * percent / 100.0 + 1e-9) + more;
-
-	return want > n ? n : (uint32_t)want;
+	return (uint32_t)floor(n * percent / 100.0 + 1e-9) + more;
 }
 
 /* Switches with no CA at all, service CAs included. */
@@ -100,18 +98,17 @@ static uint32_t count_bare(const struct work *w)
  * w->seen: switches without hosts. Switches go first: their links are no candidates any more. Where no switch is asked for, as many
  * random numbers are drawn as ever since the first version, so that a seed names the same links.
  */
-static uint32_t take_switches(struct work *w)
+static uint32_t take_switches(struct work *w, uint32_t *wanted)
 {
-	uint32_t n = 0, all = 0, want, done = 0;
+	uint32_t n = 0, want, done = 0;
 
 	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
 		if (!osr_net_is_switch(w->net, i))
 			continue;
-		all++;
 		if (w->how->hosts_too || w->seen[i])
 			w->list[n++] = i;
 	}
-	want = degrade_share(all, w->how->switches_percent, w->how->n_switches);
+	*wanted = want = degrade_share(n, w->how->switches_percent, w->how->n_switches);
 	if (!want && !w->how->hosts_too)
 		n = count_bare(w);
 	osr_prng_shuffle(&w->prng, w->list, n);
@@ -271,7 +268,7 @@ enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_deg
 		enough = osr_topo_transit(from, w.seen);
 	}
 	if (enough) {
-		done->n_switches = take_switches(&w);
+		done->n_switches = take_switches(&w, &done->switches_wanted);
 		done->n_links = take_links(&w, &done->links_wanted);
 	}
 	free(w.list);

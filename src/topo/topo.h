@@ -64,7 +64,7 @@ enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_valu
  */
 struct osr_degrade {
 	uint32_t n_links, n_switches;           /* how many, besides the percentages below */
-	double links_percent, switches_percent; /* 0..100, rounded down */
+	double links_percent, switches_percent; /* 0..100 of those that may go, rounded down */
 	uint64_t seed;
 	bool keep_connected; /* leave a cable or switch in if the others would fall apart */
 	bool hosts_too;
@@ -72,9 +72,9 @@ struct osr_degrade {
 
 /* What degrading did. */
 struct osr_degraded {
-	/* Cables between switches removed, those of switches not counted, and how many that should be. */
+	/* Removed, and how many that should be; cables between switches, those of switches not counted. */
 	uint32_t n_links, links_wanted;
-	uint32_t n_switches;
+	uint32_t n_switches, switches_wanted;
 };
 
 /* Switches without hosts (osmroutes/hosts.h), in transit[n_nodes]. False: out of memory. O(ports). */
