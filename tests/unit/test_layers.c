@@ -73,8 +73,7 @@ static void test_every_heuristic(void **state)
 				    opt.heuristic == OSR_HEURISTIC_FIRST);
 		} else {
 			osr_spf_finish(&x.s);
-			if (osr_check(&x.t.f, &x.r, &x.scratch, &v, &x.diag))
-				fail_msg("%s: %s", x.t.name, x.diag.text);
+			assert_int_equal(osr_check(&x.t.f, &x.r, &x.scratch, &v, NULL), OSR_OK);
 			assert_true(!(i % 2) || v.proven & OSR_CLAIM_REVERSIBLE);
 		}
 		drop(&x);
@@ -117,6 +116,7 @@ static bool fits(struct naive *n, uint8_t **edge, uint32_t d, uint32_t v)
 {
 	uint8_t *copy = malloc((size_t)n->m * n->m);
 	uint32_t c = osr_spf_channel(n->s, d, v), next;
+	bool cycle;
 
 	assert_non_null(copy);
 	memcpy(copy, *edge, (size_t)n->m * n->m);
@@ -124,20 +124,16 @@ static bool fits(struct naive *n, uint8_t **edge, uint32_t d, uint32_t v)
 		next = osr_spf_channel(n->s, d, n->s->f->chan_dst[c]);
 		copy[(size_t)c * n->m + next] = 1;
 	}
-	if (has_cycle(n, copy)) {
-		free(copy);
-		return false;
-	}
-	free(*edge);
-	*edge = copy;
-	return true;
+	cycle = has_cycle(n, copy);
+	free(cycle ? copy : *edge);
+	*edge = cycle ? *edge : copy;
+	return !cycle;
 }
 
 static uint32_t naive_layer(struct naive *n, uint32_t d, uint32_t v)
 {
 	for (uint32_t i = 0; i < OSR_MAX_VLS; i++) {
-		if (!n->edge[i])
-			n->edge[i] = calloc(n->m, n->m);
+		n->edge[i] = n->edge[i] ? n->edge[i] : calloc(n->m, n->m);
 		assert_non_null(n->edge[i]);
 		if (fits(n, &n->edge[i], d, v))
 			return i;
@@ -162,10 +158,9 @@ static void compare_online(struct trial *x, uint32_t *most)
 		for (uint32_t i = 1; x->s.alias[d] == OSR_NONE && i < x->s.n_order[root]; i++) {
 			uint32_t v = x->s.order[(size_t)root * f->n_switches + i], layer;
 
-			if (!counts(f, d, v))
-				continue;
-			layer = naive_layer(&n, d, v);
-			assert_int_equal(x->r.sl[(size_t)d * f->n_switches + v], layer);
+			layer = counts(f, d, v) ? naive_layer(&n, d, v) : 0;
+			assert_true(!counts(f, d, v) ||
+				    x->r.sl[(size_t)d * f->n_switches + v] == layer);
 			*most = layer > *most ? layer : *most;
 		}
 	}

@@ -266,34 +266,39 @@ static void test_more_lanes(void **state)
 	assert_true(excess < 0.10 * 6 * n_cases);
 }
 
-/* Where an order fitted to the shortest paths bars many of them, one is searched: it serves more than Up*-Down* does. */
+/* Where an order fitted to the shortest paths bars many of them, one is searched: better than Up*-Down*, in the mean. */
 static void test_one_lane(void **state)
 {
 	static const struct {
 		const char *what;
-		unsigned percent_longer; /* of Up*-Down* */
-		unsigned percent;        /* of the least load of minimal routes */
+		unsigned n_seeds, percent_longer; /* of Up*-Down* */
+		unsigned percent;                 /* of the least load of minimal routes */
 	} cases[] = {
-		{ "random switches=32 links=64 hosts=4 seed=1", 60, 135 },
-		{ "random switches=24 links=72 hosts=2 seed=5", 75, 149 },
-		{ "dragonfly a=4 h=2 p=2", 92, 190 },
-		{ "kautz b=3 n=3 hosts=2", 42, 147 },
+		{ "random switches=32 links=64 hosts=4 seed=%u", 8, 55, 120 },
+		{ "random switches=24 links=72 hosts=2 seed=%u", 8, 60, 130 },
+		{ "dragonfly a=4 h=2 p=2", 1, 92, 190 },
+		{ "kautz b=3 n=3 hosts=2", 1, 42, 147 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct osr_arena arena = { 0 };
-		struct osr_verdict verdict;
-		struct osr_result x = { 0 };
-		struct osr_fabric f;
+		double longer = 0, load = 0;
 
-		make_fabric(cases[i].what, &arena, &f);
-		route_with(&f, "on", 1, NULL, &arena, &x, &verdict);
-		if (verdict.n_longer * 100 >
-			    (uint64_t)updown_longer(&f) * cases[i].percent_longer ||
-		    verdict.efi * 100 > least_load(&f, 20) * cases[i].percent)
-			fail_msg("%s: %u longer, %u routes on the busiest channel", cases[i].what,
-				 (unsigned)verdict.n_longer, (unsigned)verdict.efi);
-		osr_arena_free(&arena);
+		for (unsigned seed = 1; seed <= cases[i].n_seeds; seed++) {
+			struct osr_arena arena = { 0 };
+			struct osr_verdict verdict;
+			struct osr_result x = { 0 };
+			struct osr_fabric f;
+			char what[64];
+
+			snprintf(what, sizeof(what), cases[i].what, seed);
+			make_fabric(what, &arena, &f);
+			route_with(&f, "on", 1, NULL, &arena, &x, &verdict);
+			longer += 100.0 * (double)verdict.n_longer / (double)updown_longer(&f);
+			load += 100.0 * (double)verdict.efi / (double)least_load(&f, 20);
+			osr_arena_free(&arena);
+		}
+		assert_true(longer <= cases[i].percent_longer * cases[i].n_seeds);
+		assert_true(load <= cases[i].percent * cases[i].n_seeds);
 	}
 }
 

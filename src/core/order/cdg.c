@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/order/node_order.h"
+
 uint32_t *osr__cdg_rows(const struct osr_fabric *fabric, struct osr_arena *scratch,
 			struct osr_diag *diag)
 {
@@ -43,10 +45,7 @@ enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabri
 
 /* ---- edge lists ------------------------------------------------------------------------------ */
 
-/*
- * What it costs to make an edge backward: one that must not be costs more than all others
- * together.
- */
+/* What it costs to make an edge backward: one that must not be costs more than all others together. */
 static int64_t cdg_cost_of(struct edge e)
 {
 	return e.weight == UINT32_MAX ? (int64_t)1 << 48 : e.weight;
@@ -133,163 +132,7 @@ bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t
 	return sorted;
 }
 
-/* ---- what goes backward ---------------------------------------------------------------------- */
-
-static uint64_t backward_weight(const struct edges *x, const uint32_t *rank)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t c = 0; c < x->n_chans; c++)
-		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
-			if (rank[x->out[e].other] < rank[c])
-				sum += (uint64_t)cdg_cost_of(x->out[e]);
-	return sum;
-}
-
-/* ---- Eades, Lin, Smyth ----------------------------------------------------------------------- */
-
-struct heap_entry {
-	int64_t key; /* outgoing - incoming weight when pushed */
-	uint32_t chan;
-};
-
-struct els {
-	const struct edges *x;
-	int64_t *in, *out; /* weight from and to channels not yet placed */
-	uint8_t *placed;
-	uint32_t *sequence;
-	uint32_t lo, hi; /* next free places from the front and from the back */
-	uint32_t *stack; /* sources and sinks found; a channel enters at most once as each */
-	uint32_t n_stack;
-	struct heap_entry *heap; /* lazy: stale entries are skipped */
-	size_t n_heap;
-};
-
-static bool heap_before(struct heap_entry heap, struct heap_entry b)
-{
-	return heap.key != b.key ? heap.key > b.key : heap.chan < b.chan;
-}
-
-static void heap_push(struct els *w, struct heap_entry entry)
-{
-	size_t i = w->n_heap++;
-
-	while (i && heap_before(entry, w->heap[(i - 1) / 2])) {
-		w->heap[i] = w->heap[(i - 1) / 2];
-		i = (i - 1) / 2;
-	}
-	w->heap[i] = entry;
-}
-
-static struct heap_entry heap_pop(struct els *w)
-{
-	struct heap_entry top = w->heap[0], last = w->heap[--w->n_heap];
-	size_t i = 0, child;
-
-	while ((child = 2 * i + 1) < w->n_heap) {
-		if (child + 1 < w->n_heap && heap_before(w->heap[child + 1], w->heap[child]))
-			child++;
-		if (!heap_before(w->heap[child], last))
-			break;
-		w->heap[i] = w->heap[child];
-		i = child;
-	}
-	w->heap[i] = last;
-	return top;
-}
-
-/* The weight of a neighbour changed: it is now a source or sink, or it moves within the heap. */
-static void els_touch(struct els *w, uint32_t c)
-{
-	if (w->in[c] == 0 || w->out[c] == 0)
-		w->stack[w->n_stack++] = c;
-	else
-		heap_push(w, (struct heap_entry){ w->out[c] - w->in[c], c });
-}
-
-static void els_place(struct els *w, uint32_t c, bool front)
-{
-	const struct edges *x = w->x;
-
-	w->placed[c] = 1;
-	w->sequence[front ? w->lo++ : --w->hi] = c;
-	for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++) {
-		uint32_t o = x->out[e].other;
-
-		if (w->placed[o])
-			continue;
-		w->in[o] -= cdg_cost_of(x->out[e]);
-		els_touch(w, o);
-	}
-	for (uint32_t e = x->in_row[c]; e < x->in_row[c + 1]; e++) {
-		uint32_t o = x->in[e].other;
-
-		if (w->placed[o])
-			continue;
-		w->out[o] -= cdg_cost_of(x->in[e]);
-		els_touch(w, o);
-	}
-}
-
-static void els_run(struct els *w)
-{
-	while (w->lo < w->hi) {
-		if (w->n_stack) {
-			uint32_t c = w->stack[--w->n_stack];
-
-			if (!w->placed[c])
-				els_place(w, c, w->out[c] != 0);
-		} else {
-			struct heap_entry top = heap_pop(w);
-
-			if (!w->placed[top.chan] && top.key == w->out[top.chan] - w->in[top.chan])
-				els_place(w, top.chan, true);
-		}
-	}
-}
-
-static bool els_order(const struct edges *x, struct osr_arena *scratch, uint32_t *sequence)
-{
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	size_t n = x->n_chans;
-	struct els w = { .x = x, .sequence = sequence, .hi = x->n_chans };
-
-	w.in = osr_calloc(scratch, n, sizeof(*w.in));
-	w.out = osr_calloc(scratch, n, sizeof(*w.out));
-	w.placed = osr_calloc(scratch, n, 1);
-	/* Each edge touches a neighbour once when either end is placed. */
-	w.stack = osr_alloc(scratch, n + 2 * (size_t)x->n, sizeof(*w.stack));
-	w.heap = osr_alloc(scratch, n + 2 * (size_t)x->n, sizeof(*w.heap));
-	if (!w.in || !w.out || !w.placed || !w.stack || !w.heap)
-		return false;
-	for (uint32_t c = 0; c < n; c++) {
-		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
-			w.out[c] += cdg_cost_of(x->out[e]);
-		for (uint32_t e = x->in_row[c]; e < x->in_row[c + 1]; e++)
-			w.in[c] += cdg_cost_of(x->in[e]);
-	}
-	for (uint32_t c = 0; c < n; c++)
-		els_touch(&w, c);
-	els_run(&w);
-	osr_arena_reset(scratch, mark);
-	return true;
-}
-
 /* ---- up-down --------------------------------------------------------------------------------- */
-
-struct updown_key {
-	uint64_t key;
-	uint32_t chan;
-};
-
-static int cdg_by_key(const void *a, const void *b)
-{
-	const struct updown_key *key = a, *updown = b;
-
-	if (key->key != updown->key)
-		return key->key < updown->key ? -1 : 1;
-	return key->chan < updown->chan ? -1 : key->chan > updown->chan;
-}
 
 void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, uint32_t *place,
 		      uint32_t *parent, uint32_t *queue)
@@ -328,30 +171,78 @@ void osr_order_updown(const struct osr_fabric *fabric, const uint32_t *place, ui
 	}
 }
 
-/* Writes the channels in up-down order into sequence[]. */
-static bool updown_order(const struct osr_fabric *fabric, const uint32_t *roots,
-			 struct osr_arena *scratch, uint32_t *sequence)
+/* ---- peeling --------------------------------------------------------------------------------- */
+
+struct peel {
+	const struct edges *x;
+	int64_t *in, *out; /* weight from and to nodes not yet placed */
+	uint32_t *rank;    /* OSR_NONE: not yet placed */
+	uint32_t lo, hi;   /* next free places from the front and from the back */
+	uint32_t *stack;   /* [n_chans] placed, its neighbours not looked at */
+};
+
+/* Places c in front, and all sources (in front) and sinks (at the back) that this leaves. */
+static void peel_place(struct peel *w, uint32_t c)
+{
+	const struct edges *x = w->x;
+	uint32_t n = 0;
+
+	w->rank[c] = w->lo++;
+	for (w->stack[n++] = c; n;) {
+		c = w->stack[--n];
+		for (int out = 0; out <= 1; out++) {
+			const struct edge *list = out ? x->out : x->in;
+			const uint32_t *row = out ? x->out_row : x->in_row;
+
+			for (uint32_t e = row[c]; e < row[c + 1]; e++) {
+				uint32_t o = list[e].other;
+
+				if (w->rank[o] != OSR_NONE)
+					continue;
+				(out ? w->in : w->out)[o] -= cdg_cost_of(list[e]);
+				if (w->in[o] && w->out[o])
+					continue;
+				w->rank[o] = w->in[o] ? --w->hi : w->lo++;
+				w->stack[n++] = o;
+			}
+		}
+	}
+}
+
+static bool peel_order(const struct edges *x, struct osr_arena *scratch, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint64_t n = fabric->n_switches;
-	uint32_t *number = osr_alloc(scratch, n, sizeof(*number));
-	uint32_t *queue = osr_alloc(scratch, n, sizeof(*queue));
-	uint32_t *parent = osr_alloc(scratch, n, sizeof(*parent));
-	struct updown_key *keys = osr_alloc(scratch, fabric->n_channels, sizeof(*keys));
+	uint32_t n = x->n_chans;
+	struct peel w = { .x = x,
+			  .in = osr_calloc(scratch, n, sizeof(*w.in)),
+			  .out = osr_calloc(scratch, n, sizeof(*w.out)),
+			  .rank = rank,
+			  .hi = n,
+			  .stack = osr_alloc(scratch, n, sizeof(*w.stack)) };
 
 	if (osr_arena_failed(scratch, NULL))
 		return false;
-	osr_order_number(fabric, roots, number, parent, queue);
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint64_t src = number[fabric->chan_src[c]], dst = number[fabric->chan_dst[c]];
+	memset(rank, 0xff, n * sizeof(*rank));
+	for (uint32_t c = 0; c < n; c++)
+		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++) {
+			w.out[c] += cdg_cost_of(x->out[e]);
+			w.in[x->out[e].other] += cdg_cost_of(x->out[e]);
+		}
+	/* Sources first, of which those without edges are some. What is left has a node with most >= 0: it ends. */
+	for (int64_t least = INT64_MAX, most; w.lo < w.hi;
+	     least = least / 2 < most ? least / 2 : most) {
+		most = 0;
+		for (uint32_t c = 0; c < n; c++) {
+			int64_t more = w.in[c] ? w.out[c] - w.in[c] : INT64_MAX;
 
-		/* Up: far from the root first. Down: after all of them, near the root first. */
-		keys[c].key = dst < src ? (n - src) * n + (n - dst) : (n + 1 + src) * n + dst;
-		keys[c].chan = c;
+			if (rank[c] != OSR_NONE)
+				continue;
+			if (more >= least)
+				peel_place(&w, c);
+			else
+				most = most < more ? more : most;
+		}
 	}
-	qsort(keys, fabric->n_channels, sizeof(*keys), cdg_by_key);
-	for (uint32_t i = 0; i < fabric->n_channels; i++)
-		sequence[i] = keys[i].chan;
 	osr_arena_reset(scratch, mark);
 	return true;
 }
@@ -359,33 +250,22 @@ static bool updown_order(const struct osr_fabric *fabric, const uint32_t *roots,
 /* ---- sifting --------------------------------------------------------------------------------- */
 
 /*
- * The order is a list. Labels rise along it, so that two nodes are compared without counting; a node
- * that moves gets the middle between its new neighbours' (Dietz and Sleator, Two algorithms for
- * maintaining order in a list, STOC 1987). DIFFERS: where there is no middle, all are numbered anew.
+ * Labels rise along the order, so two nodes are compared without counting. A node that moves gets a label between those of
+ * the two neighbours it is to lie between: its place among nodes that it shares no edge with does not matter.
  */
 struct sift {
 	const struct edges *x;
-	uint32_t *next, *prev; /* [n_chans + 1] a ring; the last one stands before the first */
-	uint64_t *label;       /* [n_chans + 1] */
-	uint8_t *dirty;        /* a neighbour moved since this channel was last placed */
-	uint32_t *visit;       /* [n_chans] order of visits in this pass */
+	uint64_t *label; /* [n_chans] */
+	uint8_t *dirty;  /* [n_chans] a neighbour moved since this node was last placed */
 	struct sift_neighbour {
 		uint64_t label;
-		int64_t gain; /* what backward weight changes by when the channel moves past it */
-		uint32_t node;
-	} * near; /* [largest degree] */
+		int64_t gain; /* what backward weight changes by when the node moves past it */
+	} * near;             /* [largest degree] */
 };
 
-#define LABEL_GAP 31 /* bits between neighbours, once all are numbered */
-
-static void sift_number(struct sift *w)
-{
-	uint32_t head = w->x->n_chans;
-	uint64_t n = 0;
-
-	for (uint32_t c = w->next[head]; c != head; c = w->next[c])
-		w->label[c] = ++n << LABEL_GAP;
-}
+#define LABEL_GAP ((uint64_t)1 << 32) /* between neighbours at the beginning of a pass */
+#define LABEL_STEP                                                                                 \
+	(LABEL_GAP >> 16) /* from the neighbour that a node is put behind, if there is room */
 
 /* The neighbours of c by place. Lists are short and nearly sorted: insertion. */
 static uint32_t sift_neighbours(struct sift *w, uint32_t c)
@@ -399,61 +279,24 @@ static uint32_t sift_neighbours(struct sift *w, uint32_t c)
 
 		for (uint32_t e = row[c]; e < row[c + 1]; e++) {
 			uint64_t label = w->label[list[e].other];
+			int64_t cost = cdg_cost_of(list[e]);
 			uint32_t i = n++;
 
 			for (; i && w->near[i - 1].label > label; i--)
 				w->near[i] = w->near[i - 1];
-			w->near[i] = (struct sift_neighbour){
-				.label = label,
-				.gain = out ? cdg_cost_of(list[e]) : -cdg_cost_of(list[e]),
-				.node = list[e].other,
-			};
+			w->near[i] = (struct sift_neighbour){ label, out ? cost : -cost };
 		}
 	}
 	return n;
 }
 
-/* The middle between node `before` and the next one. */
-static uint64_t sift_between(const struct sift *w, uint32_t before)
-{
-	uint32_t head = w->x->n_chans, next = w->next[before];
-	uint64_t from = w->label[before],
-		 to = next == head ? (head + (uint64_t)1) << LABEL_GAP : w->label[next];
-
-	return from + (to - from) / 2;
-}
-
-/* Takes c out and puts it behind node `before`. */
-static void sift_move(struct sift *w, uint32_t c, uint32_t before)
-{
-	w->next[w->prev[c]] = w->next[c];
-	w->prev[w->next[c]] = w->prev[c];
-	w->label[c] = sift_between(w, before);
-	if (w->label[c] == w->label[before]) {
-		sift_number(w);
-		w->label[c] = sift_between(w, before);
-	}
-	w->next[c] = w->next[before];
-	w->prev[c] = before;
-	w->prev[w->next[c]] = c;
-	w->next[before] = c;
-}
-
-static void sift_mark(struct sift *w, uint32_t c)
-{
-	const struct edges *x = w->x;
-
-	for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
-		w->dirty[x->out[e].other] = 1;
-	for (uint32_t e = x->in_row[c]; e < x->in_row[c + 1]; e++)
-		w->dirty[x->in[e].other] = 1;
-}
-
 /* Puts c where it costs least; true if that is better than where it was. */
 static bool sift_one(struct sift *w, uint32_t c)
 {
+	const struct edges *x = w->x;
 	uint32_t n = sift_neighbours(w, c), best_at = 0;
 	int64_t sum = 0, best = 0, here = 0;
+	uint64_t from, room;
 
 	/* Cost relative to the far left; place i is between neighbour i-1 and neighbour i. */
 	for (uint32_t i = 0; i < n; i++) {
@@ -468,43 +311,44 @@ static bool sift_one(struct sift *w, uint32_t c)
 	if (best >= here)
 		return false;
 	/* Before all: some neighbour lies to the left, and the first one is the first of those. */
-	sift_move(w, c, best_at ? w->near[best_at - 1].node : w->prev[w->near[0].node]);
-	sift_mark(w, c);
+	from = best_at ? w->near[best_at - 1].label : w->near[0].label - 2 * LABEL_STEP;
+	room = best_at && best_at < n ? (w->near[best_at].label - from) / 2 : LABEL_STEP;
+	if (!room)
+		return false;
+	w->label[c] = from + (room < LABEL_STEP ? room : LABEL_STEP);
+	for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
+		w->dirty[x->out[e].other] = 1;
+	for (uint32_t e = x->in_row[c]; e < x->in_row[c + 1]; e++)
+		w->dirty[x->in[e].other] = 1;
 	return true;
 }
 
-/* One pass over the channels whose surroundings changed; true if any moved. */
-static bool sift_pass(struct sift *w)
+struct sift_place {
+	uint64_t label;
+	uint32_t node;
+};
+
+static int sift_by_label(const void *a, const void *b)
 {
-	uint32_t head = w->x->n_chans, n = 0;
-	bool moved = false;
+	const struct sift_place *x = a, *y = b;
 
-	for (uint32_t c = w->next[head]; c != head; c = w->next[c])
-		w->visit[n++] = c;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t c = w->visit[i];
-
-		if (!w->dirty[c])
-			continue;
-		w->dirty[c] = 0;
-		moved |= sift_one(w, c);
-	}
-	return moved;
+	if (x->label != y->label)
+		return x->label < y->label ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
 }
 
 bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scratch,
 		   uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t head = x->n_chans, last = head, most = 0, n = 0;
+	uint32_t n = x->n_chans, most = 0;
+	struct sift_place *place = osr_alloc(scratch, n, sizeof(*place));
 	struct sift w = { .x = x,
-			  .next = osr_alloc(scratch, head + (size_t)1, sizeof(*w.next)),
-			  .prev = osr_alloc(scratch, head + (size_t)1, sizeof(*w.prev)),
-			  .label = osr_calloc(scratch, head + (size_t)1, sizeof(*w.label)),
-			  .dirty = osr_alloc(scratch, head, 1),
-			  .visit = osr_alloc(scratch, head, sizeof(*w.visit)) };
+			  .label = osr_alloc(scratch, n, sizeof(*w.label)),
+			  .dirty = osr_alloc(scratch, n, 1) };
+	bool moved = true;
 
-	for (uint32_t c = 0; c < head; c++) {
+	for (uint32_t c = 0; c < n; c++) {
 		uint32_t degree =
 			x->out_row[c + 1] - x->out_row[c] + x->in_row[c + 1] - x->in_row[c];
 
@@ -513,61 +357,70 @@ bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scr
 	w.near = osr_alloc(scratch, most, sizeof(*w.near));
 	if (osr_arena_failed(scratch, NULL))
 		return false;
-	for (uint32_t c = 0; c < head; c++)
-		w.visit[rank[c]] = c;
-	for (uint32_t i = 0; i < head; last = w.visit[i++]) {
-		w.next[last] = w.visit[i];
-		w.prev[w.visit[i]] = last;
+	memset(w.dirty, 1, n);
+	/* Only nodes whose surroundings changed are looked at again, in the order that the last pass left. */
+	for (uint32_t pass = 0; pass < passes && moved; pass++) {
+		moved = false;
+		for (uint32_t c = 0; c < n; c++) {
+			place[rank[c]].node = c;
+			w.label[c] = (rank[c] + (uint64_t)1) * LABEL_GAP;
+		}
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t c = place[i].node;
+
+			moved |= w.dirty[c] && sift_one(&w, c);
+			w.dirty[c] = 0;
+		}
+		for (uint32_t i = 0; i < n; i++)
+			place[i].label = w.label[place[i].node];
+		qsort(place, n, sizeof(*place), sift_by_label);
+		for (uint32_t i = 0; i < n; i++)
+			rank[place[i].node] = i;
 	}
-	w.next[last] = head;
-	w.prev[head] = last;
-	sift_number(&w);
-	memset(w.dirty, 1, head);
-	for (uint32_t i = 0; i < passes && sift_pass(&w); i++)
-		;
-	for (uint32_t c = w.next[head]; c != head; c = w.next[c])
-		rank[c] = n++;
 	osr_arena_reset(scratch, mark);
 	return true;
 }
 
-#define DENSE 5       /* edges per channel */
-#define SIFT_PASSES 3 /* of the better start; 1 and 20 gave the same tables in 31 of 32 cases */
+#define SIFT_PASSES 3 /* 1 and 20 gave the same tables in 31 of 32 cases */
+#define DENSE 5       /* edges per channel: from there on up-down has always been better */
 
 enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 			      struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n = cdg->f->n_channels, *sequence = osr_alloc(scratch, n, sizeof(*sequence)),
-		 *starts[2] = { rank, osr_alloc(scratch, n, sizeof(*rank)) };
-	uint64_t backward[2] = { 0 };
+	uint32_t n = cdg->f->n_switches, m = cdg->f->n_channels,
+		 *place = osr_alloc(scratch, n, sizeof(*place)),
+		 *parent = osr_alloc(scratch, n, sizeof(*parent)),
+		 *queue = osr_alloc(scratch, n, sizeof(*queue)),
+		 *key = osr_alloc(scratch, m, sizeof(*key)),
+		 *from = osr_alloc(scratch, m, sizeof(*from)),
+		 *to = osr_alloc(scratch, m, sizeof(*to)), *peeled = from;
+	int64_t less = 0; /* backward weight that the other order saves */
 	struct edges x;
-	int n_starts;
 
-	if (osr_arena_failed(scratch, NULL) || !collect_edges(cdg, scratch, &x) ||
-	    !osr__cdg_reverse(&x, scratch))
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	osr_order_number(cdg->f, roots, place, parent, queue);
+	osr_order_updown(cdg->f, place, key);
+	osr_order_place(key, m, from, to, rank);
+	if (!collect_edges(cdg, scratch, &x) || !osr__cdg_reverse(&x, scratch) ||
+	    !osr__cdg_sift(&x, SIFT_PASSES, scratch, rank))
 		goto no_memory;
-	/*
-	 * One pass tells which start suits the graph; only that one is worth the others. On dense
-	 * graphs (HyperX, dragonfly) it has always been the up-down start, and the other is the
-	 * expensive one.
-	 */
-	n_starts = x.n > DENSE * n ? 1 : 2;
-	for (int i = 0; i < n_starts; i++) {
-		if (!(i ? els_order(&x, scratch, sequence)
-			: updown_order(cdg->f, roots, scratch, sequence)))
+	if (x.n <= DENSE * m) {
+		if (!peel_order(&x, scratch, peeled) ||
+		    !osr__cdg_sift(&x, SIFT_PASSES, scratch, peeled))
 			goto no_memory;
-		for (uint32_t at = 0; at < n; at++)
-			starts[i][sequence[at]] = at;
-		if (!osr__cdg_sift(&x, 1, scratch, starts[i]))
-			goto no_memory;
-		backward[i] = backward_weight(&x, starts[i]);
+		for (uint32_t c = 0; c < m; c++)
+			for (uint32_t e = x.out_row[c]; e < x.out_row[c + 1]; e++) {
+				uint32_t o = x.out[e].other;
+
+				less += ((rank[o] < rank[c]) - (peeled[o] < peeled[c])) *
+					cdg_cost_of(x.out[e]);
+			}
+		/* Of equals up-down: it has a place for channels without edges as well. */
+		if (less > 0)
+			memcpy(rank, peeled, m * sizeof(*rank));
 	}
-	/* Of equals the up-down start: it has a place for channels without edges as well. */
-	if (n_starts == 2 && backward[1] < backward[0])
-		memcpy(rank, starts[1], n * sizeof(*rank));
-	if (!osr__cdg_sift(&x, SIFT_PASSES - 1, scratch, rank))
-		goto no_memory;
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
 

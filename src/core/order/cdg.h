@@ -59,13 +59,14 @@ void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, ui
 void osr_order_updown(const struct osr_fabric *fabric, const uint32_t *place, uint32_t *rank);
 
 /*
- * An order with little weight on backward edges (weighted feedback arc set, NP-hard): the better of
- * two starts, each improved by sifting.
- *   - Eades, Lin, Smyth 1993: peel sinks and sources, else take the channel with the largest
- *     difference of outgoing and incoming weight.
+ * An order with little weight on backward edges (weighted feedback arc set, NP-hard): the better of two starts, each
+ * improved by sifting; on dense graphs the first alone.
  *   - up-down: channels towards a root by falling depth, then away from it by rising depth.
+ *   - peeling: sources come first and sinks last, again and again; else channels that send more than they get. Source:
+ *     Eades, Lin, Smyth 1993. DIFFERS: not the largest difference first, but all above a threshold that is
+ *     halved, which needs no heap.
  *   - sifting: take each channel out and put it back where it costs least, three times.
- * O(edges log edges) for the starts, O(edges log degree + channels^2 / small) for a pass.
+ * O(edges log degree + channels log channels) for a pass.
  * Weights of UINT32_MAX are never made backward if that can be avoided.
  */
 enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
