@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "faults.h"
+#include "tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,247 +132,77 @@ void ledger_note(struct ledger *l, const struct osr_result *now)
 					(uint16_t)(1u << r->sl[(size_t)d * f->n_switches + s]);
 }
 
-/*
- * Dependencies of one VL of today's fabric, as a matrix; with SL2VL tables by port pair those of all VLs,
- * between nodes vl * n_channels + channel.
- */
-struct depend {
-	const struct osr_result *now, *before;
-	bool mixed;
-	size_t n_nodes;
-	unsigned sl;       /* of the packets that are followed */
-	uint8_t *matrix;   /* [n_nodes^2] */
-	uint32_t *visited; /* [n_nodes] */
-	uint32_t *todo;    /* [2 * n_nodes + 2] */
-	uint32_t round;
-	uint32_t *sw_before; /* [n_switches] */
-};
-
-/* The channel of an old entry on today's fabric. */
-static uint32_t old_channel(const struct depend *g, uint32_t s, uint32_t d)
+/* Where the same cable leaves today's fabric, by the same port of the same switch, between the same two switches. */
+static uint32_t old_channel(const struct osr_fabric *f, const struct osr_fabric *o, uint32_t os,
+			    uint32_t oc)
 {
-	const struct osr_fabric *f = &g->now->fabric, *o = &g->before->fabric;
-	uint32_t os = g->sw_before[s], od = dest_of(o, f->dest_lid[d]), c, oc;
-	uint8_t port;
+	uint32_t s = osr_fabric_switch_by_guid(f, o->sw_guid[os]);
+	uint32_t c = s == OSR_NONE || oc == OSR_NONE ? OSR_NONE
+						     : osr_port_channel(f, s, o->chan_port[oc]);
 
-	if (os == OSR_NONE || od == OSR_NONE ||
-	    o->term_guid[o->dest_term[od]] != f->term_guid[f->dest_term[d]])
-		return OSR_NONE;
-	port = osr_lft(&g->before->routing, os, od);
-	c = osr_port_channel(f, s, port);
-	oc = osr_port_channel(o, os, port);
-	if (c == OSR_NONE || oc == OSR_NONE ||
-	    o->sw_guid[o->chan_dst[oc]] != f->sw_guid[f->chan_dst[c]])
-		return OSR_NONE;
-	return c;
+	return c != OSR_NONE && f->sw_guid[f->chan_dst[c]] == o->sw_guid[o->chan_dst[oc]]
+		       ? c
+		       : OSR_NONE;
 }
 
-static uint32_t ways(const struct depend *g, uint32_t s, uint32_t d, uint32_t way[2])
+/* Entries and spanning order of before, as far as they lead over cables of today. */
+static void take_over(const struct osr_result *now, const struct osr_result *before,
+		      struct osr_arena *arena, struct osr_routing *old)
 {
-	const struct osr_fabric *f = &g->now->fabric;
-	uint32_t n = 0, c;
+	const struct osr_fabric *f = &now->fabric, *o = &before->fabric;
+	bool mcast = before->routing.claims & OSR_CLAIM_MULTICAST;
+	size_t n = f->n_switches;
 
-	if (s == f->dest_switch[d])
-		return 0;
-	c = osr_port_channel(f, s, osr_lft(&g->now->routing, s, d));
-	if (c != OSR_NONE)
-		way[n++] = c;
-	c = g->mixed ? old_channel(g, s, d) : OSR_NONE;
-	if (c != OSR_NONE)
-		way[n++] = c;
-	return n;
-}
+	old->lft = osr_alloc(arena, f->n_dests * n, 1);
+	memset(old->lft, OSR_NO_PATH, f->n_dests * n);
+	old->mcast_parent = mcast ? osr_alloc(arena, n, sizeof(*old->mcast_parent)) : NULL;
+	for (uint32_t s = 0; s < n; s++) {
+		uint32_t os = osr_fabric_switch_by_guid(o, f->sw_guid[s]);
 
-/* The node of a packet that came in by this port and leaves over c. */
-static uint32_t node_after(const struct depend *g, uint32_t in, uint32_t c)
-{
-	const struct osr_fabric *f = &g->now->fabric;
-	const struct osr_routing *r = &g->now->routing;
-	uint32_t m = f->n_channels, s = f->chan_src[c];
+		if (mcast)
+			old->mcast_parent[s] =
+				os == OSR_NONE
+					? OSR_NONE
+					: old_channel(f, o, os, before->routing.mcast_parent[os]);
+		for (uint32_t d = 0; os != OSR_NONE && d < f->n_dests; d++) {
+			uint32_t od = dest_of(o, f->dest_lid[d]), c = OSR_NONE;
 
-	if (!r->sl2vl)
-		return c;
-	return r->sl2vl[r->sl2vl_row[s] + in * (f->sw_n_ports[s] + 1u) + f->chan_port[c]][g->sl] *
-		       m +
-	       c;
-}
-
-static void visit(struct depend *g, uint32_t node, uint32_t *n_todo)
-{
-	if (g->visited[node] == g->round)
-		return;
-	g->visited[node] = g->round;
-	g->todo[(*n_todo)++] = node;
-}
-
-/* A packet in `node` waits for c; where it is then is followed, once. */
-static void wait_for(struct depend *g, uint32_t node, uint32_t c, uint32_t *n_todo)
-{
-	const struct osr_fabric *f = &g->now->fabric;
-	uint32_t next = node_after(g, f->chan_port[f->chan_rev[node % f->n_channels]], c);
-
-	g->matrix[node * g->n_nodes + next] = 1;
-	visit(g, next, n_todo);
-}
-
-/* End ports of the source of c, and its port 0, send over c. */
-static void send(struct depend *g, uint32_t c, uint32_t *n_todo)
-{
-	const struct osr_fabric *f = &g->now->fabric;
-	uint32_t s = f->chan_src[c];
-
-	visit(g, node_after(g, 0, c), n_todo);
-	for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
-		visit(g, node_after(g, f->term_port[t], c), n_todo);
-}
-
-/* Everywhere a packet from s to d may come, from channel to channel. */
-static void follow(struct depend *g, uint32_t s, uint32_t d)
-{
-	const struct osr_fabric *f = &g->now->fabric;
-	uint32_t way[2], n = ways(g, s, d, way), n_todo = 0;
-
-	g->round++;
-	for (uint32_t i = 0; i < n; i++)
-		send(g, way[i], &n_todo);
-	while (n_todo) {
-		uint32_t node = g->todo[--n_todo];
-
-		n = ways(g, f->chan_dst[node % f->n_channels], d, way);
-		for (uint32_t i = 0; i < n; i++)
-			wait_for(g, node, way[i], &n_todo);
-	}
-}
-
-/* The cable of c in the spanning order of multicast, old or new; c is a channel of today's fabric. */
-static bool in_new_order(const struct depend *g, uint32_t c)
-{
-	const struct osr_fabric *f = &g->now->fabric;
-	const uint32_t *parent = g->now->routing.mcast_parent;
-
-	return parent[f->chan_src[c]] == c || parent[f->chan_dst[c]] == f->chan_rev[c];
-}
-
-static bool in_old_order(const struct depend *g, uint32_t c)
-{
-	const struct osr_fabric *f = &g->now->fabric, *o = &g->before->fabric;
-	const uint32_t *parent = g->before->routing.mcast_parent;
-	uint32_t a = g->sw_before[f->chan_src[c]], b = g->sw_before[f->chan_dst[c]], was;
-
-	if (a == OSR_NONE || b == OSR_NONE)
-		return false;
-	was = osr_port_channel(o, a, f->chan_port[c]);
-	if (was == OSR_NONE || o->chan_dst[was] != b)
-		return false;
-	return parent[a] == was || parent[b] == o->chan_rev[was];
-}
-
-/*
- * A group of everybody: packets from every switch, of which a copy leaves by every cable that is in
- * the switch's table, the old or the new one, but not where it came from.
- */
-static void follow_group(struct depend *g)
-{
-	const struct osr_fabric *f = &g->now->fabric;
-	bool mixed = g->mixed && (g->before->routing.claims & OSR_CLAIM_MULTICAST);
-
-	if (!(g->now->routing.claims & OSR_CLAIM_MULTICAST))
-		return;
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		uint32_t n_todo = 0;
-
-		g->round++;
-		for (uint32_t c = 0; c < f->n_channels; c++)
-			if (f->chan_src[c] == s &&
-			    (in_new_order(g, c) || (mixed && in_old_order(g, c))))
-				send(g, c, &n_todo);
-		while (n_todo) {
-			uint32_t node = g->todo[--n_todo], c = node % f->n_channels;
-
-			for (uint32_t e = 0; e < f->n_channels; e++)
-				if (f->chan_src[e] == f->chan_dst[c] && e != f->chan_rev[c] &&
-				    (in_new_order(g, e) || (mixed && in_old_order(g, e))))
-					wait_for(g, node, e, &n_todo);
+			if (od != OSR_NONE &&
+			    o->term_guid[o->dest_term[od]] == f->term_guid[f->dest_term[d]])
+				c = old_channel(
+					f, o, os,
+					osr_port_channel(o, os, osr_lft(&before->routing, os, od)));
+			if (c != OSR_NONE)
+				old->lft[d * n + s] = f->chan_port[c];
 		}
 	}
-}
-
-/* Channels without a predecessor go, until none is left or none can go. */
-static bool acyclic(const struct depend *g)
-{
-	size_t m = g->n_nodes;
-	uint32_t *in = get(m, sizeof(*in)), n_todo = 0, n_gone = 0;
-
-	for (size_t a = 0; a < m; a++)
-		for (size_t b = 0; b < m; b++)
-			in[b] += g->matrix[a * m + b];
-	for (uint32_t c = 0; c < m; c++)
-		if (!in[c])
-			g->todo[n_todo++] = c;
-	while (n_todo) {
-		uint32_t c = g->todo[--n_todo];
-
-		n_gone++;
-		for (uint32_t b = 0; b < m; b++)
-			if (g->matrix[c * m + b] && --in[b] == 0)
-				g->todo[n_todo++] = b;
-	}
-	free(in);
-	return n_gone == m;
-}
-
-/* SLs that packets from s to d may carry: those of the pair, and those of requests they answer. */
-static uint16_t sls_of(const struct ledger *l, const struct osr_result *now, uint32_t s, uint32_t d)
-{
-	const struct osr_fabric *f = &now->fabric;
-	bool port0 = !f->term_weight[f->dest_term[d]];
-	uint32_t root = f->dest_switch[d];
-	uint16_t sls;
-
-	if (port0 && !f->sw_sources[s])
-		return 0;
-	if (!now->routing.sl || (now->routing.claims & OSR_CLAIM_ANY_SL))
-		return 1;
-	sls = *entry(l, f, d, s);
-	if (port0 || !(now->routing.claims & OSR_CLAIM_REVERSIBLE) || !f->sw_sources[root])
-		return sls;
-	for (uint32_t e = 0; e < f->n_dests; e++)
-		if (f->dest_switch[e] == s)
-			sls |= *entry(l, f, e, root);
-	return sls;
 }
 
 bool ledger_safe(const struct ledger *l, const struct osr_result *now,
 		 const struct osr_result *before, bool mixed)
 {
 	const struct osr_fabric *f = &now->fabric;
-	size_t m = f->n_channels * (now->routing.sl2vl ? (size_t)now->routing.n_vls : 1);
-	struct depend g = { .now = now, .before = before, .mixed = mixed, .n_nodes = m };
-	bool any = !now->routing.sl || (now->routing.claims & OSR_CLAIM_ANY_SL), safe = true;
-	bool tables = now->routing.sl2vl;
+	size_t n_pairs = (size_t)f->n_dests * f->n_switches;
+	struct osr_arena arena = { 0 };
+	struct osr_routing sent = now->routing, old;
+	const struct osr_generation gen[2] = { { .routing = &sent }, { .routing = &old } };
+	struct table_waits w = { .f = f, .gen = gen, .n = 2, .modes = sent.claims };
+	uint16_t *sls = osr_alloc(&arena, n_pairs, sizeof(*sls));
+	bool safe;
 
-	g.matrix = get(m * m, 1);
-	g.visited = get(m, sizeof(uint32_t));
-	g.todo = get(2 * m + 2, sizeof(uint32_t));
-	g.sw_before = get(f->n_switches, sizeof(uint32_t));
-	for (uint32_t s = 0; before && s < f->n_switches; s++)
-		g.sw_before[s] = osr_fabric_switch_by_guid(&before->fabric, f->sw_guid[s]);
-	/* Any SL: with one graph for all, or with tables that say where each of them goes. */
-	for (g.sl = 0; safe && g.sl < (any && !tables ? 1u : 16u); g.sl++) {
-		if (!tables)
-			memset(g.matrix, 0, m * m);
-		for (uint32_t d = 0; d < f->n_dests; d++)
-			for (uint32_t s = 0; s < f->n_switches; s++)
-				if (s != f->dest_switch[d] &&
-				    (sls_of(l, now, s, d) >> (any ? 0 : g.sl) & 1))
-					follow(&g, s, d);
-		if (any || g.sl == now->routing.mcast_vl)
-			follow_group(&g);
-		safe = (tables && g.sl < 15) || acyclic(&g);
-	}
-	free(g.matrix);
-	free(g.visited);
-	free(g.todo);
-	free(g.sw_before);
+	/* The SLs of the ledger, and no others. */
+	w.one_lane = !sent.sl2vl && (!sent.sl || (sent.claims & OSR_CLAIM_ANY_SL));
+	for (size_t at = 0; at < n_pairs; at++)
+		sls[at] = *entry(l, f, (uint32_t)(at / f->n_switches),
+				 (uint32_t)(at % f->n_switches));
+	sent.granted = sls;
+	if (sent.sl)
+		sent.sl = memset(osr_alloc(&arena, n_pairs, 1), OSR_NO_SL, n_pairs);
+	old = sent;
+	if (mixed)
+		take_over(now, before, &arena, &old);
+	table_wait(&w, &arena);
+	safe = table_waits_end(&w);
+	osr_arena_free(&arena);
 	return safe;
 }

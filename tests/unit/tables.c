@@ -277,6 +277,309 @@ uint32_t table_loop(const struct osr_fabric *f, const struct osr_routing *r, uin
 	return loop.n;
 }
 
+/* --- what packets wait for ------------------------------------------------------------------- */
+
+/* A bit for each VL; that of OSR_MAX_VLS for all that do not exist. */
+static uint16_t vl_bit(unsigned vl)
+{
+	return (uint16_t)(1u << (vl < OSR_MAX_VLS ? vl : OSR_MAX_VLS));
+}
+
+static unsigned vl_of(const struct table_waits *w, uint32_t g, uint32_t s, unsigned in,
+		      unsigned out, unsigned sl)
+{
+	const struct osr_routing *r = w->gen[g].routing;
+
+	if (!r->sl2vl)
+		return sl;
+	return r->sl2vl[r->sl2vl_row[s] + in * (w->f->sw_n_ports[s] + 1u) + out][sl];
+}
+
+static void wait_for(struct table_waits *w, uint32_t c, unsigned vl, uint32_t on, unsigned to)
+{
+	if (vl < OSR_MAX_VLS && to < OSR_MAX_VLS)
+		w->next[w->turn[c] + on - w->f->chan_row[w->f->chan_dst[c]]][vl] |= vl_bit(to);
+}
+
+/* A packet on this SL for dest d is in switch s, over channel c (OSR_NONE: from port `in` of the switch): where may it go? */
+static void walk(struct table_waits *w, uint32_t d, unsigned sl, uint32_t s, unsigned in,
+		 uint32_t c, unsigned vl)
+{
+	const struct osr_fabric *f = w->f;
+
+	for (uint32_t g = 0; g < w->n; g++) {
+		const struct osr_routing *r = w->gen[g].routing;
+		unsigned out = osr_lft(r, s, d);
+		uint32_t on = osr_port_channel(f, s, out);
+
+		for (uint32_t h = 0; h < w->n_lanes && out <= f->sw_n_ports[s]; h++) {
+			unsigned to = vl_of(w, h, s, in, out, sl);
+
+			if (on == OSR_NONE) {
+				w->last |= out && w->gen[h].routing->sl2vl ? vl_bit(to) : 0;
+				continue;
+			}
+			w->vls[on] |= vl_bit(to);
+			if (c != OSR_NONE)
+				wait_for(w, c, vl, on, to);
+			if (to >= OSR_MAX_VLS || w->been[on * OSR_MAX_VLS + to] == w->round)
+				continue;
+			w->been[on * OSR_MAX_VLS + to] = w->round;
+			walk(w, d, sl, f->chan_dst[on], f->chan_port[f->chan_rev[on]], on, to);
+		}
+	}
+}
+
+static bool sends_any_sl(const struct table_waits *w, uint32_t g)
+{
+	return (w->modes & OSR_CLAIM_ANY_SL) || (!w->gen[g].paths && !w->gen[g].routing->sl);
+}
+
+static uint16_t sl_bit(unsigned sl)
+{
+	return sl < 16 ? (uint16_t)(1u << sl) : 0;
+}
+
+/* Of a pair: its SL, and those that path records gave earlier. */
+static uint16_t pair_sls(const struct osr_routing *r, size_t pair)
+{
+	return (uint16_t)(sl_bit(r->sl[pair]) | (r->granted ? r->granted[pair] : 0));
+}
+
+/* SLs on which packets for d leave the switches: a generation's requests, and answers on the SL of a request. */
+static void add_sls(const struct table_waits *w, uint32_t g, uint32_t d, uint16_t *sls)
+{
+	const struct osr_fabric *f = w->f;
+	const struct osr_routing *r = w->gen[g].routing;
+	const struct osr_paths *p = w->gen[g].paths;
+	uint32_t n = f->n_switches, root = f->dest_switch[d], term = f->dest_term[d];
+	bool host = f->term_weight[term], answers = host && (w->modes & OSR_CLAIM_REVERSIBLE);
+
+	if (sends_any_sl(w, g)) {
+		for (uint32_t s = 0; s < n; s++)
+			if (host || f->sw_sources[s])
+				sls[s] = w->one_lane ? 1 : UINT16_MAX;
+	} else if (p) {
+		for (uint32_t t = 0; t < f->n_terminals; t++)
+			if (p->row[t] != OSR_NONE && (host || f->term_weight[t]))
+				sls[f->term_switch[t]] |= sl_bit(p->sl[p->row[t] * f->n_dests + d]);
+		for (uint32_t x = 0; answers && p->row[term] != OSR_NONE && x < f->n_dests; x++)
+			sls[f->dest_switch[x]] |= sl_bit(p->sl[p->row[term] * f->n_dests + x]);
+	} else {
+		for (uint32_t s = 0; s < n; s++)
+			if (host || f->sw_sources[s])
+				sls[s] |= pair_sls(r, (size_t)d * n + s);
+		for (uint32_t x = 0; answers && f->sw_sources[root] && x < f->n_dests; x++)
+			if (w->n > 1 || osr_lft(r, root, x) != OSR_NO_PATH)
+				sls[f->dest_switch[x]] |= pair_sls(r, (size_t)x * n + root);
+	}
+}
+
+/* A link of the tree of a group in any generation, or, for MLID 0, of the spanning orders of those without groups. */
+static bool in_tree(const struct table_waits *w, uint16_t mlid, uint32_t c)
+{
+	const struct osr_fabric *f = w->f;
+	uint32_t s = f->chan_src[c];
+
+	for (uint32_t g = 0; g < w->n; g++) {
+		const struct osr_groups *m = w->gen[g].groups;
+		const uint32_t *parent = w->gen[g].routing->mcast_parent;
+
+		if (!mlid && parent && !m &&
+		    (parent[s] == c || parent[f->chan_dst[c]] == f->chan_rev[c]))
+			return true;
+		for (uint32_t i = 0; mlid && m && i < m->n; i++)
+			if (m->mlid[i] == mlid &&
+			    m->ports[i * f->n_switches + s][f->chan_port[c] / 64] >>
+					    f->chan_port[c] % 64 &
+				    1)
+				return true;
+	}
+	return false;
+}
+
+/* Copies on this SL that come to channel c of a tree by port `in`, and go on by every other link of the tree. */
+static void copy_on(struct table_waits *w, uint16_t mlid, unsigned sl, unsigned in, uint32_t c)
+{
+	const struct osr_fabric *f = w->f;
+	uint32_t next = f->chan_dst[c];
+
+	for (uint32_t g = 0; g < w->n_lanes; g++) {
+		unsigned vl = vl_of(w, g, f->chan_src[c], in, f->chan_port[c], sl);
+
+		w->vls[c] |= vl_bit(vl);
+		for (uint32_t on = f->chan_row[next]; on < f->chan_row[next + 1]; on++)
+			for (uint32_t h = 0; h < w->n_lanes; h++)
+				if (on != f->chan_rev[c] && in_tree(w, mlid, on))
+					wait_for(w, c, vl, on,
+						 vl_of(w, h, next, f->chan_port[f->chan_rev[c]],
+						       f->chan_port[on], sl));
+	}
+}
+
+/* From end ports of the switch and from the other links of the tree. */
+static void copy_from_all(struct table_waits *w, uint16_t mlid, unsigned sl, uint32_t c)
+{
+	const struct osr_fabric *f = w->f;
+	uint32_t s = f->chan_src[c];
+
+	if (!in_tree(w, mlid, c))
+		return;
+	copy_on(w, mlid, sl, 0, c);
+	for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
+		copy_on(w, mlid, sl, f->term_port[t], c);
+	for (uint32_t back = f->chan_row[s]; back < f->chan_row[s + 1]; back++)
+		if (back != c && in_tree(w, mlid, f->chan_rev[back]))
+			copy_on(w, mlid, sl, f->chan_port[back], c);
+}
+
+/* Is multicast of this generation on a VL of its own? */
+static bool has_mcast_vl(const struct table_waits *w, uint32_t g)
+{
+	return !w->gen[g].groups && w->gen[g].routing->mcast_parent && !sends_any_sl(w, g);
+}
+
+/* On the VL of the spanning order; where lanes stay, nothing changes them at the border of two generations. */
+static void copy_on_vl(struct table_waits *w, uint32_t g, uint32_t c)
+{
+	const struct osr_fabric *f = w->f;
+	bool lanes_stay = w->n_lanes == 1 && !w->gen[0].routing->sl2vl;
+	unsigned vl = w->gen[g].routing->mcast_vl;
+	uint32_t next = f->chan_dst[c];
+
+	if (!in_tree(w, 0, c))
+		return;
+	w->vls[c] |= vl_bit(vl);
+	for (uint32_t on = f->chan_row[next]; on < f->chan_row[next + 1]; on++)
+		for (uint32_t h = 0; h < w->n; h++)
+			if (on != f->chan_rev[c] && in_tree(w, 0, on) && has_mcast_vl(w, h) &&
+			    (h == g || !lanes_stay))
+				wait_for(w, c, vl, on, w->gen[h].routing->mcast_vl);
+}
+
+static void send_copies(struct table_waits *w)
+{
+	for (uint32_t c = 0; c < w->f->n_channels; c++)
+		for (uint32_t g = 0; g < w->n; g++) {
+			const struct osr_groups *m = w->gen[g].groups;
+
+			for (uint32_t i = 0; m && i < m->n; i++)
+				copy_from_all(w, m->mlid[i], m->sl, c);
+			if (m || !w->gen[g].routing->mcast_parent)
+				continue;
+			for (unsigned sl = 0; sends_any_sl(w, g) && sl < (w->one_lane ? 1 : 16);
+			     sl++)
+				copy_from_all(w, 0, sl, c);
+			if (has_mcast_vl(w, g))
+				copy_on_vl(w, g, c);
+		}
+}
+
+void table_wait(struct table_waits *w, struct osr_arena *arena)
+{
+	const struct osr_fabric *f = w->f;
+	uint16_t *sls = make(arena, f->n_switches, sizeof(*sls));
+	uint32_t n_turns = 0;
+
+	w->n_lanes = w->gen[0].routing->sl2vl == w->gen[w->n - 1].routing->sl2vl ? 1 : w->n;
+	w->turn = make(arena, f->n_channels, sizeof(*w->turn));
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		w->turn[c] = n_turns;
+		n_turns += f->chan_row[f->chan_dst[c] + 1] - f->chan_row[f->chan_dst[c]];
+	}
+	w->next = make(arena, n_turns, sizeof(*w->next));
+	w->vls = make(arena, f->n_channels, sizeof(*w->vls));
+	w->been = make(arena, (size_t)f->n_channels * OSR_MAX_VLS, sizeof(*w->been));
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		memset(sls, 0, f->n_switches * sizeof(*sls));
+		for (uint32_t g = 0; g < w->n; g++)
+			add_sls(w, g, d, sls);
+		for (unsigned sl = 0; sl < 16; sl++) {
+			w->round++;
+			for (uint32_t s = 0; s < f->n_switches; s++) {
+				if (!(sls[s] >> sl & 1))
+					continue;
+				walk(w, d, sl, s, 0, OSR_NONE, 0);
+				for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
+					walk(w, d, sl, s, f->term_port[t], OSR_NONE, 0);
+			}
+		}
+	}
+	if (w->modes & OSR_CLAIM_MULTICAST)
+		send_copies(w);
+}
+
+bool table_waits_for(const struct table_waits *w, uint32_t c, unsigned vl, uint32_t on, unsigned to)
+{
+	return w->f->chan_dst[c] == w->f->chan_src[on] &&
+	       w->next[w->turn[c] + on - w->f->chan_row[w->f->chan_src[on]]][vl] >> to & 1;
+}
+
+/* Does every wait rise in these ranks, [vl * n_channels + channel]? With `raises` they are lifted, as far as needed. */
+static bool waits_rise(const struct table_waits *w, uint32_t *rank, bool raises)
+{
+	uint32_t n = w->f->n_channels;
+	bool rises = true;
+
+	for (uint32_t v = 0; v < n * OSR_MAX_VLS; v++) {
+		uint32_t c = v % n, vl = v / n, s = w->f->chan_dst[c];
+
+		for (uint32_t on = w->f->chan_row[s]; on < w->f->chan_row[s + 1]; on++)
+			for (unsigned to = 0;
+			     w->next[w->turn[c] + on - w->f->chan_row[s]][vl] >> to; to++) {
+				if (!table_waits_for(w, c, vl, on, to) ||
+				    rank[to * n + on] > rank[v])
+					continue;
+				rises = false;
+				if (raises)
+					rank[to * n + on] = rank[v] + 1;
+			}
+	}
+	return rises;
+}
+
+bool table_waits_rise(const struct table_waits *w, const uint32_t *rank)
+{
+	return waits_rise(w, (uint32_t *)rank, false);
+}
+
+/* Of all that (channel, VL) number v waits for, one more or one less is waited for; what nobody waits for any more is to do. */
+static void count_waits(const struct table_waits *w, uint32_t v, bool more, uint32_t *n_before,
+			uint32_t *todo, uint32_t *n_todo)
+{
+	uint32_t n = w->f->n_channels, c = v % n, s = w->f->chan_dst[c];
+
+	for (uint32_t on = w->f->chan_row[s]; on < w->f->chan_row[s + 1]; on++)
+		for (unsigned to = 0; to < OSR_MAX_VLS; to++) {
+			uint32_t *before = &n_before[to * n + on];
+
+			if (!table_waits_for(w, c, v / n, on, to))
+				continue;
+			*before += more ? 1 : -1;
+			if (!*before)
+				todo[(*n_todo)++] = to * n + on;
+		}
+}
+
+/* What nobody waits for goes, until nothing is left or nothing can go. */
+bool table_waits_end(const struct table_waits *w)
+{
+	uint32_t n = w->f->n_channels * OSR_MAX_VLS, n_todo = 0;
+	struct osr_arena arena = { 0 };
+	uint32_t *n_before = make(&arena, n, sizeof(*n_before));
+	uint32_t *todo = make(&arena, n, sizeof(*todo));
+
+	for (uint32_t v = 0; v < n; v++)
+		count_waits(w, v, true, n_before, todo, &n_todo);
+	for (uint32_t v = 0; v < n; v++)
+		if (!n_before[v])
+			todo[n_todo++] = v;
+	for (uint32_t i = 0; i < n_todo; i++)
+		count_waits(w, todo[i], false, n_before, todo, &n_todo);
+	osr_arena_free(&arena);
+	return n_todo == n;
+}
+
 /* --- the judge ------------------------------------------------------------------------------- */
 
 struct judge {
@@ -285,109 +588,16 @@ struct judge {
 	struct osr_verdict *v;
 	uint64_t *load;
 	uint32_t sls; /* of all routes there are */
-	bool raises;  /* ranks that are too low, instead of refusing them */
-	bool changed;
 };
-
-/* May a packet go on over channel c after one of this rank? */
-static bool judge_rank(struct judge *j, unsigned vl, uint32_t c, uint32_t before)
-{
-	uint32_t *rank = &j->r->rank[vl * j->f->n_channels + c];
-
-	if (*rank > before || !j->raises)
-		return *rank > before;
-	*rank = before + 1;
-	return j->changed = true;
-}
 
 static bool one_block(const struct osr_routing *r)
 {
 	return !r->sl2vl && (!r->sl || (r->claims & OSR_CLAIM_ANY_SL));
 }
 
-static unsigned vl_at(const struct judge *j, uint32_t s, unsigned in, unsigned out, unsigned sl)
-{
-	const struct osr_routing *r = j->r;
-
-	if (one_block(r))
-		return 0;
-	if (!r->sl2vl)
-		return sl;
-	return r->sl2vl[r->sl2vl_row[s] + in * (j->f->sw_n_ports[s] + 1u) + out][sl];
-}
-
-/* One packet from port `in` of switch s to dest d, hop by hop. */
-static bool judge_packet(struct judge *j, uint32_t d, uint32_t s, unsigned in, unsigned sl)
-{
-	const struct osr_fabric *f = j->f;
-	bool ranked = j->r->claims & OSR_CLAIM_DEADLOCK_FREE;
-	uint32_t last_rank = 0, hops = 0;
-
-	for (;; hops++) {
-		unsigned out = *entry(j->r, d, s), vl;
-		uint32_t c;
-
-		if (s == f->dest_switch[d])
-			return !j->r->sl2vl || !out || vl_at(j, s, in, out, sl) < j->r->n_vls;
-		c = osr_port_channel(f, s, out);
-		if (c == OSR_NONE || hops > f->n_switches)
-			return false;
-		vl = vl_at(j, s, in, out, sl);
-		if (vl >= j->r->n_vls || vl >= f->chan_vls[c])
-			return false;
-		if (ranked && hops && !judge_rank(j, vl, c, last_rank))
-			return false;
-		last_rank = ranked ? j->r->rank[vl * f->n_channels + c] : 0;
-		s = f->chan_dst[c];
-		in = f->chan_port[f->chan_rev[c]];
-	}
-}
-
-static uint32_t judge_sls(struct judge *j, uint32_t d, uint32_t s)
-{
-	const struct osr_routing *r = j->r;
-	const struct osr_fabric *f = j->f;
-	uint32_t n = f->n_switches, sls;
-
-	if (!r->sl || (r->claims & OSR_CLAIM_ANY_SL))
-		return 0xffff;
-	sls = 1u << (r->sl[(size_t)d * n + s] & 15) |
-	      (r->granted ? r->granted[(size_t)d * n + s] : 0);
-	if (!f->sw_sources[f->dest_switch[d]] || !f->term_weight[f->dest_term[d]])
-		return sls;
-	for (uint32_t back = 0; back < f->n_dests && (r->claims & OSR_CLAIM_REVERSIBLE); back++)
-		if (f->dest_switch[back] == s) {
-			size_t at = (size_t)back * n + f->dest_switch[d];
-
-			sls |= 1u << (r->sl[at] & 15) | (r->granted ? r->granted[at] : 0);
-		}
-	return sls;
-}
-
 static bool sl_exists(const struct osr_routing *r, unsigned sl)
 {
 	return sl < 16 && (r->sl2vl ? r->ca_sl2vl[sl] : sl) < r->n_vls;
-}
-
-static bool judge_pair(struct judge *j, uint32_t d, uint32_t s)
-{
-	const struct osr_fabric *f = j->f;
-	/* Without SL2VL tables a packet's port tells nothing; on one VL its SL does not, either. */
-	uint32_t sls = one_block(j->r) ? 1 : judge_sls(j, d, s);
-
-	/* Nobody asks one port 0 from another. */
-	if (!f->sw_sources[s] && !f->term_weight[f->dest_term[d]])
-		return true;
-	for (unsigned sl = 0; sl < 16; sl++) {
-		if (!(sls >> sl & 1))
-			continue;
-		if (!judge_packet(j, d, s, 0, sl))
-			return false;
-		for (uint32_t t = f->term_row[s]; j->r->sl2vl && t < f->term_row[s + 1]; t++)
-			if (f->term_port[t] && !judge_packet(j, d, s, f->term_port[t], sl))
-				return false;
-	}
-	return true;
 }
 
 static bool judge_arrives(struct judge *j, uint32_t d, uint32_t s)
@@ -439,7 +649,6 @@ static bool judge_dest(struct judge *j, uint32_t d)
 	if (*entry(j->r, d, root) != f->term_port[f->dest_term[d]])
 		return false;
 	distances(f, root, dist);
-	/* SLs first: judge_sls() shifts by them. */
 	for (uint32_t s = 0; s < f->n_switches; s++)
 		if (j->r->sl && dist[s] != OSR_NONE) {
 			unsigned sl = j->r->sl[(size_t)d * f->n_switches + s];
@@ -455,7 +664,7 @@ static bool judge_dest(struct judge *j, uint32_t d)
 			j->v->n_no_path++;
 			continue;
 		}
-		if (!judge_arrives(j, d, s) || !judge_pair(j, d, s))
+		if (!judge_arrives(j, d, s))
 			return false;
 		if (s != root && !judge_length(j, judge_load(j, d, s), dist[s]))
 			return false;
@@ -479,86 +688,22 @@ static uint32_t judge_root(const struct judge *j, uint32_t s)
 	return OSR_NONE;
 }
 
-static bool on_tree(const struct judge *j, uint32_t c)
+/* All that reach end ports have one root, and multicast has a VL. */
+static bool judge_mcast(const struct judge *j)
 {
 	const struct osr_fabric *f = j->f;
 
-	return j->r->mcast_parent[f->chan_src[c]] == c ||
-	       j->r->mcast_parent[f->chan_dst[c]] == f->chan_rev[c];
-}
-
-/*
- * Any SL, and tables by port pair: a copy of a packet of this SL that came into switch s by port `in`
- * (over channel `last` on VL last_vl; OSR_NONE: from an end port) goes on by every other tree link.
- */
-static bool judge_copies(struct judge *j, uint32_t s, unsigned in, uint32_t last, unsigned last_vl,
-			 unsigned sl)
-{
-	const struct osr_fabric *f = j->f;
-	const struct osr_routing *r = j->r;
-
-	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-		unsigned vl = r->sl2vl[r->sl2vl_row[s] + in * (f->sw_n_ports[s] + 1u) +
-				       f->chan_port[c]][sl];
-
-		if (!on_tree(j, c) || (last != OSR_NONE && c == f->chan_rev[last]))
-			continue;
-		if (vl >= r->n_vls || vl >= f->chan_vls[c])
-			return false;
-		if (last != OSR_NONE &&
-		    !judge_rank(j, vl, c, r->rank[last_vl * f->n_channels + last]))
-			return false;
-		if (!judge_copies(j, f->chan_dst[c], f->chan_port[f->chan_rev[c]], c, vl, sl))
-			return false;
-	}
-	return true;
-}
-
-static bool judge_mcast_tables(struct judge *j)
-{
-	const struct osr_fabric *f = j->f;
-
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		for (unsigned sl = 0; sl < 16; sl++) {
-			if (!judge_copies(j, s, 0, OSR_NONE, 0, sl))
-				return false;
-			for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
-				if (!judge_copies(j, s, f->term_port[t], OSR_NONE, 0, sl))
-					return false;
-		}
-	return true;
-}
-
-static bool judge_mcast(struct judge *j)
-{
-	const struct osr_fabric *f = j->f;
-	const struct osr_routing *r = j->r;
-	unsigned vl = one_block(r) ? 0 : r->mcast_vl;
-
-	if (r->mcast_vl >= (one_block(r) ? OSR_MAX_VLS : r->n_vls))
+	if (j->r->mcast_vl >= (one_block(j->r) ? OSR_MAX_VLS : j->r->n_vls))
 		return false;
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		if (judge_root(j, s) == OSR_NONE)
+	for (uint32_t a = 0; a < f->n_switches; a++) {
+		if (judge_root(j, a) == OSR_NONE)
 			return false;
-	for (uint32_t a = 0; a < f->n_switches; a++)
-		for (uint32_t b = 0; b < f->n_switches; b++)
+		for (uint32_t b = 0; b < a; b++)
 			if (f->sw_sources[a] && f->sw_sources[b] &&
 			    f->sw_component[a] == f->sw_component[b] &&
 			    judge_root(j, a) != judge_root(j, b))
 				return false;
-	if (!(r->claims & OSR_CLAIM_MULTICAST))
-		return true;
-	if (r->sl2vl && (!r->sl || (r->claims & OSR_CLAIM_ANY_SL)))
-		return judge_mcast_tables(j);
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		if (on_tree(j, c) && f->chan_vls[c] <= vl)
-			return false;
-	for (uint32_t in = 0; in < f->n_channels; in++)
-		for (uint32_t out = 0; out < f->n_channels; out++)
-			if (f->chan_dst[in] == f->chan_src[out] && f->chan_rev[in] != out &&
-			    on_tree(j, in) && on_tree(j, out) &&
-			    !judge_rank(j, vl, out, r->rank[vl * f->n_channels + in]))
-				return false;
+	}
 	return true;
 }
 
@@ -610,11 +755,30 @@ static bool judge_shared(const struct judge *j)
 	return true;
 }
 
-static bool judge_all(struct judge j)
+/* Packets find their VLs on every cable, and where the claims say so every wait rises in rank. */
+static bool judge_waits(const struct osr_fabric *f, const struct osr_routing *r, bool raises)
 {
-	const struct osr_fabric *f = j.f;
-	const struct osr_routing *r = j.r;
-	struct osr_verdict *v = j.v;
+	const struct osr_generation gen = { .routing = r };
+	struct osr_arena arena = { 0 };
+	struct table_waits w = {
+		.f = f, .gen = &gen, .n = 1, .modes = r->claims, .one_lane = one_block(r)
+	};
+	bool ok;
+
+	table_wait(&w, &arena);
+	ok = !(w.last >> r->n_vls);
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		ok = ok && !(w.vls[c] >> r->n_vls) && !(w.vls[c] >> f->chan_vls[c]);
+	if (ok && (r->claims & OSR_CLAIM_DEADLOCK_FREE))
+		while (!(ok = waits_rise(&w, r->rank, raises)) && raises)
+			;
+	osr_arena_free(&arena);
+	return ok;
+}
+
+bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct osr_verdict *v)
+{
+	struct judge j = { .f = f, .r = r, .v = v };
 	struct osr_arena arena = { 0 };
 	bool ok = r->n_vls >= 1 && r->n_vls <= OSR_MAX_VLS &&
 		  (!r->granted || (r->sl && !r->sl2vl)) && judge_claims(&j);
@@ -623,27 +787,19 @@ static bool judge_all(struct judge j)
 	j.load = make(&arena, f->n_channels, sizeof(*j.load));
 	for (uint32_t d = 0; d < f->n_dests && ok; d++)
 		ok = judge_dest(&j, d);
-	ok = ok && (!one_block(r) || judge_shared(&j));
-	if (ok && r->mcast_parent)
-		ok = judge_mcast(&j);
+	ok = ok && (!one_block(r) || judge_shared(&j)) && (!r->mcast_parent || judge_mcast(&j)) &&
+	     judge_waits(f, r, false);
 	if (ok) {
 		judge_efi(&j);
 		v->proven = r->claims;
 	}
 	osr_arena_free(&arena);
-	return ok && !j.changed;
-}
-
-bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct osr_verdict *v)
-{
-	return judge_all((struct judge){ .f = f, .r = r, .v = v });
+	return ok;
 }
 
 void table_tighten(const struct osr_fabric *f, struct osr_routing *r)
 {
-	struct osr_verdict v;
-
 	memset(r->rank, 0, (size_t)r->n_vls * f->n_channels * sizeof(*r->rank));
-	while (!judge_all((struct judge){ .f = f, .r = r, .v = &v, .raises = true }))
-		;
+	if (!judge_waits(f, r, true))
+		abort();
 }

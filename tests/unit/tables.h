@@ -11,6 +11,8 @@
 
 #include <osmroutes/check.h>
 
+#include "core/verify/union.h"
+
 enum table_kind {
 	TABLE_SHORTEST,         /* breadth-first, first port; minimal, claims nothing else */
 	TABLE_UPDOWN,           /* up-star/down-star from switch 0, any SL, multicast */
@@ -37,6 +39,35 @@ void table_copy(const struct osr_fabric *f, const struct osr_routing *from, stru
 
 /* Channels of a credit loop that osr_union_loop() finds in these tables; 0 if there is none. */
 uint32_t table_loop(const struct osr_fabric *f, const struct osr_routing *r, uint32_t modes);
+
+/*
+ * What packets wait for while every switch may have the tables of any of the generations: each packet, on each SL that
+ * it may have, takes every turn that one of them allows, on the VL that one of them gives it. Every copy of a multicast
+ * packet, too. Modes as in osr_union_loop(); one_lane: one graph stands for those of all SLs.
+ */
+struct table_waits {
+	const struct osr_fabric *f;
+	const struct osr_generation *gen; /* [n] */
+	uint32_t n, modes;
+	bool one_lane;
+
+	/* Filled. VLs are a bit each, one for all that do not exist. */
+	uint32_t n_lanes; /* generations whose SL2VL tables differ */
+	uint32_t *
+		turn; /* [n_channels] first of a channel's turns, to the channels of the switch it leads to */
+	uint16_t (*next)[OSR_MAX_VLS]; /* [turns] of each VL those on which its packets go on */
+	uint16_t *vls;                 /* [n_channels] of all packets */
+	uint16_t last;                 /* out of the last switch, by SL2VL tables */
+	uint32_t *been, round;
+};
+
+void table_wait(struct table_waits *w, struct osr_arena *arena);
+/* Does a packet on channel c and this VL wait for (on, to)? */
+bool table_waits_for(const struct table_waits *w, uint32_t c, unsigned vl, uint32_t on,
+		     unsigned to);
+/* Do all rise in rank, [vl * n_channels + channel]; is there no cycle? */
+bool table_waits_rise(const struct table_waits *w, const uint32_t *rank);
+bool table_waits_end(const struct table_waits *w);
 
 /* Are all claims true? Then v holds everything that osr_check() reports. */
 bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct osr_verdict *v);
