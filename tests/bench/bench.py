@@ -19,7 +19,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', room) for room in ('oracle', 'osm', 'cli')]
 import shapes  # noqa: E402
-from bandwidth import Oracle  # noqa: E402
+from netfile import Oracle  # noqa: E402
 from osmtest import COMMAND, Fabric, Failure, Skip, need_tools, real_fabrics, warn  # noqa: E402
 from timed import sweep  # noqa: E402
 

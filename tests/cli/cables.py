@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""cables.py OSMROUTES: cables of random fabrics pulled, plugged in elsewhere, swapped and added at random. `osmroutes diff` of
+"""Cables of random fabrics pulled, plugged in elsewhere, swapped and added at random. `osmroutes diff` of
 the two fabrics names each of them once, and nothing else."""
 import json
-import os
 import random
-import subprocess
-import sys
-import tempfile
+
+from command import at, run
 
 PORTS = 12
 
@@ -70,25 +68,18 @@ def change(draw, cables, free):
     return after, want
 
 
-def main():
-    command, draw = sys.argv[1], random.Random(5)
-    n = 0
-    with tempfile.TemporaryDirectory() as directory:
-        old, now = os.path.join(directory, 'old.net'), os.path.join(directory, 'now.net')
-        for _ in range(60):
-            n_switches, n_hosts, cables, free = fabric(draw)
-            after, want = change(draw, cables, free)
-            write(old, n_switches, n_hosts, cables)
-            write(now, n_switches, n_hosts, after)
-            done = subprocess.run([command, 'diff', '--json', '--same', old, now], capture_output=True, text=True)
-            rows = json.loads(done.stdout).get('cables', [])
-            said = {kind: sorted(sorted([(r['from'], r['from_port']), (r['to'], r['to_port'])]) for r in rows
-                                 if r['kind'] == kind) for kind in want}
-            asked = {kind: sorted(sorted(cable) for cable in cables) for kind, cables in want.items()}
-            assert said == asked, 'said %s, happened %s' % (said, asked)
-            assert done.returncode == bool(rows), done
-            n += len(rows)
-    print('%d changed cables of 60 fabrics were named' % n)
-
-
-main()
+draw, n = random.Random(5), 0
+for _ in range(60):
+    n_switches, n_hosts, cables, free = fabric(draw)
+    after, want = change(draw, cables, free)
+    write(at('old.net'), n_switches, n_hosts, cables)
+    write(at('now.net'), n_switches, n_hosts, after)
+    done = run('diff', '--json', '--same', at('old.net'), at('now.net'))
+    rows = json.loads(done.stdout).get('cables', [])
+    said = {kind: sorted(sorted([(r['from'], r['from_port']), (r['to'], r['to_port'])]) for r in rows
+                         if r['kind'] == kind) for kind in want}
+    asked = {kind: sorted(sorted(cable) for cable in cables) for kind, cables in want.items()}
+    assert said == asked, 'said %s, happened %s' % (said, asked)
+    assert done.returncode == bool(rows), done
+    n += len(rows)
+print('%d changed cables of 60 fabrics were named' % n)

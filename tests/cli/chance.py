@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""chance.py OSMROUTES PROJECT [N [SEED [FIRST]]]
+"""chance.py OSMROUTES [N [SEED [FIRST]]]
 
 Random fabrics, engines and budgets of virtual lanes: N sets of tables (default 60, from number FIRST on), each
 judged a second time from its dump alone. The dump is read here, every packet is sent through the tables hop by hop, and what comes
@@ -8,20 +8,14 @@ loops one way and with replies, routes longer than a breadth-first search, hops,
 then made wrong in one place, and judged twice again (mutants.py).
 """
 import collections
-import json
-import os
 import random
-import subprocess
 import sys
-import tempfile
 
 import mutants
+from command import ask, at, generate
 from dump import Dump
-from mutants import COMMAND, KINDS
 
-N = int(sys.argv[3]) if len(sys.argv) > 3 else 60
-SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 7
-FIRST = int(sys.argv[5]) if len(sys.argv) > 5 else 0
+N, SEED, FIRST = (int(word) for word in sys.argv[2:] + [60, 7, 0][len(sys.argv) - 2:])
 ENGINES = ('sssp', 'dfsssp', 'p2sssp', 'dmodk', 'angara')
 
 
@@ -57,24 +51,18 @@ def agree(what, mine, theirs):
             sys.exit('%s: %s is %s here, %s there' % (what, key, value, theirs[key]))
 
 
-def one(i, rng, folder, counts):
-    net, path = os.path.join(folder, 'net'), os.path.join(folder, 'dump')
+def one(i, rng, counts):
     words, engine, vls = words_of_fabric(rng), rng.choice(ENGINES), rng.randint(1, 8)
     if words[0] in ('tree', 'kary') and rng.random() < 0.5:
         engine = 'dmodk'
     what = 'case %d: %s, %s, %d VLs' % (i, ' '.join(words), engine, vls)
-    subprocess.run([COMMAND, 'generate', '-o', net] + words, check=True, stdout=subprocess.DEVNULL)
-    run = subprocess.run([COMMAND, 'route', '--json', '-e', engine, '--vls=%d' % vls, '--dump', path,
-                          '--ibdmchk', net], capture_output=True, text=True)
-    if run.returncode not in (0, 1) or not run.stdout:
-        sys.exit('%s: exit %d: %s' % (what, run.returncode, run.stderr))
-    said = json.loads(run.stdout)['results'][0]
+    said = ask('route', '-e', engine, '--vls=%d' % vls, '--dump', at('dump'), '--ibdmchk', generate(*words))['results'][0]
     if said['status'] != 'ok':
         counts['refused'] += 1
         if not said['message']:
             sys.exit(what + ': refused without a sentence')
         return
-    dump = Dump(path)
+    dump = Dump(at('dump'))
 
     def look(judge, report):
         mine = numbers(dump)
@@ -87,31 +75,25 @@ def one(i, rng, folder, counts):
         if said['proven']['minimal'] != (mine['routes_longer'] == 0):
             sys.exit('%s: minimal is %s' % (what, said['proven']['minimal']))
 
-    wrong = mutants.compare(dump, folder, what, look)
+    wrong = mutants.compare(dump, what, look)
     if wrong and said['proven']['reversible']:
         sys.exit(what + ': wrong tables')
     counts[engine] += 1
-    mutant, mutate = dump.copy(), rng.choice(KINDS)
+    mutant, mutate = dump.copy(), rng.choice(mutants.KINDS)
     try:
         if mutate.__name__.startswith('multicast'):
             mutant.multicast_tree(rng)
         mutate(mutant, rng)
     except (IndexError, ValueError):
         return	# too small a fabric for this mistake
-    if mutants.compare(mutant, folder, '%s, %s' % (what, mutate.__name__)):
+    if mutants.compare(mutant, '%s, %s' % (what, mutate.__name__)):
         counts['mutants found wrong'] += 1
     counts['mutants'] += 1
 
 
-def main():
-    counts = collections.Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        for i in range(FIRST, FIRST + N):
-            rng = random.Random('%d/%d' % (SEED, i))
-            one(i, rng, folder, counts)
-    print('%d fabrics: %s' % (N, ', '.join('%d %s' % (n, k) for k, n in sorted(counts.items()))))
-    if N >= 60 and any(not counts[e] for e in ENGINES):
-        sys.exit('an engine was never tried')
-
-
-main()
+counts = collections.Counter()
+for i in range(FIRST, FIRST + N):
+    one(i, random.Random('%d/%d' % (SEED, i)), counts)
+print('%d fabrics: %s' % (N, ', '.join('%d %s' % (n, k) for k, n in sorted(counts.items()))))
+if N >= 60 and any(not counts[e] for e in ENGINES):
+    sys.exit('an engine was never tried')

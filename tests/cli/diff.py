@@ -1,20 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """`osmroutes diff` before and after a cable died, against the same counted by hand from the dumps: entries, paths,
 and whether packets that meet old entries on some switches and new ones on others can wait for each other in a
-circle. Every packet between hosts is followed through every mixture, on its old SL and on its new one.
-
-    diff.py COMMAND ROOT
-"""
+circle. Every packet between hosts is followed through every mixture, on its old SL and on its new one."""
 import json
-import os
-import subprocess
-import sys
-import tempfile
 
-from bandwidth import Oracle, run
+from command import at, run, same, same_keys, topology
 from dump import Dump, is_cyclic
-from netfile import cables, strike_out
+from netfile import Oracle, cables, strike_out
 
 NONE = 255
 
@@ -22,10 +14,10 @@ NONE = 255
 class Side(Oracle):
     """One fabric with its tables and SLs. Names of switches are the same before and after."""
 
-    def __init__(self, command, net, folder, engine, vls):
-        run(command, 'route', net, '-e', engine, '--vls=%d' % vls, '--dump', folder, '--ibdmchk')
-        super().__init__(net, os.path.join(folder, 'opensm-lfts.dump'))
-        self.folder = folder
+    def __init__(self, net, name, engine, vls):
+        self.folder = folder = at(name)
+        run('route', net, '-e', engine, '--vls=%d' % vls, '--dump', folder, '--ibdmchk')
+        super().__init__(net, at(name, 'opensm-lfts.dump'))
         dump = Dump(folder)
         lid_of = {guid: lid for lid, (_, _, guid) in dump.ends.items()}
         self.sls = {(lid_of[guid], lid): sl for (guid, lid), sl in dump.sl.items()}
@@ -109,36 +101,20 @@ def by_hand(old, new):
                                                 [old.sls, new.sls], new.hosts))}}
 
 
-def main():
-    command, root = sys.argv[1:]
-    n, seen = 0, set()
-    with tempfile.TemporaryDirectory() as workdir:
-        for name, engine, other, vls in (('torus-4x4', 'dfsssp', 'dfsssp', 2), ('ring-5', 'sssp', 'sssp', 1),
-                                         ('random-12', 'dfsssp', 'p2sssp', 4),
-                                         ('dragonfly-12', 'p2sssp', 'dfsssp', 8),
-                                         ('tree-2', 'dmodk', 'dfsssp', 1)):
-            net = os.path.join(root, 'topologies', name + '.net')
-            old = Side(command, net, os.path.join(workdir, 'old'), engine, vls)
-            for cable in cables(net)[::9]:
-                broken = os.path.join(workdir, 'broken.net')
-                with open(broken, 'w') as out:
-                    out.write(strike_out(net, cable))
-                new = Side(command, broken, os.path.join(workdir, 'new'), other, vls)
-                done = subprocess.run([command, 'diff', '--json', '--one-way', '--only-hosts', old.folder,
-                                       new.folder], capture_output=True, text=True)
-                got = json.loads(done.stdout)['diff']
-                if done.returncode != ('refuted' in (got['deadlock_free']['between'], got['verdict']['new'])):
-                    sys.exit('%s: exit code %d: %s' % (name, done.returncode, done.stdout))
-                for key, want in by_hand(old, new).items():
-                    if got[key] != want:
-                        sys.exit('%s without %s, %s: %r, and by hand it is %r'
-                                 % (name, cable, key, got[key], want))
-                seen.add(tuple(sorted(got['deadlock_free'].items())))
-                n += 1
-    if len(seen) < 3:
-        sys.exit('all cases are alike: %s' % seen)
-    print('%d cables: diff counts what is counted by hand; %d different verdicts' % (n, len(seen)))
-
-
-if __name__ == '__main__':
-    main()
+seen = set()
+for name, engine, other, vls in (('torus-4x4', 'dfsssp', 'dfsssp', 2), ('ring-5', 'sssp', 'sssp', 1), ('random-12', 'dfsssp', 'p2sssp', 4),
+                                 ('dragonfly-12', 'p2sssp', 'dfsssp', 8), ('tree-2', 'dmodk', 'dfsssp', 1)):
+    net = topology(name)
+    old = Side(net, 'old', engine, vls)
+    for cable in cables(net)[::9]:
+        with open(at('broken.net'), 'w') as out:
+            out.write(strike_out(net, cable))
+        new = Side(at('broken.net'), 'new', other, vls)
+        done = run('diff', '--json', '--one-way', '--only-hosts', old.folder, new.folder)
+        got = json.loads(done.stdout)['diff']
+        what = '%s without %s' % (name, cable)
+        same(what, done.returncode, int('refuted' in (got['deadlock_free']['between'], got['verdict']['new'])))
+        same_keys(what, got, by_hand(old, new))
+        seen.add(tuple(sorted(got['deadlock_free'].items())))
+same('all cases are alike', len(seen) < 3, False)
+print('diff counts what is counted by hand; %d different verdicts' % len(seen))

@@ -7,18 +7,16 @@ where it is a fat tree, by dmodk. The oracle of the live tests judges the dumps:
 What routes here is what the plugin runs: osm.up compares the bytes.
 """
 import glob
-import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 
+from command import ask, at, topology
 from dump import Dump
 import judge
-from osmtest import ROOT, Failure, find_fabric, real_fabrics
+from osmtest import Failure, find_fabric, real_fabrics
 
-COMMAND, KIND = sys.argv[1:]
+KIND = sys.argv[2]
 LARGE = 300	# end ports, from which on ibdmchk is not asked: it needs minutes
 
 # By name, so that what is missing in the directory is noticed.
@@ -49,11 +47,7 @@ class Said:
 
 
 def route(net, engine, n_vls, folder, *words):
-    done = subprocess.run([COMMAND, 'route', '--json', '--bisections=0', '-e', engine, '--vls=%d' % n_vls, '--dump', folder, *words, net],
-                          capture_output=True, text=True)
-    if done.returncode not in (0, 1) or not done.stdout:
-        raise Failure('exit %d: %s' % (done.returncode, done.stderr))
-    return Said(json.loads(done.stdout))
+    return Said(ask('route', '--bisections=0', '-e', engine, '--vls=%d' % n_vls, '--dump', folder, *words, net))
 
 
 def judge_tables(said, engine, n_vls, tables):
@@ -76,8 +70,8 @@ def judge_tables(said, engine, n_vls, tables):
     judge.expect(not problems, '%s' % problems[:1])
 
 
-def ask_ibdmchk(net, engine, n_vls, workdir, tables):
-    folder = os.path.join(workdir, 'long')
+def ask_ibdmchk(net, engine, n_vls, tables):
+    folder = at('long')
     route(net, engine, n_vls, folder, '--ibdmchk')
     free = judge.say_ibdmchk(folder, os.path.join(folder, 'opensm-path-sl.dump'), os.path.join(folder, 'opensm-sl2vl.dump'))[1]
     mine = not tables.cycles(tables.rows, scope='hosts')
@@ -85,13 +79,13 @@ def ask_ibdmchk(net, engine, n_vls, workdir, tables):
     return free
 
 
-def one(name, workdir, counts):
+def one(name, counts):
     net = find_fabric(name)
     for engine, n_vls in RUNS:
         if engine == 'dmodk' and name not in TREES:
             continue
         try:
-            folder = os.path.join(workdir, 'dump')
+            folder = at('dump')
             shutil.rmtree(folder, ignore_errors=True)
             said = route(net, engine, n_vls, folder)
             judge.expect(said.status == 'ok', said.status)
@@ -99,7 +93,7 @@ def one(name, workdir, counts):
             judge_tables(said, engine, n_vls, tables)
             if engine in ('dfsssp', 'sssp') and n_vls == 8 and tables.channels() and len(tables.ends) < LARGE and \
                shutil.which('ibdmchk'):
-                counts['ibdmchk'].add(ask_ibdmchk(net, engine, n_vls, workdir, tables))
+                counts['ibdmchk'].add(ask_ibdmchk(net, engine, n_vls, tables))
             counts['tables'] += 1
         except Failure as f:
             sys.exit('%s, %s with %d VLs: %s' % (name, engine, n_vls, f))
@@ -107,16 +101,15 @@ def one(name, workdir, counts):
 
 def main():
     if KIND == 'own':
-        names = [os.path.basename(path)[:-4] for path in sorted(glob.glob(os.path.join(ROOT, 'topologies', '*.net')))]
+        names = [os.path.basename(path)[:-4] for path in sorted(glob.glob(topology('*')))]
     elif real_fabrics():
         names = FIELD
     else:
         print('skipped: no directory of real fabrics beside the project (OSR_FABRICS may name one)')
         sys.exit(77)
     counts = {'tables': 0, 'ibdmchk': set()}
-    with tempfile.TemporaryDirectory() as workdir:
-        for name in names:
-            one(name, workdir, counts)
+    for name in names:
+        one(name, counts)
     print('%d fabrics, %d tables' % (len(names), counts['tables']))
     if KIND == 'own' and shutil.which('ibdmchk') and len(counts['ibdmchk']) < 2:
         sys.exit('sssp on a ring has a credit loop, and ibdmchk did not find it')

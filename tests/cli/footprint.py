@@ -1,15 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """The command writes what -o, --dump, --save and --html name, and nothing else; it starts no program and opens no
-socket of the net. What it writes holds nothing of its environment.
-
-    footprint.py COMMAND ROOT
-"""
+socket of the net. What it writes holds nothing of its environment."""
 import os
 import re
 import subprocess
 import sys
-import tempfile
+
+from command import COMMAND, at, topology
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'osm'))
 from osmtest import PRELOAD, Failure, Skip
@@ -18,13 +15,13 @@ from traced import STRACE, changes, judge_changes, need_strace
 MARK = 'env-mark-2f9c61'
 
 
-def traced(command, cwd, words, places, codes=(0,)):
+def traced(cwd, words, places):
     """Runs the command; all that it wrote must match one of these patterns, and each of them be met."""
     trace = os.path.join(cwd, '..', 'strace')
     env = dict(os.environ, OSR_SECRET=MARK, HOME=cwd, TMPDIR=cwd)
-    done = subprocess.run([w for w in STRACE if w != '-D'] + ['-o', trace, command] + words, cwd=cwd, env=env,
+    done = subprocess.run([w for w in STRACE if w != '-D'] + ['-o', trace, COMMAND] + words, cwd=cwd, env=env,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-    if done.returncode not in codes:
+    if done.returncode > 1:
         raise Failure('%s: status %d: %s' % (words, done.returncode, done.stdout[-300:].decode()))
     if MARK.encode() in done.stdout:
         raise Failure('%s: its environment is in what it says' % words)
@@ -44,14 +41,12 @@ def traced(command, cwd, words, places, codes=(0,)):
 
 
 def main():
-    command, root = map(os.path.abspath, sys.argv[1:])
     try:
         need_strace()
     except Skip as s:
         print('skipped:', s)
         return 77
-    tree = os.path.join(root, 'topologies', 'tree-2.net')
-    random = os.path.join(root, 'topologies', 'random-12.net')
+    tree, random = topology('tree-2'), topology('random-12')
     dumps = r'd(/(opensm-lfts\.dump|opensm\.fdbs|opensm-sl2vl\.dump|opensm-subnet\.lst|opensm\.mcfdbs|' \
             r'opensm-path-sl\.dump))?'
     runs = (
@@ -70,19 +65,18 @@ def main():
         (['generate', '-o', 'made.net', 'torus', 'dims=3x3'], [r'made\.net']),
         (['whatif', '--links=1', '--write=broken.net', random], [r'broken\.net']),
     )
-    with tempfile.TemporaryDirectory() as workdir:
-        cwd = os.path.join(os.path.realpath(workdir), 'here')
-        os.mkdir(cwd)
-        for words, places in runs:
-            traced(command, cwd, words, places, codes=(0, 1))
-        for at, _, names in os.walk(cwd):
-            for name in names:
-                with open(os.path.join(at, name), 'rb') as file:
-                    if MARK.encode() in file.read():
-                        raise Failure('the environment is in ' + name)
-        left = sorted(os.listdir(cwd))
-        if left != ['broken.net', 'd', 'made.net', 'page.html', 'tables']:
-            raise Failure('left behind: %s' % left)
+    cwd = os.path.realpath(at('here'))
+    os.mkdir(cwd)
+    for words, places in runs:
+        traced(cwd, words, places)
+    for folder, _, names in os.walk(cwd):
+        for name in names:
+            with open(os.path.join(folder, name), 'rb') as file:
+                if MARK.encode() in file.read():
+                    raise Failure('the environment is in ' + name)
+    left = sorted(os.listdir(cwd))
+    if left != ['broken.net', 'd', 'made.net', 'page.html', 'tables']:
+        raise Failure('left behind: %s' % left)
     print('%d runs of the command wrote what they were told to' % len(runs))
     return 0
 

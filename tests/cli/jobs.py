@@ -2,25 +2,21 @@
 """`osmroutes order --hosts`: the hosts of a job and their ranks, in the order of the tree. Where the command says that no
 two hosts' flows of a shift meet, every stage is followed through the tables of dmodk, cable by cable; where the hosts
 break the rule it must not say so."""
-import os
+import math
 import random
 import re
-import subprocess
-import sys
-import tempfile
 
-from bandwidth import Oracle
+from command import at, generate, run
+from netfile import Oracle
 
-COMMAND = sys.argv[1]
 # Trees, and how many consecutive indices use every cable up once: w_1 .. w_h p_h, the same on every level below the
 # top. Where the top has parallel cables the paper's w_1 .. w_h is too little.
 TREES = [(('m=4,4', 'w=1,4', 'p=1,1'), 4), (('m=4,4', 'w=1,2', 'p=1,2'), 4), (('m=3,3,6', 'w=1,3,3', 'p=1,1,1'), 9),
          (('m=4,4,4', 'w=1,4,2', 'p=1,1,2'), 16), (('m=2,2,4', 'w=1,2,2', 'p=1,1,1'), 4)]
 
 
-def run(*words, status=0):
-    done = subprocess.run([COMMAND, *words], capture_output=True, text=True)
-    assert done.returncode == status, '%s: %d %s' % (words, done.returncode, done.stderr)
+def order(*words, code=0):
+    done = run('order', *words, code=code)
     return done.stdout, done.stderr
 
 
@@ -32,16 +28,15 @@ def places(text):
 
 def job(net, hosts, *words):
     """[(host, ranks)] of an order, and whether it is said to be free of contention."""
-    out, said = run('order', '--csv', '--hosts=' + ','.join(hosts), *words, net)
+    out, said = order('--csv', '--hosts=' + ','.join(hosts), *words, net)
     assert ('no two hosts\' flows of a shift meet' in said) != ('shifts may meet on links' in said), said
     return places(out), 'no two' in said
 
 
 class Shift:
-    def __init__(self, net, workdir, *words):
-        dump = os.path.join(workdir, 'dump')
-        run('route', net, '-e', 'dmodk', '--dump', dump, *words)
-        self.tables = Oracle(net, os.path.join(dump, 'opensm-lfts.dump'))
+    def __init__(self, net, *words):
+        run('route', net, '-e', 'dmodk', '--dump', at('dump'), *words, code=0)
+        self.tables = Oracle(net, at('dump', 'opensm-lfts.dump'))
         self.place = {self.tables.cables[h][0]: h for h in self.tables.hosts}
         self.ways = {}
 
@@ -64,10 +59,9 @@ class Shift:
         return worst
 
 
-def judge(words, period, workdir):
-    net = os.path.join(workdir, 'tree.net')
-    run('generate', 'tree', *words, '-o', net)
-    shift, every = Shift(net, workdir), run('order', net)[0].split()
+def judge(words, period):
+    net = generate('tree', *words)
+    shift, every = Shift(net), order(net)[0].split()
     draw, seen = random.Random(7), {True: 0, False: 0}
     for n in range(period, len(every) + 1, period):
         first = draw.randrange(len(every) - n + 1)
@@ -85,70 +79,62 @@ def judge(words, period, workdir):
         assert not (free and met), '%s: %s is said to be free' % (words, got)
         seen[met] += 1
     assert seen[True], '%s: hosts at random never met' % (words,)
-    product = 1
-    for w in words[1][2:].split(','):
-        product *= int(w)
+    product = math.prod(map(int, words[1][2:].split(',')))
     if product < period:	# a job that keeps the rule as printed, and meets
         meet = [n for n in range(product, len(every), product) if n % period and shift.worst([(h, 1) for h in every[:n]]) > 1]
         assert meet and not any(job(net, every[:n])[1] for n in meet), meet
     return net, every
 
 
-def forms(net, every, workdir):
+def forms(net, every):
     """Files and lists that say the same."""
-    listed = os.path.join(workdir, 'job.txt')
+    listed = at('job.txt')
     with open(listed, 'w') as file:
         file.write('# a job\n%s slots=2\n%s,%s:3\n\n%s # once more' % (every[5], every[1], every[2], every[5]))
     want = [(every[1], 1), (every[2], 3), (every[5], 3)]
-    rows = [line.split(',') for line in run('order', '--csv', net)[0].splitlines()]
+    rows = [line.split(',') for line in order('--csv', net)[0].splitlines()]
     lid = {r[1]: r[2] for r in rows}
     assert rows[0] == ['rank', 'host', 'lid', 'leaf', 'tree', 'index', 'ranks'], rows[0]
     for text in (listed, '%s:3,%s,%s:3' % (every[2], every[1], every[5]),
                  'lid:%s:3,%s.cluster,%s:3' % (lid[every[2]], every[1], every[5])):
-        out, _ = run('order', '--hosts=' + text, '--csv', net)
+        out, _ = order('--hosts=' + text, '--csv', net)
         assert places(out) == want, '%s: %s' % (text, out)
-    out, _ = run('order', '--hosts=' + listed, '--format=rankfile', net)
+    out, _ = order('--hosts=' + listed, '--format=rankfile', net)
     assert out.splitlines() == ['rank %d=%s slot=%d' % (i, h, s) for i, (h, s) in enumerate(
         (h, s) for h, n in want for s in range(n))], out
-    rows = [line.split(',') for line in run('order', '--hosts=' + listed, '--csv', net)[0].splitlines()[1:]]
+    rows = [line.split(',') for line in order('--hosts=' + listed, '--csv', net)[0].splitlines()[1:]]
     assert [(int(r[0]), int(r[6]), r[1]) for r in rows] == [(0, 1, every[1]), (1, 3, every[2]), (4, 3, every[5])], rows
-    out, _ = run('order', '--hosts=h[00-02,05]', net)
+    out, _ = order('--hosts=h[00-02,05]', net)
     assert out.split() == [h for h in every if h in ('h00', 'h01', 'h02', 'h05')], out
     for bad, what in (('nobody', 'nobody'), (every[0] + ':0', 'ranks'), (every[0] + ':x', 'ranks'), ('h[0', 'h[0'),
                       ('h[x]', 'h[x]'), ('lid:60000', '60000'), ('0x1', '0x1'), (every[0] + ' twice', 'twice'),
                       ('', 'no host'), (every[0] + ':65535,' + every[0], '65535')):
-        out, said = run('order', '--hosts=' + bad, net, status=2)
+        out, said = order('--hosts=' + bad, net, code=2)
         assert not out and said.count('\n') == 1 and what in said, '%s: %s' % (bad, said)
 
 
-def memory(net, every, workdir):
+def memory(net, every):
     """A host comes back: dmodk keeps the slots of the others, so it is the last of its leaf, and shifts in that order
     meet nowhere. The options are those of the configuration."""
-    less, stored = os.path.join(workdir, 'less.net'), os.path.join(workdir, 'stored')
+    less, stored, conf = at('less.net'), at('stored'), at('osmroutes.conf')
     with open(net) as whole, open(less, 'w') as file:
         file.write('\n\n'.join(re.sub('.*"h00".*\n', '', part) for part in whole.read().split('\n\n')
                                if not part.startswith('Ca\t1 "h00"')))
-    run('route', '-e', 'dmodk', '--config=none', '--save=' + stored, less)
-    kept = run('order', '--config=none', '--previous=' + stored, net)[0].split()
+    run('route', '-e', 'dmodk', '--config=none', '--save=' + stored, less, code=0)
+    kept = order('--config=none', '--previous=' + stored, net)[0].split()
     assert kept == every[1:4] + every[:1] + every[4:], kept
-    shift = Shift(net, workdir, '--config=none', '--previous=' + stored)
+    shift = Shift(net, '--config=none', '--previous=' + stored)
     assert shift.worst([(h, 1) for h in kept]) == 1
     run('whatif', '--links=4', '--seed=3', '--write=' + less, net)
-    conf = os.path.join(workdir, 'osmroutes.conf')
     with open(conf, 'w') as file:
         file.write('[dmodk]\nmax_missing = 5\n')
-    run('order', '--config=none', less)
-    out, said = run('order', '--config=' + conf, less, status=1)
+    order('--config=none', less)
+    out, said = order('--config=' + conf, less, code=1)
     assert not out and said.count('\n') == 1 and 'missing' in said, said
 
 
-def main():
-    with tempfile.TemporaryDirectory() as workdir:
-        for i, (words, period) in enumerate(TREES):
-            net, every = judge(words, period, workdir)
-            if not i:
-                forms(net, every, workdir)
-                memory(net, every, workdir)
-
-
-main()
+for i, (words, period) in enumerate(TREES):
+    net, every = judge(words, period)
+    if not i:
+        forms(net, every)
+        memory(net, every)

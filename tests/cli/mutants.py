@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""mutants.py OSMROUTES PROJECT [N [FIRST]]
+"""mutants.py OSMROUTES [N [FIRST]]
 
 Tables made wrong on purpose: N mutants (default 430, more than 200 of them wrong; from number FIRST on) of right dumps, each judged twice. Here, every packet
 that exists is sent through the tables hop by hop; `osmroutes check` reads the same files. Each fault found
@@ -8,17 +8,13 @@ Many mutants are not wrong (another shortest port, an SL that closes no cycle): 
 """
 import collections
 import json
-import os
 import random
-import subprocess
 import sys
-import tempfile
 
+from command import at, run, topology
 from dump import MLID, Dump, is_cyclic
 
-COMMAND, PROJECT = sys.argv[1:3]	# chance.py has the same ones
-N_MUTANTS = int(sys.argv[3]) if len(sys.argv) > 3 else 430
-FIRST = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+N_MUTANTS, FIRST = (int(word) for word in (sys.argv[2:] + [430, 0][len(sys.argv) - 2:])[:2])	# chance.py has its own
 BY_SL = ['-o', 'any_sl=off']
 FABRICS = [('ring-5', BY_SL), ('torus-4x4', ['-o', 'heuristic=weakest', '-o', 'any_sl=off']), ('random-12', []),
            ('dragonfly-12', []), ('tree-2', []), ('kautz-2-2', BY_SL), ('dragonfly-12', BY_SL)]
@@ -242,14 +238,6 @@ KINDS = [make_loop, make_hole, wrong_port, wrong_last_port, swap_sls, other_sl, 
 
 # ---- both opinions -----------------------------------------------------------------------------------
 
-def said_by_check(folder):
-    run = subprocess.run([COMMAND, 'check', '--json', '--max=100000', '--require=replies', folder], capture_output=True,
-                         text=True)
-    if run.returncode not in (0, 1):
-        sys.exit('check: exit %d: %s' % (run.returncode, run.stderr))
-    return run.returncode, json.loads(run.stdout)
-
-
 def found_by_check(report, names):
     faults = set()
     for f in report['faults']:
@@ -275,12 +263,13 @@ def check_witness(judge, report):
     return steps and all((a, b) in judge.deps['replies'] for a, b in zip(steps, steps[1:] + steps[:1]))
 
 
-def compare(dump, folder, name, look=None, wide=False):
+def compare(dump, name, look=None, wide=False):
     """True if the tables are wrong; a difference of opinions ends the test. look(judge, report): more
     to compare."""
-    dump.write(folder)
+    dump.write(at())
     judge = Judge(dump, wide)
-    code, report = said_by_check(folder)
+    done = run('check', '--json', '--max=100000', '--require=replies', at())
+    report = json.loads(done.stdout)
     got = found_by_check(report, dump.names)
     bouncing = {f[2] for f in judge.faults if f[0] == 'wrong port'}
     # The last switch sends a packet back into the fabric: a wrong port, and around it goes.
@@ -302,35 +291,29 @@ def compare(dump, folder, name, look=None, wide=False):
     if look:
         look(judge, report)
     wrong = bool(judge.faults) or all_of_it
-    if code != (1 if wrong else 0):
-        sys.exit('%s: exit code %d, wrong: %s, verdict: %s' % (name, code, wrong, report['verdict']))
+    if done.returncode != wrong:
+        sys.exit('%s: exit code %d, wrong: %s, verdict: %s' % (name, done.returncode, wrong, report['verdict']))
     return wrong
 
 
 def main():
     rng = random.Random(1)
-    counts = collections.Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        bases = []
-        for name, options in FABRICS:
-            path = os.path.join(folder, '%s-%d' % (name, len(bases)))
-            subprocess.run([COMMAND, 'route', '-e', 'dfsssp', '--dump', path, '--ibdmchk'] + options +
-                           [os.path.join(PROJECT, 'topologies', name + '.net')], check=True,
-                           stdout=subprocess.DEVNULL)
-            base = Dump(path)
-            base.multicast_tree(rng)
-            if compare(base, folder, name) and name != 'ring-5':
-                print('%s with its group: wrong from the start, on the VL of the group' % name)
-            bases.append((name, base))
-        for i in range(FIRST, FIRST + N_MUTANTS):
-            rng = random.Random(i)
-            name, base = bases[i // len(KINDS) % len(bases)]
-            mutate = KINDS[i % len(KINDS)]
-            mutant = base.copy()
-            mutate(mutant, rng)
-            wrong = compare(mutant, folder, 'mutant %d of %s, %s' % (i, name, mutate.__name__),
-                            wide=i % 5 == 0)
-            counts[mutate.__name__, wrong] += 1
+    counts, bases = collections.Counter(), []
+    for name, options in FABRICS:
+        path = at('%s-%d' % (name, len(bases)))
+        run('route', '-e', 'dfsssp', '--dump', path, '--ibdmchk', *options, topology(name), code=0)
+        base = Dump(path)
+        base.multicast_tree(rng)
+        if compare(base, name) and name != 'ring-5':
+            print('%s with its group: wrong from the start, on the VL of the group' % name)
+        bases.append((name, base))
+    for i in range(FIRST, FIRST + N_MUTANTS):
+        rng = random.Random(i)
+        name, base = bases[i // len(KINDS) % len(bases)]
+        mutate, mutant = KINDS[i % len(KINDS)], base.copy()
+        mutate(mutant, rng)
+        wrong = compare(mutant, 'mutant %d of %s, %s' % (i, name, mutate.__name__), wide=i % 5 == 0)
+        counts[mutate.__name__, wrong] += 1
     print('%d mutants, %d of them wrong' % (N_MUTANTS, sum(n for k, n in counts.items() if k[1])))
     for mutate in KINDS:
         n = mutate.__name__

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """The page of `osmroutes report`: what it says, that it stands alone, and what is red. What the page draws is looked
-at where there is node, which runs its script without a browser; the figures in it are looked at everywhere.
-
-    page.py OSMROUTES WORKDIR
-"""
+at where there is node, which runs its script without a browser; the figures in it are looked at everywhere."""
 import html.parser
 import json
 import os
@@ -11,16 +8,8 @@ import pty
 import re
 import shutil
 import subprocess
-import sys
 
-OSMROUTES, WORKDIR = sys.argv[1:3]
-
-
-def run(*words, code=0, stdin=None):
-    done = subprocess.run([OSMROUTES] + list(words), input=stdin, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True)
-    assert done.returncode == code, (words, done.returncode, done.stderr)
-    return done
+from command import COMMAND, at, generate, run, topology
 
 
 class Page(html.parser.HTMLParser):
@@ -72,7 +61,7 @@ def sums(page, unit):
 
 def check_page(net, *options, code=0):
     """The text of the page, what it draws, and that parsed; the last two None without node."""
-    out = os.path.join(WORKDIR, 'page.html')
+    out = at('page.html')
     run('report', net, '--html', out, *options, code=code)
     with open(out) as file:
         text = file.read()
@@ -93,8 +82,8 @@ def check_page(net, *options, code=0):
     if drawn is None:
         return text, None, None
     page = Page(drawn)
-    at = page.cells.index('edge forwarding index: routes on the busiest channel')
-    assert int(page.cells[at + 1]) == result['efi'], (page.cells[at + 1], result['efi'])
+    cell = page.cells.index('edge forwarding index: routes on the busiest channel')
+    assert int(page.cells[cell + 1]) == result['efi'], (page.cells[cell + 1], result['efi'])
     assert sums(page, 'channels') == figures['channels'], 'the histogram loses channels'
     hops = sum(h['routes'] for h in figures['hops'])
     assert sums(page, 'routes between hosts') in (hops, hops + lanes), (hops, lanes)
@@ -105,7 +94,7 @@ def check_page(net, *options, code=0):
 def check_colours():
     """Sixty switches with sixty cables: some cable is the only path for many, and red. A balanced tree is calm. All
     colours in use are there, and those of dark mode as well."""
-    text, calm, _ = check_page('topologies/tree-3.net')
+    text, calm, _ = check_page(topology('tree-3'))
     light, dark = text.split('</style>')[0].split('@media(prefers-color-scheme:dark)')
     names = [set(re.findall(r'(--\w+):', part)) for part in (light, dark)]
     assert names[0] == names[1] >= set(re.findall(r'var\((--\w+)\)', text)), names
@@ -113,8 +102,8 @@ def check_colours():
     if not calm:
         return
     assert not re.search(r'class="[hs][345]"', calm), 'a balanced tree is red'
-    scarce = run('generate', 'random', 'switches=60', 'links=60', 'hosts=1', 'seed=2').stdout
-    page = draw(run('report', '-', stdin=scarce).stdout)
+    scarce = run('generate', 'random', 'switches=60', 'links=60', 'hosts=1', 'seed=2', code=0).stdout
+    page = draw(run('report', '-', input=scarce, code=0).stdout)
     assert page.count('class="h5"') in range(1, 6), 'of the cables the busiest are red'
 
 
@@ -126,7 +115,7 @@ def check_neck():
     for i, cable in enumerate(cables):
         for end, far in (cable, cable[::-1]):
             ports.setdefault(end, []).append((i, far))
-    net = os.path.join(WORKDIR, 'neck.net')
+    net = at('neck.net')
     with open(net, 'w') as file:
         for node, row in ports.items():
             file.write('%s %d "%s"\n' % ('Hca' if node.startswith('h-') else 'Switch', len(row), node))
@@ -142,75 +131,68 @@ def check_neck():
     assert 'No routing is better: this cable is the bottleneck' in drawn and 'osmroutes route -e' not in drawn
 
 
-def main():
-    os.makedirs(WORKDIR, exist_ok=True)
-    _, drawn, page = check_page('topologies/cluster-192.net')
-    if drawn:
-        assert 'free of deadlock on the SLs of path records: proven' in drawn and 'line' in page.tags
-    check_page('topologies/tree-3.net')
-    text, drawn, _ = check_page('topologies/torus-4x4.net', '-e', 'sssp', code=1)
-    why = {a['question']: a['why'] for a in figures_of(text)['answers'] if a['answer'] == 'refuted'}['one_way']
-    size = int(re.match(r'credit loop of (\d+) channels', why)[1])
-    assert size == len(figures_of(text)['loops']) > 1
-    if drawn:
-        assert 'free of deadlock on the SLs of path records: refuted (credit loop of' in drawn
-        assert 'senders may use any SL' not in drawn
-        # The loop is drawn, closed, along cables; and the advice is about it, not about load.
-        loop = re.findall(r'class="loop" x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)" y2="([\d.]+)"', drawn)
-        assert len(loop) == size and sorted(x[:2] for x in loop) == sorted(x[2:] for x in loop), loop
-        assert re.search(r'What to do:</b> these tables can deadlock', drawn)
-    # Longer routes are a price, no fault; every switch has its name on the picture.
-    text, drawn, page = check_page('topologies/ring-5.net', '--vls=1')
-    if drawn:
-        assert re.search(r'class="price">\d+ of \d+ routes are longer', drawn) and not re.search(r'class="refuted">\d', drawn)
-        with open('topologies/ring-5.net') as file:
-            switches = re.findall(r'^Switch[^\n]*?"([^"]+)"', file.read(), re.M)
-        assert sorted(re.findall(r'<text class="name"[^>]*>([^<]+)</text>', drawn)) == sorted(switches)
-        assert '<path' not in drawn, 'arcs are for cables within a row of a tree'
-    # Every kind of place: coordinates, groups, a circle.
-    for kind, words in (('torus', 'stands at its coordinates'), ('dragonfly', 'groups of switches that are joined'),
-                        ('random', 'stand on a circle')):
-        net = os.path.join(WORKDIR, kind + '.net')
-        run('generate', '-o', net, kind)
-        drawn = check_page(net)[1]
-        assert not drawn or words in drawn, kind
-    check_neck()
+_, drawn, page = check_page(topology('cluster-192'))
+if drawn:
+    assert 'free of deadlock on the SLs of path records: proven' in drawn and 'line' in page.tags
+check_page(topology('tree-3'))
+text, drawn, _ = check_page(topology('torus-4x4'), '-e', 'sssp', code=1)
+why = {a['question']: a['why'] for a in figures_of(text)['answers'] if a['answer'] == 'refuted'}['one_way']
+size = int(re.match(r'credit loop of (\d+) channels', why)[1])
+assert size == len(figures_of(text)['loops']) > 1
+if drawn:
+    assert 'free of deadlock on the SLs of path records: refuted (credit loop of' in drawn
+    assert 'senders may use any SL' not in drawn
+    # The loop is drawn, closed, along cables; and the advice is about it, not about load.
+    loop = re.findall(r'class="loop" x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)" y2="([\d.]+)"', drawn)
+    assert len(loop) == size and sorted(x[:2] for x in loop) == sorted(x[2:] for x in loop), loop
+    assert re.search(r'What to do:</b> these tables can deadlock', drawn)
+# Longer routes are a price, no fault; every switch has its name on the picture.
+text, drawn, page = check_page(topology('ring-5'), '--vls=1')
+if drawn:
+    assert re.search(r'class="price">\d+ of \d+ routes are longer', drawn) and not re.search(r'class="refuted">\d', drawn)
+    with open(topology('ring-5')) as file:
+        switches = re.findall(r'^Switch[^\n]*?"([^"]+)"', file.read(), re.M)
+    assert sorted(re.findall(r'<text class="name"[^>]*>([^<]+)</text>', drawn)) == sorted(switches)
+    assert '<path' not in drawn, 'arcs are for cables within a row of a tree'
+# Every kind of place: coordinates, groups, a circle.
+for kind, words in (('torus', 'stands at its coordinates'), ('dragonfly', 'groups of switches that are joined'),
+                    ('random', 'stand on a circle')):
+    drawn = check_page(generate(kind))[1]
+    assert not drawn or words in drawn, kind
+check_neck()
 
-    # Names are data: one that looks like a tag stays text.
-    with open('topologies/tree-2.net') as file:
-        net = file.read()
-    name = re.search(r'^Switch[^\n]*?"([^"]+)"', net, re.M).group(1)
-    evil = net.replace('"%s"' % name, '"<script>alert(1)</script>"')
-    out = run('report', '-', stdin=evil, code=0).stdout
-    assert out.count('<script') == 1 and any('<script>' in x['name'] for x in figures_of(out)['places'])
-    assert '<script' not in (draw(out) or '')
+# Names are data: one that looks like a tag stays text.
+with open(topology('tree-2')) as file:
+    net = file.read()
+name = re.search(r'^Switch[^\n]*?"([^"]+)"', net, re.M).group(1)
+evil = net.replace('"%s"' % name, '"<script>alert(1)</script>"')
+out = run('report', '-', input=evil, code=0).stdout
+assert out.count('<script') == 1 and any('<script>' in x['name'] for x in figures_of(out)['places'])
+assert '<script' not in (draw(out) or '')
 
-    # Beside other tables: both columns are what route says of each, the default engine first.
-    out = os.path.join(WORKDIR, 'pair.html')
-    words = ['topologies/cluster-192.net', '-e', 'dfsssp', '-e', 'sssp', '--bisections=10']
-    said = json.loads(run('report', *words, '--json', '--html', out, code=1).stdout)
-    with open(out) as file:
-        text = file.read()
-    assert figures_of(text) == said
-    drawn = draw(text)
-    for what, key in (('edge forwarding index: routes on the busiest channel', 'efi'), ('verdict', 'verdict'),
-                      ('routes longer than minimal', 'routes_longer'), ('virtual lanes used', 'vls')) if drawn else ():
-        cells = Page(drawn).cells
-        at = cells.index(what)
-        assert cells[at + 1:at + 3] == [str(r[key]) for r in said['results']], (what, cells[at:at + 3])
-    bad = run('report', 'topologies/tree-2.net', '--html', '/nowhere/page.html', code=2).stderr
-    assert '/nowhere/page.html' in bad and bad.count('\n') == 1, bad
-    run('report', 'topologies/tree-2.net', '--json', code=2)
-    run('report', 'topologies/tree-2.net', '--traffic=x', code=2)
-    with open('/dev/full', 'w') as full:
-        done = subprocess.run([OSMROUTES, 'report', 'topologies/tree-2.net'], stdout=full, stderr=subprocess.PIPE)
-    assert done.returncode == 2, done.returncode
-    master, terminal = pty.openpty()
-    done = subprocess.run([OSMROUTES, 'report', 'topologies/tree-2.net'], stdout=terminal, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 2 and '--html=FILE' in done.stderr, done
-    os.close(terminal)
-    os.close(master)
-    check_colours()
-
-
-main()
+# Beside other tables: both columns are what route says of each, the default engine first.
+out = at('pair.html')
+words = [topology('cluster-192'), '-e', 'dfsssp', '-e', 'sssp', '--bisections=10']
+said = json.loads(run('report', *words, '--json', '--html', out, code=1).stdout)
+with open(out) as file:
+    text = file.read()
+assert figures_of(text) == said
+drawn = draw(text)
+for what, key in (('edge forwarding index: routes on the busiest channel', 'efi'), ('verdict', 'verdict'),
+                  ('routes longer than minimal', 'routes_longer'), ('virtual lanes used', 'vls')) if drawn else ():
+    cells = Page(drawn).cells
+    cell = cells.index(what)
+    assert cells[cell + 1:cell + 3] == [str(r[key]) for r in said['results']], (what, cells[cell:cell + 3])
+bad = run('report', topology('tree-2'), '--html', '/nowhere/page.html', code=2).stderr
+assert '/nowhere/page.html' in bad and bad.count('\n') == 1, bad
+run('report', topology('tree-2'), '--json', code=2)
+run('report', topology('tree-2'), '--traffic=x', code=2)
+with open('/dev/full', 'w') as full:
+    done = subprocess.run([COMMAND, 'report', topology('tree-2')], stdout=full, stderr=subprocess.PIPE)
+assert done.returncode == 2, done.returncode
+master, terminal = pty.openpty()
+done = subprocess.run([COMMAND, 'report', topology('tree-2')], stdout=terminal, stderr=subprocess.PIPE, text=True)
+assert done.returncode == 2 and '--html=FILE' in done.stderr, done
+os.close(terminal)
+os.close(master)
+check_colours()

@@ -1,22 +1,17 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """share/examples/traffic-patterns against what was defined, and `osmroutes route --traffic` against a
 slow program that shares nothing with it: cables from the net file, tables from the dumps, packets
-followed one by one (bandwidth.py). Every digit must be the same.
-
-    patterns.py COMMAND ROOT
-"""
+followed one by one (netfile.py). Every digit must be the same."""
 import importlib.machinery
 import importlib.util
-import json
 import os
 import re
 import subprocess
 import sys
-import tempfile
 import zlib
 
-from bandwidth import Oracle, SplitMix, run, spread
+from command import ROOT, ask, at, generate, run, same, same_keys, topology
+from netfile import Oracle, SplitMix, spread
 
 # ---- what the patterns are -----------------------------------------------------------------------
 
@@ -53,9 +48,7 @@ def judge_definitions(script):
             text = repr((name, ranks, [sorted(phase) for phase in phases]))
             kind = name.split(':')[0]
             crcs[kind] = zlib.crc32(text.encode(), crcs[kind])
-    wrong = [name for name in DEFINED if crcs[name] != DEFINED[name]]
-    if wrong:
-        sys.exit('traffic-patterns: not as defined: %s' % ', '.join(wrong))
+    same('not as defined', [name for name in DEFINED if crcs[name] != DEFINED[name]], [])
 
 
 # ---- measuring ---------------------------------------------------------------------------------------
@@ -78,13 +71,6 @@ def expected(oracle, hosts, phases, n_ranks, ranking, n_runs, seed):
     return row
 
 
-def judge(where, got, want):
-    for key, value in want.items():
-        if got.get(key) != value:
-            sys.exit('%s, %s, %s: %s is %r, and the oracle says %r' % (
-                where, got['pattern'], got['ranking'], key, got.get(key), value))
-
-
 def written(text):
     """Phases of a traffic file of ranks, and how many ranks."""
     lines = [line for line in text.splitlines() if not line.startswith('#')]
@@ -97,11 +83,11 @@ def written(text):
     return phases, int(re.match(r'ranks (\d+)$', lines[0]).group(1))
 
 
-def write_patterns(script, n, workdir):
+def write_patterns(script, n):
     """{path: phases} of all patterns for n ranks."""
     files = {}
     for name in names_of(n):
-        path = os.path.join(workdir, 'traffic-' + name)
+        path = at('traffic-' + name)
         with open(path, 'w') as file:
             file.write(script.text_of(name, n))
         files[path] = written(script.text_of(name, n))[0]
@@ -132,97 +118,79 @@ def judge_random(script, path):
             sys.exit('traffic-patterns %s: %r' % (words, done))
 
 
-def compare(command, script, net, workdir, n_ranks, n_runs, seed, threads):
-    """Every pattern in order and at random; returns how many rows were the same."""
-    dump = os.path.join(workdir, 'dump')
-    run(command, 'route', net, '-e', 'sssp', '--dump', dump)
-    oracle = Oracle(net, os.path.join(dump, 'opensm-lfts.dump'))
+def routed(net, engine):
+    run('route', net, '-e', engine, '--dump', at('dump'))
+    return Oracle(net, at('dump', 'opensm-lfts.dump'))
+
+
+def compare(script, net, n_ranks, n_runs, seed, threads):
+    """Every pattern in order and at random."""
+    oracle = routed(net, 'sssp')
     n = n_ranks or len(oracle.hosts)
-    wanted = write_patterns(script, n, workdir)
-    words = ['route', net, '-e', 'sssp', '--json', '--bisections=0', '--runs=%d' % n_runs,
-             '--seed=%d' % seed, '--threads=%d' % threads] + ['--traffic=' + path for path in wanted]
-    rows = json.loads(run(command, *words))['patterns']
-    if len(rows) != 2 * len(wanted):
-        sys.exit('%s: %d rows for %d patterns' % (net, len(rows), len(wanted)))
+    wanted = write_patterns(script, n)
+    rows = ask('route', net, '-e', 'sssp', '--bisections=0', '--runs=%d' % n_runs, '--seed=%d' % seed, '--threads=%d' % threads,
+               *('--traffic=' + path for path in wanted))['patterns']
+    same('%s: rows' % net, len(rows), 2 * len(wanted))
     for row in rows:
-        judge(net, row, expected(oracle, oracle.hosts, wanted[row['pattern']], n, row['ranking'],
-                                 n_runs, seed))
-    return len(rows)
+        same_keys('%s, %s, %s' % (net, row['pattern'], row['ranking']), row,
+                  expected(oracle, oracle.hosts, wanted[row['pattern']], n, row['ranking'], n_runs, seed))
 
 
 # ---- files -------------------------------------------------------------------------------------------
 
 
-def compare_files(command, net, workdir):
+def compare_files(net):
     """A list of hosts with the ranks backwards, ranks in a traffic file, and end ports in another."""
-    dump = os.path.join(workdir, 'dump')
-    run(command, 'route', net, '-e', 'dfsssp', '--dump', dump)
-    oracle = Oracle(net, os.path.join(dump, 'opensm-lfts.dump'))
+    oracle = routed(net, 'dfsssp')
     names = {end: peer[0] for end, peer in oracle.cables.items()}
     hosts = oracle.hosts[::-1][:12]
     phases = [[(0, 5), (5, 0), (3, 4)], [(1, 0), (2, 0), (11, 0)]]
     lids = oracle.lids
-    files = {name: os.path.join(workdir, name) for name in ('hosts', 'ranks', 'ends')}
-    with open(files['hosts'], 'w') as out:
+    with open(at('hosts'), 'w') as out:
         for i, host in enumerate(hosts):
             out.write(('"%s"  # rank\n' % names[host]) if i % 2 else 'lid:%d\n' % lids[host])
-    with open(files['ranks'], 'w') as out:
+    with open(at('ranks'), 'w') as out:
         out.write('# ranks\nranks 12\n')
         for phase in phases:
             out.write('phase x\n' + ''.join('%d %d\n' % p for p in phase))
-    with open(files['ends'], 'w') as out:
+    with open(at('ends'), 'w') as out:
         for phase in phases:
             out.write('phase\n\n' + ''.join('"%s" lid:%d\n' % (names[hosts[a]], lids[hosts[b]])
                                             for a, b in phase))
-    words = ['route', net, '--json', '--bisections=0', '--runs=4', '--hosts', files['hosts'],
-             '--traffic', files['ranks'], '--traffic', files['ends']]
-    rows = json.loads(run(command, *words))['patterns']
-    if [r['ranking'] for r in rows] != ['ordered', 'random', 'given']:
-        sys.exit('traffic files: rows for %r' % [r['ranking'] for r in rows])
+    rows = ask('route', net, '--bisections=0', '--runs=4', '--hosts', at('hosts'), '--traffic', at('ranks'),
+               '--traffic', at('ends'))['patterns']
+    same('traffic files: rows', [r['ranking'] for r in rows], ['ordered', 'random', 'given'])
     for row in rows:
         want = expected(oracle, hosts, phases, 12, row['ranking'], 4, 1)
         if row['ranking'] == 'given':
             want['ranks'] = len({x for phase in phases for pair in phase for x in pair})
-        judge(net, row, want)
-    return len(rows)
+        same_keys('%s, %s' % (row['pattern'], row['ranking']), row, want)
 
 
-def same_for_any_threads(command, net, path):
+def same_for_any_threads(net, path):
     """Hosts are shuffled in the order of the runs, whichever thread measures them."""
     words = ['route', net, '-e', 'sssp', '--csv=patterns', '--bisections=50', '--runs=9', '--traffic=' + path]
 
     def text(threads):
-        lines = run(command, *words, '--threads=%d' % threads).splitlines()
+        lines = run(*words, '--threads=%d' % threads).stdout.splitlines()
         return [line.split(',')[:-1] for line in lines]		# without the CPU time
-    if not text(1) == text(2) == text(7):
-        sys.exit('%s: the number of threads changes the figures' % net)
+    same('threads', (text(2), text(7)), (text(1),) * 2)
 
 
-def main():
-    command, root = sys.argv[1:]
-    path = os.path.join(root, 'share', 'examples', 'traffic-patterns')
-    loader = importlib.machinery.SourceFileLoader('traffic_patterns', path)
-    script = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(script)
-    if run(path, 'cps-ring', '3') != '# cps-ring\nranks 3\nphase\n0 1\n1 2\n2 0\n':
-        sys.exit('traffic-patterns cps-ring 3: another file')
-    judge_definitions(script)
-    judge_random(script, path)
-    n = 0
-    with tempfile.TemporaryDirectory() as workdir:
-        nets = []
-        for i, words in enumerate((('kary', 'k=3', 'n=3'), ('torus', 'dims=3x3x2', 'hosts=2'),
-                                   ('tree', 'm=4,4', 'w=1,2', 'p=1,2'),
-                                   ('random', 'switches=12', 'links=20', 'hosts=3', 'seed=4'))):
-            nets.append(os.path.join(workdir, '%d.net' % i))
-            run(command, 'generate', *words, '-o', nets[-1])
-        for i, net in enumerate(nets):
-            n += compare(command, script, net, workdir, 0 if i % 2 else 13 + i, 1 + 2 * i, 70 + i, 1 + i)
-        n += compare_files(command, nets[3], workdir)
-        same_for_any_threads(command, nets[3], os.path.join(workdir, 'traffic-cps-shift'))
-        n += compare(command, script, os.path.join(root, 'topologies', 'tree-2.net'), workdir, 0, 3, 1, 2)
-    print('%d rows: the same figures, to the last digit' % n)
-
-
-if __name__ == '__main__':
-    main()
+path = os.path.join(ROOT, 'share', 'examples', 'traffic-patterns')
+loader = importlib.machinery.SourceFileLoader('traffic_patterns', path)
+script = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+loader.exec_module(script)
+same('cps-ring', subprocess.run([path, 'cps-ring', '3'], stdout=subprocess.PIPE, text=True).stdout,
+     '# cps-ring\nranks 3\nphase\n0 1\n1 2\n2 0\n')
+judge_definitions(script)
+judge_random(script, path)
+nets = [generate(*words, name=words[0]) for words in (
+    ('kary', 'k=3', 'n=3'), ('torus', 'dims=3x3x2', 'hosts=2'), ('tree', 'm=4,4', 'w=1,2', 'p=1,2'),
+    ('random', 'switches=12', 'links=20', 'hosts=3', 'seed=4'))]
+for i, net in enumerate(nets):
+    compare(script, net, 0 if i % 2 else 13 + i, 1 + 2 * i, 70 + i, 1 + i)
+compare_files(nets[3])
+same_for_any_threads(nets[3], at('traffic-cps-shift'))
+compare(script, topology('tree-2'), 0, 3, 1, 2)
+print('the same figures, to the last digit')

@@ -1,36 +1,31 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""What dfsssp promises of irregular fabrics, and osmroutes of all: quality.py OSMROUTES ROOT"""
-import json
+"""What dfsssp promises of irregular fabrics, and osmroutes of all."""
+import glob
 import os
 import random
 import re
-import subprocess
 import sys
-import tempfile
+
+from command import ROOT, ask, at, generate, run, topology
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'oracle'))
 import shapes  # noqa: E402
 
-OSMROUTES = sys.argv[1]
-REAL = os.environ.get('OSR_FABRICS') or os.path.join(sys.argv[2], '..', 'shared', 'topologies')
+REAL = os.environ.get('OSR_FABRICS') or os.path.join(ROOT, '..', 'shared', 'topologies')
 
 
-def route(net, *options, check=True):
-    out = subprocess.run([OSMROUTES, 'route', '--json', *options, net], check=check, stdout=subprocess.PIPE)
-    return json.loads(out.stdout)['results'][0]
+def route(net, *options, code=0):
+    return ask('route', *options, net, code=code)['results'][0]
 
 
 def longer(got):
     return got['routes_longer'] / got['routes']
 
 
-def random128(folder, seed):
+def random128(seed):
     """4 VLs carry shortest routes of unicast alone, but for one in 1,000; one VL leaves one in six without one at
     most. By default senders may take any SL where that costs at most 5 % of the routes and a tenth of the load."""
-    net = os.path.join(folder, 'random')
-    subprocess.run([OSMROUTES, 'generate', 'random', 'switches=128', 'links=300', 'hosts=16',
-                    'seed=%d' % seed, '-o', net], check=True)
+    net = generate('random', 'switches=128', 'links=300', 'hosts=16', 'seed=%d' % seed)
     default, one = (route(net, '--multicast=no', '--vls=%d' % vls) for vls in (4, 1))
     four = route(net, '--multicast=no', '--vls=4', '-o', 'any_sl=off')
     assert four['verdict'] == one['verdict'] == 'proven'
@@ -52,34 +47,30 @@ def shuffle_lids(path, seed, out):
         file.write(re.sub(r'\blid (\d+)', lambda m: 'lid %d' % new[int(m.group(1))], text))
 
 
-def whatever_lids(folder, path, most):
+def whatever_lids(path, most):
     """A small fabric is balanced whichever end port has which LID."""
-    net = os.path.join(folder, 'shuffled')
+    net = at('shuffled')
     for seed in range(1, 6):
         shuffle_lids(path, seed, net)
         got = route(net)
         assert got['efi'] <= most and got['routes_longer'] == 0, (path, seed, got)
 
 
-def large(folder):
+def large():
     """Over 4 million routes of at most three channels: any SL on three lanes, of two on two, and no longer route."""
-    net = os.path.join(folder, 'large')
     for layers, *kind in (3, 'dragonfly', 'a=12', 'h=6', 'p=6'), (2, 'slimfly', 'q=17', 'p=13'):
-        subprocess.run([OSMROUTES, 'generate', '-o', net, *kind], check=True)
+        net = generate(*kind)
         got = route(net, '--vls=%d' % layers)
         assert got['proven']['any_sl'] and got['proven']['multicast'] and got['routes_longer'] == 0, (kind, got)
         assert got['layers'] == got['vls'] == layers, (kind, got)
         assert got['efi'] <= 1.1 * max(got['efi_bound'], route(net, '-o', 'any_sl=off')['efi']), (kind, got)
 
 
-def any_sl(folder):
+def any_sl():
     """What dfsssp leaves safe with any SL the engine osmroutes does, too: small fabrics on which others need fewer
     lanes or have less load, and a dragonfly+, whose only longer routes lead to switches without hosts."""
-    net, megafly = (os.path.join(folder, name) for name in ('ring', 'megafly'))
-    shapes.megafly(31005).write(megafly)
-    for path, *kind in (megafly,), (net, 'torus', 'dims=6', 'hosts=4'), (net, 'torus', 'dims=8x8', 'hosts=2'):
-        if kind:
-            subprocess.run([OSMROUTES, 'generate', '-o', path, *kind], check=True)
+    for path in (shapes.megafly(31005).write(at('megafly')), generate('torus', 'dims=6', 'hosts=4', name='ring'),
+                 generate('torus', 'dims=8x8', 'hosts=2')):
         got, choice = route(path, '-e', 'dfsssp'), route(path, '-e', 'osmroutes')
         assert got['proven']['any_sl'] and choice['proven']['any_sl'], (path, got, choice)
 
@@ -100,12 +91,11 @@ def two_trees():
     return net
 
 
-def one_lane(folder):
+def one_lane():
     """One lane, and any SL, cost at most a tenth of the load of balanced shortest paths that may deadlock."""
-    path = os.path.join(folder, 'net')
-    two_trees().write(path)
+    path = two_trees().write(at('net'))
     got = route(path)
-    assert got['proven']['any_sl'] and got['efi'] <= 1.1 * route(path, '-e', 'sssp', check=False)['efi'], got
+    assert got['proven']['any_sl'] and got['efi'] <= 1.1 * route(path, '-e', 'sssp', code=1)['efi'], got
 
 
 ENGINES = ['osmroutes', 'dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp']
@@ -114,9 +104,7 @@ ENGINES = ['osmroutes', 'dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp']
 def chosen(net):
     """No engine is better in one figure by more than 3 % and as good in all others."""
     engines = [word for e in ENGINES for word in ('-e', e)]
-    measured = json.loads(subprocess.run([OSMROUTES, 'route', '--bisections=300', '--json', *engines, net],
-                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)['results']
-    measured = [r for r in measured if r['status'] == 'ok' and r['answers']['one_way'] == 'proven']
+    measured = [r for r in ask('route', '--bisections=300', *engines, net)['results'] if r['status'] == 'ok' and r['answers']['one_way'] == 'proven']
     # The fewer the better; of lengths, the channels of all routes between hosts above the least of any engine.
     least = min(r['mean_hops'] for r in measured)
     rows = {r['tables']: (r['efi_per_capacity'], -r['ebb'], r['layers'],
@@ -127,36 +115,21 @@ def chosen(net):
                     any(o < m - 0.03 * abs(m) for m, o in zip(ours, other))), (net, ours, engine, other)
 
 
-def choices(folder):
-    root = os.path.join(sys.argv[2], 'topologies')
-    for name in sorted(os.listdir(root)):
-        if name.endswith('.net'):
-            chosen(os.path.join(root, name))
-    tree, net = os.path.join(folder, 'tree'), os.path.join(folder, 'damaged')
-    subprocess.run([OSMROUTES, 'generate', 'tree', 'm=6,6,4', 'w=1,3,3', '-o', tree], check=True)
-    chosen(tree)
-    for seed in '12':
-        subprocess.run([OSMROUTES, 'whatif', '--links=5%', '--seed=' + seed, '--write', net, tree], check=True,
-                       stderr=subprocess.DEVNULL)
-        chosen(net)
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        efi = [random128(folder, seed) for seed in (1, 2, 3, 4)]
-        # What all that two switches send to the others puts on their only cable; no routing is below.
-        assert efi[0] == 2 * 126 * 256
-        # Within 6 % of the least that minimal routing can have (38,656 and 66,304).
-        assert efi[1] <= 38656 * 1.06 and efi[2] <= 66304 * 1.06, efi
-        choices(folder)
-        any_sl(folder)
-        one_lane(folder)
-        large(folder)
-        path = os.path.join(REAL, 'topograph-dgx-2025.topo')
-        if os.path.isfile(path):
-            whatever_lids(folder, path, 985)	# stock dfsssp's
-        else:
-            print('no fabrics from the field here: part of this was left out')
-
-
-main()
+efi = [random128(seed) for seed in (1, 2, 3, 4)]
+# What all that two switches send to the others puts on their only cable; no routing is below.
+assert efi[0] == 2 * 126 * 256
+# Within 6 % of the least that minimal routing can have (38,656 and 66,304).
+assert efi[1] <= 38656 * 1.06 and efi[2] <= 66304 * 1.06, efi
+tree = generate('tree', 'm=6,6,4', 'w=1,3,3')
+for net in sorted(glob.glob(topology('*'))) + [tree]:
+    chosen(net)
+for seed in '12':
+    run('whatif', '--links=5%', '--seed=' + seed, '--write', at('damaged'), tree, code=0)
+    chosen(at('damaged'))
+any_sl()
+one_lane()
+large()
+if os.path.isfile(os.path.join(REAL, 'topograph-dgx-2025.topo')):
+    whatever_lids(os.path.join(REAL, 'topograph-dgx-2025.topo'), 985)	# stock dfsssp's
+else:
+    print('no fabrics from the field here: part of this was left out')

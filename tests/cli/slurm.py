@@ -2,18 +2,13 @@
 """What `osmroutes order` writes for Slurm: hosts stand under the leaf that the net file has them on, names differ, all
 sub-trees are one tree, and --hca chooses a rail."""
 import itertools
-import os
-import subprocess
-import sys
-import tempfile
 
+from command import at, run, topology
 from netfile import read_net, renamed
-
-COMMAND, ROOT = sys.argv[1:3]
 
 
 def order(*words):
-    done = subprocess.run([COMMAND, 'order'] + list(words), capture_output=True, text=True)
+    done = run('order', *words, code=(0, 1, 2))
     return done.returncode, done.stdout, done.stderr
 
 
@@ -40,35 +35,27 @@ def judge(net, leaves):
     return tree
 
 
-def main():
-    for name in ('tree-2', 'tree-3'):
-        net = os.path.join(ROOT, 'topologies', name + '.net')
-        leaves = net_leaves(net)
-        tree = judge(net, leaves.values())
-        assert {row[0]: set(row[1]) for row in tree if row[1] != ['']} == leaves
-    with tempfile.TemporaryDirectory() as directory:
-        tree_2 = os.path.join(ROOT, 'topologies', 'tree-2.net')
-        hosts = sorted(h for leaf in net_leaves(tree_2).values() for h in leaf)
-        by_leaf = [['n%d' % hosts.index(h) for h in leaf] for leaf in net_leaves(tree_2).values()]
-        # Every switch of a fabric that nobody has named says what its maker is called.
-        made, number = os.path.join(directory, 'renamed.net'), itertools.count()
-        judge(renamed(tree_2, made, lambda is_switch, _: 'Quantum Mellanox Technologies' if is_switch else
-                      'n%d HCA-1' % next(number)), by_leaf)
-        # Two HCAs a host, on leaves of their own.
-        number = itertools.count()
-        rails = renamed(tree_2, made, lambda is_switch, _: 'leaf' if is_switch else
-                        'n%d mlx5_%d' % divmod(next(number), 8)[::-1])
-        assert order(rails)[1].split() == ['n%d' % i for i in range(8)]
-        for rail in ('mlx5_0', 'mlx5_1'):
-            status, out, _ = order('--hca=' + rail, '--csv', rails)
-            rows = [line.split(',') for line in out.splitlines()[1:]]
-            assert status == 0 and len(rows) == 8, out
-            assert [row[1] for row in rows] == ['n%d' % i for i in range(8)], rows
-        lids = [[line.split(',')[2] for line in order('--hca=' + rail, '--csv', rails)[1].splitlines()[1:]]
-                for rail in ('mlx5_0', 'mlx5_1')]
-        assert not set(lids[0]) & set(lids[1]), lids
-        status, out, said = order('--hca=mlx5_9', rails)
-        assert status == 2 and not out and said.count('\n') == 1 and 'mlx5_9' in said, said
-
-
-main()
+for name in ('tree-2', 'tree-3'):
+    leaves = net_leaves(topology(name))
+    tree = judge(topology(name), leaves.values())
+    assert {row[0]: set(row[1]) for row in tree if row[1] != ['']} == leaves
+tree_2, made, number = topology('tree-2'), at('renamed.net'), itertools.count()
+hosts = sorted(h for leaf in net_leaves(tree_2).values() for h in leaf)
+by_leaf = [['n%d' % hosts.index(h) for h in leaf] for leaf in net_leaves(tree_2).values()]
+# Every switch of a fabric that nobody has named says what its maker is called.
+judge(renamed(tree_2, made, lambda is_switch, _: 'Quantum Mellanox Technologies' if is_switch else
+              'n%d HCA-1' % next(number)), by_leaf)
+# Two HCAs a host, on leaves of their own.
+number = itertools.count()
+rails = renamed(tree_2, made, lambda is_switch, _: 'leaf' if is_switch else 'n%d mlx5_%d' % divmod(next(number), 8)[::-1])
+eight = ['n%d' % i for i in range(8)]
+assert order(rails)[1].split() == eight
+lids = []
+for rail in ('mlx5_0', 'mlx5_1'):
+    status, out, _ = order('--hca=' + rail, '--csv', rails)
+    rows = [line.split(',') for line in out.splitlines()[1:]]
+    assert status == 0 and [row[1] for row in rows] == eight, out
+    lids.append({row[2] for row in rows})
+assert not lids[0] & lids[1], lids
+status, out, said = order('--hca=mlx5_9', rails)
+assert status == 2 and not out and said.count('\n') == 1 and 'mlx5_9' in said, said

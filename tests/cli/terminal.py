@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""What a terminal gets: colours, and no line that is wider than it. What a pipe gets: neither.
-
-    terminal.py OSMROUTES
-"""
+"""What a terminal gets: colours, and no line that is wider than it. What a pipe gets: neither."""
 import fcntl
 import os
 import pty
 import re
 import struct
 import subprocess
-import sys
-import tempfile
 import termios
 
-OSMROUTES = sys.argv[1]
+from command import COMMAND, at, run, topology
+
 COLUMNS = 80
 ENGINES = ['dfsssp', 'sssp', 'angara', 'p2sssp', 'osmroutes']
 
@@ -22,7 +18,7 @@ def on_terminal(*words, **env):
     main, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 24, COLUMNS, 0, 0))
     own = {k: v for k, v in os.environ.items() if k != 'NO_COLOR'}
-    process = subprocess.Popen([OSMROUTES, *words], stdout=terminal, stderr=subprocess.DEVNULL, env=dict(own, **env))
+    process = subprocess.Popen([COMMAND, *words], stdout=terminal, stderr=subprocess.DEVNULL, env=dict(own, **env))
     os.close(terminal)
     text = b''
     while True:
@@ -39,7 +35,7 @@ def on_terminal(*words, **env):
 
 
 def plain(*words):
-    return subprocess.run([OSMROUTES, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    return run(*words).stdout
 
 
 def wide(words):
@@ -50,37 +46,31 @@ def wide(words):
     return seen
 
 
-def main():
-    check = ['check', '-e', 'sssp', 'topologies/torus-4x4.net']
-    seen = on_terminal(*check)
-    assert '\x1b[31mrefuted\x1b[0m' in seen and '\x1b[32mproven\x1b[0m' in seen, seen
-    for text in (on_terminal(*check, NO_COLOR='1'), on_terminal(*check, '--color=never'), plain(*check)):
-        assert 'refuted' in text and '\x1b' not in text, text
-    assert '\x1b[31mrefuted' in plain(*check, '--color=always')
-    assert subprocess.run([OSMROUTES, *check, '--color=red'], capture_output=True).returncode == 2
-    # The same words, whatever the width.
-    without = re.sub(r'\x1b\[\d+m', '', seen)
-    words = [re.sub(r'\d+', '0', text).split() for text in (without, plain(*check))]	# times differ
-    assert words[0] == words[1], words
-    assert max(map(len, plain(*check).split('\n'))) > COLUMNS >= max(map(len, without.split('\n'))), without
-    wide(['conf', '--list'])
-    # Columns that do not fit beside each other come below; every figure is there.
-    route = ['route', 'topologies/torus-4x4.net', '--bisections=0'] + [w for e in ENGINES for w in ('-e', e)]
-    seen = wide(route)
-    heads = [l.split()[2:] for l in seen.split('\n') if l.startswith('tables of ') and ' loop ' not in l]
-    assert len(heads) > 1 and sum(heads, []) == ENGINES, heads
-    # Names in a table are cut off.
-    with tempfile.TemporaryDirectory() as folder:
-        files = []
-        for name, text in ('a.net', plain('generate', 'torus', 'dims=4')), ('b.net', plain('generate', 'torus', 'dims=3')):
-            files.append(os.path.join(folder, name))
-            with open(files[-1], 'w') as file:
-                file.write(text.replace('"s-', '"' + 'switch' * 9 + '-'))
-        assert re.search(r'switchsw\.\.  ', wide(['diff', *files])), wide(['diff', *files])
-    text = plain('--help')
-    for command in ('route', 'check', 'status', 'drain', 'generate'):
-        assert re.search(r'^  %s +\w' % command, text, re.M), command
-    assert len(re.findall(r'^ \S[^:\n]*:$', text, re.M)) == 3, text
-
-
-main()
+check = ['check', '-e', 'sssp', topology('torus-4x4')]
+seen = on_terminal(*check)
+assert '\x1b[31mrefuted\x1b[0m' in seen and '\x1b[32mproven\x1b[0m' in seen, seen
+for text in (on_terminal(*check, NO_COLOR='1'), on_terminal(*check, '--color=never'), plain(*check)):
+    assert 'refuted' in text and '\x1b' not in text, text
+assert '\x1b[31mrefuted' in plain(*check, '--color=always')
+run(*check, '--color=red', code=2)
+# The same words, whatever the width.
+without = re.sub(r'\x1b\[\d+m', '', seen)
+words = [re.sub(r'\d+', '0', text).split() for text in (without, plain(*check))]	# times differ
+assert words[0] == words[1], words
+assert max(map(len, plain(*check).split('\n'))) > COLUMNS >= max(map(len, without.split('\n'))), without
+wide(['conf', '--list'])
+# Columns that do not fit beside each other come below; every figure is there.
+route = ['route', topology('torus-4x4'), '--bisections=0'] + [w for e in ENGINES for w in ('-e', e)]
+seen = wide(route)
+heads = [l.split()[2:] for l in seen.split('\n') if l.startswith('tables of ') and ' loop ' not in l]
+assert len(heads) > 1 and sum(heads, []) == ENGINES, heads
+# Names in a table are cut off.
+for name, dims in ('a.net', 'dims=4'), ('b.net', 'dims=3'):
+    with open(at(name), 'w') as file:
+        file.write(plain('generate', 'torus', dims).replace('"s-', '"' + 'switch' * 9 + '-'))
+seen = wide(['diff', at('a.net'), at('b.net')])
+assert re.search(r'switchsw\.\.  ', seen), seen
+text = plain('--help')
+for command in ('route', 'check', 'status', 'drain', 'generate'):
+    assert re.search(r'^  %s +\w' % command, text, re.M), command
+assert len(re.findall(r'^ \S[^:\n]*:$', text, re.M)) == 3, text

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""verdicts.py OSMROUTES PROJECT
-
-The same tables, the same verdict: those of every engine on the small fabrics, and the same made wrong in a
+"""The same tables, the same verdict: those of every engine on the small fabrics, and the same made wrong in a
 known way, are given to check (dumps and stored file), route, its page and diff. All answers
 must be the same, and the exit codes must follow; and what whatif says of the tables after a cable has gone is what they
 say of those that route --previous makes then. mutants.py and chance.py say whether they are right.
@@ -11,33 +9,31 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
+
+from command import at, run as run_it, topology
 
 FABRICS = ['ring-5', 'torus-4x4', 'random-12', 'dragonfly-12', 'tree-2', 'kautz-2-2']
 ENGINES = ['dfsssp', 'sssp', 'p2sssp', 'dmodk', 'angara']
 
 
-def run(command, *words):
-    done = subprocess.run([command, *words], capture_output=True, text=True)
-    if done.returncode > 1:
-        sys.exit('%s: exit code %d: %s' % (' '.join(words), done.returncode, done.stderr))
+def run(*words):
+    done = run_it(*words)
     return done.returncode, done.stdout
 
 
-def opinions(command, net, folder):
+def opinions(net, folder):
     """{command: (exit code, answers)} on a directory of dumps."""
-    code, text = run(command, 'check', '--json', folder)
+    code, text = run('check', '--json', folder)
     said = json.loads(text)['verdict']
     yield 'check', code, dict(said['answers'], verdict=said['verdict'])
-    code, text = run(command, 'route', '--json', '--bisections=0', '--tables', folder, net)
+    code, text = run('route', '--json', '--bisections=0', '--tables', folder, net)
     said = json.loads(text)['results'][0]
     yield 'route --tables', code, dict(said['answers'], verdict=said['verdict'])
-    code, page = run(command, 'report', '--bisections=0', '--tables', folder, net)
+    code, page = run('report', '--bisections=0', '--tables', folder, net)
     rows = json.loads(re.search(r'^const DATA = (\{.*?^\});$', page, re.M | re.S)[1])['answers']
     yield 'report', code, {row['question']: row['answer'] for row in rows}
-    _, text = run(command, 'diff', '--json', '--one-way', folder, folder)
+    _, text = run('diff', '--json', '--one-way', folder, folder)
     said = json.loads(text)['diff']
     yield 'diff', None, {'one_way': said['deadlock_free']['new'], 'verdict': said['verdict']['new']}
 
@@ -56,22 +52,22 @@ def same(what, reference, others):
         sys.exit('%s: %s: exit code %d' % (what, name, code))
 
 
-def without_cable(command, net, engine, folder, workdir):
+def without_cable(net, engine, folder):
     """whatif takes out a cable; its verdict and digest, and the tables of the next sweep made by route --previous."""
     with open(os.path.join(folder, 'opensm-subnet.lst'), encoding='utf-8') as file:
         lines = file.read().splitlines(keepends=True)
     ends = [re.findall(r'\{ (\S+) .*?\{([^{}]+)\} LID:\w+ PN:(\w+)', line) for line in lines]
     cable = next(e for e in ends if e[0][0].startswith('SW') and e[1][0].startswith('SW'))
     gone = {(name, port) for _, name, port in cable}
-    broken, after = os.path.join(workdir, 'broken.lst'), os.path.join(workdir, 'after')
+    broken, after = at('broken.lst'), at('after')
     with open(broken, 'w', encoding='utf-8') as file:
         file.writelines(line for line, e in zip(lines, ends) if (e[0][1], e[0][2]) not in gone)
-    stored = os.path.join(workdir, 'stored')
-    whole = json.loads(run(command, 'route', '--json', '-e', engine, '--save', stored, net)[1])['results'][0]
+    stored = at('stored')
+    whole = json.loads(run('route', '--json', '-e', engine, '--save', stored, net)[1])['results'][0]
     shutil.rmtree(after, ignore_errors=True)
-    code, text = run(command, 'route', '--json', '-e', engine, '--previous', stored, '--dump', after, broken)
+    code, text = run('route', '--json', '-e', engine, '--previous', stored, '--dump', after, broken)
     routed = json.loads(text)['results'][0]
-    _, text = run(command, 'whatif', '--json', '-e', engine, '--link', '%s:%d' % (cable[0][1], int(cable[0][2], 16)), net)
+    _, text = run('whatif', '--json', '-e', engine, '--link', '%s:%d' % (cable[0][1], int(cable[0][2], 16)), net)
     case = json.loads(text)['cases'][0]
     what = '%s on %s without %s' % (engine, os.path.basename(net), case['case'])
     if case['status'] != routed['status']:
@@ -82,12 +78,12 @@ def without_cable(command, net, engine, folder, workdir):
         sys.exit('%s: whatif has other tables than route --previous' % what)
     if case['any_sl'] != routed['proven']['any_sl']:
         sys.exit('%s: any SL: whatif says %s' % (what, case['any_sl']))
-    between = json.loads(run(command, 'diff', '--json', '--one-way', folder, after)[1])['diff']['deadlock_free']['between']
+    between = json.loads(run('diff', '--json', '--one-way', folder, after)[1])['diff']['deadlock_free']['between']
     # Asked where old and new tables are proven by themselves.
     if between == 'refuted' and case['transition'] not in ('refuted', 'two rounds') and whole['claimed']['deadlock_free'] and routed['claimed']['deadlock_free']:
         sys.exit('%s: transition: whatif says %s, diff %s' % (what, case['transition'], between))
     same(what, ('route --previous', code, dict(routed['answers'], verdict=routed['verdict'])),
-         list(opinions(command, broken, after)) + [('whatif', None, {'verdict': case['verdict']})])
+         list(opinions(broken, after)) + [('whatif', None, {'verdict': case['verdict']})])
     return case['verdict']
 
 
@@ -124,49 +120,45 @@ def all_on_sl0(folder):
 
 
 def main():
-    command, root = sys.argv[1:]
     counts = collections.Counter()
-    with tempfile.TemporaryDirectory() as workdir:
-        for fabric in FABRICS:
-            net = os.path.join(root, 'topologies', fabric + '.net')
-            for engine in ENGINES:
-                folder, saved = os.path.join(workdir, 'dump'), os.path.join(workdir, 'saved')
-                shutil.rmtree(folder, ignore_errors=True)
-                what = '%s on %s' % (engine, fabric)
-                code, text = run(command, 'route', '--json', '-e', engine, '--dump', folder, '--save', saved,
-                                 net)
-                said = json.loads(text)['results'][0]
-                if said['status'] != 'ok':
+    for fabric in FABRICS:
+        net = topology(fabric)
+        for engine in ENGINES:
+            folder, saved = at('dump'), at('saved')
+            shutil.rmtree(folder, ignore_errors=True)
+            what = '%s on %s' % (engine, fabric)
+            code, text = run('route', '--json', '-e', engine, '--dump', folder, '--save', saved, net)
+            said = json.loads(text)['results'][0]
+            if said['status'] != 'ok':
+                continue
+            answers = dict(said['answers'], verdict=said['verdict'])
+            _, text = run('check', '--json', '--tables', saved, net)
+            file_said = json.loads(text)['verdict']
+            same(what, ('route', code, answers), list(opinions(net, folder)) + [
+                ('check of the stored file', None,
+                 dict(file_said['answers'], verdict=file_said['verdict']))])
+            counts[answers['verdict']] += 1
+            counts['whatif ' + str(without_cable(net, engine, folder))] += 1
+            for spoil in (drop_entry, drop_sl, no_sls, all_on_sl0):
+                if spoil == all_on_sl0 and engine not in ('p2sssp', 'dfsssp'):
                     continue
-                answers = dict(said['answers'], verdict=said['verdict'])
-                _, text = run(command, 'check', '--json', '--tables', saved, net)
-                file_said = json.loads(text)['verdict']
-                same(what, ('route', code, answers), list(opinions(command, net, folder)) + [
-                    ('check of the stored file', None,
-                     dict(file_said['answers'], verdict=file_said['verdict']))])
-                counts[answers['verdict']] += 1
-                counts['whatif ' + str(without_cable(command, net, engine, folder, workdir))] += 1
-                for spoil in (drop_entry, drop_sl, no_sls, all_on_sl0):
-                    if spoil == all_on_sl0 and engine not in ('p2sssp', 'dfsssp'):
-                        continue
-                    broken = os.path.join(workdir, 'broken')
-                    shutil.rmtree(broken, ignore_errors=True)
-                    shutil.copytree(folder, broken)
-                    if spoil == all_on_sl0 and not re.search('(?m): .*[1-9a-f].*$', open(
-                            os.path.join(folder, 'opensm-path-sl.dump'), encoding='utf-8').read()):
-                        continue
-                    spoil(broken)
-                    first, *rest = opinions(command, net, broken)
-                    same('%s, %s' % (what, spoil.__name__), first, rest)
-                    if spoil in (drop_entry, drop_sl) and first[2]['verdict'] != 'refuted':
-                        sys.exit('%s, %s: %s' % (what, spoil.__name__, first[2]))
-                    if spoil == no_sls and first[2]['one_way'] == 'refuted':
-                        sys.exit('%s: refuted without path SLs' % what)
-                    counts[first[2]['verdict']] += 1
+                broken = at('broken')
+                shutil.rmtree(broken, ignore_errors=True)
+                shutil.copytree(folder, broken)
+                if spoil == all_on_sl0 and not re.search('(?m): .*[1-9a-f].*$', open(
+                        os.path.join(folder, 'opensm-path-sl.dump'), encoding='utf-8').read()):
+                    continue
+                spoil(broken)
+                first, *rest = opinions(net, broken)
+                same('%s, %s' % (what, spoil.__name__), first, rest)
+                if spoil in (drop_entry, drop_sl) and first[2]['verdict'] != 'refuted':
+                    sys.exit('%s, %s: %s' % (what, spoil.__name__, first[2]))
+                if spoil == no_sls and first[2]['one_way'] == 'refuted':
+                    sys.exit('%s: refuted without path SLs' % what)
+                counts[first[2]['verdict']] += 1
     print('%d tables, the same verdict of all commands: %s' % (sum(counts.values()), dict(counts)))
     if min(counts[v] for v in ('proven', 'refuted', 'unknown', 'whatif proven')) < 5 or not counts['whatif refuted']:
         sys.exit('too few of one kind')
 
 
-if __name__ == '__main__':
-    main()
+main()

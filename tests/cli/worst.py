@@ -1,30 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """--worst against programs that try everything: all permutations of the hosts of hundreds of small fabrics with random
-tables, whole and broken; all routings of tiny ones against the bound; and values that are known.
-
-    worst.py COMMAND [SEED]
-"""
+tables, whole and broken; all routings of tiny ones against the bound; and values that are known: worst.py COMMAND [SEED]"""
 import itertools
-import json
 import math
-import os
 import random
 import re
-import subprocess
 import sys
-import tempfile
 from fractions import Fraction
 
-COMMAND = sys.argv[1]
+from command import ask, at, generate, run
+
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 RATES = {'1xSDR': 2, '4xSDR': 8, '4xDDR': 16, '4xQDR': 32}
-
-
-def run(*words):
-    done = subprocess.run([COMMAND, *words], capture_output=True, text=True)
-    if done.returncode > 1:	# 1: such tables can deadlock, or lose packets
-        sys.exit('%s: exit code %d: %s' % (' '.join(words), done.returncode, done.stderr))
-    return json.loads(done.stdout) if '--json' in words else done.stdout
 
 
 class Net:
@@ -150,12 +137,11 @@ def share(load):
     return float(1 / load) if load > 1 else 1.0
 
 
-def compare(net, trees, expected, folder, what):
-    path, tables, out = (os.path.join(folder, name) for name in ('net', 'lfts', 'witness'))
+def compare(net, trees, expected, what):
+    path, tables, out = map(at, ('net', 'lfts', 'witness'))
     net.write(path)
     write_lfts(net, trees, tables)
-    said = run('route', path, '--tables', tables, '--bisections=0', '--json', '--worst=' + out)
-    worst = said['results'][0]['worst']
+    worst = ask('route', path, '--tables', tables, '--bisections=0', '--worst=' + out)['results'][0]['worst']
     if abs(worst['share'] - share(expected)) > 1e-12:
         sys.exit('%s: share %r, expected %r' % (what, worst['share'], share(expected)))
     if worst['share_bound'] < worst['share'] - 1e-12:
@@ -168,7 +154,7 @@ def compare(net, trees, expected, folder, what):
         if any(len(set(ends)) < len(pairs) for ends in zip(*pairs)):
             sys.exit('%s: the witness is no permutation' % what)
         # A route that does not arrive is no loop, so what the witness loads can be counted again.
-        again = run('route', path, '--tables', tables, '--bisections=0', '--json', '--traffic', out)
+        again = ask('route', path, '--tables', tables, '--bisections=0', '--traffic', out)
         if again['patterns'][0]['max_congestion'] < expected:
             sys.exit('%s: the witness brings %s flows, not %s' % (what, again['patterns'][0]['max_congestion'], expected))
     return worst
@@ -185,7 +171,7 @@ def spoil(net, rng, trees):
         tree[s] = rng.randint(1, net.used[s])
 
 
-def small(rng, folder, i):
+def small(rng, i):
     n = rng.randint(2, 6)
     mixed = i % 3 == 2
     net = Net(rng, n, rng.randint(n - 1, n + 4), rng.randint(2, 6 + 4 * mixed), list(RATES) if mixed else ('4xDDR',))
@@ -196,10 +182,10 @@ def small(rng, folder, i):
     expected = by_units(net, users) if mixed else by_permutations(net, users)
     if not mixed and expected != by_units(net, users):
         sys.exit('case %d: the two ways of this test differ' % i)
-    compare(net, trees, expected, folder, 'case %d' % i)
+    compare(net, trees, expected, 'case %d' % i)
 
 
-def all_routings(rng, folder, i):
+def all_routings(rng, i):
     """The least of the worst of all routings, and the bound; returns whether it is reached."""
     n = rng.randint(2, 4)
     net = Net(rng, n, rng.randint(n - 1, n + 1), rng.randint(2, 5))
@@ -208,7 +194,7 @@ def all_routings(rng, folder, i):
         return None
     least = min(by_units(net, net.users(trees)) for trees in itertools.product(*choices))
     trees = [choice[0] for choice in choices]
-    worst = compare(net, trees, by_units(net, net.users(trees)), folder, 'routing %d' % i)
+    worst = compare(net, trees, by_units(net, net.users(trees)), 'routing %d' % i)
     if worst['share_bound'] < share(least) - 1e-12:
         sys.exit('routings %d: the bound is a share of %r, and one leaves %r' % (i, worst['share_bound'], share(least)))
     return worst['share_bound'] == share(least)
@@ -231,40 +217,28 @@ KNOWN = [
 ]
 
 
-def known(folder):
-    path = os.path.join(folder, 'known')
-    for engine, words, flows, tight in KNOWN:
-        run('generate', *words, '-o', path)
-        worst = run('route', path, '-e', engine, '--worst', '--json')['results'][0]['worst']
-        if worst['flows'] != flows or worst['share'] != 1 / flows or (worst['share_bound'] == 1 / flows) < tight:
-            sys.exit('%s by %s: %s, and %d flows are known' % (' '.join(words), engine, worst, flows))
-    # One cable from a group of a switches with p hosts each to the next: a p, and shortest ways over two such cables.
-    run('generate', 'dragonfly', 'a=4', 'h=2', 'p=2', '-o', path)
-    flows = run('route', path, '-e', 'sssp', '--worst', '--json')['results'][0]['worst']['flows']
-    if flows < 8:
-        sys.exit('dragonfly: %d flows, and 8 are known' % flows)
-    # Without an engine it is the default one.
-    if 'worst' not in run('route', path, '--worst', '--json')['results'][0]:
-        sys.exit('nothing is said of the default engine')
+for engine, words, flows, tight in KNOWN:
+    worst = ask('route', generate(*words), '-e', engine, '--worst')['results'][0]['worst']
+    if worst['flows'] != flows or worst['share'] != 1 / flows or (worst['share_bound'] == 1 / flows) < tight:
+        sys.exit('%s by %s: %s, and %d flows are known' % (' '.join(words), engine, worst, flows))
+# One cable from a group of a switches with p hosts each to the next: a p, and shortest ways over two such cables.
+dragonfly = generate('dragonfly', 'a=4', 'h=2', 'p=2')
+flows = ask('route', dragonfly, '-e', 'sssp', '--worst')['results'][0]['worst']['flows']
+if flows < 8:
+    sys.exit('dragonfly: %d flows, and 8 are known' % flows)
+# Without an engine it is the default one.
+if 'worst' not in ask('route', dragonfly, '--worst')['results'][0]:
+    sys.exit('nothing is said of the default engine')
 
-
-def main():
-    global guid
-    rng = random.Random(SEED)
-    with tempfile.TemporaryDirectory() as folder:
-        # What GUIDs the command gives switches that have none in the file, by their LIDs.
-        net = Net(rng, 6, 6, 2)
-        net.write(os.path.join(folder, 'net'))
-        run('route', os.path.join(folder, 'net'), '--dump', os.path.join(folder, 'dump'))
-        with open(os.path.join(folder, 'dump', 'opensm-lfts.dump')) as file:
-            guid = [int(line.split(' guid ')[1].split()[0], 16) for line in file if ' guid ' in line]
-        known(folder)
-        for i in range(300):
-            small(rng, folder, i)
-        reached = [all_routings(rng, folder, i) for i in range(80)]
-    print('300 fabrics: the worst permutation as by trying all; %d fabrics: the bound holds for all their routings, and is reached on %d'
-          % (sum(r is not None for r in reached), sum(map(bool, reached))))
-
-
-if __name__ == '__main__':
-    main()
+rng = random.Random(SEED)
+# What GUIDs the command gives switches that have none in the file, by their LIDs.
+net = Net(rng, 6, 6, 2)
+net.write(at('net'))
+run('route', at('net'), '--dump', at('dump'))
+with open(at('dump', 'opensm-lfts.dump')) as file:
+    guid = [int(line.split(' guid ')[1].split()[0], 16) for line in file if ' guid ' in line]
+for i in range(300):
+    small(rng, i)
+reached = [all_routings(rng, i) for i in range(80)]
+print('300 fabrics: the worst permutation as by trying all; %d fabrics: the bound holds for all their routings, and is reached on %d'
+      % (sum(r is not None for r in reached), sum(map(bool, reached))))
