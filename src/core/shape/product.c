@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * See product.h. Recognition is one partition of the edges, each seen from both of its ends, into the directions of
- * dimensions. From the outside in:
+ * See product.h. Recognition gives the edges, each seen from both of its ends, directions of dimensions. From the outside
+ * in:
  *	knit_squares()	opposite sides of a square go the same way, and so do the sides of a triangle
- *	go_straight()	so do two edges of a switch that share no square, unless other squares forbid it
- *	choose_dims()	a dimension crosses all others
+ *	choose_dims()	the directions at one switch, in pairs; a dimension crosses all others
+ *	go_straight()	all others by elimination
  *	spread_labels()	coordinates as if rings were infinite lines, then modulo what closes
  *	name_cliques()	coordinates in cliques
  *	place_rest()	switches to which only edges without a direction lead
@@ -28,11 +28,12 @@ struct finder {
 	struct osr_diag *diag;
 	/* Edges of v are row[v] .. row[v + 1] - 1, to near[]; parallel cables once. back: the same from the other end. */
 	uint32_t *row, *near, *from, *back, n_edges;
-	uint32_t *way;   /* [n_edges] disjoint sets: edges in one direction of one dimension */
-	uint32_t *layer; /* [n_edges] the same by squares alone: from one layer to one other */
+	uint32_t *
+		way; /* [n_edges] disjoint sets: edges that go the same way, by squares and triangles */
 	uint64_t *
 		knit; /* [n_edges * n_words] edges of the same switch with which it has a square or triangle */
 	uint32_t n_words;
+	uint32_t *code;  /* [n_edges] of each such set the direction, see way_of() */
 	uint8_t *dim;    /* [n_edges] NO_DIM: not known */
 	int32_t *label;  /* [n_switches * OSR_MAX_DIMS] */
 	uint32_t *queue; /* [n_switches] */
@@ -56,7 +57,7 @@ static enum osr_status product_prepare(struct finder *x)
 	x->from = osr_alloc(x->scratch, m, sizeof(*x->from));
 	x->back = osr_alloc(x->scratch, m, sizeof(*x->back));
 	x->way = osr_alloc(x->scratch, m, sizeof(*x->way));
-	x->layer = osr_alloc(x->scratch, m, sizeof(*x->layer));
+	x->code = osr_alloc(x->scratch, m, sizeof(*x->code));
 	x->dim = osr_alloc(x->scratch, m, 1);
 	x->queue = osr_alloc(x->scratch, n, sizeof(*x->queue));
 	x->seen = osr_alloc(x->scratch, n, sizeof(*x->seen));
@@ -79,16 +80,15 @@ static enum osr_status product_prepare(struct finder *x)
 	if (osr_arena_failed(x->scratch, x->diag))
 		return OSR_NOMEM;
 	osr_set_init(x->way, x->n_edges);
-	osr_set_init(x->layer, x->n_edges);
 	return x->n_edges ? OSR_OK : no(x, "there is no cable between switches");
 }
 
 /* ---- squares --------------------------------------------------------------------------------- */
 
-static void join_edges(const struct finder *x, uint32_t *set, uint32_t e, uint32_t g)
+static void join_edges(const struct finder *x, uint32_t e, uint32_t g)
 {
-	osr_set_join(set, e, g);
-	osr_set_join(set, x->back[e], x->back[g]);
+	osr_set_join(x->way, e, g);
+	osr_set_join(x->way, x->back[e], x->back[g]);
 }
 
 /* The bit of g, an edge of the same switch, in knit[] of e. */
@@ -151,7 +151,7 @@ static enum osr_status knit_squares(struct finder *x)
 				if (w == v)
 					continue;
 				if (at[w] != OSR_NONE && at[w] >= begin) {
-					join_edges(x, x->way, e, g);
+					join_edges(x, e, g);
 					note_knit(x, e, at[w]);
 					continue;
 				}
@@ -165,243 +165,75 @@ static enum osr_status knit_squares(struct finder *x)
 				side = at[x->from[far]];
 				note_knit(x, e, side);
 				note_knit(x, side, e);
-				join_edges(x, x->way, e, far);
-				join_edges(x, x->way, side, g);
-				join_edges(x, x->layer, e, far);
-				join_edges(x, x->layer, side, g);
+				join_edges(x, e, far);
+				join_edges(x, side, g);
 			}
 	}
 	return OSR_OK;
 }
 
-/* ---- straight on ----------------------------------------------------------------------------- */
+/* ---- directions ------------------------------------------------------------------------------ */
 
-/* Two sets of x->way that some switches have one behind the other, and how much that counts. */
-struct tie {
-	uint32_t a, b, votes;
-};
-
-static int tie_by_sets(const void *p, const void *q)
+/* The direction of an edge: 2 k and 2 k + 1 are those of dimension k, 2 k alone of a clique; NO_DIM: not known. */
+static uint32_t way_of(const struct finder *x, uint32_t e)
 {
-	const struct tie *a = p, *b = q;
-
-	if (a->a != b->a)
-		return a->a < b->a ? -1 : 1;
-	return a->b < b->b ? -1 : a->b > b->b;
+	return x->code[osr_set_of(x->way, e)];
 }
 
-static int tie_by_votes(const void *p, const void *q)
+static void name_way(struct finder *x, uint32_t e, uint32_t way)
 {
-	const struct tie *a = p, *b = q;
+	uint32_t set = osr_set_of(x->way, e), reverse = osr_set_of(x->way, x->back[e]);
 
-	return a->votes != b->votes ? (a->votes > b->votes ? -1 : 1) : tie_by_sets(p, q);
-}
-
-/* The set in which an edge is; *reverse: that of the other end. */
-static uint32_t way_of(const struct finder *x, uint32_t e, uint32_t *reverse)
-{
-	*reverse = osr_set_of(x->way, x->back[e]);
-	return osr_set_of(x->way, e);
-}
-
-/* A name for both directions. */
-static uint32_t dim_of(const struct finder *x, uint32_t e)
-{
-	uint32_t reverse, way = way_of(x, e, &reverse);
-
-	return way < reverse ? way : reverse;
-}
-
-/* The tie of sets a and b is that of their reverses as well: as the one with the lowest name, that first. */
-static struct tie tie_of(uint32_t a, uint32_t reverse_a, uint32_t b, uint32_t reverse_b)
-{
-	bool turn = (a < b ? a : b) > (reverse_a < reverse_b ? reverse_a : reverse_b);
-	uint32_t low = turn ? reverse_a : a, high = turn ? reverse_b : b;
-
-	return low < high ? (struct tie){ low, high, 1 } : (struct tie){ high, low, 1 };
-}
-
-/* Sorted, each once, with the sum of its votes; returns how many. */
-static uint32_t sum_ties(struct tie *tie, uint32_t n)
-{
-	uint32_t n_sets = 0;
-
-	qsort(tie, n, sizeof(*tie), tie_by_sets);
-	for (uint32_t i = 0; i < n; i++) {
-		if (n_sets && !tie_by_sets(&tie[n_sets - 1], &tie[i]))
-			tie[n_sets - 1].votes += tie[i].votes;
-		else
-			tie[n_sets++] = tie[i];
-	}
-	return n_sets;
-}
-
-/* Sets that cannot be one: a square tells, or a switch would have two edges in that direction. */
-static uint32_t list_bars(const struct finder *x, struct tie *bar)
-{
-	uint32_t n = 0;
-
-	for (uint32_t e = 0; e < x->n_edges; e++)
-		for (uint32_t g = e + 1; g < x->row[x->from[e] + 1]; g++) {
-			uint32_t back_e, back_g, on_e = way_of(x, e, &back_e),
-						 on_g = way_of(x, g, &back_g);
-
-			bar[n++] = tie_of(on_e, back_e, on_g, back_g);
-			if (are_knit(x, e, g))
-				bar[n++] = tie_of(on_e, back_e, back_g, on_g);
-		}
-	return sum_ties(bar, n);
+	x->code[reverse] = way ^ 1;
+	x->code[set] = way;
 }
 
 /*
- * Ties of edges that can go straight on in one way only, most votes first. OSR_NONE: no grid has so many edges that share
- * no square.
+ * The dimensions, from the directions in which the root has edges: each crosses all others somewhere, but for the one
+ * that is its reverse.
  */
-static uint32_t list_ties(const struct finder *x, const struct tie *bar, uint32_t n_bars,
-			  struct tie *tie)
+static enum osr_status choose_dims(struct finder *x, uint32_t root)
 {
-	uint32_t n = 0, n_pairs = 0;
-
-	for (uint32_t v = 0; v < x->f->n_switches; v++) {
-		uint32_t begin = x->row[v], end = x->row[v + 1], mate[256], back, on;
-
-		memset(mate, 0xff, sizeof(mate));
-		for (uint32_t e = begin; e < end; e++)
-			for (uint32_t g = begin; g < end; g++) {
-				struct tie this;
-				uint32_t in, out = way_of(x, e, &in);
-
-				if (e == g || are_knit(x, e, g))
-					continue;
-				n_pairs++;
-				on = way_of(x, g, &back);
-				this = tie_of(in, out, on, back);
-				if (in == out || on == back ||
-				    (n_bars &&
-				     bsearch(&this, bar, n_bars, sizeof(*bar), tie_by_sets)))
-					continue;
-				mate[e - begin] = mate[e - begin] == OSR_NONE ? g : OSR_NONE - 1;
-			}
-		for (uint32_t e = begin; e < end; e++) {
-			uint32_t g = mate[e - begin], in, out = way_of(x, e, &in);
-
-			if (g >= end || g < e || mate[g - begin] != e)
-				continue;
-			on = way_of(x, g, &back);
-			if (in != on)
-				tie[n++] = tie_of(in, out, on, back);
-		}
-	}
-	if (2 * n_pairs > 3 * x->n_edges)
-		return OSR_NONE;
-	n = sum_ties(tie, n);
-	qsort(tie, n, sizeof(*tie), tie_by_votes);
-	return n;
-}
-
-/* May a and b be one? Not if they cross anywhere, or if a switch would have two edges in that direction. */
-static bool tie_fits(const struct finder *x, uint32_t a, uint32_t b)
-{
-	uint32_t dim_a, dim_b;
-
-	dim_a = dim_of(x, a);
-	dim_b = dim_of(x, b);
-	a = osr_set_of(x->way, a);
-	b = osr_set_of(x->way, b);
-	if (dim_a == dim_b)
-		return false;
-	for (uint32_t e = 0; e < x->n_edges; e++) {
-		uint32_t v = x->from[e];
-
-		if (dim_of(x, e) != dim_a)
-			continue;
-		for (uint32_t g = x->row[v]; g < x->row[v + 1]; g++)
-			if (dim_of(x, g) == dim_b &&
-			    (are_knit(x, e, g) ||
-			     (osr_set_of(x->way, e) == a) == (osr_set_of(x->way, g) == b)))
-				return false;
-	}
-	return true;
-}
-
-/*
- * A square that lacks a cable or switch lets two edges of different dimensions look like one row. But all of a ladder
- * of squares is one set, which has many ways straight on and some square with every other dimension. So sets with the
- * most votes are joined first, and then all is counted again; what cannot be one is known better and better.
- */
-static enum osr_status go_straight(struct finder *x, bool bold)
-{
-	struct tie *tie = osr_alloc(x->scratch, x->n_edges, sizeof(*tie)), *bar = NULL;
-	uint32_t n = 1, n_bars = 0;
-	size_t most = 0;
-
-	for (uint32_t e = 0; bold && e < x->n_edges; e++)
-		most += 2 * (x->row[x->from[e] + 1] - e);
-	bar = osr_alloc(x->scratch, most, sizeof(*bar));
-	if (osr_arena_failed(x->scratch, x->diag))
-		return OSR_NOMEM;
-	for (bool again = true; again;) {
-		n_bars = bold ? list_bars(x, bar) : 0;
-		n = list_ties(x, bar, n_bars, tie);
-		if (n == OSR_NONE)
-			return no(x, "its squares do not fit together");
-		again = false;
-		for (uint32_t i = 0; i < n && (!again || 2 * tie[i].votes >= tie[0].votes); i++)
-			if (tie_fits(x, tie[i].a, tie[i].b)) {
-				join_edges(x, x->way, tie[i].a, tie[i].b);
-				again = true;
-			}
-	}
-	return OSR_OK;
-}
-
-/* ---- dimensions ------------------------------------------------------------------------------ */
-
-/* Does this set share a square with each of the dimensions so far? */
-static bool crosses_all(const struct finder *x, uint32_t set)
-{
-	uint32_t crossed = 0;
-
-	for (uint32_t e = 0; e < x->n_edges; e++) {
-		uint32_t v = x->from[e];
-
-		if (dim_of(x, e) != set)
-			continue;
-		for (uint32_t g = x->row[v]; g < x->row[v + 1]; g++)
-			if (x->dim[g] != NO_DIM && are_knit(x, e, g))
-				crossed |= 1u << x->dim[g];
-	}
-	return crossed == (1u << x->p->n_dims) - 1;
-}
-
-/* Sets by falling size; what does not cross all larger ones is a scrap, and waits for place_rest(). */
-static enum osr_status choose_dims(struct finder *x)
-{
-	struct tie *set = osr_calloc(x->scratch, x->n_edges, sizeof(*set));
+	uint32_t n = 0, cross[2 * OSR_MAX_DIMS] = { 0 }, whole = 0, first[2 * OSR_MAX_DIMS];
 	struct osr_product *product = x->p;
-	uint32_t n = 0;
 
-	if (!set)
-		return osr_fail(x->diag, OSR_NOMEM, "out of memory for %u edges", x->n_edges);
 	for (uint32_t e = 0; e < x->n_edges; e++)
-		set[dim_of(x, e)].votes++;
-	for (uint32_t e = 0; e < x->n_edges; e++)
-		if (set[e].votes)
-			set[n++] = (struct tie){ .a = e, .votes = set[e].votes };
-	qsort(set, n, sizeof(*set), tie_by_votes);
-	memset(x->dim, NO_DIM, x->n_edges);
-	for (uint32_t i = 0; i < n && i < 2 * OSR_MAX_DIMS; i++) {
-		uint32_t reverse, way = way_of(x, set[i].a, &reverse);
-
-		if (!crosses_all(x, set[i].a))
+		x->code[e] = NO_DIM;
+	for (uint32_t e = x->row[root]; e < x->row[root + 1]; e++) {
+		if (way_of(x, e) != NO_DIM) {
+			/* In a clique, and in a ring of 3, whose triangles have both directions. */
+			whole |= 1u << way_of(x, e) / 2;
 			continue;
-		if (product->n_dims == OSR_MAX_DIMS)
+		}
+		if (n == 2 * OSR_MAX_DIMS)
 			return no(x, "it would have more than 15 dimensions");
-		product->factor[product->n_dims] =
-			way == reverse ? OSR_FACTOR_CLIQUE : OSR_FACTOR_PATH;
-		for (uint32_t e = 0; e < x->n_edges; e++)
-			if (dim_of(x, e) == set[i].a)
-				x->dim[e] = (uint8_t)product->n_dims;
+		first[n] = e;
+		name_way(x, e, 2 * n++);
+	}
+	for (uint32_t e = 0; e < x->n_edges; e++)
+		for (uint32_t g = x->row[x->from[e]]; g < x->row[x->from[e] + 1]; g++) {
+			uint32_t a = way_of(x, e), b = way_of(x, g);
+
+			if (a != NO_DIM && b != NO_DIM && a / 2 != b / 2 && are_knit(x, e, g))
+				cross[a / 2] |= 1u << b / 2;
+		}
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t left = ((1u << n) - 1) & ~cross[i] & ~(1u << i), j, k = product->n_dims;
+
+		if (left & (left - 1) || (left && whole & (left | 1u << i)))
+			return no(x, "its squares do not fit together");
+		j = left ? (uint32_t)__builtin_ctz(left) : n;
+		if (j < i)
+			continue;
+		if (k == OSR_MAX_DIMS)
+			return no(x, "it would have more than 15 dimensions");
+		name_way(x, first[i], 2 * k);
+		if (j < n)
+			name_way(x, first[j], 2 * k + 1);
+		product->factor[k] =
+			osr_set_of(x->way, first[i]) == osr_set_of(x->way, x->back[first[i]])
+				? OSR_FACTOR_CLIQUE
+				: OSR_FACTOR_PATH;
 		product->n_dims++;
 	}
 	product->coord = osr_alloc(x->scratch, (size_t)x->f->n_switches * product->n_dims,
@@ -409,6 +241,83 @@ static enum osr_status choose_dims(struct finder *x)
 	x->label = osr_calloc(x->scratch, (size_t)x->f->n_switches * product->n_dims,
 			      sizeof(*x->label));
 	return osr_arena_failed(x->scratch, x->diag) ? OSR_NOMEM : OSR_OK;
+}
+
+static uint32_t reverse_ways(uint32_t ways)
+{
+	return (ways & 0x55555555) << 1 | (ways >> 1 & 0x55555555);
+}
+
+static bool is_one(uint32_t ways)
+{
+	return ways && !(ways & (ways - 1));
+}
+
+/* Of an edge without a direction, those that no switch bars at either end. */
+static uint32_t ways_left(const struct finder *x, const uint32_t *bar, uint32_t e)
+{
+	uint32_t set = osr_set_of(x->way, e), back = osr_set_of(x->way, x->back[e]);
+
+	return x->code[set] != NO_DIM || set == back ? 0 : ~(bar[set] | reverse_ways(bar[back]));
+}
+
+/*
+ * All other directions by elimination: a square tells that two edges are of different dimensions, and no switch has two
+ * edges in one direction, but in a clique. A set with one direction left takes it; a scrap with more waits for
+ * place_rest(). If `bold`, and nothing else is left, two edges of a switch that can go straight on in one way only do so.
+ */
+static enum osr_status go_straight(struct finder *x, bool bold)
+{
+	uint32_t *bar = osr_alloc(x->scratch, x->n_edges, sizeof(*bar)), all = 0;
+
+	if (!bar)
+		return osr_fail(x->diag, OSR_NOMEM, "out of memory for %u edges", x->n_edges);
+	for (uint32_t k = 0; k < x->p->n_dims; k++)
+		all |= x->p->factor[k] == OSR_FACTOR_CLIQUE ? 0 : 3u << 2 * k;
+	for (bool again = true; again;) {
+		again = false;
+		for (uint32_t e = 0; e < x->n_edges; e++)
+			bar[e] = ~all;
+		for (uint32_t e = 0; e < x->n_edges; e++)
+			for (uint32_t v = x->from[e], g = x->row[v]; g < x->row[v + 1]; g++) {
+				uint32_t way = way_of(x, g);
+
+				if (way != NO_DIM && way_of(x, e) == NO_DIM)
+					bar[osr_set_of(x->way, e)] |=
+						are_knit(x, e, g) ? 3u << (way & ~1u) : 1u << way;
+			}
+		for (uint32_t e = 0; e < x->n_edges; e++) {
+			uint32_t left = ways_left(x, bar, e);
+
+			if (!is_one(left))
+				continue;
+			name_way(x, e, (uint32_t)__builtin_ctz(left));
+			again = true;
+		}
+		for (uint32_t e = 0; bold && e < x->n_edges && !again; e++) {
+			uint32_t on = OSR_NONE, n = 0, ways = 0;
+
+			for (uint32_t v = x->from[e], g = x->row[v]; g < x->row[v + 1]; g++) {
+				uint32_t left = way_of(x, g) != NO_DIM ? 1u << way_of(x, g)
+								       : ways_left(x, bar, g);
+
+				left = reverse_ways(left) & ways_left(x, bar, e);
+				if (!left || g == e || are_knit(x, e, g))
+					continue;
+				n++;
+				on = g;
+				ways = left;
+			}
+			if (n != 1 || !is_one(ways))
+				continue;
+			name_way(x, e, (uint32_t)__builtin_ctz(ways));
+			name_way(x, on, (uint32_t)__builtin_ctz(ways) ^ 1);
+			again = true;
+		}
+	}
+	for (uint32_t e = 0; e < x->n_edges; e++)
+		x->dim[e] = way_of(x, e) == NO_DIM ? NO_DIM : (uint8_t)(way_of(x, e) / 2);
+	return OSR_OK;
 }
 
 /* ---- coordinates ----------------------------------------------------------------------------- */
@@ -428,29 +337,44 @@ static bool has_place(const struct finder *x, uint32_t v)
 	return coord_of(x, v)[0] != OSR_NO_PLACE;
 }
 
-/* The largest component's switch with the most edges, the lowest of equals. */
+/*
+ * The largest component's switch with the most edges, of these that whose edges are of the largest sets: squares around
+ * it are whole, and its directions cross somewhere. The lowest of equals.
+ */
 static uint32_t product_root(const struct finder *x)
 {
 	const struct osr_fabric *fabric = x->f;
-	uint32_t *n = x->queue, main = 0, root = OSR_NONE;
+	uint32_t *n = x->queue, *size = x->code, main = 0, root = OSR_NONE;
+	uint64_t most = 0;
 
 	memset(n, 0, fabric->n_components * sizeof(*n));
 	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		n[fabric->sw_component[v]]++;
 	for (uint32_t k = 1; k < fabric->n_components; k++)
 		main = n[k] > n[main] ? k : main;
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
-		if (fabric->sw_component[v] == main &&
-		    (root == OSR_NONE ||
-		     x->row[v + 1] - x->row[v] > x->row[root + 1] - x->row[root]))
+	memset(size, 0, x->n_edges * sizeof(*size));
+	for (uint32_t e = 0; e < x->n_edges; e++)
+		size[osr_set_of(x->way, e)]++;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint64_t rank = 0;
+
+		for (uint32_t e = x->row[v]; e < x->row[v + 1]; e++) {
+			rank += (UINT64_C(1) << 40) + size[osr_set_of(x->way, e)];
+			for (uint32_t g = x->row[v]; g < x->row[v + 1]; g++)
+				rank += are_knit(x, e, g) ? 1 << 24 : 0;
+		}
+		if (fabric->sw_component[v] == main && rank > most) {
 			root = v;
+			most = rank;
+		}
+	}
 	return root;
 }
 
 /* The step that an edge makes in its dimension. */
 static int32_t step_of(const struct finder *x, uint32_t e)
 {
-	return osr_set_of(x->way, e) == dim_of(x, e) ? 1 : -1;
+	return way_of(x, e) % 2 ? -1 : 1;
 }
 
 static uint32_t gcd(uint32_t a, uint32_t b)
@@ -519,48 +443,28 @@ static enum osr_status spread_labels(struct finder *x, uint32_t root)
 	return OSR_OK;
 }
 
-/*
- * In the clique of the root members are numbered by index; what crosses no square on the way leads to the same member
- * everywhere.
- */
-static enum osr_status name_cliques(struct finder *x, uint32_t root)
+/* What is connected without the cables of a clique is one member of it; members are numbered by their first switch. */
+static enum osr_status name_cliques(struct finder *x)
 {
+	uint32_t n = x->f->n_switches, *member = x->queue, *number = x->seen;
 	struct osr_product *product = x->p;
-	uint32_t *member = osr_alloc(x->scratch, x->n_edges, sizeof(*member));
 
-	if (!member)
-		return osr_fail(x->diag, OSR_NOMEM, "out of memory for %u edges", x->n_edges);
-	memset(member, 0xff, x->n_edges * sizeof(*member));
 	for (uint32_t k = 0; k < product->n_dims; k++) {
 		if (product->size[k])
 			continue;
-		product->size[k] = 1;
-		for (uint32_t e = x->row[root]; e <= x->row[root + 1]; e++) {
-			uint32_t v = e < x->row[root + 1] ? x->near[e] : root, number = 0;
-
-			if (v != root && x->dim[e] != k)
-				continue;
-			product->size[k] += v != root;
-			for (uint32_t g = x->row[v]; g < x->row[v + 1]; g++)
-				number += x->dim[g] == k && x->near[g] < v;
-			for (uint32_t g = x->row[v]; g < x->row[v + 1]; g++)
-				if (x->dim[g] == k)
-					member[osr_set_of(x->layer, x->back[g])] = number;
-		}
-		for (uint32_t v = 0; v < x->f->n_switches; v++) {
-			uint32_t e = x->row[v], number;
-
+		osr_set_init(member, n);
+		for (uint32_t e = 0; e < x->n_edges; e++)
+			if (x->dim[e] != k && x->dim[e] != NO_DIM && has_place(x, x->from[e]))
+				osr_set_join(member, x->from[e], x->near[e]);
+		for (uint32_t v = 0; v < n; v++) {
 			if (!has_place(x, v))
 				continue;
-			while (e < x->row[v + 1] && x->dim[e] != k)
-				e++;
-			number = e < x->row[v + 1] ? member[osr_set_of(x->layer, x->back[e])]
-						   : OSR_NONE;
-			if (number >= product->size[k])
-				return no(x,
-					  "a dimension is neither a ring, a line nor a full mesh");
-			coord_of(x, v)[k] = (uint16_t)number;
+			if (osr_set_of(member, v) == v)
+				number[v] = product->size[k]++;
+			coord_of(x, v)[k] = (uint16_t)number[osr_set_of(member, v)];
 		}
+		if (product->size[k] > 256)
+			return no(x, "a dimension is neither a ring, a line nor a full mesh");
 	}
 	return OSR_OK;
 }
@@ -787,16 +691,13 @@ static enum osr_status product_verify(struct finder *x, uint32_t root)
 	return OSR_OK;
 }
 
-static enum osr_status product_try(struct finder *x, bool bold)
+static enum osr_status product_try(struct finder *x, uint32_t root, bool bold)
 {
 	enum osr_status st;
-	uint32_t root;
 
 	*x->p = (struct osr_product){ .f = x->f };
-	if ((st = go_straight(x, bold)) || (st = choose_dims(x)))
-		return st;
-	root = product_root(x);
-	if ((st = spread_labels(x, root)) || (st = name_cliques(x, root)))
+	if ((st = choose_dims(x, root)) || (st = go_straight(x, bold)) ||
+	    (st = spread_labels(x, root)) || (st = name_cliques(x)))
 		return st;
 	sort_dims(x);
 	if ((st = own_places(x)))
@@ -809,20 +710,15 @@ enum osr_status osr_product_find(const struct osr_fabric *fabric, struct osr_are
 				 struct osr_product *product, struct osr_diag *diag)
 {
 	struct finder x = { .f = fabric, .p = product, .scratch = scratch, .diag = diag };
-	uint32_t *squares = osr_alloc(scratch, fabric->n_channels, sizeof(*squares));
-	enum osr_status st = product_prepare(&x);
+	enum osr_status st;
+	uint32_t root;
 
-	if (!squares)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u channels",
-				fabric->n_channels);
-	if (st || (st = knit_squares(&x)))
+	if ((st = product_prepare(&x)) || (st = knit_squares(&x)))
 		return st;
-	memcpy(squares, x.way, x.n_edges * sizeof(*squares));
-	st = product_try(&x, false);
-	if (st == OSR_NOT_APPLICABLE) {
-		memcpy(x.way, squares, x.n_edges * sizeof(*squares));
-		st = product_try(&x, true);
-	}
+	root = product_root(&x);
+	st = product_try(&x, root, false);
+	if (st == OSR_NOT_APPLICABLE)
+		st = product_try(&x, root, true);
 	if (!st && diag)
 		diag->text[0] = 0;
 	return st;
