@@ -190,6 +190,20 @@ const char *osr_switch_name(const struct osr_fabric *fabric, uint32_t sw, char b
 const char *osr_terminal_name(const struct osr_fabric *fabric, uint32_t term, char buf[32]);
 
 /*
+ * Which switches have hosts. End ports that belong to a switch itself are none: SHARP aggregation nodes, known by their
+ * node description, and the CA that most switches have on their last port, which manages the switch (the rule of
+ * osmroutes/pgft.h, so that what dmodk takes for a spine is one here too). An end is a port of a CA or router.
+ */
+struct osr_end {
+	uint32_t sw;      /* where it is */
+	bool last;        /* at the last port of that switch */
+	const char *name; /* node description */
+};
+
+/* n_hosts[n_switches]: how many of the n ends at each switch are hosts. O(n + n_switches). */
+void osr_count_hosts(const struct osr_end *end, uint32_t n, uint32_t *n_hosts, uint32_t n_switches);
+
+/*
  * The channel that leaves switch s by this port, or OSR_NONE (end port, nothing, or no such port).
  */
 static inline uint32_t osr_port_channel(const struct osr_fabric *fabric, uint32_t s, uint32_t port)

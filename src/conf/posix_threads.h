@@ -3,7 +3,7 @@
 #ifndef OSR_CONF_POSIX_THREADS_H
 #define OSR_CONF_POSIX_THREADS_H
 
-#include <osmroutes/threads.h>
+#include <osmroutes/arena.h>
 
 #define OSR_MAX_THREADS 256
 

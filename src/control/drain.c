@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/hosts.h>
 #include <osmroutes/names.h>
 #include <osmroutes/set.h>
 
@@ -158,7 +157,7 @@ struct cutting {
 	struct osr_part *part; /* [MAX_PARTS + 1] of the caller */
 };
 
-/* CAs that belong to a switch itself (hosts.h) do not count, but for the subnet manager's. */
+/* CAs that belong to a switch itself (fabric.h) do not count, but for the subnet manager's. */
 static enum osr_status cutting_begin(const struct osr_drains *drains,
 				     const struct osr_fabric *fabric, struct osr_arena *arena,
 				     struct cutting *x, struct osr_diag *diag)

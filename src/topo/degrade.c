@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <osmroutes/prng.h>
+#include <osmroutes/set.h>
 
 struct work {
 	const struct osr_net *net;
@@ -18,9 +19,9 @@ struct work {
 	struct osr_prng prng;
 	bool *gone;            /* [n_nodes] */
 	bool *cut;             /* [n_ports] the cable at this port */
-	uint32_t *list;        /* [n_ports] candidates, then the walk's stack */
-	uint32_t *stack;       /* [n_nodes] */
-	bool *seen;            /* [n_nodes] */
+	uint32_t *list;        /* [n_ports] candidates */
+	uint32_t *set;         /* [n_nodes] switches that hang together */
+	bool *transit;         /* [n_nodes] */
 	uint32_t n_components; /* of the switches before anything was taken out */
 };
 
@@ -38,30 +39,19 @@ static uint32_t degrade_neighbour(const struct work *w, uint32_t port)
 
 static uint32_t count_components(struct work *w)
 {
-	uint32_t n_components = 0, n = 0;
+	const struct osr_net *net = w->net;
+	uint32_t n = 0;
 
-	memset(w->seen, 0, w->net->n_nodes * sizeof(*w->seen));
-	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
-		if (!osr_net_is_switch(w->net, i) || w->gone[i] || w->seen[i])
-			continue;
-		n_components++;
-		w->seen[i] = true;
-		w->stack[n++] = i;
-		while (n) {
-			const struct osr_net_node *node = &w->net->nodes[w->stack[--n]];
-			uint32_t last = node->port_row + node->n_ports;
+	osr_set_init(w->set, net->n_nodes);
+	for (uint32_t i = 0; i < net->n_nodes; i++)
+		n += osr_net_is_switch(net, i) && !w->gone[i];
+	for (uint32_t p = 0; p < net->n_ports; p++) {
+		uint32_t node = net->ports[p].node, t = degrade_neighbour(w, p);
 
-			for (uint32_t p = node->port_row + 1; p <= last; p++) {
-				uint32_t t = degrade_neighbour(w, p);
-
-				if (t == OSR_NONE || w->seen[t])
-					continue;
-				w->seen[t] = true;
-				w->stack[n++] = t;
-			}
-		}
+		if (t != OSR_NONE && osr_net_is_switch(net, node) && !w->gone[node])
+			n -= osr_set_join(w->set, node, t);
 	}
-	return n_components;
+	return n;
 }
 
 /* More pieces than before: what was in pieces from the start may stay so. */
@@ -94,8 +84,39 @@ static uint32_t count_bare(const struct work *w)
 	return n;
 }
 
+bool osr_topo_transit(const struct osr_net *net, bool *transit)
+{
+	struct osr_end *end = calloc((size_t)net->n_ports + 1, sizeof(*end));
+	uint32_t *n_hosts = calloc((size_t)net->n_nodes + 1, sizeof(*n_hosts));
+	uint32_t n = 0, n_switches = 0;
+	bool enough = end && n_hosts;
+
+	for (uint32_t i = 0; enough && i < net->n_nodes; i++) {
+		uint32_t first = net->nodes[i].port_row, last = first + net->nodes[i].n_ports;
+
+		if (!osr_net_is_switch(net, i))
+			continue;
+		for (uint32_t p = first + 1; p <= last; p++) {
+			uint32_t peer = net->ports[p].peer;
+			uint32_t far = peer == OSR_NONE ? i : net->ports[peer].node;
+
+			if (!osr_net_is_switch(net, far))
+				end[n++] = (struct osr_end){ n_switches, p == last,
+							     osr_net_name(net, far) };
+		}
+		n_switches++;
+	}
+	if (enough)
+		osr_count_hosts(end, n, n_hosts, n_switches);
+	for (uint32_t i = 0, s = 0; enough && i < net->n_nodes; i++)
+		transit[i] = osr_net_is_switch(net, i) && !n_hosts[s++];
+	free(end);
+	free(n_hosts);
+	return enough;
+}
+
 /*
- * w->seen: switches without hosts. Switches go first: their links are no candidates any more. Where no switch is asked for, as many
+ * Switches go first: their links are no candidates any more. Where no switch is asked for, as many
  * random numbers are drawn as ever since the first version, so that a seed names the same links.
  */
 static uint32_t take_switches(struct work *w, uint32_t *wanted)
@@ -105,7 +126,7 @@ static uint32_t take_switches(struct work *w, uint32_t *wanted)
 	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
 		if (!osr_net_is_switch(w->net, i))
 			continue;
-		if (w->how->hosts_too || w->seen[i])
+		if (w->how->hosts_too || w->transit[i])
 			w->list[n++] = i;
 	}
 	*wanted = want = degrade_share(n, w->how->switches_percent, w->how->n_switches);
@@ -260,20 +281,20 @@ enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_deg
 	memset(gone, 0, from->n_nodes);
 	memset(cut, 0, from->n_ports);
 	w.list = calloc((size_t)from->n_ports + 1, sizeof(*w.list));
-	w.stack = calloc((size_t)from->n_nodes + 1, sizeof(*w.stack));
-	w.seen = calloc((size_t)from->n_nodes + 1, sizeof(*w.seen));
-	enough = w.list && w.stack && w.seen;
+	w.set = calloc((size_t)from->n_nodes + 1, sizeof(*w.set));
+	w.transit = calloc((size_t)from->n_nodes + 1, sizeof(*w.transit));
+	enough = w.list && w.set && w.transit;
 	if (enough) {
 		w.n_components = count_components(&w);
-		enough = osr_topo_transit(from, w.seen);
+		enough = osr_topo_transit(from, w.transit);
 	}
 	if (enough) {
 		done->n_switches = take_switches(&w, &done->switches_wanted);
 		done->n_links = take_links(&w, &done->links_wanted);
 	}
 	free(w.list);
-	free(w.stack);
-	free(w.seen);
+	free(w.set);
+	free(w.transit);
 	return enough ? OSR_OK
 		      : osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " nodes",
 				 from->n_nodes);

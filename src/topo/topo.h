@@ -77,7 +77,7 @@ struct osr_degraded {
 	uint32_t n_switches, switches_wanted;
 };
 
-/* Switches without hosts (osmroutes/hosts.h), in transit[n_nodes]. False: out of memory. O(ports). */
+/* Switches without hosts (osmroutes/fabric.h), in transit[n_nodes]. False: out of memory. O(ports). */
 bool osr_topo_transit(const struct osr_net *net, bool *transit);
 
 /* What is to be removed: gone[n_nodes], switches only; cut[n_ports], both ends of a cable. */

@@ -5,6 +5,7 @@
  * walking switch after switch and port after port, so no other sort is needed.
  */
 #include <osmroutes/names.h>
+#include <osmroutes/set.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -458,36 +459,23 @@ static enum osr_status lay_out_dests(struct build *w)
 	return OSR_OK;
 }
 
+/* Sets are called by their lowest switch, so components are numbered in that order. */
 static enum osr_status find_components(struct build *w)
 {
 	struct osr_fabric *fabric = w->f;
-	uint32_t *component, *queue = w->index; /* handles are no longer needed */
+	uint32_t *component, *set = w->index; /* handles are no longer needed */
 
 	fabric->sw_component = component =
 		osr_alloc(w->arena, fabric->n_switches, sizeof(*component));
 	if (osr_arena_failed(w->arena, w->diag))
 		return OSR_NOMEM;
-	memset(component, 0xff, fabric->n_switches * sizeof(*component));
+	osr_set_init(set, fabric->n_switches);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		osr_set_join(set, fabric->chan_src[c], fabric->chan_dst[c]);
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t head = 0, tail = 0;
+		uint32_t lowest = osr_set_of(set, s);
 
-		if (component[s] != OSR_NONE)
-			continue;
-		component[s] = fabric->n_components;
-		queue[tail++] = s;
-		while (head < tail) {
-			uint32_t v = queue[head++];
-
-			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-				uint32_t u = fabric->chan_dst[c];
-
-				if (component[u] != OSR_NONE)
-					continue;
-				component[u] = fabric->n_components;
-				queue[tail++] = u;
-			}
-		}
-		fabric->n_components++;
+		component[s] = lowest == s ? fabric->n_components++ : component[lowest];
 	}
 	return OSR_OK;
 }
@@ -611,4 +599,25 @@ const char *osr_switch_name(const struct osr_fabric *fabric, uint32_t sw, char b
 const char *osr_terminal_name(const struct osr_fabric *fabric, uint32_t term, char buf[32])
 {
 	return name_or_guid(fabric, fabric->term_name[term], fabric->term_guid[term], buf);
+}
+
+void osr_count_hosts(const struct osr_end *end, uint32_t n, uint32_t *n_hosts, uint32_t n_switches)
+{
+	uint32_t n_last = 0, n_only = 0, n_bare = 0;
+	bool own_port;
+
+	memset(n_hosts, 0, n_switches * sizeof(*n_hosts));
+	for (uint32_t i = 0; i < n; i++)
+		n_hosts[end[i].sw]++;
+	/* Do most switches, and most of those with no other end, have one on their last port? */
+	for (uint32_t i = 0; i < n; i++) {
+		n_last += end[i].last;
+		n_only += end[i].last && n_hosts[end[i].sw] == 1;
+	}
+	for (uint32_t s = 0; s < n_switches; s++)
+		n_bare += !n_hosts[s];
+	own_port = 2 * n_last > n_switches && n_only > n_bare && n_switches > 2;
+	for (uint32_t i = 0; i < n; i++)
+		n_hosts[end[i].sw] -=
+			(own_port && end[i].last) || strstr(end[i].name, "Aggregation Node");
 }

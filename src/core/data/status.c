@@ -20,25 +20,17 @@ enum osr_status osr_fail(struct osr_diag *diag, enum osr_status st, const char *
 
 const char *osr_status_str(enum osr_status st)
 {
-	switch (st) {
-	case OSR_OK:
-		return "ok";
-	case OSR_NOMEM:
-		return "out of memory";
-	case OSR_INVAL:
-		return "invalid input";
-	case OSR_NOT_APPLICABLE:
-		return "engine not applicable";
-	case OSR_UNREACHABLE:
-		return "unreachable destination";
-	case OSR_NO_VL:
-		return "not enough virtual lanes";
-	case OSR_CHECK_FAILED:
-		return "check failed";
-	case OSR_NOT_PROVEN:
-		return "not proven";
-	case OSR_BUG:
-		return "internal error";
-	}
-	return "unknown status";
+	static const char *const name[] = {
+		[OSR_OK] = "ok",
+		[OSR_NOMEM] = "out of memory",
+		[OSR_INVAL] = "invalid input",
+		[OSR_NOT_APPLICABLE] = "engine not applicable",
+		[OSR_UNREACHABLE] = "unreachable destination",
+		[OSR_NO_VL] = "not enough virtual lanes",
+		[OSR_CHECK_FAILED] = "check failed",
+		[OSR_NOT_PROVEN] = "not proven",
+		[OSR_BUG] = "internal error",
+	};
+
+	return st < sizeof(name) / sizeof(*name) ? name[st] : "unknown status";
 }

@@ -4,7 +4,6 @@
  * with many (fit_part); take the trial that leaves the fewest holes; then number hosts and up-ports
  * (number_hosts, number_ports).
  */
-#include <osmroutes/hosts.h>
 #include <osmroutes/pgft.h>
 
 #include <stdarg.h>
