@@ -164,9 +164,11 @@ static bool same_ca_tables(struct osr_tables *tables)
 			return false;
 		first = tables->term_sl2vl[i];
 	}
+	/* Where there is no CA no packet is sent by such a table. */
 	for (unsigned sl = 0; sl < 16; sl++)
-		tables->routing.ca_sl2vl[sl] =
-			first && first[sl] != OSR_VL_UNSET ? first[sl] : (uint8_t)sl;
+		tables->routing.ca_sl2vl[sl] = !first && tables->term_sl2vl         ? 0
+					       : first && first[sl] != OSR_VL_UNSET ? first[sl]
+										    : (uint8_t)sl;
 	return true;
 }
 
