@@ -134,23 +134,6 @@ static double efi_over_bound(const struct osr_result *x, uint32_t rounds)
 	return bound ? (double)most / (double)bound : 0;
 }
 
-/* Channels to `root` from every switch of f, or OSR_NONE; list: [n_switches] of scratch. */
-static void distances(const struct osr_fabric *f, uint32_t root, uint32_t *dist, uint32_t *list)
-{
-	uint32_t n = 0;
-
-	memset(dist, 0xff, f->n_switches * sizeof(*dist));
-	dist[root] = 0;
-	list[n++] = root;
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t c = f->chan_row[list[i]]; c < f->chan_row[list[i] + 1]; c++) {
-			if (dist[f->chan_dst[c]] != OSR_NONE)
-				continue;
-			dist[f->chan_dst[c]] = dist[list[i]] + 1;
-			list[n++] = f->chan_dst[c];
-		}
-}
-
 /*
  * Entries that no routing with shortest paths can keep, and their blocks: they lead into the cable that is dead,
  * or to a switch that is no nearer any more. Both fabrics have the same switches and LIDs.
@@ -159,7 +142,7 @@ static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric 
 			    uint64_t *n_blocks)
 {
 	const struct osr_fabric *f = &w->fabric;
-	uint32_t *dist = malloc(2 * f->n_switches * sizeof(*dist)), root = OSR_NONE;
+	uint32_t *dist = malloc(f->n_switches * sizeof(*dist)), root = OSR_NONE;
 	size_t size = f->max_lid / 64 + (size_t)1;
 	uint8_t *block = calloc(f->n_switches * size, 1);
 	uint64_t n = 0;
@@ -168,7 +151,7 @@ static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric 
 		die("out of memory");
 	for (uint32_t d = 0; d < f->n_dests && now->n_dests == f->n_dests; d++) {
 		if (f->dest_switch[d] != root)
-			distances(now, root = f->dest_switch[d], dist, dist + f->n_switches);
+			test_distances(now, root = f->dest_switch[d], dist);
 		for (uint32_t s = 0; s < f->n_switches; s++) {
 			uint32_t c = osr_port_channel(f, s, osr_lft(&w->routing, s, d));
 			bool must;

@@ -23,25 +23,6 @@ struct replay {
 	unsigned n_light;          /* of the paths, those that could have been heavier */
 };
 
-static void measure_hops(struct replay *x)
-{
-	bool more = true;
-
-	memset(x->hops, 0xff, sizeof(x->hops));
-	x->hops[x->root] = 0;
-	while (more) {
-		more = false;
-		for (uint32_t c = 0; c < x->f->n_channels; c++) {
-			uint32_t from = x->f->chan_src[c], to = x->f->chan_dst[c];
-
-			if (x->hops[to] == OSR_NONE || x->hops[from] <= x->hops[to] + 1)
-				continue;
-			x->hops[from] = x->hops[to] + 1;
-			more = true;
-		}
-	}
-}
-
 static uint32_t table_channel(const struct replay *x, uint32_t v)
 {
 	return osr_port_channel(x->f, v, osr_lft(x->r, v, x->dest));
@@ -162,7 +143,7 @@ static void judge(bool by_dest)
 			if (t.f.term_role[i] == OSR_ROLE_SP0)
 				continue;
 			x.root = t.f.term_switch[i];
-			measure_hops(&x);
+			test_distances(&t.f, x.root, x.hops);
 			for (uint32_t k = 0; k < 1u << t.f.term_lmc[i]; k++) {
 				x.dest = t.f.lid_dest[t.f.term_lid[i] + k];
 				if (by_dest)

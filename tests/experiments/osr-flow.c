@@ -42,6 +42,7 @@
 #include <string.h>
 
 #include "topo/topo.h"
+#include "unit/sweeps.h"
 
 #define MESSAGE 1e6 /* bytes of a stage; in this model the size cancels out */
 #define GBPS 40
@@ -141,26 +142,14 @@ static void grow(struct lab *x, unsigned levels, unsigned side)
 
 static void route_base(struct lab *x, const char *name)
 {
-	const struct osr_engine *e = osr_engine_find(name);
-	const struct osr_param none[] = { { NULL } };
-	struct osr_values v;
-	const struct osr_job job = { .engine = e,
-				     .values = &v,
-				     .request = { .max_vls = 8 },
-				     .scratch = &x->scratch,
-				     .arena = &x->arena,
-				     .diag = &x->diag };
-	struct osr_result now;
+	const struct osr_request req = { .max_vls = 8 };
+	struct osr_result now = { .fabric = x->f };
 	struct osr_sweep sweep;
 
-	if (!e)
-		die(x, name);
-	osr_values_default(&v, e->params ? e->params : none);
-	now.fabric = x->f;
-	if (osr_sweep(&job, &now, &sweep))
+	if (!osr_engine_find(name) ||
+	    test_route(name, "", req, NULL, &x->arena, &now, &sweep, &x->diag))
 		die(x, name);
 	x->base = now.routing;
-	osr_arena_free(&x->scratch);
 }
 
 /* Keys ----------------------------------------------------------------------------------------- */

@@ -24,6 +24,26 @@ uint64_t test_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
+uint32_t test_distances(const struct osr_fabric *f, uint32_t root, uint32_t *dist)
+{
+	uint32_t *queue = malloc(f->n_switches * sizeof(*queue)), n = 0, most;
+
+	if (!queue)
+		abort();
+	memset(dist, 0xff, f->n_switches * sizeof(*dist));
+	dist[root] = 0;
+	queue[n++] = root;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t c = f->chan_row[queue[i]]; c < f->chan_row[queue[i] + 1]; c++)
+			if (dist[f->chan_dst[c]] == OSR_NONE) {
+				dist[f->chan_dst[c]] = dist[queue[i]] + 1;
+				queue[n++] = f->chan_dst[c];
+			}
+	most = dist[queue[n - 1]];
+	free(queue);
+	return most;
+}
+
 void draft_new(struct draft *d)
 {
 	*d = (struct draft){ .b = osr_builder_new(), .next_lid = 1, .next_guid = 0x1000 };

@@ -54,6 +54,9 @@ void test_fabric_random(struct test_fabric *t, uint32_t switches, uint32_t links
 /* a + 1 groups of a switches, each with a cable to another group and a host. */
 void test_fabric_dragonfly(struct test_fabric *t, uint32_t a);
 
+/* Channels between a switch and all others, OSR_NONE: none. Returns the largest distance. */
+uint32_t test_distances(const struct osr_fabric *f, uint32_t root, uint32_t *dist);
+
 /* The environment variable of this name, for campaigns by hand; `otherwise` without it. */
 unsigned test_number(const char *name, unsigned otherwise);
 

@@ -26,26 +26,6 @@ static void *make(struct osr_arena *arena, size_t n, size_t size)
 	return must(osr_calloc(arena, n, size));
 }
 
-/* Distances from every switch to `to`, by relaxing until nothing changes. */
-static void distances(const struct osr_fabric *f, uint32_t to, uint32_t *dist)
-{
-	bool changed = true;
-
-	memset(dist, 0xff, f->n_switches * sizeof(*dist));
-	dist[to] = 0;
-	while (changed) {
-		changed = false;
-		for (uint32_t c = 0; c < f->n_channels; c++) {
-			uint32_t a = f->chan_src[c], b = f->chan_dst[c];
-
-			if (dist[b] != OSR_NONE && dist[b] + 1 < dist[a]) {
-				dist[a] = dist[b] + 1;
-				changed = true;
-			}
-		}
-	}
-}
-
 static uint8_t *entry(const struct osr_routing *r, uint32_t d, uint32_t s)
 {
 	return &r->lft[(size_t)d * r->n_switches + s];
@@ -69,7 +49,7 @@ static void make_shortest(const struct osr_fabric *f, struct osr_arena *arena,
 	init(r, f, arena);
 	r->claims = OSR_CLAIM_MINIMAL;
 	for (uint32_t d = 0; d < f->n_dests; d++) {
-		distances(f, f->dest_switch[d], dist);
+		test_distances(f, f->dest_switch[d], dist);
 		for (uint32_t c = f->n_channels; c-- > 0;)
 			if (dist[f->chan_dst[c]] != OSR_NONE &&
 			    dist[f->chan_dst[c]] + 1 == dist[f->chan_src[c]])
@@ -86,7 +66,7 @@ static void number_switches(const struct osr_fabric *f, uint32_t *place)
 	for (uint32_t root = 0; root < f->n_switches; root++) {
 		if (place[root])
 			continue;
-		distances(f, root, dist);
+		test_distances(f, root, dist);
 		for (uint32_t level = 0; level < f->n_switches; level++)
 			for (uint32_t s = 0; s < f->n_switches; s++)
 				if (dist[s] == level)
@@ -648,7 +628,7 @@ static bool judge_dest(struct judge *j, uint32_t d)
 
 	if (*entry(j->r, d, root) != f->term_port[f->dest_term[d]])
 		return false;
-	distances(f, root, dist);
+	test_distances(f, root, dist);
 	for (uint32_t s = 0; s < f->n_switches; s++)
 		if (j->r->sl && dist[s] != OSR_NONE) {
 			unsigned sl = j->r->sl[(size_t)d * f->n_switches + s];

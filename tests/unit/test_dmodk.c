@@ -14,6 +14,7 @@
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>
 
+#include "sweeps.h"
 #include "topos.h"
 
 struct routed {
@@ -35,34 +36,22 @@ static void make_net(const char *tree, bool mgmt, struct osr_net *net)
 		fail_msg("%s", diag.text);
 }
 
-/* `previous` may be NULL; max_missing NULL: the default. */
+/* `previous` may be NULL. */
 static void route_after(struct osr_net *net, int lmc, const struct osr_result *previous,
-			const char *max_missing, struct routed *x)
+			const char *options, struct routed *x)
 {
-	const struct osr_engine *e = osr_engine_find("dmodk");
+	const struct osr_request req = { .max_vls = 1, .multicast = true };
 	struct osr_pgft_options opt = { .max_missing = 99 };
 	struct osr_diag diag = { "" };
-	struct osr_values v;
-	const struct osr_job job = { .engine = e,
-				     .values = &v,
-				     .request = { .max_vls = 1, .multicast = true },
-				     .previous = previous,
-				     .scratch = &x->scratch,
-				     .arena = &x->result,
-				     .diag = &diag };
 	struct osr_result now;
 	struct osr_sweep sweep;
 
 	*x = (struct routed){ 0 };
-	osr_values_default(&v, e->params);
-	if (max_missing)
-		assert_int_equal(osr_values_set(&v, e->params, "max_missing", max_missing, &diag),
-				 OSR_OK);
 	if (osr_net_fabric(net, lmc, &x->arena, &x->f, &diag) ||
 	    osr_pgft_find(&x->f, &opt, &x->scratch, &x->p, &diag))
 		fail_msg("%s", diag.text);
 	now.fabric = x->f;
-	if (osr_sweep(&job, &now, &sweep))
+	if (test_route("dmodk", options, req, previous, &x->result, &now, &sweep, &diag))
 		fail_msg("%s", diag.text);
 	x->r = now.routing;
 	x->verdict = sweep.verdict;
@@ -74,7 +63,7 @@ static void route_after(struct osr_net *net, int lmc, const struct osr_result *p
 
 static void route_net(struct osr_net *net, int lmc, struct routed *x)
 {
-	route_after(net, lmc, NULL, "99", x);
+	route_after(net, lmc, NULL, "max_missing=99", x);
 }
 
 static void drop(struct routed *x)
@@ -322,10 +311,10 @@ static void break_tree(uint32_t i)
 	/* With the memory of the whole one, and the whole one with the memory of the broken one. */
 	route_net(&net, -1, &y);
 	before = (struct osr_result){ .fabric = y.f, .routing = y.r };
-	route_after(&broken, i % 11 == 0 ? 1 : -1, &before, "99", &z);
+	route_after(&broken, i % 11 == 0 ? 1 : -1, &before, "max_missing=99", &z);
 	before = (struct osr_result){ .fabric = x.f, .routing = x.r };
 	drop(&y);
-	route_after(&net, -1, &before, "99", &y);
+	route_after(&net, -1, &before, "max_missing=99", &y);
 	drop(&x);
 	drop(&y);
 	drop(&z);
@@ -419,12 +408,12 @@ static void kill_node(const struct osr_net *whole, const struct routed *x, uint3
 
 	gone[node] = true;
 	assert_int_equal(osr_topo_remove(whole, gone, cut, &broken, &diag), OSR_OK);
-	route_after(&broken, -1, &before, NULL, &with);
+	route_after(&broken, -1, &before, "", &with);
 	sum->with += osr_routing_changed(&before, &with.f, &with.r, &n);
 	sum->entries += n;
 	sum->over += n_over(x, osr_fabric_switch_by_guid(&x->f, whole->nodes[node].guid));
 	middle = (struct osr_result){ .fabric = with.f, .routing = with.r };
-	route_after((struct osr_net *)whole, -1, &middle, NULL, &back);
+	route_after((struct osr_net *)whole, -1, &middle, "", &back);
 	assert_int_equal(osr_routing_changed(&before, &back.f, &back.r, &n), 0);
 	drop(&with);
 	drop(&back);
@@ -493,7 +482,7 @@ static void test_replaced(void **state)
 				uint64_t n;
 
 				whole.nodes[node].guid = again ? 1 : UINT64_MAX;
-				route_after(&whole, -1, &before, NULL, &y[again]);
+				route_after(&whole, -1, &before, "", &y[again]);
 				/* Its own entries count as new. */
 				assert_int_equal(
 					osr_routing_changed(&before, &y[again].f, &y[again].r, &n),

@@ -35,17 +35,12 @@ static void grow(struct tree *t, const char *m, const char *w, const char *p, ui
 		.n_links = links, .n_switches = switches, .seed = seed, .keep_connected = true
 	};
 	struct osr_pgft_options opt = { .max_missing = 30 };
-	struct osr_net net, broken;
 	struct osr_diag diag = { "" };
 	char what[100];
 
 	memset(t, 0, sizeof(*t));
 	snprintf(what, sizeof(what), "tree m=%s w=%s p=%s", m, w, p);
-	assert_int_equal(topo_net(what, NULL, &net, &diag), OSR_OK);
-	degrade_net(&net, how, &broken);
-	assert_int_equal(osr_net_fabric(&broken, 0, &t->arena, &t->f, &diag), OSR_OK);
-	osr_net_free(&net);
-	osr_net_free(&broken);
+	topo_broken(what, how, 0, &t->arena, &t->f);
 	if (osr_pgft_find(&t->f, &opt, &t->arena, &t->p, &diag))
 		fail_msg("%s", diag.text);
 	for (uint32_t i = 0; i < t->f.n_terminals; i++)

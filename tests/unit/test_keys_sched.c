@@ -32,17 +32,12 @@ static const struct osr_sched_limits limits = {
 static void grow(struct world *w, const char *m, int lmc, uint32_t links, uint64_t seed)
 {
 	const struct osr_degrade how = { .n_links = links, .seed = seed, .keep_connected = true };
-	struct osr_net net, broken;
 	char what[64] = "torus dims=5";
 
 	osr_arena_free(&w->arena);
 	if (strcmp(m, "ring"))
 		snprintf(what, sizeof(what), "tree m=%s w=%s", m, strlen(m) > 3 ? "1,4,4" : "1,4");
-	assert_int_equal(topo_net(what, NULL, &net, &w->diag), OSR_OK);
-	degrade_net(&net, how, &broken);
-	assert_int_equal(osr_net_fabric(&broken, lmc, &w->arena, &w->f, &w->diag), OSR_OK);
-	osr_net_free(&net);
-	osr_net_free(&broken);
+	topo_broken(what, how, lmc, &w->arena, &w->f);
 }
 
 static void change(struct world *w, const char *m, int lmc, uint32_t links, uint64_t seed)

@@ -4,6 +4,7 @@
 
 #include "io/netfile.h"
 #include <osmroutes/prng.h>
+#include "fabrics.h"
 #include "topos.h"
 
 static void make_fabric(const char *what, struct osr_net *net, struct osr_arena *arena,
@@ -15,41 +16,17 @@ static void make_fabric(const char *what, struct osr_net *net, struct osr_arena 
 		fail_msg("%s: %s", what, diag.text);
 }
 
-/* Hops of the farthest switch, by a breadth-first search of the test's own. */
-static uint32_t eccentricity(const struct osr_fabric *f, uint32_t start)
-{
-	uint32_t *dist = malloc(f->n_switches * sizeof(*dist));
-	uint32_t *queue = malloc(f->n_switches * sizeof(*queue));
-	uint32_t head = 0, tail = 0, last = 0;
-
-	memset(dist, 0xff, f->n_switches * sizeof(*dist));
-	dist[start] = 0;
-	queue[tail++] = start;
-	while (head < tail) {
-		uint32_t s = queue[head++];
-
-		last = dist[s];
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-			if (dist[f->chan_dst[c]] != UINT32_MAX)
-				continue;
-			dist[f->chan_dst[c]] = last + 1;
-			queue[tail++] = f->chan_dst[c];
-		}
-	}
-	free(dist);
-	free(queue);
-	return tail == f->n_switches ? last : UINT32_MAX;
-}
-
+/* Hops between the farthest switches. */
 static uint32_t diameter(const struct osr_fabric *f)
 {
-	uint32_t most = 0;
+	uint32_t *dist = malloc(f->n_switches * sizeof(*dist)), most = 0;
 
 	for (uint32_t s = 0; s < f->n_switches; s++) {
-		uint32_t e = eccentricity(f, s);
+		uint32_t e = test_distances(f, s, dist);
 
 		most = e > most ? e : most;
 	}
+	free(dist);
 	return most;
 }
 

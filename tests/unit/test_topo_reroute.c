@@ -95,23 +95,6 @@ static void test_known_bounds(void **state)
 	}
 }
 
-/* Hops to one switch, with no search of the project's. */
-static void count_hops(const struct osr_fabric *f, uint32_t root, uint32_t *hops)
-{
-	bool grows = true;
-
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		hops[s] = s == root ? 0 : OSR_NONE - 1;
-	while (grows) {
-		grows = false;
-		for (uint32_t c = 0; c < f->n_channels; c++)
-			if (hops[f->chan_dst[c]] + 1 < hops[f->chan_src[c]]) {
-				hops[f->chan_src[c]] = hops[f->chan_dst[c]] + 1;
-				grows = true;
-			}
-	}
-}
-
 /* What decides when the next full route is due. */
 static void assert_drift(const struct osr_result *whole, const struct osr_result *now, uint64_t efi)
 {
@@ -187,7 +170,7 @@ static uint32_t updown_longer(const struct osr_fabric *f)
 	for (uint32_t root = 0; root < n; root++) {
 		uint32_t n_longer = 0;
 
-		count_hops(f, root, level);
+		test_distances(f, root, level);
 		for (uint32_t d = 0; d < f->n_dests; d++) {
 			bool grows = true;
 
@@ -209,7 +192,7 @@ static uint32_t updown_longer(const struct osr_fabric *f)
 						}
 				}
 			}
-			count_hops(f, f->dest_switch[d], dist);
+			test_distances(f, f->dest_switch[d], dist);
 			for (uint32_t s = 0; s < n; s++)
 				n_longer += hops[0][s] > dist[s];
 		}

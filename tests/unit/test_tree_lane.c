@@ -19,31 +19,14 @@ static const char *const shapes[] = {
 	"tree m=6,12 w=1,6 p=1,2",
 };
 
-/* Channels between switch `root` and all others. */
-static void measure(const struct osr_fabric *f, uint32_t root, uint32_t *dist, uint32_t *queue)
-{
-	uint32_t n = 1;
-
-	memset(dist, 0xff, f->n_switches * sizeof(*dist));
-	dist[root] = 0;
-	queue[0] = root;
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t c = f->chan_row[queue[i]]; c < f->chan_row[queue[i] + 1]; c++)
-			if (dist[f->chan_dst[c]] == OSR_NONE) {
-				dist[f->chan_dst[c]] = dist[queue[i]] + 1;
-				queue[n++] = f->chan_dst[c];
-			}
-}
-
 static void assert_shortest_between_hosts(const struct osr_fabric *f, const struct osr_routing *r)
 {
 	uint32_t *dist = calloc(f->n_switches, sizeof(*dist));
-	uint32_t *queue = calloc(f->n_switches, sizeof(*queue));
 
 	for (uint32_t d = 0; d < f->n_dests; d++) {
 		if (f->term_role[f->dest_term[d]] == OSR_ROLE_SP0)
 			continue;
-		measure(f, f->dest_switch[d], dist, queue);
+		test_distances(f, f->dest_switch[d], dist);
 		for (uint32_t s = 0; s < f->n_switches; s++) {
 			uint32_t at = s, hops = 0;
 
@@ -53,7 +36,6 @@ static void assert_shortest_between_hosts(const struct osr_fabric *f, const stru
 		}
 	}
 	free(dist);
-	free(queue);
 }
 
 /*
@@ -93,21 +75,13 @@ static uint64_t route_one(const char *what, uint64_t seed, bool one, uint64_t *n
 				   .n_links = seed && one,
 				   .links_percent = seed && !one ? 5 : 0,
 				   .keep_connected = true };
-	struct osr_net whole = { 0 }, net;
 	struct osr_arena arena = { 0 };
-	struct osr_diag diag = { "" };
 	struct osr_fabric f;
 	uint64_t efi;
 
-	if (topo_net(what, NULL, &whole, &diag))
-		fail_msg("%s", diag.text);
-	assert_true(degrade_net(&whole, how, &net).n_links > 0 || !seed);
-	if (osr_net_fabric(&net, 0, &arena, &f, &diag))
-		fail_msg("%s", diag.text);
+	assert_true(topo_broken(what, how, 0, &arena, &f).n_links > 0 || !seed);
 	efi = route_fabric(&f, n_longer);
 	osr_arena_free(&arena);
-	osr_net_free(&whole);
-	osr_net_free(&net);
 	return efi;
 }
 
@@ -350,26 +324,16 @@ static void test_order(void **state)
 /* One VL, a quarter of the links gone, too few for the tree: detours keep to one order, which the escape tree fits. */
 static void test_broken_on_one_vl(void **state)
 {
-	struct osr_diag diag = { "" };
-	struct osr_net whole = { 0 };
-
-	if (topo_net("tree m=2,3,2 w=1,3,1", NULL, &whole, &diag))
-		fail_msg("%s", diag.text);
 	for (unsigned i = 0; i < 10 * test_number("OSR_SEEDS", 10); i++) {
 		struct osr_degrade how = { .seed = i, .links_percent = 25 };
 		struct osr_arena arena = { 0 };
 		struct osr_fabric f;
-		struct osr_net net;
 		uint64_t n_longer;
 
-		degrade_net(&whole, how, &net);
-		if (osr_net_fabric(&net, 0, &arena, &f, &diag))
-			fail_msg("%s", diag.text);
+		topo_broken("tree m=2,3,2 w=1,3,1", how, 0, &arena, &f);
 		route_on(&f, 1, &n_longer);
 		osr_arena_free(&arena);
-		osr_net_free(&net);
 	}
-	osr_net_free(&whole);
 }
 
 TEST_PROGRAM(test_order, test_broken_on_one_vl, test_one_lane, test_one_link_missing, test_balance,

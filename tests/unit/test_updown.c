@@ -36,29 +36,6 @@ static void unmake(struct made *m)
 	test_fabric_free(&m->t);
 }
 
-static uint32_t distance(const struct osr_fabric *f, uint32_t from, uint32_t to)
-{
-	uint8_t seen[MAX_DRAFT_SWITCHES] = { 0 };
-	uint32_t now[MAX_DRAFT_SWITCHES], n = 1;
-
-	now[0] = from;
-	seen[from] = 1;
-	for (uint32_t dist = 0; n; dist++) {
-		uint32_t next[MAX_DRAFT_SWITCHES], n_next = 0;
-
-		for (uint32_t i = 0; i < n; i++) {
-			if (now[i] == to)
-				return dist;
-			for (uint32_t c = f->chan_row[now[i]]; c < f->chan_row[now[i] + 1]; c++)
-				if (!seen[f->chan_dst[c]]++)
-					next[n_next++] = f->chan_dst[c];
-		}
-		memcpy(now, next, n_next * sizeof(*now));
-		n = n_next;
-	}
-	return OSR_NONE;
-}
-
 /* Is there a path of this length, and may it still go up? */
 static bool walk(const struct osr_fabric *f, const uint32_t *place, uint32_t v, uint32_t to,
 		 uint32_t length, bool up)
@@ -83,13 +60,14 @@ static void compare(struct made *m, uint32_t effort, uint64_t *n_served)
 
 	assert_int_equal(osr_updown_search(&m->s, effort, &m->scratch, &u, &m->diag), OSR_OK);
 	for (uint32_t a = 0; a < f->n_switches; a++) {
-		for (uint32_t b = 0; b < f->n_switches; b++) {
-			uint32_t length = distance(f, a, b);
+		uint32_t dist[MAX_DRAFT_SWITCHES];
 
-			if (!f->sw_sources[a] || !f->sw_sources[b] || length == OSR_NONE)
+		test_distances(f, a, dist);
+		for (uint32_t b = 0; b < f->n_switches; b++) {
+			if (!f->sw_sources[a] || !f->sw_sources[b] || dist[b] == OSR_NONE)
 				continue;
 			pairs++;
-			served += walk(f, u.place, a, b, length, true);
+			served += walk(f, u.place, a, b, dist[b], true);
 		}
 	}
 	assert_int_equal(pairs, u.n_pairs);

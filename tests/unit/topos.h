@@ -61,4 +61,22 @@ static inline struct osr_degraded degrade_net(const struct osr_net *from, struct
 	return done;
 }
 
+/* The same of a generator, as a fabric. */
+static inline struct osr_degraded topo_broken(const char *what, struct osr_degrade how, int lmc,
+					      struct osr_arena *arena, struct osr_fabric *f)
+{
+	struct osr_net whole = { 0 }, net;
+	struct osr_diag diag = { "" };
+	struct osr_degraded done;
+
+	if (topo_net(what, NULL, &whole, &diag))
+		fail_msg("%s: %s", what, diag.text);
+	done = degrade_net(&whole, how, &net);
+	if (osr_net_fabric(&net, lmc, arena, f, &diag))
+		fail_msg("%s: %s", what, diag.text);
+	osr_net_free(&whole);
+	osr_net_free(&net);
+	return done;
+}
+
 #endif
