@@ -4,14 +4,7 @@
  * against every set of switches: no more than the best of all cuts and of the mean, and no less than the cuts around
  * single switches and through the cables between two neighbours.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
+#include "test.h"
 
 #include "core/paths/bound.h"
 #include "fabrics.h"
@@ -156,11 +149,4 @@ static void test_all_cuts(void **state)
 	assert_true(n_decisive > n / 20);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_cuts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_all_cuts)

@@ -116,7 +116,6 @@ static void test_tables(void **state)
 {
 	unsigned n = test_number("OSR_GATE_MUTANTS", 20000) / (N_TABLE_KINDS * N_TEST_FABRICS);
 
-	(void)state;
 	for (unsigned i = 0; i < N_TEST_FABRICS; i++) {
 		struct test_fabric t;
 
@@ -229,7 +228,6 @@ static void test_mixed(void **state)
 {
 	uint64_t n_seen[2][5] = { { 0 } };
 
-	(void)state;
 	for (unsigned i = 0; i < N_TEST_FABRICS; i++) {
 		struct test_fabric t;
 
@@ -268,7 +266,6 @@ static void test_mixed_lanes(void **state)
 	struct osr_generation gen[2] = { { .routing = &old }, { .routing = &now } };
 	struct osr_loop loop;
 
-	(void)state;
 	test_fabric_ring(&t, 7, 1);
 	table_dateline(&t.f, &arena, &now);
 	now.claims = OSR_CLAIM_DEADLOCK_FREE;
@@ -300,7 +297,6 @@ static void test_mixed_lanes(void **state)
 
 static void test_engines(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_TEST_FABRICS; i++)
 		for (unsigned e = 0; osr_engines[e]; e++) {
 			struct test_fabric t;
@@ -327,15 +323,11 @@ static void test_engines(void **state)
 		}
 }
 
-int main(void)
+static int tear_down(void **state)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_tables),
-					    cmocka_unit_test(test_mixed),
-					    cmocka_unit_test(test_mixed_lanes),
-					    cmocka_unit_test(test_engines) };
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-
 	osr_arena_free(&scratch);
 	osr_arena_free(&arena);
-	return failed;
+	return 0;
 }
+
+TEST_PROGRAM_THEN(tear_down, test_tables, test_mixed, test_mixed_lanes, test_engines)

@@ -245,27 +245,32 @@ static void test_bad_entries(void **state)
 	drop(&x);
 }
 
+struct overlay {
+	const struct set *x;
+	struct osr_overlay_entry e[MAX_ENTRIES];
+	uint32_t n;
+};
+
+static enum osr_status overlay_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
+				    struct osr_diag *diag)
+{
+	const struct overlay *o = ctx;
+	struct osr_routing out;
+
+	return osr_overlay_apply(&o->x->t.f, &o->x->base, o->e, o->n, scratch, result, &out, diag);
+}
+
 static void test_memory(void **state)
 {
-	static struct osr_overlay_entry e[MAX_ENTRIES];
+	static struct overlay o;
 	uint64_t seed = 3;
 	struct set x;
-	uint32_t n;
 
 	draw_tree(&x, 4, 3, 2, 2);
 	table_make(TABLE_UPDOWN, &x.t.f, &x.tables, 1, &x.base);
-	n = random_entries(&x, &seed, e);
-	for (unsigned in_result = 0; in_result < 2; in_result++)
-		for (size_t k = 1;; k++) {
-			enum osr_status st;
-
-			x.scratch.fail_after = in_result ? 0 : k;
-			x.result.fail_after = in_result ? k : 0;
-			st = apply(&x, e, n);
-			if (!st)
-				break;
-			assert_int_equal(st, OSR_NOMEM);
-		}
+	o.x = &x;
+	o.n = random_entries(&x, &seed, o.e);
+	assert_true(test_starve(overlay_once, &o) > 0);
 	drop(&x);
 }
 

@@ -44,7 +44,5 @@ uint32_t test_torus_place(const struct test_torus *d, uint64_t guid);
  * switch has as many hosts. No routing over shortest paths has a lower EFI.
  */
 double test_torus_bound(const struct test_torus *d);
-/* The same for hosts as they are; or what goes in and out of one switch, if that is more. */
-double test_torus_mean(const struct test_torus *d, const struct test_fabric *t);
 
 #endif
