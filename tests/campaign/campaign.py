@@ -89,7 +89,7 @@ def plans(args):
             engines = engine_for(rng, plan['fabric'])
             plan.update(life=i, size=size, faults=min(plan['per_life'], left[size]), rng=rng,
                         engines=args.engine or engines,
-                        max_vls=args.max_vls or rng.choice((None, None, 8, 4, 2, 1)))
+                        max_vls=rng.choice((None, None, 8, 4, 2, 1)))
             left[size] -= plan['faults']
             yield plan
             i += 1
@@ -116,31 +116,30 @@ def built():
                                                     version)
 
 
-def log(path, **record):
-    """One write of one line, at the end of the file: another process cannot come between."""
-    with open(path, 'a') as file:
-        file.write(json.dumps(record) + '\n')
-
-
 def run(args, path, build, plan):
     """One life, which is a dict of plans(); a sentence about how it went."""
+    def log(**record):
+        """One write of one line, at the end of the file: another process cannot come between."""
+        with open(path, 'a') as file:
+            file.write(json.dumps(dict(record, life=number)) + '\n')
+
     number = plan['life']
     workdir = script.fresh(args.dir, 'life-%d' % number)
     what = '%s, %s, max_vls %s' % (plan['fabric'], plan['engines'], plan['max_vls'])
-    log(path, seed=args.seed, build=build, **{k: v for k, v in plan.items() if k not in ('rng', 'per_life')})
+    log(seed=args.seed, build=build, **{k: v for k, v in plan.items() if k not in ('rng', 'per_life')})
     begun = time.monotonic()
     try:
-        life = Life(net_of(plan, workdir), workdir, plan['engines'], plan['rng'], lambda record: log(path, life=number, **record),
-                    plan['max_vls'], plugin=not args.stock, sample=8 if plan['size'] == 'large' else None)
+        life = Life(net_of(plan, workdir), workdir, plan['engines'], plan['rng'], lambda record: log(**record),
+                    plan['max_vls'], sample=8 if plan['size'] == 'large' else None)
         life.live(plan['faults'])
     except osmtest.Skip as s:
-        log(path, life=number, skipped=str(s))
+        log(skipped=str(s))
         return 'skipped life %d: %s' % (number, s)
     except Exception as f:	# also what nobody thought of: the other lives go on
         f = f if isinstance(f, osmtest.Failure) else repr(f)
-        log(path, life=number, failed=str(f))
+        log(failed=str(f))
         return 'FAILED life %d (%s): %s; files in %s; again: --only %d' % (number, what, f, workdir, number)
-    log(path, life=number, done=round(time.monotonic() - begun, 1), refused=len(life.refused))
+    log(done=round(time.monotonic() - begun, 1), refused=len(life.refused))
     if life.refused:
         return ('REFUSED by the check, %d re-routes of life %d (%s), first: %sfiles in %s; again: --only %d' %
                 (len(life.refused), number, what, life.refused[0], workdir, number))
@@ -158,9 +157,7 @@ def parse():
     p.add_argument('--only', type=int, action='append', help='only the life of this number, with all other options as they were')
     p.add_argument('--engine', help='instead of all engines: what routing_engine is set to')
     p.add_argument('--fabric', help='words of `osmroutes generate`, or a file, instead of all')
-    p.add_argument('--max-vls', type=int)
     p.add_argument('--report', nargs='+', metavar='LOG', help='instead of a campaign: the sum of these')
-    p.add_argument('--stock', action='store_true', help='without osmroutes, to compare')
     args = p.parse_args()
     if args.quick:
         args.faults, args.real, args.large = 30, 0, 0	# three lives

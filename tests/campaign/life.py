@@ -133,9 +133,9 @@ class Parts:
 class Life(Unknown):
     """engines: OpenSM's routing_engine. note: called with a dict for every step."""
 
-    def __init__(self, net, workdir, engines, rng, note, max_vls=None, plugin=True, sample=None):
+    def __init__(self, net, workdir, engines, rng, note, max_vls=None, sample=None):
         self.net, self.workdir, self.engines, self.rng = net, workdir, engines, rng
-        self.note, self.max_vls, self.plugin, self.sample = note, max_vls, plugin, sample
+        self.note, self.max_vls, self.sample = note, max_vls, sample
         self.n_faults = self.n_steps = self.n_run = self.n_out = 0
         self.refused = []	# lines of the logs
         self.sa = self.reader = None
@@ -154,8 +154,8 @@ class Life(Unknown):
         conf = 'max_vls = %d\n' % self.max_vls if self.max_vls else ''
         conf += 'hold_down_calm = %d\ncontrol_socket = %s\n' % (CALM, self.socket(self.n_run))
         # The directory of every run stays: it holds the log that tells why.
-        sm = Opensm(self.fabric, self.engines, plugin=self.plugin, options=options,
-                    plugin_conf=conf, env=env, name='opensm-%d' % self.n_run)
+        sm = Opensm(self.fabric, self.engines, plugin=True, options=options, plugin_conf=conf,
+                    env=env, name='opensm-%d' % self.n_run)
         sm.mark = 0
         sm.host, sm.run = host, self.n_run
         sm.__enter__()
@@ -224,14 +224,12 @@ class Life(Unknown):
 
     def judge(self):
         """The tables in the switches, and what the last line of the log says of them."""
-        out = self.left_out() if self.plugin else set()
+        out = self.left_out()
         tables = oracle.Tables(without(self.read_back(), out))
-        expect(not self.plugin or out == self.left_out(), 'what is left out changes')
+        expect(out == self.left_out(), 'what is left out changes')
         self.n_out = len(out)
         verdict = tables.routes()
         expect(not verdict.problems, 'routes: ' + (first(verdict.problems) if verdict.problems else ''))
-        if not self.plugin:
-            return None, tables
         with open(self.sm.logfile, errors='replace') as file:
             file.seek(self.sm.mark)
             claims = Claims(file.read())
@@ -263,7 +261,7 @@ class Life(Unknown):
                     self.rejoin()
                     self.sm.wait_quiet(120, 0.2)
                 claims, tables = self.judge()
-                self.judge_group(tables, claims.engine if claims else 'sssp', not self.n_out)
+                self.judge_group(tables, claims.engine, not self.n_out)
                 break
             except Failure as f:
                 record.setdefault('retries', []).append(str(f)[:200])
@@ -274,9 +272,7 @@ class Life(Unknown):
         record.update(sweep_s=round(swept - started, 3), judge_s=round(time.monotonic() - swept, 3),
                       rss_kb=self.rss(), run=self.sm.run, away=len(self.parts.away) if self.parts else 0, out=self.n_out,
                       switches=len(tables.switches), lids=len(tables.lids))
-        if claims:
-            record.update(engine=claims.engine, vls=claims.n_vls, efi=claims.efi,
-                          digest=claims.digest, changed=claims.changed)
+        record.update(engine=claims.engine, vls=claims.n_vls, efi=claims.efi, digest=claims.digest, changed=claims.changed)
         self.compare(record)
         return tables
 
@@ -336,19 +332,15 @@ class Life(Unknown):
 
     def do_drain(self, record):
         """A cable or switch is drained, or not any more; a refusal is as good."""
-        parts = self.drained('drain')[0] if self.plugin else []
-        mine = [p for p in parts if p['why'] == 'drained']
-        if not self.plugin:
-            words = None
-        elif mine and self.rng.random() < 0.3 + 0.2 * len(mine):
+        mine = [p for p in self.drained('drain')[0] if p['why'] == 'drained']
+        if mine and self.rng.random() < 0.3 + 0.2 * len(mine):
             words = ['undrain', self.part_name(self.rng.choice(mine))]
         elif self.parts.switches and self.rng.random() < 0.3:
             words = ['drain', self.rng.choice(self.parts.switches)]
         else:
             words = ['drain', '%s:%d' % self.rng.choice(self.parts.cables)]
-        if words:
-            why = self.drained(*words)[1]
-            record['do'] = [' '.join(words) + (': refused: ' + why if why else '')]
+        why = self.drained(*words)[1]
+        record['do'] = [' '.join(words) + (': refused: ' + why if why else '')]
         self.settle(record)
 
     @staticmethod
@@ -521,8 +513,7 @@ class Life(Unknown):
                 self.close_served()
                 if self.sm.process.poll() is None:
                     self.sm.__exit__(Failure, None, None)
-        if self.plugin:
-            self.own_errors()
+        self.own_errors()
 
     def begin(self, other_hosts):
         record = {'step': 0, 'kind': 'start', 'do': ['start'], 'faults': 0}
@@ -544,8 +535,7 @@ class Life(Unknown):
         record = {'step': self.n_steps, 'kind': 'end', 'do': ['all is back']}
         n = len(self.parts.dead_switches()) + sum(not by for by in self.parts.away.values())
         self.type(self.parts.mend_all())
-        if self.plugin:
-            self.drained('undrain', '--all')
+        self.drained('undrain', '--all')
         self.n_faults += n
         record['faults'] = n
         self.settle(record)

@@ -54,7 +54,7 @@ def report(paths):
     print('lives, ' + words(next((k for k in ('failed', 'skipped', 'done') if k in end), 'unfinished') for _, _, end in lives))
     print('faults and recoveries, ' + words(head['size'] for head, own, _ in lives for s in own for _ in range(s['faults'])))
     print('steps, ' + words(s['kind'] for s in steps))
-    print('steps routed, ' + words(s.get('engine', 'others than osmroutes') for s in steps))
+    print('steps routed, ' + words(s.get('engine', 'not judged') for s in steps))
     print('more sweeps than steps, %d; handovers stuck in OpenSM, %d; steps ended with a new opensm that was to send the same '
           'tables, %d' % tuple(sum(s.get(k, 0) for s in steps) for k in ('n_retries', 'stuck', 'compared')))
     print('re-routes refused by the check, %d; minutes of all lives, %.0f' % (

@@ -181,7 +181,7 @@ class Unknown:
     def compare(self, record):
         """A new opensm sends all tables whatever it thinks. If it wants the same as the one before, all that it changes
         was wrong."""
-        if (not self.plugin or not self.parts or self.n_out or record['kind'] in ('handover', 'end') or
+        if (not self.parts or self.n_out or record['kind'] in ('handover', 'end') or
                 record['kind'] not in SUSPECT and self.rng_compare.random() >= COMPARED):
             return
         # A sweep in which PortInfo was lost sends tables for ports that do not say how many lanes they have.
