@@ -22,8 +22,6 @@ import threading
 import time
 
 import script		# noqa: F401  (finds the modules of tests/osm)
-import oracle
-from faults import switch_links
 from osmtest import TOOLS, Fabric, Opensm, Served, generate
 
 NO_PATH = 255
@@ -66,7 +64,7 @@ class Matrix:
 
 
 def ask_matrix(fabric, sa):
-    tables = oracle.Tables(fabric.read_back('lft'))
+    tables = fabric.tables('lft')
     sources = sorted(tables.end_of)
     columns = ' '.join(map(str, tables.lids))
     answers = sa.ask(['%d: %s' % (s, columns) for s in sources])
@@ -117,7 +115,7 @@ def run(args, name, plugin, conf, workdir):
             hosts = rng.sample([h for h in hosts if fabric.node_id(h) != fabric.env['SIM_HOST']], args.clients)
             calm = latencies(Client(fabric, hosts[0], tables.host_lids, 0, 1, min(5, args.seconds)).answers())
             storm = [Client(fabric, host, tables.host_lids, host, args.window, args.seconds) for host in hosts]
-            cables = rng.sample(switch_links(tables), args.faults)
+            cables = rng.sample(tables.cables(), args.faults)
             ups = opensm.sweeps()
             for a, port, _ in cables:
                 fabric.console(fabric.unlink(a, port))

@@ -3,8 +3,7 @@
 import os
 import re
 
-import oracle
-from faults import down_and_up, switch_links
+from faults import down_and_up
 from judge import QOS, Claims, expect, generate, judge, scenario
 from groups import join
 from osmtest import Fabric, Opensm, running
@@ -44,7 +43,7 @@ def fault(workdir):
         other, pairs = same_sls(before, during), sum(map(len, before.rows.values()))
         expect(10 * len(other) <= pairs, '%d of %d pairs have another SL, first: %s' %
                (len(other), pairs, other[:1]))
-    before, after = down_and_up(workdir, grid(workdir, 'torus', '6x6'), lambda t: switch_links(t)[5::31][:3], 0, 'angara',
+    before, after = down_and_up(workdir, grid(workdir, 'torus', '6x6'), lambda t: t.cables()[5::31][:3], 0, 'angara',
                                 compare=few_others)
     expect(not same_sls(before, after), 'SLs are others after a fault')
 
@@ -59,7 +58,7 @@ def multicast(workdir):
                 file.write('Default=0x7fff, ipoib, sl=%d : ALL=full ;\n' % sl)
             with Opensm(fabric, 'angara', plugin=True, options=dict(QOS, partition_config_file=config), name='sl%d' % sl) as opensm:
                 opensm.wait_up()
-                tables = oracle.Tables(fabric.read_back())
+                tables = fabric.tables()
                 group = {join(fabric, name) for name in sorted({e.name for e in tables.ends if e.host})[:3]}
                 opensm.resweep()
                 said = [l for l in opensm.errors() if 'OR07' in l]

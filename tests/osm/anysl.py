@@ -4,9 +4,7 @@ SL 1 for all pairs, as UCX and NCCL send; lanes by SL are not."""
 import os
 import signal
 
-import oracle
 from entries import different
-from faults import switch_links
 from judge import QOS, Claims, different_sl2vl, expect, first, generate, judge, scenario
 from metrics import read_json
 from osmtest import TOOLS, Fabric, find_fabric, held, Opensm, pause, running, wait_for
@@ -97,7 +95,7 @@ def fault(workdir):
     netfile = generate(os.path.join(workdir, 'random.net'), 'random', 'switches=24', 'links=60', 'seed=3')
     with running(workdir, netfile, 'dfsssp', plugin_conf=ANY_SL) as (fabric, opensm):
         before, first = sweep(opensm, fabric)
-        link = switch_links(before)[0]
+        link = before.cables()[0]
         opensm.change(fabric.unlink(*link[:2]))
         during, second = sweep(opensm, fabric)
         # Read from the switches: the entries may have been sent on the trap, before the sweep that counts its own.
@@ -145,7 +143,7 @@ def mads(workdir):
             fabric.mads()
             opensm.resweep()
             expect(fabric.mads()[0][SLVL][1] == 0, 'SL2VL tables sent in a sweep that changes nothing')
-            opensm.change(fabric.unlink(*switch_links(tables)[5][:2]))
+            opensm.change(fabric.unlink(*tables.cables()[5][:2]))
             expect(fabric.mads()[0][SLVL][1] < sent['pairs'] / 4, 'more than a quarter sent after one fault')
             sweep(opensm, fabric)
         opensm.check_log()
@@ -191,13 +189,13 @@ def port_was_down(workdir):
 
     def of_port(fabric, cable):
         """{output port: table} of what comes in by the cable."""
-        switch = next(s for s in oracle.Tables(fabric.read_back()).switches if s.name == cable[0])
+        switch = next(s for s in fabric.tables().switches if s.name == cable[0])
         return {o: bytes(switch.table(cable[1], o)) for o in switch.next if o != cable[1]}
 
     with Fabric(sparse(workdir), workdir) as fabric:
         with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf=ANY_SL, options=options) as opensm:
             opensm.wait_up()
-            cables = [c[:2] for c in switch_links(oracle.Tables(fabric.read_back()))]
+            cables = [c[:2] for c in fabric.tables().cables()]
             cable = max(cables, key=lambda c: list(of_port(fabric, c).values()).count(bytes(16)))
             wanted = of_port(fabric, cable)
         expect(bytes(16) in wanted.values(), 'no table is all 0: %s' % wanted)
@@ -242,7 +240,7 @@ def island(workdir):
         net = generate(os.path.join(folder, 'sparse.net'), 'random', 'switches=16', 'links=36', 'seed=2', *kind)
         with running(folder, net, 'dfsssp', options=dict(QOS, max_op_vls=2),
                      plugin_conf=ANY_SL + 'stable = no\n') as (fabric, opensm):
-            before = oracle.Tables(fabric.read_back())
+            before = fabric.tables()
             away, cut = island_of(before)
             spoilt = []
             for a in away:
@@ -255,7 +253,7 @@ def island(workdir):
                 fabric.console(*[fabric.unlink(*cable) for cable in cut])
             opensm.resweep()
             opensm.wait_quiet()
-            expect(len(oracle.Tables(fabric.read_back()).switches) == 14, 'nothing was out of reach')
+            expect(len(fabric.tables().switches) == 14, 'nothing was out of reach')
             with held(opensm):
                 fabric.console(*[fabric.relink(*cable) for cable in cut])
             opensm.resweep()
@@ -297,7 +295,7 @@ def restart_in_sweep(workdir):
                      sim={'OSR_SIM_HALT': os.path.join(folder, 'halt')}) as (fabric, opensm):
             opensm.resweep()
             opensm.wait_quiet()
-            before = oracle.Tables(fabric.read_back())
+            before = fabric.tables()
             expect((len(lanes_in_use(before)) > 1) == by_turn, 'lanes: %s' % lanes_in_use(before))
             switch = before.switches[len(before.switches) // 2]
             for n in 1, 20:
@@ -307,7 +305,7 @@ def restart_in_sweep(workdir):
                 opensm.wait_quiet()
                 opensm.resweep()
                 opensm.wait_quiet()
-                wrong = different_sl2vl(before, oracle.Tables(fabric.read_back()))
+                wrong = different_sl2vl(before, fabric.tables())
                 expect(not wrong, '%s, Set %d: %s' % (' '.join(words), n, first(wrong)))
             sweep(opensm, fabric)
         opensm.check_own_log()
@@ -321,14 +319,14 @@ def unanswered(workdir):
 
     def held(fabric):
         """{(switch, in, out): table} of pairs of cables."""
-        return {(s.name, i, o): bytes(s.table(i, o)) for s in oracle.Tables(fabric.read_back()).switches
+        return {(s.name, i, o): bytes(s.table(i, o)) for s in fabric.tables().switches
                 for i in s.next for o in s.next if i != o}
 
     with running(workdir, sparse(workdir), 'dfsssp', options=dict(QOS, max_op_vls=2),
                  plugin_conf=ANY_SL + 'stable = no\n',
                  sim={'OSR_SIM_MUTE': mute}) as (fabric, opensm):
         wanted = held(fabric)
-        cables = [c[:2] for c in switch_links(oracle.Tables(fabric.read_back()))][::9]
+        cables = [c[:2] for c in fabric.tables().cables()][::9]
         with open(mute, 'w') as file:
             file.write('17 100\n')
             file.flush()
@@ -352,7 +350,7 @@ def refused(workdir, how, ports):
         with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf='metrics_dir = %s\n' % fabric.dir + ANY_SL,
                     options=dict(QOS, max_op_vls=2, use_optimized_slvl='TRUE')) as opensm:
             opensm.wait_up()
-            tables = oracle.Tables(fabric.read_back())
+            tables = fabric.tables()
             # What the next sweep does not confirm either.
             wait_for('an error', lambda: 'OR19' in opensm.log, 30, opensm._alive)
             opensm.wait_quiet()
@@ -382,7 +380,7 @@ def unknown(workdir):
     with running(workdir, sparse(workdir), 'dfsssp', plugin_conf=ANY_SL,
                  sim={'OSR_SIM_LACKS': 'operational'}) as (fabric, opensm):
         expect(Claims(opensm.log).n_vls > 1, 'one lane')
-        tables = oracle.Tables(fabric.read_back())
+        tables = fabric.tables()
         tables.rows = {lid: bytes(len(tables.lids)) for lid in tables.host_lids}
         expect(not on_one_sl(tables, 0), 'credit loops on SL 0')
     opensm.check_own_log()

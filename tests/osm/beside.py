@@ -5,7 +5,6 @@ import subprocess
 
 from judge import QOS, expect, judge, scenario
 from options import stock_lfts
-import oracle
 from osmtest import COMMAND, TOOLS, Fabric, Opensm, find_fabric, running
 
 SHIFTED = os.path.join(TOOLS, 'shifted')
@@ -89,7 +88,7 @@ def shifted(workdir):
             expect('osmroutes is not loaded: this OpenSM ' in said, where + 'not refused: ' + said[-300:])
             expect(len([l for l in opensm.log.splitlines() if 'osmroutes' in l]) == 1 and
                    "cannot load plugin 'osmroutes'" in opensm.log, where + 'touched OpenSM')
-            expect([s.lft for s in oracle.Tables(fabric.read_back('lft')).switches] == stock,
+            expect([s.lft for s in fabric.tables('lft').switches] == stock,
                    where + 'OpenSM routed otherwise')
 
 

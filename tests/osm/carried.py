@@ -7,8 +7,6 @@ import re
 import sys
 
 import drain
-import oracle
-from faults import switch_links
 from judge import QOS, expect, generate, scenario
 from osmtest import BUILD, COMMAND, ROOT, find_fabric, running
 from transition import two_rounds
@@ -25,7 +23,7 @@ def carry(texts, **options):
 
 def read(fabric, **how):
     """Tables of the switches, with the SLs of path records."""
-    tables = oracle.Tables(fabric.read_back('lft', 'sl2vl'))
+    tables = fabric.tables('lft', 'sl2vl')
     tables.rows = tables.ask_sls(fabric, **how)
     return tables
 
@@ -125,7 +123,7 @@ def drained(workdir):
         conf = 'hold_down_after = 0\ncontrol_socket = %s\n' % os.path.join(workdir, net, 'keys.sock')
         with running(os.path.join(workdir, net), net, plugin_conf=conf) as (fabric, opensm):
             before = read(fabric)
-            part = switch_links(before)[0][:2] if net == 'torus-4x4' else ('spine-0',)
+            part = before.cables()[0][:2] if net == 'torus-4x4' else ('spine-0',)
             expect(drain.uses(before, *part), '%s of %s is not in use anyway' % (part, net))
             drain.ask(fabric, 'drain', ':'.join(map(str, part)))
             tables = read(fabric)

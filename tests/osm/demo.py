@@ -10,9 +10,7 @@ import subprocess
 import sys
 
 import carried
-import oracle
 from entries import blocks_changed
-from faults import switch_links
 from osmtest import BUILD, COMMAND, Failure, find_fabric, generate, need_tools, running, Skip
 from timed import Sweep
 
@@ -59,10 +57,10 @@ def column(netfile, workdir, engine, ours):
             raise Failure('by the tables in %s %d routes between hosts do not arrive' % (lfts, balance['host_routes_lost']))
         if not balance['efi']:
             raise Failure('%s: no route between hosts takes a cable between switches' % netfile)
-        before = oracle.Tables(fabric.read_back('lft'))
-        links = switch_links(before)
+        before = fabric.tables('lft')
+        links = before.cables()
         opensm.change(fabric.unlink(*links[len(links) // 3][:2]), seconds=SECONDS)
-        blocks = blocks_changed(before, oracle.Tables(fabric.read_back('lft')))
+        blocks = blocks_changed(before, fabric.tables('lft'))
     yes = {'proven': 'yes', 'refuted': 'NO'}
     return [swept.used + ' (instead)' * (swept.used != engine), '%d' % balance['efi'],
             '%.2f x' % (balance['efi'] / balance['efi_perfect']), '%.3f' % balance['ebb'],

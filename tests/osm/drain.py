@@ -5,8 +5,6 @@ import os
 import re
 import subprocess
 
-import oracle
-from faults import switch_links
 from groups import join
 from judge import QOS, check_loops, expect, generate, judge, scenario
 from keys import Client
@@ -31,7 +29,7 @@ def ask(fabric, *words, good=True):
 
 
 def tables(fabric):
-    return oracle.Tables(fabric.read_back())
+    return fabric.tables()
 
 
 def entries(found, but=()):
@@ -76,7 +74,7 @@ def cable(workdir):
     with Fabric(find_fabric('tree-3'), workdir) as fabric:
         with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric)) as opensm:
             whole = with_groups(fabric, opensm)
-            name, port, far = max(switch_links(whole), key=lambda link: uses(whole, link[0], link[1]))
+            name, port, far = max(whole.cables(), key=lambda link: uses(whole, link[0], link[1]))
             expect(uses(whole, name, port) > 0, 'nothing uses that cable anyway')
             parts = ask(fabric, 'drain', '%s:%d' % (name, port))
             expect([(p['port'], p['why'], p['state']) for p in parts] == [(port, 'drained', 'out')], str(parts))
@@ -206,7 +204,7 @@ def in_the_way(workdir):
             opensm.wait_up()
             whole = judge(fabric, opensm, ours='dfsssp')
             sm = next(s for s in whole.switches for node, _ in s.hosts.values() if node == whole.data['from'])
-            spare = next(link[:2] for link in switch_links(whole) if not is_bridge(whole, link))
+            spare = next(link[:2] for link in whole.cables() if not is_bridge(whole, link))
             leaf = next(s for s in whole.switches if len(s.next) == 1 and s != sm)
             for (name, port), states in (spare, ['out']), ((leaf.name, *leaf.next), ['out', 'suspended']):
                 for command in [fabric.unlink(name, port), fabric.relink(name, port)] * 2:
@@ -241,7 +239,7 @@ def flaps(workdir):
         with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric, more)) as opensm:
             opensm.wait_up()
             whole = judge(fabric, opensm, ours='dfsssp')
-            name, port, _ = switch_links(whole)[0]
+            name, port, _ = whole.cables()[0]
             start = len(opensm.routed())
             for _ in range(6):
                 for command in (fabric.unlink(name, port), fabric.relink(name, port)):
@@ -257,7 +255,7 @@ def flaps(workdir):
             back = judge(fabric, opensm, ours='dfsssp')
             expect(entries(back) == entries(whole), 'the first tables have not come back')
             ask(fabric, 'drain', '%s:%d' % (name, port))
-            for other, its, _ in switch_links(whole)[1:]:
+            for other, its, _ in whole.cables()[1:]:
                 said = ask(fabric, 'drain', '%s:%d' % (other, its), good=False)
                 expect('cut off' in said, 'a second cable of a ring: %s' % said)
         opensm.check_own_log(['ERR OR21'])

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import tempfile
 
-import oracle
 from judge import QOS, expect, ibdmchk, scenario
 from live import run
 from osmtest import COMMAND, LOG_DUMPS, osmroutes, running
@@ -25,7 +24,7 @@ def check(opensm, form):
 
 
 def same_opinion(fabric, opensm, what):
-    tables = oracle.Tables(fabric.read_back())
+    tables = fabric.tables()
     rows = tables.rows = tables.ask_sls(fabric, limit=4000000)
     problems = tables.routes(tables.host_lids).problems
     efi, _ = tables.edge_forwarding_index()
@@ -70,7 +69,7 @@ def live(fabric, tables, answers, what):
     expect(said.get('loop') or said['verdict']['answers']['one_way'] != 'refuted', what + ': the loop is not named')
     hosts = run(fabric, 'check', '--live', '--only-hosts', code=(0, 1))['verdict']['answers']
     expect((hosts['one_way'] == 'proven') == answers['one_way'], '%s: between hosts check says %s' % (what, hosts))
-    expect([s.lft for s in oracle.Tables(fabric.read_back('lft')).switches] == [s.lft for s in tables.switches],
+    expect([s.lft for s in fabric.tables('lft').switches] == [s.lft for s in tables.switches],
            what + ': a look has changed the tables')
 
 
@@ -100,7 +99,7 @@ def dumps(workdir):
             seen.add(same_opinion(fabric, opensm, 'stock %s on %s' % (engine, netfile)))
     expect(len(seen) == 2, 'the engines chosen must give tables with and without credit loops')
     with running(workdir, 'random-12', 'updn', plugin=False, options={'qos': 'FALSE'}) as (fabric, opensm):
-        tables = oracle.Tables(fabric.read_back())
+        tables = fabric.tables()
         tables.rows = tables.ask_sls(fabric, limit=4000000)
         live(fabric, tables, {'one_way': not tables.cycles(tables.rows, scope='hosts')}, 'updn without QoS')
 
@@ -109,7 +108,7 @@ def dumps(workdir):
 def lmc(workdir):
     """opensm-subnet.lst does not say LMCs; opensm-lfts.dump knows them."""
     with running(workdir, 'torus-4x4', 'dfsssp', plugin=False, options=dict(QOS, lmc='2'), log_flags=LOG_DUMPS) as (fabric, opensm):
-        tables = oracle.Tables(fabric.read_back())
+        tables = fabric.tables()
     report = osmroutes('check', opensm.dir)
     expect(report['lids'] == len(tables.lids), '%d LIDs, the switches know %d' % (report['lids'], len(tables.lids)))
     expect(not report['tables']['foreign'], '%d entries for nobody' % report['tables']['foreign'])
@@ -135,7 +134,7 @@ def path_sl(workdir):
     for engine, lanes in (('dfsssp', 2), ('sssp', 1)):
         with running(workdir, 'dragonfly-12', engine, log_flags=LOG_DUMPS,
                      plugin_conf='[dfsssp]\nany_sl = off\n') as (fabric, opensm):
-            tables = oracle.Tables(fabric.read_back())
+            tables = fabric.tables()
             rows = tables.ask_sls(fabric)
             sls = dumped_sls(opensm.dump('opensm-path-sl.dump'))
         free = not tables.cycles(rows, scope='hosts')

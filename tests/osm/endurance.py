@@ -6,7 +6,6 @@ import os
 import re
 from statistics import median
 
-from faults import switch_links
 from judge import expect, judge, scenario
 from osmtest import running
 
@@ -43,7 +42,7 @@ def memory(workdir):
     n_sweeps = int(os.environ.get('OSR_SWEEPS', 60))
     with running(workdir, 'random-12', 'dfsssp', env=POOLS) as (fabric, opensm):
         whole = judge(fabric, opensm, ours='dfsssp')
-        cables = switch_links(whole)
+        cables = whole.cables()
         memory = []
         down = None
         for i in range(1, n_sweeps + 1):

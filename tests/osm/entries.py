@@ -3,14 +3,12 @@
 have are others, and how many blocks of 64, with engines of OpenSM and (after "our-") of osmroutes."""
 import os
 
-import oracle
-from faults import switch_links
 from judge import expect, generate, scenario
 from osmtest import find_fabric, running
 
 
 def read(fabric):
-    return oracle.Tables(fabric.read_back('lft', timeout=600))
+    return fabric.tables('lft', timeout=600)
 
 
 def different(before, after):
@@ -40,7 +38,7 @@ def pull(netfile, workdir, ours, n_cables):
     """[(the cable, the tables before and after it died)]"""
     changes = []
     with running(workdir, netfile, 'dfsssp', plugin=ours, name='ours' if ours else 'stock', seconds=600) as (fabric, opensm):
-        links = switch_links(read(fabric))
+        links = read(fabric).cables()
         for cable in links[len(links) // 3::max(1, len(links) // n_cables)][:n_cables]:
             before = read(fabric)
             opensm.change(fabric.unlink(*cable[:2]), seconds=600)

@@ -3,14 +3,8 @@
 import os
 
 import oracle
-from judge import QOS, Claims, expect, first, judge, scenario
+from judge import QOS, expect, judge, scenario
 from osmtest import Fabric, find_fabric, Opensm, running, wait_for
-
-
-def switch_links(tables):
-    """(switch name, port, other switch's name), each cable once."""
-    return [(s.name, p, tables.switches[u].name) for v, s in enumerate(tables.switches)
-            for p, (u, _) in sorted(s.next.items()) if v < u]
 
 
 def down_and_up(workdir, netfile, parts, lost=0, engine='dfsssp', compare=None):
@@ -58,15 +52,15 @@ def few_move(before, during):
 
 def uplinks(tables):
     """Of a leaf with its hosts; the SM's own leaf is another one."""
-    return [l for l in switch_links(tables) if 'leaf-3' in (l[0], l[2])]
+    return [l for l in tables.cables() if 'leaf-3' in (l[0], l[2])]
 
 
 # fault.NAME: fabric, what goes, how many switches with it, engine, what is compared.
 CASES = {
-    'link': ('torus-4x4', lambda t: switch_links(t)[:1]),
+    'link': ('torus-4x4', lambda t: t.cables()[:1]),
     # Every seventh cable of a tree with a CA on every switch.
-    'many-links': ('cluster-192', lambda t: switch_links(t)[::7]),
-    'dmodk-links': ('cluster-192', lambda t: switch_links(t)[::7], 0, 'dmodk'),
+    'many-links': ('cluster-192', lambda t: t.cables()[::7]),
+    'dmodk-links': ('cluster-192', lambda t: t.cables()[::7], 0, 'dmodk'),
     'spine': ('tree-2', lambda t: [('spine-0',)], 1),
     # The spine of the lowest GUID: on one lane with and without it.
     'dmodk-spine': ('tree-2', lambda t: [('spine-0',)], 1, 'dmodk', few_move),
@@ -74,7 +68,7 @@ CASES = {
     'choice': ('tree-2', lambda t: [('spine-0',)], 1, 'osmroutes'),
     'leaf': ('tree-2', uplinks, 1),
     # A bundle of an irregular fabric from the field loses a cable.
-    'real-fabric': ('plafrim-2013', lambda t: switch_links(t)[3:4])}
+    'real-fabric': ('plafrim-2013', lambda t: t.cables()[3:4])}
 for _name, _case in CASES.items():
     scenario('fault.' + _name)(lambda workdir, case=_case: down_and_up(workdir, *case))
 
@@ -146,7 +140,7 @@ def split(workdir):
             with Opensm(fabric, 'dfsssp,minhop', plugin=True, options=options, once=True,
                         plugin_conf='on_split = %s\n' % word, name=word) as opensm:
                 opensm.wait_end()
-            tables = oracle.Tables(fabric.read_back())
+            tables = fabric.tables()
         if word == 'route':
             parts_are_routed(opensm, tables)
         else:
@@ -201,7 +195,7 @@ def unicast_cache(workdir):
     """use_ucast_cache: a leaf and a CA go and come back; the engine routes all the same, and the tables are checked."""
     with running(workdir, 'tree-2', 'dfsssp', options=dict(QOS, use_ucast_cache='TRUE')) as (fabric, opensm):
         before = judge(fabric, opensm, ours='dfsssp')
-        uplinks = [l[:2] for l in switch_links(before) if 'leaf-3' in (l[0], l[2])]
+        uplinks = [l[:2] for l in before.cables() if 'leaf-3' in (l[0], l[2])]
         host = 'leaf-2', min(p for s in before.switches if s.name == 'leaf-2' for p in s.hosts)
         for parts in uplinks, [host]:
             for change in fabric.unlink, fabric.relink:

@@ -10,7 +10,6 @@ import shutil
 import stat
 import subprocess
 
-from faults import switch_links
 from judge import expect, first, judge, scenario
 from keys import COMMAND, Client, hosts_of
 from osmtest import PRELOAD, Fabric, Opensm, Skip, find_fabric, patience, wait_for
@@ -70,8 +69,8 @@ def live(fabric, opensm, places):
         app = client.must(op='place', hosts=[h.guid for h in hosts], patterns=['0>1 1>2 2>3 3>0'],
                           name='a job', hold=False)['app']
         client.begin(app, 0)
-        opensm.change(fabric.unlink(*switch_links(tables)[0][:2]), seconds=120)
-        opensm.change(fabric.relink(*switch_links(tables)[0][:2]), seconds=120)
+        opensm.change(fabric.unlink(*tables.cables()[0][:2]), seconds=120)
+        opensm.change(fabric.relink(*tables.cables()[0][:2]), seconds=120)
         wait_for('the store', lambda: glob.glob(os.path.join(places.of['cache'], 'osmroutes-*.store')), 30)
     return tables
 

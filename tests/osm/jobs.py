@@ -9,7 +9,6 @@ import socket
 import subprocess
 import tempfile
 
-import oracle
 from judge import expect, scenario
 from keys import COMMAND, apps_of, by_name, Client, contention, keyed, pattern, shift, tree_64, \
     with_keys
@@ -31,7 +30,7 @@ def spread_hosts(tables):
 
 def in_switches(fabric, own, pairs, offset):
     """Contention by the switches' tables, with the base LIDs and at the offset."""
-    tables = oracle.Tables(fabric.read_back())
+    tables = fabric.tables()
     ends = [by_name(tables)[n] for n in own]
     return contention(tables, ends, pairs, 0), contention(tables, ends, pairs, offset)
 
@@ -159,7 +158,7 @@ def slurm_job(workdir, user, conf):
         with Fabric(tree_64(workdir), workdir) as fabric:
             with with_keys(fabric, short, conf=conf) as opensm:
                 opensm.wait_up()
-                own = spread_hosts(oracle.Tables(fabric.read_back()))
+                own = spread_hosts(fabric.tables())
                 with Slurm(short, own, path, user) as slurm:
                     running, go = os.path.join(short, 'running'), os.path.join(short, 'go')
                     batch(slurm, 'alltoall', 'out', 'srun -N8 -n8 sh -c \'echo "$SLURM_PROCID $SLURMD_NODENAME '
@@ -213,7 +212,7 @@ def mpi(workdir):
         raise Skip('there is no MPI')
     phases = [ALL, RING]
     with keyed(workdir, tree_64(workdir)) as (fabric, opensm):
-        own = spread_hosts(oracle.Tables(fabric.read_back()))
+        own = spread_hosts(fabric.tables())
         path = os.path.join(workdir, 'keys.sock')
         traffic = [pattern(p) for p in phases]
         with Client(path) as client:

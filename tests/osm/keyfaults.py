@@ -11,7 +11,6 @@ import socket
 import tempfile
 import time
 
-import oracle
 from judge import expect, generate, scenario
 from keys import Client, contention, cpu_of, hosts_of, keyed, pattern, shift
 from osmtest import TOOLS, Fabric, find_fabric, Opensm, patience, pause, preloaded, running, \
@@ -53,7 +52,7 @@ def rebooted_switch(workdir):
             client.must(op='done', app=app['app'], key=0)
             opensm.wait_quiet()
             name = next(n for n, (_, kind) in reversed(fabric.ids.items()) if kind == 'switch')
-            switch = switch_of(oracle.Tables(fabric.read_back('lft')), name)
+            switch = switch_of(fabric.tables('lft'), name)
             opensm.process.send_signal(signal.SIGSTOP)
             pause(0.2)
             lids = lose_tables(fabric, switch)
@@ -75,7 +74,7 @@ def rebooted_switch(workdir):
             opensm.wait_quiet()
             # Otherwise nothing was tried.
             expect(opensm.routed(before)[0]['outcome'] == 'keys', 'the sweep did not take the key along')
-            tables = oracle.Tables(fabric.read_back('lft'))
+            tables = fabric.tables('lft')
             now = switch_of(tables, name)
             lost = [lid for lid in lids if now.lft[lid] == 255]
             expect(not lost, '%d of %d entries of the rebooted switch are missing' %
@@ -185,7 +184,7 @@ def metrics_hang(workdir):
         pause(2.1)
         for _ in range(2):
             opensm.resweep(20)
-        lids = oracle.Tables(fabric.read_back('lft')).host_lids
+        lids = fabric.tables('lft').host_lids
         expect('!' not in ''.join(fabric.path_sls(lids[:1], lids).values()), 'path queries fail')
         said = [l for l in opensm.errors() if 'OR12' in l]
         expect(len(said) == 1 and 'of an earlier sweep' in said[0], 'the log: %s' % said)

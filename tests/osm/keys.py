@@ -12,7 +12,6 @@ import subprocess
 import tempfile
 import time
 
-import oracle
 from judge import expect, generate, judge, scenario
 from osmtest import BUILD, ROOT, Fabric, find_fabric, held, Limit, Opensm, patience, Skip, \
     slowness, wait_for
@@ -175,7 +174,7 @@ def two_applications(workdir):
         with keyed(workdir, tree_64(workdir), lmc, name='lmc-%d' % lmc,
                    log_flags=LOG_DEBUG) as (fabric, opensm):
             opensm.wait_quiet()
-            before = oracle.Tables(fabric.read_back())
+            before = fabric.tables()
             two_on(fabric, opensm, workdir, before, offsets)
         opensm.check_log()
 
@@ -199,7 +198,7 @@ def two_on(fabric, opensm, workdir, before, n_offsets):
         mark = len(opensm.log)
         for client, _, _, app in apps:
             client.begin(app['app'], 0)
-        after = oracle.Tables(fabric.read_back())
+        after = fabric.tables()
         log = opensm.log[mark:]
         expect(1 <= keys_sweeps(log) <= 2, '%d sweeps for two requests' % keys_sweeps(log))
         expect('REROUTE COMPLETE' in log, 'the log does not tell of sweeps')
@@ -222,7 +221,7 @@ def two_on(fabric, opensm, workdir, before, n_offsets):
 
 
 def same(before, fabric):
-    return before.bytes_of_tables() == oracle.Tables(fabric.read_back()).bytes_of_tables()
+    return before.bytes_of_tables() == fabric.tables().bytes_of_tables()
 
 
 def same_but(before, after, offsets):
@@ -292,13 +291,13 @@ def link_failure(workdir):
     with Fabric(tree_64(workdir), workdir) as fabric:
         with with_keys(fabric, workdir) as opensm:
             opensm.wait_up()
-            whole = oracle.Tables(fabric.read_back())
+            whole = fabric.tables()
             hosts = shuffled(hosts_of(whole))
             with Client(os.path.join(workdir, 'keys.sock')) as client:
                 phases, app = place_all(client, hosts)
                 client.begin(app['app'], 0)
                 offset = app['offsets'][0]
-                keyed = oracle.Tables(fabric.read_back())
+                keyed = fabric.tables()
                 expect(contention(whole, hosts, phases[0], 0) > 1, 'the base has no contention')
                 expect(contention(keyed, hosts, phases[0], offset) == 1, 'contention of the key')
                 cable = way(keyed, hosts[0], hosts[5], offset)[0]
@@ -310,8 +309,8 @@ def link_failure(workdir):
                 status = client.must(op='status')['apps'][0]
                 expect(status['keys'][0]['state'] == 'active', 'after a lost cable: %s' % status)
                 opensm.wait_quiet()
-                names = by_name(oracle.Tables(fabric.read_back()))
-                broken = oracle.Tables(fabric.read_back())
+                names = by_name(fabric.tables())
+                broken = fabric.tables()
                 now = [names[e.name] for e in hosts]
                 got = contention(broken, now, phases[0], offset)
                 expect(got <= status['keys'][0]['contention'] <= 2, 'contention %d' % got)
@@ -321,14 +320,14 @@ def link_failure(workdir):
                 judge(fabric, opensm, ours='dmodk')
                 client.must(op='done', app=app['app'], key=0)
                 client.begin(app['app'], 1)
-                again = oracle.Tables(fabric.read_back())
+                again = fabric.tables()
                 expect(contention(again, [by_name(again)[e.name] for e in hosts], phases[1],
                                   offset) == 1, 'contention on the mended tree')
         opensm.check_own_log()
         with Opensm(fabric, 'dmodk', plugin=True, name='without', options={'lmc': 2, 'qos': 'FALSE'}
                     ) as plain:
             plain.wait_up()
-            base = oracle.Tables(fabric.read_back())
+            base = fabric.tables()
     same_but(base, again, {offset})
 
 
@@ -337,7 +336,7 @@ def lost_host(workdir):
     """A host goes and comes back: the key of the others stays active."""
     with keyed(workdir, tree_64(workdir)) as (fabric, opensm):
         opensm.wait_quiet()
-        whole = oracle.Tables(fabric.read_back('lft'))
+        whole = fabric.tables('lft')
         hosts = shuffled(hosts_of(whole))
         lost = whole.switches[hosts[3].switch].name, hosts[3].port
         with Client(os.path.join(workdir, 'keys.sock')) as client:
@@ -348,7 +347,7 @@ def lost_host(workdir):
                 opensm.wait_quiet()
                 said = client.must(op='status')['apps'][0]
                 expect(said['ranks_gone'] == gone and said['keys'][0]['state'] == 'active', said)
-                tables = oracle.Tables(fabric.read_back('lft'))
+                tables = fabric.tables('lft')
                 expect(not tables.routes().problems, 'routes with %d hosts gone' % gone)
         now = by_name(tables)
         expect(contention(tables, [now[e.name] for e in hosts], phases[0], app['offsets'][0]) == 1,
@@ -367,7 +366,7 @@ def restart(workdir):
     with Fabric(tree_64(workdir), workdir) as fabric:
         with with_keys(fabric, workdir, name='first', env=env) as opensm:
             opensm.wait_up()
-            before = oracle.Tables(fabric.read_back())
+            before = fabric.tables()
             hosts = shuffled(hosts_of(before))
             with Client(path) as client:
                 _, app = place_all(client, hosts, offsets=2, name='kept')
@@ -380,7 +379,7 @@ def restart(workdir):
         with with_keys(fabric, workdir, name='second', env=env) as opensm:
             opensm.wait_up()
             opensm.wait_quiet()
-            tables = oracle.Tables(fabric.read_back())
+            tables = fabric.tables()
             no_loops(tables)
             expect(tables.bytes_of_tables() == before.bytes_of_tables(), 'other tables after a restart')
             expect(not apps_of(path), 'after a restart: %s' % apps_of(path))
@@ -524,7 +523,7 @@ def hostile(workdir):
         with Fabric(tree_64(workdir), workdir) as fabric:
             with with_keys(fabric, directory, mode='0666', conf='user_apps = 2\n') as opensm:
                 opensm.wait_up()
-                before = oracle.Tables(fabric.read_back())
+                before = fabric.tables()
                 hosts = hosts_of(before)
                 with Client(path) as client:
                     _, app = place_all(client, hosts)
@@ -571,7 +570,7 @@ def under_flood(fabric, opensm, client, path, app):
     time.sleep(1)
     client.begin(app, 0)
     client.must(op='done', app=app, key=0)
-    tables = oracle.Tables(fabric.read_back())
+    tables = fabric.tables()
     rows = fabric.path_sls([hosts_of(tables)[0].lid], tables.host_lids)
     expect('!' not in ''.join(rows.values()), 'path queries fail under a flood')
     opensm.resweep(20)
@@ -592,7 +591,7 @@ def standby(workdir):
     with Fabric(find_fabric('tree-3'), workdir) as fabric:
         with with_keys(fabric, workdir, name='master', options=dict(quick, sm_priority=9)) as master:
             master.wait_up()
-            tables = oracle.Tables(fabric.read_back())
+            tables = fabric.tables()
             hosts = hosts_of(tables)
             other = os.path.join(workdir, 'other')
             os.makedirs(other)
@@ -619,7 +618,7 @@ def not_applicable(workdir):
                                    ('tree-3', 'minhop', 2, 'no fabric')):
         with keyed(workdir, find_fabric(net), lmc, engine=engine, name=net + engine) as (fabric,
                    opensm):
-            hosts = hosts_of(oracle.Tables(fabric.read_back()))
+            hosts = hosts_of(fabric.tables())
             with Client(os.path.join(workdir, 'keys.sock')) as client:
                 client.refused(word, op='place', hosts=[hosts[0].guid, hosts[-1].guid],
                                patterns=['0>1'])
@@ -666,9 +665,9 @@ def slurm(workdir):
         expect(app['owner'] == 65534 and app['name'] == 'job 7' and app['ranks'] == 4, app)
         # The prolog alone has put the key into the switches.
         expect(app['keys'][0]['state'] == 'active', 'after the prolog: %s' % app)
-        ends = by_name(oracle.Tables(fabric.read_back()))
+        ends = by_name(fabric.tables())
         own = [ends[name] for name in ('h0', 'h3', 'h5', 'h6')]
-        tables = oracle.Tables(fabric.read_back())
+        tables = fabric.tables()
         expect(lft_by_offset(tables)[1] != lft_by_offset(tables)[0] and
                contention(tables, own, shift(4, 1), 1) == 1, 'the switches after the prolog')
         for words in (['done', str(app['app']), '0'], ['request', str(app['app']), '0'], ['status', str(app['app']), '--json']):
@@ -686,7 +685,7 @@ def slurm(workdir):
 def batch(workdir):
     """Eight requests at once are fewer sweeps than eight; requests during a sweep with discovery wait for it."""
     with keyed(workdir, tree_64(workdir)) as (fabric, opensm):
-        hosts = shuffled(hosts_of(oracle.Tables(fabric.read_back())))
+        hosts = shuffled(hosts_of(fabric.tables()))
         groups = [hosts[i::8] for i in range(8)]
         clients = [Client(os.path.join(workdir, 'keys.sock')) for _ in groups]
         apps = [place_all(c, own)[1]['app'] for c, own in zip(clients, groups)]
@@ -707,7 +706,7 @@ def batch(workdir):
         n = keys_sweeps(opensm.log[mark:])
         expect(1 <= n < 12, '%d sweeps for 16 requests' % n)
         opensm.wait_quiet()
-        tables = oracle.Tables(fabric.read_back())
+        tables = fabric.tables()
         for i, own in enumerate(groups):
             expect(contention(tables, own, shift(8, 3), 1) <= 1, 'contention of application %d' % i)
         no_loops(tables)

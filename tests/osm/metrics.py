@@ -8,7 +8,7 @@ import time
 
 import oracle
 import promlint
-from faults import halves_net, switch_links
+from faults import halves_net
 from judge import QOS, expect, generate, judge, scenario
 from osmtest import Fabric, find_fabric, Opensm, patience, pause, routed, running, wait_for
 
@@ -75,7 +75,7 @@ def sweeps(workdir):
         as_logged(first, opensm.log)
         expect(first['outcome'] == 'routed' and first['routed_by'] == 'dfsssp', 'outcome')
         expect(abs(time.time() - first['time']) < patience(60), 'the time is not that of the sweep')
-        opensm.change(fabric.unlink(*switch_links(tables)[0][:2]))
+        opensm.change(fabric.unlink(*tables.cables()[0][:2]))
         after = both(directory)
         as_logged(after, opensm.log)
         expect(after['fabric']['channels'] == first['fabric']['channels'] - 2, 'channels')
@@ -128,7 +128,7 @@ def nobody_routes(workdir):
             expect(data['outcome'] == 'refused' and data['routed_by'] == '', 'refused: %s' % data)
             wait_for('the refusal', lambda: 'OR03' in opensm.log, 30)
             pause(1)
-            tables = oracle.Tables(fabric.read_back('lft'))
+            tables = fabric.tables('lft')
             expect(opensm.engine_used() is None, '%s routed' % opensm.engine_used())
             expect(all(set(s.lft) <= {oracle.NO_PATH} for s in tables.switches), 'something was published')
 
@@ -194,13 +194,13 @@ def one_line(workdir):
             before = len(LINE.findall(opensm.log))
             opensm.resweep()
             opensm.wait_quiet()
-            tables = oracle.Tables(fabric.read_back())
+            tables = fabric.tables()
             name, port = next((s.name, p) for s in tables.switches for p in sorted(s.next))
             said = [LINE.findall(opensm.log)[-1]]
             opensm.change(fabric.unlink(name, port))
             # OpenSM may sweep once more, when nothing is left to change.
             said.append([line for line in LINE.findall(opensm.log) if 'entries changed' in line[8]][-1])
-            after = oracle.Tables(fabric.read_back())
+            after = fabric.tables()
             log = opensm.log
         first = LINE.search(log).groups()
         expect(before == 1 and first[8] == 'first tables', 'the first sweep: %s' % (first,))

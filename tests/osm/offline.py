@@ -4,8 +4,6 @@ a cable fails and returns."""
 import os
 import re
 
-import oracle
-from faults import switch_links
 from judge import QOS, Claims, expect, generate, scenario
 from osmtest import osmroutes, running
 
@@ -47,7 +45,7 @@ def beside(workdir, netfile, engine='dfsssp', which=0, conf='', options=QOS, wha
         opensm.wait_quiet()
         net = subnet(opensm, os.path.join(workdir, 'whole.lst'))
         compare(netfile, opensm, net, '--save', results[0])
-        switch, port, _ = switch_links(oracle.Tables(fabric.read_back('lft')))[which]
+        switch, port, _ = fabric.tables('lft').cables()[which]
         broken = subnet(opensm, os.path.join(workdir, 'broken.lst'), (switch, port))
         opensm.change(fabric.unlink(switch, port))
         what = '%s without %s:%d' % (netfile, switch, port)

@@ -6,7 +6,6 @@ import os
 import re
 import tempfile
 
-import oracle
 from judge import QOS, Claims, expect, generate, judge, scenario
 from offline import compare
 from osmtest import BUILD, LOG_DUMPS, LOG_PLAIN, Failure, Fabric, Opensm, Skip, find_fabric, running
@@ -43,7 +42,7 @@ def stock_lfts(netfile, engine):
     """LFTs of OpenSM's own engine, without the plugin."""
     with tempfile.TemporaryDirectory() as folder, \
             running(folder, netfile, engine, plugin=False) as (fabric, opensm):
-        return [s.lft for s in oracle.Tables(fabric.read_back('lft')).switches]
+        return [s.lft for s in fabric.tables('lft').switches]
 
 
 def live(workdir, net, engine, conf, options=(), files=(), ours=None, stock=None, says=(), silent=(), errors=(), many=(),
@@ -67,7 +66,7 @@ def live(workdir, net, engine, conf, options=(), files=(), ours=None, stock=None
         with Opensm(fabric, engine, plugin=True, options=options, plugin_conf=conf, log_flags=log_flags) as opensm:
             opensm.wait_up(120)
             if stock or not judged:
-                tables = oracle.Tables(fabric.read_back('lft'))
+                tables = fabric.tables('lft')
                 expect(not tables.routes(tables.host_lids).problems, 'LIDs are not reached')
             else:
                 tables = judge(fabric, opensm, ours=routed.replace('osmroutes-', ''))

@@ -14,10 +14,12 @@ A channel is one direction of a cable between two switches, named by (switch, po
 """
 import random
 
-from osmtest import Failure
-
 NO_PATH = 255
 ALL_SLS = 0xffff
+
+
+class Failure(Exception):
+    """Something that must not happen under test did."""
 
 
 class Verdict:
@@ -219,6 +221,11 @@ class Tables:
         return self._trees
 
     # Balance ----------------------------------------------------------------------------------
+
+    def cables(self):
+        """(switch name, port, other switch's name), each cable between switches once."""
+        return [(s.name, p, self.switches[u].name) for v, s in enumerate(self.switches)
+                for p, (u, _) in sorted(s.next.items()) if v < u]
 
     def channels(self):
         return [(v, p) for v, s in enumerate(self.switches) for p in s.next]

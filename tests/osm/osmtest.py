@@ -22,6 +22,9 @@ import subprocess
 import sys
 import time
 
+import oracle
+from oracle import Failure
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.abspath(os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build')))
@@ -50,10 +53,6 @@ STOCK_ENGINES = ('minhop', 'updn', 'dnup', 'file', 'ftree', 'lash', 'dor', 'toru
 SKIPPED = 77	# exit status CTest takes for "skipped"
 
 _number = itertools.count()
-
-
-class Failure(Exception):
-    """Something that must not happen under test did."""
 
 
 class Skip(Exception):
@@ -318,6 +317,10 @@ class Fabric:
         if data['n_failed']:
             raise Failure('%d requests to the simulated fabric failed' % data['n_failed'])
         return data
+
+    def tables(self, *tables, timeout=60):
+        """The same for the oracle."""
+        return oracle.Tables(self.read_back(*tables, timeout=timeout))
 
     def path_sls(self, sources, dests, sl=None, pkey=None):
         """{source LID: 'one hex digit, - or ! per destination'} by real PathRecord queries."""

@@ -6,8 +6,6 @@ import os
 import shutil
 import stat
 
-import oracle
-from faults import switch_links
 from judge import QOS, Claims, expect, generate, judge, scenario
 from osmtest import Fabric, Opensm, find_fabric, held, wait_for
 
@@ -37,7 +35,7 @@ def broken_fabric(fabric, cache, cables, conf=''):
     with start(fabric, cache, 'before', conf=conf) as opensm:
         opensm.wait_up()
         whole = judge(fabric, opensm, ours='dfsssp')
-        opensm.change(*[fabric.unlink(*switch_links(whole)[i][:2]) for i in cables])
+        opensm.change(*[fabric.unlink(*whole.cables()[i][:2]) for i in cables])
         before = judge(fabric, opensm, ours='dfsssp')
         expect(any(s['tables']['re_route'] == 'incremental' for s in opensm.routed()), 'the fault was not repaired')
         expect(before.bytes_of_tables() != whole.bytes_of_tables(), 'no table changed')
@@ -79,13 +77,13 @@ def killed(workdir):
                        (net, claims.changed, claims.entries))
                 expect(after.bytes_of_tables() == before.bytes_of_tables(), 'the tables differ')
                 expect(after.rows == before.rows, 'SLs differ')
-                opensm.change(*[fabric.relink(*switch_links(whole)[i][:2]) for i in cables])
+                opensm.change(*[fabric.relink(*whole.cables()[i][:2]) for i in cables])
                 back = judge(fabric, opensm, ours='dfsssp')
                 expect(back.bytes_of_tables(False) == whole.bytes_of_tables(False) and
                        back.rows == whole.rows, 'the first tables have not come back')
             opensm.check_own_log()
             for i in cables:
-                fabric.console(fabric.unlink(*switch_links(whole)[i][:2]))
+                fabric.console(fabric.unlink(*whole.cables()[i][:2]))
             with start(fabric, cache, 'without', conf='store = no\n' + conf) as opensm:
                 opensm.wait_up()
                 anew = judge(fabric, opensm, ours='dfsssp')
@@ -201,11 +199,11 @@ def no_directory(workdir):
             wait_for('a store', lambda: settled(cache), 10)
             shutil.rmtree(cache)
             for i in (2, 9):
-                opensm.change(fabric.unlink(*switch_links(whole)[i][:2]))
+                opensm.change(fabric.unlink(*whole.cables()[i][:2]))
                 wait_for('the complaint', lambda: 'OR14' in opensm.log, 10)
             expect(len([l for l in opensm.errors() if 'OR14' in l]) == 1, 'not one line')
             os.makedirs(cache)
-            opensm.change(fabric.relink(*switch_links(whole)[2][:2]))
+            opensm.change(fabric.relink(*whole.cables()[2][:2]))
             wait_for('a store', lambda: settled(cache), 10)
             judge(fabric, opensm, ours='dfsssp')
 
@@ -234,8 +232,8 @@ def standby(workdir):
             first.wait_up()
             whole = judge(fabric, first, ours='dfsssp')
             for cable in 5, 9:
-                first.change(fabric.unlink(*switch_links(whole)[cable][:2]))
-            before = oracle.Tables(fabric.read_back())
+                first.change(fabric.unlink(*whole.cables()[cable][:2]))
+            before = fabric.tables()
             expect(before.bytes_of_tables() != whole.bytes_of_tables(), 'the fault changed nothing')
             with handover_sm(fabric, hosts[-1], 'second', env=cache) as second:
                 wait_for('standby', lambda: 'STANDBY' in second.log, 60, second._alive)

@@ -11,8 +11,6 @@ import signal
 import struct
 import time
 
-import oracle
-from faults import switch_links
 from groups import BROADCAST
 from judge import QOS, expect, first, generate, judge, scenario
 from keys import Client
@@ -72,7 +70,7 @@ def identity(workdir):
     once nothing changes any more its tables are right."""
     rng = random.Random(SEED)
     with running(workdir, 'random-12', 'dfsssp') as (fabric, opensm):
-        links = switch_links(oracle.Tables(fabric.read_back()))
+        links = fabric.tables().cables()
         for _ in range(steps(8)):
             for command in change_of_identity(rng, fabric, links):
                 fabric.console(command)
@@ -87,7 +85,7 @@ def cache_and_keys(workdir):
     options = {'lmc': 1, 'use_ucast_cache': 'TRUE', 'qos': 'FALSE'}
     with running(workdir, 'tree-3', 'dmodk', options=options,
                  plugin_conf='control_socket = %s\n' % path) as (fabric, opensm):
-        links, down = switch_links(oracle.Tables(fabric.read_back())), []
+        links, down = fabric.tables().cables(), []
         with Client(path) as client:
             for _ in range(steps(3)):
                 if down and rng.random() < 0.5:
@@ -101,7 +99,7 @@ def cache_and_keys(workdir):
                 if answer and answer.get('ok'):
                     client.send(op='request', app=answer['app'], key=0)
                 opensm.wait_quiet()
-                verdict = oracle.Tables(fabric.read_back('lft')).routes()
+                verdict = fabric.tables('lft').routes()
                 expect(not verdict.problems, first(verdict.problems))
 
 
@@ -111,7 +109,7 @@ def lost_mads(workdir):
     rng = random.Random(SEED)
     with running(workdir, 'torus-4x4', 'dfsssp',
                  options=dict(QOS, transaction_timeout=50)) as (fabric, opensm):
-        links = switch_links(oracle.Tables(fabric.read_back()))
+        links = fabric.tables().cables()
         for switch in switches_of(fabric):
             fabric.console('Error "%s" 30' % switch)
         for _ in range(steps(2)):
@@ -131,8 +129,8 @@ def storm(workdir):
     rng, sa = random.Random(SEED), os.path.join(TOOLS, 'osr-sa')
     with running(workdir, 'random-12', 'dfsssp', options=dict(QOS, routing_threads_num=2),
                  plugin_conf='metrics_dir = %s\n' % os.path.abspath(workdir)) as (fabric, opensm):
-        tables = oracle.Tables(fabric.read_back())
-        links = switch_links(tables)
+        tables = fabric.tables()
+        links = tables.cables()
         hosts = [i for i, (_, kind) in sorted(fabric.ids.items()) if fabric.node_id(i) in hosts_but_sm(fabric)]
         lids = [str(e.lid) for e in tables.ends if e.host]
         over = time.monotonic() + steps(4)
@@ -217,7 +215,7 @@ def life_with_lanes(workdir, name, wrapper, env=None):
                         plugin_conf='control_socket = %s\nhold_down_after = 2\n[dfsssp]\nany_sl = on\n' % path)
 
         def live():
-            (name, port, _), cut = switch_links(oracle.Tables(fabric.read_back()))[3:5]
+            (name, port, _), cut = fabric.tables().cables()[3:5]
             part = '%s:%d' % (name, port)
             ask_all(path, dict(op='drain', what=part), dict(op='drained'))
             opensm.resweep(20)
@@ -273,7 +271,7 @@ def life_of_standby(workdir, name, wrapper, env, spans):
     with Fabric(find_fabric('tree-3'), os.path.join(os.path.abspath(workdir), name)) as fabric:
         with handover_sm(fabric, fabric.env['SIM_HOST'], 'first') as master:
             master.wait_up()
-            (switch, port, _) = switch_links(oracle.Tables(fabric.read_back()))[0]
+            (switch, port, _) = fabric.tables().cables()[0]
             standby = handover_sm(fabric, hosts_but_sm(fabric)[-1], 'second', wrapper=wrapper, env=env)
 
             def begin():

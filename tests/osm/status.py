@@ -10,7 +10,6 @@ import tempfile
 import time
 
 from drain import OSMROUTES, ask, conf
-from faults import switch_links
 from judge import QOS, Claims, expect, judge, scenario
 from osmtest import BUILD, OPENSM, Fabric, Opensm, find_fabric
 
@@ -48,7 +47,7 @@ def ours(workdir):
             opensm.wait_up()
             tables = judge(fabric, opensm, ours='dfsssp')
             first = status(fabric)
-            name, port, _ = switch_links(tables)[0]
+            name, port, _ = tables.cables()[0]
             ask(fabric, 'drain', '%s:%d' % (name, port))
             opensm.wait_quiet()
             found, claims = status(fabric), Claims(opensm.log)
@@ -93,7 +92,7 @@ def others(workdir):
                 opensm.wait_up()
                 opensm.resweep()
                 if name == 'first':
-                    ask(fabric, 'drain', '%s:%d' % switch_links(judge(fabric, opensm, ours='dfsssp'))[0][:2])
+                    ask(fabric, 'drain', '%s:%d' % judge(fabric, opensm, ours='dfsssp').cables()[0][:2])
                 now = status(fabric, good=engine == 'dfsssp')['status']
             expect(('still left out: 1 drained part' in opensm.log) == (name == 'right'), '%s: left out or not?' % name)
             if engine == 'dfsssp':
@@ -105,7 +104,7 @@ def others(workdir):
     with Fabric(find_fabric('tree-2'), os.path.join(workdir, 'tree')) as fabric:
         with Opensm(fabric, 'dmodk', plugin=True, options=QOS, plugin_conf=conf(fabric) + '[dmodk]\nmax_missing = 0\n') as opensm:
             opensm.wait_up()
-            cable = switch_links(judge(fabric, opensm, ours='dmodk'))[0][:2]
+            cable = judge(fabric, opensm, ours='dmodk').cables()[0][:2]
             for change, who in ((fabric.unlink, 'minhop'), (fabric.relink, 'dmodk'), (fabric.unlink, 'minhop')):
                 opensm.change(change(*cable))
                 opensm.resweep()

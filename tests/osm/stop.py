@@ -9,9 +9,7 @@ import signal
 import subprocess
 import time
 
-import oracle
 from anysl import ANY_SL, SLVL, sparse
-from faults import switch_links
 from judge import QOS, expect, scenario
 from keys import Client
 from osmtest import Fabric, Opensm, find_fabric, wait_for
@@ -43,7 +41,7 @@ def unanswered(workdir):
             with Opensm(fabric, 'dfsssp', plugin=True, options=dict(QOS, max_op_vls=2), plugin_conf=ANY_SL) as opensm:
                 opensm.wait_up()
                 opensm.wait_quiet()
-                cable = switch_links(oracle.Tables(fabric.read_back()))[i]
+                cable = fabric.tables().cables()[i]
                 fabric.mads()
                 fabric.console(fabric.unlink(*cable[:2]))
                 give_up = time.monotonic() + 30
@@ -89,7 +87,7 @@ class Moments:
                             plugin_conf='control_socket = %s\n' % path + ANY_SL) as opensm:
                     opensm.wait_up()
                     opensm.wait_quiet(still=0.2)
-                    cables = cables or [c[:2] for c in switch_links(oracle.Tables(fabric.read_back('lft')))]
+                    cables = cables or [c[:2] for c in fabric.tables('lft').cables()]
                     cable = self.rng.choice(cables)
                     self.happens(fabric, path, opensm, cable)
                     time.sleep(self.rng.choice((0.003, 0.02, 0.1, 1)) * self.rng.random())

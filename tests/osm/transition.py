@@ -4,7 +4,6 @@ before and after a change, and a judge that sends every packet through every mix
 import re
 
 import oracle
-from faults import switch_links
 from groups import join
 from judge import QOS, Claims, expect, judge, scenario
 from osmtest import routed, running, slowness, wait_for
@@ -165,7 +164,7 @@ def life(workdir, netfile, engine, cables, conf='', counts=None):
     counts = {} if counts is None else counts
     with running(workdir, netfile, engine, plugin_conf=conf) as (fabric, opensm):
         before = judge(fabric, opensm, ours=engine)
-        links = switch_links(before)
+        links = before.cables()
         for name in sorted({e.name for e in before.ends if e.host}):
             join(fabric, name)
         opensm.wait_quiet()
@@ -221,12 +220,12 @@ def two_rounds(workdir):
                  plugin_conf='ask_switches = no\n') as (fabric, opensm):
         opensm.resweep()
         before = judge(fabric, opensm, ours='dfsssp')
-        name, port, _ = switch_links(before)[0]
+        name, port, _ = before.cables()[0]
         for change in (fabric.unlink, fabric.relink):
             start, said, sweeps = len(opensm.log), len(in_rounds(opensm.log)), opensm.sweeps()
             fabric.console(change(name, port))
             wait_for('a first round', lambda: len(in_rounds(opensm.log)) > said, 30, opensm._alive)
-            first = oracle.Tables(fabric.read_back())
+            first = fabric.tables()
             first.rows = before.rows
             expect(opensm.sweeps() == sweeps, 'the sweep was over before all was seen')
             wait_for('the end of the sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)

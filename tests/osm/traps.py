@@ -3,8 +3,6 @@
 import os
 import re
 
-import oracle
-from faults import switch_links
 from judge import QOS, Claims, check_loops, expect, first, judge, scenario
 from osmtest import Fabric, Opensm, find_fabric, wait_for
 
@@ -39,12 +37,12 @@ def every_cable(workdir, netfile, engine, step):
         with clocked(fabric, engine) as opensm:
             opensm.wait_up()
             whole = judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
-            for name, port, _ in switch_links(whole)[::step]:
+            for name, port, _ in whole.cables()[::step]:
                 done, sweeps = len(lines(opensm, DONE)), opensm.sweeps()
                 open(gate_of(fabric), 'w').close()
                 fabric.console(fabric.unlink(name, port))
                 wait_for('tables after the trap', lambda: len(lines(opensm, DONE)) > done, 20, opensm._alive)
-                tables = oracle.Tables(fabric.read_back())
+                tables = fabric.tables()
                 verdict = tables.routes()
                 expect(not verdict.problems, 'before the discovery: ' + first(verdict.problems))
                 check_loops(fabric, tables, {'deadlock-free', 'replies deadlock-free'})
@@ -104,7 +102,7 @@ def deaf(workdir):
         with clocked(fabric, 'dfsssp') as opensm:
             opensm.wait_up()
             whole = judge(fabric, opensm, ours='dfsssp')
-            name, port, other = switch_links(whole)[7]
+            name, port, other = whole.cables()[7]
             for switch in (name, other):
                 fabric.console('Error "%s" 30' % fabric.node_id(switch))
             sweeps = opensm.sweeps()
