@@ -93,10 +93,7 @@ static void install(struct osm_routing_engine *re, struct engine_ctx *ctx)
 	re->ucast_dump_tables = NULL;
 	re->path_sl = osr__path_sl;
 	re->destroy = destroy;
-	/* An engine without this promise leaves multicast to OpenSM. */
-	re->mcast_build_stree = ctx->engine->capabilities & OSR_ENGINE_DEADLOCK_FREE
-					? osr__mcast_build_stree
-					: NULL;
+	re->mcast_build_stree = osr__mcast_build_stree;
 	osr__qos_install(re, &ctx->plugin->osm->subn.opt);
 }
 

@@ -169,9 +169,8 @@ enum osr_status osr__publish(struct sweep *w)
 				sw ? sw->max_lid_ho : 0, osr_switch_name(fabric, s, buf),
 				fabric->max_lid);
 	}
-	/* Readers of hop counts: the dumps of log flag ROUTING, and OpenSM's own multicast. */
-	if (osm_log_is_active(&w->osm->log, OSM_LOG_ROUTING) ||
-	    (!w->slot->result.routing.mcast_parent && !w->osm->subn.opt.disable_multicast)) {
+	/* The dumps of log flag ROUTING read hop counts. */
+	if (osm_log_is_active(&w->osm->log, OSM_LOG_ROUTING)) {
 		st = publish_hops(w->osm, fabric, routing, &w->snap, &w->scratch, &w->diag);
 		/* Half a matrix must not lead the next engine astray. */
 		for (uint32_t s = 0; st && s < n; s++)

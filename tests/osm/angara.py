@@ -3,7 +3,6 @@
 import os
 import re
 
-from faults import down_and_up
 from judge import QOS, Claims, expect, generate, judge, scenario
 from groups import join
 from osmtest import Fabric, Opensm, running
@@ -27,25 +26,6 @@ def torus(workdir):
     used = {sl for row in tables.rows.values() for sl in row} - {255}
     lanes = {tables.switches[0].table(0, p)[sl] for p in tables.switches[0].next for sl in used}
     expect(len(used) == 8 and lanes == {0, 1}, 'SLs %s on lanes %s' % (sorted(used), sorted(lanes)))
-
-
-def same_sls(before, after):
-    """Pairs of LIDs, there before and after, whose service level is another one."""
-    return [(a, b) for a, row in before.rows.items() if a in after.rows
-            for b, sl in zip(before.lids, row)
-            if b in after.end_of and after.rows[a][after.lids.index(b)] != sl]
-
-
-@scenario('angara.fault')
-def fault(workdir):
-    """Nearly all service levels stay what they were when cables die, and all comes back."""
-    def few_others(before, during):
-        other, pairs = same_sls(before, during), sum(map(len, before.rows.values()))
-        expect(10 * len(other) <= pairs, '%d of %d pairs have another SL, first: %s' %
-               (len(other), pairs, other[:1]))
-    before, after = down_and_up(workdir, grid(workdir, 'torus', '6x6'), lambda t: t.cables()[5::31][:3], 0, 'angara',
-                                compare=few_others)
-    expect(not same_sls(before, after), 'SLs are others after a fault')
 
 
 @scenario('angara.multicast')

@@ -68,48 +68,6 @@ def check_group(fabric, opensm, names, group):
     return tables
 
 
-def broadcast(workdir, netfile, every=1):
-    with running(workdir, netfile, 'dfsssp') as (fabric, opensm):
-        tables = judge(fabric, opensm, ours='dfsssp')
-        names = sorted({e.name for e in tables.ends if e.host})[::every]
-        got = {join(fabric, name) for name in names}
-        expect(len(got) == 1, 'members of one group were told %s' % got)
-        opensm.wait_quiet()
-        group = got.pop()
-        tables = check_group(fabric, opensm, names, group)
-        cut = tables.cables()[0]
-        opensm.change(fabric.unlink(*cut[:2]))
-        check_group(fabric, opensm, names, group)
-        opensm.change(fabric.relink(*cut[:2]))
-        check_group(fabric, opensm, names, group)
-    opensm.check_own_log()
-
-
-@scenario('multicast.ring')
-def ring(workdir):
-    broadcast(workdir, 'ring-5')
-
-
-@scenario('multicast.torus')
-def torus(workdir):
-    broadcast(workdir, 'torus-4x4')
-
-
-@scenario('multicast.random')
-def random_fabric(workdir):
-    broadcast(workdir, 'random-12')
-
-
-@scenario('multicast.cluster')
-def cluster(workdir):
-    broadcast(workdir, 'cluster-192', every=9)
-
-
-@scenario('multicast.real-fabric')
-def real_fabric(workdir):
-    broadcast(workdir, 'psmn-x5-2020', every=7)
-
-
 @scenario('multicast.island')
 def island(workdir):
     """Two switches without a member are out of reach, where another SM writes entries that send copies from one to the

@@ -58,8 +58,8 @@ def judge(fabric, opensm, ours=None, minimal=True):
     ours: the engine of osmroutes that must have routed, None for a stock one. What its log line
     claims must be what the oracle finds. Returns the oracle's Tables, with .rows for dfsssp.
     """
-    # One VL, and no freedom from deadlock claimed: nothing to judge but the LFTs.
-    tables = fabric.tables(*(['lft'] if ours == 'sssp' else []))
+    # One VL, and no freedom from deadlock claimed: nothing to judge but LFTs and groups.
+    tables = fabric.tables(*(['lft', 'mft'] if ours == 'sssp' else []))
     verdict = tables.routes()
     expect(not verdict.problems, 'routes: ' + first(verdict.problems))
     if ours:
