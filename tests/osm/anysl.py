@@ -6,10 +6,8 @@ import signal
 
 from judge import QOS, Claims, different_sl2vl, expect, first, generate, judge, scenario
 from metrics import read_json
+from options import ANY_SL, BY_SL, SPARSE, partitions, row
 from osmtest import TOOLS, Fabric, find_fabric, held, Opensm, pause, running, wait_for
-
-OTHERS = 'programs that choose an SL themselves (UCX, NCCL) are not covered'
-ANY_SL = '[dfsssp]\nany_sl = on\n'
 
 
 def on_one_sl(tables, sl):
@@ -19,74 +17,54 @@ def on_one_sl(tables, sl):
 
 
 def sweep(opensm, fabric):
+    """The last one is judged, and any SL was proven."""
     tables = judge(fabric, opensm, ours='dfsssp')
-    claims = Claims(opensm.log)
-    expect({'deadlock-free', 'replies deadlock-free', 'any SL', 'with multicast'} <= claims.proven,
-           'proven: %s' % ', '.join(sorted(claims.proven)))
-    for sl in 0, 1:
-        loops = on_one_sl(tables, sl)
-        expect(not loops, 'senders on SL %d: credit loops on VLs %s' % (sl, loops))
-    return tables, claims
+    expect({'deadlock-free', 'replies deadlock-free', 'any SL', 'with multicast'} <= Claims(opensm.log).proven, 'any SL is not proven')
+    return tables
 
 
-def lanes_in_use(tables):
-    """VLs that switches put packets of SL 0 on, between switches."""
-    return {s.table(i, o)[0] for s in tables.switches for o in s.next
+def lanes_of(tables, sl=0):
+    """VLs that switches put packets of this SL on, between switches."""
+    return {s.table(i, o)[sl] for s in tables.switches for o in s.next
             for i in set(s.next) | set(s.hosts) if i != o}
 
 
-def on_fabric(workdir, netfile, vls=4, conf=ANY_SL):
-    options = dict(QOS, max_op_vls={2: 2, 4: 3, 8: 4}[vls])
-    with running(workdir, netfile, 'dfsssp', options=options, plugin_conf=conf) as (fabric, opensm):
-        tables, claims = sweep(opensm, fabric)
-        expect('warning:' not in opensm.log, 'a warning where everything is proven')
-    opensm.check_log()
-    return tables, claims
+def all_lanes(fabric, opensm, tables):
+    claims = Claims(opensm.log)
+    expect(lanes_of(sweep(opensm, fabric)) == set(range(8)), 'lanes in use: %s' % sorted(lanes_of(tables)))
+    expect(claims.n_longer * 100 <= claims.n_routes, '%d of %d routes are longer' % (claims.n_longer, claims.n_routes))
 
 
-@scenario('any-sl.slimfly')
-def slimfly(workdir):
-    """Diameter 2 on two lanes, by default: no longer route, nor more load than any routing must have (208)."""
-    netfile = generate(os.path.join(workdir, 'slimfly.net'), 'slimfly', 'q=5', 'p=4')
-    tables, claims = on_fabric(os.path.join(workdir, 'on'), netfile, vls=2, conf='')
-    expect(claims.n_longer == 0 and claims.efi == 208, '%d longer routes, EFI %d' % (claims.n_longer, claims.efi))
+def apart(fabric, opensm, tables):
+    """In the switches each of the SLs of two partitions has VLs that the other never takes, and neither can deadlock."""
+    vls = [lanes_of(tables, sl) for sl in (0, 3)]
+    expect(all(vls) and not vls[0] & vls[1] and len(vls[0] | vls[1]) <= 4, 'VLs of SL 0 and SL 3: %s' % vls)
+    expect(not on_one_sl(tables, 0) + on_one_sl(tables, 3), 'senders on SL 0 or SL 3: credit loops')
 
 
-@scenario('any-sl.classes')
-def classes(workdir):
-    """Two partitions with SLs of their own, four VLs: in the switches each SL has two VLs that the other never takes,
-    and neither can deadlock."""
-    config = os.path.join(workdir, 'partitions.conf')
-    with open(config, 'w') as file:
-        file.write('Default=0x7fff, ipoib, sl=0 : ALL=full ;\nstorage=0x8001, sl=3 : ALL=full ;\n')
-    options = dict(QOS, max_op_vls=3, partition_config_file=config)
-    with running(workdir, 'dragonfly-12', 'dfsssp', options=options,
-                 plugin_conf=ANY_SL) as (fabric, opensm):
-        tables = judge(fabric, opensm, ours='dfsssp')
-        vls = {sl: {s.table(i, o)[sl] for s in tables.switches for o in s.next
-                    for i in set(s.next) | set(s.hosts) if i != o} for sl in (0, 3)}
-        expect(not vls[0] & vls[3], 'SL 0 and SL 3 share VLs: %s' % vls)
-        expect(len(vls[0] | vls[3]) <= 4 and all(vls.values()), 'VLs: %s' % vls)
-        for sl in 0, 3:
-            loops = on_one_sl(tables, sl)
-            expect(not loops, 'senders on SL %d: credit loops on VLs %s' % (sl, loops))
-    opensm.check_log()
-
-
-@scenario('any-sl.random')
-def random_fabric(workdir):
-    netfile = generate(os.path.join(workdir, 'random.net'), 'random', 'switches=48', 'links=110', 'seed=1')
-    tables, claims = on_fabric(os.path.join(workdir, 'on'), netfile, vls=8)
-    expect(claims.n_vls == 8, '%d VLs of 8' % claims.n_vls)
-    expect(lanes_in_use(tables) == set(range(8)), 'lanes in use: %s' % sorted(lanes_in_use(tables)))
-    expect(claims.n_longer * 100 <= claims.n_routes,
-           '%d of %d routes are longer' % (claims.n_longer, claims.n_routes))
-    # The same fabric with lanes by SL: right for those who ask the SA, wrong for those who do not.
-    with running(os.path.join(workdir, 'off'), netfile, 'dfsssp',
-                 plugin_conf='[dfsssp]\nany_sl = off\n') as (fabric, opensm):
-        tables = judge(fabric, opensm, ours='dfsssp')
-        expect(OTHERS in opensm.log, 'no warning for senders that choose their SL')
+def loops(fabric, opensm, tables):
     expect(on_one_sl(tables, 0), 'lanes by SL have no loop for senders on SL 0: this tests nothing')
+
+
+def unheard(fabric, opensm, tables):
+    """As where PortInfo was lost: the tables are those that were routed."""
+    tables = fabric.tables()
+    tables.rows = {lid: bytes(len(tables.lids)) for lid in tables.host_lids}
+    expect(Claims(opensm.log).n_vls > 1 and not on_one_sl(tables, 0), 'one lane, or credit loops on SL 0')
+
+
+# Diameter 2 on two lanes, by default: no longer route, nor more load than any routing must have.
+row('any-sl.fabrics', ('slimfly', 'q=5', 'p=4'), options={'max_op_vls': 2}, n_longer=0, efi=208, silent=['warning:'])
+# The same fabric with lanes by SL: right for those who ask the SA, wrong for those who do not.
+RANDOM = ('random', 'switches=48', 'links=110', 'seed=1')
+row('any-sl.fabrics', RANDOM, conf=ANY_SL, options={'max_op_vls': 4}, n_vls=8, look=all_lanes, silent=['warning:'])
+row('any-sl.fabrics', RANDOM, conf=BY_SL, look=loops,
+    says=['programs that choose an SL themselves .UCX, NCCL. are not covered'])
+_classes = partitions(0, 3)
+_classes['options']['max_op_vls'] = 3
+row('any-sl.fabrics', 'dragonfly-12', conf=ANY_SL, look=apart, **_classes)
+# Ports that do not say how many lanes work.
+row('any-sl.fabrics', SPARSE, conf=ANY_SL, sim={'OSR_SIM_LACKS': 'operational'}, judged=False, offline=None, look=unheard)
 
 
 SLVL = 0x17		# the attribute
@@ -95,7 +73,7 @@ PORTS = 9		# of each switch of sparse()
 
 def sparse(workdir):
     """A random graph that needs two lanes; all its switches have PORTS ports."""
-    return generate(os.path.join(workdir, 'sparse.net'), 'random', 'switches=16', 'links=36', 'seed=2')
+    return generate(os.path.join(workdir, 'sparse.net'), *SPARSE)
 
 
 def ups(switch):
@@ -118,7 +96,7 @@ def mads(workdir):
                      sim={'OSR_SIM_WILDCARDS': str(ports)}) as (fabric, opensm):
             n_hosts = 16	# their tables, one MAD each
             sent[name] = fabric.mads()[0][SLVL][1] - n_hosts
-            tables, _ = sweep(opensm, fabric)
+            tables = sweep(opensm, fabric)
             read[name] = [[s.table(i, o) for i in [0] + ups(s) for o in ups(s)] for s in tables.switches]
             opensm.resweep()
             opensm.resweep()
@@ -219,7 +197,7 @@ def island(workdir):
     for kind in [], ['--enhanced']:
         folder = os.path.join(workdir, 'island' + ''.join(kind))
         os.makedirs(folder, exist_ok=True)
-        net = generate(os.path.join(folder, 'sparse.net'), 'random', 'switches=16', 'links=36', 'seed=2', *kind)
+        net = generate(os.path.join(folder, 'sparse.net'), *SPARSE, *kind)
         with running(folder, net, 'dfsssp', options=dict(QOS, max_op_vls=2),
                      plugin_conf=ANY_SL + 'stable = no\n') as (fabric, opensm):
             before = fabric.tables()
@@ -240,7 +218,7 @@ def island(workdir):
                 fabric.console(*[fabric.relink(*cable) for cable in cut])
             opensm.resweep()
             opensm.wait_quiet()
-            after, _ = sweep(opensm, fabric)
+            after = sweep(opensm, fabric)
             wrong = [(after.switches[a].name, i, o) for a, i, o in spoilt if any(after.switches[a].table(i, o))]
             expect(not wrong, '%s: tables of another SM are left: %s' % (kind, wrong))
         opensm.check_own_log()
@@ -278,7 +256,7 @@ def restart_in_sweep(workdir):
             opensm.resweep()
             opensm.wait_quiet()
             before = fabric.tables()
-            expect((len(lanes_in_use(before)) > 1) == by_turn, 'lanes: %s' % lanes_in_use(before))
+            expect((len(lanes_of(before)) > 1) == by_turn, 'lanes: %s' % lanes_of(before))
             switch = before.switches[len(before.switches) // 2]
             for n in 1, 20:
                 halted(opensm, fabric, n)
@@ -354,15 +332,3 @@ def refused_tables(workdir):
         tables, lines, metric = refused(workdir, how + ':-1:-1', ports)
         expect(len(lines) == 1 and metric == n_pairs(tables),
                '%s: %s of %d pairs: %s' % (how, metric, n_pairs(tables), lines))
-
-
-@scenario('any-sl.unknown')
-def unknown(workdir):
-    """Ports that do not say how many lanes work, as where PortInfo was lost: their tables are those that were routed."""
-    with running(workdir, sparse(workdir), 'dfsssp', plugin_conf=ANY_SL,
-                 sim={'OSR_SIM_LACKS': 'operational'}) as (fabric, opensm):
-        expect(Claims(opensm.log).n_vls > 1, 'one lane')
-        tables = fabric.tables()
-        tables.rows = {lid: bytes(len(tables.lids)) for lid in tables.host_lids}
-        expect(not on_one_sl(tables, 0), 'credit loops on SL 0')
-    opensm.check_own_log()

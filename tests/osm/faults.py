@@ -4,6 +4,7 @@ import os
 
 import oracle
 from judge import QOS, expect, judge, scenario
+from metrics import both
 from osmtest import Fabric, find_fabric, Opensm, running, wait_for
 
 
@@ -57,49 +58,36 @@ def halves_net(workdir):
 
 @scenario('fault.split')
 def split(workdir):
-    """avoid_throttled_links leaves two parts: each is routed, no path between them, both named in
-    the log; on_split = refuse leaves the fabric to the next engine."""
-    options = dict(QOS, avoid_throttled_links='TRUE')
-    for word in ('route', 'refuse'):
-        with Fabric(halves_net(workdir), workdir) as fabric:
-            # One end enabled for more than the other: the link runs at what both do not enable,
-            # which OpenSM calls throttled.
-            fabric.run(['ibportstate', '-t', '10000', '-D', '0,1', '3', 'speed', '7'])
-            with Opensm(fabric, 'dfsssp,minhop', plugin=True, options=options, once=True,
-                        plugin_conf='on_split = %s\n' % word, name=word) as opensm:
-                opensm.wait_end()
-            tables = fabric.tables()
-        if word == 'route':
-            parts_are_routed(opensm, tables)
-        else:
-            expect(opensm.engine_used() == 'minhop', 'on_split = refuse did not refuse')
-            expect(any('on_split' in l for l in opensm.errors()), 'the refusal gives no reason')
+    """avoid_throttled_links leaves two parts: each is routed, no path between them, both named in the log; where options say that
+    osmroutes refuses, the next engine has the fabric. The metrics say what happened, why, and who routes now."""
+    with Fabric(halves_net(workdir), workdir) as fabric:
+        # One end enabled for more than the other: the link runs at what both do not enable, which OpenSM calls throttled.
+        fabric.run(['ibportstate', '-t', '10000', '-D', '0,1', '3', 'speed', '7'])
+        for outcome, conf, why, who in (('routed', '', '', 'dfsssp'), ('failed', 'on_split = refuse\n', 'on_split', 'minhop'),
+                                        ('refused', 'on_error = refuse\nnonsense = 1\n', 'nonsense', 'minhop')):
+            directory = os.path.join(workdir, outcome)
+            os.makedirs(directory)
+            with Opensm(fabric, 'dfsssp,minhop', plugin=True, options=dict(QOS, avoid_throttled_links='TRUE'), name='by-' + outcome,
+                        plugin_conf='metrics_dir = %s\n' % directory + conf) as opensm:
+                opensm.wait_up()
+                data, tables = both(directory), fabric.tables()
+            expect((data['outcome'], data['routed_by'], opensm.engine_used()) == (outcome, who, who) and why in data['message'],
+                   '%s: %s' % (outcome, data))
+            expect(data['check']['passed'] == ('load' in data) == (not why), 'numbers of nothing: %s' % data)
+            expect(not why or any(why in l for l in opensm.errors()), 'the refusal gives no reason')
+            if not why:
+                expect(data['fabric']['parts'] == 2 and data['routes']['unreachable'] > 0, 'parts')
+                parts_are_routed(opensm, tables)
 
 
 def parts_are_routed(opensm, tables):
-    expect(opensm.engine_used() == 'dfsssp', 'the split fabric was not routed by dfsssp')
     named = [l for l in opensm.errors() if 'split into 2 parts' in l]
     expect(named and 'left' in named[0] and 'right' in named[0], 'the log does not name both parts')
-    for s, own in zip(tables.switches, ('ab', 'cd')) if tables.switches[0].name == 'left' else \
-            zip(tables.switches, ('cd', 'ab')):
+    for s in tables.switches:
         for lid, e in tables.end_of.items():
-            here = e.name in own or e.name == s.name
+            here = e.name in ('ab' if s.name == 'left' else 'cd') or e.name == s.name
             port = s.forward(lid)
-            expect((port != oracle.NO_PATH) == here,
-                   '%s sends LID %d of %s to port %d' % (s.name, lid, e.name, port))
-
-
-@scenario('fault.one-switch')
-def one_switch(workdir):
-    net = os.path.join(workdir, 'one.net')
-    with open(net, 'w') as file:
-        file.write('Switch 8 "s"\n[1] "a"[1]\n[5] "b"[1]\n[8] "c"[1]\n\n' + ''.join(
-            'Ca 1 "%s"\n[1] "s"[%d]\n\n' % hp for hp in (('a', 1), ('b', 5), ('c', 8))))
-    for engine in ('dfsssp', 'sssp'):
-        with running(workdir, net, engine, name=engine) as (fabric, opensm):
-            tables = judge(fabric, opensm, ours=engine)
-            expect(len(tables.lids) == 4, '%d LIDs instead of 4' % len(tables.lids))
-        opensm.check_log()
+            expect((port != oracle.NO_PATH) == here, '%s sends LID %d of %s to port %d' % (s.name, lid, e.name, port))
 
 
 @scenario('fault.back-to-back')

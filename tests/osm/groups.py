@@ -7,7 +7,7 @@ import random
 
 import oracle
 from anysl import island_of
-from judge import Claims, deadlock_free, expect, first, judge, scenario
+from judge import Claims, expect, first, judge, scenario
 from osmtest import TOOLS, running
 
 BROADCAST = 'ff12:401b:ffff::ffff:ffff'	# IPoIB's, of the default partition
@@ -94,21 +94,6 @@ def island(workdir):
 
 
 # The judges on trial ------------------------------------------------------------------------------
-
-@scenario('judge.stock-engines')
-def stock_engines(workdir):
-    """What is known of OpenSM's own engines must come out: sssp and minhop close the ring, dfsssp
-    and updn do not; dfsssp's promise does not hold for replies on a random fabric."""
-    for netfile, engine, one_way in (('ring-5', 'sssp', False), ('ring-5', 'minhop', False),
-                                     ('ring-5', 'dfsssp', True), ('random-12', 'dfsssp', True),
-                                     ('tree-2', 'minhop', True), ('torus-4x4', 'dfsssp', True)):
-        with running(workdir, netfile, engine, plugin=False,
-                     name=netfile + engine) as (fabric, opensm):
-            tables = judge(fabric, opensm, minimal=engine != 'updn')
-            free, _ = deadlock_free(fabric, tables)
-        expect(opensm.engine_used() == engine, '%s routed' % opensm.engine_used())
-        expect(free == one_way, 'stock %s on %s is judged %s' % (engine, netfile, free))
-
 
 def mutants(tables, rng):
     """(what was done, broken copy of the data) of right tables: entry by entry."""

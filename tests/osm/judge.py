@@ -125,13 +125,6 @@ def check_loops(asks, tables, claimed, rows=None):
     expect(not problems, first(problems))
 
 
-def deadlock_free(fabric, tables):
-    """For stock engines: (one way between hosts, with replies too) by all pairs."""
-    rows = tables.rows = tables.ask_sls(fabric, limit=4000000)
-    return (not tables.cycles(rows, scope='hosts'),
-            not tables.cycles(rows, replies=True, scope='hosts'))
-
-
 def ibdmchk(opensm, tables, rows, lmc=0):
     """Debian's ibdmchk on OpenSM's own dumps: (paths between CAs it walked, True if it found no
     credit loop). It knows one-way traffic between CAs. Its exit status means nothing: it says its

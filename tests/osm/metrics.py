@@ -8,7 +8,6 @@ import time
 
 import oracle
 import promlint
-from faults import halves_net
 from judge import QOS, expect, generate, judge, scenario
 from osmtest import Fabric, find_fabric, Opensm, patience, pause, routed, running, wait_for
 
@@ -67,35 +66,6 @@ def agree(directory, log):
     expect(abs(time.time() - data['time']) < patience(60), 'the time is not that of the sweep')
     expect(not [n for n in os.listdir(directory) if n.startswith('.')], 'a hidden file is left')
     return data
-
-
-@scenario('metrics.last-resorts')
-def last_resorts(workdir):
-    """Failed and refused sweeps: what happened, and who routes now."""
-    directory = os.path.join(workdir, 'metrics')
-    os.makedirs(directory)
-    conf = 'metrics_dir = %s\n' % directory
-    options = dict(QOS, avoid_throttled_links='TRUE')
-    with Fabric(halves_net(workdir), workdir) as fabric:
-        fabric.run(['ibportstate', '-t', '10000', '-D', '0,1', '3', 'speed', '7'])
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options, name='split',
-                    plugin_conf=conf) as opensm:
-            opensm.wait_up()
-            data = both(directory)
-            expect(data['fabric']['parts'] == 2 and data['routes']['unreachable'] > 0, 'parts')
-        with Opensm(fabric, 'dfsssp,updn', plugin=True, options=options, name='failed',
-                    plugin_conf=conf + 'on_split = refuse\n') as opensm:
-            opensm.wait_up()
-            data = both(directory)
-            expect(data['outcome'] == 'failed' and 'on_split' in data['message'], 'failed: %s' % data)
-            expect(not data['check']['passed'] and 'load' not in data, 'numbers of nothing')
-            expect(data['routed_by'] == opensm.engine_used() != 'dfsssp', 'who routes')
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, name='refused',
-                    plugin_conf=conf + 'on_error = refuse\nnonsense = 1\n') as opensm:
-            opensm.wait_up()
-            data = both(directory)
-            expect(data['outcome'] == 'refused' and 'nonsense' in data['message'], 'refused: %s' % data)
-            expect(data['routed_by'] == 'minhop', 'who routes')
 
 
 @scenario('metrics.nobody-routes')
