@@ -284,10 +284,9 @@ static bool ease_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c, c
 	return legal;
 }
 
-#define EASE_EXTRA 2  /* channels by which a route may get longer for balance, */
-#define EASE_SPARE 50 /* and one in so many routes may */
+#define EASE_EXTRA 2 /* channels by which a route may get longer for balance */
 
-enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_t most)
+enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_t spare)
 {
 	const struct osr_fabric *fabric = w->f;
 	struct osr_spf *spf = w->s;
@@ -296,14 +295,14 @@ enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_
 				    .lft = spf->hop,
 				    .hops = true,
 				    .unit = spf->scratch->mixed ? spf->unit : NULL,
+				    .extra = spare ? EASE_EXTRA : 0,
+				    .spare = spare,
 				    .ctx = w,
 				    .may = ease_may };
-	uint64_t sum, n_sent = 0; /* by hosts, to one LID */
+	uint64_t sum;
 
 	if (!fabric->n_channels)
 		return OSR_OK;
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
-		n_sent += fabric->sw_sources[v];
 	moves.load = osr_alloc(w->scratch, fabric->n_channels, sizeof(*moves.load));
 	if (osr__moves_init(&moves, w->scratch, w->diag))
 		return OSR_NOMEM;
@@ -314,11 +313,6 @@ enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_
 	moves.goal = (sum + sum / 25) / fabric->n_channels;
 	moves.goal = moves.aim = moves.goal < enough ? enough : moves.goal;
 	osr__moves_run(&moves);
-	moves.extra = EASE_EXTRA;
-	moves.spare = osr__search_n_routes(w) / fabric->n_switches * n_sent / EASE_SPARE;
-	moves.goal = moves.aim = most;
-	if (most != UINT64_MAX)
-		osr__moves_run(&moves);
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		spf->weight[c] = moves.load[c] << HOP_BITS | (spf->weight[c] & HOP_MASK);
 	osr_arena_reset(w->scratch, mark);

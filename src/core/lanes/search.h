@@ -168,11 +168,11 @@ uint32_t osr__search_count_longer(struct osr__search *w);
 void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d, bool keep);
 
 /*
- * Balance: entries move off the busiest channels to legal routes as long, until no channel carries more than `enough`, or
- * than the mean and a twenty-fifth; then to longer ones, while one carries more than `most`. By SL, masks of all
- * trees are there.
+ * Balance: entries move off the busiest channels to legal routes as long, or where there are `spare` ones, to longer
+ * ones, so many at most, until no channel carries more than `enough`, or than the mean and a twenty-fifth. By SL,
+ * masks of all trees are there.
  */
-enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_t most);
+enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_t spare);
 
 /* The lanes from which a turn may be taken if the route behind it is legal from those of `mask`. */
 static inline __attribute__((always_inline)) uint8_t

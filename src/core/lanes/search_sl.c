@@ -193,7 +193,7 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_j
 		return st;
 	if (least)
 		osr__search_route_all(w, OSR__SEARCH_LAST);
-	st = osr__search_ease(w, w->s->scratch->mixed ? 0 : osr_spf_bound(w->f), UINT64_MAX);
+	st = osr__search_ease(w, w->s->scratch->mixed ? 0 : osr_spf_bound(w->f), 0);
 	job->r->n_longer = osr__search_count_longer(w);
 	return st;
 }
@@ -337,7 +337,7 @@ enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *ord
 	osr__search_route_all(&w, OSR__SEARCH_MEND);
 	if (w.n_failed) {
 		if (enough != UINT64_MAX)
-			st = osr__search_ease(&w, enough, UINT64_MAX);
+			st = osr__search_ease(&w, enough, 0);
 		routing->n_longer = osr__search_count_longer(&w);
 	}
 	if (!st && job->req->multicast) {

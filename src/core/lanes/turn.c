@@ -167,12 +167,24 @@ static enum osr_status turn_improve(struct osr__search *w, struct osr_lanes_job 
 	return st;
 }
 
-/* To `load`, that of shortest paths. */
-static enum osr_status turn_ease(struct osr__search *w, uint64_t load, uint32_t *n_longer)
+/* To `load`, that of shortest paths; routes get longer for it as far as any_sl_cost goes. */
+static enum osr_status turn_ease(struct osr__search *w, struct osr_lanes_job *job, uint64_t load)
 {
-	enum osr_status st = osr__search_ease(w, load, load * turn_tuning.ease_enough / 100);
+	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches, n_sent = 0, before, spare,
+		 enough = load * turn_tuning.ease_enough / 100,
+		 most = n_routes * job->opt->any_sl_cost / 100;
+	enum osr_status st = osr__search_ease(w, load, 0);
 
-	*n_longer = osr__search_count_longer(w);
+	for (uint32_t v = 0; v < w->f->n_switches; v++)
+		n_sent += w->f->sw_sources[v];
+	n_sent *= osr__search_n_routes(w) / w->f->n_switches;
+	do {
+		job->r->n_longer = osr__search_count_longer(w);
+		spare = most > job->r->n_longer ? most - job->r->n_longer : 0;
+		before = osr_spf_load(w->s);
+		if (!st && spare && before > enough)
+			st = osr__search_ease(w, enough, n_sent * spare / n_routes);
+	} while (!st && osr_spf_load(w->s) < before);
 	return st;
 }
 
@@ -202,7 +214,7 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 		st = osr__turn_start_updown(w, &updown);
 	if (!st && failed)
 		st = turn_improve(w, job, &rounds, hopeless);
-	return st || *hopeless ? st : turn_ease(w, load, &job->r->n_longer);
+	return st || *hopeless ? st : turn_ease(w, job, load);
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
@@ -254,7 +266,7 @@ static enum osr_status turn_search_tree(struct osr__search *w, struct osr_lanes_
 		st = turn_improve(w, job, &rounds, &hopeless);
 	*fits = !hopeless;
 	if (!st && *fits)
-		st = turn_ease(w, load, &job->r->n_longer);
+		st = turn_ease(w, job, load);
 	*fits = *fits && !st && osr_spf_load(w->s) * 100 <= load * turn_tuning.max_efi;
 	if (!*fits) {
 		turn_restore(w, job, before, &kept);

@@ -400,7 +400,7 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 	osr__search_set_reach(x->w);
 	turn->n_longer = rings_route(x);
 	x->least = osr__dor_least(spf, x->product);
-	st = osr__search_ease(x->w, x->least * RINGS_LOAD / 100, UINT64_MAX);
+	st = osr__search_ease(x->w, x->least * RINGS_LOAD / 100, 0);
 	turn->load = osr_spf_load(spf);
 	*made = turn->load * 100 <= x->least * RINGS_EVEN;
 	osr_spf_swap(spf, &turn->paths);
