@@ -299,21 +299,22 @@ enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_
 				    .spare = spare,
 				    .ctx = w,
 				    .may = ease_may };
+	uint32_t m = fabric->n_channels;
 	uint64_t sum;
 
-	if (!fabric->n_channels)
+	if (!m)
 		return OSR_OK;
-	moves.load = osr_alloc(w->scratch, fabric->n_channels, sizeof(*moves.load));
+	moves.load = osr_alloc(w->scratch, m, sizeof(*moves.load));
 	if (osr__moves_init(&moves, w->scratch, w->diag))
 		return OSR_NOMEM;
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	for (uint32_t c = 0; c < m; c++)
 		moves.load[c] = spf->weight[c] >> HOP_BITS;
 	osr__spf_busiest(spf, &sum);
 	/* As for shortest paths: that is near enough to the mean. */
-	moves.goal = (sum + sum / 25) / fabric->n_channels;
+	moves.goal = (sum + sum / 25) / m;
 	moves.goal = moves.aim = moves.goal < enough ? enough : moves.goal;
 	osr__moves_run(&moves);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	for (uint32_t c = 0; c < m; c++)
 		spf->weight[c] = moves.load[c] << HOP_BITS | (spf->weight[c] & HOP_MASK);
 	osr_arena_reset(w->scratch, mark);
 	return OSR_OK;

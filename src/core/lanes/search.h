@@ -64,12 +64,12 @@ struct osr__search {
 	uint8_t *saved;        /* [n_switches] a tree that may come back */
 
 	/* By turn: turn.h. */
-	uint32_t n_classes;   /* of SLs, with n_lanes each */
-	uint8_t *pinned;      /* [n_slots] turns of the escape tree: lane and direction stay */
-	uint32_t *triple_row; /* [n_slots + 1] triples (c0, c1, c2) by their first turn */
-	uint32_t *triple;     /* [n_triples] weight of the routes on it */
-	uint8_t *useful;      /* [n_triples] on some shortest path */
-	uint64_t *cost;       /* [n_lanes * OSR__TURN_HOPS] */
+	uint32_t n_classes; /* of SLs, with n_lanes each */
+	uint8_t *pinned;    /* [n_slots] turns of the escape tree: lane and direction stay */
+	uint32_t *
+		triple_row; /* [n_slots + 1] triples (c0, c1, c2) by their first turn, if that begins a shortest path of them */
+	uint32_t *triple; /* [n_triples] weight of the routes on it; odd: on some shortest path */
+	uint64_t *cost;   /* [n_lanes * OSR__TURN_HOPS] */
 };
 
 /* Must v have a legal route to d? By SL nothing is sent from one switch's port 0 to another's. */

@@ -47,58 +47,58 @@ static const struct {
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
-/* Rows of triples by their first turn; false if there are too many. */
-static bool turn_number_triples(struct osr__search *w)
+/* Does turn t of channel c begin a shortest path of three channels? row[]: 1 for each that may be the third. */
+static bool turn_begins(const struct osr__search *w, uint32_t c, uint32_t t, uint32_t *row)
 {
 	const struct osr_fabric *fabric = w->f;
-	uint64_t at = 0;
+	const uint8_t *dist8 =
+		w->s->scratch->dist8 + (size_t)fabric->chan_src[c] * fabric->n_switches;
+	uint32_t x = fabric->chan_dst[osr_cdg_target(&w->g, c, t)], first = fabric->chan_row[x];
+	bool any = false;
 
-	for (uint32_t c = 0; c < fabric->n_channels && at <= turn_tuning.max_triples; c++) {
-		uint32_t first = fabric->chan_row[fabric->chan_dst[c]];
-
-		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
-			uint32_t x = fabric->chan_dst[first + t - w->g.row[c]];
-
-			w->triple_row[t] = (uint32_t)at;
-			at += fabric->chan_row[x + 1] - fabric->chan_row[x];
-		}
+	for (uint32_t c2 = first; dist8[x] == 2 && c2 < fabric->chan_row[x + 1]; c2++) {
+		if (dist8[fabric->chan_dst[c2]] != 3)
+			continue;
+		any = true;
+		if (row)
+			row[c2 - first] = 1;
 	}
-	w->triple_row[w->g.n_slots] = (uint32_t)at;
-	return at <= turn_tuning.max_triples;
+	return any;
 }
 
-/* What a better order needs; *small: the fabric is small enough for one. */
+/* What a better order needs; *small: the fabric is small enough for one. Only turns that begin triples have a row of them. */
 static enum osr_status turn_init_triples(struct osr__search *w, bool *small)
 {
 	const struct osr_fabric *fabric = w->f;
-	const uint8_t *dist8 = w->s->scratch->dist8;
 	struct osr_arena *scratch = w->scratch;
+	uint64_t at = 0;
 
 	*small = w->triple != NULL;
 	if (*small)
 		return OSR_OK;
 	w->triple_row = osr_alloc(scratch, (size_t)w->g.n_slots + 1, sizeof(*w->triple_row));
-	if (!w->triple_row)
-		return osr__turn_nomem(w->diag);
-	*small = turn_number_triples(w);
-	if (!*small)
-		return OSR_OK;
-	w->cost = osr_alloc(scratch, w->n_lanes * OSR__TURN_HOPS, sizeof(*w->cost));
-	w->triple = osr_calloc(scratch, w->triple_row[w->g.n_slots], sizeof(*w->triple));
-	w->useful = osr_calloc(scratch, w->triple_row[w->g.n_slots], 1);
+	w->cost = osr_alloc(scratch, turn_tuning.max_lanes * OSR__TURN_HOPS, sizeof(*w->cost));
 	if (osr_arena_failed(scratch, NULL))
 		return osr__turn_nomem(w->diag);
-	/* Which triples lie on a shortest path between their ends. */
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	for (uint32_t c = 0; c < fabric->n_channels && at <= turn_tuning.max_triples; c++)
 		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
 			uint32_t x = fabric->chan_dst[osr_cdg_target(&w->g, c, t)];
-			uint8_t *useful = w->useful + w->triple_row[t];
 
-			for (uint32_t c2 = fabric->chan_row[x]; c2 < fabric->chan_row[x + 1]; c2++)
-				*useful++ =
-					dist8[(size_t)fabric->chan_dst[c2] * fabric->n_switches +
-					      fabric->chan_src[c]] == 3;
+			w->triple_row[t] = (uint32_t)at;
+			if (turn_begins(w, c, t, NULL))
+				at += fabric->chan_row[x + 1] - fabric->chan_row[x];
 		}
+	w->triple_row[w->g.n_slots] = (uint32_t)at;
+	*small = at <= turn_tuning.max_triples;
+	if (!*small)
+		return OSR_OK;
+	w->triple = osr_calloc(scratch, at + 1, sizeof(*w->triple));
+	if (!w->triple)
+		return osr__turn_nomem(w->diag);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++)
+			if (w->triple_row[t] < w->triple_row[t + 1])
+				turn_begins(w, c, t, w->triple + w->triple_row[t]);
 	return OSR_OK;
 }
 
@@ -170,14 +170,17 @@ static enum osr_status turn_improve(struct osr__search *w, struct osr_lanes_job 
 /* To `load`, that of shortest paths; routes get longer for it as far as any_sl_cost goes. */
 static enum osr_status turn_ease(struct osr__search *w, struct osr_lanes_job *job, uint64_t load)
 {
-	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches, n_sent = 0, before, spare,
+	uint32_t n = w->f->n_switches;
+	uint64_t n_routes = (uint64_t)w->f->n_dests * n, n_sent = 0, before, spare,
 		 enough = load * turn_tuning.ease_enough / 100,
 		 most = n_routes * job->opt->any_sl_cost / 100;
 	enum osr_status st = osr__search_ease(w, load, 0);
 
-	for (uint32_t v = 0; v < w->f->n_switches; v++)
+	if (!n_routes)
+		return st;
+	for (uint32_t v = 0; v < n; v++)
 		n_sent += w->f->sw_sources[v];
-	n_sent *= osr__search_n_routes(w) / w->f->n_switches;
+	n_sent *= osr__search_n_routes(w) / n;
 	do {
 		job->r->n_longer = osr__search_count_longer(w);
 		spare = most > job->r->n_longer ? most - job->r->n_longer : 0;

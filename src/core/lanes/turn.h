@@ -66,7 +66,8 @@ enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed);
  * job->r and job->s are otherwise as before, but for r->any_sl, which says what it would have cost. Fabrics with more than
  * 2^27 triples of consecutive channels are left alone.
  *
- * Time per round O(sum over LIDs of the edges of their graph) and O(triples); memory 5 bytes a triple.
+ * Time per round O(sum over LIDs of the edges of their graph) and O(triples); memory 4 bytes a triple of a turn that begins
+ * a shortest path of three channels.
  */
 enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed);
 

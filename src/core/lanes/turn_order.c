@@ -135,7 +135,8 @@ enum osr_status osr__turn_start_fitted(struct osr__search *w)
 
 /* ---- what the routes weigh ------------------------------------------------------------------- */
 
-#define TURN_UNIT 16 /* a route weighs so much; what no route uses yet, but may, 1 */
+#define TURN_UNIT                                                                                  \
+	16 /* a route weighs so much; what no route uses yet, but may, 1, which is so always */
 
 /*
  * Each route on its triples, and on the turn it begins with; those without a legal way weigh more,
@@ -150,7 +151,7 @@ static void turn_weigh(struct osr__search *w)
 
 	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
 	for (uint32_t i = 0; i < n_triples; i++)
-		w->triple[i] = w->useful[i];
+		w->triple[i] &= 1;
 	for (uint32_t k = 0; k < fabric->n_dests; k++) {
 		uint32_t d = spf->dest_list[k], root = fabric->dest_switch[d];
 		const uint8_t *hop = spf->hop + (size_t)d * n;
@@ -180,6 +181,12 @@ static void turn_weigh(struct osr__search *w)
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
+/* Triples that begin with turn t: as many as channels go on behind it, or none. */
+static inline uint32_t turn_n_triples(const struct osr__search *w, uint32_t t)
+{
+	return w->triple_row[t + 1] - w->triple_row[t];
+}
+
 /* What is backward before each turn from c1, by its lane: cost[lane * OSR__TURN_HOPS + hop]. */
 static void turn_cost_before(const struct osr__search *w, uint32_t c1, uint64_t *cost)
 {
@@ -197,8 +204,9 @@ static void turn_cost_before(const struct osr__search *w, uint32_t c1, uint64_t 
 		for (uint32_t o = row; o < fabric->chan_row[v + 1]; o++) {
 			uint32_t t01 = w->g.row[fabric->chan_rev[o]] + c1 - row, at = w->at[t01];
 			const uint32_t *weight = w->triple + w->triple_row[t01];
+			uint32_t n_after = w->g.weight[t01] ? turn_n_triples(w, t01) : 0;
 
-			for (uint32_t h = 0; w->g.weight[t01] && h < n; h++)
+			for (uint32_t h = 0; h < n_after; h++)
 				sum[h] += at < rank[h] ? 0 : weight[h];
 		}
 	}
@@ -209,7 +217,7 @@ static uint64_t turn_cost_behind(const struct osr__search *w, uint32_t t, uint32
 				 uint32_t rank)
 {
 	const uint32_t *weight = w->triple + w->triple_row[t], *at = w->at + w->g.row[c2];
-	uint32_t n = w->g.weight[t] ? w->g.row[c2 + 1] - w->g.row[c2] : 0;
+	uint32_t n = w->g.weight[t] ? turn_n_triples(w, t) : 0;
 	uint64_t sum = 0;
 
 	for (uint32_t h = 0; h < n; h++)
@@ -267,53 +275,54 @@ static void turn_sum_edges(const struct osr__search *w, uint32_t c1, uint64_t *s
 		const uint32_t *weight = w->triple + w->triple_row[t01];
 		const uint8_t *pinned = w->pinned + w->g.row[c1];
 		uint64_t *to = sum + (size_t)w->lane[t01] * OSR__TURN_HOPS;
-		bool taken = w->g.weight[t01] || w->pinned[t01];
+		uint32_t n_after = w->g.weight[t01] || w->pinned[t01] ? turn_n_triples(w, t01) : 0;
 
-		for (uint32_t h = 0; taken && h < n; h++)
-			to[h] += w->pinned[t01] & pinned[h] ? must : weight[h];
+		for (uint32_t h = 0; h < n_after; h++)
+			to[h] += weight[h];
+		for (uint32_t h = 0; w->pinned[t01] && h < n; h++)
+			to[h] += pinned[h] ? must : 0;
 	}
 }
 
-/* The graph of nodes, lane * n_channels + channel. */
+/* The graph of nodes, lane * n_channels + channel: how many edges each has, then the edges. */
 static bool turn_edges(const struct osr__search *w, struct osr_arena *scratch, struct edges *x)
 {
 	uint32_t m = w->f->n_channels;
 
 	x->n_chans = w->n_lanes * m;
 	x->out_row = osr_calloc(scratch, (size_t)x->n_chans + 1, sizeof(*x->out_row));
-	x->out = osr_alloc(scratch, (size_t)w->n_lanes * w->g.n_slots, sizeof(*x->out));
-	if (!x->out_row || !x->out)
-		return false;
-	/* Edges of node (lane l, c1) into place l * n_slots + turn; row counts them. */
-	for (uint32_t c1 = 0; c1 < m; c1++) {
-		turn_sum_edges(w, c1, w->cost);
-		for (uint32_t l = 0; l < w->n_lanes; l++) {
-			struct edge *at = x->out + (size_t)l * w->g.n_slots + w->g.row[c1];
+	x->out = NULL;
+	for (int pass = 0; x->out_row && pass <= 1; pass++) {
+		for (uint32_t node = 0, c1 = 0; c1 < m; node = ++c1) {
+			turn_sum_edges(w, c1, w->cost);
+			for (uint32_t l = 0; l < w->n_lanes; l++, node += m) {
+				uint64_t *sum = w->cost + (size_t)l * OSR__TURN_HOPS;
+				struct edge *out = x->out ? x->out + x->out_row[node] : NULL;
 
-			for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
-				uint64_t sum =
-					w->cost[(size_t)l * OSR__TURN_HOPS + t - w->g.row[c1]];
-
-				if (!sum)
-					continue;
-				*at++ = (struct edge){
-					w->lane[t] * m + osr_cdg_target(&w->g, c1, t),
-					sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX
-				};
-				x->out_row[l * m + c1 + 1]++;
+				for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++, sum++) {
+					if (!*sum)
+						continue;
+					if (out)
+						*out++ = (struct edge){
+							w->lane[t] * m +
+								osr_cdg_target(&w->g, c1, t),
+							*sum < UINT32_MAX ? (uint32_t)*sum
+									  : UINT32_MAX
+						};
+					else
+						x->out_row[node + 1]++;
+				}
 			}
 		}
+		for (uint32_t i = 0; !pass && i < x->n_chans; i++)
+			x->out_row[i + 1] += x->out_row[i];
+		x->n = x->out_row[x->n_chans];
+		if (!pass)
+			x->out = osr_alloc(scratch, x->n + (size_t)1, sizeof(*x->out));
+		if (!x->out)
+			return false;
 	}
-	for (uint32_t i = 0; i < x->n_chans; i++) {
-		uint32_t n = x->out_row[i + 1];
-
-		memmove(x->out + x->out_row[i],
-			x->out + (size_t)(i / m) * w->g.n_slots + w->g.row[i % m],
-			n * sizeof(*x->out));
-		x->out_row[i + 1] += x->out_row[i];
-	}
-	x->n = x->out_row[x->n_chans];
-	return osr__cdg_reverse(x, scratch);
+	return x->out_row && osr__cdg_reverse(x, scratch);
 }
 
 enum osr_status osr__search_improve_turn(struct osr__search *w)
