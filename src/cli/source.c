@@ -58,8 +58,6 @@ static const struct cli_option reading_options[] = {
 	  "with --live, ask the subnet administrator for the SLs of all pairs (default), of one "
 	  "host for each switch, or not at all: pairs, switches, none",
 	  CLI_WORD(struct cli_subjects, how.sa, "pairs|switches|none") },
-	{ "mcast-sl", "N", "SL of multicast (default 0)",
-	  CLI_NUMBER(struct cli_subjects, how.mcast_sl, 0, 15) },
 	{ .part = &subjects_spec },
 	{ 0 },
 };
@@ -542,7 +540,6 @@ enum osr_status cli_tables_read(const struct cli_reading *how, const char *path,
 		st = read_files(how, tables, diag);
 	if (!st && how->sl >= 0)
 		st = osr_tables_one_sl(&tables->t, (uint8_t)how->sl, diag);
-	tables->t.groups.sl = (uint8_t)how->mcast_sl;
 	if (!st)
 		st = osr_tables_finish(&tables->t, &tables->same_ca, diag);
 	tables->gen = osr_tables_generation(&tables->t);

@@ -34,7 +34,6 @@
 /* How tables are read that no engine makes. */
 struct cli_reading {
 	int sl;          /* all packets are on it; < 0: as the paths say */
-	int mcast_sl;    /* of multicast packets */
 	enum cli_sa sa;  /* how SLs of a live fabric are asked for */
 	bool sls_needed; /* without an answer there is no verdict; else they are unknown */
 };
