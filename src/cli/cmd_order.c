@@ -248,10 +248,11 @@ static uint64_t shift_period(const struct osr_pgft_tree *tree)
 static void order_judge(const struct order *o)
 {
 	uint32_t n = o->n_places, tree = n ? o->p.sw_tree[o->f->term_switch[o->place[0].term]] : 0;
-	uint64_t period = n > 1 ? shift_period(&o->p.tree[tree]) : 0;
+	uint64_t period = n ? shift_period(&o->p.tree[tree]) : 0;
 
+	/* One host shifts nothing. */
 	for (uint32_t i = 0; i < n && period; i++)
-		if (o->p.sw_tree[o->f->term_switch[o->place[i].term]] != tree)
+		if (n == 1 || o->p.sw_tree[o->f->term_switch[o->place[i].term]] != tree)
 			return;
 	for (uint32_t i = 0; i < n && period; i++) {
 		const struct place *this = &o->place[i], *next = &o->place[(i + 1) % n];

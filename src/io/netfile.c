@@ -117,7 +117,7 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		enum osr_net_type type = keys[i].type;
 		const char *at = text;
-		uint64_t guid, *value;
+		uint64_t *value;
 
 		if (!osr_take_word(&at, keys[i].key))
 			continue;
@@ -129,14 +129,11 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 			continue;
 		if (keys[i].at)
 			osr_skip_blanks(&at);
-		value = keys[i].at ? (uint64_t *)((char *)f + keys[i].at) : &guid;
+		value = keys[i].at ? (uint64_t *)((char *)f + keys[i].at) : &f->guid_next[type];
 		if (!take_number(&at, keys[i].max, value))
 			return osr_lines_fail(f->in, "%s: expected a number up to %" PRIu64,
 					      keys[i].key, keys[i].max);
-		if (keys[i].at)
-			return OSR_OK;
-		f->guid_next[type] = guid;
-		f->guid_set[type] = true;
+		f->guid_set[type] |= !keys[i].at;
 		return OSR_OK;
 	}
 	*known = false;
@@ -145,15 +142,21 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 
 /* ---- node headers --------------------------------------------------------------------------- */
 
-static enum osr_status find_id(struct netfile *f, struct word id, struct osr_id **found)
+/* NULL: *st says why. */
+static struct osr_id *find_id(struct netfile *f, struct word id, enum osr_status *st)
 {
+	struct osr_id *found;
 	char full[MAX_ID + 1];
 
-	if (!id.n || id.n > MAX_ID)
-		return osr_lines_fail(f->in, "a node id has 1 to %d characters", MAX_ID);
+	if (!id.n || id.n > MAX_ID) {
+		*st = osr_lines_fail(f->in, "a node id has 1 to %d characters", MAX_ID);
+		return NULL;
+	}
 	snprintf(full, sizeof(full), "%.*s", (int)id.n, id.at);
-	*found = osr_id_find(&f->ids, full);
-	return *found ? OSR_OK : osr_lines_nomem(f->in);
+	found = osr_id_find(&f->ids, full);
+	if (!found)
+		*st = osr_lines_nomem(f->in);
+	return found;
 }
 
 /* Node type of a header line; *at is then behind the word. */
@@ -250,7 +253,7 @@ static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type,
 	struct osr_net *net = f->net;
 	uint64_t n_ports;
 	struct osr_id *own;
-	enum osr_status st;
+	enum osr_status st = OSR_OK;
 	struct word id;
 	uint32_t node;
 
@@ -260,8 +263,8 @@ static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type,
 	osr_skip_blanks(&at);
 	if (!take_quoted(&at, &id))
 		return osr_lines_fail(f->in, "expected the node's id in double quotes");
-	st = find_id(f, id, &own);
-	if (st)
+	own = find_id(f, id, &st);
+	if (!own)
 		return st;
 	if (own->node != OSR_NONE)
 		return osr_lines_fail(f->in, "node \"%s\" was already described in line %u",
@@ -336,7 +339,7 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 {
 	uint64_t port_num, far_port = 1, far_guid, guid;
 	const struct osr_net_node *node;
-	enum osr_status st;
+	enum osr_status st = OSR_OK;
 	struct word id;
 	struct osr_id *far;
 	uint32_t port;
@@ -374,8 +377,8 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 		return osr_lines_fail(f->in,
 				      "port %" PRIu64 " at the far end: 1 to %d are possible",
 				      far_port, OSR_NET_MAX_NODE_PORTS);
-	st = find_id(f, id, &far);
-	if (st)
+	far = find_id(f, id, &st);
+	if (!far)
 		return st;
 	if (!osr_grow((void **)&f->said, f->n_said, &f->room, sizeof(*f->said)))
 		return osr_lines_nomem(f->in);
