@@ -20,7 +20,7 @@
 #ifndef OSR_IO_TRAFFICFILE_H
 #define OSR_IO_TRAFFICFILE_H
 
-#include "traffic/phases.h"
+#include "traffic/congestion.h"
 
 #include "io/endports.h"
 

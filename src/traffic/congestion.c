@@ -97,8 +97,7 @@ static uint32_t busier_end(const struct osr_meter *meter, uint32_t i)
 	return sends > receives ? sends : receives;
 }
 
-static void start_phase(struct osr_meter *meter, const struct osr_pair *pairs,
-			const uint32_t *dests, uint32_t n_pairs)
+static void start_phase(struct osr_meter *meter, const struct osr_pair *pairs, uint32_t n_pairs)
 {
 	const struct osr_fabric *fabric = meter->f;
 
@@ -113,7 +112,7 @@ static void start_phase(struct osr_meter *meter, const struct osr_pair *pairs,
 	meter->n_pairs = n_pairs;
 	for (uint32_t i = 0; i < n_pairs; i++) {
 		meter->from[i] = pairs[i].from;
-		meter->dest[i] = dests ? dests[i] : fabric->lid_dest[fabric->term_lid[pairs[i].to]];
+		meter->dest[i] = fabric->lid_dest[fabric->term_lid[pairs[i].to]];
 		meter->worst[i] = 1;
 		meter->sends[pairs[i].from]++;
 		meter->receives[pairs[i].to]++;
@@ -121,13 +120,13 @@ static void start_phase(struct osr_meter *meter, const struct osr_pair *pairs,
 }
 
 enum osr_status osr_meter_phase(struct osr_meter *meter, const struct osr_pair *pairs,
-				const uint32_t *dests, uint32_t n_pairs, bool bandwidth,
-				struct osr_crossing *crossing, struct osr_diag *diag)
+				uint32_t n_pairs, bool bandwidth, struct osr_crossing *crossing,
+				struct osr_diag *diag)
 {
 	enum osr_status st;
 
 	*crossing = (struct osr_crossing){ .n_pairs = n_pairs };
-	start_phase(meter, pairs, dests, n_pairs);
+	start_phase(meter, pairs, n_pairs);
 	st = congestion_walk(meter, true, diag);
 	if (st)
 		return st;

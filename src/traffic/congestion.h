@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * congestion.h - what one phase of traffic costs on a routing.
+ * congestion.h - traffic: pairs of senders and receivers, phase by phase, and what one phase costs on a routing.
  *
- * The pairs of a phase send at once, each along its route. The congestion of a channel is how many
+ * Ranks 0 .. n_ranks-1 are the processes of one program; where they run is for somebody else to say. Communication
+ * patterns are written by share/examples/traffic-patterns. The pairs of a phase send at once, each along its route; the
+ * next phase begins when all have arrived. The congestion of a channel is how many
  * routes cross it. The cables of end ports count as channels, one for each direction; link rates
  * are not looked at.
  *
@@ -18,8 +20,22 @@
 #ifndef OSMROUTES_CONGESTION_H
 #define OSMROUTES_CONGESTION_H
 
-#include "traffic/phases.h"
 #include <osmroutes/routing.h>
+
+#define OSR_MAX_RANKS (UINT32_C(1) << 20)
+
+/* Ranks here; elsewhere terminals, of any role. Both ends are different. */
+struct osr_pair {
+	uint32_t from, to;
+};
+
+/* Those of phase k are pair[row[k]] .. pair[row[k + 1] - 1], both ends different and below n_ranks. */
+struct osr_phases {
+	uint32_t n_ranks;
+	uint32_t n_phases;
+	const uint32_t *row; /* [n_phases + 1] */
+	const struct osr_pair *pair;
+};
 
 struct osr_meter {
 	const struct osr_fabric *f;
@@ -57,12 +73,12 @@ enum osr_status osr_meter_init(struct osr_meter *meter, const struct osr_fabric 
 
 /*
  * One phase. pairs[n_pairs] are terminals, both ends different; an end port may send or receive
- * several times. dests[n_pairs] says to which LID each pair sends; NULL: to the base LIDs. `r` is
- * finished and need not be checked: a loop is reported (OSR_CHECK_FAILED). Sums are taken by
- * congestion, from 1 upwards, so the double is the same on every machine.
+ * several times, to base LIDs. `r` is finished and need not be checked: a loop is reported
+ * (OSR_CHECK_FAILED). Sums are taken by congestion, from 1 upwards, so the double is the same on
+ * every machine.
  */
 enum osr_status osr_meter_phase(struct osr_meter *meter, const struct osr_pair *pairs,
-				const uint32_t *dests, uint32_t n_pairs, bool bandwidth,
-				struct osr_crossing *crossing, struct osr_diag *diag);
+				uint32_t n_pairs, bool bandwidth, struct osr_crossing *crossing,
+				struct osr_diag *diag);
 
 #endif

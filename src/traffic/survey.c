@@ -30,10 +30,12 @@ enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *s,
 				struct osr_arena *arena, struct osr_diag *diag)
 {
 	const struct osr_phases *phases = s->in.phases;
-	uint32_t most = osr_phases_most(phases);
+	uint32_t most = 0;
 
-	*worker = (struct osr_worker){ .survey = s, .run = OSR_NONE };
-	worker->list = osr_alloc(arena, phases->n_ranks, sizeof(*worker->list));
+	for (uint32_t k = 0; k < phases->n_phases; k++)
+		if (most < phases->row[k + 1] - phases->row[k])
+			most = phases->row[k + 1] - phases->row[k];
+	*worker = (struct osr_worker){ .survey = s };
 	worker->pairs = osr_alloc(arena, most, sizeof(*worker->pairs));
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
@@ -44,36 +46,25 @@ enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *s,
 bool osr_survey_take(struct osr_survey *s, struct osr_worker *worker)
 {
 	const struct osr_phases *phases = s->in.phases;
+	uint32_t phase = (uint32_t)(s->n_taken % phases->n_phases), first = phases->row[phase];
 
 	if (s->n_taken == s->n_all)
 		return false;
-	if (s->n_taken && ++s->phase == phases->n_phases) {
-		s->phase = 0;
-		s->run++;
-	}
-	if (!s->phase && s->in.shuffle)
+	if (!phase && s->in.shuffle)
 		osr_prng_shuffle(&s->prng, s->list, s->in.n_hosts);
-	if (worker->run == OSR_NONE || (worker->run != s->run && s->in.shuffle))
-		memcpy(worker->list, s->list, phases->n_ranks * sizeof(*worker->list));
-	worker->run = s->run;
-	worker->phase = s->phase;
+	worker->n_pairs = phases->row[phase + 1] - first;
+	for (uint32_t i = 0; i < worker->n_pairs; i++)
+		worker->pairs[i] = (struct osr_pair){ s->list[phases->pair[first + i].from],
+						      s->list[phases->pair[first + i].to] };
 	worker->at = s->n_taken++;
 	return true;
 }
 
 enum osr_status osr_worker_run(struct osr_worker *worker, struct osr_diag *diag)
 {
-	struct osr_survey *s = worker->survey;
-	const struct osr_phases *phases = s->in.phases;
-	const struct osr_pair *pair;
-	uint32_t n_pairs;
+	const struct osr_survey *s = worker->survey;
 
-	pair = phases->pair + phases->row[worker->phase];
-	n_pairs = phases->row[worker->phase + 1] - phases->row[worker->phase];
-	for (uint32_t i = 0; i < n_pairs; i++)
-		worker->pairs[i] =
-			(struct osr_pair){ worker->list[pair[i].from], worker->list[pair[i].to] };
-	return osr_meter_phase(&worker->meter, worker->pairs, NULL, n_pairs, s->in.bandwidth,
+	return osr_meter_phase(&worker->meter, worker->pairs, worker->n_pairs, s->in.bandwidth,
 			       &s->result[worker->at], diag);
 }
 

@@ -40,8 +40,7 @@ struct osr_survey_in {
 struct osr_survey {
 	struct osr_survey_in in;
 	struct osr_prng prng;
-	uint32_t *list; /* [n_hosts] hosts of the run at hand */
-	uint32_t run, phase;
+	uint32_t *list;              /* [n_hosts] hosts of the run at hand */
 	uint64_t n_taken, n_all;     /* phases of all runs */
 	struct osr_crossing *result; /* [n_all] */
 };
@@ -49,11 +48,9 @@ struct osr_survey {
 struct osr_worker {
 	struct osr_survey *survey;
 	struct osr_meter meter;
-	uint32_t *list; /* [n_ranks] */
-	uint32_t run;   /* whose list that is; OSR_NONE: none */
-	uint32_t phase;
-	struct osr_pair *pairs; /* of a phase, as terminals */
-	uint64_t at;            /* index of the phase in result */
+	struct osr_pair *pairs; /* [n_pairs] of a phase, as terminals */
+	uint32_t n_pairs;
+	uint64_t at; /* index of the phase in result */
 };
 
 /* OSR_INVAL: no phase, no run, or more than 2^32 phases. */

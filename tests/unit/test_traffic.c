@@ -296,7 +296,7 @@ static bool judge_phase(struct set *x, uint64_t seed)
 		sum += arrives ? 1.0 / worst : 0;
 	}
 	assert_int_equal(osr_meter_init(&meter, f, &x->r, 32, &x->tables, &x->diag), OSR_OK);
-	st = osr_meter_phase(&meter, pair, NULL, n, true, &got, &x->diag);
+	st = osr_meter_phase(&meter, pair, n, true, &got, &x->diag);
 	assert_int_equal(st, circle ? OSR_CHECK_FAILED : OSR_OK);
 	if (circle) {
 		assert_non_null(strstr(x->diag.text, "forwarding loop"));
