@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * One destination after the other. Entries are followed until a switch is met of which all is known,
- * then that is written all the way back: whether the old path is whole, whether it is the new one,
- * whether there is a new one.
+ * One destination after the other: whether the old path is whole, whether it is the new one, whether there is a new
+ * one, from the switch of the LID on against the packets.
  */
 #include "traffic/changes.h"
 
 #include "core/data/fabric_map.h"
+#include "core/verify/follow.h"
 
 #include <string.h>
 
@@ -14,16 +14,14 @@ enum {
 	ARRIVES = 1 << 0,
 	CUT = 1 << 1,   /* crosses what is not there any more */
 	OTHER = 1 << 2, /* differs from the new path */
-	KNOWN = 1 << 3,
-	UNDER_WAY = 1 << 4,
 };
 
 /* One of the two fabrics. */
 struct side {
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
-	uint8_t *state;  /* [n_switches] for the destination at hand */
-	uint32_t *stack; /* [n_switches] */
+	struct osr_follow w;
+	uint8_t *state; /* [n_switches] for the destination at hand */
 };
 
 struct both {
@@ -35,52 +33,34 @@ struct both {
 };
 
 /*
- * Follows entries from s on one side until something is known. d_new may be OSR_NONE: then only
- * whether it arrives counts.
+ * What is known of a switch holds for all that send through it, from the root on; those on a loop, or behind one, do not
+ * arrive. d: of this side. d_new may be OSR_NONE: then only whether an old path is whole counts.
  */
-static void changes_follow(struct both *b, struct side *x, uint32_t s, uint32_t d, uint32_t d_new)
+static void changes_follow(struct both *b, struct side *x, uint32_t d, uint32_t d_new)
 {
-	const struct osr_fabric *fabric = x->f;
-	bool is_old = x == &b->old;
-	uint32_t n = 0;
-	uint8_t known = KNOWN;
+	const struct osr_fabric *fabric = x->f, *f_new = b->new.f;
+	bool compared = x == &b->old && d_new != OSR_NONE;
+	uint32_t root = fabric->dest_switch[d], n;
 
-	while (!(x->state[s] & (KNOWN | UNDER_WAY))) {
-		uint32_t c = osr_port_channel(fabric, s, osr_lft(x->r, s, is_old ? d : d_new));
-
-		x->state[s] = UNDER_WAY;
-		x->stack[n++] = s;
-		if (c == OSR_NONE)
-			break;
-		s = fabric->chan_dst[c];
-	}
-	if (x->state[s] & KNOWN)
-		known = x->state[s];
-	while (n--) {
-		s = x->stack[n];
-		if (is_old && known & ARRIVES) {
-			uint8_t port = osr_lft(x->r, s, d);
-			uint32_t c = osr_port_channel(fabric, s, port);
-
-			if (b->map.chan[c] == OSR_NONE)
-				known |= CUT | OTHER;
-			else if (d_new != OSR_NONE &&
-				 osr_lft(b->new.r, b->map.sw[s], d_new) != port)
-				known |= OTHER;
-		}
-		x->state[s] = known;
-	}
-}
-
-static void changes_start(struct side *x, uint32_t d)
-{
-	const struct osr_fabric *fabric = x->f;
-	uint32_t root = fabric->dest_switch[d];
-
+	osr_follow_load(&x->w, d);
+	n = osr_follow_order(&x->w);
 	memset(x->state, 0, fabric->n_switches);
-	x->state[root] = KNOWN;
-	if (osr_lft(x->r, root, d) == fabric->term_port[fabric->dest_term[d]])
-		x->state[root] |= ARRIVES;
+	while (n--) {
+		uint32_t s = x->w.order[n], c = x->w.out[0][s];
+		uint8_t *state = &x->state[s], port = osr_lft(x->r, s, d);
+
+		if (s == root && port == fabric->term_port[fabric->dest_term[d]]) {
+			*state = ARRIVES;
+			if (compared && port != f_new->term_port[f_new->dest_term[d_new]])
+				*state |= CUT | OTHER;
+		} else if (s != root && c != OSR_NONE) {
+			*state = x->state[fabric->chan_dst[c]];
+			if (x == &b->old && b->map.chan[c] == OSR_NONE)
+				*state |= CUT | OTHER;
+			else if (compared && osr_lft(b->new.r, b->map.sw[s], d_new) != port)
+				*state |= OTHER;
+		}
+	}
 }
 
 /* d_new = OSR_NONE: nobody has the LID any more, and its entries are taken away. LIDs ascend. */
@@ -130,24 +110,17 @@ static void count_pairs(struct both *b, uint32_t s, uint64_t n, uint32_t d, uint
 /* d_new = OSR_NONE: the destination is not there any more, and all that could reach it have lost it. */
 static void compare_paths(struct both *b, uint32_t d, uint32_t d_new)
 {
-	const struct osr_fabric *fabric = b->old.f, *f_new = b->new.f;
+	const struct osr_fabric *fabric = b->old.f;
 	uint32_t root = fabric->dest_switch[d];
 
-	changes_start(&b->old, d);
-	if (d_new != OSR_NONE) {
-		changes_start(&b->new, d_new);
-		if (fabric->term_port[fabric->dest_term[d]] !=
-		    f_new->term_port[f_new->dest_term[d_new]])
-			b->old.state[root] |= CUT | OTHER;
-	}
+	changes_follow(b, &b->old, d, d_new);
+	if (d_new != OSR_NONE)
+		changes_follow(b, &b->new, d_new, d_new);
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint64_t had = fabric->sw_sources[s] - (s == root), kept = 0;
 
 		if (d_new != OSR_NONE)
 			kept = b->sources[s] - (s == root && b->sources[s]);
-		changes_follow(b, &b->old, s, d, d_new);
-		if (d_new != OSR_NONE && b->map.sw[s] != OSR_NONE)
-			changes_follow(b, &b->new, b->map.sw[s], d, d_new);
 		if (!fabric->sw_sources[s])
 			continue;
 		if (b->old.state[s] & ARRIVES) {
@@ -165,28 +138,26 @@ enum osr_status osr_changes(const struct osr_fabric *fabric, const struct osr_ro
 			    struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct both b = { .old = { .f = fabric, .r = routing },
-			  .new = { .f = f_new, .r = r_new },
-			  .c = changes };
-	enum osr_status st = OSR_NOMEM;
+	const struct osr_generation old = { .routing = routing }, new = { .routing = r_new };
+	struct both b = {
+		.old = { .f = fabric, .r = routing, .w = { .f = fabric, .gen = &old, .n = 1 } },
+		.new = { .f = f_new, .r = r_new, .w = { .f = f_new, .gen = &new, .n = 1 } },
+		.sources = osr_calloc(scratch, fabric->n_switches, sizeof(*b.sources)),
+		.block = osr_calloc(scratch, fabric->n_switches, sizeof(*b.block)),
+		.c = changes
+	};
+	enum osr_status st = osr_fabric_map_init(&b.map, f_new, fabric, scratch, diag);
 
 	*changes = (struct osr_changes){ 0 };
-	for (struct side *x = &b.old; x; x = x == &b.old ? &b.new : NULL) {
-		x->state = osr_alloc(scratch, x->f->n_switches, sizeof(*x->state));
-		x->stack = osr_alloc(scratch, x->f->n_switches, sizeof(*x->stack));
-	}
-	b.sources = osr_calloc(scratch, fabric->n_switches, sizeof(*b.sources));
-	b.block = osr_calloc(scratch, fabric->n_switches, sizeof(*b.block));
-	if (!osr_arena_failed(scratch, NULL))
-		st = osr_fabric_map_init(&b.map, f_new, fabric, scratch, diag);
+	b.old.state = osr_alloc(scratch, fabric->n_switches, 1);
+	b.new.state = osr_alloc(scratch, f_new->n_switches, 1);
+	st = st ? st : osr_follow_init(&b.old.w, scratch, diag);
+	st = st ? st : osr_follow_init(&b.new.w, scratch, diag);
 	/* End ports that send, and are there in both. */
 	for (uint32_t t = 0; t < fabric->n_terminals && !st; t++)
 		b.sources[fabric->term_switch[t]] +=
 			fabric->term_weight[t] &&
 			osr_fabric_map_dest_stays(&b.map, fabric->lid_dest[fabric->term_lid[t]]);
-	if (st)
-		st = osr_fail(diag, st, "out of memory to compare tables of %u switches",
-			      fabric->n_switches);
 	for (uint32_t d = 0; d < fabric->n_dests && !st; d++) {
 		uint32_t d_new = b.map.dest[d];
 
