@@ -35,8 +35,8 @@ struct auditor {
 	uint16_t *mask;    /* [n_switches] SLs that come by */
 	uint16_t *passed;  /* by audit_slot(): SLs that pass this pair of ports */
 	uint16_t *sends;   /* [n_terminals] SLs that it sends on */
-	uint16_t *replies; /* [n_switches * n_terminals] SLs of what the row `asker` asks it */
-	uint32_t *asker; /* [n_switches] a row of path SLs, by its number modulo that of switches */
+	uint16_t *replies; /* [n_terminals] SLs of what the row `asker` of path SLs asks it */
+	uint32_t asker;
 
 	/* One group. */
 	uint32_t group;
@@ -213,14 +213,12 @@ static void audit_follow_sls(struct auditor *k)
 	uint32_t asker = osr__row(&k->w, 0, fabric->dest_term[k->dest]);
 	bool replies = !k->w.any[0] && (k->w.modes & OSR_CLAIM_REVERSIBLE) && asker != OSR_NONE &&
 		       osr__is_host_lid(fabric, k->dest);
-	uint32_t kept = replies ? asker % fabric->n_switches : 0;
-	uint16_t *its = k->replies + (size_t)kept * fabric->n_terminals;
 
-	if (replies && asker != k->asker[kept]) {
-		k->asker[kept] = asker;
-		memset(its, 0, fabric->n_terminals * sizeof(*its));
+	if (replies && asker != k->asker) {
+		k->asker = asker;
+		memset(k->replies, 0, fabric->n_terminals * sizeof(*k->replies));
 		for (uint32_t d = 0; d < fabric->n_dests; d++)
-			its[fabric->dest_term[d]] |= osr__request_sls(&k->w, 0, asker, d);
+			k->replies[fabric->dest_term[d]] |= osr__request_sls(&k->w, 0, asker, d);
 	}
 	memset(k->mask, 0, fabric->n_switches * sizeof(*k->mask));
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
@@ -228,7 +226,7 @@ static void audit_follow_sls(struct auditor *k)
 		unsigned sls = row == OSR_NONE ? 0 : osr__sls(&k->w, 0, row, k->dest);
 		uint8_t out = audit_entry(k, s);
 
-		sls |= replies ? its[t] : 0;
+		sls |= replies ? k->replies[t] : 0;
 		if (t == fabric->dest_term[k->dest] || out > fabric->sw_n_ports[s] ||
 		    !osr__sends(&k->w, fabric->term_weight[t], k->dest))
 			continue;
@@ -399,24 +397,26 @@ static void judge_group(struct auditor *k)
 
 /* ---- all together --------------------------------------------------------------------------- */
 
-/* LIDs of one end port follow each other: distances are measured once for each switch in a row. */
+/* LIDs switch by switch, for which distances are measured once, and by end port, which asks as one. */
 static void judge_all(struct auditor *k)
 {
 	const struct osr_generation *gen = k->w.gen;
 	const struct osr_fabric *fabric = k->w.f;
 
-	k->root = OSR_NONE;
-	for (k->dest = 0; k->dest < fabric->n_dests; k->dest++) {
-		if (fabric->dest_switch[k->dest] != k->root)
-			audit_measure(k, fabric->dest_switch[k->dest]);
-		audit_walk(k);
-		if (osr__is_host_lid(fabric, k->dest))
-			audit_weigh(k);
-		for (uint32_t s = 0; s < fabric->n_switches; s++)
-			judge_entry(k, s);
-		if (k->mask)
-			audit_follow_sls(k);
-	}
+	k->root = k->asker = OSR_NONE;
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		for (uint32_t i = 0; i < 1u << fabric->term_lmc[t]; i++) {
+			k->dest = fabric->lid_dest[fabric->term_lid[t] + i];
+			if (fabric->term_switch[t] != k->root)
+				audit_measure(k, fabric->term_switch[t]);
+			audit_walk(k);
+			if (fabric->term_weight[t])
+				audit_weigh(k);
+			for (uint32_t s = 0; s < fabric->n_switches; s++)
+				judge_entry(k, s);
+			if (k->mask)
+				audit_follow_sls(k);
+		}
 	for (uint32_t s = 0; k->mask && s < fabric->n_switches; s++)
 		judge_lanes(k, s);
 	for (uint32_t t = 0; k->mask && k->r->sl2vl && gen->term_sl2vl && t < fabric->n_terminals;
@@ -478,11 +478,7 @@ static enum osr_status audit_prepare(struct auditor *k, struct osr_arena *scratc
 		k->passed = osr_calloc(scratch, k->r->sl2vl ? osr_n_sl2vl(fabric) : fabric->n_ports,
 				       sizeof(*k->passed));
 		k->sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*k->sends));
-		k->replies = osr_alloc(scratch, k->w.any[0] ? 0 : n * fabric->n_terminals,
-				       sizeof(*k->replies));
-		k->asker = osr_alloc(scratch, n, sizeof(*k->asker));
-		if (k->asker)
-			memset(k->asker, 0xff, n * sizeof(*k->asker));
+		k->replies = osr_alloc(scratch, fabric->n_terminals, sizeof(*k->replies));
 	}
 	/* Of SLs that nobody knows, SL 0 is in use for sure. */
 	k->w.any[0] = k->w.any[0] ? 1 : 0;

@@ -12,8 +12,7 @@
  * Credit loops are not looked for: see union.h.
  *
  * Time O(dests * switches + switches * channels), and O(end ports * dests) where path SLs are given;
- * memory O(channels), with SL2VL tables two bytes for each port pair, with replies two for each pair
- * of a switch and an end port.
+ * memory O(channels), with SL2VL tables two bytes for each port pair.
  */
 #ifndef OSMROUTES_AUDIT_H
 #define OSMROUTES_AUDIT_H
