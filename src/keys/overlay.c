@@ -6,7 +6,7 @@
  */
 #include "keys/overlay.h"
 
-#include "core/verify/union.h"
+#include "core/verify/follow.h"
 
 #include <string.h>
 
@@ -20,29 +20,19 @@ static bool is_entry(const struct osr_fabric *f, const struct osr_overlay_entry 
 	       osr_port_channel(f, e->sw, e->port) != OSR_NONE;
 }
 
-static uint32_t channel_to(const struct osr_fabric *fabric, const uint8_t *lft, uint32_t s,
-			   uint32_t d)
-{
-	uint8_t port = lft[(size_t)d * fabric->n_switches + s];
-
-	return port == OSR_NO_PATH || s == fabric->dest_switch[d]
-		       ? OSR_NONE
-		       : osr_port_channel(fabric, s, port);
-}
-
 /* Base and multicast are covered by the base's certificate: does it rise along what is new, too? */
-static bool base_rank_fits(const struct osr_fabric *fabric, const struct osr_routing *r,
-			   const bool *keyed)
+static bool base_rank_fits(struct osr_follow *w, const uint32_t *rank, const bool *keyed)
 {
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		for (uint32_t s = 0; keyed[d] && s < fabric->n_switches; s++) {
-			uint32_t from = channel_to(fabric, r->lft, s, d), to = OSR_NONE;
+	const uint32_t *out = w->out[0], *to = w->f->chan_dst;
 
-			if (from != OSR_NONE)
-				to = channel_to(fabric, r->lft, fabric->chan_dst[from], d);
-			if (to != OSR_NONE && r->rank[from] >= r->rank[to])
+	for (uint32_t d = 0; d < w->f->n_dests; d++) {
+		if (keyed[d])
+			osr_follow_load(w, d);
+		for (uint32_t s = 0; keyed[d] && s < w->f->n_switches; s++)
+			if (out[s] != OSR_NONE && out[to[out[s]]] != OSR_NONE &&
+			    rank[out[s]] >= rank[out[to[out[s]]]])
 				return false;
-		}
+	}
 	return true;
 }
 
@@ -55,6 +45,7 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 	const uint32_t modes = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
 	size_t size = (size_t)fabric->n_dests * fabric->n_switches;
 	const struct osr_generation now = { .routing = out };
+	struct osr_follow w = { .f = fabric, .gen = &now, .n = 1 };
 	bool *keyed = osr_calloc(scratch, fabric->n_dests, sizeof(*keyed));
 	struct osr_loop loop;
 	enum osr_status st;
@@ -68,7 +59,7 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 			base->n_vls);
 	}
 	out->lft = osr_alloc(result, size, 1);
-	st = osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag) ? OSR_NOMEM : OSR_OK;
+	st = osr_arena_failed(result, diag) ? OSR_NOMEM : osr_follow_init(&w, scratch, diag);
 	if (!st) {
 		memcpy(out->lft, base->lft, size);
 		/* keyed[d]: LIDs that have some. */
@@ -90,7 +81,7 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 	}
 	/* Another certificate: the dependencies of everything are put in order again. */
 	if (!st && (base->claims & OSR_CLAIM_DEADLOCK_FREE) &&
-	    !base_rank_fits(fabric, out, keyed)) {
+	    !base_rank_fits(&w, out->rank, keyed)) {
 		out->rank = osr_alloc(result, OSR_MAX_VLS * (size_t)fabric->n_channels,
 				      sizeof(*out->rank));
 		st = osr_arena_failed(result, diag)
