@@ -18,13 +18,12 @@
  * have no other, and for those without a legal way, which weigh more from round to round; the next round
  * routes again the trees that are not legal.
  *
- * In the end switches without a legal shortest route take the shortest legal detour. If
- * none exists, some switches of that tree are put on the escape tree: a spanning tree whose
- * dependencies order 0 keeps forward. In the worst case a whole destination ends there, so
- * every pair of a component is reached.
+ * If the orders that were fitted to the routes leave more than 1 in 20 of them without a legal shortest way, an up-down
+ * order searched for the pairs it serves (updown.h) replaces the first.
  *
- * On one VL, if the order that was fitted to the routes leaves more than 1 in 20 of them without a legal
- * shortest way, an up-down order searched for the pairs it serves (updown.h) replaces it.
+ * In the end switches without a legal shortest route take the shortest legal detour. If none exists, some switches of that
+ * tree are put on ways that are legal on the first VL alone, or on the escape tree: a spanning tree whose dependencies
+ * order 0 keeps forward. In the worst case a whole destination ends there, so every pair of a component is reached.
  *
  * At last entries move off the busiest channels to legal routes as long.
  *
@@ -137,10 +136,9 @@ static enum osr_status sl_init(struct osr__search *w, const struct osr_lanes_job
 	return st ? st : osr_mcast_tree(w->s, w->scratch, w->escape, w->diag);
 }
 
-#define MANY                                                                                       \
-	20 /* 1 in so many routes without a legal way: on one lane, another order is called for */
+#define MANY 20 /* 1 in so many routes without a legal way: another first order is called for */
 
-/* One lane: an order searched for the pairs it serves. */
+/* The first order is one up and down, searched for the pairs it serves. */
 static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_lanes_job *job)
 {
 	struct osr_updown updown;
@@ -160,7 +158,7 @@ static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_l
 static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_job *job)
 {
 	bool single = w->n_lanes == 1;
-	uint64_t many = single ? osr__search_n_routes(w) / MANY : UINT64_MAX, least;
+	uint64_t many = osr__search_n_routes(w) / MANY, least;
 	enum osr_status st;
 
 	w->best_rank =
@@ -174,21 +172,19 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_j
 	if (!st)
 		st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, single, many, &least);
 	/*
-	 * Detours need the escape tree, to which the first order was not fitted; what has no legal way yet may find one
-	 * when all trees are routed anew.
+	 * Detours need an order in which all reach all, to which the first was not fitted: where many need them it is one up and
+	 * down, else the escape tree's. What has no legal way yet may find one when all trees are routed anew.
 	 */
-	if (!st && least && !single) {
+	if (!st && least > many)
+		st = sl_start_updown(w, job);
+	else if (!st && least && !single) {
 		osr__search_count_failed(w);
 		st = sl_improve(w, 0, NULL);
 		osr__search_set_reach(w);
-		if (!st)
-			st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, true, many, &least);
 	}
-	if (!st && least > many) {
-		st = sl_start_updown(w, job);
-		if (!st)
-			st = osr__search_rounds(w, 1, true, UINT64_MAX, &least);
-	}
+	if (!st && least > (single ? many : 0))
+		st = osr__search_rounds(w, single ? 1 : OSR__SEARCH_ROUNDS, true, UINT64_MAX,
+					&least);
 	if (st)
 		return st;
 	if (least)

@@ -355,11 +355,28 @@ static void search_attach_all(struct osr__search *w, uint32_t root, uint8_t *hop
 	}
 }
 
+/*
+ * Ways to the root for what cannot be attached: those of the first lane alone, if all switches have one there, which up and
+ * down a tree they have. Otherwise those of the escape tree.
+ */
 static void search_find_escape(struct osr__search *w, uint32_t root)
 {
 	const struct osr_fabric *fabric = w->f;
-	uint32_t head = 0, tail = 0, *queue = w->waiting;
+	uint32_t head = 0, tail = 0, *queue = w->waiting, n_left = 0;
+	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
+	uint8_t all = w->all;
 
+	memset(w->len, 0xff, fabric->n_switches * sizeof(*w->len));
+	w->len[root] = 0;
+	w->all = w->lane ? all : 1;
+	w->mask[root] = w->all;
+	search_attach_all(w, root, w->escape_hop);
+	w->all = all;
+	w->mask[root] = all;
+	for (uint32_t i = 1; i < w->s->n_order[root]; i++)
+		n_left += w->len[order[i]] == OSR_NONE;
+	if (!n_left)
+		return;
 	memset(w->escape_hop, OSR_NO_PATH, fabric->n_switches);
 	queue[tail++] = root;
 	while (head < tail) {
