@@ -258,7 +258,7 @@ bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t l
 			 head = order_head(order, turn, c2, l);
 		uint16_t bit = (uint16_t)(1u << l);
 		bool falls = order->rank[tail] >= order->rank[head],
-		     idle = order->frozen || order->work > order->max_work;
+		     idle = order->work > order->max_work;
 
 		/* Nodes may have moved for an earlier lane: no harm, all that is in still rises. */
 		if (falls && (idle || !order_raise(order, tail, head))) {

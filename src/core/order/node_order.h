@@ -34,7 +34,6 @@ struct osr_order {
 		lane; /* [n_turns] on which packets go on; it is fixed once the turn is used. NULL: they stay */
 	const uint8_t *
 		vl; /* [n_classes * n_channels] or NULL; the caller's to set, no class leaves n_lanes */
-	bool frozen; /* turns that fall are refused: no node moves. The caller's to set */
 	uint64_t
 		max_work; /* nodes that searches may look at; then no node moves any more. The caller's to set */
 	uint32_t *rank; /* [n_lanes * n_channels] of nodes, a permutation */

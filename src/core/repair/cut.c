@@ -278,7 +278,7 @@ static void expect_flows(struct repair *w)
 /* The channel by which s sends to root along the spanning tree of multicast; OSR_NONE: none. */
 static uint32_t spanning_next(const struct repair *w, uint32_t s, uint32_t root)
 {
-	const uint32_t *parent = w->span;
+	const uint32_t *parent = w->r.mcast_parent;
 	uint32_t v = root;
 
 	while (v != s && parent[v] != OSR_NONE && w->f->chan_dst[parent[v]] != s)
@@ -315,8 +315,7 @@ static bool escape(struct repair *w, uint32_t d, uint8_t *row, uint32_t from)
 	struct repair_tree *t = &w->tree;
 	uint32_t root = fabric->dest_switch[d], first = t->n, n;
 
-	if (!spans(w, from, root) &&
-	    (w->span != w->r.mcast_parent || !osr__repair_span(w) || !spans(w, from, root)))
+	if (!spans(w, from, root))
 		return false;
 	/* Entries that change: they and what comes through them lose their routes, if they had any. */
 	for (uint32_t v = from; v != root; v = fabric->chan_dst[spanning_next(w, v, root)]) {
@@ -389,7 +388,7 @@ static enum osr_status find_paths(struct repair *w, uint32_t d, uint8_t *row, st
 		settle(w, d, row);
 		lost = first_lost(w);
 	}
-	while (lost != OSR_NONE && (w->shared || w->by_turn) && w->span && w->n_lanes &&
+	while (lost != OSR_NONE && (w->shared || w->by_turn) && w->r.mcast_parent && w->n_lanes &&
 	       escape(w, d, row, lost)) {
 		settle(w, d, row);
 		lost = first_lost(w);

@@ -59,9 +59,7 @@ struct repair {
 	uint16_t *inject; /* [n_channels] by turn: lanes on which end ports send */
 	struct osr_order order;
 
-	struct osr_routing r; /* in the making */
-	const uint32_t *
-		span; /* [n_switches] spanning tree that unicast may follow: that of multicast, or with more switches */
+	struct osr_routing r;           /* in the making */
 	uint16_t *grants;               /* [n_dests * n_switches] SLs of earlier, NULL: none */
 	uint32_t *dest_row, *dest_list; /* LIDs by switch */
 	uint8_t *
@@ -147,8 +145,6 @@ void osr__repair_keep_grants(struct repair *w, uint32_t d);
 enum osr_status osr__repair_mcast(struct repair *w, struct osr_diag *diag);
 /* Multicast along parent[] on this lane, into the order; false if that closes a cycle. */
 bool osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane);
-/* All switches hang on w->span, where the order accepts that. */
-bool osr__repair_span(struct repair *w);
 
 /* ---- cut.c ----------------------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@ struct forest {
 	uint32_t *parent; /* [n_switches] channel: the tree before, and after */
 	bool *in;         /* [n_channels] either direction of a cable of the tree */
 	uint32_t *piece;  /* [n_switches] the root of the piece it is in, OSR_NONE: in none */
-	uint32_t *size;   /* [n_switches] of the piece with this root */
+	uint32_t *size;   /* [n_switches] of the piece with this root: switches with end ports */
 	uint32_t *from;   /* [n_switches] channel by which a search came, OSR_NONE: not seen */
 	uint32_t *queue;  /* [n_switches] */
 };
@@ -90,26 +90,24 @@ static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* The pieces of parent[]: of switches on a cable of it, and those with end ports; or of all. */
-static void find_pieces(struct forest *t, bool all)
+/* The pieces of parent[] with end ports; what has none is no piece. */
+static void find_pieces(struct forest *t)
 {
 	const struct osr_fabric *fabric = t->f;
+	uint32_t *parent = t->parent;
 
 	memset(t->in, 0, fabric->n_channels);
 	memset(t->size, 0, fabric->n_switches * sizeof(*t->size));
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		if (t->parent[s] != OSR_NONE)
-			t->in[t->parent[s]] = t->in[fabric->chan_rev[t->parent[s]]] = true;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		bool any = fabric->sw_sources[s] || all;
-		uint32_t root = s;
-
-		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
-			any |= t->in[c];
-		while (t->parent[root] != OSR_NONE)
-			root = fabric->chan_dst[t->parent[root]];
-		t->piece[s] = any ? root : OSR_NONE;
-		t->size[root] += any;
+		for (t->piece[s] = s; parent[t->piece[s]] != OSR_NONE;)
+			t->piece[s] = fabric->chan_dst[parent[t->piece[s]]];
+		t->size[t->piece[s]] += fabric->sw_sources[s] != 0;
+	}
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		if (!t->size[t->piece[s]])
+			parent[s] = t->piece[s] = OSR_NONE;
+		if (parent[s] != OSR_NONE)
+			t->in[parent[s]] = t->in[fabric->chan_rev[parent[s]]] = true;
 	}
 }
 
@@ -187,19 +185,6 @@ static bool search_chain(struct forest *t, uint32_t piece, uint32_t main)
 	return false;
 }
 
-/* A chain for which no node of the order has to move, or else any: what moves may meet old packets elsewhere. */
-static bool reconnect(struct forest *t, uint32_t piece, uint32_t main)
-{
-	bool tied;
-
-	if (!t->lanes)
-		return search_chain(t, piece, main);
-	t->w->order.frozen = true;
-	tied = search_chain(t, piece, main);
-	t->w->order.frozen = false;
-	return tied || search_chain(t, piece, main);
-}
-
 /* parent[] of the main piece, from its root on. */
 static void hang(struct forest *t, uint32_t root)
 {
@@ -217,11 +202,8 @@ static void hang(struct forest *t, uint32_t root)
 			}
 }
 
-/*
- * One piece per component. Pieces without end ports go, unless `all`: then they are tied on, too, where the order
- * accepts that. Each step ends one piece, so this ends.
- */
-static bool join_all(struct forest *t, bool all)
+/* One piece per component. Each step ends one piece, so this ends. */
+static bool join_all(struct forest *t)
 {
 	const struct osr_fabric *fabric = t->f;
 
@@ -233,24 +215,10 @@ static bool join_all(struct forest *t, bool all)
 			if (t->size[s] && fabric->sw_component[s] == k &&
 			    (main == OSR_NONE || t->size[s] > t->size[main]))
 				main = s;
-		for (uint32_t s = 0; s < fabric->n_switches; s++) {
-			bool members = all;
-
-			if (s == main || !t->size[s] || fabric->sw_component[s] != k)
-				continue;
-			for (uint32_t v = 0; v < fabric->n_switches; v++)
-				members |= t->piece[v] == s && fabric->sw_sources[v];
-			if (members && !reconnect(t, s, main) && !all)
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			if (s != main && t->size[s] && fabric->sw_component[s] == k &&
+			    !search_chain(t, s, main))
 				return false;
-			for (uint32_t v = 0; !members && v < fabric->n_switches; v++) {
-				if (t->piece[v] != s)
-					continue;
-				t->parent[v] = t->piece[v] = OSR_NONE;
-				for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
-				     c++)
-					t->in[c] = false;
-			}
-		}
 		if (main != OSR_NONE)
 			hang(t, main);
 	}
@@ -277,7 +245,7 @@ bool osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)
 
 	if (!forest_init(&t, w->f, w->job->scratch))
 		return false;
-	find_pieces(&t, false);
+	find_pieces(&t);
 	return add_pieces(&t);
 }
 
@@ -290,33 +258,11 @@ uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const uint32_t *
 
 	if (kept) {
 		memcpy(t.parent, before, fabric->n_switches * sizeof(*t.parent));
-		find_pieces(&t, false);
-		kept = join_all(&t, false);
+		find_pieces(&t);
+		kept = join_all(&t);
 	}
 	osr_arena_reset(scratch, mark);
 	return kept ? t.parent : NULL;
-}
-
-/*
- * Multicast needs no switches beyond those that lie between hosts; for unicast to go along its tree, they hang on
- * it, too, where the order accepts that.
- */
-bool osr__repair_span(struct repair *w)
-{
-	const struct osr_fabric *fabric = w->f;
-	struct osr_arena *scratch = w->job->scratch;
-	struct forest t = { .w = w,
-			    .lanes = 1,
-			    .parent = osr_alloc(scratch, fabric->n_switches, sizeof(*t.parent)) };
-
-	if (!t.parent || !forest_init(&t, fabric, scratch)) {
-		w->no_memory = true;
-		return false;
-	}
-	memcpy(t.parent, w->span, fabric->n_switches * sizeof(*t.parent));
-	w->span = t.parent;
-	find_pieces(&t, true);
-	return join_all(&t, true);
 }
 
 /* By SL, that of multicast; by port, an SL that is on that lane everywhere, 0: there is none. */
@@ -348,7 +294,6 @@ enum osr_status osr__repair_mcast(struct repair *w, struct osr_diag *diag)
 	enum osr_status st = OSR_OK;
 
 	w->r.mcast_vl = w->base->routing.sl2vl || !w->by_turn ? w->base->routing.mcast_vl : 0;
-	w->span = t.parent;
 	if (!t.parent) {
 		w->r.claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
 		return OSR_OK;
@@ -357,8 +302,8 @@ enum osr_status osr__repair_mcast(struct repair *w, struct osr_diag *diag)
 		return osr__repair_nomem(diag);
 	if (last)
 		memcpy(t.parent, last, w->f->n_switches * sizeof(*last));
-	find_pieces(&t, false);
-	if ((proven && !t.lanes) || !add_pieces(&t) || !join_all(&t, false))
+	find_pieces(&t);
+	if ((proven && !t.lanes) || !add_pieces(&t) || !join_all(&t))
 		st = osr_fail(diag, OSR_NOT_APPLICABLE,
 			      "the spanning tree of multicast no longer reaches every switch on "
 			      "the lanes of the tables that are kept");

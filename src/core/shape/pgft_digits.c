@@ -81,17 +81,26 @@ static void connect(struct pgft_work *w, const struct pgft_part *part, uint32_t 
 				osr_set_join(set, s, w->near[e]);
 }
 
-static uint32_t longest_run(const struct pgft_key *key, uint32_t n)
+/*
+ * How often the most frequent key occurs among the pieces from .. to - 1: among all, or those of group k and piece i,
+ * which may join it.
+ */
+static uint32_t most_frequent(const struct grouping *g, uint32_t from, uint32_t to, uint32_t k,
+			      uint32_t i)
 {
-	uint32_t longest = 0;
+	struct pgft_key *key = g->w->key;
+	uint32_t n = 0, most = 0, start = 0;
 
-	for (uint32_t i = 0, start = 0; i < n; i++) {
-		if (key[i].b != key[start].b)
-			start = i;
-		if (i - start + 1 > longest)
-			longest = i - start + 1;
+	for (uint32_t p = from; p < to; p++)
+		for (uint32_t m = 0; m < g->piece[p].n; m++)
+			if (k == OSR_NONE || g->piece[p].group == k || p == i)
+				key[n++] = (struct pgft_key){ .b = g->piece[p].key[m].b };
+	qsort(key, n, sizeof(*key), compare_keys);
+	for (uint32_t m = 0; m < n; m++) {
+		start = key[m].b == key[start].b ? start : m;
+		most = m - start + 1 > most ? m - start + 1 : most;
 	}
-	return longest;
+	return most;
 }
 
 static enum osr_status list_pieces(struct grouping *g, const uint32_t *around)
@@ -141,70 +150,44 @@ static enum osr_status list_pieces(struct grouping *g, const uint32_t *around)
 	qsort(g->key, g->n_keys, sizeof(*g->key), compare_keys);
 	for (uint32_t i = 0, k = 0; i < g->n_pieces; k += g->piece[i++].n) {
 		g->piece[i].key = g->key + k;
-		if (longest_run(g->piece[i].key, g->piece[i].n) > 1)
-			g->piece[i].width = longest_run(g->piece[i].key, g->piece[i].n);
+		g->piece[i].width = most_frequent(g, i, i + 1, OSR_NONE, i);
+		g->piece[i].width += !g->piece[i].width;
 	}
-	return OSR_OK;
-}
-
-/* Piece i joins the group of piece k, if together no key occurs more often than is allowed there. */
-static enum osr_status try_join(struct grouping *g, uint32_t k, uint32_t i, bool *joined)
-{
-	struct piece *a = &g->piece[k], *b = &g->piece[i];
-	struct pgft_key *both = g->w->key;
-	uint32_t n = a->n + b->n;
-
-	memcpy(both, a->key, a->n * sizeof(*both));
-	memcpy(both + a->n, b->key, b->n * sizeof(*both));
-	for (uint32_t m = 0; m < n; m++)
-		both[m].a = k;
-	qsort(both, n, sizeof(*both), compare_keys);
-	*joined = longest_run(both, n) <= a->width;
-	if (!*joined)
-		return OSR_OK;
-	a->key = osr_alloc(g->w->scratch, n, sizeof(*both));
-	if (osr_arena_failed(g->w->scratch, g->w->diag))
-		return OSR_NOMEM;
-	memcpy(a->key, both, n * sizeof(*both));
-	a->n = n;
-	a->n_leaves += b->n_leaves;
-	a->name = b->name < a->name ? b->name : a->name;
-	b->group = k;
 	return OSR_OK;
 }
 
 /*
- * Pieces of one parent, largest first: each that is clearly no whole one joins the first group that
- * has room for it, unless a whole tree needs more groups than there are yet.
+ * Pieces of one parent, largest first: each that is clearly no whole one joins the first group that has room for it (no
+ * key is there more often than in its founder), unless a whole tree needs more groups than there are yet.
  */
-static enum osr_status join_pieces(struct grouping *g, uint32_t from, uint32_t to)
+static void join_pieces(struct grouping *g, uint32_t from, uint32_t to)
 {
-	uint32_t total = 0, wanted = 0, n = 0, most_leaves = 0, most = g->piece[from].n;
-	struct pgft_key *key = g->w->key;
-	enum osr_status st = OSR_OK;
+	uint32_t total = 0, most_leaves = 0, most = g->piece[from].n,
+		 /* As many as one piece below l has switches of level l here. */
+		wanted = g->up ? most_frequent(g, from, to, OSR_NONE, 0) : 0;
 
-	/* It needs as many as one piece below l has switches of level l here. */
-	for (uint32_t i = from; i < to; i++) {
+	for (uint32_t i = from; i < to; i++)
 		if (g->piece[i].n_leaves > most_leaves)
 			most_leaves = g->piece[i].n_leaves;
-		for (uint32_t k = 0; k < g->piece[i].n && g->up; k++)
-			key[n++] = (struct pgft_key){ .b = g->piece[i].key[k].b };
-	}
-	qsort(key, n, sizeof(*key), compare_keys);
-	wanted = longest_run(key, n);
-	for (uint32_t i = from; i < to && !st; i++) {
-		struct piece *p = &g->piece[i];
-		bool joined = false, part = 2 * p->n < most || (!g->up && !p->n_leaves);
+	for (uint32_t i = from; i < to; i++) {
+		struct piece *p = &g->piece[i], *group = p;
+		bool part = 2 * p->n < most || (!g->up && !p->n_leaves);
 
 		p->group = i;
-		for (uint32_t k = from;
-		     part && total + p->width > wanted && k < i && !joined && !st; k++)
+		for (uint32_t k = from; part && total + p->width > wanted && k < i && group == p;
+		     k++)
 			if (g->piece[k].group == k &&
-			    g->piece[k].n_leaves + p->n_leaves <= most_leaves)
-				st = try_join(g, k, i, &joined);
-		total += joined ? 0 : p->width;
+			    g->piece[k].n_leaves + p->n_leaves <= most_leaves &&
+			    most_frequent(g, from, i + 1, k, i) <= g->piece[k].width)
+				group = &g->piece[k];
+		if (group == p) {
+			total += p->width;
+			continue;
+		}
+		p->group = group->group;
+		group->n_leaves += p->n_leaves;
+		group->name = p->name < group->name ? p->name : group->name;
 	}
-	return st;
 }
 
 /* Groups of one parent, by their lowest switch; a wide group gets several digits. Returns how many there are. */
@@ -235,16 +218,16 @@ static enum osr_status group(struct pgft_work *w, const struct pgft_part *part, 
 	enum osr_status st = list_pieces(&g, around);
 	uint32_t n = 0;
 
-	*most = 0;
-	for (uint32_t from = 0, to; from < g.n_pieces && !st; from = to) {
-		for (to = from; to < g.n_pieces && g.piece[to].parent == g.piece[from].parent;)
-			to++;
-		st = join_pieces(&g, from, to);
-		n = st ? 0 : pgft_digits_number_groups(&g, from, to);
-		*most = n > *most ? n : *most;
-	}
 	if (st)
 		return st;
+	*most = 0;
+	for (uint32_t from = 0, to; from < g.n_pieces; from = to) {
+		for (to = from; to < g.n_pieces && g.piece[to].parent == g.piece[from].parent;)
+			to++;
+		join_pieces(&g, from, to);
+		n = pgft_digits_number_groups(&g, from, to);
+		*most = n > *most ? n : *most;
+	}
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i];
 		const struct piece *p =

@@ -96,6 +96,7 @@ static enum osr_status sweep_reroute(const struct osr_job *job, bool spare, stru
 	n_longer = job->checked->verdict.n_longer;
 	if (n_longer * 100 <= base->routing.n_longer * UINT64_C(100) + n_routes * most)
 		return OSR_OK;
+	job->checked->load = NULL;
 	return osr_fail(why, OSR_NOT_APPLICABLE,
 			"%" PRIu64 " of %" PRIu64
 			" routes would be longer than minimal, %u were at the "
@@ -126,20 +127,21 @@ enum { SWEEP_REROUTE, SWEEP_SPARE, SWEEP_FULL, SWEEP_OFFERS };
 
 struct sweep_offer {
 	struct osr_routing routing;
-	struct osr_verdict verdict;
+	struct osr_checked checked; /* load: there are such tables, and the check holds */
 	struct osr_arena_mark mark; /* of the arena with these tables */
-	bool held;                  /* there are such tables, and the check holds */
 };
 
-/* The tables of job->routing; true if their busiest channel carries no more than this. */
+/* The tables of job->routing, checked already or now; true if their busiest channel carries no more than this. */
 static bool sweep_add(const struct osr_job *job, struct sweep_offer *offer, uint64_t most)
 {
 	struct osr_diag diag;
 
 	offer->routing = *job->routing;
+	if (!offer->checked.load)
+		osr_check_keep(job->fabric, job->routing, job->arena, job->scratch, &offer->checked,
+			       &diag);
 	offer->mark = osr_arena_mark(job->arena);
-	offer->held = !osr_check(job->fabric, job->routing, job->scratch, &offer->verdict, &diag);
-	return offer->held && offer->verdict.efi <= most;
+	return offer->checked.load && offer->checked.verdict.efi <= most;
 }
 
 /*
@@ -147,8 +149,7 @@ static bool sweep_add(const struct osr_job *job, struct sweep_offer *offer, uint
  * whose busiest channel carries no more than `percent` of the least. Below 100 percent that may be none of them; then
  * the full route wins. SWEEP_OFFERS: there are no tables.
  */
-static uint32_t sweep_best(const struct osr_job *job, const struct sweep_offer *offer,
-			   uint64_t percent)
+static uint32_t sweep_best(const struct osr_job *job, struct sweep_offer *offer, uint64_t percent)
 {
 	uint32_t wanted = sweep_option(job, "any_sl", OSR_ANY_SL_ON) == OSR_ANY_SL_OFF
 				  ? 0
@@ -157,16 +158,16 @@ static uint32_t sweep_best(const struct osr_job *job, const struct sweep_offer *
 	uint64_t least = UINT64_MAX;
 
 	for (uint32_t i = 0; i < SWEEP_OFFERS; i++)
-		safe |= offer[i].held ? offer[i].verdict.proven & wanted : 0;
+		safe |= offer[i].checked.load ? offer[i].checked.verdict.proven & wanted : 0;
 	for (uint32_t i = 0; i < SWEEP_OFFERS; i++)
-		if (offer[i].held && (offer[i].verdict.proven & wanted) == safe &&
-		    offer[i].verdict.efi < least)
-			least = offer[i].verdict.efi;
-	while (best < SWEEP_OFFERS &&
-	       (!offer[best].held || (offer[best].verdict.proven & wanted) != safe ||
-		offer[best].verdict.efi * 100 > least * percent))
+		if ((offer[i].checked.verdict.proven & wanted) != safe)
+			offer[i].checked.load = NULL;
+		else if (offer[i].checked.load && offer[i].checked.verdict.efi < least)
+			least = offer[i].checked.verdict.efi;
+	while (best < SWEEP_OFFERS && (!offer[best].checked.load ||
+				       offer[best].checked.verdict.efi * 100 > least * percent))
 		best++;
-	return best == SWEEP_OFFERS && offer[SWEEP_FULL].held ? SWEEP_FULL : best;
+	return best == SWEEP_OFFERS && offer[SWEEP_FULL].checked.load ? SWEEP_FULL : best;
 }
 
 /*
@@ -183,9 +184,13 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	struct sweep_offer offer[SWEEP_OFFERS] = { 0 };
 	struct osr_diag diag = { "" }, spent = { "" };
 	struct osr_job mine = *job;
-	enum osr_status st = sweep_reroute(job, false, why);
 	uint32_t best = SWEEP_OFFERS;
+	enum osr_status st;
 
+	mine.diag = &diag;
+	mine.checked = &offer[SWEEP_REROUTE].checked;
+	st = sweep_reroute(&mine, false, why);
+	*job->checked = *mine.checked;
 	if (base->routing.sl && !(base->routing.claims & OSR_CLAIM_ANY_SL) && percent > 100)
 		percent = 100 + SWEEP_BY_SL_EXCESS * (percent - 100);
 	if (st == OSR_NOMEM || (!st && (!percent || job->routing->stable.drift <= 10 * percent)))
@@ -193,23 +198,26 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	if (!st) {
 		uint32_t drift = job->routing->stable.drift;
 
-		sweep_add(job, &offer[SWEEP_REROUTE], 0);
-		most = offer[SWEEP_REROUTE].verdict.efi * 10 * percent / drift;
+		sweep_add(&mine, &offer[SWEEP_REROUTE], 0);
+		most = offer[SWEEP_REROUTE].checked.verdict.efi * 10 * percent / drift;
 		osr_fail(why, OSR_NOT_APPLICABLE,
 			 "a re-route would load the busiest channel with more than %" PRIu64
 			 " %% of what a full route does",
 			 percent);
 	}
-	mine.diag = &diag;
-	if (spare && !sweep_reroute(job, true, &spent) && sweep_add(job, &offer[SWEEP_SPARE], most))
+	mine.checked = &offer[SWEEP_SPARE].checked;
+	if (spare && !sweep_reroute(&mine, true, &spent) &&
+	    sweep_add(&mine, &offer[SWEEP_SPARE], most))
 		best = SWEEP_SPARE;
+	mine.checked = &offer[SWEEP_FULL].checked;
 	if (best == SWEEP_OFFERS && !sweep_full_route(&mine, why))
-		sweep_add(job, &offer[SWEEP_FULL], most);
+		sweep_add(&mine, &offer[SWEEP_FULL], most);
 	if (best == SWEEP_OFFERS)
 		best = sweep_best(job, offer, percent);
 	if (best == SWEEP_OFFERS)
 		return OSR_NOT_APPLICABLE;
 	*job->routing = offer[best].routing;
+	*job->checked = offer[best].checked;
 	osr_arena_reset(job->arena, offer[best].mark);
 	return OSR_OK;
 }
