@@ -27,6 +27,23 @@ class Net:
     def link(self, a, b, rate=None):
         self.links.append((a, b, rate))
 
+    def grid(self, name, *dims, hosts=0):
+        """{coordinates: switch}, with so many hosts each."""
+        at = {place: self.switch(name % place) for place in itertools.product(*map(range, dims))}
+        for s in at.values():
+            for _ in range(hosts):
+                self.host(s)
+        return at
+
+    def between_groups(self, groups, per_pair, ends):
+        """Cables between every two groups, whose ends take turns. ends: of each group."""
+        used = [0] * groups
+        for pair in itertools.combinations(range(groups), 2):
+            for _ in range(per_pair):
+                self.link(*(ends[g][used[g] % len(ends[g])] for g in pair))
+                for g in pair:
+                    used[g] += 1
+
     def _connected(self, links):
         near = [[] for _ in self.switches]
         for a, b, _ in links:
@@ -177,83 +194,53 @@ def megafly(seed):
     ways = rng.randint(1, 4)		# global cables of a spine
     per_pair = rng.choice([1, 1, 2])	# cables between two groups
     groups = max(2, min(spines * ways // per_pair + 1, rng.randint(4, 20)))
-    hosts = rng.randint(2, 8)
     net = Net('Megafly, %d groups of %d leaves and %d spines' % (groups, leaves, spines))
-    low = [[net.switch('l%d-%d' % (g, i)) for i in range(leaves)] for g in range(groups)]
-    top = [[net.switch('s%d-%d' % (g, i)) for i in range(spines)] for g in range(groups)]
-    for g in range(groups):
-        for a in low[g]:
-            for b in top[g]:
-                net.link(a, b)
-            for _ in range(hosts):
-                net.host(a)
-    used = [0] * groups
-    for a in range(groups):
-        for b in range(a + 1, groups):
-            for _ in range(per_pair):
-                net.link(top[a][used[a] % spines], top[b][used[b] % spines])
-                used[a] += 1
-                used[b] += 1
+    low, top = net.grid('l%d-%d', groups, leaves, hosts=rng.randint(2, 8)), net.grid('s%d-%d', groups, spines)
+    for (g, _), a in low.items():
+        for i in range(spines):
+            net.link(a, top[g, i])
+    net.between_groups(groups, per_pair, [[top[g, i] for i in range(spines)] for g in range(groups)])
     return net
 
 
 def slimfly(seed):
     """McKay-Miller-Siran graphs for q = 4w + 1."""
-    q = (5, 13)[seed % 2] if seed else 5
-    gen = {5: 2, 13: 2}[q]
-    even = {pow(gen, 2 * i, q) for i in range((q - 1) // 2)}
-    odd = {pow(gen, 2 * i + 1, q) for i in range((q - 1) // 2)}
+    q, gen = (5, 13)[seed % 2] if seed else 5, 2
+    steps = [{pow(gen, 2 * i + k, q) for i in range((q - 1) // 2)} for k in (0, 1)]
     hosts = 3 + seed % 3
     net = Net('Slim Fly q=%d, %d hosts a switch' % (q, hosts))
-    at = {(k, x, y): net.switch('s%d-%d-%d' % (k, x, y)) for k in (0, 1) for x in range(q)
-          for y in range(q)}
-    for k, steps in ((0, even), (1, odd)):
-        for x in range(q):
-            for y in range(q):
-                for z in range(y + 1, q):
-                    if (z - y) % q in steps:
-                        net.link(at[k, x, y], at[k, x, z])
-    for x in range(q):
-        for y in range(q):
-            for mm in range(q):
-                net.link(at[0, x, y], at[1, mm, (y - mm * x) % q])
-    for s in range(len(net.switches)):
-        for _ in range(hosts):
-            net.host(s)
+    at = net.grid('s%d-%d-%d', 2, q, q, hosts=hosts)
+    for k, x, y in at:
+        for z in range(y + 1, q):
+            if (z - y) % q in steps[k]:
+                net.link(at[k, x, y], at[k, x, z])
+    for x, y, mm in itertools.product(range(q), repeat=3):
+        net.link(at[0, x, y], at[1, mm, (y - mm * x) % q])
     return net
 
 
 def jellyfish(seed):
     rng = random.Random('jellyfish %d' % seed)
     n, degree, hosts = rng.randint(16, 100), rng.randint(4, 10), rng.randint(2, 8)
-    net = Net('Jellyfish, %d switches of degree %d' % (n, degree))
-    for i in range(n):
-        net.switch('s%d' % i)
     while True:
         stubs = [i for i in range(n) for _ in range(degree)]
         rng.shuffle(stubs)
-        net.links = [(a, b, None) for a, b in zip(stubs[::2], stubs[1::2]) if a != b]
+        net = _graph('Jellyfish, %d switches of degree %d' % (n, degree), n,
+                     [(a, b) for a, b in zip(stubs[::2], stubs[1::2]) if a != b], hosts)
         if net._connected(net.links):
-            break
-    for i in range(n):
-        for _ in range(hosts):
-            net.host(i)
-    return net
+            return net
 
 
 def hyperx(seed):
     rng = random.Random('hyperx %d' % seed)
     a, b, hosts = rng.randint(3, 10), rng.randint(2, 8), rng.randint(2, 8)
     net = Net('HyperX %dx%d' % (a, b))
-    at = [[net.switch('s%d-%d' % (i, j)) for j in range(b)] for i in range(a)]
-    for i in range(a):
-        for j in range(b):
-            for k in range(i + 1, a):
-                net.link(at[i][j], at[k][j])
-            for k in range(j + 1, b):
-                net.link(at[i][j], at[i][k])
-            for _ in range(hosts):
-                net.host(at[i][j])
+    at = net.grid('s%d-%d', a, b, hosts=hosts)
+    for i, j in at:
+        for k in range(i + 1, a):
+            net.link(at[i, j], at[k, j])
+        for k in range(j + 1, b):
+            net.link(at[i, j], at[i, k])
     net.damage(rng, rng.choice([0, 0, 3]))
     return net
 
@@ -263,19 +250,11 @@ def dragonfly(seed):
     a, ways = rng.choice([(4, 2), (4, 2), (6, 3), (8, 2)])
     groups, hosts = rng.randint(4, a * ways + 1), rng.randint(2, 4)
     net = Net('dragonfly, %d groups of %d, %d global cables a switch' % (groups, a, ways))
-    at = [[net.switch('s%d-%d' % (g, i)) for i in range(a)] for g in range(groups)]
-    for g in range(groups):
-        for i in range(a):
-            for k in range(i + 1, a):
-                net.link(at[g][i], at[g][k])
-            for _ in range(hosts):
-                net.host(at[g][i])
-    used = [0] * groups
-    for g in range(groups):
-        for k in range(g + 1, groups):
-            net.link(at[g][used[g] // ways % a], at[k][used[k] // ways % a])
-            used[g] += 1
-            used[k] += 1
+    at = net.grid('s%d-%d', groups, a, hosts=hosts)
+    for g, i in at:
+        for k in range(i + 1, a):
+            net.link(at[g, i], at[g, k])
+    net.between_groups(groups, 1, [[at[g, i // ways] for i in range(a * ways)] for g in range(groups)])
     return net
 
 

@@ -47,12 +47,9 @@ for _name, *_words in (('start', 'start', 'osmroutes osrwrap'), ('done', 'done',
 @scenario('beside.in-place')
 def in_place(workdir):
     """A plugin that stands in ours' place in OpenSM's list (osrtimer): a registered engine is found by its name."""
-    with Fabric(find_fabric('tree-3'), workdir) as fabric:
-        with Opensm(fabric, 'osmroutes-dmodk', plugin=True,
-                    options=dict(QOS, event_plugin_name='osmroutes osrtimer'),
-                    env={'OSR_TIMER_ENGINE': 'dmodk', 'OSR_TIMER_OUT': os.path.join(workdir, 'timer')}) as opensm:
-            opensm.wait_up()
-            judge(fabric, opensm, ours='dmodk')
+    with running(workdir, 'tree-3', 'osmroutes-dmodk', options=dict(QOS, event_plugin_name='osmroutes osrtimer'),
+                 env={'OSR_TIMER_ENGINE': 'dmodk', 'OSR_TIMER_OUT': os.path.join(workdir, 'timer')}) as (fabric, opensm):
+        judge(fabric, opensm, ours='dmodk')
 
 
 @scenario('beside.twice')

@@ -10,7 +10,6 @@ import subprocess
 import sys
 
 import carried
-from entries import blocks_changed
 from osmtest import BUILD, COMMAND, Failure, find_fabric, generate, need_tools, running, Skip
 from timed import Sweep
 
@@ -60,7 +59,7 @@ def column(netfile, workdir, engine, ours):
         before = fabric.tables('lft')
         links = before.cables()
         opensm.change(fabric.unlink(*links[len(links) // 3][:2]), seconds=SECONDS)
-        blocks = blocks_changed(before, fabric.tables('lft'))
+        blocks = len(before.blocks_changed(fabric.tables('lft')))
     yes = {'proven': 'yes', 'refuted': 'NO'}
     return [swept.used + ' (instead)' * (swept.used != engine), '%d' % balance['efi'],
             '%.2f x' % (balance['efi'] / balance['efi_perfect']), '%.3f' % balance['ebb'],

@@ -8,14 +8,13 @@ import subprocess
 from groups import join
 from judge import QOS, check_loops, expect, generate, judge, scenario
 from keys import Client
-from osmtest import BUILD, Fabric, Opensm, find_fabric, patience, wait_for
+from osmtest import BUILD, Fabric, Opensm, find_fabric, patience, running, wait_for
 from restart import kill
 
 OSMROUTES = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 
 
-def conf(fabric, more='hold_down_after = 0\n'):
-    return 'control_socket = %s\n%s' % (os.path.join(fabric.dir, 'keys.sock'), more)
+CONF = 'control_socket = ../keys.sock\n'
 
 
 def ask(fabric, *words, good=True):
@@ -60,7 +59,6 @@ def still(fabric, opensm, command, before, but=()):
 
 
 def with_groups(fabric, opensm):
-    opensm.wait_up()
     whole = judge(fabric, opensm, ours='dfsssp')
     for name in sorted({e.name for e in whole.ends if e.host}):
         join(fabric, name)
@@ -71,26 +69,25 @@ def with_groups(fabric, opensm):
 @scenario('drain.cable')
 def cable(workdir):
     """Drained, pulled, put back, undrained; the default engine with default options besides."""
-    with Fabric(find_fabric('tree-3'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric)) as opensm:
-            whole = with_groups(fabric, opensm)
-            name, port, far = max(whole.cables(), key=lambda link: uses(whole, link[0], link[1]))
-            expect(uses(whole, name, port) > 0, 'nothing uses that cable anyway')
-            parts = ask(fabric, 'drain', '%s:%d' % (name, port))
-            expect([(p['port'], p['why'], p['state']) for p in parts] == [(port, 'drained', 'out')], str(parts))
-            out = tables(fabric)
-            expect(uses(out, name, port) == 0, '%d entries use the drained cable' % uses(out, name, port))
-            problems = out.routes().problems
-            expect(not problems, str(problems[:1]))
-            check_loops(fabric, out, {'deadlock-free', 'replies deadlock-free', 'with multicast'})
-            ask(fabric, 'drain', '%s:%d' % (name, port), good=False)
-            still(fabric, opensm, fabric.unlink(name, port), entries(out))
-            still(fabric, opensm, fabric.relink(name, port), entries(out))
-            expect(ask(fabric, 'undrain', '%s:%d' % (name, port)) == [], 'something is drained')
-            back = tables(fabric)
-            expect([list(s.lft) for s in back.switches] == [list(s.lft) for s in whole.switches],
-                   'the first tables have not come back')
-        opensm.check_own_log()
+    with running(workdir, 'tree-3', plugin_conf=CONF) as (fabric, opensm):
+        whole = with_groups(fabric, opensm)
+        name, port, far = max(whole.cables(), key=lambda link: uses(whole, link[0], link[1]))
+        expect(uses(whole, name, port) > 0, 'nothing uses that cable anyway')
+        parts = ask(fabric, 'drain', '%s:%d' % (name, port))
+        expect([(p['port'], p['why'], p['state']) for p in parts] == [(port, 'drained', 'out')], str(parts))
+        out = tables(fabric)
+        expect(uses(out, name, port) == 0, '%d entries use the drained cable' % uses(out, name, port))
+        problems = out.routes().problems
+        expect(not problems, str(problems[:1]))
+        check_loops(fabric, out, {'deadlock-free', 'replies deadlock-free', 'with multicast'})
+        ask(fabric, 'drain', '%s:%d' % (name, port), good=False)
+        still(fabric, opensm, fabric.unlink(name, port), entries(out))
+        still(fabric, opensm, fabric.relink(name, port), entries(out))
+        expect(ask(fabric, 'undrain', '%s:%d' % (name, port)) == [], 'something is drained')
+        back = tables(fabric)
+        expect([list(s.lft) for s in back.switches] == [list(s.lft) for s in whole.switches],
+               'the first tables have not come back')
+    opensm.check_own_log()
 
 
 @scenario('drain.switch')
@@ -99,7 +96,8 @@ def switch(workdir):
     cache = {'OSM_CACHE_DIR': os.path.join(workdir, 'cache')}
     os.makedirs(cache['OSM_CACHE_DIR'], exist_ok=True)
     with Fabric(find_fabric('tree-2'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric), env=cache) as opensm:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=CONF, env=cache) as opensm:
+            opensm.wait_up()
             whole = with_groups(fabric, opensm)
             leaf = next(s for s in whole.switches if s.hosts)
             host = next(e.name for e in whole.ends if e.host)
@@ -113,7 +111,7 @@ def switch(workdir):
             still(fabric, opensm, fabric.unlink('spine-0'), entries(out, ['spine-0']), ['spine-0'])
             still(fabric, opensm, fabric.relink('spine-0'), entries(out, ['spine-0']), ['spine-0'])
             kill(opensm)
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric), env=cache) as opensm:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=CONF, env=cache) as opensm:
             opensm.wait_up()
             expect([p['what'] for p in ask(fabric, 'drain')] == ['switch spine-0'], 'forgotten in a restart')
             expect(uses(tables(fabric), 'spine-0') == 0, 'a restart routes by the drained switch')
@@ -142,7 +140,7 @@ def own_cas(workdir):
         expect(without == ['spine-0', 'spine-1', 'spine-2'], 'whatif: %s have no hosts' % without)
         with Fabric(net, os.path.splitext(net)[0], host=host) as fabric:
             for name in 'first', 'again':
-                with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric), name=name,
+                with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=CONF, name=name,
                             env={'OSM_CACHE_DIR': fabric.dir}) as opensm:
                     opensm.wait_up()
                     if name == 'first':
@@ -159,25 +157,24 @@ def own_cas(workdir):
 def last_way(workdir):
     """A spine is drained; then the other cables of a leaf die one by one: the last one makes the spine a way again, which the log
     says, and no host is cut off. When one of them is back the spine is out as before."""
-    with Fabric(find_fabric('tree-2'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric)) as opensm:
-            whole = with_groups(fabric, opensm)
-            leaf = next(s for s in whole.switches if s.hosts)
-            others = [p for p, (far, _) in sorted(leaf.next.items()) if whole.switches[far].name != 'spine-0']
-            expect(others and len(others) < len(leaf.next), 'the leaf has no other spine, or no cable to this one')
-            ask(fabric, 'drain', 'spine-0')
-            for port in others:
-                expect('ERR OR20' not in opensm.log and uses(tables(fabric), 'spine-0') == 0, 'used before it had to be')
-                opensm.change(fabric.unlink(leaf.name, port))
-            expect('ERR OR20: switch spine-0 is not left out' in opensm.log, 'the log does not say so')
-            expect([p['state'] for p in ask(fabric, 'drain')] == ['suspended'], 'it is not listed as in use')
-            expect(uses(judge(fabric, opensm, ours='dfsssp'), 'spine-0') > 0, 'the drained spine is not used')
-            opensm.change(fabric.relink(leaf.name, others[-1]))
-            expect([p['state'] for p in ask(fabric, 'drain')] == ['out'], 'it is not out again')
-            expect(uses(tables(fabric), 'spine-0') == 0, 'the drained spine is still used')
-            ask(fabric, 'undrain', '--all')
-            judge(fabric, opensm, ours='dfsssp')
-        opensm.check_own_log(['ERR OR20'])
+    with running(workdir, 'tree-2', plugin_conf=CONF) as (fabric, opensm):
+        whole = with_groups(fabric, opensm)
+        leaf = next(s for s in whole.switches if s.hosts)
+        others = [p for p, (far, _) in sorted(leaf.next.items()) if whole.switches[far].name != 'spine-0']
+        expect(others and len(others) < len(leaf.next), 'the leaf has no other spine, or no cable to this one')
+        ask(fabric, 'drain', 'spine-0')
+        for port in others:
+            expect('ERR OR20' not in opensm.log and uses(tables(fabric), 'spine-0') == 0, 'used before it had to be')
+            opensm.change(fabric.unlink(leaf.name, port))
+        expect('ERR OR20: switch spine-0 is not left out' in opensm.log, 'the log does not say so')
+        expect([p['state'] for p in ask(fabric, 'drain')] == ['suspended'], 'it is not listed as in use')
+        expect(uses(judge(fabric, opensm, ours='dfsssp'), 'spine-0') > 0, 'the drained spine is not used')
+        opensm.change(fabric.relink(leaf.name, others[-1]))
+        expect([p['state'] for p in ask(fabric, 'drain')] == ['out'], 'it is not out again')
+        expect(uses(tables(fabric), 'spine-0') == 0, 'the drained spine is still used')
+        ask(fabric, 'undrain', '--all')
+        judge(fabric, opensm, ours='dfsssp')
+    opensm.check_own_log(['ERR OR20'])
 
 
 def is_bridge(whole, link):
@@ -199,66 +196,60 @@ def in_the_way(workdir):
     the first stays out. Requests that come before a sweep are judged together."""
     more = 'hold_down_after = 2\nhold_down_within = 600\nhold_down_calm = 600\n'
     net = generate(os.path.join(workdir, 'sparse.net'), 'random', 'switches=12', 'links=13', 'seed=1')
-    with Fabric(net, os.path.join(workdir, 'sparse')) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric, more)) as opensm:
-            opensm.wait_up()
-            whole = judge(fabric, opensm, ours='dfsssp')
-            sm = next(s for s in whole.switches for node, _ in s.hosts.values() if node == whole.data['from'])
-            spare = next(link[:2] for link in whole.cables() if not is_bridge(whole, link))
-            leaf = next(s for s in whole.switches if len(s.next) == 1 and s != sm)
-            for (name, port), states in (spare, ['out']), ((leaf.name, *leaf.next), ['out', 'suspended']):
-                for command in [fabric.unlink(name, port), fabric.relink(name, port)] * 2:
-                    opensm.change(command)
-                parts = ask(fabric, 'drain')
-                expect(sorted(p['state'] for p in parts) == states, 'flapped: %s' % parts)
-            expect(uses(tables(fabric), *spare) == 0, 'the first one is used')
-            expect(opensm.log.count('ERR OR20') == 1, 'not said once')
-            problems = tables(fabric).routes().problems
-            expect(not problems, str(problems[:1]))
-        opensm.check_own_log(['ERR OR2'])
-    with Fabric(find_fabric('torus-4x4'), os.path.join(workdir, 'torus')) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric)) as opensm:
-            opensm.wait_up()
-            corner = tables(fabric).switches[-1]
-            with Client(os.path.join(fabric.dir, 'keys.sock')) as client:
-                for port in sorted(corner.next):
-                    client.send(op='drain', what='%s:%d' % (corner.name, port))
-                said = [client.answer() for _ in corner.next]
-            expect([s['ok'] for s in said] == [True, True, True, False] and 'cut off' in said[3]['error'], str(said))
-            opensm.resweep()
-            opensm.wait_quiet()
-            expect([p['state'] for p in ask(fabric, 'drain')] == ['out'] * 3, 'not out: %s' % ask(fabric, 'drain'))
-        opensm.check_own_log()
+    with running(os.path.join(workdir, 'sparse'), net, 'dfsssp', plugin_conf=CONF + more) as (fabric, opensm):
+        whole = judge(fabric, opensm, ours='dfsssp')
+        sm = next(s for s in whole.switches for node, _ in s.hosts.values() if node == whole.data['from'])
+        spare = next(link[:2] for link in whole.cables() if not is_bridge(whole, link))
+        leaf = next(s for s in whole.switches if len(s.next) == 1 and s != sm)
+        for (name, port), states in (spare, ['out']), ((leaf.name, *leaf.next), ['out', 'suspended']):
+            for command in [fabric.unlink(name, port), fabric.relink(name, port)] * 2:
+                opensm.change(command)
+            parts = ask(fabric, 'drain')
+            expect(sorted(p['state'] for p in parts) == states, 'flapped: %s' % parts)
+        expect(uses(tables(fabric), *spare) == 0, 'the first one is used')
+        expect(opensm.log.count('ERR OR20') == 1, 'not said once')
+        problems = tables(fabric).routes().problems
+        expect(not problems, str(problems[:1]))
+    opensm.check_own_log(['ERR OR2'])
+    with running(os.path.join(workdir, 'torus'), 'torus-4x4', 'dfsssp', plugin_conf=CONF) as (fabric, opensm):
+        corner = tables(fabric).switches[-1]
+        with Client(os.path.join(fabric.dir, 'keys.sock')) as client:
+            for port in sorted(corner.next):
+                client.send(op='drain', what='%s:%d' % (corner.name, port))
+            said = [client.answer() for _ in corner.next]
+        expect([s['ok'] for s in said] == [True, True, True, False] and 'cut off' in said[3]['error'], str(said))
+        opensm.resweep()
+        opensm.wait_quiet()
+        expect([p['state'] for p in ask(fabric, 'drain')] == ['out'] * 3, 'not out: %s' % ask(fabric, 'drain'))
+    opensm.check_own_log()
 
 
 @scenario('drain.flaps')
 def flaps(workdir):
     """One cable flaps six times (`unit.control_drain` has the hundred): at most four changes of tables."""
     more = 'hold_down_within = 20\nhold_down_calm = 4\n'
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric, more)) as opensm:
-            opensm.wait_up()
-            whole = judge(fabric, opensm, ours='dfsssp')
-            name, port, _ = whole.cables()[0]
-            start = len(opensm.routed())
-            for _ in range(6):
-                for command in (fabric.unlink(name, port), fabric.relink(name, port)):
-                    sweeps = opensm.sweeps()
-                    fabric.console(command)
-                    wait_for('a sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
-            expect('ERR OR21' in opensm.log, 'not said that the link is held down')
-            expect([p['why'] for p in ask(fabric, 'drain')] == ['held'], 'it is not listed')
-            wait_for('the end of the calm time', lambda: 'has been calm' in opensm.log, 30, opensm._alive)
-            opensm.wait_quiet()
-            changed = [sweep['lft']['entries_changed'] for sweep in opensm.routed()[start:]]
-            expect(sum(n > 0 for n in changed) <= 4, '%d changes: %s' % (sum(n > 0 for n in changed), changed))
-            back = judge(fabric, opensm, ours='dfsssp')
-            expect(entries(back) == entries(whole), 'the first tables have not come back')
-            ask(fabric, 'drain', '%s:%d' % (name, port))
-            for other, its, _ in whole.cables()[1:]:
-                said = ask(fabric, 'drain', '%s:%d' % (other, its), good=False)
-                expect('cut off' in said, 'a second cable of a ring: %s' % said)
-        opensm.check_own_log(['ERR OR21'])
+    with running(workdir, 'ring-5', 'dfsssp', plugin_conf=CONF + more) as (fabric, opensm):
+        whole = judge(fabric, opensm, ours='dfsssp')
+        name, port, _ = whole.cables()[0]
+        start = len(opensm.routed())
+        for _ in range(6):
+            for command in (fabric.unlink(name, port), fabric.relink(name, port)):
+                sweeps = opensm.sweeps()
+                fabric.console(command)
+                wait_for('a sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+        expect('ERR OR21' in opensm.log, 'not said that the link is held down')
+        expect([p['why'] for p in ask(fabric, 'drain')] == ['held'], 'it is not listed')
+        wait_for('the end of the calm time', lambda: 'has been calm' in opensm.log, 30, opensm._alive)
+        opensm.wait_quiet()
+        changed = [sweep['lft']['entries_changed'] for sweep in opensm.routed()[start:]]
+        expect(sum(n > 0 for n in changed) <= 4, '%d changes: %s' % (sum(n > 0 for n in changed), changed))
+        back = judge(fabric, opensm, ours='dfsssp')
+        expect(entries(back) == entries(whole), 'the first tables have not come back')
+        ask(fabric, 'drain', '%s:%d' % (name, port))
+        for other, its, _ in whole.cables()[1:]:
+            said = ask(fabric, 'drain', '%s:%d' % (other, its), good=False)
+            expect('cut off' in said, 'a second cable of a ring: %s' % said)
+    opensm.check_own_log(['ERR OR21'])
 
 
 @scenario('drain.twins')
@@ -269,26 +260,24 @@ def twins(workdir):
     with open(find_fabric('tree-2')) as plain, open(net, 'w') as made:
         made.write(''.join(line.rstrip('\n') + ' # "Twin 36 ports"\n' if line.startswith('Switch')
                            and ('"spine-1"' in line or '"spine-2"' in line) else line for line in plain))
-    with Fabric(net, workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric)) as opensm:
-            opensm.wait_up()
-            found = sorted((e for e in tables(fabric).ends if e.name == 'Twin 36 ports'), key=lambda e: e.guid)
-            expect(len(found) == 2, 'no twins')
-            guids = [int(e.guid, 16) for e in found]
-            guid = guids[1]
-            name = 'Twin 36 ports 0x%016x' % guid
-            said = ask(fabric, 'drain', 'Twin 36 ports', good=False)
-            expect(all('0x%016x' % g in said for g in guids), said)
-            said = ask(fabric, 'drain', 'spine-00', good=False)
-            expect('did you mean "spine-0"?' in said, said)
-            for word in ('0x%x' % guid, '%x' % guid, 'S-%016x' % guid, 'lid:%d' % found[1].lid, name):
-                parts = ask(fabric, 'drain', word)
-                expect([(p['what'], p['guid'], p['state']) for p in parts] ==
-                       [('switch ' + name, '0x%016x' % guid, 'out')], '%s: %s' % (word, parts))
-                expect(ask(fabric, 'undrain', word if not word.startswith('lid') else name) == [], word)
-            sweeps = opensm.sweeps()
-            fabric.console('Unlink "spine-2"[1]')
-            wait_for('a sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
-            opensm.wait_quiet()
-            expect(name + ' port 1' in opensm.log, 'the log does not tell which of the twins lost a cable')
-        opensm.check_own_log()
+    with running(workdir, net, 'dfsssp', plugin_conf=CONF) as (fabric, opensm):
+        found = sorted((e for e in tables(fabric).ends if e.name == 'Twin 36 ports'), key=lambda e: e.guid)
+        expect(len(found) == 2, 'no twins')
+        guids = [int(e.guid, 16) for e in found]
+        guid = guids[1]
+        name = 'Twin 36 ports 0x%016x' % guid
+        said = ask(fabric, 'drain', 'Twin 36 ports', good=False)
+        expect(all('0x%016x' % g in said for g in guids), said)
+        said = ask(fabric, 'drain', 'spine-00', good=False)
+        expect('did you mean "spine-0"?' in said, said)
+        for word in ('0x%x' % guid, '%x' % guid, 'S-%016x' % guid, 'lid:%d' % found[1].lid, name):
+            parts = ask(fabric, 'drain', word)
+            expect([(p['what'], p['guid'], p['state']) for p in parts] ==
+                   [('switch ' + name, '0x%016x' % guid, 'out')], '%s: %s' % (word, parts))
+            expect(ask(fabric, 'undrain', word if not word.startswith('lid') else name) == [], word)
+        sweeps = opensm.sweeps()
+        fabric.console('Unlink "spine-2"[1]')
+        wait_for('a sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+        opensm.wait_quiet()
+        expect(name + ' port 1' in opensm.log, 'the log does not tell which of the twins lost a cable')
+    opensm.check_own_log()

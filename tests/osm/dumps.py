@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from judge import QOS, expect, ibdmchk, scenario
+from judge import expect, ibdmchk, scenario
 from live import run
 from osmtest import COMMAND, LOG_DUMPS, osmroutes, running
 
@@ -105,17 +105,6 @@ def dumps(workdir):
         tables = fabric.tables()
         tables.rows = tables.ask_sls(fabric, limit=4000000)
         live(fabric, tables, {'one_way': not tables.cycles(tables.rows, scope='hosts')}, 'updn without QoS')
-
-
-@scenario('check.lmc')
-def lmc(workdir):
-    """opensm-subnet.lst does not say LMCs; opensm-lfts.dump knows them."""
-    with running(workdir, 'torus-4x4', 'dfsssp', plugin=False, options=dict(QOS, lmc='2'), log_flags=LOG_DUMPS) as (fabric, opensm):
-        tables = fabric.tables()
-    report = osmroutes('check', opensm.dir)
-    expect(report['lids'] == len(tables.lids), '%d LIDs, the switches know %d' % (report['lids'], len(tables.lids)))
-    expect(not report['tables']['foreign'], '%d entries for nobody' % report['tables']['foreign'])
-    expect(report['verdict']['efi'] == tables.edge_forwarding_index()[0], 'another EFI')
 
 
 def dumped_sls(path):

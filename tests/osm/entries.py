@@ -4,25 +4,12 @@ have are others, and how many blocks of 64, with engines of OpenSM and (after "o
 import os
 
 from judge import expect, generate, scenario
+from oracle import Tables
 from osmtest import find_fabric, running
 
 
 def read(fabric):
     return fabric.tables('lft', timeout=600)
-
-
-def different(before, after):
-    """Entries (switch, LID) that are others, of those that both have."""
-    now = {s.guid: s for s in after.switches}
-    return sum(s.forward(lid) != now[s.guid].forward(lid)
-               for s in before.switches if s.guid in now for lid in before.lids)
-
-
-def blocks_changed(before, after):
-    """(switch, block of 64 LIDs) that differ: what the subnet manager has to send."""
-    now = {s.guid: s for s in after.switches}
-    return len({(s.guid, lid // 64) for s in before.switches if s.guid in now for lid in before.lids
-                if s.forward(lid) != now[s.guid].forward(lid)})
 
 
 def direct(tables, cable):
@@ -68,7 +55,7 @@ def entries_changed(workdir):
     for name, netfile in (('tree-3', find_fabric('tree-3')), ('large', large)):
         for ours, stock in zip(*(pull(netfile, os.path.join(workdir, name), ours, 2) for ours in (True, False))):
             after, cut = ours[2], direct(ours[1], ours[0])
-            entries, blocks = ([count(*c[1:]) for c in (ours, stock)] for count in (different, blocks_changed))
+            entries, blocks = ([len(count(*c[1:])) for c in (ours, stock)] for count in (Tables.changed, Tables.blocks_changed))
             efi = [c[2].edge_forwarding_index()[0] for c in (ours, stock)]
             said = '%s: ours, stock: entries %s; blocks %s; EFI %s; entries cut %d' % (name, entries, blocks, efi, cut)
             expect(cut and direct(stock[1], stock[0]), 'the cable is not in use: ' + said)

@@ -5,43 +5,7 @@ import os
 import oracle
 from judge import QOS, expect, judge, scenario
 from metrics import both
-from osmtest import Fabric, find_fabric, Opensm, running, wait_for
-
-
-@scenario('fault.lost-mads')
-def lost_mads(workdir):
-    """One switch loses a fifth of its MADs: whatever the sweeps made of it, once it answers again
-    the tables are right."""
-    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
-        fabric.console('Error "s-1-1" 20')
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
-            wait_for('a sweep', opensm.sweeps, 60)
-            fabric.console('Error "s-1-1" 0')
-            opensm.resweep()
-            opensm.resweep()
-            opensm.wait_quiet()
-            judge(fabric, opensm, ours='dfsssp')
-        # Which MADs are lost depends on OpenSM's version; where the switch's ports are among them it is cut off, rightly.
-        expect(not [l for l in opensm.errors(('OR05',)) if 'osmroutes' in l],
-               'osmroutes complains about lost MADs')
-
-
-@scenario('fault.no-switch')
-def no_switch(workdir):
-    """The SM's switch does not answer: a fabric without switches is no reason for an error of ours,
-    once it answers all is as before."""
-    net = halves_net(workdir)
-    with running(workdir, net, 'dfsssp') as (fabric, opensm):
-        before = judge(fabric, opensm, ours='dfsssp')
-        leaf = 'left' if fabric.env['SIM_HOST'] in 'ab' else 'right'
-        fabric.console('Error "%s" 100' % leaf)
-        opensm.resweep()
-        fabric.console('Error "%s" 0' % leaf)
-        opensm.resweep()
-        opensm.wait_quiet()
-        after = judge(fabric, opensm, ours='dfsssp')
-        expect(before.bytes_of_tables() == after.bytes_of_tables(), 'the tables differ')
-    opensm.check_own_log()
+from osmtest import Fabric, Opensm, running
 
 
 def halves_net(workdir):

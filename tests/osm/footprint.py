@@ -81,32 +81,67 @@ def traced(trace, opensm):
         return list(changes(file.read(), opensm.dir))
 
 
+STEMS = ('cache', 'osmroutes-%016x-dmodk.store'), ('metrics', 'osmroutes-%016x.json'), ('metrics', 'osmroutes-%016x.prom')
+
+
+def lay_links(places, guid, victim):
+    """Where the plugin writes."""
+    for folder, stem in STEMS:
+        for name in stem % guid, '.%s.new' % (stem % guid):
+            path = os.path.join(places.of[folder], name)
+            if os.path.exists(path):
+                os.unlink(path)
+            os.symlink(victim, path)
+
+
 @scenario('footprint.places')
 def only_in_places(workdir):
     """Every file that is opened for writing, made, renamed or removed lies where the configuration says; no
-    program is started, no socket of the net opened; and what is kept can be read by nobody else."""
+    program is started, no socket of the net opened; and what is kept can be read by nobody else. Links that somebody laid there
+    are replaced or refused, never followed; what they lead to stays as it was, and a stored file that is a link is not read."""
     need_strace()
     if PRELOAD:
         raise Skip('a sanitizer writes files of its own')
     places = Places(workdir)
-    trace = os.path.join(workdir, 'strace')
+    trace, victim = os.path.join(workdir, 'strace'), os.path.join(os.path.abspath(workdir), 'victim')
+    with open(victim, 'w') as file:
+        file.write('untouched\n')
+    before = os.stat(victim)
     with Fabric(find_fabric('tree-2'), workdir) as fabric:
         plain = trace + '-plain'
         with places.opensm(fabric, wrapper=STRACE + ['-o', plain], log_flags=0x03, name='plain') as opensm:
             opensm.wait_up(120)
         judge_changes(traced(plain, opensm), places.ours(opensm))
+        guid = int(fabric.run(['ibstat', '-p']).split()[0], 16)
+        lay_links(places, guid, victim)
         with places.opensm(fabric, wrapper=STRACE + ['-o', trace]) as opensm:
             live(fabric, opensm, places)
             modes(places)
+            for folder, stem in STEMS:
+                path = os.path.join(places.of[folder], stem % guid)
+                expect(stat.S_ISREG(os.lstat(path).st_mode), path + ' is still a link')
+            said = [l for l in opensm.errors() if 'OR13' in l]
+            expect(len(said) == 1 and 'osmroutes-' in said[0], 'a link was read as a store: %s' % said)
         found = traced(trace, opensm)
+        left = [n for folder in places.of.values() for n in os.listdir(folder) if n.startswith('.')]
+        expect(not left, 'hidden files are left: %s' % left)
+        # A link in the place of the socket: nobody serves there, and what it leads to stays.
+        socket = os.path.join(places.of['sockets'], 'keys.sock')
+        expect(not os.path.lexists(socket), 'the socket is left')
+        os.symlink(victim, socket)
+        with places.opensm(fabric, name='link') as other:
+            other.wait_up()
+            expect('keys.sock exists and is not a socket' in other.log, 'a link in the place of the socket')
+        expect(os.path.islink(socket), 'the link was removed')
     wrote = {os.path.basename(what) for call, what in found if call.startswith('rename')}
     expect(any(n.endswith('.store') for n in wrote) and any(n.endswith('.prom') for n in wrote) and
            any(c == 'bind' and 'keys.sock' in w for c, w in found),
            'strace has not seen what is known to be written: %s' % sorted(wrote))
     judge_changes(found, places.ours(opensm))
-    left = [n for folder in places.of.values() for n in os.listdir(folder) if n.startswith('.')]
-    expect(not left, 'hidden files are left: %s' % left)
-    expect(not os.listdir(places.of['sockets']), 'the socket is left')
+    after = os.stat(victim)
+    with open(victim) as file:
+        expect(file.read() == 'untouched\n' and before.st_mtime_ns == after.st_mtime_ns and before.st_mode == after.st_mode,
+               'the file behind the links was changed')
 
 
 def modes(places):
@@ -120,42 +155,6 @@ def modes(places):
         for name in names:
             have = stat.S_IMODE(os.stat(name).st_mode)
             expect(have == mode, '%s has mode %o instead of %o' % (name, have, mode))
-
-
-@scenario('footprint.traps')
-def traps(workdir):
-    """What somebody laid where the plugin writes: links are replaced or refused, never followed; what they lead to
-    stays as it was, and a stored file that is a link is not read."""
-    places = Places(workdir)
-    victim = os.path.join(os.path.abspath(workdir), 'victim')
-    with open(victim, 'w') as file:
-        file.write('untouched\n')
-    before = os.stat(victim)
-    with Fabric(find_fabric('tree-2'), workdir) as fabric:
-        guid = int(fabric.run(['ibstat', '-p']).split()[0], 16)
-        stems = [('cache', 'osmroutes-%016x-dmodk.store'),
-                 ('metrics', 'osmroutes-%016x.json'), ('metrics', 'osmroutes-%016x.prom')]
-        for folder, stem in stems:
-            name = stem % guid
-            os.symlink(victim, os.path.join(places.of[folder], name))
-            os.symlink(victim, os.path.join(places.of[folder], '.' + name + '.new'))
-        with places.opensm(fabric) as opensm:
-            live(fabric, opensm, places)
-            for folder, stem in stems:
-                path = os.path.join(places.of[folder], stem % guid)
-                expect(stat.S_ISREG(os.lstat(path).st_mode), path + ' is still a link')
-            said = [l for l in opensm.errors() if 'OR13' in l]
-            expect(len(said) == 1 and 'osmroutes-' in said[0], 'a link was read as a store: %s' % said)
-        after = os.stat(victim)
-        with open(victim) as file:
-            expect(file.read() == 'untouched\n' and before.st_mtime_ns == after.st_mtime_ns and
-                   before.st_mode == after.st_mode, 'the file behind the link was changed')
-        # A link in the place of the socket: nobody serves there, and what it leads to stays.
-        os.symlink(victim, os.path.join(places.of['sockets'], 'keys.sock'))
-        with places.opensm(fabric, name='link') as opensm:
-            opensm.wait_up()
-            expect('keys.sock exists and is not a socket' in opensm.log, 'a link in the place of the socket')
-        expect(os.path.islink(os.path.join(places.of['sockets'], 'keys.sock')), 'the link was removed')
 
 
 DROP_IN = os.path.join(os.path.dirname(__file__), '../../share/opensm@.service.d/osmroutes-hardening.conf')

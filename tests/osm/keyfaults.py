@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """What an unprivileged user, a damaged tree, a file system that hangs or a forged file can do to opensm."""
-import glob
 import os
 import random
 import re
@@ -196,48 +195,6 @@ def metrics_hang(workdir):
         begin = time.monotonic()
         opensm.stop()
         expect(time.monotonic() - begin < 8 * slowness(), 'opensm ended after %.1f s' % (time.monotonic() - begin))
-
-
-@scenario('files.forged-store')
-def forged_store(workdir):
-    """Stored tables that are larger than their beginning says, or that others may write, are not read."""
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        def start(name):
-            opensm = Opensm(fabric, 'dfsssp', plugin=True, name=name, env={'OSM_CACHE_DIR': cache})
-            with opensm:
-                opensm.wait_up()
-                opensm.wait_quiet()
-                with open('/proc/%d/status' % opensm.process.pid) as file:
-                    peak = int(re.search(r'VmHWM:\s+(\d+)', file.read())[1]) >> 10
-            return peak, [l for l in opensm.errors() if 'OR13' in l]
-
-        cache = os.path.join(workdir, 'cache')
-        os.makedirs(cache)
-        peak, said = start('first')
-        store, = glob.glob(os.path.join(cache, '*.store'))
-        with open(store, 'rb') as file:
-            good = file.read()
-        again, said = start('good')
-        expect(not said and again < peak + 64, 'good stored tables: %s, %d MB' % (said, again))
-
-        def giant():
-            with open(store, 'r+b') as file:
-                file.truncate(4 << 30)
-
-        def nothing():
-            with open(store, 'wb') as file:
-                file.truncate(4 << 30)
-
-        for name, forge, word in (('giant', giant, 'damaged'), ('sparse', nothing, 'damaged'),
-                                  ('world', lambda: os.chmod(store, 0o666), 'only the user'),
-                                  ('group', lambda: os.chmod(store, 0o620), 'only the user')):
-            with open(store, 'wb') as file:
-                file.write(good)
-            os.chmod(store, 0o600)
-            forge()
-            now, said = start(name)
-            expect(len(said) == 1 and word in said[0], '%s: %s' % (name, said))
-            expect(now < peak + 64, '%s: %d MB, without it %d' % (name, now, peak))
 
 
 @scenario('files.config-odd')

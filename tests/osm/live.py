@@ -155,45 +155,43 @@ def devices(workdir):
     write_devices(script)
     # LD_PRELOAD takes no path with a blank in it.
     os.symlink(os.path.join(TOOLS, 'osr-devices.so'), os.path.join(workdir, 'osr-devices.so'))
-    with Fabric(find_fabric('tree-2'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
-            opensm.wait_up()
-            command = ['ibsim-run', 'sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:$0" exec "$@"',
-                       './osr-devices.so', COMMAND]
+    with running(workdir, 'tree-2', 'dfsssp') as (fabric, opensm):
+        command = ['ibsim-run', 'sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:$0" exec "$@"',
+                   './osr-devices.so', COMMAND]
 
-            def check(*words):
-                """Exit code, what it said, and the devices that were opened for subnet management and for the rest."""
-                with open(log, 'w'):
-                    pass
-                done = subprocess.run(command + list(words), capture_output=True, text=True, timeout=patience(60), cwd=workdir,
-                                      env=dict(fabric.env, OSR_DEVICES=script, OSR_DEVICES_LOG=log))
-                with open(log) as file:
-                    used = [line.split() for line in file]
-                smi = sorted({(u[0], u[1]) for u in used if u[2] == 'class' and u[3] in ('1', '129')})
-                gsi = sorted({(u[0], u[1]) for u in used if u[2] == 'class' and u[3] == '3'})
-                return done.returncode, done.stderr, smi, gsi, {u[3] for u in used if u[2] == 'pkey'}
+        def check(*words):
+            """Exit code, what it said, and the devices that were opened for subnet management and for the rest."""
+            with open(log, 'w'):
+                pass
+            done = subprocess.run(command + list(words), capture_output=True, text=True, timeout=patience(60), cwd=workdir,
+                                  env=dict(fabric.env, OSR_DEVICES=script, OSR_DEVICES_LOG=log))
+            with open(log) as file:
+                used = [line.split() for line in file]
+            smi = sorted({(u[0], u[1]) for u in used if u[2] == 'class' and u[3] in ('1', '129')})
+            gsi = sorted({(u[0], u[1]) for u in used if u[2] == 'class' and u[3] == '3'})
+            return done.returncode, done.stderr, smi, gsi, {u[3] for u in used if u[2] == 'pkey'}
 
-            split = (0, '', [('smi2', '1')], [('mlx5_2', '1')], set())
-            plain = (0, '', [('mlx5_10', '1')], [('mlx5_10', '1')], set())
-            for port, expected in ((None, split), ('mlx5_2', split), ('smi2:1', split),
-                                    ('mlx5_10:1', plain)):
-                got = check('check', '--live' if port is None else '--live=' + port)
-                expect(got == expected, 'check --live %s: %s' % (port, got))
-            got = check('check', '--live=::1')
-            expect(got[0] == 0 and got[4] == {'1'}, 'P_Key index 1: %s' % (got,))
-            tables = os.path.join(workdir, 'tables')
-            got = check('route', '--live=mlx5_2', '--save=' + tables)
-            expect(got[0] == 0 and got[2] == split[2], 'route: %s' % (got,))
-            got = check('diff', tables, '--live=mlx5_2')
-            expect(got[0] < 2 and got[2:4] == split[2:4], 'diff: %s' % (got,))
-            for port, sentence in (
-                    ('mlx5_9', 'no InfiniBand port mlx5_9 that could be used; it has mlx5_1:1 (disabled), '
-                     'mlx5_2:1, mlx5_10:1, mlx5_11:1 (no SMI has its port GUID), smi2:1'),
-                    ('ibsim0', 'no InfiniBand port ibsim0 that'),
-                    ('mlx5_10:2', 'no InfiniBand port mlx5_10:2 that'),
-                    ('mlx5_1', 'no InfiniBand port mlx5_1 that'),
-                    ('mlx5_11', 'no InfiniBand port mlx5_11 that'),
-                    ('::99', 'P_Key index 99: mlx5_2, port 1, has a table of 2 entries')):
-                code, said, smi, gsi, _ = check('check', '--live=' + port)
-                expect(code == 2 and sentence in said and said.count('\n') == 1 and not smi and not gsi,
-                       '%s: exit code %d: %s %s %s' % (port, code, said, smi, gsi))
+        split = (0, '', [('smi2', '1')], [('mlx5_2', '1')], set())
+        plain = (0, '', [('mlx5_10', '1')], [('mlx5_10', '1')], set())
+        for port, expected in ((None, split), ('mlx5_2', split), ('smi2:1', split),
+                                ('mlx5_10:1', plain)):
+            got = check('check', '--live' if port is None else '--live=' + port)
+            expect(got == expected, 'check --live %s: %s' % (port, got))
+        got = check('check', '--live=::1')
+        expect(got[0] == 0 and got[4] == {'1'}, 'P_Key index 1: %s' % (got,))
+        tables = os.path.join(workdir, 'tables')
+        got = check('route', '--live=mlx5_2', '--save=' + tables)
+        expect(got[0] == 0 and got[2] == split[2], 'route: %s' % (got,))
+        got = check('diff', tables, '--live=mlx5_2')
+        expect(got[0] < 2 and got[2:4] == split[2:4], 'diff: %s' % (got,))
+        for port, sentence in (
+                ('mlx5_9', 'no InfiniBand port mlx5_9 that could be used; it has mlx5_1:1 (disabled), '
+                 'mlx5_2:1, mlx5_10:1, mlx5_11:1 (no SMI has its port GUID), smi2:1'),
+                ('ibsim0', 'no InfiniBand port ibsim0 that'),
+                ('mlx5_10:2', 'no InfiniBand port mlx5_10:2 that'),
+                ('mlx5_1', 'no InfiniBand port mlx5_1 that'),
+                ('mlx5_11', 'no InfiniBand port mlx5_11 that'),
+                ('::99', 'P_Key index 99: mlx5_2, port 1, has a table of 2 entries')):
+            code, said, smi, gsi, _ = check('check', '--live=' + port)
+            expect(code == 2 and sentence in said and said.count('\n') == 1 and not smi and not gsi,
+                   '%s: exit code %d: %s %s %s' % (port, code, said, smi, gsi))

@@ -8,7 +8,7 @@ import tempfile
 
 from judge import QOS, Claims, expect, generate, judge, scenario
 from offline import compare
-from osmtest import BUILD, LOG_DUMPS, LOG_PLAIN, Failure, Fabric, Opensm, Skip, find_fabric, running
+from osmtest import BUILD, LOG_DUMPS, LOG_PLAIN, Failure, Fabric, Opensm, Skip, find_fabric, osmroutes, running
 
 BY_SL = '[dfsssp]\nany_sl = off\n'
 ANY_SL = '[dfsssp]\nany_sl = on\n'
@@ -247,6 +247,10 @@ def several_lids(bits, ways=0):
         fewest = min(len({tables.switches[v].forward(lid) for lid in e.lids})
                      for e in tables.ends if e.host for v in leaves if v != e.switch)
         expect(not ways or fewest == ways, '%d LIDs a port use %d of 4 spines' % (1 << bits, fewest))
+        # opensm-subnet.lst does not say LMCs; opensm-lfts.dump knows them.
+        report = osmroutes('check', opensm.dir)
+        expect(not ways or (report['lids'], report['tables']['foreign'], report['verdict']['efi']) == (
+            len(tables.lids), 0, tables.edge_forwarding_index()[0]), 'check on the dumps says %s' % report)
     return dict(options=dict(lmc=bits, lmc_esp0='TRUE', reassign_lids='TRUE'), look=look, log_flags=LOG_DUMPS)
 
 

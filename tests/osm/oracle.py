@@ -429,6 +429,16 @@ class Tables:
 
     # Identity ---------------------------------------------------------------------------------
 
+    def changed(self, after):
+        """(switch GUID, LID) of all LIDs of before that other tables of these switches send elsewhere."""
+        now = {s.guid: s for s in after.switches}
+        return {(s.guid, lid) for s in self.switches if s.guid in now for lid in self.lids
+                if s.forward(lid) != now[s.guid].forward(lid)}
+
+    def blocks_changed(self, after):
+        """The same by blocks of 64 LIDs: what the subnet manager has to send."""
+        return {(guid, lid // 64) for guid, lid in self.changed(after)}
+
     def turns(self, v):
         """Pairs of ports of a switch that unicast takes, from another switch or from anywhere."""
         s, came = self.switches[v], [0] + sorted(self.switches[v].hosts)

@@ -3,6 +3,7 @@
 have been checked; whatever else lies there is one sentence in the log and a full route."""
 import glob
 import os
+import re
 import shutil
 import stat
 
@@ -98,42 +99,63 @@ def killed(workdir):
                 expect('last run' not in opensm.log, 'store = no, and it was read')
 
 
+def corrupt(path):
+    with open(path, 'r+b') as file:
+        file.seek(os.path.getsize(path) * 2 // 3)
+        byte = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 0x10]))
+
+
+def directory(path):
+    os.unlink(path)
+    os.mkdir(path)
+
+
+def nothing(path):
+    os.truncate(path, 0)
+    os.truncate(path, 4 << 30)
+
+
+# What becomes of a good store, and what the log says of it. Some are larger than their beginning says, or others may write them.
+FORGED = {'good': (lambda path: None, None), 'corrupted': (corrupt, ''), 'options': (lambda path: None, ''),
+          'giant': (lambda path: os.truncate(path, 4 << 30), 'damaged'), 'sparse': (nothing, 'damaged'),
+          'world': (lambda path: os.chmod(path, 0o666), 'only the user'), 'group': (lambda path: os.chmod(path, 0o620), 'only the user'),
+          'directory': (directory, '')}
+
+
 @scenario('restart.bad-store')
 def bad_store(workdir):
-    """A store that is damaged, of others, of other options or of another fabric: one sentence, and
-    the tables of a full route. Each kind of damage by itself: unit.store, fuzz.store."""
+    """A store that is damaged, forged, of others, of other options or of another fabric: one sentence, not much memory, and the
+    tables of a full route. Each kind of damage by itself: unit.store, fuzz.store."""
     cache = cache_of(workdir)
+
+    def tables_of(name, conf=''):
+        """With the most memory that opensm had, in MB."""
+        with start(fabric, cache, name, conf=conf) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours='dfsssp')
+            with open('/proc/%d/status' % opensm.process.pid) as file:
+                peak = int(re.search(r'VmHWM:\s+(\d+)', file.read())[1]) >> 10
+        return opensm, tables.bytes_of_tables(), tables.rows, peak
+
     with Fabric(find_fabric('random-12'), workdir) as fabric:
-        broken_fabric(fabric, cache, (2, 9))
+        _, _, before = broken_fabric(fabric, cache, (2, 9))
         good = os.path.join(workdir, 'good.store')
         path, = stores(cache)
         shutil.copy2(path, good)
-        with start(fabric, cache, 'anew', conf='store = no\n') as opensm:
-            opensm.wait_up()
-            anew = judge(fabric, opensm, ours='dfsssp')
-        for kind in ('corrupted', 'directory', 'options'):
+        _, *anew, least = tables_of('anew', 'store = no\n')
+        for kind, (forge, word) in FORGED.items():
             shutil.copy2(good, path)
-            if kind == 'directory':
-                os.unlink(path)
-                os.mkdir(path)
-            elif kind == 'corrupted':
-                with open(path, 'r+b') as file:
-                    file.seek(os.path.getsize(path) * 2 // 3)
-                    byte = file.read(1)[0]
-                    file.seek(-1, os.SEEK_CUR)
-                    file.write(bytes([byte ^ 0x10]))
-            conf = '[dfsssp]\nrebalance = 140\n' if kind == 'options' else ''
-            with start(fabric, cache, kind, conf=conf) as opensm:
-                opensm.wait_up()
-                tables = judge(fabric, opensm, ours='dfsssp')
+            forge(path)
+            opensm, *tables, peak = tables_of(kind, '[dfsssp]\nrebalance = 140\n' if kind == 'options' else '')
             said = [l for l in opensm.errors() if 'OR13' in l]
-            expect(len(said) == 1 and path in said[0], '%s: the log says %s' % (kind, said))
-            if kind != 'options':
-                expect(tables.bytes_of_tables() == anew.bytes_of_tables() and
-                       tables.rows == anew.rows, '%s: not the tables of a full route' % kind)
-            if kind == 'directory':
-                expect(any('OR14' in l for l in opensm.errors()), 'nothing said about writing')
-                os.rmdir(path)
+            expect(len(said) == (word is not None) and all(path in l and word in l for l in said), '%s: the log says %s' % (kind, said))
+            expect(kind == 'options' or tables == ([before.bytes_of_tables(), before.rows] if word is None else anew),
+                   '%s: the tables are others' % kind)
+            expect(peak < least + 64, '%s: %d MB, without it %d' % (kind, peak, least))
+        expect(any('OR14' in l for l in opensm.errors()), 'nothing said about writing')
+        os.rmdir(path)
     another_fabric(workdir, good)
 
 
@@ -143,8 +165,9 @@ def another_fabric(workdir, store):
         tables = []
         for name in 'own', 'other':
             cache = cache_of(workdir)
-            if name == 'other':
-                place_for(fabric, store, cache)
+            if name == 'other':	# in the place of this SM's
+                guid = int(fabric.run(['ibstat', '-p']).split()[0], 16)
+                shutil.copy2(store, os.path.join(cache, 'osmroutes-%016x-dfsssp.store' % guid))
             with start(fabric, cache, name) as opensm:
                 opensm.wait_up()
                 tables.append(judge(fabric, opensm, ours='dfsssp'))
@@ -153,12 +176,6 @@ def another_fabric(workdir, store):
         expect('of another fabric' in opensm.log or opensm.routed()[0]['tables']['re_route'] == 'full',
                'the log does not say that the store is foreign')
         expect(tables[0].bytes_of_tables() == tables[1].bytes_of_tables(), 'a foreign store changed the tables')
-
-
-def place_for(fabric, store, cache):
-    """The store of another SM in the place of this one's."""
-    guid = int(fabric.run(['ibstat', '-p']).split()[0], 16)
-    shutil.copy2(store, os.path.join(cache, 'osmroutes-%016x-dfsssp.store' % guid))
 
 
 @scenario('restart.no-directory')

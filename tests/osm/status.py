@@ -9,9 +9,9 @@ import subprocess
 import tempfile
 import time
 
-from drain import OSMROUTES, ask, conf
+from drain import CONF, OSMROUTES, ask
 from judge import QOS, Claims, expect, judge, scenario
-from osmtest import BUILD, OPENSM, Fabric, Opensm, find_fabric
+from osmtest import BUILD, OPENSM, Fabric, Opensm, find_fabric, running
 
 
 def words(fabric, *more):
@@ -33,7 +33,7 @@ def seconds(text):
 def ours(workdir):
     """The default engine with default options: what is said is what the switches hold, what the metrics have and what was asked;
     a user who may connect reads it too, others get a sentence, as do all when opensm is gone."""
-    more = 'hold_down_after = 0\ncontrol_mode = 0666\nmetrics_dir = .\n'
+    more = 'control_mode = 0666\nmetrics_dir = .\n'
     began = time.time() - 1
     # The sources may lie where another user may not look, so command and socket are in a folder that all may enter.
     with tempfile.TemporaryDirectory() as shared, Fabric(find_fabric('tree-3'), workdir) as fabric:
@@ -43,7 +43,7 @@ def ours(workdir):
         shutil.copytree(os.path.join(BUILD, 'osmroutes'), os.path.join(shared, 'osmroutes'))	# the library that it shares
         os.symlink(socket, os.path.join(fabric.dir, 'keys.sock'))
         with Opensm(fabric, 'dfsssp', plugin=True, options=QOS,
-                    plugin_conf=conf(fabric, more).replace(fabric.dir, shared)) as opensm:
+                    plugin_conf='control_socket = %s\n' % socket + more) as opensm:
             opensm.wait_up()
             tables = judge(fabric, opensm, ours='dfsssp')
             first = status(fabric)
@@ -88,7 +88,7 @@ def others(workdir):
     os.makedirs(cache['OSM_CACHE_DIR'])
     with Fabric(find_fabric('ring-5'), os.path.join(workdir, 'ring')) as fabric:
         for name, engine in (('first', 'dfsssp'), ('wrong', 'dfssp'), ('right', 'dfsssp')):
-            with Opensm(fabric, engine, plugin=True, options=QOS, plugin_conf=conf(fabric), name=name, env=cache) as opensm:
+            with Opensm(fabric, engine, plugin=True, options=QOS, plugin_conf=CONF, name=name, env=cache) as opensm:
                 opensm.wait_up()
                 opensm.resweep()
                 if name == 'first':
@@ -101,17 +101,16 @@ def others(workdir):
             expect((now['routed_by'], now['ours']) == ('minhop', False) and 'engine' not in now, str(now))
             expect(routes_nothing(opensm.log) == ["OpenSM's minhop routes; osmroutes serves no engine of routing_engine dfssp"],
                    str(routes_nothing(opensm.log)))
-    with Fabric(find_fabric('tree-2'), os.path.join(workdir, 'tree')) as fabric:
-        with Opensm(fabric, 'dmodk', plugin=True, options=QOS, plugin_conf=conf(fabric) + '[dmodk]\nmax_missing = 0\n') as opensm:
-            opensm.wait_up()
-            cable = judge(fabric, opensm, ours='dmodk').cables()[0][:2]
-            for change, who in ((fabric.unlink, 'minhop'), (fabric.relink, 'dmodk'), (fabric.unlink, 'minhop')):
-                opensm.change(change(*cable))
-                opensm.resweep()
-                found = status(fabric, good=who == 'dmodk')
-                now = found['status']
-                expect((now['routed_by'], now['ours']) == (who, who == 'dmodk'), str(now))
-            expect(now['outcome'] == 'failed' and not now['check']['passed'] and 'load' not in now, str(now))
-            warned = [w['text'] for w in found['warnings']]
-            expect(len(warned) == len(set(warned)) and any(w.startswith('ERR OR04: dmodk: ') for w in warned), str(warned))
-        expect(routes_nothing(opensm.log) == ["OpenSM's minhop routes"] * 2, str(routes_nothing(opensm.log)))
+    with running(os.path.join(workdir, 'tree'), 'tree-2', 'dmodk', plugin_conf=CONF + '[dmodk]\nmax_missing = 0\n') as (fabric,
+                 opensm):
+        cable = judge(fabric, opensm, ours='dmodk').cables()[0][:2]
+        for change, who in ((fabric.unlink, 'minhop'), (fabric.relink, 'dmodk'), (fabric.unlink, 'minhop')):
+            opensm.change(change(*cable))
+            opensm.resweep()
+            found = status(fabric, good=who == 'dmodk')
+            now = found['status']
+            expect((now['routed_by'], now['ours']) == (who, who == 'dmodk'), str(now))
+        expect(now['outcome'] == 'failed' and not now['check']['passed'] and 'load' not in now, str(now))
+        warned = [w['text'] for w in found['warnings']]
+        expect(len(warned) == len(set(warned)) and any(w.startswith('ERR OR04: dmodk: ') for w in warned), str(warned))
+    expect(routes_nothing(opensm.log) == ["OpenSM's minhop routes"] * 2, str(routes_nothing(opensm.log)))

@@ -11,15 +11,6 @@ HOLD = int(1200 * slowness())	# ms between the first round and the second
 OUTAGE = r'second round of tables: (\d+) LFT blocks; entries were withdrawn for ([\d.]+) ms'
 
 
-def changed(before, after):
-    """(entries, blocks of 64 LIDs) that differ."""
-    was = {s.guid: s for s in before.switches}
-    pairs = [(was[s.guid], s) for s in after.switches if s.guid in was]
-    lids = set(before.lids) | set(after.lids)
-    differs = {(s.guid, lid) for w, s in pairs for lid in lids if w.forward(lid) != s.forward(lid)}
-    return len(differs), len({(guid, lid // 64) for guid, lid in differs})
-
-
 def in_rounds(log):
     """Sweeps whose tables went out in two rounds, as JSON."""
     return [sweep for sweep in routed(log) if sweep['tables']['transition']['two_rounds']]
@@ -204,7 +195,7 @@ def rounds(workdir):
         n, whole = sweep['stable']['withdrawn'], sweep['stable']['withdrawn_whole']
         expect(n and (whole == 0) == dead, '%d withdrawn, %d whole' % (n, whole))
         n_blocks, outage = (float(x) for x in re.findall(OUTAGE, log)[-1])
-        expect(n_blocks == changed(first, after)[1], 'not %d blocks of the second round differ' % n_blocks)
+        expect(n_blocks == len(first.blocks_changed(after)), 'not %d blocks of the second round differ' % n_blocks)
         expect(HOLD <= outage < 60000, 'withdrawn for %.1f ms, and held for %d' % (outage, HOLD))
         expect(without_entry(before, first) >= n, 'fewer than %d entries are withdrawn' % n)
         free(before, first, log, 'the tables of before and of the first round')

@@ -93,24 +93,3 @@ def left(workdir):
             fabric.console(fabric.unlink('leaf-1', 1 + max(leaf.hosts)))
             up_again(opensm, sweeps)
             expect('trap:' not in opensm.log, 'asked although it must not')
-
-
-@scenario('trap.deaf')
-def deaf(workdir):
-    """A switch whose answers are lost: the sweep is not held up for long, and the tables are right in the end."""
-    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
-        with clocked(fabric, 'dfsssp') as opensm:
-            opensm.wait_up()
-            whole = judge(fabric, opensm, ours='dfsssp')
-            name, port, other = whole.cables()[7]
-            for switch in (name, other):
-                fabric.console('Error "%s" 30' % fabric.node_id(switch))
-            sweeps = opensm.sweeps()
-            fabric.console(fabric.unlink(name, port))
-            up_again(opensm, sweeps)
-            for switch in (name, other):
-                fabric.console('Error "%s" 0' % fabric.node_id(switch))
-            opensm.resweep()
-            opensm.wait_quiet()
-            judge(fabric, opensm, ours='dfsssp')
-        opensm.check_own_log()
