@@ -5,26 +5,9 @@ import json
 import random
 
 from command import at, run
+from netfile import write_net
 
 PORTS = 12
-
-
-def write(path, n_switches, n_hosts, cables):
-    """As ibsim reads it. A cable is a set of two ends, (node, port)."""
-    peer = {}
-    for a, b in cables:
-        peer[a], peer[b] = b, a
-    with open(path, 'w', encoding='utf-8') as file:
-        for kind, names, ports in (('Switch', ['s%d' % i for i in range(n_switches)], PORTS),
-                                   ('Hca', ['h%d' % i for i in range(n_hosts)], 1)):
-            for number, name in enumerate(names):
-                # A GUID of its own, so that nodes keep theirs whatever stands in the file.
-                file.write('%sguid=0x%x\n' % ('switch' if kind == 'Switch' else 'ca', (0x10 + (kind == 'Hca')) << 16 | number << 4))
-                file.write('%s %d "%s"\n' % (kind, ports, name))
-                for port in range(1, ports + 1):
-                    if (name, port) in peer:
-                        file.write('[%d] "%s"[%d]\n' % ((port,) + peer[name, port]))
-                file.write('\n')
 
 
 def fabric(draw):
@@ -68,12 +51,14 @@ def change(draw, cables, free):
     return after, want
 
 
-draw, n = random.Random(5), 0
+draw, n_rows = random.Random(5), 0
 for _ in range(60):
     n_switches, n_hosts, cables, free = fabric(draw)
     after, want = change(draw, cables, free)
-    write(at('old.net'), n_switches, n_hosts, cables)
-    write(at('now.net'), n_switches, n_hosts, after)
+    # GUIDs of their own, so that nodes keep them whatever stands in the file.
+    guids = {'%s%d' % (kind, i): (0x10 + (kind == 'h')) << 16 | i << 4 for kind, n in (('s', n_switches), ('h', n_hosts)) for i in range(n)}
+    write_net(at('old.net'), cables, PORTS, guids)
+    write_net(at('now.net'), after, PORTS, guids)
     done = run('diff', '--json', '--same', at('old.net'), at('now.net'))
     rows = json.loads(done.stdout).get('cables', [])
     said = {kind: sorted(sorted([(r['from'], r['from_port']), (r['to'], r['to_port'])]) for r in rows
@@ -81,5 +66,5 @@ for _ in range(60):
     asked = {kind: sorted(sorted(cable) for cable in cables) for kind, cables in want.items()}
     assert said == asked, 'said %s, happened %s' % (said, asked)
     assert done.returncode == bool(rows), done
-    n += len(rows)
-print('%d changed cables of 60 fabrics were named' % n)
+    n_rows += len(rows)
+print('%d changed cables of 60 fabrics were named' % n_rows)

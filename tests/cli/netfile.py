@@ -24,6 +24,25 @@ def read_net(path):
     return {(names[a], i): (names[b], j) for a, i, b, j in cables}, kinds
 
 
+def write_net(path, cables, n_ports=None, guids={}, lids={}):
+    """cables: (end, end) or (end, end, rate), an end is (node, port); hosts are called h.., all others are switches."""
+    ends = {}
+    for a, b, *rate in cables:
+        ends[a], ends[b] = (b, *rate), (a, *rate)
+    with open(path, 'w', encoding='utf-8') as file:
+        for node in sorted({node for node, _ in ends}, key=lambda n: (n[0] == 'h', n)):
+            host, ports = node[0] == 'h', sorted(port for n, port in ends if n == node)
+            if node in guids:
+                file.write('%sguid=0x%x\n' % ('ca' if host else 'switch', guids[node]))
+            head = ' # "%s" base port 0 lid %d lmc 0' % (node, lids[node]) if node in lids and not host else ''
+            file.write('%s %d "%s"%s\n' % ('Hca' if host else 'Switch', 1 if host else n_ports or ports[-1], node, head))
+            for port in ports:
+                (far, far_port), *rate = ends[node, port]
+                lid = 'lid %d lmc 0 ' % lids[node] if node in lids and host else ''
+                file.write('[%d] "%s"[%d]%s\n' % (port, far, far_port, ' # %s"x" lid 0 %s' % (lid, *rate) if rate else ''))
+            file.write('\n')
+
+
 def strike_out(path, ends):
     """The net file without the cable that has these two ends."""
     node, lines = None, []

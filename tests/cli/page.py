@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """The page of `osmroutes report`: what it says, that it stands alone, and what is red. What the page draws is looked
 at where there is node, which runs its script without a browser; the figures in it are looked at everywhere."""
+import collections
 import html.parser
 import json
 import os
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 
 from command import COMMAND, at, generate, run, topology
+from netfile import write_net
 
 
 class Page(html.parser.HTMLParser):
@@ -111,18 +113,12 @@ def check_neck():
     """Two halves of 6 hosts each, joined by one cable: 6 times 6 routes cross it whatever the routing is."""
     cables = [('left-0', 'left-1')] * 3 + [('right-0', 'right-1')] * 3 + [('left-1', 'right-0')]
     cables += [(s, 'h-%s-%d' % (s, k)) for s in ('left-0', 'left-1', 'right-0', 'right-1') for k in range(3)]
-    ports = {}
+    used = collections.Counter()
     for i, cable in enumerate(cables):
-        for end, far in (cable, cable[::-1]):
-            ports.setdefault(end, []).append((i, far))
-    net = at('neck.net')
-    with open(net, 'w') as file:
-        for node, row in ports.items():
-            file.write('%s %d "%s"\n' % ('Hca' if node.startswith('h-') else 'Switch', len(row), node))
-            for k, (i, far) in enumerate(row):
-                file.write('[%d] "%s"[%d]\n' % (k + 1, far, [j for j, _ in ports[far]].index(i) + 1))
-            file.write('\n')
-    text, drawn, page = check_page(net)
+        used.update(cable)
+        cables[i] = [(node, used[node]) for node in cable]
+    write_net(at('neck.net'), cables)
+    text, drawn, page = check_page(at('neck.net'))
     assert figures_of(text)['results'][0]['efi_bound'] == 36
     if not drawn:
         return

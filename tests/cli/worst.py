@@ -9,6 +9,7 @@ import sys
 from fractions import Fraction
 
 from command import ask, at, generate, run
+from netfile import write_net
 
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 RATES = {'1xSDR': 2, '4xSDR': 8, '4xDDR': 16, '4xQDR': 32}
@@ -36,17 +37,10 @@ class Net:
         return self.n + 1 + host
 
     def write(self, path):
-        with open(path, 'w') as file:
-            for s in range(self.n):
-                file.write('Switch %d "S-%d" # "s%d" base port 0 lid %d lmc 0\n' % (self.used[s], s, s, s + 1))
-                for p in range(1, self.used[s] + 1):
-                    far = self.cable.get((s, p))
-                    there = '"S-%d"[%d]' % far if far else '"H-%d"[1]' % self.hosts.index((s, p))
-                    file.write('[%d] %s # "x" lid 0 %s\n' % (p, there, self.rate[s, p]))
-                file.write('\n')
-            for h, (s, p) in enumerate(self.hosts):
-                file.write('Ca 1 "H-%d" # "h%d"\n[1] "S-%d"[%d] # lid %d lmc 0 "s%d" lid %d %s\n\n' % (
-                    h, h, s, p, self.lid(h), s, s + 1, self.rate[s, p]))
+        cables = [(('s%d' % a, p), ('s%d' % b, q), self.rate[a, p]) for (a, p), (b, q) in self.cable.items() if (a, p) < (b, q)]
+        cables += [(('h%d' % h, 1), ('s%d' % s, p), self.rate[s, p]) for h, (s, p) in enumerate(self.hosts)]
+        write_net(path, cables, lids=dict({'s%d' % s: s + 1 for s in range(self.n)},
+                                          **{'h%d' % h: self.lid(h) for h in range(len(self.hosts))}))
 
     def trees(self, root):
         """All ways to send to a switch, as {switch: port}."""
