@@ -161,15 +161,6 @@ class Oracle:
             sum_bandwidth += part
         return sum(hot) / len(hot), sum(hot), sum_bandwidth / n_pairs, max(hot), n_pairs
 
-    def bisections(self, n, seed):
-        hosts, draw, runs, half = list(self.hosts), SplitMix(seed), [], len(self.hosts) // 2
-        for _ in range(n):
-            draw.shuffle(hosts)
-            runs.append(self.one_run([[(i, half + i) for i in range(half)]], hosts))
-        means = [r[2] for r in runs]
-        return {'ebb': spread(means)[0], 'ebb_half_width': spread(means)[1], 'ebb_worst': min(means),
-                'ebb_best': max(means), 'max_congestion': max(r[3] for r in runs), 'pairs_no_path': 0}
-
 
 def spread(values):
     """The mean, and 1.96 standard errors, summed in order."""

@@ -124,16 +124,22 @@ def routed(net, engine):
 
 
 def compare(script, net, n_ranks, n_runs, seed, threads):
-    """Every pattern in order and at random."""
+    """Every pattern in order and at random; random bisections are `halves` of all hosts at random."""
     oracle = routed(net, 'sssp')
     n = n_ranks or len(oracle.hosts)
     wanted = write_patterns(script, n)
-    rows = ask('route', net, '-e', 'sssp', '--bisections=0', '--runs=%d' % n_runs, '--seed=%d' % seed, '--threads=%d' % threads,
-               *('--traffic=' + path for path in wanted))['patterns']
+    said = ask('route', net, '-e', 'sssp', '--bisections=%d' % n_runs, '--runs=%d' % n_runs, '--seed=%d' % seed,
+               '--threads=%d' % threads, *('--traffic=' + path for path in wanted))
+    rows = said['patterns']
     same('%s: rows' % net, len(rows), 2 * len(wanted))
     for row in rows:
         same_keys('%s, %s, %s' % (net, row['pattern'], row['ranking']), row,
                   expected(oracle, oracle.hosts, wanted[row['pattern']], n, row['ranking'], n_runs, seed))
+    if not n_ranks:
+        halves, = (row for row in rows if row['pattern'] == at('traffic-halves') and row['ranking'] == 'random')
+        same_keys(net, said['results'][0], {'ebb': halves['bandwidth'], 'ebb_half_width': halves['bandwidth_half_width'],
+                                            'ebb_worst': halves['bandwidth_min'], 'ebb_best': halves['bandwidth_max'],
+                                            'max_congestion': halves['max_congestion']})
 
 
 # ---- files -------------------------------------------------------------------------------------------
@@ -190,6 +196,8 @@ nets = [generate(*words, name=words[0]) for words in (
     ('random', 'switches=12', 'links=20', 'hosts=3', 'seed=4'))]
 for i, net in enumerate(nets):
     compare(script, net, 0 if i % 2 else 13 + i, 1 + 2 * i, 70 + i, 1 + i)
+for name in ('dual-port', 'bare-switches', 'parallel', 'mixed-speeds'):
+    compare(script, topology(name), 0, 7, 3, 2)
 compare_files(nets[3])
 same_for_any_threads(nets[3], at('traffic-cps-shift'))
 compare(script, topology('tree-2'), 0, 3, 1, 2)

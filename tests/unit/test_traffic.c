@@ -13,7 +13,7 @@
 
 /*
  * ---- Congestion, surveys by one and by several workers, and channel loads, of right tables and of tables with holes and
- * loops, against walks of single routes. tests/cli/bandwidth.py computes whole bisections a second time.
+ * loops, against walks of single routes. tests/cli/patterns.py computes whole bisections a second time.
  */
 
 struct set {
