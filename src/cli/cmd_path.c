@@ -23,15 +23,10 @@ static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
 						{ 0 } };
 
 static const struct out_field path_fields[] = {
-	{ "from", "from", OUT_TEXT },
-	{ "to", "to", OUT_TEXT },
-	{ "lid", "LID", OUT_COUNT },
-	{ "sl", "SL", OUT_COUNT },
-	{ "hops", "switches", OUT_COUNT },
-	{ "minimal", NULL, OUT_COUNT },
-	{ "arrives", "arrives", OUT_BOOL },
-	{ "message", NULL, OUT_TEXT },
-	{ 0 },
+	{ "from", "from", OUT_TEXT },      { "to", "to", OUT_TEXT },
+	{ "lid", "LID", OUT_COUNT },       { "sl", "SL", OUT_COUNT },
+	{ "hops", "switches", OUT_COUNT }, { "arrives", "arrives", OUT_BOOL },
+	{ "message", NULL, OUT_TEXT },     { 0 },
 };
 
 static const struct out_field hop_fields[] = {
@@ -161,8 +156,8 @@ static void say_hop(void *ctx, const struct hop *hop)
 		hop->vl == OSR_VL_UNSET ? OUT_NO_COUNT : hop->vl, next);
 }
 
-/* False: it does not arrive. minimal: switches of the shortest way. */
-static bool say_path(struct cli_run *run, uint32_t from, uint32_t dest, uint32_t minimal)
+/* False: it does not arrive. */
+static bool say_path(struct cli_run *run, uint32_t from, uint32_t dest)
 {
 	const struct osr_fabric *f = &run->in.fabric;
 	struct walk w = { .run = run, .dest = dest };
@@ -185,36 +180,10 @@ static bool say_path(struct cli_run *run, uint32_t from, uint32_t dest, uint32_t
 	end = follow(run, from, dest, sl, say_hop, &w);
 	OUT_ADD(&run->out, "paths", osr_terminal_name(f, from, name),
 		osr_terminal_name(f, f->dest_term[dest], to), f->dest_lid[dest],
-		sl == OSR_NO_SL ? OUT_NO_COUNT : sl, w.n_hops - is_host, minimal, !end, end);
+		sl == OSR_NO_SL ? OUT_NO_COUNT : sl, w.n_hops - is_host, !end, end);
 	if (end)
 		out_note(&run->out, "%s to LID %u: %s", name, f->dest_lid[dest], end);
 	return !end;
-}
-
-/* Switches on the shortest way, both ends counted; 0: there is none. */
-static enum osr_status shortest(const struct osr_fabric *fabric, uint32_t from, uint32_t to,
-				struct osr_arena *scratch, uint32_t *n, struct osr_diag *diag)
-{
-	uint32_t *queue = osr_alloc(scratch, fabric->n_switches, sizeof(*queue));
-	uint32_t *dist = osr_calloc(scratch, fabric->n_switches, sizeof(*dist));
-	uint32_t end = 0;
-
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	queue[end++] = from;
-	dist[from] = 1;
-	for (uint32_t i = 0; i < end && !dist[to]; i++)
-		for (uint32_t c = fabric->chan_row[queue[i]]; c < fabric->chan_row[queue[i] + 1];
-		     c++) {
-			uint32_t v = fabric->chan_dst[c];
-
-			if (dist[v])
-				continue;
-			dist[v] = dist[queue[i]] + 1;
-			queue[end++] = v;
-		}
-	*n = dist[to];
-	return OSR_OK;
 }
 
 /* From A to B and back, for every LID. */
@@ -222,7 +191,7 @@ static enum osr_status path_from_to(struct args *a)
 {
 	struct osr_diag *diag = &a->run.diag;
 	const struct osr_fabric *f = &a->run.in.fabric;
-	uint32_t term[2] = { 0, 0 }, minimal = 0;
+	uint32_t term[2] = { 0, 0 };
 	enum osr_status st = OSR_OK;
 
 	for (unsigned i = 0; i < 2 && !st; i++)
@@ -230,15 +199,12 @@ static enum osr_status path_from_to(struct args *a)
 	if (!st && term[0] == term[1])
 		st = osr_fail(diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port", a->run.word[0],
 			      a->run.word[1]);
-	if (!st)
-		st = shortest(f, f->term_switch[term[0]], f->term_switch[term[1]], &a->run.scratch,
-			      &minimal, diag);
 	for (unsigned i = 0; i < (a->one_way ? 1 : 2) && !st; i++) {
 		uint32_t to = term[1 - i];
 
 		for (uint32_t d = f->lid_dest[f->term_lid[to]];
 		     d < f->n_dests && f->dest_term[d] == to; d++)
-			if (!say_path(&a->run, term[i], d, minimal))
+			if (!say_path(&a->run, term[i], d))
 				a->run.code = CLI_BAD;
 	}
 	return st;

@@ -159,34 +159,19 @@ void out_members(struct out *o, const struct out_field *fields, const void *from
 	}
 }
 
-static void add_line(struct out *o, json_t **lines, const char *fmt, va_list ap)
+void out_line(struct out *o, json_t **lines, const char *fmt, ...)
 {
 	char *text = NULL;
+	va_list ap;
 
 	if (!*lines)
 		*lines = json_array();
+	va_start(ap, fmt);
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = NULL;
+	va_end(ap);
 	o->failed |= !text || json_array_append_new(*lines, json_text(text));
 	free(text);
-}
-
-void out_head(struct out *o, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_line(o, &o->heads, fmt, ap);
-	va_end(ap);
-}
-
-void out_note(struct out *o, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_line(o, &o->notes, fmt, ap);
-	va_end(ap);
 }
 
 /* ---- for people ----------------------------------------------------------------------------- */

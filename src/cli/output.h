@@ -166,8 +166,10 @@ void out_bool(struct out *o, const char *key, bool yes);
 void out_members(struct out *o, const struct out_field *fields, const void *from, unsigned have);
 
 /* A line for people only, above (head) or below (note) all sections. */
-void out_head(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void out_note(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define out_head(o, ...) out_line(o, &(o)->heads, __VA_ARGS__)
+#define out_note(o, ...) out_line(o, &(o)->notes, __VA_ARGS__)
+void out_line(struct out *o, struct json_t **lines, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Everything as JSON, to be freed; NULL if memory ran out. */
 char *out_json(const struct out *o);

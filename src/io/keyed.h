@@ -16,16 +16,21 @@ void osr_keyed_sort(struct osr_keyed *list, uint32_t n);
 /* Where in a sorted list the first is whose key is not below this one; n if all are. */
 uint32_t osr_keyed_at(const struct osr_keyed *list, uint32_t n, uint64_t key);
 
-/* *list: room for more than n objects of `size` bytes; *room is how many there is for now. False: out of memory. */
-static inline bool osr_grow(void **list, uint32_t n, uint32_t *room, size_t size)
+/* *list: room for `more` objects of `size` bytes behind the n there are; *room is how many there is for now. False: no memory. */
+static inline bool osr_grow(void **list, uint32_t n, uint32_t more, uint32_t *room, size_t size)
 {
-	uint32_t more = *room ? 2 * *room : 64;
-	void *p = n < *room ? *list : reallocarray(*list, more, size);
+	uint64_t want = *room ? *room : 64;
+	void *p = *list;
 
-	if (p && n >= *room)
-		*room = more;
-	*list = p ? p : *list;
-	return p;
+	while (want < (uint64_t)n + more)
+		want *= 2;
+	if (want != *room)
+		p = want <= UINT32_MAX ? reallocarray(p, want, size) : NULL;
+	if (!p)
+		return false;
+	*list = p;
+	*room = (uint32_t)want;
+	return true;
 }
 
 #endif

@@ -23,27 +23,12 @@ void osr_net_free(struct osr_net *net)
 	*net = (struct osr_net){ 0 };
 }
 
-/* Makes room for `more` objects behind the n there are, doubling so that adding stays linear. */
 static bool reserve(struct osr_net *net, void **array, uint32_t n, uint32_t *room, uint32_t more,
 		    size_t size)
 {
-	uint64_t want = *room ? *room : 64;
-	void *p;
-
-	if (net->failed)
-		return false;
-	while (want < (uint64_t)n + more)
-		want *= 2;
-	if (want == *room)
-		return true;
-	p = want <= UINT32_MAX ? reallocarray(*array, want, size) : NULL;
-	if (!p) {
+	if (!net->failed && !osr_grow(array, n, more, room, size))
 		net->failed = OSR_NOMEM;
-		return false;
-	}
-	*array = p;
-	*room = (uint32_t)want;
-	return true;
+	return !net->failed;
 }
 
 uint32_t osr_net_string(struct osr_net *net, const char *s, size_t len)

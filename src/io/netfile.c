@@ -380,7 +380,7 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 	far = find_id(f, id, &st);
 	if (!far)
 		return st;
-	if (!osr_grow((void **)&f->said, f->n_said, &f->room, sizeof(*f->said)))
+	if (!osr_grow((void **)&f->said, f->n_said, 1, &f->room, sizeof(*f->said)))
 		return osr_lines_nomem(f->in);
 	f->net->ports[port].peer = f->n_said;
 	f->said[f->n_said++] = (struct port_line){ .port = port,

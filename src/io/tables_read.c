@@ -320,7 +320,7 @@ static uint8_t *sl_row(struct reader *r, uint32_t term)
 	size_t n = r->f->n_dests;
 
 	if (r->row[term] == OSR_NONE) {
-		if (!osr_grow((void **)&r->sl, r->n_rows, &r->room, n + 1))
+		if (!osr_grow((void **)&r->sl, r->n_rows, 1, &r->room, n + 1))
 			return NULL;
 		r->row[term] = r->n_rows++;
 		memset(r->sl + r->row[term] * n, OSR_NO_SL, n);
@@ -450,7 +450,7 @@ static enum osr_status group_line(struct reader *r, const char *at)
 				      "expected \"0xMLID : 0xPORT ...\" below \"Switch 0xGUID\"");
 	if (mlid < MLID_FIRST || mlid > MLID_LAST || !osr_scan(&at, ": "))
 		return osr_lines_fail(r->in, "expected a multicast LID and a colon");
-	if (!osr_grow((void **)&r->entry, r->n_rows, &r->room, sizeof(*r->entry)))
+	if (!osr_grow((void **)&r->entry, r->n_rows, 1, &r->room, sizeof(*r->entry)))
 		return osr_lines_nomem(r->in);
 	e = &r->entry[r->n_rows++];
 	*e = (struct entry){ .sw = r->sw, .mlid = (uint16_t)mlid };

@@ -24,7 +24,7 @@ static enum osr_status begin_phase(struct reader *r)
 	/* One without a pair is no phase. */
 	if (r->n_phases && r->row[r->n_phases - 1] == r->n_pairs)
 		return OSR_OK;
-	if (!osr_grow((void **)&r->row, r->n_phases + 1, &r->phases_room, sizeof(*r->row)))
+	if (!osr_grow((void **)&r->row, r->n_phases, 2, &r->phases_room, sizeof(*r->row)))
 		return osr_lines_nomem(r->in);
 	r->row[r->n_phases++] = r->n_pairs;
 	return OSR_OK;
@@ -75,7 +75,7 @@ static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
 	if (pair.from == pair.to)
 		return osr_lines_fail(r->in, "\"%.80s\" sends to itself", to);
 	if (r->n_pairs == MAX_PAIRS ||
-	    !osr_grow((void **)&r->pair, r->n_pairs, &r->pairs_room, sizeof(*r->pair)))
+	    !osr_grow((void **)&r->pair, r->n_pairs, 1, &r->pairs_room, sizeof(*r->pair)))
 		return osr_lines_nomem(r->in);
 	r->pair[r->n_pairs++] = pair;
 	return OSR_OK;
