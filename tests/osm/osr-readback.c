@@ -6,12 +6,12 @@
  *	ibsim-run osr-readback --serve ...	the same again for every line on stdin
  *
  * Tables are hexadecimal strings: a forwarding table has two digits per LID, an SL2VL table one per
- * SL. The SL2VL tables of a switch are mostly equal: "common" is the most frequent one and
- * "others" lists the (in port, out port, table) that differ, for the ports in "ports".
+ * SL. The SL2VL tables of a switch are mostly equal: "common" is one of them and "others" lists
+ * the (in port, out port, table) that differ, for the ports in "ports".
  */
-#include <argp.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,58 +72,27 @@ static json_t *port_json(const struct osr_live *live, const struct osr_live_port
 	return j;
 }
 
-static int compare_tables(const void *a, const void *b)
-{
-	return memcmp(a, b, 8);
-}
-
-/* The table that most (in, out) pairs share. */
-static void common_table(const uint8_t (*tables)[8], size_t n, uint8_t common[8])
-{
-	uint8_t(*sorted)[8] = malloc(n * 8 + 8);
-	size_t best = 0;
-
-	memset(common, 0, 8);
-	if (!sorted)
-		abort();
-	memcpy(sorted, tables, n * 8);
-	qsort(sorted, n, 8, compare_tables);
-	for (size_t i = 0, j; i < n; i = j) {
-		for (j = i + 1; j < n && !memcmp(sorted[i], sorted[j], 8); j++)
-			;
-		if (j - i > best) {
-			best = j - i;
-			memcpy(common, sorted[i], 8);
-		}
-	}
-	free(sorted);
-}
-
+/* The table of the last pair of ports is that of most. */
 static json_t *switch_sl2vl_json(const struct osr_live_node *n)
 {
 	unsigned width = n->n_ports + 1, n_up = 0;
-	uint8_t(*read)[8] = malloc((size_t)width * width * 8);
 	json_t *ports = json_array(), *others = json_array();
-	uint8_t common[8], up[256];
+	uint8_t common[8] = { 0 }, up[256];
 
-	if (!read)
-		abort();
 	for (unsigned p = 0; p < width; p++)
 		if (osr_live_port_up(n, p)) {
 			up[n_up++] = p;
+			memcpy(common, n->sl2vl[p * width + p], 8);
 			json_array_append_new(ports, json_integer(p));
 		}
 	for (unsigned i = 0; i < n_up; i++)
-		for (unsigned o = 0; o < n_up; o++)
-			memcpy(read[i * n_up + o], n->sl2vl[up[i] * width + up[o]], 8);
-	common_table((const uint8_t(*)[8])read, n_up * n_up, common);
-	for (unsigned i = 0; i < n_up; i++)
-		for (unsigned o = 0; o < n_up; o++)
-			if (memcmp(read[i * n_up + o], common, 8))
-				json_array_append_new(others,
-						      json_pack("[iio]", up[i], up[o],
-								hex_json(read[i * n_up + o], 8)));
-	free(read);
+		for (unsigned o = 0; o < n_up; o++) {
+			const uint8_t *table = n->sl2vl[up[i] * width + up[o]];
+
+			if (memcmp(table, common, 8))
+				json_array_append_new(others, json_pack("[iio]", up[i], up[o],
+									hex_json(table, 8)));
+		}
 	return json_pack("{so so so}", "ports", ports, "common", hex_json(common, 8), "others",
 			 others);
 }
@@ -200,37 +169,6 @@ static int write_fabric(const struct osr_live *live)
 	return st || ferror(stdout) ? 1 : 0;
 }
 
-struct options {
-	struct osr_live_ask ask;
-	bool any, serve;
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *o = state->input;
-	struct osr_live_ask *ask = &o->ask;
-
-	if (key == 's') {
-		o->serve = true;
-		return 0;
-	}
-	if (key != ARGP_KEY_ARG)
-		return ARGP_ERR_UNKNOWN;
-	o->any = true;
-	if (!strcmp(arg, "lft"))
-		ask->lft = true;
-	else if (!strcmp(arg, "sl2vl"))
-		ask->sl2vl = true;
-	else if (!strcmp(arg, "vlarb"))
-		ask->vlarb = true;
-	else if (!strcmp(arg, "mft"))
-		ask->n_mlids = UINT32_MAX;
-	else
-		argp_error(state, "unknown table \"%s\": lft, sl2vl, vlarb and mft can be read",
-			   arg);
-	return 0;
-}
-
 static int read_once(const struct osr_live_ask *ask)
 {
 	struct osr_arena arena = { 0 };
@@ -268,22 +206,24 @@ static int serve(const struct osr_live_ask *ask)
 
 int main(int argc, char **argv)
 {
-	static const struct argp_option table[] = {
-		{ "serve", 's', NULL, 0, "read again for every line on standard input", 0 },
-		{ 0 },
-	};
-	static const struct argp argp = {
-		.options = table,
-		.parser = parse,
-		.args_doc = "[lft] [sl2vl] [vlarb] [mft]",
-		.doc = "Reads a fabric and the tables in its switches; writes JSON to stdout.",
-	};
-	struct options o = { 0 };
+	struct osr_live_ask ask = { 0 };
+	bool serves = argc > 1 && !strcmp(argv[1], "--serve");
 
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
-	if (!o.any)
-		o.ask = (struct osr_live_ask){
+	for (int i = 1 + serves; i < argc; i++) {
+		if (!strcmp(argv[i], "lft"))
+			ask.lft = true;
+		else if (!strcmp(argv[i], "sl2vl"))
+			ask.sl2vl = true;
+		else if (!strcmp(argv[i], "vlarb"))
+			ask.vlarb = true;
+		else if (!strcmp(argv[i], "mft"))
+			ask.n_mlids = UINT32_MAX;
+		else
+			return 2;
+	}
+	if (argc == 1 + serves)
+		ask = (struct osr_live_ask){
 			.lft = true, .sl2vl = true, .vlarb = true, .n_mlids = UINT32_MAX
 		};
-	return o.serve ? serve(&o.ask) : read_once(&o.ask);
+	return serves ? serve(&ask) : read_once(&ask);
 }

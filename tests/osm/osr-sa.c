@@ -2,14 +2,13 @@
 /*
  * osr-sa: asks the subnet administrator (OpenSM) as applications do, thousands of times a second.
  *
- *	osr-sa paths [--sl N] [--pkey N] < LISTS	one PathRecord query per (source, destination)
+ *	osr-sa paths [--sl=N] [--pkey=N] < LISTSone PathRecord query per (source, destination)
  *	osr-sa join|leave MGID [GID]			a full member of a multicast group
  *
  * LISTS: lines "SOURCE_LID: DEST_LID DEST_LID ...". Every line gives one line of output: the
  * source LID and one character per destination: the SL in hexadecimal, "-" where the SA has no path
  * for us, "!" where it did not answer, "?" where the answer names other LIDs. saquery would need one process per query.
  */
-#include <argp.h>
 #include <arpa/inet.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -193,52 +192,20 @@ static int member(const struct options *o, unsigned method)
 	return st;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *o = state->input;
-
-	switch (key) {
-	case 's':
-		o->sl = strtol(arg, NULL, 0) & 0xf;
-		return 0;
-	case 'p':
-		o->pkey = strtol(arg, NULL, 0) & 0xffff;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->n_args == 3)
-			argp_usage(state);
-		o->args[o->n_args++] = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->n_args)
-			argp_usage(state);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
 int main(int argc, char **argv)
 {
-	static const struct argp_option table[] = {
-		{ "sl", 's', "N", 0, "ask for this service level", 0 },
-		{ "pkey", 'p', "N", 0, "ask for this partition", 0 },
-		{ 0 },
-	};
-	static const struct argp argp = {
-		.options = table,
-		.parser = parse,
-		.args_doc = "paths | join MGID [GID] | leave MGID [GID]",
-		.doc = "Queries the subnet administrator.",
-	};
 	struct options o = { .sl = -1, .pkey = -1 };
 
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
-	if (!strcmp(o.args[0], "paths"))
+	for (int i = 1; i < argc && o.n_args < 3; i++)
+		if (sscanf(argv[i], "--sl=%d", &o.sl) != 1 &&
+		    sscanf(argv[i], "--pkey=%d", &o.pkey) != 1)
+			o.args[o.n_args++] = argv[i];
+	if (o.n_args && !strcmp(o.args[0], "paths"))
 		return paths(&o);
-	if (!strcmp(o.args[0], "join"))
+	if (o.n_args && !strcmp(o.args[0], "join"))
 		return member(&o, IB_MAD_METHOD_SET);
-	if (!strcmp(o.args[0], "leave"))
+	if (o.n_args && !strcmp(o.args[0], "leave"))
 		return member(&o, 0x15 /* SubnAdmDelete */);
-	fprintf(stderr, "osr-sa: unknown command \"%s\"\n", o.args[0]);
+	fputs("osr-sa: paths, join MGID [GID] or leave MGID [GID]\n", stderr);
 	return 2;
 }

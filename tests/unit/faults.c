@@ -17,7 +17,7 @@ static void *get(size_t n, size_t size)
 
 void faults_new(struct faults *x, const struct osr_fabric *whole)
 {
-	x->whole = whole;
+	*x = (struct faults){ .whole = whole };
 	x->chan = get(whole->n_channels, sizeof(bool));
 	x->sw = get(whole->n_switches, sizeof(bool));
 	x->term = get(whole->n_terminals, sizeof(bool));
@@ -35,58 +35,97 @@ void faults_cable(struct faults *x, uint32_t chan, bool away)
 	x->chan[chan] = x->chan[x->whole->chan_rev[chan]] = away;
 }
 
-static void add_links(const struct faults *x, struct osr_builder *b, const uint32_t *handle)
+/* 0 .. n-1 in an order that is drawn; as they are without a seed. To be freed. */
+static uint32_t *draw_order(uint32_t n, uint64_t *seed)
 {
-	const struct osr_fabric *f = x->whole;
+	uint32_t *list = get(n, sizeof(*list));
 
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t r = f->chan_rev[c];
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t j = *seed ? (uint32_t)(test_random(seed) % (i + 1)) : i;
 
-		if (r < c || x->chan[c] || x->sw[f->chan_src[c]] || x->sw[f->chan_dst[c]])
-			continue;
-		osr_builder_link(b, &(struct osr_link_in){ .sw_a = handle[f->chan_src[c]],
-							   .sw_b = handle[f->chan_dst[c]],
-							   .port_a = f->chan_port[c],
-							   .port_b = f->chan_port[r],
-							   .vls = f->chan_vls[c],
-							   .flags_a = f->chan_flags[c],
-							   .flags_b = f->chan_flags[r],
-							   .rate = f->chan_rate[c] });
+		list[i] = list[j];
+		list[j] = i;
 	}
+	return list;
+}
+
+static uint64_t draw_guid(uint64_t guid, uint64_t *seed)
+{
+	return *seed ? test_random(seed) | 1 : guid;
 }
 
 void faults_build(const struct faults *x, struct osr_arena *arena, struct osr_fabric *out)
 {
 	const struct osr_fabric *f = x->whole;
 	struct osr_builder *b = osr_builder_new();
-	uint32_t *handle = get(f->n_switches, sizeof(*handle));
+	uint64_t seed = x->shuffle, feed = seed ? seed : x->order;
+	uint32_t *sw = draw_order(f->n_switches, &feed), *chan = draw_order(f->n_channels, &feed);
+	uint32_t *term = draw_order(f->n_terminals, &feed),
+		 *lid = draw_order(f->n_terminals, &seed);
+	uint32_t *handle = get(f->n_switches, sizeof(*handle)),
+		 *port = get(f->n_ports, sizeof(*port));
 	struct osr_diag diag = { "" };
 
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t i = 0; i < f->n_switches; i++) {
+		uint32_t s = sw[i], *ports = draw_order(f->sw_n_ports[s], &seed);
+
+		for (uint32_t p = 1; p <= f->sw_n_ports[s]; p++)
+			port[f->port_row[s] + p] = ports[p - 1] + 1;
+		free(ports);
 		if (!x->sw[s])
 			handle[s] = osr_builder_switch(
-				b, &(struct osr_switch_in){ .guid = f->sw_guid[s],
+				b, &(struct osr_switch_in){ .guid = draw_guid(f->sw_guid[s], &seed),
 							    .n_ports = f->sw_n_ports[s],
 							    .flags = f->sw_flags[s],
 							    .name = f->names + f->sw_name[s] });
-	add_links(x, b, handle);
-	for (uint32_t t = 0; t < f->n_terminals; t++)
-		if (!x->sw[f->term_switch[t]] && !x->term[t])
+	}
+	for (uint32_t i = 0; i < f->n_channels; i++) {
+		/* Of the two channels of a cable one is taken. */
+		uint32_t c = chan[i], r = f->chan_rev[c];
+		bool other = feed ? (c ^ r ^ feed) & 1 : 0;
+
+		if ((r < c) != other || x->chan[c] || x->sw[f->chan_src[c]] ||
+		    x->sw[f->chan_dst[c]])
+			continue;
+		osr_builder_link(
+			b, &(struct osr_link_in){
+				   .sw_a = handle[f->chan_src[c]],
+				   .sw_b = handle[f->chan_dst[c]],
+				   .port_a = (uint8_t)
+					   port[f->port_row[f->chan_src[c]] + f->chan_port[c]],
+				   .port_b = (uint8_t)
+					   port[f->port_row[f->chan_dst[c]] + f->chan_port[r]],
+				   .vls = f->chan_vls[c],
+				   .flags_a = f->chan_flags[c],
+				   .flags_b = f->chan_flags[r],
+				   .rate = f->chan_rate[c] });
+	}
+	for (uint32_t i = 0; i < f->n_terminals; i++) {
+		uint32_t t = term[i], s = f->term_switch[t];
+
+		if (!x->sw[s] && !x->term[t])
 			osr_builder_terminal(
-				b, &(struct osr_terminal_in){ .guid = f->term_guid[t],
-							      .sw = handle[f->term_switch[t]],
-							      .port = f->term_port[t],
-							      .lmc = f->term_lmc[t],
-							      .role = f->term_role[t],
-							      .group = f->term_group[t],
-							      .lid = f->term_lid[t],
-							      .name = f->names + f->term_name[t] });
+				b, &(struct osr_terminal_in){
+					   .guid = draw_guid(f->term_guid[t], &seed),
+					   .sw = handle[s],
+					   .port = (uint8_t)port[f->port_row[s] + f->term_port[t]],
+					   .lmc = f->term_lmc[t],
+					   .role = f->term_role[t],
+					   .group = f->term_group[t],
+					   .lid = f->term_lid[lid[t]],
+					   .name = f->names + f->term_name[t] });
+	}
 	if (osr_builder_build(b, arena, out, &diag) != OSR_OK) {
 		fprintf(stderr, "a fabric with faults: %s\n", diag.text);
 		abort();
 	}
 	osr_builder_free(b);
 	free(handle);
+	free(port);
+	free(lid);
+	free(term);
+	free(chan);
+	free(sw);
 }
 
 /* ---- the ledger ------------------------------------------------------------------------------ */

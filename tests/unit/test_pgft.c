@@ -10,6 +10,7 @@
 #include <osmroutes/prng.h>
 
 #include "fabrics.h"
+#include "faults.h"
 #include "topos.h"
 
 static const struct osr_pgft_options options = { .max_missing = 30 };
@@ -49,80 +50,22 @@ static void make_net(const struct tree *t, bool mgmt, struct osr_net *net)
 		fail_msg("%s", diag.text);
 }
 
-/* 0 .. n-1 in random order; as they are for seed 0. */
-static uint32_t *permutation(uint32_t n, struct osr_prng *prng)
-{
-	uint32_t *list = malloc((n + 1) * sizeof(*list));
-
-	for (uint32_t i = 0; i < n; i++)
-		list[i] = i;
-	if (prng)
-		osr_prng_shuffle(prng, list, n);
-	return list;
-}
-
-/*
- * The net as a fabric with random GUIDs, LIDs and ports, fed in random order. Ports of switches
- * beyond those in use are part of the shuffle.
- */
-static void scramble(const struct osr_net *net, uint64_t seed, struct osr_arena *arena,
+/* The net as a fabric with random GUIDs, LIDs and ports, fed in random order. */
+static void scramble(struct osr_net *net, uint64_t seed, struct osr_arena *arena,
 		     struct osr_fabric *f)
 {
-	struct osr_prng prng = { .state = seed };
-	struct osr_builder *b = osr_builder_new();
-	uint32_t *order = permutation(net->n_nodes, &prng);
-	uint32_t *lid = permutation(net->n_nodes, &prng);
-	uint32_t *handle = malloc((net->n_nodes + 1) * sizeof(*handle));
-	uint32_t *port = malloc((net->n_ports + 1) * sizeof(*port));
+	struct osr_arena plain = { 0 };
 	struct osr_diag diag = { "" };
+	struct osr_fabric whole;
+	struct faults faults;
 
-	for (uint32_t i = 0; i < net->n_nodes; i++) {
-		const struct osr_net_node *n = &net->nodes[order[i]];
-		uint32_t *ports = permutation(n->n_ports, n->type == OSR_NET_SWITCH ? &prng : NULL);
-
-		port[n->port_row] = 0;
-		for (uint32_t k = 1; k <= n->n_ports; k++)
-			port[n->port_row + k] = ports[k - 1] + 1;
-		free(ports);
-		if (n->type != OSR_NET_SWITCH)
-			continue;
-		handle[order[i]] = osr_builder_switch(
-			b, &(struct osr_switch_in){ .guid = osr_prng_next(&prng) | 1,
-						    .n_ports = n->n_ports,
-						    .name = osr_net_name(net, order[i]) });
-		osr_builder_terminal(
-			b, &(struct osr_terminal_in){ .guid = osr_prng_next(&prng) | 1,
-						      .sw = handle[order[i]],
-						      .role = OSR_ROLE_SP0,
-						      .lid = (uint16_t)(1 + lid[order[i]]) });
-	}
-	for (uint32_t i = 0; i < net->n_ports; i++) {
-		uint32_t peer = net->ports[i].peer, a = net->ports[i].node, c;
-
-		if (peer == OSR_NONE || net->nodes[a].type != OSR_NET_SWITCH)
-			continue;
-		c = net->ports[peer].node;
-		if (net->nodes[c].type != OSR_NET_SWITCH)
-			osr_builder_terminal(
-				b, &(struct osr_terminal_in){ .guid = osr_prng_next(&prng) | 1,
-							      .sw = handle[a],
-							      .port = (uint8_t)port[i],
-							      .role = OSR_ROLE_CA,
-							      .lid = (uint16_t)(1 + lid[c]),
-							      .name = osr_net_name(net, c) });
-		else if (i < peer)
-			osr_builder_link(b, &(struct osr_link_in){ .sw_a = handle[a],
-								   .sw_b = handle[c],
-								   .port_a = (uint8_t)port[i],
-								   .port_b = (uint8_t)port[peer] });
-	}
-	if (osr_builder_build(b, arena, f, &diag))
+	if (osr_net_fabric(net, 0, &plain, &whole, &diag))
 		fail_msg("%s", diag.text);
-	osr_builder_free(b);
-	free(order);
-	free(lid);
-	free(handle);
-	free(port);
+	faults_new(&faults, &whole);
+	faults.shuffle = seed + 1;
+	faults_build(&faults, arena, f);
+	faults_free(&faults);
+	osr_arena_free(&plain);
 }
 
 /*
