@@ -35,6 +35,17 @@ void faults_cable(struct faults *x, uint32_t chan, bool away)
 	x->chan[chan] = x->chan[x->whole->chan_rev[chan]] = away;
 }
 
+uint32_t faults_channel_in(const struct osr_fabric *g, const struct osr_fabric *f, uint32_t c)
+{
+	uint32_t s =
+		c == OSR_NONE ? OSR_NONE : osr_fabric_switch_by_guid(g, f->sw_guid[f->chan_src[c]]);
+	uint32_t there = s == OSR_NONE ? OSR_NONE : osr_port_channel(g, s, f->chan_port[c]);
+
+	return there != OSR_NONE && g->sw_guid[g->chan_dst[there]] == f->sw_guid[f->chan_dst[c]]
+		       ? there
+		       : OSR_NONE;
+}
+
 /* 0 .. n-1 in an order that is drawn; as they are without a seed. To be freed. */
 static uint32_t *draw_order(uint32_t n, uint64_t *seed)
 {
@@ -171,19 +182,6 @@ void ledger_note(struct ledger *l, const struct osr_result *now)
 					(uint16_t)(1u << r->sl[(size_t)d * f->n_switches + s]);
 }
 
-/* Where the same cable leaves today's fabric, by the same port of the same switch, between the same two switches. */
-static uint32_t old_channel(const struct osr_fabric *f, const struct osr_fabric *o, uint32_t os,
-			    uint32_t oc)
-{
-	uint32_t s = osr_fabric_switch_by_guid(f, o->sw_guid[os]);
-	uint32_t c = s == OSR_NONE || oc == OSR_NONE ? OSR_NONE
-						     : osr_port_channel(f, s, o->chan_port[oc]);
-
-	return c != OSR_NONE && f->sw_guid[f->chan_dst[c]] == o->sw_guid[o->chan_dst[oc]]
-		       ? c
-		       : OSR_NONE;
-}
-
 /* Entries and spanning order of before, as far as they lead over cables of today. */
 static void take_over(const struct osr_result *now, const struct osr_result *before,
 		      struct osr_arena *arena, struct osr_routing *old)
@@ -202,14 +200,14 @@ static void take_over(const struct osr_result *now, const struct osr_result *bef
 			old->mcast_parent[s] =
 				os == OSR_NONE
 					? OSR_NONE
-					: old_channel(f, o, os, before->routing.mcast_parent[os]);
+					: faults_channel_in(f, o, before->routing.mcast_parent[os]);
 		for (uint32_t d = 0; os != OSR_NONE && d < f->n_dests; d++) {
 			uint32_t od = dest_of(o, f->dest_lid[d]), c = OSR_NONE;
 
 			if (od != OSR_NONE &&
 			    o->term_guid[o->dest_term[od]] == f->term_guid[f->dest_term[d]])
-				c = old_channel(
-					f, o, os,
+				c = faults_channel_in(
+					f, o,
 					osr_port_channel(o, os, osr_lft(&before->routing, os, od)));
 			if (c != OSR_NONE)
 				old->lft[d * n + s] = f->chan_port[c];

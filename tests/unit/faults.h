@@ -23,6 +23,8 @@ struct faults {
 void faults_new(struct faults *x, const struct osr_fabric *whole);
 void faults_free(struct faults *x);
 void faults_cable(struct faults *x, uint32_t chan, bool away);
+/* The same cable in another fabric: by the switches at both ends, and the port. */
+uint32_t faults_channel_in(const struct osr_fabric *g, const struct osr_fabric *f, uint32_t c);
 /* What is left, as a fabric of its own, in `arena`. */
 void faults_build(const struct faults *x, struct osr_arena *arena, struct osr_fabric *f);
 

@@ -59,17 +59,6 @@ static struct slot *free_slot(struct life *x)
 	abort();
 }
 
-/* The same cable in another fabric: by the switches at both ends, and the ports. */
-static uint32_t channel_in(const struct osr_fabric *g, const struct osr_fabric *f, uint32_t c)
-{
-	uint32_t s = osr_fabric_switch_by_guid(g, f->sw_guid[f->chan_src[c]]), there;
-
-	there = s == OSR_NONE ? OSR_NONE : osr_port_channel(g, s, f->chan_port[c]);
-	return there != OSR_NONE && g->sw_guid[g->chan_dst[there]] == f->sw_guid[f->chan_dst[c]]
-		       ? there
-		       : OSR_NONE;
-}
-
 #define NO_ENTRY SIZE_MAX
 
 /* The entry of the same switch for the same LID in other tables, if it leads anywhere. */
@@ -96,7 +85,7 @@ static bool was_cut(const struct osr_result *before, const struct osr_fabric *f,
 	for (uint32_t hops = 0; s != o->dest_switch[d] && hops < o->n_switches; hops++) {
 		uint32_t c = osr_port_channel(o, s, osr_lft(&before->routing, s, d));
 
-		if (c == OSR_NONE || channel_in(f, o, c) == OSR_NONE)
+		if (c == OSR_NONE || faults_channel_in(f, o, c) == OSR_NONE)
 			return true;
 		s = o->chan_dst[c];
 	}
@@ -219,7 +208,7 @@ static uint32_t count_missing(const struct osr_fabric *a, const struct osr_fabri
 	uint32_t n = 0;
 
 	for (uint32_t c = 0; c < a->n_channels; c++)
-		n += channel_in(b, a, c) == OSR_NONE;
+		n += faults_channel_in(b, a, c) == OSR_NONE;
 	return n;
 }
 
@@ -297,7 +286,7 @@ static bool was_in_order(const struct osr_result *before, const struct osr_fabri
 {
 	const struct osr_fabric *g = &before->fabric;
 	const uint32_t *parent = before->routing.mcast_parent;
-	uint32_t was = channel_in(g, f, c);
+	uint32_t was = faults_channel_in(g, f, c);
 
 	return was != OSR_NONE &&
 	       (parent[g->chan_src[was]] == was || parent[g->chan_dst[was]] == g->chan_rev[was]);
