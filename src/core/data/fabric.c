@@ -22,6 +22,7 @@ struct switch_rec {
 	struct osr_switch_in in;
 	uint32_t name;
 	uint32_t handle;
+	uint32_t row; /* of its ports, once it has been sorted */
 };
 
 struct terminal_rec {
@@ -159,6 +160,166 @@ void osr_builder_terminal(struct osr_builder *builder, const struct osr_terminal
 	rec->name = fabric_add_name(builder, in->name);
 }
 
+/* ---- arrays --------------------------------------------------------------------------------- */
+
+struct array {
+	size_t offset; /* of the pointer in struct osr_fabric */
+	size_t n, size;
+};
+
+#define N_ARRAYS 31
+#define N_NAME_ARRAYS 3 /* the last ones: where a string lies says nothing */
+
+/* Strings follow one another, so the one that begins last ends the block. */
+static size_t names_size(const struct osr_fabric *fabric)
+{
+	uint32_t last = 0;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		last = fabric->sw_name[s] > last ? fabric->sw_name[s] : last;
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		last = fabric->term_name[t] > last ? fabric->term_name[t] : last;
+	return last + strlen(fabric->names + last) + 1;
+}
+
+/* Every array, with its length. */
+static void list_arrays(const struct osr_fabric *fabric, struct array list[N_ARRAYS])
+{
+	size_t sw = fabric->n_switches, chan = fabric->n_channels, term = fabric->n_terminals,
+	       dest = fabric->n_dests;
+	const struct array arrays[N_ARRAYS] = {
+#define ARRAY(member, n) { offsetof(struct osr_fabric, member), n, sizeof(*fabric->member) }
+		ARRAY(sw_guid, sw),
+		ARRAY(sw_n_ports, sw),
+		ARRAY(sw_flags, sw),
+		ARRAY(sw_sources, sw),
+		ARRAY(sw_component, sw),
+		ARRAY(chan_row, sw + 1),
+		ARRAY(term_row, sw + 1),
+		ARRAY(port_row, sw + 1),
+		ARRAY(port_chan, fabric->n_ports),
+		ARRAY(chan_src, chan),
+		ARRAY(chan_dst, chan),
+		ARRAY(chan_rev, chan),
+		ARRAY(chan_port, chan),
+		ARRAY(chan_rate, chan),
+		ARRAY(chan_vls, chan),
+		ARRAY(chan_flags, chan),
+		ARRAY(term_switch, term),
+		ARRAY(term_port, term),
+		ARRAY(term_lmc, term),
+		ARRAY(term_role, term),
+		ARRAY(term_group, term),
+		ARRAY(term_weight, term),
+		ARRAY(term_lid, term),
+		ARRAY(term_guid, term),
+		ARRAY(dest_lid, dest),
+		ARRAY(dest_term, dest),
+		ARRAY(dest_switch, dest),
+		ARRAY(lid_dest, (size_t)fabric->max_lid + 1),
+		ARRAY(sw_name, sw),
+		ARRAY(term_name, term),
+		ARRAY(names, fabric->names ? names_size(fabric) : 0),
+#undef ARRAY
+	};
+
+	memcpy(list, arrays, sizeof(arrays));
+}
+
+static void *array_of(const struct osr_fabric *fabric, const struct array *a)
+{
+	void *p;
+
+	memcpy(&p, (const char *)fabric + a->offset, sizeof(p));
+	return p;
+}
+
+/* For a fabric of these counts; zeros. */
+static enum osr_status alloc_arrays(struct osr_fabric *fabric, struct osr_arena *arena,
+				    struct osr_diag *diag)
+{
+	struct array list[N_ARRAYS];
+
+	list_arrays(fabric, list);
+	for (unsigned i = 0; i < N_ARRAYS; i++) {
+		void *p = osr_calloc(arena, list[i].n, list[i].size);
+
+		memcpy((char *)fabric + list[i].offset, &p, sizeof(p));
+	}
+	return osr_arena_failed(arena, diag) ? OSR_NOMEM : OSR_OK;
+}
+
+static bool same_names(const struct osr_fabric *fabric, const struct osr_fabric *g)
+{
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		if (strcmp(fabric->names + fabric->sw_name[s], g->names + g->sw_name[s]))
+			return false;
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (strcmp(fabric->names + fabric->term_name[t], g->names + g->term_name[t]))
+			return false;
+	return true;
+}
+
+bool osr_fabric_alike(const struct osr_fabric *fabric, const struct osr_fabric *g)
+{
+	struct array a[N_ARRAYS], b[N_ARRAYS];
+
+	if (fabric->n_switches != g->n_switches || fabric->n_channels != g->n_channels ||
+	    fabric->n_terminals != g->n_terminals || fabric->n_dests != g->n_dests ||
+	    fabric->n_components != g->n_components || fabric->max_lid != g->max_lid ||
+	    fabric->n_ports != g->n_ports)
+		return false;
+	list_arrays(fabric, a);
+	list_arrays(g, b);
+	for (unsigned i = 0; i < N_ARRAYS - N_NAME_ARRAYS; i++)
+		if (a[i].n != b[i].n ||
+		    memcmp(array_of(fabric, &a[i]), array_of(g, &b[i]), a[i].n * a[i].size))
+			return false;
+	return true;
+}
+
+bool osr_fabric_equal(const struct osr_fabric *fabric, const struct osr_fabric *g)
+{
+	return osr_fabric_alike(fabric, g) && same_names(fabric, g);
+}
+
+enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena *arena,
+				struct osr_fabric *to, struct osr_diag *diag)
+{
+	struct array list[N_ARRAYS];
+
+	*to = *from;
+	if (alloc_arrays(to, arena, diag))
+		return OSR_NOMEM;
+	list_arrays(from, list);
+	for (unsigned i = 0; i < N_ARRAYS; i++)
+		memcpy(array_of(to, &list[i]), array_of(from, &list[i]), list[i].n * list[i].size);
+	return OSR_OK;
+}
+
+/* ---- laying out ----------------------------------------------------------------------------- */
+
+/* Arrays are for others to read; here they are written. */
+static uint8_t *to8(const uint8_t *array)
+{
+	return (uint8_t *)array;
+}
+
+static uint16_t *to16(const uint16_t *array)
+{
+	return (uint16_t *)array;
+}
+
+static uint32_t *to32(const uint32_t *array)
+{
+	return (uint32_t *)array;
+}
+
+static uint64_t *to64(const uint64_t *array)
+{
+	return (uint64_t *)array;
+}
+
 /* What hangs on a port while the fabric is laid out. */
 struct port_use {
 	uint32_t link;     /* or OSR_NONE */
@@ -166,7 +327,7 @@ struct port_use {
 	uint8_t side;      /* 0: sw_a's side of the link, 1: sw_b's */
 };
 
-/* The state of one osr_builder_build(); the arrays it fills become the fabric's. */
+/* The state of one osr_builder_build(). */
 struct build {
 	struct osr_builder *b;
 	struct osr_arena *arena;
@@ -174,9 +335,7 @@ struct build {
 	struct osr_diag *diag;
 	struct switch_rec *sorted; /* [n_switches] by GUID */
 	uint32_t *index;           /* handle -> switch */
-	uint32_t *port_row;
-	struct port_use *use;          /* [n_ports] */
-	uint32_t *sw_name, *term_name; /* as the fabric's */
+	struct port_use *use;      /* [n_ports] */
 };
 
 static int fabric_by_guid(const void *a, const void *b)
@@ -191,50 +350,33 @@ static const char *builder_name(const struct osr_builder *builder, uint32_t name
 	return name ? (const char *)builder->names.data + name : "(no name)";
 }
 
-static enum osr_status lay_out_switches(struct build *w)
+static enum osr_status sort_switches(struct build *w)
 {
 	const struct osr_builder *builder = w->b;
 	uint32_t n = (uint32_t)builder->switches.n, at = 0;
-	struct osr_fabric *fabric = w->f;
-	uint8_t *n_ports, *flags;
-	uint64_t *guid;
+	struct switch_rec *rec = w->sorted;
 
-	fabric->sw_guid = guid = osr_alloc(w->arena, n, sizeof(*guid));
-	fabric->sw_n_ports = n_ports = osr_alloc(w->arena, n, 1);
-	fabric->sw_flags = flags = osr_alloc(w->arena, n, 1);
-	fabric->sw_name = w->sw_name = osr_alloc(w->arena, n, sizeof(*w->sw_name));
-	fabric->port_row = w->port_row = osr_alloc(w->arena, (size_t)n + 1, sizeof(*w->port_row));
-	if (osr_arena_failed(w->arena, w->diag))
-		return OSR_NOMEM;
 	if (n == 0)
 		return osr_fail(w->diag, OSR_INVAL, "the fabric has no switch: nothing to route");
-
-	memcpy(w->sorted, builder->switches.data, n * sizeof(*w->sorted));
-	qsort(w->sorted, n, sizeof(*w->sorted), fabric_by_guid);
+	memcpy(rec, builder->switches.data, n * sizeof(*rec));
+	qsort(rec, n, sizeof(*rec), fabric_by_guid);
 	for (uint32_t s = 0; s < n; s++) {
-		const struct switch_rec *rec = &w->sorted[s];
-
-		if (s && rec->in.guid == guid[s - 1])
+		if (s && rec[s].in.guid == rec[s - 1].in.guid)
 			return osr_fail(w->diag, OSR_INVAL,
 					"two switches (\"%s\", \"%s\") have the GUID 0x%016" PRIx64,
-					builder_name(builder, w->sorted[s - 1].name),
-					builder_name(builder, rec->name), rec->in.guid);
-		if (rec->in.n_ports == 255)
+					builder_name(builder, rec[s - 1].name),
+					builder_name(builder, rec[s].name), rec[s].in.guid);
+		if (rec[s].in.n_ports == 255)
 			return osr_fail(w->diag, OSR_INVAL,
 					"switch 0x%016" PRIx64
 					" has 255 ports, at most 254 are legal",
-					rec->in.guid);
-		guid[s] = rec->in.guid;
-		n_ports[s] = rec->in.n_ports;
-		flags[s] = rec->in.flags;
-		w->sw_name[s] = rec->name;
-		w->index[rec->handle] = s;
-		w->port_row[s] = at;
-		at += rec->in.n_ports + 1u;
+					rec[s].in.guid);
+		rec[s].row = at;
+		w->index[rec[s].handle] = s;
+		at += rec[s].in.n_ports + 1u;
 	}
-	w->port_row[n] = at;
-	fabric->n_switches = n;
-	fabric->n_ports = at;
+	w->f->n_switches = n;
+	w->f->n_ports = at;
 	return OSR_OK;
 }
 
@@ -242,25 +384,45 @@ static enum osr_status lay_out_switches(struct build *w)
 static enum osr_status claim_port(struct build *w, uint32_t handle, uint32_t port, const char *what,
 				  struct port_use **use)
 {
-	const struct osr_fabric *fabric = w->f;
-	uint32_t s;
+	const struct switch_rec *rec;
 
-	if (handle >= fabric->n_switches)
+	if (handle >= w->f->n_switches)
 		return osr_fail(w->diag, OSR_INVAL, "a %s names switch number %u of %u", what,
-				handle, fabric->n_switches);
-	s = w->index[handle];
-	if (port > fabric->sw_n_ports[s])
+				handle, w->f->n_switches);
+	rec = &w->sorted[w->index[handle]];
+	if (port > rec->in.n_ports)
 		return osr_fail(w->diag, OSR_INVAL,
 				"a %s uses port %u of switch 0x%016" PRIx64 ", which has %u", what,
-				port, fabric->sw_guid[s], fabric->sw_n_ports[s]);
-	*use = &w->use[w->port_row[s] + port];
+				port, rec->in.guid, rec->in.n_ports);
+	*use = &w->use[rec->row + port];
 	if ((*use)->link != OSR_NONE || (*use)->terminal != OSR_NONE)
 		return osr_fail(w->diag, OSR_INVAL,
 				"port %u of switch 0x%016" PRIx64 " is connected twice", port,
-				fabric->sw_guid[s]);
+				rec->in.guid);
 	return OSR_OK;
 }
 
+/* The range of LIDs of an end port is legal, and counted. */
+static enum osr_status claim_lids(struct build *w, const struct terminal_rec *rec)
+{
+	uint32_t n = rec->in.lmc <= 7 ? 1u << rec->in.lmc : 0, last = rec->in.lid + n - 1;
+
+	if (n == 0)
+		return osr_fail(w->diag, OSR_INVAL,
+				"end port 0x%016" PRIx64 " (%s) has LMC %u, at most 7 is legal",
+				rec->in.guid, builder_name(w->b, rec->name), rec->in.lmc);
+	if (rec->in.lid == 0 || (rec->in.lid & (n - 1)) || last > OSR_MAX_LID)
+		return osr_fail(w->diag, OSR_INVAL,
+				"end port 0x%016" PRIx64
+				" (%s) has base LID %u with LMC %u: not a legal unicast range",
+				rec->in.guid, builder_name(w->b, rec->name), rec->in.lid,
+				rec->in.lmc);
+	w->f->n_dests += n;
+	w->f->max_lid = last > w->f->max_lid ? last : w->f->max_lid;
+	return OSR_OK;
+}
+
+/* What hangs on each port; and how much there is of everything. */
 static enum osr_status claim_ports(struct build *w)
 {
 	const struct osr_link_in *link = w->b->links.data;
@@ -282,157 +444,97 @@ static enum osr_status claim_ports(struct build *w)
 			return st;
 		use->link = l;
 		use->side = 1;
+		w->f->n_channels += 2;
 	}
 	for (uint32_t t = 0; t < w->b->terminals.n; t++) {
 		st = claim_port(w, term[t].in.sw, term[t].in.port, "end port", &use);
-		if (st)
+		if (st || (st = claim_lids(w, &term[t])))
 			return st;
 		use->terminal = t;
+		w->f->n_terminals++;
 	}
 	return OSR_OK;
 }
 
-static enum osr_status lay_out_channels(struct build *w)
+/* Channel c leaves switch s by this port. */
+static void lay_out_channel(struct build *w, uint32_t c, uint32_t s, uint32_t port,
+			    const struct port_use *use)
+{
+	const struct osr_link_in *link = (const struct osr_link_in *)w->b->links.data + use->link;
+	struct osr_fabric *fabric = w->f;
+	uint8_t vls = link->vls;
+
+	to32(fabric->chan_src)[c] = s;
+	to32(fabric->chan_dst)[c] = w->index[use->side ? link->sw_a : link->sw_b];
+	to8(fabric->chan_port)[c] = (uint8_t)port;
+	to16(fabric->chan_rate)[c] = link->rate;
+	to8(fabric->chan_vls)[c] = vls && vls < OSR_MAX_VLS ? vls : OSR_MAX_VLS;
+	to8(fabric->chan_flags)[c] = use->side ? link->flags_b : link->flags_a;
+}
+
+/* Terminal t hangs on switch s. */
+static void lay_out_terminal(struct osr_fabric *fabric, uint32_t t, uint32_t s,
+			     const struct terminal_rec *rec)
+{
+	to32(fabric->term_switch)[t] = s;
+	to8(fabric->term_port)[t] = rec->in.port;
+	to8(fabric->term_lmc)[t] = rec->in.lmc;
+	to8(fabric->term_role)[t] = rec->in.role;
+	to8(fabric->term_group)[t] = rec->in.group;
+	to32(fabric->term_weight)[t] = rec->in.role == OSR_ROLE_SP0 ? 0 : 1;
+	to16(fabric->term_lid)[t] = rec->in.lid;
+	to64(fabric->term_guid)[t] = rec->in.guid;
+	to32(fabric->term_name)[t] = rec->name;
+	to32(fabric->sw_sources)[s] += fabric->term_weight[t];
+}
+
+/* Switch after switch, port after port. */
+static void lay_out_ports(struct build *w)
 {
 	const struct osr_link_in *link = w->b->links.data;
+	const struct terminal_rec *term = w->b->terminals.data;
 	struct osr_fabric *fabric = w->f;
-	uint32_t n = 0, c = 0;
-	uint32_t *row, *port_chan, *src, *dst, *rev;
-	uint8_t *port, *vls, *flags;
-	uint16_t *rate;
-
-	for (uint32_t p = 0; p < fabric->n_ports; p++)
-		n += w->use[p].link != OSR_NONE;
-	fabric->chan_row = row = osr_alloc(w->arena, (size_t)fabric->n_switches + 1, sizeof(*row));
-	fabric->port_chan = port_chan = osr_alloc(w->arena, fabric->n_ports, sizeof(*port_chan));
-	fabric->chan_src = src = osr_alloc(w->arena, n, sizeof(*src));
-	fabric->chan_dst = dst = osr_alloc(w->arena, n, sizeof(*dst));
-	fabric->chan_rev = rev = osr_alloc(w->arena, n, sizeof(*rev));
-	fabric->chan_port = port = osr_alloc(w->arena, n, 1);
-	fabric->chan_vls = vls = osr_alloc(w->arena, n, 1);
-	fabric->chan_flags = flags = osr_alloc(w->arena, n, 1);
-	fabric->chan_rate = rate = osr_alloc(w->arena, n, sizeof(*rate));
-	if (osr_arena_failed(w->arena, w->diag))
-		return OSR_NOMEM;
+	uint32_t c = 0, t = 0;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		row[s] = c;
-		for (uint32_t p = w->port_row[s]; p < w->port_row[s + 1]; p++) {
-			const struct port_use *use = &w->use[p];
-			const struct osr_link_in *link_in;
+		const struct switch_rec *rec = &w->sorted[s];
 
-			port_chan[p] = use->link == OSR_NONE ? OSR_NONE : c;
-			if (use->link == OSR_NONE)
-				continue;
-			link_in = &link[use->link];
-			src[c] = s;
-			dst[c] = w->index[use->side ? link_in->sw_a : link_in->sw_b];
-			port[c] = (uint8_t)(p - w->port_row[s]);
-			rate[c] = link_in->rate;
-			vls[c] = link_in->vls && link_in->vls < OSR_MAX_VLS ? link_in->vls
-									    : OSR_MAX_VLS;
-			flags[c] = use->side ? link_in->flags_b : link_in->flags_a;
-			c++;
+		to64(fabric->sw_guid)[s] = rec->in.guid;
+		to8(fabric->sw_n_ports)[s] = rec->in.n_ports;
+		to8(fabric->sw_flags)[s] = rec->in.flags;
+		to32(fabric->sw_name)[s] = rec->name;
+		to32(fabric->port_row)[s] = rec->row;
+		to32(fabric->chan_row)[s] = c;
+		to32(fabric->term_row)[s] = t;
+		for (uint32_t port = 0; port <= rec->in.n_ports; port++) {
+			const struct port_use *use = &w->use[rec->row + port];
+			bool cable = use->link != OSR_NONE;
+
+			to32(fabric->port_chan)[rec->row + port] = cable ? c : OSR_NONE;
+			if (cable)
+				lay_out_channel(w, c++, s, port, use);
+			else if (use->terminal != OSR_NONE)
+				lay_out_terminal(fabric, t++, s, &term[use->terminal]);
 		}
 	}
-	row[fabric->n_switches] = c;
-	for (c = 0; c < n; c++) {
-		const struct port_use *use = &w->use[w->port_row[src[c]] + port[c]];
-		const struct osr_link_in *link_in = &link[use->link];
-		uint8_t far = use->side ? link_in->port_a : link_in->port_b;
+	to32(fabric->port_row)[fabric->n_switches] = fabric->n_ports;
+	to32(fabric->chan_row)[fabric->n_switches] = c;
+	to32(fabric->term_row)[fabric->n_switches] = t;
+	/* The other direction, once all channels are there. */
+	while (c-- > 0) {
+		const struct port_use *use =
+			&w->use[fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c]];
+		uint8_t far = use->side ? link[use->link].port_a : link[use->link].port_b;
 
-		rev[c] = port_chan[w->port_row[dst[c]] + far];
+		to32(fabric->chan_rev)[c] = osr_port_channel(fabric, fabric->chan_dst[c], far);
 	}
-	fabric->n_channels = n;
-	return OSR_OK;
-}
-
-static enum osr_status check_lids(struct build *w, const struct terminal_rec *rec)
-{
-	uint32_t n = rec->in.lmc <= 7 ? 1u << rec->in.lmc : 0;
-
-	if (n == 0)
-		return osr_fail(w->diag, OSR_INVAL,
-				"end port 0x%016" PRIx64 " (%s) has LMC %u, at most 7 is legal",
-				rec->in.guid, builder_name(w->b, rec->name), rec->in.lmc);
-	if (rec->in.lid == 0 || (rec->in.lid & (n - 1)) || rec->in.lid + n - 1 > OSR_MAX_LID)
-		return osr_fail(w->diag, OSR_INVAL,
-				"end port 0x%016" PRIx64
-				" (%s) has base LID %u with LMC %u: not a legal unicast range",
-				rec->in.guid, builder_name(w->b, rec->name), rec->in.lid,
-				rec->in.lmc);
-	return OSR_OK;
-}
-
-static enum osr_status lay_out_terminals(struct build *w)
-{
-	const struct terminal_rec *rec = w->b->terminals.data;
-	uint32_t n = (uint32_t)w->b->terminals.n, t = 0;
-	struct osr_fabric *fabric = w->f;
-	uint32_t *row, *sources, *sw, *weight;
-	uint8_t *port, *lmc, *role, *group;
-	uint64_t *guid;
-	uint16_t *lid;
-
-	fabric->term_row = row = osr_alloc(w->arena, (size_t)fabric->n_switches + 1, sizeof(*row));
-	fabric->sw_sources = sources = osr_calloc(w->arena, fabric->n_switches, sizeof(*sources));
-	fabric->term_switch = sw = osr_alloc(w->arena, n, sizeof(*sw));
-	fabric->term_port = port = osr_alloc(w->arena, n, 1);
-	fabric->term_lmc = lmc = osr_alloc(w->arena, n, 1);
-	fabric->term_role = role = osr_alloc(w->arena, n, 1);
-	fabric->term_group = group = osr_alloc(w->arena, n, 1);
-	fabric->term_weight = weight = osr_alloc(w->arena, n, sizeof(*weight));
-	fabric->term_lid = lid = osr_alloc(w->arena, n, sizeof(*lid));
-	fabric->term_guid = guid = osr_alloc(w->arena, n, sizeof(*guid));
-	fabric->term_name = w->term_name = osr_alloc(w->arena, n, sizeof(*w->term_name));
-	if (osr_arena_failed(w->arena, w->diag))
-		return OSR_NOMEM;
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		row[s] = t;
-		for (uint32_t p = w->port_row[s]; p < w->port_row[s + 1]; p++) {
-			const struct terminal_rec *terminal;
-			enum osr_status st;
-
-			if (w->use[p].terminal == OSR_NONE)
-				continue;
-			terminal = &rec[w->use[p].terminal];
-			st = check_lids(w, terminal);
-			if (st)
-				return st;
-			sw[t] = s;
-			port[t] = terminal->in.port;
-			lmc[t] = terminal->in.lmc;
-			role[t] = terminal->in.role;
-			group[t] = terminal->in.group;
-			weight[t] = terminal->in.role == OSR_ROLE_SP0 ? 0 : 1;
-			lid[t] = terminal->in.lid;
-			guid[t] = terminal->in.guid;
-			w->term_name[t] = terminal->name;
-			sources[s] += weight[t];
-			fabric->n_dests += 1u << terminal->in.lmc;
-			if (fabric->max_lid < terminal->in.lid + (1u << terminal->in.lmc) - 1)
-				fabric->max_lid = terminal->in.lid + (1u << terminal->in.lmc) - 1;
-			t++;
-		}
-	}
-	row[fabric->n_switches] = t;
-	fabric->n_terminals = t;
-	return OSR_OK;
 }
 
 static enum osr_status lay_out_dests(struct build *w)
 {
 	struct osr_fabric *fabric = w->f;
-	uint32_t *lid_dest, *term, *sw, d = 0;
-	uint16_t *lid;
+	uint32_t *lid_dest = to32(fabric->lid_dest), d = 0;
 
-	fabric->lid_dest = lid_dest =
-		osr_alloc(w->arena, (size_t)fabric->max_lid + 1, sizeof(*lid_dest));
-	fabric->dest_lid = lid = osr_alloc(w->arena, fabric->n_dests, sizeof(*lid));
-	fabric->dest_term = term = osr_alloc(w->arena, fabric->n_dests, sizeof(*term));
-	fabric->dest_switch = sw = osr_alloc(w->arena, fabric->n_dests, sizeof(*sw));
-	if (osr_arena_failed(w->arena, w->diag))
-		return OSR_NOMEM;
 	memset(lid_dest, 0xff, ((size_t)fabric->max_lid + 1) * sizeof(*lid_dest));
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
 		for (uint32_t i = 0; i < 1u << fabric->term_lmc[t]; i++) {
@@ -451,24 +553,21 @@ static enum osr_status lay_out_dests(struct build *w)
 	for (uint32_t l = 0; l <= fabric->max_lid; l++) {
 		if (lid_dest[l] == OSR_NONE)
 			continue;
-		lid[d] = (uint16_t)l;
-		term[d] = lid_dest[l];
-		sw[d] = fabric->term_switch[lid_dest[l]];
+		to16(fabric->dest_lid)[d] = (uint16_t)l;
+		to32(fabric->dest_term)[d] = lid_dest[l];
+		to32(fabric->dest_switch)[d] = fabric->term_switch[lid_dest[l]];
 		lid_dest[l] = d++;
 	}
 	return OSR_OK;
 }
 
 /* Sets are called by their lowest switch, so components are numbered in that order. */
-static enum osr_status find_components(struct build *w)
+static void find_components(struct build *w)
 {
 	struct osr_fabric *fabric = w->f;
-	uint32_t *component, *set = w->index; /* handles are no longer needed */
+	uint32_t *component = to32(fabric->sw_component),
+		 *set = w->index; /* handles are no longer needed */
 
-	fabric->sw_component = component =
-		osr_alloc(w->arena, fabric->n_switches, sizeof(*component));
-	if (osr_arena_failed(w->arena, w->diag))
-		return OSR_NOMEM;
 	osr_set_init(set, fabric->n_switches);
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		osr_set_join(set, fabric->chan_src[c], fabric->chan_dst[c]);
@@ -477,7 +576,6 @@ static enum osr_status find_components(struct build *w)
 
 		component[s] = lowest == s ? fabric->n_components++ : component[lowest];
 	}
-	return OSR_OK;
 }
 
 /* The offset of a name with the GUID behind it. */
@@ -499,26 +597,26 @@ static uint32_t add_with_guid(struct osr_builder *builder, uint32_t name, uint64
 static enum osr_status tell_names_apart(struct build *w)
 {
 	const struct osr_fabric *fabric = w->f;
+	uint32_t *sw_name = to32(fabric->sw_name), *term_name = to32(fabric->term_name);
 	uint32_t n_sw = fabric->n_switches, n = n_sw + fabric->n_terminals;
-	uint32_t *name = malloc((n + 1) * sizeof(*name));
-	bool *repeated = malloc(n + 1), done = false;
+	uint32_t *name = osr_alloc(w->arena, n, sizeof(*name));
+	bool *repeated = osr_alloc(w->arena, n, 1), done;
 
-	for (uint32_t s = 0; name && s < n_sw; s++)
-		name[s] = w->sw_name[s];
-	for (uint32_t t = 0; name && t < fabric->n_terminals; t++)
-		name[n_sw + t] = fabric->term_role[t] == OSR_ROLE_SP0 ? 0 : w->term_name[t];
-	if (name && repeated)
-		done = osr_names_repeated(w->b->names.data, name, n, repeated);
+	if (osr_arena_failed(w->arena, w->diag))
+		return OSR_NOMEM;
+	for (uint32_t s = 0; s < n_sw; s++)
+		name[s] = sw_name[s];
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		name[n_sw + t] = fabric->term_role[t] == OSR_ROLE_SP0 ? 0 : term_name[t];
+	done = osr_names_repeated(w->b->names.data, name, n, repeated);
 	for (uint32_t s = 0; done && s < n_sw; s++)
 		if (repeated[s])
-			w->sw_name[s] = add_with_guid(w->b, name[s], fabric->sw_guid[s]);
+			sw_name[s] = add_with_guid(w->b, name[s], fabric->sw_guid[s]);
 	for (uint32_t t = 0; done && t < fabric->n_terminals; t++)
 		if (fabric->term_role[t] == OSR_ROLE_SP0)
-			w->term_name[t] = w->sw_name[fabric->term_switch[t]];
+			term_name[t] = sw_name[fabric->term_switch[t]];
 		else if (repeated[n_sw + t])
-			w->term_name[t] = add_with_guid(w->b, name[n_sw + t], fabric->term_guid[t]);
-	free(name);
-	free(repeated);
+			term_name[t] = add_with_guid(w->b, name[n_sw + t], fabric->term_guid[t]);
 	return done && !w->b->no_memory
 		       ? OSR_OK
 		       : osr_fail(w->diag, OSR_NOMEM, "out of memory for the names of %u nodes", n);
@@ -526,16 +624,23 @@ static enum osr_status tell_names_apart(struct build *w)
 
 static enum osr_status fabric_build(struct build *w)
 {
-	enum osr_status st = lay_out_switches(w);
+	enum osr_status st = sort_switches(w);
+	struct osr_arena_mark mark;
 	char *names;
 
-	w->use = st ? NULL : malloc(w->f->n_ports * sizeof(*w->use));
-	if (!st && !w->use)
-		st = osr_fail(w->diag, OSR_NOMEM, "out of memory for %u ports", w->f->n_ports);
-	if (st || (st = claim_ports(w)) || (st = lay_out_channels(w)) ||
-	    (st = lay_out_terminals(w)) || (st = lay_out_dests(w)) || (st = find_components(w)) ||
-	    (st = tell_names_apart(w)))
+	if (st)
 		return st;
+	w->use = malloc(w->f->n_ports * sizeof(*w->use));
+	if (!w->use)
+		return osr_fail(w->diag, OSR_NOMEM, "out of memory for %u ports", w->f->n_ports);
+	if ((st = claim_ports(w)) || (st = alloc_arrays(w->f, w->arena, w->diag)))
+		return st;
+	lay_out_ports(w);
+	find_components(w);
+	mark = osr_arena_mark(w->arena);
+	if ((st = lay_out_dests(w)) || (st = tell_names_apart(w)))
+		return st;
+	osr_arena_reset(w->arena, mark);
 	w->f->names = names = osr_alloc(w->arena, w->b->names.n, 1);
 	if (osr_arena_failed(w->arena, w->diag))
 		return OSR_NOMEM;
