@@ -4,36 +4,26 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static enum osr_status bad_list(const char *what, const char *text, struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_INVAL,
-			"%s = \"%s\": expected 1 to %d numbers from 1 on, as in 8x8x4 or 8,8,4",
-			what, text, OSR__MAX_DIMS);
-}
+#include <string.h>
 
 enum osr_status osr__list(const char *text, const char *what, uint32_t *list, uint32_t *n,
 			  struct osr_diag *diag)
 {
 	const char *at = text;
 
-	for (*n = 0; *n < OSR__MAX_DIMS;) {
-		char *end;
-		unsigned long v;
+	*n = 0;
+	for (char *end = NULL; !end || *end; at = end + 1) {
+		unsigned long v = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
 
-		if (*at < '0' || *at > '9')
-			return bad_list(what, text, diag);
-		v = strtoul(at, &end, 10);
-		if (v == 0 || v > OSR__MAX_NODES)
-			return bad_list(what, text, diag);
+		if (!v || v > OSR__MAX_NODES || *n == OSR__MAX_DIMS ||
+		    (*end && !strchr(",x", *end)))
+			return osr_fail(diag, OSR_INVAL,
+					"%s = \"%s\": expected 1 to %d numbers from 1 on, as in "
+					"8x8x4 or 8,8,4",
+					what, text, OSR__MAX_DIMS);
 		list[(*n)++] = (uint32_t)v;
-		if (!*end)
-			return OSR_OK;
-		if (*end != ',' && *end != 'x')
-			return bad_list(what, text, diag);
-		at = end + 1;
 	}
-	return bad_list(what, text, diag);
+	return OSR_OK;
 }
 
 enum osr_status osr__product(const uint32_t *factor, uint32_t n, const char *what,
