@@ -83,54 +83,13 @@ enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *ord
 bool osr__tables_join(const struct osr__search *w, uint8_t *both);
 
 /*
- * Of routes within orders: SLs out of masks, or out of those of pairs, on which replies are safe, too; the certificate,
- * and the claims.
+ * Of routes within orders: SLs out of masks, the lowest or spread over the pairs, or out of those of pairs, on which
+ * replies are safe, too; the certificate, and the claims.
  */
 enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job *job,
 			       const uint8_t *both);
 
-/*
- * The certificate out of the orders of n_lanes lanes, rank[n_lanes * n_channels], and the claims that follow. VLs 0 and
- * *swap trade places: multicast, which rises in the first order, has its VL; beyond the others its order is that, too.
- */
-enum osr_status osr__tables_certify(const struct osr_lanes_job *job, const uint32_t *rank,
-				    uint32_t n_lanes, bool multicast, uint8_t *swap);
-
-static inline uint8_t osr__tables_vl(uint8_t lane, uint8_t swap)
-{
-	return lane == 0 ? swap : lane == swap ? 0 : lane;
-}
-
-/* LIDs that ride along have the SLs of those whose routes they share. */
-void osr__tables_share_sls(const struct osr_spf *spf, uint8_t *sl);
-
-/* ---- layers: layers.c cuts by an order of the channels, layers_paper.c has the papers' ways --------- */
-
-struct layering {
-	const struct osr_lanes_job *job;
-	const struct osr_spf *s; /* of job */
-	const struct osr_fabric *f;
-	enum osr_heuristic heuristic;
-	struct osr_cdg g;
-	uint32_t limit, n_layers;
-	uint8_t *layer; /* [n_dests * n_switches] of each route */
-	uint8_t *
-		left; /* [n_dests] the tree has routes in the current layer; not those that share another's */
-	uint32_t *rank;  /* [limit * n_channels] */
-	uint32_t *count; /* [n_switches] of the tree at hand */
-	uint8_t *cut;    /* [n_switches] */
-};
-
-static inline bool osr__is_sp0(const struct osr_fabric *fabric, uint32_t d)
-{
-	return fabric->term_role[fabric->dest_term[d]] == OSR_ROLE_SP0;
-}
-
-/* Does anybody on switch v send to d? Only end ports ask a port 0; see lanes.h. */
-static inline bool osr__is_counted(const struct osr_fabric *fabric, uint32_t d, uint32_t v)
-{
-	return !osr__is_sp0(fabric, d) || fabric->sw_sources[v];
-}
+/* ---- routes as they are -------------------------------------------------------------------------- */
 
 /* The switch behind v on the way that hop[] describes. */
 static inline uint32_t osr__next_switch(const struct osr_fabric *fabric, const uint8_t *hop,
@@ -148,29 +107,20 @@ static inline uint32_t osr__dependency(const struct osr_cdg *cdg, const uint8_t 
 	return u == root ? OSR_NONE : osr_cdg_slot(cdg, cdg->f->chan_row[v] + hop[v], hop[u]);
 }
 
-/*
- * Layers for the routes of job->s, by number in r->sl, and their orders, orders[OSR_MAX_VLS * n_channels], also where
- * there are not enough (OSR_NO_VL, without a sentence). pairs, only of OSR_HEURISTIC_ONLINE: all routes between two
- * switches in one layer, which the orders tell; r->sl is as before.
- */
-enum osr_status osr__layers_assign(const struct osr_lanes_job *job, enum osr_heuristic heuristic,
-				   bool pairs, uint32_t *orders, uint32_t *n_layers);
-
-/* From these to SLs, the certificate and the claims. */
-enum osr_status osr__layers_finish(const struct osr_lanes_job *job, const uint32_t *orders,
-				   uint32_t n_layers);
+/* ---- layers_paper.c ------------------------------------------------------------------------------ */
 
 /*
- * Moves routes of this layer to the next one until its graph, whose weights are in w->g, has no cycle, an edge at a time.
- * O(channels + slots + edges cut * dests + trees touched * n_switches + routes moved * hops).
+ * Takes routes without a lane out of the graph in w->g, an edge at a time, until it has no cycle; what was taken out has a
+ * mask. O(channels + slots + edges cut * dests + trees touched * n_switches + routes moved * hops).
  */
-enum osr_status osr__break_cycles(struct layering *w, uint8_t layer);
+enum osr_status osr__break_cycles(struct osr__search *w, enum osr_heuristic heuristic);
 
 /*
  * One route after the other, or one pair of switches with all routes in both directions, into the first layer where it
- * closes no cycle. Fills layer (of routes only), n_layers and rank; OSR_NO_VL beyond the limit. One search for each
- * unit and layer that it adds something to. Scratch n_slots + 13 n_channels bytes a layer.
+ * closes no cycle; multicast (NULL: none) first. Fills orders[limit * n_channels] and *n_layers; OSR_NO_VL beyond
+ * the limit. One search for each unit and layer that it adds something to. Scratch n_slots + 13 n_channels bytes a layer.
  */
-enum osr_status osr__add_online(struct layering *w, bool pairs);
+enum osr_status osr__layers_online(struct osr__search *w, const uint32_t *mcast, uint32_t limit,
+				   bool pairs, uint32_t *orders, uint32_t *n_layers);
 
 #endif

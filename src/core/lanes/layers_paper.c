@@ -3,13 +3,14 @@
  * Layers as the papers find them: by edges of cycles, and route by route.
  *
  * Edges are the three heuristics of Domke 2011, Algorithm 2: a depth-first search of the layer's graph; when a cycle
- * closes, all routes that induce the edge chosen of it move to the next layer, and the search goes on where it
+ * closes, all routes that induce the edge chosen of it leave the layer, and the search goes on where it
  * stood. Each edge goes once, so it ends; a channel is done when no cycle through it is left, and edges only go.
+ * DIFFERS: a topological order of what is left is the layer's, and what rises in it all the same stays.
  *
  * Route by route is LASH (Lysne, Skeie, Reinemo, Theiss: Layered routing in irregular networks, IEEE TPDS 2006; Domke
  * 2011, section IV, first approach). DIFFERS in the search: all layers together keep a topological order of their nodes
  * (node_order.h), so a turn that rises in it is not searched for. The layers are those that a search of the whole
- * graph finds. The order is also the certificate.
+ * graph finds: a route that a layer has refused never rises in its order. The order is also the certificate.
  */
 #include "lanes_private.h"
 
@@ -23,9 +24,9 @@
 
 #define DONE UINT32_MAX
 
-struct search {
-	struct layering *w;
-	uint8_t layer;
+struct cycles {
+	struct osr__search *w;
+	enum osr_heuristic heuristic;
 	uint32_t *place; /* [n_channels] position on the stack + 1; 0: not on it; or DONE */
 	uint32_t *stack; /* [n_channels] channels of the current path */
 	uint32_t *edge;  /* [n_channels] slot by which stack[i] looks onwards */
@@ -33,32 +34,33 @@ struct search {
 };
 
 /*
- * All routes of this layer that induce the edge of this slot, from channel c, leave the layer: those that pass its source.
- * What shares an edge with multicast (UINT32_MAX) is not counted there.
+ * All routes without a lane that induce the edge of this slot, from channel c, leave the layer, with a mask until the
+ * layer is done: those that pass its source. What shares an edge with multicast (UINT32_MAX) is not counted there.
  */
-static void move_edge(struct search *q, uint32_t c, uint32_t slot)
+static void move_edge(struct cycles *q, uint32_t c, uint32_t slot)
 {
-	struct layering *w = q->w;
+	struct osr__search *w = q->w;
 	const struct osr_fabric *fabric = w->f;
 	uint32_t n = fabric->n_switches, u = fabric->chan_src[c];
+	uint8_t *passes = w->new_mask;
 
 	for (uint32_t d = 0; d < fabric->n_dests && w->g.weight[slot]; d++) {
 		const uint8_t *hop = w->s->hop + (size_t)d * n;
-		uint8_t *row = w->layer + (size_t)d * n;
+		uint8_t *mask = w->masks + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = w->s->order + (size_t)root * n;
 
-		if (!w->left[d] || osr_spf_channel(w->s, d, u) != c ||
+		if (w->s->alias[d] != OSR_NONE || osr_spf_channel(w->s, d, u) != c ||
 		    osr__dependency(&w->g, hop, root, u) != slot)
 			continue;
-		w->cut[root] = 0;
+		passes[root] = 0;
 		for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
 			uint32_t v = order[i], turn;
 
-			w->cut[v] = v == u || w->cut[osr__next_switch(fabric, hop, v)];
-			if (!w->cut[v] || row[v] != q->layer || !osr__is_counted(fabric, d, v))
+			passes[v] = v == u || passes[osr__next_switch(fabric, hop, v)];
+			if (!passes[v] || mask[v] || !osr__search_counts(w, d, v))
 				continue;
-			row[v]++;
+			mask[v] = 1;
 			for (; (turn = osr__dependency(&w->g, hop, root, v)) != OSR_NONE;
 			     v = osr__next_switch(fabric, hop, v))
 				w->g.weight[turn] -= w->g.weight[turn] != UINT32_MAX;
@@ -68,10 +70,10 @@ static void move_edge(struct search *q, uint32_t c, uint32_t slot)
 }
 
 /* The place on the stack whose outgoing edge goes, of the cycle stack[from] .. stack[depth - 1]. */
-static uint32_t layers_cycle_choose(const struct search *q, uint32_t from)
+static uint32_t layers_cycle_choose(const struct cycles *q, uint32_t from)
 {
 	const uint32_t *weight = q->w->g.weight;
-	enum osr_heuristic heuristic = q->w->heuristic;
+	enum osr_heuristic heuristic = q->heuristic;
 	uint32_t best = from;
 
 	for (uint32_t i = from; i < q->depth; i++) {
@@ -85,14 +87,14 @@ static uint32_t layers_cycle_choose(const struct search *q, uint32_t from)
 	return best;
 }
 
-static void layers_cycle_push(struct search *q, uint32_t c)
+static void layers_cycle_push(struct cycles *q, uint32_t c)
 {
 	q->stack[q->depth] = c;
 	q->edge[q->depth] = q->w->g.row[c];
 	q->place[c] = ++q->depth;
 }
 
-static void search_from(struct search *q, uint32_t start)
+static void search_from(struct cycles *q, uint32_t start)
 {
 	const struct osr_cdg *cdg = &q->w->g;
 
@@ -126,31 +128,30 @@ static void search_from(struct search *q, uint32_t start)
 	}
 }
 
-enum osr_status osr__break_cycles(struct layering *w, uint8_t layer)
+enum osr_status osr__break_cycles(struct osr__search *w, enum osr_heuristic heuristic)
 {
-	struct osr_arena *scratch = w->job->scratch;
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
 	uint32_t n = w->f->n_channels;
-	struct search q = { .w = w,
-			    .layer = layer,
-			    .place = osr_calloc(scratch, n, sizeof(*q.place)),
-			    .stack = osr_alloc(scratch, n, sizeof(*q.stack)),
-			    .edge = osr_alloc(scratch, n, sizeof(*q.edge)) };
+	struct cycles q = { .w = w,
+			    .heuristic = heuristic,
+			    .place = osr_calloc(w->scratch, n, sizeof(*q.place)),
+			    .stack = osr_alloc(w->scratch, n, sizeof(*q.stack)),
+			    .edge = osr_alloc(w->scratch, n, sizeof(*q.edge)) };
 
-	if (osr_arena_failed(scratch, w->job->diag))
+	if (osr_arena_failed(w->scratch, w->diag))
 		return OSR_NOMEM;
 	for (uint32_t c = 0; c < n; c++)
 		if (q.place[c] != DONE)
 			search_from(&q, c);
-	osr_arena_reset(scratch, mark);
+	osr_arena_reset(w->scratch, mark);
 	return OSR_OK;
 }
 
 /* ---- route by route -------------------------------------------------------------------------- */
 
 /* Routes from switch a to the LIDs behind switch b, or to d alone; false: one of them closes a cycle. */
-static bool online_add(const struct layering *w, struct osr_order *nodes, uint8_t layer, uint32_t a,
-		       uint32_t b, uint32_t d)
+static bool online_add(const struct osr__search *w, struct osr_order *nodes, uint32_t layer,
+		       uint32_t a, uint32_t b, uint32_t d)
 {
 	const struct osr_spf *spf = w->s;
 
@@ -158,7 +159,7 @@ static bool online_add(const struct layering *w, struct osr_order *nodes, uint8_
 		uint32_t e = spf->dest_list[k], c, on;
 
 		if ((d != OSR_NONE && d != e) || spf->alias[e] != OSR_NONE ||
-		    !osr__is_counted(w->f, e, a))
+		    !osr__search_counts(w, e, a))
 			continue;
 		for (c = osr_spf_channel(spf, e, a); w->f->chan_dst[c] != b; c = on) {
 			on = osr_spf_channel(spf, e, w->f->chan_dst[c]);
@@ -169,50 +170,29 @@ static bool online_add(const struct layering *w, struct osr_order *nodes, uint8_
 	return true;
 }
 
-/* The route from v to d, or all between the pair of v and the switch of d, into the first layer that takes it. */
-static bool online_place(struct layering *w, struct osr_order *nodes, bool pairs, uint32_t d,
-			 uint32_t v)
-{
-	uint32_t root = w->f->dest_switch[d];
-
-	for (uint32_t i = 0; i < w->limit; i++) {
-		osr_order_begin(nodes);
-		if (online_add(w, nodes, i, v, root, pairs ? OSR_NONE : d) &&
-		    (!pairs || online_add(w, nodes, i, root, v, OSR_NONE))) {
-			w->n_layers = i < w->n_layers ? w->n_layers : i + 1u;
-			if (!pairs)
-				w->layer[(size_t)d * w->f->n_switches + v] = (uint8_t)i;
-			return true;
-		}
-		osr_order_undo(nodes, 0);
-	}
-	return false;
-}
-
-enum osr_status osr__add_online(struct layering *w, bool pairs)
+enum osr_status osr__layers_online(struct osr__search *w, const uint32_t *mcast, uint32_t limit,
+				   bool pairs, uint32_t *orders, uint32_t *n_layers)
 {
 	const struct osr_spf *spf = w->s;
 	const struct osr_fabric *fabric = w->f;
-	struct osr_arena *scratch = w->job->scratch;
-	size_t n_nodes = w->limit * (size_t)fabric->n_channels;
-	uint32_t *keys = osr_calloc(scratch, n_nodes, sizeof(*keys));
+	size_t n_nodes = limit * (size_t)fabric->n_channels;
+	uint32_t *keys = osr_calloc(w->scratch, n_nodes, sizeof(*keys));
 	struct osr_order nodes;
 	bool fits = true;
 	enum osr_status st;
 
-	if (osr_arena_failed(scratch, w->job->diag))
+	if (osr_arena_failed(w->scratch, w->diag))
 		return OSR_NOMEM;
 	/* A unit has each turn once at most. */
-	st = osr_order_init(&nodes, fabric, w->limit, false, keys, w->g.n_slots, scratch,
-			    w->job->diag);
+	st = osr_order_init(&nodes, fabric, limit, false, keys, w->g.n_slots, w->scratch, w->diag);
 	if (st)
 		return st;
 	nodes.max_work = UINT64_MAX;
-	w->n_layers = 1;
+	*n_layers = 1;
 	/* The dependencies of multicast come first, in the first layer; they have no cycle. */
-	if (w->job->req->multicast) {
+	if (mcast) {
 		memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
-		osr_mcast_depend(w->job->r->mcast_parent, &w->g);
+		osr_mcast_depend(mcast, &w->g);
 		for (uint32_t c = 0; c < fabric->n_channels; c++)
 			for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++)
 				if (w->g.weight[t])
@@ -227,13 +207,23 @@ enum osr_status osr__add_online(struct layering *w, bool pairs)
 		    (pairs && spf->dest_list[spf->dest_row[root]] != d))
 			continue;
 		for (uint32_t i = 1; i < spf->n_order[root] && fits; i++) {
-			uint32_t v = order[i];
+			uint32_t v = order[i], layer = 0;
 			bool later = pairs && v > root && spf->dest_row[v] < spf->dest_row[v + 1];
 
-			if (!later && (pairs || osr__is_counted(fabric, d, v)))
-				fits = online_place(w, &nodes, pairs, d, v);
+			if (later || (!pairs && !osr__search_counts(w, d, v)))
+				continue;
+			/* The first layer that takes all. */
+			for (fits = false; !fits && layer < limit; layer++) {
+				osr_order_begin(&nodes);
+				fits = online_add(w, &nodes, layer, v, root,
+						  pairs ? OSR_NONE : d) &&
+				       (!pairs || online_add(w, &nodes, layer, root, v, OSR_NONE));
+				if (!fits)
+					osr_order_undo(&nodes, 0);
+			}
+			*n_layers = fits && layer > *n_layers ? layer : *n_layers;
 		}
 	}
-	memcpy(w->rank, nodes.rank, n_nodes * sizeof(*w->rank));
+	memcpy(orders, nodes.rank, n_nodes * sizeof(*orders));
 	return fits ? OSR_OK : OSR_NO_VL;
 }

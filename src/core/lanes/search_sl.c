@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Lanes by SL: routing with the channel dependency graph in view: it never fails, on any number of
- * VLs.
+ * Lanes by SL: an order of the channels for each lane, and for each route the set of lanes in whose orders it rises, as a
+ * mask. Whatever a mask allows is free of deadlock, and the orders are the certificate.
  *
- * lanes.h cuts the cycles of the routes that are there; where that takes more lanes than there are, this
- * module routes again under K channel orders, one per VL, beginning with those of the layers. A route is legal on VL k if every step
- * goes forward in order k, so whatever is legal is deadlock-free, and the orders are the
- * certificate.
+ * First the paths are as they are. Each order is fitted (cdg.h) to the routes that rise in none of those before it, until
+ * all rise in one (Domke 2011, section IV; layers). The papers' ways to cut cycles are in layers_paper.c.
  *
- * Every destination's tree is settled as in spf.h, but a switch now also knows the set of VLs (a
- * bit mask) on which its route is legal:
+ * Where that takes more lanes than there are, this module routes again under K orders, beginning with those: it never
+ * fails, on any number of VLs. Every destination's tree is settled as in spf.h, but a switch now also knows the mask of
+ * its route:
  *	mask(v) = mask(next) & { k : (v -> next) before (next -> ...) in order k }
- * Among the shortest continuations it takes the lightest with a mask that is not empty. A price on
- * channels that few others may continue into keeps room for the switches further out; a
- * destination is tried with several prices, and the one that leaves the fewest switches without a
- * legal shortest route is taken. After a round the last order is improved (cdg.h) for the routes that
- * have no other, and for those without a legal way, which weigh more from round to round; the next round
- * routes again the trees that are not legal.
+ * Among the shortest continuations it takes the lightest with a mask that is not empty. After a round the last order is
+ * improved for the routes that have no other, and for those without a legal way, which weigh more from round to
+ * round; the next round routes again the trees that are not legal.
  *
  * If the orders that were fitted to the routes leave more than 1 in 20 of them without a legal shortest way, an up-down
  * order searched for the pairs it serves (updown.h) replaces the first.
@@ -32,8 +28,8 @@
  * of a partition of the destinations over VLs.
  *
  * From the outside in:
- *	osr__lanes_sl()		  layers for the paths there are, or others within orders; then replies
- *	layers.c		    layers
+ *	osr__lanes_sl()		  lanes for the paths there are, or others within orders; then replies
+ *	sl_layers()		    the paths there are
  *	sl_search()		    rounds; then detours
  *	osr__ordered_mend()	  detours for given trees (dor.c)
  *	search.c		    rounds, trees
@@ -62,7 +58,7 @@ static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 		const uint8_t *hop = spf->hop + (size_t)d * n, *mask = w->masks + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = spf->order + (size_t)root * n;
-		bool sp0 = osr__is_sp0(fabric, d);
+		bool any = false;
 
 		if (spf->alias[d] != OSR_NONE)
 			continue;
@@ -73,9 +69,10 @@ static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 			count[v] = lowest != k ? 0 : mask[v] ? 1 : w->boost;
 			if (both)
 				count[v] = !both[(size_t)root * n + v];
-			count[v] = sp0 && !fabric->sw_sources[v] ? 0 : count[v];
+			count[v] = osr__search_counts(w, d, v) ? count[v] : 0;
+			any |= count[v] != 0;
 		}
-		for (uint32_t i = spf->n_order[root]; i-- > 1;) {
+		for (uint32_t i = any ? spf->n_order[root] : 0; i-- > 1;) {
 			uint32_t v = order[i], c = fabric->chan_row[v] + hop[v],
 				 u = fabric->chan_dst[c];
 
@@ -87,53 +84,74 @@ static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 	}
 }
 
-/* The k-th order; the first one gets the escape tree forward. */
-static enum osr_status sl_improve(struct osr__search *w, uint32_t k, const uint8_t *both)
+/* The k-th order, for its routes and for a spanning tree (NULL: none). */
+static enum osr_status sl_improve(struct osr__search *w, uint32_t k, const uint8_t *both,
+				  const uint32_t *tree, enum osr_heuristic heuristic)
 {
+	enum osr_status st = OSR_OK;
+
 	sl_weigh(w, k, both);
-	if (k == 0)
-		osr_mcast_depend(w->escape, &w->g);
-	return osr_cdg_order(&w->g, w->s->center, w->scratch,
-			     w->rank + (size_t)k * w->f->n_channels, w->diag);
-}
-
-/* The last order is where the routes without one are counted; all that the others have is legal in them. */
-enum osr_status osr__search_improve_sl(struct osr__search *w)
-{
-	enum osr_status st = sl_improve(w, w->n_lanes - 1, NULL);
-
+	if (tree)
+		osr_mcast_depend(tree, &w->g);
+	if (heuristic != OSR_HEURISTIC_ORDER)
+		st = osr__break_cycles(w, heuristic);
+	if (!st)
+		st = osr_cdg_order(&w->g, w->s->center, w->scratch,
+				   w->rank + (size_t)k * w->f->n_channels, w->diag);
 	osr__search_set_reach(w);
 	return st;
 }
 
-/* Lanes that masks have a bit for. */
-static uint32_t sl_most(const struct osr_lanes_job *job)
+/*
+ * The last order is where the routes without one are counted; all that the others have is legal in them. The first one
+ * gets the escape tree forward.
+ */
+enum osr_status osr__search_improve_sl(struct osr__search *w)
 {
-	return job->req->max_vls < OSR_ORDERED_MAX ? job->req->max_vls : OSR_ORDERED_MAX;
+	return sl_improve(w, w->n_lanes - 1, NULL, w->n_lanes == 1 ? w->escape : NULL,
+			  OSR_HEURISTIC_ORDER);
 }
 
 static enum osr_status sl_init(struct osr__search *w, const struct osr_lanes_job *job,
-			       uint32_t n_lanes, uint32_t *orders)
+			       uint8_t *masks, uint32_t *orders)
 {
-	const struct osr_fabric *fabric = job->s->f;
-	/* Of several lanes masks become SLs where they are. */
-	uint8_t *masks = n_lanes > 1 ? job->r->sl
-				     : osr_calloc(job->scratch,
-						  (size_t)fabric->n_dests * fabric->n_switches, 1);
 	enum osr_status st;
 
-	if (!masks)
-		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the lanes of %u LIDs",
-				fabric->n_dests);
 	*w = (struct osr__search){ .s = job->s,
-				   .f = fabric,
+				   .f = job->s->f,
 				   .scratch = job->scratch,
 				   .diag = job->diag,
-				   .n_lanes = n_lanes,
+				   .n_lanes = 1,
 				   .rank = orders,
 				   .masks = masks };
+	if (osr_arena_failed(job->scratch, job->diag) || osr_arena_failed(job->result, job->diag))
+		return OSR_NOMEM;
 	st = osr__search_init(w, false);
 	return st ? st : osr_mcast_tree(w->s, w->scratch, w->escape, w->diag);
+}
+
+/* Lanes for the routes as they are, one after the other, up to `most`; *left: routes that none of them takes. */
+static enum osr_status sl_layers(struct osr__search *w, const struct osr_lanes_job *job,
+				 uint32_t most, uint64_t *left)
+{
+	enum osr_heuristic heuristic = job->opt->layers.heuristic;
+	const uint32_t *mcast = job->req->multicast ? job->r->mcast_parent : NULL;
+	enum osr_status st = OSR_OK;
+
+	if (heuristic == OSR_HEURISTIC_ONLINE) {
+		st = osr__layers_online(w, mcast, most, false, w->rank, &w->n_lanes);
+		osr__search_set_reach(w);
+		*left = osr__search_count_failed(w);
+		return st == OSR_NO_VL ? OSR_OK : st;
+	}
+	memset(w->masks, 0, (size_t)w->f->n_dests * w->f->n_switches);
+	*left = 1;
+	for (uint32_t k = 0; !st && *left && k < most; k++) {
+		w->n_lanes = k + 1;
+		st = sl_improve(w, k, NULL, k ? NULL : mcast, heuristic);
+		*left = osr__search_count_failed(w);
+	}
+	return st;
 }
 
 #define MANY 20 /* 1 in so many routes without a legal way: another first order is called for */
@@ -165,8 +183,6 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_j
 		osr_alloc(w->scratch, w->n_lanes * (size_t)w->f->n_channels, sizeof(*w->best_rank));
 	if (osr_arena_failed(w->scratch, w->diag))
 		return OSR_NOMEM;
-	osr__search_set_reach(w);
-	osr__search_count_failed(w);
 	/* On one lane the order of a round may be the last; the one that layers left knows nothing of the escape tree. */
 	st = single ? osr__search_improve_sl(w) : OSR_OK;
 	if (!st)
@@ -179,8 +195,7 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_j
 		st = sl_start_updown(w, job);
 	else if (!st && least && !single) {
 		osr__search_count_failed(w);
-		st = sl_improve(w, 0, NULL);
-		osr__search_set_reach(w);
+		st = sl_improve(w, 0, NULL, w->escape, OSR_HEURISTIC_ORDER);
 	}
 	if (!st && least > (single ? many : 0))
 		st = osr__search_rounds(w, single ? 1 : OSR__SEARCH_ROUNDS, true, UINT64_MAX,
@@ -205,8 +220,8 @@ static enum osr_status sl_pair(struct osr__search *w, uint32_t limit, uint8_t *b
 
 	*all = osr__tables_join(w, both);
 	while (!st && !*all && w->n_lanes < limit) {
-		st = sl_improve(w, w->n_lanes++, both);
-		osr__search_set_reach(w);
+		w->n_lanes++;
+		st = sl_improve(w, w->n_lanes - 1, both, NULL, OSR_HEURISTIC_ORDER);
 		osr__search_count_failed(w);
 		*all = osr__tables_join(w, both);
 	}
@@ -227,17 +242,18 @@ static enum osr_status sl_no_vl(const struct osr_lanes_job *job, bool pairs)
 		pairs ? " with replies on the SL of their request" : "");
 }
 
-/* Both directions of every pair on one SL, where layers have been found (fits) or orders. */
+/* Both directions of every pair on one SL, where lanes have been found for the paths as they are (fits), or others. */
 static enum osr_status sl_replies(struct osr__search *w, const struct osr_lanes_job *job,
-				  enum osr_heuristic heuristic, bool fits, uint8_t *both, bool *all)
+				  uint32_t most, bool fits, uint8_t *both, bool *all)
 {
-	uint32_t n_lanes, *orders = osr_alloc(w->scratch, (size_t)OSR_MAX_VLS * w->f->n_channels,
-					      sizeof(*orders));
+	uint32_t n_lanes,
+		*orders = osr_alloc(w->scratch, (size_t)most * w->f->n_channels, sizeof(*orders));
 	enum osr_status st = osr_arena_failed(w->scratch, w->diag) ? OSR_NOMEM : OSR_OK;
 
-	if (!st && fits && heuristic == OSR_HEURISTIC_ONLINE) {
-		st = osr__layers_assign(job, heuristic, true, orders, &n_lanes);
-		if (!st && n_lanes <= OSR_ORDERED_MAX) {
+	if (!st && fits && job->opt->layers.heuristic == OSR_HEURISTIC_ONLINE) {
+		st = osr__layers_online(w, job->req->multicast ? job->r->mcast_parent : NULL, most,
+					true, orders, &n_lanes);
+		if (!st) {
 			w->rank = orders;
 			w->n_lanes = n_lanes;
 			osr__search_set_reach(w);
@@ -247,68 +263,56 @@ static enum osr_status sl_replies(struct osr__search *w, const struct osr_lanes_
 	}
 	if (st && st != OSR_NO_VL)
 		return st;
-	return sl_pair(w, fits ? sl_most(job) : w->n_lanes, both, all);
+	return sl_pair(w, fits ? most : w->n_lanes, both, all);
 }
 
 enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
 {
-	struct osr_lanes_job mine = *job; /* may have another request */
-	const struct osr_layers_options *opt = &job->opt->layers;
+	const struct osr_lanes_options *opt = job->opt;
+	enum osr_reversible reversible = opt->layers.reversible;
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	size_t n = job->s->f->n_switches;
 	struct osr_routing *routing = job->r;
-	struct osr_request one = *job->req;
+	uint32_t n_layers,
+		most = job->req->max_vls < OSR_ORDERED_MAX ? job->req->max_vls : OSR_ORDERED_MAX;
 	struct osr_spf_saved saved;
 	struct osr__search w;
-	uint32_t n_layers;
-	uint8_t *both = NULL;
-	bool fits, replies = false, must = opt->reversible == OSR_REVERSIBLE_ON;
+	uint64_t left;
+	uint8_t *both = osr_alloc(job->scratch, n * n, 1);
+	bool replies = false, must = reversible == OSR_REVERSIBLE_ON;
 	enum osr_status st;
 
 	*done = true;
-	one.max_vls = 1;
 	routing->claims = 0;
 	routing->sl = osr_alloc(job->result, job->s->f->n_dests * n, 1);
-	if (!routing->sl)
-		return osr_fail(job->diag, OSR_NOMEM, "out of memory for SLs");
-	st = osr__layers_assign(&mine, opt->heuristic, false, job->orders, &n_layers);
-	fits = !st;
-	routing->strategy = fits ? "layers" : "paths within orders";
-	if (st == OSR_NO_VL)
-		st = job->opt->detours ? OSR_OK : sl_no_vl(&mine, false);
-	if (!st && fits && (opt->reversible == OSR_REVERSIBLE_OFF || n_layers > OSR_ORDERED_MAX)) {
-		st = must ? sl_no_vl(&mine, true)
-			  : osr__layers_finish(&mine, job->orders, n_layers);
-		osr_arena_reset(job->scratch, mark);
-		return st;
-	}
+	st = sl_init(&w, job, routing->sl, job->orders);
 	if (!st)
-		st = sl_init(&w, &mine, fits ? n_layers : sl_most(&mine), job->orders);
+		st = sl_layers(&w, job, most, &left);
 	if (!st && must)
 		st = osr_spf_save(job->s, job->scratch, &saved, job->diag);
-	if (!st && fits) {
-		osr__search_set_reach(&w);
-		osr__search_count_failed(&w);
-	} else if (!st) {
-		st = sl_search(&w, &mine);
-	}
-	if (!st && opt->reversible != OSR_REVERSIBLE_OFF) {
-		both = osr_alloc(job->scratch, n * n, 1);
-		st = both ? sl_replies(&w, &mine, opt->heuristic, fits, both, &replies)
-			  : osr_fail(job->diag, OSR_NOMEM, "out of memory for the SLs of pairs");
-	}
+	if (st)
+		return st;
+	n_layers = w.n_lanes;
+	routing->strategy = left ? "paths within orders" : "layers";
+	if (left)
+		st = opt->detours ? sl_search(&w, job) : sl_no_vl(job, false);
+	if (!st && reversible != OSR_REVERSIBLE_OFF)
+		st = sl_replies(&w, job, most, !left, both, &replies);
 	if (!st && must && !replies) {
 		/* On one VL everything is safe for everyone, replies included. */
 		routing->strategy = "paths within one order";
 		osr_spf_restore(job->s, &saved);
-		mine.req = &one;
-		st = job->opt->detours ? sl_init(&w, &mine, 1, job->orders) : sl_no_vl(&mine, true);
-		if (!st)
-			st = sl_search(&w, &mine);
+		st = opt->detours ? sl_init(&w, job, routing->sl, job->orders)
+				  : sl_no_vl(job, true);
+		if (!st) {
+			osr__search_set_reach(&w);
+			osr__search_count_failed(&w);
+			st = sl_search(&w, job);
+		}
 	}
 	if (!st)
-		st = osr__tables_sl(&w, &mine, replies ? both : NULL);
-	if (!st && fits && w.n_lanes > 1)
+		st = osr__tables_sl(&w, job, replies ? both : NULL);
+	if (!st && !left && w.n_lanes > 1)
 		routing->n_layers_one_way = (uint8_t)n_layers;
 	osr_arena_reset(job->scratch, mark);
 	return st;
@@ -318,14 +322,13 @@ enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *ord
 				  const uint32_t *tree, uint64_t enough)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	const struct osr_fabric *fabric = job->s->f;
 	struct osr_routing *routing = job->r;
-	struct osr_request one = *job->req;
-	struct osr_lanes_job mine = *job;
 	struct osr__search w;
-	enum osr_status st = sl_init(&w, job, 1, order);
+	enum osr_status st = sl_init(
+		&w, job, osr_calloc(job->scratch, (size_t)fabric->n_dests * fabric->n_switches, 1),
+		order);
 
-	one.max_vls = 1;
-	mine.req = &one;
 	if (st)
 		return st;
 	memcpy(w.escape, tree, w.f->n_switches * sizeof(*tree));
@@ -348,7 +351,7 @@ enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *ord
 				      "out of memory for the order of multicast");
 	}
 	if (!st)
-		st = osr__tables_sl(&w, &mine, NULL);
+		st = osr__tables_sl(&w, job, NULL);
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }

@@ -18,7 +18,7 @@ bool osr__tables_join(const struct osr__search *w, uint8_t *both)
 		uint8_t *row = both + fabric->dest_switch[d] * n;
 
 		for (size_t v = 0; v < n && w->s->alias[d] == OSR_NONE; v++)
-			if (osr__is_counted(fabric, d, (uint32_t)v))
+			if (osr__search_counts(w, d, (uint32_t)v))
 				row[v] &= mask[v];
 	}
 	for (size_t a = 0; a < n; a++) {
@@ -32,35 +32,10 @@ bool osr__tables_join(const struct osr__search *w, uint8_t *both)
 	return all;
 }
 
-enum osr_status osr__tables_certify(const struct osr_lanes_job *job, const uint32_t *rank,
-				    uint32_t n_lanes, bool multicast, uint8_t *swap)
+/* VLs 0 and `swap` trade places. */
+static uint8_t tables_vl(uint8_t lane, uint8_t swap)
 {
-	const struct osr_request *req = job->req;
-	struct osr_routing *routing = job->r;
-	size_t m = job->s->f->n_channels;
-	bool beyond = multicast && n_lanes > 1 && req->mcast_vl >= n_lanes;
-
-	*swap = req->multicast && n_lanes > 1 && req->mcast_vl < n_lanes ? req->mcast_vl : 0;
-	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)n_lanes;
-	routing->rank = osr_calloc(job->result, routing->n_vls * m, sizeof(*routing->rank));
-	if (!routing->rank)
-		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the deadlock certificate");
-	for (uint32_t k = 0; k < n_lanes; k++)
-		memcpy(routing->rank + osr__tables_vl((uint8_t)k, *swap) * m, rank + k * m,
-		       m * sizeof(*rank));
-	if (beyond)
-		memcpy(routing->rank + req->mcast_vl * m, rank, m * sizeof(*rank));
-	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | (multicast ? OSR_CLAIM_MULTICAST : 0);
-	return OSR_OK;
-}
-
-void osr__tables_share_sls(const struct osr_spf *spf, uint8_t *sl)
-{
-	size_t n = spf->f->n_switches;
-
-	for (uint32_t d = 0; d < spf->f->n_dests; d++)
-		if (spf->alias[d] != OSR_NONE)
-			memcpy(sl + d * n, sl + spf->alias[d] * n, n);
+	return lane == 0 ? swap : lane == swap ? 0 : lane;
 }
 
 enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job *job,
@@ -68,28 +43,37 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job
 {
 	const struct osr_request *req = job->req;
 	struct osr_routing *routing = job->r;
-	struct osr_diag *diag = w->diag;
-	size_t n = w->f->n_switches;
-	uint8_t swap;
-	enum osr_status st;
+	size_t n = w->f->n_switches, m = w->f->n_channels;
+	uint8_t n_lanes = (uint8_t)w->n_lanes, swap;
+	bool beyond = req->multicast && n_lanes > 1 && req->mcast_vl >= n_lanes;
 
 	osr__spf_share(w->s);
-	if (osr_arena_failed(w->scratch, diag))
+	/* Multicast, which rises in the first order, has its VL; beyond the others its order is that, too. */
+	swap = req->multicast && n_lanes > 1 && !beyond ? req->mcast_vl : 0;
+	routing->n_vls = beyond ? req->mcast_vl + 1 : n_lanes;
+	routing->rank = osr_calloc(job->result, routing->n_vls * m, sizeof(*routing->rank));
+	if (osr_arena_failed(w->scratch, w->diag) || osr_arena_failed(job->result, w->diag))
 		return OSR_NOMEM;
-	st = osr__tables_certify(job, w->rank, w->n_lanes, req->multicast, &swap);
-	if (st)
-		return st;
-	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;
-	routing->mcast_vl = w->n_lanes > 1 && (req->multicast || req->mcast_vl < routing->n_vls)
+	for (uint8_t k = 0; k < n_lanes; k++)
+		memcpy(routing->rank + tables_vl(k, swap) * m, w->rank + k * m,
+		       m * sizeof(*w->rank));
+	if (beyond)
+		memcpy(routing->rank + req->mcast_vl * m, w->rank, m * sizeof(*w->rank));
+	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | (req->multicast ? OSR_CLAIM_MULTICAST : 0);
+	routing->n_layers = routing->n_layers_one_way = n_lanes;
+	routing->mcast_vl = n_lanes > 1 && (req->multicast || req->mcast_vl < routing->n_vls)
 				    ? req->mcast_vl
 				    : 0;
-	if (w->n_lanes == 1) {
+	if (n_lanes == 1) {
 		routing->sl = NULL;
 		routing->claims |= OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE;
 		return OSR_OK;
 	}
 	routing->claims |= both ? OSR_CLAIM_REVERSIBLE : 0;
-	/* Masks become SLs in place; the same for both directions, spread over the pairs. */
+	/*
+	 * Masks become SLs in place; the same for both directions, spread over the pairs. One-way the first lane that
+	 * takes a route is its layer. LIDs that ride along have the SLs of those whose routes they share.
+	 */
 	for (uint32_t d = 0; d < w->f->n_dests; d++) {
 		uint32_t root = w->f->dest_switch[d];
 		uint8_t *sl = w->masks + d * n;
@@ -98,12 +82,15 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job
 		for (uint32_t v = 0; v < n && w->s->alias[d] == OSR_NONE; v++) {
 			uint32_t mask = row[v] ? row[v] : 1;
 
-			for (uint32_t k = (v + root) % (uint32_t)__builtin_popcount(mask); k--;)
+			for (uint32_t k = (v + root) % (uint32_t)__builtin_popcount(mask);
+			     k-- && job->opt->layers.reversible != OSR_REVERSIBLE_OFF;)
 				mask &= mask - 1;
-			sl[v] = osr__tables_vl((uint8_t)__builtin_ctz(mask), swap);
+			sl[v] = tables_vl((uint8_t)__builtin_ctz(mask), swap);
 		}
 	}
-	osr__tables_share_sls(w->s, w->masks);
+	for (uint32_t d = 0; d < w->f->n_dests; d++)
+		if (w->s->alias[d] != OSR_NONE)
+			memcpy(w->masks + d * n, w->masks + w->s->alias[d] * n, n);
 	return OSR_OK;
 }
 

@@ -122,10 +122,7 @@ enum osr_status osr__turn_start_fitted(struct osr__search *w)
 		w->g.weight[t] = w->lane[t] == 1 ? w->g.weight[t] : 0;
 	}
 	osr_mcast_depend(w->escape, &w->g);
-	if (!osr_cdg_sort(&w->g, w->scratch, w->rank))
-		st = osr_arena_failed(w->scratch, w->diag)
-			     ? OSR_NOMEM
-			     : osr_cdg_order(&w->g, spf->center, w->scratch, w->rank, w->diag);
+	st = osr_cdg_order(&w->g, spf->center, w->scratch, w->rank, w->diag);
 	for (uint32_t l = 1; l < w->n_lanes; l++)
 		for (uint32_t c = 0; c < m; c++)
 			w->rank[(size_t)l * m + c] = l * m + w->rank[c];

@@ -400,11 +400,16 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
+	if (!collect_edges(cdg, scratch, &x) || !osr__cdg_reverse(&x, scratch))
+		goto no_memory;
+	if (osr__cdg_sort_edges(&x, scratch, rank)) {
+		osr_arena_reset(scratch, mark);
+		return OSR_OK;
+	}
 	osr_order_number(cdg->f, roots, place, parent, queue);
 	osr_order_updown(cdg->f, place, key);
 	osr_order_place(key, m, from, to, rank);
-	if (!collect_edges(cdg, scratch, &x) || !osr__cdg_reverse(&x, scratch) ||
-	    !osr__cdg_sift(&x, SIFT_PASSES, scratch, rank))
+	if (!osr__cdg_sift(&x, SIFT_PASSES, scratch, rank))
 		goto no_memory;
 	if (x.n <= DENSE * m) {
 		if (!peel_order(&x, scratch, peeled) ||

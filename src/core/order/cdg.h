@@ -59,8 +59,8 @@ void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, ui
 void osr_order_updown(const struct osr_fabric *fabric, const uint32_t *place, uint32_t *rank);
 
 /*
- * An order with little weight on backward edges (weighted feedback arc set, NP-hard): the better of two starts, each
- * improved by sifting; on dense graphs the first alone.
+ * A topological order, where there is one; else an order with little weight on backward edges (weighted feedback arc set,
+ * NP-hard): the better of two starts, each improved by sifting; on dense graphs the first alone.
  *   - up-down: channels towards a root by falling depth, then away from it by rising depth.
  *   - peeling: sources come first and sinks last, again and again; else channels that send more than they get. Source:
  *     Eades, Lin, Smyth 1993. DIFFERS: not the largest difference first, but all above a threshold that is
