@@ -3,6 +3,7 @@
 
 #include "core/order/cdg.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Searches may look at so many nodes for each there is; then no node moves any more, which bounds the time. */
@@ -49,41 +50,16 @@ static uint32_t order_edges(const struct osr_order *order, uint32_t node, bool b
 	return n;
 }
 
-/* Heapsort of nodes by key: no memory, no worst case. */
-static void order_sift_down(uint32_t *list, uint32_t at, uint32_t n, const uint32_t *key)
+static int order_by_number(const void *a, const void *b)
 {
-	for (;;) {
-		uint32_t child = 2 * at + 1, x;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-		if (child >= n)
-			return;
-		if (child + 1 < n && key[list[child]] < key[list[child + 1]])
-			child++;
-		if (key[list[at]] >= key[list[child]])
-			return;
-		x = list[at];
-		list[at] = list[child];
-		list[child] = x;
-		at = child;
-	}
-}
-
-static void order_sort(uint32_t *list, uint32_t n, const uint32_t *key)
-{
-	for (uint32_t i = n / 2; i-- > 0;)
-		order_sift_down(list, i, n, key);
-	for (uint32_t i = n; i-- > 1;) {
-		uint32_t x = list[0];
-
-		list[0] = list[i];
-		list[i] = x;
-		order_sift_down(list, 0, i, key);
-	}
+	return x < y ? -1 : x > y;
 }
 
 /*
- * Everything reachable from `start` that is ranked no further than `end`, into list[]: what was looked
- * at from the front, what waits for it from the rear. False if `end` itself is reached.
+ * The ranks of everything reachable from `start` that is ranked no further than `end`, ascending in list[]; until then it
+ * has what was looked at from the front, what waits for it from the rear. False if `end` itself is reached.
  */
 static bool order_reach(struct osr_order *order, uint32_t start, uint32_t end, bool back,
 			uint32_t *list, uint32_t *n_list)
@@ -111,10 +87,14 @@ static bool order_reach(struct osr_order *order, uint32_t start, uint32_t end, b
 		}
 	}
 	*n_list = n;
-	for (uint32_t k = 0; k < n; k++)
-		order->seen[list[k]] = 0;
 	for (uint32_t k = waits; k < n_nodes; k++)
 		order->seen[list[k]] = 0;
+	for (uint32_t k = 0; k < n; k++) {
+		order->seen[list[k]] = 0;
+		list[k] = order->rank[list[k]];
+	}
+	if (!found)
+		qsort(list, n, sizeof(*list), order_by_number);
 	return !found;
 }
 
@@ -124,24 +104,22 @@ static bool order_reach(struct osr_order *order, uint32_t start, uint32_t end, b
  */
 static bool order_raise(struct osr_order *order, uint32_t tail, uint32_t head)
 {
-	uint32_t *rank = order->rank, *after = order->after, *before = order->before, i = 0, j = 0,
-		 n_after, n_before;
+	uint32_t *after = order->after, *before = order->before, n_after, n_before, n;
 
 	if (tail == head || !order_reach(order, head, tail, false, after, &n_after))
 		return false;
 	/* Without a cycle the head is not among what reaches the tail. */
 	order_reach(order, tail, head, true, before, &n_before);
-	order_sort(before, n_before, rank);
-	order_sort(after, n_after, rank);
-	for (uint32_t k = 0; k < n_before + n_after; k++) {
-		bool is_after = j == n_before || (i < n_after && rank[after[i]] < rank[before[j]]);
-
-		order->places[k] = rank[is_after ? after[i++] : before[j++]];
+	n = n_before + n_after;
+	memcpy(before + n_before, after, n_after * sizeof(*after));
+	memcpy(after, before, n * sizeof(*before));
+	qsort(after, n, sizeof(*after), order_by_number);
+	for (uint32_t k = 0; k < n; k++)
+		before[k] = order->at[before[k]];
+	for (uint32_t k = 0; k < n; k++) {
+		order->rank[before[k]] = after[k];
+		order->at[after[k]] = before[k];
 	}
-	for (j = 0; j < n_before; j++)
-		rank[before[j]] = order->places[j];
-	for (i = 0; i < n_after; i++)
-		rank[after[i]] = order->places[n_before + i];
 	return true;
 }
 
@@ -200,12 +178,14 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 	order->rank = osr_alloc(scratch, n_nodes, sizeof(*order->rank));
 	order->after = osr_alloc(scratch, n_nodes, sizeof(*order->after));
 	order->before = osr_alloc(scratch, n_nodes, sizeof(*order->before));
-	order->places = osr_alloc(scratch, n_nodes, sizeof(*order->places));
+	order->at = osr_alloc(scratch, n_nodes, sizeof(*order->at));
 	order->near = osr_alloc(scratch, max_degree * (size_t)n_lanes, sizeof(*order->near));
 	order->seen = osr_calloc(scratch, n_nodes, 1);
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
 	osr_order_place(keys, n_nodes, order->after, order->before, order->rank);
+	for (uint32_t k = 0; k < n_nodes; k++)
+		order->at[order->rank[k]] = k;
 	return OSR_OK;
 }
 

@@ -37,12 +37,13 @@ struct osr_order {
 	uint64_t
 		max_work; /* nodes that searches may look at; then no node moves any more. The caller's to set */
 	uint32_t *rank; /* [n_lanes * n_channels] of nodes, a permutation */
+	uint32_t *at;   /* [n_lanes * n_channels] its inverse */
 	uint64_t work;  /* nodes that searches have looked at */
 
 	/* Of the nodes that the last turn has moved, and of searches. */
-	uint32_t *after, *before, *places; /* [n_lanes * n_channels] */
-	uint32_t *near;                    /* [n_lanes * channels of a switch] */
-	uint8_t *seen;                     /* [n_lanes * n_channels] all 0 in between */
+	uint32_t *after, *before; /* [n_lanes * n_channels] */
+	uint32_t *near;           /* [n_lanes * channels of a switch] */
+	uint8_t *seen;            /* [n_lanes * n_channels] all 0 in between */
 
 	/* Turns as they were before each change since osr_order_begin(). */
 	struct osr_order_step {
