@@ -128,11 +128,10 @@ struct osr_spf_saved {
 	uint64_t *weight; /* [n_channels] */
 };
 
-/* Fills *saved; OSR_NOMEM only. Back again; and: s and *saved change places. */
+/* Fills *saved; OSR_NOMEM only. And back again. */
 enum osr_status osr_spf_save(const struct osr_spf *spf, struct osr_arena *arena,
 			     struct osr_spf_saved *saved, struct osr_diag *diag);
 void osr_spf_restore(struct osr_spf *spf, const struct osr_spf_saved *saved);
-void osr_spf_swap(struct osr_spf *spf, struct osr_spf_saved *saved);
 
 /* Back to all shortest paths, by a first pass of its own: where the order has no path for all. */
 void osr_spf_leave_order(struct osr_spf *spf);

@@ -8,12 +8,6 @@
 #include "../paths/spf_private.h"
 #include "lanes_private.h"
 
-void osr__dor_clear(struct osr_spf *spf)
-{
-	for (uint32_t c = 0; c < spf->f->n_channels; c++)
-		spf->weight[c] &= HOP_MASK;
-}
-
 uint64_t osr__dor_least(const struct osr_spf *spf, const struct osr_product *product)
 {
 	uint64_t sum[OSR_MAX_DIMS] = { 0 }, n[OSR_MAX_DIMS] = { 0 }, least = 0;
@@ -162,7 +156,7 @@ static enum osr_status dor_finish(const struct osr_lanes_job *job, const struct 
 		       : osr__ordered_mend(job, routing->rank, tree, osr_spf_bound(job->s->f));
 }
 
-enum osr_status osr__dor_assign(const struct osr_lanes_job *job, bool *routed)
+enum osr_status osr__dor_assign(struct osr_lanes_job *job, bool *routed)
 {
 	struct osr_spf *spf = job->s;
 	const struct osr_fabric *fabric = spf->f;
@@ -172,10 +166,15 @@ enum osr_status osr__dor_assign(const struct osr_lanes_job *job, bool *routed)
 	uint8_t *variant;
 
 	*routed = false;
-	/* Unicast has lanes 0 and 1: multicast joins it on the first, or has another one. */
+	/*
+	 * Unicast has lanes 0 and 1: multicast joins it on the first, or has another one. The SLs of rings are for those
+	 * who do not insist on any SL.
+	 */
 	if (!product || !osr_product_is_whole(product) || !osr_dor_plan(product, &plan) ||
-	    (product->n_rings &&
-	     (req->max_vls > 1 ? req->multicast && req->mcast_vl == 1 : !job->opt->detours)))
+	    (product->n_rings && (req->max_vls > 1 ? (req->multicast && req->mcast_vl == 1) ||
+							     job->opt->any_sl == OSR_ANY_SL_ON ||
+							     job->opt->any_sl == OSR_ANY_SL_KEEP
+						   : !job->opt->detours)))
 		return OSR_OK;
 	variant = osr_alloc(job->scratch, spf->f->n_dests, 1);
 	if (!variant)
@@ -183,7 +182,7 @@ enum osr_status osr__dor_assign(const struct osr_lanes_job *job, bool *routed)
 	memset(variant, 0, spf->f->n_dests);
 	if (plan.n_variants > 1)
 		dor_variants(spf, variant);
-	osr__dor_clear(spf);
+	osr__spf_forget(spf);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 		uint32_t root = fabric->dest_switch[d];
@@ -197,6 +196,6 @@ enum osr_status osr__dor_assign(const struct osr_lanes_job *job, bool *routed)
 	*routed = osr_spf_load(spf) * 100 <= osr__dor_least(spf, product) * 115;
 	if (*routed)
 		return dor_finish(job, &plan);
-	osr__dor_clear(spf);
+	osr__spf_forget(spf);
 	return OSR_OK;
 }

@@ -50,15 +50,12 @@ enum osr_status osr__dor_find(struct osr_lanes_job *job);
  * *routed says whether the fabric was routed this way; then routing is complete.
  * Otherwise spf and routing are as before, and the ordinary way is free: no product (NULL) or not a whole one, hosts not
  * spread evenly (the most loaded channel exceeds 1.15 times the mean of its dimension's), multicast on VL 1 with rings, one VL for them
- * without detours.
+ * without detours, two where any SL must do.
  */
-enum osr_status osr__dor_assign(const struct osr_lanes_job *job, bool *routed);
+enum osr_status osr__dor_assign(struct osr_lanes_job *job, bool *routed);
 
 /* No routing can keep the channels of a dimension below their mean load, or that of a line's middle. */
 uint64_t osr__dor_least(const struct osr_spf *spf, const struct osr_product *product);
-
-/* No load on any channel. */
-void osr__dor_clear(struct osr_spf *spf);
 
 /*
  * Lanes by turn, in dimension order, for products with rings: see turn_rings.c. *routed with any_sl = on, and

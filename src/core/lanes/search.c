@@ -58,6 +58,7 @@ enum osr_status osr__search_init(struct osr__search *w, bool by_turn)
 		w->rank = osr_alloc(scratch, n_nodes, sizeof(*w->rank));
 		w->lane = osr_alloc(scratch, w->g.n_slots, 1);
 		w->at = osr_alloc(scratch, w->g.n_slots, sizeof(*w->at));
+		w->n_used = osr_alloc(scratch, w->g.n_slots, sizeof(*w->n_used));
 		w->pinned = osr_alloc(scratch, w->g.n_slots, 1);
 		w->mask = osr_alloc(scratch, n, 1);
 	}
@@ -217,9 +218,15 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 	uint64_t n_routes = osr__search_n_routes(w), few = n_routes / search_tuning.few,
 		 /* What is left of a sample finds another way when all is routed. */
 		tolerated = w->n_sampled != UINT32_MAX ? n_routes / search_tuning.sample_few : 0;
-	uint32_t stale = 0, boost_most;
-	enum osr_status st = OSR_OK;
+	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
+	uint32_t stale = 0, boost_most,
+		 *best_rank = osr_alloc(w->scratch, (size_t)w->n_lanes * w->f->n_channels,
+					sizeof(*best_rank));
+	uint8_t *best_lane = osr_alloc(w->scratch, w->lane ? w->g.n_slots : 0, 1);
+	enum osr_status st = osr_arena_failed(w->scratch, w->diag) ? OSR_NOMEM : OSR_OK;
 
+	if (st)
+		return st;
 	*least = UINT64_MAX;
 	w->boost = w->lane ? 2 : 1;
 	for (uint32_t i = 1; !st; i++) {
@@ -227,7 +234,7 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 		stale = w->n_failed > *least - *least / 20 || w->n_failed == *least ? stale + 1 : 0;
 		if (w->n_failed < *least) {
 			*least = w->n_failed;
-			search_copy(w, w->best_rank, w->best_lane, w->rank, w->lane);
+			search_copy(w, best_rank, best_lane, w->rank, w->lane);
 		}
 		if (w->n_failed <= tolerated || w->n_failed > most ||
 		    i >= (w->n_failed > few || max_rounds <= 2 ? max_rounds : OSR__SEARCH_ROUNDS) ||
@@ -238,8 +245,9 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 		w->boost = 2 * w->boost < boost_most ? 2 * w->boost : boost_most;
 		st = w->lane ? osr__search_improve_turn(w) : osr__search_improve_sl(w);
 	}
-	search_copy(w, w->rank, w->lane, w->best_rank, w->best_lane);
+	search_copy(w, w->rank, w->lane, best_rank, best_lane);
 	osr__search_set_reach(w);
+	osr_arena_reset(w->scratch, mark);
 	return st;
 }
 
@@ -286,36 +294,22 @@ static bool ease_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c, c
 
 #define EASE_EXTRA 2 /* channels by which a route may get longer for balance */
 
-enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_t spare)
+void osr__search_ease(struct osr__search *w, uint64_t enough, uint64_t spare)
 {
-	const struct osr_fabric *fabric = w->f;
-	struct osr_spf *spf = w->s;
-	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
-	struct osr__moves moves = { .f = fabric,
-				    .lft = spf->hop,
-				    .hops = true,
-				    .unit = spf->scratch->mixed ? spf->unit : NULL,
-				    .extra = spare ? EASE_EXTRA : 0,
-				    .spare = spare,
-				    .ctx = w,
-				    .may = ease_may };
-	uint32_t m = fabric->n_channels;
-	uint64_t sum;
+	uint32_t m = w->f->n_channels;
+	struct osr__moves moves = *w->s->scratch->moves;
+	uint64_t sum, mean;
 
 	if (!m)
-		return OSR_OK;
-	moves.load = osr_alloc(w->scratch, m, sizeof(*moves.load));
-	if (osr__moves_init(&moves, w->scratch, w->diag))
-		return OSR_NOMEM;
-	for (uint32_t c = 0; c < m; c++)
-		moves.load[c] = spf->weight[c] >> HOP_BITS;
-	osr__spf_busiest(spf, &sum);
+		return;
+	moves.open = false;
+	moves.place = NULL;
+	moves.extra = spare ? EASE_EXTRA : 0;
+	moves.spare = spare;
+	moves.ctx = w;
+	moves.may = ease_may;
+	osr__spf_busiest(w->s, &sum);
 	/* As for shortest paths: that is near enough to the mean. */
-	moves.goal = (sum + sum / 25) / m;
-	moves.goal = moves.aim = moves.goal < enough ? enough : moves.goal;
-	osr__moves_run(&moves);
-	for (uint32_t c = 0; c < m; c++)
-		spf->weight[c] = moves.load[c] << HOP_BITS | (spf->weight[c] & HOP_MASK);
-	osr_arena_reset(w->scratch, mark);
-	return OSR_OK;
+	mean = (sum + sum / 25) / m;
+	osr__spf_move(w->s, &moves, mean < enough ? enough : mean);
 }

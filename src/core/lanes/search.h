@@ -34,15 +34,14 @@ struct osr__search {
 	uint32_t n_lanes;
 	uint32_t *
 		rank; /* [n_lanes * n_channels] by turn a permutation of all nodes, by SL one for each lane */
-	uint8_t *lane;       /* [n_slots] by turn: of the turn's second channel. NULL: by SL */
-	uint32_t *best_rank; /* the best so far */
-	uint8_t *best_lane;
+	uint8_t *lane; /* [n_slots] by turn: of the turn's second channel. NULL: by SL */
 
 	/* What follows from both: osr__search_set_reach(). */
 	uint8_t all;      /* all lanes: the mask of a root */
 	uint8_t *forward; /* [n_slots] lanes of the first channel from which the turn rises */
 	uint32_t *at;     /* [n_slots] by turn: rank of the node that it leads to */
-	uint32_t *n_used; /* [n_slots] by turn: osr__turn_count_used(); NULL: unknown */
+	uint32_t
+		*n_used; /* [n_slots] by turn: routes that take each turn: osr__turn_count_used() */
 
 	/* Routes. */
 	uint8_t *mask; /* [n_switches] of the tree at hand: the lanes from which a route is legal */
@@ -81,7 +80,7 @@ static inline bool osr__search_counts(const struct osr__search *w, uint32_t d, u
 
 /*
  * Of *w, the caller has set s, f, scratch, diag, n_lanes and, by SL, rank and masks; everything else is 0. Allocates
- * the rest, by_turn with lane, at and pinned. best_rank and best_lane are for osr__search_rounds().
+ * the rest, by_turn with lane, at and pinned.
  */
 enum osr_status osr__search_init(struct osr__search *w, bool by_turn);
 
@@ -172,7 +171,7 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d, bool k
  * ones, so many at most, until no channel carries more than `enough`, or than the mean and a twenty-fifth. By SL,
  * masks of all trees are there.
  */
-enum osr_status osr__search_ease(struct osr__search *w, uint64_t enough, uint64_t spare);
+void osr__search_ease(struct osr__search *w, uint64_t enough, uint64_t spare);
 
 /* The lanes from which a turn may be taken if the route behind it is legal from those of `mask`. */
 static inline __attribute__((always_inline)) uint8_t

@@ -179,10 +179,6 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_j
 	uint64_t many = osr__search_n_routes(w) / MANY, least;
 	enum osr_status st;
 
-	w->best_rank =
-		osr_alloc(w->scratch, w->n_lanes * (size_t)w->f->n_channels, sizeof(*w->best_rank));
-	if (osr_arena_failed(w->scratch, w->diag))
-		return OSR_NOMEM;
 	/* On one lane the order of a round may be the last; the one that layers left knows nothing of the escape tree. */
 	st = single ? osr__search_improve_sl(w) : OSR_OK;
 	if (!st)
@@ -204,7 +200,7 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_j
 		return st;
 	if (least)
 		osr__search_route_all(w, OSR__SEARCH_LAST);
-	st = osr__search_ease(w, w->s->scratch->mixed ? 0 : osr_spf_bound(w->f), 0);
+	osr__search_ease(w, w->s->scratch->mixed ? 0 : osr_spf_bound(w->f), 0);
 	job->r->n_longer = osr__search_count_longer(w);
 	return st;
 }
@@ -336,7 +332,7 @@ enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *ord
 	osr__search_route_all(&w, OSR__SEARCH_MEND);
 	if (w.n_failed) {
 		if (enough != UINT64_MAX)
-			st = osr__search_ease(&w, enough, 0);
+			osr__search_ease(&w, enough, 0);
 		routing->n_longer = osr__search_count_longer(&w);
 	}
 	if (!st && job->req->multicast) {

@@ -7,22 +7,6 @@
 
 /* A step that is not legal: worse than any weight, better than nothing. */
 #define ILLEGAL ((uint64_t)1 << 60)
-/* A hop that another LID of the same port has. */
-#define SHARED_PENALTY ((uint64_t)1 << 48)
-
-/* What channel c of switch v costs dest d because earlier LIDs of its port take it: LIDs of a port keep apart. */
-static inline uint64_t search_shared(const struct osr_spf *spf, uint32_t d, uint32_t v, uint32_t c,
-				     uint32_t n_earlier)
-{
-	uint64_t cost = 0;
-
-	for (uint32_t k = 1; k <= n_earlier; k++)
-		if (spf->hop[(size_t)(d - k) * spf->f->n_switches + v] ==
-		    (spf->weight[c] & HOP_MASK))
-			cost += SHARED_PENALTY;
-	return cost;
-}
-
 /*
  * v, the i-th to be settled, finds no legal way. A turn that no route takes may get the lane that its way
  * needs: the highest, which leaves most to those further out. Returns the mask of the lightest such way.
@@ -146,10 +130,7 @@ static uint8_t search_yield(struct osr__search *w, uint32_t root, uint32_t i, ui
 	return osr__search_start(w, hop, root, first);
 }
 
-/*
- * Each switch, near ones first, takes the lightest of its legal shortest ways on, or makes one legal. How many have
- * none.
- */
+/* Each switch, near ones first, takes the lightest of its legal shortest ways on, or makes one legal. How many have none. */
 static inline __attribute__((always_inline)) uint32_t
 search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool by_turn)
 {
@@ -158,8 +139,7 @@ search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool by_turn)
 	const struct osr_spf_scratch *scratch = spf->scratch;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]],
-		 n_failed = 0;
+	uint32_t n_failed = 0;
 
 	memset(w->mask, 0, fabric->n_switches);
 	scratch->cost[root] = 0;
@@ -172,8 +152,7 @@ search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool by_turn)
 		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
 			uint32_t c = scratch->edge_chan[e];
 			uint8_t mask = osr__search_start_by(w, hop, root, c, by_turn);
-			uint64_t key = spf->weight[c] + scratch->cost[scratch->edge_next[e]] +
-				       search_shared(spf, d, v, c, n_earlier);
+			uint64_t key = spf->weight[c] + scratch->cost[scratch->edge_next[e]];
 
 			key += mask ? 0 : ILLEGAL;
 			if (key >= best)
@@ -195,8 +174,14 @@ search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool by_turn)
 
 uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d)
 {
+	uint32_t n_failed;
+
 	osr__search_aim(w, d);
-	return w->lane ? search_settle_by(w, root, d, true) : search_settle_by(w, root, d, false);
+	osr__spf_keep_apart(w->s, d, 1);
+	n_failed =
+		w->lane ? search_settle_by(w, root, d, true) : search_settle_by(w, root, d, false);
+	osr__spf_keep_apart(w->s, d, (uint64_t)-1);
+	return n_failed;
 }
 
 uint32_t osr__search_mark(struct osr__search *w, uint32_t d)

@@ -2,27 +2,7 @@
 /* See lanes.h. The table is at the end; before it, strategies that have no file of their own. */
 #include <osmroutes/lanes.h>
 
-#include <string.h>
-
 #include "turn.h"
-
-static enum osr_status lanes_dimensions(struct osr_lanes_job *job, bool *done)
-{
-	enum osr_status st = osr__dor_assign(job, done);
-	bool any_sl = job->opt->any_sl == OSR_ANY_SL_ON || job->opt->any_sl == OSR_ANY_SL_KEEP;
-	struct osr_routing *routing = job->r;
-
-	if (st || !*done || !routing->sl || !any_sl)
-		return st;
-	/* The SLs of dimension order are not wanted after all. */
-	*done = false;
-	*routing = (struct osr_routing){ .lft = routing->lft,
-					 .n_switches = routing->n_switches,
-					 .n_dests = routing->n_dests,
-					 .n_channels = routing->n_channels };
-	memset(routing->lft, OSR_NO_PATH, (size_t)routing->n_dests * routing->n_switches);
-	return osr_spf_init(job->s, job->s->f, routing, &job->opt->spf, job->scratch, job->diag);
-}
 
 static enum osr_status lanes_one(struct osr_lanes_job *job, bool *done)
 {
@@ -75,7 +55,7 @@ static const struct lanes_strategy {
 } lanes_strategies[] = {
 	{ "dimension order by turn", OSR_LANES_UNROUTED, BY_ORDER | ANY_SL | BY_TURN,
 	  osr__turn_rings },
-	{ "dimension order", OSR_LANES_UNROUTED, BY_ORDER, lanes_dimensions },
+	{ "dimension order", OSR_LANES_UNROUTED, BY_ORDER, osr__dor_assign },
 	{ "one lane", OSR_LANES_UNROUTED, 0, lanes_one },
 	{ "up and down a fat tree", OSR_LANES_FIRST, 0, osr__lanes_tree },
 	{ "balanced shortest paths", OSR_LANES_FIRST, 0, lanes_balance },

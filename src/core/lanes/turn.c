@@ -127,16 +127,6 @@ static void turn_restore(struct osr__search *w, struct osr_lanes_job *job,
 	memset(w->detoured, 0, w->f->n_dests);
 }
 
-/* Turns that no route takes may get any lane: how many routes take each, and room for the best lanes and order. */
-static enum osr_status turn_search_begin(struct osr__search *w)
-{
-	w->best_rank =
-		osr_alloc(w->scratch, (size_t)w->n_lanes * w->f->n_channels, sizeof(*w->best_rank));
-	w->best_lane = osr_alloc(w->scratch, w->g.n_slots, 1);
-	w->n_used = osr__turn_count_used(w);
-	return w->best_rank && w->best_lane && w->n_used ? OSR_OK : osr__turn_nomem(w->diag);
-}
-
 /* A better order, in rounds of this kind; then all are routed in it, in this mode. */
 struct turn_rounds {
 	uint32_t n_sampled; /* LIDs of each switch that rounds look at */
@@ -152,6 +142,7 @@ static enum osr_status turn_improve(struct osr__search *w, struct osr_lanes_job 
 	bool small = true;
 	enum osr_status st = turn_init_triples(w, &small);
 
+	osr__turn_count_used(w);
 	w->n_sampled = rounds->n_sampled;
 	/* Of routes without a legal way, auto would accept no more as longer ones. */
 	most = job->opt->any_sl == OSR_ANY_SL_AUTO
@@ -168,16 +159,16 @@ static enum osr_status turn_improve(struct osr__search *w, struct osr_lanes_job 
 }
 
 /* To `load`, that of shortest paths; routes get longer for it as far as any_sl_cost goes. */
-static enum osr_status turn_ease(struct osr__search *w, struct osr_lanes_job *job, uint64_t load)
+static void turn_ease(struct osr__search *w, struct osr_lanes_job *job, uint64_t load)
 {
 	uint32_t n = w->f->n_switches;
 	uint64_t n_routes = (uint64_t)w->f->n_dests * n, n_sent = 0, before, spare,
 		 enough = load * turn_tuning.ease_enough / 100,
 		 most = n_routes * job->opt->any_sl_cost / 100;
-	enum osr_status st = osr__search_ease(w, load, 0);
 
+	osr__search_ease(w, load, 0);
 	if (!n_routes)
-		return st;
+		return;
 	for (uint32_t v = 0; v < n; v++)
 		n_sent += w->f->sw_sources[v];
 	n_sent *= osr__search_n_routes(w) / n;
@@ -185,10 +176,9 @@ static enum osr_status turn_ease(struct osr__search *w, struct osr_lanes_job *jo
 		job->r->n_longer = osr__search_count_longer(w);
 		spare = most > job->r->n_longer ? most - job->r->n_longer : 0;
 		before = osr_spf_load(w->s);
-		if (!st && spare && before > enough)
-			st = osr__search_ease(w, enough, n_sent * spare / n_routes);
-	} while (!st && osr_spf_load(w->s) < before);
-	return st;
+		if (spare && before > enough)
+			osr__search_ease(w, enough, n_sent * spare / n_routes);
+	} while (osr_spf_load(w->s) < before);
 }
 
 /* The paths that are there keep their balance where the lanes of turns make them legal. */
@@ -198,11 +188,9 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 				      .n = turn_tuning.rounds,
 				      .mode = OSR__SEARCH_LAST };
 	uint64_t load = osr_spf_load(job->s), n_routes = osr__search_n_routes(w), failed = 0;
-	enum osr_status st = turn_search_begin(w);
 	struct osr_updown updown;
+	enum osr_status st = osr__turn_start_fitted(w);
 
-	if (!st)
-		st = osr__turn_start_fitted(w);
 	if (!st)
 		failed = osr__search_count_failed(w);
 	*hopeless = job->opt->any_sl == OSR_ANY_SL_AUTO && failed * turn_tuning.hopeless > n_routes;
@@ -217,7 +205,9 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 		st = osr__turn_start_updown(w, &updown);
 	if (!st && failed)
 		st = turn_improve(w, job, &rounds, hopeless);
-	return st || *hopeless ? st : turn_ease(w, job, load);
+	if (!st && !*hopeless)
+		turn_ease(w, job, load);
+	return st;
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
@@ -262,14 +252,12 @@ static enum osr_status turn_search_tree(struct osr__search *w, struct osr_lanes_
 	if (st || !*tree)
 		return st;
 	w->n_lanes = 2;
-	st = turn_search_begin(w);
-	if (!st)
-		st = osr__turn_start_updown(w, &updown);
+	st = osr__turn_start_updown(w, &updown);
 	if (!st)
 		st = turn_improve(w, job, &rounds, &hopeless);
 	*fits = !hopeless;
 	if (!st && *fits)
-		st = turn_ease(w, job, load);
+		turn_ease(w, job, load);
 	*fits = *fits && !st && osr_spf_load(w->s) * 100 <= load * turn_tuning.max_efi;
 	if (!*fits) {
 		turn_restore(w, job, before, &kept);
@@ -325,7 +313,7 @@ enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed)
 
 enum osr_status osr__turn_take(struct osr_lanes_job *job)
 {
-	osr_spf_swap(job->s, &job->turn.paths);
+	osr_spf_restore(job->s, &job->turn.paths);
 	job->r->n_longer = job->turn.n_longer;
 	return osr__turn_finish(job->turn.w, job);
 }

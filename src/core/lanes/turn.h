@@ -98,10 +98,7 @@ enum osr_status osr__turn_take(struct osr_lanes_job *job);
 uint32_t osr__turn_classes(const struct osr_request *req);
 enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *job);
 
-/*
- * [n_slots] how many routes of one switch to one LID take each turn; LIDs that ride along are not counted.
- * NULL: no memory.
- */
-uint32_t *osr__turn_count_used(const struct osr__search *w);
+/* Sets n_used: how many routes of one switch to one LID take each turn; LIDs that ride along are not counted. */
+void osr__turn_count_used(struct osr__search *w);
 
 #endif

@@ -349,7 +349,7 @@ static uint32_t rings_route(struct turn_rings *x)
 	size_t n = fabric->n_switches;
 	uint32_t n_longer = 0;
 
-	osr__dor_clear(spf);
+	osr__spf_forget(spf);
 	for (uint32_t root = 0; root < n; root++) {
 		uint32_t first = spf->dest_row[root], end = spf->dest_row[root + 1], d, longer = 0;
 		uint64_t counts = 0;
@@ -371,7 +371,7 @@ static uint32_t rings_route(struct turn_rings *x)
 	return n_longer;
 }
 
-/* Hops and loads in *turn, those of the job as before. */
+/* Hops and loads in *turn; the job has none, as before. */
 static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *turn, bool *made)
 {
 	struct osr_spf *spf = x->job->s;
@@ -383,11 +383,8 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 		return st;
 	x->gate = osr_alloc(scratch, x->w->f->n_channels, 1);
 	x->feed = osr_alloc(scratch, x->w->g.n_slots, sizeof(*x->feed));
-	st = osr_arena_failed(scratch, x->job->diag) ? OSR_NOMEM : OSR_OK;
-	if (!st)
-		st = osr_spf_save(spf, x->job->scratch, &turn->paths, x->job->diag);
-	if (st)
-		return st;
+	if (osr_arena_failed(scratch, x->job->diag))
+		return OSR_NOMEM;
 	turn->w = x->w;
 	rings_set_lanes(x);
 	*made = rings_spread(x);
@@ -400,10 +397,12 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 	osr__search_set_reach(x->w);
 	turn->n_longer = rings_route(x);
 	x->least = osr__dor_least(spf, x->product);
-	st = osr__search_ease(x->w, x->least * RINGS_LOAD / 100, 0);
+	osr__search_ease(x->w, x->least * RINGS_LOAD / 100, 0);
 	turn->load = osr_spf_load(spf);
 	*made = turn->load * 100 <= x->least * RINGS_EVEN;
-	osr_spf_swap(spf, &turn->paths);
+	st = osr_spf_save(spf, scratch, &turn->paths, x->job->diag);
+	memset(spf->hop, OSR_NO_PATH, (size_t)spf->f->n_dests * spf->f->n_switches);
+	osr__spf_forget(spf);
 	return st;
 }
 

@@ -6,12 +6,12 @@
 
 #include "turn.h"
 
-uint32_t *osr__turn_count_used(const struct osr__search *w)
+void osr__turn_count_used(struct osr__search *w)
 {
 	const struct osr_fabric *fabric = w->f;
-	uint32_t *n_used = osr_calloc(w->scratch, w->g.n_slots, sizeof(*n_used));
 
-	for (uint32_t d = 0; n_used && d < fabric->n_dests; d++) {
+	memset(w->n_used, 0, w->g.n_slots * sizeof(*w->n_used));
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
 		uint32_t root = fabric->dest_switch[d];
 
@@ -19,10 +19,9 @@ uint32_t *osr__turn_count_used(const struct osr__search *w)
 			uint32_t c = fabric->chan_row[v] + hop[v];
 
 			if (v != root && hop[v] != OSR_NO_PATH && fabric->chan_dst[c] != root)
-				n_used[w->g.row[c] + hop[fabric->chan_dst[c]]]++;
+				w->n_used[osr_cdg_slot(&w->g, c, hop[fabric->chan_dst[c]])]++;
 		}
 	}
-	return n_used;
 }
 
 /*
@@ -159,9 +158,7 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 	enum osr_status st;
 
 	osr__spf_share(w->s);
-	w->n_used = osr__turn_count_used(w);
-	if (!w->n_used)
-		return osr__turn_nomem(job->diag);
+	osr__turn_count_used(w);
 	turn_share(w, n_vls, &share);
 	st = osr_routing_alloc_sl2vl(routing, fabric, 0, job->result, job->diag);
 	routing->sl = NULL;

@@ -16,12 +16,6 @@
 
 #define BATCH 64 /* breadth-first searches at once: bits of a word */
 
-/*
- * A LID of the same port pays this much for each channel an earlier LID of the port uses: more than
- * any weight, so that LMC gives paths as disjoint as the graph has them.
- */
-#define SHARED_PENALTY ((uint64_t)1 << 48)
-
 /* Bucket the dests by switch; CA and router LIDs come before port 0, LIDs ascending within. */
 static void spf_group_dests(struct osr_spf *spf)
 {
@@ -341,33 +335,22 @@ void osr__spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop)
 	}
 }
 
-/* The same for the second and later LIDs of a port: avoid the channels of the earlier ones. */
-static void settle_apart(struct osr_spf *spf, uint32_t root, uint32_t d, uint32_t n_earlier)
+/*
+ * A LID pays this much for each channel that an earlier LID of its port uses: more than any weight, so that LMC gives
+ * paths as disjoint as the graph has them. The LIDs of a port are consecutive dests.
+ */
+#define SHARED_PENALTY ((uint64_t)1 << 48)
+
+void osr__spf_keep_apart(struct osr_spf *spf, uint32_t d, uint64_t sign)
 {
 	const struct osr_fabric *fabric = spf->f;
-	const struct osr_spf_scratch *scratch = spf->scratch;
+	uint32_t root = fabric->dest_switch[d],
+		 first = d - (fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]]);
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 
-	scratch->cost[root] = 0;
-	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
-		uint32_t v = order[i];
-		uint64_t best = UINT64_MAX;
-
-		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
-			uint32_t c = scratch->edge_chan[e];
-			uint64_t cand = spf->weight[c] + scratch->cost[scratch->edge_next[e]];
-
-			/* The LIDs of a port are consecutive dests. */
-			for (uint32_t k = 1; k <= n_earlier; k++)
-				if (spf->hop[(size_t)(d - k) * fabric->n_switches + v] ==
-				    (spf->weight[c] & HOP_MASK))
-					cand += SHARED_PENALTY;
-			best = cand < best ? cand : best;
-		}
-		hop[v] = (uint8_t)(best & HOP_MASK);
-		scratch->cost[v] = best & ~HOP_MASK;
-	}
+	for (uint32_t e = first; e < d; e++)
+		for (uint32_t i = 1; i < spf->n_order[root]; i++)
+			spf->weight[osr_spf_channel(spf, e, order[i])] += sign * SHARED_PENALTY;
 }
 
 static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
@@ -375,16 +358,13 @@ static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
 	const struct osr_fabric *fabric = spf->f;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-	uint32_t t = fabric->dest_term[d];
-	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[t];
-	bool counts = fabric->term_weight[t] != 0;
+	bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
 
 	if (counts && spf->n_rounds)
 		osr__spf_count(spf, order, spf->n_order[root], hop, (uint64_t)-1);
-	if (n_earlier)
-		settle_apart(spf, root, d, n_earlier);
-	else
-		osr__spf_settle(spf, root, hop);
+	osr__spf_keep_apart(spf, d, 1);
+	osr__spf_settle(spf, root, hop);
+	osr__spf_keep_apart(spf, d, (uint64_t)-1);
 	if (counts)
 		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }
@@ -519,24 +499,6 @@ void osr_spf_restore(struct osr_spf *spf, const struct osr_spf_saved *saved)
 	memcpy(spf->weight, saved->weight, spf->f->n_channels * sizeof(*spf->weight));
 }
 
-void osr_spf_swap(struct osr_spf *spf, struct osr_spf_saved *saved)
-{
-	size_t n = spf->f->n_switches;
-	uint8_t *tree = spf->scratch->kind;
-
-	for (size_t d = 0; d < spf->f->n_dests; d++) {
-		memcpy(tree, spf->hop + d * n, n);
-		memcpy(spf->hop + d * n, saved->hop + d * n, n);
-		memcpy(saved->hop + d * n, tree, n);
-	}
-	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
-		uint64_t weight = spf->weight[c];
-
-		spf->weight[c] = saved->weight[c];
-		saved->weight[c] = weight;
-	}
-}
-
 uint64_t osr_spf_bound(const struct osr_fabric *fabric)
 {
 	uint64_t bound = 0;
@@ -625,23 +587,24 @@ static enum osr_status spf_init_moves(struct osr_spf *spf, struct osr_arena *scr
 	return osr__moves_init(m, scratch, diag);
 }
 
-void osr_spf_relieve(struct osr_spf *spf, uint64_t bound)
+void osr__spf_move(struct osr_spf *spf, struct osr__moves *m, uint64_t goal)
 {
-	const struct osr_fabric *fabric = spf->f;
-	struct osr__moves *m = spf->scratch->moves;
-	uint64_t sum;
-
-	osr__spf_busiest(spf, &sum);
-	m->goal = sum / fabric->n_channels;
-	if (!spf->scratch->mixed && m->goal < bound)
-		m->goal = bound;
-	m->aim = m->goal;
-	m->place = spf->place;
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	m->goal = m->aim = goal;
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
 		m->load[c] = spf->weight[c] >> HOP_BITS;
 	osr__moves_run(m);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
 		spf->weight[c] = m->load[c] << HOP_BITS | (spf->weight[c] & HOP_MASK);
+}
+
+void osr_spf_relieve(struct osr_spf *spf, uint64_t bound)
+{
+	uint64_t sum, mean;
+
+	osr__spf_busiest(spf, &sum);
+	mean = sum / spf->f->n_channels;
+	spf->scratch->moves->place = spf->place;
+	osr__spf_move(spf, spf->scratch->moves, spf->scratch->mixed || mean > bound ? mean : bound);
 }
 
 void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)

@@ -78,8 +78,7 @@ uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 	return n_barred;
 }
 
-/* All routes made so far. */
-static void order_forget(struct osr_spf *spf)
+void osr__spf_forget(struct osr_spf *spf)
 {
 	spf->n_rounds = 0;
 	for (uint32_t c = 0; c < spf->f->n_channels; c++)
@@ -113,13 +112,13 @@ bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance)
 	}
 	if (tolerance ? n_barred > n_routes / tolerance : n_barred)
 		return false;
-	order_forget(spf);
+	osr__spf_forget(spf);
 	return true;
 }
 
 void osr_spf_leave_order(struct osr_spf *spf)
 {
 	spf->place = NULL;
-	order_forget(spf);
+	osr__spf_forget(spf);
 	osr_spf_first(spf);
 }
