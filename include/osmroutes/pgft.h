@@ -67,7 +67,8 @@ struct osr_pgft_tree {
 	 * [m_h .. m_(l+1) w_product[l]]
 	 */
 	uint32_t *place[OSR_PGFT_MAX_LEVELS + 1];
-	bool merged; /* some switches have several places */
+	bool merged;       /* some switches have several places */
+	uint32_t recalled; /* which tree of the memory it is */
 };
 
 struct osr_pgft {

@@ -20,6 +20,7 @@ enum osr_status osr__repair_alloc(struct repair *w, struct osr_diag *diag)
 	t->len = osr_alloc(scratch, n, sizeof(*t->len));
 	t->list = osr_alloc(scratch, n, sizeof(*t->list));
 	t->stack = osr_alloc(scratch, n, sizeof(*t->stack));
+	t->span = osr_alloc(scratch, n, sizeof(*t->span));
 	t->flow = osr_alloc(scratch, n, sizeof(*t->flow));
 	t->expected = osr_calloc(scratch, m, sizeof(*t->expected));
 	t->old = osr_alloc(scratch, n, 1);

@@ -275,32 +275,26 @@ static void expect_flows(struct repair *w)
 
 /* ---- along the spanning tree ------------------------------------------------------------------ */
 
-/* The channel by which s sends to root along the spanning tree of multicast; OSR_NONE: none. */
-static uint32_t spanning_next(const struct repair *w, uint32_t s, uint32_t root)
+/* tree.span[v]: the channel by which v sends to root along the spanning tree of multicast; OSR_NONE: it is not on it. */
+static void span_towards(struct repair *w, uint32_t root)
 {
+	const struct osr_fabric *fabric = w->f;
 	const uint32_t *parent = w->r.mcast_parent;
-	uint32_t v = root;
+	uint32_t n = 1, *span = w->tree.span, *queue = w->tree.stack;
 
-	while (v != s && parent[v] != OSR_NONE && w->f->chan_dst[parent[v]] != s)
-		v = w->f->chan_dst[parent[v]];
-	if (v == s || parent[v] == OSR_NONE)
-		return parent[s];
-	return w->f->chan_rev[parent[v]];
-}
+	memset(span, 0xff, fabric->n_switches * sizeof(*span));
+	queue[0] = root;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t v = queue[i], c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
+		     c++) {
+			uint32_t u = fabric->chan_dst[c], back = fabric->chan_rev[c];
 
-/* Does the way along the spanning tree lead from v to root? */
-static bool spans(const struct repair *w, uint32_t v, uint32_t root)
-{
-	uint32_t hops = 0;
-
-	while (v != root && hops++ < w->f->n_switches) {
-		uint32_t c = spanning_next(w, v, root);
-
-		if (c == OSR_NONE)
-			return false;
-		v = w->f->chan_dst[c];
-	}
-	return v == root;
+			if ((parent[v] != c && parent[u] != back) || u == root ||
+			    span[u] != OSR_NONE)
+				continue;
+			span[u] = back;
+			queue[n++] = u;
+		}
 }
 
 /*
@@ -313,13 +307,14 @@ static bool escape(struct repair *w, uint32_t d, uint8_t *row, uint32_t from)
 {
 	const struct osr_fabric *fabric = w->f;
 	struct repair_tree *t = &w->tree;
-	uint32_t root = fabric->dest_switch[d], first = t->n, n;
+	uint32_t root = fabric->dest_switch[d], first = t->n, n, *span = t->span;
 
-	if (!spans(w, from, root))
+	span_towards(w, root);
+	if (span[from] == OSR_NONE)
 		return false;
 	/* Entries that change: they and what comes through them lose their routes, if they had any. */
-	for (uint32_t v = from; v != root; v = fabric->chan_dst[spanning_next(w, v, root)]) {
-		bool stays = row[v] == fabric->chan_port[spanning_next(w, v, root)];
+	for (uint32_t v = from; v != root; v = fabric->chan_dst[span[v]]) {
+		bool stays = row[v] == fabric->chan_port[span[v]];
 
 		t->forced[v] = t->epoch;
 		if (stays || t->cut[v] == t->epoch)
@@ -343,10 +338,10 @@ static bool escape(struct repair *w, uint32_t d, uint8_t *row, uint32_t from)
 			row[t->list[i]] = OSR_NO_PATH;
 	memset(t->expected, 0, fabric->n_channels * sizeof(*t->expected));
 	/* From the root on, so that each finds the rest of its way. */
-	for (n = 0; from != root; from = fabric->chan_dst[spanning_next(w, from, root)])
+	for (n = 0; from != root; from = fabric->chan_dst[span[from]])
 		t->stack[n++] = from;
 	for (uint32_t len = 1; n--; len++) {
-		uint32_t v = t->stack[n], c = spanning_next(w, v, root);
+		uint32_t v = t->stack[n], c = span[v];
 
 		osr_order_begin(&w->order);
 		if (!osr__repair_route(w, d, row, c, osr__repair_start(w, d, v, c)))

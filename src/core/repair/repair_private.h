@@ -26,11 +26,12 @@ struct repair_tree {
 	uint32_t *forced; /* [n_switches] mark: it goes along the spanning tree, whatever happens */
 	uint32_t *
 		whole; /* [n_switches] mark: its route was there, and gave way to another switch's */
-	uint32_t *len;      /* [n_switches] */
-	uint32_t *list;     /* [n_switches] the switches that are cut */
-	uint32_t n;         /* how many; those whose own entry is gone come first */
-	uint32_t *stack;    /* [n_switches] */
-	uint32_t *flow;     /* [n_switches] end ports that sent through a cut switch */
+	uint32_t *len;   /* [n_switches] */
+	uint32_t *list;  /* [n_switches] the switches that are cut */
+	uint32_t n;      /* how many; those whose own entry is gone come first */
+	uint32_t *stack; /* [n_switches] */
+	uint32_t *span;  /* [n_switches] channels to the LID along the spanning tree of multicast */
+	uint32_t *flow;  /* [n_switches] end ports that sent through a cut switch */
 	uint64_t *expected; /* [n_channels] of flows whose paths are not all found yet */
 	uint8_t *old;       /* [n_switches] entries before */
 	uint16_t *lanes;    /* [n_switches] by SL: of all that comes through */

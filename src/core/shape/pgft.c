@@ -295,42 +295,26 @@ static enum osr_status number_ports(struct pgft_work *w)
 	return OSR_OK;
 }
 
-/* Ports without a link, by whether there is a switch for it to lead to. */
+/* Ports without a link, by whether there is a switch for it to lead to. Such a switch is missed by its first child. */
 static void pgft_count_missing(struct pgft_work *w)
 {
 	struct osr_pgft *pgft = w->p;
 
-	for (uint32_t s = 0; s < w->f->n_switches; s++) {
-		uint32_t l = pgft->sw_level[s];
-		struct osr_pgft_tree *tree;
-
-		if (!l || l == pgft->tree[pgft->sw_tree[s]].h)
-			continue;
-		tree = &pgft->tree[pgft->sw_tree[s]];
-		for (uint32_t q = 0; q < osr_pgft_n_up(pgft, s); q++) {
-			uint32_t *at = osr__pgft_place(tree, l + 1, pgft->sw_a[s] / tree->m[l + 1],
-						       pgft->sw_b[s] + q % tree->w[l + 1] *
-									       tree->w_product[l]);
+	for (uint32_t s = 0; s < w->f->n_switches; s++)
+		for (uint32_t l = pgft->sw_level[s], q = 0; q < osr_pgft_n_up(pgft, s); q++) {
+			struct osr_pgft_tree *tree = &pgft->tree[pgft->sw_tree[s]];
+			uint32_t a = pgft->sw_a[s] / tree->m[l + 1], first = a * tree->m[l + 1],
+				 b = pgft->sw_b[s],
+				 up = b + q % tree->w[l + 1] * tree->w_product[l];
 
 			if (pgft->up[pgft->up_row[s] + q] != OSR_NONE)
 				continue;
-			if (*at == OSR_NONE) {
-				/* Counted once, however many children miss it. */
-				*at = OSR_NONE - 1;
-				tree->n_missing_switches++;
-			}
-			tree->n_missing_links += *at < OSR_NONE - 1;
-		}
-	}
-	for (uint32_t i = 0; i < pgft->n_trees; i++)
-		for (uint32_t l = 1; l <= pgft->tree[i].h; l++) {
-			struct osr_pgft_tree *tree = &pgft->tree[i];
-			size_t n = (size_t)(tree->m_product[tree->h] / tree->m_product[l]) *
-				   tree->w_product[l];
-
-			for (size_t k = 0; k < n; k++)
-				if (tree->place[l][k] == OSR_NONE - 1)
-					tree->place[l][k] = OSR_NONE;
+			tree->n_missing_links += *osr__pgft_place(tree, l + 1, a, up) != OSR_NONE;
+			while (*osr__pgft_place(tree, l, first, b) == OSR_NONE)
+				first++;
+			tree->n_missing_switches +=
+				*osr__pgft_place(tree, l + 1, a, up) == OSR_NONE &&
+				*osr__pgft_place(tree, l, first, b) == s && q < tree->w[l + 1];
 		}
 }
 

@@ -111,6 +111,7 @@ enum osr_status osr__pgft_recall(struct pgft_work *w, const struct pgft_part *pa
 		return OSR_NOT_APPLICABLE;
 	*tree = shape_of(&w->memory->tree[known->tree]);
 	tree->component = part->component;
+	tree->recalled = known->tree;
 	st = osr__pgft_places(w, part, tree);
 	if (st)
 		return st;
@@ -156,34 +157,6 @@ enum osr_status osr__pgft_recall(struct pgft_work *w, const struct pgft_part *pa
 	return now.m[1] > tree->m[1] || 4 * now.m[1] < 3 * tree->m[1] ? OSR_NOT_APPLICABLE : OSR_OK;
 }
 
-/*
- * The row of a switch that was not known before: that of the switch at whose place it stands now, else a new one. Its tree
- * is that of the neighbour by which it got its place.
- */
-static struct osr_pgft_known *row_of_new(const struct osr_pgft *pgft, uint32_t s,
-					 struct osr_pgft_known *row, struct osr_pgft_known *to,
-					 struct osr_pgft_known *known)
-{
-	const struct osr_fabric *fabric = pgft->f;
-	const struct osr_pgft_memory *before = pgft->recalled;
-
-	known->tree = 0;
-	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1] && known->level; c++) {
-		const struct osr_pgft_known *near =
-			osr__pgft_known(before, fabric->sw_guid[fabric->chan_dst[c]], 0);
-
-		if (near && near->level) {
-			known->tree = near->tree;
-			break;
-		}
-	}
-	for (uint32_t i = 0; i < before->n_rows && known->level; i++)
-		if (!row[i].port && row[i].tree == known->tree && row[i].level == known->level &&
-		    row[i].a == known->a && row[i].b == known->b)
-			return row + i;
-	return to;
-}
-
 /* The bytes: this, then trees and rows. */
 struct memory_head {
 	uint32_t n_trees, n_rows;
@@ -198,7 +171,7 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 {
 	const struct osr_fabric *fabric = pgft->f;
 	const struct osr_pgft_memory *before = pgft->recalled;
-	uint32_t n_trees = before ? before->n_trees : pgft->n_trees;
+	uint32_t n_trees = before ? before->n_trees : pgft->n_trees, n_before = 0;
 	struct osr_pgft_tree *tree;
 	struct osr_pgft_known *row, *to;
 	struct memory_head *head;
@@ -212,20 +185,26 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 	for (uint32_t i = 0; i < n_trees; i++)
 		tree[i] = shape_of(before ? &before->tree[i] : &pgft->tree[i]);
 	if (before)
-		memcpy(row, before->row, before->n_rows * sizeof(*row));
-	to += before ? before->n_rows : 0;
+		memcpy(row, before->row, (n_before = before->n_rows) * sizeof(*row));
+	to += n_before;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t i = pgft->sw_tree[s];
 		struct osr_pgft_known known = { .guid = fabric->sw_guid[s],
-						.tree = i == OSR_NONE ? 0 : i,
+						.tree = i == OSR_NONE ? 0
+							: before      ? pgft->tree[i].recalled
+								      : i,
 						.level = pgft->sw_level[s],
 						.a = pgft->sw_a[s],
 						.b = pgft->sw_b[s] },
 				      *at = to;
 
+		/* One that was not known before takes the row of the switch at whose place it stands now, or else a new one. */
 		if (!osr__pgft_known(before, known.guid, 0)) {
-			if (before)
-				at = row_of_new(pgft, s, row, to, &known);
+			for (uint32_t k = 0; k < n_before && known.level; k++)
+				if (!row[k].port && row[k].tree == known.tree &&
+				    row[k].level == known.level && row[k].a == known.a &&
+				    row[k].b == known.b)
+					at = row + k;
 			to += at == to;
 			*at = known;
 		}
