@@ -8,8 +8,8 @@ import sys
 
 import drain
 from judge import QOS, expect, generate, scenario
-from osmtest import BUILD, COMMAND, ROOT, find_fabric, running
-from transition import two_rounds
+from osmtest import BUILD, COMMAND, ROOT, running
+from transition import judge_rounds, two_rounds
 
 sys.path.append(os.path.join(ROOT, 'tests', 'simulator'))
 import credits as simulator	# noqa: E402
@@ -78,22 +78,15 @@ def stops(tables, what, packets=100000):
     return got
 
 
-@scenario('carried.torus')
-def torus(workdir):
-    """OpenSM's default stops on a torus, ours does not."""
-    netfile = find_fabric('torus-4x4')
-    stops(routed_by(netfile, workdir, 'minhop', False), 'minhop on a torus')
-    ours = routed_by(netfile, workdir, 'dfsssp', True)
-    expect(not ours.loop, 'osmroutes check names a credit loop')
-    attacks(ours, 'dfsssp on a torus')
-
-
-@scenario('carried.dragonfly')
-def dragonfly(workdir):
-    netfile = generate(os.path.join(workdir, 'dragonfly.net'), 'dragonfly', 'a=4', 'h=1', 'p=2')
-    stops(routed_by(netfile, workdir, 'minhop', False), 'minhop on a dragonfly')
-    ours = routed_by(netfile, workdir, 'dfsssp', True)
-    attacks(ours, 'dfsssp on a dragonfly')
+@scenario('carried.whole')
+def without_faults(workdir):
+    """OpenSM's default stops on a torus and on a dragonfly, ours does not."""
+    for kind in ('torus', 'dims=4x4'), ('dragonfly', 'a=4', 'h=1', 'p=2'):
+        netfile = generate(os.path.join(workdir, kind[0] + '.net'), *kind)
+        stops(routed_by(netfile, workdir, 'minhop', False), 'minhop on a ' + kind[0])
+        ours = routed_by(netfile, workdir, 'dfsssp', True)
+        expect(not ours.loop, 'osmroutes check names a credit loop')
+        attacks(ours, 'dfsssp on a ' + kind[0])
     # It is the lanes that do it: the same routes on one lane stop.
     one_lane = re.sub(r'(?m)^(vl .*) [0-9a-f]{16}$', r'\1 ' + 16 * '0', simulator.text_of(ours, ours.rows))
     expect(carry(one_lane, packets=100000, buffer=1)['stuck'], 'the same routes on one lane do not stop')
@@ -103,7 +96,8 @@ def dragonfly(workdir):
 def rounds(workdir):
     """A cable of a tree dies and returns while packets are under way; each switch takes its new tables at a moment of its
     own, first those of the first round. In one round, which the log says could deadlock, packets get stuck."""
-    for _, _, before, first, after in two_rounds(workdir):
+    for dead, log, before, first, after in two_rounds(workdir):
+        judge_rounds(dead, log, before, first, after)
         guids = [s.guid for s in before.switches]
         expect(first.bytes_of_tables() != before.bytes_of_tables(), 'nothing was withdrawn')
         texts = [simulator.text_of(t, t.rows, guids) for t in (before, first, after)]

@@ -8,10 +8,9 @@ import subprocess
 from groups import join
 from judge import QOS, check_loops, expect, generate, judge, scenario
 from keys import Client
-from osmtest import BUILD, Fabric, Opensm, find_fabric, patience, running, wait_for
+from osmtest import COMMAND, Fabric, Opensm, find_fabric, osmroutes, patience, running, wait_for
 from restart import kill
 
-OSMROUTES = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 
 
 CONF = 'control_socket = ../keys.sock\n'
@@ -19,7 +18,7 @@ CONF = 'control_socket = ../keys.sock\n'
 
 def ask(fabric, *words, good=True):
     """`osmroutes drain` and undrain; what they list, or the sentence of a refusal."""
-    said = subprocess.run([OSMROUTES, words[0], '--json', '--socket=' + os.path.join(fabric.dir, 'keys.sock'),
+    said = subprocess.run([COMMAND, words[0], '--json', '--socket=' + os.path.join(fabric.dir, 'keys.sock'),
                            *words[1:]], capture_output=True, text=True, timeout=patience(90))
     expect((said.returncode == 0) == good, '%s: exit code %d: %s%s' %
            (' '.join(words), said.returncode, said.stdout, said.stderr))
@@ -135,8 +134,7 @@ def own_cas(workdir):
         text = re.sub(r'(?m)^\[\d+\]\t"mgmt-leaf.*\n?', '', '\n\n'.join(blocks))
         file.write(re.sub(r'mgmt-(spine-\d)', r'Mellanox Technologies Aggregation Node \1', text))
     for net, host in (mgmt, 'mgmt-spine-2'), (sharp, 'h0'):
-        said = subprocess.run([OSMROUTES, 'whatif', '--each=switch', '--json', net], capture_output=True, text=True)
-        without = sorted(case['case'] for case in json.loads(said.stdout)['cases'])
+        without = sorted(case['case'] for case in osmroutes('whatif', '--each=switch', net)['cases'])
         expect(without == ['spine-0', 'spine-1', 'spine-2'], 'whatif: %s have no hosts' % without)
         with Fabric(net, os.path.splitext(net)[0], host=host) as fabric:
             for name in 'first', 'again':

@@ -4,16 +4,13 @@ import os
 import random
 import re
 import resource
-import shutil
 import signal
 import socket
-import tempfile
 import time
 
 from judge import expect, generate, scenario
 from keys import Client, contention, cpu_of, hosts_of, keyed, pattern, shift
-from osmtest import TOOLS, Fabric, find_fabric, Opensm, patience, pause, preloaded, running, \
-    slowness, wait_for
+from osmtest import TOOLS, patience, pause, preloaded, running, slowness, wait_for
 
 
 def small_tree(workdir):
@@ -195,21 +192,3 @@ def metrics_hang(workdir):
         begin = time.monotonic()
         opensm.stop()
         expect(time.monotonic() - begin < 8 * slowness(), 'opensm ended after %.1f s' % (time.monotonic() - begin))
-
-
-@scenario('files.config-odd')
-def config_odd(workdir):
-    """A path of 240 bytes is taken."""
-    with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        base = tempfile.mkdtemp(prefix='osr-')
-        try:
-            where = os.path.join(base, 'x' * (239 - len(base)))
-            os.makedirs(where)
-            with Opensm(fabric, 'dfsssp', plugin=True, name='long',
-                        plugin_conf='# %s\nmetrics_dir = %s   # a comment\n[dfsssp]\n# %s\n' %
-                        ('y' * 300, where, 'z' * 300)) as opensm:
-                opensm.wait_up()
-                wait_for('the metrics', lambda: len(os.listdir(where)) == 2, 10)
-            opensm.check_own_log()
-        finally:
-            shutil.rmtree(base)

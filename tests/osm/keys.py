@@ -13,10 +13,9 @@ import tempfile
 import time
 
 from judge import expect, generate, judge, scenario
-from osmtest import BUILD, ROOT, Fabric, find_fabric, held, Limit, Opensm, patience, Skip, \
+from osmtest import COMMAND, ROOT, Fabric, find_fabric, held, Limit, Opensm, patience, Skip, \
     slowness, wait_for
 
-COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 LOG_DEBUG = 0x0f	# "Writing FT block" is logged at DEBUG, "HEAVY SWEEP COMPLETE" at VERBOSE
 
 HEAVY = 'HEAVY SWEEP COMPLETE'

@@ -8,7 +8,7 @@ import tempfile
 
 from judge import QOS, Claims, expect, generate, judge, scenario
 from offline import compare
-from osmtest import BUILD, LOG_DUMPS, LOG_PLAIN, Failure, Fabric, Opensm, Skip, find_fabric, osmroutes, running
+from osmtest import BUILD, LOG_DUMPS, LOG_PLAIN, Failure, Fabric, Opensm, Skip, find_fabric, osmroutes, running, wait_for
 
 BY_SL = '[dfsssp]\nany_sl = off\n'
 ANY_SL = '[dfsssp]\nany_sl = on\n'
@@ -50,12 +50,15 @@ def live(workdir, net, engine, conf, options=(), files=(), ours=None, stock=None
     """Up, judged, and down.
 
     net: a name, or words of `osmroutes generate`. options: of OpenSM, or a function of the fabric that makes them; DIR is
-    where the files {name: text} are. ours: who serves, if not the first engine; stock: OpenSM's engine that routes instead,
+    where the files {name: text} are, or folders {name: None}. ours: who serves, if not the first engine; stock: OpenSM's engine that routes instead,
     as without the plugin. says, silent: what stands in the log, or does not. errors: for each error line of it the words in
     it; but for those with one of many, the first of which is there. wanted: values of Claims. offline: words of the command, None if it cannot know.
     """
     os.makedirs(workdir, exist_ok=True)
     for name in files:
+        if files[name] is None:
+            os.makedirs(os.path.join(workdir, name))
+            continue
         with open(os.path.join(workdir, name), 'w', encoding='utf-8') as file:
             file.write(files[name])
     path = find_fabric(net) if isinstance(net, str) else generate(os.path.join(workdir, 'fabric.net'), *net)
@@ -144,6 +147,10 @@ for _words in ('osmroutes.config=%s', 'osmroutes.config=%s,osmroutes.takeover=df
 # What README shows: comments on lines of their own and behind values.
 row('option.comments', R12, conf='# ours\nmax_vls = 4             # of the plugin\n[dfsssp]\n  any_sl_cost = 3\t# of one engine\n',
     says=['4 virtual lanes available'])
+# A path of 240 bytes, and long comments.
+LONG = '../' + 'x' * 237
+row('option.comments', R12, conf='# %s\nmetrics_dir = %s   # a comment\n[dfsssp]\n# %s\n' % ('y' * 300, LONG, 'z' * 300), files={LONG[3:]: None},
+    look=lambda fabric, opensm, _: wait_for('metrics', lambda: len(os.listdir(os.path.join(opensm.dir, LONG))) == 2, 10))
 
 
 @scenario('option.shipped')

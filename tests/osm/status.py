@@ -9,13 +9,13 @@ import subprocess
 import tempfile
 import time
 
-from drain import CONF, OSMROUTES, ask
+from drain import CONF, ask
 from judge import QOS, Claims, expect, judge, scenario
-from osmtest import BUILD, OPENSM, Fabric, Opensm, find_fabric, running
+from osmtest import BUILD, COMMAND, OPENSM, Fabric, Opensm, find_fabric, running
 
 
 def words(fabric, *more):
-    return [OSMROUTES, 'status', '--socket=' + os.path.join(fabric.dir, 'keys.sock'), *more]
+    return [COMMAND, 'status', '--socket=' + os.path.join(fabric.dir, 'keys.sock'), *more]
 
 
 def status(fabric, good=True):
@@ -39,7 +39,7 @@ def ours(workdir):
     with tempfile.TemporaryDirectory() as shared, Fabric(find_fabric('tree-3'), workdir) as fabric:
         os.chmod(shared, 0o755)
         os.makedirs(os.path.join(shared, 'src', 'cli'))
-        command, socket = shutil.copy(OSMROUTES, os.path.join(shared, 'src', 'cli')), os.path.join(shared, 'keys.sock')
+        command, socket = shutil.copy(COMMAND, os.path.join(shared, 'src', 'cli')), os.path.join(shared, 'keys.sock')
         shutil.copytree(os.path.join(BUILD, 'osmroutes'), os.path.join(shared, 'osmroutes'))	# the library that it shares
         os.symlink(socket, os.path.join(fabric.dir, 'keys.sock'))
         with Opensm(fabric, 'dfsssp', plugin=True, options=QOS,

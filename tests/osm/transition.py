@@ -4,7 +4,7 @@ before and after a change, and a judge that sends every packet through every mix
 import re
 
 import oracle
-from judge import QOS, Claims, expect, judge, scenario
+from judge import QOS, Claims, expect, judge
 from osmtest import routed, running, slowness, wait_for
 
 HOLD = int(1200 * slowness())	# ms between the first round and the second
@@ -186,20 +186,18 @@ def two_rounds(workdir):
     opensm.check_own_log()
 
 
-@scenario('transition.rounds')
-def rounds(workdir):
+def judge_rounds(dead, log, before, first, after):
     """What is in the switches between the two rounds makes no loop with the tables before, nor with those after."""
-    for dead, log, before, first, after in two_rounds(workdir):
-        sweep = in_rounds(log)[-1]
-        one_answer(sweep, log)
-        n, whole = sweep['stable']['withdrawn'], sweep['stable']['withdrawn_whole']
-        expect(n and (whole == 0) == dead, '%d withdrawn, %d whole' % (n, whole))
-        n_blocks, outage = (float(x) for x in re.findall(OUTAGE, log)[-1])
-        expect(n_blocks == len(first.blocks_changed(after)), 'not %d blocks of the second round differ' % n_blocks)
-        expect(HOLD <= outage < 60000, 'withdrawn for %.1f ms, and held for %d' % (outage, HOLD))
-        expect(without_entry(before, first) >= n, 'fewer than %d entries are withdrawn' % n)
-        free(before, first, log, 'the tables of before and of the first round')
-        free(first, after, log, 'the tables of the first round and the new ones')
-        mixture = Mixture(before, after)
-        mixture.add_unicast(True)
-        expect(mixture.is_cyclic(), 'one round would have done: nothing is shown')
+    sweep = in_rounds(log)[-1]
+    one_answer(sweep, log)
+    n, whole = sweep['stable']['withdrawn'], sweep['stable']['withdrawn_whole']
+    expect(n and (whole == 0) == dead, '%d withdrawn, %d whole' % (n, whole))
+    n_blocks, outage = (float(x) for x in re.findall(OUTAGE, log)[-1])
+    expect(n_blocks == len(first.blocks_changed(after)), 'not %d blocks of the second round differ' % n_blocks)
+    expect(HOLD <= outage < 60000, 'withdrawn for %.1f ms, and held for %d' % (outage, HOLD))
+    expect(without_entry(before, first) >= n, 'fewer than %d entries are withdrawn' % n)
+    free(before, first, log, 'the tables of before and of the first round')
+    free(first, after, log, 'the tables of the first round and the new ones')
+    mixture = Mixture(before, after)
+    mixture.add_unicast(True)
+    expect(mixture.is_cyclic(), 'one round would have done: nothing is shown')
