@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Cables and switches go and come back while opensm runs; fabrics that are hardly one."""
+import itertools
 import os
 
 import oracle
@@ -41,17 +42,12 @@ def split(workdir):
             expect(not why or any(why in l for l in opensm.errors()), 'the refusal gives no reason')
             if not why:
                 expect(data['fabric']['parts'] == 2 and data['routes']['unreachable'] > 0, 'parts')
-                parts_are_routed(opensm, tables)
-
-
-def parts_are_routed(opensm, tables):
-    named = [l for l in opensm.errors() if 'split into 2 parts' in l]
-    expect(named and 'left' in named[0] and 'right' in named[0], 'the log does not name both parts')
-    for s in tables.switches:
-        for lid, e in tables.end_of.items():
-            here = e.name in ('ab' if s.name == 'left' else 'cd') or e.name == s.name
-            port = s.forward(lid)
-            expect((port != oracle.NO_PATH) == here, '%s sends LID %d of %s to port %d' % (s.name, lid, e.name, port))
+                named = [l for l in opensm.errors() if 'split into 2 parts' in l]
+                expect(named and 'left' in named[0] and 'right' in named[0], 'the log does not name both parts')
+                for s, (lid, e) in itertools.product(tables.switches, tables.end_of.items()):
+                    here = e.name in ('ab' if s.name == 'left' else 'cd') or e.name == s.name
+                    expect((s.forward(lid) != oracle.NO_PATH) == here, '%s sends LID %d of %s to port %d' % (
+                        s.name, lid, e.name, s.forward(lid)))
 
 
 @scenario('fault.back-to-back')

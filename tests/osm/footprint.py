@@ -84,16 +84,6 @@ def traced(trace, opensm):
 STEMS = ('cache', 'osmroutes-%016x-dmodk.store'), ('metrics', 'osmroutes-%016x.json'), ('metrics', 'osmroutes-%016x.prom')
 
 
-def lay_links(places, guid, victim):
-    """Where the plugin writes."""
-    for folder, stem in STEMS:
-        for name in stem % guid, '.%s.new' % (stem % guid):
-            path = os.path.join(places.of[folder], name)
-            if os.path.exists(path):
-                os.unlink(path)
-            os.symlink(victim, path)
-
-
 @scenario('footprint.places')
 def only_in_places(workdir):
     """Every file that is opened for writing, made, renamed or removed lies where the configuration says; no
@@ -113,7 +103,12 @@ def only_in_places(workdir):
             opensm.wait_up(120)
         judge_changes(traced(plain, opensm), places.ours(opensm))
         guid = int(fabric.run(['ibstat', '-p']).split()[0], 16)
-        lay_links(places, guid, victim)
+        for folder, stem in STEMS:
+            for name in stem % guid, '.%s.new' % (stem % guid):
+                path = os.path.join(places.of[folder], name)
+                if os.path.exists(path):
+                    os.unlink(path)
+                os.symlink(victim, path)
         with places.opensm(fabric, wrapper=STRACE + ['-o', trace]) as opensm:
             live(fabric, opensm, places)
             modes(places)

@@ -21,14 +21,6 @@ def switch_of(tables, name):
     return next(s for s in tables.switches if s.name == name)
 
 
-def lose_tables(fabric, switch):
-    """The switch forgets its entries, as one that has rebooted; opensm must not run meanwhile."""
-    lids = [lid for lid in range(1, len(switch.lft)) if switch.lft[lid] not in (0, 255)]
-    for lid in lids:
-        fabric.run([os.path.join(TOOLS, 'osr-spoil'), switch.guid, 'lft', str(lid), '255'])
-    return lids
-
-
 PRELOAD_HANG = preloaded('osr-hang.so')
 
 
@@ -51,7 +43,9 @@ def rebooted_switch(workdir):
             switch = switch_of(fabric.tables('lft'), name)
             opensm.process.send_signal(signal.SIGSTOP)
             pause(0.2)
-            lids = lose_tables(fabric, switch)
+            lids = [lid for lid in range(1, len(switch.lft)) if switch.lft[lid] not in (0, 255)]
+            for lid in lids:
+                fabric.run([os.path.join(TOOLS, 'osr-spoil'), switch.guid, 'lft', str(lid), '255'])
             expect(len(lids) > 8, 'the switch had %d entries' % len(lids))
             fabric.console(fabric.unlink(name), fabric.relink(name))
             fabric.process.send_signal(signal.SIGSTOP)
@@ -134,10 +128,6 @@ def take_all(path, n):
         clients.append((client, app['app']))
 
 
-def is_active(client):
-    return client.must(op='status')['apps'][0]['keys'][0]['state'] == 'active'
-
-
 @scenario('keys.hold')
 def hold(workdir):
     """One user has the largest keys that are taken, on all hosts and all LID offsets, and they are in use; then a
@@ -153,7 +143,7 @@ def hold(workdir):
         for command in fabric.unlink(top, 1), fabric.unlink(top):
             opensm.change(command, seconds=600)
             for client, _ in clients:
-                wait_for('the key', lambda: is_active(client), 600)
+                wait_for('the key', lambda: client.must(op='status')['apps'][0]['keys'][0]['state'] == 'active', 600)
         opensm.change(fabric.relink(top), seconds=600)
         laid = re.findall(r'and checked in ([\d.]+) ms, ([\d.]+) ms of CPU', opensm.log)
         opensm.stop()

@@ -204,9 +204,17 @@ def two_on(fabric, opensm, workdir, before, n_offsets):
             got = contention(after, own, phases[0], offset)
             expect(got <= 1, 'contention %d within an application' % got)
         same_but(before, after, used)
-        sent_blocks(before, after, log)
+        # OpenSM says at DEBUG which blocks it writes: none but those that differ, all of those.
+        sent = {('0x%x' % int(s, 16), int(b)) for b, s in re.findall(r'Writing FT block (\d+) to switch (0x[0-9a-f]+)', log)}
+        differ = {('0x%x' % int(s, 16), b) for s, b in before.blocks_changed(after)}
+        expect(differ and differ <= sent, 'blocks that differ were not sent')
+        # Two requests may be two sweeps, the second of which takes back what the first has changed.
+        expect(len(sent - differ) <= len(differ) // 4, '%d blocks sent that do not differ, of %d' % (len(sent - differ), len(sent)))
         no_loops(after)
-        base_unlike_keys(after, apps)
+        # The first LIDs of some application have contention, its key has less: otherwise the test says nothing.
+        base = max(contention(after, own, phases[0], 0) for _, own, phases, _ in apps)
+        keys = max(contention(after, own, phases[0], app['keys'][0]['offset']) for _, own, phases, app in apps)
+        expect(base > keys, 'contention %d with the base routing, %d with keys' % (base, keys))
         for client, _, _, app in apps:
             client.must(op='done', app=app['app'], key=0)
             client.must(op='withdraw', app=app['app'])
@@ -221,24 +229,6 @@ def same_but(before, after, offsets):
     old, new = lft_by_offset(before), lft_by_offset(after)
     changed = {o for o in old if old[o] != new[o]}
     expect(changed and changed <= offsets, 'offsets %s changed, keys have %s' % (changed, offsets))
-
-
-def sent_blocks(before, after, log):
-    """OpenSM says at DEBUG which blocks it writes: none but those that differ, all of those."""
-    sent = {(s, int(b)) for b, s in re.findall(r'Writing FT block (\d+) to switch (0x[0-9a-f]+)', log)}
-    differ = {('0x%x' % int(s, 16), b) for s, b in before.blocks_changed(after)}
-    sent = {('0x%x' % int(s, 16), b) for s, b in sent}
-    expect(differ and differ <= sent, 'blocks that differ were not sent')
-    # Two requests may be two sweeps, the second of which takes back what the first has changed.
-    expect(len(sent - differ) <= len(differ) // 4, '%d blocks sent that do not differ, of %d' %
-           (len(sent - differ), len(sent)))
-
-
-def base_unlike_keys(tables, apps):
-    """The first LIDs of some application have contention, its key has less: otherwise the test says nothing."""
-    base = max(contention(tables, own, phases[0], 0) for _, own, phases, _ in apps)
-    keys = max(contention(tables, own, phases[0], app['keys'][0]['offset']) for _, own, phases, app in apps)
-    expect(base > keys, 'contention %d with the base routing, %d with keys' % (base, keys))
 
 
 # Failures ------------------------------------------------------------------------------------------
@@ -426,15 +416,6 @@ def bad_input(client, hosts, app):
     client.must(op='done', app=app, key=0)
 
 
-def more_keys_than_lids(client, hosts):
-    """LMC 2: three offsets; whoever shares a host with all three is refused."""
-    guids = [e.guid for e in hosts]
-    apps = [client.must(op='place', hosts=guids, patterns=['0>1'])['app'] for _ in range(2)]
-    client.refused('taken by other applications', op='place', hosts=guids, patterns=['0>1'])
-    for app in apps:
-        client.must(op='withdraw', app=app)
-
-
 def stranger(path, app, guids):
     """As somebody else: root's application is not there, and there is an end to what one may have."""
     with Client(path) as client:
@@ -504,9 +485,14 @@ def hostile(workdir):
                 with Client(path) as client:
                     _, app = place_all(client, hosts)
                     bad_input(client, hosts, app['app'])
-                    more_keys_than_lids(client, hosts)
-                    for said in (as_nobody(stranger, path, app['app'], [e.guid for e in hosts]), ):
-                        expect(not said, said)
+                    # LMC 2: three offsets; a host that has all three is refused.
+                    guids = [e.guid for e in hosts]
+                    apps = [client.must(op='place', hosts=guids, patterns=['0>1'])['app'] for _ in range(2)]
+                    client.refused('taken by other applications', op='place', hosts=guids, patterns=['0>1'])
+                    for other in apps:
+                        client.must(op='withdraw', app=other)
+                    said = as_nobody(stranger, path, app['app'], guids)
+                    expect(not said, said)
                     endless(path)
                     under_flood(fabric, opensm, client, path, app['app'])
                     client.must(op='withdraw', app=app['app'])

@@ -91,13 +91,16 @@ def whole_files(workdir):
     """A reader that looks all the time never sees half a file; a directory that is not there is one
     error line, and once it is there the files are."""
     directory = os.path.join(workdir, 'metrics')
-    seen, stop = [], threading.Event()
+    seen, failed, stop = [], [], threading.Event()
 
     def look():
-        while not stop.is_set():
-            # Those that are being written have names that begin with a dot.
-            if os.path.isdir(directory) and len([n for n in os.listdir(directory) if n[0] != '.']) >= 2:
-                seen.append((read_json(directory)['sweeps']['dfsssp']['routed'], len(read_prom(directory, False))))
+        try:
+            while not stop.is_set():
+                # Those that are being written have names that begin with a dot.
+                if os.path.isdir(directory) and len([n for n in os.listdir(directory) if n[0] != '.']) >= 2:
+                    seen.append((read_json(directory)['sweeps']['dfsssp']['routed'], len(read_prom(directory, False))))
+        except Exception as e:	# whatever it is, the test is to say it
+            failed.append(repr(e))
 
     with running(workdir, 'ring-5', 'dfsssp',
                  plugin_conf='metrics_dir = %s\n' % directory) as (fabric, opensm):
@@ -108,8 +111,7 @@ def whole_files(workdir):
         expect(directory in opensm.errors()[0], 'the line does not name the file')
         os.makedirs(directory)
         opensm.resweep()
-        failed = []
-        thread = threading.Thread(target=lambda: guarded(look, failed))
+        thread = threading.Thread(target=look)
         thread.start()
         for _ in range(8):
             opensm.resweep()
@@ -118,13 +120,6 @@ def whole_files(workdir):
         thread.join()
         expect(not failed, 'the reader saw: %s' % failed)
     opensm.check_log(expected=('OR12',))
-
-
-def guarded(function, failed):
-    try:
-        function()
-    except Exception as e:	# whatever it is, the test is to say it
-        failed.append(repr(e))
 
 
 # Hosts, switches, VLs and how many there are; proven; not proven; the load by the least, and as it is; what changed; ms.

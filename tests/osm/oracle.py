@@ -62,7 +62,6 @@ class End:
         self.lid, self.lmc = port['lid'], port['lmc']
         self.guid = port['guid']
         self.op_vls = port['op_vls']
-        self.smsl = port['smsl']
         self.switch, self.port = switch, switch_port
 
     @property
@@ -83,12 +82,17 @@ class Tables:
         self.data = data
         self.nodes = {n['guid']: n for n in data['nodes']}
         self.rows = {}		# what ask_sls() found, once asked
+        self._trees = []
         guids = sorted(g for g, n in self.nodes.items() if n['type'] == 'switch')
         self.switches = [Switch(self.nodes[g]) for g in guids]
         self.index = {g: i for i, g in enumerate(guids)}
         self.ends = []
         for n in data['nodes']:
-            self._connect(n)
+            for p in n['ports']:
+                if n['type'] == 'switch' and p['port'] == 0:
+                    self.ends.append(End(n, p, self.index[n['guid']], 0))
+                elif 'peer' in p and p['state'] == 4:
+                    self._cable(n, p)
         self.end_of = {}
         for e in self.ends:
             for lid in e.lids:
@@ -99,13 +103,6 @@ class Tables:
         self.lids = sorted(self.end_of)
         self.host_lids = [l for l in self.lids if self.end_of[l].host]
         self._distances()
-
-    def _connect(self, node):
-        for p in node['ports']:
-            if node['type'] == 'switch' and p['port'] == 0:
-                self.ends.append(End(node, p, self.index[node['guid']], 0))
-            elif 'peer' in p and p['state'] == 4:
-                self._cable(node, p)
 
     def _cable(self, node, p):
         peer = self.index.get(p['peer'])
@@ -157,18 +154,12 @@ class Tables:
             elif port != NO_PATH and problems is not None:
                 problems.append('%s sends LID %d of %s to port %d, where no switch is' %
                                 (s.name, lid, end.name, port))
-        self._settle_hops(nexts, hops)
-        return nexts, ports, hops
-
-    @staticmethod
-    def _settle_hops(nexts, hops):
-        """Follows every switch to the root; what runs into a loop or dead end keeps -1."""
+        # Every switch is followed to the root; what runs into a loop or dead end keeps -1.
         dead = set()
-        for v in range(len(nexts)):
-            walk, on_walk, u = [], set(), v
-            while hops[u] < 0 and u not in dead and u not in on_walk:
-                walk.append(u)
-                on_walk.add(u)
+        for v in range(n):
+            walk, u = {}, v
+            while hops[u] < 0 and u not in dead and u not in walk:
+                walk[u] = None
                 if nexts[u] is None:
                     break
                 u = nexts[u]
@@ -177,47 +168,36 @@ class Tables:
                 continue
             for w in reversed(walk):
                 hops[w] = hops[nexts[w]] + 1
+        return nexts, ports, hops
 
     def routes(self, lids=None):
-        v = Verdict()
-        walked = []
+        verdict, walked = Verdict(), []
         for lid in self.lids if lids is None else lids:
-            walked.append(self._judge_lid(lid, v))
+            end = self.end_of[lid]
+            nexts, ports, hops = self.tree(lid, verdict.problems)
+            dist = self.dist[end.switch]
+            for v, s in enumerate(self.switches):
+                if dist[v] < 0:
+                    verdict.n_no_path += 1
+                    if ports[v] != NO_PATH:
+                        verdict.problems.append('%s has port %d for LID %d, which is in another part' %
+                                                (s.name, ports[v], lid))
+                elif hops[v] < 0:
+                    verdict.problems.append('LID %d of %s is not reached from %s' % (lid, end.name, s.name))
+                else:
+                    verdict.n_routes += v != end.switch
+                    verdict.n_longer += hops[v] > dist[v]
+                    verdict.max_hops = max(verdict.max_hops, hops[v])
+            from_far = sorted((v for v in range(len(hops)) if hops[v] > 0), key=lambda v: -hops[v])
+            walked.append((lid, nexts, ports, from_far))
         if lids is None:
             self._trees = walked
-        return v
-
-    def _judge_lid(self, lid, verdict):
-        """Returns what trees() has of it."""
-        end = self.end_of[lid]
-        nexts, ports, hops = self.tree(lid, verdict.problems)
-        dist = self.dist[end.switch]
-        for v, s in enumerate(self.switches):
-            if dist[v] < 0:
-                verdict.n_no_path += 1
-                if ports[v] != NO_PATH:
-                    verdict.problems.append('%s has port %d for LID %d, which is in another part' %
-                                            (s.name, ports[v], lid))
-            elif hops[v] < 0:
-                verdict.problems.append('LID %d of %s is not reached from %s' %
-                                        (lid, end.name, s.name))
-            else:
-                verdict.n_routes += v != end.switch
-                verdict.n_longer += hops[v] > dist[v]
-                verdict.max_hops = max(verdict.max_hops, hops[v])
-        return lid, nexts, ports, self._from_far(hops)
-
-    @staticmethod
-    def _from_far(hops):
-        return sorted((v for v in range(len(hops)) if hops[v] > 0), key=lambda v: -hops[v])
+        return verdict
 
     def trees(self):
         """Per LID: (LID, nexts, ports, switches from far to near); computed once."""
-        if not hasattr(self, '_trees'):
-            self._trees = []
-            for lid in self.lids:
-                nexts, ports, hops = self.tree(lid)
-                self._trees.append((lid, nexts, ports, self._from_far(hops)))
+        if not self._trees:
+            self.routes()
         return self._trees
 
     # Balance ----------------------------------------------------------------------------------
@@ -283,7 +263,7 @@ class Tables:
 
     # Service levels ---------------------------------------------------------------------------
 
-    def ask_sls(self, fabric, limit=50000, seed=1, per_switch=False, any_sl=False):
+    def ask_sls(self, fabric, limit=50000, any_sl=False):
         """{source LID: bytes of SLs by self.lids} by PathRecord queries; 255 where the SA has none.
 
         All pairs where they are few; otherwise one source of every switch. That speaks for the
@@ -291,22 +271,11 @@ class Tables:
         difference is a failure. any_sl: what SLs packets have is of no weight in a proof; as many
         sources as the limit allows show that there are paths."""
         sources = sorted(self.end_of)
-        rng = random.Random(seed)
-        if not per_switch and len(sources) * len(self.lids) <= limit:
+        rng = random.Random(1)
+        if len(sources) * len(self.lids) <= limit:
             return self._ask(fabric, sources)
         if any_sl:
             return self._ask(fabric, sorted(rng.sample(sources, limit // len(self.lids))))
-        return self._ask_sample(fabric, rng)
-
-    def _ask(self, fabric, sources):
-        rows = {}
-        for slid, text in fabric.path_sls(sources, self.lids).items():
-            if '!' in text:
-                raise Failure('no answer from the SA for a path from LID %d' % slid)
-            rows[slid] = bytes(255 if c == '-' else int(c, 16) for c in text)
-        return rows
-
-    def _ask_sample(self, fabric, rng):
         by_switch = {}
         for lid, e in sorted(self.end_of.items()):
             by_switch.setdefault((e.switch, e.host), []).append(lid)
@@ -316,17 +285,20 @@ class Tables:
         for k, lids in by_switch.items():
             row = got[lids[0]]
             for other in asked[k]:
-                self._same_row(lids[0], row, other, got[other])
+                for lid, a, b in zip(self.lids, row, got[other]):
+                    if a != b and self.end_of[lid].switch != k[0]:
+                        raise Failure('SLs of LIDs %d and %d, on one switch, differ towards LID %d: too many pairs to ask for each' %
+                                      (lids[0], other, lid))
             rows.update(dict.fromkeys(lids, row))
         return rows
 
-    def _same_row(self, a, row_a, b, row_b):
-        """Two sources on one switch: equal SLs but towards each other and themselves."""
-        mine = self.end_of[a].switch
-        for k, lid in enumerate(self.lids):
-            if row_a[k] != row_b[k] and self.end_of[lid].switch != mine:
-                raise Failure('SLs of LIDs %d and %d, on one switch, differ towards LID %d: too '
-                              'many pairs to ask for each' % (a, b, lid))
+    def _ask(self, fabric, sources):
+        rows = {}
+        for slid, text in fabric.path_sls(sources, self.lids).items():
+            if '!' in text:
+                raise Failure('no answer from the SA for a path from LID %d' % slid)
+            rows[slid] = bytes(255 if c == '-' else int(c, 16) for c in text)
+        return rows
 
     def unanswered(self, rows):
         """Pairs that are connected, and for which the SA named no path."""
@@ -341,9 +313,9 @@ class Tables:
 
         rows: SLs from ask_sls(); None: any packet may use any SL. replies: packets from b to a may
         also use SL(a, b). multicast: (MLID, SL) to include. scope: 'hosts' looks at packets between
-        CAs and routers; 'all' adds those between them and the port 0 of switches, which is all that
-        management sends; 'switches' adds those from switch to switch. Port 0 asks nobody, so nobody
-        replies to it: a row of its own counts for what it sends, not for what would come back.
+        CAs and routers; 'all' adds those between them and the port 0 of switches, which is all that management
+        sends. Port 0 asks nobody, so nobody replies to it: a row of its own counts for what it sends, not for
+        what would come back.
         """
         deps = Dependencies(self)
         masks = SlMasks(self, rows, replies, scope)
@@ -470,7 +442,7 @@ class SlMasks:
         ends = hosts if scope == 'hosts' else tables.ends
         # Who sends to a host, and who sends to port 0 of a switch.
         self.to_host = self._sources(ends)
-        self.to_switch = self._sources(ends if scope == 'switches' else hosts)
+        self.to_switch = self._sources(hosts)
         self.reply_cache = {}
 
     def _sources(self, ends):
@@ -508,7 +480,7 @@ class SlMasks:
             found = [0] * len(self.t.switches)
             for sl, lid in zip(row, self.t.lids):
                 e = self.t.end_of[lid]
-                sends = e.host or self.scope == 'switches' or (host and self.scope == 'all')
+                sends = e.host or (host and self.scope == 'all')
                 if sl != 255 and sends:
                     found[e.switch] |= 1 << sl
             self.reply_cache[key] = found

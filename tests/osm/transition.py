@@ -16,15 +16,6 @@ def in_rounds(log):
     return [sweep for sweep in routed(log) if sweep['tables']['transition']['two_rounds']]
 
 
-def one_answer(sweep, log):
-    """What is said of a sweep in two rounds: that it cannot deadlock, and why there are two."""
-    transition = sweep['tables']['transition']
-    expect(transition['answer'] == 'deadlock-free' and sweep['stable']['together'] and transition['why'] and
-           transition['sent'] == 'in two rounds', 'the JSON says %s' % transition)
-    said = re.findall(r', transition ([^;]*)', log)
-    expect('deadlock-free in two rounds' in said and 'can deadlock' not in said, 'the log says %s' % said)
-
-
 class Mixture:
     """Two sets of tables on the fabric of the second. Vertices are (switch GUID, port, VL)."""
 
@@ -155,13 +146,6 @@ def free(old, new, log, what):
     expect(not mixture.is_cyclic(), '%s mixed: there is a loop' % what)
 
 
-def without_entry(before, after):
-    """Entries that `after` lacks."""
-    had = {s.guid: s for s in before.switches}
-    return sum(s.forward(lid) == 255 and had[s.guid].forward(lid) != 255
-               for s in after.switches if s.guid in had for lid in after.lids)
-
-
 def two_rounds(workdir):
     """A cable of a tree dies and returns: each time what changes it, the log since, and the tables before, of the first
     round, and after."""
@@ -189,13 +173,19 @@ def two_rounds(workdir):
 def judge_rounds(dead, log, before, first, after):
     """What is in the switches between the two rounds makes no loop with the tables before, nor with those after."""
     sweep = in_rounds(log)[-1]
-    one_answer(sweep, log)
+    # It cannot deadlock, and it is said why there are two.
+    transition = sweep['tables']['transition']
+    expect(transition['answer'] == 'deadlock-free' and sweep['stable']['together'] and transition['why'] and
+           transition['sent'] == 'in two rounds', 'the JSON says %s' % transition)
+    said = re.findall(r', transition ([^;]*)', log)
+    expect('deadlock-free in two rounds' in said and 'can deadlock' not in said, 'the log says %s' % said)
     n, whole = sweep['stable']['withdrawn'], sweep['stable']['withdrawn_whole']
     expect(n and (whole == 0) == dead, '%d withdrawn, %d whole' % (n, whole))
     n_blocks, outage = (float(x) for x in re.findall(OUTAGE, log)[-1])
     expect(n_blocks == len(first.blocks_changed(after)), 'not %d blocks of the second round differ' % n_blocks)
     expect(HOLD <= outage < 60000, 'withdrawn for %.1f ms, and held for %d' % (outage, HOLD))
-    expect(without_entry(before, first) >= n, 'fewer than %d entries are withdrawn' % n)
+    now = {s.guid: s for s in first.switches}
+    expect(sum(now[guid].forward(lid) == 255 for guid, lid in before.changed(first)) >= n, 'fewer than %d entries are withdrawn' % n)
     free(before, first, log, 'the tables of before and of the first round')
     free(first, after, log, 'the tables of the first round and the new ones')
     mixture = Mixture(before, after)
