@@ -15,29 +15,13 @@ import fattree
 import keys
 import studies
 from document import DATA
-from measure import Data, Workshop, have_opensm
+from measure import Workshop, have_opensm
 
 # What a clock or the memory allocator says.
 MOVING = {'route_ms', 'layers_ms', 'memory_kb', 'over_sssp_kb', 'ms', 'bfs_ms', 'sssp_ms'}
 # Of what is summed over a hundred fabrics the file has the value of each: the first ones are measured.
 SUMMED = {'section4', 'figure9', 'figure9_lash', 'lower_efi'}
 FIRST = 2
-
-
-def worst_case(w):
-    """The worst case again; where there is none, none of the first fabrics is one."""
-    row = studies.read(DATA, 'lower_efi_cases')[0]
-    if row['fabric'] == 'none':
-        return experiments.lower_efi(w)[1:]
-    data = Data('lower_efi_cases', list(row))
-    net = w.generate(*experiments.LOWER_EFI[row['fabric']], 'seed=' + row['seed'])
-    figures = []
-    for name in (row['routing'], row['than']):
-        engine, options = experiments.LOWER_EFI_ROUTINGS[name]
-        got = w.ours(net, engine, 5000, **options)
-        figures += [name, got['efi'], got['ebb']]
-    data.add(row['fabric'], row['seed'], *figures)
-    return [data]
 
 
 def broken(name, shape, engines, pattern='cps-shift'):
@@ -68,8 +52,7 @@ SAMPLES = {
     'figure9_lash': (X.figure9_lash, {(X, 'LASH_SEEDS'): 1, (X, 'FIGURE9'): X.FIGURE9[2:3]}),
     'applications': (X.applications, {(X, 'APPLICATIONS'): X.APPLICATIONS[3:4],
                                       (X, 'APPLICATION_ENGINES'): ['minhop']}),
-    'lower_efi': (lambda w: X.lower_efi(w)[:1], {(X, 'LOWER_EFI_SEEDS'): FIRST}),
-    'lower_efi_cases': (worst_case, {(X, 'LOWER_EFI_SEEDS'): FIRST}),
+    'lower_efi': (X.lower_efi, {(X, 'LOWER_EFI_SEEDS'): FIRST}),
     'table1': (X.table1, {(fabrics, 'TABLE_I'): fabrics.TABLE_I[:1], **STOCK}),
     'systems': (X.systems, {(X, 'SYSTEMS'): dict(list(X.SYSTEMS.items())[:1]), **STOCK}),
     'slides': (X.slides, {(X, '_slide_fabrics'): lambda: SLIDES}),
