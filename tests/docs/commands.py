@@ -28,9 +28,19 @@ PROGRAM = re.compile(r'^(?:sudo )?(?:[A-Z_]+=\S+ )*((?:\./)?scripts/[\w-]+|osmro
                      r'journalctl|ldconfig|git|tar|man|jq|python3|build[\w-]*/\S+)\s')
 CLEAN = re.compile(r'^(?:apt-get|cp|rm|systemctl|sed -i|mkdir|grep osmroutes /var/log)\b')
 CLEAN_PAGE = 'docs/admin.md'
-TESTS = {'demo': 'osm.script.demo', 'bench': 'bench.quick', 'figures': 'bench.figures', 'experiments': 'experiments.sample',
-         'test-package': 'package.install', 'campaign': 'osm.script.campaign',
-         'load': 'osm.script.load', 'mutate': 'mutate.known', 'analyse': 'analyse', 'new-engine': 'engines.new-engine', 'prove': 'proof'}
+SCRIPT = r'(?:[A-Z_]+=\S+ )*(?:\./)?scripts/'
+# The first pattern that a command matches says its mode, and what that is told: nothing stands for the command.
+MODES = [(SCRIPT + script + r'\b', 'test', test) for script, test in (
+    ('demo', 'osm.script.demo'), ('bench', 'bench.quick'), ('figures', 'bench.figures'), ('experiments', 'experiments.sample'),
+    ('test-package', 'package.install'), ('campaign', 'osm.script.campaign'), ('load', 'osm.script.load'),
+    ('mutate', 'mutate.known'), ('analyse', 'analyse'), ('new-engine', 'engines.new-engine'), ('prove', 'proof'))] + [
+        (SCRIPT + r'test(?![\w-])(.*)', 'ctest', r'\1'), (SCRIPT + '(build-for|fuzz|sanitize)', 'other', r'scripts/\1'),
+        (r'(?:build/src/cli/)?osmroutes .*--live', 'test', 'osm.live.check'),
+        (r'(?:[A-Z_]+=\S+ )+(build/\S+)', 'program', r'\1'), (r'python3 (tests/\S+\.py)', 'program', r'\1'),
+        (r'ctest (?:--test-dir \S+)?(.*)', 'ctest', r'\1'), (r'(?:sudo )?cmake ', 'cmake', ''), (CLEAN.pattern, 'clean', ''),
+        ('build/tests/experiments/osr-flow ', 'run', ''), (r'osmroutes conf .*/etc/opensm/opensm\.conf', 'conf', ''),
+        ('osmroutes (?:un)?drain ', 'test', 'osm.drain.cable'), ('osmroutes (?:key |status)', 'keys', ''),
+        (r'(?:osmroutes|ibnetdiscover|ibdmchk|cpack|cat|grep|build/src/cli/osmroutes)(?: |$)', 'run', '')]
 # Generated blocks and synopses are no commands.
 SYNOPSIS = re.compile(r'\[(?:OPTION|-|--)|\.\.\.|\bNAME=VALUE\b|\bDIR/|\bFILE\b|\bAPP\b')
 errors = []
@@ -114,40 +124,6 @@ class Runner:
             subprocess.run([os.path.join(self.project, 'share', 'examples', 'traffic-patterns'), 'cps-ring', '8'], check=True, stdout=file)
         return self.keys_env
 
-    def mode(self, page, command):
-        script = re.match(r'(?:[A-Z_]+=\S+ )*(?:\./)?scripts/([\w-]+)(.*)', command)
-        if script and script.group(1) == 'test':
-            return 'ctest', script.group(2)
-        if script and script.group(1) in TESTS:
-            return 'test', TESTS[script.group(1)]
-        if script and script.group(1) in ('build-for', 'fuzz', 'sanitize'):
-            return 'other', 'scripts/' + script.group(1)
-        if re.match(r'(?:build/src/cli/)?osmroutes .*--live', command):
-            return 'test', 'osm.live.check'
-        program = re.match(r'(?:[A-Z_]+=\S+ )+build/(\S+)', command)
-        if program:
-            return 'program', os.path.join(self.build, program.group(1))
-        program = re.match(r'python3 (tests/\S+\.py)', command)
-        if program:
-            return 'program', os.path.join(self.project, program.group(1))
-        if command.startswith('ctest '):
-            return 'ctest', re.sub(r'^ctest(?: --test-dir \S+)?', '', command)
-        if re.match(r'(?:sudo )?cmake ', command):
-            return 'cmake', command
-        if CLEAN.match(command):
-            return 'clean', command
-        if command.startswith('build/tests/experiments/osr-flow '):
-            return 'run', command
-        if re.match(r'osmroutes conf .*/etc/opensm/opensm\.conf', command):
-            return 'conf', command
-        if re.match('osmroutes (un)?drain ', command):
-            return 'test', 'osm.drain.cable'
-        if re.match('osmroutes (key |status)', command):
-            return 'keys', command
-        if re.match(r'(?:osmroutes|ibnetdiscover|ibdmchk|cpack|cat|grep|build/src/cli/osmroutes) ', command + ' '):
-            return 'run', command
-        return None, None
-
     def run_mode(self, mode, what, where):
         """What went wrong, or ''."""
         if mode == 'test':
@@ -158,7 +134,7 @@ class Runner:
         if mode == 'clean':
             return '' if what in self.clean else 'is not in %s, so no clean Debian runs it' % CLEAN_PAGE
         if mode == 'program':
-            return '' if os.access(what, os.R_OK if what.endswith('.py') else os.X_OK) else 'there is no such program'
+            return '' if os.access(os.path.join(where, what), os.R_OK if what.endswith('.py') else os.X_OK) else 'there is no such program'
         if mode == 'other':
             run = self.shell('bash -n ' + what, self.project)
             return run.stderr
@@ -203,7 +179,8 @@ class Runner:
             os.symlink(os.path.join(self.project, folder), os.path.join(where, folder))
         os.symlink(self.build, os.path.join(where, 'build'))
         for command in commands_of(read(self.project, page)):
-            mode, what = self.mode(page, command)
+            mode, what = next(((mode, m.expand(what) or command) for pattern, mode, what in MODES
+                               for m in [re.match(pattern, command)] if m), (None, None))
             counts[mode] = counts.get(mode, 0) + 1
             wrong = self.run_mode(mode, what, where) if mode else 'nobody knows how to run it'
             if wrong:
