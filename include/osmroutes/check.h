@@ -54,20 +54,12 @@ enum osr_status osr_check(const struct osr_fabric *fabric, const struct osr_rout
 			  struct osr_arena *scratch, struct osr_verdict *verdict,
 			  struct osr_diag *diag);
 
-/*
- * The same; on OSR_OK load[n_channels] holds the routes over every channel, counted as for the
- * edge forwarding index.
- */
-enum osr_status osr_check_loads(const struct osr_fabric *fabric, const struct osr_routing *routing,
-				struct osr_arena *scratch, struct osr_verdict *verdict,
-				uint64_t *load, struct osr_diag *diag);
-
 /* What the check found, for the sweep: an engine that compares tables need not have them walked twice. */
 struct osr_checked {
 	struct osr_routing routing; /* that was checked */
 	uint64_t digest;            /* of its tables then */
 	struct osr_verdict verdict;
-	uint64_t *load; /* [n_channels], in the arena of the tables; NULL: nothing was checked */
+	uint64_t *load; /* [n_channels] routes over each, as for efi; NULL: nothing was checked */
 };
 
 /* osr_check(), kept; in `arena` the loads alone. Where it fails checked->load is NULL. */

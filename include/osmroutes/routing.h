@@ -171,7 +171,7 @@ struct osr_result {
 	uint64_t digest; /* osr_routing_digest() */
 	bool confirmed; /* by osr_sweep_check(): tables with this digest have passed both checkers */
 	/*
-	 * [n_channels] routes over every channel, as osr_check_loads() counts them; NULL: unknown.
+	 * [n_channels] routes over every channel, as the checker counts them; NULL: unknown.
 	 */
 	const uint64_t *load;
 	/* The full route this one was repaired from; NULL: it is one itself. See repair.h. */

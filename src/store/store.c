@@ -501,22 +501,17 @@ static enum osr_status store_read_tables(struct reader *x, const struct counts *
 static enum osr_status store_judge(const struct reader *x, struct osr_result *result,
 				   struct osr_arena *arena, struct osr_arena *scratch)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint64_t *load = osr_alloc(arena, result->fabric.n_channels, sizeof(*load));
-	struct osr_verdict verdict;
+	struct osr_checked checked;
 	struct osr_diag why;
-	enum osr_status st;
+	enum osr_status st =
+		osr_check_keep(&result->fabric, &result->routing, arena, scratch, &checked, &why);
 
-	if (osr_arena_failed(arena, x->diag))
-		return OSR_NOMEM;
-	st = osr_check_loads(&result->fabric, &result->routing, scratch, &verdict, load, &why);
 	if (st)
-		st = osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
-	osr_arena_reset(scratch, mark);
-	result->load = load;
+		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
+	result->load = checked.load;
 	result->confirmed = false;
-	result->digest = osr_routing_digest(&result->fabric, &result->routing);
-	return st;
+	result->digest = checked.digest;
+	return OSR_OK;
 }
 
 static enum osr_status read_result(struct reader *x, const char *engine, struct osr_arena *arena,

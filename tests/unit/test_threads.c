@@ -110,10 +110,14 @@ static void judge(const struct osr_fabric *f, const struct osr_routing *r, uint3
 {
 	struct osr_threads threads = osr_threads_of(n);
 	struct osr_arena scratch = { .threads = n ? &threads : NULL };
+	struct osr_checked checked;
 
 	threads.n_steps = 0;
 	memset(j, 0, sizeof(*j));
-	j->st = osr_check_loads(f, r, &scratch, &j->verdict, j->load, &j->diag);
+	j->st = osr_check_keep(f, r, &scratch, &scratch, &checked, &j->diag);
+	j->verdict = checked.verdict;
+	if (!j->st)
+		memcpy(j->load, checked.load, f->n_channels * sizeof(*j->load));
 	osr_arena_free(&scratch);
 }
 

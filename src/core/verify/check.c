@@ -625,9 +625,11 @@ static enum osr_status check_all(struct checker *k, struct osr_arena *scratch)
 	return st;
 }
 
-enum osr_status osr_check_loads(const struct osr_fabric *fabric, const struct osr_routing *routing,
-				struct osr_arena *scratch, struct osr_verdict *verdict,
-				uint64_t *load, struct osr_diag *diag)
+/* load: NULL, or [n_channels]. */
+static enum osr_status check_loads(const struct osr_fabric *fabric,
+				   const struct osr_routing *routing, struct osr_arena *scratch,
+				   struct osr_verdict *verdict, uint64_t *load,
+				   struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct checker k = {
@@ -662,7 +664,7 @@ enum osr_status osr_check_keep(const struct osr_fabric *fabric, const struct osr
 	if (!load)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the loads of %u channels",
 				fabric->n_channels);
-	st = osr_check_loads(fabric, routing, scratch, &checked->verdict, load, diag);
+	st = check_loads(fabric, routing, scratch, &checked->verdict, load, diag);
 	if (st)
 		return st;
 	checked->load = load;
@@ -687,5 +689,5 @@ enum osr_status osr_check(const struct osr_fabric *fabric, const struct osr_rout
 			  struct osr_arena *scratch, struct osr_verdict *verdict,
 			  struct osr_diag *diag)
 {
-	return osr_check_loads(fabric, routing, scratch, verdict, NULL, diag);
+	return check_loads(fabric, routing, scratch, verdict, NULL, diag);
 }
