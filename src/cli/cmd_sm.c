@@ -15,7 +15,7 @@
 #include "io/endports.h"
 #include "io/trafficfile.h"
 #include "keyclient/keyclient.h"
-#include "traffic/congestion.h"
+#include "traffic/survey.h"
 
 #define POLL_MS 100
 

@@ -20,7 +20,7 @@
 #ifndef OSR_IO_TRAFFICFILE_H
 #define OSR_IO_TRAFFICFILE_H
 
-#include "traffic/congestion.h"
+#include "traffic/survey.h"
 
 #include "io/endports.h"
 

@@ -31,7 +31,7 @@
 #ifndef OSMROUTES_KEYS_H
 #define OSMROUTES_KEYS_H
 
-#include "traffic/congestion.h"
+#include "traffic/survey.h"
 #include <osmroutes/pgft.h>
 
 /* What node (level, a, b) sends to one end port below node (level, ad, b), as pgft.h numbers nodes. */

@@ -19,7 +19,7 @@
 #ifndef OSMROUTES_WORST_H
 #define OSMROUTES_WORST_H
 
-#include "traffic/congestion.h"
+#include "traffic/survey.h"
 
 /* How fast the cables are: rate[n_channels] > 0 Gb/s, units[n_terminals] of `unit` Gb/s for each end port, 0 for SP0. */
 struct osr_rates {
