@@ -130,6 +130,35 @@ static enum osr_status sl_init(struct osr__search *w, const struct osr_lanes_job
 	return st ? st : osr_mcast_tree(w->s, w->scratch, w->escape, w->diag);
 }
 
+enum osr_status osr_layers_single(struct osr_lanes_job *job, bool *fits)
+{
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	const struct osr_fabric *fabric = job->s->f;
+	struct osr_routing *routing = job->r;
+	uint32_t *rank = osr_alloc(job->scratch, fabric->n_channels, sizeof(*rank));
+	uint8_t *masks = osr_calloc(job->scratch, (size_t)fabric->n_dests * fabric->n_switches, 1);
+	struct osr__search w;
+	enum osr_status st = sl_init(&w, job, masks, rank);
+
+	*fits = false;
+	routing->n_vls = 1;
+	if (!st && job->req->multicast)
+		st = osr_mcast_take(fabric, w.escape, job->scratch, job->result, routing,
+				    job->diag);
+	if (st)
+		return st;
+	sl_weigh(&w, 0, NULL);
+	if (job->req->multicast)
+		osr_mcast_depend(routing->mcast_parent, &w.g);
+	*fits = osr_cdg_sort(&w.g, job->scratch, rank);
+	if (osr_arena_failed(job->scratch, job->diag))
+		return OSR_NOMEM;
+	if (*fits)
+		st = osr__tables_sl(&w, job, NULL);
+	osr_arena_reset(job->scratch, mark);
+	return st;
+}
+
 /* Lanes for the routes as they are, one after the other, up to `most`; *left: routes that none of them takes. */
 static enum osr_status sl_layers(struct osr__search *w, const struct osr_lanes_job *job,
 				 uint32_t most, uint64_t *left)
