@@ -67,7 +67,6 @@ static void set_units(struct osr_spf *spf, bool ignore_rates)
 	}
 }
 
-static void sort_roots(struct osr_spf *spf);
 static void spf_find_orders(struct osr_spf *spf);
 static void find_centers(struct osr_spf *spf);
 static enum osr_status spf_init_moves(struct osr_spf *spf, struct osr_arena *scratch,
@@ -106,7 +105,6 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	spf_scratch->active = osr_alloc(scratch, n, sizeof(*spf_scratch->active));
 	spf_scratch->reached = osr_alloc(scratch, n, sizeof(*spf_scratch->reached));
 	spf_scratch->moves = osr_calloc(scratch, 1, sizeof(*spf_scratch->moves));
-	spf_scratch->root = osr_alloc(scratch, n, sizeof(*spf_scratch->root));
 	spf_scratch->kind = osr_alloc(scratch, n, 1);
 	spf_scratch->via = osr_alloc(scratch, n, 1);
 	if (osr_arena_failed(scratch, diag))
@@ -122,7 +120,6 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		if (spf_scratch->max_group < fabric->term_group[t])
 			spf_scratch->max_group = fabric->term_group[t];
-	sort_roots(spf);
 	spf_find_orders(spf);
 	find_centers(spf);
 	st = spf_init_moves(spf, scratch, diag);
@@ -369,27 +366,12 @@ static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
 		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }
 
-/* Switches with more end ports first, as stock dfsssp: what few ports add later fits in between. */
-static void sort_roots(struct osr_spf *spf)
-{
-	const struct osr_fabric *fabric = spf->f;
-	uint32_t most = 0, at = 0;
-
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
-		most = most < fabric->sw_sources[v] ? fabric->sw_sources[v] : most;
-	for (uint32_t n = most + 1; n-- > 0;)
-		for (uint32_t v = 0; v < fabric->n_switches; v++)
-			if (fabric->sw_sources[v] == n)
-				spf->scratch->root[at++] = (uint16_t)v;
-}
-
 /* Every end port of one group (compute nodes, I/O nodes, the rest), switch after switch. */
 static void spf_route_group(struct osr_spf *spf, uint8_t group)
 {
 	const struct osr_fabric *fabric = spf->f;
 
-	for (uint32_t i = 0; i < fabric->n_switches; i++) {
-		uint32_t root = spf->scratch->root[i];
+	for (uint32_t root = 0; root < fabric->n_switches; root++) {
 		bool found = false;
 
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
@@ -525,12 +507,12 @@ uint64_t osr_spf_bound(const struct osr_fabric *fabric)
 }
 
 /* Near enough to what no routing can beat? *now is the largest weight. */
-static bool near_bound(const struct osr_spf *spf, uint64_t bound, uint64_t *now)
+static bool near_bound(const struct osr_spf *spf, uint64_t *now)
 {
 	uint64_t sum;
 
 	*now = spf_largest(spf, &sum);
-	return (!spf->scratch->mixed && *now <= bound) ||
+	return (!spf->scratch->mixed && *now <= spf->scratch->least) ||
 	       *now * spf->f->n_channels <= sum + sum / 50;
 }
 
@@ -538,7 +520,7 @@ bool osr_spf_balanced(const struct osr_spf *spf)
 {
 	uint64_t now;
 
-	return near_bound(spf, osr_spf_bound(spf->f), &now);
+	return near_bound(spf, &now);
 }
 
 void osr__spf_share(struct osr_spf *spf)
@@ -609,10 +591,9 @@ void osr_spf_relieve(struct osr_spf *spf, uint64_t bound)
 
 void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 {
-	uint64_t bound = osr_spf_bound(spf->f), before = 0, now;
+	uint64_t before = 0, now;
 
-	bound = bound < spf->scratch->least ? spf->scratch->least : bound;
-	while (spf->n_rounds < opt->max_rounds && !near_bound(spf, bound, &now)) {
+	while (spf->n_rounds < opt->max_rounds && !near_bound(spf, &now)) {
 		/* A round that gains less than a hundredth is the last. */
 		if (spf->n_rounds > 1 && now + before / 100 > before)
 			break;
@@ -620,8 +601,8 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 		spf->n_rounds++;
 		spf_route_round(spf);
 	}
-	if (opt->max_rounds && !near_bound(spf, bound, &now))
-		osr_spf_relieve(spf, bound);
+	if (opt->max_rounds && !near_bound(spf, &now))
+		osr_spf_relieve(spf, spf->scratch->least);
 	osr__spf_share(spf);
 }
 
@@ -631,42 +612,16 @@ void osr_spf_route(struct osr_spf *spf, const struct osr_spf_options *opt)
 	osr_spf_refine(spf, opt);
 }
 
-/*
- * On most switches the channels have consecutive ports; then a port is its hop plus first[switch].
- * False if some switch is otherwise.
- */
-static bool consecutive_ports(const struct osr_fabric *fabric, uint8_t *first)
-{
-	bool all = true;
-
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint32_t row = fabric->chan_row[v], n = fabric->chan_row[v + 1] - row;
-
-		first[v] = n ? fabric->chan_port[row] : 0;
-		for (uint32_t h = 0; h < n; h++)
-			all &= fabric->chan_port[row + h] == first[v] + h;
-	}
-	return all;
-}
-
 void osr_spf_finish(struct osr_spf *spf)
 {
 	const struct osr_fabric *fabric = spf->f;
-	uint8_t *first = spf->scratch->via;
-	bool consecutive = consecutive_ports(fabric, first);
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 
-		if (consecutive) {
-			for (uint32_t v = 0; v < fabric->n_switches; v++)
-				hop[v] = hop[v] == OSR_NO_PATH ? OSR_NO_PATH
-							       : (uint8_t)(hop[v] + first[v]);
-		} else {
-			for (uint32_t v = 0; v < fabric->n_switches; v++)
-				if (hop[v] != OSR_NO_PATH)
-					hop[v] = fabric->chan_port[fabric->chan_row[v] + hop[v]];
-		}
+		for (uint32_t v = 0; v < fabric->n_switches; v++)
+			if (hop[v] != OSR_NO_PATH)
+				hop[v] = fabric->chan_port[fabric->chan_row[v] + hop[v]];
 		hop[fabric->dest_switch[d]] = fabric->term_port[fabric->dest_term[d]];
 	}
 }

@@ -29,7 +29,6 @@ struct osr_spf_scratch {
 	uint8_t *via;                  /* [n_switches] routes from here pass a certain switch */
 	struct osr__moves *moves;
 	uint8_t max_group;
-	uint16_t *root; /* [n_switches] in the order in which their dests are routed */
 	bool mixed;     /* units differ from 1 */
 	bool cut;       /* after osr_spf_keep_order(): it leaves out some shortest path */
 	uint64_t least; /* load of the busiest channel, by cuts; 0: unknown */
