@@ -142,7 +142,7 @@ void osr_spf_leave_order(struct osr_spf *spf);
  */
 void osr_spf_relieve(struct osr_spf *spf, uint64_t bound);
 
-/* Is the load of the first pass so close to a bound that no round is worth while? */
+/* Is the load so close to what no routing can beat that no round is worth while? */
 bool osr_spf_balanced(const struct osr_spf *spf);
 
 /*

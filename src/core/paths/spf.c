@@ -67,66 +67,6 @@ static void set_units(struct osr_spf *spf, bool ignore_rates)
 	}
 }
 
-static void spf_find_orders(struct osr_spf *spf);
-static void find_centers(struct osr_spf *spf);
-static enum osr_status spf_init_moves(struct osr_spf *spf, struct osr_arena *scratch,
-				      struct osr_diag *diag);
-
-enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabric,
-			     struct osr_routing *routing, const struct osr_spf_options *opt,
-			     struct osr_arena *scratch, struct osr_diag *diag)
-{
-	size_t n = fabric->n_switches, m = fabric->n_channels;
-	struct osr_spf_scratch *spf_scratch = osr_calloc(scratch, 1, sizeof(*spf_scratch));
-	enum osr_status st;
-
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	*spf = (struct osr_spf){ .f = fabric, .hop = routing->lft, .scratch = spf_scratch };
-	spf->order = osr_alloc(scratch, n * n, sizeof(*spf->order));
-	spf->n_order = osr_alloc(scratch, n, sizeof(*spf->n_order));
-	spf->dest_row = osr_alloc(scratch, n + 1, sizeof(*spf->dest_row));
-	spf->dest_list = osr_calloc(scratch, (size_t)fabric->n_dests + 1, sizeof(*spf->dest_list));
-	spf->alias = osr_alloc(scratch, fabric->n_dests, sizeof(*spf->alias));
-	spf->weight = osr_calloc(scratch, m, sizeof(*spf->weight));
-	spf->unit = osr_alloc(scratch, m, sizeof(*spf->unit));
-	spf->farthest = osr_calloc(scratch, n, sizeof(*spf->farthest));
-	spf->distance_sum = osr_calloc(scratch, n, sizeof(*spf->distance_sum));
-	spf->center = osr_alloc(scratch, fabric->n_components, sizeof(*spf->center));
-	spf_scratch->dist8 = osr_alloc(scratch, n * n, 1);
-	spf_scratch->edge_row = osr_alloc(scratch, n + 1, sizeof(*spf_scratch->edge_row));
-	spf_scratch->edge_chan = osr_alloc(scratch, m + 1, sizeof(*spf_scratch->edge_chan));
-	spf_scratch->edge_next = osr_alloc(scratch, m + 1, sizeof(*spf_scratch->edge_next));
-	spf_scratch->cost = osr_alloc(scratch, n, sizeof(*spf_scratch->cost));
-	spf_scratch->count = osr_alloc(scratch, n, sizeof(*spf_scratch->count));
-	spf_scratch->seen = osr_alloc(scratch, n, sizeof(*spf_scratch->seen));
-	spf_scratch->front = osr_calloc(scratch, n, sizeof(*spf_scratch->front));
-	spf_scratch->next = osr_calloc(scratch, n, sizeof(*spf_scratch->next));
-	spf_scratch->active = osr_alloc(scratch, n, sizeof(*spf_scratch->active));
-	spf_scratch->reached = osr_alloc(scratch, n, sizeof(*spf_scratch->reached));
-	spf_scratch->moves = osr_calloc(scratch, 1, sizeof(*spf_scratch->moves));
-	spf_scratch->kind = osr_alloc(scratch, n, 1);
-	spf_scratch->via = osr_alloc(scratch, n, 1);
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	if (n > UINT16_MAX)
-		return osr_fail(diag, OSR_INVAL,
-				"%zu switches exceed the 65,535 that LIDs can number", n);
-
-	spf_group_dests(spf);
-	set_units(spf, opt->ignore_rates);
-	for (uint32_t c = 0; c < m; c++)
-		spf->weight[c] = c - fabric->chan_row[fabric->chan_src[c]];
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		if (spf_scratch->max_group < fabric->term_group[t])
-			spf_scratch->max_group = fabric->term_group[t];
-	spf_find_orders(spf);
-	find_centers(spf);
-	st = spf_init_moves(spf, scratch, diag);
-	return st || spf_scratch->mixed ? st
-					: osr_bound_cut(fabric, scratch, &spf_scratch->least, diag);
-}
-
 /* Switches next to the active ones that some search sees for the first time. */
 static uint32_t spf_expand(struct osr_spf *spf, uint32_t n_active)
 {
@@ -206,6 +146,84 @@ static void spf_find_orders(struct osr_spf *spf)
 		if (spf->max_distance < depth - 1)
 			spf->max_distance = depth - 1;
 	}
+}
+
+static void find_centers(struct osr_spf *spf)
+{
+	const struct osr_fabric *fabric = spf->f;
+
+	memset(spf->center, 0xff, fabric->n_components * sizeof(*spf->center));
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t *best = &spf->center[fabric->sw_component[v]];
+
+		if (*best == OSR_NONE || spf->farthest[v] < spf->farthest[*best] ||
+		    (spf->farthest[v] == spf->farthest[*best] &&
+		     spf->distance_sum[v] < spf->distance_sum[*best]))
+			*best = v;
+	}
+}
+
+enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabric,
+			     struct osr_routing *routing, const struct osr_spf_options *opt,
+			     struct osr_arena *scratch, struct osr_diag *diag)
+{
+	size_t n = fabric->n_switches, m = fabric->n_channels;
+	struct osr_spf_scratch *spf_scratch = osr_calloc(scratch, 1, sizeof(*spf_scratch));
+	struct osr__moves *moves = osr_alloc(scratch, 1, sizeof(*moves));
+	enum osr_status st;
+
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	*spf = (struct osr_spf){ .f = fabric, .hop = routing->lft, .scratch = spf_scratch };
+	spf_scratch->moves = moves;
+	spf->order = osr_alloc(scratch, n * n, sizeof(*spf->order));
+	spf->n_order = osr_alloc(scratch, n, sizeof(*spf->n_order));
+	spf->dest_row = osr_alloc(scratch, n + 1, sizeof(*spf->dest_row));
+	spf->dest_list = osr_calloc(scratch, (size_t)fabric->n_dests + 1, sizeof(*spf->dest_list));
+	spf->alias = osr_alloc(scratch, fabric->n_dests, sizeof(*spf->alias));
+	spf->weight = osr_calloc(scratch, m, sizeof(*spf->weight));
+	spf->unit = osr_alloc(scratch, m, sizeof(*spf->unit));
+	spf->farthest = osr_calloc(scratch, n, sizeof(*spf->farthest));
+	spf->distance_sum = osr_calloc(scratch, n, sizeof(*spf->distance_sum));
+	spf->center = osr_alloc(scratch, fabric->n_components, sizeof(*spf->center));
+	spf_scratch->dist8 = osr_alloc(scratch, n * n, 1);
+	spf_scratch->edge_row = osr_alloc(scratch, n + 1, sizeof(*spf_scratch->edge_row));
+	spf_scratch->edge_chan = osr_alloc(scratch, m + 1, sizeof(*spf_scratch->edge_chan));
+	spf_scratch->edge_next = osr_alloc(scratch, m + 1, sizeof(*spf_scratch->edge_next));
+	spf_scratch->cost = osr_alloc(scratch, n, sizeof(*spf_scratch->cost));
+	spf_scratch->count = osr_alloc(scratch, n, sizeof(*spf_scratch->count));
+	spf_scratch->seen = osr_alloc(scratch, n, sizeof(*spf_scratch->seen));
+	spf_scratch->front = osr_calloc(scratch, n, sizeof(*spf_scratch->front));
+	spf_scratch->next = osr_calloc(scratch, n, sizeof(*spf_scratch->next));
+	spf_scratch->active = osr_alloc(scratch, n, sizeof(*spf_scratch->active));
+	spf_scratch->reached = osr_alloc(scratch, n, sizeof(*spf_scratch->reached));
+	spf_scratch->kind = osr_alloc(scratch, n, 1);
+	spf_scratch->via = osr_alloc(scratch, n, 1);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	if (n > UINT16_MAX)
+		return osr_fail(diag, OSR_INVAL,
+				"%zu switches exceed the 65,535 that LIDs can number", n);
+
+	spf_group_dests(spf);
+	set_units(spf, opt->ignore_rates);
+	for (uint32_t c = 0; c < m; c++)
+		spf->weight[c] = c - fabric->chan_row[fabric->chan_src[c]];
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (spf_scratch->max_group < fabric->term_group[t])
+			spf_scratch->max_group = fabric->term_group[t];
+	spf_find_orders(spf);
+	find_centers(spf);
+	/* What is at last moved off the busiest channels. */
+	*moves = (struct osr__moves){ .f = fabric,
+				      .lft = spf->hop,
+				      .hops = true,
+				      .load = osr_alloc(scratch, m, sizeof(*moves->load)),
+				      .unit = spf_scratch->mixed ? spf->unit : NULL,
+				      .open = true };
+	st = osr__moves_init(moves, scratch, diag);
+	return st || spf_scratch->mixed ? st
+					: osr_bound_cut(fabric, scratch, &spf_scratch->least, diag);
 }
 
 void osr__spf_graph_free(struct osr_spf *spf, uint32_t root)
@@ -447,18 +465,12 @@ uint32_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum)
 	return busiest;
 }
 
-static uint64_t spf_largest(const struct osr_spf *spf, uint64_t *sum)
-{
-	uint32_t busiest = osr__spf_busiest(spf, sum);
-
-	return spf->f->n_channels ? spf->weight[busiest] >> HOP_BITS : 0;
-}
-
 uint64_t osr_spf_load(const struct osr_spf *spf)
 {
 	uint64_t sum;
+	uint32_t busiest = osr__spf_busiest(spf, &sum);
 
-	return spf_largest(spf, &sum);
+	return spf->f->n_channels ? spf->weight[busiest] >> HOP_BITS : 0;
 }
 
 enum osr_status osr_spf_save(const struct osr_spf *spf, struct osr_arena *arena,
@@ -506,21 +518,13 @@ uint64_t osr_spf_bound(const struct osr_fabric *fabric)
 	return bound;
 }
 
-/* Near enough to what no routing can beat? *now is the largest weight. */
-static bool near_bound(const struct osr_spf *spf, uint64_t *now)
-{
-	uint64_t sum;
-
-	*now = spf_largest(spf, &sum);
-	return (!spf->scratch->mixed && *now <= spf->scratch->least) ||
-	       *now * spf->f->n_channels <= sum + sum / 50;
-}
-
 bool osr_spf_balanced(const struct osr_spf *spf)
 {
-	uint64_t now;
+	uint64_t sum, now = osr_spf_load(spf);
 
-	return near_bound(spf, &now);
+	osr__spf_busiest(spf, &sum);
+	return (!spf->scratch->mixed && now <= spf->scratch->least) ||
+	       now * spf->f->n_channels <= sum + sum / 50;
 }
 
 void osr__spf_share(struct osr_spf *spf)
@@ -532,41 +536,11 @@ void osr__spf_share(struct osr_spf *spf)
 			memcpy(spf->hop + d * n, spf->hop + spf->alias[d] * n, n);
 }
 
-static void find_centers(struct osr_spf *spf)
-{
-	const struct osr_fabric *fabric = spf->f;
-
-	memset(spf->center, 0xff, fabric->n_components * sizeof(*spf->center));
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint32_t *best = &spf->center[fabric->sw_component[v]];
-
-		if (*best == OSR_NONE || spf->farthest[v] < spf->farthest[*best] ||
-		    (spf->farthest[v] == spf->farthest[*best] &&
-		     spf->distance_sum[v] < spf->distance_sum[*best]))
-			*best = v;
-	}
-}
-
 void osr_spf_first(struct osr_spf *spf)
 {
 	spf_route_round(spf);
 	route_all_sp0(spf);
 	osr__spf_share(spf);
-}
-
-/* Memory of what is at last moved off the busiest channels. */
-static enum osr_status spf_init_moves(struct osr_spf *spf, struct osr_arena *scratch,
-				      struct osr_diag *diag)
-{
-	struct osr__moves *m = spf->scratch->moves;
-
-	*m = (struct osr__moves){ .f = spf->f,
-				  .lft = spf->hop,
-				  .hops = true,
-				  .unit = spf->scratch->mixed ? spf->unit : NULL,
-				  .open = true };
-	m->load = osr_alloc(scratch, spf->f->n_channels, sizeof(*m->load));
-	return osr__moves_init(m, scratch, diag);
 }
 
 void osr__spf_move(struct osr_spf *spf, struct osr__moves *m, uint64_t goal)
@@ -591,9 +565,11 @@ void osr_spf_relieve(struct osr_spf *spf, uint64_t bound)
 
 void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 {
-	uint64_t before = 0, now;
+	uint64_t before = 0;
 
-	while (spf->n_rounds < opt->max_rounds && !near_bound(spf, &now)) {
+	while (spf->n_rounds < opt->max_rounds && !osr_spf_balanced(spf)) {
+		uint64_t now = osr_spf_load(spf);
+
 		/* A round that gains less than a hundredth is the last. */
 		if (spf->n_rounds > 1 && now + before / 100 > before)
 			break;
@@ -601,7 +577,7 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 		spf->n_rounds++;
 		spf_route_round(spf);
 	}
-	if (opt->max_rounds && !near_bound(spf, &now))
+	if (opt->max_rounds && !osr_spf_balanced(spf))
 		osr_spf_relieve(spf, spf->scratch->least);
 	osr__spf_share(spf);
 }

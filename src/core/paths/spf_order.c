@@ -85,16 +85,6 @@ void osr__spf_forget(struct osr_spf *spf)
 		spf->weight[c] &= HOP_MASK;
 }
 
-/* End ports whose LIDs are at v; each counts once for each of its LIDs. */
-static uint64_t order_lids(const struct osr_spf *spf, uint32_t v)
-{
-	uint64_t n = 0;
-
-	for (uint32_t k = spf->dest_row[v]; k < spf->dest_row[v + 1]; k++)
-		n += spf->f->term_weight[spf->f->dest_term[spf->dest_list[k]]] != 0;
-	return n;
-}
-
 bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance)
 {
 	const struct osr_fabric *fabric = spf->f;
@@ -104,8 +94,10 @@ bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance)
 		n_sources += fabric->sw_sources[v];
 	spf->scratch->cut = false;
 	for (uint32_t root = 0; root < fabric->n_switches; root++) {
-		uint64_t n_lids = order_lids(spf, root);
+		uint64_t n_lids = 0; /* of end ports */
 
+		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
+			n_lids += fabric->term_weight[fabric->dest_term[spf->dest_list[k]]] != 0;
 		if (n_lids)
 			n_barred += n_lids * osr__spf_graph_in_order(spf, root);
 		n_routes += n_lids * n_sources;
