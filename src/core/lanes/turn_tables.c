@@ -126,32 +126,12 @@ uint32_t osr__turn_classes(const struct osr_request *req)
 	return n > 1 && req->max_vls / n >= 2 ? n : 1;
 }
 
-/*
- * Each SL that somebody chooses has VLs of its own, in its order, and the same certificate on them; the
- * others are with the lowest of those. Tables so far say the VL of that one.
- */
-static void turn_write_classes(const struct osr__search *w, const struct osr_request *req,
-			       uint8_t n_vls, struct osr_routing *routing)
-{
-	uint32_t last = w->f->n_switches - 1, n_ports = w->f->sw_n_ports[last] + 1u;
-	size_t n_pairs = routing->sl2vl_row[last] + (size_t)n_ports * n_ports;
-
-	for (uint32_t sl = 0, class = 0; sl < 16 && w->n_classes > 1; sl++) {
-		if (!(req->chosen_sls >> sl & 1))
-			continue;
-		for (size_t pair = 0; pair < n_pairs; pair++)
-			routing->sl2vl[pair][sl] =
-				(uint8_t)(routing->sl2vl[pair][sl] + class * n_vls);
-		routing->ca_sl2vl[sl] = (uint8_t)(class * n_vls);
-		class ++;
-	}
-}
-
 enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *job)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	const struct osr_fabric *fabric = w->f;
-	size_t m = fabric->n_channels;
+	uint32_t last = fabric->n_switches - 1, n_ports = fabric->sw_n_ports[last] + 1u;
+	size_t m = fabric->n_channels, n_pairs;
 	uint8_t n_vls = (uint8_t)(job->req->max_vls / w->n_classes); /* of each class */
 	struct osr_routing *routing = job->r;
 	struct turn_shares share;
@@ -173,15 +153,28 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 			turn_write_row(w, &share, routing->mcast_parent, s, in,
 				       routing->sl2vl + routing->sl2vl_row[s] +
 					       in * (fabric->sw_n_ports[s] + (size_t)1));
+	n_pairs = routing->sl2vl_row[last] + (size_t)n_ports * n_ports;
 	memset(routing->ca_sl2vl, 0, sizeof(routing->ca_sl2vl));
-	turn_write_classes(w, job->req, n_vls, routing);
 	for (uint32_t i = 0; i <= w->n_lanes; i++)
 		for (uint32_t vl = share.first[i]; vl < (uint32_t)share.first[i] + share.n[i]; vl++)
 			memcpy(routing->rank + vl * m, w->rank + (i ? i - 1 : 0) * m,
 			       m * sizeof(*routing->rank));
-	for (uint32_t class = 1; class < w->n_classes; class ++)
-		memcpy(routing->rank + class * n_vls * m, routing->rank,
-		       n_vls * m * sizeof(*routing->rank));
+	/*
+	 * Each SL that somebody chooses has VLs of its own, in its order, and the same certificate on them; the
+	 * others are with the lowest of those. Tables so far say the VL of that one.
+	 */
+	for (uint32_t sl = 0, class = 0; sl < 16 && w->n_classes > 1; sl++) {
+		uint32_t first = class * n_vls;
+
+		if (!(job->req->chosen_sls >> sl & 1))
+			continue;
+		for (size_t pair = 0; pair < n_pairs; pair++)
+			routing->sl2vl[pair][sl] = (uint8_t)(routing->sl2vl[pair][sl] + first);
+		routing->ca_sl2vl[sl] = (uint8_t)first;
+		if (class ++)
+			memcpy(routing->rank + first * m, routing->rank,
+			       n_vls * m * sizeof(*routing->rank));
+	}
 	routing->n_vls = (uint8_t)(w->n_classes * n_vls);
 	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;
 	routing->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL |

@@ -253,25 +253,37 @@ static uint64_t cut_excess(const struct cut *inside, const struct cut *all)
 	return most > inside->channels ? most - inside->channels : 0;
 }
 
-/* Condition 2: the units of one switch go to each destination by the same channel. */
-static bool injection_fits(const struct permutation *p, uint32_t v)
-{
-	for (uint32_t c = p->f->chan_row[v]; c < p->f->chan_row[v + 1]; c++)
-		if (p->most[c] >= p->units[v])
-			return true;
-	return p->around[v] >= p->within[v] - p->units[v];
-}
-
-/* Condition 3. Doubles, for squares of sums; a little in favour of the routing. */
-static bool counting_fits(const struct permutation *p)
+/* May there be a routing with no more than `load`? */
+static enum osr_status permutation_fits(const struct permutation *p, double load, uint32_t unit,
+					const uint32_t *rate, struct osr_arena *scratch, bool *fits,
+					struct osr_diag *diag)
 {
 	const struct osr_fabric *f = p->f;
-	double pairs = 0, room = 0;
+	const struct cuts cuts = {
+		.f = f, .units = p->units, .weight = p->most, .bound = cut_excess
+	};
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	double pairs = 0,
+	       room = 0; /* doubles, for squares of sums; a little in favour of the routing */
+	bool injects = true;
+	uint64_t excess;
+	enum osr_status st;
 
 	for (uint32_t v = 0; v < f->n_switches; v++) {
+		uint64_t widest = 0;
+
+		p->around[v] = 0;
+		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
+			p->most[c] = (uint64_t)(load * rate[c] / unit * (1 + 1e-12));
+			p->around[v] += p->most[c];
+			widest = widest < p->most[c] ? p->most[c] : widest;
+		}
+		/* Condition 2: the units of one switch go to each destination by the same channel. */
+		injects &= widest >= p->units[v] || p->around[v] >= p->within[v] - p->units[v];
 		pairs += (double)p->units[v] * (double)p->within[v];
 		room += (double)p->units[v] * (double)p->units[v];
 	}
+	/* Condition 3. */
 	for (uint32_t c = 0; c < f->n_channels; c++) {
 		double side[2];
 
@@ -284,33 +296,9 @@ static bool counting_fits(const struct permutation *p)
 		}
 		room += (double)p->most[c] * (side[0] > side[1] ? side[0] : side[1]);
 	}
-	return room * (1 + 1e-9) >= pairs;
-}
-
-/* May there be a routing with no more than `load`? */
-static enum osr_status permutation_fits(const struct permutation *p, double load, uint32_t unit,
-					const uint32_t *rate, struct osr_arena *scratch, bool *fits,
-					struct osr_diag *diag)
-{
-	const struct cuts cuts = {
-		.f = p->f, .units = p->units, .weight = p->most, .bound = cut_excess
-	};
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint64_t excess;
-	enum osr_status st;
-
-	for (uint32_t v = 0; v < p->f->n_switches; v++) {
-		p->around[v] = 0;
-		for (uint32_t c = p->f->chan_row[v]; c < p->f->chan_row[v + 1]; c++) {
-			p->most[c] = (uint64_t)(load * rate[c] / unit * (1 + 1e-12));
-			p->around[v] += p->most[c];
-		}
-	}
 	st = bound_each_cut(&cuts, scratch, &excess, diag);
 	st = st ? st : bound_search(&cuts, scratch, &excess, diag);
-	*fits = !st && !excess && counting_fits(p);
-	for (uint32_t v = 0; v < p->f->n_switches && *fits; v++)
-		*fits = injection_fits(p, v);
+	*fits = !st && !excess && injects && room * (1 + 1e-9) >= pairs;
 	osr_arena_reset(scratch, mark);
 	return st;
 }
