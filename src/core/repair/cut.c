@@ -431,58 +431,45 @@ enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *d
 
 /* ---- balance --------------------------------------------------------------------------------- */
 
-/*
- * Lanes on which packets to d hold channel c, by which v sends them on: of its hosts, and of those that come through;
- * of[]: by SL, those of all that comes through each switch.
- */
-static uint16_t lanes_on(const struct repair *w, const uint16_t *of, uint32_t d, uint32_t v,
-			 uint32_t c)
-{
-	const struct osr_fabric *fabric = w->f;
-	const uint8_t *row = osr__repair_row(w, d);
-	uint16_t lanes;
-
-	if (!w->by_turn)
-		return of[v];
-	lanes = osr__repair_start(w, d, v, c);
-	for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
-		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o],
-			 turn = osr_order_turn(&w->order, in, c);
-
-		if (u != fabric->dest_switch[d] && row[u] == fabric->chan_port[in])
-			lanes |= (uint16_t)(1u << w->order.lane[turn]);
-	}
-	return lanes;
-}
-
-/* Do all turns rise if v sends to d by c, with all that comes through v? */
+/* Do all turns rise if v sends to d by c, with all that comes through v: the list, from the near end? */
 static bool balance_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c,
 			const uint32_t *list, uint32_t n)
 {
 	struct repair *w = m->ctx;
 	const struct osr_fabric *fabric = w->f;
 	uint8_t *row = osr__repair_row(w, d), was = row[v];
+	struct osr_order *order = &w->order;
 	uint16_t *of = w->tree.lanes;
 	bool ok;
 
 	if (!w->n_lanes)
 		return true;
-	for (uint32_t i = 0; !w->by_turn && i < n; i++)
-		of[list[i]] = osr__repair_start(w, d, list[i], OSR_NONE);
-	for (uint32_t i = n; !w->by_turn && i-- > 1;)
-		of[fabric->chan_dst[osr__repair_next(w, row, list[i])]] |= of[list[i]];
-	osr_order_begin(&w->order);
+	/* The lanes on which packets hold the channel by which each switch sends: of its hosts, and of what comes through. */
+	for (uint32_t i = 0; i < n; i++)
+		of[list[i]] =
+			osr__repair_start(w, d, list[i], i ? osr__repair_next(w, row, list[i]) : c);
+	for (uint32_t i = n; i-- > 1;) {
+		uint32_t in = osr__repair_next(w, row, list[i]), u = fabric->chan_dst[in];
+
+		if (u != v)
+			of[u] |= osr_order_next(
+				order, osr_order_turn(order, in, osr__repair_next(w, row, u)),
+				of[list[i]]);
+		else if (!w->by_turn)
+			of[v] |= of[list[i]];
+	}
+	osr_order_begin(order);
 	row[v] = fabric->chan_port[c];
-	ok = osr__repair_route(w, d, row, c, w->by_turn ? osr__repair_start(w, d, v, c) : of[v]);
+	ok = osr__repair_route(w, d, row, c, of[v]);
 	for (uint32_t o = fabric->chan_row[v]; ok && o < fabric->chan_row[v + 1]; o++) {
 		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o];
 
 		if (u != fabric->dest_switch[d] && row[u] == fabric->chan_port[in])
-			ok = osr__repair_route(w, d, row, in, lanes_on(w, of, d, u, in));
+			ok = osr__repair_route(w, d, row, in, of[u]);
 	}
 	row[v] = was;
 	if (!ok)
-		osr_order_undo(&w->order, 0);
+		osr_order_undo(order, 0);
 	return ok;
 }
 

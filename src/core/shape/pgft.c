@@ -485,70 +485,53 @@ enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_
 
 /* The sentence --------------------------------------------------------------------------------- */
 
-struct text {
-	char *buf;
-	size_t size, n;
-};
-
-static void __attribute__((format(printf, 2, 3))) pgft_add(struct text *t, const char *fmt, ...)
+static void __attribute__((format(printf, 3, 4)))
+pgft_add(char *buf, size_t size, const char *fmt, ...)
 {
+	size_t n = strlen(buf);
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(t->n < t->size ? t->buf + t->n : NULL, t->n < t->size ? t->size - t->n : 0,
-		      fmt, ap);
+	vsnprintf(buf + n, size - n, fmt, ap);
 	va_end(ap);
-	t->n += n > 0 ? (size_t)n : 0;
 }
 
-static void add_list(struct text *x, const uint32_t *list, uint32_t h)
+static void pgft_add_tree(char *buf, size_t size, const struct osr_pgft_tree *tree)
 {
-	for (uint32_t l = 1; l <= h; l++)
-		pgft_add(x, "%s%u", l > 1 ? "," : "", list[l]);
-}
+	const uint32_t *list[] = { tree->m, tree->w, tree->p };
+	const struct {
+		uint32_t n;
+		const char *one, *many, *rest;
+	} count[] = { { tree->n_missing_links, "link", "links", " missing" },
+		      { tree->n_missing_switches, "upper switch", "upper switches", " missing" },
+		      { tree->n_spares, "spare cable", "spare cables", "" },
+		      { tree->n_service, "service port", "service ports", "" },
+		      { tree->n_outside, "switch", "switches", " outside" } };
 
-static void add_count(struct text *x, uint32_t n, const char *what, const char *rest)
-{
-	if (n)
-		pgft_add(x, ", %u %s%s%s", n, what,
-			 n == 1                          ? ""
-			 : what[strlen(what) - 1] == 'h' ? "es"
-							 : "s",
-			 rest);
-}
-
-static void pgft_add_tree(struct text *x, const struct osr_pgft_tree *tree)
-{
-	pgft_add(x, "fat tree of %u level%s, PGFT(%u;", tree->h, tree->h == 1 ? "" : "s", tree->h);
-	add_list(x, tree->m, tree->h);
-	pgft_add(x, ";");
-	add_list(x, tree->w, tree->h);
-	pgft_add(x, ";");
-	add_list(x, tree->p, tree->h);
-	pgft_add(x,
+	pgft_add(buf, size, "fat tree of %u level%s, PGFT(%u", tree->h, tree->h == 1 ? "" : "s",
+		 tree->h);
+	for (uint32_t i = 0; i < 3 * tree->h; i++)
+		pgft_add(buf, size, "%c%u", i % tree->h ? ',' : ';',
+			 list[i / tree->h][1 + i % tree->h]);
+	pgft_add(buf, size,
 		 tree->n_hosts > tree->m_product[tree->h] ? "), %u hosts on %u places"
 							  : "), %u of %u hosts",
 		 tree->n_hosts, tree->m_product[tree->h]);
-	add_count(x, tree->n_missing_links, "link", " missing");
-	add_count(x, tree->n_missing_switches, "upper switch", " missing");
-	add_count(x, tree->n_spares, "spare cable", "");
-	add_count(x, tree->n_service, "service port", "");
-	add_count(x, tree->n_outside, "switch", " outside");
+	for (uint32_t i = 0; i < sizeof(count) / sizeof(count[0]); i++)
+		if (count[i].n)
+			pgft_add(buf, size, ", %u %s%s", count[i].n,
+				 count[i].n == 1 ? count[i].one : count[i].many, count[i].rest);
 	if (tree->merged)
-		pgft_add(x, ", upper switches in several places");
+		pgft_add(buf, size, ", upper switches in several places");
 }
 
 void osr_pgft_describe(const struct osr_pgft *pgft, char *buf, size_t size)
 {
-	struct text x = { buf, size, 0 };
-
-	if (size)
-		buf[0] = 0;
+	buf[0] = 0;
 	if (pgft->n_trees > 1)
-		pgft_add(&x, "%u trees: ", pgft->n_trees);
+		pgft_add(buf, size, "%u trees: ", pgft->n_trees);
 	for (uint32_t i = 0; i < pgft->n_trees; i++) {
-		pgft_add(&x, "%s", i ? "; " : "");
-		pgft_add_tree(&x, &pgft->tree[i]);
+		pgft_add(buf, size, "%s", i ? "; " : "");
+		pgft_add_tree(buf, size, &pgft->tree[i]);
 	}
 }

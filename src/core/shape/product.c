@@ -435,18 +435,15 @@ static enum osr_status spread_labels(struct finder *x, uint32_t root)
 		if (period[k])
 			lo[k] = -(-lo[k] + (int32_t)size - 1) / (int32_t)size * (int32_t)size;
 		for (uint32_t v = 0; v < x->f->n_switches; v++)
-			coord_of(x, v)[k] = (uint16_t)((label_of(x, v)[k] - lo[k]) % (int32_t)size);
+			label_of(x, v)[k] = (label_of(x, v)[k] - lo[k]) % (int32_t)size;
 	}
-	for (uint32_t v = 0; v < x->f->n_switches; v++)
-		if (!x->seen[v])
-			coord_of(x, v)[0] = OSR_NO_PLACE;
 	return OSR_OK;
 }
 
 /* What is connected without the cables of a clique is one member of it; members are numbered by their first switch. */
 static enum osr_status name_cliques(struct finder *x)
 {
-	uint32_t n = x->f->n_switches, *member = x->queue, *number = x->seen;
+	uint32_t n = x->f->n_switches, *member = x->queue;
 	struct osr_product *product = x->p;
 
 	for (uint32_t k = 0; k < product->n_dims; k++) {
@@ -454,14 +451,14 @@ static enum osr_status name_cliques(struct finder *x)
 			continue;
 		osr_set_init(member, n);
 		for (uint32_t e = 0; e < x->n_edges; e++)
-			if (x->dim[e] != k && x->dim[e] != NO_DIM && has_place(x, x->from[e]))
+			if (x->dim[e] != k && x->dim[e] != NO_DIM && x->seen[x->from[e]])
 				osr_set_join(member, x->from[e], x->near[e]);
 		for (uint32_t v = 0; v < n; v++) {
-			if (!has_place(x, v))
-				continue;
-			if (osr_set_of(member, v) == v)
-				number[v] = product->size[k]++;
-			coord_of(x, v)[k] = (uint16_t)number[osr_set_of(member, v)];
+			uint32_t first = osr_set_of(member, v);
+
+			if (x->seen[v])
+				label_of(x, v)[k] = first == v ? (int32_t)product->size[k]++
+							       : label_of(x, first)[k];
 		}
 		if (product->size[k] > 256)
 			return no(x, "a dimension is neither a ring, a line nor a full mesh");
@@ -469,13 +466,12 @@ static enum osr_status name_cliques(struct finder *x)
 	return OSR_OK;
 }
 
-/* Rings first, then lines, then cliques; larger ones first; of equals those that lack more cables. */
+/* Coordinates are labels; rings first, then lines, then cliques; larger ones first; of equals those that lack more cables. */
 static void sort_dims(struct finder *x)
 {
 	struct osr_product *product = x->p, old = *product;
 	uint64_t key[OSR_MAX_DIMS];
-	uint8_t order[OSR_MAX_DIMS] = { 0 }, place[OSR_MAX_DIMS] = { 0 };
-	uint16_t at[OSR_MAX_DIMS];
+	uint8_t order[OSR_MAX_DIMS] = { 0 };
 
 	for (uint32_t i = 0; i < old.n_dims; i++) {
 		uint32_t k = i;
@@ -488,18 +484,11 @@ static void sort_dims(struct finder *x)
 		order[k] = (uint8_t)i;
 	}
 	for (uint32_t k = 0; k < old.n_dims; k++) {
-		place[order[k]] = (uint8_t)k;
 		product->size[k] = old.size[order[k]];
 		product->factor[k] = old.factor[order[k]];
-	}
-	for (uint32_t e = 0; e < x->n_edges; e++)
-		x->dim[e] = x->dim[e] == NO_DIM ? NO_DIM : place[x->dim[e]];
-	for (uint32_t v = 0; v < x->f->n_switches; v++) {
-		if (!has_place(x, v))
-			continue;
-		memcpy(at, coord_of(x, v), old.n_dims * sizeof(*at));
-		for (uint32_t k = 0; k < old.n_dims; k++)
-			coord_of(x, v)[k] = at[order[k]];
+		for (uint32_t v = 0; v < x->f->n_switches; v++)
+			coord_of(x, v)[k] =
+				x->seen[v] ? (uint16_t)label_of(x, v)[order[k]] : OSR_NO_PLACE;
 	}
 }
 
@@ -647,8 +636,7 @@ static enum osr_status product_verify(struct finder *x, uint32_t root)
 		}
 		product->n_placed++;
 		for (uint32_t e = x->row[v]; e < x->row[v + 1]; e++) {
-			x->dim[e] = dim_between(product, coord_of(x, v), coord_of(x, x->near[e]));
-			if (x->dim[e] == NO_DIM)
+			if (dim_between(product, coord_of(x, v), coord_of(x, x->near[e])) == NO_DIM)
 				return osr_fail(x->diag, OSR_NOT_APPLICABLE,
 						"not a torus, mesh or HyperX: the cable between "
 						"switches %s and %s changes more than one "
