@@ -20,33 +20,45 @@ static bool pgft_is_host(const struct osr_fabric *fabric, uint32_t term)
 
 /* Preparation ---------------------------------------------------------------------------------- */
 
-static enum osr_status pgft_prepare(struct pgft_work *pgft)
+static enum osr_status pgft_prepare(struct pgft_work *w)
 {
-	const struct osr_fabric *fabric = pgft->f;
-	size_t n = fabric->n_switches;
-	struct osr_arena *arena = pgft->scratch;
-	struct osr_end *end;
+	const struct osr_fabric *fabric = w->f;
+	size_t n = fabric->n_switches, n_terms = fabric->n_terminals;
+	struct osr_arena *arena = w->scratch;
+	struct osr_pgft *pgft = w->p;
+	struct osr_end *end = osr_alloc(arena, n_terms, sizeof(*end));
 	uint32_t n_ends = 0;
 
-	pgft->row = osr_alloc(arena, n + 1, sizeof(*pgft->row));
-	pgft->near = osr_alloc(arena, fabric->n_channels, sizeof(*pgft->near));
-	pgft->mult = osr_alloc(arena, fabric->n_channels, sizeof(*pgft->mult));
-	pgft->member = osr_alloc(arena, n, sizeof(*pgft->member));
-	end = osr_alloc(arena, fabric->n_terminals, sizeof(*end));
-	pgft->level = osr_calloc(arena, n, sizeof(*pgft->level));
-	pgft->depth = osr_alloc(arena, n, sizeof(*pgft->depth));
-	pgft->queue = osr_alloc(arena, n, sizeof(*pgft->queue));
-	pgft->stamp = osr_calloc(arena, n, sizeof(*pgft->stamp));
-	pgft->count = osr_calloc(arena, n, sizeof(*pgft->count));
-	pgft->below = osr_alloc(arena, n, sizeof(*pgft->below));
-	pgft->above = osr_alloc(arena, n, sizeof(*pgft->above));
-	pgft->digit = osr_alloc(arena, n, sizeof(*pgft->digit));
-	pgft->set = osr_alloc(arena, n, sizeof(*pgft->set));
-	pgft->key = osr_alloc(arena, n, sizeof(*pgft->key));
-	if (osr_arena_failed(arena, pgft->diag))
+	*pgft = (struct osr_pgft){ .f = fabric, .recalled = w->memory };
+	pgft->tree = osr_calloc(arena, fabric->n_components, sizeof(*pgft->tree));
+	pgft->sw_tree = osr_alloc(arena, n, sizeof(*pgft->sw_tree));
+	pgft->sw_level = osr_calloc(arena, n, sizeof(*pgft->sw_level));
+	pgft->sw_a = osr_calloc(arena, n, sizeof(*pgft->sw_a));
+	pgft->sw_b = osr_calloc(arena, n, sizeof(*pgft->sw_b));
+	pgft->sw_hosts = osr_calloc(arena, n, sizeof(*pgft->sw_hosts));
+	pgft->up_row = osr_alloc(arena, n + 1, sizeof(*pgft->up_row));
+	pgft->term_index = osr_alloc(arena, n_terms, sizeof(*pgft->term_index));
+	pgft->order = osr_alloc(arena, n_terms, sizeof(*pgft->order));
+	w->row = osr_alloc(arena, n + 1, sizeof(*w->row));
+	w->near = osr_alloc(arena, fabric->n_channels, sizeof(*w->near));
+	w->mult = osr_alloc(arena, fabric->n_channels, sizeof(*w->mult));
+	w->member = osr_alloc(arena, n, sizeof(*w->member));
+	w->level = osr_calloc(arena, n, sizeof(*w->level));
+	w->depth = osr_alloc(arena, n, sizeof(*w->depth));
+	w->queue = osr_alloc(arena, n, sizeof(*w->queue));
+	w->stamp = osr_calloc(arena, n, sizeof(*w->stamp));
+	w->count = osr_calloc(arena, n, sizeof(*w->count));
+	w->below = osr_alloc(arena, n, sizeof(*w->below));
+	w->above = osr_alloc(arena, n, sizeof(*w->above));
+	w->digit = osr_alloc(arena, n, sizeof(*w->digit));
+	w->set = osr_alloc(arena, n, sizeof(*w->set));
+	w->key = osr_alloc(arena, n, sizeof(*w->key));
+	if (osr_arena_failed(arena, w->diag))
 		return OSR_NOMEM;
-	osr__neighbours(fabric, pgft->row, pgft->near, pgft->mult, pgft->count);
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+	memset(pgft->sw_tree, 0xff, n * sizeof(*pgft->sw_tree));
+	memset(pgft->term_index, 0xff, n_terms * sizeof(*pgft->term_index));
+	osr__neighbours(fabric, w->row, w->near, w->mult, w->count);
+	for (uint32_t t = 0; t < n_terms; t++)
 		if (pgft_is_host(fabric, t))
 			end[n_ends++] = (struct osr_end){
 				.sw = fabric->term_switch[t],
@@ -54,30 +66,7 @@ static enum osr_status pgft_prepare(struct pgft_work *pgft)
 					fabric->sw_n_ports[fabric->term_switch[t]],
 				.name = fabric->names + fabric->term_name[t],
 			};
-	osr_count_hosts(end, n_ends, pgft->p->sw_hosts, fabric->n_switches);
-	return OSR_OK;
-}
-
-static enum osr_status pgft_allocate(struct pgft_work *w)
-{
-	struct osr_pgft *pgft = w->p;
-	const struct osr_fabric *fabric = w->f;
-	size_t n = fabric->n_switches;
-
-	*pgft = (struct osr_pgft){ .f = fabric };
-	pgft->tree = osr_calloc(w->scratch, fabric->n_components, sizeof(*pgft->tree));
-	pgft->sw_tree = osr_alloc(w->scratch, n, sizeof(*pgft->sw_tree));
-	pgft->sw_level = osr_calloc(w->scratch, n, sizeof(*pgft->sw_level));
-	pgft->sw_a = osr_calloc(w->scratch, n, sizeof(*pgft->sw_a));
-	pgft->sw_b = osr_calloc(w->scratch, n, sizeof(*pgft->sw_b));
-	pgft->sw_hosts = osr_calloc(w->scratch, n, sizeof(*pgft->sw_hosts));
-	pgft->up_row = osr_alloc(w->scratch, n + 1, sizeof(*pgft->up_row));
-	pgft->term_index = osr_alloc(w->scratch, fabric->n_terminals, sizeof(*pgft->term_index));
-	pgft->order = osr_alloc(w->scratch, fabric->n_terminals, sizeof(*pgft->order));
-	if (osr_arena_failed(w->scratch, w->diag))
-		return OSR_NOMEM;
-	memset(pgft->sw_tree, 0xff, n * sizeof(*pgft->sw_tree));
-	memset(pgft->term_index, 0xff, fabric->n_terminals * sizeof(*pgft->term_index));
+	osr_count_hosts(end, n_ends, pgft->sw_hosts, fabric->n_switches);
 	return OSR_OK;
 }
 
@@ -329,31 +318,29 @@ static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *tree, uint32_
 	struct osr_pgft *pgft = w->p;
 
 	memset(host, 0xff, sizeof(host));
-	for (uint32_t k = fabric->term_row[s]; k < fabric->term_row[s + 1] && n < pgft->sw_hosts[s];
-	     k++) {
-		const struct osr_pgft_known *known =
-			!w->memory ? NULL
-				   : osr__pgft_known(w->memory, fabric->sw_guid[s],
-						     fabric->term_port[k]);
+	for (unsigned pass = 0; pass < 2; pass++) {
+		n = 0;
+		for (uint32_t k = fabric->term_row[s];
+		     k < fabric->term_row[s + 1] && n < pgft->sw_hosts[s]; k++) {
+			const struct osr_pgft_known *known = NULL;
+			uint32_t slot;
 
-		n += pgft_is_host(fabric, k);
-		if (pgft_is_host(fabric, k) && known && known->b < m &&
-		    host[known->b] == OSR_NONE) {
-			host[known->b] = k;
-			pgft->term_index[k] = pgft->sw_a[s] * m + known->b;
+			if (!pgft_is_host(fabric, k))
+				continue;
+			n++;
+			if (!pass)
+				known = osr__pgft_known(w->memory, fabric->sw_guid[s],
+							fabric->term_port[k]);
+			while (pass && next < m && next < 256 && host[next] != OSR_NONE)
+				next++;
+			slot = pass ? next : known ? known->b : m;
+			if (pgft->term_index[k] != OSR_NONE ||
+			    (!pass && (slot >= m || host[slot] != OSR_NONE)))
+				continue;
+			if (slot < m && slot < 256)
+				host[slot] = k;
+			pgft->term_index[k] = pgft->sw_a[s] * m + (slot < m ? slot : n_extra++ % m);
 		}
-	}
-	n = 0;
-	for (uint32_t k = fabric->term_row[s]; k < fabric->term_row[s + 1] && n < pgft->sw_hosts[s];
-	     k++) {
-		n += pgft_is_host(fabric, k);
-		if (!pgft_is_host(fabric, k) || pgft->term_index[k] != OSR_NONE)
-			continue;
-		while (next < m && next < 256 && host[next] != OSR_NONE)
-			next++;
-		if (next < m && next < 256)
-			host[next] = k;
-		pgft->term_index[k] = pgft->sw_a[s] * m + (next < m ? next : n_extra++ % m);
 	}
 	for (uint32_t slot = 0; slot < m && slot < 256; slot++)
 		if (host[slot] != OSR_NONE)
@@ -435,11 +422,8 @@ static enum osr_status find_trees(struct pgft_work *w, uint32_t max_missing)
 {
 	const struct osr_fabric *fabric = w->f;
 	struct osr_pgft *pgft = w->p;
-	enum osr_status st = pgft_allocate(w);
+	enum osr_status st = pgft_prepare(w);
 
-	pgft->recalled = w->memory;
-	if (!st)
-		st = pgft_prepare(w);
 	for (uint32_t k = 0; k < fabric->n_components && !st; k++) {
 		struct pgft_part part = { .component = k, .member = w->member };
 

@@ -30,9 +30,8 @@ struct finder {
 	uint32_t *row, *near, *from, *back, n_edges;
 	uint32_t *
 		way; /* [n_edges] disjoint sets: edges that go the same way, by squares and triangles */
-	uint64_t *
-		knit; /* [n_edges * n_words] edges of the same switch with which it has a square or triangle */
-	uint32_t n_words;
+	bool *knit; /* [n_edges * most] edges of the same switch with which it has a square or triangle */
+	uint32_t most;   /* edges of a switch */
 	uint32_t *code;  /* [n_edges] of each such set the direction, see way_of() */
 	uint8_t *dim;    /* [n_edges] NO_DIM: not known */
 	int32_t *label;  /* [n_switches * OSR_MAX_DIMS] */
@@ -50,7 +49,6 @@ static enum osr_status product_prepare(struct finder *x)
 {
 	const struct osr_fabric *fabric = x->f;
 	size_t n = fabric->n_switches, m = fabric->n_channels;
-	uint32_t most = 0;
 
 	x->row = osr_alloc(x->scratch, n + 1, sizeof(*x->row));
 	x->near = osr_alloc(x->scratch, m, sizeof(*x->near));
@@ -66,7 +64,7 @@ static enum osr_status product_prepare(struct finder *x)
 	osr__neighbours(fabric, x->row, x->near, NULL, x->seen);
 	x->n_edges = x->row[n];
 	for (uint32_t v = 0; v < n; v++) {
-		most = x->row[v + 1] - x->row[v] > most ? x->row[v + 1] - x->row[v] : most;
+		x->most = x->row[v + 1] - x->row[v] > x->most ? x->row[v + 1] - x->row[v] : x->most;
 		for (uint32_t e = x->row[v]; e < x->row[v + 1]; e++)
 			x->from[e] = v;
 	}
@@ -75,8 +73,7 @@ static enum osr_status product_prepare(struct finder *x)
 		while (x->near[x->back[e]] != x->from[e])
 			x->back[e]++;
 	}
-	x->n_words = (most + 63) / 64;
-	x->knit = osr_calloc(x->scratch, (size_t)x->n_edges * x->n_words, sizeof(*x->knit));
+	x->knit = osr_calloc(x->scratch, (size_t)x->n_edges * x->most, sizeof(*x->knit));
 	if (osr_arena_failed(x->scratch, x->diag))
 		return OSR_NOMEM;
 	osr_set_init(x->way, x->n_edges);
@@ -91,27 +88,10 @@ static void join_edges(const struct finder *x, uint32_t e, uint32_t g)
 	osr_set_join(x->way, x->back[e], x->back[g]);
 }
 
-/* The bit of g, an edge of the same switch, in knit[] of e. */
-static uint64_t *knit_word(const struct finder *x, uint32_t e, uint32_t g, uint64_t *bit)
+/* Have e and g, an edge of the same switch, a square or triangle? */
+static bool *knit_of(const struct finder *x, uint32_t e, uint32_t g)
 {
-	uint32_t k = g - x->row[x->from[e]];
-
-	*bit = UINT64_C(1) << k % 64;
-	return &x->knit[(size_t)e * x->n_words + k / 64];
-}
-
-static bool are_knit(const struct finder *x, uint32_t e, uint32_t g)
-{
-	uint64_t bit, *word = knit_word(x, e, g, &bit);
-
-	return *word & bit;
-}
-
-static void note_knit(struct finder *x, uint32_t e, uint32_t g)
-{
-	uint64_t bit, *word = knit_word(x, e, g, &bit);
-
-	*word |= bit;
+	return &x->knit[(size_t)e * x->most + g - x->row[x->from[e]]];
 }
 
 static bool are_adjacent(const struct finder *x, uint32_t v, uint32_t u)
@@ -152,7 +132,7 @@ static enum osr_status knit_squares(struct finder *x)
 					continue;
 				if (at[w] != OSR_NONE && at[w] >= begin) {
 					join_edges(x, e, g);
-					note_knit(x, e, at[w]);
+					*knit_of(x, e, at[w]) = true;
 					continue;
 				}
 				if (ways[w] == 2 * v + 1)
@@ -163,8 +143,8 @@ static enum osr_status knit_squares(struct finder *x)
 				if (ways[w] == 2 * v || are_adjacent(x, x->from[far], x->from[g]))
 					continue;
 				side = at[x->from[far]];
-				note_knit(x, e, side);
-				note_knit(x, side, e);
+				*knit_of(x, e, side) = true;
+				*knit_of(x, side, e) = true;
 				join_edges(x, e, far);
 				join_edges(x, side, g);
 			}
@@ -214,7 +194,7 @@ static enum osr_status choose_dims(struct finder *x, uint32_t root)
 		for (uint32_t g = x->row[x->from[e]]; g < x->row[x->from[e] + 1]; g++) {
 			uint32_t a = way_of(x, e), b = way_of(x, g);
 
-			if (a != NO_DIM && b != NO_DIM && a / 2 != b / 2 && are_knit(x, e, g))
+			if (a != NO_DIM && b != NO_DIM && a / 2 != b / 2 && *knit_of(x, e, g))
 				cross[a / 2] |= 1u << b / 2;
 		}
 	for (uint32_t i = 0; i < n; i++) {
@@ -284,7 +264,7 @@ static enum osr_status go_straight(struct finder *x, bool bold)
 
 				if (way != NO_DIM && way_of(x, e) == NO_DIM)
 					bar[osr_set_of(x->way, e)] |=
-						are_knit(x, e, g) ? 3u << (way & ~1u) : 1u << way;
+						*knit_of(x, e, g) ? 3u << (way & ~1u) : 1u << way;
 			}
 		for (uint32_t e = 0; e < x->n_edges; e++) {
 			uint32_t left = ways_left(x, bar, e);
@@ -302,7 +282,7 @@ static enum osr_status go_straight(struct finder *x, bool bold)
 								       : ways_left(x, bar, g);
 
 				left = reverse_ways(left) & ways_left(x, bar, e);
-				if (!left || g == e || are_knit(x, e, g))
+				if (!left || g == e || *knit_of(x, e, g))
 					continue;
 				n++;
 				on = g;
@@ -361,7 +341,7 @@ static uint32_t product_root(const struct finder *x)
 		for (uint32_t e = x->row[v]; e < x->row[v + 1]; e++) {
 			rank += (UINT64_C(1) << 40) + size[osr_set_of(x->way, e)];
 			for (uint32_t g = x->row[v]; g < x->row[v + 1]; g++)
-				rank += are_knit(x, e, g) ? 1 << 24 : 0;
+				rank += *knit_of(x, e, g) ? 1 << 24 : 0;
 		}
 		if (fabric->sw_component[v] == main && rank > most) {
 			root = v;
