@@ -332,8 +332,8 @@ void cli_tables_again(const struct cli_subjects *subjects, uint32_t i,
 
 	job.diag = &why;
 	*result = (struct osr_result){ .fabric = result->fabric };
-	st = osr_carry_again(previous, &result->fabric, &tables->arena, &scratch, &result->routing,
-			     &why);
+	st = osr_carry_again(previous, &result->fabric, true, &tables->arena, &scratch,
+			     &result->routing, &why);
 	if (!st)
 		st = osr_sweep_check(&job, result, &sweep);
 	if (!st) {
@@ -479,8 +479,8 @@ static enum osr_status read_stored(const char *path, struct cli_tables *tables,
 	struct stat file;
 	enum osr_status st = cli_stored_read(path, NULL, NULL, &stored, diag);
 
-	if (!st &&
-	    osr_carry_again(&stored.last, tables->t.f, &tables->arena, &scratch, &routing, &why))
+	if (!st && osr_carry_again(&stored.last, tables->t.f, true, &tables->arena, &scratch,
+				   &routing, &why))
 		st = osr_fail(diag, OSR_INVAL, "%.200s: tables of another fabric: %.200s", path,
 			      why.text);
 	if (!st)

@@ -146,6 +146,18 @@ void osr__keys_tell(struct plugin *p, json_t *sm)
 		json_decref(sm);
 }
 
+void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric)
+{
+	struct osr_diag diag = { "" };
+
+	if (!p->keys)
+		return;
+	if (osr_sched_fabric(osr_control_lock(p->keys->control), fabric, &diag))
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys in this sweep: %s",
+			 diag.text);
+	osr_control_unlock(p->keys->control);
+}
+
 /* The entries that are wanted now, over the base, and what the checker says. */
 static enum osr_status keys_lay(struct osr_sched *sched, struct sweep_slot *slot,
 				struct osr_arena *scratch, struct osr_diag *diag)
@@ -265,8 +277,8 @@ bool osr__keys_sweep(struct sweep *w)
 
 	if (!alone)
 		return false;
-	alone = !osr__snapshot(w->ctx->plugin, false, &arena, &w->scratch, &fabric, &w->snap,
-			       &w->diag);
+	alone = !osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &arena, &w->scratch, &fabric,
+			       &w->snap, &w->diag);
 	if (alone) {
 		struct qos_tables qos;
 		const struct sweep_slot *slot = w->ctx->current;

@@ -28,6 +28,8 @@ struct sweep_slot;
  * has_keys are the outcome, checked. Keys whose entries cannot be used are withdrawn.
  */
 void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *scratch);
+/* OpenSM goes on with the tables it has: what did the fabric's change do to the keys? */
+void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric);
 
 /* What the socket answers of the subnet manager; taken. */
 void osr__keys_tell(struct plugin *p, json_t *sm);

@@ -3,7 +3,8 @@
  * Multicast: every group hangs on the one spanning order that the engine chose and the checker has
  * walked, cut down to the switches between its members.
  *
- * Groups change between sweeps, and switches may have gone since the last routing, so switches are looked up by GUID each time and each link is looked at before it is
+ * Groups change between sweeps, and with OpenSM's unicast cache switches come and go without
+ * routing, so switches are looked up by GUID each time and each link is looked at before it is
  * used.
  */
 #include "mcast_groups.h"
@@ -300,5 +301,10 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 		 "ERR OR08: the spanning tree for MLID 0x%X uses a switch or link that is gone or "
 		 "new since the last routing: some members are not reached until the next sweep",
 		 t.mlid);
+	/* As OpenSM's own multicast does when the unicast cache has hidden a change from it. */
+	if (osm->subn.opt.use_ucast_cache && osm->sm.ucast_mgr.cache_valid) {
+		osm_ucast_cache_invalidate(&osm->sm.ucast_mgr);
+		osm->subn.force_heavy_sweep = TRUE;
+	}
 	return IB_SUCCESS;
 }

@@ -31,8 +31,14 @@ struct metrics {
 };
 
 static const char *const outcome_names[N_OUTCOMES] = {
-	[OUTCOME_ROUTED] = "routed", [OUTCOME_REUSED] = "reused",   [OUTCOME_KEYS] = "keys",
-	[OUTCOME_FAILED] = "failed", [OUTCOME_REFUSED] = "refused",
+	[OUTCOME_ROUTED] = "routed",
+	[OUTCOME_REUSED] = "reused",
+	[OUTCOME_KEYS] = "keys",
+	[OUTCOME_CACHED] = "cached",
+	[OUTCOME_CACHED_HOSTS] = "cached_hosts",
+	[OUTCOME_CACHE_BAD] = "cache_refused",
+	[OUTCOME_FAILED] = "failed",
+	[OUTCOME_REFUSED] = "refused",
 };
 
 static const struct {
@@ -186,33 +192,35 @@ static void note_sweep(const struct sweep *w, enum outcome outcome, struct metri
 {
 	bool routed =
 		outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED || outcome == OUTCOME_KEYS;
+	bool checked = routed || outcome == OUTCOME_CACHED || outcome == OUTCOME_CACHED_HOSTS;
 	bool made = routed && !w->keys_only;
 	const struct osr_routing *routing = &w->slot->result.routing;
 	const struct osr_stable *stable = &routing->stable;
 	json_t *proven = json_array();
 	char text[200] = "", digest[24];
 
-	for (size_t i = 0; routed && i < N_CLAIMS; i++)
+	for (size_t i = 0; checked && i < N_CLAIMS; i++)
 		if (w->slot->verdict.proven & claims[i].claim)
 			json_array_append_new(proven, json_string(claims[i].name));
-	if (routed)
+	if (checked)
 		osr__proven_text(w, text, sizeof(text));
 	m->sweep = head_json(w->ctx->plugin);
 	add_members(&m->sweep,
 		    json_pack("{s:I, s:s, s:s, s:s, s:{s:b, s:o, s:s}}", "time",
 			      (json_int_t)time(NULL), "engine", w->ctx->engine->name, "outcome",
 			      outcome_names[outcome], "message", w->diag.text, "check", "passed",
-			      routed, "proven", proven, "text", text));
+			      checked, "proven", proven, "text", text));
+	/* Tables that OpenSM had sent were checked, and no more. */
 	add_members(&m->sweep,
 		    json_pack("{s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}}", "ms", "total",
 			      osr__sweep_clock_ms() - w->ms_start, "snapshot",
 			      routed ? w->ms_snapshot - w->ms_start : 0, "route",
 			      routed ? w->ms_route - w->ms_snapshot : 0, "paths",
 			      made ? routing->ms_spf : 0, "layers", made ? routing->ms_layers : 0,
-			      "transition", routed ? w->ms_transition : 0, "check",
-			      routed ? w->ms_check - w->ms_route : 0, "publish",
-			      routed ? w->ms_publish - w->ms_check : 0));
-	if (!routed)
+			      "transition", checked ? w->ms_transition : 0, "check",
+			      checked ? w->ms_check - (routed ? w->ms_route : w->ms_start) : 0,
+			      "publish", routed ? w->ms_publish - w->ms_check : 0));
+	if (!checked)
 		return;
 	/* How these tables came about, and whether they mix well with those before. */
 	snprintf(digest, sizeof(digest), "%016" PRIx64, w->slot->digest);

@@ -220,12 +220,8 @@ static void take_over_all(struct plugin *p)
 static void engines_begin(struct plugin *p)
 {
 	take_over_all(p);
-	/* Tables of OpenSM's unicast cache would be tables that nobody has checked. */
-	if (p->contexts && p->osm->sm.ucast_mgr.cache_valid && osr__lock(p->osm, LOCK_ALONE)) {
-		osm_ucast_cache_invalidate(&p->osm->sm.ucast_mgr);
-		cl_plock_release(&p->osm->lock);
-	}
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
+		ctx->routed = false;
 		osr__sweep_prepare(ctx);
 		osr__store_load(ctx);
 	}
@@ -233,8 +229,12 @@ static void engines_begin(struct plugin *p)
 
 static void engines_sent(struct plugin *p)
 {
-	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
+	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
+		if (!ctx->routed && p->osm->routing_engine_used == ctx->re)
+			osr__sweep_cached(ctx);
+		ctx->routed = false;
 		osr__store_save(ctx);
+	}
 }
 
 /* What the next sweep would have to do before it can route: there is time now. */

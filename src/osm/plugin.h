@@ -108,16 +108,21 @@ static inline const struct osr_routing *osr__shown(const struct sweep_slot *slot
 int osr__sweep(void *context);
 /* What this sweep would have to do first; without OpenSM's lock, in the thread that sweeps. */
 void osr__sweep_prepare(struct engine_ctx *ctx);
+/* OpenSM reused its unicast cache instead of calling us: check what it programmed. */
+void osr__sweep_cached(struct engine_ctx *ctx);
 
 /* plugin.c ------------------------------------------------------------------------------------- */
 
 /* What came of a sweep. */
 enum outcome {
-	OUTCOME_ROUTED,  /* new tables, checked */
-	OUTCOME_KEYS,    /* the base of the sweep before, other routing keys over it, checked */
-	OUTCOME_REUSED,  /* routing failed; the last checked tables fit and were used again */
-	OUTCOME_FAILED,  /* no checked tables: OpenSM's next engine had its turn */
-	OUTCOME_REFUSED, /* on_error = refuse */
+	OUTCOME_ROUTED, /* new tables, checked */
+	OUTCOME_KEYS,   /* the base of the sweep before, other routing keys over it, checked */
+	OUTCOME_REUSED, /* routing failed; the last checked tables fit and were used again */
+	OUTCOME_CACHED, /* OpenSM used its unicast cache; those tables passed the check */
+	OUTCOME_CACHED_HOSTS, /* the same, but they hold for LIDs of CAs and routers only */
+	OUTCOME_CACHE_BAD,    /* the same, but they failed the check: a new sweep was asked for */
+	OUTCOME_FAILED,       /* no checked tables: OpenSM's next engine had its turn */
+	OUTCOME_REFUSED,      /* on_error = refuse */
 	N_OUTCOMES,
 };
 
@@ -129,6 +134,7 @@ struct engine_ctx {
 	const struct osr_values *values;
 	struct osm_routing_engine *re; /* OpenSM's list entry; lives as long as this */
 	bool refuse;                   /* broken options and on_error = refuse */
+	bool routed;                   /* our callback ran since the last UCAST_ROUTING_DONE */
 	struct sweep_slot slot[3];
 	struct osr_arena scratch;   /* empty between sweeps */
 	struct sweep_slot *current; /* last checked result, or NULL */

@@ -208,7 +208,7 @@ bool osr__rounds_may(const struct sweep *w)
 	return osr__traps_were_settled(ctx->plugin) && ctx->current && !w->reused &&
 	       !ctx->plugin->second_round && !ctx->others_routed && !w->slot->has_keys &&
 	       !ctx->current->has_keys && !subn->need_update && !subn->first_time_master_sweep &&
-	       !subn->coming_out_of_standby;
+	       !subn->coming_out_of_standby && !subn->opt.use_ucast_cache;
 }
 
 uint32_t osr__rounds_blocks(struct osm_opensm *osm)

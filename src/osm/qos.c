@@ -335,7 +335,7 @@ uint16_t osr__spread_sls(const struct sweep *w)
 /*
  * The partition's or QoS level's SL (the hint) wherever every SL is safe, or if there are none SLs of all VLs;
  * ours otherwise. LIDs that
- * came after the last routing are unknown here and keep the hint.
+ * came after the last routing (unicast cache) are unknown here and keep the hint.
  */
 uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid)
 {

@@ -47,7 +47,7 @@ struct walk {
 	struct osm_opensm *osm;
 	struct osr_builder *b;
 	struct snapshot *snap;
-	bool whole; /* with what upkeep.h leaves out */
+	enum snapshot_lids lids;
 	osm_switch_t **by_handle;
 	void **priv;                /* what osm_switch.priv held before */
 	uint32_t n_switches, n_all; /* those left out come last in by_handle */
@@ -106,7 +106,7 @@ static void read_guids(const struct walk *w, const char *option, const char *pat
 			 "out; using those before it",
 			 list->n);
 	/* Once a sweep: the others come after one of the whole. */
-	if (*why && w->whole)
+	if (*why && w->lids == SNAPSHOT_WHOLE)
 		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR02: %s %s: %s", option, path, why);
 	if (list->n)
 		qsort(list->v, list->n, sizeof(*list->v), by_guid_port);
@@ -218,7 +218,7 @@ static bool link_is_down(const osm_physp_t *osm_physp, const osm_physp_t *physp)
 /* Is the link at this port drained or held down? */
 static bool port_is_out(const struct walk *w, const osm_physp_t *osm_physp)
 {
-	return !w->whole &&
+	return w->lids != SNAPSHOT_WHOLE &&
 	       osr__upkeep_out(w->plugin, osr__guid(osm_physp->p_node), osm_physp->port_num);
 }
 
@@ -366,7 +366,7 @@ static enum osr_status add_switches(struct walk *w, struct osr_arena *scratch,
 			.n_ports = (uint8_t)(sw->num_ports - 1),
 			.name = sw->p_node->print_desc,
 		};
-		bool out = !w->whole && osr__upkeep_out(w->plugin, in.guid, 0);
+		bool out = w->lids != SNAPSHOT_WHOLE && osr__upkeep_out(w->plugin, in.guid, 0);
 		uint32_t at = out ? --last : h++;
 
 		w->by_handle[at] = sw;
@@ -385,14 +385,15 @@ static enum osr_status add_switches(struct walk *w, struct osr_arena *scratch,
 	return OSR_OK;
 }
 
-enum osr_status osr__snapshot(const struct plugin *p, bool whole, struct osr_arena *result,
-			      struct osr_arena *scratch, struct osr_fabric *fabric,
-			      struct snapshot *snap, struct osr_diag *diag)
+enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
+			      struct osr_arena *result, struct osr_arena *scratch,
+			      struct osr_fabric *fabric, struct snapshot *snap,
+			      struct osr_diag *diag)
 {
 	struct osm_opensm *osm = p->osm;
 	const osm_subn_opt_t *opt = &osm->subn.opt;
 	struct walk w = {
-		.plugin = p, .osm = osm, .snap = snap, .whole = whole, .ignored.ports = true
+		.plugin = p, .osm = osm, .snap = snap, .lids = lids, .ignored.ports = true
 	};
 	enum osr_status st;
 
@@ -416,7 +417,8 @@ enum osr_status osr__snapshot(const struct plugin *p, bool whole, struct osr_are
 			if (p0) {
 				if (ib_switch_info_is_enhanced_port0(&sw->switch_info))
 					note_vlarb(w.snap, QOS_SW0, p0);
-				add_end_port(&w, h, 0, p0, OSR_ROLE_SP0);
+				if (w.lids != SNAPSHOT_HOST_LIDS)
+					add_end_port(&w, h, 0, p0, OSR_ROLE_SP0);
 			}
 			for (unsigned port = 1; port < sw->num_ports; port++)
 				add_port(&w, sw, (uint8_t)port);

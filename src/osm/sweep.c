@@ -19,6 +19,7 @@
 #include "slvl.h"
 #include "storefile.h"
 #include "upkeep.h"
+#include "core/proved/gate.h"
 
 #include <osmroutes/clock.h>
 #include <osmroutes/sweep.h>
@@ -121,7 +122,7 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	osr_arena_reset(&w->slot->arena, mark);
 	memset(&w->slot->result.routing, 0, sizeof(w->slot->result.routing));
 	w->slot->result.baseline = NULL;
-	st = osr_carry_again(osr__before(ctx), &w->slot->result.fabric, &w->slot->arena,
+	st = osr_carry_again(osr__before(ctx), &w->slot->result.fabric, true, &w->slot->arena,
 			     &w->scratch, &w->slot->result.routing, &diag);
 	w->ms_route = osr__sweep_clock_ms();
 	w->reused = true;
@@ -235,12 +236,12 @@ static enum osr_status sweep(struct sweep *w)
 	enum osr_status st;
 
 	mark = osr_arena_mark(&slot->arena);
-	st = osr__snapshot(ctx->plugin, true, &slot->arena, &w->scratch, fabric, &w->snap,
+	st = osr__snapshot(ctx->plugin, SNAPSHOT_WHOLE, &slot->arena, &w->scratch, fabric, &w->snap,
 			   &w->diag);
 	if (!st && osr__upkeep_watch(ctx->plugin, fabric, &w->scratch)) {
 		osr_arena_reset(&slot->arena, mark);
-		st = osr__snapshot(ctx->plugin, false, &slot->arena, &w->scratch, fabric, &w->snap,
-				   &w->diag);
+		st = osr__snapshot(ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch,
+				   fabric, &w->snap, &w->diag);
 	}
 	w->ms_snapshot = osr__sweep_clock_ms();
 	if (st)
@@ -298,6 +299,110 @@ give_up:
 	return st;
 }
 
+/* Tables that OpenSM took from its unicast cache, instead of calling us: what it programmed is checked. */
+static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, struct osr_diag *diag)
+{
+	struct osr_fabric *fabric = &w->slot->result.fabric;
+	struct osr_routing *routing = &w->slot->result.routing;
+	struct osr_result last = w->ctx->current->result;
+	enum osr_status st;
+
+	last.routing = *osr__shown(w->ctx->current);
+	st = osr__snapshot(w->ctx->plugin, lids, &w->slot->arena, &w->scratch, fabric, &w->snap,
+			   diag);
+	if (!st)
+		st = osr__reuse_cached(&last, fabric, &w->snap, &w->slot->arena, &w->scratch,
+				       routing, diag);
+	if (!st)
+		st = osr_check(fabric, routing, &w->scratch, &w->slot->verdict, diag);
+	if (!st)
+		st = osr_gate(fabric, routing, &w->scratch, diag);
+	w->ms_check = osr__sweep_clock_ms();
+	if (st)
+		return st;
+	osr__qos_tables(w->osm, &w->snap, &w->slot->qos);
+	/* QoS may have been switched off since, or a switch without SL2VL tables have come. */
+	osr_options_vl_budget(&w->ctx->plugin->options, w->osm->subn.opt.qos, fabric,
+			      &w->snap.limit);
+	if (routing->n_vls > w->snap.limit.vls)
+		return osr_fail(diag, OSR_CHECK_FAILED, "the tables use %u virtual lanes of %u: %s",
+				routing->n_vls, w->snap.limit.vls, w->snap.limit.why);
+	w->n_changed = osr_routing_changed(&last, fabric, routing, &w->n_entries);
+	w->slot->digest = osr_routing_digest(fabric, routing);
+	return OSR_OK;
+}
+
+/*
+ * OpenSM keeps its cache when a leaf switch is gone. On a tree that leaf may have been the way from
+ * one top switch to another, which matters to nobody; a lost way to a CA does. So what fails as a
+ * whole is checked once more for the LIDs of CAs and routers, and only if these fail, too, OpenSM
+ * is made to route.
+ */
+static void check_all_cached(struct sweep *w)
+{
+	for (bool all = true;; all = false) {
+		struct osr_diag hosts = { "" };
+		enum osr_status st = check_cached(w, all ? SNAPSHOT_ALL_LIDS : SNAPSHOT_HOST_LIDS,
+						  all ? &w->diag : &hosts);
+		char proven[200];
+
+		if (!st) {
+			osr__proven_text(w, proven, sizeof(proven));
+			osr__log(w->osm, OSM_LOG_INFO,
+				 "%s: tables from OpenSM's unicast cache checked in %.1f ms: %u "
+				 "switches, %u %sLIDs; proven: %s",
+				 w->ctx->engine->name, w->ms_check - w->ms_start,
+				 w->slot->result.fabric.n_switches, w->slot->result.fabric.n_dests,
+				 all ? "" : "CA and router ", proven);
+			osr__keys_fabric(w->ctx->plugin, &w->slot->result.fabric);
+			osr__metrics_note(w, all ? OUTCOME_CACHED : OUTCOME_CACHED_HOSTS);
+			return;
+		}
+		if (!all) {
+			osr__metrics_note(w, OUTCOME_CACHE_BAD);
+			if (!w->osm->sm.ucast_mgr.cache_valid)
+				return;
+			osr__log(w->osm, OSM_LOG_ERROR,
+				 "ERR OR10: %s: a new sweep has to route: %s", w->ctx->engine->name,
+				 hosts.text);
+			osm_ucast_cache_invalidate(&w->osm->sm.ucast_mgr);
+			w->osm->subn.force_heavy_sweep = TRUE;
+			return;
+		}
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "ERR OR10: %s: tables from OpenSM's unicast cache %s: %s",
+			 w->ctx->engine->name,
+			 st == OSR_CHECK_FAILED ? "fail the check" : "could not be checked",
+			 w->diag.text);
+		if (st != OSR_CHECK_FAILED) {
+			osr__metrics_note(w, OUTCOME_FAILED);
+			return;
+		}
+		slot_clear(w->slot);
+	}
+}
+
+void osr__sweep_cached(struct engine_ctx *ctx)
+{
+	struct sweep_slot slot = { 0 };
+	struct sweep w = {
+		.ctx = ctx,
+		.osm = ctx->plugin->osm,
+		.slot = &slot,
+		.ms_start = osr__sweep_clock_ms(),
+	};
+
+	if (!ctx->current || !osr__lock(w.osm, LOCK_ALONE))
+		return;
+	/* If no switch answers OpenSM calls no engine, and there are no tables. */
+	if (cl_qmap_count(&w.osm->subn.sw_guid_tbl))
+		check_all_cached(&w);
+	cl_plock_release(&w.osm->lock);
+	osr_arena_free(&w.scratch);
+	slot_clear(&slot);
+	osr_arena_free(&slot.arena);
+}
+
 /* Does the current result live in this slot, or the one it was repaired from? */
 static bool slot_in_use(const struct engine_ctx *ctx, const struct sweep_slot *slot)
 {
@@ -330,6 +435,7 @@ int osr__sweep(void *context)
 
 	while (slot_in_use(ctx, w.slot))
 		w.slot++;
+	ctx->routed = true;
 	osr__slvl_drop(ctx->plugin);
 	if (ctx->refuse) {
 		osr__log(

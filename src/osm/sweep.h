@@ -27,13 +27,17 @@ struct snapshot {
 	char end_ports[256]; /* some of the end ports left out */
 };
 
+/* Which LIDs are destinations; WHOLE: all, and with the parts that upkeep.h leaves out. */
+enum snapshot_lids { SNAPSHOT_WHOLE, SNAPSHOT_ALL_LIDS, SNAPSHOT_HOST_LIDS };
+
 /*
- * The subnet as OpenSM knows it, as a fabric in `result`; snap->sw in `scratch`. whole: with the parts that
- * upkeep.h leaves out. Call with OpenSM's lock held exclusively (osm_switch.priv is borrowed and given back).
+ * The subnet as OpenSM knows it, as a fabric in `result`; snap->sw in `scratch`. Call with OpenSM's
+ * lock held exclusively (osm_switch.priv is borrowed and given back).
  */
-enum osr_status osr__snapshot(const struct plugin *p, bool whole, struct osr_arena *result,
-			      struct osr_arena *scratch, struct osr_fabric *fabric,
-			      struct snapshot *snap, struct osr_diag *diag);
+enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
+			      struct osr_arena *result, struct osr_arena *scratch,
+			      struct osr_fabric *fabric, struct snapshot *snap,
+			      struct osr_diag *diag);
 
 /* sweep.c -------------------------------------------------------------------------------------- */
 
@@ -76,6 +80,17 @@ bool osr__rounds_may(const struct sweep *w);
 uint32_t osr__rounds_finish(struct plugin *p);
 /* Blocks of all switches that differ from what they have; with a lock. */
 uint32_t osr__rounds_blocks(struct osm_opensm *osm);
+
+/* reuse.c */
+
+/*
+ * The LFTs that OpenSM has programmed from its unicast cache, with the SLs and the certificate of
+ * `old`: what is on the switches now, to be checked.
+ */
+enum osr_status osr__reuse_cached(const struct osr_result *old, const struct osr_fabric *fabric,
+				  const struct snapshot *snap, struct osr_arena *result,
+				  struct osr_arena *scratch, struct osr_routing *routing,
+				  struct osr_diag *diag);
 
 /* sweep_report.c ------------------------------------------------------------------------------- */
 

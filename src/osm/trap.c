@@ -416,7 +416,8 @@ static void traps_route(struct plugin *p)
 	if (p->traps->n && p->options.own.num[OPT_ASK_SWITCHES] && p->up && ctx && ctx->current &&
 	    !ctx->refuse && !ctx->others_routed && subn->sm_state == IB_SMINFO_STATE_MASTER &&
 	    !subn->coming_out_of_standby && !subn->first_time_master_sweep &&
-	    !subn->subnet_initialization_error && !subn->opt.force_heavy_sweep)
+	    !subn->subnet_initialization_error && !subn->opt.use_ucast_cache &&
+	    !subn->opt.force_heavy_sweep)
 		w = calloc(1, sizeof(*w));
 	if (w) {
 		w->plugin = p;

@@ -186,8 +186,7 @@ life('fault.options', 'tree-3', (cables(0),), every=0)
 life('fault.options', 'torus-4x4', (cables(0),), options={'qos': 'FALSE'})
 life('fault.options', 'random-12', (cables(3),), conf='max_vls = 3\n[dfsssp]\nrebalance = 101\n')
 life('fault.options', 'random-12', (cables(0),), options={'max_op_vls': 2, 'disable_multicast': 'TRUE'}, every=0)
-# OpenSM's cache of tables, which osmroutes empties.
-life('fault.options', 'tree-2', (uplinks, 1), (host,), options={'use_ucast_cache': 'TRUE'})
+life('fault.options', 'tree-2', (uplinks, 1), (host,))
 # The engine that chooses; the spine of the lowest GUID: on one lane with and without it.
 life('fault.spine', 'tree-2', (spine, 1), engine='osmroutes')
 life('fault.spine', 'tree-2', (spine, 1), engine='dmodk', compare=few_move)

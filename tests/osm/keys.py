@@ -321,6 +321,32 @@ def link_failure(workdir):
     same_but(base, again, {offset})
 
 
+@scenario('keys.lost-host')
+def lost_host(workdir):
+    """A host goes and comes back while OpenSM uses its unicast cache: the key of the others stays active, and the
+    tables from the cache, with its entries in them, pass the check."""
+    with keyed(workdir, tree_64(workdir), options={'use_ucast_cache': 'TRUE'}) as (fabric, opensm):
+        opensm.wait_quiet()
+        whole = fabric.tables('lft')
+        hosts = shuffled(hosts_of(whole))
+        lost = whole.switches[hosts[3].switch].name, hosts[3].port
+        with Client(os.path.join(workdir, 'keys.sock')) as client:
+            phases, app = place_all(client, hosts)
+            client.begin(app['app'], 0)
+            for command, gone in ((fabric.unlink, 1), (fabric.relink, 0)):
+                opensm.change(command(*lost))
+                opensm.wait_quiet()
+                said = client.must(op='status')['apps'][0]
+                expect(said['ranks_gone'] == gone and said['keys'][0]['state'] == 'active', said)
+                tables = fabric.tables('lft')
+                expect(not tables.routes().problems, 'routes with %d hosts gone' % gone)
+        now = by_name(tables)
+        expect(contention(tables, [now[e.name] for e in hosts], phases[0], app['offsets'][0]) == 1,
+               'contention after the host has come back')
+    expect('unicast cache checked' in opensm.log, 'the cache was not used')
+    opensm.check_own_log()
+
+
 @scenario('keys.restart')
 def restart(workdir):
     """OpenSM stops and starts: the tables are those of before any key, applications have gone, and the number of one of

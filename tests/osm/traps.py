@@ -87,9 +87,12 @@ def left(workdir):
             expect(any('lost an end port' in l for l in said) and any('new link' in l for l in said),
                    'not said why: %s' % said)
         opensm.check_own_log()
-        with clocked(fabric, 'dfsssp', plugin_conf='ask_switches = no\n', name='off') as opensm:
-            opensm.wait_up()
-            sweeps = opensm.sweeps()
-            fabric.console(fabric.unlink('leaf-1', 1 + max(leaf.hosts)))
-            up_again(opensm, sweeps)
-            expect('trap:' not in opensm.log, 'asked although it must not')
+        for conf, options in ('ask_switches = no\n', {}), ('', {'use_ucast_cache': 'TRUE'}):
+            with clocked(fabric, 'dfsssp', options=options, plugin_conf=conf, name='off') as opensm:
+                opensm.wait_up()
+                sweeps = opensm.sweeps()
+                fabric.console(fabric.unlink('leaf-1', 1 + max(leaf.hosts)))
+                up_again(opensm, sweeps)
+                expect('trap:' not in opensm.log, 'asked although it must not: %s %s' % (conf, options))
+                fabric.console(fabric.relink('leaf-1', 1 + max(leaf.hosts)))
+                opensm.resweep()

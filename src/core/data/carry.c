@@ -171,7 +171,7 @@ enum osr_status osr_carry(const struct osr_fabric *from, const struct osr_routin
 }
 
 enum osr_status osr_carry_again(const struct osr_result *old, const struct osr_fabric *fabric,
-				struct osr_arena *arena, struct osr_arena *scratch,
+				bool all, struct osr_arena *arena, struct osr_arena *scratch,
 				struct osr_routing *routing, struct osr_diag *diag)
 {
 	struct osr_earlier earlier;
@@ -183,11 +183,11 @@ enum osr_status osr_carry_again(const struct osr_result *old, const struct osr_f
 
 	if (st)
 		return st;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	for (uint32_t s = 0; all && s < fabric->n_switches; s++)
 		if (map->sw[s] == OSR_NONE)
 			return osr_fail(diag, OSR_CHECK_FAILED, "switch %s is new",
 					osr_switch_name(fabric, s, buf));
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	for (uint32_t d = 0; all && d < fabric->n_dests; d++)
 		if (map->dest[d] == OSR_NONE)
 			return osr_fail(diag, OSR_CHECK_FAILED, "LID %u of %s is new",
 					fabric->dest_lid[d],

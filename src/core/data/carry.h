@@ -42,11 +42,11 @@ static inline bool osr_carry_had_path(const struct osr_earlier *earlier, uint32_
 
 /*
  * Checked tables on the fabric of today, to be used again if the checker accepts them. Minimality is not claimed
- * any more: a new cable may have made shorter routes than those of before. OSR_CHECK_FAILED if a switch or LID
- * is new.
+ * any more: a new cable may have made shorter routes than those of before. OSR_CHECK_FAILED if `all` and a switch
+ * or LID is new.
  */
 enum osr_status osr_carry_again(const struct osr_result *old, const struct osr_fabric *fabric,
-				struct osr_arena *arena, struct osr_arena *scratch,
+				bool all, struct osr_arena *arena, struct osr_arena *scratch,
 				struct osr_routing *routing, struct osr_diag *diag);
 
 /* What is left of an entry of switch s of map->to, which is in both fabrics. */

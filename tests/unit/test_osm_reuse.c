@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osr_carry_again(), the plugin's last resort: the tables of before on a fabric that has lost a cable, and what they may
- * still claim.
+ * core/data/carry.h and osm/reuse.c, the plugin's last resort: the tables of before on a fabric that has lost a cable, and what they may
+ * still claim; and the tables that OpenSM holds in its switches after a repair of its own.
  */
 #include "test.h"
 
 #include "core/data/carry.h"
+#include "osm/sweep.h"
 
 #include "faults.h"
 #include "tables.h"
@@ -69,9 +70,9 @@ static void test_cables(void **state)
 			struct reuse_trial x;
 
 			trial_start(&x, i, TABLE_UPDOWN, dead);
-			assert_int_equal(
-				osr_carry_again(&x.old, &x.now, &x.arena, &scratch, &r, &diag),
-				OSR_OK);
+			assert_int_equal(osr_carry_again(&x.old, &x.now, true, &x.arena, &scratch,
+							 &r, &diag),
+					 OSR_OK);
 			for (uint32_t d = 0; d < x.now.n_dests; d++)
 				for (uint32_t s = 0; s < x.now.n_switches; s++) {
 					uint8_t was = osr_lft(&x.old.routing, s, d);
@@ -118,8 +119,9 @@ static void test_new(void **state)
 			x.faults.term[host] = true;
 		faults_build(&x.faults, &x.arena, &part.fabric);
 		table_make(TABLE_UPDOWN, &part.fabric, &x.arena, 1, &part.routing);
-		assert_int_not_equal(osr_carry_again(&part, &x.t.f, &x.arena, &scratch, &r, &diag),
-				     OSR_OK);
+		assert_int_not_equal(
+			osr_carry_again(&part, &x.t.f, true, &x.arena, &scratch, &r, &diag),
+			OSR_OK);
 		assert_non_null(strstr(diag.text, what ? "switch " : "LID "));
 		assert_non_null(strstr(diag.text, "is new"));
 		osr_arena_free(&scratch);
@@ -127,4 +129,51 @@ static void test_new(void **state)
 	}
 }
 
-TEST_PROGRAM(test_cables, test_new)
+/* OpenSM's cache has routed: what counts is in the switches' tables, new ones before those that are programmed. */
+static void test_cached(void **state)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_routing r;
+	struct reuse_trial x;
+	struct snapshot snap = { 0 };
+	osm_switch_t *sw;
+	uint8_t *lft;
+	uint32_t n, last;
+
+	trial_start(&x, 7, TABLE_UPDOWN, OSR_NONE);
+	n = x.now.n_switches;
+	sw = calloc(n, sizeof(*sw));
+	lft = calloc(2 * (size_t)n, x.now.max_lid + 1);
+	snap.sw = calloc(n, sizeof(*snap.sw));
+	last = x.now.max_lid - 1; /* the last LID is beyond what the switches know */
+	for (uint32_t s = 0; s < n; s++) {
+		snap.sw[s] = &sw[s];
+		sw[s].max_lid_ho = (uint16_t)last;
+		sw[s].lft = lft + 2 * (size_t)s * (x.now.max_lid + 1);
+		if (s % 2)
+			sw[s].new_lft = sw[s].lft + x.now.max_lid + 1;
+		for (uint32_t lid = 0; lid <= x.now.max_lid; lid++) {
+			sw[s].lft[lid] = (uint8_t)(1 + (s + lid) % 7);
+			sw[s].lft[x.now.max_lid + 1 + lid] = (uint8_t)(11 + (s + lid) % 7);
+		}
+	}
+	sw[2].lft = NULL; /* says nothing */
+	assert_int_equal(osr__reuse_cached(&x.old, &x.now, &snap, &x.arena, &scratch, &r, &diag),
+			 OSR_OK);
+	for (uint32_t d = 0; d < x.now.n_dests; d++)
+		for (uint32_t s = 0; s < n; s++) {
+			uint32_t lid = x.now.dest_lid[d];
+			uint32_t port = (s % 2 ? 11 : 1) + (s + lid) % 7;
+
+			assert_int_equal(osr_lft(&r, s, d),
+					 lid > last || s == 2 ? OSR_NO_PATH : port);
+		}
+	free(snap.sw);
+	free(lft);
+	free(sw);
+	osr_arena_free(&scratch);
+	trial_drop(&x);
+}
+
+TEST_PROGRAM(test_cables, test_new, test_cached)
