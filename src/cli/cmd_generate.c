@@ -10,13 +10,58 @@
 #include "io/net.h"
 
 struct args {
-	struct cli_run run;
+	struct cli_run run; /* in: the fabric to draw, instead of a kind */
 	const char *output;
+	uint8_t dot;
+	bool no_hosts;
 	const struct osr_topo *topo;
 	struct osr_values values;
 	struct osr_topo_style style;
 	long lmc;
 };
+
+/* Text within quotes of the DOT language. */
+static void put_text(const char *text, FILE *out)
+{
+	for (; *text; text++) {
+		unsigned char x = (unsigned char)*text;
+
+		if (x == '"' || x == '\\')
+			fputc('\\', out);
+		fputc(x < ' ' || x >= 127 ? '?' : x, out);
+	}
+}
+
+/* hosts: false leaves out CAs and routers. For cli_written(). */
+static FILE *write_dot(const struct osr_net *net, bool hosts, const char *path)
+{
+	FILE *out = cli_create(path);
+
+	if (!out)
+		return NULL;
+	fputs("graph fabric {\n", out);
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		if (!hosts && !osr_net_is_switch(net, i))
+			continue;
+		fprintf(out, "\tn%u [shape=%s label=\"", i,
+			osr_net_is_switch(net, i) ? "box" : "ellipse");
+		put_text(osr_net_shown(net, i), out);
+		fputs("\"];\n", out);
+	}
+	for (uint32_t p = 0; p < net->n_ports; p++) {
+		uint32_t peer = net->ports[p].peer;
+
+		if (peer == OSR_NONE || peer <= p)
+			continue;
+		if (hosts || (osr_net_is_switch(net, net->ports[p].node) &&
+			      osr_net_is_switch(net, net->ports[peer].node)))
+			fprintf(out, "\tn%u -- n%u [taillabel=\"%u\" headlabel=\"%u\"];\n",
+				net->ports[p].node, net->ports[peer].node, osr_net_port_num(net, p),
+				osr_net_port_num(net, peer));
+	}
+	fputs("}\n", out);
+	return out;
+}
 
 #define OF(member) OUT_OF(struct osr_net_counts, member)
 
@@ -42,9 +87,12 @@ static void generate_take_word(struct args *a, const char *word, struct argp_sta
 	if (a->topo)
 		return;
 	a->topo = osr_topo_find(word);
-	if (!a->topo)
+	if (a->topo)
+		osr_values_default(&a->values, a->topo->params);
+	else if (a->dot && !a->run.in.path)
+		a->run.in.path = word;
+	else
 		argp_error(state, "no kind of fabric is called \"%s\"", word);
-	osr_values_default(&a->values, a->topo->params);
 }
 
 enum { OPT_RATE = 256 };
@@ -52,6 +100,11 @@ enum { OPT_RATE = 256 };
 static const struct cli_option options[] = {
 	{ "output", "FILE", "write to FILE instead of standard output",
 	  CLI_TEXT(struct args, output), .key = 'o' },
+	{ "format", "FORM",
+	  "net (default), or dot: a graph for Graphviz, of KIND or of the fabric in FILE",
+	  CLI_WORD(struct args, dot, "net|dot") },
+	{ "no-hosts", NULL, "dot: switches and the cables between them only",
+	  CLI_FLAG(struct args, no_hosts) },
 	{ "rate", "WxSPEED", "width and speed of every cable, e.g. 4xHDR", .key = OPT_RATE },
 	{ "ports", "N", "ports of every switch (default: as many as it needs)",
 	  CLI_NUMBER(struct args, style.ports, 1, OSR_NET_MAX_NODE_PORTS) },
@@ -77,7 +130,8 @@ static error_t generate_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		/* -o takes FILE here, and NAME=VALUE in other commands: FILE that looks like an option is a mistake. */
-		if (equals && osr_options_known(a->topo->params, path, (size_t)(equals - path)))
+		if (a->topo && equals &&
+		    osr_options_known(a->topo->params, path, (size_t)(equals - path)))
 			argp_error(state,
 				   "-o names the file to write; \"%s\" is an option of %s: write "
 				   "it without -o",
@@ -126,12 +180,17 @@ static enum osr_status generate_work(void *args)
 	struct args *a = args;
 	struct osr_net *net = &a->run.in.net;
 	struct osr_diag *diag = &a->run.diag;
-	enum osr_status st = osr_topo_make(a->topo, &a->values, &a->style, net, diag);
+	enum osr_status st;
 
+	if (a->run.in.path)
+		st = cli_input_load(&a->run.in, diag);
+	else
+		st = osr_topo_make(a->topo, &a->values, &a->style, net, diag);
 	if (!st && a->lmc >= 0)
 		st = osr_net_assign_lids(net, (int)a->lmc, diag);
 	if (!st)
-		st = cli_write_net(net, a->output, a->run.line, diag);
+		st = a->dot ? cli_written(write_dot(net, !a->no_hosts, a->output), a->output, diag)
+			    : cli_write_net(net, a->output, a->run.line, diag);
 	/* Nothing for people: the file is the result. */
 	if (!st && a->run.out.format != OUT_PEOPLE) {
 		const struct osr_net_counts counts = osr_net_count(net);
@@ -145,9 +204,9 @@ static enum osr_status generate_work(void *args)
 
 const struct cli_command cli_generate = {
 	"generate",
-	"make a fabric: tree, torus, dragonfly, ...",
+	"make a fabric: tree, torus, dragonfly, ...; draw any as a graph",
 	CLI_MAKE,
-	{ options, generate_parse, "KIND [NAME=VALUE...]",
+	{ options, generate_parse, "KIND [NAME=VALUE...]|FILE",
 	  "Writes a fabric as a net file, for ibsim and for `osmroutes route`.", help_filter },
 	made_sections,
 	CLI_ARGS(.run = { CLI_RUN }, .lmc = -1),

@@ -26,7 +26,7 @@
 #define PLACE_NAME_SIZE 128
 #define MAX_RANKS 65535
 
-enum form { LIST, RANKFILE, SLURM_TOPOLOGY };
+enum form { LIST, RANKFILE, SLURM_TOPOLOGY, SLURM_BLOCKS, SLURM_YAML };
 
 struct args {
 	struct cli_run run;
@@ -274,7 +274,7 @@ static void order_judge(const struct order *o)
 			n, period);
 }
 
-/* ---- Slurm's topology.conf ------------------------------------------------------------------- */
+/* ---- Slurm's topology.conf and topology.yaml ------------------------------------------------ */
 
 /*
  * Letters, digits and a few signs, at most 64. Switches that nobody has named are all called after their maker;
@@ -294,28 +294,76 @@ static void slurm_name(const struct osr_fabric *f, uint32_t s, char to[65])
 		*to = isalnum((unsigned char)*to) || *to == '-' || *to == '.' ? *to : '_';
 }
 
-/* A leaf for its hosts, which stand together; then each sub-tree with hosts, from below. */
-static enum osr_status slurm_print(const struct order *o, struct osr_diag *diag)
+/* An entry, a switch or block, begins; then what belongs to it, with commas, and its end. */
+static void slurm_begin(enum form form, const char *kind, const char *name, const char *member)
+{
+	bool nodes = !strcmp(member, "nodes");
+
+	if (form == SLURM_YAML)
+		printf("      - %s: \"%s\"\n        %s: \"", kind, name, member);
+	else
+		printf("%sName=%s %s=", !strcmp(kind, "block") ? "Block" : "Switch", name,
+		       nodes ? "Nodes" : "Switches");
+}
+
+static void slurm_end(enum form form)
+{
+	puts(form == SLURM_YAML ? "\"" : "");
+}
+
+/* Hosts stand leaf by leaf: an entry for each leaf. */
+static void slurm_leaves(const struct order *o, enum form form, const char *kind)
+{
+	char name[65];
+
+	for (uint32_t i = 0, end; i < o->n_places; i = end) {
+		uint32_t s = o->f->term_switch[o->place[i].term];
+
+		slurm_name(o->f, s, name);
+		slurm_begin(form, kind, name, "nodes");
+		for (end = i; end < o->n_places && o->f->term_switch[o->place[end].term] == s;
+		     end++)
+			printf("%s%s", end > i ? "," : "", o->place[end].name);
+		slurm_end(form);
+	}
+}
+
+/*
+ * Every block has at least the first size, and each further one is twice the one before: the smallest
+ * leaf, and as many doublings as there are blocks for.
+ */
+static void slurm_sizes(const struct order *o, enum form form)
+{
+	uint32_t smallest = UINT32_MAX, n_blocks = 0, n = 0;
+
+	for (uint32_t i = 0; i < o->n_places; i++) {
+		n++;
+		if (i + 1 < o->n_places &&
+		    o->f->term_switch[o->place[i].term] == o->f->term_switch[o->place[i + 1].term])
+			continue;
+		smallest = n < smallest ? n : smallest;
+		n_blocks++;
+		n = 0;
+	}
+	for (uint32_t times = 1; times <= n_blocks; times *= 2)
+		printf(form == SLURM_YAML ? "      - %" PRIu32 "\n"
+		       : times > 1        ? ",%" PRIu32
+					  : "BlockSizes=%" PRIu32,
+		       smallest * times);
+	if (form != SLURM_YAML)
+		puts("");
+}
+
+/* Each sub-tree with hosts, from below. */
+static enum osr_status slurm_trees(const struct order *o, enum form form, struct osr_diag *diag)
 {
 	bool *used = osr_calloc(o->arena, o->f->n_switches, sizeof(*used));
-	uint32_t leaf = OSR_NONE;
 	char name[65];
 
 	if (osr_arena_failed(o->arena, diag))
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < o->n_places; i++) {
-		uint32_t s = o->f->term_switch[o->place[i].term];
-
-		slurm_name(o->f, s, name);
-		if (s == leaf)
-			putchar(',');
-		else
-			printf("%sSwitchName=%s Nodes=", i ? "\n" : "", name);
-		fputs(o->place[i].name, stdout);
-		used[s] = true;
-		leaf = s;
-	}
-	putchar('\n');
+	for (uint32_t i = 0; i < o->n_places; i++)
+		used[o->f->term_switch[o->place[i].term]] = true;
 	for (uint32_t i = 0; i < o->p.n_trees; i++) {
 		const struct osr_pgft_tree *tree = &o->p.tree[i];
 		uint32_t n = tree->h ? tree->m_product[tree->h] / tree->m[1] : 0;
@@ -335,9 +383,10 @@ static enum osr_status slurm_print(const struct order *o, struct osr_diag *diag)
 				for (uint32_t b = first; b < first + tree->m[level]; b++) {
 					if (!has[b])
 						continue;
+					snprintf(name, sizeof(name), "tree%u-level%u-%u", i, level,
+						 a);
 					if (!any)
-						printf("SwitchName=tree%u-level%u-%u Switches=", i,
-						       level, a);
+						slurm_begin(form, "switch", name, "children");
 					if (level == 2)
 						slurm_name(o->f, tree->place[1][b], name);
 					else
@@ -347,12 +396,32 @@ static enum osr_status slurm_print(const struct order *o, struct osr_diag *diag)
 					any = true;
 				}
 				if (any)
-					putchar('\n');
+					slurm_end(form);
 				has[a] = any;
 			}
 		}
 	}
 	return OSR_OK;
+}
+
+static enum osr_status slurm_print(const struct order *o, enum form form, struct osr_diag *diag)
+{
+	enum osr_status st = OSR_OK;
+
+	if (form == SLURM_YAML)
+		puts("---\n- topology: \"tree\"\n  cluster_default: true\n  tree:\n    switches:");
+	slurm_leaves(o, form, form == SLURM_BLOCKS ? "block" : "switch");
+	if (form != SLURM_BLOCKS)
+		st = slurm_trees(o, form, diag);
+	if (form == SLURM_YAML)
+		puts("- topology: \"block\"\n  cluster_default: false\n  block:\n    block_sizes:");
+	if (form != SLURM_TOPOLOGY)
+		slurm_sizes(o, form);
+	if (form == SLURM_YAML) {
+		puts("    blocks:");
+		slurm_leaves(o, form, "block");
+	}
+	return st;
 }
 
 /* ---- the tree ------------------------------------------------------------------------------- */
@@ -401,8 +470,9 @@ static const struct out_section sections[] = { { "hosts", OUT_ROWS, fields }, { 
 
 static const struct cli_option options[] = {
 	{ "format", "FORM",
-	  "list (default), rankfile of Open MPI, or slurm-topology (topology.conf)",
-	  CLI_WORD(struct args, form, "list|rankfile|slurm-topology") },
+	  "list (default), rankfile of Open MPI, slurm-topology or slurm-blocks (topology.conf), "
+	  "or slurm-yaml (topology.yaml)",
+	  CLI_WORD(struct args, form, "list|rankfile|slurm-topology|slurm-blocks|slurm-yaml") },
 	{ "hosts", "LIST",
 	  "only these, the hosts of a job: a file with one a line, or names and GUIDs with commas; "
 	  "HOST:N and HOST slots=N for N ranks",
@@ -433,8 +503,8 @@ static enum osr_status order_say(struct args *a, const struct order *o, struct o
 	fprintf(stderr, "osmroutes: %s\n", text);
 	if (a->hosts)
 		order_judge(o);
-	if (a->run.out.format == OUT_PEOPLE && a->form == SLURM_TOPOLOGY)
-		return slurm_print(o, diag);
+	if (a->run.out.format == OUT_PEOPLE && a->form >= SLURM_TOPOLOGY)
+		return slurm_print(o, a->form, diag);
 	for (uint32_t i = 0; i < o->n_places; rank += o->place[i++].ranks) {
 		const struct place *place = &o->place[i];
 		uint32_t t = place->term, s = o->f->term_switch[t];

@@ -27,7 +27,7 @@ static const struct {
 	{ "counters", NULL },
 	{ "degrade", "whatif --write=FILE" },
 	{ "engines", "conf --list" },
-	{ "export", "report" },
+	{ "export", "generate --format=dot FILE" },
 	{ "users", "path --via=NODE:PORT" },
 	{ "wiring", "diff OLD NEW, two outputs of ibnetdiscover" },
 };

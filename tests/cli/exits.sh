@@ -253,6 +253,18 @@ expect 0 '^missing +[a-z]' diff "$root/topologies/tree-2.net" "$dir/less.net"
 expect 1 '^new +[a-z]' diff --same "$dir/less.net" "$root/topologies/tree-2.net"
 expect 0 'every cable of .* is where it was' diff --same "$root/topologies/tree-2.net" - < "$root/topologies/tree-2.net"
 
+expect 2 'format "svg": expected net or dot' generate --format=svg "$root/topologies/ring-5.net"
+expect 2 'need -o FILE' generate --format=dot --json "$root/topologies/ring-5.net"
+python3 - "$command" "$root/topologies/tree-3.net" <<'EOT' || bad=1
+import re, subprocess, sys
+text = open(sys.argv[2]).read()
+nodes = len(re.findall(r'^(?:Switch|Ca|Hca|Rt)\s', text, re.M))
+cables = len(re.findall(r'^\[\d+\]', text, re.M)) // 2
+dot = subprocess.run([sys.argv[1], 'generate', '--format=dot', sys.argv[2]], check=True, capture_output=True, text=True).stdout
+ok = (nodes, cables) == (dot.count('label="') - 2 * dot.count(' -- '), dot.count(' -- '))
+sys.exit(not ok and 'generate --format=dot loses nodes or cables')
+EOT
+
 # The three forms say the same.
 expect 2 'no such section; --schema' route --csv=engine "$root/topologies/ring-5.net"
 expect 2 'need -o FILE' generate torus --json

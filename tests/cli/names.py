@@ -46,9 +46,10 @@ def twins():
     assert run('whatif', '--link=spine-1:1', '--write=' + broken, path)[0] < 2
     with open(broken) as file:
         assert not re.search('Twin switch 0x', file.read()), 'a file has the names of the nodes'
-    status, out, said = run('diff', path, broken)
-    assert status < 2 and re.search('Twin switch 0x[0-9a-f]{16}', out) and \
-        not re.search('Twin switch(?! 0x)', out), (out, said)
+    for words in (['diff', path, broken], ['generate', '--format=dot', path]):
+        status, out, said = run(*words)
+        assert status < 2 and re.search('Twin switch 0x[0-9a-f]{16}', out) and \
+            not re.search('Twin switch(?! 0x)', out), (words, out, said)
     shown = sorted(set(re.findall('Twin switch (0x[0-9a-f]+)', run('whatif', '--each=switch', path)[1])))
     assert len(shown) == 2, shown
     for word in ['Twin switch ' + shown[0], shown[0], shown[0].lstrip('0x'), 'S-' + shown[0][2:], 'spine-1']:
@@ -77,7 +78,7 @@ cells = [c for row in rows[1:] for c in row]
 assert "'=1+1" in cells, 'the formula is not there as a text: %s' % cells
 bad = [c for c in cells if len(c) > 1 and c[0] in '=+-@']
 assert not bad, 'formulas: %s' % bad
-for form in ('list', 'rankfile', 'slurm-topology'):
+for form in ('list', 'rankfile', 'slurm-topology', 'slurm-blocks', 'slurm-yaml'):
     status, out, said = run('order', '--format=' + form, net)
     assert status and not out and 'no host name' in said, '%s: %s %s' % (form, out, said)
 for name in ('-oProxyCommand=x', 'h0[1-9]', 'a:9'):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""What `osmroutes order` writes for Slurm: hosts stand under the leaf that the net file has them on, names differ, all
-sub-trees are one tree, and --hca chooses a rail."""
+"""What `osmroutes order` writes for Slurm: topology.conf and topology.yaml say the same, hosts stand under the leaf that
+the net file has them on, names differ, block sizes are what topology.yaml(5) asks for, and --hca chooses a rail."""
 import itertools
+import re
 
 from command import at, run, topology
 from netfile import read_net, renamed
@@ -21,17 +22,57 @@ def net_leaves(path):
     return leaves
 
 
-def judge(net, leaves):
-    """[(switch, its hosts, its children)] of topology.conf, whose rules hold."""
-    tree = []
-    for line in order('--format=slurm-topology', net)[1].splitlines():
+def conf(text):
+    """[(name, hosts, children)] and block sizes."""
+    rows, sizes = [], None
+    for line in text.splitlines():
         fields = dict(word.split('=') for word in line.split())
-        tree.append((fields['SwitchName'], fields.get('Nodes', '').split(','), fields.get('Switches', '').split(',')))
+        if 'BlockSizes' in fields:
+            sizes = [int(n) for n in fields['BlockSizes'].split(',')]
+        else:
+            rows.append((fields.get('SwitchName') or fields['BlockName'], fields.get('Nodes', '').split(','),
+                         fields.get('Switches', '').split(',')))
+    return rows, sizes
+
+
+def yaml(text):
+    """The same of both topologies; of YAML's rules those that this file needs, and nothing else may stand in it."""
+    lines = text.splitlines()
+    assert lines.pop(0) == '---'
+    topologies, rows, sizes = {}, None, None
+    while lines:
+        line = lines.pop(0)
+        if m := re.fullmatch(r'- topology: "(\w+)"', line):
+            rows, sizes = [], []
+            topologies[m[1]] = rows, sizes
+            assert lines.pop(0) == '  cluster_default: ' + ('true' if len(topologies) == 1 else 'false')
+            assert lines.pop(0) == '  %s:' % m[1]
+        elif line in ('    switches:', '    blocks:', '    block_sizes:'):
+            pass
+        elif m := re.fullmatch(r'      - (\d+)', line):
+            sizes.append(int(m[1]))
+        else:
+            name = re.fullmatch(r'      - (?:switch|block): "([^"\\]+)"', line)
+            m = re.fullmatch(r'        (nodes|children): "([^"\\]+)"', lines.pop(0))
+            assert name and m, line
+            rows.append((name[1], m[2].split(',') if m[1] == 'nodes' else [''],
+                         m[2].split(',') if m[1] == 'children' else ['']))
+    return topologies
+
+
+def judge(net, leaves):
+    tree, _ = conf(order('--format=slurm-topology', net)[1])
+    blocks, sizes = conf(order('--format=slurm-blocks', net)[1])
+    both = yaml(order('--format=slurm-yaml', net)[1])
+    assert both == {'tree': (tree, []), 'block': (blocks, sizes)}, both
     names = [name for name, _, _ in tree]
     assert len(set(names)) == len(names) and all(len(n) <= 64 for n in names), names
-    assert sorted(map(sorted, leaves)) == sorted(sorted(hosts) for _, hosts, _ in tree if hosts != ['']), tree
+    assert [row for row in tree if row[1] != ['']] == blocks
+    assert sorted(map(sorted, leaves)) == sorted(sorted(hosts) for _, hosts, _ in blocks), blocks
     children = [c for _, _, below in tree for c in below if c]
     assert sorted(children) == sorted(set(names) - {names[-1]}), 'one tree: %s' % tree
+    smallest = min(map(len, leaves))
+    assert sizes == [smallest << i for i in range(len(blocks).bit_length())], sizes
     return tree
 
 

@@ -11,7 +11,7 @@ from osmtest import Fabric, find_fabric, Opensm, running, wait_for
 
 CACHE = dict(QOS, use_ucast_cache='TRUE')
 # Of dragonfly-12: no SL of before is lost when the first returns, or when the second dies.
-CACHE_CABLES = [('g1-s1', 3), ('g1-s0', 2)]
+CACHE_CABLES = [('g0-s0', 3), ('g0-s0', 4)]
 
 
 def halves_net(workdir):
