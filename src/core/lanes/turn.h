@@ -88,6 +88,10 @@ static inline enum osr_status osr__turn_nomem(struct osr_diag *diag)
 enum osr_status osr__turn_start_updown(struct osr__search *w, const struct osr_updown *updown);
 enum osr_status osr__turn_start_fitted(struct osr__search *w);
 
+/* As many pairs of end ports may get longer routes as any_sl_cost allows beyond n_longer, that of pairs of switch and LID. */
+uint64_t osr__turn_spare(const struct osr__search *w, const struct osr_lanes_options *opt,
+			 uint64_t n_longer);
+
 /* Marks the turns of the escape tree, alone, as weights and as pinned. */
 void osr__turn_pin(struct osr__search *w);
 
