@@ -3,11 +3,12 @@
  * osmroutes - for administrators without a choice: routes with the engines that know the fabric,
  * checks and measures what they make, and takes the best.
  *
- * Tables that are safe with any SL come first, unless another result is worth a quarter more; then those on which
- * replies are, unless another one is worth a tenth more. Else one figure decides: bisect.c's effective bisection bandwidth, less the share of longer routes
- * between hosts, less 1 % for each lane beyond the first; its square over the edge forwarding index. Where
- * bandwidths differ by 2 %, an index below what the cable of an end port carries anyhow counts as that. A later
- * result must be better by 1 %.
+ * Tables that are safe with any SL come first, unless another result is worth 1.4 times as much, which is the most that
+ * dfsssp gives for it: 8 % of the routes longer, a tenth more load, a twentieth less bandwidth. Then come those on which
+ * replies are safe, unless another one is worth a tenth more. Else one figure decides: bisect.c's effective bisection
+ * bandwidth, less the share of longer routes between hosts, less 1 % for each lane beyond the first; its square over the
+ * edge forwarding index. Where bandwidths differ by 2 %, an index below what the cable of an end port carries anyhow
+ * counts as that. A later result must be better by 1 %.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 
 #define CHOOSE_MARGIN 101 /* percent */
 #define CHOOSE_ALIKE 102  /* percent: bandwidths that differ by less are weighed against any load */
-#define CHOOSE_SAFER 125 /* percent of its worth that tables may cost which are safe with any SL, */
+#define CHOOSE_SAFER 140 /* percent of its worth that tables may cost which are safe with any SL, */
 #define CHOOSE_REPLIES 110      /* and on which replies are safe */
 #define CHOOSE_LANE 10          /* permille less for each lane beyond the first */
 #define CHOOSE_NEAR 102         /* percent of the bound: nothing to gain from more engines */
