@@ -333,6 +333,7 @@ struct build {
 	struct osr_arena *arena;
 	struct osr_fabric *f;
 	struct osr_diag *diag;
+	struct osr_arena scratch;  /* of the arrays below */
 	struct switch_rec *sorted; /* [n_switches] by GUID */
 	uint32_t *index;           /* handle -> switch */
 	struct port_use *use;      /* [n_ports] */
@@ -484,7 +485,7 @@ static void lay_out_terminal(struct osr_fabric *fabric, uint32_t t, uint32_t s,
 	to32(fabric->term_weight)[t] = rec->in.role == OSR_ROLE_SP0 ? 0 : 1;
 	to16(fabric->term_lid)[t] = rec->in.lid;
 	to64(fabric->term_guid)[t] = rec->in.guid;
-	to32(fabric->term_name)[t] = rec->name;
+	to32(fabric->term_name)[t] = rec->in.role == OSR_ROLE_SP0 ? fabric->sw_name[s] : rec->name;
 	to32(fabric->sw_sources)[s] += fabric->term_weight[t];
 }
 
@@ -596,56 +597,54 @@ static uint32_t add_with_guid(struct osr_builder *builder, uint32_t name, uint64
  */
 static enum osr_status tell_names_apart(struct build *w)
 {
-	const struct osr_fabric *fabric = w->f;
-	uint32_t *sw_name = to32(fabric->sw_name), *term_name = to32(fabric->term_name);
-	uint32_t n_sw = fabric->n_switches, n = n_sw + fabric->n_terminals;
-	uint32_t *name = osr_alloc(w->arena, n, sizeof(*name));
-	bool *repeated = osr_alloc(w->arena, n, 1), done;
+	struct terminal_rec *term = w->b->terminals.data;
+	uint32_t n_sw = w->f->n_switches, n = n_sw + w->f->n_terminals;
+	uint32_t *name = osr_alloc(&w->scratch, n, sizeof(*name));
+	bool *repeated = osr_alloc(&w->scratch, n, 1);
 
-	if (osr_arena_failed(w->arena, w->diag))
+	if (osr_arena_failed(&w->scratch, w->diag))
 		return OSR_NOMEM;
 	for (uint32_t s = 0; s < n_sw; s++)
-		name[s] = sw_name[s];
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		name[n_sw + t] = fabric->term_role[t] == OSR_ROLE_SP0 ? 0 : term_name[t];
-	done = osr_names_repeated(w->b->names.data, name, n, repeated);
-	for (uint32_t s = 0; done && s < n_sw; s++)
+		name[s] = w->sorted[s].name;
+	for (uint32_t t = 0; t < w->f->n_terminals; t++)
+		name[n_sw + t] = term[t].in.role == OSR_ROLE_SP0 ? 0 : term[t].name;
+	if (!osr_names_repeated(w->b->names.data, name, n, repeated))
+		w->b->no_memory = true;
+	for (uint32_t s = 0; !w->b->no_memory && s < n_sw; s++)
 		if (repeated[s])
-			sw_name[s] = add_with_guid(w->b, name[s], fabric->sw_guid[s]);
-	for (uint32_t t = 0; done && t < fabric->n_terminals; t++)
-		if (fabric->term_role[t] == OSR_ROLE_SP0)
-			term_name[t] = sw_name[fabric->term_switch[t]];
-		else if (repeated[n_sw + t])
-			term_name[t] = add_with_guid(w->b, name[n_sw + t], fabric->term_guid[t]);
-	return done && !w->b->no_memory
-		       ? OSR_OK
-		       : osr_fail(w->diag, OSR_NOMEM, "out of memory for the names of %u nodes", n);
+			w->sorted[s].name = add_with_guid(w->b, name[s], w->sorted[s].in.guid);
+	for (uint32_t t = 0; !w->b->no_memory && t < w->f->n_terminals; t++)
+		if (repeated[n_sw + t])
+			term[t].name = add_with_guid(w->b, name[n_sw + t], term[t].in.guid);
+	return w->b->no_memory
+		       ? osr_fail(w->diag, OSR_NOMEM, "out of memory for the names of %u nodes", n)
+		       : OSR_OK;
 }
 
 static enum osr_status fabric_build(struct build *w)
 {
-	enum osr_status st = sort_switches(w);
-	struct osr_arena_mark mark;
+	size_t n = w->b->switches.n;
+	enum osr_status st;
 	char *names;
 
-	if (st)
-		return st;
-	w->use = malloc(w->f->n_ports * sizeof(*w->use));
-	if (!w->use)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for %u ports", w->f->n_ports);
-	if ((st = claim_ports(w)) || (st = alloc_arrays(w->f, w->arena, w->diag)))
+	w->sorted = osr_alloc(&w->scratch, n, sizeof(*w->sorted));
+	w->index = osr_alloc(&w->scratch, n, sizeof(*w->index));
+	if (osr_arena_failed(&w->scratch, w->diag))
+		return OSR_NOMEM;
+	st = sort_switches(w);
+	w->use = osr_alloc(&w->scratch, w->f->n_ports, sizeof(*w->use));
+	if (st || osr_arena_failed(&w->scratch, w->diag))
+		return st ? st : OSR_NOMEM;
+	if ((st = claim_ports(w)) || (st = tell_names_apart(w)) ||
+	    (st = alloc_arrays(w->f, w->arena, w->diag)))
 		return st;
 	lay_out_ports(w);
 	find_components(w);
-	mark = osr_arena_mark(w->arena);
-	if ((st = lay_out_dests(w)) || (st = tell_names_apart(w)))
-		return st;
-	osr_arena_reset(w->arena, mark);
 	w->f->names = names = osr_alloc(w->arena, w->b->names.n, 1);
 	if (osr_arena_failed(w->arena, w->diag))
 		return OSR_NOMEM;
 	memcpy(names, w->b->names.data, w->b->names.n);
-	return OSR_OK;
+	return lay_out_dests(w);
 }
 
 enum osr_status osr_builder_build(struct osr_builder *builder, struct osr_arena *arena,
@@ -658,13 +657,8 @@ enum osr_status osr_builder_build(struct osr_builder *builder, struct osr_arena 
 	memset(fabric, 0, sizeof(*fabric));
 	if (!builder || builder->no_memory)
 		return osr_fail(diag, OSR_NOMEM, "out of memory while reading the fabric");
-	w.sorted = malloc((builder->switches.n + 1) * sizeof(*w.sorted));
-	w.index = malloc((builder->switches.n + 1) * sizeof(*w.index));
-	st = w.sorted && w.index ? fabric_build(&w)
-				 : osr_fail(diag, OSR_NOMEM, "out of memory for the switches");
-	free(w.sorted);
-	free(w.index);
-	free(w.use);
+	st = fabric_build(&w);
+	osr_arena_free(&w.scratch);
 	if (st) {
 		osr_arena_reset(arena, mark);
 		memset(fabric, 0, sizeof(*fabric));
