@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Every command that `osmroutes --help` lists, with no options but those it cannot do without: the default engine with the
-default options, which must be what -e dfsssp gives."""
+default options, which must be what -e dfsssp gives. `--live`: the fabric and its tables read by MADs while a real opensm runs it,
+and entries of switches spoilt behind its back. `check` on the tables of a real opensm, in its dumps and in its switches, against
+two other opinions on the same sweep: the oracle on what was read out of the switches, and ibdmchk on the dumps."""
 import json
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 
-from judge import QOS, Claims, expect, scenario
-from osmtest import COMMAND, Fabric, Opensm, find_fabric, patience
+from groups import join
+from judge import Claims, expect, ibdmchk, QOS, scenario
+from osmtest import COMMAND, Fabric, find_fabric, LOG_DUMPS, Opensm, osmroutes, patience, running, TOOLS
+
 
 # What differs from run to run.
 MEASURED = re.compile(r'(_|^)(ms|time|cpu|wall|kb|rate|date|command_line)(_|$)|memory')
@@ -68,3 +74,297 @@ def defaults(workdir):
             expect(Claims(opensm.log).engine == 'dfsssp', 'another engine has routed')
     missing = set(listed) - set(runs) - set(done)
     expect(not missing, 'no test of %s' % ', '.join(sorted(missing)))
+
+
+def start(fabric, *words):
+    """A command that finds the simulated fabric on its InfiniBand port."""
+    return subprocess.run(['ibsim-run', COMMAND] + list(words) + ['--json'], env=dict(fabric.env),
+                          capture_output=True, text=True, timeout=patience(120), cwd=fabric.dir)
+
+
+def run(fabric, *words, code=0):
+    """Its JSON."""
+    done = start(fabric, *words)
+    expect(done.returncode in (code if isinstance(code, tuple) else (code,)), '%s: exit code %d: %s%s' % (
+        ' '.join(words), done.returncode, done.stderr[-300:], done.stdout[-600:]))
+    return json.loads(done.stdout) if done.stdout else done.stderr
+
+
+def spoil(fabric, guid, *words):
+    fabric.run([os.path.join(TOOLS, 'osr-spoil'), guid] + [str(w) for w in words])
+
+
+def good(fabric, *words):
+    """Nothing is wrong, and nothing was left out."""
+    report = run(fabric, 'check', '--live', *words)
+    expect(report['verdict']['verdict'] == 'proven', 'check --live: %s' % report['verdict'])
+    expect(report['tables'].get('path_sls') == 'the subnet administrator', report['tables'])
+    expect(report['tables'].get('sl2vl') == 'the switches', report['tables'])
+    return report
+
+
+@scenario('live.check')
+def check(workdir):
+    """opensm routes, check agrees; one entry of each kind spoilt, check names it; put right, it agrees again."""
+    with running(workdir, 'torus-4x4', 'dfsssp', log_flags=LOG_DUMPS) as (fabric, opensm):
+        group, _ = [join(fabric, name) for name in ('h01', 'h06', 'h15')][0]
+        opensm.wait_quiet()
+        before = good(fabric)
+        expect(before['tables'].get('groups') == 'the switches', before['tables'])
+        good(fabric, '--sa=switches')
+        in_dumps = run(fabric, 'check', opensm.dir)
+        for key in ('entries', 'routes', 'max_hops', 'efi', 'faults'):
+            expect(before['verdict'][key] == in_dumps['verdict'][key], '%s: %s, in the dumps %s'
+                   % (key, before['verdict'][key], in_dumps['verdict'][key]))
+        tables = fabric.tables()
+        lid = tables.host_lids[0]
+        s, port = next((s, p) for s in tables.switches for p in s.next if s.forward(lid) == p)
+        t, out = next((t, p) for t in tables.switches for p in t.next if p in t.mft.get(group, ()))
+        for switch, words, back, named in (
+                (s, ('lft', lid, 255), ('lft', lid, port), dict(kind='hole', guid=s.guid, lid=lid)),
+                (s, ('sl2vl', 0, port, 0, 15), ('sl2vl', 0, port, 0, 0), dict(guid=s.guid, out=port)),
+                (t, ('mft', group, out), ('mft', group, out), None)):
+            spoil(fabric, switch.guid, *words)
+            found = run(fabric, 'check', '--live', code=1)
+            expect(any(named.items() <= fault.items() for fault in found['faults']) if named else
+                   found['verdict']['faults']['multicast_split'], '%s: %s, %s' % (words, found['faults'], found['verdict']))
+            spoil(fabric, switch.guid, *back)
+            good(fabric)
+
+
+@scenario('live.commands')
+def commands(workdir):
+    """What is read live is what is in the file; every command that takes a FILE takes --live."""
+    path = find_fabric('tree-2')
+    with Fabric(path, workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            digest = Claims(opensm.log).digest
+        one = run(fabric, 'route', '--live')
+        expect(one['results'][0]['digest'] == digest, 'route --live is not what opensm has: %s, %s'
+               % (one['results'][0]['digest'], digest))
+        # opensm has ended and its tables are there: nothing answers for SLs, a comparison says so and goes on.
+        words = 'route', '--live', '-e', 'dfsssp', '--tables=live', '--bisections=50'
+        mine = run(fabric, *words)
+        said = start(fabric, *words).stderr
+        expect(said.count('\n') == 1 and 'warning: the subnet administrator' in said and 'unknown' in said, said)
+        answers = [r['answers']['one_way'] for r in mine['results']]
+        # Shortest paths of a tree go up and then down: no SL, known or not, has a credit loop.
+        expect(answers == ['proven', 'proven'], 'free of credit loops on any SL: %s' % answers)
+        efi = [r['efi'] for r in mine['results']]
+        expect(len(efi) == 2 and efi[0] == efi[1], 'the tables in the switches: EFI %s' % efi)
+        run(fabric, 'route', '--live', '--tables=live', '-e', 'dmodk', '--bisections=10')
+        run(fabric, 'whatif', '--live', '--each=link')
+        run(fabric, 'report', '--live', '--html', os.path.join(workdir, 'page.html'))
+        said = run(fabric, 'check', '--live', code=2)
+        expect('subnet administrator' in said and said.count('\n') == 1, said)
+        run(fabric, 'check', '--live', '--sa=none')
+        said = run(fabric, 'check', '--live', path, code=2)
+        expect('either FILE or --live' in said, said)
+
+
+# A device that stands for another: NAME CAPABILITIES STATE PHYS_STATE LINK_LAYER GUID-SUFFIX. 0x400 is IsSMDisabled.
+DEVICES = {
+    'mlx5_1': (0, '1: DOWN', '3: Disabled', 'InfiniBand', '0002'),
+    'mlx5_2': (0x400, '4: ACTIVE', '5: LinkUp', 'InfiniBand', '0003'),
+    'smi2': (0, '4: ACTIVE', '5: LinkUp', 'InfiniBand', '0003'),
+    'mlx5_10': (0, '4: ACTIVE', '5: LinkUp', 'InfiniBand', '0004'),
+    'mlx5_11': (0x400, '4: ACTIVE', '5: LinkUp', 'InfiniBand', '0005'),
+}
+
+
+@scenario('live.devices')
+def devices(workdir):
+    """A host with five InfiniBand devices and one of Ethernet, two of them the halves of one port (SMI and GSI): --live opens for each kind of packet
+    the device that takes it, or the one behind --live=, and what cannot be used is named."""
+    log = os.path.join(workdir, 'used')
+    script = os.path.join(workdir, 'devices.sh')
+    # What osr-devices runs when the simulation has made its one device.
+    lines = ['cd "$1"', 'rm -r ibsim0/ports/1/pkeys/[2-9] ibsim0/ports/1/pkeys/??']
+    for name, (mask, state, phys_state, layer, suffix) in DEVICES.items():
+        lines += ['cp -r ibsim0 %s' % name, 'cd %s/ports/1' % name] + [
+            "echo '%s' >%s" % (text, file) for file, text in (
+                ('state', state), ('phys_state', phys_state), ('link_layer', layer), ('cap_mask', '0x%08x' % mask),
+                ('gids/0', 'fe80:0000:0000:0000:0002:c903:0000:%s' % suffix))] + ['cd ../../..']
+    with open(script, 'w') as file:
+        file.write('\n'.join(lines + ['echo Ethernet >ibsim0/ports/1/link_layer', '']))
+    # LD_PRELOAD takes no path with a blank in it.
+    os.symlink(os.path.join(TOOLS, 'osr-devices.so'), os.path.join(workdir, 'osr-devices.so'))
+    with running(workdir, 'tree-2', 'dfsssp') as (fabric, opensm):
+        command = ['ibsim-run', 'sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:$0" exec "$@"',
+                   './osr-devices.so', COMMAND]
+
+        def check(*words):
+            """Exit code, what it said, and the devices that were opened for subnet management and for the rest."""
+            with open(log, 'w'):
+                pass
+            done = subprocess.run(command + list(words), capture_output=True, text=True, timeout=patience(60), cwd=workdir,
+                                  env=dict(fabric.env, OSR_DEVICES=script, OSR_DEVICES_LOG=log))
+            with open(log) as file:
+                used = [line.split() for line in file]
+            smi = sorted({(u[0], u[1]) for u in used if u[2] == 'class' and u[3] in ('1', '129')})
+            gsi = sorted({(u[0], u[1]) for u in used if u[2] == 'class' and u[3] == '3'})
+            return done.returncode, done.stderr, smi, gsi, {u[3] for u in used if u[2] == 'pkey'}
+
+        split = (0, '', [('smi2', '1')], [('mlx5_2', '1')], set())
+        plain = (0, '', [('mlx5_10', '1')], [('mlx5_10', '1')], set())
+        for port, expected in ((None, split), ('mlx5_2', split), ('smi2:1', split),
+                                ('mlx5_10:1', plain)):
+            got = check('check', '--live' if port is None else '--live=' + port)
+            expect(got == expected, 'check --live %s: %s' % (port, got))
+        got = check('check', '--live=::1')
+        expect(got[0] == 0 and got[4] == {'1'}, 'P_Key index 1: %s' % (got,))
+        tables = os.path.join(workdir, 'tables')
+        got = check('route', '--live=mlx5_2', '--save=' + tables)
+        expect(got[0] == 0 and got[2] == split[2], 'route: %s' % (got,))
+        got = check('diff', tables, '--live=mlx5_2')
+        expect(got[0] < 2 and got[2:4] == split[2:4], 'diff: %s' % (got,))
+        for port, sentence in (
+                ('mlx5_9', 'no InfiniBand port mlx5_9 that could be used; it has mlx5_1:1 (disabled), '
+                 'mlx5_2:1, mlx5_10:1, mlx5_11:1 (no SMI has its port GUID), smi2:1'),
+                ('ibsim0', 'no InfiniBand port ibsim0 that'),
+                ('mlx5_10:2', 'no InfiniBand port mlx5_10:2 that'),
+                ('mlx5_1', 'no InfiniBand port mlx5_1 that'),
+                ('mlx5_11', 'no InfiniBand port mlx5_11 that'),
+                ('::99', 'P_Key index 99: mlx5_2, port 1, has a table of 2 entries')):
+            code, said, smi, gsi, _ = check('check', '--live=' + port)
+            expect(code == 2 and sentence in said and said.count('\n') == 1 and not smi and not gsi,
+                   '%s: exit code %d: %s %s %s' % (port, code, said, smi, gsi))
+
+
+VALUES = {'proven': 1, 'unknown': 0, 'refuted': -1}
+
+
+def check_form(opensm, form):
+    """JSON of `osmroutes check` on these dumps; SLs as ibdmchk gets them."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, of in (('opensm-subnet.lst', 'opensm-subnet.lst'), (form, form), ('opensm-path-sl.dump', 'psl'),
+                         ('opensm-sl2vl.dump', 'opensm-sl2vl.dump')):
+            os.symlink(os.path.abspath(opensm.dump(of)), os.path.join(folder, name))
+        return osmroutes('check', '--only-hosts', folder)
+
+
+def same_opinion(fabric, opensm, what):
+    tables = fabric.tables()
+    rows = tables.rows = tables.ask_sls(fabric, limit=4000000)
+    problems = tables.routes(tables.host_lids).problems
+    efi, _ = tables.edge_forwarding_index()
+    free = not tables.cycles(rows, scope='hosts')
+    answers = {'one_way': free, 'replies': not tables.cycles(rows, replies=True, scope='hosts')}
+    if shutil.which('ibdmchk'):
+        _, theirs = ibdmchk(opensm, tables, rows)
+        expect(theirs == free, '%s: ibdmchk says %s, the oracle %s' % (what, theirs, free))
+    for form in 'opensm-lfts.dump', 'opensm.fdbs':
+        report = check_form(opensm, form)
+        found = report['verdict']['answers']
+        for question, answer in answers.items():
+            expect(found[question] == ('proven' if answer else 'refuted'), '%s: %s: check says %s, the oracle %s' % (
+                what, question, found, answer))
+        bad = sum(report['verdict']['faults'].values())
+        expect(bool(bad) == bool(problems), '%s: %s; the oracle: %s' % (what, report['verdict']['faults'], problems[:1]))
+        expect(report['verdict']['efi'] == efi, '%s: EFI %d, the oracle says %d' % (what, report['verdict']['efi'], efi))
+        expect(report['code'] == (0 if free and not bad else 1), '%s: exit code %d' % (what, report['code']))
+    same_verdict(opensm, what)
+    live(fabric, tables, answers, what)
+    return free
+
+
+def live(fabric, tables, answers, what):
+    """`check --live --prom` beside any engine: what it says, in both forms, is what the oracle finds; nothing changes."""
+    path = os.path.join(fabric.dir, 'check.prom')
+    said = run(fabric, 'check', '--live', '--prom', path, code=(0, 1))
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    gauges = {name: float(value) for name, value in re.findall(r'^osmroutes_check_(\w+) (\S+)$', text, re.M)}
+    shown = {q: int(v) for q, v in re.findall(r'^osmroutes_check_answer\{question="(\w+)"\} (\S+)$', text, re.M)}
+    expect(shown == {q: VALUES[a] for q, a in said['verdict']['answers'].items()},
+           '%s: the file says %s, JSON %s' % (what, shown, said['verdict']['answers']))
+    expect(not [f for f in os.listdir(fabric.dir) if f.endswith('.new')], 'a file that is half written is left')
+    efi, _ = tables.edge_forwarding_index()
+    expect(gauges['routes_busiest'] == efi and tables.least_load() <= gauges['efi_bound'] <= efi,
+           '%s: busiest and bound: %s' % (what, gauges))
+    # The oracle leaves port 0 out here; it may only add loops.
+    zero = {lid: [0 if sl != 255 else 255 for sl in row] for lid, row in tables.rows.items()}
+    for question, answer in dict(answers, sl0=not tables.cycles(zero, scope='hosts')).items():
+        expect(answer or shown[question] != 1, '%s: %s: a credit loop was overlooked' % (what, question))
+    expect(said.get('loop') or said['verdict']['answers']['one_way'] != 'refuted', what + ': the loop is not named')
+    hosts = run(fabric, 'check', '--live', '--only-hosts', code=(0, 1))['verdict']['answers']
+    expect((hosts['one_way'] == 'proven') == answers['one_way'], '%s: between hosts check says %s' % (what, hosts))
+    expect([s.lft for s in fabric.tables('lft').switches] == [s.lft for s in tables.switches],
+           what + ': a look has changed the tables')
+
+
+def same_verdict(opensm, what):
+    """check and route on the whole directory, without path SLs and with them."""
+    for sls in (False, True) if os.path.exists(opensm.dump('psl')) else (False,):
+        if sls:
+            shutil.copy(opensm.dump('psl'), opensm.dump('opensm-path-sl.dump'))
+        checked = osmroutes('check', opensm.dir)
+        routed = osmroutes('route', '--bisections=0', '--tables', opensm.dir, opensm.dump('opensm-subnet.lst'))
+        routed = dict(routed, verdict=routed['results'][0])
+        for said in checked, routed:
+            expect((said['verdict']['verdict'] == 'refuted') == said['code'], '%s: exit code %d' % (what, said['code']))
+        expect(checked['verdict']['answers'] == routed['verdict']['answers'], '%s: check says %s, route %s' % (
+            what, checked['verdict'], routed['verdict']))
+        if sls:
+            os.unlink(opensm.dump('opensm-path-sl.dump'))
+
+
+@scenario('check.dumps')
+def dumps(workdir):
+    """Tables of stock engines, with QoS and without. What is known of them must come out: sssp and minhop close the ring,
+    dfsssp and lash do not, nor do shortest paths on a tree."""
+    for netfile, engine, known in (
+            ('ring-5', 'minhop', False), ('ring-5', 'sssp', False), ('ring-5', 'dfsssp', True), ('torus-4x4', 'dfsssp', True),
+            ('torus-4x4', 'sssp', None), ('random-12', 'lash', True), ('random-12', 'dfsssp', True), ('tree-2', 'ftree', True),
+            ('tree-2', 'minhop', True), ('random-12', 'minhop', None), ('dragonfly-12', 'nue', None)):
+        with running(workdir, netfile, engine, plugin=False, name=netfile + engine, log_flags=LOG_DUMPS) as (fabric, opensm):
+            free = same_opinion(fabric, opensm, 'stock %s on %s' % (engine, netfile))
+        expect(opensm.engine_used() == engine or known is None, '%s routed' % opensm.engine_used())
+        expect(known in (free, None), 'stock %s on %s is judged %s' % (engine, netfile, free))
+    with running(workdir, 'random-12', 'updn', plugin=False, options={'qos': 'FALSE'}) as (fabric, opensm):
+        tables = fabric.tables()
+        tables.rows = tables.ask_sls(fabric, limit=4000000)
+        live(fabric, tables, {'one_way': not tables.cycles(tables.rows, scope='hosts')}, 'updn without QoS')
+
+
+def dumped_sls(path):
+    """{(switch GUID, LID): SL} of the compact dump."""
+    sls = {}
+    for line in open(path, encoding='utf-8'):
+        words = line.split()
+        if line.startswith('Senders on switch '):
+            guid = words[3]
+        elif words:
+            sls.update({(guid, int(words[0], 16) + i): int(c, 16)
+                        for i, c in enumerate(words[2]) if c != '-'})
+    return sls
+
+
+@scenario('check.path-sl')
+def path_sl(workdir):
+    """The plugin adds the SLs that OpenSM's dumps lack: those of path records; without them nobody knows."""
+    for engine, lanes in (('dfsssp', 2), ('sssp', 1)):
+        with running(workdir, 'dragonfly-12', engine, log_flags=LOG_DUMPS,
+                     plugin_conf='[dfsssp]\nany_sl = off\n') as (fabric, opensm):
+            tables = fabric.tables()
+            rows = tables.ask_sls(fabric)
+            sls = dumped_sls(opensm.dump('opensm-path-sl.dump'))
+        free = not tables.cycles(rows, scope='hosts')
+        asked = {(tables.switches[tables.end_of[a].switch].guid, lid): row[k] for a, row in rows.items()
+                 for k, lid in enumerate(tables.lids) if row[k] != 255 and tables.end_of[a].host}
+        expect(len(set(asked.values())) >= lanes, '%s: %d SLs' % (engine, len(set(asked.values()))))
+        wrong = [k for k, sl in asked.items() if sls.get(k) != sl]
+        expect(not wrong, '%s: %d of %d SLs differ, as from %s' % (engine, len(wrong), len(asked),
+                                                                 wrong[:1]))
+        for there, verdict in ((True, 'proven' if free else 'refuted'), (False, 'unknown')):
+            if not there:
+                os.unlink(opensm.dump('opensm-path-sl.dump'))
+            report = osmroutes('check', opensm.dir)
+            said = report['verdict']['verdict']
+            expect(said == verdict, '%s: check says %s, expected %s' % (engine, said, verdict))
+            expect(report['code'] == (verdict == 'refuted'), 'exit code %d' % report['code'])
+            text = subprocess.run([COMMAND, 'check', opensm.dir], capture_output=True, text=True)
+            expect(('verdict unknown: no path SLs are given' in text.stdout + text.stderr) == (not there),
+                   '%s: check says %s' % (engine, text.stdout[-300:] + text.stderr))
+        expect(free == (engine == 'dfsssp'), engine)

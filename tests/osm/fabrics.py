@@ -5,8 +5,7 @@ import os
 import re
 import sys
 
-from judge import QOS, expect, judge, scenario, second_opinion
-from offline import compare
+from judge import QOS, compare, expect, judge, scenario, second_opinion
 from osmtest import LOG_DUMPS, ROOT, Fabric, find_fabric, generate, Opensm, osmroutes
 
 sys.path.append(os.path.join(ROOT, 'tests', 'cli'))

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import oracle
-from osmtest import QOS, Failure, generate, patience, routed	# noqa: F401
+from osmtest import QOS, Failure, generate, osmroutes, patience, routed	# noqa: F401
 
 SCENARIOS = {}		# name -> function
 
@@ -169,3 +169,18 @@ def second_opinion(fabric, opensm, tables):
     _, free = ibdmchk(opensm, tables, rows, max(e.lmc for e in tables.ends))
     mine = not tables.cycles(rows, scope='hosts')
     expect(free == mine, 'ibdmchk says deadlock-free: %s, the oracle: %s' % (free, mine))
+
+
+def command(opensm, *words):
+    """Where opensm runs, so that the paths in its configuration mean the same."""
+    return osmroutes(*words, '--opensm-conf', opensm.conf, cwd=opensm.dir)
+
+
+def compare(what, opensm, *words):
+    """The command says which tables the plugin has, with the same opensm.conf."""
+    said = command(opensm, 'route', *words)
+    got, vls, bound = said['results'][0]['digest'], said['vls_available'], said['results'][0]['efi_bound']
+    live = Claims(opensm.log)
+    expect(got == live.digest, '%s: the command says %s, and the plugin %s' % (what, got, live.digest))
+    expect(vls == live.budget, '%s: %d virtual lanes, and in the plugin %d' % (what, vls, live.budget))
+    expect(bound == live.efi_bound, '%s: least load %d, and in the plugin %d' % (what, bound, live.efi_bound))

@@ -6,8 +6,7 @@ import os
 import re
 import tempfile
 
-from judge import QOS, Claims, expect, generate, judge, scenario
-from offline import compare
+from judge import QOS, Claims, compare, expect, generate, judge, scenario
 from osmtest import BUILD, LOG_DUMPS, LOG_PLAIN, Failure, Fabric, Opensm, Skip, find_fabric, osmroutes, running, wait_for
 
 BY_SL = '[dfsssp]\nany_sl = off\n'
@@ -285,10 +284,6 @@ def one_lane(fabric, opensm, tables):
     expect(not tables.cycles(None) and Claims(opensm.log).n_longer, 'credit loops on one VL, or no longer route')
 
 
-def sls_below(vls):
-    return lambda fabric, opensm, tables: expect(max(sls_of(tables.rows) - {255}) < vls, 'SLs beyond max_vls')
-
-
 def sls_of(rows):
     return set().union(*rows.values())
 
@@ -308,7 +303,8 @@ def policy(sl):
 row('vl.budget', 'ring-5', options={'max_op_vls': 2}, look=two_lanes, budget=2, n_vls=2, says=['max_op_vls'])
 row('vl.budget', 'ring-5', options={'max_op_vls': 1}, look=one_lane, n_vls=1)
 for _vls in 2, 3:
-    row('vl.budget', 'ring-5', conf='max_vls = %d\n' % _vls, look=sls_below(_vls), says=['limited by max_vls'])
+    row('vl.budget', 'ring-5', conf='max_vls = %d\n' % _vls, says=['limited by max_vls'],
+        look=lambda fabric, opensm, tables, vls=_vls: expect(max(sls_of(tables.rows) - {255}) < vls, 'SLs beyond max_vls'))
 # Switches without SL2VL tables, or with one lane: one sentence, one lane, and safe all the same.
 SPARSE = ('random', 'switches=16', 'links=36', 'seed=2')	# needs two lanes; all its switches have nine ports
 for _lacks, _said in ('sl2vl', 'cannot map SLs to VLs'), ('vls', 'limited by the VLCap of'):
