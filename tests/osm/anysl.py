@@ -109,14 +109,12 @@ def mads(workdir):
             # OpenSM takes VLs from the ports after it has sent SL2VL, but no table names one of those that go.
             fabric.mads()
             opensm.set_option('max_op_vls', '2')
-            opensm.resweep()
-            opensm.wait_quiet()
+            opensm.change()
             fewer[name] = fabric.mads()[0][SLVL][1]
             tables = sweep(opensm, fabric)
             problems = tables.sl2vl_problems(range(16))
             expect(not problems, '%s: %s' % (name, first(problems)))
-            opensm.resweep()
-            opensm.wait_quiet()
+            opensm.change()
             changed = different_sl2vl(tables, sweep(opensm, fabric))
             expect(not changed, '%s: the next sweep changes %s' % (name, first(changed)))
         opensm.check_log()
@@ -149,10 +147,7 @@ def port_was_down(workdir):
         fabric.console(fabric.unlink(*cable))
         with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf=ANY_SL + 'stable = no\n', options=options) as opensm:
             opensm.wait_up()
-            sweeps = opensm.sweeps()
-            fabric.console(fabric.relink(*cable))
-            wait_for('the sweep after the trap', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
-            opensm.wait_quiet()
+            opensm.hear(fabric.relink(*cable))
             held = of_port(fabric, cable)
             expect(held == wanted, 'held %s, not %s' % (held, wanted))
             sweep(opensm, fabric)
@@ -195,13 +190,11 @@ def island(workdir):
                 for a, i, o in spoilt:
                     fabric.run([os.path.join(TOOLS, 'osr-spoil'), before.switches[a].guid, 'sl2vl', str(i), str(o), '0', '1'])
                 fabric.console(*[fabric.unlink(*cable) for cable in cut])
-            opensm.resweep()
-            opensm.wait_quiet()
+            opensm.change()
             expect(len(fabric.tables().switches) == 14, 'nothing was out of reach')
             with held(opensm):
                 fabric.console(*[fabric.relink(*cable) for cable in cut])
-            opensm.resweep()
-            opensm.wait_quiet()
+            opensm.change()
             after = sweep(opensm, fabric)
             wrong = [(after.switches[a].name, i, o) for a, i, o in spoilt if any(after.switches[a].table(i, o))]
             expect(not wrong, '%s: tables of another SM are left: %s' % (kind, wrong))
@@ -237,8 +230,7 @@ def restart_in_sweep(workdir):
         net = generate(os.path.join(folder, 'fabric.net'), *words)
         with running(folder, net, 'dfsssp', plugin_conf=ANY_SL,
                      sim={'OSR_SIM_HALT': os.path.join(folder, 'halt')}) as (fabric, opensm):
-            opensm.resweep()
-            opensm.wait_quiet()
+            opensm.change()
             before = fabric.tables()
             expect((len(lanes_of(before)) > 1) == by_turn, 'lanes: %s' % lanes_of(before))
             switch = before.switches[len(before.switches) // 2]
@@ -247,8 +239,7 @@ def restart_in_sweep(workdir):
                 restart(fabric, switch)
                 opensm.process.send_signal(signal.SIGCONT)
                 opensm.wait_quiet()
-                opensm.resweep()
-                opensm.wait_quiet()
+                opensm.change()
                 wrong = different_sl2vl(before, fabric.tables())
                 expect(not wrong, '%s, Set %d: %s' % (' '.join(words), n, first(wrong)))
             sweep(opensm, fabric)

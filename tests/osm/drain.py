@@ -54,10 +54,7 @@ def uses(found, switch, port=None):
 
 def still(fabric, opensm, command, before, but=()):
     """A cable or switch is pulled or put back: no entry changes."""
-    sweeps = opensm.sweeps()
-    fabric.console(command)
-    wait_for('a sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
-    opensm.wait_quiet()
+    opensm.hear(command)
     expect(entries(tables(fabric), but) == before, 'tables have changed after: %s' % command)
 
 
@@ -220,8 +217,7 @@ def in_the_way(workdir):
                 client.send(op='drain', what='%s:%d' % (corner.name, port))
             said = [client.answer() for _ in corner.next]
         expect([s['ok'] for s in said] == [True, True, True, False] and 'cut off' in said[3]['error'], str(said))
-        opensm.resweep()
-        opensm.wait_quiet()
+        opensm.change()
         expect([p['state'] for p in ask(fabric, 'drain')] == ['out'] * 3, 'not out: %s' % ask(fabric, 'drain'))
     opensm.check_own_log()
 
@@ -277,10 +273,7 @@ def twins(workdir):
             expect([(p['what'], p['guid'], p['state']) for p in parts] ==
                    [('switch ' + name, '0x%016x' % guid, 'out')], '%s: %s' % (word, parts))
             expect(ask(fabric, 'undrain', word if not word.startswith('lid') else name) == [], word)
-        sweeps = opensm.sweeps()
-        fabric.console('Unlink "spine-2"[1]')
-        wait_for('a sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
-        opensm.wait_quiet()
+        opensm.hear('Unlink "spine-2"[1]')
         expect(name + ' port 1' in opensm.log, 'the log does not tell which of the twins lost a cable')
     opensm.check_own_log()
 

@@ -249,8 +249,7 @@ def no_secrets(workdir):
             path = os.path.join(places.of['sockets'], 'keys.sock')
             wait_for('the socket', lambda: os.path.exists(path), 30)
             heard = talk(path)
-            opensm.resweep()
-            opensm.wait_quiet()
+            opensm.change()
         dumps = places.of['dumps']
         with open(os.path.join(opensm.dir, 'opensm.conf')) as file:
             conf = file.read()

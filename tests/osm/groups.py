@@ -84,8 +84,7 @@ def island(workdir):
             for p in (port, min(s.hosts)):
                 fabric.run([os.path.join(TOOLS, 'osr-spoil'), s.guid, 'mft', str(group[0]), str(p)])
         fabric.console(*[fabric.unlink(*cable) for cable in cut])
-        opensm.resweep()
-        opensm.wait_quiet()
+        opensm.change()
         opensm.change(*[fabric.relink(*cable) for cable in cut])
         after = check_group(fabric, opensm, names, group)
         left = stale(after, group[0], names)

@@ -31,8 +31,7 @@ def rebooted_switch(workdir):
     minute = os.path.join(workdir, 'minute')
     with keyed(workdir, small_tree(workdir), 1, options={'transaction_timeout': 200},
                wrapper=PRELOAD_HANG, env={'OSR_MINUTE': minute}) as (fabric, opensm):
-        opensm.resweep()
-        opensm.wait_quiet()
+        opensm.change()
         with Client(os.path.join(workdir, 'keys.sock')) as client:
             client.socket.settimeout(patience(120))
             app = client.must(op='place', ranks=9, patterns=[pattern(shift(9, 1)), pattern(shift(9, 4))])

@@ -140,8 +140,7 @@ def one_line(workdir):
         with running(workdir, net, 'dfsssp', options=options, name='opensm-%s' % bool(lacks),
                      plugin_conf='log_details = no\n' + engine_options) as (fabric, opensm):
             before = len(LINE.findall(opensm.log))
-            opensm.resweep()
-            opensm.wait_quiet()
+            opensm.change()
             tables = fabric.tables()
             name, port = next((s.name, p) for s in tables.switches for p in sorted(s.next))
             said = [LINE.findall(opensm.log)[-1]]

@@ -480,6 +480,13 @@ class Opensm:
         self.resweep(seconds)
         self.wait_quiet(seconds)
 
+    def hear(self, *commands):
+        """Console commands to ibsim, the sweep that their traps cause, and rest."""
+        sweeps = self.sweeps()
+        self.fabric.console(*commands)
+        wait_for('the sweep after a trap', lambda: self.sweeps() > sweeps, 60, self._alive)
+        self.wait_quiet()
+
     def stop(self, quiet=False):
         """SIGTERM, as an administrator would; a crash or a hang is a failure."""
         self.process.terminate()

@@ -42,8 +42,7 @@ def switches_of(fabric):
 def settled(fabric, opensm, ours, tries=6):
     """After enough sweeps for OpenSM to give out LIDs anew, the tables are right."""
     for i in range(tries):
-        opensm.resweep()
-        opensm.wait_quiet()
+        opensm.change()
         try:
             return judge(fabric, opensm, ours=ours)
         except Failure:

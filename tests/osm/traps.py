@@ -14,11 +14,6 @@ def lines(opensm, pattern):
     return re.findall(pattern, opensm.log)
 
 
-def up_again(opensm, sweeps):
-    wait_for('the sweep after a trap', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
-    opensm.wait_quiet()
-
-
 def gate_of(fabric):
     """While this file is there discoveries wait, for a look at what is in the switches then."""
     return os.path.join(fabric.dir, 'gate')
@@ -48,13 +43,13 @@ def every_cable(workdir, netfile, engine, step):
                 check_loops(fabric, tables, {'deadlock-free', 'replies deadlock-free'})
                 expect(opensm.sweeps() == sweeps, 'the discovery was over before all was seen')
                 os.unlink(gate_of(fabric))
-                up_again(opensm, sweeps)
+                wait_for('the sweep after a trap', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+                opensm.wait_quiet()
                 expect(Claims(opensm.log).changed == 0, 'the discovery changed %d entries' %
                        Claims(opensm.log).changed)
                 judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
-                sweeps, left = opensm.sweeps(), len(lines(opensm, LEFT))
-                fabric.console(fabric.relink(name, port))
-                up_again(opensm, sweeps)
+                left = len(lines(opensm, LEFT))
+                opensm.hear(fabric.relink(name, port))
                 expect(len(lines(opensm, LEFT)) > left, 'a new link was not left to the discovery')
                 judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
         opensm.check_own_log()
@@ -77,11 +72,8 @@ def left(workdir):
                              (fabric.unlink('spine-0'), fabric.relink('spine-0')),
                              (fabric.unlink('leaf-2'), fabric.relink('leaf-2'))):
                 for command in (down, up):
-                    sweeps = opensm.sweeps()
-                    fabric.console(command)
-                    up_again(opensm, sweeps)
-                    opensm.resweep()
-                    opensm.wait_quiet()
+                    opensm.hear(command)
+                    opensm.change()
                     judge(fabric, opensm, ours='dfsssp')
             said = lines(opensm, LEFT)
             expect(any('lost an end port' in l for l in said) and any('new link' in l for l in said),
@@ -90,9 +82,7 @@ def left(workdir):
         for conf, options in ('ask_switches = no\n', {}), ('', {'use_ucast_cache': 'TRUE'}):
             with clocked(fabric, 'dfsssp', options=options, plugin_conf=conf, name='off') as opensm:
                 opensm.wait_up()
-                sweeps = opensm.sweeps()
-                fabric.console(fabric.unlink('leaf-1', 1 + max(leaf.hosts)))
-                up_again(opensm, sweeps)
+                opensm.hear(fabric.unlink('leaf-1', 1 + max(leaf.hosts)))
                 expect('trap:' not in opensm.log, 'asked although it must not: %s %s' % (conf, options))
                 fabric.console(fabric.relink('leaf-1', 1 + max(leaf.hosts)))
                 opensm.resweep()
