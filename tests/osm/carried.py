@@ -9,12 +9,60 @@ import sys
 import drain
 from judge import QOS, expect, generate, scenario
 from osmtest import BUILD, COMMAND, ROOT, running
-from transition import judge_rounds, two_rounds
+from transition import judge_rounds, Mixture, two_rounds
 
 sys.path.append(os.path.join(ROOT, 'tests', 'simulator'))
 import credits as simulator	# noqa: E402
 
 BINARY = os.path.join(BUILD, 'tests', 'osr-credits')
+
+
+class Waits(Mixture):
+    """Which (switch, port, VL) waits for which in one set of tables, and the pairs of hosts that make it so; rows None: on any SL."""
+
+    def __init__(self, tables, rows=None):
+        super().__init__(tables, tables)
+        for e in [e for e in tables.ends if e.host]:
+            for k, lid in [(k, lid) for k, lid in enumerate(tables.lids) if tables.end_of[lid].host and lid not in e.lids]:
+                for sl in [rows[e.lid][k]] if rows else range(15):
+                    goal = tables.switches[tables.end_of[lid].switch].guid
+                    self.send(tables.switches[e.switch].guid, e.port, lid, sl, goal, e.lid)
+        self.after = {}
+        for a, b in self.waits:
+            self.after.setdefault(a, []).append(b)
+
+    def chain(self):
+        """The longest, or a circle where there is one, its first also last."""
+        best, path, ways = {}, [], []
+
+        def enter(v):
+            path.append(v)
+            ways.append(iter(self.after.get(v, ())))
+
+        for root in sorted(self.after):
+            if root not in best:
+                enter(root)
+            while path:
+                b = next(ways[-1], None)
+                if b in path:
+                    return path[path.index(b):] + [b]
+                if b is None:
+                    v = path.pop()
+                    ways.pop()
+                    best[v] = max(((best[b][0] + 1, b) for b in self.after.get(v, ())), default=(0, None))
+                elif b not in best:
+                    enter(b)
+        path = [max(best, key=lambda v: best[v][0])] if best else []
+        while path and best[path[-1]][1]:
+            path.append(best[path[-1]][1])
+        return path
+
+    def aimed(self, path):
+        """{LID: LIDs} of all packets that make one of these wait for the next."""
+        send = {}
+        for source, lid in sorted(set().union(*(self.waits[wait] for wait in zip(path, path[1:])))):
+            send.setdefault(source, []).append(lid)
+        return send
 
 
 def carry(texts, **options):
@@ -37,7 +85,7 @@ def routed_by(netfile, workdir, engine, ours, **options):
         said = json.loads(fabric.run(words, ok=False))
         tables.engine = opensm.engine_used()
     tables.answers = said['verdict']['answers']
-    tables.loop = [(tables.index[hop['guid']], hop['port'], hop['vl']) for hop in said.get('loop', [])]
+    tables.loop = [(hop['guid'], hop['port'], hop['vl']) for hop in said.get('loop', [])]
     return tables
 
 
@@ -53,27 +101,32 @@ def attacks(tables, what, packets=30000):
         whole(carry(text, packets=packets, buffer=buffer), what)
         whole(carry(text, packets=packets, buffer=buffer, any_sl=True), what + ', on any SL')
     for any_sl in (False, True):
-        waits = simulator.Waits(tables, None if any_sl else tables.rows)
-        send = waits.send(waits.chain())
+        waits = Waits(tables, None if any_sl else tables.rows)
+        send = waits.aimed(waits.chain())
         expect(send, 'no packet waits for another: nothing to aim at')
         text = simulator.text_of(tables, tables.rows, send=send)
         whole(carry(text, packets=packets, buffer=1, any_sl=any_sl), what + ', aimed at the longest chain')
 
 
+def circle(tables, got):
+    """Where packets are stuck, as (switch, port, VL)."""
+    return [(tables.switches[s].guid, port, vl) for (s, port), vl in got['circle']]
+
+
 def stops(tables, what, packets=100000):
     """Uniform traffic stops, at a circle of dependencies; that aimed at the loop of `osmroutes check` stops there."""
     text = simulator.text_of(tables, tables.rows)
-    waits = simulator.Waits(tables, tables.rows)
+    waits = Waits(tables, tables.rows)
     expect(tables.loop, what + ': osmroutes check names no credit loop')
     got = carry(text, packets=packets, buffer=1)
     expect(got['stuck'] and got['circle'], '%s: all %d packets got through' % (what, got['delivered']))
-    at = [tuple(link) + (vl,) for link, vl in got['circle']]
+    at = circle(tables, got)
     for pair in zip(at, at[1:] + at[:1]):
-        expect(pair in waits.pairs, '%s: %s does not wait for %s by any route' % ((what,) + pair))
-    send = waits.send(tables.loop + tables.loop[:1])
+        expect(pair in waits.waits, '%s: %s does not wait for %s by any route' % ((what,) + pair))
+    send = waits.aimed(tables.loop + tables.loop[:1])
     aimed = carry(simulator.text_of(tables, tables.rows, send=send), packets=packets, buffer=1)
     expect(aimed['stuck'], what + ': aimed at the loop that check names, and it does not stop')
-    expect({tuple(link) + (vl,) for link, vl in aimed['circle']} == set(tables.loop),
+    expect(set(circle(tables, aimed)) == set(tables.loop),
            '%s: stopped at %s, and check names %s' % (what, aimed['circle'], tables.loop))
     return got
 

@@ -23,7 +23,7 @@ class Mixture:
         self.old = {s.guid: s for s in old.switches}
         self.new = {s.guid: s for s in new.switches}
         self.tables = old, new
-        self.waits = {}
+        self.waits = {}		# (vertex, the one that it waits for) -> (sender, LID) of the packets
         self.cable = {}		# (GUID, port) -> (GUID, port); cables that are there today
         for s in new.switches:
             for p, (u, q) in s.next.items():
@@ -46,7 +46,7 @@ class Mixture:
     def vls(self, guid, came, out, sl):
         return {s.table(came, out)[sl] for s in self.generations(guid)} - {15}
 
-    def send(self, guid, came, lid, sl, goal):
+    def send(self, guid, came, lid, sl, goal, sender=None):
         """From an end port on this switch, everywhere a packet may come."""
         todo, seen = [(guid, came, None)], set()
         while todo:
@@ -60,7 +60,7 @@ class Mixture:
                 for vl in self.vls(at, came, out, sl):
                     hold = (at, out, vl)
                     if held:
-                        self.waits.setdefault(held, set()).add(hold)
+                        self.waits.setdefault((held, hold), set()).add((sender, lid))
                     todo.append(self.cable[at, out] + (hold,))
 
     def add_unicast(self, replies):
@@ -104,10 +104,10 @@ class Mixture:
                     befores = set().union(*[self.vls(a[0], i, a[1], sl) for i in [0] + list(self.new[a[0]].next)])
                     for before in befores:
                         for after in self.vls(there, came, b[1], sl):
-                            self.waits.setdefault(a + (before,), set()).add(b + (after,))
+                            self.waits.setdefault((a + (before,), b + (after,)), set())
 
     def is_cyclic(self):
-        return oracle.is_cyclic([(a, b) for a, after in self.waits.items() for b in after])
+        return oracle.is_cyclic(list(self.waits))
 
 
 def said(log):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""What tables/osr-credits is given and what it says: text from tables as tests/osm/oracle.py reads them back, traffic aimed at
-chains of dependencies, runs.
+"""What tables/osr-credits is given and what it says: text from tables as tests/osm/oracle.py reads them back, and
+runs.
 
     credits.py OSR-CREDITS	tests the simulator itself, on fabrics made by hand
 """
@@ -62,74 +62,6 @@ def run(binary, texts, **options):
     if done.returncode not in (0, 1):
         raise RuntimeError('osr-credits: status %d: %s' % (done.returncode, done.stderr))
     return json.loads(done.stdout)
-
-
-# Traffic aimed at dependencies ------------------------------------------------------------------
-
-
-class Waits:
-    """Which (switch, port, VL) waits for which, and the pairs of hosts that make it so."""
-
-    def __init__(self, tables, rows=None):
-        """rows None: packets on any SL."""
-        self.pairs = {}
-        for e in tables.ends:
-            for sl_of in ([None] if rows else range(15)):
-                for lid in tables.host_lids if e.host else ():
-                    if lid in e.lids:
-                        continue
-                    sl = rows[e.lid][tables.lids.index(lid)] if rows else sl_of
-                    self._follow(tables, e, lid, sl)
-        self.after = {}
-        for a, b in self.pairs:
-            self.after.setdefault(a, []).append(b)
-
-    def _follow(self, tables, e, lid, sl):
-        at, came, held, goal = e.switch, e.port, None, tables.end_of[lid]
-        for _ in tables.switches:
-            if at == goal.switch:
-                return
-            out = tables.switches[at].forward(lid)
-            vl = tables.switches[at].table(came, out)[sl]
-            if vl == 15 or out not in tables.switches[at].next:
-                return
-            if held:
-                self.pairs.setdefault((held, (at, out, vl)), set()).add((e.lid, lid))
-            held = (at, out, vl)
-            at, came = tables.switches[at].next[out]
-
-    def chain(self):
-        """The longest, or a circle where there is one, its first also last."""
-        best, path, ways = {}, [], []
-
-        def enter(v):
-            path.append(v)
-            ways.append(iter(self.after.get(v, ())))
-
-        for root in sorted(self.after):
-            if root not in best:
-                enter(root)
-            while path:
-                b = next(ways[-1], None)
-                if b in path:
-                    return path[path.index(b):] + [b]
-                if b is None:
-                    v = path.pop()
-                    ways.pop()
-                    best[v] = max(((best[b][0] + 1, b) for b in self.after.get(v, ())), default=(0, None))
-                elif b not in best:
-                    enter(b)
-        path = [max(best, key=lambda v: best[v][0])] if best else []
-        while path and best[path[-1]][1]:
-            path.append(best[path[-1]][1])
-        return path
-
-    def send(self, path):
-        """{LID: LIDs} of all packets that make one of these wait for the next."""
-        send = {}
-        for source, lid in sorted(set().union(*(self.pairs[wait] for wait in zip(path, path[1:])))):
-            send.setdefault(source, []).append(lid)
-        return send
 
 
 # The simulator itself ---------------------------------------------------------------------------
