@@ -53,7 +53,7 @@ struct osr_pgft_tree {
 	uint32_t p[OSR_PGFT_MAX_LEVELS + 1];
 	uint32_t m_product[OSR_PGFT_MAX_LEVELS + 1]; /* m_1 .. m_l, 1 for l = 0 */
 	uint32_t w_product[OSR_PGFT_MAX_LEVELS + 1]; /* w_1 .. w_l, 1 for l = 0 */
-	uint32_t component;                          /* of the fabric */
+	uint32_t recalled;                           /* which tree of the memory it is */
 	uint32_t n_switches;                         /* placed */
 	uint32_t n_hosts;   /* end ports on leaves, service ports not counted */
 	uint32_t n_service; /* end ports elsewhere, or on the port every switch has a CA on */
@@ -67,8 +67,7 @@ struct osr_pgft_tree {
 	 * [m_h .. m_(l+1) w_product[l]]
 	 */
 	uint32_t *place[OSR_PGFT_MAX_LEVELS + 1];
-	bool merged;       /* some switches have several places */
-	uint32_t recalled; /* which tree of the memory it is */
+	bool merged; /* some switches have several places */
 };
 
 struct osr_pgft {

@@ -379,7 +379,6 @@ static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
 	enum osr_status st;
 	struct fit fit;
 
-	tree->component = part->component;
 	if (pgft->memory) {
 		st = osr__pgft_recall(pgft, part, tree);
 	} else {
@@ -425,7 +424,7 @@ static enum osr_status find_trees(struct pgft_work *w, uint32_t max_missing)
 	enum osr_status st = pgft_prepare(w);
 
 	for (uint32_t k = 0; k < fabric->n_components && !st; k++) {
-		struct pgft_part part = { .component = k, .member = w->member };
+		struct pgft_part part = { .member = w->member };
 
 		for (uint32_t s = 0; s < fabric->n_switches; s++)
 			if (fabric->sw_component[s] == k)

@@ -110,7 +110,6 @@ enum osr_status osr__pgft_recall(struct pgft_work *w, const struct pgft_part *pa
 	if (!known || !known->level)
 		return OSR_NOT_APPLICABLE;
 	*tree = shape_of(&w->memory->tree[known->tree]);
-	tree->component = part->component;
 	tree->recalled = known->tree;
 	st = osr__pgft_places(w, part, tree);
 	if (st)

@@ -37,7 +37,6 @@ struct pgft_key {
 struct pgft_part {
 	const uint32_t *member;
 	uint32_t n;
-	uint32_t component;
 	uint32_t bad_from, bad_to; /* the first two switches of one level with a cable */
 	uint32_t n_bad;            /* channels of such cables */
 };

@@ -193,36 +193,24 @@ enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_aren
 	return OSR_OK;
 }
 
-#define TIER_ROOTS                                                                                 \
-	16 /* leaves that are tried as the root: which reaches most without another leaf? */
-
 enum osr_status osr_tree_order_tiers(const struct osr_fabric *fabric, struct osr_arena *scratch,
 				     struct osr_tree_order *order, struct osr_diag *diag)
 {
-	uint32_t n = fabric->n_switches, n_leaves = 0, best = OSR_NONE, most = 0, i = 0;
+	uint32_t n = fabric->n_switches, n_leaves = 0, root = 0;
 	uint8_t *level = osr_alloc(scratch, n, 1);
 	struct tree_growth g = { .order = order, .level = level };
 	enum osr_status st = growth_begin(&g, fabric, scratch, diag);
 
 	if (st)
 		return st;
-	for (uint32_t v = 0; v < n; v++) {
+	for (uint32_t v = n; v-- > 0;) {
 		level[v] = fabric->sw_sources[v] ? 1 : 2;
 		n_leaves += level[v] == 1;
+		root = level[v] == 1 ? v : root;
 	}
 	if (!n_leaves || n_leaves == n || fabric->n_components > 1)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "not two tiers of switches");
-	for (uint32_t v = 0; v <= n; v++) {
-		if (v < n && (level[v] != 1 || i++ % (n_leaves / TIER_ROOTS + 1)))
-			continue;
-		memset(order->number, 0xff, n * sizeof(*order->number));
-		g.n = 0;
-		place(&g, v < n ? v : best);
-		if (v < n && (best == OSR_NONE || g.n > most)) {
-			best = v;
-			most = g.n;
-		}
-	}
+	place(&g, root);
 	place_rest(&g);
 	return OSR_OK;
 }
