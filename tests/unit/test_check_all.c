@@ -205,6 +205,8 @@ static void test_every_column(void **state)
 {
 	static uint8_t column[MOST_COLUMNS][MOST];
 
+	/* Its block stays, for all checks. */
+	assert_non_null(osr_alloc(&scratch, 1, 1));
 	for (unsigned n = 2; n <= MOST; n++)
 		for (unsigned mask = 0; mask < 1u << n * (n - 1); mask++) {
 			if (!within(mask, n < 4 ? 2 : 1) || !least_of_its_kind(n, mask) ||
@@ -287,6 +289,7 @@ static void every_table(unsigned n_vls, uint32_t limit, bool sls)
  */
 static void test_every_certificate(void **state)
 {
+	n_right = n_wrong = 0;
 	for (unsigned n = 2; n <= MOST; n++)
 		for (unsigned mask = 0; mask < 1u << n * (n - 1); mask++) {
 			if (!within(mask, 1) || !least_of_its_kind(n, mask) || !draw(n, mask))
@@ -312,27 +315,10 @@ static void test_every_sl(void **state)
 	print_message("%lu right, %lu wrong\n", (unsigned long)n_right, (unsigned long)n_wrong);
 }
 
-static int set_up(void **state)
-{
-	n_right = n_wrong = 0;
-	/* Its block stays, for all checks. */
-	assert_non_null(osr_alloc(&scratch, 1, 1));
-	return 0;
-}
-
 static int tear_down(void **state)
 {
 	osr_arena_free(&scratch);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_every_column, set_up),
-		cmocka_unit_test_setup(test_every_certificate, set_up),
-		cmocka_unit_test_setup(test_every_sl, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, tear_down);
-}
+TEST_PROGRAM_THEN(tear_down, test_every_column, test_every_certificate, test_every_sl)

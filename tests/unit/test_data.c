@@ -10,77 +10,62 @@
 #include "tables.h"
 #include <osmroutes/names.h>
 
-static void test_aligned_and_apart(void **state)
+/*
+ * Pieces of all sizes up to 280 kB, zeroed or not, of which the younger ones are given back now and then: each is aligned
+ * and stays as it was filled, and the memory is used again.
+ */
+static void test_pieces(void **state)
 {
+	enum { MOST = 200 };
 	struct osr_arena arena = { 0 };
-	unsigned char *piece[200];
+	struct osr_arena_mark mark[MOST + 1];
+	size_t size[MOST], in_use[MOST + 1], last = 0;
+	unsigned char *piece[MOST];
+	unsigned n = 0;
+	uint64_t seed = 1;
 
-	for (unsigned i = 0; i < 200; i++) {
-		size_t n = i * i * 7; /* up to 280 kB: some get a block of their own */
+	for (unsigned i = 0; i < 4000; i++) {
+		bool zeroed = test_random(&seed) % 2;
 
-		piece[i] = osr_alloc(&arena, n, 1);
-		assert_non_null(piece[i]);
-		assert_int_equal((uintptr_t)piece[i] % 64, 0);
-		memset(piece[i], i, n);
+		mark[n] = osr_arena_mark(&arena);
+		in_use[n] = arena.in_use;
+		if (n == MOST || test_random(&seed) % 30 == 0) {
+			unsigned left = (unsigned)(test_random(&seed) % (n + 1));
+
+			for (unsigned k = 0; k < n; k++) {
+				size_t n_right = 0;
+
+				for (size_t j = 0; j < size[k]; j++)
+					n_right += piece[k][j] == k;
+				assert_int_equal(n_right, size[k]);
+			}
+			osr_arena_reset(&arena, mark[left]);
+			assert_int_equal(arena.in_use, in_use[left]);
+			n = left;
+			continue;
+		}
+		size[n] = (size_t)(test_random(&seed) % 280000 >> test_random(&seed) % 18);
+		piece[n] = zeroed ? osr_calloc(&arena, size[n], 1) : osr_alloc(&arena, size[n], 1);
+		assert_non_null(piece[n]);
+		assert_int_equal((uintptr_t)piece[n] % 64, 0);
+		for (size_t j = 0; zeroed && j < size[n]; j++)
+			assert_false(piece[n][j]);
+		memset(piece[n], (int)n, size[n]);
+		n++;
+		assert_true(arena.peak >= last && arena.peak >= arena.in_use);
+		last = arena.peak;
 	}
-	for (unsigned i = 0; i < 200; i++)
-		for (size_t j = 0; j < i * i * 7; j++)
-			assert_int_equal(piece[i][j], i);
 	osr_arena_free(&arena);
 	assert_int_equal(arena.in_use, 0);
-}
-
-static void test_calloc_zeroes_used_memory(void **state)
-{
-	struct osr_arena arena = { 0 };
-	void *first = osr_alloc(&arena, 1, 1); /* keeps the block */
-	struct osr_arena_mark mark = osr_arena_mark(&arena);
-	unsigned char *p = osr_alloc(&arena, 1000, 1);
-
-	assert_non_null(first);
-	assert_non_null(p);
-	memset(p, 0xff, 1000);
-	osr_arena_reset(&arena, mark);
-	p = osr_calloc(&arena, 100, 10);
-	for (unsigned i = 0; i < 1000; i++)
-		assert_int_equal(p[i], 0);
-	/* The first part was used, the rest is as it came. */
-	osr_arena_reset(&arena, mark);
-	p = osr_alloc(&arena, 3000, 1);
-	memset(p, 0xff, 3000);
-	osr_arena_reset(&arena, mark);
-	assert_non_null(osr_alloc(&arena, 500, 1));
-	p = osr_calloc(&arena, 100, 100);
-	for (unsigned i = 0; i < 10000; i++)
-		assert_int_equal(p[i], 0);
-	osr_arena_free(&arena);
-}
-
-static void test_reset(void **state)
-{
-	struct osr_arena arena = { 0 };
-	unsigned char *kept = osr_alloc(&arena, 100, 1);
-	struct osr_arena_mark mark = osr_arena_mark(&arena);
-	size_t in_use = arena.in_use;
-	void *first, *again;
-
-	memset(kept, 0x5a, 100);
-	first = osr_alloc(&arena, 10, 1);
-	assert_non_null(osr_alloc(&arena, 1 << 20, 3)); /* further blocks */
-	assert_non_null(osr_alloc(&arena, 1 << 20, 1));
-	assert_true(arena.peak >= 4 << 20);
-	osr_arena_reset(&arena, mark);
-	assert_int_equal(arena.in_use, in_use);
-	again = osr_alloc(&arena, 10, 1);
+	/* Usable after free; and what is given back is given out again. */
+	mark[0] = osr_arena_mark(&arena);
+	piece[0] = osr_alloc(&arena, 10, 1);
+	assert_non_null(piece[0]);
+	osr_arena_reset(&arena, mark[0]);
+	piece[1] = osr_alloc(&arena, 10, 1);
 #ifndef __SANITIZE_ADDRESS__ /* there every piece is a block */
-	assert_ptr_equal(first, again);
+	assert_ptr_equal(piece[0], piece[1]);
 #endif
-	assert_non_null(first);
-	assert_non_null(again);
-	for (unsigned i = 0; i < 100; i++)
-		assert_int_equal(kept[i], 0x5a);
-	osr_arena_free(&arena);
-	assert_non_null(osr_alloc(&arena, 1, 1)); /* usable after free */
 	osr_arena_free(&arena);
 }
 
@@ -593,7 +578,6 @@ static void test_repeated(void **state)
 	osr_arena_free(&arena);
 }
 
-TEST_PROGRAM(test_aligned_and_apart, test_calloc_zeroes_used_memory, test_reset, test_overflow,
-	     test_fail_after, test_defaults, test_set, test_refuse, test_long_text, test_engines,
-	     test_digest, test_digest_without_path, test_digest_value, test_changed, test_forms,
-	     test_refused, test_repeated)
+TEST_PROGRAM(test_pieces, test_overflow, test_fail_after, test_defaults, test_set, test_refuse,
+	     test_long_text, test_engines, test_digest, test_digest_without_path, test_digest_value,
+	     test_changed, test_forms, test_refused, test_repeated)
