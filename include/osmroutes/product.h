@@ -42,8 +42,8 @@ struct osr_product {
 };
 
 /*
- * OSR_NOT_APPLICABLE, with the reason, for everything else; quick to say so. All lives in `scratch`. O(channels * degree),
- * and as much for each row that is put together if something is missing.
+ * OSR_NOT_APPLICABLE, with the reason, for everything else; quick to say so. All lives in `scratch`. O(channels * degree)
+ * for each switch of the longest row, and as many bytes.
  */
 enum osr_status osr_product_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
 				 struct osr_product *product, struct osr_diag *diag);

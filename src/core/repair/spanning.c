@@ -130,28 +130,27 @@ static bool add_pieces(struct forest *t)
 static bool tie(struct forest *t, uint32_t end, uint32_t piece)
 {
 	const struct osr_fabric *fabric = t->f;
-	uint32_t main = t->piece[end], v;
+	uint32_t main = t->piece[end], c;
 	bool ok = true;
 
 	if (t->lanes)
 		osr_order_begin(&t->w->order);
-	for (v = end; t->piece[v] != piece; v = fabric->chan_src[t->from[v]])
-		t->in[t->from[v]] = t->in[fabric->chan_rev[t->from[v]]] = true;
-	for (v = end; ok && t->piece[v] != piece; v = fabric->chan_src[t->from[v]])
-		ok = add_turns(t, v, fabric->chan_rev[t->from[v]]) &&
-		     add_turns(t, fabric->chan_src[t->from[v]], t->from[v]);
-	if (!ok) {
-		osr_order_undo(&t->w->order, 0);
-		for (v = end; t->piece[v] != piece; v = fabric->chan_src[t->from[v]])
-			t->in[t->from[v]] = t->in[fabric->chan_rev[t->from[v]]] = false;
-		return false;
+	for (uint32_t v = end; ok && t->piece[v] != piece; v = fabric->chan_src[c]) {
+		c = t->from[v];
+		t->in[c] = t->in[fabric->chan_rev[c]] = true;
+		ok = add_turns(t, v, fabric->chan_rev[c]) && add_turns(t, fabric->chan_src[c], c);
 	}
-	for (v = end; t->piece[v] != piece; v = fabric->chan_src[t->from[v]])
-		t->piece[v] = main;
-	for (v = 0; v < fabric->n_switches; v++)
+	if (!ok)
+		osr_order_undo(&t->w->order, 0);
+	for (uint32_t v = end; t->piece[v] != piece; v = fabric->chan_src[c]) {
+		c = t->from[v];
+		t->in[c] = t->in[fabric->chan_rev[c]] = ok;
+		t->piece[v] = ok ? main : t->piece[v];
+	}
+	for (uint32_t v = 0; ok && v < fabric->n_switches; v++)
 		if (t->piece[v] == piece)
 			t->piece[v] = main;
-	return true;
+	return ok;
 }
 
 /* Breadth first from a piece, through switches of no piece, until a chain can be tied. */
