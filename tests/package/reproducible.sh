@@ -36,8 +36,8 @@ same "$build/src/cli/osmroutes" "$dir/b/src/cli/osmroutes"
 for file in "$build"/osmroutes/*.so; do
 	same "$file" "$dir/b/osmroutes/$(basename "$file")"
 done
-for file in "$build"/manual/*; do
-	same "$file" "$dir/b/manual/$(basename "$file")"
+for file in "$dir"/b/manual/*; do
+	same "$build/manual/$(basename "$file")" "$file"
 done
 for where in "$project" "$build" "$dir"; do
 	if grep -qF "$where/" "$build/libosmroutes.so" "$build"/osmroutes/*.so "$build/src/cli/osmroutes"; then
