@@ -299,13 +299,6 @@ def link_failure(workdir):
                 no_loops(broken)
                 opensm.change(fabric.relink(*cable))
                 judge(fabric, opensm, ours='dmodk')
-                # A host goes and comes back: the key of the others stays active.
-                lost = whole.switches[hosts[3].switch].name, hosts[3].port
-                for command, gone in (fabric.unlink, 1), (fabric.relink, 0):
-                    opensm.change(command(*lost))
-                    said = client.must(op='status')['apps'][0]
-                    expect(said['ranks_gone'] == gone and said['keys'][0]['state'] == 'active', said)
-                    expect(not fabric.tables('lft').routes().problems, 'routes with %d hosts gone' % gone)
                 client.must(op='done', app=app['app'], key=0)
                 client.begin(app['app'], 1)
                 again = fabric.tables()
