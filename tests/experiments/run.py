@@ -14,41 +14,28 @@ from measure import Workshop
 ALL = {**experiments.ALL, **angara.ALL, **keys.ALL}
 
 
-def arguments():
+def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument('names', nargs='*', help='which experiments (default: all)')
     p.add_argument('--list', action='store_true', help='their names, and what each does')
-    p.add_argument('--ours', action='store_true',
-                   help='measure only our engines again; rows of stock engines stay')
+    p.add_argument('--ours', action='store_true', help='measure only our engines again; rows of stock engines stay')
     args = p.parse_args()
-    unknown = [n for n in args.names if n not in ALL]
-    if unknown:
-        p.error('no experiment "%s"; --list names them' % unknown[0])
-    return args
-
-
-def run(names, folder, ours):
-    for name in names:
-        workshop = Workshop(folder if ours else None)
-        start = time.monotonic()
+    for name in set(args.names) - set(ALL):
+        p.error('no experiment "%s"; --list names them' % name)
+    for name in args.names or ALL:
+        if args.list:
+            print('%-18s %s' % (name, ALL[name].__doc__.split('\n')[0]))
+            continue
+        workshop, start = Workshop(document.DATA if args.ours else None), time.monotonic()
         try:
             for data in ALL[name](workshop):
                 if not data.rows:
                     sys.exit('%s: %s has no rows' % (name, data.name))
-                data.write(folder)
+                data.write(document.DATA)
         finally:
             workshop.close()
         print('%-12s %6.1f s' % (name, time.monotonic() - start), flush=True)
-
-
-def main():
-    args = arguments()
-    names = args.names or list(ALL)
-    if args.list:
-        for name in ALL:
-            print('%-18s %s' % (name, ALL[name].__doc__.split('\n')[0]))
-    else:
-        run(names, document.DATA, args.ours)
+    if not args.list:
         document.main()
 
 
