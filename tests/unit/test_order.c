@@ -95,6 +95,20 @@ static void assert_placed(const struct osr_order *order, const uint32_t *keys)
 	}
 }
 
+/* Does the turn rise on all these lanes as things are? */
+static bool turn_rises(const struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes)
+{
+	uint32_t turn = osr_order_turn(order, c1, c2), m = order->f->n_channels;
+
+	lanes &= (uint16_t)~order->used[turn];
+	for (uint32_t l = 0; l < order->n_lanes; l++)
+		if (lanes >> l & 1 &&
+		    order->rank[l * m + c1] >=
+			    order->rank[(order->lane ? order->lane[turn] : l) * m + c2])
+			return false;
+	return true;
+}
+
 /*
  * What rises already is not searched; a cycle is found without a second search; what is ranked beyond the two ends is not
  * looked at. Told of one lane: another one moves nodes before.
@@ -104,7 +118,7 @@ static uint64_t most_work(const struct osr_order *order, uint32_t c1, uint32_t c
 {
 	uint32_t turn = osr_order_turn(order, c1, c2), m = order->f->n_channels, lane = 0, to;
 
-	if (osr_order_rises(order, c1, c2, lanes))
+	if (turn_rises(order, c1, c2, lanes))
 		return 0;
 	if (lanes & (lanes - 1))
 		return UINT64_MAX;
@@ -139,7 +153,7 @@ static void transaction(struct osr_order *order, struct model *x, uint64_t *seed
 						       x->lane[c1][c2]));
 		}
 		fits = model_add(x, c1, c2, lanes);
-		rises = osr_order_rises(order, c1, c2, lanes);
+		rises = turn_rises(order, c1, c2, lanes);
 		assert_true(fits || !rises);
 		most = most_work(order, c1, c2, lanes, fits);
 		assert_int_equal(osr_order_add(order, c1, c2, lanes), fits);

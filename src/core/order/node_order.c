@@ -196,21 +196,6 @@ static uint32_t order_head(const struct osr_order *order, uint32_t turn, uint32_
 	       c2;
 }
 
-bool osr_order_rises(const struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes)
-{
-	uint32_t turn = osr_order_turn(order, c1, c2);
-
-	for (uint16_t left = lanes & (uint16_t)~order->used[turn]; left;
-	     left &= (uint16_t)(left - 1)) {
-		uint32_t l = (uint32_t)__builtin_ctz(left);
-
-		if (order->rank[osr_order_lane(order, l, c1) * order->f->n_channels + c1] >=
-		    order->rank[order_head(order, turn, c2, l)])
-			return false;
-	}
-	return true;
-}
-
 static bool order_log(struct osr_order *order, uint32_t turn)
 {
 	if (order->n_log == order->max_log)

@@ -87,9 +87,6 @@ static inline uint16_t osr_order_next(const struct osr_order *order, uint32_t tu
 	return order->lane && lanes ? (uint16_t)(1u << order->lane[turn]) : lanes;
 }
 
-/* Does the turn rise on these lanes as things are? */
-bool osr_order_rises(const struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes);
-
 /* Packets on these lanes of c1 take the turn to c2. False: that closes a cycle, and nothing has changed. */
 bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes);
 

@@ -64,28 +64,21 @@ static bool shared_by_sibling(const struct repair *w, uint32_t d, uint32_t v, ui
 }
 
 /*
- * The old port first, then that of the last sweep, then ports that no LID of the same host has, then those
- * for which no node has to move; among equals the path that carries least by now, or is expected to.
+ * The old port first, then that of the last sweep, then ports that no LID of the same host has; among equals the path that
+ * carries least by now, or is expected to.
  */
 static struct candidate candidate_of(const struct repair *w, uint32_t d, const uint8_t *row,
-				     uint32_t v, uint32_t c, uint16_t lanes)
+				     uint32_t v, uint32_t c)
 {
 	const struct repair_tree *t = &w->tree;
 	const struct osr_fabric *fabric = w->f;
 	uint8_t port = fabric->chan_port[c];
 	struct candidate x = { .chan = c };
 
-	if (port != t->old[v] && port == osr__repair_last_row(w, d)[v]) {
+	if (port != t->old[v] && port == osr__repair_last_row(w, d)[v])
 		x.class = 1;
-	} else if (port != t->old[v]) {
-		uint32_t u = fabric->chan_dst[c], next = u == fabric->dest_switch[d]
-								 ? OSR_NONE
-								 : osr__repair_next(w, row, u);
-
-		x.class = 2 + (shared_by_sibling(w, d, v, port) ? 2 : 0) +
-			  (w->n_lanes && next != OSR_NONE &&
-			   !osr_order_rises(&w->order, c, next, lanes));
-	}
+	else if (port != t->old[v])
+		x.class = 2 + shared_by_sibling(w, d, v, port);
 	for (;;) {
 		x.cost += w->load[c] + t->expected[c];
 		v = fabric->chan_dst[c];
@@ -129,7 +122,7 @@ static bool attach(struct repair *w, uint32_t d, uint8_t *row, uint32_t v, uint3
 		uint32_t u = fabric->chan_dst[c];
 
 		if (t->known[u] == t->epoch && t->len[u] + 1 == len)
-			list[n++] = candidate_of(w, d, row, v, c, osr__repair_start(w, d, v, c));
+			list[n++] = candidate_of(w, d, row, v, c);
 	}
 	while (n) {
 		uint32_t best = 0, c;
