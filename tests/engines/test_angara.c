@@ -300,7 +300,7 @@ static void test_multicast_lane(void **state)
 /* Also if the switch of the lowest GUID, which is the origin, dies; and later another one. */
 static void test_service_levels_stay(void **state)
 {
-	static const char *const dims[] = { "6r 6r 6r", "6r 6r", "5r 4r 3r", "12r 5r" };
+	static const char *const dims[] = { "8r 8r 8r", "6r 6r", "5r 4r 3r", "12r 5r" };
 
 	for (unsigned k = 0; k < 8; k++) {
 		struct test_torus d = { .dims = dims[k % 4], .hosts = 1, .shuffle = 1 + k };
