@@ -110,31 +110,21 @@ class Mixture:
         return oracle.is_cyclic(list(self.waits))
 
 
-def said(log):
-    """For every sweep in here that changed entries (or the last one, if none did): True no loop, False there can be
-    one, None not said; and whether tables were kept."""
-    sweeps = routed(log)
-    answers = {'deadlock-free': True, 'can deadlock': False, 'not checked': None}
-    found = []
-    for sweep in [s for s in sweeps if s['lft']['entries_changed']] or sweeps[-1:]:
-        transition = sweep['tables']['transition']
-        # In one round these would have a loop.
-        free = False if transition['two_rounds'] else answers[transition['answer']]
-        found.append((free, bool(sweep['stable']['kept'])))
-    return found
-
-
 def mixed(old, new, log, counts):
     """Is it true what the log says since the tables were old? counts[(were they kept, no loop)] goes up."""
-    answers = said(log)
-    if len(answers) != 1:
+    # Of the sweep that changed entries, or the last one, if none did.
+    sweeps = routed(log)
+    sweeps = [s for s in sweeps if s['lft']['entries_changed']] or sweeps[-1:]
+    if len(sweeps) != 1:
         counts['more sweeps than one'] = counts.get('more sweeps than one', 0) + 1
         return
-    free, kept = answers[0]
+    transition, kept = sweeps[0]['tables']['transition'], bool(sweeps[0]['stable']['kept'])
+    expect(transition['answer'] in ('deadlock-free', 'can deadlock'), 'nothing is said of the transition')
+    # In one round those in two would have a loop.
+    free = transition['answer'] == 'deadlock-free' and not transition['two_rounds']
     mixture = Mixture(old, new)
     mixture.add_unicast('replies deadlock-free' in Claims(log).proven)
     mixture.add_multicast()
-    expect(free is not None, 'nothing is said of the transition')
     expect(free != mixture.is_cyclic(), 'the log says that old and new tables mixed %s' %
            ('have no credit loop, and there is one' if free else 'can deadlock, and there is no loop'))
     counts[kept, free] = counts.get((kept, free), 0) + 1
