@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Experiments of the D-Mod-K paper (Zahavi: Fat-Trees Routing and Node Ordering Providing
 Contention Free Traffic for MPI Global Collectives), and dmodk on broken trees."""
+import collections
 import random
 import re
 import shutil
 
-from measure import Data, Failure
+from measure import Data, Failure, read_net
 
 # Figure 3: end ports and trees. The paper names the numbers only; these are real life fat trees, the
 # 1,944 as its table 3 has them.
@@ -184,21 +185,12 @@ def partial(workshop):
 
 def bound(net):
     """Hosts over live up-links, rounded up, of the worst leaf; and the GUIDs of the top switches."""
+    (cables, kinds), hosts, ups = read_net(net), collections.Counter(), collections.Counter()
+    for (near, _), (far, _) in cables.items():
+        (ups if kinds[far] == 'Switch' else hosts)[near] += 1
     with open(net) as file:
-        blocks = file.read().split('\n\n')
-    worst, roots = 1, []
-    hosts = {m.group(1) for m in (re.search(r'^Ca\s+\d+\s+"([^"]+)"', b, re.M) for b in blocks) if m}
-    for block in blocks:
-        head = re.search(r'^switchguid=(\w+).*\nSwitch\s+\d+\s+"([^"]+)"', block, re.M)
-        if not head:
-            continue
-        peers = re.findall(r'^\[\d+\]\s+"([^"]+)"', block, re.M)
-        below = sum(p in hosts for p in peers)
-        if below:
-            worst = max(worst, -(-below // (len(peers) - below)))
-        if head.group(2).startswith('core'):
-            roots.append(head.group(1).split('(')[0])
-    return worst, roots
+        roots = re.findall(r'^switchguid=(\w+).*\nSwitch\s+\d+\s+"core', file.read(), re.M)
+    return max(-(-n // ups[leaf]) for leaf, n in hosts.items()), roots
 
 
 def _faults(workshop, name, shape, seeds, ours, stock, stock_seeds, pattern='cps-shift'):

@@ -13,7 +13,7 @@ import studies
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'osm'))
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
-from netfile import Oracle  # noqa: E402,F401 - tables, followed host by host
+from netfile import Oracle, read_net  # noqa: E402,F401 - tables, followed host by host
 from osmtest import BUILD, COMMAND, Fabric, Failure  # noqa: E402
 from timed import have_opensm, sweep  # noqa: E402
 
