@@ -39,31 +39,18 @@ def kautz(hosts, b, n):
 
 def keep_hosts(text, n):
     """Takes hosts out of a net file until n are left, evenly: of every switch the last ones."""
-    blocks = text.split('\n\n')
-    hosts = [re.match(r'(?:Ca|Hca)\s+\d+\s+"([^"]+)"', b) for b in blocks]
-    names = [m.group(1) for m in hosts if m]
-    surplus = len(names) - n
-    if surplus < 0:
-        raise ValueError('%d hosts wanted, there are %d' % (n, len(names)))
-    # Hosts are numbered block by block, so those of one switch follow each other.
-    home = {}
+    blocks, home, by_switch = text.split('\n\n'), {}, {}
     for block in blocks:
-        m = re.match(r'Switch\s+\d+\s+"([^"]+)"', block.split('\n', 1)[-1] if block.startswith('#')
-                     else block)
-        if m:
-            for peer in re.findall(r'^\[\d+\]\s+"([^"]+)"', block, re.M):
-                home[peer] = m.group(1)
-    by_switch = {}
-    for name in names:
+        switch = re.search(r'^Switch\s+\d+\s+"([^"]+)"', block, re.M)
+        home.update((peer, switch[1]) for peer in re.findall(r'^\[\d+\]\s+"([^"]+)"', block, re.M) if switch)
+    # Hosts are numbered block by block, so those of one switch follow each other.
+    hosts = [m and m[1] for m in (re.match(r'(?:Ca|Hca)\s+\d+\s+"([^"]+)"', block) for block in blocks)]
+    for name in filter(None, hosts):
         by_switch.setdefault(home[name], []).append(name)
-    switches = list(by_switch)
-    gone = set()
-    for i in range(surplus):
-        gone.add(by_switch[switches[i * len(switches) // surplus]].pop())
-    kept = [b for b, m in zip(blocks, hosts) if not (m and m.group(1) in gone)]
-    lines = '\n\n'.join(kept).split('\n')
-    return '\n'.join(l for l in lines
-                     if not (l.startswith('[') and re.search(r'"([^"]+)"', l).group(1) in gone))
+    rows, surplus = list(by_switch.values()), sum(map(bool, hosts)) - n
+    gone = {rows[i * len(rows) // surplus].pop() for i in range(surplus)}
+    lines = '\n\n'.join(block for block, name in zip(blocks, hosts) if name not in gone).split('\n')
+    return '\n'.join(l for l in lines if not (l.startswith('[') and re.search(r'"([^"]+)"', l)[1] in gone))
 
 
 class Net:
