@@ -101,22 +101,7 @@ uint64_t osr__search_n_routes(const struct osr__search *w)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* Settles d's tree again, unless that leaves more than `before` switches without a legal route; how many it leaves. */
-static uint32_t search_try_settle(struct osr__search *w, uint32_t root, uint32_t d, uint32_t before)
-{
-	size_t n = w->f->n_switches;
-	uint32_t n_failed;
-
-	memcpy(w->saved, w->s->hop + d * n, n);
-	n_failed = osr__search_settle(w, root, d);
-	if (n_failed <= before)
-		return n_failed;
-	memcpy(w->s->hop + d * n, w->saved, n);
-	return osr__search_mark(w, d);
-}
-
-/* Adds (1) or takes out (-1) the turns of d's tree. */
-static void search_use(struct osr__search *w, uint32_t d, uint32_t sign)
+void osr__search_use(struct osr__search *w, uint32_t d, uint32_t sign)
 {
 	const struct osr_fabric *fabric = w->f;
 	const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
@@ -140,7 +125,7 @@ static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__searc
 	uint32_t root = fabric->dest_switch[d], n = spf->n_order[root], n_failed = UINT32_MAX,
 		 ignored = 0;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-	const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 	bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
 
 	if (mode != OSR__SEARCH_ALL)
@@ -152,9 +137,18 @@ static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__searc
 	*laid_out = root;
 	if (counts)
 		osr__spf_count(spf, order, n, hop, (uint64_t)-1);
-	search_use(w, d, (uint32_t)-1);
-	if (mode != OSR__SEARCH_MEND)
-		n_failed = search_try_settle(w, root, d, n_failed);
+	osr__search_use(w, d, (uint32_t)-1);
+	if (mode != OSR__SEARCH_MEND) {
+		/* Settled again, unless that leaves more without a legal route. */
+		uint32_t before = n_failed;
+
+		memcpy(w->saved, hop, fabric->n_switches);
+		n_failed = osr__search_settle(w, root, d);
+		if (n_failed > before) {
+			memcpy(hop, w->saved, fabric->n_switches);
+			n_failed = osr__search_mark(w, d);
+		}
+	}
 	w->n_failed += n_failed;
 	if (mode >= OSR__SEARCH_DETOUR && n_failed) {
 		osr__search_detour(w, root, d, mode == OSR__SEARCH_MEND);
@@ -164,7 +158,7 @@ static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__searc
 	}
 	if (counts)
 		osr__spf_count(spf, order, n, hop, 1);
-	search_use(w, d, 1);
+	osr__search_use(w, d, 1);
 }
 
 void osr__search_route_all(struct osr__search *w, enum osr__search_mode mode)

@@ -99,6 +99,9 @@ enum osr__search_mode {
 /* Routes all trees of the sample; n_failed counts. */
 void osr__search_route_all(struct osr__search *w, enum osr__search_mode mode);
 
+/* By turn: adds (1) or takes out (-1) the turns of d's tree in n_used. */
+void osr__search_use(struct osr__search *w, uint32_t d, uint32_t sign);
+
 /* Routes of trees that are not legal as they stand, of the sample; sets all masks by SL. */
 uint64_t osr__search_count_failed(const struct osr__search *w);
 

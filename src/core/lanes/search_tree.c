@@ -424,24 +424,21 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d, bool k
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-/* Of d's tree, with those of the LIDs that ride along. */
-static uint32_t search_count_tree(struct osr__search *w, uint32_t d)
-{
-	const struct osr_spf *spf = w->s;
-	uint32_t root = w->f->dest_switch[d], n_longer = 0, n_dests = 1;
-
-	osr__search_trace(w, root, d, &n_longer);
-	for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
-		n_dests += spf->alias[spf->dest_list[k]] == d;
-	return n_longer * n_dests;
-}
-
 uint32_t osr__search_count_longer(struct osr__search *w)
 {
+	const struct osr_spf *spf = w->s;
 	uint32_t n_longer = 0;
 
-	for (uint32_t d = 0; d < w->f->n_dests; d++)
-		if (w->s->alias[d] == OSR_NONE && w->detoured[d])
-			n_longer += search_count_tree(w, d);
+	for (uint32_t d = 0; d < w->f->n_dests; d++) {
+		uint32_t root = w->f->dest_switch[d], mine = 0, n_dests = 1;
+
+		if (spf->alias[d] != OSR_NONE || !w->detoured[d])
+			continue;
+		osr__search_trace(w, root, d, &mine);
+		/* With those of the LIDs that ride along. */
+		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
+			n_dests += spf->alias[spf->dest_list[k]] == d;
+		n_longer += mine * n_dests;
+	}
 	return n_longer;
 }

@@ -79,13 +79,8 @@ static bool tree_lane_is_worse(const struct osr_lanes_job *job, const struct tre
 					 now.square * 100 > free->square * TREE_LANE_CROWD);
 }
 
-#define TREE_LANE_TOLERANCE 20 /* on one VL, 1 in so many routes between end ports may get longer */
-
-/* With more VLs those routes have two lanes by turn, and keep their length. */
-static uint32_t tree_lane_tolerance(const struct osr_lanes_job *job)
-{
-	return job->req->max_vls == 1 && job->opt->detours ? TREE_LANE_TOLERANCE : 0;
-}
+/* On one VL 1 in so many routes between end ports may get longer; with more, those have two lanes by turn. */
+#define TREE_LANE_TOLERANCE 20
 
 /*
  * Is one lane worth the load, when shortest paths that may take any lanes are balanced as well? Where it is near
@@ -140,7 +135,9 @@ enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)
 	*fits = false;
 	if (!st) {
 		job->s->place = order.number;
-		*fits = osr_spf_keep_order(job->s, tree_lane_tolerance(job));
+		*fits = osr_spf_keep_order(job->s, job->req->max_vls == 1 && job->opt->detours
+							   ? TREE_LANE_TOLERANCE
+							   : 0);
 	}
 	if (*fits) {
 		bool cut = job->s->scratch->cut;

@@ -8,20 +8,10 @@
 
 void osr__turn_count_used(struct osr__search *w)
 {
-	const struct osr_fabric *fabric = w->f;
-
 	memset(w->n_used, 0, w->g.n_slots * sizeof(*w->n_used));
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
-		uint32_t root = fabric->dest_switch[d];
-
-		for (uint32_t v = 0; w->s->alias[d] == OSR_NONE && v < fabric->n_switches; v++) {
-			uint32_t c = fabric->chan_row[v] + hop[v];
-
-			if (v != root && hop[v] != OSR_NO_PATH && fabric->chan_dst[c] != root)
-				w->n_used[osr_cdg_slot(&w->g, c, hop[fabric->chan_dst[c]])]++;
-		}
-	}
+	for (uint32_t d = 0; d < w->f->n_dests; d++)
+		if (w->s->alias[d] == OSR_NONE)
+			osr__search_use(w, d, 1);
 }
 
 /*

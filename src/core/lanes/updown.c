@@ -246,13 +246,17 @@ static void start_order(struct search *w, const struct osr_spf *spf)
 	w->n_roots = fabric->n_components;
 }
 
-/* A bit for each of the destinations; of more than MAX_DESTS, evenly spread ones. */
-static void set_bits(struct search *w, const struct osr_spf *spf, uint32_t n_hosted,
-		     uint32_t n_bits)
+/*
+ * A bit for each of the destinations; of more than MAX_DESTS, evenly spread ones. How many (source, destination) pairs
+ * they stand for, the own switch included.
+ */
+static uint64_t set_bits(struct search *w, const struct osr_spf *spf, uint32_t n_hosted,
+			 uint32_t n_bits)
 {
 	const struct osr_fabric *fabric = w->f;
 	size_t n = fabric->n_switches;
 	uint32_t seen = 0, bit = 0;
+	uint64_t n_pairs = 0;
 
 	for (uint32_t d = 0; d < n; d++) {
 		const uint8_t *dist8 = spf->scratch->dist8 + d * n;
@@ -269,24 +273,12 @@ static void set_bits(struct search *w, const struct osr_spf *spf, uint32_t n_hos
 			    dist8[v] == (uint8_t)(dist8[u] + 1))
 				w->shortest[(size_t)block * fabric->n_channels + c][word] |= mask;
 		}
+		for (uint32_t v = 0; v < n; v++)
+			n_pairs +=
+				w->sends[v] && fabric->sw_component[v] == fabric->sw_component[d];
 		bit++;
 	}
-}
-
-/* How many (source, destination) pairs the bits stand for, the own switch included. */
-static uint64_t updown_count_pairs(const struct search *w)
-{
-	const struct osr_fabric *fabric = w->f;
-	size_t n = fabric->n_switches;
-	uint64_t sum = 0;
-
-	for (size_t d = 0; d < n; d++)
-		for (uint32_t b = 0; b < w->n_blocks; b++)
-			for (uint32_t v = 0; count_bits(&w->self[b * n + d], BITS / 64) && v < n;
-			     v++)
-				sum += w->sends[v] &&
-				       fabric->sw_component[v] == fabric->sw_component[d];
-	return sum;
+	return n_pairs;
 }
 
 /* The shortest way up: breadth first from the roots, downwards only. */
@@ -341,7 +333,7 @@ static enum osr_status updown_search_init(struct search *w, const struct osr_spf
 	w->best = osr_alloc(scratch, n, sizeof(*w->best));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	set_bits(w, spf, n_hosted, n_bits);
+	updown->n_pairs = set_bits(w, spf, n_hosted, n_bits);
 	return OSR_OK;
 }
 
@@ -367,7 +359,6 @@ enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 	st = updown_search_init(&w, spf, scratch, updown, diag);
 	if (!st) {
 		start_order(&w, spf);
-		updown->n_pairs = updown_count_pairs(&w);
 		updown->n_served = count_served(&w);
 		n_moves = steps / (2 * (uint64_t)w.n_blocks * fabric->n_channels + 1);
 		if (n_moves > (uint64_t)effort * MOVES_PER_SWITCH * fabric->n_switches)

@@ -384,72 +384,67 @@ static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
 		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }
 
-/* Every end port of one group (compute nodes, I/O nodes, the rest), switch after switch. */
-static void spf_route_group(struct osr_spf *spf, uint8_t group)
+/* Every end port, one group (compute nodes, I/O nodes, the rest) after the other, switch after switch. */
+static void spf_route_round(struct osr_spf *spf)
 {
 	const struct osr_fabric *fabric = spf->f;
 
-	for (uint32_t root = 0; root < fabric->n_switches; root++) {
-		bool found = false;
+	for (uint32_t group = 0; group <= spf->scratch->max_group; group++)
+		for (uint32_t root = 0; root < fabric->n_switches; root++) {
+			bool found = false;
 
-		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
-			uint32_t d = spf->dest_list[k], t = fabric->dest_term[d];
+			for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
+				uint32_t d = spf->dest_list[k], t = fabric->dest_term[d];
 
-			if (fabric->term_role[t] == OSR_ROLE_SP0 || fabric->term_group[t] != group)
-				continue;
-			if (!found)
-				osr__spf_graph(spf, root);
-			found = true;
-			spf_route_dest(spf, root, d);
+				if (fabric->term_role[t] == OSR_ROLE_SP0 ||
+				    fabric->term_group[t] != group)
+					continue;
+				if (!found)
+					osr__spf_graph(spf, root);
+				found = true;
+				spf_route_dest(spf, root, d);
+			}
 		}
-	}
 }
 
 /*
- * Port 0 of a switch without end ports: management traffic, which needs a shortest path but no
+ * Port 0 of switches without end ports: management traffic, which needs a shortest path but no
  * balance. Each switch takes the closer neighbour that comes first in the order that routes keep to, or else
  * in the settling order of the center: up as early as possible, so that in trees and nearly trees no turn from
  * down to up is added.
  */
-static void route_sp0(struct osr_spf *spf, uint32_t root, uint32_t d, const uint32_t *place)
-{
-	const struct osr_fabric *fabric = spf->f;
-	const struct osr_spf_scratch *scratch = spf->scratch;
-	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-
-	osr__spf_graph(spf, root);
-	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
-		uint32_t best = scratch->edge_row[i];
-
-		for (uint32_t e = best + 1; e < scratch->edge_row[i + 1]; e++)
-			if (place[scratch->edge_next[e]] < place[scratch->edge_next[best]])
-				best = e;
-		hop[order[i]] = (uint8_t)(scratch->edge_chan[best] - fabric->chan_row[order[i]]);
-	}
-}
-
 static void route_all_sp0(struct osr_spf *spf)
 {
 	const struct osr_fabric *fabric = spf->f;
-	uint32_t *place = spf->scratch->active;
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	const uint32_t *next = scratch->edge_next,
+		       *place = spf->place ? spf->place : scratch->active;
 
 	for (uint32_t k = 0; k < fabric->n_components; k++) {
 		const uint16_t *order = spf->order + (size_t)spf->center[k] * fabric->n_switches;
 
 		for (uint32_t i = 0; i < spf->n_order[spf->center[k]]; i++)
-			place[order[i]] = i;
+			scratch->active[order[i]] = i;
 	}
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		if (fabric->term_role[fabric->dest_term[d]] == OSR_ROLE_SP0 &&
-		    spf->alias[d] == OSR_NONE)
-			route_sp0(spf, fabric->dest_switch[d], d, spf->place ? spf->place : place);
-}
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t root = fabric->dest_switch[d];
+		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 
-static void spf_route_round(struct osr_spf *spf)
-{
-	for (uint32_t group = 0; group <= spf->scratch->max_group; group++)
-		spf_route_group(spf, (uint8_t)group);
+		if (fabric->term_role[fabric->dest_term[d]] != OSR_ROLE_SP0 ||
+		    spf->alias[d] != OSR_NONE)
+			continue;
+		osr__spf_graph(spf, root);
+		for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+			uint32_t best = scratch->edge_row[i];
+
+			for (uint32_t e = best + 1; e < scratch->edge_row[i + 1]; e++)
+				if (place[next[e]] < place[next[best]])
+					best = e;
+			hop[order[i]] =
+				(uint8_t)(scratch->edge_chan[best] - fabric->chan_row[order[i]]);
+		}
+	}
 }
 
 uint32_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum)
