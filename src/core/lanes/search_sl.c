@@ -205,7 +205,7 @@ static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_l
 static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_job *job)
 {
 	bool single = w->n_lanes == 1;
-	uint64_t many = osr__search_n_routes(w) / MANY, least;
+	uint64_t many = osr__search_n_routes(w) / MANY, least = 0;
 	enum osr_status st;
 
 	/* On one lane the order of a round may be the last; the one that layers left knows nothing of the escape tree. */
@@ -231,7 +231,7 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_j
 		osr__search_route_all(w, OSR__SEARCH_LAST);
 	osr__search_ease(w, w->s->scratch->mixed ? 0 : osr_spf_bound(w->f), 0);
 	job->r->n_longer = osr__search_count_longer(w);
-	return st;
+	return OSR_OK;
 }
 
 /*

@@ -106,7 +106,7 @@ enum osr_status osr__lanes_spread(struct osr_lanes_job *job)
 	size_t n = fabric->n_switches, m = fabric->n_channels;
 	uint8_t n_vls = job->req->max_vls, *sl = routing->sl;
 	uint64_t load[OSR_MAX_VLS] = { 0 }; /* routes of each lane */
-	uint8_t part[OSR_MAX_VLS][OSR_MAX_VLS], n_parts[OSR_MAX_VLS] = { 0 };
+	uint8_t part[OSR_MAX_VLS][OSR_MAX_VLS] = { { 0 } }, n_parts[OSR_MAX_VLS] = { 0 };
 	uint32_t *rank;
 
 	if (!sl || routing->sl2vl || n_vls < routing->n_vls)
