@@ -87,7 +87,7 @@ def steady(row):
 
 def compare_first(data):
     """Of rows that sum up, what is known by its key, and the first of its values."""
-    results = {'min', 'mean', 'max', 'over_15', 'over_8', 'each', 'fabrics', 'pairs', 'efi_differs', 'ebb_agrees',
+    results = {'min', 'mean', 'max', 'over_8', 'each', 'fabrics', 'pairs', 'efi_differs', 'ebb_agrees',
                'ebb_contradicts'}
     wrong = 0
     for row in data.rows:

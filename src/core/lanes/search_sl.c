@@ -258,13 +258,13 @@ static enum osr_status sl_pair(struct osr__search *w, uint32_t limit, uint8_t *b
 	return st;
 }
 
-static enum osr_status sl_no_vl(const struct osr_lanes_job *job, bool pairs)
+static enum osr_status sl_no_vl(const struct osr_lanes_job *job, uint32_t most, bool pairs)
 {
-	return osr_fail(
-		job->diag, OSR_NO_VL,
-		"more than the %u virtual lane%s of the budget are needed to break all cycles%s",
-		job->req->max_vls, job->req->max_vls == 1 ? "" : "s",
-		pairs ? " with replies on the SL of their request" : "");
+	return osr_fail(job->diag, OSR_NO_VL,
+			"more than %s%u virtual lane%s%s are needed to break all cycles%s",
+			most < job->req->max_vls ? "" : "the ", most, most == 1 ? "" : "s",
+			most < job->req->max_vls ? "" : " of the budget",
+			pairs ? " with replies on the SL of their request" : "");
 }
 
 /* Both directions of every pair on one SL, where lanes have been found for the paths as they are (fits), or others. */
@@ -320,7 +320,7 @@ enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
 	n_layers = w.n_lanes;
 	routing->strategy = left ? "paths within orders" : "layers";
 	if (left)
-		st = opt->detours ? sl_search(&w, job) : sl_no_vl(job, false);
+		st = opt->detours ? sl_search(&w, job) : sl_no_vl(job, most, false);
 	if (!st && reversible != OSR_REVERSIBLE_OFF)
 		st = sl_replies(&w, job, most, !left, both, &replies);
 	if (!st && must && !replies) {
@@ -328,7 +328,7 @@ enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
 		routing->strategy = "paths within one order";
 		osr_spf_restore(job->s, &saved);
 		st = opt->detours ? sl_init(&w, job, routing->sl, job->orders)
-				  : sl_no_vl(job, true);
+				  : sl_no_vl(job, most, true);
 		if (!st) {
 			osr__search_set_reach(&w);
 			osr__search_count_failed(&w);
