@@ -16,7 +16,7 @@ uint64_t osr__dor_least(const struct osr_spf *spf, const struct osr_product *pro
 		sum[product->chan_dim[c]] += spf->weight[c] >> HOP_BITS;
 		n[product->chan_dim[c]]++;
 	}
-	for (uint32_t i = 0; i < product->n_dims; i++) {
+	for (uint32_t i = 0; i < product->n_dims && n[i]; i++) {
 		/* The middle of a line always carries more: at most 1.5 times the mean. */
 		uint64_t mean =
 			(product->factor[i] == OSR_FACTOR_PATH ? 3 : 2) * sum[i] / (2 * n[i]);
