@@ -70,15 +70,6 @@ static struct tree_lane_loads tree_lane_measure(const struct osr_spf *spf)
 	};
 }
 
-/* One lane is no gain over several that are better balanced already before they are refined. */
-static bool tree_lane_is_worse(const struct osr_lanes_job *job, const struct tree_lane_loads *free)
-{
-	struct tree_lane_loads now = tree_lane_measure(job->s);
-
-	return job->req->max_vls > 1 && (now.most * 100 > free->most * TREE_LANE_LOAD ||
-					 now.square * 100 > free->square * TREE_LANE_CROWD);
-}
-
 /* On one VL 1 in so many routes between end ports may get longer; with more, those have two lanes by turn. */
 #define TREE_LANE_TOLERANCE 20
 
@@ -141,9 +132,14 @@ enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)
 	}
 	if (*fits) {
 		bool cut = job->s->scratch->cut;
+		struct tree_lane_loads now;
 
 		osr_spf_route(job->s, &job->opt->spf);
-		*fits = !tree_lane_is_worse(job, &free);
+		now = tree_lane_measure(job->s);
+		/* One lane is no gain over several that are better balanced already before they are refined. */
+		*fits = job->req->max_vls == 1 ||
+			(now.most * 100 <= free.most * TREE_LANE_LOAD &&
+			 now.square * 100 <= free.square * TREE_LANE_CROWD);
 		if (*fits)
 			st = tree_lane_weigh(job, cut, fits);
 		else

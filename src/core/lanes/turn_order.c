@@ -209,19 +209,6 @@ static void turn_cost_before(const struct osr__search *w, uint32_t c1, uint64_t 
 	}
 }
 
-/* And behind turn t, which leads to c2 with this rank. */
-static uint64_t turn_cost_behind(const struct osr__search *w, uint32_t t, uint32_t c2,
-				 uint32_t rank)
-{
-	const uint32_t *weight = w->triple + w->triple_row[t], *at = w->at + w->g.row[c2];
-	uint32_t n = w->g.weight[t] ? turn_n_triples(w, t) : 0;
-	uint64_t sum = 0;
-
-	for (uint32_t h = 0; h < n; h++)
-		sum += rank < at[h] ? 0 : weight[h];
-	return sum;
-}
-
 /* The lane of every turn that leaves the least weight backward, one after the other. */
 static void turn_choose_lanes(struct osr__search *w)
 {
@@ -233,15 +220,20 @@ static void turn_choose_lanes(struct osr__search *w)
 		turn_cost_before(w, c1, w->cost);
 		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
 			uint32_t hop = t - w->g.row[c1], c2 = first + hop, best_lane = 0;
+			/* Behind the turn, which leads to c2. */
+			const uint32_t *weight = w->triple + w->triple_row[t],
+				       *at = w->at + w->g.row[c2];
+			uint32_t n_behind = w->g.weight[t] ? turn_n_triples(w, t) : 0;
 			uint64_t best = UINT64_MAX;
 
 			if (w->pinned[t] || c2 == fabric->chan_rev[c1])
 				continue;
 			for (uint32_t l = 0; l < w->n_lanes; l++) {
 				uint32_t rank = w->rank[(size_t)l * fabric->n_channels + c2];
-				uint64_t cost = w->cost[(size_t)l * OSR__TURN_HOPS + hop] +
-						turn_cost_behind(w, t, c2, rank);
+				uint64_t cost = w->cost[(size_t)l * OSR__TURN_HOPS + hop];
 
+				for (uint32_t h = 0; h < n_behind; h++)
+					cost += rank < at[h] ? 0 : weight[h];
 				if (cost < best || (cost == best && l == w->lane[t])) {
 					best = cost;
 					best_lane = l;
