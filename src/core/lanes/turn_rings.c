@@ -449,7 +449,7 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 	x->product = job->product;
 	if (x->product && (x->product->n_rings || !osr_product_is_whole(x->product)))
 		st = rings_make(x, &turn, &made);
-	if (!made) {
+	if (st || !made) {
 		osr_arena_reset(job->scratch, mark);
 		return st;
 	}
