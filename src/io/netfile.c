@@ -27,12 +27,15 @@ struct netfile {
 	struct osr_lines *in;
 	struct osr_net *net;
 
-	uint32_t node; /* whose block this is, OSR_NONE outside of one */
+	uint32_t node;   /* whose block this is, OSR_NONE outside of one */
+	uint32_t prefix; /* module="..." in force, offset into names; 0 = none */
 
 	/* What the next node header takes. */
 	uint64_t sysimg_guid, vendid, devid;
+	uint64_t guid_base[OSR_NET_N_TYPES];
 	uint64_t guid_next[OSR_NET_N_TYPES];
 	bool guid_set[OSR_NET_N_TYPES];
+	uint64_t width, speed, speed_ext; /* bits of ibsim */
 
 	void *ids;              /* tree */
 	struct port_line *said; /* [n_said]; until all is read the peer of a port is its row here */
@@ -91,7 +94,20 @@ static bool number_after(const char *text, size_t n, const char *key, uint64_t m
 	return take_number(&at, max, value);
 }
 
-/* ---- lines that hold for what follows: GUIDs, vendors ---------------------------------------- */
+/* ---- lines that hold for all nodes after them: GUID bases, modules, widths and speeds ------- */
+
+/* ibsim's LinkWidth bits, the widest wins. */
+static uint8_t netfile_width(uint64_t bits)
+{
+	return bits & 8 ? 12 : bits & 4 ? 8 : bits & 2 ? 4 : bits & 16 ? 2 : bits & 1 ? 1 : 0;
+}
+
+/* A speed alone means four lanes, to ibsim and to us. */
+static void netfile_assume_width(struct osr_net_port *port)
+{
+	if (port->speed && !port->width)
+		port->width = 4;
+}
 
 /*
  * `key=value` lines. *known is false for a key that is none of ours; such lines are skipped like
@@ -112,51 +128,66 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 		{ "vendid", UINT32_MAX, offsetof(struct netfile, vendid), 0 },
 		{ "devid", UINT32_MAX, offsetof(struct netfile, devid), 0 },
 		{ "sysimgguid", UINT64_MAX, offsetof(struct netfile, sysimg_guid), 0 },
+		{ "width", 31, offsetof(struct netfile, width), 0 },
+		{ "speed", 7, offsetof(struct netfile, speed), 0 },
+		{ "extspeed", 15, offsetof(struct netfile, speed_ext), 0 },
 	};
+	struct word name;
+
 	*known = true;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		enum osr_net_type type = keys[i].type;
 		const char *at = text;
-		uint64_t *value;
+		uint64_t guid, *value;
+		bool relative;
 
 		if (!osr_take_word(&at, keys[i].key))
 			continue;
 		osr_skip_blanks(&at);
-		if (*at == '+')
-			return osr_lines_fail(f->in, "%s+ is not supported: give the GUID",
-					      keys[i].key);
-		if (!osr_take_word(&at, "="))
+		relative = osr_take_word(&at, "+");
+		if (!relative && !osr_take_word(&at, "="))
 			continue;
 		if (keys[i].at)
 			osr_skip_blanks(&at);
-		value = keys[i].at ? (uint64_t *)((char *)f + keys[i].at) : &f->guid_next[type];
+		value = keys[i].at ? (uint64_t *)((char *)f + keys[i].at) : &guid;
 		if (!take_number(&at, keys[i].max, value))
 			return osr_lines_fail(f->in, "%s: expected a number up to %" PRIu64,
 					      keys[i].key, keys[i].max);
-		f->guid_set[type] |= !keys[i].at;
+		if (keys[i].at)
+			return OSR_OK;
+		f->guid_next[type] = guid + (relative ? f->guid_base[type] : 0);
+		if (!relative)
+			f->guid_base[type] = guid;
+		f->guid_set[type] = true;
 		return OSR_OK;
 	}
-	*known = false;
+	*known = osr_take_word(&text, "module=");
+	if (!*known)
+		return OSR_OK;
+	osr_skip_blanks(&text);
+	if (!take_quoted(&text, &name) || name.n > 20)
+		return osr_lines_fail(f->in, "expected module=\"name\" of at most 20 characters");
+	/* Offset 0 belongs to the first node's id or, here, to an empty string: never a module. */
+	if (f->net->names_size == 0)
+		osr_net_string(f->net, "", 0);
+	f->prefix = name.n ? osr_net_string(f->net, name.at, name.n) : 0;
 	return OSR_OK;
 }
 
 /* ---- node headers --------------------------------------------------------------------------- */
 
-/* NULL: *st says why. */
-static struct osr_id *find_id(struct netfile *f, struct word id, enum osr_status *st)
+/* An id with the module prefix in force, as ibsim composes it: prefix#id. */
+static enum osr_status find_id(struct netfile *f, struct word id, struct osr_id **found)
 {
-	struct osr_id *found;
-	char full[MAX_ID + 1];
+	bool plain = !f->prefix || memchr(id.at, '#', id.n);
+	char full[2 * MAX_ID];
 
-	if (!id.n || id.n > MAX_ID) {
-		*st = osr_lines_fail(f->in, "a node id has 1 to %d characters", MAX_ID);
-		return NULL;
-	}
-	snprintf(full, sizeof(full), "%.*s", (int)id.n, id.at);
-	found = osr_id_find(&f->ids, full);
-	if (!found)
-		*st = osr_lines_nomem(f->in);
-	return found;
+	if (!id.n || id.n > MAX_ID ||
+	    snprintf(full, sizeof(full), "%s%s%.*s", plain ? "" : f->net->names + f->prefix,
+		     plain ? "" : "#", (int)id.n, id.at) > MAX_ID)
+		return osr_lines_fail(f->in, "a node id has 1 to %d characters", MAX_ID);
+	*found = osr_id_find(&f->ids, full);
+	return *found ? OSR_OK : osr_lines_nomem(f->in);
 }
 
 /* Node type of a header line; *at is then behind the word. */
@@ -246,14 +277,15 @@ static enum osr_status parse_header_comment(struct netfile *f, const char *at)
 }
 
 /*
- * One node for this header. vendid, devid and sysimgguid belong to the next node only; GUIDs count on, as in ibsim.
+ * One node for this header. vendid, devid and sysimgguid belong to the next node only; width, speed
+ * and GUID bases stay in force, as in ibsim.
  */
 static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type, const char *at)
 {
 	struct osr_net *net = f->net;
 	uint64_t n_ports;
 	struct osr_id *own;
-	enum osr_status st = OSR_OK;
+	enum osr_status st;
 	struct word id;
 	uint32_t node;
 
@@ -263,8 +295,8 @@ static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type,
 	osr_skip_blanks(&at);
 	if (!take_quoted(&at, &id))
 		return osr_lines_fail(f->in, "expected the node's id in double quotes");
-	own = find_id(f, id, &st);
-	if (!own)
+	st = find_id(f, id, &own);
+	if (st)
 		return st;
 	if (own->node != OSR_NONE)
 		return osr_lines_fail(f->in, "node \"%s\" was already described in line %u",
@@ -286,6 +318,13 @@ static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type,
 	net->nodes[node].devid = (uint32_t)f->devid;
 	net->nodes[node].sysimg_guid = f->sysimg_guid;
 	f->vendid = f->devid = f->sysimg_guid = 0;
+	for (uint32_t p = 1; p <= n_ports; p++) {
+		struct osr_net_port *port = &net->ports[net->nodes[node].port_row + p];
+
+		port->width = netfile_width(f->width);
+		port->speed = osr_speed_of((unsigned)f->speed, (unsigned)f->speed_ext);
+		netfile_assume_width(port);
+	}
 	f->node = node;
 	return parse_header_comment(f, at);
 }
@@ -309,18 +348,48 @@ static bool take_port_guid(const char **at, uint64_t *guid)
 	return osr_scan(at, "%h)", guid);
 }
 
+/* The port options w=2 span=4 e=1 of ibsim before `end`: bits of enabled widths and speeds. */
+static enum osr_status parse_options(struct netfile *f, const char *at, const char *end,
+				     struct osr_net_port *port)
+{
+	uint64_t speed = f->speed, ext = f->speed_ext, v;
+	const char *eq;
+
+	while ((eq = memchr(at, '=', (size_t)(end - at)))) {
+		char key = eq > at ? eq[-1] : 0;
+
+		at = eq + 1;
+		if (!take_number(&at, 31, &v))
+			return osr_lines_fail(f->in, "expected a number after \"%c=\"",
+					      key ? key : '?');
+		if (key == 'w')
+			port->width = netfile_width(v);
+		else if (key == 's')
+			speed = v ? v : 4;
+		else if (key == 'e')
+			ext = v;
+		else
+			continue;
+		if (key != 'w')
+			port->speed = osr_speed_of((unsigned)speed, (unsigned)ext);
+		netfile_assume_width(port);
+	}
+	return OSR_OK;
+}
+
 /*
- * Behind the far end: the comment. On a switch it is
+ * Behind the far end: options, then the comment. On a switch it is
  *	# "far name" lid 9 4xQDR		(the far end's LID)
  * and elsewhere
  *	# lid 4 lmc 0 "far name" lid 9 4xQDR	(own LID first)
  */
 static enum osr_status parse_port_rest(struct netfile *f, const char *at, uint32_t port)
 {
-	const char *hash = strchr(at, '#'), *quote;
+	const char *hash = strchrnul(at, '#'), *quote;
+	enum osr_status st = parse_options(f, at, hash, &f->net->ports[port]);
 
-	if (!hash)
-		return OSR_OK;
+	if (st || !*hash)
+		return st;
 	/* 4xQDR and the like: the first word that looks so. */
 	quote = strrchr(hash, '"');
 	at = quote ? quote + 1 : hash + 1;
@@ -339,7 +408,7 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 {
 	uint64_t port_num, far_port = 1, far_guid, guid;
 	const struct osr_net_node *node;
-	enum osr_status st = OSR_OK;
+	enum osr_status st;
 	struct word id;
 	struct osr_id *far;
 	uint32_t port;
@@ -377,8 +446,8 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 		return osr_lines_fail(f->in,
 				      "port %" PRIu64 " at the far end: 1 to %d are possible",
 				      far_port, OSR_NET_MAX_NODE_PORTS);
-	far = find_id(f, id, &st);
-	if (!far)
+	st = find_id(f, id, &far);
+	if (st)
 		return st;
 	if (!osr_grow((void **)&f->said, f->n_said, 1, &f->room, sizeof(*f->said)))
 		return osr_lines_nomem(f->in);
@@ -495,8 +564,7 @@ static enum osr_status netfile_take_line(struct netfile *f, const char *text)
 	if (*text == '@')
 		return osr_lines_fail(f->in,
 				      "aliases (@) are not supported: name nodes by their ids");
-	if (osr_take_word(&rest, "include ") || osr_take_word(&rest, "do ") ||
-	    osr_take_word(&rest, "module="))
+	if (osr_take_word(&rest, "include ") || osr_take_word(&rest, "do "))
 		return osr_lines_fail(f->in, "\"%.*s\" is not supported: a fabric is one file",
 				      (int)(rest - text) - 1, text);
 	st = netfile_setting(f, text, &known);

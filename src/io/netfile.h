@@ -12,9 +12,10 @@
  *	[1](3048c749cd0001) 	"S-0008f10500200b50"[4]	# lid 72 lmc 0 "4036" lid 9 4xDDR
  *
  * Node blocks start with Switch, Ca, Hca or Rt and end at an empty line; GUIDs, LIDs, names and
- * rates are optional (net.h says what a node gets instead). Of ibsim's extensions the reader refuses, by name,
- * `include`, `do`, `module`, relative GUIDs and aliases (@): they describe several files or a course of events, not one
- * fabric. Its rates (`width`, `speed`, w= s= e=) and other lines at which ibsim shrugs are skipped.
+ * rates are optional (net.h says what a node gets instead). Of ibsim's extensions the reader knows
+ * `module`, `width`, `speed`, `extspeed`, the port options w= s= e= and relative GUIDs
+ * (`switchguid+3`). It refuses, by name, `include`, `do` and aliases (@): they describe several
+ * files or a course of events, not one fabric. Other lines at which ibsim shrugs are skipped.
  *
  * Every cable must stand at both of its ends and both must agree; ibsim wants the same.
  *

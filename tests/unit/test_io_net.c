@@ -429,7 +429,7 @@ static void test_ibsim(void **state)
 
 	parse_ok("Switch 8 \"Switch1\"\n"
 		 "# a comment does not end the block\n"
-		 "[1]\t\"Hca1\"[1]\tw=1 s=1\t# 4xHDR\n"
+		 "[1]\t\"Hca1\"[1]\tw=1 s=1\n"
 		 "[2]\t\"Hca2\"\n"
 		 "\n"
 		 "hcaguids=0x700\nspeed=2\nwidth=8\n"
@@ -439,8 +439,9 @@ static void test_ibsim(void **state)
 		 "Hca 1 \"Hca2\"\n"
 		 "[1] \"Switch1\"[2]\n"
 		 "\n"
-		 "caguid=0x730\n"
+		 "caguid+0x30\n"
 		 "Ca 1 \"Hca3\"\n"
+		 "module=\"box\"\n"
 		 "Switch 4 \"leaf\"\n"
 		 "[1] \"leaf\"[1]\n"
 		 "[2] \"spine\"[1]\n\n"
@@ -454,10 +455,11 @@ static void test_ibsim(void **state)
 	assert_int_equal(net.nodes[node_of(&net, "Hca1")].guid, 0x700);
 	assert_int_equal(net.nodes[node_of(&net, "Hca2")].guid, 0x703);
 	assert_int_equal(net.nodes[node_of(&net, "Hca3")].guid, 0x730);
-	assert_int_equal(net.nodes[node_of(&net, "leaf")].guid, 0x200001);
-	assert_int_equal(net.ports[osr_net_port(&net, 0, 1)].width, 4);
-	assert_int_equal(net.ports[osr_net_port(&net, 0, 1)].speed, OSR_SPEED_HDR);
-	assert_int_equal(net.ports[osr_net_port(&net, 1, 1)].width, 0);
+	assert_int_equal(net.nodes[node_of(&net, "box#leaf")].guid, 0x200001);
+	assert_int_equal(net.ports[osr_net_port(&net, 0, 1)].width, 1);
+	assert_int_equal(net.ports[osr_net_port(&net, 0, 1)].speed, OSR_SPEED_SDR);
+	assert_int_equal(net.ports[osr_net_port(&net, 1, 1)].width, 12);
+	assert_int_equal(net.ports[osr_net_port(&net, 1, 1)].speed, OSR_SPEED_EDR);
 	/* A plug that leads a port back to itself. */
 	assert_int_equal(net.ports[osr_net_port(&net, 4, 1)].peer, osr_net_port(&net, 4, 1));
 	assert_int_equal(net.ports[osr_net_port(&net, 4, 2)].peer, osr_net_port(&net, 5, 1));
@@ -500,6 +502,7 @@ static void test_refusals(void **state)
 	refused("Switch 4 \"a\"\n[1] \"\"[1]\n", "t:2: the far end of port 1 has an empty node id");
 	refused("Switch 4 \"a\"\n[1] \"a\"[2](\n",
 		"t:2: expected the far end's port GUID in parentheses");
+	refused("Switch 4 \"a\"\n[1] \"a\"[2] s=q\n", "t:2: expected a number after \"s=\"");
 	refused("Switch 4 \"a\"\n[1] \"a\"[2]\n[1] \"a\"[2]\n",
 		"t:3: port 1 of \"a\" was already described in line 2");
 	refused("Switch 4 \"a\" # \"a\" base port 0 lid 49152 lmc 0\n",
@@ -510,8 +513,7 @@ static void test_refusals(void **state)
 	refused("switchguid=0x12345678901234567\n",
 		"t:1: switchguid: expected a number up to 18446744073709551615");
 	refused("vendid=0x123456789\n", "t:1: vendid: expected a number up to 4294967295");
-	refused("module=\"box\"\n", "t:1: \"module\" is not supported: a fabric is one file");
-	refused("caguid+3\n", "t:1: caguid+ is not supported: give the GUID");
+	refused("module=box\n", "t:1: expected module=\"name\" of at most 20 characters");
 	refused("include \"other\"\n", "t:1: \"include\" is not supported: a fabric is one file");
 	refused("do Link \"a\"\n", "t:1: \"do\" is not supported: a fabric is one file");
 	refused("@[1] \"x\"\n", "t:1: aliases (@) are not supported: name nodes by their ids");
