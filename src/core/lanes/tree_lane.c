@@ -51,7 +51,7 @@ enum osr_status osr_lanes_in_order(const struct osr_lanes_job *job,
 #define TREE_LANE_LOAD                                                                             \
 	105 /* percent of what others carry that one lane may, where there are more lanes */
 
-#define TREE_LANE_CROWD 110 /* the same of the mean square of all loads */
+#define TREE_LANE_CROWD 107 /* the same of the mean square of all loads */
 
 /* Loads of all channels: where few cables join two trees, their load says nothing of the rest. */
 struct tree_lane_loads {
