@@ -151,16 +151,6 @@ uint32_t osr_net_found(struct osr_net *net, enum osr_net_type type, uint32_t n_p
 	return node;
 }
 
-uint32_t osr_net_switch(struct osr_net *net, uint32_t n_ports, const char *id)
-{
-	return osr_net_node(net, OSR_NET_SWITCH, n_ports, id);
-}
-
-uint32_t osr_net_ca(struct osr_net *net, uint32_t n_ports, const char *id)
-{
-	return osr_net_node(net, OSR_NET_CA, n_ports, id);
-}
-
 static void osr_net_uncable(struct osr_net *net, uint32_t port)
 {
 	uint32_t peer = net->ports[port].peer;

@@ -7,8 +7,8 @@
  * generators fill it, writers print it, osr_net_fabric() turns it into a struct osr_fabric.
  *
  *	struct osr_net net = { 0 };
- *	uint32_t s = osr_net_switch(&net, 8, "leaf-00");
- *	uint32_t h = osr_net_ca(&net, 1, "h0000");
+ *	uint32_t s = osr_net_node(&net, OSR_NET_SWITCH, 8, "leaf-00");
+ *	uint32_t h = osr_net_node(&net, OSR_NET_CA, 1, "h0000");
  *	osr_net_cable(&net, osr_net_port(&net, s, 1), osr_net_port(&net, h, 1), 4, OSR_SPEED_HDR);
  *	st = osr_net_status(&net, diag);
  *	st = osr_net_fabric(&net, -1, &arena, &fabric, diag);
@@ -91,8 +91,6 @@ uint32_t osr_net_node(struct osr_net *net, enum osr_net_type type, uint32_t n_po
 /* One that is known by its GUID, with the id that ibnetdiscover gives it, and its description. */
 uint32_t osr_net_found(struct osr_net *net, enum osr_net_type type, uint32_t n_ports, uint64_t guid,
 		       const char *name, size_t len);
-uint32_t osr_net_switch(struct osr_net *net, uint32_t n_ports, const char *id);
-uint32_t osr_net_ca(struct osr_net *net, uint32_t n_ports, const char *id);
 
 /* Copies a string of len bytes into names; its offset. */
 uint32_t osr_net_string(struct osr_net *net, const char *s, size_t len);

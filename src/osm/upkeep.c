@@ -164,9 +164,18 @@ static void upkeep_begins(struct plugin *p)
 	struct upkeep *u = p->upkeep;
 	struct osr_diag diag = { "" };
 	char name[OSR__FILE_NAME], path[PATH_MAX], *text;
+	struct osr_drains_state state;
 	size_t size = 0;
 
-	if (!u || u->loaded)
+	if (!u)
+		return;
+	/* OpenSM's unicast cache knows nothing of drained parts: while some are new, it has to ask the engine. */
+	state = osr_drains_state(u->drains);
+	if (state.version != state.taken && osr__lock(p->osm, LOCK_ALONE)) {
+		osm_ucast_cache_invalidate(&p->osm->sm.ucast_mgr);
+		cl_plock_release(&p->osm->lock);
+	}
+	if (u->loaded)
 		return;
 	/* What was drained before a restart. */
 	u->loaded = true;
@@ -186,7 +195,8 @@ static void upkeep_over(struct plugin *p)
 {
 	if (!p->upkeep)
 		return;
-	if (p->up)
+	/* Another engine, asked after ours has refused the fabric, uses what is drained. */
+	if (p->up && osr__ctx_of(p, p->osm->routing_engine_used))
 		osr_drains_done(p->upkeep->drains);
 	upkeep_save(p);
 }

@@ -74,7 +74,7 @@ enum osr_status osr__switch_ports(const struct osr_topo_job *job, uint64_t neede
 
 uint32_t osr__switch(const struct osr_topo_job *job, uint32_t n_ports, const char *name)
 {
-	uint32_t s = osr_net_switch(job->net, n_ports, name);
+	uint32_t s = osr_net_node(job->net, OSR_NET_SWITCH, n_ports, name);
 
 	if (s != OSR_NONE)
 		job->net->nodes[s].enhanced_sp0 = job->style->enhanced_sp0;
@@ -98,7 +98,8 @@ enum osr_status osr__hosts(const struct osr_topo_job *job, uint32_t n_switches, 
 				n);
 	for (uint32_t i = 0; i < n; i++) {
 		osr__name(name, sizeof(name), "h", i, (uint32_t)n);
-		osr__cable(job, i / each, 1 + i % each, osr_net_ca(job->net, 1, name), 1);
+		osr__cable(job, i / each, 1 + i % each, osr_net_node(job->net, OSR_NET_CA, 1, name),
+			   1);
 	}
 	return osr_net_status(job->net, job->diag);
 }

@@ -44,7 +44,8 @@ enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_valu
 		if (!osr_net_is_switch(net, i))
 			continue;
 		snprintf(name, sizeof(name), "mgmt-%s", osr_net_id(net, i));
-		osr__cable(&job, i, net->nodes[i].n_ports, osr_net_ca(net, 1, name), 1);
+		osr__cable(&job, i, net->nodes[i].n_ports, osr_net_node(net, OSR_NET_CA, 1, name),
+			   1);
 	}
 	if (!st)
 		st = osr_net_status(net, diag);

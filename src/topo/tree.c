@@ -87,7 +87,7 @@ static enum osr_status add_level(struct pgft *t, uint32_t l, const struct osr_to
 		if (l)
 			osr__switch(job, n_ports, name);
 		else
-			osr_net_ca(job->net, n_ports, name);
+			osr_net_node(job->net, OSR_NET_CA, n_ports, name);
 	}
 	return osr_net_status(job->net, job->diag);
 }

@@ -98,7 +98,7 @@ static void take_lmcs(const uint8_t *data, size_t size)
 	struct osr_lines in;
 
 	for (uint32_t i = 0; i < 3; i++) {
-		uint32_t port = osr_net_port(&net, osr_net_ca(&net, 1, "h"), 1);
+		uint32_t port = osr_net_port(&net, osr_net_node(&net, OSR_NET_CA, 1, "h"), 1);
 
 		insist(port != OSR_NONE, "net", "out of memory");
 		net.ports[port].guid = 0x11 + i;

@@ -16,23 +16,21 @@ def have_opensm():
 
 
 class Sweep:
-    """What one sweep cost and came to. cpu, whole: ms of the engine's callbacks and of the whole
-    sweep; kb: growth of the memory; used: the engine that made the tables, which is another one if
-    this one refused; lanes: those it says that deadlock freedom needs; said: of ours, the JSON of
-    its log; lfts: the file of the tables."""
+    """What one sweep cost and came to. cpu: ms of the engine's callbacks; kb: growth of the memory;
+    used: the engine that made the tables, which is another one if this one refused; lanes: those it
+    says that deadlock freedom needs; said: of ours, the JSON of its log; lfts: the file of the tables."""
 
     def __init__(self, line, engine, log, lfts):
         # Without callbacks of its own (updn in part) an engine is not timed.
         self.cpu = line['cpu_ms'] + line['events_ms'] if 'cpu_ms' in line else None
         self.kb = line.get('grown_kb')
-        self.whole, self.used, self.lfts = line['sweep_ms'], line['used'], lfts
+        self.used, self.lfts = line['used'], lfts
         self.said = (routed(log) or [None])[-1]
         if self.said and self.used == engine and line['threads']:
             raise Failure('%s left threads behind, whose time is not measured' % engine)
-        # lash and dfsssp of stock say that, for one-way traffic.
+        # lash and dfsssp of stock say that.
         lanes = re.findall(r'[Ll]anes needed: (\d+)', log)
         self.lanes = self.said['vls']['needed'] if self.said else int(lanes[-1]) if lanes else None
-        self.one_way = self.said['vls']['needed_one_way'] if self.said else self.lanes
 
 
 def sweep(fabric, engine, ours=None, options=None, seconds=900, log_flags=LOG_PLAIN):

@@ -16,15 +16,15 @@ static void small_net(struct osr_net *net)
 	uint32_t a, b, h;
 
 	*net = (struct osr_net){ 0 };
-	a = osr_net_switch(net, 8, "a");
-	b = osr_net_switch(net, 8, "b");
+	a = osr_net_node(net, OSR_NET_SWITCH, 8, "a");
+	b = osr_net_node(net, OSR_NET_SWITCH, 8, "b");
 	osr_net_cable(net, osr_net_port(net, a, 7), osr_net_port(net, b, 7), 4, OSR_SPEED_QDR);
 	osr_net_cable(net, osr_net_port(net, b, 8), osr_net_port(net, a, 8), 4, OSR_SPEED_EDR);
-	h = osr_net_ca(net, 1, "h0");
+	h = osr_net_node(net, OSR_NET_CA, 1, "h0");
 	osr_net_cable(net, osr_net_port(net, a, 1), osr_net_port(net, h, 1), 0, 0);
-	h = osr_net_ca(net, 1, "h1");
+	h = osr_net_node(net, OSR_NET_CA, 1, "h1");
 	osr_net_cable(net, osr_net_port(net, a, 2), osr_net_port(net, h, 1), 0, 0);
-	h = osr_net_ca(net, 2, "h2");
+	h = osr_net_node(net, OSR_NET_CA, 2, "h2");
 	osr_net_cable(net, osr_net_port(net, a, 3), osr_net_port(net, h, 1), 0, 0);
 	osr_net_cable(net, osr_net_port(net, b, 3), osr_net_port(net, h, 2), 0, 0);
 	assert_int_equal(osr_net_status(net, NULL), OSR_OK);
@@ -83,9 +83,9 @@ static void test_lids_run_out(void **state)
 		char name[16];
 
 		snprintf(name, sizeof(name), "s%u", s);
-		osr_net_switch(&net, 3, name);
+		osr_net_node(&net, OSR_NET_SWITCH, 3, name);
 		snprintf(name, sizeof(name), "h%u", s);
-		osr_net_ca(&net, 2, name);
+		osr_net_node(&net, OSR_NET_CA, 2, name);
 		osr_net_cable(&net, osr_net_port(&net, 2 * s, 1), osr_net_port(&net, 2 * s + 1, 1),
 			      0, 0);
 		osr_net_cable(&net, osr_net_port(&net, 2 * s, 2), osr_net_port(&net, 2 * s + 1, 2),
@@ -135,8 +135,8 @@ static void test_odd_cables(void **state)
 	small_net(&net);
 	osr_net_cable(&net, osr_net_port(&net, A, 4), osr_net_port(&net, A, 5), 0, 0);
 	osr_net_cable(&net, osr_net_port(&net, B, 4), osr_net_port(&net, B, 4), 0, 0);
-	osr_net_ca(&net, 1, "x");
-	osr_net_ca(&net, 1, "y");
+	osr_net_node(&net, OSR_NET_CA, 1, "x");
+	osr_net_node(&net, OSR_NET_CA, 1, "y");
 	osr_net_cable(&net, osr_net_port(&net, 5, 1), osr_net_port(&net, 6, 1), 0, 0);
 	n = osr_net_count(&net);
 	assert_int_equal(n.cables, 9);
@@ -159,14 +159,14 @@ static void test_misuse(void **state)
 	struct osr_net net = { 0 };
 	struct osr_net many = { 0 };
 
-	assert_int_equal(osr_net_switch(&net, 255, "big"), OSR_NONE);
+	assert_int_equal(osr_net_node(&net, OSR_NET_SWITCH, 255, "big"), OSR_NONE);
 	assert_int_equal(osr_net_status(&net, &diag), OSR_INVAL);
-	assert_int_equal(osr_net_switch(&net, 8, "later"), OSR_NONE);
+	assert_int_equal(osr_net_node(&net, OSR_NET_SWITCH, 8, "later"), OSR_NONE);
 	osr_net_cable(&net, 0, 1, 0, 0);
 	assert_int_equal(net.n_nodes, 0);
 	osr_net_free(&net);
 
-	osr_net_switch(&many, 8, "a");
+	osr_net_node(&many, OSR_NET_SWITCH, 8, "a");
 	osr_net_cable(&many, 0, 100, 0, 0);
 	assert_int_equal(osr_net_status(&many, &diag), OSR_BUG);
 	osr_net_free(&many);

@@ -115,10 +115,10 @@ static void test_lmcs_with_holes(void **state)
 	struct osr_diag diag = { "" };
 	char dump[4096] = "Unicast lids [0-12] of switch Lid 1 guid 0x1 ('a'):\n";
 	struct osr_lines in;
-	uint32_t s = osr_net_switch(&net, 4, "s"), p[7];
+	uint32_t s = osr_net_node(&net, OSR_NET_SWITCH, 4, "s"), p[7];
 
 	for (uint32_t i = 0; i < 7; i++) {
-		p[i] = osr_net_port(&net, osr_net_ca(&net, 1, "h"), 1);
+		p[i] = osr_net_port(&net, osr_net_node(&net, OSR_NET_CA, 1, "h"), 1);
 		net.ports[p[i]].guid = 0x11 + i;
 		net.ports[p[i]].lid = hosts[i].lid;
 		for (unsigned k = hosts[i].first; k < hosts[i].first + hosts[i].n; k++)

@@ -19,14 +19,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-static double sweep_clock_ms(const struct osr_job *job)
+static double sweep_ms(double (*clock)(void))
 {
-	return job->request.clock_ms ? job->request.clock_ms() : 0;
-}
-
-static double sweep_wall_ms(const struct osr_job *job)
-{
-	return job->request.wall_ms ? job->request.wall_ms() : 0;
+	return clock ? clock() : 0;
 }
 
 /* An option of the engine, one of those that sweep.h lists. */
@@ -77,7 +72,7 @@ static enum osr_status sweep_reroute(const struct osr_job *job, bool spare, stru
 	struct osr_routing *routing = job->routing;
 	uint64_t n_routes = (uint64_t)job->fabric->n_dests * (job->fabric->n_switches - 1),
 		 most = sweep_option(job, "any_sl_cost", 100), n_longer;
-	double start = sweep_clock_ms(job);
+	double start = sweep_ms(job->request.clock_ms);
 	enum osr_status st = osr_repair(job, spare, why);
 
 	if (st)
@@ -87,7 +82,7 @@ static enum osr_status sweep_reroute(const struct osr_job *job, bool spare, stru
 		return osr_fail(why, OSR_NOT_APPLICABLE,
 				"the engine promises minimal routes, and the earlier tables are "
 				"not proven minimal, or what is left of them");
-	routing->ms_spf = sweep_clock_ms(job) - start;
+	routing->ms_spf = sweep_ms(job->request.clock_ms) - start;
 	routing->chosen = job->previous->routing.chosen;
 	if ((routing->claims & OSR_CLAIM_MINIMAL) || !(routing->claims & OSR_CLAIM_ANY_SL) ||
 	    routing->n_vls == 1 || sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_AUTO ||
@@ -281,7 +276,8 @@ static enum osr_status sweep_route_by(const struct osr_job *job, struct osr_resu
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct osr_job mine = sweep_engine_job(job, result);
-	double start = sweep_clock_ms(job), wall = sweep_wall_ms(job), tables;
+	double start = sweep_ms(job->request.clock_ms), wall = sweep_ms(job->request.wall_ms),
+	       tables;
 	enum osr_status st;
 
 	*sweep = (struct osr_sweep){ .routed = false };
@@ -292,16 +288,16 @@ static enum osr_status sweep_route_by(const struct osr_job *job, struct osr_resu
 	result->confirmed = false;
 	st = sweep_tables(&mine, refused);
 	osr_arena_reset(job->scratch, mark);
-	tables = sweep_clock_ms(job);
+	tables = sweep_ms(job->request.clock_ms);
 	sweep->ms_route = tables - start;
 	if (st)
 		return st;
 	sweep->routed = true;
 	mine.request.max_vls = job->request.max_vls;
 	sweep_transition(&mine);
-	sweep->ms_transition = sweep_clock_ms(job) - tables;
+	sweep->ms_transition = sweep_ms(job->request.clock_ms) - tables;
 	result->baseline = osr_repair_baseline(job->previous, &result->routing);
-	sweep->wall_route = sweep_wall_ms(job) - wall;
+	sweep->wall_route = sweep_ms(job->request.wall_ms) - wall;
 	sweep->memory = job->scratch->peak + job->arena->peak;
 	return OSR_OK;
 }
@@ -354,7 +350,7 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	const struct osr_fabric *fabric = &result->fabric;
-	double start = sweep_clock_ms(job), wall = sweep_wall_ms(job);
+	double start = sweep_ms(job->request.clock_ms), wall = sweep_ms(job->request.wall_ms);
 	enum osr_status st;
 
 	result->digest = osr_routing_digest(fabric, &result->routing);
@@ -368,8 +364,8 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	if (result->routing.stable.kept)
 		result->routing.n_longer = (uint32_t)sweep->verdict.n_longer;
 	result->confirmed = !st;
-	sweep->ms_check = sweep_clock_ms(job) - start;
-	sweep->wall_check = sweep_wall_ms(job) - wall;
+	sweep->ms_check = sweep_ms(job->request.clock_ms) - start;
+	sweep->wall_check = sweep_ms(job->request.wall_ms) - wall;
 	return st;
 }
 
