@@ -447,25 +447,25 @@ static void route_all_sp0(struct osr_spf *spf)
 	}
 }
 
-uint32_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum)
+uint64_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum)
 {
-	uint32_t busiest = 0;
+	uint64_t most = 0;
 
 	*sum = 0;
 	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
-		*sum += spf->weight[c] >> HOP_BITS;
-		if (spf->weight[c] >> HOP_BITS > spf->weight[busiest] >> HOP_BITS)
-			busiest = c;
+		uint64_t load = spf->weight[c] >> HOP_BITS;
+
+		*sum += load;
+		most = load > most ? load : most;
 	}
-	return busiest;
+	return most;
 }
 
 uint64_t osr_spf_load(const struct osr_spf *spf)
 {
 	uint64_t sum;
-	uint32_t busiest = osr__spf_busiest(spf, &sum);
 
-	return spf->f->n_channels ? spf->weight[busiest] >> HOP_BITS : 0;
+	return osr__spf_busiest(spf, &sum);
 }
 
 enum osr_status osr_spf_save(const struct osr_spf *spf, struct osr_arena *arena,
@@ -515,9 +515,8 @@ uint64_t osr_spf_bound(const struct osr_fabric *fabric)
 
 bool osr_spf_balanced(const struct osr_spf *spf)
 {
-	uint64_t sum, now = osr_spf_load(spf);
+	uint64_t sum, now = osr__spf_busiest(spf, &sum);
 
-	osr__spf_busiest(spf, &sum);
 	return (!spf->scratch->mixed && now <= spf->scratch->least) ||
 	       now * spf->f->n_channels <= sum + sum / 50;
 }

@@ -63,8 +63,8 @@ void osr__spf_move(struct osr_spf *spf, struct osr__moves *m, uint64_t goal);
 /* The loads of all routes made so far. */
 void osr__spf_forget(struct osr_spf *spf);
 
-/* The first of the busiest channels, and the loads of all together. */
-uint32_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum);
+/* The load of the busiest channel, and those of all together. */
+uint64_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum);
 
 /* Copies the trees of dests to those that ride along (alias). */
 void osr__spf_share(struct osr_spf *spf);
