@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/paths/mcast.h"
+
 /* ---- shortest routes ------------------------------------------------------------------------- */
 
 /* A step that is not legal: worse than any weight, better than nothing. */
@@ -347,7 +349,7 @@ static void search_attach_all(struct osr__search *w, uint32_t root, uint8_t *hop
 static void search_find_escape(struct osr__search *w, uint32_t root)
 {
 	const struct osr_fabric *fabric = w->f;
-	uint32_t head = 0, tail = 0, *queue = w->waiting, n_left = 0;
+	uint32_t n_left = 0, *out = w->link;
 	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
 	uint8_t all = w->all;
 
@@ -362,21 +364,10 @@ static void search_find_escape(struct osr__search *w, uint32_t root)
 		n_left += w->len[order[i]] == OSR_NONE;
 	if (!n_left)
 		return;
-	memset(w->escape_hop, OSR_NO_PATH, fabric->n_switches);
-	queue[tail++] = root;
-	while (head < tail) {
-		uint32_t u = queue[head++];
-
-		for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
-			uint32_t v = fabric->chan_dst[o], c = fabric->chan_rev[o];
-
-			if ((w->escape[v] != c && w->escape[u] != o) || v == root ||
-			    w->escape_hop[v] != OSR_NO_PATH)
-				continue;
-			w->escape_hop[v] = (uint8_t)(c - fabric->chan_row[v]);
-			queue[tail++] = v;
-		}
-	}
+	osr_mcast_towards(fabric, w->escape, root, out, w->waiting);
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		w->escape_hop[v] =
+			out[v] == OSR_NONE ? OSR_NO_PATH : (uint8_t)(out[v] - fabric->chan_row[v]);
 }
 
 void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d, bool keep)

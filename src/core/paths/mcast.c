@@ -54,6 +54,26 @@ enum osr_status osr_mcast_order(const struct osr_spf *spf, struct osr_arena *scr
 	return st ? st : osr_mcast_take(spf->f, tree, scratch, result, routing, diag);
 }
 
+void osr_mcast_towards(const struct osr_fabric *fabric, const uint32_t *parent, uint32_t root,
+		       uint32_t *out, uint32_t *queue)
+{
+	uint32_t n = 1;
+
+	memset(out, 0xff, fabric->n_switches * sizeof(*out));
+	queue[0] = root;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t v = queue[i], c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
+		     c++) {
+			uint32_t u = fabric->chan_dst[c], back = fabric->chan_rev[c];
+
+			if ((parent[v] != c && parent[u] != back) || u == root ||
+			    out[u] != OSR_NONE)
+				continue;
+			out[u] = back;
+			queue[n++] = u;
+		}
+}
+
 /* A packet that came in over `in` leaves over `out`: unless that sends it back. */
 static void paths_mcast_depend(struct osr_cdg *cdg, uint32_t in, uint32_t out)
 {

@@ -21,6 +21,13 @@
 enum osr_status osr_mcast_tree(const struct osr_spf *spf, struct osr_arena *scratch,
 			       uint32_t *parent, struct osr_diag *diag);
 
+/*
+ * out[n_switches]: the channel by which each switch sends to root along the tree parent[]; OSR_NONE for the root, and for
+ * what is not in its tree. queue[n_switches] is overwritten. O(channels).
+ */
+void osr_mcast_towards(const struct osr_fabric *fabric, const uint32_t *parent, uint32_t root,
+		       uint32_t *out, uint32_t *queue);
+
 /* Adds the dependencies of a spanning order to cdg with the weight UINT32_MAX. */
 void osr_mcast_depend(const uint32_t *parent, struct osr_cdg *cdg);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/paths/bound.h"
+#include "core/paths/mcast.h"
 #include "core/paths/moves.h"
 
 /* A channel that a switch may send by; smaller is better. */
@@ -268,28 +269,6 @@ static void expect_flows(struct repair *w)
 
 /* ---- along the spanning tree ------------------------------------------------------------------ */
 
-/* tree.span[v]: the channel by which v sends to root along the spanning tree of multicast; OSR_NONE: it is not on it. */
-static void span_towards(struct repair *w, uint32_t root)
-{
-	const struct osr_fabric *fabric = w->f;
-	const uint32_t *parent = w->r.mcast_parent;
-	uint32_t n = 1, *span = w->tree.span, *queue = w->tree.stack;
-
-	memset(span, 0xff, fabric->n_switches * sizeof(*span));
-	queue[0] = root;
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t v = queue[i], c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
-		     c++) {
-			uint32_t u = fabric->chan_dst[c], back = fabric->chan_rev[c];
-
-			if ((parent[v] != c && parent[u] != back) || u == root ||
-			    span[u] != OSR_NONE)
-				continue;
-			span[u] = back;
-			queue[n++] = u;
-		}
-}
-
 /*
  * A switch that finds no path goes along the spanning tree of multicast: all of its turns are in the order, on
  * the lanes of end ports and on those that they lead to, so they add nothing. The switches on the way go along
@@ -302,7 +281,7 @@ static bool escape(struct repair *w, uint32_t d, uint8_t *row, uint32_t from)
 	struct repair_tree *t = &w->tree;
 	uint32_t root = fabric->dest_switch[d], first = t->n, n, *span = t->span;
 
-	span_towards(w, root);
+	osr_mcast_towards(fabric, w->r.mcast_parent, root, span, t->stack);
 	if (span[from] == OSR_NONE)
 		return false;
 	/* Entries that change: they and what comes through them lose their routes, if they had any. */
