@@ -104,8 +104,8 @@ struct osr_pgft {
 struct osr_notes;
 
 /*
- * The digits of earlier sweeps. A switch that fails, returns or is replaced leaves the digits of the
- * others as they were. If all cables fit, each tree keeps m, w and p, each switch its place and each
+ * The digits of earlier sweeps. When a switch fails, returns or is replaced, all other switches keep
+ * their digits. If all cables fit, each tree keeps m, w and p, each switch its place and each
  * host its slot; new switches and hosts take free ones. Otherwise digits are assigned by GUID again.
  * A switch that is missing keeps its place, and its links do not count as missing.
  */

@@ -3,7 +3,7 @@
  * survey.h - traffic: pairs of senders and receivers, phase by phase, and what they cost on a routing, under one or many
  * rankings.
  *
- * Ranks 0 .. n_ranks-1 are the processes of one program; where they run is for somebody else to say. Communication
+ * Ranks 0 .. n_ranks-1 are the processes of one program; the caller places them on hosts. Communication
  * patterns are written by share/examples/traffic-patterns. The pairs of a phase send at once, each along its route; the
  * next phase begins when all have arrived. The congestion of a channel is how many routes cross it. The cables of end
  * ports count as channels, one for each direction; link rates are not looked at.
@@ -60,8 +60,8 @@ struct osr_meter {
 	uint32_t n_pairs; /* of the phase at hand */
 
 	/*
-	 * After osr_meter_phase(): flows on each channel, out of each end port and into it; and if
-	 * bandwidth was asked for the congestion of each pair, 0 if it leads nowhere.
+	 * After osr_meter_phase(): flows on each channel, out of each end port and into it. With bandwidth also
+	 * the congestion of each pair, 0 for a pair without a path.
 	 */
 	uint32_t *load;     /* [n_channels] */
 	uint32_t *sends;    /* [n_terminals] */

@@ -2,10 +2,10 @@
 /*
  * Layers as the papers find them: by edges of cycles, and route by route.
  *
- * Edges are the three heuristics of Domke 2011, Algorithm 2: a depth-first search of the layer's graph; when a cycle
- * closes, all routes that induce the edge chosen of it leave the layer, and the search goes on where it
- * stood. Each edge goes once, so it ends; a channel is done when no cycle through it is left, and edges only go.
- * DIFFERS: a topological order of what is left is the layer's, and what rises in it all the same stays.
+ * Edges are the three heuristics of Domke 2011, Algorithm 2: a depth-first search of the layer's graph. When it
+ * closes a cycle, one edge of the cycle is chosen and all routes that use the edge leave the layer; the search then
+ * continues. Each edge is removed at most once, so the search ends; a channel is done when no cycle passes it.
+ * DIFFERS: the layer's order is a topological order of the remaining graph, and a removed route that rises in it stays.
  *
  * Route by route is LASH (Lysne, Skeie, Reinemo, Theiss: Layered routing in irregular networks, IEEE TPDS 2006; Domke
  * 2011, section IV, first approach). DIFFERS in the search: all layers together keep a topological order of their nodes

@@ -213,8 +213,8 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_j
 	if (!st)
 		st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, single, many, &least);
 	/*
-	 * Detours need an order in which all reach all, to which the first was not fitted: where many need them it is one up and
-	 * down, else the escape tree's. What has no legal way yet may find one when all trees are routed anew.
+	 * Detours need a first order in which every switch reaches every other one: an up-down order where many routes need
+	 * detours, else one that keeps the escape tree. All trees are then routed again, since more routes may be legal now.
 	 */
 	if (!st && least > many)
 		st = sl_start_updown(w, job);

@@ -150,8 +150,8 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 			memcpy(routing->rank + vl * m, w->rank + (i ? i - 1 : 0) * m,
 			       m * sizeof(*routing->rank));
 	/*
-	 * Each SL that somebody chooses has VLs of its own, in its order, and the same certificate on them; the
-	 * others are with the lowest of those. Tables so far say the VL of that one.
+	 * Each SL of partitions and QoS levels has its own VLs, with the same orders and certificate; all other SLs use the VLs of the
+	 * lowest of these. The tables made so far have the VLs of that one.
 	 */
 	for (uint32_t sl = 0, class = 0; sl < 16 && w->n_classes > 1; sl++) {
 		uint32_t first = class * n_vls;
