@@ -16,13 +16,14 @@ def have_opensm():
 
 
 class Sweep:
-    """What one sweep cost and came to. cpu: ms of the engine's callbacks; kb: growth of the memory;
-    used: the engine that made the tables, which is another one if this one refused; lanes: those it
+    """What one sweep cost and came to. cpu: ms of the engine's callbacks; sent: the same until all tables are sent;
+    kb: growth of the memory; used: the engine that made the tables, which is another one if this one refused; lanes: those it
     says that deadlock freedom needs; said: of ours, the JSON of its log; lfts: the file of the tables."""
 
     def __init__(self, line, engine, log, lfts):
         # Without callbacks of its own (updn in part) an engine is not timed.
         self.cpu = line['cpu_ms'] + line['events_ms'] if 'cpu_ms' in line else None
+        self.sent = line.get('sent_ms')
         self.kb = line.get('grown_kb')
         self.used, self.lfts = line['used'], lfts
         self.said = (routed(log) or [None])[-1]
@@ -41,7 +42,8 @@ def sweep(fabric, engine, ours=None, options=None, seconds=900, log_flags=LOG_PL
         if os.path.exists(path):
             os.remove(path)
     plugins = 'osrtimer' if ours is None else 'osmroutes osrtimer'
-    options = dict({'qos': 'TRUE', 'max_wire_smps': 32, 'event_plugin_name': plugins},
+    # With 0, its default here, the main thread of opensm -o polls beside the routing.
+    options = dict({'qos': 'TRUE', 'max_wire_smps': 32, 'sweep_interval': 3600, 'event_plugin_name': plugins},
                    **options or {})
     with Opensm(fabric, engine, plugin=ours is not None, plugin_conf=ours, options=options,
                 log_flags=log_flags, once=True, name=name,
@@ -56,4 +58,5 @@ def sweep(fabric, engine, ours=None, options=None, seconds=900, log_flags=LOG_PL
         raise Failure('%s: the log does not say that its tables were stored' % engine)
     if found.cpu is not None:
         found.cpu += sum(map(float, stored))
+        found.sent += sum(map(float, stored))
     return found
