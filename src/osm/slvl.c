@@ -227,17 +227,16 @@ static void slvl_plan(struct slvl_matrix *m)
 /* A table that no sweep ever asks for, so the next one sends its own. It drops no packets, as path queries read it. */
 static void slvl_forget(osm_switch_t *sw, uint32_t mod)
 {
-	ib_slvl_table_t other;
 	unsigned n = sw->num_ports, esp0 = ib_switch_info_is_enhanced_port0(&sw->switch_info);
+	unsigned out = mod & ALL_OUT ? !esp0 : mod & 0xff, end = mod & ALL_OUT ? n : out + 1;
+	unsigned first = mod & ALL_IN ? 0 : mod >> 8 & 0xff, last = mod & ALL_IN ? n : first + 1;
 
-	memset(&other, UNKNOWN, sizeof(other));
-	for (unsigned out = esp0 ? 0 : 1; out < n; out++) {
+	for (; out < end; out++) {
 		osm_physp_t *osm_physp = osr__port(sw, out);
 
-		for (unsigned in = 0; osm_physp && in < n; in++)
-			if ((mod & ALL_OUT || (mod & 0xff) == out) &&
-			    (mod & ALL_IN || (mod >> 8 & 0xff) == in))
-				*osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in) = other;
+		for (unsigned in = first; osm_physp && in < last; in++)
+			memset(osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in), UNKNOWN,
+			       sizeof(ib_slvl_table_t));
 	}
 }
 
