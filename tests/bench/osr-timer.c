@@ -225,10 +225,12 @@ static void write_line(const char *path, double sent_ms)
 		perror(path);
 		return;
 	}
-	fprintf(out, "{\"sweep\": %u, \"used\": \"%s\", \"events_ms\": %.3f",
-		timer.n_sweeps, used ? used->name : "", timer.events_ms);
+	fprintf(out, "{\"sweep\": %u, \"used\": \"%s\", \"events_ms\": %.3f", timer.n_sweeps,
+		used ? used->name : "", timer.events_ms);
 	if (timer.called)
-		fprintf(out, ", \"cpu_ms\": %.3f, \"sent_ms\": %.3f, \"grown_kb\": %ld, \"threads\": %ld",
+		fprintf(out,
+			", \"cpu_ms\": %.3f, \"sent_ms\": %.3f, \"grown_kb\": %ld, \"threads\": "
+			"%ld",
 			timer.cpu_ms, sent_ms, timer.grown_kb, timer.threads);
 	fputs("}\n", out);
 	fclose(out);
