@@ -107,12 +107,10 @@ static uint8_t coming_vls(const struct osm_opensm *osm, const osm_physp_t *osm_p
 /* A table as in a MAD, where each byte has two VLs: an even SL's in the upper half. */
 static uint64_t packed(const uint8_t *vl)
 {
-	uint8_t bytes[8];
-	uint64_t raw;
+	uint64_t raw = 0;
 
 	for (unsigned i = 0; i < 8; i++)
-		bytes[i] = (uint8_t)(vl[2 * i] << 4 | vl[2 * i + 1]);
-	memcpy(&raw, bytes, sizeof(raw));
+		((uint8_t *)&raw)[i] = (uint8_t)(vl[2 * i] << 4 | vl[2 * i + 1]);
 	return raw;
 }
 
@@ -132,7 +130,6 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 	const struct sweep_slot *slot = ctx->current;
 	const struct osr_routing *routing;
 	const struct osr_fabric *fabric;
-	const uint8_t *tables = NULL;
 	uint64_t raw;
 
 	if (!slot)
@@ -142,17 +139,15 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 	memcpy(&raw, table, sizeof(raw));
 	/* The tables an engine brought for this pair of ports. */
 	if (routing->sl2vl && osm_node_get_type(osm_physp->p_node) != IB_NODE_TYPE_SWITCH) {
-		tables = routing->ca_sl2vl;
+		raw = packed(routing->ca_sl2vl);
 	} else if (routing->sl2vl) {
 		uint32_t s = osr_fabric_switch_by_guid(fabric, osr__guid(osm_physp->p_node));
 
 		/* One that came after routing has OpenSM's own table, until the next sweep. */
 		if (s != OSR_NONE && in <= fabric->sw_n_ports[s] && out <= fabric->sw_n_ports[s])
-			tables = routing->sl2vl[routing->sl2vl_row[s] +
-						in * (fabric->sw_n_ports[s] + 1u) + out];
+			raw = packed(routing->sl2vl[routing->sl2vl_row[s] +
+						    in * (fabric->sw_n_ports[s] + 1u) + out]);
 	}
-	if (tables)
-		raw = packed(tables);
 	for (uint8_t sl = 0; sl < OSR_MAX_VLS && !routing->sl2vl; sl++)
 		if (slot->used_vls & (1u << sl))
 			ib_slvl_table_set((ib_slvl_table_t *)&raw, sl, sl);

@@ -52,9 +52,9 @@ struct slvl_matrix {
 	uint64_t *want, *held;
 	bool *cared; /* both ports are there */
 	uint32_t n_cared, n_differ;
-	bool wildcards;
-	bool suspects;         /* switches that are sent something did not hold what they got */
-	struct slvl_mad *mads; /* NULL: only count */
+	bool wildcards, phases; /* phases: some MAD is a wildcard */
+	bool suspects;          /* switches that are sent something did not hold what they got */
+	struct slvl_mad *mads;  /* NULL: only count */
 	uint32_t n_mads;
 };
 
@@ -179,6 +179,7 @@ static void slvl_add(struct slvl_matrix *m, uint8_t phase, uint32_t mod, uint64_
 		m->mads[m->n_mads] =
 			(struct slvl_mad){ m->sw->p_node->node_info.node_guid, table, mod, phase };
 	m->n_mads++;
+	m->phases |= phase != SLVL_PAIRS;
 }
 
 /* Does this pair hold something else than it is to hold? */
@@ -368,18 +369,14 @@ void osr__slvl_routed(struct engine_ctx *ctx)
 	/* Without its optimised MADs OpenSM would send one for each pair of ports. */
 	bool sends = ctx->current && (ctx->current->result.routing.sl2vl ||
 				      (subn->opt.use_optimized_slvl && ctx->re->update_sl2vl));
-	bool phases = false;
 
-	osr__slvl_drop(p);
 	p->slvl->n_sent = p->slvl->n_read = p->slvl->n_refused = 0;
 	for (osm_switch_t *sw = osr__switches(subn); subn->opt.qos && sw; sw = osr__after(subn, sw))
 		slvl_doubt(sw, subn->need_update, sends);
 	if (subn->opt.qos && sends && slvl_alloc(&m, p) &&
 	    slvl_plan_all(&m, p, subn->opt.use_optimized_slvl) && slvl_hide(p)) {
-		for (uint32_t i = 0; i < p->slvl->n_mads; i++)
-			phases |= p->slvl->mads[i].phase != SLVL_PAIRS;
-		p->slvl->sent = !phases;
-		if (!phases)
+		p->slvl->sent = !m.phases;
+		if (!m.phases)
 			slvl_post_phase(p, SLVL_PAIRS);
 	}
 }
