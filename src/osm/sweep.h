@@ -8,8 +8,6 @@
 
 #include "plugin.h"
 
-#include <osmroutes/clock.h>
-
 /* snapshot.c ----------------------------------------------------------------------------------- */
 
 struct snapshot {
@@ -60,10 +58,7 @@ struct sweep {
 	bool keys_only; /* the base routing is that of the sweep before */
 };
 
-static inline double osr__sweep_clock_ms(void)
-{
-	return osr_clock_ms(CLOCK_MONOTONIC);
-}
+double osr__sweep_clock_ms(void);
 
 /* publish.c ------------------------------------------------------------------------------------ */
 

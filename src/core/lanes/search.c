@@ -3,7 +3,7 @@
  * See search.h. From the outside in:
  *	osr__search_rounds()	 routing and improving the order in turns
  *	osr__search_route_all()	   one round
- *	search_route_dest()	     one tree: ripped up, settled, with detours
+ *	osr__search_route()	     one tree: ripped up, settled, with detours
  *	search_tree.c		       shortest legal routes, longer ones
  *	search_sl.c, turn_order.c  a better order for the routes as they are
  *	osr__search_set_reach()	   what routing needs to know of the order
@@ -116,9 +116,8 @@ void osr__search_use(struct osr__search *w, uint32_t d, uint32_t sign)
 	}
 }
 
-/* *laid_out: the switch of the graph at hand. */
-static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__search_mode mode,
-			      uint32_t *laid_out)
+void osr__search_route(struct osr__search *w, uint32_t d, enum osr__search_mode mode,
+		       uint32_t *laid_out)
 {
 	const struct osr_fabric *fabric = w->f;
 	struct osr_spf *spf = w->s;
@@ -128,14 +127,14 @@ static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__searc
 	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 	bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
 
-	if (mode != OSR__SEARCH_ALL)
+	if (mode != OSR__SEARCH_ALL && mode != OSR__SEARCH_FIRST)
 		n_failed = osr__search_mark(w, d);
 	if (!n_failed && mode != OSR__SEARCH_LAST)
 		return;
 	if (*laid_out != root)
 		osr__spf_graph(spf, root);
 	*laid_out = root;
-	if (counts)
+	if (counts && mode != OSR__SEARCH_FIRST)
 		osr__spf_count(spf, order, n, hop, (uint64_t)-1);
 	osr__search_use(w, d, (uint32_t)-1);
 	if (mode != OSR__SEARCH_MEND) {
@@ -168,7 +167,7 @@ void osr__search_route_all(struct osr__search *w, enum osr__search_mode mode)
 	w->n_failed = 0;
 	for (uint32_t k = 0; k < w->f->n_dests; k++)
 		if (osr__search_takes(w, k))
-			search_route_dest(w, w->s->dest_list[k], mode, &laid_out);
+			osr__search_route(w, w->s->dest_list[k], mode, &laid_out);
 }
 
 struct search_counting {

@@ -93,8 +93,13 @@ enum osr__search_mode {
 	OSR__SEARCH_REPAIR, /* those that are not legal, if that gets them better */
 	OSR__SEARCH_DETOUR, /* the same; then detours for what is left */
 	OSR__SEARCH_LAST,   /* all, if that gets them no worse; then detours */
+	OSR__SEARCH_FIRST,  /* there are none yet, and n_used is NULL */
 	OSR__SEARCH_MEND,   /* only detours */
 };
+
+/* One tree. *laid_out: the switch of the graph at hand, OSR_NONE at first. */
+void osr__search_route(struct osr__search *w, uint32_t d, enum osr__search_mode mode,
+		       uint32_t *laid_out);
 
 /* Routes all trees of the sample; n_failed counts. */
 void osr__search_route_all(struct osr__search *w, enum osr__search_mode mode);

@@ -130,76 +130,51 @@ static void rings_set_lanes(struct turn_rings *x)
 		}
 }
 
-/* The first channel of the row of cables from v to coordinate `to`, rising or falling; OSR_NONE: one is missing. */
-static uint32_t rings_row(const struct turn_rings *x, uint32_t v, uint32_t dim, uint32_t to,
-			  bool rising)
-{
-	const struct osr_product *product = x->product;
-	const struct osr_fabric *fabric = x->job->s->f;
-	uint32_t n = product->size[dim], first = OSR_NONE, c,
-		 at = product->coord[(size_t)v * product->n_dims + dim];
-
-	for (; at != to; v = fabric->chan_dst[c]) {
-		at = product->factor[dim] == OSR_FACTOR_CLIQUE ? to
-							       : (at + (rising ? 1 : n - 1)) % n;
-		for (c = fabric->chan_row[v];
-		     c < fabric->chan_row[v + 1] &&
-		     (product->chan_dim[c] != dim ||
-		      product->coord[(size_t)fabric->chan_dst[c] * product->n_dims + dim] != at);
-		     c++)
-			;
-		if (c == fabric->chan_row[v + 1])
-			return OSR_NONE;
-		first = first == OSR_NONE ? c : first;
-	}
-	return first;
-}
-
 /*
- * Towards coordinate `to` of a dimension, not over the cable between the gates; the other way around where a cable
- * is missing, which then breaks the cycle of that ring in its place.
- */
-static uint32_t rings_towards(const struct turn_rings *x, uint32_t v, uint32_t dim, uint32_t to)
-{
-	const struct osr_product *product = x->product;
-	uint32_t n = product->size[dim], at = product->coord[(size_t)v * product->n_dims + dim],
-		 place = rings_place(x, v, dim), target = (to + place + n - at) % n, c;
-	bool ring = product->factor[dim] == OSR_FACTOR_RING,
-	     rising = ring ? place < target : at < to;
-
-	c = rings_row(x, v, dim, to, rising);
-	return c == OSR_NONE && ring ? rings_row(x, v, dim, to, !rising) : c;
-}
-
-/*
- * The escape tree: towards its root dimensions fall, away from it they rise, as on routes. In every ring gates lead
- * towards the root. Where that cable is missing, a lower dimension comes first. False: there is none.
+ * The escape tree: away from its root dimensions rise, as on routes, and towards it they fall. It does not take the cable
+ * between the gates of a ring, unless another one is missing, which then breaks the cycle of that ring in its place; in
+ * every ring gates lead towards the root. Where that leaves switches out, a lower dimension comes last. False: there is none.
  */
 static bool rings_spread(struct turn_rings *x)
 {
 	const struct osr_product *product = x->product;
 	struct osr__search *w = x->w;
+	const struct osr_fabric *fabric = w->f;
+	uint32_t *tree = w->waiting, n = 0;
 
-	for (uint32_t v = 0; v < w->f->n_switches; v++) {
-		bool at_root = true;
+	memset(w->escape, 0xff, fabric->n_switches * sizeof(*w->escape));
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		bool root = true;
 
-		w->escape[v] = OSR_NONE;
-		for (uint32_t i = product->n_dims; i-- > 0 && w->escape[v] == OSR_NONE;) {
-			uint32_t n = product->size[i],
-				 root = product->factor[i] == OSR_FACTOR_CLIQUE ? 0
-					: product->factor[i] == OSR_FACTOR_PATH ? n / 2
-										: n / 2 + n / 4;
+		for (uint32_t i = 0; i < product->n_dims; i++) {
+			uint32_t size = product->size[i],
+				 at = product->factor[i] == OSR_FACTOR_CLIQUE ? 0
+				      : product->factor[i] == OSR_FACTOR_PATH ? size / 2
+									      : size / 2 + size / 4;
 
-			if (product->coord[(size_t)v * product->n_dims + i] == root)
-				continue;
-			at_root = false;
-			w->escape[v] = rings_towards(x, v, i, root);
+			root &= osr_product_coord(product, v)[i] == at;
 		}
-		if (!at_root && w->escape[v] == OSR_NONE)
-			return false;
+		if (root)
+			tree[n++] = v;
 	}
+	/* Along each dimension from what is there, around the gates at last; and once more. */
+	for (uint32_t pass = 0; pass < 4 * product->n_dims; pass++)
+		for (uint32_t k = 0, dim = pass / 2 % product->n_dims; k < n; k++)
+			for (uint32_t v = tree[k], c = fabric->chan_row[v];
+			     c < fabric->chan_row[v + 1]; c++) {
+				uint32_t u = fabric->chan_dst[c],
+					 gap = rings_place(x, v, dim) + 1 - rings_place(x, u, dim);
+
+				if (product->chan_dim[c] != dim || w->escape[u] != OSR_NONE ||
+				    u == tree[0] ||
+				    (pass % 2 == 0 && product->factor[dim] == OSR_FACTOR_RING &&
+				     gap > 2))
+					continue;
+				w->escape[u] = fabric->chan_rev[c];
+				tree[n++] = u;
+			}
 	osr__turn_pin(w);
-	return true;
+	return n == fabric->n_switches;
 }
 
 /* What multicast takes is legal, too. */
@@ -250,7 +225,7 @@ static bool rings_sort(const struct turn_rings *x)
  * place modulo n / 2, the rising way holds the triple n - 1, 0, 1, 2 only from the upper half of places, where q >= 2; the
  * falling way 0, n - 1, n - 2, n - 3 only from the lower half, where q <= n / 2 - 3. So the quarter behind the gate at 0
  * rises and the quarter before the gate at n - 1 falls, whatever n is. The other two quarters do as these, which loads
- * both directions alike; where the triple is in the way rings_settle() takes the other way. A place in the middle, where
+ * both directions alike; where the triple is in the way the search takes the other way. A place in the middle, where
  * n / 4 is no whole number, goes by turns from ring to ring (`others`).
  */
 static bool rings_rises(uint32_t place, uint32_t n, uint32_t others)
@@ -258,122 +233,67 @@ static bool rings_rises(uint32_t place, uint32_t n, uint32_t others)
 	return 4 * (place % (n / 2)) + 2 + others % 2 <= n;
 }
 
-/* The dimension in which v goes on towards root, and coordinate `next` there; OSR_NONE: the nearer one. */
-static uint32_t rings_next(const struct turn_rings *x, uint32_t v, uint32_t root, uint32_t *next)
+#define RINGS_AWAY                                                                                 \
+	((uint64_t)1 << 42) /* more than any route weighs; a route has fewer than 2^16 channels */
+
+/*
+ * Channels that lead away from dimension order weigh more, towards root (sign 1); and no longer (-1). Between opposite
+ * places of a ring the way not meant is better than another dimension.
+ */
+static void rings_prefer(const struct turn_rings *x, uint32_t root, uint64_t sign)
 {
 	const struct osr_product *product = x->product;
-	const uint16_t *from = product->coord + (size_t)v * product->n_dims,
-		       *to = product->coord + (size_t)root * product->n_dims;
-	uint32_t dim = 0, n, others = 0;
+	const struct osr_fabric *fabric = x->w->f;
+	const uint16_t *to = osr_product_coord(product, root);
 
-	while (from[dim] == to[dim])
-		dim++;
-	n = product->size[dim];
-	*next = OSR_NONE;
-	if (product->factor[dim] != OSR_FACTOR_RING || 2 * ((to[dim] + n - from[dim]) % n) != n)
-		return dim;
-	for (uint32_t i = 0; i < product->n_dims; i++)
-		others += i != dim ? from[i] + to[i] : 0;
-	*next = (from[dim] + (rings_rises(rings_place(x, v, dim), n, others) ? 1 : n - 1)) % n;
-	return dim;
-}
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		const uint16_t *from = osr_product_coord(product, v);
+		uint32_t dim = 0, n, others = 0, next = OSR_NONE;
 
-/*
- * The next hop of v, on a legal route: shortest, in dimension order if that is legal, around a ring the way that is meant
- * for it; or (`round`) in dimension order alone, any way around a ring. Its mask: is any legal?
- */
-static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t v, bool round, uint8_t *hop)
-{
-	struct osr__search *w = x->w;
-	const struct osr_fabric *fabric = w->f;
-	const uint8_t *dist8 = w->s->scratch->dist8 + (size_t)root * fabric->n_switches;
-	uint32_t least = UINT32_MAX, next, dim = rings_next(x, v, root, &next);
-	uint64_t best = UINT64_MAX;
-
-	w->mask[v] = 0;
-	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-		uint32_t u = fabric->chan_dst[c];
-		bool other = x->product->chan_dim[c] != dim,
-		     far = (uint8_t)(dist8[u] + 1) != dist8[v],
-		     back = next != OSR_NONE && osr_product_coord(x->product, u)[dim] != next;
-		uint32_t away = round ? far : other ? 2 : back;
-		uint64_t key = w->s->weight[c] + (round ? 0 : w->s->scratch->cost[u]);
-		uint8_t mask;
-
-		if ((round ? other : far) || away > least || (away == least && key >= best) ||
-		    !(mask = osr__search_start(w, hop, root, c)))
+		if (v == root)
 			continue;
-		least = away;
-		best = key;
-		w->mask[v] = mask;
-	}
-	if (!w->mask[v] && round)
-		return false;
-	w->s->scratch->cost[v] = best & ~HOP_MASK;
-	hop[v] = (uint8_t)(best & HOP_MASK);
-	return w->mask[v];
-}
+		while (from[dim] == to[dim])
+			dim++;
+		n = product->size[dim];
+		for (uint32_t i = 0; i < product->n_dims; i++)
+			others += i != dim ? from[i] + to[i] : 0;
+		if (product->factor[dim] == OSR_FACTOR_RING &&
+		    2 * ((to[dim] + n - from[dim]) % n) == n)
+			next = (from[dim] +
+				(rings_rises(rings_place(x, v, dim), n, others) ? 1 : n - 1)) %
+			       n;
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t at = osr_product_coord(product, fabric->chan_dst[c])[dim];
 
-/* Routes to d, and their order in w->order; how many switches have a longer one than they need. */
-static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d)
-{
-	struct osr__search *w = x->w;
-	const uint16_t *order = w->s->order + (size_t)root * w->f->n_switches;
-	uint8_t *hop = w->s->hop + (size_t)d * w->f->n_switches;
-	uint32_t n = 0, n_longer = 0, *list = w->waiting;
-
-	w->s->scratch->cost[root] = 0;
-	w->mask[root] = w->all;
-	for (uint32_t i = 1; i < w->s->n_order[root]; i++)
-		if (!rings_settle(x, root, order[i], false, hop))
-			list[n++] = order[i];
-	/*
-	 * Those without a legal shortest route follow each other around rings. Each pass but the last takes a switch off
-	 * the list, so this ends. What is left takes detours.
-	 */
-	for (uint32_t before = n + 1; n && n < before;) {
-		before = n;
-		n = 0;
-		for (uint32_t i = 0; i < before; i++)
-			if (!rings_settle(x, root, list[i], true, hop))
-				list[n++] = list[i];
+			x->w->s->weight[c] +=
+				sign * RINGS_AWAY *
+				(product->chan_dim[c] != dim ? 2 : next != OSR_NONE && at != next);
+		}
 	}
-	if (n)
-		osr__search_detour(w, root, d, false);
-	osr__search_trace(w, root, d, &n_longer);
-	return n_longer;
 }
 
 /*
- * Routes of all LIDs, alike for those of a switch, and their loads; how many are longer than they need be.
+ * Routes of all LIDs and their loads; how many are longer than they need be. No turn gets another lane: on tori that helps
+ * the routes at hand and bars those of later LIDs.
  */
 static uint32_t rings_route(struct turn_rings *x)
 {
-	struct osr_spf *spf = x->w->s;
-	const struct osr_fabric *fabric = spf->f;
-	size_t n = fabric->n_switches;
-	uint32_t n_longer = 0;
+	struct osr__search *w = x->w;
+	uint32_t *n_used = w->n_used;
 
-	osr__spf_forget(spf);
-	for (uint32_t root = 0; root < n; root++) {
-		uint32_t first = spf->dest_row[root], end = spf->dest_row[root + 1], d, longer = 0;
-		uint64_t counts = 0;
-
-		for (uint32_t k = first; k < end; k++) {
-			d = spf->dest_list[k];
-			if (k == first)
-				longer = rings_route_dest(x, root, d);
-			else
-				memcpy(spf->hop + d * n, spf->hop + spf->dest_list[first] * n, n);
-			x->w->detoured[d] = longer != 0;
-			counts += fabric->term_weight[fabric->dest_term[d]] != 0;
-		}
-		n_longer += longer * (end - first);
-		if (counts)
-			osr__spf_count(spf, x->w->order, spf->n_order[root],
-				       spf->hop + spf->dest_list[first] * n, counts);
+	osr__spf_forget(w->s);
+	w->n_used = NULL;
+	for (uint32_t root = 0, laid_out = OSR_NONE; root < w->f->n_switches; root++) {
+		rings_prefer(x, root, 1);
+		for (uint32_t k = w->s->dest_row[root]; k < w->s->dest_row[root + 1]; k++)
+			if (osr__search_takes(w, k))
+				osr__search_route(w, w->s->dest_list[k], OSR__SEARCH_FIRST,
+						  &laid_out);
+		rings_prefer(x, root, (uint64_t)-1);
 	}
-	return n_longer;
+	w->n_used = n_used;
+	osr__spf_share(w->s);
+	return osr__search_count_longer(w);
 }
 
 /* Hops and loads in *turn; the job has none, as before. */

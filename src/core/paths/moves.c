@@ -134,49 +134,47 @@ static void moves_lay_out(struct osr__moves *m, uint32_t d)
 	const struct osr_fabric *fabric = m->f;
 	const uint8_t *row = moves_row(m, d);
 	struct moves_scratch *x = m->scratch;
-	uint32_t n_order = 0, *len = x->len, *next = x->next, *order = x->order, *flow = x->flow;
 	uint32_t root = fabric->dest_switch[d], near = fabric->chan_src[x->hot];
 	uint32_t *stack = x->branch;
 	bool over = near != root && osr__moves_channel(m, near, row[near]) == x->hot;
 
 	/* From each switch to one whose way is known, and back; what ends or comes back is no way. */
-	memset(len, 0, fabric->n_switches * sizeof(*len));
-	len[root] = 1;
+	memset(x->len, 0, fabric->n_switches * sizeof(*x->len));
+	x->len[root] = 1;
+	x->n_order = 0;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t n = 0, v = s, far;
+		uint32_t n = 0, v = s, len;
 
-		while (!len[v]) {
+		while (!x->len[v]) {
 			uint32_t c = osr__moves_channel(m, v, row[v]);
 
-			len[v] = OSR_NONE;
+			x->len[v] = OSR_NONE;
 			stack[n++] = v;
 			if (c == OSR_NONE)
 				break;
-			next[v] = fabric->chan_dst[c];
-			v = next[v];
+			x->next[v] = fabric->chan_dst[c];
+			v = x->next[v];
 		}
-		for (far = len[v]; n; len[v] = far) {
+		for (len = x->len[v]; n; x->len[v] = len) {
 			v = stack[--n];
-			if (far == OSR_NONE)
+			if (len == OSR_NONE)
 				continue;
-			far++;
-			order[n_order++] = v;
+			len++;
+			x->order[x->n_order++] = v;
 		}
 	}
-	memcpy(flow, fabric->sw_sources, fabric->n_switches * sizeof(*flow));
-	for (uint32_t i = n_order; i-- > 0;)
-		flow[next[order[i]]] += flow[order[i]];
+	memcpy(x->flow, fabric->sw_sources, fabric->n_switches * sizeof(*x->flow));
+	for (uint32_t i = x->n_order; i-- > 0;)
+		x->flow[x->next[x->order[i]]] += x->flow[x->order[i]];
 	memset(x->in, 0, fabric->n_switches);
 	x->n_branch = 0;
-	for (uint32_t i = 0; over && i < n_order; i++) {
-		uint32_t v = order[i];
+	for (uint32_t i = 0; over && i < x->n_order; i++) {
+		uint32_t v = x->order[i];
 
-		if (v != near && !x->in[next[v]])
-			continue;
-		x->in[v] = 1;
-		x->branch[x->n_branch++] = v;
+		x->in[v] = v == near || x->in[x->next[v]];
+		if (x->in[v])
+			x->branch[x->n_branch++] = v;
 	}
-	x->n_order = n_order;
 	x->work -= fabric->n_switches;
 }
 
