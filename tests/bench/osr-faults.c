@@ -174,52 +174,59 @@ static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric 
 
 /* ---- one fault after the other ------------------------------------------------------------- */
 
-struct sums {
-	uint64_t n, kept, bound, changed, lost, longer, longer_anew, blocks, blocks_anew,
-		blocks_bound;
-	double efi, worst_efi, efi_anew, worst_anew, worst_over_anew, worst_blocks, worst_longer;
-	double ms_route, ms_full;
-};
+/* Of all faults the sum, the mean or the worst, with so many digits. */
+static struct figure {
+	const char *name;
+	enum { SUM, MEAN, WORST } how;
+	int digits;
+	double value;
+} figures[32];
 
-static void raise(double *most, double x)
+static void note(const char *name, int how, int digits, double x)
 {
-	*most = x > *most ? x : *most;
+	struct figure *f = figures;
+
+	while (f->name && strcmp(f->name, name))
+		f++;
+	x = how != WORST ? f->value + x : x > f->value ? x : f->value;
+	*f = (struct figure){ name, how, digits, x };
 }
 
-/* What became of it. */
+/* What became of a fault. */
 static void count(const struct osr_result *whole, const struct run *run, const struct run *full,
-		  uint32_t chan, uint32_t rounds, struct sums *n)
+		  uint32_t chan, uint32_t rounds)
 {
 	const struct osr_fabric *f = &run->x.fabric;
 	double ratio = efi_over_bound(&run->x, rounds), anew = efi_over_bound(&full->x, rounds);
-	uint64_t must, blocks = count_blocks(whole, &run->x);
+	double blocks = (double)count_blocks(whole, &run->x);
+	uint64_t must, bound = count_bound(whole, f, chan, &must);
 
-	n->n++;
-	n->kept += run->x.routing.stable.kept;
-	n->bound += count_bound(whole, f, chan, &must);
-	n->changed += osr_routing_changed(whole, f, &run->x.routing, NULL);
-	n->blocks += blocks;
-	n->blocks_bound += must;
-	raise(&n->worst_blocks, must ? (double)blocks / (double)must : 0);
-	n->blocks_anew += count_blocks(whole, &full->x);
-	n->efi += ratio;
-	n->efi_anew += anew;
-	raise(&n->worst_efi, ratio);
-	raise(&n->worst_anew, anew);
-	raise(&n->worst_over_anew, ratio / anew);
-	n->lost += run->x.routing.stable.n_sl_lost;
-	n->longer += run->x.routing.n_longer;
-	n->longer_anew += full->x.routing.n_longer;
-	raise(&n->worst_longer, (double)run->x.routing.n_longer / f->n_dests / f->n_switches);
-	n->ms_route += run->ms_route;
-	n->ms_full += full->ms_route;
+	note("cables", SUM, 0, 1);
+	note("kept", SUM, 0, run->x.routing.stable.kept);
+	note("bound", SUM, 0, (double)bound);
+	note("changed", SUM, 0, (double)osr_routing_changed(whole, f, &run->x.routing, NULL));
+	note("sl_lost", SUM, 0, run->x.routing.stable.n_sl_lost);
+	note("longer", SUM, 0, run->x.routing.n_longer);
+	note("longer_anew", SUM, 0, full->x.routing.n_longer);
+	note("worst_longer", WORST, 4,
+	     (double)run->x.routing.n_longer / f->n_dests / f->n_switches);
+	note("blocks", MEAN, 1, blocks);
+	note("blocks_anew", MEAN, 1, (double)count_blocks(whole, &full->x));
+	note("blocks_bound", MEAN, 1, (double)must);
+	note("worst_blocks_over_bound", WORST, 4, must ? blocks / (double)must : 0);
+	note("efi_over_bound", MEAN, 4, ratio);
+	note("worst_efi_over_bound", WORST, 4, ratio);
+	note("efi_anew_over_bound", MEAN, 4, anew);
+	note("worst_efi_anew_over_bound", WORST, 4, anew);
+	note("worst_efi_over_anew", WORST, 4, ratio / anew);
+	note("route_ms", MEAN, 3, run->ms_route);
+	note("full_route_ms", MEAN, 3, full->ms_route);
 }
 
 static void die_one_by_one(struct faults *x, struct run *whole, struct osr_prng *seed,
 			   uint32_t n_faults, bool switches, bool pile, uint32_t rounds)
 {
 	struct run *before[n_faults + 1];
-	struct sums n = { 0 };
 
 	before[0] = whole;
 	for (uint32_t i = 0; i < n_faults; i++) {
@@ -237,24 +244,15 @@ static void die_one_by_one(struct faults *x, struct run *whole, struct osr_prng 
 			x->sw[sw] = false;
 			faults_cable(x, chan, false);
 		}
-		count(&whole->x, before[i + 1], full, chan, rounds, &n);
+		count(&whole->x, before[i + 1], full, chan, rounds);
 		drop(full);
 	}
 	for (uint32_t i = n_faults; i; i--)
 		drop(before[i]);
-	printf("{\"cables\": %lu, \"kept\": %lu, \"bound\": %lu, \"changed\": %lu, \"sl_lost\": "
-	       "%lu, \"longer\": %lu, "
-	       "\"longer_anew\": %lu, \"worst_longer\": %.4f, \"blocks\": %.1f, \"blocks_anew\": "
-	       "%.1f, "
-	       "\"blocks_bound\": %.1f, \"worst_blocks_over_bound\": %.4f, \"efi_over_bound\": "
-	       "%.4f, "
-	       "\"worst_efi_over_bound\": %.4f, \"efi_anew_over_bound\": %.4f, "
-	       "\"worst_efi_anew_over_bound\": %.4f, "
-	       "\"worst_efi_over_anew\": %.4f, \"route_ms\": %.3f, \"full_route_ms\": %.3f}\n",
-	       n.n, n.kept, n.bound, n.changed, n.lost, n.longer, n.longer_anew, n.worst_longer,
-	       (double)n.blocks / n.n, (double)n.blocks_anew / n.n, (double)n.blocks_bound / n.n,
-	       n.worst_blocks, n.efi / n.n, n.worst_efi, n.efi_anew / n.n, n.worst_anew,
-	       n.worst_over_anew, n.ms_route / n.n, n.ms_full / n.n);
+	for (const struct figure *f = figures; f->name; f++)
+		printf("%s\"%s\": %.*f", f == figures ? "{" : ", ", f->name, f->digits,
+		       f->value / (f->how == MEAN ? n_faults : 1));
+	printf("}\n");
 }
 
 /* ---- transitions --------------------------------------------------------------------------- */

@@ -30,11 +30,10 @@ struct updown {
 	const struct osr_spf *s;
 	const struct osr_fabric *f;
 	bool spread;
-	uint32_t *number;   /* [n_switches] place in the order from the root outwards */
-	uint32_t *length;   /* [n_switches] channels to the destination; OSR_NONE: no route yet */
-	uint32_t *distance; /* [n_switches] the same over shortest paths */
-	uint32_t *queue;    /* [n_switches] */
-	uint32_t *trees;    /* [n_channels] destinations routed over it */
+	uint32_t *number; /* [n_switches] place in the order from the root outwards */
+	uint32_t *length; /* [n_switches] channels to the destination; OSR_NONE: no route yet */
+	uint32_t *queue;  /* [n_switches] */
+	uint32_t *trees;  /* [n_channels] destinations routed over it */
 };
 
 static enum osr_status example_init(struct updown *u, const struct osr_spf *s, bool spread,
@@ -45,10 +44,9 @@ static enum osr_status example_init(struct updown *u, const struct osr_spf *s, b
 	*u = (struct updown){ .s = s, .f = s->f, .spread = spread };
 	u->number = osr_alloc(scratch, n, sizeof(*u->number));
 	u->length = osr_alloc(scratch, n, sizeof(*u->length));
-	u->distance = osr_alloc(scratch, n, sizeof(*u->distance));
 	u->queue = osr_alloc(scratch, n, sizeof(*u->queue));
 	u->trees = osr_calloc(scratch, s->f->n_channels, sizeof(*u->trees));
-	if (!u->number || !u->length || !u->distance || !u->queue || !u->trees)
+	if (!u->number || !u->length || !u->queue || !u->trees)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for up/down routes");
 	return OSR_OK;
 }
@@ -124,40 +122,6 @@ static void example_route_up(struct updown *u, uint32_t root, uint8_t *hop)
 	}
 }
 
-/* The settling order is one of ascending distance: whoever is closer has its distance already. */
-static void example_find_distances(struct updown *u, uint32_t dest_switch)
-{
-	const struct osr_fabric *f = u->f;
-	const uint16_t *order = u->s->order + (size_t)dest_switch * f->n_switches;
-
-	memset(u->distance, 0xff, f->n_switches * sizeof(*u->distance));
-	u->distance[dest_switch] = 0;
-	for (uint32_t i = 1; i < u->s->n_order[dest_switch]; i++) {
-		uint32_t v = order[i], least = OSR_NONE;
-
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++)
-			if (u->distance[f->chan_dst[c]] < least)
-				least = u->distance[f->chan_dst[c]];
-		u->distance[v] = least + 1;
-	}
-}
-
-/* Returns how many switches have a longer route than they would need. */
-static uint32_t example_count_tree(struct updown *u, uint32_t dest_switch, const uint8_t *hop)
-{
-	const struct osr_fabric *f = u->f;
-	uint32_t n_longer = 0;
-
-	example_find_distances(u, dest_switch);
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		if (v == dest_switch || u->length[v] == OSR_NONE)
-			continue;
-		u->trees[f->chan_row[v] + hop[v]]++;
-		n_longer += u->length[v] > u->distance[v];
-	}
-	return n_longer;
-}
-
 static uint32_t example_route_all(struct updown *u, uint8_t *hops)
 {
 	const struct osr_fabric *f = u->f;
@@ -169,7 +133,17 @@ static uint32_t example_route_all(struct updown *u, uint8_t *hops)
 
 		example_route_down(u, sw, hop);
 		example_route_up(u, u->s->center[f->sw_component[sw]], hop);
-		n_longer += example_count_tree(u, sw, hop);
+		/* A route is longer than it need be if one of its channels leads no closer. */
+		for (uint32_t v = 0; v < f->n_switches; v++) {
+			bool shortest = true;
+
+			if (v != sw && u->length[v] != OSR_NONE)
+				u->trees[f->chan_row[v] + hop[v]]++;
+			for (uint32_t w = v; w != sw && u->length[v] != OSR_NONE && shortest;
+			     w = f->chan_dst[f->chan_row[w] + hop[w]])
+				shortest = osr_spf_is_closer(u->s, sw, f->chan_row[w] + hop[w]);
+			n_longer += !shortest;
+		}
 	}
 	return n_longer;
 }
