@@ -32,15 +32,15 @@ def wrapped(workdir, at, plugins):
             opensm.stop()
         with open(os.path.join(opensm.dir, 'output')) as file:
             said = file.read()
-        calls = [int(l.split()[-2]) for l in said.splitlines() if l.startswith('osrwrap:')]
+        calls = [int(l.split()[-2]) for l in said.splitlines() if l.startswith('osrprobe:')]
         expect(calls and max(calls) > 6, 'the wrapper was not called: ' + said[-300:])
         opensm.check_own_log()
 
 
 # Before the first routing: what a result needs must be there by then. And before osmroutes has seen the list: the engine
 # it takes over is then the wrapper's.
-for _name, *_words in (('start', 'start', 'osmroutes osrwrap'), ('done', 'done', 'osmroutes osrwrap'),
-                       ('first', 'done', 'osrwrap osmroutes')):
+for _name, *_words in (('start', 'start', 'osmroutes osrprobe'), ('done', 'done', 'osmroutes osrprobe'),
+                       ('first', 'done', 'osrprobe osmroutes')):
     scenario('beside.wrapper-' + _name)(lambda workdir, words=_words: wrapped(workdir, *words))
 
 

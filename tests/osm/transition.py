@@ -141,7 +141,7 @@ def two_rounds(workdir):
     round, and after."""
     env = {'OSR_CLOCK_HOLD_MS': str(HOLD)}
     with running(workdir, 'tree-3', 'dfsssp',
-                 options=dict(QOS, event_plugin_name='osrclock osmroutes'), env=env,
+                 options=dict(QOS, event_plugin_name='osrprobe osmroutes'), env=env,
                  plugin_conf='ask_switches = no\n') as (fabric, opensm):
         opensm.resweep()
         before = judge(fabric, opensm, ours='dfsssp')

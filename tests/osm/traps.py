@@ -22,7 +22,7 @@ def gate_of(fabric):
 def clocked(fabric, engine, options=None, **kwargs):
     env = {'OSR_CLOCK_GATE': gate_of(fabric)}
     return Opensm(fabric, engine, plugin=True, env=env,
-                  options=dict(QOS, event_plugin_name='osmroutes osrclock', **(options or {})), **kwargs)
+                  options=dict(QOS, event_plugin_name='osmroutes osrprobe', **(options or {})), **kwargs)
 
 
 def every_cable(workdir, netfile, engine, step):

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * libosrwrap.so: a plugin that wraps routing engines, as one that audits or times them would. At the
- * start and at the end of every discovery it exchanges context and callbacks of every engine of the
+ * libosrprobe.so: a plugin beside osmroutes. It makes opensm wait: every discovery while the file OSR_CLOCK_GATE is there;
+ * and for OSR_CLOCK_HOLD_MS what follows on the tables, but for the first; for that it has to be listed first.
+ *
+ * With OSR_WRAP_AT=start or done it wraps routing engines, as one that audits or times them would. At the
+ * start or at the end of every discovery it exchanges context and callbacks of every engine of the
  * list for its own, once each, and calls what it found with the context that it found.
  *
  * A callback of another plugin that is called with the context of this one would read a stranger's
@@ -12,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "osm/compat.h"
 
@@ -37,7 +42,7 @@ static struct wrapped *of(void *context)
 			wrap.engine[i].n_calls++;
 			return &wrap.engine[i];
 		}
-	fprintf(stderr, "osrwrap: called with the context of another plugin\n");
+	fprintf(stderr, "osrprobe: called with the context of another plugin\n");
 	abort();
 }
 
@@ -95,7 +100,7 @@ static void destroy(void *context)
 {
 	struct wrapped *w = of(context);
 
-	fprintf(stderr, "osrwrap: %s: %u calls\n", w->inner.name, (unsigned)w->n_calls);
+	fprintf(stderr, "osrprobe: %s: %u calls\n", w->inner.name, (unsigned)w->n_calls);
 	if (w->inner.destroy)
 		w->inner.destroy(w->inner.context);
 }
@@ -126,13 +131,23 @@ static void wrap_engine(struct osm_routing_engine *re)
 	re->destroy = destroy;
 }
 
+static void wait_ms(long ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
 static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
 {
-	const char *when = getenv("OSR_WRAP_AT");
-	osm_epi_event_id_t at = when && !strcmp(when, "done") ? OSM_EVENT_ID_HEAVY_SWEEP_DONE
-							      : OSM_EVENT_ID_HEAVY_SWEEP_START;
+	const char *gate = getenv("OSR_CLOCK_GATE"), *ms = getenv("OSR_CLOCK_HOLD_MS");
+	const char *at = getenv("OSR_WRAP_AT");
+	static unsigned n_sweeps;
 
-	if (event != at)
+	while (event == OSM_EVENT_ID_HEAVY_SWEEP_START && gate && !access(gate, F_OK))
+		wait_ms(10);
+	if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE && n_sweeps++ && ms)
+		wait_ms(atol(ms));
+	if (!at || event != (strcmp(at, "done") ? OSM_EVENT_ID_HEAVY_SWEEP_START
+						: OSM_EVENT_ID_HEAVY_SWEEP_DONE))
 		return;
 	cl_plock_excl_acquire(&wrap.osm->lock);
 	for (struct osm_routing_engine *re = wrap.osm->routing_engine_list; re; re = re->next)
