@@ -22,9 +22,11 @@
 
 /* --- before the first tree -------------------------------------------------------------------- */
 
-/* Are the tables of this fabric? */
-static enum osr_status check_dimensions(const struct checker *k)
+/* Are the tables of this fabric? A claim that lacks what it speaks of is refused before anything is walked, too. */
+static enum osr_status check_input(const struct checker *k)
 {
+	const uint32_t more = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
+	const uint32_t all = more | OSR_CLAIM_MINIMAL | OSR_CLAIM_DEADLOCK_FREE;
 	const struct osr_routing *routing = k->r;
 	const struct osr_fabric *fabric = k->f;
 
@@ -53,16 +55,6 @@ static enum osr_status check_dimensions(const struct checker *k)
 				"senders may choose any SL, but their SL2VL tables map SL %u to VL "
 				"%u of %u",
 				sl, routing->ca_sl2vl[sl], routing->n_vls);
-	return OSR_OK;
-}
-
-/* A claim that lacks what it speaks of is refused before anything is walked. */
-static enum osr_status check_claims(const struct checker *k)
-{
-	const uint32_t more = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
-	const uint32_t all = more | OSR_CLAIM_MINIMAL | OSR_CLAIM_DEADLOCK_FREE;
-	const struct osr_routing *routing = k->r;
-
 	if (routing->claims & ~all)
 		return osr_fail(k->diag, OSR_CHECK_FAILED,
 				"the routing makes unknown claims (0x%x)", routing->claims & ~all);
@@ -306,27 +298,6 @@ static bool peel_tree(struct checker *k, struct tree *t)
 	return done <= 1;
 }
 
-/* How long the routes of a peeled tree are. */
-static void measure_tree(struct checker *k, const struct tree *t)
-{
-	struct osr_verdict *verdict = k->v;
-	bool host = k->f->term_weight[k->f->dest_term[t->dest]];
-
-	k->depth[t->root] = 0;
-	for (uint32_t i = 1; i < t->n; i++) {
-		uint32_t s = t->order[i];
-		uint32_t depth = k->depth[k->f->chan_dst[chan_of(k, t, s)]] + 1;
-
-		k->depth[s] = depth;
-		if (depth > verdict->max_hops)
-			verdict->max_hops = depth;
-		if (depth > t->dist[s]) {
-			verdict->n_longer++;
-			verdict->n_host_longer += host && k->f->sw_sources[s];
-		}
-	}
-}
-
 /* --- what is wrong? -------------------------------------------------------------------------- */
 
 /* Packets for dest (OSR_NONE: multicast) come on (from, vl_from) and go on by (to, vl_to). */
@@ -440,28 +411,36 @@ static enum osr_status blame_tree(struct checker *k, const struct tree *t)
 
 static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
 {
-	uint32_t term = k->f->dest_term[t->dest];
-	bool sound = t->lft[t->root] == k->f->term_port[term];
+	struct osr_verdict *verdict = k->v;
+	uint32_t term = k->f->dest_term[t->dest], longest;
+	bool sound = t->lft[t->root] == k->f->term_port[term], host = k->f->term_weight[term];
 
 	/* Where no cable leads there must be no entry. */
-	k->v->n_no_path += k->f->n_switches - t->n;
+	verdict->n_no_path += k->f->n_switches - t->n;
 	for (uint32_t s = 0; s < k->f->n_switches && t->n < k->f->n_switches; s++)
 		sound &= t->dist[s] != OSR_NONE || t->lft[s] == OSR_NO_PATH;
 	if (!sound)
 		return blame_tree(k, t);
-	if (k->minimal && t->dist[t->order[t->n - 1]] > k->v->max_hops)
-		k->v->max_hops = t->dist[t->order[t->n - 1]];
-	if (!k->minimal) {
-		if (!peel_tree(k, t))
-			return blame_tree(k, t);
-		measure_tree(k, t);
+	longest = k->minimal ? t->dist[t->order[t->n - 1]] : 0;
+	if (!k->minimal && !peel_tree(k, t))
+		return blame_tree(k, t);
+	/* How long the routes of a peeled tree are. */
+	for (uint32_t i = 0; !k->minimal && i < t->n; i++) {
+		uint32_t s = t->order[i],
+			 depth = i ? k->depth[k->f->chan_dst[chan_of(k, t, s)]] + 1 : 0;
+
+		k->depth[s] = depth;
+		longest = depth > longest ? depth : longest;
+		verdict->n_longer += depth > t->dist[s];
+		verdict->n_host_longer += depth > t->dist[s] && host && k->f->sw_sources[s];
 	}
 	if (!check_walk_tree(k, t))
 		return blame_tree(k, t);
 	/* Switches of the tree, but its root, that have CAs or routers send to hosts. */
-	for (uint32_t i = 1; k->f->term_weight[term] && i < t->n; i++)
-		k->v->n_host_routes += k->f->sw_sources[t->order[i]] != 0;
-	k->v->n_routes += t->n - 1;
+	for (uint32_t i = 1; host && i < t->n; i++)
+		verdict->n_host_routes += k->f->sw_sources[t->order[i]] != 0;
+	verdict->n_routes += t->n - 1;
+	verdict->max_hops = longest > verdict->max_hops ? longest : verdict->max_hops;
 	if (!follows_sls(k))
 		return OSR_OK;
 	return k->r->sl2vl ? osr__check_follow_vls(k, t) : osr__check_follow_sls(k, t);
@@ -515,28 +494,13 @@ static void team_check(void *ctx, uint32_t i, uint32_t batch)
 		__atomic_store_n(&team->st, st, __ATOMIC_RELAXED);
 }
 
-static void team_add(struct checker *k, const struct checker *member)
-{
-	const struct osr_verdict *part = member->v;
-	struct osr_verdict *sum = k->v;
-
-	for (uint32_t p = 0; p < k->f->n_ports; p++)
-		k->port[p].load += member->port[p].load;
-	k->sls |= member->sls;
-	sum->n_routes += part->n_routes;
-	sum->n_longer += part->n_longer;
-	sum->n_host_routes += part->n_host_routes;
-	sum->n_host_longer += part->n_host_longer;
-	sum->n_no_path += part->n_no_path;
-	sum->max_hops = sum->max_hops < part->max_hops ? part->max_hops : sum->max_hops;
-}
-
 /* By n checkers; if they find a fault, by one. */
 static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct team team = { .member = osr_alloc(scratch, n, sizeof(*team.member)),
 			     .verdict = osr_calloc(scratch, n, sizeof(*team.verdict)) };
+	struct osr_verdict *sum = k->v;
 
 	for (uint32_t i = 0; i < n && !osr_arena_failed(scratch, k->diag); i++) {
 		team.member[i] = *k;
@@ -551,8 +515,19 @@ static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_are
 		osr_arena_reset(scratch, mark);
 		return check_trees(k, 1, scratch);
 	}
-	for (uint32_t i = 0; i < n; i++)
-		team_add(k, &team.member[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct osr_verdict *part = &team.verdict[i];
+
+		for (uint32_t p = 0; p < k->f->n_ports; p++)
+			k->port[p].load += team.member[i].port[p].load;
+		k->sls |= team.member[i].sls;
+		sum->n_routes += part->n_routes;
+		sum->n_longer += part->n_longer;
+		sum->n_host_routes += part->n_host_routes;
+		sum->n_host_longer += part->n_host_longer;
+		sum->n_no_path += part->n_no_path;
+		sum->max_hops = sum->max_hops < part->max_hops ? part->max_hops : sum->max_hops;
+	}
 	return team.st;
 }
 
@@ -603,33 +578,10 @@ static enum osr_status check_shared_vls(struct checker *k)
 	return OSR_OK;
 }
 
-static enum osr_status check_all(struct checker *k, struct osr_arena *scratch)
-{
-	enum osr_status st = check_dimensions(k);
-
-	if (st == OSR_OK)
-		st = check_claims(k);
-	if (st == OSR_OK)
-		st = check_prepare(k, scratch);
-	if (st == OSR_OK)
-		st = osr__check_prepare_lanes(k, scratch);
-	if (st != OSR_OK)
-		return st;
-	st = check_trees(k, osr_threads_parts(scratch, (uint64_t)k->f->n_dests * k->f->n_switches),
-			 scratch);
-	check_sum_loads(k);
-	if (st == OSR_OK && k->shared)
-		st = check_shared_vls(k);
-	if (st == OSR_OK && k->r->mcast_parent)
-		st = osr__check_mcast(k, scratch);
-	return st;
-}
-
 /* load: NULL, or [n_channels]. */
-static enum osr_status check_loads(const struct osr_fabric *fabric,
-				   const struct osr_routing *routing, struct osr_arena *scratch,
-				   struct osr_verdict *verdict, uint64_t *load,
-				   struct osr_diag *diag)
+static enum osr_status check_all(const struct osr_fabric *fabric, const struct osr_routing *routing,
+				 struct osr_arena *scratch, struct osr_verdict *verdict,
+				 uint64_t *load, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct checker k = {
@@ -640,10 +592,23 @@ static enum osr_status check_loads(const struct osr_fabric *fabric,
 		.minimal = routing->claims & OSR_CLAIM_MINIMAL,
 		.shared = !routing->sl2vl && (!routing->sl || (routing->claims & OSR_CLAIM_ANY_SL)),
 	};
-	enum osr_status st;
+	enum osr_status st = check_input(&k);
 
 	*verdict = (struct osr_verdict){ 0 };
-	st = check_all(&k, scratch);
+	if (st == OSR_OK)
+		st = check_prepare(&k, scratch);
+	if (st == OSR_OK)
+		st = osr__check_prepare_lanes(&k, scratch);
+	if (st == OSR_OK) {
+		uint64_t work = (uint64_t)fabric->n_dests * fabric->n_switches;
+
+		st = check_trees(&k, osr_threads_parts(scratch, work), scratch);
+		check_sum_loads(&k);
+	}
+	if (st == OSR_OK && k.shared)
+		st = check_shared_vls(&k);
+	if (st == OSR_OK && routing->mcast_parent)
+		st = osr__check_mcast(&k, scratch);
 	verdict->n_vls = k.sls ? __builtin_popcount(k.sls) : routing->n_vls;
 	if (st == OSR_OK)
 		verdict->proven = routing->claims;
@@ -664,7 +629,7 @@ enum osr_status osr_check_keep(const struct osr_fabric *fabric, const struct osr
 	if (!load)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the loads of %u channels",
 				fabric->n_channels);
-	st = check_loads(fabric, routing, scratch, &checked->verdict, load, diag);
+	st = check_all(fabric, routing, scratch, &checked->verdict, load, diag);
 	if (st)
 		return st;
 	checked->load = load;
@@ -689,5 +654,5 @@ enum osr_status osr_check(const struct osr_fabric *fabric, const struct osr_rout
 			  struct osr_arena *scratch, struct osr_verdict *verdict,
 			  struct osr_diag *diag)
 {
-	return check_loads(fabric, routing, scratch, verdict, NULL, diag);
+	return check_all(fabric, routing, scratch, verdict, NULL, diag);
 }

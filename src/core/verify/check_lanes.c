@@ -271,54 +271,6 @@ enum osr_status osr__check_follow_sls(struct checker *k, const struct tree *t)
 	return OSR_OK;
 }
 
-/*
- * Adds what is on the channel of switch s (mask[s], vls[s]) to the next switch, as that switch's
- * table for this pair of ports maps it.
- */
-static enum osr_status push_vls(struct checker *k, const struct tree *t, uint32_t s)
-{
-	const struct passage *by = &k->passage[k->out[s]], *on = &k->passage[k->out[by->dst]];
-	const uint8_t *vl = k->vl_of + by->pair + t->lft[by->dst];
-	const uint16_t *vls = k->vls + (size_t)s * k->n_kinds;
-	uint16_t *next_vls = k->vls + (size_t)by->dst * k->n_kinds;
-
-	for (unsigned kinds = k->mask[s]; kinds; kinds &= kinds - 1) {
-		unsigned kind = __builtin_ctz(kinds), vl_to = vl[(size_t)kind * k->n_pairs];
-		unsigned bit = vl_bit(vl_to);
-		enum osr_status st = OSR_OK;
-
-		if (bit & ~on->vl_ok)
-			return fail_vl(k, t, by->dst, bit);
-		if (by->dst != t->root && k->rank)
-			st = check_ranks(k, t, by->chan, vls[kind], on->chan, vl_to);
-		if (st != OSR_OK)
-			return st;
-		next_vls[kind] |= bit;
-	}
-	k->mask[by->dst] |= k->mask[s];
-	return OSR_OK;
-}
-
-/* Adds what the hosts of switch s and its port 0 send. */
-static enum osr_status inject_vls(struct checker *k, const struct tree *t, uint32_t s)
-{
-	const uint16_t *inject = k->inject + (size_t)k->out[s] * k->n_kinds;
-	uint16_t sls = sls_from(k, t, s), ok = k->passage[k->out[s]].vl_ok;
-	unsigned kinds = sls == 0xffff ? (1u << k->n_kinds) - 1 : 0;
-
-	for (unsigned left = kinds ? 0 : sls; left; left &= left - 1)
-		kinds |= 1u << k->kind_of[__builtin_ctz(left)];
-	for (unsigned left = kinds; left; left &= left - 1) {
-		unsigned kind = __builtin_ctz(left);
-
-		if (inject[kind] & ~ok)
-			return fail_vl(k, t, s, inject[kind] & ~ok);
-		k->vls[(size_t)s * k->n_kinds + kind] |= inject[kind];
-	}
-	k->mask[s] |= kinds;
-	return OSR_OK;
-}
-
 /* With SL2VL tables: the VLs of every kind of SLs, channel by channel. */
 enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t)
 {
@@ -328,14 +280,45 @@ enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t)
 		k->out[t->order[i]] = k->f->port_row[t->order[i]] + t->lft[t->order[i]];
 	for (uint32_t i = t->n; i-- > 0;) {
 		uint32_t s = t->order[i];
-		enum osr_status st = inject_vls(k, t, s);
+		const struct passage *by = &k->passage[k->out[s]], *on;
+		const uint16_t *inject = k->inject + (size_t)k->out[s] * k->n_kinds;
+		uint16_t *vls = k->vls + (size_t)s * k->n_kinds,
+			 *next_vls = k->vls + (size_t)by->dst * k->n_kinds;
+		const uint8_t *vl;
+		uint16_t sls = sls_from(k, t, s);
+		unsigned kinds = sls == 0xffff ? (1u << k->n_kinds) - 1 : 0;
+		enum osr_status st = OSR_OK;
 
-		if (st == OSR_OK && s != t->root)
-			st = push_vls(k, t, s);
-		if (st != OSR_OK)
-			return st;
-		for (uint32_t kind = 0; s != t->root && kind < k->n_kinds; kind++)
-			k->sls |= k->vls[(size_t)s * k->n_kinds + kind];
+		/* What the hosts of the switch and its port 0 send joins what has come. */
+		for (unsigned left = kinds ? 0 : sls; left; left &= left - 1)
+			kinds |= 1u << k->kind_of[__builtin_ctz(left)];
+		for (unsigned left = kinds; left; left &= left - 1) {
+			unsigned kind = __builtin_ctz(left), ok = by->vl_ok;
+
+			if (inject[kind] & ~ok)
+				return fail_vl(k, t, s, inject[kind] & ~ok);
+			vls[kind] |= inject[kind];
+		}
+		k->mask[s] |= kinds;
+		if (s == t->root)
+			continue;
+		/* All of it goes on as the table of the next switch for this pair of ports maps it. */
+		on = &k->passage[k->out[by->dst]];
+		vl = k->vl_of + by->pair + t->lft[by->dst];
+		for (unsigned left = k->mask[s]; left; left &= left - 1) {
+			unsigned kind = __builtin_ctz(left), vl_to = vl[(size_t)kind * k->n_pairs];
+			unsigned bit = vl_bit(vl_to);
+
+			if (bit & ~on->vl_ok)
+				return fail_vl(k, t, by->dst, bit);
+			if (by->dst != t->root && k->rank)
+				st = check_ranks(k, t, by->chan, vls[kind], on->chan, vl_to);
+			if (st != OSR_OK)
+				return st;
+			next_vls[kind] |= bit;
+			k->sls |= vls[kind];
+		}
+		k->mask[by->dst] |= k->mask[s];
 	}
 	return OSR_OK;
 }
@@ -434,30 +417,6 @@ static void mcast_vls(const struct checker *k, uint32_t c, uint16_t vls[16])
 				table_of(k, s, fabric->chan_port[o], fabric->chan_port[c])[sl]);
 }
 
-/* What leaves by channel c, from hosts or from other links, has a VL that is there. */
-static enum osr_status check_mcast_vls(struct checker *k, uint32_t c, const uint16_t vls[16])
-{
-	unsigned ok = (1u << k->f->chan_vls[c]) - 1, missing;
-	char on[16] = "";
-	struct name a;
-
-	if (!k->shared)
-		ok &= (1u << k->r->n_vls) - 1;
-	for (unsigned sl = 0; sl < 16; sl++) {
-		missing = vls[sl] & ~ok;
-		if (!missing)
-			continue;
-		if (mcast_by_tables(k))
-			snprintf(on, sizeof(on), " on SL %u", sl);
-		return osr_fail(k->diag, OSR_CHECK_FAILED,
-				"multicast%s leaves switch %s port %u on VL %u, beyond the %u VLs "
-				"of the routing or those of the cable",
-				on, sw_name(k, k->f->chan_src[c], &a), k->f->chan_port[c],
-				(unsigned)__builtin_ctz(missing), k->r->n_vls);
-	}
-	return OSR_OK;
-}
-
 /* A switch copies a packet to all tree links but the one it came by, and each copy waits for its channel. */
 static enum osr_status check_mcast_turn(struct checker *k, uint32_t in, const uint16_t vls[16],
 					uint32_t out)
@@ -485,27 +444,47 @@ enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 	const struct osr_fabric *fabric = k->f;
 	uint32_t *root = osr_alloc(scratch, fabric->n_switches, sizeof(*root));
 	uint32_t *host = osr_alloc(scratch, fabric->n_switches, sizeof(*host));
+	bool by_tables = mcast_by_tables(k);
 	enum osr_status st;
 	uint16_t vls[16];
+	char on[16] = "";
+	struct name a;
 
 	if (osr_arena_failed(scratch, k->diag))
 		return OSR_NOMEM;
 	st = check_forest(k, root, host);
 	if (st != OSR_OK || !(k->r->claims & OSR_CLAIM_MULTICAST))
 		return st;
-	for (uint32_t c = 0; c < fabric->n_channels && !st; c++)
-		if (in_forest(k, c)) {
-			mcast_vls(k, c, vls);
-			st = check_mcast_vls(k, c, vls);
+	/* What leaves by each channel, from hosts or from other links, has a VL that is there. */
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		unsigned ok = (1u << fabric->chan_vls[c]) - 1, missing;
+
+		if (!in_forest(k, c))
+			continue;
+		mcast_vls(k, c, vls);
+		if (!k->shared)
+			ok &= (1u << k->r->n_vls) - 1;
+		for (unsigned sl = 0; sl < 16; sl++) {
+			missing = vls[sl] & ~ok;
+			if (!missing)
+				continue;
+			if (by_tables)
+				snprintf(on, sizeof(on), " on SL %u", sl);
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"multicast%s leaves switch %s port %u on VL %u, beyond the "
+					"%u VLs of the routing or those of the cable",
+					on, sw_name(k, fabric->chan_src[c], &a),
+					fabric->chan_port[c], (unsigned)__builtin_ctz(missing),
+					k->r->n_vls);
 		}
+	}
 	for (uint32_t in = 0; in < fabric->n_channels && !st; in++) {
-		uint32_t s = fabric->chan_dst[in];
+		uint32_t s = fabric->chan_dst[in], end = fabric->chan_row[s + 1];
 
 		if (!in_forest(k, in))
 			continue;
 		mcast_vls(k, in, vls);
-		for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1] && !st;
-		     out++)
+		for (uint32_t out = fabric->chan_row[s]; out < end && !st; out++)
 			if (out != fabric->chan_rev[in] && in_forest(k, out))
 				st = check_mcast_turn(k, in, vls, out);
 	}

@@ -263,13 +263,6 @@ static void take_turn(struct run *u, uint32_t c, unsigned from, uint32_t on, uns
 enum { WHITE, GREY, BLACK };
 
 /* Vertices are v * n_channels + c; edges of one are numbered port * OSR_MAX_VLS + VL behind it. */
-struct search {
-	uint8_t *color;
-	uint32_t *stack, *pos;
-	uint32_t n_done;
-	uint32_t *rank;
-};
-
 static uint32_t next_vertex(const struct run *u, uint32_t vertex, uint32_t *pos)
 {
 	const struct osr_fabric *fabric = u->w.f;
@@ -292,67 +285,54 @@ static uint32_t next_vertex(const struct run *u, uint32_t vertex, uint32_t *pos)
 	return OSR_NONE;
 }
 
-/* Depth first from a vertex; the length of a cycle, which ends the stack of *depth, or 0. */
-static uint32_t visit(const struct run *u, struct search *g, uint32_t vertex, uint32_t *depth)
-{
-	uint32_t top = 0, n = 1;
-
-	for (g->stack[0] = vertex;; vertex = g->stack[top]) {
-		uint32_t next;
-
-		if (g->color[vertex] == WHITE) {
-			g->color[vertex] = GREY;
-			g->pos[vertex] = 0;
-		}
-		next = next_vertex(u, vertex, &g->pos[vertex]);
-		if (next == OSR_NONE) {
-			g->color[vertex] = BLACK;
-			if (g->rank)
-				g->rank[vertex] = UINT32_MAX - 1 - g->n_done++;
-			if (top-- == 0)
-				return 0;
-		} else if (g->color[next] == GREY) {
-			*depth = top + 1;
-			for (; g->stack[top] != next; top--)
-				n++;
-			return n;
-		} else if (g->color[next] == WHITE) {
-			g->stack[++top] = next;
-		}
-	}
-}
-
-/* A cycle of the turns marked so far, on OSR_NO_SL so far; or *n_steps = 0, and rank (if not NULL) an order. */
+/*
+ * Depth first: a cycle of the turns marked so far, on OSR_NO_SL so far; or *n_steps = 0, and rank (if not NULL) an
+ * order. Nothing leads to vertices that are not visited.
+ */
 static void search_turns(struct run *u, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(u->scratch);
-	uint32_t n_channels = u->w.f->n_channels, n = n_channels * OSR_MAX_VLS, depth = 0;
-	struct search g = { .color = osr_calloc(u->scratch, n, 1),
-			    .stack = osr_alloc(u->scratch, n, sizeof(*g.stack)),
-			    .pos = osr_alloc(u->scratch, n, sizeof(*g.pos)),
-			    .rank = rank };
+	uint32_t n_channels = u->w.f->n_channels, n = n_channels * OSR_MAX_VLS, n_done = 0,
+		 top = OSR_NONE;
+	uint8_t *color = osr_calloc(u->scratch, n, 1);
+	uint32_t *stack = osr_alloc(u->scratch, n, sizeof(*stack)),
+		 *pos = osr_alloc(u->scratch, n, sizeof(*pos));
 
 	if (osr_arena_failed(u->scratch, u->diag))
 		u->st = OSR_NOMEM;
-	for (uint32_t vertex = 0; !u->st && !u->n_steps && vertex < n; vertex++)
-		if (u->used >> vertex / n_channels & 1 && g.color[vertex] == WHITE)
-			u->n_steps = visit(u, &g, vertex, &depth);
+	for (uint32_t first = 0; !u->st && !u->n_steps && first < n; first++) {
+		if (rank && color[first] == WHITE)
+			rank[first] = UINT32_MAX - 1;
+		if (u->used >> first / n_channels & 1 && color[first] == WHITE)
+			stack[top = 0] = first;
+		while (top != OSR_NONE && !u->n_steps) {
+			uint32_t vertex = stack[top], next;
+
+			pos[vertex] = color[vertex] == WHITE ? 0 : pos[vertex];
+			color[vertex] = GREY;
+			next = next_vertex(u, vertex, &pos[vertex]);
+			if (next == OSR_NONE) {
+				color[vertex] = BLACK;
+				if (rank)
+					rank[vertex] = UINT32_MAX - 1 - n_done++;
+				top--;
+			} else if (color[next] == GREY) {
+				for (u->n_steps = 1; stack[top] != next; top--)
+					u->n_steps++;
+			} else if (color[next] == WHITE) {
+				stack[++top] = next;
+			}
+		}
+	}
 	if (u->n_steps) {
 		u->step = osr_calloc(u->result, u->n_steps, sizeof(*u->step));
 		if (osr_arena_failed(u->result, u->diag))
 			u->st = OSR_NOMEM;
 	}
-	for (uint32_t i = 0; !u->st && i < u->n_steps; i++) {
-		uint32_t vertex = g.stack[depth - u->n_steps + i];
-
-		u->step[i] = (struct osr_loop_step){ .channel = vertex % n_channels,
-						     .vl = (uint8_t)(vertex / n_channels),
+	for (uint32_t i = 0; !u->st && i < u->n_steps; i++)
+		u->step[i] = (struct osr_loop_step){ .channel = stack[top + i] % n_channels,
+						     .vl = (uint8_t)(stack[top + i] / n_channels),
 						     .sl = OSR_NO_SL };
-	}
-	/* Nothing leads to vertices that have not been visited. */
-	for (uint32_t vertex = 0; !u->st && !u->n_steps && rank && vertex < n; vertex++)
-		if (g.color[vertex] == WHITE)
-			rank[vertex] = UINT32_MAX - 1;
 	u->n_unexplained = u->n_steps;
 	osr_arena_reset(u->scratch, mark);
 }
