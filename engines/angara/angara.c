@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include <osmroutes/bound.h>
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/product.h>
@@ -108,8 +109,11 @@ static enum osr_status route_grid(const struct osr_job *job, bool whole, struct 
 						{ NULL, NULL } };
 	const struct setting *const settings[] = { pairs + 2, pairs, pairs + 4 };
 	bool large = (uint64_t)job->fabric->n_dests * job->fabric->n_switches > PAIRS_LARGE;
-	enum osr_status first = OSR_OK;
+	uint64_t least;
+	enum osr_status first = osr_bound_cut(job->fabric, job->scratch, &least, job->diag);
 
+	if (first)
+		return first;
 	for (uint32_t k = 0; k < 3; k++) {
 		struct osr_diag why = { "" };
 		struct offer offer;
@@ -124,8 +128,7 @@ static enum osr_status route_grid(const struct osr_job *job, bool whole, struct 
 		if (!st && (!best->load || price(&offer) < price(best)))
 			*best = offer;
 		if (!st && !k && whole && !strcmp(offer.routing.strategy, "dimension order") &&
-		    (angara_is_even(job->fabric) ||
-		     offer.load * 100 <= osr_spf_bound(job->fabric) * REPLIES_PAY))
+		    (angara_is_even(job->fabric) || offer.load * 100 <= least * REPLIES_PAY))
 			break;
 	}
 	return best->load ? OSR_OK : first;

@@ -3,6 +3,7 @@
  * dfsssp - deadlock-free SSSP: the balanced shortest paths of spf.h, put on virtual lanes by the
  * strategies of lanes.h. Where the lanes do not suffice, some pairs get longer routes.
  */
+#include <osmroutes/bound.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/lanes.h>
 #include <osmroutes/spf.h>
@@ -76,14 +77,15 @@ static bool dfsssp_is_plain(const struct osr_fabric *fabric)
 	return true;
 }
 
-/* As good as tables can be, by the checker's figures: on one lane, minimal, no link above the bound. */
-static bool dfsssp_is_perfect(const struct osr_job *job, const struct osr_checked *checked)
+/* As good as tables can be, by the checker's figures: on one lane, minimal, no link above the least load. */
+static bool dfsssp_is_perfect(const struct osr_job *job, const struct osr_checked *checked,
+			      uint64_t least)
 {
 	uint32_t wanted = OSR_CLAIM_MINIMAL | OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE |
 			  OSR_CLAIM_ANY_SL | (job->request.multicast ? OSR_CLAIM_MULTICAST : 0);
 
 	return (checked->verdict.proven & wanted) == wanted && checked->verdict.n_vls == 1 &&
-	       checked->verdict.efi_per_capacity <= (double)osr_spf_bound(job->fabric);
+	       checked->verdict.efi_per_capacity <= (double)least;
 }
 
 /*
@@ -100,6 +102,7 @@ static enum osr_status dfsssp_closed_form(const struct osr_job *job, bool *route
 	struct osr_values whole;
 	struct osr_job mine = *job;
 	enum osr_status st;
+	uint64_t least;
 
 	*routed = false;
 	if (!dmodk || (uint64_t)job->fabric->n_dests * job->fabric->n_switches <= DFSSSP_LARGE ||
@@ -116,7 +119,9 @@ static enum osr_status dfsssp_closed_form(const struct osr_job *job, bool *route
 	if (!st)
 		st = osr_check_keep(job->fabric, job->routing, job->arena, job->scratch, &checked,
 				    &why);
-	*routed = !st && dfsssp_is_perfect(job, &checked);
+	if (!st)
+		st = osr_bound_cut(job->fabric, job->scratch, &least, &why);
+	*routed = !st && dfsssp_is_perfect(job, &checked, least);
 	if (*routed && job->checked)
 		*job->checked = checked;
 	if (!*routed)

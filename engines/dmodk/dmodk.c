@@ -534,7 +534,7 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 	struct osr_routing *routing = job->routing;
 	double start = req->clock_ms ? req->clock_ms() : 0;
 	struct osr_spf_options spf_options = { .ignore_rates = true };
-	struct dmodk m = { .f = job->fabric, .limit = osr_spf_bound(job->fabric) * BALANCE / 100 };
+	struct dmodk m = { .f = job->fabric };
 	enum osr_status st = find_tree(&m, job);
 	struct osr_lanes_job lanes = { .s = &m.spf,
 				       .req = req,
@@ -551,6 +551,7 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 		st = prepare(&m, job->scratch, job->diag);
 	if (st)
 		return st;
+	m.limit = m.spf.least * BALANCE / 100;
 	fill_tables(&m);
 	/* What the rule makes uneven where links are missing: first for shifts, then, if that is not enough, for all. */
 	for (uint32_t i = 0; i < ROUNDS; i++)

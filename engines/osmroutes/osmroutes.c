@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <osmroutes/bound.h>
 #include <osmroutes/check.h>
 #include <osmroutes/spf.h>
 #include <osmroutes/sweep.h>
@@ -277,8 +278,8 @@ static enum osr_status choose_note(const struct chooser *chooser, struct osr_rou
 
 static enum osr_status choose_route(const struct osr_job *job)
 {
-	struct chooser chooser = { .job = job, .bound = osr_spf_bound(job->fabric) };
-	enum osr_status st = OSR_OK;
+	struct chooser chooser = { .job = job };
+	enum osr_status st = osr_bound_cut(job->fabric, job->scratch, &chooser.bound, job->diag);
 
 	for (uint32_t v = 0; v < job->fabric->n_switches; v++)
 		chooser.port_load += job->fabric->sw_sources[v];

@@ -66,6 +66,7 @@ struct osr_spf {
 	 */
 	uint32_t *center;
 	uint32_t max_distance;
+	uint64_t least;    /* osr_bound_cut() */
 	uint32_t n_rounds; /* done */
 
 	/*
@@ -144,12 +145,6 @@ void osr_spf_relieve(struct osr_spf *spf, uint64_t bound);
 
 /* Is the load so close to what no routing can beat that no round is worth while? */
 bool osr_spf_balanced(const struct osr_spf *spf);
-
-/*
- * An edge forwarding index no routing can go below: what is sent to the LIDs of a switch from
- * elsewhere enters it over its channels. O(components * switches).
- */
-uint64_t osr_spf_bound(const struct osr_fabric *fabric);
 
 /*
  * Turns hops into output ports, in place; the dest's own switch gets its end port. Call once,

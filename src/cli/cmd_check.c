@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/paths/bound.h"
+#include <osmroutes/bound.h>
 #include "core/proved/gate.h"
 #include "core/verify/verdict.h"
 #include "cli/cli.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/paths/bound.h"
+#include <osmroutes/bound.h>
 
 /* ---- what is to be measured ------------------------------------------------------------------ */
 

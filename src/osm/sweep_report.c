@@ -2,7 +2,7 @@
 /* What the log and the metrics say of a sweep. */
 #include "sweep.h"
 
-#include "core/paths/bound.h"
+#include <osmroutes/bound.h>
 
 #include "keys.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/paths/bound.h"
+#include <osmroutes/bound.h>
 
 struct duality {
 	const struct osr_fabric *f;

@@ -6,7 +6,7 @@
  */
 #include "test.h"
 
-#include "core/paths/bound.h"
+#include <osmroutes/bound.h>
 #include "fabrics.h"
 
 #define MOST 9

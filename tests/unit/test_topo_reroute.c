@@ -5,7 +5,7 @@
  */
 #include "test.h"
 
-#include "core/paths/bound.h"
+#include <osmroutes/bound.h>
 
 #include "tables.h"
 #include "core/repair/repair.h"

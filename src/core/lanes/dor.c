@@ -153,7 +153,7 @@ static enum osr_status dor_finish(const struct osr_lanes_job *job, const struct 
 			   (n_lanes == 1 ? OSR_CLAIM_ANY_SL : 0);
 	return st || n_lanes > 1 || !plan->p->n_rings
 		       ? st
-		       : osr__ordered_mend(job, routing->rank, tree, osr_spf_bound(job->s->f));
+		       : osr__ordered_mend(job, routing->rank, tree, job->s->least);
 }
 
 enum osr_status osr__dor_assign(struct osr_lanes_job *job, bool *routed)

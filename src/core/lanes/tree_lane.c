@@ -83,8 +83,7 @@ static enum osr_status tree_lane_weigh(struct osr_lanes_job *job, bool cut, bool
 	struct osr_spf_saved saved;
 	enum osr_status st;
 
-	if (job->req->max_vls == 1 || !cut ||
-	    load * 100 <= osr_spf_bound(job->s->f) * TREE_LANE_LOAD)
+	if (job->req->max_vls == 1 || !cut || load * 100 <= job->s->least * TREE_LANE_LOAD)
 		return OSR_OK;
 	st = osr_spf_save(job->s, job->scratch, &saved, job->diag);
 	if (st)

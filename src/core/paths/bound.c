@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* See bound.h. */
-#include "core/paths/bound.h"
+#include <osmroutes/bound.h>
 
 #include <string.h>
 

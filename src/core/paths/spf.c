@@ -6,11 +6,11 @@
  *	osr__spf_graph()    the edges of the shortest-path graph towards it
  *	spf_route_dest()	  each LID behind it: rip up, settle, count
  */
+#include <osmroutes/bound.h>
 #include <osmroutes/spf.h>
 
 #include <string.h>
 
-#include "core/paths/bound.h"
 #include "core/paths/moves.h"
 #include "spf_private.h"
 
@@ -222,8 +222,7 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 				      .unit = spf_scratch->mixed ? spf->unit : NULL,
 				      .open = true };
 	st = osr__moves_init(moves, scratch, diag);
-	return st || spf_scratch->mixed ? st
-					: osr_bound_cut(fabric, scratch, &spf_scratch->least, diag);
+	return st ? st : osr_bound_cut(fabric, scratch, &spf->least, diag);
 }
 
 void osr__spf_graph_free(struct osr_spf *spf, uint32_t root)
@@ -488,36 +487,11 @@ void osr_spf_restore(struct osr_spf *spf, const struct osr_spf_saved *saved)
 	memcpy(spf->weight, saved->weight, spf->f->n_channels * sizeof(*spf->weight));
 }
 
-uint64_t osr_spf_bound(const struct osr_fabric *fabric)
-{
-	uint64_t bound = 0;
-
-	/* Whatever is sent to the LIDs of v from elsewhere enters v over its channels. */
-	for (uint32_t k = 0; k < fabric->n_components; k++) {
-		uint64_t sources = 0;
-
-		for (uint32_t v = 0; v < fabric->n_switches; v++)
-			sources += fabric->sw_component[v] == k ? fabric->sw_sources[v] : 0;
-		for (uint32_t v = 0; v < fabric->n_switches; v++) {
-			uint64_t in = fabric->chan_row[v + 1] - fabric->chan_row[v], lids = 0, cut;
-
-			if (fabric->sw_component[v] != k || !in)
-				continue;
-			for (uint32_t t = fabric->term_row[v]; t < fabric->term_row[v + 1]; t++)
-				lids += (uint64_t)fabric->term_weight[t] << fabric->term_lmc[t];
-			cut = (lids * (sources - fabric->sw_sources[v]) + in - 1) / in;
-			if (bound < cut)
-				bound = cut;
-		}
-	}
-	return bound;
-}
-
 bool osr_spf_balanced(const struct osr_spf *spf)
 {
 	uint64_t sum, now = osr__spf_busiest(spf, &sum);
 
-	return (!spf->scratch->mixed && now <= spf->scratch->least) ||
+	return (!spf->scratch->mixed && now <= spf->least) ||
 	       now * spf->f->n_channels <= sum + sum / 50;
 }
 
@@ -572,7 +546,7 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 		spf_route_round(spf);
 	}
 	if (opt->max_rounds && !osr_spf_balanced(spf))
-		osr_spf_relieve(spf, spf->scratch->least);
+		osr_spf_relieve(spf, spf->least);
 	osr__spf_share(spf);
 }
 

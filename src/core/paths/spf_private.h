@@ -29,9 +29,8 @@ struct osr_spf_scratch {
 	uint8_t *via;                  /* [n_switches] routes from here pass a certain switch */
 	struct osr__moves *moves;
 	uint8_t max_group;
-	bool mixed;     /* units differ from 1 */
-	bool cut;       /* after osr_spf_keep_order(): it leaves out some shortest path */
-	uint64_t least; /* load of the busiest channel, by cuts; 0: unknown */
+	bool mixed; /* units differ from 1 */
+	bool cut;   /* after osr_spf_keep_order(): it leaves out some shortest path */
 };
 
 /* Fills edge_row, edge_chan, edge_next with the shortest-path graph towards root; `free`: whatever the order. */

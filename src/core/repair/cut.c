@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "core/paths/bound.h"
+#include <osmroutes/bound.h>
 #include "core/paths/mcast.h"
 #include "core/paths/moves.h"
 
