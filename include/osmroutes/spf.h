@@ -65,7 +65,6 @@ struct osr_spf {
 	 * distance, then smallest sum, then lowest index), whether or not it has end ports.
 	 */
 	uint32_t *center;
-	uint32_t max_distance;
 	uint64_t least;    /* osr_bound_cut() */
 	uint32_t n_rounds; /* done */
 

@@ -14,8 +14,6 @@
 #include "core/paths/moves.h"
 #include "spf_private.h"
 
-#define BATCH 64 /* breadth-first searches at once: bits of a word */
-
 /* Bucket the dests by switch; CA and router LIDs come before port 0, LIDs ascending within. */
 static void spf_group_dests(struct osr_spf *spf)
 {
@@ -67,84 +65,42 @@ static void set_units(struct osr_spf *spf, bool ignore_rates)
 	}
 }
 
-/* Switches next to the active ones that some search sees for the first time. */
-static uint32_t spf_expand(struct osr_spf *spf, uint32_t n_active)
+/* Settling orders and distances of all switches, breadth first; size[n_components] is zero. */
+static void spf_find_orders(struct osr_spf *spf, uint32_t *size)
 {
 	const struct osr_fabric *fabric = spf->f;
-	struct osr_spf_scratch *scratch = spf->scratch;
-	uint32_t n = 0;
+	uint32_t n_switches = fabric->n_switches, *depth = spf->scratch->count;
 
-	for (uint32_t i = 0; i < n_active; i++) {
-		uint32_t v = scratch->active[i];
-		uint64_t front = scratch->front[v];
+	for (uint32_t v = 0; v < n_switches; v++)
+		size[fabric->sw_component[v]]++;
+	for (uint32_t root = 0; root < n_switches; root++) {
+		uint16_t *order = spf->order + (size_t)root * n_switches;
+		uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * n_switches;
+		uint32_t n = 1, n_all = size[fabric->sw_component[root]];
 
-		scratch->front[v] = 0;
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			uint32_t u = fabric->chan_dst[c];
-			uint64_t fresh = front & ~scratch->seen[u];
+		memset(depth, 0xff, n_switches * sizeof(*depth));
+		order[0] = (uint16_t)root;
+		depth[root] = 0;
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t v = order[i], c = fabric->chan_row[v];
 
-			if (!fresh)
+			dist8[v] = (uint8_t)depth[v];
+			/* Most are as far as it gets: behind the last that is found nobody looks. */
+			for (; n < n_all && c < fabric->chan_row[v + 1]; c++) {
+				uint32_t u = fabric->chan_dst[c];
+
+				if (depth[u] != OSR_NONE)
+					continue;
+				depth[u] = depth[v] + 1;
+				order[n++] = (uint16_t)u;
+			}
+			if (!fabric->sw_sources[root])
 				continue;
-			if (!scratch->next[u])
-				scratch->reached[n++] = u;
-			scratch->next[u] |= fresh;
+			spf->distance_sum[v] += (uint64_t)fabric->sw_sources[root] * depth[v];
+			if (spf->farthest[v] < depth[v])
+				spf->farthest[v] = (uint16_t)depth[v];
 		}
-	}
-	return n;
-}
-
-/* Appends v to the orders of the searches that reached it at this depth. */
-static void spf_reach(struct osr_spf *spf, uint32_t first, uint32_t v, uint32_t depth)
-{
-	const struct osr_fabric *fabric = spf->f;
-	struct osr_spf_scratch *scratch = spf->scratch;
-	uint64_t fresh = scratch->next[v];
-
-	scratch->next[v] = 0;
-	scratch->front[v] = fresh;
-	scratch->seen[v] |= fresh;
-	for (; fresh; fresh &= fresh - 1) {
-		uint32_t root = first + (uint32_t)__builtin_ctzll(fresh);
-
-		scratch->dist8[(size_t)root * fabric->n_switches + v] = (uint8_t)depth;
-		spf->order[(size_t)root * fabric->n_switches + spf->n_order[root]++] = (uint16_t)v;
-		if (!fabric->sw_sources[root])
-			continue;
-		spf->distance_sum[v] += (uint64_t)fabric->sw_sources[root] * depth;
-		spf->farthest[v] =
-			(uint16_t)depth > spf->farthest[v] ? (uint16_t)depth : spf->farthest[v];
-	}
-}
-
-/*
- * Settling orders and distances of all switches, 64 searches at once, one bit each (Then et al.:
- * The More the Merrier, VLDB 2014).
- */
-static void spf_find_orders(struct osr_spf *spf)
-{
-	const struct osr_fabric *fabric = spf->f;
-	struct osr_spf_scratch *scratch = spf->scratch;
-
-	memset(spf->n_order, 0, fabric->n_switches * sizeof(*spf->n_order));
-	for (uint32_t first = 0; first < fabric->n_switches; first += BATCH) {
-		uint32_t n_active = 0, depth = 0;
-
-		memset(scratch->seen, 0, fabric->n_switches * sizeof(*scratch->seen));
-		for (uint32_t v = first; v < first + BATCH && v < fabric->n_switches; v++) {
-			scratch->next[v] = 1ull << (v - first);
-			scratch->reached[n_active++] = v;
-		}
-		for (; n_active; depth++) {
-			uint32_t *swap = scratch->active;
-
-			for (uint32_t i = 0; i < n_active; i++)
-				spf_reach(spf, first, scratch->reached[i], depth);
-			scratch->active = scratch->reached;
-			scratch->reached = swap;
-			n_active = spf_expand(spf, n_active);
-		}
-		if (spf->max_distance < depth - 1)
-			spf->max_distance = depth - 1;
+		spf->n_order[root] = (uint16_t)n;
 	}
 }
 
@@ -170,6 +126,7 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	size_t n = fabric->n_switches, m = fabric->n_channels;
 	struct osr_spf_scratch *spf_scratch = osr_calloc(scratch, 1, sizeof(*spf_scratch));
 	struct osr__moves *moves = osr_alloc(scratch, 1, sizeof(*moves));
+	uint32_t *size;
 	enum osr_status st;
 
 	if (osr_arena_failed(scratch, diag))
@@ -192,11 +149,7 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	spf_scratch->edge_next = osr_alloc(scratch, m + 1, sizeof(*spf_scratch->edge_next));
 	spf_scratch->cost = osr_alloc(scratch, n, sizeof(*spf_scratch->cost));
 	spf_scratch->count = osr_alloc(scratch, n, sizeof(*spf_scratch->count));
-	spf_scratch->seen = osr_alloc(scratch, n, sizeof(*spf_scratch->seen));
-	spf_scratch->front = osr_calloc(scratch, n, sizeof(*spf_scratch->front));
-	spf_scratch->next = osr_calloc(scratch, n, sizeof(*spf_scratch->next));
-	spf_scratch->active = osr_alloc(scratch, n, sizeof(*spf_scratch->active));
-	spf_scratch->reached = osr_alloc(scratch, n, sizeof(*spf_scratch->reached));
+	size = osr_calloc(scratch, fabric->n_components, sizeof(*size));
 	spf_scratch->kind = osr_alloc(scratch, n, 1);
 	spf_scratch->via = osr_alloc(scratch, n, 1);
 	if (osr_arena_failed(scratch, diag))
@@ -212,7 +165,7 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		if (spf_scratch->max_group < fabric->term_group[t])
 			spf_scratch->max_group = fabric->term_group[t];
-	spf_find_orders(spf);
+	spf_find_orders(spf, size);
 	find_centers(spf);
 	/* What is at last moved off the busiest channels. */
 	*moves = (struct osr__moves){ .f = fabric,
@@ -383,7 +336,7 @@ static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
 		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }
 
-/* Every end port, one group (compute nodes, I/O nodes, the rest) after the other, switch after switch. */
+/* Every LID, one group (compute nodes, I/O nodes, the rest) after the other, switch after switch. */
 static void spf_route_round(struct osr_spf *spf)
 {
 	const struct osr_fabric *fabric = spf->f;
@@ -395,8 +348,7 @@ static void spf_route_round(struct osr_spf *spf)
 			for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
 				uint32_t d = spf->dest_list[k], t = fabric->dest_term[d];
 
-				if (fabric->term_role[t] == OSR_ROLE_SP0 ||
-				    fabric->term_group[t] != group)
+				if (spf->alias[d] != OSR_NONE || fabric->term_group[t] != group)
 					continue;
 				if (!found)
 					osr__spf_graph(spf, root);
@@ -404,46 +356,6 @@ static void spf_route_round(struct osr_spf *spf)
 				spf_route_dest(spf, root, d);
 			}
 		}
-}
-
-/*
- * Port 0 of switches without end ports: management traffic, which needs a shortest path but no
- * balance. Each switch takes the closer neighbour that comes first in the order that routes keep to, or else
- * in the settling order of the center: up as early as possible, so that in trees and nearly trees no turn from
- * down to up is added.
- */
-static void route_all_sp0(struct osr_spf *spf)
-{
-	const struct osr_fabric *fabric = spf->f;
-	const struct osr_spf_scratch *scratch = spf->scratch;
-	const uint32_t *next = scratch->edge_next,
-		       *place = spf->place ? spf->place : scratch->active;
-
-	for (uint32_t k = 0; k < fabric->n_components; k++) {
-		const uint16_t *order = spf->order + (size_t)spf->center[k] * fabric->n_switches;
-
-		for (uint32_t i = 0; i < spf->n_order[spf->center[k]]; i++)
-			scratch->active[order[i]] = i;
-	}
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint32_t root = fabric->dest_switch[d];
-		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-
-		if (fabric->term_role[fabric->dest_term[d]] != OSR_ROLE_SP0 ||
-		    spf->alias[d] != OSR_NONE)
-			continue;
-		osr__spf_graph(spf, root);
-		for (uint32_t i = 1; i < spf->n_order[root]; i++) {
-			uint32_t best = scratch->edge_row[i];
-
-			for (uint32_t e = best + 1; e < scratch->edge_row[i + 1]; e++)
-				if (place[next[e]] < place[next[best]])
-					best = e;
-			hop[order[i]] =
-				(uint8_t)(scratch->edge_chan[best] - fabric->chan_row[order[i]]);
-		}
-	}
 }
 
 uint64_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum)
@@ -507,7 +419,6 @@ void osr__spf_share(struct osr_spf *spf)
 void osr_spf_first(struct osr_spf *spf)
 {
 	spf_route_round(spf);
-	route_all_sp0(spf);
 	osr__spf_share(spf);
 }
 
@@ -533,15 +444,7 @@ void osr_spf_relieve(struct osr_spf *spf, uint64_t bound)
 
 void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 {
-	uint64_t before = 0;
-
 	while (spf->n_rounds < opt->max_rounds && !osr_spf_balanced(spf)) {
-		uint64_t now = osr_spf_load(spf);
-
-		/* A round that gains less than a hundredth is the last. */
-		if (spf->n_rounds > 1 && now + before / 100 > before)
-			break;
-		before = now;
 		spf->n_rounds++;
 		spf_route_round(spf);
 	}

@@ -23,10 +23,8 @@ struct osr_spf_scratch {
 	uint32_t *edge_next; /* [n_channels + 1] where it leads */
 	uint64_t *cost;      /* [n_switches] weight of the best path so far, hop bits zero */
 	uint32_t *count;     /* [n_switches] end ports whose route passes here */
-	uint64_t *seen, *front, *next; /* [n_switches] of a batch of searches, a bit each */
-	uint32_t *active, *reached;    /* [n_switches] */
-	uint8_t *kind;                 /* [n_switches] of the shortest paths within an order */
-	uint8_t *via;                  /* [n_switches] routes from here pass a certain switch */
+	uint8_t *kind;       /* [n_switches] of the shortest paths within an order */
+	uint8_t *via;        /* [n_switches] routes from here pass a certain switch */
 	struct osr__moves *moves;
 	uint8_t max_group;
 	bool mixed; /* units differ from 1 */
