@@ -104,6 +104,25 @@ static uint8_t coming_vls(const struct osm_opensm *osm, const osm_physp_t *osm_p
 	return code ? (uint8_t)((1u << (code - 1)) - 1) : 0xf;
 }
 
+/* A table as in a MAD, where each byte has two VLs: an even SL's in the upper half. */
+static uint64_t packed(const uint8_t *vl)
+{
+	uint64_t raw = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		((uint8_t *)&raw)[i] = (uint8_t)(vl[2 * i] << 4 | vl[2 * i + 1]);
+	return raw;
+}
+
+/* All VLs of a table at once, without these bits; VL 15 stays. */
+static uint64_t masked(uint64_t table, uint8_t mask)
+{
+	uint64_t ones = UINT64_MAX / 15;
+	uint64_t drops = table & table >> 1 & table >> 2 & table >> 3 & ones;
+
+	return (table & mask * ones) | drops * 15;
+}
+
 static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint8_t out,
 			 ib_slvl_table_t *table)
 {
@@ -111,55 +130,43 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 	const struct sweep_slot *slot = ctx->current;
 	const struct osr_routing *routing;
 	const struct osr_fabric *fabric;
-	const uint8_t *tables = NULL;
-	uint8_t mask;
+	uint64_t raw;
 
 	if (!slot)
 		return;
 	routing = &slot->result.routing;
 	fabric = &slot->result.fabric;
-	mask = coming_vls(ctx->plugin->osm, osm_physp);
+	memcpy(&raw, table, sizeof(raw));
 	/* The tables an engine brought for this pair of ports. */
 	if (routing->sl2vl && osm_node_get_type(osm_physp->p_node) != IB_NODE_TYPE_SWITCH) {
-		tables = routing->ca_sl2vl;
+		raw = packed(routing->ca_sl2vl);
 	} else if (routing->sl2vl) {
 		uint32_t s = osr_fabric_switch_by_guid(fabric, osr__guid(osm_physp->p_node));
 
 		/* One that came after routing has OpenSM's own table, until the next sweep. */
 		if (s != OSR_NONE && in <= fabric->sw_n_ports[s] && out <= fabric->sw_n_ports[s])
-			tables = routing->sl2vl[routing->sl2vl_row[s] +
-						in * (fabric->sw_n_ports[s] + 1u) + out];
+			raw = packed(routing->sl2vl[routing->sl2vl_row[s] +
+						    in * (fabric->sw_n_ports[s] + 1u) + out]);
 	}
-	for (uint8_t sl = 0; sl < 16; sl++) {
-		uint8_t vl = tables ? tables[sl] : ib_slvl_table_get(table, sl);
-
-		if (!routing->sl2vl && slot->used_vls & (1u << sl))
-			vl = sl;
-		ib_slvl_table_set(table, sl, vl == 15 ? 15 : vl & mask);
-	}
+	for (uint8_t sl = 0; sl < OSR_MAX_VLS && !routing->sl2vl; sl++)
+		if (slot->used_vls & (1u << sl))
+			ib_slvl_table_set((ib_slvl_table_t *)&raw, sl, sl);
+	raw = masked(raw, coming_vls(ctx->plugin->osm, osm_physp));
+	memcpy(table, &raw, sizeof(raw));
 }
 
 uint64_t osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in)
 {
-	const uint8_t *vl = ctx->current->qos.sl2vl[osm_physp->port_num || in ? QOS_SWE : QOS_SW0];
 	uint8_t op_vls = ib_port_info_get_op_vls(&osm_physp->port_info);
-	/* A port without PortInfo shows 0; OpenSM's mask lets everything pass then. */
-	uint8_t mask = op_vls ? (uint8_t)((1 << (op_vls - 1)) - 1) : 0xff;
-	ib_slvl_table_t table = { { 0 } };
-	uint64_t raw;
+	uint64_t raw =
+		packed(ctx->current->qos.sl2vl[osm_physp->port_num || in ? QOS_SWE : QOS_SW0]);
 
-	for (uint8_t sl = 0; sl < 16; sl++)
-		ib_slvl_table_set(&table, sl, vl[sl]);
 	/* As OpenSM calls it: another plugin may have wrapped it. */
 	if (ctx->re->update_sl2vl)
-		ctx->re->update_sl2vl(ctx->re->context, osm_physp, in, osm_physp->port_num, &table);
-	for (uint8_t sl = 0; sl < 16; sl++) {
-		uint8_t now = ib_slvl_table_get(&table, sl);
-
-		ib_slvl_table_set(&table, sl, now == 15 ? 15 : now & mask);
-	}
-	memcpy(&raw, &table, sizeof(raw));
-	return raw;
+		ctx->re->update_sl2vl(ctx->re->context, osm_physp, in, osm_physp->port_num,
+				      (ib_slvl_table_t *)&raw);
+	/* A port without PortInfo shows 0; OpenSM's mask lets everything pass then. */
+	return masked(raw, op_vls ? (uint8_t)((1 << (op_vls - 1)) - 1) : 0xf);
 }
 
 /* Index of an entry of the block that VL vl may have: its own, an unused one, or a second one. */

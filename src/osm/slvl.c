@@ -52,9 +52,9 @@ struct slvl_matrix {
 	uint64_t *want, *held;
 	bool *cared; /* both ports are there */
 	uint32_t n_cared, n_differ;
-	bool wildcards;
-	bool suspects;         /* switches that are sent something did not hold what they got */
-	struct slvl_mad *mads; /* NULL: only count */
+	bool wildcards, phases; /* phases: some MAD is a wildcard */
+	bool suspects;          /* switches that are sent something did not hold what they got */
+	struct slvl_mad *mads;  /* NULL: only count */
 	uint32_t n_mads;
 };
 
@@ -179,6 +179,7 @@ static void slvl_add(struct slvl_matrix *m, uint8_t phase, uint32_t mod, uint64_
 		m->mads[m->n_mads] =
 			(struct slvl_mad){ m->sw->p_node->node_info.node_guid, table, mod, phase };
 	m->n_mads++;
+	m->phases |= phase != SLVL_PAIRS;
 }
 
 /* Does this pair hold something else than it is to hold? */
@@ -227,17 +228,16 @@ static void slvl_plan(struct slvl_matrix *m)
 /* A table that no sweep ever asks for, so the next one sends its own. It drops no packets, as path queries read it. */
 static void slvl_forget(osm_switch_t *sw, uint32_t mod)
 {
-	ib_slvl_table_t other;
 	unsigned n = sw->num_ports, esp0 = ib_switch_info_is_enhanced_port0(&sw->switch_info);
+	unsigned out = mod & ALL_OUT ? !esp0 : mod & 0xff, end = mod & ALL_OUT ? n : out + 1;
+	unsigned first = mod & ALL_IN ? 0 : mod >> 8 & 0xff, last = mod & ALL_IN ? n : first + 1;
 
-	memset(&other, UNKNOWN, sizeof(other));
-	for (unsigned out = esp0 ? 0 : 1; out < n; out++) {
+	for (; out < end; out++) {
 		osm_physp_t *osm_physp = osr__port(sw, out);
 
-		for (unsigned in = 0; osm_physp && in < n; in++)
-			if ((mod & ALL_OUT || (mod & 0xff) == out) &&
-			    (mod & ALL_IN || (mod >> 8 & 0xff) == in))
-				*osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in) = other;
+		for (unsigned in = first; osm_physp && in < last; in++)
+			memset(osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in), UNKNOWN,
+			       sizeof(ib_slvl_table_t));
 	}
 }
 
@@ -369,18 +369,14 @@ void osr__slvl_routed(struct engine_ctx *ctx)
 	/* Without its optimised MADs OpenSM would send one for each pair of ports. */
 	bool sends = ctx->current && (ctx->current->result.routing.sl2vl ||
 				      (subn->opt.use_optimized_slvl && ctx->re->update_sl2vl));
-	bool phases = false;
 
-	osr__slvl_drop(p);
 	p->slvl->n_sent = p->slvl->n_read = p->slvl->n_refused = 0;
 	for (osm_switch_t *sw = osr__switches(subn); subn->opt.qos && sw; sw = osr__after(subn, sw))
 		slvl_doubt(sw, subn->need_update, sends);
 	if (subn->opt.qos && sends && slvl_alloc(&m, p) &&
 	    slvl_plan_all(&m, p, subn->opt.use_optimized_slvl) && slvl_hide(p)) {
-		for (uint32_t i = 0; i < p->slvl->n_mads; i++)
-			phases |= p->slvl->mads[i].phase != SLVL_PAIRS;
-		p->slvl->sent = !phases;
-		if (!phases)
+		p->slvl->sent = !m.phases;
+		if (!m.phases)
 			slvl_post_phase(p, SLVL_PAIRS);
 	}
 }

@@ -21,7 +21,6 @@
 #include "upkeep.h"
 #include "core/proved/gate.h"
 
-#include <osmroutes/clock.h>
 #include <osmroutes/sweep.h>
 
 #include <inttypes.h>
@@ -32,11 +31,6 @@
 #define OTHERS "another engine or subnet manager has routed since the last tables of this one"
 
 #define HALF "only the first of two rounds of the last tables was sent"
-
-double osr__sweep_clock_ms(void)
-{
-	return osr_clock_ms(CLOCK_MONOTONIC);
-}
 
 static void slot_clear(struct sweep_slot *slot)
 {

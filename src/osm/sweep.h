@@ -8,6 +8,8 @@
 
 #include "plugin.h"
 
+#include <osmroutes/clock.h>
+
 /* snapshot.c ----------------------------------------------------------------------------------- */
 
 struct snapshot {
@@ -58,7 +60,10 @@ struct sweep {
 	bool keys_only; /* the base routing is that of the sweep before */
 };
 
-double osr__sweep_clock_ms(void);
+static inline double osr__sweep_clock_ms(void)
+{
+	return osr_clock_ms(CLOCK_MONOTONIC);
+}
 
 /* publish.c ------------------------------------------------------------------------------------ */
 

@@ -192,8 +192,7 @@ class Bench:
         for name, found in sweeps.items():
             row = self.rows[name]
             if found[0].cpu is not None:
-                row.update(cpu=statistics.median(s.cpu for s in found),
-                           kb=statistics.median(s.kb for s in found))
+                row.update((k, statistics.median(getattr(s, k) for s in found)) for k in ('cpu', 'sent', 'kb'))
             if len({s.said.get('digest') for s in found if s.said}) > 1:
                 raise Failure('%s: two repetitions, two routings' % name)
 
@@ -287,7 +286,7 @@ class Bench:
 
     def lines(self):
         for name, r in self.rows.items():
-            cost = ['%.3g' % r['cpu'], '%.3g' % (r['kb'] / 1e3)] if 'cpu' in r else ['-', '-']
+            cost = ['%.3g' % n for n in (r['cpu'], r['sent'], r['kb'] / 1e3)] if 'cpu' in r else ['-'] * 3
             if 'fails' in r:
                 figures = [r['fails']] + ['-'] * 4
             else:
@@ -337,8 +336,8 @@ def main():
     try:
         if not args.quick:
             need_tools()
-        print('| fabric | engine | CPU, ms | memory, MB | VLs | EFI | over the least | eBB | longer |')
-        print('|---' * 9 + '|')
+        print('| fabric | engine | CPU, ms | with sending | memory, MB | VLs | EFI | over the least | eBB | longer |')
+        print('|---' * 10 + '|')
         for name, engines in chosen(args):
             row = bench(name, workdir)
             try:

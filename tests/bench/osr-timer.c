@@ -8,18 +8,20 @@
  * has taken over what it serves (events reach plugins in the order of event_plugin_name). One line of JSON per heavy
  * sweep goes to the file named by OSR_TIMER_OUT:
  *
- *	cpu_ms		CPU of all threads of the process over both callbacks. OpenSM's other threads
- *			sleep meanwhile: routing starts when no MAD is under way.
+ *	cpu_ms		CPU of the sweep's thread, and of those that the engine starts, over both callbacks.
+ *			What OpenSM's other threads do meanwhile (send MADs; with -o the first one polls) is
+ *			nobody's routing.
  *	grown_kb	peak resident memory over both callbacks, beyond what was resident before. The
  *			kernel's mark is reset first, so that an earlier peak hides nothing.
  *	events_ms	CPU of the thread in the event handler of osmroutes since the sweep before
- *	sweep_ms	CPU of the process from the start of the sweep to the end of the routing, with
- *			discovery and the programming of all tables: nothing can hide from it
+ *	sent_ms		the same from the begin of the callbacks to the end of the routing, with the sending
+ *			of all tables: nothing can hide from it
  *	threads		more threads alive after the callbacks than before
  *
  * OSR_TIMER_LFTS names a file for the tables as they are then, in the form of opensm-lfts.dump; they
  * are written outside of everything that is measured.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,13 +36,12 @@
 static struct {
 	struct osm_opensm *osm;
 	unsigned int n_sweeps;
-	double sweep_start;
 	/* The engine that is measured, and its own callbacks */
 	struct osm_routing_engine *re;
 	int (*build_lid_matrices)(void *context);
 	int (*ucast_build_fwd_tables)(void *context);
 	bool called;
-	double cpu_ms;
+	double start, cpu_ms;
 	long resident_kb, grown_kb, threads;
 	/* osmroutes, whose report() is wrapped as well */
 	osm_event_plugin_t *impl, timed_impl;
@@ -53,6 +54,24 @@ static double cpu_ms(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* CPU of the process without that of OpenSM's other threads. A thread that ends counts as the engine's. */
+static double own_ms(void)
+{
+	double own = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
+	DIR *dir = opendir("/proc/self/task");
+
+	for (struct dirent *d; dir && (d = readdir(dir));) {
+		pid_t tid = atoi(d->d_name);
+
+		/* The clock of a thread by its number, as pthread_getcpuclockid() makes it */
+		if (tid && tid != gettid())
+			own -= cpu_ms((clockid_t)(~(unsigned)tid << 3 | 6));
+	}
+	if (dir)
+		closedir(dir);
+	return own;
 }
 
 /* A number of /proc/self/status; -1 if the kernel does not say. */
@@ -85,29 +104,28 @@ static void reset_peak(void)
 
 static int timed_lid(void *context)
 {
-	double start;
 	int status;
 
 	timer.called = true;
 	timer.threads = status_of("Threads");
 	timer.resident_kb = status_of("VmRSS");
 	reset_peak();
-	start = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
+	timer.start = own_ms();
 	/* As OpenSM does: a positive answer asks for the matrices of minhop. */
 	status = timer.build_lid_matrices ? timer.build_lid_matrices(context) : 1;
 	if (status > 0)
 		status = osm_ucast_mgr_build_lid_matrices(&timer.osm->sm.ucast_mgr);
-	timer.cpu_ms = cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
+	timer.cpu_ms = own_ms() - timer.start;
 	timer.grown_kb = status_of("VmHWM") - timer.resident_kb;
 	return status < 0 ? status : 0;
 }
 
 static int timed_fwd(void *context)
 {
-	double start = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
+	double start = own_ms();
 	int status = timer.ucast_build_fwd_tables(context);
 
-	timer.cpu_ms += cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
+	timer.cpu_ms += own_ms() - start;
 	timer.grown_kb = status_of("VmHWM") - timer.resident_kb;
 	timer.threads = status_of("Threads") - timer.threads;
 	return status;
@@ -198,7 +216,7 @@ static void write_tables(const char *path)
 	fclose(out);
 }
 
-static void write_line(const char *path, double sweep_ms)
+static void write_line(const char *path, double sent_ms)
 {
 	const struct osm_routing_engine *used = timer.osm->routing_engine_used;
 	FILE *out = fopen(path, "a");
@@ -207,11 +225,13 @@ static void write_line(const char *path, double sweep_ms)
 		perror(path);
 		return;
 	}
-	fprintf(out, "{\"sweep\": %u, \"used\": \"%s\", \"events_ms\": %.3f, \"sweep_ms\": %.3f",
-		timer.n_sweeps, used ? used->name : "", timer.events_ms, sweep_ms);
+	fprintf(out, "{\"sweep\": %u, \"used\": \"%s\", \"events_ms\": %.3f", timer.n_sweeps,
+		used ? used->name : "", timer.events_ms);
 	if (timer.called)
-		fprintf(out, ", \"cpu_ms\": %.3f, \"grown_kb\": %ld, \"threads\": %ld",
-			timer.cpu_ms, timer.grown_kb, timer.threads);
+		fprintf(out,
+			", \"cpu_ms\": %.3f, \"sent_ms\": %.3f, \"grown_kb\": %ld, \"threads\": "
+			"%ld",
+			timer.cpu_ms, sent_ms, timer.grown_kb, timer.threads);
 	fputs("}\n", out);
 	fclose(out);
 }
@@ -223,18 +243,17 @@ static void sweep_starts(void)
 	wrap_engine();
 	timer.called = false;
 	timer.n_sweeps++;
-	timer.sweep_start = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static void routing_is_done(void)
 {
-	double sweep_ms = cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - timer.sweep_start;
+	double sent_ms = own_ms() - timer.start;
 	const char *out = getenv("OSR_TIMER_OUT"), *lfts = getenv("OSR_TIMER_LFTS");
 
 	if (lfts)
 		write_tables(lfts);
 	if (out)
-		write_line(out, sweep_ms);
+		write_line(out, sent_ms);
 	timer.events_ms = 0;
 }
 

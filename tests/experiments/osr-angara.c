@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 		n++;
 	} while (*end == 'x' && n <= TORUS_MAX_DIMS);
 	if (*end || !srcroutes_init(&r, n, size)) {
-		fputs("osr-angara: expected sides of 2 to 255, as in 4x2x2x2, of at most 8,192 "
+		fputs("osr-angara: expected sides of 2 to 255, as in 4x2x2x2, of at most 4,096 "
 		      "nodes\n",
 		      stderr);
 		return 2;

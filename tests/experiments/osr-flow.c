@@ -28,7 +28,6 @@
  *
  * All random numbers come from the seed.
  */
-#include "simulator/flow.h"
 #include "io/endports.h"
 #include "io/netfile.h"
 #include "io/trafficfile.h"
@@ -36,13 +35,15 @@
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/topo.h"
+#include "simulator/flow.h"
 #include "unit/sweeps.h"
+#include "unit/topos.h"
 
 #define MESSAGE 1e6 /* bytes of a stage; in this model the size cancels out */
 #define GBPS 40
@@ -58,7 +59,7 @@ static const char *const routing_names[] = { "mesh",  "dmodk", "sssp", "random",
 struct app {
 	uint32_t n_ranks, side[3], *term; /* [n_ranks] */
 	uint8_t order[6];                 /* directions */
-	double calc, bytes, total;        /* of the present phase; all communication so far */
+	double calc, total;               /* of the present phase; all communication so far */
 	struct osr_flow_message *message;
 	struct osr_pair *pair; /* [n_pairs] of the present phase */
 	uint32_t n_pairs;
@@ -71,16 +72,15 @@ struct lab {
 	struct osr_arena arena, scratch, keys;
 	struct osr_fabric f;
 	struct osr_pgft p;
-	struct osr_routing base;
-	struct osr_flow_net net;
+	struct osr_routing base; /* or entries of keys */
+	struct osr_flow_job job;
 	struct osr_diag diag;
 	struct osr_prng prng;
 	uint32_t *host, n_hosts;
-	uint8_t *port;  /* [n_terminals * n_switches] entries of keys */
 	uint32_t *load; /* [n_channels] flows of active keys */
 	enum routing routing;
 	struct app *app;
-	uint32_t n_apps, n_phases;
+	uint32_t n_phases;
 	double utilization, kb;
 	double request, latency; /* seconds */
 	/* Conga */
@@ -96,48 +96,60 @@ struct lab {
 	uint32_t *to; /* [n_stages * n_hosts] rank, OSR_NONE: takes no part */
 	uint32_t n_stages, in_flight;
 	struct osr_flow_message *message; /* [n_hosts] all alike */
-	uint32_t *sender;                 /* [n_hosts] of message i in a stage with a barrier */
 };
 
-static void die(const struct lab *x, const char *what)
+static _Noreturn void die(const struct lab *x, const char *what)
 {
 	fprintf(stderr, "osr-flow: %s: %s\n", what, x->diag.text);
 	exit(1);
 }
 
-static void *need(void *p)
+/* Zeroes that live as long as the lab. */
+static void *get(struct lab *x, size_t n, size_t size)
 {
+	void *p = osr_calloc(&x->arena, n, size);
+
 	if (!p)
-		abort();
+		die(x, "out of memory");
 	return p;
 }
 
+/*
+ * Channel c is link c; link n_channels + t leads from terminal t to its switch, link n_channels + n_terminals + t back.
+ * Rates of links between switches, and of those of terminals.
+ */
+static void set_links(struct lab *x, double link_rate, double host_rate)
+{
+	uint32_t n = x->f.n_channels + 2 * x->f.n_terminals;
+	double *capacity = get(x, n, sizeof(*capacity));
+
+	for (uint32_t l = 0; l < n; l++)
+		capacity[l] = l < x->f.n_channels ? link_rate : host_rate;
+	x->job.ctx = x;
+	x->job.n_links = n;
+	x->job.capacity = capacity;
+}
+
+/* A tree, and no entries. */
 static void grow(struct lab *x, unsigned levels, unsigned side)
 {
-	const struct osr_topo *topo = osr_topo_find("tree");
 	struct osr_pgft_options opt = { 0 };
-	struct osr_topo_style style = { 0 };
-	struct osr_net net = { 0 };
-	struct osr_values v;
-	char m[64], w[64];
+	char what[128];
 
-	snprintf(m, sizeof(m), levels == 2 ? "%u,%u" : "%u,%u,%u", side, side, side);
-	snprintf(w, sizeof(w), levels == 2 ? "1,%u" : "1,%u,%u", side, side);
-	osr_values_default(&v, topo->params);
-	if (osr_values_set(&v, topo->params, "m", m, &x->diag) ||
-	    osr_values_set(&v, topo->params, "w", w, &x->diag) ||
-	    osr_topo_make(topo, &v, &style, &net, &x->diag) ||
-	    osr_net_fabric(&net, 0, &x->arena, &x->f, &x->diag) ||
-	    osr_pgft_find(&x->f, &opt, &x->arena, &x->p, &x->diag))
+	snprintf(what, sizeof(what),
+		 levels == 2 ? "tree m=%1$u,%1$u w=1,%1$u" : "tree m=%1$u,%1$u,%1$u w=1,%1$u,%1$u",
+		 side);
+	topo_fabric(what, NULL, 0, &x->arena, &x->f);
+	if (osr_pgft_find(&x->f, &opt, &x->arena, &x->p, &x->diag))
 		die(x, "the tree");
-	x->net = osr_flow_fabric(&x->f, GBPS * 1e9 / 8, GBPS * 1e9 / 8, &x->arena);
-	osr_net_free(&net);
-	x->host = need(osr_alloc(&x->arena, x->f.n_terminals, sizeof(*x->host)));
+	set_links(x, GBPS * 1e9 / 8, GBPS * 1e9 / 8);
+	x->host = get(x, x->f.n_terminals, sizeof(*x->host));
 	for (uint32_t t = 0; t < x->f.n_terminals; t++)
 		if (x->f.term_role[t] == OSR_ROLE_CA)
 			x->host[x->n_hosts++] = t;
-	x->port = need(osr_calloc(&x->arena, x->f.n_terminals, x->f.n_switches));
-	x->load = need(osr_calloc(&x->arena, x->f.n_channels, sizeof(*x->load)));
+	x->load = get(x, x->f.n_channels, sizeof(*x->load));
+	x->base = (struct osr_routing){ .n_switches = x->f.n_switches, .n_dests = x->f.n_dests };
+	x->base.lft = get(x, x->f.n_dests, x->f.n_switches);
 }
 
 static void route_base(struct lab *x, const char *name)
@@ -152,7 +164,24 @@ static void route_base(struct lab *x, const char *name)
 	x->base = now.routing;
 }
 
-/* Keys ----------------------------------------------------------------------------------------- */
+/* The links from terminal to terminal by the tables; none if both are the same. */
+static uint32_t follow(const struct lab *x, uint32_t from, uint32_t to, uint32_t *links)
+{
+	uint32_t at = x->f.term_switch[from], d = x->f.lid_dest[x->f.term_lid[to]], n = 0;
+
+	if (from == to)
+		return 0;
+	links[n++] = x->f.n_channels + from;
+	while (at != x->f.term_switch[to]) {
+		assert(n + 1 < OSR_FLOW_HOPS);
+		links[n] = osr_port_channel(&x->f, at, osr_lft(&x->base, at, d));
+		at = x->f.chan_dst[links[n++]];
+	}
+	links[n++] = x->f.n_channels + x->f.n_terminals + to;
+	return n;
+}
+
+/* Keys, and figure 4 --------------------------------------------------------------------------- */
 
 static void place_key(struct lab *x, const struct osr_pair *pair, uint32_t n, uint64_t spread,
 		      enum osr_key_choice choice)
@@ -166,29 +195,19 @@ static void place_key(struct lab *x, const struct osr_pair *pair, uint32_t n, ui
 	key.spread = spread;
 	if (osr_key_place(&job, &key, x->load, choice, &routes))
 		die(x, "a key");
-	for (uint32_t i = 0; i < routes.n_entries; i++)
-		x->port[(size_t)routes.entry[i].term * x->f.n_switches + routes.entry[i].sw] =
+	for (uint32_t i = 0; i < routes.n_entries; i++) {
+		uint32_t d = x->f.lid_dest[x->f.term_lid[routes.entry[i].term]];
+
+		x->base.lft[(size_t)d * x->f.n_switches + routes.entry[i].sw] =
 			routes.entry[i].port;
+	}
 	osr_arena_free(&x->keys);
 }
 
-/* The links of a pair by the entries of keys. */
-static uint32_t follow(const struct lab *x, uint32_t from, uint32_t to, uint32_t *links)
+/* Flows of these pairs on every channel. Returns the most. */
+static uint32_t count(struct lab *x, const struct osr_pair *pair, uint32_t n, int sign)
 {
-	uint32_t at = x->f.term_switch[from], n = 0;
-
-	links[n++] = x->f.n_channels + from;
-	while (at != x->f.term_switch[to]) {
-		links[n] = osr_port_channel(&x->f, at, x->port[(size_t)to * x->f.n_switches + at]);
-		at = x->f.chan_dst[links[n++]];
-	}
-	links[n++] = x->f.n_channels + x->f.n_terminals + to;
-	return n;
-}
-
-static void count(struct lab *x, const struct osr_pair *pair, uint32_t n, int sign)
-{
-	uint32_t links[MAX_HOPS];
+	uint32_t links[OSR_FLOW_HOPS], most = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t hops = follow(x, pair[i].from, pair[i].to, links);
@@ -196,65 +215,29 @@ static void count(struct lab *x, const struct osr_pair *pair, uint32_t n, int si
 		for (uint32_t h = 1; h + 1 < hops; h++)
 			x->load[links[h]] += (uint32_t)sign;
 	}
-}
-
-/* Figure 4 ------------------------------------------------------------------------------------- */
-
-static uint32_t most(const uint32_t *list, uint32_t n)
-{
-	uint32_t max = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		max = list[i] > max ? list[i] : max;
-	return max;
-}
-
-static uint32_t arrive(struct lab *x, const struct osr_pair *pair, uint32_t n,
-		       const uint32_t *first, uint32_t n_apps, enum osr_key_choice choice)
-{
-	memset(x->load, 0, x->f.n_channels * sizeof(*x->load));
-	for (uint32_t a = 0; a < n_apps; a++) {
-		uint32_t size = (a + 1 < n_apps ? first[a + 1] : n) - first[a];
-
-		place_key(x, pair + first[a], size, a + 1, choice);
-		count(x, pair + first[a], size, 1);
-	}
-	return most(x->load, x->f.n_channels);
-}
-
-static uint32_t by_table(struct lab *x, const struct osr_pair *pair, uint32_t n)
-{
-	uint32_t links[MAX_HOPS];
-
-	memset(x->load, 0, x->f.n_channels * sizeof(*x->load));
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t d = x->f.lid_dest[x->f.term_lid[pair[i].to]];
-		uint32_t hops = osr_flow_links(&x->f, &x->base, pair[i].from, d, links);
-
-		for (uint32_t h = 1; h + 1 < hops; h++)
-			x->load[links[h]]++;
-	}
-	return most(x->load, x->f.n_channels);
+	for (uint32_t c = 0; c < x->f.n_channels; c++)
+		most = x->load[c] > most ? x->load[c] : most;
+	return most;
 }
 
 static int figure4(struct lab *x, unsigned side, uint64_t seed)
 {
-	uint32_t n, *from, *to, *first, n_apps = 0;
+	uint32_t n, *from, *to, *first, n_apps = 0, most = 0;
 	struct osr_pair *pair;
 
 	grow(x, 2, side);
 	x->prng.state = seed;
 	n = (x->n_hosts * 6 + 9) / 10;
-	from = need(osr_alloc(&x->arena, x->n_hosts, sizeof(*from)));
-	to = need(osr_alloc(&x->arena, x->n_hosts, sizeof(*to)));
-	first = need(osr_alloc(&x->arena, n, sizeof(*first)));
-	pair = need(osr_alloc(&x->arena, n, sizeof(*pair)));
+	from = get(x, x->n_hosts, sizeof(*from));
+	to = get(x, x->n_hosts, sizeof(*to));
+	first = get(x, n + (size_t)1, sizeof(*first));
+	pair = get(x, n, sizeof(*pair));
 	memcpy(from, x->host, x->n_hosts * sizeof(*from));
 	memcpy(to, x->host, x->n_hosts * sizeof(*to));
 	osr_prng_shuffle(&x->prng, from, x->n_hosts);
 	osr_prng_shuffle(&x->prng, to, x->n_hosts);
 	for (uint32_t i = 0; i < n; i++) {
-		if (from[i] == to[i]) { /* whoever would send to himself changes with the next */
+		if (from[i] == to[i]) { /* a host that would send to itself changes with the next */
 			uint32_t k = (i + 1) % x->n_hosts, swap = to[i];
 
 			to[i] = to[k];
@@ -264,11 +247,22 @@ static int figure4(struct lab *x, unsigned side, uint64_t seed)
 	}
 	for (uint32_t at = 0; at < n; at += 1 + osr_prng_below(&x->prng, 19))
 		first[n_apps++] = at;
+	first[n_apps] = n;
 	printf("%u %u %u ", x->n_hosts, n, n_apps);
-	printf("%u ", arrive(x, pair, n, first, n_apps, OSR_KEY_AS_IS));
-	printf("%u ", arrive(x, pair, n, first, n_apps, OSR_KEY_FINE));
+	for (enum routing r = ARK; r <= NRK; r++) {
+		memset(x->load, 0, x->f.n_channels * sizeof(*x->load));
+		for (uint32_t a = 0; a < n_apps; a++) {
+			const struct osr_pair *its = pair + first[a];
+			uint32_t size = first[a + 1] - first[a];
+
+			place_key(x, its, size, a + 1, r == ARK ? OSR_KEY_AS_IS : OSR_KEY_FINE);
+			most = count(x, its, size, 1);
+		}
+		printf("%u ", most);
+	}
 	route_base(x, "dmodk");
-	printf("%u\n", by_table(x, pair, n));
+	memset(x->load, 0, x->f.n_channels * sizeof(*x->load));
+	printf("%u\n", count(x, pair, n, 1));
 	return 0;
 }
 
@@ -279,52 +273,29 @@ static double uniform(struct osr_prng *r)
 	return (double)(osr_prng_next(r) >> 11) / 9007199254740992.0;
 }
 
-/* Sides as equal as they can be. */
-static void shape(struct app *a)
-{
-	uint32_t n = a->n_ranks, x = (uint32_t)cbrt((double)n + 0.5), y;
-
-	while (n % x)
-		x--;
-	for (y = (uint32_t)sqrt((double)(n / x) + 0.5); n / x % y;)
-		y--;
-	a->side[0] = x;
-	a->side[1] = y;
-	a->side[2] = n / x / y;
-}
-
-/* The pairs of a direction; a side of 1 has none. */
-static uint32_t stencil(const struct app *a, unsigned direction, struct osr_pair *pair)
-{
-	unsigned dim = direction / 2;
-	uint32_t stride = dim == 0 ? 1 : dim == 1 ? a->side[0] : a->side[0] * a->side[1], n = 0;
-
-	for (uint32_t i = 0; i < a->n_ranks; i++) {
-		uint32_t c = i / stride % a->side[dim];
-		uint32_t to = direction % 2 ? (c + a->side[dim] - 1) % a->side[dim]
-					    : (c + 1) % a->side[dim];
-
-		if (to != c)
-			pair[n++] = (struct osr_pair){ a->term[i], a->term[i + (to - c) * stride] };
-	}
-	return n;
-}
-
+/* Hosts dealt out, in boxes with sides as equal as they can be. */
 static void deal(struct lab *x)
 {
-	uint32_t each = x->n_hosts / x->n_apps;
+	uint32_t n = x->n_hosts / x->job.n_apps;
 
 	osr_prng_shuffle(&x->prng, x->host, x->n_hosts);
-	x->app = need(osr_calloc(&x->arena, x->n_apps, sizeof(*x->app)));
-	for (uint32_t i = 0; i < x->n_apps; i++) {
+	x->app = get(x, x->job.n_apps, sizeof(*x->app));
+	for (uint32_t i = 0; i < x->job.n_apps; i++) {
 		struct app *a = &x->app[i];
+		uint32_t first = (uint32_t)cbrt((double)n + 0.5), second;
 
-		a->n_ranks = each;
+		while (n % first)
+			first--;
+		for (second = (uint32_t)sqrt((double)(n / first) + 0.5); n / first % second;)
+			second--;
+		a->side[0] = first;
+		a->side[1] = second;
+		a->side[2] = n / first / second;
+		a->n_ranks = n;
 		a->prng.state = a->spread = osr_prng_next(&x->prng);
-		a->term = x->host + i * each;
-		shape(a);
-		a->message = need(osr_alloc(&x->arena, each, sizeof(*a->message)));
-		a->pair = need(osr_alloc(&x->arena, each, sizeof(*a->pair)));
+		a->term = x->host + i * n;
+		a->message = get(x, n, sizeof(*a->message));
+		a->pair = get(x, n, sizeof(*a->pair));
 		for (uint8_t k = 0; k < 6; k++) {
 			uint32_t at = osr_prng_below(&x->prng, k + 1u);
 
@@ -340,35 +311,34 @@ static double mean_bytes(const struct lab *x)
 	return x->kb > 0 ? x->kb * 1024 : 4096 * 127.0 / 7;
 }
 
-static bool next_phase(void *ctx, uint32_t i, uint32_t step, double now, struct osr_flow_phase *p)
+static bool next_phase(void *ctx, uint32_t i, uint32_t step, struct osr_flow_phase *p)
 {
 	struct lab *x = ctx;
 	struct app *a = &x->app[i];
-	double ideal = mean_bytes(x) / (GBPS * 1e9 / 8), begin;
+	double ideal = mean_bytes(x) / (GBPS * 1e9 / 8), begin, bytes;
+	unsigned direction = a->order[step % 6], dim = direction / 2;
+	uint32_t stride = dim == 0 ? 1 : dim == 1 ? a->side[0] : a->side[0] * a->side[1];
 
 	if (step == x->n_phases)
 		return false;
-	a->bytes = x->kb > 0 ? x->kb * 1024 : 4096.0 * (1u << osr_prng_below(&a->prng, 7));
+	bytes = x->kb > 0 ? x->kb * 1024 : 4096.0 * (1u << osr_prng_below(&a->prng, 7));
 	/* Calculation: uniform, half to one and a half of its mean. */
 	a->calc = ideal * (1 / x->utilization - 1) * (0.5 + uniform(&a->prng));
-	p->n_messages = a->n_pairs = stencil(a, a->order[step % 6], a->pair);
 	begin = a->calc + x->latency + (x->routing >= ARK ? x->request : 0);
-	for (uint32_t m = 0; m < p->n_messages; m++)
-		a->message[m] = (struct osr_flow_message){ begin, a->bytes };
-	p->message = a->message;
-	p->calc = a->calc;
-	a->active = false;
+	a->n_pairs = 0;
+	/* To the neighbours in this direction; a side of 1 has none. */
+	for (uint32_t k = 0; k < a->n_ranks; k++) {
+		uint32_t side = a->side[dim], c = k / stride % side;
+		uint32_t to = (direction % 2 ? c + side - 1 : c + 1) % side;
+
+		if (to == c)
+			continue;
+		a->message[a->n_pairs] = (struct osr_flow_message){ begin, bytes };
+		a->pair[a->n_pairs++] =
+			(struct osr_pair){ a->term[k], a->term[k + (to - c) * stride] };
+	}
+	*p = (struct osr_flow_phase){ a->message, a->n_pairs, a->calc };
 	return true;
-}
-
-static void start(struct lab *x, uint32_t i)
-{
-	struct app *a = &x->app[i];
-
-	a->active = true;
-	place_key(x, a->pair, a->n_pairs, a->spread++,
-		  x->routing == ARK ? OSR_KEY_AS_IS : OSR_KEY_FINE);
-	count(x, a->pair, a->n_pairs, 1);
 }
 
 /* Conga ---------------------------------------------------------------------------------------- */
@@ -465,42 +435,54 @@ static void conga_feedback(struct lab *x, uint32_t from)
 	}
 }
 
-static void passed(void *ctx, double seconds, const double *link_rate)
+static void passed(void *ctx, double seconds, const double *link_rate, const struct osr_flow *flow,
+		   uint32_t n)
 {
 	struct lab *x = ctx;
 	double keep = exp(-seconds / TAU);
 
 	x->now += seconds;
-	for (uint32_t l = 0; x->routing == CONGA && l < x->f.n_channels; l++)
+	for (uint32_t l = 0; l < x->f.n_channels; l++)
 		x->dre[l] = x->dre[l] * keep + link_rate[l] * (1 - keep);
+}
+
+static void prepare_conga(struct lab *x)
+{
+	size_t cells = (size_t)x->f.n_switches * x->f.n_switches * 16;
+
+	x->job.passed = passed;
+	x->dre = get(x, x->job.n_links, sizeof(*x->dre));
+	x->remote = get(x, cells, sizeof(*x->remote));
+	x->remote_time = get(x, cells, sizeof(*x->remote_time));
+	x->flowlet = get(x, x->f.n_terminals, sizeof(*x->flowlet));
+	x->flowlet_to = get(x, x->f.n_terminals, sizeof(*x->flowlet_to));
+	for (size_t i = 0; i < cells; i++)
+		x->remote_time[i] = -AGE;
+	memset(x->flowlet_to, 0xff, x->f.n_terminals * sizeof(*x->flowlet_to));
 }
 
 /* Figures 6 to 9: the run ---------------------------------------------------------------------- */
 
-static uint32_t path_of(void *ctx, uint32_t i, uint32_t step, uint32_t message, double now,
-			uint32_t *links)
+static uint32_t path_of(void *ctx, uint32_t i, uint32_t step, uint32_t message, uint32_t *links)
 {
 	struct lab *x = ctx;
 	struct app *a = &x->app[i];
 	uint32_t from = a->pair[message].from, to = a->pair[message].to;
 
-	switch (x->routing) {
-	case MESH:
+	if (x->routing == MESH) {
 		links[0] = x->f.n_channels + from;
 		links[1] = x->f.n_channels + x->f.n_terminals + to;
 		return 2;
-	case DMODK:
-	case SSSP:
-		return osr_flow_links(&x->f, &x->base, from, x->f.lid_dest[x->f.term_lid[to]],
-				      links);
-	case RANDOM:
-	case CONGA:
-		return up_and_down(x, from, to, links);
-	default:
-		if (!a->active)
-			start(x, i);
-		return follow(x, from, to, links);
 	}
+	if (x->routing == RANDOM || x->routing == CONGA)
+		return up_and_down(x, from, to, links);
+	if (x->routing >= ARK && !a->active) {
+		a->active = true;
+		place_key(x, a->pair, a->n_pairs, a->spread++,
+			  x->routing == ARK ? OSR_KEY_AS_IS : OSR_KEY_FINE);
+		count(x, a->pair, a->n_pairs, 1);
+	}
+	return follow(x, from, to, links);
 }
 
 static void arrived(void *ctx, uint32_t i, uint32_t step, uint32_t message, double now)
@@ -522,118 +504,64 @@ static void phase_over(void *ctx, uint32_t i, uint32_t step, double began, doubl
 	a->active = false;
 }
 
-static void prepare(struct lab *x)
-{
-	size_t cells = (size_t)x->f.n_switches * x->f.n_switches * 16;
-
-	if (x->routing == DMODK || x->routing == SSSP)
-		route_base(x, routing_names[x->routing]);
-	if (x->routing != CONGA)
-		return;
-	x->dre = need(osr_calloc(&x->arena, x->net.n_links, sizeof(*x->dre)));
-	x->remote = need(osr_calloc(&x->arena, cells, sizeof(*x->remote)));
-	x->remote_time = need(osr_alloc(&x->arena, cells, sizeof(*x->remote_time)));
-	x->flowlet = need(osr_calloc(&x->arena, x->f.n_terminals, sizeof(*x->flowlet)));
-	x->flowlet_to = need(osr_alloc(&x->arena, x->f.n_terminals, sizeof(*x->flowlet_to)));
-	for (size_t i = 0; i < cells; i++)
-		x->remote_time[i] = -AGE;
-	memset(x->flowlet_to, 0xff, x->f.n_terminals * sizeof(*x->flowlet_to));
-}
-
 static int run_time(struct lab *x, unsigned side, uint64_t seed)
 {
-	static const struct osr_flow_ops ops = { next_phase, path_of, arrived, phase_over, passed };
-	struct osr_flow_limits limits = { x->n_apps, 0, MAX_HOPS };
-	struct osr_flow_stats stats;
-	double longest = 0;
+	double longest = 0, end;
+	uint32_t max_sharing;
 
 	grow(x, 3, side);
-	if (side > 16 || !x->n_apps || x->n_apps > x->n_hosts / 2)
+	if (side > 16 || !x->job.n_apps || x->job.n_apps > x->n_hosts / 2)
 		die(x, "sides up to 16, and two hosts an application at least");
 	x->prng.state = seed;
 	deal(x);
-	prepare(x);
-	limits.max_messages = x->app[0].n_ranks;
-	stats = osr_flow_run(&x->net, &ops, x, &limits);
-	for (uint32_t i = 0; i < x->n_apps; i++)
+	if (x->routing == DMODK || x->routing == SSSP)
+		route_base(x, routing_names[x->routing]);
+	if (x->routing == CONGA)
+		prepare_conga(x);
+	x->job.max_messages = x->app[0].n_ranks;
+	x->job.phase = next_phase;
+	x->job.path = path_of;
+	x->job.arrived = arrived;
+	x->job.phase_over = phase_over;
+	end = osr_flow_run(&x->job, &max_sharing);
+	for (uint32_t i = 0; i < x->job.n_apps; i++)
 		longest = fmax(longest, x->app[i].total);
-	printf("%.9g %.9g %u\n", longest, stats.end, stats.max_sharing);
+	printf("%.9g %.9g %u\n", longest, end, max_sharing);
 	return 0;
 }
 
 /* Stages of a collective ----------------------------------------------------------------------- */
 
-static void read_hosts(struct lab *x, const char *path, uint64_t seed)
-{
-	struct osr_prng prng = { .state = seed };
-	struct osr_endports endports;
-	struct osr_lines in;
-
-	x->host = need(osr_alloc(&x->arena, x->f.n_terminals, sizeof(*x->host)));
-	if (osr_endports_init(&endports, &x->f, &x->arena, &x->diag) ||
-	    osr_hostlist_read(osr_lines_open(&in, path, &x->diag), &endports, x->host, &x->n_hosts))
-		die(x, path);
-	if (seed)
-		osr_prng_shuffle(&prng, x->host, x->n_hosts);
-}
-
-static void read_stages(struct lab *x, const char *path, uint32_t most)
-{
-	struct osr_traffic traffic = { .hosts = NULL };
-	const struct osr_phases *q = &traffic.phases;
-	struct osr_lines in;
-
-	if (osr_traffic_read(osr_lines_open(&in, path, &x->diag), NULL, &traffic))
-		die(x, path);
-	x->n_stages = most && most < q->n_phases ? most : q->n_phases;
-	x->to = need(osr_alloc(&x->arena, (size_t)x->n_stages * x->n_hosts, sizeof(*x->to)));
-	memset(x->to, 0xff, (size_t)x->n_stages * x->n_hosts * sizeof(*x->to));
-	for (uint32_t k = 0; k < x->n_stages; k++)
-		for (uint32_t i = q->row[k]; i < q->row[k + 1]; i++)
-			x->to[(size_t)k * x->n_hosts + q->pair[i].from] = q->pair[i].to;
-	osr_traffic_free(&traffic);
-}
-
 /* With a barrier, one application; otherwise one for each message that a rank may have under way. */
-static bool stage_phase(void *ctx, uint32_t app, uint32_t step, double now,
-			struct osr_flow_phase *p)
+static bool stage_phase(void *ctx, uint32_t app, uint32_t step, struct osr_flow_phase *p)
 {
 	struct lab *x = ctx;
-	uint32_t stage = x->in_flight ? step * x->in_flight + app % x->in_flight : step;
-	const uint32_t *to = x->to + (size_t)stage * x->n_hosts;
 
-	if (stage >= x->n_stages)
-		return false;
-	p->message = x->message;
-	if (x->in_flight) {
-		p->n_messages = to[app / x->in_flight] != OSR_NONE;
-		return true;
-	}
-	for (uint32_t i = 0; i < x->n_hosts; i++)
-		if (to[i] != OSR_NONE)
-			x->sender[p->n_messages++] = i;
-	return true;
+	*p = (struct osr_flow_phase){ x->message, x->job.max_messages, 0 };
+	return (x->in_flight ? step * x->in_flight + app % x->in_flight : step) < x->n_stages;
 }
 
-static uint32_t stage_path(void *ctx, uint32_t app, uint32_t step, uint32_t message, double now,
+static uint32_t stage_path(void *ctx, uint32_t app, uint32_t step, uint32_t message,
 			   uint32_t *links)
 {
 	const struct lab *x = ctx;
 	uint32_t stage = x->in_flight ? step * x->in_flight + app % x->in_flight : step;
-	uint32_t rank = x->in_flight ? app / x->in_flight : x->sender[message];
-	uint32_t from = x->host[rank], to = x->host[x->to[(size_t)stage * x->n_hosts + rank]];
+	uint32_t rank = x->in_flight ? app / x->in_flight : message;
+	uint32_t to = x->to[(size_t)stage * x->n_hosts + rank];
 
-	return osr_flow_links(&x->f, &x->base, from, x->f.lid_dest[x->f.term_lid[to]], links);
+	return to == OSR_NONE ? 0 : follow(x, x->host[rank], x->host[to], links);
 }
 
 /* The part of the hosts' bandwidth that is reached. */
 static int run_stages(struct lab *x, char **argv)
 {
-	static const struct osr_flow_ops ops = { .phase = stage_phase, .path = stage_path };
-	double host_rate = atof(argv[7]) * 1e6, link_rate = atof(argv[8]) * 1e6;
+	double host_rate = atof(argv[7]) * 1e6, link_rate = atof(argv[8]) * 1e6, end;
+	struct osr_prng prng = { .state = strtoull(argv[3], NULL, 0) };
+	struct osr_traffic traffic = { .hosts = NULL };
+	const struct osr_phases *q = &traffic.phases;
+	uint32_t most = (uint32_t)atoi(argv[5]), max_sharing;
+	struct osr_endports endports;
 	struct osr_net net = { 0 };
-	struct osr_flow_limits limits;
-	struct osr_flow_stats stats;
 	struct osr_lines in;
 
 	if (osr_fabricfile_read(osr_lines_open(&in, argv[0], &x->diag), &net) ||
@@ -641,20 +569,33 @@ static int run_stages(struct lab *x, char **argv)
 		die(x, argv[0]);
 	osr_net_free(&net);
 	route_base(x, argv[1]);
-	read_hosts(x, argv[2], strtoull(argv[3], NULL, 0));
-	read_stages(x, argv[4], (uint32_t)atoi(argv[5]));
-	x->in_flight = (uint32_t)atoi(argv[6]);
-	limits.n_apps = x->in_flight ? x->n_hosts * x->in_flight : 1;
-	limits.max_messages = x->in_flight ? 1 : x->n_hosts;
-	limits.max_hops = x->f.n_switches + 1 < 32 ? x->f.n_switches + 1 : 32;
-	x->net = osr_flow_fabric(&x->f, link_rate, host_rate, &x->arena);
-	x->message = need(osr_alloc(&x->arena, x->n_hosts, sizeof(*x->message)));
-	x->sender = need(osr_alloc(&x->arena, x->n_hosts, sizeof(*x->sender)));
+	x->host = get(x, x->f.n_terminals, sizeof(*x->host));
+	if (osr_endports_init(&endports, &x->f, &x->arena, &x->diag) ||
+	    osr_hostlist_read(osr_lines_open(&in, argv[2], &x->diag), &endports, x->host,
+			      &x->n_hosts))
+		die(x, argv[2]);
+	if (prng.state)
+		osr_prng_shuffle(&prng, x->host, x->n_hosts);
+	if (osr_traffic_read(osr_lines_open(&in, argv[4], &x->diag), NULL, &traffic))
+		die(x, argv[4]);
+	x->n_stages = most && most < q->n_phases ? most : q->n_phases;
+	x->to = get(x, (size_t)x->n_stages * x->n_hosts, sizeof(*x->to));
+	memset(x->to, 0xff, (size_t)x->n_stages * x->n_hosts * sizeof(*x->to));
+	for (uint32_t k = 0; k < x->n_stages; k++)
+		for (uint32_t i = q->row[k]; i < q->row[k + 1]; i++)
+			x->to[(size_t)k * x->n_hosts + q->pair[i].from] = q->pair[i].to;
+	osr_traffic_free(&traffic);
+	x->message = get(x, x->n_hosts, sizeof(*x->message));
 	for (uint32_t i = 0; i < x->n_hosts; i++)
-		x->message[i] = (struct osr_flow_message){ .bytes = MESSAGE };
-	stats = osr_flow_run(&x->net, &ops, x, &limits);
-	printf("%.6f %u %u\n", x->n_stages * MESSAGE / host_rate / stats.end, stats.max_sharing,
-	       x->n_stages);
+		x->message[i].bytes = MESSAGE;
+	x->in_flight = (uint32_t)atoi(argv[6]);
+	set_links(x, link_rate, host_rate);
+	x->job.n_apps = x->in_flight ? x->n_hosts * x->in_flight : 1;
+	x->job.max_messages = x->in_flight ? 1 : x->n_hosts;
+	x->job.phase = stage_phase;
+	x->job.path = stage_path;
+	end = osr_flow_run(&x->job, &max_sharing);
+	printf("%.6f %u %u\n", x->n_stages * MESSAGE / host_rate / end, max_sharing, x->n_stages);
 	return 0;
 }
 
@@ -670,7 +611,7 @@ int main(int argc, char **argv)
 		for (x.routing = MESH; x.routing < N_ROUTINGS; x.routing++)
 			if (!strcmp(routing_names[x.routing], argv[6]))
 				break;
-		x.n_apps = (uint32_t)atoi(argv[3]);
+		x.job.n_apps = (uint32_t)atoi(argv[3]);
 		x.utilization = atof(argv[4]) / 100;
 		x.kb = atof(argv[7]);
 		x.n_phases = argc >= 9 ? (uint32_t)atoi(argv[8]) : 60;

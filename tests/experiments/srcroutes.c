@@ -62,31 +62,19 @@ static uint32_t step_after(const struct srcroutes *r, uint32_t c, uint32_t to)
 	return to >= dir || (r->after[e - to + dir] >> to & 1) ? e : NO_NODE;
 }
 
-/*
- * Channel c can use the set of directions, and so can everything from which it can be reached. A channel that
- * has the whole set already has handed it on. queue[channels].
- */
-static void add_used(const struct srcroutes *r, uint32_t c, uint16_t set, uint16_t *used,
-		     uint32_t *queue)
+/* Channel c can use the set of directions, and so can everything from which it can be reached. */
+static void add_used(const struct srcroutes *r, uint32_t c, uint16_t set, uint16_t *used)
 {
-	uint32_t nd = r->t.n_dirs, tail = 0;
+	uint32_t nd = r->t.n_dirs, node = c / nd;
 
-	queue[tail++] = c;
-	for (uint32_t head = 0; head < tail; head++) {
-		uint32_t e = queue[head];
+	if (!(set & ~used[c]))
+		return;
+	used[c] |= set;
+	for (uint32_t dir = 0; dir < nd; dir++) {
+		uint32_t p = r->t.next[node * nd + torus_back(&r->t, dir)];
 
-		if (!(set & ~used[e]))
-			continue;
-		used[e] |= set;
-		for (uint32_t dir = 0; dir < nd; dir++) {
-			uint32_t p = r->t.next[e - e % nd + torus_back(&r->t, dir)];
-
-			if (p == NO_NODE || step_after(r, p * nd + dir, e % nd) != e)
-				continue;
-			p = p * nd + dir;
-			if (set & ~used[p])
-				queue[tail++] = p;
-		}
+		if (p != NO_NODE && step_after(r, p * nd + dir, c % nd) == c)
+			add_used(r, p * nd + dir, set, used);
 	}
 }
 
@@ -126,12 +114,11 @@ static void find_turns(struct srcroutes *r)
 	const struct torus *t = &r->t;
 	uint32_t nd = t->n_dirs, n = t->n_nodes * nd;
 	uint16_t *used = calloc(n, sizeof(*used));
-	uint32_t *queue = malloc((size_t)n * nd * sizeof(*queue));
 
 	r->after = room(r, n, sizeof(*r->after));
 	for (uint32_t c = 0; c < n; c++)
 		if (t->next[c] != NO_NODE)
-			add_used(r, c, (uint16_t)(1u << c % nd), used, queue);
+			add_used(r, c, (uint16_t)(1u << c % nd), used);
 	for (uint32_t c = 0; c < n; c++)
 		for (uint32_t to = 0, dir = c % nd; to < dir; to++) {
 			uint32_t e = t->next[c] * nd + to;
@@ -141,159 +128,10 @@ static void find_turns(struct srcroutes *r)
 				continue;
 			r->after[e - to + dir] |= (uint16_t)(1u << to);
 			r->n_added++;
-			add_used(r, c, used[e], used, queue);
+			add_used(r, c, used[e], used);
 		}
 	find_ranks(r);
 	free(used);
-	free(queue);
-}
-
-/* ---- choices -------------------------------------------------------------------------------- */
-
-/*
- * A first step, a last step and the directions used determine a route, so the combinations as short as the
- * distance are tried. An extra step makes a difference to the hops only if the first one is by a higher
- * direction than the body starts with, the last one by a lower one than it ends with.
- */
-struct finder {
-	struct srcroutes *r;
-	uint32_t up[TORUS_MAX_DIMS],
-		down[TORUS_MAX_DIMS];   /* hops of the shorter way, or both; 0: not this way */
-	uint64_t n_choices, n_channels; /* so far */
-	bool filling;                   /* or counting */
-};
-
-/* One combination: a choice, if the body makes hops and the turns to the extra steps are allowed. */
-static void try_route(struct finder *w, uint32_t from, uint32_t to, struct srcroute s)
-{
-	struct srcroutes *r = w->r;
-	const struct torus *t = &r->t;
-	uint32_t n = t->n_dims, nd = t->n_dirs, low, high, at = from;
-	uint32_t behind = s.last == NO_DIR ? to : t->next[to * nd + torus_back(t, s.last)];
-
-	/* Less the hops that are made before and after. */
-	if (s.first != NO_DIR && w->up[s.first] == 1)
-		s.plus &= (uint8_t) ~(1u << s.first);
-	if (s.last != NO_DIR && w->down[s.last - n] == 1)
-		s.minus &= (uint8_t) ~(1u << (s.last - n));
-	if (!(s.plus | s.minus))
-		return;
-	low = (uint32_t)__builtin_ctz((uint32_t)s.plus | (uint32_t)s.minus << n);
-	high = 31 - (uint32_t)__builtin_clz((uint32_t)s.plus | (uint32_t)s.minus << n);
-	if (s.first != NO_DIR) {
-		at = t->next[from * nd + s.first];
-		if (low >= s.first || !(r->after[at * nd + s.first] >> low & 1))
-			return;
-	}
-	if (s.last != NO_DIR && (high <= s.last || !(r->after[behind * nd + high] >> s.last & 1)))
-		return;
-	if (w->filling) {
-		uint32_t *channel = r->channel + w->n_channels;
-
-		r->choice[w->n_choices] = s;
-		if (s.first != NO_DIR)
-			*channel++ = from * nd + s.first;
-		for (uint32_t dir = 0; dir < nd; dir++)
-			while ((dir < n ? s.plus : s.minus) >> dir % n & 1 &&
-			       coord(t, at, dir % n) != coord(t, behind, dir % n)) {
-				*channel++ = at * nd + dir;
-				at = t->next[at * nd + dir];
-			}
-		if (s.last != NO_DIR)
-			*channel++ = behind * nd + s.last;
-	}
-	w->n_choices++;
-	w->n_channels += r->hops[from * t->n_nodes + to];
-}
-
-/* All choices of a pair, fewer extra steps first. */
-static void try_pair(struct finder *w, uint32_t from, uint32_t to)
-{
-	const struct torus *t = &w->r->t;
-	uint32_t n = t->n_dims, n_ways = 0, hops = 0;
-	uint8_t plus[1 << TORUS_MAX_DIMS], minus[1 << TORUS_MAX_DIMS];
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t x = coord(t, from, i), y = coord(t, to, i), side = t->size[i];
-		uint32_t up = (y + side - x) % side, down = (x + side - y) % side;
-
-		w->up[i] = side == 2 ? up * (y > x) : up <= down ? up : 0;
-		w->down[i] = side == 2 ? down * (x > y) : down <= up ? down : 0;
-		hops += w->up[i] ? w->up[i] : w->down[i];
-	}
-	w->r->hops[from * t->n_nodes + to] = (uint16_t)hops;
-	/* All ways around the rings whose halves are equally long, up before down in the first dimension. */
-	for (uint32_t way = 0; way < 1u << n; way++) {
-		bool valid = true;
-
-		plus[n_ways] = minus[n_ways] = 0;
-		for (uint32_t i = 0; i < n; i++) {
-			bool down = way >> (n - 1 - i) & 1;
-
-			valid = valid && (down ? w->down[i] > 0 : w->up[i] || !w->down[i]);
-			plus[n_ways] |= (uint8_t)((!down && w->up[i]) << i);
-			minus[n_ways] |= (uint8_t)(down << i);
-		}
-		n_ways += valid;
-	}
-	for (uint32_t kind = 0; hops && kind < 4; kind++)
-		for (uint32_t i = kind & 1; i < (kind & 1 ? n : 1); i++)
-			for (uint32_t k = kind >> 1; k < (kind >> 1 ? n : 1); k++)
-				for (uint32_t way = 0; way < n_ways; way++) {
-					struct srcroute s = { NO_DIR, NO_DIR, plus[way],
-							      minus[way] };
-
-					if (i)
-						s.first = (uint8_t)i;
-					if (k)
-						s.last = (uint8_t)(n + k - 1);
-					if ((!i || s.plus >> i & 1) &&
-					    (!k || s.minus >> (k - 1) & 1))
-						try_route(w, from, to, s);
-				}
-}
-
-/* Counted first, then filled. */
-static void find_choices(struct srcroutes *r)
-{
-	struct finder w = { .r = r };
-	uint32_t n = r->t.n_nodes;
-
-	r->n_pairs = n * n;
-	r->row = room(r, r->n_pairs + 1, sizeof(*r->row));
-	r->hops = room(r, r->n_pairs, sizeof(*r->hops));
-	r->first_channel = room(r, r->n_pairs, sizeof(*r->first_channel));
-	for (int pass = 0; pass < 2; pass++) {
-		w.n_choices = w.n_channels = 0;
-		w.filling = pass;
-		for (uint32_t p = 0; p < r->n_pairs; p++) {
-			r->row[p] = (uint32_t)w.n_choices;
-			r->first_channel[p] = w.n_channels;
-			try_pair(&w, p / n, p % n);
-			r->n_unique += pass && w.n_choices == r->row[p] + 1;
-		}
-		r->row[r->n_pairs] = (uint32_t)w.n_choices;
-		if (!pass) {
-			assert(w.n_choices <= UINT32_MAX);
-			r->choice = room(r, w.n_choices, sizeof(*r->choice));
-			r->channel = room(r, w.n_channels, sizeof(*r->channel));
-		}
-	}
-}
-
-bool srcroutes_init(struct srcroutes *r, uint32_t n_dims, const uint32_t *size)
-{
-	*r = (struct srcroutes){ 0 };
-	if (!torus_init(r, n_dims, size))
-		return false;
-	find_turns(r);
-	find_choices(r);
-	return true;
-}
-
-void srcroutes_free(struct srcroutes *r)
-{
-	osr_arena_free(&r->arena);
 }
 
 /* ---- routing graph -------------------------------------------------------------------------- */
@@ -309,22 +147,22 @@ static uint32_t with_dir(const struct torus *t, uint32_t k, uint32_t dir)
 	return digit == wanted ? k : digit ? 0 : k + wanted * power;
 }
 
-void rgraph_init(struct rgraph *g, struct srcroutes *r)
+static void make_graph(struct srcroutes *r)
 {
 	const struct torus *t = &r->t;
 	uint32_t n = t->n_dims, nd = t->n_dirs, power = 1, n_steps = 0, end;
 
 	for (uint32_t i = 0; i < n; i++)
 		power *= 3;
-	g->n_states = power + nd + 1;
-	end = g->n_states - 1;
-	g->last = room(r, g->n_states, 1);
-	g->row = room(r, g->n_states + 1, sizeof(*g->row));
+	r->n_states = power + nd + 1;
+	end = r->n_states - 1;
+	r->last = room(r, r->n_states, 1);
+	r->step_row = room(r, r->n_states + 1, sizeof(*r->step_row));
 	/* A state has a step to the end, and for each direction at most two. */
-	g->step = room(r, (size_t)g->n_states * (2 * nd + 1), sizeof(*g->step));
+	r->step = room(r, (size_t)r->n_states * (2 * nd + 1), sizeof(*r->step));
 #define STEP(dir, turn, to)                                                                        \
-	(g->step[n_steps++] = (struct rgraph_step){ (uint8_t)(dir), turn, (uint16_t)(to) })
-	for (uint32_t state = 0; state < g->n_states; state++) {
+	(r->step[n_steps++] = (struct srcroutes_step){ (uint8_t)(dir), turn, (uint16_t)(to) })
+	for (uint32_t state = 0; state < r->n_states; state++) {
 		bool first = state && state <= n, behind = state + n >= end,
 		     body = !behind && state > n;
 		uint32_t k = body ? state - n : 0, last = NO_DIR;
@@ -336,8 +174,8 @@ void rgraph_init(struct rgraph *g, struct srcroutes *r)
 		for (uint32_t dir = 0; body && dir < nd; dir++)
 			if (with_dir(t, k, dir) == k)
 				last = dir;
-		g->last[state] = (uint8_t)last;
-		g->row[state] = n_steps;
+		r->last[state] = (uint8_t)last;
+		r->step_row[state] = n_steps;
 		/* The begin's step to the own end is no route and is left out (rule 1); rule 4. */
 		if (state && state != end)
 			STEP(NO_DIR, false, end);
@@ -359,36 +197,183 @@ void rgraph_init(struct rgraph *g, struct srcroutes *r)
 		}
 	}
 #undef STEP
-	g->row[g->n_states] = n_steps;
+	r->step_row[r->n_states] = n_steps;
 }
 
-uint32_t rgraph_next(const struct rgraph *g, const struct srcroutes *r, uint32_t node,
-		     uint32_t state, struct rgraph_step step)
+/* The vertex that a step leads to from vertex v; NO_NODE if it is not possible. */
+static uint32_t step_to(const struct srcroutes *r, uint32_t v, struct srcroutes_step step)
 {
-	uint32_t nd = r->t.n_dirs;
+	uint32_t nd = r->t.n_dirs, node = v / r->n_states;
 	uint32_t next = step.dir == NO_DIR ? node : r->t.next[node * nd + step.dir];
 
-	if (next == NO_NODE)
+	if (next == NO_NODE ||
+	    (step.turn && !(r->after[node * nd + r->last[v % r->n_states]] >> step.dir & 1)))
 		return NO_NODE;
-	if (step.turn && !(r->after[node * nd + g->last[state]] >> step.dir & 1))
-		return NO_NODE;
-	return next * g->n_states + step.to;
+	return next * r->n_states + step.to;
+}
+
+/* ---- choices -------------------------------------------------------------------------------- */
+
+#define MAX_CHOICES ((TORUS_MAX_DIMS + 1) * (TORUS_MAX_DIMS + 1) << TORUS_MAX_DIMS)
+
+/* What the sender writes for a path. */
+static struct srcroute header_of(const struct torus *t, const uint32_t *path, uint32_t hops)
+{
+	struct srcroute s = { NO_DIR, NO_DIR, 0, 0 };
+	uint32_t n = t->n_dims, nd = t->n_dirs;
+
+	for (uint32_t h = 0; h < hops; h++) {
+		uint32_t dir = path[h] % nd;
+
+		if (!h && hops > 1 && dir < n && path[1] % nd < dir)
+			s.first = (uint8_t)dir;
+		else if (h && h == hops - 1 && dir >= n && path[h - 1] % nd > dir)
+			s.last = (uint8_t)dir;
+		else if (dir < n)
+			s.plus |= (uint8_t)(1u << dir);
+		else
+			s.minus |= (uint8_t)(1u << (dir - n));
+	}
+	return s;
+}
+
+struct finder {
+	struct srcroutes *r;
+	uint32_t to, pair, n;        /* choices so far */
+	uint32_t up[TORUS_MAX_DIMS]; /* hops to the receiver in the positive direction */
+	uint32_t key[MAX_CHOICES];
+	uint32_t path[SRCROUTE_MAX_HOPS];
+};
+
+/* Fewer extra steps come first, then the lower ones, then the way up before that down in the first dimension. */
+static void add_choice(struct finder *w)
+{
+	struct srcroutes *r = w->r;
+	uint32_t hops = r->hops[w->pair], k = w->n++, nd = r->t.n_dirs, key = 0;
+	uint32_t *choice = r->channel + r->row[w->pair];
+	struct srcroute s = header_of(&r->t, w->path, hops);
+
+	for (uint32_t h = 0; h < hops; h++)
+		if (w->path[h] % nd >= r->t.n_dims)
+			key |= 1u << (nd - 1 - w->path[h] % nd);
+	if (s.last != NO_DIR)
+		key |= 2u << 24 | (uint32_t)s.last << 8;
+	if (s.first != NO_DIR)
+		key |= 1u << 24 | (uint32_t)s.first << 16;
+	for (; k && w->key[k - 1] > key; k--) {
+		w->key[k] = w->key[k - 1];
+		memcpy(choice + k * hops, choice + (k - 1) * hops, hops * sizeof(*choice));
+	}
+	w->key[k] = key;
+	memcpy(choice + k * hops, w->path, hops * sizeof(*choice));
+}
+
+/*
+ * Every path of the graph from vertex v on that comes nearer with each hop. An extra step without a turn is the same
+ * hops as the body with one more of them.
+ */
+static void follow_paths(struct finder *w, uint32_t v, uint32_t h)
+{
+	const struct srcroutes *r = w->r;
+	const struct torus *t = &r->t;
+	uint32_t node = v / r->n_states, state = v % r->n_states, n = t->n_dims, nearer = 0;
+	bool first = state && state <= n;
+
+	if (node == w->to) {
+		if (!first)
+			add_choice(w);
+		return;
+	}
+	/* Directions; both of a ring, if half of it lies between. */
+	for (uint32_t i = 0; i < n; i++) {
+		nearer |= (uint32_t)(w->up[i] && 2 * w->up[i] <= t->size[i]) << i;
+		nearer |= (uint32_t)(2 * w->up[i] >= t->size[i]) << (n + i);
+	}
+	for (uint32_t k = r->step_row[state]; k < r->step_row[state + 1]; k++) {
+		struct srcroutes_step step = r->step[k];
+		bool extra = first || step.to + n + 1 >= r->n_states;
+		uint32_t *up = &w->up[step.dir % n], was = *up, next;
+		uint32_t up_alone = nearer & ~(nearer >> n) & ((1u << n) - 1);
+
+		if (step.dir == NO_DIR || !(nearer >> step.dir & 1) || (extra && !step.turn))
+			continue;
+		/* A positive direction that is passed over does not come again. */
+		if (step.to > n && up_alone & ((1u << step.dir) - 1))
+			continue;
+		next = step_to(r, v, step);
+		if (next == NO_NODE)
+			continue;
+		w->path[h] = node * t->n_dirs + step.dir;
+		*up = (was + (step.dir < n ? t->size[step.dir] - 1 : 1)) % t->size[step.dir % n];
+		follow_paths(w, next, h + 1);
+		*up = was;
+	}
+}
+
+static void find_choices(struct srcroutes *r)
+{
+	const struct torus *t = &r->t;
+	struct finder *w = room(r, 1, sizeof(*w));
+	uint64_t size = 0;
+
+	w->r = r;
+	r->n_pairs = t->n_nodes * t->n_nodes;
+	r->row = room(r, r->n_pairs + (size_t)1, sizeof(*r->row));
+	r->hops = room(r, r->n_pairs, sizeof(*r->hops));
+	for (uint32_t p = 0; p < r->n_pairs; p++) {
+		uint32_t from = p / t->n_nodes;
+
+		w->pair = p;
+		w->to = p % t->n_nodes;
+		w->n = 0;
+		for (uint32_t i = 0; i < t->n_dims; i++) {
+			uint32_t side = t->size[i],
+				 up = (coord(t, w->to, i) + side - coord(t, from, i)) % side;
+
+			w->up[i] = up;
+			r->hops[p] += (uint16_t)(2 * up <= side ? up : side - up);
+		}
+		if (size < r->row[p] + (uint64_t)MAX_CHOICES * r->hops[p]) {
+			size = 2 * size + (uint64_t)MAX_CHOICES * r->hops[p];
+			r->channel = realloc(r->channel, size * sizeof(*r->channel));
+			assert(r->channel);
+		}
+		if (r->hops[p])
+			follow_paths(w, from * r->n_states, 0);
+		r->row[p + 1] = r->row[p] + (uint64_t)w->n * r->hops[p];
+		r->n_unique += w->n == 1;
+	}
+}
+
+bool srcroutes_init(struct srcroutes *r, uint32_t n_dims, const uint32_t *size)
+{
+	*r = (struct srcroutes){ 0 };
+	if (!torus_init(r, n_dims, size))
+		return false;
+	find_turns(r);
+	make_graph(r);
+	find_choices(r);
+	return true;
+}
+
+void srcroutes_free(struct srcroutes *r)
+{
+	free(r->channel);
+	osr_arena_free(&r->arena);
 }
 
 /* ---- algorithms 1 and 2: breadth-first search ------------------------------------------------ */
 
-/* Which choice of each pair is taken, and how many routes that puts on each channel. */
+/* The routes that are taken, and how many of them are on each channel. */
 struct picks {
 	struct srcroutes *r;
-	uint16_t *pick; /* [n_pairs] */
-	uint32_t *load; /* [channels] */
+	struct srcroute *route; /* [n_pairs] */
+	uint32_t *load;         /* [channels] */
 };
 
-static void take(struct picks *s, uint32_t pair, uint32_t k)
+static void take(struct picks *s, uint32_t pair, const uint32_t *channel)
 {
-	const uint32_t *channel = srcroutes_channels(s->r, pair, k);
-
-	s->pick[pair] = (uint16_t)k;
+	s->route[pair] = header_of(&s->r->t, channel, s->r->hops[pair]);
 	for (uint32_t h = 0; h < s->r->hops[pair]; h++)
 		s->load[channel[h]]++;
 }
@@ -409,90 +394,71 @@ static int ascending(const void *x, const void *y)
  * vertices the one discovered first comes first; edges are followed in the order of directions. Length in
  * GET_MAX_REMOTE is that of the routes from the last source.
  */
-static uint64_t outgoing_weight(const struct picks *s, const struct rgraph *g, uint32_t v)
+static uint64_t outgoing_weight(const struct picks *s, uint32_t v)
 {
-	uint32_t node = v / g->n_states, state = v % g->n_states;
-	uint64_t least = UINT64_MAX;
+	const struct srcroutes *r = s->r;
+	uint32_t node = v / r->n_states, state = v % r->n_states, least = UINT32_MAX;
 
-	for (uint32_t k = g->row[state]; k < g->row[state + 1]; k++) {
-		struct rgraph_step step = g->step[k];
-		uint64_t l;
+	for (uint32_t k = r->step_row[state]; k < r->step_row[state + 1]; k++) {
+		struct srcroutes_step step = r->step[k];
 
-		if (step.dir == NO_DIR || rgraph_next(g, s->r, node, state, step) == NO_NODE)
+		if (step.dir == NO_DIR || step_to(r, v, step) == NO_NODE)
 			continue;
-		l = s->load[node * s->r->t.n_dirs + step.dir];
-		least = l < least ? l : least;
+		if (s->load[node * r->t.n_dirs + step.dir] < least)
+			least = s->load[node * r->t.n_dirs + step.dir];
 	}
-	return least == UINT64_MAX ? 0 : least;
-}
-
-/* parent[vertices]; queue[vertices], order[vertices]: for the search. */
-static void build_tree(const struct picks *s, const struct rgraph *g, uint32_t source,
-		       uint32_t *parent, uint32_t *queue, uint64_t *order)
-{
-	uint32_t head = 0, tail = 1;
-
-	memset(parent, 0xff, (size_t)s->r->t.n_nodes * g->n_states * sizeof(*parent));
-	queue[0] = source * g->n_states;
-	while (head < tail) {
-		uint32_t n = tail - head;
-
-		/* Line 9 of algorithm 2: a level by ascending weight, then by the order of discovery. */
-		for (uint32_t i = 0; i < n; i++)
-			order[i] = outgoing_weight(s, g, queue[head + i]) << 24 | i;
-		qsort(order, n, sizeof(*order), ascending);
-		for (uint32_t i = 0; i < n; i++)
-			order[i] = queue[head + (order[i] & 0xffffff)];
-		head = tail;
-		for (uint32_t i = 0; i < n; i++) {
-			uint32_t u = (uint32_t)order[i], node = u / g->n_states,
-				 state = u % g->n_states;
-
-			for (uint32_t k = g->row[state]; k < g->row[state + 1]; k++) {
-				uint32_t v = rgraph_next(g, s->r, node, state, g->step[k]);
-
-				if (v == NO_NODE || parent[v] != NO_NODE)
-					continue;
-				parent[v] = u;
-				queue[tail++] = v;
-			}
-		}
-	}
+	return least == UINT32_MAX ? 0 : least;
 }
 
 static void bfs(struct picks *s)
 {
 	struct srcroutes *r = s->r;
-	uint32_t n = r->t.n_nodes, nd = r->t.n_dirs, source = 0;
-	struct rgraph g;
-	uint32_t *parent, *queue, path[SRCROUTE_MAX_HOPS];
-	uint64_t *order;
+	uint32_t n = r->t.n_nodes, n_states = r->n_states, source = 0, path[SRCROUTE_MAX_HOPS];
+	size_t n_vertices = (size_t)n * n_states;
+	uint32_t *parent = room(r, n_vertices, sizeof(*parent));
+	uint32_t *queue = room(r, n_vertices, sizeof(*queue));
+	uint64_t *order = room(r, n_vertices, sizeof(*order));
 	bool *done = room(r, n, sizeof(*done));
 
-	rgraph_init(&g, r);
-	parent = room(r, (size_t)n * g.n_states, sizeof(*parent));
-	queue = room(r, (size_t)n * g.n_states, sizeof(*queue));
-	order = room(r, (size_t)n * g.n_states, sizeof(*order));
 	for (uint32_t left = n; left; left--) {
-		uint32_t far = n;
+		uint32_t far = n, head = 0, tail = 1;
 
-		build_tree(s, &g, source, parent, queue, order);
+		memset(parent, 0xff, n_vertices * sizeof(*parent));
+		queue[0] = source * n_states;
 		done[source] = true;
-		/* Lines 19 to 31. A route in the routing graph is the choice with the same channels. */
-		for (uint32_t j = 0; j < n; j++) {
-			uint32_t pair = source * n + j, hops = r->hops[pair], h = hops, k = 0;
+		while (head < tail) {
+			const uint32_t *level = queue + head;
+			uint32_t size = tail - head;
 
-			for (uint32_t v = parent[j * g.n_states + g.n_states - 1];
-			     j != source && parent[v] != NO_NODE; v = parent[v]) {
-				assert(h);
-				path[--h] = parent[v] / g.n_states * nd + g.last[v % g.n_states];
+			/* Line 9 of algorithm 2: a level by ascending weight, then by the order of discovery. */
+			for (uint32_t i = 0; i < size; i++)
+				order[i] = (uint64_t)outgoing_weight(s, level[i]) << 32 | i;
+			qsort(order, size, sizeof(*order), ascending);
+			head = tail;
+			for (uint32_t i = 0; i < size; i++) {
+				uint32_t u = level[(uint32_t)order[i]], state = u % n_states;
+
+				for (uint32_t k = r->step_row[state]; k < r->step_row[state + 1];
+				     k++) {
+					uint32_t v = step_to(r, u, r->step[k]);
+
+					if (v == NO_NODE || parent[v] != NO_NODE)
+						continue;
+					parent[v] = u;
+					queue[tail++] = v;
+				}
 			}
+		}
+		/* Lines 19 to 31. */
+		for (uint32_t j = 0; j < n; j++) {
+			uint32_t h = r->hops[source * n + j], v = parent[(j + 1) * n_states - 1];
+
 			if (j == source)
 				continue;
-			while (memcmp(path, srcroutes_channels(r, pair, k), hops * sizeof(*path)))
-				k++;
-			assert(!h && k < srcroutes_n_choices(r, pair));
-			take(s, pair, k);
+			for (; parent[v] != NO_NODE; v = parent[v])
+				path[--h] =
+					parent[v] / n_states * r->t.n_dirs + r->last[v % n_states];
+			take(s, source * n + j, path);
 		}
 		for (uint32_t j = 0; j < n; j++)
 			if (!done[j] &&
@@ -520,10 +486,10 @@ static uint32_t count_turns(const struct srcroutes *r, uint32_t pair)
  * choices of a pair are these paths. So the search is a minimum over a few sums. Only ties may fall out
  * differently: to the first choice here, to the first path met there.
  */
-static uint32_t cheapest_choice(const struct picks *s, uint32_t pair)
+static const uint32_t *cheapest_choice(const struct picks *s, uint32_t pair)
 {
+	const uint32_t *best = NULL;
 	uint64_t least = UINT64_MAX;
-	uint32_t best = 0;
 
 	for (uint32_t k = 0; k < srcroutes_n_choices(s->r, pair); k++) {
 		const uint32_t *channel = srcroutes_channels(s->r, pair, k);
@@ -533,7 +499,7 @@ static uint32_t cheapest_choice(const struct picks *s, uint32_t pair)
 			sum += s->load[channel[h]];
 		if (sum < least) {
 			least = sum;
-			best = k;
+			best = channel;
 		}
 	}
 	return best;
@@ -551,7 +517,8 @@ static void sssp(struct picks *s, bool unique_first)
 	struct srcroutes *r = s->r;
 	uint32_t n = r->t.n_nodes, n_order = 0, n_left, stamp = 0, size;
 	uint64_t *order = room(r, r->n_pairs, sizeof(*order));
-	uint32_t *pair = room(r, n, sizeof(*pair)), *best = room(r, n, sizeof(*best));
+	uint32_t *pair = room(r, n, sizeof(*pair));
+	const uint32_t **best = room(r, n, sizeof(*best));
 	uint32_t *taken =
 		room(r, n * r->t.n_dirs, sizeof(*taken)); /* stamp: on a route of this batch */
 
@@ -562,7 +529,7 @@ static void sssp(struct picks *s, bool unique_first)
 			order[n_order++] =
 				(uint64_t)count_turns(r, p) << 48 | (uint64_t)r->hops[p] << 32 | p;
 		else if (n_choices)
-			take(s, p, 0);
+			take(s, p, srcroutes_channels(r, p, 0));
 	}
 	qsort(order, n_order, sizeof(*order), ascending);
 	for (uint32_t i = 0; i < n_order; i += size) {
@@ -579,17 +546,17 @@ static void sssp(struct picks *s, bool unique_first)
 			for (uint32_t k = 0; k < left; k++)
 				best[k] = cheapest_choice(s, pair[k]);
 			for (uint32_t k = 0; k < left; k++) {
-				const uint32_t *channel = srcroutes_channels(r, pair[k], best[k]);
+				uint32_t hops = r->hops[pair[k]];
 				bool shares = false;
 
-				for (uint32_t h = 0; h < r->hops[pair[k]]; h++)
-					shares |= taken[channel[h]] == stamp;
+				for (uint32_t h = 0; h < hops; h++)
+					shares |= taken[best[k][h]] == stamp;
 				if (shares) {
 					pair[n_left++] = pair[k];
 					continue;
 				}
-				for (uint32_t h = 0; h < r->hops[pair[k]]; h++)
-					taken[channel[h]] = stamp;
+				for (uint32_t h = 0; h < hops; h++)
+					taken[best[k][h]] = stamp;
 				take(s, pair[k], best[k]);
 			}
 		}
@@ -600,7 +567,7 @@ void srcroutes_route(struct srcroutes *r, enum srcroutes_algorithm algorithm,
 		     struct srcroute *route)
 {
 	struct osr_arena_mark mark = osr_arena_mark(&r->arena);
-	struct picks s = { .r = r, .pick = room(r, r->n_pairs, sizeof(*s.pick)) };
+	struct picks s = { .r = r, .route = route };
 
 	s.load = room(r, (size_t)r->t.n_nodes * r->t.n_dirs, sizeof(*s.load));
 	r->n_sssp_calls = 0;
@@ -608,8 +575,5 @@ void srcroutes_route(struct srcroutes *r, enum srcroutes_algorithm algorithm,
 		bfs(&s);
 	else
 		sssp(&s, algorithm == SRCROUTES_SSSP);
-	for (uint32_t p = 0; p < r->n_pairs; p++)
-		route[p] = r->hops[p] ? r->choice[r->row[p] + s.pick[p]]
-				      : (struct srcroute){ NO_DIR, NO_DIR, 0, 0 };
 	osr_arena_reset(&r->arena, mark);
 }

@@ -22,7 +22,7 @@
 
 #define TORUS_MAX_DIMS 6
 #define TORUS_MAX_SIDE 255
-#define TORUS_MAX_NODES 8192 /* routes are kept for every pair */
+#define TORUS_MAX_NODES 4096 /* routes are kept for every pair */
 #define NO_DIR 255
 #define NO_NODE UINT32_MAX
 /* No route is longer: all the way around in each dimension but one hop, and two extra steps. */
@@ -56,8 +56,6 @@ struct srcroute {
 };
 
 /*
- * What is allowed, and what there is to choose from.
- *
  * Turns against the order of directions, section 3.2: the used direction set B(v, E) holds the directions of
  * all channels that can be reached from channel (v, E). Theorem 2: an edge from (u, D) to (v, E) with D > E
  * closes no cycle if D is not in B(v, E). In a whole ring every channel waits for the next one, and the bubble
@@ -69,46 +67,6 @@ struct srcroute {
  * edges are left out. Only turns that a route can use are tried: from a positive direction to a lower positive
  * one (behind a first step), from a negative to a lower negative one (before a last step).
  *
- * All shortest legal routes are the *choices* of a pair; a pair is (i, j), i * n_nodes + j. Fewer extra steps
- * come first. No two of a pair are the same sequence of hops. A test compares with the paths of the routing
- * graph.
- */
-struct srcroutes {
-	struct osr_arena arena;
-	struct torus t;
-	uint16_t *
-		after; /* [channels] bit E of after[v * n_dirs + D]: by D to v, a packet may go on by E < D */
-	uint32_t n_added;
-	uint32_t *rank; /* [channels] certificate; NO_NODE: no channel */
-
-	uint32_t n_pairs;        /* n_nodes^2 */
-	uint32_t *row;           /* [n_pairs + 1] into choice; empty: i == j */
-	struct srcroute *choice; /* [row[n_pairs]] */
-	uint16_t *hops;          /* [n_pairs] of each choice; 0: i == j */
-	uint64_t *first_channel; /* [n_pairs] into channel */
-	uint32_t *channel;       /* hops[p] of each choice, one choice after the other */
-	uint32_t n_unique;       /* pairs with a single one */
-
-	uint32_t n_sssp_calls; /* of BUILD_SSSP by the last srcroutes_route() */
-};
-
-/* False for 0 or more than 6 dimensions, a side below 2 or above 255, more than 8,192 nodes. */
-bool srcroutes_init(struct srcroutes *r, uint32_t n_dims, const uint32_t *size);
-void srcroutes_free(struct srcroutes *r);
-
-static inline uint32_t srcroutes_n_choices(const struct srcroutes *r, uint32_t pair)
-{
-	return r->row[pair + 1] - r->row[pair];
-}
-
-/* The channels of choice number k (from 0) of a pair: hops[pair] of them. */
-static inline const uint32_t *srcroutes_channels(const struct srcroutes *r, uint32_t pair,
-						 uint32_t k)
-{
-	return r->channel + r->first_channel[pair] + (uint64_t)k * r->hops[pair];
-}
-
-/*
  * The routing graph, section 3.1 with the edges of section 3.2: what a packet may do next, given what it has
  * done so far. Every path from a begin vertex to an end vertex is a legal route, and every legal route is such
  * a path (theorem 1). Each node has 3^n + 2n + 1 vertices, its *states*, in this order:
@@ -122,26 +80,53 @@ static inline const uint32_t *srcroutes_channels(const struct srcroutes *r, uint
  * Vertex number: node * n_states + state. The edges out of a state are the same at every node, but for links
  * that are not there and for turns. So the graph is not stored: a table of steps for each state, and the
  * torus, are the graph.
+ *
+ * Its shortest paths are the *choices* of a pair; a pair is (i, j), i * n_nodes + j. Fewer extra steps come first. No two
+ * of a pair are the same sequence of hops.
  */
-struct rgraph_step {
+struct srcroutes_step {
 	uint8_t dir;  /* NO_DIR: stay, to the end vertex of this node */
 	uint8_t turn; /* against the order: only where after[] allows it */
 	uint16_t to;  /* state at the next node */
 };
 
-struct rgraph {
-	uint32_t n_states;        /* begin is 0, end the last one */
-	uint8_t *last;            /* [n_states] direction of the last step; NO_DIR: begin, end */
-	uint32_t *row;            /* [n_states + 1] into step */
-	struct rgraph_step *step; /* by direction; the step to the end comes first */
+struct srcroutes {
+	struct osr_arena arena;
+	struct torus t;
+	uint16_t *
+		after; /* [channels] bit E of after[v * n_dirs + D]: by D to v, a packet may go on by E < D */
+	uint32_t n_added;
+	uint32_t *rank; /* [channels] certificate */
+
+	uint32_t n_states;           /* begin is 0, end the last one */
+	uint8_t *last;               /* [n_states] direction of the last step; NO_DIR: begin, end */
+	uint32_t *step_row;          /* [n_states + 1] into step */
+	struct srcroutes_step *step; /* by direction; the step to the end comes first */
+
+	uint32_t n_pairs;  /* n_nodes^2 */
+	uint16_t *hops;    /* [n_pairs] of each choice; 0: i == j */
+	uint64_t *row;     /* [n_pairs + 1] into channel */
+	uint32_t *channel; /* hops[p] of each choice, one choice after the other */
+	uint32_t n_unique; /* pairs with a single one */
+
+	uint32_t n_sssp_calls; /* of BUILD_SSSP by the last srcroutes_route() */
 };
 
-/* Lives as long as r. */
-void rgraph_init(struct rgraph *g, struct srcroutes *r);
+/* False for 0 or more than 6 dimensions, a side below 2 or above 255, more than 4,096 nodes. */
+bool srcroutes_init(struct srcroutes *r, uint32_t n_dims, const uint32_t *size);
+void srcroutes_free(struct srcroutes *r);
 
-/* The vertex that a step leads to from state `state` at node; NO_NODE if it is not possible. */
-uint32_t rgraph_next(const struct rgraph *g, const struct srcroutes *r, uint32_t node,
-		     uint32_t state, struct rgraph_step step);
+static inline uint32_t srcroutes_n_choices(const struct srcroutes *r, uint32_t pair)
+{
+	return r->hops[pair] ? (uint32_t)((r->row[pair + 1] - r->row[pair]) / r->hops[pair]) : 0;
+}
+
+/* The channels of choice number k (from 0) of a pair: hops[pair] of them. */
+static inline const uint32_t *srcroutes_channels(const struct srcroutes *r, uint32_t pair,
+						 uint32_t k)
+{
+	return r->channel + r->row[pair] + (uint64_t)k * r->hops[pair];
+}
 
 /*
  * Algorithms 1 and 2; 3 and 4; these without stage one, "unique routes", for figure 4 only. DIFFERS: the genetic search
@@ -149,7 +134,7 @@ uint32_t rgraph_next(const struct rgraph *g, const struct srcroutes *r, uint32_t
  */
 enum srcroutes_algorithm { SRCROUTES_BFS, SRCROUTES_SSSP, SRCROUTES_SSSP_ALL, N_SRCROUTES };
 
-/* route[n_pairs] receives a choice for every pair, {NO_DIR, NO_DIR, 0, 0} where i == j. Deterministic. */
+/* route[n_pairs] receives a choice for every pair; nothing where i == j. Deterministic. */
 void srcroutes_route(struct srcroutes *r, enum srcroutes_algorithm algorithm,
 		     struct srcroute *route);
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/fabric.h>
+#include "io/tables.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,5 +33,8 @@ static inline void insist(bool ok, const char *what, const char *said)
  * 0x13, LIDs 1 to 3 and 4 to 6. Ports: 1 to the next switch, 2 to the one before, 3 to the host.
  */
 const struct osr_fabric *fuzz_ring(void);
+
+/* The auditor and the search for credit loops judge tables, and say a sentence of every fault. */
+void fuzz_judge(const struct osr_tables *t);
 
 #endif

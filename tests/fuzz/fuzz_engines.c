@@ -2,7 +2,8 @@
 /*
  * Any bytes are a fabric, an engine, a request and a row of faults. The engine must refuse with a
  * sentence or give tables that the checker proves and the judge confirms, on the whole fabric and
- * then, starting from its last tables, with parts away. Aborts otherwise.
+ * then, starting from its last tables, with parts away. What is stored of these leads to the same tables. Aborts
+ * otherwise.
  *
  * In replay it makes up bytes of its own, too.
  * OSR_FUZZ_ENGINE=NAME takes one engine only, instead of what the first byte says. The last lines tell
@@ -16,6 +17,7 @@
 
 #include "fabrics.h"
 #include "faults.h"
+#include "sweeps.h"
 #include "tables.h"
 
 #define N_SLOTS 3 /* the last result, its baseline, and the one being made */
@@ -33,16 +35,16 @@ static unsigned next(struct bytes *b, unsigned below)
 }
 
 /*
- * One input in 64 is a larger fabric. A hash says which: were it a byte, libFuzzer would find out how much
- * more there is to see in large fabrics, and would keep to them.
+ * One input in 64 is a larger fabric, and in four a program that starts again before each fault. A hash says which: were
+ * it a byte, libFuzzer would find out how much more there is to see in large fabrics, and would keep to them.
  */
-static unsigned scale_of(const uint8_t *data, size_t n)
+static uint32_t hash_of(const uint8_t *data, size_t n)
 {
 	uint32_t hash = 2166136261u;
 
 	for (size_t i = 0; i < n; i++)
 		hash = (hash ^ data[i]) * 16777619u;
-	return (hash >> 16) % 64 ? 1 : 3;
+	return hash;
 }
 
 static void link_up(struct draft *d, unsigned from, unsigned to)
@@ -150,7 +152,7 @@ static void set_options(struct bytes *b, const struct osr_param *table, struct o
 
 /* What every engine had to do. */
 static struct tally {
-	uint64_t executions, large, sweeps, refused, repaired;
+	uint64_t executions, large, sweeps, refused, repaired, restarts;
 } tally[16];
 
 static void print_tally(void)
@@ -161,9 +163,10 @@ static void print_tally(void)
 		if (t->executions)
 			fprintf(stderr,
 				"%s: %" PRIu64 " executions (%" PRIu64 " large), %" PRIu64
-				" sweeps: %" PRIu64 " refused, %" PRIu64 " from earlier tables\n",
+				" sweeps: %" PRIu64 " refused, %" PRIu64
+				" from earlier tables, %" PRIu64 " after a restart\n",
 				osr_engines[e]->name, t->executions, t->large, t->sweeps,
-				t->refused, t->repaired);
+				t->refused, t->repaired, t->restarts);
 	}
 }
 
@@ -202,6 +205,7 @@ struct life {
 	struct tally *tally;
 	struct osr_values values;
 	struct osr_request req;
+	bool restarts;
 	struct faults faults;
 	struct slot {
 		struct osr_arena arena;
@@ -217,6 +221,34 @@ static struct slot *free_slot(struct life *x)
 		    (!x->now || &x->slot[i].result != x->now->result.baseline))
 			return &x->slot[i];
 	abort();
+}
+
+/* The same sweep after what a new process reads, a status and tables that must be the same. */
+static void judge_restart(struct life *x, const struct osr_job *job, const struct osr_result *now,
+			  enum osr_status st)
+{
+	struct osr_arena stored = { 0 }, scratch = { 0 }, arena = { 0 };
+	struct osr_result last, baseline, again = { .fabric = now->fabric };
+	struct osr_diag diag = { 0 };
+	struct osr_job restarted = *job;
+	struct osr_sweep sweep;
+	size_t size;
+	uint8_t *buf = test_stored(job->previous, 1, &size);
+
+	if (!buf || osr_store_read(buf, size, "store", x->engine->name, 1, &stored, &stored,
+				   &scratch, &last, &baseline, &diag))
+		die(x->engine, "what was stored", diag.text);
+	restarted.previous = &last;
+	restarted.scratch = &scratch;
+	restarted.arena = &arena;
+	restarted.diag = &diag;
+	if (osr_sweep(&restarted, &again, &sweep) != st || (!st && again.digest != now->digest))
+		die(x->engine, "a restart", "changes tables");
+	x->tally->restarts++;
+	osr_arena_free(&stored);
+	osr_arena_free(&scratch);
+	osr_arena_free(&arena);
+	free(buf);
 }
 
 static void make_sweep(struct life *x)
@@ -242,6 +274,8 @@ static void make_sweep(struct life *x)
 	memset(now, 0, sizeof(*now));
 	faults_build(&x->faults, &slot->arena, &now->fabric);
 	st = osr_sweep(&job, now, &sweep);
+	if (x->restarts && previous)
+		judge_restart(x, &job, now, st);
 	if (sweep.refused) {
 		die(e, "a re-route", now->routing.stable.why);
 	} else if (st == OSR_OK) {
@@ -293,8 +327,9 @@ static const struct osr_engine *draw_engine(struct bytes *b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct bytes b = { .data = data, .n = size, .scale = scale_of(data, size) };
-	struct life x = { .engine = draw_engine(&b) };
+	uint32_t hash = hash_of(data, size);
+	struct bytes b = { .data = data, .n = size, .scale = (hash >> 16) % 64 ? 1 : 3 };
+	struct life x = { .engine = draw_engine(&b), .restarts = hash % 4 == 0 };
 	static bool once;
 	struct test_fabric t;
 	unsigned n_sweeps;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Readers of files and of words. OSR_FUZZ_READER in the environment says which of them reads the input.
+ * Readers of files and of words. OSR_FUZZ_READER in the environment says which of them reads the input. What a reader of
+ * a file refuses, it refuses with a sentence that names file and line.
  */
 #include "fuzz.h"
 
@@ -9,7 +10,6 @@
 
 #include "conf/options.h"
 #include "conf/osmconf.h"
-#include "core/verify/audit.h"
 #include "io/endports.h"
 #include "io/netfile.h"
 #include "io/speed.h"
@@ -17,85 +17,46 @@
 #include "io/trafficfile.h"
 #include "topo/topo.h"
 
-/*
- * Whatever an opensm-subnet.lst holds, it is refused with a sentence that names file and line, or it is
- * a net, which is a fabric or refused as one.
- */
-static void take_subnet(const uint8_t *data, size_t size)
+/* What an opensm-subnet.lst holds is a net, which is a fabric or refused as one. */
+static enum osr_status take_subnet(struct osr_lines *in, struct osr_diag *diag)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_diag diag = { "" };
-	struct osr_lines in;
 	struct osr_fabric f;
 	struct osr_net net;
-	enum osr_status st;
+	enum osr_status st = osr_subnetfile_read(in, &net);
 
-	st = osr_subnetfile_read(osr_lines_text(&in, (const char *)data, size, "input", &diag),
-				 &net);
-	insist(!st || !strncmp(diag.text, "input:", 6), "refused without a place", diag.text);
-	if (!st && osr_net_fabric(&net, -1, &arena, &f, &diag))
-		insist(diag.text[0], "subnet file", "refused without a sentence");
+	if (!st && osr_net_fabric(&net, -1, &arena, &f, diag))
+		insist(diag->text[0], "subnet file", "refused without a sentence");
 	osr_net_free(&net);
 	osr_arena_free(&arena);
-	osr_lines_close(&in);
+	return st;
 }
 
-static void judge_tables(const struct osr_tables *t)
-{
-	struct osr_generation gen[2] = { osr_tables_generation(t), osr_tables_generation(t) };
-	struct osr_arena scratch = { 0 }, result = { 0 };
-	struct osr_diag diag = { "" };
-	struct osr_audit audit;
-	struct osr_loop loop;
-
-	for (unsigned i = 0; i < 2; i++)
-		insist(!osr_union_loop(t->f, gen, i + 1, OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST,
-				       &scratch, &result, &loop, NULL, &diag),
-		       "loops", diag.text);
-	insist(!osr_audit(t->f, gen, OSR_CLAIM_REVERSIBLE, 4, &scratch, &result, &audit, &diag),
-	       "audit", diag.text);
-	for (uint32_t i = 0; i < audit.n_listed; i++) {
-		osr_fault_say(t->f, &audit.fault[i], &diag);
-		insist(diag.text[0], "a fault", "without a sentence");
-	}
-	osr_arena_free(&scratch);
-	osr_arena_free(&result);
-}
-
-/*
- * Whatever a file of tables holds, it is refused with a sentence that names file and line, or it
- * becomes tables that the auditor and the search for credit loops can judge.
- */
-static void take_tables(const uint8_t *data, size_t size, osr_tables_parse_fn *parse)
+/* A file of tables becomes tables that the auditor and the search for credit loops can judge. */
+static enum osr_status take_tables(struct osr_lines *in, struct osr_diag *diag,
+				   osr_tables_parse_fn *parse)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_diag diag = { "" };
-	struct osr_lines in;
 	struct osr_tables t;
 	enum osr_status st;
 	bool same_ca;
 
-	insist(!osr_tables_init(&t, fuzz_ring(), NULL, &arena, &diag), "init", diag.text);
-	st = osr_tables_read(&t, osr_lines_text(&in, (const char *)data, size, "input", &diag),
-			     parse);
+	insist(!osr_tables_init(&t, fuzz_ring(), NULL, &arena, diag), "init", diag->text);
+	st = osr_tables_read(&t, in, parse);
 	if (!st)
-		st = osr_tables_finish(&t, &same_ca, &diag);
-	insist(!st || !strncmp(diag.text, "input:", 6), "refused without a place", diag.text);
+		st = osr_tables_finish(&t, &same_ca, diag);
 	if (!st)
-		judge_tables(&t);
+		fuzz_judge(&t);
 	osr_tables_free(&t);
 	osr_arena_free(&arena);
+	return st;
 }
 
-/*
- * Whatever an opensm-lfts.dump holds, the LMCs taken out of it are such that LIDs may have: refused with a
- * sentence that names file and line otherwise.
- */
-static void take_lmcs(const uint8_t *data, size_t size)
+/* The LMCs taken out of an opensm-lfts.dump are such that LIDs may have. */
+static enum osr_status take_lmcs(struct osr_lines *in, struct osr_diag *diag)
 {
 	struct osr_net net = { 0 };
-	struct osr_diag diag = { "" };
-	struct osr_lines in;
+	enum osr_status st;
 
 	for (uint32_t i = 0; i < 3; i++) {
 		uint32_t port = osr_net_port(&net, osr_net_node(&net, OSR_NET_CA, 1, "h"), 1);
@@ -104,90 +65,77 @@ static void take_lmcs(const uint8_t *data, size_t size)
 		net.ports[port].guid = 0x11 + i;
 		net.ports[port].lid = (uint16_t)(4 << i);
 	}
-	osr_lines_text(&in, (const char *)data, size, "input", &diag);
-	if (osr_tables_lmcs(&in, &net))
-		insist(!strncmp(diag.text, "input:", 6), "refused without a place", diag.text);
+	st = osr_tables_lmcs(in, &net);
 	for (uint32_t p = 0; p < net.n_ports; p++)
 		insist(net.ports[p].lmc <= 7 &&
 			       !(net.ports[p].lid & ((1u << net.ports[p].lmc) - 1)),
 		       "LMC", "one that its LID cannot have");
 	osr_net_free(&net);
+	return st;
 }
 
-static void look_at_traffic(const struct osr_traffic *t, uint32_t n_terminals)
+/* All pairs of a traffic file are different ranks that there are, and all its hosts are end ports of the fabric, if any. */
+static enum osr_status read_traffic(struct osr_lines *in, struct osr_endports *x)
 {
-	const struct osr_phases *p = &t->phases;
+	struct osr_traffic t;
+	const struct osr_phases *p = &t.phases;
+	enum osr_status st = osr_traffic_read(in, x, &t);
 
-	insist(p->n_phases && p->row[0] == 0 && p->row[p->n_phases], "traffic", "without a pair");
-	for (uint32_t i = 0; i < p->n_phases; i++)
+	insist(st || (p->n_phases && p->row[0] == 0 && p->row[p->n_phases]), "traffic",
+	       "without a pair");
+	for (uint32_t i = 0; !st && i < p->n_phases; i++)
 		insist(p->row[i] <= p->row[i + 1], "traffic", "a phase that ends before it begins");
-	for (uint32_t i = 0; i < p->row[p->n_phases]; i++)
+	for (uint32_t i = 0; !st && i < p->row[p->n_phases]; i++)
 		insist(p->pair[i].from < p->n_ranks && p->pair[i].to < p->n_ranks &&
 			       p->pair[i].from != p->pair[i].to,
 		       "traffic", "a pair of nobody");
-	for (uint32_t i = 0; t->hosts && i < p->n_ranks; i++)
-		insist(t->hosts[i] < n_terminals, "traffic", "a host that is not there");
+	for (uint32_t i = 0; !st && t.hosts && i < p->n_ranks; i++)
+		insist(t.hosts[i] < fuzz_ring()->n_terminals, "traffic",
+		       "a host that is not there");
+	osr_traffic_free(&t);
+	return st;
 }
 
-/*
- * Whatever a traffic file holds, it is refused with a sentence that names file and line, or all its pairs
- * are different ranks that there are, and all its hosts are end ports of the fabric.
- */
-static void take_traffic(const uint8_t *data, size_t size)
+static enum osr_status take_traffic(struct osr_lines *in, struct osr_diag *diag)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_diag diag = { "" };
 	struct osr_endports x;
-	struct osr_traffic t;
-	struct osr_lines in;
+	enum osr_status st;
 
-	insist(!osr_endports_init(&x, fuzz_ring(), &arena, &diag), "end ports", diag.text);
-	/* Even without end ports, as where only ranks are allowed. */
-	for (int i = 0; i < 2; i++) {
-		osr_lines_text(&in, (const char *)data, size, "input", &diag);
-		if (osr_traffic_read(&in, i ? NULL : &x, &t))
-			insist(!strncmp(diag.text, "input:", 6), "refused without a place",
-			       diag.text);
-		else
-			look_at_traffic(&t, fuzz_ring()->n_terminals);
-		osr_traffic_free(&t);
-	}
+	insist(!osr_endports_init(&x, fuzz_ring(), &arena, diag), "end ports", diag->text);
+	st = read_traffic(in, &x);
 	osr_arena_free(&arena);
+	return st;
 }
 
-/*
- * Whatever a list of hosts holds, it is refused with a sentence that names file and line, or all of it are
- * different end ports of CAs.
- */
-static void take_hostlist(const uint8_t *data, size_t size)
+/* Where only ranks are allowed. */
+static enum osr_status take_ranks(struct osr_lines *in, struct osr_diag *diag)
+{
+	return read_traffic(in, NULL);
+}
+
+/* All of a list of hosts are different end ports of CAs. */
+static enum osr_status take_hostlist(struct osr_lines *in, struct osr_diag *diag)
 {
 	const struct osr_fabric *f = fuzz_ring();
 	struct osr_arena arena = { 0 };
-	struct osr_diag diag = { "" };
 	bool seen[6] = { false };
 	struct osr_endports x;
 	uint32_t hosts[6], n;
-	struct osr_lines in;
+	enum osr_status st;
 
 	insist(f->n_terminals == 6, "ring", "has six end ports");
-	insist(!osr_endports_init(&x, f, &arena, &diag), "end ports", diag.text);
-	osr_lines_text(&in, (const char *)data, size, "input", &diag);
-	if (osr_hostlist_read(&in, &x, hosts, &n)) {
-		insist(!strncmp(diag.text, "input:", 6), "refused without a place", diag.text);
-		n = 0;
-	}
-	for (uint32_t i = 0; i < n; i++) {
+	insist(!osr_endports_init(&x, f, &arena, diag), "end ports", diag->text);
+	st = osr_hostlist_read(in, &x, hosts, &n);
+	for (uint32_t i = 0; !st && i < n; i++) {
 		insist(hosts[i] < 6 && !seen[hosts[i]] && f->term_role[hosts[i]] != OSR_ROLE_SP0,
 		       "hosts", "one twice, or none");
 		seen[hosts[i]] = true;
 	}
 	osr_arena_free(&arena);
+	return st;
 }
 
-/*
- * Whatever a net file holds: it is refused with a sentence, or it is a net that can be written,
- * read again with the same result, and turned into a fabric or refused as one.
- */
 static char *write_text(const struct osr_net *net)
 {
 	char *text = NULL;
@@ -244,36 +192,24 @@ static void write_and_read(const struct osr_net *net)
 	osr_net_free(&again);
 }
 
-static void build_net(struct osr_net *net)
+/* What a net file holds can be written, read again with the same result, and turned into a fabric or refused as one. */
+static enum osr_status take_netfile(struct osr_lines *in, struct osr_diag *diag)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_diag diag = { "" };
-	struct osr_fabric f;
-
-	if (osr_net_fabric(net, -1, &arena, &f, &diag))
-		insist(diag.text[0] != 0, "net file", "refused without a sentence");
-	else
-		insist(f.n_switches == osr_net_count(net).switches, "net file", "lost switches");
-	osr_arena_free(&arena);
-}
-
-static void take_netfile(const uint8_t *data, size_t size)
-{
-	struct osr_diag diag = { "" };
 	struct osr_net net;
-	struct osr_lines in;
-	enum osr_status st;
+	struct osr_fabric f;
+	enum osr_status st = osr_netfile_read(in, &net);
 
-	osr_lines_text(&in, (const char *)data, size, "fuzz", &diag);
-	st = osr_netfile_read(&in, &net);
-	osr_lines_close(&in);
-	if (st) {
-		insist(diag.text[0] != 0, "net file", "refused without a sentence");
-		return;
-	}
+	if (st)
+		return st;
 	write_and_read(&net);
-	build_net(&net);
+	if (osr_net_fabric(&net, -1, &arena, &f, diag))
+		insist(diag->text[0] != 0, "net file", "refused without a sentence");
+	else
+		insist(f.n_switches == osr_net_count(&net).switches, "net file", "lost switches");
+	osr_arena_free(&arena);
 	osr_net_free(&net);
+	return OSR_OK;
 }
 
 /*
@@ -458,47 +394,53 @@ static void take_osmconf(const uint8_t *data, size_t size)
 	insist(osr_osmconf_sls(&first) & osr_osmconf_sls(&second) & 1, "SLs", "SL 0 is missing");
 }
 
-static void take_lfts(const uint8_t *data, size_t size)
-{
-	take_tables(data, size, osr_tables_parse_lfts);
-}
-
-static void take_sl2vl(const uint8_t *data, size_t size)
-{
-	take_tables(data, size, osr_tables_parse_sl2vl);
-}
-
-static void take_paths(const uint8_t *data, size_t size)
-{
-	take_tables(data, size, osr_tables_parse_paths);
-}
-
-static void take_mcfdbs(const uint8_t *data, size_t size)
-{
-	take_tables(data, size, osr_tables_parse_groups);
-}
-
-static const struct {
+/* One of the three. */
+static const struct reader {
 	const char *name;
-	void (*take)(const uint8_t *data, size_t size);
+	enum osr_status (*text)(struct osr_lines *in, struct osr_diag *diag);
+	osr_tables_parse_fn *tables;
+	void (*bytes)(const uint8_t *data, size_t size);
 } readers[] = {
-	{ "subnet", take_subnet },   { "lfts", take_lfts },       { "fdbs", take_lfts },
-	{ "sl2vl", take_sl2vl },     { "paths", take_paths },     { "mcfdbs", take_mcfdbs },
-	{ "lmcs", take_lmcs },       { "traffic", take_traffic }, { "hostlist", take_hostlist },
-	{ "netfile", take_netfile }, { "words", take_words },     { "options", take_options },
-	{ "osmconf", take_osmconf },
+	{ "subnet", .text = take_subnet },
+	{ "lfts", .tables = osr_tables_parse_lfts },
+	{ "fdbs", .tables = osr_tables_parse_lfts },
+	{ "sl2vl", .tables = osr_tables_parse_sl2vl },
+	{ "paths", .tables = osr_tables_parse_paths },
+	{ "mcfdbs", .tables = osr_tables_parse_groups },
+	{ "lmcs", .text = take_lmcs },
+	{ "traffic", .text = take_traffic },
+	{ "traffic", .text = take_ranks },
+	{ "hostlist", .text = take_hostlist },
+	{ "netfile", .text = take_netfile },
+	{ "words", .bytes = take_words },
+	{ "options", .bytes = take_options },
+	{ "osmconf", .bytes = take_osmconf },
 };
-
-enum { N_READERS = sizeof(readers) / sizeof(readers[0]) };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *name = getenv("OSR_FUZZ_READER");
-	unsigned i = 0;
+	unsigned n = 0;
 
-	while (i < N_READERS && (!name || strcmp(readers[i].name, name)))
-		i++;
-	insist(i < N_READERS, "OSR_FUZZ_READER", "names no reader");
-	readers[i].take(data, size);
+	for (unsigned i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
+		const struct reader *r = &readers[i];
+		struct osr_diag diag = { "" };
+		struct osr_lines in;
+		enum osr_status st;
+
+		if (!name || strcmp(r->name, name))
+			continue;
+		n++;
+		if (r->bytes) {
+			r->bytes(data, size);
+			continue;
+		}
+		osr_lines_text(&in, (const char *)data, size, "input", &diag);
+		st = r->tables ? take_tables(&in, &diag, r->tables) : r->text(&in, &diag);
+		insist(!st || !strncmp(diag.text, "input:", 6), "refused without a place",
+		       diag.text);
+		osr_lines_close(&in);
+	}
+	insist(n > 0, "OSR_FUZZ_READER", "names no reader");
 	return 0;
 }

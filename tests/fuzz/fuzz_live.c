@@ -14,8 +14,6 @@
 #include <infiniband/ibnetdisc.h>
 #include <infiniband/mad.h>
 
-#include "core/verify/audit.h"
-
 #include "live/mad.h"
 #include "live/live.h"
 
@@ -188,23 +186,6 @@ void osr_mad_drain(struct osr_mad *mad)
 
 /* ---- what becomes of them ------------------------------------------------------------------- */
 
-static void judge(const struct osr_tables *t)
-{
-	struct osr_generation gen = osr_tables_generation(t);
-	struct osr_arena scratch = { 0 }, result = { 0 };
-	struct osr_diag diag = { "" };
-	struct osr_audit audit;
-	struct osr_loop loop;
-
-	insist(!osr_union_loop(t->f, &gen, 1, OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST, &scratch,
-			       &result, &loop, NULL, &diag),
-	       "loops", diag.text);
-	insist(!osr_audit(t->f, &gen, OSR_CLAIM_REVERSIBLE, 4, &scratch, &result, &audit, &diag),
-	       "audit", diag.text);
-	osr_arena_free(&scratch);
-	osr_arena_free(&result);
-}
-
 static enum osr_status read_all(struct cli_live *l, struct osr_net *net, struct osr_arena *arena,
 				enum cli_sa sa, struct osr_diag *diag)
 {
@@ -223,7 +204,7 @@ static enum osr_status read_all(struct cli_live *l, struct osr_net *net, struct 
 	if (!st)
 		st = osr_tables_finish(&t, &same_ca, diag);
 	if (!st)
-		judge(&t);
+		fuzz_judge(&t);
 	osr_tables_free(&t);
 	return st;
 }

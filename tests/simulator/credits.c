@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_VLS = 16, NONE = -1, DROP = 255, MAX_PORTS = 64, MAX_BUFFER = 64, MAX_TABLES = 8 };
+enum { N_VLS = 16, NONE = -1, NO_SL = 255, MAX_PORTS = 64, MAX_BUFFER = 64, MAX_TABLES = 8 };
 
 struct packet {
 	int dest, sl; /* LID */
@@ -48,74 +48,57 @@ struct link {
 	int from, to, to_port, to_host; /* switch and its port, or host; NONE */
 	bool alive;
 	long free_at;
-	int turn; /* the request to be looked at first */
+	int turn; /* the request to be looked at first: port * 16 + VL */
 	int credits[N_VLS];
-	struct queue queue[N_VLS]; /* at its far end */
-	uint64_t request[(MAX_PORTS + 1) * N_VLS / 64 +
-			 1]; /* a bit for each input port and VL of `from` */
+	struct queue queue[N_VLS];       /* at its far end */
+	uint16_t request[MAX_PORTS + 1]; /* VLs of each input port of `from` whose heads wait */
 };
 
 struct host {
-	uint8_t vl[N_VLS];
-	char *sl; /* [max_lid + 1] digits */
-	int *to;  /* LIDs it sends to */
-	int n_to;
-	bool ready; /* packet is drawn */
+	uint8_t vl[N_VLS], *sl; /* [max_lid + 1] */
+	int n_to, *to;          /* LIDs it sends to */
+	bool ready;             /* packet is drawn */
 	struct packet packet;
 };
 
 struct tables {
-	int n_ports;
 	uint8_t *lft; /* [max_lid + 1] */
-	uint8_t *vl;  /* [(n_ports + 1) * (n_ports + 1) * 16] */
-	bool *alive;  /* [n_ports + 1] a cable is there */
+	uint8_t *vl;  /* [ports * ports * 16], with port 0 */
+	bool *alive;  /* [ports] a cable is there */
 };
 
-enum kind { ARRIVES, LEAVES, DELIVERED };
-
+/* Of a cycle, tries come last. */
 struct event {
-	enum kind kind;
+	enum { ARRIVES, LEAVES, DELIVERED, TRY } kind;
 	int link, vl;
 	struct packet packet;
 };
 
-struct bucket {
-	struct event *event;
-	int n, room;
-	int *attempt, n_attempts, attempts_room;
-};
-
 static struct {
-	int n_switches, n_hosts, max_lid, n_links, n_tables, senders;
+	int n_switches, n_hosts, max_lid, n_links, n_tables;
 	int *row;                          /* [n_switches + 1] link of port 0 */
 	int *using;                        /* [n_switches] which tables */
 	long *moment;                      /* [n_switches] when it takes new ones */
 	struct tables *tables[MAX_TABLES]; /* [n_switches] each */
 	struct link *link;
 	struct host *host;
-	int **into; /* [n_switches][port] link that comes in there */
-	struct bucket *ring;
+	int *into; /* [links of switches] link that comes in at this port */
+	struct {
+		struct event *event;
+		int n, room;
+	} * ring;
 	long now, pending;
-	long packets, generated, delivered, lost;
+	long generated, delivered, lost;
 	long wait, latency; /* sums over packets */
 	long began_at, ended_at,
 		ended; /* measured is from a fifth of the packets to the last that was sent */
-	uint64_t seed;
 } s;
 
 static int length = 8, delay = 2, buffer = 4, ring_size;
-static long change = 20000;
+static long change = 20000, packets = 100000;
 static double load = 1;
+static uint64_t seed;
 static bool any_sl;
-
-static void *get(size_t n, size_t size)
-{
-	void *p = calloc(n ? n : 1, size);
-
-	if (!p)
-		abort();
-	return p;
-}
 
 static void give_up(const char *what)
 {
@@ -123,10 +106,19 @@ static void give_up(const char *what)
 	exit(2);
 }
 
+static void *get(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p)
+		give_up("out of memory");
+	return p;
+}
+
 /* splitmix64 (Steele, Lea, Flood 2014) */
 static uint64_t draw(void)
 {
-	uint64_t z = s.seed += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -138,45 +130,43 @@ static int draw_below(int n)
 	return (int)(draw() % (uint64_t)n);
 }
 
-/* ---- what happens when ----------------------------------------------------------------------- */
-
-/* Room for one more behind n of this size. */
-static void *grown(void *list, int n, int *room, size_t size)
+static void at(long when, struct event event)
 {
-	if (n < *room)
-		return list;
-	*room = 2 * *room + 16;
-	list = realloc(list, (size_t)*room * size);
-	if (!list)
-		abort();
-	return list;
-}
+	int k = (int)(when % ring_size);
 
-static void at(long when, const struct event *event)
-{
-	struct bucket *b = &s.ring[when % ring_size];
-
-	b->event = grown(b->event, b->n, &b->room, sizeof(*b->event));
-	b->event[b->n++] = *event;
+	if (s.ring[k].n == s.ring[k].room) {
+		s.ring[k].room = 2 * s.ring[k].room + 16;
+		s.ring[k].event = realloc(s.ring[k].event, (size_t)s.ring[k].room * sizeof(event));
+		if (!s.ring[k].event)
+			give_up("out of memory");
+	}
+	s.ring[k].event[s.ring[k].n++] = event;
 	s.pending++;
 }
 
 /* Looks at a link: may it begin a packet? */
 static void try_at(long when, int link)
 {
-	struct bucket *b = &s.ring[when % ring_size];
-
-	b->attempt = grown(b->attempt, b->n_attempts, &b->attempts_room, sizeof(*b->attempt));
-	b->attempt[b->n_attempts++] = link;
-	s.pending++;
+	at(when, (struct event){ .kind = TRY, .link = link });
 }
 
 /* ---- switches -------------------------------------------------------------------------------- */
 
-static void give_back(int link, int vl)
+static int n_ports(int sw)
 {
-	s.link[link].credits[vl]++;
-	try_at(s.now, link);
+	return s.row[sw + 1] - s.row[sw];
+}
+
+/* The head of a queue has left it: there is room for another one. */
+static void drop_head(int in, int vl)
+{
+	struct queue *q = &s.link[in].queue[vl];
+
+	q->first = (q->first + 1) % MAX_BUFFER;
+	q->n--;
+	q->leaving = false;
+	s.link[in].credits[vl]++;
+	try_at(s.now, in);
 }
 
 /* Where the head of a queue goes; it is thrown away, and the next one looked at, if that is nowhere. */
@@ -190,21 +180,17 @@ static void look_at_head(int in, int vl)
 		const struct tables *t = &s.tables[s.using[sw]][sw];
 		int out = t->lft[p->dest];
 
-		q->out = out <= t->n_ports ? s.row[sw] + out : NONE;
+		q->out = out < n_ports(sw) ? s.row[sw] + out : NONE;
 		if (q->out != NONE && s.link[q->out].alive) {
-			q->vl = t->vl[(port * (t->n_ports + 1) + out) * N_VLS + p->sl];
+			q->vl = t->vl[(port * n_ports(sw) + out) * N_VLS + p->sl];
 			if (q->vl < N_VLS - 1) {
-				int bit = port * N_VLS + vl;
-
-				s.link[q->out].request[bit / 64] |= UINT64_C(1) << bit % 64;
+				s.link[q->out].request[port] |= (uint16_t)(1 << vl);
 				try_at(s.now, q->out);
 				return;
 			}
 		}
 		s.lost++;
-		q->first = (q->first + 1) % MAX_BUFFER;
-		q->n--;
-		give_back(in, vl);
+		drop_head(in, vl);
 	}
 }
 
@@ -216,165 +202,61 @@ static void begin(int link, const struct packet *p, int vl)
 	l->free_at = s.now + length;
 	try_at(l->free_at, link);
 	if (l->to_host != NONE) {
-		at(s.now + delay + length, &(struct event){ DELIVERED, link, vl, *p });
+		at(s.now + delay + length, (struct event){ DELIVERED, link, vl, *p });
 		return;
 	}
 	l->credits[vl]--;
-	at(s.now + delay, &(struct event){ ARRIVES, link, vl, *p });
+	at(s.now + delay, (struct event){ ARRIVES, link, vl, *p });
 }
 
 /* The next request in turn that has a credit. */
 static void serve(int link)
 {
 	struct link *l = &s.link[link];
-	const int n = (s.row[l->from + 1] - s.row[l->from]) * N_VLS, first_word = l->turn / 64;
+	int n = n_ports(l->from);
 
-	for (int k = 0; k <= n / 64 + 1; k++) {
-		int word = (first_word + k) % (n / 64 + 1);
-		uint64_t bits = l->request[word];
+	for (int k = 0; k <= n; k++) {
+		int port = (l->turn / N_VLS + k) % n, in = s.into[s.row[l->from] + port];
+		unsigned vls = l->request[port];
 
 		if (!k)
-			bits &= ~UINT64_C(0) << l->turn % 64;
-		for (; bits; bits &= bits - 1) {
-			int bit = word * 64 + __builtin_ctzll(bits), vl = bit % N_VLS;
-			int in = s.into[l->from][bit / N_VLS];
+			vls &= ~0u << l->turn % N_VLS;
+		for (; vls; vls &= vls - 1) {
+			int vl = __builtin_ctz(vls);
 			struct queue *q = &s.link[in].queue[vl];
 
 			if (l->to_host == NONE && !l->credits[q->vl])
 				continue;
-			l->request[word] &= ~(UINT64_C(1) << bit % 64);
-			l->turn = (bit + 1) % n;
+			l->request[port] &= (uint16_t) ~(1 << vl);
+			l->turn = (port * N_VLS + vl + 1) % (n * N_VLS);
 			q->leaving = true;
 			begin(link, &q->packet[q->first], q->vl);
-			at(s.now + length, &(struct event){ .kind = LEAVES, .link = in, .vl = vl });
+			at(s.now + length, (struct event){ .kind = LEAVES, .link = in, .vl = vl });
 			return;
 		}
 	}
 }
-
-/* ---- hosts ----------------------------------------------------------------------------------- */
-
-/* Cycles until the next packet is born: geometric, so that each cycle brings one with load / length. */
-static long until_next(void)
-{
-	long n = 0;
-
-	if (load >= 1)
-		return 0;
-	do
-		n++;
-	while ((double)(draw() >> 11) * 0x1p-53 >= load / length);
-	return n;
-}
-
-static bool next_packet(struct host *h)
-{
-	struct packet *p = &h->packet;
-
-	if (!h->n_to || s.generated == s.packets)
-		return false;
-	s.generated++;
-	s.ended_at = s.now;
-	s.ended = s.delivered;
-	p->born = load < 1 ? p->born + until_next() : s.now;
-	p->dest = h->to[draw_below(h->n_to)];
-	p->sl = h->sl[p->dest] == '-'   ? NONE
-		: h->sl[p->dest] <= '9' ? h->sl[p->dest] - '0'
-					: h->sl[p->dest] - 'a' + 10;
-	if (any_sl)
-		p->sl = draw_below(N_VLS);
-	return h->ready = true;
-}
-
-static void send(int link)
-{
-	struct host *h = &s.host[link - s.row[s.n_switches]];
-	struct packet *p = &h->packet;
-
-	while (h->ready || next_packet(h)) {
-		int vl = p->sl == NONE ? N_VLS - 1 : h->vl[p->sl];
-
-		if (p->born > s.now) {
-			try_at(p->born - s.now < ring_size - 1 ? p->born : s.now + ring_size - 1,
-			       link);
-			return;
-		}
-		if (vl == N_VLS - 1) {
-			s.lost++;
-			h->ready = false;
-			continue;
-		}
-		if (!s.link[link].credits[vl])
-			return;
-		s.wait += s.now - p->born;
-		h->ready = false;
-		begin(link, p, vl);
-		return;
-	}
-}
-
-/* ---- time ------------------------------------------------------------------------------------ */
 
 /* Cables that are not there in these tables are dead, with what waits for them; the others live. */
 static void cables_of(int which)
 {
 	for (int sw = 0; sw < s.n_switches; sw++)
-		for (int p = 0; p < s.row[sw + 1] - s.row[sw]; p++) {
+		for (int p = 0; p < n_ports(sw); p++) {
 			struct link *l = &s.link[s.row[sw] + p];
 
 			l->alive = s.tables[which][sw].alive[p];
-			for (int bit = 0; !l->alive && bit < (MAX_PORTS + 1) * N_VLS; bit++) {
-				struct queue *q;
+			for (int bit = 0; !l->alive && bit < n_ports(sw) * N_VLS; bit++) {
+				int port = bit / N_VLS, vl = bit % N_VLS,
+				    in = s.into[s.row[sw] + port];
 
-				if (!(l->request[bit / 64] >> bit % 64 & 1))
+				if (!(l->request[port] >> vl & 1))
 					continue;
-				l->request[bit / 64] &= ~(UINT64_C(1) << bit % 64);
-				q = &s.link[s.into[sw][bit / N_VLS]].queue[bit % N_VLS];
-				q->first = (q->first + 1) % MAX_BUFFER;
-				q->n--;
+				l->request[port] &= (uint16_t) ~(1 << vl);
 				s.lost++;
-				give_back(s.into[sw][bit / N_VLS], bit % N_VLS);
-				look_at_head(s.into[sw][bit / N_VLS], bit % N_VLS);
+				drop_head(in, vl);
+				look_at_head(in, vl);
 			}
 		}
-}
-
-static void happen(const struct event *e)
-{
-	struct queue *q = &s.link[e->link].queue[e->vl];
-
-	switch (e->kind) {
-	case ARRIVES:
-		q->packet[(q->first + q->n++) % MAX_BUFFER] = e->packet;
-		if (q->n == 1)
-			look_at_head(e->link, e->vl);
-		break;
-	case LEAVES:
-		q->first = (q->first + 1) % MAX_BUFFER;
-		q->n--;
-		q->leaving = false;
-		give_back(e->link, e->vl);
-		look_at_head(e->link, e->vl);
-		break;
-	case DELIVERED:
-		s.delivered++;
-		s.latency += s.now - e->packet.born;
-		if (s.delivered == s.packets / 5)
-			s.began_at = s.now;
-		break;
-	}
-}
-
-static void attempt(int link)
-{
-	struct link *l = &s.link[link];
-
-	if (l->free_at > s.now)
-		return;
-	if (link >= s.row[s.n_switches])
-		send(link);
-	else if (l->alive)
-		serve(link);
 }
 
 /* Cables go when the time of new tables begins; each switch takes them at a moment of its first half. */
@@ -394,70 +276,140 @@ static void change_tables(void)
 			s.using[sw] = which;
 }
 
+/* ---- hosts ----------------------------------------------------------------------------------- */
+
+/* Cycles until the next packet is born: geometric, so that each cycle brings one with load / length. */
+static long until_next(void)
+{
+	long n = 0;
+
+	do
+		n++;
+	while ((double)(draw() >> 11) * 0x1p-53 >= load / length);
+	return n;
+}
+
+static void send(int link)
+{
+	struct host *h = &s.host[link - s.row[s.n_switches]];
+	struct packet *p = &h->packet;
+
+	while (h->ready || (h->n_to && s.generated < packets)) {
+		int vl;
+
+		if (!h->ready) {
+			s.generated++;
+			s.ended_at = s.now;
+			s.ended = s.delivered;
+			p->born = load < 1 ? p->born + until_next() : s.now;
+			p->dest = h->to[draw_below(h->n_to)];
+			p->sl = any_sl ? draw_below(N_VLS) : h->sl[p->dest];
+			h->ready = true;
+		}
+		vl = p->sl == NO_SL ? N_VLS - 1 : h->vl[p->sl];
+		if (p->born > s.now) {
+			try_at(p->born - s.now < ring_size - 1 ? p->born : s.now + ring_size - 1,
+			       link);
+			return;
+		}
+		if (vl < N_VLS - 1 && !s.link[link].credits[vl])
+			return;
+		h->ready = false;
+		if (vl < N_VLS - 1) {
+			s.wait += s.now - p->born;
+			begin(link, p, vl);
+			return;
+		}
+		s.lost++;
+	}
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static void happen(const struct event *e)
+{
+	struct link *l = &s.link[e->link];
+	struct queue *q = &l->queue[e->vl];
+
+	switch (e->kind) {
+	case ARRIVES:
+		q->packet[(q->first + q->n++) % MAX_BUFFER] = e->packet;
+		if (q->n == 1)
+			look_at_head(e->link, e->vl);
+		break;
+	case LEAVES:
+		drop_head(e->link, e->vl);
+		look_at_head(e->link, e->vl);
+		break;
+	case DELIVERED:
+		s.delivered++;
+		s.latency += s.now - e->packet.born;
+		if (s.delivered == packets / 5)
+			s.began_at = s.now;
+		break;
+	case TRY:
+		if (l->free_at > s.now)
+			break;
+		if (e->link >= s.row[s.n_switches])
+			send(e->link);
+		else if (l->alive)
+			serve(e->link);
+	}
+}
+
 static void run(void)
 {
+	ring_size = length + delay + 2;
+	s.ring = get((size_t)ring_size, sizeof(*s.ring));
+	cables_of(0);
 	for (int h = 0; h < s.n_hosts; h++)
 		try_at(0, s.row[s.n_switches] + h);
 	for (s.now = 0; s.pending; s.now++) {
-		struct bucket *b = &s.ring[s.now % ring_size];
+		int now = (int)(s.now % ring_size);
 
 		if (s.n_tables > 1)
 			change_tables();
-		for (int i = 0; i < b->n; i++)
-			happen(&b->event[i]);
-		for (int i = 0; i < b->n_attempts; i++)
-			attempt(b->attempt[i]);
-		s.pending -= b->n + b->n_attempts;
-		b->n = b->n_attempts = 0;
+		/* What happens asks for more tries of this cycle. */
+		for (int tries = 0; tries < 2; tries++)
+			for (int i = 0; i < s.ring[now].n; i++) {
+				struct event e = s.ring[now].event[i];
+
+				if ((e.kind == TRY) == tries)
+					happen(&e);
+			}
+		s.pending -= s.ring[now].n;
+		s.ring[now].n = 0;
 	}
 }
 
 /* ---- what is stuck --------------------------------------------------------------------------- */
 
-static const char *name_of(int link, char text[32])
-{
-	int sw = s.link[link].from;
-
-	if (sw == NONE)
-		snprintf(text, 32, "\"host %d\"", link - s.row[s.n_switches]);
-	else
-		snprintf(text, 32, "[%d, %d]", sw, link - s.row[sw]);
-	return text;
-}
-
 /* The queue at whose head a packet waits waits for the queue behind its next link. Followed until one comes again. */
 static void print_circle(void)
 {
-	int *seen = get((size_t)s.n_links * N_VLS, sizeof(*seen)), round = 0, at_link = NONE,
-	    at_vl = 0;
-	char text[32];
+	int *seen = get((size_t)s.n_links * N_VLS, sizeof(*seen)), first = NONE, at = NONE;
+	const struct queue *q;
 
-	for (int k = 0; k < s.row[s.n_switches] * N_VLS && at_link == NONE; k++) {
-		int link = k / N_VLS, vl = k % N_VLS;
-
-		round++;
-		while (s.link[link].queue[vl].n && !seen[link * N_VLS + vl]) {
-			const struct queue *q = &s.link[link].queue[vl];
-
-			seen[link * N_VLS + vl] = round;
-			link = q->out;
-			vl = q->vl;
+	for (int k = 0; k < s.row[s.n_switches] * N_VLS && first == NONE; k++) {
+		for (at = k; q = &s.link[at / N_VLS].queue[at % N_VLS], q->n && !seen[at];) {
+			seen[at] = k + 1;
+			at = q->out * N_VLS + q->vl;
 		}
-		if (s.link[link].queue[vl].n && seen[link * N_VLS + vl] == round) {
-			at_link = link;
-			at_vl = vl;
-		}
+		if (q->n && seen[at] == k + 1)
+			first = at;
 	}
 	printf(", \"circle\": [");
-	for (int link = at_link, vl = at_vl; at_link != NONE;) {
-		const struct queue *q = &s.link[link].queue[vl];
+	for (bool more = first != NONE; more;) {
+		int link = at / N_VLS, sw = s.link[link].from;
 
-		printf("[%s, %d]", name_of(link, text), vl);
-		link = q->out;
-		vl = q->vl;
-		if (link == at_link && vl == at_vl)
-			break;
-		printf(", ");
+		if (sw == NONE)
+			printf("[\"host %d\", %d]", link - s.row[s.n_switches], at % N_VLS);
+		else
+			printf("[[%d, %d], %d]", sw, link - s.row[sw], at % N_VLS);
+		q = &s.link[link].queue[at % N_VLS];
+		at = q->out * N_VLS + q->vl;
+		more = at != first;
+		fputs(more ? ", " : "", stdout);
 	}
 	printf("]");
 	free(seen);
@@ -468,16 +420,17 @@ static int print_result(void)
 	long stuck = s.generated - s.delivered - s.lost, time = s.ended_at - s.began_at;
 	long sent = s.delivered + stuck > 0 ? s.delivered + stuck : 1;
 	double measured = time > 0 && s.began_at
-				  ? (double)(s.ended - s.packets / 5) * length / (double)time
+				  ? (double)(s.ended - packets / 5) * length / (double)time
 				  : 0;
+	int senders = 0;
 
 	for (int h = 0; h < s.n_hosts; h++)
-		s.senders += s.host[h].n_to > 0;
+		senders += s.host[h].n_to > 0;
 	/* Of those that never left their host nothing is in the way but the others. */
 	printf("{\"sent\": %ld, \"delivered\": %ld, \"lost\": %ld, \"stuck\": %ld, \"cycles\": "
 	       "%ld, "
 	       "\"throughput\": %.6f, \"wait\": %.4f, \"latency\": %.4f",
-	       s.generated, s.delivered, s.lost, stuck, s.now, s.senders ? measured / s.senders : 0,
+	       s.generated, s.delivered, s.lost, stuck, s.now, senders ? measured / senders : 0,
 	       (double)s.wait / (double)sent,
 	       s.delivered ? (double)s.latency / (double)s.delivered : 0);
 	if (stuck)
@@ -488,11 +441,6 @@ static int print_result(void)
 
 /* ---- input ----------------------------------------------------------------------------------- */
 
-static int digit(int c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : NONE;
-}
-
 static int number(FILE *file, int most)
 {
 	int n;
@@ -502,22 +450,16 @@ static int number(FILE *file, int most)
 	return n;
 }
 
-static char *word(FILE *file, size_t size)
+/* n numbers of one hexadecimal digit, or two. */
+static void digits(FILE *file, const char *format, int n, uint8_t *to)
 {
-	char *text;
+	for (int i = 0; i < n; i++) {
+		unsigned value;
 
-	if (fscanf(file, "%ms", &text) != 1 || strlen(text) != size)
-		give_up("a table is missing, or has another length");
-	return text;
-}
-
-static void read_vls(FILE *file, uint8_t vl[N_VLS])
-{
-	char *text = word(file, N_VLS);
-
-	for (int sl = 0; sl < N_VLS; sl++)
-		vl[sl] = (uint8_t)digit(text[sl]);
-	free(text);
+		if (fscanf(file, format, &value) != 1)
+			give_up("a table is missing, or too short");
+		to[i] = (uint8_t)value;
+	}
 }
 
 /* fabric SWITCHES HOSTS MAX_LID, then the number of ports of each switch */
@@ -525,38 +467,34 @@ static void read_sizes(FILE *file)
 {
 	int first = !s.n_tables++;
 	int n = number(file, 49151), hosts = number(file, 49151), max_lid = number(file, 49151);
+	struct tables *t;
 
 	if (s.n_tables > MAX_TABLES ||
 	    (!first && (n != s.n_switches || hosts != s.n_hosts || max_lid != s.max_lid)))
 		give_up("too many tables, or of another fabric");
-	s.tables[s.n_tables - 1] = get((size_t)n, sizeof(struct tables));
+	t = s.tables[s.n_tables - 1] = get((size_t)n, sizeof(*t));
 	if (first) {
 		s.n_switches = n;
 		s.n_hosts = hosts;
 		s.max_lid = max_lid;
-		s.row = get((size_t)n + 1, sizeof(int));
-		s.using = get((size_t)n, sizeof(int));
-		s.moment = get((size_t)n, sizeof(long));
-		s.into = get((size_t)n, sizeof(int *));
-		s.host = get((size_t)hosts, sizeof(struct host));
+		s.row = get((size_t)n + 1, sizeof(*s.row));
+		s.using = get((size_t)n, sizeof(*s.using));
+		s.moment = get((size_t)n, sizeof(*s.moment));
+		s.host = get((size_t)hosts, sizeof(*s.host));
 	}
 	for (int sw = 0; sw < n; sw++) {
-		struct tables *t = &s.tables[s.n_tables - 1][sw];
-		size_t ports = (size_t)number(file, MAX_PORTS) + 1;
+		int ports = number(file, MAX_PORTS) + 1;
 
-		t->n_ports = (int)ports - 1;
-		t->lft = memset(get((size_t)max_lid + 1, 1), DROP, (size_t)max_lid + 1);
-		t->vl = get(ports * ports * N_VLS, 1);
-		t->alive = get(ports, sizeof(bool));
-		if (first) {
-			s.row[sw + 1] = s.row[sw] + (int)ports;
-			s.into[sw] = get(ports, sizeof(int));
-		}
+		s.row[sw + 1] = first ? s.row[sw] + ports : s.row[sw + 1];
+		t[sw].lft = memset(get((size_t)max_lid + 1, 1), 0xff, (size_t)max_lid + 1);
+		t[sw].vl = get((size_t)n_ports(sw) * (size_t)n_ports(sw) * N_VLS, 1);
+		t[sw].alive = get((size_t)n_ports(sw), sizeof(bool));
 	}
 	if (!first)
 		return;
+	s.into = get((size_t)s.row[n], sizeof(*s.into));
 	s.n_links = s.row[n] + hosts;
-	s.link = get((size_t)s.n_links, sizeof(struct link));
+	s.link = get((size_t)s.n_links, sizeof(*s.link));
 	for (int k = 0; k < s.n_links; k++) {
 		s.link[k].from = s.link[k].to = s.link[k].to_host = NONE;
 		for (int vl = 0; vl < N_VLS; vl++)
@@ -567,111 +505,74 @@ static void read_sizes(FILE *file)
 			s.link[k].from = sw;
 }
 
-static int read_port(FILE *file, int *sw)
+/* SWITCH PORT, where link k ends; returns the link that begins there. */
+static int read_end(FILE *file, int k)
 {
-	*sw = number(file, s.n_switches - 1);
-	return number(file, s.tables[s.n_tables - 1][*sw].n_ports);
-}
+	int sw = number(file, s.n_switches - 1), port = number(file, n_ports(sw) - 1);
 
-/* cable SWITCH PORT SWITCH PORT, one direction */
-static void read_cable(FILE *file)
-{
-	int from, to, p = read_port(file, &from), q = read_port(file, &to);
-	struct link *l = &s.link[s.row[from] + p];
-
-	l->to = to;
-	l->to_port = q;
-	s.into[to][q] = s.row[from] + p;
-	s.tables[s.n_tables - 1][from].alive[p] = true;
-}
-
-/* host HOST SWITCH PORT, VL of each SL, SL towards each LID from 0 on */
-static void read_host(FILE *file)
-{
-	int k = number(file, s.n_hosts - 1), sw, port = read_port(file, &sw),
-	    up = s.row[s.n_switches] + k;
-	struct host *h = &s.host[k];
-
-	s.link[s.row[sw] + port].to_host = k;
-	s.link[up].to = sw;
-	s.link[up].to_port = port;
-	s.link[up].alive = true;
-	s.into[sw][port] = up;
-	s.tables[s.n_tables - 1][sw].alive[port] = true;
-	read_vls(file, h->vl);
-	free(h->sl);
-	h->sl = word(file, (size_t)s.max_lid + 1);
-}
-
-/* vl SWITCH IN OUT, VL of each SL; -1: all ports */
-static void read_vl(FILE *file)
-{
-	int sw = number(file, s.n_switches - 1), in = number(file, MAX_PORTS),
-	    out = number(file, MAX_PORTS);
-	struct tables *t = &s.tables[s.n_tables - 1][sw];
-	uint8_t vl[N_VLS];
-
-	read_vls(file, vl);
-	for (int i = 0; i <= t->n_ports; i++)
-		for (int o = 0; o <= t->n_ports; o++)
-			if ((in == -1 || in == i) && (out == -1 || out == o))
-				memcpy(t->vl + (i * (t->n_ports + 1) + o) * N_VLS, vl, N_VLS);
-}
-
-static void read_lft(FILE *file)
-{
-	int sw = number(file, s.n_switches - 1);
-	char *text = word(file, 2 * (size_t)s.max_lid + 2);
-
-	for (int lid = 0; lid <= s.max_lid; lid++)
-		s.tables[s.n_tables - 1][sw].lft[lid] =
-			(uint8_t)(16 * digit(text[2 * lid]) + digit(text[2 * lid + 1]));
-	free(text);
-}
-
-/* send HOST N LID..: to whom it sends; of the last tables, if they say so */
-static void read_send(FILE *file)
-{
-	struct host *h = &s.host[number(file, s.n_hosts - 1)];
-
-	h->n_to = number(file, 49151);
-	free(h->to);
-	h->to = get((size_t)h->n_to, sizeof(int));
-	for (int i = 0; i < h->n_to; i++)
-		h->to[i] = number(file, s.max_lid);
-}
-
-static void read_fabric(const char *path)
-{
-	static const struct {
-		const char *word;
-		void (*read)(FILE *file);
-	} lines[] = { { "fabric", read_sizes }, { "cable", read_cable }, { "host", read_host },
-		      { "vl", read_vl },        { "lft", read_lft },     { "send", read_send } };
-	FILE *file = fopen(path, "r");
-	char first[16];
-
-	if (!file)
-		give_up("cannot open the fabric");
-	while (fscanf(file, "%15s", first) == 1) {
-		size_t k = 0;
-
-		while (k < 6 && strcmp(lines[k].word, first))
-			k++;
-		if (k == 6)
-			give_up("a line begins with an unknown word");
-		lines[k].read(file);
+	if (k != NONE) {
+		s.link[k].to = sw;
+		s.link[k].to_port = port;
+		s.into[s.row[sw] + port] = k;
 	}
-	fclose(file);
+	return s.row[sw] + port;
+}
+
+/* A line of this word. */
+static void read_line(FILE *file, const char *word)
+{
+	struct tables *t = s.tables[s.n_tables - 1];
+
+	if (!strcmp(word, "cable")) { /* SWITCH PORT SWITCH PORT, one direction */
+		int k = read_end(file, NONE), sw = s.link[k].from;
+
+		read_end(file, k);
+		t[sw].alive[k - s.row[sw]] = true;
+	} else if (!strcmp(word,
+			   "host")) { /* HOST SWITCH PORT, VL of each SL, SL towards each LID */
+		int i = number(file, s.n_hosts - 1), up = s.row[s.n_switches] + i;
+		int down = read_end(file, up), sw = s.link[up].to;
+		struct host *h = &s.host[i];
+
+		s.link[down].to_host = i;
+		s.link[up].alive = t[sw].alive[down - s.row[sw]] = true;
+		digits(file, " %1x", N_VLS, h->vl);
+		h->sl = h->sl ? h->sl : get((size_t)s.max_lid + 1, 1);
+		digits(file, " %2x", s.max_lid + 1, h->sl);
+	} else if (!strcmp(word, "vl")) { /* SWITCH IN OUT, VL of each SL; -1: all ports */
+		int sw = number(file, s.n_switches - 1), n = n_ports(sw);
+		int in = number(file, n - 1), out = number(file, n - 1);
+		uint8_t vl[N_VLS];
+
+		digits(file, " %1x", N_VLS, vl);
+		for (int i = 0; i < n; i++)
+			for (int o = 0; o < n; o++)
+				if ((in == -1 || in == i) && (out == -1 || out == o))
+					memcpy(t[sw].vl + (i * n + o) * N_VLS, vl, N_VLS);
+	} else if (!strcmp(word, "lft")) { /* SWITCH, port for each LID */
+		digits(file, " %2x", s.max_lid + 1, t[number(file, s.n_switches - 1)].lft);
+	} else if (
+		!strcmp(word,
+			"send")) { /* HOST N LID..: to whom it sends, of the last tables that say so */
+		struct host *h = &s.host[number(file, s.n_hosts - 1)];
+
+		h->n_to = number(file, 49151);
+		free(h->to);
+		h->to = get((size_t)h->n_to, sizeof(int));
+		for (int i = 0; i < h->n_to; i++)
+			h->to[i] = number(file, s.max_lid);
+	} else {
+		give_up("a line begins with an unknown word");
+	}
 }
 
 static bool take_option(const char *arg)
 {
 	if (!strcmp(arg, "--any-sl"))
 		return any_sl = true;
-	return sscanf(arg, "--packets=%ld", &s.packets) == 1 ||
+	return sscanf(arg, "--packets=%ld", &packets) == 1 ||
 	       sscanf(arg, "--buffer=%d", &buffer) == 1 || sscanf(arg, "--load=%lf", &load) == 1 ||
-	       sscanf(arg, "--seed=%" SCNu64, &s.seed) == 1 ||
+	       sscanf(arg, "--seed=%" SCNu64, &seed) == 1 ||
 	       sscanf(arg, "--change=%ld", &change) == 1 ||
 	       sscanf(arg, "--length=%d", &length) == 1;
 }
@@ -679,8 +580,8 @@ static bool take_option(const char *arg)
 int main(int argc, char **argv)
 {
 	int first = 1;
+	char word[16];
 
-	s.packets = 100000;
 	while (first < argc && argv[first][0] == '-')
 		if (!take_option(argv[first++]))
 			give_up("options: --packets=N --buffer=PACKETS --load=0..1 --seed=N "
@@ -688,11 +589,16 @@ int main(int argc, char **argv)
 	if (first == argc || buffer < 1 || buffer > MAX_BUFFER || length < 1 || load <= 0 ||
 	    change < 2)
 		give_up("a fabric is missing, or a number makes no sense");
-	ring_size = length + delay + 2;
-	s.ring = get((size_t)ring_size, sizeof(struct bucket));
-	while (first < argc)
-		read_fabric(argv[first++]);
-	cables_of(0);
+	for (; first < argc; first++) {
+		FILE *file = fopen(argv[first], "r");
+
+		if (!file || fscanf(file, "%15s", word) != 1 || strcmp(word, "fabric"))
+			give_up("no fabric");
+		read_sizes(file);
+		while (fscanf(file, "%15s", word) == 1)
+			read_line(file, word);
+		fclose(file);
+	}
 	run();
 	return print_result();
 }

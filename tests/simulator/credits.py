@@ -37,7 +37,7 @@ def text_of(tables, rows, guids=None, send=None):
         node, port = tables.switches[e.switch].hosts[e.port]
         vls = tables.nodes[node].get('sl2vl', {}).get(str(port), '0123456789abcdef')
         row = dict(zip(tables.lids, rows[e.lid])) if rows else {}
-        sls = ''.join('-' if row.get(lid, 0) == 255 else '%x' % row.get(lid, 0) for lid in range(max_lid + 1))
+        sls = bytes(row.get(lid, 0) for lid in range(max_lid + 1)).hex()	# ff: none
         lines.append('host %d %d %d %s %s' % (k, number[e.switch], e.port, digits([int(c, 16) for c in vls], e.op_vls), sls))
         to = [lid for lid in all_lids if lid not in e.lids] if send is None else send.get(e.lid, [])
         lines.append('send %d %d %s' % (k, len(to), ' '.join(map(str, to))))
@@ -77,7 +77,7 @@ def by_hand(n, cables, hosts, lft, sl=lambda a, b: 0, send=lambda a: []):
         lines += ['vl %d -1 -1 0123456789abcdef' % s,
                   'lft %d ff%s' % (s, ''.join('%02x' % lft(s, h) for h in range(len(hosts))))]
     for h, (s, p) in enumerate(hosts):
-        lines.append('host %d %d %d 0123456789abcdef 0%s' % (h, s, p, ''.join('%x' % sl(h, b) for b in range(len(hosts)))))
+        lines.append('host %d %d %d 0123456789abcdef 00%s' % (h, s, p, ''.join('%02x' % sl(h, b) for b in range(len(hosts)))))
         lines.append('send %d %d %s' % (h, len(send(h)), ' '.join(str(b + 1) for b in send(h))))
     return '\n'.join(lines) + '\n'
 

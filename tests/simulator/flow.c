@@ -5,236 +5,18 @@
  *
  * A phase keeps its messages sorted by begin and a cursor into them. The number of applications is
  * small, so the next event is found by looking at all of them and at all messages under way.
- *
- * Rates by progressive filling: the link that can give its flows the least fixes their rates; what they
- * take elsewhere is taken off there; then the next link. The share of a link never falls on the way, so
- * a heap of shares as they were is enough: one that has grown since goes back in.
  */
 #include "simulator/flow.h"
 
+#include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/arena.h>
+
 /* Ends closer together than this part of the step count as one: rounding must not split them. */
 #define TOGETHER 1e-9
-
-static void insist(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "simulator: %s\n", what);
-	abort();
-}
-
-static void *get(struct osr_arena *arena, size_t n, size_t size)
-{
-	void *p = osr_calloc(arena, n, size);
-
-	insist(p != NULL, "out of memory");
-	return p;
-}
-
-/*
- * Flows live in slots 0 .. max_flows-1, those under way are listed in any order that is the same
- * every time. All arrays are allocated once; a computation touches only links that carry something.
- */
-struct maxmin {
-	const struct osr_flow_net *net;
-	uint32_t max_flows, max_hops;
-	/* Of the caller: [max_flows * max_hops] and [max_flows] */
-	uint32_t *links;
-	uint32_t *n_hops;
-	double *rate;
-	/* [n_links] */
-	double *left;      /* capacity that is not given out */
-	double *link_rate; /* sum of the rates; valid for links that carry something, else 0 */
-	uint32_t *open;    /* flows without a rate yet */
-	uint32_t *row;     /* first of its flows in `users` */
-	uint32_t *fill;
-	/* [max_flows * max_hops] */
-	uint32_t *users;
-	uint32_t *touched; /* links that carry something */
-	uint32_t n_touched;
-	struct share *heap;
-	uint32_t n_heap;
-	uint32_t max_sharing; /* ever */
-};
-
-struct share {
-	double share;
-	uint32_t link;
-	uint32_t open; /* flows it was computed for */
-};
-
-static void init_rates(struct maxmin *m, const struct osr_flow_net *net, uint32_t max_flows,
-		       uint32_t max_hops, struct osr_arena *scratch)
-{
-	size_t hops = (size_t)max_flows * max_hops;
-
-	*m = (struct maxmin){ .net = net, .max_flows = max_flows, .max_hops = max_hops };
-	insist(hops <= UINT32_MAX / 2, "too many messages");
-	m->links = get(scratch, hops, sizeof(*m->links));
-	m->n_hops = get(scratch, max_flows, sizeof(*m->n_hops));
-	m->rate = get(scratch, max_flows, sizeof(*m->rate));
-	m->left = get(scratch, net->n_links, sizeof(*m->left));
-	m->link_rate = get(scratch, net->n_links, sizeof(*m->link_rate));
-	m->open = get(scratch, net->n_links, sizeof(*m->open));
-	m->row = get(scratch, net->n_links, sizeof(*m->row));
-	m->fill = get(scratch, net->n_links, sizeof(*m->fill));
-	m->users = get(scratch, hops, sizeof(*m->users));
-	m->touched = get(scratch, hops, sizeof(*m->touched));
-	m->heap = get(scratch, hops + 1, sizeof(*m->heap));
-}
-
-/* Heap ----------------------------------------------------------------------------------------- */
-
-static bool before(const struct share *a, const struct share *b)
-{
-	return a->share < b->share || (a->share == b->share && a->link < b->link);
-}
-
-static void sift_down(struct maxmin *m, uint32_t i)
-{
-	struct share x = m->heap[i];
-
-	for (uint32_t child; (child = 2 * i + 1) < m->n_heap; i = child) {
-		if (child + 1 < m->n_heap && before(&m->heap[child + 1], &m->heap[child]))
-			child++;
-		if (!before(&m->heap[child], &x))
-			break;
-		m->heap[i] = m->heap[child];
-	}
-	m->heap[i] = x;
-}
-
-static struct share share_of(const struct maxmin *m, uint32_t link)
-{
-	double left = m->left[link] > 0 ? m->left[link] : 0;
-
-	return (struct share){ left / m->open[link], link, m->open[link] };
-}
-
-static void fill_heap(struct maxmin *m)
-{
-	for (uint32_t i = 0; i < m->n_touched; i++)
-		m->heap[i] = share_of(m, m->touched[i]);
-	m->n_heap = m->n_touched;
-	for (uint32_t i = m->n_heap / 2; i > 0; i--)
-		sift_down(m, i - 1);
-}
-
-/* The link that can give the least now, and that; OSR_NONE when every flow has its rate. */
-static uint32_t next_link(struct maxmin *m, double *share)
-{
-	while (m->n_heap) {
-		struct share top = m->heap[0];
-
-		if (m->open[top.link] == top.open) {
-			*share = top.share;
-			m->heap[0] = m->heap[--m->n_heap];
-			sift_down(m, 0);
-			return top.link;
-		}
-		if (m->open[top.link])
-			m->heap[0] = share_of(m, top.link);
-		else
-			m->heap[0] = m->heap[--m->n_heap];
-		sift_down(m, 0);
-	}
-	return OSR_NONE;
-}
-
-/* Which flows cross a link --------------------------------------------------------------------- */
-
-static void forget(struct maxmin *m)
-{
-	for (uint32_t i = 0; i < m->n_touched; i++) {
-		m->open[m->touched[i]] = 0;
-		m->link_rate[m->touched[i]] = 0;
-	}
-	m->n_touched = 0;
-}
-
-static void list_users(struct maxmin *m, const uint32_t *active, uint32_t n)
-{
-	uint32_t at = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t *l = m->links + (size_t)active[i] * m->max_hops;
-
-		for (uint32_t h = 0; h < m->n_hops[active[i]]; h++)
-			if (m->open[l[h]]++ == 0)
-				m->touched[m->n_touched++] = l[h];
-	}
-	for (uint32_t i = 0; i < m->n_touched; i++) {
-		uint32_t l = m->touched[i];
-
-		m->row[l] = m->fill[l] = at;
-		at += m->open[l];
-		m->left[l] = m->net->capacity[l];
-		if (m->open[l] > m->max_sharing)
-			m->max_sharing = m->open[l];
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t *l = m->links + (size_t)active[i] * m->max_hops;
-
-		for (uint32_t h = 0; h < m->n_hops[active[i]]; h++)
-			m->users[m->fill[l[h]]++] = active[i];
-	}
-}
-
-static void fix_rate(struct maxmin *m, uint32_t flow, double rate)
-{
-	const uint32_t *l = m->links + (size_t)flow * m->max_hops;
-
-	m->rate[flow] = rate;
-	for (uint32_t h = 0; h < m->n_hops[flow]; h++) {
-		m->left[l[h]] -= rate;
-		m->link_rate[l[h]] += rate;
-		m->open[l[h]]--;
-	}
-}
-
-static void solve(struct maxmin *m, const uint32_t *active, uint32_t n)
-{
-	uint32_t link;
-	double share;
-
-	forget(m);
-	for (uint32_t i = 0; i < n; i++)
-		m->rate[active[i]] = m->n_hops[active[i]] ? -1 : INFINITY;
-	list_users(m, active, n);
-	fill_heap(m);
-	while ((link = next_link(m, &share)) != OSR_NONE)
-		for (uint32_t i = m->row[link]; i < m->fill[link]; i++)
-			if (m->rate[m->users[i]] < 0)
-				fix_rate(m, m->users[i], share);
-}
-
-void osr_flow_rates(const struct osr_flow_net *net, uint32_t n, const uint32_t *row,
-		    const uint32_t *link, double *rate)
-{
-	struct osr_arena scratch = { 0 };
-	uint32_t *active = get(&scratch, n, sizeof(*active)), max_hops = 1;
-	struct maxmin m;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (row[i + 1] - row[i] > max_hops)
-			max_hops = row[i + 1] - row[i];
-	init_rates(&m, net, n, max_hops, &scratch);
-	for (uint32_t i = 0; i < n; i++) {
-		active[i] = i;
-		m.n_hops[i] = row[i + 1] - row[i];
-		memcpy(m.links + (size_t)i * max_hops, link + row[i], m.n_hops[i] * sizeof(*link));
-	}
-	solve(&m, active, n);
-	memcpy(rate, m.rate, n * sizeof(*rate));
-	osr_arena_free(&scratch);
-}
-
-/* Applications --------------------------------------------------------------------------------- */
 
 struct app {
 	struct osr_flow_phase phase;
@@ -244,44 +26,125 @@ struct app {
 	bool over;
 };
 
-struct sim {
-	const struct osr_flow_ops *ops;
-	void *ctx;
-	const struct osr_flow_limits *limits;
-	struct maxmin m;
-	struct app *app; /* [n_apps] */
-	/* Flow slots, [max_flows] each. */
-	uint32_t *active; /* slots under way, in the order of their begin */
-	uint32_t *free;   /* slots not in use */
-	uint32_t *flow_app, *flow_message;
-	double *left; /* bytes still to go */
-	uint32_t n_active, n_free;
-	double now;
-	struct osr_flow_stats *stats;
+struct link {
+	double left;       /* capacity that is not given out */
+	uint32_t open;     /* flows without a rate yet */
+	uint32_t row, end; /* of its flows in `users` */
 };
 
-static void init(struct sim *s, const struct osr_flow_net *net, struct osr_arena *scratch)
-{
-	uint32_t n_apps = s->limits->n_apps, n = s->limits->max_messages;
-	uint64_t max_flows = (uint64_t)n_apps * n;
+struct share {
+	double share;
+	uint32_t link;
+	uint32_t open; /* flows it was computed for */
+};
 
-	insist(max_flows <= UINT32_MAX / 2, "too many messages");
-	init_rates(&s->m, net, (uint32_t)max_flows, s->limits->max_hops, scratch);
-	s->app = get(scratch, n_apps, sizeof(*s->app));
-	s->active = get(scratch, max_flows, sizeof(*s->active));
-	s->free = get(scratch, max_flows, sizeof(*s->free));
-	s->flow_app = get(scratch, max_flows, sizeof(*s->flow_app));
-	s->flow_message = get(scratch, max_flows, sizeof(*s->flow_message));
-	s->left = get(scratch, max_flows, sizeof(*s->left));
-	for (uint32_t a = 0; a < n_apps; a++)
-		s->app[a].order = get(scratch, n, sizeof(*s->app[a].order));
-	while (s->n_free < max_flows) {
-		s->free[s->n_free] = (uint32_t)max_flows - 1 - s->n_free;
-		s->n_free++;
+struct sim {
+	const struct osr_flow_job *job;
+	struct app *app; /* [n_apps] */
+	double now;
+	uint32_t n, n_touched, n_heap, max_sharing;
+	struct osr_flow *flow; /* those under way, in the order of their begin */
+	struct link *link;     /* [n_links] */
+	double *link_rate;     /* [n_links] sum of the rates; 0 where nothing is under way */
+	/* [hops of all flows] */
+	uint32_t *users, *touched; /* flows, link by link; links that carry something */
+	struct share *heap;
+};
+
+static void *get(struct osr_arena *arena, size_t n, size_t size)
+{
+	void *p = osr_calloc(arena, n, size);
+
+	assert(p);
+	return p;
+}
+
+/* ---- rates ----------------------------------------------------------------------------------- */
+
+static bool before(const struct share *a, const struct share *b)
+{
+	return a->share < b->share || (a->share == b->share && a->link < b->link);
+}
+
+static void sift_down(struct sim *s, uint32_t i)
+{
+	struct share x = s->heap[i];
+
+	for (uint32_t child; (child = 2 * i + 1) < s->n_heap; i = child) {
+		if (child + 1 < s->n_heap && before(&s->heap[child + 1], &s->heap[child]))
+			child++;
+		if (!before(&s->heap[child], &x))
+			break;
+		s->heap[i] = s->heap[child];
+	}
+	s->heap[i] = x;
+}
+
+static struct share share_of(const struct sim *s, uint32_t link)
+{
+	const struct link *l = &s->link[link];
+
+	return (struct share){ (l->left > 0 ? l->left : 0) / l->open, link, l->open };
+}
+
+/*
+ * Progressive filling: the link that can give its flows the least fixes their rates; what they take elsewhere is
+ * taken off there; then the next link. The share of a link never falls on the way, so a heap of shares as they were
+ * is enough: one that has grown since goes back in. Only links that carry something are touched.
+ */
+static void find_rates(struct sim *s)
+{
+	uint32_t at = 0;
+
+	/* Which flows cross a link. */
+	for (uint32_t i = 0; i < s->n_touched; i++)
+		s->link_rate[s->touched[i]] = 0;
+	s->n_touched = 0;
+	for (uint32_t i = 0; i < s->n; i++)
+		for (uint32_t h = 0; h < s->flow[i].n_links; h++)
+			if (s->link[s->flow[i].link[h]].open++ == 0)
+				s->touched[s->n_touched++] = s->flow[i].link[h];
+	for (uint32_t i = 0; i < s->n_touched; i++) {
+		struct link *l = &s->link[s->touched[i]];
+
+		l->row = l->end = at;
+		at += l->open;
+		l->left = s->job->capacity[s->touched[i]];
+		s->max_sharing = l->open > s->max_sharing ? l->open : s->max_sharing;
+		s->heap[i] = share_of(s, s->touched[i]);
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		s->flow[i].rate = -1;
+		for (uint32_t h = 0; h < s->flow[i].n_links; h++)
+			s->users[s->link[s->flow[i].link[h]].end++] = i;
+	}
+	/* The heap, and link by link. */
+	s->n_heap = s->n_touched;
+	for (uint32_t i = s->n_heap / 2; i > 0; i--)
+		sift_down(s, i - 1);
+	while (s->n_heap) {
+		struct share top = s->heap[0];
+		struct link *link = &s->link[top.link];
+		bool grown = link->open && link->open != top.open;
+
+		s->heap[0] = grown ? share_of(s, top.link) : s->heap[--s->n_heap];
+		sift_down(s, 0);
+		for (uint32_t i = link->row; !grown && i < link->end; i++) {
+			struct osr_flow *flow = &s->flow[s->users[i]];
+
+			if (flow->rate >= 0)
+				continue;
+			flow->rate = top.share;
+			for (uint32_t h = 0; h < flow->n_links; h++) {
+				s->link[flow->link[h]].left -= top.share;
+				s->link[flow->link[h]].open--;
+				s->link_rate[flow->link[h]] += top.share;
+			}
+		}
 	}
 }
 
-/* Phases --------------------------------------------------------------------------------------- */
+/* ---- phases and messages --------------------------------------------------------------------- */
 
 static int by_begin(const void *a, const void *b, void *messages)
 {
@@ -301,17 +164,11 @@ static void begin_phase(struct sim *s, uint32_t a)
 	*p = (struct osr_flow_phase){ 0 };
 	app->next = 0;
 	app->began = s->now;
-	if (!s->ops->phase(s->ctx, a, app->step, s->now, p)) {
-		app->over = true;
-		return;
-	}
-	insist(p->n_messages <= s->limits->max_messages, "a phase with too many messages");
-	insist(p->calc >= 0 && !isinf(p->calc), "a calculation without a length");
+	app->over = !s->job->phase(s->job->ctx, a, app->step, p);
+	assert(p->n_messages <= s->job->max_messages && isfinite(p->calc));
 	for (uint32_t i = 0; i < p->n_messages; i++) {
-		double begin = p->message[i].begin, bytes = p->message[i].bytes;
-
-		insist(begin >= 0 && !isinf(begin) && bytes >= 0 && !isinf(bytes),
-		       "a message without a size or a time");
+		assert(p->message[i].begin >= 0 && isfinite(p->message[i].begin));
+		assert(p->message[i].bytes >= 0 && isfinite(p->message[i].bytes));
 		app->order[i] = i;
 	}
 	qsort_r(app->order, p->n_messages, sizeof(*app->order), by_begin, (void *)p->message);
@@ -327,177 +184,101 @@ static double next_of_app(const struct app *app)
 	return app->n_under_way ? INFINITY : app->began + app->phase.calc;
 }
 
-/* Messages ------------------------------------------------------------------------------------- */
-
-static void arrived(struct sim *s, uint32_t a, uint32_t message)
+static void arrive(struct sim *s, uint32_t a, uint32_t message)
 {
-	s->stats->n_messages++;
-	if (s->ops->arrived)
-		s->ops->arrived(s->ctx, a, s->app[a].step, message, s->now);
-}
-
-static void begin_message(struct sim *s, uint32_t a)
-{
-	struct app *app = &s->app[a];
-	uint32_t message = app->order[app->next++];
-	uint32_t slot = s->free[s->n_free - 1];
-	uint32_t *links = s->m.links + (size_t)slot * s->limits->max_hops;
-	uint32_t n = s->ops->path(s->ctx, a, app->step, message, s->now, links);
-
-	insist(n <= s->limits->max_hops, "a path of too many links");
-	for (uint32_t h = 0; h < n; h++)
-		insist(links[h] < s->m.net->n_links, "a path over no link");
-	if (!n || app->phase.message[message].bytes == 0) {
-		arrived(s, a, message);
-		return;
-	}
-	s->n_free--;
-	s->m.n_hops[slot] = n;
-	s->left[slot] = app->phase.message[message].bytes;
-	s->flow_app[slot] = a;
-	s->flow_message[slot] = message;
-	s->active[s->n_active++] = slot;
-	app->n_under_way++;
+	if (s->job->arrived)
+		s->job->arrived(s->job->ctx, a, s->app[a].step, message, s->now);
 }
 
 /* Whatever of the applications is due now; has a message begun? */
 static bool begin_due(struct sim *s)
 {
+	const struct osr_flow_job *job = s->job;
 	bool begun = false;
 
-	for (uint32_t a = 0; a < s->limits->n_apps; a++) {
+	for (uint32_t a = 0; a < job->n_apps; a++) {
 		struct app *app = &s->app[a];
 
 		while (next_of_app(app) <= s->now) {
-			if (app->next < app->phase.n_messages) {
-				begun = true;
-				begin_message(s, a);
+			struct osr_flow *flow = &s->flow[s->n];
+
+			if (app->next == app->phase.n_messages) {
+				if (job->phase_over)
+					job->phase_over(job->ctx, a, app->step, app->began, s->now);
+				app->step++;
+				begin_phase(s, a);
 				continue;
 			}
-			if (s->ops->phase_over)
-				s->ops->phase_over(s->ctx, a, app->step, app->began, s->now);
-			app->step++;
-			begin_phase(s, a);
+			flow->app = a;
+			flow->message = app->order[app->next++];
+			flow->left = app->phase.message[flow->message].bytes;
+			flow->n_links =
+				job->path(job->ctx, a, app->step, flow->message, flow->link);
+			assert(flow->n_links <= OSR_FLOW_HOPS);
+			if (flow->n_links && flow->left > 0) {
+				s->n++;
+				app->n_under_way++;
+				begun = true;
+			} else {
+				arrive(s, a, flow->message);
+			}
 		}
 	}
 	return begun;
 }
 
-/* Messages that end by `limit` seconds from now leave; the order of the others stays. */
-static bool end_messages(struct sim *s, double seconds, double limit)
+double osr_flow_run(const struct osr_flow_job *job, uint32_t *max_sharing)
 {
-	uint32_t kept = 0, n = s->n_active;
+	struct osr_arena arena = { 0 };
+	struct sim sim = { .job = job }, *s = &sim;
+	size_t most = (size_t)job->n_apps * job->max_messages + 1;
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t slot = s->active[i], a = s->flow_app[slot];
-
-		if (s->left[slot] > s->m.rate[slot] * limit) {
-			s->left[slot] -= s->m.rate[slot] * seconds;
-			s->active[kept++] = slot;
-			continue;
-		}
-		s->free[s->n_free++] = slot;
-		s->app[a].n_under_way--;
-		arrived(s, a, s->flow_message[slot]);
-	}
-	s->n_active = kept;
-	return kept < n;
-}
-
-/* Time ----------------------------------------------------------------------------------------- */
-
-static double next_event(const struct sim *s)
-{
-	double t = INFINITY;
-
-	for (uint32_t a = 0; a < s->limits->n_apps; a++)
-		t = fmin(t, next_of_app(&s->app[a]));
-	return t;
-}
-
-static double next_arrival(const struct sim *s)
-{
-	double seconds = INFINITY;
-
-	for (uint32_t i = 0; i < s->n_active; i++)
-		seconds = fmin(seconds, s->left[s->active[i]] / s->m.rate[s->active[i]]);
-	return seconds;
-}
-
-static void simulate(struct sim *s)
-{
-	bool changed;
-
-	for (uint32_t a = 0; a < s->limits->n_apps; a++)
+	s->app = get(&arena, job->n_apps, sizeof(*s->app));
+	s->flow = get(&arena, most, sizeof(*s->flow));
+	s->link = get(&arena, job->n_links, sizeof(*s->link));
+	s->link_rate = get(&arena, job->n_links, sizeof(*s->link_rate));
+	s->users = get(&arena, most * OSR_FLOW_HOPS, sizeof(*s->users));
+	s->touched = get(&arena, job->n_links, sizeof(*s->touched));
+	s->heap = get(&arena, job->n_links + 1, sizeof(*s->heap));
+	for (uint32_t a = 0; a < job->n_apps; a++) {
+		s->app[a].order = get(&arena, job->max_messages, sizeof(*s->app[a].order));
 		begin_phase(s, a);
-	changed = begin_due(s);
-	for (;;) {
-		double event, arrival, seconds;
+	}
+	for (bool changed = begin_due(s);;) {
+		double event = INFINITY, arrival = INFINITY, seconds, limit;
+		uint32_t kept = 0;
 
-		if (changed) {
-			solve(&s->m, s->active, s->n_active);
-			s->stats->n_events++;
-		}
-		event = next_event(s);
-		arrival = next_arrival(s);
+		if (changed)
+			find_rates(s);
+		for (uint32_t a = 0; a < job->n_apps; a++)
+			event = fmin(event, next_of_app(&s->app[a]));
+		for (uint32_t i = 0; i < s->n; i++)
+			arrival = fmin(arrival, s->flow[i].left / s->flow[i].rate);
 		if (isinf(event) && isinf(arrival))
 			break;
 		seconds = fmin(event - s->now, arrival);
-		if (s->ops->passed)
-			s->ops->passed(s->ctx, seconds, s->m.link_rate);
+		limit = seconds * (1 + TOGETHER);
+		if (job->passed)
+			job->passed(job->ctx, seconds, s->link_rate, s->flow, s->n);
 		s->now = arrival < event - s->now ? s->now + arrival : event;
-		changed = end_messages(s, seconds, seconds * (1 + TOGETHER));
+		/* Messages that end leave; the order of the others stays. */
+		for (uint32_t i = 0; i < s->n; i++) {
+			struct osr_flow *flow = &s->flow[i];
+
+			if (flow->left > flow->rate * limit) {
+				flow->left -= flow->rate * seconds;
+				if (kept++ < i)
+					s->flow[kept - 1] = *flow;
+				continue;
+			}
+			s->app[flow->app].n_under_way--;
+			arrive(s, flow->app, flow->message);
+		}
+		changed = kept < s->n;
+		s->n = kept;
 		changed |= begin_due(s);
 	}
-	s->stats->end = s->now;
-	s->stats->max_sharing = s->m.max_sharing;
-}
-
-struct osr_flow_stats osr_flow_run(const struct osr_flow_net *net, const struct osr_flow_ops *ops,
-				   void *ctx, const struct osr_flow_limits *limits)
-{
-	struct osr_arena scratch = { 0 };
-	struct osr_flow_stats stats = { 0 };
-	struct sim s = { .ops = ops, .ctx = ctx, .limits = limits, .stats = &stats };
-
-	init(&s, net, &scratch);
-	simulate(&s);
-	osr_arena_free(&scratch);
-	return stats;
-}
-
-/* Links of a fabric ---------------------------------------------------------------------------- */
-
-struct osr_flow_net osr_flow_fabric(const struct osr_fabric *f, double link_rate, double host_rate,
-				    struct osr_arena *arena)
-{
-	uint32_t n = f->n_channels + 2 * f->n_terminals;
-	double *capacity = get(arena, n, sizeof(*capacity));
-
-	for (uint32_t l = 0; l < n; l++)
-		capacity[l] = l < f->n_channels ? link_rate : host_rate;
-	return (struct osr_flow_net){ n, capacity };
-}
-
-uint32_t osr_flow_links(const struct osr_fabric *f, const struct osr_routing *r, uint32_t from,
-			uint32_t d, uint32_t *links)
-{
-	uint32_t to = f->dest_term[d], at = f->term_switch[from], n = 0;
-
-	if (from == to)
-		return 0;
-	if (f->term_port[from])
-		links[n++] = f->n_channels + from;
-	while (at != f->dest_switch[d]) {
-		uint8_t port = osr_lft(r, at, d);
-		uint32_t c = port == OSR_NO_PATH ? OSR_NONE : osr_port_channel(f, at, port);
-
-		if (c == OSR_NONE || n > f->n_switches)
-			return 0;
-		links[n++] = c;
-		at = f->chan_dst[c];
-	}
-	if (f->term_port[to])
-		links[n++] = f->n_channels + f->n_terminals + to;
-	return n;
+	*max_sharing = s->max_sharing;
+	osr_arena_free(&arena);
+	return s->now;
 }

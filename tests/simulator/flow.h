@@ -12,14 +12,6 @@
  * not before phase.calc seconds have passed. Applications do not wait for each other, but their
  * messages meet on the links.
  *
- *	static bool phase(void *ctx, uint32_t app, uint32_t step, double now,
- *			  struct osr_flow_phase *p) { ... }
- *	static uint32_t path(void *ctx, uint32_t app, uint32_t step, uint32_t message, double now,
- *			     uint32_t *links) { ... }
- *	static const struct osr_flow_ops ops = { .phase = phase, .path = path };
- *
- *	stats = osr_flow_run(&net, &ops, ctx, &limits);
- *
  * Times are seconds, sizes bytes, rates and capacities bytes per second, all double; every sum is
  * taken in an order that the input fixes, so the results are the same on every machine. Messages
  * that end within a billionth of a time step of each other end together.
@@ -29,12 +21,10 @@
 #ifndef OSMROUTES_FLOW_H
 #define OSMROUTES_FLOW_H
 
-#include <osmroutes/routing.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-struct osr_flow_net {
-	uint32_t n_links;
-	const double *capacity; /* [n_links] > 0 */
-};
+#define OSR_FLOW_HOPS 32 /* no message crosses more links */
 
 struct osr_flow_message {
 	double begin; /* after the phase began, >= 0 */
@@ -47,64 +37,35 @@ struct osr_flow_phase {
 	double calc; /* the phase takes no less */
 };
 
-struct osr_flow_ops {
+/* A message under way. */
+struct osr_flow {
+	uint32_t app, message, n_links, link[OSR_FLOW_HOPS]; /* each link once */
+	double left, rate;                                   /* bytes; bytes per second */
+};
+
+struct osr_flow_job {
+	uint32_t n_links, n_apps;
+	const double *capacity; /* [n_links] > 0 */
+	uint32_t max_messages;  /* of one phase of one application, the largest */
+	void *ctx;
+
 	/*
 	 * Phase number `step` of an application begins; false: it is over. Called for step 0 of all
 	 * applications by index at time 0.
 	 */
-	bool (*phase)(void *ctx, uint32_t app, uint32_t step, double now, struct osr_flow_phase *p);
-
-	/*
-	 * A message begins: its links, at most limits.max_hops and each once; returns how many. None:
-	 * the message arrives at once.
-	 */
-	uint32_t (*path)(void *ctx, uint32_t app, uint32_t step, uint32_t message, double now,
-			 uint32_t *links);
+	bool (*phase)(void *ctx, uint32_t app, uint32_t step, struct osr_flow_phase *p);
+	/* A message begins: its links; returns how many. None: the message arrives at once. */
+	uint32_t (*path)(void *ctx, uint32_t app, uint32_t step, uint32_t message, uint32_t *links);
 
 	/* The rest may be NULL. A message has arrived; a phase that began then is over. */
 	void (*arrived)(void *ctx, uint32_t app, uint32_t step, uint32_t message, double now);
 	void (*phase_over)(void *ctx, uint32_t app, uint32_t step, double began, double now);
-	/* So much time has passed, with these rates [n_links] on the links; before what ends it. */
-	void (*passed)(void *ctx, double seconds, const double *link_rate);
+	/* So much time has passed with these n flows, and these rates [n_links] on the links; before what ends it. */
+	void (*passed)(void *ctx, double seconds, const double *link_rate,
+		       const struct osr_flow *flow, uint32_t n);
 };
 
-struct osr_flow_limits {
-	uint32_t n_apps;
-	uint32_t max_messages; /* of one phase of one application, the largest */
-	uint32_t max_hops;
-};
-
-struct osr_flow_stats {
-	double end; /* when the last application ended */
-	uint64_t n_messages;
-	uint64_t n_events;    /* times at which rates changed */
-	uint32_t max_sharing; /* most messages on one link at one time */
-};
-
-/* Until every application is over. A limit that is broken or a number that makes no sense aborts. */
-struct osr_flow_stats osr_flow_run(const struct osr_flow_net *net, const struct osr_flow_ops *ops,
-				   void *ctx, const struct osr_flow_limits *limits);
-
-/*
- * Max-min fair rates of n flows at one moment: flow i crosses link[row[i]] .. link[row[i+1] - 1],
- * each once. rate[n]; a flow without links gets infinity.
- */
-void osr_flow_rates(const struct osr_flow_net *net, uint32_t n, const uint32_t *row,
-		    const uint32_t *link, double *rate);
-
-/*
- * The links of a fabric: channel c is link c; link n_channels + t leads from terminal t to its
- * switch, link n_channels + n_terminals + t back. Rates of links between switches, and of those of terminals. They live
- * in `arena`.
- */
-struct osr_flow_net osr_flow_fabric(const struct osr_fabric *f, double link_rate, double host_rate,
-				    struct osr_arena *arena);
-
-/*
- * The links from terminal `from` to dest d by the tables r; links[] holds at least n_switches + 1.
- * 0 if the tables lead nowhere or round in circles, or both ends are the same.
- */
-uint32_t osr_flow_links(const struct osr_fabric *f, const struct osr_routing *r, uint32_t from,
-			uint32_t d, uint32_t *links);
+/* Until every application is over. Returns when; max_sharing receives the most messages on one link at one time. */
+double osr_flow_run(const struct osr_flow_job *job, uint32_t *max_sharing);
 
 #endif

@@ -134,47 +134,49 @@ static void moves_lay_out(struct osr__moves *m, uint32_t d)
 	const struct osr_fabric *fabric = m->f;
 	const uint8_t *row = moves_row(m, d);
 	struct moves_scratch *x = m->scratch;
+	uint32_t n_order = 0, *len = x->len, *next = x->next, *order = x->order, *flow = x->flow;
 	uint32_t root = fabric->dest_switch[d], near = fabric->chan_src[x->hot];
 	uint32_t *stack = x->branch;
 	bool over = near != root && osr__moves_channel(m, near, row[near]) == x->hot;
 
 	/* From each switch to one whose way is known, and back; what ends or comes back is no way. */
-	memset(x->len, 0, fabric->n_switches * sizeof(*x->len));
-	x->len[root] = 1;
-	x->n_order = 0;
+	memset(len, 0, fabric->n_switches * sizeof(*len));
+	len[root] = 1;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t n = 0, v = s, len;
+		uint32_t n = 0, v = s, far;
 
-		while (!x->len[v]) {
+		while (!len[v]) {
 			uint32_t c = osr__moves_channel(m, v, row[v]);
 
-			x->len[v] = OSR_NONE;
+			len[v] = OSR_NONE;
 			stack[n++] = v;
 			if (c == OSR_NONE)
 				break;
-			x->next[v] = fabric->chan_dst[c];
-			v = x->next[v];
+			next[v] = fabric->chan_dst[c];
+			v = next[v];
 		}
-		for (len = x->len[v]; n; x->len[v] = len) {
+		for (far = len[v]; n; len[v] = far) {
 			v = stack[--n];
-			if (len == OSR_NONE)
+			if (far == OSR_NONE)
 				continue;
-			len++;
-			x->order[x->n_order++] = v;
+			far++;
+			order[n_order++] = v;
 		}
 	}
-	memcpy(x->flow, fabric->sw_sources, fabric->n_switches * sizeof(*x->flow));
-	for (uint32_t i = x->n_order; i-- > 0;)
-		x->flow[x->next[x->order[i]]] += x->flow[x->order[i]];
+	memcpy(flow, fabric->sw_sources, fabric->n_switches * sizeof(*flow));
+	for (uint32_t i = n_order; i-- > 0;)
+		flow[next[order[i]]] += flow[order[i]];
 	memset(x->in, 0, fabric->n_switches);
 	x->n_branch = 0;
-	for (uint32_t i = 0; over && i < x->n_order; i++) {
-		uint32_t v = x->order[i];
+	for (uint32_t i = 0; over && i < n_order; i++) {
+		uint32_t v = order[i];
 
-		x->in[v] = v == near || x->in[x->next[v]];
-		if (x->in[v])
-			x->branch[x->n_branch++] = v;
+		if (v != near && !x->in[next[v]])
+			continue;
+		x->in[v] = 1;
+		x->branch[x->n_branch++] = v;
 	}
+	x->n_order = n_order;
 	x->work -= fabric->n_switches;
 }
 

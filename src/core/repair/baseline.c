@@ -13,12 +13,10 @@ enum osr_status osr__repair_alloc(struct repair *w, struct osr_diag *diag)
 	struct repair_tree *t = &w->tree;
 	size_t n = fabric->n_switches, m = fabric->n_channels;
 
-	t->cut = osr_calloc(scratch, n, sizeof(*t->cut));
-	t->known = osr_calloc(scratch, n, sizeof(*t->known));
-	t->forced = osr_calloc(scratch, n, sizeof(*t->forced));
-	t->whole = osr_calloc(scratch, n, sizeof(*t->whole));
+	t->mark = osr_calloc(scratch, n, 1);
 	t->len = osr_alloc(scratch, n, sizeof(*t->len));
 	t->list = osr_alloc(scratch, n, sizeof(*t->list));
+	t->order = osr_alloc(scratch, n, sizeof(*t->order));
 	t->stack = osr_alloc(scratch, n, sizeof(*t->stack));
 	t->span = osr_alloc(scratch, n, sizeof(*t->span));
 	t->flow = osr_alloc(scratch, n, sizeof(*t->flow));
@@ -61,32 +59,6 @@ enum osr_status osr__repair_carry(const struct repair *w, const struct osr_fabri
 	return st;
 }
 
-/* What has become of the baseline's fabric. */
-static enum osr_status baseline_compare(struct repair *w, const struct osr_fabric *x,
-					struct osr_diag *diag)
-{
-	struct osr_stable *stable = &w->r.stable;
-	bool faster = false;
-
-	for (uint32_t c = 0; c < w->f->n_channels; c++) {
-		uint32_t old = w->then.chan[c], rate = old == OSR_NONE ? 0 : x->chan_rate[old];
-
-		stable->n_channels_new += old == OSR_NONE;
-		faster |= rate && rate < w->f->chan_rate[c];
-	}
-	stable->n_channels_lost = x->n_channels - (w->f->n_channels - stable->n_channels_new);
-	for (uint32_t s = 0; s < w->f->n_switches; s++)
-		w->grown |= w->then.sw[s] == OSR_NONE;
-	for (uint32_t d = 0; d < w->f->n_dests; d++)
-		w->grown |= w->then.dest[d] == OSR_NONE;
-	/* A full route also restores the original tables after a fault that needed one. */
-	if (!stable->n_channels_new && !faster)
-		return OSR_OK;
-	return osr_fail(diag, OSR_NOT_APPLICABLE,
-			"there are cables that the tables of the last full route do not "
-			"use, or that were slower then");
-}
-
 /* What no packet used then is on VL 0; hosts on ports that had none send like port 0 of their switch. */
 static void baseline_sl2vl(struct repair *w)
 {
@@ -109,24 +81,37 @@ static void baseline_sl2vl(struct repair *w)
 enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
 				   struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->f, *x = &w->base->fabric;
 	struct osr_routing base = w->base->routing, *r = &w->r;
+	struct osr_stable *stable = &w->r.stable;
 	struct osr_earlier then;
 	size_t n = fabric->n_switches;
 	enum osr_status st = OSR_OK;
+	bool faster = false;
 
 	if (!base.lane_deps)
 		st = osr_repair_prepare(w->base, w->job->scratch, w->job->scratch, &base, diag);
 	if (!st)
-		st = osr__repair_carry(w, &w->base->fabric, &base, result, &then, diag);
+		st = osr__repair_carry(w, x, &base, result, &then, diag);
 	if (st)
 		return st;
 	w->then = then.map;
 	*r = then.routing;
-	st = baseline_compare(w, &w->base->fabric, diag);
-	if (st)
-		return st;
-	if (w->n_lanes && !w->shared && !w->by_turn && !w->by_port)
+	/* A full route also restores the original tables after a fault that needed one. */
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t old = w->then.chan[c], rate = old == OSR_NONE ? 0 : x->chan_rate[old];
+
+		stable->n_channels_new += old == OSR_NONE;
+		faster |= rate && rate < fabric->chan_rate[c];
+	}
+	stable->n_channels_lost = x->n_channels - (fabric->n_channels - stable->n_channels_new);
+	if (stable->n_channels_new || faster)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"there are cables that the tables of the last full route do not "
+				"use, or that were slower then");
+	for (uint32_t s = 0; s < n; s++)
+		w->grown |= w->then.sw[s] == OSR_NONE;
+	if (w->by_sl && !w->by_port)
 		w->grants = (uint16_t *)r->granted; /* a copy of our own */
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint32_t root = fabric->dest_switch[d];
@@ -141,11 +126,11 @@ enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
 		for (uint32_t v = 0;
 		     w->n_lanes && !fabric->term_weight[fabric->dest_term[d]] && v < n; v++)
 			if (fabric->sw_sources[v] && v != root &&
-			    (w->then.sw[v] == OSR_NONE ||
-			     !w->base->fabric.sw_sources[w->then.sw[v]]))
+			    (w->then.sw[v] == OSR_NONE || !x->sw_sources[w->then.sw[v]]))
 				row[v] = OSR_NO_PATH;
 		if (w->then.dest[d] != OSR_NONE)
 			continue;
+		w->grown = true;
 		if (r->sl)
 			memset(r->sl + d * n, OSR__NO_SL, n);
 		if (w->grants)
@@ -284,28 +269,27 @@ void osr__repair_write_lanes(struct repair *w)
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-/* The switches whose way along row leads to root, that one first, each after the one it sends to: tree.list. */
-static uint32_t walk_tree(struct repair *w, uint32_t root, const uint8_t *row)
+uint32_t osr__repair_walk(struct repair *w, uint32_t root, const uint8_t *row)
 {
 	struct repair_tree *t = &w->tree;
 	uint32_t n = 0, n_switches = w->f->n_switches;
 
-	t->epoch++;
-	t->known[root] = t->epoch;
-	t->list[n++] = root;
+	t->mark[root] |= TREE_KNOWN;
+	t->len[root] = 0;
+	t->order[n++] = root;
 	for (uint32_t s = 0; s < n_switches; s++) {
-		uint32_t depth = 0, v = s, c;
+		uint32_t depth = 0, v = s, c, len;
 
-		while (t->known[v] != t->epoch && depth < n_switches &&
+		while (!(t->mark[v] & TREE_KNOWN) && depth < n_switches &&
 		       (c = osr__repair_next(w, row, v)) != OSR_NONE) {
 			t->stack[depth++] = v;
 			v = w->f->chan_dst[c];
 		}
-		while (t->known[v] == t->epoch && depth) {
-			uint32_t u = t->stack[--depth];
-
-			t->known[u] = t->epoch;
-			t->list[n++] = u;
+		for (len = t->len[v] + 1; t->mark[v] & TREE_KNOWN && depth; len++) {
+			v = t->stack[--depth];
+			t->mark[v] |= TREE_KNOWN;
+			t->len[v] = len;
+			t->order[n++] = v;
 		}
 	}
 	return n;
@@ -330,15 +314,18 @@ enum osr_status osr__repair_deps(struct repair *w, struct osr_arena *result, str
 		find_inject(w);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *row = osr__repair_row(w, d);
-		uint32_t root = fabric->dest_switch[d], n = walk_tree(w, root, row);
+		uint32_t root = fabric->dest_switch[d], n;
+
+		memset(w->tree.mark, 0, fabric->n_switches);
+		n = osr__repair_walk(w, root, row);
 
 		for (uint32_t i = 1; i < n; i++) {
-			uint32_t v = w->tree.list[i];
+			uint32_t v = w->tree.order[i];
 
 			lanes[v] = osr__repair_start(w, d, v, osr__repair_next(w, row, v));
 		}
 		for (uint32_t i = n; i-- > 1;) {
-			uint32_t v = w->tree.list[i], c = osr__repair_next(w, row, v),
+			uint32_t v = w->tree.order[i], c = osr__repair_next(w, row, v),
 				 u = fabric->chan_dst[c], next;
 
 			if (u == root)
@@ -406,59 +393,37 @@ uint16_t osr__repair_start(const struct repair *w, uint32_t d, uint32_t v, uint3
 	return w->by_turn ? w->inject[c] : osr__repair_need(w, d, v);
 }
 
-/* Has the cable of c the lanes of these today? */
-static bool route_has_lanes(const struct repair *w, uint32_t c, uint16_t lanes)
-{
-	if (!w->by_port)
-		return !(lanes >> w->f->chan_vls[c]);
-	for (; lanes; lanes &= (uint16_t)(lanes - 1))
-		if (osr_order_lane(&w->order, (uint32_t)__builtin_ctz(lanes), c) >=
-		    w->f->chan_vls[c])
-			return false;
-	return true;
-}
-
-static bool route_along(struct repair *w, uint32_t d, const uint8_t *row, uint32_t c,
-			uint16_t lanes)
-{
-	struct osr_order *order = &w->order;
-	uint32_t root = w->f->dest_switch[d];
-
-	for (uint32_t hops = 0; lanes && hops <= w->f->n_switches; hops++) {
-		uint32_t u = w->f->chan_dst[c], next;
-
-		/* The lanes that the cable has today. */
-		if (!w->shared && !w->by_turn && !route_has_lanes(w, c, lanes))
-			return false;
-		next = u == root ? OSR_NONE : osr__repair_next(w, row, u);
-		if (next == OSR_NONE)
-			return true; /* there, or the rest will be added when it is found */
-		if (!osr_order_add(order, c, next, lanes))
-			return false;
-		lanes = osr_order_next(order, osr_order_turn(order, c, next), lanes);
-		c = next;
-	}
-	return true;
-}
-
 bool osr__repair_route(struct repair *w, uint32_t d, const uint8_t *row, uint32_t c, uint16_t lanes)
 {
+	const struct osr_fabric *fabric = w->f;
 	struct osr_order *order = &w->order;
-	uint32_t mark = order->n_log, u = w->f->chan_dst[c], next, turn;
-	uint8_t was;
+	uint32_t mark = order->n_log, root = fabric->dest_switch[d], u = fabric->chan_dst[c],
+		 next = u == root ? OSR_NONE : osr__repair_next(w, row, u),
+		 turn = !lanes || next == OSR_NONE ? 0 : osr_order_turn(order, c, next);
 
-	if (!lanes || route_along(w, d, row, c, lanes))
+	if (!lanes)
 		return true;
-	osr_order_undo(order, mark);
-	next = u == w->f->dest_switch[d] || !order->lane ? OSR_NONE : osr__repair_next(w, row, u);
-	if (next == OSR_NONE)
-		return false;
-	turn = osr_order_turn(order, c, next);
-	was = order->lane[turn];
-	/* SL2VL tables change only where they must: the lane that it has came first. */
-	for (uint8_t l = 0; !order->used[turn] && l < w->n_lanes; l++) {
-		if (l != was && osr_order_set_lane(order, turn, l) &&
-		    route_along(w, d, row, c, lanes))
+	for (uint32_t i = 0; !i || next != OSR_NONE; i++) {
+		uint32_t in = c, out = next;
+		uint16_t now = lanes;
+		bool ok = osr__repair_choose_lane(w, turn, i);
+
+		if (!ok)
+			return false;
+		for (uint32_t hops = 0; ok && now && hops <= fabric->n_switches; hops++) {
+			/* The lanes that the cable has today. */
+			for (uint16_t left = w->by_sl ? now : 0; left; left &= (uint16_t)(left - 1))
+				ok &= osr_order_lane(order, (uint32_t)__builtin_ctz(left), in) <
+				      fabric->chan_vls[in];
+			if (out == OSR_NONE)
+				break; /* there, or the rest will be added when it is found */
+			ok = ok && osr_order_add(order, in, out, now);
+			now = osr_order_next(order, osr_order_turn(order, in, out), now);
+			in = out;
+			u = fabric->chan_dst[in];
+			out = u == root ? OSR_NONE : osr__repair_next(w, row, u);
+		}
+		if (ok)
 			return true;
 		osr_order_undo(order, mark);
 	}
@@ -482,11 +447,11 @@ void osr__repair_add_last(struct repair *w)
 
 		if (!memcmp(row, last, w->f->n_switches))
 			continue;
-		t->epoch++;
+		memset(t->mark, 0, w->f->n_switches);
 		t->n = 0;
 		for (uint32_t v = 0; v < w->f->n_switches; v++)
 			if (v != root && last[v] != row[v]) {
-				t->cut[v] = t->epoch;
+				t->mark[v] = TREE_CUT;
 				t->list[t->n++] = v;
 			}
 		w->touched[d] |= t->n != 0;
@@ -512,14 +477,15 @@ void osr__repair_loads(struct repair *w)
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *row = osr__repair_row(w, d);
-		uint32_t n = fabric->term_weight[fabric->dest_term[d]]
-				     ? walk_tree(w, fabric->dest_switch[d], row)
-				     : 0;
+		uint32_t n;
 
-		for (uint32_t i = 0; i < n; i++)
-			flow[w->tree.list[i]] = fabric->sw_sources[w->tree.list[i]];
+		if (!fabric->term_weight[fabric->dest_term[d]])
+			continue;
+		memset(w->tree.mark, 0, fabric->n_switches);
+		memcpy(flow, fabric->sw_sources, fabric->n_switches * sizeof(*flow));
+		n = osr__repair_walk(w, fabric->dest_switch[d], row);
 		for (uint32_t i = n; i-- > 1;) {
-			uint32_t v = w->tree.list[i], c = osr__repair_next(w, row, v);
+			uint32_t v = w->tree.order[i], c = osr__repair_next(w, row, v);
 
 			w->load[c] += flow[v];
 			flow[fabric->chan_dst[c]] += flow[v];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * One LID whose tree has been cut. From the outside in:
- *	osr__repair_cut()	which switches are cut off; loads; the paths that are left
- *	  find_paths()		  on shortest paths, then with other SLs, then along the spanning tree
- *	    settle()		    breadth first, from the switches that still have a path
- *	      attach()		      one switch: its candidates, best first
+ *	osr__repair_cut()	which switches are cut off; loads; the paths that are left: on
+ *				shortest paths, then with other SLs, then along the spanning tree
+ *	  settle()		  breadth first, from the switches that still have a path
+ *	    attach()		    one switch: its candidates, best first
+ *	  escape()		  along the spanning tree
  *	osr__repair_balance()	after all trees: LIDs move off channels that carry more than they must
  */
 #include "repair_private.h"
@@ -24,68 +25,30 @@ struct candidate {
 
 /* ---- settling -------------------------------------------------------------------------------- */
 
-/* Has v a route? It has if it is not cut; then its length is measured, and that of those on the way. */
-static bool is_known(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v)
-{
-	struct repair_tree *t = &w->tree;
-	uint32_t root = w->f->dest_switch[d], depth = 0;
-
-	if (t->known[v] != t->epoch && t->cut[v] == t->epoch)
-		return false;
-	for (; t->known[v] != t->epoch && v != root;
-	     v = w->f->chan_dst[osr__repair_next(w, row, v)]) {
-		if (depth == w->f->n_switches || osr__repair_next(w, row, v) == OSR_NONE)
-			return false;
-		t->stack[depth++] = v;
-	}
-	if (v == root && t->known[v] != t->epoch) {
-		t->known[v] = t->epoch;
-		t->len[v] = 0;
-	}
-	while (depth--) {
-		uint32_t len = t->len[v] + 1;
-
-		v = t->stack[depth];
-		t->known[v] = t->epoch;
-		t->len[v] = len;
-	}
-	return true;
-}
-
-/* Does an earlier LID of the same port leave v by this port? They are to differ. */
-static bool shared_by_sibling(const struct repair *w, uint32_t d, uint32_t v, uint8_t port)
-{
-	const struct osr_fabric *fabric = w->f;
-	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]];
-
-	for (uint32_t k = 1; k <= n_earlier; k++)
-		if (osr__repair_row(w, d - k)[v] == port)
-			return true;
-	return false;
-}
-
 /*
- * The old port first, then that of the last sweep, then ports that no LID of the same host has; among equals the path that
- * carries least by now, or is expected to.
+ * The old port first, then that of the last sweep, then ports that no earlier LID of the same host has; among equals the
+ * path that carries least by now, or is expected to.
  */
 static struct candidate candidate_of(const struct repair *w, uint32_t d, const uint8_t *row,
 				     uint32_t v, uint32_t c)
 {
-	const struct repair_tree *t = &w->tree;
 	const struct osr_fabric *fabric = w->f;
+	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]];
 	uint8_t port = fabric->chan_port[c];
 	struct candidate x = { .chan = c };
 
-	if (port != t->old[v] && port == osr__repair_last_row(w, d)[v])
+	if (port != w->tree.old[v] && port == osr__repair_last_row(w, d)[v])
 		x.class = 1;
-	else if (port != t->old[v])
-		x.class = 2 + shared_by_sibling(w, d, v, port);
-	for (;;) {
-		x.cost += w->load[c] + t->expected[c];
+	else if (port != w->tree.old[v])
+		x.class = 2;
+	for (uint32_t k = 1; x.class >= 2 && k <= n_earlier; k++)
+		if (osr__repair_row(w, d - k)[v] == port)
+			x.class = 3;
+	for (;; c = osr__repair_next(w, row, v)) {
+		x.cost += w->load[c] + w->tree.expected[c];
 		v = fabric->chan_dst[c];
 		if (v == fabric->dest_switch[d])
 			return x;
-		c = osr__repair_next(w, row, v);
 	}
 }
 
@@ -106,7 +69,7 @@ static void expect_load(struct repair *w, uint32_t d, const uint8_t *row, uint32
 
 		t->expected[c] += t->flow[v];
 		at = fabric->chan_dst[c];
-		if (!alone && t->cut[at] == t->epoch)
+		if (!alone && t->mark[at] & TREE_CUT)
 			return;
 	}
 }
@@ -122,7 +85,7 @@ static bool attach(struct repair *w, uint32_t d, uint8_t *row, uint32_t v, uint3
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 		uint32_t u = fabric->chan_dst[c];
 
-		if (t->known[u] == t->epoch && t->len[u] + 1 == len)
+		if (t->mark[u] & TREE_KNOWN && t->len[u] + 1 == len)
 			list[n++] = candidate_of(w, d, row, v, c);
 	}
 	while (n) {
@@ -135,7 +98,7 @@ static bool attach(struct repair *w, uint32_t d, uint8_t *row, uint32_t v, uint3
 		c = list[best].chan;
 		if (osr__repair_commit(w, d, row, v, c)) {
 			row[v] = fabric->chan_port[c];
-			t->known[v] = t->epoch;
+			t->mark[v] |= TREE_KNOWN;
 			t->len[v] = len;
 			expect_load(w, d, row, v);
 			return true;
@@ -150,9 +113,9 @@ static bool attach(struct repair *w, uint32_t d, uint8_t *row, uint32_t v, uint3
 /*
  * Breadth first: the switches that are cut attach to those that have a path, short paths first. A switch that
  * finds no path of one length looks for a longer one; it ends, for a path of len channels needs a switch with
- * one of len - 1, and the length grows in every pass.
+ * one of len - 1, and the length grows in every pass. The first that has found none; OSR_NONE: all have one.
  */
-static void settle(struct repair *w, uint32_t d, uint8_t *row)
+static uint32_t settle(struct repair *w, uint32_t d, uint8_t *row)
 {
 	const struct osr_fabric *fabric = w->f;
 	struct repair_tree *t = &w->tree;
@@ -165,12 +128,12 @@ static void settle(struct repair *w, uint32_t d, uint8_t *row)
 			uint32_t v = t->list[i];
 			bool fits = false;
 
-			if (t->known[v] == t->epoch)
+			if (t->mark[v] & TREE_KNOWN)
 				continue;
 			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 				uint32_t u = fabric->chan_dst[c];
 
-				if (!is_known(w, d, row, u))
+				if (!(t->mark[u] & TREE_KNOWN))
 					continue;
 				fits |= t->len[u] + 1 == len;
 				if (t->len[u] + 1 > len && t->len[u] + 1 < next)
@@ -181,6 +144,10 @@ static void settle(struct repair *w, uint32_t d, uint8_t *row)
 		if (settled)
 			next = len + 1;
 	}
+	for (uint32_t i = 0; i < t->n; i++)
+		if (!(t->mark[t->list[i]] & TREE_KNOWN))
+			return t->list[i];
+	return OSR_NONE;
 }
 
 /* ---- which switches are cut ------------------------------------------------------------------ */
@@ -196,10 +163,10 @@ void osr__repair_upstream(struct repair *w, uint32_t root, const uint8_t *row)
 		for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
 			uint32_t v = fabric->chan_dst[o];
 
-			if (t->cut[v] == t->epoch || v == root ||
+			if (t->mark[v] & TREE_CUT || v == root ||
 			    row[v] != fabric->chan_port[fabric->chan_rev[o]])
 				continue;
-			t->cut[v] = t->epoch;
+			t->mark[v] |= TREE_CUT;
 			t->list[t->n++] = v;
 		}
 	}
@@ -229,28 +196,6 @@ static void count_routes(struct repair *w, uint32_t d, const uint8_t *row, uint3
 	}
 }
 
-/* The switches whose entry is gone, and all that send through them. */
-static void find_cut(struct repair *w, uint32_t d, const uint8_t *row)
-{
-	const struct osr_fabric *fabric = w->f;
-	struct repair_tree *t = &w->tree;
-	uint32_t root = fabric->dest_switch[d];
-	const uint8_t *end = row + fabric->n_switches;
-
-	t->epoch++;
-	t->n = 0;
-	for (const uint8_t *at = row;
-	     at < end && (at = memchr(at, OSR_NO_PATH, (size_t)(end - at))); at++) {
-		uint32_t v = (uint32_t)(at - row);
-
-		if (fabric->sw_component[v] != fabric->sw_component[root])
-			continue;
-		t->cut[v] = t->epoch;
-		t->list[t->n++] = v;
-	}
-	osr__repair_upstream(w, root, row);
-}
-
 /* How many end ports sent through each switch of the list: what it is expected to carry again. */
 static void expect_flows(struct repair *w)
 {
@@ -262,7 +207,7 @@ static void expect_flows(struct repair *w)
 	for (uint32_t i = t->n; i-- > 0;) {
 		uint32_t v = t->list[i], c = osr__repair_next(w, t->old, v);
 
-		if (c != OSR_NONE && t->cut[w->f->chan_dst[c]] == t->epoch)
+		if (c != OSR_NONE && t->mark[w->f->chan_dst[c]] & TREE_CUT)
 			t->flow[w->f->chan_dst[c]] += t->flow[v];
 	}
 }
@@ -288,25 +233,25 @@ static bool escape(struct repair *w, uint32_t d, uint8_t *row, uint32_t from)
 	for (uint32_t v = from; v != root; v = fabric->chan_dst[span[v]]) {
 		bool stays = row[v] == fabric->chan_port[span[v]];
 
-		t->forced[v] = t->epoch;
-		if (stays || t->cut[v] == t->epoch)
+		t->mark[v] |= TREE_FORCED;
+		if (stays || t->mark[v] & TREE_CUT)
 			continue;
-		t->cut[v] = t->epoch;
+		t->mark[v] |= TREE_CUT;
 		t->list[t->n++] = v;
 	}
 	/* Of those that were cut before, any may send through such a one: all that is not forced starts again. */
 	for (uint32_t i = 0; i < first; i++)
-		if (t->forced[t->list[i]] != t->epoch)
-			t->known[t->list[i]] = 0;
+		if (!(t->mark[t->list[i]] & TREE_FORCED))
+			t->mark[t->list[i]] &= (uint8_t)~TREE_KNOWN;
 	osr__repair_upstream(w, root, row);
 	for (uint32_t i = first; i < t->n; i++) {
 		t->old[t->list[i]] = row[t->list[i]];
-		t->whole[t->list[i]] = t->epoch;
-		t->known[t->list[i]] = 0;
+		t->mark[t->list[i]] |= TREE_WHOLE;
+		t->mark[t->list[i]] &= (uint8_t)~TREE_KNOWN;
 	}
 	count_routes(w, d, row, first, (uint64_t)-1);
 	for (uint32_t i = 0; i < t->n; i++)
-		if (t->forced[t->list[i]] != t->epoch)
+		if (!(t->mark[t->list[i]] & TREE_FORCED))
 			row[t->list[i]] = OSR_NO_PATH;
 	memset(t->expected, 0, fabric->n_channels * sizeof(*t->expected));
 	/* From the root on, so that each finds the rest of its way. */
@@ -319,7 +264,7 @@ static bool escape(struct repair *w, uint32_t d, uint8_t *row, uint32_t from)
 		if (!osr__repair_route(w, d, row, c, osr__repair_start(w, d, v, c)))
 			return false;
 		row[v] = fabric->chan_port[c];
-		t->known[v] = t->epoch;
+		t->mark[v] |= TREE_KNOWN;
 		t->len[v] = len;
 	}
 	expect_flows(w);
@@ -329,61 +274,32 @@ static bool escape(struct repair *w, uint32_t d, uint8_t *row, uint32_t from)
 
 /* ---- a tree ---------------------------------------------------------------------------------- */
 
-/* The first of the cut switches without a path; OSR_NONE: all have one. */
-static uint32_t first_lost(const struct repair *w)
-{
-	const struct repair_tree *t = &w->tree;
-
-	for (uint32_t i = 0; i < t->n; i++)
-		if (t->known[t->list[i]] != t->epoch)
-			return t->list[i];
-	return OSR_NONE;
-}
-
-static enum osr_status find_paths(struct repair *w, uint32_t d, uint8_t *row, struct osr_diag *diag)
-{
-	bool by_sl = w->n_lanes && !w->shared && !w->by_turn;
-	uint32_t lost;
-	char buf[32];
-
-	w->other_sl = by_sl && w->spare;
-	settle(w, d, row);
-	lost = first_lost(w);
-	/* The SLs given out so far leave no way, however long: others. */
-	if (lost != OSR_NONE && by_sl && !w->other_sl) {
-		w->other_sl = true;
-		settle(w, d, row);
-		lost = first_lost(w);
-	}
-	while (lost != OSR_NONE && (w->shared || w->by_turn) && w->r.mcast_parent && w->n_lanes &&
-	       escape(w, d, row, lost)) {
-		settle(w, d, row);
-		lost = first_lost(w);
-	}
-	if (w->no_memory)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of earlier sweeps");
-	if (lost == OSR_NONE)
-		return OSR_OK;
-	w->again = !w->front[d];
-	w->front[d] = 1;
-	return osr_fail(diag, OSR_NOT_APPLICABLE,
-			"no path from switch %s to LID %u agrees with the lanes of the tables that "
-			"are kept",
-			osr_switch_name(w->f, lost, buf), w->f->dest_lid[d]);
-}
-
 enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *diag)
 {
-	uint8_t *row = osr__repair_row(w, d);
+	const struct osr_fabric *fabric = w->f;
+	uint32_t root = fabric->dest_switch[d], lost;
 	struct repair_tree *t = &w->tree;
-	enum osr_status st;
+	uint8_t *row = osr__repair_row(w, d), *end = row + fabric->n_switches;
+	char buf[32];
 
-	find_cut(w, d, row);
-	if (w->n_lanes && !w->shared && !w->by_turn && !w->by_port &&
-	    (w->grants || w->last != w->base))
+	/* The switches whose entry is gone, and all that send through them. */
+	memset(t->mark, 0, fabric->n_switches);
+	t->n = 0;
+	for (uint8_t *at = row; at < end && (at = memchr(at, OSR_NO_PATH, (size_t)(end - at)));
+	     at++) {
+		uint32_t v = (uint32_t)(at - row);
+
+		if (fabric->sw_component[v] != fabric->sw_component[root])
+			continue;
+		t->mark[v] = TREE_CUT;
+		t->list[t->n++] = v;
+	}
+	osr__repair_upstream(w, root, row);
+	if (w->by_sl && !w->by_port && (w->grants || w->last != w->base))
 		osr__repair_keep_grants(w, d);
 	if (!t->n)
 		return OSR_OK;
+	osr__repair_walk(w, root, row);
 	w->touched[d] = 1;
 	w->r.stable.n_trees++;
 	for (uint32_t i = 0; i < t->n; i++)
@@ -391,13 +307,27 @@ enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *d
 	expect_flows(w);
 	for (uint32_t i = 0; i < t->n; i++)
 		row[t->list[i]] = OSR_NO_PATH;
-	st = find_paths(w, d, row, diag);
-	if (st)
-		return st;
+	/* On their SLs; if these leave some switch no way, however long, with others; else along the spanning tree. */
+	w->other_sl = w->by_sl && w->spare;
+	lost = settle(w, d, row);
+	if (lost != OSR_NONE && w->by_sl && !w->other_sl) {
+		w->other_sl = true;
+		lost = settle(w, d, row);
+	}
+	while (lost != OSR_NONE && w->n_lanes && !w->by_sl && w->r.mcast_parent &&
+	       escape(w, d, row, lost))
+		lost = settle(w, d, row);
+	if (w->no_memory)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of earlier sweeps");
+	if (lost != OSR_NONE)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"no path from switch %s to LID %u agrees with the lanes of the "
+				"tables that are kept",
+				osr_switch_name(fabric, lost, buf), fabric->dest_lid[d]);
 	count_routes(w, d, row, 0, 1);
 	for (uint32_t i = 0; i < t->n; i++)
 		w->r.stable.n_moved +=
-			t->whole[t->list[i]] == t->epoch && row[t->list[i]] != t->old[t->list[i]];
+			t->mark[t->list[i]] & TREE_WHOLE && row[t->list[i]] != t->old[t->list[i]];
 	return OSR_OK;
 }
 

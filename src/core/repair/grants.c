@@ -161,7 +161,7 @@ static bool keep_lane(struct repair *w, uint32_t d, uint32_t v, unsigned k)
 		return false;
 	w->attempts--;
 	osr_order_begin(&w->order);
-	if ((w->tree.cut[v] == w->tree.epoch || c == OSR_NONE ||
+	if ((w->tree.mark[v] & TREE_CUT || c == OSR_NONE ||
 	     osr__repair_route(w, d, row, c, (uint16_t)(1u << k))) &&
 	    add_replies(w, d, v, k))
 		return true;
@@ -191,7 +191,7 @@ void osr__repair_keep_grants(struct repair *w, uint32_t d)
 			w->r.stable.n_sl_lost++;
 		}
 		/* A route that is cut goes on with the SL of the last sweep. */
-		if (keep & sl_bit(other) && w->tree.cut[v] == w->tree.epoch) {
+		if (keep & sl_bit(other) && w->tree.mark[v] & TREE_CUT) {
 			keep &= (uint16_t)~sl_bit(other);
 			w->r.sl[at] = other;
 		}

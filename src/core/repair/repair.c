@@ -19,20 +19,20 @@
  * Why a repair is right: routes of the baseline that are whole rise in its certificate; every other route is
  * entered in the order as a whole, from its first channel to the LID, when its switch attaches, to switches whose
  * routes are there and stay there. Why it ends: a tree is settled by a breadth-first search, each call of
- * escape() fixes one more switch for good, each try of a tree is one of MAX_TRIES.
+ * escape() fixes one more switch for good, and there are two attempts.
  *
  * Paths. In the tree of a LID the switches whose path is dead are settled from those that are not, so every path
  * is as short as the lanes allow. Where some switch finds none: by SL, the pair gets another SL; where one order
  * holds for all SLs, it goes along the spanning tree of multicast, all of whose turns are in the order. If that
- * fails, too, the attempt is repeated with its tree first, and at last without what the last sweep had. What leaves no
- * path, or too much load, may be asked again with spare lanes: turns that are not used go on on idle lanes, and by SL
- * all that is cut gets the SL that serves.
+ * fails, too, the attempt is repeated without what the last sweep had. What leaves no path, or too much load, may be
+ * asked again with spare lanes: turns that are not used go on on idle lanes, and by SL all that is cut gets the SL that
+ * serves.
  *
  * From the outside in:
  *	osr_repair()
  *	  repairable()			does anything forbid it?
  *	  repair_again()		nothing has changed
- *	  repair_try()			attempts; each is repair_steps():
+ *	  repair_try()			one attempt, and another one:
  *	    osr__repair_carry()		  the last sweep's tables, in today's numbering
  *	    osr__repair_tables()	  the baseline's tables
  *	    osr__repair_order()		  the turns that they take, and an order
@@ -46,7 +46,6 @@
 
 #include <string.h>
 
-#define MAX_TRIES 4
 #define MAX_ATTEMPTS                                                                               \
 	50000 /* of finding room for SLs of earlier on new tables: some tenths of a second */
 
@@ -97,6 +96,7 @@ static void take_lanes(struct repair *w, const struct osr_routing *base, uint8_t
 	w->n_vls = w->n_lanes;
 	if (w->by_port && w->n_lanes)
 		osr__repair_count_lanes(w, max_vls);
+	w->by_sl = w->n_lanes && !w->shared && !w->by_turn;
 }
 
 static enum osr_status repairable(const struct osr_job *job, struct osr_diag *diag)
@@ -130,48 +130,43 @@ static enum osr_status repairable(const struct osr_job *job, struct osr_diag *di
 	return OSR_OK;
 }
 
-/* ---- nothing has changed ---------------------------------------------------------------------- */
-
-/* The same tables again, which are a repair. */
+/*
+ * The same tables again, which are a repair, where nothing has changed. OSR_NOT_APPLICABLE: something has.
+ */
 static enum osr_status repair_again(const struct osr_job *job, struct osr_diag *why)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	const struct osr_result *last = job->previous, *base = last->baseline;
+	const struct osr_request *req = &job->request;
 	struct osr_routing *routing = job->routing;
 	size_t n = job->fabric->n_switches;
 	struct osr_earlier same, then;
-	enum osr_status st = osr_carry(&last->fabric, &last->routing, job->fabric, job->scratch,
-				       job->arena, &same, why);
+	enum osr_status st;
 
+	if (!base || (last->routing.mcast_parent != NULL) != req->multicast ||
+	    (req->multicast && last->routing.mcast_vl != req->mcast_vl && last->routing.sl) ||
+	    !osr_fabric_alike(job->fabric, &last->fabric))
+		return OSR_NOT_APPLICABLE;
+	st = osr_carry(&last->fabric, &last->routing, job->fabric, job->scratch, job->arena, &same,
+		       why);
 	if (!st)
 		st = osr_carry(&base->fabric, &base->routing, job->fabric, job->scratch,
 			       job->scratch, &then, why);
-	if (!st) {
-		*routing = same.routing;
-		routing->lane_deps = NULL;
-		routing->stable = (struct osr_stable){
-			.kept = true,
-			.together = (routing->claims & OSR_CLAIM_DEADLOCK_FREE) && routing->rank,
-			.n_channels_lost = base->fabric.n_channels - job->fabric->n_channels,
-			.drift = last->routing.stable.drift
-		};
-	}
-	for (uint32_t d = 0; !st && d < job->fabric->n_dests; d++)
+	if (st)
+		return st;
+	*routing = same.routing;
+	routing->lane_deps = NULL;
+	routing->stable = (struct osr_stable){
+		.kept = true,
+		.together = (routing->claims & OSR_CLAIM_DEADLOCK_FREE) && routing->rank,
+		.n_channels_lost = base->fabric.n_channels - job->fabric->n_channels,
+		.drift = last->routing.stable.drift
+	};
+	for (uint32_t d = 0; d < job->fabric->n_dests; d++)
 		routing->stable.n_trees +=
 			memcmp(routing->lft + d * n, then.routing.lft + d * n, n) != 0;
 	osr_arena_reset(job->scratch, mark);
-	return st;
-}
-
-static bool nothing_changed(const struct osr_job *job)
-{
-	const struct osr_routing *routing = &job->previous->routing;
-
-	return job->previous->baseline &&
-	       (routing->mcast_parent != NULL) == job->request.multicast &&
-	       (!job->request.multicast || routing->mcast_vl == job->request.mcast_vl ||
-		!routing->sl) &&
-	       osr_fabric_alike(job->fabric, &job->previous->fabric);
+	return OSR_OK;
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
@@ -195,18 +190,6 @@ static enum osr_status hand_over_ranks(const struct repair *w, struct osr_routin
 	return OSR_OK;
 }
 
-/* Is one of these SLs on a lane from this one on? */
-static bool lanes_above(const struct repair *w, uint16_t sls, uint32_t lane)
-{
-	bool above = !w->by_port && sls >> lane;
-
-	for (uint16_t left = w->by_port ? sls : 0; left; left &= (uint16_t)(left - 1))
-		for (uint32_t c = 0; c < w->f->n_channels; c++)
-			above |=
-				osr_order_lane(&w->order, (uint32_t)__builtin_ctz(left), c) >= lane;
-	return above;
-}
-
 /* SLs of pairs that had another one in the last sweep; lanes of the base, and spare ones that pairs have moved to. */
 static void hand_over_sls(struct repair *w)
 {
@@ -225,8 +208,14 @@ static void hand_over_sls(struct repair *w)
 					  r->lft[at] != OSR_NO_PATH && last->sl[at] != r->sl[at] &&
 					  osr_carry_had_path(&w->lately, d, v);
 	}
-	while (!w->shared && w->n_vls > r->n_vls && lanes_above(w, used, r->n_vls))
-		r->n_vls++;
+	used &= (uint16_t)((1u << w->n_lanes) - 1);
+	for (; w->by_sl && used; used &= (uint16_t)(used - 1)) {
+		uint32_t sl = (uint32_t)__builtin_ctz(used);
+
+		for (uint32_t c = 0; c < (w->by_port ? w->f->n_channels : 1); c++)
+			if (osr_order_lane(&w->order, sl, c) >= r->n_vls)
+				r->n_vls = (uint8_t)(osr_order_lane(&w->order, sl, c) + 1);
+	}
 	/* By port no SL of earlier is kept besides. */
 	r->stable.n_sl_lost = w->by_port ? r->stable.n_sl_changed : r->stable.n_sl_lost;
 }
@@ -255,62 +244,46 @@ static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
 
 /* ---- an attempt ------------------------------------------------------------------------------ */
 
-/* From the tables of before to those of today; the tables' lanes are w's. */
-static enum osr_status repair_steps(struct repair *w, struct osr_diag *diag)
-{
-	enum osr_status st;
-
-	if ((st = osr__repair_carry(w, &w->last->fabric, &w->last->routing, w->job->scratch,
-				    &w->lately, diag)) ||
-	    (st = osr__repair_alloc(w, diag)) ||
-	    (st = osr__repair_tables(w, w->job->arena, diag)) ||
-	    (w->n_lanes && (st = osr__repair_order(w, diag))) || (st = osr__repair_mcast(w, diag)))
-		return st;
-	osr__repair_add_last(w);
-	osr__repair_loads(w);
-	/* Trees that found no path in an earlier attempt come first. */
-	for (unsigned first = 1; first + 1; first--)
-		for (uint32_t d = 0; !st && d < w->f->n_dests; d++)
-			if (!w->front[d] == !first)
-				st = osr__repair_cut(w, d, diag);
-	if (!st)
-		st = osr__repair_balance(w, diag);
-	return st ? st : hand_over(w, diag);
-}
-
-/* A tree that finds no way because others were first is the first in the next try; the last one forgets the last sweep. */
-static enum osr_status repair_try(const struct osr_job *job, bool spare, struct osr_diag *why)
+/* From the tables of before to those of today; if that fails, once more without what the last sweep had. */
+static enum osr_status repair_try(const struct osr_job *job, bool spare, bool like_last,
+				  struct osr_diag *why)
 {
 	struct osr_arena_mark scratch = osr_arena_mark(job->scratch),
 			      arena = osr_arena_mark(job->arena);
-	const struct osr_result *base = baseline_of(job->previous);
-	uint8_t *front = osr_calloc(job->scratch, job->fabric->n_dests, 1);
-	bool like_last = base != job->previous, over = false;
-	enum osr_status st = front ? OSR_OK : osr__repair_nomem(why);
+	struct repair w = { .job = job,
+			    .f = job->fabric,
+			    .base = baseline_of(job->previous),
+			    .last = job->previous,
+			    .like_last = like_last,
+			    .spare = spare,
+			    .attempts = UINT64_MAX };
+	enum osr_status st;
 
-	for (unsigned i = 0; front && !over; i++) {
-		struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-		struct repair w = { .job = job,
-				    .f = job->fabric,
-				    .base = base,
-				    .last = job->previous,
-				    .like_last = like_last,
-				    .spare = spare,
-				    .front = front,
-				    .attempts = UINT64_MAX };
-
-		take_lanes(&w, &base->routing,
-			   job->request.max_vls < OSR_MAX_VLS ? job->request.max_vls : OSR_MAX_VLS);
-		st = repair_steps(&w, why);
-		osr_arena_reset(job->scratch, mark);
-		if (st)
-			osr_arena_reset(job->arena, arena);
-		over = st != OSR_NOT_APPLICABLE || i + 1 >= MAX_TRIES || (!w.again && !like_last);
-		if (!w.again || i + 2 == MAX_TRIES)
-			like_last = false;
+	take_lanes(&w, &w.base->routing,
+		   job->request.max_vls < OSR_MAX_VLS ? job->request.max_vls : OSR_MAX_VLS);
+	st = osr__repair_carry(&w, &w.last->fabric, &w.last->routing, job->scratch, &w.lately, why);
+	if (!st)
+		st = osr__repair_alloc(&w, why);
+	if (!st)
+		st = osr__repair_tables(&w, job->arena, why);
+	if (!st && w.n_lanes)
+		st = osr__repair_order(&w, why);
+	if (!st)
+		st = osr__repair_mcast(&w, why);
+	if (!st) {
+		osr__repair_add_last(&w);
+		osr__repair_loads(&w);
 	}
+	for (uint32_t d = 0; !st && d < w.f->n_dests; d++)
+		st = osr__repair_cut(&w, d, why);
+	if (!st)
+		st = osr__repair_balance(&w, why);
+	if (!st)
+		st = hand_over(&w, why);
 	osr_arena_reset(job->scratch, scratch);
-	return st;
+	if (st)
+		osr_arena_reset(job->arena, arena);
+	return st == OSR_NOT_APPLICABLE && like_last ? repair_try(job, spare, false, why) : st;
 }
 
 enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_diag *why)
@@ -328,11 +301,12 @@ enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_dia
 	/* Lanes that came into use stay, so that SL2VL tables do not change when something returns. */
 	in_use = by_turn && osr_repair_is_by_turn(last) &&
 		 (!base->sl2vl || last->n_vls > base->n_vls);
-	if (!spare)
-		return nothing_changed(job) ? repair_again(job, why) : repair_try(job, in_use, why);
-	if (in_use || !base->rank || !(by_sl || by_turn))
+	if (spare && (in_use || !base->rank || !(by_sl || by_turn)))
 		return osr_fail(why, OSR_NOT_APPLICABLE, "there is no lane to spare");
-	return repair_try(job, true, why);
+	st = spare ? OSR_NOT_APPLICABLE : repair_again(job, why);
+	if (st != OSR_NOT_APPLICABLE)
+		return st;
+	return repair_try(job, spare || in_use, job->previous->baseline != NULL, why);
 }
 
 /* ---- when there is time ---------------------------------------------------------------------- */
@@ -362,6 +336,7 @@ enum osr_status osr_repair_prepare(const struct osr_result *x, struct osr_arena 
 
 /* ---- after a full route ---------------------------------------------------------------------- */
 
+/* As they are free of deadlock on the tables of today. */
 static enum osr_status grant_earlier(struct repair *w, struct osr_diag *diag)
 {
 	struct osr_routing *routing = w->job->routing;
@@ -377,7 +352,7 @@ static enum osr_status grant_earlier(struct repair *w, struct osr_diag *diag)
 	if (routing->mcast_parent && (routing->claims & OSR_CLAIM_MULTICAST))
 		osr__repair_add_tree(w, routing->mcast_parent, routing->mcast_vl);
 	w->attempts = MAX_ATTEMPTS;
-	w->tree.epoch = 1; /* no route is cut */
+	memset(w->tree.mark, 0, w->f->n_switches); /* no route is cut */
 	for (uint32_t d = 0; d < w->f->n_dests; d++)
 		osr__repair_keep_grants(w, d);
 	if (w->no_memory)
@@ -388,34 +363,23 @@ static enum osr_status grant_earlier(struct repair *w, struct osr_diag *diag)
 	return hand_over_ranks(w, routing, diag);
 }
 
-/* Where SL2VL tables of an engine's own come or go, no SL of earlier is proven: all pairs that send. */
-static uint64_t count_unproven(const struct osr_fabric *fabric, const struct osr_routing *routing,
-			       const struct osr_routing *before)
-{
-	uint64_t n = 0;
-
-	if ((!routing->sl2vl && !before->sl2vl) || !before->sl ||
-	    ((routing->claims | before->claims) & OSR_CLAIM_ANY_SL))
-		return 0;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		n += fabric->sw_sources[s] ? fabric->n_dests : 0;
-	return n;
-}
-
 enum osr_status osr_repair_anew(const struct osr_job *job, const struct osr_diag *why)
 {
 	struct osr_routing *routing = job->routing;
-	const struct osr_routing *earlier = &job->previous->routing;
+	const struct osr_routing *before = &job->previous->routing;
 	const struct osr_result now = { .fabric = *job->fabric, .routing = *routing };
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct repair w = { .job = job, .f = job->fabric, .base = &now, .last = job->previous };
 	enum osr_status st = OSR_OK;
 
 	take_lanes(&w, routing, routing->n_vls);
-	if (!routing->sl2vl && w.n_lanes && !w.shared && earlier->lft && !earlier->sl2vl)
+	if (!routing->sl2vl && w.by_sl && before->lft && !before->sl2vl)
 		st = grant_earlier(&w, job->diag);
-	else
-		w.r.stable.n_sl_lost = count_unproven(job->fabric, routing, earlier);
+	else if ((routing->sl2vl || before->sl2vl) && before->sl &&
+		 !((routing->claims | before->claims) & OSR_CLAIM_ANY_SL))
+		/* Where SL2VL tables of an engine's own come or go, no SL is proven: all pairs that send. */
+		for (uint32_t s = 0; s < w.f->n_switches; s++)
+			w.r.stable.n_sl_lost += w.f->sw_sources[s] ? w.f->n_dests : 0;
 	osr_arena_reset(job->scratch, mark);
 	routing->stable = (struct osr_stable){ .n_sl_changed = w.r.stable.n_sl_changed,
 					       .n_sl_lost = w.r.stable.n_sl_lost };

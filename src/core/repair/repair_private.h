@@ -18,20 +18,24 @@
 
 #define OSR__NO_SL 255 /* of a pair that has none yet */
 
-/* The tree of one LID while it is repaired. Marks hold if they are `epoch`. */
+/* What is known of a switch in the tree of one LID. */
+enum {
+	TREE_CUT = 1,    /* it has lost its route */
+	TREE_KNOWN = 2,  /* it has a route of len channels */
+	TREE_FORCED = 4, /* it goes along the spanning tree, whatever happens */
+	TREE_WHOLE = 8,  /* its route was there, and gave way to another switch's */
+};
+
+/* The tree of one LID while it is repaired. */
 struct repair_tree {
-	uint32_t epoch;
-	uint32_t *cut;    /* [n_switches] mark: the switch has lost its route */
-	uint32_t *known;  /* [n_switches] mark: it has a route of len channels */
-	uint32_t *forced; /* [n_switches] mark: it goes along the spanning tree, whatever happens */
-	uint32_t *
-		whole; /* [n_switches] mark: its route was there, and gave way to another switch's */
-	uint32_t *len;   /* [n_switches] */
-	uint32_t *list;  /* [n_switches] the switches that are cut */
-	uint32_t n;      /* how many; those whose own entry is gone come first */
-	uint32_t *stack; /* [n_switches] */
-	uint32_t *span;  /* [n_switches] channels to the LID along the spanning tree of multicast */
-	uint32_t *flow;  /* [n_switches] end ports that sent through a cut switch */
+	uint8_t *mark;      /* [n_switches] TREE_... */
+	uint32_t *len;      /* [n_switches] */
+	uint32_t *list;     /* [n_switches] the switches that are cut */
+	uint32_t n;         /* how many; those whose own entry is gone come first */
+	uint32_t *order;    /* [n_switches] by osr__repair_walk() */
+	uint32_t *stack;    /* [n_switches] */
+	uint32_t *span;     /* [n_switches] channels to the LID along the spanning tree */
+	uint32_t *flow;     /* [n_switches] end ports that sent through a cut switch */
 	uint64_t *expected; /* [n_channels] of flows whose paths are not all found yet */
 	uint8_t *old;       /* [n_switches] entries before */
 	uint16_t *lanes;    /* [n_switches] by SL: of all that comes through */
@@ -44,17 +48,16 @@ struct repair {
 	struct osr_fabric_map then; /* f in the baseline's fabric */
 	struct osr_earlier lately;  /* the last sweep's tables */
 
-	bool by_turn;     /* lanes by turn; else by SL */
 	bool spare;       /* see osr_repair() */
-	bool by_port;     /* lanes by SL and output port: masks of lanes are of SLs */
+	bool by_turn;     /* lanes by turn */
+	bool by_sl;       /* lanes by SL, each in a graph of its own */
+	bool by_port;     /* and by output port: masks of lanes are of SLs */
 	bool shared;      /* lanes by SL, and any SL is safe: one lane stands for all */
 	bool like_last;   /* what the last sweep had is preferred and stays in the order */
 	bool grown;       /* there are LIDs or switches that the baseline did not know */
 	bool no_memory;   /* while lanes were looked for */
 	bool longer;      /* all shortest paths of a switch were refused */
 	bool other_sl;    /* by SL: pairs that find no path on their SLs get others */
-	bool again;       /* a tree found no path, and has not been first yet */
-	uint8_t *front;   /* [n_dests] trees that found no path in an earlier attempt: first */
 	uint32_t n_lanes; /* by port: SLs; 0: no certificate */
 	uint32_t n_vls;   /* lanes of the order */
 	uint16_t *inject; /* [n_channels] by turn: lanes on which end ports send */
@@ -63,8 +66,7 @@ struct repair {
 	struct osr_routing r;           /* in the making */
 	uint16_t *grants;               /* [n_dests * n_switches] SLs of earlier, NULL: none */
 	uint32_t *dest_row, *dest_list; /* LIDs by switch */
-	uint8_t *
-		touched; /* [n_dests] entries differ from the baseline's, or from those of the last sweep */
+	uint8_t *touched;  /* [n_dests] entries are not the baseline's or the last sweep's */
 	uint64_t *load;    /* [n_channels] */
 	uint64_t attempts; /* of keeping an SL of earlier that may still fail */
 	struct repair_tree tree;
@@ -73,6 +75,18 @@ struct repair {
 static inline enum osr_status osr__repair_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for repairing tables");
+}
+
+/*
+ * By turn, the i-th choice of the lane on which packets go on: the one that it has, for SL2VL tables change only where
+ * they must; then, if the turn is not used, any other. False: there is none, or lanes go by SL.
+ */
+static inline bool osr__repair_choose_lane(struct repair *w, uint32_t turn, uint32_t i)
+{
+	struct osr_order *order = &w->order;
+
+	return !i || (order->lane && i < w->n_lanes && !order->used[turn] &&
+		      osr_order_set_lane(order, turn, (uint8_t)(i - (i <= order->lane[turn]))));
 }
 
 /* The channel of today by which v sends to d, in its row of entries; OSR_NONE: none. */
@@ -106,6 +120,8 @@ enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
 enum osr_status osr__repair_deps(struct repair *w, struct osr_arena *result, struct osr_diag *diag);
 /* The order of w->r with all turns that its routes take. */
 enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag);
+/* The switches whose way along row leads to root, that one first, each after the one it sends to: tree.order. */
+uint32_t osr__repair_walk(struct repair *w, uint32_t root, const uint8_t *row);
 /* Routes that are whole, on each channel. */
 void osr__repair_loads(struct repair *w);
 /* What the last sweep left on the switches where that is not the baseline's, into the order. */
@@ -144,8 +160,8 @@ void osr__repair_keep_grants(struct repair *w, uint32_t d);
 /* ---- spanning.c ------------------------------------------------------------------------------ */
 
 enum osr_status osr__repair_mcast(struct repair *w, struct osr_diag *diag);
-/* Multicast along parent[] on this lane, into the order; false if that closes a cycle. */
-bool osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane);
+/* Multicast along parent[] on this lane, into the order, as far as that closes no cycle. */
+void osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane);
 
 /* ---- cut.c ----------------------------------------------------------------------------------- */
 

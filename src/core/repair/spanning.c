@@ -7,68 +7,52 @@
 
 #include <string.h>
 
+#define MAIN (OSR_NONE - 1) /* the largest piece of a component */
+
 struct forest {
 	struct repair *w; /* NULL: no order is asked */
 	const struct osr_fabric *f;
 	uint16_t lanes;   /* by SL: that of multicast; 0: no order is asked */
 	uint32_t *parent; /* [n_switches] channel: the tree before, and after */
 	bool *in;         /* [n_channels] either direction of a cable of the tree */
-	uint32_t *piece;  /* [n_switches] the root of the piece it is in, OSR_NONE: in none */
+	uint32_t *piece;  /* [n_switches] the root of the piece it is in, MAIN, OSR_NONE: in none */
 	uint32_t *size;   /* [n_switches] of the piece with this root: switches with end ports */
-	uint32_t *from;   /* [n_switches] channel by which a search came, OSR_NONE: not seen */
-	uint32_t *queue;  /* [n_switches] */
+	uint32_t *from;   /* [n_switches] channel by which the search came, OSR_NONE: not seen */
+	uint32_t *queue, n_queue; /* [n_switches] */
 };
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
 /*
- * By turn, a copy that came by a goes on by b on this lane. Packets on channel a are those of end ports and
- * those on the lanes of used turns into it; and from b on they take all turns of the tree. Of two turns one after
- * the other, the one that is added last sees the other.
+ * A copy that came by a goes on by b. False, and nothing has changed: that closes a cycle. By turn, packets on
+ * channel a are those of end ports and those on the lanes of used turns into it; and from b on they take all turns of
+ * the tree. Of two turns one after the other, the one that is added last sees the other.
  */
-static bool turn_on_lane(struct forest *t, uint32_t a, uint32_t b)
+static bool add_turn(struct forest *t, uint32_t a, uint32_t b)
 {
 	const struct osr_fabric *fabric = t->f;
 	struct osr_order *order = &t->w->order;
 	uint32_t s = fabric->chan_src[a], u = fabric->chan_dst[b],
-		 turn = osr_order_turn(order, a, b);
-	uint16_t lanes = t->w->inject[a], lane = (uint16_t)(1u << order->lane[turn]);
+		 turn = osr_order_turn(order, a, b), mark = order->n_log;
+	uint16_t lanes = t->w->inject[a];
 
+	if (!t->w->by_turn)
+		return osr_order_add(order, a, b, t->lanes);
 	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
 		uint32_t in = osr_order_turn(order, fabric->chan_rev[o], a);
 
 		if (o != a && t->in[o] && order->used[in])
 			lanes |= (uint16_t)(1u << order->lane[in]);
 	}
-	if (!osr_order_add(order, a, b, lanes))
-		return false;
-	for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++)
-		if (o != fabric->chan_rev[b] && t->in[o] &&
-		    order->used[osr_order_turn(order, b, o)] && !osr_order_add(order, b, o, lane))
-			return false;
-	return true;
-}
+	for (uint32_t i = 0; osr__repair_choose_lane(t->w, turn, i); i++) {
+		uint16_t lane = (uint16_t)(1u << order->lane[turn]);
+		bool ok = osr_order_add(order, a, b, lanes);
 
-/* A copy that came by a goes on by b. False: that closes a cycle; the caller takes back what is left of it. */
-static bool add_turn(struct forest *t, uint32_t a, uint32_t b)
-{
-	struct osr_order *order;
-	uint32_t turn, mark;
-	uint8_t was;
-
-	if (!t->lanes)
-		return true;
-	order = &t->w->order;
-	if (!t->w->by_turn)
-		return osr_order_add(order, a, b, t->lanes);
-	turn = osr_order_turn(order, a, b);
-	mark = order->n_log;
-	was = order->lane[turn];
-	if (turn_on_lane(t, a, b))
-		return true;
-	osr_order_undo(order, mark);
-	for (uint8_t l = 0; !order->used[turn] && l < t->w->n_lanes; l++) {
-		if (l != was && osr_order_set_lane(order, turn, l) && turn_on_lane(t, a, b))
+		for (uint32_t o = fabric->chan_row[u]; ok && o < fabric->chan_row[u + 1]; o++)
+			if (o != fabric->chan_rev[b] && t->in[o] &&
+			    order->used[osr_order_turn(order, b, o)])
+				ok = osr_order_add(order, b, o, lane);
+		if (ok)
 			return true;
 		osr_order_undo(order, mark);
 	}
@@ -80,7 +64,7 @@ static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
 {
 	const struct osr_fabric *fabric = t->f;
 
-	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+	for (uint32_t c = fabric->chan_row[s]; t->lanes && c < fabric->chan_row[s + 1]; c++)
 		if (c != fresh && t->in[c] &&
 		    !(add_turn(t, fabric->chan_rev[c], fresh) &&
 		      add_turn(t, fabric->chan_rev[fresh], c)))
@@ -90,14 +74,12 @@ static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* The pieces of parent[] with end ports; what has none is no piece. */
-static void find_pieces(struct forest *t)
+/* The pieces of parent[] with end ports, and their turns; what has no end ports is no piece. False: a cycle. */
+static bool find_pieces(struct forest *t)
 {
 	const struct osr_fabric *fabric = t->f;
 	uint32_t *parent = t->parent;
 
-	memset(t->in, 0, fabric->n_channels);
-	memset(t->size, 0, fabric->n_switches * sizeof(*t->size));
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		for (t->piece[s] = s; parent[t->piece[s]] != OSR_NONE;)
 			t->piece[s] = fabric->chan_dst[parent[t->piece[s]]];
@@ -109,203 +91,164 @@ static void find_pieces(struct forest *t)
 		if (parent[s] != OSR_NONE)
 			t->in[parent[s]] = t->in[fabric->chan_rev[parent[s]]] = true;
 	}
-}
-
-/* The turns of what is left. False if they close a cycle. */
-static bool add_pieces(struct forest *t)
-{
-	for (uint32_t s = 0; t->lanes && s < t->f->n_switches; s++)
-		for (uint32_t c = t->f->chan_row[s]; c < t->f->chan_row[s + 1]; c++) {
-			osr_order_begin(&t->w->order);
-			if (t->in[c] && !add_turns(t, s, c))
-				return false;
-		}
+	for (uint32_t c = 0; t->lanes && c < fabric->n_channels; c++) {
+		osr_order_begin(&t->w->order);
+		if (t->in[c] && !add_turns(t, fabric->chan_src[c], c))
+			return false;
+	}
 	return true;
 }
 
 /*
- * Ties a piece to the main one by the chain that a search found, from switch `end` of the main piece back to a
- * switch of the other. False, and all is as before, if a turn closes a cycle.
+ * The search has come to another piece by channel `end`: ties it to the main one by the chain of channels that led
+ * here. If a turn closes a cycle, all is as before.
  */
-static bool tie(struct forest *t, uint32_t end, uint32_t piece)
+static void tie(struct forest *t, uint32_t end)
 {
 	const struct osr_fabric *fabric = t->f;
-	uint32_t main = t->piece[end], c;
+	uint32_t v = fabric->chan_dst[end], piece = t->piece[v], up = fabric->chan_rev[end];
 	bool ok = true;
 
 	if (t->lanes)
 		osr_order_begin(&t->w->order);
-	for (uint32_t v = end; ok && t->piece[v] != piece; v = fabric->chan_src[c]) {
-		c = t->from[v];
+	for (uint32_t c = end; c != OSR_NONE; c = t->from[fabric->chan_src[c]]) {
 		t->in[c] = t->in[fabric->chan_rev[c]] = true;
-		ok = add_turns(t, v, fabric->chan_rev[c]) && add_turns(t, fabric->chan_src[c], c);
+		ok = ok && add_turns(t, fabric->chan_dst[c], fabric->chan_rev[c]) &&
+		     add_turns(t, fabric->chan_src[c], c);
 	}
 	if (!ok)
 		osr_order_undo(&t->w->order, 0);
-	for (uint32_t v = end; t->piece[v] != piece; v = fabric->chan_src[c]) {
-		c = t->from[v];
+	for (uint32_t c = end, s; c != OSR_NONE; c = s) {
+		s = t->from[fabric->chan_src[c]];
 		t->in[c] = t->in[fabric->chan_rev[c]] = ok;
-		t->piece[v] = ok ? main : t->piece[v];
+		if (!ok || s == OSR_NONE)
+			continue;
+		t->parent[fabric->chan_src[c]] = fabric->chan_rev[s];
+		t->piece[fabric->chan_src[c]] = MAIN;
+		t->from[fabric->chan_src[c]] = OSR_NONE;
 	}
-	for (uint32_t v = 0; ok && v < fabric->n_switches; v++)
-		if (t->piece[v] == piece)
-			t->piece[v] = main;
-	return ok;
-}
-
-/* Breadth first from a piece, through switches of no piece, until a chain can be tied. */
-static bool search_chain(struct forest *t, uint32_t piece, uint32_t main)
-{
-	const struct osr_fabric *fabric = t->f;
-	uint32_t head = 0, tail = 0;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		t->from[s] = OSR_NONE;
-		if (t->piece[s] == piece)
-			t->queue[tail++] = s;
+	/* The piece hangs on the chain by v now, and is searched from, too. */
+	for (uint32_t was; ok && up != OSR_NONE;
+	     up = was == OSR_NONE ? was : fabric->chan_rev[was]) {
+		was = t->parent[v];
+		t->parent[v] = up;
+		v = was == OSR_NONE ? v : fabric->chan_dst[was];
 	}
-	while (head < tail) {
-		uint32_t u = t->queue[head++];
-
-		for (uint32_t c = fabric->chan_row[u]; c < fabric->chan_row[u + 1]; c++) {
-			uint32_t v = fabric->chan_dst[c];
-
-			if (t->piece[v] == main) {
-				t->from[v] = c;
-				if (tie(t, v, piece))
-					return true;
-				t->from[v] = OSR_NONE;
-			} else if (t->piece[v] == OSR_NONE && t->from[v] == OSR_NONE) {
-				t->from[v] = c;
-				t->queue[tail++] = v;
-			}
+	for (uint32_t s = 0; ok && s < fabric->n_switches; s++)
+		if (t->piece[s] == piece) {
+			t->piece[s] = MAIN;
+			t->queue[t->n_queue++] = s;
 		}
-	}
-	return false;
 }
 
-/* parent[] of the main piece, from its root on. */
-static void hang(struct forest *t, uint32_t root)
-{
-	const struct osr_fabric *fabric = t->f;
-	uint32_t n = 1;
-
-	t->queue[0] = root;
-	t->parent[root] = OSR_NONE;
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t v = t->queue[i], c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
-		     c++)
-			if (t->in[c] && c != t->parent[v]) {
-				t->parent[fabric->chan_dst[c]] = fabric->chan_rev[c];
-				t->queue[n++] = fabric->chan_dst[c];
-			}
-}
-
-/* One piece per component. Each step ends one piece, so this ends. */
+/*
+ * One piece per component: breadth first from the largest (the lowest root among equals), through switches of no piece,
+ * to the others, each of which is tied once. False: one is left.
+ */
 static bool join_all(struct forest *t)
 {
 	const struct osr_fabric *fabric = t->f;
+	uint32_t *largest = t->queue;
+	bool joined = true;
 
-	for (uint32_t k = 0; k < fabric->n_components; k++) {
-		uint32_t main = OSR_NONE;
+	for (uint32_t k = 0; k < fabric->n_components; k++)
+		largest[k] = OSR_NONE;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t *main = &largest[fabric->sw_component[s]];
 
-		/* The largest piece; the lowest root among equals. */
-		for (uint32_t s = 0; s < fabric->n_switches; s++)
-			if (t->size[s] && fabric->sw_component[s] == k &&
-			    (main == OSR_NONE || t->size[s] > t->size[main]))
-				main = s;
-		for (uint32_t s = 0; s < fabric->n_switches; s++)
-			if (s != main && t->size[s] && fabric->sw_component[s] == k &&
-			    !search_chain(t, s, main))
-				return false;
-		if (main != OSR_NONE)
-			hang(t, main);
+		if (t->size[s] && (*main == OSR_NONE || t->size[s] > t->size[*main]))
+			*main = s;
 	}
-	return true;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		t->from[s] = OSR_NONE;
+		if (t->piece[s] != OSR_NONE && t->piece[s] == largest[fabric->sw_component[s]])
+			t->piece[s] = MAIN;
+	}
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		if (t->piece[s] == MAIN)
+			t->queue[t->n_queue++] = s;
+	for (uint32_t i = 0; i < t->n_queue; i++)
+		for (uint32_t u = t->queue[i], c = fabric->chan_row[u]; c < fabric->chan_row[u + 1];
+		     c++) {
+			uint32_t v = fabric->chan_dst[c];
+
+			if (t->piece[v] == OSR_NONE && t->from[v] == OSR_NONE) {
+				t->from[v] = c;
+				t->queue[t->n_queue++] = v;
+			} else if (t->piece[v] < MAIN) {
+				tie(t, c);
+			}
+		}
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		joined &= t->piece[s] >= MAIN;
+	return joined;
 }
 
-static bool forest_init(struct forest *t, const struct osr_fabric *fabric,
-			struct osr_arena *scratch)
+/* Of parent[], on these lanes; `join`: its pieces become one in each component. OSR_NOT_APPLICABLE: a cycle. */
+static enum osr_status span(struct repair *w, const struct osr_fabric *fabric, uint16_t lanes,
+			    uint32_t *parent, bool join, struct osr_arena *scratch)
 {
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n = fabric->n_switches;
+	struct forest t = { .w = w,
+			    .f = fabric,
+			    .lanes = lanes,
+			    .parent = parent,
+			    .in = osr_calloc(scratch, fabric->n_channels, sizeof(*t.in)),
+			    .piece = osr_alloc(scratch, n, sizeof(*t.piece)),
+			    .size = osr_calloc(scratch, n, sizeof(*t.size)),
+			    .from = osr_alloc(scratch, n, sizeof(*t.from)),
+			    .queue = osr_alloc(scratch, n, sizeof(*t.queue)) };
+	enum osr_status st = osr_arena_failed(scratch, NULL) ? OSR_NOMEM : OSR_OK;
 
-	t->f = fabric;
-	t->in = osr_alloc(scratch, fabric->n_channels, sizeof(*t->in));
-	t->piece = osr_alloc(scratch, n, sizeof(*t->piece));
-	t->size = osr_alloc(scratch, n, sizeof(*t->size));
-	t->from = osr_alloc(scratch, n, sizeof(*t->from));
-	t->queue = osr_alloc(scratch, n, sizeof(*t->queue));
-	return !osr_arena_failed(scratch, NULL);
+	if (!st && !(find_pieces(&t) && (!join || join_all(&t))))
+		st = OSR_NOT_APPLICABLE;
+	osr_arena_reset(scratch, mark);
+	return st;
 }
 
-bool osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)
+void osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)
 {
-	struct forest t = { .w = w, .lanes = (uint16_t)(1u << lane), .parent = parent };
-
-	if (!forest_init(&t, w->f, w->job->scratch))
-		return false;
-	find_pieces(&t);
-	return add_pieces(&t);
+	span(w, w->f, (uint16_t)(1u << lane), parent, false, w->job->scratch);
 }
 
 uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const uint32_t *before,
 			       struct osr_arena *scratch, struct osr_arena *result)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct forest t = { .parent = osr_alloc(result, fabric->n_switches, sizeof(*t.parent)) };
-	bool kept = t.parent && forest_init(&t, fabric, scratch);
+	uint32_t *parent = osr_alloc(result, fabric->n_switches, sizeof(*parent));
 
-	if (kept) {
-		memcpy(t.parent, before, fabric->n_switches * sizeof(*t.parent));
-		find_pieces(&t);
-		kept = join_all(&t);
-	}
-	osr_arena_reset(scratch, mark);
-	return kept ? t.parent : NULL;
-}
-
-/* By SL, that of multicast; by port, an SL that is on that lane everywhere, 0: there is none. */
-static uint16_t lanes_of_copies(const struct repair *w)
-{
-	uint32_t vl = w->base->routing.mcast_vl, m = w->f->n_channels;
-
-	if (!w->by_port)
-		return (uint16_t)(1u << (w->shared ? 0 : vl));
-	for (uint32_t sl = 0; sl < w->n_lanes; sl++) {
-		uint32_t c = 0;
-
-		while (c < m && osr_order_lane(&w->order, sl, c) == vl)
-			c++;
-		if (c == m)
-			return (uint16_t)(1u << sl);
-	}
-	return 0;
+	if (parent)
+		memcpy(parent, before, fabric->n_switches * sizeof(*parent));
+	return parent && !span(NULL, fabric, 0, parent, true, scratch) ? parent : NULL;
 }
 
 enum osr_status osr__repair_mcast(struct repair *w, struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(w->job->scratch);
+	uint32_t vl = w->base->routing.mcast_vl, m = w->f->n_channels, *parent = w->r.mcast_parent;
 	const uint32_t *last = w->like_last ? w->lately.routing.mcast_parent : NULL;
 	bool proven = w->n_lanes && w->r.claims & OSR_CLAIM_MULTICAST;
-	struct forest t = { .w = w,
-			    .lanes = proven ? lanes_of_copies(w) : 0,
-			    .parent = w->r.mcast_parent };
-	enum osr_status st = OSR_OK;
+	/* By SL, that of multicast; by port, an SL that is on that lane everywhere, if there is one. */
+	uint16_t lanes = proven && !w->by_port ? (uint16_t)(1u << (w->shared ? 0 : vl)) : 0;
+	enum osr_status st = OSR_NOT_APPLICABLE;
 
 	w->r.mcast_vl = w->base->routing.sl2vl || !w->by_turn ? w->base->routing.mcast_vl : 0;
-	if (!t.parent) {
+	if (!parent) {
 		w->r.claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
 		return OSR_OK;
 	}
-	if (!forest_init(&t, w->f, w->job->scratch))
-		return osr__repair_nomem(diag);
+	for (uint32_t sl = 0, c; proven && !lanes && sl < w->n_lanes; sl++) {
+		for (c = 0; c < m && osr_order_lane(&w->order, sl, c) == vl;)
+			c++;
+		lanes = c == m ? (uint16_t)(1u << sl) : 0;
+	}
 	if (last)
-		memcpy(t.parent, last, w->f->n_switches * sizeof(*last));
-	find_pieces(&t);
-	if ((proven && !t.lanes) || !add_pieces(&t) || !join_all(&t))
-		st = osr_fail(diag, OSR_NOT_APPLICABLE,
-			      "the spanning tree of multicast no longer reaches every switch on "
-			      "the lanes of the tables that are kept");
-	osr_arena_reset(w->job->scratch, mark);
-	return st;
+		memcpy(parent, last, w->f->n_switches * sizeof(*last));
+	if (lanes || !proven)
+		st = span(w, w->f, lanes, parent, true, w->job->scratch);
+	if (st == OSR_NOMEM)
+		return osr__repair_nomem(diag);
+	return st ? osr_fail(diag, st,
+			     "the spanning tree of multicast no longer reaches every switch on the "
+			     "lanes of the tables that are kept")
+		  : OSR_OK;
 }
