@@ -344,31 +344,4 @@ static void test_perturbed(void **state)
 	assert_true(n_moved > 0); /* swapped cables were among them */
 }
 
-struct carried {
-	const struct osr_fabric *f;
-	struct osr_routing old;
-};
-
-static enum osr_status carry_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_diag *diag)
-{
-	const struct carried *x = ctx;
-	struct osr_earlier now;
-
-	return osr_carry(x->f, &x->old, x->f, scratch, result, &now, diag);
-}
-
-static void test_carry_memory(void **state)
-{
-	struct osr_arena arena = { 0 };
-	struct test_fabric t;
-	struct carried x = { .f = &t.f };
-
-	test_fabric_ring(&t, 6, 2);
-	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &x.old);
-	assert_true(test_starve(carry_once, &x) > 5);
-	osr_arena_free(&arena);
-	test_fabric_free(&t);
-}
-
-TEST_PROGRAM(test_perturbed, test_generation, test_carry_memory)
+TEST_PROGRAM(test_perturbed, test_generation)

@@ -327,25 +327,4 @@ static void test_refused(void **state)
 	     "that make the tree whole 8 are missing, more than 30 %");
 }
 
-static enum osr_status find_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_diag *diag)
-{
-	struct osr_pgft p;
-
-	return osr_pgft_find(ctx, &options, scratch, &p, diag);
-}
-
-static void test_out_of_memory(void **state)
-{
-	struct osr_arena arena = { 0 };
-	struct osr_net net = { 0 };
-	struct osr_fabric f;
-
-	make_net(&trees[4], false, &net);
-	scramble(&net, 1, &arena, &f);
-	assert_true(test_starve(find_once, &f) > 10);
-	osr_arena_free(&arena);
-	osr_net_free(&net);
-}
-
-TEST_PROGRAM(test_broken, test_service_ports, test_odd_places, test_refused, test_out_of_memory)
+TEST_PROGRAM(test_broken, test_service_ports, test_odd_places, test_refused)

@@ -816,21 +816,28 @@ static enum osr_status sweep_once(void *ctx, struct osr_arena *scratch, struct o
 	return st;
 }
 
-/* From nothing, after a cable has died, when it returns, and when a host comes. */
+/* From nothing, after a cable has died, when it returns, and when a host comes: by turn, by SL, and on one lane. */
 static void test_out_of_memory(void **state)
 {
-	static const char *const modes[] = { "on", "off" };
-	static const unsigned some[] = { 6, 11 };
+	static const struct {
+		unsigned fabric, vls;
+		const char *any_sl;
+	} cases[] = { { 6, 2, "on" },   { 6, 2, "off" }, { 11, 2, "on" },
+		      { 11, 2, "off" }, { 0, 3, "on" },  { 0, 1, "on" } };
 
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct totals n = { 0 };
 		uint32_t late = 0;
 		struct life x;
 
 		start(&x, osr_engine_find("dfsssp"),
-		      (struct osr_request){ .max_vls = 2, .multicast = true }, &n);
-		set(&x, "any_sl", modes[i % 2]);
-		test_fabric_named(&x.t, some[i / 2]);
+		      (struct osr_request){ .max_vls = (uint8_t)cases[i].vls, .multicast = true },
+		      &n);
+		set(&x, "any_sl", cases[i].any_sl);
+		if (cases[i].fabric)
+			test_fabric_named(&x.t, cases[i].fabric);
+		else
+			test_fabric_random(&x.t, 20, 25, 7);
 		begin(&x);
 		for (uint32_t t = 0; t < x.t.f.n_terminals; t++)
 			late = x.t.f.term_role[t] == OSR_ROLE_CA ? t : late;

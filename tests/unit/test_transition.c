@@ -346,38 +346,4 @@ static void test_engines(void **state)
 	assert_true(n.judged > 500 && n.free > 100 && n.order > 20 && n.rounds > 80);
 }
 
-/* A sentence, and the routing is as it was. */
-static enum osr_status ask_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
-				struct osr_diag *diag)
-{
-	const struct pair *x = ctx;
-	struct osr_routing r = x->now.routing;
-	const struct osr_job job = job_of(x, scratch, result, &r, diag);
-	enum osr_status st = osr_transition(&job);
-
-	if (st) {
-		assert_true(r.rank == x->now.routing.rank && !r.withdrawn);
-		assert_int_equal(r.stable.transition, OSR_TRANSITION_UNASKED);
-	}
-	return st;
-}
-
-static void test_memory(void **state)
-{
-	struct pair x = { .engine = osr_engine_find("dfsssp"),
-			  .req = { .max_vls = 8, .multicast = true } };
-	uint64_t seed = 5;
-
-	test_fabric_random(&x.t, 10, 20, 5);
-	osr_values_default(&x.values, x.engine->params);
-	faults_new(&x.faults, &x.t.f);
-	assert_int_equal(route(&x, NULL, &x.old), OSR_OK);
-	fail_some(&x, 2, &seed);
-	assert_int_equal(route(&x, NULL, &x.now), OSR_OK);
-	assert_true(test_starve(ask_once, &x) > 10);
-	osr_arena_free(&x.arena);
-	faults_free(&x.faults);
-	test_fabric_free(&x.t);
-}
-
-TEST_PROGRAM(test_engines, test_memory)
+TEST_PROGRAM(test_engines)

@@ -432,27 +432,6 @@ static void test_loads(void **state)
 	assert_true(n_longer > 4);
 }
 
-static enum osr_status turn_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_diag *diag)
-{
-	struct turn_trial *t = ctx, x = { .t = t->t, .scratch = *scratch, .result = *result };
-	enum osr_status st = route_any_sl(&x, 3, true, OSR_ANY_SL_ON);
-
-	*diag = x.diag;
-	*scratch = x.scratch;
-	*result = x.result;
-	return st;
-}
-
-static void test_out_of_memory(void **state)
-{
-	struct turn_trial x = { 0 };
-
-	test_fabric_random(&x.t, 20, 25, 7);
-	assert_true(test_starve(turn_once, &x) > 100);
-	test_fabric_free(&x.t);
-}
-
 /* SLs by turns in classes of so many lanes, each with the same ranks: what a repair reads from the tables alone. */
 static void test_lanes_of_a_class(void **state)
 {
@@ -475,5 +454,4 @@ static void test_lanes_of_a_class(void **state)
 }
 
 TEST_PROGRAM(test_random_fabrics, test_tori, test_grids_with_holes, test_classes, test_no_idle_lane,
-	     test_auto_bound, test_loads, test_idle_pairs, test_out_of_memory,
-	     test_lanes_of_a_class)
+	     test_auto_bound, test_loads, test_idle_pairs, test_lanes_of_a_class)

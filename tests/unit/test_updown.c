@@ -159,22 +159,4 @@ static void test_rank(void **state)
 	unmake(&m);
 }
 
-static enum osr_status search_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_diag *diag)
-{
-	struct osr_updown u;
-
-	return osr_updown_search(ctx, 1, scratch, &u, diag);
-}
-
-static void test_no_memory(void **state)
-{
-	struct made m;
-
-	test_fabric_random(&m.t, 12, 20, 3);
-	make(&m);
-	assert_true(test_starve(search_once, &m.s) > 5);
-	unmake(&m);
-}
-
-TEST_PROGRAM(test_named, test_searched, test_rank, test_no_memory)
+TEST_PROGRAM(test_named, test_searched, test_rank)
