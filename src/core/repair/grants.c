@@ -80,118 +80,89 @@ static void give(struct repair *w, uint32_t d, uint32_t v, uint8_t sl)
 }
 
 /*
- * An SL on which the route can be, for a pair that has none, or, with `other`, in place of its own: then v answers the
- * root on it alone from now on, for the old one does not lead to d any more; to other LIDs of the root it does, so these
- * keep theirs.
+ * By SL, a pair that has none, or that finds no path on its own (other_sl), gets an SL on which the route can be. In
+ * place of another one v answers the root on it alone from now on, for the old one does not lead to d any more; to other
+ * LIDs of the root it does, so these keep theirs.
  */
-static bool commit_sl(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
-		      bool other)
+bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
 {
 	uint32_t root = w->f->dest_switch[d];
-	uint16_t must = other ? 0 : osr__repair_need(w, d, v);
+	size_t at = (size_t)d * w->f->n_switches + v;
+	bool by_sl = w->by_sl && osr__repair_is_used(w->f, d, v),
+	     other = by_sl && w->r.sl[at] != OSR__NO_SL, answers = other && has_replies(w);
+	uint16_t must = by_sl && !other ? osr__repair_need(w, d, v) : 0;
 	uint32_t first = other  ? 0
 			 : must ? (uint32_t)__builtin_ctz(must)
 				: (v + root) % w->base->routing.n_vls;
 
+	if (!w->n_lanes)
+		return true;
+	osr_order_begin(&w->order);
+	if (!by_sl || (other && !w->other_sl))
+		return osr__repair_route(w, d, row, c, osr__repair_start(w, d, v, c));
 	for (uint32_t i = 0; i < w->n_lanes; i++) {
 		uint32_t k = (first + i) % w->n_lanes;
 
 		osr_order_begin(&w->order);
 		if (!osr__repair_route(w, d, row, c, must | (uint16_t)(1u << k)) ||
-		    (other ? has_replies(w) && !(add_routes(w, v, root, d, false, k) &&
-						 add_routes(w, root, v, d, false, k))
-			   : !add_replies(w, d, v, k))) {
+		    (answers && !(add_routes(w, v, root, d, false, k) &&
+				  add_routes(w, root, v, d, false, k))) ||
+		    (!other && !add_replies(w, d, v, k))) {
 			osr_order_undo(&w->order, 0);
 			continue;
 		}
 		if (other)
 			give(w, d, v, (uint8_t)k);
-		w->r.sl[(size_t)d * w->f->n_switches + v] = (uint8_t)k;
-		for (uint32_t j = w->dest_row[v]; other && has_replies(w) && j < w->dest_row[v + 1];
-		     j++)
+		w->r.sl[at] = (uint8_t)k;
+		for (uint32_t j = w->dest_row[v]; answers && j < w->dest_row[v + 1]; j++)
 			give(w, w->dest_list[j], root, (uint8_t)k);
 		return true;
 	}
 	return false;
 }
 
-bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
-{
-	bool by_sl = w->r.sl && !w->shared && osr__repair_is_used(w->f, d, v);
-
-	if (!w->n_lanes)
-		return true;
-	if (by_sl && (w->other_sl || w->r.sl[(size_t)d * w->f->n_switches + v] == OSR__NO_SL))
-		return commit_sl(w, d, row, v, c,
-				 w->r.sl[(size_t)d * w->f->n_switches + v] != OSR__NO_SL);
-	osr_order_begin(&w->order);
-	return osr__repair_route(w, d, row, c, osr__repair_start(w, d, v, c));
-}
-
 /* ---- SLs of earlier -------------------------------------------------------------------------- */
-
-/* Of the last sweep: the pair's SL if it is another one today, and those given before. */
-static uint16_t later_grants(const struct repair *w, uint32_t d, uint32_t v, uint8_t *other)
-{
-	const struct osr_routing *last = &w->lately.routing;
-	size_t at = (size_t)d * w->f->n_switches + v;
-	uint16_t lanes;
-
-	*other = OSR__NO_SL;
-	if (w->last == w->base || !osr_carry_had_path(&w->lately, d, v))
-		return 0;
-	lanes = last->granted ? last->granted[at] : 0;
-	if (!last->sl)
-		return lanes | (w->job->request.chosen_sls ? w->job->request.chosen_sls : 1);
-	if (last->sl[at] != w->r.sl[at])
-		*other = last->sl[at];
-	return lanes | sl_bit(*other);
-}
-
-/*
- * Lane k for packets from v to d and their replies: on the route that v has, or, where that is cut, on the one
- * that will be found.
- */
-static bool keep_lane(struct repair *w, uint32_t d, uint32_t v, unsigned k)
-{
-	const uint8_t *row = osr__repair_row(w, d);
-	uint32_t c = osr__repair_next(w, row, v);
-
-	if (k >= w->n_lanes || !w->attempts)
-		return false;
-	w->attempts--;
-	osr_order_begin(&w->order);
-	if ((w->tree.mark[v] & TREE_CUT || c == OSR_NONE ||
-	     osr__repair_route(w, d, row, c, (uint16_t)(1u << k))) &&
-	    add_replies(w, d, v, k))
-		return true;
-	osr_order_undo(&w->order, 0);
-	return false;
-}
 
 void osr__repair_keep_grants(struct repair *w, uint32_t d)
 {
 	const struct osr_fabric *fabric = w->f;
+	const struct osr_routing *last = &w->lately.routing;
+	const uint8_t *row = osr__repair_row(w, d);
+	uint16_t chosen = w->job->request.chosen_sls ? w->job->request.chosen_sls : 1;
 
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		size_t at = (size_t)d * fabric->n_switches + v;
-		uint8_t other;
-		uint16_t lanes = later_grants(w, d, v, &other), keep;
+		uint32_t c = osr__repair_next(w, row, v);
+		bool cut = w->tree.mark[v] & TREE_CUT;
+		uint16_t lanes = w->grants ? w->grants[at] : 0, keep;
+		uint8_t other = OSR__NO_SL;
 
 		if (v == fabric->dest_switch[d] || !osr__repair_is_used(fabric, d, v))
 			continue;
-		lanes |= w->grants ? w->grants[at] : 0;
+		/* Of the last sweep: the pair's SL if it is another one today, and those given before. */
+		if (w->last != w->base && osr_carry_had_path(&w->lately, d, v)) {
+			if (last->sl && last->sl[at] != w->r.sl[at])
+				other = last->sl[at];
+			lanes |= last->sl ? sl_bit(other) : chosen;
+			lanes |= last->granted ? last->granted[at] : 0;
+		}
 		keep = lanes;
 		for (uint16_t left = lanes; left; left &= (uint16_t)(left - 1)) {
 			unsigned k = (unsigned)__builtin_ctz(left);
 
-			if (keep_lane(w, d, v, k))
+			/* With the replies, on the route that v has or, where that is cut, on the one that will be found. */
+			osr_order_begin(&w->order);
+			if (k < w->n_lanes && w->attempts && w->attempts-- &&
+			    (cut || c == OSR_NONE ||
+			     osr__repair_route(w, d, row, c, (uint16_t)(1u << k))) &&
+			    add_replies(w, d, v, k))
 				continue;
+			osr_order_undo(&w->order, 0);
 			keep &= (uint16_t) ~(1u << k);
 			w->r.stable.n_sl_lost++;
 		}
 		/* A route that is cut goes on with the SL of the last sweep. */
-		if (keep & sl_bit(other) && w->tree.mark[v] & TREE_CUT) {
+		if (keep & sl_bit(other) && cut) {
 			keep &= (uint16_t)~sl_bit(other);
 			w->r.sl[at] = other;
 		}
