@@ -128,15 +128,8 @@ static void audit_walk(struct auditor *k)
 		audit->max_hops = k->hops[s] > audit->max_hops ? k->hops[s] : audit->max_hops;
 		audit->max_longer = longer > audit->max_longer ? longer : audit->max_longer;
 	}
-}
-
-/* Routes of hosts to a LID of another one: their loads, how long they are, and how short they could be. */
-static void audit_weigh(struct auditor *k)
-{
-	const struct osr_fabric *fabric = k->w.f;
-	struct osr_audit *audit = k->a;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	/* Routes of hosts to a LID of another one: their loads, how long they are, and how short they could be. */
+	for (uint32_t s = 0; osr__is_host_lid(fabric, k->dest) && s < fabric->n_switches; s++) {
 		uint64_t n = fabric->sw_sources[s] - (s == k->root);
 		uint32_t hops = k->hops[s];
 
@@ -147,7 +140,7 @@ static void audit_weigh(struct auditor *k)
 		audit->n_host_routes += n;
 		audit->hops[hops < OSR_AUDIT_MAX_HOPS ? hops : OSR_AUDIT_MAX_HOPS] += n;
 		if (s != k->root)
-			k->load[k->w.out[0][s]] += k->hosts[s];
+			k->load[next[s]] += k->hosts[s];
 	}
 }
 
@@ -280,12 +273,18 @@ static void judge_lanes(struct auditor *k, uint32_t s)
 		}
 }
 
-/* Does the table of end port t drop what it sends? Dumps need not have the tables of end ports. */
+/*
+ * End port t: does its table drop what it sends? Dumps need not have the tables of end ports. Has it an SL to every other
+ * host of its component?
+ */
 static void judge_end_port(struct auditor *k, uint32_t t)
 {
-	const osr_sl2vl_t *table = k->w.gen->term_sl2vl;
+	const struct osr_fabric *fabric = k->w.f;
+	const struct osr_generation *gen = k->w.gen;
+	const osr_sl2vl_t *table = k->r->sl2vl ? gen->term_sl2vl : NULL;
+	uint32_t row = osr__row(&k->w, 0, t), s = fabric->term_switch[t];
 
-	for (unsigned sls = k->w.f->term_weight[t] ? k->sends[t] : 0; sls; sls &= sls - 1) {
+	for (unsigned sls = table ? k->sends[t] : 0; sls; sls &= sls - 1) {
 		unsigned sl = (unsigned)__builtin_ctz(sls);
 
 		if (table[t][sl] >= OSR_MAX_VLS && table[t][sl] != OSR_VL_UNSET)
@@ -296,19 +295,11 @@ static void judge_end_port(struct auditor *k, uint32_t t)
 							    .sl = (uint8_t)sl,
 							    .vl = table[t][sl] });
 	}
-}
-
-/* Every host has an SL to every other host of its component. */
-static void judge_paths(struct auditor *k, uint32_t t)
-{
-	const struct osr_fabric *fabric = k->w.f;
-	uint32_t row = osr__row(&k->w, 0, t), s = fabric->term_switch[t];
-
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	for (uint32_t d = 0; gen->paths && d < fabric->n_dests; d++)
 		if (osr__is_host_lid(fabric, d) && fabric->dest_term[d] != t &&
 		    fabric->sw_component[fabric->dest_switch[d]] == fabric->sw_component[s] &&
 		    (row == OSR_NONE ||
-		     k->w.gen->paths->sl[(size_t)row * fabric->n_dests + d] == OSR_NO_SL))
+		     gen->paths->sl[(size_t)row * fabric->n_dests + d] == OSR_NO_SL))
 			audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_NO_SL,
 							    .sw = s,
 							    .dest = d,
@@ -325,73 +316,58 @@ static bool group_sends(const struct auditor *k, uint32_t s, unsigned port)
 	return groups->ports[(size_t)k->group * k->w.f->n_switches + s][port / 64] >> port % 64 & 1;
 }
 
-static bool is_member(const struct auditor *k, uint32_t t)
-{
-	return group_sends(k, k->w.f->term_switch[t], k->w.f->term_port[t]);
-}
-
-static void group_fault(struct auditor *k, enum osr_fault_kind kind, uint32_t sw, unsigned in,
-			uint32_t term)
-{
-	audit_fault(k, &(struct osr_fault){ .kind = kind,
-					    .sw = sw,
-					    .dest = OSR_NONE,
-					    .term = term,
-					    .in = (uint8_t)in,
-					    .mlid = k->w.gen->groups->mlid[k->group] });
-}
-
-/* From port `in` of switch s; false if it comes to a switch again. */
-static bool group_spread(struct auditor *k, uint32_t s, unsigned in)
-{
-	const struct osr_fabric *fabric = k->w.f;
-	uint32_t *queue = k->w.order, tail = 0;
-
-	k->seen[s] = ++k->n_spreads;
-	queue[tail] = s;
-	k->came[tail++] = in;
-	for (uint32_t head = 0; head < tail; head++) {
-		s = queue[head];
-		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
-			uint32_t t = fabric->chan_dst[c];
-			unsigned port = fabric->chan_port[fabric->chan_rev[c]];
-
-			if (fabric->chan_port[c] == k->came[head] ||
-			    !group_sends(k, s, fabric->chan_port[c]))
-				continue;
-			if (k->seen[t] == k->n_spreads) {
-				group_fault(k, OSR_FAULT_GROUP_LOOP, t, port, OSR_NONE);
-				return false;
-			}
-			k->seen[t] = k->n_spreads;
-			queue[tail] = t;
-			k->came[tail++] = port;
-		}
-	}
-	return true;
-}
-
-/* One member of a switch speaks for all: they come in by other ports, but to the same tree. */
+/*
+ * A packet of a member is spread from its switch. One member of a switch speaks for all: they come in by other
+ * ports, but to the same tree.
+ */
 static void judge_group(struct auditor *k)
 {
 	const struct osr_fabric *fabric = k->w.f;
-	uint32_t s = OSR_NONE;
+	struct osr_fault fault = { .dest = OSR_NONE, .mlid = k->w.gen->groups->mlid[k->group] };
+	uint32_t *queue = k->w.order, from_sw = OSR_NONE, n = fabric->n_terminals;
 
-	for (uint32_t from = 0; from < fabric->n_terminals; from++) {
-		uint32_t t = 0, n = fabric->n_terminals;
+	for (uint32_t from = 0; from < n; from++) {
+		uint32_t t = 0, tail = 0, s = fabric->term_switch[from];
 
-		if (fabric->term_switch[from] == s || !is_member(k, from))
+		if (s == from_sw || !group_sends(k, s, fabric->term_port[from]))
 			continue;
-		s = fabric->term_switch[from];
-		if (!group_spread(k, s, fabric->term_port[from]))
-			return;
+		from_sw = s;
+		k->seen[s] = ++k->n_spreads;
+		queue[tail] = s;
+		k->came[tail++] = fabric->term_port[from];
+		for (uint32_t head = 0; head < tail; head++)
+			for (uint32_t u = queue[head], c = fabric->chan_row[u];
+			     c < fabric->chan_row[u + 1]; c++) {
+				uint32_t next = fabric->chan_dst[c];
+
+				if (fabric->chan_port[c] == k->came[head] ||
+				    !group_sends(k, u, fabric->chan_port[c]))
+					continue;
+				fault.sw = next;
+				fault.in = fabric->chan_port[fabric->chan_rev[c]];
+				if (k->seen[next] == k->n_spreads) {
+					fault.kind = OSR_FAULT_GROUP_LOOP;
+					fault.term = OSR_NONE;
+					audit_fault(k, &fault);
+					return;
+				}
+				k->seen[next] = k->n_spreads;
+				queue[tail] = next;
+				k->came[tail++] = fault.in;
+			}
 		/* The first member that has not been reached is named for all. */
 		while (t < n &&
-		       (!is_member(k, t) || k->seen[fabric->term_switch[t]] == k->n_spreads ||
+		       (k->seen[fabric->term_switch[t]] == k->n_spreads ||
+			!group_sends(k, fabric->term_switch[t], fabric->term_port[t]) ||
 			fabric->sw_component[fabric->term_switch[t]] != fabric->sw_component[s]))
 			t++;
-		if (t < n)
-			group_fault(k, OSR_FAULT_GROUP_SPLIT, s, fabric->term_port[from], t);
+		if (t == n)
+			continue;
+		fault.kind = OSR_FAULT_GROUP_SPLIT;
+		fault.sw = s;
+		fault.in = fabric->term_port[from];
+		fault.term = t;
+		audit_fault(k, &fault);
 	}
 }
 
@@ -410,8 +386,6 @@ static void judge_all(struct auditor *k)
 			if (fabric->term_switch[t] != k->root)
 				audit_measure(k, fabric->term_switch[t]);
 			audit_walk(k);
-			if (fabric->term_weight[t])
-				audit_weigh(k);
 			for (uint32_t s = 0; s < fabric->n_switches; s++)
 				judge_entry(k, s);
 			if (k->mask)
@@ -419,39 +393,11 @@ static void judge_all(struct auditor *k)
 		}
 	for (uint32_t s = 0; k->mask && s < fabric->n_switches; s++)
 		judge_lanes(k, s);
-	for (uint32_t t = 0; k->mask && k->r->sl2vl && gen->term_sl2vl && t < fabric->n_terminals;
-	     t++)
-		judge_end_port(k, t);
-	for (uint32_t t = 0; k->mask && gen->paths && t < fabric->n_terminals; t++)
+	for (uint32_t t = 0; k->mask && t < fabric->n_terminals; t++)
 		if (fabric->term_weight[t])
-			judge_paths(k, t);
+			judge_end_port(k, t);
 	for (k->group = 0; gen->groups && k->group < gen->groups->n; k->group++)
 		judge_group(k);
-}
-
-/* The loads, and the kinds of faults one after the other, without gaps. */
-static void audit_finish(struct auditor *k)
-{
-	struct osr_audit *audit = k->a;
-	uint32_t n_channels = k->w.f->n_channels;
-	double sum = 0;
-
-	for (uint32_t c = 0; c < n_channels; c++) {
-		sum += (double)k->load[c];
-		audit->efi = k->load[c] > audit->efi ? k->load[c] : audit->efi;
-	}
-	if (n_channels)
-		audit->efi_mean = sum / n_channels;
-	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++) {
-		uint64_t n = audit->n_faults[kind] < k->max_listed ? audit->n_faults[kind]
-								   : k->max_listed;
-
-		memmove(k->list + audit->n_listed, k->list + (size_t)kind * k->max_listed,
-			n * sizeof(*k->list));
-		audit->n_listed += (uint32_t)n;
-	}
-	audit->fault = k->list;
-	audit->load = k->load;
 }
 
 static enum osr_status audit_prepare(struct auditor *k, struct osr_arena *scratch,
@@ -496,13 +442,28 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 			     .max_listed = max_listed,
 			     .a = audit };
 	enum osr_status st;
+	double sum = 0;
 
 	*audit = (struct osr_audit){ 0 };
 	st = audit_prepare(&k, scratch, result, diag);
-	if (!st) {
+	if (!st)
 		judge_all(&k);
-		audit_finish(&k);
+	for (uint32_t c = 0; !st && c < fabric->n_channels; c++) {
+		sum += (double)k.load[c];
+		audit->efi = k.load[c] > audit->efi ? k.load[c] : audit->efi;
+		audit->efi_mean = sum / fabric->n_channels;
 	}
+	/* The kinds of faults one after the other, without gaps. */
+	for (unsigned kind = 0; !st && kind < OSR_N_FAULTS; kind++) {
+		uint64_t n =
+			audit->n_faults[kind] < max_listed ? audit->n_faults[kind] : max_listed;
+
+		memmove(k.list + audit->n_listed, k.list + (size_t)kind * max_listed,
+			n * sizeof(*k.list));
+		audit->n_listed += (uint32_t)n;
+	}
+	audit->fault = k.list;
+	audit->load = k.load;
 	osr_arena_reset(scratch, mark);
 	return st;
 }

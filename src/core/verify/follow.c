@@ -67,69 +67,51 @@ uint32_t osr_follow_order(struct osr_follow *w)
 
 /* ---- another fabric --------------------------------------------------------------------------- */
 
-/* Rows of end ports that are there no more are unused; no SL leads to LIDs that are new. */
-static void carry_paths(const struct osr_fabric_map *map, const struct osr_paths *old,
-			struct osr_arena *result, struct osr_paths *to)
-{
-	const struct osr_fabric *fabric = map->to;
-	uint32_t *row = osr_alloc(result, fabric->n_terminals, sizeof(*row));
-	uint8_t *sl = osr_alloc(result, (size_t)old->n_rows * fabric->n_dests, 1);
-
-	for (uint32_t t = 0; row && t < fabric->n_terminals; t++) {
-		uint32_t old_t = osr_fabric_map_terminal(map, t);
-
-		row[t] = old_t == OSR_NONE ? OSR_NONE : old->row[old_t];
-	}
-	for (uint32_t i = 0; sl && i < old->n_rows; i++)
-		for (uint32_t d = 0; d < fabric->n_dests; d++)
-			sl[(size_t)i * fabric->n_dests + d] =
-				map->dest[d] == OSR_NONE
-					? OSR_NO_SL
-					: old->sl[(size_t)i * map->from->n_dests + map->dest[d]];
-	*to = (struct osr_paths){ .n_rows = old->n_rows, .row = row, .sl = sl };
-}
-
-static void carry_groups(const struct osr_fabric_map *map, const struct osr_groups *old,
-			 struct osr_arena *result, struct osr_groups *to)
-{
-	uint32_t n = map->to->n_switches;
-	uint64_t(*ports)[4] = osr_calloc(result, (size_t)old->n * n, sizeof(*ports));
-
-	*to = *old;
-	to->ports = (const uint64_t(*)[4])ports;
-	for (uint32_t i = 0; ports && i < old->n * n; i++) {
-		uint32_t g = i / n, s = i % n;
-		const uint64_t *from;
-
-		if (map->sw[s] == OSR_NONE)
-			continue;
-		from = old->ports[(size_t)g * map->from->n_switches + map->sw[s]];
-		for (unsigned p = 0; p <= map->to->sw_n_ports[s]; p++)
-			if (from[p / 64] >> p % 64 & 1 &&
-			    osr_carry_port(map, s, (uint8_t)p) != OSR_NO_PATH)
-				ports[i][p / 64] |= UINT64_C(1) << p % 64;
-	}
-}
-
 enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_generation *old,
 				const struct osr_fabric *fabric, struct osr_arena *result,
 				struct osr_carried *to, struct osr_diag *diag)
 {
 	const struct osr_fabric_map *map = &to->tables.map;
+	size_t n = fabric->n_switches, n_rows = old->paths ? old->paths->n_rows : 0,
+	       n_groups = old->groups ? old->groups->n : 0;
+	uint32_t *row = osr_alloc(result, fabric->n_terminals, sizeof(*row));
+	uint8_t *sl = osr_alloc(result, n_rows * fabric->n_dests, 1);
+	uint64_t(*ports)[4] = osr_calloc(result, n_groups * n, sizeof(*ports));
 	enum osr_status st =
 		osr_carry(from, old->routing, fabric, result, result, &to->tables, diag);
 
 	to->gen = (struct osr_generation){ .routing = &to->tables.routing,
+					   .paths = old->paths ? &to->paths : NULL,
+					   .groups = old->groups ? &to->groups : NULL,
 					   .sls_unknown = old->sls_unknown };
 	if (st)
 		return st;
-	if (old->paths) {
-		carry_paths(map, old->paths, result, &to->paths);
-		to->gen.paths = &to->paths;
+	if (osr_arena_failed(result, diag))
+		return OSR_NOMEM;
+	/* Rows of end ports that are there no more are unused; no SL leads to LIDs that are new. */
+	for (uint32_t t = 0; old->paths && t < fabric->n_terminals; t++) {
+		uint32_t was = osr_fabric_map_terminal(map, t);
+
+		row[t] = was == OSR_NONE ? OSR_NONE : old->paths->row[was];
 	}
-	if (old->groups) {
-		carry_groups(map, old->groups, result, &to->groups);
-		to->gen.groups = &to->groups;
+	for (size_t i = 0; i < n_rows * fabric->n_dests; i++) {
+		uint32_t was = map->dest[i % fabric->n_dests];
+
+		sl[i] = was == OSR_NONE ? OSR_NO_SL
+					: old->paths->sl[i / fabric->n_dests * from->n_dests + was];
 	}
-	return osr_arena_failed(result, diag) ? OSR_NOMEM : OSR_OK;
+	for (size_t i = 0; i < n_groups * n; i++) {
+		uint32_t s = (uint32_t)(i % n), was = map->sw[s];
+
+		for (unsigned p = 0; was != OSR_NONE && p <= fabric->sw_n_ports[s]; p++)
+			if (old->groups->ports[i / n * from->n_switches + was][p / 64] >> p % 64 &
+				    1 &&
+			    osr_carry_port(map, s, (uint8_t)p) != OSR_NO_PATH)
+				ports[i][p / 64] |= UINT64_C(1) << p % 64;
+	}
+	to->paths = (struct osr_paths){ .n_rows = (uint32_t)n_rows, .row = row, .sl = sl };
+	if (old->groups)
+		to->groups = *old->groups;
+	to->groups.ports = (const uint64_t(*)[4])ports;
+	return OSR_OK;
 }

@@ -102,14 +102,6 @@ static void ask_audit(struct verifier *k)
 
 /* ---- credit loops --------------------------------------------------------------------------- */
 
-static bool all_proven(const struct verifier *k, uint32_t questions)
-{
-	for (; questions; questions &= questions - 1)
-		if (k->found->on[__builtin_ctz(questions)].answer != OSR_PROVEN)
-			return false;
-	return true;
-}
-
 /*
  * Packets of these modes: no loop proves the questions in `proves`, one refutes those in `refutes`.
  * What has been proven has no loop to be found.
@@ -119,9 +111,11 @@ static void ask_search(struct verifier *k, const struct osr_generation *gen, uin
 {
 	struct osr_loop loop;
 	struct osr_diag why;
-	uint32_t *rank = proves & BIT(REPLIES) ? k->ask->rank : NULL;
+	uint32_t *rank = proves & BIT(REPLIES) ? k->ask->rank : NULL, left = proves;
 
-	if (k->st || !((proves | refutes) & k->open) || (proves && all_proven(k, proves)))
+	while (left && k->found->on[__builtin_ctz(left)].answer == OSR_PROVEN)
+		left &= left - 1;
+	if (k->st || !((proves | refutes) & k->open) || (proves && !left))
 		return;
 	k->st = osr_union_loop(k->ask->f, gen, 1, modes | k->ask->scope, k->scratch, k->result,
 			       &loop, rank, k->diag);
@@ -177,51 +171,24 @@ static void ask_unknown_sls(struct verifier *k)
 	settle(k, CHAIN, OSR_UNKNOWN, NULL, "no path SLs are given");
 }
 
-/* The same tables, with everything on SL 0. */
-static void ask_sl0(struct verifier *k)
-{
-	const struct osr_fabric *fabric = k->ask->f;
-	struct osr_arena_mark mark = osr_arena_mark(k->scratch);
-	struct osr_paths paths = {
-		.n_rows = 1,
-		.row = osr_calloc(k->scratch, fabric->n_terminals, sizeof(*paths.row)),
-		.sl = osr_calloc(k->scratch, fabric->n_dests, 1),
-	};
-	struct osr_generation gen = *k->ask->gen;
-
-	gen.paths = &paths;
-	if (osr_arena_failed(k->scratch, k->diag))
-		k->st = OSR_NOMEM;
-	ask_search(k, &gen, 0, BIT(SL0), BIT(SL0));
-	osr_arena_reset(k->scratch, mark);
-}
-
 /* ---- all together --------------------------------------------------------------------------- */
-
-/* VL = SL, and every cable has the VL of every SL: whatever packets there are, none is dropped. */
-static bool lanes_everywhere(const struct osr_inquiry *ask)
-{
-	const struct osr_routing *routing = ask->gen->routing;
-
-	if (routing->sl2vl || routing->granted || ask->gen->paths)
-		return false;
-	for (uint32_t c = 0; c < ask->f->n_channels; c++)
-		if (ask->f->chan_vls[c] < routing->n_vls)
-			return false;
-	return true;
-}
 
 /* The checker has walked the same tables: no entry of theirs loses packets. */
 static void take_checked(struct verifier *k)
 {
 	const struct osr_verdict *checked = k->ask->checked;
+	const struct osr_routing *routing = k->ask->gen->routing;
+	bool everywhere = !routing->sl2vl && !routing->granted && !k->ask->gen->paths;
 	uint32_t any;
 
 	if (!checked)
 		return;
 	answer_proven(k, BIT(REACH) | BIT(NO_LOOPS) | BIT(GROUPS));
+	/* VL = SL, and every cable has the VL of every SL: whatever packets there are, none is dropped. */
+	for (uint32_t c = 0; c < k->ask->f->n_channels; c++)
+		everywhere &= k->ask->f->chan_vls[c] >= routing->n_vls;
 	/* Replies have SLs of their own, which the checker follows if it is asked for them. */
-	if (!k->ask->gen->routing->sl || lanes_everywhere(k->ask) ||
+	if (!routing->sl || everywhere ||
 	    checked->proven & (OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE))
 		answer_proven(k, BIT(LANES));
 	if (checked->proven & OSR_CLAIM_DEADLOCK_FREE)
@@ -248,6 +215,9 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 			      .found = found,
 			      .diag = diag };
 	const struct osr_generation *gen = ask->gen;
+	struct osr_generation on_sl0 = *gen;
+	struct osr_paths paths = { .n_rows = 1 };
+	struct osr_arena_mark mark;
 	uint32_t absent;
 
 	*found = (struct osr_findings){ .applies = all };
@@ -267,7 +237,15 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 	/* Where VL = SL, all SLs have the same dependencies: what one of them shows holds for SL 0. */
 	ask_search(&k, gen, OSR_CLAIM_ANY_SL, BIT(ANY_SL) | BIT(SL0),
 		   BIT(ANY_SL) | (gen->routing->sl2vl ? 0 : BIT(SL0)));
-	ask_sl0(&k);
+	/* The same tables, with everything on SL 0. */
+	mark = osr_arena_mark(scratch);
+	paths.row = osr_calloc(scratch, ask->f->n_terminals, sizeof(*paths.row));
+	paths.sl = osr_calloc(scratch, ask->f->n_dests, 1);
+	on_sl0.paths = &paths;
+	if (osr_arena_failed(scratch, diag))
+		k.st = OSR_NOMEM;
+	ask_search(&k, &on_sl0, 0, BIT(SL0), BIT(SL0));
+	osr_arena_reset(scratch, mark);
 	return k.st;
 }
 
