@@ -8,7 +8,7 @@
 #include <osmroutes/routing.h>
 #include "faults.h"
 #include "tables.h"
-#include "names/names.h"
+#include <osmroutes/names.h>
 
 /*
  * Pieces of all sizes up to 280 kB, zeroed or not, of which the younger ones are given back now and then: each is aligned

@@ -17,6 +17,7 @@
 #include "core/transition/transition.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static double sweep_ms(double (*clock)(void))
@@ -39,23 +40,6 @@ static bool sweep_is_stable(const struct osr_job *job)
 {
 	return (job->engine->capabilities & OSR_ENGINE_REROUTE) &&
 	       sweep_option(job, "stable", false);
-}
-
-/* The job of the engine: what it remembers, and never more lanes than its options say. */
-static struct osr_job sweep_engine_job(const struct osr_job *job, struct osr_result *result)
-{
-	const struct osr_routing *last = job->previous ? &job->previous->routing : NULL;
-	uint64_t max_vls = sweep_option(job, "max_vls", OSR_MAX_VLS);
-	struct osr_job mine = *job;
-
-	mine.fabric = &result->fabric;
-	mine.routing = &result->routing;
-	mine.notes = (struct osr_notes){ NULL, 0 };
-	if (last && last->engine && !strcmp(last->engine, job->engine->name))
-		mine.notes = last->notes;
-	if (mine.request.max_vls > max_vls)
-		mine.request.max_vls = (uint8_t)max_vls;
-	return mine;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -239,14 +223,6 @@ static enum osr_status sweep_tables(const struct osr_job *job, const struct osr_
 
 /* ---- transition ------------------------------------------------------------------------------ */
 
-static void sweep_unasked(struct osr_routing *routing, const char *why)
-{
-	size_t n = strnlen(why, sizeof(routing->stable.transition_why) - 1);
-
-	memcpy(routing->stable.transition_why, why, n);
-	routing->stable.transition_why[n] = 0;
-}
-
 /*
  * Can the switches deadlock while some have the old tables, and not if the new ones go out in two rounds?
  * Where that cannot be told the sweep goes on. The same tables again need no question.
@@ -257,30 +233,37 @@ static void sweep_transition(const struct osr_job *job)
 	struct osr_diag diag = { "" };
 	struct osr_job ask = *job;
 
-	if (!job->previous)
-		return;
-	if (job->no_transition) {
-		stable->together = false;
-		sweep_unasked(job->routing, job->no_transition);
-		return;
-	}
-	if (stable->kept && stable->together)
+	if (!job->previous || (!job->no_transition && stable->kept && stable->together))
 		return;
 	ask.diag = &diag;
-	if (osr_transition(&ask))
-		sweep_unasked(job->routing, diag.text);
+	if (job->no_transition)
+		osr_fail(&diag, OSR_OK, "%s", job->no_transition);
+	else if (!osr_transition(&ask))
+		return;
+	stable->together &= !job->no_transition;
+	snprintf(stable->transition_why, sizeof(stable->transition_why), "%s", diag.text);
 }
 
 static enum osr_status sweep_route_by(const struct osr_job *job, struct osr_result *result,
 				      struct osr_sweep *sweep, const struct osr_diag *refused)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	struct osr_job mine = sweep_engine_job(job, result);
+	const struct osr_routing *last = job->previous ? &job->previous->routing : NULL;
+	uint64_t max_vls = sweep_option(job, "max_vls", OSR_MAX_VLS);
+	struct osr_job mine = *job;
 	double start = sweep_ms(job->request.clock_ms), wall = sweep_ms(job->request.wall_ms),
 	       tables;
 	enum osr_status st;
 
 	*sweep = (struct osr_sweep){ .routed = false };
+	/* The job of the engine: what it remembers, and never more lanes than its options say. */
+	mine.fabric = &result->fabric;
+	mine.routing = &result->routing;
+	mine.notes = (struct osr_notes){ NULL, 0 };
+	if (last && last->engine && !strcmp(last->engine, job->engine->name))
+		mine.notes = last->notes;
+	if (mine.request.max_vls > max_vls)
+		mine.request.max_vls = (uint8_t)max_vls;
 	mine.checked = &sweep->checked;
 	memset(&result->routing, 0, sizeof(result->routing));
 	result->load = NULL;
@@ -330,31 +313,22 @@ static enum osr_status sweep_promises(const struct osr_job *job, const struct os
 	return OSR_OK;
 }
 
-/* Walks the tables, unless the engine has had the same ones walked. */
-static enum osr_status sweep_walk(const struct osr_job *job, const struct osr_result *result,
-				  struct osr_sweep *sweep, const uint64_t **load)
-{
-	struct osr_checked *checked = &sweep->checked;
-	enum osr_status st = OSR_OK;
-
-	if (!osr_check_stands(checked, &result->routing, result->digest))
-		st = osr_check_keep(&result->fabric, &result->routing, job->arena, job->scratch,
-				    checked, job->diag);
-	sweep->verdict = checked->verdict;
-	*load = checked->load;
-	return st;
-}
-
 enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *result,
 				struct osr_sweep *sweep)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	const struct osr_fabric *fabric = &result->fabric;
+	struct osr_checked *checked = &sweep->checked;
 	double start = sweep_ms(job->request.clock_ms), wall = sweep_ms(job->request.wall_ms);
-	enum osr_status st;
+	enum osr_status st = OSR_OK;
 
 	result->digest = osr_routing_digest(fabric, &result->routing);
-	st = sweep_walk(job, result, sweep, &result->load);
+	/* The engine may have had the same tables walked. */
+	if (!osr_check_stands(checked, &result->routing, result->digest))
+		st = osr_check_keep(fabric, &result->routing, job->arena, job->scratch, checked,
+				    job->diag);
+	sweep->verdict = checked->verdict;
+	result->load = checked->load;
 	osr_arena_reset(job->scratch, mark);
 	if (!st)
 		st = sweep_promises(job, &result->routing, sweep);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * From the outside in:
- *	osr_transition()
+ *	osr_transition()	in one round, as they are or with the old spanning order
  *	  transition_begin()	  the tables of before, in the numbering of today
- *	  transition_decide()	  in one round, as they are or with the old spanning order
- *	    transition_ask()	    one question: by the certificate of the new tables, or to union.h
+ *	  transition_ask()	  one question: by the certificate of the new tables, or to union.h
  *	  transition_rounds()	  in two rounds
  *	    withdraw_more()	    one attempt: what is withdrawn first, LID by LID
  *	    rounds_ask()	    the attempt verified
@@ -185,35 +184,6 @@ static void find_order(struct transition *m)
 		m->order = osr_repair_keep_tree(fabric, old, m->scratch, &m->kept);
 }
 
-/* ---- one round ------------------------------------------------------------------------------- */
-
-static enum osr_status transition_decide(struct transition *m, struct osr_diag *diag)
-{
-	struct osr_stable *stable = &m->r->stable;
-	struct osr_diag why = { "the proved checker does not confirm that it cannot" };
-	enum osr_status st = transition_ask(m, false, diag);
-
-	stable->transition_mcast = m->modes & OSR_CLAIM_MULTICAST;
-	if (st || m->free) {
-		stable->transition = st ? OSR_TRANSITION_UNASKED : OSR_TRANSITION_FREE;
-		return st;
-	}
-	if (m->loop.n)
-		osr_loop_say(m->f, &m->loop, &why);
-	if (!stable->kept)
-		find_order(m);
-	if (m->order) {
-		m->now.mcast_parent = (uint32_t *)m->order;
-		st = transition_ask(m, false, diag);
-	}
-	if (st)
-		return st;
-	stable->transition = m->free ? OSR_TRANSITION_FREE : OSR_TRANSITION_LOOP;
-	if (!m->free)
-		memcpy(stable->transition_why, why.text, sizeof(stable->transition_why) - 1);
-	return OSR_OK;
-}
-
 /* ---- two rounds ------------------------------------------------------------------------------ */
 
 /*
@@ -374,26 +344,43 @@ enum osr_status osr_transition(const struct osr_job *job)
 	struct osr_stable *stable = &job->routing->stable;
 	const struct osr_routing *previous = &job->previous->routing;
 	bool large = (uint64_t)fabric->n_dests * fabric->n_switches > OSR_TRANSITION_ENTRIES;
-	const char *why = NULL;
+	struct osr_diag why = { "" };
 	enum osr_status st;
 
 	stable->transition = OSR_TRANSITION_UNASKED;
 	if (!previous->lft || !(previous->claims & OSR_CLAIM_DEADLOCK_FREE))
-		why = "the old tables are not proven free of deadlock by themselves";
+		osr_fail(&why, OSR_OK,
+			 "the old tables are not proven free of deadlock by themselves");
 	else if (!(m.r->claims & OSR_CLAIM_DEADLOCK_FREE))
-		why = "the new tables are not proven free of deadlock by themselves";
-	if (why)
-		snprintf(stable->transition_why, sizeof(stable->transition_why), "%s", why);
+		osr_fail(&why, OSR_OK,
+			 "the new tables are not proven free of deadlock by themselves");
 	if (large)
-		snprintf(stable->transition_why, sizeof(stable->transition_why),
-			 "%u switches and %u LIDs would take too long", fabric->n_switches,
-			 fabric->n_dests);
-	if (why || large)
+		osr_fail(&why, OSR_OK, "%u switches and %u LIDs would take too long",
+			 fabric->n_switches, fabric->n_dests);
+	memcpy(stable->transition_why, why.text, sizeof(stable->transition_why) - 1);
+	if (why.text[0])
 		return OSR_OK;
 	st = transition_begin(&m, job);
 	if (!st)
-		st = transition_decide(&m, job->diag);
-	if (!st && stable->transition == OSR_TRANSITION_LOOP)
+		st = transition_ask(&m, false, job->diag);
+	stable->transition_mcast = m.modes & OSR_CLAIM_MULTICAST;
+	/* In one round as they are; else after a full route with the old spanning order; else in two rounds. */
+	if (!st && !m.free) {
+		osr_fail(&why, OSR_OK, "the proved checker does not confirm that it cannot");
+		if (m.loop.n)
+			osr_loop_say(fabric, &m.loop, &why);
+		if (!stable->kept)
+			find_order(&m);
+		if (m.order) {
+			m.now.mcast_parent = (uint32_t *)m.order;
+			st = transition_ask(&m, false, job->diag);
+		}
+	}
+	if (!st && !m.free)
+		memcpy(stable->transition_why, why.text, sizeof(stable->transition_why) - 1);
+	if (!st)
+		stable->transition = m.free ? OSR_TRANSITION_FREE : OSR_TRANSITION_LOOP;
+	if (!st && !m.free)
 		st = transition_rounds(&m, job->arena, job->diag);
 	if (!st && m.free && m.order && m.now.mcast_parent == m.order)
 		st = transition_adopt(&m, job->arena, job->diag);
