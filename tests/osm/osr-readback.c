@@ -20,23 +20,13 @@
 
 #include "live.h"
 
-static const char digits[] = "0123456789abcdef";
-
 static json_t *hex_json(const uint8_t *bytes, size_t n)
 {
-	char *text = malloc(2 * n + 1);
-	json_t *j;
+	char text[2 * n + 1];
 
-	if (!text)
-		return NULL;
-	for (size_t i = 0; i < n; i++) {
-		text[2 * i] = digits[bytes[i] >> 4];
-		text[2 * i + 1] = digits[bytes[i] & 15];
-	}
-	text[2 * n] = 0;
-	j = json_stringn(text, 2 * n);
-	free(text);
-	return j;
+	for (size_t i = 0; i < n; i++)
+		sprintf(text + 2 * i, "%02x", bytes[i]);
+	return json_stringn(text, 2 * n);
 }
 
 static json_t *guid_json(uint64_t guid)
@@ -190,25 +180,12 @@ static int read_once(const struct osr_live_ask *ask)
 	return st;
 }
 
-/* One line of output for every line of input: empty if the fabric could not be read. */
-static int serve(const struct osr_live_ask *ask)
-{
-	for (int c; (c = getchar()) != EOF;) {
-		if (c != '\n')
-			continue;
-		if (read_once(ask))
-			putchar('\n');
-		if (fflush(stdout))
-			return 1;
-	}
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
-	struct osr_live_ask ask = { 0 };
-	bool serves = argc > 1 && !strcmp(argv[1], "--serve");
+	bool serves = argc > 1 && !strcmp(argv[1], "--serve"), all = argc == 1 + serves;
+	struct osr_live_ask ask = { .lft = all, .sl2vl = all, .vlarb = all };
 
+	ask.n_mlids = all ? UINT32_MAX : 0;
 	for (int i = 1 + serves; i < argc; i++) {
 		if (!strcmp(argv[i], "lft"))
 			ask.lft = true;
@@ -221,9 +198,16 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (argc == 1 + serves)
-		ask = (struct osr_live_ask){
-			.lft = true, .sl2vl = true, .vlarb = true, .n_mlids = UINT32_MAX
-		};
-	return serves ? serve(&ask) : read_once(&ask);
+	if (!serves)
+		return read_once(&ask);
+	/* One line of output for every line of input: empty if the fabric could not be read. */
+	for (int c; (c = getchar()) != EOF;) {
+		if (c != '\n')
+			continue;
+		if (read_once(&ask))
+			putchar('\n');
+		if (fflush(stdout))
+			return 1;
+	}
+	return 0;
 }

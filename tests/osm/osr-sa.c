@@ -33,11 +33,8 @@ enum {
 	MCM_JOIN_STATE = 1 << 16,
 };
 
-struct options {
-	int sl, pkey; /* -1: not asked for */
-	char *args[3];
-	int n_args;
-};
+static int sl = -1, pkey = -1; /* -1: not asked for */
+static struct osr_device port; /* that the queries leave from */
 
 static void sa_header(uint8_t *mad, unsigned method, unsigned attr, uint64_t components)
 {
@@ -50,25 +47,20 @@ static void sa_header(uint8_t *mad, unsigned method, unsigned attr, uint64_t com
 	mad_set_field64(mad, 0, IB_SA_COMPMASK_F, components);
 }
 
-static void path_query(uint8_t *mad, unsigned slid, unsigned dlid, const struct options *o)
+static void path_query(uint8_t *mad, unsigned slid, unsigned dlid)
 {
 	uint64_t mask = PR_DLID | PR_SLID | PR_NUMB_PATH;
 	uint8_t *record = mad + SA_DATA;
 
-	if (o->sl >= 0)
-		mask |= PR_SL;
-	if (o->pkey >= 0)
-		mask |= PR_PKEY;
+	/* What the mask leaves out nobody reads. */
+	mask |= (sl >= 0 ? PR_SL : 0) | (pkey >= 0 ? PR_PKEY : 0);
 	sa_header(mad, IB_MAD_METHOD_GET, IB_SA_ATTR_PATHRECORD, mask);
 	mad_set_field(record, 0, IB_SA_PR_DLID_F, dlid);
 	mad_set_field(record, 0, IB_SA_PR_SLID_F, slid);
 	mad_set_field(record, 0, IB_SA_PR_NPATH_F, 1);
-	if (o->sl >= 0)
-		mad_set_field(record, 0, IB_SA_PR_SL_F, o->sl);
-	if (o->pkey >= 0) {
-		record[48] = o->pkey >> 8;
-		record[49] = o->pkey;
-	}
+	mad_set_field(record, 0, IB_SA_PR_SL_F, sl < 0 ? 0 : sl);
+	record[48] = pkey < 0 ? 0 : pkey >> 8;
+	record[49] = pkey < 0 ? 0 : pkey;
 }
 
 /* What was asked for, and what was heard. */
@@ -93,8 +85,6 @@ static void on_path(void *ctx, uint64_t cookie, const uint8_t *answer)
 		a->answer = "0123456789abcdef"[mad_get_field(mad, SA_DATA, IB_SA_PR_SL_F)];
 }
 
-static struct osr_device port; /* that the queries leave from */
-
 static struct osr_mad *open_sa(osr_mad_fn fn, void *ctx)
 {
 	struct osr_mad *m;
@@ -114,7 +104,7 @@ static struct osr_mad *open_sa(osr_mad_fn fn, void *ctx)
 }
 
 /* Somebody may wait for a line's answers before writing the next one. */
-static int paths(const struct options *o)
+static int paths(void)
 {
 	struct osr_mad *m = open_sa(on_path, NULL);
 	static struct asked asked[UINT16_MAX];
@@ -133,7 +123,7 @@ static int paths(const struct options *o)
 		}
 		for (at = end + 1; dlid = strtoul(at, &end, 0), end != at; at = end, n++) {
 			asked[n] = (struct asked){ (uint16_t)slid, (uint16_t)dlid, 0 };
-			path_query(mad, slid, dlid, o);
+			path_query(mad, slid, dlid);
 			osr_mad_gmp(m, mad, port.sm_lid, (uintptr_t)&asked[n]);
 		}
 		osr_mad_drain(m);
@@ -167,20 +157,19 @@ static void on_member(void *ctx, uint64_t cookie, const uint8_t *answer)
 	*st = 0;
 }
 
-static int member(const struct options *o, unsigned method)
+static int member(unsigned method, const char *group, const char *own)
 {
 	struct osr_mad *m;
 	uint8_t mad[IB_MAD_SIZE], mgid[16], gid[16];
 	int st = 1;
 
-	if (o->n_args < 2 || inet_pton(AF_INET6, o->args[1], mgid) != 1 ||
-	    (o->n_args > 2 && inet_pton(AF_INET6, o->args[2], gid) != 1)) {
+	if (inet_pton(AF_INET6, group, mgid) != 1 || (own && inet_pton(AF_INET6, own, gid) != 1)) {
 		fprintf(stderr,
 			"osr-sa: a multicast GID is needed, like ff12:401b:ffff::ffff:ffff\n");
 		return 2;
 	}
 	m = open_sa(on_member, &st);
-	if (o->n_args < 3)
+	if (!own)
 		memcpy(gid, port.gid, sizeof(gid));
 	sa_header(mad, method, IB_SA_ATTR_MCRECORD, MCM_MGID | MCM_PORT_GID | MCM_JOIN_STATE);
 	mad_set_array(mad, SA_DATA, IB_SA_MCM_MGID_F, mgid);
@@ -194,18 +183,19 @@ static int member(const struct options *o, unsigned method)
 
 int main(int argc, char **argv)
 {
-	struct options o = { .sl = -1, .pkey = -1 };
+	const char *words[3] = { "" };
+	int n = 0;
 
-	for (int i = 1; i < argc && o.n_args < 3; i++)
-		if (sscanf(argv[i], "--sl=%d", &o.sl) != 1 &&
-		    sscanf(argv[i], "--pkey=%d", &o.pkey) != 1)
-			o.args[o.n_args++] = argv[i];
-	if (o.n_args && !strcmp(o.args[0], "paths"))
-		return paths(&o);
-	if (o.n_args && !strcmp(o.args[0], "join"))
-		return member(&o, IB_MAD_METHOD_SET);
-	if (o.n_args && !strcmp(o.args[0], "leave"))
-		return member(&o, 0x15 /* SubnAdmDelete */);
+	for (int i = 1; i < argc && n < 3; i++)
+		if (sscanf(argv[i], "--sl=%d", &sl) != 1 &&
+		    sscanf(argv[i], "--pkey=%d", &pkey) != 1)
+			words[n++] = argv[i];
+	if (!strcmp(words[0], "paths"))
+		return paths();
+	if (!strcmp(words[0], "join") && n > 1)
+		return member(IB_MAD_METHOD_SET, words[1], words[2]);
+	if (!strcmp(words[0], "leave") && n > 1)
+		return member(0x15 /* SubnAdmDelete */, words[1], words[2]);
 	fputs("osr-sa: paths, join MGID [GID] or leave MGID [GID]\n", stderr);
 	return 2;
 }

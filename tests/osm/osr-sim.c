@@ -221,23 +221,19 @@ static void answer(struct packet *p)
 {
 	if (sim.n_ports && is_smp(p, SWITCH_INFO))
 		p->mad[SWITCH_INFO_FLAGS] |= 1;
-	if (sim.lacks == 's' && is_smp(p, PORT_INFO)) {
-		p->mad[CAPABILITIES] &= 0xbf;
-	} else if (sim.lacks == 'v' && is_smp(p, PORT_INFO)) {
-		p->mad[VL_CAP] = (p->mad[VL_CAP] & 0x0f) | 0x10;
-		p->mad[OPER_VLS] = (p->mad[OPER_VLS] & 0x0f) | 0x10;
-	} else if (sim.lacks == 'o' && is_smp(p, PORT_INFO)) {
-		p->mad[OPER_VLS] &= 0x0f;
+	if (is_smp(p, PORT_INFO)) {
+		if (sim.lacks == 's')
+			p->mad[CAPABILITIES] &= 0xbf;
+		if (sim.lacks == 'v')
+			p->mad[VL_CAP] = (p->mad[VL_CAP] & 0x0f) | 0x10;
+		if (sim.lacks == 'v' || sim.lacks == 'o')
+			p->mad[OPER_VLS] = (p->mad[OPER_VLS] & 0x0f) | (sim.lacks == 'v') << 4;
 	}
-	if (sim.refused && sim.how == 's') {
+	if (sim.refused && sim.how == 's')
 		p->mad[STATUS + 1] = 0x1c;
+	if (sim.refused && (sim.how == 's' || sim.how == 'i'))
 		memcpy(p->mad + DATA, sim.asked.mad + DATA, 64);
-	} else if (sim.refused && sim.how == 'i') {
-		memcpy(p->mad + DATA, sim.asked.mad + DATA, 64);
-	} else if (sim.refused && sim.how == 'o') {
-		p->status = htonl(110);
-	}
-	if (is_mute())
+	if (is_mute() || (sim.refused && sim.how == 'o'))
 		p->status = htonl(110);
 }
 
