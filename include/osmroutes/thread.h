@@ -7,8 +7,9 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Signals of the process are for the threads that were there before. false: there is no thread. */
-static inline bool osr_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
+/* Signals of the process are for the threads that were there before. `name` is what top -H shows. false: there is no thread. */
+static inline bool osr_thread_start(pthread_t *thread, const char *name, void *(*run)(void *arg),
+				    void *arg)
 {
 	sigset_t all, before;
 	bool runs;
@@ -16,6 +17,8 @@ static inline bool osr_thread_start(pthread_t *thread, void *(*run)(void *arg), 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	runs = !pthread_create(thread, NULL, run, arg);
+	if (runs)
+		pthread_setname_np(*thread, name);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return runs;
 }

@@ -31,7 +31,7 @@ static void threads_run(void (*part)(void *ctx, uint32_t i), void *ctx, uint32_t
 	for (uint32_t i = 0; i < n; i++)
 		p[i] = (struct threads_part){ .part = part, .ctx = ctx, .i = i };
 	for (uint32_t i = 1; i < n; i++)
-		p[i].runs = osr_thread_start(&p[i].thread, threads_do, &p[i]);
+		p[i].runs = osr_thread_start(&p[i].thread, "osr-part", threads_do, &p[i]);
 	for (uint32_t i = 0; i < n; i++)
 		if (!p[i].runs)
 			threads_do(&p[i]);

@@ -415,7 +415,7 @@ struct osr_control *osr_control_open(const struct osr_control_in *in, struct osr
 
 enum osr_status osr_control_start(struct osr_control *control, struct osr_diag *diag)
 {
-	control->runs = osr_thread_start(&control->thread, serve, control);
+	control->runs = osr_thread_start(&control->thread, "osr-control", serve, control);
 	if (control->runs)
 		return OSR_OK;
 	/* Clients shall be refused, not wait. */

@@ -212,7 +212,7 @@ struct osr__writer *osr__writer_new(const struct osr__place *place,
 	writer->ctx = ctx;
 	pthread_mutex_init(&writer->lock, NULL);
 	pthread_cond_init(&writer->wake, NULL);
-	if (osr_thread_start(&writer->thread, write_all, writer))
+	if (osr_thread_start(&writer->thread, "osr-file", write_all, writer))
 		return writer;
 	free(writer);
 	return NULL;

@@ -8,14 +8,14 @@
  * has taken over what it serves (events reach plugins in the order of event_plugin_name). One line of JSON per heavy
  * sweep goes to the file named by OSR_TIMER_OUT:
  *
- *	cpu_ms		CPU of the sweep's thread, and of those that the engine starts, over both callbacks.
- *			What OpenSM's other threads do meanwhile (send MADs; with -o the first one polls) is
- *			nobody's routing.
+ *	cpu_ms		over both callbacks, CPU of the sweep's thread, of threads that end meanwhile, and of those
+ *			of osmroutes that last (osr-control). Not counted is what OpenSM's other threads do (send
+ *			MADs; with -o the first one polls), nor osr-file: the log says what storing tables cost.
  *	grown_kb	peak resident memory over both callbacks, beyond what was resident before. The
  *			kernel's mark is reset first, so that an earlier peak hides nothing.
  *	events_ms	CPU of the thread in the event handler of osmroutes since the sweep before
  *	sent_ms		the same from the begin of the callbacks to the end of the routing, with the sending
- *			of all tables: nothing can hide from it
+ *			of all tables, and the event handler: nothing can hide from it
  *	threads		more threads alive after the callbacks than before
  *
  * OSR_TIMER_LFTS names a file for the tables as they are then, in the form of opensm-lfts.dump; they
@@ -56,7 +56,22 @@ static double cpu_ms(clockid_t clock)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* CPU of the process without that of OpenSM's other threads. A thread that ends counts as the engine's. */
+/* A thread that OpenSM has, or osr-file */
+static bool is_others(pid_t tid)
+{
+	char path[64], name[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+	file = fopen(path, "r");
+	if (file && !fgets(name, sizeof(name), file))
+		name[0] = 0;
+	if (file)
+		fclose(file);
+	return tid != gettid() && (strncmp(name, "osr-", 4) != 0 || !strcmp(name, "osr-file\n"));
+}
+
+/* CPU of the process without those. */
 static double own_ms(void)
 {
 	double own = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
@@ -66,7 +81,7 @@ static double own_ms(void)
 		pid_t tid = atoi(d->d_name);
 
 		/* The clock of a thread by its number, as pthread_getcpuclockid() makes it */
-		if (tid && tid != gettid())
+		if (tid && is_others(tid))
 			own -= cpu_ms((clockid_t)(~(unsigned)tid << 3 | 6));
 	}
 	if (dir)
@@ -110,12 +125,12 @@ static int timed_lid(void *context)
 	timer.threads = status_of("Threads");
 	timer.resident_kb = status_of("VmRSS");
 	reset_peak();
-	timer.start = own_ms();
+	timer.start = own_ms() - timer.events_ms;
 	/* As OpenSM does: a positive answer asks for the matrices of minhop. */
 	status = timer.build_lid_matrices ? timer.build_lid_matrices(context) : 1;
 	if (status > 0)
 		status = osm_ucast_mgr_build_lid_matrices(&timer.osm->sm.ucast_mgr);
-	timer.cpu_ms = own_ms() - timer.start;
+	timer.cpu_ms = own_ms() - timer.start - timer.events_ms;
 	timer.grown_kb = status_of("VmHWM") - timer.resident_kb;
 	return status < 0 ? status : 0;
 }
