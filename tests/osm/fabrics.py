@@ -106,9 +106,8 @@ def up(workdir):
 def up_real(workdir):
     """A real fabric, whose switches have an enhanced port 0 and whose spines carry CAs: also by dmodk, where stock ftree
     refuses."""
-    net = find_fabric('topograph-dgx-2025')
-    comes_up(workdir, net)
-    with Fabric(net, workdir) as fabric:
+    with Fabric(find_fabric('topograph-dgx-2025'), workdir) as fabric:
+        judged(fabric, 'dfsssp')
         opensm = judged(fabric, 'dmodk')
     expect('dmodk: fat tree of ' in opensm.log, 'the log does not say what tree it is')
 

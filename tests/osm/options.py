@@ -218,7 +218,7 @@ def ignored(fabric):
 
 
 # They change the order of routing, not its quality; one that is not there is an error line and no more.
-row('option.guid-files', 'cluster-192', options=guids, offline=None)
+row('option.guid-files', 'tree-3', options=guids, offline=None)
 row('option.guid-files', 'tree-2', options={'cn_guid_file': 'DIR/absent'}, errors=[('OR02', 'absent')])
 # Ports whose load does not count still carry routes.
 row('option.guid-files', 'tree-2', options=ignored, offline=None)
@@ -399,7 +399,7 @@ def master_sl(fabric, opensm, tables):
     expect(set(told.values()) - {0}, 'every SMSL is 0: nothing was tested')
 
 
-row('sl.smsl', 'cluster-192', conf=BY_SL, log_flags=LOG_PLAIN | 0x08, look=master_sl)
+row('sl.smsl', 'dragonfly-12', conf=BY_SL, log_flags=LOG_PLAIN | 0x08, look=master_sl)
 
 # SLs of partitions and of both forms of a QoS policy get VLs of their own: the command reads what OpenSM reads.
 ROWS['classes'] = [('dragonfly-12', 'dfsssp', ANY_SL, more) for more in (
@@ -415,9 +415,9 @@ def classes(workdir):
     expect(len(set(digests)) == len(digests), 'the same tables for other classes: %s' % digests)
 
 
+CAS = ('--mgmt', 'tree', 'm=3,3,3', 'w=1,3,3')	# one on every switch
 ROWS['lacking'] = [(net, engine, 'max_vls = 4\n', {}) for net, engine in (
-    ('ring-5', 'sssp'), ('torus-4x4', 'p2sssp'), ('cluster-192', 'p2sssp'), ('cluster-192', 'sssp'), ('cluster-192', 'dmodk'),
-    ('torus-4x4', 'angara'))]
+    ('ring-5', 'sssp'), ('torus-4x4', 'p2sssp'), (CAS, 'p2sssp'), (CAS, 'sssp'), (CAS, 'dmodk'), ('torus-4x4', 'angara'))]
 
 
 @scenario('any-sl.warning')
