@@ -14,7 +14,7 @@
  * improved for the routes that have no other, and for those without a legal way, which weigh more from round to
  * round; the next round routes again the trees that are not legal.
  *
- * If the orders that were fitted to the routes leave more than 1 in 20 of them without a legal shortest way, an up-down
+ * If the orders that were fitted to the routes leave more than 1 in 50 of them without a legal shortest way, an up-down
  * order searched for the pairs it serves (updown.h) replaces the first.
  *
  * In the end switches without a legal shortest route take the shortest legal detour. If none exists, some switches of that
@@ -183,7 +183,7 @@ static enum osr_status sl_layers(struct osr__search *w, const struct osr_lanes_j
 	return st;
 }
 
-#define MANY 20 /* 1 in so many routes without a legal way: another first order is called for */
+#define MANY 50 /* 1 in so many routes without a legal way: another first order is called for */
 
 /* The first order is one up and down, searched for the pairs it serves. */
 static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_lanes_job *job)
