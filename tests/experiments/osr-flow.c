@@ -60,8 +60,7 @@ struct app {
 	uint32_t n_ranks, side[3], *term; /* [n_ranks] */
 	uint8_t order[6];                 /* directions */
 	double calc, total;               /* of the present phase; all communication so far */
-	struct osr_flow_message *message;
-	struct osr_pair *pair; /* [n_pairs] of the present phase */
+	struct osr_pair *pair;            /* [n_pairs] of the present phase */
 	uint32_t n_pairs;
 	struct osr_prng prng; /* of its sizes and times, the same for every routing */
 	uint64_t spread;      /* ARK: of its classes over the planes */
@@ -95,7 +94,6 @@ struct lab {
 	/* Stages */
 	uint32_t *to; /* [n_stages * n_hosts] rank, OSR_NONE: takes no part */
 	uint32_t n_stages, in_flight;
-	struct osr_flow_message *message; /* [n_hosts] all alike */
 };
 
 static _Noreturn void die(const struct lab *x, const char *what)
@@ -294,7 +292,6 @@ static void deal(struct lab *x)
 		a->n_ranks = n;
 		a->prng.state = a->spread = osr_prng_next(&x->prng);
 		a->term = x->host + i * n;
-		a->message = get(x, n, sizeof(*a->message));
 		a->pair = get(x, n, sizeof(*a->pair));
 		for (uint8_t k = 0; k < 6; k++) {
 			uint32_t at = osr_prng_below(&x->prng, k + 1u);
@@ -333,11 +330,10 @@ static bool next_phase(void *ctx, uint32_t i, uint32_t step, struct osr_flow_pha
 
 		if (to == c)
 			continue;
-		a->message[a->n_pairs] = (struct osr_flow_message){ begin, bytes };
 		a->pair[a->n_pairs++] =
 			(struct osr_pair){ a->term[k], a->term[k + (to - c) * stride] };
 	}
-	*p = (struct osr_flow_phase){ a->message, a->n_pairs, a->calc };
+	*p = (struct osr_flow_phase){ a->n_pairs, begin, bytes, a->calc };
 	return true;
 }
 
@@ -537,7 +533,7 @@ static bool stage_phase(void *ctx, uint32_t app, uint32_t step, struct osr_flow_
 {
 	struct lab *x = ctx;
 
-	*p = (struct osr_flow_phase){ x->message, x->job.max_messages, 0 };
+	*p = (struct osr_flow_phase){ x->job.max_messages, 0, MESSAGE, 0 };
 	return (x->in_flight ? step * x->in_flight + app % x->in_flight : step) < x->n_stages;
 }
 
@@ -585,9 +581,6 @@ static int run_stages(struct lab *x, char **argv)
 		for (uint32_t i = q->row[k]; i < q->row[k + 1]; i++)
 			x->to[(size_t)k * x->n_hosts + q->pair[i].from] = q->pair[i].to;
 	osr_traffic_free(&traffic);
-	x->message = get(x, x->n_hosts, sizeof(*x->message));
-	for (uint32_t i = 0; i < x->n_hosts; i++)
-		x->message[i].bytes = MESSAGE;
 	x->in_flight = (uint32_t)atoi(argv[6]);
 	set_links(x, link_rate, host_rate);
 	x->job.n_apps = x->in_flight ? x->n_hosts * x->in_flight : 1;

@@ -3,15 +3,13 @@
  * The simulator: time goes from one event to the next. An event is the begin of a message, the end
  * of one, or the end of a phase's calculation; between events rates are constant.
  *
- * A phase keeps its messages sorted by begin and a cursor into them. The number of applications is
- * small, so the next event is found by looking at all of them and at all messages under way.
+ * The number of applications is small, so the next event is found by looking at all of them and at all
+ * messages under way.
  */
 #include "simulator/flow.h"
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <osmroutes/arena.h>
 
@@ -20,8 +18,7 @@
 
 struct app {
 	struct osr_flow_phase phase;
-	uint32_t *order; /* [max_messages] messages by begin */
-	uint32_t step, next, n_under_way;
+	uint32_t step, n_begun, n_under_way;
 	double began;
 	bool over;
 };
@@ -146,32 +143,17 @@ static void find_rates(struct sim *s)
 
 /* ---- phases and messages --------------------------------------------------------------------- */
 
-static int by_begin(const void *a, const void *b, void *messages)
-{
-	const struct osr_flow_message *m = messages;
-	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-
-	if (m[i].begin != m[j].begin)
-		return m[i].begin < m[j].begin ? -1 : 1;
-	return i < j ? -1 : 1;
-}
-
 static void begin_phase(struct sim *s, uint32_t a)
 {
 	struct app *app = &s->app[a];
 	struct osr_flow_phase *p = &app->phase;
 
 	*p = (struct osr_flow_phase){ 0 };
-	app->next = 0;
+	app->n_begun = 0;
 	app->began = s->now;
 	app->over = !s->job->phase(s->job->ctx, a, app->step, p);
 	assert(p->n_messages <= s->job->max_messages && isfinite(p->calc));
-	for (uint32_t i = 0; i < p->n_messages; i++) {
-		assert(p->message[i].begin >= 0 && isfinite(p->message[i].begin));
-		assert(p->message[i].bytes >= 0 && isfinite(p->message[i].bytes));
-		app->order[i] = i;
-	}
-	qsort_r(app->order, p->n_messages, sizeof(*app->order), by_begin, (void *)p->message);
+	assert(p->begin >= 0 && isfinite(p->begin) && p->bytes >= 0 && isfinite(p->bytes));
 }
 
 /* When something of this application happens that is no arrival; INFINITY if nothing will. */
@@ -179,8 +161,8 @@ static double next_of_app(const struct app *app)
 {
 	if (app->over)
 		return INFINITY;
-	if (app->next < app->phase.n_messages)
-		return app->began + app->phase.message[app->order[app->next]].begin;
+	if (app->n_begun < app->phase.n_messages)
+		return app->began + app->phase.begin;
 	return app->n_under_way ? INFINITY : app->began + app->phase.calc;
 }
 
@@ -202,7 +184,7 @@ static bool begin_due(struct sim *s)
 		while (next_of_app(app) <= s->now) {
 			struct osr_flow *flow = &s->flow[s->n];
 
-			if (app->next == app->phase.n_messages) {
+			if (app->n_begun == app->phase.n_messages) {
 				if (job->phase_over)
 					job->phase_over(job->ctx, a, app->step, app->began, s->now);
 				app->step++;
@@ -210,8 +192,8 @@ static bool begin_due(struct sim *s)
 				continue;
 			}
 			flow->app = a;
-			flow->message = app->order[app->next++];
-			flow->left = app->phase.message[flow->message].bytes;
+			flow->message = app->n_begun++;
+			flow->left = app->phase.bytes;
 			flow->n_links =
 				job->path(job->ctx, a, app->step, flow->message, flow->link);
 			assert(flow->n_links <= OSR_FLOW_HOPS);
@@ -240,10 +222,8 @@ double osr_flow_run(const struct osr_flow_job *job, uint32_t *max_sharing)
 	s->users = get(&arena, most * OSR_FLOW_HOPS, sizeof(*s->users));
 	s->touched = get(&arena, job->n_links, sizeof(*s->touched));
 	s->heap = get(&arena, job->n_links + 1, sizeof(*s->heap));
-	for (uint32_t a = 0; a < job->n_apps; a++) {
-		s->app[a].order = get(&arena, job->max_messages, sizeof(*s->app[a].order));
+	for (uint32_t a = 0; a < job->n_apps; a++)
 		begin_phase(s, a);
-	}
 	for (bool changed = begin_due(s);;) {
 		double event = INFINITY, arrival = INFINITY, seconds, limit;
 		uint32_t kept = 0;

@@ -7,10 +7,10 @@
  * Networks, 6.5.2). Rates change when a message begins or ends, and at no other time. There are no
  * packets, credits or buffers: congestion does not spread backwards, and latency is nothing.
  *
- * Applications run phases. In a phase each message begins at its own time (when its sender has
- * calculated), and a barrier ends it: the next phase begins when the last message has arrived, and
- * not before phase.calc seconds have passed. Applications do not wait for each other, but their
- * messages meet on the links.
+ * Applications run phases. In a phase messages of one size begin when their senders have calculated,
+ * and a barrier ends it: the next phase begins when the last message has arrived, and not before
+ * phase.calc seconds have passed. Applications do not wait for each other, but their messages meet on
+ * the links.
  *
  * Times are seconds, sizes bytes, rates and capacities bytes per second, all double; every sum is
  * taken in an order that the input fixes, so the results are the same on every machine. Messages
@@ -26,15 +26,11 @@
 
 #define OSR_FLOW_HOPS 32 /* no message crosses more links */
 
-struct osr_flow_message {
-	double begin; /* after the phase began, >= 0 */
-	double bytes; /* >= 0 */
-};
-
 struct osr_flow_phase {
-	const struct osr_flow_message *message; /* [n_messages], valid until the phase ends */
 	uint32_t n_messages;
-	double calc; /* the phase takes no less */
+	double begin; /* of all messages, after the phase began, >= 0 */
+	double bytes; /* of each, >= 0 */
+	double calc;  /* the phase takes no less */
 };
 
 /* A message under way. */
