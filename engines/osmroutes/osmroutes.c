@@ -5,7 +5,7 @@
  *
  * Tables that are safe with any SL come first, unless another result is worth 1.4 times as much, which is the most that
  * dfsssp gives for it: 8 % of the routes longer, a tenth more load, a twentieth less bandwidth. Then come those on which
- * replies are safe, unless another one is worth a tenth more. Else one figure decides: bisect.c's effective bisection
+ * replies are safe, unless another one is worth a tenth more. Else one figure decides: effective bisection
  * bandwidth, less the share of longer routes between hosts, less 1 % for each lane beyond the first; its square over the
  * edge forwarding index. Where bandwidths differ by 2 %, an index below what the cable of an end port carries anyhow
  * counts as that. A later result must be better by 1 %.
@@ -15,10 +15,9 @@
 
 #include <osmroutes/bound.h>
 #include <osmroutes/check.h>
+#include <osmroutes/prng.h>
 #include <osmroutes/spf.h>
 #include <osmroutes/sweep.h>
-
-#include "bisect.h"
 
 #define CHOOSE_MARGIN 101 /* percent */
 #define CHOOSE_ALIKE 102  /* percent: bandwidths that differ by less are weighed against any load */
@@ -28,6 +27,108 @@
 #define CHOOSE_NEAR 102         /* percent of the bound: nothing to gain from more engines */
 #define CHOOSE_SMALL (1u << 22) /* table entries: where all engines together take seconds at most */
 #define CHOOSE_NOTE 500
+
+/* ---- effective bisection bandwidth ------------------------------------------------------------- */
+
+#define BISECT_PAIRS 40000 /* to be measured, about */
+#define BISECT_LEAST 12    /* bisections */
+#define BISECT_MOST 400
+
+struct bisection {
+	const struct osr_fabric *f;
+	const struct osr_routing *r;
+	uint32_t *host, n_hosts;
+	uint32_t *load; /* [n_channels] pairs */
+	uint16_t fastest;
+};
+
+/* The channel by which a packet to dest d leaves switch s; OSR_NONE: it has arrived, or cannot. */
+static uint32_t bisect_next(const struct bisection *b, uint32_t s, uint32_t d)
+{
+	uint8_t port = osr_lft(b->r, s, d);
+
+	return s == b->f->dest_switch[d] || port == OSR_NO_PATH
+		       ? OSR_NONE
+		       : b->f->port_chan[b->f->port_row[s] + port];
+}
+
+static void bisect_add(struct bisection *b, uint32_t from, uint32_t to)
+{
+	uint32_t d = b->f->lid_dest[b->f->term_lid[to]], s = b->f->term_switch[from], c;
+
+	for (; (c = bisect_next(b, s, d)) != OSR_NONE; s = b->f->chan_dst[c])
+		b->load[c]++;
+}
+
+/* Millionths of the fastest link that one pair has. */
+static uint32_t bisect_share(const struct bisection *b, uint32_t from, uint32_t to)
+{
+	uint32_t d = b->f->lid_dest[b->f->term_lid[to]], s = b->f->term_switch[from], c;
+	uint32_t share = 1000000;
+
+	for (; (c = bisect_next(b, s, d)) != OSR_NONE; s = b->f->chan_dst[c]) {
+		uint32_t rate = b->f->chan_rate[c] ? b->f->chan_rate[c] : b->fastest;
+		uint32_t mine = (uint32_t)(1000000ull * rate / b->fastest / b->load[c]);
+
+		share = mine < share ? mine : share;
+	}
+	return share;
+}
+
+static uint64_t bisect_once(struct bisection *b)
+{
+	uint32_t half = b->n_hosts / 2;
+	uint64_t sum = 0;
+
+	memset(b->load, 0, b->f->n_channels * sizeof(*b->load));
+	for (uint32_t i = 0; i < half; i++)
+		bisect_add(b, b->host[i], b->host[half + i]);
+	for (uint32_t i = 0; i < half; i++)
+		sum += bisect_share(b, b->host[i], b->host[half + i]);
+	return sum / half;
+}
+
+/*
+ * The mean bandwidth of pairs over random bisections (Hoefler, Schneider, Lumsdaine: Multistage
+ * Switches are not Crossbars, Cluster 2008), in millionths of the fastest link. One half sends to the
+ * other, host by host; a pair shares its busiest link with all others that cross it. The same
+ * bisections for any tables of one fabric. 0 without a pair.
+ */
+static enum osr_status choose_bisect(const struct osr_fabric *fabric,
+				     const struct osr_routing *routing, struct osr_arena *scratch,
+				     uint32_t *ebb, struct osr_diag *diag)
+{
+	struct osr_prng prng = { .state = 1 };
+	struct bisection b = { .f = fabric,
+			       .r = routing,
+			       .host = osr_alloc(scratch, fabric->n_terminals, sizeof(*b.host)),
+			       .load = osr_alloc(scratch, fabric->n_channels, sizeof(*b.load)),
+			       .fastest = 1 };
+	uint64_t sum = 0;
+	uint32_t n;
+
+	*ebb = 0;
+	if (!b.host || !b.load)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for bisections of %u end ports",
+				fabric->n_terminals);
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (fabric->term_weight[t])
+			b.host[b.n_hosts++] = t;
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		b.fastest = fabric->chan_rate[c] > b.fastest ? fabric->chan_rate[c] : b.fastest;
+	if (b.n_hosts < 2)
+		return OSR_OK;
+	n = BISECT_PAIRS / b.n_hosts;
+	n = n < BISECT_LEAST ? BISECT_LEAST : n > BISECT_MOST ? BISECT_MOST : n;
+	for (uint32_t i = 0; i < n; i++) {
+		osr_prng_shuffle(&prng, b.host, b.n_hosts);
+		sum += bisect_once(&b);
+	}
+	*ebb = (uint32_t)(sum / n);
+	return OSR_OK;
+}
+
+/* ---- the choice -------------------------------------------------------------------------------- */
 
 static const struct osr_param params[] = {
 	OSR_SWEEP_MAX_VLS, OSR_SWEEP_STABLE, OSR_SWEEP_REBALANCE, { NULL }

@@ -182,6 +182,10 @@ uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *fabric, uint64_t gui
  */
 void osr_name_clean(char *name);
 
+/* Which of n texts (offsets into `names`, 0 for none) stand there twice. False: no memory. O(bytes). */
+bool osr_names_repeated(const char *names, const uint32_t *text, uint32_t n, bool *repeated);
+#define OSR_NAME_WITH_GUID "%s 0x%016" PRIx64 /* how these are shown */
+
 /*
  * Name of a switch or terminal for messages: its own, with its GUID behind it if another one is called so, or
  * "0x<guid>" written into buf. Port 0 is called as its switch.

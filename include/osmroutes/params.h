@@ -16,6 +16,7 @@
 #define OSMROUTES_PARAMS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <osmroutes/status.h>
@@ -60,5 +61,15 @@ enum osr_status osr_values_set(struct osr_values *values, const struct osr_param
 
 /* A whole text as a number: decimal, 010 too, or with 0x before it. No sign, no blank. */
 bool osr_parse_uint(const char *text, uint64_t *value);
+
+/* The likeliest of some words for one that is none of them: set `word`, offer all, take `best` if it is near. */
+struct osr_guess {
+	const char *word, *best;
+	unsigned distance;
+};
+
+void osr_guess_offer(struct osr_guess *guess, const char *candidate);
+/* ": did you mean \"dfsssp\"?" written into buf, or "". */
+const char *osr_guess_say(const struct osr_guess *guess, char *buf, size_t size);
 
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <osmroutes/engine.h>
-#include <osmroutes/names.h>
+#include <osmroutes/params.h>
 
 #include "cli/cli.h"
 #include "cli/source.h"

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/names.h>
 #include <osmroutes/params.h>
 #include <osmroutes/pgft.h>
 
@@ -22,6 +21,7 @@
 #include "io/endports.h"
 #include "io/ids.h"
 #include "io/lines.h"
+#include "names/names.h"
 
 #define PLACE_NAME_SIZE 128
 #define MAX_RANKS 65535

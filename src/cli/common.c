@@ -10,7 +10,7 @@
 
 #include <osmroutes/arena.h>
 #include <osmroutes/clock.h>
-#include <osmroutes/names.h>
+#include <osmroutes/fabric.h>
 
 #include "cli/output.h"
 #include "conf/posix_threads.h"

@@ -7,13 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <osmroutes/names.h>
-
 #include "cli/input.h"
 #include "cli/cli.h"
 #include "io/netfile.h"
 #include "io/net.h"
 #include "io/lines.h"
+#include "names/names.h"
 
 const char *cli_input_name(const struct cli_input *in)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/names.h>
+#include <osmroutes/params.h>
 
 #include "cli/cli.h"
 #include "cli/source.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <osmroutes/names.h>
+#include <osmroutes/params.h>
 
 #include "cli/cli.h"
 #include "core/data/carry.h"

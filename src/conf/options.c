@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/names.h>
+#include <osmroutes/params.h>
 #include <sys/stat.h>
 
 #include <xxhash.h>

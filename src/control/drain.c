@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/names.h>
 #include <osmroutes/set.h>
+
+#include "names/names.h"
 
 #define MAX_PARTS 1024 /* that are drained or held down */
 #define MAX_ROWS (2 * MAX_PARTS)

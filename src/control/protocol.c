@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/names.h>
+#include "names/names.h"
 
 #define MAX_RANKS (UINT32_C(1) << 16)
 

@@ -9,9 +9,8 @@
 #ifndef OSR_IO_ENDPORTS_H
 #define OSR_IO_ENDPORTS_H
 
-#include <osmroutes/names.h>
-
 #include "io/lines.h"
+#include "names/names.h"
 
 struct osr_endports {
 	const struct osr_fabric *f;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/names.h>
+#include <osmroutes/fabric.h>
 
 static const uint64_t guid_base[OSR_NET_N_TYPES] = {
 	[OSR_NET_CA] = 0x100000,

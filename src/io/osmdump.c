@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/names.h>
-
 #include "io/keyed.h"
 #include "io/netfile.h"
 #include "io/pathsl.h"
+#include "names/names.h"
 
 #define HOPS_UNKNOWN 255
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <osmroutes/names.h>
+#include <osmroutes/fabric.h>
 
 void osr__log_flush(struct osm_opensm *osm)
 {

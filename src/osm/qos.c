@@ -107,10 +107,12 @@ static uint8_t coming_vls(const struct osm_opensm *osm, const osm_physp_t *osm_p
 /* A table as in a MAD, where each byte has two VLs: an even SL's in the upper half. */
 static uint64_t packed(const uint8_t *vl)
 {
-	uint64_t raw = 0;
+	uint8_t bytes[8];
+	uint64_t raw;
 
 	for (unsigned i = 0; i < 8; i++)
-		((uint8_t *)&raw)[i] = (uint8_t)(vl[2 * i] << 4 | vl[2 * i + 1]);
+		bytes[i] = (uint8_t)(vl[2 * i] << 4 | vl[2 * i + 1]);
+	memcpy(&raw, bytes, sizeof(raw));
 	return raw;
 }
 
@@ -136,6 +138,9 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 		return;
 	routing = &slot->result.routing;
 	fabric = &slot->result.fabric;
+	for (uint8_t sl = 0; sl < OSR_MAX_VLS && !routing->sl2vl; sl++)
+		if (slot->used_vls & (1u << sl))
+			ib_slvl_table_set(table, sl, sl);
 	memcpy(&raw, table, sizeof(raw));
 	/* The tables an engine brought for this pair of ports. */
 	if (routing->sl2vl && osm_node_get_type(osm_physp->p_node) != IB_NODE_TYPE_SWITCH) {
@@ -148,9 +153,6 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 			raw = packed(routing->sl2vl[routing->sl2vl_row[s] +
 						    in * (fabric->sw_n_ports[s] + 1u) + out]);
 	}
-	for (uint8_t sl = 0; sl < OSR_MAX_VLS && !routing->sl2vl; sl++)
-		if (slot->used_vls & (1u << sl))
-			ib_slvl_table_set((ib_slvl_table_t *)&raw, sl, sl);
 	raw = masked(raw, coming_vls(ctx->plugin->osm, osm_physp));
 	memcpy(table, &raw, sizeof(raw));
 }

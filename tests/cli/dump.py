@@ -26,36 +26,33 @@ class Dump:
             self.add(near, far)
         self.lft, self.lids_of = {}, collections.defaultdict(set)
         for line in read('opensm-lfts.dump'):
-            head = re.match(r'Unicast lids .* guid 0x(\w+)', line)
-            entry = re.match(r'0x(\w+) (\d+) (?:.* portguid 0x(\w+))?', line)
-            if head:
+            if line.startswith('0x'):
+                lid, port, _ = line.split(' ', 2)
+                self.lft[sw, int(lid, 16)] = int(port)
+                self.lids_of[line.partition(' portguid 0x')[2][:16]].add(int(lid, 16))
+            elif head := re.match(r'Unicast lids .* guid 0x(\w+)', line):
                 sw = int(head.group(1), 16)
-            elif entry:
-                self.lft[sw, int(entry.group(1), 16)] = int(entry.group(2))
-                self.lids_of[entry.group(3)].add(int(entry.group(1), 16))
         self.sl2vl, self.names, self.name_of, same = {}, {}, {}, {}
         for line in read('opensm-sl2vl.dump'):
-            head = re.match(r'(Switch|Channel Adapter) 0x(\w+), base LID \w+, "(.*)"', line)
-            if head:
-                guid = int(head.group(2), 16)
-                self.names[head.group(3)], self.name_of[guid] = guid, head.group(3)
-            elif line and line[0].isdigit():
+            if line[:1].isdigit():
                 pair, vls = line.split(':')
                 i, o = pair.split()
                 if vls not in same:
                     same[vls] = [int(vl) for vl in vls.split()]
                 self.sl2vl[guid, int(i), int(o)] = same[vls]
+            elif head := re.match(r'(?:Switch|Channel Adapter) 0x(\w+), base LID \w+, "(.*)"', line):
+                guid = int(head.group(1), 16)
+                self.names[head.group(2)], self.name_of[guid] = guid, head.group(2)
         # by (GUID of an end port, LID); in the short form, which is that of default, by (GUID of the senders' switch, LID).
         self.sl, self.by_switch = {}, False
         for line in read('opensm-path-sl.dump'):
-            head = re.match(r'(?:Switch|Channel Adapter|Senders on switch) 0x(\w+)', line)
-            if head:
-                guid, self.by_switch = int(head.group(1), 16), line.startswith('Senders')
-            elif line:
+            if line.startswith('0x'):
                 lid, sls = line.split(' : ')
                 for i, sl in enumerate(sls if self.by_switch else [sls]):
                     if sl != '-':
                         self.sl[guid, int(lid, 16) + i] = int(sl, 16 if self.by_switch else 10)
+            elif head := re.match(r'(?:Switch|Channel Adapter|Senders on switch) 0x(\w+)', line):
+                guid, self.by_switch = int(head.group(1), 16), line.startswith('Senders')
         self.groups = {}
 
     def add(self, near, far):
@@ -131,9 +128,13 @@ class Dump:
             cables[guid].append(dict(_port(port, 0, guid, n_vls), peer=_hex(far), peer_port=far_port))
         for (guid, lid), port in self.lft.items():
             lfts[guid].append((lid, port))
-        digits = {id(table): ''.join('%x' % vl for vl in table) for table in self.sl2vl.values()}
+        digits = {i: ''.join('%x' % vl for vl in table) for i, table in {id(t): t for t in self.sl2vl.values()}.items()}
         for (guid, i, o), table in self.sl2vl.items():
             own[guid].append((i, o, digits[id(table)]))
+        # By a pair of ports that has no table nothing goes on.
+        for guid, n in self.n_ports.items():
+            ports = [p for p in range(n + 1) if not p or (guid, p) in self.cable or (guid, p) in self.at]
+            own[guid] += [(i, o, 'f' * 16) for i in ports for o in ports[1:] if i != o and (guid, i, o) not in self.sl2vl]
         nodes, top = [], 1 + max(to for _, to in self.lft)
         for lid, (switch, port, guid) in self.ends.items():
             # Two to the LMC are the LIDs with the GUID of its port.
@@ -148,7 +149,7 @@ class Dump:
             for to, out in lfts[guid]:
                 lft[to] = out
             (common, _), = collections.Counter(table for _, _, table in own[guid]).most_common(1) or [('f' * 16, 0)]
-            node.update(n_ports=self.n_ports[guid], ports=[here] + cables[guid], lft=lft.hex(),
+            node.update(n_ports=self.n_ports[guid], ports=[here] + cables[guid], lft=lft.hex(), mft={MLID: self.groups.get(guid, ())},
                         sl2vl={'common': common, 'others': [row for row in own[guid] if row[2] != common]})
         tables, rows = oracle.Tables({'nodes': nodes}), {}
         for end in tables.ends:

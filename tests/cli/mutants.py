@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """mutants.py OSMROUTES [N [FIRST]]
 
-Tables made wrong on purpose: N mutants (default 430, more than 200 of them wrong; from number FIRST on) of right dumps, each judged twice. Here, every packet
-that exists is sent through the tables hop by hop; `osmroutes check` reads the same files. Each fault found
+Tables made wrong on purpose: N mutants (default 430, more than 200 of them wrong; from number FIRST on) of right dumps, each judged three times.
+Here, every packet that exists is sent through the tables hop by hop; `osmroutes check` reads the same files. Each fault found
 here must be named there, with switch, LID and ports; nothing may be named there that is not found here.
 Many mutants are not wrong (another shortest port, an SL that closes no cycle): those must stay unnoticed.
+The oracle of the live tests says the same of what goes wrong and of credit loops.
 """
 import collections
 import json
@@ -263,6 +264,24 @@ def check_witness(judge, report):
     return steps and all((a, b) in judge.deps['replies'] for a, b in zip(steps, steps[1:] + steps[:1]))
 
 
+def ask_oracle(dump, judge, name):
+    """Packets that are lost or loop have no defined dependencies: there the oracle follows none."""
+    tables, kinds = dump.tables(15), {fault[0] for fault in judge.faults}
+    rows, groups = tables.rows, [(MLID, 0)] if dump.groups else []
+    members = [end for end in tables.ends if end.port in tables.switches[end.switch].mft[MLID]]
+    used = {sl for row in rows.values() for sl in row} - {255}
+    lost = bool(kinds & {'loop', 'hole', 'wrong port', 'dead end'})
+    said = {'routes': bool(tables.routes().problems), 'groups': bool(tables.multicast_problems(MLID, members))}
+    mine = {'routes': lost, 'groups': bool(kinds & {'multicast loop', 'multicast split'})}
+    if not lost:
+        said.update(one_way=tables.cycles(rows) != [], replies=tables.cycles(rows, replies=True, multicast=groups) != [])
+        mine.update({kind: judge.cyclic(kind) for kind in ('one_way', 'replies')})
+        if judge.wide:
+            said['any_sl'], mine['any_sl'] = tables.cycles() != [], judge.cyclic('any_sl')
+    if said != mine or not lost and kinds & {'SL2VL', 'sender'} and not tables.sl2vl_problems(used):
+        sys.exit('%s: the oracle says %s, by hand it is %s, %s' % (name, said, mine, kinds))
+
+
 def compare(dump, name, look=None, wide=False):
     """True if the tables are wrong; a difference of opinions ends the test. look(judge, report): more
     to compare."""
@@ -288,6 +307,7 @@ def compare(dump, name, look=None, wide=False):
                                                                              report['loop']))
     if all_of_it and not check_witness(judge, report):
         sys.exit('%s: the loop that is named is none: %s' % (name, report['loop']))
+    ask_oracle(dump, judge, name)
     if look:
         look(judge, report)
     wrong = bool(judge.faults) or all_of_it

@@ -85,8 +85,8 @@ def cable(workdir):
                    'the first tables have not come back')
         opensm.check_own_log()
     with running(os.path.join(workdir, 'refused'), 'tree-3', 'p2sssp', options={'qos': 'FALSE'}, plugin_conf=CONF) as (fabric, opensm):
-        said = ask(fabric, 'drain', 'leaf-0:4', '--wait=4000', good=False)
-        expect('no new tables yet' in said and uses(fabric.tables(), 'leaf-0', 4) > 0, said)
+        said = ask(fabric, 'drain', 'leaf-1:3', '--wait=4000', good=False)
+        expect('no new tables yet' in said and uses(fabric.tables(), 'leaf-1', 3) > 0, said)
         expect([p['state'] for p in ask(fabric, 'drain')] == ['asked'], 'out, by tables that use it')
 
 

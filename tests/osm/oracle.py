@@ -244,8 +244,12 @@ class Tables:
                     leave[s] += sources[s] * lids[t]
                     enter[t] += sources[s] * lids[t]
         shares = [(hops, sum(links))] + list(zip(leave, links)) + list(zip(enter, links))
-        shares += [share for s in n for t in {t for t, _ in self.switches[s].next.values()} if s != t
-                   for share in self._share_between(s, t, sources, lids)]
+        # A cable that alone joins its ends is the only way of one of them towards any switch, such as the first of its part.
+        for s in n:
+            first = self.dist[next(v for v in n if self.dist[s][v] >= 0)]
+            above = {t for t, _ in self.switches[s].next.values() if first[t] < first[s]}
+            shares += [share for t in above for ends in ((s, t), (t, s)) if len(above) == 1
+                       for share in self._share_between(*ends, sources, lids)]
         return max(-(-routes // among) for routes, among in shares if among) if sum(links) else 0
 
     def _share_between(self, s, t, sources, lids):
@@ -565,19 +569,14 @@ class Dependencies:
                 if p not in s.next:
                     continue
                 u, q = s.next[p]
-                if q in self.t.switches[u].mft.get(mlid, ()):
-                    self._multicast_hop(mlid, sl, v, p, u, q)
-
-    def _multicast_hop(self, mlid, sl, v, p, u, q):
-        here, there = self.t.switches[v], self.t.switches[u]
-        came = [i for i, (w, o) in here.next.items() if o in self.t.switches[w].mft.get(mlid, ())]
-        before = {here.table(i, p)[sl] for i in came + list(here.hosts) + [0] if i != p}
-        for o in there.mft.get(mlid, ()):
-            if o in there.next and o != q:
-                after = there.table(q, o)[sl]
-                for vl in before:
-                    c = ((v, p), (u, o))
-                    self.deps[c] = self.deps.get(c, 0) | 1 << (vl * 16 + after)
+                there = self.t.switches[u]
+                came = [i for i, (w, o) in s.next.items() if o in self.t.switches[w].mft.get(mlid, ())]
+                before = {s.table(i, p)[sl] for i in came + list(s.hosts) + [0] if i != p} - {15}
+                for o in there.mft.get(mlid, ()):
+                    after = there.table(q, o)[sl]
+                    for vl in before if o in there.next and o != q and after != 15 else ():
+                        c = ((v, p), (u, o))
+                        self.deps[c] = self.deps.get(c, 0) | 1 << (vl * 16 + after)
 
     def edges(self):
         """Vertices are numbers: channel * 16 + VL."""

@@ -8,7 +8,7 @@
 #include <osmroutes/routing.h>
 #include "faults.h"
 #include "tables.h"
-#include <osmroutes/names.h>
+#include "names/names.h"
 
 /*
  * Pieces of all sizes up to 280 kB, zeroed or not, of which the younger ones are given back now and then: each is aligned

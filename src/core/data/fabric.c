@@ -4,13 +4,15 @@
  * arrays of fabric.h. Switches are sorted once, by GUID; everything else falls into order by
  * walking switch after switch and port after port, so no other sort is needed.
  */
-#include <osmroutes/names.h>
+#include <osmroutes/fabric.h>
 #include <osmroutes/set.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <xxhash.h>
 
 /* A growing array of plain records. */
 struct vec {
@@ -577,6 +579,34 @@ static void find_components(struct build *w)
 
 		component[s] = lowest == s ? fabric->n_components++ : component[lowest];
 	}
+}
+
+bool osr_names_repeated(const char *names, const uint32_t *text, uint32_t n, bool *repeated)
+{
+	uint32_t room = 64, *first;
+
+	while (room < 2 * (uint64_t)n)
+		room *= 2;
+	/* An open hash table of the first of each text, plus 1. */
+	first = calloc(room, sizeof(*first));
+	if (!first)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		const char *own = names + text[i];
+		uint32_t at = (uint32_t)XXH3_64bits(own, strlen(own)) & (room - 1);
+
+		repeated[i] = false;
+		if (!text[i])
+			continue;
+		while (first[at] && strcmp(names + text[first[at] - 1], own) != 0)
+			at = (at + 1) & (room - 1);
+		if (first[at])
+			repeated[i] = repeated[first[at] - 1] = true;
+		else
+			first[at] = i + 1;
+	}
+	free(first);
+	return true;
 }
 
 /* The offset of a name with the GUID behind it. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <osmroutes/names.h>
 #include <osmroutes/params.h>
 
 #include <assert.h>
@@ -7,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#define GUESS_LENGTH 48 /* bytes that a guess compares */
 /* Names and values are an administrator's: quote at most this much of them in a sentence. */
 #define QUOTE 80
 
@@ -68,6 +68,58 @@ static bool parse_enum(const char *words, const char *text, uint64_t *value)
 			return false;
 		words += n + 1;
 	}
+}
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+	unsigned m = a < b ? a : b;
+
+	return m < c ? m : c;
+}
+
+/* Levenshtein's edit distance, one row at a time, over as many bytes as a guess compares. */
+static unsigned edit_distance(const char *a, size_t a_len, const char *b)
+{
+	unsigned row[GUESS_LENGTH + 1];
+	unsigned n = (unsigned)strnlen(b, GUESS_LENGTH);
+
+	for (unsigned j = 0; j <= n; j++)
+		row[j] = j;
+	for (unsigned i = 0; i < GUESS_LENGTH && i < a_len; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i + 1;
+		for (unsigned j = 0; j < n; j++) {
+			unsigned cost = min3(row[j + 1] + 1, row[j] + 1, diagonal + (a[i] != b[j]));
+
+			diagonal = row[j + 1];
+			row[j + 1] = cost;
+		}
+	}
+	return row[n];
+}
+
+void osr_guess_offer(struct osr_guess *guess, const char *candidate)
+{
+	size_t first = strcspn(candidate, " \t,;");
+	unsigned distance = edit_distance(candidate, first, guess->word);
+
+	/* Node descriptions are long: one that holds the word is what was meant. */
+	if (strlen(guess->word) > 2 && strcasestr(candidate, guess->word))
+		distance = 0;
+	/* A guess that shares less than half of its letters would only confuse. */
+	if (distance * 2 > first || (guess->best && distance >= guess->distance))
+		return;
+	guess->best = candidate;
+	guess->distance = distance;
+}
+
+const char *osr_guess_say(const struct osr_guess *guess, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (guess->best)
+		snprintf(buf, size, ": did you mean \"%.100s\"?", guess->best);
+	return buf;
 }
 
 /* All names of the table, comma separated; cut off where buf ends. */

@@ -51,7 +51,8 @@ struct moves_scratch {
 	uint32_t n_order;
 	uint32_t *next;   /* [n_switches] where they sent to when the tree was laid out */
 	uint32_t *len;    /* [n_switches] channels of that way, and one; OSR_NONE: there is none */
-	uint32_t *flow;   /* [n_switches] end ports that send through */
+	uint32_t *flow;   /* [n_switches] end ports that send through, of the branch, or */
+	bool all_flows;   /* of all */
 	uint32_t *branch; /* [n_switches] those that send over the hot channel, in this order */
 	uint32_t n_branch;
 	uint8_t *in;   /* [n_switches] and still do */
@@ -128,56 +129,91 @@ static inline uint32_t moves_next(const struct osr__moves *m, const uint8_t *row
 
 /* ---- one tree --------------------------------------------------------------------------------- */
 
-/* The tree of d, with lengths and flows, and the branch of it that sends over the hot channel. */
+/* The tree of d with its lengths, and the branch of it that sends over the hot channel, with its flows. */
 static void moves_lay_out(struct osr__moves *m, uint32_t d)
 {
 	const struct osr_fabric *fabric = m->f;
 	const uint8_t *row = moves_row(m, d);
 	struct moves_scratch *x = m->scratch;
-	uint32_t n_order = 0, *len = x->len, *next = x->next, *order = x->order, *flow = x->flow;
-	uint32_t root = fabric->dest_switch[d], near = fabric->chan_src[x->hot];
-	uint32_t *stack = x->branch;
-	bool over = near != root && osr__moves_channel(m, near, row[near]) == x->hot;
+	uint32_t n_order = 0, *len = x->len, *next = x->next, *order = x->order, hot = x->hot;
+	uint32_t root = fabric->dest_switch[d], near = fabric->chan_src[hot], *branch = x->branch;
+	const uint16_t *settled =
+		m->settled ? m->settled + (size_t)root * fabric->n_switches : NULL;
+	uint32_t n = settled ? m->n_settled[root] : fabric->n_switches;
+	uint8_t *in = x->in;
 
-	/* From each switch to one whose way is known, and back; what ends or comes back is no way. */
 	memset(len, 0, fabric->n_switches * sizeof(*len));
+	memset(in, 0, fabric->n_switches);
 	len[root] = 1;
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t n = 0, v = s, far;
+	/* A way that is as short as it can be goes on by a switch that is settled before. */
+	for (; settled && n_order + 1 < n; n_order++) {
+		uint32_t v = settled[n_order + 1], c = osr__moves_channel(m, v, row[v]), u;
+
+		if (c == OSR_NONE || !len[u = fabric->chan_dst[c]])
+			break;
+		next[v] = u;
+		len[v] = len[u] + 1;
+		in[v] = in[u] | (c == hot);
+		order[n_order] = v;
+	}
+	/* Then from each switch to one whose way is known, and back; what ends or comes back is no way. */
+	for (uint32_t i = settled ? n_order + 1 : 0; i < n; i++) {
+		uint32_t depth = 0, v = settled ? settled[i] : i, far;
 
 		while (!len[v]) {
 			uint32_t c = osr__moves_channel(m, v, row[v]);
 
 			len[v] = OSR_NONE;
-			stack[n++] = v;
+			branch[depth++] = v;
 			if (c == OSR_NONE)
 				break;
+			in[v] = c == hot;
 			next[v] = fabric->chan_dst[c];
 			v = next[v];
 		}
-		for (far = len[v]; n; len[v] = far) {
-			v = stack[--n];
+		for (far = len[v]; depth; len[v] = far) {
+			v = branch[--depth];
 			if (far == OSR_NONE)
 				continue;
 			far++;
+			in[v] |= in[next[v]];
 			order[n_order++] = v;
 		}
 	}
-	memcpy(flow, fabric->sw_sources, fabric->n_switches * sizeof(*flow));
-	for (uint32_t i = n_order; i-- > 0;)
-		flow[next[order[i]]] += flow[order[i]];
-	memset(x->in, 0, fabric->n_switches);
-	x->n_branch = 0;
-	for (uint32_t i = 0; over && i < n_order; i++) {
-		uint32_t v = order[i];
-
-		if (v != near && !x->in[next[v]])
-			continue;
-		x->in[v] = 1;
-		x->branch[x->n_branch++] = v;
-	}
 	x->n_order = n_order;
 	x->work -= fabric->n_switches;
+	x->n_branch = 0;
+	x->all_flows = false;
+	if (!in[near])
+		return;
+	/* Ascending, but those before that another one sends through. */
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t depth = 0;
+
+		for (uint32_t v = s; in[v] == 1; v = next[v], depth++)
+			in[v] = 2;
+		x->n_branch += depth;
+		for (uint32_t v = s, i = x->n_branch; depth--; v = next[v])
+			branch[--i] = v;
+	}
+	for (uint32_t i = 0; i < x->n_branch; i++)
+		x->flow[branch[i]] = fabric->sw_sources[branch[i]];
+	for (uint32_t i = x->n_branch; --i;)
+		x->flow[next[branch[i]]] += x->flow[branch[i]];
+}
+
+/* The flows of all the tree, before something is moved. */
+static void moves_find_flows(struct osr__moves *m)
+{
+	struct moves_scratch *x = m->scratch;
+	uint32_t *flow = x->flow;
+
+	if (x->all_flows)
+		return;
+	memcpy(flow, m->f->sw_sources, m->f->n_switches * sizeof(*flow));
+	for (uint32_t i = x->n_order; i-- > 0;)
+		flow[x->next[x->order[i]]] += flow[x->order[i]];
+	x->all_flows = true;
 }
 
 /* Another LID of the same port on this port of v: they are to differ. */
@@ -353,6 +389,7 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 		    !moves_is_way(m, d, v, c, &way.longer))
 			continue;
 		x->work--;
+		moves_find_flows(m);
 		if (m->open)
 			moves_open(m, d, fabric->chan_dst[c]);
 		if (moves_load_after(m, d, v, &way) <= limit && way.n_even <= 1 &&
@@ -457,6 +494,7 @@ static bool moves_return(struct osr__moves *m, uint32_t d, uint32_t v, uint8_t e
 	moves_lay_out(m, d);
 	if (!x->n_branch)
 		return false;
+	moves_find_flows(m);
 	moves_mark_way(m, d, v);
 	if (most != ANY_LOAD &&
 	    (!moves_is_way(m, d, v, c, &way.longer) || moves_load_after(m, d, v, &way) > most))

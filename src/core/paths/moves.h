@@ -32,8 +32,10 @@
 
 struct osr__moves {
 	const struct osr_fabric *f;
-	uint8_t *lft;         /* [n_dests * n_switches] ports, or */
-	bool hops;            /* hops */
+	uint8_t *lft; /* [n_dests * n_switches] ports, or */
+	bool hops;    /* hops */
+	/* NULL, or osr_spf.order and n_order: trees of shortest paths are laid out faster by them. */
+	const uint16_t *settled, *n_settled;
 	uint64_t *load;       /* [n_channels] of these tables */
 	const uint32_t *unit; /* [n_channels] of load for each route; NULL: 1 */
 	uint64_t goal;        /* no channel above it */

@@ -171,6 +171,8 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	*moves = (struct osr__moves){ .f = fabric,
 				      .lft = spf->hop,
 				      .hops = true,
+				      .settled = spf->order,
+				      .n_settled = spf->n_order,
 				      .load = osr_alloc(scratch, m, sizeof(*moves->load)),
 				      .unit = spf_scratch->mixed ? spf->unit : NULL,
 				      .open = true };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * names.h - nodes by what people call them: the one reader of names for command lines, files and the control
- * socket, and the guess at what was meant.
+ * socket.
  *
  *	node-017		the node description, or the id in the file
  *	0x0002c90300a1b2c3	GUID of the node or port; also without 0x and zeros, or as S-0002c90300a1b2c3
@@ -11,8 +11,8 @@
  *
  * The first of these forms that fits some nodes decides. Each may be followed by :PORT.
  */
-#ifndef OSMROUTES_NAMES_H
-#define OSMROUTES_NAMES_H
+#ifndef OSR_NAMES_H
+#define OSR_NAMES_H
 
 #include <osmroutes/fabric.h>
 
@@ -56,21 +56,7 @@ enum osr_status osr_names_find(struct osr_names *names, const char *word, unsign
 /* All nodes that the word, without a port, fits best: hit[0 .. n_hits-1], in the order of their rows' texts. */
 uint32_t osr_names_all(struct osr_names *names, const char *word, unsigned kinds);
 
-/* Which of n texts (offsets into `names`, 0 for none) stand there twice. False: no memory. O(bytes). */
-bool osr_names_repeated(const char *names, const uint32_t *text, uint32_t n, bool *repeated);
-
-/* How names that are repeated are shown: the GUID follows; and how much of such a text is the node's own. */
-#define OSR_NAME_WITH_GUID "%s 0x%016" PRIx64
+/* How much of a name as it is shown, with its GUID perhaps, is the node's own. */
 size_t osr_name_own(const char *shown, uint64_t guid);
-
-/* The likeliest of some words for one that is none of them: set `word`, offer all, take `best` if it is near. */
-struct osr_guess {
-	const char *word, *best;
-	unsigned distance;
-};
-
-void osr_guess_offer(struct osr_guess *guess, const char *candidate);
-/* ": did you mean \"dfsssp\"?" written into buf, or "". */
-const char *osr_guess_say(const struct osr_guess *guess, char *buf, size_t size);
 
 #endif

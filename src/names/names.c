@@ -4,17 +4,14 @@
  * whole names among them. So are GUIDs and LIDs, written in one way. Lists of 65,000 hosts are looked up in it while
  * OpenSM waits.
  */
-#include <osmroutes/names.h>
+#include "names/names.h"
+
 #include <osmroutes/params.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <xxhash.h>
-
-#define GUESS_LENGTH 48 /* bytes that a guess compares */
 
 struct osr__name_word {
 	const char *at; /* in the text of the row, or a number of its own */
@@ -335,35 +332,7 @@ enum osr_status osr_names_find(struct osr_names *names, const char *word, unsign
 	return OSR_OK;
 }
 
-/* ---- repeated names ------------------------------------------------------------------------- */
-
-bool osr_names_repeated(const char *names, const uint32_t *text, uint32_t n, bool *repeated)
-{
-	uint32_t room = 64, *first;
-
-	while (room < 2 * (uint64_t)n)
-		room *= 2;
-	/* An open hash table of the first of each text, plus 1. */
-	first = calloc(room, sizeof(*first));
-	if (!first)
-		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		const char *own = names + text[i];
-		uint32_t at = (uint32_t)XXH3_64bits(own, strlen(own)) & (room - 1);
-
-		repeated[i] = false;
-		if (!text[i])
-			continue;
-		while (first[at] && strcmp(names + text[first[at] - 1], own) != 0)
-			at = (at + 1) & (room - 1);
-		if (first[at])
-			repeated[i] = repeated[first[at] - 1] = true;
-		else
-			first[at] = i + 1;
-	}
-	free(first);
-	return true;
-}
+/* ---- how repeated names are shown ------------------------------------------------------------ */
 
 size_t osr_name_own(const char *shown, uint64_t guid)
 {
@@ -374,58 +343,4 @@ size_t osr_name_own(const char *shown, uint64_t guid)
 	return len >= sizeof(tail) && !strcmp(shown + len - sizeof(tail) + 1, tail)
 		       ? len - sizeof(tail) + 1
 		       : len;
-}
-
-/* ---- guesses -------------------------------------------------------------------------------- */
-
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-	unsigned m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
-/* Levenshtein's edit distance, one row at a time, over as many bytes as a guess compares. */
-static unsigned edit_distance(const char *a, size_t a_len, const char *b)
-{
-	unsigned row[GUESS_LENGTH + 1];
-	unsigned n = (unsigned)strnlen(b, GUESS_LENGTH);
-
-	for (unsigned j = 0; j <= n; j++)
-		row[j] = j;
-	for (unsigned i = 0; i < GUESS_LENGTH && i < a_len; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = i + 1;
-		for (unsigned j = 0; j < n; j++) {
-			unsigned cost = min3(row[j + 1] + 1, row[j] + 1, diagonal + (a[i] != b[j]));
-
-			diagonal = row[j + 1];
-			row[j + 1] = cost;
-		}
-	}
-	return row[n];
-}
-
-void osr_guess_offer(struct osr_guess *guess, const char *candidate)
-{
-	size_t first = strcspn(candidate, " \t,;");
-	unsigned distance = edit_distance(candidate, first, guess->word);
-
-	/* Node descriptions are long: one that holds the word is what was meant. */
-	if (strlen(guess->word) > 2 && strcasestr(candidate, guess->word))
-		distance = 0;
-	/* A guess that shares less than half of its letters would only confuse. */
-	if (distance * 2 > first || (guess->best && distance >= guess->distance))
-		return;
-	guess->best = candidate;
-	guess->distance = distance;
-}
-
-const char *osr_guess_say(const struct osr_guess *guess, char *buf, size_t size)
-{
-	buf[0] = '\0';
-	if (guess->best)
-		snprintf(buf, size, ": did you mean \"%.100s\"?", guess->best);
-	return buf;
 }
