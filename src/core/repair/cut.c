@@ -319,11 +319,14 @@ enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *d
 		lost = settle(w, d, row);
 	if (w->no_memory)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of earlier sweeps");
-	if (lost != OSR_NONE)
+	if (lost != OSR_NONE) {
+		w->again = !w->front[d];
+		w->front[d] = 1;
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"no path from switch %s to LID %u agrees with the lanes of the "
 				"tables that are kept",
 				osr_switch_name(fabric, lost, buf), fabric->dest_lid[d]);
+	}
 	count_routes(w, d, row, 0, 1);
 	for (uint32_t i = 0; i < t->n; i++)
 		w->r.stable.n_moved +=

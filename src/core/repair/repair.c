@@ -19,20 +19,20 @@
  * Why a repair is right: routes of the baseline that are whole rise in its certificate; every other route is
  * entered in the order as a whole, from its first channel to the LID, when its switch attaches, to switches whose
  * routes are there and stay there. Why it ends: a tree is settled by a breadth-first search, each call of
- * escape() fixes one more switch for good, and there are two attempts.
+ * escape() fixes one more switch for good, each attempt is one of MAX_TRIES.
  *
  * Paths. In the tree of a LID the switches whose path is dead are settled from those that are not, so every path
  * is as short as the lanes allow. Where some switch finds none: by SL, the pair gets another SL; where one order
  * holds for all SLs, it goes along the spanning tree of multicast, all of whose turns are in the order. If that
- * fails, too, the attempt is repeated without what the last sweep had. What leaves no path, or too much load, may be
- * asked again with spare lanes: turns that are not used go on on idle lanes, and by SL all that is cut gets the SL that
- * serves.
+ * fails, too, the attempt is repeated with its tree first, and at last without what the last sweep had. What leaves no
+ * path, or too much load, may be asked again with spare lanes: turns that are not used go on on idle lanes, and by SL
+ * all that is cut gets the SL that serves.
  *
  * From the outside in:
  *	osr_repair()
  *	  repairable()			does anything forbid it?
  *	  repair_again()		nothing has changed
- *	  repair_try()			one attempt, and another one:
+ *	  repair_try()			attempts; in each of them:
  *	    osr__repair_carry()		  the last sweep's tables, in today's numbering
  *	    osr__repair_tables()	  the baseline's tables
  *	    osr__repair_order()		  the turns that they take, and an order
@@ -46,6 +46,7 @@
 
 #include <string.h>
 
+#define MAX_TRIES 4
 #define MAX_ATTEMPTS                                                                               \
 	50000 /* of finding room for SLs of earlier on new tables: some tenths of a second */
 
@@ -244,46 +245,62 @@ static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
 
 /* ---- an attempt ------------------------------------------------------------------------------ */
 
-/* From the tables of before to those of today; if that fails, once more without what the last sweep had. */
-static enum osr_status repair_try(const struct osr_job *job, bool spare, bool like_last,
-				  struct osr_diag *why)
+/*
+ * From the tables of before to those of today. A tree that finds no way because others were first is the first in the
+ * next attempt; the last one forgets the last sweep.
+ */
+static enum osr_status repair_try(const struct osr_job *job, bool spare, struct osr_diag *why)
 {
 	struct osr_arena_mark scratch = osr_arena_mark(job->scratch),
 			      arena = osr_arena_mark(job->arena);
-	struct repair w = { .job = job,
-			    .f = job->fabric,
-			    .base = baseline_of(job->previous),
-			    .last = job->previous,
-			    .like_last = like_last,
-			    .spare = spare,
-			    .attempts = UINT64_MAX };
-	enum osr_status st;
+	const struct osr_result *last = job->previous, *base = baseline_of(last);
+	uint8_t *front = osr_calloc(job->scratch, job->fabric->n_dests, 1);
+	bool like_last = base != last, over = !front;
+	enum osr_status st = front ? OSR_OK : osr__repair_nomem(why);
 
-	take_lanes(&w, &w.base->routing,
-		   job->request.max_vls < OSR_MAX_VLS ? job->request.max_vls : OSR_MAX_VLS);
-	st = osr__repair_carry(&w, &w.last->fabric, &w.last->routing, job->scratch, &w.lately, why);
-	if (!st)
-		st = osr__repair_alloc(&w, why);
-	if (!st)
-		st = osr__repair_tables(&w, job->arena, why);
-	if (!st && w.n_lanes)
-		st = osr__repair_order(&w, why);
-	if (!st)
-		st = osr__repair_mcast(&w, why);
-	if (!st) {
-		osr__repair_add_last(&w);
-		osr__repair_loads(&w);
+	for (unsigned tries = 1; !over; tries++) {
+		struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+		struct repair w = { .job = job,
+				    .f = job->fabric,
+				    .base = base,
+				    .last = last,
+				    .like_last = like_last,
+				    .spare = spare,
+				    .front = front,
+				    .attempts = UINT64_MAX };
+
+		take_lanes(&w, &base->routing,
+			   job->request.max_vls < OSR_MAX_VLS ? job->request.max_vls : OSR_MAX_VLS);
+		st = osr__repair_carry(&w, &last->fabric, &last->routing, job->scratch, &w.lately,
+				       why);
+		if (!st)
+			st = osr__repair_alloc(&w, why);
+		if (!st)
+			st = osr__repair_tables(&w, job->arena, why);
+		if (!st && w.n_lanes)
+			st = osr__repair_order(&w, why);
+		if (!st)
+			st = osr__repair_mcast(&w, why);
+		if (!st) {
+			osr__repair_add_last(&w);
+			osr__repair_loads(&w);
+		}
+		for (unsigned first = 1; first + 1; first--)
+			for (uint32_t d = 0; !st && d < w.f->n_dests; d++)
+				if (!front[d] == !first)
+					st = osr__repair_cut(&w, d, why);
+		if (!st)
+			st = osr__repair_balance(&w, why);
+		if (!st)
+			st = hand_over(&w, why);
+		osr_arena_reset(job->scratch, mark);
+		if (st)
+			osr_arena_reset(job->arena, arena);
+		over = st != OSR_NOT_APPLICABLE || tries == MAX_TRIES || !(w.again || like_last);
+		like_last &= w.again && tries + 1 < MAX_TRIES;
 	}
-	for (uint32_t d = 0; !st && d < w.f->n_dests; d++)
-		st = osr__repair_cut(&w, d, why);
-	if (!st)
-		st = osr__repair_balance(&w, why);
-	if (!st)
-		st = hand_over(&w, why);
 	osr_arena_reset(job->scratch, scratch);
-	if (st)
-		osr_arena_reset(job->arena, arena);
-	return st == OSR_NOT_APPLICABLE && like_last ? repair_try(job, spare, false, why) : st;
+	return st;
 }
 
 enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_diag *why)
@@ -306,7 +323,7 @@ enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_dia
 	st = spare ? OSR_NOT_APPLICABLE : repair_again(job, why);
 	if (st != OSR_NOT_APPLICABLE)
 		return st;
-	return repair_try(job, spare || in_use, job->previous->baseline != NULL, why);
+	return repair_try(job, spare || in_use, why);
 }
 
 /* ---- when there is time ---------------------------------------------------------------------- */

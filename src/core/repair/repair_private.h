@@ -58,6 +58,8 @@ struct repair {
 	bool no_memory;   /* while lanes were looked for */
 	bool longer;      /* all shortest paths of a switch were refused */
 	bool other_sl;    /* by SL: pairs that find no path on their SLs get others */
+	bool again;       /* a tree found no path, and has not been first yet */
+	uint8_t *front;   /* [n_dests] trees that found no path in an earlier attempt: first */
 	uint32_t n_lanes; /* by port: SLs; 0: no certificate */
 	uint32_t n_vls;   /* lanes of the order */
 	uint16_t *inject; /* [n_channels] by turn: lanes on which end ports send */
