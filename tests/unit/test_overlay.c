@@ -9,11 +9,12 @@
 
 #include "fabrics.h"
 #include "tables.h"
+#include "topos.h"
 
 #define MAX_ENTRIES 4096
 
 struct set {
-	struct test_fabric t;
+	struct osr_fabric f;
 	struct osr_arena tables, scratch, result;
 	struct osr_routing base, out;
 	struct osr_diag diag;
@@ -24,7 +25,7 @@ static enum osr_status apply(struct set *x, const struct osr_overlay_entry *e, u
 	enum osr_status st;
 
 	x->diag.text[0] = 0;
-	st = osr_overlay_apply(&x->t.f, &x->base, e, n, &x->scratch, &x->result, &x->out, &x->diag);
+	st = osr_overlay_apply(&x->f, &x->base, e, n, &x->scratch, &x->result, &x->out, &x->diag);
 	assert_true(!st == !x->diag.text[0]);
 	assert_int_equal(x->scratch.in_use, 0);
 	return st;
@@ -35,29 +36,13 @@ static void drop(struct set *x)
 	osr_arena_free(&x->tables);
 	osr_arena_free(&x->scratch);
 	osr_arena_free(&x->result);
-	test_fabric_free(&x->t);
 }
 
-/* Two levels, every spine on every leaf; `lmc` for the hosts. */
-static void draw_tree(struct set *x, uint32_t leaves, uint32_t spines, uint32_t hosts, uint8_t lmc)
+static void draw(struct set *x, const char *what, int lmc, enum table_kind kind)
 {
-	uint32_t leaf[16], spine[16];
-	struct draft d;
-
-	*x = (struct set){ 0 };
-	draft_new(&d);
-	d.lmc = lmc;
-	for (uint32_t i = 0; i < leaves; i++)
-		leaf[i] = draft_switch(&d);
-	for (uint32_t i = 0; i < spines; i++)
-		spine[i] = draft_switch(&d);
-	for (uint32_t i = 0; i < leaves; i++)
-		for (uint32_t h = 0; h < hosts; h++)
-			draft_host(&d, leaf[i]);
-	for (uint32_t i = 0; i < leaves; i++)
-		for (uint32_t k = 0; k < spines; k++)
-			draft_link(&d, leaf[i], spine[k]);
-	draft_build(&d, &x->t, "tree");
+	*x = (struct set){ .diag = { "" } };
+	topo_fabric(what, NULL, lmc, &x->tables, &x->f);
+	table_make(kind, &x->f, &x->tables, 1, &x->base);
 }
 
 static bool is_keyed(const struct osr_fabric *f, uint32_t d)
@@ -70,7 +55,7 @@ static bool is_keyed(const struct osr_fabric *f, uint32_t d)
 /* Another spine for some LIDs on some leaves. */
 static uint32_t random_entries(const struct set *x, uint64_t *seed, struct osr_overlay_entry *e)
 {
-	const struct osr_fabric *f = &x->t.f;
+	const struct osr_fabric *f = &x->f;
 	uint32_t n = 0;
 
 	for (uint32_t d = 0; d < f->n_dests; d++)
@@ -87,7 +72,7 @@ static uint32_t random_entries(const struct set *x, uint64_t *seed, struct osr_o
 
 static void judge(struct set *x, const struct osr_overlay_entry *e, uint32_t n)
 {
-	const struct osr_fabric *f = &x->t.f;
+	const struct osr_fabric *f = &x->f;
 	struct osr_verdict fast, slow;
 	uint32_t at = 0;
 
@@ -113,11 +98,12 @@ static void test_on_trees(void **state)
 
 	for (unsigned round = 0; round < 60; round++) {
 		struct set x;
+		char what[32];
 		uint32_t n;
 
-		draw_tree(&x, 2 + round % 5, 1 + round % 4, 1 + round % 3, 1 + round % 3);
-		table_make(round % 2 ? TABLE_UPDOWN : TABLE_SHORTEST, &x.t.f, &x.tables, round,
-			   &x.base);
+		snprintf(what, sizeof(what), "tree m=%u,%u w=1,%u", 1 + round % 3, 2 + round % 5,
+			 1 + round % 4);
+		draw(&x, what, 1 + (int)(round % 3), round % 2 ? TABLE_UPDOWN : TABLE_SHORTEST);
 		n = random_entries(&x, &seed, e);
 		assert_true(n < MAX_ENTRIES);
 		assert_int_equal(apply(&x, e, n), OSR_OK);
@@ -133,29 +119,12 @@ static bool closes_cycle(struct set *x, const struct osr_overlay_entry *e, uint3
 	struct osr_routing r;
 	uint32_t length;
 
-	table_copy(&x->t.f, &x->base, &arena, &r);
+	table_copy(&x->f, &x->base, &arena, &r);
 	for (uint32_t i = 0; i < n; i++)
 		r.lft[(size_t)e[i].dest * r.n_switches + e[i].sw] = e[i].port;
-	length = table_loop(&x->t.f, &r, OSR_CLAIM_MULTICAST);
+	length = table_loop(&x->f, &r, OSR_CLAIM_MULTICAST);
 	osr_arena_free(&arena);
 	return length > 0;
-}
-
-static void draw_ring(struct set *x)
-{
-	struct draft d;
-
-	*x = (struct set){ 0 };
-	draft_new(&d);
-	d.lmc = 1;
-	for (uint32_t i = 0; i < 5; i++)
-		draft_switch(&d);
-	for (uint32_t i = 0; i < 5; i++)
-		draft_link(&d, i, (i + 1) % 5);
-	for (uint32_t i = 0; i < 5; i++)
-		draft_host(&d, i);
-	draft_build(&d, &x->t, "ring");
-	table_make(TABLE_UPDOWN, &x->t.f, &x->tables, 1, &x->base);
 }
 
 /* Clockwise around a ring, from some switches to some LIDs; behind the first all go on so. */
@@ -163,18 +132,18 @@ static uint32_t clockwise(const struct set *x, uint64_t *seed, struct osr_overla
 {
 	uint32_t n = 0;
 
-	for (uint32_t k = 0; k < x->t.f.n_dests; k++) {
+	for (uint32_t k = 0; k < x->f.n_dests; k++) {
 		uint32_t reach = (uint32_t)(test_random(seed) % 8 ? test_random(seed) % 3 : 4);
 
-		for (uint32_t s = 0; s < 5 && is_keyed(&x->t.f, k); s++) {
-			uint32_t c = x->t.f.chan_row[s];
-			uint32_t away = (x->t.f.dest_switch[k] + 5 - s) % 5;
+		for (uint32_t s = 0; s < 5 && is_keyed(&x->f, k); s++) {
+			uint32_t c = x->f.chan_row[s];
+			uint32_t away = (x->f.dest_switch[k] + 5 - s) % 5;
 
 			if (!away || away > reach)
 				continue;
-			while (x->t.f.chan_dst[c] != (s + 1) % 5)
+			while (x->f.chan_dst[c] != (s + 1) % 5)
 				c++;
-			e[n++] = (struct osr_overlay_entry){ s, k, x->t.f.chan_port[c] };
+			e[n++] = (struct osr_overlay_entry){ s, k, x->f.chan_port[c] };
 		}
 	}
 	return n;
@@ -187,7 +156,7 @@ static void test_cycles(void **state)
 	uint64_t seed = 5;
 	struct set x;
 
-	draw_ring(&x);
+	draw(&x, "torus dims=5", 1, TABLE_UPDOWN);
 	for (unsigned round = 0; round < 300; round++) {
 		uint32_t n = clockwise(&x, &seed, e);
 		enum osr_status st = apply(&x, e, n);
@@ -199,7 +168,7 @@ static void test_cycles(void **state)
 			struct osr_verdict v;
 
 			assert_int_equal(st, OSR_OK);
-			st = osr_check(&x.t.f, &x.out, &x.scratch, &v, &x.diag);
+			st = osr_check(&x.f, &x.out, &x.scratch, &v, &x.diag);
 			/* A random mix may loop; the checker says so. */
 			assert_true(!st || strstr(x.diag.text, "loop"));
 			n_good += !st;
@@ -216,15 +185,14 @@ static void test_bad_entries(void **state)
 	uint32_t first, keyed, leaf, own;
 	struct set x;
 
-	draw_tree(&x, 3, 2, 2, 1);
-	table_make(TABLE_UPDOWN, &x.t.f, &x.tables, 1, &x.base);
-	for (keyed = 0; !is_keyed(&x.t.f, keyed); keyed++)
+	draw(&x, "tree m=2,3 w=1,2", 1, TABLE_UPDOWN);
+	for (keyed = 0; !is_keyed(&x.f, keyed); keyed++)
 		;
 	first = keyed - 1;
-	for (leaf = 0; !x.t.f.sw_sources[leaf] || leaf == x.t.f.dest_switch[keyed]; leaf++)
+	for (leaf = 0; !x.f.sw_sources[leaf] || leaf == x.f.dest_switch[keyed]; leaf++)
 		;
-	own = x.t.f.dest_switch[keyed];
-	e[0] = (struct osr_overlay_entry){ leaf, first, x.t.f.chan_port[x.t.f.chan_row[leaf]] };
+	own = x.f.dest_switch[keyed];
+	e[0] = (struct osr_overlay_entry){ leaf, first, x.f.chan_port[x.f.chan_row[leaf]] };
 	assert_int_equal(apply(&x, e, 1), OSR_INVAL); /* LID offset 0 */
 	e[0].dest = keyed;
 	assert_int_equal(apply(&x, e, 1), OSR_OK);
@@ -234,13 +202,12 @@ static void test_bad_entries(void **state)
 	assert_int_equal(apply(&x, e, 1), OSR_INVAL); /* at its end already */
 	e[0] = (struct osr_overlay_entry){ leaf, keyed, 1 };
 	assert_int_equal(apply(&x, e, 1), OSR_INVAL); /* to a host */
-	e[0] = (struct osr_overlay_entry){ leaf, x.t.f.n_dests, 5 };
+	e[0] = (struct osr_overlay_entry){ leaf, x.f.n_dests, 5 };
 	assert_int_equal(apply(&x, e, 1), OSR_INVAL);
-	e[0] = (struct osr_overlay_entry){ x.t.f.n_switches, keyed, 5 };
+	e[0] = (struct osr_overlay_entry){ x.f.n_switches, keyed, 5 };
 	assert_int_equal(apply(&x, e, 1), OSR_INVAL);
 	drop(&x);
-	draw_tree(&x, 3, 2, 2, 1);
-	table_make(TABLE_UPDOWN_SL, &x.t.f, &x.tables, 1, &x.base);
+	draw(&x, "tree m=2,3 w=1,2", 1, TABLE_UPDOWN_SL);
 	assert_int_equal(apply(&x, e, 0), OSR_NOT_APPLICABLE);
 	drop(&x);
 }
@@ -257,7 +224,7 @@ static enum osr_status overlay_once(void *ctx, struct osr_arena *scratch, struct
 	const struct overlay *o = ctx;
 	struct osr_routing out;
 
-	return osr_overlay_apply(&o->x->t.f, &o->x->base, o->e, o->n, scratch, result, &out, diag);
+	return osr_overlay_apply(&o->x->f, &o->x->base, o->e, o->n, scratch, result, &out, diag);
 }
 
 static void test_memory(void **state)
@@ -266,8 +233,7 @@ static void test_memory(void **state)
 	uint64_t seed = 3;
 	struct set x;
 
-	draw_tree(&x, 4, 3, 2, 2);
-	table_make(TABLE_UPDOWN, &x.t.f, &x.tables, 1, &x.base);
+	draw(&x, "tree m=2,4 w=1,3", 2, TABLE_UPDOWN);
 	o.x = &x;
 	o.n = random_entries(&x, &seed, o.e);
 	assert_true(test_starve(overlay_once, &o) > 0);
