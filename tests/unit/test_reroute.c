@@ -59,6 +59,19 @@ static struct slot *free_slot(struct life *x)
 	abort();
 }
 
+static struct osr_job job_of(const struct life *x, const struct osr_result *previous,
+			     struct osr_arena *scratch, struct osr_arena *arena,
+			     struct osr_diag *diag)
+{
+	return (struct osr_job){ .engine = x->engine,
+				 .values = &x->values,
+				 .request = x->req,
+				 .previous = previous,
+				 .scratch = scratch,
+				 .arena = arena,
+				 .diag = diag };
+}
+
 #define NO_ENTRY SIZE_MAX
 
 /* The entry of the same switch for the same LID in other tables, if it leads anywhere. */
@@ -166,12 +179,7 @@ static void assert_same_unprepared(struct life *x, const struct osr_result *now)
 {
 	struct osr_arena scratch = { 0 }, result = { 0 };
 	struct osr_result baseline, last = *current(x), again = { .fabric = now->fabric };
-	const struct osr_job job = { .engine = x->engine,
-				     .values = &x->values,
-				     .request = x->req,
-				     .previous = &last,
-				     .scratch = &scratch,
-				     .arena = &result };
+	const struct osr_job job = job_of(x, &last, &scratch, &result, NULL);
 	const struct osr_routing *r = &now->routing, *s = &again.routing;
 	struct osr_sweep sweep;
 
@@ -326,13 +334,7 @@ static void step(struct life *x)
 	struct osr_result *now = &slot->result;
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
-	const struct osr_job job = { .engine = x->engine,
-				     .values = &x->values,
-				     .request = x->req,
-				     .previous = current(x),
-				     .scratch = &scratch,
-				     .arena = &slot->arena,
-				     .diag = &diag };
+	const struct osr_job job = job_of(x, current(x), &scratch, &slot->arena, &diag);
 	const struct osr_stable *s;
 	struct osr_sweep sweep;
 
@@ -758,6 +760,7 @@ static void test_refused(void **state)
 	struct osr_result now = { 0 };
 	struct osr_verdict judged;
 	struct osr_sweep sweep;
+	struct osr_job job;
 	struct life x;
 
 	start(&x, osr_engine_find("dfsssp"),
@@ -773,15 +776,8 @@ static void test_refused(void **state)
 	       (size_t)x.now->result.routing.n_vls * x.now->result.routing.n_channels *
 		       sizeof(*x.now->result.routing.rank));
 	faults_build(&x.faults, &arena, &now.fabric);
-	assert_int_equal(osr_sweep(&(struct osr_job){ .engine = x.engine,
-						      .values = &x.values,
-						      .request = x.req,
-						      .previous = current(&x),
-						      .scratch = &scratch,
-						      .arena = &arena,
-						      .diag = &diag },
-				   &now, &sweep),
-			 OSR_OK);
+	job = job_of(&x, current(&x), &scratch, &arena, &diag);
+	assert_int_equal(osr_sweep(&job, &now, &sweep), OSR_OK);
 	assert_true(sweep.refused && !now.routing.stable.kept);
 	assert_non_null(strstr(now.routing.stable.why, "the check refused"));
 	assert_string_equal(diag.text, "");
@@ -801,13 +797,7 @@ static enum osr_status sweep_once(void *ctx, struct osr_arena *scratch, struct o
 {
 	const struct starved *s = ctx;
 	struct osr_result now = { .fabric = *s->f };
-	const struct osr_job job = { .engine = s->x->engine,
-				     .values = &s->x->values,
-				     .request = s->x->req,
-				     .previous = current(s->x),
-				     .scratch = scratch,
-				     .arena = result,
-				     .diag = diag };
+	const struct osr_job job = job_of(s->x, current(s->x), scratch, result, diag);
 	struct osr_verdict judged;
 	struct osr_sweep sweep;
 	enum osr_status st = osr_sweep(&job, &now, &sweep);

@@ -107,85 +107,76 @@ static void test_first_member(void **state)
 	test_fabric_free(&t);
 }
 
-static void says(const struct osr_fabric *f, const struct osr_fault *fault, const char *expected)
-{
-	struct osr_diag diag = { "" };
-
-	osr_fault_say(f, fault, &diag);
-	assert_string_equal(diag.text, expected);
-}
-
-/* A fault of each kind is said with its own switch, ports, LID and figures. */
+/*
+ * A fault of each kind is said with its own switch, ports, LID and figures. On a ring of 4 destination 7 is LID 8, of
+ * the host of sw-3 at its port 3, and destination 3 is LID 4, of sw-3 itself; end port 1 is the host of sw-0.
+ */
 static void test_sentences(void **state)
 {
-	struct osr_fault x = { .sw = 2,
-			       .term = OSR_NONE,
-			       .in = 3,
-			       .out = 1,
-			       .sl = 6,
-			       .vl = 9,
-			       .mlid = 0xc0ab,
-			       .n_hosts = 7,
-			       .n_switches = 4 };
-	char a[32], b[32], c[32], lid[64], text[256];
-	const char *sw, *other;
+	static const struct {
+		enum osr_fault_kind kind;
+		uint32_t dest, n_hosts, term;
+		uint8_t in, vl;
+		const char *says;
+	} cases[] = {
+		{ OSR_FAULT_HOLE, 7, 7, OSR_NONE, 3, 9,
+		  "switch sw-2 has no entry for LID 8 (host-1007): 7 hosts cut off" },
+		{ OSR_FAULT_DEAD_END, 7, 7, OSR_NONE, 3, 9,
+		  "switch sw-2 sends LID 8 (host-1007) out of port 1, which leads to no switch: 7 "
+		  "hosts cut off" },
+		{ OSR_FAULT_WRONG_PORT, 7, 7, OSR_NONE, 3, 9,
+		  "switch sw-2 sends LID 8 (host-1007) out of port 1, but it is attached to port "
+		  "3: 7 hosts cut off" },
+		{ OSR_FAULT_LOOP, 7, 7, OSR_NONE, 3, 9,
+		  "LID 8 (host-1007) is forwarded in a loop of 4 switches, through switch sw-2 "
+		  "port 1: 7 hosts cut off" },
+		{ OSR_FAULT_LOOP, 7, 1, OSR_NONE, 3, 9,
+		  "LID 8 (host-1007) is forwarded in a loop of 4 switches, through switch sw-2 "
+		  "port 1: 1 host cut off" },
+		/* No packet between hosts is addressed to port 0 of a switch. */
+		{ OSR_FAULT_HOLE, 3, 7, OSR_NONE, 3, 9,
+		  "switch sw-2 has no entry for LID 4 (sw-3): 7 hosts cannot reach this switch by "
+		  "its LID; traffic between hosts is not affected" },
+		{ OSR_FAULT_SL2VL, 7, 7, OSR_NONE, 3, 9,
+		  "SL 6 is in use, but switch sw-2 from port 3 to port 1 maps it to VL 9, which "
+		  "does not work there" },
+		{ OSR_FAULT_SL2VL, 7, 7, OSR_NONE, 3, 15,
+		  "SL 6 is in use, but switch sw-2 from port 3 to port 1 drops it (VL 15)" },
+		{ OSR_FAULT_SL2VL, 7, 7, OSR_NONE, 3, OSR_VL_UNSET,
+		  "SL 6 is in use, but switch sw-2 from port 3 to port 1 has no SL2VL table" },
+		{ OSR_FAULT_SL2VL, 7, 7, OSR_NONE, OSR_NO_PATH, 9,
+		  "SL 6 is in use, but the cable at switch sw-2 port 1 has no VL 9" },
+		{ OSR_FAULT_SL2VL, 7, 7, 1, OSR_NO_PATH, 9,
+		  "SL 6 is in use, but end port host-1004 has no VL 9" },
+		{ OSR_FAULT_SL2VL, 7, 7, 1, 3, 15,
+		  "SL 6 is in use, but end port host-1004 drops it (VL 15)" },
+		{ OSR_FAULT_NO_SL, 7, 7, 1, 3, 15,
+		  "no SL is known from host-1004 to LID 8 (host-1007)" },
+		{ OSR_FAULT_GROUP_LOOP, 7, 7, 1, 3, 15,
+		  "a packet for MLID 0xc0ab comes to switch sw-2 a second time, by port 3" },
+		{ OSR_FAULT_GROUP_SPLIT, 7, 7, 1, 3, 15,
+		  "a packet for MLID 0xc0ab from switch sw-2 port 3 does not reach host-1004" },
+	};
 	struct test_fabric t;
 
-#define SAYS(...) (snprintf(text, sizeof(text), __VA_ARGS__), says(&t.f, &x, text))
 	test_fabric_ring(&t, 4, 1);
-	while (t.f.dest_switch[x.dest] != 3 || !t.f.term_weight[t.f.dest_term[x.dest]])
-		x.dest++;
-	sw = osr_switch_name(&t.f, 2, a);
-	other = osr_terminal_name(&t.f, 1, c);
-	snprintf(lid, sizeof(lid), "LID %u (%s)", t.f.dest_lid[x.dest],
-		 osr_terminal_name(&t.f, t.f.dest_term[x.dest], b));
-	SAYS("switch %s has no entry for %s: 7 hosts cut off", sw, lid);
-	x.kind = OSR_FAULT_DEAD_END;
-	SAYS("switch %s sends %s out of port 1, which leads to no switch: 7 hosts cut off", sw,
-	     lid);
-	x.kind = OSR_FAULT_WRONG_PORT;
-	SAYS("switch %s sends %s out of port 1, but it is attached to port %u: 7 hosts cut off", sw,
-	     lid, t.f.term_port[t.f.dest_term[x.dest]]);
-	x.kind = OSR_FAULT_LOOP;
-	SAYS("%s is forwarded in a loop of 4 switches, through switch %s port 1: 7 hosts cut off",
-	     lid, sw);
-	x.n_hosts = 1;
-	SAYS("%s is forwarded in a loop of 4 switches, through switch %s port 1: 1 host cut off",
-	     lid, sw);
-	/* No packet between hosts is addressed to port 0 of a switch. */
-	x.kind = OSR_FAULT_HOLE;
-	x.n_hosts = 7;
-	while (t.f.term_weight[t.f.dest_term[x.dest]])
-		x.dest = (x.dest + 1) % t.f.n_dests;
-	SAYS("switch %s has no entry for LID %u (%s): 7 hosts cannot reach this switch by its LID; "
-	     "traffic between hosts is not affected",
-	     sw, t.f.dest_lid[x.dest], osr_terminal_name(&t.f, t.f.dest_term[x.dest], b));
-	x.dest = 0;
-	while (t.f.dest_switch[x.dest] != 3 || !t.f.term_weight[t.f.dest_term[x.dest]])
-		x.dest++;
-	x.kind = OSR_FAULT_SL2VL;
-	SAYS("SL 6 is in use, but switch %s from port 3 to port 1 maps it to VL 9, which does not "
-	     "work there",
-	     sw);
-	x.vl = 15;
-	SAYS("SL 6 is in use, but switch %s from port 3 to port 1 drops it (VL 15)", sw);
-	x.vl = OSR_VL_UNSET;
-	SAYS("SL 6 is in use, but switch %s from port 3 to port 1 has no SL2VL table", sw);
-	x.in = OSR_NO_PATH;
-	x.vl = 9;
-	SAYS("SL 6 is in use, but the cable at switch %s port 1 has no VL 9", sw);
-	x.term = 1;
-	SAYS("SL 6 is in use, but end port %s has no VL 9", other);
-	x.in = 3;
-	x.vl = 15;
-	SAYS("SL 6 is in use, but end port %s drops it (VL 15)", other);
-	x.kind = OSR_FAULT_NO_SL;
-	SAYS("no SL is known from %s to %s", other, lid);
-	x.kind = OSR_FAULT_GROUP_LOOP;
-	SAYS("a packet for MLID 0xc0ab comes to switch %s a second time, by port 3", sw);
-	x.kind = OSR_FAULT_GROUP_SPLIT;
-	SAYS("a packet for MLID 0xc0ab from switch %s port 3 does not reach %s", sw, other);
-#undef SAYS
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct osr_fault fault = { .kind = cases[i].kind,
+						 .sw = 2,
+						 .dest = cases[i].dest,
+						 .term = cases[i].term,
+						 .in = cases[i].in,
+						 .out = 1,
+						 .sl = 6,
+						 .vl = cases[i].vl,
+						 .mlid = 0xc0ab,
+						 .n_hosts = cases[i].n_hosts,
+						 .n_switches = 4 };
+		struct osr_diag diag = { "" };
+
+		osr_fault_say(&t.f, &fault, &diag);
+		assert_string_equal(diag.text, cases[i].says);
+	}
 	test_fabric_free(&t);
 }
 
