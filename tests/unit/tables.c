@@ -562,14 +562,6 @@ bool table_waits_end(const struct table_waits *w)
 
 /* --- the judge ------------------------------------------------------------------------------- */
 
-struct judge {
-	const struct osr_fabric *f;
-	const struct osr_routing *r;
-	struct osr_verdict *v;
-	uint64_t *load;
-	uint32_t sls; /* of all routes there are */
-};
-
 static bool one_block(const struct osr_routing *r)
 {
 	return !r->sl2vl && (!r->sl || (r->claims & OSR_CLAIM_ANY_SL));
@@ -580,84 +572,53 @@ static bool sl_exists(const struct osr_routing *r, unsigned sl)
 	return sl < 16 && (r->sl2vl ? r->ca_sl2vl[sl] : sl) < r->n_vls;
 }
 
-static bool judge_arrives(struct judge *j, uint32_t d, uint32_t s)
+/* Every route to a LID: its SL is there, it arrives, is as short as claimed, and loads what it crosses. */
+static bool judge_dest(const struct osr_fabric *f, const struct osr_routing *r, uint32_t d,
+		       struct osr_verdict *v, uint64_t *load, uint32_t *sls)
 {
-	for (uint32_t hops = 0; hops <= j->f->n_switches; hops++) {
-		uint32_t c;
+	uint32_t dist[MAX_DRAFT_SWITCHES], path[MAX_DRAFT_SWITCHES + 1], root = f->dest_switch[d];
 
-		if (s == j->f->dest_switch[d])
-			return true;
-		c = osr_port_channel(j->f, s, *entry(j->r, d, s));
-		if (c == OSR_NONE)
-			return false;
-		s = j->f->chan_dst[c];
-	}
-	return false;
-}
-
-/* Length of a route already followed; its sources are added to the loads. */
-static uint32_t judge_load(struct judge *j, uint32_t d, uint32_t s)
-{
-	const struct osr_fabric *f = j->f;
-	uint32_t sources = f->term_weight[f->dest_term[d]] ? f->sw_sources[s] : 0, hops = 0;
-
-	for (; s != f->dest_switch[d]; hops++) {
-		uint32_t c = osr_port_channel(f, s, *entry(j->r, d, s));
-
-		j->load[c] += sources;
-		s = f->chan_dst[c];
-	}
-	return hops;
-}
-
-static bool judge_length(struct judge *j, uint32_t hops, uint32_t least)
-{
-	struct osr_verdict *v = j->v;
-
-	v->n_routes++;
-	if (hops > v->max_hops)
-		v->max_hops = hops;
-	v->n_longer += hops > least;
-	return hops == least || !(j->r->claims & OSR_CLAIM_MINIMAL);
-}
-
-static bool judge_dest(struct judge *j, uint32_t d)
-{
-	const struct osr_fabric *f = j->f;
-	uint32_t dist[MAX_DRAFT_SWITCHES], root = f->dest_switch[d];
-
-	if (*entry(j->r, d, root) != f->term_port[f->dest_term[d]])
+	if (*entry(r, d, root) != f->term_port[f->dest_term[d]])
 		return false;
 	test_distances(f, root, dist);
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		if (j->r->sl && dist[s] != OSR_NONE) {
-			unsigned sl = j->r->sl[(size_t)d * f->n_switches + s];
-
-			if (!sl_exists(j->r, sl))
-				return false;
-			j->sls |= 1u << sl;
-		}
 	for (uint32_t s = 0; s < f->n_switches; s++) {
+		uint32_t at = s, hops = 0, c;
+
 		if (dist[s] == OSR_NONE) {
-			if (*entry(j->r, d, s) != OSR_NO_PATH)
+			if (*entry(r, d, s) != OSR_NO_PATH)
 				return false;
-			j->v->n_no_path++;
+			v->n_no_path++;
 			continue;
 		}
-		if (!judge_arrives(j, d, s))
+		if (r->sl) {
+			unsigned sl = r->sl[(size_t)d * f->n_switches + s];
+
+			if (!sl_exists(r, sl))
+				return false;
+			*sls |= 1u << sl;
+		}
+		while (at != root && hops <= f->n_switches) {
+			c = osr_port_channel(f, at, *entry(r, d, at));
+			if (c == OSR_NONE)
+				return false;
+			path[hops++] = c;
+			at = f->chan_dst[c];
+		}
+		if (at != root || ((r->claims & OSR_CLAIM_MINIMAL) && hops != dist[s]))
 			return false;
-		if (s != root && !judge_length(j, judge_load(j, d, s), dist[s]))
-			return false;
+		for (uint32_t i = 0; i < hops && f->term_weight[f->dest_term[d]]; i++)
+			load[path[i]] += f->sw_sources[s];
+		v->n_routes += s != root;
+		v->n_longer += hops > dist[s];
+		v->max_hops = hops > v->max_hops ? hops : v->max_hops;
 	}
 	return true;
 }
 
-static uint32_t judge_root(const struct judge *j, uint32_t s)
+static uint32_t judge_root(const struct osr_fabric *f, const struct osr_routing *r, uint32_t s)
 {
-	const struct osr_fabric *f = j->f;
-
 	for (uint32_t hops = 0; hops <= f->n_switches; hops++) {
-		uint32_t c = j->r->mcast_parent[s];
+		uint32_t c = r->mcast_parent[s];
 
 		if (c == OSR_NONE)
 			return s;
@@ -669,70 +630,37 @@ static uint32_t judge_root(const struct judge *j, uint32_t s)
 }
 
 /* All that reach end ports have one root, and multicast has a VL. */
-static bool judge_mcast(const struct judge *j)
+static bool judge_mcast(const struct osr_fabric *f, const struct osr_routing *r)
 {
-	const struct osr_fabric *f = j->f;
-
-	if (j->r->mcast_vl >= (one_block(j->r) ? OSR_MAX_VLS : j->r->n_vls))
+	if (r->mcast_vl >= (one_block(r) ? OSR_MAX_VLS : r->n_vls))
 		return false;
 	for (uint32_t a = 0; a < f->n_switches; a++) {
-		if (judge_root(j, a) == OSR_NONE)
+		if (judge_root(f, r, a) == OSR_NONE)
 			return false;
 		for (uint32_t b = 0; b < a; b++)
 			if (f->sw_sources[a] && f->sw_sources[b] &&
 			    f->sw_component[a] == f->sw_component[b] &&
-			    judge_root(j, a) != judge_root(j, b))
+			    judge_root(f, r, a) != judge_root(f, r, b))
 				return false;
 	}
 	return true;
 }
 
-static void judge_efi(struct judge *j)
-{
-	const struct osr_fabric *f = j->f;
-	struct osr_verdict *v = j->v;
-	double fastest = 0;
-
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		fastest = f->chan_rate[c] > fastest ? f->chan_rate[c] : fastest;
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		double scaled = j->load[c];
-
-		if (f->chan_rate[c])
-			scaled = scaled * fastest / f->chan_rate[c];
-		v->efi_mean += (double)j->load[c] / f->n_channels;
-		if (j->load[c] > v->efi)
-			v->efi = j->load[c];
-		if (scaled > v->efi_per_capacity)
-			v->efi_per_capacity = scaled;
-	}
-}
-
 /* What needs a certificate, and a spanning order, has one; there are no other claims. */
-static bool judge_claims(const struct judge *j)
+static bool judge_claims(const struct osr_fabric *f, const struct osr_routing *r)
 {
-	uint32_t claims = j->r->claims,
-		 more = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
-	bool free = claims & OSR_CLAIM_DEADLOCK_FREE;
+	uint32_t more = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
 
-	if (claims & ~(more | OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_MINIMAL))
+	if (r->claims & ~(more | OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_MINIMAL))
 		return false;
-	if ((claims & OSR_CLAIM_MULTICAST) && !j->r->mcast_parent)
+	if ((r->claims & OSR_CLAIM_MULTICAST) && !r->mcast_parent)
 		return false;
 	/* Who may send on any SL must not have one dropped. */
-	for (unsigned sl = 0; j->r->sl2vl && !j->r->sl && sl < 16; sl++)
-		if (!sl_exists(j->r, sl))
+	for (unsigned sl = 0; r->sl2vl && !r->sl && sl < 16; sl++)
+		if (!sl_exists(r, sl))
 			return false;
-	return free ? j->r->rank || !j->f->n_channels : !(claims & more);
-}
-
-/* Where VL = SL and one graph serves all, every cable has the VLs of all SLs. */
-static bool judge_shared(const struct judge *j)
-{
-	for (uint32_t c = 0; c < j->f->n_channels; c++)
-		if (j->sls >> j->f->chan_vls[c])
-			return false;
-	return true;
+	return r->claims & OSR_CLAIM_DEADLOCK_FREE ? r->rank || !f->n_channels
+						   : !(r->claims & more);
 }
 
 /* Packets find their VLs on every cable, and where the claims say so every wait rises in rank. */
@@ -758,21 +686,33 @@ static bool judge_waits(const struct osr_fabric *f, const struct osr_routing *r,
 
 bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct osr_verdict *v)
 {
-	struct judge j = { .f = f, .r = r, .v = v };
 	struct osr_arena arena = { 0 };
+	uint64_t *load = make(&arena, f->n_channels, sizeof(*load));
+	uint32_t sls = 0; /* of all routes there are */
+	double fastest = 0;
 	bool ok = r->n_vls >= 1 && r->n_vls <= OSR_MAX_VLS &&
-		  (!r->granted || (r->sl && !r->sl2vl)) && judge_claims(&j);
+		  (!r->granted || (r->sl && !r->sl2vl)) && judge_claims(f, r);
 
 	*v = (struct osr_verdict){ 0 };
-	j.load = make(&arena, f->n_channels, sizeof(*j.load));
 	for (uint32_t d = 0; d < f->n_dests && ok; d++)
-		ok = judge_dest(&j, d);
-	ok = ok && (!one_block(r) || judge_shared(&j)) && (!r->mcast_parent || judge_mcast(&j)) &&
-	     judge_waits(f, r, false);
-	if (ok) {
-		judge_efi(&j);
-		v->proven = r->claims;
+		ok = judge_dest(f, r, d, v, load, &sls);
+	/* Where VL = SL and one graph serves all, every cable has the VLs of all SLs. */
+	for (uint32_t c = 0; c < f->n_channels && one_block(r); c++)
+		ok = ok && !(sls >> f->chan_vls[c]);
+	ok = ok && (!r->mcast_parent || judge_mcast(f, r)) && judge_waits(f, r, false);
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		fastest = f->chan_rate[c] > fastest ? f->chan_rate[c] : fastest;
+	for (uint32_t c = 0; c < f->n_channels && ok; c++) {
+		double scaled = load[c];
+
+		if (f->chan_rate[c])
+			scaled = scaled * fastest / f->chan_rate[c];
+		v->efi_mean += (double)load[c] / f->n_channels;
+		v->efi = load[c] > v->efi ? load[c] : v->efi;
+		if (scaled > v->efi_per_capacity)
+			v->efi_per_capacity = scaled;
 	}
+	v->proven = ok ? r->claims : 0;
 	osr_arena_free(&arena);
 	return ok;
 }
