@@ -46,54 +46,46 @@ static struct wrapped *of(void *context)
 	abort();
 }
 
+#define INNER(member, ...)                                                                         \
+	({                                                                                         \
+		const struct osm_routing_engine *inner = &of(context)->inner;                      \
+		inner->member(inner->context, ##__VA_ARGS__);                                      \
+	})
+
 static int matrices(void *context)
 {
-	struct wrapped *w = of(context);
-
-	return w->inner.build_lid_matrices(w->inner.context);
+	return INNER(build_lid_matrices);
 }
 
 static int tables(void *context)
 {
-	struct wrapped *w = of(context);
-
-	return w->inner.ucast_build_fwd_tables(w->inner.context);
+	return INNER(ucast_build_fwd_tables);
 }
 
 static void dump(void *context)
 {
-	struct wrapped *w = of(context);
-
-	w->inner.ucast_dump_tables(w->inner.context);
+	INNER(ucast_dump_tables);
 }
 
 static void sl2vl(void *context, osm_physp_t *p, uint8_t in, uint8_t out, ib_slvl_table_t *t)
 {
-	struct wrapped *w = of(context);
-
-	w->inner.update_sl2vl(w->inner.context, p, in, out, t);
+	INNER(update_sl2vl, p, in, out, t);
 }
 
 static void vlarb(void *context, osm_physp_t *p, uint8_t port, ib_vl_arb_table_t *block,
 		  unsigned length, unsigned number)
 {
-	struct wrapped *w = of(context);
-
-	w->inner.update_vlarb(w->inner.context, p, port, block, length, number);
+	INNER(update_vlarb, p, port, block, length, number);
 }
 
 static uint8_t path_sl(void *context, uint8_t hint, const ib_net16_t from, const ib_net16_t to)
 {
-	struct wrapped *w = of(context);
-
-	return w->inner.path_sl(w->inner.context, hint, from, to);
+	return INNER(path_sl, hint, from, to);
 }
 
 static ib_api_status_t stree(void *context, osm_mgrp_box_t *box)
 {
-	struct wrapped *w = of(context);
-
-	return w->inner.mcast_build_stree(w->inner.context, box);
+	return INNER(mcast_build_stree, box);
 }
 
 static void destroy(void *context)
