@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <osmroutes/check.h>
+#include <osmroutes/clock.h>
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>
 
@@ -44,10 +45,7 @@ static _Noreturn void die(const char *text)
 
 static double clock_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+	return osr_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* What is left is routed, from `before` or from nothing; the fastest of some times. */
@@ -330,18 +328,6 @@ static void gate_over_check(const struct osr_result *x, uint32_t n_runs)
 	       gate / check);
 }
 
-static void set(char *text)
-{
-	char *value = strchr(text, '=');
-	struct osr_diag diag = { "" };
-
-	if (!value)
-		die("-o NAME=VALUE");
-	*value = 0;
-	if (osr_values_set(&values, engine->params, text, value + 1, &diag))
-		die(diag.text);
-}
-
 int main(int argc, char **argv)
 {
 	struct osr_arena arena = { 0 }, scratch = { 0 };
@@ -354,6 +340,7 @@ int main(int argc, char **argv)
 	struct faults faults;
 	struct osr_lines in;
 	struct run *whole;
+	char *value;
 	int opt;
 
 	engine = osr_engine_find("dfsssp");
@@ -363,15 +350,17 @@ int main(int argc, char **argv)
 		pile |= opt == 'p';
 		transitions |= opt == 't';
 		gate |= opt == 'g';
-		if (opt == 'o')
-			set(optarg);
-		else if (opt == 'n')
+		if (opt == 'o' && (value = strchr(optarg, '='))) {
+			*value = 0;
+			if (osr_values_set(&values, engine->params, optarg, value + 1, &diag))
+				die(diag.text);
+		} else if (opt == 'n')
 			n_faults = (uint32_t)atoi(optarg);
 		else if (opt == 's')
 			seed.state = (uint64_t)atoll(optarg);
 		else if (opt == 'r')
 			rounds = (uint32_t)atoi(optarg);
-		else if (opt == '?')
+		else if (opt == '?' || opt == 'o')
 			die("-e ENGINE, -o NAME=VALUE, -n FAULTS, -s SEED, -r ROUNDS, -S, -p, -t "
 			    "or -g, and a net file");
 		if (opt != 'e')

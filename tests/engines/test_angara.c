@@ -90,27 +90,19 @@ static unsigned other_sls(const struct run *a, const struct run *b)
 }
 
 /* What the whole grid had stays proven, on as many lanes or one more. */
-static void assert_kept(const struct run *whole, const struct run *x)
+static void tally(const struct run *whole, const struct run *x, struct tally *n)
 {
 	uint32_t claims = whole->r.claims & (OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL |
 					     OSR_CLAIM_MULTICAST | OSR_CLAIM_DEADLOCK_FREE);
 
-	if ((x->verdict.proven & claims) != claims || x->r.n_vls > whole->r.n_vls + 1)
-		fail_msg("%s: claims %x became %x, %u lanes %u", x->t.name, claims,
-			 x->verdict.proven, whole->r.n_vls, x->r.n_vls);
-}
-
-static void tally(const struct run *whole, const struct run *x, struct tally *n)
-{
 	n->cases++;
 	n->no_multicast += !x->r.mcast_parent;
 	n->one_way += !(x->r.claims & OSR_CLAIM_REVERSIBLE);
-	if (!x->r.stable.kept) {
-		if (getenv("OSR_VERBOSE") && whole->r.lft)
-			printf("%s: %s\n", x->t.name, x->r.stable.why);
+	if (!x->r.stable.kept)
 		return;
-	}
-	assert_kept(whole, x);
+	if ((x->verdict.proven & claims) != claims || x->r.n_vls > whole->r.n_vls + 1)
+		fail_msg("%s: claims %x became %x, %u lanes %u", x->t.name, claims,
+			 x->verdict.proven, whole->r.n_vls, x->r.n_vls);
 	n->kept++;
 	n->pairs += (uint64_t)x->t.f.n_dests * (x->t.f.n_switches - 1);
 	n->other_sls += other_sls(whole, x);

@@ -5,21 +5,17 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include <osmroutes/clock.h>
 
 #include "srcroutes.h"
-
-static double cpu_ms(void)
-{
-	return (double)clock() * 1000 / CLOCKS_PER_SEC;
-}
 
 int main(int argc, char **argv)
 {
 	static const char *const names[] = { "bfs", "sssp", "sssp_all" };
 	uint32_t size[TORUS_MAX_DIMS + 1] = { 0 }, n = 0;
 	char *end = argc == 2 ? argv[1] : "";
-	double start = cpu_ms(), prepared;
+	double start = osr_clock_ms(CLOCK_PROCESS_CPUTIME_ID), prepared;
 	struct srcroute *route;
 	struct srcroutes r;
 
@@ -33,16 +29,16 @@ int main(int argc, char **argv)
 		      stderr);
 		return 2;
 	}
-	prepared = cpu_ms() - start;
+	prepared = osr_clock_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
 	printf("{\"torus_nodes\": %u, \"turns_added\": %u, \"pairs\": %u, \"pairs_unique\": %u",
 	       r.t.n_nodes, r.n_added, r.n_pairs - r.t.n_nodes, r.n_unique);
 	route = calloc(r.n_pairs, sizeof(*route));
 	for (int i = 0; i < N_SRCROUTES; i++) {
 		struct srcverdict v;
 
-		start = cpu_ms();
+		start = osr_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 		srcroutes_route(&r, (enum srcroutes_algorithm)i, route);
-		start = cpu_ms() - start;
+		start = osr_clock_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
 		if (!srccheck(&r.t, route, r.rank, &v)) {
 			fprintf(stderr, "osr-angara: %s\n", v.why);
 			return 1;

@@ -12,32 +12,18 @@
 /* A connection that nobody had to connect to. */
 #include "keyclient/keyclient.c"
 
-static struct osrk *connected(int fd)
-{
-	struct osrk *k = calloc(1, sizeof(*k));
-
-	insist(k != NULL, "no memory", "");
-	k->keys = json_object();
-	k->fd = fd;
-	return k;
-}
-
-static void place(struct osrk *k)
-{
-	char *said = osrk_ask(k, "{\"op\":\"place\",\"ranks\":2,\"patterns\":[\"0>1 1>0\"]}");
-
-	insist(said || k->error[0], "place", "fails without a sentence");
-	free(said);
-}
-
 static void call(struct osrk *k, unsigned which)
 {
 	struct osrk_key key;
 	int st = 0;
 
-	if (which == 0)
-		place(k);
-	else if (which == 1)
+	if (which == 0) {
+		char *said =
+			osrk_ask(k, "{\"op\":\"place\",\"ranks\":2,\"patterns\":[\"0>1 1>0\"]}");
+
+		insist(said || k->error[0], "place", "fails without a sentence");
+		free(said);
+	} else if (which == 1)
 		st = osrk_attach(k, 1);
 	else if (which == 2)
 		st = osrk_request(k, 1, 0, 0);
@@ -56,15 +42,19 @@ static void call(struct osrk *k, unsigned which)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	unsigned which = size ? data[0] % 6 : 0;
-	struct osrk *k;
+	struct osrk *k = calloc(1, sizeof(*k));
 	size_t first;
 	int fd[2];
 
-	if (size < 2)
+	insist(k != NULL, "no memory", "");
+	if (size < 2) {
+		free(k);
 		return 0;
+	}
 	first = data[1] * (size - 2) / 256;
 	insist(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd), "socket", "none");
-	k = connected(fd[0]);
+	k->keys = json_object();
+	k->fd = fd[0];
 	insist(send(fd[1], data + 2, first, 0) == (ssize_t)first, "socket", "full");
 	if (which & 1 && first) {
 		json_t *said;

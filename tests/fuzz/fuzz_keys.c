@@ -41,15 +41,6 @@ static const struct osr_routing *base_tables(void)
 	return &base.routing;
 }
 
-static struct osr_sched *keyring_sched(void)
-{
-	struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0, 0, { 0 } };
-	struct osr_sched *s = osr_sched_new(&limits);
-
-	insist(s != NULL, "no memory", "");
-	return s;
-}
-
 /* Whatever is in the scheduler: its entries can be laid over tables, or that is refused with a sentence. */
 static void keyring_use(struct osr_sched *s)
 {
@@ -103,11 +94,6 @@ static void listen_to(int fd)
 	insist(n < 0 || at == text + n || n == sizeof(text), "an answer", "that does not end");
 }
 
-static void send_all(int fd, const uint8_t *data, size_t size)
-{
-	insist(!size || send(fd, data, size, MSG_DONTWAIT) == (ssize_t)size, "socket", "full");
-}
-
 /* One connection for all inputs, with its buffers, as if it had just come. */
 static struct osr__client *connected(int *other)
 {
@@ -130,18 +116,20 @@ static struct osr__client *connected(int *other)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct osr_sched *s = keyring_sched();
+	const struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0, 0, { 0 } };
+	struct osr_sched *s = osr_sched_new(&limits);
 	struct osr_diag diag = { "" };
 	size_t first = size ? data[0] * size / 256 : 0;
 	int fd;
 	struct osr__client *client = connected(&fd);
 
-	insist(!osr_sched_fabric(s, keyring_fabric(), &diag), "the fabric", diag.text);
+	insist(s && !osr_sched_fabric(s, keyring_fabric(), &diag), "the fabric", diag.text);
 	/* In two pieces, somewhere. */
 	for (unsigned piece = 0; piece < 2; piece++) {
 		size_t n = piece ? size - first : first;
 
-		send_all(fd, data + (piece ? first : 0), n);
+		insist(!n || send(fd, data + (piece ? first : 0), n, MSG_DONTWAIT) == (ssize_t)n,
+		       "socket", "full");
 		insist(!n || osr__client_read(client), "reading", "ends");
 		while (osr__client_has_line(client))
 			answer(s, client);
