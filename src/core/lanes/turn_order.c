@@ -6,7 +6,7 @@
  *	osr__search_improve_turn()  for the routes as they are
  *	turn_weigh()		     what they weigh on each triple
  *	turn_choose_lanes()	     the lane of each turn, the order being fixed
- *	turn_edges()		     the order, the lanes being fixed: sifting (cdg.c)
+ *	osr_cdg_sift()		     the order, the lanes being fixed (cdg.c)
  */
 #include <string.h>
 
@@ -247,84 +247,49 @@ static void turn_choose_lanes(struct osr__search *w)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* The weight of each edge from (lane, c1) to the node that a turn leads to: sum[lane * OSR__TURN_HOPS + hop]. */
-static void turn_sum_edges(const struct osr__search *w, uint32_t c1, uint64_t *sum)
+struct osr_cdg osr__turn_nodes(const struct osr__search *w)
 {
-	const struct osr_fabric *fabric = w->f;
-	uint32_t v = fabric->chan_src[c1], row = fabric->chan_row[v],
-		 n = w->g.row[c1 + 1] - w->g.row[c1];
-	const uint64_t must = UINT32_MAX;
+	struct osr_cdg nodes = w->g;
 
-	for (uint32_t l = 1; l < w->n_lanes; l++)
-		memset(sum + (size_t)l * OSR__TURN_HOPS, 0, n * sizeof(*sum));
-	for (uint32_t h = 0; h < n; h++)
-		sum[h] = w->pinned[w->g.row[c1] + h] ? must : w->g.weight[w->g.row[c1] + h];
-	for (uint32_t o = row; o < fabric->chan_row[v + 1]; o++) {
-		uint32_t t01 = w->g.row[fabric->chan_rev[o]] + c1 - row;
-		const uint32_t *weight = w->triple + w->triple_row[t01];
-		const uint8_t *pinned = w->pinned + w->g.row[c1];
-		uint64_t *to = sum + (size_t)w->lane[t01] * OSR__TURN_HOPS;
-		uint32_t n_after = w->g.weight[t01] || w->pinned[t01] ? turn_n_triples(w, t01) : 0;
-
-		for (uint32_t h = 0; h < n_after; h++)
-			to[h] += weight[h];
-		for (uint32_t h = 0; w->pinned[t01] && h < n; h++)
-			to[h] += pinned[h] ? must : 0;
-	}
+	nodes.n_lanes = w->n_lanes;
+	nodes.lane = w->lane;
+	nodes.weight =
+		osr_calloc(w->scratch, (size_t)w->n_lanes * w->g.n_slots, sizeof(*nodes.weight));
+	return nodes;
 }
 
-/* The graph of nodes, lane * n_channels + channel: how many edges each has, then the edges. */
-static bool turn_edges(const struct osr__search *w, struct osr_arena *scratch, struct edges *x)
+static void turn_add(uint32_t *weight, uint32_t more)
 {
-	uint32_t m = w->f->n_channels;
-
-	x->n_chans = w->n_lanes * m;
-	x->out_row = osr_calloc(scratch, (size_t)x->n_chans + 1, sizeof(*x->out_row));
-	x->out = NULL;
-	for (int pass = 0; x->out_row && pass <= 1; pass++) {
-		for (uint32_t node = 0, c1 = 0; c1 < m; node = ++c1) {
-			turn_sum_edges(w, c1, w->cost);
-			for (uint32_t l = 0; l < w->n_lanes; l++, node += m) {
-				uint64_t *sum = w->cost + (size_t)l * OSR__TURN_HOPS;
-				struct edge *out = x->out ? x->out + x->out_row[node] : NULL;
-
-				for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++, sum++) {
-					if (!*sum)
-						continue;
-					if (out)
-						*out++ = (struct edge){
-							w->lane[t] * m +
-								osr_cdg_target(&w->g, c1, t),
-							*sum < UINT32_MAX ? (uint32_t)*sum
-									  : UINT32_MAX
-						};
-					else
-						x->out_row[node + 1]++;
-				}
-			}
-		}
-		for (uint32_t i = 0; !pass && i < x->n_chans; i++)
-			x->out_row[i + 1] += x->out_row[i];
-		x->n = x->out_row[x->n_chans];
-		if (!pass)
-			x->out = osr_alloc(scratch, x->n + (size_t)1, sizeof(*x->out));
-		if (!x->out)
-			return false;
-	}
-	return x->out_row && osr__cdg_reverse(x, scratch);
+	*weight = more < UINT32_MAX - *weight ? *weight + more : UINT32_MAX;
 }
 
 enum osr_status osr__search_improve_turn(struct osr__search *w)
 {
-	struct osr_arena *scratch = w->scratch;
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct edges x;
+	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
+	struct osr_cdg nodes;
 
 	turn_weigh(w);
 	turn_choose_lanes(w);
-	if (!turn_edges(w, scratch, &x) || !osr__cdg_sift(&x, 1, scratch, w->rank))
+	nodes = osr__turn_nodes(w);
+	if (!nodes.weight)
 		return osr__turn_nomem(w->diag);
-	osr_arena_reset(scratch, mark);
+	/* A route from lane 0 of c0, and all that take turn t of it, to the turns behind; those of the escape tree must rise. */
+	for (uint32_t c0 = 0; c0 < w->f->n_channels; c0++)
+		for (uint32_t t = w->g.row[c0]; t < w->g.row[c0 + 1]; t++) {
+			uint32_t c1 = osr_cdg_target(&w->g, c0, t), n = turn_n_triples(w, t);
+			const uint32_t *triple = w->triple + w->triple_row[t];
+			uint32_t *on = nodes.weight + (size_t)w->lane[t] * w->g.n_slots;
+
+			turn_add(&nodes.weight[t], w->pinned[t] ? UINT32_MAX : w->g.weight[t]);
+			for (uint32_t next = w->g.row[c1];
+			     (w->g.weight[t] || w->pinned[t]) && next < w->g.row[c1 + 1]; next++)
+				turn_add(&on[next], w->pinned[t] && w->pinned[next] ? UINT32_MAX
+						    : n ? triple[next - w->g.row[c1]]
+							: 0);
+		}
+	if (!osr_cdg_sift(&nodes, w->scratch, w->rank))
+		return osr__turn_nomem(w->diag);
+	osr_arena_reset(w->scratch, mark);
 	osr__search_set_reach(w);
 	return OSR_OK;
 }

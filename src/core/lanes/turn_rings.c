@@ -198,24 +198,12 @@ static void rings_feed_tree(struct turn_rings *x)
 static bool rings_sort(const struct turn_rings *x)
 {
 	const struct osr__search *w = x->w;
-	uint32_t m = w->f->n_channels;
-	struct edges graph = { .n_chans = w->n_lanes * m };
+	struct osr_cdg nodes = osr__turn_nodes(w);
 
-	graph.out_row = osr_alloc(w->scratch, (size_t)graph.n_chans + 1, sizeof(*graph.out_row));
-	graph.out = osr_alloc(w->scratch, (size_t)w->n_lanes * w->g.n_slots, sizeof(*graph.out));
-	if (osr_arena_failed(w->scratch, NULL))
-		return false;
-	for (uint32_t node = 0; node <= graph.n_chans; node++) {
-		uint32_t c = node % m;
-
-		graph.out_row[node] = graph.n;
-		for (uint32_t t = w->g.row[c]; node < graph.n_chans && t < w->g.row[c + 1]; t++)
-			if (x->feed[t] >> node / m & 1)
-				graph.out[graph.n++] =
-					(struct edge){ w->lane[t] * m + osr_cdg_target(&w->g, c, t),
-						       1 };
-	}
-	return osr__cdg_sort_edges(&graph, w->scratch, w->rank);
+	for (uint32_t l = 0; nodes.weight && l < w->n_lanes; l++)
+		for (uint32_t t = 0; t < w->g.n_slots; t++)
+			nodes.weight[(size_t)l * w->g.n_slots + t] = x->feed[t] >> l & 1;
+	return nodes.weight && osr_cdg_sort(&nodes, w->scratch, w->rank);
 }
 
 /* ---- routes ---------------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ uint32_t *osr__cdg_rows(const struct osr_fabric *fabric, struct osr_arena *scrat
 enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabric,
 			     struct osr_arena *scratch, struct osr_diag *diag)
 {
-	cdg->f = fabric;
+	*cdg = (struct osr_cdg){ .f = fabric, .n_lanes = 1 };
 	cdg->row = osr__cdg_rows(fabric, scratch, diag);
 	if (!cdg->row)
 		return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_INVAL;
@@ -45,13 +45,26 @@ enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabri
 
 /* ---- edge lists ------------------------------------------------------------------------------ */
 
+struct edge {
+	uint32_t other;  /* the node at the other end */
+	uint32_t weight; /* UINT32_MAX: must not go backward */
+};
+
+/* Edges in use, by tail (out) and by head (in). */
+struct edges {
+	uint32_t n_chans, n;
+	uint32_t *out_row, *in_row; /* [n_chans + 1] */
+	struct edge *out, *in;      /* [n] */
+};
+
 /* What it costs to make an edge backward: one that must not be costs more than all others together. */
 static int64_t cdg_cost_of(struct edge e)
 {
 	return e.weight == UINT32_MAX ? (int64_t)1 << 48 : e.weight;
 }
 
-bool osr__cdg_reverse(struct edges *x, struct osr_arena *scratch)
+/* Fills in_row and in from out_row and out. */
+static bool cdg_reverse(struct edges *x, struct osr_arena *scratch)
 {
 	size_t n = x->n_chans;
 	uint32_t *fill;
@@ -75,21 +88,25 @@ bool osr__cdg_reverse(struct edges *x, struct osr_arena *scratch)
 /* The edges of the graph by tail, in x->out. */
 static bool collect_edges(const struct osr_cdg *cdg, struct osr_arena *scratch, struct edges *x)
 {
-	uint32_t n = cdg->f->n_channels, at = 0;
+	uint32_t m = cdg->f->n_channels, n = cdg->n_lanes * m, at = 0;
 
 	*x = (struct edges){ .n_chans = n };
-	for (uint32_t e = 0; e < cdg->n_slots; e++)
+	for (size_t e = 0; e < (size_t)cdg->n_lanes * cdg->n_slots; e++)
 		x->n += cdg->weight[e] != 0;
 	x->out_row = osr_alloc(scratch, (size_t)n + 1, sizeof(*x->out_row));
 	x->out = osr_alloc(scratch, x->n, sizeof(*x->out));
 	if (!x->out_row || !x->out)
 		return false;
-	for (uint32_t c = 0; c < n; c++) {
-		x->out_row[c] = at;
+	for (uint32_t node = 0; node < n; node++) {
+		uint32_t c = node % m;
+		const uint32_t *weight = cdg->weight + (size_t)(node / m) * cdg->n_slots;
+
+		x->out_row[node] = at;
 		for (uint32_t e = cdg->row[c]; e < cdg->row[c + 1]; e++)
-			if (cdg->weight[e])
-				x->out[at++] =
-					(struct edge){ osr_cdg_target(cdg, c, e), cdg->weight[e] };
+			if (weight[e])
+				x->out[at++] = (struct edge){ (cdg->lane ? cdg->lane[e] * m : 0) +
+								      osr_cdg_target(cdg, c, e),
+							      weight[e] };
 	}
 	x->out_row[n] = at;
 	return true;
@@ -97,7 +114,7 @@ static bool collect_edges(const struct osr_cdg *cdg, struct osr_arena *scratch, 
 
 /* ---- topological order ----------------------------------------------------------------------- */
 
-bool osr__cdg_sort_edges(const struct edges *x, struct osr_arena *scratch, uint32_t *rank)
+static bool cdg_sort_edges(const struct edges *x, struct osr_arena *scratch, uint32_t *rank)
 {
 	uint32_t n = x->n_chans, head = 0, tail = 0;
 	uint32_t *in = osr_calloc(scratch, n, sizeof(*in));
@@ -125,7 +142,7 @@ bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct edges x;
-	bool sorted = collect_edges(cdg, scratch, &x) && osr__cdg_sort_edges(&x, scratch, rank);
+	bool sorted = collect_edges(cdg, scratch, &x) && cdg_sort_edges(&x, scratch, rank);
 
 	if (!osr_arena_failed(scratch, NULL))
 		osr_arena_reset(scratch, mark);
@@ -337,8 +354,9 @@ static int sift_by_label(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scratch,
-		   uint32_t *rank)
+/* Sifts rank[n_chans] for at most so many passes; false if memory ran out. */
+static bool cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scratch,
+		     uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t n = x->n_chans, most = 0;
@@ -381,6 +399,18 @@ bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scr
 	return true;
 }
 
+bool osr_cdg_sift(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct edges x;
+	bool sifted = collect_edges(cdg, scratch, &x) && cdg_reverse(&x, scratch) &&
+		      cdg_sift(&x, 1, scratch, rank);
+
+	if (!osr_arena_failed(scratch, NULL))
+		osr_arena_reset(scratch, mark);
+	return sifted;
+}
+
 #define SIFT_PASSES 3 /* 1 and 20 gave the same tables in 31 of 32 cases */
 #define DENSE 5       /* edges per channel: from there on up-down has always been better */
 
@@ -400,20 +430,19 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	if (!collect_edges(cdg, scratch, &x) || !osr__cdg_reverse(&x, scratch))
+	if (!collect_edges(cdg, scratch, &x) || !cdg_reverse(&x, scratch))
 		goto no_memory;
-	if (osr__cdg_sort_edges(&x, scratch, rank)) {
+	if (cdg_sort_edges(&x, scratch, rank)) {
 		osr_arena_reset(scratch, mark);
 		return OSR_OK;
 	}
 	osr_order_number(cdg->f, roots, place, parent, queue);
 	osr_order_updown(cdg->f, place, key);
 	osr_order_place(key, m, from, to, rank);
-	if (!osr__cdg_sift(&x, SIFT_PASSES, scratch, rank))
+	if (!cdg_sift(&x, SIFT_PASSES, scratch, rank))
 		goto no_memory;
 	if (x.n <= DENSE * m) {
-		if (!peel_order(&x, scratch, peeled) ||
-		    !osr__cdg_sift(&x, SIFT_PASSES, scratch, peeled))
+		if (!peel_order(&x, scratch, peeled) || !cdg_sift(&x, SIFT_PASSES, scratch, peeled))
 			goto no_memory;
 		for (uint32_t c = 0; c < m; c++)
 			for (uint32_t e = x.out_row[c]; e < x.out_row[c + 1]; e++) {

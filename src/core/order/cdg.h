@@ -21,7 +21,14 @@ struct osr_cdg {
 	const struct osr_fabric *f;
 	uint32_t *row; /* [n_channels + 1] */
 	uint32_t n_slots;
-	uint32_t *weight; /* [n_slots] what the routes on an edge weigh together; 0 = no edge */
+	uint32_t *
+		weight; /* [n_lanes * n_slots] what the routes on an edge weigh together; 0 = no edge */
+	/*
+	 * One, and NULL. Or of nodes (lane, channel): an edge from lane l of c1 is at l * n_slots + slot, and leads to lane[slot]
+	 * of c2. Then orders are rank[n_lanes * n_channels].
+	 */
+	uint32_t n_lanes;
+	const uint8_t *lane;
 };
 
 /* All weights zero. Memory 4 bytes per slot (sum over channels of the next switch's channels). */
@@ -40,7 +47,7 @@ static inline uint32_t osr_cdg_target(const struct osr_cdg *cdg, uint32_t c1, ui
 }
 
 /*
- * Topological order, lowest channel first among equals: true and rank[n_channels] filled if the
+ * Topological order, lowest node first among equals: true and rank[] filled if the
  * graph is acyclic. False, too, where memory ran out: scratch has failed then. O(channels + slots).
  */
 bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank);
@@ -72,38 +79,13 @@ void osr_order_updown(const struct osr_fabric *fabric, const uint32_t *place, ui
 enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 			      struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag);
 
-/* ---- any weighted graph: that of the channels, or the (lane, channel) nodes of turn.h -------------- */
-
-struct edge {
-	uint32_t other;  /* the node at the other end */
-	uint32_t weight; /* UINT32_MAX: must not go backward */
-};
-
-/* Edges in use, by tail (out) and by head (in). */
-struct edges {
-	uint32_t n_chans, n;
-	uint32_t *out_row, *in_row; /* [n_chans + 1] */
-	struct edge *out, *in;      /* [n] */
-};
-
-/*
- * Sifts a given order, rank[n_chans], for at most so many passes; false if memory ran out.
- */
-bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scratch,
-		   uint32_t *rank);
-
-/*
- * A topological order of the nodes by out_row and out; false: there is none, or memory ran out. Scratch as above.
- */
-bool osr__cdg_sort_edges(const struct edges *x, struct osr_arena *scratch, uint32_t *rank);
+/* Sifts a given order once; false if memory ran out. */
+bool osr_cdg_sift(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank);
 
 /*
  * The first slot of each channel, [n_channels + 1]. NULL: memory ran out, or there are more than 2^32, which is in diag.
  */
 uint32_t *osr__cdg_rows(const struct osr_fabric *fabric, struct osr_arena *scratch,
 			struct osr_diag *diag);
-
-/* Fills in_row and in from out_row and out. */
-bool osr__cdg_reverse(struct edges *x, struct osr_arena *scratch);
 
 #endif
