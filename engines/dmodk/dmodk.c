@@ -528,6 +528,34 @@ static enum osr_status find_tree(struct dmodk *m, const struct osr_job *job)
 	return st ? st : osr_tree_order_find(&m->p, job->scratch, &m->o, job->diag);
 }
 
+/* One lane for a whole tree, whose routes keep to the order: the certificate, and the spanning order of multicast. */
+static enum osr_status certify(const struct osr_tree_order *order, const struct osr_request *req,
+			       struct osr_arena *scratch, struct osr_arena *result,
+			       struct osr_routing *routing, struct osr_diag *diag)
+{
+	uint32_t n = order->f->n_switches, *tree = osr_alloc(scratch, n, sizeof(*tree));
+	enum osr_status st;
+
+	routing->rank = osr_alloc(result, order->f->n_channels, sizeof(*routing->rank));
+	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
+		return OSR_NOMEM;
+	/* Up the order by falling numbers, then down by rising ones: packets travel to higher ranks. */
+	for (uint32_t c = 0; c < order->f->n_channels; c++) {
+		uint32_t from = order->number[order->f->chan_src[c]],
+			 to = order->number[order->f->chan_dst[c]];
+
+		routing->rank[c] = to < from ? n - from : n + to;
+	}
+	routing->n_vls = routing->n_layers = routing->n_layers_one_way = 1;
+	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
+	if (!req->multicast)
+		return OSR_OK;
+	/* Up to the parents, cut down to what lies between end ports. */
+	st = osr_tree_order_parents(order, scratch, tree, diag);
+	routing->claims |= OSR_CLAIM_MULTICAST;
+	return st ? st : osr_mcast_take(order->f, tree, scratch, result, routing, diag);
+}
+
 static enum osr_status dmodk_route(const struct osr_job *job)
 {
 	const struct osr_request *req = &job->request;
@@ -558,8 +586,7 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 		part_flows(&m);
 	m.spf.place = NULL;
 	/* The order has one root in each component, from which a chain of neighbours leads down to every switch. */
-	st = m.up_hop ? osr_tree_order_certify(&m.o, req, job->scratch, job->arena, routing,
-					       job->diag)
+	st = m.up_hop ? certify(&m.o, req, job->scratch, job->arena, routing, job->diag)
 		      : osr_lanes_in_order(&lanes, &m.o);
 	if (st)
 		return st;

@@ -7,7 +7,6 @@
 #ifndef OSMROUTES_TREEORDER_H
 #define OSMROUTES_TREEORDER_H
 
-#include <osmroutes/engine.h>
 #include <osmroutes/pgft.h>
 
 struct osr_tree_order {
@@ -35,15 +34,6 @@ enum osr_status osr_tree_order_tiers(const struct osr_fabric *fabric, struct osr
  */
 enum osr_status osr_tree_order_parents(const struct osr_tree_order *order,
 				       struct osr_arena *scratch, uint32_t *parent,
-				       struct osr_diag *diag);
-
-/*
- * One lane for routes that keep to the order: the certificate (r->rank, claims, lanes) and, if
- * requested, the spanning order of multicast, in `result`.
- */
-enum osr_status osr_tree_order_certify(const struct osr_tree_order *order,
-				       const struct osr_request *req, struct osr_arena *scratch,
-				       struct osr_arena *result, struct osr_routing *routing,
 				       struct osr_diag *diag);
 
 #endif

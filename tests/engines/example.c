@@ -169,13 +169,26 @@ static enum osr_status example_certify(const struct updown *u, struct osr_arena 
 	return OSR_OK;
 }
 
-/* The core's spanning trees grow from the same roots: towards the parent is up. */
-static enum osr_status example_add_multicast(const struct osr_spf *s, struct osr_arena *scratch,
+/* The parent of each switch is the highest of its neighbours above. */
+static enum osr_status example_add_multicast(const struct updown *u, struct osr_arena *scratch,
 					     struct osr_arena *result, struct osr_routing *r,
 					     struct osr_diag *diag)
 {
+	const struct osr_fabric *f = u->s->f;
+	uint32_t *tree = osr_alloc(scratch, f->n_switches, sizeof(*tree));
+
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	memset(tree, 0xff, f->n_switches * sizeof(*tree));
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		uint32_t *up = &tree[f->chan_src[c]];
+
+		if (example_goes_up(u, c) &&
+		    (*up == OSR_NONE || u->number[f->chan_dst[c]] < u->number[f->chan_dst[*up]]))
+			*up = c;
+	}
 	r->claims |= OSR_CLAIM_MULTICAST;
-	return osr_mcast_order(s, scratch, result, r, diag);
+	return osr_mcast_take(f, tree, scratch, result, r, diag);
 }
 
 static enum osr_status example_route(const struct osr_job *job)
@@ -202,7 +215,7 @@ static enum osr_status example_route(const struct osr_job *job)
 	r->n_longer = example_route_all(&u, s.hop);
 	st = example_certify(&u, result, r, diag);
 	if (!st && req->multicast)
-		st = example_add_multicast(&s, scratch, result, r, diag);
+		st = example_add_multicast(&u, scratch, result, r, diag);
 	if (st)
 		return st;
 	osr_spf_finish(&s);

@@ -42,18 +42,6 @@ enum osr_status osr_mcast_take(const struct osr_fabric *fabric, const uint32_t *
 	return OSR_OK;
 }
 
-enum osr_status osr_mcast_order(const struct osr_spf *spf, struct osr_arena *scratch,
-				struct osr_arena *result, struct osr_routing *routing,
-				struct osr_diag *diag)
-{
-	uint32_t *tree = osr_alloc(scratch, spf->f->n_switches, sizeof(*tree));
-	enum osr_status st = osr_arena_failed(scratch, diag)
-				     ? OSR_NOMEM
-				     : osr_mcast_tree(spf, scratch, tree, diag);
-
-	return st ? st : osr_mcast_take(spf->f, tree, scratch, result, routing, diag);
-}
-
 void osr_mcast_towards(const struct osr_fabric *fabric, const uint32_t *parent, uint32_t root,
 		       uint32_t *out, uint32_t *queue)
 {

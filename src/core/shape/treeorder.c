@@ -18,8 +18,6 @@
 
 #include <string.h>
 
-#include <osmroutes/spf.h>
-
 #include "neighbours.h"
 
 struct tree_growth {
@@ -202,32 +200,4 @@ enum osr_status osr_tree_order_parents(const struct osr_tree_order *order,
 		depth[s] = best == OSR_NONE ? 0 : depth[fabric->chan_dst[best]] + 1;
 	}
 	return OSR_OK;
-}
-
-enum osr_status osr_tree_order_certify(const struct osr_tree_order *order,
-				       const struct osr_request *req, struct osr_arena *scratch,
-				       struct osr_arena *result, struct osr_routing *routing,
-				       struct osr_diag *diag)
-{
-	uint32_t n = order->f->n_switches, *tree = osr_alloc(scratch, n, sizeof(*tree));
-	enum osr_status st;
-
-	routing->rank = osr_alloc(result, order->f->n_channels, sizeof(*routing->rank));
-	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
-		return OSR_NOMEM;
-	/* Up the order by falling numbers, then down by rising ones: packets travel to higher ranks. */
-	for (uint32_t c = 0; c < order->f->n_channels; c++) {
-		uint32_t from = order->number[order->f->chan_src[c]],
-			 to = order->number[order->f->chan_dst[c]];
-
-		routing->rank[c] = to < from ? n - from : n + to;
-	}
-	routing->n_vls = routing->n_layers = routing->n_layers_one_way = 1;
-	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
-	if (!req->multicast)
-		return OSR_OK;
-	/* Up to the parents, cut down to what lies between end ports. */
-	st = osr_tree_order_parents(order, scratch, tree, diag);
-	routing->claims |= OSR_CLAIM_MULTICAST;
-	return st ? st : osr_mcast_take(order->f, tree, scratch, result, routing, diag);
 }
