@@ -2,7 +2,7 @@
 /*
  * See moves.h. From the outside in:
  *	osr__moves_run()	the busiest channel, again and again
- *	  moves_relieve()	  passes over its LIDs, the moves that cost least first
+ *	  moves_relieve()	  passes over its LIDs
  *	    moves_shed()	    what the tree of one LID can take off it
  *	      moves_leave()	      one switch and what sends through it
  *	  moves_return_all()	blocks that need not be sent after all
@@ -18,8 +18,6 @@
 #define MOVES_WORK 2000000
 #define MOVES_WORK_ENTRY 20
 
-/* Ways that have at most a sixteenth of the busiest load more than the old ones come first, then any. */
-#define MOVES_CHEAP 16
 /* A share off the largest load is worth half of that share of all routes that share a channel. */
 #define MOVES_PRICE 2
 
@@ -67,7 +65,6 @@ struct moves_scratch {
 		first; /* LID to begin with: after the last one that moved, which so does not move back */
 	uint8_t *
 		closed; /* [n_channels] since the last step that gained: has passed on a load, or cannot */
-	int64_t dear;      /* others of a way, at most */
 	bool passed;       /* some move only passed a load on */
 	struct made *made; /* [max_made] without sent: moves since the best tables */
 	uint32_t max_made;
@@ -392,8 +389,7 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 		moves_find_flows(m);
 		if (m->open)
 			moves_open(m, d, fabric->chan_dst[c]);
-		if (moves_load_after(m, d, v, &way) <= limit && way.n_even <= 1 &&
-		    way.others <= x->dear)
+		if (moves_load_after(m, d, v, &way) <= limit && way.n_even <= 1)
 			list[n++] = way;
 	}
 	qsort(list, n, sizeof(*list), moves_by_others);
@@ -622,34 +618,26 @@ void osr__moves_run(struct osr__moves *m)
 		memcpy(x->was, m->lft, n_entries);
 		memcpy(x->was_sent, m->sent, osr__moves_blocks(m->f) * n);
 	}
-	/* In a tree cheap moves first; elsewhere that costs half as much CPU again, for nothing in the mean. */
-	for (int any = m->sent || !m->place ? 1 : 0; any <= 1; any++) {
-		struct state gained = x->now;
+	memset(x->closed, 0, m->f->n_channels);
+	while (x->work > 0 && moves_pays(x->now.cost, shared, most, m->goal) &&
+	       (x->hot = moves_busiest(m)) != OSR_NONE) {
+		bool lighter;
+		uint64_t now;
 
+		x->passed = false;
+		lighter = moves_relieve(m);
+		if (!lighter && !m->sent)
+			break;
+		/* A load that is passed on comes to each channel once at most before something is gained. */
+		x->closed[x->hot] = !lighter || x->passed;
+		if (x->closed[x->hot])
+			continue;
 		memset(x->closed, 0, m->f->n_channels);
-		while (x->work > 0 && moves_pays(x->now.cost, shared, most, m->goal) &&
-		       (x->hot = moves_busiest(m)) != OSR_NONE) {
-			bool lighter;
-			uint64_t now;
-
-			x->dear = any ? INT64_MAX : (int64_t)(m->load[x->hot] / MOVES_CHEAP);
-			x->passed = false;
-			lighter = moves_relieve(m);
-			if (!lighter && !m->sent)
-				break;
-			/* A load that is passed on comes to each channel once at most before something is gained. */
-			x->closed[x->hot] = !lighter || x->passed;
-			if (x->closed[x->hot])
-				continue;
-			memset(x->closed, 0, m->f->n_channels);
-			now = moves_most(m);
-			if (moves_pays(x->now.cost, shared, most, now)) {
-				most = now;
-				x->now = best;
-			}
-			gained = x->now;
+		now = moves_most(m);
+		if (moves_pays(x->now.cost, shared, most, now)) {
+			most = now;
+			x->now = best;
 		}
-		moves_undo(m, gained);
 	}
 	moves_undo(m, best);
 	if (m->sent)

@@ -8,8 +8,7 @@
  * What it costs: packets of two routes meet where these share a channel, unless both go to one LID, which gets one
  * packet at a time. So a move costs its routes, times the routes to other LIDs on the new way less those on the old one.
  * The sum over all moves tells what becomes of eBB: on k-ary n-trees one percent of all shared routes is 0.2 to 0.5 %
- * of it. Moves that cost little come first. A lower load that costs more than it is worth is undone. Repairs do
- * not look at the price.
+ * of it. A lower load that costs more than it is worth is undone. Repairs do not look at the price.
  *
  * Where all branches are of one size, what is too much has to pass from channel to channel, as along the alternating
  * paths of an edge colouring, until it comes to one with room. So a move may also make one other channel as loaded as
