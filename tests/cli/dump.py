@@ -2,6 +2,7 @@
 """The dumps of one directory, as `osmroutes route --dump --ibdmchk` and opensm write them: read, changed, written
 again, and handed to the oracle. All tests that judge tables offline read them here."""
 import collections
+import itertools
 import os
 import re
 import sys
@@ -96,30 +97,28 @@ class Dump:
         return other
 
     def write(self, folder):
+        """Without path SLs no file of them."""
+        os.makedirs(folder, exist_ok=True)
+
+        def blocks(name, found, head, line, end=''):
+            with open(os.path.join(folder, name), 'w') as f:
+                for guid, rows in itertools.groupby(sorted(found.items()), lambda row: row[0][0]):
+                    f.writelines([head(guid)] + [line(*key[1:], value) for key, value in rows] + [end])
+
+        def node(guid):
+            return '%s 0x%016x, base LID 1, "x"\n' % ('Switch' if guid in self.n_ports else 'Channel Adapter', guid)
+
         with open(os.path.join(folder, 'opensm-subnet.lst'), 'w') as f:
             f.writelines(line + '\n' for line in self.subnet)
-        with open(os.path.join(folder, 'opensm-lfts.dump'), 'w') as f:
-            for s in sorted(self.n_ports):
-                f.write("Unicast lids [0-99] of switch Lid 1 guid 0x%016x ('x'):\n" % s)
-                f.writelines('0x%04x %03d # x\n' % (lid, port)
-                             for (sw, lid), port in sorted(self.lft.items()) if sw == s)
-                f.write('99 lids dumped\n')
-        with open(os.path.join(folder, 'opensm-sl2vl.dump'), 'w') as f:
-            for guid in sorted({k[0] for k in self.sl2vl}):
-                f.write('%s 0x%016x, base LID 1, "x"\n' % (
-                    'Switch' if guid in self.n_ports else 'Channel Adapter', guid))
-                f.writelines('%d %d : %s\n' % (i, o, ' '.join(map(str, vls)))
-                             for (g, i, o), vls in sorted(self.sl2vl.items()) if g == guid)
-        with open(os.path.join(folder, 'opensm-path-sl.dump'), 'w') as f:
-            for _, _, guid in sorted(self.ends.values(), key=lambda e: e[2]):
-                f.write('%s 0x%016x, base LID 1, "x"\n' % (
-                    'Switch' if guid in self.n_ports else 'Channel Adapter', guid))
-                f.writelines('0x%04x : %d\n' % (lid, sl)
-                             for (g, lid), sl in sorted(self.sl.items()) if g == guid)
-        with open(os.path.join(folder, 'opensm.mcfdbs'), 'w') as f:
-            for s in sorted(self.groups):
-                f.write('\nSwitch 0x%016x\nLID    : Out Port(s)\n0x%04X :%s\n' % (
-                    s, MLID, ''.join(' 0x%03X ' % p for p in sorted(self.groups[s]))))
+        blocks('opensm-lfts.dump', self.lft, lambda guid: "Unicast lids [0-99] of switch Lid 1 guid 0x%016x ('x'):\n" % guid,
+               lambda lid, port: '0x%04x %03d # x\n' % (lid, port), '99 lids dumped\n')
+        blocks('opensm-sl2vl.dump', self.sl2vl, node, lambda i, o, vls: '%d %d : %s\n' % (i, o, ' '.join(map(str, vls))))
+        blocks('opensm-path-sl.dump', self.sl or {}, node, lambda lid, sl: '0x%04x : %d\n' % (lid, sl))
+        if self.sl is None:
+            os.unlink(os.path.join(folder, 'opensm-path-sl.dump'))
+        blocks('opensm.mcfdbs', {(s,): ports for s, ports in self.groups.items()},
+               lambda guid: '\nSwitch 0x%016x\nLID    : Out Port(s)\n' % guid,
+               lambda ports: '0x%04X :%s\n' % (MLID, ''.join(' 0x%03X ' % p for p in sorted(ports))))
 
     def tables(self, n_vls):
         """The oracle's Tables, with .rows of SLs, as if read out of switches whose links have so many VLs."""

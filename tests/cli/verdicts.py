@@ -12,6 +12,7 @@ import shutil
 import sys
 
 from command import at, run as run_it, topology
+from dump import Dump
 
 FABRICS = ['ring-5', 'torus-4x4', 'random-12', 'dragonfly-12', 'tree-2', 'kautz-2-2']
 ENGINES = ['dfsssp', 'sssp', 'p2sssp', 'dmodk', 'angara']
@@ -87,36 +88,23 @@ def without_cable(net, engine, folder):
     return case['verdict']
 
 
-def edit(path, change):
-    with open(path, encoding='utf-8') as file:
-        text = file.read()
-    changed = change(text)
-    if changed == text:
-        sys.exit('%s: nothing to change' % path)
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write(changed)
-
-
-def drop_entry(folder):
+def drop_entry(dump):
     """The last switch loses its last entry."""
-    edit(os.path.join(folder, 'opensm-lfts.dump'),
-         lambda text: re.sub(r'0x\w+ \d+ # .*\n(?=\d+ lids dumped\n\Z)', '', text))
+    del dump.lft[max(dump.lft)]
 
 
-def drop_sl(folder):
+def drop_sl(dump):
     """SL 0 is dropped everywhere."""
-    edit(os.path.join(folder, 'opensm-sl2vl.dump'),
-         lambda text: re.sub(r'(?m)^(\d+ +\d+ +:) 0 ', r'\1 15', text))
+    for table in dump.sl2vl.values():
+        table[0] = 15
 
 
-def no_sls(folder):
-    os.unlink(os.path.join(folder, 'opensm-path-sl.dump'))
+def no_sls(dump):
+    dump.sl = None
 
 
-def all_on_sl0(folder):
-    edit(os.path.join(folder, 'opensm-path-sl.dump'),
-         lambda text: re.sub(r'(?m)(?<=: )[\da-f-]+$', lambda m: re.sub('[1-9a-f]', '0', m.group()),
-                             text))
+def all_on_sl0(dump):
+    dump.sl = dict.fromkeys(dump.sl, 0)
 
 
 def main():
@@ -127,7 +115,7 @@ def main():
         for engine in ENGINES:
             shutil.rmtree(folder, ignore_errors=True)
             what = '%s on %s' % (engine, os.path.basename(net))
-            code, text = run('route', '--json', '-e', engine, '--dump', folder, '--save', saved, net)
+            code, text = run('route', '--json', '-e', engine, '--dump', folder, '--ibdmchk', '--save', saved, net)
             said = json.loads(text)['results'][0]
             if said['status'] != 'ok':
                 continue
@@ -139,16 +127,11 @@ def main():
                  dict(file_said['answers'], verdict=file_said['verdict']))])
             counts[answers['verdict']] += 1
             counts['whatif ' + str(without_cable(net, engine, folder))] += 1
-            for spoil in (drop_entry, drop_sl, no_sls, all_on_sl0):
-                if spoil == all_on_sl0 and engine not in ('p2sssp', 'dfsssp'):
-                    continue
-                broken = at('broken')
-                shutil.rmtree(broken, ignore_errors=True)
-                shutil.copytree(folder, broken)
-                if spoil == all_on_sl0 and not re.search('(?m): .*[1-9a-f].*$', open(
-                        os.path.join(folder, 'opensm-path-sl.dump'), encoding='utf-8').read()):
-                    continue
-                spoil(broken)
+            dump = Dump(folder)
+            for spoil in (drop_entry, drop_sl, no_sls) + (all_on_sl0,) * any(dump.sl.values()):
+                spoilt, broken = dump.copy(), at('broken')
+                spoil(spoilt)
+                spoilt.write(broken)
                 first, *rest = opinions(net, broken)
                 same('%s, %s' % (what, spoil.__name__), first, rest)
                 if spoil in (drop_entry, drop_sl) and net != bare and first[2]['verdict'] != 'refuted':
