@@ -143,18 +143,18 @@ static void moves_lay_out(struct osr__moves *m, uint32_t d)
 	memset(in, 0, fabric->n_switches);
 	len[root] = 1;
 	/* A way that is as short as it can be goes on by a switch that is settled before. */
-	for (; settled && n_order + 1 < n; n_order++) {
-		uint32_t v = settled[n_order + 1], c = osr__moves_channel(m, v, row[v]), u;
+	for (uint32_t i = 1; settled && i < n; i++) {
+		uint32_t v = settled[i], c = osr__moves_channel(m, v, row[v]), u;
 
 		if (c == OSR_NONE || !len[u = fabric->chan_dst[c]])
-			break;
+			continue;
 		next[v] = u;
 		len[v] = len[u] + 1;
 		in[v] = in[u] | (c == hot);
-		order[n_order] = v;
+		order[n_order++] = v;
 	}
-	/* Then from each switch to one whose way is known, and back; what ends or comes back is no way. */
-	for (uint32_t i = settled ? n_order + 1 : 0; i < n; i++) {
+	/* Others from each switch to one whose way is known, and back; what ends or comes back is no way. */
+	for (uint32_t i = 0; i < n && n_order + 1 < n; i++) {
 		uint32_t depth = 0, v = settled ? settled[i] : i, far;
 
 		while (!len[v]) {
