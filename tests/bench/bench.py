@@ -286,7 +286,7 @@ class Bench:
 
     def lines(self):
         for name, r in self.rows.items():
-            cost = ['%.3g' % n for n in (r['cpu'], r['sent'], r['kb'] / 1e3)] if 'cpu' in r else ['-'] * 3
+            cost = ['%.3g' % n if n < 999 else '{:,.0f}'.format(n) for n in (r['cpu'], r['sent'], r['kb'] / 1e3)] if 'cpu' in r else ['-'] * 3
             if 'fails' in r:
                 figures = [r['fails']] + ['-'] * 4
             else:
