@@ -110,6 +110,10 @@ def more_lanes():
         got = [route(net, '--vls=%d' % vls) for vls in (1, 2, 3, 4, 8)]
         assert all(more['efi'] <= got[0]['efi'] and longer(more) < longer(less) + slack
                    for less, more in zip(got, got[1:])), (dims, [(g['efi'], longer(g)) for g in got])
+    # One lane is safe with any SL, too.
+    whole = generate('torus', 'dims=9x9x9')
+    one, two = (route(whole, '-o', 'any_sl=on', '--vls=%d' % vls) for vls in (1, 2))
+    assert two['proven']['any_sl'] and two['efi'] <= one['efi'], (one, two)
 
 
 ENGINES = ['osmroutes', 'dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp']

@@ -2,6 +2,7 @@
 /* See lanes.h. The table is at the end; before it, strategies that have no file of their own. */
 #include <osmroutes/lanes.h>
 
+#include "../paths/spf_private.h"
 #include "turn.h"
 
 static enum osr_status lanes_one(struct osr_lanes_job *job, bool *done)
@@ -27,6 +28,7 @@ static enum osr_status lanes_balance(struct osr_lanes_job *job, bool *done)
 {
 	(void)done;
 	osr_spf_refine(job->s, &job->opt->spf);
+	job->load = osr_spf_load(job->s);
 	job->ms_spf = job->req->clock_ms ? job->req->clock_ms() : 0;
 	job->state = OSR_LANES_ROUTED;
 	return OSR_OK;
@@ -117,8 +119,48 @@ enum osr_status osr_lanes_assign(struct osr_lanes_job *job)
 	return lanes_try_all(job);
 }
 
+#define ONE_LANE_LOAD                                                                              \
+	110 /* percent of the load of shortest paths that lanes by turn may have unasked */
+
+/*
+ * Where any SL must do, lanes by turn are taken whatever they cost. One lane does as well: where much is on the busiest
+ * link, its tables are compared, and more lanes are no worse than one.
+ */
 enum osr_status osr_lanes_route(struct osr_lanes_job *job)
 {
+	struct osr_request one_lane = *job->req;
+	struct osr_routing none = *job->r, by_turn;
+	struct osr_lanes_job one = *job;
+	struct osr_diag why = { "" };
+	struct osr_arena_mark mark, result;
+	struct osr_spf_saved paths;
+	uint64_t load;
+	enum osr_status st;
+
 	job->state = OSR_LANES_UNROUTED;
-	return lanes_try_all(job);
+	job->load = 0;
+	st = lanes_try_all(job);
+	by_turn = *job->r;
+	load = osr_spf_load(job->s);
+	if (st || by_turn.n_layers == 1 || job->opt->any_sl == OSR_ANY_SL_OFF ||
+	    job->opt->any_sl == OSR_ANY_SL_AUTO || load * 100 <= job->load * ONE_LANE_LOAD)
+		return st;
+	mark = osr_arena_mark(job->scratch);
+	result = osr_arena_mark(job->result);
+	if (osr_spf_save(job->s, job->scratch, &paths, job->diag))
+		return OSR_NOMEM;
+	osr__spf_forget(job->s);
+	*job->r = none;
+	one_lane.max_vls = 1;
+	one.req = &one_lane;
+	one.diag = &why;
+	one.state = OSR_LANES_UNROUTED;
+	st = lanes_try_all(&one);
+	if (st || osr_spf_load(job->s) >= load) {
+		*job->r = by_turn;
+		osr_spf_restore(job->s, &paths);
+		osr_arena_reset(job->result, result);
+	}
+	osr_arena_reset(job->scratch, mark);
+	return st == OSR_NOMEM ? osr_fail(job->diag, st, "%s", why.text) : OSR_OK;
 }

@@ -317,6 +317,7 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 				 osr__turn_spare(x->w, x->job->opt, turn->n_longer));
 	turn->n_longer = osr__search_count_longer(x->w);
 	turn->load = osr_spf_load(spf);
+	x->job->load = x->least;
 	*made &= turn->load * 100 <= x->least * RINGS_EVEN;
 	if (*made)
 		st = osr_spf_save(spf, scratch, &turn->paths, x->job->diag);
