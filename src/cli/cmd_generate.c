@@ -80,21 +80,6 @@ static const struct out_section made_sections[] = {
 	{ 0 },
 };
 
-static void generate_take_word(struct args *a, const char *word, struct argp_state *state)
-{
-	if (a->topo && cli_set(&a->values, a->topo->params, word, &a->run.diag))
-		argp_error(state, "%s", a->run.diag.text);
-	if (a->topo)
-		return;
-	a->topo = osr_topo_find(word);
-	if (a->topo)
-		osr_values_default(&a->values, a->topo->params);
-	else if (a->dot && !a->run.in.path)
-		a->run.in.path = word;
-	else
-		argp_error(state, "no kind of fabric is called \"%s\"", word);
-}
-
 enum { OPT_RATE = 256 };
 
 static const struct cli_option options[] = {
@@ -142,7 +127,17 @@ static error_t generate_parse(int key, char *arg, struct argp_state *state)
 					  "standard output as well");
 		return 0;
 	case ARGP_KEY_ARG:
-		generate_take_word(a, arg, state);
+		if (a->topo && cli_set(&a->values, a->topo->params, arg, &a->run.diag))
+			argp_error(state, "%s", a->run.diag.text);
+		if (a->topo)
+			return 0;
+		a->topo = osr_topo_find(arg);
+		if (a->topo)
+			osr_values_default(&a->values, a->topo->params);
+		else if (a->dot && !a->run.in.path)
+			a->run.in.path = arg;
+		else
+			argp_error(state, "no kind of fabric is called \"%s\"", arg);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "missing kind of fabric: see --help");

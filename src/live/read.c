@@ -147,45 +147,11 @@ static enum osr_status discover(struct reader *r, struct osr_diag *diag)
 	return osr_arena_failed(r->arena, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-/*
- * The directed route to one port of a CA. libibnetdisc keeps one route per node, which reaches only
- * one of the ports of a dual-port CA: go through the switch the port hangs on instead.
- */
-static ib_dr_path_t path_to_port(const struct reader *r, uint32_t node, unsigned port)
-{
-	ibnd_node_t *ibnd_node = r->by_guid[node];
-	ibnd_port_t *peer = ibnd_node->ports[port]->remoteport;
-	ib_dr_path_t path;
-
-	if (ibnd_node == r->found->from_node && (int)port == r->found->from_portnum)
-		return ibnd_node->path_portid.drpath;
-	if (!peer || peer->node->type != OSR_LIVE_SWITCH)
-		return ibnd_node->path_portid.drpath;
-	path = peer->node->path_portid.drpath;
-	if (path.cnt + 1 >= (int)sizeof(path.p))
-		return ibnd_node->path_portid.drpath;
-	path.p[++path.cnt] = peer->portnum;
-	return path;
-}
-
 static void read_ask(struct reader *r, const ib_dr_path_t *path, uint32_t mod, struct what w)
 {
 	r->live->n_requests++;
 	osr_mad_smp(r->mad, path, w.attr, mod,
 		    (uint64_t)w.node << 32 | (uint64_t)w.attr << 16 | w.a << 8 | w.b);
-}
-
-static void ask_lft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
-{
-	struct osr_live_node *live_node = &r->live->nodes[i];
-	unsigned n_blocks = live_node->lft_top / LFT_BLOCK + 1;
-
-	live_node->lft = osr_calloc(r->arena, n_blocks, LFT_BLOCK);
-	if (!live_node->lft)
-		return;
-	memset(live_node->lft, 0xff, n_blocks * LFT_BLOCK);
-	for (unsigned b = 0; b < n_blocks; b++)
-		read_ask(r, path, b, (struct what){ i, IB_ATTR_LINEARFORWTBL, b >> 8, b });
 }
 
 static void ask_mft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
@@ -205,22 +171,6 @@ static void ask_mft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
 		for (unsigned p = 0; p < positions; p++)
 			read_ask(r, path, p << 28 | b,
 				 (struct what){ i, IB_ATTR_MULTICASTFORWTBL, b, p });
-}
-
-static void ask_switch_sl2vl(struct reader *r, uint32_t i, const ib_dr_path_t *path)
-{
-	struct osr_live_node *live_node = &r->live->nodes[i];
-	unsigned width = live_node->n_ports + 1;
-
-	live_node->sl2vl = osr_calloc(r->arena, width * width, sizeof(*live_node->sl2vl));
-	for (unsigned in = 0; live_node->sl2vl && in < width; in++) {
-		if (!osr_live_port_up(live_node, in))
-			continue;
-		for (unsigned out = 0; out < width; out++)
-			if (osr_live_port_up(live_node, out))
-				read_ask(r, path, in << 8 | out,
-					 (struct what){ i, IB_ATTR_SLVL_TABLE, in, out });
-	}
 }
 
 /* Low and high priority tables, each in blocks of 32 entries numbered 1, 2 and 3, 4. */
@@ -249,11 +199,23 @@ static void ask_end_node(struct reader *r, uint32_t i)
 		live_node->sl2vl =
 			osr_calloc(r->arena, live_node->n_ports + 1, sizeof(*live_node->sl2vl));
 	for (unsigned p = 1; p <= live_node->n_ports && !osr_arena_failed(r->arena, NULL); p++) {
-		ib_dr_path_t path;
+		ibnd_node_t *own = r->by_guid[i];
+		ibnd_port_t *peer;
+		ib_dr_path_t path = own->path_portid.drpath;
+		bool is_known = own == r->found->from_node && (int)p == r->found->from_portnum;
 
 		if (!osr_live_port_up(live_node, p))
 			continue;
-		path = path_to_port(r, i, p);
+		peer = own->ports[p]->remoteport;
+		/*
+		 * libibnetdisc keeps one route per node, which reaches only one of the ports of a
+		 * dual-port CA: go through the switch the port hangs on instead.
+		 */
+		if (!is_known && peer && peer->node->type == OSR_LIVE_SWITCH &&
+		    peer->node->path_portid.drpath.cnt + 1 < (int)sizeof(path.p)) {
+			path = peer->node->path_portid.drpath;
+			path.p[++path.cnt] = peer->portnum;
+		}
 		if (r->ask->sl2vl)
 			read_ask(r, &path, 0, (struct what){ i, IB_ATTR_SLVL_TABLE, 0, p });
 		if (r->ask->vlarb)
@@ -307,6 +269,33 @@ static void read_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 	}
 }
 
+/* Of a switch all tables that were asked for. */
+static void ask_switch(struct reader *r, uint32_t i)
+{
+	struct osr_live_node *live_node = &r->live->nodes[i];
+	ib_dr_path_t path = r->by_guid[i]->path_portid.drpath;
+	unsigned n_blocks = live_node->lft_top / LFT_BLOCK + 1, width = live_node->n_ports + 1;
+
+	if (r->ask->lft)
+		live_node->lft = osr_calloc(r->arena, n_blocks, LFT_BLOCK);
+	if (live_node->lft)
+		memset(live_node->lft, 0xff, n_blocks * LFT_BLOCK);
+	for (unsigned b = 0; live_node->lft && b < n_blocks; b++)
+		read_ask(r, &path, b, (struct what){ i, IB_ATTR_LINEARFORWTBL, b >> 8, b });
+	if (r->ask->n_mlids)
+		ask_mft(r, i, &path);
+	if (r->ask->sl2vl)
+		live_node->sl2vl = osr_calloc(r->arena, width * width, sizeof(*live_node->sl2vl));
+	for (unsigned in = 0; live_node->sl2vl && in < width; in++)
+		for (unsigned out = 0; out < width; out++)
+			if (osr_live_port_up(live_node, in) && osr_live_port_up(live_node, out))
+				read_ask(r, &path, in << 8 | out,
+					 (struct what){ i, IB_ATTR_SLVL_TABLE, in, out });
+	for (unsigned p = 1; r->ask->vlarb && p <= live_node->n_ports; p++)
+		if (osr_live_port_up(live_node, p))
+			ask_vlarb(r, i, p, &path);
+}
+
 static enum osr_status live_read_tables(struct reader *r, struct osr_diag *diag)
 {
 	enum osr_status st =
@@ -321,21 +310,9 @@ static enum osr_status live_read_tables(struct reader *r, struct osr_diag *diag)
 	if (st)
 		return st;
 	for (uint32_t i = 0; i < r->live->n_nodes && !osr_arena_failed(r->arena, NULL); i++) {
-		if (r->live->nodes[i].type == OSR_LIVE_SWITCH) {
-			struct osr_live_node *live_node = &r->live->nodes[i];
-			ib_dr_path_t path = r->by_guid[i]->path_portid.drpath;
-
-			/* Of a switch all tables that were asked for. */
-			if (r->ask->lft)
-				ask_lft(r, i, &path);
-			if (r->ask->n_mlids)
-				ask_mft(r, i, &path);
-			if (r->ask->sl2vl)
-				ask_switch_sl2vl(r, i, &path);
-			for (unsigned p = 1; r->ask->vlarb && p <= live_node->n_ports; p++)
-				if (osr_live_port_up(live_node, p))
-					ask_vlarb(r, i, p, &path);
-		} else
+		if (r->live->nodes[i].type == OSR_LIVE_SWITCH)
+			ask_switch(r, i);
+		else
 			ask_end_node(r, i);
 	}
 	osr_mad_drain(r->mad);

@@ -229,51 +229,6 @@ static void word_letters(const struct kautz *k, uint32_t word, uint32_t *letter)
 	}
 }
 
-/* The end of the arc that appends the y-th letter allowed. */
-static uint32_t kautz_next(const struct kautz *k, const uint32_t *letter, uint32_t y)
-{
-	uint32_t last = letter[k->n - 1], next = y + (y >= last),
-		 word = k->n > 1 ? letter[1] : next;
-
-	for (uint32_t i = 2; i < k->n; i++)
-		word = word * k->b + letter[i] - (letter[i] > letter[i - 1]);
-	return k->n > 1 ? word * k->b + next - (next > last) : word;
-}
-
-/* An arc whose reverse is an arc too was cabled when the lower of its ends was visited. */
-static void kautz_cables(struct kautz *k, uint32_t hosts, const struct osr_topo_job *job)
-{
-	uint32_t letter[OSR__MAX_DIMS + 1], other[OSR__MAX_DIMS + 1];
-
-	for (uint32_t s = 0; s < k->n_words; s++) {
-		word_letters(k, s, letter);
-		for (uint32_t y = 0; y < k->b; y++) {
-			uint32_t t = kautz_next(k, letter, y);
-
-			word_letters(k, t, other);
-			if (t == s ||
-			    (t < s && !memcmp(other + 1, letter, (k->n - 1) * sizeof(*letter))))
-				continue;
-			osr__cable(job, s, hosts + ++k->used[s], t, hosts + ++k->used[t]);
-		}
-	}
-}
-
-static void kautz_switches(const struct kautz *k, uint32_t n_ports, const struct osr_topo_job *job)
-{
-	uint32_t letter[OSR__MAX_DIMS + 1];
-	char name[OSR__MAX_DIMS * 5 + 8];
-
-	for (uint32_t s = 0; s < k->n_words; s++) {
-		size_t n = (size_t)snprintf(name, sizeof(name), "s");
-
-		word_letters(k, s, letter);
-		for (uint32_t i = 0; i < k->n; i++)
-			n += (size_t)snprintf(name + n, sizeof(name) - n, "-%u", letter[i]);
-		osr__switch(job, n_ports, name);
-	}
-}
-
 enum { KAUTZ_B, KAUTZ_N, KAUTZ_HOSTS };
 
 static const struct osr_param kautz_params[] = {
@@ -287,6 +242,8 @@ static enum osr_status make_kautz(const struct osr_topo_job *job)
 {
 	struct kautz k = { .b = (uint32_t)job->num[KAUTZ_B], .n = (uint32_t)job->num[KAUTZ_N] };
 	uint32_t hosts = (uint32_t)job->num[KAUTZ_HOSTS], factor[OSR__MAX_DIMS + 1], n_ports;
+	uint32_t letter[OSR__MAX_DIMS + 1], other[OSR__MAX_DIMS + 1];
+	char name[OSR__MAX_DIMS * 5 + 8];
 	enum osr_status st;
 
 	factor[0] = k.b + 1;
@@ -301,8 +258,32 @@ static enum osr_status make_kautz(const struct osr_topo_job *job)
 	k.used = calloc(k.n_words, sizeof(*k.used));
 	if (!k.used)
 		return osr_fail(job->diag, OSR_NOMEM, "out of memory for %u switches", k.n_words);
-	kautz_switches(&k, n_ports, job);
-	kautz_cables(&k, hosts, job);
+	for (uint32_t s = 0; s < k.n_words; s++) {
+		size_t n = (size_t)snprintf(name, sizeof(name), "s");
+
+		word_letters(&k, s, letter);
+		for (uint32_t i = 0; i < k.n; i++)
+			n += (size_t)snprintf(name + n, sizeof(name) - n, "-%u", letter[i]);
+		osr__switch(job, n_ports, name);
+	}
+	for (uint32_t s = 0; s < k.n_words; s++) {
+		word_letters(&k, s, letter);
+		for (uint32_t y = 0; y < k.b; y++) {
+			/* The end of the arc that appends the y-th letter allowed. */
+			uint32_t last = letter[k.n - 1], next = y + (y >= last),
+				 t = k.n > 1 ? letter[1] : next;
+
+			for (uint32_t i = 2; i < k.n; i++)
+				t = t * k.b + letter[i] - (letter[i] > letter[i - 1]);
+			t = k.n > 1 ? t * k.b + next - (next > last) : t;
+			word_letters(&k, t, other);
+			/* An arc whose reverse is an arc too was cabled when the lower of its ends was visited. */
+			if (t == s ||
+			    (t < s && !memcmp(other + 1, letter, (k.n - 1) * sizeof(*letter))))
+				continue;
+			osr__cable(job, s, hosts + ++k.used[s], t, hosts + ++k.used[t]);
+		}
+	}
 	free(k.used);
 	st = osr_net_status(job->net, job->diag);
 	return st ? st : osr__hosts(job, k.n_words, hosts);

@@ -20,33 +20,18 @@ struct slimfly {
 	uint8_t port[2][MAX_Q]; /* port to the switch this much further, from 1; 0: none */
 };
 
-static bool slimfly_is_prime(uint32_t q)
-{
-	for (uint32_t i = 2; i * i <= q; i++)
-		if (q % i == 0)
-			return false;
-	return q > 1;
-}
-
-/* The smallest number whose powers are all of 1 .. q-1. */
-static uint32_t slimfly_root(uint32_t q)
-{
-	for (uint32_t r = 2; r < q; r++) {
-		uint32_t n = 1;
-
-		for (uint64_t x = r; x != 1; x = x * r % q)
-			n++;
-		if (n == q - 1)
-			return r;
-	}
-	return 1;
-}
-
 static void slimfly_sets(struct slimfly *f)
 {
-	uint32_t q = f->q, r = slimfly_root(q), w = (q + 1) / 4, power = 1;
+	uint32_t q = f->q, r = 1, w = (q + 1) / 4, power = 1, order = 1;
 	bool in[2][MAX_Q] = { { false } };
 
+	/* The smallest number whose powers are all of 1 .. q-1. */
+	while (order < q - 1) {
+		r++;
+		order = 1;
+		for (uint64_t x = r; x != 1; x = x * r % q)
+			order++;
+	}
 	for (uint32_t i = 0; i < q - 1; i++, power = power * r % q) {
 		bool first = q % 4 == 1 ? i % 2 == 0 : i < 2 * w - 1 ? i % 2 == 0 : i % 2 == 1;
 
@@ -103,8 +88,11 @@ static enum osr_status slimfly_make(const struct osr_topo_job *job)
 	uint32_t n = 2 * f.q * f.q, n_ports;
 	enum osr_status st;
 	char name[64], part[32];
+	bool is_prime = f.q % 2 == 1;
 
-	if (f.q % 2 == 0 || !slimfly_is_prime(f.q))
+	for (uint32_t i = 3; i * i <= f.q; i += 2)
+		is_prime = is_prime && f.q % i != 0;
+	if (!is_prime)
 		return osr_fail(job->diag, OSR_INVAL, "q = %u is no odd prime", f.q);
 	slimfly_sets(&f);
 	st = osr__switch_ports(job, (uint64_t)f.p + f.n_set + f.q, &n_ports);

@@ -43,26 +43,6 @@ static enum osr_status count_nodes(struct pgft *t, struct osr_diag *diag)
 	return OSR_OK;
 }
 
-/* Names of the trade for up to three levels; beyond that nobody agrees on any. */
-static void level_prefix(const struct pgft *t, uint32_t l, char *buf, size_t size)
-{
-	if (l == 0)
-		snprintf(buf, size, "h");
-	else if (l == 1)
-		snprintf(buf, size, "leaf-");
-	else if (l == 2 && t->h <= 3)
-		snprintf(buf, size, "spine-");
-	else if (l == 3 && t->h == 3)
-		snprintf(buf, size, "core-");
-	else
-		snprintf(buf, size, "l%u-", l);
-}
-
-static uint64_t up_ports(const struct pgft *t, uint32_t l)
-{
-	return l < t->h ? (uint64_t)t->w[l + 1] * t->p[l + 1] : 0;
-}
-
 static uint64_t down_ports(const struct pgft *t, uint32_t l)
 {
 	return l ? (uint64_t)t->m[l] * t->p[l] : 0;
@@ -73,14 +53,20 @@ static enum osr_status add_level(struct pgft *t, uint32_t l, const struct osr_to
 {
 	const struct osr_topo_job plain = { .style = &(struct osr_topo_style){ 0 },
 					    .diag = job->diag };
-	uint64_t needed = up_ports(t, l) + down_ports(t, l);
+	uint64_t up = l < t->h ? (uint64_t)t->w[l + 1] * t->p[l + 1] : 0;
+	/* Names of the trade for up to three levels; beyond that nobody agrees on any. */
+	static const char *const names[] = { "h", "leaf-", "spine-", "core-" };
+	bool is_named = l < 2 || (t->h <= 3 && l <= 3);
 	char prefix[16], name[32];
 	uint32_t n_ports;
-	enum osr_status st = osr__switch_ports(l ? job : &plain, needed, &n_ports);
+	enum osr_status st = osr__switch_ports(l ? job : &plain, up + down_ports(t, l), &n_ports);
 
 	if (st)
 		return st;
-	level_prefix(t, l, prefix, sizeof(prefix));
+	if (is_named)
+		snprintf(prefix, sizeof(prefix), "%s", names[l]);
+	else
+		snprintf(prefix, sizeof(prefix), "l%u-", l);
 	t->first[l] = job->net->n_nodes;
 	for (uint32_t i = 0; i < t->n_nodes[l]; i++) {
 		osr__name(name, sizeof(name), prefix, i, t->n_nodes[l]);
@@ -92,22 +78,6 @@ static enum osr_status add_level(struct pgft *t, uint32_t l, const struct osr_to
 	return osr_net_status(job->net, job->diag);
 }
 
-/* All cables from node i of level l to its parents. */
-static void cable_up(const struct pgft *t, uint32_t l, uint32_t i, const struct osr_topo_job *job)
-{
-	uint32_t m = t->m[l + 1], w = t->w[l + 1];
-	uint32_t a = i / t->n_b[l] % m;
-	uint32_t rest = i / t->n_b[l] / m;
-
-	for (uint32_t b = 0; b < w; b++) {
-		uint32_t parent = rest * t->n_b[l + 1] + b * t->n_b[l] + i % t->n_b[l];
-
-		for (uint32_t k = 0; k < t->p[l + 1]; k++)
-			osr__cable(job, t->first[l] + i, 1 + (uint32_t)down_ports(t, l) + b + k * w,
-				   t->first[l + 1] + parent, 1 + a + k * m);
-	}
-}
-
 static enum osr_status make_pgft(struct pgft *t, const struct osr_topo_job *job)
 {
 	enum osr_status st = count_nodes(t, job->diag);
@@ -117,8 +87,21 @@ static enum osr_status make_pgft(struct pgft *t, const struct osr_topo_job *job)
 	if (!st)
 		st = add_level(t, 0, job);
 	for (uint32_t l = 0; l < t->h && !st; l++)
-		for (uint32_t i = 0; i < t->n_nodes[l]; i++)
-			cable_up(t, l, i, job);
+		for (uint32_t i = 0; i < t->n_nodes[l]; i++) {
+			uint32_t m = t->m[l + 1], w = t->w[l + 1];
+			uint32_t a = i / t->n_b[l] % m, rest = i / t->n_b[l] / m;
+
+			/* To all parents. */
+			for (uint32_t b = 0; b < w; b++) {
+				uint32_t parent =
+					rest * t->n_b[l + 1] + b * t->n_b[l] + i % t->n_b[l];
+
+				for (uint32_t k = 0; k < t->p[l + 1]; k++)
+					osr__cable(job, t->first[l] + i,
+						   1 + (uint32_t)down_ports(t, l) + b + k * w,
+						   t->first[l + 1] + parent, 1 + a + k * m);
+			}
+		}
 	return st;
 }
 

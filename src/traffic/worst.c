@@ -179,22 +179,6 @@ static enum osr_status worst_pairs(struct worst *w, uint32_t c, struct osr_arena
 
 /* ---- matching -------------------------------------------------------------------------------- */
 
-/* A free unit of leaf l for the node by which it was met; that leaves its own place to the node before, and so on. */
-static void worst_augment(struct worst *w, uint32_t l)
-{
-	uint32_t place = w->used[l]++;
-
-	while (l != OSR_NONE) {
-		uint32_t node = w->met_by[l], last = w->at[node], last_place = w->place[node];
-
-		w->at[node] = l;
-		w->place[node] = place;
-		w->held[w->leaf[l].row + place] = node;
-		l = last;
-		place = last_place;
-	}
-}
-
 /* Leaves in reach of a node that were not met yet into the queue; one with a free unit ends it. */
 static uint32_t worst_meet(struct worst *w, uint32_t node, uint32_t *n_queue)
 {
@@ -244,15 +228,25 @@ static uint32_t worst_match(struct worst *w, uint32_t most, uint32_t enough)
 	memset(w->used, 0, w->n_leaves * sizeof(*w->used));
 	memset(w->at, 0xff, w->n_nodes * sizeof(*w->at));
 	for (uint32_t node = 0; node < w->n_nodes && flow < most; node++) {
-		uint32_t end;
+		uint32_t end, place;
 
 		if (flow + w->n_nodes - node <= enough)
 			return flow;
 		end = worst_search(w, node);
 		if (end == OSR_NONE)
 			continue;
-		worst_augment(w, end);
 		flow++;
+		/* A free unit for the node by which the leaf was met; that leaves its own place to the node before. */
+		place = w->used[end]++;
+		while (end != OSR_NONE) {
+			uint32_t met = w->met_by[end], last = w->at[met], its = w->place[met];
+
+			w->at[met] = end;
+			w->place[met] = place;
+			w->held[w->leaf[end].row + place] = met;
+			end = last;
+			place = its;
+		}
 	}
 	return flow;
 }
