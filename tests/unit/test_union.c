@@ -144,12 +144,25 @@ static void random_generation(const struct osr_fabric *f, struct osr_arena *aren
 {
 	static const enum table_kind kinds[] = { TABLE_SHORTEST, TABLE_UPDOWN, TABLE_UPDOWN_SL,
 						 TABLE_UPDOWN_SL2VL };
+	uint64_t kind = test_random(seed) % 6;
 
 	table_make(kinds[test_random(seed) % 4], f, arena, test_random(seed), r);
 	if (test_random(seed) % 3 == 0)
 		spoil(f, r, 3, seed);
 	if (!r->sl && test_random(seed) % 2)
 		random_sls(f, r, arena, 4, seed);
+	/* What was asked by an entry that has gone is answered all the same. */
+	for (size_t at = 0; kind == 0 && at < (size_t)f->n_dests * f->n_switches; at++)
+		if (test_random(seed) % 4)
+			r->lft[at] = OSR_NO_PATH;
+	/* Rows that nobody has programmed: of what a switch does with them no loop is made. */
+	for (unsigned k = 0; r->sl2vl && kind < 3 && k < 3; k++) {
+		uint32_t c = (uint32_t)(test_random(seed) % f->n_channels), s = f->chan_dst[c];
+		size_t n = f->sw_n_ports[s] + (size_t)1;
+
+		memset(r->sl2vl[r->sl2vl_row[s] + f->chan_port[f->chan_rev[c]] * n], OSR_VL_UNSET,
+		       n * sizeof(*r->sl2vl));
+	}
 	*gen = (struct osr_generation){ .routing = r };
 	if (test_random(seed) % 2) {
 		*p = random_paths(f, arena, 3, seed);
@@ -214,7 +227,7 @@ static void test_against_judge(void **state)
 	uint32_t n[2] = { 0 };
 	struct two x;
 
-	for (uint64_t i = 0; i < 160; i++) {
+	for (uint64_t i = 0; i < 500; i++) {
 		struct osr_paths p[2];
 
 		two_begin(&x, i);
@@ -226,59 +239,9 @@ static void test_against_judge(void **state)
 		}
 		two_end(&x);
 	}
+	print_message("%u loops, %u without\n", n[true], n[false]);
 	/* The seeds must give both kinds, or the test says little. */
 	assert_true(n[true] > 100 && n[false] > 100);
-}
-
-/*
- * Hosts answer what port 0 asks, and are asked by hosts; nobody answers to a port 0 on the SL of a request to
- * himself. Up/down to hosts, so that what is sent to port 0 decides.
- */
-static void test_port0_is_answered(void **state)
-{
-	uint32_t counts[2] = { 0 };
-	struct two x;
-
-	for (uint64_t i = 0; i < 300; i++) {
-		const struct osr_fabric *f = &two_begin(&x, i)->t.f;
-		struct osr_routing *r = &x.r[0];
-
-		table_make(TABLE_UPDOWN, f, &x.arena, i, r);
-		table_make(TABLE_SHORTEST, f, &x.arena, i, &x.r[1]);
-		random_sls(f, r, &x.arena, 3, &x.seed);
-		r->granted = NULL;
-		for (size_t at = 0; at < (size_t)f->n_dests * f->n_switches; at++)
-			if (!f->term_weight[f->dest_term[at / f->n_switches]]) {
-				r->lft[at] = x.r[1].lft[at];
-				r->sl[at] = r->sl[at] * 5 % 4;
-			}
-		two_loop(&x, 1, OSR_CLAIM_REVERSIBLE, counts);
-		two_end(&x);
-	}
-	assert_true(counts[true] > 10 && counts[false] > 10);
-}
-
-/* Of two generations the first has lost some entries: what was asked by them is answered on its old SL all the same. */
-static void test_withdrawn(void **state)
-{
-	uint32_t counts[2] = { 0 };
-	struct two x;
-
-	for (uint64_t i = 0; i < 150; i++) {
-		const struct osr_fabric *f = &two_begin(&x, i)->t.f;
-
-		for (uint32_t g = 0; g < 2; g++) {
-			table_make(TABLE_SHORTEST, f, &x.arena, i, &x.r[g]);
-			random_sls(f, &x.r[g], &x.arena, 8, &x.seed);
-			x.r[g].granted = NULL;
-		}
-		for (size_t at = 0; at < (size_t)f->n_dests * f->n_switches; at++)
-			if (test_random(&x.seed) % 4)
-				x.r[0].lft[at] = OSR_NO_PATH;
-		two_loop(&x, 2, OSR_CLAIM_REVERSIBLE, counts);
-		two_end(&x);
-	}
-	assert_true(counts[true] > 10 && counts[false] > 10);
 }
 
 /*
@@ -336,71 +299,4 @@ static void test_many_lids(void **state)
 	test_fabric_free(&t);
 }
 
-/* Entries of one LID lead around, against the order of the switches, and each switch sends on an SL of its own. */
-static void test_circle(void **state)
-{
-	uint32_t counts[2] = { 0 };
-	struct two x;
-	const struct osr_fabric *f = &two_begin(&x, 6)->t.f;
-	uint32_t n = f->n_switches;
-
-	table_make(TABLE_UPDOWN, f, &x.arena, 6, &x.r[0]);
-	random_sls(f, &x.r[0], &x.arena, 1, &x.seed);
-	x.r[0].granted = NULL;
-	for (size_t i = 0; i < (size_t)f->n_dests * n; i++)
-		x.r[0].sl[i] = (uint8_t)(i % n);
-	assert_false(two_loop(&x, 1, 0, counts));
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		if (f->chan_dst[c] == (f->chan_src[c] + n - 1) % n)
-			x.r[0].lft[f->chan_src[c]] = f->chan_port[c];
-	assert_true(two_loop(&x, 1, 0, counts));
-	two_end(&x);
-}
-
-/* ---- rows that nobody has programmed --------------------------------------------------------- */
-
-/* VL = SL by tables, of which some rows are missing in a dump. */
-static void identity_tables(const struct osr_fabric *f, struct osr_arena *arena,
-			    struct osr_routing *r)
-{
-	assert_int_equal(osr_routing_alloc_sl2vl(r, f, 0, arena, NULL), OSR_OK);
-	for (uint32_t i = 0; i < osr_n_sl2vl(f); i++)
-		for (unsigned sl = 0; sl < 16; sl++)
-			r->sl2vl[i][sl] = (uint8_t)sl;
-	r->n_vls = OSR_MAX_VLS;
-}
-
-/* What a switch does with such a row is not known; no loop is made of it, on any VL. */
-static void test_missing_rows(void **state)
-{
-	uint32_t counts[2] = { 0 }, n_opened = 0;
-	struct two x;
-
-	for (uint64_t i = 0; i < 40; i++) {
-		const struct osr_fabric *f = &two_begin(&x, i)->t.f;
-		bool whole;
-
-		for (unsigned g = 0; g < 2; g++) {
-			table_make(TABLE_SHORTEST, f, &x.arena, i, &x.r[g]);
-			random_sls(f, &x.r[g], &x.arena, 1, &x.seed);
-			identity_tables(f, &x.arena, &x.r[g]);
-		}
-		whole = two_loop(&x, 1, 0, counts);
-		/* All that one channel hands on, or any other one. */
-		for (unsigned k = 0; k < 3; k++) {
-			uint32_t c = (uint32_t)(test_random(&x.seed) % f->n_channels),
-				 s = f->chan_dst[c];
-			unsigned in = f->chan_port[f->chan_rev[c]], n = f->sw_n_ports[s] + 1u;
-
-			memset(x.r[0].sl2vl[x.r[0].sl2vl_row[s] + in * n], OSR_VL_UNSET, n * 16);
-		}
-		n_opened += whole && !same_as_judge(f, x.gen, 1, 0);
-		/* With another generation that has the rows nothing is missing. */
-		assert_int_equal(same_as_judge(f, x.gen, 2, 0), whole);
-		two_end(&x);
-	}
-	assert_true(counts[true] > 5 && n_opened > 2);
-}
-
-TEST_PROGRAM(test_against_judge, test_circle, test_many_lids, test_missing_rows,
-	     test_mcast_against_judge, test_port0_is_answered, test_withdrawn)
+TEST_PROGRAM(test_against_judge, test_many_lids, test_mcast_against_judge)
