@@ -676,27 +676,6 @@ static void strip_switch(struct life *x, uint32_t s, bool hosts, bool cables)
 		faults_cable(&x->faults, c, true);
 }
 
-/* A switch whose host has gone, and whose cable in the spanning order has died, joins it by no other; the rest stays. */
-static void test_nobody_left(void **state)
-{
-	struct totals n = { 0 };
-
-	for (uint32_t s = 0; s < 12; s++) {
-		struct life x;
-
-		start_by_sl(&x, &n);
-		test_fabric_dragonfly(&x.t, 3);
-		begin(&x);
-		step(&x);
-		strip_switch(&x, s, true, false);
-		if (current(&x)->routing.mcast_parent[s] != OSR_NONE)
-			faults_cable(&x.faults, current(&x)->routing.mcast_parent[s], true);
-		step(&x);
-		finish(&x);
-	}
-	assert_int_equal(n.kept, 12);
-}
-
 /*
  * A cable of the spanning order dies. Where unicast on its lane leaves no other cable to tie it with, unicast moves to
  * one of the lanes that nobody uses: there is always room, so every repair keeps the tables.
@@ -904,4 +883,4 @@ static void test_refusals(void **state)
 }
 
 TEST_PROGRAM(test_lives, test_scarce_lives, test_grid_lives, test_any_sl_lives, test_out_of_memory,
-	     test_refusals, test_refused, test_nobody_left, test_makes_room, test_back_alone)
+	     test_refusals, test_refused, test_makes_room, test_back_alone)
