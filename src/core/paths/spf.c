@@ -338,19 +338,22 @@ static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
 		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }
 
-/* Every LID, one group (compute nodes, I/O nodes, the rest) after the other, switch after switch. */
+/* One group of end ports (compute nodes, I/O nodes, the rest) after the other, switch after switch; port 0 is the last. */
 static void spf_route_round(struct osr_spf *spf)
 {
 	const struct osr_fabric *fabric = spf->f;
+	uint32_t last = spf->scratch->max_group + 1u;
 
-	for (uint32_t group = 0; group <= spf->scratch->max_group; group++)
+	for (uint32_t group = 0; group <= last; group++)
 		for (uint32_t root = 0; root < fabric->n_switches; root++) {
 			bool found = false;
 
 			for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
 				uint32_t d = spf->dest_list[k], t = fabric->dest_term[d];
+				bool own = fabric->term_role[t] == OSR_ROLE_SP0;
 
-				if (spf->alias[d] != OSR_NONE || fabric->term_group[t] != group)
+				if (spf->alias[d] != OSR_NONE ||
+				    group != (own ? last : fabric->term_group[t]))
 					continue;
 				if (!found)
 					osr__spf_graph(spf, root);
