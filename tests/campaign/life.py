@@ -270,15 +270,11 @@ class Life(Unknown):
                     raise
                 self.sm.wait_quiet(120, 0.3)
         record.update(sweep_s=round(swept - started, 3), judge_s=round(time.monotonic() - swept, 3),
-                      rss_kb=self.rss(), run=self.sm.run, away=len(self.parts.away) if self.parts else 0, out=self.n_out,
+                      run=self.sm.run, away=len(self.parts.away) if self.parts else 0, out=self.n_out,
                       switches=len(tables.switches), lids=len(tables.lids))
         record.update(engine=claims.engine, vls=claims.n_vls, efi=claims.efi, digest=claims.digest, changed=claims.changed)
         self.compare(record)
         return tables
-
-    def rss(self):
-        with open('/proc/%d/statm' % self.sm.process.pid) as file:
-            return int(file.read().split()[1]) * os.sysconf('SC_PAGESIZE') // 1024
 
     # Steps ------------------------------------------------------------------------------------
 

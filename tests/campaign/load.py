@@ -148,11 +148,11 @@ def parse():
     p.add_argument('--clients', type=int, default=4)
     p.add_argument('--window', type=int, default=8, help='queries that a client sends at a time')
     p.add_argument('--faults', type=int, default=6)
-    script.add_options(p, 'load', 'twelve seconds, osmroutes only')
+    script.add_options(p, 'load', 'eight seconds, osmroutes only')
     args = p.parse_args()
     if args.quick:
         args.fabric = 'random switches=12 links=24 hosts=2 seed=1'
-        args.seconds, args.faults = 3, 2
+        args.seconds, args.faults = 2, 2
     return args
 
 

@@ -6,9 +6,6 @@ A life that was run again counts once, as it went the last time.
 import collections
 import json
 
-SETTLED = 5		# steps of an opensm after which its memory counts
-WINDOW = 5		# steps at both ends that are compared
-
 
 def read(paths):
     """[(head, steps, end)] of the lives: lines of JSON. Of a life that was run again, the last time."""
@@ -25,17 +22,6 @@ def read(paths):
                 else:
                     now[number][2] = record
     return list(lives.values())
-
-
-def growth(lives):
-    """Of every opensm that lived long enough: its memory in its first steps, and in its last ones."""
-    for _, steps, _ in lives:
-        rss = collections.defaultdict(list)
-        for step in steps:
-            rss[step.get('run')].append(step.get('rss_kb'))
-        for run, kb in rss.items():
-            if run and len(kb[SETTLED:]) >= 2 * WINDOW:
-                yield sum(kb[SETTLED:][:WINDOW]), sum(kb[-WINDOW:])
 
 
 def words(items):
@@ -59,9 +45,4 @@ def report(paths):
           'tables, %d' % tuple(sum(s.get(k, 0) for s in steps) for k in ('n_retries', 'stuck', 'compared')))
     print('re-routes refused by the check, %d; minutes of all lives, %.0f' % (
         sum(end.get('refused', 0) for _, _, end in lives), sum(end.get('done', 0) for _, _, end in lives) / 60))
-    memory = list(growth(lives))
-    if memory:
-        early, late = map(sum, zip(*memory))
-        print('memory of %d opensm that lived for %d steps or more: %+.2f %% from the first to the last %d of them' %
-              (len(memory), SETTLED + 2 * WINDOW, (late / early - 1) * 100, WINDOW))
     return sorted(head['life'] for head, _, end in lives if not end or 'failed' in end or end.get('refused'))
