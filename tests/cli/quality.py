@@ -63,7 +63,7 @@ def large():
         got = route(net, '--vls=%d' % layers)
         assert got['proven']['any_sl'] and got['proven']['multicast'] and got['routes_longer'] == 0, (kind, got)
         assert got['layers'] == got['vls'] == layers, (kind, got)
-        assert got['efi'] <= 1.1 * max(got['efi_bound'], route(net, '-o', 'any_sl=off')['efi']), (kind, got)
+        assert got['efi'] <= 1.1 * got['efi_bound'] or got['efi'] <= 1.1 * route(net, '-o', 'any_sl=off')['efi'], (kind, got)
 
 
 def any_sl():
