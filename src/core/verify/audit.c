@@ -373,33 +373,6 @@ static void judge_group(struct auditor *k)
 
 /* ---- all together --------------------------------------------------------------------------- */
 
-/* LIDs switch by switch, for which distances are measured once, and by end port, which asks as one. */
-static void judge_all(struct auditor *k)
-{
-	const struct osr_generation *gen = k->w.gen;
-	const struct osr_fabric *fabric = k->w.f;
-
-	k->root = k->asker = OSR_NONE;
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		for (uint32_t i = 0; i < 1u << fabric->term_lmc[t]; i++) {
-			k->dest = fabric->lid_dest[fabric->term_lid[t] + i];
-			if (fabric->term_switch[t] != k->root)
-				audit_measure(k, fabric->term_switch[t]);
-			audit_walk(k);
-			for (uint32_t s = 0; s < fabric->n_switches; s++)
-				judge_entry(k, s);
-			if (k->mask)
-				audit_follow_sls(k);
-		}
-	for (uint32_t s = 0; k->mask && s < fabric->n_switches; s++)
-		judge_lanes(k, s);
-	for (uint32_t t = 0; k->mask && t < fabric->n_terminals; t++)
-		if (fabric->term_weight[t])
-			judge_end_port(k, t);
-	for (k->group = 0; gen->groups && k->group < gen->groups->n; k->group++)
-		judge_group(k);
-}
-
 static enum osr_status audit_prepare(struct auditor *k, struct osr_arena *scratch,
 				     struct osr_arena *result, struct osr_diag *diag)
 {
@@ -446,8 +419,26 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 
 	*audit = (struct osr_audit){ 0 };
 	st = audit_prepare(&k, scratch, result, diag);
-	if (!st)
-		judge_all(&k);
+	k.root = k.asker = OSR_NONE;
+	/* LIDs switch by switch, for which distances are measured once, and by end port, which asks as one. */
+	for (uint32_t t = 0; !st && t < fabric->n_terminals; t++)
+		for (uint32_t i = 0; i < 1u << fabric->term_lmc[t]; i++) {
+			k.dest = fabric->lid_dest[fabric->term_lid[t] + i];
+			if (fabric->term_switch[t] != k.root)
+				audit_measure(&k, fabric->term_switch[t]);
+			audit_walk(&k);
+			for (uint32_t s = 0; s < fabric->n_switches; s++)
+				judge_entry(&k, s);
+			if (k.mask)
+				audit_follow_sls(&k);
+		}
+	for (uint32_t s = 0; !st && k.mask && s < fabric->n_switches; s++)
+		judge_lanes(&k, s);
+	for (uint32_t t = 0; !st && k.mask && t < fabric->n_terminals; t++)
+		if (fabric->term_weight[t])
+			judge_end_port(&k, t);
+	for (; !st && gen->groups && k.group < gen->groups->n; k.group++)
+		judge_group(&k);
 	for (uint32_t c = 0; !st && c < fabric->n_channels; c++) {
 		sum += (double)k.load[c];
 		audit->efi = k.load[c] > audit->efi ? k.load[c] : audit->efi;

@@ -85,7 +85,6 @@ static enum osr_status check_prepare(struct checker *k, struct osr_arena *scratc
 	bool ranked = k->shared && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE);
 
 	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
-	k->sw = osr_alloc(scratch, n, sizeof(*k->sw));
 	k->dest_row = osr_calloc(scratch, n + 1, sizeof(*k->dest_row));
 	k->dest = osr_alloc(scratch, fabric->n_dests, sizeof(*k->dest));
 	k->inflow_start = osr_alloc(scratch, n, sizeof(*k->inflow_start));
@@ -101,10 +100,8 @@ static enum osr_status check_prepare(struct checker *k, struct osr_arena *scratc
 		if (ranked)
 			k->port[p].key = rank_key(k->r->rank[c]);
 	}
-	for (uint32_t s = 0; s < n; s++) {
-		k->sw[s] = (struct sw){ fabric->port_row[s], fabric->sw_n_ports[s] };
+	for (uint32_t s = 0; s < n; s++)
 		k->inflow_start[s] = (struct inflow){ .sources = fabric->sw_sources[s] };
-	}
 	/* Counting sort of the dests by switch. */
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		k->dest_row[fabric->dest_switch[d] + 1]++;
@@ -217,18 +214,19 @@ static void batch_search(struct checker *k)
 static inline __attribute__((always_inline)) bool
 check_walk(struct checker *k, const struct tree *t, bool minimal, bool ranked, bool counted)
 {
+	const uint32_t *port_row = k->f->port_row;
+	const uint8_t *n_ports = k->f->sw_n_ports;
 	struct inflow *inflow = k->inflow;
 
 	if (ranked || counted)
 		memcpy(inflow, k->inflow_start, k->f->n_switches * sizeof(*inflow));
 	for (uint32_t i = t->n - 1; i > 0; i--) {
 		uint32_t s = t->order[i], out = t->lft[s];
-		struct sw sw = k->sw[s];
 		struct port *p;
 
-		if (out > sw.n_ports)
+		if (out > n_ports[s])
 			return false;
-		p = &k->port[sw.row + out];
+		p = &k->port[port_row[s] + out];
 		/* No switch behind the port: dist has one entry too many for that, OSR_NONE. */
 		if (minimal && t->dist[p->dst] + 1 != t->dist[s])
 			return false;
@@ -560,24 +558,6 @@ static void check_sum_loads(struct checker *k)
 		verdict->efi_mean = sum / fabric->n_channels;
 }
 
-/* Where VL = SL and any SL is safe, nothing has been followed: only that the VLs exist is open. */
-static enum osr_status check_shared_vls(struct checker *k)
-{
-	const struct osr_fabric *fabric = k->f;
-	unsigned highest = k->sls ? 31 - __builtin_clz(k->sls) : 0;
-	struct name a;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		if (fabric->chan_vls[c] <= highest)
-			return osr_fail(
-				k->diag, OSR_CHECK_FAILED,
-				"the routing uses VL %u, but the cable at switch %s port %u "
-				"has only %u VLs",
-				highest, sw_name(k, fabric->chan_src[c], &a), fabric->chan_port[c],
-				fabric->chan_vls[c]);
-	return OSR_OK;
-}
-
 /* load: NULL, or [n_channels]. */
 static enum osr_status check_all(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				 struct osr_arena *scratch, struct osr_verdict *verdict,
@@ -593,6 +573,8 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 		.shared = !routing->sl2vl && (!routing->sl || (routing->claims & OSR_CLAIM_ANY_SL)),
 	};
 	enum osr_status st = check_input(&k);
+	unsigned highest;
+	struct name a;
 
 	*verdict = (struct osr_verdict){ 0 };
 	if (st == OSR_OK)
@@ -605,8 +587,15 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 		st = check_trees(&k, osr_threads_parts(scratch, work), scratch);
 		check_sum_loads(&k);
 	}
-	if (st == OSR_OK && k.shared)
-		st = check_shared_vls(&k);
+	/* Where VL = SL and any SL is safe, nothing has been followed: only that the VLs exist is open. */
+	highest = k.sls ? 31 - __builtin_clz(k.sls) : 0;
+	for (uint32_t c = 0; st == OSR_OK && k.shared && c < fabric->n_channels; c++)
+		if (fabric->chan_vls[c] <= highest)
+			st = osr_fail(diag, OSR_CHECK_FAILED,
+				      "the routing uses VL %u, but the cable at switch %s port %u "
+				      "has only %u VLs",
+				      highest, sw_name(&k, fabric->chan_src[c], &a),
+				      fabric->chan_port[c], fabric->chan_vls[c]);
 	if (st == OSR_OK && routing->mcast_parent)
 		st = osr__check_mcast(&k, scratch);
 	verdict->n_vls = k.sls ? __builtin_popcount(k.sls) : routing->n_vls;

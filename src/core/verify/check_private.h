@@ -17,11 +17,6 @@ struct port {
 	uint64_t load; /* routes from host ports to host LIDs */
 };
 
-struct sw {
-	uint32_t row; /* port_row */
-	uint32_t n_ports;
-};
-
 /* What a switch of the current tree has received from upstream. */
 struct inflow {
 	uint32_t sources; /* end ports that send through it, its own included */
@@ -46,7 +41,6 @@ struct checker {
 	uint16_t sls; /* SLs, or VLs if there are SL2VL tables, that carry routes */
 
 	struct port *port;  /* [n_ports], as port_chan */
-	struct sw *sw;      /* [n_switches] */
 	uint32_t *dest_row; /* [n_switches + 1]: the dests of switch s are */
 	uint32_t *dest;     /* dest[dest_row[s]] .. dest[dest_row[s + 1] - 1] */
 

@@ -202,30 +202,6 @@ static void find_senders(struct run *u, uint32_t g)
 					osr__request_sls(&u->w, g, row, d);
 }
 
-static void inject_sls(struct run *u, uint32_t d)
-{
-	const struct osr_fabric *fabric = u->w.f;
-	size_t n = fabric->n_switches;
-
-	memset(u->inject, 0, n * sizeof(*u->inject));
-	for (uint32_t g = 0; g < u->w.n; g++) {
-		uint32_t owner = osr__row(&u->w, g, fabric->dest_term[d]);
-
-		for (uint32_t s = 0; u->w.any[g] && s < n; s++)
-			u->inject[s] |= osr__counts(&u->w, s, d) ? u->w.any[g] : 0;
-		for (uint32_t i = 0; i < u->n_senders[g]; i++) {
-			const struct sender *x = &u->sender[g][i];
-
-			if (osr__sends(&u->w, x->host, d))
-				u->inject[x->sw] |= osr__sls(&u->w, g, x->row, d);
-		}
-		if (!u->replies[g] || owner == OSR_NONE || !osr__is_host_lid(fabric, d))
-			continue;
-		for (uint32_t s = 0; s < n; s++)
-			u->inject[s] |= u->replies[g][owner * n + s];
-	}
-}
-
 /* ---- turns ---------------------------------------------------------------------------------- */
 
 /*
@@ -373,7 +349,24 @@ static void follow_lid(struct run *u, uint32_t d, bool changes)
 
 	u->lid = fabric->dest_lid[d];
 	osr_follow_load(&u->w, d);
-	inject_sls(u, d);
+	/* Of end ports that choose, of those with rows of SLs, and of replies to what the owner of the LID asks. */
+	memset(u->inject, 0, n * sizeof(*u->inject));
+	for (uint32_t g = 0; g < u->w.n; g++) {
+		uint32_t owner = osr__row(&u->w, g, fabric->dest_term[d]);
+
+		for (uint32_t s = 0; u->w.any[g] && s < n; s++)
+			u->inject[s] |= osr__counts(&u->w, s, d) ? u->w.any[g] : 0;
+		for (uint32_t i = 0; i < u->n_senders[g]; i++) {
+			const struct sender *x = &u->sender[g][i];
+
+			if (osr__sends(&u->w, x->host, d))
+				u->inject[x->sw] |= osr__sls(&u->w, g, x->row, d);
+		}
+		if (!u->replies[g] || owner == OSR_NONE || !osr__is_host_lid(fabric, d))
+			continue;
+		for (uint32_t s = 0; s < n; s++)
+			u->inject[s] |= u->replies[g][(size_t)owner * n + s];
+	}
 	/* What enters at each switch is on its own channels. */
 	for (uint32_t g = 0; g < u->w.n; g++)
 		for (uint32_t s = 0; s < n; s++) {

@@ -135,23 +135,6 @@ static bool has_multicast(const struct osr_generation *gen)
 }
 
 /*
- * Everything at once first: mostly there is no loop. If there is one, the shortest beginning of the
- * chain that still has it says what it is made of.
- */
-static void ask_chain(struct verifier *k)
-{
-	const uint32_t all = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST;
-	const struct osr_generation *gen = k->ask->gen;
-
-	ask_search(k, gen, all, CHAIN, 0);
-	ask_search(k, gen, 0, BIT(ONE_WAY), CHAIN);
-	if (has_multicast(gen))
-		ask_search(k, gen, OSR_CLAIM_MULTICAST, BIT(MULTICAST),
-			   BIT(MULTICAST) | BIT(REPLIES));
-	ask_search(k, gen, all, 0, BIT(REPLIES));
-}
-
-/*
  * Path records give SLs, but not to us: what holds on any SL holds on theirs, and what fails on all
  * of them fails, if they make no difference.
  */
@@ -207,7 +190,8 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 			   struct osr_arena *result, struct osr_findings *found,
 			   struct osr_diag *diag)
 {
-	const uint32_t all = (1u << OSR_N_QUESTIONS) - 1;
+	const uint32_t all = (1u << OSR_N_QUESTIONS) - 1,
+		       chain = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST;
 	struct verifier k = { .ask = ask,
 			      .open = ask->questions ? ask->questions : all,
 			      .scratch = scratch,
@@ -230,10 +214,20 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 	settle(&k, absent, OSR_UNKNOWN, NULL, "no multicast tables are given");
 	take_checked(&k);
 	ask_audit(&k);
-	if (gen->sls_unknown)
+	/*
+	 * Everything at once first: mostly there is no loop. If there is one, the shortest beginning of the chain that
+	 * still has it says what it is made of.
+	 */
+	if (gen->sls_unknown) {
 		ask_unknown_sls(&k);
-	else
-		ask_chain(&k);
+	} else {
+		ask_search(&k, gen, chain, CHAIN, 0);
+		ask_search(&k, gen, 0, BIT(ONE_WAY), CHAIN);
+		if (has_multicast(gen))
+			ask_search(&k, gen, OSR_CLAIM_MULTICAST, BIT(MULTICAST),
+				   BIT(MULTICAST) | BIT(REPLIES));
+		ask_search(&k, gen, chain, 0, BIT(REPLIES));
+	}
 	/* Where VL = SL, all SLs have the same dependencies: what one of them shows holds for SL 0. */
 	ask_search(&k, gen, OSR_CLAIM_ANY_SL, BIT(ANY_SL) | BIT(SL0),
 		   BIT(ANY_SL) | (gen->routing->sl2vl ? 0 : BIT(SL0)));
