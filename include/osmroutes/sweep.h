@@ -29,8 +29,6 @@ struct osr_sweep {
 	bool reused;
 	bool routed;  /* there are tables: what failed afterwards is the check or a promise */
 	bool refused; /* the check refused a re-route, and the engine has routed from nothing */
-	uint32_t
-		n_judged; /* LIDs that the proved checker has judged, of all; others are as they were */
 	struct osr_verdict verdict;
 	struct osr_checked checked;               /* by the engine, between both halves */
 	double ms_route, ms_transition, ms_check; /* by request.clock_ms; 0 without it */
@@ -46,9 +44,12 @@ struct osr_sweep {
 enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
 			  struct osr_sweep *sweep);
 
-/* Both halves of it: up to the transition, and from the check on (of tables from elsewhere, too). */
-enum osr_status osr_sweep_route(const struct osr_job *job, struct osr_result *result,
-				struct osr_sweep *sweep);
+/*
+ * Both halves of it: up to the transition (refused: what the check said of a re-route on the same fabric, or NULL), and
+ * from the check on (of tables from elsewhere, too).
+ */
+enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag *refused,
+				struct osr_result *result, struct osr_sweep *sweep);
 enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *result,
 				struct osr_sweep *sweep);
 

@@ -50,7 +50,7 @@ static enum osr_status route(struct pair *x, const struct osr_result *before, st
 	enum osr_status st;
 
 	faults_build(&x->faults, &x->arena, &to->fabric);
-	st = osr_sweep_route(&job, to, &sweep);
+	st = osr_sweep_route(&job, NULL, to, &sweep);
 	osr_arena_free(&scratch);
 	return st;
 }

@@ -201,7 +201,6 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	return OSR_OK;
 }
 
-/* refused: what the check said of a re-route on the same fabric, or NULL. */
 static enum osr_status sweep_tables(const struct osr_job *job, const struct osr_diag *refused)
 {
 	struct osr_diag why = { "" };
@@ -244,8 +243,8 @@ static void sweep_transition(const struct osr_job *job)
 	snprintf(stable->transition_why, sizeof(stable->transition_why), "%s", diag.text);
 }
 
-static enum osr_status sweep_route_by(const struct osr_job *job, struct osr_result *result,
-				      struct osr_sweep *sweep, const struct osr_diag *refused)
+enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag *refused,
+				struct osr_result *result, struct osr_sweep *sweep)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	const struct osr_routing *last = job->previous ? &job->previous->routing : NULL;
@@ -283,12 +282,6 @@ static enum osr_status sweep_route_by(const struct osr_job *job, struct osr_resu
 	sweep->wall_route = sweep_ms(job->request.wall_ms) - wall;
 	sweep->memory = job->scratch->peak + job->arena->peak;
 	return OSR_OK;
-}
-
-enum osr_status osr_sweep_route(const struct osr_job *job, struct osr_result *result,
-				struct osr_sweep *sweep)
-{
-	return sweep_route_by(job, result, sweep, NULL);
 }
 
 /* ---- check ----------------------------------------------------------------------------------- */
@@ -333,8 +326,8 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	if (!st)
 		st = sweep_promises(job, &result->routing, sweep);
 	if (!st)
-		st = osr_gate_again(fabric, &result->routing, job->previous, job->scratch,
-				    &sweep->n_judged, job->diag);
+		st = osr_gate_again(fabric, &result->routing, job->previous, job->scratch, NULL,
+				    job->diag);
 	if (result->routing.stable.kept)
 		result->routing.n_longer = (uint32_t)sweep->verdict.n_longer;
 	result->confirmed = !st;
@@ -353,7 +346,7 @@ enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
 	enum osr_status st;
 
 	mine.diag = job->diag ? job->diag : &diag;
-	st = osr_sweep_route(&mine, result, sweep);
+	st = osr_sweep_route(&mine, NULL, result, sweep);
 	if (!st)
 		st = osr_sweep_check(&mine, result, sweep);
 	if ((st != OSR_CHECK_FAILED && st != OSR_NOT_PROVEN) || !sweep->routed ||
@@ -362,7 +355,7 @@ enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
 	osr_fail(&refused, st, "the check refused an incremental re-route: %s", mine.diag->text);
 	mine.diag->text[0] = '\0';
 	osr_arena_reset(job->arena, mark);
-	st = sweep_route_by(&mine, result, sweep, &refused);
+	st = osr_sweep_route(&mine, &refused, result, sweep);
 	sweep->refused = true;
 	return st ? st : osr_sweep_check(&mine, result, sweep);
 }
