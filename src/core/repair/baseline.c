@@ -164,28 +164,10 @@ bool osr__repair_is_by_port(const struct osr_fabric *fabric, const struct osr_ro
 	return routing->sl;
 }
 
-/* VLs of SLs on channel c. */
-static const uint8_t *port_vls(const struct osr_fabric *fabric, const struct osr_routing *r,
-			       uint32_t c)
+const uint8_t *osr__repair_port_vls(const struct osr_fabric *fabric, const struct osr_routing *r,
+				    uint32_t c)
 {
 	return r->sl2vl[r->sl2vl_row[fabric->chan_src[c]] + fabric->chan_port[c]];
-}
-
-void osr__repair_count_lanes(struct repair *w, uint32_t max_vls)
-{
-	const struct osr_fabric *x = &w->base->fabric;
-
-	w->n_vls = w->base->routing.n_vls;
-	w->n_lanes = 16;
-	for (uint32_t c = 0; c < x->n_channels; c++)
-		for (uint32_t sl = 0; sl < w->n_lanes; sl++) {
-			uint8_t vl = port_vls(x, &w->base->routing, c)[sl];
-
-			if (vl >= max_vls)
-				w->n_lanes = sl;
-			else if (vl >= w->n_vls)
-				w->n_vls = vl + 1u;
-		}
 }
 
 /* ---- lanes by turn --------------------------------------------------------------------------- */
@@ -366,7 +348,7 @@ enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag)
 		if (!vl)
 			return osr__repair_nomem(diag);
 		for (size_t at = 0; at < w->n_lanes * m; at++)
-			vl[at] = port_vls(w->f, r, (uint32_t)(at % m))[at / m];
+			vl[at] = osr__repair_port_vls(w->f, r, (uint32_t)(at % m))[at / m];
 		w->order.vl = vl;
 	}
 	if (w->by_turn && w->base->routing.sl2vl)

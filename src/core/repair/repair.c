@@ -32,7 +32,7 @@
  *	osr_repair()
  *	  repairable()			does anything forbid it?
  *	  repair_again()		nothing has changed
- *	  repair_try()			attempts; in each of them:
+ *	  attempts, in each of them:
  *	    osr__repair_carry()		  the last sweep's tables, in today's numbering
  *	    osr__repair_tables()	  the baseline's tables
  *	    osr__repair_order()		  the turns that they take, and an order
@@ -85,6 +85,8 @@ static uint32_t spare_lanes(const struct osr_fabric *fabric, const struct osr_ro
 /* How many lanes the order of these tables has. */
 static void take_lanes(struct repair *w, const struct osr_routing *base, uint8_t max_vls)
 {
+	const struct osr_fabric *x = &w->base->fabric;
+
 	w->by_turn = (w->spare && !base->sl) || osr_repair_is_by_turn(base);
 	w->by_port = base->sl2vl && !w->by_turn;
 	w->shared = !w->by_turn && (!base->sl || (base->claims & OSR_CLAIM_ANY_SL));
@@ -93,10 +95,18 @@ static void take_lanes(struct repair *w, const struct osr_routing *base, uint8_t
 	else if (w->by_turn)
 		w->n_lanes = w->spare ? spare_lanes(w->f, base, max_vls) : osr__repair_lanes(base);
 	else
-		w->n_lanes = w->shared ? 1 : max_vls;
-	w->n_vls = w->n_lanes;
-	if (w->by_port && w->n_lanes)
-		osr__repair_count_lanes(w, max_vls);
+		w->n_lanes = w->by_port ? 16 : w->shared ? 1 : max_vls;
+	w->n_vls = w->by_port && w->n_lanes ? base->n_vls : w->n_lanes;
+	/* By port: lanes for the first SLs, whether pairs use them or not; others have no such lane. */
+	for (uint32_t c = 0; w->by_port && w->n_lanes && c < x->n_channels; c++) {
+		const uint8_t *vls = osr__repair_port_vls(x, &w->base->routing, c);
+
+		for (uint32_t sl = 0; sl < w->n_lanes; sl++)
+			if (vls[sl] >= max_vls)
+				w->n_lanes = sl;
+			else if (vls[sl] >= w->n_vls)
+				w->n_vls = vls[sl] + 1u;
+	}
 	w->by_sl = w->n_lanes && !w->shared && !w->by_turn;
 }
 
@@ -243,21 +253,38 @@ static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
 	return hand_over_ranks(w, w->job->routing, diag);
 }
 
-/* ---- an attempt ------------------------------------------------------------------------------ */
+/* ---- a repair -------------------------------------------------------------------------------- */
 
-/*
- * From the tables of before to those of today. A tree that finds no way because others were first is the first in the
- * next attempt; the last one forgets the last sweep.
- */
-static enum osr_status repair_try(const struct osr_job *job, bool spare, struct osr_diag *why)
+enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_diag *why)
 {
 	struct osr_arena_mark scratch = osr_arena_mark(job->scratch),
 			      arena = osr_arena_mark(job->arena);
 	const struct osr_result *last = job->previous, *base = baseline_of(last);
-	uint8_t *front = osr_calloc(job->scratch, job->fabric->n_dests, 1);
-	bool like_last = base != last, over = !front;
-	enum osr_status st = front ? OSR_OK : osr__repair_nomem(why);
+	const struct osr_routing *r = &base->routing;
+	const struct osr_request *req = &job->request;
+	bool by_sl = r->sl && !(r->claims & OSR_CLAIM_ANY_SL), like_last = base != last, over,
+	     by_turn, in_use;
+	enum osr_status st = repairable(job, why);
+	uint8_t *front;
 
+	if (st)
+		return st;
+	by_turn = (osr_repair_is_by_turn(r) || (!r->sl && !r->sl2vl)) && r->rank &&
+		  (r->mcast_parent || !req->multicast) &&
+		  spare_lanes(job->fabric, r, req->max_vls) > r->n_vls;
+	/* Lanes that came into use stay, so that SL2VL tables do not change when something returns. */
+	in_use = by_turn && osr_repair_is_by_turn(&last->routing) &&
+		 (!r->sl2vl || last->routing.n_vls > r->n_vls);
+	if (spare && (in_use || !r->rank || !(by_sl || by_turn)))
+		return osr_fail(why, OSR_NOT_APPLICABLE, "there is no lane to spare");
+	st = spare ? OSR_NOT_APPLICABLE : repair_again(job, why);
+	front = osr_calloc(job->scratch, job->fabric->n_dests, 1);
+	over = st != OSR_NOT_APPLICABLE || !front;
+	st = front ? st : osr__repair_nomem(why);
+	/*
+	 * A tree that finds no way because others were first is the first in the next attempt; the last one forgets the
+	 * last sweep.
+	 */
 	for (unsigned tries = 1; !over; tries++) {
 		struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 		struct repair w = { .job = job,
@@ -265,33 +292,27 @@ static enum osr_status repair_try(const struct osr_job *job, bool spare, struct 
 				    .base = base,
 				    .last = last,
 				    .like_last = like_last,
-				    .spare = spare,
+				    .spare = spare || in_use,
 				    .front = front,
 				    .attempts = UINT64_MAX };
 
-		take_lanes(&w, &base->routing,
-			   job->request.max_vls < OSR_MAX_VLS ? job->request.max_vls : OSR_MAX_VLS);
-		st = osr__repair_carry(&w, &last->fabric, &last->routing, job->scratch, &w.lately,
-				       why);
-		if (!st)
-			st = osr__repair_alloc(&w, why);
-		if (!st)
-			st = osr__repair_tables(&w, job->arena, why);
-		if (!st && w.n_lanes)
-			st = osr__repair_order(&w, why);
-		if (!st)
-			st = osr__repair_mcast(&w, why);
-		if (!st) {
+		take_lanes(&w, r, req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS);
+		/* The tables of the last sweep and of the baseline, their order, and what else is on the switches. */
+		if (!(st = osr__repair_carry(&w, &last->fabric, &last->routing, job->scratch,
+					     &w.lately, why)) &&
+		    !(st = osr__repair_alloc(&w, why)) &&
+		    !(st = osr__repair_tables(&w, job->arena, why)) &&
+		    !(st = w.n_lanes ? osr__repair_order(&w, why) : OSR_OK) &&
+		    !(st = osr__repair_mcast(&w, why))) {
 			osr__repair_add_last(&w);
 			osr__repair_loads(&w);
 		}
+		/* LID by LID, those that found no way first. */
 		for (unsigned first = 1; first + 1; first--)
 			for (uint32_t d = 0; !st && d < w.f->n_dests; d++)
 				if (!front[d] == !first)
 					st = osr__repair_cut(&w, d, why);
-		if (!st)
-			st = osr__repair_balance(&w, why);
-		if (!st)
+		if (!st && !(st = osr__repair_balance(&w, why)))
 			st = hand_over(&w, why);
 		osr_arena_reset(job->scratch, mark);
 		if (st)
@@ -301,29 +322,6 @@ static enum osr_status repair_try(const struct osr_job *job, bool spare, struct 
 	}
 	osr_arena_reset(job->scratch, scratch);
 	return st;
-}
-
-enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_diag *why)
-{
-	const struct osr_routing *last = &job->previous->routing,
-				 *base = &baseline_of(job->previous)->routing;
-	bool by_sl = base->sl && !(base->claims & OSR_CLAIM_ANY_SL), by_turn, in_use;
-	enum osr_status st = repairable(job, why);
-
-	if (st)
-		return st;
-	by_turn = (osr_repair_is_by_turn(base) || (!base->sl && !base->sl2vl)) && base->rank &&
-		  (base->mcast_parent || !job->request.multicast) &&
-		  spare_lanes(job->fabric, base, job->request.max_vls) > base->n_vls;
-	/* Lanes that came into use stay, so that SL2VL tables do not change when something returns. */
-	in_use = by_turn && osr_repair_is_by_turn(last) &&
-		 (!base->sl2vl || last->n_vls > base->n_vls);
-	if (spare && (in_use || !base->rank || !(by_sl || by_turn)))
-		return osr_fail(why, OSR_NOT_APPLICABLE, "there is no lane to spare");
-	st = spare ? OSR_NOT_APPLICABLE : repair_again(job, why);
-	if (st != OSR_NOT_APPLICABLE)
-		return st;
-	return repair_try(job, spare || in_use, why);
 }
 
 /* ---- when there is time ---------------------------------------------------------------------- */

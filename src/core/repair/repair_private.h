@@ -130,8 +130,9 @@ void osr__repair_loads(struct repair *w);
 void osr__repair_add_last(struct repair *w);
 /* Does the lane depend on SL and output port alone, whatever the input port? */
 bool osr__repair_is_by_port(const struct osr_fabric *fabric, const struct osr_routing *routing);
-/* By port: w->n_vls lanes for the first w->n_lanes SLs, whether pairs use them or not; others have no such lane. */
-void osr__repair_count_lanes(struct repair *w, uint32_t max_vls);
+/* VLs of SLs on channel c, where they do not depend on the input port. */
+const uint8_t *osr__repair_port_vls(const struct osr_fabric *fabric, const struct osr_routing *r,
+				    uint32_t c);
 /* By turn: lanes of each class of SLs. 0: the classes are not alike. */
 uint32_t osr__repair_lanes(const struct osr_routing *old);
 void osr__repair_write_lanes(struct repair *w);
