@@ -10,6 +10,7 @@
 #include "core/proved/gate.h"
 #include "core/verify/union.h"
 #include "fabrics.h"
+#include "sweeps.h"
 #include "tables.h"
 
 static struct osr_arena scratch, arena;
@@ -297,27 +298,21 @@ static void test_mixed_lanes(void **state)
 
 static void test_engines(void **state)
 {
+	const struct osr_request req = { .max_vls = 4, .multicast = true };
+
 	for (unsigned i = 0; i < N_TEST_FABRICS; i++)
-		for (unsigned e = 0; osr_engines[e]; e++) {
-			struct test_fabric t;
-			struct osr_values values;
+		for (const struct osr_engine *const *e = osr_engines; *e; e++) {
 			struct osr_result now = { 0 };
-			struct osr_sweep sweep;
 			struct osr_diag diag = { "" };
-			struct osr_job job = { .engine = osr_engines[e],
-					       .values = &values,
-					       .request = { .max_vls = 4, .multicast = true },
-					       .scratch = &scratch,
-					       .arena = &arena,
-					       .diag = &diag };
+			struct osr_sweep sweep;
+			struct test_fabric t;
 
 			test_fabric_named(&t, i);
-			osr_values_default(&values, osr_engines[e]->params);
 			now.fabric = t.f;
-			if (!osr_sweep(&job, &now, &sweep))
+			if (!test_route((*e)->name, "", req, NULL, &arena, &now, &sweep, &diag))
 				try_mutants(&t.f, &now.routing, t.name, 20);
 			else if (strstr(diag.text, "checker"))
-				fail_msg("%s on %s: %s", osr_engines[e]->name, t.name, diag.text);
+				fail_msg("%s on %s: %s", (*e)->name, t.name, diag.text);
 			test_fabric_free(&t);
 			osr_arena_empty(&arena);
 		}

@@ -50,6 +50,7 @@ static enum osr_status read_text(parse_fn parse, const char *from, size_t n,
 	"0x0005 001 # Channel Adapter portguid 0x0000000000000012: 'h'\n"                          \
 	"0x0009 001 # nobody\n"
 
+/* What only ibdmchk reads, and LIDs that nobody has. Of all else cli.mutants compares what is read. */
 static void test_taken(void **state)
 {
 	struct osr_arena arena = { 0 };
@@ -61,19 +62,13 @@ static void test_taken(void **state)
 		"2 1 : 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
 		"0x0000000000000011 0 1 0x10 0x23 0x45 0x67 0x89 0xab 0xcd 0xef\n";
 	static const char paths[] = "0x0000000000000011 5 3\n0x0000000000000011 6 4\n";
-	static const char groups[] = "Switch 0x2\nLID : Out Port(s)\n0xC001 : 0x001 0x003\n";
 
 	assert_int_equal(read_text(osr_tables_parse_lfts, LFT, strlen(LFT), f, &arena, &t, &diag),
 			 OSR_OK);
-	assert_int_equal(osr_lft(&t.routing, 0, f->lid_dest[4]), 3);
-	assert_int_equal(osr_lft(&t.routing, 0, f->lid_dest[5]), 1);
-	assert_int_equal(osr_lft(&t.routing, 0, f->lid_dest[6]), OSR_NO_PATH);
-	assert_int_equal(osr_lft(&t.routing, 1, f->lid_dest[4]), OSR_NO_PATH);
 	assert_true(t.has_lft[0] && !t.has_lft[1]);
 	assert_int_equal(t.n_entries, 2);
 	assert_int_equal(t.n_foreign, 1);
 	osr_tables_free(&t);
-
 	assert_int_equal(
 		read_text(osr_tables_parse_sl2vl, sl2vl, strlen(sl2vl), f, &arena, &t, &diag),
 		OSR_OK);
@@ -82,7 +77,6 @@ static void test_taken(void **state)
 	assert_int_equal(t.term_sl2vl[f->dest_term[f->lid_dest[4]]][0], 1);
 	assert_int_equal(t.term_sl2vl[f->dest_term[f->lid_dest[4]]][1], 0);
 	osr_tables_free(&t);
-
 	assert_int_equal(
 		read_text(osr_tables_parse_paths, paths, strlen(paths), f, &arena, &t, &diag),
 		OSR_OK);
@@ -90,15 +84,6 @@ static void test_taken(void **state)
 	assert_int_equal(t.paths.sl[f->lid_dest[5]], 3);
 	assert_int_equal(t.paths.sl[f->lid_dest[6]], 4);
 	assert_int_equal(t.paths.sl[f->lid_dest[4]], OSR_NO_SL);
-	osr_tables_free(&t);
-
-	assert_int_equal(
-		read_text(osr_tables_parse_groups, groups, strlen(groups), f, &arena, &t, &diag),
-		OSR_OK);
-	assert_int_equal(t.groups.n, 1);
-	assert_int_equal(t.groups.mlid[0], 0xc001);
-	assert_int_equal(t.groups.ports[1][0], 1 << 1 | 1 << 3);
-	assert_int_equal(t.groups.ports[0][0], 0);
 	osr_tables_free(&t);
 	osr_arena_free(&arena);
 }

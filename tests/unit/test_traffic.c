@@ -8,6 +8,7 @@
 #include "core/verify/audit.h"
 #include "traffic/survey.h"
 #include "fabrics.h"
+#include "faults.h"
 #include "tables.h"
 #include "traffic/changes.h"
 
@@ -410,20 +411,17 @@ static struct path path_of(const struct side *x, uint32_t s, uint32_t d)
 /* Does every cable of an old path still lead where it led? */
 static bool is_whole(const struct side *old, const struct path *p, const struct side *new)
 {
-	for (int i = 0; i + 1 < p->n; i++) {
-		uint32_t s = osr_fabric_switch_by_guid(&new->t.f, p->guid[i]), c;
-		uint32_t was = osr_port_channel(
-			&old->t.f, osr_fabric_switch_by_guid(&old->t.f, p->guid[i]), p->port[i]);
+	const struct osr_fabric *f = &old->t.f, *n = &new->t.f;
 
-		if (s == OSR_NONE)
-			return false;
-		c = osr_port_channel(&new->t.f, s, p->port[i]);
-		if (c == OSR_NONE || new->t.f.sw_guid[new->t.f.chan_dst[c]] != p->guid[i + 1] ||
-		    new->t.f.chan_port[new->t.f.chan_rev[c]] !=
-			    old->t.f.chan_port[old->t.f.chan_rev[was]])
+	for (int i = 0; i + 1 < p->n; i++) {
+		uint32_t s = osr_fabric_switch_by_guid(f, p->guid[i]);
+		uint32_t was = osr_port_channel(f, s, p->port[i]);
+		uint32_t c = faults_channel_in(n, f, was);
+
+		if (c == OSR_NONE || n->chan_port[n->chan_rev[c]] != f->chan_port[f->chan_rev[was]])
 			return false;
 	}
-	return osr_fabric_switch_by_guid(&new->t.f, p->guid[p->n - 1]) != OSR_NONE;
+	return osr_fabric_switch_by_guid(n, p->guid[p->n - 1]) != OSR_NONE;
 }
 
 static uint32_t by_lid(const struct osr_fabric *f, uint32_t lid)
