@@ -200,13 +200,13 @@ static void test_few_hosts(void **state)
 /* ---- single routes --------------------------------------------------------------------------- */
 
 /* Channels of a route, in order; *arrives: not into a hole, a wrong port or a circle, which has more than there are switches. */
-static uint32_t walk(const struct set *x, uint32_t from, uint32_t d, uint32_t *path, bool *arrives)
+static uint32_t walk(const struct osr_fabric *f, const struct osr_routing *r, uint32_t s,
+		     uint32_t d, uint32_t *path, bool *arrives)
 {
-	const struct osr_fabric *f = &x->t.f;
-	uint32_t s = f->term_switch[from], n = 0;
+	uint32_t n = 0;
 
 	for (;;) {
-		uint8_t port = osr_lft(&x->r, s, d);
+		uint8_t port = osr_lft(r, s, d);
 
 		*arrives = s == f->dest_switch[d] && port == f->term_port[f->dest_term[d]];
 		if (*arrives || n > f->n_switches || osr_port_channel(f, s, port) == OSR_NONE)
@@ -236,7 +236,7 @@ static void judge_loads(struct set *x, bool right)
 			if (!f->term_weight[t] || !f->term_weight[f->dest_term[d]] ||
 			    t == f->dest_term[d])
 				continue;
-			n = walk(x, t, d, path, &arrives);
+			n = walk(f, &x->r, f->term_switch[t], d, path, &arrives);
 			for (uint32_t i = 0; arrives && i < n; i++, total++)
 				load[path[i]]++;
 			hops[n] += arrives;
@@ -278,7 +278,7 @@ static bool judge_phase(struct set *x, uint64_t seed)
 
 		pair[i] = (struct osr_pair){ x->hosts[from], x->hosts[to] };
 		d = f->lid_dest[f->term_lid[pair[i].to]];
-		length = walk(x, pair[i].from, d, path, &arrives);
+		length = walk(f, &x->r, f->term_switch[pair[i].from], d, path, &arrives);
 		circle |= length > f->n_switches;
 		n_no_path += !arrives;
 		for (uint32_t k = 0; k < length; k++)
@@ -289,7 +289,7 @@ static bool judge_phase(struct set *x, uint64_t seed)
 	/* The bandwidth of a pair is the share that it has of the busiest cable on its way, 0 without a way. */
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t d = f->lid_dest[f->term_lid[pair[i].to]], worst = receives[pair[i].to];
-		uint32_t length = walk(x, pair[i].from, d, path, &arrives);
+		uint32_t length = walk(f, &x->r, f->term_switch[pair[i].from], d, path, &arrives);
 
 		worst = sends[pair[i].from] > worst ? sends[pair[i].from] : worst;
 		for (uint32_t k = 0; k < length; k++)
@@ -369,60 +369,11 @@ static void test_out_of_memory(void **state)
 
 /* ---- What changed between two routings of two fabrics, against a comparison of single paths. */
 
-#define MAX_HOPS 64
-
 struct side {
 	struct test_fabric t;
 	struct osr_arena arena;
 	struct osr_routing r;
 };
-
-/* A path by GUIDs and ports: length in hops, -1 if it does not arrive. */
-struct path {
-	int n;
-	uint64_t guid[MAX_HOPS];
-	uint8_t port[MAX_HOPS];
-};
-
-static struct path path_of(const struct side *x, uint32_t s, uint32_t d)
-{
-	const struct osr_fabric *f = &x->t.f;
-	struct path p = { 0 };
-
-	while (p.n < MAX_HOPS - 1) {
-		uint8_t port = osr_lft(&x->r, s, d);
-		uint32_t c = osr_port_channel(f, s, port);
-
-		p.guid[p.n] = f->sw_guid[s];
-		p.port[p.n++] = port;
-		if (s == f->dest_switch[d]) {
-			if (port != f->term_port[f->dest_term[d]])
-				p.n = -1;
-			return p;
-		}
-		if (c == OSR_NONE)
-			break;
-		s = f->chan_dst[c];
-	}
-	p.n = -1;
-	return p;
-}
-
-/* Does every cable of an old path still lead where it led? */
-static bool is_whole(const struct side *old, const struct path *p, const struct side *new)
-{
-	const struct osr_fabric *f = &old->t.f, *n = &new->t.f;
-
-	for (int i = 0; i + 1 < p->n; i++) {
-		uint32_t s = osr_fabric_switch_by_guid(f, p->guid[i]);
-		uint32_t was = osr_port_channel(f, s, p->port[i]);
-		uint32_t c = faults_channel_in(n, f, was);
-
-		if (c == OSR_NONE || n->chan_port[n->chan_rev[c]] != f->chan_port[f->chan_rev[was]])
-			return false;
-	}
-	return osr_fabric_switch_by_guid(n, p->guid[p->n - 1]) != OSR_NONE;
-}
 
 static uint32_t by_lid(const struct osr_fabric *f, uint32_t lid)
 {
@@ -466,34 +417,36 @@ static void slow_pair(const struct side *old, const struct side *new, uint32_t t
 		      struct osr_changes *c)
 {
 	const struct osr_fabric *f = &old->t.f, *n = &new->t.f;
-	uint32_t from = there(old, new, f->term_lid[t]), to = there(old, new, f->dest_lid[d]), s,
-		 s_new;
-	struct path was = path_of(old, f->term_switch[t], d), is;
-	bool whole;
+	uint32_t from = there(old, new, f->term_lid[t]), to = there(old, new, f->dest_lid[d]);
+	uint32_t s = f->term_switch[t], s_new, was[64], is[64], n_was, n_is;
+	bool had, has, whole, same;
 
-	if (was.n >= 0)
-		c->n_pairs++;
+	n_was = walk(f, &old->r, s, d, was, &had);
+	c->n_pairs += had;
 	if (from == OSR_NONE || to == OSR_NONE) {
-		c->n_gone += was.n >= 0;
+		c->n_gone += had;
 		return;
 	}
-	s = f->term_switch[t];
 	s_new = n->dest_switch[from];
-	is = path_of(new, s_new, to);
-	if (was.n < 0) {
-		c->n_found += is.n >= 0;
+	n_is = walk(n, &new->r, s_new, to, is, &has);
+	if (!had) {
+		c->n_found += has;
 		return;
 	}
-	whole = is_whole(old, &was, new) &&
-		f->term_port[f->dest_term[d]] == n->term_port[n->dest_term[to]];
+	/* Does every cable of the old path still lead where it led, and is it that of the new path? */
+	whole = f->term_port[f->dest_term[d]] == n->term_port[n->dest_term[to]];
+	same = n_was == n_is;
+	for (uint32_t i = 0; i < n_was; i++) {
+		uint32_t now = faults_channel_in(n, f, was[i]);
+
+		whole &= now != OSR_NONE &&
+			 n->chan_port[n->chan_rev[now]] == f->chan_port[f->chan_rev[was[i]]];
+		same = same && now == is[i];
+	}
 	c->n_cut += !whole;
-	if (is.n < 0) {
-		c->n_lost++;
-		return;
-	}
-	c->n_path += was.n != is.n || memcmp(was.guid, is.guid, sizeof(was.guid[0]) * was.n) ||
-		     memcmp(was.port, is.port, was.n) || !whole;
-	c->n_sl += sl_of(&old->r, s, d) != sl_of(&new->r, s_new, to);
+	c->n_lost += !has;
+	c->n_path += has && !(same && whole);
+	c->n_sl += has && sl_of(&old->r, s, d) != sl_of(&new->r, s_new, to);
 }
 
 /* Blocks of LFTs that differ, as a subnet manager has them before and after: by LID, 255 without an entry. */
