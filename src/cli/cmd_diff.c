@@ -42,8 +42,8 @@ struct outcome {
 	uint64_t n_sl;
 	uint64_t gone[N_THINGS], come[N_THINGS];
 	uint64_t n_sl2vl, n_groups; /* tables and (group, switch) entries */
+	uint64_t n_parents;         /* switches with another parent in the tree of multicast */
 	struct osr_findings found[2];
-	bool transition_free;
 	struct osr_loop loop;
 	struct cli_stamp time;
 };
@@ -87,6 +87,13 @@ static void count_lanes(const struct args *a, struct outcome *o)
 			}
 }
 
+/* Neither has groups, and both have the tree along which OpenSM's groups will be laid. */
+static bool has_trees(const struct args *a)
+{
+	return !a->gen[OLD].groups && !a->gen[NEW].groups && a->gen[OLD].routing->mcast_parent &&
+	       a->gen[NEW].routing->mcast_parent;
+}
+
 /* (group, switch) entries that differ; what only one of them has counts where it is not empty. */
 static void count_groups(const struct args *a, struct outcome *o)
 {
@@ -94,6 +101,9 @@ static void count_groups(const struct args *a, struct outcome *o)
 	static const uint64_t nowhere[4];
 	uint32_t n = a->run.in.fabric.n_switches;
 
+	for (uint32_t s = 0; has_trees(a) && s < n; s++)
+		o->n_parents += a->gen[OLD].routing->mcast_parent[s] !=
+				a->gen[NEW].routing->mcast_parent[s];
 	for (unsigned g = OLD; g <= NEW; g++) {
 		const struct osr_groups *own = a->gen[g].groups ? a->gen[g].groups : &none;
 		const struct osr_groups *its = a->gen[1 - g].groups ? a->gen[1 - g].groups : &none;
@@ -200,7 +210,7 @@ static const struct out_field head_fields[] = { CLI_INPUT_FIELDS, { 0 } };
 
 #define OF(member) OUT_OF(struct outcome, member)
 
-enum { FABRIC_MOVED = 1, HAS_GROUPS = 2 };
+enum { FABRIC_MOVED = 1, HAS_GROUPS = 2, HAS_TREES = 4 };
 
 static const struct out_field diff_fields[] = {
 	{ "old", NULL, OUT_TEXT },
@@ -220,6 +230,8 @@ static const struct out_field diff_fields[] = {
 	{ "pairs_sl", "  with another SL", OUT_COUNT, 0, OF(n_sl) },
 	{ "sl2vl_changed", "SL2VL tables changed", OUT_COUNT, 0, OF(n_sl2vl) },
 	{ "groups_changed", "multicast entries changed", OUT_COUNT, 0, OF(n_groups), HAS_GROUPS },
+	{ "parents_changed", "parents of multicast's tree changed", OUT_COUNT, 0, OF(n_parents),
+	  HAS_TREES },
 	{ "verdict.old", "verdict on the old", OUT_TEXT },
 	{ "verdict.new", "  the new", OUT_TEXT },
 	{ "deadlock_free.old", "deadlock-free: the old", OUT_TEXT },
@@ -240,7 +252,7 @@ static const struct out_section sections[] = {
 /* A loop on any SL need not be one on the SLs of path records, which are not known. */
 static enum osr_answer transition_answer(const struct args *a, const struct outcome *o)
 {
-	if (o->transition_free)
+	if (!o->loop.n)
 		return OSR_PROVEN;
 	return a->gen[OLD].sls_unknown || a->gen[NEW].sls_unknown ? OSR_UNKNOWN : OSR_REFUTED;
 }
@@ -257,8 +269,9 @@ static void diff_say(struct args *a, const struct outcome *o)
 	cli_run_say(&a->run, false);
 	OUT_ADD(out, "diff", cli_tables_lft(&a->tables[OLD]), cli_tables_lft(&a->tables[NEW]));
 	out_members(out, diff_fields, o,
-		    (a->moved ? FABRIC_MOVED : 0) | (has_groups ? HAS_GROUPS : 0));
-	if (!has_groups)
+		    (a->moved ? FABRIC_MOVED : 0) | (has_groups ? HAS_GROUPS : 0) |
+			    (has_trees(a) ? HAS_TREES : 0));
+	if (!has_groups && !has_trees(a))
 		out_note(out, "multicast tables are not compared: there are none");
 	if (!a->one_way)
 		out_note(out, "deadlock-free: with replies on the SL of their request");
@@ -437,7 +450,6 @@ static enum osr_status diff_tables(struct args *a)
 	}
 	if (!st)
 		st = osr_union_loop(fabric, a->gen, 2, modes, scratch, result, &o.loop, NULL, diag);
-	o.transition_free = o.loop.n == 0;
 	o.time = cli_since(start);
 	if (st)
 		return st;

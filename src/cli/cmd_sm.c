@@ -251,7 +251,7 @@ static enum osr_status drain(struct args *a, struct osrk *k)
 		return refused(a, osrk_error(k));
 	if (a->what && !is_settled(said))
 		st = refused(a, "accepted, but the subnet manager has no new tables yet: "
-				"`osmroutes drain` shows the state");
+				"`osmroutes status` says why");
 	else
 		say_rows(&a->run.out, "parts", part_fields, json_object_get(said, "parts"));
 	json_decref(said);
@@ -334,8 +334,7 @@ static const struct out_section key_sections[] = {
 static const struct cli_option key_options[] = {
 	{ "hosts", "LIST",
 	  "place: port GUIDs or names by rank, with commas or brackets, or a file of them; \"-\" "
-	  "is "
-	  "standard input",
+	  "is standard input",
 	  CLI_TEXT(struct args, hosts) },
 	{ "ranks", "N", "place: N hosts that the subnet manager chooses",
 	  CLI_NUMBER(struct args, ranks, 2, 65536) },

@@ -295,17 +295,9 @@ uint32_t cli_n_threads(const struct cli_pool *pool, uint64_t n_jobs)
 	return n > n_jobs ? (uint32_t)n_jobs : n;
 }
 
-/* ---- progress ------------------------------------------------------------------------------- */
-
-struct progress {
-	const char *what;
-	bool shown;
-	double last; /* ms on the wall */
-};
+/* ---- work by threads, with a progress bar -------------------------------------------------- */
 
 #define BAR 30
-
-/* ---- anything ------------------------------------------------------------------------------- */
 
 struct each {
 	pthread_mutex_t lock;
@@ -313,7 +305,9 @@ struct each {
 	cli_work_fn work;
 	void *ctx;
 	uint32_t n, n_taken;
-	struct progress progress;
+	const char *what; /* the progress bar says so */
+	bool shown;
+	double last;     /* ms on the wall */
 	uint32_t failed; /* the lowest that did, n if none */
 	enum osr_status st;
 	struct osr_diag diag;
@@ -332,12 +326,12 @@ static bool take_next(struct each *e, uint32_t part, uint32_t *i)
 			e->take(e->ctx, part);
 		/* A few times a second, and only if standard error is a terminal. */
 		now = cli_now().wall;
-		if (now - e->progress.last >= 200 && isatty(STDERR_FILENO)) {
+		if (now - e->last >= 200 && isatty(STDERR_FILENO)) {
 			uint32_t filled = (uint32_t)((uint64_t)*i * BAR / e->n);
 
-			e->progress.last = now;
-			e->progress.shown = true;
-			fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", e->progress.what, (int)filled,
+			e->last = now;
+			e->shown = true;
+			fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", e->what, (int)filled,
 				"##############################", (int)(BAR - filled), "",
 				(unsigned int)((uint64_t)*i * 100 / e->n));
 		}
@@ -376,11 +370,12 @@ enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t
 			  .ctx = ctx,
 			  .n = n,
 			  .failed = n,
-			  .progress = { .what = what, .last = cli_now().wall } };
+			  .what = what,
+			  .last = cli_now().wall };
 	uint32_t n_parts = cli_n_threads(pool, n);
 
 	osr_threads_of(n_parts).run(do_each, &e, n_parts);
-	if (e.progress.shown)
+	if (e.shown)
 		fprintf(stderr, "\r%*s\r", 40 + BAR + 12, "");
 	if (e.st)
 		*diag = e.diag;

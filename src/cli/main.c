@@ -52,9 +52,11 @@ static int usage(FILE *out, int code)
 		"      --color=WHEN           auto (on a terminal, without NO_COLOR), always or "
 		"never\n"
 		"      --help                 what a command does, and its options\n");
-	fprintf(out,
-		"\n`osmroutes COMMAND --help` says more. Exit codes: 0 success, 1 a problem was\n"
-		"found or refused, 2 the command line, a file or the output is wrong.\n");
+	fprintf(out, "\n`osmroutes COMMAND --help` says more, `osmroutes --version` the version. "
+		     "Exit codes:\n"
+		     "0 success, 1 a problem was found or refused, 2 the command line, a file or "
+		     "the output\n"
+		     "is wrong.\n");
 	return code;
 }
 

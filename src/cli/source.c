@@ -96,7 +96,8 @@ static void add_engine(struct cli_subjects *subjects, const char *name, struct a
 	}
 	for (uint32_t i = 0; osr_engines[i]; i++)
 		osr_guess_offer(&guess, osr_engines[i]->name);
-	for (uint32_t i = 0; cli_stock_engines[i] && !engine; i++)
+	/* The first and the last are words of opensm.conf. */
+	for (uint32_t i = 1; cli_stock_engines[i + 1] && !engine; i++)
 		if (!strcmp(cli_stock_engines[i], name))
 			argp_error(state,
 				   "%s is an engine of OpenSM itself: --tables=DIR takes its dumps "
@@ -118,9 +119,10 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_MCAST:
 		subjects->no_multicast = arg && !strcmp(arg, "no");
-		if (!subjects->no_multicast)
-			subjects->req.mcast_vl =
-				arg ? (uint8_t)cli_take_number(arg, "multicast", 0, 14, state) : 0;
+		subjects->req.mcast_vl = 0;
+		if (arg && !subjects->no_multicast)
+			subjects->req.mcast_vl = (uint8_t)cli_take_number(
+				arg, "multicast: neither \"no\" nor a VL:", 0, 14, state);
 		return 0;
 	case ARGP_KEY_END:
 		if (!subjects->n && !subjects->osmconf) {

@@ -138,8 +138,8 @@ static enum osr_status tree_make_tree(const struct osr_topo_job *job)
 		return st;
 	if (n_w != t.h || n_p != t.h)
 		return osr_fail(job->diag, OSR_INVAL,
-				"m has %u numbers, w %u and p %u: one per level, as many in each",
-				t.h, n_w, n_p);
+				"m has %u numbers, %s %u: one per level, as many in each", t.h,
+				n_w != t.h ? "w" : "p", n_w != t.h ? n_w : n_p);
 	return make_pgft(&t, job);
 }
 

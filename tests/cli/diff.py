@@ -80,5 +80,15 @@ for name, engine, other, vls in (('torus-4x4', 'dfsssp', 'dfsssp', 2), ('ring-5'
         same(what, done.returncode, int('refuted' in (got['deadlock_free']['between'], got['verdict']['new'])))
         same_keys(what, got, by_hand(old, new))
         seen.add(tuple(sorted(got['deadlock_free'].items())))
+# Equal entries, with another tree for multicast: what differs is named, and proven where nothing does.
+run('generate', 'tree', 'm=4,4,2', 'w=1,3,2', '-o', at('tree.net'))
+run('whatif', at('tree.net'), '--links=2', '--seed=1', '--write', at('broken.net'))
+run('route', at('broken.net'), '--save', at('broken'))
+run('route', at('tree.net'), '--previous', at('broken'), '--save', at('repaired'))
+run('route', at('tree.net'), '--save', at('fresh'))
+for other, parents in (('repaired', True), ('fresh', False)):
+    got = json.loads(run('diff', '--json', '--fabric', at('tree.net'), at('fresh'), at(other)).stdout)['diff']
+    same(other, (got['entries_changed'], got['parents_changed'] > 0, got['deadlock_free']['between']),
+         (0, parents, 'refuted' if parents else 'proven'))
 same('all cases are alike', len(seen) < 3, False)
 print('diff counts what is counted by hand; %d different verdicts' % len(seen))

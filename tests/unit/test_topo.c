@@ -194,8 +194,7 @@ static void test_refusals(void **state)
 		"dims = \"0\": expected 1 to 16 numbers from 1 on, as in 8x8x4 or 8,8,4");
 	refused("torus dims=1000x1001", NULL, "more than 1000000 switches: too large for a subnet");
 	refused("torus dims=300x300 hosts=12", NULL, "1080000 hosts: too many for a subnet");
-	refused("tree m=4,4 w=1", NULL,
-		"m has 2 numbers, w 1 and p 2: one per level, as many in each");
+	refused("tree m=4,4 w=1", NULL, "m has 2 numbers, w 1: one per level, as many in each");
 	refused("tree m=200,4 w=1,60", NULL,
 		"a switch of this fabric needs 260 ports, 254 are possible");
 	refused("kary k=5 n=2", &ports8, "a switch of this fabric needs 10 ports, not 8");
