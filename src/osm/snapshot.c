@@ -27,7 +27,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum group { GROUP_CN, GROUP_IO, GROUP_OTHER, GROUP_SP0 };
+enum group { GROUP_CN, GROUP_IO, GROUP_OTHER };
 
 struct guid_port {
 	uint64_t guid;
@@ -308,9 +308,7 @@ static void add_end_port(struct walk *w, uint32_t handle, uint8_t port,
 		append_name(w->osm, w->snap->end_ports, sizeof(w->snap->end_ports), osm_physp);
 		return;
 	}
-	if (role == OSR_ROLE_SP0)
-		terminal.group = GROUP_SP0;
-	else if (guid_listed(&w->cn, terminal.guid, 0))
+	if (guid_listed(&w->cn, terminal.guid, 0))
 		terminal.group = GROUP_CN;
 	else if (guid_listed(&w->io, terminal.guid, 0))
 		terminal.group = GROUP_IO;
