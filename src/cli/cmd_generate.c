@@ -20,18 +20,6 @@ struct args {
 	long lmc;
 };
 
-/* Text within quotes of the DOT language. */
-static void put_text(const char *text, FILE *out)
-{
-	for (; *text; text++) {
-		unsigned char x = (unsigned char)*text;
-
-		if (x == '"' || x == '\\')
-			fputc('\\', out);
-		fputc(x < ' ' || x >= 127 ? '?' : x, out);
-	}
-}
-
 /* hosts: false leaves out CAs and routers. For cli_written(). */
 static FILE *write_dot(const struct osr_net *net, bool hosts, const char *path)
 {
@@ -45,7 +33,13 @@ static FILE *write_dot(const struct osr_net *net, bool hosts, const char *path)
 			continue;
 		fprintf(out, "\tn%u [shape=%s label=\"", i,
 			osr_net_is_switch(net, i) ? "box" : "ellipse");
-		put_text(osr_net_shown(net, i), out);
+		for (const char *text = osr_net_shown(net, i); *text; text++) {
+			unsigned char x = (unsigned char)*text;
+
+			if (x == '"' || x == '\\')
+				fputc('\\', out);
+			fputc(x < ' ' || x >= 127 ? '?' : x, out);
+		}
 		fputs("\"];\n", out);
 	}
 	for (uint32_t p = 0; p < net->n_ports; p++) {

@@ -363,28 +363,12 @@ static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *di
 	return st;
 }
 
-/*
- * What the others are compared with: the first that was named; if no engine was, the first file or the
- * live tables, or else dfsssp.
- */
-static uint32_t reference_of(const struct cli_subjects *who)
-{
-	uint32_t found = 0;
-
-	for (uint32_t i = 0; i < who->n && who->all; i++) {
-		if (!who->item[i].engine)
-			return i;
-		if (!strcmp(who->item[i].engine->name, "dfsssp"))
-			found = i;
-	}
-	return found;
-}
-
 static enum osr_status route_all(struct args *a)
 {
 	struct osr_diag *diag = &a->run.diag;
 	struct out *out = &a->run.out;
-	uint32_t first = reference_of(&a->run.who);
+	const struct cli_subjects *who = &a->run.who;
+	uint32_t first = 0;
 	/* UTC; of SOURCE_DATE_EPOCH, where pages are to be the same byte by byte. */
 	const char *epoch = getenv("SOURCE_DATE_EPOCH");
 	time_t now = epoch ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
@@ -401,8 +385,18 @@ static enum osr_status route_all(struct args *a)
 	out_text(out, "date", a->is_report ? date : NULL);
 	out_head(out, "%u random bisections from seed %llu", a->measure.n_bisections,
 		 (unsigned long long)a->measure.seed);
+	/*
+	 * What the others are compared with: the first that was named; if no engine was, the first file or the
+	 * live tables, or else dfsssp.
+	 */
+	for (uint32_t i = 0; i < who->n && who->all; i++)
+		if (!who->item[i].engine) {
+			first = i;
+			break;
+		} else if (!strcmp(who->item[i].engine->name, "dfsssp"))
+			first = i;
 	st = route_one(a, first, diag);
-	for (uint32_t i = 0; i < a->run.who.n && !st; i++)
+	for (uint32_t i = 0; i < who->n && !st; i++)
 		if (i != first)
 			st = route_one(a, i, diag);
 	if (!st)

@@ -241,25 +241,6 @@ static size_t next_token(const char **p, char *buf, size_t size)
 	return n;
 }
 
-/*
- * "max_vls=4" or "dfsssp.max_vls=3". The string is shared with other plugins, so that words without the prefix are
- * theirs; but one that is exactly an option of ours was meant for us, and would be ignored without a word.
- */
-static bool lacks_prefix(const char *token)
-{
-	const char *equals = strchr(token, '='), *name = token;
-	const char *dot = equals ? memchr(token, '.', (size_t)(equals - token)) : NULL;
-	const struct osr_param *table = osr_plugin_params;
-	char section[64];
-
-	if (dot) {
-		snprintf(section, sizeof(section), "%.*s", (int)(dot - token), token);
-		table = osr_engine_find(section) ? osr_engine_find(section)->params : NULL;
-		name = dot + 1;
-	}
-	return equals && osr_options_known(table, name, (size_t)(equals - name));
-}
-
 static void apply_tokens(struct osr_options *o, const char *text)
 {
 	char token[TOKEN_SIZE], where[320];
@@ -269,8 +250,23 @@ static void apply_tokens(struct osr_options *o, const char *text)
 		char *name = token + strlen(PREFIX), *value = strchr(token, '='), *dot;
 
 		snprintf(where, sizeof(where), "event_plugin_options, \"%.250s\"", token);
+		/*
+		 * The string is shared with other plugins, so that words without the prefix are theirs; but one that
+		 * is exactly an option of ours was meant for us, and would be ignored without a word.
+		 */
 		if (strncmp(token, PREFIX, strlen(PREFIX))) {
-			if (lacks_prefix(token))
+			const struct osr_param *table = osr_plugin_params;
+			const struct osr_engine *engine;
+
+			name = token;
+			dot = value ? memchr(token, '.', (size_t)(value - token)) : NULL;
+			if (dot) {
+				*dot = 0;
+				engine = osr_engine_find(token);
+				table = engine ? engine->params : NULL;
+				name = dot + 1;
+			}
+			if (value && osr_options_known(table, name, (size_t)(value - name)))
 				remember(o, where,
 					 "the prefix is missing: write " PREFIX "NAME=VALUE");
 			continue;

@@ -500,24 +500,6 @@ void osr_drains_load(struct osr_drains *drains, const char *text, size_t size)
 
 /* Links that flap ------------------------------------------------------------------------------ */
 
-static void came_up(struct osr_drains *drains, const struct osr_drains_look *look,
-		    const struct osr_part *part)
-{
-	struct row *row = row_of(drains, part), held = { .part = *part, .held = true };
-	uint32_t n = 0;
-
-	if (!row)
-		return;
-	row->last = look->now;
-	for (uint32_t i = 0; i < row->n_down && i < MAX_TIMES; i++)
-		n += look->now - row->down[i] <= drains->hold.within;
-	if (n < drains->hold.after || row->held)
-		return;
-	name_part(look->fabric, osr_fabric_switch_by_guid(look->fabric, part->guid), &held);
-	if (!want(drains, &held, NULL))
-		look->say(look->ctx, OSR_DRAIN_HELD, held.name, "");
-}
-
 static enum osr_status look_for_flaps(struct osr_drains *drains, const struct osr_drains_look *look)
 {
 	const struct osr_fabric *fabric = look->fabric;
@@ -545,7 +527,21 @@ static enum osr_status look_for_flaps(struct osr_drains *drains, const struct os
 
 			row->down[row->n_down++ % MAX_TIMES] = row->last = look->now;
 		} else if (order > 0) {
-			came_up(drains, look, &link[j]);
+			struct row *row = row_of(drains, &link[j]);
+			struct row held = { .part = link[j], .held = true };
+			uint32_t n_down = 0;
+
+			/* It came up; what went down so often lately is held down. */
+			if (row)
+				row->last = look->now;
+			for (uint32_t k = 0; row && k < row->n_down && k < MAX_TIMES; k++)
+				n_down += look->now - row->down[k] <= drains->hold.within;
+			if (row && n_down >= drains->hold.after && !row->held) {
+				name_part(fabric, osr_fabric_switch_by_guid(fabric, link[j].guid),
+					  &held);
+				if (!want(drains, &held, NULL))
+					look->say(look->ctx, OSR_DRAIN_HELD, held.name, "");
+			}
 		}
 		i += order <= 0;
 		j += order >= 0;

@@ -183,29 +183,13 @@ struct placing {
 	char name[64];
 };
 
-/* Of several ports of one host the first: their descriptions have one first word, as "HOST HCA". */
-static const struct osr_name *first_port(const struct osr_names *names, uint32_t n)
-{
-	const struct osr_name *first = n ? names->hit[0] : NULL;
-
-	for (uint32_t i = 1; first && i < n; i++) {
-		size_t len = strcspn(first->text, " ") + 1;
-
-		if (!names->hit[i]->text || strncmp(names->hit[i]->text, first->text, len) != 0)
-			return NULL;
-		if (names->hit[i]->node < first->node)
-			first = names->hit[i];
-	}
-	return first;
-}
-
 static enum osr_status find_host(struct call *c, struct placing *p, uint32_t rank,
 				 const json_t *json)
 {
 	const struct osr_fabric *fabric = osr_sched_present(c->s);
 	const char *text = json_string_value(json);
-	const struct osr_name *host;
-	uint32_t node, port;
+	const struct osr_name *const *hit, *host;
+	uint32_t node, port, n;
 	struct osr_diag why;
 	enum osr_status st;
 
@@ -224,7 +208,18 @@ static enum osr_status find_host(struct call *c, struct placing *p, uint32_t ran
 		if (st)
 			return st;
 	}
-	host = first_port(&p->names, osr_names_all(&p->names, text, OSR_NAME_END_PORT));
+	/* Of several ports of one host the first: their descriptions have one first word, as "HOST HCA". */
+	n = osr_names_all(&p->names, text, OSR_NAME_END_PORT);
+	hit = p->names.hit;
+	host = n ? hit[0] : NULL;
+	for (uint32_t i = 1; host && i < n; i++) {
+		size_t len = strcspn(host->text, " ") + 1;
+
+		if (!hit[i]->text || strncmp(hit[i]->text, host->text, len) != 0)
+			host = NULL;
+		else if (hit[i]->node < host->node)
+			host = hit[i];
+	}
 	if (!host) {
 		osr_names_find(&p->names, text, OSR_NAME_END_PORT, &node, &port, &why);
 		return osr_fail(&c->diag, OSR_INVAL, "rank %u: %s", rank, why.text);

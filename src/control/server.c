@@ -233,20 +233,6 @@ static void end_client(struct osr__client *client, const char *why)
 	client->gone = true;
 }
 
-static void serve_client(struct osr_control *control, struct osr__client *client)
-{
-	bool line = osr__client_has_line(client);
-
-	if (client->gone || !client->in.size)
-		return;
-	if (!line && client->in.size > OSR_CONTROL_MAX_LINE)
-		end_client(client, "the line is too long");
-	else if (!line && server_now() - client->half_since > HALF_LINE_S)
-		end_client(client, "the line does not end");
-	else if (line && client->out.size < OSR__OUT_ENOUGH && server_now() >= client->not_before)
-		answer_line(control, client);
-}
-
 /* The turn ------------------------------------------------------------------------------------- */
 
 /* Milliseconds until a client that was held back has its turn, or the time of half a line is over. */
@@ -325,8 +311,20 @@ static void *serve(void *arg)
 
 	while (!atomic_load(&control->ends)) {
 		wait_for_clients(control, ms);
-		for (uint32_t i = 0; i < control->n_clients; i++)
-			serve_client(control, control->client[i]);
+		for (uint32_t i = 0; i < control->n_clients; i++) {
+			struct osr__client *client = control->client[i];
+			bool line = osr__client_has_line(client);
+
+			if (client->gone || !client->in.size)
+				continue;
+			if (!line && client->in.size > OSR_CONTROL_MAX_LINE)
+				end_client(client, "the line is too long");
+			else if (!line && server_now() - client->half_since > HALF_LINE_S)
+				end_client(client, "the line does not end");
+			else if (line && client->out.size < OSR__OUT_ENOUGH &&
+				 server_now() >= client->not_before)
+				answer_line(control, client);
+		}
 		/* What a sweep has left to do; what clients have said comes in between. */
 		take_for_thread(control);
 		busy = osr_sched_work(control->sched);

@@ -701,19 +701,6 @@ static void write_port_guid(const struct osr_net *net, uint32_t port, FILE *out)
 		fprintf(out, "(%" PRIx64 ")", net_port->guid);
 }
 
-static void write_port(const struct osr_net *net, uint32_t i, FILE *out)
-{
-	uint32_t peer = net->ports[i].peer;
-
-	fprintf(out, "[%" PRIu32 "]", osr_net_port_num(net, i));
-	write_port_guid(net, i, out);
-	fprintf(out, "\t\"%s\"[%" PRIu32 "]", osr_net_id(net, net->ports[peer].node),
-		osr_net_port_num(net, peer));
-	write_port_guid(net, peer, out);
-	write_port_comment(net, i, out);
-	fputc('\n', out);
-}
-
 enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment, FILE *out,
 				  struct osr_diag *diag)
 {
@@ -732,9 +719,20 @@ enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment
 			fputc('\n', out);
 		write_ids(node, out);
 		write_header(net, i, out);
-		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++)
-			if (net->ports[p].peer != OSR_NONE)
-				write_port(net, p, out);
+		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++) {
+			uint32_t peer = net->ports[p].peer;
+
+			if (peer == OSR_NONE)
+				continue;
+			fprintf(out, "[%" PRIu32 "]", osr_net_port_num(net, p));
+			write_port_guid(net, p, out);
+			fprintf(out, "\t\"%s\"[%" PRIu32 "]",
+				osr_net_id(net, net->ports[peer].node),
+				osr_net_port_num(net, peer));
+			write_port_guid(net, peer, out);
+			write_port_comment(net, p, out);
+			fputc('\n', out);
+		}
 	}
 	if (fflush(out) || ferror(out))
 		return osr_fail(diag, OSR_INVAL, "cannot write the net file: %s", strerror(errno));

@@ -190,25 +190,6 @@ static void write_sl2vl_row(const struct job *j, const uint8_t *row, uint32_t in
 	fputc('\n', out);
 }
 
-/* OpenSM lists only output ports with a cable, port 0 as input but never as output. */
-static void write_switch_sl2vl(const struct job *j, const struct osr_net_node *node, FILE *out)
-{
-	uint32_t s = osr_fabric_switch_by_guid(j->f, node->guid);
-	uint32_t n = node->n_ports;
-
-	for (uint32_t o = 1; o <= n; o++) {
-		if (j->net->ports[node->port_row + o].peer == OSR_NONE)
-			continue;
-		for (uint32_t i = 0; i <= n; i++) {
-			const uint8_t *row = NULL;
-
-			if (j->r->sl2vl && s != OSR_NONE)
-				row = j->r->sl2vl[j->r->sl2vl_row[s] + i * (n + 1) + o];
-			write_sl2vl_row(j, row, i, o, out);
-		}
-	}
-}
-
 static void write_port_head(const struct job *j, uint32_t port, FILE *out)
 {
 	const struct osr_net_port *net_port = &j->net->ports[port];
@@ -226,13 +207,24 @@ static void osmdump_write_sl2vl(const struct job *j, FILE *out)
 	for (uint32_t i = 0; i < j->n_ports; i++) {
 		uint32_t port = j->ports[i].index;
 		const struct osr_net_node *node = &j->net->nodes[j->net->ports[port].node];
+		bool is_switch = node->type == OSR_NET_SWITCH;
+		uint32_t s = osr_fabric_switch_by_guid(j->f, node->guid), n = node->n_ports;
 
 		write_port_head(j, port, out);
 		fprintf(out, "#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15\n%s", line);
-		if (node->type == OSR_NET_SWITCH)
-			write_switch_sl2vl(j, node, out);
-		else
+		if (!is_switch)
 			write_sl2vl_row(j, j->r->sl2vl ? j->r->ca_sl2vl : NULL, 0, 0, out);
+		/* OpenSM lists only output ports with a cable, port 0 as input but never as output. */
+		for (uint32_t o = 1; is_switch && o <= n; o++)
+			for (uint32_t in = 0; in <= n; in++) {
+				const uint8_t *row = NULL;
+
+				if (j->net->ports[node->port_row + o].peer == OSR_NONE)
+					break;
+				if (j->r->sl2vl && s != OSR_NONE)
+					row = j->r->sl2vl[j->r->sl2vl_row[s] + in * (n + 1) + o];
+				write_sl2vl_row(j, row, in, o, out);
+			}
 		fprintf(out, "%s\n", line);
 	}
 }

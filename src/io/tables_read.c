@@ -386,28 +386,11 @@ static enum osr_status path_sl(struct reader *r, uint64_t lid, uint64_t sl)
 	return OSR_OK;
 }
 
-/* "0x0001 : " has been read. */
-static enum osr_status path_digits(struct reader *r, uint64_t lid, const char *at)
+static enum osr_status path_line(struct reader *r, const char *at)
 {
 	static const char digits[] = "0123456789abcdef";
 	enum osr_status st = OSR_OK;
-
-	for (; *at && *at != ' ' && !st; at++, lid++) {
-		const char *digit = strchr(digits, *at);
-
-		if (digit && lid <= UINT16_MAX)
-			st = path_sl(r, lid, (uint64_t)(digit - digits));
-		else if (*at != '-')
-			st = osr_lines_fail(r->in, "expected an SL, 0 to f, or - for LID %" PRIu64,
-					    lid);
-	}
-	return st || at_end(at) ? st : osr_lines_fail(r->in, "unexpected text after the SLs");
-}
-
-static enum osr_status path_line(struct reader *r, const char *at)
-{
 	uint64_t first, lid, sl;
-	enum osr_status st;
 
 	if (osr_take_word(&at, "Senders on switch "))
 		return path_switch(r, at);
@@ -420,8 +403,23 @@ static enum osr_status path_line(struct reader *r, const char *at)
 	if (osr_scan(&at, "%x ", &first)) {
 		bool colon = osr_scan(&at, ": ");
 
-		if (colon && r->compact && first <= UINT16_MAX)
-			return path_digits(r, first, at);
+		/* A digit for each LID from this one on. */
+		if (colon && r->compact && first <= UINT16_MAX) {
+			for (lid = first; *at && *at != ' ' && !st; at++, lid++) {
+				const char *digit = strchr(digits, *at);
+
+				if (digit && lid <= UINT16_MAX)
+					st = path_sl(r, lid, (uint64_t)(digit - digits));
+				else if (*at != '-')
+					st = osr_lines_fail(
+						r->in,
+						"expected an SL, 0 to f, or - for LID %" PRIu64,
+						lid);
+			}
+			return st || at_end(at)
+				       ? st
+				       : osr_lines_fail(r->in, "unexpected text after the SLs");
+		}
 		if (colon && r->guid && first <= UINT16_MAX && osr_scan(&at, "%15d ", &sl))
 			return *at ? osr_lines_fail(r->in, "something behind the SL")
 				   : path_sl(r, first, sl);

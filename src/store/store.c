@@ -408,15 +408,6 @@ static bool store_feed(struct osr_builder *builder, const struct osr_fabric *is,
 	return name == end;
 }
 
-/* Did the builder number channels as the tables do? */
-static bool store_same_numbers(const struct osr_fabric *fabric, const struct osr_fabric *is)
-{
-	return fabric->n_switches == is->n_switches && fabric->n_channels == is->n_channels &&
-	       fabric->n_dests == is->n_dests && fabric->n_terminals == is->n_terminals &&
-	       !memcmp(fabric->chan_src, is->chan_src, is->n_channels * sizeof(*is->chan_src)) &&
-	       !memcmp(fabric->chan_port, is->chan_port, is->n_channels);
-}
-
 static enum osr_status read_fabric(struct reader *x, const struct counts *c,
 				   struct osr_arena *arena, struct osr_fabric *fabric)
 {
@@ -441,8 +432,12 @@ static enum osr_status read_fabric(struct reader *x, const struct counts *c,
 	osr_builder_free(builder);
 	if (st)
 		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
-	return good && store_same_numbers(fabric, &is) ? OSR_OK
-						       : store_damaged(x, "its fabric is invalid");
+	/* Did the builder number channels as the tables do? */
+	good = good && fabric->n_switches == is.n_switches && fabric->n_channels == is.n_channels &&
+	       fabric->n_dests == is.n_dests && fabric->n_terminals == is.n_terminals &&
+	       !memcmp(fabric->chan_src, is.chan_src, is.n_channels * sizeof(*is.chan_src)) &&
+	       !memcmp(fabric->chan_port, is.chan_port, is.n_channels);
+	return good ? OSR_OK : store_damaged(x, "its fabric is invalid");
 }
 
 /* Everything that is used as an index somewhere. */
@@ -498,26 +493,12 @@ static enum osr_status store_read_tables(struct reader *x, const struct counts *
 	return store_check_ranges(x, fabric, c, routing);
 }
 
-static enum osr_status store_judge(const struct reader *x, struct osr_result *result,
-				   struct osr_arena *arena, struct osr_arena *scratch)
-{
-	struct osr_checked checked;
-	struct osr_diag why;
-	enum osr_status st =
-		osr_check_keep(&result->fabric, &result->routing, arena, scratch, &checked, &why);
-
-	if (st)
-		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
-	result->load = checked.load;
-	result->confirmed = false;
-	result->digest = checked.digest;
-	return OSR_OK;
-}
-
 static enum osr_status read_result(struct reader *x, const char *engine, struct osr_arena *arena,
 				   struct osr_arena *scratch, struct osr_result *result)
 {
 	const void *p = store_take(x, 1, sizeof(struct counts));
+	struct osr_checked checked;
+	struct osr_diag why;
 	enum osr_status st;
 	struct counts c;
 
@@ -541,7 +522,15 @@ static enum osr_status read_result(struct reader *x, const char *engine, struct 
 						.n_rounds = c.n_rounds };
 	memcpy(result->routing.ca_sl2vl, c.ca_sl2vl, sizeof(c.ca_sl2vl));
 	st = store_read_tables(x, &c, arena, result);
-	return st || x->unjudged ? st : store_judge(x, result, arena, scratch);
+	if (st || x->unjudged)
+		return st;
+	st = osr_check_keep(&result->fabric, &result->routing, arena, scratch, &checked, &why);
+	if (st)
+		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
+	result->load = checked.load;
+	result->confirmed = false;
+	result->digest = checked.digest;
+	return OSR_OK;
 }
 
 enum osr_status osr_store_read(const void *buf, size_t size, const char *label, const char *engine,

@@ -66,24 +66,6 @@ static uint32_t degrade_share(uint32_t n, double percent, uint32_t more)
 	return (uint32_t)floor(n * percent / 100.0 + 1e-9) + more;
 }
 
-/* Switches with no CA at all, service CAs included. */
-static uint32_t count_bare(const struct work *w)
-{
-	const struct osr_net *net = w->net;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < net->n_nodes; i++) {
-		const struct osr_net_node *net_node = &net->nodes[i];
-		uint32_t p = net_node->port_row + 1, end = net_node->port_row + net_node->n_ports;
-
-		while (p <= end && (net->ports[p].peer == OSR_NONE ||
-				    osr_net_is_switch(net, net->ports[net->ports[p].peer].node)))
-			p++;
-		n += osr_net_is_switch(net, i) && p > end;
-	}
-	return n;
-}
-
 bool osr_topo_transit(const struct osr_net *net, bool *transit)
 {
 	struct osr_end *end = calloc((size_t)net->n_ports + 1, sizeof(*end));
@@ -121,17 +103,25 @@ bool osr_topo_transit(const struct osr_net *net, bool *transit)
  */
 static uint32_t take_switches(struct work *w, uint32_t *wanted)
 {
-	uint32_t n = 0, want, done = 0;
+	const struct osr_net *net = w->net;
+	uint32_t n = 0, n_bare = 0, want, done = 0;
 
-	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
-		if (!osr_net_is_switch(w->net, i))
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		uint32_t p = net->nodes[i].port_row + 1, end = p + net->nodes[i].n_ports;
+
+		if (!osr_net_is_switch(net, i))
 			continue;
 		if (w->how->hosts_too || w->transit[i])
 			w->list[n++] = i;
+		/* Without a CA, service CAs included. */
+		while (p < end && (net->ports[p].peer == OSR_NONE ||
+				   osr_net_is_switch(net, net->ports[net->ports[p].peer].node)))
+			p++;
+		n_bare += p == end;
 	}
 	*wanted = want = degrade_share(n, w->how->switches_percent, w->how->n_switches);
 	if (!want && !w->how->hosts_too)
-		n = count_bare(w);
+		n = n_bare;
 	osr_prng_shuffle(&w->prng, w->list, n);
 	for (uint32_t i = 0; i < n && done < want; i++) {
 		w->gone[w->list[i]] = true;
