@@ -2,7 +2,6 @@
 /* Generators: sizes, degrees, diameters, names, refusals; degrading. */
 #include "test.h"
 
-#include "io/netfile.h"
 #include <osmroutes/prng.h>
 #include "fabrics.h"
 #include "topos.h"
@@ -138,36 +137,11 @@ static void test_random_is_simple(void **state)
 	}
 }
 
-static char *text_of(const char *what)
-{
-	struct osr_diag diag = { "" };
-	struct osr_net net;
-	char *text = NULL;
-	size_t size;
-	FILE *out;
-
-	if (topo_net(what, NULL, &net, &diag))
-		fail_msg("%s: %s", what, diag.text);
-	out = open_memstream(&text, &size);
-	assert_int_equal(osr_netfile_write(&net, NULL, out, NULL), OSR_OK);
-	fclose(out);
-	osr_net_free(&net);
-	return text;
-}
-
+/* The published first outputs of splitmix64 for this seed. Seeds of generators: cli.topologies. */
 static void test_seeds(void **state)
 {
-	char *a = text_of("random switches=16 links=40 seed=5");
-	char *b = text_of("random switches=16 links=40 seed=5");
-	char *c = text_of("random switches=16 links=40 seed=6");
 	struct osr_prng r = { 1234567 };
 
-	assert_string_equal(a, b);
-	assert_true(strcmp(a, c) != 0);
-	free(a);
-	free(b);
-	free(c);
-	/* The published first outputs of splitmix64 for this seed. */
 	assert_int_equal(osr_prng_next(&r), UINT64_C(6457827717110365317));
 	assert_int_equal(osr_prng_next(&r), UINT64_C(3203168211198807973));
 	assert_int_equal(osr_prng_next(&r), UINT64_C(9817491932198370423));
