@@ -170,23 +170,20 @@ uint64_t osr__turn_spare(const struct osr__search *w, const struct osr_lanes_opt
 }
 
 /*
- * To `load`, that of shortest paths; routes get longer for it as far as any_sl_cost goes. Of 160 searches none succeeded by a
- * third run, nor where seven eighths of these were longer before the first.
+ * To `load`, that of shortest paths; routes get longer for it as far as any_sl_cost goes. Of 240 searches none succeeded by
+ * a second run, nor where seven eighths of these were longer before the first.
  */
 static void turn_ease(struct osr__search *w, struct osr_lanes_job *job, uint64_t load)
 {
-	uint64_t enough = load * turn_tuning.ease_enough / 100, spare,
-		 least = osr__turn_spare(w, job->opt, 0) / 8;
+	uint64_t enough = load * turn_tuning.ease_enough / 100, spare;
 
 	osr__search_ease(w, load, 0);
 	job->r->n_longer = osr__search_count_longer(w);
-	for (int run = 0; run < 2 && osr_spf_load(w->s) > enough; run++) {
-		spare = osr__turn_spare(w, job->opt, job->r->n_longer);
-		if (spare <= (run ? 0 : least))
-			break;
-		osr__search_ease(w, enough, spare);
-		job->r->n_longer = osr__search_count_longer(w);
-	}
+	spare = osr__turn_spare(w, job->opt, job->r->n_longer);
+	if (osr_spf_load(w->s) <= enough || spare <= osr__turn_spare(w, job->opt, 0) / 8)
+		return;
+	osr__search_ease(w, enough, spare);
+	job->r->n_longer = osr__search_count_longer(w);
 }
 
 /* The paths that are there keep their balance where the lanes of turns make them legal. */
