@@ -3,7 +3,7 @@
  * angara - tori and meshes, whole or damaged.
  *
  * A whole grid with even hosts is routed in dimension order on two lanes by SL, minimal and without longer routes
- * (dimension.h). What fails afterwards is repaired by the core, within that order of channels and on the service levels
+ * (dor.c). What fails afterwards is repaired by the core, within that order of channels and on the service levels
  * that pairs have (osr_sweep()). A grid that is damaged when it is first routed, has uneven hosts or too few lanes gets the
  * best of what the strategies of dfsssp make of it.
  */

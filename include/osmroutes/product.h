@@ -59,19 +59,4 @@ static inline const uint16_t *osr_product_coord(const struct osr_product *produc
 	return product->coord + (size_t)sw * product->n_dims;
 }
 
-/* One of the parallel channels of switch v to coordinate x of a dimension, as a hop; that cable must be there. */
-static inline uint8_t osr_product_hop(const struct osr_product *product, uint32_t v, uint32_t dim,
-				      uint32_t x, uint32_t spread)
-{
-	const struct osr_fabric *fabric = product->f;
-	uint32_t row = fabric->chan_row[v], n = fabric->chan_row[v + 1] - row, n_found = 0;
-	uint8_t found[256] = { 0 };
-
-	for (uint32_t hop = 0; hop < n; hop++)
-		if (product->chan_dim[row + hop] == dim &&
-		    osr_product_coord(product, fabric->chan_dst[row + hop])[dim] == x)
-			found[n_found++] = (uint8_t)hop;
-	return found[n_found > 1 ? spread % n_found : 0];
-}
-
 #endif

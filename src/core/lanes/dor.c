@@ -1,12 +1,405 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * How a whole product is routed, from its shape alone: the order of dimensions, which way around rings,
+ * service levels, and the virtual lane of each service level on each channel.
+ *
+ * Source: Mukosey, Semenov, Tretiakov: Optimized Graph Based Routing Algorithm for the Angara Interconnect: direction
+ * order, direction bits, steps in front of a route where they close no cycle (section 3). The order of directions is
+ * +X -X +Y -Y ...; DIFFERS from the paper's (first all positive ones, then all negative), which loads the outer rows of
+ * lines with nearly twice their mean, and has no way on where a ring is interrupted. DIFFERS too: InfiniBand has no
+ * bubble rule, so service levels say which datelines a route crosses; and a route is known at every switch on its way,
+ * so that those of a LID form a tree.
+ *
+ * A packet uses the dimensions in a fixed order, in each of them one direction only (the direction bits of the paper).
+ * Within a ring of 5 or more, packets would wait for each other in a circle; so its lanes are two. A service level is a
+ * number with one digit for each such ring, its *state*:
+ *	0	the route does not cross the ring's dateline, the link between places n-1 and 0:
+ *		lane 0, which nobody uses on that link
+ *	1	it does: lane 1. No shortest way across the dateline uses the link between n/2 - 1
+ *		and n/2 as well, so lane 1 has a link that nobody uses, too
+ *	2, 3	see below
+ * The route from b to a crosses the dateline if the one from a to b does; so replies are safe on the service level of
+ * their request, if opposite places of a ring go opposite ways. Which way is decided by a parity over the coordinates in
+ * later dimensions, which both ends see alike, so that half the pairs go either way.
+ *
+ * In the last dimension nothing is left to tell, and choosing by the two places alone leaves links above the mean, in
+ * rings of 6 and 8 more than 10 %. There, opposite places go the same way, even ones up, odd ones down: as far as 16
+ * service levels go, states 2, 3, ... stand for two opposite pairs each, and the lane follows from where on the ring the
+ * packet is: one of the two routes of a pair lies on one side of it, the other on the other.
+ *
+ * In rings of 6, 10, ... one pair is left over, for which half the LIDs of a switch go up and half down: variants 0 and 1.
+ * Of an odd number of LIDs one remains, variant 2. In tori of sixes, some routes to it step along the last dimension
+ * first, the way that its others do not go.
+ */
+#include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/dimension.h>
+#include <osmroutes/product.h>
 
 #include "core/paths/mcast.h"
 
 #include "../paths/spf_private.h"
 #include "lanes_private.h"
+
+#define DOR_SLS 16
+
+struct dor_plan {
+	const struct osr_product *p;
+	uint8_t order[OSR_MAX_DIMS];  /* dimensions as packets use them */
+	uint8_t turn[OSR_MAX_DIMS];   /* the inverse: when a dimension has its turn */
+	uint8_t weight[OSR_MAX_DIMS]; /* of the digit; 0: none */
+	uint8_t n_states[OSR_MAX_DIMS];
+	uint8_t n_sls;
+	uint8_t n_variants; /* 2: the LIDs of a switch do not all take the same way */
+};
+
+#define UP 0
+#define DOWN 1
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+/*
+ * Rings first, so that other dimensions behind them help to decide; of the rings those first that need such help most.
+ */
+static uint32_t need(const struct osr_product *product, uint32_t i)
+{
+	if (product->factor[i] != OSR_FACTOR_RING)
+		return 0;
+	if (product->size[i] % 2)
+		return 1;
+	return product->size[i] <= 8 ? 3 : 2;
+}
+
+/* Of a whole product. False if the service levels do not suffice: more than four rings. */
+static bool dor_make_plan(const struct osr_product *product, struct dor_plan *plan)
+{
+	uint32_t weight = 1, last, n, n_states;
+
+	*plan = (struct dor_plan){ .p = product, .n_variants = 1 };
+	if (product->n_rings > 4)
+		return false;
+	for (uint32_t i = 0; i < product->n_dims; i++) {
+		for (uint32_t j = 0; j < product->n_dims; j++)
+			plan->turn[i] += need(product, j) > need(product, i) ||
+					 (need(product, j) == need(product, i) && j < i);
+		plan->order[plan->turn[i]] = (uint8_t)i;
+		plan->n_states[i] = product->factor[i] == OSR_FACTOR_RING ? 2 : 1;
+	}
+	/* In the last dimension a state of its own for opposite pairs 2k and 2k + 1, as far as the SLs go. */
+	plan->n_sls = (uint8_t)(1u << product->n_rings);
+	last = plan->order[product->n_dims - 1];
+	n = product->size[last];
+	n_states = 2 + (n + 3) / 4;
+	if (product->factor[last] == OSR_FACTOR_RING && n % 2 == 0 &&
+	    plan->n_sls / 2u * n_states <= DOR_SLS) {
+		plan->n_states[last] = (uint8_t)n_states;
+		plan->n_sls = (uint8_t)(plan->n_sls / 2u * n_states);
+		plan->n_variants = n % 4 ? 2 : 1;
+	}
+	for (uint32_t i = 0; i < product->n_dims; i++) {
+		plan->weight[i] = plan->n_states[i] > 1 ? (uint8_t)weight : 0;
+		weight *= plan->n_states[i];
+	}
+	return true;
+}
+
+/* ---- ways ------------------------------------------------------------------------------------ */
+
+/* From a place to the opposite one of a ring. */
+static uint32_t way_across(const struct dor_plan *plan, uint32_t i, const uint16_t *from,
+			   const uint16_t *to, uint32_t variant)
+{
+	uint32_t half = plan->p->size[i] / 2, low = from[i] % half, sum = 0;
+
+	if (plan->n_states[i] > 2 && half % 2 && low == half - 1)
+		return variant < 2 ? variant : from[i] == low;
+	if (plan->n_states[i] > 2)
+		return low % 2;
+	/* Seen alike from both ends, and while dimension i has its turn. */
+	for (uint32_t k = plan->turn[i] + 1u; k < plan->p->n_dims; k++)
+		sum += from[plan->order[k]] + to[plan->order[k]];
+	return (low + sum + (from[i] >= half)) % 2;
+}
+
+static uint32_t way_around(const struct dor_plan *plan, uint32_t i, const uint16_t *from,
+			   const uint16_t *to, uint32_t variant)
+{
+	uint32_t n = plan->p->size[i], up = (to[i] + n - from[i]) % n;
+
+	if (2 * up == n)
+		return way_across(plan, i, from, to, variant);
+	return 2 * up < n ? UP : DOWN;
+}
+
+/*
+ * Outwards, all of an opposite plane would come to the LID by the same three links. Routes that come through a corner
+ * next to its column turn off there, to the plane next to it; they load as few links of other dimensions as possible,
+ * since only their last hop in each of these moves with them. With one other dimension there is no corner: then on the
+ * side from which 2 of 6 come, not 3. Such a step leads towards the middle on lane 0, where it fits in front of everything.
+ */
+static bool turns_off_early(const struct dor_plan *plan, const uint16_t *from, const uint16_t *to,
+			    uint32_t variant)
+{
+	const struct osr_product *product = plan->p;
+	uint32_t last = plan->order[product->n_dims - 1], n_beside = 0;
+
+	for (uint32_t i = 0; i < product->n_dims; i++)
+		if (product->size[i] != 6 || product->factor[i] != OSR_FACTOR_RING)
+			return false;
+	if (variant != 2 || product->n_dims < 2 || to[last] % 3 != 2 ||
+	    from[last] != (to[last] + 3) % 6)
+		return false;
+	for (uint32_t k = 0; k + 1 < product->n_dims; k++) {
+		uint32_t i = plan->order[k], up = (from[i] + 6u - to[i]) % 6, odd = to[i] % 2;
+
+		n_beside += product->n_dims == 2 ? up == (odd ? 5u : 1u) : up == 1 || up == 5;
+	}
+	return n_beside == product->n_dims - 1;
+}
+
+/* The dimension in which packets leave `from`, and the coordinate there that is next. */
+static uint32_t next_step(const struct dor_plan *plan, const uint16_t *from, const uint16_t *to,
+			  uint32_t variant, uint32_t *next)
+{
+	const struct osr_product *product = plan->p;
+	uint32_t k = 0, i, n, a, way;
+
+	while (from[plan->order[k]] == to[plan->order[k]])
+		k++;
+	i = plan->order[k];
+	a = from[i];
+	way = product->factor[i] == OSR_FACTOR_RING ? way_around(plan, i, from, to, variant)
+						    : a > to[i];
+	if (turns_off_early(plan, from, to, variant)) {
+		i = plan->order[product->n_dims - 1];
+		a = from[i];
+		way = a == 2 ? UP : DOWN;
+	}
+	n = product->size[i];
+	*next = product->factor[i] == OSR_FACTOR_CLIQUE ? to[i] : (a + (way == UP ? 1 : n - 1)) % n;
+	return i;
+}
+
+/* One of the parallel channels of switch v to coordinate x of a dimension, as a hop; that cable must be there. */
+static uint8_t dor_hop(const struct osr_product *product, uint32_t v, uint32_t dim, uint32_t x,
+		       uint32_t spread)
+{
+	const struct osr_fabric *fabric = product->f;
+	uint32_t row = fabric->chan_row[v], n = fabric->chan_row[v + 1] - row, n_found = 0;
+	uint8_t found[256] = { 0 };
+
+	for (uint32_t hop = 0; hop < n; hop++)
+		if (product->chan_dim[row + hop] == dim &&
+		    osr_product_coord(product, fabric->chan_dst[row + hop])[dim] == x)
+			found[n_found++] = (uint8_t)hop;
+	return found[n_found > 1 ? spread % n_found : 0];
+}
+
+/* Hops from every switch to dest d: minimal; the own switch is not set. */
+static void dor_route(const struct dor_plan *plan, uint32_t d, uint32_t variant, uint8_t *hop)
+{
+	const struct osr_fabric *fabric = plan->p->f;
+	uint32_t root = fabric->dest_switch[d];
+	const uint16_t *to = osr_product_coord(plan->p, root);
+
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t next, dim;
+
+		if (v == root)
+			continue;
+		dim = next_step(plan, osr_product_coord(plan->p, v), to, variant, &next);
+		hop[v] = dor_hop(plan->p, v, dim, next, d);
+	}
+}
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+static uint32_t state(const struct dor_plan *plan, uint32_t i, const uint16_t *from,
+		      const uint16_t *to)
+{
+	uint32_t n = plan->p->size[i], a = from[i], b = to[i];
+
+	if (a == b)
+		return 0;
+	if (plan->n_states[i] > 2 && (a > b ? a - b : b - a) * 2 == n)
+		return 2 + a % (n / 2) / 2;
+	return way_around(plan, i, from, to, 0) == UP ? a > b : a < b;
+}
+
+/* The service level of packets from v to the LIDs of another switch: 0 to n_sls - 1. */
+static uint8_t dor_sl(const struct dor_plan *plan, uint32_t v, uint32_t root)
+{
+	const uint16_t *from = osr_product_coord(plan->p, v),
+		       *to = osr_product_coord(plan->p, root);
+	uint32_t sl = 0;
+
+	for (uint32_t i = 0; i < plan->p->n_dims; i++)
+		if (plan->weight[i])
+			sl += plan->weight[i] * state(plan, i, from, to);
+	return (uint8_t)sl;
+}
+
+/* The lane of a packet on channel c. SL n_sls is for pairs that a repair leaves no way on their own: lane 1 anywhere. */
+static uint32_t dor_lane(const struct dor_plan *plan, uint32_t c, uint32_t sl)
+{
+	const struct osr_product *product = plan->p;
+	uint32_t i = product->chan_dim[c], n = product->size[i],
+		 a = osr_product_coord(product, product->f->chan_src[c])[i],
+		 b = osr_product_coord(product, product->f->chan_dst[c])[i],
+		 way = (a + 1) % n == b ? UP : DOWN, low, link;
+
+	if (sl == plan->n_sls)
+		return 1;
+	if (!plan->weight[i])
+		return 0;
+	sl = sl / plan->weight[i] % plan->n_states[i];
+	if (sl < 2)
+		return sl;
+	/*
+	 * The opposite pair of this state that goes this way; the one that is left over goes both ways. Of the two
+	 * routes of a pair, the one that does not cross the dateline is on lane 0.
+	 */
+	low = 2 * (sl - 2) + way;
+	low = low < n / 2 ? low : n / 2 - 1;
+	link = way == UP ? a : b;
+	return link < low || link >= low + n / 2;
+}
+
+/* ---- the order ------------------------------------------------------------------------------- */
+
+/*
+ * Keys are numbers of mixed radix, one digit for each dimension, the last one to have its turn highest. A digit holds,
+ * one after the other: planes, and the channels that lead to the next plane inwards; channels outwards; lane 1.
+ */
+struct key {
+	uint64_t key;
+	uint32_t node; /* lane * n_channels + channel */
+};
+
+static int compare_keys(const void *p, const void *q)
+{
+	const struct key *a = p, *b = q;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static uint32_t from_middle(const struct osr_product *product, uint32_t i, uint32_t a)
+{
+	uint32_t middle = product->size[i] / 2;
+
+	return a < middle ? middle - a : a - middle;
+}
+
+static uint32_t plane_digit(const struct osr_product *product, uint32_t i, uint32_t a)
+{
+	return 2 * (product->size[i] / 2 - from_middle(product, i, a));
+}
+
+/* Of a channel from a to b; `crosses`: on the lane of routes across the dateline. In a clique only multicast goes on. */
+static uint32_t own_digit(const struct osr_product *product, uint32_t i, uint32_t a, uint32_t b,
+			  bool crosses)
+{
+	uint32_t n = product->size[i], out = 2 * (n / 2) + 2;
+
+	/* From the link between n/2 - 1 and n/2 on, which no route across the dateline uses. */
+	if (crosses)
+		return out + n + 1 +
+		       ((a + 1) % n == b ? (a + n - n / 2) % n : (n / 2 - 1 + n - a) % n);
+	/* Across the dateline: what comes there goes on in other dimensions only. */
+	if (product->factor[i] == OSR_FACTOR_RING && (a > b ? a - b : b - a) > 1)
+		return out + n;
+	if (from_middle(product, i, b) < from_middle(product, i, a))
+		return plane_digit(product, i, a) + 1;
+	return out + from_middle(product, i, a);
+}
+
+/*
+ * The certificate of lanes 0 and 1, or of one lane without rings: rank[n_lanes * n_channels]. By dimension, and within
+ * rings from the link that the lane does not use. Lane 0 is numbered inside out, so that steps towards the middle of a later
+ * dimension may come in front of everything: a first step, and all of multicast.
+ */
+static enum osr_status dor_rank(const struct dor_plan *plan, uint32_t n_lanes,
+				struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag)
+{
+	const struct osr_product *product = plan->p;
+	const struct osr_fabric *fabric = product->f;
+	uint32_t m = fabric->n_channels, n_nodes = n_lanes * m;
+	struct key *list = osr_alloc(scratch, n_nodes, sizeof(*list));
+
+	if (!list)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the order of %u channels", m);
+	for (uint32_t node = 0; node < n_nodes; node++) {
+		uint32_t c = node % m, i = product->chan_dim[c];
+		const uint16_t *from = osr_product_coord(product, fabric->chan_src[c]),
+			       *to = osr_product_coord(product, fabric->chan_dst[c]);
+		uint64_t key = 0;
+
+		for (uint32_t k = product->n_dims; k-- > plan->turn[i];) {
+			uint32_t j = plan->order[k], n = product->size[j];
+
+			key = key * (4 * n + 4) +
+			      (j != i ? plane_digit(product, j, from[j])
+				      : own_digit(product, i, from[i], to[i],
+						  node >= m && plan->weight[i]));
+		}
+		for (uint32_t k = plan->turn[i]; k-- > 0;)
+			key *= 4 * product->size[plan->order[k]] + 4;
+		list[node] = (struct key){ key, node };
+	}
+	qsort(list, n_nodes, sizeof(*list), compare_keys);
+	for (uint32_t k = 0; k < n_nodes; k++)
+		rank[list[k].node] = k;
+	return OSR_OK;
+}
+
+/*
+ * On one lane with rings: dimensions in their order, rings from place 0 on both ways round, so that no packet passes
+ * through it. rank[n_channels]. Few routes are not legal, and these are the other way round.
+ */
+static void dor_ring_order(const struct dor_plan *plan, uint32_t *rank)
+{
+	const struct osr_product *product = plan->p;
+	const struct osr_fabric *fabric = product->f;
+
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t i = product->chan_dim[c], n = product->size[i],
+			 a = osr_product_coord(product, fabric->chan_src[c])[i],
+			 b = osr_product_coord(product, fabric->chan_dst[c])[i];
+
+		rank[c] = 0;
+		for (uint32_t k = 0; k < plan->turn[i]; k++)
+			rank[c] += product->size[plan->order[k]];
+		if (product->factor[i] == OSR_FACTOR_CLIQUE)
+			continue;
+		rank[c] += (a + 1) % n == b                        ? a
+			   : product->factor[i] == OSR_FACTOR_RING ? (n - a) % n
+								   : n - 1 - a;
+	}
+}
+
+/* A spanning tree inwards, to the middle of each dimension, all turns of which rise on lane 0: parent[n_switches] channels. */
+static void dor_tree(const struct dor_plan *plan, uint32_t *parent)
+{
+	const struct osr_product *product = plan->p;
+	const struct osr_fabric *fabric = product->f;
+
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		const uint16_t *at = osr_product_coord(product, v);
+
+		parent[v] = OSR_NONE;
+		for (uint32_t k = product->n_dims; k-- > 0 && parent[v] == OSR_NONE;) {
+			uint32_t i = plan->order[k], middle = product->size[i] / 2, a = at[i];
+			uint32_t next = product->factor[i] == OSR_FACTOR_CLIQUE ? middle
+					: a < middle                            ? a + 1
+										: a - 1;
+
+			if (a != middle)
+				parent[v] = fabric->chan_row[v] + dor_hop(product, v, i, next, 0);
+		}
+	}
+}
 
 uint64_t osr__dor_least(const struct osr_spf *spf, const struct osr_product *product)
 {
@@ -47,35 +440,13 @@ enum osr_status osr__dor_find(struct osr_lanes_job *job)
 	return OSR_OK;
 }
 
-/*
- * Every second LID of a switch may go the other way round, and the last of an odd number of hosts a third way: the variant
- * of each dest. Hosts are counted first.
- */
-static void dor_variants(const struct osr_spf *spf, uint8_t *variant)
-{
-	const struct osr_fabric *fabric = spf->f;
-
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint32_t n_hosts = 0, seen[2] = { 0, 0 };
-
-		for (uint32_t k = spf->dest_row[v]; k < spf->dest_row[v + 1]; k++)
-			n_hosts += fabric->term_weight[fabric->dest_term[spf->dest_list[k]]] > 0;
-		for (uint32_t k = spf->dest_row[v]; k < spf->dest_row[v + 1]; k++) {
-			uint32_t d = spf->dest_list[k];
-			bool host = fabric->term_weight[fabric->dest_term[d]] > 0;
-			uint32_t number = (host ? 0 : n_hosts) + seen[host]++;
-
-			variant[d] =
-				number + 1 == n_hosts && n_hosts % 2 ? 2 : (uint8_t)(number % 2);
-		}
-	}
-}
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /*
  * The lane depends on where a packet goes, not where it came from. SLs that the plan does not use are for pairs that a
  * repair leaves no way on their own: one on lane 1 everywhere, the others on lane 2 where there is one.
  */
-static enum osr_status dor_sls(const struct osr_lanes_job *job, const struct osr_dor_plan *plan)
+static enum osr_status dor_sls(const struct osr_lanes_job *job, const struct dor_plan *plan)
 {
 	const struct osr_fabric *fabric = job->s->f;
 	struct osr_routing *routing = job->r;
@@ -93,7 +464,7 @@ static enum osr_status dor_sls(const struct osr_lanes_job *job, const struct osr
 			uint8_t *mine = routing->sl + job->s->dest_list[k] * n;
 
 			for (uint32_t v = 0; v < n && !row; v++)
-				mine[v] = osr_dor_sl(plan, v, root);
+				mine[v] = dor_sl(plan, v, root);
 			if (row)
 				memcpy(mine, row, n);
 			row = mine;
@@ -106,11 +477,11 @@ static enum osr_status dor_sls(const struct osr_lanes_job *job, const struct osr
 		for (uint32_t out = 0; out < n_ports; out++) {
 			uint32_t c = osr_port_channel(fabric, v, out);
 
-			for (uint32_t sl = 0; sl < OSR_DOR_SLS; sl++)
+			for (uint32_t sl = 0; sl < DOR_SLS; sl++)
 				table[out][sl] = c == OSR_NONE ? 0
 						 : sl > plan->n_sls && job->req->max_vls > 2
 							 ? 2
-							 : (uint8_t)osr_dor_lane(plan, c, sl);
+							 : (uint8_t)dor_lane(plan, c, sl);
 		}
 		for (uint32_t in = 1; in < n_ports; in++)
 			memcpy(table + in * n_ports, table, n_ports * sizeof(*table));
@@ -120,7 +491,7 @@ static enum osr_status dor_sls(const struct osr_lanes_job *job, const struct osr
 }
 
 /* Lanes, the certificate and multicast. Multicast on a lane of its own rises as it does on lane 0. */
-static enum osr_status dor_finish(const struct osr_lanes_job *job, const struct osr_dor_plan *plan)
+static enum osr_status dor_finish(const struct osr_lanes_job *job, const struct dor_plan *plan)
 {
 	const struct osr_request *req = job->req;
 	struct osr_routing *routing = job->r;
@@ -137,12 +508,12 @@ static enum osr_status dor_finish(const struct osr_lanes_job *job, const struct 
 		return osr_fail(job->diag, OSR_NOMEM, "out of memory for an order of %zu channels",
 				m);
 	if (n_lanes == 1 && plan->p->n_rings)
-		osr_dor_ring_order(plan, routing->rank);
+		dor_ring_order(plan, routing->rank);
 	else
-		st = osr_dor_rank(plan, n_lanes, job->scratch, routing->rank, job->diag);
+		st = dor_rank(plan, n_lanes, job->scratch, routing->rank, job->diag);
 	for (uint32_t lane = n_lanes; lane < routing->n_vls; lane++)
 		memcpy(routing->rank + lane * m, routing->rank, m * sizeof(*routing->rank));
-	osr_dor_tree(plan, tree);
+	dor_tree(plan, tree);
 	if (!st && req->multicast)
 		st = osr_mcast_take(job->s->f, tree, job->scratch, job->result, routing, job->diag);
 	if (!st && n_lanes > 1)
@@ -162,35 +533,38 @@ enum osr_status osr__dor_assign(struct osr_lanes_job *job, bool *routed)
 	const struct osr_fabric *fabric = spf->f;
 	const struct osr_request *req = job->req;
 	const struct osr_product *product = job->product;
-	struct osr_dor_plan plan;
-	uint8_t *variant;
+	struct dor_plan plan;
 
 	*routed = false;
 	/*
 	 * Unicast has lanes 0 and 1: multicast joins it on the first, or has another one. The SLs of rings are for those
 	 * who do not insist on any SL.
 	 */
-	if (!product || !osr_product_is_whole(product) || !osr_dor_plan(product, &plan) ||
+	if (!product || !osr_product_is_whole(product) || !dor_make_plan(product, &plan) ||
 	    (product->n_rings && (req->max_vls > 1 ? (req->multicast && req->mcast_vl == 1) ||
 							     job->opt->any_sl == OSR_ANY_SL_ON ||
 							     job->opt->any_sl == OSR_ANY_SL_KEEP
 						   : !job->opt->detours)))
 		return OSR_OK;
-	variant = osr_alloc(job->scratch, spf->f->n_dests, 1);
-	if (!variant)
-		return osr_fail(job->diag, OSR_NOMEM, "out of memory for %u LIDs", spf->f->n_dests);
-	memset(variant, 0, spf->f->n_dests);
-	if (plan.n_variants > 1)
-		dor_variants(spf, variant);
 	osr__spf_forget(spf);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-		uint32_t root = fabric->dest_switch[d];
+	for (uint32_t root = 0; root < fabric->n_switches; root++) {
+		uint32_t first = spf->dest_row[root], end = spf->dest_row[root + 1],
+			 n_hosts = fabric->sw_sources[root];
 
-		osr_dor_route(&plan, d, variant[d], hop);
-		if (fabric->term_weight[fabric->dest_term[d]])
-			osr__spf_count(spf, spf->order + (size_t)root * fabric->n_switches,
-				       spf->n_order[root], hop, 1);
+		/* Every second LID may go the other way round, and the last of an odd number of hosts a third way. */
+		for (uint32_t k = first; k < end; k++) {
+			uint32_t d = spf->dest_list[k], i = k - first;
+			uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+
+			dor_route(&plan, d,
+				  plan.n_variants == 1              ? 0
+				  : i + 1 == n_hosts && n_hosts % 2 ? 2
+								    : i % 2,
+				  hop);
+			if (i < n_hosts)
+				osr__spf_count(spf, spf->order + (size_t)root * fabric->n_switches,
+					       spf->n_order[root], hop, 1);
+		}
 	}
 	/* Is the busiest channel close to what no routing can go below? */
 	*routed = osr_spf_load(spf) * 100 <= osr__dor_least(spf, product) * 115;

@@ -43,7 +43,7 @@ enum osr_status osr__lanes_spread(struct osr_lanes_job *job);
 enum osr_status osr__dor_find(struct osr_lanes_job *job);
 
 /*
- * Where a fabric is a whole torus, mesh, hypercube or HyperX with its hosts spread evenly, dimension order (dimension.h)
+ * Where a fabric is a whole torus, mesh, hypercube or HyperX with its hosts spread evenly, dimension order (dor.c)
  * balances as well as anything can, at a fraction of the cost of balancing by weights, and its lanes are known
  * beforehand: one without rings, two with them, replies on the SL of their request.
  *
