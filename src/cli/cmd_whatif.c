@@ -241,25 +241,6 @@ static enum osr_status faults_make(const struct faults *faults, uint32_t k, stru
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
-/* Between the part that is routed and the others no pair has a path: those are lost, not gone. */
-static enum osr_status count_lost(const struct osr_result *was, const struct osr_fabric *whole,
-				  struct osr_arena *scratch, struct found *o)
-{
-	struct osr_changes kept;
-	struct osr_routing none;
-	enum osr_status st = osr_routing_init(&none, whole, scratch, &o->diag);
-
-	if (!st)
-		st = osr_changes(&was->fabric, &was->routing, whole, &none, scratch, &kept,
-				 &o->diag);
-	if (st)
-		return st;
-	o->c.n_lost += o->c.n_gone - kept.n_gone;
-	o->c.n_gone = kept.n_gone;
-	o->c.n_cut = kept.n_cut;
-	return OSR_OK;
-}
-
 /* Routes what is left, or the part of it that OpenSM sees, from what was there, as a sweep does. */
 static void route_after(const struct args *a, uint32_t i, const struct osr_result *was,
 			const struct osr_fabric *whole, const struct osr_fabric *fabric,
@@ -274,6 +255,8 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 					 .checked = &tables.sweep.verdict };
 	struct osr_findings found;
 	enum osr_question which;
+	struct osr_changes kept;
+	struct osr_routing none;
 
 	cli_tables_make(&a->run.who, i, fabric, was, &tables);
 	if (tables.st && tables.st != OSR_NOMEM)
@@ -285,8 +268,18 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 	if (!o->st)
 		o->st = osr_changes(&was->fabric, &was->routing, fabric, &tables.routing, &scratch,
 				    &o->c, &o->diag);
-	if (!o->st && o->split[0])
-		o->st = count_lost(was, whole, &scratch, o);
+	/* Between the part that is routed and the others no pair has a path: those are lost, not gone. */
+	if (!o->st && o->split[0]) {
+		o->st = osr_routing_init(&none, whole, &scratch, &o->diag);
+		if (!o->st)
+			o->st = osr_changes(&was->fabric, &was->routing, whole, &none, &scratch,
+					    &kept, &o->diag);
+		if (!o->st) {
+			o->c.n_lost += o->c.n_gone - kept.n_gone;
+			o->c.n_gone = kept.n_gone;
+			o->c.n_cut = kept.n_cut;
+		}
+	}
 	if (!o->st)
 		o->st = osr_verify(&ask, &scratch, &tables.arena, &found, &o->diag);
 	if (!o->st) {

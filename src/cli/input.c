@@ -54,21 +54,6 @@ static enum osr_status read_names(const char *path, struct osr_net *net, struct 
 	return st ? st : osr_net_status(net, diag);
 }
 
-/* With an LMC above 0 the LID of every host is even. */
-static bool input_lmc_open(const struct cli_input *in)
-{
-	const struct osr_net *net = &in->net;
-	uint32_t n_hosts = 0, n_even = 0;
-
-	for (uint32_t p = 0; p < net->n_ports; p++) {
-		bool is_host = net->ports[p].lid && !osr_net_is_switch(net, net->ports[p].node);
-
-		n_hosts += is_host;
-		n_even += is_host && !(net->ports[p].lid & 1);
-	}
-	return net->no_lmcs && !in->lfts && in->lmc < 0 && n_hosts && n_even == n_hosts;
-}
-
 bool cli_is_directory(const char *path)
 {
 	struct stat st;
@@ -79,6 +64,7 @@ bool cli_is_directory(const char *path)
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 {
 	struct cli_stamp start = cli_now();
+	uint32_t n_hosts = 0, n_even = 0;
 	struct osr_diag why = { "" };
 	struct osr_lines lines;
 	enum osr_status st;
@@ -96,7 +82,15 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the names of nodes");
 	if (!st && in->lfts && in->net.no_lmcs)
 		st = osr_tables_lmcs(osr_lines_open(&lines, in->lfts, diag), &in->net);
-	in->lmc_open = !st && input_lmc_open(in);
+	/* With an LMC above 0 the LID of every host is even. */
+	for (uint32_t p = 0; !st && p < in->net.n_ports; p++) {
+		const struct osr_net_port *port = &in->net.ports[p];
+		bool is_host = port->lid && !osr_net_is_switch(&in->net, port->node);
+
+		n_hosts += is_host;
+		n_even += is_host && !(port->lid & 1);
+	}
+	in->lmc_open = in->net.no_lmcs && !in->lfts && in->lmc < 0 && n_hosts && n_even == n_hosts;
 	/* What is wrong with the whole stands in no line. */
 	if (!st && (st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, &why)))
 		osr_fail(diag, st, "%.200s: %.300s", cli_input_name(in), why.text);

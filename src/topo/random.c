@@ -75,24 +75,6 @@ static void link_pair(struct graph *g, uint32_t a, uint32_t b)
 	}
 }
 
-/* Each switch, in random order, hangs on one of those before it. */
-static bool grow_tree(struct graph *g)
-{
-	for (uint32_t i = 0; i < g->n; i++)
-		g->order[i] = i;
-	osr_prng_shuffle(&g->prng, g->order, g->n);
-	for (uint32_t i = 1; i < g->n; i++) {
-		uint32_t start = osr_prng_below(&g->prng, i), k;
-
-		for (k = 0; k < i && !may_link(g, g->order[(start + k) % i], g->order[i]); k++)
-			;
-		if (k == i)
-			return false;
-		link_pair(g, g->order[(start + k) % i], g->order[i]);
-	}
-	return true;
-}
-
 /* Most cables are drawn at the first try while the graph is sparse; of dense ones every pair once, from a random start. */
 static bool add_drawn(struct graph *g)
 {
@@ -207,7 +189,21 @@ static enum osr_status random_make(const struct osr_topo_job *job)
 	g.linked = calloc(g.parallel ? 1 : (size_t)g.n * g.n / 8 + 1, 1);
 	if (!g.ends || !g.degree || !g.order || !g.linked)
 		st = osr_fail(job->diag, OSR_NOMEM, "out of memory for %u switches", g.n);
-	ok = !st && grow_tree(&g);
+	/* Each switch, in random order, hangs on one of those before it. */
+	ok = !st;
+	for (uint32_t i = 0; ok && i < g.n; i++)
+		g.order[i] = i;
+	if (ok)
+		osr_prng_shuffle(&g.prng, g.order, g.n);
+	for (uint32_t i = 1; ok && i < g.n; i++) {
+		uint32_t start = osr_prng_below(&g.prng, i), k = 0;
+
+		while (k < i && !may_link(&g, g.order[(start + k) % i], g.order[i]))
+			k++;
+		ok = k < i;
+		if (ok)
+			link_pair(&g, g.order[(start + k) % i], g.order[i]);
+	}
 	while (ok && g.n_cables < g.n_links)
 		ok = add_drawn(&g) || (!g.parallel && add_by_breaking(&g));
 	if (!st && !ok)
