@@ -12,13 +12,16 @@ static inline bool osr_thread_start(pthread_t *thread, const char *name, void *(
 				    void *arg)
 {
 	sigset_t all, before;
+	char mine[16];
 	bool runs;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
+	/* A new thread has the name of the one that starts it; the name of another would be a file to write. */
+	pthread_getname_np(pthread_self(), mine, sizeof(mine));
+	pthread_setname_np(pthread_self(), name);
 	runs = !pthread_create(thread, NULL, run, arg);
-	if (runs)
-		pthread_setname_np(*thread, name);
+	pthread_setname_np(pthread_self(), mine);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return runs;
 }
