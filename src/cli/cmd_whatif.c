@@ -255,7 +255,7 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 					 .checked = &tables.sweep.verdict };
 	struct osr_findings found;
 	enum osr_question which;
-	struct osr_changes kept;
+	struct osr_changes kept = { 0 };
 	struct osr_routing none;
 
 	cli_tables_make(&a->run.who, i, fabric, was, &tables);
