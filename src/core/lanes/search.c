@@ -197,14 +197,6 @@ uint64_t osr__search_count_failed(const struct osr__search *w)
 	return x.n_failed;
 }
 
-static void search_copy(const struct osr__search *w, uint32_t *rank, uint8_t *lane,
-			const uint32_t *from_rank, const uint8_t *from_lane)
-{
-	memcpy(rank, from_rank, (size_t)w->n_lanes * w->f->n_channels * sizeof(*rank));
-	if (w->lane)
-		memcpy(lane, from_lane, w->g.n_slots);
-}
-
 enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, bool all,
 				   uint64_t most, uint64_t *least)
 {
@@ -212,10 +204,11 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 		 /* What is left of a sample finds another way when all is routed. */
 		tolerated = w->n_sampled != UINT32_MAX ? n_routes / search_tuning.sample_few : 0;
 	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
-	uint32_t stale = 0, boost_most,
-		 *best_rank = osr_alloc(w->scratch, (size_t)w->n_lanes * w->f->n_channels,
-					sizeof(*best_rank));
-	uint8_t *best_lane = osr_alloc(w->scratch, w->lane ? w->g.n_slots : 0, 1);
+	size_t ranks_size = (size_t)w->n_lanes * w->f->n_channels * sizeof(*w->rank),
+	       lanes_size = w->lane ? w->g.n_slots : 0;
+	uint32_t stale = 0, boost_most;
+	uint8_t *best_rank = osr_alloc(w->scratch, ranks_size, 1),
+		*best_lane = osr_alloc(w->scratch, lanes_size, 1);
 	enum osr_status st = osr_arena_failed(w->scratch, w->diag) ? OSR_NOMEM : OSR_OK;
 
 	if (st)
@@ -227,7 +220,9 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 		stale = w->n_failed > *least - *least / 20 || w->n_failed == *least ? stale + 1 : 0;
 		if (w->n_failed < *least) {
 			*least = w->n_failed;
-			search_copy(w, best_rank, best_lane, w->rank, w->lane);
+			memcpy(best_rank, w->rank, ranks_size);
+			if (w->lane)
+				memcpy(best_lane, w->lane, lanes_size);
 		}
 		if (w->n_failed <= tolerated || w->n_failed > most ||
 		    i >= (w->n_failed > few || max_rounds <= 2 ? max_rounds : OSR__SEARCH_ROUNDS) ||
@@ -238,7 +233,9 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 		w->boost = 2 * w->boost < boost_most ? 2 * w->boost : boost_most;
 		st = w->lane ? osr__search_improve_turn(w) : osr__search_improve_sl(w);
 	}
-	search_copy(w, w->rank, w->lane, best_rank, best_lane);
+	memcpy(w->rank, best_rank, ranks_size);
+	if (w->lane)
+		memcpy(w->lane, best_lane, lanes_size);
 	osr__search_set_reach(w);
 	osr_arena_reset(w->scratch, mark);
 	return st;

@@ -49,33 +49,23 @@ struct turn_rings {
 /* ---- rings ----------------------------------------------------------------------------------- */
 
 /*
- * How far gates move from a ring of n to the ring beside it. A shortest route takes up to k = (n - 1) / 2 channels of a
- * ring. It holds the unused triple of its direction if that begins with the route's 1st, 2nd, ... or (k - 2)th channel, so
- * these routes begin at k - 2 places, one behind the other. With gates that are k - 2 places further on the ring beside
- * has its own behind these: a route that needs the triple here does not need it there. At least 1, so that gates of
- * rings side by side never lie at the same place.
- */
-static uint32_t rings_shift(uint32_t n)
-{
-	uint32_t k = (n - 1) / 2;
-
-	return k > 3 ? k - 2 : 1;
-}
-
-/*
- * Where switch v is on its ring: 0 at one end of the cable between both gates, n - 1 at the other one. The zero moves
- * by rings_shift() for each step in another dimension. A third of a ring from dimension to dimension keeps gates of one
- * dimension away from where routes change to the next: there they lie at other places.
+ * Where switch v is on its ring: 0 at one end of the cable between both gates, n - 1 at the other one. A third of a ring
+ * from dimension to dimension keeps gates of one dimension away from where routes change to the next.
+ *
+ * For each step in another dimension the zero moves. A shortest route takes up to k = (n - 1) / 2 channels of a ring. It
+ * holds the unused triple of its direction if that begins with the route's 1st, 2nd, ... or (k - 2)th channel, so these
+ * routes begin at k - 2 places, one behind the other. With gates that are k - 2 places further on the ring beside has its
+ * own behind these: a route that needs the triple here does not need it there. At least 1, so that gates of rings side by
+ * side never lie at the same place.
  */
 static uint32_t rings_place(const struct turn_rings *x, uint32_t v, uint32_t dim)
 {
-	const struct osr_product *product = x->product;
-	const uint16_t *coord = product->coord + (size_t)v * product->n_dims;
-	uint32_t n = product->size[dim], others = 0;
+	const uint16_t *coord = osr_product_coord(x->product, v);
+	uint32_t n = x->product->size[dim], k = (n - 1) / 2, others = 0;
 
-	for (uint32_t i = 0; i < product->n_dims; i++)
+	for (uint32_t i = 0; i < x->product->n_dims; i++)
 		others += i != dim ? coord[i] : 0;
-	return (coord[dim] + others * rings_shift(n) + dim * (n / 3)) % n;
+	return (coord[dim] + others * (k > 3 ? k - 2 : 1) + dim * (n / 3)) % n;
 }
 
 /* ---- lanes and order ------------------------------------------------------------------------- */
