@@ -109,22 +109,24 @@ static enum osr_status route_grid(const struct osr_job *job, bool whole, struct 
 						{ NULL, NULL } };
 	const struct setting *const settings[] = { pairs + 2, pairs, pairs + 4 };
 	bool large = (uint64_t)job->fabric->n_dests * job->fabric->n_switches > PAIRS_LARGE;
+	/* Where any SL stays safe only the last is wanted. */
+	uint32_t from = job->request.keep_any_sl && job->values->num[DETOURS] ? 2 : 0;
 	uint64_t least;
 	enum osr_status first = osr_bound_cut(job->fabric, job->scratch, &least, job->diag);
 
 	if (first)
 		return first;
-	for (uint32_t k = 0; k < 3; k++) {
+	for (uint32_t k = from; k < 3; k++) {
 		struct osr_diag why = { "" };
 		struct offer offer;
 		enum osr_status st;
 
 		if ((k == 1 && large) || (k == 2 && !job->values->num[DETOURS]))
 			continue;
-		st = make_offer(job, settings[k], &offer, k ? &why : job->diag);
+		st = make_offer(job, settings[k], &offer, k > from ? &why : job->diag);
 		if (st == OSR_NOMEM)
-			return k ? osr_fail(job->diag, st, "%s", why.text) : st;
-		first = k ? first : st;
+			return k > from ? osr_fail(job->diag, st, "%s", why.text) : st;
+		first = k > from ? first : st;
 		if (!st && (!best->load || price(&offer) < price(best)))
 			*best = offer;
 		if (!st && !k && whole && !strcmp(offer.routing.strategy, "dimension order") &&

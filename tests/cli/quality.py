@@ -116,6 +116,14 @@ def more_lanes():
     assert two['proven']['any_sl'] and two['efi'] <= one['efi'], (one, two)
 
 
+def repairs():
+    """Where angara's lanes are safe with any SL, they are after one dead cable, too, and a full route takes the load off."""
+    net = generate('torus', 'dims=4x4x4', 'hosts=2')
+    kept, full = (max(case['efi'] for case in ask('whatif', '-e', 'angara', '--each=link', *options, net)['cases'])
+                  for options in ([], ['-o', 'stable=no']))
+    assert kept <= 1.2 * full, (kept, full)
+
+
 ENGINES = ['osmroutes', 'dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp']
 
 
@@ -147,6 +155,7 @@ for seed in '12':
 any_sl()
 one_lane()
 more_lanes()
+repairs()
 large()
 if os.path.isfile(os.path.join(REAL, 'topograph-dgx-2025.topo')):
     whatever_lids(os.path.join(REAL, 'topograph-dgx-2025.topo'), 985)	# stock dfsssp's
