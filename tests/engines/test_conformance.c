@@ -56,22 +56,6 @@ static void drop(struct trial *x)
 	osr_arena_free(&x->result);
 }
 
-static void assert_capabilities(const struct trial *x)
-{
-	if (x->engine->capabilities & OSR_ENGINE_DEADLOCK_FREE)
-		assert_true(x->r.claims & OSR_CLAIM_DEADLOCK_FREE);
-	if (x->engine->capabilities & OSR_ENGINE_MINIMAL)
-		assert_true(x->r.claims & OSR_CLAIM_MINIMAL);
-	assert_true(x->r.n_vls >= 1 && x->r.n_vls <= x->req.max_vls);
-	assert_true(x->r.n_layers <= x->r.n_vls);
-}
-
-static void assert_no_cycle(struct trial *x)
-{
-	if (x->r.claims & OSR_CLAIM_DEADLOCK_FREE)
-		assert_int_equal(table_loop(&x->t.f, &x->r, x->r.claims), 0);
-}
-
 static void assert_right(struct trial *x)
 {
 	const struct osr_verdict *checked = &x->sweep.verdict;
@@ -105,18 +89,6 @@ static void assert_repeatable(struct trial *x, void (*draw)(struct test_fabric *
 	test_fabric_free(&again.t);
 }
 
-/* What an engine makes of its own last result on the same fabric must hold as well. */
-static void assert_previous(struct trial *x)
-{
-	struct osr_result previous = { .fabric = x->t.f, .routing = x->r };
-	struct trial next = { .engine = x->engine, .t = x->t, .values = x->values, .req = x->req };
-
-	previous.digest = osr_routing_digest(&x->t.f, &x->r);
-	assert_int_equal(route(&next, &previous), OSR_OK);
-	assert_right(&next);
-	drop(&next);
-}
-
 /* Routes and judges; returns the status. */
 static enum osr_status try(const struct osr_engine *e, void (*draw)(struct test_fabric *, unsigned),
 			   unsigned i, struct osr_request req, const char *option,
@@ -131,11 +103,24 @@ static enum osr_status try(const struct osr_engine *e, void (*draw)(struct test_
 		assert_int_equal(osr_values_set(&x.values, e->params, option, value, NULL), OSR_OK);
 	st = route(&x, NULL);
 	if (st == OSR_OK) {
-		assert_capabilities(&x);
+		struct osr_result previous = { .fabric = x.t.f, .routing = x.r };
+		struct trial next = { .engine = e, .t = x.t, .values = x.values, .req = req };
+
+		if (e->capabilities & OSR_ENGINE_DEADLOCK_FREE)
+			assert_true(x.r.claims & OSR_CLAIM_DEADLOCK_FREE);
+		if (e->capabilities & OSR_ENGINE_MINIMAL)
+			assert_true(x.r.claims & OSR_CLAIM_MINIMAL);
+		assert_true(x.r.n_vls >= 1 && x.r.n_vls <= req.max_vls);
+		assert_true(x.r.n_layers <= x.r.n_vls);
 		assert_right(&x);
-		assert_no_cycle(&x);
+		if (x.r.claims & OSR_CLAIM_DEADLOCK_FREE)
+			assert_int_equal(table_loop(&x.t.f, &x.r, x.r.claims), 0);
 		assert_repeatable(&x, draw, i);
-		assert_previous(&x);
+		/* What an engine makes of its own last result on the same fabric must hold as well. */
+		previous.digest = osr_routing_digest(&x.t.f, &x.r);
+		assert_int_equal(route(&next, &previous), OSR_OK);
+		assert_right(&next);
+		drop(&next);
 	}
 	drop(&x);
 	test_fabric_free(&x.t);

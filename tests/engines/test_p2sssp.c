@@ -111,22 +111,12 @@ static void replay_pairs(struct replay *x)
 		}
 }
 
-static void route(const struct osr_fabric *fabric, bool by_dest, struct osr_arena *arena,
-		  struct osr_result *result)
+/* Destinations in the order of the fabric: switch after switch, port after port. */
+static void judge(bool by_dest)
 {
 	const struct osr_request req = { .max_vls = 8 };
 	struct osr_diag diag = { "" };
 	struct osr_sweep sweep;
-
-	*result = (struct osr_result){ .fabric = *fabric };
-	if (test_route("p2sssp", by_dest ? "heuristic=none step=dest" : "heuristic=none", req, NULL,
-		       arena, result, &sweep, &diag))
-		fail_msg("%s", diag.text);
-}
-
-/* Destinations in the order of the fabric: switch after switch, port after port. */
-static void judge(bool by_dest)
-{
 	unsigned n_light = 0;
 
 	for (uint64_t seed = 1; seed <= 12; seed++) {
@@ -137,7 +127,10 @@ static void judge(bool by_dest)
 
 		test_fabric_random(&t, 8 + 2 * (uint32_t)seed, 16 + 5 * (uint32_t)seed, seed);
 		assert_true(t.f.n_switches <= MAX_SWITCHES && t.f.n_channels <= MAX_CHANNELS);
-		route(&t.f, by_dest, &arena, &result);
+		result = (struct osr_result){ .fabric = t.f };
+		if (test_route("p2sssp", by_dest ? "heuristic=none step=dest" : "heuristic=none",
+			       req, NULL, &arena, &result, &sweep, &diag))
+			fail_msg("%s", diag.text);
 		x = (struct replay){ .f = &t.f, .r = &result.routing };
 		for (uint32_t i = 0; i < t.f.n_terminals; i++) {
 			if (t.f.term_role[i] == OSR_ROLE_SP0)

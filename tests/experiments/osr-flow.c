@@ -302,17 +302,13 @@ static void deal(struct lab *x)
 	}
 }
 
-/* The mean of what `kb` draws: 4 KB times a power of two up to 256 KB. */
-static double mean_bytes(const struct lab *x)
-{
-	return x->kb > 0 ? x->kb * 1024 : 4096 * 127.0 / 7;
-}
-
 static bool next_phase(void *ctx, uint32_t i, uint32_t step, struct osr_flow_phase *p)
 {
 	struct lab *x = ctx;
 	struct app *a = &x->app[i];
-	double ideal = mean_bytes(x) / (GBPS * 1e9 / 8), begin, bytes;
+	/* Of the mean of what `kb` draws: 4 KB times a power of two up to 256 KB. */
+	double mean = x->kb > 0 ? x->kb * 1024 : 4096 * 127.0 / 7;
+	double ideal = mean / (GBPS * 1e9 / 8), begin, bytes;
 	unsigned direction = a->order[step % 6], dim = direction / 2;
 	uint32_t stride = dim == 0 ? 1 : dim == 1 ? a->side[0] : a->side[0] * a->side[1];
 

@@ -470,17 +470,6 @@ static void bfs(struct picks *s)
 
 /* ---- algorithms 3 and 4: shortest paths by load ---------------------------------------------- */
 
-/* Turns of a pair's first choice, the one with the fewest extra steps. */
-static uint32_t count_turns(const struct srcroutes *r, uint32_t pair)
-{
-	const uint32_t *channel = srcroutes_channels(r, pair, 0);
-	uint32_t n = 0, nd = r->t.n_dirs;
-
-	for (uint32_t h = 1; h < r->hops[pair]; h++)
-		n += channel[h] % nd != channel[h - 1] % nd;
-	return n;
-}
-
 /*
  * DIFFERS: algorithm 4 looks for the least weight among all shortest paths of the routing graph, and the
  * choices of a pair are these paths. So the search is a minimum over a few sums. Only ties may fall out
@@ -523,11 +512,14 @@ static void sssp(struct picks *s, bool unique_first)
 		room(r, n * r->t.n_dirs, sizeof(*taken)); /* stamp: on a route of this batch */
 
 	for (uint32_t p = 0; p < r->n_pairs; p++) {
-		uint32_t n_choices = srcroutes_n_choices(r, p);
+		const uint32_t *channel = srcroutes_channels(r, p, 0);
+		uint32_t n_choices = srcroutes_n_choices(r, p), nd = r->t.n_dirs;
+		uint64_t n_turns = 0; /* of the choice with the fewest extra steps */
 
+		for (uint32_t h = 1; h < r->hops[p]; h++)
+			n_turns += channel[h] % nd != channel[h - 1] % nd;
 		if (n_choices > 1 || (n_choices && !unique_first))
-			order[n_order++] =
-				(uint64_t)count_turns(r, p) << 48 | (uint64_t)r->hops[p] << 32 | p;
+			order[n_order++] = n_turns << 48 | (uint64_t)r->hops[p] << 32 | p;
 		else if (n_choices)
 			take(s, p, srcroutes_channels(r, p, 0));
 	}

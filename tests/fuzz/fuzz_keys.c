@@ -41,23 +41,6 @@ static const struct osr_routing *base_tables(void)
 	return &base.routing;
 }
 
-/* Whatever is in the scheduler: its entries can be laid over tables, or that is refused with a sentence. */
-static void keyring_use(struct osr_sched *s)
-{
-	struct osr_arena scratch = { 0 }, result = { 0 };
-	const struct osr_fabric *f = keyring_fabric();
-	struct osr_overlay_entry *entry;
-	struct osr_diag diag = { "" };
-	struct osr_routing out;
-	uint32_t n;
-
-	insist(!osr_sched_collect(s, &scratch, &entry, &n, &diag), "the entries", diag.text);
-	if (osr_overlay_apply(f, base_tables(), entry, n, &scratch, &result, &out, &diag))
-		insist(diag.text[0] != 0, "refused without a sentence", "");
-	osr_arena_free(&scratch);
-	osr_arena_free(&result);
-}
-
 static void answer(struct osr_sched *s, struct osr__client *client)
 {
 	size_t n = osr__client_line(client);
@@ -118,7 +101,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0, 0, { 0 } };
 	struct osr_sched *s = osr_sched_new(&limits);
+	struct osr_arena scratch = { 0 }, result = { 0 };
+	struct osr_overlay_entry *entry;
 	struct osr_diag diag = { "" };
+	struct osr_routing out;
+	uint32_t n_entries;
 	size_t first = size ? data[0] * size / 256 : 0;
 	int fd;
 	struct osr__client *client = connected(&fd);
@@ -138,7 +125,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			listen_to(fd);
 		}
 	}
-	keyring_use(s);
+	/* Whatever is in the scheduler: its entries can be laid over tables, or that is refused with a sentence. */
+	insist(!osr_sched_collect(s, &scratch, &entry, &n_entries, &diag), "the entries",
+	       diag.text);
+	if (osr_overlay_apply(keyring_fabric(), base_tables(), entry, n_entries, &scratch, &result,
+			      &out, &diag))
+		insist(diag.text[0] != 0, "refused without a sentence", "");
+	osr_arena_free(&scratch);
+	osr_arena_free(&result);
 	osr_sched_free(s);
 	return 0;
 }

@@ -87,18 +87,6 @@ static void draw_port(unsigned i, unsigned p)
 	wire.ports[i][p] = kind == 255 ? NULL : port;
 }
 
-static void draw_cable(void)
-{
-	unsigned a = next() % N_NODES, b = next() % N_NODES, p = next(), q = next();
-	ibnd_port_t *from = wire.ports[a][1 + p % (unsigned)(wire.node[a].numports ?: 1)];
-	ibnd_port_t *to = wire.ports[b][1 + q % (unsigned)(wire.node[b].numports ?: 1)];
-
-	if (!from || !to || from == to || from->remoteport || to->remoteport)
-		return;
-	from->remoteport = to;
-	to->remoteport = from;
-}
-
 ibnd_fabric_t *ibnd_discover_fabric(char *ca, int ca_port, ib_portid_t *from,
 				    struct ibnd_config *config)
 {
@@ -110,8 +98,16 @@ ibnd_fabric_t *ibnd_discover_fabric(char *ca, int ca_port, ib_portid_t *from,
 	for (unsigned i = 0; i < N_NODES; i++)
 		for (int p = wire.node[i].type != IB_NODE_SWITCH; p <= wire.node[i].numports; p++)
 			draw_port(i, (unsigned)p);
-	while (n_cables--)
-		draw_cable();
+	while (n_cables--) {
+		unsigned a = next() % N_NODES, b = next() % N_NODES, p = next(), q = next();
+		ibnd_port_t *end = wire.ports[a][1 + p % (unsigned)(wire.node[a].numports ?: 1)];
+		ibnd_port_t *to = wire.ports[b][1 + q % (unsigned)(wire.node[b].numports ?: 1)];
+
+		if (!end || !to || end == to || end->remoteport || to->remoteport)
+			continue;
+		end->remoteport = to;
+		to->remoteport = end;
+	}
 	wire.fabric = (ibnd_fabric_t){ .from_node = &wire.node[0],
 				       .from_portnum = 1,
 				       .nodes = wire.node };

@@ -143,27 +143,12 @@ static json_t *node_json(const struct osr_live *live, const struct osr_live_node
 	return j;
 }
 
-static int write_fabric(const struct osr_live *live)
-{
-	json_t *nodes = json_array();
-	json_t *j = json_pack("{so sI sI so}", "from", guid_json(live->nodes[live->from].guid),
-			      "n_requests", (json_int_t)live->n_requests, "n_failed",
-			      (json_int_t)live->n_failed, "nodes", nodes);
-	int st;
-
-	for (uint32_t i = 0; i < live->n_nodes; i++)
-		json_array_append_new(nodes, node_json(live, &live->nodes[i]));
-	st = json_dumpf(j, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(j);
-	return st || ferror(stdout) ? 1 : 0;
-}
-
 static int read_once(const struct osr_live_ask *ask)
 {
 	struct osr_arena arena = { 0 };
 	struct osr_live live;
 	struct osr_diag diag;
+	json_t *nodes, *j;
 	int st;
 
 	if (osr_live_read(&live, ask, &arena, &diag)) {
@@ -175,9 +160,17 @@ static int read_once(const struct osr_live_ask *ask)
 		fprintf(stderr,
 			"osr-readback: %" PRIu64 " of %" PRIu64 " requests failed, first: %s\n",
 			live.n_failed, live.n_requests, live.first_failure);
-	st = write_fabric(&live);
+	nodes = json_array();
+	j = json_pack("{so sI sI so}", "from", guid_json(live.nodes[live.from].guid), "n_requests",
+		      (json_int_t)live.n_requests, "n_failed", (json_int_t)live.n_failed, "nodes",
+		      nodes);
+	for (uint32_t i = 0; i < live.n_nodes; i++)
+		json_array_append_new(nodes, node_json(&live, &live.nodes[i]));
+	st = json_dumpf(j, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(j);
 	osr_arena_free(&arena);
-	return st;
+	return st || ferror(stdout) ? 1 : 0;
 }
 
 int main(int argc, char **argv)

@@ -278,17 +278,6 @@ static void change_tables(void)
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-/* Cycles until the next packet is born: geometric, so that each cycle brings one with load / length. */
-static long until_next(void)
-{
-	long n = 0;
-
-	do
-		n++;
-	while ((double)(draw() >> 11) * 0x1p-53 >= load / length);
-	return n;
-}
-
 static void send(int link)
 {
 	struct host *h = &s.host[link - s.row[s.n_switches]];
@@ -301,7 +290,10 @@ static void send(int link)
 			s.generated++;
 			s.ended_at = s.now;
 			s.ended = s.delivered;
-			p->born = load < 1 ? p->born + until_next() : s.now;
+			p->born = load < 1 ? p->born + 1 : s.now;
+			/* Geometric: each cycle brings one with load / length. */
+			while (load < 1 && (double)(draw() >> 11) * 0x1p-53 >= load / length)
+				p->born++;
 			p->dest = h->to[draw_below(h->n_to)];
 			p->sl = any_sl ? draw_below(N_VLS) : h->sl[p->dest];
 			h->ready = true;
@@ -566,24 +558,20 @@ static void read_line(FILE *file, const char *word)
 	}
 }
 
-static bool take_option(const char *arg)
-{
-	if (!strcmp(arg, "--any-sl"))
-		return any_sl = true;
-	return sscanf(arg, "--packets=%ld", &packets) == 1 ||
-	       sscanf(arg, "--buffer=%d", &buffer) == 1 || sscanf(arg, "--load=%lf", &load) == 1 ||
-	       sscanf(arg, "--seed=%" SCNu64, &seed) == 1 ||
-	       sscanf(arg, "--change=%ld", &change) == 1 ||
-	       sscanf(arg, "--length=%d", &length) == 1;
-}
-
 int main(int argc, char **argv)
 {
 	int first = 1;
 	char word[16];
 
-	while (first < argc && argv[first][0] == '-')
-		if (!take_option(argv[first++]))
+	for (; first < argc && argv[first][0] == '-'; first++)
+		if (!strcmp(argv[first], "--any-sl"))
+			any_sl = true;
+		else if (sscanf(argv[first], "--packets=%ld", &packets) != 1 &&
+			 sscanf(argv[first], "--buffer=%d", &buffer) != 1 &&
+			 sscanf(argv[first], "--load=%lf", &load) != 1 &&
+			 sscanf(argv[first], "--seed=%" SCNu64, &seed) != 1 &&
+			 sscanf(argv[first], "--change=%ld", &change) != 1 &&
+			 sscanf(argv[first], "--length=%d", &length) != 1)
 			give_up("options: --packets=N --buffer=PACKETS --load=0..1 --seed=N "
 				"--any-sl --change=CYCLES --length=CYCLES");
 	if (first == argc || buffer < 1 || buffer > MAX_BUFFER || length < 1 || load <= 0 ||
