@@ -212,23 +212,26 @@ static enum osr_status order_keep(struct order *o, const char *list, uint32_t ra
 /* ---- the rule on the size of a job ---------------------------------------------------------- */
 
 /*
- * How many consecutive indices leave every sub-tree by different cables, and enter it by different ones; 0 where
- * the theorems do not hold. A sub-tree of l levels has w_1 .. w_(l+1) p_(l+1) cables up, and equation (1) sends
- * index j by cable j modulo their number.
- * DIFFERS: the paper has w_1 .. w_h for all levels, which is too little where the top has parallel cables.
+ * What section V-B of the D-Mod-K paper says of these hosts, in one sentence on standard error; nothing of a broken
+ * tree, or of hosts of several.
  */
-static uint64_t shift_period(const struct osr_pgft_tree *tree)
+static void order_judge(const struct order *o)
 {
-	uint64_t period = 1;
+	uint32_t n = o->n_places, tree = n ? o->p.sw_tree[o->f->term_switch[o->place[0].term]] : 0;
+	const struct osr_pgft_tree *of = &o->p.tree[tree];
+	bool holds = n && !of->n_missing_links && !of->n_missing_switches && !of->merged;
+	uint64_t period = holds;
 
-	if (tree->n_missing_links || tree->n_missing_switches || tree->merged)
-		return 0;
-	for (uint32_t l = 1; l < tree->h; l++) {
-		uint64_t cables = (uint64_t)tree->w_product[l + 1] * tree->p[l + 1];
+	/*
+	 * How many consecutive indices leave every sub-tree by different cables, and enter it by different ones; 0 where
+	 * the theorems do not hold. A sub-tree of l levels has w_1 .. w_(l+1) p_(l+1) cables up, and equation (1) sends
+	 * index j by cable j modulo their number.
+	 * DIFFERS: the paper has w_1 .. w_h for all levels, which is too little where the top has parallel cables.
+	 */
+	for (uint32_t l = 1; holds && period && l < of->h; l++) {
+		uint64_t cables = (uint64_t)of->w_product[l + 1] * of->p[l + 1];
 		uint64_t common = period, rest = cables;
 
-		if (cables < tree->m_product[l])
-			return 0;
 		/* The least common multiple. */
 		while (rest) {
 			uint64_t x = common % rest;
@@ -236,20 +239,8 @@ static uint64_t shift_period(const struct osr_pgft_tree *tree)
 			common = rest;
 			rest = x;
 		}
-		period = period / common * cables;
+		period = cables < of->m_product[l] ? 0 : period / common * cables;
 	}
-	return period;
-}
-
-/*
- * What section V-B of the D-Mod-K paper says of these hosts, in one sentence on standard error; nothing of a broken
- * tree, or of hosts of several.
- */
-static void order_judge(const struct order *o)
-{
-	uint32_t n = o->n_places, tree = n ? o->p.sw_tree[o->f->term_switch[o->place[0].term]] : 0;
-	uint64_t period = n ? shift_period(&o->p.tree[tree]) : 0;
-
 	/* One host shifts nothing. */
 	for (uint32_t i = 0; i < n && period; i++)
 		if (n == 1 || o->p.sw_tree[o->f->term_switch[o->place[i].term]] != tree)

@@ -205,24 +205,6 @@ static void take_best(struct best *best, const struct cli_measured *o)
 		*best = own;
 }
 
-static void say_best(struct args *a)
-{
-	const struct best *best = &a->best;
-
-	if (a->n_done < 2)
-		return;
-	out_head(&a->run.out, "paths and entries against %s", a->reference->name);
-	if (!best->name) {
-		out_note(&a->run.out, "none of them can be recommended: every verdict is refuted");
-		return;
-	}
-	out_note(&a->run.out,
-		 "recommended here: %s, verdict %s, %llu routes on the busiest channel, effective "
-		 "bisection bandwidth %.3f",
-		 best->name, osr_answer_name(best->verdict), (unsigned long long)best->efi,
-		 best->ebb.mean);
-}
-
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /* What the checker refused is not written: nobody shall load it. */
@@ -399,8 +381,18 @@ static enum osr_status route_all(struct args *a)
 	for (uint32_t i = 0; i < who->n && !st; i++)
 		if (i != first)
 			st = route_one(a, i, diag);
-	if (!st)
-		say_best(a);
+	if (!st && a->n_done > 1) {
+		out_head(out, "paths and entries against %s", a->reference->name);
+		if (a->best.name)
+			out_note(out,
+				 "recommended here: %s, verdict %s, %llu routes on the busiest "
+				 "channel, "
+				 "effective bisection bandwidth %.3f",
+				 a->best.name, osr_answer_name(a->best.verdict),
+				 (unsigned long long)a->best.efi, a->best.ebb.mean);
+		else
+			out_note(out, "none of them can be recommended: every verdict is refuted");
+	}
 	if (!st && a->is_report && !a->reference)
 		st = a->refused;
 	measured_free(a->reference);

@@ -172,30 +172,6 @@ static enum osr_status take_groups(struct osr_tables *tables, const struct osr_l
 	return OSR_OK;
 }
 
-/* The end ports that ask: their LIDs, and the row that every end port has in the answers. */
-static uint32_t who_asks(const struct osr_fabric *fabric, enum cli_sa sa, uint16_t *slid,
-			 uint32_t *row)
-{
-	uint32_t n = 0;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t of_hosts = OSR_NONE;
-
-		for (uint32_t e = fabric->term_row[s]; e < fabric->term_row[s + 1]; e++) {
-			bool host = fabric->term_weight[e] > 0;
-
-			if (host && sa == CLI_SA_SWITCHES && of_hosts != OSR_NONE) {
-				row[e] = of_hosts;
-				continue;
-			}
-			row[e] = n;
-			of_hosts = host ? n : of_hosts;
-			slid[n++] = fabric->term_lid[e];
-		}
-	}
-	return n;
-}
-
 static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct osr_tables *tables,
 				struct osr_diag *diag)
 {
@@ -211,7 +187,22 @@ static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct os
 
 	if (osr_arena_failed(tables->arena, diag))
 		return OSR_NOMEM;
-	live_paths.n_slids = who_asks(fabric, sa, slid, row);
+	/* The end ports that ask, and the row that every end port has in the answers. */
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t of_hosts = OSR_NONE;
+
+		for (uint32_t e = fabric->term_row[s]; e < fabric->term_row[s + 1]; e++) {
+			bool host = fabric->term_weight[e] > 0;
+
+			if (host && sa == CLI_SA_SWITCHES && of_hosts != OSR_NONE) {
+				row[e] = of_hosts;
+				continue;
+			}
+			row[e] = live_paths.n_slids;
+			of_hosts = host ? row[e] : of_hosts;
+			slid[live_paths.n_slids++] = fabric->term_lid[e];
+		}
+	}
 	n = (uint64_t)live_paths.n_slids * live_paths.n_dlids;
 	if (n > CLI_SA_MAX_PAIRS)
 		return osr_fail(diag, OSR_INVAL,

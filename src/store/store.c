@@ -440,30 +440,6 @@ static enum osr_status read_fabric(struct reader *x, const struct counts *c,
 	return good ? OSR_OK : store_damaged(x, "its fabric is invalid");
 }
 
-/* Everything that is used as an index somewhere. */
-static enum osr_status store_check_ranges(const struct reader *x, const struct osr_fabric *fabric,
-					  const struct counts *c, const struct osr_routing *routing)
-{
-	size_t n = (size_t)fabric->n_dests * fabric->n_switches;
-
-	if (c->n_vls < 1 || c->n_vls > OSR_MAX_VLS || c->mcast_vl >= OSR_MAX_VLS ||
-	    c->has & ~(uint32_t)HAS_ALL)
-		return store_damaged(x, "its counts are invalid");
-	if (c->has & HAS_GRANTED && (!(c->has & HAS_SL) || routing->sl2vl))
-		return store_damaged(x, "it has SLs of earlier sweeps, but none of the last");
-	if (routing->sl && !all_below(routing->sl, n, 16))
-		return store_damaged(x, "an SL is above 15");
-	if (!all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
-	    (routing->sl2vl &&
-	     !all_below(routing->sl2vl[0], c->n_sl2vl * sizeof(*routing->sl2vl), 16)))
-		return store_damaged(x, "a VL is above 15");
-	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++)
-		if (routing->mcast_parent[s] != OSR_NONE &&
-		    routing->mcast_parent[s] >= fabric->n_channels)
-			return store_damaged(x, "its multicast order is invalid");
-	return OSR_OK;
-}
-
 static enum osr_status store_read_tables(struct reader *x, const struct counts *c,
 					 struct osr_arena *arena, struct osr_result *result)
 {
@@ -490,7 +466,24 @@ static enum osr_status store_read_tables(struct reader *x, const struct counts *
 	if (osr_arena_failed(arena, x->diag))
 		return OSR_NOMEM;
 	routing->notes.size = c->notes_size;
-	return store_check_ranges(x, fabric, c, routing);
+	/* Everything that is used as an index somewhere. */
+	if (c->n_vls < 1 || c->n_vls > OSR_MAX_VLS || c->mcast_vl >= OSR_MAX_VLS ||
+	    c->has & ~(uint32_t)HAS_ALL)
+		return store_damaged(x, "its counts are invalid");
+	if (c->has & HAS_GRANTED && (!(c->has & HAS_SL) || routing->sl2vl))
+		return store_damaged(x, "it has SLs of earlier sweeps, but none of the last");
+	if (routing->sl &&
+	    !all_below(routing->sl, (size_t)fabric->n_dests * fabric->n_switches, 16))
+		return store_damaged(x, "an SL is above 15");
+	if (!all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
+	    (routing->sl2vl &&
+	     !all_below(routing->sl2vl[0], c->n_sl2vl * sizeof(*routing->sl2vl), 16)))
+		return store_damaged(x, "a VL is above 15");
+	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++)
+		if (routing->mcast_parent[s] != OSR_NONE &&
+		    routing->mcast_parent[s] >= fabric->n_channels)
+			return store_damaged(x, "its multicast order is invalid");
+	return OSR_OK;
 }
 
 static enum osr_status read_result(struct reader *x, const char *engine, struct osr_arena *arena,

@@ -138,38 +138,11 @@ static bool add_by_breaking(struct graph *g)
 	return false;
 }
 
-/* Switches get their cables in the order in which these were drawn, behind their hosts. */
-static enum osr_status realise(struct graph *g, uint32_t hosts, const struct osr_topo_job *job)
-{
-	uint32_t most = 0, n_ports;
-	enum osr_status st;
-	char name[32];
-
-	for (uint32_t s = 0; s < g->n; s++) {
-		most = g->degree[s] > most ? g->degree[s] : most;
-		g->degree[s] = 0;
-	}
-	st = osr__switch_ports(job, (uint64_t)hosts + most, &n_ports);
-	if (st)
-		return st;
-	for (uint32_t s = 0; s < g->n; s++) {
-		osr__name(name, sizeof(name), "s", s, g->n);
-		osr__switch(job, n_ports, name);
-	}
-	for (uint32_t c = 0; c < g->n_cables; c++) {
-		uint32_t a = g->ends[2 * c], b = g->ends[2 * c + 1];
-
-		osr__cable(job, a, hosts + ++g->degree[a], b, hosts + ++g->degree[b]);
-	}
-	st = osr_net_status(job->net, job->diag);
-	return st ? st : osr__hosts(job, g->n, hosts);
-}
-
 static enum osr_status random_make(const struct osr_topo_job *job)
 {
 	/* What the ports of a switch leave for other switches, and no more than was asked for. */
 	uint32_t ports = job->style->ports ? job->style->ports : OSR_NET_MAX_NODE_PORTS;
-	uint32_t taken = (uint32_t)job->num[R_HOSTS] + job->style->mgmt;
+	uint32_t hosts = (uint32_t)job->num[R_HOSTS], taken = hosts + job->style->mgmt;
 	uint32_t left = ports > taken ? ports - taken : 0;
 	uint32_t asked = (uint32_t)job->num[R_DEGREE];
 	struct graph g = { .n = (uint32_t)job->num[R_SWITCHES],
@@ -177,7 +150,9 @@ static enum osr_status random_make(const struct osr_topo_job *job)
 			   .max_degree = asked && asked < left ? asked : left,
 			   .parallel = job->num[R_PARALLEL],
 			   .prng.state = job->num[R_SEED] };
+	uint32_t most = 0, n_ports = 0;
 	enum osr_status st = OSR_OK;
+	char name[32];
 	bool ok;
 
 	if (g.n_links + 1 < g.n)
@@ -210,8 +185,26 @@ static enum osr_status random_make(const struct osr_topo_job *job)
 		st = osr_fail(job->diag, OSR_INVAL,
 			      "only %u of %u cables fit between %u switches with at most %u each",
 			      g.n_cables, g.n_links, g.n, g.max_degree);
+	/* Switches get their cables in the order in which these were drawn, behind their hosts. */
+	for (uint32_t s = 0; !st && s < g.n; s++) {
+		most = g.degree[s] > most ? g.degree[s] : most;
+		g.degree[s] = 0;
+	}
 	if (!st)
-		st = realise(&g, (uint32_t)job->num[R_HOSTS], job);
+		st = osr__switch_ports(job, (uint64_t)hosts + most, &n_ports);
+	for (uint32_t s = 0; !st && s < g.n; s++) {
+		osr__name(name, sizeof(name), "s", s, g.n);
+		osr__switch(job, n_ports, name);
+	}
+	for (uint32_t c = 0; !st && c < g.n_cables; c++) {
+		uint32_t a = g.ends[2 * c], b = g.ends[2 * c + 1];
+
+		osr__cable(job, a, hosts + ++g.degree[a], b, hosts + ++g.degree[b]);
+	}
+	if (!st)
+		st = osr_net_status(job->net, job->diag);
+	if (!st)
+		st = osr__hosts(job, g.n, hosts);
 	free(g.ends);
 	free(g.degree);
 	free(g.order);

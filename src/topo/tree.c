@@ -23,26 +23,6 @@ struct pgft {
 	uint32_t first[OSR__MAX_DIMS + 1];   /* node index in the net */
 };
 
-/* Level l: one node per choice of a_h .. a_{l+1} and b_l .. b_1. */
-static enum osr_status count_nodes(struct pgft *t, struct osr_diag *diag)
-{
-	t->n_b[0] = 1;
-	for (uint32_t l = 0; l <= t->h; l++) {
-		uint32_t factor[2 * OSR__MAX_DIMS], n = 0;
-		enum osr_status st;
-
-		for (uint32_t i = 1; i <= t->h; i++)
-			factor[n++] = i <= l ? t->w[i] : t->m[i];
-		st = osr__product(factor, n, l ? "switches of one level" : "hosts", &t->n_nodes[l],
-				  diag);
-		if (st)
-			return st;
-		if (l)
-			t->n_b[l] = t->n_b[l - 1] * t->w[l];
-	}
-	return OSR_OK;
-}
-
 static uint64_t down_ports(const struct pgft *t, uint32_t l)
 {
 	return l ? (uint64_t)t->m[l] * t->p[l] : 0;
@@ -80,8 +60,18 @@ static enum osr_status add_level(struct pgft *t, uint32_t l, const struct osr_to
 
 static enum osr_status make_pgft(struct pgft *t, const struct osr_topo_job *job)
 {
-	enum osr_status st = count_nodes(t, job->diag);
+	enum osr_status st = OSR_OK;
 
+	/* Level l: one node per choice of a_h .. a_{l+1} and b_l .. b_1. */
+	for (uint32_t l = 0; l <= t->h && !st; l++) {
+		uint32_t factor[2 * OSR__MAX_DIMS], n = 0;
+
+		for (uint32_t i = 1; i <= t->h; i++)
+			factor[n++] = i <= l ? t->w[i] : t->m[i];
+		st = osr__product(factor, n, l ? "switches of one level" : "hosts", &t->n_nodes[l],
+				  job->diag);
+		t->n_b[l] = l ? t->n_b[l - 1] * t->w[l] : 1;
+	}
 	for (uint32_t l = 1; l <= t->h && !st; l++)
 		st = add_level(t, l, job);
 	if (!st)

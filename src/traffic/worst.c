@@ -253,26 +253,6 @@ static uint32_t worst_match(struct worst *w, uint32_t most, uint32_t enough)
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-static void worst_take(struct worst *w, uint32_t c, uint32_t flow, struct osr_worst *worst)
-{
-	uint32_t n = 0;
-
-	worst->channel = c;
-	worst->flow = flow;
-	worst->load = worst_load(w, c, flow);
-	for (uint32_t node = 0; node < w->n_nodes; node++) {
-		uint32_t place = w->place[node], t;
-
-		if (w->at[node] == OSR_NONE)
-			continue;
-		/* The unit of a leaf at this place: the end ports of its switch in order. */
-		t = w->f->term_row[w->leaf[w->at[node]].sw];
-		while (place >= w->rates->units[t])
-			place -= w->rates->units[t++];
-		worst->pairs[n++] = (struct osr_pair){ t, w->dest[w->row[node]] };
-	}
-}
-
 enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			       const struct osr_rates *rates, struct osr_arena *arena,
 			       struct osr_arena *scratch, struct osr_worst *worst,
@@ -292,7 +272,8 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
 	for (uint32_t i = 0; i < fabric->n_channels && !st; i++) {
 		const struct candidate *next = &w.order[i];
 		struct osr_arena_mark mark = osr_arena_mark(scratch);
-		uint32_t enough, flow;
+		uint32_t enough, flow, n = 0;
+		double load;
 
 		if (!next->most || next->load <= worst->load)
 			break;
@@ -300,8 +281,23 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
 		enough = (uint32_t)(worst->load * rates->rate[next->channel] / rates->unit);
 		st = worst_pairs(&w, next->channel, scratch, diag);
 		flow = st ? 0 : worst_match(&w, next->most, enough);
-		if (flow && worst_load(&w, next->channel, flow) > worst->load)
-			worst_take(&w, next->channel, flow, worst);
+		load = flow ? worst_load(&w, next->channel, flow) : 0;
+		if (load > worst->load) {
+			worst->channel = next->channel;
+			worst->flow = flow;
+			worst->load = load;
+			for (uint32_t node = 0; node < w.n_nodes; node++) {
+				uint32_t place = w.place[node], t;
+
+				if (w.at[node] == OSR_NONE)
+					continue;
+				/* The unit of a leaf at this place: the end ports of its switch in order. */
+				t = fabric->term_row[w.leaf[w.at[node]].sw];
+				while (place >= rates->units[t])
+					place -= rates->units[t++];
+				worst->pairs[n++] = (struct osr_pair){ t, w.dest[w.row[node]] };
+			}
+		}
 		osr_arena_reset(scratch, mark);
 	}
 	osr_arena_reset(scratch, all);
