@@ -6,22 +6,12 @@
  * First the paths are as they are. Each order is fitted (cdg.h) to the routes that rise in none of those before it, until
  * all rise in one (Domke 2011, section IV; layers). The papers' ways to cut cycles are in layers_paper.c.
  *
- * Where that takes more lanes than there are, this module routes again under K orders, beginning with those: it never
- * fails, on any number of VLs. Every destination's tree is settled as in spf.h, but a switch now also knows the mask of
- * its route:
- *	mask(v) = mask(next) & { k : (v -> next) before (next -> ...) in order k }
- * Among the shortest continuations it takes the lightest with a mask that is not empty. After a round the last order is
- * improved for the routes that have no other, and for those without a legal way, which weigh more from round to
- * round; the next round routes again the trees that are not legal.
- *
- * If the orders that were fitted to the routes leave more than 1 in 50 of them without a legal shortest way, an up-down
- * order searched for the pairs it serves (updown.h) replaces the first.
- *
- * In the end switches without a legal shortest route take the shortest legal detour. If none exists, some switches of that
- * tree are put on ways that are legal on the first VL alone, or on the escape tree: a spanning tree whose dependencies
- * order 0 keeps forward. In the worst case a whole destination ends there, so every pair of a component is reached.
- *
- * At last entries move off the busiest channels to legal routes as long.
+ * Where that takes more lanes than there are, this module routes again under K orders, beginning with those (search.h): it
+ * never fails, on any number of VLs. After a round the last order is improved for the routes that have no other, and for
+ * those without a legal way, which weigh more from round to round; the next round routes again the trees that are not
+ * legal. If the orders leave more than 1 in 20 routes without a legal shortest way, an up-down order searched for the pairs
+ * it serves (updown.h) replaces the first. In the end switches without one take the shortest legal detour, or go along the
+ * escape tree, whose dependencies order 0 keeps forward; and entries move off the busiest channels to legal routes as long.
  *
  * The idea of routing within a dependency graph that keeps an escape tree is that of Nue (Domke,
  * Hoefler, HPDC 2016). DIFFERS: shortest legal routes over a mask of VLs for every source, instead

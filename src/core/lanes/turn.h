@@ -1,45 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * turn.h - virtual lanes by turn: free of deadlock whatever SL a packet carries.
+ * turn.h - virtual lanes by turn: free of deadlock whatever SL a packet carries. docs/theory.md says why.
  *
- * SL2VL tables are indexed by (input port, output port). If all 16 entries of a pair are alike, the
- * lane of the next channel is a function L(c1, c2) of the channel a packet came by and the one it
- * leaves by; what hosts send is on lane 0. A packet holds the node (channel, lane), and a route
- * c0, c1, c2, ... makes the dependencies
- *	(c0, 0) -> (c1, L(c0,c1)) -> (c2, L(c1,c2)) -> ...
- * An order of all nodes in which every triple of consecutive channels rises is a certificate (Dally and
- * Seitz), and no SL is in it. Replies are covered, as they are packets like others; multicast passes
- * the same tables, on the escape tree below.
+ * SL2VL tables are indexed by (input port, output port). If all 16 entries of a pair are alike, the lane of the next
+ * channel is a function L(c1, c2) of the turn; what hosts send is on lane 0. Replies are packets like others; multicast
+ * passes the same tables, on the escape tree.
  *
- * That hosts begin on lane 0 is no restriction: the lanes of a channel can be renamed one by one.
- *
- * With one lane this is routing within a channel order. What a second lane brings is best seen in
- * the order the search starts from, with the switches in an order (updown.h) and, from the lowest node
- * to the highest,
- *	down on lane 0, up on lane 0, down on lane 1, up on lane 1.
- * Turns into a channel that goes down take lane 1, those into one that goes up lane 0 or 1. Legal are
- * paths "any, up*, down*, any": the first and the last channel are free, but that a turn from down to
- * up is at the beginning of all its routes or at the end of all. On one lane legal is "up*, down*".
- *
- * The search repeats
- *   - trees: breadth-first from each destination switch; a switch may take c0 into a tree that goes
- *     on by c1, c2 if the triple rises: (c0,0) < (c1,L(c0,c1)) < (c2,L(c1,c2)). As c1 and c2 are known
- *     when c0 is tried, that costs what it costs with one lane;
+ * The search starts from lanes and an order (turn_order.c), and repeats
+ *   - trees, whose routes rise in the order (search.h);
  *   - the lane of each turn that leaves the least weight of routes backward, the order fixed;
- *   - sifting of the order of nodes, the lanes fixed;
- * and ends with longer routes for what found no legal shortest one.
- *
- * Before the first of these, lanes go by the kind of port that a packet comes from: what end ports send is on lane 0,
- * turns are on the others. Then no node of lane 0 is waited for, so a route's first hop is free: where no route has more
- * than two channels all are legal, in any order. With a third lane, for turns that only end routes, that is so for
- * three channels wherever those that are second in a route have no cycle among themselves, as the global cables
- * of a dragonfly.
- *
- * It never fails. The order starts with a spanning tree, the escape tree, whose turns (up, then down)
- * all rise, and go on to rise whatever the search changes. So in
- * any tree of routes those switches that find no legal way can follow the escape tree to the
- * destination, hop by hop; in the worst case all do, and between any two switches of a component the
- * escape tree has a path.
+ *   - sifting of the order of nodes, the lanes fixed.
+ * It ends with longer routes for what found no legal shortest one. It never fails: the turns of the escape tree (up, then
+ * down) all rise from the beginning, and go on to rise whatever the search changes.
  *
  * Source: for fabrics of diameter 2, DF-D2 (Schneider, Bibartiu, Hoefler, HOTI 2016); for dragonflies,
  * DLA (Maglione-Mathey et al., JPDC 2021). Any graph and any number of lanes: new here.

@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Lanes by turn for products with rings (tori): dimension order behind a first hop that is free, where no
- * packet goes straight on over three certain channels of a ring.
+ * Lanes by turn for products with rings (tori): dimension order behind a first hop that is free, where no packet goes
+ * straight on over three certain channels of a ring. docs/theory.md ("Gates of rings") says why, and what the order is.
  *
- * Where the lane depends on the turn alone, a packet cannot stay on the lane it changed to: a packet that goes from
- * c1 straight on to c2 gets lane L(c1, c2). So a ring in which shortest routes of three channels go all the
- * way round has a cycle on any number of lanes, and in each direction one triple must stay unused. Rising
- * that is n - 1, 0, 1, 2, falling 0, n - 1, n - 2, n - 3: the second channel of it is a gate.
+ * In each direction of a ring one triple stays unused: rising n - 1, 0, 1, 2, falling 0, n - 1, n - 2, n - 3. Its second
+ * channel is a gate. Lane 0 is for the first channel of a route, lane 1 for all others, and lane 2 for gates that packets
+ * come to straight on. With two lanes there is no lane 1 of gates but their lane 0, and lane 1 for lane 2.
  *
- * Lane 0 is for the first channel of a route, lane 1 for all others, and lane 2 for gates that packets come to
- * straight on. In a ring the order runs from the gate on lane 1 over the channels behind it around to the one
- * before the gate, and to the gate on lane 2, which goes on into other dimensions only. Dimensions follow each
- * other. Below all that is lane 0: what begins there may go on into any dimension. With two lanes there is no lane 1
- * of gates but their lane 0, and lane 1 for lane 2: a route that begins with a gate goes on in dimension order.
- *
- * Gates of neighbouring rings are not at the same place. A packet that would need the unused triple goes a step in another
- * dimension first, if the destination lies there too, and passes through a ring beside it, on a route as short.
- * Only within a ring, or where such a step does not help, routes get longer.
- *
- * Trees follow dimension order where that is legal. Of those for which both directions around a ring are as short, the
- * quarters next to the gates go where the triple is not in their way.
+ * A packet that would need the triple goes a step in another dimension first, if the destination lies there too: gates of
+ * neighbouring rings are not at the same place. Trees follow dimension order where that is legal.
  */
 #include <string.h>
 
