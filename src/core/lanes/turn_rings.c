@@ -31,7 +31,6 @@ struct turn_rings {
 	struct osr_lanes_job *job;
 	const struct osr_product *product;
 	uint8_t *gate;  /* [n_channels] */
-	uint16_t *feed; /* [n_slots] lanes of the first channel from which a turn is legal */
 	uint64_t least; /* load of the busiest channel that no shortest routes have less than */
 };
 
@@ -55,58 +54,6 @@ static uint32_t rings_place(const struct turn_rings *x, uint32_t v, uint32_t dim
 	for (uint32_t i = 0; i < x->product->n_dims; i++)
 		others += i != dim ? coord[i] : 0;
 	return (coord[dim] + others * (k > 3 ? k - 2 : 1) + dim * (n / 3)) % n;
-}
-
-/* ---- lanes and order ------------------------------------------------------------------------- */
-
-/*
- * The lanes of c1 from which a packet may go on by c2; its own switch is never the next one.
- *  - Into a lower dimension only from lane 0, which lies below all: a route's first hop is free. With two lanes a gate's
- *    lane 0 lies where its lane 1 would be, so no route begins with a gate and then goes into a lower dimension.
- *  - Into a higher dimension from every lane: dimensions follow each other in the order.
- *  - Straight on within a ring or line from every lane, but for gates on their highest one: packets that came straight on
- *    to a gate would hold the triple. In a clique nothing goes on.
- */
-static uint16_t rings_feed(const struct turn_rings *x, uint32_t c1, uint32_t c2)
-{
-	uint32_t dim = x->product->chan_dim[c1], next = x->product->chan_dim[c2],
-		 n_lanes = x->w->n_lanes;
-
-	if (c2 == x->job->s->f->chan_rev[c1])
-		return 0;
-	if (next < dim)
-		return n_lanes > 2 || !x->gate[c1];
-	if (next > dim)
-		return 7;
-	if (x->product->factor[dim] == OSR_FACTOR_CLIQUE)
-		return 0;
-	return x->gate[c1] ? (uint16_t)(1 << (n_lanes - 1)) - 1 : 7;
-}
-
-static void rings_set_lanes(struct turn_rings *x)
-{
-	struct osr__search *w = x->w;
-	const struct osr_fabric *fabric = w->f;
-
-	/* Gates are 0 -> 1 and n - 1 -> n - 2: the second channels of the triples that stay unused. */
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t dim = x->product->chan_dim[c], n = x->product->size[dim],
-			 from = rings_place(x, fabric->chan_src[c], dim),
-			 to = rings_place(x, fabric->chan_dst[c], dim);
-
-		x->gate[c] = x->product->factor[dim] == OSR_FACTOR_RING &&
-			     ((from == 0 && to == 1) || (from == n - 1 && to == n - 2));
-	}
-	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++)
-		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
-			uint32_t c2 = osr_cdg_target(&w->g, c1, t);
-
-			bool straight = x->product->chan_dim[c1] == x->product->chan_dim[c2];
-
-			w->lane[t] = (uint8_t)(w->n_lanes == 2 ? !x->gate[c2] || straight
-							       : 1 + (x->gate[c2] && straight));
-			x->feed[t] = rings_feed(x, c1, c2);
-		}
 }
 
 /*
@@ -156,33 +103,73 @@ static bool rings_spread(struct turn_rings *x)
 	return n == fabric->n_switches;
 }
 
-/* What multicast takes is legal, too. */
-static void rings_feed_tree(struct turn_rings *x)
+/* ---- lanes and order ------------------------------------------------------------------------- */
+
+/*
+ * The lanes of c1 from which a packet may go on by c2; its own switch is never the next one.
+ *  - Into a lower dimension only from lane 0, which lies below all: a route's first hop is free. With two lanes a gate's
+ *    lane 0 lies where its lane 1 would be, so no route begins with a gate and then goes into a lower dimension.
+ *  - Into a higher dimension from every lane: dimensions follow each other in the order.
+ *  - Straight on within a ring or line from every lane, but for gates on their highest one: packets that came straight on
+ *    to a gate would hold the triple. In a clique nothing goes on.
+ */
+static uint16_t rings_feed(const struct turn_rings *x, uint32_t c1, uint32_t c2)
 {
-	const struct osr__search *w = x->w;
+	uint32_t dim = x->product->chan_dim[c1], next = x->product->chan_dim[c2],
+		 n_lanes = x->w->n_lanes;
 
-	for (uint32_t c = 0; c < w->f->n_channels; c++)
-		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
-			uint32_t c2 = osr_cdg_target(&w->g, c, t);
-
-			if (!w->pinned[t])
-				continue;
-			x->feed[t] |= 1;
-			for (uint32_t u = w->g.row[c2]; u < w->g.row[c2 + 1]; u++)
-				x->feed[u] |= (uint16_t)(w->pinned[u] << w->lane[t]);
-		}
+	if (c2 == x->job->s->f->chan_rev[c1])
+		return 0;
+	if (next < dim)
+		return n_lanes > 2 || !x->gate[c1];
+	if (next > dim)
+		return 7;
+	if (x->product->factor[dim] == OSR_FACTOR_CLIQUE)
+		return 0;
+	return x->gate[c1] ? (uint16_t)(1 << (n_lanes - 1)) - 1 : 7;
 }
 
-/* An order in which all that is legal rises; false: none, or memory ran out. */
-static bool rings_sort(const struct turn_rings *x)
+/* Lanes, and an order in which all that is legal rises; false: none, or memory ran out. */
+static bool rings_order(struct turn_rings *x)
 {
-	const struct osr__search *w = x->w;
+	struct osr__search *w = x->w;
+	const struct osr_fabric *fabric = w->f;
 	struct osr_cdg nodes = osr__turn_nodes(w);
 
-	for (uint32_t l = 0; nodes.weight && l < w->n_lanes; l++)
-		for (uint32_t t = 0; t < w->g.n_slots; t++)
-			nodes.weight[(size_t)l * w->g.n_slots + t] = x->feed[t] >> l & 1;
-	return nodes.weight && osr_cdg_sort(&nodes, w->scratch, w->rank);
+	if (!nodes.weight)
+		return false;
+	/* Gates are 0 -> 1 and n - 1 -> n - 2: the second channels of the triples that stay unused. */
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t dim = x->product->chan_dim[c], n = x->product->size[dim],
+			 from = rings_place(x, fabric->chan_src[c], dim),
+			 to = rings_place(x, fabric->chan_dst[c], dim);
+
+		x->gate[c] = x->product->factor[dim] == OSR_FACTOR_RING &&
+			     ((from == 0 && to == 1) || (from == n - 1 && to == n - 2));
+	}
+	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++)
+		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
+			uint32_t c2 = osr_cdg_target(&w->g, c1, t);
+			bool straight = x->product->chan_dim[c1] == x->product->chan_dim[c2];
+
+			w->lane[t] = (uint8_t)(w->n_lanes == 2 ? !x->gate[c2] || straight
+							       : 1 + (x->gate[c2] && straight));
+			for (uint32_t l = 0; l < w->n_lanes; l++)
+				nodes.weight[(size_t)l * w->g.n_slots + t] =
+					rings_feed(x, c1, c2) >> l & 1;
+		}
+	/* What multicast takes is legal, too. */
+	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++)
+		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
+			uint32_t c2 = osr_cdg_target(&w->g, c1, t),
+				 *on = nodes.weight + (size_t)w->lane[t] * w->g.n_slots;
+
+			nodes.weight[t] |= w->pinned[t];
+			for (uint32_t next = w->g.row[c2]; w->pinned[t] && next < w->g.row[c2 + 1];
+			     next++)
+				on[next] |= w->pinned[next];
+		}
+	return osr_cdg_sort(&nodes, w->scratch, w->rank);
 }
 
 /* ---- routes ---------------------------------------------------------------------------------- */
@@ -274,17 +261,12 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 	if (st)
 		return st;
 	x->gate = osr_alloc(scratch, x->w->f->n_channels, 1);
-	x->feed = osr_alloc(scratch, x->w->g.n_slots, sizeof(*x->feed));
 	if (osr_arena_failed(scratch, x->job->diag))
 		return OSR_NOMEM;
 	turn->w = x->w;
-	rings_set_lanes(x);
-	*made = rings_spread(x);
-	if (!*made)
+	if (!rings_spread(x))
 		return OSR_OK;
-	*made = false;
-	rings_feed_tree(x);
-	if (!rings_sort(x))
+	if (!rings_order(x))
 		return osr_arena_failed(x->job->scratch, x->job->diag) ? OSR_NOMEM : OSR_OK;
 	osr__search_set_reach(x->w);
 	turn->n_longer = rings_route(x);
