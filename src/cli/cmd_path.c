@@ -271,37 +271,13 @@ static uint32_t say_hosts(struct direction *d, const char *role, const uint64_t 
 	return n;
 }
 
-/* Every switch whose packets leave switch sw by this port, LID by LID. What does not arrive crosses it all the same. */
-static void look_back(struct direction *d, uint32_t sw, unsigned port)
-{
-	const struct cli_run *run = &d->a->run;
-	const struct osr_fabric *f = &run->in.fabric;
-	const struct osr_routing *routing = run->tables.gen.routing;
-
-	for (uint32_t dest = 0; dest < f->n_dests; dest++)
-		for (uint32_t from = 0; from < f->n_switches; from++) {
-			uint32_t v = from, n = 0;
-
-			if (osr_lft(routing, sw, dest) != port)
-				break;
-			while (v != OSR_NONE && v != sw && n++ < f->n_switches) {
-				uint32_t c = osr_port_channel(f, v, osr_lft(routing, v, dest));
-
-				v = c == OSR_NONE ? OSR_NONE : f->chan_dst[c];
-			}
-			for (uint32_t t = f->term_row[from], to = f->dest_term[dest];
-			     v == sw && is_host(f, to) && t < f->term_row[from + 1]; t++)
-				if (is_host(f, t) && t != to)
-					count_pair(d, t, dest);
-		}
-}
-
 /* What leaves the node of this port of the net by it. */
 static enum osr_status look(struct direction *d, uint32_t port, struct osr_diag *diag)
 {
 	const struct cli_run *run = &d->a->run;
 	const struct osr_net *net = &run->in.net;
 	const struct osr_fabric *fabric = &run->in.fabric;
+	const struct osr_routing *routing = run->tables.gen.routing;
 	const struct osr_net_node *node = &net->nodes[net->ports[port].node];
 	uint32_t sw = osr_fabric_switch_by_guid(fabric, node->guid);
 	uint32_t lid = net->ports[port].lid,
@@ -310,10 +286,25 @@ static enum osr_status look(struct direction *d, uint32_t port, struct osr_diag 
 	if (node->type == OSR_NET_SWITCH && sw == OSR_NONE)
 		return osr_fail(diag, OSR_BUG, "link \"%s\": the switch is not in the fabric",
 				d->a->via);
-	if (node->type == OSR_NET_SWITCH) {
-		look_back(d, sw, osr_net_port_num(net, port));
+	/* Every switch whose packets leave this one by the port, LID by LID. What does not arrive crosses it all the same. */
+	for (uint32_t dest = 0; node->type == OSR_NET_SWITCH && dest < fabric->n_dests; dest++)
+		for (uint32_t from = 0; from < fabric->n_switches; from++) {
+			uint32_t v = from, n = 0;
+
+			if (osr_lft(routing, sw, dest) != osr_net_port_num(net, port))
+				break;
+			while (v != OSR_NONE && v != sw && n++ < fabric->n_switches) {
+				uint32_t c = osr_port_channel(fabric, v, osr_lft(routing, v, dest));
+
+				v = c == OSR_NONE ? OSR_NONE : fabric->chan_dst[c];
+			}
+			for (uint32_t t = fabric->term_row[from], to = fabric->dest_term[dest];
+			     v == sw && is_host(fabric, to) && t < fabric->term_row[from + 1]; t++)
+				if (is_host(fabric, t) && t != to)
+					count_pair(d, t, dest);
+		}
+	if (node->type == OSR_NET_SWITCH)
 		return OSR_OK;
-	}
 	if (own == OSR_NONE)
 		return osr_fail(diag, OSR_INVAL, "link \"%s\": no end port with a LID on a switch",
 				d->a->via);
@@ -322,8 +313,7 @@ static enum osr_status look(struct direction *d, uint32_t port, struct osr_diag 
 		uint32_t sender = fabric->dest_term[own], to = fabric->dest_term[dest];
 
 		if (to != sender && is_host(fabric, to) &&
-		    osr_lft(run->tables.gen.routing, fabric->term_switch[sender], dest) !=
-			    OSR_NO_PATH)
+		    osr_lft(routing, fabric->term_switch[sender], dest) != OSR_NO_PATH)
 			count_pair(d, sender, dest);
 	}
 	return OSR_OK;

@@ -313,52 +313,39 @@ struct each {
 	struct osr_diag diag;
 };
 
-static bool take_next(struct each *e, uint32_t part, uint32_t *i)
-{
-	double now;
-	bool more;
-
-	pthread_mutex_lock(&e->lock);
-	more = e->failed == e->n && e->n_taken < e->n;
-	if (more) {
-		*i = e->n_taken++;
-		if (e->take)
-			e->take(e->ctx, part);
-		/* A few times a second, and only if standard error is a terminal. */
-		now = cli_now().wall;
-		if (now - e->last >= 200 && isatty(STDERR_FILENO)) {
-			uint32_t filled = (uint32_t)((uint64_t)*i * BAR / e->n);
-
-			e->last = now;
-			e->shown = true;
-			fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", e->what, (int)filled,
-				"##############################", (int)(BAR - filled), "",
-				(unsigned int)((uint64_t)*i * 100 / e->n));
-		}
-	}
-	pthread_mutex_unlock(&e->lock);
-	return more;
-}
-
 static void do_each(void *ctx, uint32_t part)
 {
 	struct each *e = ctx;
 	struct osr_diag diag = { "" };
 	enum osr_status st;
-	uint32_t i;
 
-	while (take_next(e, part, &i)) {
+	pthread_mutex_lock(&e->lock);
+	while (e->failed == e->n && e->n_taken < e->n) {
+		uint32_t i = e->n_taken++;
+		double now = cli_now().wall;
+
+		if (e->take)
+			e->take(e->ctx, part);
+		/* A few times a second, and only if standard error is a terminal. */
+		if (now - e->last >= 200 && isatty(STDERR_FILENO)) {
+			uint32_t filled = (uint32_t)((uint64_t)i * BAR / e->n);
+
+			e->last = now;
+			e->shown = true;
+			fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", e->what, (int)filled,
+				"##############################", (int)(BAR - filled), "",
+				(unsigned int)((uint64_t)i * 100 / e->n));
+		}
+		pthread_mutex_unlock(&e->lock);
 		st = e->work(e->ctx, part, i, &diag);
-		if (!st)
-			continue;
 		pthread_mutex_lock(&e->lock);
-		if (i < e->failed) {
+		if (st && i < e->failed) {
 			e->failed = i;
 			e->st = st;
 			e->diag = diag;
 		}
-		pthread_mutex_unlock(&e->lock);
 	}
+	pthread_mutex_unlock(&e->lock);
 }
 
 enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n,

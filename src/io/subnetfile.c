@@ -113,26 +113,13 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 
 /* ---- the net -------------------------------------------------------------------------------- */
 
-static enum osr_status set_lid(struct subnet_reader *reader, uint32_t port,
-			       const struct cable_end *end)
-{
-	struct osr_net_port *net_port = &reader->net->ports[port];
-
-	if (net_port->lid && end->lid && net_port->lid != end->lid)
-		return osr_lines_fail(
-			reader->in, "LID %" PRIu64 " of 0x%016" PRIx64 ", which had LID %u before",
-			end->lid, end->guid, net_port->lid);
-	if (end->lid)
-		net_port->lid = (uint16_t)end->lid;
-	return OSR_OK;
-}
-
 /* The port of one end of a line; its node is new or must be what it was. */
 static enum osr_status subnetfile_find_port(struct subnet_reader *reader,
 					    const struct cable_end *end, uint32_t *port)
 {
 	enum osr_status st = OSR_OK;
 	struct osr_net_node *net_node;
+	struct osr_net_port *net_port;
 	struct osr_id *id;
 	char guid[24];
 
@@ -156,40 +143,26 @@ static enum osr_status subnetfile_find_port(struct subnet_reader *reader,
 			" is of another kind or has another number of ports than before",
 			end->guid);
 	*port = osr_net_port(reader->net, id->node, (uint32_t)end->port);
-	if (end->type == OSR_NET_SWITCH)
-		return set_lid(reader, net_node->port_row, end);
-	reader->net->ports[*port].guid = end->port_guid;
-	return set_lid(reader, *port, end);
-}
-
-static enum osr_status take_cable(struct subnet_reader *reader, const struct cable_end end[2],
-				  uint8_t width, uint8_t speed)
-{
-	struct osr_net *net = reader->net;
-	uint32_t port[2];
-	enum osr_status st;
-
-	for (unsigned i = 0; i < 2; i++)
-		if ((st = subnetfile_find_port(reader, &end[i], &port[i])))
-			return st;
-	/* OpenSM prints the ids of the far end with a shift: only the near one's are right. */
-	net->nodes[net->ports[port[0]].node].vendid = (uint32_t)end[0].vendid;
-	net->nodes[net->ports[port[0]].node].devid = (uint32_t)end[0].devid;
-	for (unsigned i = 0; i < 2; i++)
-		if (net->ports[port[i]].peer != OSR_NONE && net->ports[port[i]].peer != port[1 - i])
-			return osr_lines_fail(reader->in,
-					      "port %" PRIu64 " of 0x%016" PRIx64
-					      " had another cable before",
-					      end[i].port, end[i].guid);
-	if (net->ports[port[0]].peer == OSR_NONE)
-		osr_net_cable(net, port[0], port[1], width, speed);
-	return osr_net_status(net, reader->in->diag);
+	/* Its LID is that of port 0 of a switch. */
+	net_port = &reader->net->ports[end->type == OSR_NET_SWITCH ? net_node->port_row : *port];
+	if (end->type != OSR_NET_SWITCH)
+		net_port->guid = end->port_guid;
+	if (net_port->lid && end->lid && net_port->lid != end->lid)
+		return osr_lines_fail(
+			reader->in, "LID %" PRIu64 " of 0x%016" PRIx64 ", which had LID %u before",
+			end->lid, end->guid, net_port->lid);
+	if (end->lid)
+		net_port->lid = (uint16_t)end->lid;
+	return OSR_OK;
 }
 
 static enum osr_status subnetfile_take_line(struct subnet_reader *reader, const char *at)
 {
 	struct cable_end end[2] = { 0 };
+	struct osr_net *net = reader->net;
+	uint32_t port[2];
 	uint8_t width, speed;
+	enum osr_status st;
 	bool down;
 
 	osr_skip_blanks(&at);
@@ -205,7 +178,23 @@ static enum osr_status subnetfile_take_line(struct subnet_reader *reader, const 
 	if (!take_state(at, &width, &speed, &down))
 		return osr_lines_fail(reader->in,
 				      "expected PHY=WIDTH LOG=STATE SPD=SPEED behind the two ends");
-	return down ? OSR_OK : take_cable(reader, end, width, speed);
+	if (down)
+		return OSR_OK;
+	for (unsigned i = 0; i < 2; i++)
+		if ((st = subnetfile_find_port(reader, &end[i], &port[i])))
+			return st;
+	/* OpenSM prints the ids of the far end with a shift: only the near one's are right. */
+	net->nodes[net->ports[port[0]].node].vendid = (uint32_t)end[0].vendid;
+	net->nodes[net->ports[port[0]].node].devid = (uint32_t)end[0].devid;
+	for (unsigned i = 0; i < 2; i++)
+		if (net->ports[port[i]].peer != OSR_NONE && net->ports[port[i]].peer != port[1 - i])
+			return osr_lines_fail(reader->in,
+					      "port %" PRIu64 " of 0x%016" PRIx64
+					      " had another cable before",
+					      end[i].port, end[i].guid);
+	if (net->ports[port[0]].peer == OSR_NONE)
+		osr_net_cable(net, port[0], port[1], width, speed);
+	return osr_net_status(net, reader->in->diag);
 }
 
 /* Ports of CAs that no line has named keep what osr_net_set_guid() gave them. */

@@ -154,25 +154,6 @@ static void read_ask(struct reader *r, const ib_dr_path_t *path, uint32_t mod, s
 		    (uint64_t)w.node << 32 | (uint64_t)w.attr << 16 | w.a << 8 | w.b);
 }
 
-static void ask_mft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
-{
-	struct osr_live_node *live_node = &r->live->nodes[i];
-	unsigned positions = live_node->n_ports / MFT_PORTS + 1;
-
-	if (live_node->n_mlids > r->ask->n_mlids)
-		live_node->n_mlids = r->ask->n_mlids;
-	/* Whole blocks, and no more than a cookie's byte can number. */
-	live_node->n_mlids = (live_node->n_mlids + MFT_BLOCK - 1) / MFT_BLOCK > 255
-				     ? 255 * MFT_BLOCK
-				     : live_node->n_mlids;
-	live_node->mft =
-		osr_calloc(r->arena, live_node->n_mlids + MFT_BLOCK, sizeof(*live_node->mft));
-	for (unsigned b = 0; live_node->mft && b * MFT_BLOCK < live_node->n_mlids; b++)
-		for (unsigned p = 0; p < positions; p++)
-			read_ask(r, path, p << 28 | b,
-				 (struct what){ i, IB_ATTR_MULTICASTFORWTBL, b, p });
-}
-
 /* Low and high priority tables, each in blocks of 32 entries numbered 1, 2 and 3, 4. */
 static void ask_vlarb(struct reader *r, uint32_t i, unsigned port, const ib_dr_path_t *path)
 {
@@ -282,8 +263,18 @@ static void ask_switch(struct reader *r, uint32_t i)
 		memset(live_node->lft, 0xff, n_blocks * LFT_BLOCK);
 	for (unsigned b = 0; live_node->lft && b < n_blocks; b++)
 		read_ask(r, &path, b, (struct what){ i, IB_ATTR_LINEARFORWTBL, b >> 8, b });
+	if (live_node->n_mlids > r->ask->n_mlids)
+		live_node->n_mlids = r->ask->n_mlids;
+	/* Whole blocks, and no more than a cookie's byte can number. */
+	if ((live_node->n_mlids + MFT_BLOCK - 1) / MFT_BLOCK > 255)
+		live_node->n_mlids = 255 * MFT_BLOCK;
 	if (r->ask->n_mlids)
-		ask_mft(r, i, &path);
+		live_node->mft = osr_calloc(r->arena, live_node->n_mlids + MFT_BLOCK,
+					    sizeof(*live_node->mft));
+	for (unsigned b = 0; live_node->mft && b * MFT_BLOCK < live_node->n_mlids; b++)
+		for (unsigned p = 0; p <= live_node->n_ports / MFT_PORTS; p++)
+			read_ask(r, &path, p << 28 | b,
+				 (struct what){ i, IB_ATTR_MULTICASTFORWTBL, b, p });
 	if (r->ask->sl2vl)
 		live_node->sl2vl = osr_calloc(r->arena, width * width, sizeof(*live_node->sl2vl));
 	for (unsigned in = 0; live_node->sl2vl && in < width; in++)

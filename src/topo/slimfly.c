@@ -53,27 +53,6 @@ static uint32_t slimfly_switch(const struct slimfly *f, uint32_t half, uint32_t 
 	return (half * f->q + x) * f->q + y;
 }
 
-static void slimfly_cables(const struct slimfly *f, const struct osr_topo_job *job)
-{
-	uint32_t q = f->q;
-
-	for (uint32_t half = 0; half < 2; half++)
-		for (uint32_t x = 0; x < q; x++)
-			for (uint32_t y = 0; y < q; y++)
-				for (uint32_t z = y + 1; z < q; z++)
-					if (f->port[half][z - y])
-						osr__cable(job, slimfly_switch(f, half, x, y),
-							   f->p + f->port[half][z - y],
-							   slimfly_switch(f, half, x, z),
-							   f->p + f->port[half][q + y - z]);
-	for (uint32_t x = 0; x < q; x++)
-		for (uint32_t m = 0; m < q; m++)
-			for (uint32_t c = 0; c < q; c++)
-				osr__cable(job, slimfly_switch(f, 0, x, (m * x + c) % q),
-					   f->p + f->n_set + 1 + m, slimfly_switch(f, 1, m, c),
-					   f->p + f->n_set + 1 + x);
-}
-
 enum { SF_Q, SF_P };
 
 static const struct osr_param params[] = {
@@ -105,7 +84,21 @@ static enum osr_status slimfly_make(const struct osr_topo_job *job)
 	}
 	if (st)
 		return st;
-	slimfly_cables(&f, job);
+	for (uint32_t half = 0; half < 2; half++)
+		for (uint32_t x = 0; x < f.q; x++)
+			for (uint32_t y = 0; y < f.q; y++)
+				for (uint32_t z = y + 1; z < f.q; z++)
+					if (f.port[half][z - y])
+						osr__cable(job, slimfly_switch(&f, half, x, y),
+							   f.p + f.port[half][z - y],
+							   slimfly_switch(&f, half, x, z),
+							   f.p + f.port[half][f.q + y - z]);
+	for (uint32_t x = 0; x < f.q; x++)
+		for (uint32_t m = 0; m < f.q; m++)
+			for (uint32_t c = 0; c < f.q; c++)
+				osr__cable(job, slimfly_switch(&f, 0, x, (m * x + c) % f.q),
+					   f.p + f.n_set + 1 + m, slimfly_switch(&f, 1, m, c),
+					   f.p + f.n_set + 1 + x);
 	return osr__hosts(job, n, f.p);
 }
 
