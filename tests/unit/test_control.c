@@ -210,28 +210,18 @@ static const char *const lines[] = {
 	"{\"op\":\"drained\"}",
 };
 
-/* The entries of what is there can be collected. */
-static void use(struct osr_sched *s)
-{
-	struct osr_overlay_entry *entry;
-	struct osr_arena scratch = { 0 };
-	struct osr_diag diag = { "" };
-	uint32_t n;
-
-	assert_int_equal(osr_sched_collect(s, &scratch, &entry, &n, &diag), OSR_OK);
-	osr_arena_free(&scratch);
-}
-
 /* Line `which` with its n-th allocation failing, after the ones before it; false: it has less. */
-static bool fail_line(const struct osr_fabric *f, size_t which, size_t n)
+static bool fail_line(size_t which, size_t n)
 {
 	struct osr_sched *s = osr_sched_new(&some_limits);
 	const struct osr__peer peer = { .uid = 1000 };
+	struct osr_overlay_entry *entry;
 	struct osr__effect effect;
 	struct osr_diag diag;
 	bool failed = false;
+	uint32_t n_entries;
 
-	assert_int_equal(osr_sched_fabric(s, f, &diag), OSR_OK);
+	assert_int_equal(osr_sched_fabric(s, &fabric, &diag), OSR_OK);
 	for (size_t i = 0; i <= which; i++) {
 		json_t *said;
 
@@ -244,21 +234,19 @@ static bool fail_line(const struct osr_fabric *f, size_t which, size_t n)
 		assert_true(said || failed);
 		json_decref(said);
 	}
-	use(s);
+	assert_int_equal(osr_sched_collect(s, &arena, &entry, &n_entries, &diag), OSR_OK);
 	osr_sched_free(s);
 	return failed;
 }
 
 static void test_lines(void **state)
 {
-	struct osr_fabric f;
 	size_t n_all = 0;
 
-	assert_int_equal(key_tree(2, 1, -1, &arena, &f), OSR_OK);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		size_t n = 1;
 
-		while (fail_line(&f, i, n))
+		while (fail_line(i, n))
 			n++;
 		assert_true(n > 5 && n < 5000);
 		n_all += n;
@@ -342,20 +330,11 @@ static bool converse(void)
 
 static void test_client(void **state)
 {
-	struct osr_control_in in = { .mode = 0600, .limits = some_limits };
-	struct osr_diag diag = { "" };
-	struct osr_control *c;
-	struct osr_fabric f;
+	struct osr_control *c = start();
 	bool failed = true;
 	size_t n = 1;
 
-	in.path = path;
-	assert_int_equal(key_tree(2, 1, -1, &arena, &f), OSR_OK);
-	c = osr_control_open(&in, &diag);
-	assert_non_null(c);
-	assert_int_equal(osr_sched_fabric(osr_control_lock(c), &f, &diag), OSR_OK);
-	osr_control_unlock(c);
-	assert_int_equal(osr_control_start(c, &diag), OSR_OK);
+	sweep(c, &fabric);
 	for (; failed; n++) {
 		bool ok;
 

@@ -13,12 +13,12 @@
 
 #define MAX_PAIRS 4096
 
-struct world {
+static struct world {
 	struct osr_arena arena;
 	struct osr_fabric f;
 	struct osr_sched *s;
 	struct osr_diag diag;
-};
+} w;
 
 static const struct osr_sched_limits limits = {
 	.max_apps = 8,
@@ -29,56 +29,59 @@ static const struct osr_sched_limits limits = {
 };
 
 /* A tree of 4 x 4 x 4 hosts, or another; without so many cables. */
-static void grow(struct world *w, const char *m, int lmc, uint32_t links, uint64_t seed)
+static void grow(const char *m, int lmc, uint32_t links, uint64_t seed)
 {
 	const struct osr_degrade how = { .n_links = links, .seed = seed, .keep_connected = true };
 	char what[64] = "torus dims=5";
 
-	osr_arena_free(&w->arena);
+	osr_arena_free(&w.arena);
 	if (strcmp(m, "ring"))
 		snprintf(what, sizeof(what), "tree m=%s w=%s", m, strlen(m) > 3 ? "1,4,4" : "1,4");
-	topo_broken(what, how, lmc, &w->arena, &w->f);
+	topo_broken(what, how, lmc, &w.arena, &w.f);
 }
 
-static void change(struct world *w, const char *m, int lmc, uint32_t links, uint64_t seed)
+static void change(const char *m, int lmc, uint32_t links, uint64_t seed)
 {
-	grow(w, m, lmc, links, seed);
-	assert_int_equal(osr_sched_fabric(w->s, &w->f, &w->diag), OSR_OK);
-	while (osr_sched_work(w->s))
+	grow(m, lmc, links, seed);
+	assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
+	while (osr_sched_work(w.s))
 		;
 }
 
-static void begin_with(struct world *w, const struct osr_sched_limits *some, const char *m, int lmc)
+static int end(void **state)
 {
-	memset(w, 0, sizeof(*w));
-	w->s = osr_sched_new(some);
-	assert_non_null(w->s);
-	change(w, m, lmc, 0, 1);
+	osr_sched_free(w.s);
+	osr_arena_free(&w.arena);
+	memset(&w, 0, sizeof(w));
+	return 0;
 }
 
-static void begin(struct world *w, const char *m, int lmc)
+/* Instead of the last one. */
+static void begin_with(const struct osr_sched_limits *some, const char *m, int lmc)
 {
-	begin_with(w, &limits, m, lmc);
+	end(NULL);
+	w.s = osr_sched_new(some);
+	assert_non_null(w.s);
+	change(m, lmc, 0, 1);
 }
 
-static void end(struct world *w)
+static void begin(const char *m, int lmc)
 {
-	osr_sched_free(w->s);
-	osr_arena_free(&w->arena);
+	begin_with(&limits, m, lmc);
 }
 
 /* The GUID of host number i. */
-static uint64_t host(const struct world *w, uint32_t i)
+static uint64_t host(uint32_t i)
 {
-	for (uint32_t t = 0; t < w->f.n_terminals; t++)
-		if (w->f.term_role[t] == OSR_ROLE_CA && !i--)
-			return w->f.term_guid[t];
+	for (uint32_t t = 0; t < w.f.n_terminals; t++)
+		if (w.f.term_role[t] == OSR_ROLE_CA && !i--)
+			return w.f.term_guid[t];
 	return 0;
 }
 
 /* Hosts first, first + step, ...; keys are shifts by 1, 2, ... of the ranks. */
-static struct osr_sched_app *place(struct world *w, uint32_t owner, uint32_t first, uint32_t step,
-				   uint32_t n_ranks, uint32_t n_keys, uint32_t n_offsets)
+static struct osr_sched_app *place(uint32_t owner, uint32_t first, uint32_t step, uint32_t n_ranks,
+				   uint32_t n_keys, uint32_t n_offsets)
 {
 	static struct osr_pair pair[8][64];
 	const struct osr_pair *list[8];
@@ -98,31 +101,47 @@ static struct osr_sched_app *place(struct world *w, uint32_t owner, uint32_t fir
 	enum osr_status st;
 
 	for (uint32_t r = 0; r < n_ranks; r++)
-		hosts[r] = host(w, first + r * step);
+		hosts[r] = host(first + r * step);
 	for (uint32_t k = 0; k < n_keys; k++) {
 		for (uint32_t r = 0; r < n_ranks; r++)
 			pair[k][r] = (struct osr_pair){ r, (r + k + 1) % n_ranks };
 		list[k] = pair[k];
 		n_pairs[k] = n_ranks;
 	}
-	w->diag.text[0] = 0;
-	st = osr_sched_place(w->s, &in, &app, &w->diag);
-	assert_true(!st == !!app && !st == !w->diag.text[0]);
+	w.diag.text[0] = 0;
+	st = osr_sched_place(w.s, &in, &app, &w.diag);
+	assert_true(!st == !!app && !st == !w.diag.text[0]);
 	return app;
 }
 
+/* No place, and a sentence that says this. */
+static void refuse(uint32_t owner, uint32_t first, uint32_t step, uint32_t n_ranks, uint32_t n_keys,
+		   uint32_t n_offsets, const char *said)
+{
+	assert_null(place(owner, first, step, n_ranks, n_keys, n_offsets));
+	assert_non_null(strstr(w.diag.text, said));
+}
+
+static void refuse_this(const struct osr_sched_in *in, const char *said)
+{
+	struct osr_sched_app *app = NULL;
+
+	assert_int_equal(osr_sched_place(w.s, in, &app, &w.diag), OSR_INVAL);
+	assert_non_null(strstr(w.diag.text, said));
+}
+
 /* Every key in the tables leads all its pairs; nothing else has entries. */
-static void judge(struct world *w)
+static void judge(void)
 {
 	struct osr_arena arena = { 0 };
 	struct osr_overlay_entry *entry;
 	const struct osr_sched_app *app;
-	const struct osr_fabric *f = &w->f;
+	const struct osr_fabric *f = &w.f;
 	uint32_t n, i = 0, n_used = 0;
 	uint8_t *port = osr_calloc(&arena, f->n_dests, f->n_switches);
 	bool *used = osr_calloc(&arena, f->n_dests, f->n_switches);
 
-	assert_int_equal(osr_sched_collect(w->s, &arena, &entry, &n, &w->diag), OSR_OK);
+	assert_int_equal(osr_sched_collect(w.s, &arena, &entry, &n, &w.diag), OSR_OK);
 	for (uint32_t e = 0; e < n; e++) {
 		size_t at = (size_t)entry[e].dest * f->n_switches + entry[e].sw;
 
@@ -131,7 +150,7 @@ static void judge(struct world *w)
 		assert_int_not_equal(f->dest_lid[entry[e].dest],
 				     f->term_lid[f->dest_term[entry[e].dest]]);
 	}
-	while ((app = osr_sched_row(w->s, i++)))
+	while ((app = osr_sched_row(w.s, i++)))
 		for (uint32_t k = 0; k < app->n_slots; k++) {
 			const struct osr_sched_slot *slot = &app->slot[k];
 			const struct osr_sched_key *key = &app->key[slot->key];
@@ -158,13 +177,19 @@ static void judge(struct world *w)
 	osr_arena_free(&arena);
 }
 
-static void request(struct world *w, struct osr_sched_app *app, uint32_t key,
-		    enum osr_key_state state)
+static void request(struct osr_sched_app *app, uint32_t key, enum osr_key_state state)
 {
-	if (osr_sched_request(w->s, app, key, &w->diag))
-		fail_msg("%s", w->diag.text);
+	if (osr_sched_request(w.s, app, key, &w.diag))
+		fail_msg("%s", w.diag.text);
 	assert_int_equal(app->key[key].state, state);
-	judge(w);
+	judge();
+}
+
+/* The switches have the tables; what has become of a key. */
+static void written(const struct osr_sched_app *app, uint32_t key, enum osr_key_state state)
+{
+	osr_sched_written(w.s);
+	assert_int_equal(app->key[key].state, state);
 }
 
 /* Life of a key -------------------------------------------------------------------------------- */
@@ -172,90 +197,79 @@ static void request(struct world *w, struct osr_sched_app *app, uint32_t key,
 static void test_life(void **state)
 {
 	struct osr_sched_app *app;
-	struct world w;
 
-	begin(&w, "4,4,4", 2);
-	app = place(&w, 7, 0, 1, 64, 3, 0);
+	begin("4,4,4", 2);
+	app = place(7, 0, 1, 64, 3, 0);
 	assert_non_null(app);
 	assert_int_equal(app->n_slots, 1);
 	assert_int_equal(app->slot[0].offset, 1);
 	assert_false(osr_sched_dirty(w.s));
-	request(&w, app, 0, OSR_KEY_WAITING);
+	request(app, 0, OSR_KEY_WAITING);
 	assert_int_equal(app->key[0].contention, 1);
 	assert_true(osr_sched_dirty(w.s));
 	/* The offset is taken, and the key too. */
 	assert_int_equal(osr_sched_request(w.s, app, 1, &w.diag), OSR_INVAL);
 	assert_int_equal(osr_sched_request(w.s, app, 0, &w.diag), OSR_INVAL);
 	assert_int_equal(osr_sched_request(w.s, app, 3, &w.diag), OSR_INVAL);
-	osr_sched_written(w.s);
-	assert_int_equal(app->key[0].state, OSR_KEY_ACTIVE);
+	written(app, 0, OSR_KEY_ACTIVE);
 	assert_false(osr_sched_dirty(w.s));
 	assert_int_equal(osr_sched_done(w.s, app, 0, &w.diag), OSR_OK);
 	assert_int_equal(osr_sched_done(w.s, app, 0, &w.diag), OSR_INVAL);
 	assert_false(osr_sched_dirty(w.s));
 	/* Still in the tables: at once. Another one: written first. */
-	request(&w, app, 0, OSR_KEY_ACTIVE);
+	request(app, 0, OSR_KEY_ACTIVE);
 	assert_int_equal(osr_sched_done(w.s, app, 0, &w.diag), OSR_OK);
-	request(&w, app, 1, OSR_KEY_WAITING);
+	request(app, 1, OSR_KEY_WAITING);
 	osr_sched_written(w.s);
 	osr_sched_release(w.s, app);
 	assert_true(osr_sched_dirty(w.s));
-	judge(&w);
+	judge();
 	osr_sched_written(w.s);
 	assert_false(osr_sched_dirty(w.s));
 	assert_null(osr_sched_row(w.s, 0));
-	end(&w);
 }
 
 /* What is asked for while the tables are written is not in them yet. */
 static void test_request_while_writing(void **state)
 {
 	struct osr_sched_app *a, *b;
-	struct world w;
 
-	begin(&w, "4,4,4", 1);
-	a = place(&w, 7, 0, 2, 32, 1, 0);
-	b = place(&w, 7, 1, 2, 32, 1, 0);
-	request(&w, a, 0, OSR_KEY_WAITING); /* and collected */
+	begin("4,4,4", 1);
+	a = place(7, 0, 2, 32, 1, 0);
+	b = place(7, 1, 2, 32, 1, 0);
+	request(a, 0, OSR_KEY_WAITING); /* and collected */
 	assert_int_equal(osr_sched_request(w.s, b, 0, &w.diag), OSR_OK);
-	osr_sched_written(w.s);
-	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
+	written(a, 0, OSR_KEY_ACTIVE);
 	assert_int_equal(b->key[0].state, OSR_KEY_WAITING);
 	assert_true(osr_sched_dirty(w.s));
-	judge(&w);
-	osr_sched_written(w.s);
-	assert_int_equal(b->key[0].state, OSR_KEY_ACTIVE);
-	end(&w);
+	judge();
+	written(b, 0, OSR_KEY_ACTIVE);
 }
 
 static void test_offsets(void **state)
 {
 	struct osr_sched_app *a, *b, *c;
-	struct world w;
 
-	begin(&w, "4,4,4", 2);
-	a = place(&w, 1, 0, 1, 32, 6, 2);
+	begin("4,4,4", 2);
+	a = place(1, 0, 1, 32, 6, 2);
 	assert_non_null(a);
 	assert_true(a->slot[0].offset == 1 && a->slot[1].offset == 2);
 	assert_true(a->key[2].slot == 0 && a->key[5].slot == 1);
-	b = place(&w, 2, 32, 1, 32, 1, 0); /* other hosts, the same offset */
+	b = place(2, 32, 1, 32, 1, 0); /* other hosts, the same offset */
 	assert_int_equal(b->slot[0].offset, 1);
-	c = place(&w, 3, 0, 1, 64, 1, 0); /* hosts of both */
+	c = place(3, 0, 1, 64, 1, 0); /* hosts of both */
 	assert_int_equal(c->slot[0].offset, 3);
-	assert_null(place(&w, 4, 31, 1, 2, 1, 0));
-	assert_non_null(strstr(w.diag.text, "3 beside the first LID, 3 taken"));
-	request(&w, a, 0, OSR_KEY_WAITING);
-	request(&w, a, 1, OSR_KEY_WAITING);
-	request(&w, b, 0, OSR_KEY_WAITING);
-	request(&w, c, 0, OSR_KEY_WAITING);
+	refuse(4, 31, 1, 2, 1, 0, "3 beside the first LID, 3 taken");
+	request(a, 0, OSR_KEY_WAITING);
+	request(a, 1, OSR_KEY_WAITING);
+	request(b, 0, OSR_KEY_WAITING);
+	request(c, 0, OSR_KEY_WAITING);
 	osr_sched_release(w.s, a);
-	assert_non_null(place(&w, 4, 30, 1, 2, 1, 0));
-	end(&w);
+	assert_non_null(place(4, 30, 1, 2, 1, 0));
 }
 
 static void test_refusals(void **state)
 {
-	struct osr_sched_app *app = NULL;
 	struct osr_pair pair = { 0, 2 };
 	const struct osr_pair *list = &pair;
 	uint32_t n = 1;
@@ -263,43 +277,36 @@ static void test_refusals(void **state)
 	struct osr_sched_in in = {
 		.n_ranks = 2, .host = hosts, .n_keys = 1, .pair = &list, .n_pairs = &n
 	};
-	struct world w;
 
-	begin(&w, "4,4,4", 0);
-	assert_null(place(&w, 1, 0, 1, 8, 1, 0)); /* one LID a host */
-	assert_non_null(strstr(w.diag.text, "0 beside the first LID"));
-	end(&w);
-	begin(&w, "4,4,4", 1);
-	assert_null(place(&w, 1, 0, 1, 8, 2, 2)); /* more keys at once than LIDs */
-	hosts[0] = host(&w, 0);
+	begin("4,4,4", 0);
+	refuse(1, 0, 1, 8, 1, 0, "0 beside the first LID"); /* one LID a host */
+	begin("4,4,4", 1);
+	refuse(1, 0, 1, 8, 2, 2, ""); /* more keys at once than LIDs */
+	hosts[0] = host(0);
 	hosts[1] = 0xdead;
-	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
-	assert_non_null(strstr(w.diag.text, "ranks 0 and 2"));
+	refuse_this(&in, "ranks 0 and 2");
 	pair.to = 1;
-	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
-	assert_non_null(strstr(w.diag.text, "0x000000000000dead"));
+	refuse_this(&in, "0x000000000000dead");
 	hosts[1] = w.f.term_guid[0]; /* a switch */
 	assert_int_equal(w.f.term_role[0], OSR_ROLE_SP0);
-	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
+	refuse_this(&in, "");
 	n = MAX_PAIRS + 1;
-	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
+	refuse_this(&in, "");
 	n = 1;
 	in.n_keys = 0;
-	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
+	refuse_this(&in, "");
 	in.n_keys = 1;
 	in.host = NULL;
 	in.n_ranks = 65;
-	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
+	refuse_this(&in, "");
 	for (uint32_t i = 0; i < 3; i++)
-		assert_non_null(place(&w, 5, i * 4, 1, 4, 1, 0));
-	assert_null(place(&w, 5, 12, 1, 4, 1, 0)); /* a fourth of one owner */
+		assert_non_null(place(5, i * 4, 1, 4, 1, 0));
+	refuse(5, 12, 1, 4, 1, 0, ""); /* a fourth of one owner */
 	for (uint32_t i = 3; i < 8; i++)
-		assert_non_null(place(&w, 10 + i, i * 4, 1, 4, 1, 0));
-	assert_null(place(&w, 0, 40, 1, 4, 1, 0)); /* a ninth */
-	end(&w);
-	begin(&w, "ring", 1);
-	assert_null(place(&w, 1, 0, 1, 2, 1, 0));
-	end(&w);
+		assert_non_null(place(10 + i, i * 4, 1, 4, 1, 0));
+	refuse(0, 40, 1, 4, 1, 0, ""); /* a ninth */
+	begin("ring", 1);
+	refuse(1, 0, 1, 2, 1, 0, "");
 }
 
 /* Hosts nobody has are chosen, leaf by leaf. */
@@ -310,18 +317,15 @@ static void test_chosen_hosts(void **state)
 	uint32_t n = 1;
 	struct osr_sched_in in = { .n_ranks = 30, .n_keys = 1, .pair = &list, .n_pairs = &n };
 	struct osr_sched_app *a, *b;
-	struct world w;
 
-	begin(&w, "4,4,4", 1);
+	begin("4,4,4", 1);
 	assert_int_equal(osr_sched_place(w.s, &in, &a, &w.diag), OSR_OK);
 	assert_int_equal(osr_sched_place(w.s, &in, &b, &w.diag), OSR_OK);
 	for (uint32_t i = 0; i < 30; i++)
 		for (uint32_t k = 0; k < 30; k++)
 			assert_true(a->host[i] != b->host[k] &&
 				    (i == k || a->host[i] != a->host[k]));
-	assert_int_equal(osr_sched_place(w.s, &in, &b, &w.diag), OSR_INVAL);
-	assert_non_null(strstr(w.diag.text, "4 are without"));
-	end(&w);
+	refuse_this(&in, "4 are without");
 }
 
 /* Two applications at once: the second sees the first (NRK). */
@@ -329,20 +333,18 @@ static void test_two_applications(void **state)
 {
 	struct osr_sched_app *a, *b;
 	uint32_t busiest = 0;
-	struct world w;
 
-	begin(&w, "4,4", 1);
-	a = place(&w, 1, 0, 4, 4, 1, 0); /* the first host of each leaf */
-	b = place(&w, 2, 1, 4, 4, 1, 0); /* the second */
-	request(&w, a, 0, OSR_KEY_WAITING);
-	request(&w, b, 0, OSR_KEY_WAITING);
+	begin("4,4", 1);
+	a = place(1, 0, 4, 4, 1, 0); /* the first host of each leaf */
+	b = place(2, 1, 4, 4, 1, 0); /* the second */
+	request(a, 0, OSR_KEY_WAITING);
+	request(b, 0, OSR_KEY_WAITING);
 	/* ARK's map from classes to planes is another one for each. */
 	assert_true(a->key[0].key.spread && a->key[0].key.spread != b->key[0].key.spread);
 	for (uint32_t i = 0; i < a->slot[0].routes.n_links; i++)
 		for (uint32_t k = 0; k < b->slot[0].routes.n_links; k++)
 			busiest += a->slot[0].routes.link[i] == b->slot[0].routes.link[k];
 	assert_int_equal(busiest, 0);
-	end(&w);
 }
 
 /* Faults --------------------------------------------------------------------------------------- */
@@ -351,109 +353,97 @@ static void test_two_applications(void **state)
 static void test_faults(void **state)
 {
 	unsigned n_anew = 0, n_kept = 0;
-	struct world w;
 
-	begin(&w, "4,4,4", 1);
+	begin("4,4,4", 1);
 	for (unsigned round = 0; round < 60; round++) {
-		struct osr_sched_app *a = place(&w, 1, 0, 2, 32, 2, 0);
-		struct osr_sched_app *b = place(&w, 2, 1, 2, 32, 1, 0);
+		struct osr_sched_app *a = place(1, 0, 2, 32, 2, 0);
+		struct osr_sched_app *b = place(2, 1, 2, 32, 1, 0);
 		uint32_t before;
 
-		request(&w, a, round % 2, OSR_KEY_WAITING);
-		request(&w, b, 0, OSR_KEY_WAITING);
+		request(a, round % 2, OSR_KEY_WAITING);
+		request(b, 0, OSR_KEY_WAITING);
 		osr_sched_written(w.s);
 		before = a->n_notices + b->n_notices;
-		change(&w, "4,4,4", 1, 1 + round % 6, round);
+		change("4,4,4", 1, 1 + round % 6, round);
 		n_anew += a->n_notices + b->n_notices - before;
 		n_kept += 2 - (a->n_notices + b->n_notices - before);
 		assert_true(osr_sched_dirty(w.s) == (a->n_notices + b->n_notices > before));
-		judge(&w);
-		osr_sched_written(w.s);
-		assert_int_equal(a->key[round % 2].state, OSR_KEY_ACTIVE);
+		judge();
+		written(a, round % 2, OSR_KEY_ACTIVE);
 		assert_int_equal(b->key[0].state, OSR_KEY_ACTIVE);
-		change(&w, "4,4,4", 1, 0, 1); /* routes that still lead stay */
-		judge(&w);
+		change("4,4,4", 1, 0, 1); /* routes that still lead stay */
+		judge();
 		assert_int_equal(osr_sched_done(w.s, a, round % 2, &w.diag), OSR_OK);
 		osr_sched_release(w.s, a);
 		osr_sched_release(w.s, b);
-		judge(&w);
+		judge();
 		osr_sched_written(w.s);
 	}
 	assert_true(n_anew > 10 && n_kept > 10);
-	end(&w);
 }
 
 /* No tree any more, fewer LIDs, hosts that are gone. */
 static void test_withdrawn(void **state)
 {
 	struct osr_sched_app *a;
-	struct world w;
 
-	begin(&w, "4,4,4", 2);
-	a = place(&w, 1, 0, 1, 64, 2, 2);
-	request(&w, a, 0, OSR_KEY_WAITING);
-	request(&w, a, 1, OSR_KEY_WAITING);
+	begin("4,4,4", 2);
+	a = place(1, 0, 1, 64, 2, 2);
+	request(a, 0, OSR_KEY_WAITING);
+	request(a, 1, OSR_KEY_WAITING);
 	osr_sched_written(w.s);
-	change(&w, "4,4,4", 1, 0, 1); /* offset 2 is no more */
-	judge(&w);
-	osr_sched_written(w.s);
-	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
+	change("4,4,4", 1, 0, 1); /* offset 2 is no more */
+	judge();
+	written(a, 0, OSR_KEY_ACTIVE);
 	assert_int_equal(a->key[1].state, OSR_KEY_WITHDRAWN);
 	assert_non_null(strstr(a->notice.text, "fewer LIDs"));
-	change(&w, "ring", 1, 0, 1);
-	judge(&w);
+	change("ring", 1, 0, 1);
+	judge();
 	assert_int_equal(a->key[0].state, OSR_KEY_WITHDRAWN);
 	assert_int_equal(osr_sched_request(w.s, a, 0, &w.diag), OSR_NOT_APPLICABLE);
 	assert_int_equal(osr_sched_done(w.s, a, 0, &w.diag), OSR_OK);
-	change(&w, "4,4,4", 2, 0, 1);
-	request(&w, a, 0, OSR_KEY_WAITING);
+	change("4,4,4", 2, 0, 1);
+	request(a, 0, OSR_KEY_WAITING);
 	osr_sched_written(w.s);
-	change(&w, "4,4", 2, 0, 1); /* a quarter of the hosts, on other switches */
-	judge(&w);
-	osr_sched_written(w.s);
-	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
-	end(&w);
+	change("4,4", 2, 0, 1); /* a quarter of the hosts, on other switches */
+	judge();
+	written(a, 0, OSR_KEY_ACTIVE);
 }
 
 /* Nothing is made in a sweep: what leads stays, what does not leaves the tables and waits. */
 static void test_sweep_makes_nothing(void **state)
 {
 	struct osr_sched_app *a, *b;
-	struct world w;
 	uint32_t n, lost;
 
-	begin(&w, "4,4,4", 1);
-	a = place(&w, 1, 0, 2, 32, 1, 0);
-	b = place(&w, 2, 1, 2, 2, 1, 0); /* two hosts of one leaf: no cable */
-	request(&w, a, 0, OSR_KEY_WAITING);
-	request(&w, b, 0, OSR_KEY_ACTIVE);
+	begin("4,4,4", 1);
+	a = place(1, 0, 2, 32, 1, 0);
+	b = place(2, 1, 2, 2, 1, 0); /* two hosts of one leaf: no cable */
+	request(a, 0, OSR_KEY_WAITING);
+	request(b, 0, OSR_KEY_ACTIVE);
 	osr_sched_written(w.s);
 	n = a->slot[0].routes.n_entries;
 	assert_true(n > 0);
 	for (lost = 1; a->slot[0].routes.n_entries; lost++) {
 		assert_true(lost < 64);
 		assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
-		grow(&w, "4,4,4", 1, lost, 1);
+		grow("4,4,4", 1, lost, 1);
 		assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
-		judge(&w);
+		judge();
 	}
 	assert_int_equal(a->key[0].state, OSR_KEY_WAITING);
 	assert_int_equal(b->key[0].state, OSR_KEY_ACTIVE);
-	osr_sched_written(w.s); /* the base routing serves it */
-	assert_int_equal(a->key[0].state, OSR_KEY_WAITING);
+	written(a, 0, OSR_KEY_WAITING); /* the base routing serves it */
 	assert_true(a->slot[0].make);
 	assert_true(osr_sched_work(w.s) && !osr_sched_work(w.s));
 	assert_true(osr_sched_dirty(w.s));
 	assert_non_null(strstr(a->notice.text, "new routes"));
-	judge(&w);
-	osr_sched_written(w.s);
-	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
-	end(&w);
+	judge();
+	written(a, 0, OSR_KEY_ACTIVE);
 }
 
 /* Sweeps that come while routes are made without the lock. */
 struct rival {
-	struct world *w;
 	int n_left,
 		n_changes; /* how often the lock was left; changes of the fabric still to come */
 	int stops_at;
@@ -469,12 +459,12 @@ static void rival_leave(void *ctx)
 
 	r->n_left++;
 	if (r->n_changes-- > 0)
-		grow(r->w, "4,4,4", 1, (uint32_t)r->n_left, 7);
-	assert_int_equal(osr_sched_fabric(r->w->s, &r->w->f, &r->w->diag), OSR_OK);
+		grow("4,4,4", 1, (uint32_t)r->n_left, 7);
+	assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
 	if (r->refuses)
-		osr_sched_refuse(r->w->s, "a rival");
-	assert_int_equal(osr_sched_collect(r->w->s, &arena, &entry, &n, &r->w->diag), OSR_OK);
-	osr_sched_written(r->w->s);
+		osr_sched_refuse(w.s, "a rival");
+	assert_int_equal(osr_sched_collect(w.s, &arena, &entry, &n, &w.diag), OSR_OK);
+	osr_sched_written(w.s);
 	osr_arena_free(&arena);
 }
 
@@ -492,88 +482,77 @@ static bool rival_stops(void *ctx)
 static void test_sweeps_meanwhile(void **state)
 {
 	struct osr_sched_app *a;
-	struct world w;
-	struct rival r = { .w = &w };
+	struct rival r = { 0 };
 	struct osr_sched_limits some = limits;
 
 	some.lock = (struct osr_sched_lock){ rival_take, rival_leave, rival_stops, &r };
-	begin_with(&w, &some, "4,4,4", 1);
+	begin_with(&some, "4,4,4", 1);
 	r.n_changes = 1; /* placed and requested at the second try */
-	a = place(&w, 1, 0, 2, 32, 2, 0);
+	a = place(1, 0, 2, 32, 2, 0);
 	assert_non_null(a);
 	r.n_changes = 1;
-	request(&w, a, 0, OSR_KEY_WAITING);
-	osr_sched_written(w.s);
-	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
+	request(a, 0, OSR_KEY_WAITING);
+	written(a, 0, OSR_KEY_ACTIVE);
 	r.n_changes =
 		100; /* never two sweeps with one fabric: refused, and nothing is left behind */
-	assert_null(place(&w, 1, 1, 2, 32, 1, 0));
-	assert_non_null(strstr(w.diag.text, "changed meanwhile"));
+	refuse(1, 1, 2, 32, 1, 0, "changed meanwhile");
 	assert_null(osr_sched_row(w.s, 1));
 	for (int i = 0; i < 20; i++)
 		osr_sched_work(w.s);
 	r.n_changes = 0;
 	while (osr_sched_work(w.s))
 		;
-	judge(&w);
+	judge();
 	/* All keys are withdrawn while one of them is made again. */
 	r.refuses = true;
-	grow(&w, "4,4,4", 1, 40, 3);
+	grow("4,4,4", 1, 40, 3);
 	assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
 	while (osr_sched_work(w.s))
 		;
-	judge(&w);
+	judge();
 	r.refuses = false;
 	r.stops_at = r.n_left + 1;
-	assert_null(place(&w, 1, 1, 2, 32, 8, 0));
-	assert_non_null(strstr(w.diag.text, "ends"));
-	end(&w);
+	refuse(1, 1, 2, 32, 8, 0, "ends");
 }
 
 /* A user leaves LID offsets on every host to others; root does not have to. */
 static void test_quota(void **state)
 {
 	struct osr_sched_limits some = limits;
-	struct world w;
 
 	some.max_offsets_of_owner = 2;
-	begin_with(&w, &some, "4,4,4", 2);
-	assert_null(place(&w, 7, 0, 1, 64, 3, 3));
-	assert_non_null(strstr(w.diag.text, "at most 2"));
-	assert_non_null(place(&w, 7, 0, 1, 64, 1, 0));
-	assert_non_null(place(&w, 7, 0, 1, 32, 1, 0));
-	assert_null(place(&w, 7, 31, 1, 2, 1, 0)); /* one of the hosts has two */
-	assert_non_null(strstr(w.diag.text, "user 7 has 2"));
-	assert_non_null(place(&w, 7, 32, 1, 2, 1, 0));
-	assert_non_null(place(&w, 8, 0, 1, 32, 1, 0)); /* there is one left */
+	begin_with(&some, "4,4,4", 2);
+	refuse(7, 0, 1, 64, 3, 3, "at most 2");
+	assert_non_null(place(7, 0, 1, 64, 1, 0));
+	assert_non_null(place(7, 0, 1, 32, 1, 0));
+	refuse(7, 31, 1, 2, 1, 0, "user 7 has 2"); /* one of the hosts has two */
+	assert_non_null(place(7, 32, 1, 2, 1, 0));
+	assert_non_null(place(8, 0, 1, 32, 1, 0)); /* there is one left */
 	osr_sched_release(w.s, osr_sched_row(w.s, 3));
-	assert_non_null(place(&w, 0, 0, 1, 32, 1, 0));
-	end(&w);
+	assert_non_null(place(0, 0, 1, 32, 1, 0));
 }
 
 static void test_refused_tables(void **state)
 {
 	struct osr_sched_app *a, *b;
-	struct world w;
 
-	begin(&w, "4,4,4", 1);
-	a = place(&w, 1, 0, 2, 32, 1, 0);
-	b = place(&w, 2, 1, 2, 32, 1, 0);
-	request(&w, a, 0, OSR_KEY_WAITING);
+	begin("4,4,4", 1);
+	a = place(1, 0, 2, 32, 1, 0);
+	b = place(2, 1, 2, 32, 1, 0);
+	request(a, 0, OSR_KEY_WAITING);
 	osr_sched_written(w.s);
-	request(&w, b, 0, OSR_KEY_WAITING);
+	request(b, 0, OSR_KEY_WAITING);
 	assert_int_equal(osr_sched_refuse(w.s, "a test"), 1);
 	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
 	assert_int_equal(b->key[0].state, OSR_KEY_WITHDRAWN);
 	assert_non_null(strstr(b->notice.text, "a test"));
-	judge(&w);
+	judge();
 	assert_int_equal(osr_sched_refuse(w.s, "again"), 1);
 	assert_int_equal(a->key[0].state, OSR_KEY_WITHDRAWN);
-	judge(&w);
+	judge();
 	assert_int_equal(osr_sched_refuse(w.s, "nobody"), 0);
-	end(&w);
 }
 
-TEST_PROGRAM(test_life, test_request_while_writing, test_offsets, test_refusals, test_chosen_hosts,
-	     test_two_applications, test_faults, test_withdrawn, test_refused_tables,
-	     test_sweep_makes_nothing, test_quota, test_sweeps_meanwhile)
+TEST_PROGRAM_THEN(end, test_life, test_request_while_writing, test_offsets, test_refusals,
+		  test_chosen_hosts, test_two_applications, test_faults, test_withdrawn,
+		  test_refused_tables, test_sweep_makes_nothing, test_quota, test_sweeps_meanwhile)

@@ -14,17 +14,36 @@
 
 static struct osr_arena scratch, result, arena;
 static struct osr_audit audit;
+static struct test_fabric t;
+static struct osr_routing r;
 
-static void look(const struct osr_fabric *f, const struct osr_generation *gen)
+static int tear_down(void **state)
+{
+	osr_arena_free(&scratch);
+	osr_arena_free(&result);
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+	return 0;
+}
+
+/* A ring and its tables, instead of the last ones. */
+static void on_ring(uint32_t n, uint32_t hosts, enum table_kind kind)
+{
+	tear_down(NULL);
+	test_fabric_ring(&t, n, hosts);
+	table_make(kind, &t.f, &arena, 1, &r);
+}
+
+static void look(const struct osr_generation *gen)
 {
 	struct osr_diag diag = { "" };
 
 	assert_int_equal(
-		osr_audit(f, gen, OSR_CLAIM_REVERSIBLE, 100, &scratch, &result, &audit, &diag),
+		osr_audit(&t.f, gen, OSR_CLAIM_REVERSIBLE, 100, &scratch, &result, &audit, &diag),
 		OSR_OK);
 	for (uint32_t i = 0; i < audit.n_listed; i++) {
 		diag.text[0] = 0;
-		osr_fault_say(f, &audit.fault[i], &diag);
+		osr_fault_say(&t.f, &audit.fault[i], &diag);
 		assert_true(diag.text[0] != 0);
 	}
 }
@@ -39,10 +58,10 @@ static uint64_t n_faults(void)
 }
 
 /* A LID of a host of another switch, so that packets pass from s to it. */
-static uint32_t far_dest(const struct osr_fabric *f, uint32_t s)
+static uint32_t far_dest(uint32_t s)
 {
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		if (f->dest_switch[d] != s && f->term_weight[f->dest_term[d]])
+	for (uint32_t d = 0; d < t.f.n_dests; d++)
+		if (t.f.dest_switch[d] != s && t.f.term_weight[t.f.dest_term[d]])
 			return d;
 	return OSR_NONE;
 }
@@ -50,29 +69,23 @@ static uint32_t far_dest(const struct osr_fabric *f, uint32_t s)
 /* More LIDs than one batch of senders has, and tables of end ports: the last host's drops what it sends. */
 static void test_senders(void **state)
 {
-	struct osr_generation gen = { .routing = NULL };
-	struct test_fabric t;
-	struct osr_routing r;
+	struct osr_generation gen = { .routing = &r };
 	osr_sl2vl_t *table;
 	uint32_t last;
 
-	test_fabric_ring(&t, 5, 20);
-	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &r);
+	on_ring(5, 20, TABLE_UPDOWN_SL2VL);
 	table = osr_calloc(&arena, t.f.n_terminals, sizeof(*table));
-	gen.routing = &r;
 	gen.term_sl2vl = table;
-	look(&t.f, &gen);
+	look(&gen);
 	assert_int_equal(n_faults(), 0);
 	for (last = t.f.n_terminals - 1; !t.f.term_weight[last]; last--)
 		;
 	memset(table[last], 15, sizeof(*table));
-	look(&t.f, &gen);
+	look(&gen);
 	assert_true(audit.n_faults[OSR_FAULT_SL2VL] > 0);
 	assert_int_equal(audit.n_faults[OSR_FAULT_SL2VL], n_faults());
 	for (uint32_t i = 0; i < audit.n_listed; i++)
 		assert_int_equal(audit.fault[i].term, last);
-	osr_arena_free(&arena);
-	test_fabric_free(&t);
 }
 
 /* What the first end port of all sends to its group leaves its switch by no cable. */
@@ -81,14 +94,10 @@ static void test_first_member(void **state)
 	uint16_t mlid = 0xc000;
 	uint64_t(*ports)[4];
 	struct osr_groups g = { .n = 1, .mlid = &mlid };
-	struct osr_generation gen = { .groups = &g };
-	struct test_fabric t;
-	struct osr_routing r;
+	struct osr_generation gen = { .routing = &r, .groups = &g };
 	uint32_t s;
 
-	test_fabric_ring(&t, 4, 1);
-	table_make(TABLE_SHORTEST, &t.f, &arena, 1, &r);
-	gen.routing = &r;
+	on_ring(4, 1, TABLE_SHORTEST);
 	ports = osr_calloc(&arena, t.f.n_switches, sizeof(*ports));
 	g.ports = (const uint64_t(*)[4])ports;
 	s = t.f.term_switch[0];
@@ -100,11 +109,9 @@ static void test_first_member(void **state)
 		if (t.f.term_weight[i] &&
 		    t.f.chan_src[t.f.chan_rev[t.f.chan_row[s]]] == t.f.term_switch[i])
 			ports[t.f.term_switch[i]][0] |= UINT64_C(1) << t.f.term_port[i];
-	look(&t.f, &gen);
+	look(&gen);
 	assert_int_equal(audit.n_faults[OSR_FAULT_GROUP_SPLIT], 1);
 	assert_int_equal(audit.n_faults[OSR_FAULT_GROUP_SPLIT], n_faults());
-	osr_arena_free(&arena);
-	test_fabric_free(&t);
 }
 
 /*
@@ -157,9 +164,8 @@ static void test_sentences(void **state)
 		{ OSR_FAULT_GROUP_SPLIT, 7, 7, 1, 3, 15,
 		  "a packet for MLID 0xc0ab from switch sw-2 port 3 does not reach host-1004" },
 	};
-	struct test_fabric t;
 
-	test_fabric_ring(&t, 4, 1);
+	on_ring(4, 1, TABLE_SHORTEST);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct osr_fault fault = { .kind = cases[i].kind,
 						 .sw = 2,
@@ -177,7 +183,6 @@ static void test_sentences(void **state)
 		osr_fault_say(&t.f, &fault, &diag);
 		assert_string_equal(diag.text, cases[i].says);
 	}
-	test_fabric_free(&t);
 }
 
 /*
@@ -188,11 +193,10 @@ static void test_sentences(void **state)
 
 static struct osr_findings found;
 
-static void verdict_ask(const struct osr_fabric *f, const struct osr_routing *r, bool sls_unknown,
-			const struct osr_verdict *checked)
+static void verdict_ask(bool sls_unknown, const struct osr_verdict *checked)
 {
-	struct osr_generation gen = { .routing = r, .sls_unknown = sls_unknown };
-	struct osr_inquiry ask = { .f = f, .gen = &gen, .max_listed = 3, .checked = checked };
+	struct osr_generation gen = { .routing = &r, .sls_unknown = sls_unknown };
+	struct osr_inquiry ask = { .f = &t.f, .gen = &gen, .max_listed = 3, .checked = checked };
 	struct osr_diag diag = { "" };
 
 	assert_int_equal(osr_verify(&ask, &scratch, &result, &found, &diag), OSR_OK);
@@ -202,8 +206,8 @@ static void verdict_ask(const struct osr_fabric *f, const struct osr_routing *r,
 
 		assert_int_equal(x->why[0] == '\0', x->answer == OSR_PROVEN);
 		for (uint32_t i = 0; i < x->loop.n; i++)
-			assert_int_equal(f->chan_dst[x->loop.step[i].channel],
-					 f->chan_src[x->loop.step[(i + 1) % x->loop.n].channel]);
+			assert_int_equal(t.f.chan_dst[x->loop.step[i].channel],
+					 t.f.chan_src[x->loop.step[(i + 1) % x->loop.n].channel]);
 	}
 }
 
@@ -226,53 +230,46 @@ static enum osr_answer overall(void)
 static void test_ring(void **state)
 {
 	enum osr_question which;
-	struct test_fabric t;
-	struct osr_routing r;
 
-	test_fabric_ring(&t, 5, 1);
-	table_make(TABLE_SHORTEST, &t.f, &arena, 0, &r);
-	verdict_ask(&t.f, &r, false, NULL);
+	on_ring(5, 1, TABLE_SHORTEST);
+	verdict_ask(false, NULL);
 	assert_answers("pppururrr");
 	assert_int_equal(found.on[OSR_ASK_ONE_WAY].loop.n, 5);
 	assert_int_equal(osr_verdict_of(&found, OSR_REQUIRED, &which), OSR_REFUTED);
 	assert_int_equal(which, OSR_ASK_ONE_WAY);
 	/* With SLs by path they may be free of deadlock: nobody can know. */
-	verdict_ask(&t.f, &r, true, NULL);
+	verdict_ask(true, NULL);
 	assert_answers("pppuuuurr");
 	assert_int_equal(osr_verdict_of(&found, OSR_REQUIRED, &which), OSR_UNKNOWN);
 	assert_int_equal(which, OSR_ASK_ONE_WAY);
 	assert_int_equal(osr_verdict_of(&found, OSR_REQUIRED | 1u << OSR_ASK_SL0, NULL),
 			 OSR_REFUTED);
-	test_fabric_free(&t);
 }
 
 /* A dateline makes the ring safe on the SLs given alone; for replies if it is odd. */
 static void test_dateline(void **state)
 {
 	for (uint32_t n = 5; n < 7; n++) {
-		struct test_fabric t;
-		struct osr_routing r;
 
-		test_fabric_ring(&t, n, 1);
+		on_ring(n, 1, TABLE_SHORTEST);
 		table_dateline(&t.f, &arena, &r);
-		verdict_ask(&t.f, &r, false, NULL);
+		verdict_ask(false, NULL);
 		assert_answers(n % 2 ? "pppupuprr" : "pppupurrr");
 		assert_int_equal(overall(), OSR_PROVEN);
 		assert_int_equal(osr_verdict_of(&found, 1u << OSR_ASK_REPLIES, NULL),
 				 n % 2 ? OSR_PROVEN : OSR_REFUTED);
 		r.sl = NULL;
-		verdict_ask(&t.f, &r, true, NULL);
+		verdict_ask(true, NULL);
 		assert_answers("pppuuuurr");
-		test_fabric_free(&t);
 	}
 }
 
 /* All zero; returns how many. */
-static uint32_t give_sl2vl(const struct osr_fabric *f, struct osr_routing *r)
+static uint32_t give_sl2vl(void)
 {
-	assert_int_equal(osr_routing_alloc_sl2vl(r, f, 0, &arena, NULL), OSR_OK);
-	r->n_vls = 2;
-	return (uint32_t)osr_n_sl2vl(f);
+	assert_int_equal(osr_routing_alloc_sl2vl(&r, &t.f, 0, &arena, NULL), OSR_OK);
+	r.n_vls = 2;
+	return (uint32_t)osr_n_sl2vl(&t.f);
 }
 
 /*
@@ -282,16 +279,13 @@ static uint32_t give_sl2vl(const struct osr_fabric *f, struct osr_routing *r)
  */
 static void test_port_pairs(void **state)
 {
-	struct test_fabric t;
-	struct osr_routing r;
 	uint32_t n;
 
-	test_fabric_ring(&t, 5, 1);
-	table_make(TABLE_SHORTEST, &t.f, &arena, 0, &r);
-	n = give_sl2vl(&t.f, &r);
+	on_ring(5, 1, TABLE_SHORTEST);
+	n = give_sl2vl();
 	for (unsigned sls_unknown = 0; sls_unknown < 2; sls_unknown++) {
 		memset(r.sl2vl, 0, n * sizeof(*r.sl2vl));
-		verdict_ask(&t.f, &r, sls_unknown, NULL);
+		verdict_ask(sls_unknown, NULL);
 		assert_answers("pppururrr");
 		for (uint32_t c = 0; c < t.f.n_channels; c++) {
 			uint32_t s = t.f.chan_dst[c], ports = t.f.sw_n_ports[s] + 1u;
@@ -299,79 +293,69 @@ static void test_port_pairs(void **state)
 
 			memset(r.sl2vl[r.sl2vl_row[s] + in * ports], 1, ports * sizeof(*r.sl2vl));
 		}
-		verdict_ask(&t.f, &r, sls_unknown, NULL);
+		verdict_ask(sls_unknown, NULL);
 		assert_answers("pppupuppp");
 		assert_int_equal(overall(), OSR_PROVEN);
 	}
-	test_fabric_free(&t);
 }
 
 /* An SL in use that is dropped, has no row, or has no VL on a cable. */
 static void test_lanes(void **state)
 {
-	struct test_fabric t;
-	struct osr_routing r;
 	uint8_t *vls;
 	uint32_t n;
 
-	test_fabric_ring(&t, 5, 1);
+	on_ring(5, 1, TABLE_SHORTEST);
 	table_dateline(&t.f, &arena, &r);
 	vls = (uint8_t *)t.f.chan_vls;
 	memset(vls, 1, t.f.n_channels);
-	verdict_ask(&t.f, &r, false, NULL);
+	verdict_ask(false, NULL);
 	assert_int_equal(found.on[OSR_ASK_LANES].answer, OSR_REFUTED);
 	assert_int_equal(overall(), OSR_REFUTED);
 	assert_int_equal(found.audit.fault[0].vl, 1);
 	memset(vls, 2, t.f.n_channels);
-	verdict_ask(&t.f, &r, false, NULL);
+	verdict_ask(false, NULL);
 	assert_int_equal(overall(), OSR_PROVEN);
 
-	n = give_sl2vl(&t.f, &r);
+	n = give_sl2vl();
 	for (uint32_t pair = 0; pair < n; pair++)
 		r.sl2vl[pair][1] = 1;
-	verdict_ask(&t.f, &r, false, NULL);
+	verdict_ask(false, NULL);
 	assert_int_equal(overall(), OSR_PROVEN);
 	for (unsigned lost = 0; lost < 2; lost++) {
 		memset(r.sl2vl, lost ? OSR_VL_UNSET : 15, 16 * sizeof(*r.sl2vl));
-		verdict_ask(&t.f, &r, false, NULL);
+		verdict_ask(false, NULL);
 		assert_int_equal(found.on[OSR_ASK_LANES].answer, OSR_REFUTED);
 		assert_int_equal(overall(), OSR_REFUTED);
 	}
-	test_fabric_free(&t);
 }
 
 /* A hole and a loop, each by its own name. */
 static void test_lost(void **state)
 {
-	struct test_fabric t;
-	struct osr_routing r;
 	uint32_t d = 0;
 	uint8_t right;
 
-	test_fabric_ring(&t, 5, 1);
-	table_make(TABLE_UPDOWN, &t.f, &arena, 0, &r);
-	verdict_ask(&t.f, &r, false, NULL);
+	on_ring(5, 1, TABLE_UPDOWN);
+	verdict_ask(false, NULL);
 	/* A spanning order is no table: the checker alone knows whether it reaches all. */
 	assert_answers("pppuppppp");
 	while (t.f.dest_switch[d] != 3 || !t.f.term_weight[t.f.dest_term[d]])
 		d++;
 	right = r.lft[d * 5 + 1];
 	r.lft[d * 5 + 1] = OSR_NO_PATH;
-	verdict_ask(&t.f, &r, false, NULL);
+	verdict_ask(false, NULL);
 	assert_int_equal(found.on[OSR_ASK_REACH].answer, OSR_REFUTED);
 	assert_int_equal(found.on[OSR_ASK_NO_LOOPS].answer, OSR_PROVEN);
 	assert_int_equal(overall(), OSR_REFUTED);
 	r.lft[d * 5 + 1] = right;
-	for (uint32_t c = t.f.chan_row[1]; c < t.f.chan_row[2]; c++)
-		if (t.f.chan_dst[c] == 2)
-			r.lft[d * 5 + 1] = t.f.chan_port[c];
-	for (uint32_t c = t.f.chan_row[2]; c < t.f.chan_row[3]; c++)
-		if (t.f.chan_dst[c] == 1)
-			r.lft[d * 5 + 2] = t.f.chan_port[c];
-	verdict_ask(&t.f, &r, false, NULL);
+	/* Switches 1 and 2 send it to each other. */
+	for (uint32_t c = 0; c < t.f.n_channels; c++)
+		if (t.f.chan_src[c] + t.f.chan_dst[c] == 1 + 2)
+			r.lft[d * 5 + t.f.chan_src[c]] = t.f.chan_port[c];
+	verdict_ask(false, NULL);
 	assert_int_equal(found.on[OSR_ASK_NO_LOOPS].answer, OSR_REFUTED);
 	assert_int_equal(overall(), OSR_REFUTED);
-	test_fabric_free(&t);
 }
 
 /* What the checker has proven, and what is found without it, must be the same. */
@@ -382,16 +366,15 @@ static void test_both_ways(void **state)
 	for (unsigned i = 0; i < N_TEST_FABRICS * N_TABLE_KINDS; i++) {
 		enum osr_answer with[OSR_N_QUESTIONS];
 		struct osr_verdict checked;
-		struct test_fabric t;
-		struct osr_routing r;
 
+		tear_down(state);
 		test_fabric_named(&t, i / N_TABLE_KINDS);
 		table_make(i % N_TABLE_KINDS, &t.f, &arena, i, &r);
 		assert_int_equal(osr_check(&t.f, &r, &scratch, &checked, NULL), OSR_OK);
-		verdict_ask(&t.f, &r, false, &checked);
+		verdict_ask(false, &checked);
 		for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
 			with[question] = found.on[question].answer;
-		verdict_ask(&t.f, &r, false, NULL);
+		verdict_ask(false, NULL);
 		/* Nothing is wrong, and the auditor counts as the checker does. */
 		for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
 			assert_int_equal(found.audit.n_faults[kind], 0);
@@ -410,8 +393,6 @@ static void test_both_ways(void **state)
 					 osr_answer_name(found.on[question].answer));
 			n_refuted += with[question] == OSR_REFUTED;
 		}
-		osr_arena_free(&arena);
-		test_fabric_free(&t);
 	}
 	assert_true(n_refuted > 0);
 }
@@ -428,20 +409,16 @@ static void test_memory(void **state)
 	static const uint64_t ports[5][4] = { { UINT64_MAX }, { UINT64_MAX } };
 	const uint16_t mlid = 0xc000;
 	const struct osr_groups groups = { 1, &mlid, ports, 0 };
-	struct osr_generation gen = { .groups = &groups };
-	struct test_fabric t;
+	struct osr_generation gen = { .routing = &r, .groups = &groups };
 	struct osr_inquiry ask = { .f = &t.f, .gen = &gen, .max_listed = 10 };
 	struct osr_paths paths = { .n_rows = 1 };
-	struct osr_routing r;
 	uint32_t *row;
 
-	test_fabric_ring(&t, 5, 2);
-	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &r);
-	r.lft[(size_t)far_dest(&t.f, 1) * r.n_switches + 1] = OSR_NO_PATH;
-	gen.routing = &r;
+	on_ring(5, 2, TABLE_UPDOWN_SL2VL);
+	r.lft[(size_t)far_dest(1) * r.n_switches + 1] = OSR_NO_PATH;
 	row = osr_alloc(&arena, t.f.n_terminals, sizeof(*row));
 	memset(row, 0xff, t.f.n_terminals * sizeof(*row));
-	row[t.f.dest_term[far_dest(&t.f, 4)]] = 0;
+	row[t.f.dest_term[far_dest(4)]] = 0;
 	paths.row = row;
 	paths.sl = osr_calloc(&arena, t.f.n_dests, 1);
 	for (unsigned k = 0; k < 4; k++) {
@@ -452,15 +429,6 @@ static void test_memory(void **state)
 		assert_true(test_starve(verify_once, &ask) > 20);
 	}
 	assert_true(found.audit.n_faults[OSR_FAULT_NO_SL] > 0);
-	test_fabric_free(&t);
-}
-
-static int tear_down(void **state)
-{
-	osr_arena_free(&scratch);
-	osr_arena_free(&result);
-	osr_arena_free(&arena);
-	return 0;
 }
 
 TEST_PROGRAM_THEN(tear_down, test_senders, test_first_member, test_sentences, test_ring,
