@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* See bound.h. */
 #include <osmroutes/bound.h>
+#include <osmroutes/set.h>
 
 #include <string.h>
 
@@ -52,8 +53,8 @@ static uint64_t cut_weight(const struct cuts *cuts, uint32_t c)
 	return cuts->weight ? cuts->weight[c] : 1;
 }
 
-/* Hops to the nearest switch with hosts; list: [n_switches] of scratch. */
-static void find_heights(const struct osr_fabric *fabric, uint32_t *height, uint32_t *list)
+/* Hops to the nearest switch with hosts; list[n_switches] has those that there are, by rising height. How many? */
+static uint32_t find_heights(const struct osr_fabric *fabric, uint32_t *height, uint32_t *list)
 {
 	uint32_t n = 0;
 
@@ -74,33 +75,7 @@ static void find_heights(const struct osr_fabric *fabric, uint32_t *height, uint
 			height[u] = height[v] + 1;
 			list[n++] = u;
 		}
-}
-
-/* The piece of the fabric below this height in which v is; its switches are marked. */
-static struct cut find_piece(const struct cuts *cuts, const uint32_t *height, uint32_t top,
-			     uint32_t v, uint32_t *mark, uint32_t *list)
-{
-	const struct osr_fabric *fabric = cuts->f;
-	struct cut piece = { 0 };
-	uint32_t n = 0;
-
-	mark[v] = top;
-	list[n++] = v;
-	for (uint32_t i = 0; i < n; i++) {
-		v = list[i];
-		cut_add(cuts, &piece, v);
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			uint32_t u = fabric->chan_dst[c];
-
-			if (height[u] >= top) {
-				piece.channels += cut_weight(cuts, c);
-			} else if (mark[u] != top) {
-				mark[u] = top;
-				list[n++] = u;
-			}
-		}
-	}
-	return piece;
+	return n;
 }
 
 /* What is in each component; NULL without memory. */
@@ -120,6 +95,13 @@ static void cut_most(const struct cuts *cuts, const struct cut *inside, const st
 	uint64_t least = cuts->bound(inside, all);
 
 	*bound = *bound < least ? least : *bound;
+}
+
+static void cut_join(struct cut *to, const struct cut *from)
+{
+	to->sources += from->sources;
+	to->lids += from->lids;
+	to->channels += from->channels;
 }
 
 /* What a search in depth knows of a switch. */
@@ -175,50 +157,57 @@ static enum osr_status bound_search(const struct cuts *cuts, struct osr_arena *s
 				continue;
 			}
 			cut_most(cuts, &all[v].part, &component[fabric->sw_component[v]], bound);
-			if (parent != OSR_NONE) {
-				all[parent].part.sources += all[v].part.sources;
-				all[parent].part.lids += all[v].part.lids;
-				all[parent].part.channels += all[v].part.channels;
-			}
+			if (parent != OSR_NONE)
+				cut_join(&all[parent].part, &all[v].part);
 			v = parent;
 		}
 	}
 	return OSR_OK;
 }
 
-/* The most that any other cut gives. */
+/*
+ * The most that any other cut gives: around each switch, and around the pieces that those up to each height make. One
+ * switch after the other joins the pieces that it is cabled to.
+ */
 static enum osr_status bound_each_cut(const struct cuts *cuts, struct osr_arena *scratch,
 				      uint64_t *bound, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = cuts->f;
-	uint32_t *height = osr_alloc(scratch, fabric->n_switches, sizeof(*height)), top = 0;
-	uint32_t *list = osr_alloc(scratch, fabric->n_switches, sizeof(*list));
-	uint32_t *mark = osr_calloc(scratch, fabric->n_switches, sizeof(*mark));
-	struct cut *all = find_components(cuts, scratch);
+	uint32_t n = fabric->n_switches, *height = osr_alloc(scratch, n, sizeof(*height)),
+		 *list = osr_alloc(scratch, n, sizeof(*list)),
+		 *set = osr_alloc(scratch, n, sizeof(*set));
+	struct cut *part = osr_calloc(scratch, n, sizeof(*part));
+	const struct cut *all = find_components(cuts, scratch);
 
 	*bound = 0;
-	if (!height || !list || !mark || !all)
+	if (!height || !list || !set || !part || !all)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
-	find_heights(fabric, height, list);
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
-		top = height[v] != OSR_NONE && height[v] > top ? height[v] : top;
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		struct cut one = { 0 };
+	memset(set, 0xff, n * sizeof(*set));
+	n = find_heights(fabric, height, list);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t v = list[i];
 
-		cut_add(cuts, &one, v);
+		set[v] = v;
+		cut_add(cuts, &part[v], v);
 		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
-			one.channels += cut_weight(cuts, c);
-		cut_most(cuts, &one, &all[fabric->sw_component[v]], bound);
-	}
-	for (uint32_t k = 1; k <= top; k++)
-		for (uint32_t v = 0; v < fabric->n_switches; v++) {
-			struct cut piece;
+			part[v].channels += cut_weight(cuts, c);
+		cut_most(cuts, &part[v], &all[fabric->sw_component[v]], bound);
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t a = osr_set_of(set, v), b = fabric->chan_dst[c];
 
-			if (height[v] >= k || mark[v] == k)
+			if (set[b] == OSR_NONE)
 				continue;
-			piece = find_piece(cuts, height, k, v, mark, list);
-			cut_most(cuts, &piece, &all[fabric->sw_component[v]], bound);
+			b = osr_set_of(set, b);
+			if (osr_set_join(set, a, b))
+				cut_join(&part[a < b ? a : b], &part[a < b ? b : a]);
+			part[a < b ? a : b].channels -=
+				cut_weight(cuts, c) + cut_weight(cuts, fabric->chan_rev[c]);
 		}
+		for (uint32_t k = 0; k <= i && (i + 1 == n || height[list[i + 1]] > height[v]); k++)
+			if (set[list[k]] == list[k])
+				cut_most(cuts, &part[list[k]], &all[fabric->sw_component[list[k]]],
+					 bound);
+	}
 	return OSR_OK;
 }
 
