@@ -139,7 +139,8 @@ static enum osr_status order_check_names(const struct order *o, struct osr_diag 
 static uint32_t find_place(struct order *o, const struct osr_lines *in, const char *word)
 {
 	struct osr_names *names = &o->hosts.names;
-	uint32_t n = osr_names_all(names, word, OSR_NAME_END_PORT), at = OSR_NONE, term;
+	uint32_t n = osr_names_all(names, word, strlen(word), OSR_NAME_END_PORT), at = OSR_NONE,
+		 term;
 	struct osr_diag why = { "" };
 
 	for (uint32_t i = 0; i < n; i++) {

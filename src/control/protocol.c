@@ -209,7 +209,7 @@ static enum osr_status find_host(struct call *c, struct placing *p, uint32_t ran
 			return st;
 	}
 	/* Of several ports of one host the first: their descriptions have one first word, as "HOST HCA". */
-	n = osr_names_all(&p->names, text, OSR_NAME_END_PORT);
+	n = osr_names_all(&p->names, text, strlen(text), OSR_NAME_END_PORT);
 	hit = p->names.hit;
 	host = n ? hit[0] : NULL;
 	for (uint32_t i = 1; host && i < n; i++) {

@@ -216,7 +216,7 @@ static bool read_lid(const char *text, size_t len, uint64_t *lid)
 	return osr_parse_uint(digits, lid);
 }
 
-static uint32_t names_search(struct osr_names *names, const char *word, size_t len, unsigned kinds)
+uint32_t osr_names_all(struct osr_names *names, const char *word, size_t len, unsigned kinds)
 {
 	struct search s = { .names = names, .kinds = kinds, .best = NO_FIT };
 	size_t dot = strcspn(word, ".");
@@ -236,11 +236,6 @@ static uint32_t names_search(struct osr_names *names, const char *word, size_t l
 	if (s.best > FIRST_WORD && dot && dot < len)
 		search_words(&s, word, dot, FIRST_WORD);
 	return names->n_hits;
-}
-
-uint32_t osr_names_all(struct osr_names *names, const char *word, unsigned kinds)
-{
-	return names_search(names, word, strlen(word), kinds);
 }
 
 /* ---- one node ------------------------------------------------------------------------------- */
@@ -285,8 +280,8 @@ static enum osr_status names_unknown(struct osr_names *names, const char *word, 
 	uint64_t lid;
 
 	snprintf(part, sizeof(part), "%.*s", (int)len, word);
-	if (names_search(names, word, strlen(word), OSR_NAME_ANY) ||
-	    names_search(names, word, len, OSR_NAME_ANY))
+	if (osr_names_all(names, word, strlen(word), OSR_NAME_ANY) ||
+	    osr_names_all(names, word, len, OSR_NAME_ANY))
 		return osr_fail(diag, OSR_INVAL, "\"%.80s\" is %s", word,
 				kinds == OSR_NAME_SWITCH ? "an end port: a switch was expected"
 							 : "a switch: an end port was expected");
@@ -306,7 +301,7 @@ enum osr_status osr_names_find(struct osr_names *names, const char *word, unsign
 			       uint32_t *node, uint32_t *port, struct osr_diag *diag)
 {
 	size_t len = strlen(word), head;
-	uint32_t number = 0, n = names_search(names, word, len, kinds);
+	uint32_t number = 0, n = osr_names_all(names, word, len, kinds);
 	char one[32], other[32];
 	uint64_t lid;
 
@@ -315,7 +310,7 @@ enum osr_status osr_names_find(struct osr_names *names, const char *word, unsign
 	head = n || read_lid(word, len, &lid) ? 0 : split_port(word, &number);
 	if (head) {
 		len = head;
-		n = names_search(names, word, len, kinds);
+		n = osr_names_all(names, word, len, kinds);
 	}
 	if (!n)
 		return names_unknown(names, word, len, kinds, diag);

@@ -53,8 +53,8 @@ enum osr_status osr_names_of_fabric(struct osr_names *names, const struct osr_fa
 enum osr_status osr_names_find(struct osr_names *names, const char *word, unsigned kinds,
 			       uint32_t *node, uint32_t *port, struct osr_diag *diag);
 
-/* All nodes that the word, without a port, fits best: hit[0 .. n_hits-1], in the order of their rows' texts. */
-uint32_t osr_names_all(struct osr_names *names, const char *word, unsigned kinds);
+/* All nodes that the word of len bytes, without a port, fits best: hit[0 .. n_hits-1], in the order of their rows' texts. */
+uint32_t osr_names_all(struct osr_names *names, const char *word, size_t len, unsigned kinds);
 
 /* How much of a name as it is shown, with its GUID perhaps, is the node's own. */
 size_t osr_name_own(const char *shown, uint64_t guid);

@@ -527,7 +527,7 @@ static void test_repeated(void **state)
 					    : given[fabric.term_switch[t]].host);
 	assert_int_equal(osr_name_own(TWIN " 0x0008f10500200b51", given[1].guid), strlen(TWIN));
 	assert_int_equal(osr_name_own(TWIN, given[1].guid), strlen(TWIN));
-	assert_int_equal(osr_names_all(&names, "Voltaire", OSR_NAME_SWITCH), 2);
+	assert_int_equal(osr_names_all(&names, "Voltaire", 8, OSR_NAME_SWITCH), 2);
 	osr_arena_free(&arena);
 }
 
