@@ -9,47 +9,6 @@
 /* Searches may look at so many nodes for each there is; then no node moves any more, which bounds the time. */
 #define ORDER_WORK 256
 
-/* The lanes of channel `other` whose nodes a turn, used by these classes, joins with lane l of channel c. */
-static uint16_t order_lanes_across(const struct osr_order *order, uint16_t used, uint32_t c,
-				   uint32_t l, uint32_t other)
-{
-	uint16_t lanes = 0;
-
-	if (!order->vl)
-		return used & (uint16_t)(1u << l);
-	for (; used; used &= (uint16_t)(used - 1)) {
-		uint32_t class = (uint32_t)__builtin_ctz(used);
-
-		if (osr_order_lane(order, class, c) == l)
-			lanes |= (uint16_t)(1u << osr_order_lane(order, class, other));
-	}
-	return lanes;
-}
-
-/* What depends on a node or, with `back`, what it depends on, into out[]; some may be there twice. */
-static uint32_t order_edges(const struct osr_order *order, uint32_t node, bool back, uint32_t *out)
-{
-	const struct osr_fabric *fabric = order->f;
-	uint32_t m = fabric->n_channels, c = node % m, l = node / m, n = 0,
-		 s = back ? fabric->chan_src[c] : fabric->chan_dst[c];
-
-	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
-		uint32_t a = back ? fabric->chan_rev[o] : c, b = back ? c : o,
-			 turn = osr_order_turn(order, a, b);
-		uint16_t in = order->used[turn];
-
-		if (!order->lane)
-			in = order_lanes_across(order, in, c, l, back ? a : b);
-		else if (!back)
-			in = in >> l & 1 ? (uint16_t)(1u << order->lane[turn]) : 0;
-		else if (order->lane[turn] != l)
-			continue;
-		for (; in; in &= (uint16_t)(in - 1))
-			out[n++] = (uint32_t)__builtin_ctz(in) * m + (back ? a : b);
-	}
-	return n;
-}
-
 static int order_by_number(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -58,69 +17,67 @@ static int order_by_number(const void *a, const void *b)
 }
 
 /*
- * The ranks of everything reachable from `start` that is ranked no further than `end`, ascending in list[]; until then it
- * has what was looked at from the front, what waits for it from the rear. False if `end` itself is reached.
+ * The ranks of everything reachable from `start`, or with `back` of all that reaches it, ranked no further than `end`,
+ * ascending in list[]; until then it has what was looked at from the front, what waits for it from the rear. Their
+ * number, or 0 if `end` itself is reached.
  */
-static bool order_reach(struct osr_order *order, uint32_t start, uint32_t end, bool back,
-			uint32_t *list, uint32_t *n_list)
+static uint32_t order_reach(struct osr_order *order, uint32_t start, uint32_t end, bool back,
+			    uint32_t *list)
 {
-	uint32_t n_nodes = order->n_lanes * order->f->n_channels, n = 0, waits = n_nodes,
+	const struct osr_fabric *fabric = order->f;
+	uint32_t m = fabric->n_channels, n_nodes = order->n_lanes * m, n = 0, waits = n_nodes,
 		 limit = order->rank[end];
 	bool found = false;
 
 	list[--waits] = start;
 	order->seen[start] = 1;
 	while (waits < n_nodes && !found) {
-		uint32_t node = list[waits++], degree;
+		uint32_t node = list[waits++], c = node % m, l = node / m,
+			 s = back ? fabric->chan_src[c] : fabric->chan_dst[c];
 
 		list[n++] = node;
 		order->work++;
-		degree = order_edges(order, node, back, order->near);
-		for (uint32_t k = 0; k < degree && !found; k++) {
-			uint32_t next = order->near[k], rank = order->rank[next];
+		for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
+			uint32_t far = back ? fabric->chan_rev[o] : o,
+				 turn = back ? osr_order_turn(order, far, c)
+					     : osr_order_turn(order, c, far);
+			uint16_t used = order->used[turn], lanes = 0;
 
-			found = next == end;
-			if (found || order->seen[next] || (back ? rank < limit : rank > limit))
-				continue;
-			order->seen[next] = 1;
-			list[--waits] = next;
+			/* The lanes of the far channel whose nodes the turn joins with this one. */
+			if (order->lane && back)
+				lanes = order->lane[turn] == l ? used : 0;
+			else if (!order->vl)
+				lanes = osr_order_next(order, turn, used & (uint16_t)(1u << l));
+			for (; order->vl && used; used &= (uint16_t)(used - 1)) {
+				uint32_t class = (uint32_t)__builtin_ctz(used);
+
+				if (osr_order_lane(order, class, c) == l)
+					lanes |=
+						(uint16_t)(1u << osr_order_lane(order, class, far));
+			}
+			for (; lanes && !found; lanes &= (uint16_t)(lanes - 1)) {
+				uint32_t next = (uint32_t)__builtin_ctz(lanes) * m + far,
+					 rank = order->rank[next];
+
+				found = next == end;
+				if (found || order->seen[next] ||
+				    (back ? rank < limit : rank > limit))
+					continue;
+				order->seen[next] = 1;
+				list[--waits] = next;
+			}
 		}
 	}
-	*n_list = n;
 	for (uint32_t k = waits; k < n_nodes; k++)
 		order->seen[list[k]] = 0;
 	for (uint32_t k = 0; k < n; k++) {
 		order->seen[list[k]] = 0;
 		list[k] = order->rank[list[k]];
 	}
-	if (!found)
-		qsort(list, n, sizeof(*list), order_by_number);
-	return !found;
-}
-
-/*
- * Before tail leads to head, which is not ranked behind it: makes it rise; false, and nothing has changed, if that closes a
- * cycle. Both lists keep their inner order; all of before[] comes before all of after[].
- */
-static bool order_raise(struct osr_order *order, uint32_t tail, uint32_t head)
-{
-	uint32_t *after = order->after, *before = order->before, n_after, n_before, n;
-
-	if (tail == head || !order_reach(order, head, tail, false, after, &n_after))
-		return false;
-	/* Without a cycle the head is not among what reaches the tail. */
-	order_reach(order, tail, head, true, before, &n_before);
-	n = n_before + n_after;
-	memcpy(before + n_before, after, n_after * sizeof(*after));
-	memcpy(after, before, n * sizeof(*before));
-	qsort(after, n, sizeof(*after), order_by_number);
-	for (uint32_t k = 0; k < n; k++)
-		before[k] = order->at[before[k]];
-	for (uint32_t k = 0; k < n; k++) {
-		order->rank[before[k]] = after[k];
-		order->at[after[k]] = before[k];
-	}
-	return true;
+	if (found)
+		return 0;
+	qsort(list, n, sizeof(*list), order_by_number);
+	return n;
 }
 
 void osr_order_place(const uint32_t *keys, uint32_t n, uint32_t *from, uint32_t *to, uint32_t *rank)
@@ -156,7 +113,7 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 			       uint32_t n_lanes, bool by_turn, const uint32_t *keys,
 			       uint32_t longest, struct osr_arena *scratch, struct osr_diag *diag)
 {
-	uint32_t m = fabric->n_channels, n_nodes = n_lanes * m, max_degree = 0, n_turns;
+	uint32_t m = fabric->n_channels, n_nodes = n_lanes * m, n_turns;
 
 	*order = (struct osr_order){ .f = fabric,
 				     .n_lanes = n_lanes,
@@ -166,11 +123,6 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 	if (!order->row)
 		return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_NOT_APPLICABLE;
 	n_turns = order->row[m];
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint32_t degree = fabric->chan_row[v + 1] - fabric->chan_row[v];
-
-		max_degree = max_degree < degree ? degree : max_degree;
-	}
 	order->used = osr_calloc(scratch, n_turns, sizeof(*order->used));
 	order->never = osr_calloc(scratch, n_turns, sizeof(*order->never));
 	order->lane = by_turn ? osr_calloc(scratch, n_turns, 1) : NULL;
@@ -179,7 +131,6 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 	order->after = osr_alloc(scratch, n_nodes, sizeof(*order->after));
 	order->before = osr_alloc(scratch, n_nodes, sizeof(*order->before));
 	order->at = osr_alloc(scratch, n_nodes, sizeof(*order->at));
-	order->near = osr_alloc(scratch, max_degree * (size_t)n_lanes, sizeof(*order->near));
 	order->seen = osr_calloc(scratch, n_nodes, 1);
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
@@ -187,13 +138,6 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 	for (uint32_t k = 0; k < n_nodes; k++)
 		order->at[order->rank[k]] = k;
 	return OSR_OK;
-}
-
-static uint32_t order_head(const struct osr_order *order, uint32_t turn, uint32_t c2, uint32_t l)
-{
-	return (order->lane ? order->lane[turn] : osr_order_lane(order, l, c2)) *
-		       order->f->n_channels +
-	       c2;
 }
 
 static bool order_log(struct osr_order *order, uint32_t turn)
@@ -208,7 +152,9 @@ static bool order_log(struct osr_order *order, uint32_t turn)
 
 bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes)
 {
-	uint32_t turn = osr_order_turn(order, c1, c2), mark = order->n_log;
+	uint32_t turn = osr_order_turn(order, c1, c2), mark = order->n_log,
+		 m = order->f->n_channels, *after = order->after, *before = order->before, n_after,
+		 n_before, n;
 	uint16_t fresh = lanes & (uint16_t)~order->used[turn];
 	/* Is all that the turn may close a cycle with for good, its own lane included? */
 	bool final = !mark && (!order->lane || order->used[turn]);
@@ -219,17 +165,39 @@ bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t l
 		return false;
 	for (; fresh; fresh &= (uint16_t)(fresh - 1)) {
 		uint32_t l = (uint32_t)__builtin_ctz(fresh),
-			 tail = osr_order_lane(order, l, c1) * order->f->n_channels + c1,
-			 head = order_head(order, turn, c2, l);
+			 tail = osr_order_lane(order, l, c1) * m + c1,
+			 head = (order->lane ? order->lane[turn] : osr_order_lane(order, l, c2)) *
+					m +
+				c2;
 		uint16_t bit = (uint16_t)(1u << l);
 		bool falls = order->rank[tail] >= order->rank[head],
 		     idle = order->work > order->max_work;
 
+		n_after = falls && !idle && tail != head
+				  ? order_reach(order, head, tail, false, after)
+				  : 0;
 		/* Nodes may have moved for an earlier lane: no harm, all that is in still rises. */
-		if (falls && (idle || !order_raise(order, tail, head))) {
+		if (falls && !n_after) {
 			order->never[turn] |= final && !idle ? bit : 0;
 			osr_order_undo(order, mark);
 			return false;
+		}
+		if (falls) {
+			/*
+			 * Both lists keep their inner order; all of before[] comes before all of after[]. Without a
+			 * cycle the head is not among what reaches the tail.
+			 */
+			n_before = order_reach(order, tail, head, true, before);
+			n = n_before + n_after;
+			memcpy(before + n_before, after, n_after * sizeof(*after));
+			memcpy(after, before, n * sizeof(*before));
+			qsort(after, n, sizeof(*after), order_by_number);
+			for (uint32_t k = 0; k < n; k++)
+				before[k] = order->at[before[k]];
+			for (uint32_t k = 0; k < n; k++) {
+				order->rank[before[k]] = after[k];
+				order->at[after[k]] = before[k];
+			}
 		}
 		order->used[turn] |= bit;
 		final &= !order->lane; /* of other lanes the graph knows nothing of this one */

@@ -42,7 +42,6 @@ struct osr_order {
 
 	/* Of the nodes that the last turn has moved, and of searches. */
 	uint32_t *after, *before; /* [n_lanes * n_channels] */
-	uint32_t *near;           /* [n_lanes * channels of a switch] */
 	uint8_t *seen;            /* [n_lanes * n_channels] all 0 in between */
 
 	/* Turns as they were before each change since osr_order_begin(). */
