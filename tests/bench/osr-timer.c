@@ -105,26 +105,19 @@ static long status_of(const char *name)
 	return value;
 }
 
-static void reset_peak(void)
-{
-	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, "5", 1) != 1)
-		fputs("osrtimer: the kernel does not reset the peak of resident memory\n", stderr);
-	if (fd >= 0)
-		close(fd);
-}
-
 /* The callbacks -------------------------------------------------------------------------------- */
 
 static int timed_lid(void *context)
 {
-	int status;
+	int status, fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
 
 	timer.called = true;
 	timer.threads = status_of("Threads");
 	timer.resident_kb = status_of("VmRSS");
-	reset_peak();
+	if (fd < 0 || write(fd, "5", 1) != 1)
+		fputs("osrtimer: the kernel does not reset the peak of resident memory\n", stderr);
+	if (fd >= 0)
+		close(fd);
 	timer.start = own_ms() - timer.events_ms;
 	/* As OpenSM does: a positive answer asks for the matrices of minhop. */
 	status = timer.build_lid_matrices ? timer.build_lid_matrices(context) : 1;
@@ -158,16 +151,6 @@ static void wrap(struct osm_routing_engine *re, const char *wanted)
 	re->ucast_build_fwd_tables = timed_fwd;
 }
 
-static void wrap_engine(void)
-{
-	const char *wanted = getenv("OSR_TIMER_ENGINE");
-
-	for (struct osm_routing_engine *re = timer.osm->routing_engine_list; re; re = re->next)
-		wrap(re, wanted);
-	if (timer.osm->default_routing_engine)
-		wrap(timer.osm->default_routing_engine, wanted);
-}
-
 /* The event handler of osmroutes --------------------------------------------------------------- */
 
 static void timed_report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
@@ -182,39 +165,7 @@ static void timed_report(void *plugin_data, osm_epi_event_id_t event, void *even
 		timer.events_ms += cpu_ms(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 
-static void wrap_report(struct osm_opensm *osm)
-{
-	cl_list_item_t *item;
-
-	for (item = cl_qlist_head(&osm->plugin_list); item != cl_qlist_end(&osm->plugin_list);
-	     item = cl_qlist_next(item)) {
-		osm_epi_plugin_t *p = (osm_epi_plugin_t *)item;
-
-		if (strcmp(p->plugin_name, "osmroutes") || !p->impl->report)
-			continue;
-		timer.impl = p->impl;
-		timer.timed_impl = *p->impl;
-		timer.timed_impl.report = timed_report;
-		p->impl = &timer.timed_impl;
-	}
-}
-
 /* What is written ------------------------------------------------------------------------------ */
-
-static void write_switch(FILE *out, const struct osm_switch *sw)
-{
-	uint32_t n = 0;
-
-	fprintf(out, "Unicast lids [0-%u] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
-		sw->max_lid_ho, cl_ntoh16(osm_node_get_base_lid(sw->p_node, 0)),
-		cl_ntoh64(osm_node_get_node_guid(sw->p_node)), sw->p_node->print_desc);
-	for (uint32_t lid = 1; lid <= sw->max_lid_ho; lid++)
-		if (sw->new_lft[lid] != OSM_NO_PATH) {
-			fprintf(out, "0x%04x %03u\n", lid, sw->new_lft[lid]);
-			n++;
-		}
-	fprintf(out, "%u lids dumped\n", n);
-}
 
 static void write_tables(const char *path)
 {
@@ -226,8 +177,20 @@ static void write_tables(const char *path)
 		return;
 	}
 	for (cl_map_item_t *i = cl_qmap_head(switches); i != cl_qmap_end(switches);
-	     i = cl_qmap_next(i))
-		write_switch(out, (struct osm_switch *)i);
+	     i = cl_qmap_next(i)) {
+		const struct osm_switch *sw = (struct osm_switch *)i;
+		uint32_t n = 0;
+
+		fprintf(out, "Unicast lids [0-%u] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
+			sw->max_lid_ho, cl_ntoh16(osm_node_get_base_lid(sw->p_node, 0)),
+			cl_ntoh64(osm_node_get_node_guid(sw->p_node)), sw->p_node->print_desc);
+		for (uint32_t lid = 1; lid <= sw->max_lid_ho; lid++)
+			if (sw->new_lft[lid] != OSM_NO_PATH) {
+				fprintf(out, "0x%04x %03u\n", lid, sw->new_lft[lid]);
+				n++;
+			}
+		fprintf(out, "%u lids dumped\n", n);
+	}
 	fclose(out);
 }
 
@@ -253,42 +216,51 @@ static void write_line(const char *path, double sent_ms)
 
 /* The plugin ----------------------------------------------------------------------------------- */
 
-static void sweep_starts(void)
-{
-	wrap_engine();
-	timer.called = false;
-	timer.n_sweeps++;
-}
-
-static void routing_is_done(void)
-{
-	double sent_ms = own_ms() - timer.start;
-	const char *out = getenv("OSR_TIMER_OUT"), *lfts = getenv("OSR_TIMER_LFTS");
-
-	if (lfts)
-		write_tables(lfts);
-	if (out)
-		write_line(out, sent_ms);
-	timer.events_ms = 0;
-}
-
 static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
 {
-	if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
-		sweep_starts();
-	else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE)
-		routing_is_done();
+	const char *wanted = getenv("OSR_TIMER_ENGINE"), *out = getenv("OSR_TIMER_OUT");
+	const char *lfts = getenv("OSR_TIMER_LFTS");
+
+	if (event == OSM_EVENT_ID_HEAVY_SWEEP_START) {
+		for (struct osm_routing_engine *re = timer.osm->routing_engine_list; re;
+		     re = re->next)
+			wrap(re, wanted);
+		if (timer.osm->default_routing_engine)
+			wrap(timer.osm->default_routing_engine, wanted);
+		timer.called = false;
+		timer.n_sweeps++;
+	} else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE) {
+		double sent_ms = own_ms() - timer.start;
+
+		if (lfts)
+			write_tables(lfts);
+		if (out)
+			write_line(out, sent_ms);
+		timer.events_ms = 0;
+	}
 }
 
 static void *create(struct osm_opensm *osm)
 {
+	cl_list_item_t *item;
+
 	if (osr__layout_contradiction(osm)) {
 		fputs("osrtimer: this OpenSM was built with other options than its headers\n",
 		      stderr);
 		return NULL;
 	}
 	timer.osm = osm;
-	wrap_report(osm);
+	for (item = cl_qlist_head(&osm->plugin_list); item != cl_qlist_end(&osm->plugin_list);
+	     item = cl_qlist_next(item)) {
+		osm_epi_plugin_t *p = (osm_epi_plugin_t *)item;
+
+		if (strcmp(p->plugin_name, "osmroutes") || !p->impl->report)
+			continue;
+		timer.impl = p->impl;
+		timer.timed_impl = *p->impl;
+		timer.timed_impl.report = timed_report;
+		p->impl = &timer.timed_impl;
+	}
 	return osm;
 }
 

@@ -292,33 +292,28 @@ static bool spreads_lids(const struct trial *x)
 }
 
 /* Two leaves below four spines, and hosts with four LIDs each. */
-static void draw_spread(struct test_fabric *t, unsigned lmc)
-{
-	struct draft d;
-
-	draft_new(&d);
-	d.lmc = (uint8_t)lmc;
-	for (uint32_t leaf = 0; leaf < 2; leaf++) {
-		draft_switch(&d);
-		for (uint32_t host = 0; host < 4; host++)
-			draft_host(&d, leaf);
-	}
-	for (uint32_t spine = 2; spine < 6; spine++) {
-		draft_switch(&d);
-		draft_link(&d, 0, spine);
-		draft_link(&d, 1, spine);
-	}
-	draft_build(&d, t, "two leaves, four spines, LMC 2");
-}
-
 static void test_lids_are_spread(void **state)
 {
 	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
 		struct trial x = { .engine = *e, .req = { .max_vls = 8, .multicast = true } };
 
+		struct draft d;
+
 		if (!((*e)->capabilities & OSR_ENGINE_LMC))
 			continue;
-		draw_spread(&x.t, 2);
+		draft_new(&d);
+		d.lmc = 2;
+		for (uint32_t leaf = 0; leaf < 2; leaf++) {
+			draft_switch(&d);
+			for (uint32_t host = 0; host < 4; host++)
+				draft_host(&d, leaf);
+		}
+		for (uint32_t spine = 2; spine < 6; spine++) {
+			draft_switch(&d);
+			draft_link(&d, 0, spine);
+			draft_link(&d, 1, spine);
+		}
+		draft_build(&d, &x.t, "two leaves, four spines, LMC 2");
 		osr_values_default(&x.values, (*e)->params);
 		if (route(&x, NULL) == OSR_OK && !spreads_lids(&x))
 			fail_msg("%s on %s: all LIDs of each port take the same routes", (*e)->name,

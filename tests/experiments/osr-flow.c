@@ -438,21 +438,6 @@ static void passed(void *ctx, double seconds, const double *link_rate, const str
 		x->dre[l] = x->dre[l] * keep + link_rate[l] * (1 - keep);
 }
 
-static void prepare_conga(struct lab *x)
-{
-	size_t cells = (size_t)x->f.n_switches * x->f.n_switches * 16;
-
-	x->job.passed = passed;
-	x->dre = get(x, x->job.n_links, sizeof(*x->dre));
-	x->remote = get(x, cells, sizeof(*x->remote));
-	x->remote_time = get(x, cells, sizeof(*x->remote_time));
-	x->flowlet = get(x, x->f.n_terminals, sizeof(*x->flowlet));
-	x->flowlet_to = get(x, x->f.n_terminals, sizeof(*x->flowlet_to));
-	for (size_t i = 0; i < cells; i++)
-		x->remote_time[i] = -AGE;
-	memset(x->flowlet_to, 0xff, x->f.n_terminals * sizeof(*x->flowlet_to));
-}
-
 /* Figures 6 to 9: the run ---------------------------------------------------------------------- */
 
 static uint32_t path_of(void *ctx, uint32_t i, uint32_t step, uint32_t message, uint32_t *links)
@@ -500,6 +485,7 @@ static int run_time(struct lab *x, unsigned side, uint64_t seed)
 {
 	double longest = 0, end;
 	uint32_t max_sharing;
+	size_t cells;
 
 	grow(x, 3, side);
 	if (side > 16 || !x->job.n_apps || x->job.n_apps > x->n_hosts / 2)
@@ -508,8 +494,18 @@ static int run_time(struct lab *x, unsigned side, uint64_t seed)
 	deal(x);
 	if (x->routing == DMODK || x->routing == SSSP)
 		route_base(x, routing_names[x->routing]);
-	if (x->routing == CONGA)
-		prepare_conga(x);
+	if (x->routing == CONGA) {
+		cells = (size_t)x->f.n_switches * x->f.n_switches * 16;
+		x->job.passed = passed;
+		x->dre = get(x, x->job.n_links, sizeof(*x->dre));
+		x->remote = get(x, cells, sizeof(*x->remote));
+		x->remote_time = get(x, cells, sizeof(*x->remote_time));
+		x->flowlet = get(x, x->f.n_terminals, sizeof(*x->flowlet));
+		x->flowlet_to = get(x, x->f.n_terminals, sizeof(*x->flowlet_to));
+		for (size_t i = 0; i < cells; i++)
+			x->remote_time[i] = -AGE;
+		memset(x->flowlet_to, 0xff, x->f.n_terminals * sizeof(*x->flowlet_to));
+	}
 	x->job.max_messages = x->app[0].n_ranks;
 	x->job.phase = next_phase;
 	x->job.path = path_of;

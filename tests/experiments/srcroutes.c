@@ -79,33 +79,6 @@ static void add_used(const struct srcroutes *r, uint32_t c, uint16_t set, uint16
 }
 
 /*
- * The least ranks that rise along every permitted step, and stay along a ring, from zeroes on: theorem 2 says that they
- * come to rest.
- */
-static void find_ranks(struct srcroutes *r)
-{
-	const struct torus *t = &r->t;
-	uint32_t nd = t->n_dirs;
-	bool changed = true;
-
-	r->rank = room(r, (size_t)t->n_nodes * nd, sizeof(*r->rank));
-	while (changed) {
-		changed = false;
-		for (uint32_t c = 0; c < t->n_nodes * nd; c++)
-			for (uint32_t to = 0; to < nd; to++) {
-				uint32_t e = step_after(r, c, to);
-				bool ring = to == c % nd && t->size[to % t->n_dims] > 2;
-
-				if (e == NO_NODE || r->rank[e] >= r->rank[c] + !ring)
-					continue;
-				r->rank[e] = r->rank[c] + !ring;
-				assert(r->rank[e] < t->n_nodes * nd);
-				changed = true;
-			}
-	}
-}
-
-/*
  * Section 3.2. Stage one: the sets in direction order. Stage two: channels have their turn in the order of
  * their numbers; for each, lower target directions come first.
  */
@@ -114,6 +87,7 @@ static void find_turns(struct srcroutes *r)
 	const struct torus *t = &r->t;
 	uint32_t nd = t->n_dirs, n = t->n_nodes * nd;
 	uint16_t *used = calloc(n, sizeof(*used));
+	bool changed = true;
 
 	r->after = room(r, n, sizeof(*r->after));
 	for (uint32_t c = 0; c < n; c++)
@@ -130,8 +104,26 @@ static void find_turns(struct srcroutes *r)
 			r->n_added++;
 			add_used(r, c, used[e], used);
 		}
-	find_ranks(r);
 	free(used);
+	/*
+	 * The least ranks that rise along every permitted step, and stay along a ring, from zeroes on: theorem 2 says that
+	 * they come to rest.
+	 */
+	r->rank = room(r, n, sizeof(*r->rank));
+	while (changed) {
+		changed = false;
+		for (uint32_t c = 0; c < n; c++)
+			for (uint32_t to = 0; to < nd; to++) {
+				uint32_t e = step_after(r, c, to);
+				bool ring = to == c % nd && t->size[to % t->n_dims] > 2;
+
+				if (e == NO_NODE || r->rank[e] >= r->rank[c] + !ring)
+					continue;
+				r->rank[e] = r->rank[c] + !ring;
+				assert(r->rank[e] < n);
+				changed = true;
+			}
+	}
 }
 
 /* ---- routing graph -------------------------------------------------------------------------- */

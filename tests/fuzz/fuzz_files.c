@@ -235,30 +235,19 @@ static bool too_large(const char *text)
 	return false;
 }
 
-static void make_net(const struct osr_topo *topo, const struct osr_values *v, uint8_t how)
-{
-	struct osr_topo_style style = { .width = how & 1 ? 4 : 0,
-					.speed = how & 1 ? OSR_SPEED_HDR : 0,
-					.ports = how & 2 ? 36 : 0,
-					.mgmt = how & 4,
-					.enhanced_sp0 = how & 8 };
-	struct osr_arena arena = { 0 };
-	struct osr_diag diag = { "" };
-	struct osr_net net = { 0 };
-	struct osr_fabric f;
-
-	if (osr_topo_make(topo, v, &style, &net, &diag) ||
-	    osr_net_fabric(&net, how >> 4 & 7, &arena, &f, &diag))
-		insist(diag.text[0] != 0, topo->name, "refused without a sentence");
-	osr_net_free(&net);
-	osr_arena_free(&arena);
-}
-
 static void generate(char *text, uint8_t how)
 {
+	const struct osr_topo_style style = { .width = how & 1 ? 4 : 0,
+					      .speed = how & 1 ? OSR_SPEED_HDR : 0,
+					      .ports = how & 2 ? 36 : 0,
+					      .mgmt = how & 4,
+					      .enhanced_sp0 = how & 8 };
+	struct osr_arena arena = { 0 };
 	const struct osr_topo *topo;
 	struct osr_diag diag = { "" };
+	struct osr_net net = { 0 };
 	struct osr_values v;
+	struct osr_fabric f;
 	char *word, *rest, *value;
 	uint8_t width, speed;
 
@@ -277,7 +266,11 @@ static void generate(char *text, uint8_t how)
 			return;
 		}
 	}
-	make_net(topo, &v, how);
+	if (osr_topo_make(topo, &v, &style, &net, &diag) ||
+	    osr_net_fabric(&net, how >> 4 & 7, &arena, &f, &diag))
+		insist(diag.text[0] != 0, topo->name, "refused without a sentence");
+	osr_net_free(&net);
+	osr_arena_free(&arena);
 }
 
 static void take_words(const uint8_t *data, size_t size)

@@ -68,23 +68,12 @@ static struct {
 	unsigned next, n;
 } sim = { .wild_fd = -1 };
 
-static void count_file(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CREAT, 0600);
-
-	if (fd < 0 || ftruncate(fd, sizeof(*sim.counts)))
-		abort();
-	sim.counts = mmap(NULL, sizeof(*sim.counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (sim.counts == MAP_FAILED)
-		abort();
-}
-
 __attribute__((constructor)) static void sim_init(void)
 {
 	const char *counts = getenv("OSR_SIM_COUNTS"), *ports = getenv("OSR_SIM_WILDCARDS");
 	const char *refuse = getenv("OSR_SIM_REFUSE"), *lacks = getenv("OSR_SIM_LACKS");
 	char how[8];
+	int fd;
 
 	*(void **)&sim.read = dlsym(RTLD_NEXT, "read");
 	*(void **)&sim.write = dlsym(RTLD_NEXT, "write");
@@ -95,8 +84,15 @@ __attribute__((constructor)) static void sim_init(void)
 	sim.lacks = lacks ? *lacks : 0;
 	sim.mute = getenv("OSR_SIM_MUTE");
 	sim.halt = getenv("OSR_SIM_HALT");
-	if (counts)
-		count_file(counts);
+	if (!counts)
+		return;
+	fd = open(counts, O_RDWR | O_CREAT, 0600);
+	if (fd < 0 || ftruncate(fd, sizeof(*sim.counts)))
+		abort();
+	sim.counts = mmap(NULL, sizeof(*sim.counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (sim.counts == MAP_FAILED)
+		abort();
 }
 
 static uint32_t modifier(const struct packet *p)

@@ -259,23 +259,6 @@ static void cables_of(int which)
 		}
 }
 
-/* Cables go when the time of new tables begins; each switch takes them at a moment of its first half. */
-static void change_tables(void)
-{
-	int which = (int)(s.now / change);
-
-	if (!which || which >= s.n_tables)
-		return;
-	if (s.now % change == 0) {
-		cables_of(which);
-		for (int sw = 0; sw < s.n_switches; sw++)
-			s.moment[sw] = s.now + draw_below((int)change / 2);
-	}
-	for (int sw = 0; sw < s.n_switches; sw++)
-		if (s.moment[sw] == s.now)
-			s.using[sw] = which;
-}
-
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
 static void send(int link)
@@ -358,9 +341,17 @@ static void run(void)
 		try_at(0, s.row[s.n_switches] + h);
 	for (s.now = 0; s.pending; s.now++) {
 		int now = (int)(s.now % ring_size);
+		long which = s.now / change;
 
-		if (s.n_tables > 1)
-			change_tables();
+		/* Cables go when the time of new tables begins; each switch takes them at a moment of its first half. */
+		if (which && which < s.n_tables && s.now % change == 0) {
+			cables_of((int)which);
+			for (int sw = 0; sw < s.n_switches; sw++)
+				s.moment[sw] = s.now + draw_below((int)change / 2);
+		}
+		for (int sw = 0; which && which < s.n_tables && sw < s.n_switches; sw++)
+			if (s.moment[sw] == s.now)
+				s.using[sw] = (int)which;
 		/* What happens asks for more tries of this cycle. */
 		for (int tries = 0; tries < 2; tries++)
 			for (int i = 0; i < s.ring[now].n; i++) {
