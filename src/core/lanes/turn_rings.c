@@ -28,10 +28,8 @@
 
 struct turn_rings {
 	struct osr__search *w;
-	struct osr_lanes_job *job;
 	const struct osr_product *product;
-	uint8_t *gate;  /* [n_channels] */
-	uint64_t least; /* load of the busiest channel that no shortest routes have less than */
+	uint8_t *gate; /* [n_channels] */
 };
 
 /* ---- rings ----------------------------------------------------------------------------------- */
@@ -118,7 +116,7 @@ static uint16_t rings_feed(const struct turn_rings *x, uint32_t c1, uint32_t c2)
 	uint32_t dim = x->product->chan_dim[c1], next = x->product->chan_dim[c2],
 		 n_lanes = x->w->n_lanes;
 
-	if (c2 == x->job->s->f->chan_rev[c1])
+	if (c2 == x->w->f->chan_rev[c1])
 		return 0;
 	if (next < dim)
 		return n_lanes > 2 || !x->gate[c1];
@@ -250,80 +248,63 @@ static uint32_t rings_route(struct turn_rings *x)
 	return osr__search_count_longer(w);
 }
 
-/* Hops and loads in *turn; the job has none, as before. */
-static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *turn, bool *made)
-{
-	struct osr_spf *spf = x->job->s;
-	struct osr_arena *scratch = x->job->scratch;
-	/* A ring alone has no other dimension that lane 2 would go on into. */
-	enum osr_status st = osr__turn_init(x->w, x->job, x->product->n_dims > 1 ? 3 : 2);
-
-	if (st)
-		return st;
-	x->gate = osr_alloc(scratch, x->w->f->n_channels, 1);
-	if (osr_arena_failed(scratch, x->job->diag))
-		return OSR_NOMEM;
-	turn->w = x->w;
-	if (!rings_spread(x))
-		return OSR_OK;
-	if (!rings_order(x))
-		return osr_arena_failed(x->job->scratch, x->job->diag) ? OSR_NOMEM : OSR_OK;
-	osr__search_set_reach(x->w);
-	turn->n_longer = rings_route(x);
-	x->least = osr__dor_least(spf, x->product);
-	*made = x->job->opt->any_sl != OSR_ANY_SL_AUTO || !osr_product_is_whole(x->product) ||
-		osr_spf_load(spf) * 100 <= x->least * RINGS_HOPELESS;
-	if (*made)
-		osr__search_ease(x->w, x->least * RINGS_LOAD / 100,
-				 osr__turn_spare(x->w, x->job->opt, turn->n_longer));
-	turn->n_longer = osr__search_count_longer(x->w);
-	turn->load = osr_spf_load(spf);
-	x->job->load = x->least;
-	*made &= turn->load * 100 <= x->least * RINGS_EVEN;
-	if (*made)
-		st = osr_spf_save(spf, scratch, &turn->paths, x->job->diag);
-	memset(spf->hop, OSR_NO_PATH, (size_t)spf->f->n_dests * spf->f->n_switches);
-	osr__spf_forget(spf);
-	return st;
-}
-
-/*
- * Do they cost so little that lanes by SL need not be asked? These carry at least x->least, less what longer routes add
- * to it, which is under 1 % if no more than 1 % are longer.
- */
-static bool rings_are_cheap(const struct turn_rings *x, const struct osr_turn_result *turn)
-{
-	uint64_t n_routes = (uint64_t)x->job->s->f->n_dests * x->job->s->f->n_switches;
-
-	for (uint32_t i = 0; i < x->product->n_dims; i++)
-		if (x->product->factor[i] == OSR_FACTOR_PATH)
-			return false; /* osr__dor_least() is not exact there */
-	return (uint64_t)turn->n_longer * 100 <= n_routes * (x->job->opt->any_sl_cost != 0) &&
-	       turn->load * 100 <= x->least * 109;
-}
-
 enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	struct turn_rings *x = osr_calloc(job->scratch, 1, sizeof(*x));
+	const struct osr_product *product = job->product;
+	struct osr_spf *spf = job->s;
+	uint64_t least, n_routes = (uint64_t)spf->f->n_dests * spf->f->n_switches;
 	struct osr__search *w = osr_calloc(job->scratch, 1, sizeof(*w));
-	struct osr_turn_result turn = { .w = NULL };
-	enum osr_status st = OSR_OK;
-	bool made = false;
+	struct turn_rings x = { w, product, osr_alloc(job->scratch, spf->f->n_channels, 1) };
+	struct osr_turn_result turn = { .w = w };
+	bool must = job->opt->any_sl != OSR_ANY_SL_AUTO, made, cheap;
+	enum osr_status st;
 
 	*routed = false;
-	if (!x || !w)
+	if (osr_arena_failed(job->scratch, NULL))
 		return osr__turn_nomem(job->diag);
-	x->job = job;
-	x->w = w;
-	x->product = job->product;
-	if (x->product && (x->product->n_rings || !osr_product_is_whole(x->product)))
-		st = rings_make(x, &turn, &made);
+	made = product && (product->n_rings || !osr_product_is_whole(product));
+	/* A ring alone has no other dimension that lane 2 would go on into. */
+	st = made ? osr__turn_init(w, job, product->n_dims > 1 ? 3 : 2) : OSR_OK;
+	if (st)
+		return st;
+	made = made && rings_spread(&x) && rings_order(&x);
+	if (osr_arena_failed(job->scratch, job->diag))
+		return OSR_NOMEM;
+	if (!made) {
+		osr_arena_reset(job->scratch, mark);
+		return OSR_OK;
+	}
+	osr__search_set_reach(w);
+	turn.n_longer = rings_route(&x);
+	least = osr__dor_least(spf, product);
+	made = must || !osr_product_is_whole(product) ||
+	       osr_spf_load(spf) * 100 <= least * RINGS_HOPELESS;
+	if (made)
+		osr__search_ease(w, least * RINGS_LOAD / 100,
+				 osr__turn_spare(w, job->opt, turn.n_longer));
+	turn.n_longer = osr__search_count_longer(w);
+	turn.load = osr_spf_load(spf);
+	job->load = least;
+	made &= turn.load * 100 <= least * RINGS_EVEN;
+	if (made)
+		st = osr_spf_save(spf, job->scratch, &turn.paths, job->diag);
+	/* The job has no routes, as before. */
+	memset(spf->hop, OSR_NO_PATH, n_routes);
+	osr__spf_forget(spf);
 	if (st || !made) {
 		osr_arena_reset(job->scratch, mark);
 		return st;
 	}
 	job->turn = turn;
-	*routed = job->opt->any_sl != OSR_ANY_SL_AUTO || rings_are_cheap(x, &turn);
-	return *routed ? osr__turn_take(job) : st;
+	/*
+	 * Do they cost so little that lanes by SL need not be asked? These carry at least `least`, which is not exact on lines,
+	 * less what longer routes add to it: under 1 % if no more than 1 % are longer.
+	 */
+	cheap = (uint64_t)turn.n_longer * 100 <= n_routes * (job->opt->any_sl_cost != 0) &&
+		turn.load * 100 <= least * 109;
+	for (uint32_t i = 0; i < product->n_dims; i++)
+		cheap &= product->factor[i] != OSR_FACTOR_PATH;
+	*routed = must || cheap;
+	return *routed ? osr__turn_take(job) : OSR_OK;
 }
