@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * One LID whose tree has been cut. From the outside in:
- *	osr__repair_cut()	which switches are cut off; loads; the paths that are left: on
- *				shortest paths, then with other SLs, then along the spanning tree
- *	  settle()		  breadth first, from the switches that still have a path
- *	    attach()		    one switch: its candidates, best first
- *	  escape()		  along the spanning tree
- *	osr__repair_balance()	after all trees: LIDs move off channels that carry more than they must
+ * One LID whose tree has been cut: which switches are cut off, and the paths that are left to them: shortest paths,
+ * then with other SLs, then along the spanning tree. After all trees LIDs move off channels that carry too much.
  */
 #include "repair_private.h"
 
@@ -19,60 +14,11 @@
 /* A channel that a switch may send by; smaller is better. */
 struct candidate {
 	uint32_t chan;
-	uint32_t class; /* see candidate_of() */
+	uint32_t class; /* see attach() */
 	uint64_t cost;  /* load along the path */
 };
 
 /* ---- settling -------------------------------------------------------------------------------- */
-
-/*
- * The old port first, then that of the last sweep, then ports that no earlier LID of the same host has; among equals the
- * path that carries least by now, or is expected to.
- */
-static struct candidate candidate_of(const struct repair *w, uint32_t d, const uint8_t *row,
-				     uint32_t v, uint32_t c)
-{
-	const struct osr_fabric *fabric = w->f;
-	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]];
-	uint8_t port = fabric->chan_port[c];
-	struct candidate x = { .chan = c };
-
-	if (port != w->tree.old[v] && port == osr__repair_last_row(w, d)[v])
-		x.class = 1;
-	else if (port != w->tree.old[v])
-		x.class = 2;
-	for (uint32_t k = 1; x.class >= 2 && k <= n_earlier; k++)
-		if (osr__repair_row(w, d - k)[v] == port)
-			x.class = 3;
-	for (;; c = osr__repair_next(w, row, v)) {
-		x.cost += w->load[c] + w->tree.expected[c];
-		v = fabric->chan_dst[c];
-		if (v == fabric->dest_switch[d])
-			return x;
-	}
-}
-
-/*
- * The flow of a switch that has its route again joins that of the next one, where it did before, or takes a
- * path of its own.
- */
-static void expect_load(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v)
-{
-	const struct osr_fabric *fabric = w->f;
-	struct repair_tree *t = &w->tree;
-	bool alone = row[v] != t->old[v];
-
-	if (!fabric->term_weight[fabric->dest_term[d]])
-		return;
-	for (uint32_t at = v; at != fabric->dest_switch[d];) {
-		uint32_t c = osr__repair_next(w, row, at);
-
-		t->expected[c] += t->flow[v];
-		at = fabric->chan_dst[c];
-		if (!alone && t->mark[at] & TREE_CUT)
-			return;
-	}
-}
 
 /* Attaches v over the best path of this length that is free of cycles, if there is one. */
 static bool attach(struct repair *w, uint32_t d, uint8_t *row, uint32_t v, uint32_t len)
@@ -80,13 +26,31 @@ static bool attach(struct repair *w, uint32_t d, uint8_t *row, uint32_t v, uint3
 	const struct osr_fabric *fabric = w->f;
 	struct repair_tree *t = &w->tree;
 	struct candidate list[256];
-	uint32_t n = 0;
+	uint32_t n = 0, root = fabric->dest_switch[d],
+		 n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]];
 
+	/*
+	 * The old port first, then that of the last sweep, then ports that no earlier LID of the same host has; among
+	 * equals the path that carries least by now, or is expected to.
+	 */
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		uint8_t port = fabric->chan_port[c];
+		struct candidate x = { .chan = c };
 		uint32_t u = fabric->chan_dst[c];
 
-		if (t->mark[u] & TREE_KNOWN && t->len[u] + 1 == len)
-			list[n++] = candidate_of(w, d, row, v, c);
+		if (!(t->mark[u] & TREE_KNOWN) || t->len[u] + 1 != len)
+			continue;
+		if (port != t->old[v])
+			x.class = port == osr__repair_last_row(w, d)[v] ? 1 : 2;
+		for (uint32_t k = 1; x.class >= 2 && k <= n_earlier; k++)
+			if (osr__repair_row(w, d - k)[v] == port)
+				x.class = 3;
+		x.cost = w->load[c] + t->expected[c];
+		for (uint32_t on; u != root; u = fabric->chan_dst[on]) {
+			on = osr__repair_next(w, row, u);
+			x.cost += w->load[on] + t->expected[on];
+		}
+		list[n++] = x;
 	}
 	while (n) {
 		uint32_t best = 0, c;
@@ -96,15 +60,23 @@ static bool attach(struct repair *w, uint32_t d, uint8_t *row, uint32_t v, uint3
 			    (list[i].class == list[best].class && list[i].cost < list[best].cost))
 				best = i;
 		c = list[best].chan;
-		if (osr__repair_commit(w, d, row, v, c)) {
-			row[v] = fabric->chan_port[c];
-			t->mark[v] |= TREE_KNOWN;
-			t->len[v] = len;
-			expect_load(w, d, row, v);
-			return true;
+		if (!osr__repair_commit(w, d, row, v, c)) {
+			memmove(&list[best], &list[best + 1], (n - best - 1) * sizeof(*list));
+			n--;
+			continue;
 		}
-		memmove(&list[best], &list[best + 1], (n - best - 1) * sizeof(*list));
-		n--;
+		row[v] = fabric->chan_port[c];
+		t->mark[v] |= TREE_KNOWN;
+		t->len[v] = len;
+		/* The flow joins that of the next switch, where it did before, or takes a path of its own. */
+		for (uint32_t u = v; u != root && fabric->term_weight[fabric->dest_term[d]];) {
+			c = osr__repair_next(w, row, u);
+			t->expected[c] += t->flow[v];
+			u = fabric->chan_dst[c];
+			if (row[v] == t->old[v] && t->mark[u] & TREE_CUT)
+				break;
+		}
+		return true;
 	}
 	w->longer = true;
 	return false;

@@ -47,7 +47,6 @@ uint16_t osr__repair_need(const struct repair *w, uint32_t d, uint32_t v)
 /* Lane k on all routes there are from switch a to LIDs of switch b, but for d; `hosts`: only to LIDs of hosts. */
 static bool add_routes(struct repair *w, uint32_t a, uint32_t b, uint32_t d, bool hosts, unsigned k)
 {
-
 	for (uint32_t i = w->dest_row[b]; a != b && i < w->dest_row[b + 1]; i++) {
 		uint32_t e = w->dest_list[i], c = osr__repair_next(w, osr__repair_row(w, e), a);
 

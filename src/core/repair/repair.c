@@ -22,25 +22,8 @@
  * escape() fixes one more switch for good, each attempt is one of MAX_TRIES.
  *
  * Paths. In the tree of a LID the switches whose path is dead are settled from those that are not, so every path
- * is as short as the lanes allow. Where some switch finds none: by SL, the pair gets another SL; where one order
- * holds for all SLs, it goes along the spanning tree of multicast, all of whose turns are in the order. If that
- * fails, too, the attempt is repeated with its tree first, and at last without what the last sweep had. What leaves no
- * path, or too much load, may be asked again with spare lanes: turns that are not used go on on idle lanes, and by SL
- * all that is cut gets the SL that serves.
- *
- * From the outside in:
- *	osr_repair()
- *	  repairable()			does anything forbid it?
- *	  repair_again()		nothing has changed
- *	  attempts, in each of them:
- *	    osr__repair_carry()		  the last sweep's tables, in today's numbering
- *	    osr__repair_tables()	  the baseline's tables
- *	    osr__repair_order()		  the turns that they take, and an order
- *	    osr__repair_mcast()		  the spanning tree of multicast
- *	    osr__repair_add_last()	  what is on the switches now
- *	    osr__repair_cut()		  LID by LID
- *	    osr__repair_balance()
- *	    hand_over()			  SLs, SL2VL tables, certificate
+ * is as short as the lanes allow; where some switch finds none, see cut.c. If that fails, too, the attempt is repeated
+ * with its tree first, and at last without what the last sweep had.
  */
 #include "repair_private.h"
 
@@ -141,9 +124,7 @@ static enum osr_status repairable(const struct osr_job *job, struct osr_diag *di
 	return OSR_OK;
 }
 
-/*
- * The same tables again, which are a repair, where nothing has changed. OSR_NOT_APPLICABLE: something has.
- */
+/* The same tables again, which are a repair, where nothing has changed. OSR_NOT_APPLICABLE: something has. */
 static enum osr_status repair_again(const struct osr_job *job, struct osr_diag *why)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
@@ -351,33 +332,6 @@ enum osr_status osr_repair_prepare(const struct osr_result *x, struct osr_arena 
 
 /* ---- after a full route ---------------------------------------------------------------------- */
 
-/* As they are free of deadlock on the tables of today. */
-static enum osr_status grant_earlier(struct repair *w, struct osr_diag *diag)
-{
-	struct osr_routing *routing = w->job->routing;
-	enum osr_status st;
-
-	w->r = *routing;
-	w->r.stable = (struct osr_stable){ .kept = false };
-	if ((st = osr__repair_carry(w, &w->last->fabric, &w->last->routing, w->job->scratch,
-				    &w->lately, diag)) ||
-	    (st = osr__repair_alloc(w, diag)) ||
-	    (st = osr__repair_deps(w, w->job->scratch, diag)) || (st = osr__repair_order(w, diag)))
-		return st;
-	if (routing->mcast_parent && (routing->claims & OSR_CLAIM_MULTICAST))
-		osr__repair_add_tree(w, routing->mcast_parent, routing->mcast_vl);
-	w->attempts = MAX_ATTEMPTS;
-	memset(w->tree.mark, 0, w->f->n_switches); /* no route is cut */
-	for (uint32_t d = 0; d < w->f->n_dests; d++)
-		osr__repair_keep_grants(w, d);
-	if (w->no_memory)
-		return osr__repair_nomem(diag);
-	hand_over_sls(w);
-	routing->granted = w->grants;
-	/* The order has moved to make room for them. */
-	return hand_over_ranks(w, routing, diag);
-}
-
 enum osr_status osr_repair_anew(const struct osr_job *job, const struct osr_diag *why)
 {
 	struct osr_routing *routing = job->routing;
@@ -388,13 +342,36 @@ enum osr_status osr_repair_anew(const struct osr_job *job, const struct osr_diag
 	enum osr_status st = OSR_OK;
 
 	take_lanes(&w, routing, routing->n_vls);
-	if (!routing->sl2vl && w.by_sl && before->lft && !before->sl2vl)
-		st = grant_earlier(&w, job->diag);
-	else if ((routing->sl2vl || before->sl2vl) && before->sl &&
-		 !((routing->claims | before->claims) & OSR_CLAIM_ANY_SL))
+	/* SLs of earlier stay as they are free of deadlock on the tables of today. */
+	if (!routing->sl2vl && w.by_sl && before->lft && !before->sl2vl) {
+		w.r = *routing;
+		w.r.stable = (struct osr_stable){ .kept = false };
+		w.attempts = MAX_ATTEMPTS;
+		if (!(st = osr__repair_carry(&w, &w.last->fabric, before, job->scratch, &w.lately,
+					     job->diag)) &&
+		    !(st = osr__repair_alloc(&w, job->diag)) &&
+		    !(st = osr__repair_deps(&w, job->scratch, job->diag)) &&
+		    !(st = osr__repair_order(&w, job->diag)) && routing->mcast_parent &&
+		    (routing->claims & OSR_CLAIM_MULTICAST))
+			osr__repair_add_tree(&w, routing->mcast_parent, routing->mcast_vl);
+		if (!st)
+			memset(w.tree.mark, 0, w.f->n_switches); /* no route is cut */
+		for (uint32_t d = 0; !st && d < w.f->n_dests; d++)
+			osr__repair_keep_grants(&w, d);
+		if (!st && w.no_memory)
+			st = osr__repair_nomem(job->diag);
+		/* The order has moved to make room for them. */
+		if (!st) {
+			hand_over_sls(&w);
+			routing->granted = w.grants;
+			st = hand_over_ranks(&w, routing, job->diag);
+		}
+	} else if ((routing->sl2vl || before->sl2vl) && before->sl &&
+		   !((routing->claims | before->claims) & OSR_CLAIM_ANY_SL)) {
 		/* Where SL2VL tables of an engine's own come or go, no SL is proven: all pairs that send. */
 		for (uint32_t s = 0; s < w.f->n_switches; s++)
 			w.r.stable.n_sl_lost += w.f->sw_sources[s] ? w.f->n_dests : 0;
+	}
 	osr_arena_reset(job->scratch, mark);
 	routing->stable = (struct osr_stable){ .n_sl_changed = w.r.stable.n_sl_changed,
 					       .n_sl_lost = w.r.stable.n_sl_lost };

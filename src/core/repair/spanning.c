@@ -74,31 +74,6 @@ static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* The pieces of parent[] with end ports, and their turns; what has no end ports is no piece. False: a cycle. */
-static bool find_pieces(struct forest *t)
-{
-	const struct osr_fabric *fabric = t->f;
-	uint32_t *parent = t->parent;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		for (t->piece[s] = s; parent[t->piece[s]] != OSR_NONE;)
-			t->piece[s] = fabric->chan_dst[parent[t->piece[s]]];
-		t->size[t->piece[s]] += fabric->sw_sources[s] != 0;
-	}
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		if (!t->size[t->piece[s]])
-			parent[s] = t->piece[s] = OSR_NONE;
-		if (parent[s] != OSR_NONE)
-			t->in[parent[s]] = t->in[fabric->chan_rev[parent[s]]] = true;
-	}
-	for (uint32_t c = 0; t->lanes && c < fabric->n_channels; c++) {
-		osr_order_begin(&t->w->order);
-		if (t->in[c] && !add_turns(t, fabric->chan_src[c], c))
-			return false;
-	}
-	return true;
-}
-
 /*
  * The search has come to another piece by channel `end`: ties it to the main one by the chain of channels that led
  * here. If a turn closes a cycle, all is as before.
@@ -199,12 +174,28 @@ static enum osr_status span(struct repair *w, const struct osr_fabric *fabric, u
 			    .size = osr_calloc(scratch, n, sizeof(*t.size)),
 			    .from = osr_alloc(scratch, n, sizeof(*t.from)),
 			    .queue = osr_alloc(scratch, n, sizeof(*t.queue)) };
-	enum osr_status st = osr_arena_failed(scratch, NULL) ? OSR_NOMEM : OSR_OK;
+	bool failed = osr_arena_failed(scratch, NULL), rises = !failed;
 
-	if (!st && !(find_pieces(&t) && (!join || join_all(&t))))
-		st = OSR_NOT_APPLICABLE;
+	/* The pieces of parent[] with end ports; what has no end ports is no piece. */
+	for (uint32_t s = 0; !failed && s < n; s++) {
+		for (t.piece[s] = s; parent[t.piece[s]] != OSR_NONE;)
+			t.piece[s] = fabric->chan_dst[parent[t.piece[s]]];
+		t.size[t.piece[s]] += fabric->sw_sources[s] != 0;
+	}
+	for (uint32_t s = 0; !failed && s < n; s++) {
+		if (!t.size[t.piece[s]])
+			parent[s] = t.piece[s] = OSR_NONE;
+		if (parent[s] != OSR_NONE)
+			t.in[parent[s]] = t.in[fabric->chan_rev[parent[s]]] = true;
+	}
+	/* Their turns; then one piece of all. */
+	for (uint32_t c = 0; rises && lanes && c < fabric->n_channels; c++) {
+		osr_order_begin(&w->order);
+		rises = !t.in[c] || add_turns(&t, fabric->chan_src[c], c);
+	}
+	rises = rises && (!join || join_all(&t));
 	osr_arena_reset(scratch, mark);
-	return st;
+	return failed ? OSR_NOMEM : rises ? OSR_OK : OSR_NOT_APPLICABLE;
 }
 
 void osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)

@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/*
- * See sweep.h. From the outside in:
- *	osr_sweep()
- *	  osr_sweep_route()
- *	    sweep_tables()		re-routed, or routed from nothing
- *	    sweep_transition()		old and new tables mixed
- *	  osr_sweep_check()
- *	    sweep_promises()
- *	    osr_gate()			the same again, by the proved checker
- */
+/* See sweep.h. */
 #include <osmroutes/lanes.h>
 #include <osmroutes/sweep.h>
 
@@ -124,34 +115,8 @@ static bool sweep_add(const struct osr_job *job, struct sweep_offer *offer, uint
 }
 
 /*
- * The judge of what is better: tables that are safe with any SL, unless the options refuse that; of these the first
- * whose busiest channel carries no more than `percent` of the least. Below 100 percent that may be none of them; then
- * the full route wins. SWEEP_OFFERS: there are no tables.
- */
-static uint32_t sweep_best(const struct osr_job *job, struct sweep_offer *offer, uint64_t percent)
-{
-	uint32_t wanted = sweep_option(job, "any_sl", OSR_ANY_SL_ON) == OSR_ANY_SL_OFF
-				  ? 0
-				  : OSR_CLAIM_ANY_SL,
-		 safe = 0, best = 0;
-	uint64_t least = UINT64_MAX;
-
-	for (uint32_t i = 0; i < SWEEP_OFFERS; i++)
-		safe |= offer[i].checked.load ? offer[i].checked.verdict.proven & wanted : 0;
-	for (uint32_t i = 0; i < SWEEP_OFFERS; i++)
-		if ((offer[i].checked.verdict.proven & wanted) != safe)
-			offer[i].checked.load = NULL;
-		else if (offer[i].checked.load && offer[i].checked.verdict.efi < least)
-			least = offer[i].checked.verdict.efi;
-	while (best < SWEEP_OFFERS && (!offer[best].checked.load ||
-				       offer[best].checked.verdict.efi * 100 > least * percent))
-		best++;
-	return best == SWEEP_OFFERS && offer[SWEEP_FULL].checked.load ? SWEEP_FULL : best;
-}
-
-/*
  * A re-route with few changes. Where that fails, or may load the busiest channel with more than `rebalance` allows: a
- * re-route on lanes that are to spare, or else the best of these and a full route.
+ * re-route on lanes that are to spare, or else the best of these and a full route. OSR_NOT_APPLICABLE: no tables.
  */
 static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *why)
 {
@@ -159,11 +124,11 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 				*base = last->baseline ? last->baseline : last;
 	bool spare = base->routing.sl || base->routing.sl2vl ||
 		     sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_OFF;
-	uint64_t percent = sweep_option(job, "rebalance", 0), most = UINT64_MAX;
+	uint64_t percent = sweep_option(job, "rebalance", 0), most = UINT64_MAX, least = UINT64_MAX;
 	struct sweep_offer offer[SWEEP_OFFERS] = { 0 };
 	struct osr_diag diag = { "" }, spent = { "" };
 	struct osr_job mine = *job;
-	uint32_t best = SWEEP_OFFERS;
+	uint32_t best = SWEEP_OFFERS, wanted = OSR_CLAIM_ANY_SL, safe = 0;
 	enum osr_status st;
 
 	mine.diag = &diag;
@@ -191,8 +156,23 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	mine.checked = &offer[SWEEP_FULL].checked;
 	if (best == SWEEP_OFFERS && !sweep_full_route(&mine, why))
 		sweep_add(&mine, &offer[SWEEP_FULL], most);
-	if (best == SWEEP_OFFERS)
-		best = sweep_best(job, offer, percent);
+	/*
+	 * The best are safe with any SL, unless the options refuse that; of these the first whose busiest channel carries
+	 * no more than `percent` of the least. Below 100 percent that may be none of them; then the full route wins.
+	 */
+	if (sweep_option(job, "any_sl", OSR_ANY_SL_ON) == OSR_ANY_SL_OFF)
+		wanted = 0;
+	for (uint32_t i = 0; i < SWEEP_OFFERS; i++)
+		safe |= offer[i].checked.load ? offer[i].checked.verdict.proven & wanted : 0;
+	for (uint32_t i = 0; best == SWEEP_OFFERS && i < SWEEP_OFFERS; i++)
+		if ((offer[i].checked.verdict.proven & wanted) != safe)
+			offer[i].checked.load = NULL;
+		else if (offer[i].checked.load && offer[i].checked.verdict.efi < least)
+			least = offer[i].checked.verdict.efi;
+	for (uint32_t i = 0; best == SWEEP_OFFERS && i < SWEEP_OFFERS; i++)
+		if (offer[i].checked.load &&
+		    (i == SWEEP_FULL || offer[i].checked.verdict.efi * 100 <= least * percent))
+			best = i;
 	if (best == SWEEP_OFFERS)
 		return OSR_NOT_APPLICABLE;
 	*job->routing = offer[best].routing;
@@ -220,28 +200,7 @@ static enum osr_status sweep_tables(const struct osr_job *job, const struct osr_
 	return sweep_full_route(job, &why);
 }
 
-/* ---- transition ------------------------------------------------------------------------------ */
-
-/*
- * Can the switches deadlock while some have the old tables, and not if the new ones go out in two rounds?
- * Where that cannot be told the sweep goes on. The same tables again need no question.
- */
-static void sweep_transition(const struct osr_job *job)
-{
-	struct osr_stable *stable = &job->routing->stable;
-	struct osr_diag diag = { "" };
-	struct osr_job ask = *job;
-
-	if (!job->previous || (!job->no_transition && stable->kept && stable->together))
-		return;
-	ask.diag = &diag;
-	if (job->no_transition)
-		osr_fail(&diag, OSR_OK, "%s", job->no_transition);
-	else if (!osr_transition(&ask))
-		return;
-	stable->together &= !job->no_transition;
-	snprintf(stable->transition_why, sizeof(stable->transition_why), "%s", diag.text);
-}
+/* ---- a route and its transition --------------------------------------------------------------- */
 
 enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag *refused,
 				struct osr_result *result, struct osr_sweep *sweep)
@@ -249,6 +208,8 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	const struct osr_routing *last = job->previous ? &job->previous->routing : NULL;
 	uint64_t max_vls = sweep_option(job, "max_vls", OSR_MAX_VLS);
+	struct osr_stable *stable = &result->routing.stable;
+	struct osr_diag diag = { "" };
 	struct osr_job mine = *job;
 	double start = sweep_ms(job->request.clock_ms), wall = sweep_ms(job->request.wall_ms),
 	       tables;
@@ -276,7 +237,17 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 		return st;
 	sweep->routed = true;
 	mine.request.max_vls = job->request.max_vls;
-	sweep_transition(&mine);
+	/*
+	 * Can the switches deadlock while some have the old tables, and not if the new ones go out in two rounds?
+	 * Where that cannot be told the sweep goes on. The same tables again need no question.
+	 */
+	mine.diag = &diag;
+	if (last && job->no_transition)
+		stable->together = false;
+	if (last &&
+	    (job->no_transition || (!(stable->kept && stable->together) && osr_transition(&mine))))
+		snprintf(stable->transition_why, sizeof(stable->transition_why), "%s",
+			 job->no_transition ? job->no_transition : diag.text);
 	sweep->ms_transition = sweep_ms(job->request.clock_ms) - tables;
 	result->baseline = osr_repair_baseline(job->previous, &result->routing);
 	sweep->wall_route = sweep_ms(job->request.wall_ms) - wall;
@@ -286,31 +257,13 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 
 /* ---- check ----------------------------------------------------------------------------------- */
 
-/* Beyond what the checker proves: what this engine and this sweep promised. */
-static enum osr_status sweep_promises(const struct osr_job *job, const struct osr_routing *routing,
-				      const struct osr_sweep *sweep)
-{
-	const struct osr_request *req = &job->request;
-	uint32_t capabilities = job->engine->capabilities, proven = sweep->verdict.proven;
-
-	if (routing->n_vls > req->max_vls)
-		return osr_fail(job->diag, OSR_CHECK_FAILED,
-				"the tables use %u virtual lanes of %u%s%s", routing->n_vls,
-				req->max_vls, req->vls_why ? ": " : "",
-				req->vls_why ? req->vls_why : "");
-	if ((capabilities & OSR_ENGINE_DEADLOCK_FREE) && !(proven & OSR_CLAIM_DEADLOCK_FREE))
-		return osr_fail(job->diag, OSR_CHECK_FAILED,
-				"the tables are not proven deadlock-free");
-	if ((capabilities & OSR_ENGINE_MINIMAL) && !sweep->reused && !(proven & OSR_CLAIM_MINIMAL))
-		return osr_fail(job->diag, OSR_CHECK_FAILED, "the tables are not proven minimal");
-	return OSR_OK;
-}
-
 enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *result,
 				struct osr_sweep *sweep)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	const struct osr_fabric *fabric = &result->fabric;
+	const struct osr_request *req = &job->request;
+	uint32_t capabilities = job->engine->capabilities, proven;
 	struct osr_checked *checked = &sweep->checked;
 	double start = sweep_ms(job->request.clock_ms), wall = sweep_ms(job->request.wall_ms);
 	enum osr_status st = OSR_OK;
@@ -321,10 +274,22 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 		st = osr_check_keep(fabric, &result->routing, job->arena, job->scratch, checked,
 				    job->diag);
 	sweep->verdict = checked->verdict;
+	proven = sweep->verdict.proven;
 	result->load = checked->load;
 	osr_arena_reset(job->scratch, mark);
-	if (!st)
-		st = sweep_promises(job, &result->routing, sweep);
+	/* Beyond what the checker proves: what this engine and this sweep promised. */
+	if (!st && result->routing.n_vls > req->max_vls)
+		st = osr_fail(job->diag, OSR_CHECK_FAILED,
+			      "the tables use %u virtual lanes of %u%s%s", result->routing.n_vls,
+			      req->max_vls, req->vls_why ? ": " : "",
+			      req->vls_why ? req->vls_why : "");
+	else if (!st && (capabilities & OSR_ENGINE_DEADLOCK_FREE) &&
+		 !(proven & OSR_CLAIM_DEADLOCK_FREE))
+		st = osr_fail(job->diag, OSR_CHECK_FAILED,
+			      "the tables are not proven deadlock-free");
+	else if (!st && (capabilities & OSR_ENGINE_MINIMAL) && !sweep->reused &&
+		 !(proven & OSR_CLAIM_MINIMAL))
+		st = osr_fail(job->diag, OSR_CHECK_FAILED, "the tables are not proven minimal");
 	if (!st)
 		st = osr_gate_again(fabric, &result->routing, job->previous, job->scratch, NULL,
 				    job->diag);

@@ -1,13 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/*
- * From the outside in:
- *	osr_transition()	in one round, as they are or with the old spanning order
- *	  transition_begin()	  the tables of before, in the numbering of today
- *	  transition_ask()	  one question: by the certificate of the new tables, or to union.h
- *	  transition_rounds()	  in two rounds
- *	    withdraw_more()	    one attempt: what is withdrawn first, LID by LID
- *	    rounds_ask()	    the attempt verified
- */
 #include "core/transition/transition.h"
 
 #include "core/data/carry.h"
@@ -316,25 +307,7 @@ static enum osr_status transition_rounds(struct transition *m, struct osr_arena 
 	return OSR_OK;
 }
 
-/* ---- the result ------------------------------------------------------------------------------ */
-
-/* The old spanning order, and the certificate of all mixtures. */
-static enum osr_status transition_adopt(struct transition *m, struct osr_arena *result,
-					struct osr_diag *diag)
-{
-	size_t n = m->f->n_channels, n_vls = m->r->n_vls;
-	uint32_t *rank = osr_alloc(result, n_vls * n, sizeof(*rank)),
-		 *order = osr_alloc(result, m->f->n_switches, sizeof(*order));
-
-	if (!rank || !order)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the old spanning order");
-	for (size_t vl = 0; vl < n_vls; vl++)
-		memcpy(rank + vl * n, m->rank + (m->one_graph ? 0 : vl * n), n * sizeof(*rank));
-	m->r->rank = rank;
-	m->r->mcast_parent = memcpy(order, m->order, m->f->n_switches * sizeof(*order));
-	m->r->stable.transition_order = true;
-	return OSR_OK;
-}
+/* ---- all together ---------------------------------------------------------------------------- */
 
 enum osr_status osr_transition(const struct osr_job *job)
 {
@@ -382,8 +355,25 @@ enum osr_status osr_transition(const struct osr_job *job)
 		stable->transition = m.free ? OSR_TRANSITION_FREE : OSR_TRANSITION_LOOP;
 	if (!st && !m.free)
 		st = transition_rounds(&m, job->arena, job->diag);
-	if (!st && m.free && m.order && m.now.mcast_parent == m.order)
-		st = transition_adopt(&m, job->arena, job->diag);
+	/* The old spanning order, and the certificate of all mixtures. */
+	if (!st && m.free && m.order && m.now.mcast_parent == m.order) {
+		size_t n = fabric->n_channels, n_vls = m.r->n_vls;
+		uint32_t *rank = osr_alloc(job->arena, n_vls * n, sizeof(*rank)),
+			 *order = osr_alloc(job->arena, fabric->n_switches, sizeof(*order));
+
+		if (!rank || !order)
+			st = osr_fail(job->diag, OSR_NOMEM,
+				      "out of memory for the old spanning order");
+		for (size_t vl = 0; !st && vl < n_vls; vl++)
+			memcpy(rank + vl * n, m.rank + (m.one_graph ? 0 : vl * n),
+			       n * sizeof(*rank));
+		if (!st) {
+			memcpy(order, m.order, fabric->n_switches * sizeof(*order));
+			m.r->rank = rank;
+			m.r->mcast_parent = order;
+			stable->transition_order = true;
+		}
+	}
 	if (st) {
 		stable->transition = OSR_TRANSITION_UNASKED;
 		stable->n_withdrawn = stable->n_withdrawn_whole = 0;
