@@ -30,20 +30,11 @@
 #include <string.h>
 
 #define MAX_TRIES 4
-#define MAX_ATTEMPTS                                                                               \
-	50000 /* of finding room for SLs of earlier on new tables: some tenths of a second */
+#define MAX_ATTEMPTS 50000 /* of keeping SLs of earlier on new tables: some tenths of a second */
 
 static const struct osr_result *baseline_of(const struct osr_result *previous)
 {
 	return previous->baseline ? previous->baseline : previous;
-}
-
-const struct osr_result *osr_repair_baseline(const struct osr_result *previous,
-					     const struct osr_routing *routing)
-{
-	return previous && routing->stable.kept && !routing->stable.new_baseline
-		       ? baseline_of(previous)
-		       : NULL;
 }
 
 bool osr_repair_is_by_turn(const struct osr_routing *routing)

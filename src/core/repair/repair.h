@@ -25,8 +25,7 @@
  * SLs of earlier are not kept besides. Every way what holds is what held before: any SL, replies, multicast.
  * With spare lanes turns that no route had go on on lanes that were not in use, and pairs whose route is cut get any SL.
  *
- * The transition. While the subnet manager programs the switches, packets meet old and new entries mixed. The
- * last sweep's routes rise in the same order as the new ones; whether every mixture does is for
+ * The transition. The last sweep's routes rise in the same order as the new ones; whether every mixture does is for
  * core/transition to ask, with that order. Multicast starts from the spanning tree of the last sweep, not from
  * the baseline's: two trees whose cables are all there make a ring when they mix, so what is whole stays, and a
  * part that returns moves no tree.
@@ -75,12 +74,5 @@ enum osr_status osr_repair_anew(const struct osr_job *job, const struct osr_diag
  */
 uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const uint32_t *before,
 			       struct osr_arena *scratch, struct osr_arena *result);
-
-/*
- * What osr_result.baseline of the new result has to be: the result it was repaired from, which must live as
- * long, or NULL.
- */
-const struct osr_result *osr_repair_baseline(const struct osr_result *previous,
-					     const struct osr_routing *routing);
 
 #endif

@@ -181,25 +181,6 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	return OSR_OK;
 }
 
-static enum osr_status sweep_tables(const struct osr_job *job, const struct osr_diag *refused)
-{
-	struct osr_diag why = { "" };
-	enum osr_status st = job->engine->applies ? job->engine->applies(job) : OSR_OK;
-
-	if (st)
-		return st;
-	if (refused)
-		return sweep_full_route(job, refused);
-	if (job->previous && sweep_is_stable(job)) {
-		st = sweep_offers(job, &why);
-		if (!st)
-			return OSR_OK;
-		if (st == OSR_NOMEM)
-			return osr_fail(job->diag, st, "%s", why.text);
-	}
-	return sweep_full_route(job, &why);
-}
-
 /* ---- a route and its transition --------------------------------------------------------------- */
 
 enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag *refused,
@@ -209,7 +190,7 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 	const struct osr_routing *last = job->previous ? &job->previous->routing : NULL;
 	uint64_t max_vls = sweep_option(job, "max_vls", OSR_MAX_VLS);
 	struct osr_stable *stable = &result->routing.stable;
-	struct osr_diag diag = { "" };
+	struct osr_diag diag = { "" }, why = { "" };
 	struct osr_job mine = *job;
 	double start = sweep_ms(job->request.clock_ms), wall = sweep_ms(job->request.wall_ms),
 	       tables;
@@ -229,7 +210,17 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 	result->load = NULL;
 	result->baseline = NULL;
 	result->confirmed = false;
-	st = sweep_tables(&mine, refused);
+	st = job->engine->applies ? job->engine->applies(&mine) : OSR_OK;
+	/* Re-routed, or routed from nothing. */
+	if (!st) {
+		st = OSR_NOT_APPLICABLE;
+		if (!refused && last && sweep_is_stable(&mine))
+			st = sweep_offers(&mine, &why);
+		if (st == OSR_NOMEM)
+			osr_fail(job->diag, st, "%s", why.text);
+		else if (st)
+			st = sweep_full_route(&mine, refused ? refused : &why);
+	}
 	osr_arena_reset(job->scratch, mark);
 	tables = sweep_ms(job->request.clock_ms);
 	sweep->ms_route = tables - start;
@@ -249,7 +240,9 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 		snprintf(stable->transition_why, sizeof(stable->transition_why), "%s",
 			 job->no_transition ? job->no_transition : diag.text);
 	sweep->ms_transition = sweep_ms(job->request.clock_ms) - tables;
-	result->baseline = osr_repair_baseline(job->previous, &result->routing);
+	if (last && stable->kept && !stable->new_baseline)
+		result->baseline =
+			job->previous->baseline ? job->previous->baseline : job->previous;
 	sweep->wall_route = sweep_ms(job->request.wall_ms) - wall;
 	sweep->memory = job->scratch->peak + job->arena->peak;
 	return OSR_OK;

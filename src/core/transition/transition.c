@@ -16,13 +16,11 @@ enum attempt { WITHDRAW_CYCLES, WITHDRAW_CUT, WITHDRAW_ALL, N_ATTEMPTS };
 
 struct transition {
 	const struct osr_fabric *f;
-	struct osr_routing *r;  /* of today, as it was made */
-	struct osr_routing old; /* of before, on f */
-	struct osr_routing now; /* of today, as it would be */
-	const uint32_t *
-		order; /* [n_switches] the old spanning order, where that of today makes a ring with it */
-	struct osr_generation
-		gen[2]; /* old and now; where senders may choose, the SLs of partitions */
+	struct osr_routing *r;        /* of today, as it was made */
+	struct osr_routing old;       /* of before, on f */
+	struct osr_routing now;       /* of today, as it would be */
+	const uint32_t *order;        /* [n_switches] the old spanning order, if both make a ring */
+	struct osr_generation gen[2]; /* old and now, with the SLs that senders may choose */
 	uint32_t modes;
 	bool one_graph; /* any SL is safe in both: one VL stands for all */
 	bool by_turn;   /* any SL is safe in both by lanes by turn */

@@ -373,38 +373,6 @@ static void judge_group(struct auditor *k)
 
 /* ---- all together --------------------------------------------------------------------------- */
 
-static enum osr_status audit_prepare(struct auditor *k, struct osr_arena *scratch,
-				     struct osr_arena *result, struct osr_diag *diag)
-{
-	const struct osr_fabric *fabric = k->w.f;
-	size_t n = fabric->n_switches;
-	enum osr_status st = osr_follow_init(&k->w, scratch, diag);
-
-	if (st)
-		return st;
-	k->list = osr_alloc(result, (size_t)OSR_N_FAULTS * k->max_listed, sizeof(*k->list));
-	k->dist = osr_alloc(scratch, n, sizeof(*k->dist));
-	k->load = osr_calloc(result, fabric->n_channels, sizeof(*k->load));
-	k->hops = osr_alloc(scratch, n, sizeof(*k->hops));
-	k->hosts = osr_alloc(scratch, n, sizeof(*k->hosts));
-	k->counted = osr_alloc(scratch, n, sizeof(*k->counted));
-	if (k->w.gen->groups) {
-		k->seen = osr_calloc(scratch, n, sizeof(*k->seen));
-		k->came = osr_alloc(scratch, n, sizeof(*k->came));
-	}
-	if ((k->r->sl2vl || !k->w.any[0]) && !(k->w.modes & OSR_ONLY_ROUTES)) {
-		k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
-		k->passed = osr_calloc(scratch, k->r->sl2vl ? osr_n_sl2vl(fabric) : fabric->n_ports,
-				       sizeof(*k->passed));
-		k->sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*k->sends));
-		k->replies = osr_alloc(scratch, fabric->n_terminals, sizeof(*k->replies));
-	}
-	/* Of SLs that nobody knows, SL 0 is in use for sure. */
-	k->w.any[0] = k->w.any[0] ? 1 : 0;
-	return osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag) ? OSR_NOMEM
-										 : OSR_OK;
-}
-
 enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_generation *gen,
 			  uint32_t modes, uint32_t max_listed, struct osr_arena *scratch,
 			  struct osr_arena *result, struct osr_audit *audit, struct osr_diag *diag)
@@ -414,11 +382,34 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 			     .r = gen->routing,
 			     .max_listed = max_listed,
 			     .a = audit };
-	enum osr_status st;
+	size_t n = fabric->n_switches;
+	enum osr_status st = osr_follow_init(&k.w, scratch, diag);
 	double sum = 0;
 
 	*audit = (struct osr_audit){ 0 };
-	st = audit_prepare(&k, scratch, result, diag);
+	if (st)
+		return st;
+	k.list = osr_alloc(result, (size_t)OSR_N_FAULTS * max_listed, sizeof(*k.list));
+	k.dist = osr_alloc(scratch, n, sizeof(*k.dist));
+	k.load = osr_calloc(result, fabric->n_channels, sizeof(*k.load));
+	k.hops = osr_alloc(scratch, n, sizeof(*k.hops));
+	k.hosts = osr_alloc(scratch, n, sizeof(*k.hosts));
+	k.counted = osr_alloc(scratch, n, sizeof(*k.counted));
+	if (gen->groups) {
+		k.seen = osr_calloc(scratch, n, sizeof(*k.seen));
+		k.came = osr_alloc(scratch, n, sizeof(*k.came));
+	}
+	if ((k.r->sl2vl || !k.w.any[0]) && !(modes & OSR_ONLY_ROUTES)) {
+		k.mask = osr_alloc(scratch, n, sizeof(*k.mask));
+		k.passed = osr_calloc(scratch, k.r->sl2vl ? osr_n_sl2vl(fabric) : fabric->n_ports,
+				      sizeof(*k.passed));
+		k.sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*k.sends));
+		k.replies = osr_alloc(scratch, fabric->n_terminals, sizeof(*k.replies));
+	}
+	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
+		st = OSR_NOMEM;
+	/* Of SLs that nobody knows, SL 0 is in use for sure. */
+	k.w.any[0] = k.w.any[0] ? 1 : 0;
 	k.root = k.asker = OSR_NONE;
 	/* LIDs switch by switch, for which distances are measured once, and by end port, which asks as one. */
 	for (uint32_t t = 0; !st && t < fabric->n_terminals; t++)
@@ -432,7 +423,7 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 			if (k.mask)
 				audit_follow_sls(&k);
 		}
-	for (uint32_t s = 0; !st && k.mask && s < fabric->n_switches; s++)
+	for (uint32_t s = 0; !st && k.mask && s < n; s++)
 		judge_lanes(&k, s);
 	for (uint32_t t = 0; !st && k.mask && t < fabric->n_terminals; t++)
 		if (fabric->term_weight[t])
@@ -446,12 +437,11 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 	}
 	/* The kinds of faults one after the other, without gaps. */
 	for (unsigned kind = 0; !st && kind < OSR_N_FAULTS; kind++) {
-		uint64_t n =
-			audit->n_faults[kind] < max_listed ? audit->n_faults[kind] : max_listed;
+		uint64_t all = audit->n_faults[kind], listed = all < max_listed ? all : max_listed;
 
 		memmove(k.list + audit->n_listed, k.list + (size_t)kind * max_listed,
-			n * sizeof(*k.list));
-		audit->n_listed += (uint32_t)n;
+			listed * sizeof(*k.list));
+		audit->n_listed += (uint32_t)listed;
 	}
 	audit->fault = k.list;
 	audit->load = k.load;

@@ -63,8 +63,7 @@ struct osr_audit {
 	/* Between hosts, as for the edge forwarding index; all: also in different components. */
 	uint64_t n_host_pairs, n_host_routes; /* all; that arrive */
 	uint64_t n_host_hops; /* channels of all of them, if each were as short as it can be */
-	uint64_t
-		hops[OSR_AUDIT_MAX_HOPS + 1]; /* routes by channels; the last: that many and more */
+	uint64_t hops[OSR_AUDIT_MAX_HOPS + 1]; /* routes by channels; the last: and more */
 
 	uint64_t n_faults[OSR_N_FAULTS];
 	uint32_t n_listed;

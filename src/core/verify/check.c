@@ -531,33 +531,6 @@ static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_are
 
 /* --- the verdict ----------------------------------------------------------------------------- */
 
-/* Links of unknown rate count as the fastest. */
-static void check_sum_loads(struct checker *k)
-{
-	const struct osr_fabric *fabric = k->f;
-	struct osr_verdict *verdict = k->v;
-	uint16_t fastest = 0;
-	double sum = 0;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		if (fabric->chan_rate[c] > fastest)
-			fastest = fabric->chan_rate[c];
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint64_t load =
-			k->port[fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c]].load;
-		uint16_t rate = fabric->chan_rate[c];
-		double scaled = rate ? (double)load * fastest / rate : (double)load;
-
-		sum += (double)load;
-		if (load > verdict->efi)
-			verdict->efi = load;
-		if (scaled > verdict->efi_per_capacity)
-			verdict->efi_per_capacity = scaled;
-	}
-	if (fabric->n_channels)
-		verdict->efi_mean = sum / fabric->n_channels;
-}
-
 /* load: NULL, or [n_channels]. */
 static enum osr_status check_all(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				 struct osr_arena *scratch, struct osr_verdict *verdict,
@@ -573,7 +546,9 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 		.shared = !routing->sl2vl && (!routing->sl || (routing->claims & OSR_CLAIM_ANY_SL)),
 	};
 	enum osr_status st = check_input(&k);
+	uint16_t fastest = 0;
 	unsigned highest;
+	double sum = 0;
 	struct name a;
 
 	*verdict = (struct osr_verdict){ 0 };
@@ -585,7 +560,27 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 		uint64_t work = (uint64_t)fabric->n_dests * fabric->n_switches;
 
 		st = check_trees(&k, osr_threads_parts(scratch, work), scratch);
-		check_sum_loads(&k);
+		for (uint32_t c = 0; c < fabric->n_channels; c++)
+			if (fabric->chan_rate[c] > fastest)
+				fastest = fabric->chan_rate[c];
+		/* Links of unknown rate count as the fastest. */
+		for (uint32_t c = 0; c < fabric->n_channels; c++) {
+			uint32_t port =
+				fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c];
+			uint64_t carried = k.port[port].load;
+			uint16_t rate = fabric->chan_rate[c];
+			double scaled = rate ? (double)carried * fastest / rate : (double)carried;
+
+			sum += (double)carried;
+			if (carried > verdict->efi)
+				verdict->efi = carried;
+			if (scaled > verdict->efi_per_capacity)
+				verdict->efi_per_capacity = scaled;
+			if (load)
+				load[c] = carried;
+		}
+		if (fabric->n_channels)
+			verdict->efi_mean = sum / fabric->n_channels;
 	}
 	/* Where VL = SL and any SL is safe, nothing has been followed: only that the VLs exist is open. */
 	highest = k.sls ? 31 - __builtin_clz(k.sls) : 0;
@@ -601,8 +596,6 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 	verdict->n_vls = k.sls ? __builtin_popcount(k.sls) : routing->n_vls;
 	if (st == OSR_OK)
 		verdict->proven = routing->claims;
-	for (uint32_t c = 0; st == OSR_OK && load && c < fabric->n_channels; c++)
-		load[c] = k.port[fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c]].load;
 	osr_arena_reset(scratch, mark);
 	return st;
 }

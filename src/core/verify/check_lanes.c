@@ -54,37 +54,11 @@ static void add_inject(struct checker *k, uint32_t s, unsigned in, uint32_t out)
 			vl_bit(k->vl_of[(size_t)kind * k->n_pairs + pair]);
 }
 
-/*
- * Lanes by turn map all 16 SLs alike, classes of SLs a few: packets are followed once for each kind, in tables of
- * one byte a pair. Pairs of ports of all switches lie in a row.
- */
-static void find_kinds(struct checker *k, uint8_t lowest[16])
-{
-	const osr_sl2vl_t *table = (const osr_sl2vl_t *)k->r->sl2vl;
-	uint16_t differ[16] = { 0 }; /* bit b of differ[a], b < a: somewhere */
-
-	for (uint32_t pair = 0; pair < k->n_pairs; pair++) {
-		const uint8_t *vl = table[pair];
-
-		/* Most have one VL for all SLs, or are as the last. */
-		if (!memcmp(vl, vl + 1, 15) || (pair && !memcmp(vl, table[pair - 1], 16)))
-			continue;
-		for (unsigned a = 0; a < 16; a++)
-			for (unsigned b = 0; b < a; b++)
-				differ[a] |= (uint16_t)((vl[a] != vl[b]) << b);
-	}
-	for (unsigned sl = 0; sl < 16; sl++) {
-		unsigned same = ~differ[sl] & ((1u << sl) - 1);
-
-		if (!same)
-			lowest[k->n_kinds] = (uint8_t)sl;
-		k->kind_of[sl] = same ? k->kind_of[__builtin_ctz(same)] : (uint8_t)k->n_kinds++;
-	}
-}
-
 static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratch)
 {
 	const struct osr_fabric *fabric = k->f;
+	const osr_sl2vl_t *table = (const osr_sl2vl_t *)k->r->sl2vl;
+	uint16_t differ[16] = { 0 }; /* bit b of differ[a], b < a: somewhere */
 	uint8_t lowest[16], *vl;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
@@ -93,7 +67,27 @@ static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratc
 
 		k->n_pairs = end > k->n_pairs ? end : k->n_pairs;
 	}
-	find_kinds(k, lowest);
+	/*
+	 * Lanes by turn map all 16 SLs alike, classes of SLs a few: packets are followed once for each kind, in tables of
+	 * one byte a pair. Pairs of ports of all switches lie in a row.
+	 */
+	for (uint32_t pair = 0; pair < k->n_pairs; pair++) {
+		const uint8_t *at = table[pair];
+
+		/* Most have one VL for all SLs, or are as the last. */
+		if (!memcmp(at, at + 1, 15) || (pair && !memcmp(at, table[pair - 1], 16)))
+			continue;
+		for (unsigned a = 0; a < 16; a++)
+			for (unsigned b = 0; b < a; b++)
+				differ[a] |= (uint16_t)((at[a] != at[b]) << b);
+	}
+	for (unsigned sl = 0; sl < 16; sl++) {
+		unsigned same = ~differ[sl] & ((1u << sl) - 1);
+
+		if (!same)
+			lowest[k->n_kinds] = (uint8_t)sl;
+		k->kind_of[sl] = same ? k->kind_of[__builtin_ctz(same)] : (uint8_t)k->n_kinds++;
+	}
 	k->vl_of = vl = osr_alloc(scratch, (size_t)k->n_kinds * k->n_pairs, 1);
 	k->inject = osr_calloc(scratch, (size_t)fabric->n_ports * k->n_kinds, sizeof(*k->inject));
 	k->passage = osr_alloc(scratch, fabric->n_ports, sizeof(*k->passage));
@@ -130,33 +124,6 @@ static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratc
 	return OSR_OK;
 }
 
-/*
- * Requests from switch a to switch b use the SLs of all LIDs on b, and the reply may be sent to any
- * LID on a: reply[a * n + b] holds the SLs of everything that b answers to a. `asked`: [n].
- */
-static void fill_reply(struct checker *k, uint16_t *asked)
-{
-	const size_t n = k->f->n_switches;
-
-	for (uint32_t b = 0; b < n; b++) {
-		memset(asked, 0, n * sizeof(*asked));
-		for (uint32_t i = k->dest_row[b]; i < k->dest_row[b + 1]; i++) {
-			const uint8_t *sl = k->r->sl + k->dest[i] * n;
-			const uint8_t *lft = k->r->lft + k->dest[i] * n;
-			const uint16_t *granted =
-				k->r->granted ? k->r->granted + k->dest[i] * n : NULL;
-
-			for (size_t a = 0; a < n; a++)
-				asked[a] |=
-					lft[a] == OSR_NO_PATH || !k->f->sw_sources[a]
-						? 0
-						: 1u << (sl[a] & 15) | (granted ? granted[a] : 0);
-		}
-		for (size_t a = 0; a < n; a++)
-			k->reply[a * n + b] = asked[a];
-	}
-}
-
 enum osr_status osr__check_prepare_lanes(struct checker *k, struct osr_arena *scratch)
 {
 	const struct osr_fabric *fabric = k->f;
@@ -187,8 +154,25 @@ enum osr_status osr__check_prepare_lanes(struct checker *k, struct osr_arena *sc
 			k->rank[(size_t)c * routing->n_vls + vl] =
 				routing->rank[(size_t)vl * fabric->n_channels + c];
 	}
-	if (reply)
-		fill_reply(k, asked);
+	/*
+	 * Requests from switch a to switch b use the SLs of all LIDs on b, and the reply may be sent to any LID on a:
+	 * reply[a * n + b] holds the SLs of everything that b answers to a.
+	 */
+	for (uint32_t b = 0; reply && b < n; b++) {
+		memset(asked, 0, n * sizeof(*asked));
+		for (uint32_t i = k->dest_row[b]; i < k->dest_row[b + 1]; i++) {
+			const uint8_t *sl = routing->sl + k->dest[i] * n;
+			const uint8_t *lft = routing->lft + k->dest[i] * n;
+			const uint16_t *granted =
+				routing->granted ? routing->granted + k->dest[i] * n : NULL;
+
+			for (size_t a = 0; a < n; a++)
+				if (lft[a] != OSR_NO_PATH && fabric->sw_sources[a])
+					asked[a] |= 1u << (sl[a] & 15) | (granted ? granted[a] : 0);
+		}
+		for (size_t a = 0; a < n; a++)
+			k->reply[a * n + b] = asked[a];
+	}
 	return routing->sl2vl ? prepare_sl2vl(k, scratch) : OSR_OK;
 }
 
@@ -417,33 +401,12 @@ static void mcast_vls(const struct checker *k, uint32_t c, uint16_t vls[16])
 				table_of(k, s, fabric->chan_port[o], fabric->chan_port[c])[sl]);
 }
 
-/* A switch copies a packet to all tree links but the one it came by, and each copy waits for its channel. */
-static enum osr_status check_mcast_turn(struct checker *k, uint32_t in, const uint16_t vls[16],
-					uint32_t out)
-{
-	const struct osr_fabric *fabric = k->f;
-	const uint32_t *rank = k->r->rank;
-	const uint8_t *table = NULL;
-
-	if (mcast_by_tables(k))
-		table = table_of(k, fabric->chan_src[out], fabric->chan_port[fabric->chan_rev[in]],
-				 fabric->chan_port[out]);
-	for (unsigned sl = 0; sl < 16; sl++)
-		for (unsigned left = vls[sl]; left; left &= left - 1) {
-			unsigned vl = __builtin_ctz(left), to = table ? table[sl] : vl;
-
-			if (rank_key(rank[(size_t)vl * fabric->n_channels + in]) >=
-			    rank_key(rank[(size_t)to * fabric->n_channels + out]))
-				return osr__check_fail_rank(k, OSR_NONE, in, vl, out, to);
-		}
-	return OSR_OK;
-}
-
 enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 {
 	const struct osr_fabric *fabric = k->f;
 	uint32_t *root = osr_alloc(scratch, fabric->n_switches, sizeof(*root));
 	uint32_t *host = osr_alloc(scratch, fabric->n_switches, sizeof(*host));
+	const uint32_t *rank = k->r->rank;
 	bool by_tables = mcast_by_tables(k);
 	enum osr_status st;
 	uint16_t vls[16];
@@ -478,15 +441,32 @@ enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 					k->r->n_vls);
 		}
 	}
-	for (uint32_t in = 0; in < fabric->n_channels && !st; in++) {
-		uint32_t s = fabric->chan_dst[in], end = fabric->chan_row[s + 1];
+	/* A switch copies a packet to all tree links but the one it came by, and each copy waits for its channel. */
+	for (uint32_t in = 0; in < fabric->n_channels; in++) {
+		uint32_t s = fabric->chan_dst[in];
 
 		if (!in_forest(k, in))
 			continue;
 		mcast_vls(k, in, vls);
-		for (uint32_t out = fabric->chan_row[s]; out < end && !st; out++)
-			if (out != fabric->chan_rev[in] && in_forest(k, out))
-				st = check_mcast_turn(k, in, vls, out);
+		for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1]; out++) {
+			const uint8_t *table =
+				by_tables ? table_of(k, s, fabric->chan_port[fabric->chan_rev[in]],
+						     fabric->chan_port[out])
+					  : NULL;
+
+			if (out == fabric->chan_rev[in] || !in_forest(k, out))
+				continue;
+			for (unsigned sl = 0; sl < 16; sl++)
+				for (unsigned left = vls[sl]; left; left &= left - 1) {
+					unsigned vl = __builtin_ctz(left),
+						 to = table ? table[sl] : vl;
+
+					if (rank_key(rank[(size_t)vl * fabric->n_channels + in]) >=
+					    rank_key(rank[(size_t)to * fabric->n_channels + out]))
+						return osr__check_fail_rank(k, OSR_NONE, in, vl,
+									    out, to);
+				}
+		}
 	}
-	return st;
+	return OSR_OK;
 }

@@ -45,10 +45,9 @@ struct run {
 	const uint8_t *fold; /* VL of an SL, if one table serves all */
 	/* Classes of packets: an SL each, a bit each; where one table serves all there is one, of all SLs. */
 	uint16_t classes;
-	uint32_t n_classes; /* 1 or 16 */
-	uint16_t (
-		*entry)[16]; /* [n_ports] VLs of what end ports send out of a port, if VLs change */
-	uint16_t *vls[2];    /* [n_switches * n_classes] VLs of each class on out[g][s] */
+	uint32_t n_classes;    /* 1 or 16 */
+	uint16_t (*entry)[16]; /* [n_ports] VLs of what end ports send out of it, if VLs change */
+	uint16_t *vls[2];      /* [n_switches * n_classes] VLs of each class on out[g][s] */
 
 	uint16_t lid; /* whose packets are followed */
 	bool circles; /* entries of some LID lead around, and no loop has been looked for since */

@@ -134,26 +134,6 @@ static bool has_multicast(const struct osr_generation *gen)
 	return gen->groups || gen->routing->mcast_parent;
 }
 
-/*
- * Path records give SLs, but not to us: what holds on any SL holds on theirs, and what fails on all
- * of them fails, if they make no difference.
- */
-static void ask_unknown_sls(struct verifier *k)
-{
-	const uint32_t all = OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
-	const struct osr_generation *gen = k->ask->gen;
-	const osr_sl2vl_t *sl2vl = (const osr_sl2vl_t *)gen->routing->sl2vl;
-	uint32_t alike = sl2vl ? CHAIN : 0;
-
-	for (size_t i = 0; alike && i < osr_n_sl2vl(k->ask->f); i++)
-		if (memcmp(sl2vl[i], sl2vl[i] + 1, 15) != 0)
-			alike = 0;
-	ask_search(k, gen, all, CHAIN | BIT(ANY_SL), 0);
-	ask_search(k, gen, OSR_CLAIM_ANY_SL, BIT(ONE_WAY) | BIT(ANY_SL), BIT(ANY_SL) | alike);
-	ask_search(k, gen, all, 0, alike);
-	settle(k, CHAIN, OSR_UNKNOWN, NULL, "no path SLs are given");
-}
-
 /* ---- all together --------------------------------------------------------------------------- */
 
 /* The checker has walked the same tables: no entry of theirs loses packets. */
@@ -191,7 +171,7 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 			   struct osr_diag *diag)
 {
 	const uint32_t all = (1u << OSR_N_QUESTIONS) - 1,
-		       chain = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST;
+		       chain = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST, any = OSR_CLAIM_ANY_SL;
 	struct verifier k = { .ask = ask,
 			      .open = ask->questions ? ask->questions : all,
 			      .scratch = scratch,
@@ -201,8 +181,9 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 	const struct osr_generation *gen = ask->gen;
 	struct osr_generation on_sl0 = *gen;
 	struct osr_paths paths = { .n_rows = 1 };
+	const osr_sl2vl_t *sl2vl = (const osr_sl2vl_t *)gen->routing->sl2vl;
+	uint32_t absent, alike = sl2vl ? CHAIN : 0;
 	struct osr_arena_mark mark;
-	uint32_t absent;
 
 	*found = (struct osr_findings){ .applies = all };
 	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
@@ -219,7 +200,17 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 	 * still has it says what it is made of.
 	 */
 	if (gen->sls_unknown) {
-		ask_unknown_sls(&k);
+		/*
+		 * Path records give SLs, but not to us: what holds on any SL holds on theirs, and what fails on all of
+		 * them fails, if they make no difference.
+		 */
+		for (size_t i = 0; alike && i < osr_n_sl2vl(ask->f); i++)
+			if (memcmp(sl2vl[i], sl2vl[i] + 1, 15) != 0)
+				alike = 0;
+		ask_search(&k, gen, any | OSR_CLAIM_MULTICAST, CHAIN | BIT(ANY_SL), 0);
+		ask_search(&k, gen, any, BIT(ONE_WAY) | BIT(ANY_SL), BIT(ANY_SL) | alike);
+		ask_search(&k, gen, any | OSR_CLAIM_MULTICAST, 0, alike);
+		settle(&k, CHAIN, OSR_UNKNOWN, NULL, "no path SLs are given");
 	} else {
 		ask_search(&k, gen, chain, CHAIN, 0);
 		ask_search(&k, gen, 0, BIT(ONE_WAY), CHAIN);
@@ -229,7 +220,7 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 		ask_search(&k, gen, chain, 0, BIT(REPLIES));
 	}
 	/* Where VL = SL, all SLs have the same dependencies: what one of them shows holds for SL 0. */
-	ask_search(&k, gen, OSR_CLAIM_ANY_SL, BIT(ANY_SL) | BIT(SL0),
+	ask_search(&k, gen, any, BIT(ANY_SL) | BIT(SL0),
 		   BIT(ANY_SL) | (gen->routing->sl2vl ? 0 : BIT(SL0)));
 	/* The same tables, with everything on SL 0. */
 	mark = osr_arena_mark(scratch);

@@ -62,8 +62,7 @@ struct osr_answered {
 
 struct osr_findings {
 	struct osr_answered on[OSR_N_QUESTIONS];
-	uint32_t
-		applies; /* questions that these tables can answer: multicast only if there is some */
+	uint32_t applies; /* questions that there are tables for: multicast only if there is some */
 	struct osr_audit audit;
 };
 
