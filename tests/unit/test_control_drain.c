@@ -6,11 +6,21 @@
 
 static const struct osr_hold_down defaults = { .after = 2, .within = 600, .calm = 300 };
 
+static struct osr_arena arena, scratch;
+static struct osr_fabric f;
+
+static int tear_down(void **state)
+{
+	osr_arena_free(&arena);
+	osr_arena_free(&scratch);
+	return 0;
+}
+
 /* As long as a node description may be, with a word of our own in it. */
 #define LEAF "MF0;rack port 3 - the leaf in the lower row:MCS7520/L01/U1......"
 
 /* Two leaves with a host each, two spines; leaf-1 has one cable more, to leaf-2 with a host. */
-static void make_fabric_without(struct osr_arena *arena, struct osr_fabric *f, unsigned dead)
+static void make_fabric_without(unsigned dead)
 {
 	static const char *const names[] = { LEAF, "leaf-1", "spine-0", "spine-1", "leaf-2" };
 	struct osr_builder *b = osr_builder_new();
@@ -36,7 +46,7 @@ static void make_fabric_without(struct osr_arena *arena, struct osr_fabric *f, u
 		osr_builder_terminal(b, &host);
 		host.lid++;
 	}
-	assert_int_equal(osr_builder_build(b, arena, f, NULL), OSR_OK);
+	assert_int_equal(osr_builder_build(b, &arena, &f, NULL), OSR_OK);
 	osr_builder_free(b);
 }
 
@@ -55,24 +65,20 @@ static void say(void *ctx, enum osr_drain_news news, const char *name, const cha
 	snprintf(said.cut, sizeof(said.cut), "%s", cut);
 }
 
-static enum osr_status see(struct osr_drains *d, const struct osr_fabric *f, double now,
-			   struct osr_arena *scratch)
+static enum osr_status see(struct osr_drains *d, const struct osr_fabric *seen, double now)
 {
+	const struct osr_drains_look look = { seen, 0x103, now, say, NULL };
+
 	said.n = 0;
-	return osr_drains_watch(d, &(struct osr_drains_look){ f, 0x103, now, say, NULL }, scratch);
+	return osr_drains_watch(d, &look, &scratch);
 }
 
-static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
-{
-	make_fabric_without(arena, f, 4);
-}
-
-static void refused(struct osr_drains *d, const struct osr_fabric *f, const char *what,
+static void refused(struct osr_drains *d, const struct osr_fabric *known, const char *what,
 		    const char *because)
 {
 	struct osr_diag diag = { "" };
 
-	assert_int_not_equal(osr_drains_add(d, f, what, &diag), OSR_OK);
+	assert_int_not_equal(osr_drains_add(d, known, what, &diag), OSR_OK);
 	if (!strstr(diag.text, because))
 		fail_msg("%s: %s", what, diag.text);
 }
@@ -80,15 +86,12 @@ static void refused(struct osr_drains *d, const struct osr_fabric *f, const char
 static void test_asked(void **state)
 {
 	struct osr_drains *d = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
-	struct osr_arena arena = { 0 };
-	struct osr_arena scratch = { 0 };
 	struct osr_drains_state now;
-	struct osr_fabric f;
 	char *text, *copy;
 
-	make_fabric(&arena, &f);
+	make_fabric_without(4);
 	refused(d, NULL, "spine-0", "no fabric");
-	assert_int_equal(see(d, &f, 0, &scratch), OSR_OK);
+	assert_int_equal(see(d, &f, 0), OSR_OK);
 	refused(d, &f, LEAF, "cut off");
 	refused(d, &f, "leaf-1:5", "cut off");
 	refused(d, &f, "leaf-1:1", "cut off");
@@ -100,7 +103,7 @@ static void test_asked(void **state)
 	assert_int_equal(osr_drains_add(d, &f, "0x0000000000000001:3", NULL), OSR_OK);
 	refused(d, &f, LEAF ":3", "already");
 	refused(d, &f, LEAF ":4", "asked for before it 1 end ports would be cut off");
-	assert_int_equal(see(d, &f, 1, &scratch), OSR_OK);
+	assert_int_equal(see(d, &f, 1), OSR_OK);
 	assert_int_equal(osr_drains_n_out(d), 2);
 	assert_true(osr_drains_out(d, 1, 3) && osr_drains_out(d, 3, 0) && !osr_drains_out(d, 3, 1));
 	text = osr_drains_save(d);
@@ -124,33 +127,31 @@ static void test_asked(void **state)
 	assert_int_equal(now.n_drained + now.n_held, 0);
 
 	/* The other cable of the leaf dies: without either part its host would be cut off. */
-	make_fabric_without(&arena, &f, 1);
-	assert_int_equal(see(d, &f, 2, &scratch), OSR_OK);
+	make_fabric_without(1);
+	assert_int_equal(see(d, &f, 2), OSR_OK);
 	assert_int_equal(osr_drains_n_out(d), 0);
 	assert_true(said.n == 2 && said.news == OSR_DRAIN_KEPT);
 	assert_string_equal(said.name, "switch spine-0");
 	assert_string_equal(said.cut, LEAF);
 	/* Said once; and as it was when the cable is back. */
-	assert_int_equal(see(d, &f, 3, &scratch), OSR_OK);
+	assert_int_equal(see(d, &f, 3), OSR_OK);
 	assert_int_equal(said.n, 0);
-	make_fabric(&arena, &f);
-	assert_int_equal(see(d, &f, 4, &scratch), OSR_OK);
+	make_fabric_without(4);
+	assert_int_equal(see(d, &f, 4), OSR_OK);
 	assert_int_equal(osr_drains_n_out(d), 2);
 	free(text);
 	free(copy);
 	osr_drains_free(d);
 	osr_drains_free(again);
-	osr_arena_free(&arena);
-	osr_arena_free(&scratch);
 }
 
 /* A sweep in which two switches of such names have a cable, or have none. */
 static void watch(struct osr_drains *d, const char *name, const char *far, bool there, double now)
 {
 	size_t left = fail_at;
-	struct osr_arena arena = { 0 }, scratch = { 0 };
+	struct osr_arena mine = { 0 };
 	struct osr_builder *b;
-	struct osr_fabric f;
+	struct osr_fabric two;
 
 	fail_at = 0; /* not of the fabric */
 	b = osr_builder_new();
@@ -159,12 +160,11 @@ static void watch(struct osr_drains *d, const char *name, const char *far, bool 
 	if (there)
 		osr_builder_link(
 			b, &(struct osr_link_in){ .sw_a = 0, .sw_b = 1, .port_a = 3, .port_b = 4 });
-	assert_int_equal(osr_builder_build(b, &arena, &f, NULL), OSR_OK);
+	assert_int_equal(osr_builder_build(b, &mine, &two, NULL), OSR_OK);
 	fail_at = left;
-	see(d, &f, now, &scratch);
+	see(d, &two, now);
 	osr_builder_free(b);
-	osr_arena_free(&arena);
-	osr_arena_free(&scratch);
+	osr_arena_free(&mine);
 }
 
 /* Is it in the tables? */
@@ -261,9 +261,9 @@ static void test_odd_names(void **state)
 }
 
 /* A drained switch and a link that is held down. */
-static bool fill(struct osr_drains *d, const struct osr_fabric *f, struct osr_diag *diag)
+static bool fill(struct osr_drains *d, struct osr_diag *diag)
 {
-	bool drained = osr_drains_add(d, f, "spine-0", diag) == OSR_OK;
+	bool drained = osr_drains_add(d, &f, "spine-0", diag) == OSR_OK;
 
 	for (unsigned i = 0; i < 5; i++)
 		watch(d, "a", "b", i % 2 == 0, i);
@@ -271,7 +271,7 @@ static bool fill(struct osr_drains *d, const struct osr_fabric *f, struct osr_di
 }
 
 /* All of it with one allocation failing, but for jansson's reader, which does not look at all of its own. */
-static void live(const struct osr_fabric *f, const char *text)
+static void live(const char *text)
 {
 	struct osr_drains *d = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
 	struct osr_diag diag = { "" };
@@ -279,7 +279,7 @@ static void live(const struct osr_fabric *f, const char *text)
 	json_t *list;
 
 	if (d && again) {
-		bool drained = fill(d, f, &diag);
+		bool drained = fill(d, &diag);
 		size_t left = fail_at;
 
 		assert_true(drained || diag.text[0]);
@@ -300,19 +300,17 @@ static void live(const struct osr_fabric *f, const char *text)
 static void test_memory(void **state)
 {
 	struct osr_drains *d = osr_drains_new(&defaults);
-	struct osr_arena arena = { 0 };
-	struct osr_fabric f;
 	char *text, *saved;
 	size_t n_live = 0, n_saved = 0;
 
 	json_set_alloc_funcs(malloc, free);
-	make_fabric(&arena, &f);
-	assert_true(fill(d, &f, NULL));
+	make_fabric_without(4);
+	assert_true(fill(d, NULL));
 	text = osr_drains_save(d);
 	assert_non_null(text);
 	do {
 		fail_at = ++n_live;
-		live(&f, text);
+		live(text);
 	} while (!fail_at);
 	do {
 		fail_at = ++n_saved;
@@ -325,7 +323,6 @@ static void test_memory(void **state)
 	assert_true(n_live > 20 && n_saved > 20);
 	free(text);
 	osr_drains_free(d);
-	osr_arena_free(&arena);
 }
 
-TEST_PROGRAM(test_asked, test_flaps, test_restart, test_odd_names, test_memory)
+TEST_PROGRAM_THEN(tear_down, test_asked, test_flaps, test_restart, test_odd_names, test_memory)

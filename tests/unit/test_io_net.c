@@ -212,14 +212,13 @@ static void test_dumps(void **state)
 
 static void test_default_vl(void **state)
 {
-	assert_int_equal(osr_osmdump_default_vl(0, 15), 0);
-	assert_int_equal(osr_osmdump_default_vl(14, 15), 14);
-	assert_int_equal(osr_osmdump_default_vl(15, 15), 7);
-	assert_int_equal(osr_osmdump_default_vl(9, 8), 1);
-	assert_int_equal(osr_osmdump_default_vl(15, 8), 7);
-	assert_int_equal(osr_osmdump_default_vl(7, 4), 3);
-	assert_int_equal(osr_osmdump_default_vl(7, 2), 1);
-	assert_int_equal(osr_osmdump_default_vl(7, 1), 0);
+	static const unsigned rows[][3] = { { 0, 15, 0 }, { 14, 15, 14 }, { 15, 15, 7 },
+					    { 9, 8, 1 },  { 15, 8, 7 },   { 7, 4, 3 },
+					    { 7, 2, 1 },  { 7, 1, 0 } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_int_equal(osr_osmdump_default_vl((uint8_t)rows[i][0], (uint8_t)rows[i][1]),
+				 rows[i][2]);
 }
 
 /*
@@ -372,7 +371,7 @@ static void test_ibsim(void **state)
 	osr_net_free(&net);
 }
 
-#define TWO "Switch 4 \"a\"\n[1] \"b\"[2]\n\nSwitch 4 \"b\"\n[2] \"a\"[1]\n"
+#define SWITCH_A "Switch 4 \"a\"\n"
 
 static void test_refusals(void **state)
 {
@@ -386,30 +385,24 @@ static void test_refusals(void **state)
 	refused("Switch 4 \"\"\n", "t:1: a node id has 1 to 64 characters");
 	refused("Switch 4 \"0123456789012345678901234567890123456789012345678901234567890123x\"\n",
 		"t:1: a node id has 1 to 64 characters");
-	refused("Switch 4 \"a\"\n\nCa 1 \"a\"\n",
-		"t:3: node \"a\" was already described in line 1");
+	refused(SWITCH_A "\nCa 1 \"a\"\n", "t:3: node \"a\" was already described in line 1");
 	refused("[1] \"a\"[1]\n", "t:1: a port outside of the block of a Switch, Ca or Rt");
-	refused("Switch 4 \"a\"\n\n[1] \"a\"[1]\n",
+	refused(SWITCH_A "\n[1] \"a\"[1]\n",
 		"t:3: a port outside of the block of a Switch, Ca or Rt");
-	refused("Switch 4 \"a\"\n[5] \"a\"[1]\n", "t:2: port 5 of \"a\": it has ports 1 to 4");
-	refused("Switch 4 \"a\"\n[0] \"a\"[1]\n", "t:2: port 0 of \"a\": it has ports 1 to 4");
-	refused("Switch 4 \"a\"\n[x] \"a\"[1]\n", "t:2: expected a port number, as in [7]");
-	refused("Switch 4 \"a\"\n[1](zz) \"a\"[1]\n", "t:2: expected a port GUID in parentheses");
-	refused("Switch 4 \"a\"\n[1](10000000000000000) \"a\"[1]\n",
+	refused(SWITCH_A "[5] \"a\"[1]\n", "t:2: port 5 of \"a\": it has ports 1 to 4");
+	refused(SWITCH_A "[0] \"a\"[1]\n", "t:2: port 0 of \"a\": it has ports 1 to 4");
+	refused(SWITCH_A "[x] \"a\"[1]\n", "t:2: expected a port number, as in [7]");
+	refused(SWITCH_A "[1](zz) \"a\"[1]\n", "t:2: expected a port GUID in parentheses");
+	refused(SWITCH_A "[1](10000000000000000) \"a\"[1]\n",
 		"t:2: expected a port GUID in parentheses");
-	refused("Switch 4 \"a\"\n[1] a[1]\n",
-		"t:2: expected the id of the far end in double quotes");
-	refused("Switch 4 \"a\"\n[1] \"a\"[\n",
-		"t:2: expected the port number of the far end, as in [7]");
-	refused("Switch 4 \"a\"\n[1] \"a\"[0]\n",
-		"t:2: port 0 at the far end: 1 to 254 are possible");
-	refused("Switch 4 \"a\"\n[1] \"a\"[900]\n",
-		"t:2: port 900 at the far end: 1 to 254 are possible");
-	refused("Switch 4 \"a\"\n[1] \"\"[1]\n", "t:2: the far end of port 1 has an empty node id");
-	refused("Switch 4 \"a\"\n[1] \"a\"[2](\n",
-		"t:2: expected the far end's port GUID in parentheses");
-	refused("Switch 4 \"a\"\n[1] \"a\"[2] s=q\n", "t:2: expected a number after \"s=\"");
-	refused("Switch 4 \"a\"\n[1] \"a\"[2]\n[1] \"a\"[2]\n",
+	refused(SWITCH_A "[1] a[1]\n", "t:2: expected the id of the far end in double quotes");
+	refused(SWITCH_A "[1] \"a\"[\n", "t:2: expected the port number of the far end, as in [7]");
+	refused(SWITCH_A "[1] \"a\"[0]\n", "t:2: port 0 at the far end: 1 to 254 are possible");
+	refused(SWITCH_A "[1] \"a\"[900]\n", "t:2: port 900 at the far end: 1 to 254 are possible");
+	refused(SWITCH_A "[1] \"\"[1]\n", "t:2: the far end of port 1 has an empty node id");
+	refused(SWITCH_A "[1] \"a\"[2](\n", "t:2: expected the far end's port GUID in parentheses");
+	refused(SWITCH_A "[1] \"a\"[2] s=q\n", "t:2: expected a number after \"s=\"");
+	refused(SWITCH_A "[1] \"a\"[2]\n[1] \"a\"[2]\n",
 		"t:3: port 1 of \"a\" was already described in line 2");
 	refused("Switch 4 \"a\" # \"a\" base port 0 lid 49152 lmc 0\n",
 		"t:1: a LID is a number up to 49151");
@@ -423,24 +416,20 @@ static void test_refusals(void **state)
 	refused("include \"other\"\n", "t:1: \"include\" is not supported: a fabric is one file");
 	refused("do Link \"a\"\n", "t:1: \"do\" is not supported: a fabric is one file");
 	refused("@[1] \"x\"\n", "t:1: aliases (@) are not supported: name nodes by their ids");
-	refused("Switch 4 \"a\"\n\x01\x02\n", "t:2: byte 0x01: this is not a text file");
+	refused(SWITCH_A "\x01\x02\n", "t:2: byte 0x01: this is not a text file");
 	refused("switchguid=7\nSwitch 4 \"a\"\n\nswitchguid=7\nSwitch 4 \"b\"\n",
 		"t:5: \"b\" has the GUID 0x0000000000000007 of \"a\" in line 2");
-}
-
-static void test_cable_refusals(void **state)
-{
-	refused("Switch 4 \"a\"\n[1] \"b\"[2]\n",
+	refused(SWITCH_A "[1] \"b\"[2]\n",
 		"t:2: the cable goes to \"b\", which the file does not describe (is it cut off?)");
-	refused("Switch 4 \"a\"\n[1] \"b\"[2]\n\nSwitch 4 \"b\"\n",
+	refused(SWITCH_A "[1] \"b\"[2]\n\nSwitch 4 \"b\"\n",
 		"t:2: the cable goes to \"b\"[2], but the block of \"b\" in line 4 does not "
 		"mention that port (is the file cut off?)");
-	refused("Switch 4 \"a\"\n[1] \"b\"[7]\n\nSwitch 4 \"b\"\n",
+	refused(SWITCH_A "[1] \"b\"[7]\n\nSwitch 4 \"b\"\n",
 		"t:2: the cable goes to port 7 of \"b\", which has 4 ports");
-	refused("Switch 4 \"a\"\n[1] \"b\"[2]\n\nSwitch 4 \"b\"\n[2] \"a\"[3]\n",
+	refused(SWITCH_A "[1] \"b\"[2]\n\nSwitch 4 \"b\"\n[2] \"a\"[3]\n",
 		"t:2: the cable goes to \"b\"[2], but line 5 says that \"a\"[3] is at its other "
 		"end");
-	refused("Switch 4 \"a\"\n[1] \"b\"[2]\n[3] \"b\"[2]\n\nSwitch 4 \"b\"\n[2] \"a\"[1]\n",
+	refused(SWITCH_A "[1] \"b\"[2]\n[3] \"b\"[2]\n\nSwitch 4 \"b\"\n[2] \"a\"[1]\n",
 		"t:3: the cable goes to \"b\"[2], but line 6 says that \"a\"[1] is at its other "
 		"end");
 }
@@ -489,5 +478,5 @@ static void test_missing_file(void **state)
 }
 
 TEST_PROGRAM(test_lids, test_lids_run_out, test_fabric, test_odd_cables, test_misuse, test_dumps,
-	     test_default_vl, test_ibnetdiscover, test_ibsim, test_refusals, test_cable_refusals,
-	     test_speeds, test_missing_file)
+	     test_default_vl, test_ibnetdiscover, test_ibsim, test_refusals, test_speeds,
+	     test_missing_file)

@@ -19,13 +19,31 @@ osm_log_level_t osr__log_details(const struct plugin *p)
 	return OSM_LOG_INFO;
 }
 
+/* A plugin in a subnet manager; its first sweep; a port of a switch. */
+static struct osm_opensm osm;
+static struct plugin plugin;
+static struct osm_routing_engine re;
+static struct engine_ctx ctx;
+static struct sweep_slot *const slot = &ctx.slot[0];
+static osm_node_t node;
+static osm_physp_t port;
+
+static void begin(void)
+{
+	memset(&osm, 0, sizeof(osm));
+	re = (struct osm_routing_engine){ .context = &ctx };
+	plugin = (struct plugin){ .osm = &osm };
+	ctx = (struct engine_ctx){ .plugin = &plugin, .re = &re, .current = slot };
+	node = (osm_node_t){ .node_info.node_type = IB_NODE_TYPE_SWITCH };
+	port = (osm_physp_t){ .port_num = 1, .p_node = &node };
+}
+
 /* The type's own option before the general one, before OpenSM's default. */
 static void test_options(void **state)
 {
 	static char general[] = "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15";
 	static char own[] = "15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0";
 	static char low[] = "0:4,1:0,2:64,17:1", high[] = "3:1,4:0";
-	struct osm_opensm *osm = calloc(1, sizeof(*osm));
 	struct snapshot snap = { .vlarb_low = { 64, 2, 4, 0 }, .vlarb_high = { 64, 0, 1, 2 } };
 	static const uint16_t weighted[] = {
 		1 << 0 | 1 << 2 | 1 << 3, /* VL 17 is VL 2 */
@@ -35,65 +53,64 @@ static void test_options(void **state)
 	};
 	struct qos_tables tables;
 
-	osm->subn.opt.qos_options.vlarb_low = low;
-	osm->subn.opt.qos_options.vlarb_high = high;
-	osr__qos_tables(osm, &snap, &tables);
+	begin();
+	osm.subn.opt.qos_options.vlarb_low = low;
+	osm.subn.opt.qos_options.vlarb_high = high;
+	osr__qos_tables(&osm, &snap, &tables);
 	for (unsigned type = 0; type < QOS_N_TYPES; type++) {
 		for (uint8_t sl = 0; sl < 15; sl++)
 			assert_int_equal(tables.sl2vl[type][sl], sl);
 		assert_int_equal(tables.weighted[type], weighted[type]);
 	}
-	osm->subn.opt.qos_options.sl2vl = own;
-	osm->subn.opt.qos_swe_options.sl2vl = general;
-	osr__qos_tables(osm, &snap, &tables);
+	osm.subn.opt.qos_options.sl2vl = own;
+	osm.subn.opt.qos_swe_options.sl2vl = general;
+	osr__qos_tables(&osm, &snap, &tables);
 	for (uint8_t sl = 0; sl < 16; sl++) {
 		assert_int_equal(tables.sl2vl[QOS_CA][sl], 15 - sl);
 		assert_int_equal(tables.sl2vl[QOS_SW0][sl], 15 - sl);
 		assert_int_equal(tables.sl2vl[QOS_RTR][sl], 15 - sl);
 		assert_int_equal(tables.sl2vl[QOS_SWE][sl], sl);
 	}
-	free(osm);
 }
 
 /* A table of more than 32 entries: OpenSM sends 32, and what is left of the capability after them. */
 static void test_large_table(void **state)
 {
-	struct osm_opensm *osm = calloc(1, sizeof(*osm));
 	char text[512] = "", none[] = "14:0";
 
+	begin();
 	/* Entry i is VL i / 5. */
 	for (unsigned i = 0; i < 64; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%u:1,", i / 5);
-	osm->subn.opt.qos_options.vlarb_low = text;
-	osm->subn.opt.qos_options.vlarb_high = none;
+	osm.subn.opt.qos_options.vlarb_low = text;
+	osm.subn.opt.qos_options.vlarb_high = none;
 	for (unsigned cap = 1; cap <= 64; cap++) {
 		unsigned sent = cap <= 32 ? cap : 32 + cap % 32;
 		struct snapshot snap = { .vlarb_low = { (uint8_t)cap, 1, 1, 1 } };
 		struct qos_tables tables;
 
-		osr__qos_tables(osm, &snap, &tables);
+		osr__qos_tables(&osm, &snap, &tables);
 		assert_int_equal(tables.weighted[QOS_CA], (2u << ((sent - 1) / 5)) - 1);
 		assert_int_equal(tables.weighted[QOS_SW0], 1);
 	}
-	free(osm);
 }
 
 /* The SL of the tables for each pair, the caller's where any is right or a LID is unknown. */
 static void test_path_sl(void **state)
 {
-	struct engine_ctx *ctx = calloc(1, sizeof(*ctx));
-	struct sweep_slot *slot = &ctx->slot[0];
 	struct osr_arena arena = { 0 };
 	struct test_fabric t;
 	const struct osr_fabric *f = &slot->result.fabric;
 	const struct osr_routing *r = &slot->result.routing;
 
+	begin();
 	test_fabric_named(&t, 8); /* three components */
 	slot->result.fabric = t.f;
 	table_make(TABLE_UPDOWN_SL, &t.f, &arena, 3, &slot->result.routing);
 	assert_true(r->n_vls > 1);
-	assert_int_equal(osr__path_sl(ctx, 9, cl_hton16(1), cl_hton16(1)), 9);
-	ctx->current = slot;
+	ctx.current = NULL;
+	assert_int_equal(osr__path_sl(&ctx, 9, cl_hton16(1), cl_hton16(1)), 9);
+	ctx.current = slot;
 	for (uint32_t a = 0; a < f->n_dests; a++)
 		for (uint32_t b = 0; b < f->n_dests; b++) {
 			uint32_t s = f->dest_switch[a];
@@ -102,36 +119,29 @@ static void test_path_sl(void **state)
 			uint8_t sl = r->lft[at] == OSR_NO_PATH ? 9 : r->sl[at];
 
 			slot->verdict.proven = OSR_CLAIM_DEADLOCK_FREE;
-			assert_int_equal(osr__path_sl(ctx, 9, from, to), sl);
+			assert_int_equal(osr__path_sl(&ctx, 9, from, to), sl);
 			slot->verdict.proven |= OSR_CLAIM_ANY_SL;
-			assert_int_equal(osr__path_sl(ctx, 9, from, to), 9);
+			assert_int_equal(osr__path_sl(&ctx, 9, from, to), 9);
 		}
 	slot->verdict.proven = 0;
 	for (uint32_t lid = f->max_lid + 1; lid < 0xc000; lid += 1 + lid / 7) {
 		ib_net16_t known = cl_hton16(f->dest_lid[0]), other = cl_hton16((uint16_t)lid);
 
-		assert_int_equal(osr__path_sl(ctx, 9, known, other), 9);
-		assert_int_equal(osr__path_sl(ctx, 9, other, known), 9);
+		assert_int_equal(osr__path_sl(&ctx, 9, known, other), 9);
+		assert_int_equal(osr__path_sl(&ctx, 9, other, known), 9);
 	}
 	test_fabric_free(&t);
 	osr_arena_free(&arena);
-	free(ctx);
 }
 
 /* Random blocks: every VL in use that fits gets a weight, and none that had one loses it. */
 static void test_vlarb(void **state)
 {
-	struct engine_ctx *ctx = calloc(1, sizeof(*ctx));
-	struct osm_routing_engine re = { 0 };
-	static osm_subn_opt_t opt;
-	osm_node_t node = { 0 };
-	osm_physp_t port = { .port_num = 1, .p_node = &node };
 	uint64_t seed = 4;
 
-	node.node_info.node_type = IB_NODE_TYPE_SWITCH;
-	osr__qos_install(&re, &opt);
+	begin();
+	osr__qos_install(&re, &osm.subn.opt);
 	assert_non_null(re.update_sl2vl);
-	ctx->current = &ctx->slot[0];
 	for (unsigned i = 0; i < 3000; i++) {
 		unsigned n = 1 + test_random(&seed) % 32, n_distinct;
 		uint16_t had = 0, has = 0, used = test_random(&seed) & 0x7fff;
@@ -143,12 +153,12 @@ static void test_vlarb(void **state)
 			had |= (uint16_t)(!!block.vl_entry[k].weight << block.vl_entry[k].vl);
 		}
 		before = block;
-		memset(&ctx->slot[0].qos, 0xff, sizeof(ctx->slot[0].qos));
-		ctx->slot[0].used_vls = used;
-		ctx->slot[0].qos.weighted[QOS_SWE] = had;
-		re.update_vlarb(ctx, &port, 1, &block, n, 1);
+		memset(&slot->qos, 0xff, sizeof(slot->qos));
+		slot->used_vls = used;
+		slot->qos.weighted[QOS_SWE] = had;
+		re.update_vlarb(&ctx, &port, 1, &block, n, 1);
 		assert_memory_equal(&block, &before, sizeof(block)); /* not the first block */
-		re.update_vlarb(ctx, &port, 1, &block, n, 0);
+		re.update_vlarb(&ctx, &port, 1, &block, n, 0);
 		for (unsigned k = 0; k < 32; k++) {
 			if (k >= n)
 				assert_int_equal(block.vl_entry[k].weight, 0);
@@ -162,19 +172,17 @@ static void test_vlarb(void **state)
 		/* A CA's tables lack nothing: nothing is done. */
 		block = before;
 		node.node_info.node_type = IB_NODE_TYPE_CA;
-		re.update_vlarb(ctx, &port, 1, &block, n, 0);
+		re.update_vlarb(&ctx, &port, 1, &block, n, 0);
 		assert_memory_equal(&block, &before, sizeof(block));
 		node.node_info.node_type = IB_NODE_TYPE_SWITCH;
 	}
-	ctx->current = NULL;
-	re.update_vlarb(ctx, &port, 1, NULL, 32, 0);
-	free(ctx);
+	ctx.current = NULL;
+	re.update_vlarb(&ctx, &port, 1, NULL, 32, 0);
 }
 
-static void table_of(const struct engine_ctx *ctx, osm_physp_t *port, uint8_t in,
-		     ib_slvl_table_t *table)
+static void table_of(uint8_t in, ib_slvl_table_t *table)
 {
-	uint64_t raw = osr__qos_table(ctx, port, in);
+	uint64_t raw = osr__qos_table(&ctx, &port, in);
 
 	memcpy(table, &raw, sizeof(*table));
 }
@@ -182,22 +190,13 @@ static void table_of(const struct engine_ctx *ctx, osm_physp_t *port, uint8_t in
 /* SL2VL tables: an SL in use is its VL, all others stay; or an engine's own table for each pair of ports. */
 static void test_sl2vl(void **state)
 {
-	struct engine_ctx *ctx = calloc(1, sizeof(*ctx));
-	struct osm_opensm *osm = calloc(1, sizeof(*osm));
-	struct plugin *plugin = calloc(1, sizeof(*plugin));
-	struct sweep_slot *slot = &ctx->slot[0];
-	struct osm_routing_engine re = { .context = ctx };
 	struct osr_arena arena = { 0 };
 	struct test_fabric t;
-	osm_node_t node = { 0 };
-	osm_physp_t remote = { 0 }, port = { .port_num = 1, .p_node = &node };
+	osm_physp_t remote = { 0 };
 	ib_slvl_table_t table;
 
-	plugin->osm = osm;
-	ctx->plugin = plugin;
-	ctx->re = &re;
-	ctx->current = slot;
-	osr__qos_install(&re, &osm->subn.opt);
+	begin();
+	osr__qos_install(&re, &osm.subn.opt);
 	node.node_info.node_type = IB_NODE_TYPE_SWITCH;
 	for (uint8_t sl = 0; sl < 16; sl++) {
 		slot->qos.sl2vl[QOS_SWE][sl] = 7;
@@ -206,7 +205,7 @@ static void test_sl2vl(void **state)
 	slot->used_vls = 1 << 0 | 1 << 3 | 1 << 14;
 	for (uint8_t in = 0; in < 2; in++)
 		for (port.port_num = 0; port.port_num < 2; port.port_num++) {
-			table_of(ctx, &port, in, &table);
+			table_of(in, &table);
 			for (uint8_t sl = 0; sl < 16; sl++)
 				assert_int_equal(ib_slvl_table_get(&table, sl),
 						 slot->used_vls >> sl & 1 ? sl
@@ -225,8 +224,8 @@ static void test_sl2vl(void **state)
 
 				port.port_info.vl_cap = (uint8_t)(here << 4);
 				remote.port_info.vl_cap = (uint8_t)(there << 4);
-				osm->subn.opt.max_op_vls = most;
-				table_of(ctx, &port, 1, &table);
+				osm.subn.opt.max_op_vls = most;
+				table_of(1, &table);
 				assert_int_equal(ib_slvl_table_get(&table, 1), 7 & mask);
 				assert_int_equal(ib_slvl_table_get(&table, 3), 3 & mask);
 			}
@@ -247,7 +246,7 @@ static void test_sl2vl(void **state)
 							: r->sl2vl_row[s] + in * (n + 1) +
 								  port.port_num];
 
-				table_of(ctx, &port, in, &table);
+				table_of(in, &table);
 				for (uint8_t sl = 0; sl < 16; sl++)
 					assert_int_equal(ib_slvl_table_get(&table, sl),
 							 known                 ? vl[sl]
@@ -257,33 +256,23 @@ static void test_sl2vl(void **state)
 	}
 	node.node_info.node_type = IB_NODE_TYPE_CA;
 	port.port_num = 1;
-	table_of(ctx, &port, 0, &table);
+	table_of(0, &table);
 	for (uint8_t sl = 0; sl < 16; sl++)
 		assert_int_equal(ib_slvl_table_get(&table, sl), slot->result.routing.ca_sl2vl[sl]);
 	test_fabric_free(&t);
 	osr_arena_free(&arena);
-	free(plugin);
-	free(osm);
-	free(ctx);
 }
 
 /* Optimised SL2VL tables are renewed where OpenSM's own would not do, and only there. */
 static void test_renew(void **state)
 {
-	struct engine_ctx *ctx = calloc(1, sizeof(*ctx));
-	struct osm_opensm *osm = calloc(1, sizeof(*osm));
-	struct plugin *plugin = calloc(1, sizeof(*plugin));
-	struct osm_routing_engine re = { .context = ctx };
 	static const struct osr_engine engine = { .name = "test" };
-	struct sweep_slot *slot = &ctx->slot[0];
 
-	*ctx = (struct engine_ctx){
-		.plugin = plugin, .re = &re, .engine = &engine, .current = slot
-	};
-	plugin->osm = osm;
-	osm->subn.opt.qos = TRUE;
-	osm->subn.opt.use_optimized_slvl = TRUE;
-	osr__qos_install(&re, &osm->subn.opt);
+	begin();
+	ctx.engine = &engine;
+	osm.subn.opt.qos = TRUE;
+	osm.subn.opt.use_optimized_slvl = TRUE;
+	osr__qos_install(&re, &osm.subn.opt);
 	assert_null(re.update_sl2vl);
 	for (unsigned type = 0; type < QOS_N_TYPES; type++) {
 		slot->qos.weighted[type] = 3;
@@ -295,55 +284,51 @@ static void test_renew(void **state)
 		slot->used_vls = i == 5 ? 0 : 3;
 		slot->qos.sl2vl[QOS_RTR][1] = i == 1 ? 0 : 1;
 		slot->qos.weighted[QOS_CA] = i == 2 ? 1 : 7;
-		osm->subn.opt.qos = i != 3;
+		osm.subn.opt.qos = i != 3;
 		slot->result.routing.sl2vl = i == 4 ? calloc(1, sizeof(osr_sl2vl_t)) : NULL;
 		n_said = 0;
-		osr__qos_renew(ctx);
+		osr__qos_renew(&ctx);
 		assert_int_equal(re.update_sl2vl != NULL, sl2vl);
 		assert_int_equal(n_said, sl2vl + vlarb);
 		free(slot->result.routing.sl2vl);
 	}
-	free(plugin);
-	free(osm);
-	free(ctx);
 }
 
 static void test_mcast_vl(void **state)
 {
-	struct osm_opensm *osm = calloc(1, sizeof(*osm));
 	struct qos_tables tables = { 0 };
 
+	begin();
 	for (uint8_t sl = 0; sl < 16; sl++)
 		tables.sl2vl[QOS_SWE][sl] = 15 - sl;
 	for (uint8_t sl = 0; sl < 16; sl++) {
-		assert_int_equal(osr__mcast_vl_of(osm, &tables, 0, 15, sl), 0); /* no QoS: VL 0 */
-		osm->subn.opt.qos = TRUE;
-		assert_int_equal(osr__mcast_vl_of(osm, &tables, 0, 15, sl), 15 - sl);
+		assert_int_equal(osr__mcast_vl_of(&osm, &tables, 0, 15, sl), 0); /* no QoS: VL 0 */
+		osm.subn.opt.qos = TRUE;
+		assert_int_equal(osr__mcast_vl_of(&osm, &tables, 0, 15, sl), 15 - sl);
 		/* By the number of VLs that links have, but VL 15 drops. */
-		assert_int_equal(osr__mcast_vl_of(osm, &tables, 0, 4, sl), sl ? (15 - sl) % 4 : 15);
-		assert_int_equal(osr__mcast_vl_of(osm, &tables, 0, 8, sl), sl ? (15 - sl) % 8 : 15);
+		for (uint8_t vls = 4; vls <= 8; vls += 4)
+			assert_int_equal(osr__mcast_vl_of(&osm, &tables, 0, vls, sl),
+					 sl ? (15 - sl) % vls : 15);
 		if (sl < 15)
-			assert_int_equal(osr__mcast_vl_of(osm, &tables, 0x7fff, 15, sl), sl);
-		osm->subn.opt.qos = FALSE;
+			assert_int_equal(osr__mcast_vl_of(&osm, &tables, 0x7fff, 15, sl), sl);
+		osm.subn.opt.qos = FALSE;
 	}
-	free(osm);
 }
 
 /* SL 0 and those of all partitions. */
 static void test_chosen_sls(void **state)
 {
 	static const uint8_t sl[] = { 3, 9, 14 };
-	struct osm_opensm *osm = calloc(1, sizeof(*osm));
 	osm_prtn_t prtn[3] = { 0 };
 
-	cl_qmap_init(&osm->subn.prtn_pkey_tbl);
-	assert_int_equal(osr__chosen_sls(osm), 1);
+	begin();
+	cl_qmap_init(&osm.subn.prtn_pkey_tbl);
+	assert_int_equal(osr__chosen_sls(&osm), 1);
 	for (unsigned i = 0; i < 3; i++) {
 		prtn[i].sl = sl[i];
-		cl_qmap_insert(&osm->subn.prtn_pkey_tbl, i, &prtn[i].map_item);
+		cl_qmap_insert(&osm.subn.prtn_pkey_tbl, i, &prtn[i].map_item);
 	}
-	assert_int_equal(osr__chosen_sls(osm), 1 << 0 | 1 << 3 | 1 << 9 | 1 << 14);
-	free(osm);
+	assert_int_equal(osr__chosen_sls(&osm), 1 << 0 | 1 << 3 | 1 << 9 | 1 << 14);
 }
 
 TEST_PROGRAM(test_options, test_large_table, test_path_sl, test_vlarb, test_sl2vl, test_renew,
