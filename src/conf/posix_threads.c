@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "conf/posix_threads.h"
-
-#include <osmroutes/thread.h>
+#include "conf/thread.h"
 
 #include <sched.h>
 

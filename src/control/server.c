@@ -24,7 +24,8 @@
 #include <unistd.h>
 
 #include <osmroutes/clock.h>
-#include <osmroutes/thread.h>
+
+#include "conf/thread.h"
 
 #define MAX_CLIENTS 128
 #define MAX_OF_USER 16

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #include <osmroutes/clock.h>
-#include <osmroutes/thread.h>
+
+#include "conf/thread.h"
 
 /* Writing -------------------------------------------------------------------------------------- */
 

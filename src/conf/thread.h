@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* thread.h - a thread of our own in a program that has others. Not for the core: see threads.h. */
-#ifndef OSMROUTES_THREAD_H
-#define OSMROUTES_THREAD_H
+/* thread.h - a thread of our own in a program that has others. Not for the core: see arena.h. */
+#ifndef OSR_CONF_THREAD_H
+#define OSR_CONF_THREAD_H
 
 #include <pthread.h>
 #include <signal.h>
