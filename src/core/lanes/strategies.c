@@ -36,7 +36,7 @@ static enum osr_status lanes_balance(struct osr_lanes_job *job, bool *done)
 
 static enum osr_status lanes_by_turn(struct osr_lanes_job *job, bool *done)
 {
-	enum osr_status st = osr_turn_compare(job, done);
+	enum osr_status st = osr_turn_compare(job, false, done);
 
 	return st || job->turn.w ? st : osr_turn_route(job, done);
 }
@@ -105,7 +105,7 @@ static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 	if (job->r->sl && job->turn.w) {
 		bool routed;
 
-		if (osr_turn_reconsider(job, &routed))
+		if (osr_turn_compare(job, true, &routed))
 			return OSR_NOMEM;
 		if (routed)
 			job->r->strategy = "lanes by turn";

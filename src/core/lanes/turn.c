@@ -323,26 +323,17 @@ enum osr_status osr__turn_take(struct osr_lanes_job *job)
 	return osr__turn_finish(job->turn.w, job);
 }
 
-enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool *routed)
+enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool last, bool *routed)
 {
-	uint64_t n_routes = (uint64_t)job->s->f->n_dests * job->s->f->n_switches,
-		 load = osr_spf_load(job->s);
-	bool large;
+	uint64_t n_routes = (uint64_t)job->s->f->n_dests * job->s->f->n_switches;
+	bool small = n_routes <= turn_tuning.grid_routes;
 
-	if (!job->turn.w)
-		return OSR_OK;
-	large = n_routes > turn_tuning.grid_routes;
-	*routed = turn_accepts(job, &job->turn, load,
-			       large ? turn_tuning.grid_efi : turn_tuning.max_efi);
+	*routed = job->turn.w &&
+		  turn_accepts(job, &job->turn, osr_spf_load(job->s),
+			       small || last ? turn_tuning.max_efi : turn_tuning.grid_efi);
 	if (*routed)
 		return osr__turn_take(job);
-	if (!large)
+	if (small && !last)
 		job->turn.w = NULL;
 	return OSR_OK;
-}
-
-enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed)
-{
-	*routed = turn_accepts(job, &job->turn, osr_spf_load(job->s), turn_tuning.max_efi);
-	return *routed ? osr__turn_take(job) : OSR_OK;
 }

@@ -24,13 +24,11 @@
 #include "updown.h"
 
 /*
- * Lanes that dimension order has left in job->turn, beside the shortest paths of now: taken if they cost little;
- * else forgotten, if the fabric is so small that a search costs little.
+ * Lanes that dimension order has left in job->turn, beside the shortest paths of now: taken if they cost little; else
+ * forgotten, if the fabric is so small that a search costs little. At last beside what has been routed since, which on
+ * large damaged grids carries far more.
  */
-enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool *routed);
-
-/* The same beside what has been routed since, which on large damaged grids carries far more. */
-enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed);
+enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool last, bool *routed);
 
 /*
  * job->s holds balanced shortest paths. *routed: r is complete, with SL2VL tables and without SLs.

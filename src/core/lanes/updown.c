@@ -27,7 +27,6 @@ struct search {
 	block_t *shortest;   /* [n_blocks * n_channels] dests to which the channel is a first hop */
 	block_t *self;       /* [n_blocks * n_switches] the switch's own bit, if it is a dest */
 	block_t *down, *any; /* [n_switches] of one block */
-	uint8_t *sends;      /* [n_switches] hosts hang on it */
 	uint16_t *order;     /* [n_switches] the highest first */
 	uint32_t *place;     /* [n_switches] its inverse */
 	uint16_t *best;      /* [n_switches] the best order seen */
@@ -76,7 +75,7 @@ INLINE uint64_t served(const struct search *w)
 			uint32_t v = w->order[i];
 
 			updown_reach(fabric, shortest, v, &w->down[v], w->any);
-			if (w->sends[v])
+			if (fabric->sw_sources[v])
 				sum += count_bits(&w->any[v], words);
 		}
 	}
@@ -263,7 +262,8 @@ static uint64_t set_bits(struct search *w, const struct osr_spf *spf, uint32_t n
 		uint32_t block = bit / BITS, word = bit % BITS / 64;
 		uint64_t mask = UINT64_C(1) << bit % 64;
 
-		if (!w->sends[d] || (uint64_t)seen++ * n_bits / n_hosted < bit || bit == n_bits)
+		if (!fabric->sw_sources[d] || (uint64_t)seen++ * n_bits / n_hosted < bit ||
+		    bit == n_bits)
 			continue;
 		w->self[block * n + d][word] |= mask;
 		for (uint32_t c = 0; c < fabric->n_channels; c++) {
@@ -274,8 +274,8 @@ static uint64_t set_bits(struct search *w, const struct osr_spf *spf, uint32_t n
 				w->shortest[(size_t)block * fabric->n_channels + c][word] |= mask;
 		}
 		for (uint32_t v = 0; v < n; v++)
-			n_pairs +=
-				w->sends[v] && fabric->sw_component[v] == fabric->sw_component[d];
+			n_pairs += fabric->sw_sources[v] &&
+				   fabric->sw_component[v] == fabric->sw_component[d];
 		bit++;
 	}
 	return n_pairs;
@@ -305,67 +305,43 @@ static void find_parents(const struct search *w, struct osr_updown *updown, uint
 	}
 }
 
-static enum osr_status updown_search_init(struct search *w, const struct osr_spf *spf,
-					  struct osr_arena *scratch, struct osr_updown *updown,
-					  struct osr_diag *diag)
-{
-	const struct osr_fabric *fabric = spf->f;
-	uint32_t n = fabric->n_switches, n_hosted = 0, n_bits;
-
-	*w = (struct search){ .f = fabric, .place = updown->place };
-	w->sends = osr_alloc(scratch, n, 1);
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	for (uint32_t v = 0; v < n; v++)
-		n_hosted += w->sends[v] = fabric->sw_sources[v] != 0;
-	n_bits = n_hosted < MAX_DESTS ? n_hosted : MAX_DESTS;
-	/* A block for a few more than there is room for costs more than they tell. */
-	if (n_bits > BITS && n_bits % BITS && n_bits % BITS < BITS / 4)
-		n_bits -= n_bits % BITS;
-	w->n_blocks = (n_bits + BITS - 1) / BITS;
-	w->last_words = ((n_bits + BITS - 1) % BITS + 64) / 64;
-	w->shortest =
-		osr_calloc(scratch, (size_t)w->n_blocks * fabric->n_channels, sizeof(block_t));
-	w->self = osr_calloc(scratch, (size_t)w->n_blocks * n, sizeof(block_t));
-	w->down = osr_alloc(scratch, n, sizeof(block_t));
-	w->any = osr_alloc(scratch, n, sizeof(block_t));
-	w->order = osr_alloc(scratch, n, sizeof(*w->order));
-	w->best = osr_alloc(scratch, n, sizeof(*w->best));
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	updown->n_pairs = set_bits(w, spf, n_hosted, n_bits);
-	return OSR_OK;
-}
-
 enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 				  struct osr_arena *scratch, struct osr_updown *updown,
 				  struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = spf->f;
-	uint64_t steps = (uint64_t)effort * 1000000, n_moves;
+	uint32_t n = fabric->n_switches, n_hosted = 0, n_bits, *queue;
+	uint64_t n_moves, most = (uint64_t)effort * MOVES_PER_SWITCH * n;
 	struct osr_arena_mark mark;
-	struct search w;
-	uint32_t *queue;
-	enum osr_status st;
+	struct search w = { .f = fabric };
 
-	*updown = (struct osr_updown){
-		.place = osr_alloc(scratch, fabric->n_switches, sizeof(*updown->place)),
-		.parent = osr_alloc(scratch, fabric->n_switches, sizeof(*updown->parent))
-	};
+	*updown = (struct osr_updown){ .place = osr_alloc(scratch, n, sizeof(*updown->place)),
+				       .parent = osr_alloc(scratch, n, sizeof(*updown->parent)) };
 	mark = osr_arena_mark(scratch);
-	queue = osr_alloc(scratch, fabric->n_switches, sizeof(*queue));
+	w.place = updown->place;
+	for (uint32_t v = 0; v < n; v++)
+		n_hosted += fabric->sw_sources[v] != 0;
+	n_bits = n_hosted < MAX_DESTS ? n_hosted : MAX_DESTS;
+	/* A block for a few more than there is room for costs more than they tell. */
+	if (n_bits > BITS && n_bits % BITS && n_bits % BITS < BITS / 4)
+		n_bits -= n_bits % BITS;
+	w.n_blocks = (n_bits + BITS - 1) / BITS;
+	w.last_words = ((n_bits + BITS - 1) % BITS + 64) / 64;
+	w.shortest = osr_calloc(scratch, (size_t)w.n_blocks * fabric->n_channels, sizeof(block_t));
+	w.self = osr_calloc(scratch, (size_t)w.n_blocks * n, sizeof(block_t));
+	w.down = osr_alloc(scratch, n, sizeof(block_t));
+	w.any = osr_alloc(scratch, n, sizeof(block_t));
+	w.order = osr_alloc(scratch, n, sizeof(*w.order));
+	w.best = osr_alloc(scratch, n, sizeof(*w.best));
+	queue = osr_alloc(scratch, n, sizeof(*queue));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	st = updown_search_init(&w, spf, scratch, updown, diag);
-	if (!st) {
-		start_order(&w, spf);
-		updown->n_served = count_served(&w);
-		n_moves = steps / (2 * (uint64_t)w.n_blocks * fabric->n_channels + 1);
-		if (n_moves > (uint64_t)effort * MOVES_PER_SWITCH * fabric->n_switches)
-			n_moves = (uint64_t)effort * MOVES_PER_SWITCH * fabric->n_switches;
-		anneal(&w, n_moves, updown);
-		find_parents(&w, updown, queue);
-	}
+	updown->n_pairs = set_bits(&w, spf, n_hosted, n_bits);
+	start_order(&w, spf);
+	updown->n_served = count_served(&w);
+	n_moves = (uint64_t)effort * 1000000 / (2 * (uint64_t)w.n_blocks * fabric->n_channels + 1);
+	anneal(&w, n_moves < most ? n_moves : most, updown);
+	find_parents(&w, updown, queue);
 	osr_arena_reset(scratch, mark);
-	return st;
+	return OSR_OK;
 }
