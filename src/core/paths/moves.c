@@ -2,9 +2,8 @@
 /*
  * See moves.h. From the outside in:
  *	osr__moves_run()	the busiest channel, again and again
- *	  moves_relieve()	  passes over its LIDs
- *	    moves_shed()	    what the tree of one LID can take off it
- *	      moves_leave()	      one switch and what sends through it
+ *	  moves_relieve()	  passes over its LIDs, what the tree of each can take off it
+ *	    moves_leave()	    one switch and what sends through it
  *	  moves_return_all()	blocks that need not be sent after all
  */
 #include "core/paths/moves.h"
@@ -36,12 +35,6 @@ struct made {
 	uint8_t was;
 };
 
-/* How far from the best tables so far. */
-struct state {
-	uint32_t n_made;
-	int64_t cost;
-};
-
 struct moves_scratch {
 	/* The tree of the LID at hand. */
 	uint32_t *
@@ -49,8 +42,7 @@ struct moves_scratch {
 	uint32_t n_order;
 	uint32_t *next;   /* [n_switches] where they sent to when the tree was laid out */
 	uint32_t *len;    /* [n_switches] channels of that way, and one; OSR_NONE: there is none */
-	uint32_t *flow;   /* [n_switches] end ports that send through, of the branch, or */
-	bool all_flows;   /* of all */
+	uint32_t *flow;   /* [n_switches] end ports that send through */
 	uint32_t *branch; /* [n_switches] those that send over the hot channel, in this order */
 	uint32_t n_branch;
 	uint8_t *in;   /* [n_switches] and still do */
@@ -67,8 +59,8 @@ struct moves_scratch {
 		closed; /* [n_channels] since the last step that gained: has passed on a load, or cannot */
 	bool passed;       /* some move only passed a load on */
 	struct made *made; /* [max_made] without sent: moves since the best tables */
-	uint32_t max_made;
-	struct state now;
+	uint32_t n_made, max_made;
+	int64_t cost; /* of these */
 	int64_t work; /* left */
 
 	uint8_t *was, *was_sent; /* with sent: lft and sent when the run began */
@@ -79,33 +71,18 @@ static inline uint64_t moves_amount(const struct osr__moves *m, uint32_t c, uint
 	return m->unit ? flow * m->unit[c] : flow;
 }
 
-/* The busiest channel beyond the goal that is not closed, or OSR_NONE. */
-static uint32_t moves_busiest(const struct osr__moves *m)
+/* The busiest channel beyond `most` that is not closed, or OSR_NONE. */
+static uint32_t moves_busiest(const struct osr__moves *m, uint64_t most, const uint8_t *closed)
 {
-	uint64_t most = m->goal;
 	uint32_t best = OSR_NONE;
 
 	for (uint32_t c = 0; c < m->f->n_channels; c++) {
-		if (m->load[c] <= most || (m->scratch && m->scratch->closed[c]))
+		if (m->load[c] <= most || (closed && closed[c]))
 			continue;
 		best = c;
 		most = m->load[c];
 	}
 	return best;
-}
-
-static uint64_t moves_most(const struct osr__moves *m)
-{
-	uint64_t most = 0;
-
-	for (uint32_t c = 0; c < m->f->n_channels; c++)
-		most = most < m->load[c] ? m->load[c] : most;
-	return most;
-}
-
-bool osr__moves_needed(const struct osr__moves *m)
-{
-	return moves_busiest(m) != OSR_NONE;
 }
 
 static inline uint8_t *moves_row(const struct osr__moves *m, uint32_t d)
@@ -126,7 +103,7 @@ static inline uint32_t moves_next(const struct osr__moves *m, const uint8_t *row
 
 /* ---- one tree --------------------------------------------------------------------------------- */
 
-/* The tree of d with its lengths, and the branch of it that sends over the hot channel, with its flows. */
+/* The tree of d with its lengths and flows, and the branch of it that sends over the hot channel. */
 static void moves_lay_out(struct osr__moves *m, uint32_t d)
 {
 	const struct osr_fabric *fabric = m->f;
@@ -180,7 +157,6 @@ static void moves_lay_out(struct osr__moves *m, uint32_t d)
 	x->n_order = n_order;
 	x->work -= fabric->n_switches;
 	x->n_branch = 0;
-	x->all_flows = false;
 	if (!in[near])
 		return;
 	/* Ascending, but those before that another one sends through. */
@@ -193,49 +169,31 @@ static void moves_lay_out(struct osr__moves *m, uint32_t d)
 		for (uint32_t v = s, i = x->n_branch; depth--; v = next[v])
 			branch[--i] = v;
 	}
-	for (uint32_t i = 0; i < x->n_branch; i++)
-		x->flow[branch[i]] = fabric->sw_sources[branch[i]];
-	for (uint32_t i = x->n_branch; --i;)
-		x->flow[next[branch[i]]] += x->flow[branch[i]];
+	memcpy(x->flow, fabric->sw_sources, fabric->n_switches * sizeof(*x->flow));
+	while (n_order--)
+		x->flow[next[order[n_order]]] += x->flow[order[n_order]];
 }
 
-/* The flows of all the tree, before something is moved. */
-static void moves_find_flows(struct osr__moves *m)
-{
-	struct moves_scratch *x = m->scratch;
-	uint32_t *flow = x->flow;
-
-	if (x->all_flows)
-		return;
-	memcpy(flow, m->f->sw_sources, m->f->n_switches * sizeof(*flow));
-	for (uint32_t i = x->n_order; i-- > 0;)
-		flow[x->next[x->order[i]]] += flow[x->order[i]];
-	x->all_flows = true;
-}
-
-/* Another LID of the same port on this port of v: they are to differ. */
-static bool moves_meets_sibling(const struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
-{
-	const struct osr_fabric *fabric = m->f;
-	uint32_t t = fabric->dest_term[d], first = d - (fabric->dest_lid[d] - fabric->term_lid[t]);
-
-	for (uint32_t k = 0; k < 1u << fabric->term_lmc[t]; k++)
-		if (first + k != d && osr__moves_channel(m, v, moves_row(m, first + k)[v]) == c)
-			return true;
-	return false;
-}
-
-/* v reaches the root by c without the branch, over as many channels, or over more where that is allowed. */
+/*
+ * v reaches the root by c without the branch, over as many channels, or over more where that is allowed, and no other LID
+ * of the same port does: they are to differ.
+ */
 static bool moves_is_way(const struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c,
 			 bool *longer)
 {
+	const struct osr_fabric *fabric = m->f;
 	const struct moves_scratch *x = m->scratch;
-	uint32_t u = m->f->chan_dst[c], len = x->len[u];
+	uint32_t u = fabric->chan_dst[c], len = x->len[u], t = fabric->dest_term[d],
+		 first = d - (fabric->dest_lid[d] - fabric->term_lid[t]);
 
 	*longer = len >= x->len[v];
-	return len != OSR_NONE && !x->in[u] && osr__moves_channel(m, v, moves_row(m, d)[v]) != c &&
-	       len + 1 >= x->len[v] && len + 1 <= x->len[v] + (x->longer ? m->extra : 0) &&
-	       (!*longer || x->flow[v] <= m->spare) && !moves_meets_sibling(m, d, v, c);
+	if (len == OSR_NONE || x->in[u] || len + 1 < x->len[v] ||
+	    len + 1 > x->len[v] + (x->longer ? m->extra : 0) || (*longer && x->flow[v] > m->spare))
+		return false;
+	for (uint32_t k = 0; k < 1u << fabric->term_lmc[t]; k++)
+		if (osr__moves_channel(m, v, moves_row(m, first + k)[v]) == c)
+			return false;
+	return true;
 }
 
 /* Marks the way of v, root included. */
@@ -250,67 +208,45 @@ static void moves_mark_way(const struct osr__moves *m, uint32_t d, uint32_t v)
 }
 
 /*
- * If v, whose way is marked, sent by this one: the largest load on it, up to where it meets the old way. Flows to one LID
- * end at one port and do not disturb each other, so the loads of others count.
+ * v, whose way is marked, sends by this one, with `go` from now on: what it costs, and the largest load on it, up to where
+ * it meets the old way. Flows to one LID end at one port and do not disturb each other, so the loads of others count.
  */
-static uint64_t moves_load_after(const struct osr__moves *m, uint32_t d, uint32_t v,
-				 struct way *way)
-{
-	const struct moves_scratch *x = m->scratch;
-	const uint8_t *row = moves_row(m, d);
-	uint32_t old = osr__moves_channel(m, v, row[v]), c = way->c, meets;
-	uint64_t most = 0, mine = 0;
-
-	way->others = way->n_even = 0;
-	for (;; c = osr__moves_channel(m, meets, row[meets])) {
-		uint64_t load = m->load[c] + moves_amount(m, c, x->flow[v]);
-
-		way->others += (int64_t)(m->load[c] - mine);
-		most = most < load ? load : most;
-		way->n_even += load == m->load[x->hot] ? 1 + x->closed[c] : 0;
-		meets = m->f->chan_dst[c];
-		if (x->way[meets] == x->n_ways)
-			break;
-		mine = moves_amount(m, osr__moves_channel(m, meets, row[meets]), x->flow[meets]);
-	}
-	for (;; old = osr__moves_channel(m, m->f->chan_dst[old], row[m->f->chan_dst[old]])) {
-		mine = moves_amount(m, old, x->flow[m->f->chan_src[old]]);
-		way->others -= (int64_t)(m->load[old] - mine);
-		if (m->f->chan_dst[old] == meets)
-			return most;
-	}
-}
-
-/* v, whose way is marked, sends by c from now on. */
-static void moves_shift(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
+static uint64_t moves_shift(struct osr__moves *m, uint32_t d, uint32_t v, struct way *way, bool go)
 {
 	const struct osr_fabric *fabric = m->f;
 	struct moves_scratch *x = m->scratch;
 	uint8_t *row = moves_row(m, d);
-	uint32_t old = osr__moves_channel(m, v, row[v]), flow = x->flow[v], meets;
+	uint32_t old = osr__moves_channel(m, v, row[v]), c = way->c, flow = x->flow[v], meets;
+	uint64_t most = 0, mine = 0;
 
-	row[v] = moves_entry(m, v, c);
+	way->others = way->n_even = 0;
 	for (;; c = osr__moves_channel(m, meets, row[meets])) {
-		m->load[c] += moves_amount(m, c, flow);
+		uint64_t load = m->load[c] + moves_amount(m, c, flow);
+
+		way->others += (int64_t)(m->load[c] - mine);
+		most = most < load ? load : most;
+		way->n_even += load == m->load[x->hot] ? 1 + x->closed[c] : 0;
+		m->load[c] = go ? load : m->load[c];
 		meets = fabric->chan_dst[c];
 		if (x->way[meets] == x->n_ways)
 			break;
-		x->flow[meets] += flow;
+		mine = moves_amount(m, osr__moves_channel(m, meets, row[meets]), x->flow[meets]);
+		x->flow[meets] += go ? flow : 0;
 	}
-	for (c = old;; c = osr__moves_channel(m, fabric->chan_dst[c], row[fabric->chan_dst[c]])) {
-		m->load[c] -= moves_amount(m, c, flow);
-		if (fabric->chan_dst[c] == meets)
-			return;
-		x->flow[fabric->chan_dst[c]] -= flow;
+	for (uint32_t u = v;; old = osr__moves_channel(m, u, row[u])) {
+		way->others -= (int64_t)(m->load[old] - moves_amount(m, old, x->flow[u]));
+		m->load[old] -= go ? moves_amount(m, old, flow) : 0;
+		u = fabric->chan_dst[old];
+		if (u == meets)
+			break;
+		x->flow[u] -= go ? flow : 0;
 	}
+	row[v] = go ? moves_entry(m, v, way->c) : row[v];
+	return most;
 }
 
-/*
- * May v send by c, with this list of those that send through it? In an order the new way goes up, then down, and begins
- * as the old one did, so that the others need not be looked at.
- */
-static bool moves_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c,
-		      const uint32_t *list, uint32_t n)
+/* Do routes by c go up, then down, and begin as the old one did, so that those through v need not be looked at? */
+static bool moves_in_order(const struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
 {
 	const uint8_t *row = moves_row(m, d);
 	const uint32_t *place = m->place;
@@ -326,7 +262,7 @@ static bool moves_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c,
 			return false;
 		down = goes_down;
 	}
-	return !m->may || m->may(m, d, v, c, list, n);
+	return true;
 }
 
 /* ---- off the busiest channel ------------------------------------------------------------------ */
@@ -343,8 +279,8 @@ static void moves_open(struct osr__moves *m, uint32_t d, uint32_t u)
 			uint32_t w = fabric->chan_dst[c];
 
 			if (m->load[c] < m->load[osr__moves_channel(m, u, row[u])] && !x->in[w] &&
-			    x->len[w] + 1 == x->len[u] &&
-			    moves_may(m, d, u, c, x->order, x->n_order))
+			    x->len[w] + 1 == x->len[u] && moves_in_order(m, d, u, c) &&
+			    (!m->may || m->may(m, d, u, c, x->order, x->n_order)))
 				row[u] = moves_entry(m, u, c);
 		}
 }
@@ -376,7 +312,7 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 
 	if (m->sent && !x->any_block && !*osr__moves_block(m, d, v))
 		return true;
-	if (!m->sent && x->now.n_made == x->max_made)
+	if (!m->sent && x->n_made == x->max_made)
 		return true;
 	moves_mark_way(m, d, v);
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
@@ -386,24 +322,24 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 		    !moves_is_way(m, d, v, c, &way.longer))
 			continue;
 		x->work--;
-		moves_find_flows(m);
 		if (m->open)
 			moves_open(m, d, fabric->chan_dst[c]);
-		if (moves_load_after(m, d, v, &way) <= limit && way.n_even <= 1)
+		if (moves_shift(m, d, v, &way, false) <= limit && way.n_even <= 1)
 			list[n++] = way;
 	}
 	qsort(list, n, sizeof(*list), moves_by_others);
 	for (uint32_t i = 0; i < n; i++) {
 		x->work -= x->n_branch;
-		if (!moves_may(m, d, v, list[i].c, x->branch, x->n_branch))
+		if (!moves_in_order(m, d, v, list[i].c) ||
+		    (m->may && !m->may(m, d, v, list[i].c, x->branch, x->n_branch)))
 			continue;
 		if (!m->sent) {
-			x->made[x->now.n_made++] =
+			x->made[x->n_made++] =
 				(struct made){ (uint16_t)d, (uint16_t)v, moves_row(m, d)[v] };
-			x->now.cost += (int64_t)flow * list[i].others;
+			x->cost += (int64_t)flow * list[i].others;
 		}
 		x->passed |= x->reach == EVEN;
-		moves_shift(m, d, v, list[i].c);
+		moves_shift(m, d, v, &list[i], true);
 		/* What sends through it has left as well. */
 		x->in[v] = 0;
 		for (uint32_t k = 1; k < x->n_branch; k++)
@@ -421,35 +357,15 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 }
 
 /*
- * Takes branches of d off the hot channel, from its near end outwards: those that it has too much, then one that is
- * more than enough. Where blocks are sent it is the other way round, for one move sends fewer.
+ * Less on the hot channel; false if nothing can leave it. Takes branches of each LID off it, from its near end outwards:
+ * those that it has too much, then one that is more than enough. Where blocks are sent it is the other way round, for one
+ * move sends fewer.
  */
-static void moves_shed(struct osr__moves *m, uint32_t d)
-{
-	struct moves_scratch *x = m->scratch;
-	uint64_t n_moved = m->n_moved;
-	bool go_on = true;
-
-	moves_lay_out(m, d);
-	for (int pass = 0; pass <= 1; pass++)
-		for (uint32_t i = 0; go_on && i < x->n_branch && m->load[x->hot] > m->goal; i++) {
-			bool more = m->sent ? !pass : pass;
-			uint32_t v = x->branch[more ? x->n_branch - 1 - i : i];
-			uint64_t amount = moves_amount(m, x->hot, x->flow[v]);
-
-			if (x->in[v] && amount && (amount > m->load[x->hot] - m->goal) == more)
-				go_on = moves_leave(m, d, v);
-		}
-	if (m->n_moved != n_moved && !m->sent)
-		x->first = d + 1;
-}
-
-/* Less on the hot channel; false if nothing can leave it. */
 static bool moves_relieve(struct osr__moves *m)
 {
 	const struct osr_fabric *fabric = m->f;
 	struct moves_scratch *x = m->scratch;
-	uint32_t hot = x->hot, v = fabric->chan_src[hot];
+	uint32_t hot = x->hot, near = fabric->chan_src[hot];
 	uint64_t before = m->load[hot];
 
 	for (x->reach = m->aim < m->goal ? AIM : GOAL; x->reach <= (m->sent ? BELOW : EVEN);
@@ -457,17 +373,32 @@ static bool moves_relieve(struct osr__moves *m)
 		for (int pass = m->sent ? 0 : 1; pass <= 1 + (m->extra != 0); pass++) {
 			x->any_block = pass > 0;
 			x->longer = pass > 1;
-			for (uint32_t i = 0, first = x->first;
-			     i < fabric->n_dests && m->load[hot] > m->goal && x->work > 0 &&
+			for (uint32_t k = 0, first = x->first;
+			     k < fabric->n_dests && m->load[hot] > m->goal && x->work > 0 &&
 			     (x->reach < EVEN || m->load[hot] == before);
-			     i++) {
-				uint32_t d = first + i;
+			     k++) {
+				uint32_t d = (first + k) % fabric->n_dests;
+				uint64_t n_moved = m->n_moved;
+				bool go_on = true;
 
-				d -= d < fabric->n_dests ? 0 : fabric->n_dests;
-				if (fabric->term_weight[fabric->dest_term[d]] &&
-				    v != fabric->dest_switch[d] &&
-				    osr__moves_channel(m, v, moves_row(m, d)[v]) == hot)
-					moves_shed(m, d);
+				if (!fabric->term_weight[fabric->dest_term[d]] ||
+				    near == fabric->dest_switch[d] ||
+				    osr__moves_channel(m, near, moves_row(m, d)[near]) != hot)
+					continue;
+				moves_lay_out(m, d);
+				for (uint32_t i = 0;
+				     go_on && i < 2 * x->n_branch && m->load[hot] > m->goal; i++) {
+					bool more = (i < x->n_branch) == (m->sent != NULL);
+					uint32_t at = i % x->n_branch,
+						 v = x->branch[more ? x->n_branch - 1 - at : at];
+					uint64_t amount = moves_amount(m, hot, x->flow[v]);
+
+					if (x->in[v] && amount &&
+					    (amount > m->load[hot] - m->goal) == more)
+						go_on = moves_leave(m, d, v);
+				}
+				if (m->n_moved != n_moved && !m->sent)
+					x->first = d + 1;
 			}
 		}
 	return m->load[hot] != before;
@@ -490,65 +421,58 @@ static bool moves_return(struct osr__moves *m, uint32_t d, uint32_t v, uint8_t e
 	moves_lay_out(m, d);
 	if (!x->n_branch)
 		return false;
-	moves_find_flows(m);
 	moves_mark_way(m, d, v);
 	if (most != ANY_LOAD &&
-	    (!moves_is_way(m, d, v, c, &way.longer) || moves_load_after(m, d, v, &way) > most))
+	    (!moves_is_way(m, d, v, c, &way.longer) || moves_shift(m, d, v, &way, false) > most))
 		return false;
 	/* That of before was allowed, and the caller keeps count of what is made. */
-	if (!moves_may(m, d, v, c, x->branch, x->n_branch))
+	if (!moves_in_order(m, d, v, c) || (m->may && !m->may(m, d, v, c, x->branch, x->n_branch)))
 		return false;
-	moves_shift(m, d, v, c);
+	moves_shift(m, d, v, &way, true);
 	return true;
 }
 
-/* All entries of a block that moves alone have changed are again what they were; else none. */
-static uint32_t moves_return_block(struct osr__moves *m, uint32_t v, uint32_t block, uint64_t most)
+/*
+ * Blocks that are sent for moves alone, and need not be: all their entries are again what they were, if the busiest channel
+ * carries no more without the moves; else none.
+ */
+static void moves_return_all(struct osr__moves *m)
 {
 	const struct osr_fabric *fabric = m->f;
 	const uint8_t *was = m->scratch->was;
-	uint32_t n = 0, back[OSR__MOVES_BLOCK];
+	uint32_t n_blocks = osr__moves_blocks(fabric), hot = moves_busiest(m, m->goal, NULL),
+		 n_all = 1, back[OSR__MOVES_BLOCK];
+	uint64_t most = hot == OSR_NONE ? m->goal : m->load[hot];
 	uint8_t moved[OSR__MOVES_BLOCK];
 
-	for (uint32_t lid = block * OSR__MOVES_BLOCK;
-	     lid < (block + 1) * OSR__MOVES_BLOCK && lid <= fabric->max_lid; lid++) {
-		uint32_t d = fabric->lid_dest[lid];
-		size_t at = (size_t)d * fabric->n_switches + v;
-
-		if (d == OSR_NONE || m->lft[at] == was[at])
-			continue;
-		back[n] = d;
-		moved[n] = m->lft[at];
-		if (moves_return(m, d, v, was[at], most)) {
-			n++;
-			continue;
-		}
-		while (n--)
-			moves_return(m, back[n], v, moved[n], ANY_LOAD);
-		return 0;
-	}
-	return n;
-}
-
-/* Blocks that are sent for moves alone, and need not be: the busiest channel carries no more without them. */
-static void moves_return_all(struct osr__moves *m)
-{
-	uint32_t n_blocks = osr__moves_blocks(m->f), n = 1;
-	uint64_t most = moves_most(m);
-
-	most = most < m->goal ? m->goal : most;
-	for (int pass = 0; n && pass < 3; pass++) {
-		n = 0;
-		for (size_t at = 0; at < (size_t)m->f->n_switches * n_blocks; at++) {
-			uint32_t back;
+	for (int pass = 0; n_all && pass < 3; pass++) {
+		n_all = 0;
+		for (size_t at = 0; at < (size_t)fabric->n_switches * n_blocks; at++) {
+			uint32_t v = (uint32_t)(at / n_blocks), n = 0,
+				 lid = (uint32_t)(at % n_blocks) * OSR__MOVES_BLOCK,
+				 end = lid + OSR__MOVES_BLOCK;
 
 			if (!m->sent[at] || m->scratch->was_sent[at])
 				continue;
-			back = moves_return_block(m, (uint32_t)(at / n_blocks),
-						  (uint32_t)(at % n_blocks), most);
-			m->sent[at] = !back;
-			m->n_moved -= back;
-			n += back;
+			for (; lid < end && lid <= fabric->max_lid; lid++) {
+				uint32_t d = fabric->lid_dest[lid];
+				size_t entry = (size_t)d * fabric->n_switches + v;
+
+				if (d == OSR_NONE || m->lft[entry] == was[entry])
+					continue;
+				back[n] = d;
+				moved[n] = m->lft[entry];
+				if (!moves_return(m, d, v, was[entry], most))
+					break;
+				n++;
+			}
+			/* One that cannot: the others move once more. */
+			if (lid < end && lid <= fabric->max_lid)
+				for (; n; n--)
+					moves_return(m, back[n - 1], v, moved[n - 1], ANY_LOAD);
+			m->sent[at] = !n;
+			m->n_moved -= n;
+			n_all += n;
 		}
 	}
 }
@@ -579,19 +503,6 @@ enum osr_status osr__moves_init(struct osr__moves *m, struct osr_arena *arena,
 	return osr_arena_failed(arena, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-/* Back to an earlier state. */
-static void moves_undo(struct osr__moves *m, struct state to)
-{
-	struct moves_scratch *x = m->scratch;
-
-	while (x->now.n_made > to.n_made) {
-		const struct made *last = &x->made[--x->now.n_made];
-
-		moves_return(m, last->d, last->v, last->was, ANY_LOAD);
-	}
-	x->now = to;
-}
-
 /* Is it worth its cost that the largest load falls from `most` to this? */
 static bool moves_pays(int64_t cost, double shared, uint64_t most, uint64_t now)
 {
@@ -603,8 +514,8 @@ void osr__moves_run(struct osr__moves *m)
 {
 	struct moves_scratch *x = m->scratch;
 	size_t n = m->f->n_switches, n_entries = m->f->n_dests * n;
-	const struct state best = { 0, 0 };
-	uint64_t most = moves_most(m);
+	uint32_t hot = moves_busiest(m, 0, NULL);
+	uint64_t most = hot == OSR_NONE ? 0 : m->load[hot];
 	double shared = 0;
 
 	for (uint32_t c = 0; c < m->f->n_channels; c++)
@@ -613,16 +524,16 @@ void osr__moves_run(struct osr__moves *m)
 				  (double)moves_amount(m, c, 1);
 	x->work = MOVES_WORK + MOVES_WORK_ENTRY * (int64_t)n_entries;
 	x->first = 0;
-	x->now = best;
+	x->n_made = 0;
+	x->cost = 0;
 	if (m->sent) {
 		memcpy(x->was, m->lft, n_entries);
 		memcpy(x->was_sent, m->sent, osr__moves_blocks(m->f) * n);
 	}
 	memset(x->closed, 0, m->f->n_channels);
-	while (x->work > 0 && moves_pays(x->now.cost, shared, most, m->goal) &&
-	       (x->hot = moves_busiest(m)) != OSR_NONE) {
+	while (x->work > 0 && moves_pays(x->cost, shared, most, m->goal) &&
+	       (x->hot = moves_busiest(m, m->goal, x->closed)) != OSR_NONE) {
 		bool lighter;
-		uint64_t now;
 
 		x->passed = false;
 		lighter = moves_relieve(m);
@@ -633,13 +544,19 @@ void osr__moves_run(struct osr__moves *m)
 		if (x->closed[x->hot])
 			continue;
 		memset(x->closed, 0, m->f->n_channels);
-		now = moves_most(m);
-		if (moves_pays(x->now.cost, shared, most, now)) {
-			most = now;
-			x->now = best;
+		hot = moves_busiest(m, 0, NULL);
+		if (moves_pays(x->cost, shared, most, m->load[hot])) {
+			most = m->load[hot];
+			x->n_made = 0;
+			x->cost = 0;
 		}
 	}
-	moves_undo(m, best);
+	/* Back to the best tables. */
+	while (x->n_made) {
+		const struct made *last = &x->made[--x->n_made];
+
+		moves_return(m, last->d, last->v, last->was, ANY_LOAD);
+	}
 	if (m->sent)
 		moves_return_all(m);
 }

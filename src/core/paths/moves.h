@@ -84,14 +84,11 @@ static inline void osr__moves_set_goal(struct osr__moves *m, uint64_t least, uin
 	m->goal = expected < least + least / 20 ? least + least / 20 : expected;
 }
 
-/* The busiest channel carries more than the goal. */
-bool osr__moves_needed(const struct osr__moves *m);
-
 /* Memory for runs on m->f, for m->sent if that is set. Lives in `arena`. */
 enum osr_status osr__moves_init(struct osr__moves *m, struct osr_arena *arena,
 				struct osr_diag *diag);
 
-/* At most O(LIDs * switches), with a constant that is a few dozens. */
+/* Nothing moves where no channel is beyond the goal. At most O(LIDs * switches), with a constant that is a few dozens. */
 void osr__moves_run(struct osr__moves *m);
 
 #endif

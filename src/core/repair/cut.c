@@ -374,7 +374,7 @@ enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag)
 		return st;
 	osr__moves_set_goal(&m, m.aim, expected);
 	/* With nothing cut these are the tables of before, whatever they carry. */
-	if (stable->n_trees && osr__moves_needed(&m)) {
+	if (stable->n_trees) {
 		/* Blocks that the trees found so far have changed. */
 		for (uint32_t d = 0; d < fabric->n_dests; d++) {
 			const uint8_t *row = osr__repair_row(w, d),
