@@ -18,12 +18,6 @@ static char path[64];
 static struct osr_arena arena;
 static struct osr_fabric fabric;
 
-/* `cable` is left out. */
-static void make_fabric(struct osr_fabric *f, int cable)
-{
-	assert_int_equal(key_tree(4, 1, cable, &arena, f), OSR_OK);
-}
-
 static struct osr_control *start(void)
 {
 	struct osr_control_in in = { .path = path,
@@ -149,11 +143,11 @@ static void a_life(void **state)
 	assert_int_equal(l.key.state, OSRK_ACTIVE);
 	assert_int_equal(l.key.contention, 1);
 	/* One of the two cables of the first leaf is in the key's way. */
-	make_fabric(&broken, 0);
+	assert_int_equal(key_tree(4, 1, 0, &arena, &broken), OSR_OK);
 	sweep(c, &broken);
 	usleep(100000);
 	if (l.step < 3) {
-		make_fabric(&broken, 1);
+		assert_int_equal(key_tree(4, 1, 1, &arena, &broken), OSR_OK);
 		sweep(c, &broken);
 	}
 	wait_for(c, &broken, &l, 4);
@@ -366,7 +360,7 @@ int main(void)
 	if (!mkdtemp(directory))
 		return 1;
 	snprintf(path, sizeof(path), "%s/sock", directory);
-	make_fabric(&fabric, -1);
+	assert_int_equal(key_tree(4, 1, -1, &arena, &fabric), OSR_OK);
 	json_set_alloc_funcs(json_malloc, free);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	unlink(path);

@@ -20,8 +20,13 @@
 
 #define N_SLOTS 3
 
+/* Over all lives, so that the tests cannot become empty. */
+struct totals {
+	uint64_t kept, anew, together, changed_sl;
+};
+
 /* One fabric's life. */
-struct life {
+static struct life {
 	const struct osr_engine *engine;
 	struct osr_values values;
 	struct osr_request req;
@@ -40,32 +45,29 @@ struct life {
 	bool hands_over;   /* another one starts with what the switches have */
 	bool always_kept;  /* nothing was worked in that the baseline did not have, */
 	bool any_sl, came; /* any SL was safe on the first tables; it came later, and stays */
-	/* Over all lives, so that the tests cannot become empty. */
-	uint64_t *n_kept, *n_anew, *n_together, *n_changed_sl;
-};
+	struct totals *n;
+} x;
 
-static const struct osr_result *current(const struct life *x)
+static const struct osr_result *current(void)
 {
-	return x->now ? &x->now->result : NULL;
+	return x.now ? &x.now->result : NULL;
 }
 
 /* A slot that neither the current result nor its baseline lives in. */
-static struct slot *free_slot(struct life *x)
+static struct slot *free_slot(void)
 {
 	for (unsigned i = 0; i < N_SLOTS; i++)
-		if (&x->slot[i] != x->now &&
-		    (!x->now || &x->slot[i].result != x->now->result.baseline))
-			return &x->slot[i];
+		if (&x.slot[i] != x.now && (!x.now || &x.slot[i].result != x.now->result.baseline))
+			return &x.slot[i];
 	abort();
 }
 
-static struct osr_job job_of(const struct life *x, const struct osr_result *previous,
-			     struct osr_arena *scratch, struct osr_arena *arena,
-			     struct osr_diag *diag)
+static struct osr_job job_of(const struct osr_result *previous, struct osr_arena *scratch,
+			     struct osr_arena *arena, struct osr_diag *diag)
 {
-	return (struct osr_job){ .engine = x->engine,
-				 .values = &x->values,
-				 .request = x->req,
+	return (struct osr_job){ .engine = x.engine,
+				 .values = &x.values,
+				 .request = x.req,
 				 .previous = previous,
 				 .scratch = scratch,
 				 .arena = arena,
@@ -106,7 +108,7 @@ static bool was_cut(const struct osr_result *before, const struct osr_fabric *f,
 }
 
 /* Entries that differ from the baseline's although the route of the baseline is still there: those moved. */
-static void assert_only_cut_changed(const struct life *x, const struct osr_result *now)
+static void assert_only_cut_changed(const struct osr_result *now)
 {
 	const struct osr_result *baseline = now->baseline;
 	const struct osr_fabric *f = &now->fabric;
@@ -119,68 +121,67 @@ static void assert_only_cut_changed(const struct life *x, const struct osr_resul
 		     !was_cut(baseline, f, was);
 	}
 	if (n > now->routing.stable.n_moved)
-		fail_msg("%s on %s: %u entries changed whose routes were whole", x->engine->name,
-			 x->t.name, (unsigned)n);
+		fail_msg("%s on %s: %u entries changed whose routes were whole", x.engine->name,
+			 x.t.name, (unsigned)n);
 }
 
-static void assert_right(struct life *x, const struct osr_result *now,
-			 const struct osr_verdict *checked)
+static void assert_right(const struct osr_result *now, const struct osr_verdict *checked)
 {
 	struct osr_verdict judged;
 
 	if (!table_judge(&now->fabric, &now->routing, &judged))
-		fail_msg("%s on %s: the judge refuses what the checker accepts", x->engine->name,
-			 x->t.name);
+		fail_msg("%s on %s: the judge refuses what the checker accepts", x.engine->name,
+			 x.t.name);
 	assert_int_equal(checked->efi, judged.efi);
-	if (x->engine->capabilities & OSR_ENGINE_DEADLOCK_FREE)
+	if (x.engine->capabilities & OSR_ENGINE_DEADLOCK_FREE)
 		assert_true(checked->proven & OSR_CLAIM_DEADLOCK_FREE);
-	if (x->engine->capabilities & OSR_ENGINE_MINIMAL)
+	if (x.engine->capabilities & OSR_ENGINE_MINIMAL)
 		assert_true(checked->proven & OSR_CLAIM_MINIMAL);
 }
 
 /* Old and new entries mixed: with every SL that was ever given or, once some are lost, with those of both tables. */
-static bool is_safe_together(const struct life *x, const struct osr_result *now)
+static bool is_safe_together(const struct osr_result *now)
 {
 	struct ledger recent;
 	bool safe;
 
-	if (!x->n_lost)
-		return ledger_safe(&x->ledger, now, current(x), true);
-	ledger_new(&recent, &x->t.f);
-	ledger_note(&recent, current(x));
+	if (!x.n_lost)
+		return ledger_safe(&x.ledger, now, current(), true);
+	ledger_new(&recent, &x.t.f);
+	ledger_note(&recent, current());
 	ledger_note(&recent, now);
-	safe = ledger_safe(&recent, now, current(x), true);
+	safe = ledger_safe(&recent, now, current(), true);
 	ledger_free(&recent);
 	return safe;
 }
 
 /* What the result says of itself against the judge's opinion. */
-static void assert_promises(struct life *x, const struct osr_result *now)
+static void assert_promises(const struct osr_result *now)
 {
 	const struct osr_stable *s = &now->routing.stable;
 
 	if (!(now->routing.claims & OSR_CLAIM_DEADLOCK_FREE))
 		return;
-	x->n_lost += s->n_sl_lost;
-	if (!x->n_lost && !ledger_safe(&x->ledger, now, NULL, false))
-		fail_msg("%s on %s: SLs of earlier can deadlock", x->engine->name, x->t.name);
-	if (s->kept && !x->n_lost && !now->routing.sl2vl && s->transition >= OSR_TRANSITION_LOOP &&
-	    is_safe_together(x, now))
+	x.n_lost += s->n_sl_lost;
+	if (!x.n_lost && !ledger_safe(&x.ledger, now, NULL, false))
+		fail_msg("%s on %s: SLs of earlier can deadlock", x.engine->name, x.t.name);
+	if (s->kept && !x.n_lost && !now->routing.sl2vl && s->transition >= OSR_TRANSITION_LOOP &&
+	    is_safe_together(now))
 		fail_msg("%s on %s: old and new entries together have no loop, unlike \"%s\"",
-			 x->engine->name, x->t.name, s->transition_why);
+			 x.engine->name, x.t.name, s->transition_why);
 	if (s->kept && (s->together || s->transition == OSR_TRANSITION_FREE) &&
-	    !is_safe_together(x, now))
-		fail_msg("%s on %s: old and new entries together can deadlock", x->engine->name,
-			 x->t.name);
+	    !is_safe_together(now))
+		fail_msg("%s on %s: old and new entries together can deadlock", x.engine->name,
+			 x.t.name);
 }
 
 /* The same sweep again, from these tables, makes the same. */
-static void assert_same_again(const struct life *x, const struct osr_result *last,
-			      const char *no_transition, const struct osr_result *now)
+static void assert_same_again(const struct osr_result *last, const char *no_transition,
+			      const struct osr_result *now)
 {
 	struct osr_arena scratch = { 0 }, result = { 0 };
 	struct osr_result again = { .fabric = now->fabric };
-	struct osr_job job = job_of(x, last, &scratch, &result, NULL);
+	struct osr_job job = job_of(last, &scratch, &result, NULL);
 	const struct osr_routing *r = &now->routing, *s = &again.routing;
 	struct osr_sweep sweep;
 
@@ -198,9 +199,9 @@ static void assert_same_again(const struct life *x, const struct osr_result *las
 }
 
 /* Work done in advance changes nothing. */
-static void assert_same_unprepared(const struct life *x, const struct osr_result *now)
+static void assert_same_unprepared(const struct osr_result *now)
 {
-	struct osr_result baseline, last = *current(x);
+	struct osr_result baseline, last = *current();
 
 	if (last.baseline) {
 		baseline = *last.baseline;
@@ -208,16 +209,16 @@ static void assert_same_unprepared(const struct life *x, const struct osr_result
 		last.baseline = &baseline;
 	}
 	last.routing.lane_deps = NULL;
-	assert_same_again(x, &last, NULL, now);
+	assert_same_again(&last, NULL, now);
 }
 
 /* Of LFTs and SLs: VLs of turns that no route takes may be others. */
-static uint64_t digest_of_entries(const struct osr_result *x)
+static uint64_t digest_of_entries(const struct osr_result *of)
 {
-	struct osr_routing r = x->routing;
+	struct osr_routing r = of->routing;
 
 	r.sl2vl = NULL;
-	return osr_routing_digest(&x->fabric, &r);
+	return osr_routing_digest(&of->fabric, &r);
 }
 
 /* Channels of a that b does not have. */
@@ -245,16 +246,16 @@ static uint16_t given_sls(const struct osr_result *then, const struct osr_fabric
 
 /* No SL is granted that nobody was given: not now, not in the last sweep (ever, if they had no route then), and
  * not in the baseline. */
-static void assert_granted(const struct life *x, const struct osr_result *now)
+static void assert_granted(const struct osr_result *now)
 {
 	const struct osr_fabric *f = &now->fabric;
 
 	for (size_t at = 0; now->routing.granted && at < (size_t)f->n_dests * f->n_switches; at++) {
-		unsigned then = given_sls(current(x), f, at), given = then;
+		unsigned then = given_sls(current(), f, at), given = then;
 
 		given |= 1u << (now->routing.sl[at] & 15);
 		if (!then)
-			given |= ledger_sls(&x->ledger, f, (uint32_t)(at / f->n_switches),
+			given |= ledger_sls(&x.ledger, f, (uint32_t)(at / f->n_switches),
 					    (uint32_t)(at % f->n_switches));
 		if (now->baseline)
 			given |= given_sls(now->baseline, f, at);
@@ -278,7 +279,7 @@ static uint64_t count_other(const struct osr_result *then, const struct osr_resu
 }
 
 /* What a repair says of itself, against both fabrics and both tables. */
-static void assert_counts(struct life *x, const struct osr_result *now)
+static void assert_counts(const struct osr_result *now)
 {
 	const struct osr_stable *s = &now->routing.stable;
 	const struct osr_fabric *base = &now->baseline->fabric;
@@ -290,13 +291,13 @@ static void assert_counts(struct life *x, const struct osr_result *now)
 }
 
 /* Of repairs and of full routes, where lanes go by SL. */
-static void assert_sls_counted(const struct life *x, const struct osr_result *now)
+static void assert_sls_counted(const struct osr_result *now)
 {
-	const struct osr_routing *r = &now->routing, *before = &current(x)->routing;
+	const struct osr_routing *r = &now->routing, *before = &current()->routing;
 
 	if (r->sl && before->sl && !r->sl2vl && !before->sl2vl &&
 	    (r->claims & OSR_CLAIM_DEADLOCK_FREE) && !(r->claims & OSR_CLAIM_ANY_SL))
-		assert_int_equal(r->stable.n_sl_changed, count_other(current(x), now, false));
+		assert_int_equal(r->stable.n_sl_changed, count_other(current(), now, false));
 }
 
 /* Is the cable of c, in the fabric of now, part of the spanning order of before? */
@@ -311,7 +312,7 @@ static bool was_in_order(const struct osr_result *before, const struct osr_fabri
 }
 
 /* A cable joins the spanning order for somebody: there are end ports on both sides of it. */
-static void assert_order_serves(const struct life *x, const struct osr_result *now)
+static void assert_order_serves(const struct osr_result *now)
 {
 	const struct osr_fabric *f = &now->fabric;
 	const uint32_t *parent = now->routing.mcast_parent;
@@ -319,7 +320,7 @@ static void assert_order_serves(const struct life *x, const struct osr_result *n
 	for (uint32_t s = 0; s < f->n_switches; s++) {
 		bool below = false, beside = false;
 
-		if (parent[s] == OSR_NONE || was_in_order(current(x), f, parent[s]))
+		if (parent[s] == OSR_NONE || was_in_order(current(), f, parent[s]))
 			continue;
 		for (uint32_t t = 0; t < f->n_switches; t++) {
 			uint32_t v = t;
@@ -334,108 +335,107 @@ static void assert_order_serves(const struct life *x, const struct osr_result *n
 		if (!below || !beside)
 			fail_msg("%s on %s: a cable of switch %u joins the spanning order for "
 				 "nobody",
-				 x->engine->name, x->t.name, s);
+				 x.engine->name, x.t.name, s);
 	}
 }
 
-static void step(struct life *x)
+static void step(void)
 {
-	struct slot *slot = free_slot(x);
+	struct slot *slot = free_slot();
 	struct osr_result *now = &slot->result;
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
-	const struct osr_job job = job_of(x, current(x), &scratch, &slot->arena, &diag);
+	const struct osr_job job = job_of(current(), &scratch, &slot->arena, &diag);
 	const struct osr_stable *s;
 	struct osr_sweep sweep;
 
 	osr_arena_free(&slot->arena);
 	memset(now, 0, sizeof(*now));
-	faults_build(&x->faults, &slot->arena, &now->fabric);
+	faults_build(&x.faults, &slot->arena, &now->fabric);
 	if (osr_sweep(&job, now, &sweep) != OSR_OK || sweep.refused)
-		fail_msg("%s on %s: %s%s", x->engine->name, x->t.name, diag.text,
+		fail_msg("%s on %s: %s%s", x.engine->name, x.t.name, diag.text,
 			 now->routing.stable.why);
 	assert_string_equal(diag.text, "");
-	assert_right(x, now, &sweep.verdict);
+	assert_right(now, &sweep.verdict);
 	s = &now->routing.stable;
-	*x->n_kept += s->kept;
-	*x->n_together += s->kept && (s->together || s->transition == OSR_TRANSITION_FREE);
-	*x->n_changed_sl += s->kept && s->n_sl_changed;
-	*x->n_anew += !s->kept;
-	x->always_kept &= !s->new_baseline;
-	x->any_sl = x->now ? x->any_sl : now->routing.claims & OSR_CLAIM_ANY_SL;
-	x->came |= !x->any_sl && (now->routing.claims & OSR_CLAIM_ANY_SL);
-	assert_true(s->kept || !x->now || s->why[0]);
-	if (x->prepares && x->now)
-		assert_same_unprepared(x, now);
-	if (x->now) {
-		assert_granted(x, now);
-		assert_sls_counted(x, now);
+	x.n->kept += s->kept;
+	x.n->together += s->kept && (s->together || s->transition == OSR_TRANSITION_FREE);
+	x.n->changed_sl += s->kept && s->n_sl_changed;
+	x.n->anew += !s->kept;
+	x.always_kept &= !s->new_baseline;
+	x.any_sl = x.now ? x.any_sl : now->routing.claims & OSR_CLAIM_ANY_SL;
+	x.came |= !x.any_sl && (now->routing.claims & OSR_CLAIM_ANY_SL);
+	assert_true(s->kept || !x.now || s->why[0]);
+	if (x.prepares && x.now)
+		assert_same_unprepared(now);
+	if (x.now) {
+		assert_granted(now);
+		assert_sls_counted(now);
 	}
-	ledger_note(&x->ledger, now);
-	assert_promises(x, now);
-	if (s->kept && now->baseline && (!current(x) || now->digest != current(x)->digest))
-		assert_only_cut_changed(x, now);
+	ledger_note(&x.ledger, now);
+	assert_promises(now);
+	if (s->kept && now->baseline && (!current() || now->digest != current()->digest))
+		assert_only_cut_changed(now);
 	if (s->kept && now->baseline)
-		assert_counts(x, now);
-	if (s->kept && now->routing.mcast_parent && current(x)->routing.mcast_parent)
-		assert_order_serves(x, now);
-	if (x->prepares)
+		assert_counts(now);
+	if (s->kept && now->routing.mcast_parent && current()->routing.mcast_parent)
+		assert_order_serves(now);
+	if (x.prepares)
 		assert_int_equal(
 			osr_repair_prepare(now, &scratch, &slot->arena, &now->routing, &diag),
 			OSR_OK);
 	osr_arena_free(&scratch);
-	if (!x->now)
-		x->first_digest = digest_of_entries(now);
-	x->now = slot;
+	if (!x.now)
+		x.first_digest = digest_of_entries(now);
+	x.now = slot;
 }
 
 /* Something fails or comes back. */
-static void change(struct life *x, uint64_t *seed)
+static void change(uint64_t *seed)
 {
-	const struct osr_fabric *f = x->faults.whole;
+	const struct osr_fabric *f = x.faults.whole;
 	uint64_t what = test_random(seed) % 10;
 	bool away = test_random(seed) % 3 != 0;
 
 	if (what < 6 && f->n_channels) {
-		faults_cable(&x->faults, test_random(seed) % f->n_channels, away);
+		faults_cable(&x.faults, test_random(seed) % f->n_channels, away);
 	} else if (what < 8) {
 		uint32_t s = test_random(seed) % f->n_switches, left = 0;
 
 		for (uint32_t i = 0; i < f->n_switches; i++)
-			left += !x->faults.sw[i];
-		x->faults.sw[s] = away && left > 1;
+			left += !x.faults.sw[i];
+		x.faults.sw[s] = away && left > 1;
 	} else {
 		uint32_t t = test_random(seed) % f->n_terminals;
 
 		if (f->term_role[t] != OSR_ROLE_SP0)
-			x->faults.term[t] = away;
+			x.faults.term[t] = away;
 	}
 }
 
 /* All that is left of the results is what was stored of them. */
-static void restart(struct life *x)
+static void restart(void)
 {
-	size_t size = osr_store_size(current(x));
+	size_t size = osr_store_size(current());
 	struct osr_arena scratch = { 0 };
-	uint64_t digest = current(x)->digest;
+	uint64_t digest = current()->digest;
 	struct osr_diag diag = { "" };
 	void *buf = malloc(size), *again = malloc(size);
 
 	assert_non_null(buf);
 	assert_non_null(again);
-	osr_store_write(current(x), 7, buf, size);
+	osr_store_write(current(), 7, buf, size);
 	for (unsigned i = 0; i < N_SLOTS; i++) {
-		osr_arena_free(&x->slot[i].arena);
-		memset(&x->slot[i].result, 0, sizeof(x->slot[i].result));
+		osr_arena_free(&x.slot[i].arena);
+		memset(&x.slot[i].result, 0, sizeof(x.slot[i].result));
 	}
-	if (osr_store_read(buf, size, "store", x->engine->name, 7, &x->slot[0].arena,
-			   &x->slot[1].arena, &scratch, &x->slot[0].result, &x->slot[1].result,
-			   &diag))
-		fail_msg("%s on %s: %s", x->engine->name, x->t.name, diag.text);
-	x->now = &x->slot[0];
-	assert_true(x->now->result.digest == digest);
-	assert_int_equal(osr_store_size(current(x)), size);
-	osr_store_write(current(x), 7, again, size);
+	if (osr_store_read(buf, size, "store", x.engine->name, 7, &x.slot[0].arena,
+			   &x.slot[1].arena, &scratch, &x.slot[0].result, &x.slot[1].result, &diag))
+		fail_msg("%s on %s: %s", x.engine->name, x.t.name, diag.text);
+	x.now = &x.slot[0];
+	assert_true(x.now->result.digest == digest);
+	assert_int_equal(osr_store_size(current()), size);
+	osr_store_write(current(), 7, again, size);
 	assert_memory_equal(buf, again, size);
 	osr_arena_free(&scratch);
 	free(again);
@@ -443,9 +443,9 @@ static void restart(struct life *x)
 }
 
 /* Tables by turn as the switches have them, and a certificate that is made of them alone. */
-static void hand_over(struct life *x)
+static void hand_over(void)
 {
-	struct osr_result *now = &x->now->result;
+	struct osr_result *now = &x.now->result;
 	const struct osr_generation gen = { .routing = &now->routing };
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
@@ -454,87 +454,79 @@ static void hand_over(struct life *x)
 
 	now->baseline = NULL;
 	now->routing.lane_deps = NULL;
-	now->routing.rank = osr_alloc(&x->now->arena, OSR_MAX_VLS * (size_t)now->fabric.n_channels,
+	now->routing.rank = osr_alloc(&x.now->arena, OSR_MAX_VLS * (size_t)now->fabric.n_channels,
 				      sizeof(*now->routing.rank));
 	assert_non_null(now->routing.rank);
-	if (osr_union_loop(&now->fabric, &gen, 1, modes, &scratch, &x->now->arena, &loop,
+	if (osr_union_loop(&now->fabric, &gen, 1, modes, &scratch, &x.now->arena, &loop,
 			   now->routing.rank, &diag) ||
 	    loop.n)
-		fail_msg("%s: %s", x->t.name, diag.text);
-	x->always_kept = false;
+		fail_msg("%s: %s", x.t.name, diag.text);
+	x.always_kept = false;
 	osr_arena_free(&scratch);
 }
 
-static void all_back(struct life *x)
+static void all_back(void)
 {
-	const struct osr_fabric *f = x->faults.whole;
+	const struct osr_fabric *f = x.faults.whole;
 
-	memset(x->faults.chan, 0, f->n_channels * sizeof(bool));
-	memset(x->faults.sw, 0, f->n_switches * sizeof(bool));
-	memset(x->faults.term, 0, f->n_terminals * sizeof(bool));
+	memset(x.faults.chan, 0, f->n_channels * sizeof(bool));
+	memset(x.faults.sw, 0, f->n_switches * sizeof(bool));
+	memset(x.faults.term, 0, f->n_terminals * sizeof(bool));
 }
 
-static void finish(struct life *x)
+static void begin(void)
 {
-	for (unsigned i = 0; i < N_SLOTS; i++)
-		osr_arena_free(&x->slot[i].arena);
-	faults_free(&x->faults);
-	ledger_free(&x->ledger);
-	test_fabric_free(&x->t);
+	faults_new(&x.faults, &x.t.f);
+	ledger_new(&x.ledger, &x.t.f);
 }
 
-static void begin(struct life *x)
+static void live(unsigned n_steps, uint64_t seed)
 {
-	faults_new(&x->faults, &x->t.f);
-	ledger_new(&x->ledger, &x->t.f);
-}
-
-static void live(struct life *x, unsigned n_steps, uint64_t seed)
-{
-	begin(x);
-	x->always_kept = true;
-	step(x);
+	begin();
+	x.always_kept = true;
+	step();
 	for (unsigned i = 0; i < n_steps; i++) {
 		uint64_t digest;
 
-		change(x, &seed);
-		step(x);
+		change(&seed);
+		step();
 		/* A sweep of a fabric in which nothing has happened changes nothing, after a restart neither. */
-		digest = x->now->result.digest;
-		if (x->restarts && test_random(&seed) % 3 == 0)
-			restart(x);
+		digest = x.now->result.digest;
+		if (x.restarts && test_random(&seed) % 3 == 0)
+			restart();
 		if (test_random(&seed) % 3 == 0)
-			step(x);
-		assert_true(x->now->result.digest == digest);
-		if (x->hands_over && test_random(&seed) % 4 == 0)
-			hand_over(x);
+			step();
+		assert_true(x.now->result.digest == digest);
+		if (x.hands_over && test_random(&seed) % 4 == 0)
+			hand_over();
 	}
-	all_back(x);
-	step(x);
-	if (x->always_kept && !x->came)
-		assert_true(digest_of_entries(&x->now->result) == x->first_digest);
-	finish(x);
+	all_back();
+	step();
+	if (x.always_kept && !x.came)
+		assert_true(digest_of_entries(&x.now->result) == x.first_digest);
 }
 
-struct totals {
-	uint64_t kept, anew, together, changed_sl;
-};
-
-static void start(struct life *x, const struct osr_engine *e, struct osr_request req,
-		  struct totals *n)
+static int finish(void **state)
 {
-	*x = (struct life){ .engine = e,
-			    .req = req,
-			    .n_kept = &n->kept,
-			    .n_anew = &n->anew,
-			    .n_together = &n->together,
-			    .n_changed_sl = &n->changed_sl };
-	osr_values_default(&x->values, e->params);
+	for (unsigned i = 0; i < N_SLOTS; i++)
+		osr_arena_free(&x.slot[i].arena);
+	faults_free(&x.faults);
+	ledger_free(&x.ledger);
+	test_fabric_free(&x.t);
+	return 0;
 }
 
-static void set(struct life *x, const char *name, const char *value)
+/* Instead of the last one. */
+static void start(const struct osr_engine *e, struct osr_request req, struct totals *n)
 {
-	assert_int_equal(osr_values_set(&x->values, x->engine->params, name, value, NULL), OSR_OK);
+	finish(NULL);
+	x = (struct life){ .engine = e, .req = req, .n = n };
+	osr_values_default(&x.values, e->params);
+}
+
+static void set(const char *name, const char *value)
+{
+	assert_int_equal(osr_values_set(&x.values, x.engine->params, name, value, NULL), OSR_OK);
 }
 
 /* What became of all lives of an engine; at least so many repairs for each full route. */
@@ -560,30 +552,26 @@ static void test_lives(void **state)
 			continue; /* that one takes grids only */
 		for (unsigned k = 0; k <= lives; k++) {
 			unsigned i = k < lives ? k : 127;
-			struct life x;
 
-			start(&x, *e,
-			      (struct osr_request){ .max_vls = 1 + i % 8, .multicast = i % 2 },
+			start(*e, (struct osr_request){ .max_vls = 1 + i % 8, .multicast = i % 2 },
 			      &random);
 			test_fabric_random(&x.t, 2 + i % 15, 1 + i * 7 % 40, 500 + i);
 			if (!strcmp((*e)->name, "dfsssp")) {
-				set(&x, "reversible_sl", i % 3 ? "auto" : "off");
-				set(&x, "rebalance", "0");
+				set("reversible_sl", i % 3 ? "auto" : "off");
+				set("rebalance", "0");
 			}
 			x.prepares = i % 3 == 0;
 			x.restarts = i % 4 == 1;
-			live(&x, 12, i);
+			live(12, i);
 		}
 		sum_up((*e)->name, &random, 10, 70);
 		for (unsigned i = 0; i < 4 * N_TEST_FABRICS; i++) {
-			struct life x;
 
-			start(&x, *e, (struct osr_request){ .max_vls = 8, .multicast = i % 2 },
-			      &named);
+			start(*e, (struct osr_request){ .max_vls = 8, .multicast = i % 2 }, &named);
 			test_fabric_named(&x.t, i / 4);
 			x.prepares = i % 2;
 			x.restarts = i % 4 >= 2;
-			live(&x, 10, 1000 + 10 * (i / 4) + i % 4);
+			live(10, 1000 + 10 * (i / 4) + i % 4);
 		}
 		sum_up((*e)->name, &named, 7, 40);
 	}
@@ -597,15 +585,14 @@ static void test_grid_lives(void **state)
 
 	for (unsigned i = 0; i < test_number("OSR_GRID_LIVES", 24); i++) {
 		struct test_torus d = { .dims = dims[i % 6], .hosts = 1 + i % 2, .shuffle = i };
-		struct life x;
 
-		start(&x, osr_engine_find("angara"),
+		start(osr_engine_find("angara"),
 		      (struct osr_request){ .max_vls = (uint8_t)(2 + i % 3), .multicast = i % 2 },
 		      &n);
 		test_torus_draw(&d, &x.t);
 		x.prepares = i % 3 == 0;
 		x.restarts = i % 4 == 1;
-		live(&x, 8, 77 + i);
+		live(8, 77 + i);
 	}
 	sum_up("angara", &n, 2, 0);
 }
@@ -613,17 +600,16 @@ static void test_grid_lives(void **state)
 /* Lanes by SL, no more than a full route needs, or one: repairs give pairs other SLs, and lose some. */
 static void scarce_life(unsigned i, struct totals *n)
 {
-	struct life x;
 
-	start(&x, osr_engine_find("dfsssp"),
+	start(osr_engine_find("dfsssp"),
 	      (struct osr_request){ .max_vls = 2 + i % 3, .multicast = i % 4 < 2 }, n);
 	test_fabric_random(&x.t, 16 + i % 9, 28 + 2 * (i % 9), 900 + i);
-	set(&x, "any_sl", "off");
-	set(&x, "reversible_sl", i % 2 ? "auto" : "off");
-	set(&x, "rebalance", "0");
+	set("any_sl", "off");
+	set("reversible_sl", i % 2 ? "auto" : "off");
+	set("rebalance", "0");
 	x.prepares = i % 3 == 0;
 	x.restarts = i % 4 == 1;
-	live(&x, 12, 7 * i);
+	live(12, 7 * i);
 }
 
 static void test_scarce_lives(void **state)
@@ -646,44 +632,43 @@ static void test_any_sl_lives(void **state)
 	struct totals n = { 0 };
 
 	for (unsigned i = 0; i < test_number("OSR_ANY_SL_LIVES", 30); i++) {
-		struct life x;
 
-		start(&x, osr_engine_find("dfsssp"),
+		start(osr_engine_find("dfsssp"),
 		      (struct osr_request){ .max_vls = 3 + i % 6,
 					    .multicast = true,
 					    .chosen_sls = i % 5 == 4 && i % 4 != 2 ? 0x21 : 0 },
 		      &n);
-		set(&x, "any_sl", "on");
-		set(&x, "rebalance", "0");
+		set("any_sl", "on");
+		set("rebalance", "0");
 		if (i % 3)
 			test_fabric_random(&x.t, 10 + i % 9, 14 + i * 5 % 17, 1700 + i);
 		else
 			test_fabric_dragonfly(&x.t, 4);
 		x.restarts = i % 4 == 1;
 		x.hands_over = i % 4 == 2;
-		live(&x, 20, 31 * i);
+		live(20, 31 * i);
 	}
 	sum_up("any SL", &n, 4, 0);
 }
 
 /* Lanes by SL, with more of them than are needed. */
-static void start_by_sl(struct life *x, struct totals *n)
+static void start_by_sl(struct totals *n)
 {
-	start(x, osr_engine_find("dfsssp"), (struct osr_request){ .max_vls = 8, .multicast = true },
+	start(osr_engine_find("dfsssp"), (struct osr_request){ .max_vls = 8, .multicast = true },
 	      n);
-	set(x, "any_sl", "off");
-	set(x, "rebalance", "0");
+	set("any_sl", "off");
+	set("rebalance", "0");
 }
 
 /* Its hosts, its cables, or both go. */
-static void strip_switch(struct life *x, uint32_t s, bool hosts, bool cables)
+static void strip_switch(uint32_t s, bool hosts, bool cables)
 {
-	const struct osr_fabric *f = &x->t.f;
+	const struct osr_fabric *f = &x.t.f;
 
 	for (uint32_t t = f->term_row[s]; hosts && t < f->term_row[s + 1]; t++)
-		x->faults.term[t] |= f->term_role[t] != OSR_ROLE_SP0;
+		x.faults.term[t] |= f->term_role[t] != OSR_ROLE_SP0;
 	for (uint32_t c = f->chan_row[s]; cables && c < f->chan_row[s + 1]; c++)
-		faults_cable(&x->faults, c, true);
+		faults_cable(&x.faults, c, true);
 }
 
 /*
@@ -698,19 +683,17 @@ static void test_makes_room(void **state)
 		for (uint32_t s = 0; s < shape[i][0]; s++) {
 			struct totals n = { 0 };
 			uint32_t up;
-			struct life x;
 
-			start_by_sl(&x, &n);
+			start_by_sl(&n);
 			test_fabric_random(&x.t, shape[i][0], shape[i][1], shape[i][2]);
-			begin(&x);
-			step(&x);
-			assert_non_null(current(&x)->routing.sl);
-			up = current(&x)->routing.mcast_parent[s];
+			begin();
+			step();
+			assert_non_null(current()->routing.sl);
+			up = current()->routing.mcast_parent[s];
 			if (up != OSR_NONE)
 				faults_cable(&x.faults, up, true);
-			step(&x);
+			step();
 			assert_int_equal(n.kept, 1);
-			finish(&x);
 		}
 }
 
@@ -718,26 +701,24 @@ static void test_makes_room(void **state)
 static void test_back_alone(void **state)
 {
 	struct totals n = { 0 };
-	struct life x;
 
-	start_by_sl(&x, &n);
+	start_by_sl(&n);
 	test_fabric_dragonfly(&x.t, 3);
-	begin(&x);
-	strip_switch(&x, 5, true, false);
-	strip_switch(&x, 9, false, true);
-	step(&x);
+	begin();
+	strip_switch(5, true, false);
+	strip_switch(9, false, true);
+	step();
 	memset(x.faults.chan, 0, x.t.f.n_channels * sizeof(bool));
-	step(&x);
-	assert_non_null(current(&x)->routing.granted);
-	strip_switch(&x, 9, true, true);
+	step();
+	assert_non_null(current()->routing.granted);
+	strip_switch(9, true, true);
 	x.faults.sw[9] = true;
-	step(&x);
+	step();
 	x.faults.sw[9] = false;
 	for (uint32_t t = x.t.f.term_row[5]; t < x.t.f.term_row[6]; t++)
 		x.faults.term[t] = false;
-	step(&x);
+	step();
 	assert_int_equal(n.kept, 2);
-	finish(&x);
 }
 
 /* A certificate that does not hold, as a bug would leave it: the same sweep routes from nothing, and says why. */
@@ -750,22 +731,21 @@ static void test_refused(void **state)
 	struct osr_verdict judged;
 	struct osr_sweep sweep;
 	struct osr_job job;
-	struct life x;
 
-	start(&x, osr_engine_find("dfsssp"),
-	      (struct osr_request){ .max_vls = 4, .multicast = true }, &n);
-	set(&x, "any_sl", "on");
+	start(osr_engine_find("dfsssp"), (struct osr_request){ .max_vls = 4, .multicast = true },
+	      &n);
+	set("any_sl", "on");
 	test_fabric_dragonfly(&x.t, 4);
-	begin(&x);
-	step(&x);
+	begin();
+	step();
 	faults_cable(&x.faults, 0, true);
-	step(&x);
-	assert_true(current(&x)->routing.stable.kept);
+	step();
+	assert_true(current()->routing.stable.kept);
 	memset(x.now->result.routing.rank, 0,
 	       (size_t)x.now->result.routing.n_vls * x.now->result.routing.n_channels *
 		       sizeof(*x.now->result.routing.rank));
 	faults_build(&x.faults, &arena, &now.fabric);
-	job = job_of(&x, current(&x), &scratch, &arena, &diag);
+	job = job_of(current(), &scratch, &arena, &diag);
 	assert_int_equal(osr_sweep(&job, &now, &sweep), OSR_OK);
 	assert_true(sweep.refused && !now.routing.stable.kept);
 	assert_non_null(strstr(now.routing.stable.why, "the check refused"));
@@ -773,31 +753,25 @@ static void test_refused(void **state)
 	assert_true(table_judge(&now.fabric, &now.routing, &judged));
 	osr_arena_free(&scratch);
 	osr_arena_free(&arena);
-	finish(&x);
 }
-
-struct starved {
-	struct life *x;
-	const struct osr_fabric *f;
-};
 
 static enum osr_status sweep_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
 				  struct osr_diag *diag)
 {
-	const struct starved *s = ctx;
-	struct osr_result now = { .fabric = *s->f };
-	const struct osr_job job = job_of(s->x, current(s->x), scratch, result, diag);
+	const struct osr_fabric *f = ctx;
+	struct osr_result now = { .fabric = *f };
+	const struct osr_job job = job_of(current(), scratch, result, diag);
 	struct osr_verdict judged;
 	struct osr_sweep sweep;
 	enum osr_status st = osr_sweep(&job, &now, &sweep);
 	const struct osr_stable *stable = &now.routing.stable;
 
-	assert_true(st || table_judge(s->f, &now.routing, &judged));
+	assert_true(st || table_judge(f, &now.routing, &judged));
 	/* A transition without memory leaves the tables and their certificate as they were. */
 	if (!st && strstr(stable->transition_why, "out of memory")) {
 		assert_int_equal(stable->transition, OSR_TRANSITION_UNASKED);
 		assert_true(!now.routing.withdrawn && !stable->n_withdrawn);
-		assert_same_again(s->x, current(s->x), "asked by the test", &now);
+		assert_same_again(current(), "asked by the test", &now);
 	}
 	return st;
 }
@@ -814,17 +788,16 @@ static void test_out_of_memory(void **state)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct totals n = { 0 };
 		uint32_t late = 0;
-		struct life x;
 
-		start(&x, osr_engine_find("dfsssp"),
+		start(osr_engine_find("dfsssp"),
 		      (struct osr_request){ .max_vls = (uint8_t)cases[i].vls, .multicast = true },
 		      &n);
-		set(&x, "any_sl", cases[i].any_sl);
+		set("any_sl", cases[i].any_sl);
 		if (cases[i].fabric)
 			test_fabric_named(&x.t, cases[i].fabric);
 		else
 			test_fabric_random(&x.t, 20, 25, 7);
-		begin(&x);
+		begin();
 		for (uint32_t t = 0; t < x.t.f.n_terminals; t++)
 			late = x.t.f.term_role[t] == OSR_ROLE_CA ? t : late;
 		for (unsigned k = 0; k < 4; k++) {
@@ -832,16 +805,15 @@ static void test_out_of_memory(void **state)
 			struct osr_fabric f;
 
 			if (k)
-				step(&x);
+				step();
 			x.faults.term[late] = k < 3;
 			faults_cable(&x.faults, 3, k == 1);
 			faults_build(&x.faults, &arena, &f);
-			set(&x, "stable", cases[i].vls == 8 ? "no" : "yes");
-			assert_true(test_starve(sweep_once, &(struct starved){ &x, &f }) > 20);
-			set(&x, "stable", "yes");
+			set("stable", cases[i].vls == 8 ? "no" : "yes");
+			assert_true(test_starve(sweep_once, &f) > 20);
+			set("stable", "yes");
 			osr_arena_free(&arena);
 		}
-		finish(&x);
 	}
 }
 
@@ -871,16 +843,15 @@ static void test_refusals(void **state)
 	struct totals n = { 0 };
 	struct osr_arena arena = { 0 };
 	struct osr_result other;
-	struct life x;
 
-	start(&x, osr_engine_find("dfsssp"), req, &n);
-	set(&x, "any_sl", "off"); /* lanes by SL */
+	start(osr_engine_find("dfsssp"), req, &n);
+	set("any_sl", "off"); /* lanes by SL */
 	test_fabric_named(&x.t, 13);
-	begin(&x);
-	step(&x);
-	assert_true(current(&x)->routing.n_vls > 1);
-	assert_anew(current(&x), (struct osr_request){ .max_vls = 1 }, "virtual lanes");
-	other = *current(&x);
+	begin();
+	step();
+	assert_true(current()->routing.n_vls > 1);
+	assert_anew(current(), (struct osr_request){ .max_vls = 1 }, "virtual lanes");
+	other = *current();
 	/* By input port: a repair follows SLs and output ports alone. */
 	assert_int_equal(osr_routing_alloc_sl2vl(&other.routing, &other.fabric, 0, &arena, NULL),
 			 OSR_OK);
@@ -889,17 +860,15 @@ static void test_refusals(void **state)
 	osr_arena_free(&arena);
 	other.routing = (struct osr_routing){ 0 };
 	assert_anew(&other, req, "no earlier tables");
-	finish(&x);
 	/* An engine that promises minimal routes, and earlier tables that are not proven minimal. */
-	start(&x, osr_engine_find("sssp"), req, &n);
+	start(osr_engine_find("sssp"), req, &n);
 	test_fabric_named(&x.t, 13);
-	begin(&x);
-	step(&x);
+	begin();
+	step();
 	x.now->result.routing.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
-	step(&x);
-	assert_non_null(strstr(current(&x)->routing.stable.why, "minimal"));
-	finish(&x);
+	step();
+	assert_non_null(strstr(current()->routing.stable.why, "minimal"));
 }
 
-TEST_PROGRAM(test_lives, test_scarce_lives, test_grid_lives, test_any_sl_lives, test_out_of_memory,
-	     test_refusals, test_refused, test_makes_room, test_back_alone)
+TEST_PROGRAM_THEN(finish, test_lives, test_scarce_lives, test_grid_lives, test_any_sl_lives,
+		  test_out_of_memory, test_refusals, test_refused, test_makes_room, test_back_alone)
