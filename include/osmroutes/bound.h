@@ -18,36 +18,23 @@
 enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena *scratch,
 			      uint64_t *bound, struct osr_diag *diag);
 
-/*
- * The least load that the busiest channel of any routing by destination must carry under the worst permutation:
- * one path for each destination, which all end ports of a switch share. units[n_terminals]: what an end port sends
- * and receives, in units of `unit` Gb/s; rate[n_channels] > 0 Gb/s; load: Gb/s of flows / rate.
- *
- * Let some routing keep to this load, so that no permutation brings more than W(c) units over channel c. By König's
- * theorem a set X(c) of sources and a set Y(c) of destinations, W(c) units together, then cover all pairs whose route
- * crosses c. With N units in all and p(s) of them on switch s:
- *
- * 1. Cuts. A permutation sends min(n, N - n) units out of switches that have n: the channels that lead out must
- *    have as many in the sum of W.
- * 2. Injection. All p(s) units of s go to a destination by one channel. If that has W(c) < p(s), X(c) cannot hold
- *    them all, so the destination is in Y(c). If it is so for all channels that leave s, sum of W(c) >= N - p(s).
- * 3. Counting, after Borodin and Hopcroft (1985), Kaklamanis, Krizanc and Tsantilas (1991). For destination t, of
- *    switch r, let T be r and the switches whose channel towards t has t in Y. A route with t in Y of each of its
- *    channels begins in T. On any other route the last channel c without t in Y(c) ends in T, and the source is in
- *    X(c). So N is at most the sum over s in T of p(s) + I(s), where I(s) adds |X(c)| over the channels that enter s.
- *    Switch s is in T for at most p(s) + O(s) units t, where O(s) adds |Y(c)| over the channels that leave s. So N^2
- *    is at most the sum over all s of (p(s) + O(s)) (p(s) + I(s)), and both factors are at most N. With O(s) and I(s)
- *    no more than B(s), the lesser of N - p(s) and the sum of W around s,
- *    O I <= (O + I) B / 2, and each channel a -> b adds no more than W(c) times the greater of p(a) + B(a) / 2 and
- *    p(b) + B(b) / 2. What is within a component is summed, where there are several.
- *
- * The bound is the least load above which none of the three is broken, found by bisection over whole units.
- * O(log(units) * levels * (switches + channels)). 0 without hosts.
- */
-enum osr_status osr_bound_permutation(const struct osr_fabric *fabric, const uint32_t *units,
-				      uint32_t unit, const uint32_t *rate,
-				      struct osr_arena *scratch, double *bound,
-				      struct osr_diag *diag);
+/* What crosses the cables around one set of switches. */
+struct osr_cut {
+	uint64_t sources, lids; /* of the switches inside */
+	uint64_t channels;      /* that lead out, which are as many as lead in */
+};
+
+/* All cuts of a fabric, and what is made of each. */
+struct osr_cuts {
+	const struct osr_fabric *f;
+	const uint64_t *units; /* [n_switches] what its end ports send, and receive; NULL: routes */
+	const uint64_t *weight; /* [n_channels] what counts as that many channels; NULL: 1 each */
+	uint64_t (*bound)(const struct osr_cut *inside, const struct osr_cut *all);
+};
+
+/* The most that one of them gives: those of osr_bound_cut(), and around parts that a search finds. */
+enum osr_status osr_bound_cuts(const struct osr_cuts *cuts, struct osr_arena *scratch,
+			       uint64_t *bound, struct osr_diag *diag);
 
 /*
  * The load that is said everywhere: efi_bound in JSON, "the least possible" for people. The best of the cuts,

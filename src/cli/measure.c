@@ -259,8 +259,7 @@ static enum osr_status find_worst(struct cli_measure *m, struct cli_measured *o,
 	o->worst_gbps = m->rates.unit;
 	st = osr_worst_find(fabric, &o->t.routing, &m->rates, &m->arena, scratch, &o->worst, diag);
 	if (!st)
-		st = osr_bound_permutation(fabric, m->rates.units, m->rates.unit, m->rates.rate,
-					   scratch, &o->worst_bound, diag);
+		st = osr_worst_bound(fabric, &m->rates, scratch, &o->worst_bound, diag);
 	if (st || !m->worst_file)
 		return st;
 	/* A phase for each set of tables. */

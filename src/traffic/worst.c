@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/bound.h>
+
 struct leaf {
 	uint32_t sw, row, n_units; /* its units of sources are numbered row .. row + n_units - 1 */
 };
@@ -301,5 +303,122 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
 		osr_arena_reset(scratch, mark);
 	}
 	osr_arena_reset(scratch, all);
+	return st;
+}
+
+/* ---- what no routing can beat ------------------------------------------------------------------ */
+
+struct permutation {
+	const struct osr_fabric *f;
+	uint64_t *units;  /* [n_switches] that its end ports send, and receive */
+	uint64_t *within; /* [n_switches] the same of its component */
+	uint64_t *most;   /* [n_channels] W of worst.h: units at the load in question */
+	uint64_t *
+		around; /* [n_switches] of the channels that leave it, and of those that enter it */
+};
+
+/* How much more than the cut can take half of the traffic may bring. */
+static uint64_t cut_excess(const struct osr_cut *inside, const struct osr_cut *all)
+{
+	uint64_t out = all->sources - inside->sources;
+	uint64_t most = out < inside->sources ? out : inside->sources;
+
+	return most > inside->channels ? most - inside->channels : 0;
+}
+
+/* May there be a routing with no more than `load`? */
+static enum osr_status permutation_fits(const struct permutation *p, double load, uint32_t unit,
+					const uint32_t *rate, struct osr_arena *scratch, bool *fits,
+					struct osr_diag *diag)
+{
+	const struct osr_fabric *f = p->f;
+	const struct osr_cuts cuts = {
+		.f = f, .units = p->units, .weight = p->most, .bound = cut_excess
+	};
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	double pairs = 0,
+	       room = 0; /* doubles, for squares of sums; a little in favour of the routing */
+	bool injects = true;
+	uint64_t excess;
+	enum osr_status st;
+
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		uint64_t widest = 0;
+
+		p->around[v] = 0;
+		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
+			p->most[c] = (uint64_t)(load * rate[c] / unit * (1 + 1e-12));
+			p->around[v] += p->most[c];
+			widest = widest < p->most[c] ? p->most[c] : widest;
+		}
+		/* Condition 2: the units of one switch go to each destination by the same channel. */
+		injects &= widest >= p->units[v] || p->around[v] >= p->within[v] - p->units[v];
+		pairs += (double)p->units[v] * (double)p->within[v];
+		room += (double)p->units[v] * (double)p->units[v];
+	}
+	/* Condition 3. */
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		double side[2];
+
+		for (int i = 0; i < 2; i++) {
+			uint32_t v = i ? f->chan_dst[c] : f->chan_src[c];
+			uint64_t most = p->within[v] - p->units[v];
+
+			most = p->around[v] < most ? p->around[v] : most;
+			side[i] = (double)p->units[v] + (double)most / 2;
+		}
+		room += (double)p->most[c] * (side[0] > side[1] ? side[0] : side[1]);
+	}
+	st = osr_bound_cuts(&cuts, scratch, &excess, diag);
+	*fits = !st && !excess && injects && room * (1 + 1e-9) >= pairs;
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+enum osr_status osr_worst_bound(const struct osr_fabric *fabric, const struct osr_rates *rates,
+				struct osr_arena *scratch, double *bound, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	size_t n = fabric->n_switches, m = fabric->n_channels;
+	struct permutation p = { .f = fabric,
+				 .units = osr_calloc(scratch, n, sizeof(uint64_t)),
+				 .within = osr_alloc(scratch, n, sizeof(uint64_t)),
+				 .most = osr_alloc(scratch, m, sizeof(uint64_t)),
+				 .around = osr_alloc(scratch, n, sizeof(uint64_t)) };
+	uint64_t *all = osr_calloc(scratch, fabric->n_components, sizeof(*all)), low = 0, high = 0;
+	enum osr_status st = osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
+	const uint32_t *units = rates->units, unit = rates->unit, *rate = rates->rate;
+	uint32_t fastest = 1;
+
+	*bound = 0;
+	for (uint32_t t = 0; !st && t < fabric->n_terminals; t++) {
+		p.units[fabric->term_switch[t]] += units[t];
+		all[fabric->sw_component[fabric->term_switch[t]]] += units[t];
+		high += units[t];
+	}
+	for (uint32_t v = 0; !st && v < n; v++)
+		p.within[v] = all[fabric->sw_component[v]];
+	for (uint32_t c = 0; c < m; c++)
+		fastest = rate[c] > fastest ? rate[c] : fastest;
+	/* The highest step of one unit on the fastest channel that no routing can keep to. */
+	while (!st && low < high) {
+		uint64_t middle = (low + high) / 2;
+		bool fits;
+
+		st = permutation_fits(&p, (double)middle * unit / fastest, unit, rate, scratch,
+				      &fits, diag);
+		if (fits)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	/* So it needs more: the least that any channel can have above that step. */
+	for (uint32_t c = 0; !st && low && c < m; c++) {
+		uint64_t whole = (low - 1) * rate[c] / fastest; /* flows that fit the step */
+		double load = ((double)whole + 1) * unit / rate[c];
+
+		*bound = !*bound || load < *bound ? load : *bound;
+	}
+	osr_arena_reset(scratch, mark);
 	return st;
 }

@@ -20,21 +20,7 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
 	return a / b + (a % b != 0);
 }
 
-/* What crosses the cables around one set of switches. */
-struct cut {
-	uint64_t sources, lids; /* of the switches inside */
-	uint64_t channels;      /* that lead out, which are as many as lead in */
-};
-
-/* All cuts of a fabric, and what is made of each. */
-struct cuts {
-	const struct osr_fabric *f;
-	const uint64_t *units; /* [n_switches] what its end ports send, and receive; NULL: routes */
-	const uint64_t *weight; /* [n_channels] what counts as that many channels; NULL: 1 each */
-	uint64_t (*bound)(const struct cut *inside, const struct cut *all);
-};
-
-static uint64_t cut_bound(const struct cut *inside, const struct cut *all)
+static uint64_t cut_bound(const struct osr_cut *inside, const struct osr_cut *all)
 {
 	uint64_t in = inside->lids * (all->sources - inside->sources);
 	uint64_t out = inside->sources * (all->lids - inside->lids);
@@ -42,13 +28,13 @@ static uint64_t cut_bound(const struct cut *inside, const struct cut *all)
 	return inside->channels ? divide_up(in < out ? out : in, inside->channels) : 0;
 }
 
-static void cut_add(const struct cuts *cuts, struct cut *cut, uint32_t v)
+static void cut_add(const struct osr_cuts *cuts, struct osr_cut *cut, uint32_t v)
 {
 	cut->sources += cuts->units ? cuts->units[v] : cuts->f->sw_sources[v];
 	cut->lids += cuts->units ? 0 : bound_lids(cuts->f, v);
 }
 
-static uint64_t cut_weight(const struct cuts *cuts, uint32_t c)
+static uint64_t cut_weight(const struct osr_cuts *cuts, uint32_t c)
 {
 	return cuts->weight ? cuts->weight[c] : 1;
 }
@@ -79,9 +65,9 @@ static uint32_t find_heights(const struct osr_fabric *fabric, uint32_t *height, 
 }
 
 /* What is in each component; NULL without memory. */
-static struct cut *find_components(const struct cuts *cuts, struct osr_arena *scratch)
+static struct osr_cut *find_components(const struct osr_cuts *cuts, struct osr_arena *scratch)
 {
-	struct cut *all = osr_calloc(scratch, cuts->f->n_components, sizeof(*all));
+	struct osr_cut *all = osr_calloc(scratch, cuts->f->n_components, sizeof(*all));
 
 	for (uint32_t v = 0; all && v < cuts->f->n_switches; v++)
 		cut_add(cuts, &all[cuts->f->sw_component[v]], v);
@@ -89,15 +75,15 @@ static struct cut *find_components(const struct cuts *cuts, struct osr_arena *sc
 }
 
 /* The most that a cut gives, if that is more. */
-static void cut_most(const struct cuts *cuts, const struct cut *inside, const struct cut *all,
-		     uint64_t *bound)
+static void cut_most(const struct osr_cuts *cuts, const struct osr_cut *inside,
+		     const struct osr_cut *all, uint64_t *bound)
 {
 	uint64_t least = cuts->bound(inside, all);
 
 	*bound = *bound < least ? least : *bound;
 }
 
-static void cut_join(struct cut *to, const struct cut *from)
+static void cut_join(struct osr_cut *to, const struct osr_cut *from)
 {
 	to->sources += from->sources;
 	to->lids += from->lids;
@@ -107,9 +93,9 @@ static void cut_join(struct cut *to, const struct cut *from)
 /* What a search in depth knows of a switch. */
 struct found {
 	bool here;
-	uint32_t parent; /* from where, or OSR_NONE */
-	uint32_t near;   /* cables to what was found so far */
-	struct cut part; /* it and what was found through it */
+	uint32_t parent;     /* from where, or OSR_NONE */
+	uint32_t near;       /* cables to what was found so far */
+	struct osr_cut part; /* it and what was found through it */
 };
 
 /*
@@ -119,12 +105,12 @@ struct found {
  * a whole. All cables lead to switches that were found through each other, so those around a part are all that lead from
  * it to earlier switches, but for those from it to itself. O(channels * degree).
  */
-static enum osr_status bound_search(const struct cuts *cuts, struct osr_arena *scratch,
+static enum osr_status bound_search(const struct osr_cuts *cuts, struct osr_arena *scratch,
 				    uint64_t *bound, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = cuts->f;
 	struct found *all = osr_calloc(scratch, fabric->n_switches, sizeof(*all));
-	const struct cut *component = find_components(cuts, scratch);
+	const struct osr_cut *component = find_components(cuts, scratch);
 
 	if (!all || !component)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
@@ -169,15 +155,15 @@ static enum osr_status bound_search(const struct cuts *cuts, struct osr_arena *s
  * The most that any other cut gives: around each switch, and around the pieces that those up to each height make. One
  * switch after the other joins the pieces that it is cabled to.
  */
-static enum osr_status bound_each_cut(const struct cuts *cuts, struct osr_arena *scratch,
+static enum osr_status bound_each_cut(const struct osr_cuts *cuts, struct osr_arena *scratch,
 				      uint64_t *bound, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = cuts->f;
 	uint32_t n = fabric->n_switches, *height = osr_alloc(scratch, n, sizeof(*height)),
 		 *list = osr_alloc(scratch, n, sizeof(*list)),
 		 *set = osr_alloc(scratch, n, sizeof(*set));
-	struct cut *part = osr_calloc(scratch, n, sizeof(*part));
-	const struct cut *all = find_components(cuts, scratch);
+	struct osr_cut *part = osr_calloc(scratch, n, sizeof(*part));
+	const struct osr_cut *all = find_components(cuts, scratch);
 
 	*bound = 0;
 	if (!height || !list || !set || !part || !all)
@@ -211,132 +197,21 @@ static enum osr_status bound_each_cut(const struct cuts *cuts, struct osr_arena 
 	return OSR_OK;
 }
 
+enum osr_status osr_bound_cuts(const struct osr_cuts *cuts, struct osr_arena *scratch,
+			       uint64_t *bound, struct osr_diag *diag)
+{
+	enum osr_status st = bound_each_cut(cuts, scratch, bound, diag);
+
+	return st ? st : bound_search(cuts, scratch, bound, diag);
+}
+
 enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena *scratch,
 			      uint64_t *bound, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	const struct cuts cuts = { .f = fabric, .bound = cut_bound };
+	const struct osr_cuts cuts = { .f = fabric, .bound = cut_bound };
 	enum osr_status st = bound_each_cut(&cuts, scratch, bound, diag);
 
-	osr_arena_reset(scratch, mark);
-	return st;
-}
-
-/* ---- permutations ---------------------------------------------------------------------------- */
-
-struct permutation {
-	const struct osr_fabric *f;
-	uint64_t *units;  /* [n_switches] that its end ports send, and receive */
-	uint64_t *within; /* [n_switches] the same of its component */
-	uint64_t *most;   /* [n_channels] W of bound.h: units at the load in question */
-	uint64_t *
-		around; /* [n_switches] of the channels that leave it, and of those that enter it */
-};
-
-/* How much more than the cut can take half of the traffic may bring. */
-static uint64_t cut_excess(const struct cut *inside, const struct cut *all)
-{
-	uint64_t out = all->sources - inside->sources;
-	uint64_t most = out < inside->sources ? out : inside->sources;
-
-	return most > inside->channels ? most - inside->channels : 0;
-}
-
-/* May there be a routing with no more than `load`? */
-static enum osr_status permutation_fits(const struct permutation *p, double load, uint32_t unit,
-					const uint32_t *rate, struct osr_arena *scratch, bool *fits,
-					struct osr_diag *diag)
-{
-	const struct osr_fabric *f = p->f;
-	const struct cuts cuts = {
-		.f = f, .units = p->units, .weight = p->most, .bound = cut_excess
-	};
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	double pairs = 0,
-	       room = 0; /* doubles, for squares of sums; a little in favour of the routing */
-	bool injects = true;
-	uint64_t excess;
-	enum osr_status st;
-
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		uint64_t widest = 0;
-
-		p->around[v] = 0;
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			p->most[c] = (uint64_t)(load * rate[c] / unit * (1 + 1e-12));
-			p->around[v] += p->most[c];
-			widest = widest < p->most[c] ? p->most[c] : widest;
-		}
-		/* Condition 2: the units of one switch go to each destination by the same channel. */
-		injects &= widest >= p->units[v] || p->around[v] >= p->within[v] - p->units[v];
-		pairs += (double)p->units[v] * (double)p->within[v];
-		room += (double)p->units[v] * (double)p->units[v];
-	}
-	/* Condition 3. */
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		double side[2];
-
-		for (int i = 0; i < 2; i++) {
-			uint32_t v = i ? f->chan_dst[c] : f->chan_src[c];
-			uint64_t most = p->within[v] - p->units[v];
-
-			most = p->around[v] < most ? p->around[v] : most;
-			side[i] = (double)p->units[v] + (double)most / 2;
-		}
-		room += (double)p->most[c] * (side[0] > side[1] ? side[0] : side[1]);
-	}
-	st = bound_each_cut(&cuts, scratch, &excess, diag);
-	st = st ? st : bound_search(&cuts, scratch, &excess, diag);
-	*fits = !st && !excess && injects && room * (1 + 1e-9) >= pairs;
-	osr_arena_reset(scratch, mark);
-	return st;
-}
-
-enum osr_status osr_bound_permutation(const struct osr_fabric *fabric, const uint32_t *units,
-				      uint32_t unit, const uint32_t *rate,
-				      struct osr_arena *scratch, double *bound,
-				      struct osr_diag *diag)
-{
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	size_t n = fabric->n_switches, m = fabric->n_channels;
-	struct permutation p = { .f = fabric,
-				 .units = osr_calloc(scratch, n, sizeof(uint64_t)),
-				 .within = osr_alloc(scratch, n, sizeof(uint64_t)),
-				 .most = osr_alloc(scratch, m, sizeof(uint64_t)),
-				 .around = osr_alloc(scratch, n, sizeof(uint64_t)) };
-	uint64_t *all = osr_calloc(scratch, fabric->n_components, sizeof(*all)), low = 0, high = 0;
-	enum osr_status st = osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
-	uint32_t fastest = 1;
-
-	*bound = 0;
-	for (uint32_t t = 0; !st && t < fabric->n_terminals; t++) {
-		p.units[fabric->term_switch[t]] += units[t];
-		all[fabric->sw_component[fabric->term_switch[t]]] += units[t];
-		high += units[t];
-	}
-	for (uint32_t v = 0; !st && v < n; v++)
-		p.within[v] = all[fabric->sw_component[v]];
-	for (uint32_t c = 0; c < m; c++)
-		fastest = rate[c] > fastest ? rate[c] : fastest;
-	/* The highest step of one unit on the fastest channel that no routing can keep to. */
-	while (!st && low < high) {
-		uint64_t middle = (low + high) / 2;
-		bool fits;
-
-		st = permutation_fits(&p, (double)middle * unit / fastest, unit, rate, scratch,
-				      &fits, diag);
-		if (fits)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	/* So it needs more: the least that any channel can have above that step. */
-	for (uint32_t c = 0; !st && low && c < m; c++) {
-		uint64_t whole = (low - 1) * rate[c] / fastest; /* flows that fit the step */
-		double load = ((double)whole + 1) * unit / rate[c];
-
-		*bound = !*bound || load < *bound ? load : *bound;
-	}
 	osr_arena_reset(scratch, mark);
 	return st;
 }
@@ -393,10 +268,9 @@ enum osr_status osr_bound_load(const struct osr_fabric *fabric, struct osr_arena
 	uint32_t n = fabric->n_switches;
 	uint64_t *lids = osr_alloc(scratch, n, sizeof(*lids)), mean;
 	uint64_t *bits = osr_alloc(scratch, 3 * (size_t)n, sizeof(*bits));
-	const struct cuts cuts = { .f = fabric, .bound = cut_bound };
-	enum osr_status st = bound_each_cut(&cuts, scratch, bound, diag);
+	const struct osr_cuts cuts = { .f = fabric, .bound = cut_bound };
+	enum osr_status st = osr_bound_cuts(&cuts, scratch, bound, diag);
 
-	st = st ? st : bound_search(&cuts, scratch, bound, diag);
 	if (!lids || !bits)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
 	for (uint32_t v = 0; !st && v < n; v++)
