@@ -23,16 +23,6 @@ struct tally {
 	char name[64];
 };
 
-static void write_dims(char *text, const unsigned *size, unsigned n_dims, enum kind kind)
-{
-	*text = 0;
-	for (unsigned i = 0; i < n_dims; i++) {
-		bool ring = size[i] > 2 && (kind == TORUS || (kind == MIXED && i % 2 == 0));
-
-		sprintf(text + strlen(text), "%s%u%s", i ? " " : "", size[i], ring ? "r" : "");
-	}
-}
-
 /* EFI by bound; a link carries whole routes, so a bound of 2.5 is reached by 3. */
 static double route(struct test_torus *d, struct tally *n)
 {
@@ -84,7 +74,13 @@ static void all_of(unsigned *size, unsigned at, unsigned n_dims, unsigned places
 
 			double ratio;
 
-			write_dims(dims, size, n_dims, kind);
+			*dims = 0;
+			for (unsigned i = 0; i < n_dims; i++)
+				sprintf(dims + strlen(dims), "%s%u%s", i ? " " : "", size[i],
+					size[i] > 2 && (kind == TORUS ||
+							(kind == MIXED && i % 2 == 0))
+						? "r"
+						: "");
 			ratio = route(&d, n);
 			if (ratio > 1.05 && getenv("OSR_VERBOSE"))
 				printf("%-14s x%u: %.3f of the bound\n", dims, hosts, ratio);

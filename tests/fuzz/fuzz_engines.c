@@ -170,15 +170,6 @@ static void print_tally(void)
 	}
 }
 
-static struct tally *tally_of(const struct osr_engine *engine)
-{
-	unsigned e = 0;
-
-	while (osr_engines[e] != engine)
-		e++;
-	return &tally[e];
-}
-
 static void die(const struct osr_engine *e, const char *what, const char *sentence)
 {
 	fprintf(stderr, "%s: %s: %s\n", e->name, what, sentence);
@@ -314,30 +305,27 @@ static void change(struct bytes *b, struct faults *x)
 	}
 }
 
-static const struct osr_engine *draw_engine(struct bytes *b)
-{
-	const char *only = getenv("OSR_FUZZ_ENGINE");
-	unsigned n = 0, which;
-
-	while (osr_engines[n])
-		n++;
-	which = next(b, n);
-	return only ? osr_engine_find(only) : osr_engines[which];
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint32_t hash = hash_of(data, size);
 	struct bytes b = { .data = data, .n = size, .scale = (hash >> 16) % 64 ? 1 : 3 };
-	struct life x = { .engine = draw_engine(&b), .restarts = hash % 4 == 0 };
+	struct life x = { .restarts = hash % 4 == 0 };
+	const char *only = getenv("OSR_FUZZ_ENGINE");
+	unsigned n_engines = 0, e;
 	static bool once;
 	struct test_fabric t;
 	unsigned n_sweeps;
 
-	if (!x.engine || (!once && atexit(print_tally)))
+	while (osr_engines[n_engines])
+		n_engines++;
+	e = next(&b, n_engines);
+	for (unsigned i = 0; only && (!i || strcmp(osr_engines[e]->name, only)); i++)
+		e = i;
+	if (!once && atexit(print_tally))
 		abort();
 	once = true;
-	x.tally = tally_of(x.engine);
+	x.engine = osr_engines[e];
+	x.tally = &tally[e];
 	x.tally->executions++;
 	x.tally->large += b.scale > 1;
 	x.req = (struct osr_request){ .max_vls = 1 + next(&b, 15), .multicast = next(&b, 2) };

@@ -182,36 +182,17 @@ void osr_mad_drain(struct osr_mad *mad)
 
 /* ---- what becomes of them ------------------------------------------------------------------- */
 
-static enum osr_status read_all(struct cli_live *l, struct osr_net *net, struct osr_arena *arena,
-				enum cli_sa sa, struct osr_diag *diag)
-{
-	enum osr_status st = cli_live_net(l, net, diag);
-	struct osr_tables t = { 0 };
-	struct osr_fabric f;
-	bool same_ca;
-
-	if (!st)
-		st = osr_net_fabric(net, -1, arena, &f, diag);
-	if (st)
-		return st;
-	st = osr_tables_init(&t, &f, net, arena, diag);
-	if (!st)
-		st = cli_live_tables(l, sa, &t, diag);
-	if (!st)
-		st = osr_tables_finish(&t, &same_ca, diag);
-	if (!st)
-		fuzz_judge(&t);
-	osr_tables_free(&t);
-	return st;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
 	struct osr_net net = { 0 };
 	struct cli_live l = { 0 };
+	struct osr_tables t = { 0 };
+	struct osr_fabric f;
+	enum osr_status st;
 	uint8_t what;
+	bool same_ca;
 
 	wired = (struct osr_live_module){ OSR_VERSION, osr_live_read, osr_live_sls };
 	wire.data = data;
@@ -222,8 +203,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				       .sl2vl = what & 2,
 				       .vlarb = what & 4,
 				       .n_mlids = what & 8 ? what & 16 ? UINT32_MAX : 40 : 0 };
-	if (read_all(&l, &net, &arena, (what >> 5) % 3, &diag))
-		insist(diag.text[0] != 0, "refused without a sentence", "");
+	st = cli_live_net(&l, &net, &diag);
+	if (!st)
+		st = osr_net_fabric(&net, -1, &arena, &f, &diag);
+	if (!st)
+		st = osr_tables_init(&t, &f, &net, &arena, &diag);
+	if (!st)
+		st = cli_live_tables(&l, (what >> 5) % 3, &t, &diag);
+	if (!st)
+		st = osr_tables_finish(&t, &same_ca, &diag);
+	insist(!st || diag.text[0], "refused without a sentence", "");
+	if (!st)
+		fuzz_judge(&t);
+	osr_tables_free(&t);
 	osr_arena_free(&l.arena);
 	osr_net_free(&net);
 	osr_arena_free(&arena);

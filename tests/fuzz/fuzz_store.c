@@ -60,19 +60,6 @@ static void build_fabric(struct osr_arena *arena, struct osr_fabric *f, const ch
 	osr_builder_free(b);
 }
 
-static void put_right(uint8_t *buf, size_t size)
-{
-	uint64_t n = size, hash;
-
-	if (size < HEADER_SIZE)
-		return;
-	memcpy(buf + SIZE_AT, &n, sizeof(n));
-	hash = XXH3_64bits(buf + HEADER_SIZE, size - HEADER_SIZE);
-	memcpy(buf + BODY_AT, &hash, sizeof(hash));
-	hash = XXH3_64bits(buf, HASH_AT);
-	memcpy(buf + HASH_AT, &hash, sizeof(hash));
-}
-
 /* Both fabrics of today are routed from what was read. */
 static void use(const char *engine, const struct osr_result *last, const struct osr_fabric *f)
 {
@@ -123,7 +110,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct good *good;
 	const char *engine;
 	uint8_t *copy;
-	size_t n, kind;
+	size_t kind;
+	uint64_t n, hash;
 
 	if (size < 3)
 		return 0;
@@ -137,8 +125,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, good->buf[kind], n);
 	for (size_t i = 3; i + 3 <= size; i += 3)
 		copy[(data[i] | (size_t)data[i + 1] << 8) % n] ^= data[i + 2];
-	if (data[0] & 1)
-		put_right(copy, n);
+	if (data[0] & 1 && n >= HEADER_SIZE) {
+		memcpy(copy + SIZE_AT, &n, sizeof(n));
+		hash = XXH3_64bits(copy + HEADER_SIZE, n - HEADER_SIZE);
+		memcpy(copy + BODY_AT, &hash, sizeof(hash));
+		hash = XXH3_64bits(copy, HASH_AT);
+		memcpy(copy + HASH_AT, &hash, sizeof(hash));
+	}
 	if (osr_store_read(copy, n, "fuzz", engine, KEY, &last_arena, &baseline_arena, &scratch,
 			   &last, &baseline, &diag)) {
 		insist(diag.text[0] != 0, "store", "refused without a sentence");

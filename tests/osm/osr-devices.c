@@ -52,29 +52,22 @@ __attribute__((constructor)) static void add_devices(void)
 		_exit(120);
 }
 
-static bool has_no_smi(const char *name, int port)
-{
-	umad_port_t info;
-	bool no;
-
-	if (umad_get_port(name, port, &info) < 0)
-		return false;
-	no = be32toh(info.capmask) & 1 << 10;
-	umad_release_port(&info);
-	return no;
-}
-
 int umad_open_port(const char *name, int port)
 {
 	int (*next)(const char *, int) =
 		(int (*)(const char *, int))dlsym(RTLD_NEXT, "umad_open_port");
 	int fd = next("ibsim0", 1);
+	umad_port_t info;
 
 	if (fd < 0 || fd >= 4096)
 		return -EIO;
 	snprintf(opened[fd].name, sizeof(opened[fd].name), "%s", name ? name : "none");
 	opened[fd].port = port;
-	opened[fd].no_smi = !name || has_no_smi(name, port);
+	opened[fd].no_smi = !name;
+	if (name && umad_get_port(name, port, &info) >= 0) {
+		opened[fd].no_smi = be32toh(info.capmask) & 1 << 10;
+		umad_release_port(&info);
+	}
 	return fd;
 }
 

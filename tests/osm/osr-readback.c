@@ -87,19 +87,6 @@ static json_t *switch_sl2vl_json(const struct osr_live_node *n)
 			 others);
 }
 
-static json_t *end_sl2vl_json(const struct osr_live_node *n)
-{
-	json_t *j = json_object();
-	char key[8];
-
-	for (unsigned p = 1; p <= n->n_ports; p++)
-		if (osr_live_port_up(n, p)) {
-			snprintf(key, sizeof(key), "%u", p);
-			json_object_set_new(j, key, hex_json(n->sl2vl[p], 8));
-		}
-	return j;
-}
-
 static json_t *mft_json(const struct osr_live_node *n)
 {
 	json_t *j = json_object();
@@ -123,7 +110,8 @@ static const char *const type_names[] = { "?", "ca", "switch", "router" };
 
 static json_t *node_json(const struct osr_live *live, const struct osr_live_node *n)
 {
-	json_t *ports = json_array();
+	json_t *ports = json_array(), *tables;
+	char key[8];
 	json_t *j = json_pack("{so ss so si sb so}", "guid", guid_json(n->guid), "type",
 			      type_names[n->type <= 3 ? n->type : 0], "name",
 			      json_stringn_nocheck(n->name, strlen(n->name)), "n_ports", n->n_ports,
@@ -136,10 +124,15 @@ static json_t *node_json(const struct osr_live *live, const struct osr_live_node
 		json_object_set_new(j, "lft", hex_json(n->lft, n->lft_top + 1));
 	if (n->mft)
 		json_object_set_new(j, "mft", mft_json(n));
-	if (n->sl2vl)
-		json_object_set_new(j, "sl2vl",
-				    n->type == OSR_LIVE_SWITCH ? switch_sl2vl_json(n)
-							       : end_sl2vl_json(n));
+	if (!n->sl2vl)
+		return j;
+	tables = n->type == OSR_LIVE_SWITCH ? switch_sl2vl_json(n) : json_object();
+	for (unsigned p = 1; n->type != OSR_LIVE_SWITCH && p <= n->n_ports; p++)
+		if (osr_live_port_up(n, p)) {
+			snprintf(key, sizeof(key), "%u", p);
+			json_object_set_new(tables, key, hex_json(n->sl2vl[p], 8));
+		}
+	json_object_set_new(j, "sl2vl", tables);
 	return j;
 }
 
