@@ -43,14 +43,10 @@ enum osr_status osr__lanes_spread(struct osr_lanes_job *job);
 enum osr_status osr__dor_find(struct osr_lanes_job *job);
 
 /*
- * Where a fabric is a whole torus, mesh, hypercube or HyperX with its hosts spread evenly, dimension order (dor.c)
- * balances as well as anything can, at a fraction of the cost of balancing by weights, and its lanes are known
- * beforehand: one without rings, two with them, replies on the SL of their request.
- *
- * *routed says whether the fabric was routed this way; then routing is complete.
- * Otherwise spf and routing are as before, and the ordinary way is free: no product (NULL) or not a whole one, hosts not
- * spread evenly (the most loaded channel exceeds 1.15 times the mean of its dimension's), multicast on VL 1 with rings, one VL for them
- * without detours, two where any SL must do.
+ * Dimension order (dor.c): where a fabric is whole with its hosts spread evenly it balances as well as anything can, and its
+ * lanes are known beforehand: one without rings, two with them, replies on the SL of their request. *routed: routing is
+ * complete. Otherwise spf and routing are as before: no product (NULL) or not a whole one, hosts not spread evenly,
+ * multicast on VL 1 with rings, one VL for them without detours, two where any SL must do.
  */
 enum osr_status osr__dor_assign(struct osr_lanes_job *job, bool *routed);
 

@@ -2,16 +2,12 @@
 /*
  * updown.h - an order of the switches for one virtual lane.
  *
- * On one lane only one order of the channels is left, and every pair of switches that has no
- * shortest path forward in it must take a detour. Up*-down* orders come from an order of the
- * switches: a cable leads up to the higher of its ends, and a path goes up first, then down. Which
- * pairs keep a shortest path depends on that order alone; breadth first from a root (Autonet,
- * Schroeder et al. 1991) leaves a quarter of the pairs of a random graph without one.
+ * On one lane every pair of switches that has no shortest path forward in the order of the channels must take a detour. An
+ * up*-down* order comes from an order of the switches: a cable leads up to the higher of its ends. Breadth first from a root
+ * (Autonet, Schroeder et al. 1991) leaves a quarter of the pairs of a random graph without a shortest path.
  *
- * Here the order is searched for the number of pairs that keep a shortest path, by annealing: one
- * switch at a time trades places with a neighbour. What makes it quick: the destinations that a
- * switch reaches, downwards or at all, are sets of bits, and both passes over the switches (from
- * below for "down only", from above for "up, then down") are an AND and an OR per channel and word:
+ * Here the order is searched for the number of pairs that keep one, by annealing: one switch at a time trades places with a
+ * neighbour. The destinations that a switch reaches, downwards or at all, are sets of bits:
  *	down(v) = {v} + sum over c = (v -> w), w lower,  of shortest(c) & down(w)
  *	any(v)  = down(v) + sum over c = (v -> w), w higher, of shortest(c) & any(w)
  *

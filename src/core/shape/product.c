@@ -228,11 +228,6 @@ static uint32_t reverse_ways(uint32_t ways)
 	return (ways & 0x55555555) << 1 | (ways >> 1 & 0x55555555);
 }
 
-static bool is_one(uint32_t ways)
-{
-	return ways && !(ways & (ways - 1));
-}
-
 /* Of an edge without a direction, those that no switch bars at either end. */
 static uint32_t ways_left(const struct finder *x, const uint32_t *bar, uint32_t e)
 {
@@ -269,7 +264,7 @@ static enum osr_status go_straight(struct finder *x, bool bold)
 		for (uint32_t e = 0; e < x->n_edges; e++) {
 			uint32_t left = ways_left(x, bar, e);
 
-			if (!is_one(left))
+			if (__builtin_popcount(left) != 1)
 				continue;
 			name_way(x, e, (uint32_t)__builtin_ctz(left));
 			again = true;
@@ -288,7 +283,7 @@ static enum osr_status go_straight(struct finder *x, bool bold)
 				on = g;
 				ways = left;
 			}
-			if (n != 1 || !is_one(ways))
+			if (n != 1 || __builtin_popcount(ways) != 1)
 				continue;
 			name_way(x, e, (uint32_t)__builtin_ctz(ways));
 			name_way(x, on, (uint32_t)__builtin_ctz(ways) ^ 1);
@@ -351,12 +346,6 @@ static uint32_t product_root(const struct finder *x)
 	return root;
 }
 
-/* The step that an edge makes in its dimension. */
-static int32_t step_of(const struct finder *x, uint32_t e)
-{
-	return way_of(x, e) % 2 ? -1 : 1;
-}
-
 static uint32_t gcd(uint32_t a, uint32_t b)
 {
 	while (b) {
@@ -380,20 +369,21 @@ static enum osr_status spread_labels(struct finder *x, uint32_t root)
 	x->queue[n++] = root;
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t v = x->queue[i], e = x->row[v]; e < x->row[v + 1]; e++) {
-			int32_t *from = label_of(x, v), *to = label_of(x, x->near[e]);
+			int32_t *from = label_of(x, v), *to = label_of(x, x->near[e]),
+				step = way_of(x, e) % 2 ? -1 : 1;
 
 			if (x->dim[e] == NO_DIM)
 				continue;
 			if (!x->seen[x->near[e]]) {
 				memcpy(to, from, product->n_dims * sizeof(*to));
-				to[x->dim[e]] += step_of(x, e);
+				to[x->dim[e]] += step;
 				x->seen[x->near[e]] = 1;
 				x->queue[n++] = x->near[e];
 			}
 			for (uint32_t k = 0; k < product->n_dims; k++) {
 				int32_t gap = to[k] - from[k];
 
-				gap -= k == x->dim[e] ? step_of(x, e) : 0;
+				gap -= k == x->dim[e] ? step : 0;
 				period[k] = gcd(period[k], (uint32_t)abs(gap));
 				lo[k] = to[k] < lo[k] ? to[k] : lo[k];
 				hi[k] = to[k] > hi[k] ? to[k] : hi[k];
@@ -659,21 +649,6 @@ static enum osr_status product_verify(struct finder *x, uint32_t root)
 	return OSR_OK;
 }
 
-static enum osr_status product_try(struct finder *x, uint32_t root, bool bold)
-{
-	enum osr_status st;
-
-	*x->p = (struct osr_product){ .f = x->f };
-	if ((st = choose_dims(x, root)) || (st = go_straight(x, bold)) ||
-	    (st = spread_labels(x, root)) || (st = name_cliques(x)))
-		return st;
-	sort_dims(x);
-	if ((st = own_places(x)))
-		return st;
-	place_rest(x);
-	return product_verify(x, root);
-}
-
 enum osr_status osr_product_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
 				 struct osr_product *product, struct osr_diag *diag)
 {
@@ -684,9 +659,18 @@ enum osr_status osr_product_find(const struct osr_fabric *fabric, struct osr_are
 	if ((st = product_prepare(&x)) || (st = knit_squares(&x)))
 		return st;
 	root = product_root(&x);
-	st = product_try(&x, root, false);
-	if (st == OSR_NOT_APPLICABLE)
-		st = product_try(&x, root, true);
+	st = OSR_NOT_APPLICABLE;
+	for (int bold = 0; st == OSR_NOT_APPLICABLE && bold <= 1; bold++) {
+		*product = (struct osr_product){ .f = fabric };
+		if ((st = choose_dims(&x, root)) || (st = go_straight(&x, bold)) ||
+		    (st = spread_labels(&x, root)) || (st = name_cliques(&x)))
+			continue;
+		sort_dims(&x);
+		if ((st = own_places(&x)))
+			continue;
+		place_rest(&x);
+		st = product_verify(&x, root);
+	}
 	if (!st && diag)
 		diag->text[0] = 0;
 	return st;
