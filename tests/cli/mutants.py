@@ -45,60 +45,56 @@ class Judge:
         table = d.sl2vl.get((source[2], 0, 0)) if source[1] else None
         self.faults |= {('sender', source[2], None, None, None, sl) for sl in (own, asked)
                         if table and sl is not None and table[sl] >= 15}
-        self.walk(source, lid, None, None)
+        turns = list(self.turns(source, lid))
+        self.arrives(turns, lid)
         if own is not None:
-            self.walk(source, lid, own, ('one_way', 'multicast', 'replies'))
+            self.wait(turns, own, ('one_way', 'multicast', 'replies'))
         if asked is not None:
-            self.walk(source, lid, asked, ('replies',))
+            self.wait(turns, asked, ('replies',))
         for other in range(16 if self.wide else 0):
-            self.walk(source, lid, other, ('any_sl',) if other else ('any_sl', 'sl0'), False)
+            self.wait(turns, other, ('any_sl',) if other else ('any_sl', 'sl0'), False)
 
-    def walk(self, source, lid, sl, kinds, blame=True):
-        d = self.d
-        at, came = source[0], source[1]
-        root, root_port, _ = d.ends[lid]
-        held, seen = None, set()
-        while True:
-            port = d.lft.get((at, lid), 255)
-            turn = (at, came, port)
-            if sl is None:
-                if self.ends_here(at, lid, port, root, root_port):
-                    return
-                if at in seen:
-                    self.faults.add(('loop', None, lid, None, None, None))
-                    return
-                seen.add(at)
-            else:
-                if port == 255 or port > d.n_ports[at] or turn in seen or port == 0:
-                    return
-                seen.add(turn)
-                vl = d.sl2vl.get(turn, [255] * 16)
-                if vl[sl] >= 15:
-                    if blame:
-                        self.faults.add(('SL2VL', at, None, came, port, sl))
-                    return
-                hold = (at, port, vl[sl])
-                if (at, port) in d.cable and held:
-                    for kind in kinds:
-                        self.deps[kind].add((held, hold))
-                held = hold
-            if (at, port) not in d.cable:
+    def turns(self, source, lid):
+        """(switch, port in, port out), to where a packet leaves, is lost, or goes around once more."""
+        (at, came, _), seen = source, set()
+        while (turn := (at, came, self.d.lft.get((at, lid), 255))) not in seen:
+            yield turn
+            seen.add(turn)
+            if (at, turn[2]) not in self.d.cable:
                 return
-            at, came = d.cable[at, port]
+            at, came = self.d.cable[at, turn[2]]
 
-    def ends_here(self, at, lid, port, root, root_port):
-        if at == root:
-            if port != root_port:
-                self.faults.add(('hole' if port == 255 else 'wrong port', at, lid, None,
-                                 port, None))
-            return True
-        if port == 255:
-            self.faults.add(('hole', at, lid, None, port, None))
-        elif (at, port) not in self.d.cable:
-            self.faults.add(('dead end', at, lid, None, port, None))
-        else:
-            return False
-        return True
+    def arrives(self, turns, lid):
+        (root, root_port, _), seen = self.d.ends[lid], set()
+        for at, _, port in turns:
+            if at in seen:
+                self.faults.add(('loop', None, lid, None, None, None))
+            elif port == 255:
+                self.faults.add(('hole', at, lid, None, port, None))
+            elif at == root and port != root_port:
+                self.faults.add(('wrong port', at, lid, None, port, None))
+            elif at != root and (at, port) not in self.d.cable:
+                self.faults.add(('dead end', at, lid, None, port, None))
+            if at == root or at in seen:
+                return
+            seen.add(at)
+
+    def wait(self, turns, sl, kinds, blame=True):
+        """What a packet holds on each cable while it waits for the next one."""
+        held = None
+        for at, came, port in turns:
+            if port == 0 or port > self.d.n_ports[at]:
+                return
+            vl = self.d.sl2vl.get((at, came, port), [255] * 16)[sl]
+            if vl >= 15:
+                if blame:
+                    self.faults.add(('SL2VL', at, None, came, port, sl))
+                return
+            hold = (at, port, vl)
+            if (at, port) in self.d.cable and held:
+                for kind in kinds:
+                    self.deps[kind].add((held, hold))
+            held = hold
 
     def multicast(self):
         d = self.d
