@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', room) for room in ('oracle', 'osm', 'cli')]
+sys.path[:0] = [os.path.join(HERE, '..', room) for room in ('osm', 'cli')]
 import shapes  # noqa: E402
 from netfile import Oracle  # noqa: E402
 from osmtest import COMMAND, Fabric, Failure, Skip, need_tools, real_fabrics, warn  # noqa: E402
@@ -112,7 +112,7 @@ def single(net):
     each u and LID. The larger pieces alone, all taken as small as the smallest of them, must find room.
     """
     n = range(len(net.switches))
-    hosts = [sum(s == v for _, s in net.hosts) for v in n]
+    hosts = [sum(s == v for _, s, _ in net.hosts) for v in n]
     fastest = max(RATE[r] for _, _, r in net.links)
     ways = [[] for _ in n]
     for a, b, r in net.links:

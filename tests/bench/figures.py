@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', 'oracle'), os.path.join(HERE, '..', 'osm')]
+sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'osm')]
 import shapes  # noqa: E402
 from osmtest import BUILD, ROOT, real_fabrics  # noqa: E402
 

@@ -57,8 +57,8 @@ for _ in range(60):
     after, want = change(draw, cables, free)
     # GUIDs of their own, so that nodes keep them whatever stands in the file.
     guids = {'%s%d' % (kind, i): (0x10 + (kind == 'h')) << 16 | i << 4 for kind, n in (('s', n_switches), ('h', n_hosts)) for i in range(n)}
-    write_net(at('old.net'), cables, PORTS, guids)
-    write_net(at('now.net'), after, PORTS, guids)
+    write_net(at('old.net'), cables, n_ports=PORTS, guids=guids)
+    write_net(at('now.net'), after, n_ports=PORTS, guids=guids)
     done = run('diff', '--json', '--same', at('old.net'), at('now.net'))
     rows = json.loads(done.stdout).get('cables', [])
     said = {kind: sorted(sorted([(r['from'], r['from_port']), (r['to'], r['to_port'])]) for r in rows

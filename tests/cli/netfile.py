@@ -24,23 +24,29 @@ def read_net(path):
     return {(names[a], i): (names[b], j) for a, i, b, j in cables}, kinds
 
 
-def write_net(path, cables, n_ports=None, guids={}, lids={}):
-    """cables: (end, end) or (end, end, rate), an end is (node, port); hosts are called h.., all others are switches."""
+def write_net(path, cables, switches=None, n_ports=None, guids={}, lids={}):
+    """cables: (end, end) or (end, end, rate or None), an end is (node, port); hosts are all that are no switches, which are
+    called s.. if none are given."""
     ends = {}
     for a, b, *rate in cables:
         ends[a], ends[b] = (b, *rate), (a, *rate)
+    ports = {node: [] for node in switches or sorted({node for node, _ in ends if node[0] == 's'})}
+    n_switches = len(ports)
+    for node, port in ends:
+        ports.setdefault(node, []).append(port)
     with open(path, 'w', encoding='utf-8') as file:
-        for node in sorted({node for node, _ in ends}, key=lambda n: (n[0] == 'h', n)):
-            host, ports = node[0] == 'h', sorted(port for n, port in ends if n == node)
+        for i, (node, used) in enumerate(ports.items()):
+            host = i >= n_switches
             if node in guids:
                 file.write('%sguid=0x%x\n' % ('ca' if host else 'switch', guids[node]))
             head = ' # "%s" base port 0 lid %d lmc 0' % (node, lids[node]) if node in lids and not host else ''
-            file.write('%s %d "%s"%s\n' % ('Hca' if host else 'Switch', 1 if host else n_ports or ports[-1], node, head))
-            for port in ports:
+            file.write('%s %d "%s"%s\n' % ('Ca' if host else 'Switch', 1 if host else n_ports or max(used, default=0), node, head))
+            for port in sorted(used):
                 (far, far_port), *rate = ends[node, port]
                 lid = 'lid %d lmc 0 ' % lids[node] if node in lids and host else ''
-                file.write('[%d] "%s"[%d]%s\n' % (port, far, far_port, ' # %s"x" lid 0 %s' % (lid, *rate) if rate else ''))
+                file.write('[%d] "%s"[%d]%s\n' % (port, far, far_port, ' # %s"x" lid 0 %s' % (lid, *rate) if any(rate) else ''))
             file.write('\n')
+    return path
 
 
 def strike_out(path, ends):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """The page of `osmroutes report`: what it says, that it stands alone, and what is red. What the page draws is looked
 at where there is node, which runs its script without a browser; the figures in it are looked at everywhere."""
-import collections
 import html.parser
 import json
 import os
@@ -11,7 +10,7 @@ import shutil
 import subprocess
 
 from command import COMMAND, at, generate, run, topology
-from netfile import write_net
+from shapes import Net
 
 
 class Page(html.parser.HTMLParser):
@@ -111,13 +110,13 @@ def check_colours():
 
 def check_neck():
     """Two halves of 6 hosts each, joined by one cable: 6 times 6 routes cross it whatever the routing is."""
-    cables = [('left-0', 'left-1')] * 3 + [('right-0', 'right-1')] * 3 + [('left-1', 'right-0')]
-    cables += [(s, 'h-%s-%d' % (s, k)) for s in ('left-0', 'left-1', 'right-0', 'right-1') for k in range(3)]
-    used = collections.Counter()
-    for i, cable in enumerate(cables):
-        used.update(cable)
-        cables[i] = [(node, used[node]) for node in cable]
-    write_net(at('neck.net'), cables)
+    net = Net('neck')
+    left, right = [[net.switch('%s-%d' % (side, i)) for i in range(2)] for side in ('left', 'right')]
+    for a, b in [left] * 3 + [right] * 3 + [(left[1], right[0])]:
+        net.link(a, b)
+    for s in (left + right) * 3:
+        net.host(s)
+    net.write(at('neck.net'))
     text, drawn, page = check_page(at('neck.net'))
     assert figures_of(text)['results'][0]['efi_bound'] == 36
     if not drawn:

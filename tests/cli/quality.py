@@ -6,10 +6,8 @@ import random
 import re
 import sys
 
+import shapes
 from command import ROOT, ask, at, generate, run, topology
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'oracle'))
-import shapes  # noqa: E402
 
 REAL = os.environ.get('OSR_FABRICS') or os.path.join(ROOT, '..', 'shared', 'topologies')
 

@@ -9,45 +9,38 @@ import sys
 from fractions import Fraction
 
 from command import ask, at, generate, run
-from netfile import write_net
+from shapes import Net
 
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 RATES = {'1xSDR': 2, '4xSDR': 8, '4xDDR': 16, '4xQDR': 32}
 
 
-class Net:
-    """Switches 0 .. n-1 with cables {(switch, port): (switch, port)} and hosts [(switch, port)]; LIDs are those of the
-    switches, 1 .. n, then those of the hosts."""
+class Tried(Net):
+    """A random fabric of n switches: .cable {(switch, port): (switch, port)}, .ends [(switch, port)] of the hosts, .rate of all."""
 
     def __init__(self, rng, n, n_links, n_hosts, rates=('4xSDR',)):
-        self.n, self.cable, self.hosts, self.rate, self.used = n, {}, [], {}, [0] * n
+        super().__init__('')
+        for i in range(n):
+            self.switch('s%d' % i)
         for i in range(n_links):
-            a, b = (rng.randrange(i + 1), i + 1) if i < n - 1 else rng.sample(range(n), 2)
-            pa, pb, word = self.port(a), self.port(b), rng.choice(rates)
-            self.cable[pa], self.cable[pb], self.rate[pa], self.rate[pb] = pb, pa, word, word
+            self.link(*(rng.randrange(i + 1), i + 1) if i < n - 1 else rng.sample(range(n), 2), rng.choice(rates))
         for _ in range(n_hosts):
-            self.hosts.append(self.port(rng.randrange(n)))
-            self.rate[self.hosts[-1]] = rng.choice(rates)
-
-    def port(self, switch):
-        self.used[switch] += 1
-        return switch, self.used[switch]
-
-    def lid(self, host):
-        return self.n + 1 + host
-
-    def write(self, path):
-        cables = [(('s%d' % a, p), ('s%d' % b, q), self.rate[a, p]) for (a, p), (b, q) in self.cable.items() if (a, p) < (b, q)]
-        cables += [(('h%d' % h, 1), ('s%d' % s, p), self.rate[s, p]) for h, (s, p) in enumerate(self.hosts)]
-        write_net(path, cables, lids=dict({'s%d' % s: s + 1 for s in range(self.n)},
-                                          **{'h%d' % h: self.lid(h) for h in range(len(self.hosts))}))
+            self.host(rng.randrange(n), rate=rng.choice(rates))
+        self.lids = {name: lid for lid, name in enumerate(self.switches + [host[0] for host in self.hosts], 1)}
+        self.cable, self.ends, self.rate = {}, [], {}
+        for a, b, rate in self.cables():
+            self.rate[a] = self.rate[b] = rate
+            if a[0] in self.switches:
+                self.cable[a], self.cable[b] = b, a
+            else:
+                self.ends.append(b)
 
     def trees(self, root):
         """All ways to send to a switch, as {switch: port}."""
-        out = [[p for p in self.cable if p[0] == s] for s in range(self.n) if s != root]
+        out = [[p for p in self.cable if p[0] == s] for s in self.switches if s != root]
         for choice in itertools.product(*out):
             tree = dict(choice)
-            if all(self.walk(tree, s, root) is not None for s in range(self.n)):
+            if all(self.walk(tree, s, root) is not None for s in self.switches):
                 yield tree
 
     def random_tree(self, rng, root):
@@ -63,7 +56,7 @@ class Net:
         """Channels to the root, or None."""
         way = []
         while s != root:
-            if (s, tree.get(s)) not in self.cable or len(way) > self.n:
+            if (s, tree.get(s)) not in self.cable or len(way) > len(self.switches):
                 return None
             way.append((s, tree[s]))
             s = self.cable[way[-1]][0]
@@ -72,8 +65,8 @@ class Net:
     def users(self, trees):
         """{channel: pairs of hosts}; trees: of each host, with None or a wrong port at the root if it is broken."""
         users = {}
-        for (b, (root, port)), tree in zip(enumerate(self.hosts), trees):
-            for a, (s, _) in enumerate(self.hosts):
+        for (b, (root, port)), tree in zip(enumerate(self.ends), trees):
+            for a, (s, _) in enumerate(self.ends):
                 for channel in (self.walk(tree, s, root) or []) if tree.get(root, port) == port else []:
                     users.setdefault(channel, set()).add((a, b))
         return users
@@ -81,14 +74,12 @@ class Net:
 
 def write_lfts(net, trees, path):
     with open(path, 'w') as file:
-        for s in range(net.n):
-            file.write("Unicast lids [0-%d] of switch Lid %d guid 0x%016x ('s%d'):\n" % (
-                net.lid(len(net.hosts)), s + 1, guid[s], s))
-            for h, tree in enumerate(trees):
-                root, port = net.hosts[h]
+        for s in net.switches:
+            file.write("Unicast lids [0-%d] of switch Lid %d guid 0x%016x ('%s'):\n" % (len(net.lids), net.lids[s], guid[s], s))
+            for (host, _, _), (root, port), tree in zip(net.hosts, net.ends, trees):
                 out = tree.get(s, port if s == root else None)
                 if out is not None:
-                    file.write('0x%04x %03d\n' % (net.lid(h), out))
+                    file.write('0x%04x %03d\n' % (net.lids[host], out))
             file.write('%d lids dumped\n' % len(trees))
 
 
@@ -104,7 +95,7 @@ def by_permutations(net, users):
 def by_units(net, users):
     """The same for any rates: each host is as many as its Gb/s have units, matched one by one."""
     rate = {p: RATES[word] for p, word in net.rate.items()}
-    unit = math.gcd(*(rate[h] for h in net.hosts)) if net.hosts else 1
+    unit = math.gcd(*(rate[h] for h in net.ends))
     most = Fraction(0)
 
     def place(node, seen):
@@ -117,7 +108,7 @@ def by_units(net, users):
         return False
 
     for channel, pairs in users.items():
-        copies = [[(h, k) for k in range(rate[p] // unit)] for h, p in enumerate(net.hosts)]
+        copies = [[(h, k) for k in range(rate[p] // unit)] for h, p in enumerate(net.ends)]
         near, taken = {}, {}
         for a, b in pairs:
             for node in copies[b]:
@@ -133,7 +124,7 @@ def share(load):
 
 def compare(net, trees, expected, what):
     path, tables, out = map(at, ('net', 'lfts', 'witness'))
-    net.write(path)
+    net.write(path, lids=net.lids)
     write_lfts(net, trees, tables)
     worst = ask('route', path, '--tables', tables, '--bisections=0', '--worst=' + out)['results'][0]['worst']
     if abs(worst['share'] - share(expected)) > 1e-12:
@@ -157,19 +148,19 @@ def compare(net, trees, expected, what):
 def spoil(net, rng, trees):
     """A hole, a wrong port at the destination, or a loop between two switches."""
     tree = trees[rng.randrange(len(trees))]
-    s = rng.randrange(net.n)
+    s = rng.choice(net.switches)
     kind = rng.randrange(3)
     if kind == 0:
         tree.pop(s, None)
     else:
-        tree[s] = rng.randint(1, net.used[s])
+        tree[s] = rng.randint(1, sum(node == s for node, _ in net.rate))
 
 
 def small(rng, i):
     n = rng.randint(2, 6)
     mixed = i % 3 == 2
-    net = Net(rng, n, rng.randint(n - 1, n + 4), rng.randint(2, 6 + 4 * mixed), list(RATES) if mixed else ('4xDDR',))
-    trees = [net.random_tree(rng, root) for root, _ in net.hosts]
+    net = Tried(rng, n, rng.randint(n - 1, n + 4), rng.randint(2, 6 + 4 * mixed), list(RATES) if mixed else ('4xDDR',))
+    trees = [net.random_tree(rng, root) for root, _ in net.ends]
     if i % 4 == 3:
         spoil(net, rng, trees)
     users = net.users(trees)
@@ -182,8 +173,8 @@ def small(rng, i):
 def all_routings(rng, i):
     """The least of the worst of all routings, and the bound; returns whether it is reached."""
     n = rng.randint(2, 4)
-    net = Net(rng, n, rng.randint(n - 1, n + 1), rng.randint(2, 5))
-    choices = [list(net.trees(root)) for root, _ in net.hosts]
+    net = Tried(rng, n, rng.randint(n - 1, n + 1), rng.randint(2, 5))
+    choices = [list(net.trees(root)) for root, _ in net.ends]
     if math.prod(map(len, choices)) > 3000:
         return None
     least = min(by_units(net, net.users(trees)) for trees in itertools.product(*choices))
@@ -226,11 +217,11 @@ if 'worst' not in ask('route', dragonfly, '--worst')['results'][0]:
 
 rng = random.Random(SEED)
 # What GUIDs the command gives switches that have none in the file, by their LIDs.
-net = Net(rng, 6, 6, 2)
-net.write(at('net'))
+net = Tried(rng, 6, 6, 2)
+net.write(at('net'), lids=net.lids)
 run('route', at('net'), '--dump', at('dump'))
 with open(at('dump', 'opensm-lfts.dump')) as file:
-    guid = [int(line.split(' guid ')[1].split()[0], 16) for line in file if ' guid ' in line]
+    guid = {name: int(number, 16) for number, name in re.findall(r" guid (0x[0-9a-f]+) \('(.*)'\)", file.read())}
 for i in range(300):
     small(rng, i)
 reached = [all_routings(rng, i) for i in range(80)]

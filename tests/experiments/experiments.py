@@ -10,11 +10,10 @@ Routings, by the names they have in the data:
 import itertools
 import math
 import random
-import re
 
 import fabrics
 import fattree
-from measure import STOCK, Data, Failure, Oracle, sm_first
+from measure import STOCK, Data, Failure, Oracle
 
 P_SSSP = ('p2sssp', {'step': 'dest', 'heuristic': 'none'})
 P2_SSSP = ('p2sssp', {'heuristic': 'none'})
@@ -135,8 +134,8 @@ SYSTEMS = {'Odin': (128, fabrics.odin()),
 def systems(workshop):
     """Deimos and Odin, rebuilt from their descriptions (Domke, fig. 4, 8; the slides)."""
     data = Data('systems', COMPARED)
-    for name, (hosts, text) in SYSTEMS.items():
-        _compare(workshop, data, name, hosts, workshop.write(sm_first(text)), STOCK, 5000)
+    for name, (hosts, net) in SYSTEMS.items():
+        _compare(workshop, data, name, hosts, workshop.build(net), STOCK, 5000)
     return [data]
 
 
@@ -154,8 +153,8 @@ def applications(workshop):
     """Communication of the programs of section VI (Domke) as flows on the rebuilt Deimos, ranks on random nodes."""
     data = Data('applications', ['fabric', 'program', 'ranks', 'routing', 'by', 'time', 'bandwidth'])
     for name in ('Deimos, chain', 'Deimos, triangle'):
-        net = workshop.write(sm_first(SYSTEMS[name][1]))
-        names = re.findall(r'^Ca\s+\d+\s+"([^"]+)"', SYSTEMS[name][1], re.M)
+        system = SYSTEMS[name][1]
+        net, names = workshop.build(system), [host for host, _, _ in system.hosts]
 
         def measure(by):
             rows = []

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Fabrics of the papers: most come from `osmroutes generate`; here is what that does not make."""
+import collections
 import math
+import os
 import re
+import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+from shapes import Net  # noqa: E402
 
 # Domke 2011, table I: end points, XGFT(h; m; w), Kautz(b, n), k-ary n-tree. All of switches; the
 # end points are spread over those at the bottom (all, in a Kautz graph).
@@ -53,65 +59,44 @@ def keep_hosts(text, n):
     return '\n'.join(l for l in lines if not (l.startswith('[') and re.search(r'"([^"]+)"', l)[1] in gone))
 
 
-class Net:
-    """A net file, cable by cable. Ports are given out in the order of the calls."""
-
-    def __init__(self):
-        self.kinds, self.lines = {}, {}
-
-    def node(self, name, kind='Switch', ports=24):
-        self.kinds[name] = (kind, ports)
-        self.lines[name] = []
-        return name
-
-    def cable(self, a, b):
-        i, j = len(self.lines[a]) + 1, len(self.lines[b]) + 1
-        self.lines[a].append('[%d]\t"%s"[%d]' % (i, b, j))
-        self.lines[b].append('[%d]\t"%s"[%d]' % (j, a, i))
-
-    def free(self, name):
-        return self.kinds[name][1] - len(self.lines[name])
-
-    def text(self):
-        return '\n'.join('%s\t%d "%s"\n%s\n' % (self.kinds[n] + (n, '\n'.join(lines)))
-                         for n, lines in self.lines.items())
-
-
 def big_switch(net, name, leaves):
     """A large switch as it was built then: 24-port chips, 12 ports of a leaf chip outside, and
     leaves / 2 spine chips; returns the leaf chips. 288 ports have 24 leaf chips, 144 have 12."""
-    spines = [net.node('%s-spine-%02d' % (name, i)) for i in range(leaves // 2)]
-    chips = [net.node('%s-leaf-%02d' % (name, i)) for i in range(leaves)]
+    spines = [net.switch('%s-spine-%02d' % (name, i)) for i in range(leaves // 2)]
+    chips = [net.switch('%s-leaf-%02d' % (name, i)) for i in range(leaves)]
     for chip in chips:
         for k in range(12):
-            net.cable(chip, spines[k % len(spines)])
+            net.link(chip, spines[k % len(spines)])
     return chips
 
 
-def _attach(net, chips, n):
-    """n hosts, one after the other on the chip with the most free ports."""
-    for i in range(n):
-        chip = max(chips, key=net.free)
-        net.cable(chip, net.node('host-%03d' % i, 'Ca', 1))
+def _system(title, n_switches, leaves, bundles, n_hosts):
+    """Large switches; bundles: [(switch, switch, cables)], the cables spread evenly over the leaf chips of both. Hosts come
+    one after the other on the chip with the most free ports, all of them behind the cables."""
+    net = Net(title)
+    net.hosts_last = True
+    switches = [big_switch(net, '%s-%d' % (title, i), leaves) for i in range(n_switches)]
+    used = collections.Counter(chip for chips in switches for chip in chips * 12)
+    def freest(chips):
+        chip = min(chips, key=used.__getitem__)
+        used[chip] += 1
+        return chip
+    for a, b, n in bundles:
+        for _ in range(n):
+            net.link(freest(switches[a]), freest(switches[b]))
+    for i in range(n_hosts):
+        net.host(freest(used), 'host-%03d' % i)
+    return net
 
 
 def odin():
     """128 nodes on one 144-port switch."""
-    net = Net()
-    _attach(net, big_switch(net, 'odin', 12), 128)
-    return net.text()
+    return _system('odin', 1, 12, [], 128)
 
 
 def deimos(bundles):
-    """724 nodes on three 288-port switches; bundles: [(switch, switch, cables)], the cables spread
-    evenly over the leaf chips of both."""
-    net = Net()
-    switches = [big_switch(net, 'switch-%d' % i, 24) for i in range(3)]
-    for a, b, n in bundles:
-        for _ in range(n):
-            net.cable(max(switches[a], key=net.free), max(switches[b], key=net.free))
-    _attach(net, sum(switches, []), 724)
-    return net.text()
+    """724 nodes on three 288-port switches."""
+    return _system('switch', 3, 24, bundles, 724)
 
 
 DEIMOS_CHAIN = [(0, 1, 30), (1, 2, 30)]

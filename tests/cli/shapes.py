@@ -7,22 +7,26 @@ import itertools
 import math
 import random
 
+from netfile import write_net
+
 
 class Net:
-    """Switches, end ports and links, written as a net file that ibsim and the command read."""
+    """Switches, end ports and links, written as a net file that ibsim and the command read. Hosts have the first ports of a
+    switch, or the last ones."""
+    hosts_last = False
 
     def __init__(self, title):
         self.title = title
         self.switches = []	# names
         self.links = []		# (switch, switch, rate)
-        self.hosts = []		# (name, switch), in the order in which LIDs are given
+        self.hosts = []		# (name, switch, rate), in the order in which LIDs are given
 
     def switch(self, name):
         self.switches.append(name)
         return len(self.switches) - 1
 
-    def host(self, switch, name=None):
-        self.hosts.append((name or 'h%d' % len(self.hosts), switch))
+    def host(self, switch, name=None, rate=None):
+        self.hosts.append((name or 'h%d' % len(self.hosts), switch, rate))
 
     def link(self, a, b, rate=None):
         self.links.append((a, b, rate))
@@ -72,27 +76,21 @@ class Net:
         self.links = [l for l in self.links if l]
         return gone
 
-    def write(self, path):
-        ports = [[] for _ in self.switches]	# per switch: text of each port's far end
-        ends = []
-        for name, s in self.hosts:
-            ports[s].append('"%s"[1]' % name)
-            ends.append((name, s, len(ports[s])))
-        for a, b, rate in self.links:
-            tail = '\t\t# lid 0 %s' % rate if rate else ''
-            ports[a].append(None)
-            ports[b].append(None)
-            pa, pb = len(ports[a]), len(ports[b])
-            ports[a][-1] = '"%s"[%d]%s' % (self.switches[b], pb, tail)
-            ports[b][-1] = '"%s"[%d]%s' % (self.switches[a], pa, tail)
-        with open(path, 'w') as file:
-            file.write('# %s\n' % self.title)
-            for name, far in zip(self.switches, ports):
-                file.write('\nSwitch\t%d "%s"\n' % (len(far), name))
-                file.writelines('[%d]\t%s\n' % (i + 1, text) for i, text in enumerate(far))
-            for name, s, port in ends:
-                file.write('\nCa\t1 "%s"\n[1]\t"%s"[%d]\n' % (name, self.switches[s], port))
-        return path
+    def cables(self):
+        """(end, end, rate), an end is (name, port)."""
+        used = [0] * len(self.switches)
+
+        def end(node):
+            if isinstance(node, str):
+                return node, 1
+            used[node] += 1
+            return self.switches[node], used[node]
+
+        cables = self.links + self.hosts if self.hosts_last else self.hosts + self.links
+        return [(end(a), end(b), rate) for a, b, rate in cables]
+
+    def write(self, path, **more):
+        return write_net(path, self.cables(), self.switches, **more)
 
 
 def _pgft(net, m, w, p):
