@@ -88,32 +88,6 @@ static void test_senders(void **state)
 		assert_int_equal(audit.fault[i].term, last);
 }
 
-/* What the first end port of all sends to its group leaves its switch by no cable. */
-static void test_first_member(void **state)
-{
-	uint16_t mlid = 0xc000;
-	uint64_t(*ports)[4];
-	struct osr_groups g = { .n = 1, .mlid = &mlid };
-	struct osr_generation gen = { .routing = &r, .groups = &g };
-	uint32_t s;
-
-	on_ring(4, 1, TABLE_SHORTEST);
-	ports = osr_calloc(&arena, t.f.n_switches, sizeof(*ports));
-	g.ports = (const uint64_t(*)[4])ports;
-	s = t.f.term_switch[0];
-	for (uint32_t c = 0; c < t.f.n_channels; c++)
-		if (t.f.chan_dst[c] == s)
-			ports[t.f.chan_src[c]][0] |= UINT64_C(1) << t.f.chan_port[c];
-	ports[s][0] |= UINT64_C(1) << t.f.term_port[0];
-	for (uint32_t i = 0; i < t.f.n_terminals; i++)
-		if (t.f.term_weight[i] &&
-		    t.f.chan_src[t.f.chan_rev[t.f.chan_row[s]]] == t.f.term_switch[i])
-			ports[t.f.term_switch[i]][0] |= UINT64_C(1) << t.f.term_port[i];
-	look(&gen);
-	assert_int_equal(audit.n_faults[OSR_FAULT_GROUP_SPLIT], 1);
-	assert_int_equal(audit.n_faults[OSR_FAULT_GROUP_SPLIT], n_faults());
-}
-
 /*
  * A fault of each kind is said with its own switch, ports, LID and figures. On a ring of 4 destination 7 is LID 8, of
  * the host of sw-3 at its port 3, and destination 3 is LID 4, of sw-3 itself; end port 1 is the host of sw-0.
@@ -420,6 +394,5 @@ static void test_memory(void **state)
 	assert_true(found.audit.n_faults[OSR_FAULT_NO_SL] > 0);
 }
 
-TEST_PROGRAM_THEN(tear_down, test_senders, test_first_member, test_sentences, test_ring,
-		  test_dateline, test_port_pairs, test_lanes, test_lost, test_both_ways,
-		  test_memory)
+TEST_PROGRAM_THEN(tear_down, test_senders, test_sentences, test_ring, test_dateline,
+		  test_port_pairs, test_lanes, test_lost, test_both_ways, test_memory)
