@@ -517,11 +517,11 @@ static int finish(void **state)
 }
 
 /* Instead of the last one. */
-static void start(const struct osr_engine *e, struct osr_request req, struct totals *n)
+static void start(const char *engine, struct osr_request req, struct totals *n)
 {
 	finish(NULL);
-	x = (struct life){ .engine = e, .req = req, .n = n };
-	osr_values_default(&x.values, e->params);
+	x = (struct life){ .engine = osr_engine_find(engine), .req = req, .n = n };
+	osr_values_default(&x.values, x.engine->params);
 }
 
 static void set(const char *name, const char *value)
@@ -553,7 +553,8 @@ static void test_lives(void **state)
 		for (unsigned k = 0; k <= lives; k++) {
 			unsigned i = k < lives ? k : 127;
 
-			start(*e, (struct osr_request){ .max_vls = 1 + i % 8, .multicast = i % 2 },
+			start((*e)->name,
+			      (struct osr_request){ .max_vls = 1 + i % 8, .multicast = i % 2 },
 			      &random);
 			test_fabric_random(&x.t, 2 + i % 15, 1 + i * 7 % 40, 500 + i);
 			if (!strcmp((*e)->name, "dfsssp")) {
@@ -567,7 +568,8 @@ static void test_lives(void **state)
 		sum_up((*e)->name, &random, 10, 70);
 		for (unsigned i = 0; i < 4 * N_TEST_FABRICS; i++) {
 
-			start(*e, (struct osr_request){ .max_vls = 8, .multicast = i % 2 }, &named);
+			start((*e)->name, (struct osr_request){ .max_vls = 8, .multicast = i % 2 },
+			      &named);
 			test_fabric_named(&x.t, i / 4);
 			x.prepares = i % 2;
 			x.restarts = i % 4 >= 2;
@@ -586,7 +588,7 @@ static void test_grid_lives(void **state)
 	for (unsigned i = 0; i < test_number("OSR_GRID_LIVES", 24); i++) {
 		struct test_torus d = { .dims = dims[i % 6], .hosts = 1 + i % 2, .shuffle = i };
 
-		start(osr_engine_find("angara"),
+		start("angara",
 		      (struct osr_request){ .max_vls = (uint8_t)(2 + i % 3), .multicast = i % 2 },
 		      &n);
 		test_torus_draw(&d, &x.t);
@@ -601,8 +603,7 @@ static void test_grid_lives(void **state)
 static void scarce_life(unsigned i, struct totals *n)
 {
 
-	start(osr_engine_find("dfsssp"),
-	      (struct osr_request){ .max_vls = 2 + i % 3, .multicast = i % 4 < 2 }, n);
+	start("dfsssp", (struct osr_request){ .max_vls = 2 + i % 3, .multicast = i % 4 < 2 }, n);
 	test_fabric_random(&x.t, 16 + i % 9, 28 + 2 * (i % 9), 900 + i);
 	set("any_sl", "off");
 	set("reversible_sl", i % 2 ? "auto" : "off");
@@ -633,7 +634,7 @@ static void test_any_sl_lives(void **state)
 
 	for (unsigned i = 0; i < test_number("OSR_ANY_SL_LIVES", 30); i++) {
 
-		start(osr_engine_find("dfsssp"),
+		start("dfsssp",
 		      (struct osr_request){ .max_vls = 3 + i % 6,
 					    .multicast = true,
 					    .chosen_sls = i % 5 == 4 && i % 4 != 2 ? 0x21 : 0 },
@@ -654,8 +655,7 @@ static void test_any_sl_lives(void **state)
 /* Lanes by SL, with more of them than are needed. */
 static void start_by_sl(struct totals *n)
 {
-	start(osr_engine_find("dfsssp"), (struct osr_request){ .max_vls = 8, .multicast = true },
-	      n);
+	start("dfsssp", (struct osr_request){ .max_vls = 8, .multicast = true }, n);
 	set("any_sl", "off");
 	set("rebalance", "0");
 }
@@ -732,8 +732,7 @@ static void test_refused(void **state)
 	struct osr_sweep sweep;
 	struct osr_job job;
 
-	start(osr_engine_find("dfsssp"), (struct osr_request){ .max_vls = 4, .multicast = true },
-	      &n);
+	start("dfsssp", (struct osr_request){ .max_vls = 4, .multicast = true }, &n);
 	set("any_sl", "on");
 	test_fabric_dragonfly(&x.t, 4);
 	begin();
@@ -789,7 +788,7 @@ static void test_out_of_memory(void **state)
 		struct totals n = { 0 };
 		uint32_t late = 0;
 
-		start(osr_engine_find("dfsssp"),
+		start("dfsssp",
 		      (struct osr_request){ .max_vls = (uint8_t)cases[i].vls, .multicast = true },
 		      &n);
 		set("any_sl", cases[i].any_sl);
@@ -844,7 +843,7 @@ static void test_refusals(void **state)
 	struct osr_arena arena = { 0 };
 	struct osr_result other;
 
-	start(osr_engine_find("dfsssp"), req, &n);
+	start("dfsssp", req, &n);
 	set("any_sl", "off"); /* lanes by SL */
 	test_fabric_named(&x.t, 13);
 	begin();
@@ -861,7 +860,7 @@ static void test_refusals(void **state)
 	other.routing = (struct osr_routing){ 0 };
 	assert_anew(&other, req, "no earlier tables");
 	/* An engine that promises minimal routes, and earlier tables that are not proven minimal. */
-	start(osr_engine_find("sssp"), req, &n);
+	start("sssp", req, &n);
 	test_fabric_named(&x.t, 13);
 	begin();
 	step();

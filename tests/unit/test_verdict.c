@@ -66,7 +66,7 @@ static uint32_t far_dest(uint32_t s)
 	return OSR_NONE;
 }
 
-/* More LIDs than one batch of senders has, and tables of end ports: the last host's drops what it sends. */
+/* Tables of many end ports: the last host's drops what it sends. */
 static void test_senders(void **state)
 {
 	struct osr_generation gen = { .routing = &r };
