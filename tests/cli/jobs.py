@@ -2,6 +2,8 @@
 """`osmroutes order --hosts`: the hosts of a job and their ranks, in the order of the tree. Where the command says that no
 two hosts' flows of a shift meet, every stage is followed through the tables of dmodk, cable by cable; where the hosts
 break the rule it must not say so."""
+import collections
+import itertools
 import math
 import random
 import re
@@ -33,29 +35,20 @@ def job(net, hosts, *words):
     return places(out), 'no two' in said
 
 
-class Shift:
+class Shift(Oracle):
     def __init__(self, net, *words):
         run('route', net, '-e', 'dmodk', '--dump', at('dump'), *words, code=0)
-        self.tables = Oracle(net, at('dump', 'opensm-lfts.dump'))
-        self.place = {self.tables.cables[h][0]: h for h in self.tables.hosts}
-        self.ways = {}
-
-    def way(self, a, b):
-        if (a, b) not in self.ways:
-            self.ways[a, b] = self.tables.path(self.place[a], self.place[b])[1:-1]
-        return self.ways[a, b]
+        super().__init__(net, at('dump', 'opensm-lfts.dump'))
+        place = {self.cables[h][0]: h for h in self.hosts}
+        self.ways = {(a, b): self.path(place[a], place[b])[1:-1] for a, b in itertools.permutations(place, 2)}
 
     def worst(self, order):
         """Most flows on a link between switches, over all stages of the shift of these ranks."""
-        ranks = [host for host, n in order for _ in range(n)]
-        worst = 0
+        ranks, worst = [host for host, n in order for _ in range(n)], 0
         for stage in range(1, len(ranks)):
-            load = {}
-            for i, a in enumerate(ranks):
-                b = ranks[(i + stage) % len(ranks)]
-                for channel in self.way(a, b) if a != b else ():
-                    load[channel] = load.get(channel, 0) + 1
-            worst = max(worst, max(load.values(), default=0))
+            pairs = zip(ranks, ranks[stage:] + ranks[:stage])
+            load = collections.Counter(channel for pair in pairs for channel in self.ways.get(pair, ()))
+            worst = max([worst, *load.values()])
         return worst
 
 

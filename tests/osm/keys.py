@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Routing keys: applications ask at the control socket, the switches get routes for them."""
+import collections
 import contextlib
 import json
 import os
@@ -137,14 +138,11 @@ def lft_by_offset(tables):
 
 def contention(tables, hosts, pairs, offset):
     """Most flows of these pairs on one cable between switches, by following the switches' tables."""
-    count = {}
+    count = collections.Counter()
     for a, b in pairs:
-        at, lid, hops = hosts[a].switch, hosts[b].lid + offset, 0
-        while at != hosts[b].switch:
-            port = tables.switches[at].forward(lid)
-            expect(port in tables.switches[at].next and hops < 16, 'LID %d leads nowhere' % lid)
-            count[at, port] = count.get((at, port), 0) + 1
-            at, hops = tables.switches[at].next[port][0], hops + 1
+        way = tables.way(hosts[a], hosts[b], offset)
+        expect(way, 'LID %d leads nowhere' % (hosts[b].lid + offset))
+        count.update(way[:-1])
     return max(count.values(), default=0)
 
 
@@ -256,16 +254,6 @@ def by_name(tables):
     return {e.name: e for e in hosts_of(tables)}
 
 
-def way(tables, a, b, offset):
-    """(switch, port) of every cable between switches on the way."""
-    at, found = a.switch, []
-    while at != b.switch:
-        port = tables.switches[at].forward(b.lid + offset)
-        found.append((tables.switches[at].name, port))
-        at = tables.switches[at].next[port][0]
-    return found
-
-
 @scenario('keys.link-failure')
 def link_failure(workdir):
     """A cable of a key goes: its routes are made anew around it, the application hears of it, and the base is
@@ -282,7 +270,8 @@ def link_failure(workdir):
                 keyed = fabric.tables()
                 expect(contention(whole, hosts, phases[0], 0) > 1, 'the base has no contention')
                 expect(contention(keyed, hosts, phases[0], offset) == 1, 'contention of the key')
-                cable = way(keyed, hosts[0], hosts[5], offset)[0]
+                (v, port), *_ = keyed.way(hosts[0], hosts[5], offset)
+                cable = keyed.switches[v].name, port
                 opensm.change(fabric.unlink(*cable))
                 told = client.until(event='notice', app=app['app'])
                 expect('new routes' in told['text'], 'the notice: %s' % told)

@@ -194,6 +194,20 @@ class Tables:
             self._trees = walked
         return verdict
 
+    def way(self, a, b, offset=0):
+        """[(switch, port)] from an end port to a LID of another, the last one to this port; None if nothing arrives."""
+        v, passed = a.switch, []
+        while len(passed) < len(self.switches):
+            s = self.switches[v]
+            port = s.forward(b.lid + offset)
+            passed.append((v, port))
+            if passed[-1] == (b.switch, b.port):
+                return passed
+            if port not in s.next:
+                break
+            v = s.next[port][0]
+        return None
+
     def trees(self):
         """Per LID: (LID, nexts, ports, switches from far to near); computed once."""
         if not self._trees:
