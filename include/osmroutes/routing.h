@@ -170,17 +170,13 @@ struct osr_result {
 	struct osr_routing routing;
 	uint64_t digest; /* osr_routing_digest() */
 	bool confirmed; /* by osr_sweep_check(): tables with this digest have passed both checkers */
-	/*
-	 * [n_channels] routes over every channel, as the checker counts them; NULL: unknown.
-	 */
+	/* [n_channels] routes over every channel, as the checker counts them; NULL: unknown. */
 	const uint64_t *load;
-	/* The full route this one was repaired from; NULL: it is one itself. See repair.h. */
+	/* The full route this one was repaired from, which must live as long; NULL: it is one itself. See repair.h. */
 	const struct osr_result *baseline;
 };
 
-/*
- * Allocates lft (filled with OSR_NO_PATH) for this fabric; everything else is zero or NULL.
- */
+/* Allocates lft (filled with OSR_NO_PATH) for this fabric; everything else is zero or NULL. */
 enum osr_status osr_routing_init(struct osr_routing *routing, const struct osr_fabric *fabric,
 				 struct osr_arena *arena, struct osr_diag *diag);
 

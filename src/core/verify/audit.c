@@ -387,8 +387,6 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 	double sum = 0;
 
 	*audit = (struct osr_audit){ 0 };
-	if (st)
-		return st;
 	k.list = osr_alloc(result, (size_t)OSR_N_FAULTS * max_listed, sizeof(*k.list));
 	k.dist = osr_alloc(scratch, n, sizeof(*k.dist));
 	k.load = osr_calloc(result, fabric->n_channels, sizeof(*k.load));

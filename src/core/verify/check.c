@@ -85,7 +85,7 @@ static enum osr_status check_prepare(struct checker *k, struct osr_arena *scratc
 	bool ranked = k->shared && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE);
 
 	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
-	k->dest_row = osr_calloc(scratch, n + 1, sizeof(*k->dest_row));
+	k->dest_row = osr_calloc(scratch, n + 2, sizeof(*k->dest_row));
 	k->dest = osr_alloc(scratch, fabric->n_dests, sizeof(*k->dest));
 	k->inflow_start = osr_alloc(scratch, n, sizeof(*k->inflow_start));
 	if (osr_arena_failed(scratch, k->diag))
@@ -102,16 +102,13 @@ static enum osr_status check_prepare(struct checker *k, struct osr_arena *scratc
 	}
 	for (uint32_t s = 0; s < n; s++)
 		k->inflow_start[s] = (struct inflow){ .sources = fabric->sw_sources[s] };
-	/* Counting sort of the dests by switch. */
+	/* Counting sort of the dests by switch: every row's start becomes its end. */
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		k->dest_row[fabric->dest_switch[d] + 1]++;
+		k->dest_row[fabric->dest_switch[d] + 2]++;
 	for (uint32_t s = 0; s < n; s++)
-		k->dest_row[s + 1] += k->dest_row[s];
-	for (uint32_t d = fabric->n_dests; d-- > 0;)
-		k->dest[--k->dest_row[fabric->dest_switch[d] + 1]] = d;
-	/* Every row end has become the row's start. */
-	memmove(k->dest_row, k->dest_row + 1, n * sizeof(*k->dest_row));
-	k->dest_row[n] = fabric->n_dests;
+		k->dest_row[s + 2] += k->dest_row[s + 1];
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		k->dest[k->dest_row[fabric->dest_switch[d] + 1]++] = d;
 	return OSR_OK;
 }
 
@@ -444,35 +441,6 @@ static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
 	return k->r->sl2vl ? osr__check_follow_vls(k, t) : osr__check_follow_sls(k, t);
 }
 
-/* The destinations of the switches from `first` on. */
-static enum osr_status check_batch(struct checker *k, uint32_t first)
-{
-	size_t n = k->f->n_switches;
-
-	k->n_batch = 0;
-	for (uint32_t s = first; s < n && s - first < BATCH; s++)
-		if (k->dest_row[s] < k->dest_row[s + 1])
-			k->batch_sw[k->n_batch++] = s;
-	batch_search(k);
-	for (uint32_t i = 0; i < k->n_batch; i++) {
-		uint32_t s = k->batch_sw[i];
-
-		for (uint32_t j = k->dest_row[s]; j < k->dest_row[s + 1]; j++) {
-			struct tree t = { .dest = k->dest[j],
-					  .root = s,
-					  .n = k->batch_n[i],
-					  .order = k->order + i * n,
-					  .dist = k->dist + i * (n + 1),
-					  .lft = k->r->lft + k->dest[j] * n };
-			enum osr_status st = verify_check_tree(k, &t);
-
-			if (st != OSR_OK)
-				return st;
-		}
-	}
-	return OSR_OK;
-}
-
 /* --- several checkers ------------------------------------------------------------------------ */
 
 struct team {
@@ -481,13 +449,35 @@ struct team {
 	enum osr_status st;
 };
 
+/* The destinations of a batch of switches, by the i-th checker. */
 static void team_check(void *ctx, uint32_t i, uint32_t batch)
 {
 	struct team *team = ctx;
+	struct checker *k = &team->member[i];
+	uint32_t n = k->f->n_switches, first = batch * BATCH;
 	enum osr_status st = OSR_OK;
 
-	if (!__atomic_load_n(&team->st, __ATOMIC_RELAXED))
-		st = check_batch(&team->member[i], batch * BATCH);
+	if (__atomic_load_n(&team->st, __ATOMIC_RELAXED))
+		return;
+	k->n_batch = 0;
+	for (uint32_t s = first; s < n && s - first < BATCH; s++)
+		if (k->dest_row[s] < k->dest_row[s + 1])
+			k->batch_sw[k->n_batch++] = s;
+	batch_search(k);
+	for (size_t b = 0; b < k->n_batch; b++) {
+		uint32_t s = k->batch_sw[b];
+
+		for (uint32_t j = k->dest_row[s]; !st && j < k->dest_row[s + 1]; j++) {
+			struct tree t = { .dest = k->dest[j],
+					  .root = s,
+					  .n = k->batch_n[b],
+					  .order = k->order + b * n,
+					  .dist = k->dist + b * (n + (size_t)1),
+					  .lft = k->r->lft + k->dest[j] * (size_t)n };
+
+			st = verify_check_tree(k, &t);
+		}
+	}
 	if (st != OSR_OK)
 		__atomic_store_n(&team->st, st, __ATOMIC_RELAXED);
 }

@@ -369,26 +369,20 @@ static bool in_forest(const struct checker *k, uint32_t c)
 	return parent[k->f->chan_src[c]] == c || parent[k->f->chan_dst[c]] == k->f->chan_rev[c];
 }
 
-/* With any SL multicast passes the same SL2VL tables as unicast; otherwise it stays on its VL. */
-static bool mcast_by_tables(const struct checker *k)
-{
-	return k->r->sl2vl && (!k->r->sl || (k->r->claims & OSR_CLAIM_ANY_SL));
-}
-
 static const uint8_t *table_of(const struct checker *k, uint32_t s, unsigned in, unsigned out)
 {
 	return k->r->sl2vl[k->r->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + 1u) + out];
 }
 
 /* VLs that multicast of each SL may have on channel c, whatever it came by; on a VL of its own: of one. */
-static void mcast_vls(const struct checker *k, uint32_t c, uint16_t vls[16])
+static void mcast_vls(const struct checker *k, bool by_tables, uint32_t c, uint16_t vls[16])
 {
 	const struct osr_fabric *fabric = k->f;
 	uint32_t s = fabric->chan_src[c];
 	const uint16_t *inject;
 
 	memset(vls, 0, 16 * sizeof(*vls));
-	if (!mcast_by_tables(k)) {
+	if (!by_tables) {
 		vls[0] = vl_bit(k->shared ? 0 : k->r->mcast_vl);
 		return;
 	}
@@ -407,7 +401,8 @@ enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 	uint32_t *root = osr_alloc(scratch, fabric->n_switches, sizeof(*root));
 	uint32_t *host = osr_alloc(scratch, fabric->n_switches, sizeof(*host));
 	const uint32_t *rank = k->r->rank;
-	bool by_tables = mcast_by_tables(k);
+	/* With any SL multicast passes the same SL2VL tables as unicast; otherwise it stays on its VL. */
+	bool by_tables = k->r->sl2vl && (!k->r->sl || (k->r->claims & OSR_CLAIM_ANY_SL));
 	enum osr_status st;
 	uint16_t vls[16];
 	char on[16] = "";
@@ -424,7 +419,7 @@ enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 
 		if (!in_forest(k, c))
 			continue;
-		mcast_vls(k, c, vls);
+		mcast_vls(k, by_tables, c, vls);
 		if (!k->shared)
 			ok &= (1u << k->r->n_vls) - 1;
 		for (unsigned sl = 0; sl < 16; sl++) {
@@ -447,7 +442,7 @@ enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 
 		if (!in_forest(k, in))
 			continue;
-		mcast_vls(k, in, vls);
+		mcast_vls(k, by_tables, in, vls);
 		for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1]; out++) {
 			const uint8_t *table =
 				by_tables ? table_of(k, s, fabric->chan_port[fabric->chan_rev[in]],

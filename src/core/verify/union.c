@@ -435,36 +435,6 @@ static void union_follow_all(struct run *u, bool changes)
 
 /* ---- multicast ------------------------------------------------------------------------------ */
 
-/* The tables of a generation; or its spanning order as a group of MLID 0, of which every switch is a member. */
-static void load_groups(struct run *u, uint32_t g)
-{
-	static const uint16_t mlid = 0;
-	const struct osr_fabric *fabric = u->w.f;
-	const struct osr_generation *gen = &u->w.gen[g];
-	const uint32_t *parent = gen->routing->mcast_parent;
-	uint64_t(*ports)[4];
-
-	if (gen->groups) {
-		u->groups[g] = *gen->groups;
-		u->group_sls[g] = (uint16_t)(1u << gen->groups->sl);
-	}
-	if (gen->groups || !parent)
-		return;
-	ports = osr_calloc(u->scratch, fabric->n_switches, sizeof(*ports));
-	for (uint32_t c = 0; ports && c < fabric->n_channels; c++) {
-		uint32_t s = fabric->chan_src[c], port = fabric->chan_port[c];
-
-		if (parent[s] == c || parent[fabric->chan_dst[c]] == fabric->chan_rev[c])
-			ports[s][port / 64] |= UINT64_C(1) << port % 64;
-	}
-	u->groups[g] = (struct osr_groups){ 1, &mlid, (const uint64_t(*)[4])ports, 0 };
-	/* Where senders choose any SL, those of multicast may, too. */
-	if (u->w.any[g] == 0xffff)
-		u->group_sls[g] = 0xffff;
-	else
-		u->order_vls |= (uint16_t)(1u << gen->routing->mcast_vl);
-}
-
 /* Does any generation send this group's packets out of this port? */
 static bool sends_to(const struct run *u, const uint32_t at[2], uint32_t s, unsigned port)
 {
@@ -581,6 +551,7 @@ static void union_follow(struct run *u)
 
 static enum osr_status union_prepare(struct run *u)
 {
+	static const uint16_t mlid = 0;
 	const struct osr_fabric *fabric = u->w.f;
 	size_t n = fabric->n_switches;
 	enum osr_status st = osr_follow_init(&u->w, u->scratch, u->diag);
@@ -602,10 +573,36 @@ static enum osr_status union_prepare(struct run *u)
 		u->entry = osr_calloc(u->scratch, fabric->n_ports, sizeof(*u->entry));
 	for (uint32_t g = 0; g < u->w.n; g++) {
 		u->vls[g] = osr_alloc(u->scratch, n * u->n_classes, sizeof(*u->vls[g]));
-		if (u->w.modes & OSR_CLAIM_MULTICAST)
-			load_groups(u, g);
 		if (!u->w.any[g])
 			find_senders(u, g);
+	}
+	/* The groups of a generation; or its spanning order as one of MLID 0, of which every switch is a member. */
+	for (uint32_t g = 0; u->w.modes & OSR_CLAIM_MULTICAST && g < u->w.n; g++) {
+		const struct osr_groups *groups = u->w.gen[g].groups;
+		const uint32_t *parent = u->w.gen[g].routing->mcast_parent;
+		uint64_t(*ports)[4];
+
+		if (groups) {
+			u->groups[g] = *groups;
+			u->group_sls[g] = (uint16_t)(1u << groups->sl);
+		}
+		if (groups || !parent)
+			continue;
+		ports = osr_calloc(u->scratch, n, sizeof(*ports));
+		if (!ports)
+			continue;
+		for (uint32_t c = 0; c < fabric->n_channels; c++) {
+			uint32_t s = fabric->chan_src[c], port = fabric->chan_port[c];
+
+			if (parent[s] == c || parent[fabric->chan_dst[c]] == fabric->chan_rev[c])
+				ports[s][port / 64] |= UINT64_C(1) << port % 64;
+		}
+		u->groups[g] = (struct osr_groups){ 1, &mlid, (const uint64_t(*)[4])ports, 0 };
+		/* Where senders choose any SL, those of multicast may, too. */
+		if (u->w.any[g] == 0xffff)
+			u->group_sls[g] = 0xffff;
+		else
+			u->order_vls |= (uint16_t)(1u << u->w.gen[g].routing->mcast_vl);
 	}
 	if (osr_arena_failed(u->scratch, u->diag))
 		return OSR_NOMEM;
