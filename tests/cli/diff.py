@@ -37,8 +37,9 @@ def by_hand(old, new):
         return left(s, lid) != s.forward(lid)
 
     def moved(a, b):
-        """No cable here joins two parts alone, so every pair has a path."""
-        return any(differs(new.switches[v], b.lid) for v, _ in new.way(a, b))
+        """Pairs without a path before and after have no other one."""
+        passed = new.way(a, b)
+        return any(differs(new.switches[v], b.lid) for v, _ in passed) if passed else bool(new.way(a, b, forward=left))
 
     pairs, sls = list(itertools.permutations([e for e in new.ends if e.host], 2)), [
         {(a, b): sl for a, row in t.rows.items() for b, sl in zip(t.lids, row)} for t in (old, new)]

@@ -194,12 +194,12 @@ class Tables:
             self._trees = walked
         return verdict
 
-    def way(self, a, b, offset=0):
+    def way(self, a, b, offset=0, forward=Switch.forward):
         """[(switch, port)] from an end port to a LID of another, the last one to this port; None if nothing arrives."""
         v, passed = a.switch, []
         while len(passed) < len(self.switches):
             s = self.switches[v]
-            port = s.forward(b.lid + offset)
+            port = forward(s, b.lid + offset)
             passed.append((v, port))
             if passed[-1] == (b.switch, b.port):
                 return passed
