@@ -284,12 +284,15 @@ struct sift {
 #define LABEL_STEP                                                                                 \
 	(LABEL_GAP >> 16) /* from the neighbour that a node is put behind, if there is room */
 
-/* The neighbours of c by place. Lists are short and nearly sorted: insertion. */
-static uint32_t sift_neighbours(struct sift *w, uint32_t c)
+/* Puts c where it costs least; true if that is better than where it was. */
+static bool sift_one(struct sift *w, uint32_t c)
 {
 	const struct edges *x = w->x;
-	uint32_t n = 0;
+	uint32_t n = 0, best_at = 0;
+	int64_t sum = 0, best = 0, here = 0;
+	uint64_t from, room;
 
+	/* The neighbours by place. Lists are short and nearly sorted: insertion. */
 	for (int out = 0; out <= 1; out++) {
 		const struct edge *list = out ? x->out : x->in;
 		const uint32_t *row = out ? x->out_row : x->in_row;
@@ -304,17 +307,6 @@ static uint32_t sift_neighbours(struct sift *w, uint32_t c)
 			w->near[i] = (struct sift_neighbour){ label, out ? cost : -cost };
 		}
 	}
-	return n;
-}
-
-/* Puts c where it costs least; true if that is better than where it was. */
-static bool sift_one(struct sift *w, uint32_t c)
-{
-	const struct edges *x = w->x;
-	uint32_t n = sift_neighbours(w, c), best_at = 0;
-	int64_t sum = 0, best = 0, here = 0;
-	uint64_t from, room;
-
 	/* Cost relative to the far left; place i is between neighbour i-1 and neighbour i. */
 	for (uint32_t i = 0; i < n; i++) {
 		sum += w->near[i].gain;
