@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * See updown.h. From the outside in:
- *	osr_updown_search()	starts from breadth first, then tries moves
- *	updown_try_move()		one switch crosses one neighbour
- *	count_served()		what an order is worth
+ *	osr_updown_search()	starts from breadth first
+ *	  anneal()		  one switch crosses one neighbour, again and again
+ *	    count_served()	    what an order is worth
  */
 #include "core/lanes/updown.h"
 
@@ -155,48 +155,42 @@ static uint64_t draw_exponential(struct osr_prng *prng)
 }
 
 /*
- * A random switch crosses a random neighbour, and all between them. Worse orders are kept
- * with probability 2^-(loss / temperature); the temperature is in 1/65536 of a pair.
- */
-static void updown_try_move(struct search *w, struct osr_prng *prng, uint64_t temperature,
-			    uint64_t *now)
-{
-	const struct osr_fabric *fabric = w->f;
-	uint32_t v = osr_prng_below(prng, fabric->n_switches), from = w->place[v];
-	uint32_t degree = fabric->chan_row[v + 1] - fabric->chan_row[v], to;
-	uint64_t then;
-
-	if (!degree)
-		return;
-	to = w->place[fabric->chan_dst[fabric->chan_row[v] + osr_prng_below(prng, degree)]];
-	if (!may_move(w, v, to))
-		return;
-	updown_move(w, from, to);
-	then = count_served(w);
-	if (then < *now && (*now - then) << 32 > temperature * draw_exponential(prng))
-		updown_move(w, to, from);
-	else
-		*now = then;
-}
-
-/*
- * Half the moves find the neighbourhood, the rest settle: the temperature falls, in steps, from what
- * a channel means (4/5 of the pairs for each channel) to 1/30 of that.
+ * A random switch crosses a random neighbour, and all between them, again and again. Worse orders are kept with
+ * probability 2^-(loss / temperature); the temperature is in 1/65536 of a pair. Half the moves find the neighbourhood,
+ * the rest settle: the temperature falls, in steps, from what a channel means (4/5 of the pairs for each channel) to 1/30
+ * of that.
  */
 #define STEPS 64
 #define COOLING 62144 /* 65536 / 30^(1/64) */
 
 static void anneal(struct search *w, uint64_t n_moves, struct osr_updown *updown)
 {
-	size_t size = w->f->n_switches * sizeof(*w->order);
+	const struct osr_fabric *fabric = w->f;
+	size_t size = fabric->n_switches * sizeof(*w->order);
 	struct osr_prng prng = { .state = 3 };
-	uint64_t now = updown->n_served,
-		 temperature = (updown->n_pairs << 16) / (w->f->n_channels + 1) * 4 / 5;
+	uint64_t now = updown->n_served, then,
+		 temperature = (updown->n_pairs << 16) / (fabric->n_channels + 1) * 4 / 5;
 
 	memcpy(w->best, w->order, size);
 	for (uint32_t step = 0; step < STEPS; step++) {
 		for (uint64_t i = 0; i < n_moves / STEPS; i++) {
-			updown_try_move(w, &prng, temperature, &now);
+			uint32_t v = osr_prng_below(&prng, fabric->n_switches), from = w->place[v],
+				 first = fabric->chan_row[v],
+				 degree = fabric->chan_row[v + 1] - first, to;
+
+			if (!degree)
+				continue;
+			to = w->place[fabric->chan_dst[first + osr_prng_below(&prng, degree)]];
+			if (!may_move(w, v, to))
+				continue;
+			updown_move(w, from, to);
+			then = count_served(w);
+			if (then < now &&
+			    (now - then) << 32 > temperature * draw_exponential(&prng)) {
+				updown_move(w, to, from);
+				continue;
+			}
+			now = then;
 			if (now > updown->n_served) {
 				updown->n_served = now;
 				memcpy(w->best, w->order, size);
@@ -205,7 +199,7 @@ static void anneal(struct search *w, uint64_t n_moves, struct osr_updown *updown
 		temperature = temperature * COOLING >> 16;
 	}
 	memcpy(w->order, w->best, size);
-	for (uint32_t i = 0; i < w->f->n_switches; i++)
+	for (uint32_t i = 0; i < fabric->n_switches; i++)
 		w->place[w->order[i]] = i;
 }
 
