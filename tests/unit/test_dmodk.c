@@ -435,11 +435,10 @@ static void test_deaths(void **state)
 	for (unsigned i = 0; i < 5; i++) {
 		struct deaths upper = { 0 }, leaves = { 0 }, hosts = { 0 };
 		uint32_t step = i < 4 || getenv("OSR_LONG") ? 1 : 40;
-		struct osr_net net = { 0 }, whole;
+		struct osr_net whole = { 0 };
 		struct routed x;
 
-		make_net(shapes[i], false, &net);
-		degrade_net(&net, (struct osr_degrade){ 0 }, &whole);
+		make_net(shapes[i], false, &whole);
 		route_net(&whole, 0, &x); /* LIDs stay from here on */
 		for (uint32_t node = 0; node < whole.n_nodes; node += step) {
 			uint32_t s = osr_fabric_switch_by_guid(&x.f, whole.nodes[node].guid);
@@ -458,7 +457,6 @@ static void test_deaths(void **state)
 		assert_true(leaves.with * 100 <= leaves.entries);
 		assert_int_equal(hosts.with, 0);
 		drop(&x);
-		osr_net_free(&net);
 		osr_net_free(&whole);
 	}
 }

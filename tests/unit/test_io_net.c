@@ -20,10 +20,10 @@ static void small_net(struct osr_net *net)
 	b = osr_net_node(net, OSR_NET_SWITCH, 8, "b");
 	osr_net_cable(net, osr_net_port(net, a, 7), osr_net_port(net, b, 7), 4, OSR_SPEED_QDR);
 	osr_net_cable(net, osr_net_port(net, b, 8), osr_net_port(net, a, 8), 4, OSR_SPEED_EDR);
-	h = osr_net_node(net, OSR_NET_CA, 1, "h0");
-	osr_net_cable(net, osr_net_port(net, a, 1), osr_net_port(net, h, 1), 0, 0);
-	h = osr_net_node(net, OSR_NET_CA, 1, "h1");
-	osr_net_cable(net, osr_net_port(net, a, 2), osr_net_port(net, h, 1), 0, 0);
+	for (uint32_t port = 1; port < 3; port++) {
+		h = osr_net_node(net, OSR_NET_CA, 1, port == 1 ? "h0" : "h1");
+		osr_net_cable(net, osr_net_port(net, a, port), osr_net_port(net, h, 1), 0, 0);
+	}
 	h = osr_net_node(net, OSR_NET_CA, 2, "h2");
 	osr_net_cable(net, osr_net_port(net, a, 3), osr_net_port(net, h, 1), 0, 0);
 	osr_net_cable(net, osr_net_port(net, b, 3), osr_net_port(net, h, 2), 0, 0);
@@ -66,10 +66,9 @@ static void test_lids_run_out(void **state)
 		osr_net_node(&net, OSR_NET_SWITCH, 3, name);
 		snprintf(name, sizeof(name), "h%u", s);
 		osr_net_node(&net, OSR_NET_CA, 2, name);
-		osr_net_cable(&net, osr_net_port(&net, 2 * s, 1), osr_net_port(&net, 2 * s + 1, 1),
-			      0, 0);
-		osr_net_cable(&net, osr_net_port(&net, 2 * s, 2), osr_net_port(&net, 2 * s + 1, 2),
-			      0, 0);
+		for (uint32_t port = 1; port < 3; port++)
+			osr_net_cable(&net, osr_net_port(&net, 2 * s, port),
+				      osr_net_port(&net, 2 * s + 1, port), 0, 0);
 	}
 	/* 400 ports with 128 LIDs each are 51,200. */
 	assert_int_equal(osr_net_assign_lids(&net, 7, &diag), OSR_INVAL);
@@ -122,8 +121,7 @@ static void test_fabric(void **state)
 static void test_misuse(void **state)
 {
 	struct osr_diag diag = { "" };
-	struct osr_net net = { 0 };
-	struct osr_net many = { 0 };
+	struct osr_net net = { 0 }, many = { 0 };
 
 	assert_int_equal(osr_net_node(&net, OSR_NET_SWITCH, 255, "big"), OSR_NONE);
 	assert_int_equal(osr_net_status(&net, &diag), OSR_INVAL);

@@ -180,11 +180,13 @@ static void test_vlarb(void **state)
 	re.update_vlarb(&ctx, &port, 1, NULL, 32, 0);
 }
 
-static void table_of(uint8_t in, ib_slvl_table_t *table)
+static uint8_t vl_of(uint8_t in, uint8_t sl)
 {
-	uint64_t raw = osr__qos_table(&ctx, &port, in);
+	const uint64_t raw = osr__qos_table(&ctx, &port, in);
+	ib_slvl_table_t table;
 
-	memcpy(table, &raw, sizeof(*table));
+	memcpy(&table, &raw, sizeof(table));
+	return ib_slvl_table_get(&table, sl);
 }
 
 /* SL2VL tables: an SL in use is its VL, all others stay; or an engine's own table for each pair of ports. */
@@ -193,7 +195,6 @@ static void test_sl2vl(void **state)
 	struct osr_arena arena = { 0 };
 	struct test_fabric t;
 	osm_physp_t remote = { 0 };
-	ib_slvl_table_t table;
 
 	begin();
 	osr__qos_install(&re, &osm.subn.opt);
@@ -204,14 +205,11 @@ static void test_sl2vl(void **state)
 	}
 	slot->used_vls = 1 << 0 | 1 << 3 | 1 << 14;
 	for (uint8_t in = 0; in < 2; in++)
-		for (port.port_num = 0; port.port_num < 2; port.port_num++) {
-			table_of(in, &table);
+		for (port.port_num = 0; port.port_num < 2; port.port_num++)
 			for (uint8_t sl = 0; sl < 16; sl++)
-				assert_int_equal(ib_slvl_table_get(&table, sl),
-						 slot->used_vls >> sl & 1 ? sl
-						 : in || port.port_num    ? 7
-									  : 5);
-		}
+				assert_int_equal(vl_of(in, sl), slot->used_vls >> sl & 1 ? sl
+								: in || port.port_num    ? 7
+											 : 5);
 	/* What the link manager is going to leave of 8 VLs: as many as both ends have, and max_op_vls allows. */
 	port.p_remote_physp = &remote;
 	port.port_num = 1;
@@ -225,9 +223,8 @@ static void test_sl2vl(void **state)
 				port.port_info.vl_cap = (uint8_t)(here << 4);
 				remote.port_info.vl_cap = (uint8_t)(there << 4);
 				osm.subn.opt.max_op_vls = most;
-				table_of(1, &table);
-				assert_int_equal(ib_slvl_table_get(&table, 1), 7 & mask);
-				assert_int_equal(ib_slvl_table_get(&table, 3), 3 & mask);
+				assert_int_equal(vl_of(1, 1), 7 & mask);
+				assert_int_equal(vl_of(1, 3), 3 & mask);
 			}
 	port.p_remote_physp = NULL;
 	test_fabric_named(&t, 3);
@@ -246,19 +243,16 @@ static void test_sl2vl(void **state)
 							: r->sl2vl_row[s] + in * (n + 1) +
 								  port.port_num];
 
-				table_of(in, &table);
 				for (uint8_t sl = 0; sl < 16; sl++)
-					assert_int_equal(ib_slvl_table_get(&table, sl),
-							 known                 ? vl[sl]
-							 : in || port.port_num ? 7
-									       : 5);
+					assert_int_equal(vl_of(in, sl), known ? vl[sl]
+									: in || port.port_num ? 7
+											      : 5);
 			}
 	}
 	node.node_info.node_type = IB_NODE_TYPE_CA;
 	port.port_num = 1;
-	table_of(0, &table);
 	for (uint8_t sl = 0; sl < 16; sl++)
-		assert_int_equal(ib_slvl_table_get(&table, sl), slot->result.routing.ca_sl2vl[sl]);
+		assert_int_equal(vl_of(0, sl), slot->result.routing.ca_sl2vl[sl]);
 	test_fabric_free(&t);
 	osr_arena_free(&arena);
 }

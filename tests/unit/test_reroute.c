@@ -10,11 +10,10 @@
 
 #include <osmroutes/check.h>
 #include "core/repair/repair.h"
-#include "store/store.h"
 #include "core/verify/union.h"
-#include <osmroutes/sweep.h>
 
 #include "faults.h"
+#include "sweeps.h"
 #include "tables.h"
 #include "tori.h"
 
@@ -416,15 +415,13 @@ static void change(uint64_t *seed)
 /* All that is left of the results is what was stored of them. */
 static void restart(void)
 {
-	size_t size = osr_store_size(current());
+	size_t size, same;
 	struct osr_arena scratch = { 0 };
 	uint64_t digest = current()->digest;
 	struct osr_diag diag = { "" };
-	void *buf = malloc(size), *again = malloc(size);
+	void *buf = test_stored(current(), 7, &size), *again;
 
 	assert_non_null(buf);
-	assert_non_null(again);
-	osr_store_write(current(), 7, buf, size);
 	for (unsigned i = 0; i < N_SLOTS; i++) {
 		osr_arena_free(&x.slot[i].arena);
 		memset(&x.slot[i].result, 0, sizeof(x.slot[i].result));
@@ -434,8 +431,9 @@ static void restart(void)
 		fail_msg("%s on %s: %s", x.engine->name, x.t.name, diag.text);
 	x.now = &x.slot[0];
 	assert_true(x.now->result.digest == digest);
-	assert_int_equal(osr_store_size(current()), size);
-	osr_store_write(current(), 7, again, size);
+	again = test_stored(current(), 7, &same);
+	assert_non_null(again);
+	assert_int_equal(same, size);
 	assert_memory_equal(buf, again, size);
 	osr_arena_free(&scratch);
 	free(again);
