@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Net files as tests read and change them, tables beside them, and random numbers; shared by all, and with nothing of the
 project."""
+import collections
 import math
 import re
 
@@ -146,10 +147,7 @@ class Oracle:
     def flows(self, pairs):
         """How many pairs go over the busiest cable, and what each meets at worst."""
         ways = [self.path(a, b) for a, b in pairs]
-        load = {}
-        for way in ways:
-            for channel in way:
-                load[channel] = load.get(channel, 0) + 1
+        load = collections.Counter(channel for way in ways for channel in way)
         return max(load.values()), [max(load[c] for c in way) for way in ways]
 
     def one_run(self, phases, hosts):

@@ -267,22 +267,16 @@ def sharing(workshop):
     net = workshop.generate('kary', 'k=6', 'n=3')
     for name, (engine, options) in PUBLISHED.items():
         tables = Oracle(net, workshop.dump(net, engine, **options))
-        routes, sources, dests = {}, {}, {}
-        for a in tables.hosts:
-            for b in tables.hosts:
-                for channel in tables.path(a, b)[1:-1] if a != b else []:
-                    routes[channel] = routes.get(channel, 0) + 1
-                    sources.setdefault(channel, set()).add(a)
-                    dests.setdefault(channel, set()).add(b)
-        kinds = {}
-        for channel in routes:
+        users, kinds = {}, {}
+        for pair in itertools.permutations(tables.hosts, 2):
+            for channel in tables.path(*pair)[1:-1]:
+                users.setdefault(channel, []).append(pair)
+        for channel, pairs in users.items():
             ends = (channel[0], tables.cables[channel][0])
-            kinds.setdefault(' to '.join(e.split('-')[0] for e in ends), []).append(channel)
+            kinds.setdefault(' to '.join(e.split('-')[0] for e in ends), []).append(
+                (len(pairs), len({b for _, b in pairs}), len({a for a, _ in pairs})))
         for kind, group in kinds.items():
-            mean = [sum(values) / len(group) for values in (
-                [routes[c] for c in group], [len(dests[c]) for c in group],
-                [len(sources[c]) for c in group])]
-            data.add(name, kind, len(group), *mean)
+            data.add(name, kind, len(group), *(sum(column) / len(group) for column in zip(*group)))
     return [data]
 
 
