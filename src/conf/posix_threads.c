@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "conf/posix_threads.h"
-#include "conf/thread.h"
 
 #include <sched.h>
+#include <signal.h>
 
 /* Entries of tables below which threads cost more CPU than the time they save is worth. */
 #define STEPS 1000000
@@ -14,6 +14,23 @@ struct threads_part {
 	pthread_t thread;
 	bool runs;
 };
+
+bool osr_thread_start(pthread_t *thread, const char *name, void *(*run)(void *arg), void *arg)
+{
+	sigset_t all, before;
+	char mine[16];
+	bool runs;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	/* A new thread has the name of the one that starts it; the name of another would be a file to write. */
+	pthread_getname_np(pthread_self(), mine, sizeof(mine));
+	pthread_setname_np(pthread_self(), name);
+	runs = !pthread_create(thread, NULL, run, arg);
+	pthread_setname_np(pthread_self(), mine);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return runs;
+}
 
 static void *threads_do(void *work)
 {

@@ -3,9 +3,17 @@
 #ifndef OSR_CONF_POSIX_THREADS_H
 #define OSR_CONF_POSIX_THREADS_H
 
+#include <pthread.h>
+
 #include <osmroutes/arena.h>
 
 #define OSR_MAX_THREADS 256
+
+/*
+ * A thread of our own in a program that has others, whose signals are for them. `name` is what top -H shows. false: there
+ * is no thread.
+ */
+bool osr_thread_start(pthread_t *thread, const char *name, void *(*run)(void *arg), void *arg);
 
 /* Processors that this process may run on, at most OSR_MAX_THREADS. */
 uint32_t osr_n_processors(void);

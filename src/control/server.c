@@ -25,7 +25,7 @@
 
 #include <osmroutes/clock.h>
 
-#include "conf/thread.h"
+#include "conf/posix_threads.h"
 
 #define MAX_CLIENTS 128
 #define MAX_OF_USER 16

@@ -14,7 +14,7 @@
 
 #include <osmroutes/clock.h>
 
-#include "conf/thread.h"
+#include "conf/posix_threads.h"
 
 /* Writing -------------------------------------------------------------------------------------- */
 
