@@ -10,16 +10,6 @@
 
 #include <string.h>
 
-/* Of a LID that is not its port's first, from a switch that is not its last to another one. */
-static bool is_entry(const struct osr_fabric *f, const struct osr_overlay_entry *e)
-{
-	uint32_t term = e->dest < f->n_dests ? f->dest_term[e->dest] : OSR_NONE;
-
-	return e->sw < f->n_switches && term != OSR_NONE && f->term_role[term] != OSR_ROLE_SP0 &&
-	       f->dest_lid[e->dest] != f->term_lid[term] && e->sw != f->dest_switch[e->dest] &&
-	       osr_port_channel(f, e->sw, e->port) != OSR_NONE;
-}
-
 /* Base and multicast are covered by the base's certificate: does it rise along what is new, too? */
 static bool base_rank_fits(struct osr_follow *w, const uint32_t *rank, const bool *keyed)
 {
@@ -65,8 +55,15 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 		/* keyed[d]: LIDs that have some. */
 		for (uint32_t i = 0; i < n_entries && !st; i++) {
 			const struct osr_overlay_entry *e = &entry[i];
+			uint32_t term =
+				e->dest < fabric->n_dests ? fabric->dest_term[e->dest] : OSR_NONE;
 
-			if (!is_entry(fabric, e) ||
+			/* An entry is of a LID that is not its port's first, from a switch that is not its last to another one. */
+			if (e->sw >= fabric->n_switches || term == OSR_NONE ||
+			    fabric->term_role[term] == OSR_ROLE_SP0 ||
+			    fabric->dest_lid[e->dest] == fabric->term_lid[term] ||
+			    e->sw == fabric->dest_switch[e->dest] ||
+			    osr_port_channel(fabric, e->sw, e->port) == OSR_NONE ||
 			    (i && (e[-1].dest > e->dest ||
 				   (e[-1].dest == e->dest && e[-1].sw >= e->sw)))) {
 				st = osr_fail(diag, OSR_INVAL,
