@@ -84,19 +84,15 @@ static const struct {
 
 _Static_assert(sizeof(((osm_subn_opt_t *)0)->qos) == sizeof(uint32_t), "another boolean_t");
 
-/* Memory that may not be there: write() says EFAULT where a read by us would be a SIGSEGV. */
-struct probe {
-	int pipe[2];
-};
-
-static bool probe_byte(const struct probe *probe, const char *p)
+/* Memory that may not be there: write() to a pipe says EFAULT where a read by us would be a SIGSEGV. */
+static bool probe_byte(const int probe[2], const char *p)
 {
 	char byte;
 
-	return write(probe->pipe[1], p, 1) == 1 && read(probe->pipe[0], &byte, 1) == 1;
+	return write(probe[1], p, 1) == 1 && read(probe[0], &byte, 1) == 1;
 }
 
-static bool probe_bytes(const struct probe *probe, const void *p, size_t n)
+static bool probe_bytes(const int probe[2], const void *p, size_t n)
 {
 	for (size_t i = 0; i < n; i += 256)
 		if (!probe_byte(probe, (const char *)p + i))
@@ -104,7 +100,7 @@ static bool probe_bytes(const struct probe *probe, const void *p, size_t n)
 	return probe_byte(probe, (const char *)p + n - 1);
 }
 
-static bool probe_text(const struct probe *probe, const char *text)
+static bool probe_text(const int probe[2], const char *text)
 {
 	for (size_t i = 0; i < MAX_NAME && probe_byte(probe, text + i); i++) {
 		if (!text[i])
@@ -143,7 +139,7 @@ static const char *check_options(const struct osm_opensm *osm)
 	return member;
 }
 
-static const char *contradiction(const struct osm_opensm *osm, const struct probe *probe)
+static const char *contradiction(const struct osm_opensm *osm, const int probe[2])
 {
 	if (!probe_bytes(probe, osm, sizeof(osm->osm_version) + sizeof(osm->subn.p_osm)) ||
 	    !probe_text(probe, osm->osm_version) || strcmp(osm->osm_version, OSM_VERSION) != 0)
@@ -172,7 +168,7 @@ static const char *contradiction(const struct osm_opensm *osm, const struct prob
 }
 
 /* The list of engines: as long as it is, each of a name and the type that OpenSM gives that name. */
-static const char *contradiction_of_engines(const struct osm_opensm *osm, const struct probe *probe)
+static const char *contradiction_of_engines(const struct osm_opensm *osm, const int probe[2])
 {
 	const struct osm_routing_engine *re = osm->routing_engine_list;
 
@@ -187,28 +183,17 @@ static const char *contradiction_of_engines(const struct osm_opensm *osm, const 
 	return NULL;
 }
 
-static const char *look(const struct osm_opensm *osm,
-			const char *(*at)(const struct osm_opensm *osm, const struct probe *probe))
+const char *osr__layout_contradiction(const struct osm_opensm *osm, bool engines)
 {
-	struct probe probe;
+	int probe[2];
 	const char *member;
 
-	if (pipe(probe.pipe))
+	if (pipe(probe))
 		return "nothing: no pipe could be opened to look";
-	member = at(osm, &probe);
-	close(probe.pipe[0]);
-	close(probe.pipe[1]);
+	member = engines ? contradiction_of_engines(osm, probe) : contradiction(osm, probe);
+	close(probe[0]);
+	close(probe[1]);
 	/* The name of a member, which is constant. */
 	/* cppcheck-suppress returnDanglingLifetime */
 	return member;
-}
-
-const char *osr__layout_contradiction(const struct osm_opensm *osm)
-{
-	return look(osm, contradiction);
-}
-
-const char *osr__layout_engines(const struct osm_opensm *osm)
-{
-	return look(osm, contradiction_of_engines);
 }

@@ -9,17 +9,16 @@
 #ifndef OSR_OSM_LAYOUT_H
 #define OSR_OSM_LAYOUT_H
 
+#include <stdbool.h>
+
 struct osm_opensm;
-struct osm_routing_engine;
 
 /*
  * For create(), before anything else is touched: NULL, or the member that contradicts. From low
  * offsets to high ones, and the first contradiction ends it, so that nothing is read beyond
- * OpenSM's structure; no pointer is followed unless the kernel says that it can be read.
+ * OpenSM's structure; no pointer is followed unless the kernel says that it can be read. `engines`:
+ * the same for the list of engines, which is empty in create().
  */
-const char *osr__layout_contradiction(const struct osm_opensm *osm);
-
-/* For the list of engines, which is empty in create(): the same. */
-const char *osr__layout_engines(const struct osm_opensm *osm);
+const char *osr__layout_contradiction(const struct osm_opensm *osm, bool engines);
 
 #endif

@@ -10,9 +10,6 @@
 #include "plugin.h"
 
 #include "layout.h"
-#include "mcast_groups.h"
-#include "storefile.h"
-#include "trap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,7 +188,7 @@ static void take_over_all(struct plugin *p)
 {
 	/* Looked at once, when OpenSM has made the list. */
 	if (!p->engines_known && !p->engines_unknown && !stays_away(p)) {
-		const char *member = osr__layout_engines(p->osm);
+		const char *member = osr__layout_contradiction(p->osm, true);
 
 		p->engines_known = !member;
 		p->engines_unknown = member;
@@ -376,7 +373,7 @@ static bool may_load(struct osm_opensm *osm)
 				    " does not match the headers that the plugin was built with "
 				    "(%s); build it for this OpenSM: "
 				    "scripts/build-for PREFIX\n";
-	const char *member = osr__layout_contradiction(osm);
+	const char *member = osr__layout_contradiction(osm, false);
 
 	if (member) {
 		/* osm->log itself may not be where we think: nothing of it can be used. */

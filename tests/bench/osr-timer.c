@@ -244,7 +244,7 @@ static void *create(struct osm_opensm *osm)
 {
 	cl_list_item_t *item;
 
-	if (osr__layout_contradiction(osm)) {
+	if (osr__layout_contradiction(osm, false)) {
 		fputs("osrtimer: this OpenSM was built with other options than its headers\n",
 		      stderr);
 		return NULL;
