@@ -107,20 +107,6 @@ static void mind_keys(struct sweep *w)
 	memcpy(stable->transition_why, KEYS, sizeof(KEYS));
 }
 
-/* What lanes by turn would cost, where that is known: "; any_sl = on ..." or what to try. */
-static void any_sl_text(const struct sweep *w, char *buf, size_t size)
-{
-	const struct osr_any_sl_cost *cost = &w->slot->result.routing.any_sl;
-
-	if (cost->known)
-		snprintf(buf, size,
-			 "any_sl = on would cover them, with %u of %" PRIu64 " routes longer than "
-			 "minimal and %u %% of the load on the busiest link",
-			 cost->n_longer, w->slot->verdict.n_routes, cost->load);
-	else
-		snprintf(buf, size, "dfsssp with any_sl = on would cover them, or max_vls = 1");
-}
-
 /* "SLs 0-3 7"; nothing if there is none. */
 static void sls_text(uint16_t sls, char *text, size_t size)
 {
@@ -144,8 +130,9 @@ static void report_gaps(const struct sweep *w)
 {
 	const struct osr_routing *routing = &w->slot->result.routing;
 	uint32_t proven = w->slot->verdict.proven;
+	const struct osr_any_sl_cost *any_sl = &routing->any_sl;
 	const char *name = w->ctx->engine->name;
-	char cost[200];
+	char cost[200] = "dfsssp with any_sl = on would cover them, or max_vls = 1";
 
 	if (!w->slot->result.fabric.n_channels)
 		return;
@@ -157,7 +144,13 @@ static void report_gaps(const struct sweep *w)
 		return;
 	}
 	if (!osr__any_sl(routing, proven)) {
-		any_sl_text(w, cost, sizeof(cost));
+		/* What lanes by turn would cost, where that is known. */
+		if (any_sl->known)
+			snprintf(cost, sizeof(cost),
+				 "any_sl = on would cover them, with %u of %" PRIu64
+				 " routes longer than minimal and %u %% of the load on the busiest "
+				 "link",
+				 any_sl->n_longer, w->slot->verdict.n_routes, any_sl->load);
 		osr__log(w->osm, OSM_LOG_ERROR,
 			 "%s: warning: only packets on the SL of their path record are proven "
 			 "deadlock-free, on %u virtual lanes; programs that choose an SL "
