@@ -3,7 +3,6 @@
 
 #include "plugin.h"
 #include "sweep.h"
-#include "upkeep.h"
 
 #include <inttypes.h>
 #include <pwd.h>
@@ -18,7 +17,6 @@
 #include "control/control.h"
 #include "core/proved/gate.h"
 #include "keys/overlay.h"
-#include "metrics.h"
 
 #define ASK_S 10.0   /* until a sweep that was asked for is asked for again */
 #define SWEEP_S 60.0 /* a sweep that has not said that it is over by then does not hold us up */

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "file.h"
-#include "trap.h"
 #include "io/pathsl.h"
 
 #define TILE 64
