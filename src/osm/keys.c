@@ -3,6 +3,7 @@
 
 #include "plugin.h"
 #include "sweep.h"
+#include "upkeep.h"
 
 #include <inttypes.h>
 #include <pwd.h>
@@ -17,6 +18,7 @@
 #include "control/control.h"
 #include "core/proved/gate.h"
 #include "keys/overlay.h"
+#include "metrics.h"
 
 #define ASK_S 10.0   /* until a sweep that was asked for is asked for again */
 #define SWEEP_S 60.0 /* a sweep that has not said that it is over by then does not hold us up */

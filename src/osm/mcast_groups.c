@@ -7,7 +7,10 @@
  * routing, so switches are looked up by GUID each time and each link is looked at before it is
  * used.
  */
+#include "mcast_groups.h"
+
 #include "plugin.h"
+#include "upkeep.h"
 
 #include <inttypes.h>
 #include <string.h>

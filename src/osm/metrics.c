@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The last sweep in numbers, for operators' tools: osmroutes-GUID.json and osmroutes-GUID.prom in the directory
- * `metrics_dir`, GUID being the port of this SM. A sweep is noted while OpenSM holds its lock. The files are written
- * at OpenSM's event UCAST_ROUTING_DONE, or after a sweep that failed, when that event may not come, by a thread.
- * `osmroutes status` shows the same JSON, from the control socket.
- *
  * A sweep is one tree, m->sweep; numbers of it, rows of list_numbers(), have a text of help beside it. The log has its
  * line, the JSON file and the socket add what happens beside sweeps, and Prometheus's text lists what has a help. The files
  * are replaced whole (file.h); Prometheus's collector looks at *.prom only, and the new file is not called that until
  * it is complete.
  */
-#include "sweep.h"
+#include "metrics.h"
 
 #include "keys.h"
+#include "upkeep.h"
 #include "file.h"
 
 #include <opensm/osm_helper.h>

@@ -11,7 +11,7 @@
  * until the next one replaces it. Routing runs under OpenSM's exclusive lock and the readers under
  * the shared one, so replacing needs no lock of ours. No pointer into OpenSM's subnet survives a
  * callback. What else the plugin does is a feature, a row of what it does at which event; what other files
- * call of it is below, by file.
+ * call of it is in a header of its own, which is not included here.
  */
 #ifndef OSR_OSM_PLUGIN_H
 #define OSR_OSM_PLUGIN_H
@@ -24,7 +24,6 @@
 #include <osmroutes/arena.h>
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
-#include "control/drain.h"
 #include "core/repair/repair.h"
 
 struct engine_ctx;
@@ -141,7 +140,7 @@ struct engine_ctx {
 	struct sweep_slot *current; /* last checked result, or NULL */
 	bool others_routed;         /* the last sweep failed here, or another SM was master */
 	struct sweep_slot *stored;  /* of the last run, until a sweep has succeeded; or NULL */
-	struct store *store;        /* storefile.c */
+	struct store *store;        /* storefile.h */
 	uint64_t n_sweeps[N_OUTCOMES];
 	uint8_t vls_said;   /* VLs available, as logged last */
 	uint32_t mc_warned; /* VLs and OSR_MIXED_VLS: reported unproven in this sweep */
@@ -209,61 +208,5 @@ static inline bool osr__any_sl(const struct osr_routing *routing, uint32_t prove
 {
 	return !routing->sl || routing->n_vls <= 1 || (proven & OSR_CLAIM_ANY_SL);
 }
-
-/* mcast_groups.c ------------------------------------------------------------------------------- */
-
-/* SLs of the groups that exist and of the partitions, as a bit per SL; *most_used of them. */
-uint16_t osr__mcast_sls(const struct osm_opensm *osm, uint8_t *most_used);
-/*
- * What mcast_build_stree needs, allocated with the result so that it need not allocate. OSR_OK also
- * if the engine leaves multicast to OpenSM.
- */
-enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *diag);
-ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box);
-
-/* storefile.c ---------------------------------------------------------------------------------- */
-
-bool osr__store_open(struct engine_ctx *ctx);
-/* What is under way is finished first. */
-void osr__store_close(struct engine_ctx *ctx);
-/* Before the first sweep: ctx->stored, if there is something. */
-void osr__store_load(struct engine_ctx *ctx);
-/* Without a lock: what is due. */
-void osr__store_save(struct engine_ctx *ctx);
-/* The current result is not stored yet. */
-void osr__store_due(struct engine_ctx *ctx);
-
-/* trap.c --------------------------------------------------------------------------------------- */
-
-/* OpenSM's event, from any thread, with the shared lock held. */
-void osr__traps_note(struct plugin *p, const ib_mad_notice_attr_t *notice);
-/* Did the sweep before the one under way end well, so that switches have what OpenSM holds for them? */
-bool osr__traps_were_settled(const struct plugin *p);
-
-/* upkeep.c ------------------------------------------------------------------------------------- */
-
-/* In the sweep, with a fabric that has all parts in it: is something to be left out of it? */
-bool osr__upkeep_watch(struct plugin *p, const struct osr_fabric *fabric,
-		       struct osr_arena *scratch);
-/* Is this switch (port 0), or the link at this port of it, left out? As of the last watch. */
-bool osr__upkeep_out(const struct plugin *p, uint64_t guid, uint8_t port);
-/* In the thread of the control socket: something was asked; a sweep is on its way if it has to be. */
-void osr__upkeep_turn(struct plugin *p);
-struct osr_drains *osr__upkeep_drains(const struct plugin *p);
-
-/* slvl.c --------------------------------------------------------------------------------------- */
-
-/*
- * With the exclusive lock, when the result of this context is in OpenSM's buffers: before LFTs are sent, the
- * tables that differ are, unless wildcards are worth it.
- */
-void osr__slvl_routed(struct engine_ctx *ctx);
-/*
- * Without a lock: sends what is left, reads back, and says what is refused; or, if a
- * discovery follows at once, what it will have to send again.
- */
-void osr__slvl_settle(struct plugin *p, bool discovery_follows);
-/* Gives switches their bit back and forgets what was to be sent. */
-void osr__slvl_drop(struct plugin *p);
 
 #endif

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "trap.h"
 #include "io/pathsl.h"
 
 #define TILE 64

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * SL2VL tables of switches: their sender, the fewest MADs, and whether switches hold them.
- *
- * OpenSM sends one MAD for each pair of ports, and to all pairs of a port that came up, once an engine
- * has tables by port pair. So these are sent from here: what differs from what the switch holds, whole
- * rows by wildcards where the switch and use_optimized_slvl allow it. OpenSM leaves a switch
- * alone whose port 0 has no IB_PORT_CAP_HAS_SL_MAP; that bit is taken out from the end of routing to
- * UCAST_ROUTING_DONE.
- *
- * A switch is a matrix of tables by (input port, output port). A row of it costs one MAD for each
+ * See slvl.h. A switch is a matrix of tables by (input port, output port). A row of it costs one MAD for each
  * pair that differs, or one wildcard and its exceptions; a new switch is first filled with the most frequent
  * table. Exceptions must not overtake their wildcards, so they go out in phases; each is confirmed before the
  * next begins.
@@ -16,7 +8,9 @@
  * OpenSM stores the table that an answer brings. A table that is sent or asked for is first replaced by
  * one that is never sent; what is then not as wanted was refused, altered or not answered.
  */
-#include "sweep.h"
+#include "slvl.h"
+
+#include "metrics.h"
 
 #include <inttypes.h>
 #include <stdio.h>

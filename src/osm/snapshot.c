@@ -9,7 +9,7 @@
  * Left out: what fabric.h says, and besides
  *   - switch links that are not healthy (OpenSM marks babbling ports so) or, with
  *     avoid_throttled_links, run below what both ends could do;
- *   - switches and links that are drained or held down (upkeep.c);
+ *   - switches and links that are drained or held down (upkeep.h);
  *   - end ports whose LID OpenSM's LID table gives to another port.
  * DIFFERS from stock dfsssp: routers are destinations like CAs; the CA behind an unhealthy link
  * stays, as there in the code, unlike what its log says: it has no other way.
@@ -18,6 +18,7 @@
 
 #include "io/speed.h"
 #include "plugin.h"
+#include "upkeep.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/*
- * The last checked tables in OpenSM's cache directory, for the next start: one file per engine and port of
- * the SM. It is read before the first sweep, and written after each sweep that changed something: from the
- * sweep's thread, without OpenSM's lock, into memory, and from there to the disk by a thread of our own, so
- * that no sweep waits for a disk. If sweeps are faster than the disk, those in between are not written.
- * What is in the file is the business of store/store.h, how it is written that of file.h.
- */
+/* What is in the file is the business of store/store.h, how it is written that of file.h. */
+#include "storefile.h"
+
 #include "plugin.h"
 #include "file.h"
 

@@ -14,6 +14,11 @@
 #include "store/store.h"
 #include "core/verify/union.h"
 #include "keys.h"
+#include "mcast_groups.h"
+#include "metrics.h"
+#include "slvl.h"
+#include "storefile.h"
+#include "upkeep.h"
 #include "core/proved/gate.h"
 
 #include <osmroutes/sweep.h>

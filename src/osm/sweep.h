@@ -29,7 +29,7 @@ struct snapshot {
 	char end_ports[256]; /* some of the end ports left out */
 };
 
-/* Which LIDs are destinations; WHOLE: all, and with the parts that upkeep.c leaves out. */
+/* Which LIDs are destinations; WHOLE: all, and with the parts that upkeep.h leaves out. */
 enum snapshot_lids { SNAPSHOT_WHOLE, SNAPSHOT_ALL_LIDS, SNAPSHOT_HOST_LIDS };
 
 /*
@@ -117,12 +117,5 @@ static inline uint64_t osr__n_hosts(const struct osr_fabric *fabric)
 		n += fabric->sw_sources[s];
 	return n;
 }
-
-/* metrics.c ------------------------------------------------------------------------------------ */
-
-/* What has come of a sweep: counted, kept for the files and the socket, and in the log as one line of JSON. */
-void osr__metrics_note(const struct sweep *w, enum outcome outcome);
-/* A number that is known later. */
-void osr__metrics_set(struct plugin *p, const char *group, const char *name, double value);
 
 #endif

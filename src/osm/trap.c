@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * From a trap to tables without a discovery.
- *
- * A switch whose link changes its state sends trap 128, and OpenSM discovers the whole fabric anew
- * before it routes. What is lost is known after a few MADs: the switch is asked for the state of its
- * ports, dead cables leave OpenSM's subnet as its own PortInfo receiver would have them leave, the
- * engine routes, and the blocks that changed are sent. OpenSM's discovery follows as always and
- * finds a fabric that is routed already.
- *
- * That is done for cables between switches that the switch itself calls down, and for nothing else:
- * a new or another link, a host that goes, an answer that does not come, a part of the fabric that is
- * cut off, all are left to the discovery.
- *
- * It runs in OpenSM's sweep thread, at the event before a discovery:
+ * The way from trap 128 to tables. It runs in OpenSM's sweep thread, at the event before a discovery:
  * nobody else changes the subnet then but receivers of MADs, and those that are asked for here are
  * answered before it goes on.
  *
@@ -21,7 +9,10 @@
  * discovery. A port's physical state is put to 0, which no port has, before it is asked: what is
  * still 0 afterwards was not answered.
  */
+#include "trap.h"
+
 #include "sweep.h"
+#include "slvl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/*
- * Parts that routing leaves out although they are there (control/drain.h), in the subnet manager.
- *
- * Every sweep first looks at the whole fabric. Where something is to be left out snapshot.c makes a second one
- * without it, so that everything behind it, multicast included, sees a fabric in which it has been pulled; nothing is
- * left to change when it is.
- */
+#include "upkeep.h"
+
 #include "file.h"
 #include "plugin.h"
 #include "sweep.h"

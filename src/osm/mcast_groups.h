@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* mcast_groups.h - OpenSM's multicast groups on our spanning order. */
+#ifndef OSR_OSM_MCAST_GROUPS_H
+#define OSR_OSM_MCAST_GROUPS_H
+
+#include "compat.h"
+
+#include <osmroutes/status.h>
+
+struct sweep_slot;
+
+/* SLs of the groups that exist and of the partitions, as a bit per SL; *most_used of them. */
+uint16_t osr__mcast_sls(const struct osm_opensm *osm, uint8_t *most_used);
+/*
+ * What mcast_build_stree needs, allocated with the result so that it need not allocate. OSR_OK also
+ * if the engine leaves multicast to OpenSM.
+ */
+enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *diag);
+ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box);
+
+#endif

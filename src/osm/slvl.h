@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * slvl.h - SL2VL tables of switches: their sender, the fewest MADs, and whether switches hold them.
+ *
+ * OpenSM sends one MAD for each pair of ports, and to all pairs of a port that came up, once an engine
+ * has tables by port pair. So these are sent from here: what differs from what the switch holds, whole
+ * rows by wildcards where the switch and use_optimized_slvl allow it. OpenSM leaves a switch
+ * alone whose port 0 has no IB_PORT_CAP_HAS_SL_MAP; that bit is taken out from the end of routing to
+ * UCAST_ROUTING_DONE.
+ */
+#ifndef OSR_OSM_SLVL_H
+#define OSR_OSM_SLVL_H
+
+#include <stdbool.h>
+
+struct engine_ctx;
+struct plugin;
+
+/*
+ * With the exclusive lock, when the result of this context is in OpenSM's buffers: before LFTs are sent, the
+ * tables that differ are, unless wildcards are worth it.
+ */
+void osr__slvl_routed(struct engine_ctx *ctx);
+/*
+ * Without a lock: sends what is left, reads back, and says what is refused; or, if a
+ * discovery follows at once, what it will have to send again.
+ */
+void osr__slvl_settle(struct plugin *p, bool discovery_follows);
+/* Gives switches their bit back and forgets what was to be sent. */
+void osr__slvl_drop(struct plugin *p);
+
+#endif
