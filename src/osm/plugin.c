@@ -10,6 +10,9 @@
 #include "plugin.h"
 
 #include "layout.h"
+#include "mcast_groups.h"
+#include "storefile.h"
+#include "trap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,7 +187,8 @@ static void take_over(struct plugin *p, struct osm_routing_engine *re, const cha
 		 name, *p->options.config ? p->options.config : OSR_DEFAULT_CONFIG);
 }
 
-static void take_over_all(struct plugin *p)
+/* Engines as a feature: those that are there, and what each has to do between sweeps. */
+static void engines_begin(struct plugin *p)
 {
 	/* Looked at once, when OpenSM has made the list. */
 	if (!p->engines_known && !p->engines_unknown && !stays_away(p)) {
@@ -200,23 +204,17 @@ static void take_over_all(struct plugin *p)
 				 member);
 	}
 	/* Path queries read engines under the shared lock. */
-	if (!p->engines_known || !osr__lock(p->osm, LOCK_ALONE))
-		return;
-	for (struct osm_routing_engine *re = p->osm->routing_engine_list; re; re = re->next) {
-		if (re->type == OSM_ROUTING_ENGINE_TYPE_DFSSSP)
-			take_over(p, re, "dfsssp");
-		else if (re->type == OSM_ROUTING_ENGINE_TYPE_SSSP)
-			take_over(p, re, "sssp");
+	if (p->engines_known && osr__lock(p->osm, LOCK_ALONE)) {
+		struct osm_routing_engine *re = p->osm->routing_engine_list;
+
+		for (; re; re = re->next) {
+			if (re->type == OSM_ROUTING_ENGINE_TYPE_DFSSSP)
+				take_over(p, re, "dfsssp");
+			else if (re->type == OSM_ROUTING_ENGINE_TYPE_SSSP)
+				take_over(p, re, "sssp");
+		}
+		cl_plock_release(&p->osm->lock);
 	}
-	cl_plock_release(&p->osm->lock);
-}
-
-/* OpenSM's events ------------------------------------------------------------------------------ */
-
-/* Engines as a feature: those that are there, and what each has to do between sweeps. */
-static void engines_begin(struct plugin *p)
-{
-	take_over_all(p);
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
 		ctx->routed = false;
 		osr__sweep_prepare(ctx);

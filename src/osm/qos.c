@@ -379,11 +379,14 @@ uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const i
  * By an engine's own tables multicast may change its lane on the way. The one lane it keeps to, on
  * every link of the spanning order; else OSR_MIXED_VLS, which is never among those that are proven.
  */
-static uint8_t tables_vl(const struct osr_fabric *fabric, const struct osr_routing *routing,
-			 uint8_t sl)
+uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl)
 {
+	const struct osr_fabric *fabric = &slot->result.fabric;
+	const struct osr_routing *routing = &slot->result.routing;
 	uint8_t vl = routing->mcast_parent ? 255 : OSR_MIXED_VLS;
 
+	if (!osm->subn.opt.qos || !routing->sl2vl)
+		return osr__mcast_vl_of(osm, &slot->qos, slot->used_vls, slot->link_vls, sl);
 	for (uint32_t c = 0; c < fabric->n_channels && routing->mcast_parent; c++) {
 		uint32_t s = fabric->chan_src[c], n = fabric->sw_n_ports[s] + 1u;
 		const osr_sl2vl_t *table =
@@ -401,13 +404,6 @@ static uint8_t tables_vl(const struct osr_fabric *fabric, const struct osr_routi
 		}
 	}
 	return vl == 255 ? routing->mcast_vl : vl;
-}
-
-uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl)
-{
-	if (osm->subn.opt.qos && slot->result.routing.sl2vl)
-		return tables_vl(&slot->result.fabric, &slot->result.routing, sl);
-	return osr__mcast_vl_of(osm, &slot->qos, slot->used_vls, slot->link_vls, sl);
 }
 
 uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *tables,

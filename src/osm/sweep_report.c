@@ -215,26 +215,6 @@ void osr__proven_text(const struct sweep *w, char *text, size_t size)
 	snprintf(text + n, size - n, "%s", lacks);
 }
 
-/* "; busiest link 1.06 times the least possible (504 routes)" */
-static void load_text(const struct sweep *w, char *text, size_t size)
-{
-	const struct osr_verdict *verdict = &w->slot->verdict;
-	size_t n;
-
-	*text = 0;
-	if (w->efi_bound)
-		snprintf(text, size,
-			 "; busiest link %.2f times the least possible (%" PRIu64 " routes)",
-			 (double)verdict->efi / (double)w->efi_bound, verdict->efi);
-	n = strlen(text);
-	if (verdict->n_longer)
-		snprintf(text + n, size - n,
-			 "; %" PRIu64 " of %" PRIu64 " routes not minimal (%" PRIu64 " of %" PRIu64
-			 " between hosts)",
-			 verdict->n_longer, verdict->n_routes, verdict->n_host_longer,
-			 verdict->n_host_routes);
-}
-
 /* "; 12 of 36486 LFT entries changed by an incremental re-route, transition deadlock-free" */
 static void change_text(const struct sweep *w, bool first, char *text, size_t size)
 {
@@ -281,7 +261,8 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 	const struct osr_routing *routing = osr__shown(w->slot), *base = &w->slot->result.routing;
 	const struct osr_verdict *verdict = &w->slot->verdict;
 	const char *name = w->ctx->engine->name;
-	char proven[200], load[160], change[160];
+	char proven[200], load[160] = "", change[160];
+	size_t n;
 
 	w->n_entries = w->n_changed = (uint64_t)fabric->n_switches * fabric->n_dests;
 	if (before)
@@ -291,7 +272,18 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 	if (!w->keys_only)
 		mind_keys(w);
 	osr__proven_text(w, proven, sizeof(proven));
-	load_text(w, load, sizeof(load));
+	/* "; busiest link 1.06 times the least possible (504 routes)" */
+	if (w->efi_bound)
+		snprintf(load, sizeof(load),
+			 "; busiest link %.2f times the least possible (%" PRIu64 " routes)",
+			 (double)verdict->efi / (double)w->efi_bound, verdict->efi);
+	n = strlen(load);
+	if (verdict->n_longer)
+		snprintf(load + n, sizeof(load) - n,
+			 "; %" PRIu64 " of %" PRIu64 " routes not minimal (%" PRIu64 " of %" PRIu64
+			 " between hosts)",
+			 verdict->n_longer, verdict->n_routes, verdict->n_host_longer,
+			 verdict->n_host_routes);
 	change_text(w, !before, change, sizeof(change));
 	osr__log(w->osm, OSM_LOG_INFO,
 		 "%s%s%s%s%s: %" PRIu64
