@@ -58,7 +58,7 @@ BY_SL = '[dfsssp]\nany_sl = off\n'
 # Fabric, engines, configuration, what dies before the end of opensm, and after the next start. What dmodk and angara have
 # recognised on the whole fabric outlives a restart.
 LIVES = (('random-12', 'dfsssp', '', (2, 9), ()), ('dragonfly-12', 'dfsssp', BY_SL, (3, 11), ()),
-         (('mesh', 'dims=3x3'), 'angara,dfsssp', '', [('s-0-1', 2)], [('s-1-0', 4)]),
+         (('mesh', 'dims=4x4'), 'angara,dfsssp', '', [('s-0-1', 2)], [('s-1-0', 4)]),
          (('tree', 'm=2,6', 'w=1,3'), 'dmodk,dfsssp', '', [('spine-0',)], [('leaf-1', 4)]))
 
 
