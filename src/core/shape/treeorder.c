@@ -18,8 +18,6 @@
 
 #include <string.h>
 
-#include "neighbours.h"
-
 struct tree_growth {
 	struct osr_tree_order *order;
 	const uint8_t *level; /* [n_switches] 0: outside */
@@ -108,46 +106,87 @@ static void place_rest(struct tree_growth *g)
 	}
 }
 
+/* The parents of s, each with its own; n_parents = NULL: without. Parallel cables count once. */
+static uint32_t n_ways(const struct osr_pgft *pgft, uint32_t s, uint32_t *seen,
+		       const uint32_t *n_parents)
+{
+	const struct osr_fabric *fabric = pgft->f;
+	uint32_t n = 0;
+
+	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+		uint32_t u = fabric->chan_dst[c];
+
+		if (pgft->sw_level[u] != pgft->sw_level[s] + 1 || seen[u] == s)
+			continue;
+		seen[u] = s;
+		n += 1 + (n_parents ? n_parents[u] : 0);
+	}
+	return n;
+}
+
 /*
- * The leaf of each tree with the most ways up, to parents and on, with siblings that lack most parents, so that these
- * have fewest children: what siblings cannot reach but by way of another leaf, they reach by way of the root. All
- * leaves of a part that is cut off may be away.
+ * The leaf with the most ways up, with siblings that lack most parents: what those cannot reach but
+ * by way of another leaf, they reach by way of the root. It carries those routes beside its own: among
+ * equals the one with the most bandwidth up for each of its end ports, at the lowest place.
  */
+static uint32_t tree_root(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree,
+			  uint32_t *seen, const uint32_t *n_parents)
+{
+	uint32_t best = OSR_NONE, n_leaves = tree->m_product[tree->h] / tree->m[1],
+		 n_siblings = tree->h > 1 ? tree->m[2] : 1, w = tree->h > 1 ? tree->w[2] : 0;
+	const struct osr_fabric *fabric = pgft->f;
+	uint64_t most = 0;
+
+	for (uint32_t first = 0; first < n_leaves; first += n_siblings) {
+		const uint32_t *leaf = tree->place[1] + first;
+		uint32_t n = n_leaves - first < n_siblings ? n_leaves - first : n_siblings,
+			 lacks = 0;
+
+		for (uint32_t i = 0; i < n; i++)
+			if (leaf[i] != OSR_NONE && n_parents[leaf[i]] < w)
+				lacks += w - n_parents[leaf[i]];
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t rank, rate = 0;
+			uint32_t s = leaf[i];
+
+			if (s == OSR_NONE)
+				continue;
+			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+				if (pgft->sw_level[fabric->chan_dst[c]] == 2)
+					rate += fabric->chan_rate[c] + 1u;
+			rank = (uint64_t)n_ways(pgft, s, seen, n_parents) << 48 |
+			       (uint64_t)lacks << 32 |
+			       (uint32_t)((rate << 8) / (fabric->sw_sources[s] + 1));
+			if (best != OSR_NONE && rank <= most)
+				continue;
+			best = s;
+			most = rank;
+		}
+	}
+	return best;
+}
+
 enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_arena *scratch,
 				    struct osr_tree_order *order, struct osr_diag *diag)
 {
-	uint32_t n = pgft->f->n_switches, *root = osr_alloc(scratch, pgft->n_trees, sizeof(*root)),
-		 *row = osr_alloc(scratch, n + 1, sizeof(*row)),
-		 *near = osr_alloc(scratch, pgft->f->n_channels, sizeof(*near)),
-		 *at = osr_alloc(scratch, n, sizeof(*at));
-	int64_t *ways = osr_calloc(scratch, n, sizeof(*ways));
+	uint32_t n = pgft->f->n_switches, *seen = osr_alloc(scratch, n, sizeof(*seen)),
+		 *n_parents = osr_alloc(scratch, n, sizeof(*n_parents));
 	struct tree_growth g = { .order = order, .level = pgft->sw_level };
 	enum osr_status st = growth_begin(&g, pgft->f, scratch, diag);
 
 	if (st)
 		return st;
-	osr__neighbours(pgft->f, row, near, NULL, at);
-	/* Of spines itself and its parents count, less a little for each child; of leaves what their parents have. */
-	for (uint32_t pass = 2; pass-- > 0;)
-		for (uint32_t v = 0; v < n; v++)
-			for (uint32_t e = row[v]; e < row[v + 1]; e++) {
-				uint32_t l = pgft->sw_level[v], up = pgft->sw_level[near[e]];
+	memset(seen, 0xff, n * sizeof(*seen));
+	for (uint32_t s = 0; s < n; s++)
+		n_parents[s] = n_ways(pgft, s, seen, NULL);
+	memset(seen, 0xff, n * sizeof(*seen));
+	for (uint32_t i = 0; i < pgft->n_trees; i++) {
+		uint32_t root = tree_root(pgft, &pgft->tree[i], seen, n_parents);
 
-				if (pass && l == 2)
-					ways[v] += up > l ? INT64_C(1) << 32 : -1;
-				else if (!pass && l == 1 && up == 2)
-					ways[v] += ways[near[e]] + (INT64_C(1) << 32);
-			}
-	memset(root, 0xff, pgft->n_trees * sizeof(*root));
-	for (uint32_t v = 0; v < n; v++) {
-		uint32_t *best = pgft->sw_level[v] == 1 ? &root[pgft->sw_tree[v]] : NULL;
-
-		if (best && (*best == OSR_NONE || ways[v] > ways[*best]))
-			*best = v;
+		/* All leaves of a part that is cut off may be away. */
+		if (root != OSR_NONE)
+			place(&g, root);
 	}
-	for (uint32_t i = 0; i < pgft->n_trees; i++)
-		if (root[i] != OSR_NONE)
-			place(&g, root[i]);
 	place_rest(&g);
 	return OSR_OK;
 }
