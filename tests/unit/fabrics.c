@@ -85,7 +85,9 @@ void draft_link(struct draft *d, uint32_t a, uint32_t b)
 						      .port_a = port_a,
 						      .sw_b = b,
 						      .port_b = port_b,
-						      .rate = d->rate });
+						      .rate = d->rate,
+						      .flags_a = d->flags,
+						      .flags_b = d->flags });
 }
 
 void draft_host(struct draft *d, uint32_t s)
@@ -246,7 +248,7 @@ static void mixed(struct draft *d)
 			draft_host(d, s);
 }
 
-const unsigned N_TEST_FABRICS = 14;
+const unsigned N_TEST_FABRICS = 15;
 
 void test_fabric_named(struct test_fabric *t, unsigned i)
 {
@@ -263,7 +265,7 @@ void test_fabric_named(struct test_fabric *t, unsigned i)
 					     "mixed rates, host-less switches, bundle" };
 	struct draft d;
 
-	if (i >= 11) {
+	if (i >= 11 && i < 14) {
 		test_fabric_random(t, 8 * (i - 10), i == 11 ? 12 : i == 12 ? 32 : 60, i - 10);
 		return;
 	}
@@ -312,8 +314,15 @@ void test_fabric_named(struct test_fabric *t, unsigned i)
 		for (d.lmc = 0; d.lmc < 4; d.lmc++)
 			hosts_on_all(&d, 1);
 		break;
-	default:
+	case 10:
 		mixed(&d);
+		break;
+	default: /* one cable counts, and its load may move to the other */
+		switches(&d, 2);
+		hosts_on_all(&d, 1);
+		draft_link(&d, 0, 1);
+		d.flags = OSR_CHAN_UNCOUNTED;
+		draft_link(&d, 0, 1);
 	}
-	draft_build(&d, t, names[i]);
+	draft_build(&d, t, i < 11 ? names[i] : "two cables, one of them uncounted");
 }

@@ -33,7 +33,8 @@ struct draft {
 	uint16_t next_lid;
 	uint64_t next_guid;
 	uint8_t lmc;     /* of hosts drawn from now on */
-	uint16_t rate;   /* of links drawn from now on */
+	uint16_t rate;   /* of links drawn from now on, */
+	uint8_t flags;   /* and these, at both ends */
 	bool no_sp0_lid; /* port 0 of switches drawn from now on has no LID */
 };
 

@@ -157,7 +157,7 @@ static void moves_lay_out(struct osr__moves *m, uint32_t d)
 	x->n_order = n_order;
 	x->work -= fabric->n_switches;
 	x->n_branch = 0;
-	if (!in[near])
+	if (!in[near] || len[near] == OSR_NONE)
 		return;
 	/* Ascending, but those before that another one sends through. */
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
@@ -534,6 +534,7 @@ void osr__moves_run(struct osr__moves *m)
 	while (x->work > 0 && moves_pays(x->cost, shared, most, m->goal) &&
 	       (x->hot = moves_busiest(m, m->goal, x->closed)) != OSR_NONE) {
 		bool lighter;
+		uint64_t now;
 
 		x->passed = false;
 		lighter = moves_relieve(m);
@@ -544,9 +545,11 @@ void osr__moves_run(struct osr__moves *m)
 		if (x->closed[x->hot])
 			continue;
 		memset(x->closed, 0, m->f->n_channels);
+		/* All may be on channels that do not count. */
 		hot = moves_busiest(m, 0, NULL);
-		if (moves_pays(x->cost, shared, most, m->load[hot])) {
-			most = m->load[hot];
+		now = hot == OSR_NONE ? 0 : m->load[hot];
+		if (moves_pays(x->cost, shared, most, now)) {
+			most = now;
 			x->n_made = 0;
 			x->cost = 0;
 		}
