@@ -111,18 +111,18 @@ static uint64_t packed(const uint8_t *vl)
 	uint64_t raw;
 
 	for (unsigned i = 0; i < 8; i++)
-		bytes[i] = (uint8_t)(vl[2 * i] << 4 | vl[2 * i + 1]);
+		bytes[i] = (uint8_t)(vl[2 * i] << 4 | (vl[2 * i + 1] & 15));
 	memcpy(&raw, bytes, sizeof(raw));
 	return raw;
 }
 
-/* All VLs of a table at once, without these bits; VL 15 stays. */
+/* All VLs of a table at once, with these bits of the mask alone; VL 15 stays. */
 static uint64_t masked(uint64_t table, uint8_t mask)
 {
 	uint64_t ones = UINT64_MAX / 15;
 	uint64_t drops = table & table >> 1 & table >> 2 & table >> 3 & ones;
 
-	return (table & mask * ones) | drops * 15;
+	return (table & (mask & 15) * ones) | drops * 15;
 }
 
 static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint8_t out,

@@ -213,9 +213,9 @@ static void test_sl2vl(void **state)
 	/* What the link manager is going to leave of 8 VLs: as many as both ends have, and max_op_vls allows. */
 	port.p_remote_physp = &remote;
 	port.port_num = 1;
-	for (uint8_t here = 1; here <= 4; here++)
-		for (uint8_t there = 1; there <= 4; there++)
-			for (uint8_t most = 1; most <= 5; most++) {
+	for (uint8_t here = 1; here <= 7; here++)
+		for (uint8_t there = 1; there <= 7; there++)
+			for (uint8_t most = 1; most <= 8; most++) {
 				uint8_t least = here < there ? here : there;
 				uint8_t mask =
 					(uint8_t)((1 << ((least < most ? least : most) - 1)) - 1);
