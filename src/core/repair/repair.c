@@ -343,8 +343,9 @@ enum osr_status osr_repair_anew(const struct osr_job *job, const struct osr_diag
 		    !(st = osr__repair_alloc(&w, job->diag)) &&
 		    !(st = osr__repair_deps(&w, job->scratch, job->diag)) &&
 		    !(st = osr__repair_order(&w, job->diag)) && routing->mcast_parent &&
-		    (routing->claims & OSR_CLAIM_MULTICAST))
-			osr__repair_add_tree(&w, routing->mcast_parent, routing->mcast_vl);
+		    (routing->claims & OSR_CLAIM_MULTICAST) &&
+		    osr__repair_add_tree(&w, routing->mcast_parent, routing->mcast_vl) == OSR_NOMEM)
+			st = osr__repair_nomem(job->diag);
 		if (!st)
 			memset(w.tree.mark, 0, w.f->n_switches); /* no route is cut */
 		for (uint32_t d = 0; !st && d < w.f->n_dests; d++)

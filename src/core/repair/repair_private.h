@@ -164,7 +164,7 @@ void osr__repair_keep_grants(struct repair *w, uint32_t d);
 
 enum osr_status osr__repair_mcast(struct repair *w, struct osr_diag *diag);
 /* Multicast along parent[] on this lane, into the order, as far as that closes no cycle. */
-void osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane);
+enum osr_status osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane);
 
 /* ---- cut.c ----------------------------------------------------------------------------------- */
 

@@ -198,9 +198,9 @@ static enum osr_status span(struct repair *w, const struct osr_fabric *fabric, u
 	return failed ? OSR_NOMEM : rises ? OSR_OK : OSR_NOT_APPLICABLE;
 }
 
-void osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)
+enum osr_status osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)
 {
-	span(w, w->f, (uint16_t)(1u << lane), parent, false, w->job->scratch);
+	return span(w, w->f, (uint16_t)(1u << lane), parent, false, w->job->scratch);
 }
 
 uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const uint32_t *before,
