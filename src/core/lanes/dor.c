@@ -14,9 +14,9 @@
  * Within a ring of 5 or more, packets would wait for each other in a circle; so its lanes are two. A service level is a
  * number with one digit for each such ring, its *state*:
  *	0	the route does not cross the ring's dateline, the link between places n-1 and 0:
- *		lane 0, which nobody uses on that link
+ *		lane 0, which no packet uses on that link
  *	1	it does: lane 1. No shortest way across the dateline uses the link between n/2 - 1
- *		and n/2 as well, so lane 1 has a link that nobody uses, too
+ *		and n/2 as well, so lane 1 also has an unused link
  *	2, 3	see below
  * The route from b to a crosses the dateline if the one from a to b does; so replies are safe on the service level of
  * their request, if opposite places of a ring go opposite ways. Which way is decided by a parity over the coordinates in
@@ -59,7 +59,7 @@ struct dor_plan {
 /* ---- the plan -------------------------------------------------------------------------------- */
 
 /*
- * Rings first, so that other dimensions behind them help to decide; of the rings those first that need such help most.
+ * Rings come first, because the dimensions after them help to decide. The rings that need this help most lead.
  */
 static uint32_t need(const struct osr_product *product, uint32_t i)
 {
@@ -297,7 +297,10 @@ static uint32_t plane_digit(const struct osr_product *product, uint32_t i, uint3
 	return 2 * (product->size[i] / 2 - from_middle(product, i, a));
 }
 
-/* Of a channel from a to b; `crosses`: on the lane of routes across the dateline. In a clique only multicast goes on. */
+/*
+ * Of a channel from a to b; `crosses`: on the lane of routes across the dateline. In a clique only multicast takes a
+ * second channel.
+ */
 static uint32_t own_digit(const struct osr_product *product, uint32_t i, uint32_t a, uint32_t b,
 			  bool crosses)
 {
@@ -307,7 +310,7 @@ static uint32_t own_digit(const struct osr_product *product, uint32_t i, uint32_
 	if (crosses)
 		return out + n + 1 +
 		       ((a + 1) % n == b ? (a + n - n / 2) % n : (n / 2 - 1 + n - a) % n);
-	/* Across the dateline: what comes there goes on in other dimensions only. */
+	/* Across the dateline. A packet that arrives there continues in another dimension only. */
 	if (product->factor[i] == OSR_FACTOR_RING && (a > b ? a - b : b - a) > 1)
 		return out + n;
 	if (from_middle(product, i, b) < from_middle(product, i, a))

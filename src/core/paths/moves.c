@@ -119,7 +119,7 @@ static void moves_lay_out(struct osr__moves *m, uint32_t d)
 	memset(len, 0, fabric->n_switches * sizeof(*len));
 	memset(in, 0, fabric->n_switches);
 	len[root] = 1;
-	/* A way that is as short as it can be goes on by a switch that is settled before. */
+	/* A shortest way continues by a switch that was settled earlier. */
 	for (uint32_t i = 1; settled && i < n; i++) {
 		uint32_t v = settled[i], c = osr__moves_channel(m, v, row[v]), u;
 
@@ -130,7 +130,7 @@ static void moves_lay_out(struct osr__moves *m, uint32_t d)
 		in[v] = in[u] | (c == hot);
 		order[n_order++] = v;
 	}
-	/* Others from each switch to one whose way is known, and back; what ends or comes back is no way. */
+	/* The others are followed to a switch whose way is known, then set on the way back. A dead end or a loop is no way. */
 	for (uint32_t i = 0; i < n && n_order + 1 < n; i++) {
 		uint32_t depth = 0, v = settled ? settled[i] : i, far;
 
