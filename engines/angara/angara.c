@@ -112,10 +112,8 @@ static enum osr_status route_grid(const struct osr_job *job, bool whole, struct 
 	/* Where any SL stays safe only the last is wanted. */
 	uint32_t from = job->request.keep_any_sl && job->values->num[DETOURS] ? 2 : 0;
 	uint64_t least;
-	enum osr_status first = osr_bound_cut(job->fabric, job->scratch, &least, job->diag);
+	enum osr_status first = OSR_OK;
 
-	if (first)
-		return first;
 	for (uint32_t k = from; k < 3; k++) {
 		struct osr_diag why = { "" };
 		struct offer offer;
@@ -129,8 +127,15 @@ static enum osr_status route_grid(const struct osr_job *job, bool whole, struct 
 		first = k > from ? first : st;
 		if (!st && (!best->load || price(&offer) < price(best)))
 			*best = offer;
-		if (!st && !k && whole && !strcmp(offer.routing.strategy, "dimension order") &&
-		    (angara_is_even(job->fabric) || offer.load * 100 <= least * REPLIES_PAY))
+		if (st || k || !whole || strcmp(offer.routing.strategy, "dimension order") != 0)
+			continue;
+		/* Where no other tables can be worth it, they are not asked for. */
+		if (angara_is_even(job->fabric))
+			break;
+		st = osr_bound_cut(job->fabric, job->scratch, &least, job->diag);
+		if (st)
+			return st;
+		if (offer.load * 100 <= least * REPLIES_PAY)
 			break;
 	}
 	return best->load ? OSR_OK : first;
