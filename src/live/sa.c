@@ -7,6 +7,7 @@
 
 #include "mad.h"
 
+#define SA_BUSY 1  /* bit of the status of a MAD (IBA 13.4.7) */
 #define SA_DATA 56 /* offset of the attribute in a subnet administration MAD */
 
 /* Component mask of a PathRecord (IBA 15.2.5.16): we say LIDs, and that one path will do. */
@@ -24,10 +25,12 @@ struct asker {
 static void sa_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 {
 	struct asker *a = ctx;
+	uint32_t status = answer ? mad_get_field((void *)answer, 0, IB_MAD_STATUS_F) : 0;
 
-	if (!answer)
+	/* One that is busy has not said that there is no path. */
+	if (!answer || status & SA_BUSY)
 		a->n_unanswered++;
-	else if (!mad_get_field((void *)answer, 0, IB_MAD_STATUS_F))
+	else if (!status)
 		a->paths->sl[cookie] =
 			(uint8_t)mad_get_field((void *)answer, SA_DATA, IB_SA_PR_SL_F);
 }
@@ -54,10 +57,11 @@ static enum osr_status sa_ask(struct asker *a, uint64_t first, uint64_t end, str
 		osr_mad_gmp(a->mad, mad, a->device.sm_lid, i);
 	}
 	osr_mad_drain(a->mad);
-	return a->n_unanswered ? osr_fail(diag, OSR_UNREACHABLE,
-					  "the subnet administrator (LID %u) does not answer",
-					  a->device.sm_lid)
-			       : OSR_OK;
+	return a->n_unanswered
+		       ? osr_fail(diag, OSR_UNREACHABLE,
+				  "the subnet administrator (LID %u) does not answer, or is busy",
+				  a->device.sm_lid)
+		       : OSR_OK;
 }
 
 enum osr_status osr_live_sls(const struct osr_live_paths *paths, struct osr_diag *diag)
