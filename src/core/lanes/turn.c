@@ -22,7 +22,8 @@ static const struct {
 	uint32_t tree_rounds; /* and in the order of a tree */
 	uint32_t
 		hopeless; /* auto: where the fitted order leaves 1 in so many routes without a legal way, it gives up; */
-	uint32_t unfit;        /* where it leaves 1 in so many, an up/down order is searched, */
+	uint32_t
+		unfit; /* on two lanes: where it leaves 1 in so many, an up/down order is searched, */
 	uint32_t effort_share; /* with such a part of the effort of updown.h */
 	uint32_t max_efi;      /* percent of the load of shortest paths that auto accepts */
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
@@ -186,29 +187,33 @@ static void turn_ease(struct osr__search *w, struct osr_lanes_job *job, uint64_t
 	job->r->n_longer = osr__search_count_longer(w);
 }
 
-/* The paths that are there keep their balance where the lanes of turns make them legal. */
-static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *job, bool *hopeless)
+/*
+ * The paths that are there keep their balance where the lanes of turns make them legal. From the fitted order, or, where that
+ * does not fit on two lanes or updown_first says so, from one up and down.
+ */
+static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *job,
+				   bool updown_first, bool *hopeless)
 {
 	struct turn_rounds rounds = { .n_sampled = 1,
 				      .n = turn_tuning.rounds,
 				      .mode = OSR__SEARCH_LAST };
 	uint64_t load = osr_spf_load(job->s), n_routes = osr__search_n_routes(w), failed = 0;
 	struct osr_updown updown;
-	enum osr_status st = osr__turn_start_fitted(w);
+	enum osr_status st = updown_first ? OSR_OK : osr__turn_start_fitted(w);
 
-	if (!st)
+	if (!st && !updown_first)
 		failed = osr__search_count_failed(w);
 	*hopeless = job->opt->any_sl == OSR_ANY_SL_AUTO && failed * turn_tuning.hopeless > n_routes;
 	if (st || *hopeless)
 		return st;
 	/* An up/down order that was searched for has use for the first lane, too. */
-	rounds.all = failed * turn_tuning.unfit > n_routes;
+	rounds.all = updown_first || (w->n_lanes == 2 && failed * turn_tuning.unfit > n_routes);
 	if (rounds.all)
 		st = osr_updown_search(w->s, OSR_UPDOWN_EFFORT / turn_tuning.effort_share,
 				       job->scratch, &updown, job->diag);
 	if (!st && rounds.all)
 		st = osr__turn_start_updown(w, &updown);
-	if (!st && failed)
+	if (!st && (failed || rounds.all))
 		st = turn_improve(w, job, &rounds, hopeless);
 	if (!st && !*hopeless)
 		turn_ease(w, job, load);
@@ -287,7 +292,13 @@ static enum osr_status turn_find(struct osr__search *w, struct osr_lanes_job *jo
 	if (tree && !fits && job->opt->any_sl == OSR_ANY_SL_AUTO)
 		return st;
 	if (!st && !fits)
-		st = turn_search(w, job, &hopeless);
+		st = turn_search(w, job, false, &hopeless);
+	/* From an up/down order more routes get longer, but some of those that carry too much otherwise do not then. */
+	if (!st && !fits && !hopeless && w->n_lanes > 2 &&
+	    osr_spf_load(job->s) * 100 > before * turn_tuning.max_efi) {
+		turn_restore(w, job, turn, &kept);
+		st = turn_search(w, job, true, &hopeless);
+	}
 	turn->n_longer = job->r->n_longer;
 	turn->load = osr_spf_load(job->s);
 	*routed = !st && !hopeless && turn_accepts(job, turn, before, turn_tuning.max_efi);
