@@ -140,10 +140,7 @@ static void keys_sent(struct plugin *p)
 
 void osr__keys_tell(struct plugin *p, json_t *sm)
 {
-	if (p->keys)
-		osr_control_tell(p->keys->control, sm);
-	else
-		json_decref(sm);
+	osr_control_tell(p->keys->control, sm);
 }
 
 void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric)

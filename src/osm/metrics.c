@@ -75,7 +75,8 @@ static void add_number(struct metrics *m, const struct number *number)
 	if (!json_object_get(m->sweep, group))
 		json_object_set_new(m->sweep, group, json_object());
 	json_object_set_new(json_object_get(m->sweep, group), name, number_json(number->value));
-	json_object_set_new(m->help, number->name, json_string(number->help));
+	if (!json_object_get(m->help, number->name))
+		json_object_set_new(m->help, number->name, json_string(number->help));
 }
 
 /* All numbers of a sweep whose tables were checked: in JSON an object of its group, for Prometheus a gauge. */
@@ -396,14 +397,15 @@ static bool add_pages(const struct plugin *p, const json_t *root, struct osr__pa
 	return false;
 }
 
-static void metrics_write(struct plugin *p, const json_t *root)
+static void metrics_write(struct plugin *p)
 {
 	const struct osr__place place = {
 		.dir = p->options.own.str[p->options.own.num[OPT_METRICS_DIR]], .mode = 0644
 	};
 	struct osr__pages pages = { .n = 0 };
 	struct metrics *m = p->metrics;
-	bool slow;
+	json_t *root;
+	bool slow, good;
 
 	if (!m->pending)
 		return;
@@ -412,7 +414,10 @@ static void metrics_write(struct plugin *p, const json_t *root)
 		return;
 	if (!m->writer)
 		m->writer = osr__writer_new(&place, metrics_written, p->osm);
-	if (!m->writer || !add_pages(p, root, &pages)) {
+	root = metrics_root(p);
+	good = m->writer && add_pages(p, root, &pages);
+	json_decref(root);
+	if (!good) {
 		osr_arena_free(&pages.memory);
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: out of memory");
 		return;
@@ -434,7 +439,6 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	osm_log_level_t level = osr__log_details(p);
 	struct metrics *m = p->metrics;
 	char *text = NULL;
-	json_t *root;
 
 	w->ctx->n_sweeps[outcome]++;
 	json_decref(m->sweep);
@@ -448,15 +452,14 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	free(text);
 	if (json_is_true(json_object_get(json_object_get(m->sweep, "check"), "passed")))
 		return;
-	root = metrics_root(p);
-	metrics_write(p, root); /* perhaps nobody routes */
-	json_decref(root);
+	metrics_write(p); /* perhaps nobody routes */
 	m->pending = true;
 }
 
 static void metrics_tell(struct plugin *p)
 {
-	osr__keys_tell(p, metrics_root(p));
+	if (p->keys)
+		osr__keys_tell(p, metrics_root(p));
 }
 
 /* Which engine routes now; one of OpenSM's own is said in the log, once. Then files and control socket. */
@@ -465,7 +468,6 @@ static void metrics_sent(struct plugin *p)
 	const struct osm_routing_engine *re = p->osm->routing_engine_used;
 	const char *name = engine_in_use(p), *list = p->osm->subn.opt.routing_engine_names;
 	bool is_new = !p->router_since || p->router != re;
-	json_t *root;
 
 	if (is_new) {
 		p->router = re;
@@ -479,9 +481,8 @@ static void metrics_sent(struct plugin *p)
 			 p->contexts ? ""
 			 : list      ? list
 				     : "(none)");
-	root = metrics_root(p);
-	metrics_write(p, root);
-	osr__keys_tell(p, root);
+	metrics_write(p);
+	metrics_tell(p);
 }
 
 static bool metrics_open(struct plugin *p)
