@@ -136,40 +136,22 @@ static void take_sl2vl(struct osr_tables *tables, const struct osr_live_node *li
 	}
 }
 
-static enum osr_status take_groups(struct osr_tables *tables, const struct osr_live *live,
-				   struct osr_diag *diag)
+/* A table that is empty on all switches is none. */
+static bool take_groups(struct osr_tables *tables, const struct osr_live_node *live_node,
+			uint32_t s)
 {
 	static const uint64_t none[4];
-	uint32_t *group = osr_calloc(tables->arena, UINT16_MAX + 1, sizeof(*group));
-	uint32_t n_switches = tables->f->n_switches, n = 0;
-	uint64_t(*ports)[4];
-	uint16_t *mlid;
+	uint64_t *ports;
 
-	/* A table that is empty everywhere is none: from 1 on those that are not. */
-	for (uint32_t m = 0; group && m <= UINT16_MAX; m++)
-		for (uint32_t i = 0; i < live->n_nodes && !group[m]; i++)
-			if (live->nodes[i].mft && m < live->nodes[i].n_mlids &&
-			    memcmp(live->nodes[i].mft[m], none, sizeof(none)))
-				group[m] = ++n;
-	ports = osr_calloc(tables->arena, (size_t)n * n_switches, sizeof(*ports));
-	mlid = osr_alloc(tables->arena, n, sizeof(*mlid));
-	if (osr_arena_failed(tables->arena, diag))
-		return OSR_NOMEM;
-	for (uint32_t m = 0; m <= UINT16_MAX; m++) {
-		if (!group[m])
+	for (uint32_t m = 0; m < live_node->n_mlids && m < OSR_N_MLIDS; m++) {
+		if (!memcmp(live_node->mft[m], none, sizeof(none)))
 			continue;
-		mlid[group[m] - 1] = (uint16_t)(OSR_MLID_FIRST + m);
-		for (uint32_t i = 0; i < live->n_nodes; i++) {
-			uint32_t s = osr_fabric_switch_by_guid(tables->f, live->nodes[i].guid);
-
-			if (s != OSR_NONE && live->nodes[i].mft && m < live->nodes[i].n_mlids)
-				memcpy(ports[(size_t)(group[m] - 1) * n_switches + s],
-				       live->nodes[i].mft[m], sizeof(*ports));
-		}
+		ports = osr_tables_group(tables, OSR_MLID_FIRST + m, s);
+		if (!ports)
+			return false;
+		memcpy(ports, live_node->mft[m], sizeof(none));
 	}
-	tables->groups =
-		(struct osr_groups){ .n = n, .mlid = mlid, .ports = (const uint64_t(*)[4])ports };
-	return OSR_OK;
+	return true;
 }
 
 static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct osr_tables *tables,
@@ -239,11 +221,11 @@ enum osr_status cli_live_tables(struct cli_live *l, enum cli_sa sa, struct osr_t
 
 		if (live_node->type == OSR_LIVE_SWITCH && s != OSR_NONE && live_node->lft)
 			take_lft(tables, live_node, s);
+		if (live_node->mft && s != OSR_NONE && !take_groups(tables, live_node, s))
+			st = osr_fail(diag, OSR_NOMEM, "out of memory for multicast tables");
 		if (live_node->sl2vl)
 			take_sl2vl(tables, live_node,
 				   live_node->type == OSR_LIVE_SWITCH ? s : OSR_NONE);
 	}
-	if (!st && l->ask.n_mlids)
-		st = take_groups(tables, live, diag);
 	return !st && sa != CLI_SA_NONE ? take_sls(l, sa, tables, diag) : st;
 }

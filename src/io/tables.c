@@ -68,6 +68,7 @@ enum osr_status osr_tables_init(struct osr_tables *tables, const struct osr_fabr
 	tables->routing.engine = "tables";
 	tables->routing.n_vls = 1;
 	tables->has_lft = osr_calloc(arena, fabric->n_switches, sizeof(*tables->has_lft));
+	tables->group = osr_calloc(arena, OSR_N_MLIDS, sizeof(*tables->group));
 	index_owners(tables);
 	return osr_arena_failed(arena, diag) ? OSR_NOMEM : OSR_OK;
 }
@@ -128,6 +129,16 @@ enum osr_status osr_tables_take(struct osr_tables *tables, const struct osr_rout
 	for (uint32_t i = 0; i < fabric->n_terminals; i++)
 		memcpy(tables->term_sl2vl[i], routing->ca_sl2vl, sizeof(*tables->term_sl2vl));
 	return OSR_OK;
+}
+
+uint64_t *osr_tables_group(struct osr_tables *tables, uint32_t mlid, uint32_t sw)
+{
+	uint64_t **group = &tables->group[mlid - OSR_MLID_FIRST];
+
+	if (!*group)
+		*group = osr_calloc(tables->arena, 4 * (size_t)tables->f->n_switches,
+				    sizeof(**group));
+	return *group ? *group + 4 * (size_t)sw : NULL;
 }
 
 /* ---- what the checker wants ----------------------------------------------------------------- */
@@ -217,8 +228,25 @@ static bool fold(const struct osr_tables *tables, uint8_t *sls)
 enum osr_status osr_tables_finish(struct osr_tables *tables, bool *same_ca, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = tables->f;
+	uint32_t n_groups = 0;
+	uint64_t(*ports)[4];
+	uint16_t *mlid;
 	uint8_t *sls;
 
+	for (uint32_t i = 0; i < OSR_N_MLIDS; i++)
+		n_groups += tables->group[i] != NULL;
+	mlid = osr_alloc(tables->arena, n_groups, sizeof(*mlid));
+	ports = osr_alloc(tables->arena, (size_t)n_groups * fabric->n_switches, sizeof(*ports));
+	if (osr_arena_failed(tables->arena, diag))
+		return OSR_NOMEM;
+	tables->groups = (struct osr_groups){ .mlid = mlid, .ports = (const uint64_t(*)[4])ports };
+	for (uint32_t i = 0; i < OSR_N_MLIDS; i++) {
+		if (!tables->group[i])
+			continue;
+		memcpy(ports + (size_t)tables->groups.n * fabric->n_switches, tables->group[i],
+		       fabric->n_switches * sizeof(*ports));
+		mlid[tables->groups.n++] = (uint16_t)(OSR_MLID_FIRST + i);
+	}
 	if (tables->taken && !tables->paths.n_rows && tables->routing.n_vls) {
 		*same_ca = true;
 		return OSR_OK;

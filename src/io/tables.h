@@ -30,6 +30,9 @@
 #include "io/lines.h"
 #include "io/net.h"
 
+#define OSR_MLID_FIRST 0xc000
+#define OSR_N_MLIDS 0x3fff
+
 struct osr_tables {
 	const struct osr_fabric *f;
 	const struct osr_net *net; /* for GUIDs of nodes; may be NULL */
@@ -42,10 +45,11 @@ struct osr_tables {
 	osr_sl2vl_t
 		*term_sl2vl; /* [n_terminals] of CAs and routers; OSR_VL_UNSET if not in the file */
 
-	bool taken;             /* osr_tables_take(): routing says what VLs there are */
-	bool folded;            /* routing.sl says all that the paths do */
-	struct osr_paths paths; /* n_rows = 0 until read; rows are freed by osr_tables_free() */
-	struct osr_groups groups;
+	bool taken;               /* osr_tables_take(): routing says what VLs there are */
+	bool folded;              /* routing.sl says all that the paths do */
+	struct osr_paths paths;   /* n_rows = 0 until read; rows are freed by osr_tables_free() */
+	uint64_t **group;         /* [OSR_N_MLIDS][4 * n_switches]; NULL: none so far */
+	struct osr_groups groups; /* of these, by osr_tables_finish() */
 
 	/* What was read: entries kept, and those of LIDs that nobody has. */
 	uint64_t n_entries, n_foreign;
@@ -86,8 +90,11 @@ enum osr_status osr_tables_one_sl(struct osr_tables *tables, uint8_t sl, struct 
 enum osr_status osr_tables_take(struct osr_tables *tables, const struct osr_routing *routing,
 				struct osr_diag *diag);
 
+/* The ports of a group on a switch, bit by bit, for the caller to set; NULL: no memory. */
+uint64_t *osr_tables_group(struct osr_tables *tables, uint32_t mlid, uint32_t sw);
+
 /*
- * Once everything is read: routing.n_vls, routing.ca_sl2vl if all CAs have the same table (else
+ * Once everything is read: groups, routing.n_vls, routing.ca_sl2vl if all CAs have the same table (else
  * *same_ca is false), and routing.sl in place of the paths if all end ports of a switch have the same
  * SLs (towards other switches) and none is missing, as the checker wants it.
  */

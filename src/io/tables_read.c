@@ -49,16 +49,6 @@
 
 #include "io/keyed.h"
 
-#define MLID_FIRST 0xc000
-#define MLID_LAST 0xfffe
-
-/* A line of multicast tables. */
-struct entry {
-	uint32_t sw;
-	uint16_t mlid;
-	uint64_t ports[4];
-};
-
 struct reader {
 	struct osr_tables *t;
 	const struct osr_fabric *f;
@@ -68,7 +58,7 @@ struct reader {
 	uint32_t sw;
 	const struct osr_keyed *owner;
 	uint32_t n_owners;
-	uint32_t n_rows; /* tables; rows of path SLs or SL2VL tables; entries of groups */
+	uint32_t n_rows; /* tables; rows of path SLs or SL2VL tables */
 	/* LFTs: */
 	uint64_t *port_guid; /* [n_dests] port GUID that the file gives to a LID, 0 = none so far */
 	uint64_t first_foreign, foreign_lid; /* line and LID */
@@ -78,7 +68,6 @@ struct reader {
 	struct osr_keyed sender; /* its first end port, whose row they share */
 	uint32_t *row;           /* [n_terminals] */
 	uint8_t *sl;             /* [room * n_dests], of malloc */
-	struct entry *entry;     /* of groups, of malloc: their number is not known before */
 	uint32_t room;
 };
 
@@ -436,8 +425,7 @@ static enum osr_status path_line(struct reader *r, const char *at)
 
 static enum osr_status group_line(struct reader *r, const char *at)
 {
-	uint64_t mlid, port;
-	struct entry *e;
+	uint64_t mlid, port, *ports;
 
 	if (osr_take_word(&at, "Switch "))
 		return take_switch(r, at);
@@ -446,60 +434,20 @@ static enum osr_status group_line(struct reader *r, const char *at)
 	if (r->sw == OSR_NONE || !osr_scan(&at, "%x ", &mlid))
 		return osr_lines_fail(r->in,
 				      "expected \"0xMLID : 0xPORT ...\" below \"Switch 0xGUID\"");
-	if (mlid < MLID_FIRST || mlid > MLID_LAST || !osr_scan(&at, ": "))
+	if (mlid < OSR_MLID_FIRST || mlid >= OSR_MLID_FIRST + OSR_N_MLIDS || !osr_scan(&at, ": "))
 		return osr_lines_fail(r->in, "expected a multicast LID and a colon");
-	if (!osr_grow((void **)&r->entry, r->n_rows, 1, &r->room, sizeof(*r->entry)))
+	ports = osr_tables_group(r->t, (uint32_t)mlid, r->sw);
+	if (!ports)
 		return osr_lines_nomem(r->in);
-	e = &r->entry[r->n_rows++];
-	*e = (struct entry){ .sw = r->sw, .mlid = (uint16_t)mlid };
 	while (*at) {
 		if (!osr_scan(&at, "%x", &port) || (*at && *at != ' ' && *at != '\t'))
 			return osr_lines_fail(r->in, "expected ports as in 0x007");
 		if (port > r->f->sw_n_ports[r->sw])
 			return fail_port(r, port);
-		e->ports[port / 64] |= UINT64_C(1) << port % 64;
+		ports[port / 64] |= UINT64_C(1) << port % 64;
 		osr_skip_blanks(&at);
 	}
 	r->t->n_entries++;
-	return OSR_OK;
-}
-
-static int by_mlid(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->mlid != y->mlid)
-		return x->mlid < y->mlid ? -1 : 1;
-	return x->sw < y->sw ? -1 : x->sw > y->sw;
-}
-
-/* From a list to one row of switches for each group. */
-static enum osr_status groups_build(struct reader *r)
-{
-	struct osr_arena *arena = r->t->arena;
-	uint64_t(*ports)[4];
-	uint16_t *mlid;
-	uint32_t n = 0;
-
-	if (r->n_rows)
-		qsort(r->entry, r->n_rows, sizeof(*r->entry), by_mlid);
-	for (uint32_t i = 0; i < r->n_rows; i++)
-		n += i == 0 || r->entry[i].mlid != r->entry[i - 1].mlid;
-	mlid = osr_alloc(arena, n, sizeof(*mlid));
-	ports = osr_calloc(arena, (size_t)n * r->f->n_switches, sizeof(*ports));
-	if (osr_arena_failed(arena, r->in->diag))
-		return OSR_NOMEM;
-	n = 0;
-	for (uint32_t i = 0; i < r->n_rows; i++) {
-		const struct entry *e = &r->entry[i];
-
-		if (i == 0 || e->mlid != e[-1].mlid)
-			mlid[n++] = e->mlid;
-		for (unsigned k = 0; k < 4; k++)
-			ports[(size_t)(n - 1) * r->f->n_switches + e->sw][k] |= e->ports[k];
-	}
-	r->t->groups =
-		(struct osr_groups){ .n = n, .mlid = mlid, .ports = (const uint64_t(*)[4])ports };
 	return OSR_OK;
 }
 
@@ -584,13 +532,7 @@ enum osr_status osr_tables_parse_paths(struct osr_tables *tables, struct osr_lin
 
 enum osr_status osr_tables_parse_groups(struct osr_tables *tables, struct osr_lines *in)
 {
-	struct reader r = { .n_rows = 0 };
-	enum osr_status st = read_lines(&r, tables, in, group_line);
-
-	if (!st)
-		st = groups_build(&r);
-	free(r.entry);
-	return st;
+	return read_lines(&(struct reader){ .n_rows = 0 }, tables, in, group_line);
 }
 
 /* ---- LMCs ----------------------------------------------------------------------------------- */
@@ -624,7 +566,7 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 	if (!l || !owner)
 		st = osr_lines_nomem(in);
 	/* One switch knows all of them; a LID that was given twice is reported later, with its line. */
-	while (n_heads < 2 && n <= OSR_MAX_LID && osr_lines_next(in, &text, &st)) {
+	while (l && owner && n_heads < 2 && n <= OSR_MAX_LID && osr_lines_next(in, &text, &st)) {
 		const char *at = text, *guid = strstr(text, " portguid ");
 		uint64_t lid;
 
@@ -635,7 +577,7 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 			continue;
 		l[n++].index = (uint32_t)lid;
 	}
-	if (!st) {
+	if (l && owner && !st) {
 		uint32_t n_with[8] = { 0 }, first, end;
 		uint8_t usual = 0;
 

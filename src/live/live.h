@@ -25,7 +25,6 @@
 #include "device.h"
 
 #define OSR_LIVE_NONE UINT32_MAX
-#define OSR_MLID_FIRST 0xc000
 
 enum osr_live_type {
 	OSR_LIVE_CA = 1, /* values of NodeInfo.NodeType */

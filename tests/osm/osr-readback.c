@@ -98,7 +98,7 @@ static json_t *mft_json(const struct osr_live_node *n)
 		for (unsigned p = 0; p <= n->n_ports; p++)
 			if (n->mft[m][p / 64] >> (p % 64) & 1)
 				json_array_append_new(ports, json_integer(p));
-		snprintf(key, sizeof(key), "%u", OSR_MLID_FIRST + m);
+		snprintf(key, sizeof(key), "%u", 0xc000 + m);
 		if (json_array_size(ports))
 			json_object_set(j, key, ports);
 		json_decref(ports);
