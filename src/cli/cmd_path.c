@@ -286,35 +286,35 @@ static enum osr_status look(struct direction *d, uint32_t port, struct osr_diag 
 	if (node->type == OSR_NET_SWITCH && sw == OSR_NONE)
 		return osr_fail(diag, OSR_BUG, "link \"%s\": the switch is not in the fabric",
 				d->a->via);
-	/* Every switch whose packets leave this one by the port, LID by LID. What does not arrive crosses it all the same. */
-	for (uint32_t dest = 0; node->type == OSR_NET_SWITCH && dest < fabric->n_dests; dest++)
-		for (uint32_t from = 0; from < fabric->n_switches; from++) {
-			uint32_t v = from, n = 0;
-
-			if (osr_lft(routing, sw, dest) != osr_net_port_num(net, port))
-				break;
-			while (v != OSR_NONE && v != sw && n++ < fabric->n_switches) {
-				uint32_t c = osr_port_channel(fabric, v, osr_lft(routing, v, dest));
-
-				v = c == OSR_NONE ? OSR_NONE : fabric->chan_dst[c];
-			}
-			for (uint32_t t = fabric->term_row[from], to = fabric->dest_term[dest];
-			     v == sw && is_host(fabric, to) && t < fabric->term_row[from + 1]; t++)
-				if (is_host(fabric, t) && t != to)
-					count_pair(d, t, dest);
-		}
-	if (node->type == OSR_NET_SWITCH)
-		return OSR_OK;
-	if (own == OSR_NONE)
+	if (node->type != OSR_NET_SWITCH && own == OSR_NONE)
 		return osr_fail(diag, OSR_INVAL, "link \"%s\": no end port with a LID on a switch",
 				d->a->via);
-	/* What an end port sends takes its one cable, if its switch knows the way. */
+	/* Hosts whose packets leave the switch by the port, LID by LID. What does not arrive crosses it all the same. */
 	for (uint32_t dest = 0; dest < fabric->n_dests; dest++) {
-		uint32_t sender = fabric->dest_term[own], to = fabric->dest_term[dest];
+		uint32_t to = fabric->dest_term[dest];
 
-		if (to != sender && is_host(fabric, to) &&
-		    osr_lft(routing, fabric->term_switch[sender], dest) != OSR_NO_PATH)
-			count_pair(d, sender, dest);
+		if (!is_host(fabric, to) ||
+		    (sw != OSR_NONE && osr_lft(routing, sw, dest) != osr_net_port_num(net, port)))
+			continue;
+		for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+			uint32_t v = fabric->term_switch[t], n = 0, c;
+
+			if (!is_host(fabric, t) || t == to)
+				continue;
+			/* What an end port sends takes its one cable, if its switch knows the way. */
+			if (sw == OSR_NONE) {
+				if (t == fabric->dest_term[own] &&
+				    osr_lft(routing, v, dest) != OSR_NO_PATH)
+					count_pair(d, t, dest);
+				continue;
+			}
+			while (v != OSR_NONE && v != sw && n++ < fabric->n_switches) {
+				c = osr_port_channel(fabric, v, osr_lft(routing, v, dest));
+				v = c == OSR_NONE ? OSR_NONE : fabric->chan_dst[c];
+			}
+			if (v == sw)
+				count_pair(d, t, dest);
+		}
 	}
 	return OSR_OK;
 }
@@ -455,17 +455,15 @@ static enum osr_status path_hosts(struct args *a)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-enum { OPT_VIA = 256, OPT_HOSTS };
-
 static const struct cli_option options[] = {
 	{ "one-way", NULL, "only from A to B, not back", CLI_FLAG(struct args, one_way) },
 	{ "via", "NODE:PORT",
 	  "no A and B: the hosts that send and receive over this cable, in both directions",
-	  .key = OPT_VIA },
+	  CLI_TEXT(struct args, via) },
 	{ "hosts", "LIST",
 	  "no A and B: the cables that these hosts of a job share, with the routes on each; names "
 	  "with commas or brackets, or a file of them",
-	  .key = OPT_HOSTS },
+	  CLI_TEXT(struct args, hosts) },
 	{ "max", "N", "via, hosts: list at most N of each kind, 0 for all (default 20)",
 	  CLI_NUMBER(struct args, max, 0, 100000000) },
 	{ "pairs", NULL, "via: list the pairs of hosts as well", CLI_FLAG(struct args, pairs) },
@@ -479,13 +477,10 @@ static error_t path_parse(int key, char *arg, struct argp_state *state)
 
 	if (key == ARGP_KEY_END && a->via && a->hosts)
 		argp_error(state, "either --via or --hosts");
-	if (key != OPT_VIA && key != OPT_HOSTS)
-		return ARGP_ERR_UNKNOWN;
-	if (key == OPT_VIA ? a->via : a->hosts)
-		argp_error(state, "--%s is given twice", key == OPT_VIA ? "via" : "hosts");
-	*(key == OPT_VIA ? &a->via : &a->hosts) = arg;
-	a->run.n_words = 0;
-	return 0;
+	/* Options come before arguments, wherever they stand. */
+	if ((key == ARGP_KEY_ARG || key == ARGP_KEY_NO_ARGS) && (a->via || a->hosts))
+		a->run.n_words = 0;
+	return ARGP_ERR_UNKNOWN;
 }
 
 static enum osr_status path_work(void *args)
