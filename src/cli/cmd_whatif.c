@@ -15,23 +15,20 @@
 #define MAX_FAULTS 64
 #define LABEL_SIZE 512
 
-enum faults_kind { FAULTS_NAMED, FAULTS_LINK, FAULTS_SWITCH, FAULTS_RANDOM };
-
 /*
  * What is to fail, as the command line says it: cables and switches by name, each in turn, or a number of them at
  * random. A case is one fabric without them.
  */
 struct faults {
-	enum faults_kind kind;
 	const char *link[MAX_FAULTS], *sw[MAX_FAULTS]; /* words of argv */
 	uint32_t n_links, n_switches;                  /* of these */
-	uint32_t each;                                 /* 1: link, 2: switch */
+	enum { ONCE, EACH_LINK, EACH_SWITCH } each;
 	bool by_chance, split;
 	struct osr_degrade random;
 	uint32_t n_cases;
 
 	const struct osr_net *net;
-	uint32_t *list; /* [n_cases] of FAULTS_LINK and FAULTS_SWITCH: a port, a node */
+	uint32_t *list; /* [n_cases] of each: a port, a node */
 };
 
 struct args {
@@ -129,24 +126,24 @@ static enum osr_status faults_prepare(struct faults *faults, const struct osr_ne
 		free(transit);
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", net->n_nodes);
 	}
-	for (uint32_t p = 0; faults->kind == FAULTS_LINK && p < net->n_ports; p++) {
+	for (uint32_t p = 0; faults->each == EACH_LINK && p < net->n_ports; p++) {
 		uint32_t node = net->ports[p].node, peer = net->ports[p].peer;
 
 		if (peer != OSR_NONE && p < peer && osr_net_is_switch(net, node) &&
 		    osr_net_is_switch(net, net->ports[peer].node) && node != net->ports[peer].node)
 			faults->list[n++] = p;
 	}
-	for (uint32_t i = 0; faults->kind == FAULTS_SWITCH && i < net->n_nodes; i++)
+	for (uint32_t i = 0; faults->each == EACH_SWITCH && i < net->n_nodes; i++)
 		if (transit[i])
 			faults->list[n++] = i;
 	free(transit);
-	if (faults->kind == FAULTS_RANDOM)
+	if (faults->by_chance)
 		return OSR_OK;
-	faults->n_cases = faults->kind == FAULTS_NAMED ? 1 : n;
+	faults->n_cases = faults->each ? n : 1;
 	if (!faults->n_cases)
 		return osr_fail(
 			diag, OSR_INVAL,
-			faults->kind == FAULTS_SWITCH
+			faults->each == EACH_SWITCH
 				? "%s: no switch without hosts in this fabric; use --switch=NODE"
 				: "%s: no cable between two switches in this fabric",
 			name);
@@ -178,40 +175,34 @@ static enum osr_status choose(const struct faults *faults, uint32_t k, bool *gon
 	enum osr_status st = OSR_OK;
 	uint32_t at;
 
-	switch (faults->kind) {
-	case FAULTS_NAMED:
-		for (uint32_t i = 0; i < faults->n_links && !st; i++) {
-			st = cli_find_cable(faults->net, faults->link[i], &at, diag);
-			if (!st)
-				cut[at] = true;
-		}
-		for (uint32_t i = 0; i < faults->n_switches && !st; i++) {
-			st = cli_find_switch(faults->net, faults->sw[i], &at, diag);
-			if (!st)
-				gone[at] = true;
-		}
-		return st;
-	case FAULTS_LINK:
-		cut[faults->list[k]] = true;
-		return OSR_OK;
-	case FAULTS_SWITCH:
-		gone[faults->list[k]] = true;
-		return OSR_OK;
-	default:
-		/* Another seed for each case. */
-		how.seed += k;
-		how.keep_connected = !faults->split;
-		st = osr_topo_choose(faults->net, &how, gone, cut, &done, diag);
+	if (faults->each)
+		*(faults->each == EACH_LINK ? &cut[faults->list[k]] : &gone[faults->list[k]]) =
+			true;
+	for (uint32_t i = 0; i < faults->n_links && !st; i++) {
+		st = cli_find_cable(faults->net, faults->link[i], &at, diag);
 		if (!st)
-			st = check_amount(
-				&how, how.hosts_too ? "switches" : "switches without hosts",
-				how.switches_percent, done.switches_wanted, done.n_switches, diag);
-		if (!st)
-			st = check_amount(&how, "cables between switches", how.links_percent,
-					  done.links_wanted, done.n_links, diag);
-		snprintf(label, LABEL_SIZE, "seed %llu: ", (unsigned long long)how.seed);
-		return st;
+			cut[at] = true;
 	}
+	for (uint32_t i = 0; i < faults->n_switches && !st; i++) {
+		st = cli_find_switch(faults->net, faults->sw[i], &at, diag);
+		if (!st)
+			gone[at] = true;
+	}
+	if (st || !faults->by_chance)
+		return st;
+	/* Another seed for each case. */
+	how.seed += k;
+	how.keep_connected = !faults->split;
+	st = osr_topo_choose(faults->net, &how, gone, cut, &done, diag);
+	if (!st)
+		st = check_amount(&how, how.hosts_too ? "switches" : "switches without hosts",
+				  how.switches_percent, done.switches_wanted, done.n_switches,
+				  diag);
+	if (!st)
+		st = check_amount(&how, "cables between switches", how.links_percent,
+				  done.links_wanted, done.n_links, diag);
+	snprintf(label, LABEL_SIZE, "seed %llu: ", (unsigned long long)how.seed);
+	return st;
 }
 
 /*
@@ -644,10 +635,6 @@ static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 		if (a->write && !strcmp(a->write, "-") && a->run.out.format != OUT_PEOPLE)
 			argp_error(state, "--json and --csv need --write=FILE: the fabric would be "
 					  "on standard output as well");
-		faults->kind = named               ? FAULTS_NAMED
-			       : by_chance         ? FAULTS_RANDOM
-			       : faults->each == 1 ? FAULTS_LINK
-						   : FAULTS_SWITCH;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

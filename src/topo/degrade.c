@@ -22,7 +22,7 @@ struct work {
 	uint32_t *list;        /* [n_ports] candidates */
 	uint32_t *set;         /* [n_nodes] switches that hang together */
 	bool *transit;         /* [n_nodes] */
-	uint32_t n_components; /* of the switches before anything was taken out */
+	uint32_t n_components; /* of the switches that are left */
 };
 
 /* The switch at the other end of a cable that is still there, or OSR_NONE. */
@@ -54,10 +54,13 @@ static uint32_t count_components(struct work *w)
 	return n;
 }
 
-/* More pieces than before: what was in pieces from the start may stay so. */
+/* Into more pieces than before this part went: what was in pieces from the start may stay so. */
 static bool falls_apart(struct work *w)
 {
-	return w->how->keep_connected && count_components(w) > w->n_components;
+	uint32_t n = w->how->keep_connected ? count_components(w) : 0, before = w->n_components;
+
+	w->n_components = n < before ? n : before;
+	return n > before;
 }
 
 /* The hair added keeps 5 % of 100 from being 4 where 5.0 is not representable. */

@@ -120,6 +120,9 @@ def split():
             'efi': efi, **kept})
         said = 'the fabric is split; routed is the part of s-0, with %d end ports' % left
         same('a split line, %s' % words, (said in case['message'], 'too much' in case['message']), (True, False))
+    # Nor are there two parts as before where a switch without cables goes, and any cable of the line.
+    print('Switch 2 "alone"', file=open(net, 'a'), flush=True)
+    run('whatif', '--links=1', '--switches=1', net, code=2)
 
 
 # The default engine, which re-routes from the tables of before -----------------------------------------------------
