@@ -265,11 +265,6 @@ static void write_subnet(const struct job *j, FILE *out)
 	}
 }
 
-/* opensm.mcfdbs: ibdmchk insists on the file. */
-static void write_nothing(const struct job *j, FILE *out)
-{
-}
-
 /* In the form ibdmchk -c reads. Without an SL table it is the default, SL 0. */
 static void write_path_sl(const struct job *j, FILE *out)
 {
@@ -313,7 +308,7 @@ enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct o
 		{ "opensm.fdbs", write_fdbs },
 		{ "opensm-sl2vl.dump", osmdump_write_sl2vl },
 		{ "opensm-subnet.lst", write_subnet },
-		{ "opensm.mcfdbs", write_nothing },
+		{ "opensm.mcfdbs", NULL }, /* empty: ibdmchk insists on the file */
 		{ "opensm-path-sl.dump", write_path_sl },
 	};
 	struct job j = { .dump = dump, .net = net, .f = fabric, .r = routing };
@@ -322,6 +317,10 @@ enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct o
 	if (!osmdump_sort(&j) || !osmdump_count_hops(&j))
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the dumps of %" PRIu32 " LIDs",
 			      fabric->n_dests);
+	else if (!j.n_switches)
+		st = osr_fail(
+			diag, OSR_INVAL,
+			"no switch has a cable: OpenSM's dumps list cables and what they join");
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !st; i++) {
 		char path[PATH_MAX];
 		FILE *out;
@@ -329,7 +328,7 @@ enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct o
 
 		snprintf(path, sizeof(path), "%.4000s/%s", dump->dir, files[i].name);
 		out = fopen(path, "w");
-		if (out)
+		if (out && files[i].content)
 			files[i].content(&j, out);
 		bad = !out || ferror(out);
 		if (out)
