@@ -172,7 +172,6 @@ static enum osr_status dfsssp_route(const struct osr_job *job)
 	}
 	osr_spf_finish(&spf);
 	routing->engine = "dfsssp";
-	routing->n_rounds = spf.n_rounds;
 	routing->claims |= routing->n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	return OSR_OK;
 }

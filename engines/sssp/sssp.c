@@ -51,7 +51,6 @@ static enum osr_status sssp_route(const struct osr_job *job)
 	routing->ms_layers = req->clock_ms ? req->clock_ms() - start - routing->ms_spf : 0;
 	osr_spf_finish(&spf);
 	routing->engine = "sssp";
-	routing->n_rounds = spf.n_rounds;
 	routing->claims |= OSR_CLAIM_MINIMAL;
 	return OSR_OK;
 }

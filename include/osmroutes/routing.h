@@ -160,7 +160,6 @@ struct osr_routing {
 
 	/* Statistics of the engine, for the log; the checker computes its own. */
 	uint32_t n_longer;        /* (switch, dest) routes longer than minimal */
-	uint32_t n_rounds;        /* balancing rounds done */
 	double ms_spf, ms_layers; /* filled by the caller's clock, see engine.h */
 };
 

@@ -51,7 +51,7 @@ struct counts {
 	uint32_t names_size; /* a string for each switch, then for each terminal */
 	uint32_t n_sl2vl;    /* rows of SL2VL tables */
 	uint32_t has, claims;
-	uint32_t n_longer, n_rounds;
+	uint32_t n_longer, drift;
 	uint8_t n_vls, n_layers, n_layers_one_way, mcast_vl;
 	uint8_t ca_sl2vl[16];
 	uint32_t notes_size;
@@ -195,7 +195,7 @@ static void write_result(struct writer *w, const struct osr_result *result)
 			    .n_sl2vl = routing->sl2vl ? (uint32_t)osr_n_sl2vl(fabric) : 0,
 			    .claims = routing->claims,
 			    .n_longer = routing->n_longer,
-			    .n_rounds = routing->n_rounds,
+			    .drift = routing->stable.drift,
 			    .n_vls = routing->n_vls,
 			    .n_layers = routing->n_layers,
 			    .n_layers_one_way = routing->n_layers_one_way,
@@ -512,7 +512,7 @@ static enum osr_status read_result(struct reader *x, const char *engine, struct 
 						.n_layers_one_way = c.n_layers_one_way,
 						.mcast_vl = c.mcast_vl,
 						.n_longer = c.n_longer,
-						.n_rounds = c.n_rounds };
+						.stable.drift = c.drift };
 	memcpy(result->routing.ca_sl2vl, c.ca_sl2vl, sizeof(c.ca_sl2vl));
 	st = store_read_tables(x, &c, arena, result);
 	if (st || x->unjudged)

@@ -264,7 +264,7 @@ static void digest_of(unsigned fabric)
 	assert_true(osr_routing_digest(&again.f, &copy) == digest);
 	/* Not programmed: no change. */
 	copy.rank[0]++;
-	copy.n_rounds++;
+	copy.n_longer++;
 	assert_true(osr_routing_digest(&t.f, &copy) == digest);
 	for (size_t i = 0; i < (size_t)r.n_dests * r.n_switches; i++) {
 		copy.lft[i] ^= 1;

@@ -28,6 +28,7 @@ static bool make(const struct osr_engine *e, const struct osr_fabric *f, struct 
 		osr_arena_free(&x->arena);
 		return false;
 	}
+	x->result.routing.stable.drift = 1017;
 	x->buf = test_stored(&x->result, KEY, &x->size);
 	assert_non_null(x->buf);
 	return true;
@@ -77,7 +78,8 @@ static void test_all_engines(void **state)
 					fail_msg("%s on %s: %s", (*e)->name, t.name, diag.text);
 				assert_true(osr_fabric_equal(&t.f, &back.fabric));
 				assert_true(back.digest == osr_routing_digest(&t.f, r));
-				assert_true(back.routing.claims == r->claims);
+				assert_true(back.routing.claims == r->claims &&
+					    back.routing.stable.drift == r->stable.drift);
 				assert_null(back.baseline);
 				n++;
 				n_sl2vl += r->sl2vl != NULL;
