@@ -5,8 +5,6 @@ from command import ask, at, run, same, same_keys, topology
 from netfile import Oracle
 
 LFTS = 'opensm-lfts.dump'
-
-
 SAME = ('efi', 'efi_mean', 'sigma', 'ebb', 'ebb_half_width', 'mean_hops', 'routes', 'routes_longer', 'host_routes_lost')
 
 

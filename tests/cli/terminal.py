@@ -23,12 +23,9 @@ def on_terminal(*words, **env):
     text = b''
     while True:
         try:
-            piece = os.read(main, 65536)
+            text += os.read(main, 65536)
         except OSError:		# the other end is closed
             break
-        if not piece:
-            break
-        text += piece
     process.wait()
     os.close(main)
     return text.decode().replace('\r\n', '\n')

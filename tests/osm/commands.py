@@ -194,12 +194,12 @@ def devices(workdir):
         command = ['ibsim-run', 'sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:$0" exec "$@"',
                    './osr-devices.so', COMMAND]
 
-        def check(*words):
+        def check(*words, **more):
             """Exit code, what it said, and the devices that were opened for subnet management and for the rest."""
             with open(log, 'w'):
                 pass
             done = subprocess.run(command + list(words), capture_output=True, text=True, timeout=patience(60), cwd=workdir,
-                                  env=dict(fabric.env, OSR_DEVICES=script, OSR_DEVICES_LOG=log))
+                                  env=dict(fabric.env, OSR_DEVICES=script, OSR_DEVICES_LOG=log, **more))
             with open(log) as file:
                 used = [line.split() for line in file]
             smi = sorted({(u[0], u[1]) for u in used if u[2] == 'class' and u[3] in ('1', '129')})
@@ -214,6 +214,8 @@ def devices(workdir):
             expect(got == expected, 'check --live %s: %s' % (port, got))
         got = check('check', '--live=::1')
         expect(got[0] == 0 and got[4] == {'1'}, 'P_Key index 1: %s' % (got,))
+        got = check('check', '--live', OSR_BUSY='1')
+        expect(got[0] == 2 and 'does not answer, or is busy' in got[1], 'a busy subnet administrator: %s' % (got,))
         tables = os.path.join(workdir, 'tables')
         got = check('route', '--live=mlx5_2', '--save=' + tables)
         expect(got[0] == 0 and got[2] == split[2], 'route: %s' % (got,))

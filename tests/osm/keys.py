@@ -51,11 +51,9 @@ class Client:
         self.socket.sendall(json.dumps(what).encode() + b'\n')
 
     def answer(self):
-        while True:
-            said = self.line()
-            if said is None or 'ok' in said:
-                return said
+        while (said := self.line()) is not None and 'ok' not in said:
             self.events.append(said)
+        return said
 
     def ask(self, **what):
         self.send(**what)

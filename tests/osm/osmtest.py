@@ -120,15 +120,13 @@ class Limit:
 def wait_for(what, condition, seconds, alive=None):
     """Polls condition() until it is true; raises Failure after so many seconds at rest."""
     limit = Limit(seconds)
-    while True:
-        value = condition()
-        if value:
-            return value
+    while not (value := condition()):
         if alive:
             alive()
         if limit.over():
             raise Failure('waited %d s for %s' % (seconds, what))
         time.sleep(0.02)
+    return value
 
 
 def routed(log):

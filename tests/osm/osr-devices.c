@@ -5,7 +5,8 @@
  * OSR_DEVICES names a shell script that adds devices to the sysfs of the simulation, whose top is its argument. All
  * devices lead to the one that is simulated, but take only what such a device takes: IsSMDisabled in its capability mask,
  * and there are no subnet management packets; a name that begins with "smi", and there is nothing else. Each use is a line
- * of OSR_DEVICES_LOG: device, port, management class; and the P_Key indices that are sent with.
+ * of OSR_DEVICES_LOG: device, port, management class; and the P_Key indices that are sent with. With OSR_BUSY all that the
+ * subnet administrator answers is that it is busy.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -20,6 +21,7 @@
 #include <infiniband/umad.h>
 
 #define SYSFS "/sys/class/infiniband"
+#define NEXT(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
 
 static struct {
 	char name[64];
@@ -54,9 +56,7 @@ __attribute__((constructor)) static void add_devices(void)
 
 int umad_open_port(const char *name, int port)
 {
-	int (*next)(const char *, int) =
-		(int (*)(const char *, int))dlsym(RTLD_NEXT, "umad_open_port");
-	int fd = next("ibsim0", 1);
+	int fd = NEXT(umad_open_port)("ibsim0", 1);
 	umad_port_t info;
 
 	if (fd < 0 || fd >= 4096)
@@ -78,22 +78,27 @@ int umad_open_smi_port(const char *name, int port)
 
 int umad_register(int fd, int mgmt_class, int version, uint8_t rmpp, long mask[2])
 {
-	int (*next)(int, int, int, uint8_t, long[]) =
-		(int (*)(int, int, int, uint8_t, long[]))dlsym(RTLD_NEXT, "umad_register");
 	bool smp = mgmt_class == 1 || mgmt_class == 0x81;
 
 	note(opened[fd].name, opened[fd].port, "class", mgmt_class);
 	if (smp ? opened[fd].no_smi : !strncmp(opened[fd].name, "smi", 3))
 		return -EINVAL;
-	return next(fd, mgmt_class, version, rmpp, mask);
+	return NEXT(umad_register)(fd, mgmt_class, version, rmpp, mask);
 }
 
 int umad_send(int fd, int agent, void *umad, int length, int timeout_ms, int retries)
 {
-	int (*next)(int, int, void *, int, int, int) =
-		(int (*)(int, int, void *, int, int, int))dlsym(RTLD_NEXT, "umad_send");
-
 	if (umad_get_pkey(umad))
 		note(opened[fd].name, opened[fd].port, "pkey", umad_get_pkey(umad));
-	return next(fd, agent, umad, length, timeout_ms, retries);
+	return NEXT(umad_send)(fd, agent, umad, length, timeout_ms, retries);
+}
+
+int umad_recv(int fd, void *umad, int *length, int timeout_ms)
+{
+	int agent = NEXT(umad_recv)(fd, umad, length, timeout_ms);
+	uint8_t *mad = umad_get_mad(umad);
+
+	if (agent >= 0 && mad[1] == 3 && getenv("OSR_BUSY"))
+		mad[5] |= 1;
+	return agent;
 }

@@ -20,6 +20,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define NEXT(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
+
 enum { MAX_RANGES = 16 };
 
 static uintptr_t first[MAX_RANGES], last[MAX_RANGES];
@@ -43,12 +45,8 @@ static int add_ranges(struct dl_phdr_info *info, size_t size, void *ctx)
 
 void *dlopen(const char *name, int flags)
 {
-	static void *(*real)(const char *, int);
-	void *handle;
+	void *handle = NEXT(dlopen)(name, flags);
 
-	if (!real)
-		real = dlsym(RTLD_NEXT, "dlopen");
-	handle = real(name, flags);
 	if (handle && name && strstr(name, "libosmroutes.so") && !atomic_load(&armed)) {
 		starve = getenv("OSR_STARVE") ? atol(getenv("OSR_STARVE")) : -1;
 		dl_iterate_phdr(add_ranges, NULL);
@@ -90,21 +88,13 @@ void *realloc(void *old, size_t size)
 
 void *mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)
 {
-	static void *(*real)(void *, size_t, int, int, int, off_t);
-
-	if (!real)
-		real = dlsym(RTLD_NEXT, "mmap");
 	return FAILS ? (errno = ENOMEM, MAP_FAILED)
-		     : real(at, size, protection, flags, file, offset);
+		     : NEXT(mmap)(at, size, protection, flags, file, offset);
 }
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *ctx)
 {
-	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-
-	if (!real)
-		real = dlsym(RTLD_NEXT, "pthread_create");
-	return FAILS ? EAGAIN : real(thread, attr, run, ctx);
+	return FAILS ? EAGAIN : NEXT(pthread_create)(thread, attr, run, ctx);
 }
 
 static void died(int number)
