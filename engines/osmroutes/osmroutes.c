@@ -88,26 +88,28 @@ static uint64_t bisect_once(struct bisection *b)
 	return sum / half;
 }
 
+/* ---- what tables are worth --------------------------------------------------------------------- */
+
 /*
  * The mean bandwidth of pairs over random bisections (Hoefler, Schneider, Lumsdaine: Multistage
- * Switches are not Crossbars, Cluster 2008), in millionths of the fastest link. One half sends to the
- * other, host by host; a pair shares its busiest link with all others that cross it. The same
- * bisections for any tables of one fabric. 0 without a pair.
+ * Switches are not Crossbars, Cluster 2008): one half sends to the other, host by host; a pair shares
+ * its busiest link with all others that cross it. The same bisections for any tables of one fabric.
  */
-static enum osr_status choose_bisect(const struct osr_fabric *fabric,
-				     const struct osr_routing *routing, struct osr_arena *scratch,
-				     uint32_t *ebb, struct osr_diag *diag)
+enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			     const struct osr_verdict *verdict, struct osr_arena *scratch,
+			     struct osr_worth *worth, struct osr_diag *diag)
 {
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct osr_prng prng = { .state = 1 };
 	struct bisection b = { .f = fabric,
 			       .r = routing,
 			       .host = osr_alloc(scratch, fabric->n_terminals, sizeof(*b.host)),
 			       .load = osr_alloc(scratch, fabric->n_channels, sizeof(*b.load)),
 			       .fastest = 1 };
-	uint64_t sum = 0;
+	uint8_t lanes = routing->n_layers ? routing->n_layers : verdict->n_vls;
+	uint64_t sum = 0, off;
 	uint32_t n;
 
-	*ebb = 0;
 	if (!b.host || !b.load)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for bisections of %u end ports",
 				fabric->n_terminals);
@@ -116,16 +118,51 @@ static enum osr_status choose_bisect(const struct osr_fabric *fabric,
 			b.host[b.n_hosts++] = t;
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		b.fastest = fabric->chan_rate[c] > b.fastest ? fabric->chan_rate[c] : b.fastest;
-	if (b.n_hosts < 2)
-		return OSR_OK;
-	n = BISECT_PAIRS / b.n_hosts;
+	n = b.n_hosts ? BISECT_PAIRS / b.n_hosts : 0;
 	n = n < BISECT_LEAST ? BISECT_LEAST : n > BISECT_MOST ? BISECT_MOST : n;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; b.n_hosts / 2 && i < n; i++) {
 		osr_prng_shuffle(&prng, b.host, b.n_hosts);
 		sum += bisect_once(&b);
 	}
-	*ebb = (uint32_t)(sum / n);
+	/* What is taken off: longer routes between hosts, and lanes beyond the first. */
+	off = verdict->n_host_routes ? 1000 * verdict->n_host_longer / verdict->n_host_routes : 0;
+	off += CHOOSE_LANE * (lanes > 1 ? lanes - 1u : 0);
+	*worth = (struct osr_worth){ .efi = (uint64_t)(verdict->efi_per_capacity + 0.5),
+				     .cable = b.n_hosts,
+				     .ebb = (uint32_t)(sum / n),
+				     .permille = off < 1000 ? (uint32_t)(1000 - off) : 1,
+				     .lanes = lanes,
+				     .longer = verdict->n_host_longer,
+				     .safe = verdict->proven & OSR_CLAIM_ANY_SL ? OSR_SAFE_ANY_SL
+					     : verdict->proven & OSR_CLAIM_REVERSIBLE
+						     ? OSR_SAFE_REPLIES
+						     : OSR_SAFE_ONE_WAY };
+	osr_arena_reset(scratch, mark);
 	return OSR_OK;
+}
+
+/* The bisection bandwidth counts twice: it is what all feel, the busiest link slows down some. */
+static unsigned __int128 worth_felt(const struct osr_worth *worth)
+{
+	unsigned __int128 felt = (unsigned __int128)worth->ebb * worth->permille;
+
+	return felt * felt;
+}
+
+bool osr_worth_more(const struct osr_worth *a, const struct osr_worth *b)
+{
+	bool alike = (uint64_t)a->ebb * 100 <= (uint64_t)b->ebb * CHOOSE_ALIKE &&
+		     (uint64_t)b->ebb * 100 <= (uint64_t)a->ebb * CHOOSE_ALIKE;
+	uint64_t least = alike || !a->cable ? 1 : a->cable, efi_a = a->efi > least ? a->efi : least,
+		 efi_b = b->efi > least ? b->efi : least;
+	unsigned margin = CHOOSE_MARGIN;
+	bool any_sl = a->safe == OSR_SAFE_ANY_SL || b->safe == OSR_SAFE_ANY_SL;
+	unsigned safer = any_sl ? CHOOSE_SAFER : CHOOSE_REPLIES;
+
+	/* Percent of its worth that b has to be beaten by: less than all where a is safer. */
+	if (a->safe != b->safe)
+		margin = a->safe > b->safe ? 100 * 100 / safer : safer;
+	return worth_felt(a) * efi_b * 100 > worth_felt(b) * efi_a * margin;
 }
 
 /* ---- the choice -------------------------------------------------------------------------------- */
@@ -150,14 +187,7 @@ struct offer {
 	const struct osr_engine *engine;
 	struct osr_routing routing;
 	struct osr_checked checked;
-	uint64_t efi; /* in routes on a link of the fastest rate */
-	uint32_t ebb; /* effective bisection bandwidth, in millionths of a link; 0: not asked */
-	uint32_t permille; /* of that, after what is taken off */
-	enum {
-		ONE_WAY,
-		REPLIES,
-		ANY_SL
-	} safe; /* for packets that are not on the SL of their path record */
+	struct osr_worth worth;
 };
 
 /* Notes: the name of the chosen engine, padded with zeros, then its own. */
@@ -166,7 +196,7 @@ struct offer {
 struct chooser {
 	const struct osr_job *job;
 	struct offer best;
-	uint64_t bound, port_load;                    /* routes on the cable of an end port */
+	uint64_t bound;
 	char others[CHOOSE_NOTE], unfit[CHOOSE_NOTE]; /* what they would have given; names */
 };
 
@@ -180,15 +210,13 @@ static void choose_say(char *list, const char *between, const char *text)
 /* With or without the words that say what the figures are. */
 static void choose_describe(const struct offer *offer, bool words, char *text, size_t size)
 {
-	char ebb[40] = "";
+	const struct osr_worth *worth = &offer->worth;
 
-	if (offer->ebb)
-		snprintf(ebb, sizeof(ebb), ", %u.%u %%%s", offer->ebb / 10000,
-			 offer->ebb / 1000 % 10, words ? " bandwidth" : "");
-	snprintf(text, size, "%s (%llu%s%s, %u VL%s%s)", offer->engine->name,
-		 (unsigned long long)offer->efi, words ? " routes on the busiest link" : "", ebb,
-		 offer->routing.n_layers, offer->routing.n_layers == 1 ? "" : "s",
-		 offer->checked.verdict.n_host_longer ? ", longer routes" : "");
+	snprintf(text, size, "%s (%llu%s, %u.%u %%%s, %u VL%s%s)", offer->engine->name,
+		 (unsigned long long)worth->efi, words ? " routes on the busiest link" : "",
+		 worth->ebb / 10000, worth->ebb / 1000 % 10,
+		 words ? " effective bisection bandwidth" : "", worth->lanes,
+		 worth->lanes == 1 ? "" : "s", worth->longer ? ", longer routes" : "");
 }
 
 /* Lanes, SLs, lengths, loads: what the checker finds. OSR_CHECK_FAILED: not to be used. */
@@ -198,7 +226,6 @@ static enum osr_status choose_measure(const struct chooser *chooser, struct offe
 	const struct osr_job *job = chooser->job;
 	const struct osr_verdict *verdict = &offer->checked.verdict;
 	enum osr_status st = OSR_OK;
-	uint32_t off;
 
 	if (!offer->checked.load)
 		st = osr_check_keep(job->fabric, &offer->routing, job->arena, job->scratch,
@@ -207,66 +234,9 @@ static enum osr_status choose_measure(const struct chooser *chooser, struct offe
 		st = osr_fail(why, OSR_CHECK_FAILED, "not free of deadlock");
 	if (!st && verdict->n_vls > job->request.max_vls)
 		st = osr_fail(why, OSR_CHECK_FAILED, "more than %u VLs", job->request.max_vls);
-	if (st)
-		return st;
-	off = verdict->n_host_routes
-		      ? (uint32_t)(1000 * verdict->n_host_longer / verdict->n_host_routes)
-		      : 0;
-	offer->efi = (uint64_t)(verdict->efi_per_capacity + 0.5);
-	offer->safe = verdict->proven & OSR_CLAIM_ANY_SL       ? ANY_SL
-		      : verdict->proven & OSR_CLAIM_REVERSIBLE ? REPLIES
-							       : ONE_WAY;
-	off += CHOOSE_LANE * (offer->routing.n_layers - 1u);
-	offer->permille = 1000 - (off < 1000 ? off : 999);
-	return OSR_OK;
-}
-
-/* Only what is compared needs it. */
-static enum osr_status choose_bandwidth(const struct chooser *chooser, struct offer *offer,
-					struct osr_diag *why)
-{
-	const struct osr_job *job = chooser->job;
-	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	enum osr_status st = OSR_OK;
-
-	if (!offer->ebb)
-		st = choose_bisect(job->fabric, &offer->routing, job->scratch, &offer->ebb, why);
-	osr_arena_reset(job->scratch, mark);
-	return st;
-}
-
-/* The bisection bandwidth counts twice: it is what all feel, the busiest link slows down some. */
-static unsigned __int128 choose_worth(const struct offer *offer)
-{
-	unsigned __int128 felt = (unsigned __int128)offer->ebb * offer->permille;
-
-	return felt * felt;
-}
-
-static bool choose_is_better(const struct chooser *chooser, const struct offer *a)
-{
-	const struct offer *b = &chooser->best;
-	bool alike = (uint64_t)a->ebb * 100 <= (uint64_t)b->ebb * CHOOSE_ALIKE &&
-		     (uint64_t)b->ebb * 100 <= (uint64_t)a->ebb * CHOOSE_ALIKE;
-	uint64_t least = alike || !chooser->port_load ? 1 : chooser->port_load,
-		 efi_a = a->efi > least ? a->efi : least, efi_b = b->efi > least ? b->efi : least;
-	unsigned margin = CHOOSE_MARGIN,
-		 safer = a->safe == ANY_SL || b->safe == ANY_SL ? CHOOSE_SAFER : CHOOSE_REPLIES;
-
-	if (chooser->job->request.keep_any_sl && (a->safe == ANY_SL) != (b->safe == ANY_SL))
-		return a->safe == ANY_SL;
-	/* Percent of its worth that b has to be beaten by: less than all where a is safer. */
-	if (a->safe != b->safe)
-		margin = a->safe > b->safe ? 100 * 100 / safer : safer;
-	return choose_worth(a) * efi_b * 100 > choose_worth(b) * efi_a * margin;
-}
-
-static bool choose_has_lmc(const struct osr_fabric *fabric)
-{
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		if (fabric->term_lmc[t])
-			return true;
-	return false;
+	return st ? st
+		  : osr_worth_of(job->fabric, &offer->routing, verdict, job->scratch, &offer->worth,
+				 why);
 }
 
 static bool choose_is_worth(const struct chooser *chooser, const struct choice *choice,
@@ -276,14 +246,16 @@ static bool choose_is_worth(const struct chooser *chooser, const struct choice *
 	const struct offer *best = &chooser->best;
 	bool large = (uint64_t)fabric->n_dests * fabric->n_switches > CHOOSE_SMALL;
 
-	if (!engine || (!(engine->capabilities & OSR_ENGINE_LMC) && choose_has_lmc(fabric)))
+	if (!engine ||
+	    (!(engine->capabilities & OSR_ENGINE_LMC) && fabric->n_dests > fabric->n_terminals))
 		return false;
 	if (choice->when == SMALL && large)
 		return false;
 	if (!best->engine || choice->when == ALWAYS || (choice->when == NOT_PERFECT && !large))
 		return true;
-	return best->permille < 1000 || best->safe != ANY_SL ||
-	       best->efi * 100 > chooser->bound * (choice->when == NOT_PERFECT ? 100 : CHOOSE_NEAR);
+	return best->worth.permille < 1000 || best->worth.safe != OSR_SAFE_ANY_SL ||
+	       best->worth.efi * 100 >
+		       chooser->bound * (choice->when == NOT_PERFECT ? 100 : CHOOSE_NEAR);
 }
 
 /* The better of both stays, the other one is told of. NULL: this engine has nothing to offer. */
@@ -291,8 +263,14 @@ static bool choose_keep(struct chooser *chooser, const struct offer *offer,
 			const struct osr_engine *engine)
 {
 	const struct offer *best = &chooser->best;
-	bool better = offer && (!best->engine || choose_is_better(chooser, offer));
+	bool better = offer, any_sl = offer && offer->worth.safe == OSR_SAFE_ANY_SL;
 	char text[80];
+
+	if (offer && best->engine)
+		better = chooser->job->request.keep_any_sl &&
+					 any_sl != (best->worth.safe == OSR_SAFE_ANY_SL)
+				 ? any_sl
+				 : osr_worth_more(&offer->worth, &best->worth);
 
 	if (!offer)
 		choose_say(chooser->unfit, ", ", engine->name);
@@ -342,10 +320,6 @@ static enum osr_status choose_try(struct chooser *chooser, const struct osr_engi
 	if (!st)
 		st = choose_measure(chooser, &offer, &why);
 	osr_arena_reset(job->scratch, mark);
-	if (!st && chooser->best.engine)
-		st = choose_bandwidth(chooser, &chooser->best, &why);
-	if (!st && chooser->best.engine)
-		st = choose_bandwidth(chooser, &offer, &why);
 	if (st == OSR_NOMEM)
 		return osr_fail(job->diag, st, "%s", why.text);
 	if (!choose_keep(chooser, st ? NULL : &offer, engine))
@@ -358,7 +332,7 @@ static enum osr_status choose_note(const struct chooser *chooser, struct osr_rou
 {
 	const struct osr_job *job = chooser->job;
 	char *notes = osr_calloc(job->arena, CHOOSE_NAME + routing->notes.size, 1);
-	char *text = osr_alloc(job->arena, 4 * CHOOSE_NOTE, 1), best[120];
+	char *text = osr_alloc(job->arena, 4 * CHOOSE_NOTE, 1), best[160];
 
 	if (!notes || !text)
 		return osr_fail(job->diag, OSR_NOMEM, "out of memory for one sentence");
@@ -382,8 +356,6 @@ static enum osr_status choose_route(const struct osr_job *job)
 	struct chooser chooser = { .job = job };
 	enum osr_status st = osr_bound_cut(job->fabric, job->scratch, &chooser.bound, job->diag);
 
-	for (uint32_t v = 0; v < job->fabric->n_switches; v++)
-		chooser.port_load += job->fabric->sw_sources[v];
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !st; i++) {
 		const struct osr_engine *engine = osr_engine_find(choices[i].name);
 

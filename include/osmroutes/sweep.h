@@ -53,6 +53,27 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *result,
 				struct osr_sweep *sweep);
 
+/* What the engine osmroutes chooses tables by, and `osmroutes route` recommends by (engines/osmroutes). */
+struct osr_worth {
+	uint64_t efi;      /* edge forwarding index, in routes on a link of the fastest rate */
+	uint64_t cable;    /* routes on the cable of an end port */
+	uint64_t longer;   /* routes between hosts */
+	uint32_t ebb;      /* effective bisection bandwidth, in millionths of the fastest link */
+	uint32_t permille; /* of that, after what is taken off */
+	uint8_t lanes;
+	enum {
+		OSR_SAFE_ONE_WAY,
+		OSR_SAFE_REPLIES,
+		OSR_SAFE_ANY_SL
+	} safe; /* for packets that are not on the SL of their path record */
+};
+
+enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			     const struct osr_verdict *verdict, struct osr_arena *scratch,
+			     struct osr_worth *worth, struct osr_diag *diag);
+/* Of the same fabric. A later one must be better by 1 %. */
+bool osr_worth_more(const struct osr_worth *later, const struct osr_worth *earlier);
+
 /*
  * Rows that the sweep reads by name from the options of engines that have them. An engine with
  * OSR_ENGINE_REROUTE has STABLE; without the others there is no cap, no limit of the drift, and none of what

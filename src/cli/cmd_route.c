@@ -2,7 +2,6 @@
 /* Routes a fabric, or reads tables, and measures both: several engines and files are columns; or writes a page about them. */
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,12 +27,12 @@ struct args {
 	const char *html; /* its file; NULL: standard output */
 	struct osr_threads threads;
 	struct cli_measured *reference; /* what the others are compared with; NULL: none yet */
-	struct best {
-		const char *name; /* NULL: none yet */
+	struct offer {
+		const char *name; /* NULL: nothing that can be recommended */
 		enum osr_answer verdict;
-		uint64_t efi;
-		struct osr_spread ebb;
-	} best;                  /* to be recommended */
+		bool spreads; /* keeps the LIDs of a port apart, or there are no several */
+		struct osr_worth worth;
+	} offer[CLI_MAX_SUBJECTS];
 	uint32_t n_done;         /* tables that there are */
 	enum osr_status refused; /* why the page has nothing to show of the first */
 };
@@ -187,22 +186,26 @@ static enum osr_status page_write(const struct out *out, const char *path, struc
 
 /* ---- which is best --------------------------------------------------------------------------- */
 
-/* Proven before unknown, nothing refuted; then bandwidth beyond its error, then the busiest channel. */
-static void take_best(struct best *best, const struct cli_measured *o)
+/* As the engine osmroutes chooses, in the order in which it tries engines, then files; but proven before unknown. */
+static const struct offer *find_best(const struct args *a)
 {
-	const struct best own = { .name = o->name,
-				  .verdict = osr_verdict_of(&o->found, OSR_REQUIRED, NULL),
-				  .efi = o->found.audit.efi,
-				  .ebb = o->bisections.bandwidth };
-	double more = own.ebb.mean - best->ebb.mean;
-	bool better = own.efi < best->efi;
+	const struct offer *best = NULL;
 
-	if (own.verdict != best->verdict)
-		better = own.verdict == OSR_PROVEN;
-	else if (fabs(more) > own.ebb.half_width + best->ebb.half_width)
-		better = more > 0;
-	if (!best->name || better)
-		*best = own;
+	for (const struct osr_engine *const *engine = osr_engines;; engine++) {
+		for (uint32_t i = 0; i < a->run.who.n; i++) {
+			const struct offer *own = &a->offer[i];
+
+			if (!own->name || a->run.who.item[i].engine != *engine)
+				continue;
+			if (!best || (own->verdict != best->verdict ? own->verdict == OSR_PROVEN
+				      : own->spreads != best->spreads
+					      ? own->spreads
+					      : osr_worth_more(&own->worth, &best->worth)))
+				best = own;
+		}
+		if (!*engine)
+			return best;
+	}
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -338,7 +341,13 @@ static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *di
 		if (!a->reference)
 			a->reference = o;
 		if (o->has_figures && o->st != OSR_CHECK_FAILED)
-			take_best(&a->best, o);
+			a->offer[i] = (struct offer){
+				.name = o->name,
+				.verdict = osr_verdict_of(&o->found, OSR_REQUIRED, NULL),
+				.spreads = !subject->engine || o->f->n_dests == o->f->n_terminals ||
+					   subject->engine->capabilities & OSR_ENGINE_LMC,
+				.worth = o->worth,
+			};
 	}
 	if (o != a->reference)
 		measured_free(o);
@@ -382,14 +391,17 @@ static enum osr_status route_all(struct args *a)
 		if (i != first)
 			st = route_one(a, i, diag);
 	if (!st && a->n_done > 1) {
+		const struct offer *best = find_best(a);
+
 		out_head(out, "paths and entries against %s", a->reference->name);
-		if (a->best.name)
+		if (best)
 			out_note(out,
 				 "recommended here: %s, verdict %s, %llu routes on the busiest "
-				 "channel, "
-				 "effective bisection bandwidth %.3f",
-				 a->best.name, osr_answer_name(a->best.verdict),
-				 (unsigned long long)a->best.efi, a->best.ebb.mean);
+				 "link, %u.%u %% effective bisection bandwidth, as the engine "
+				 "osmroutes counts",
+				 best->name, osr_answer_name(best->verdict),
+				 (unsigned long long)best->worth.efi, best->worth.ebb / 10000,
+				 best->worth.ebb / 1000 % 10);
 		else
 			out_note(out, "none of them can be recommended: every verdict is refuted");
 	}

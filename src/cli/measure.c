@@ -275,12 +275,14 @@ static enum osr_status find_worst(struct cli_measure *m, struct cli_measured *o,
 	return OSR_OK;
 }
 
-/* How even the loads are. */
+/* How even the loads are; of tables that no engine made also what the checker of a sweep would have said. */
 static void weigh(const struct osr_fabric *fabric, struct cli_measured *o)
 {
 	const struct osr_audit *audit = &o->found.audit;
+	const struct osr_answered *answers = o->found.on;
+	struct osr_verdict *verdict = &o->t.sweep.verdict;
+	double sum = 0, fastest = 1;
 	uint64_t sum_hops = 0;
-	double sum = 0;
 
 	for (uint32_t h = 0; h <= OSR_AUDIT_MAX_HOPS; h++)
 		sum_hops += h * audit->hops[h];
@@ -296,6 +298,21 @@ static void weigh(const struct osr_fabric *fabric, struct cli_measured *o)
 		if (audit->load[c] < o->least)
 			o->least = audit->load[c];
 		sum += apart * apart * apart * apart;
+		fastest = fmax(fastest, fabric->chan_rate[c]);
+	}
+	for (uint32_t c = 0; !o->t.sweep.routed && c < fabric->n_channels; c++) {
+		double rate = fabric->chan_rate[c] ? fabric->chan_rate[c] : fastest;
+
+		verdict->efi_per_capacity =
+			fmax(verdict->efi_per_capacity, (double)audit->load[c] * fastest / rate);
+	}
+	if (!o->t.sweep.routed) {
+		verdict->n_host_routes = audit->n_host_routes;
+		verdict->n_host_longer = audit->n_host_longer;
+		verdict->n_vls = o->t.routing.n_vls;
+		verdict->proven =
+			(answers[OSR_ASK_REPLIES].answer == OSR_PROVEN) * OSR_CLAIM_REVERSIBLE |
+			(answers[OSR_ASK_ANY_SL].answer == OSR_PROVEN) * OSR_CLAIM_ANY_SL;
 	}
 	o->sigma = pow(sum / fabric->n_channels, 1.0 / 4);
 }
@@ -313,7 +330,7 @@ static void analyze(struct cli_measure *m, struct cli_measured *o, struct osr_ar
 				   .checked = o->t.sweep.routed ? &o->t.sweep.verdict : NULL,
 				   .figures = true };
 	enum osr_question which;
-	enum osr_status st;
+	enum osr_status st = OSR_OK;
 	double start;
 
 	o->st = osr_verify(&ask, scratch, &o->t.arena, &o->found, &o->diag);
@@ -326,7 +343,11 @@ static void analyze(struct cli_measure *m, struct cli_measured *o, struct osr_ar
 	o->check.cpu = o->t.sweep.ms_check + check.cpu;
 	o->check.wall = o->t.sweep.wall_check + check.wall;
 	weigh(o->f, o);
-	st = find_worst(m, o, scratch, &diag);
+	if (!o->st)
+		st = osr_worth_of(o->f, &o->t.routing, &o->t.sweep.verdict, scratch, &o->worth,
+				  &diag);
+	if (!st)
+		st = find_worst(m, o, scratch, &diag);
 	start = cli_cpu_ms();
 	if (!st && m->n_bisections)
 		st = osr_survey_bisections(o->f, &o->t.routing, m->n_bisections, m->seed, scratch,
@@ -417,7 +438,7 @@ const struct out_field cli_result_fields[] = {
 	{ "efi_perfect", "  average if all minimal", REAL(1, perfect, DETAIL OF_LOADS) },
 	{ "sigma", "  deviation sigma(k)", REAL(2, sigma, DETAIL OF_LOADS) },
 	{ "efi_per_capacity", "  scaled by link speed",
-	  REAL(1, t.sweep.verdict.efi_per_capacity, DETAIL OF_ENGINE) },
+	  REAL(1, t.sweep.verdict.efi_per_capacity, OF_LOADS) },
 	{ "host_routes", "routes between hosts", COUNT(found.audit.n_host_routes, OF_LOADS) },
 	{ "host_routes_lost", "  that do not arrive", COUNT(n_lost, DETAIL OF_LOADS) },
 	{ "mean_hops", "  channels, mean", REAL(3, mean_hops, DETAIL OF_LOADS) },

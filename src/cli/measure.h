@@ -67,6 +67,7 @@ struct cli_measured {
 	double perfect, sigma;
 	double mean_hops;                 /* channels of a route between hosts */
 	struct osr_survey_sum bisections; /* n_runs = 0: not asked for, or no two hosts */
+	struct osr_worth worth;           /* of tables that are not refuted */
 	struct osr_worst worst;
 	double worst_bound;     /* of its load */
 	uint32_t worst_gbps;    /* of one flow; 0: not asked for */

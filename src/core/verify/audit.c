@@ -138,6 +138,7 @@ static void audit_walk(struct auditor *k)
 		if (hops == OSR_NONE)
 			continue;
 		audit->n_host_routes += n;
+		audit->n_host_longer += hops > k->dist[s] ? n : 0;
 		audit->hops[hops < OSR_AUDIT_MAX_HOPS ? hops : OSR_AUDIT_MAX_HOPS] += n;
 		if (s != k->root)
 			k->load[next[s]] += k->hosts[s];

@@ -61,7 +61,7 @@ struct osr_audit {
 	const uint64_t *load; /* [n_channels] of these routes, in result */
 
 	/* Between hosts, as for the edge forwarding index; all: also in different components. */
-	uint64_t n_host_pairs, n_host_routes; /* all; that arrive */
+	uint64_t n_host_pairs, n_host_routes, n_host_longer; /* all; that arrive; longer of them */
 	uint64_t n_host_hops; /* channels of all of them, if each were as short as it can be */
 	uint64_t hops[OSR_AUDIT_MAX_HOPS + 1]; /* routes by channels; the last: and more */
 
