@@ -316,9 +316,9 @@ static const struct out_field verdict_fields[] = {
 	{ "faults.sl2vl", "wrong SL2VL entries", OUT_COUNT, 0,
 	  OF(found.audit.n_faults[OSR_FAULT_SL2VL]) },
 	{ "faults.multicast_loop", "multicast groups that loop", OUT_COUNT, 0,
-	  OF(found.audit.n_faults[OSR_FAULT_GROUP_LOOP]) },
+	  OF(found.audit.n_faults[OSR_FAULT_GROUP_LOOP]), 1u << OSR_ASK_GROUPS },
 	{ "faults.multicast_split", "multicast members cut off", OUT_COUNT, 0,
-	  OF(found.audit.n_faults[OSR_FAULT_GROUP_SPLIT]) },
+	  OF(found.audit.n_faults[OSR_FAULT_GROUP_SPLIT]), 1u << OSR_ASK_GROUPS },
 	{ 0 },
 };
 
@@ -395,7 +395,7 @@ static int check_say(struct args *a, struct outcome *o)
 		out_note(out, "the checker: %s", a->run.diag.text);
 		code = CLI_BAD;
 	}
-	out_members(out, verdict_fields, o, 0);
+	out_members(out, verdict_fields, o, o->found.applies);
 	for (unsigned i = 0; i < OSR_N_FAULTS; i++)
 		if (audit->n_faults[i] > a->max_listed)
 			out_note(out, "%s: %u of %" PRIu64 " are listed (--max)", osr_fault_name(i),

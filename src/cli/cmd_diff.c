@@ -294,7 +294,7 @@ static void diff_say(struct args *a, const struct outcome *o)
 	if (o->loop.n)
 		out_note(out,
 			 "credit loop of %u channels while some switches have the old and others "
-			 "the new tables",
+			 "the new tables; the plugin sends them in two rounds where that has none",
 			 o->loop.n);
 }
 

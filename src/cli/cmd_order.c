@@ -488,9 +488,15 @@ static const struct cli_option options[] = {
 
 static enum osr_status order_say(struct args *a, const struct order *o, struct osr_diag *diag)
 {
-	uint32_t rank = 0;
+	uint32_t rank = 0, n_ranks = 0;
 	char text[512];
 
+	for (uint32_t i = 0; i < o->n_places; i++)
+		n_ranks += o->place[i].ranks;
+	if (a->run.out.format == OUT_PEOPLE && a->form != RANKFILE && n_ranks > o->n_places)
+		fputs("osmroutes: each host is listed once: ranks are in --format=rankfile and "
+		      "--json\n",
+		      stderr);
 	osr_pgft_describe(&o->p, text, sizeof(text));
 	fprintf(stderr, "osmroutes: %s\n", text);
 	if (a->hosts)

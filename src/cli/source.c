@@ -190,6 +190,11 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 			      osmconf);
 	if (st)
 		return st;
+	if (osm->unread)
+		fprintf(stderr,
+			"osmroutes: warning: %.300s: the file of %s is not read here: the plugin "
+			"routes in another order\n",
+			osmconf, osm->unread);
 	if (subjects->config && !strcmp(subjects->config, "none"))
 		subjects->config = "";
 	if (!osr_options_load(&subjects->options, subjects->config, osm->plugin_options))
@@ -570,6 +575,7 @@ void cli_tables_say(const struct cli_reading *how, const struct cli_tables *tabl
 	const struct osr_tables *t = &tables->t;
 	bool has_groups = t->groups.n || t->routing.mcast_parent;
 	const char *lft = cli_tables_lft(tables), *sls;
+	const char *groups = has_groups ? origin(tables, GROUPS, true, NULL) : NULL;
 	char foreign[64] = "", read[64] = "";
 
 	if (how->sl >= 0)
@@ -587,13 +593,13 @@ void cli_tables_say(const struct cli_reading *how, const struct cli_tables *tabl
 			 tables->read.wall > 0 ? (double)t->bytes / 1e3 / tables->read.wall : 0);
 	out_head(out, "%s: %llu entries%s; SL2VL: %s; SLs: %s; multicast: %s%s", lft,
 		 (unsigned long long)t->n_entries, foreign,
-		 origin(tables, SL2VL, t->routing.sl2vl, "VL = SL"), sls,
-		 origin(tables, GROUPS, has_groups, "none"), read);
+		 origin(tables, SL2VL, t->routing.sl2vl, "VL = SL"), sls, groups ? groups : "none",
+		 read);
 	out_text(out, "tables.lfts", lft);
 	out_text(out, "tables.sl2vl", origin(tables, SL2VL, t->routing.sl2vl, NULL));
 	if (how->sl < 0 && (t->paths.n_rows || t->routing.sl))
 		out_text(out, "tables.path_sls", sls);
-	out_text(out, "tables.groups", origin(tables, GROUPS, has_groups, NULL));
+	out_text(out, "tables.groups", groups);
 	if (how->sl >= 0)
 		out_count(out, "tables.sl", (uint64_t)how->sl);
 	out_members(out, fields, tables, 0);
@@ -692,6 +698,9 @@ int cli_answers_say(struct out *out, const char *name, const struct osr_findings
 		snprintf(key, sizeof(key), "answers.%s", osr_question_name(question));
 		out_text(out, key, osr_answer_name(found->on[question].answer));
 	}
+	if (!(found->applies >> OSR_ASK_MULTICAST & 1))
+		out_note(out, "%s%sthere are no multicast tables: no answer includes multicast",
+			 name, sep);
 	if (which != OSR_N_QUESTIONS && !found->on[which].loop.n)
 		out_note(out, "%s%sverdict %s: %s%s", name, sep, osr_answer_name(answer),
 			 found->on[which].why,

@@ -56,6 +56,8 @@ static void osmconf_set(struct osr_osmconf *osmconf, const char *name, const cha
 		{ "partition_config_file", offsetof(struct osr_osmconf, partitions) },
 		{ "qos_policy_file", offsetof(struct osr_osmconf, qos_policy) },
 	};
+	static const char *const unread[] = { "cn_guid_file", "io_guid_file",
+					      "port_prof_ignore_file" };
 	unsigned long number;
 	char *end;
 
@@ -63,6 +65,9 @@ static void osmconf_set(struct osr_osmconf *osmconf, const char *name, const cha
 		if (!strcmp(name, texts[i].name))
 			snprintf((char *)osmconf + texts[i].at, OSR_OSMCONF_LINE, "%s",
 				 strcmp(value, "(null)") ? value : "");
+	for (size_t i = 0; i < sizeof(unread) / sizeof(unread[0]); i++)
+		if (!strcmp(name, unread[i]) && *value && strcmp(value, "(null)") != 0)
+			osmconf->unread = unread[i];
 	if (!strcmp(name, "qos"))
 		osmconf->qos = !strcmp(value, "TRUE");
 	else if (!strcmp(name, "disable_multicast"))

@@ -19,6 +19,8 @@ struct osr_osmconf {
 	char qos_policy[OSR_OSMCONF_LINE]; /* qos_policy_file */
 	bool qos;
 	bool multicast;
+	const char
+		*unread; /* a file of GUIDs by which the plugin routes, and this reader does not */
 	uint8_t max_op_vls; /* a code; 0 counts as 1, and what is above 5 as 5 (osr_vls_of_code) */
 };
 
