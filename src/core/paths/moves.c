@@ -57,7 +57,11 @@ struct moves_scratch {
 		first; /* LID to begin with: after the last one that moved, which so does not move back */
 	uint8_t *
 		closed; /* [n_channels] since the last step that gained: has passed on a load, or cannot */
-	bool passed;       /* some move only passed a load on */
+	bool passed;      /* some move only passed a load on */
+	uint64_t nearest; /* least load that some way of the tree at hand has on its channels */
+	uint32_t
+		*least; /* [n_dests] if none may be longer: that, with `shifted` of then, or less */
+	uint64_t shifted;  /* by so much at most loads have fallen since these were set */
 	struct made *made; /* [max_made] without sent: moves since the best tables */
 	uint32_t n_made, max_made;
 	int64_t cost; /* of these */
@@ -296,6 +300,16 @@ static int moves_by_others(const void *a, const void *b)
 	return x->c < y->c ? -1 : 1;
 }
 
+/* What other channels may carry in the pass at hand. */
+static uint64_t moves_limit(const struct osr__moves *m)
+{
+	const struct moves_scratch *x = m->scratch;
+
+	return x->reach == AIM    ? m->aim
+	       : x->reach == GOAL ? m->goal
+				  : m->load[x->hot] - (x->reach == BELOW);
+}
+
 /*
  * v, and all that send through it, leave the hot channel by the best way that there is. False: lengths and branch have
  * to be found again.
@@ -304,9 +318,7 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 {
 	const struct osr_fabric *fabric = m->f;
 	struct moves_scratch *x = m->scratch;
-	uint64_t limit = x->reach == AIM    ? m->aim
-			 : x->reach == GOAL ? m->goal
-					    : m->load[x->hot] - (x->reach == BELOW);
+	uint64_t limit = moves_limit(m);
 	uint32_t n = 0, flow = x->flow[v];
 	struct way list[256];
 
@@ -316,16 +328,22 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 		return true;
 	moves_mark_way(m, d, v);
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		uint64_t load = m->load[c] + moves_amount(m, c, flow), most = load;
 		struct way way = { .c = c };
 
-		if (m->load[c] + moves_amount(m, c, flow) > limit ||
-		    !moves_is_way(m, d, v, c, &way.longer))
+		if ((load > limit && load >= x->nearest) || !moves_is_way(m, d, v, c, &way.longer))
 			continue;
-		x->work--;
-		if (m->open)
-			moves_open(m, d, fabric->chan_dst[c]);
-		if (moves_shift(m, d, v, &way, false) <= limit && way.n_even <= 1)
-			list[n++] = way;
+		if (load <= limit) {
+			x->work--;
+			if (m->open)
+				moves_open(m, d, fabric->chan_dst[c]);
+			most = moves_shift(m, d, v, &way, false);
+			if (most <= limit && way.n_even <= 1)
+				list[n++] = way;
+		}
+		/* A way that switches may choose anew can get lighter behind its first channel. */
+		most = m->open && !x->flow[fabric->chan_dst[c]] ? load : most;
+		x->nearest = most < x->nearest ? most : x->nearest;
 	}
 	qsort(list, n, sizeof(*list), moves_by_others);
 	for (uint32_t i = 0; i < n; i++) {
@@ -340,6 +358,7 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 		}
 		x->passed |= x->reach == EVEN;
 		moves_shift(m, d, v, &list[i], true);
+		x->shifted += flow;
 		/* What sends through it has left as well. */
 		x->in[v] = 0;
 		for (uint32_t k = 1; k < x->n_branch; k++)
@@ -368,6 +387,9 @@ static bool moves_relieve(struct osr__moves *m)
 	uint32_t hot = x->hot, near = fabric->chan_src[hot];
 	uint64_t before = m->load[hot];
 
+	if (x->least)
+		memset(x->least, 0, fabric->n_dests * sizeof(*x->least));
+	x->shifted = 0;
 	for (x->reach = m->aim < m->goal ? AIM : GOAL; x->reach <= (m->sent ? BELOW : EVEN);
 	     x->reach++)
 		for (int pass = m->sent ? 0 : 1; pass <= 1 + (m->extra != 0); pass++) {
@@ -378,6 +400,7 @@ static bool moves_relieve(struct osr__moves *m)
 			     (x->reach < EVEN || m->load[hot] == before);
 			     k++) {
 				uint32_t d = (first + k) % fabric->n_dests;
+				uint32_t *least = x->least && !x->longer ? &x->least[d] : NULL;
 				uint64_t n_moved = m->n_moved;
 				bool go_on = true;
 
@@ -385,6 +408,12 @@ static bool moves_relieve(struct osr__moves *m)
 				    near == fabric->dest_switch[d] ||
 				    osr__moves_channel(m, near, moves_row(m, d)[near]) != hot)
 					continue;
+				/* Has an earlier look at it seen no way that this limit allows? */
+				if (least && *least > moves_limit(m) + x->shifted) {
+					x->work -= fabric->n_switches;
+					continue;
+				}
+				x->nearest = UINT32_MAX - x->shifted;
 				moves_lay_out(m, d);
 				for (uint32_t i = 0;
 				     go_on && i < 2 * x->n_branch && m->load[hot] > m->goal; i++) {
@@ -399,6 +428,10 @@ static bool moves_relieve(struct osr__moves *m)
 				}
 				if (m->n_moved != n_moved && !m->sent)
 					x->first = d + 1;
+				if (least && m->n_moved == n_moved)
+					*least = (uint32_t)(x->nearest + x->shifted);
+				else if (least)
+					*least = 0;
 			}
 		}
 	return m->load[hot] != before;
@@ -496,6 +529,8 @@ enum osr_status osr__moves_init(struct osr__moves *m, struct osr_arena *arena,
 		x->closed = osr_calloc(arena, m->f->n_channels, 1);
 		x->max_made = m->sent ? 0 : 4 * m->f->n_channels;
 		x->made = osr_alloc(arena, x->max_made, sizeof(*x->made));
+		x->least = m->sent || m->unit ? NULL
+					      : osr_alloc(arena, m->f->n_dests, sizeof(*x->least));
 		x->was = m->sent ? osr_alloc(arena, m->f->n_dests * n, 1) : NULL;
 		x->was_sent = m->sent ? osr_alloc(arena, osr__moves_blocks(m->f) * n, 1) : NULL;
 	}
