@@ -24,18 +24,23 @@ enum { SLVL_ALL, SLVL_ROWS, SLVL_PAIRS, SLVL_N_PHASES };
 #define UNKNOWN 0xde     /* nor is one of these bytes: VL 13 and 14 in turn */
 
 struct slvl_mad {
-	ib_net64_t guid;
 	uint64_t table;
 	uint32_t mod;
 	uint8_t phase;
 };
 
-struct slvl {
-	struct osr_arena arena; /* of mads and hidden */
+/* What one switch with SL2VL tables is sent. */
+struct slvl_plan {
+	ib_net64_t guid;
 	struct slvl_mad *mads;
-	uint32_t n_mads;
-	ib_net64_t *hidden; /* switches without the bit */
-	uint32_t n_hidden;
+	uint32_t n;
+};
+
+struct slvl {
+	struct osr_arena arena; /* of the plans */
+	struct slvl_plan *plans;
+	uint32_t n_plans;
+	bool hidden; /* their switches are without the bit */
 
 	bool sent;               /* the MADs are on their way */
 	bool unconfirmed;        /* some were not in the switches after the last sweep */
@@ -48,13 +53,13 @@ struct slvl {
 struct slvl_matrix {
 	const struct engine_ctx *ctx;
 	osm_switch_t *sw;
-	uint32_t width;
+	uint32_t width, widest; /* of this switch; of all that were there in the beginning */
 	uint64_t *want, *held;
 	bool *cared; /* both ports are there */
 	uint32_t n_cared, n_differ;
 	bool wildcards, phases; /* phases: some MAD is a wildcard */
 	bool suspects;          /* switches that are sent something did not hold what they got */
-	struct slvl_mad *mads;  /* NULL: only count */
+	struct slvl_mad *mads;  /* [width * width + width + 1] */
 	uint32_t n_mads;
 };
 
@@ -63,13 +68,6 @@ struct slvl_matrix {
 static bool slvl_up(const osm_physp_t *osm_physp)
 {
 	return osm_physp && ib_port_info_get_port_state(&osm_physp->port_info) != IB_LINK_DOWN;
-}
-
-static bool slvl_maps(const osm_switch_t *sw)
-{
-	const osm_physp_t *p0 = osr__port(sw, 0);
-
-	return p0 && p0->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP;
 }
 
 /*
@@ -106,23 +104,32 @@ static void slvl_doubt(osm_switch_t *sw, bool all, bool sent_here)
 static bool slvl_alloc(struct slvl_matrix *m, struct plugin *p)
 {
 	struct osr_arena *arena = &p->slvl->arena;
-	const size_t n = (UINT8_MAX + 1) * (UINT8_MAX + 1);
+	const osm_subn_t *subn = &p->osm->subn;
+	size_t n;
 
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
+		m->widest = sw->num_ports > m->widest ? sw->num_ports : m->widest;
+	n = (size_t)m->widest * m->widest;
+	m->mads = osr_alloc(arena, n + m->widest + 1, sizeof(*m->mads));
 	m->want = osr_alloc(arena, n, sizeof(*m->want));
 	m->held = osr_alloc(arena, n, sizeof(*m->held));
 	m->cared = osr_alloc(arena, n, sizeof(*m->cared));
-	return m->want && m->held && m->cared;
+	return !osr_arena_failed(arena, NULL);
 }
 
-/* What this switch holds and is to hold; false: it has no SL2VL tables. */
+/* What this switch holds and is to hold; false: it has no SL2VL tables, or has come since. */
 static bool slvl_read(struct slvl_matrix *m, osm_switch_t *sw)
 {
 	bool esp0 = ib_switch_info_is_enhanced_port0(&sw->switch_info);
+	const osm_physp_t *p0 = osr__port(sw, 0);
 	/* Of the answer to its own wildcard OpenSM stores nothing for port 0 as an input port. */
 	bool port0_unknown = m->ctx->plugin->osm->subn.opt.use_optimized_slvl &&
 			     !m->ctx->re->update_sl2vl && !esp0 &&
 			     ib_switch_info_get_opt_sl2vlmapping(&sw->switch_info);
 
+	if (!p0 || !(p0->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP) ||
+	    sw->num_ports > m->widest)
+		return false;
 	m->sw = sw;
 	m->width = sw->num_ports;
 	m->n_cared = m->n_differ = 0;
@@ -143,7 +150,7 @@ static bool slvl_read(struct slvl_matrix *m, osm_switch_t *sw)
 			m->n_differ += m->held[at] != m->want[at];
 		}
 	}
-	return slvl_maps(sw);
+	return true;
 }
 
 /* How to send a matrix ------------------------------------------------------------------------- */
@@ -175,10 +182,7 @@ static uint64_t slvl_usual(const struct slvl_matrix *m, size_t first, size_t n)
 
 static void slvl_add(struct slvl_matrix *m, uint8_t phase, uint32_t mod, uint64_t table)
 {
-	if (m->mads)
-		m->mads[m->n_mads] =
-			(struct slvl_mad){ m->sw->p_node->node_info.node_guid, table, mod, phase };
-	m->n_mads++;
+	m->mads[m->n_mads++] = (struct slvl_mad){ table, mod, phase };
 	m->phases |= phase != SLVL_PAIRS;
 }
 
@@ -196,7 +200,7 @@ static bool slvl_differs(const struct slvl_matrix *m, size_t at)
 static void slvl_plan(struct slvl_matrix *m)
 {
 	size_t n = (size_t)m->width * m->width;
-	uint64_t usual = slvl_usual(m, 0, n);
+	uint64_t usual = m->wildcards ? slvl_usual(m, 0, n) : 0;
 
 	if (m->n_differ && m->wildcards && m->n_differ == m->n_cared) {
 		slvl_add(m, SLVL_ALL, ALL_IN | ALL_OUT, usual);
@@ -208,7 +212,7 @@ static void slvl_plan(struct slvl_matrix *m)
 		uint32_t n_differ = 0, n_others = 0;
 		bool fill;
 
-		usual = slvl_usual(m, first, m->width);
+		usual = m->wildcards ? slvl_usual(m, first, m->width) : 0;
 		for (size_t at = first; at < end; at++) {
 			n_differ += slvl_differs(m, at);
 			n_others += m->cared[at] && m->want[at] != usual;
@@ -256,102 +260,93 @@ static uint32_t slvl_post_phase(struct plugin *p, uint8_t phase)
 	struct osm_opensm *osm = p->osm;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < p->slvl->n_mads; i++) {
-		const struct slvl_mad *mad = &p->slvl->mads[i];
-		osm_switch_t *sw = osm_get_switch_by_guid(&osm->subn, mad->guid);
+	for (uint32_t i = 0; i < p->slvl->n_plans; i++) {
+		const struct slvl_plan *plan = &p->slvl->plans[i];
+		osm_switch_t *sw = osm_get_switch_by_guid(&osm->subn, plan->guid);
 		const osm_physp_t *p0 = sw ? osr__port(sw, 0) : NULL;
 		osm_madw_context_t context;
-		ib_slvl_table_t table;
 
-		n += mad->phase == phase;
-		if (mad->phase != phase || !p0)
-			continue;
-		context = slvl_context(p0, true);
-		memcpy(&table, &mad->table, sizeof(table));
-		slvl_forget(sw, mad->mod);
-		osm_req_set(&osm->sm, &p0->dr_path, (uint8_t *)&table, sizeof(table),
-			    IB_MAD_ATTR_SLVL_TABLE, cl_hton32(mad->mod), FALSE,
-			    ib_port_info_get_m_key(&p0->port_info),
-			    mad->mod & (ALL_IN | ALL_OUT) ? osm->subn.opt.long_transaction_timeout
-							  : 0,
-			    CL_DISP_MSGID_NONE, &context);
+		for (uint32_t k = 0; p0 && k < plan->n; k++) {
+			const struct slvl_mad *mad = &plan->mads[k];
+			uint64_t table = mad->table;
+
+			if (mad->phase != phase)
+				continue;
+			n++;
+			context = slvl_context(p0, true);
+			slvl_forget(sw, mad->mod);
+			osm_req_set(&osm->sm, &p0->dr_path, (uint8_t *)&table, sizeof(table),
+				    IB_MAD_ATTR_SLVL_TABLE, cl_hton32(mad->mod), FALSE,
+				    ib_port_info_get_m_key(&p0->port_info),
+				    mad->mod & (ALL_IN | ALL_OUT)
+					    ? osm->subn.opt.long_transaction_timeout
+					    : 0,
+				    CL_DISP_MSGID_NONE, &context);
+		}
 	}
 	p->slvl->n_sent += n;
 	return n;
 }
 
 /*
- * All MADs of this sweep, in p->slvl: counted, then written; false: out of memory. OpenSM's receiver stores the answer to
- * a wildcard for every port, known or not, so switches with ports that it does not know get none.
+ * All MADs of this sweep, in p->slvl; false: out of memory. OpenSM's receiver stores the answer to a wildcard for every
+ * port, known or not, so switches with ports that it does not know get none.
  */
 static bool slvl_plan_all(struct slvl_matrix *m, struct plugin *p, bool wildcards)
 {
 	const osm_subn_t *subn = &p->osm->subn;
-
-	m->mads = NULL;
-	for (unsigned fill = 0; fill < 2; fill++) {
-		m->n_mads = 0;
-		for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-			if (!slvl_read(m, sw))
-				continue;
-			m->wildcards =
-				wildcards && ib_switch_info_get_opt_sl2vlmapping(&sw->switch_info);
-			for (unsigned port = 0; port < sw->num_ports; port++)
-				m->wildcards &= osr__port(sw, port) != NULL;
-			slvl_plan(m);
-		}
-		if (!m->n_mads)
-			break;
-		if (!fill)
-			m->mads = osr_alloc(&p->slvl->arena, m->n_mads, sizeof(*m->mads));
-		if (!m->mads)
-			return false;
-	}
-	p->slvl->mads = m->mads;
-	p->slvl->n_mads = m->n_mads;
-	p->slvl->sent = false;
-	return true;
-}
-
-static bool slvl_hide(struct plugin *p)
-{
-	const osm_subn_t *subn = &p->osm->subn;
 	struct slvl *slvl = p->slvl;
+	uint32_t n_plans = 0;
 
-	slvl->hidden =
-		osr_alloc(&slvl->arena, cl_qmap_count(&subn->sw_guid_tbl), sizeof(*slvl->hidden));
-	if (!slvl->hidden)
-		return false;
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-		if (!slvl_maps(sw))
+	slvl->n_plans = 0;
+	slvl->plans =
+		osr_alloc(&slvl->arena, cl_qmap_count(&subn->sw_guid_tbl), sizeof(*slvl->plans));
+	for (osm_switch_t *sw = osr__switches(subn); slvl->plans && sw; sw = osr__after(subn, sw)) {
+		struct slvl_plan *plan = &slvl->plans[n_plans];
+
+		if (!slvl_read(m, sw))
 			continue;
-		slvl->hidden[slvl->n_hidden++] = sw->p_node->node_info.node_guid;
-		osr__port(sw, 0)->port_info.capability_mask &= ~IB_PORT_CAP_HAS_SL_MAP;
+		m->wildcards = wildcards && ib_switch_info_get_opt_sl2vlmapping(&sw->switch_info);
+		for (unsigned port = 0; port < sw->num_ports; port++)
+			m->wildcards &= osr__port(sw, port) != NULL;
+		m->n_mads = 0;
+		slvl_plan(m);
+		plan->guid = sw->p_node->node_info.node_guid;
+		plan->n = m->n_mads;
+		plan->mads = osr_alloc(&slvl->arena, plan->n, sizeof(*plan->mads));
+		if (plan->mads)
+			memcpy(plan->mads, m->mads, plan->n * sizeof(*plan->mads));
+		n_plans++;
 	}
+	if (osr_arena_failed(&slvl->arena, NULL))
+		return false;
+	slvl->n_plans = n_plans;
+	slvl->sent = false;
 	return true;
 }
 
-static void slvl_show(struct plugin *p)
+/* Do switches that have plans show OpenSM that they have SL2VL tables? */
+static void slvl_show(struct plugin *p, bool show)
 {
-	for (uint32_t i = 0; i < p->slvl->n_hidden; i++) {
-		osm_switch_t *sw = osm_get_switch_by_guid(&p->osm->subn, p->slvl->hidden[i]);
+	for (uint32_t i = 0; i < p->slvl->n_plans && p->slvl->hidden == show; i++) {
+		osm_switch_t *sw = osm_get_switch_by_guid(&p->osm->subn, p->slvl->plans[i].guid);
 		osm_physp_t *p0 = sw ? osr__port(sw, 0) : NULL;
+		ib_net32_t *mask = p0 ? &p0->port_info.capability_mask : NULL;
 
-		if (p0)
-			p0->port_info.capability_mask |= IB_PORT_CAP_HAS_SL_MAP;
+		if (mask)
+			*mask = (*mask & ~IB_PORT_CAP_HAS_SL_MAP) |
+				(show ? IB_PORT_CAP_HAS_SL_MAP : 0);
 	}
-	p->slvl->n_hidden = 0;
+	p->slvl->hidden = !show;
 }
 
 void osr__slvl_drop(struct plugin *p)
 {
 	struct slvl *slvl = p->slvl;
 
-	slvl_show(p);
+	slvl_show(p, true);
 	osr_arena_empty(&slvl->arena);
-	slvl->mads = NULL;
-	slvl->hidden = NULL;
-	slvl->n_mads = 0;
+	slvl->n_plans = 0;
 	slvl->sent = false;
 }
 
@@ -374,7 +369,8 @@ void osr__slvl_routed(struct engine_ctx *ctx)
 	for (osm_switch_t *sw = osr__switches(subn); subn->opt.qos && sw; sw = osr__after(subn, sw))
 		slvl_doubt(sw, subn->need_update, sends);
 	if (subn->opt.qos && sends && slvl_alloc(&m, p) &&
-	    slvl_plan_all(&m, p, subn->opt.use_optimized_slvl) && slvl_hide(p)) {
+	    slvl_plan_all(&m, p, subn->opt.use_optimized_slvl)) {
+		slvl_show(p, false);
 		p->slvl->sent = !m.phases;
 		if (!m.phases)
 			slvl_post_phase(p, SLVL_PAIRS);
@@ -407,21 +403,24 @@ static void slvl_ask(struct slvl_matrix *m, size_t at)
 static void slvl_ask_all(struct slvl_matrix *m, struct plugin *p)
 {
 	const osm_subn_t *subn = &p->osm->subn;
-	const struct slvl_mad *mad = p->slvl->mads, *end = mad + p->slvl->n_mads;
+	const struct slvl_plan *plan = p->slvl->plans, *end = plan + p->slvl->n_plans;
 	uint32_t turn = p->slvl->turn++;
 
 	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-		const struct slvl_mad *first = mad;
-		uint32_t n, n_mads;
+		uint32_t n, n_mads = 0;
+		const struct slvl_mad *first;
 		size_t at;
 		bool all;
 
 		if (!slvl_read(m, sw))
 			continue;
-		while (mad < end && mad->guid == sw->p_node->node_info.node_guid)
-			mad++;
+		/* Both in OpenSM's order; a switch may be gone since. */
+		while (plan < end && plan->guid < sw->p_node->node_info.node_guid)
+			plan++;
+		first = plan < end ? plan->mads : NULL;
+		if (plan < end && plan->guid == sw->p_node->node_info.node_guid)
+			n_mads = plan->n;
 		n = m->width;
-		n_mads = (uint32_t)(mad - first);
 		all = n_mads >= n || subn->need_update;
 		if (!n || !m->n_cared)
 			continue;
@@ -539,8 +538,8 @@ void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 
 	if (!osr__lock(p->osm, LOCK_ALONE))
 		return;
-	slvl_show(p);
-	wanted = m.ctx && m.ctx->current && (m.ctx->current->used_vls || p->slvl->n_mads) &&
+	slvl_show(p, true);
+	wanted = m.ctx && m.ctx->current && (m.ctx->current->used_vls || p->slvl->n_plans) &&
 		 p->osm->subn.opt.qos && slvl_alloc(&m, p);
 	cl_plock_release(&p->osm->lock);
 	for (bool again = wanted; again; m.suspects = true) {
