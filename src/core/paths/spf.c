@@ -280,25 +280,13 @@ void osr__spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop)
 
 	cost[root] = 0;
 	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
-		uint32_t e = scratch->edge_row[i], end = scratch->edge_row[i + 1];
-		uint64_t best = weight[scratch->edge_chan[e]] + cost[scratch->edge_next[e]],
-			 other = best;
+		uint64_t best = UINT64_MAX;
 
-		/* Two chains of minima run in parallel. */
-		for (e++; e + 1 < end; e += 2) {
-			uint64_t a = weight[scratch->edge_chan[e]] + cost[scratch->edge_next[e]];
-			uint64_t b =
-				weight[scratch->edge_chan[e + 1]] + cost[scratch->edge_next[e + 1]];
+		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
+			uint64_t key = weight[scratch->edge_chan[e]] + cost[scratch->edge_next[e]];
 
-			best = a < best ? a : best;
-			other = b < other ? b : other;
+			best = key < best ? key : best;
 		}
-		if (e < end) {
-			uint64_t a = weight[scratch->edge_chan[e]] + cost[scratch->edge_next[e]];
-
-			best = a < best ? a : best;
-		}
-		best = other < best ? other : best;
 		cost[order[i]] = best & ~HOP_MASK;
 		hop[order[i]] = (uint8_t)(best & HOP_MASK);
 	}
