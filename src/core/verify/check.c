@@ -129,9 +129,9 @@ static void check_prepare_walk(struct checker *k, struct osr_arena *scratch)
 	k->reached = osr_alloc(scratch, n, sizeof(*k->reached));
 	k->inflow = osr_alloc(scratch, n, sizeof(*k->inflow));
 	if (!k->minimal) {
-		k->peel = osr_alloc(scratch, n, sizeof(*k->peel));
+		k->ordered = osr_alloc(scratch, n, sizeof(*k->ordered));
 		k->depth = osr_alloc(scratch, n, sizeof(*k->depth));
-		k->n_children = osr_alloc(scratch, n, sizeof(*k->n_children));
+		k->way = osr_alloc(scratch, n, sizeof(*k->way));
 	}
 	if (follows_sls(k)) {
 		k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
@@ -262,35 +262,35 @@ static bool check_walk_tree(struct checker *k, const struct tree *t)
 }
 
 /*
- * Without a promise of shortest routes the order must come from the tree itself: switches nobody
- * sends through first, then those that only these send through, ... What remains is a loop, or
- * sends into one. False if anything remains or an entry leads nowhere; else t->order is the order
- * found.
+ * Without a promise of shortest routes the order must come from the tree itself: each switch is followed to one whose
+ * depth is known, and those on the way come behind it. False if an entry leads nowhere or into a loop.
  */
-static bool peel_tree(struct checker *k, struct tree *t)
+static bool order_tree(struct checker *k, struct tree *t)
 {
-	uint32_t n = t->n, done = n;
+	uint32_t n = 0, *way = k->way;
 
-	memset(k->n_children, 0, k->f->n_switches * sizeof(*k->n_children));
-	for (uint32_t i = 1; i < n; i++) {
-		uint32_t s = t->order[i], c = osr_port_channel(k->f, s, t->lft[s]);
+	memset(k->depth, 0xff, k->f->n_switches * sizeof(*k->depth));
+	k->depth[t->root] = 0;
+	k->ordered[n++] = t->root;
+	for (uint32_t i = 1; i < t->n; i++) {
+		uint32_t deep = 0, s = t->order[i];
 
-		if (c == OSR_NONE)
-			return false;
-		k->n_children[k->f->chan_dst[c]]++;
+		while (k->depth[s] == OSR_NONE) {
+			uint32_t c = osr_port_channel(k->f, s, t->lft[s]);
+
+			if (c == OSR_NONE || deep == t->n)
+				return false;
+			way[deep++] = s;
+			s = k->f->chan_dst[c];
+		}
+		for (uint32_t depth = k->depth[s]; deep;) {
+			s = way[--deep];
+			k->depth[s] = ++depth;
+			k->ordered[n++] = s;
+		}
 	}
-	for (uint32_t i = 1; i < n; i++)
-		if (!k->n_children[t->order[i]])
-			k->peel[--done] = t->order[i];
-	for (uint32_t i = n; i-- > done && done > 0;) {
-		uint32_t next = k->f->chan_dst[chan_of(k, t, k->peel[i])];
-
-		if (--k->n_children[next] == 0 && next != t->root)
-			k->peel[--done] = next;
-	}
-	k->peel[0] = t->root;
-	t->order = k->peel;
-	return done <= 1;
+	t->order = k->ordered;
+	return true;
 }
 
 /* --- what is wrong? -------------------------------------------------------------------------- */
@@ -417,14 +417,11 @@ static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
 	if (!sound)
 		return blame_tree(k, t);
 	longest = k->minimal ? t->dist[t->order[t->n - 1]] : 0;
-	if (!k->minimal && !peel_tree(k, t))
+	if (!k->minimal && !order_tree(k, t))
 		return blame_tree(k, t);
-	/* How long the routes of a peeled tree are. */
 	for (uint32_t i = 0; !k->minimal && i < t->n; i++) {
-		uint32_t s = t->order[i],
-			 depth = i ? k->depth[k->f->chan_dst[chan_of(k, t, s)]] + 1 : 0;
+		uint32_t s = t->order[i], depth = k->depth[s];
 
-		k->depth[s] = depth;
 		longest = depth > longest ? depth : longest;
 		verdict->n_longer += depth > t->dist[s];
 		verdict->n_host_longer += depth > t->dist[s] && host && k->f->sw_sources[s];

@@ -55,7 +55,7 @@ struct checker {
 
 	/* One tree. */
 	struct inflow *inflow, *inflow_start; /* [n_switches] */
-	uint32_t *peel, *depth, *n_children;  /* [n_switches], non-minimal routings only */
+	uint32_t *ordered, *depth, *way;      /* [n_switches], non-minimal routings only */
 
 	/* SLs; allocated if there are any to follow. */
 	uint32_t n_kinds;    /* of SLs that all SL2VL tables map alike */
