@@ -37,8 +37,7 @@ struct made {
 
 struct moves_scratch {
 	/* The tree of the LID at hand. */
-	uint32_t *
-		order; /* [n_switches] those with a way to the root, each after the one it sends to */
+	uint32_t *order; /* [n_switches] those with a way, each after the one it sends to */
 	uint32_t n_order;
 	uint32_t *next;   /* [n_switches] where they sent to when the tree was laid out */
 	uint32_t *len;    /* [n_switches] channels of that way, and one; OSR_NONE: there is none */
@@ -57,10 +56,9 @@ struct moves_scratch {
 		first; /* LID to begin with: after the last one that moved, which so does not move back */
 	uint8_t *
 		closed; /* [n_channels] since the last step that gained: has passed on a load, or cannot */
-	bool passed;      /* some move only passed a load on */
-	uint64_t nearest; /* least load that some way of the tree at hand has on its channels */
-	uint32_t
-		*least; /* [n_dests] if none may be longer: that, with `shifted` of then, or less */
+	bool passed;       /* some move only passed a load on */
+	uint64_t nearest;  /* least load that some way of the tree at hand has on its channels */
+	uint32_t *least;   /* [n_dests] if none may be longer: that, and `shifted` of then */
 	uint64_t shifted;  /* by so much at most loads have fallen since these were set */
 	struct made *made; /* [max_made] without sent: moves since the best tables */
 	uint32_t n_made, max_made;

@@ -220,9 +220,8 @@ void osr_spf_ways(struct osr_spf *spf, uint32_t root, const uint32_t **row, cons
 	*chan = spf->scratch->edge_chan;
 }
 
-/* Adds (sign = 1) or takes out (sign = -1) the routes of one tree. */
-static inline void count_tree_by(struct osr_spf *spf, const uint16_t *order, uint32_t n,
-				 const uint8_t *hop, uint64_t sign, bool mixed)
+void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, const uint8_t *hop,
+		    uint64_t sign)
 {
 	const struct osr_fabric *fabric = spf->f;
 	uint32_t *count = spf->scratch->count;
@@ -230,23 +229,13 @@ static inline void count_tree_by(struct osr_spf *spf, const uint16_t *order, uin
 	memcpy(count, fabric->sw_sources, fabric->n_switches * sizeof(*count));
 	for (uint32_t i = n; i-- > 1;) {
 		uint32_t v = order[i], c = fabric->chan_row[v] + hop[v];
-		uint64_t routes = sign * count[v] << HOP_BITS;
 
 		/* Most switches of a tall tree pass nothing on, and their weights are far away. */
-		if (!routes)
+		if (!count[v])
 			continue;
-		spf->weight[c] += mixed ? routes * spf->unit[c] : routes;
+		spf->weight[c] += (sign * count[v] << HOP_BITS) * spf->unit[c];
 		count[fabric->chan_dst[c]] += count[v];
 	}
-}
-
-void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, const uint8_t *hop,
-		    uint64_t sign)
-{
-	if (spf->scratch->mixed)
-		count_tree_by(spf, order, n, hop, sign, true);
-	else
-		count_tree_by(spf, order, n, hop, sign, false);
 }
 
 bool osr_spf_is_closer(const struct osr_spf *spf, uint32_t root, uint32_t c)
