@@ -552,6 +552,10 @@ static enum osr_status check_work(void *args)
 	struct osr_diag *diag = &a->run.diag;
 	double seconds;
 
+	if (!st && a->run.is_engine && a->run.who.how.sl >= 0)
+		st = osr_fail(diag, OSR_INVAL,
+			      "--sl is for tables that are read: route --save=FILE "
+			      "and check --tables=FILE");
 	if (!st)
 		st = check_verify_tables(a, &o);
 	if (!st)

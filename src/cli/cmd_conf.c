@@ -179,8 +179,9 @@ static bool conf_judge_engines(struct args *a)
 	else
 		out_note(&a->run.out, "%s: routing_engine %s: osmroutes routes %s",
 			 a->run.who.osmconf, *list ? list : "is not set",
-			 any ? "only if the engines before it fail"
-			     : "nothing: none of these engines is its own");
+			 any     ? "only if the engines before it fail"
+			 : *list ? "nothing: none of these engines is its own"
+				 : "nothing");
 	return known && first;
 }
 

@@ -501,7 +501,8 @@ static enum osr_status diff_fabrics(struct args *a)
 static enum osr_status diff_work(void *args)
 {
 	struct args *a = args;
-	bool fabrics = is_fabric(a->path[OLD]) && (a->run.in.is_live || is_fabric(a->path[NEW]));
+	bool fabrics = is_fabric(a->path[OLD]);
+	bool alike = a->run.in.is_live || is_fabric(a->path[NEW]) == fabrics;
 	enum osr_status st = OSR_OK;
 
 	for (unsigned g = OLD; g <= NEW && !st; g++)
@@ -509,9 +510,11 @@ static enum osr_status diff_work(void *args)
 		    access(a->path[g], F_OK))
 			st = osr_fail(&a->run.diag, OSR_INVAL, "%.300s: %s", a->path[g],
 				      strerror(errno));
+	if (!st && !alike)
+		st = osr_fail(&a->run.diag, OSR_INVAL, "%.300s is a fabric, %.300s holds tables",
+			      a->path[fabrics ? OLD : NEW], a->path[fabrics ? NEW : OLD]);
 	if (!st)
 		st = fabrics ? diff_fabrics(a) : diff_tables(a);
-
 	for (unsigned g = OLD; g <= NEW; g++)
 		cli_tables_free(&a->tables[g]);
 	cli_input_free(&a->then);

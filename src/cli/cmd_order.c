@@ -207,7 +207,7 @@ static enum osr_status order_keep(struct order *o, const char *list, uint32_t ra
 		if (o->place[i].ranks)
 			o->place[n++] = o->place[i];
 	o->n_places = n;
-	return st || n || !list ? st : osr_fail(diag, OSR_INVAL, "%.80s: no host", list);
+	return st || n || !list ? st : osr_fail(diag, OSR_INVAL, "hosts \"%.80s\": no host", list);
 }
 
 /* ---- the rule on the size of a job ---------------------------------------------------------- */
@@ -253,10 +253,11 @@ static void order_judge(const struct order *o)
 		if ((j + 1 + period - k % period) % period == 0)
 			continue;
 		fprintf(stderr,
-			"osmroutes: shifts may meet on links: %u hosts whose indices follow each "
-			"other modulo %" PRIu64 ", also from the last to the first, would not; "
-			"after %s (%u) comes %s (%u)\n",
-			n, period, this->name, j, next->name, k);
+			"osmroutes: shifts may meet on links: after %s (index %u) comes %s (%u); "
+			"to "
+			"have no contention indices follow each other modulo %" PRIu64
+			", also from the last to the first\n",
+			this->name, j, next->name, k, period);
 		return;
 	}
 	if (period)

@@ -501,6 +501,10 @@ static enum osr_status route_work(void *args)
 		st = osr_fail(diag, OSR_INVAL, "--save: stored tables need a file of their own");
 	if (!st)
 		st = cli_measure_load(&a->measure, in, diag);
+	if (!st &&
+	    ((a->dump.long_sl && !a->dump.dir) || (a->measure.hosts_path && !a->measure.n_flows)))
+		st = osr_fail(diag, OSR_INVAL,
+			      "--ibdmchk is for --dump, and --hosts for --traffic");
 	a->threads = osr_threads_of((uint32_t)who->options.own.num[OPT_THREADS]);
 	who->threads = &a->threads;
 	/* The net itself is needed once more only if tables are read or dumped. */

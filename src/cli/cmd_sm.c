@@ -262,31 +262,22 @@ static error_t drain_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
-	if (key != ARGP_KEY_ARG)
-		return ARGP_ERR_UNKNOWN;
-	if (a->what)
+	if (key == ARGP_KEY_ARG && a->what)
 		argp_error(state, "one switch or cable at a time: \"%s\"", arg);
-	a->what = arg;
-	return 0;
-}
-
-static error_t undrain_parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
-
-	if (key != ARGP_KEY_END)
+	if (key == ARGP_KEY_ARG)
+		a->what = arg;
+	else if (key != ARGP_KEY_END)
 		return ARGP_ERR_UNKNOWN;
-	a->what = a->all ? "all" : a->what;
-	if (!a->what)
-		argp_error(state, "missing switch or cable: NODE, NODE:PORT or --all");
+	else if (a->undrain && !a->what == !a->all)
+		argp_error(state, "either a switch or cable, as NODE or NODE:PORT, or --all");
+	else if (a->all)
+		a->what = "all";
 	return 0;
 }
-
-static const struct cli_spec drain_spec = { socket_options, drain_parse };
 
 static const struct cli_option undrain_options[] = {
 	{ "all", NULL, "everything that is drained", CLI_FLAG(struct args, all) },
-	{ .part = &drain_spec },
+	{ .part = &socket_spec },
 	{ 0 },
 };
 
@@ -458,7 +449,6 @@ static void show_app(struct out *o, const json_t *app)
 
 	path_bits(app, bits, sizeof(bits));
 	say_row(o, "applications", app_fields, app);
-	out_text(o, "name", json_string_value(json_object_get(app, "name")));
 	out_text(o, "path_bits", bits);
 	for (size_t k = 0; k < json_array_size(json_object_get(app, "keys")); k++) {
 		say_row(o, "keys", key_fields, json_array_get(json_object_get(app, "keys"), k));
@@ -608,7 +598,7 @@ const struct cli_command cli_drain = {
 const struct cli_command cli_undrain = { "undrain",
 					 "route by a drained cable or switch again",
 					 CLI_ADMIN,
-					 { undrain_options, undrain_parse, "NODE[:PORT]",
+					 { undrain_options, drain_parse, "NODE[:PORT]",
 					   "Routes by a drained switch or cable again." },
 					 drain_sections,
 					 CLI_ARGS(.wait = 60000, .undrain = true, .work = drain),

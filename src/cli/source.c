@@ -21,7 +21,9 @@ enum { OPT_TABLES = 256, OPT_MCAST };
 #define ASSUMED_VLS 8 /* what most switches have, and ibsim's */
 
 static const struct cli_option engine_options[] = {
-	{ "engine", "NAME", "routing engine, may be repeated; \"all\" (default dfsssp)",
+	{ "engine", "NAME",
+	  "routing engine (default dfsssp; check has none); several, or \"all\", for route, report "
+	  "and whatif",
 	  .key = 'e' },
 	{ "option", "NAME=VALUE", "option of the engines (see `osmroutes conf --list`)",
 	  CLI_LIST(struct cli_subjects, setting, n_settings), .key = 'o' },
@@ -122,7 +124,7 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
 		subjects->req.mcast_vl = 0;
 		if (arg && !subjects->no_multicast)
 			subjects->req.mcast_vl = (uint8_t)cli_take_number(
-				arg, "multicast: neither \"no\" nor a VL:", 0, 14, state);
+				arg, "multicast (\"no\", or a VL)", 0, 14, state);
 		return 0;
 	case ARGP_KEY_END:
 		if (!subjects->n && !subjects->osmconf) {
@@ -405,27 +407,22 @@ static const struct {
 	{ GROUPS, "opensm.mcfdbs", osr_tables_parse_groups },
 };
 
-#define N_DUMPS (sizeof(dumps) / sizeof(dumps[0]))
-
 /* The files of a directory; a file is one of forwarding tables. */
 static void find_files(const char *path, char *file[4])
 {
-	struct stat st;
+	bool is_directory = cli_is_directory(path);
 
-	if (!cli_is_directory(path)) {
+	if (!is_directory)
 		file[LFTS] = strdup(path);
-		return;
-	}
-	for (size_t i = 0; i < N_DUMPS; i++) {
-		char **found = &file[dumps[i].kind];
+	for (size_t i = 0; is_directory && i < sizeof(dumps) / sizeof(dumps[0]); i++) {
+		char *found = NULL;
 
-		if (!*found && asprintf(found, "%s/%s", path, dumps[i].name) < 0)
-			*found = NULL;
-		else if (*found && !strcmp(*found + strlen(path) + 1, dumps[i].name) &&
-			 stat(*found, &st)) {
-			free(*found);
-			*found = NULL;
-		}
+		if (!file[dumps[i].kind] && asprintf(&found, "%s/%s", path, dumps[i].name) < 0)
+			found = NULL;
+		if (found && !access(found, F_OK))
+			file[dumps[i].kind] = found;
+		else
+			free(found);
 	}
 }
 

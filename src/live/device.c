@@ -138,8 +138,8 @@ static enum osr_status device_refuse(const struct ends *ends, const struct osr_d
 	if (want->port)
 		snprintf(port + strlen(port), sizeof(port) - strlen(port), ":%u", want->port);
 	return osr_fail(diag, OSR_INVAL,
-			"this machine has no InfiniBand port%s that could be used; it has %s", port,
-			*list ? list : "none");
+			"this machine has no InfiniBand port%s that could be used%s%s", port,
+			*list ? "; it has " : "", list);
 }
 
 static enum osr_status device_choose(const struct ends *ends, const struct osr_device_want *want,

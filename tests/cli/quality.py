@@ -122,13 +122,10 @@ def repairs():
     assert kept <= 1.2 * full, (kept, full)
 
 
-ENGINES = ['osmroutes', 'dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp']
-
-
 def chosen(net):
     """No engine is better in one figure by more than 3 % and as good in all others; `route` recommends the chosen one,
     and reads the same loads from dumps."""
-    engines = [word for e in ENGINES for word in ('-e', e)]
+    engines = [word for e in ('osmroutes', 'dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp') for word in ('-e', e)]
     said = run('route', '--bisections=0', '--dump', at('dump'), *engines, net).stdout
     assert re.search(r'recommended here: (\S+),', said)[1] == re.search(r'chosen: (\S+) ', said)[1], said
     loads = {r['efi_per_capacity'] for r in ask('route', '-e', 'dfsssp', '--tables', at('dump', 'dfsssp'), net)['results']}
