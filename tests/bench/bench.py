@@ -131,11 +131,10 @@ def single(net):
 def scaled(netfile, lfts):
     """EFI of routes x fastest rate / rate of the channel, of these tables; None where all cables have one rate."""
     rates, switch = {}, None
-    with open(netfile, errors='replace') as file:
-        for line in file:
-            switch = m[1] if (m := re.match(r'\w+\s+\d+\s+"([^"]+)"', line)) else switch
-            if m := re.match(r'\[(\d+)\].*\b(4x[A-Z]+)', line):
-                rates[switch, int(m[1])] = RATE[m[2]]
+    for line in open(netfile, errors='replace'):
+        switch = m[1] if (m := re.match(r'\w+\s+\d+\s+"([^"]+)"', line)) else switch
+        if m := re.match(r'\[(\d+)\].*\b(4x[A-Z]+)', line):
+            rates[switch, int(m[1])] = RATE[m[2]]
     if len(set(rates.values())) < 2:
         return None
     tables, load = Oracle(netfile, lfts), collections.Counter()
@@ -165,10 +164,6 @@ def torus_conf(path, words):
 def budget(name):
     """The number of lanes at the end of a name, if there is one."""
     return name.partition(' ')[2].rpartition(' ')[2] if name[-1].isdigit() else ''
-
-
-def explained(bought):
-    return ', for ' + ' and '.join(bought) if bought else ''
 
 
 class Bench:
@@ -267,20 +262,21 @@ class Bench:
         """In what ours is worse, and what the tables have in return."""
         # Lanes of stock hold for the SLs of its path records alone, and only these two have some.
         safe = other['any_sl'] or stock in ('stock dfsssp', 'stock lash')
-        bought = [word for word, better in (
+        bought = ' and '.join(word for word, better in (
             ('any SL', mine['any_sl'] and not other['any_sl']), ('no deadlock', not safe),
             ('lanes', safe and mine['lanes'] < other['lanes']),
             ('EFI', mine['efi'] * NEAR < other['efi']),
-            ('eBB', mine['ebb'] > other['ebb'] * NEAR)) if better]
+            ('eBB', mine['ebb'] > other['ebb'] * NEAR)) if better)
+        gain = bought and ', for ' + bought
         for key, ratio in (('efi', mine['efi'] / max(other['efi'], 1)),
                            ('ebb', other['ebb'] / max(mine['ebb'], 1e-9))):
             if ratio > NEAR:
                 yield '%s %.4g, not %.4g%s' % (key, mine[key], other[key],
-                                               explained(bought if ratio <= MOST else []))
+                                               gain if ratio <= MOST else '')
         if mine['longer'] > other['longer'] + LONGER:
-            yield '%.2g %% longer%s' % (mine['longer'], explained(bought))
+            yield '%.2g %% longer%s' % (mine['longer'], gain)
         if safe and not mine['any_sl'] and mine['lanes'] > other['lanes']:
-            yield '%d lanes, not %d%s' % (mine['lanes'], other['lanes'], explained(bought))
+            yield '%d lanes, not %d%s' % (mine['lanes'], other['lanes'], gain)
         if other['any_sl'] and not mine['any_sl']:
             yield 'not any SL'
 
@@ -321,7 +317,10 @@ def chosen(args):
 def bench(name, workdir):
     path = os.path.join(workdir, 'fabric.net')
     if os.path.isfile(name):
-        return Bench(os.path.splitext(os.path.basename(name))[0], name, '', 0)
+        # Descriptions may come twice: every node is called by its ID.
+        with open(path, 'w', encoding='utf-8') as made:
+            made.write(re.sub(r'(?m)^(\w+\s+\d+\s+"([^"]+)"\s*#\s*)"[^"]*"', r'\1"\2"', open(name, errors='replace').read()))
+        return Bench(os.path.splitext(os.path.basename(name))[0], path, '', 0)
     if ':' in name:
         kind, _, seed = name.partition(':')
         net = shapes.KINDS[kind](int(seed))
