@@ -122,6 +122,13 @@ def repairs():
     assert kept <= 1.2 * full, (kept, full)
 
 
+def lids_of_a_port():
+    """On whole meshes they are kept apart, but not for over 1.5 times the load, and the least is what one line must carry."""
+    for dims, lmc, vls in [('6x6x6', lmc, vls) for lmc in (1, 2) for vls in (1, 2, 8)] + [('12x12', 1, 2), ('2x2x2x2x2x2', 1, 1)]:
+        got = route(generate('mesh', 'dims=' + dims), '--lmc=%d' % lmc, '--vls=%d' % vls)
+        assert got['efi'] <= 1.5 * got['efi_bound'], (dims, lmc, vls, got)
+
+
 def chosen(net):
     """No engine is better in one figure by more than 3 % and as good in all others; `route` recommends the chosen one,
     and reads the same loads from dumps."""
@@ -156,6 +163,7 @@ any_sl()
 one_lane()
 more_lanes()
 repairs()
+lids_of_a_port()
 large()
 if os.path.isfile(os.path.join(REAL, 'topograph-dgx-2025.topo')):
     whatever_lids(os.path.join(REAL, 'topograph-dgx-2025.topo'), 985)	# stock dfsssp's

@@ -195,23 +195,6 @@ static uint8_t dor_hop(const struct osr_product *product, uint32_t v, uint32_t d
 	return found[n_found > 1 ? spread % n_found : 0];
 }
 
-/* Hops from every switch to dest d: minimal; the own switch is not set. */
-static void dor_route(const struct dor_plan *plan, uint32_t d, uint32_t variant, uint8_t *hop)
-{
-	const struct osr_fabric *fabric = plan->p->f;
-	uint32_t root = fabric->dest_switch[d];
-	const uint16_t *to = osr_product_coord(plan->p, root);
-
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint32_t next, dim;
-
-		if (v == root)
-			continue;
-		dim = next_step(plan, osr_product_coord(plan->p, v), to, variant, &next);
-		hop[v] = dor_hop(plan->p, v, dim, next, d);
-	}
-}
-
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 static uint32_t state(const struct dor_plan *plan, uint32_t i, const uint16_t *from,
@@ -430,8 +413,7 @@ enum osr_status osr__dor_find(struct osr_lanes_job *job)
 	enum osr_status st;
 
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		if (fabric->term_lmc[t] && fabric->term_weight[t])
-			return OSR_OK;
+		job->apart |= fabric->term_lmc[t] && fabric->term_weight[t];
 	if (job->s->scratch->mixed)
 		return OSR_OK;
 	st = product ? osr_product_find(fabric, job->scratch, product, &why) : OSR_NOMEM;
@@ -551,22 +533,26 @@ enum osr_status osr__dor_assign(struct osr_lanes_job *job, bool *routed)
 		return OSR_OK;
 	osr__spf_forget(spf);
 	for (uint32_t root = 0; root < fabric->n_switches; root++) {
-		uint32_t first = spf->dest_row[root], end = spf->dest_row[root + 1],
-			 n_hosts = fabric->sw_sources[root];
+		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+		uint32_t first = spf->dest_row[root], n_hosts = fabric->sw_sources[root];
 
 		/* Every second LID may go the other way round, and the last of an odd number of hosts a third way. */
-		for (uint32_t k = first; k < end; k++) {
-			uint32_t d = spf->dest_list[k], i = k - first;
+		for (uint32_t k = first; k < spf->dest_row[root + 1]; k++) {
+			uint32_t d = spf->dest_list[k], i = k - first, next, dim,
+				 variant =
+					 n_hosts % 2 && i + 1 == n_hosts && !job->apart ? 2 : i % 2;
 			uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 
-			dor_route(&plan, d,
-				  plan.n_variants == 1              ? 0
-				  : i + 1 == n_hosts && n_hosts % 2 ? 2
-								    : i % 2,
-				  hop);
-			if (i < n_hosts)
-				osr__spf_count(spf, spf->order + (size_t)root * fabric->n_switches,
-					       spf->n_order[root], hop, 1);
+			for (uint32_t v = 0; v < fabric->n_switches; v++) {
+				if (v == root)
+					continue;
+				dim = next_step(&plan, osr_product_coord(product, v),
+						osr_product_coord(product, root),
+						plan.n_variants == 1 ? 0 : variant, &next);
+				hop[v] = dor_hop(product, v, dim, next, d);
+			}
+			if (fabric->term_weight[fabric->dest_term[d]])
+				osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 		}
 	}
 	/* Is the busiest channel close to what no routing can go below? */

@@ -44,9 +44,9 @@ static enum osr_status lanes_by_turn(struct osr_lanes_job *job, bool *done)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* What a strategy needs besides the state it starts from. */
-#define BY_ORDER 1 /* orders, not one of the paper's heuristics */
-#define ANY_SL 2   /* any SL is asked for */
-#define BY_TURN 4  /* two lanes and detours, so that lanes by turn may serve */
+#define PRODUCT 1 /* one LID a port; orders, not one of the paper's heuristics */
+#define ANY_SL 2  /* any SL is asked for */
+#define BY_TURN 4 /* two lanes and detours, so that lanes by turn may serve */
 
 static const struct lanes_strategy {
 	const char *name;
@@ -55,9 +55,9 @@ static const struct lanes_strategy {
 	/* *done, which is false before: the routing is complete, and no other strategy follows. */
 	enum osr_status (*run)(struct osr_lanes_job *job, bool *done);
 } lanes_strategies[] = {
-	{ "dimension order by turn", OSR_LANES_UNROUTED, BY_ORDER | ANY_SL | BY_TURN,
+	{ "dimension order by turn", OSR_LANES_UNROUTED, PRODUCT | ANY_SL | BY_TURN,
 	  osr__turn_rings },
-	{ "dimension order", OSR_LANES_UNROUTED, BY_ORDER, osr__dor_assign },
+	{ "dimension order", OSR_LANES_UNROUTED, PRODUCT, osr__dor_assign },
 	{ "one lane", OSR_LANES_UNROUTED, 0, lanes_one },
 	{ "up and down a fat tree", OSR_LANES_FIRST, 0, osr__lanes_tree },
 	{ "balanced shortest paths", OSR_LANES_FIRST, 0, lanes_balance },
@@ -70,7 +70,7 @@ static const struct lanes_strategy {
 
 static unsigned lanes_has(const struct osr_lanes_job *job)
 {
-	return (job->opt->layers.heuristic == OSR_HEURISTIC_ORDER ? BY_ORDER : 0) |
+	return (job->product && !job->apart ? PRODUCT : 0) |
 	       (job->opt->any_sl != OSR_ANY_SL_OFF ? ANY_SL : 0) |
 	       (job->opt->detours && job->req->max_vls > 1 ? BY_TURN : 0);
 }
@@ -84,7 +84,8 @@ static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 	if (!job->orders)
 		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the orders of %u channels",
 				job->s->f->n_channels);
-	if (job->state == OSR_LANES_UNROUTED && (lanes_has(job) & BY_ORDER) && osr__dor_find(job))
+	if (job->state == OSR_LANES_UNROUTED && !job->product &&
+	    job->opt->layers.heuristic == OSR_HEURISTIC_ORDER && osr__dor_find(job))
 		return OSR_NOMEM;
 	for (size_t i = 0; i < n && job->state != OSR_LANES_DONE; i++) {
 		const uint32_t *before = job->r->rank;
@@ -121,29 +122,33 @@ enum osr_status osr_lanes_assign(struct osr_lanes_job *job)
 
 #define ONE_LANE_LOAD                                                                              \
 	110 /* percent of the load of shortest paths that lanes by turn may have unasked */
+#define APART_LOAD 150 /* percent of the load of dimension order that LIDs kept apart may have */
 
 /*
  * Where any SL must do, lanes by turn are taken whatever they cost. One lane does as well: where much is on the busiest
- * link, its tables are compared, and more lanes are no worse than one.
+ * link, its tables are compared, and more lanes are no worse than one. So is dimension order, in which the LIDs of one
+ * port share all their channels, where it costs much to keep them apart.
  */
 enum osr_status osr_lanes_route(struct osr_lanes_job *job)
 {
 	struct osr_request one_lane = *job->req;
-	struct osr_routing none = *job->r, by_turn;
-	struct osr_lanes_job one = *job;
+	struct osr_routing none = *job->r, first;
+	struct osr_lanes_job other;
 	struct osr_diag why = { "" };
 	struct osr_arena_mark mark, result;
 	struct osr_spf_saved paths;
+	bool must, alike = false;
 	uint64_t load;
 	enum osr_status st;
 
 	job->state = OSR_LANES_UNROUTED;
 	job->load = 0;
 	st = lanes_try_all(job);
-	by_turn = *job->r;
+	first = *job->r;
 	load = osr_spf_load(job->s);
-	if (st || by_turn.n_layers == 1 || job->opt->any_sl == OSR_ANY_SL_OFF ||
-	    job->opt->any_sl == OSR_ANY_SL_AUTO || load * 100 <= job->load * ONE_LANE_LOAD)
+	must = first.n_layers > 1 && job->opt->any_sl != OSR_ANY_SL_OFF &&
+	       job->opt->any_sl != OSR_ANY_SL_AUTO && load * 100 > job->load * ONE_LANE_LOAD;
+	if (st || !(must || (job->apart && job->product)))
 		return st;
 	mark = osr_arena_mark(job->scratch);
 	result = osr_arena_mark(job->result);
@@ -151,13 +156,20 @@ enum osr_status osr_lanes_route(struct osr_lanes_job *job)
 		return OSR_NOMEM;
 	osr__spf_forget(job->s);
 	*job->r = none;
+	other = *job;
+	other.diag = &why;
+	other.state = OSR_LANES_UNROUTED;
 	one_lane.max_vls = 1;
-	one.req = &one_lane;
-	one.diag = &why;
-	one.state = OSR_LANES_UNROUTED;
-	st = lanes_try_all(&one);
-	if (st || osr_spf_load(job->s) >= load) {
-		*job->r = by_turn;
+	if (job->apart && job->product)
+		st = osr__dor_assign(&other, &alike);
+	job->r->strategy = "dimension order";
+	other.req = &one_lane;
+	if (!st && !alike && must)
+		st = lanes_try_all(&other);
+	if (st || !(alike || must) ||
+	    osr_spf_load(job->s) * (alike ? APART_LOAD : 100) >= load * 100 ||
+	    (first.claims & ~job->r->claims & OSR_CLAIM_ANY_SL)) {
+		*job->r = first;
 		osr_spf_restore(job->s, &paths);
 		osr_arena_reset(job->result, result);
 	}
