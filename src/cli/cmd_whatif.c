@@ -694,7 +694,8 @@ static enum osr_status whatif_write(struct args *a)
 	osr_net_free(&left);
 	free(comment);
 	if (!st)
-		fprintf(stderr, "osmroutes: %s: the fabric without %s\n", a->write, label);
+		fprintf(stderr, "osmroutes: %s: the fabric without %s\n", a->write,
+			label + (a->faults.by_chance ? strcspn(label, ":") + 2 : 0));
 	if (a->run.out.format == OUT_PEOPLE)
 		out_drop(&a->run.out);
 	return st;

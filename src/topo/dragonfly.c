@@ -133,8 +133,7 @@ static enum osr_status megafly_make(const struct osr_topo_job *job)
 
 const struct osr_topo osr__topo_megafly = {
 	.name = "megafly",
-	.summary = "Megafly (Dragonfly+): groups of l leaves with p hosts and s spines with h "
-		   "global cables",
+	.summary = "Megafly (Dragonfly+): groups of l leaves with p hosts, s spines with h cables",
 	.params = megafly_params,
 	.make = megafly_make,
 };

@@ -24,7 +24,7 @@ static const struct osr_param params[] = {
 	[R_SEED] = { "seed", OSR_PARAM_UINT, "1", 0, UINT64_MAX, NULL,
 		     "start of the random numbers" },
 	[R_DEGREE] = { "degree", OSR_PARAM_UINT, "0", 0, 254, NULL,
-		       "at most this many cables to other switches; 0: as the ports allow" },
+		       "most cables to other switches; 0: as the ports allow" },
 	[R_PARALLEL] = { "parallel", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			 "allow several cables between two switches" },
 	{ NULL },

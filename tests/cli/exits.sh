@@ -281,7 +281,7 @@ expect 0 '^link,' whatif --links=1 --csv=removed --write="$dir/four.net" "$dir/f
 expect 0 ' 5 switches, 8 channels,' check -e dfsssp "$dir/four.net"
 # A CA on the last port of every switch makes no host of it.
 expect 0 '' generate tree m=4,4 w=1,2 --mgmt -o "$dir/mgmt.net"
-expect 0 'the fabric without seed 1' whatif --switches=1 --write="$dir/left.net" "$dir/mgmt.net"
+expect 0 'the fabric without [^ ]+$' whatif --switches=1 --write="$dir/left.net" "$dir/mgmt.net"
 expect 0 'cases +2$' whatif --each=switch "$dir/mgmt.net"
 python3 - "$command" "$root/topologies/cluster-192.net" <<'EOT' || bad=1
 import csv, io, json, re, subprocess, sys
