@@ -11,9 +11,9 @@
 #include <osmroutes/routing.h>
 
 /*
- * Cuts, in both directions: around single switches, and around the pieces that are left if the switches
- * from some distance to all hosts on are removed (in trees: the pods of every level). Good for any
- * routing, not only minimal ones. O(levels * (switches + channels)).
+ * Cuts, in both directions: around single switches, around the pieces that are left if the switches from some distance to
+ * all hosts on are removed (in trees: the pods of every level), and around parts that a search finds: bridges, the chassis
+ * of large switches. Good for any routing, not only minimal ones. O(levels * (switches + channels) + channels * degree).
  */
 enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena *scratch,
 			      uint64_t *bound, struct osr_diag *diag);
@@ -32,14 +32,13 @@ struct osr_cuts {
 	uint64_t (*bound)(const struct osr_cut *inside, const struct osr_cut *all);
 };
 
-/* The most that one of them gives: those of osr_bound_cut(), and around parts that a search finds. */
+/* The most that one of them gives. */
 enum osr_status osr_bound_cuts(const struct osr_cuts *cuts, struct osr_arena *scratch,
 			       uint64_t *bound, struct osr_diag *diag);
 
 /*
- * The load that is said everywhere: efi_bound in JSON, "the least possible" for people. The best of the cuts,
- * of those around parts that a search finds (bridges among them), and of the mean if every route were as short
- * as it can be, so good for any routing, also one with longer routes.
+ * The load that is said everywhere: efi_bound in JSON, "the least possible" for people. The best of the cuts, and of the
+ * mean if every route were as short as it can be, so good for any routing, also one with longer routes.
  * O(switches^2 + diameter * switches * channels / 64), beside the cuts.
  */
 enum osr_status osr_bound_load(const struct osr_fabric *fabric, struct osr_arena *scratch,
@@ -47,8 +46,8 @@ enum osr_status osr_bound_load(const struct osr_fabric *fabric, struct osr_arena
 
 /*
  * What a full route of fabric can be expected to reach, by one of another fabric, mostly of this one before a
- * fault: no better than that was against its own bound; then->load may be unknown. *least is
- * osr_bound_cut() of fabric.
+ * fault: no better than that was against its own bound; then->load may be unknown. *least is what the cuts around switches
+ * and pieces give, without the search: higher goals lose more repairs to full routes.
  */
 enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct osr_result *then,
 				   struct osr_arena *scratch, uint64_t *least, uint64_t *expected,

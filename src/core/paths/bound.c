@@ -210,7 +210,7 @@ enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena 
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	const struct osr_cuts cuts = { .f = fabric, .bound = cut_bound };
-	enum osr_status st = bound_each_cut(&cuts, scratch, bound, diag);
+	enum osr_status st = osr_bound_cuts(&cuts, scratch, bound, diag);
 
 	osr_arena_reset(scratch, mark);
 	return st;
@@ -288,11 +288,13 @@ enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct
 				   struct osr_arena *scratch, uint64_t *least, uint64_t *expected,
 				   struct osr_diag *diag)
 {
+	const struct osr_cuts cuts = { .f = fabric, .bound = cut_bound },
+			      before = { .f = &then->fabric, .bound = cut_bound };
 	uint64_t least_then = 0, most = 0;
-	enum osr_status st = osr_bound_cut(fabric, scratch, least, diag);
+	enum osr_status st = bound_each_cut(&cuts, scratch, least, diag);
 
 	if (!st)
-		st = osr_bound_cut(&then->fabric, scratch, &least_then, diag);
+		st = bound_each_cut(&before, scratch, &least_then, diag);
 	for (uint32_t c = 0; then->load && c < then->fabric.n_channels; c++)
 		most = most < then->load[c] ? then->load[c] : most;
 	/* With fewer hosts than then it is less; a fault takes channels away, so it is never better. */
