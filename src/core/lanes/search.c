@@ -129,7 +129,7 @@ void osr__search_route(struct osr__search *w, uint32_t d, enum osr__search_mode 
 
 	if (mode != OSR__SEARCH_ALL && mode != OSR__SEARCH_FIRST)
 		n_failed = osr__search_mark(w, d);
-	if (!n_failed && mode != OSR__SEARCH_LAST)
+	if (!n_failed)
 		return;
 	if (*laid_out != root)
 		osr__spf_graph(spf, root);
@@ -142,7 +142,8 @@ void osr__search_route(struct osr__search *w, uint32_t d, enum osr__search_mode 
 		uint32_t before = n_failed;
 
 		memcpy(w->saved, hop, fabric->n_switches);
-		n_failed = osr__search_settle(w, root, d);
+		n_failed = osr__search_settle(w, root, d,
+					      mode == OSR__SEARCH_DETOUR && w->n_lanes > 1);
 		if (n_failed > before) {
 			memcpy(hop, w->saved, fabric->n_switches);
 			n_failed = osr__search_mark(w, d);

@@ -218,7 +218,7 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_j
 	if (st)
 		return st;
 	if (least)
-		osr__search_route_all(w, OSR__SEARCH_LAST);
+		osr__search_route_all(w, OSR__SEARCH_DETOUR);
 	osr__search_ease(w, w->s->scratch->mixed ? 0 : w->s->least, 0);
 	job->r->n_longer = osr__search_count_longer(w);
 	return OSR_OK;

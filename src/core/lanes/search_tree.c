@@ -134,7 +134,7 @@ static uint8_t search_yield(struct osr__search *w, uint32_t root, uint32_t i, ui
 
 /* Each switch, near ones first, takes the lightest of its legal shortest ways on, or makes one legal. How many have none. */
 static inline __attribute__((always_inline)) uint32_t
-search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool by_turn)
+search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool keep, bool by_turn)
 {
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
@@ -148,9 +148,15 @@ search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool by_turn)
 	w->mask[root] = w->all;
 	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 		uint64_t best = UINT64_MAX;
-		uint32_t v = order[i];
-		uint8_t best_mask = 0;
+		uint32_t v = order[i], old = fabric->chan_row[v] + hop[v];
+		uint8_t best_mask = keep ? osr__search_start_by(w, hop, root, old, by_turn) : 0;
 
+		if (best_mask) {
+			scratch->cost[v] = (spf->weight[old] & ~HOP_MASK) +
+					   scratch->cost[fabric->chan_dst[old]];
+			w->mask[v] = best_mask;
+			continue;
+		}
 		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
 			uint32_t c = scratch->edge_chan[e];
 			uint8_t mask = osr__search_start_by(w, hop, root, c, by_turn);
@@ -174,14 +180,14 @@ search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool by_turn)
 	return n_failed;
 }
 
-uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d)
+uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d, bool keep)
 {
 	uint32_t n_failed;
 
 	osr__search_aim(w, d);
 	osr__spf_keep_apart(w->s, d, 1);
-	n_failed =
-		w->lane ? search_settle_by(w, root, d, true) : search_settle_by(w, root, d, false);
+	n_failed = w->lane ? search_settle_by(w, root, d, keep, true)
+			   : search_settle_by(w, root, d, keep, false);
 	osr__spf_keep_apart(w->s, d, (uint64_t)-1);
 	return n_failed;
 }

@@ -128,12 +128,11 @@ static void turn_restore(struct osr__search *w, struct osr_lanes_job *job,
 	memset(w->detoured, 0, w->f->n_dests);
 }
 
-/* A better order, in rounds of this kind; then all are routed in it, in this mode. */
+/* A better order, in rounds of this kind; then all are routed in it. */
 struct turn_rounds {
 	uint32_t n_sampled; /* LIDs of each switch that rounds look at */
 	uint32_t n;
 	bool all; /* the first one routes all trees again */
-	enum osr__search_mode mode;
 };
 
 static enum osr_status turn_improve(struct osr__search *w, struct osr_lanes_job *job,
@@ -155,7 +154,7 @@ static enum osr_status turn_improve(struct osr__search *w, struct osr_lanes_job 
 	*hopeless = least > most;
 	w->n_sampled = UINT32_MAX;
 	if (!st && !*hopeless)
-		osr__search_route_all(w, rounds->mode);
+		osr__search_route_all(w, OSR__SEARCH_DETOUR);
 	return st;
 }
 
@@ -194,9 +193,7 @@ static void turn_ease(struct osr__search *w, struct osr_lanes_job *job, uint64_t
 static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *job,
 				   bool updown_first, bool *hopeless)
 {
-	struct turn_rounds rounds = { .n_sampled = 1,
-				      .n = turn_tuning.rounds,
-				      .mode = OSR__SEARCH_LAST };
+	struct turn_rounds rounds = { .n_sampled = 1, .n = turn_tuning.rounds };
 	uint64_t load = osr_spf_load(job->s), n_routes = osr__search_n_routes(w), failed = 0;
 	struct osr_updown updown;
 	enum osr_status st = updown_first ? OSR_OK : osr__turn_start_fitted(w);
@@ -249,9 +246,7 @@ static enum osr_status turn_search_tree(struct osr__search *w, struct osr_lanes_
 					bool *fits)
 {
 	struct osr_routing kept = *job->r;
-	struct turn_rounds rounds = { .n_sampled = UINT32_MAX,
-				      .n = turn_tuning.tree_rounds,
-				      .mode = OSR__SEARCH_DETOUR };
+	struct turn_rounds rounds = { .n_sampled = UINT32_MAX, .n = turn_tuning.tree_rounds };
 	uint64_t load = osr_spf_load(job->s);
 	uint32_t n_lanes = w->n_lanes;
 	bool hopeless = false;
