@@ -154,7 +154,6 @@ static char *help_filter(int key, const char *text, void *input)
 	out = open_memstream(&buf, &size);
 	if (!out)
 		return NULL;
-	/* Below the options: the kinds of fabrics with theirs. */
 	fprintf(out, "Kinds of fabrics, with their options and defaults:\n");
 	for (uint32_t i = 0; (topo = osr_topo_row(i)); i++) {
 		fprintf(out, "\n  %-12s %s\n", topo->name, topo->summary);

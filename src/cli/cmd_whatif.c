@@ -660,7 +660,6 @@ static const struct cli_option options[] = {
 	  CLI_FLAG(struct args, faults.split) },
 	{ "any-switch", NULL, "switches with hosts may go at random, too, with their hosts",
 	  CLI_FLAG(struct args, faults.random.hosts_too) },
-
 	{ "max", "N",
 	  "list at most N cases, the worst, 0 for all (default: 20 in tables, all in JSON and CSV)",
 	  CLI_NUMBER(struct args, max_listed, 0, 1000000) },

@@ -66,10 +66,9 @@ enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct 
 	live->ask.from = live->from;
 	if (!st)
 		st = live->module->read(&live->read, &live->ask, &live->arena, diag);
-	if (st) {
-		/* A fabric that does not answer is no verdict about one. */
+	/* A fabric that does not answer is no verdict about one. */
+	if (st)
 		return st == OSR_UNREACHABLE ? OSR_INVAL : st;
-	}
 	for (uint32_t i = 0; i < live->read.n_nodes; i++) {
 		const struct osr_live_node *from = &live->read.nodes[i];
 		enum osr_net_type type = from->type == OSR_LIVE_SWITCH   ? OSR_NET_SWITCH

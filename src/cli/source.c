@@ -313,7 +313,9 @@ enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_inpu
 
 const char *cli_subject_name(const struct cli_subject *subject)
 {
-	return subject->engine ? subject->engine->name : subject->file;
+	return subject->engine              ? subject->engine->name
+	       : strcmp(subject->file, "-") ? subject->file
+					    : "standard input";
 }
 
 static struct osr_job subject_job(const struct cli_subjects *subjects, uint32_t i,
@@ -556,7 +558,9 @@ enum osr_status cli_tables_read(const struct cli_reading *how, const char *path,
 
 const char *cli_tables_lft(const struct cli_tables *tables)
 {
-	return tables->is_live ? "the switches" : tables->file[LFTS];
+	return tables->is_live                   ? "the switches"
+	       : strcmp(tables->file[LFTS], "-") ? tables->file[LFTS]
+						 : "standard input";
 }
 
 /* Where something came from: a file, or else the switches or the stored file. */
