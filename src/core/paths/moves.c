@@ -35,6 +35,11 @@ struct made {
 	uint8_t was;
 };
 
+/* A LID; its tree has had no way with less on its channels than `least`, less `shifted` of now. 0: not known. */
+struct user {
+	uint32_t d, least;
+};
+
 struct moves_scratch {
 	/* The tree of the LID at hand. */
 	uint32_t *order; /* [n_switches] those with a way, each after the one it sends to */
@@ -56,11 +61,11 @@ struct moves_scratch {
 		first; /* LID to begin with: after the last one that moved, which so does not move back */
 	uint8_t *
 		closed; /* [n_channels] since the last step that gained: has passed on a load, or cannot */
-	bool passed;       /* some move only passed a load on */
-	uint64_t nearest;  /* least load that some way of the tree at hand has on its channels */
-	uint32_t *least;   /* [n_dests] if none may be longer: that, and `shifted` of then */
-	uint64_t shifted;  /* by so much at most loads have fallen since these were set */
-	struct made *made; /* [max_made] without sent: moves since the best tables */
+	bool passed;        /* some move only passed a load on */
+	uint64_t nearest;   /* least load that some way of the tree at hand has on its channels */
+	struct user *users; /* [n_dests] LIDs that are sent over the hot channel, or were */
+	uint64_t shifted;   /* loads have fallen by so much at most, since these were found */
+	struct made *made;  /* [max_made] without sent: moves since the best tables */
 	uint32_t n_made, max_made;
 	int64_t cost; /* of these */
 	int64_t work; /* left */
@@ -338,9 +343,9 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 			most = moves_shift(m, d, v, &way, false);
 			if (most <= limit && way.n_even <= 1)
 				list[n++] = way;
+			/* One that switches may choose anew can get lighter behind its first channel. */
+			most = m->open && !x->flow[fabric->chan_dst[c]] ? load : most;
 		}
-		/* A way that switches may choose anew can get lighter behind its first channel. */
-		most = m->open && !x->flow[fabric->chan_dst[c]] ? load : most;
 		x->nearest = most < x->nearest ? most : x->nearest;
 	}
 	qsort(list, n, sizeof(*list), moves_by_others);
@@ -382,32 +387,35 @@ static bool moves_relieve(struct osr__moves *m)
 {
 	const struct osr_fabric *fabric = m->f;
 	struct moves_scratch *x = m->scratch;
-	uint32_t hot = x->hot, near = fabric->chan_src[hot];
+	uint32_t hot = x->hot, near = fabric->chan_src[hot], n_users = 0;
 	uint64_t before = m->load[hot];
 
-	if (x->least)
-		memset(x->least, 0, fabric->n_dests * sizeof(*x->least));
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		if (fabric->term_weight[fabric->dest_term[d]] && near != fabric->dest_switch[d] &&
+		    osr__moves_channel(m, near, moves_row(m, d)[near]) == hot)
+			x->users[n_users++] = (struct user){ .d = d };
 	x->shifted = 0;
 	for (x->reach = m->aim < m->goal ? AIM : GOAL; x->reach <= (m->sent ? BELOW : EVEN);
 	     x->reach++)
 		for (int pass = m->sent ? 0 : 1; pass <= 1 + (m->extra != 0); pass++) {
+			uint32_t start = 0;
+
 			x->any_block = pass > 0;
 			x->longer = pass > 1;
-			for (uint32_t k = 0, first = x->first;
-			     k < fabric->n_dests && m->load[hot] > m->goal && x->work > 0 &&
-			     (x->reach < EVEN || m->load[hot] == before);
+			while (start < n_users && x->users[start].d < x->first)
+				start++;
+			for (uint32_t k = 0; k < n_users && m->load[hot] > m->goal && x->work > 0 &&
+					     (x->reach < EVEN || m->load[hot] == before);
 			     k++) {
-				uint32_t d = (first + k) % fabric->n_dests;
-				uint32_t *least = x->least && !x->longer ? &x->least[d] : NULL;
+				struct user *user = &x->users[(start + k) % n_users];
 				uint64_t n_moved = m->n_moved;
+				uint32_t d = user->d;
 				bool go_on = true;
 
-				if (!fabric->term_weight[fabric->dest_term[d]] ||
-				    near == fabric->dest_switch[d] ||
-				    osr__moves_channel(m, near, moves_row(m, d)[near]) != hot)
+				if (osr__moves_channel(m, near, moves_row(m, d)[near]) != hot)
 					continue;
 				/* Has an earlier look at it seen no way that this limit allows? */
-				if (least && *least > moves_limit(m) + x->shifted) {
+				if (!x->longer && user->least > moves_limit(m) + x->shifted) {
 					x->work -= fabric->n_switches;
 					continue;
 				}
@@ -426,10 +434,9 @@ static bool moves_relieve(struct osr__moves *m)
 				}
 				if (m->n_moved != n_moved && !m->sent)
 					x->first = d + 1;
-				if (least && m->n_moved == n_moved)
-					*least = (uint32_t)(x->nearest + x->shifted);
-				else if (least)
-					*least = 0;
+				user->least = 0;
+				if (m->n_moved == n_moved && !m->sent && !m->unit)
+					user->least = (uint32_t)(x->nearest + x->shifted);
 			}
 		}
 	return m->load[hot] != before;
@@ -527,8 +534,7 @@ enum osr_status osr__moves_init(struct osr__moves *m, struct osr_arena *arena,
 		x->closed = osr_calloc(arena, m->f->n_channels, 1);
 		x->max_made = m->sent ? 0 : 4 * m->f->n_channels;
 		x->made = osr_alloc(arena, x->max_made, sizeof(*x->made));
-		x->least = m->sent || m->unit ? NULL
-					      : osr_alloc(arena, m->f->n_dests, sizeof(*x->least));
+		x->users = osr_alloc(arena, m->f->n_dests, sizeof(*x->users));
 		x->was = m->sent ? osr_alloc(arena, m->f->n_dests * n, 1) : NULL;
 		x->was_sent = m->sent ? osr_alloc(arena, osr__moves_blocks(m->f) * n, 1) : NULL;
 	}
