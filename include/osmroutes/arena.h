@@ -39,9 +39,9 @@ struct osr_threads {
 
 /* Initialise with {0}; valid and empty then. */
 struct osr_arena {
-	struct osr_arena_block *last;
-	size_t in_use;  /* bytes handed out and not reset */
-	size_t peak;    /* largest in_use ever */
+	struct osr_arena_block *last, *spare; /* spare: its pages are in memory, for the next */
+	size_t in_use;                        /* bytes handed out and not reset */
+	size_t peak;                          /* largest in_use ever */
 	size_t refused; /* bytes of the last allocation that failed; 0: none has */
 	const struct osr_threads *threads; /* for those whose scratch arena this is; NULL: none */
 	size_t fail_after; /* tests only: if not 0, the fail_after-th allocation from now fails */

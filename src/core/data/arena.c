@@ -88,7 +88,10 @@ static unsigned char *arena_piece(struct osr_arena *arena, size_t n, size_t size
 	if (want == 0)
 		want = ALIGN;
 	if (!block || !BLOCK_SIZE || block->size - block->used < want) {
-		block = block_new(want < BLOCK_SIZE ? BLOCK_SIZE : want);
+		block = want <= BLOCK_SIZE ? arena->spare : NULL;
+		arena->spare = block ? NULL : arena->spare;
+		if (!block)
+			block = block_new(want < BLOCK_SIZE ? BLOCK_SIZE : want);
 		if (!block)
 			return NULL;
 		block->prev = arena->last;
@@ -162,7 +165,11 @@ void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark)
 		struct osr_arena_block *block = arena->last;
 
 		arena->last = block->prev;
-		block_free(block);
+		block->used = 0;
+		if (arena->spare || block->size != BLOCK_SIZE)
+			block_free(block);
+		else
+			arena->spare = block;
 	}
 	if (arena->last)
 		arena->last->used = mark.used;
@@ -173,17 +180,14 @@ void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark)
 void osr_arena_free(struct osr_arena *arena)
 {
 	osr_arena_reset(arena, (struct osr_arena_mark){ 0 });
+	if (arena->spare)
+		block_free(arena->spare);
+	arena->spare = NULL;
 }
 
 void osr_arena_empty(struct osr_arena *arena)
 {
-	struct osr_arena_block *first = arena->last;
-
-	while (first && first->prev)
-		first = first->prev;
-	if (first && first->size != BLOCK_SIZE)
-		first = NULL;
-	osr_arena_reset(arena, (struct osr_arena_mark){ .block = first });
+	osr_arena_reset(arena, (struct osr_arena_mark){ 0 });
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
