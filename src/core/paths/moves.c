@@ -424,7 +424,7 @@ static bool moves_relieve(struct osr__moves *m)
 				for (uint32_t i = 0;
 				     go_on && i < 2 * x->n_branch && m->load[hot] > m->goal; i++) {
 					bool more = (i < x->n_branch) == (m->sent != NULL);
-					uint32_t at = i % x->n_branch,
+					uint32_t at = i < x->n_branch ? i : i - x->n_branch,
 						 v = x->branch[more ? x->n_branch - 1 - at : at];
 					uint64_t amount = moves_amount(m, hot, x->flow[v]);
 
