@@ -20,11 +20,13 @@
 
 /*
  * Percent of the least possible load on the busiest channel: what is aimed at, what will do, and from where on easing
- * comes to no 1.1 times on whole products: of 72 tori none did.
+ * comes to no 1.1 times on whole products: of 72 tori none did. With rings of nine and more few did, at 20 to 40 times the
+ * CPU of all else; beyond ten none.
  */
 #define RINGS_LOAD 108
 #define RINGS_EVEN 200
-#define RINGS_HOPELESS 131
+#define RINGS_HOPELESS(longest) ((longest) > 8 ? 124u : 131u)
+#define RINGS_LONG 10
 
 struct turn_rings {
 	struct osr__search *w;
@@ -215,11 +217,11 @@ static void rings_prefer(const struct turn_rings *x, uint32_t root, uint64_t sig
 				(rings_rises(rings_place(x, v, dim), n, others) ? 1 : n - 1)) %
 			       n;
 		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			uint32_t at = osr_product_coord(product, fabric->chan_dst[c])[dim];
+			bool other = next != OSR_NONE &&
+				     osr_product_coord(product, fabric->chan_dst[c])[dim] != next;
 
 			x->w->s->weight[c] +=
-				sign * RINGS_AWAY *
-				(product->chan_dim[c] != dim ? 2 : next != OSR_NONE && at != next);
+				sign * RINGS_AWAY * (product->chan_dim[c] != dim ? 2 : other);
 		}
 	}
 }
@@ -263,7 +265,9 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 	*routed = false;
 	if (osr_arena_failed(job->scratch, NULL))
 		return osr__turn_nomem(job->diag);
-	made = product && (product->n_rings || !osr_product_is_whole(product));
+	/* Rings come first among the dimensions, the longest before all. */
+	made = product && (!osr_product_is_whole(product) ||
+			   (product->n_rings && (must || product->size[0] <= RINGS_LONG)));
 	/* A ring alone has no other dimension that lane 2 would go on into. */
 	st = made ? osr__turn_init(w, job, product->n_dims > 1 ? 3 : 2) : OSR_OK;
 	if (st)
@@ -279,7 +283,7 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 	turn.n_longer = rings_route(&x);
 	least = osr__dor_least(spf, product);
 	made = must || !osr_product_is_whole(product) ||
-	       osr_spf_load(spf) * 100 <= least * RINGS_HOPELESS;
+	       osr_spf_load(spf) * 100 <= least * RINGS_HOPELESS(product->size[0]);
 	if (made)
 		osr__search_ease(w, least * RINGS_LOAD / 100,
 				 osr__turn_spare(w, job->opt, turn.n_longer));
