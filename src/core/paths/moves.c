@@ -278,17 +278,23 @@ static bool moves_in_order(const struct osr__moves *m, uint32_t d, uint32_t v, u
 static void moves_open(struct osr__moves *m, uint32_t d, uint32_t u)
 {
 	const struct osr_fabric *fabric = m->f;
-	const struct moves_scratch *x = m->scratch;
+	struct moves_scratch *x = m->scratch;
 	uint8_t *row = moves_row(m, d);
 
 	for (; u != fabric->dest_switch[d] && !x->flow[u]; u = moves_next(m, row, u))
 		for (uint32_t c = fabric->chan_row[u]; c < fabric->chan_row[u + 1]; c++) {
 			uint32_t w = fabric->chan_dst[c];
 
+			/* What is undone must find the way of before; one place is for the move itself. */
+			if (x->n_made + 1 >= x->max_made)
+				return;
 			if (m->load[c] < m->load[osr__moves_channel(m, u, row[u])] && !x->in[w] &&
 			    x->len[w] + 1 == x->len[u] && moves_in_order(m, d, u, c) &&
-			    (!m->may || m->may(m, d, u, c, x->order, x->n_order)))
+			    (!m->may || m->may(m, d, u, c, x->order, x->n_order))) {
+				x->made[x->n_made++] =
+					(struct made){ (uint16_t)d, (uint16_t)u, row[u] };
 				row[u] = moves_entry(m, u, c);
+			}
 		}
 }
 
