@@ -127,14 +127,14 @@ void osr__search_route(struct osr__search *w, uint32_t d, enum osr__search_mode 
 	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 	bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
 
-	if (mode != OSR__SEARCH_ALL && mode != OSR__SEARCH_FIRST)
+	if (mode != OSR__SEARCH_ALL)
 		n_failed = osr__search_mark(w, d);
 	if (!n_failed)
 		return;
 	if (*laid_out != root)
 		osr__spf_graph(spf, root);
 	*laid_out = root;
-	if (counts && mode != OSR__SEARCH_FIRST)
+	if (counts)
 		osr__spf_count(spf, order, n, hop, (uint64_t)-1);
 	osr__search_use(w, d, (uint32_t)-1);
 	if (mode != OSR__SEARCH_MEND) {

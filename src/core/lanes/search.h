@@ -92,7 +92,6 @@ enum osr__search_mode {
 	OSR__SEARCH_ALL,    /* routes all again */
 	OSR__SEARCH_REPAIR, /* those that are not legal, if that gets them better */
 	OSR__SEARCH_DETOUR, /* the same, on several lanes with the legal hops; then detours */
-	OSR__SEARCH_FIRST,  /* there are none yet, and n_used is NULL */
 	OSR__SEARCH_MEND,   /* only detours */
 };
 

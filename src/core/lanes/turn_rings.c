@@ -187,67 +187,71 @@ static bool rings_rises(uint32_t place, uint32_t n, uint32_t others)
 	return 4 * (place % (n / 2)) + 2 + others % 2 <= n;
 }
 
-#define RINGS_AWAY                                                                                 \
-	((uint64_t)1 << 42) /* more than any route weighs; a route has fewer than 2^16 channels */
-
-/*
- * Channels that lead away from dimension order weigh more, towards root (sign 1); and no longer (-1). Between opposite
- * places of a ring the way not meant is better than another dimension.
- */
-static void rings_prefer(const struct turn_rings *x, uint32_t root, uint64_t sign)
+/* Dimension order: the hop of each switch towards root, or OSR_NO_PATH where the cable is missing. */
+static void rings_mean(const struct turn_rings *x, uint32_t root, uint8_t *hop)
 {
 	const struct osr_product *product = x->product;
 	const struct osr_fabric *fabric = x->w->f;
 	const uint16_t *to = osr_product_coord(product, root);
 
+	memset(hop, OSR_NO_PATH, fabric->n_switches);
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		const uint16_t *from = osr_product_coord(product, v);
-		uint32_t dim = 0, n, others = 0, next = OSR_NONE;
+		uint32_t dim = 0, n, up, next, others = 0;
 
 		if (v == root)
 			continue;
 		while (from[dim] == to[dim])
 			dim++;
 		n = product->size[dim];
+		up = (to[dim] + n - from[dim]) % n;
 		for (uint32_t i = 0; i < product->n_dims; i++)
 			others += i != dim ? from[i] + to[i] : 0;
-		if (product->factor[dim] == OSR_FACTOR_RING &&
-		    2 * ((to[dim] + n - from[dim]) % n) == n)
-			next = (from[dim] +
-				(rings_rises(rings_place(x, v, dim), n, others) ? 1 : n - 1)) %
-			       n;
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			bool other = next != OSR_NONE &&
-				     osr_product_coord(product, fabric->chan_dst[c])[dim] != next;
-
-			x->w->s->weight[c] +=
-				sign * RINGS_AWAY * (product->chan_dim[c] != dim ? 2 : other);
-		}
+		next = (2 * up == n ? rings_rises(rings_place(x, v, dim), n, others) : 2 * up < n)
+			       ? 1
+			       : n - 1;
+		if (product->factor[dim] != OSR_FACTOR_RING)
+			next = product->factor[dim] == OSR_FACTOR_CLIQUE ? up
+			       : from[dim] < to[dim]                     ? 1
+									 : n - 1;
+		next = (from[dim] + next) % n;
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+			if (product->chan_dim[c] == dim &&
+			    osr_product_coord(product, fabric->chan_dst[c])[dim] == next)
+				hop[v] = (uint8_t)(c - fabric->chan_row[v]);
 	}
 }
 
 /*
- * Routes of all LIDs and their loads; how many are longer than they need be. No turn gets another lane: on tori that helps
- * the routes at hand and bars those of later LIDs.
+ * Routes of all LIDs and their loads: dimension order, then what is not legal in it or has no cable goes the shortest legal
+ * way, by a lighter one of these. The LIDs of a switch share a tree.
  */
-static uint32_t rings_route(struct turn_rings *x)
+static void rings_route(struct turn_rings *x)
 {
 	struct osr__search *w = x->w;
-	uint32_t *n_used = w->n_used;
+	const struct osr_fabric *fabric = w->f;
+	struct osr_spf *spf = w->s;
+	size_t n = fabric->n_switches;
 
-	osr__spf_forget(w->s);
-	w->n_used = NULL;
-	for (uint32_t root = 0, laid_out = OSR_NONE; root < w->f->n_switches; root++) {
-		rings_prefer(x, root, 1);
-		for (uint32_t k = w->s->dest_row[root]; k < w->s->dest_row[root + 1]; k++)
-			if (osr__search_takes(w, k))
-				osr__search_route(w, w->s->dest_list[k], OSR__SEARCH_FIRST,
-						  &laid_out);
-		rings_prefer(x, root, (uint64_t)-1);
+	osr__spf_forget(spf);
+	for (uint32_t root = 0; root < n; root++) {
+		const uint32_t *dest = spf->dest_list + spf->dest_row[root];
+		uint32_t n_longer = 0, n_dests = spf->dest_row[root + 1] - spf->dest_row[root];
+		uint8_t *hop = spf->hop + (n_dests ? *dest * n : 0);
+
+		if (!n_dests)
+			continue;
+		rings_mean(x, root, hop);
+		osr__search_detour(w, root, *dest, false);
+		osr__search_trace(w, root, *dest, &n_longer);
+		for (uint32_t k = 0; k < n_dests; k++) {
+			w->detoured[dest[k]] = n_longer != 0;
+			if (k)
+				memcpy(spf->hop + dest[k] * n, hop, n);
+			if (fabric->term_weight[fabric->dest_term[dest[k]]])
+				osr__spf_count(spf, w->order, spf->n_order[root], hop, 1);
+		}
 	}
-	w->n_used = n_used;
-	osr__spf_share(w->s);
-	return osr__search_count_longer(w);
 }
 
 enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
@@ -280,7 +284,8 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 		return OSR_OK;
 	}
 	osr__search_set_reach(w);
-	turn.n_longer = rings_route(&x);
+	rings_route(&x);
+	turn.n_longer = osr__search_count_longer(w);
 	least = osr__dor_least(spf, product);
 	made = must || !osr_product_is_whole(product) ||
 	       osr_spf_load(spf) * 100 <= least * RINGS_HOPELESS(product->size[0]);
