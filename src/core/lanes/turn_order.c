@@ -209,8 +209,8 @@ static void turn_cost_before(const struct osr__search *w, uint32_t c1, uint64_t 
 	}
 }
 
-/* The lane of every turn that leaves the least weight backward, one after the other. */
-static void turn_choose_lanes(struct osr__search *w)
+/* The lane of every turn that leaves the least weight backward, one after the other; prng as in osr_cdg_sift(). */
+static void turn_choose_lanes(struct osr__search *w, struct osr_prng *prng)
 {
 	const struct osr_fabric *fabric = w->f;
 
@@ -234,7 +234,8 @@ static void turn_choose_lanes(struct osr__search *w)
 
 				for (uint32_t h = 0; h < n_behind; h++)
 					cost += rank < at[h] ? 0 : weight[h];
-				if (cost < best || (cost == best && l == w->lane[t])) {
+				if (cost < best || (cost == best && (prng ? osr_prng_next(prng) & 1
+									  : l == w->lane[t]))) {
 					best = cost;
 					best_lane = l;
 				}
@@ -266,10 +267,12 @@ static void turn_add(uint32_t *weight, uint32_t more)
 enum osr_status osr__search_improve_turn(struct osr__search *w)
 {
 	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
+	/* By draws the search comes out of corners. Orders of trees, where all routes are looked at, are good as they are. */
+	struct osr_prng draws = { 3 }, *prng = w->n_sampled == UINT32_MAX ? NULL : &draws;
 	struct osr_cdg nodes;
 
 	turn_weigh(w);
-	turn_choose_lanes(w);
+	turn_choose_lanes(w, prng);
 	nodes = osr__turn_nodes(w);
 	if (!nodes.weight)
 		return osr__turn_nomem(w->diag);
@@ -287,7 +290,7 @@ enum osr_status osr__search_improve_turn(struct osr__search *w)
 						    : n ? triple[next - w->g.row[c1]]
 							: 0);
 		}
-	if (!osr_cdg_sift(&nodes, w->scratch, w->rank))
+	if (!osr_cdg_sift(&nodes, prng, w->scratch, w->rank))
 		return osr__turn_nomem(w->diag);
 	osr_arena_reset(w->scratch, mark);
 	osr__search_set_reach(w);

@@ -272,6 +272,7 @@ static bool peel_order(const struct edges *x, struct osr_arena *scratch, uint32_
  */
 struct sift {
 	const struct edges *x;
+	struct osr_prng *prng;
 	uint64_t *label; /* [n_chans] */
 	uint8_t *dirty;  /* [n_chans] a neighbour moved since this node was last placed */
 	struct sift_neighbour {
@@ -312,12 +313,12 @@ static bool sift_one(struct sift *w, uint32_t c)
 		sum += w->near[i].gain;
 		if (w->near[i].label < w->label[c])
 			here = sum;
-		if (sum < best) {
+		if (sum < best || (sum == best && w->prng && osr_prng_next(w->prng) & 1)) {
 			best = sum;
 			best_at = i + 1;
 		}
 	}
-	if (best >= here)
+	if (best >= here && !w->prng)
 		return false;
 	/* Before all: some neighbour lies to the left, and the first one is the first of those. */
 	from = best_at ? w->near[best_at - 1].label : w->near[0].label - 2 * LABEL_STEP;
@@ -347,13 +348,14 @@ static int sift_by_label(const void *a, const void *b)
 }
 
 /* Sifts rank[n_chans] for at most so many passes; false if memory ran out. */
-static bool cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scratch,
-		     uint32_t *rank)
+static bool cdg_sift(const struct edges *x, uint32_t passes, struct osr_prng *prng,
+		     struct osr_arena *scratch, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t n = x->n_chans, most = 0;
 	struct sift_place *place = osr_alloc(scratch, n, sizeof(*place));
 	struct sift w = { .x = x,
+			  .prng = prng,
 			  .label = osr_alloc(scratch, n, sizeof(*w.label)),
 			  .dirty = osr_alloc(scratch, n, 1) };
 	bool moved = true;
@@ -391,12 +393,13 @@ static bool cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *s
 	return true;
 }
 
-bool osr_cdg_sift(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank)
+bool osr_cdg_sift(const struct osr_cdg *cdg, struct osr_prng *prng, struct osr_arena *scratch,
+		  uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct edges x;
 	bool sifted = collect_edges(cdg, scratch, &x) && cdg_reverse(&x, scratch) &&
-		      cdg_sift(&x, 1, scratch, rank);
+		      cdg_sift(&x, 1, prng, scratch, rank);
 
 	if (!osr_arena_failed(scratch, NULL))
 		osr_arena_reset(scratch, mark);
@@ -431,10 +434,11 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 	osr_order_number(cdg->f, roots, place, parent, queue);
 	osr_order_updown(cdg->f, place, key);
 	osr_order_place(key, m, from, to, rank);
-	if (!cdg_sift(&x, SIFT_PASSES, scratch, rank))
+	if (!cdg_sift(&x, SIFT_PASSES, NULL, scratch, rank))
 		goto no_memory;
 	if (x.n <= DENSE * m) {
-		if (!peel_order(&x, scratch, peeled) || !cdg_sift(&x, SIFT_PASSES, scratch, peeled))
+		if (!peel_order(&x, scratch, peeled) ||
+		    !cdg_sift(&x, SIFT_PASSES, NULL, scratch, peeled))
 			goto no_memory;
 		for (uint32_t c = 0; c < m; c++)
 			for (uint32_t e = x.out_row[c]; e < x.out_row[c + 1]; e++) {

@@ -16,6 +16,7 @@
 #define OSMROUTES_CDG_H
 
 #include <osmroutes/fabric.h>
+#include <osmroutes/prng.h>
 
 struct osr_cdg {
 	const struct osr_fabric *f;
@@ -79,8 +80,9 @@ void osr_order_updown(const struct osr_fabric *fabric, const uint32_t *place, ui
 enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 			      struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag);
 
-/* Sifts a given order once; false if memory ran out. */
-bool osr_cdg_sift(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank);
+/* Sifts a given order once; prng draws among places that are equal (NULL: none). False if memory ran out. */
+bool osr_cdg_sift(const struct osr_cdg *cdg, struct osr_prng *prng, struct osr_arena *scratch,
+		  uint32_t *rank);
 
 /*
  * The first slot of each channel, [n_channels + 1]. NULL: memory ran out, or there are more than 2^32, which is in diag.
