@@ -20,12 +20,11 @@
 
 /*
  * Percent of the least possible load on the busiest channel: what is aimed at, what will do, and from where on easing
- * comes to no 1.1 times on whole products: of 72 tori none did. With rings of nine and more few did, at 20 to 40 times the
- * CPU of all else; beyond ten none.
+ * comes to no 1.1 times on whole products. With rings of more than ten none did, from wherever.
  */
 #define RINGS_LOAD 108
 #define RINGS_EVEN 200
-#define RINGS_HOPELESS(longest) ((longest) > 8 ? 124u : 131u)
+#define RINGS_HOPELESS 138
 #define RINGS_LONG 10
 
 struct turn_rings {
@@ -288,7 +287,7 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 	turn.n_longer = osr__search_count_longer(w);
 	least = osr__dor_least(spf, product);
 	made = must || !osr_product_is_whole(product) ||
-	       osr_spf_load(spf) * 100 <= least * RINGS_HOPELESS(product->size[0]);
+	       osr_spf_load(spf) * 100 <= least * RINGS_HOPELESS;
 	if (made)
 		osr__search_ease(w, least * RINGS_LOAD / 100,
 				 osr__turn_spare(w, job->opt, turn.n_longer));
