@@ -105,6 +105,7 @@ struct osr_lanes_job {
 
 	/* The strategies' own. */
 	enum osr_lanes_state state;
+	uint32_t most_lanes; /* by turn; 0: any number */
 	uint64_t load; /* of the busiest link on balanced shortest paths, or less; 0: not known */
 	uint32_t *orders; /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
 	const struct osr_product

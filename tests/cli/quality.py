@@ -93,10 +93,11 @@ def more_lanes():
         got = [route(net, '--vls=%d' % vls) for vls in (1, 2, 3, 4, 8)]
         assert all(more['efi'] <= got[0]['efi'] and longer(more) < longer(less) + slack
                    for less, more in zip(got, got[1:])), (dims, [(g['efi'], longer(g)) for g in got])
-    # One lane is safe with any SL, too.
-    whole = generate('torus', 'dims=9x9x9')
-    one, two = (route(whole, '-o', 'any_sl=on', '--vls=%d' % vls) for vls in (1, 2))
-    assert two['proven']['any_sl'] and two['efi'] <= one['efi'], (one, two)
+    # Fewer lanes are safe with any SL, too.
+    for path, lmc in ((generate('torus', 'dims=9x9x9'), 0), (shapes.sparse(210021).write(at('sparse')), 0),
+                      (shapes.weird(210014).write(at('weird')), 1)):
+        got = [route(path, '--lmc=%d' % lmc, '-o', 'any_sl=on', '--vls=%d' % vls) for vls in (1, 2, 3)]
+        assert all(g['proven']['any_sl'] for g in got) and got[0]['efi'] >= got[1]['efi'] >= got[2]['efi'], (path, got)
 
 
 def repairs():

@@ -120,59 +120,69 @@ enum osr_status osr_lanes_assign(struct osr_lanes_job *job)
 	return lanes_try_all(job);
 }
 
-#define ONE_LANE_LOAD                                                                              \
-	110 /* percent of the load of shortest paths that lanes by turn may have unasked */
+/* Lanes by turn may have so many percent of the bound, or with more routes, or if any SL is kept, of shortest paths. */
+#define FEWER_LANES_LOAD 110
+#define FEWER_LANES_ROUTES (1 << 22)
 #define APART_LOAD 150 /* percent of the load of dimension order that LIDs kept apart may have */
 
 /*
- * Where any SL must do, lanes by turn are taken whatever they cost. One lane does as well: where much is on the busiest
- * link, its tables are compared, and more lanes are no worse than one. So is dimension order, in which the LIDs of one
- * port share all their channels, where it costs much to keep them apart.
+ * Where any SL must do, lanes by turn are taken whatever they cost. One or two lanes do as well: where much is on the busiest
+ * link, their tables are compared, so that more lanes are no worse. Classes of SLs need lanes of their own. Compared is
+ * dimension order, too, in which the LIDs of one port share all their channels, where it costs much to keep them apart.
  */
 enum osr_status osr_lanes_route(struct osr_lanes_job *job)
 {
 	struct osr_request one_lane = *job->req;
-	struct osr_routing none = *job->r, first;
+	struct osr_routing none = *job->r, best;
+	uint64_t load, enough, n_routes = (uint64_t)job->s->f->n_dests * job->s->f->n_switches;
 	struct osr_lanes_job other;
-	struct osr_diag why = { "" };
-	struct osr_arena_mark mark, result;
 	struct osr_spf_saved paths;
-	bool must, alike = false;
-	uint64_t load;
+	bool must, alike;
 	enum osr_status st;
 
 	job->state = OSR_LANES_UNROUTED;
 	job->load = 0;
 	st = lanes_try_all(job);
-	first = *job->r;
+	best = *job->r;
 	load = osr_spf_load(job->s);
-	must = first.n_layers > 1 && job->opt->any_sl != OSR_ANY_SL_OFF &&
-	       job->opt->any_sl != OSR_ANY_SL_AUTO && load * 100 > job->load * ONE_LANE_LOAD;
-	if (st || !(must || (job->apart && job->product)))
+	enough = job->opt->any_sl == OSR_ANY_SL_ON && n_routes <= FEWER_LANES_ROUTES ? job->s->least
+										     : job->load;
+	must = best.n_layers > 1 && job->opt->any_sl != OSR_ANY_SL_OFF &&
+	       job->opt->any_sl != OSR_ANY_SL_AUTO && osr__turn_classes(job->req) == 1 &&
+	       load * 100 > enough * FEWER_LANES_LOAD;
+	alike = job->apart && job->product;
+	if (st || !(must || alike))
 		return st;
-	mark = osr_arena_mark(job->scratch);
-	result = osr_arena_mark(job->result);
-	if (osr_spf_save(job->s, job->scratch, &paths, job->diag))
-		return OSR_NOMEM;
-	osr__spf_forget(job->s);
-	*job->r = none;
-	other = *job;
-	other.diag = &why;
-	other.state = OSR_LANES_UNROUTED;
+	st = osr_spf_save(job->s, job->scratch, &paths, job->diag);
 	one_lane.max_vls = 1;
-	if (job->apart && job->product)
-		st = osr__dor_assign(&other, &alike);
-	job->r->strategy = "dimension order";
-	other.req = &one_lane;
-	if (!st && !alike && must)
-		st = lanes_try_all(&other);
-	if (st || !(alike || must) ||
-	    osr_spf_load(job->s) * (alike ? APART_LOAD : 100) >= load * 100 ||
-	    (first.claims & ~job->r->claims & OSR_CLAIM_ANY_SL)) {
-		*job->r = first;
-		osr_spf_restore(job->s, &paths);
+	other = *job;
+	other.turn.w = NULL;
+	for (uint32_t n = !alike, most = must ? best.n_layers : 1; !st && n < most; n++) {
+		struct osr_arena_mark mark = osr_arena_mark(job->scratch),
+				      result = osr_arena_mark(job->result);
+		bool made = true;
+
+		osr__spf_forget(job->s);
+		*job->r = none;
+		job->r->strategy = "dimension order";
+		other.req = n == 1 ? &one_lane : job->req;
+		other.most_lanes = n;
+		other.state = OSR_LANES_UNROUTED;
+		st = n ? lanes_try_all(&other) : osr__dor_assign(&other, &made);
+		if (!st && made && osr_spf_load(job->s) * (n ? 100 : APART_LOAD) < load * 100 &&
+		    !(best.claims & ~job->r->claims & OSR_CLAIM_ANY_SL)) {
+			best = *job->r;
+			load = osr_spf_load(job->s);
+			st = osr_spf_save(job->s, job->scratch, &paths, job->diag);
+			continue;
+		}
+		st = st == OSR_NOMEM ? st : OSR_OK;
+		osr_arena_reset(job->scratch, mark);
 		osr_arena_reset(job->result, result);
 	}
-	osr_arena_reset(job->scratch, mark);
-	return st == OSR_NOMEM ? osr_fail(job->diag, st, "%s", why.text) : OSR_OK;
+	if (st)
+		return st;
+	*job->r = best;
+	osr_spf_restore(job->s, &paths);
+	return OSR_OK;
 }

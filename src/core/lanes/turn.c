@@ -29,8 +29,7 @@ static const struct {
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
 	uint32_t
 		ease_enough; /* with so many percent of the load of shortest paths no route gets longer */
-	uint32_t grid_routes; /* of a grid: where there are more, a search costs too much and */
-	uint32_t grid_efi;    /* dimension order may have so many percent of that load */
+	uint32_t grid_routes; /* of a grid: where there are more, a search costs too much */
 } turn_tuning = {
 	.max_lanes = 3,
 	.max_triples = 1u << 27,
@@ -43,7 +42,6 @@ static const struct {
 	.auto_routes = 1u << 26,
 	.ease_enough = 109,
 	.grid_routes = 1u << 16,
-	.grid_efi = 120,
 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
@@ -108,6 +106,8 @@ enum osr_status osr__turn_init(struct osr__search *w, const struct osr_lanes_job
 {
 	uint32_t n_classes = osr__turn_classes(job->req), n_lanes = job->req->max_vls / n_classes;
 
+	if (job->most_lanes && job->most_lanes < max_lanes)
+		max_lanes = job->most_lanes;
 	*w = (struct osr__search){ .s = job->s,
 				   .f = job->s->f,
 				   .scratch = job->scratch,
@@ -219,15 +219,15 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 
 /* ---- what it costs --------------------------------------------------------------------------- */
 
-/* auto: few routes longer, and at most so many percent of `load` on the busiest link. Else job->r says what it would cost. */
+/* auto: few routes longer, and little more than `load` on the busiest link. Else job->r says what it would cost. */
 static bool turn_accepts(const struct osr_lanes_job *job, const struct osr_turn_result *turn,
-			 uint64_t load, uint32_t percent)
+			 uint64_t load)
 {
 	uint64_t n_routes = (uint64_t)job->s->f->n_dests * job->s->f->n_switches;
 
 	if (job->opt->any_sl != OSR_ANY_SL_AUTO ||
 	    ((uint64_t)turn->n_longer * 100 <= n_routes * job->opt->any_sl_cost &&
-	     turn->load * 100 <= load * percent))
+	     turn->load * 100 <= load * turn_tuning.max_efi))
 		return true;
 	job->r->any_sl = (struct osr_any_sl_cost){
 		.known = true,
@@ -296,7 +296,7 @@ static enum osr_status turn_find(struct osr__search *w, struct osr_lanes_job *jo
 	}
 	turn->n_longer = job->r->n_longer;
 	turn->load = osr_spf_load(job->s);
-	*routed = !st && !hopeless && turn_accepts(job, turn, before, turn_tuning.max_efi);
+	*routed = !st && !hopeless && turn_accepts(job, turn, before);
 	if (st || *routed)
 		return st;
 	kept.any_sl = job->r->any_sl;
@@ -334,9 +334,7 @@ enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool last, bool *rou
 	uint64_t n_routes = (uint64_t)job->s->f->n_dests * job->s->f->n_switches;
 	bool small = n_routes <= turn_tuning.grid_routes;
 
-	*routed = job->turn.w &&
-		  turn_accepts(job, &job->turn, osr_spf_load(job->s),
-			       small || last ? turn_tuning.max_efi : turn_tuning.grid_efi);
+	*routed = job->turn.w && turn_accepts(job, &job->turn, osr_spf_load(job->s));
 	if (*routed)
 		return osr__turn_take(job);
 	if (small && !last)
