@@ -318,9 +318,9 @@ static bool sift_one(struct sift *w, uint32_t c)
 			best_at = i + 1;
 		}
 	}
-	if (best >= here && !w->prng)
+	/* Without neighbours any place is as good; with them the first one has a label. */
+	if (!n || (best >= here && !w->prng))
 		return false;
-	/* Before all: some neighbour lies to the left, and the first one is the first of those. */
 	from = best_at ? w->near[best_at - 1].label : w->near[0].label - 2 * LABEL_STEP;
 	room = best_at && best_at < n ? (w->near[best_at].label - from) / 2 : LABEL_STEP;
 	if (!room)
