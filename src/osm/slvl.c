@@ -39,8 +39,8 @@ struct slvl_plan {
 struct slvl {
 	struct osr_arena arena; /* of the plans */
 	struct slvl_plan *plans;
-	uint32_t n_plans;
-	bool hidden; /* their switches are without the bit */
+	uint32_t n_plans, n_mads; /* n_mads: of all plans */
+	bool hidden;              /* their switches are without the bit */
 
 	bool sent;               /* the MADs are on their way */
 	bool unconfirmed;        /* some were not in the switches after the last sweep */
@@ -298,7 +298,7 @@ static bool slvl_plan_all(struct slvl_matrix *m, struct plugin *p, bool wildcard
 	struct slvl *slvl = p->slvl;
 	uint32_t n_plans = 0;
 
-	slvl->n_plans = 0;
+	slvl->n_plans = slvl->n_mads = 0;
 	slvl->plans =
 		osr_alloc(&slvl->arena, cl_qmap_count(&subn->sw_guid_tbl), sizeof(*slvl->plans));
 	for (osm_switch_t *sw = osr__switches(subn); slvl->plans && sw; sw = osr__after(subn, sw)) {
@@ -316,6 +316,7 @@ static bool slvl_plan_all(struct slvl_matrix *m, struct plugin *p, bool wildcard
 		plan->mads = osr_alloc(&slvl->arena, plan->n, sizeof(*plan->mads));
 		if (plan->mads)
 			memcpy(plan->mads, m->mads, plan->n * sizeof(*plan->mads));
+		slvl->n_mads += plan->n;
 		n_plans++;
 	}
 	if (osr_arena_failed(&slvl->arena, NULL))
@@ -346,7 +347,7 @@ void osr__slvl_drop(struct plugin *p)
 
 	slvl_show(p, true);
 	osr_arena_empty(&slvl->arena);
-	slvl->n_plans = 0;
+	slvl->n_plans = slvl->n_mads = 0;
 	slvl->sent = false;
 }
 
@@ -539,7 +540,7 @@ void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 	if (!osr__lock(p->osm, LOCK_ALONE))
 		return;
 	slvl_show(p, true);
-	wanted = m.ctx && m.ctx->current && (m.ctx->current->used_vls || p->slvl->n_plans) &&
+	wanted = m.ctx && m.ctx->current && (m.ctx->current->used_vls || p->slvl->n_mads) &&
 		 p->osm->subn.opt.qos && slvl_alloc(&m, p);
 	cl_plock_release(&p->osm->lock);
 	for (bool again = wanted; again; m.suspects = true) {
