@@ -267,8 +267,12 @@ static void turn_add(uint32_t *weight, uint32_t more)
 enum osr_status osr__search_improve_turn(struct osr__search *w)
 {
 	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
-	/* By draws the search comes out of corners. Orders of trees, where all routes are looked at, are good as they are. */
-	struct osr_prng draws = { 3 }, *prng = w->n_sampled == UINT32_MAX ? NULL : &draws;
+	/*
+	 * By draws the search comes out of corners. With three lanes there are few, and orders of trees, where all routes
+	 * are looked at, are good as they are.
+	 */
+	bool draws = w->n_lanes <= 2 && w->n_sampled != UINT32_MAX;
+	struct osr_prng start = { 3 }, *prng = draws ? &start : NULL;
 	struct osr_cdg nodes;
 
 	turn_weigh(w);
