@@ -254,8 +254,7 @@ static void order_judge(const struct order *o)
 			continue;
 		fprintf(stderr,
 			"osmroutes: shifts may meet on links: after %s (index %u) comes %s (%u); "
-			"to "
-			"have no contention indices follow each other modulo %" PRIu64
+			"without contention, the indices follow each other modulo %" PRIu64
 			", also from the last to the first\n",
 			this->name, j, next->name, k, period);
 		return;

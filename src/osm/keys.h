@@ -31,7 +31,7 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 /* OpenSM goes on with the tables it has: what did the fabric's change do to the keys? */
 void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric);
 
-/* What the socket, which there is, answers of the subnet manager; taken. */
+/* Sets what the socket answers about the subnet manager, and takes ownership of it. p->keys is set. */
 void osr__keys_tell(struct plugin *p, json_t *sm);
 
 /* True if this sweep was asked for by the keys alone, and has been done: no discovery, and no engine. */

@@ -452,7 +452,7 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	free(text);
 	if (json_is_true(json_object_get(json_object_get(m->sweep, "check"), "passed")))
 		return;
-	metrics_write(p); /* perhaps nobody routes */
+	metrics_write(p); /* now: if no engine routes, no later step writes them */
 	m->pending = true;
 }
 

@@ -91,7 +91,7 @@ void osr__search_set_reach(struct osr__search *w);
 enum osr__search_mode {
 	OSR__SEARCH_ALL,    /* routes all again */
 	OSR__SEARCH_REPAIR, /* those that are not legal, if that gets them better */
-	OSR__SEARCH_DETOUR, /* the same, on several lanes with the legal hops; then detours */
+	OSR__SEARCH_DETOUR, /* the same; on several lanes legal hops stay; then detours */
 	OSR__SEARCH_MEND,   /* only detours */
 };
 
@@ -145,8 +145,8 @@ static inline void osr__search_aim(struct osr__search *w, uint32_t d)
 }
 
 /*
- * Shortest routes to d, the least loaded ones that are legal, `keep`: those that are there where they are legal;
- * osr__spf_graph() of the root comes first. How many switches have no legal one.
+ * Shortest routes to d: the least loaded legal ones. With `keep`, hops that are legal stay. osr__spf_graph() of the root
+ * comes first. Returns how many switches have no legal one.
  */
 uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d, bool keep);
 

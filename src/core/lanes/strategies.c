@@ -120,15 +120,15 @@ enum osr_status osr_lanes_assign(struct osr_lanes_job *job)
 	return lanes_try_all(job);
 }
 
-/* Lanes by turn may have so many percent of the bound, or with more routes, or if any SL is kept, of shortest paths. */
+/* Percent of the bound that lanes by turn may have; of shortest paths with more routes than these, or if any SL is kept. */
 #define FEWER_LANES_LOAD 110
 #define FEWER_LANES_ROUTES (1 << 22)
 #define APART_LOAD 150 /* percent of the load of dimension order that LIDs kept apart may have */
 
 /*
- * Where any SL must do, lanes by turn are taken whatever they cost. One or two lanes do as well: where much is on the busiest
- * link, their tables are compared, so that more lanes are no worse. Classes of SLs need lanes of their own. Compared is
- * dimension order, too, in which the LIDs of one port share all their channels, where it costs much to keep them apart.
+ * Where any SL must do, lanes by turn are taken whatever they cost. One or two lanes serve as well: where the busiest link
+ * carries much, their tables are compared, unless classes of SLs need lanes of their own. Dimension order, in which the
+ * LIDs of one port share all channels, is compared where keeping these LIDs apart costs much.
  */
 enum osr_status osr_lanes_route(struct osr_lanes_job *job)
 {

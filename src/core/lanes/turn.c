@@ -187,8 +187,8 @@ static void turn_ease(struct osr__search *w, struct osr_lanes_job *job, uint64_t
 }
 
 /*
- * The paths that are there keep their balance where the lanes of turns make them legal. From the fitted order, or, where that
- * does not fit on two lanes or updown_first says so, from one up and down.
+ * The paths that are there keep their balance where the lanes of turns make them legal. The search starts from the fitted
+ * order; from an up/down order if that fits badly on two lanes, or with updown_first.
  */
 static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *job,
 				   bool updown_first, bool *hopeless)
@@ -288,7 +288,7 @@ static enum osr_status turn_find(struct osr__search *w, struct osr_lanes_job *jo
 		return st;
 	if (!st && !fits)
 		st = turn_search(w, job, false, &hopeless);
-	/* From an up/down order more routes get longer, but some of those that carry too much otherwise do not then. */
+	/* From an up/down order more routes get longer, but the load may be low enough. */
 	if (!st && !fits && !hopeless && w->n_lanes > 2 &&
 	    osr_spf_load(job->s) * 100 > before * turn_tuning.max_efi) {
 		turn_restore(w, job, turn, &kept);

@@ -268,8 +268,8 @@ enum osr_status osr__search_improve_turn(struct osr__search *w)
 {
 	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
 	/*
-	 * By draws the search comes out of corners. With three lanes there are few, and orders of trees, where all routes
-	 * are looked at, are good as they are.
+	 * Random choices among equals let the search leave local minima. Three lanes have few of them, and the orders of
+	 * trees, for which all LIDs are sampled, are good as they are.
 	 */
 	bool draws = w->n_lanes <= 2 && w->n_sampled != UINT32_MAX;
 	struct osr_prng start = { 3 }, *prng = draws ? &start : NULL;

@@ -19,8 +19,8 @@
 #include "turn.h"
 
 /*
- * Percent of the least possible load on the busiest channel: what is aimed at, what will do, and from where on easing
- * comes to no 1.1 times on whole products. With rings of more than ten none did, from wherever.
+ * Percent of the least possible load on the busiest channel: what is aimed at, what will do, and the start from which
+ * easing does not reach 1.1 times on whole products. With a ring of more than ten it never did, from any start.
  */
 #define RINGS_LOAD 108
 #define RINGS_EVEN 200
@@ -222,8 +222,8 @@ static void rings_mean(const struct turn_rings *x, uint32_t root, uint8_t *hop)
 }
 
 /*
- * Routes of all LIDs and their loads: dimension order, then what is not legal in it or has no cable goes the shortest legal
- * way, by a lighter one of these. The LIDs of a switch share a tree.
+ * Routes of all LIDs and their loads, in dimension order. A route that is not legal, or has no cable, takes the lightest
+ * of the shortest legal ways. The LIDs of a switch share a tree.
  */
 static void rings_route(struct turn_rings *x)
 {
@@ -268,7 +268,7 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 	*routed = false;
 	if (osr_arena_failed(job->scratch, NULL))
 		return osr__turn_nomem(job->diag);
-	/* Rings come first among the dimensions, the longest before all. */
+	/* Rings are the first dimensions, and the longest one is dimension 0. */
 	made = product && (!osr_product_is_whole(product) ||
 			   (product->n_rings && (must || product->size[0] <= RINGS_LONG)));
 	/* A ring alone has no other dimension that lane 2 would go on into. */

@@ -35,7 +35,7 @@ struct made {
 	uint8_t was;
 };
 
-/* A LID; its tree has had no way with less on its channels than `least`, less `shifted` of now. 0: not known. */
+/* A LID. When last seen, no way of its tree had less on its channels than `least`, less `shifted` since. 0: not known. */
 struct user {
 	uint32_t d, least;
 };
@@ -285,7 +285,7 @@ static void moves_open(struct osr__moves *m, uint32_t d, uint32_t u)
 		for (uint32_t c = fabric->chan_row[u]; c < fabric->chan_row[u + 1]; c++) {
 			uint32_t w = fabric->chan_dst[c];
 
-			/* What is undone must find the way of before; one place is for the move itself. */
+			/* Undoing needs the hop of before; one place is left for the move itself. */
 			if (x->n_made + 1 >= x->max_made)
 				return;
 			if (m->load[c] < m->load[osr__moves_channel(m, u, row[u])] && !x->in[w] &&
@@ -349,7 +349,7 @@ static bool moves_leave(struct osr__moves *m, uint32_t d, uint32_t v)
 			most = moves_shift(m, d, v, &way, false);
 			if (most <= limit && way.n_even <= 1)
 				list[n++] = way;
-			/* One that switches may choose anew can get lighter behind its first channel. */
+			/* moves_open() may lighten this way beyond its first channel: only that one bounds it. */
 			most = m->open && !x->flow[fabric->chan_dst[c]] ? load : most;
 		}
 		x->nearest = most < x->nearest ? most : x->nearest;
@@ -420,7 +420,7 @@ static bool moves_relieve(struct osr__moves *m)
 
 				if (osr__moves_channel(m, near, moves_row(m, d)[near]) != hot)
 					continue;
-				/* Has an earlier look at it seen no way that this limit allows? */
+				/* Did an earlier pass find no way within this limit? */
 				if (!x->longer && user->least > moves_limit(m) + x->shifted) {
 					x->work -= fabric->n_switches;
 					continue;

@@ -262,8 +262,8 @@ static bool check_walk_tree(struct checker *k, const struct tree *t)
 }
 
 /*
- * Without a promise of shortest routes the order must come from the tree itself: each switch is followed to one whose
- * depth is known, and those on the way come behind it. False if an entry leads nowhere or into a loop.
+ * Without a promise of shortest routes the order must come from the tree itself. The route of each switch is followed to
+ * a switch of known depth; the switches on it are appended from there back. False if a route ends early or loops.
  */
 static bool order_tree(struct checker *k, struct tree *t)
 {
