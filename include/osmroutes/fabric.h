@@ -85,6 +85,13 @@ struct osr_fabric {
 	const uint8_t *chan_vls;   /* data VLs that work on it, 1 .. 15 */
 	const uint8_t *chan_flags; /* OSR_CHAN_* */
 
+	/*
+	 * [n_channels + 1] A turn is a pair of consecutive channels (c0, c1). The turns that begin with c0
+	 * are turn_row[c0] .. turn_row[c0 + 1] - 1, one for each channel that leaves the switch behind c0,
+	 * in the order of these channels. Turns are numbered for every pair, used or not.
+	 */
+	const uint32_t *turn_row;
+
 	/* [n_terminals] */
 	const uint32_t *term_switch;
 	const uint8_t *term_port; /* port of term_switch it hangs on; 0 = SP0 */
@@ -206,6 +213,23 @@ struct osr_end {
 
 /* n_hosts[n_switches]: how many of the n ends at each switch are hosts. O(n + n_switches). */
 void osr_count_hosts(const struct osr_end *end, uint32_t n, uint32_t *n_hosts, uint32_t n_switches);
+
+static inline uint32_t osr_n_turns(const struct osr_fabric *fabric)
+{
+	return fabric->turn_row[fabric->n_channels];
+}
+
+/* The turn from channel c0 to channel c1, which leaves the switch that c0 leads to. */
+static inline uint32_t osr_turn(const struct osr_fabric *fabric, uint32_t c0, uint32_t c1)
+{
+	return fabric->turn_row[c0] + (c1 - fabric->chan_row[fabric->chan_dst[c0]]);
+}
+
+/* The second channel of a turn that begins with c0. */
+static inline uint32_t osr_turn_next(const struct osr_fabric *fabric, uint32_t c0, uint32_t turn)
+{
+	return fabric->chan_row[fabric->chan_dst[c0]] + (turn - fabric->turn_row[c0]);
+}
 
 /*
  * The channel that leaves switch s by this port, or OSR_NONE (end port, nothing, or no such port).

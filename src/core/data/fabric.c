@@ -169,7 +169,7 @@ struct array {
 	size_t n, size;
 };
 
-#define N_ARRAYS 31
+#define N_ARRAYS 32
 #define N_NAME_ARRAYS 3 /* the last ones: where a string lies says nothing */
 
 /* Strings follow one another, so the one that begins last ends the block. */
@@ -207,6 +207,7 @@ static void list_arrays(const struct osr_fabric *fabric, struct array list[N_ARR
 		ARRAY(chan_rate, chan),
 		ARRAY(chan_vls, chan),
 		ARRAY(chan_flags, chan),
+		ARRAY(turn_row, chan + 1),
 		ARRAY(term_switch, term),
 		ARRAY(term_port, term),
 		ARRAY(term_lmc, term),
@@ -533,6 +534,23 @@ static void lay_out_ports(struct build *w)
 	}
 }
 
+static enum osr_status lay_out_turns(struct build *w)
+{
+	struct osr_fabric *fabric = w->f;
+	uint64_t n = 0;
+
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t via = fabric->chan_dst[c];
+
+		to32(fabric->turn_row)[c] = (uint32_t)n;
+		n += fabric->chan_row[via + 1] - fabric->chan_row[via];
+	}
+	to32(fabric->turn_row)[fabric->n_channels] = (uint32_t)n;
+	return n <= UINT32_MAX ? OSR_OK
+			       : osr_fail(w->diag, OSR_INVAL,
+					  "the fabric has more than 2^32 pairs of channels");
+}
+
 static enum osr_status lay_out_dests(struct build *w)
 {
 	struct osr_fabric *fabric = w->f;
@@ -669,6 +687,9 @@ static enum osr_status fabric_build(struct build *w)
 	    (st = alloc_arrays(w->f, w->arena, w->diag)))
 		return st;
 	lay_out_ports(w);
+	st = lay_out_turns(w);
+	if (st)
+		return st;
 	find_components(w);
 	w->f->names = names = osr_alloc(w->arena, w->b->names.n, 1);
 	if (osr_arena_failed(w->arena, w->diag))

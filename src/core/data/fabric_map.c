@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/each.h>
+
 #include "core/data/fabric_map.h"
 
 /* The terminal of `from` that has this LID and is the same port of the same CA, router or switch. */
@@ -28,14 +30,14 @@ enum osr_status osr_fabric_map_init(struct osr_fabric_map *map, const struct osr
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
 	/* Both fabrics have their switches in the order of their GUIDs. */
-	for (uint32_t s = 0; s < to->n_switches; s++) {
+	OSR_EACH_SWITCH(s, to) {
 		while (old < from->n_switches && from->sw_guid[old] < to->sw_guid[s])
 			old++;
 		map->sw[s] = old < from->n_switches && from->sw_guid[old] == to->sw_guid[s]
 				     ? old
 				     : OSR_NONE;
 	}
-	for (uint32_t d = 0; d < to->n_dests; d++)
+	OSR_EACH_DEST(d, to)
 		map->dest[d] = fabric_map_by_lid(map, to->dest_lid[d], to->dest_term[d]);
 	for (uint32_t c = 0; c < to->n_channels; c++) {
 		uint32_t s = map->sw[to->chan_src[c]],

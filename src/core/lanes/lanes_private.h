@@ -91,27 +91,27 @@ static inline uint32_t osr__next_switch(const struct osr_fabric *fabric, const u
 	return fabric->chan_dst[fabric->chan_row[v] + hop[v]];
 }
 
-/* The slot of the dependency that follows when v's route to root goes on; OSR_NONE at the last channel. */
+/* The first turn of v's route to root; OSR_NONE where the route has one channel. */
 static inline uint32_t osr__dependency(const struct osr_cdg *cdg, const uint8_t *hop, uint32_t root,
 				       uint32_t v)
 {
 	uint32_t u = osr__next_switch(cdg->f, hop, v);
 
-	return u == root ? OSR_NONE : osr_cdg_slot(cdg, cdg->f->chan_row[v] + hop[v], hop[u]);
+	return u == root ? OSR_NONE : cdg->f->turn_row[cdg->f->chan_row[v] + hop[v]] + hop[u];
 }
 
 /* ---- layers_paper.c ------------------------------------------------------------------------------ */
 
 /*
  * Takes routes without a lane out of the graph in w->g, an edge at a time, until it has no cycle; what was taken out has a
- * mask. O(channels + slots + edges cut * dests + trees touched * n_switches + routes moved * hops).
+ * mask. O(channels + turns + edges cut * dests + trees touched * n_switches + routes moved * hops).
  */
 enum osr_status osr__break_cycles(struct osr__search *w, enum osr_heuristic heuristic);
 
 /*
  * One route after the other, or one pair of switches with all routes in both directions, into the first layer where it
  * closes no cycle; multicast (NULL: none) first. Fills orders[limit * n_channels] and *n_layers; OSR_NO_VL beyond
- * the limit. One search for each unit and layer that it adds something to. Scratch n_slots + 13 n_channels bytes a layer.
+ * the limit. One search for each unit and layer that it adds something to. Scratch n_turns + 13 n_channels bytes a layer.
  */
 enum osr_status osr__layers_online(struct osr__search *w, const uint32_t *mcast, uint32_t limit,
 				   bool pairs, uint32_t *orders, uint32_t *n_layers);

@@ -29,44 +29,44 @@ struct cycles {
 	enum osr_heuristic heuristic;
 	uint32_t *place; /* [n_channels] position on the stack + 1; 0: not on it; or DONE */
 	uint32_t *stack; /* [n_channels] channels of the current path */
-	uint32_t *edge;  /* [n_channels] slot by which stack[i] looks onwards */
+	uint32_t *edge;  /* [n_channels] turn by which stack[i] looks onwards */
 	uint32_t depth;
 };
 
 /*
- * All routes without a lane that induce the edge of this slot, from channel c, leave the layer, with a mask until the
+ * All routes without a lane that induce the edge of this turn, from channel c, leave the layer, with a mask until the
  * layer is done: those that pass its source. What shares an edge with multicast (UINT32_MAX) is not counted there.
  */
-static void move_edge(struct cycles *q, uint32_t c, uint32_t slot)
+static void move_edge(struct cycles *q, uint32_t c, uint32_t turn)
 {
 	struct osr__search *w = q->w;
 	const struct osr_fabric *fabric = w->f;
 	uint32_t n = fabric->n_switches, u = fabric->chan_src[c];
 	uint8_t *passes = w->new_mask;
 
-	for (uint32_t d = 0; d < fabric->n_dests && w->g.weight[slot]; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests && w->g.weight[turn]; d++) {
 		const uint8_t *hop = w->s->hop + (size_t)d * n;
 		uint8_t *mask = w->masks + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = w->s->order + (size_t)root * n;
 
 		if (w->s->alias[d] != OSR_NONE || osr_spf_channel(w->s, d, u) != c ||
-		    osr__dependency(&w->g, hop, root, u) != slot)
+		    osr__dependency(&w->g, hop, root, u) != turn)
 			continue;
 		passes[root] = 0;
 		for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
-			uint32_t v = order[i], turn;
+			uint32_t v = order[i], next;
 
 			passes[v] = v == u || passes[osr__next_switch(fabric, hop, v)];
 			if (!passes[v] || mask[v] || !osr__search_counts(w, d, v))
 				continue;
 			mask[v] = 1;
-			for (; (turn = osr__dependency(&w->g, hop, root, v)) != OSR_NONE;
+			for (; (next = osr__dependency(&w->g, hop, root, v)) != OSR_NONE;
 			     v = osr__next_switch(fabric, hop, v))
-				w->g.weight[turn] -= w->g.weight[turn] != UINT32_MAX;
+				w->g.weight[next] -= w->g.weight[next] != UINT32_MAX;
 		}
 	}
-	assert(!w->g.weight[slot]);
+	assert(!w->g.weight[turn]);
 }
 
 /* The place on the stack whose outgoing edge goes, of the cycle stack[from] .. stack[depth - 1]. */
@@ -90,7 +90,7 @@ static uint32_t layers_cycle_choose(const struct cycles *q, uint32_t from)
 static void layers_cycle_push(struct cycles *q, uint32_t c)
 {
 	q->stack[q->depth] = c;
-	q->edge[q->depth] = q->w->g.row[c];
+	q->edge[q->depth] = q->w->f->turn_row[c];
 	q->place[c] = ++q->depth;
 }
 
@@ -100,17 +100,17 @@ static void search_from(struct cycles *q, uint32_t start)
 
 	layers_cycle_push(q, start);
 	while (q->depth) {
-		uint32_t top = q->depth - 1, c = q->stack[top], slot = q->edge[top], next, keep;
+		uint32_t top = q->depth - 1, c = q->stack[top], turn = q->edge[top], next, keep;
 
-		if (slot == cdg->row[c + 1]) {
+		if (turn == cdg->f->turn_row[c + 1]) {
 			q->place[c] = DONE;
 			q->depth = top;
 			if (q->depth)
 				q->edge[q->depth - 1]++;
 			continue;
 		}
-		next = osr_cdg_target(cdg, c, slot);
-		if (!cdg->weight[slot] || q->place[next] == DONE) {
+		next = osr_turn_next(cdg->f, c, turn);
+		if (!cdg->weight[turn] || q->place[next] == DONE) {
 			q->edge[top]++;
 		} else if (!q->place[next]) {
 			layers_cycle_push(q, next);
@@ -184,19 +184,20 @@ enum osr_status osr__layers_online(struct osr__search *w, const uint32_t *mcast,
 	if (osr_arena_failed(w->scratch, w->diag))
 		return OSR_NOMEM;
 	/* A unit has each turn once at most. */
-	st = osr_order_init(&nodes, fabric, limit, false, keys, w->g.n_slots, w->scratch, w->diag);
+	st = osr_order_init(&nodes, fabric, limit, false, keys, osr_n_turns(w->f), w->scratch,
+			    w->diag);
 	if (st)
 		return st;
 	nodes.max_work = UINT64_MAX;
 	*n_layers = 1;
 	/* The dependencies of multicast come first, in the first layer; they have no cycle. */
 	if (mcast) {
-		memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
+		memset(w->g.weight, 0, osr_n_turns(w->f) * sizeof(*w->g.weight));
 		osr_mcast_depend(mcast, &w->g);
 		for (uint32_t c = 0; c < fabric->n_channels; c++)
-			for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++)
+			for (uint32_t t = w->f->turn_row[c]; t < w->f->turn_row[c + 1]; t++)
 				if (w->g.weight[t])
-					osr_order_add(&nodes, c, osr_cdg_target(&w->g, c, t), 1);
+					osr_order_add(&nodes, c, osr_turn_next(w->f, c, t), 1);
 	}
 	/* Destination after destination, nearest switches first; a pair by its higher switch if both have LIDs. */
 	for (uint32_t d = 0; d < fabric->n_dests && fits; d++) {

@@ -53,13 +53,13 @@ enum osr_status osr__search_init(struct osr__search *w, bool by_turn)
 	w->escape_hop = osr_alloc(scratch, n, 1);
 	w->order = osr_alloc(scratch, n, sizeof(*w->order));
 	w->saved = osr_alloc(scratch, n, 1);
-	w->forward = osr_alloc(scratch, w->g.n_slots, 1);
+	w->forward = osr_alloc(scratch, osr_n_turns(w->f), 1);
 	if (by_turn) {
 		w->rank = osr_alloc(scratch, n_nodes, sizeof(*w->rank));
-		w->lane = osr_alloc(scratch, w->g.n_slots, 1);
-		w->at = osr_alloc(scratch, w->g.n_slots, sizeof(*w->at));
-		w->n_used = osr_alloc(scratch, w->g.n_slots, sizeof(*w->n_used));
-		w->pinned = osr_alloc(scratch, w->g.n_slots, 1);
+		w->lane = osr_alloc(scratch, osr_n_turns(w->f), 1);
+		w->at = osr_alloc(scratch, osr_n_turns(w->f), sizeof(*w->at));
+		w->n_used = osr_alloc(scratch, osr_n_turns(w->f), sizeof(*w->n_used));
+		w->pinned = osr_alloc(scratch, osr_n_turns(w->f), 1);
 		w->mask = osr_alloc(scratch, n, 1);
 	}
 	w->n_sampled = UINT32_MAX;
@@ -74,8 +74,8 @@ void osr__search_set_reach(struct osr__search *w)
 
 	w->all = (uint8_t)((1u << w->n_lanes) - 1);
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
-			uint32_t next = osr_cdg_target(&w->g, c, t);
+		for (uint32_t t = w->f->turn_row[c]; t < w->f->turn_row[c + 1]; t++) {
+			uint32_t next = osr_turn_next(w->f, c, t);
 
 			w->forward[t] = 0;
 			for (uint32_t l = 0; l < w->n_lanes; l++)
@@ -112,7 +112,7 @@ void osr__search_use(struct osr__search *w, uint32_t d, uint32_t sign)
 		uint32_t c = fabric->chan_row[order[i]] + hop[order[i]], u = fabric->chan_dst[c];
 
 		if (u != root)
-			w->n_used[osr_cdg_slot(&w->g, c, hop[u])] += sign;
+			w->n_used[w->f->turn_row[c] + hop[u]] += sign;
 	}
 }
 
@@ -206,7 +206,7 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 		tolerated = w->n_sampled != UINT32_MAX ? n_routes / search_tuning.sample_few : 0;
 	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
 	size_t ranks_size = (size_t)w->n_lanes * w->f->n_channels * sizeof(*w->rank),
-	       lanes_size = w->lane ? w->g.n_slots : 0;
+	       lanes_size = w->lane ? osr_n_turns(w->f) : 0;
 	uint32_t stale = 0, boost_most;
 	uint8_t *best_rank = osr_alloc(w->scratch, ranks_size, 1),
 		*best_lane = osr_alloc(w->scratch, lanes_size, 1);

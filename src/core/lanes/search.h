@@ -29,19 +29,19 @@ struct osr__search {
 	struct osr_arena *scratch;
 	struct osr_diag *diag;
 
-	/* The order and the scheme. Turns are the slots of g. */
+	/* The order and the scheme. */
 	struct osr_cdg g;
 	uint32_t n_lanes;
 	uint32_t *
 		rank; /* [n_lanes * n_channels] by turn a permutation of all nodes, by SL one for each lane */
-	uint8_t *lane; /* [n_slots] by turn: of the turn's second channel. NULL: by SL */
+	uint8_t *lane; /* [n_turns] by turn: of the turn's second channel. NULL: by SL */
 
 	/* What follows from both: osr__search_set_reach(). */
 	uint8_t all;      /* all lanes: the mask of a root */
-	uint8_t *forward; /* [n_slots] lanes of the first channel from which the turn rises */
-	uint32_t *at;     /* [n_slots] by turn: rank of the node that it leads to */
+	uint8_t *forward; /* [n_turns] lanes of the first channel from which the turn rises */
+	uint32_t *at;     /* [n_turns] by turn: rank of the node that it leads to */
 	uint32_t
-		*n_used; /* [n_slots] by turn: routes that take each turn: osr__turn_count_used() */
+		*n_used; /* [n_turns] by turn: routes that take each turn: osr__turn_count_used() */
 
 	/* Routes. */
 	uint8_t *mask; /* [n_switches] of the tree at hand: the lanes from which a route is legal */
@@ -64,9 +64,9 @@ struct osr__search {
 
 	/* By turn: turn.h. */
 	uint32_t n_classes; /* of SLs, with n_lanes each */
-	uint8_t *pinned;    /* [n_slots] turns of the escape tree: lane and direction stay */
+	uint8_t *pinned;    /* [n_turns] turns of the escape tree: lane and direction stay */
 	uint32_t *
-		triple_row; /* [n_slots + 1] triples (c0, c1, c2) by their first turn, if that begins a shortest path of them */
+		triple_row; /* [n_turns + 1] triples (c0, c1, c2) by their first turn, if that begins a shortest path of them */
 	uint32_t *triple; /* [n_triples] weight of the routes on it; odd: on some shortest path */
 	uint64_t *cost;   /* [n_lanes * OSR__TURN_HOPS] */
 };
@@ -203,9 +203,8 @@ osr__search_start_by(const struct osr__search *w, const uint8_t *hop, uint32_t r
 	if (u == root)
 		return w->all;
 	/* No legal route: its hop leads nowhere. */
-	return w->mask[u]
-		       ? osr__search_enter(w, osr_cdg_slot(&w->g, c, hop[u]), w->mask[u], by_turn)
-		       : 0;
+	return w->mask[u] ? osr__search_enter(w, w->f->turn_row[c] + hop[u], w->mask[u], by_turn)
+			  : 0;
 }
 
 static inline uint8_t osr__search_start(const struct osr__search *w, const uint8_t *hop,

@@ -43,7 +43,7 @@ static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 	const struct osr_spf *spf = w->s;
 	uint32_t n = fabric->n_switches, *count = spf->scratch->count;
 
-	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
+	memset(w->g.weight, 0, osr_n_turns(w->f) * sizeof(*w->g.weight));
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *hop = spf->hop + (size_t)d * n, *mask = w->masks + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
@@ -68,7 +68,7 @@ static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 
 			if (!count[v] || u == root)
 				continue;
-			w->g.weight[osr_cdg_slot(&w->g, c, hop[u])] += count[v];
+			w->g.weight[w->f->turn_row[c] + hop[u]] += count[v];
 			count[u] += count[v];
 		}
 	}
@@ -356,7 +356,7 @@ enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *ord
 	}
 	if (!st && job->req->multicast) {
 		/* The order knows nothing of multicast: one of what it allows and of the tree together. */
-		for (uint32_t e = 0; e < w.g.n_slots; e++)
+		for (uint32_t e = 0; e < osr_n_turns(w.f); e++)
 			w.g.weight[e] = w.forward[e] & 1;
 		if (osr_mcast_take(w.f, tree, w.scratch, job->result, routing, w.diag))
 			return OSR_NOMEM;

@@ -23,7 +23,7 @@ static uint8_t search_relabel(struct osr__search *w, uint32_t root, uint32_t i, 
 
 	for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
 		uint32_t c = scratch->edge_chan[e], u = scratch->edge_next[e],
-			 t = osr_cdg_slot(&w->g, c, hop[u]), next = osr_cdg_target(&w->g, c, t);
+			 t = w->f->turn_row[c] + hop[u], next = osr_turn_next(w->f, c, t);
 		uint64_t key = w->s->weight[c] + scratch->cost[u];
 
 		if (key >= best || w->pinned[t] || w->n_used[t])
@@ -65,7 +65,7 @@ static bool search_may_go_on_by(const struct osr__search *w, const uint8_t *hop,
 		uint32_t z = fabric->chan_dst[o], in = fabric->chan_rev[o];
 
 		if (w->mask[z] && fabric->chan_row[z] + hop[z] == in && o != next &&
-		    !osr__search_enter(w, w->g.row[in] + next - row, mask, w->lane != NULL))
+		    !osr__search_enter(w, w->f->turn_row[in] + next - row, mask, w->lane != NULL))
 			return false;
 	}
 	return true;
@@ -116,7 +116,8 @@ static uint8_t search_yield(struct osr__search *w, uint32_t root, uint32_t i, ui
 				continue;
 			mask = osr__search_start(w, hop, root, o);
 			if (!mask ||
-			    !osr__search_enter(w, w->g.row[c] + o - row, mask, w->lane != NULL) ||
+			    !osr__search_enter(w, w->f->turn_row[c] + o - row, mask,
+					       w->lane != NULL) ||
 			    !search_may_go_on_by(w, hop, u, o, mask))
 				continue;
 			best = key;

@@ -52,7 +52,7 @@ static bool turn_begins(const struct osr__search *w, uint32_t c, uint32_t t, uin
 	const struct osr_fabric *fabric = w->f;
 	const uint8_t *dist8 =
 		w->s->scratch->dist8 + (size_t)fabric->chan_src[c] * fabric->n_switches;
-	uint32_t x = fabric->chan_dst[osr_cdg_target(&w->g, c, t)], first = fabric->chan_row[x];
+	uint32_t x = fabric->chan_dst[osr_turn_next(w->f, c, t)], first = fabric->chan_row[x];
 	bool any = false;
 
 	for (uint32_t c2 = first; dist8[x] == 2 && c2 < fabric->chan_row[x + 1]; c2++) {
@@ -75,19 +75,19 @@ static enum osr_status turn_init_triples(struct osr__search *w, bool *small)
 	*small = w->triple != NULL;
 	if (*small)
 		return OSR_OK;
-	w->triple_row = osr_alloc(scratch, (size_t)w->g.n_slots + 1, sizeof(*w->triple_row));
+	w->triple_row = osr_alloc(scratch, (size_t)osr_n_turns(w->f) + 1, sizeof(*w->triple_row));
 	w->cost = osr_alloc(scratch, turn_tuning.max_lanes * OSR__TURN_HOPS, sizeof(*w->cost));
 	if (osr_arena_failed(scratch, NULL))
 		return osr__turn_nomem(w->diag);
 	for (uint32_t c = 0; c < fabric->n_channels && at <= turn_tuning.max_triples; c++)
-		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
-			uint32_t x = fabric->chan_dst[osr_cdg_target(&w->g, c, t)];
+		for (uint32_t t = w->f->turn_row[c]; t < w->f->turn_row[c + 1]; t++) {
+			uint32_t x = fabric->chan_dst[osr_turn_next(w->f, c, t)];
 
 			w->triple_row[t] = (uint32_t)at;
 			if (turn_begins(w, c, t, NULL))
 				at += fabric->chan_row[x + 1] - fabric->chan_row[x];
 		}
-	w->triple_row[w->g.n_slots] = (uint32_t)at;
+	w->triple_row[osr_n_turns(w->f)] = (uint32_t)at;
 	*small = at <= turn_tuning.max_triples;
 	if (!*small)
 		return OSR_OK;
@@ -95,7 +95,7 @@ static enum osr_status turn_init_triples(struct osr__search *w, bool *small)
 	if (!w->triple)
 		return osr__turn_nomem(w->diag);
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++)
+		for (uint32_t t = w->f->turn_row[c]; t < w->f->turn_row[c + 1]; t++)
 			if (w->triple_row[t] < w->triple_row[t + 1])
 				turn_begins(w, c, t, w->triple + w->triple_row[t]);
 	return OSR_OK;

@@ -8,6 +8,8 @@
  *	turn_choose_lanes()	     the lane of each turn, the order being fixed
  *	osr_cdg_sift()		     the order, the lanes being fixed (cdg.c)
  */
+#include <osmroutes/each.h>
+
 #include <string.h>
 
 #include "core/paths/mcast.h"
@@ -21,9 +23,9 @@
 /* Turns of the escape tree, up and then down: what they lead to stays as it is. Overwrites weights. */
 void osr__turn_pin(struct osr__search *w)
 {
-	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
+	memset(w->g.weight, 0, osr_n_turns(w->f) * sizeof(*w->g.weight));
 	osr_mcast_depend(w->escape, &w->g);
-	for (uint32_t t = 0; t < w->g.n_slots; t++)
+	for (uint32_t t = 0; t < osr_n_turns(w->f); t++)
 		w->pinned[t] = w->g.weight[t] != 0;
 }
 
@@ -54,8 +56,9 @@ enum osr_status osr__turn_start_updown(struct osr__search *w, const struct osr_u
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint32_t v = fabric->chan_dst[c];
 
-		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
-			uint32_t next = fabric->chan_dst[fabric->chan_row[v] + t - w->g.row[c]];
+		OSR_EACH_TURN(t, w->f, c) {
+			uint32_t next =
+				fabric->chan_dst[fabric->chan_row[v] + t - w->f->turn_row[c]];
 
 			w->lane[t] = updown->place[next] > updown->place[v];
 		}
@@ -77,9 +80,9 @@ static void turn_count_dependencies(struct osr__search *w)
 	const struct osr_spf *spf = w->s;
 	uint32_t n = fabric->n_switches, *count = spf->scratch->count;
 
-	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
-	memset(w->lane, (int)w->n_lanes - 1, w->g.n_slots);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	memset(w->g.weight, 0, osr_n_turns(w->f) * sizeof(*w->g.weight));
+	memset(w->lane, (int)w->n_lanes - 1, osr_n_turns(w->f));
+	OSR_EACH_DEST(d, fabric) {
 		const uint8_t *hop = spf->hop + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = spf->order + (size_t)root * n;
@@ -92,7 +95,7 @@ static void turn_count_dependencies(struct osr__search *w)
 			count[u] += count[v] + 1;
 			if (u == root)
 				continue;
-			t = osr_cdg_slot(&w->g, c, hop[u]);
+			t = w->f->turn_row[c] + hop[u];
 			w->g.weight[t] += count[v];
 			if (fabric->chan_dst[fabric->chan_row[u] + hop[u]] != root)
 				w->lane[t] = 1;
@@ -117,7 +120,7 @@ enum osr_status osr__turn_start_fitted(struct osr__search *w)
 		return st;
 	osr__turn_pin(w);
 	turn_count_dependencies(w);
-	for (uint32_t t = 0; t < w->g.n_slots; t++) {
+	for (uint32_t t = 0; t < osr_n_turns(w->f); t++) {
 		w->lane[t] = w->pinned[t] ? 1 : w->lane[t];
 		w->g.weight[t] = w->lane[t] == 1 ? w->g.weight[t] : 0;
 	}
@@ -144,12 +147,12 @@ static void turn_weigh(struct osr__search *w)
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
 	uint32_t n = fabric->n_switches, *count = spf->scratch->count, unit = TURN_UNIT;
-	uint32_t n_triples = w->triple_row[w->g.n_slots];
+	uint32_t n_triples = w->triple_row[osr_n_turns(w->f)];
 
-	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
+	memset(w->g.weight, 0, osr_n_turns(w->f) * sizeof(*w->g.weight));
 	for (uint32_t i = 0; i < n_triples; i++)
 		w->triple[i] &= 1;
-	for (uint32_t k = 0; k < fabric->n_dests; k++) {
+	OSR_EACH_DEST(k, fabric) {
 		uint32_t d = spf->dest_list[k], root = fabric->dest_switch[d];
 		const uint8_t *hop = spf->hop + (size_t)d * n;
 		const uint16_t *order = spf->order + (size_t)root * n;
@@ -166,7 +169,7 @@ static void turn_weigh(struct osr__search *w)
 
 			if (u == root)
 				continue;
-			t01 = w->g.row[c0] + hop[u];
+			t01 = w->f->turn_row[c0] + hop[u];
 			x = fabric->chan_dst[fabric->chan_row[u] + hop[u]];
 			w->g.weight[t01] += w->mask[v] ? unit : unit * w->boost;
 			if (x != root)
@@ -190,16 +193,17 @@ static void turn_cost_before(const struct osr__search *w, uint32_t c1, uint64_t 
 	const struct osr_fabric *fabric = w->f;
 	uint32_t v = fabric->chan_src[c1], row = fabric->chan_row[v],
 		 first = fabric->chan_row[fabric->chan_dst[c1]];
-	uint32_t n = w->g.row[c1 + 1] - w->g.row[c1];
+	uint32_t n = w->f->turn_row[c1 + 1] - w->f->turn_row[c1];
 
 	for (uint32_t l = 0; l < w->n_lanes; l++) {
 		const uint32_t *rank = w->rank + (size_t)l * fabric->n_channels + first;
 		uint64_t *sum = cost + (size_t)l * OSR__TURN_HOPS;
 
 		for (uint32_t h = 0; h < n; h++)
-			sum[h] = w->rank[c1] < rank[h] ? 0 : w->g.weight[w->g.row[c1] + h];
+			sum[h] = w->rank[c1] < rank[h] ? 0 : w->g.weight[w->f->turn_row[c1] + h];
 		for (uint32_t o = row; o < fabric->chan_row[v + 1]; o++) {
-			uint32_t t01 = w->g.row[fabric->chan_rev[o]] + c1 - row, at = w->at[t01];
+			uint32_t t01 = w->f->turn_row[fabric->chan_rev[o]] + c1 - row,
+				 at = w->at[t01];
 			const uint32_t *weight = w->triple + w->triple_row[t01];
 			uint32_t n_after = w->g.weight[t01] ? turn_n_triples(w, t01) : 0;
 
@@ -218,11 +222,11 @@ static void turn_choose_lanes(struct osr__search *w, struct osr_prng *prng)
 		uint32_t first = fabric->chan_row[fabric->chan_dst[c1]];
 
 		turn_cost_before(w, c1, w->cost);
-		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
-			uint32_t hop = t - w->g.row[c1], c2 = first + hop, best_lane = 0;
+		OSR_EACH_TURN(t, w->f, c1) {
+			uint32_t hop = t - w->f->turn_row[c1], c2 = first + hop, best_lane = 0;
 			/* Behind the turn, which leads to c2. */
 			const uint32_t *weight = w->triple + w->triple_row[t],
-				       *at = w->at + w->g.row[c2];
+				       *at = w->at + w->f->turn_row[c2];
 			uint32_t n_behind = w->g.weight[t] ? turn_n_triples(w, t) : 0;
 			uint64_t best = UINT64_MAX;
 
@@ -254,8 +258,8 @@ struct osr_cdg osr__turn_nodes(const struct osr__search *w)
 
 	nodes.n_lanes = w->n_lanes;
 	nodes.lane = w->lane;
-	nodes.weight =
-		osr_calloc(w->scratch, (size_t)w->n_lanes * w->g.n_slots, sizeof(*nodes.weight));
+	nodes.weight = osr_calloc(w->scratch, (size_t)w->n_lanes * osr_n_turns(w->f),
+				  sizeof(*nodes.weight));
 	return nodes;
 }
 
@@ -282,16 +286,17 @@ enum osr_status osr__search_improve_turn(struct osr__search *w)
 		return osr__turn_nomem(w->diag);
 	/* A route from lane 0 of c0, and all that take turn t of it, to the turns behind; those of the escape tree must rise. */
 	for (uint32_t c0 = 0; c0 < w->f->n_channels; c0++)
-		for (uint32_t t = w->g.row[c0]; t < w->g.row[c0 + 1]; t++) {
-			uint32_t c1 = osr_cdg_target(&w->g, c0, t), n = turn_n_triples(w, t);
+		OSR_EACH_TURN(t, w->f, c0) {
+			uint32_t c1 = osr_turn_next(w->f, c0, t), n = turn_n_triples(w, t);
 			const uint32_t *triple = w->triple + w->triple_row[t];
-			uint32_t *on = nodes.weight + (size_t)w->lane[t] * w->g.n_slots;
+			uint32_t *on = nodes.weight + (size_t)w->lane[t] * osr_n_turns(w->f);
 
 			turn_add(&nodes.weight[t], w->pinned[t] ? UINT32_MAX : w->g.weight[t]);
-			for (uint32_t next = w->g.row[c1];
-			     (w->g.weight[t] || w->pinned[t]) && next < w->g.row[c1 + 1]; next++)
+			for (uint32_t next = w->f->turn_row[c1];
+			     (w->g.weight[t] || w->pinned[t]) && next < w->f->turn_row[c1 + 1];
+			     next++)
 				turn_add(&on[next], w->pinned[t] && w->pinned[next] ? UINT32_MAX
-						    : n ? triple[next - w->g.row[c1]]
+						    : n ? triple[next - w->f->turn_row[c1]]
 							: 0);
 		}
 	if (!osr_cdg_sift(&nodes, prng, w->scratch, w->rank))

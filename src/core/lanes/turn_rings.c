@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include <osmroutes/each.h>
 #include <osmroutes/product.h>
 #include "core/paths/mcast.h"
 
@@ -68,7 +69,7 @@ static bool rings_spread(struct turn_rings *x)
 	uint32_t *tree = w->waiting, n = 0;
 
 	memset(w->escape, 0xff, fabric->n_switches * sizeof(*w->escape));
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		bool root = true;
 
 		for (uint32_t i = 0; i < product->n_dims; i++) {
@@ -147,25 +148,25 @@ static bool rings_order(struct turn_rings *x)
 			     ((from == 0 && to == 1) || (from == n - 1 && to == n - 2));
 	}
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++)
-		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
-			uint32_t c2 = osr_cdg_target(&w->g, c1, t);
+		OSR_EACH_TURN(t, w->f, c1) {
+			uint32_t c2 = osr_turn_next(w->f, c1, t);
 			bool straight = x->product->chan_dim[c1] == x->product->chan_dim[c2];
 
 			w->lane[t] = (uint8_t)(w->n_lanes == 2 ? !x->gate[c2] || straight
 							       : 1 + (x->gate[c2] && straight));
 			for (uint32_t l = 0; l < w->n_lanes; l++)
-				nodes.weight[(size_t)l * w->g.n_slots + t] =
+				nodes.weight[(size_t)l * osr_n_turns(w->f) + t] =
 					rings_feed(x, c1, c2) >> l & 1;
 		}
 	/* What multicast takes is legal, too. */
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++)
-		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
-			uint32_t c2 = osr_cdg_target(&w->g, c1, t),
-				 *on = nodes.weight + (size_t)w->lane[t] * w->g.n_slots;
+		OSR_EACH_TURN(t, w->f, c1) {
+			uint32_t c2 = osr_turn_next(w->f, c1, t),
+				 *on = nodes.weight + (size_t)w->lane[t] * osr_n_turns(w->f);
 
 			nodes.weight[t] |= w->pinned[t];
-			for (uint32_t next = w->g.row[c2]; w->pinned[t] && next < w->g.row[c2 + 1];
-			     next++)
+			for (uint32_t next = w->f->turn_row[c2];
+			     w->pinned[t] && next < w->f->turn_row[c2 + 1]; next++)
 				on[next] |= w->pinned[next];
 		}
 	return osr_cdg_sort(&nodes, w->scratch, w->rank);
@@ -194,7 +195,7 @@ static void rings_mean(const struct turn_rings *x, uint32_t root, uint8_t *hop)
 	const uint16_t *to = osr_product_coord(product, root);
 
 	memset(hop, OSR_NO_PATH, fabric->n_switches);
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		const uint16_t *from = osr_product_coord(product, v);
 		uint32_t dim = 0, n, up, next, others = 0;
 
@@ -214,7 +215,7 @@ static void rings_mean(const struct turn_rings *x, uint32_t root, uint8_t *hop)
 			       : from[dim] < to[dim]                     ? 1
 									 : n - 1;
 		next = (from[dim] + next) % n;
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+		OSR_EACH_CHANNEL(c, fabric, v)
 			if (product->chan_dim[c] == dim &&
 			    osr_product_coord(product, fabric->chan_dst[c])[dim] == next)
 				hop[v] = (uint8_t)(c - fabric->chan_row[v]);

@@ -8,7 +8,7 @@
 
 void osr__turn_count_used(struct osr__search *w)
 {
-	memset(w->n_used, 0, w->g.n_slots * sizeof(*w->n_used));
+	memset(w->n_used, 0, osr_n_turns(w->f) * sizeof(*w->n_used));
 	for (uint32_t d = 0; d < w->f->n_dests; d++)
 		if (w->s->alias[d] == OSR_NONE)
 			osr__search_use(w, d, 1);
@@ -37,7 +37,7 @@ static void turn_share(const struct osr__search *w, uint8_t n_vls, struct turn_s
 	uint8_t at = 0;
 
 	/* Channels that routes take, one for each (switch, LID), and turns of the escape tree. */
-	for (uint32_t t = 0; t < w->g.n_slots; t++)
+	for (uint32_t t = 0; t < osr_n_turns(w->f); t++)
 		load[TURN_ON(w->lane[t])] += (uint64_t)w->pinned[t] + w->n_used[t];
 	for (uint32_t d = 0; d < spf->f->n_dests; d++)
 		if (spf->alias[d] == OSR_NONE)
@@ -90,7 +90,7 @@ static void turn_write_row(const struct osr__search *w, const struct turn_shares
 
 		*mine = back == OSR_NONE;
 		if (back != OSR_NONE) {
-			t = w->g.row[fabric->chan_rev[back]] + out - fabric->chan_row[s];
+			t = w->f->turn_row[fabric->chan_rev[back]] + out - fabric->chan_row[s];
 			of = TURN_ON(w->lane[t]);
 			*mine = w->n_used[t] ||
 				(back != out && turn_is_mcast(fabric, mcast, back) &&

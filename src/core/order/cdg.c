@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * See cdg.h. Slots serve counting; for ordering they are compacted into an edge list with both
- * directions (struct edges), because a fabric has far more slots than edges in use.
+ * See cdg.h. Turns serve counting; for ordering they are compacted into an edge list with both
+ * directions (struct edges), because a fabric has far more turns than routes use.
  */
+#include <osmroutes/each.h>
+
 #include "core/order/cdg.h"
 
 #include <stdlib.h>
@@ -10,36 +12,11 @@
 
 #include "core/order/node_order.h"
 
-uint32_t *osr__cdg_rows(const struct osr_fabric *fabric, struct osr_arena *scratch,
-			struct osr_diag *diag)
-{
-	uint32_t *row = osr_alloc(scratch, (size_t)fabric->n_channels + 1, sizeof(*row));
-	uint64_t n = 0;
-
-	if (osr_arena_failed(scratch, diag))
-		return NULL;
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t u = fabric->chan_dst[c];
-
-		row[c] = (uint32_t)n;
-		n += fabric->chan_row[u + 1] - fabric->chan_row[u];
-	}
-	row[fabric->n_channels] = (uint32_t)n;
-	if (n <= UINT32_MAX)
-		return row;
-	osr_fail(diag, OSR_INVAL, "the fabric has more than 2^32 pairs of channels");
-	return NULL;
-}
-
 enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabric,
 			     struct osr_arena *scratch, struct osr_diag *diag)
 {
 	*cdg = (struct osr_cdg){ .f = fabric, .n_lanes = 1 };
-	cdg->row = osr__cdg_rows(fabric, scratch, diag);
-	if (!cdg->row)
-		return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_INVAL;
-	cdg->n_slots = cdg->row[fabric->n_channels];
-	cdg->weight = osr_calloc(scratch, cdg->n_slots, sizeof(*cdg->weight));
+	cdg->weight = osr_calloc(scratch, osr_n_turns(fabric), sizeof(*cdg->weight));
 	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
@@ -88,10 +65,11 @@ static bool cdg_reverse(struct edges *x, struct osr_arena *scratch)
 /* The edges of the graph by tail, in x->out. */
 static bool collect_edges(const struct osr_cdg *cdg, struct osr_arena *scratch, struct edges *x)
 {
-	uint32_t m = cdg->f->n_channels, n = cdg->n_lanes * m, at = 0;
+	uint32_t m = cdg->f->n_channels, n = cdg->n_lanes * m, n_turns = osr_n_turns(cdg->f),
+		 at = 0;
 
 	*x = (struct edges){ .n_chans = n };
-	for (size_t e = 0; e < (size_t)cdg->n_lanes * cdg->n_slots; e++)
+	for (size_t e = 0; e < (size_t)cdg->n_lanes * n_turns; e++)
 		x->n += cdg->weight[e] != 0;
 	x->out_row = osr_alloc(scratch, (size_t)n + 1, sizeof(*x->out_row));
 	x->out = osr_alloc(scratch, x->n, sizeof(*x->out));
@@ -99,13 +77,13 @@ static bool collect_edges(const struct osr_cdg *cdg, struct osr_arena *scratch, 
 		return false;
 	for (uint32_t node = 0; node < n; node++) {
 		uint32_t c = node % m;
-		const uint32_t *weight = cdg->weight + (size_t)(node / m) * cdg->n_slots;
+		const uint32_t *weight = cdg->weight + (size_t)(node / m) * n_turns;
 
 		x->out_row[node] = at;
-		for (uint32_t e = cdg->row[c]; e < cdg->row[c + 1]; e++)
+		OSR_EACH_TURN(e, cdg->f, c)
 			if (weight[e])
 				x->out[at++] = (struct edge){ (cdg->lane ? cdg->lane[e] * m : 0) +
-								      osr_cdg_target(cdg, c, e),
+								      osr_turn_next(cdg->f, c, e),
 							      weight[e] };
 	}
 	x->out_row[n] = at;
@@ -164,7 +142,7 @@ void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, ui
 		for (; head < tail; head++) {
 			uint32_t v = queue[head];
 
-			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			OSR_EACH_CHANNEL(c, fabric, v) {
 				uint32_t u = fabric->chan_dst[c];
 
 				if (place[u] != OSR_NONE)

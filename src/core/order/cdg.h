@@ -4,9 +4,8 @@
  * some packet may hold c1 while it waits for c2. A virtual lane cannot deadlock if the graph of the
  * routes on it is acyclic (Dally and Seitz 1987; Domke 2011, section III).
  *
- * An edge is a *slot* of one flat array: slot = row[c1] + (c2 - chan_row[switch between them]).
- * There is a slot for every pair of consecutive channels the fabric has, so adding a dependency is
- * one store and no edge is ever searched, inserted or listed with the paths that induce it.
+ * An edge is a turn of the fabric (fabric.h), so adding a dependency is one store, and no edge is
+ * ever searched, inserted or listed with the paths that induce it.
  *
  * An *order* of a graph is a permutation of the channels, given as rank[c]; an edge is forward if
  * it goes from a lower to a higher rank. The forward edges of any order are acyclic, so an order
@@ -20,36 +19,23 @@
 
 struct osr_cdg {
 	const struct osr_fabric *f;
-	uint32_t *row; /* [n_channels + 1] */
-	uint32_t n_slots;
-	uint32_t *
-		weight; /* [n_lanes * n_slots] what the routes on an edge weigh together; 0 = no edge */
+	/* [n_lanes * n_turns] the weight of the routes that take a turn; 0: none does */
+	uint32_t *weight;
 	/*
-	 * One, and NULL. Or of nodes (lane, channel): an edge from lane l of c1 is at l * n_slots + slot, and leads to lane[slot]
-	 * of c2. Then orders are rank[n_lanes * n_channels].
+	 * One, and NULL. Or of nodes (lane, channel): an edge from lane l of c1 is at l * n_turns + turn,
+	 * and leads to lane[turn] of c2. Then orders are rank[n_lanes * n_channels].
 	 */
 	uint32_t n_lanes;
 	const uint8_t *lane;
 };
 
-/* All weights zero. Memory 4 bytes per slot (sum over channels of the next switch's channels). */
+/* All weights zero. Memory 4 bytes a turn. */
 enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabric,
 			     struct osr_arena *scratch, struct osr_diag *diag);
 
-static inline uint32_t osr_cdg_slot(const struct osr_cdg *cdg, uint32_t c1, uint8_t next_hop)
-{
-	return cdg->row[c1] + next_hop;
-}
-
-/* The channel a slot of c1 leads to. */
-static inline uint32_t osr_cdg_target(const struct osr_cdg *cdg, uint32_t c1, uint32_t slot)
-{
-	return cdg->f->chan_row[cdg->f->chan_dst[c1]] + (slot - cdg->row[c1]);
-}
-
 /*
  * Topological order, lowest node first among equals: true and rank[] filled if the
- * graph is acyclic. False, too, where memory ran out: scratch has failed then. O(channels + slots).
+ * graph is acyclic. False, too, where memory ran out: scratch has failed then. O(channels + turns).
  */
 bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank);
 
@@ -83,11 +69,5 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 /* Sifts a given order once; prng draws among places that are equal (NULL: none). False if memory ran out. */
 bool osr_cdg_sift(const struct osr_cdg *cdg, struct osr_prng *prng, struct osr_arena *scratch,
 		  uint32_t *rank);
-
-/*
- * The first slot of each channel, [n_channels + 1]. NULL: memory ran out, or there are more than 2^32, which is in diag.
- */
-uint32_t *osr__cdg_rows(const struct osr_fabric *fabric, struct osr_arena *scratch,
-			struct osr_diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "core/order/node_order.h"
+#include <osmroutes/each.h>
 
-#include "core/order/cdg.h"
+#include "core/order/node_order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,10 +37,10 @@ static uint32_t order_reach(struct osr_order *order, uint32_t start, uint32_t en
 
 		list[n++] = node;
 		order->work++;
-		for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
+		OSR_EACH_CHANNEL(o, fabric, s) {
 			uint32_t far = back ? fabric->chan_rev[o] : o,
-				 turn = back ? osr_order_turn(order, far, c)
-					     : osr_order_turn(order, c, far);
+				 turn = back ? osr_turn(order->f, far, c)
+					     : osr_turn(order->f, c, far);
 			uint16_t used = order->used[turn], lanes = 0;
 
 			/* The lanes of the far channel whose nodes the turn joins with this one. */
@@ -113,16 +113,12 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 			       uint32_t n_lanes, bool by_turn, const uint32_t *keys,
 			       uint32_t longest, struct osr_arena *scratch, struct osr_diag *diag)
 {
-	uint32_t m = fabric->n_channels, n_nodes = n_lanes * m, n_turns;
+	uint32_t m = fabric->n_channels, n_nodes = n_lanes * m, n_turns = osr_n_turns(fabric);
 
 	*order = (struct osr_order){ .f = fabric,
 				     .n_lanes = n_lanes,
 				     .max_log = longest,
 				     .max_work = (uint64_t)ORDER_WORK * n_lanes * m };
-	order->row = osr__cdg_rows(fabric, scratch, diag);
-	if (!order->row)
-		return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_NOT_APPLICABLE;
-	n_turns = order->row[m];
 	order->used = osr_calloc(scratch, n_turns, sizeof(*order->used));
 	order->never = osr_calloc(scratch, n_turns, sizeof(*order->never));
 	order->lane = by_turn ? osr_calloc(scratch, n_turns, 1) : NULL;
@@ -152,9 +148,8 @@ static bool order_log(struct osr_order *order, uint32_t turn)
 
 bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes)
 {
-	uint32_t turn = osr_order_turn(order, c1, c2), mark = order->n_log,
-		 m = order->f->n_channels, *after = order->after, *before = order->before, n_after,
-		 n_before, n;
+	uint32_t turn = osr_turn(order->f, c1, c2), mark = order->n_log, m = order->f->n_channels,
+		 *after = order->after, *before = order->before, n_after, n_before, n;
 	uint16_t fresh = lanes & (uint16_t)~order->used[turn];
 	/* Is all that the turn may close a cycle with for good, its own lane included? */
 	bool final = !mark && (!order->lane || order->used[turn]);

@@ -27,7 +27,6 @@
 struct osr_order {
 	const struct osr_fabric *f;
 	uint32_t n_lanes;
-	uint32_t *row;   /* [n_channels + 1] turns by their first channel */
 	uint16_t *used;  /* [n_turns] lanes of the first channel whose packets take the turn */
 	uint16_t *never; /* [n_turns] lanes on which the turn closes a cycle for good */
 	uint8_t *
@@ -56,7 +55,7 @@ struct osr_order {
 /*
  * No turn is used yet, and all go on on lane 0 if by_turn. Nodes start in the order of keys[n_lanes * n_channels],
  * equal ones in that of their numbers. At most `longest` turns are added between osr_order_begin() and the next;
- * more are refused. OSR_NOMEM, or OSR_NOT_APPLICABLE beyond 2^32 turns.
+ * more are refused. OSR_NOMEM only.
  */
 enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric *fabric,
 			       uint32_t n_lanes, bool by_turn, const uint32_t *keys,
@@ -68,11 +67,6 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
  */
 void osr_order_place(const uint32_t *keys, uint32_t n, uint32_t *from, uint32_t *to,
 		     uint32_t *rank);
-
-static inline uint32_t osr_order_turn(const struct osr_order *order, uint32_t c1, uint32_t c2)
-{
-	return order->row[c1] + (c2 - order->f->chan_row[order->f->chan_dst[c1]]);
-}
 
 /* The lane on which packets of a class hold channel c. */
 static inline uint32_t osr_order_lane(const struct osr_order *order, uint32_t class, uint32_t c)

@@ -68,9 +68,7 @@ static void paths_mcast_depend(struct osr_cdg *cdg, uint32_t in, uint32_t out)
 	const struct osr_fabric *fabric = cdg->f;
 
 	if (out != fabric->chan_rev[in])
-		cdg->weight[osr_cdg_slot(
-			cdg, in, (uint8_t)(out - fabric->chan_row[fabric->chan_src[out]]))] =
-			UINT32_MAX;
+		cdg->weight[osr_turn(fabric, in, out)] = UINT32_MAX;
 }
 
 void osr_mcast_depend(const uint32_t *parent, struct osr_cdg *cdg)

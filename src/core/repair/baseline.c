@@ -206,7 +206,7 @@ static void read_lanes(struct repair *w, const struct osr_fabric_map *map,
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		for (uint32_t u = fabric->chan_dst[c], o = fabric->chan_row[u];
 		     o < fabric->chan_row[u + 1]; o++) {
-			uint32_t turn = osr_order_turn(&w->order, c, o);
+			uint32_t turn = osr_turn(w->f, c, o);
 			uint8_t vl = turn_vls(fabric, r, c, o)[0];
 
 			if (map->chan[c] != OSR_NONE && map->chan[o] != OSR_NONE &&
@@ -241,7 +241,7 @@ void osr__repair_write_lanes(struct repair *w)
 		for (uint32_t u = fabric->chan_dst[c], o = fabric->chan_row[u];
 		     o < fabric->chan_row[u + 1]; o++) {
 			uint8_t *vls = turn_vls(fabric, &w->r, c, o),
-				lane = w->order.lane[osr_order_turn(&w->order, c, o)];
+				lane = w->order.lane[osr_turn(w->f, c, o)];
 			bool other = vls[0] != lane;
 
 			for (uint32_t sl = 0; other && sl < 16; sl++)
@@ -284,12 +284,9 @@ uint32_t osr__repair_walk(struct repair *w, uint32_t root, const uint8_t *row)
 enum osr_status osr__repair_deps(struct repair *w, struct osr_arena *result, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = w->f;
-	const uint32_t *first = osr__cdg_rows(fabric, w->job->scratch, diag);
-	uint16_t *lanes = w->tree.lanes, *deps;
+	uint16_t *lanes = w->tree.lanes,
+		 *deps = osr_calloc(result, osr_n_turns(fabric), sizeof(*deps));
 
-	if (!first)
-		return osr_arena_failed(w->job->scratch, diag) ? OSR_NOMEM : OSR_NOT_APPLICABLE;
-	deps = osr_calloc(result, first[fabric->n_channels], sizeof(*deps));
 	if (!deps)
 		return osr__repair_nomem(diag);
 	if (w->by_turn)
@@ -313,7 +310,7 @@ enum osr_status osr__repair_deps(struct repair *w, struct osr_arena *result, str
 			if (u == root)
 				continue;
 			next = osr__repair_next(w, row, u);
-			deps[first[c] + next - fabric->chan_row[u]] |= lanes[v];
+			deps[osr_turn(fabric, c, next)] |= lanes[v];
 			lanes[u] |= w->by_turn && lanes[v]
 					    ? (uint16_t)(1u << turn_vls(fabric, &w->r, c, next)[0])
 					    : lanes[v];
@@ -355,7 +352,7 @@ enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag)
 		read_lanes(w, &w->then, r);
 	if (w->by_turn)
 		find_inject(w);
-	memcpy(w->order.used, r->lane_deps, w->order.row[m] * sizeof(*w->order.used));
+	memcpy(w->order.used, r->lane_deps, osr_n_turns(w->f) * sizeof(*w->order.used));
 	/*
 	 * Turns that no route of the baseline has keep the lanes of the last sweep: so when something returns,
 	 * old and new tables have the same SL2VL tables.
@@ -381,7 +378,7 @@ bool osr__repair_route(struct repair *w, uint32_t d, const uint8_t *row, uint32_
 	struct osr_order *order = &w->order;
 	uint32_t mark = order->n_log, root = fabric->dest_switch[d], u = fabric->chan_dst[c],
 		 next = u == root ? OSR_NONE : osr__repair_next(w, row, u),
-		 turn = !lanes || next == OSR_NONE ? 0 : osr_order_turn(order, c, next);
+		 turn = !lanes || next == OSR_NONE ? 0 : osr_turn(order->f, c, next);
 
 	if (!lanes)
 		return true;
@@ -400,7 +397,7 @@ bool osr__repair_route(struct repair *w, uint32_t d, const uint8_t *row, uint32_
 			if (out == OSR_NONE)
 				break; /* there, or the rest will be added when it is found */
 			ok = ok && osr_order_add(order, in, out, now);
-			now = osr_order_next(order, osr_order_turn(order, in, out), now);
+			now = osr_order_next(order, osr_turn(order->f, in, out), now);
 			in = out;
 			u = fabric->chan_dst[in];
 			out = u == root ? OSR_NONE : osr__repair_next(w, row, u);

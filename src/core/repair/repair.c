@@ -208,8 +208,7 @@ static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
 	struct osr_stable *stable = &w->r.stable;
 
 	hand_over_sls(w);
-	for (uint32_t turn = 0; w->spare && w->by_turn && turn < w->order.row[w->f->n_channels];
-	     turn++)
+	for (uint32_t turn = 0; w->spare && w->by_turn && turn < osr_n_turns(w->f); turn++)
 		if (w->order.used[turn] && w->order.lane[turn] >= w->r.n_vls)
 			w->r.n_vls = w->order.lane[turn] + 1;
 	if (w->by_turn)

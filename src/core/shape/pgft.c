@@ -4,6 +4,7 @@
  * with many (fit_part); take the trial that leaves the fewest holes; then number hosts and up-ports
  * (number_hosts, number_ports).
  */
+#include <osmroutes/each.h>
 #include <osmroutes/pgft.h>
 
 #include <stdarg.h>
@@ -251,7 +252,7 @@ static enum osr_status number_ports(struct pgft_work *w)
 	struct osr_pgft *pgft = w->p;
 	uint32_t n = 0;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t l = pgft->sw_level[s];
 		const struct osr_pgft_tree *tree = l ? &pgft->tree[pgft->sw_tree[s]] : NULL;
 
@@ -289,7 +290,7 @@ static void pgft_count_missing(struct pgft_work *w)
 {
 	struct osr_pgft *pgft = w->p;
 
-	for (uint32_t s = 0; s < w->f->n_switches; s++)
+	OSR_EACH_SWITCH(s, w->f)
 		for (uint32_t l = pgft->sw_level[s], q = 0; q < osr_pgft_n_up(pgft, s); q++) {
 			struct osr_pgft_tree *tree = &pgft->tree[pgft->sw_tree[s]];
 			uint32_t a = pgft->sw_a[s] / tree->m[l + 1], first = a * tree->m[l + 1],
@@ -365,8 +366,8 @@ static void number_hosts(struct pgft_work *w)
 			if (tree->place[1][a] != OSR_NONE)
 				number_leaf(w, tree, tree->place[1][a]);
 	}
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		for (uint32_t k = fabric->term_row[s]; k < fabric->term_row[s + 1]; k++)
+	OSR_EACH_SWITCH(s, fabric)
+		OSR_EACH_TERMINAL(k, fabric, s)
 			if (pgft_is_host(fabric, k) && pgft->sw_tree[s] != OSR_NONE)
 				pgft->tree[pgft->sw_tree[s]].n_service +=
 					pgft->term_index[k] == OSR_NONE;
@@ -426,7 +427,7 @@ static enum osr_status find_trees(struct pgft_work *w, uint32_t max_missing)
 	for (uint32_t k = 0; k < fabric->n_components && !st; k++) {
 		struct pgft_part part = { .member = w->member };
 
-		for (uint32_t s = 0; s < fabric->n_switches; s++)
+		OSR_EACH_SWITCH(s, fabric)
 			if (fabric->sw_component[s] == k)
 				w->member[part.n++] = s;
 		if (n_strong(w, &part, 1))

@@ -5,6 +5,7 @@
  * part of what is remembered keeps its m, w, p and all places; only its hosts may be more, and a switch
  * that is new may stand where another is away.
  */
+#include <osmroutes/each.h>
 #include <osmroutes/routing.h>
 
 #include <assert.h>
@@ -186,7 +187,7 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 	if (before)
 		memcpy(row, before->row, (n_before = before->n_rows) * sizeof(*row));
 	to += n_before;
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t i = pgft->sw_tree[s];
 		struct osr_pgft_known known = { .guid = fabric->sw_guid[s],
 						.tree = i == OSR_NONE ? 0
@@ -207,7 +208,7 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 			to += at == to;
 			*at = known;
 		}
-		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++) {
+		OSR_EACH_TERMINAL(t, fabric, s) {
 			known.port = fabric->term_port[t];
 			if (pgft->term_index[t] == OSR_NONE ||
 			    osr__pgft_known(before, known.guid, (uint8_t)known.port))

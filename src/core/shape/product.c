@@ -10,6 +10,7 @@
  *	place_rest()	switches to which only edges without a direction lead
  *	product_verify()	nothing was assumed so far that is not checked here
  */
+#include <osmroutes/each.h>
 #include <osmroutes/product.h>
 
 #include <stdlib.h>
@@ -323,14 +324,14 @@ static uint32_t product_root(const struct finder *x)
 	uint64_t most = 0;
 
 	memset(n, 0, fabric->n_components * sizeof(*n));
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
+	OSR_EACH_SWITCH(v, fabric)
 		n[fabric->sw_component[v]]++;
 	for (uint32_t k = 1; k < fabric->n_components; k++)
 		main = n[k] > n[main] ? k : main;
 	memset(size, 0, x->n_edges * sizeof(*size));
 	for (uint32_t e = 0; e < x->n_edges; e++)
 		size[osr_set_of(x->way, e)]++;
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		uint64_t rank = 0;
 
 		for (uint32_t e = x->row[v]; e < x->row[v + 1]; e++) {
@@ -404,7 +405,7 @@ static enum osr_status spread_labels(struct finder *x, uint32_t root)
 		/* The root is the origin of rings. */
 		if (period[k])
 			lo[k] = -(-lo[k] + (int32_t)size - 1) / (int32_t)size * (int32_t)size;
-		for (uint32_t v = 0; v < x->f->n_switches; v++)
+		OSR_EACH_SWITCH(v, x->f)
 			label_of(x, v)[k] = (label_of(x, v)[k] - lo[k]) % (int32_t)size;
 	}
 	return OSR_OK;
@@ -456,7 +457,7 @@ static void sort_dims(struct finder *x)
 	for (uint32_t k = 0; k < old.n_dims; k++) {
 		product->size[k] = old.size[order[k]];
 		product->factor[k] = old.factor[order[k]];
-		for (uint32_t v = 0; v < x->f->n_switches; v++)
+		OSR_EACH_SWITCH(v, x->f)
 			coord_of(x, v)[k] =
 				x->seen[v] ? (uint16_t)label_of(x, v)[order[k]] : OSR_NO_PLACE;
 	}
@@ -574,7 +575,7 @@ static enum osr_status own_places(struct finder *x)
 	if (!x->owner)
 		return osr_fail(x->diag, OSR_NOMEM, "out of memory for %u places", (uint32_t)n);
 	memset(x->owner, 0xff, n * sizeof(*x->owner));
-	for (uint32_t v = 0; v < x->f->n_switches; v++) {
+	OSR_EACH_SWITCH(v, x->f) {
 		uint32_t *owner =
 			has_place(x, v) ? &x->owner[place_of(product, coord_of(x, v))] : NULL;
 
@@ -593,7 +594,7 @@ static enum osr_status product_verify(struct finder *x, uint32_t root)
 	uint32_t n_links = 0;
 	char a[32], b[32];
 
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		uint16_t at[OSR_MAX_DIMS];
 
 		if (!has_place(x, v)) {

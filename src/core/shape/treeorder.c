@@ -14,6 +14,7 @@
  * the root does not anchor, because links are missing, is anchored by the first switch of the highest level that is
  * cabled to it and lies below one that is placed.
  */
+#include <osmroutes/each.h>
 #include <osmroutes/treeorder.h>
 
 #include <string.h>
@@ -55,7 +56,7 @@ static void place(struct tree_growth *g, uint32_t v)
 
 	for (place_one(g, v); i < g->n; i++) {
 		v = g->order->by_number[i];
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		OSR_EACH_CHANNEL(c, fabric, v) {
 			uint32_t u = fabric->chan_dst[c], e = fabric->chan_row[u];
 			bool above = g->level[u] > 1 && g->level[u] >= g->level[v];
 
@@ -84,12 +85,12 @@ static void place_rest(struct tree_growth *g)
 	while (g->n < fabric->n_switches) {
 		uint32_t best = OSR_NONE, most = 0;
 
-		for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		OSR_EACH_SWITCH(v, fabric) {
 			uint32_t rank = 1;
 
 			if (number[v] != OSR_NONE)
 				continue;
-			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			OSR_EACH_CHANNEL(c, fabric, v) {
 				uint32_t u = fabric->chan_dst[c];
 
 				if (number[u] != OSR_NONE && g->level[u] > g->level[v])
@@ -113,7 +114,7 @@ static uint32_t n_ways(const struct osr_pgft *pgft, uint32_t s, uint32_t *seen,
 	const struct osr_fabric *fabric = pgft->f;
 	uint32_t n = 0;
 
-	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+	OSR_EACH_CHANNEL(c, fabric, s) {
 		uint32_t u = fabric->chan_dst[c];
 
 		if (pgft->sw_level[u] != pgft->sw_level[s] + 1 || seen[u] == s)
@@ -151,7 +152,7 @@ static uint32_t tree_root(const struct osr_pgft *pgft, const struct osr_pgft_tre
 
 			if (s == OSR_NONE)
 				continue;
-			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+			OSR_EACH_CHANNEL(c, fabric, s)
 				if (pgft->sw_level[fabric->chan_dst[c]] == 2)
 					rate += fabric->chan_rate[c] + 1u;
 			rank = (uint64_t)n_ways(pgft, s, seen, n_parents) << 48 |
@@ -222,10 +223,10 @@ enum osr_status osr_tree_order_parents(const struct osr_tree_order *order,
 
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < fabric->n_switches; i++) {
+	OSR_EACH_SWITCH(i, fabric) {
 		uint32_t s = order->by_number[i], best = OSR_NONE;
 
-		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+		OSR_EACH_CHANNEL(c, fabric, s) {
 			uint32_t t = fabric->chan_dst[c],
 				 b = best == OSR_NONE ? 0 : fabric->chan_dst[best];
 
