@@ -2,7 +2,7 @@
 /*
  * check.h - the independent checker: nothing leaves the plugin that it has not walked.
  *
- * It shares no code with what it judges (not spf, not cdg, not layers) and believes none of the
+ * It shares no code with what it judges (not spf, not order, not lanes) and believes none of the
  * engine's claims: from the fabric and the tables alone it derives
  *   - that every LID is reached from every switch of its component, without a loop or a dead end,
  *     and that entries towards other components are OSR_NO_PATH;

@@ -23,7 +23,7 @@
  * cut the cycles of its channel dependency graph by moving the routes that induce a chosen edge to
  * the next layer, go on there. Which edge to choose is an option:
  *	order		an order of the channels with little weight going backward; all routes with a
- *			backward edge move at once (default; see cdg.h)
+ *			backward edge move at once (default; see fit.h)
  *	weakest		the edge of a found cycle that the fewest routes induce (the paper's best)
  *	heaviest	the one that the most routes induce
  *	first		the first edge of the cycle (the paper's pseudo-random choice)

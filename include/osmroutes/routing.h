@@ -142,7 +142,7 @@ struct osr_routing {
 	uint8_t mcast_vl;
 
 	/*
-	 * By osr_repair_prepare(): for each pair of channels that meet, by slot (cdg.h), the VLs of the
+	 * By osr_repair_prepare(): for each pair of channels that meet, by turn (fabric.h), the VLs of the
 	 * first one, a bit each, whose packets go on by the second one. NULL: not known.
 	 */
 	const uint16_t *lane_deps;

@@ -79,7 +79,7 @@ static void assert_repeatable(struct trial *x, void (*draw)(struct test_fabric *
 	uint64_t *held = osr_alloc(&again.scratch, 32000, sizeof(*held));
 
 	draw(&again.t, i);
-	for (unsigned k = 0; k < 32000; k++) /* what a label of cdg.c may be */
+	for (unsigned k = 0; k < 32000; k++) /* what a label of fit.c may be */
 		held[k] = (uint64_t)5 << 32;
 	osr_arena_reset(&again.scratch, (struct osr_arena_mark){ 0 });
 	assert_int_equal(route(&again, NULL), OSR_OK);

@@ -2,7 +2,7 @@
 /* The order of the nodes (lane, channel) of src/core/order. */
 #include "test.h"
 
-#include "core/order/node_order.h"
+#include "core/order/order.h"
 #include "fabrics.h"
 
 /*
@@ -57,7 +57,7 @@ static bool model_add(struct model *x, uint32_t c1, uint32_t c2, uint16_t lanes)
 
 static void assert_same(const struct osr_order *order, const struct model *x)
 {
-	const struct osr_fabric *f = order->f;
+	const struct osr_fabric *f = order->fabric;
 	const uint32_t *rank = order->rank;
 	bool taken[N_LANES * MAX_CHANNELS] = { false };
 
@@ -68,7 +68,7 @@ static void assert_same(const struct osr_order *order, const struct model *x)
 	for (uint32_t c = 0; c < f->n_channels; c++)
 		for (uint32_t o = f->chan_row[f->chan_dst[c]]; o < f->chan_row[f->chan_dst[c] + 1];
 		     o++) {
-			uint32_t turn = osr_turn(order->f, c, o);
+			uint32_t turn = osr_turn(order->fabric, c, o);
 
 			assert_int_equal(order->used[turn], x->used[c][o]);
 			assert_true(!x->by_turn || order->lane[turn] == x->lane[c][o]);
@@ -84,7 +84,7 @@ static void assert_same(const struct osr_order *order, const struct model *x)
 /* Places 0 .. n-1 that rise with the keys, then with the nodes. */
 static void assert_placed(const struct osr_order *order, const uint32_t *keys)
 {
-	uint32_t n = N_LANES * order->f->n_channels;
+	uint32_t n = N_LANES * order->fabric->n_channels;
 
 	for (uint32_t c = 0; c < n; c++) {
 		uint32_t before = 0;
@@ -98,7 +98,7 @@ static void assert_placed(const struct osr_order *order, const uint32_t *keys)
 /* Does the turn rise on all these lanes as things are? */
 static bool turn_rises(const struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes)
 {
-	uint32_t turn = osr_turn(order->f, c1, c2), m = order->f->n_channels;
+	uint32_t turn = osr_turn(order->fabric, c1, c2), m = order->fabric->n_channels;
 
 	lanes &= (uint16_t)~order->used[turn];
 	for (uint32_t l = 0; l < order->n_lanes; l++)
@@ -116,7 +116,8 @@ static bool turn_rises(const struct osr_order *order, uint32_t c1, uint32_t c2, 
 static uint64_t most_work(const struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes,
 			  bool fits)
 {
-	uint32_t turn = osr_turn(order->f, c1, c2), m = order->f->n_channels, lane = 0, to;
+	uint32_t turn = osr_turn(order->fabric, c1, c2), m = order->fabric->n_channels, lane = 0,
+		 to;
 
 	if (turn_rises(order, c1, c2, lanes))
 		return 0;
@@ -132,7 +133,7 @@ static uint64_t most_work(const struct osr_order *order, uint32_t c1, uint32_t c
 static void transaction(struct osr_order *order, struct model *x, uint64_t *seed,
 			unsigned *n_refused)
 {
-	const struct osr_fabric *f = order->f;
+	const struct osr_fabric *f = order->fabric;
 	struct model *before = malloc(sizeof(*x)), *half = malloc(sizeof(*x));
 	unsigned n_adds = 1 + test_random(seed) % 6, what = test_random(seed) % 3;
 	uint32_t n_log = 0;
@@ -149,7 +150,7 @@ static void transaction(struct osr_order *order, struct model *x, uint64_t *seed
 
 		if (x->by_turn && !x->used[c1][c2]) {
 			x->lane[c1][c2] = (uint8_t)(test_random(seed) % N_LANES);
-			assert_true(osr_order_set_lane(order, osr_turn(order->f, c1, c2),
+			assert_true(osr_order_set_lane(order, osr_turn(order->fabric, c1, c2),
 						       x->lane[c1][c2]));
 		}
 		fits = model_add(x, c1, c2, lanes);

@@ -6,7 +6,7 @@
 #include "test.h"
 
 #include "core/lanes/updown.h"
-#include "core/order/cdg.h"
+#include "core/order/order.h"
 
 #include "fabrics.h"
 

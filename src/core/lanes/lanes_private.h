@@ -92,18 +92,20 @@ static inline uint32_t osr__next_switch(const struct osr_fabric *fabric, const u
 }
 
 /* The first turn of v's route to root; OSR_NONE where the route has one channel. */
-static inline uint32_t osr__dependency(const struct osr_cdg *cdg, const uint8_t *hop, uint32_t root,
-				       uint32_t v)
+static inline uint32_t osr__dependency(const struct osr_weights *weights, const uint8_t *hop,
+				       uint32_t root, uint32_t v)
 {
-	uint32_t u = osr__next_switch(cdg->f, hop, v);
+	uint32_t u = osr__next_switch(weights->fabric, hop, v);
 
-	return u == root ? OSR_NONE : cdg->f->turn_row[cdg->f->chan_row[v] + hop[v]] + hop[u];
+	return u == root
+		       ? OSR_NONE
+		       : weights->fabric->turn_row[weights->fabric->chan_row[v] + hop[v]] + hop[u];
 }
 
 /* ---- layers_paper.c ------------------------------------------------------------------------------ */
 
 /*
- * Takes routes without a lane out of the graph in w->g, an edge at a time, until it has no cycle; what was taken out has a
+ * Takes routes without a lane out of the graph in w->weights, an edge at a time, until it has no cycle; what was taken out has a
  * mask. O(channels + turns + edges cut * dests + trees touched * n_switches + routes moved * hops).
  */
 enum osr_status osr__break_cycles(struct osr__search *w, enum osr_heuristic heuristic);

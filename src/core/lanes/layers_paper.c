@@ -9,7 +9,7 @@
  *
  * Route by route is LASH (Lysne, Skeie, Reinemo, Theiss: Layered routing in irregular networks, IEEE TPDS 2006; Domke
  * 2011, section IV, first approach). DIFFERS in the search: all layers together keep a topological order of their nodes
- * (node_order.h), so a turn that rises in it is not searched for. The layers are those that a search of the whole
+ * (order.h), so a turn that rises in it is not searched for. The layers are those that a search of the whole
  * graph finds: a route that a layer has refused never rises in its order. The order is also the certificate.
  */
 #include "lanes_private.h"
@@ -17,7 +17,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/order/node_order.h"
+#include "core/order/order.h"
 #include "core/paths/mcast.h"
 
 /* ---- edges of cycles ------------------------------------------------------------------------- */
@@ -44,14 +44,14 @@ static void move_edge(struct cycles *q, uint32_t c, uint32_t turn)
 	uint32_t n = fabric->n_switches, u = fabric->chan_src[c];
 	uint8_t *passes = w->new_mask;
 
-	for (uint32_t d = 0; d < fabric->n_dests && w->g.weight[turn]; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests && w->weights.weight[turn]; d++) {
 		const uint8_t *hop = w->s->hop + (size_t)d * n;
 		uint8_t *mask = w->masks + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = w->s->order + (size_t)root * n;
 
 		if (w->s->alias[d] != OSR_NONE || osr_spf_channel(w->s, d, u) != c ||
-		    osr__dependency(&w->g, hop, root, u) != turn)
+		    osr__dependency(&w->weights, hop, root, u) != turn)
 			continue;
 		passes[root] = 0;
 		for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
@@ -61,18 +61,18 @@ static void move_edge(struct cycles *q, uint32_t c, uint32_t turn)
 			if (!passes[v] || mask[v] || !osr__search_counts(w, d, v))
 				continue;
 			mask[v] = 1;
-			for (; (next = osr__dependency(&w->g, hop, root, v)) != OSR_NONE;
+			for (; (next = osr__dependency(&w->weights, hop, root, v)) != OSR_NONE;
 			     v = osr__next_switch(fabric, hop, v))
-				w->g.weight[next] -= w->g.weight[next] != UINT32_MAX;
+				w->weights.weight[next] -= w->weights.weight[next] != UINT32_MAX;
 		}
 	}
-	assert(!w->g.weight[turn]);
+	assert(!w->weights.weight[turn]);
 }
 
 /* The place on the stack whose outgoing edge goes, of the cycle stack[from] .. stack[depth - 1]. */
 static uint32_t layers_cycle_choose(const struct cycles *q, uint32_t from)
 {
-	const uint32_t *weight = q->w->g.weight;
+	const uint32_t *weight = q->w->weights.weight;
 	enum osr_heuristic heuristic = q->heuristic;
 	uint32_t best = from;
 
@@ -96,21 +96,21 @@ static void layers_cycle_push(struct cycles *q, uint32_t c)
 
 static void search_from(struct cycles *q, uint32_t start)
 {
-	const struct osr_cdg *cdg = &q->w->g;
+	const struct osr_weights *weights = &q->w->weights;
 
 	layers_cycle_push(q, start);
 	while (q->depth) {
 		uint32_t top = q->depth - 1, c = q->stack[top], turn = q->edge[top], next, keep;
 
-		if (turn == cdg->f->turn_row[c + 1]) {
+		if (turn == weights->fabric->turn_row[c + 1]) {
 			q->place[c] = DONE;
 			q->depth = top;
 			if (q->depth)
 				q->edge[q->depth - 1]++;
 			continue;
 		}
-		next = osr_turn_next(cdg->f, c, turn);
-		if (!cdg->weight[turn] || q->place[next] == DONE) {
+		next = osr_turn_next(weights->fabric, c, turn);
+		if (!weights->weight[turn] || q->place[next] == DONE) {
 			q->edge[top]++;
 		} else if (!q->place[next]) {
 			layers_cycle_push(q, next);
@@ -119,7 +119,7 @@ static void search_from(struct cycles *q, uint32_t start)
 			uint32_t cut = layers_cycle_choose(q, q->place[next] - 1);
 
 			move_edge(q, q->stack[cut], q->edge[cut]);
-			for (keep = 0; cdg->weight[q->edge[keep]]; keep++)
+			for (keep = 0; weights->weight[q->edge[keep]]; keep++)
 				;
 			/* What is left unfinished above is searched again later. */
 			while (q->depth > keep + 1)
@@ -192,11 +192,11 @@ enum osr_status osr__layers_online(struct osr__search *w, const uint32_t *mcast,
 	*n_layers = 1;
 	/* The dependencies of multicast come first, in the first layer; they have no cycle. */
 	if (mcast) {
-		memset(w->g.weight, 0, osr_n_turns(w->f) * sizeof(*w->g.weight));
-		osr_mcast_depend(mcast, &w->g);
+		memset(w->weights.weight, 0, osr_n_turns(w->f) * sizeof(*w->weights.weight));
+		osr_mcast_depend(mcast, &w->weights);
 		for (uint32_t c = 0; c < fabric->n_channels; c++)
 			for (uint32_t t = w->f->turn_row[c]; t < w->f->turn_row[c + 1]; t++)
-				if (w->g.weight[t])
+				if (w->weights.weight[t])
 					osr_order_add(&nodes, c, osr_turn_next(w->f, c, t), 1);
 	}
 	/* Destination after destination, nearest switches first; a pair by its higher switch if both have LIDs. */

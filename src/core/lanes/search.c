@@ -6,7 +6,6 @@
  *	osr__search_route()	     one tree: ripped up, settled, with detours
  *	search_tree.c		       shortest legal routes, longer ones
  *	search_sl.c, turn_order.c  a better order for the routes as they are
- *	osr__search_set_reach()	   what routing needs to know of the order
  *	osr__search_ease()	 entries off the busiest channel (moves.h), to routes that are legal, too
  */
 #include "search.h"
@@ -36,12 +35,13 @@ static const struct {
 
 enum osr_status osr__search_init(struct osr__search *w, bool by_turn)
 {
-	size_t n = w->f->n_switches, n_nodes = w->n_lanes * (size_t)w->f->n_channels;
+	size_t n = w->f->n_switches, n_nodes = w->order.n_lanes * (size_t)w->f->n_channels;
 	struct osr_arena *scratch = w->scratch;
-	enum osr_status st = osr_cdg_init(&w->g, w->f, scratch, w->diag);
+	enum osr_status st = osr_weights_init(&w->weights, w->f, scratch, w->diag);
 
 	if (st)
 		return st;
+	w->order.fabric = w->f;
 	w->escape = osr_alloc(scratch, n, sizeof(*w->escape));
 	w->detoured = osr_calloc(scratch, w->f->n_dests, 1);
 	w->len = osr_alloc(scratch, n, sizeof(*w->len));
@@ -51,13 +51,13 @@ enum osr_status osr__search_init(struct osr__search *w, bool by_turn)
 	w->waiting = osr_alloc(scratch, n, sizeof(*w->waiting));
 	w->new_mask = osr_alloc(scratch, n, 1);
 	w->escape_hop = osr_alloc(scratch, n, 1);
-	w->order = osr_alloc(scratch, n, sizeof(*w->order));
+	w->near_first = osr_alloc(scratch, n, sizeof(*w->near_first));
 	w->saved = osr_alloc(scratch, n, 1);
-	w->forward = osr_alloc(scratch, osr_n_turns(w->f), 1);
+	w->order.rises = osr_alloc(scratch, osr_n_turns(w->f), 1);
 	if (by_turn) {
-		w->rank = osr_alloc(scratch, n_nodes, sizeof(*w->rank));
-		w->lane = osr_alloc(scratch, osr_n_turns(w->f), 1);
-		w->at = osr_alloc(scratch, osr_n_turns(w->f), sizeof(*w->at));
+		w->order.rank = osr_alloc(scratch, n_nodes, sizeof(*w->order.rank));
+		w->order.lane = osr_alloc(scratch, osr_n_turns(w->f), 1);
+		w->order.to_rank = osr_alloc(scratch, osr_n_turns(w->f), sizeof(*w->order.to_rank));
 		w->n_used = osr_alloc(scratch, osr_n_turns(w->f), sizeof(*w->n_used));
 		w->pinned = osr_alloc(scratch, osr_n_turns(w->f), 1);
 		w->mask = osr_alloc(scratch, n, 1);
@@ -65,27 +65,6 @@ enum osr_status osr__search_init(struct osr__search *w, bool by_turn)
 	w->n_sampled = UINT32_MAX;
 	w->boost = 1;
 	return osr_arena_failed(scratch, w->diag) ? OSR_NOMEM : OSR_OK;
-}
-
-void osr__search_set_reach(struct osr__search *w)
-{
-	const struct osr_fabric *fabric = w->f;
-	size_t m = fabric->n_channels;
-
-	w->all = (uint8_t)((1u << w->n_lanes) - 1);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		for (uint32_t t = w->f->turn_row[c]; t < w->f->turn_row[c + 1]; t++) {
-			uint32_t next = osr_turn_next(w->f, c, t);
-
-			w->forward[t] = 0;
-			for (uint32_t l = 0; l < w->n_lanes; l++)
-				w->forward[t] |=
-					(uint8_t)((w->rank[l * m + c] <
-						   w->rank[(w->lane ? w->lane[t] : l) * m + next])
-						  << l);
-			if (w->lane)
-				w->at[t] = w->rank[w->lane[t] * m + next];
-		}
 }
 
 /* ---- the sample ------------------------------------------------------------------------------ */
@@ -143,7 +122,7 @@ void osr__search_route(struct osr__search *w, uint32_t d, enum osr__search_mode 
 
 		memcpy(w->saved, hop, fabric->n_switches);
 		n_failed = osr__search_settle(w, root, d,
-					      mode == OSR__SEARCH_DETOUR && w->n_lanes > 1);
+					      mode == OSR__SEARCH_DETOUR && w->order.n_lanes > 1);
 		if (n_failed > before) {
 			memcpy(hop, w->saved, fabric->n_switches);
 			n_failed = osr__search_mark(w, d);
@@ -153,7 +132,7 @@ void osr__search_route(struct osr__search *w, uint32_t d, enum osr__search_mode 
 	if (mode >= OSR__SEARCH_DETOUR && n_failed) {
 		osr__search_detour(w, root, d, mode == OSR__SEARCH_MEND);
 		n = osr__search_trace(w, root, d, &ignored);
-		order = w->order;
+		order = w->near_first;
 		w->detoured[d] = 1;
 	}
 	if (counts)
@@ -205,8 +184,8 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 		 /* What is left of a sample finds another way when all is routed. */
 		tolerated = w->n_sampled != UINT32_MAX ? n_routes / search_tuning.sample_few : 0;
 	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
-	size_t ranks_size = (size_t)w->n_lanes * w->f->n_channels * sizeof(*w->rank),
-	       lanes_size = w->lane ? osr_n_turns(w->f) : 0;
+	size_t ranks_size = (size_t)w->order.n_lanes * w->f->n_channels * sizeof(*w->order.rank),
+	       lanes_size = w->order.lane ? osr_n_turns(w->f) : 0;
 	uint32_t stale = 0, boost_most;
 	uint8_t *best_rank = osr_alloc(w->scratch, ranks_size, 1),
 		*best_lane = osr_alloc(w->scratch, lanes_size, 1);
@@ -215,29 +194,29 @@ enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, b
 	if (st)
 		return st;
 	*least = UINT64_MAX;
-	w->boost = w->lane ? 2 : 1;
+	w->boost = w->order.lane ? 2 : 1;
 	for (uint32_t i = 1; !st; i++) {
 		osr__search_route_all(w, i == 1 && all ? OSR__SEARCH_ALL : OSR__SEARCH_REPAIR);
 		stale = w->n_failed > *least - *least / 20 || w->n_failed == *least ? stale + 1 : 0;
 		if (w->n_failed < *least) {
 			*least = w->n_failed;
-			memcpy(best_rank, w->rank, ranks_size);
-			if (w->lane)
-				memcpy(best_lane, w->lane, lanes_size);
+			memcpy(best_rank, w->order.rank, ranks_size);
+			if (w->order.lane)
+				memcpy(best_lane, w->order.lane, lanes_size);
 		}
 		if (w->n_failed <= tolerated || w->n_failed > most ||
 		    i >= (w->n_failed > few || max_rounds <= 2 ? max_rounds : OSR__SEARCH_ROUNDS) ||
 		    (stale >= search_tuning.max_stale &&
-		     (w->lane || w->n_failed > search_tuning.sl_few)))
+		     (w->order.lane || w->n_failed > search_tuning.sl_few)))
 			break;
 		boost_most = w->n_failed > few ? search_tuning.boost : search_tuning.few_boost;
 		w->boost = 2 * w->boost < boost_most ? 2 * w->boost : boost_most;
-		st = w->lane ? osr__search_improve_turn(w) : osr__search_improve_sl(w);
+		st = w->order.lane ? osr__search_improve_turn(w) : osr__search_improve_sl(w);
 	}
-	memcpy(w->rank, best_rank, ranks_size);
-	if (w->lane)
-		memcpy(w->lane, best_lane, lanes_size);
-	osr__search_set_reach(w);
+	memcpy(w->order.rank, best_rank, ranks_size);
+	if (w->order.lane)
+		memcpy(w->order.lane, best_lane, lanes_size);
+	osr_order_set_rises(&w->order);
 	osr_arena_reset(w->scratch, mark);
 	return st;
 }
@@ -261,7 +240,7 @@ static bool ease_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c, c
 	hop[v] = (uint8_t)(c - fabric->chan_row[v]);
 	for (uint32_t u = v; u != root; u = fabric->chan_dst[fabric->chan_row[u] + hop[u]])
 		path[depth++] = u;
-	w->mask[root] = w->all;
+	w->mask[root] = w->order.all;
 	while (depth--)
 		w->mask[path[depth]] = osr__search_start(
 			w, hop, root, fabric->chan_row[path[depth]] + hop[path[depth]]);

@@ -9,7 +9,7 @@
  * by which a switch would attach to one that goes on by c1, with t = (c0, c1), the route is legal from the lanes
  *	start(c0) = { l : rank(l, c0) < rank(L(t, l), c1) and L(t, l) in start(c1) }
  * and from all lanes where c0 ends at the root. That is one look at each neighbour, whatever the length of the
- * route: forward[t] holds the lanes of the first condition, mask[] start() of each switch's own channel.
+ * route: order.rises[t] holds the lanes of the first condition, mask[] start() of each switch's own channel.
  *
  * The escape tree is a spanning tree on which every path rises, up to the top and down again. What finds no legal
  * route goes along it, so every switch of a component gets a route.
@@ -17,7 +17,8 @@
 #ifndef OSR_SEARCH_H
 #define OSR_SEARCH_H
 
-#include "core/order/cdg.h"
+#include "core/order/fit.h"
+#include "core/order/order.h"
 
 #include "../paths/spf_private.h"
 
@@ -29,17 +30,8 @@ struct osr__search {
 	struct osr_arena *scratch;
 	struct osr_diag *diag;
 
-	/* The order and the scheme. */
-	struct osr_cdg g;
-	uint32_t n_lanes;
-	uint32_t *
-		rank; /* [n_lanes * n_channels] by turn a permutation of all nodes, by SL one for each lane */
-	uint8_t *lane; /* [n_turns] by turn: of the turn's second channel. NULL: by SL */
-
-	/* What follows from both: osr__search_set_reach(). */
-	uint8_t all;      /* all lanes: the mask of a root */
-	uint8_t *forward; /* [n_turns] lanes of the first channel from which the turn rises */
-	uint32_t *at;     /* [n_turns] by turn: rank of the node that it leads to */
+	struct osr_order order;     /* and the scheme of lanes */
+	struct osr_weights weights; /* of turns, for a better order */
 	uint32_t
 		*n_used; /* [n_turns] by turn: routes that take each turn: osr__turn_count_used() */
 
@@ -59,7 +51,7 @@ struct osr__search {
 	uint32_t *waiting;     /* [n_switches] switches that got a key at this length */
 	uint8_t *new_mask;     /* [n_switches] */
 	uint8_t *escape_hop;   /* [n_switches] towards the root of the dest */
-	uint16_t *order;       /* [n_switches] osr__search_trace() */
+	uint16_t *near_first;  /* [n_switches] osr__search_trace() */
 	uint8_t *saved;        /* [n_switches] a tree that may come back */
 
 	/* By turn: turn.h. */
@@ -74,18 +66,15 @@ struct osr__search {
 /* Must v have a legal route to d? By SL nothing is sent from one switch's port 0 to another's. */
 static inline bool osr__search_counts(const struct osr__search *w, uint32_t d, uint32_t v)
 {
-	return w->lane || w->f->sw_sources[v] ||
+	return w->order.lane || w->f->sw_sources[v] ||
 	       w->f->term_role[w->f->dest_term[d]] != OSR_ROLE_SP0;
 }
 
 /*
- * Of *w, the caller has set s, f, scratch, diag, n_lanes and, by SL, rank and masks; everything else is 0. Allocates
- * the rest, by_turn with lane, at and pinned.
+ * Of *w, the caller has set s, f, scratch, diag, order.n_lanes and, by SL, order.rank and masks; everything else is 0.
+ * Allocates the rest, by_turn with the lanes of turns, and pinned.
  */
 enum osr_status osr__search_init(struct osr__search *w, bool by_turn);
-
-/* After rank, lane or n_lanes have changed. */
-void osr__search_set_reach(struct osr__search *w);
 
 /* What a round does with trees that are there. */
 enum osr__search_mode {
@@ -130,7 +119,7 @@ uint64_t osr__search_n_routes(const struct osr__search *w);
 
 /*
  * A better order for the routes as they are, in search_sl.c and in turn_order.c. Lanes by turn come first, and
- * osr__search_set_reach() is done.
+ * osr_order_set_rises() is done.
  */
 enum osr_status osr__search_improve_sl(struct osr__search *w);
 enum osr_status osr__search_improve_turn(struct osr__search *w);
@@ -157,7 +146,7 @@ uint32_t osr__search_mark(struct osr__search *w, uint32_t d);
 void osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop);
 
 /*
- * The switches of d's tree, which is complete, into w->order, each behind the one it sends to, and the lengths into
+ * The switches of d's tree, which is complete, into w->near_first, each behind the one it sends to, and the lengths into
  * w->len; returns how many, and adds those whose route is longer than it need be to *n_longer.
  */
 uint32_t osr__search_trace(struct osr__search *w, uint32_t root, uint32_t d, uint32_t *n_longer);
@@ -179,17 +168,6 @@ void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d, bool k
  */
 void osr__search_ease(struct osr__search *w, uint64_t enough, uint64_t spare);
 
-/* The lanes from which a turn may be taken if the route behind it is legal from those of `mask`. */
-static inline __attribute__((always_inline)) uint8_t
-osr__search_enter(const struct osr__search *w, uint32_t turn, uint8_t mask, bool by_turn)
-{
-	uint8_t forward = w->forward[turn];
-
-	if (!by_turn)
-		return mask & forward;
-	return mask >> w->lane[turn] & forward & 1 ? forward : 0;
-}
-
 /*
  * The lanes from which a route is legal that begins with channel c and goes on into a tree whose hops and masks are
  * known from the far end of c on: start(c). By turn it is 0 where lane 0 is not among them: hosts begin there.
@@ -201,16 +179,17 @@ osr__search_start_by(const struct osr__search *w, const uint8_t *hop, uint32_t r
 	uint32_t u = w->f->chan_dst[c];
 
 	if (u == root)
-		return w->all;
+		return w->order.all;
 	/* No legal route: its hop leads nowhere. */
-	return w->mask[u] ? osr__search_enter(w, w->f->turn_row[c] + hop[u], w->mask[u], by_turn)
-			  : 0;
+	return w->mask[u]
+		       ? osr_order_enter(&w->order, w->f->turn_row[c] + hop[u], w->mask[u], by_turn)
+		       : 0;
 }
 
 static inline uint8_t osr__search_start(const struct osr__search *w, const uint8_t *hop,
 					uint32_t root, uint32_t c)
 {
-	return osr__search_start_by(w, hop, root, c, w->lane != NULL);
+	return osr__search_start_by(w, hop, root, c, w->order.lane != NULL);
 }
 
 #endif

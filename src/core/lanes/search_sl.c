@@ -3,7 +3,7 @@
  * Lanes by SL: an order of the channels for each lane, and for each route the set of lanes in whose orders it rises, as a
  * mask. Whatever a mask allows is free of deadlock, and the orders are the certificate.
  *
- * First the paths are as they are. Each order is fitted (cdg.h) to the routes that rise in none of those before it, until
+ * First the paths are as they are. Each order is fitted (fit.h) to the routes that rise in none of those before it, until
  * all rise in one (Domke 2011, section IV; layers). The papers' ways to cut cycles are in layers_paper.c.
  *
  * Where that takes more lanes than there are, this module routes again under K orders, beginning with those (search.h): it
@@ -43,7 +43,7 @@ static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 	const struct osr_spf *spf = w->s;
 	uint32_t n = fabric->n_switches, *count = spf->scratch->count;
 
-	memset(w->g.weight, 0, osr_n_turns(w->f) * sizeof(*w->g.weight));
+	memset(w->weights.weight, 0, osr_n_turns(w->f) * sizeof(*w->weights.weight));
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *hop = spf->hop + (size_t)d * n, *mask = w->masks + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
@@ -54,7 +54,7 @@ static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 			continue;
 		for (uint32_t v = 0; v < n; v++) {
 			uint32_t lowest =
-				mask[v] ? (uint32_t)__builtin_ctz(mask[v]) : w->n_lanes - 1;
+				mask[v] ? (uint32_t)__builtin_ctz(mask[v]) : w->order.n_lanes - 1;
 
 			count[v] = lowest != k ? 0 : mask[v] ? 1 : w->boost;
 			if (both)
@@ -68,7 +68,7 @@ static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 
 			if (!count[v] || u == root)
 				continue;
-			w->g.weight[w->f->turn_row[c] + hop[u]] += count[v];
+			w->weights.weight[w->f->turn_row[c] + hop[u]] += count[v];
 			count[u] += count[v];
 		}
 	}
@@ -82,13 +82,13 @@ static enum osr_status sl_improve(struct osr__search *w, uint32_t k, const uint8
 
 	sl_weigh(w, k, both);
 	if (tree)
-		osr_mcast_depend(tree, &w->g);
+		osr_mcast_depend(tree, &w->weights);
 	if (heuristic != OSR_HEURISTIC_ORDER)
 		st = osr__break_cycles(w, heuristic);
 	if (!st)
-		st = osr_cdg_order(&w->g, w->s->center, w->scratch,
-				   w->rank + (size_t)k * w->f->n_channels, w->diag);
-	osr__search_set_reach(w);
+		st = osr_fit_order(&w->weights, w->s->center, w->scratch,
+				   w->order.rank + (size_t)k * w->f->n_channels, w->diag);
+	osr_order_set_rises(&w->order);
 	return st;
 }
 
@@ -98,7 +98,7 @@ static enum osr_status sl_improve(struct osr__search *w, uint32_t k, const uint8
  */
 enum osr_status osr__search_improve_sl(struct osr__search *w)
 {
-	return sl_improve(w, w->n_lanes - 1, NULL, w->n_lanes == 1 ? w->escape : NULL,
+	return sl_improve(w, w->order.n_lanes - 1, NULL, w->order.n_lanes == 1 ? w->escape : NULL,
 			  OSR_HEURISTIC_ORDER);
 }
 
@@ -111,8 +111,7 @@ static enum osr_status sl_init(struct osr__search *w, const struct osr_lanes_job
 				   .f = job->s->f,
 				   .scratch = job->scratch,
 				   .diag = job->diag,
-				   .n_lanes = 1,
-				   .rank = orders,
+				   .order = { .n_lanes = 1, .rank = orders },
 				   .masks = masks };
 	if (osr_arena_failed(job->scratch, job->diag) || osr_arena_failed(job->result, job->diag))
 		return OSR_NOMEM;
@@ -139,8 +138,8 @@ enum osr_status osr_layers_single(struct osr_lanes_job *job, bool *fits)
 		return st;
 	sl_weigh(&w, 0, NULL);
 	if (job->req->multicast)
-		osr_mcast_depend(routing->mcast_parent, &w.g);
-	*fits = osr_cdg_sort(&w.g, job->scratch, rank);
+		osr_mcast_depend(routing->mcast_parent, &w.weights);
+	*fits = osr_fit_sort(&w.weights, job->scratch, rank);
 	if (osr_arena_failed(job->scratch, job->diag))
 		return OSR_NOMEM;
 	if (*fits)
@@ -158,15 +157,15 @@ static enum osr_status sl_layers(struct osr__search *w, const struct osr_lanes_j
 	enum osr_status st = OSR_OK;
 
 	if (heuristic == OSR_HEURISTIC_ONLINE) {
-		st = osr__layers_online(w, mcast, most, false, w->rank, &w->n_lanes);
-		osr__search_set_reach(w);
+		st = osr__layers_online(w, mcast, most, false, w->order.rank, &w->order.n_lanes);
+		osr_order_set_rises(&w->order);
 		*left = osr__search_count_failed(w);
 		return st == OSR_NO_VL ? OSR_OK : st;
 	}
 	memset(w->masks, 0, (size_t)w->f->n_dests * w->f->n_switches);
 	*left = 1;
 	for (uint32_t k = 0; !st && *left && k < most; k++) {
-		w->n_lanes = k + 1;
+		w->order.n_lanes = k + 1;
 		st = sl_improve(w, k, NULL, k ? NULL : mcast, heuristic);
 		*left = osr__search_count_failed(w);
 	}
@@ -184,8 +183,8 @@ static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_l
 
 	if (st)
 		return st;
-	osr_order_updown(w->f, updown.place, w->rank);
-	osr__search_set_reach(w);
+	osr_order_updown(w->f, updown.place, w->order.rank);
+	osr_order_set_rises(&w->order);
 	memcpy(w->escape, updown.parent, w->f->n_switches * sizeof(*w->escape));
 	return job->r->mcast_parent ? osr_mcast_take(w->f, updown.parent, w->scratch, job->result,
 						     job->r, w->diag)
@@ -194,7 +193,7 @@ static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_l
 
 static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_job *job)
 {
-	bool single = w->n_lanes == 1;
+	bool single = w->order.n_lanes == 1;
 	uint64_t many = osr__search_n_routes(w) / MANY, least = 0;
 	enum osr_status st;
 
@@ -230,19 +229,19 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_j
  */
 static enum osr_status sl_pair(struct osr__search *w, uint32_t limit, uint8_t *both, bool *all)
 {
-	uint32_t n_before = w->n_lanes;
+	uint32_t n_before = w->order.n_lanes;
 	enum osr_status st = OSR_OK;
 
 	*all = osr__tables_join(w, both);
-	while (!st && !*all && w->n_lanes < limit) {
-		w->n_lanes++;
-		st = sl_improve(w, w->n_lanes - 1, both, NULL, OSR_HEURISTIC_ORDER);
+	while (!st && !*all && w->order.n_lanes < limit) {
+		w->order.n_lanes++;
+		st = sl_improve(w, w->order.n_lanes - 1, both, NULL, OSR_HEURISTIC_ORDER);
 		osr__search_count_failed(w);
 		*all = osr__tables_join(w, both);
 	}
 	if (!*all) {
-		w->n_lanes = n_before;
-		osr__search_set_reach(w);
+		w->order.n_lanes = n_before;
+		osr_order_set_rises(&w->order);
 		osr__search_count_failed(w);
 	}
 	return st;
@@ -269,16 +268,16 @@ static enum osr_status sl_replies(struct osr__search *w, const struct osr_lanes_
 		st = osr__layers_online(w, job->req->multicast ? job->r->mcast_parent : NULL, most,
 					true, orders, &n_lanes);
 		if (!st) {
-			w->rank = orders;
-			w->n_lanes = n_lanes;
-			osr__search_set_reach(w);
+			w->order.rank = orders;
+			w->order.n_lanes = n_lanes;
+			osr_order_set_rises(&w->order);
 			osr__search_count_failed(w);
 		}
 		fits = false;
 	}
 	if (st && st != OSR_NO_VL)
 		return st;
-	return sl_pair(w, fits ? most : w->n_lanes, both, all);
+	return sl_pair(w, fits ? most : w->order.n_lanes, both, all);
 }
 
 enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
@@ -307,7 +306,7 @@ enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
 		st = osr_spf_save(job->s, job->scratch, &saved, job->diag);
 	if (st)
 		return st;
-	n_layers = w.n_lanes;
+	n_layers = w.order.n_lanes;
 	routing->strategy = left ? "paths within orders" : "layers";
 	if (left)
 		st = opt->detours ? sl_search(&w, job) : sl_no_vl(job, most, false);
@@ -320,14 +319,14 @@ enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
 		st = opt->detours ? sl_init(&w, job, routing->sl, job->orders)
 				  : sl_no_vl(job, most, true);
 		if (!st) {
-			osr__search_set_reach(&w);
+			osr_order_set_rises(&w.order);
 			osr__search_count_failed(&w);
 			st = sl_search(&w, job);
 		}
 	}
 	if (!st)
 		st = osr__tables_sl(&w, job, replies ? both : NULL);
-	if (!st && !left && w.n_lanes > 1)
+	if (!st && !left && w.order.n_lanes > 1)
 		routing->n_layers_one_way = (uint8_t)n_layers;
 	osr_arena_reset(job->scratch, mark);
 	return st;
@@ -347,7 +346,7 @@ enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *ord
 	if (st)
 		return st;
 	memcpy(w.escape, tree, w.f->n_switches * sizeof(*tree));
-	osr__search_set_reach(&w);
+	osr_order_set_rises(&w.order);
 	osr__search_route_all(&w, OSR__SEARCH_MEND);
 	if (w.n_failed) {
 		if (enough != UINT64_MAX)
@@ -357,11 +356,11 @@ enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *ord
 	if (!st && job->req->multicast) {
 		/* The order knows nothing of multicast: one of what it allows and of the tree together. */
 		for (uint32_t e = 0; e < osr_n_turns(w.f); e++)
-			w.g.weight[e] = w.forward[e] & 1;
+			w.weights.weight[e] = w.order.rises[e] & 1;
 		if (osr_mcast_take(w.f, tree, w.scratch, job->result, routing, w.diag))
 			return OSR_NOMEM;
-		osr_mcast_depend(routing->mcast_parent, &w.g);
-		if (!osr_cdg_sort(&w.g, w.scratch, w.rank))
+		osr_mcast_depend(routing->mcast_parent, &w.weights);
+		if (!osr_fit_sort(&w.weights, w.scratch, w.order.rank))
 			st = osr_fail(w.diag, OSR_NOMEM,
 				      "out of memory for the order of multicast");
 	}

@@ -18,7 +18,7 @@ static uint8_t search_relabel(struct osr__search *w, uint32_t root, uint32_t i, 
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf_scratch *scratch = w->s->scratch;
 	uint32_t v = w->s->order[(size_t)root * fabric->n_switches + i];
-	uint32_t turn = OSR_NONE, lane = 0, to = 0;
+	uint32_t first = OSR_NONE, second = 0, lane = 0;
 	uint64_t best = UINT64_MAX;
 
 	for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
@@ -28,30 +28,24 @@ static uint8_t search_relabel(struct osr__search *w, uint32_t root, uint32_t i, 
 
 		if (key >= best || w->pinned[t] || w->n_used[t])
 			continue;
-		for (uint32_t l = w->n_lanes; l--;) {
-			uint32_t rank = w->rank[(size_t)l * fabric->n_channels + next];
+		for (uint32_t l = w->order.n_lanes; l--;) {
+			uint32_t rank = w->order.rank[(size_t)l * fabric->n_channels + next];
 
-			if (!(w->mask[u] >> l & 1) || w->rank[c] >= rank)
+			if (!(w->mask[u] >> l & 1) || w->order.rank[c] >= rank)
 				continue;
 			best = key;
-			turn = t;
+			first = c;
+			second = next;
 			lane = l;
-			to = rank;
 			break;
 		}
 	}
-	if (turn == OSR_NONE)
+	if (first == OSR_NONE)
 		return 0;
 	hop[v] = (uint8_t)(best & HOP_MASK);
 	scratch->cost[v] = best & ~HOP_MASK;
-	w->lane[turn] = (uint8_t)lane;
-	w->at[turn] = to;
-	w->forward[turn] = 0;
-	for (uint32_t l = 0; l < w->n_lanes; l++)
-		w->forward[turn] |= (uint8_t)((w->rank[(size_t)l * fabric->n_channels +
-						       fabric->chan_row[v] + hop[v]] < to)
-					      << l);
-	return w->forward[turn];
+	osr_order_relabel(&w->order, first, second, (uint8_t)lane);
+	return w->order.rises[osr_turn(fabric, first, second)];
 }
 
 /* Would all that are attached to u stay legal if it went on by `next`, from where the lanes of `mask` are? */
@@ -65,7 +59,8 @@ static bool search_may_go_on_by(const struct osr__search *w, const uint8_t *hop,
 		uint32_t z = fabric->chan_dst[o], in = fabric->chan_rev[o];
 
 		if (w->mask[z] && fabric->chan_row[z] + hop[z] == in && o != next &&
-		    !osr__search_enter(w, w->f->turn_row[in] + next - row, mask, w->lane != NULL))
+		    !osr_order_enter(&w->order, w->f->turn_row[in] + next - row, mask,
+				     w->order.lane != NULL))
 			return false;
 	}
 	return true;
@@ -116,8 +111,8 @@ static uint8_t search_yield(struct osr__search *w, uint32_t root, uint32_t i, ui
 				continue;
 			mask = osr__search_start(w, hop, root, o);
 			if (!mask ||
-			    !osr__search_enter(w, w->f->turn_row[c] + o - row, mask,
-					       w->lane != NULL) ||
+			    !osr_order_enter(&w->order, w->f->turn_row[c] + o - row, mask,
+					     w->order.lane != NULL) ||
 			    !search_may_go_on_by(w, hop, u, o, mask))
 				continue;
 			best = key;
@@ -146,7 +141,7 @@ search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool keep, bo
 
 	memset(w->mask, 0, fabric->n_switches);
 	scratch->cost[root] = 0;
-	w->mask[root] = w->all;
+	w->mask[root] = w->order.all;
 	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 		uint64_t best = UINT64_MAX;
 		uint32_t v = order[i], old = fabric->chan_row[v] + hop[v];
@@ -187,8 +182,8 @@ uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d, bo
 
 	osr__search_aim(w, d);
 	osr__spf_keep_apart(w->s, d, 1);
-	n_failed = w->lane ? search_settle_by(w, root, d, keep, true)
-			   : search_settle_by(w, root, d, keep, false);
+	n_failed = w->order.lane ? search_settle_by(w, root, d, keep, true)
+				 : search_settle_by(w, root, d, keep, false);
 	osr__spf_keep_apart(w->s, d, (uint64_t)-1);
 	return n_failed;
 }
@@ -201,7 +196,7 @@ uint32_t osr__search_mark(struct osr__search *w, uint32_t d)
 	const uint8_t *hop = w->s->hop + d * n;
 
 	osr__search_aim(w, d);
-	w->mask[root] = w->all;
+	w->mask[root] = w->order.all;
 	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
 		uint32_t v = order[i];
 
@@ -233,7 +228,7 @@ void osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop)
 	memset(w->len, 0xff, n * sizeof(*w->len));
 	memset(seen, 0, n);
 	w->s->scratch->cost[root] = 0;
-	w->mask[root] = w->all;
+	w->mask[root] = w->order.all;
 	w->len[root] = 0;
 	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
 		uint32_t v = order[i], depth = 0;
@@ -268,7 +263,7 @@ uint32_t osr__search_trace(struct osr__search *w, uint32_t root, uint32_t d, uin
 
 	memset(len, 0xff, fabric->n_switches * sizeof(*len));
 	len[root] = 0;
-	w->order[n++] = (uint16_t)root;
+	w->near_first[n++] = (uint16_t)root;
 	/* dist8 is the distance mod 256, which grows by at most 1 along the settling order. */
 	for (uint32_t i = 1, dist = 0; i < spf->n_order[root]; i++) {
 		uint32_t v = order[i], depth = 0;
@@ -279,7 +274,7 @@ uint32_t osr__search_trace(struct osr__search *w, uint32_t root, uint32_t d, uin
 		while (depth--) {
 			len[path[depth]] = len[v] + 1;
 			v = path[depth];
-			w->order[n++] = (uint16_t)v;
+			w->near_first[n++] = (uint16_t)v;
 		}
 		*n_longer += len[order[i]] != dist;
 	}
@@ -358,14 +353,14 @@ static void search_find_escape(struct osr__search *w, uint32_t root)
 	const struct osr_fabric *fabric = w->f;
 	uint32_t n_left = 0, *out = w->link;
 	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
-	uint8_t all = w->all;
+	uint8_t all = w->order.all;
 
 	memset(w->len, 0xff, fabric->n_switches * sizeof(*w->len));
 	w->len[root] = 0;
-	w->all = w->lane ? all : 1;
-	w->mask[root] = w->all;
+	w->order.all = w->order.lane ? all : 1;
+	w->mask[root] = w->order.all;
 	search_attach_all(w, root, w->escape_hop);
-	w->all = all;
+	w->order.all = all;
 	w->mask[root] = all;
 	for (uint32_t i = 1; i < w->s->n_order[root]; i++)
 		n_left += w->len[order[i]] == OSR_NONE;

@@ -12,7 +12,7 @@ bool osr__tables_join(const struct osr__search *w, uint8_t *both)
 	size_t n = fabric->n_switches;
 	bool all = true;
 
-	memset(both, w->all, n * n);
+	memset(both, w->order.all, n * n);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *mask = w->masks + d * n;
 		uint8_t *row = both + fabric->dest_switch[d] * n;
@@ -44,7 +44,7 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job
 	const struct osr_request *req = job->req;
 	struct osr_routing *routing = job->r;
 	size_t n = w->f->n_switches, m = w->f->n_channels;
-	uint8_t n_lanes = (uint8_t)w->n_lanes, swap;
+	uint8_t n_lanes = (uint8_t)w->order.n_lanes, swap;
 	bool beyond = req->multicast && n_lanes > 1 && req->mcast_vl >= n_lanes;
 
 	osr__spf_share(w->s);
@@ -55,10 +55,11 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job
 	if (osr_arena_failed(w->scratch, w->diag) || osr_arena_failed(job->result, w->diag))
 		return OSR_NOMEM;
 	for (uint8_t k = 0; k < n_lanes; k++)
-		memcpy(routing->rank + tables_vl(k, swap) * m, w->rank + k * m,
-		       m * sizeof(*w->rank));
+		memcpy(routing->rank + tables_vl(k, swap) * m, w->order.rank + k * m,
+		       m * sizeof(*w->order.rank));
 	if (beyond)
-		memcpy(routing->rank + req->mcast_vl * m, w->rank, m * sizeof(*w->rank));
+		memcpy(routing->rank + req->mcast_vl * m, w->order.rank,
+		       m * sizeof(*w->order.rank));
 	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | (req->multicast ? OSR_CLAIM_MULTICAST : 0);
 	routing->n_layers = routing->n_layers_one_way = n_lanes;
 	routing->mcast_vl = n_lanes > 1 && (req->multicast || req->mcast_vl < routing->n_vls)

@@ -112,7 +112,7 @@ enum osr_status osr__turn_init(struct osr__search *w, const struct osr_lanes_job
 				   .f = job->s->f,
 				   .scratch = job->scratch,
 				   .diag = job->diag,
-				   .n_lanes = n_lanes < max_lanes ? n_lanes : max_lanes,
+				   .order.n_lanes = n_lanes < max_lanes ? n_lanes : max_lanes,
 				   .n_classes = n_classes };
 	return osr__search_init(w, true);
 }
@@ -204,7 +204,8 @@ static enum osr_status turn_search(struct osr__search *w, struct osr_lanes_job *
 	if (st || *hopeless)
 		return st;
 	/* An up/down order that was searched for has use for the first lane, too. */
-	rounds.all = updown_first || (w->n_lanes == 2 && failed * turn_tuning.unfit > n_routes);
+	rounds.all =
+		updown_first || (w->order.n_lanes == 2 && failed * turn_tuning.unfit > n_routes);
 	if (rounds.all)
 		st = osr_updown_search(w->s, OSR_UPDOWN_EFFORT / turn_tuning.effort_share,
 				       job->scratch, &updown, job->diag);
@@ -248,7 +249,7 @@ static enum osr_status turn_search_tree(struct osr__search *w, struct osr_lanes_
 	struct osr_routing kept = *job->r;
 	struct turn_rounds rounds = { .n_sampled = UINT32_MAX, .n = turn_tuning.tree_rounds };
 	uint64_t load = osr_spf_load(job->s);
-	uint32_t n_lanes = w->n_lanes;
+	uint32_t n_lanes = w->order.n_lanes;
 	bool hopeless = false;
 	struct osr_updown updown;
 	enum osr_status st = osr__lanes_tree_updown(job, &updown, tree);
@@ -256,7 +257,7 @@ static enum osr_status turn_search_tree(struct osr__search *w, struct osr_lanes_
 	*fits = false;
 	if (st || !*tree)
 		return st;
-	w->n_lanes = 2;
+	w->order.n_lanes = 2;
 	st = osr__turn_start_updown(w, &updown);
 	if (!st)
 		st = turn_improve(w, job, &rounds, &hopeless);
@@ -266,7 +267,7 @@ static enum osr_status turn_search_tree(struct osr__search *w, struct osr_lanes_
 	*fits = *fits && !st && osr_spf_load(w->s) * 100 <= load * turn_tuning.max_efi;
 	if (!*fits) {
 		turn_restore(w, job, before, &kept);
-		w->n_lanes = n_lanes;
+		w->order.n_lanes = n_lanes;
 	}
 	return st;
 }
@@ -289,7 +290,7 @@ static enum osr_status turn_find(struct osr__search *w, struct osr_lanes_job *jo
 	if (!st && !fits)
 		st = turn_search(w, job, false, &hopeless);
 	/* From an up/down order more routes get longer, but the load may be low enough. */
-	if (!st && !fits && !hopeless && w->n_lanes > 2 &&
+	if (!st && !fits && !hopeless && w->order.n_lanes > 2 &&
 	    osr_spf_load(job->s) * 100 > before * turn_tuning.max_efi) {
 		turn_restore(w, job, turn, &kept);
 		st = turn_search(w, job, true, &hopeless);

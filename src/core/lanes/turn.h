@@ -63,7 +63,7 @@ uint64_t osr__turn_spare(const struct osr__search *w, const struct osr_lanes_opt
 			 uint64_t n_longer);
 
 /* The graph of nodes without an edge, in scratch; weight is NULL if memory ran out. */
-struct osr_cdg osr__turn_nodes(const struct osr__search *w);
+struct osr_weights osr__turn_nodes(const struct osr__search *w);
 
 /* Marks the turns of the escape tree, alone, as weights and as pinned. */
 void osr__turn_pin(struct osr__search *w);

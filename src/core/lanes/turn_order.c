@@ -6,7 +6,7 @@
  *	osr__search_improve_turn()  for the routes as they are
  *	turn_weigh()		     what they weigh on each triple
  *	turn_choose_lanes()	     the lane of each turn, the order being fixed
- *	osr_cdg_sift()		     the order, the lanes being fixed (cdg.c)
+ *	osr_fit_sift()		     the order, the lanes being fixed (fit.c)
  */
 #include <osmroutes/each.h>
 
@@ -14,7 +14,7 @@
 
 #include "core/paths/mcast.h"
 
-#include "core/order/node_order.h"
+#include "core/order/order.h"
 
 #include "turn.h"
 
@@ -23,10 +23,10 @@
 /* Turns of the escape tree, up and then down: what they lead to stays as it is. Overwrites weights. */
 void osr__turn_pin(struct osr__search *w)
 {
-	memset(w->g.weight, 0, osr_n_turns(w->f) * sizeof(*w->g.weight));
-	osr_mcast_depend(w->escape, &w->g);
+	memset(w->weights.weight, 0, osr_n_turns(w->f) * sizeof(*w->weights.weight));
+	osr_mcast_depend(w->escape, &w->weights);
 	for (uint32_t t = 0; t < osr_n_turns(w->f); t++)
-		w->pinned[t] = w->g.weight[t] != 0;
+		w->pinned[t] = w->weights.weight[t] != 0;
 }
 
 /*
@@ -47,12 +47,13 @@ enum osr_status osr__turn_start_updown(struct osr__search *w, const struct osr_u
 		return osr__turn_nomem(w->diag);
 	/* Half of the channels go up, and these come second. */
 	osr_order_updown(fabric, updown->place, key);
-	osr_order_place(key, m, from, to, w->rank);
+	osr_order_place(key, m, from, to, w->order.rank);
 	for (uint32_t c = 0; c < m; c++)
-		w->rank[c] = w->rank[c] < m / 2 ? w->rank[c] + m / 2 : w->rank[c] - m / 2;
-	for (uint32_t l = 1; l < w->n_lanes; l++)
+		w->order.rank[c] = w->order.rank[c] < m / 2 ? w->order.rank[c] + m / 2
+							    : w->order.rank[c] - m / 2;
+	for (uint32_t l = 1; l < w->order.n_lanes; l++)
 		for (uint32_t c = 0; c < m; c++)
-			w->rank[(size_t)l * m + c] = l * m + w->rank[c];
+			w->order.rank[(size_t)l * m + c] = l * m + w->order.rank[c];
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint32_t v = fabric->chan_dst[c];
 
@@ -60,18 +61,18 @@ enum osr_status osr__turn_start_updown(struct osr__search *w, const struct osr_u
 			uint32_t next =
 				fabric->chan_dst[fabric->chan_row[v] + t - w->f->turn_row[c]];
 
-			w->lane[t] = updown->place[next] > updown->place[v];
+			w->order.lane[t] = updown->place[next] > updown->place[v];
 		}
 	}
 	memcpy(w->escape, updown->parent, fabric->n_switches * sizeof(*w->escape));
 	osr__turn_pin(w);
-	osr__search_set_reach(w);
+	osr_order_set_rises(&w->order);
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
 }
 
 /*
- * By how many routes each turn is taken that have come by another one before, in w->g.weight; whether routes go on
+ * By how many routes each turn is taken that have come by another one before, in w->weights.weight; whether routes go on
  * after it, as lane 1, or not, as the last lane.
  */
 static void turn_count_dependencies(struct osr__search *w)
@@ -80,8 +81,8 @@ static void turn_count_dependencies(struct osr__search *w)
 	const struct osr_spf *spf = w->s;
 	uint32_t n = fabric->n_switches, *count = spf->scratch->count;
 
-	memset(w->g.weight, 0, osr_n_turns(w->f) * sizeof(*w->g.weight));
-	memset(w->lane, (int)w->n_lanes - 1, osr_n_turns(w->f));
+	memset(w->weights.weight, 0, osr_n_turns(w->f) * sizeof(*w->weights.weight));
+	memset(w->order.lane, (int)w->order.n_lanes - 1, osr_n_turns(w->f));
 	OSR_EACH_DEST(d, fabric) {
 		const uint8_t *hop = spf->hop + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
@@ -96,9 +97,9 @@ static void turn_count_dependencies(struct osr__search *w)
 			if (u == root)
 				continue;
 			t = w->f->turn_row[c] + hop[u];
-			w->g.weight[t] += count[v];
+			w->weights.weight[t] += count[v];
 			if (fabric->chan_dst[fabric->chan_row[u] + hop[u]] != root)
-				w->lane[t] = 1;
+				w->order.lane[t] = 1;
 		}
 	}
 }
@@ -121,15 +122,15 @@ enum osr_status osr__turn_start_fitted(struct osr__search *w)
 	osr__turn_pin(w);
 	turn_count_dependencies(w);
 	for (uint32_t t = 0; t < osr_n_turns(w->f); t++) {
-		w->lane[t] = w->pinned[t] ? 1 : w->lane[t];
-		w->g.weight[t] = w->lane[t] == 1 ? w->g.weight[t] : 0;
+		w->order.lane[t] = w->pinned[t] ? 1 : w->order.lane[t];
+		w->weights.weight[t] = w->order.lane[t] == 1 ? w->weights.weight[t] : 0;
 	}
-	osr_mcast_depend(w->escape, &w->g);
-	st = osr_cdg_order(&w->g, spf->center, w->scratch, w->rank, w->diag);
-	for (uint32_t l = 1; l < w->n_lanes; l++)
+	osr_mcast_depend(w->escape, &w->weights);
+	st = osr_fit_order(&w->weights, spf->center, w->scratch, w->order.rank, w->diag);
+	for (uint32_t l = 1; l < w->order.n_lanes; l++)
 		for (uint32_t c = 0; c < m; c++)
-			w->rank[(size_t)l * m + c] = l * m + w->rank[c];
-	osr__search_set_reach(w);
+			w->order.rank[(size_t)l * m + c] = l * m + w->order.rank[c];
+	osr_order_set_rises(&w->order);
 	return st;
 }
 
@@ -149,7 +150,7 @@ static void turn_weigh(struct osr__search *w)
 	uint32_t n = fabric->n_switches, *count = spf->scratch->count, unit = TURN_UNIT;
 	uint32_t n_triples = w->triple_row[osr_n_turns(w->f)];
 
-	memset(w->g.weight, 0, osr_n_turns(w->f) * sizeof(*w->g.weight));
+	memset(w->weights.weight, 0, osr_n_turns(w->f) * sizeof(*w->weights.weight));
 	for (uint32_t i = 0; i < n_triples; i++)
 		w->triple[i] &= 1;
 	OSR_EACH_DEST(k, fabric) {
@@ -171,7 +172,7 @@ static void turn_weigh(struct osr__search *w)
 				continue;
 			t01 = w->f->turn_row[c0] + hop[u];
 			x = fabric->chan_dst[fabric->chan_row[u] + hop[u]];
-			w->g.weight[t01] += w->mask[v] ? unit : unit * w->boost;
+			w->weights.weight[t01] += w->mask[v] ? unit : unit * w->boost;
 			if (x != root)
 				w->triple[w->triple_row[t01] + hop[x]] += count[v];
 			count[u] += count[v];
@@ -195,17 +196,19 @@ static void turn_cost_before(const struct osr__search *w, uint32_t c1, uint64_t 
 		 first = fabric->chan_row[fabric->chan_dst[c1]];
 	uint32_t n = w->f->turn_row[c1 + 1] - w->f->turn_row[c1];
 
-	for (uint32_t l = 0; l < w->n_lanes; l++) {
-		const uint32_t *rank = w->rank + (size_t)l * fabric->n_channels + first;
+	for (uint32_t l = 0; l < w->order.n_lanes; l++) {
+		const uint32_t *rank = w->order.rank + (size_t)l * fabric->n_channels + first;
 		uint64_t *sum = cost + (size_t)l * OSR__TURN_HOPS;
 
 		for (uint32_t h = 0; h < n; h++)
-			sum[h] = w->rank[c1] < rank[h] ? 0 : w->g.weight[w->f->turn_row[c1] + h];
+			sum[h] = w->order.rank[c1] < rank[h]
+					 ? 0
+					 : w->weights.weight[w->f->turn_row[c1] + h];
 		for (uint32_t o = row; o < fabric->chan_row[v + 1]; o++) {
 			uint32_t t01 = w->f->turn_row[fabric->chan_rev[o]] + c1 - row,
-				 at = w->at[t01];
+				 at = w->order.to_rank[t01];
 			const uint32_t *weight = w->triple + w->triple_row[t01];
-			uint32_t n_after = w->g.weight[t01] ? turn_n_triples(w, t01) : 0;
+			uint32_t n_after = w->weights.weight[t01] ? turn_n_triples(w, t01) : 0;
 
 			for (uint32_t h = 0; h < n_after; h++)
 				sum[h] += at < rank[h] ? 0 : weight[h];
@@ -213,7 +216,7 @@ static void turn_cost_before(const struct osr__search *w, uint32_t c1, uint64_t 
 	}
 }
 
-/* The lane of every turn that leaves the least weight backward, one after the other; prng as in osr_cdg_sift(). */
+/* The lane of every turn that leaves the least weight backward, one after the other; prng as in osr_fit_sift(). */
 static void turn_choose_lanes(struct osr__search *w, struct osr_prng *prng)
 {
 	const struct osr_fabric *fabric = w->f;
@@ -226,39 +229,41 @@ static void turn_choose_lanes(struct osr__search *w, struct osr_prng *prng)
 			uint32_t hop = t - w->f->turn_row[c1], c2 = first + hop, best_lane = 0;
 			/* Behind the turn, which leads to c2. */
 			const uint32_t *weight = w->triple + w->triple_row[t],
-				       *at = w->at + w->f->turn_row[c2];
-			uint32_t n_behind = w->g.weight[t] ? turn_n_triples(w, t) : 0;
+				       *at = w->order.to_rank + w->f->turn_row[c2];
+			uint32_t n_behind = w->weights.weight[t] ? turn_n_triples(w, t) : 0;
 			uint64_t best = UINT64_MAX;
 
 			if (w->pinned[t] || c2 == fabric->chan_rev[c1])
 				continue;
-			for (uint32_t l = 0; l < w->n_lanes; l++) {
-				uint32_t rank = w->rank[(size_t)l * fabric->n_channels + c2];
+			for (uint32_t l = 0; l < w->order.n_lanes; l++) {
+				uint32_t rank = w->order.rank[(size_t)l * fabric->n_channels + c2];
 				uint64_t cost = w->cost[(size_t)l * OSR__TURN_HOPS + hop];
 
 				for (uint32_t h = 0; h < n_behind; h++)
 					cost += rank < at[h] ? 0 : weight[h];
-				if (cost < best || (cost == best && (prng ? osr_prng_next(prng) & 1
-									  : l == w->lane[t]))) {
+				if (cost < best ||
+				    (cost == best &&
+				     (prng ? osr_prng_next(prng) & 1 : l == w->order.lane[t]))) {
 					best = cost;
 					best_lane = l;
 				}
 			}
-			w->lane[t] = (uint8_t)best_lane;
-			w->at[t] = w->rank[(size_t)best_lane * fabric->n_channels + c2];
+			w->order.lane[t] = (uint8_t)best_lane;
+			w->order.to_rank[t] =
+				w->order.rank[(size_t)best_lane * fabric->n_channels + c2];
 		}
 	}
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-struct osr_cdg osr__turn_nodes(const struct osr__search *w)
+struct osr_weights osr__turn_nodes(const struct osr__search *w)
 {
-	struct osr_cdg nodes = w->g;
+	struct osr_weights nodes = w->weights;
 
-	nodes.n_lanes = w->n_lanes;
-	nodes.lane = w->lane;
-	nodes.weight = osr_calloc(w->scratch, (size_t)w->n_lanes * osr_n_turns(w->f),
+	nodes.n_lanes = w->order.n_lanes;
+	nodes.lane = w->order.lane;
+	nodes.weight = osr_calloc(w->scratch, (size_t)w->order.n_lanes * osr_n_turns(w->f),
 				  sizeof(*nodes.weight));
 	return nodes;
 }
@@ -275,9 +280,9 @@ enum osr_status osr__search_improve_turn(struct osr__search *w)
 	 * Random choices among equals let the search leave local minima. Three lanes have few of them, and the orders of
 	 * trees, for which all LIDs are sampled, are good as they are.
 	 */
-	bool draws = w->n_lanes <= 2 && w->n_sampled != UINT32_MAX;
+	bool draws = w->order.n_lanes <= 2 && w->n_sampled != UINT32_MAX;
 	struct osr_prng start = { 3 }, *prng = draws ? &start : NULL;
-	struct osr_cdg nodes;
+	struct osr_weights nodes;
 
 	turn_weigh(w);
 	turn_choose_lanes(w, prng);
@@ -289,19 +294,21 @@ enum osr_status osr__search_improve_turn(struct osr__search *w)
 		OSR_EACH_TURN(t, w->f, c0) {
 			uint32_t c1 = osr_turn_next(w->f, c0, t), n = turn_n_triples(w, t);
 			const uint32_t *triple = w->triple + w->triple_row[t];
-			uint32_t *on = nodes.weight + (size_t)w->lane[t] * osr_n_turns(w->f);
+			uint32_t *on = nodes.weight + (size_t)w->order.lane[t] * osr_n_turns(w->f);
 
-			turn_add(&nodes.weight[t], w->pinned[t] ? UINT32_MAX : w->g.weight[t]);
+			turn_add(&nodes.weight[t],
+				 w->pinned[t] ? UINT32_MAX : w->weights.weight[t]);
 			for (uint32_t next = w->f->turn_row[c1];
-			     (w->g.weight[t] || w->pinned[t]) && next < w->f->turn_row[c1 + 1];
+			     (w->weights.weight[t] || w->pinned[t]) &&
+			     next < w->f->turn_row[c1 + 1];
 			     next++)
 				turn_add(&on[next], w->pinned[t] && w->pinned[next] ? UINT32_MAX
 						    : n ? triple[next - w->f->turn_row[c1]]
 							: 0);
 		}
-	if (!osr_cdg_sift(&nodes, prng, w->scratch, w->rank))
+	if (!osr_fit_sift(&nodes, prng, w->scratch, w->order.rank))
 		return osr__turn_nomem(w->diag);
 	osr_arena_reset(w->scratch, mark);
-	osr__search_set_reach(w);
+	osr_order_set_rises(&w->order);
 	return OSR_OK;
 }

@@ -116,7 +116,7 @@ static bool rings_spread(struct turn_rings *x)
 static uint16_t rings_feed(const struct turn_rings *x, uint32_t c1, uint32_t c2)
 {
 	uint32_t dim = x->product->chan_dim[c1], next = x->product->chan_dim[c2],
-		 n_lanes = x->w->n_lanes;
+		 n_lanes = x->w->order.n_lanes;
 
 	if (c2 == x->w->f->chan_rev[c1])
 		return 0;
@@ -134,7 +134,7 @@ static bool rings_order(struct turn_rings *x)
 {
 	struct osr__search *w = x->w;
 	const struct osr_fabric *fabric = w->f;
-	struct osr_cdg nodes = osr__turn_nodes(w);
+	struct osr_weights nodes = osr__turn_nodes(w);
 
 	if (!nodes.weight)
 		return false;
@@ -152,9 +152,10 @@ static bool rings_order(struct turn_rings *x)
 			uint32_t c2 = osr_turn_next(w->f, c1, t);
 			bool straight = x->product->chan_dim[c1] == x->product->chan_dim[c2];
 
-			w->lane[t] = (uint8_t)(w->n_lanes == 2 ? !x->gate[c2] || straight
-							       : 1 + (x->gate[c2] && straight));
-			for (uint32_t l = 0; l < w->n_lanes; l++)
+			w->order.lane[t] =
+				(uint8_t)(w->order.n_lanes == 2 ? !x->gate[c2] || straight
+								: 1 + (x->gate[c2] && straight));
+			for (uint32_t l = 0; l < w->order.n_lanes; l++)
 				nodes.weight[(size_t)l * osr_n_turns(w->f) + t] =
 					rings_feed(x, c1, c2) >> l & 1;
 		}
@@ -162,14 +163,14 @@ static bool rings_order(struct turn_rings *x)
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++)
 		OSR_EACH_TURN(t, w->f, c1) {
 			uint32_t c2 = osr_turn_next(w->f, c1, t),
-				 *on = nodes.weight + (size_t)w->lane[t] * osr_n_turns(w->f);
+				 *on = nodes.weight + (size_t)w->order.lane[t] * osr_n_turns(w->f);
 
 			nodes.weight[t] |= w->pinned[t];
 			for (uint32_t next = w->f->turn_row[c2];
 			     w->pinned[t] && next < w->f->turn_row[c2 + 1]; next++)
 				on[next] |= w->pinned[next];
 		}
-	return osr_cdg_sort(&nodes, w->scratch, w->rank);
+	return osr_fit_sort(&nodes, w->scratch, w->order.rank);
 }
 
 /* ---- routes ---------------------------------------------------------------------------------- */
@@ -249,7 +250,7 @@ static void rings_route(struct turn_rings *x)
 			if (k)
 				memcpy(spf->hop + dest[k] * n, hop, n);
 			if (fabric->term_weight[fabric->dest_term[dest[k]]])
-				osr__spf_count(spf, w->order, spf->n_order[root], hop, 1);
+				osr__spf_count(spf, w->near_first, spf->n_order[root], hop, 1);
 		}
 	}
 }
@@ -283,7 +284,7 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 		osr_arena_reset(job->scratch, mark);
 		return OSR_OK;
 	}
-	osr__search_set_reach(w);
+	osr_order_set_rises(&w->order);
 	rings_route(&x);
 	turn.n_longer = osr__search_count_longer(w);
 	least = osr__dor_least(spf, product);

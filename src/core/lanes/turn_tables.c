@@ -38,11 +38,11 @@ static void turn_share(const struct osr__search *w, uint8_t n_vls, struct turn_s
 
 	/* Channels that routes take, one for each (switch, LID), and turns of the escape tree. */
 	for (uint32_t t = 0; t < osr_n_turns(w->f); t++)
-		load[TURN_ON(w->lane[t])] += (uint64_t)w->pinned[t] + w->n_used[t];
+		load[TURN_ON(w->order.lane[t])] += (uint64_t)w->pinned[t] + w->n_used[t];
 	for (uint32_t d = 0; d < spf->f->n_dests; d++)
 		if (spf->alias[d] == OSR_NONE)
 			load[TURN_SENT] += spf->n_order[spf->f->dest_switch[d]] - 1u;
-	for (uint32_t i = 0; i <= w->n_lanes; i++) {
+	for (uint32_t i = 0; i <= w->order.n_lanes; i++) {
 		share->n[i] = i == TURN_SENT || (i != TURN_ON(0) && load[i]);
 		extra -= share->n[i];
 	}
@@ -50,12 +50,12 @@ static void turn_share(const struct osr__search *w, uint8_t n_vls, struct turn_s
 	for (extra -= share->n[TURN_ON(0)]; extra; extra--) {
 		uint32_t most = 0;
 
-		for (uint32_t i = 1; i <= w->n_lanes; i++)
+		for (uint32_t i = 1; i <= w->order.n_lanes; i++)
 			if (load[i] * share->n[most] > load[most] * share->n[i])
 				most = i;
 		share->n[most]++;
 	}
-	for (uint32_t i = 0; i <= w->n_lanes; i++) {
+	for (uint32_t i = 0; i <= w->order.n_lanes; i++) {
 		share->first[i] = at;
 		at += share->n[i];
 	}
@@ -91,7 +91,7 @@ static void turn_write_row(const struct osr__search *w, const struct turn_shares
 		*mine = back == OSR_NONE;
 		if (back != OSR_NONE) {
 			t = w->f->turn_row[fabric->chan_rev[back]] + out - fabric->chan_row[s];
-			of = TURN_ON(w->lane[t]);
+			of = TURN_ON(w->order.lane[t]);
 			*mine = w->n_used[t] ||
 				(back != out && turn_is_mcast(fabric, mcast, back) &&
 				 turn_is_mcast(fabric, mcast, out));
@@ -145,9 +145,9 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 					       in * (fabric->sw_n_ports[s] + (size_t)1));
 	n_pairs = routing->sl2vl_row[last] + (size_t)n_ports * n_ports;
 	memset(routing->ca_sl2vl, 0, sizeof(routing->ca_sl2vl));
-	for (uint32_t i = 0; i <= w->n_lanes; i++)
+	for (uint32_t i = 0; i <= w->order.n_lanes; i++)
 		for (uint32_t vl = share.first[i]; vl < (uint32_t)share.first[i] + share.n[i]; vl++)
-			memcpy(routing->rank + vl * m, w->rank + (i ? i - 1 : 0) * m,
+			memcpy(routing->rank + vl * m, w->order.rank + (i ? i - 1 : 0) * m,
 			       m * sizeof(*routing->rank));
 	/*
 	 * Each SL of partitions and QoS levels has its own VLs, with the same orders and certificate; all other SLs use the VLs of the
@@ -166,7 +166,7 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 			       n_vls * m * sizeof(*routing->rank));
 	}
 	routing->n_vls = (uint8_t)(w->n_classes * n_vls);
-	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;
+	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->order.n_lanes;
 	routing->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL |
 			  (job->req->multicast ? OSR_CLAIM_MULTICAST : 0);
 	routing->mcast_vl = 0;

@@ -63,17 +63,17 @@ void osr_mcast_towards(const struct osr_fabric *fabric, const uint32_t *parent, 
 }
 
 /* A packet that came in over `in` leaves over `out`: unless that sends it back. */
-static void paths_mcast_depend(struct osr_cdg *cdg, uint32_t in, uint32_t out)
+static void paths_mcast_depend(struct osr_weights *weights, uint32_t in, uint32_t out)
 {
-	const struct osr_fabric *fabric = cdg->f;
+	const struct osr_fabric *fabric = weights->fabric;
 
 	if (out != fabric->chan_rev[in])
-		cdg->weight[osr_turn(fabric, in, out)] = UINT32_MAX;
+		weights->weight[osr_turn(fabric, in, out)] = UINT32_MAX;
 }
 
-void osr_mcast_depend(const uint32_t *parent, struct osr_cdg *cdg)
+void osr_mcast_depend(const uint32_t *parent, struct osr_weights *weights)
 {
-	const struct osr_fabric *fabric = cdg->f;
+	const struct osr_fabric *fabric = weights->fabric;
 
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint32_t up = parent[v];
@@ -85,10 +85,10 @@ void osr_mcast_depend(const uint32_t *parent, struct osr_cdg *cdg)
 			if (out != up && !down)
 				continue;
 			if (up != OSR_NONE)
-				paths_mcast_depend(cdg, fabric->chan_rev[up], out);
+				paths_mcast_depend(weights, fabric->chan_rev[up], out);
 			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
 				if (parent[fabric->chan_dst[c]] == fabric->chan_rev[c])
-					paths_mcast_depend(cdg, fabric->chan_rev[c], out);
+					paths_mcast_depend(weights, fabric->chan_rev[c], out);
 		}
 	}
 }

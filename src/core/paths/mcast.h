@@ -11,7 +11,8 @@
 #ifndef OSMROUTES_MCAST_H
 #define OSMROUTES_MCAST_H
 
-#include "core/order/cdg.h"
+#include "core/order/fit.h"
+#include "core/order/order.h"
 #include <osmroutes/spf.h>
 
 /*
@@ -28,7 +29,7 @@ enum osr_status osr_mcast_tree(const struct osr_spf *spf, struct osr_arena *scra
 void osr_mcast_towards(const struct osr_fabric *fabric, const uint32_t *parent, uint32_t root,
 		       uint32_t *out, uint32_t *queue);
 
-/* Adds the dependencies of a spanning order to cdg with the weight UINT32_MAX. */
-void osr_mcast_depend(const uint32_t *parent, struct osr_cdg *cdg);
+/* Adds the dependencies of a spanning order to the weights, each the weight UINT32_MAX. */
+void osr_mcast_depend(const uint32_t *parent, struct osr_weights *weights);
 
 #endif

@@ -2,7 +2,7 @@
 /* Where a repair starts: the tables of the baseline in today's numbering, the order in which their routes rise, loads. See repair.c. */
 #include "repair_private.h"
 
-#include "core/order/cdg.h"
+#include "core/order/fit.h"
 
 #include <string.h>
 
@@ -378,7 +378,7 @@ bool osr__repair_route(struct repair *w, uint32_t d, const uint8_t *row, uint32_
 	struct osr_order *order = &w->order;
 	uint32_t mark = order->n_log, root = fabric->dest_switch[d], u = fabric->chan_dst[c],
 		 next = u == root ? OSR_NONE : osr__repair_next(w, row, u),
-		 turn = !lanes || next == OSR_NONE ? 0 : osr_turn(order->f, c, next);
+		 turn = !lanes || next == OSR_NONE ? 0 : osr_turn(order->fabric, c, next);
 
 	if (!lanes)
 		return true;
@@ -397,7 +397,7 @@ bool osr__repair_route(struct repair *w, uint32_t d, const uint8_t *row, uint32_
 			if (out == OSR_NONE)
 				break; /* there, or the rest will be added when it is found */
 			ok = ok && osr_order_add(order, in, out, now);
-			now = osr_order_next(order, osr_turn(order->f, in, out), now);
+			now = osr_order_next(order, osr_turn(order->fabric, in, out), now);
 			in = out;
 			u = fabric->chan_dst[in];
 			out = u == root ? OSR_NONE : osr__repair_next(w, row, u);

@@ -329,9 +329,9 @@ static bool balance_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c
 		uint32_t in = osr__repair_next(w, row, list[i]), u = fabric->chan_dst[in];
 
 		if (u != v)
-			of[u] |= osr_order_next(order,
-						osr_turn(order->f, in, osr__repair_next(w, row, u)),
-						of[list[i]]);
+			of[u] |= osr_order_next(
+				order, osr_turn(order->fabric, in, osr__repair_next(w, row, u)),
+				of[list[i]]);
 		else if (!w->by_turn)
 			of[v] |= of[list[i]];
 	}

@@ -6,7 +6,7 @@
  * its (source switch, LID), by turn each pair of channels has the lane on which it goes on, by SL and output port
  * each channel has a lane for its SL. A packet that holds channel a on lane k and asks for channel b next makes
  * the node of b depend on (k, a). The routing is free of deadlock if the graph of these dependencies has no cycle
- * (Dally, Seitz 1987); an order of the nodes in which all of them rise is the certificate (node_order.h). The
+ * (Dally, Seitz 1987); an order of the nodes in which all of them rise is the certificate (order.h). The
  * baseline comes with one.
  *
  * Dynamic reconfiguration. Switches change one by one, and packets of before are still on their way. It is

@@ -13,7 +13,7 @@
 #define OSR_REPAIR_PRIVATE_H
 
 #include "core/data/carry.h"
-#include "core/order/node_order.h"
+#include "core/order/order.h"
 #include "core/repair/repair.h"
 
 #define OSR__NO_SL 255 /* of a pair that has none yet */

@@ -32,14 +32,14 @@ static bool add_turn(struct forest *t, uint32_t a, uint32_t b)
 {
 	const struct osr_fabric *fabric = t->f;
 	struct osr_order *order = &t->w->order;
-	uint32_t s = fabric->chan_src[a], u = fabric->chan_dst[b], turn = osr_turn(order->f, a, b),
-		 mark = order->n_log;
+	uint32_t s = fabric->chan_src[a], u = fabric->chan_dst[b],
+		 turn = osr_turn(order->fabric, a, b), mark = order->n_log;
 	uint16_t lanes = t->w->inject[a];
 
 	if (!t->w->by_turn)
 		return osr_order_add(order, a, b, t->lanes);
 	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
-		uint32_t in = osr_turn(order->f, fabric->chan_rev[o], a);
+		uint32_t in = osr_turn(order->fabric, fabric->chan_rev[o], a);
 
 		if (o != a && t->in[o] && order->used[in])
 			lanes |= (uint16_t)(1u << order->lane[in]);
@@ -50,7 +50,7 @@ static bool add_turn(struct forest *t, uint32_t a, uint32_t b)
 
 		for (uint32_t o = fabric->chan_row[u]; ok && o < fabric->chan_row[u + 1]; o++)
 			if (o != fabric->chan_rev[b] && t->in[o] &&
-			    order->used[osr_turn(order->f, b, o)])
+			    order->used[osr_turn(order->fabric, b, o)])
 				ok = osr_order_add(order, b, o, lane);
 		if (ok)
 			return true;

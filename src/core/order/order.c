@@ -1,10 +1,87 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include <osmroutes/each.h>
 
-#include "core/order/node_order.h"
+#include "core/order/order.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- what searches ask ----------------------------------------------------------------------- */
+
+static void order_set_turn(struct osr_order *order, uint32_t c0, uint32_t turn)
+{
+	size_t m = order->fabric->n_channels;
+	uint32_t c1 = osr_turn_next(order->fabric, c0, turn);
+	uint8_t rises = 0;
+
+	for (uint32_t l = 0; l < order->n_lanes; l++) {
+		uint32_t next = order->lane ? order->lane[turn] : l;
+
+		rises |= (uint8_t)((order->rank[l * m + c0] < order->rank[next * m + c1]) << l);
+	}
+	order->rises[turn] = rises;
+	if (order->lane)
+		order->to_rank[turn] = order->rank[order->lane[turn] * m + c1];
+}
+
+void osr_order_set_rises(struct osr_order *order)
+{
+	const struct osr_fabric *fabric = order->fabric;
+
+	order->all = (uint8_t)((1u << order->n_lanes) - 1);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		OSR_EACH_TURN(turn, fabric, c)
+			order_set_turn(order, c, turn);
+}
+
+void osr_order_relabel(struct osr_order *order, uint32_t c0, uint32_t c1, uint8_t lane)
+{
+	uint32_t turn = osr_turn(order->fabric, c0, c1);
+
+	order->lane[turn] = lane;
+	order_set_turn(order, c0, turn);
+}
+
+/* ---- known orders ---------------------------------------------------------------------------- */
+
+void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, uint32_t *place,
+		      uint32_t *parent, uint32_t *queue)
+{
+	uint32_t head = 0, tail = 0;
+
+	memset(place, 0xff, fabric->n_switches * sizeof(*place));
+	memset(parent, 0xff, fabric->n_switches * sizeof(*parent));
+	for (uint32_t k = 0; k < fabric->n_components; k++) {
+		place[roots[k]] = tail;
+		queue[tail++] = roots[k];
+		for (; head < tail; head++) {
+			uint32_t v = queue[head];
+
+			OSR_EACH_CHANNEL(c, fabric, v) {
+				uint32_t u = fabric->chan_dst[c];
+
+				if (place[u] != OSR_NONE)
+					continue;
+				place[u] = tail;
+				parent[u] = fabric->chan_rev[c];
+				queue[tail++] = u;
+			}
+		}
+	}
+}
+
+void osr_order_updown(const struct osr_fabric *fabric, const uint32_t *place, uint32_t *rank)
+{
+	uint32_t n = fabric->n_switches;
+
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t from = place[fabric->chan_src[c]], to = place[fabric->chan_dst[c]];
+
+		rank[c] = to < from ? n - from : n + from;
+	}
+}
+
+/* ---- an order that grows --------------------------------------------------------------------- */
 
 /* Searches may look at so many nodes for each there is; then no node moves any more, which bounds the time. */
 #define ORDER_WORK 256
@@ -24,7 +101,7 @@ static int order_by_number(const void *a, const void *b)
 static uint32_t order_reach(struct osr_order *order, uint32_t start, uint32_t end, bool back,
 			    uint32_t *list)
 {
-	const struct osr_fabric *fabric = order->f;
+	const struct osr_fabric *fabric = order->fabric;
 	uint32_t m = fabric->n_channels, n_nodes = order->n_lanes * m, n = 0, waits = n_nodes,
 		 limit = order->rank[end];
 	bool found = false;
@@ -39,8 +116,8 @@ static uint32_t order_reach(struct osr_order *order, uint32_t start, uint32_t en
 		order->work++;
 		OSR_EACH_CHANNEL(o, fabric, s) {
 			uint32_t far = back ? fabric->chan_rev[o] : o,
-				 turn = back ? osr_turn(order->f, far, c)
-					     : osr_turn(order->f, c, far);
+				 turn = back ? osr_turn(order->fabric, far, c)
+					     : osr_turn(order->fabric, c, far);
 			uint16_t used = order->used[turn], lanes = 0;
 
 			/* The lanes of the far channel whose nodes the turn joins with this one. */
@@ -115,7 +192,7 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 {
 	uint32_t m = fabric->n_channels, n_nodes = n_lanes * m, n_turns = osr_n_turns(fabric);
 
-	*order = (struct osr_order){ .f = fabric,
+	*order = (struct osr_order){ .fabric = fabric,
 				     .n_lanes = n_lanes,
 				     .max_log = longest,
 				     .max_work = (uint64_t)ORDER_WORK * n_lanes * m };
@@ -148,8 +225,9 @@ static bool order_log(struct osr_order *order, uint32_t turn)
 
 bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes)
 {
-	uint32_t turn = osr_turn(order->f, c1, c2), mark = order->n_log, m = order->f->n_channels,
-		 *after = order->after, *before = order->before, n_after, n_before, n;
+	uint32_t turn = osr_turn(order->fabric, c1, c2), mark = order->n_log,
+		 m = order->fabric->n_channels, *after = order->after, *before = order->before,
+		 n_after, n_before, n;
 	uint16_t fresh = lanes & (uint16_t)~order->used[turn];
 	/* Is all that the turn may close a cycle with for good, its own lane included? */
 	bool final = !mark && (!order->lane || order->used[turn]);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * See cdg.h. Turns serve counting; for ordering they are compacted into an edge list with both
+ * See fit.h. Turns serve counting; for ordering they are compacted into an edge list with both
  * directions (struct edges), because a fabric has far more turns than routes use.
  */
 #include <osmroutes/each.h>
 
-#include "core/order/cdg.h"
+#include "core/order/fit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/order/node_order.h"
+#include "core/order/order.h"
 
-enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabric,
-			     struct osr_arena *scratch, struct osr_diag *diag)
+enum osr_status osr_weights_init(struct osr_weights *weights, const struct osr_fabric *fabric,
+				 struct osr_arena *scratch, struct osr_diag *diag)
 {
-	*cdg = (struct osr_cdg){ .f = fabric, .n_lanes = 1 };
-	cdg->weight = osr_calloc(scratch, osr_n_turns(fabric), sizeof(*cdg->weight));
+	*weights = (struct osr_weights){ .fabric = fabric, .n_lanes = 1 };
+	weights->weight = osr_calloc(scratch, osr_n_turns(fabric), sizeof(*weights->weight));
 	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
@@ -35,13 +35,13 @@ struct edges {
 };
 
 /* What it costs to make an edge backward: one that must not be costs more than all others together. */
-static int64_t cdg_cost_of(struct edge e)
+static int64_t fit_cost_of(struct edge e)
 {
 	return e.weight == UINT32_MAX ? (int64_t)1 << 48 : e.weight;
 }
 
 /* Fills in_row and in from out_row and out. */
-static bool cdg_reverse(struct edges *x, struct osr_arena *scratch)
+static bool fit_reverse(struct edges *x, struct osr_arena *scratch)
 {
 	size_t n = x->n_chans;
 	uint32_t *fill;
@@ -63,28 +63,30 @@ static bool cdg_reverse(struct edges *x, struct osr_arena *scratch)
 }
 
 /* The edges of the graph by tail, in x->out. */
-static bool collect_edges(const struct osr_cdg *cdg, struct osr_arena *scratch, struct edges *x)
+static bool collect_edges(const struct osr_weights *weights, struct osr_arena *scratch,
+			  struct edges *x)
 {
-	uint32_t m = cdg->f->n_channels, n = cdg->n_lanes * m, n_turns = osr_n_turns(cdg->f),
-		 at = 0;
+	uint32_t m = weights->fabric->n_channels, n = weights->n_lanes * m,
+		 n_turns = osr_n_turns(weights->fabric), at = 0;
 
 	*x = (struct edges){ .n_chans = n };
-	for (size_t e = 0; e < (size_t)cdg->n_lanes * n_turns; e++)
-		x->n += cdg->weight[e] != 0;
+	for (size_t e = 0; e < (size_t)weights->n_lanes * n_turns; e++)
+		x->n += weights->weight[e] != 0;
 	x->out_row = osr_alloc(scratch, (size_t)n + 1, sizeof(*x->out_row));
 	x->out = osr_alloc(scratch, x->n, sizeof(*x->out));
 	if (!x->out_row || !x->out)
 		return false;
 	for (uint32_t node = 0; node < n; node++) {
 		uint32_t c = node % m;
-		const uint32_t *weight = cdg->weight + (size_t)(node / m) * n_turns;
+		const uint32_t *weight = weights->weight + (size_t)(node / m) * n_turns;
 
 		x->out_row[node] = at;
-		OSR_EACH_TURN(e, cdg->f, c)
+		OSR_EACH_TURN(e, weights->fabric, c)
 			if (weight[e])
-				x->out[at++] = (struct edge){ (cdg->lane ? cdg->lane[e] * m : 0) +
-								      osr_turn_next(cdg->f, c, e),
-							      weight[e] };
+				x->out[at++] =
+					(struct edge){ (weights->lane ? weights->lane[e] * m : 0) +
+							       osr_turn_next(weights->fabric, c, e),
+						       weight[e] };
 	}
 	x->out_row[n] = at;
 	return true;
@@ -92,7 +94,7 @@ static bool collect_edges(const struct osr_cdg *cdg, struct osr_arena *scratch, 
 
 /* ---- topological order ----------------------------------------------------------------------- */
 
-static bool cdg_sort_edges(const struct edges *x, struct osr_arena *scratch, uint32_t *rank)
+static bool fit_sort_edges(const struct edges *x, struct osr_arena *scratch, uint32_t *rank)
 {
 	uint32_t n = x->n_chans, head = 0, tail = 0;
 	uint32_t *in = osr_calloc(scratch, n, sizeof(*in));
@@ -116,54 +118,15 @@ static bool cdg_sort_edges(const struct edges *x, struct osr_arena *scratch, uin
 	return tail == n;
 }
 
-bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank)
+bool osr_fit_sort(const struct osr_weights *weights, struct osr_arena *scratch, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct edges x;
-	bool sorted = collect_edges(cdg, scratch, &x) && cdg_sort_edges(&x, scratch, rank);
+	bool sorted = collect_edges(weights, scratch, &x) && fit_sort_edges(&x, scratch, rank);
 
 	if (!osr_arena_failed(scratch, NULL))
 		osr_arena_reset(scratch, mark);
 	return sorted;
-}
-
-/* ---- up-down --------------------------------------------------------------------------------- */
-
-void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, uint32_t *place,
-		      uint32_t *parent, uint32_t *queue)
-{
-	uint32_t head = 0, tail = 0;
-
-	memset(place, 0xff, fabric->n_switches * sizeof(*place));
-	memset(parent, 0xff, fabric->n_switches * sizeof(*parent));
-	for (uint32_t k = 0; k < fabric->n_components; k++) {
-		place[roots[k]] = tail;
-		queue[tail++] = roots[k];
-		for (; head < tail; head++) {
-			uint32_t v = queue[head];
-
-			OSR_EACH_CHANNEL(c, fabric, v) {
-				uint32_t u = fabric->chan_dst[c];
-
-				if (place[u] != OSR_NONE)
-					continue;
-				place[u] = tail;
-				parent[u] = fabric->chan_rev[c];
-				queue[tail++] = u;
-			}
-		}
-	}
-}
-
-void osr_order_updown(const struct osr_fabric *fabric, const uint32_t *place, uint32_t *rank)
-{
-	uint32_t n = fabric->n_switches;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t from = place[fabric->chan_src[c]], to = place[fabric->chan_dst[c]];
-
-		rank[c] = to < from ? n - from : n + from;
-	}
 }
 
 /* ---- peeling --------------------------------------------------------------------------------- */
@@ -194,7 +157,7 @@ static void peel_place(struct peel *w, uint32_t c)
 
 				if (w->rank[o] != OSR_NONE)
 					continue;
-				(out ? w->in : w->out)[o] -= cdg_cost_of(list[e]);
+				(out ? w->in : w->out)[o] -= fit_cost_of(list[e]);
 				if (w->in[o] && w->out[o])
 					continue;
 				w->rank[o] = w->in[o] ? --w->hi : w->lo++;
@@ -220,8 +183,8 @@ static bool peel_order(const struct edges *x, struct osr_arena *scratch, uint32_
 	memset(rank, 0xff, n * sizeof(*rank));
 	for (uint32_t c = 0; c < n; c++)
 		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++) {
-			w.out[c] += cdg_cost_of(x->out[e]);
-			w.in[x->out[e].other] += cdg_cost_of(x->out[e]);
+			w.out[c] += fit_cost_of(x->out[e]);
+			w.in[x->out[e].other] += fit_cost_of(x->out[e]);
 		}
 	/* Sources first, of which those without edges are some. What is left has a node with most >= 0: it ends. */
 	for (int64_t least = INT64_MAX, most; w.lo < w.hi;
@@ -278,7 +241,7 @@ static bool sift_one(struct sift *w, uint32_t c)
 
 		for (uint32_t e = row[c]; e < row[c + 1]; e++) {
 			uint64_t label = w->label[list[e].other];
-			int64_t cost = cdg_cost_of(list[e]);
+			int64_t cost = fit_cost_of(list[e]);
 			uint32_t i = n++;
 
 			for (; i && w->near[i - 1].label > label; i--)
@@ -326,7 +289,7 @@ static int sift_by_label(const void *a, const void *b)
 }
 
 /* Sifts rank[n_chans] for at most so many passes; false if memory ran out. */
-static bool cdg_sift(const struct edges *x, uint32_t passes, struct osr_prng *prng,
+static bool fit_sift(const struct edges *x, uint32_t passes, struct osr_prng *prng,
 		     struct osr_arena *scratch, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
@@ -371,13 +334,13 @@ static bool cdg_sift(const struct edges *x, uint32_t passes, struct osr_prng *pr
 	return true;
 }
 
-bool osr_cdg_sift(const struct osr_cdg *cdg, struct osr_prng *prng, struct osr_arena *scratch,
-		  uint32_t *rank)
+bool osr_fit_sift(const struct osr_weights *weights, struct osr_prng *prng,
+		  struct osr_arena *scratch, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct edges x;
-	bool sifted = collect_edges(cdg, scratch, &x) && cdg_reverse(&x, scratch) &&
-		      cdg_sift(&x, 1, prng, scratch, rank);
+	bool sifted = collect_edges(weights, scratch, &x) && fit_reverse(&x, scratch) &&
+		      fit_sift(&x, 1, prng, scratch, rank);
 
 	if (!osr_arena_failed(scratch, NULL))
 		osr_arena_reset(scratch, mark);
@@ -387,11 +350,11 @@ bool osr_cdg_sift(const struct osr_cdg *cdg, struct osr_prng *prng, struct osr_a
 #define SIFT_PASSES 3 /* 1 and 20 gave the same tables in 31 of 32 cases */
 #define DENSE 5       /* edges per channel: from there on up-down has always been better */
 
-enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
+enum osr_status osr_fit_order(const struct osr_weights *weights, const uint32_t *roots,
 			      struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n = cdg->f->n_switches, m = cdg->f->n_channels,
+	uint32_t n = weights->fabric->n_switches, m = weights->fabric->n_channels,
 		 *place = osr_alloc(scratch, n, sizeof(*place)),
 		 *parent = osr_alloc(scratch, n, sizeof(*parent)),
 		 *queue = osr_alloc(scratch, n, sizeof(*queue)),
@@ -403,27 +366,27 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	if (!collect_edges(cdg, scratch, &x) || !cdg_reverse(&x, scratch))
+	if (!collect_edges(weights, scratch, &x) || !fit_reverse(&x, scratch))
 		goto no_memory;
-	if (cdg_sort_edges(&x, scratch, rank)) {
+	if (fit_sort_edges(&x, scratch, rank)) {
 		osr_arena_reset(scratch, mark);
 		return OSR_OK;
 	}
-	osr_order_number(cdg->f, roots, place, parent, queue);
-	osr_order_updown(cdg->f, place, key);
+	osr_order_number(weights->fabric, roots, place, parent, queue);
+	osr_order_updown(weights->fabric, place, key);
 	osr_order_place(key, m, from, to, rank);
-	if (!cdg_sift(&x, SIFT_PASSES, NULL, scratch, rank))
+	if (!fit_sift(&x, SIFT_PASSES, NULL, scratch, rank))
 		goto no_memory;
 	if (x.n <= DENSE * m) {
 		if (!peel_order(&x, scratch, peeled) ||
-		    !cdg_sift(&x, SIFT_PASSES, NULL, scratch, peeled))
+		    !fit_sift(&x, SIFT_PASSES, NULL, scratch, peeled))
 			goto no_memory;
 		for (uint32_t c = 0; c < m; c++)
 			for (uint32_t e = x.out_row[c]; e < x.out_row[c + 1]; e++) {
 				uint32_t o = x.out[e].other;
 
 				less += ((rank[o] < rank[c]) - (peeled[o] < peeled[c])) *
-					cdg_cost_of(x.out[e]);
+					fit_cost_of(x.out[e]);
 			}
 		/* Of equals up-down: it has a place for channels without edges as well. */
 		if (less > 0)
