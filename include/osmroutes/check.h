@@ -40,6 +40,7 @@ struct osr_verdict {
 	 * on a channel of the fastest rate (routes * fastest rate / own rate).
 	 */
 	uint64_t efi;
+	uint64_t efi_first; /* of routes to the first LID of each port alone; efi without LMC */
 	double efi_mean;
 	double efi_per_capacity;
 	uint8_t n_vls; /* VLs that carry a dependency or route */
@@ -60,6 +61,7 @@ struct osr_checked {
 	uint64_t digest;            /* of its tables then */
 	struct osr_verdict verdict;
 	uint64_t *load; /* [n_channels] routes over each, as for efi; NULL: nothing was checked */
+	uint64_t *first_load; /* [n_channels] of them those to the first LID of a port */
 };
 
 /* osr_check(), kept; in `arena` the loads alone. Where it fails checked->load is NULL. */

@@ -15,6 +15,7 @@
 #define OSMROUTES_ROUTING_H
 
 #include <osmroutes/fabric.h>
+#include <osmroutes/planes.h>
 
 /* What the engine says of its result. The checker proves or refutes each one. */
 enum {
@@ -158,8 +159,11 @@ struct osr_routing {
 
 	struct osr_any_sl_cost any_sl;
 
+	struct osr_planes planes; /* several LIDs a port; filled after the engine, by the sweep */
+
 	/* Statistics of the engine, for the log; the checker computes its own. */
-	uint32_t n_longer;        /* (switch, dest) routes longer than minimal */
+	uint32_t
+		n_longer; /* (switch, dest) routes longer than minimal; to the first LIDs of ports */
 	double ms_spf, ms_layers; /* filled by the caller's clock, see engine.h */
 };
 
@@ -171,6 +175,7 @@ struct osr_result {
 	bool confirmed; /* by osr_sweep_check(): tables with this digest have passed both checkers */
 	/* [n_channels] routes over every channel, as the checker counts them; NULL: unknown. */
 	const uint64_t *load;
+	const uint64_t *first_load; /* of them those to the first LID of a port */
 	/* The full route this one was repaired from, which must live as long; NULL: it is one itself. See repair.h. */
 	const struct osr_result *baseline;
 };

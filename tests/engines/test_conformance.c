@@ -66,7 +66,8 @@ static void assert_right(struct trial *x)
 			 x->engine->name, x->t.name, x->req.max_vls);
 	assert_int_equal(checked->proven, x->r.claims);
 	assert_int_equal(checked->efi, judged.efi);
-	assert_int_equal(checked->n_longer, x->r.n_longer);
+	if (x->t.f.n_dests == x->t.f.n_terminals)
+		assert_int_equal(checked->n_longer, x->r.n_longer);
 }
 
 /* The same fabric drawn and routed again gives the same bytes, whatever the memory held. */

@@ -257,9 +257,10 @@ static enum osr_status spoiling_route(const struct osr_job *job)
 {
 	enum osr_status st = osr_engine_find("osmroutes")->route(job);
 
-	if (!st && spoilt == SPOILT_ENTRY) /* a packet that has arrived leaves again */
-		job->routing->lft[job->fabric->dest_switch[0]] =
-			job->fabric->chan_port[job->fabric->chan_row[job->fabric->dest_switch[0]]];
+	if (!st && spoilt == SPOILT_ENTRY) /* a switch beside that of the LID drops its packets */
+		job->routing->lft[job->fabric->chan_dst
+					  [job->fabric->chan_row[job->fabric->dest_switch[0]]]] =
+			OSR_NO_PATH;
 	if (!st && spoilt == SPOILT_CLAIMS)
 		job->routing->claims = 0;
 	return st;

@@ -67,6 +67,39 @@ static enum osr_status carry_pairs(const struct osr_fabric_map *map, const struc
 	return OSR_OK;
 }
 
+/*
+ * Which LID has whose tree. A tree whose first LID is gone, or is behind another switch, stays with the LIDs that have it, as
+ * rows of their own; LIDs that are new, or of a port behind another switch, repeat the first one of their port.
+ */
+static enum osr_status carry_planes(const struct osr_fabric_map *map, const struct osr_planes *was,
+				    struct osr_arena *scratch, struct osr_arena *arena,
+				    struct osr_planes *now, struct osr_diag *diag)
+{
+	uint32_t *today = osr_alloc(scratch, map->from->n_dests, sizeof(*today));
+	enum osr_status st;
+
+	*now = *was;
+	if (!was->n)
+		return OSR_OK;
+	st = osr_planes_repeat(map->to, arena, now, diag);
+	if (st || osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	memcpy(now->kind, was->kind, sizeof(now->kind));
+	memset(today, 0xff, map->from->n_dests * sizeof(*today));
+	for (uint32_t d = 0; d < map->to->n_dests; d++)
+		if (osr_fabric_map_dest_stays(map, d))
+			today[map->dest[d]] = d;
+	for (uint32_t d = 0; d < map->to->n_dests; d++) {
+		uint32_t tree;
+
+		if (!osr_plane_of(map->to, d) || !osr_fabric_map_dest_stays(map, d))
+			continue;
+		tree = today[was->tree_of[map->dest[d]]];
+		now->tree_of[d] = tree == OSR_NONE ? d : tree;
+	}
+	return OSR_OK;
+}
+
 /* The table of each pair of ports that a switch has in both fabrics. */
 static enum osr_status carry_sl2vl(const struct osr_fabric_map *map, const struct osr_routing *was,
 				   struct osr_arena *arena, struct osr_routing *now,
@@ -165,6 +198,7 @@ enum osr_status osr_carry(const struct osr_fabric *from, const struct osr_routin
 	now->notes = (struct osr_notes){ was->notes.size ? notes : NULL, was->notes.size };
 	if ((st = osr_fabric_map_init(&earlier->map, from, to, scratch, diag)) ||
 	    (st = carry_pairs(map, was, scratch, arena, now, diag)) ||
+	    (st = carry_planes(map, &was->planes, scratch, arena, &now->planes, diag)) ||
 	    (st = carry_sl2vl(map, was, arena, now, diag)))
 		return st;
 	return carry_channels(map, was, scratch, arena, now, diag);

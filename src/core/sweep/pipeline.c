@@ -3,6 +3,7 @@
 #include <osmroutes/lanes.h>
 #include <osmroutes/sweep.h>
 
+#include "core/data/carry.h"
 #include "core/proved/gate.h"
 #include "core/repair/repair.h"
 #include "core/transition/transition.h"
@@ -181,6 +182,85 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	return OSR_OK;
 }
 
+/* Re-routed, or routed from nothing: one LID a port. `refused`: why no re-route is tried, or NULL. */
+static enum osr_status sweep_first_lids(const struct osr_job *job, const struct osr_diag *refused)
+{
+	const struct osr_routing *last = job->previous ? &job->previous->routing : NULL;
+	enum osr_status st = job->engine->applies ? job->engine->applies(job) : OSR_OK;
+	struct osr_diag why = { "" };
+
+	if (st)
+		return st;
+	st = OSR_NOT_APPLICABLE;
+	if (!refused && last && sweep_is_stable(job))
+		st = sweep_offers(job, &why);
+	if (st == OSR_NOMEM)
+		return osr_fail(job->diag, st, "%s", why.text);
+	return st ? sweep_full_route(job, refused ? refused : &why) : OSR_OK;
+}
+
+/* ---- several LIDs a port ---------------------------------------------------------------------- */
+
+/* All LIDs, from the tables of the first ones: after a re-route in the planes of the tables that it started from. */
+static enum osr_status sweep_expand(const struct osr_job *job, const struct osr_fabric *fabric,
+				    const struct osr_routing *first)
+{
+	const struct osr_result *last = job->previous,
+				*base = last && last->baseline ? last->baseline : last;
+	struct osr_earlier earlier = { .routing.planes.n = 0 };
+	const struct osr_routing *own = NULL;
+	struct osr_planes planes;
+	enum osr_status st = OSR_OK;
+
+	if (first->stable.kept)
+		st = osr_carry(&base->fabric, &base->routing, job->fabric, job->scratch,
+			       job->scratch, &earlier, job->diag);
+	planes = earlier.routing.planes;
+	if (planes.n)
+		own = &earlier.routing;
+	else if (!st)
+		st = osr_planes_repeat(job->fabric, job->scratch, &planes, job->diag);
+	if (!st && !first->stable.kept)
+		osr_planes_mates(job->fabric, &planes);
+	return st ? st
+		  : osr_planes_expand(job->fabric, fabric, first, &planes, own, job->scratch,
+				      job->arena, job->routing, job->diag);
+}
+
+/* Tables of the first LID of each port, as if there were no others; then those of all. */
+static enum osr_status sweep_planes(const struct osr_job *job, const struct osr_diag *refused)
+{
+	const struct osr_result *last = job->previous;
+	struct osr_checked checked = { .load = NULL };
+	struct osr_diag unlike = { "" };
+	struct osr_job mine = *job;
+	struct osr_fabric fabric;
+	struct osr_routing first = { .lft = NULL };
+	struct osr_result was, base;
+	enum osr_status st = osr_planes_first_fabric(job->fabric, job->scratch, &fabric, job->diag);
+
+	mine.fabric = &fabric;
+	mine.routing = &first;
+	mine.checked = &checked;
+	if (!st && last) {
+		mine.previous = &was;
+		st = osr_planes_first_result(last, job->scratch, &was, job->diag);
+	}
+	if (!st && last && last->baseline) {
+		was.baseline = &base;
+		st = osr_planes_first_result(last->baseline, job->scratch, &base, job->diag);
+	}
+	if (!st && !refused && last &&
+	    osr_planes_count(&last->fabric) != osr_planes_count(job->fabric)) {
+		refused = &unlike;
+		osr_fail(&unlike, OSR_NOT_APPLICABLE, "end ports had %u LIDs, and have %u now",
+			 osr_planes_count(&last->fabric), osr_planes_count(job->fabric));
+	}
+	if (!st)
+		st = sweep_first_lids(&mine, refused);
+	return st ? st : sweep_expand(job, &fabric, &first);
+}
+
 /* ---- a route and its transition --------------------------------------------------------------- */
 
 enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag *refused,
@@ -190,8 +270,8 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 	const struct osr_routing *last = job->previous ? &job->previous->routing : NULL;
 	uint64_t max_vls = sweep_option(job, "max_vls", OSR_MAX_VLS);
 	struct osr_stable *stable = &result->routing.stable;
-	struct osr_diag diag = { "" }, why = { "" };
 	struct osr_job mine = *job;
+	struct osr_diag diag = { "" };
 	double start = sweep_ms(job->request.clock_ms), wall = sweep_ms(job->request.wall_ms),
 	       tables;
 	enum osr_status st;
@@ -207,20 +287,13 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 		mine.request.max_vls = (uint8_t)max_vls;
 	mine.checked = &sweep->checked;
 	memset(&result->routing, 0, sizeof(result->routing));
-	result->load = NULL;
+	result->load = result->first_load = NULL;
 	result->baseline = NULL;
 	result->confirmed = false;
-	st = job->engine->applies ? job->engine->applies(&mine) : OSR_OK;
-	/* Re-routed, or routed from nothing. */
-	if (!st) {
-		st = OSR_NOT_APPLICABLE;
-		if (!refused && last && sweep_is_stable(&mine))
-			st = sweep_offers(&mine, &why);
-		if (st == OSR_NOMEM)
-			osr_fail(job->diag, st, "%s", why.text);
-		else if (st)
-			st = sweep_full_route(&mine, refused ? refused : &why);
-	}
+	if (result->fabric.n_dests > result->fabric.n_terminals)
+		st = sweep_planes(&mine, refused);
+	else
+		st = sweep_first_lids(&mine, refused);
 	osr_arena_reset(job->scratch, mark);
 	tables = sweep_ms(job->request.clock_ms);
 	sweep->ms_route = tables - start;
@@ -269,6 +342,7 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	sweep->verdict = checked->verdict;
 	proven = sweep->verdict.proven;
 	result->load = checked->load;
+	result->first_load = checked->first_load;
 	osr_arena_reset(job->scratch, mark);
 	/* Beyond what the checker proves: what this engine and this sweep promised. */
 	if (!st && result->routing.n_vls > req->max_vls)

@@ -85,6 +85,8 @@ static enum osr_status check_prepare(struct checker *k, struct osr_arena *scratc
 	bool ranked = k->shared && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE);
 
 	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
+	if (fabric->n_dests > fabric->n_terminals)
+		k->beyond = osr_alloc(scratch, fabric->n_ports, sizeof(*k->beyond));
 	k->dest_row = osr_calloc(scratch, n + 2, sizeof(*k->dest_row));
 	k->dest = osr_alloc(scratch, fabric->n_dests, sizeof(*k->dest));
 	k->inflow_start = osr_alloc(scratch, n, sizeof(*k->inflow_start));
@@ -100,6 +102,8 @@ static enum osr_status check_prepare(struct checker *k, struct osr_arena *scratc
 		if (ranked)
 			k->port[p].key = rank_key(k->r->rank[c]);
 	}
+	if (k->beyond)
+		memcpy(k->beyond, k->port, fabric->n_ports * sizeof(*k->beyond));
 	for (uint32_t s = 0; s < n; s++)
 		k->inflow_start[s] = (struct inflow){ .sources = fabric->sw_sources[s] };
 	/* Counting sort of the dests by switch: every row's start becomes its end. */
@@ -120,6 +124,8 @@ static void check_prepare_walk(struct checker *k, struct osr_arena *scratch)
 	const struct port *port = k->port;
 
 	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
+	if (k->beyond)
+		k->beyond = osr_alloc(scratch, fabric->n_ports, sizeof(*k->beyond));
 	k->dist = osr_alloc(scratch, batch * (n + 1), sizeof(*k->dist));
 	k->order = osr_alloc(scratch, batch * n, sizeof(*k->order));
 	k->seen = osr_alloc(scratch, n, sizeof(*k->seen));
@@ -140,6 +146,8 @@ static void check_prepare_walk(struct checker *k, struct osr_arena *scratch)
 	}
 	if (k->port)
 		memcpy(k->port, port, fabric->n_ports * sizeof(*port));
+	if (k->beyond)
+		memcpy(k->beyond, port, fabric->n_ports * sizeof(*port));
 }
 
 /* --- distances ------------------------------------------------------------------------------- */
@@ -223,7 +231,7 @@ check_walk(struct checker *k, const struct tree *t, bool minimal, bool ranked, b
 
 		if (out > n_ports[s])
 			return false;
-		p = &k->port[port_row[s] + out];
+		p = &t->port[port_row[s] + out];
 		/* No switch behind the port: dist has one entry too many for that, OSR_NONE. */
 		if (minimal && t->dist[p->dst] + 1 != t->dist[s])
 			return false;
@@ -465,7 +473,10 @@ static void team_check(void *ctx, uint32_t i, uint32_t batch)
 		uint32_t s = k->batch_sw[b];
 
 		for (uint32_t j = k->dest_row[s]; !st && j < k->dest_row[s + 1]; j++) {
+			uint32_t term = k->f->dest_term[k->dest[j]];
+			bool first = k->f->dest_lid[k->dest[j]] == k->f->term_lid[term];
 			struct tree t = { .dest = k->dest[j],
+					  .port = first ? k->port : k->beyond,
 					  .root = s,
 					  .n = k->batch_n[b],
 					  .order = k->order + b * n,
@@ -503,8 +514,11 @@ static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_are
 	for (uint32_t i = 0; i < n; i++) {
 		const struct osr_verdict *part = &team.verdict[i];
 
-		for (uint32_t p = 0; p < k->f->n_ports; p++)
+		for (uint32_t p = 0; p < k->f->n_ports; p++) {
 			k->port[p].load += team.member[i].port[p].load;
+			if (k->beyond)
+				k->beyond[p].load += team.member[i].beyond[p].load;
+		}
 		k->sls |= team.member[i].sls;
 		sum->n_routes += part->n_routes;
 		sum->n_longer += part->n_longer;
@@ -518,10 +532,45 @@ static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_are
 
 /* --- the verdict ----------------------------------------------------------------------------- */
 
-/* load: NULL, or [n_channels]. */
+/* The loads of all channels, into the verdict and, if they are to be kept, into `load` and `first_load`. */
+static void check_loads(const struct checker *k, uint64_t *load, uint64_t *first_load)
+{
+	const struct osr_fabric *fabric = k->f;
+	struct osr_verdict *verdict = k->v;
+	uint16_t fastest = 0;
+	double sum = 0;
+
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		if (fabric->chan_rate[c] > fastest)
+			fastest = fabric->chan_rate[c];
+	/* Links of unknown rate count as the fastest. */
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t port = fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c];
+		uint64_t first = k->port[port].load,
+			 carried = first + (k->beyond ? k->beyond[port].load : 0);
+		uint16_t rate = fabric->chan_rate[c];
+		double scaled = rate ? (double)carried * fastest / rate : (double)carried;
+
+		sum += (double)carried;
+		if (carried > verdict->efi)
+			verdict->efi = carried;
+		if (first > verdict->efi_first)
+			verdict->efi_first = first;
+		if (scaled > verdict->efi_per_capacity)
+			verdict->efi_per_capacity = scaled;
+		if (load)
+			load[c] = carried;
+		if (first_load)
+			first_load[c] = first;
+	}
+	if (fabric->n_channels)
+		verdict->efi_mean = sum / fabric->n_channels;
+}
+
+/* load, first_load: NULL, or [n_channels]. */
 static enum osr_status check_all(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				 struct osr_arena *scratch, struct osr_verdict *verdict,
-				 uint64_t *load, struct osr_diag *diag)
+				 uint64_t *load, uint64_t *first_load, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct checker k = {
@@ -533,9 +582,7 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 		.shared = !routing->sl2vl && (!routing->sl || (routing->claims & OSR_CLAIM_ANY_SL)),
 	};
 	enum osr_status st = check_input(&k);
-	uint16_t fastest = 0;
 	unsigned highest;
-	double sum = 0;
 	struct name a;
 
 	*verdict = (struct osr_verdict){ 0 };
@@ -547,27 +594,7 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 		uint64_t work = (uint64_t)fabric->n_dests * fabric->n_switches;
 
 		st = check_trees(&k, osr_threads_parts(scratch, work), scratch);
-		for (uint32_t c = 0; c < fabric->n_channels; c++)
-			if (fabric->chan_rate[c] > fastest)
-				fastest = fabric->chan_rate[c];
-		/* Links of unknown rate count as the fastest. */
-		for (uint32_t c = 0; c < fabric->n_channels; c++) {
-			uint32_t port =
-				fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c];
-			uint64_t carried = k.port[port].load;
-			uint16_t rate = fabric->chan_rate[c];
-			double scaled = rate ? (double)carried * fastest / rate : (double)carried;
-
-			sum += (double)carried;
-			if (carried > verdict->efi)
-				verdict->efi = carried;
-			if (scaled > verdict->efi_per_capacity)
-				verdict->efi_per_capacity = scaled;
-			if (load)
-				load[c] = carried;
-		}
-		if (fabric->n_channels)
-			verdict->efi_mean = sum / fabric->n_channels;
+		check_loads(&k, load, first_load);
 	}
 	/* Where VL = SL and any SL is safe, nothing has been followed: only that the VLs exist is open. */
 	highest = k.sls ? 31 - __builtin_clz(k.sls) : 0;
@@ -591,17 +618,20 @@ enum osr_status osr_check_keep(const struct osr_fabric *fabric, const struct osr
 			       struct osr_arena *arena, struct osr_arena *scratch,
 			       struct osr_checked *checked, struct osr_diag *diag)
 {
-	uint64_t *load = osr_alloc(arena, fabric->n_channels, sizeof(*load));
+	uint64_t *load = osr_alloc(arena, fabric->n_channels, sizeof(*load)), *first = load;
 	enum osr_status st;
 
 	*checked = (struct osr_checked){ .routing = *routing };
-	if (!load)
+	if (fabric->n_dests > fabric->n_terminals)
+		first = osr_alloc(arena, fabric->n_channels, sizeof(*first));
+	if (!load || !first)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the loads of %u channels",
 				fabric->n_channels);
-	st = check_all(fabric, routing, scratch, &checked->verdict, load, diag);
+	st = check_all(fabric, routing, scratch, &checked->verdict, load, first, diag);
 	if (st)
 		return st;
 	checked->load = load;
+	checked->first_load = first;
 	checked->digest = osr_routing_digest(fabric, routing);
 	return OSR_OK;
 }
@@ -623,5 +653,5 @@ enum osr_status osr_check(const struct osr_fabric *fabric, const struct osr_rout
 			  struct osr_arena *scratch, struct osr_verdict *verdict,
 			  struct osr_diag *diag)
 {
-	return check_all(fabric, routing, scratch, verdict, NULL, diag);
+	return check_all(fabric, routing, scratch, verdict, NULL, NULL, diag);
 }

@@ -40,9 +40,10 @@ struct checker {
 	bool minimal;
 	uint16_t sls; /* SLs, or VLs if there are SL2VL tables, that carry routes */
 
-	struct port *port;  /* [n_ports], as port_chan */
-	uint32_t *dest_row; /* [n_switches + 1]: the dests of switch s are */
-	uint32_t *dest;     /* dest[dest_row[s]] .. dest[dest_row[s + 1] - 1] */
+	struct port *port;   /* [n_ports], as port_chan; loads of the first LID of each port */
+	struct port *beyond; /* the same with those of all other LIDs; NULL: there are none */
+	uint32_t *dest_row;  /* [n_switches + 1]: the dests of switch s are */
+	uint32_t *dest;      /* dest[dest_row[s]] .. dest[dest_row[s + 1] - 1] */
 
 	/* One batch of searches. */
 	uint32_t n_batch;
@@ -80,6 +81,7 @@ struct tree {
 	const uint32_t *order; /* [n] the root first, parents before children */
 	const uint32_t *dist;  /* [n_switches + 1] breadth first; OSR_NONE: not connected */
 	const uint8_t *lft;    /* [n_switches] */
+	struct port *port;     /* [n_ports] that count its routes */
 };
 
 struct name {

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/planes.h>
+
+#include <assert.h>
+#include <string.h>
+
+#include <osmroutes/routing.h>
+
+uint32_t osr_planes_count(const struct osr_fabric *fabric)
+{
+	uint32_t most = 0;
+
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		most = fabric->term_lmc[t] > most ? fabric->term_lmc[t] : most;
+	return 1u << most;
+}
+
+/* ---- the first LIDs alone --------------------------------------------------------------------- */
+
+enum osr_status osr_planes_first_fabric(const struct osr_fabric *fabric, struct osr_arena *arena,
+					struct osr_fabric *first, struct osr_diag *diag)
+{
+	uint32_t n = fabric->n_terminals, j = 0, max_lid = 0;
+	uint8_t *lmc = osr_calloc(arena, n, sizeof(*lmc));
+	uint16_t *lid = osr_alloc(arena, n, sizeof(*lid));
+	uint32_t *term = osr_alloc(arena, n, sizeof(*term)), *sw = osr_alloc(arena, n, sizeof(*sw)),
+		 *lid_dest = osr_alloc(arena, fabric->max_lid + 1u, sizeof(*lid_dest));
+
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
+	memset(lid_dest, 0xff, (fabric->max_lid + 1u) * sizeof(*lid_dest));
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		if (osr_plane_of(fabric, d))
+			continue;
+		max_lid = fabric->dest_lid[d];
+		lid[j] = fabric->dest_lid[d];
+		term[j] = fabric->dest_term[d];
+		sw[j] = fabric->dest_switch[d];
+		lid_dest[max_lid] = j++;
+	}
+	assert(j == n);
+	*first = *fabric;
+	first->n_dests = n;
+	first->max_lid = max_lid;
+	first->term_lmc = lmc;
+	first->dest_lid = lid;
+	first->dest_term = term;
+	first->dest_switch = sw;
+	first->lid_dest = lid_dest;
+	return OSR_OK;
+}
+
+/* The rows of the first LIDs of an array with `size` bytes for each entry; NULL of NULL. */
+static void *planes_first_rows(const struct osr_fabric *fabric, const struct osr_fabric *first,
+			       const void *rows, size_t size, struct osr_arena *arena)
+{
+	size_t bytes = fabric->n_switches * size;
+	char *to = rows ? osr_alloc(arena, first->n_dests, bytes) : NULL;
+
+	for (uint32_t j = 0; to && j < first->n_dests; j++)
+		memcpy(to + j * bytes,
+		       (const char *)rows + fabric->lid_dest[first->dest_lid[j]] * bytes, bytes);
+	return to;
+}
+
+enum osr_status osr_planes_first_result(const struct osr_result *result, struct osr_arena *arena,
+					struct osr_result *first, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = &result->fabric;
+	const struct osr_routing *routing = &result->routing;
+	enum osr_status st;
+
+	*first = *result;
+	first->baseline = NULL;
+	if (fabric->n_dests == fabric->n_terminals)
+		return OSR_OK;
+	st = osr_planes_first_fabric(fabric, arena, &first->fabric, diag);
+	if (st)
+		return st;
+	first->load = result->first_load;
+	first->routing.n_dests = first->fabric.n_dests;
+	first->routing.withdrawn = NULL;
+	first->routing.planes = (struct osr_planes){ .n = 0 };
+	first->routing.lft = planes_first_rows(fabric, &first->fabric, routing->lft, 1, arena);
+	first->routing.sl = planes_first_rows(fabric, &first->fabric, routing->sl, 1, arena);
+	first->routing.granted = planes_first_rows(fabric, &first->fabric, routing->granted,
+						   sizeof(*routing->granted), arena);
+	return osr_arena_failed(arena, diag) ? OSR_NOMEM : OSR_OK;
+}
+
+/* ---- all LIDs --------------------------------------------------------------------------------- */
+
+enum osr_status osr_planes_repeat(const struct osr_fabric *fabric, struct osr_arena *arena,
+				  struct osr_planes *planes, struct osr_diag *diag)
+{
+	*planes = (struct osr_planes){ .n = osr_planes_count(fabric) };
+	planes->tree_of = osr_alloc(arena, fabric->n_dests, sizeof(*planes->tree_of));
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		planes->tree_of[d] = osr_first_dest(fabric, d);
+	return OSR_OK;
+}
+
+/* Does the row lead from every switch of the component to the switch of d? led[n_switches] is overwritten. */
+static bool planes_row_leads(const struct osr_fabric *fabric, const uint8_t *row, uint32_t d,
+			     uint32_t *led)
+{
+	uint32_t root = fabric->dest_switch[d], n = fabric->n_switches;
+
+	/* n: the way is known to lead there; else the switch whose way passed last. */
+	memset(led, 0xff, n * sizeof(*led));
+	led[root] = n;
+	for (uint32_t from = 0; from < n; from++) {
+		uint32_t s = from;
+
+		if (fabric->sw_component[from] != fabric->sw_component[root])
+			continue;
+		while (led[s] == OSR_NONE) {
+			uint32_t c = osr_port_channel(fabric, s, row[s]);
+
+			led[s] = from;
+			if (c == OSR_NONE)
+				return false;
+			s = fabric->chan_dst[c];
+		}
+		if (led[s] != n)
+			return false;
+		for (s = from; led[s] != n;
+		     s = fabric->chan_dst[osr_port_channel(fabric, s, row[s])])
+			led[s] = n;
+	}
+	return true;
+}
+
+enum osr_status osr_planes_expand(const struct osr_fabric *fabric,
+				  const struct osr_fabric *first_fabric,
+				  const struct osr_routing *first_routing,
+				  const struct osr_planes *planes, const struct osr_routing *own,
+				  struct osr_arena *scratch, struct osr_arena *arena,
+				  struct osr_routing *routing, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	size_t n = fabric->n_switches, n_dests = fabric->n_dests;
+	uint32_t *led = osr_alloc(scratch, n, sizeof(*led)),
+		 *tree_of = osr_alloc(arena, n_dests, sizeof(*tree_of));
+	uint16_t *granted =
+		first_routing->granted ? osr_alloc(arena, n_dests * n, sizeof(*granted)) : NULL;
+
+	*routing = *first_routing;
+	routing->n_dests = fabric->n_dests;
+	routing->planes = *planes;
+	routing->lft = osr_alloc(arena, n_dests * n, 1);
+	routing->sl = first_routing->sl ? osr_alloc(arena, n_dests * n, 1) : NULL;
+	routing->granted = granted;
+	if (osr_arena_failed(scratch, diag) || osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
+	memcpy(tree_of, planes->tree_of, n_dests * sizeof(*tree_of));
+	routing->planes.tree_of = tree_of;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t *tree = &tree_of[d];
+		const struct osr_routing *from = first_routing;
+		size_t row = d * n, was = row;
+
+		if (*tree == d && osr_plane_of(fabric, d)) {
+			if (own && planes_row_leads(fabric, own->lft + row, d, led))
+				from = own;
+			else
+				*tree = osr_first_dest(fabric, d);
+		}
+		if (from == first_routing)
+			was = first_fabric->lid_dest[fabric->dest_lid[*tree]] * n;
+		memcpy(routing->lft + row, from->lft + was, n);
+		routing->lft[row + fabric->dest_switch[d]] =
+			fabric->term_port[fabric->dest_term[d]];
+		if (routing->sl && from->sl)
+			memcpy(routing->sl + row, from->sl + was, n);
+		else if (routing->sl)
+			memset(routing->sl + row, 0, n);
+		if (granted && from->granted)
+			memcpy(granted + row, from->granted + was, n * sizeof(*granted));
+		else if (granted)
+			memset(granted + row, 0, n * sizeof(*granted));
+	}
+	osr_arena_reset(scratch, mark);
+	return OSR_OK;
+}
