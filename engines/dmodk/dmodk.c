@@ -15,6 +15,7 @@
 #include <osmroutes/engine.h>
 #include <osmroutes/lanes.h>
 #include <osmroutes/pgft.h>
+#include <osmroutes/span.h>
 #include <osmroutes/spf.h>
 #include <osmroutes/treeorder.h>
 
@@ -533,27 +534,21 @@ static enum osr_status certify(const struct osr_tree_order *order, const struct 
 			       struct osr_arena *scratch, struct osr_arena *result,
 			       struct osr_routing *routing, struct osr_diag *diag)
 {
-	uint32_t n = order->f->n_switches, *tree = osr_alloc(scratch, n, sizeof(*tree));
-	enum osr_status st;
+	uint32_t n = order->f->n_switches, *tree = osr_alloc(scratch, n, sizeof(*tree)),
+		 *depth = osr_alloc(scratch, n, sizeof(*depth));
 
 	routing->rank = osr_alloc(result, order->f->n_channels, sizeof(*routing->rank));
 	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
 		return OSR_NOMEM;
-	/* Up the order by falling numbers, then down by rising ones: packets travel to higher ranks. */
-	for (uint32_t c = 0; c < order->f->n_channels; c++) {
-		uint32_t from = order->number[order->f->chan_src[c]],
-			 to = order->number[order->f->chan_dst[c]];
-
-		routing->rank[c] = to < from ? n - from : n + to;
-	}
+	osr_span_rank(order->f, order->number, routing->rank);
 	routing->n_vls = routing->n_layers = routing->n_layers_one_way = 1;
 	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
 	if (!req->multicast)
 		return OSR_OK;
 	/* Up to the parents, cut down to what lies between end ports. */
-	st = osr_tree_order_parents(order, scratch, tree, diag);
+	osr_span_in_order(order->f, order->number, order->by_number, depth, tree);
 	routing->claims |= OSR_CLAIM_MULTICAST;
-	return st ? st : osr_mcast_take(order->f, tree, scratch, result, routing, diag);
+	return osr_span_take(order->f, tree, scratch, result, routing, diag);
 }
 
 static enum osr_status dmodk_route(const struct osr_job *job)

@@ -159,13 +159,4 @@ static inline uint32_t osr_spf_channel(const struct osr_spf *spf, uint32_t d, ui
 	return hop == OSR_NO_PATH ? OSR_NONE : spf->f->chan_row[v] + hop;
 }
 
-/*
- * One spanning order for all multicast groups, from a spanning tree of an engine's own, [n_switches] channels to parents:
- * fills mcast_parent, in `result`. Switches without end ports behind them are left out. Whether its turns fit the
- * engine's certificate is for the engine to know; the check says if not.
- */
-enum osr_status osr_mcast_take(const struct osr_fabric *fabric, const uint32_t *tree,
-			       struct osr_arena *scratch, struct osr_arena *result,
-			       struct osr_routing *routing, struct osr_diag *diag);
-
 #endif

@@ -27,13 +27,4 @@ enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_aren
 enum osr_status osr_tree_order_tiers(const struct osr_fabric *fabric, struct osr_arena *scratch,
 				     struct osr_tree_order *order, struct osr_diag *diag);
 
-/*
- * A spanning tree of each component, all turns of which keep to the order: everybody's parent is a neighbour above in
- * the order, as close to the root as possible and as high as possible, so that all choose the same. parent[n_switches]
- * channels. O(channels).
- */
-enum osr_status osr_tree_order_parents(const struct osr_tree_order *order,
-				       struct osr_arena *scratch, uint32_t *parent,
-				       struct osr_diag *diag);
-
 #endif

@@ -14,6 +14,7 @@
  * and down again.
  */
 #include <osmroutes/engine.h>
+#include <osmroutes/span.h>
 #include <osmroutes/spf.h>
 
 #include <string.h>
@@ -188,7 +189,7 @@ static enum osr_status example_add_multicast(const struct updown *u, struct osr_
 			*up = c;
 	}
 	r->claims |= OSR_CLAIM_MULTICAST;
-	return osr_mcast_take(f, tree, scratch, result, r, diag);
+	return osr_span_take(f, tree, scratch, result, r, diag);
 }
 
 static enum osr_status example_route(const struct osr_job *job)

@@ -3,6 +3,7 @@
  * updown.h against a slow count: for every pair, a walk over all shortest paths that go up, then
  * down.
  */
+#include <osmroutes/span.h>
 #include "test.h"
 
 #include "core/lanes/updown.h"
@@ -117,7 +118,7 @@ static void test_rank(void **state)
 	test_fabric_random(&m.t, 20, 40, 7);
 	make(&m);
 	assert_int_equal(osr_updown_search(&m.s, 1, &m.scratch, &u, &m.diag), OSR_OK);
-	osr_order_updown(&m.t.f, u.place, rank);
+	osr_span_rank(&m.t.f, u.place, rank);
 	for (uint32_t c = 0; c < m.t.f.n_channels; c++) {
 		uint32_t v = m.t.f.chan_dst[c];
 		bool up = u.place[v] < u.place[m.t.f.chan_src[c]];

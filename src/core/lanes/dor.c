@@ -36,7 +36,7 @@
 
 #include <osmroutes/product.h>
 
-#include "core/paths/mcast.h"
+#include "core/route/span.h"
 
 #include "../paths/spf_private.h"
 #include "lanes_private.h"
@@ -500,7 +500,7 @@ static enum osr_status dor_finish(const struct osr_lanes_job *job, const struct 
 		memcpy(routing->rank + lane * m, routing->rank, m * sizeof(*routing->rank));
 	dor_tree(plan, tree);
 	if (!st && req->multicast)
-		st = osr_mcast_take(job->s->f, tree, job->scratch, job->result, routing, job->diag);
+		st = osr_span_take(job->s->f, tree, job->scratch, job->result, routing, job->diag);
 	if (!st && n_lanes > 1)
 		st = dor_sls(job, plan);
 	routing->mcast_vl = n_lanes > 1 ? req->mcast_vl : 0;

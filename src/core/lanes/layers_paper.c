@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "core/order/order.h"
-#include "core/paths/mcast.h"
+#include "core/route/span.h"
 
 /* ---- edges of cycles ------------------------------------------------------------------------- */
 
@@ -193,7 +193,7 @@ enum osr_status osr__layers_online(struct osr__search *w, const uint32_t *mcast,
 	/* The dependencies of multicast come first, in the first layer; they have no cycle. */
 	if (mcast) {
 		memset(w->weights.weight, 0, osr_n_turns(w->f) * sizeof(*w->weights.weight));
-		osr_mcast_depend(mcast, &w->weights);
+		osr_span_weigh(mcast, &w->weights);
 		for (uint32_t c = 0; c < fabric->n_channels; c++)
 			for (uint32_t t = w->f->turn_row[c]; t < w->f->turn_row[c + 1]; t++)
 				if (w->weights.weight[t])

@@ -28,7 +28,7 @@
  */
 #include <string.h>
 
-#include "core/paths/mcast.h"
+#include "core/route/span.h"
 
 #include "lanes_private.h"
 #include "updown.h"
@@ -82,7 +82,7 @@ static enum osr_status sl_improve(struct osr__search *w, uint32_t k, const uint8
 
 	sl_weigh(w, k, both);
 	if (tree)
-		osr_mcast_depend(tree, &w->weights);
+		osr_span_weigh(tree, &w->weights);
 	if (heuristic != OSR_HEURISTIC_ORDER)
 		st = osr__break_cycles(w, heuristic);
 	if (!st)
@@ -116,7 +116,7 @@ static enum osr_status sl_init(struct osr__search *w, const struct osr_lanes_job
 	if (osr_arena_failed(job->scratch, job->diag) || osr_arena_failed(job->result, job->diag))
 		return OSR_NOMEM;
 	st = osr__search_init(w, false);
-	return st ? st : osr_mcast_tree(w->s, w->scratch, w->escape, w->diag);
+	return st ? st : osr_span_from_centers(w->s, w->scratch, w->escape, w->diag);
 }
 
 enum osr_status osr_layers_single(struct osr_lanes_job *job, bool *fits)
@@ -132,13 +132,12 @@ enum osr_status osr_layers_single(struct osr_lanes_job *job, bool *fits)
 	*fits = false;
 	routing->n_vls = 1;
 	if (!st && job->req->multicast)
-		st = osr_mcast_take(fabric, w.escape, job->scratch, job->result, routing,
-				    job->diag);
+		st = osr_span_take(fabric, w.escape, job->scratch, job->result, routing, job->diag);
 	if (st)
 		return st;
 	sl_weigh(&w, 0, NULL);
 	if (job->req->multicast)
-		osr_mcast_depend(routing->mcast_parent, &w.weights);
+		osr_span_weigh(routing->mcast_parent, &w.weights);
 	*fits = osr_fit_sort(&w.weights, job->scratch, rank);
 	if (osr_arena_failed(job->scratch, job->diag))
 		return OSR_NOMEM;
@@ -183,11 +182,11 @@ static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_l
 
 	if (st)
 		return st;
-	osr_order_updown(w->f, updown.place, w->order.rank);
+	osr_span_rank(w->f, updown.place, w->order.rank);
 	osr_order_set_rises(&w->order);
 	memcpy(w->escape, updown.parent, w->f->n_switches * sizeof(*w->escape));
-	return job->r->mcast_parent ? osr_mcast_take(w->f, updown.parent, w->scratch, job->result,
-						     job->r, w->diag)
+	return job->r->mcast_parent ? osr_span_take(w->f, updown.parent, w->scratch, job->result,
+						    job->r, w->diag)
 				    : OSR_OK;
 }
 
@@ -357,9 +356,9 @@ enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *ord
 		/* The order knows nothing of multicast: one of what it allows and of the tree together. */
 		for (uint32_t e = 0; e < osr_n_turns(w.f); e++)
 			w.weights.weight[e] = w.order.rises[e] & 1;
-		if (osr_mcast_take(w.f, tree, w.scratch, job->result, routing, w.diag))
+		if (osr_span_take(w.f, tree, w.scratch, job->result, routing, w.diag))
 			return OSR_NOMEM;
-		osr_mcast_depend(routing->mcast_parent, &w.weights);
+		osr_span_weigh(routing->mcast_parent, &w.weights);
 		if (!osr_fit_sort(&w.weights, w.scratch, w.order.rank))
 			st = osr_fail(w.diag, OSR_NOMEM,
 				      "out of memory for the order of multicast");

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/paths/mcast.h"
+#include "core/route/span.h"
 
 /* ---- shortest routes ------------------------------------------------------------------------- */
 
@@ -366,7 +366,7 @@ static void search_find_escape(struct osr__search *w, uint32_t root)
 		n_left += w->len[order[i]] == OSR_NONE;
 	if (!n_left)
 		return;
-	osr_mcast_towards(fabric, w->escape, root, out, w->waiting);
+	osr_span_towards(fabric, w->escape, root, out, w->waiting);
 	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		w->escape_hop[v] =
 			out[v] == OSR_NONE ? OSR_NO_PATH : (uint8_t)(out[v] - fabric->chan_row[v]);

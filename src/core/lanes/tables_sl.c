@@ -2,7 +2,7 @@
 /* From routes within orders to SLs and a certificate: see search_sl.c. */
 #include <string.h>
 
-#include "core/paths/mcast.h"
+#include "core/route/span.h"
 
 #include "lanes_private.h"
 

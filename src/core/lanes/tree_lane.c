@@ -4,6 +4,7 @@
  * first and then down need one lane. Taken where that makes no route between hosts longer, nor the busiest link much
  * busier.
  */
+#include <osmroutes/span.h>
 #include <osmroutes/treeorder.h>
 
 #include "../paths/spf_private.h"
@@ -37,13 +38,15 @@ enum osr_status osr_lanes_in_order(const struct osr_lanes_job *job,
 	const struct osr_fabric *fabric = order->f;
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	uint32_t n = fabric->n_switches, *parent = osr_alloc(job->scratch, n, sizeof(*parent)),
+		 *depth = osr_alloc(job->scratch, n, sizeof(*depth)),
 		 *rank = osr_alloc(job->scratch, fabric->n_channels, sizeof(*rank));
-	enum osr_status st = osr_tree_order_parents(order, job->scratch, parent, job->diag);
+	enum osr_status st;
 
-	if (!st)
-		osr_order_updown(fabric, order->number, rank);
-	if (!st)
-		st = osr__ordered_mend(job, rank, parent, UINT64_MAX);
+	if (osr_arena_failed(job->scratch, job->diag))
+		return OSR_NOMEM;
+	osr_span_in_order(fabric, order->number, order->by_number, depth, parent);
+	osr_span_rank(fabric, order->number, rank);
+	st = osr__ordered_mend(job, rank, parent, UINT64_MAX);
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }
@@ -102,6 +105,7 @@ enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_upd
 				       bool *found)
 {
 	struct osr_tree_order order;
+	uint32_t *depth;
 	enum osr_status st = job->s->f->n_components == 1 ? tree_lane_find(job, false, &order)
 							  : OSR_NOT_APPLICABLE;
 
@@ -110,9 +114,11 @@ enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_upd
 		return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
 	updown->place = order.number;
 	updown->parent = osr_alloc(job->scratch, job->s->f->n_switches, sizeof(*updown->parent));
-	return osr_arena_failed(job->scratch, job->diag)
-		       ? OSR_NOMEM
-		       : osr_tree_order_parents(&order, job->scratch, updown->parent, job->diag);
+	depth = osr_alloc(job->scratch, job->s->f->n_switches, sizeof(*depth));
+	if (osr_arena_failed(job->scratch, job->diag))
+		return OSR_NOMEM;
+	osr_span_in_order(job->s->f, order.number, order.by_number, depth, updown->parent);
+	return OSR_OK;
 }
 
 enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)

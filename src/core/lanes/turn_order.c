@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "core/paths/mcast.h"
+#include "core/route/span.h"
 
 #include "core/order/order.h"
 
@@ -24,7 +24,7 @@
 void osr__turn_pin(struct osr__search *w)
 {
 	memset(w->weights.weight, 0, osr_n_turns(w->f) * sizeof(*w->weights.weight));
-	osr_mcast_depend(w->escape, &w->weights);
+	osr_span_weigh(w->escape, &w->weights);
 	for (uint32_t t = 0; t < osr_n_turns(w->f); t++)
 		w->pinned[t] = w->weights.weight[t] != 0;
 }
@@ -46,7 +46,7 @@ enum osr_status osr__turn_start_updown(struct osr__search *w, const struct osr_u
 	if (osr_arena_failed(scratch, NULL))
 		return osr__turn_nomem(w->diag);
 	/* Half of the channels go up, and these come second. */
-	osr_order_updown(fabric, updown->place, key);
+	osr_span_rank(fabric, updown->place, key);
 	osr_order_place(key, m, from, to, w->order.rank);
 	for (uint32_t c = 0; c < m; c++)
 		w->order.rank[c] = w->order.rank[c] < m / 2 ? w->order.rank[c] + m / 2
@@ -115,7 +115,7 @@ enum osr_status osr__turn_start_fitted(struct osr__search *w)
 {
 	const struct osr_spf *spf = w->s;
 	uint32_t m = w->f->n_channels;
-	enum osr_status st = osr_mcast_tree(spf, w->scratch, w->escape, w->diag);
+	enum osr_status st = osr_span_from_centers(spf, w->scratch, w->escape, w->diag);
 
 	if (st)
 		return st;
@@ -125,7 +125,7 @@ enum osr_status osr__turn_start_fitted(struct osr__search *w)
 		w->order.lane[t] = w->pinned[t] ? 1 : w->order.lane[t];
 		w->weights.weight[t] = w->order.lane[t] == 1 ? w->weights.weight[t] : 0;
 	}
-	osr_mcast_depend(w->escape, &w->weights);
+	osr_span_weigh(w->escape, &w->weights);
 	st = osr_fit_order(&w->weights, spf->center, w->scratch, w->order.rank, w->diag);
 	for (uint32_t l = 1; l < w->order.n_lanes; l++)
 		for (uint32_t c = 0; c < m; c++)

@@ -14,7 +14,7 @@
 
 #include <osmroutes/each.h>
 #include <osmroutes/product.h>
-#include "core/paths/mcast.h"
+#include "core/route/span.h"
 
 #include "lanes_private.h"
 #include "turn.h"

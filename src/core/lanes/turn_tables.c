@@ -2,7 +2,7 @@
 /* SL2VL tables, the certificate and the claims: see turn.h. */
 #include <string.h>
 
-#include "core/paths/mcast.h"
+#include "core/route/span.h"
 
 #include "turn.h"
 
@@ -136,8 +136,8 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 	if (st || !routing->rank)
 		return osr__turn_nomem(job->diag);
 	if (job->req->multicast)
-		st = osr_mcast_take(fabric, w->escape, job->scratch, job->result, routing,
-				    job->diag);
+		st = osr_span_take(fabric, w->escape, job->scratch, job->result, routing,
+				   job->diag);
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (uint32_t in = 0; in <= fabric->sw_n_ports[s]; in++)
 			turn_write_row(w, &share, routing->mcast_parent, s, in,

@@ -5,6 +5,7 @@
  *	  anneal()		  one switch crosses one neighbour, again and again
  *	    count_served()	    what an order is worth
  */
+#include <osmroutes/span.h>
 #include "core/lanes/updown.h"
 
 #include <string.h>
@@ -275,36 +276,12 @@ static uint64_t set_bits(struct search *w, const struct osr_spf *spf, uint32_t n
 	return n_pairs;
 }
 
-/* The shortest way up: breadth first from the roots, downwards only. */
-static void find_parents(const struct search *w, struct osr_updown *updown, uint32_t *queue)
-{
-	const struct osr_fabric *fabric = w->f;
-	uint32_t head = 0, tail = 0;
-
-	memset(updown->parent, 0xff, fabric->n_switches * sizeof(*updown->parent));
-	for (; tail < w->n_roots; tail++)
-		queue[tail] = w->order[tail];
-	while (head < tail) {
-		uint32_t v = queue[head++];
-
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-			uint32_t child = fabric->chan_dst[c];
-
-			if (w->place[child] < w->place[v] || updown->parent[child] != OSR_NONE ||
-			    w->place[child] < w->n_roots)
-				continue;
-			updown->parent[child] = fabric->chan_rev[c];
-			queue[tail++] = child;
-		}
-	}
-}
-
 enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 				  struct osr_arena *scratch, struct osr_updown *updown,
 				  struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = spf->f;
-	uint32_t n = fabric->n_switches, n_hosted = 0, n_bits, *queue;
+	uint32_t n = fabric->n_switches, n_hosted = 0, n_bits, *by_place, *depth;
 	uint64_t n_moves, most = (uint64_t)effort * MOVES_PER_SWITCH * n;
 	struct osr_arena_mark mark;
 	struct search w = { .f = fabric };
@@ -327,7 +304,8 @@ enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 	w.any = osr_alloc(scratch, n, sizeof(block_t));
 	w.order = osr_alloc(scratch, n, sizeof(*w.order));
 	w.best = osr_alloc(scratch, n, sizeof(*w.best));
-	queue = osr_alloc(scratch, n, sizeof(*queue));
+	by_place = osr_alloc(scratch, n, sizeof(*by_place));
+	depth = osr_alloc(scratch, n, sizeof(*depth));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
 	updown->n_pairs = set_bits(&w, spf, n_hosted, n_bits);
@@ -335,7 +313,9 @@ enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 	updown->n_served = count_served(&w);
 	n_moves = (uint64_t)effort * 1000000 / (2 * (uint64_t)w.n_blocks * fabric->n_channels + 1);
 	anneal(&w, n_moves < most ? n_moves : most, updown);
-	find_parents(&w, updown, queue);
+	for (uint32_t i = 0; i < n; i++)
+		by_place[i] = w.order[i];
+	osr_span_in_order(fabric, updown->place, by_place, depth, updown->parent);
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
 }

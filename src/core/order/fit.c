@@ -3,6 +3,7 @@
  * See fit.h. Turns serve counting; for ordering they are compacted into an edge list with both
  * directions (struct edges), because a fabric has far more turns than routes use.
  */
+#include <osmroutes/span.h>
 #include <osmroutes/each.h>
 
 #include "core/order/fit.h"
@@ -356,8 +357,7 @@ enum osr_status osr_fit_order(const struct osr_weights *weights, const uint32_t 
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t n = weights->fabric->n_switches, m = weights->fabric->n_channels,
 		 *place = osr_alloc(scratch, n, sizeof(*place)),
-		 *parent = osr_alloc(scratch, n, sizeof(*parent)),
-		 *queue = osr_alloc(scratch, n, sizeof(*queue)),
+		 *by_place = osr_alloc(scratch, n, sizeof(*by_place)),
 		 *key = osr_alloc(scratch, m, sizeof(*key)),
 		 *from = osr_alloc(scratch, m, sizeof(*from)),
 		 *to = osr_alloc(scratch, m, sizeof(*to)), *peeled = from;
@@ -372,8 +372,8 @@ enum osr_status osr_fit_order(const struct osr_weights *weights, const uint32_t 
 		osr_arena_reset(scratch, mark);
 		return OSR_OK;
 	}
-	osr_order_number(weights->fabric, roots, place, parent, queue);
-	osr_order_updown(weights->fabric, place, key);
+	osr_order_number(weights->fabric, roots, place, by_place);
+	osr_span_rank(weights->fabric, place, key);
 	osr_order_place(key, m, from, to, rank);
 	if (!fit_sift(&x, SIFT_PASSES, NULL, scratch, rank))
 		goto no_memory;

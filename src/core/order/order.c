@@ -45,17 +45,16 @@ void osr_order_relabel(struct osr_order *order, uint32_t c0, uint32_t c1, uint8_
 /* ---- known orders ---------------------------------------------------------------------------- */
 
 void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, uint32_t *place,
-		      uint32_t *parent, uint32_t *queue)
+		      uint32_t *by_place)
 {
 	uint32_t head = 0, tail = 0;
 
 	memset(place, 0xff, fabric->n_switches * sizeof(*place));
-	memset(parent, 0xff, fabric->n_switches * sizeof(*parent));
 	for (uint32_t k = 0; k < fabric->n_components; k++) {
 		place[roots[k]] = tail;
-		queue[tail++] = roots[k];
+		by_place[tail++] = roots[k];
 		for (; head < tail; head++) {
-			uint32_t v = queue[head];
+			uint32_t v = by_place[head];
 
 			OSR_EACH_CHANNEL(c, fabric, v) {
 				uint32_t u = fabric->chan_dst[c];
@@ -63,21 +62,9 @@ void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, ui
 				if (place[u] != OSR_NONE)
 					continue;
 				place[u] = tail;
-				parent[u] = fabric->chan_rev[c];
-				queue[tail++] = u;
+				by_place[tail++] = u;
 			}
 		}
-	}
-}
-
-void osr_order_updown(const struct osr_fabric *fabric, const uint32_t *place, uint32_t *rank)
-{
-	uint32_t n = fabric->n_switches;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t from = place[fabric->chan_src[c]], to = place[fabric->chan_dst[c]];
-
-		rank[c] = to < from ? n - from : n + from;
 	}
 }
 

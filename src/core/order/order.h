@@ -88,17 +88,10 @@ void osr_order_relabel(struct osr_order *order, uint32_t c0, uint32_t c1, uint8_
 
 /*
  * Numbers the switches breadth first, one component after the other, each from its root: place[n_switches], 0 the
- * first. parent[n_switches] is the channel to where a switch was found from, OSR_NONE at roots. queue[n_switches] is
- * overwritten.
+ * first, and by_place[n_switches] its inverse.
  */
 void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, uint32_t *place,
-		      uint32_t *parent, uint32_t *queue);
-
-/*
- * The order of channels that an order of switches makes, 0 the highest: up from below, then down from above. Every path
- * that goes up first and then down rises. Channels that leave a switch upwards have one rank, those downwards another.
- */
-void osr_order_updown(const struct osr_fabric *fabric, const uint32_t *place, uint32_t *rank);
+		      uint32_t *by_place);
 
 /* ---- an order that grows --------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include <osmroutes/bound.h>
-#include "core/paths/mcast.h"
+#include "core/route/span.h"
 #include "core/paths/moves.h"
 
 /* A channel that a switch may send by; smaller is better. */
@@ -198,7 +198,7 @@ static bool escape(struct repair *w, uint32_t d, uint8_t *row, uint32_t from)
 	struct repair_tree *t = &w->tree;
 	uint32_t root = fabric->dest_switch[d], first = t->n, n, *span = t->span;
 
-	osr_mcast_towards(fabric, w->r.mcast_parent, root, span, t->stack);
+	osr_span_towards(fabric, w->r.mcast_parent, root, span, t->stack);
 	if (span[from] == OSR_NONE)
 		return false;
 	/* Entries that change: they and what comes through them lose their routes, if they had any. */

@@ -213,31 +213,3 @@ enum osr_status osr_tree_order_tiers(const struct osr_fabric *fabric, struct osr
 	place_rest(&g);
 	return OSR_OK;
 }
-
-enum osr_status osr_tree_order_parents(const struct osr_tree_order *order,
-				       struct osr_arena *scratch, uint32_t *parent,
-				       struct osr_diag *diag)
-{
-	const struct osr_fabric *fabric = order->f;
-	uint32_t *depth = osr_alloc(scratch, fabric->n_switches, sizeof(*depth));
-
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	OSR_EACH_SWITCH(i, fabric) {
-		uint32_t s = order->by_number[i], best = OSR_NONE;
-
-		OSR_EACH_CHANNEL(c, fabric, s) {
-			uint32_t t = fabric->chan_dst[c],
-				 b = best == OSR_NONE ? 0 : fabric->chan_dst[best];
-
-			if (order->number[t] > i)
-				continue;
-			if (best == OSR_NONE || depth[t] < depth[b] ||
-			    (depth[t] == depth[b] && order->number[t] < order->number[b]))
-				best = c;
-		}
-		parent[s] = best;
-		depth[s] = best == OSR_NONE ? 0 : depth[fabric->chan_dst[best]] + 1;
-	}
-	return OSR_OK;
-}
