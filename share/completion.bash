@@ -21,9 +21,10 @@ _osmroutes()
 	[[ $line == *[[:space:]] ]] && typed+=("")
 	cur=${typed[-1]} before=${typed[-2]}
 	COMPREPLY=()
-	if [ ${#typed[@]} -le 2 ]; then
+	if [ ${#typed[@]} -le 2 ] || [ "${typed[1]}" = help ]; then
 		words=$(osmroutes --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]\+\) .*/\1/p')
-		COMPREPLY=($(compgen -W "$words --help --version" -- "$cur"))
+		[ ${#typed[@]} -gt 2 ] || words+=" help version --help --version"
+		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		return
 	fi
 	help=$(osmroutes "${typed[1]}" --help)
@@ -44,7 +45,7 @@ _osmroutes()
 		# What the command would take, by its complaint about another word.
 		words=$(osmroutes "${typed[1]}" "${cur%%=*}=?" 2>&1 | sed -n 's/.*: expected \(.*\)/\1/p' | sed 's/,/ /g; s/ or / /g')
 	elif [[ $cur == -* ]]; then
-		words="$({ osmroutes --help; echo "$help"; } | sed -n 's/csv\[/csv/; s/^ \+\(-., \)\?\(--[a-z-]*=\?\).*/\2/p') --usage"
+		words="$({ osmroutes --help; echo "$help"; } | sed -n 's/csv\[/csv/; s/^ \+\(-., \)\?\(--[a-z-]*=\?\).*/\2/p')"
 	elif [[ $help == *$'\nKinds of fabrics'* && $before != -o ]]; then
 		words=$(sed -n '/^Kinds of fabrics/,$s/^  \([a-z]\+\)  .*/\1/p' <<<"$help")
 		[ "$kind" = none ] || words=$(sed -n "/^  $kind  /,/^\$/p" <<<"$help" | _osmroutes_settings "$cur")

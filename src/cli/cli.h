@@ -3,7 +3,6 @@
 #ifndef OSR_CLI_CLI_H
 #define OSR_CLI_CLI_H
 
-#include <argp.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -25,13 +24,13 @@ enum cli_exit {
  *	static const struct cli_option options[] = {
  *		{ "max", "N", "list at most N", CLI_NUMBER(struct args, max_listed, 0, 1000) },
  *		{ "traffic", "FILE", "may be repeated", .key = OPT_TRAFFIC },	parse() takes it
- *		{ CLI_PART(input_spec, struct args, run.in) },			last: options of others
+ *		{ .doc = "Requirements:" },				heading of the options below it
+ *		{ CLI_PART(input_spec, struct args, run.in) },		options of others
  *		{ 0 },
  *	};
  *	static const struct cli_spec spec = { options, parse, "FILE", "Says what FILE is." };
  *
- *	cli_parse(&spec, argc, argv, &args);	ends the process if the command line is wrong; --json and
- *						the like come of themselves (source.h)
+ * --json and the like come of themselves (output.h). Options are known by their whole names.
  */
 enum cli_take {
 	CLI_TAKE_OWN,
@@ -43,14 +42,13 @@ enum cli_take {
 };
 
 struct cli_option {
-	const char *name, *arg, *doc; /* without a name: the heading of a group */
+	const char *name, *arg, *doc; /* without a name: a heading */
 	enum cli_take take;
 	size_t at, size; /* of the member */
 	long low, high;  /* of a number; of a list: where its count is, and how many it can hold */
 	const char *words; /* of a word: "a|b|c", of which the member gets the number */
-	int key;   /* CLI_TAKE_OWN: what parse() is called with; a letter is a short option */
-	int flags; /* of argp */
-	int group;
+	int key; /* CLI_TAKE_OWN: what parse() is called with; a letter is a short option */
+	bool arg_optional;           /* then it stands behind "=" */
 	const struct cli_spec *part; /* all options of another spec, for the struct at `at` */
 };
 
@@ -73,15 +71,39 @@ static inline bool cli_option_ends(const struct cli_option *option)
 	CLI_TAKE_LIST, offsetof(type, member), 0, offsetof(type, count),                           \
 		sizeof(((type *)0)->member) / sizeof(const char *)
 
-struct cli_spec {
-	const struct cli_option *options; /* ends with zeros */
-	/* What is not bound to a member, and arguments, as argp has it; state->input: the struct. */
-	error_t (*parse)(int key, char *arg, struct argp_state *state);
-	const char *args_doc, *doc;
-	char *(*help_filter)(int key, const char *text, void *input);
+/* What parse() is called with besides the keys of its options: */
+enum {
+	CLI_ALL_OPTIONS = -1, /* they have been read, and words follow */
+	CLI_ONE_WORD = -2,    /* a word that is no option */
+	CLI_ALL_WORDS = -3,   /* the parts of a spec hear of it before the spec itself */
 };
 
-void cli_parse(const struct cli_spec *spec, int argc, char **argv, void *args);
+struct cli_command;
+
+/* The command line while it is read. */
+struct cli_line {
+	const struct cli_command *command;
+	struct osr_diag *diag; /* what is wrong with it */
+	uint32_t n_words;      /* that are no options */
+	uint32_t at;           /* CLI_ONE_WORD: which of them this is */
+};
+
+struct cli_spec {
+	const struct cli_option *options; /* ends with zeros */
+	/* What is bound to no member, for the struct of this spec. OSR_NOT_APPLICABLE: it does not want that word. */
+	enum osr_status (*parse)(int key, const char *arg, void *args, const struct cli_line *line);
+	const char *args_doc, *doc;
+	void (*more_help)(FILE *out); /* below the options; NULL: nothing */
+};
+
+/* Fills args. OSR_INVAL and a sentence; --help and the like end the process. */
+enum osr_status cli_parse(const struct cli_command *command, int argc, char **argv, void *args,
+			  struct osr_diag *diag);
+void cli_help(const struct cli_command *command);
+
+/* The whole number in text, low..high, for parse(). */
+enum osr_status cli_take_number(const struct cli_line *line, const char *what, const char *text,
+				long low, long high, long *n);
 
 /* In the list of --help. */
 enum cli_group { CLI_LOOK, CLI_ADMIN, CLI_MAKE, CLI_N_GROUPS };
@@ -96,6 +118,8 @@ struct cli_command {
 	const void *initial; /* [size] */
 	size_t size;
 	enum osr_status (*work)(void *args);
+	/* NULL, or what is written of a run that failed, of its command line on. */
+	enum osr_status (*failed)(void *args, const char *why, struct osr_diag *diag);
 };
 
 #define CLI_ARGS(...) .initial = &(const struct args){ __VA_ARGS__ }, .size = sizeof(struct args)
@@ -123,10 +147,6 @@ enum osr_status cli_written(FILE *out, const char *path, struct osr_diag *diag);
 /* Writes a net file to `path`, stdout for NULL or "-". */
 enum osr_status cli_write_net(const struct osr_net *net, const char *path, const char *comment,
 			      struct osr_diag *diag);
-
-/* The whole number in text, lo..hi, for a parser of argp, which ends the process if it is none. */
-long cli_take_number(const char *text, const char *what, long lo, long hi,
-		     struct argp_state *state);
 
 /* Milliseconds of this process's CPU time, all threads, and of the clock on the wall. */
 struct cli_stamp {

@@ -247,12 +247,16 @@ static void write_case(FILE *out, const char *fabric, const char *name, const ch
 	fputs("/>\n  </testcase>\n", out);
 }
 
-/* All demands as JUnit's XML; error: why nothing could be judged, or NULL. OSR_INVAL: it cannot be written. */
+/*
+ * All demands as JUnit's XML; `kind` of one that is not met: "failure", or "error" where nothing could be judged, and
+ * there may be neither a fabric nor tables. OSR_INVAL: it cannot be written.
+ */
 static enum osr_status write_junit(const struct args *a, const struct outcome *o, double seconds,
-				   const char *error, struct osr_diag *diag)
+				   const char *kind, struct osr_diag *diag)
 {
 	const char *fabric = cli_input_name(&a->run.in);
 	FILE *out = fopen(a->junit, "w");
+	bool is_error = *kind == 'e';
 	uint32_t n_failed = 0;
 
 	for (uint32_t i = 0; i < o->n_demands; i++)
@@ -261,15 +265,16 @@ static enum osr_status write_junit(const struct args *a, const struct outcome *o
 		fprintf(out,
 			"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n <testsuite "
 			"name=\"osmroutes check\" tests=\"%u\" failures=\"%u\" errors=\"%u\" "
-			"time=\"%.3f\">\n  <properties>\n   <property name=\"tables\"",
-			o->n_demands + (error != NULL), n_failed, error != NULL, seconds);
-		write_attribute(out, "value", cli_run_name(&a->run));
-		fputs("/>\n  </properties>\n", out);
+			"time=\"%.3f\">\n",
+			o->n_demands, is_error ? 0 : n_failed, is_error ? n_failed : 0, seconds);
+		if (!is_error) {
+			fputs("  <properties>\n   <property name=\"tables\"", out);
+			write_attribute(out, "value", cli_run_name(&a->run));
+			fputs("/>\n  </properties>\n", out);
+		}
 		for (uint32_t i = 0; i < o->n_demands; i++)
-			write_case(out, fabric, o->demand[i].name,
-				   o->demand[i].met ? NULL : "failure", o->demand[i].message);
-		if (error)
-			write_case(out, fabric, "tables", "error", error);
+			write_case(out, fabric, o->demand[i].name, o->demand[i].met ? NULL : kind,
+				   o->demand[i].message);
 		fputs(" </testsuite>\n</testsuites>\n", out);
 	}
 	return cli_written(out, a->junit, diag);
@@ -490,7 +495,7 @@ static const struct cli_option options[] = {
 	  CLI_NUMBER(struct args, max_listed, 0, 1000000) },
 	{ "prom", "FILE", "write the verdict to FILE for the textfile collector of Prometheus",
 	  CLI_TEXT(struct args, prom) },
-	{ .doc = "Requirements:", .group = 6 },
+	{ .doc = "Requirements:" },
 	{ "require", "WORDS",
 	  "exit code 1 unless proven: deadlock-free, replies, any-sl, sl0, minimal. Without it "
 	  "only lost packets and credit loops of requests and multicast count, not replies",
@@ -506,15 +511,16 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
-static error_t check_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status check_parse(int key, const char *arg, void *args,
+				   const struct cli_line *line)
 {
-	struct args *a = state->input;
+	struct args *a = args;
 	char *end;
 
 	switch (key) {
 	case OPT_REQUIRE:
 		if (!*arg)
-			argp_error(state, "require \"\": no requirement");
+			return osr_fail(line->diag, OSR_INVAL, "require \"\": no requirement");
 		for (size_t n; *arg; arg += n + (arg[n] == ',')) {
 			uint32_t bits = 0;
 
@@ -525,21 +531,23 @@ static error_t check_parse(int key, char *arg, struct argp_state *state)
 			if (n == strlen("minimal") && !memcmp("minimal", arg, n))
 				a->minimal = true;
 			else if (!bits)
-				argp_error(state,
-					   "require \"%.*s\": expected deadlock-free, replies, "
-					   "any-sl, sl0 or minimal",
-					   (int)n, arg);
+				return osr_fail(
+					line->diag, OSR_INVAL,
+					"require \"%.*s\": expected deadlock-free, replies, "
+					"any-sl, sl0 or minimal",
+					(int)n, arg);
 			a->named |= bits;
 		}
-		return 0;
+		return OSR_OK;
 	case OPT_MAX_LOAD:
 		a->max_load = strtod(arg, &end);
 		if (end == arg || *end || !(a->max_load >= 1 && a->max_load <= 1e6))
-			argp_error(state, "max-load \"%s\": expected a number from 1 on, as in 1.2",
-				   arg);
-		return 0;
+			return osr_fail(line->diag, OSR_INVAL,
+					"max-load \"%s\": expected a number from 1 on, as in 1.2",
+					arg);
+		return OSR_OK;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OSR_NOT_APPLICABLE;
 	}
 }
 
@@ -548,7 +556,7 @@ static enum osr_status check_work(void *args)
 	struct args *a = args;
 	struct cli_stamp start = cli_now();
 	struct outcome o = { 0 };
-	enum osr_status st = cli_run_tables(&a->run), written = OSR_OK;
+	enum osr_status st = cli_run_tables(&a->run);
 	struct osr_diag *diag = &a->run.diag;
 	double seconds;
 
@@ -558,16 +566,26 @@ static enum osr_status check_work(void *args)
 			      "and check --tables=FILE");
 	if (!st)
 		st = check_verify_tables(a, &o);
-	if (!st)
-		judge(a, &o);
-	if (!st)
-		a->run.code = check_say(a, &o);
+	if (st)
+		return st;
+	judge(a, &o);
+	a->run.code = check_say(a, &o);
 	seconds = cli_since(start).wall / 1e3;
-	if (!st && a->prom)
+	if (a->prom)
 		st = write_prom(a->prom, &o, seconds, diag);
-	if (a->junit)
-		written = write_junit(a, &o, seconds, st ? diag->text : NULL, diag);
-	return st ? st : written;
+	if (!st && a->junit)
+		st = write_junit(a, &o, seconds, "failure", diag);
+	return st;
+}
+
+/* A build that gets no verdict gets the reason, in place of an XML of an earlier run. */
+static enum osr_status check_failed(void *args, const char *why, struct osr_diag *diag)
+{
+	const struct args *a = args;
+	struct outcome o = { 0 };
+
+	add_demand(&o, "tables", true, false, "%s", why);
+	return a->junit ? write_junit(a, &o, 0, "error", diag) : OSR_OK;
 }
 
 const struct cli_command cli_check = {
@@ -580,5 +598,6 @@ const struct cli_command cli_check = {
 	  "and tables; -e verifies what an engine makes." },
 	sections,
 	CLI_ARGS(.run = { CLI_RUN_VERDICT, .needs_tables = true }, .max_listed = 10),
-	.work = check_work
+	.work = check_work,
+	.failed = check_failed
 };

@@ -238,19 +238,19 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
-static error_t conf_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status conf_parse(int key, const char *arg, void *args, const struct cli_line *line)
 {
-	struct args *a = state->input;
+	struct args *a = args;
 
-	if (key == ARGP_KEY_END && a->list && (a->config || a->run.who.osmconf))
-		argp_error(state, "--list reads no file: \"%s\"",
-			   a->config ? a->config : a->run.who.osmconf);
-	if (key != ARGP_KEY_ARG)
-		return ARGP_ERR_UNKNOWN;
+	if (key == CLI_ALL_WORDS && a->list && (a->config || a->run.who.osmconf))
+		return osr_fail(line->diag, OSR_INVAL, "--list reads no file: \"%s\"",
+				a->config ? a->config : a->run.who.osmconf);
+	if (key != CLI_ONE_WORD)
+		return OSR_NOT_APPLICABLE;
 	if (a->config)
-		argp_error(state, "expected exactly one FILE");
+		return osr_fail(line->diag, OSR_INVAL, "expected exactly one FILE");
 	a->config = arg;
-	return 0;
+	return OSR_OK;
 }
 
 static enum osr_status conf_work(void *args)

@@ -310,7 +310,7 @@ static const struct cli_option options[] = {
 	  CLI_TEXT(struct args, then.path) },
 	{ "live", CLI_LIVE_ARG,
 	  "no NEW: the fabric this machine is connected to and the tables in its switches",
-	  .key = OPT_LIVE, .flags = OPTION_ARG_OPTIONAL },
+	  .key = OPT_LIVE, .arg_optional = true },
 	{ "names", "MAP", CLI_NAMES_DOC, .key = OPT_NAMES },
 	{ "sl", "N", "all senders use this SL", CLI_NUMBER(struct args, run.who.how.sl, 0, 15) },
 	{ "one-way", NULL, "replies need not be safe on the SL of their request",
@@ -323,33 +323,34 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
-static error_t diff_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status diff_parse(int key, const char *arg, void *args, const struct cli_line *line)
 {
-	struct args *a = state->input;
+	struct args *a = args;
 
 	switch (key) {
 	case OPT_LIVE:
-		cli_take_live(&a->run.in, arg, state);
-		return 0;
+		return cli_take_live(&a->run.in, arg, line);
 	case OPT_NAMES:
 		a->run.in.names = a->then.names = arg;
-		return 0;
-	case ARGP_KEY_ARG:
+		return OSR_OK;
+	case CLI_ONE_WORD:
 		if (a->n_dirs == 2)
-			argp_error(state, "expected two fabrics or sets of tables, OLD and NEW");
+			return osr_fail(line->diag, OSR_INVAL,
+					"expected two fabrics or sets of tables, OLD and NEW");
 		a->path[a->n_dirs++] = arg;
-		return 0;
-	case ARGP_KEY_END:
+		return OSR_OK;
+	case CLI_ALL_WORDS:
 		if (a->run.in.is_live && a->run.in.path)
-			argp_error(state, "either --fabric or --live");
+			return osr_fail(line->diag, OSR_INVAL, "either --fabric or --live");
 		if (a->n_dirs < (a->run.in.is_live ? 1 : 2))
-			argp_error(state, "missing tables: OLD and NEW, directories of dumps or "
-					  "files of route --save; or OLD and --live");
+			return osr_fail(line->diag, OSR_INVAL,
+					"missing tables: OLD and NEW, directories of dumps or "
+					"files of route --save; or OLD and --live");
 		if (a->run.in.is_live && a->n_dirs == 1)
 			a->path[NEW] = "live";
-		return 0;
+		return OSR_OK;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OSR_NOT_APPLICABLE;
 	}
 }
 

@@ -96,71 +96,64 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
-static error_t generate_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status generate_parse(int key, const char *arg, void *args,
+				      const struct cli_line *line)
 {
-	struct args *a = state->input;
+	struct args *a = args;
 	const char *path = a->output, *equals = path ? strchr(path, '=') : NULL;
 
 	switch (key) {
 	case OPT_RATE:
 		if (!osr_speed_parse(arg, strlen(arg), &a->style.width, &a->style.speed))
-			argp_error(state, "rate \"%s\": expected 1x to 12x SDR to XDR, as 4xHDR",
-				   arg);
-		return 0;
-	case ARGP_KEY_END:
+			return osr_fail(line->diag, OSR_INVAL,
+					"rate \"%s\": expected 1x to 12x SDR to XDR, as 4xHDR",
+					arg);
+		return OSR_OK;
+	case CLI_ALL_WORDS:
+		if (!line->n_words)
+			return osr_fail(line->diag, OSR_INVAL,
+					"missing kind of fabric: see --help");
 		/* -o takes FILE here, and NAME=VALUE in other commands: FILE that looks like an option is a mistake. */
 		if (a->topo && equals &&
 		    osr_options_known(a->topo->params, path, (size_t)(equals - path)))
-			argp_error(state,
-				   "-o names the file to write; \"%s\" is an option of %s: write "
-				   "it without -o",
-				   path, a->topo->name);
+			return osr_fail(
+				line->diag, OSR_INVAL,
+				"-o names the file to write; \"%s\" is an option of %s: write "
+				"it without -o",
+				path, a->topo->name);
 		/* The net file and the report cannot both go to stdout. */
 		if (a->run.out.format != OUT_PEOPLE && (!path || !strcmp(path, "-")))
-			argp_error(state, "--json and --csv need -o FILE: the fabric would be on "
-					  "standard output as well");
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->topo && cli_set(&a->values, a->topo->params, arg, &a->run.diag))
-			argp_error(state, "%s", a->run.diag.text);
+			return osr_fail(line->diag, OSR_INVAL,
+					"--json and --csv need -o FILE: the fabric would be on "
+					"standard output as well");
+		return OSR_OK;
+	case CLI_ONE_WORD:
 		if (a->topo)
-			return 0;
+			return cli_set(&a->values, a->topo->params, arg, line->diag);
 		a->topo = osr_topo_find(arg);
 		if (a->topo)
 			osr_values_default(&a->values, a->topo->params);
 		else if (a->dot && !a->run.in.path)
 			a->run.in.path = arg;
 		else
-			argp_error(state, "no kind of fabric is called \"%s\"", arg);
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "missing kind of fabric: see --help");
-		return 0;
+			return osr_fail(line->diag, OSR_INVAL, "no kind of fabric is called \"%s\"",
+					arg);
+		return OSR_OK;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OSR_NOT_APPLICABLE;
 	}
 }
 
 /* The list of kinds goes below the options of --help. */
-static char *help_filter(int key, const char *text, void *input)
+static void print_kinds(FILE *out)
 {
-	char *buf = NULL;
-	size_t size;
-	FILE *out;
 	const struct osr_topo *topo;
 
-	if (key != ARGP_KEY_HELP_EXTRA)
-		return (char *)text;
-	out = open_memstream(&buf, &size);
-	if (!out)
-		return NULL;
 	fprintf(out, "Kinds of fabrics, with their options and defaults:\n");
 	for (uint32_t i = 0; (topo = osr_topo_row(i)); i++) {
 		fprintf(out, "\n  %-12s %s\n", topo->name, topo->summary);
 		cli_print_params(out, topo->params);
 	}
-	fclose(out);
-	return buf;
 }
 
 static enum osr_status generate_work(void *args)
@@ -195,7 +188,7 @@ const struct cli_command cli_generate = {
 	"make a fabric: tree, torus, dragonfly, ...; draw any as a graph",
 	CLI_MAKE,
 	{ options, generate_parse, "KIND [NAME=VALUE...]|FILE",
-	  "Writes a fabric as a net file, for ibsim and for `osmroutes route`.", help_filter },
+	  "Writes a fabric as a net file, for ibsim and for `osmroutes route`.", print_kinds },
 	made_sections,
 	CLI_ARGS(.run = { CLI_RUN }, .lmc = -1),
 	.work = generate_work

@@ -471,16 +471,16 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
-static error_t path_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status path_parse(int key, const char *arg, void *args, const struct cli_line *line)
 {
-	struct args *a = state->input;
+	struct args *a = args;
 
-	if (key == ARGP_KEY_END && a->via && a->hosts)
-		argp_error(state, "either --via or --hosts");
-	/* Options come before arguments, wherever they stand. */
-	if ((key == ARGP_KEY_ARG || key == ARGP_KEY_NO_ARGS) && (a->via || a->hosts))
+	(void)arg;
+	if (key == CLI_ALL_OPTIONS && a->via && a->hosts)
+		return osr_fail(line->diag, OSR_INVAL, "either --via or --hosts");
+	if (key == CLI_ALL_OPTIONS && (a->via || a->hosts))
 		a->run.n_words = 0;
-	return ARGP_ERR_UNKNOWN;
+	return OSR_NOT_APPLICABLE;
 }
 
 static enum osr_status path_work(void *args)

@@ -408,10 +408,6 @@ static enum osr_status route_all(struct args *a)
 	if (!st && a->is_report && !a->reference)
 		st = a->refused;
 	measured_free(a->reference);
-	if (!st && a->is_report)
-		st = page_write(out, a->html, diag);
-	if (a->is_report && out->format == OUT_PEOPLE)
-		out_drop(out);
 	return st;
 }
 
@@ -463,19 +459,23 @@ static const struct cli_option report_options[] = {
 	{ 0 },
 };
 
-static error_t report_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status report_parse(int key, const char *arg, void *args,
+				    const struct cli_line *line)
 {
-	const struct args *a = state->input;
+	const struct args *a = args;
 
-	if (key != ARGP_KEY_SUCCESS)
-		return ARGP_ERR_UNKNOWN;
+	(void)arg;
+	if (key != CLI_ALL_WORDS)
+		return OSR_NOT_APPLICABLE;
 	if (a->run.out.format != OUT_PEOPLE && !a->html)
-		argp_error(state, "--json and --csv need --html=FILE: the page would be on "
-				  "standard output as well");
+		return osr_fail(line->diag, OSR_INVAL,
+				"--json and --csv need --html=FILE: the page would be on "
+				"standard output as well");
 	if (!a->html && isatty(STDOUT_FILENO))
-		argp_error(state, "the report is an HTML page, not for a terminal: --html=FILE "
-				  "writes it to a file");
-	return 0;
+		return osr_fail(line->diag, OSR_INVAL,
+				"the report is an HTML page, not for a terminal: --html=FILE "
+				"writes it to a file");
+	return OSR_OK;
 }
 
 static enum osr_status route_work(void *args)
@@ -513,7 +513,13 @@ static enum osr_status route_work(void *args)
 	if (!st)
 		st = route_all(a);
 	written = cli_measure_free(&a->measure, st ? &why : diag);
-	return st ? st : written;
+	st = st ? st : written;
+	/* The page, if all other files are written. */
+	if (!st && a->is_report)
+		st = page_write(&a->run.out, a->html, diag);
+	if (a->is_report && a->run.out.format == OUT_PEOPLE)
+		out_drop(&a->run.out);
+	return st;
 }
 
 static const struct out_section sections[] = {

@@ -113,6 +113,13 @@ static enum osr_status refused(struct args *a, const char *why)
 	return osr_fail(&a->run.diag, OSR_NOT_APPLICABLE, "%s", why);
 }
 
+/* It has refused, or what is at the socket gives no answer. */
+static enum osr_status not_said(struct args *a, const struct osrk *k)
+{
+	return osrk_ok(k) ? refused(a, osrk_error(k))
+			  : osr_fail(&a->run.diag, OSR_INVAL, "%s", osrk_error(k));
+}
+
 static const struct cli_option socket_options[] = {
 	{ "wait", "MS",
 	  "wait for the switches to have the new tables, at most MS ms (default 60000, of key "
@@ -194,8 +201,8 @@ static enum osr_status status_show(struct args *a, struct osrk *k)
 
 	if (!sm) {
 		json_decref(said);
-		return refused(a, said ? "opensm runs, and has not finished a sweep yet"
-				       : osrk_error(k));
+		return said ? refused(a, "opensm runs, and has not finished a sweep yet")
+			    : not_said(a, k);
 	}
 	/* Keys and what waits are known to the socket, the rest to the sweep. */
 	json_object_set(sm, "apps", json_object_get(said, "apps"));
@@ -226,10 +233,12 @@ static bool is_settled(const json_t *said)
 {
 	const json_t *all = json_object_get(said, "parts");
 
-	for (size_t i = 0; i < json_array_size(all); i++)
-		if (!strcmp(json_string_value(json_object_get(json_array_get(all, i), "state")),
-			    "asked"))
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		const json_t *state = json_object_get(json_array_get(all, i), "state");
+
+		if (json_is_string(state) && !strcmp(json_string_value(state), "asked"))
 			return false;
+	}
 	return !json_is_true(json_object_get(said, "pending"));
 }
 
@@ -248,7 +257,7 @@ static enum osr_status drain(struct args *a, struct osrk *k)
 		said = ask(k, json_pack("{s:s}", "op", "drained"));
 	}
 	if (!said)
-		return refused(a, osrk_error(k));
+		return not_said(a, k);
 	if (a->what && !is_settled(said))
 		st = refused(a, "accepted, but the subnet manager has no new tables yet: "
 				"`osmroutes status` says why");
@@ -258,21 +267,24 @@ static enum osr_status drain(struct args *a, struct osrk *k)
 	return st;
 }
 
-static error_t drain_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status drain_parse(int key, const char *arg, void *args,
+				   const struct cli_line *line)
 {
-	struct args *a = state->input;
+	struct args *a = args;
 
-	if (key == ARGP_KEY_ARG && a->what)
-		argp_error(state, "one switch or cable at a time: \"%s\"", arg);
-	if (key == ARGP_KEY_ARG)
+	if (key == CLI_ONE_WORD && a->what)
+		return osr_fail(line->diag, OSR_INVAL, "one switch or cable at a time: \"%s\"",
+				arg);
+	if (key == CLI_ONE_WORD)
 		a->what = arg;
-	else if (key != ARGP_KEY_END)
-		return ARGP_ERR_UNKNOWN;
+	else if (key != CLI_ALL_WORDS)
+		return OSR_NOT_APPLICABLE;
 	else if (a->undrain && !a->what == !a->all)
-		argp_error(state, "either a switch or cable, as NODE or NODE:PORT, or --all");
+		return osr_fail(line->diag, OSR_INVAL,
+				"either a switch or cable, as NODE or NODE:PORT, or --all");
 	else if (a->all)
 		a->what = "all";
-	return 0;
+	return OSR_OK;
 }
 
 static const struct cli_option undrain_options[] = {
@@ -342,42 +354,45 @@ static const struct cli_option key_options[] = {
 	{ 0 },
 };
 
-static error_t key_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status key_parse(int key, const char *arg, void *args, const struct cli_line *line)
 {
 	static const uint32_t needs[N_ACTIONS] = { [REQUEST] = 2, [DONE] = 2, [WITHDRAW] = 1 };
-	struct args *a = state->input;
+	struct args *a = args;
+	enum osr_status st;
+	long n;
 
-	if (key == ARGP_KEY_ARG && a->has_action) {
+	if (key == CLI_ONE_WORD && a->has_action) {
 		if (a->n_words == 2)
-			argp_error(state, "too many words: \"%s\"", arg);
-		a->word[a->n_words++] =
-			(uint32_t)cli_take_number(arg, "number", 0, UINT32_MAX - 1, state);
-		return 0;
+			return osr_fail(line->diag, OSR_INVAL, "too many words: \"%s\"", arg);
+		st = cli_take_number(line, "number", arg, 0, UINT32_MAX - 1, &n);
+		a->word[a->n_words++] = (uint32_t)n;
+		return st;
 	}
-	if (key == ARGP_KEY_ARG) {
+	if (key == CLI_ONE_WORD) {
 		for (a->action = PLACE; a->action < N_ACTIONS && strcmp(arg, actions[a->action]);)
 			a->action++;
 		if (a->action == N_ACTIONS)
-			argp_error(state,
-				   "\"%s\": expected place, request, done, status or withdraw",
-				   arg);
+			return osr_fail(line->diag, OSR_INVAL,
+					"\"%s\": expected place, request, done, status or withdraw",
+					arg);
 		a->has_action = true;
-		return 0;
+		return OSR_OK;
 	}
-	if (key != ARGP_KEY_END)
-		return ARGP_ERR_UNKNOWN;
+	if (key != CLI_ALL_WORDS)
+		return OSR_NOT_APPLICABLE;
 	if (!a->has_action)
-		argp_error(state, "missing action: place, request, done, status or withdraw");
+		return osr_fail(line->diag, OSR_INVAL,
+				"missing action: place, request, done, status or withdraw");
 	if (a->n_words < needs[a->action] || (a->action == PLACE && a->n_words))
-		argp_error(state, "%s takes %s", actions[a->action],
-			   a->action == PLACE      ? "options only"
-			   : needs[a->action] == 2 ? "the numbers of an application and a key"
-						   : "the number of an application");
+		return osr_fail(line->diag, OSR_INVAL, "%s takes %s", actions[a->action],
+				a->action == PLACE      ? "options only"
+				: needs[a->action] == 2 ? "the numbers of an application and a key"
+							: "the number of an application");
 	if (a->action == PLACE && !a->n_traffic)
-		argp_error(state, "missing --traffic");
+		return osr_fail(line->diag, OSR_INVAL, "missing --traffic");
 	if (a->action == PLACE && !a->hosts == !a->ranks)
-		argp_error(state, "either --hosts or --ranks");
-	return 0;
+		return osr_fail(line->diag, OSR_INVAL, "either --hosts or --ranks");
+	return OSR_OK;
 }
 
 static enum osr_status take_host(void *hosts, struct osr_lines *in, const char *name,
@@ -486,7 +501,7 @@ static enum osr_status key_place(struct args *a, struct osrk *k)
 	}
 	app = ask(k, line);
 	if (!app)
-		return refused(a, osrk_error(k));
+		return not_said(a, k);
 	if (a->env) {
 		path_bits(app, bits, sizeof(bits));
 		printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n", whole_of(app, "app"),
@@ -514,7 +529,7 @@ static enum osr_status key_status(struct args *a, struct osrk *k)
 	bool found = !a->n_words;
 
 	if (!said)
-		return refused(a, osrk_error(k));
+		return not_said(a, k);
 	for (size_t i = 0; i < json_array_size(apps); i++) {
 		const json_t *app = json_array_get(apps, i);
 
@@ -539,7 +554,7 @@ static enum osr_status key_step(struct args *a, struct osrk *k)
 				      : osrk_withdraw(k, app);
 
 	if (st)
-		return refused(a, osrk_error(k));
+		return not_said(a, k);
 	if (a->action != WITHDRAW && osrk_key(k, app, key, &what)) {
 		static const char *const states[] = { "prepared", "waiting", "active",
 						      "withdrawn" };

@@ -588,27 +588,31 @@ out:
 
 enum { OPT_LINKS = 256, OPT_SWITCHES };
 
-static void take_amount(const char *text, const char *what, uint32_t *n, double *percent,
-			struct argp_state *state)
+static enum osr_status take_amount(const struct cli_line *line, const char *what, const char *text,
+				   uint32_t *n, double *percent)
 {
 	char *end;
 	double v = strtod(text, &end);
 
 	if (end == text || !(v >= 0 && v <= 1e6))
-		argp_error(state, "%s \"%s\": expected a number, or a percentage as in 2.5%%", what,
-			   text);
+		return osr_fail(line->diag, OSR_INVAL,
+				"%s \"%s\": expected a number, or a percentage as in 2.5%%", what,
+				text);
 	else if (end[0] == '%' && !end[1] && v <= 100)
 		*percent = v;
 	else if (!end[0] && v == (double)(uint32_t)v)
 		*n = (uint32_t)v;
 	else
-		argp_error(state, "%s \"%s\": expected a whole number, or a percentage up to 100%%",
-			   what, text);
+		return osr_fail(line->diag, OSR_INVAL,
+				"%s \"%s\": expected a whole number, or a percentage up to 100%%",
+				what, text);
+	return OSR_OK;
 }
 
-static error_t whatif_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status whatif_parse(int key, const char *arg, void *args,
+				    const struct cli_line *line)
 {
-	struct args *a = state->input;
+	struct args *a = args;
 	struct faults *faults = &a->faults;
 	const struct osr_degrade *random = &faults->random;
 	bool named = faults->n_links || faults->n_switches, by_chance = faults->by_chance;
@@ -616,28 +620,29 @@ static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPT_LINKS:
 		faults->by_chance = true;
-		take_amount(arg, "links", &faults->random.n_links, &faults->random.links_percent,
-			    state);
-		return 0;
+		return take_amount(line, "links", arg, &faults->random.n_links,
+				   &faults->random.links_percent);
 	case OPT_SWITCHES:
 		faults->by_chance = true;
-		take_amount(arg, "switches", &faults->random.n_switches,
-			    &faults->random.switches_percent, state);
-		return 0;
-	case ARGP_KEY_END:
+		return take_amount(line, "switches", arg, &faults->random.n_switches,
+				   &faults->random.switches_percent);
+	case CLI_ALL_WORDS:
 		if (!named && !faults->each && !random->n_links && !random->n_switches &&
 		    !(random->links_percent > 0) && !(random->switches_percent > 0))
-			argp_error(state, "nothing to remove: give --link, --switch, --each, "
-					  "--links or --switches");
+			return osr_fail(line->diag, OSR_INVAL,
+					"nothing to remove: give --link, --switch, --each, "
+					"--links or --switches");
 		if (named + by_chance + !!faults->each > 1)
-			argp_error(state, "either --link and --switch, or --each, or --links and "
-					  "--switches");
+			return osr_fail(line->diag, OSR_INVAL,
+					"either --link and --switch, or --each, or --links and "
+					"--switches");
 		if (a->write && !strcmp(a->write, "-") && a->run.out.format != OUT_PEOPLE)
-			argp_error(state, "--json and --csv need --write=FILE: the fabric would be "
-					  "on standard output as well");
-		return 0;
+			return osr_fail(line->diag, OSR_INVAL,
+					"--json and --csv need --write=FILE: the fabric would be "
+					"on standard output as well");
+		return OSR_OK;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OSR_NOT_APPLICABLE;
 	}
 }
 

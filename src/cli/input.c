@@ -18,6 +18,8 @@ const char *cli_input_name(const struct cli_input *in)
 {
 	if (in->is_live)
 		return "live fabric";
+	if (!in->path)
+		return "no fabric";
 	return strcmp(in->path, "-") ? in->path : "standard input";
 }
 
@@ -128,24 +130,30 @@ void cli_input_say(const struct cli_input *in, struct out *o)
 }
 
 /* DEV, DEV:PORT or DEV:PORT:PKEY, an empty part being the default. */
-void cli_take_live(struct cli_input *in, const char *arg, struct argp_state *state)
+enum osr_status cli_take_live(struct cli_input *in, const char *arg, const struct cli_line *line)
 {
 	char *part[3] = { NULL }, *rest = in->live_words;
+	enum osr_status st = OSR_OK;
+	long n;
 
 	in->is_live = true;
 	snprintf(rest, sizeof(in->live_words), "%s", arg ? arg : "");
 	for (unsigned i = 0; i < 3 && rest; i++)
 		part[i] = strsep(&rest, ":");
 	if (rest)
-		argp_error(state, "live \"%s\": expected DEV, DEV:PORT or DEV:PORT:PKEY", arg);
+		return osr_fail(line->diag, OSR_INVAL,
+				"live \"%s\": expected DEV, DEV:PORT or DEV:PORT:PKEY", arg);
 	if (part[0] && *part[0])
 		in->live.from.ca = part[0];
-	if (part[1] && *part[1])
-		in->live.from.port =
-			(unsigned)cli_take_number(part[1], "port of --live", 1, 254, state);
-	if (part[2] && *part[2])
-		in->live.from.pkey_index = (unsigned)cli_take_number(
-			part[2], "P_Key index of --live", 0, UINT16_MAX, state);
+	if (part[1] && *part[1]) {
+		st = cli_take_number(line, "port of --live", part[1], 1, 254, &n);
+		in->live.from.port = (unsigned)n;
+	}
+	if (!st && part[2] && *part[2]) {
+		st = cli_take_number(line, "P_Key index of --live", part[2], 0, UINT16_MAX, &n);
+		in->live.from.pkey_index = (unsigned)n;
+	}
+	return st;
 }
 
 enum { OPT_LIVE = 256 };
@@ -154,35 +162,36 @@ static const struct cli_option options[] = {
 	{ "live", CLI_LIVE_ARG,
 	  "no FILE: the fabric this machine is connected to; by this device and port, with this "
 	  "P_Key table index",
-	  .key = OPT_LIVE, .flags = OPTION_ARG_OPTIONAL },
+	  .key = OPT_LIVE, .arg_optional = true },
 	{ "lmc", "N", "new LIDs, 2^N for every host (default: those of the file)",
 	  CLI_NUMBER(struct cli_input, lmc, 0, 7) },
 	{ "names", "MAP", CLI_NAMES_DOC, CLI_TEXT(struct cli_input, names) },
 	{ 0 },
 };
 
-static error_t input_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status input_parse(int key, const char *arg, void *args,
+				   const struct cli_line *line)
 {
-	struct cli_input *in = state->input;
+	struct cli_input *in = args;
 
 	switch (key) {
 	case OPT_LIVE:
-		cli_take_live(in, arg, state);
-		return 0;
-	case ARGP_KEY_ARG:
+		return cli_take_live(in, arg, line);
+	case CLI_ONE_WORD:
 		if (in->path)
-			argp_error(state, "expected exactly one FILE");
+			return osr_fail(line->diag, OSR_INVAL, "expected exactly one FILE");
 		in->path = arg;
-		return 0;
-	case ARGP_KEY_END:
+		return OSR_OK;
+	case CLI_ALL_WORDS:
 		if (in->path && in->is_live)
-			argp_error(state, "either FILE or --live");
+			return osr_fail(line->diag, OSR_INVAL, "either FILE or --live");
 		if (!in->path && !in->is_live)
-			argp_error(state, "missing FILE (\"-\" is standard input); or --live, the "
-					  "fabric this machine is connected to");
-		return 0;
+			return osr_fail(line->diag, OSR_INVAL,
+					"missing FILE (\"-\" is standard input); or --live, the "
+					"fabric this machine is connected to");
+		return OSR_OK;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OSR_NOT_APPLICABLE;
 	}
 }
 

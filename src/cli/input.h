@@ -82,7 +82,7 @@ extern const struct cli_spec input_spec;
 bool cli_is_directory(const char *path);
 
 /* What stands behind --live, or NULL. */
-void cli_take_live(struct cli_input *in, const char *arg, struct argp_state *state);
+enum osr_status cli_take_live(struct cli_input *in, const char *arg, const struct cli_line *line);
 
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag);
 void cli_input_free(struct cli_input *in);
@@ -98,7 +98,7 @@ enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct 
 enum osr_status cli_live_tables(struct cli_live *live, enum cli_sa sa, struct osr_tables *tables,
 				struct osr_diag *diag);
 
-/* How to call it in a sentence: the path, "standard input" or "live fabric". */
+/* How to call it in a sentence: the path, "standard input" or "live fabric"; "no fabric" if the command line names none. */
 const char *cli_input_name(const struct cli_input *in);
 
 /* One line for people, and the fields above into the current row. */

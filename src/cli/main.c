@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <argp.h>
-#include <stdlib.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <osmroutes/params.h>
@@ -51,8 +51,8 @@ static int usage(FILE *out, int code)
 		"      --schema               list sections and fields of --json and --csv\n"
 		"      --color=WHEN           auto (on a terminal, without NO_COLOR), always or "
 		"never\n"
-		"      --help                 what a command does, and its options\n");
-	fprintf(out, "\n`osmroutes COMMAND --help` says more, `osmroutes --version` the version. "
+		"  -h, --help                 what a command does, and its options\n");
+	fprintf(out, "\n`osmroutes help COMMAND` says more, `osmroutes version` the version. "
 		     "Exit codes:\n"
 		     "0 success, 1 a problem was found or refused, 2 the command line, a file or "
 		     "the output\n"
@@ -60,46 +60,58 @@ static int usage(FILE *out, int code)
 	return code;
 }
 
-int main(int argc, char **argv)
+/* What a name that is no command may have meant. The exit code. */
+static int unknown_command(const char *name)
 {
-	struct osr_guess guess = { NULL };
-	char name[64], said[160];
+	struct osr_guess guess = { .word = name };
+	char said[160];
 
-	out_guard();
-	/* The exit code that argp uses for bad command lines. */
-	argp_err_exit_status = CLI_USAGE;
-	/* Option tables are wider than argp's 79 columns; it breaks a line that ends at the margin into two. */
-	setenv("ARGP_HELP_FMT", "rmargin=98", 0);
-	if (argc < 2)
-		return usage(stderr, CLI_USAGE);
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help") ||
-	    !strcmp(argv[1], "--usage"))
-		return usage(stdout, CLI_OK);
-	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
-		printf("osmroutes %s\n", OSR_VERSION);
-		return CLI_OK;
-	}
-	guess.word = argv[1];
-	for (size_t i = 0; cli_commands[i]; i++) {
-		osr_guess_offer(&guess, cli_commands[i]->name);
-		if (strcmp(cli_commands[i]->name, argv[1]))
-			continue;
-		snprintf(name, sizeof(name), "osmroutes %s", argv[1]);
-		argv[1] = name;
-		return cli_run(cli_commands[i], argc - 1, argv + 1);
-	}
 	for (size_t i = 0; i < sizeof(old_names) / sizeof(old_names[0]); i++) {
 		const char *now = old_names[i].now;
 
-		if (strcmp(old_names[i].name, argv[1]))
+		if (strcmp(old_names[i].name, name))
 			continue;
 		fprintf(stderr,
 			now ? "osmroutes: %s is now osmroutes %s\n"
 			    : "osmroutes: there is no %s any more\n",
-			argv[1], now);
+			name, now);
 		return CLI_USAGE;
 	}
-	fprintf(stderr, "osmroutes: no command \"%s\"%s\n", argv[1],
+	for (size_t i = 0; cli_commands[i]; i++)
+		osr_guess_offer(&guess, cli_commands[i]->name);
+	fprintf(stderr, "osmroutes: no command \"%s\"%s\n", name,
 		osr_guess_say(&guess, said, sizeof(said)));
 	return guess.best ? CLI_USAGE : usage(stderr, CLI_USAGE);
+}
+
+int main(int argc, char **argv)
+{
+	char name[64];
+	const char *wanted;
+	bool help;
+
+	out_guard();
+	if (argc < 2)
+		return usage(stderr, CLI_USAGE);
+	if (!strcmp(argv[1], "version") || !strcmp(argv[1], "--version") ||
+	    !strcmp(argv[1], "-V")) {
+		printf("osmroutes %s\n", OSR_VERSION);
+		return CLI_OK;
+	}
+	help = !strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
+	if (help && argc == 2)
+		return usage(stdout, CLI_OK);
+	wanted = argv[help ? 2 : 1];
+	for (size_t i = 0; cli_commands[i]; i++) {
+		if (strcmp(cli_commands[i]->name, wanted))
+			continue;
+		if (help) {
+			cli_help(cli_commands[i]);
+			return CLI_OK;
+		}
+		snprintf(name, sizeof(name), "osmroutes %s", wanted);
+		argv[1] = name;
+		return cli_run(cli_commands[i], argc - 1, argv + 1);
+	}
+	return unknown_command(wanted);
 }

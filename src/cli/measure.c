@@ -19,20 +19,22 @@ static const struct cli_option options[] = {
 	{ "worst", "FILE",
 	  "find the permutation of hosts that loads one cable most, exactly; into FILE for "
 	  "--traffic",
-	  .key = OPT_WORST, .flags = OPTION_ARG_OPTIONAL },
+	  .key = OPT_WORST, .arg_optional = true },
 	{ CLI_PART(pool_spec, struct cli_measure, pool) },
 	{ 0 },
 };
 
-static error_t measure_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status measure_parse(int key, const char *arg, void *args,
+				     const struct cli_line *line)
 {
-	struct cli_measure *m = state->input;
+	struct cli_measure *m = args;
 
+	(void)line;
 	if (key != OPT_WORST)
-		return ARGP_ERR_UNKNOWN;
+		return OSR_NOT_APPLICABLE;
 	m->worst = true;
 	m->worst_path = arg;
-	return 0;
+	return OSR_OK;
 }
 
 const struct cli_spec measure_spec = { options, measure_parse };

@@ -264,13 +264,9 @@ static void put_cell(const struct out *o, const char *text, int width)
 	       width < 0 ? pad : 0, "");
 }
 
-/*
- * What ends a line is broken between words where the terminal ends, and goes on below itself; a word that is too
- * long is broken, too, but for those of a whole line, which the terminal breaks so that they can be copied.
- */
-static void put_last(const struct out *o, const char *text, size_t indent)
+const char *out_break(const char *text, size_t indent, size_t width)
 {
-	size_t room = o->width > indent + MIN_LABEL ? o->width - indent : SIZE_MAX;
+	size_t room = width > indent + MIN_LABEL ? width - indent : SIZE_MAX;
 
 	while (strlen(text) > room) {
 		size_t n = room;
@@ -283,7 +279,12 @@ static void put_last(const struct out *o, const char *text, size_t indent)
 		printf("%.*s\n%*s", (int)n, text, (int)indent, "");
 		text += n + (text[n] == ' ');
 	}
-	put_cell(o, text, 0);
+	return text;
+}
+
+static void put_last(const struct out *o, const char *text, size_t indent)
+{
+	put_cell(o, out_break(text, indent, o->width), 0);
 	putchar('\n');
 }
 
@@ -563,39 +564,37 @@ int out_end(struct out *o, int code)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA, OPT_USAGE };
+enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA };
 
 static const struct cli_option options[] = {
-	{ .doc = "Output:", .group = 10 },
-	{ "json", NULL, "print JSON instead of a table", .key = OPT_JSON, .flags = OPTION_HIDDEN },
+	{ "json", NULL, "print JSON instead of a table", .key = OPT_JSON },
 	{ "csv", "SECTION", "print CSV: one section, the first with rows unless named",
-	  .key = OPT_CSV, .flags = OPTION_ARG_OPTIONAL | OPTION_HIDDEN },
+	  .key = OPT_CSV, .arg_optional = true },
 	{ "color", "WHEN", "auto (on a terminal, without NO_COLOR), always or never",
-	  CLI_WORD(struct out, colour, "auto|always|never"), .flags = OPTION_HIDDEN },
-	{ "schema", NULL, "list sections and fields of --json and --csv", .key = OPT_SCHEMA,
-	  .flags = OPTION_HIDDEN },
-	{ "help", NULL, "this list", .key = '?', .flags = OPTION_HIDDEN },
-	{ "usage", NULL, "a short usage message", .key = OPT_USAGE, .flags = OPTION_HIDDEN },
-	{ "as `osmroutes --help` says", NULL, OUT_COMMON, .flags = OPTION_DOC },
+	  CLI_WORD(struct out, colour, "auto|always|never") },
+	{ "schema", NULL, "list sections and fields of --json and --csv", .key = OPT_SCHEMA },
+	{ "help", NULL, "what a command does, and its options", .key = 'h' },
 	{ 0 },
 };
 
-static error_t output_parse(int key, char *arg, struct argp_state *state)
+static enum osr_status output_parse(int key, const char *arg, void *args,
+				    const struct cli_line *line)
 {
 	static const char *const shape[] = { "head", "one", "rows", "rows" };
 	static const char *const type[] = { "text", "count", "real", "bool", "text" };
-	struct out *o = state->input;
+	struct out *o = args;
 
 	switch (key) {
 	case OPT_JSON:
 		o->format = OUT_JSON;
-		return 0;
+		return OSR_OK;
 	case OPT_CSV:
 		o->format = OUT_CSV;
 		o->csv = arg;
 		if (arg && !find_section(o, arg))
-			argp_error(state, "csv \"%s\": no such section; --schema lists them", arg);
-		return 0;
+			return osr_fail(line->diag, OSR_INVAL,
+					"csv \"%s\": no such section; --schema lists them", arg);
+		return OSR_OK;
 	case OPT_SCHEMA:
 		/* A line "SECTION SHAPE", then one "\tKEY TYPE" for each field. */
 		for (const struct out_section *s = o->sections; s->name; s++) {
@@ -604,14 +603,11 @@ static error_t output_parse(int key, char *arg, struct argp_state *state)
 				printf("\t%s %s\n", field->key, type[field->type]);
 		}
 		exit(CLI_OK);
-	case '?':
-		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-		return 0;
-	case OPT_USAGE:
-		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
-		return 0;
+	case 'h':
+		cli_help(line->command);
+		exit(CLI_OK);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OSR_NOT_APPLICABLE;
 	}
 }
 

@@ -92,7 +92,7 @@ struct out {
 };
 
 /* Options of all commands, which the list of commands explains, for a struct out. */
-#define OUT_COMMON "--json, --csv, --schema, --color, --help"
+#define OUT_COMMON "--json, --csv, --schema, --color, --help (-h)"
 extern const struct cli_spec out_spec;
 
 /* Begins a row of a section. */
@@ -170,6 +170,13 @@ void out_members(struct out *o, const struct out_field *fields, const void *from
 #define out_note(o, ...) out_line(o, &(o)->notes, __VA_ARGS__)
 void out_line(struct out *o, struct json_t **lines, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/*
+ * Prints the lines of a text but the last one, which is returned: it is broken between words where the terminal ends, and
+ * goes on below itself, at `indent`; width 0: there is no end. A word that is too long is broken, too, but for those of a
+ * whole line, which the terminal breaks so that they can be copied.
+ */
+const char *out_break(const char *text, size_t indent, size_t width);
 
 /* Everything as JSON, to be freed; NULL if memory ran out. */
 char *out_json(const struct out *o);

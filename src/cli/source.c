@@ -38,7 +38,7 @@ static const struct cli_option engine_options[] = {
 	  CLI_TEXT(struct cli_subjects, osmconf) },
 	{ "multicast", "VL|no",
 	  "multicast is on this VL in the deadlock proof (default 0), or not in it",
-	  .key = OPT_MCAST, .flags = OPTION_ARG_OPTIONAL },
+	  .key = OPT_MCAST, .arg_optional = true },
 	{ 0 },
 };
 
@@ -72,99 +72,103 @@ static const struct cli_option ask_options[] = {
 	{ 0 },
 };
 
-static void subject_add(struct cli_subjects *subjects, const struct osr_engine *engine,
-			const char *file, struct argp_state *state)
+static enum osr_status subject_add(struct cli_subjects *subjects, const struct osr_engine *engine,
+				   const char *file, const struct cli_line *line)
 {
 	if (subjects->n == CLI_MAX_SUBJECTS)
-		argp_error(state, "at most %d engines and files at a time", CLI_MAX_SUBJECTS);
+		return osr_fail(line->diag, OSR_INVAL, "at most %d engines and files at a time",
+				CLI_MAX_SUBJECTS);
 	subjects->item[subjects->n++] = (struct cli_subject){ .engine = engine, .file = file };
+	return OSR_OK;
 }
 
 const char *const cli_stock_engines[] = { "none",       "minhop", "updn",        "dnup", "file",
 					  "ftree",      "lash",   "dor",         "nue",  "sssp",
 					  "torus-2QoS", "dfsssp", "no_fallback", NULL };
 
-static void add_engine(struct cli_subjects *subjects, const char *name, struct argp_state *state)
+static enum osr_status add_engine(struct cli_subjects *subjects, const char *name,
+				  const struct cli_line *line)
 {
 	const struct osr_engine *engine = osr_engine_find(name);
 	struct osr_guess guess = { .word = name };
+	enum osr_status st = OSR_OK;
 	char said[160];
 
 	if (!strcmp(name, "all")) {
 		subjects->all = true;
-		for (uint32_t i = 0; osr_engines[i]; i++)
-			subject_add(subjects, osr_engines[i], NULL, state);
-		return;
+		for (uint32_t i = 0; osr_engines[i] && !st; i++)
+			st = subject_add(subjects, osr_engines[i], NULL, line);
+		return st;
 	}
 	for (uint32_t i = 0; osr_engines[i]; i++)
 		osr_guess_offer(&guess, osr_engines[i]->name);
 	/* The first and the last are words of opensm.conf. */
 	for (uint32_t i = 1; cli_stock_engines[i + 1] && !engine; i++)
 		if (!strcmp(cli_stock_engines[i], name))
-			argp_error(state,
-				   "%s is an engine of OpenSM itself: --tables=DIR takes its dumps "
-				   "(opensm -D 0x43), --live --tables=live what it has programmed",
-				   name);
+			return osr_fail(
+				line->diag, OSR_INVAL,
+				"%s is an engine of OpenSM itself: --tables=DIR takes its dumps "
+				"(opensm -D 0x43), --live --tables=live what it has programmed",
+				name);
 	if (!engine)
-		argp_error(state, "no engine \"%s\"%s (`osmroutes conf --list` lists them)", name,
-			   osr_guess_say(&guess, said, sizeof(said)));
-	subject_add(subjects, engine, NULL, state);
+		return osr_fail(line->diag, OSR_INVAL,
+				"no engine \"%s\"%s (`osmroutes conf --list` lists them)", name,
+				osr_guess_say(&guess, said, sizeof(said)));
+	return subject_add(subjects, engine, NULL, line);
 }
 
-static error_t parse_engine(int key, char *arg, struct argp_state *state)
+static enum osr_status parse_engine(int key, const char *arg, void *args,
+				    const struct cli_line *line)
 {
-	struct cli_subjects *subjects = state->input;
+	struct cli_subjects *subjects = args;
+	enum osr_status st = OSR_OK;
+	long vl = 0;
 
 	switch (key) {
 	case 'e':
-		add_engine(subjects, arg, state);
-		return 0;
+		return add_engine(subjects, arg, line);
 	case OPT_MCAST:
 		subjects->no_multicast = arg && !strcmp(arg, "no");
-		subjects->req.mcast_vl = 0;
 		if (arg && !subjects->no_multicast)
-			subjects->req.mcast_vl = (uint8_t)cli_take_number(
-				arg, "multicast (\"no\", or a VL)", 0, 14, state);
-		return 0;
-	case ARGP_KEY_END:
+			st = cli_take_number(line, "multicast (\"no\", or a VL)", arg, 0, 14, &vl);
+		subjects->req.mcast_vl = (uint8_t)vl;
+		return st;
+	case CLI_ALL_WORDS:
 		if (!subjects->n && !subjects->osmconf) {
-			add_engine(subjects, "dfsssp", state);
+			st = add_engine(subjects, "dfsssp", line);
 			subjects->by_default = true;
 		}
-		return 0;
+		return st;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OSR_NOT_APPLICABLE;
 	}
 }
 
-static error_t parse_tables(int key, char *arg, struct argp_state *state)
+static enum osr_status parse_tables(int key, const char *arg, void *args,
+				    const struct cli_line *line)
 {
-	if (key != OPT_TABLES)
-		return ARGP_ERR_UNKNOWN;
-	subject_add(state->input, NULL, arg, state);
-	return 0;
+	return key == OPT_TABLES ? subject_add(args, NULL, arg, line) : OSR_NOT_APPLICABLE;
 }
 
-static error_t parse_ask(int key, char *arg, struct argp_state *state)
+static enum osr_status parse_ask(int key, const char *arg, void *args, const struct cli_line *line)
 {
-	struct cli_run *run = state->input;
+	struct cli_run *run = args;
 
 	switch (key) {
-	case ARGP_KEY_ARG:
+	case CLI_ONE_WORD:
 		/* These words, then the FILE of input.h. */
-		if (state->arg_num >= run->n_words)
-			return ARGP_ERR_UNKNOWN;
-		if (!state->arg_num &&
-		    state->argc - state->next + 1u < run->n_words + !run->in.is_live)
-			argp_error(state, "%s", run->expected);
-		run->word[state->arg_num] = arg;
-		return 0;
-	case ARGP_KEY_END:
+		if (line->at >= run->n_words)
+			return OSR_NOT_APPLICABLE;
+		if (line->n_words < run->n_words + !run->in.is_live)
+			return osr_fail(line->diag, OSR_INVAL, "%s", run->expected);
+		run->word[line->at] = arg;
+		return OSR_OK;
+	case CLI_ALL_WORDS:
 		if (run->n_words && !run->word[run->n_words - 1])
-			argp_error(state, "%s", run->expected);
-		return 0;
+			return osr_fail(line->diag, OSR_INVAL, "%s", run->expected);
+		return OSR_OK;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OSR_NOT_APPLICABLE;
 	}
 }
 
@@ -784,7 +788,9 @@ static char *command_line(int argc, char **argv)
 int cli_run(const struct cli_command *command, int argc, char **argv)
 {
 	struct cli_run *run = malloc(command->size);
+	struct osr_diag why = { "" };
 	enum osr_status st;
+	bool wrong_line;
 	int code;
 
 	if (!run)
@@ -793,11 +799,18 @@ int cli_run(const struct cli_command *command, int argc, char **argv)
 	run->out.command = command->name;
 	run->out.sections = command->sections;
 	run->line = command_line(argc, argv);
-	cli_parse(&command->spec, argc, argv, run);
-	st = command->work(run);
-	if (st)
-		out_drop(&run->out);
+	st = cli_parse(command, argc, argv, run, &run->diag);
+	wrong_line = st == OSR_INVAL;
+	if (!st)
+		st = command->work(run);
 	code = st ? cli_fail(st, &run->diag) : out_end(&run->out, run->code);
+	if (wrong_line)
+		fprintf(stderr, "`osmroutes %s --help` lists the options\n", command->name);
+	/* What cannot be written has been said already, if that was the failure. */
+	if (st && command->failed && command->failed(run, run->diag.text, &why) &&
+	    strcmp(why.text, run->diag.text) != 0)
+		code = cli_fail(OSR_INVAL, &why);
+	out_drop(&run->out);
 	cli_tables_free(&run->tables);
 	free(run->who.values);
 	osr_options_free(&run->who.options);

@@ -5,7 +5,6 @@
  * fabrics. It is linked from the objects of the command itself, so a new sub-command, option, engine or kind
  * is in the manual without a word anywhere else.
  */
-#include <argp.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -71,7 +70,7 @@ static json_t *engine_json(const struct osr_engine *engine)
 
 /* ---- options of sub-commands ------------------------------------------------------------------ */
 
-/* A letter that a row before has is that one's, as argp sees it. */
+/* A letter that a row before has is that one's. */
 static bool key_is_taken(const json_t *rows, char key)
 {
 	const json_t *row;
@@ -89,8 +88,8 @@ static json_t *option_json(const json_t *rows, const struct cli_option *option)
 	if (option->key > ' ' && option->key < 0x7f && !key_is_taken(rows, (char)option->key))
 		key[0] = (char)option->key;
 	return json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", text(option->name), "key", key, "arg",
-			 text(option->arg), "arg_optional", !!(option->flags & OPTION_ARG_OPTIONAL),
-			 "help", text(option->doc));
+			 text(option->arg), "arg_optional", option->arg_optional, "help",
+			 text(option->doc));
 }
 
 static void append_options(json_t *rows, const struct cli_spec *spec)
@@ -98,7 +97,7 @@ static void append_options(json_t *rows, const struct cli_spec *spec)
 	for (const struct cli_option *option = spec->options; !cli_option_ends(option); option++)
 		if (option->part)
 			append_options(rows, option->part);
-		else if (option->name && !(option->flags & (OPTION_HIDDEN | OPTION_DOC)))
+		else if (option->name)
 			json_array_append_new(rows, option_json(rows, option));
 }
 

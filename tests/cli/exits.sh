@@ -21,11 +21,15 @@ expect() {
 
 expect 2 '^Usage: osmroutes COMMAND'
 expect 0 '^Usage: osmroutes COMMAND' --help
-expect 0 '^Usage: osmroutes COMMAND' --usage
+expect 0 '^Usage: osmroutes COMMAND' -h
+expect 0 '^Usage: osmroutes COMMAND' help
 for word in $("$command" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
 	"$command" "$word" --help | grep -nE '^ +$' && { echo "$word --help has empty lines"; bad=1; }
+	for ask in "$word -h" "help $word" "--help $word" "-h $word"; do
+		cmp -s <("$command" $ask) <("$command" "$word" --help) || { echo "$ask is not $word --help"; bad=1; }
+	done
 done
-expect 0 '^osmroutes [0-9]' --version
+for word in version --version -V; do expect 0 '^osmroutes [0-9]' $word; done
 expect 2 'no command "rout"' rout
 expect 0 'deadlock-free' conf --list
 expect 2 'list reads no file: "foo"' conf --list foo
@@ -148,7 +152,14 @@ expect 2 '/dev/zero:1: a byte 0' route /dev/zero
 expect 2 '/dev/zero:1: a byte 0' route --hosts=/dev/zero "$root/topologies/ring-5.net"
 expect 2 '/dev/zero:1: a byte 0' route --traffic=/dev/zero "$root/topologies/ring-5.net"
 expect 2 ':1: a line of more' check --tables=<(yes | tr -d '\n') "$root/topologies/ring-5.net"
-expect 2 'unrecognized option' whatif --each=link --tables=x "$root/topologies/ring-5.net"
+expect 2 'diff has no option --sa: did you mean --same\?' diff old --live --sa=none
+expect 2 'check has no option --tab: did you mean --tables\?' check --tab=x "$root/topologies/ring-5.net"
+expect 2 'route has no option --engin: did you mean --engine\?' route --engin dfsssp "$root/topologies/ring-5.net"
+expect 2 'junit needs a value: --junit=FILE' check "$root/topologies/ring-5.net" --junit
+expect 2 'only-hosts takes no value: "yes"' check --only-hosts=yes "$root/topologies/ring-5.net"
+expect 0 'verdict' route -edfsssp -- "$root/topologies/ring-5.net"
+expect 2 '^osmroutes: -x: No such file' route -- -x
+expect 2 'whatif has no option --tables' whatif --each=link --tables=x "$root/topologies/ring-5.net"
 expect 2 'no switch is called "nobody"' whatif --switch=nobody "$root/topologies/ring-5.net"
 expect 2 'expected NODE:PORT' whatif --link=h0 "$root/topologies/ring-5.net"
 expect 2 'there is no cable' whatif --link=h0:9 "$root/topologies/ring-5.net"

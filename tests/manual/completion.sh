@@ -30,7 +30,8 @@ expect() {
 commands=$("$command" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p')
 engines=$("$command" conf --list | grep -E '^[a-z]')
 [ -n "$commands" ] && [ -n "$engines" ] || { echo "the command lists nothing"; exit 1; }
-expect 'osmroutes ' "$commands --help --version"
+expect 'osmroutes ' "$commands help version --help --version"
+expect 'osmroutes help ' "$commands"
 expect 'osmroutes rou' route
 expect 'osmroutes route -e ' "$engines all"
 expect 'osmroutes route --engine=dfs' dfsssp
@@ -39,7 +40,7 @@ for name in $commands; do
 	# Those of all commands, and its own; without an optional value's "[=".
 	long=$({ "$command" --help; "$command" "$name" --help; } |
 		grep -oE '^(      |  -[a-zA-Z?], )--[A-Za-z][a-z0-9-]*(=|\[=|)' | grep -oE -- '--.*' |
-		sed 's/^--csv\[=/--csv=/; s/\[=$//')$'\n--usage'
+		sed 's/^--csv\[=/--csv=/; s/\[=$//')
 	expect "osmroutes $name --" "$long"
 done
 for engine in $engines; do
