@@ -15,8 +15,8 @@
 
 #include <osmroutes/bound.h>
 #include <osmroutes/check.h>
-#include <osmroutes/prng.h>
 #include <osmroutes/spf.h>
+#include <osmroutes/split.h>
 #include <osmroutes/sweep.h>
 
 #define CHOOSE_MARGIN 101 /* percent */
@@ -28,108 +28,31 @@
 #define CHOOSE_SMALL (1u << 22) /* table entries: where all engines together take seconds at most */
 #define CHOOSE_NOTE 500
 
-/* ---- effective bisection bandwidth ------------------------------------------------------------- */
-
-#define BISECT_PAIRS 40000 /* to be measured, about */
-#define BISECT_LEAST 12    /* bisections */
-#define BISECT_MOST 400
-
-struct bisection {
-	const struct osr_fabric *f;
-	const struct osr_routing *r;
-	uint32_t *host, n_hosts;
-	uint32_t *load; /* [n_channels] pairs */
-	uint16_t fastest;
-};
-
-/* The channel by which a packet to dest d leaves switch s; OSR_NONE: it has arrived, or cannot. */
-static uint32_t bisect_next(const struct bisection *b, uint32_t s, uint32_t d)
-{
-	uint8_t port = osr_lft(b->r, s, d);
-
-	return s == b->f->dest_switch[d] || port == OSR_NO_PATH
-		       ? OSR_NONE
-		       : b->f->port_chan[b->f->port_row[s] + port];
-}
-
-static void bisect_add(struct bisection *b, uint32_t from, uint32_t to)
-{
-	uint32_t d = b->f->lid_dest[b->f->term_lid[to]], s = b->f->term_switch[from], c;
-
-	for (; (c = bisect_next(b, s, d)) != OSR_NONE; s = b->f->chan_dst[c])
-		b->load[c]++;
-}
-
-/* Millionths of the fastest link that one pair has. */
-static uint32_t bisect_share(const struct bisection *b, uint32_t from, uint32_t to)
-{
-	uint32_t d = b->f->lid_dest[b->f->term_lid[to]], s = b->f->term_switch[from], c;
-	uint32_t share = 1000000;
-
-	for (; (c = bisect_next(b, s, d)) != OSR_NONE; s = b->f->chan_dst[c]) {
-		uint32_t rate = b->f->chan_rate[c] ? b->f->chan_rate[c] : b->fastest;
-		uint32_t mine = (uint32_t)(1000000ull * rate / b->fastest / b->load[c]);
-
-		share = mine < share ? mine : share;
-	}
-	return share;
-}
-
-static uint64_t bisect_once(struct bisection *b)
-{
-	uint32_t half = b->n_hosts / 2;
-	uint64_t sum = 0;
-
-	memset(b->load, 0, b->f->n_channels * sizeof(*b->load));
-	for (uint32_t i = 0; i < half; i++)
-		bisect_add(b, b->host[i], b->host[half + i]);
-	for (uint32_t i = 0; i < half; i++)
-		sum += bisect_share(b, b->host[i], b->host[half + i]);
-	return sum / half;
-}
-
 /* ---- what tables are worth --------------------------------------------------------------------- */
 
-/*
- * The mean bandwidth of pairs over random bisections (Hoefler, Schneider, Lumsdaine: Multistage
- * Switches are not Crossbars, Cluster 2008): one half sends to the other, host by host; a pair shares
- * its busiest link with all others that cross it. The same bisections for any tables of one fabric.
- */
+/* All tables of one fabric are measured on the same bisections. */
 enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			     const struct osr_verdict *verdict, struct osr_arena *scratch,
 			     struct osr_worth *worth, struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr_prng prng = { .state = 1 };
-	struct bisection b = { .f = fabric,
-			       .r = routing,
-			       .host = osr_alloc(scratch, fabric->n_terminals, sizeof(*b.host)),
-			       .load = osr_alloc(scratch, fabric->n_channels, sizeof(*b.load)),
-			       .fastest = 1 };
 	uint8_t lanes = routing->n_layers ? routing->n_layers : verdict->n_vls;
-	uint64_t sum = 0, off;
-	uint32_t n;
+	struct osr_split split;
+	enum osr_status st =
+		osr_split_measure(fabric, routing, OSR_SPLIT_EXACT, scratch, &split, diag);
+	uint32_t n_hosts = 0;
+	uint64_t off;
 
-	if (!b.host || !b.load)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for bisections of %u end ports",
-				fabric->n_terminals);
+	if (st)
+		return st;
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		if (fabric->term_weight[t])
-			b.host[b.n_hosts++] = t;
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		b.fastest = fabric->chan_rate[c] > b.fastest ? fabric->chan_rate[c] : b.fastest;
-	n = b.n_hosts ? BISECT_PAIRS / b.n_hosts : 0;
-	n = n < BISECT_LEAST ? BISECT_LEAST : n > BISECT_MOST ? BISECT_MOST : n;
-	for (uint32_t i = 0; b.n_hosts / 2 && i < n; i++) {
-		osr_prng_shuffle(&prng, b.host, b.n_hosts);
-		sum += bisect_once(&b);
-	}
+		n_hosts += fabric->term_weight[t] > 0;
 	/* What is taken off: longer routes between hosts, and lanes beyond the first. */
 	off = verdict->n_host_routes ? 1000 * verdict->n_host_longer / verdict->n_host_routes : 0;
 	off += CHOOSE_LANE * (lanes > 1 ? lanes - 1u : 0);
 	*worth = (struct osr_worth){ .efi = (uint64_t)(verdict->efi_per_capacity + 0.5),
-				     .cable = b.n_hosts,
-				     .ebb = (uint32_t)(sum / n),
+				     .cable = n_hosts,
+				     .ebb = split.first,
+				     .ebb_all = split.all,
 				     .permille = off < 1000 ? (uint32_t)(1000 - off) : 1,
 				     .lanes = lanes,
 				     .longer = verdict->n_host_longer,
@@ -137,22 +60,27 @@ enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_r
 					     : verdict->proven & OSR_CLAIM_REVERSIBLE
 						     ? OSR_SAFE_REPLIES
 						     : OSR_SAFE_ONE_WAY };
-	osr_arena_reset(scratch, mark);
 	return OSR_OK;
+}
+
+/* Half of the programs are taken to send to first LIDs, half of them to all LIDs evenly. */
+static uint64_t worth_ebb(const struct osr_worth *worth)
+{
+	return (uint64_t)worth->ebb + worth->ebb_all;
 }
 
 /* The bisection bandwidth counts twice: it is what all feel, the busiest link slows down some. */
 static unsigned __int128 worth_felt(const struct osr_worth *worth)
 {
-	unsigned __int128 felt = (unsigned __int128)worth->ebb * worth->permille;
+	unsigned __int128 felt = (unsigned __int128)worth_ebb(worth) * worth->permille;
 
 	return felt * felt;
 }
 
 bool osr_worth_more(const struct osr_worth *a, const struct osr_worth *b)
 {
-	bool alike = (uint64_t)a->ebb * 100 <= (uint64_t)b->ebb * CHOOSE_ALIKE &&
-		     (uint64_t)b->ebb * 100 <= (uint64_t)a->ebb * CHOOSE_ALIKE;
+	bool alike = worth_ebb(a) * 100 <= worth_ebb(b) * CHOOSE_ALIKE &&
+		     worth_ebb(b) * 100 <= worth_ebb(a) * CHOOSE_ALIKE;
 	uint64_t least = alike || !a->cable ? 1 : a->cable, efi_a = a->efi > least ? a->efi : least,
 		 efi_b = b->efi > least ? b->efi : least;
 	unsigned margin = CHOOSE_MARGIN;

@@ -3,7 +3,7 @@
  * bound.h - the least load that the busiest channel carries in any routing.
  *
  * Load is counted as check.h does: a route for each end port of a CA or router that sends, and each
- * LID of another one.
+ * LID of another one, or its first LID alone.
  */
 #ifndef OSMROUTES_BOUND_H
 #define OSMROUTES_BOUND_H
@@ -18,6 +18,9 @@
 enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena *scratch,
 			      uint64_t *bound, struct osr_diag *diag);
 
+/* Which LIDs of an end port are sent to. */
+enum osr_lids { OSR_FIRST_LIDS, OSR_ALL_LIDS };
+
 /* What crosses the cables around one set of switches. */
 struct osr_cut {
 	uint64_t sources, lids; /* of the switches inside */
@@ -27,6 +30,7 @@ struct osr_cut {
 /* All cuts of a fabric, and what is made of each. */
 struct osr_cuts {
 	const struct osr_fabric *f;
+	enum osr_lids lids;
 	const uint64_t *units; /* [n_switches] what its end ports send, and receive; NULL: routes */
 	const uint64_t *weight; /* [n_channels] what counts as that many channels; NULL: 1 each */
 	uint64_t (*bound)(const struct osr_cut *inside, const struct osr_cut *all);
@@ -41,8 +45,8 @@ enum osr_status osr_bound_cuts(const struct osr_cuts *cuts, struct osr_arena *sc
  * mean if every route were as short as it can be, so good for any routing, also one with longer routes.
  * O(switches^2 + diameter * switches * channels / 64), beside the cuts.
  */
-enum osr_status osr_bound_load(const struct osr_fabric *fabric, struct osr_arena *scratch,
-			       uint64_t *bound, struct osr_diag *diag);
+enum osr_status osr_bound_load(const struct osr_fabric *fabric, enum osr_lids which,
+			       struct osr_arena *scratch, uint64_t *bound, struct osr_diag *diag);
 
 /*
  * What a full route of fabric can be expected to reach, by one of another fabric, mostly of this one before a

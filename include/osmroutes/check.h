@@ -13,6 +13,9 @@
  *     earlier that connections may still use, if the tables name any;
  *   - the edge forwarding index.
  *
+ * An end port has 2^LMC LIDs. Programs send to its first one unless they are told otherwise, so loads are those of
+ * routes to first LIDs; efi_all counts the others as well.
+ *
  * Every entry of every switch is walked for reach, loops and length. Dependencies count for
  * packets that exist: from any switch to the LIDs of CAs and routers (hosts send; port 0 answers),
  * and from switches with a CA or router to port 0. Nobody asks one port 0 from another.
@@ -35,12 +38,11 @@ struct osr_verdict {
 	uint32_t max_hops;     /* channels of the longest route */
 
 	/*
-	 * Edge forwarding index: routes from CA and router ports to CA and router LIDs over the
-	 * most loaded channel; its mean over all channels; and the same per link rate, in routes
-	 * on a channel of the fastest rate (routes * fastest rate / own rate).
+	 * Edge forwarding index: routes from CA and router ports to first LIDs of CA and router ports
+	 * over the most loaded channel; its mean over all channels; and the same per link rate, in
+	 * routes on a channel of the fastest rate (routes * fastest rate / own rate). efi_all: to all LIDs.
 	 */
-	uint64_t efi;
-	uint64_t efi_first; /* of routes to the first LID of each port alone; efi without LMC */
+	uint64_t efi, efi_all;
 	double efi_mean;
 	double efi_per_capacity;
 	uint8_t n_vls; /* VLs that carry a dependency or route */
@@ -61,7 +63,6 @@ struct osr_checked {
 	uint64_t digest;            /* of its tables then */
 	struct osr_verdict verdict;
 	uint64_t *load; /* [n_channels] routes over each, as for efi; NULL: nothing was checked */
-	uint64_t *first_load; /* [n_channels] of them those to the first LID of a port */
 };
 
 /* osr_check(), kept; in `arena` the loads alone. Where it fails checked->load is NULL. */

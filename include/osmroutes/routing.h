@@ -175,7 +175,6 @@ struct osr_result {
 	bool confirmed; /* by osr_sweep_check(): tables with this digest have passed both checkers */
 	/* [n_channels] routes over every channel, as the checker counts them; NULL: unknown. */
 	const uint64_t *load;
-	const uint64_t *first_load; /* of them those to the first LID of a port */
 	/* The full route this one was repaired from, which must live as long; NULL: it is one itself. See repair.h. */
 	const struct osr_result *baseline;
 };

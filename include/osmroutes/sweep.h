@@ -55,10 +55,11 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 
 /* What the engine osmroutes chooses tables by, and `osmroutes route` recommends by (engines/osmroutes). */
 struct osr_worth {
-	uint64_t efi;      /* edge forwarding index, in routes on a link of the fastest rate */
-	uint64_t cable;    /* routes on the cable of an end port */
-	uint64_t longer;   /* routes between hosts */
-	uint32_t ebb;      /* effective bisection bandwidth, in millionths of the fastest link */
+	uint64_t efi;    /* edge forwarding index, in routes on a link of the fastest rate */
+	uint64_t cable;  /* routes on the cable of an end port */
+	uint64_t longer; /* routes between hosts */
+	/* Effective bisection bandwidth to first LIDs, and split evenly over all: `first` and `all` of split.h. */
+	uint32_t ebb, ebb_all;
 	uint32_t permille; /* of that, after what is taken off */
 	uint8_t lanes;
 	enum {

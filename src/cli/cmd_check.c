@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <osmroutes/bound.h>
 #include "core/proved/gate.h"
 #include "core/verify/verdict.h"
 #include "cli/cli.h"
+#include "cli/load.h"
 #include "cli/source.h"
 
 struct args {
@@ -48,8 +48,7 @@ struct outcome {
 	struct osr_verdict verdict;
 	enum osr_status check_st;
 	uint32_t n_missing; /* switches without a table */
-	uint64_t bound;     /* no routing has a lower edge forwarding index */
-	double load;        /* times that; NAN: nothing is known */
+	struct cli_load load;
 	struct cli_stamp time;
 	struct demand demand[MAX_DEMANDS];
 	uint32_t n_demands;
@@ -127,6 +126,7 @@ static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 				   .scope = a->only_hosts ? OSR_ONLY_HOSTS : 0,
 				   .max_listed = a->max_listed,
 				   .rank = rank };
+	struct cli_bounds bounds;
 	enum osr_status st;
 
 	if (osr_arena_failed(&a->run.result, &a->run.diag))
@@ -135,8 +135,10 @@ static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 	if (!st)
 		ask_checker(a, o, rank);
 	if (!st)
-		st = osr_bound_load(fabric, &a->run.scratch, &o->bound, &a->run.diag);
-	o->load = o->bound ? (double)o->found.audit.efi / (double)o->bound : NAN;
+		st = cli_bounds_of(fabric, &a->run.scratch, &bounds, &a->run.diag);
+	if (!st)
+		st = cli_load_of(fabric, a->run.tables.gen.routing, &o->found.audit, &bounds,
+				 &a->run.scratch, &o->load, &a->run.diag);
 	for (uint32_t s = 0; s < fabric->n_switches && !a->run.is_engine; s++)
 		o->n_missing += !a->run.tables.t.has_lft[s];
 	o->time = cli_since(start);
@@ -200,10 +202,11 @@ static void judge(const struct args *a, struct outcome *o)
 			   "%" PRIu64 " of %" PRIu64 " routes are longer than minimal",
 			   audit->n_longer, audit->n_routes);
 	if (a->max_load > 0)
-		add_demand(o, "max-load", true, !(o->load > a->max_load),
+		add_demand(o, "max-load", true, !(o->load.first > a->max_load),
 			   "the busiest link carries %.3f times the least possible (%" PRIu64
 			   " of %" PRIu64 " routes); at most %g is allowed",
-			   isnan(o->load) ? 1 : o->load, audit->efi, o->bound, a->max_load);
+			   isnan(o->load.first) ? 1 : o->load.first, audit->efi,
+			   o->load.bound.first, a->max_load);
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		n += fabric->term_role[t] != OSR_ROLE_SP0;
 	if (a->min_hosts)
@@ -294,6 +297,9 @@ static const struct out_field head_fields[] = {
 
 #define OF(member) OUT_OF(struct outcome, member)
 
+/* Beside the bits of questions. */
+enum { SEVERAL_LIDS = 1 << OSR_N_QUESTIONS };
+
 static const struct out_field verdict_fields[] = {
 	CLI_ANSWER_FIELDS,
 	{ "checker", "independent checker", OUT_TEXT },
@@ -307,8 +313,10 @@ static const struct out_field verdict_fields[] = {
 	{ "lost", "pairs of hosts cut off", OUT_COUNT, 0, OF(found.audit.n_lost) },
 	{ "efi", "edge forwarding index", OUT_COUNT, 0, OF(found.audit.efi) },
 	{ "efi_mean", "  average", OUT_REAL, 1, OF(found.audit.efi_mean) },
-	{ "efi_bound", "  least possible", OUT_COUNT, 0, OF(bound) },
-	{ "load", "  times the least possible", OUT_REAL, 3, OF(load) },
+	{ "efi_bound", "  least possible", OUT_COUNT, 0, OF(load.bound.first) },
+	{ "load", "  times the least possible", OUT_REAL, 3, OF(load.first) },
+	CLI_LOAD_ALL_FIELDS(struct outcome, found.audit, SEVERAL_LIDS),
+	CLI_SPLIT_FIELDS(struct outcome, SEVERAL_LIDS),
 	{ "faults.no_table", "switches without a table", OUT_COUNT, 0, OF(n_missing) },
 	{ "faults.hole", "holes", OUT_COUNT, 0, OF(found.audit.n_faults[OSR_FAULT_HOLE]) },
 	{ "faults.dead_end", "dead ends", OUT_COUNT, 0,
@@ -400,7 +408,8 @@ static int check_say(struct args *a, struct outcome *o)
 		out_note(out, "the checker: %s", a->run.diag.text);
 		code = CLI_BAD;
 	}
-	out_members(out, verdict_fields, o, o->found.applies);
+	out_members(out, verdict_fields, o,
+		    o->found.applies | (o->load.n_lids > 1 ? SEVERAL_LIDS : 0));
 	for (unsigned i = 0; i < OSR_N_FAULTS; i++)
 		if (audit->n_faults[i] > a->max_listed)
 			out_note(out, "%s: %u of %" PRIu64 " are listed (--max)", osr_fault_name(i),
@@ -443,7 +452,7 @@ static enum osr_status write_prom(const char *path, const struct outcome *o, dou
 		{ "routes_busiest", "Routes between end ports on the busiest link.",
 		  (double)audit->efi },
 		{ "efi_bound", "No routing has fewer routes on its busiest link.",
-		  (double)o->bound },
+		  (double)o->load.bound.first },
 		{ "routes", "Routes from switches to LIDs that arrive.", (double)audit->n_routes },
 		{ "routes_longer", "Routes longer than minimal.", (double)audit->n_longer },
 		{ "pairs_lost", "Pairs of hosts that are cut off.", (double)audit->n_lost },

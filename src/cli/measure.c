@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/bound.h>
-
 /* ---- what is to be measured ------------------------------------------------------------------ */
 
 enum { OPT_WORST = 256 };
@@ -115,7 +113,7 @@ enum osr_status cli_measure_load(struct cli_measure *m, const struct cli_input *
 	if (!st && m->worst_path && !(m->worst_file = fopen(m->worst_path, "w")))
 		st = osr_fail(diag, OSR_INVAL, "%s: %s", m->worst_path, strerror(errno));
 	if (!st)
-		st = osr_bound_load(m->f, &scratch, &m->bound, diag);
+		st = cli_bounds_of(m->f, &scratch, &m->bounds, diag);
 	osr_arena_free(&scratch);
 	return st;
 }
@@ -349,6 +347,9 @@ static void analyze(struct cli_measure *m, struct cli_measured *o, struct osr_ar
 		st = osr_worth_of(o->f, &o->t.routing, &o->t.sweep.verdict, scratch, &o->worth,
 				  &diag);
 	if (!st)
+		st = cli_load_of(o->f, &o->t.routing, &o->found.audit, &m->bounds, scratch,
+				 &o->load, &diag);
+	if (!st)
 		st = find_worst(m, o, scratch, &diag);
 	start = cli_cpu_ms();
 	if (!st && m->n_bisections)
@@ -371,13 +372,11 @@ enum osr_status cli_measure(struct cli_measure *m, const struct cli_measured *re
 	enum osr_status st = OSR_OK;
 
 	o->f = m->f;
-	o->bound = m->bound;
 	o->st = o->t.st;
 	o->diag = o->t.diag;
 	if (o->st)
 		return OSR_OK;
 	analyze(m, o, &scratch);
-	o->load = o->bound ? (double)o->found.audit.efi / (double)o->bound : NAN;
 	o->n_lost = o->found.audit.n_host_pairs - o->found.audit.n_host_routes;
 	o->memory_kb = o->t.sweep.memory >> 10;
 	o->compared = reference != NULL;
@@ -395,7 +394,14 @@ enum osr_status cli_measure(struct cli_measure *m, const struct cli_measured *re
 /* ---- the figures ---------------------------------------------------------------------------- */
 
 /* What must be there for a figure. */
-enum { OF_CHECK = 1, OF_LOADS = 2, OF_ENGINE = 4, OF_BISECTIONS = 8, OF_CHANGES = 16 };
+enum {
+	OF_CHECK = 1,
+	OF_LOADS = 2,
+	OF_ENGINE = 4,
+	OF_BISECTIONS = 8,
+	OF_CHANGES = 16,
+	OF_LIDS = 32
+};
 
 /* Where several are compared people do not see it. */
 #define DETAIL OUT_DETAIL |
@@ -433,8 +439,9 @@ const struct out_field cli_result_fields[] = {
 	{ "proven.any_sl", NULL, OUT_BOOL, 0 },
 	{ "proven.multicast", NULL, OUT_BOOL, 0 },
 	{ "efi", "edge forwarding index", COUNT(found.audit.efi, OF_LOADS) },
-	{ "efi_bound", "  least possible", COUNT(bound, DETAIL OF_LOADS) },
-	{ "load", "  times the least possible", REAL(3, load, OF_LOADS) },
+	{ "efi_bound", "  least possible", COUNT(load.bound.first, DETAIL OF_LOADS) },
+	{ "load", "  times the least possible", REAL(3, load.first, OF_LOADS) },
+	CLI_LOAD_ALL_FIELDS(struct cli_measured, found.audit, OF_LOADS | OF_LIDS),
 	{ "efi_mean", "  average", REAL(1, found.audit.efi_mean, OF_LOADS) },
 	{ "efi_min", "  least used channel", COUNT(least, DETAIL OF_LOADS) },
 	{ "efi_perfect", "  average if all minimal", REAL(1, perfect, DETAIL OF_LOADS) },
@@ -463,6 +470,7 @@ const struct out_field cli_result_fields[] = {
 	  COUNT(bisections.max_congestion, DETAIL OF_BISECTIONS) },
 	{ "pairs_no_path", "  pairs without a path",
 	  COUNT(bisections.n_no_path, DETAIL OF_BISECTIONS) },
+	CLI_SPLIT_FIELDS(struct cli_measured, OF_LOADS | OF_LIDS),
 	{ "route_ms.cpu", "route, ms CPU", REAL(1, t.ms, OF_ENGINE) },
 	{ "route_ms.wall", "  elapsed", REAL(1, t.sweep.wall_route, DETAIL OF_ENGINE) },
 	{ "spf_ms", "  of it shortest paths", REAL(1, t.routing.ms_spf, DETAIL OF_ENGINE) },
@@ -523,7 +531,7 @@ int cli_measured_say(struct out *out, const struct cli_measured *o)
 		    (o->t.st ? 0 : OF_CHECK) | (o->has_figures ? OF_LOADS : 0) |
 			    (o->t.sweep.routed && !o->t.st ? OF_ENGINE : 0) |
 			    (o->bisections.n_runs ? OF_BISECTIONS : 0) |
-			    (o->compared ? OF_CHANGES : 0));
+			    (o->compared ? OF_CHANGES : 0) | (o->load.n_lids > 1 ? OF_LIDS : 0));
 	if (o->worst_gbps) {
 		/* 1 / load, and 1 where the cables carry it all. */
 		out_real(out, "worst.share", o->worst.load > 1 ? 1 / o->worst.load : 1);

@@ -12,6 +12,7 @@
 #ifndef OSR_CLI_MEASURE_H
 #define OSR_CLI_MEASURE_H
 
+#include "cli/load.h"
 #include "cli/source.h"
 #include "io/trafficfile.h"
 #include "traffic/changes.h"
@@ -35,7 +36,7 @@ struct cli_measure {
 
 	const struct osr_fabric *f;
 	uint32_t *hosts, n_hosts; /* [n_hosts] in rank order */
-	uint64_t bound;           /* no routing has a lower edge forwarding index */
+	struct cli_bounds bounds;
 	struct osr_rates rates;
 	FILE *worst_file;
 	struct osr_arena arena;
@@ -50,7 +51,6 @@ struct cli_measure {
 struct cli_measured {
 	const char *name;
 	const struct osr_fabric *f;
-	uint64_t bound;
 	struct cli_tables t;
 	struct cli_stored previous; /* that they start from */
 	/* OSR_OK; OSR_CHECK_FAILED of tables that are there: their verdict is "refuted", and there are figures. */
@@ -75,7 +75,8 @@ struct cli_measured {
 	double bandwidth_ms;
 	bool compared;
 	struct osr_changes changes;
-	double load, pairs_share; /* to be said */
+	struct cli_load load;
+	double pairs_share; /* to be said */
 	uint64_t n_lost;
 	size_t memory_kb;
 };

@@ -79,6 +79,33 @@ static void add_number(struct metrics *m, const struct number *number)
 		json_object_set_new(m->help, number->name, json_string(number->help));
 }
 
+/* Where hosts have several LIDs. */
+static void list_lids(const struct sweep *w, struct metrics *m)
+{
+	const struct osr_verdict *v = &w->slot->verdict;
+	const struct osr_split *split = &w->slot->split;
+	const struct number numbers[] = {
+		{ "load_efi_all", v->efi_all, "Routes to all LIDs on the most loaded channel." },
+		{ "load_efi_all_bound", w->efi_all_bound,
+		  "No routing has fewer routes to all LIDs on its most loaded channel." },
+		{ "split_lids", split->n_lids, "LIDs of a host, at most." },
+		{ "split_first", split->first / 1e6,
+		  "Effective bisection bandwidth, share of a link, to the first LID of each "
+		  "host." },
+		{ "split_two", split->two / 1e6,
+		  "The same with flows split evenly over the first two LIDs." },
+		{ "split_all", split->all / 1e6,
+		  "The same with flows split evenly over all LIDs." },
+		{ "split_free", split->free / 1e6,
+		  "The same if no part of a flow waits for the others." },
+		{ "split_one", split->one / 1e6,
+		  "The same with each flow to one LID, drawn at random." },
+	};
+
+	for (size_t i = 0; split->n_lids && i < sizeof(numbers) / sizeof(*numbers); i++)
+		add_number(m, &numbers[i]);
+}
+
 /* All numbers of a sweep whose tables were checked: in JSON an object of its group, for Prometheus a gauge. */
 static void list_numbers(const struct sweep *w, struct metrics *m)
 {
@@ -109,7 +136,8 @@ static void list_numbers(const struct sweep *w, struct metrics *m)
 		{ "vls_needed", routing->n_layers, "Virtual lanes needed to cut all cycles." },
 		{ "vls_needed_one_way", routing->n_layers_one_way,
 		  "The same without replies on the request's SL." },
-		{ "load_efi", v->efi, "Edge forwarding index: routes on the most loaded channel." },
+		{ "load_efi", v->efi,
+		  "Edge forwarding index: routes to first LIDs on the most loaded channel." },
 		{ "load_efi_average", v->efi_mean, "Routes on a channel, on average." },
 		{ "load_efi_over_average", v->efi_mean > 0 ? v->efi / v->efi_mean : 1,
 		  "Edge forwarding index over the average." },
@@ -148,9 +176,9 @@ static void list_numbers(const struct sweep *w, struct metrics *m)
 		{ "stable_drift", stable->drift / 1e3,
 		  "Load of the busiest link over that of the last full route." },
 	};
-
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		add_number(m, &numbers[i]);
+	list_lids(w, m);
 }
 
 /* In which order the tables go out. */

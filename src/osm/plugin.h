@@ -24,6 +24,7 @@
 #include <osmroutes/arena.h>
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
+#include <osmroutes/split.h>
 #include "core/repair/repair.h"
 
 struct engine_ctx;
@@ -77,6 +78,8 @@ struct sweep_slot {
 	struct osr_arena arena; /* of everything below */
 	struct osr_result result;
 	struct osr_verdict verdict;
+	struct osr_split
+		split;       /* of the base; n_lids = 0: not measured, as there is one LID a host */
 	uint32_t mcast_vls;  /* VLs on which multicast is proven, and OSR_MIXED_VLS */
 	uint16_t used_vls;   /* VLs that our SLs use; 0 if senders choose */
 	uint16_t spread_sls; /* osr__spread_sls() */

@@ -53,7 +53,7 @@ struct sweep {
 	double ms_start, ms_snapshot, ms_route, ms_check, ms_publish;
 	double ms_transition; /* of the route: looking at old and new tables mixed */
 	uint64_t n_entries, n_changed;
-	uint64_t efi_bound; /* osr_bound_load() */
+	uint64_t efi_bound, efi_all_bound; /* osr_bound_load() of first LIDs, and of all */
 	bool reused;
 	bool refused;   /* by the check: a re-route, which a full route has replaced */
 	bool in_rounds; /* the tables go out in two rounds */

@@ -17,7 +17,7 @@
 /* What the log says of the fabric -------------------------------------------------------------- */
 
 /* Switches, end ports and one name of each part of a split fabric. */
-static void report_split(const struct sweep *w)
+static void report_parts(const struct sweep *w)
 {
 	const struct osr_fabric *fabric = &w->slot->result.fabric;
 	uint16_t sm_lid = cl_ntoh16(w->osm->subn.sm_base_lid);
@@ -81,7 +81,7 @@ void osr__report_fabric(const struct sweep *w)
 			 "%s has changed; osmroutes reads it again when opensm restarts",
 			 o->config);
 	if (w->slot->result.fabric.n_components > 1)
-		report_split(w);
+		report_parts(w);
 }
 
 bool osr__transition_is_free(const struct sweep *w)
@@ -255,28 +255,78 @@ static void change_text(const struct sweep *w, bool first, char *text, size_t si
 		 w->in_rounds && osr__transition_is_free(w) ? " in two rounds" : "");
 }
 
+/* Without memory nothing is said of it. */
+static void measure_loads(struct sweep *w)
+{
+	const struct osr_fabric *fabric = &w->slot->result.fabric;
+	struct osr_split *split = &w->slot->split;
+	bool several = false;
+
+	w->efi_bound = w->efi_all_bound = 0;
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		several |= fabric->term_weight[t] && fabric->term_lmc[t];
+	if (osr_bound_load(fabric, OSR_FIRST_LIDS, &w->scratch, &w->efi_bound, &w->diag))
+		w->efi_bound = 0;
+	if (several &&
+	    osr_bound_load(fabric, OSR_ALL_LIDS, &w->scratch, &w->efi_all_bound, &w->diag))
+		w->efi_all_bound = 0;
+	/* Keys leave the base as it is. */
+	if (w->keys_only)
+		return;
+	split->n_lids = 0;
+	if (several && osr_split_measure(fabric, &w->slot->result.routing, OSR_SPLIT_QUICK,
+					 &w->scratch, split, &w->diag))
+		split->n_lids = 0;
+}
+
+/* "; busiest link 1.06 times the least possible (504 routes; 1.00 times with all 4 LIDs of hosts)" */
+static void load_text(const struct sweep *w, char *text, size_t size)
+{
+	const struct osr_verdict *verdict = &w->slot->verdict;
+	char all[80] = "";
+
+	if (!w->efi_bound)
+		return;
+	if (w->slot->split.n_lids && w->efi_all_bound)
+		snprintf(all, sizeof(all), " to first LIDs; %.2f times with all %u LIDs of a host",
+			 (double)verdict->efi_all / (double)w->efi_all_bound,
+			 w->slot->split.n_lids);
+	snprintf(text, size, "; busiest link %.2f times the least possible (%" PRIu64 " routes%s)",
+		 (double)verdict->efi / (double)w->efi_bound, verdict->efi, all);
+}
+
+/* Which LIDs programs should use, in percent of a link. */
+static void report_split(const struct sweep *w)
+{
+	const struct osr_split *split = &w->slot->split;
+
+	if (split->n_lids)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: effective bisection bandwidth by the LIDs that programs use, in "
+			 "percent of a link: the first %.1f; the first two, split evenly, %.1f; "
+			 "all %u, split evenly, %.1f (%.1f if no part waits for the others); one "
+			 "at random %.1f",
+			 w->ctx->engine->name, split->first / 1e4, split->two / 1e4, split->n_lids,
+			 split->all / 1e4, split->free / 1e4, split->one / 1e4);
+}
+
 void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 {
 	const struct osr_fabric *fabric = &w->slot->result.fabric;
 	const struct osr_routing *routing = osr__shown(w->slot), *base = &w->slot->result.routing;
 	const struct osr_verdict *verdict = &w->slot->verdict;
 	const char *name = w->ctx->engine->name;
-	char proven[200], load[160] = "", change[160];
+	char proven[200], load[240] = "", change[160];
 	size_t n;
 
 	w->n_entries = w->n_changed = (uint64_t)fabric->n_switches * fabric->n_dests;
 	if (before)
 		w->n_changed = osr_routing_changed(before, fabric, routing, &w->n_entries);
-	if (osr_bound_load(fabric, &w->scratch, &w->efi_bound, &w->diag))
-		w->efi_bound = 0; /* without memory nothing is said of it */
+	measure_loads(w);
 	if (!w->keys_only)
 		mind_keys(w);
 	osr__proven_text(w, proven, sizeof(proven));
-	/* "; busiest link 1.06 times the least possible (504 routes)" */
-	if (w->efi_bound)
-		snprintf(load, sizeof(load),
-			 "; busiest link %.2f times the least possible (%" PRIu64 " routes)",
-			 (double)verdict->efi / (double)w->efi_bound, verdict->efi);
+	load_text(w, load, sizeof(load));
 	n = strlen(load);
 	if (verdict->n_longer)
 		snprintf(load + n, sizeof(load) - n,
@@ -298,6 +348,7 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 	osr__keys_report(w);
 	if (w->keys_only)
 		return;
+	report_split(w);
 	if (routing->note)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin), "%s: %s", w->ctx->engine->name,
 			 routing->note);

@@ -521,7 +521,6 @@ static enum osr_status read_result(struct reader *x, const char *engine, struct 
 	if (st)
 		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
 	result->load = checked.load;
-	result->first_load = checked.first_load;
 	result->confirmed = false;
 	result->digest = checked.digest;
 	return OSR_OK;

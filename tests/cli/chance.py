@@ -14,6 +14,7 @@ import sys
 import mutants
 from command import ask, at, generate
 from dump import Dump
+from netfile import SplitMix
 
 N, SEED, FIRST = (int(word) for word in sys.argv[2:] + [60, 7, 0][len(sys.argv) - 2:])
 ENGINES = ('sssp', 'dfsssp', 'p2sssp', 'dmodk', 'angara')
@@ -36,18 +37,52 @@ def words_of_fabric(rng):
                      'hypercube': ['n=%d' % rng.randint(1, 4)], 'kautz': ['b=2', 'n=2']}[kind]
 
 
+def split_of(tables):
+    """Bandwidth by the LIDs that programs use, part by part, on the bisections of osmroutes/split.h."""
+    hosts = sorted((e for e in tables.ends if e.host), key=lambda e: (e.switch, e.port))
+    n_lids, half, ways = max(len(e.lids) for e in hosts), len(hosts) // 2, {}
+    order, draws, sums = SplitMix(1), SplitMix(2), collections.Counter()
+    n = min(400, max(12, 40000 // len(hosts)))
+
+    def way(a, b, part):
+        key = a.switch, b.lids[part % len(b.lids)]
+        if key not in ways:
+            ways[key] = tables.way(a, b, part % len(b.lids))[:-1]
+        return ways[key]
+
+    def measure(name, flows):
+        load = collections.Counter(c for flow in flows for c in sum(flow, []))
+        for flow in flows:
+            shares = [min([1] + [len(flow) / load[c] for c in part]) for part in flow]
+            sums[name] += min(shares)
+            sums['free'] += sum(shares) / len(shares) if name == 'all' else 0
+
+    for _ in range(n):
+        order.shuffle(hosts)
+        pairs = list(zip(hosts[:half], hosts[half:]))
+        for name, parts in (('first', 1), ('two', 2), ('all', n_lids)):
+            measure(name, [[way(a, b, i) for i in range(parts)] for a, b in pairs])
+        measure('one', [[way(a, b, draws.below(n_lids))] for a, b in pairs])
+    return {'split': {'lids': n_lids, **{name: total / n / half for name, total in sums.items()}}}
+
+
 def numbers(dump):
     """Routes from every switch to every LID, and the load of every channel by routes between hosts."""
     tables = dump.tables(8)
     verdict = tables.routes()
     efi, mean = tables.edge_forwarding_index()
+    several = {}
+    if sum(e.host for e in tables.ends) > 1 and len(tables.lids) > len(tables.ends):
+        several = {'efi_all': tables.edge_forwarding_index(all_lids=True)[0], **split_of(tables)}
     return {'routes': verdict.n_routes, 'routes_longer': verdict.n_longer,
-            'max_hops': verdict.max_hops, 'efi': efi, 'efi_mean': mean}
+            'max_hops': verdict.max_hops, 'efi': efi, 'efi_mean': mean, **several}
 
 
 def agree(what, mine, theirs):
     for key, value in mine.items():
-        if abs(theirs[key] - value) > 1e-6:
+        if isinstance(value, dict):
+            agree(what + ', ' + key, value, theirs[key])
+        elif abs(theirs[key] - value) > 2e-6:
             sys.exit('%s: %s is %s here, %s there' % (what, key, value, theirs[key]))
 
 
@@ -55,8 +90,9 @@ def one(i, rng, counts):
     words, engine, vls = words_of_fabric(rng), rng.choice(ENGINES), rng.randint(1, 8)
     if words[0] in ('tree', 'kary') and rng.random() < 0.5:
         engine = 'dmodk'
-    what = 'case %d: %s, %s, %d VLs' % (i, ' '.join(words), engine, vls)
-    said = ask('route', '-e', engine, '--vls=%d' % vls, '--dump', at('dump'), '--ibdmchk', generate(*words))['results'][0]
+    lmc = rng.choice((0, 0, 1, 2))
+    what = 'case %d: %s, %s, %d VLs, LMC %d' % (i, ' '.join(words), engine, vls, lmc)
+    said = ask('route', '-e', engine, '--vls=%d' % vls, '--lmc=%d' % lmc, '--dump', at('dump'), '--ibdmchk', generate(*words))['results'][0]
     if said['status'] != 'ok':
         counts['refused'] += 1
         if not said['message']:

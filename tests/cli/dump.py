@@ -54,6 +54,8 @@ class Dump:
                         self.sl[guid, int(lid, 16) + i] = int(sl, 16 if self.by_switch else 10)
             elif head := re.match(r'(?:Switch|Channel Adapter|Senders on switch) 0x(\w+)', line):
                 guid, self.by_switch = int(head.group(1), 16), line.startswith('Senders')
+        # Of all LIDs; self.ends has first ones.
+        self.lids = {lid: end for first, end in self.ends.items() for lid in self.lids_of['%016x' % end[2]] | {first}}
         self.groups = {}
 
     def add(self, near, far):
@@ -108,10 +110,12 @@ class Dump:
         def node(guid):
             return '%s 0x%016x, base LID 1, "x"\n' % ('Switch' if guid in self.n_ports else 'Channel Adapter', guid)
 
+        owner = {lid: guid for guid, lids in self.lids_of.items() for lid in lids if guid}
         with open(os.path.join(folder, 'opensm-subnet.lst'), 'w') as f:
             f.writelines(line + '\n' for line in self.subnet)
         blocks('opensm-lfts.dump', self.lft, lambda guid: "Unicast lids [0-99] of switch Lid 1 guid 0x%016x ('x'):\n" % guid,
-               lambda lid, port: '0x%04x %03d # x\n' % (lid, port), '99 lids dumped\n')
+               lambda lid, port: '0x%04x %03d # x%s\n' % (
+                   lid, port, " portguid 0x%s: 'x'" % owner[lid] if lid in owner else ''), '99 lids dumped\n')
         blocks('opensm-sl2vl.dump', self.sl2vl, node, lambda i, o, vls: '%d %d : %s\n' % (i, o, ' '.join(map(str, vls))))
         blocks('opensm-path-sl.dump', self.sl or {}, node, lambda lid, sl: '0x%04x : %d\n' % (lid, sl))
         if self.sl is None:

@@ -28,9 +28,9 @@ class Judge:
         self.faults = set()
         self.deps = {kind: set() for kind in ('one_way', 'multicast', 'replies', 'sl0', 'any_sl')}
         self.wide = wide
-        for lid, end in dump.ends.items():
-            for other, source in dump.ends.items():
-                if other != lid and (end[1] or source[1]):
+        for lid, end in dump.lids.items():
+            for other, source in dump.lids.items():
+                if source[2] != end[2] and (end[1] or source[1]):
                     self.send(source, lid, other)
         self.multicast()
 
@@ -38,8 +38,8 @@ class Judge:
         """From one end port to the owner of lid, on the SL of the path and on that of the reply's."""
         d = self.d
         own = d.sl.get((source[2], lid))
-        asked = d.sl.get((d.ends[lid][2], source_lid)) if d.ends[lid][1] else None
-        if own is None and source[1] and d.ends[lid][1]:
+        asked = d.sl.get((d.lids[lid][2], source_lid)) if d.lids[lid][1] else None
+        if own is None and source[1] and d.lids[lid][1]:
             self.faults.add(('no SL', None, lid, None, None, None))
         # What a host's own table drops never enters the fabric; the loops that it would be part of are counted all the same.
         table = d.sl2vl.get((source[2], 0, 0)) if source[1] else None
@@ -65,7 +65,7 @@ class Judge:
             at, came = self.d.cable[at, turn[2]]
 
     def arrives(self, turns, lid):
-        (root, root_port, _), seen = self.d.ends[lid], set()
+        (root, root_port, _), seen = self.d.lids[lid], set()
         for at, _, port in turns:
             if at in seen:
                 self.faults.add(('loop', None, lid, None, None, None))

@@ -224,15 +224,15 @@ class Tables:
     def channels(self):
         return [(v, p) for v, s in enumerate(self.switches) for p in s.next]
 
-    def edge_forwarding_index(self):
-        """(most routes on one channel, mean over channels): from CA and router ports to CA and
-        router LIDs."""
+    def edge_forwarding_index(self, all_lids=False):
+        """(most routes on one channel, mean over channels): from CA and router ports to first, or all, LIDs of CA and
+        router ports."""
         load = {c: 0 for c in self.channels()}
         sources = [0] * len(self.switches)
         for e in self.ends:
             sources[e.switch] += e.host
         for lid, nexts, ports, order in self.trees():
-            if not self.end_of[lid].host:
+            if not self.end_of[lid].host or not (all_lids or lid == self.end_of[lid].lid):
                 continue
             count = sources[:]
             for v in order:
@@ -249,7 +249,7 @@ class Tables:
         sources, lids, links = [0] * len(n), [0] * len(n), [len(s.next) for s in self.switches]
         for e in self.ends:
             sources[e.switch] += e.host
-            lids[e.switch] += len(e.lids) if e.host else 0
+            lids[e.switch] += e.host
         hops, leave, enter = 0, [0] * len(n), [0] * len(n)
         for s in n:
             for t in n:

@@ -574,8 +574,9 @@ static bool sl_exists(const struct osr_routing *r, unsigned sl)
 
 /* Every route to a LID: its SL is there, it arrives, is as short as claimed, and loads what it crosses. */
 static bool judge_dest(const struct osr_fabric *f, const struct osr_routing *r, uint32_t d,
-		       struct osr_verdict *v, uint64_t *load, uint32_t *sls)
+		       struct osr_verdict *v, uint64_t *load, uint64_t *load_all, uint32_t *sls)
 {
+	bool first = f->dest_lid[d] == f->term_lid[f->dest_term[d]];
 	uint32_t dist[MAX_DRAFT_SWITCHES], path[MAX_DRAFT_SWITCHES + 1], root = f->dest_switch[d];
 
 	if (*entry(r, d, root) != f->term_port[f->dest_term[d]])
@@ -606,8 +607,10 @@ static bool judge_dest(const struct osr_fabric *f, const struct osr_routing *r, 
 		}
 		if (at != root || ((r->claims & OSR_CLAIM_MINIMAL) && hops != dist[s]))
 			return false;
-		for (uint32_t i = 0; i < hops && f->term_weight[f->dest_term[d]]; i++)
-			load[path[i]] += f->sw_sources[s];
+		for (uint32_t i = 0; i < hops && f->term_weight[f->dest_term[d]]; i++) {
+			load[path[i]] += first ? f->sw_sources[s] : 0;
+			load_all[path[i]] += f->sw_sources[s];
+		}
 		v->n_routes += s != root;
 		v->n_longer += hops > dist[s];
 		v->max_hops = hops > v->max_hops ? hops : v->max_hops;
@@ -688,6 +691,7 @@ bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct
 {
 	struct osr_arena arena = { 0 };
 	uint64_t *load = make(&arena, f->n_channels, sizeof(*load));
+	uint64_t *load_all = make(&arena, f->n_channels, sizeof(*load_all));
 	uint32_t sls = 0; /* of all routes there are */
 	double fastest = 0;
 	bool ok = r->n_vls >= 1 && r->n_vls <= OSR_MAX_VLS &&
@@ -695,7 +699,7 @@ bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct
 
 	*v = (struct osr_verdict){ 0 };
 	for (uint32_t d = 0; d < f->n_dests && ok; d++)
-		ok = judge_dest(f, r, d, v, load, &sls);
+		ok = judge_dest(f, r, d, v, load, load_all, &sls);
 	/* Where VL = SL and one graph serves all, every cable has the VLs of all SLs. */
 	for (uint32_t c = 0; c < f->n_channels && one_block(r); c++)
 		ok = ok && !(sls >> f->chan_vls[c]);
@@ -709,6 +713,7 @@ bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct
 			scaled = scaled * fastest / f->chan_rate[c];
 		v->efi_mean += (double)load[c] / f->n_channels;
 		v->efi = load[c] > v->efi ? load[c] : v->efi;
+		v->efi_all = load_all[c] > v->efi_all ? load_all[c] : v->efi_all;
 		if (scaled > v->efi_per_capacity)
 			v->efi_per_capacity = scaled;
 	}

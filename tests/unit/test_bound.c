@@ -15,7 +15,8 @@
 /* What was drawn, kept here. */
 struct drawing {
 	uint32_t n;
-	uint64_t hosts[MOST], lids[MOST];
+	uint64_t hosts[MOST], all[MOST];
+	const uint64_t *lids; /* [MOST] that are sent to: all, or one for each host */
 	uint32_t cables[MOST][MOST];
 };
 
@@ -31,7 +32,7 @@ static void draw(struct drawing *x, struct test_fabric *t, uint64_t seed)
 		draft_switch(&d);
 		d.lmc = (uint8_t)(test_random(&seed) % 2);
 		x->hosts[v] = test_random(&seed) % 4;
-		x->lids[v] = x->hosts[v] << d.lmc;
+		x->all[v] = x->hosts[v] << d.lmc;
 		for (uint64_t i = 0; i < x->hosts[v]; i++)
 			draft_host(&d, v);
 	}
@@ -108,13 +109,14 @@ static bool is_only_way(const struct drawing *x, uint32_t set)
 	return from != OSR_NONE;
 }
 
-static void check_drawing(const struct drawing *x, const struct osr_fabric *f, unsigned *n_decisive)
+static void check_lids(const struct drawing *x, const struct osr_fabric *f, enum osr_lids which,
+		       unsigned *n_decisive)
 {
 	uint32_t hops[MOST][MOST], n_cables;
 	struct osr_arena scratch = { 0 };
 	uint64_t bound, low, single = 0, only = 0, high;
 
-	assert_int_equal(osr_bound_load(f, &scratch, &bound, NULL), OSR_OK);
+	assert_int_equal(osr_bound_load(f, which, &scratch, &bound, NULL), OSR_OK);
 	measure(x, hops);
 	low = high = mean(x, hops);
 	for (uint32_t set = 1; set < 1u << x->n; set++) {
@@ -131,6 +133,14 @@ static void check_drawing(const struct drawing *x, const struct osr_fabric *f, u
 	low = only > low ? only : low;
 	assert_in_range(bound, low, high);
 	osr_arena_free(&scratch);
+}
+
+static void check_drawing(struct drawing *x, const struct osr_fabric *f, unsigned *n_decisive)
+{
+	x->lids = x->hosts;
+	check_lids(x, f, OSR_FIRST_LIDS, n_decisive);
+	x->lids = x->all;
+	check_lids(x, f, OSR_ALL_LIDS, n_decisive);
 }
 
 static void test_all_cuts(void **state)

@@ -21,6 +21,7 @@ static void assert_same_verdict(const struct osr_verdict *a, const struct osr_ve
 	assert_int_equal(a->n_no_path, b->n_no_path);
 	assert_int_equal(a->max_hops, b->max_hops);
 	assert_int_equal(a->efi, b->efi);
+	assert_int_equal(a->efi_all, b->efi_all);
 	assert_true(a->efi_mean - b->efi_mean < 1e-6 && b->efi_mean - a->efi_mean < 1e-6);
 	assert_true(a->efi_per_capacity - b->efi_per_capacity < 1e-6 &&
 		    b->efi_per_capacity - a->efi_per_capacity < 1e-6);

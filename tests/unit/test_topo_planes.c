@@ -72,7 +72,7 @@ static void compare_lmcs(const char *engine, const char *what, struct osr_net *n
 			assert_first_rows(&one, &several, name);
 			assert_int_equal(several.routing.claims, one.routing.claims);
 			assert_int_equal(several.routing.n_vls, one.routing.n_vls);
-			assert_int_equal(with.verdict.efi_first, sweep.verdict.efi);
+			assert_int_equal(with.verdict.efi, sweep.verdict.efi);
 			if (with.verdict.efi != sweep.verdict.efi << lmc)
 				fail_msg("%s: %u routes on the busiest channel, not 2^LMC times %u",
 					 name, (unsigned)with.verdict.efi,

@@ -5,6 +5,8 @@
 #include <math.h>
 
 #include <osmroutes/check.h>
+#include <osmroutes/prng.h>
+#include <osmroutes/split.h>
 #include "core/verify/audit.h"
 #include "traffic/survey.h"
 #include "fabrics.h"
@@ -221,7 +223,8 @@ static void judge_loads(struct set *x, bool right)
 {
 	const struct osr_fabric *f = &x->t.f;
 	struct osr_generation gen = { .routing = &x->r };
-	uint64_t load[256] = { 0 }, hops[OSR_AUDIT_MAX_HOPS + 1] = { 0 }, total = 0;
+	uint64_t load[256] = { 0 }, all[256] = { 0 }, most = 0, most_all = 0, total = 0;
+	uint64_t hops[OSR_AUDIT_MAX_HOPS + 1] = { 0 };
 	uint64_t n_routes = 0, n_lost = 0;
 	uint32_t path[64];
 	struct osr_audit a;
@@ -237,8 +240,13 @@ static void judge_loads(struct set *x, bool right)
 			    t == f->dest_term[d])
 				continue;
 			n = walk(f, &x->r, f->term_switch[t], d, path, &arrives);
-			for (uint32_t i = 0; arrives && i < n; i++, total++)
-				load[path[i]]++;
+			for (uint32_t i = 0; arrives && i < n; i++) {
+				bool first = f->dest_lid[d] == f->term_lid[f->dest_term[d]];
+
+				total += first;
+				load[path[i]] += first;
+				all[path[i]]++;
+			}
 			hops[n] += arrives;
 			n_routes += arrives;
 			n_lost += !arrives;
@@ -247,6 +255,11 @@ static void judge_loads(struct set *x, bool right)
 		osr_audit(f, &gen, OSR_ONLY_ROUTES, 1, &x->scratch, &x->tables, &a, &x->diag),
 		OSR_OK);
 	assert_memory_equal(a.load, load, f->n_channels * sizeof(*load));
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		most = load[c] > most ? load[c] : most;
+		most_all = all[c] > most_all ? all[c] : most_all;
+	}
+	assert_true(a.efi == most && a.efi_all == most_all);
 	assert_memory_equal(a.hops, hops, sizeof(hops));
 	assert_true(a.n_host_routes == n_routes && a.n_host_pairs == n_routes + n_lost);
 	if (!right || !f->n_channels)
@@ -254,7 +267,91 @@ static void judge_loads(struct set *x, bool right)
 	assert_true(total >= a.n_host_hops && n_lost == 0);
 	assert_true(total == a.n_host_hops || !(x->r.claims & OSR_CLAIM_MINIMAL));
 	assert_int_equal(osr_check(f, &x->r, &x->scratch, &v, &x->diag), OSR_OK);
-	assert_true(a.efi == v.efi && a.efi_mean == v.efi_mean);
+	assert_true(a.efi == v.efi && a.efi_all == v.efi_all && a.efi_mean == v.efi_mean);
+}
+
+/*
+ * What each flow of a bisection has if it is sent in parts to these LIDs: of its parts the least, and their mean. Rates in
+ * units of the fastest cable.
+ */
+static void judge_parts(const struct set *x, const uint32_t *hosts, const uint32_t (*lids)[8],
+			uint32_t n_parts, double *least, double *mean)
+{
+	const struct osr_fabric *f = &x->t.f;
+	uint32_t half = x->n_hosts / 2, path[64];
+	double load[256] = { 0 }, fastest = 0;
+	bool arrives;
+
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		fastest = fmax(fastest, f->chan_rate[c]);
+	for (uint32_t i = 0; i < half * n_parts; i++) {
+		uint32_t d = f->lid_dest[lids[i / n_parts][i % n_parts]];
+		uint32_t s = f->term_switch[hosts[i / n_parts]];
+		uint32_t n = walk(f, &x->r, s, d, path, &arrives);
+
+		for (uint32_t k = 0; k < n && k < f->n_switches; k++)
+			load[path[k]] += 1.0 / n_parts;
+	}
+	for (uint32_t i = 0; i < half; i++) {
+		double slowest = 1;
+
+		for (uint32_t j = 0; j < n_parts; j++) {
+			uint32_t n = walk(f, &x->r, f->term_switch[hosts[i]],
+					  f->lid_dest[lids[i][j]], path, &arrives);
+			double share = arrives;
+
+			for (uint32_t k = 0; arrives && k < n; k++) {
+				double rate = f->chan_rate[path[k]];
+
+				rate = rate > 0 ? rate / fastest : 1;
+				share = fmin(share, rate / load[path[k]]);
+			}
+			slowest = fmin(slowest, share);
+			*mean += share / n_parts / half;
+		}
+		*least += slowest / half;
+	}
+}
+
+/* The bandwidth by the LIDs that programs use, by its definition. */
+static void judge_split(struct set *x)
+{
+	const struct osr_fabric *f = &x->t.f;
+	struct osr_prng order = { 1 }, draws = { 2 };
+	uint32_t hosts[512], n_lids = 1, half, n = 0;
+	double first = 0, two = 0, all = 0, apart = 0, one = 0, ignored = 0;
+	struct osr_split got;
+
+	x->n_hosts = 0;
+	for (uint32_t t = 0; t < f->n_terminals; t++)
+		if (f->term_weight[t]) {
+			hosts[x->n_hosts++] = t;
+			n_lids = n_lids < 1u << f->term_lmc[t] ? 1u << f->term_lmc[t] : n_lids;
+		}
+	half = x->n_hosts / 2;
+	assert_int_equal(osr_split_measure(f, &x->r, 1, &x->scratch, &got, &x->diag), OSR_OK);
+	assert_int_equal(got.n_lids, n_lids);
+	for (; half && n < 12; n++) {
+		uint32_t lids[256][8], drawn[256][8];
+
+		osr_prng_shuffle(&order, hosts, x->n_hosts);
+		for (uint32_t i = 0; i < half; i++) {
+			uint32_t t = hosts[half + i];
+
+			for (uint32_t k = 0; k < 8; k++)
+				lids[i][k] = f->term_lid[t] + k % (1u << f->term_lmc[t]);
+			drawn[i][0] = lids[i][n_lids > 1 ? osr_prng_below(&draws, n_lids) : 0];
+		}
+		judge_parts(x, hosts, lids, 1, &first, &ignored);
+		judge_parts(x, hosts, lids, n_lids > 1 ? 2 : 1, &two, &ignored);
+		judge_parts(x, hosts, lids, n_lids, &all, &apart);
+		judge_parts(x, hosts, drawn, 1, &one, &ignored);
+	}
+	n = n ? n : 1;
+	assert_true(fabs(got.first - first / n * 1e6) < 2 && fabs(got.two - two / n * 1e6) < 2);
+	assert_true(fabs(got.all - all / n * 1e6) < 2 && fabs(got.free - apart / n * 1e6) < 2);
+	assert_true(fabs(got.one - one / n * 1e6) < 2);
+	assert_true(got.all <= got.free && (n_lids > 1 || got.first == got.all));
 }
 
 /* Pairs of hosts that send at once; false: one of them goes round in a circle. */
@@ -309,6 +406,30 @@ static bool judge_phase(struct set *x, uint64_t seed)
 	return true;
 }
 
+/* One to eight LIDs a host, cables of several rates. */
+static void draw_lids(struct test_fabric *t, uint64_t seed)
+{
+	uint32_t n = 3 + (uint32_t)(test_random(&seed) % 20), n_more = (uint32_t)(seed % 12);
+	struct draft d;
+
+	draft_new(&d);
+	for (uint32_t s = 0; s < n; s++)
+		draft_switch(&d);
+	for (uint32_t i = 1; i < n + n_more; i++) {
+		uint32_t a = i < n ? i : (uint32_t)(test_random(&seed) % n);
+		uint32_t b = (uint32_t)(test_random(&seed) % (i < n ? i : n));
+
+		d.rate = (uint16_t[]){ 0, 100, 200, 200 }[test_random(&seed) % 4];
+		if (a != b)
+			draft_link(&d, a, b);
+	}
+	for (uint32_t i = 0; i < 2 * n; i++) {
+		d.lmc = (uint8_t)(test_random(&seed) % 4);
+		draft_host(&d, (uint32_t)(test_random(&seed) % n));
+	}
+	draft_build(&d, t, "several LIDs");
+}
+
 static void test_single_routes(void **state)
 {
 	unsigned n_circles = 0;
@@ -318,13 +439,17 @@ static void test_single_routes(void **state)
 		struct set x = { 0 };
 		bool right = i % 4 == 0;
 
-		test_fabric_random(&x.t, 3 + i % 20, 2 + i % 30, i);
+		if (i % 3)
+			draw_lids(&x.t, i);
+		else
+			test_fabric_random(&x.t, 3 + i % 20, 2 + i % 30, i);
 		finish_as(&x, i % 2 ? TABLE_SHORTEST : TABLE_UPDOWN);
 		/* Holes, wrong ports, circles. */
 		for (unsigned k = 0; k < 4 && !right; k++)
 			x.r.lft[test_random(&seed) % ((size_t)x.t.f.n_dests * x.t.f.n_switches)] =
 				(uint8_t[]){ OSR_NO_PATH, 0, 1, 2, 3 }[test_random(&seed) % 5];
 		judge_loads(&x, right);
+		judge_split(&x);
 		n_circles += !judge_phase(&x, seed);
 		drop(&x);
 	}
@@ -349,6 +474,15 @@ static enum osr_status bisect_once(void *ctx, struct osr_arena *scratch, struct 
 	return osr_survey_bisections(&x->t.f, &x->r, 9, 1, result, &halves, &in, diag);
 }
 
+static enum osr_status split_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_diag *diag)
+{
+	const struct set *x = ctx;
+	struct osr_split split;
+
+	return osr_split_measure(&x->t.f, &x->r, 1, scratch, &split, diag);
+}
+
 static void test_out_of_memory(void **state)
 {
 	struct osr_survey_sum sum;
@@ -362,6 +496,7 @@ static void test_out_of_memory(void **state)
 	in = survey_in(&x, &q);
 	assert_true(test_starve(survey_once, &in) > 5);
 	assert_true(test_starve(bisect_once, &x) > 2);
+	assert_true(test_starve(split_once, &x) > 2);
 	in.n_runs = 0;
 	assert_int_equal(survey_by_one(&in, &x.scratch, &sum, &x.diag), OSR_INVAL);
 	drop(&x);

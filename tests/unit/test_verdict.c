@@ -343,6 +343,7 @@ static void test_both_ways(void **state)
 			assert_int_equal(found.audit.n_faults[kind], 0);
 		assert_int_equal(found.audit.n_lost, 0);
 		assert_int_equal(found.audit.efi, checked.efi);
+		assert_int_equal(found.audit.efi_all, checked.efi_all);
 		assert_int_equal(found.audit.n_routes, checked.n_routes);
 		assert_int_equal(found.audit.n_longer, checked.n_longer);
 		assert_int_equal(found.audit.max_hops, checked.max_hops);

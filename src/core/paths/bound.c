@@ -6,10 +6,12 @@
 #include <string.h>
 
 /* LIDs of CAs and routers on switch v. */
-static uint64_t bound_lids(const struct osr_fabric *fabric, uint32_t v)
+static uint64_t bound_lids(const struct osr_fabric *fabric, enum osr_lids which, uint32_t v)
 {
 	uint64_t lids = 0;
 
+	if (which == OSR_FIRST_LIDS)
+		return fabric->sw_sources[v];
 	for (uint32_t t = fabric->term_row[v]; t < fabric->term_row[v + 1]; t++)
 		lids += (uint64_t)fabric->term_weight[t] << fabric->term_lmc[t];
 	return lids;
@@ -31,7 +33,7 @@ static uint64_t cut_bound(const struct osr_cut *inside, const struct osr_cut *al
 static void cut_add(const struct osr_cuts *cuts, struct osr_cut *cut, uint32_t v)
 {
 	cut->sources += cuts->units ? cuts->units[v] : cuts->f->sw_sources[v];
-	cut->lids += cuts->units ? 0 : bound_lids(cuts->f, v);
+	cut->lids += cuts->units ? 0 : bound_lids(cuts->f, cuts->lids, v);
 }
 
 static uint64_t cut_weight(const struct osr_cuts *cuts, uint32_t c)
@@ -46,7 +48,7 @@ static uint32_t find_heights(const struct osr_fabric *fabric, uint32_t *height, 
 
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		height[v] = OSR_NONE;
-		if (!fabric->sw_sources[v] && !bound_lids(fabric, v))
+		if (!fabric->sw_sources[v])
 			continue;
 		height[v] = 0;
 		list[n++] = v;
@@ -261,20 +263,20 @@ static uint64_t shortest_hops(const struct osr_fabric *fabric, const uint64_t *l
 	return sum;
 }
 
-enum osr_status osr_bound_load(const struct osr_fabric *fabric, struct osr_arena *scratch,
-			       uint64_t *bound, struct osr_diag *diag)
+enum osr_status osr_bound_load(const struct osr_fabric *fabric, enum osr_lids which,
+			       struct osr_arena *scratch, uint64_t *bound, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t n = fabric->n_switches;
 	uint64_t *lids = osr_alloc(scratch, n, sizeof(*lids)), mean;
 	uint64_t *bits = osr_alloc(scratch, 3 * (size_t)n, sizeof(*bits));
-	const struct osr_cuts cuts = { .f = fabric, .bound = cut_bound };
+	const struct osr_cuts cuts = { .f = fabric, .lids = which, .bound = cut_bound };
 	enum osr_status st = osr_bound_cuts(&cuts, scratch, bound, diag);
 
 	if (!lids || !bits)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
 	for (uint32_t v = 0; !st && v < n; v++)
-		lids[v] = bound_lids(fabric, v);
+		lids[v] = bound_lids(fabric, which, v);
 	if (!st && fabric->n_channels) {
 		mean = divide_up(shortest_hops(fabric, lids, bits, bits + n, bits + 2 * (size_t)n),
 				 fabric->n_channels);
@@ -289,7 +291,9 @@ enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct
 				   struct osr_diag *diag)
 {
 	const struct osr_cuts cuts = { .f = fabric, .bound = cut_bound },
-			      before = { .f = &then->fabric, .bound = cut_bound };
+			      before = { .f = &then->fabric,
+					 .lids = OSR_ALL_LIDS,
+					 .bound = cut_bound };
 	uint64_t least_then = 0, most = 0;
 	enum osr_status st = bound_each_cut(&cuts, scratch, least, diag);
 

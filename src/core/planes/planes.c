@@ -77,7 +77,6 @@ enum osr_status osr_planes_first_result(const struct osr_result *result, struct 
 	st = osr_planes_first_fabric(fabric, arena, &first->fabric, diag);
 	if (st)
 		return st;
-	first->load = result->first_load;
 	first->routing.n_dests = first->fabric.n_dests;
 	first->routing.withdrawn = NULL;
 	first->routing.planes = (struct osr_planes){ .n = 0 };

@@ -287,7 +287,7 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 		mine.request.max_vls = (uint8_t)max_vls;
 	mine.checked = &sweep->checked;
 	memset(&result->routing, 0, sizeof(result->routing));
-	result->load = result->first_load = NULL;
+	result->load = NULL;
 	result->baseline = NULL;
 	result->confirmed = false;
 	if (result->fabric.n_dests > result->fabric.n_terminals)
@@ -342,7 +342,6 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	sweep->verdict = checked->verdict;
 	proven = sweep->verdict.proven;
 	result->load = checked->load;
-	result->first_load = checked->first_load;
 	osr_arena_reset(job->scratch, mark);
 	/* Beyond what the checker proves: what this engine and this sweep promised. */
 	if (!st && result->routing.n_vls > req->max_vls)

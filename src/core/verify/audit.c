@@ -23,7 +23,8 @@ struct auditor {
 	struct osr_fault *list; /* [OSR_N_FAULTS * max_listed] by kind */
 
 	uint32_t *dist; /* [n_switches] to the switch of the current LID */
-	uint64_t *load; /* [n_channels] */
+	uint64_t *load
+		[2]; /* [n_channels] of routes to first LIDs, and to later ones of an end port */
 
 	/* One LID; w.n_in is left where entries lead around. */
 	uint32_t dest, root, n_order;
@@ -96,6 +97,7 @@ static void audit_walk(struct auditor *k)
 	const struct osr_fabric *fabric = k->w.f;
 	const uint32_t *next = k->w.out[0];
 	struct osr_audit *audit = k->a;
+	bool later = fabric->dest_lid[k->dest] != fabric->term_lid[fabric->dest_term[k->dest]];
 
 	osr_follow_load(&k->w, k->dest);
 	k->n_order = osr_follow_order(&k->w);
@@ -134,14 +136,14 @@ static void audit_walk(struct auditor *k)
 		uint32_t hops = k->hops[s];
 
 		audit->n_host_pairs += n;
-		audit->n_host_hops += k->dist[s] == OSR_NONE ? 0 : n * k->dist[s];
+		audit->n_host_hops += later || k->dist[s] == OSR_NONE ? 0 : n * k->dist[s];
 		if (hops == OSR_NONE)
 			continue;
 		audit->n_host_routes += n;
 		audit->n_host_longer += hops > k->dist[s] ? n : 0;
 		audit->hops[hops < OSR_AUDIT_MAX_HOPS ? hops : OSR_AUDIT_MAX_HOPS] += n;
 		if (s != k->root)
-			k->load[next[s]] += k->hosts[s];
+			k->load[later][next[s]] += k->hosts[s];
 	}
 }
 
@@ -390,7 +392,8 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 	*audit = (struct osr_audit){ 0 };
 	k.list = osr_alloc(result, (size_t)OSR_N_FAULTS * max_listed, sizeof(*k.list));
 	k.dist = osr_alloc(scratch, n, sizeof(*k.dist));
-	k.load = osr_calloc(result, fabric->n_channels, sizeof(*k.load));
+	k.load[0] = osr_calloc(result, fabric->n_channels, sizeof(*k.load[0]));
+	k.load[1] = osr_calloc(scratch, fabric->n_channels, sizeof(*k.load[1]));
 	k.hops = osr_alloc(scratch, n, sizeof(*k.hops));
 	k.hosts = osr_alloc(scratch, n, sizeof(*k.hosts));
 	k.counted = osr_alloc(scratch, n, sizeof(*k.counted));
@@ -430,8 +433,11 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 	for (; !st && gen->groups && k.group < gen->groups->n; k.group++)
 		judge_group(&k);
 	for (uint32_t c = 0; !st && c < fabric->n_channels; c++) {
-		sum += (double)k.load[c];
-		audit->efi = k.load[c] > audit->efi ? k.load[c] : audit->efi;
+		uint64_t first = k.load[0][c], all = first + k.load[1][c];
+
+		sum += (double)first;
+		audit->efi = first > audit->efi ? first : audit->efi;
+		audit->efi_all = all > audit->efi_all ? all : audit->efi_all;
 		audit->efi_mean = sum / fabric->n_channels;
 	}
 	/* The kinds of faults one after the other, without gaps. */
@@ -443,7 +449,7 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 		audit->n_listed += (uint32_t)listed;
 	}
 	audit->fault = k.list;
-	audit->load = k.load;
+	audit->load = k.load[0];
 	osr_arena_reset(scratch, mark);
 	return st;
 }

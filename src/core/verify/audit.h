@@ -56,13 +56,14 @@ struct osr_audit {
 	uint64_t n_lost;    /* (host port, host LID) pairs that do not arrive */
 	uint32_t max_hops, max_longer;
 
-	uint64_t efi; /* as in check.h, over the routes that arrive */
+	uint64_t efi, efi_all; /* as in check.h, over the routes that arrive */
 	double efi_mean;
-	const uint64_t *load; /* [n_channels] of these routes, in result */
+	const uint64_t *load; /* [n_channels] of routes to first LIDs, in result */
 
-	/* Between hosts, as for the edge forwarding index; all: also in different components. */
+	/* Between hosts, to all LIDs; all: also in different components. */
 	uint64_t n_host_pairs, n_host_routes, n_host_longer; /* all; that arrive; longer of them */
-	uint64_t n_host_hops; /* channels of all of them, if each were as short as it can be */
+	uint64_t
+		n_host_hops; /* channels of all routes to first LIDs, if each were as short as it can be */
 	uint64_t hops[OSR_AUDIT_MAX_HOPS + 1]; /* routes by channels; the last: and more */
 
 	uint64_t n_faults[OSR_N_FAULTS];

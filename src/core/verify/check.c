@@ -532,8 +532,8 @@ static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_are
 
 /* --- the verdict ----------------------------------------------------------------------------- */
 
-/* The loads of all channels, into the verdict and, if they are to be kept, into `load` and `first_load`. */
-static void check_loads(const struct checker *k, uint64_t *load, uint64_t *first_load)
+/* The loads of all channels, into the verdict and, if they are to be kept, into `load`. */
+static void check_loads(const struct checker *k, uint64_t *load)
 {
 	const struct osr_fabric *fabric = k->f;
 	struct osr_verdict *verdict = k->v;
@@ -546,31 +546,29 @@ static void check_loads(const struct checker *k, uint64_t *load, uint64_t *first
 	/* Links of unknown rate count as the fastest. */
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint32_t port = fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c];
-		uint64_t first = k->port[port].load,
-			 carried = first + (k->beyond ? k->beyond[port].load : 0);
+		uint64_t carried = k->port[port].load;
+		uint64_t all = carried + (k->beyond ? k->beyond[port].load : 0);
 		uint16_t rate = fabric->chan_rate[c];
 		double scaled = rate ? (double)carried * fastest / rate : (double)carried;
 
 		sum += (double)carried;
 		if (carried > verdict->efi)
 			verdict->efi = carried;
-		if (first > verdict->efi_first)
-			verdict->efi_first = first;
+		if (all > verdict->efi_all)
+			verdict->efi_all = all;
 		if (scaled > verdict->efi_per_capacity)
 			verdict->efi_per_capacity = scaled;
 		if (load)
 			load[c] = carried;
-		if (first_load)
-			first_load[c] = first;
 	}
 	if (fabric->n_channels)
 		verdict->efi_mean = sum / fabric->n_channels;
 }
 
-/* load, first_load: NULL, or [n_channels]. */
+/* load: NULL, or [n_channels]. */
 static enum osr_status check_all(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				 struct osr_arena *scratch, struct osr_verdict *verdict,
-				 uint64_t *load, uint64_t *first_load, struct osr_diag *diag)
+				 uint64_t *load, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct checker k = {
@@ -594,7 +592,7 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 		uint64_t work = (uint64_t)fabric->n_dests * fabric->n_switches;
 
 		st = check_trees(&k, osr_threads_parts(scratch, work), scratch);
-		check_loads(&k, load, first_load);
+		check_loads(&k, load);
 	}
 	/* Where VL = SL and any SL is safe, nothing has been followed: only that the VLs exist is open. */
 	highest = k.sls ? 31 - __builtin_clz(k.sls) : 0;
@@ -618,20 +616,17 @@ enum osr_status osr_check_keep(const struct osr_fabric *fabric, const struct osr
 			       struct osr_arena *arena, struct osr_arena *scratch,
 			       struct osr_checked *checked, struct osr_diag *diag)
 {
-	uint64_t *load = osr_alloc(arena, fabric->n_channels, sizeof(*load)), *first = load;
+	uint64_t *load = osr_alloc(arena, fabric->n_channels, sizeof(*load));
 	enum osr_status st;
 
 	*checked = (struct osr_checked){ .routing = *routing };
-	if (fabric->n_dests > fabric->n_terminals)
-		first = osr_alloc(arena, fabric->n_channels, sizeof(*first));
-	if (!load || !first)
+	if (!load)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the loads of %u channels",
 				fabric->n_channels);
-	st = check_all(fabric, routing, scratch, &checked->verdict, load, first, diag);
+	st = check_all(fabric, routing, scratch, &checked->verdict, load, diag);
 	if (st)
 		return st;
 	checked->load = load;
-	checked->first_load = first;
 	checked->digest = osr_routing_digest(fabric, routing);
 	return OSR_OK;
 }
@@ -653,5 +648,5 @@ enum osr_status osr_check(const struct osr_fabric *fabric, const struct osr_rout
 			  struct osr_arena *scratch, struct osr_verdict *verdict,
 			  struct osr_diag *diag)
 {
-	return check_all(fabric, routing, scratch, verdict, NULL, NULL, diag);
+	return check_all(fabric, routing, scratch, verdict, NULL, diag);
 }
