@@ -291,9 +291,7 @@ enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct
 				   struct osr_diag *diag)
 {
 	const struct osr_cuts cuts = { .f = fabric, .bound = cut_bound },
-			      before = { .f = &then->fabric,
-					 .lids = OSR_ALL_LIDS,
-					 .bound = cut_bound };
+			      before = { .f = &then->fabric, .bound = cut_bound };
 	uint64_t least_then = 0, most = 0;
 	enum osr_status st = bound_each_cut(&cuts, scratch, least, diag);
 
