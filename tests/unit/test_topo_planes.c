@@ -73,9 +73,9 @@ static void compare_lmcs(const char *engine, const char *what, struct osr_net *n
 			assert_int_equal(several.routing.claims, one.routing.claims);
 			assert_int_equal(several.routing.n_vls, one.routing.n_vls);
 			assert_int_equal(with.verdict.efi, sweep.verdict.efi);
-			if (with.verdict.efi != sweep.verdict.efi << lmc)
+			if (with.verdict.efi_all != sweep.verdict.efi << lmc)
 				fail_msg("%s: %u routes on the busiest channel, not 2^LMC times %u",
-					 name, (unsigned)with.verdict.efi,
+					 name, (unsigned)with.verdict.efi_all,
 					 (unsigned)sweep.verdict.efi);
 			assert_int_equal(with.verdict.n_host_longer,
 					 sweep.verdict.n_host_longer << lmc);
