@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "core/proved/gate.h"
-#include "core/verify/verdict.h"
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/source.h"
+#include "cli/verdicts.h"
 
 struct args {
 	struct cli_run run;
@@ -27,6 +27,7 @@ struct args {
 	const char *prom, *junit; /* files to be written, or NULL */
 	bool only_hosts;
 	/* What is demanded: */
+	bool with_switches; /* all of it also of packets to and from port 0 of switches */
 	uint32_t named; /* questions that must be proven; the others of OSR_REQUIRED not refuted */
 	bool minimal;
 	double max_load;    /* of the busiest channel over the least possible; 0: any */
@@ -43,7 +44,7 @@ struct demand {
 #define MAX_DEMANDS 32
 
 struct outcome {
-	struct osr_findings found;
+	struct cli_verdicts verdicts;
 	bool checked; /* the checker was asked */
 	struct osr_verdict verdict;
 	enum osr_status check_st;
@@ -90,7 +91,7 @@ static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 {
 	const struct cli_run *src = &a->run;
 	struct osr_routing routing = *src->tables.gen.routing;
-	const struct osr_findings *found = &o->found;
+	const struct osr_findings *found = &o->verdicts.all;
 	bool all = found->on[OSR_ASK_REPLIES].answer == OSR_PROVEN;
 	size_t n_entries = (size_t)src->in.fabric.n_dests * src->in.fabric.n_switches;
 	uint32_t sls = routing.sl ? 0 : 0xffff; /* in use */
@@ -131,13 +132,13 @@ static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 
 	if (osr_arena_failed(&a->run.result, &a->run.diag))
 		return OSR_NOMEM;
-	st = osr_verify(&ask, &a->run.scratch, &a->run.result, &o->found, &a->run.diag);
+	st = cli_verify(&ask, &a->run.scratch, &a->run.result, &o->verdicts, &a->run.diag);
 	if (!st)
 		ask_checker(a, o, rank);
 	if (!st)
 		st = cli_bounds_of(fabric, &a->run.scratch, &bounds, &a->run.diag);
 	if (!st)
-		st = cli_load_of(fabric, a->run.tables.gen.routing, &o->found.audit, &bounds,
+		st = cli_load_of(fabric, a->run.tables.gen.routing, &o->verdicts.all.audit, &bounds,
 				 &a->run.scratch, &o->load, &a->run.diag);
 	for (uint32_t s = 0; s < fabric->n_switches && !a->run.is_engine; s++)
 		o->n_missing += !a->run.tables.t.has_lft[s];
@@ -173,30 +174,55 @@ add_demand(struct outcome *o, const char *name, bool asked, bool met, const char
 }
 
 /* Of several questions the worst answer, and why. What is not named must not be refuted. */
-static void judge_answer(struct outcome *o, const char *name, uint32_t questions, bool is_named)
+static void judge_answer(struct outcome *o, const struct osr_findings *found, const char *name,
+			 uint32_t questions, bool is_named)
 {
 	enum osr_question which;
-	enum osr_answer answer = osr_verdict_of(&o->found, questions, &which);
-	const char *why = which == OSR_N_QUESTIONS ? "" : o->found.on[which].why;
+	enum osr_answer answer = osr_verdict_of(found, questions, &which);
+	const char *why = which == OSR_N_QUESTIONS ? "" : found->on[which].why;
 
-	if (questions & o->found.applies)
+	if (questions & found->applies)
 		add_demand(o, name, is_named,
 			   is_named ? answer == OSR_PROVEN : answer != OSR_REFUTED, "%s%s%s",
 			   osr_answer_name(answer), *why ? ": " : "", why);
 }
 
+/* Figures of a fabric that changed while it was read meet nothing. */
+static void judge_unknown(const struct args *a, struct outcome *o)
+{
+	const struct {
+		const char *name;
+		bool asked;
+	} figures[] = { { "minimal", a->minimal },
+			{ "max-load", a->max_load > 0 },
+			{ "min-hosts", a->min_hosts > 0 } };
+
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+		if (figures[i].asked)
+			add_demand(o, figures[i].name, true, false, "unknown: %s",
+				   CLI_FABRIC_CHANGED);
+}
+
 static void judge(const struct args *a, struct outcome *o)
 {
 	const struct osr_fabric *fabric = &a->run.in.fabric;
-	const struct osr_audit *audit = &o->found.audit;
+	const struct osr_audit *audit = &o->verdicts.all.audit;
 	uint32_t n = 0;
 
+	o->n_demands = 0;
 	for (unsigned q = OSR_ASK_REACH; q <= OSR_ASK_GROUPS; q++)
-		judge_answer(o, osr_question_name((enum osr_question)q), 1u << q, false);
+		judge_answer(o, &o->verdicts.hosts, osr_question_name((enum osr_question)q),
+			     1u << q, false);
 	for (size_t i = 0; i < N_KNOWN; i++)
 		if ((OSR_REQUIRED | a->named) & known[i].bits)
-			judge_answer(o, known[i].word, known[i].bits,
+			judge_answer(o, &o->verdicts.hosts, known[i].word, known[i].bits,
 				     (a->named & known[i].bits) != 0);
+	if (a->with_switches)
+		judge_answer(o, &o->verdicts.all, "switches", OSR_REQUIRED | a->named, true);
+	if (o->verdicts.changed) {
+		judge_unknown(a, o);
+		return;
+	}
 	if (a->minimal)
 		add_demand(o, "minimal", true, !audit->n_longer,
 			   "%" PRIu64 " of %" PRIu64 " routes are longer than minimal",
@@ -303,35 +329,36 @@ enum { SEVERAL_LIDS = 1 << OSR_N_QUESTIONS };
 static const struct out_field verdict_fields[] = {
 	CLI_ANSWER_FIELDS,
 	{ "checker", "independent checker", OUT_TEXT },
-	{ "entries", "entries (switch, LID)", OUT_COUNT, 0, OF(found.audit.n_entries) },
-	{ "routes", "routes that arrive", OUT_COUNT, 0, OF(found.audit.n_routes) },
-	{ "routes_longer", "  longer than minimal", OUT_COUNT, 0, OF(found.audit.n_longer) },
-	{ "max_longer", "    by channels, at most", OUT_COUNT, 0, OF(found.audit.max_longer) },
-	{ "max_hops", "  longest, channels", OUT_COUNT, 0, OF(found.audit.max_hops) },
-	{ "no_path", "in disconnected parts", OUT_COUNT, 0, OF(found.audit.n_no_path) },
-	{ "idle", "invalid, unused by traffic", OUT_COUNT, 0, OF(found.audit.n_idle) },
-	{ "lost", "pairs of hosts cut off", OUT_COUNT, 0, OF(found.audit.n_lost) },
-	{ "efi", "edge forwarding index", OUT_COUNT, 0, OF(found.audit.efi) },
-	{ "efi_mean", "  average", OUT_REAL, 1, OF(found.audit.efi_mean) },
+	{ "entries", "entries (switch, LID)", OUT_COUNT, 0, OF(verdicts.all.audit.n_entries) },
+	{ "routes", "routes that arrive", OUT_COUNT, 0, OF(verdicts.all.audit.n_routes) },
+	{ "routes_longer", "  longer than minimal", OUT_COUNT, 0, OF(verdicts.all.audit.n_longer) },
+	{ "max_longer", "    by channels, at most", OUT_COUNT, 0,
+	  OF(verdicts.all.audit.max_longer) },
+	{ "max_hops", "  longest, channels", OUT_COUNT, 0, OF(verdicts.all.audit.max_hops) },
+	{ "no_path", "in disconnected parts", OUT_COUNT, 0, OF(verdicts.all.audit.n_no_path) },
+	{ "idle", "invalid, unused by traffic", OUT_COUNT, 0, OF(verdicts.all.audit.n_idle) },
+	{ "lost", "pairs of hosts cut off", OUT_COUNT, 0, OF(verdicts.all.audit.n_lost) },
+	{ "efi", "edge forwarding index", OUT_COUNT, 0, OF(verdicts.all.audit.efi) },
+	{ "efi_mean", "  average", OUT_REAL, 1, OF(verdicts.all.audit.efi_mean) },
 	{ "efi_bound", "  least possible", OUT_COUNT, 0, OF(load.bound.first) },
 	{ "load", "  times the least possible", OUT_REAL, 3, OF(load.first) },
-	CLI_LOAD_ALL_FIELDS(struct outcome, found.audit, SEVERAL_LIDS),
+	CLI_LOAD_ALL_FIELDS(struct outcome, verdicts.all.audit, SEVERAL_LIDS),
 	CLI_SPLIT_FIELDS(struct outcome, SEVERAL_LIDS),
 	{ "faults.no_table", "switches without a table", OUT_COUNT, 0, OF(n_missing) },
-	{ "faults.hole", "holes", OUT_COUNT, 0, OF(found.audit.n_faults[OSR_FAULT_HOLE]) },
+	{ "faults.hole", "holes", OUT_COUNT, 0, OF(verdicts.all.audit.n_faults[OSR_FAULT_HOLE]) },
 	{ "faults.dead_end", "dead ends", OUT_COUNT, 0,
-	  OF(found.audit.n_faults[OSR_FAULT_DEAD_END]) },
+	  OF(verdicts.all.audit.n_faults[OSR_FAULT_DEAD_END]) },
 	{ "faults.wrong_port", "wrong ports", OUT_COUNT, 0,
-	  OF(found.audit.n_faults[OSR_FAULT_WRONG_PORT]) },
-	{ "faults.loop", "loops", OUT_COUNT, 0, OF(found.audit.n_faults[OSR_FAULT_LOOP]) },
+	  OF(verdicts.all.audit.n_faults[OSR_FAULT_WRONG_PORT]) },
+	{ "faults.loop", "loops", OUT_COUNT, 0, OF(verdicts.all.audit.n_faults[OSR_FAULT_LOOP]) },
 	{ "faults.no_sl", "paths without an SL", OUT_COUNT, 0,
-	  OF(found.audit.n_faults[OSR_FAULT_NO_SL]) },
+	  OF(verdicts.all.audit.n_faults[OSR_FAULT_NO_SL]) },
 	{ "faults.sl2vl", "wrong SL2VL entries", OUT_COUNT, 0,
-	  OF(found.audit.n_faults[OSR_FAULT_SL2VL]) },
+	  OF(verdicts.all.audit.n_faults[OSR_FAULT_SL2VL]) },
 	{ "faults.multicast_loop", "multicast groups that loop", OUT_COUNT, 0,
-	  OF(found.audit.n_faults[OSR_FAULT_GROUP_LOOP]), 1u << OSR_ASK_GROUPS },
+	  OF(verdicts.all.audit.n_faults[OSR_FAULT_GROUP_LOOP]), 1u << OSR_ASK_GROUPS },
 	{ "faults.multicast_split", "multicast members cut off", OUT_COUNT, 0,
-	  OF(found.audit.n_faults[OSR_FAULT_GROUP_SPLIT]), 1u << OSR_ASK_GROUPS },
+	  OF(verdicts.all.audit.n_faults[OSR_FAULT_GROUP_SPLIT]), 1u << OSR_ASK_GROUPS },
 	{ 0 },
 };
 
@@ -389,7 +416,7 @@ static int check_say(struct args *a, struct outcome *o)
 {
 	struct cli_run *src = &a->run;
 	struct out *out = &a->run.out;
-	const struct osr_audit *audit = &o->found.audit;
+	const struct osr_audit *audit = &o->verdicts.all.audit;
 	uint32_t required = OSR_REQUIRED | a->named;
 	int code;
 
@@ -402,15 +429,16 @@ static int check_say(struct args *a, struct outcome *o)
 	out_real(out, "check_ms.cpu", o->time.cpu);
 	out_real(out, "check_ms.wall", o->time.wall);
 	out_row(out, "verdict");
-	code = cli_answers_say(out, NULL, &o->found, required);
+	code = cli_verdicts_say(out, NULL, &o->verdicts, required);
 	out_text(out, "checker", !o->checked ? "not asked" : o->check_st ? "REFUSES" : "agrees");
 	if (o->check_st) {
 		out_note(out, "the checker: %s", a->run.diag.text);
 		code = CLI_BAD;
 	}
-	out_members(out, verdict_fields, o,
-		    o->found.applies | (o->load.n_lids > 1 ? SEVERAL_LIDS : 0));
-	for (unsigned i = 0; i < OSR_N_FAULTS; i++)
+	if (!o->verdicts.changed)
+		out_members(out, verdict_fields, o,
+			    o->verdicts.all.applies | (o->load.n_lids > 1 ? SEVERAL_LIDS : 0));
+	for (unsigned i = 0; i < OSR_N_FAULTS && !o->verdicts.changed; i++)
 		if (audit->n_faults[i] > a->max_listed)
 			out_note(out, "%s: %u of %" PRIu64 " are listed (--max)", osr_fault_name(i),
 				 a->max_listed, audit->n_faults[i]);
@@ -421,13 +449,28 @@ static int check_say(struct args *a, struct outcome *o)
 		OUT_ADD(out, "requirements", o->demand[i].name, o->demand[i].met,
 			o->demand[i].message);
 	}
-	for (uint32_t i = 0; i < audit->n_listed; i++)
+	for (uint32_t i = 0; i < audit->n_listed && !o->verdicts.changed; i++)
 		check_say_fault(&src->in.fabric, out, &audit->fault[i]);
-	cli_answers_witness(out, NULL, &src->in.fabric, &o->found, required);
+	cli_verdicts_witness(out, NULL, &src->in.fabric, &o->verdicts, required);
 	return code;
 }
 
 /* ---- for Prometheus ----------------------------------------------------------------------------- */
+
+static void write_answers(FILE *out, const char *name, const char *help,
+			  const struct osr_findings *found)
+{
+	fprintf(out,
+		"# HELP osmroutes_check_%s %s: 1 proven, 0 unknown, -1 refuted.\n"
+		"# TYPE osmroutes_check_%s gauge\n",
+		name, help, name);
+	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
+		if (found->applies >> question & 1)
+			fprintf(out, "osmroutes_check_%s{question=\"%s\"} %d\n", name,
+				osr_question_name(question),
+				(found->on[question].answer == OSR_PROVEN) -
+					(found->on[question].answer == OSR_REFUTED));
+}
 
 /*
  * Replaces the file in one step, so that no reader sees half of it: it is written as .NAME.new beside it first.
@@ -442,7 +485,7 @@ static enum osr_status write_prom(const char *path, const struct outcome *o, dou
 	FILE *out;
 	bool bad;
 	struct stat there;
-	const struct osr_audit *audit = &o->found.audit;
+	const struct osr_audit *audit = &o->verdicts.all.audit;
 	const struct {
 		const char *name, *help;
 		double value;
@@ -468,21 +511,18 @@ static enum osr_status write_prom(const char *path, const struct outcome *o, dou
 	if (!out)
 		return osr_fail(diag, OSR_INVAL, "%.300s: %s", hidden, strerror(errno));
 	errno = 0;
-	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
+	/* Of a fabric that changed while it was read there are no figures, but for the first two. */
+	for (size_t i = 0; i < (o->verdicts.changed ? 2 : sizeof(gauges) / sizeof(gauges[0])); i++)
 		fprintf(out,
 			"# HELP osmroutes_check_%s %s\n# TYPE osmroutes_check_%s gauge\n"
 			"osmroutes_check_%s %.17g\n",
 			gauges[i].name, gauges[i].help, gauges[i].name, gauges[i].name,
 			gauges[i].value);
-	fputs("# HELP osmroutes_check_answer 1 proven, 0 unknown, -1 refuted.\n"
-	      "# TYPE osmroutes_check_answer gauge\n",
-	      out);
-	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
-		if (o->found.applies >> question & 1)
-			fprintf(out, "osmroutes_check_answer{question=\"%s\"} %d\n",
-				osr_question_name(question),
-				(o->found.on[question].answer == OSR_PROVEN) -
-					(o->found.on[question].answer == OSR_REFUTED));
+	write_answers(out, "answer", "Of packets between hosts", &o->verdicts.hosts);
+	if (!o->verdicts.only_hosts)
+		write_answers(out, "answer_with_switches",
+			      "Of all packets, also to and from port 0 of switches",
+			      &o->verdicts.all);
 	bad = ferror(out) != 0;
 	/* A full disk may show only when the file is closed. */
 	if (!fclose(out) && !bad && !rename(hidden, path))
@@ -506,9 +546,11 @@ static const struct cli_option options[] = {
 	  CLI_TEXT(struct args, prom) },
 	{ .doc = "Requirements:" },
 	{ "require", "WORDS",
-	  "exit code 1 unless proven: deadlock-free, replies, any-sl, sl0, minimal. Without it "
-	  "only lost packets and credit loops of requests and multicast count, not replies",
-	  .words = "deadlock-free|replies|any-sl|sl0|minimal", .key = OPT_REQUIRE },
+	  "exit code 1 unless proven: deadlock-free, replies, any-sl, sl0, minimal, switches (all "
+	  "of "
+	  "it also for packets to and from port 0 of switches). Without it only lost packets and "
+	  "credit loops of requests and multicast between hosts count, not replies",
+	  .words = "deadlock-free|replies|any-sl|sl0|minimal|switches", .key = OPT_REQUIRE },
 	{ "max-load", "X",
 	  "exit code 1 if the busiest link carries more than X times the least possible",
 	  .key = OPT_MAX_LOAD },
@@ -539,11 +581,13 @@ static enum osr_status check_parse(int key, const char *arg, void *args,
 					bits = known[i].bits;
 			if (n == strlen("minimal") && !memcmp("minimal", arg, n))
 				a->minimal = true;
+			else if (n == strlen("switches") && !memcmp("switches", arg, n))
+				a->with_switches = true;
 			else if (!bits)
 				return osr_fail(
 					line->diag, OSR_INVAL,
 					"require \"%.*s\": expected deadlock-free, replies, "
-					"any-sl, sl0 or minimal",
+					"any-sl, sl0, minimal or switches",
 					(int)n, arg);
 			a->named |= bits;
 		}
@@ -558,6 +602,16 @@ static enum osr_status check_parse(int key, const char *arg, void *args,
 	default:
 		return OSR_NOT_APPLICABLE;
 	}
+}
+
+/* Is something refuted, or not met? */
+static bool has_alarm(const struct args *a, const struct outcome *o)
+{
+	bool met = !cli_is_refuted(&o->verdicts, OSR_REQUIRED | a->named);
+
+	for (uint32_t i = 0; i < o->n_demands; i++)
+		met &= o->demand[i].met;
+	return !met;
 }
 
 static enum osr_status check_work(void *args)
@@ -578,6 +632,12 @@ static enum osr_status check_work(void *args)
 	if (st)
 		return st;
 	judge(a, &o);
+	if (has_alarm(a, &o)) {
+		st = cli_verdicts_confirm(&o.verdicts, &a->run.tables, &a->run.in, diag);
+		judge(a, &o);
+	}
+	if (st)
+		return st;
 	a->run.code = check_say(a, &o);
 	seconds = cli_since(start).wall / 1e3;
 	if (a->prom)

@@ -18,6 +18,7 @@
 #include "cli/input.h"
 #include "cli/source.h"
 #include "cli/output.h"
+#include "cli/verdicts.h"
 #include "io/net.h"
 #include "traffic/changes.h"
 
@@ -43,8 +44,9 @@ struct outcome {
 	uint64_t gone[N_THINGS], come[N_THINGS];
 	uint64_t n_sl2vl, n_groups; /* tables and (group, switch) entries */
 	uint64_t n_parents;         /* switches with another parent in the tree of multicast */
-	struct osr_findings found[2];
-	struct osr_loop loop;
+	struct cli_verdicts found[2];
+	/* The loop of the transition: of packets between hosts, or of all. */
+	struct osr_loop loop[2];
 	struct cli_stamp time;
 };
 
@@ -232,11 +234,16 @@ static const struct out_field diff_fields[] = {
 	{ "groups_changed", "multicast entries changed", OUT_COUNT, 0, OF(n_groups), HAS_GROUPS },
 	{ "parents_changed", "parents of multicast's tree changed", OUT_COUNT, 0, OF(n_parents),
 	  HAS_TREES },
-	{ "verdict.old", "verdict on the old", OUT_TEXT },
+	{ "verdict.old", "between hosts: verdict on the old", OUT_TEXT },
 	{ "verdict.new", "  the new", OUT_TEXT },
-	{ "deadlock_free.old", "deadlock-free: the old", OUT_TEXT },
-	{ "deadlock_free.new", "  the new", OUT_TEXT },
-	{ "deadlock_free.between", "  during the transition", OUT_TEXT },
+	{ "deadlock_free.old", "  deadlock-free: the old", OUT_TEXT },
+	{ "deadlock_free.new", "    the new", OUT_TEXT },
+	{ "deadlock_free.between", "    during the transition", OUT_TEXT },
+	{ "with_switches.verdict.old", "with switches: verdict on the old", OUT_TEXT },
+	{ "with_switches.verdict.new", "  the new", OUT_TEXT },
+	{ "with_switches.deadlock_free.old", "  deadlock-free: the old", OUT_TEXT },
+	{ "with_switches.deadlock_free.new", "    the new", OUT_TEXT },
+	{ "with_switches.deadlock_free.between", "    during the transition", OUT_TEXT },
 	{ "check_ms.cpu", NULL, OUT_REAL, 1, OF(time.cpu) },
 	{ 0 },
 };
@@ -249,20 +256,59 @@ static const struct out_section sections[] = {
 	{ 0 },
 };
 
+enum { HOSTS, ALL };
+
 /* A loop on any SL need not be one on the SLs of path records, which are not known. */
-static enum osr_answer transition_answer(const struct args *a, const struct outcome *o)
+static enum osr_answer transition_answer(const struct args *a, const struct outcome *o,
+					 unsigned scope)
 {
-	if (!o->loop.n)
+	if (o->found[NEW].changed)
+		return OSR_UNKNOWN;
+	if (!o->loop[scope].n)
 		return OSR_PROVEN;
 	return a->gen[OLD].sls_unknown || a->gen[NEW].sls_unknown ? OSR_UNKNOWN : OSR_REFUTED;
 }
 
-static void diff_say(struct args *a, const struct outcome *o)
+/* Fields of packets between hosts, or of all. */
+static void say_scope(const struct args *a, const struct outcome *o, unsigned scope,
+		      struct out *out)
 {
 	static const char *const whose[] = { "old", "new" };
-	enum osr_answer transition = transition_answer(a, o);
+	static const char *const prefix[] = { "", "with_switches." };
+	static const char *const said[] = { "", "with packets to and from port 0 of switches, " };
 	uint32_t asked = 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST |
 			 (a->one_way ? 0 : 1u << OSR_ASK_REPLIES);
+	enum osr_answer transition = transition_answer(a, o, scope);
+	char key[64];
+
+	for (unsigned g = OLD; g <= NEW; g++) {
+		const struct osr_findings *found =
+			scope == ALL ? &o->found[g].all : &o->found[g].hosts;
+		enum osr_question which, between_hosts;
+
+		snprintf(key, sizeof(key), "%sverdict.%s", prefix[scope], whose[g]);
+		out_text(out, key, osr_answer_name(osr_verdict_of(found, OSR_REQUIRED, &which)));
+		osr_verdict_of(&o->found[g].hosts, OSR_REQUIRED, &between_hosts);
+		if (which != OSR_N_QUESTIONS && (scope == HOSTS || which != between_hosts))
+			out_note(out, "%sthe %s tables: %s", said[scope], whose[g],
+				 found->on[which].why);
+		snprintf(key, sizeof(key), "%sdeadlock_free.%s", prefix[scope], whose[g]);
+		out_text(out, key, osr_answer_name(osr_verdict_of(found, asked, NULL)));
+	}
+	snprintf(key, sizeof(key), "%sdeadlock_free.between", prefix[scope]);
+	out_text(out, key, osr_answer_name(transition));
+	if (transition == OSR_UNKNOWN && !o->found[NEW].changed && scope == HOSTS)
+		out_note(out, "no path SLs are given: on any SL there is a loop");
+	if (transition == OSR_REFUTED && (scope == HOSTS || !o->loop[HOSTS].n))
+		out_note(out,
+			 "%scredit loop of %u channels while some switches have the old and "
+			 "others the new tables; the plugin sends them in two rounds where that "
+			 "has none",
+			 said[scope], o->loop[scope].n);
+}
+
+static void diff_say(struct args *a, const struct outcome *o)
+{
 	bool has_groups = a->gen[OLD].groups || a->gen[NEW].groups;
 	struct out *out = &a->run.out;
 
@@ -275,27 +321,12 @@ static void diff_say(struct args *a, const struct outcome *o)
 		out_note(out, "multicast tables are not compared: there are none");
 	if (!a->one_way)
 		out_note(out, "deadlock-free: with replies on the SL of their request");
-	for (unsigned g = OLD; g <= NEW; g++) {
-		enum osr_question which;
-		char key[32];
-
-		snprintf(key, sizeof(key), "verdict.%s", whose[g]);
-		out_text(out, key,
-			 osr_answer_name(osr_verdict_of(&o->found[g], OSR_REQUIRED, &which)));
-		if (which != OSR_N_QUESTIONS)
-			out_note(out, "the %s tables: %s", whose[g], o->found[g].on[which].why);
-		snprintf(key, sizeof(key), "deadlock_free.%s", whose[g]);
-		out_text(out, key, osr_answer_name(osr_verdict_of(&o->found[g], asked, NULL)));
-	}
-	out_text(out, "deadlock_free.between", osr_answer_name(transition));
-	if (transition == OSR_UNKNOWN)
-		out_note(out, "no path SLs are given: on any SL there is a loop");
-	cli_loop_say(out, NULL, &a->run.in.fabric, &o->loop);
-	if (o->loop.n)
-		out_note(out,
-			 "credit loop of %u channels while some switches have the old and others "
-			 "the new tables; the plugin sends them in two rounds where that has none",
-			 o->loop.n);
+	say_scope(a, o, HOSTS, out);
+	if (!a->only_hosts)
+		say_scope(a, o, ALL, out);
+	if (!o->found[NEW].changed)
+		cli_loop_say(out, NULL, &a->run.in.fabric,
+			     &o->loop[o->loop[HOSTS].n ? HOSTS : ALL]);
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
@@ -425,8 +456,7 @@ static enum osr_status diff_tables(struct args *a)
 	struct osr_arena *scratch = &a->run.scratch, *result = &a->run.result;
 	struct osr_diag *diag = &a->run.diag;
 	struct outcome o = { 0 };
-	uint32_t modes = OSR_CLAIM_MULTICAST | (a->one_way ? 0 : OSR_CLAIM_REVERSIBLE) |
-			 (a->only_hosts ? OSR_ONLY_HOSTS : 0);
+	uint32_t modes = OSR_CLAIM_MULTICAST | (a->one_way ? 0 : OSR_CLAIM_REVERSIBLE);
 	enum osr_status st = diff_load(a, &o);
 	struct cli_stamp start = cli_now();
 	bool differ;
@@ -447,10 +477,18 @@ static enum osr_status diff_tables(struct args *a)
 			.scope = a->only_hosts ? OSR_ONLY_HOSTS : 0,
 		};
 
-		st = osr_verify(&ask, scratch, result, &o.found[g], diag);
+		st = cli_verify(&ask, scratch, result, &o.found[g], diag);
 	}
-	if (!st)
-		st = osr_union_loop(fabric, a->gen, 2, modes, scratch, result, &o.loop, NULL, diag);
+	/* What no packet does none between hosts does. */
+	if (!st && !a->only_hosts)
+		st = osr_union_loop(fabric, a->gen, 2, modes, scratch, result, &o.loop[ALL], NULL,
+				    diag);
+	if (!st && (a->only_hosts || o.loop[ALL].n))
+		st = osr_union_loop(fabric, a->gen, 2, modes | OSR_ONLY_HOSTS, scratch, result,
+				    &o.loop[HOSTS], NULL, diag);
+	if (!st && (cli_is_refuted(&o.found[NEW], OSR_REQUIRED) ||
+		    transition_answer(a, &o, HOSTS) == OSR_REFUTED))
+		st = cli_verdicts_confirm(&o.found[NEW], &a->tables[NEW], &a->run.in, diag);
 	o.time = cli_since(start);
 	if (st)
 		return st;
@@ -458,8 +496,8 @@ static enum osr_status diff_tables(struct args *a)
 	differ = o.c.n_entries_changed || o.n_sl || o.n_sl2vl || o.n_groups;
 	for (unsigned i = 0; i < N_THINGS; i++)
 		differ |= o.gone[i] || o.come[i];
-	if ((a->must_be_same && differ) || transition_answer(a, &o) == OSR_REFUTED ||
-	    osr_verdict_of(&o.found[NEW], OSR_REQUIRED, NULL) == OSR_REFUTED)
+	if ((a->must_be_same && differ) || transition_answer(a, &o, HOSTS) == OSR_REFUTED ||
+	    osr_verdict_of(&o.found[NEW].hosts, OSR_REQUIRED, NULL) == OSR_REFUTED)
 		a->run.code = CLI_BAD;
 	return OSR_OK;
 }

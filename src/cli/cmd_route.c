@@ -143,9 +143,10 @@ static void say_lanes(const struct osr_fabric *f, const struct osr_routing *rout
 
 /* Rows of these sections. */
 static void page_say(const struct osr_fabric *f, const struct osr_routing *routing,
-		     const struct osr_findings *found, struct out *out)
+		     const struct cli_verdicts *v, struct out *out)
 {
-	const uint64_t *load = found->audit.load;
+	const struct osr_findings *found = &v->hosts;
+	const uint64_t *load = v->all.audit.load;
 	struct osr_arena arena = { 0 };
 
 	for (unsigned q = 0; q < OSR_N_QUESTIONS; q++)
@@ -335,15 +336,18 @@ static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *di
 	if (!st && a->is_report && !a->reference && o->has_figures)
 		page_say(o->f, &o->t.routing, &o->found, &a->run.out);
 	else if (!st && a->is_report && !a->reference && !a->refused)
-		a->refused = osr_fail(diag, o->st, "no page: there are no tables");
+		a->refused = o->found.changed
+				     ? osr_fail(diag, OSR_INVAL, "no page: %s", CLI_FABRIC_CHANGED)
+				     : osr_fail(diag, o->st, "no page: there are no tables");
 	if (!st && !o->t.st) {
 		a->n_done++;
 		if (!a->reference)
 			a->reference = o;
-		if (o->has_figures && o->st != OSR_CHECK_FAILED)
+		/* What the plugin would not take is not recommended. */
+		if (o->has_figures && !cli_is_refuted(&o->found, OSR_REQUIRED))
 			a->offer[i] = (struct offer){
 				.name = o->name,
-				.verdict = osr_verdict_of(&o->found, OSR_REQUIRED, NULL),
+				.verdict = osr_verdict_of(&o->found.all, OSR_REQUIRED, NULL),
 				.spreads = !subject->engine || o->f->n_dests == o->f->n_terminals ||
 					   subject->engine->capabilities & OSR_ENGINE_LMC,
 				.worth = o->worth,

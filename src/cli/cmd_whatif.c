@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/source.h"
+#include "cli/verdicts.h"
 #include "topo/topo.h"
 
 #define MAX_FAULTS 64
@@ -244,7 +245,7 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 					 .gen = &tables.gen,
 					 .questions = OSR_REQUIRED,
 					 .checked = &tables.sweep.verdict };
-	struct osr_findings found;
+	struct cli_verdicts found;
 	enum osr_question which;
 	struct osr_changes kept = { 0 };
 	struct osr_routing none;
@@ -272,11 +273,12 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 		}
 	}
 	if (!o->st)
-		o->st = osr_verify(&ask, &scratch, &tables.arena, &found, &o->diag);
+		o->st = cli_verify(&ask, &scratch, &tables.arena, &found, &o->diag);
 	if (!o->st) {
-		o->verdict = osr_verdict_of(&found, OSR_REQUIRED, &which);
+		o->verdict = osr_verdict_of(&found.hosts, OSR_REQUIRED, &which);
 		if (o->verdict == OSR_REFUTED)
-			snprintf(o->diag.text, sizeof(o->diag.text), "%s", found.on[which].why);
+			snprintf(o->diag.text, sizeof(o->diag.text), "%s",
+				 found.hosts.on[which].why);
 		o->stable = tables.routing.stable;
 		o->transition = o->stable.together || o->stable.transition == OSR_TRANSITION_FREE ||
 						o->stable.transition == OSR_TRANSITION_ROUNDS

@@ -98,6 +98,13 @@ enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct 
 enum osr_status cli_live_tables(struct cli_live *live, enum cli_sa sa, struct osr_tables *tables,
 				struct osr_diag *diag);
 
+/*
+ * Reads it once more, a little later, so that a subnet manager can have answered to what has changed: is anything not as
+ * before, nodes, ports or tables? OSR_INVAL: it cannot be read any more.
+ */
+#define CLI_FABRIC_CHANGED "the fabric changed while it was read"
+enum osr_status cli_live_again(const struct cli_live *live, bool *changed, struct osr_diag *diag);
+
 /* How to call it in a sentence: the path, "standard input" or "live fabric"; "no fabric" if the command line names none. */
 const char *cli_input_name(const struct cli_input *in);
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "live/live.h"
 
@@ -227,4 +228,53 @@ enum osr_status cli_live_tables(struct cli_live *l, enum cli_sa sa, struct osr_t
 				   live_node->type == OSR_LIVE_SWITCH ? s : OSR_NONE);
 	}
 	return !st && sa != CLI_SA_NONE ? take_sls(l, sa, tables, diag) : st;
+}
+
+/* ---- a second reading ----------------------------------------------------------------------- */
+
+#define AGAIN_SECONDS 2
+
+static bool same_bytes(const void *x, const void *y, size_t n)
+{
+	return !x == !y && (!x || !memcmp(x, y, n));
+}
+
+static bool same_port(const struct osr_live_port *x, const struct osr_live_port *y)
+{
+	return x->guid == y->guid && x->peer == y->peer && x->peer_port == y->peer_port &&
+	       x->known == y->known && x->lid == y->lid && x->lmc == y->lmc &&
+	       x->state == y->state && x->vl_cap == y->vl_cap && x->op_vls == y->op_vls &&
+	       x->width == y->width && x->speed == y->speed && x->speed_ext == y->speed_ext;
+}
+
+static bool same_node(const struct osr_live_node *x, const struct osr_live_node *y)
+{
+	size_t n_ports = x->n_ports + (size_t)1;
+	bool is_switch = x->type == OSR_LIVE_SWITCH;
+	bool same = x->guid == y->guid && x->type == y->type && x->n_ports == y->n_ports &&
+		    x->enhanced_sp0 == y->enhanced_sp0 && x->lft_top == y->lft_top &&
+		    x->n_mlids == y->n_mlids;
+
+	for (size_t p = 0; p < n_ports && same; p++)
+		same = same_port(&x->ports[p], &y->ports[p]);
+	return same && same_bytes(x->lft, y->lft, x->lft_top + (size_t)1) &&
+	       same_bytes(x->mft, y->mft, x->n_mlids * sizeof(*x->mft)) &&
+	       same_bytes(x->sl2vl, y->sl2vl,
+			  (is_switch ? n_ports * n_ports : n_ports) * sizeof(*x->sl2vl));
+}
+
+enum osr_status cli_live_again(const struct cli_live *live, bool *changed, struct osr_diag *diag)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_live now;
+	enum osr_status st;
+
+	nanosleep(&(struct timespec){ .tv_sec = AGAIN_SECONDS }, NULL);
+	st = live->module->read(&now, &live->ask, &arena, diag);
+	*changed =
+		!st && (now.n_nodes != live->read.n_nodes || now.n_failed != live->read.n_failed);
+	for (uint32_t i = 0; !st && !*changed && i < now.n_nodes; i++)
+		*changed = !same_node(&live->read.nodes[i], &now.nodes[i]);
+	osr_arena_free(&arena);
+	return st == OSR_UNREACHABLE ? OSR_INVAL : st;
 }

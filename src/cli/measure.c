@@ -96,6 +96,7 @@ enum osr_status cli_measure_load(struct cli_measure *m, const struct cli_input *
 	enum osr_status st = osr_endports_init(&endports, &in->fabric, &m->arena, diag);
 
 	m->f = &in->fabric;
+	m->in = in;
 	m->hosts = osr_alloc(&m->arena, m->f->n_terminals, sizeof(*m->hosts));
 	if (!st && osr_arena_failed(&m->arena, diag))
 		st = OSR_NOMEM;
@@ -278,8 +279,8 @@ static enum osr_status find_worst(struct cli_measure *m, struct cli_measured *o,
 /* How even the loads are; of tables that no engine made also what the checker of a sweep would have said. */
 static void weigh(const struct osr_fabric *fabric, struct cli_measured *o)
 {
-	const struct osr_audit *audit = &o->found.audit;
-	const struct osr_answered *answers = o->found.on;
+	const struct osr_audit *audit = &o->found.all.audit;
+	const struct osr_answered *answers = o->found.all.on;
 	struct osr_verdict *verdict = &o->t.sweep.verdict;
 	double sum = 0, fastest = 1;
 	uint64_t sum_hops = 0;
@@ -333,12 +334,15 @@ static void analyze(struct cli_measure *m, struct cli_measured *o, struct osr_ar
 	enum osr_status st = OSR_OK;
 	double start;
 
-	o->st = osr_verify(&ask, scratch, &o->t.arena, &o->found, &o->diag);
-	if (o->st)
+	o->st = cli_verify(&ask, scratch, &o->t.arena, &o->found, &o->diag);
+	if (!o->st && cli_is_refuted(&o->found, OSR_REQUIRED))
+		o->st = cli_verdicts_confirm(&o->found, &o->t, m->in, &o->diag);
+	/* Half of an old and half of a new generation have no figures, and their routes may lead anywhere. */
+	if (o->st || o->found.changed)
 		return;
 	o->has_figures = true;
-	if (osr_verdict_of(&o->found, OSR_REQUIRED, &which) == OSR_REFUTED)
-		o->st = osr_fail(&o->diag, OSR_CHECK_FAILED, "%s", o->found.on[which].why);
+	if (osr_verdict_of(&o->found.hosts, OSR_REQUIRED, &which) == OSR_REFUTED)
+		o->st = osr_fail(&o->diag, OSR_CHECK_FAILED, "%s", o->found.hosts.on[which].why);
 	check = cli_since(check);
 	o->check.cpu = o->t.sweep.ms_check + check.cpu;
 	o->check.wall = o->t.sweep.wall_check + check.wall;
@@ -347,7 +351,7 @@ static void analyze(struct cli_measure *m, struct cli_measured *o, struct osr_ar
 		st = osr_worth_of(o->f, &o->t.routing, &o->t.sweep.verdict, scratch, &o->worth,
 				  &diag);
 	if (!st)
-		st = cli_load_of(o->f, &o->t.routing, &o->found.audit, &m->bounds, scratch,
+		st = cli_load_of(o->f, &o->t.routing, &o->found.all.audit, &m->bounds, scratch,
 				 &o->load, &diag);
 	if (!st)
 		st = find_worst(m, o, scratch, &diag);
@@ -377,7 +381,12 @@ enum osr_status cli_measure(struct cli_measure *m, const struct cli_measured *re
 	if (o->st)
 		return OSR_OK;
 	analyze(m, o, &scratch);
-	o->n_lost = o->found.audit.n_host_pairs - o->found.audit.n_host_routes;
+	if (o->st == OSR_INVAL || o->st == OSR_NOMEM) {
+		osr_arena_free(&scratch);
+		*diag = o->diag;
+		return o->st;
+	}
+	o->n_lost = o->found.all.audit.n_host_pairs - o->found.all.audit.n_host_routes;
 	o->memory_kb = o->t.sweep.memory >> 10;
 	o->compared = reference != NULL;
 	if (o->compared)
@@ -438,24 +447,26 @@ const struct out_field cli_result_fields[] = {
 	{ "proven.reversible", NULL, OUT_BOOL, 0 },
 	{ "proven.any_sl", NULL, OUT_BOOL, 0 },
 	{ "proven.multicast", NULL, OUT_BOOL, 0 },
-	{ "efi", "edge forwarding index", COUNT(found.audit.efi, OF_LOADS) },
+	{ "efi", "edge forwarding index", COUNT(found.all.audit.efi, OF_LOADS) },
 	{ "efi_bound", "  least possible", COUNT(load.bound.first, DETAIL OF_LOADS) },
 	{ "load", "  times the least possible", REAL(3, load.first, OF_LOADS) },
-	CLI_LOAD_ALL_FIELDS(struct cli_measured, found.audit, OF_LOADS | OF_LIDS),
-	{ "efi_mean", "  average", REAL(1, found.audit.efi_mean, OF_LOADS) },
+	CLI_LOAD_ALL_FIELDS(struct cli_measured, found.all.audit, OF_LOADS | OF_LIDS),
+	{ "efi_mean", "  average", REAL(1, found.all.audit.efi_mean, OF_LOADS) },
 	{ "efi_min", "  least used channel", COUNT(least, DETAIL OF_LOADS) },
 	{ "efi_perfect", "  average if all minimal", REAL(1, perfect, DETAIL OF_LOADS) },
 	{ "sigma", "  deviation sigma(k)", REAL(2, sigma, DETAIL OF_LOADS) },
 	{ "efi_per_capacity", "  scaled by link speed",
 	  REAL(1, t.sweep.verdict.efi_per_capacity, OF_LOADS) },
-	{ "host_routes", "routes between hosts", COUNT(found.audit.n_host_routes, OF_LOADS) },
+	{ "host_routes", "routes between hosts", COUNT(found.all.audit.n_host_routes, OF_LOADS) },
 	{ "host_routes_lost", "  that do not arrive", COUNT(n_lost, DETAIL OF_LOADS) },
 	{ "mean_hops", "  channels, mean", REAL(3, mean_hops, DETAIL OF_LOADS) },
-	{ "routes", "routes from switches", COUNT(found.audit.n_routes, OF_CHECK) },
-	{ "max_hops", "  channels of the longest", COUNT(found.audit.max_hops, DETAIL OF_CHECK) },
-	{ "routes_longer", "  longer than minimal", COUNT(found.audit.n_longer, DETAIL OF_CHECK) },
+	{ "routes", "routes from switches", COUNT(found.all.audit.n_routes, OF_CHECK) },
+	{ "max_hops", "  channels of the longest",
+	  COUNT(found.all.audit.max_hops, DETAIL OF_CHECK) },
+	{ "routes_longer", "  longer than minimal",
+	  COUNT(found.all.audit.n_longer, DETAIL OF_CHECK) },
 	{ "max_longer", "    by channels, at most",
-	  COUNT(found.audit.max_longer, DETAIL OF_CHECK) },
+	  COUNT(found.all.audit.max_longer, DETAIL OF_CHECK) },
 	{ "no_path", "  without a path", COUNT(t.sweep.verdict.n_no_path, DETAIL OF_ENGINE) },
 	{ "vls", "VLs used", COUNT(t.routing.n_vls, OF_ENGINE) },
 	{ "layers_one_way", "  needed by requests",
@@ -528,7 +539,7 @@ int cli_measured_say(struct out *out, const struct cli_measured *o)
 		say_claims(out, "proven", o->t.sweep.verdict.proven);
 	}
 	out_members(out, cli_result_fields, o,
-		    (o->t.st ? 0 : OF_CHECK) | (o->has_figures ? OF_LOADS : 0) |
+		    (o->t.st || o->found.changed ? 0 : OF_CHECK) | (o->has_figures ? OF_LOADS : 0) |
 			    (o->t.sweep.routed && !o->t.st ? OF_ENGINE : 0) |
 			    (o->bisections.n_runs ? OF_BISECTIONS : 0) |
 			    (o->compared ? OF_CHANGES : 0) | (o->load.n_lids > 1 ? OF_LIDS : 0));
@@ -547,11 +558,11 @@ int cli_measured_say(struct out *out, const struct cli_measured *o)
 		out_text(out, "verdict", o->t.sweep.routed ? osr_answer_name(OSR_REFUTED) : NULL);
 		return CLI_BAD;
 	}
-	code = cli_answers_say(out, o->name, &o->found, OSR_REQUIRED);
-	cli_answers_witness(out, o->name, f, &o->found, OSR_REQUIRED);
+	code = cli_verdicts_say(out, o->name, &o->found, OSR_REQUIRED);
+	cli_verdicts_witness(out, o->name, f, &o->found, OSR_REQUIRED);
 	/* Routes by their length. */
 	for (uint32_t h = 0; o->has_figures && h <= OSR_AUDIT_MAX_HOPS; h++)
-		if (o->found.audit.hops[h])
-			OUT_ADD(out, "hops", o->name, h, o->found.audit.hops[h]);
+		if (o->found.all.audit.hops[h])
+			OUT_ADD(out, "hops", o->name, h, o->found.all.audit.hops[h]);
 	return st ? CLI_BAD : code;
 }

@@ -14,6 +14,7 @@
 
 #include "cli/load.h"
 #include "cli/source.h"
+#include "cli/verdicts.h"
 #include "io/trafficfile.h"
 #include "traffic/changes.h"
 #include "traffic/survey.h"
@@ -34,8 +35,9 @@ struct cli_measure {
 	bool worst;
 	const char *worst_path;
 
-	const struct osr_fabric *f;
-	uint32_t *hosts, n_hosts; /* [n_hosts] in rank order */
+	const struct cli_input *in;
+	const struct osr_fabric *f; /* of that */
+	uint32_t *hosts, n_hosts;   /* [n_hosts] in rank order */
 	struct cli_bounds bounds;
 	struct osr_rates rates;
 	FILE *worst_file;
@@ -56,7 +58,7 @@ struct cli_measured {
 	/* OSR_OK; OSR_CHECK_FAILED of tables that are there: their verdict is "refuted", and there are figures. */
 	enum osr_status st;
 	struct osr_diag diag;
-	struct osr_findings found; /* with figures */
+	struct cli_verdicts found; /* with figures */
 	bool has_figures;
 	uint64_t least; /* load of any channel */
 	/*

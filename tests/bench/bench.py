@@ -221,7 +221,7 @@ class Bench:
             raise Failure('%s: it says EFI %d, the tables %d' % (name, efi, told['efi']))
         return {'efi': scaled(self.netfile, lfts) or told['efi'], 'ebb': told['ebb'], 'lost': told['host_routes_lost'],
                 'longer': 100 * told['routes_longer'] / max(told['routes'], 1), 'lanes': lanes,
-                'any_sl': told['answers']['any_sl'] == 'proven' if any_sl is None else any_sl}
+                'any_sl': told['with_switches']['any_sl'] == 'proven' if any_sl is None else any_sl}
 
     def beside_stock(self, workdir):
         """Ours by the command, which makes the tables of the plugin; stock as it was."""

@@ -111,8 +111,8 @@ def measure(case):
         row['efi'] = 'fails'
         return row
     row.update(efi='%.6g' % told['efi_per_capacity'], bound=told['efi_bound'], ebb='%.4f' % told.get('ebb', 0), longer=told['routes_longer'],
-               vls=told['vls'], layers=told['layers'], any_sl=proven(told['answers']['any_sl']),
-               replies=proven(told['answers']['replies']), memory_kb=told['memory_kb'],
+               vls=told['vls'], layers=told['layers'], any_sl=proven(told['with_switches']['any_sl']),
+               replies=proven(told['with_switches']['replies']), memory_kb=told['memory_kb'],
                cpu_ms='%.1f' % told['route_ms']['cpu'])
     if told['routes']:
         row['longer'] = '%.3f' % (100.0 * told['routes_longer'] / told['routes'])

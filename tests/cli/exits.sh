@@ -56,7 +56,7 @@ printf 'Unicast lids [0-9] of switch Lid 1 guid 0x0000000000000042 (x):\n' > "$d
 printf 'Unicast lids [0-9] of switch Lid 1 guid 0x0000000000200000 (x):\n0x0777 001\n' > "$dir/lid.lfts"
 expect 2 'other.lfts:1: the fabric has no switch 0x0*42' route --tables "$dir/other.lfts" "$root/topologies/tree-2.net"
 expect 2 'lid.lfts:2: no port in the fabric has LID 1911' route --tables "$dir/lid.lfts" "$root/topologies/tree-2.net"
-expect 1 'verdict refuted: switch leaf-0 has no entry for LID 1' route --tables <(head -1 "$dir/lid.lfts") "$root/topologies/tree-2.net"
+expect 1 'verdict refuted: switch leaf-0 has no entry for LID 2 .h00.' route --tables <(head -1 "$dir/lid.lfts") "$root/topologies/tree-2.net"
 expect 0 'effective bisection bw +[01]' route "$root/topologies/ring-5.net"
 expect 0 '^0 random bisections from seed 1' route --bisections=0 "$root/topologies/ring-5.net"
 expect 2 'multicast=14: the links have the virtual lanes 0 to 1' route --multicast=14 --vls=2 "$root/topologies/ring-5.net"
@@ -93,7 +93,7 @@ expect 2 'no end port has the LID 77' route --traffic "$dir/traffic" "$root/topo
 expect 2 'say which tables to check: .*--tables=FILE' check "$root/topologies/tree-2.net"
 expect 2 'opensm-subnet.lst: No such file' check "$root/topologies"
 expect 2 'lid.lfts:2: no port in the fabric has LID 1911' check --tables "$dir/lid.lfts" "$root/topologies/tree-2.net"
-expect 0 'verdict +proven' route -e dfsssp "$root/topologies/torus-4x4.net" --dump "$dir/torus" --ibdmchk
+expect 0 'verdict between hosts +proven' route -e dfsssp "$root/topologies/torus-4x4.net" --dump "$dir/torus" --ibdmchk
 expect 0 'no answer includes multicast' check "$dir/torus"
 expect 0 'independent checker +agrees' check --tables "$dir/torus" "$root/topologies/torus-4x4.net"
 expect 0 '"verdict": "proven"' check --tables "$dir/torus/opensm.fdbs" --sl 0 "$dir/torus" --json
@@ -129,12 +129,25 @@ expect 2 'OLD and NEW' diff "$dir/torus"
 expect 0 'during the transition +proven' diff --same "$dir/torus" "$dir/torus"
 expect 1 'during the transition +refuted' diff "$dir/torus" "$dir/sssp"
 cp -r "$dir/torus" "$dir/edited"
-sed -i '0,/^0x0003 /{/^0x0003 /d}' "$dir/edited/opensm-lfts.dump"
+# LID 5 is a host's, LID 3 the port 0 of a switch: hosts work without that.
+sed -i '0,/^0x0005 /{/^0x0005 /d}' "$dir/edited/opensm-lfts.dump"
+cp -r "$dir/torus" "$dir/in-band"
+sed -i '0,/^0x0003 /{/^0x0003 /d}' "$dir/in-band/opensm-lfts.dump"
 expect 1 '"entries_changed": 1,' diff --json "$dir/torus" "$dir/edited"
 expect 1 '"new": "refuted"' diff --json "$dir/torus" "$dir/edited"
-expect 1 'verdict on the old +refuted' diff --same "$dir/edited" "$dir/torus"
-expect 0 'verdict on the old +refuted' diff "$dir/edited" "$dir/torus"
-expect 1 'hole +switch .* has no entry for LID 3' check "$dir/edited"
+expect 1 'between hosts: verdict on the old +refuted' diff --same "$dir/edited" "$dir/torus"
+expect 0 'between hosts: verdict on the old +refuted' diff "$dir/edited" "$dir/torus"
+expect 1 'hole +switch .* has no entry for LID 5' check "$dir/edited"
+expect 0 'with switches: verdict on the old +refuted' diff "$dir/in-band" "$dir/torus"
+expect 0 'with switches: verdict on the old +proven' diff "$dir/torus" "$dir/in-band"
+for words in check "route --tables=$dir/in-band" "check --require=deadlock-free,replies"; do
+	for pattern in '^verdict between hosts +proven' '^verdict with switches +refuted' \
+		       'with packets to and from port 0 of switches: verdict refuted: switch .* has no entry for LID 3'; do
+		expect 0 "$pattern" $words "$dir/in-band"
+	done
+done
+expect 1 'switches +no +refuted: switch .* has no entry for LID 3' check --require=switches "$dir/in-band"
+expect 0 'switches +yes +proven' check --require=switches "$dir/torus"
 expect 2 '^osmroutes: .*/nofile: No such file' diff "$dir/nofile" "$root/topologies/ring-5.net"
 expect 2 'no fabric: expected' diff "$dir/torus" "$root/topologies"
 expect 2 'ring-5.net is a fabric, .*torus holds tables' diff "$dir/torus" "$root/topologies/ring-5.net"
@@ -214,7 +227,7 @@ expect 0 'deadlock-free +proven' route --vls=1 "$root/topologies/ring-5.net"
 printf 'Switch 4 "a"\n[1] "b"[2]\n' > "$dir/cut.net"
 expect 2 'cut.net:2: the cable goes to "b", which the file does not describe' route "$dir/cut.net"
 printf 'Switch 4 "a"\n\nSwitch 4 "b"\n[1] "c"[1]\n\nSwitch 4 "c"\n[1] "b"[1]\n' > "$dir/apart.net"
-expect 0 'verdict +proven' route --dump "$dir/apart" "$dir/apart.net"
+expect 0 'verdict between hosts +proven' route --dump "$dir/apart" "$dir/apart.net"
 expect 0 ': 2 switches' check "$dir/apart"
 printf 'Switch 4 "a"\n' > "$dir/single.net"
 expect 2 'no switch has a cable' route --dump "$dir/single" "$dir/single.net"
@@ -222,7 +235,7 @@ expect 2 'nothing is left of .*single.net without a' whatif --switch=a --write="
 printf 'Ca 1 "a"\n[1] "b"[1]\n\nCa 1 "b"\n[1] "a"[1]\n' > "$dir/back-to-back.net"
 expect 2 'switch' route "$dir/back-to-back.net"
 expect 0 '^dmodk: not a fat tree: ' route -e all "$root/topologies/torus-4x4.net"
-expect 0 'verdict +proven' route -e all --lmc=2 "$root/topologies/tree-2.net" --dump "$dir/dump"
+expect 0 'verdict between hosts +proven' route -e all --lmc=2 "$root/topologies/tree-2.net" --dump "$dir/dump"
 [ -s "$dir/dump/dfsssp/opensm-lfts.dump" ] || { echo "no dump"; bad=1; }
 # What the checker refused, or the engine never made, is not dumped.
 expect 1 '^dfsssp: .*(lane|VL)' route --vls=1 -o detours=no "$root/topologies/ring-5.net" --dump "$dir/none"

@@ -260,8 +260,8 @@ def check_witness(judge, report):
     return steps and all((a, b) in judge.deps['replies'] for a, b in zip(steps, steps[1:] + steps[:1]))
 
 
-def ask_oracle(dump, judge, name):
-    """Packets that are lost or loop have no defined dependencies: there the oracle follows none."""
+def ask_oracle(dump, judge, name, between_hosts):
+    """Packets that are lost or loop have no defined dependencies: there the oracle follows none. Between hosts it judges alone."""
     tables, kinds = dump.tables(15), {fault[0] for fault in judge.faults}
     rows, groups = tables.rows, [(MLID, 0)] if dump.groups else []
     members = [end for end in tables.ends if end.port in tables.switches[end.switch].mft[MLID]]
@@ -272,6 +272,10 @@ def ask_oracle(dump, judge, name):
     if not lost:
         said.update(one_way=tables.cycles(rows) != [], replies=tables.cycles(rows, replies=True, multicast=groups) != [])
         mine.update({kind: judge.cyclic(kind) for kind in ('one_way', 'replies')})
+        for kind, replies in ('one_way', False), ('replies', True):
+            loops = tables.cycles(rows, replies=replies, scope='hosts', multicast=groups if replies else ())
+            said['between hosts, ' + kind] = 'refuted' if loops else 'proven'
+            mine['between hosts, ' + kind] = between_hosts[kind]
         if judge.wide:
             said['any_sl'], mine['any_sl'] = tables.cycles() != [], judge.cyclic('any_sl')
     if said != mine or not lost and kinds & {'SL2VL', 'sender'} and not tables.sl2vl_problems(used):
@@ -283,7 +287,7 @@ def compare(dump, name, look=None, wide=False):
     to compare."""
     dump.write(at())
     judge = Judge(dump, wide)
-    done = run('check', '--json', '--max=100000', '--require=replies', at())
+    done = run('check', '--json', '--max=100000', '--require=replies,switches', at())
     report = json.loads(done.stdout)
     got = found_by_check(report, dump.names)
     bouncing = {f[2] for f in judge.faults if f[0] == 'wrong port'}
@@ -292,7 +296,7 @@ def compare(dump, name, look=None, wide=False):
     if judge.faults - got or extra:
         sys.exit('%s: missed %s; false alarm %s' % (name, sorted(map(str, judge.faults - got))[:5],
                                                     sorted(map(str, extra))[:5]))
-    answers = report['answers'] if 'answers' in report else report['verdict']['answers']
+    answers = report['verdict']['with_switches']
     for kind in ('one_way', 'multicast', 'replies') + (('sl0', 'any_sl') if wide else ()):
         loop = judge.cyclic(kind)
         if kind in answers and answers[kind] != ('refuted' if loop else 'proven'):
@@ -303,7 +307,7 @@ def compare(dump, name, look=None, wide=False):
                                                                              report['loop']))
     if all_of_it and not check_witness(judge, report):
         sys.exit('%s: the loop that is named is none: %s' % (name, report['loop']))
-    ask_oracle(dump, judge, name)
+    ask_oracle(dump, judge, name, report['verdict']['answers'])
     if look:
         look(judge, report)
     wrong = bool(judge.faults) or all_of_it

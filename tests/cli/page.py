@@ -173,7 +173,7 @@ with open(out) as file:
     text = file.read()
 assert figures_of(text) == said
 drawn = draw(text)
-for what, key in (('edge forwarding index: routes on the busiest channel', 'efi'), ('verdict', 'verdict'),
+for what, key in (('edge forwarding index: routes on the busiest channel', 'efi'), ('verdict between hosts', 'verdict'),
                   ('routes longer than minimal', 'routes_longer'), ('virtual lanes used', 'vls')) if drawn else ():
     cells = Page(drawn).cells
     cell = cells.index(what)

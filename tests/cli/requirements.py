@@ -6,9 +6,11 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import xml.etree.ElementTree
 
 from command import COMMAND, ROOT, ask, at, run, same, topology
+from dump import Dump
 
 TREE, TORUS = topology('tree-2'), topology('torus-4x4')
 
@@ -75,6 +77,59 @@ met('min-hosts', ['min-hosts'], '-e', 'dfsssp', at('less.net'), '--min-hosts=13'
 met('min-hosts', [], '-e', 'dfsssp', at('less.net'), '--min-hosts=12')
 run('check', '-e', 'dfsssp', TREE, '--junit=/nowhere/x.xml', code=2)
 run('check', TREE, code=2)
+
+# Leaves a, b, c with a host each and spines 1, 2, 3 in a ring, a 1 c 3 b 2: packets between hosts go up and down once. A spine
+# that has no cable to the leaf of a host must go by another leaf, and a leaf by another spine to the port 0 of a spine. Around
+# the ring in one direction these are a loop, which packets between hosts alone never close.
+RING = {'a': '12', 'b': '23', 'c': '31', '1': 'ac', '2': 'ab', '3': 'bc'}
+
+
+def ring(name, *routes):
+    """Its dumps; routes: 'b2a ha': the switches before the last one send by it to the LID of host a; 'a2b3 3': of spine 3."""
+    net = ''.join('Switch 3 "%s"\n' % x + ''.join('[%d] "%s"[%d]\n' % (i + 1, y, RING[y].index(x) + 1) for i, y in enumerate(ys)) +
+                  '[3] "h%s"[1]\n\n' % x * x.isalpha() for x, ys in RING.items())
+    with open(at('ring.net'), 'w', encoding='utf-8') as file:
+        file.write(net + ''.join('Ca 1 "h%s"\n[1] "%s"[3]\n\n' % (x, x) for x in 'abc'))
+    run('route', '--dump', at(name), '--ibdmchk', at('ring.net'), code=0)
+    dump = Dump(at(name))
+    lid_of = {dump.name_of[guid]: lid for lid, (_, _, guid) in dump.ends.items()}
+    for route in routes:
+        path, to = route.split()
+        for x, y in zip(path, path[1:]):
+            dump.lft[dump.names[x], lid_of[to]] = RING[x].index(y) + 1
+    dump.sl = dict.fromkeys(dump.sl, 0)
+    for table in dump.sl2vl.values():
+        table[:] = [0] * 16
+    dump.write(at(name))
+    return lid_of
+
+
+def alarm(name, needs):
+    """Harmless to hosts, and said to be so; needs: one of these packets is named."""
+    met(name, [], at(name), '--require=deadlock-free,replies,minimal')
+    met(name, ['switches'], at(name), '--require=replies,switches', '--junit', at('ring.xml'), '--prom', at('ring.prom'))
+    said = run('check', at(name), code=0).stdout
+    rows = re.findall(r'^(?:verdict .*?|deadlock-free) +(proven|refuted)$', said, re.M)
+    same(name, rows, ['proven', 'proven', 'refuted'])
+    need = re.search(r'(?m)^with packets to and from port 0 of switches: one-way traffic can deadlock: credit loop of 6 channels.*; '
+                     r'it needs packets to or from port 0 of switches, as (.*)$', said)[1]
+    if need not in needs:
+        sys.exit('%s: the loop needs %s, not %s' % (name, needs, need))
+    same('JUnit of ' + name, [x for x in junit('ring.xml')[0].items() if x[1]],
+         [('switches', 'failure: ' + ask('check', at(name), code=0)['verdict']['with_switches']['why'].join(('refuted: ', '')))])
+    with open(at('ring.prom'), encoding='utf-8') as file:
+        gauges = dict(re.findall(r'^osmroutes_check_(answer\w*)\{question="one_way"\} (\S+)$', file.read(), re.M))
+    same('gauges of ' + name, gauges, {'answer': '1', 'answer_with_switches': '-1'})
+
+
+lids = ring('to', 'a2b3 3', 'b3c1 1', 'c1a2 2', '3b2a ha', '2a1c hc', '1a2b hb')
+alarm('to', {'to LID %d (switch %s)' % (lids[x], x) for x in '123'} | {'from switch 1 to LID %d (hb)' % lids['hb']})
+lids = ring('from', '3b2a ha', '2a1c hc', '1c3b hb', 'a2b3 3', 'b3c1 1', 'c3b2 2')
+alarm('from', {'from switch %s to LID %d (%s)' % (x, lids[y], y) for x, y in (('3', 'ha'), ('2', 'hc'), ('1', 'hb'))} |
+      {'to LID %d (switch 2)' % lids['2']})
+# Neither direction turns at leaf b.
+ring('neither', '3c1a ha', '2a1c hc', '1c3b hb', 'a1c3 3', 'b3c1 1', 'c1a2 2')
+met('neither', [], at('neither'), '--require=deadlock-free,switches')
 
 # The commands of the recipe, in a directory as the recipe says it is.
 try:

@@ -23,20 +23,26 @@ def run(*words):
     return done.returncode, done.stdout
 
 
+def answers_of(row):
+    """Between hosts, and with switches."""
+    return dict(row['answers'], verdict=row['verdict'], **{
+        'with switches, ' + key: answer for key, answer in row['with_switches'].items() if key != 'why'})
+
+
 def opinions(net, folder):
     """{command: (exit code, answers)} on a directory of dumps."""
     code, text = run('check', '--json', folder)
-    said = json.loads(text)['verdict']
-    yield 'check', code, dict(said['answers'], verdict=said['verdict'])
+    yield 'check', code, answers_of(json.loads(text)['verdict'])
     code, text = run('route', '--json', '--bisections=0', '--tables', folder, net)
-    said = json.loads(text)['results'][0]
-    yield 'route --tables', code, dict(said['answers'], verdict=said['verdict'])
+    yield 'route --tables', code, answers_of(json.loads(text)['results'][0])
     code, page = run('report', '--bisections=0', '--tables', folder, net)
-    rows = json.loads(re.search(r'^const DATA = (\{.*?^\});$', page, re.M | re.S)[1])['answers']
-    yield 'report', code, {row['question']: row['answer'] for row in rows}
+    data = json.loads(re.search(r'^const DATA = (\{.*?^\});$', page, re.M | re.S)[1])
+    yield 'report', code, answers_of(dict(data['results'][0], answers={row['question']: row['answer'] for row in data['answers']}))
     _, text = run('diff', '--json', '--one-way', folder, folder)
     said = json.loads(text)['diff']
-    yield 'diff', None, {'one_way': said['deadlock_free']['new'], 'verdict': said['verdict']['new']}
+    yield 'diff', None, {'one_way': said['deadlock_free']['new'], 'verdict': said['verdict']['new'],
+                         'with switches, one_way': said['with_switches']['deadlock_free']['new'],
+                         'with switches, verdict': said['with_switches']['verdict']['new']}
 
 
 def same(what, reference, others):
@@ -83,7 +89,7 @@ def without_cable(net, engine, folder):
     # Asked where old and new tables are proven by themselves.
     if between == 'refuted' and case['transition'] not in ('refuted', 'two rounds') and whole['claimed']['deadlock_free'] and routed['claimed']['deadlock_free']:
         sys.exit('%s: transition: whatif says %s, diff %s' % (what, case['transition'], between))
-    same(what, ('route --previous', code, dict(routed['answers'], verdict=routed['verdict'])),
+    same(what, ('route --previous', code, answers_of(routed)),
          list(opinions(broken, after)) + [('whatif', None, {'verdict': case['verdict']})])
     return case['verdict']
 
@@ -119,12 +125,12 @@ def main():
             said = json.loads(text)['results'][0]
             if said['status'] != 'ok':
                 continue
-            answers = dict(said['answers'], verdict=said['verdict'])
+            answers = answers_of(said)
             _, text = run('check', '--json', '--tables', saved, net)
             file_said = json.loads(text)['verdict']
             same(what, ('route', code, answers), list(opinions(net, folder)) + [
                 ('check of the stored file', None,
-                 dict(file_said['answers'], verdict=file_said['verdict']))])
+                 answers_of(file_said))])
             counts[answers['verdict']] += 1
             counts['whatif ' + str(without_cable(net, engine, folder))] += 1
             dump = Dump(folder)
@@ -134,13 +140,14 @@ def main():
                 spoilt.write(broken)
                 first, *rest = opinions(net, broken)
                 same('%s, %s' % (what, spoil.__name__), first, rest)
-                if spoil in (drop_entry, drop_sl) and net != bare and first[2]['verdict'] != 'refuted':
+                if spoil in (drop_entry, drop_sl) and net != bare and first[2]['with switches, verdict'] != 'refuted':
                     sys.exit('%s, %s: %s' % (what, spoil.__name__, first[2]))
                 if spoil == no_sls and first[2]['one_way'] == 'refuted':
                     sys.exit('%s: refuted without path SLs' % what)
                 counts[first[2]['verdict']] += 1
+                counts['hosts alone'] += first[2]['verdict'] == 'proven' and first[2]['with switches, verdict'] == 'refuted'
     print('%d tables, the same verdict of all commands: %s' % (sum(counts.values()), dict(counts)))
-    if min(counts[v] for v in ('proven', 'refuted', 'unknown', 'whatif proven')) < 5 or not counts['whatif refuted']:
+    if min(counts[v] for v in ('proven', 'refuted', 'unknown', 'whatif proven')) < 5 or not counts['whatif refuted'] or not counts['hosts alone']:
         sys.exit('too few of one kind')
 
 

@@ -53,7 +53,7 @@ expect 'osmroutes generate hyper' 'hypercube hyperx'
 expect 'osmroutes key ' 'place request done status withdraw'
 expect 'osmroutes whatif --each=l' link
 expect 'osmroutes whatif --ea' '--each='
-expect 'osmroutes check --require=' 'any-sl deadlock-free minimal replies sl0'
+expect 'osmroutes check --require=' 'any-sl deadlock-free minimal replies sl0 switches'
 expect 'osmroutes generate torus d' 'dims='
 expect 'osmroutes generate torus dims=4x4 twice=' 'yes no'
 cd "$(dirname "$0")" || exit 1

@@ -18,7 +18,7 @@ TREE = ['kary', 'k=10', 'n=3']
 ENGINES = {'OpenSM minhop': ('minhop', False), 'OpenSM ftree': ('ftree', False), 'OpenSM dfsssp': ('dfsssp', False),
            'osmroutes dfsssp': ('dfsssp', True)}
 ROWS = ('routed by', 'routes on the busiest link', '  over an even spread', 'effective bisection bandwidth',
-        'deadlock-free between hosts', '  if senders take any SL', 'CPU time of routing',
+        'deadlock-free between hosts', '  if senders take any SL', '  with packets to and from switches', 'CPU time of routing',
         'LFT blocks sent after a cable is pulled')
 SECONDS = 300	# for one sweep, at most
 PACKETS = 1000000	# on the torus, under uniform traffic
@@ -50,7 +50,7 @@ def column(netfile, workdir, engine, ours):
         def said(*words):
             return json.loads(fabric.run([COMMAND, *words, '--json'], SECONDS, ok=False))
         live = ['--live', '--sa=switches'] if small(netfile) else [found, '--tables', lfts]
-        answers = said('check', *live, '--only-hosts')['verdict']['answers']
+        verdict = said('check', *live)['verdict']
         balance = said('route', found, '--tables', lfts)['results'][0]
         if balance['host_routes_lost']:
             raise Failure('by the tables in %s %d routes between hosts do not arrive' % (lfts, balance['host_routes_lost']))
@@ -63,7 +63,8 @@ def column(netfile, workdir, engine, ours):
     yes = {'proven': 'yes', 'refuted': 'NO'}
     return [swept.used + ' (instead)' * (swept.used != engine), '%d' % balance['efi'],
             '%.2f x' % (balance['efi'] / balance['efi_perfect']), '%.3f' % balance['ebb'],
-            yes.get(answers.get('one_way'), 'unknown'), yes.get(answers.get('any_sl'), 'unknown'),
+            *(yes.get(verdict[packets].get(question), 'unknown') for packets, question in (
+                ('answers', 'one_way'), ('answers', 'any_sl'), ('with_switches', 'one_way'))),
             '%.1f ms' % swept.cpu, '%d' % blocks]
 
 
@@ -89,7 +90,7 @@ def deadlock(netfile):
     for title, engine, ours in ("OpenSM's default, minhop", 'minhop', False), ('osmroutes', 'dfsssp', True):
         with running(os.path.join(OUT, name_of(netfile)), netfile, engine, plugin=ours, options={'qos': 'TRUE'}, name=title[:4],
                      seconds=SECONDS) as (fabric, opensm):
-            lines = fabric.run([COMMAND, 'check', '--live', '--only-hosts'], SECONDS, ok=False).splitlines()
+            lines = fabric.run([COMMAND, 'check', '--live'], SECONDS, ok=False).splitlines()
             tables = carried.read(fabric)
         got = carried.carry(carried.simulator.text_of(tables, tables.rows), packets=PACKETS)
         loop = next((i for i, line in enumerate(lines) if line.startswith('loop ')), None)

@@ -16,7 +16,7 @@ def script(workdir):
     for net in find_fabric('torus-4x4'), renumbered:
         cells = demo.side_by_side(net)
         ours = osmroutes('route', '-e', 'dfsssp', net)['results'][0]
-        expect(cells[1:4:2] == ['%d' % ours['efi'], '%.3f' % ours['ebb']] and cells[4] == 'yes', 'the demo says %s' % cells)
+        expect(cells[1:4:2] == ['%d' % ours['efi'], '%.3f' % ours['ebb']] and cells[4] == cells[6] == 'yes', 'the demo says %s' % cells)
         with running(os.path.join(workdir, 'minhop'), net, 'minhop', plugin=False) as (fabric, opensm):
             tables = fabric.tables('lft')
         said = demo.column(net, workdir, 'minhop', False)
