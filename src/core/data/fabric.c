@@ -63,8 +63,14 @@ static void *vec_grow(struct osr_builder *builder, struct vec *v, size_t n)
 /* How many bytes of UTF-8 begin here; 0: none, or a control character. */
 static unsigned printable(const unsigned char *at)
 {
-	unsigned n = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : 4;
+	unsigned n = 4;
 
+	if (*at < 0x80)
+		n = 1;
+	else if (*at >= 0xc2 && *at < 0xe0)
+		n = 2;
+	else if ((*at & 0xf0) == 0xe0)
+		n = 3;
 	if (*at < ' ' || *at == 0x7f || (n == 4 && (*at < 0xf0 || *at > 0xf4)) ||
 	    (*at == 0xc2 && at[1] < 0xa0))
 		return 0;

@@ -152,7 +152,10 @@ static bool turns_off_early(const struct dor_plan *plan, const uint16_t *from, c
 	for (uint32_t k = 0; k + 1 < product->n_dims; k++) {
 		uint32_t i = plan->order[k], up = (from[i] + 6u - to[i]) % 6, odd = to[i] % 2;
 
-		n_beside += product->n_dims == 2 ? up == (odd ? 5u : 1u) : up == 1 || up == 5;
+		if (product->n_dims == 2)
+			n_beside += up == (odd ? 5u : 1u);
+		else
+			n_beside += up == 1 || up == 5;
 	}
 	return n_beside == product->n_dims - 1;
 }
@@ -176,7 +179,10 @@ static uint32_t next_step(const struct dor_plan *plan, const uint16_t *from, con
 		way = a == 2 ? UP : DOWN;
 	}
 	n = product->size[i];
-	*next = product->factor[i] == OSR_FACTOR_CLIQUE ? to[i] : (a + (way == UP ? 1 : n - 1)) % n;
+	if (product->factor[i] == OSR_FACTOR_CLIQUE)
+		*next = to[i];
+	else
+		*next = (a + (way == UP ? 1 : n - 1)) % n;
 	return i;
 }
 
@@ -359,9 +365,12 @@ static void dor_ring_order(const struct dor_plan *plan, uint32_t *rank)
 			rank[c] += product->size[plan->order[k]];
 		if (product->factor[i] == OSR_FACTOR_CLIQUE)
 			continue;
-		rank[c] += (a + 1) % n == b                        ? a
-			   : product->factor[i] == OSR_FACTOR_RING ? (n - a) % n
-								   : n - 1 - a;
+		if ((a + 1) % n == b)
+			rank[c] += a;
+		else if (product->factor[i] == OSR_FACTOR_RING)
+			rank[c] += (n - a) % n;
+		else
+			rank[c] += n - 1 - a;
 	}
 }
 
@@ -377,10 +386,10 @@ static void dor_tree(const struct dor_plan *plan, uint32_t *parent)
 		parent[v] = OSR_NONE;
 		for (uint32_t k = product->n_dims; k-- > 0 && parent[v] == OSR_NONE;) {
 			uint32_t i = plan->order[k], middle = product->size[i] / 2, a = at[i];
-			uint32_t next = product->factor[i] == OSR_FACTOR_CLIQUE ? middle
-					: a < middle                            ? a + 1
-										: a - 1;
+			uint32_t next = a < middle ? a + 1 : a - 1;
 
+			if (product->factor[i] == OSR_FACTOR_CLIQUE)
+				next = middle;
 			if (a != middle)
 				parent[v] = fabric->chan_row[v] + dor_hop(product, v, i, next, 0);
 		}
@@ -462,11 +471,14 @@ static enum osr_status dor_sls(const struct osr_lanes_job *job, const struct dor
 		for (uint32_t out = 0; out < n_ports; out++) {
 			uint32_t c = osr_port_channel(fabric, v, out);
 
-			for (uint32_t sl = 0; sl < DOR_SLS; sl++)
-				table[out][sl] = c == OSR_NONE ? 0
-						 : sl > plan->n_sls && job->req->max_vls > 2
-							 ? 2
-							 : (uint8_t)dor_lane(plan, c, sl);
+			for (uint32_t sl = 0; sl < DOR_SLS; sl++) {
+				if (c == OSR_NONE)
+					table[out][sl] = 0;
+				else if (sl > plan->n_sls && job->req->max_vls > 2)
+					table[out][sl] = 2;
+				else
+					table[out][sl] = (uint8_t)dor_lane(plan, c, sl);
+			}
 		}
 		for (uint32_t in = 1; in < n_ports; in++)
 			memcpy(table + in * n_ports, table, n_ports * sizeof(*table));
@@ -504,9 +516,11 @@ static enum osr_status dor_finish(const struct osr_lanes_job *job, const struct 
 	if (!st && n_lanes > 1)
 		st = dor_sls(job, plan);
 	routing->mcast_vl = n_lanes > 1 ? req->mcast_vl : 0;
-	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE |
-			   (req->multicast ? OSR_CLAIM_MULTICAST : 0) |
-			   (n_lanes == 1 ? OSR_CLAIM_ANY_SL : 0);
+	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE;
+	if (req->multicast)
+		routing->claims |= OSR_CLAIM_MULTICAST;
+	if (n_lanes == 1)
+		routing->claims |= OSR_CLAIM_ANY_SL;
 	return st || n_lanes > 1 || !plan->p->n_rings
 		       ? st
 		       : osr__ordered_mend(job, routing->rank, tree, job->s->least);

@@ -56,10 +56,13 @@ static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 			uint32_t lowest =
 				mask[v] ? (uint32_t)__builtin_ctz(mask[v]) : w->order.n_lanes - 1;
 
-			count[v] = lowest != k ? 0 : mask[v] ? 1 : w->boost;
+			count[v] = mask[v] ? 1 : w->boost;
 			if (both)
 				count[v] = !both[(size_t)root * n + v];
-			count[v] = osr__search_counts(w, d, v) ? count[v] : 0;
+			else if (lowest != k)
+				count[v] = 0;
+			if (!osr__search_counts(w, d, v))
+				count[v] = 0;
 			any |= count[v] != 0;
 		}
 		for (uint32_t i = any ? spf->n_order[root] : 0; i-- > 1;) {
@@ -210,9 +213,10 @@ static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_j
 		osr__search_count_failed(w);
 		st = sl_improve(w, 0, NULL, w->escape, OSR_HEURISTIC_ORDER);
 	}
-	if (!st && least > (single ? many : 0))
-		st = osr__search_rounds(w, single ? 1 : OSR__SEARCH_ROUNDS, true, UINT64_MAX,
-					&least);
+	if (!st && single && least > many)
+		st = osr__search_rounds(w, 1, true, UINT64_MAX, &least);
+	else if (!st && !single && least)
+		st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, true, UINT64_MAX, &least);
 	if (st)
 		return st;
 	if (least)

@@ -35,7 +35,9 @@ bool osr__tables_join(const struct osr__search *w, uint8_t *both)
 /* VLs 0 and `swap` trade places. */
 static uint8_t tables_vl(uint8_t lane, uint8_t swap)
 {
-	return lane == 0 ? swap : lane == swap ? 0 : lane;
+	if (lane == 0)
+		return swap;
+	return lane == swap ? 0 : lane;
 }
 
 enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job *job,

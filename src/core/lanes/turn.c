@@ -138,19 +138,20 @@ struct turn_rounds {
 static enum osr_status turn_improve(struct osr__search *w, struct osr_lanes_job *job,
 				    const struct turn_rounds *rounds, bool *hopeless)
 {
-	uint64_t least = 0, most;
+	uint64_t least = 0, most, rounds_end;
 	bool small = true;
 	enum osr_status st = turn_init_triples(w, &small);
 
 	osr__turn_count_used(w);
 	w->n_sampled = rounds->n_sampled;
 	/* Of routes without a legal way, auto would accept no more as longer ones. */
-	most = job->opt->any_sl == OSR_ANY_SL_AUTO
-		       ? osr__search_n_routes(w) * job->opt->any_sl_cost / 100
-		       : UINT64_MAX;
+	most = rounds_end = UINT64_MAX;
+	if (job->opt->any_sl == OSR_ANY_SL_AUTO) {
+		most = osr__search_n_routes(w) * job->opt->any_sl_cost / 100;
+		rounds_end = 2 * most;
+	}
 	if (!st)
-		st = osr__search_rounds(w, small ? rounds->n : 1, rounds->all,
-					most == UINT64_MAX ? most : 2 * most, &least);
+		st = osr__search_rounds(w, small ? rounds->n : 1, rounds->all, rounds_end, &least);
 	*hopeless = least > most;
 	w->n_sampled = UINT32_MAX;
 	if (!st && !*hopeless)

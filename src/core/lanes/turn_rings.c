@@ -73,11 +73,12 @@ static bool rings_spread(struct turn_rings *x)
 		bool root = true;
 
 		for (uint32_t i = 0; i < product->n_dims; i++) {
-			uint32_t size = product->size[i],
-				 at = product->factor[i] == OSR_FACTOR_CLIQUE ? 0
-				      : product->factor[i] == OSR_FACTOR_PATH ? size / 2
-									      : size / 2 + size / 4;
+			uint32_t size = product->size[i], at = size / 2;
 
+			if (product->factor[i] == OSR_FACTOR_CLIQUE)
+				at = 0;
+			else if (product->factor[i] == OSR_FACTOR_RING)
+				at += size / 4;
 			root &= osr_product_coord(product, v)[i] == at;
 		}
 		if (root)
@@ -199,6 +200,7 @@ static void rings_mean(const struct turn_rings *x, uint32_t root, uint8_t *hop)
 	OSR_EACH_SWITCH(v, fabric) {
 		const uint16_t *from = osr_product_coord(product, v);
 		uint32_t dim = 0, n, up, next, others = 0;
+		bool rises;
 
 		if (v == root)
 			continue;
@@ -208,13 +210,14 @@ static void rings_mean(const struct turn_rings *x, uint32_t root, uint8_t *hop)
 		up = (to[dim] + n - from[dim]) % n;
 		for (uint32_t i = 0; i < product->n_dims; i++)
 			others += i != dim ? from[i] + to[i] : 0;
-		next = (2 * up == n ? rings_rises(rings_place(x, v, dim), n, others) : 2 * up < n)
-			       ? 1
-			       : n - 1;
-		if (product->factor[dim] != OSR_FACTOR_RING)
-			next = product->factor[dim] == OSR_FACTOR_CLIQUE ? up
-			       : from[dim] < to[dim]                     ? 1
-									 : n - 1;
+		rises = 2 * up < n;
+		if (2 * up == n)
+			rises = rings_rises(rings_place(x, v, dim), n, others);
+		if (product->factor[dim] == OSR_FACTOR_PATH)
+			rises = from[dim] < to[dim];
+		next = rises ? 1 : n - 1;
+		if (product->factor[dim] == OSR_FACTOR_CLIQUE)
+			next = up;
 		next = (from[dim] + next) % n;
 		OSR_EACH_CHANNEL(c, fabric, v)
 			if (product->chan_dim[c] == dim &&

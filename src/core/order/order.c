@@ -102,9 +102,8 @@ static uint32_t order_reach(struct osr_order *order, uint32_t start, uint32_t en
 		list[n++] = node;
 		order->work++;
 		OSR_EACH_CHANNEL(o, fabric, s) {
-			uint32_t far = back ? fabric->chan_rev[o] : o,
-				 turn = back ? osr_turn(order->fabric, far, c)
-					     : osr_turn(order->fabric, c, far);
+			uint32_t far = back ? fabric->chan_rev[o] : o;
+			uint32_t turn = back ? osr_turn(fabric, far, c) : osr_turn(fabric, c, far);
 			uint16_t used = order->used[turn], lanes = 0;
 
 			/* The lanes of the far channel whose nodes the turn joins with this one. */

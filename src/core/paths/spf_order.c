@@ -60,10 +60,12 @@ uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 			up |= above && kind[next[k]] != PATH_NONE;
 			down |= !above && kind[next[k]] == PATH_DOWN;
 		}
-		kind[v] = !role[v] && !fabric->sw_sources[root] ? PATH_NONE
-			  : down && (!up || role[v] & SERVES)   ? PATH_DOWN
-			  : up                                  ? PATH_UP
-								: PATH_NONE;
+		if (!role[v] && !fabric->sw_sources[root])
+			kind[v] = PATH_NONE;
+		else if (down && (!up || role[v] & SERVES))
+			kind[v] = PATH_DOWN;
+		else
+			kind[v] = up ? PATH_UP : PATH_NONE;
 		n_barred += kind[v] == PATH_NONE ? fabric->sw_sources[v] : 0;
 		/* What it may take stays; all, if there is nothing. */
 		for (row[i] = n; e < end; e++)

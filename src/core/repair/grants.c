@@ -90,10 +90,12 @@ bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32
 	bool by_sl = w->by_sl && osr__repair_is_used(w->f, d, v),
 	     other = by_sl && w->r.sl[at] != OSR__NO_SL, answers = other && has_replies(w);
 	uint16_t must = by_sl && !other ? osr__repair_need(w, d, v) : 0;
-	uint32_t first = other  ? 0
-			 : must ? (uint32_t)__builtin_ctz(must)
-				: (v + root) % w->base->routing.n_vls;
+	uint32_t first = (v + root) % w->base->routing.n_vls;
 
+	if (other)
+		first = 0;
+	else if (must)
+		first = (uint32_t)__builtin_ctz(must);
 	if (!w->n_lanes)
 		return true;
 	osr_order_begin(&w->order);

@@ -195,7 +195,9 @@ static enum osr_status span(struct repair *w, const struct osr_fabric *fabric, u
 	}
 	rises = rises && (!join || join_all(&t));
 	osr_arena_reset(scratch, mark);
-	return failed ? OSR_NOMEM : rises ? OSR_OK : OSR_NOT_APPLICABLE;
+	if (failed)
+		return OSR_NOMEM;
+	return rises ? OSR_OK : OSR_NOT_APPLICABLE;
 }
 
 enum osr_status osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)
@@ -219,9 +221,11 @@ enum osr_status osr__repair_mcast(struct repair *w, struct osr_diag *diag)
 	const uint32_t *last = w->like_last ? w->lately.routing.mcast_parent : NULL;
 	bool proven = w->n_lanes && w->r.claims & OSR_CLAIM_MULTICAST;
 	/* By SL, that of multicast; by port, an SL that is on that lane everywhere, if there is one. */
-	uint16_t lanes = proven && !w->by_port ? (uint16_t)(1u << (w->shared ? 0 : vl)) : 0;
+	uint16_t lanes = 0;
 	enum osr_status st = OSR_NOT_APPLICABLE;
 
+	if (proven && !w->by_port)
+		lanes = (uint16_t)(1u << (w->shared ? 0 : vl));
 	w->r.mcast_vl = w->base->routing.sl2vl || !w->by_turn ? w->base->routing.mcast_vl : 0;
 	if (!parent) {
 		w->r.claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;

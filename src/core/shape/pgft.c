@@ -334,7 +334,11 @@ static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *tree, uint32_
 							fabric->term_port[k]);
 			while (pass && next < m && next < 256 && host[next] != OSR_NONE)
 				next++;
-			slot = pass ? next : known ? known->b : m;
+			slot = m;
+			if (pass)
+				slot = next;
+			else if (known)
+				slot = known->b;
 			if (pgft->term_index[k] != OSR_NONE ||
 			    (!pass && (slot >= m || host[slot] != OSR_NONE)))
 				continue;

@@ -190,14 +190,13 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t i = pgft->sw_tree[s];
 		struct osr_pgft_known known = { .guid = fabric->sw_guid[s],
-						.tree = i == OSR_NONE ? 0
-							: before      ? pgft->tree[i].recalled
-								      : i,
 						.level = pgft->sw_level[s],
 						.a = pgft->sw_a[s],
 						.b = pgft->sw_b[s] },
 				      *at = to;
 
+		if (i != OSR_NONE)
+			known.tree = before ? pgft->tree[i].recalled : i;
 		/* One that was not known before takes the row of the switch at whose place it stands now, or else a new one. */
 		if (!osr__pgft_known(before, known.guid, 0)) {
 			for (uint32_t k = 0; k < n_before && known.level; k++)

@@ -398,9 +398,9 @@ static enum osr_status spread_labels(struct finder *x, uint32_t root)
 		if (size < (period[k] ? 3 : 2) || size > x->f->n_switches + 1)
 			return no(x, "its rows close differently");
 		product->size[k] = size;
-		product->factor[k] = size < 3 || (size == 3 && period[k]) ? OSR_FACTOR_CLIQUE
-				     : period[k]                          ? OSR_FACTOR_RING
-									  : OSR_FACTOR_PATH;
+		product->factor[k] = period[k] ? OSR_FACTOR_RING : OSR_FACTOR_PATH;
+		if (size < 3 || (size == 3 && period[k]))
+			product->factor[k] = OSR_FACTOR_CLIQUE;
 		product->n_rings += product->factor[k] == OSR_FACTOR_RING;
 		/* The root is the origin of rings. */
 		if (period[k])

@@ -133,11 +133,15 @@ static uint32_t n_ways(const struct osr_pgft *pgft, uint32_t s, uint32_t *seen,
 static uint32_t tree_root(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree,
 			  uint32_t *seen, const uint32_t *n_parents)
 {
-	uint32_t best = OSR_NONE, n_leaves = tree->m_product[tree->h] / tree->m[1],
-		 n_siblings = tree->h > 1 ? tree->m[2] : 1, w = tree->h > 1 ? tree->w[2] : 0;
+	uint32_t best = OSR_NONE, n_leaves = tree->m_product[tree->h] / tree->m[1], n_siblings = 1,
+		 w = 0;
 	const struct osr_fabric *fabric = pgft->f;
 	uint64_t most = 0;
 
+	if (tree->h > 1) {
+		n_siblings = tree->m[2];
+		w = tree->w[2];
+	}
 	for (uint32_t first = 0; first < n_leaves; first += n_siblings) {
 		const uint32_t *leaf = tree->place[1] + first;
 		uint32_t n = n_leaves - first < n_siblings ? n_leaves - first : n_siblings,
