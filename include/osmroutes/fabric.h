@@ -35,6 +35,14 @@
 #define OSR_MAX_LID 0xbfff  /* last unicast LID, 49,151 */
 #define OSR_MAX_VLS 15      /* data virtual lanes VL0..VL14; VL15 is management */
 
+/* Data VLs of a code of VLCap, OperVLs or max_op_vls: 1, 2, 4, 8 or 15; 0 counts as 1. */
+static inline uint8_t osr_vls_of_code(unsigned code)
+{
+	static const uint8_t vls[] = { 1, 1, 2, 4, 8, 15 };
+
+	return vls[code <= 5 ? code : 5];
+}
+
 enum osr_role {
 	OSR_ROLE_CA,
 	OSR_ROLE_ROUTER,

@@ -371,13 +371,6 @@ void osr_options_free(struct osr_options *o)
 }
 
 /* The VL budget: what of the links' virtual lanes a sweep may use. */
-uint8_t osr_vls_of_code(uint8_t code)
-{
-	static const uint8_t vls[] = { 1, 1, 2, 4, 8, 15 };
-
-	return vls[code <= 5 ? code : 5];
-}
-
 void osr_options_vl_budget(const struct osr_options *o, bool qos, const struct osr_fabric *fabric,
 			   struct osr_vl_limit *limit)
 {

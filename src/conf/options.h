@@ -61,9 +61,6 @@ struct osr_vl_limit {
 	char why[192];
 };
 
-/* Data VLs of a code of VLCap, OperVLs or max_op_vls: 1, 2, 4, 8 or 15. */
-uint8_t osr_vls_of_code(uint8_t code);
-
 /* Lowers what the links have to what the options, OpenSM's QoS and the switches allow. */
 void osr_options_vl_budget(const struct osr_options *o, bool qos, const struct osr_fabric *fabric,
 			   struct osr_vl_limit *limit);

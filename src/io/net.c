@@ -91,7 +91,7 @@ void osr_net_set_guid(struct osr_net *net, uint32_t node, uint64_t guid)
 	if (node >= net->n_nodes)
 		return;
 	net->nodes[node].guid = guid;
-	net->nodes[node].guid_given = true;
+	net->nodes[node].guid_from = OSR_NET_GUID_GIVEN;
 	set_port_guids(net, &net->nodes[node]);
 }
 
@@ -199,6 +199,36 @@ enum osr_status osr_net_status(const struct osr_net *net, struct osr_diag *diag)
 	}
 }
 
+/* Is this end the first of a cable between two different switches? */
+static bool joins_switches(const struct osr_net *net, uint32_t port)
+{
+	uint32_t peer = net->ports[port].peer, node = net->ports[port].node;
+
+	return peer != OSR_NONE && peer > port && net->ports[peer].node != node &&
+	       osr_net_is_switch(net, node) && osr_net_is_switch(net, net->ports[peer].node);
+}
+
+struct osr_net_assumed osr_net_assumed(const struct osr_net *net)
+{
+	struct osr_net_assumed assumed = { .lids = net->n_lids_new };
+
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		assumed.guids += net->nodes[i].guid_from == OSR_NET_GUID_COUNTED;
+		assumed.guids_of_ids += net->nodes[i].guid_from == OSR_NET_GUID_OF_ID;
+	}
+	for (uint32_t i = 0; i < net->n_ports; i++) {
+		uint8_t width, speed;
+
+		if (!joins_switches(net, i))
+			continue;
+		osr_net_link_rate(net, i, &width, &speed);
+		assumed.switch_cables++;
+		assumed.rates += !osr_rate_gbps(width, speed);
+		assumed.vls += !osr_net_link_vls(net, i);
+	}
+	return assumed;
+}
+
 struct osr_net_counts osr_net_count(const struct osr_net *net)
 {
 	struct osr_net_counts net_counts = { 0 };
@@ -210,15 +240,9 @@ struct osr_net_counts osr_net_count(const struct osr_net *net)
 	}
 	for (uint32_t i = 0; i < net->n_ports; i++) {
 		uint32_t peer = net->ports[i].peer;
-		uint32_t a, b;
 
-		if (peer == OSR_NONE || peer < i)
-			continue;
-		a = net->ports[i].node;
-		b = net->ports[peer].node;
-		net_counts.cables++;
-		net_counts.switch_cables += a != b && net->nodes[a].type == OSR_NET_SWITCH &&
-					    net->nodes[b].type == OSR_NET_SWITCH;
+		net_counts.cables += peer != OSR_NONE && peer >= i;
+		net_counts.switch_cables += joins_switches(net, i);
 	}
 	return net_counts;
 }
@@ -239,6 +263,27 @@ void osr_net_link_rate(const struct osr_net *net, uint32_t port, uint8_t *width,
 
 	*width = lower_known(net_port->width, b->width);
 	*speed = lower_known(net_port->speed, b->speed);
+}
+
+uint8_t osr_net_link_vls(const struct osr_net *net, uint32_t port)
+{
+	uint32_t peer = net->ports[port].peer;
+
+	return lower_known(net->ports[port].vls, peer == OSR_NONE ? 0 : net->ports[peer].vls);
+}
+
+uint32_t osr_net_fewest_vls(const struct osr_net *net)
+{
+	uint32_t least = OSR_NONE;
+
+	for (uint32_t i = 0; i < net->n_ports; i++) {
+		uint8_t vls = osr_net_link_vls(net, i);
+
+		if (joins_switches(net, i) && vls &&
+		    (least == OSR_NONE || vls < net->ports[least].vls))
+			least = net->ports[i].vls == vls ? i : net->ports[i].peer;
+	}
+	return least;
 }
 
 /* The end ports in the order in which OpenSM visits them; the key is the GUID as its map of ports compares it. */
@@ -311,6 +356,7 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 		}
 		port->lid = (uint16_t)next;
 		port->lmc = (uint8_t)(n_lids > 1 ? lmc : 0);
+		net->n_lids_new += lmc < 0;
 		next += n_lids;
 	}
 	free(list);
@@ -360,7 +406,7 @@ static void feed_port(const struct osr_net *net, struct osr_builder *builder,
 					  .sw_b = handle[peer->node],
 					  .port_a = (uint8_t)osr_net_port_num(net, port),
 					  .port_b = (uint8_t)osr_net_port_num(net, net_port->peer),
-					  .vls = lower_known(net_port->vls, peer->vls),
+					  .vls = osr_net_link_vls(net, port),
 					  .rate = osr_rate_gbps(width, speed),
 				  });
 }

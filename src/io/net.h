@@ -21,6 +21,8 @@
  * one more than it has ports; switches from 0x200000 on, one each, in the order of the file.
  * Routers, which ibsim would start at 0, start at 0x300000. Ports of CAs and routers have the
  * node's GUID plus the port number.
+ *
+ * What a file does not say and a net has all the same is counted: osr_net_assumed().
  */
 #ifndef OSR_IO_NET_H
 #define OSR_IO_NET_H
@@ -44,6 +46,13 @@ enum osr_net_type {
 	OSR_NET_N_TYPES,
 };
 
+/* Where the GUID of a node comes from. */
+enum osr_net_guid {
+	OSR_NET_GUID_COUNTED, /* nowhere: the next of ibsim's */
+	OSR_NET_GUID_OF_ID,   /* the id of the node: "S-0008f10500200b50" */
+	OSR_NET_GUID_GIVEN,
+};
+
 struct osr_net_node {
 	uint64_t guid;
 	uint64_t sysimg_guid;   /* 0 = not given */
@@ -56,7 +65,7 @@ struct osr_net_node {
 	uint8_t type; /* enum osr_net_type */
 	uint8_t n_ports;
 	bool enhanced_sp0;
-	bool guid_given; /* by the file, so a writer must write it */
+	uint8_t guid_from; /* enum osr_net_guid */
 };
 
 struct osr_net_port {
@@ -80,6 +89,11 @@ struct osr_net {
 	uint32_t nodes_room, ports_room, names_room;
 	uint64_t guid_used[OSR_NET_N_TYPES]; /* GUIDs handed out, counted from the type's base */
 	bool no_lmcs;                        /* the file does not say LMCs: 0 means unknown */
+	uint32_t n_lids_new; /* end ports that had no LID and got one by osr_net_assign_lids() */
+	/* Lines in which the program that wrote the file says that it could not ask all; the first one. */
+	uint32_t n_failures, failure; /* offset into names: "17: \"ibwarn: ...\"" */
+	uint32_t
+		n_one_end; /* cables that stand at one end alone in a file that has both: it may be cut off */
 	enum osr_status failed;
 };
 
@@ -125,6 +139,14 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 enum osr_status osr_net_fabric(struct osr_net *net, int lmc, struct osr_arena *arena,
 			       struct osr_fabric *fabric, struct osr_diag *diag);
 
+/* What the net has and the file does not say, for reports; of cables between switches those without rates or VLs. */
+struct osr_net_assumed {
+	uint32_t lids, guids, guids_of_ids;
+	uint32_t rates, vls, switch_cables;
+};
+
+struct osr_net_assumed osr_net_assumed(const struct osr_net *net);
+
 /* How many there are, for reports. */
 struct osr_net_counts {
 	uint32_t switches, cas, routers;
@@ -136,6 +158,10 @@ struct osr_net_counts osr_net_count(const struct osr_net *net);
 
 /* Width and speed of a cable: the lower of what its two ends say, unknown (0) only if both are. */
 void osr_net_link_rate(const struct osr_net *net, uint32_t port, uint8_t *width, uint8_t *speed);
+/* VLs that both ends have, of those that say it; 0: neither does. */
+uint8_t osr_net_link_vls(const struct osr_net *net, uint32_t port);
+/* The end of a cable between two switches that has the fewest VLs of all; OSR_NONE: no end says it. */
+uint32_t osr_net_fewest_vls(const struct osr_net *net);
 
 /* Index of a port, OSR_NONE if the node or the port does not exist. */
 static inline uint32_t osr_net_port(const struct osr_net *net, uint32_t node, uint32_t port)

@@ -2,6 +2,9 @@
 /*
  * One pass over the lines fills nodes and ports and notes, per port, what the file says of its
  * other end; a second pass over the ports ties the ends together.
+ *
+ * A line that is passed over is in the lists of headings, progress and failures below, or a comment. All others are
+ * understood to their end, or refused: a line that vanished would be a cable or a host that vanished.
  */
 #include "io/netfile.h"
 
@@ -16,10 +19,11 @@
 /* ibsim keeps ids in 65 bytes, prefix included, and takes longer ones for equal. */
 #define MAX_ID 64
 
-/* A line of a port: which port, and the far end of its cable. */
+/* A line of a port: which port, the far end of its cable, and the GUIDs of both, 0 where it has none. */
 struct port_line {
 	uint32_t port, line;
 	const struct osr_id *far;
+	uint64_t guid, far_guid;
 	uint8_t far_port;
 };
 
@@ -34,13 +38,14 @@ struct netfile {
 	uint64_t sysimg_guid, vendid, devid;
 	uint64_t guid_base[OSR_NET_N_TYPES];
 	uint64_t guid_next[OSR_NET_N_TYPES];
-	bool guid_set[OSR_NET_N_TYPES];
-	uint64_t width, speed, speed_ext; /* bits of ibsim */
+	bool guid_set[OSR_NET_N_TYPES], guid_own[OSR_NET_N_TYPES]; /* own: no node has taken it */
+	uint64_t width, speed, speed_ext;                          /* bits of ibsim */
 
 	void *ids;              /* tree */
 	struct port_line *said; /* [n_said]; until all is read the peer of a port is its row here */
 	uint32_t n_said, room;
-	bool in_head; /* all lines so far begin with '#' */
+	bool in_head;    /* all lines so far begin with '#' */
+	bool discovered; /* ibnetdiscover wrote it: there is a cable at least */
 	FILE *head;
 };
 
@@ -71,7 +76,7 @@ static bool take_number(const char **at, uint64_t max, uint64_t *value)
 	return osr_scan(at, "%n", value) && *value <= max;
 }
 
-/* "..." without the quotes. */
+/* "..." without the quotes, up to the next one. */
 static bool take_quoted(const char **at, struct word *word)
 {
 	const char *close = **at == '"' ? strchr(*at + 1, '"') : NULL;
@@ -81,6 +86,13 @@ static bool take_quoted(const char **at, struct word *word)
 	*word = (struct word){ *at + 1, (size_t)(close - *at) - 1 };
 	*at = close + 1;
 	return true;
+}
+
+/* Nothing else, or a comment. */
+static bool at_end(const char *at)
+{
+	at += strspn(at, " \t\r");
+	return !*at || *at == '#';
 }
 
 /* The number behind `key` anywhere in the first n bytes; false: the key is there, and no number up to max. */
@@ -109,10 +121,16 @@ static void netfile_assume_width(struct osr_net_port *port)
 		port->width = 4;
 }
 
-/*
- * `key=value` lines. *known is false for a key that is none of ours; such lines are skipped like
- * any other text.
- */
+/* (2c902002789ad); *guid stays as it is if there is none. */
+static bool take_port_guid(const char **at, uint64_t *guid)
+{
+	if (!osr_take_word(at, "("))
+		return true;
+	osr_take_word(at, "0x");
+	return osr_scan(at, "%h)", guid);
+}
+
+/* `key=value` lines. *known is false for a key that is none of ours. */
 static enum osr_status netfile_setting(struct netfile *f, const char *text, bool *known)
 {
 	static const struct {
@@ -138,7 +156,7 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		enum osr_net_type type = keys[i].type;
 		const char *at = text;
-		uint64_t guid, *value;
+		uint64_t guid, port_guid, *value;
 		bool relative;
 
 		if (!osr_take_word(&at, keys[i].key))
@@ -153,19 +171,23 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 		if (!take_number(&at, keys[i].max, value))
 			return osr_lines_fail(f->in, "%s: expected a number up to %" PRIu64,
 					      keys[i].key, keys[i].max);
+		if ((!keys[i].at && !take_port_guid(&at, &port_guid)) || !at_end(at))
+			return osr_lines_fail(f->in,
+					      "%s: unexpected text behind the number: \"%.40s\"",
+					      keys[i].key, at);
 		if (keys[i].at)
 			return OSR_OK;
 		f->guid_next[type] = guid + (relative ? f->guid_base[type] : 0);
 		if (!relative)
 			f->guid_base[type] = guid;
-		f->guid_set[type] = true;
+		f->guid_set[type] = f->guid_own[type] = true;
 		return OSR_OK;
 	}
 	*known = osr_take_word(&text, "module=");
 	if (!*known)
 		return OSR_OK;
 	osr_skip_blanks(&text);
-	if (!take_quoted(&text, &name) || name.n > 20)
+	if (!take_quoted(&text, &name) || name.n > 20 || !at_end(text))
 		return osr_lines_fail(f->in, "expected module=\"name\" of at most 20 characters");
 	/* Offset 0 belongs to the first node's id or, here, to an empty string: never a module. */
 	if (f->net->names_size == 0)
@@ -215,23 +237,30 @@ static bool netfile_node_type(const char **at, enum osr_net_type *type)
 	return false;
 }
 
-/* The part behind '#': a quoted name, or an unquoted one up to the words that follow it. *at is left behind it. */
+/*
+ * The part behind '#': a quoted name, which may hold quotes itself and ends at the last one, or an unquoted one up to
+ * the words that follow it. *at is left behind it.
+ */
 static struct word netfile_take_name(const char **at)
 {
-	static const char *const stop[] = { "\"", " enhanced port ", " base port ", " lid ",
-					    " lmc " };
-	struct word name;
+	static const char *const stop[] = { " enhanced port ", " base port ", " lid ", " lmc " };
+	struct word name = { *at, strlen(*at) };
+	const char *close = strrchr(*at, '"');
 
 	osr_skip_blanks(at);
-	if (take_quoted(at, &name))
+	if (**at == '"' && close > *at) {
+		name = (struct word){ *at + 1, (size_t)(close - *at) - 1 };
+		*at = close + 1;
 		return name;
-	/* A lone quote cannot be part of a name: nobody could write it back. */
-	name = (struct word){ *at, strlen(*at) };
+	}
+	/* With the blank before it: "# lid 7" is a LID and no name. */
 	for (size_t i = 0; i < sizeof(stop) / sizeof(stop[0]); i++) {
 		const char *end = memmem(name.at, name.n, stop[i], strlen(stop[i]));
 
 		name.n = end ? (size_t)(end - name.at) : name.n;
 	}
+	for (; name.n && is_blank(*name.at); name.n--)
+		name.at++;
 	while (name.n && is_blank(name.at[name.n - 1]))
 		name.n--;
 	*at = name.at + name.n;
@@ -250,8 +279,13 @@ static enum osr_status netfile_lid(struct netfile *f, const char *text, size_t n
 		return osr_lines_fail(f->in, "a LID is a number up to %u", OSR_MAX_LID);
 	if (!number_after(text, n, "lmc ", 7, &lmc))
 		return osr_lines_fail(f->in, "an LMC is a number up to 7");
+	if (lid & ((1u << lmc) - 1))
+		return osr_lines_fail(f->in,
+				      "LID %" PRIu64 " cannot have LMC %" PRIu64
+				      ": it is no multiple of %u",
+				      lid, lmc, 1u << lmc);
 	f->net->ports[port].lid = (uint16_t)lid;
-	f->net->ports[port].lmc = (uint8_t)lmc;
+	f->net->ports[port].lmc = (uint8_t)(lid ? lmc : 0);
 	return OSR_OK;
 }
 
@@ -260,6 +294,8 @@ static enum osr_status parse_header_comment(struct netfile *f, const char *at)
 	struct osr_net_node *node = &f->net->nodes[f->node];
 	struct word name;
 
+	if (!at_end(at))
+		return osr_lines_fail(f->in, "unexpected text behind the node's id: \"%.40s\"", at);
 	at = strchr(at, '#');
 	if (!at)
 		return OSR_OK;
@@ -276,6 +312,15 @@ static enum osr_status parse_header_comment(struct netfile *f, const char *at)
 	return netfile_lid(f, at, strlen(at), node->port_row);
 }
 
+/* "S-0008f10500200b50", as ibnetdiscover calls nodes, or "0x8f10500200b50". */
+static bool guid_of_id(const char *id, uint64_t *guid)
+{
+	if (!*id || !strchr("SHR", *id) || id[1] != '-')
+		return osr_scan(&id, "%x", guid) && !*id && *guid;
+	id += 2;
+	return strlen(id) == 16 && osr_scan(&id, "%h", guid) && !*id && *guid;
+}
+
 /*
  * One node for this header. vendid, devid and sysimgguid belong to the next node only; width, speed
  * and GUID bases stay in force, as in ibsim.
@@ -283,7 +328,7 @@ static enum osr_status parse_header_comment(struct netfile *f, const char *at)
 static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type, const char *at)
 {
 	struct osr_net *net = f->net;
-	uint64_t n_ports;
+	uint64_t n_ports, guid;
 	struct osr_id *own;
 	enum osr_status st;
 	struct word id;
@@ -309,11 +354,17 @@ static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type,
 		return osr_lines_nomem(f->in);
 	own->node = node;
 	own->line = (uint32_t)f->in->number;
-	/* Without a base of its own for this type the node keeps the GUID that net.c counted for it. */
-	if (f->guid_set[type]) {
+	/*
+	 * Of the node's own line; or what its id says, if that can be had (netfile_guids()); or the next of ibsim's, from
+	 * the last line of this type or as net.c has counted.
+	 */
+	if (!f->guid_own[type] && guid_of_id(own->text, &guid)) {
+		net->nodes[node].guid_from = OSR_NET_GUID_OF_ID;
+	} else if (f->guid_set[type]) {
 		osr_net_set_guid(net, node, f->guid_next[type]);
 		f->guid_next[type] += type == OSR_NET_SWITCH ? 1 : n_ports + 1;
 	}
+	f->guid_own[type] = false;
 	net->nodes[node].vendid = (uint32_t)f->vendid;
 	net->nodes[node].devid = (uint32_t)f->devid;
 	net->nodes[node].sysimg_guid = f->sysimg_guid;
@@ -339,37 +390,38 @@ static void skip_ext(const char **at)
 	*at = close ? close + 1 : *at;
 }
 
-/* (2c902002789ad); *guid stays as it is if there is none. */
-static bool take_port_guid(const char **at, uint64_t *guid)
+/* VLCap as ibnetdiscover -f prints it, v=4: its code in PortInfo. A port that did not answer has 0. */
+static enum osr_status netfile_vls(struct netfile *f, const char *at, struct osr_net_port *port)
 {
-	if (!osr_take_word(at, "("))
-		return true;
-	osr_take_word(at, "0x");
-	return osr_scan(at, "%h)", guid);
+	uint64_t code;
+
+	if (!osr_scan(&at, "v=%5d", &code) || (*at && !is_blank(*at)))
+		return osr_lines_fail(f->in, "\"%.20s\": VLCap is a number up to 5", at);
+	port->vls = code ? osr_vls_of_code((unsigned)code) : 0;
+	return OSR_OK;
 }
 
-/* The port options w=2 span=4 e=1 of ibsim before `end`: bits of enabled widths and speeds. */
+/* The port options w=2 s=4 e=1 of ibsim before `end`: bits of enabled widths and speeds. */
 static enum osr_status parse_options(struct netfile *f, const char *at, const char *end,
 				     struct osr_net_port *port)
 {
 	uint64_t speed = f->speed, ext = f->speed_ext, v;
-	const char *eq;
 
-	while ((eq = memchr(at, '=', (size_t)(end - at)))) {
-		char key = eq > at ? eq[-1] : 0;
+	for (at += strspn(at, " \t\r"); at < end; at += strspn(at, " \t\r")) {
+		char key = *at;
 
-		at = eq + 1;
+		if (!strchr("wse", key) || at[1] != '=')
+			return osr_lines_fail(f->in,
+					      "unexpected text behind the far end: \"%.40s\"", at);
+		at += 2;
 		if (!take_number(&at, 31, &v))
-			return osr_lines_fail(f->in, "expected a number after \"%c=\"",
-					      key ? key : '?');
+			return osr_lines_fail(f->in, "expected a number after \"%c=\"", key);
 		if (key == 'w')
 			port->width = netfile_width(v);
 		else if (key == 's')
 			speed = v ? v : 4;
-		else if (key == 'e')
-			ext = v;
 		else
-			continue;
+			ext = v;
 		if (key != 'w')
 			port->speed = osr_speed_of((unsigned)speed, (unsigned)ext);
 		netfile_assume_width(port);
@@ -385,28 +437,33 @@ static enum osr_status parse_options(struct netfile *f, const char *at, const ch
  */
 static enum osr_status parse_port_rest(struct netfile *f, const char *at, uint32_t port)
 {
+	struct osr_net_port *net_port = &f->net->ports[port];
 	const char *hash = strchrnul(at, '#'), *quote;
-	enum osr_status st = parse_options(f, at, hash, &f->net->ports[port]);
+	enum osr_status st = parse_options(f, at, hash, net_port);
+	bool has_rate = false;
 
 	if (st || !*hash)
 		return st;
-	/* 4xQDR and the like: the first word that looks so. */
+	/* 4xQDR and the like: the first word that looks so; and v=4. */
 	quote = strrchr(hash, '"');
 	at = quote ? quote + 1 : hash + 1;
-	for (size_t n; *at; at += n) {
+	for (size_t n; *at && !st; at += n) {
 		at += strspn(at, " \t\r");
 		n = strcspn(at, " \t\r");
-		if (osr_speed_parse(at, n, &f->net->ports[port].width, &f->net->ports[port].speed))
-			break;
+		if (!has_rate)
+			has_rate = osr_speed_parse(at, n, &net_port->width, &net_port->speed);
+		if (!strncmp(at, "v=", 2))
+			st = netfile_vls(f, at, net_port);
 	}
-	return osr_net_is_switch(f->net, f->node) ? OSR_OK
-						  : netfile_lid(f, hash, strcspn(hash, "\""), port);
+	if (st || osr_net_is_switch(f->net, f->node))
+		return st;
+	return netfile_lid(f, hash, strcspn(hash, "\""), port);
 }
 
 /* A line such as [7] "S-01"[3]. */
 static enum osr_status netfile_port(struct netfile *f, const char *at)
 {
-	uint64_t port_num, far_port = 1, far_guid, guid;
+	uint64_t port_num, far_port = 1, far_guid = 0, guid = 0;
 	const struct osr_net_node *node;
 	enum osr_status st;
 	struct word id;
@@ -422,7 +479,6 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 		return osr_lines_fail(f->in, "port %" PRIu64 " of \"%s\": it has ports 1 to %u",
 				      port_num, osr_net_id(f->net, f->node), node->n_ports);
 	port = node->port_row + (uint32_t)port_num;
-	guid = f->net->ports[port].guid;
 	skip_ext(&at);
 	if (!take_port_guid(&at, &guid))
 		return osr_lines_fail(f->in, "expected a port GUID in parentheses");
@@ -455,13 +511,53 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 	f->said[f->n_said++] = (struct port_line){ .port = port,
 						   .line = (uint32_t)f->in->number,
 						   .far = far,
+						   .guid = guid,
+						   .far_guid = far_guid,
 						   .far_port = (uint8_t)far_port };
-	if (node->type != OSR_NET_SWITCH)
-		f->net->ports[port].guid = guid;
 	return parse_port_rest(f, at, port);
 }
 
-/* ---- when all lines are read: which port is at the other end of which, do both say so? ------ */
+/* ---- when all lines are read: GUIDs; which port is at the other end of which, do both say so? - */
+
+/*
+ * OpenSM and ibsim know nodes by their GUIDs: two with one GUID cannot be told apart. The GUIDs in the ids of nodes count
+ * if they are apart from all others; else these ids are names alone, and their nodes keep what ibsim would give them.
+ */
+static enum osr_status netfile_guids(struct netfile *f, bool of_ids)
+{
+	struct osr_net *net = f->net;
+	struct osr_keyed *list = osr_net_by_guid(net);
+	enum osr_status st = OSR_OK;
+
+	if (!list)
+		return osr_lines_nomem(f->in);
+	for (uint32_t i = 0; i < net->n_nodes && of_ids; i++)
+		if (net->nodes[list[i].index].guid_from == OSR_NET_GUID_OF_ID)
+			guid_of_id(osr_net_id(net, list[i].index), &list[i].key);
+	osr_keyed_sort(list, net->n_nodes);
+	for (uint32_t i = 1; i < net->n_nodes && !st; i++) {
+		uint32_t node = list[i].index, before = list[i - 1].index;
+
+		if (list[i].key != list[i - 1].key)
+			continue;
+		f->in->number = line_of(f, node);
+		st = osr_lines_fail(f->in,
+				    "\"%s\" has the GUID 0x%016" PRIx64 " of \"%s\" in line %u",
+				    osr_net_id(net, node), list[i].key, osr_net_id(net, before),
+				    line_of(f, before));
+	}
+	for (uint32_t i = 0; i < net->n_nodes && !(st && of_ids); i++) {
+		struct osr_net_node *node = &net->nodes[list[i].index];
+
+		if (node->guid_from != OSR_NET_GUID_OF_ID)
+			continue;
+		if (of_ids)
+			osr_net_set_guid(net, list[i].index, list[i].key);
+		node->guid_from = of_ids ? OSR_NET_GUID_OF_ID : OSR_NET_GUID_COUNTED;
+	}
+	free(list);
+	return st && of_ids ? netfile_guids(f, false) : st;
+}
 
 /*
  * The far node may stand further down in the file, so whether both ends of a cable agree is found out when all lines are
@@ -500,42 +596,130 @@ static enum osr_status netfile_tie(struct netfile *f)
 					      id, own->far_port, back->line, back->far->text,
 					      back->far_port);
 	}
+	/* GUIDs of ports stand in their own line, or else in the one of the other end. */
+	for (uint32_t i = 0; i < f->n_said; i++) {
+		const struct port_line *own = &f->said[i];
+		uint32_t far = osr_net_port(net, own->far->node, own->far_port);
+		const struct port_line *back = &f->said[net->ports[far].peer];
+		uint64_t guid = own->guid ? own->guid : back->far_guid;
+
+		f->in->number = own->line;
+		if (back->far_guid && guid != back->far_guid)
+			return osr_lines_fail(f->in,
+					      "the port has the GUID 0x%016" PRIx64
+					      ", but line %u says 0x%016" PRIx64,
+					      guid, back->line, back->far_guid);
+		if (guid && !osr_net_is_switch(net, net->ports[own->port].node))
+			net->ports[own->port].guid = guid;
+	}
 	for (uint32_t i = 0; i < f->n_said; i++)
 		net->ports[f->said[i].port].peer =
 			osr_net_port(net, f->said[i].far->node, f->said[i].far_port);
 	return OSR_OK;
 }
 
-/* OpenSM and ibsim know nodes by their GUIDs: two with one GUID cannot be told apart. */
-static enum osr_status netfile_check_guids(struct netfile *f)
-{
-	const struct osr_net *net = f->net;
-	struct osr_keyed *list = osr_net_by_guid(net);
-	enum osr_status st = OSR_OK;
-
-	if (!list)
-		return osr_lines_nomem(f->in);
-	for (uint32_t i = 1; i < net->n_nodes && !st; i++) {
-		uint32_t node = list[i].index, before = list[i - 1].index;
-
-		if (list[i].key != list[i - 1].key)
-			continue;
-		f->in->number = line_of(f, node);
-		st = osr_lines_fail(f->in,
-				    "\"%s\" has the GUID 0x%016" PRIx64 " of \"%s\" in line %u",
-				    osr_net_id(net, node), list[i].key, osr_net_id(net, before),
-				    line_of(f, before));
-	}
-	free(list);
-	return st;
-}
-
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/* Nine of ten lines are ports: those first. An empty line ends a block, a stray one does not. */
+#define GIVE_NETDISCOVER ": give the output of ibnetdiscover without options"
+#define GIVE_LST "of ibdiagnet: give its ibdiagnet2.lst, or the output of ibnetdiscover"
+#define GIVE_TABLES "a file of tables, not of a fabric: give it by --tables"
+#define NODE_LIST "a list of nodes (ibnetdiscover -l, ibswitches, ibhosts)" GIVE_NETDISCOVER
+#define PORT_LIST "a list of ports (ibnetdiscover -p)" GIVE_NETDISCOVER
+#define LINK_LIST "the output of iblinkinfo" GIVE_NETDISCOVER
+
+enum line_kind {
+	PASSED, /* headings, progress */
+	COUNTED,
+	REFUSED,
+	OTHER_FILE,
+};
+
+/* Lines that are no part of a block: how they begin, what else they hold, and what is said of those that are refused. */
+static const struct line {
+	const char *begin, *holds;
+	enum line_kind kind;
+	const char *said;
+} lines[] = {
+	/* Of ibnetdiscover -g and -s. */
+	{ "Hostname: ", "", PASSED, NULL },
+	{ "Chassis %d", "", PASSED, NULL },
+	{ "Non-Chassis Nodes", "", PASSED, NULL },
+	{ "DR path slid ", " portnum ", PASSED, NULL },
+	{ "Lid %d -> ", " portnum ", PASSED, NULL },
+	/*
+	 * Of the libraries below it, where standard error went into the file: that it ended, and of a port that did not
+	 * answer, which the file may lack:
+	 *	src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1,31 Attr 0x11:0) bad status 110; Connection timed out
+	 *	ibwarn: [4321] _do_madrpc: recv failed: Connection timed out
+	 */
+	{ "", "iberror: ", REFUSED, "the discovery ended with an error here" },
+	{ "", "ibpanic: ", REFUSED, "the discovery ended with an error here" },
+	{ "ibwarn: [%d]", "", COUNTED, NULL },
+	{ "", ".c:", COUNTED, NULL },
+	{ "", "timed out", COUNTED, NULL },
+	/* Of ibsim. */
+	{ "@", "", REFUSED, "aliases (@) are not supported, name nodes by their ids" },
+	{ "include ", "", REFUSED, "include is not supported, a fabric is one file" },
+	{ "do ", "", REFUSED, "do is not supported, a fabric is one file" },
+	/* Files that are taken for a fabric, by their first line that counts. */
+	{ "Switch : %x ", "ports", OTHER_FILE, NODE_LIST },
+	{ "Ca : %x ", "ports", OTHER_FILE, NODE_LIST },
+	{ "Router : %x ", "ports", OTHER_FILE, NODE_LIST },
+	{ "SW %d %d %x ", "", OTHER_FILE, PORT_LIST },
+	{ "CA %d %d %x ", "", OTHER_FILE, PORT_LIST },
+	{ "RT %d %d %x ", "", OTHER_FILE, PORT_LIST },
+	{ "Switch: %x ", ":", OTHER_FILE, LINK_LIST },
+	{ "CA: ", ":", OTHER_FILE, LINK_LIST },
+	{ "%x \"", "==(", OTHER_FILE, LINK_LIST },
+	{ "\"", ", LID ", OTHER_FILE, "a net_dump " GIVE_LST },
+	{ "START_", "", OTHER_FILE, "a db_csv " GIVE_LST },
+	{ "Unicast lids ", "", OTHER_FILE, GIVE_TABLES },
+	{ "dump_ucast_routes: ", "", OTHER_FILE, GIVE_TABLES },
+	{ "Senders on switch %x", "", OTHER_FILE, GIVE_TABLES },
+	{ "Switch %x", "", OTHER_FILE, GIVE_TABLES },
+	{ "Channel Adapter %x", "", OTHER_FILE, GIVE_TABLES },
+	{ "\x2b\x83\xe7\x8f", "", OTHER_FILE,
+	  "a cache of ibnetdiscover: give what `ibnetdiscover --load-cache FILE` prints" },
+};
+
+/* NULL: none of them. Nor is a line with the far end of a cable, which another one was written into. */
+static const struct line *find_line(const char *text, bool other_file)
+{
+	uint64_t number[3];
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && !strstr(text, "\"["); i++) {
+		const char *at = text;
+
+		if ((lines[i].kind == OTHER_FILE) == other_file &&
+		    osr_scan(&at, lines[i].begin, &number[0], &number[1], &number[2]) &&
+		    strstr(at, lines[i].holds))
+			return &lines[i];
+	}
+	return NULL;
+}
+
+/* A line that is no part of a block. */
+static enum osr_status netfile_other_line(struct netfile *f, const char *text)
+{
+	const struct line *line = find_line(text, false);
+	const char *said = strchr("+-<>|", *text)
+				   ? "a mark of a diff or of quoted mail begins the line"
+				   : "neither a node, nor a port, a setting or a comment";
+	char first[200];
+
+	if (!line || line->kind == REFUSED)
+		return osr_lines_fail(f->in, "%s: \"%.60s\"", line ? line->said : said, text);
+	if (line->kind == COUNTED && !f->net->n_failures++) {
+		snprintf(first, sizeof(first), "%" PRIu64 ": \"%.150s\"", f->in->number, text);
+		f->net->failure = osr_net_description(f->net, first, strlen(first));
+	}
+	return OSR_OK;
+}
+
+/* Nine of ten lines are ports: those first. An empty line ends a block, a comment does not. */
 static enum osr_status netfile_take_line(struct netfile *f, const char *text)
 {
-	const char *rest = text;
+	const char *rest;
 	enum osr_net_type type;
 	bool known;
 	enum osr_status st;
@@ -547,35 +731,40 @@ static enum osr_status netfile_take_line(struct netfile *f, const char *text)
 		if ((c < ' ' && !strchr("\t\r\f\v\x1b", c)) || c == 0x7f)
 			return osr_lines_fail(f->in, "byte 0x%02x: this is not a text file", c);
 	}
+	text += strspn(text, " \t\r");
 	f->in_head &= *text == '#';
 	if (*text == '[')
 		return netfile_port(f, text);
-	/* The head says where a fabric comes from; what is made from it can say so too. */
+	/*
+	 * The head says where a fabric comes from; what is made from it can say so too. If a program wrote the file, its
+	 * last line has an end: without one it may be half a line.
+	 */
 	if (f->in_head)
 		fprintf(f->head, "%s\n", text + 1 + (text[1] == ' '));
+	f->discovered |= !strncmp(text, "# Topology file: generated", 26);
+	if (f->discovered || !strncmp(text, "# osmroutes ", 12))
+		f->in->by_people = false;
 	if (*text == '#')
 		return OSR_OK;
-	if (!text[strspn(text, " \t\r")]) {
+	if (!*text) {
 		f->node = OSR_NONE;
 		return OSR_OK;
 	}
+	rest = text;
 	if (netfile_node_type(&rest, &type))
 		return netfile_header(f, type, rest);
-	if (*text == '@')
-		return osr_lines_fail(f->in,
-				      "aliases (@) are not supported: name nodes by their ids");
-	if (osr_take_word(&rest, "include ") || osr_take_word(&rest, "do "))
-		return osr_lines_fail(f->in, "\"%.*s\" is not supported: a fabric is one file",
-				      (int)(rest - text) - 1, text);
 	st = netfile_setting(f, text, &known);
-	if (known)
+	if (st || known) {
 		f->node = OSR_NONE;
-	return st;
+		return st;
+	}
+	return netfile_other_line(f, text);
 }
 
 enum osr_status osr_netfile_read(struct osr_lines *in, struct osr_net *net)
 {
 	struct netfile f = { .in = in, .net = net, .node = OSR_NONE, .in_head = true };
+	const struct line *line;
 	enum osr_status st = OSR_OK;
 	size_t size;
 	char *text;
@@ -597,12 +786,17 @@ enum osr_status osr_netfile_read(struct osr_lines *in, struct osr_net *net)
 			      "%s: no Switch, Ca or Rt in it: expected the output of ibnetdiscover "
 			      "or an ibsim net file",
 			      in->label);
+	if (!st && f.discovered && !f.n_said)
+		st = osr_lines_fail(in, "no node has a cable: is the file cut off?");
+	if (!st)
+		st = netfile_guids(&f, true);
 	if (!st)
 		st = netfile_tie(&f);
-	if (!st)
-		st = netfile_check_guids(&f);
 	free(f.said);
 	tdestroy(f.ids, free);
+	line = find_line(in->text + strspn(in->text, " \t"), true);
+	if (st == OSR_INVAL && in->number && !net->n_nodes && line)
+		osr_lines_fail(in, "this is %s", line->said);
 	if (st)
 		osr_net_free(net);
 	return st;
@@ -633,7 +827,7 @@ static void write_ids(const struct osr_net_node *node, FILE *out)
 		fprintf(out, "devid=0x%" PRIx32 "\n", node->devid);
 	if (node->sysimg_guid)
 		fprintf(out, "sysimgguid=0x%" PRIx64 "\n", node->sysimg_guid);
-	if (!node->guid_given)
+	if (node->guid_from == OSR_NET_GUID_COUNTED)
 		return;
 	fprintf(out, "%s=0x%" PRIx64, guid_key[node->type], node->guid);
 	if (node->type == OSR_NET_SWITCH)
@@ -676,8 +870,9 @@ static void write_port_comment(const struct osr_net *net, uint32_t i, FILE *out)
 	bool named = net->nodes[peer_node].name != net->nodes[peer_node].id;
 	uint16_t far_lid = osr_net_lid(net, net_port->peer);
 	bool own = node->type != OSR_NET_SWITCH && net_port->lid;
+	unsigned code = 1;
 
-	if (!own && !far_lid && !named && !(net_port->speed && net_port->width))
+	if (!own && !far_lid && !named && !net_port->vls && !(net_port->speed && net_port->width))
 		return;
 	fputs("\t\t#", out);
 	if (own)
@@ -687,6 +882,10 @@ static void write_port_comment(const struct osr_net *net, uint32_t i, FILE *out)
 	fprintf(out, " lid %u", far_lid);
 	if (net_port->speed && net_port->width)
 		fprintf(out, " %ux%s", net_port->width, osr_speed_name(net_port->speed));
+	while (osr_vls_of_code(code) < net_port->vls)
+		code++;
+	if (net_port->vls)
+		fprintf(out, " v=%u", code);
 }
 
 /* "(2c902002789ad)" where the reader would not guess it. */
@@ -697,7 +896,8 @@ static void write_port_guid(const struct osr_net *net, uint32_t port, FILE *out)
 
 	if (node->type == OSR_NET_SWITCH)
 		return;
-	if (node->guid_given || net_port->guid != node->guid + osr_net_port_num(net, port))
+	if (node->guid_from != OSR_NET_GUID_COUNTED ||
+	    net_port->guid != node->guid + osr_net_port_num(net, port))
 		fprintf(out, "(%" PRIx64 ")", net_port->guid);
 }
 

@@ -163,7 +163,7 @@ static void same_net(const struct osr_net *a, const struct osr_net *b)
 		const struct osr_net_port *p = &a->ports[i], *q = &b->ports[i];
 
 		insist(p->guid == q->guid && p->peer == q->peer && p->lid == q->lid &&
-			       p->lmc == q->lmc,
+			       p->lmc == q->lmc && p->vls == q->vls,
 		       osr_net_id(a, p->node), "has another port");
 		/* Of a rate both numbers or none are written. */
 		insist(p->peer == OSR_NONE || !p->width || !p->speed ||

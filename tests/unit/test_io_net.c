@@ -254,7 +254,7 @@ static const char discover[] =
 	"Non-Chassis Nodes\n\n"
 	"vendid=0x8f1\ndevid=0x5a06\nsysimgguid=0x5442ba00003000\n"
 	"switchguid=0x5442ba00003080(5442ba00003080)\n"
-	"Switch  24 \"S-005442ba00003080\"         # \"ISR9024 # x\" enhanced port 0 lid 6 lmc 2\n"
+	"Switch  24 \"S-005442ba00003080\"         # \"ISR9024 # x\" enhanced port 0 lid 8 lmc 2\n"
 	"[22][ext 5]    \"H-0008f10403961354\"[1](8f10403961355) # \"MT23108\" lid 4 4xSDR\n"
 	"[12]    \"R-10\"[1](11)         # \"gw\" lid 10 1xFDR10\n"
 	"[3]\t\"S-005442ba00003080\"[4]\t\t# \"ISR9024 # x\" lid 6 4xQDR\n"
@@ -266,7 +266,7 @@ static const char discover[] =
 	"12xSDR\n"
 	"\n"
 	"rtguid=0x10\nRt\t1 \"R-10\"\t# gw\n"
-	"[1](11)\t\"S-005442ba00003080\"[12]\t# lid 10 lmc 0 \"ISR\" lid 6 4xFDR10";
+	"[1](11)\t\"S-005442ba00003080\"[12]\t# lid 10 lmc 0 \"ISR\" lid 6 4xFDR10\n";
 
 static void test_ibnetdiscover(void **state)
 {
@@ -290,7 +290,10 @@ static void test_ibnetdiscover(void **state)
 	assert_int_equal(net.nodes[s].sysimg_guid, 0x5442ba00003000);
 	assert_int_equal(net.nodes[s].guid, 0x5442ba00003080);
 	assert_string_equal(osr_net_name(&net, s), "ISR9024 # x");
-	assert_int_equal(net.ports[osr_net_port(&net, s, 0)].lid, 6);
+	assert_int_equal(net.n_failures, 1);
+	assert_string_equal(net.names + net.failure,
+			    "4: \"src/query_smp.c:195; umad: a stray line\"");
+	assert_int_equal(net.ports[osr_net_port(&net, s, 0)].lid, 8);
 	assert_int_equal(net.ports[osr_net_port(&net, s, 0)].lmc, 2);
 	assert_int_equal(net.ports[osr_net_port(&net, s, 3)].peer, osr_net_port(&net, s, 4));
 
@@ -340,7 +343,7 @@ static void test_ibsim(void **state)
 	assert_int_equal(net.n_nodes, 6);
 	/* GUIDs as ibsim counts them: own bases, a CA takes one more than its ports. */
 	assert_int_equal(net.nodes[0].guid, 0x200000);
-	assert_false(net.nodes[0].guid_given);
+	assert_int_equal(net.nodes[0].guid_from, OSR_NET_GUID_COUNTED);
 	assert_int_equal(net.nodes[node_of(&net, "Hca1")].guid, 0x700);
 	assert_int_equal(net.nodes[node_of(&net, "Hca2")].guid, 0x703);
 	assert_int_equal(net.nodes[node_of(&net, "Hca3")].guid, 0x730);
@@ -361,8 +364,10 @@ static void test_refusals(void **state)
 {
 	refused("", "t: no Switch, Ca or Rt in it: expected the output of ibnetdiscover or an "
 		    "ibsim net file");
-	refused("hello\n", "t: no Switch, Ca or Rt in it: expected the output of ibnetdiscover or "
-			   "an ibsim net file");
+	refused("# hello\n",
+		"t: no Switch, Ca or Rt in it: expected the output of ibnetdiscover or "
+		"an ibsim net file");
+	refused("hello\n", "t:1: neither a node, nor a port, a setting or a comment: \"hello\"");
 	refused("Switch 0 \"a\"\n", "t:1: a node has 1 to 254 ports");
 	refused("Switch 99999999999999999999 \"a\"\n", "t:1: a node has 1 to 254 ports");
 	refused("\nSwitch 4 \"a\n", "t:2: expected the node's id in double quotes");
@@ -392,14 +397,39 @@ static void test_refusals(void **state)
 		"t:1: a LID is a number up to 49151");
 	refused("Switch 4 \"a\" # \"a\" base port 0 lid 5 lmc 8\n",
 		"t:1: an LMC is a number up to 7");
+	refused("Switch 4 \"a\" # lid 7 lmc 2\n",
+		"t:1: LID 7 cannot have LMC 2: it is no multiple of 4");
+	refused("Ca 1 \"a\"\n[1] \"a\"[1] # lid 6 lmc 2 \"a\" lid 6\n",
+		"t:2: LID 6 cannot have LMC 2: it is no multiple of 4");
+	refused("Switch 4 \"a\" base port 0\n",
+		"t:1: unexpected text behind the node's id: \" base port 0\"");
+	refused(SWITCH_A "[1] \"a\"[2] 4xQDR\n",
+		"t:2: unexpected text behind the far end: \"4xQDR\"");
+	refused(SWITCH_A "[1] \"a\"[2][3] \"a\"[4]\n",
+		"t:2: unexpected text behind the far end: \"[3] \"a\"[4]\"");
+	refused(SWITCH_A "[1] \"a\"[2] # lid 3 4xQDR s=4 w=2 v=6\n",
+		"t:2: \"v=6\": VLCap is a number up to 5");
+	refused("vendid=0x2c9 devid=0x1\n",
+		"t:1: vendid: unexpected text behind the number: \" devid=0x1\"");
+	refused("switchguid=0x7(7) Switch\n",
+		"t:1: switchguid: unexpected text behind the number: \" Switch\"");
+	refused("Switch 4 \"a\"\n[1] \"h\"[1](21)\n\nCa 1 \"h\"\n[1](22) \"a\"[1]\n",
+		"t:5: the port has the GUID 0x0000000000000022, but line 2 says "
+		"0x0000000000000021");
 	refused("switchguid=x\n", "t:1: switchguid: expected a number up to 18446744073709551615");
 	refused("switchguid=0x12345678901234567\n",
 		"t:1: switchguid: expected a number up to 18446744073709551615");
 	refused("vendid=0x123456789\n", "t:1: vendid: expected a number up to 4294967295");
 	refused("module=box\n", "t:1: expected module=\"name\" of at most 20 characters");
-	refused("include \"other\"\n", "t:1: \"include\" is not supported: a fabric is one file");
-	refused("do Link \"a\"\n", "t:1: \"do\" is not supported: a fabric is one file");
-	refused("@[1] \"x\"\n", "t:1: aliases (@) are not supported: name nodes by their ids");
+	refused("include \"other\"\n",
+		"t:1: include is not supported, a fabric is one file: \"include \"other\"\"");
+	refused("do Link \"a\"\n",
+		"t:1: do is not supported, a fabric is one file: \"do Link \"a\"\"");
+	refused("@[1] \"x\"\n",
+		"t:1: aliases (@) are not supported, name nodes by their ids: \"@[1] \"x\"\"");
+	refused("ibnetdiscover: iberror: failed: discover failed\n",
+		"t:1: the discovery ended with an error here: "
+		"\"ibnetdiscover: iberror: failed: discover failed\"");
 	refused(SWITCH_A "\x01\x02\n", "t:2: byte 0x01: this is not a text file");
 	refused("switchguid=7\nSwitch 4 \"a\"\n\nswitchguid=7\nSwitch 4 \"b\"\n",
 		"t:5: \"b\" has the GUID 0x0000000000000007 of \"a\" in line 2");
@@ -416,6 +446,140 @@ static void test_refusals(void **state)
 	refused(SWITCH_A "[1] \"b\"[2]\n[3] \"b\"[2]\n\nSwitch 4 \"b\"\n[2] \"a\"[1]\n",
 		"t:3: the cable goes to \"b\"[2], but line 6 says that \"a\"[1] is at its other "
 		"end");
+}
+
+/* A file of another kind is called by its name: what is given is in the first word of the hint. */
+static void test_other_kinds(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} files[] = {
+		{ "Ca\t: 0x0000000000002000 ports 1 devid 0x6274 vendid 0x2c9 \"n1 HCA-1\"\n",
+		  "t:1: this is a list of nodes" },
+		{ "Switch\t : 0x0000000000001000 ports 24 devid 0x5a30 vendid 0x8f1 \"leaf-1\"\n",
+		  "t:1: this is a list of nodes" },
+		{ "Switch\t: 0x0000000000001000 ports 24 \"leaf-1\" base port 0 lid 1 lmc 0\n",
+		  "t:1: this is a list of nodes" },
+		{ "src/query_smp.c:199; umad (DR path slid 0) bad status 110; Connection timed "
+		  "out\n"
+		  "CA    12  1 0x0002c90300a1b2c3 4x SDR - SW     2 11 0x0002c90109fb0000 ( 'a' - "
+		  "'b' )\n",
+		  "t:2: this is a list of ports" },
+		{ "SW     2 36 0x0002c90109fb0000 4x ???                                     'b'\n",
+		  "t:1: this is a list of ports" },
+		{ "CA: n1 HCA-1:\n      0x0002c9030002da23      1    1[  ] ==( 4X 10.0 Gbps "
+		  "Active/  LinkUp)==>\n",
+		  "t:1: this is the output of iblinkinfo" },
+		{ "Switch: 0x0002c902004885b8 MF0;sw:SX6036/U1:\n",
+		  "t:1: this is the output of iblinkinfo" },
+		{ "0x0002c902004885b8 \"          sw\"      4    1[  ] ==( 4X  10.0 Gbps Active/  "
+		  "LinkUp)==>\n",
+		  "t:1: this is the output of iblinkinfo" },
+		{ "# This database file was automatically generated by IBDIAG\n\n"
+		  "\"Infiniscale-IV Mellanox Technologies\", Mellanox, 0x0002c902004885b8, LID 7\n",
+		  "t:3: this is a net_dump of ibdiagnet" },
+		{ "START_NODES\nNodeDesc,NumPorts,NodeType\n",
+		  "t:1: this is a db_csv of ibdiagnet" },
+		{ "Unicast lids [0x0-0x8f] of switch Lid 4 guid 0x0002c9020040b0e0 (x):\n",
+		  "t:1: this is a file of tables" },
+		{ "dump_ucast_routes: Switch 0x0002c90109fb0000\n",
+		  "t:1: this is a file of tables" },
+		{ "Switch 0x0002c902004050f8, base LID 13, \"x\"\n",
+		  "t:1: this is a file of tables" },
+		{ "\x2b\x83\xe7\x8f\x01\n", "t:1: this is a cache of ibnetdiscover" },
+		{ "< [3]\t\"S-0002c902004885b8\"[1]\n", "t:1: a mark of a diff or of quoted mail" },
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		struct osr_diag diag;
+		struct osr_net net;
+
+		assert_int_equal(parse(files[i].text, &net, &diag), OSR_INVAL);
+		if (strncmp(diag.text, files[i].said, strlen(files[i].said)) != 0)
+			fail_msg("\"%s\" for %s", diag.text, files[i].text);
+	}
+}
+
+/* What ibnetdiscover -g, -s and -f print, blanks before lines, and quotes within names. */
+static void test_all_is_read(void **state)
+{
+	struct osr_net net;
+	uint32_t s;
+
+	parse_ok("DR path slid 0; dlid 0; 0,1 -> new Switch {0000000000001000} portnum 0 lid 1-1 "
+		 "\"x\"\n"
+		 "Lid 5 -> known Ca {0000000000002000} portnum 1 lid 2-2\"n1\"\n"
+		 "  #\n"
+		 "\n"
+		 "Chassis 1 (guid 0x8f10400411f54)\n"
+		 "Hostname: [2] what it is called\n"
+		 "\n"
+		 "# Spine Nodes\n"
+		 "  vendid=0x2c9\n"
+		 "\tswitchguid=0x1000(1000)\t# ISR9288 Spine 1 Chip 2\n"
+		 "  Switch\t4 \"S-0000000000001000\"\t\t# \"the \"best\" leaf\" base port 0 lid 1 "
+		 "lmc 0\n"
+		 "  [1]\t\"H-0000000000002000\"[1](2001) \t\t# \"n \"1\" HCA-1\" lid 2 4xHDR s=4 "
+		 "w=2 v=2\n"
+		 "   \n"
+		 "Non-Chassis Nodes\n"
+		 "\n"
+		 "caguid=0x2000\n"
+		 "Ca\t1 \"H-0000000000002000\"\t\t# \"n \"1\" HCA-1\" (scp)\n"
+		 " [1](2001) \t\"S-0000000000001000\"[1]\t\t# lid 2 lmc 0 \"the \"best\" leaf\" "
+		 "lid 1 4xHDR "
+		 "s=4 w=2 v=0\n",
+		 &net);
+	s = node_of(&net, "S-0000000000001000");
+	assert_string_equal(osr_net_name(&net, s), "the \"best\" leaf");
+	assert_string_equal(osr_net_name(&net, node_of(&net, "H-0000000000002000")),
+			    "n \"1\" HCA-1");
+	assert_int_equal(net.ports[osr_net_port(&net, s, 0)].lid, 1);
+	assert_int_equal(net.ports[osr_net_port(&net, s, 1)].vls, 2);
+	assert_int_equal(osr_net_link_vls(&net, osr_net_port(&net, s, 1)), 2);
+	assert_int_equal(net.ports[osr_net_port(&net, s, 1)].speed, OSR_SPEED_HDR);
+	assert_int_equal(net.ports[osr_net_port(&net, 1, 1)].lid, 2);
+	assert_int_equal(net.n_failures, 0);
+	osr_net_free(&net);
+}
+
+/* Node and port GUIDs, from the first of: the node's own line, its id, the next of ibsim's. */
+static void test_guids(void **state)
+{
+	struct osr_net net;
+
+	parse_ok("Switch 2 \"S-0000000000001000\"\n"
+		 "[1] \"H-0000000000002000\"[1](2005)\n"
+		 "[2] \"H-0000000000003000\"[1]\n\n"
+		 "Ca 1 \"H-0000000000002000\"\n[1] \"S-0000000000001000\"[1]\n\n"
+		 "caguid=0x77\nCa 1 \"H-0000000000003000\"\n[1] \"S-0000000000001000\"[2]\n\n"
+		 "Ca 1 \"0x4000\"\n\nCa 1 \"H-12\"\n\nCa 1 \"H-0000000000000000\"\n\n"
+		 "Rt 1 \"R-00000000000000fe\"\n",
+		 &net);
+	assert_int_equal(net.nodes[0].guid, 0x1000);
+	assert_int_equal(net.ports[osr_net_port(&net, 0, 2)].guid, 0x1000);
+	assert_int_equal(net.nodes[1].guid, 0x2000);
+	assert_int_equal(net.ports[osr_net_port(&net, 1, 1)].guid, 0x2005);
+	assert_int_equal(net.nodes[2].guid, 0x77);
+	assert_int_equal(net.ports[osr_net_port(&net, 2, 1)].guid, 0x78);
+	assert_int_equal(net.nodes[3].guid, 0x4000);
+	/* The two without one: behind the last line of a CA. */
+	assert_int_equal(net.nodes[4].guid, 0x79);
+	assert_int_equal(net.nodes[5].guid, 0x7b);
+	assert_int_equal(net.nodes[6].guid, 0xfe);
+	assert_int_equal(osr_net_assumed(&net).guids_of_ids, 4);
+	assert_int_equal(osr_net_assumed(&net).guids, 0);
+	osr_net_free(&net);
+	/* Names that are no GUIDs, for two have one: all are as if the ids said nothing. */
+	parse_ok("Switch 2 \"S-0000000000000001\"\n[1] \"H-0000000000000001\"[1](9)\n\n"
+		 "Ca 1 \"H-0000000000000001\"\n[1] \"S-0000000000000001\"[1]\n",
+		 &net);
+	assert_int_equal(net.nodes[0].guid, 0x200000);
+	assert_int_equal(net.nodes[1].guid, 0x100000);
+	assert_int_equal(net.ports[osr_net_port(&net, 1, 1)].guid, 9);
+	assert_int_equal(osr_net_assumed(&net).guids, 2);
+	assert_int_equal(osr_net_assumed(&net).guids_of_ids, 0);
+	osr_net_free(&net);
 }
 
 static void test_speeds(void **state)
@@ -462,4 +626,5 @@ static void test_missing_file(void **state)
 }
 
 TEST_PROGRAM(test_lids, test_lids_run_out, test_fabric, test_misuse, test_dumps, test_default_vl,
-	     test_ibnetdiscover, test_ibsim, test_refusals, test_speeds, test_missing_file)
+	     test_ibnetdiscover, test_ibsim, test_refusals, test_other_kinds, test_all_is_read,
+	     test_guids, test_speeds, test_missing_file)

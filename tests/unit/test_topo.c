@@ -274,7 +274,7 @@ static void test_degrade(void **state)
 		/* GUIDs stay what they were although nodes may have gone. */
 		for (uint32_t k = 0; !done.n_switches && k < net.n_nodes; k++) {
 			assert_int_equal(net.nodes[k].guid, from.nodes[k].guid);
-			assert_true(net.nodes[k].guid_given);
+			assert_int_equal(net.nodes[k].guid_from, OSR_NET_GUID_GIVEN);
 		}
 		osr_arena_free(&arena);
 		osr_net_free(&from);
