@@ -246,8 +246,16 @@ static void write_cable_end(const struct job *j, uint32_t port, int vendor_digit
 		osr_net_port_num(j->net, port));
 }
 
+/*
+ * Where no rate is known they are 4x SDR, as ibsim has them; where some are, "??" keeps the others unknown to whoever reads
+ * it again.
+ */
 static void write_subnet(const struct job *j, FILE *out)
 {
+	bool any = false;
+
+	for (uint32_t p = 0; p < j->net->n_ports; p++)
+		any |= j->net->ports[p].width || j->net->ports[p].speed;
 	for (uint32_t i = 0; i < j->net->n_nodes; i++) {
 		const struct osr_net_node *node = &j->net->nodes[j->nodes[i].index];
 
@@ -259,8 +267,12 @@ static void write_subnet(const struct job *j, FILE *out)
 			osr_net_link_rate(j->net, p, &width, &speed);
 			write_cable_end(j, p, 6, out);
 			write_cable_end(j, j->net->ports[p].peer, 8, out);
-			fprintf(out, "PHY=%dx LOG=ACT SPD=%s\n", width ? width : 4,
-				osr_subnet_speeds[speed ? speed : OSR_SPEED_SDR]);
+			if (!width && any)
+				fputs("PHY=??", out);
+			else
+				fprintf(out, "PHY=%dx", width ? width : 4);
+			fprintf(out, " LOG=ACT SPD=%s\n",
+				osr_subnet_speeds[any ? speed : OSR_SPEED_SDR]);
 		}
 	}
 }

@@ -14,8 +14,9 @@
  *	opensm-path-sl.dump	SL of path records, not OpenSM's: see pathsl.h; or as ibdmchk reads it
  *
  * The order within the files is OpenSM's on a little-endian machine: GUIDs compared from their last
- * byte. Where the file a fabric came from is silent, the values are those ibsim would show: 4x SDR
- * links, the subnet manager on the first node.
+ * byte. Where the file a fabric came from is silent, the values are those ibsim would show: the subnet
+ * manager on the first node, and 4x SDR links if no rate is known. NDR and XDR are written as 100 and 200, where
+ * OpenSM 3.3.23 has "??".
  */
 #ifndef OSR_IO_OSMDUMP_H
 #define OSR_IO_OSMDUMP_H

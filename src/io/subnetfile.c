@@ -19,7 +19,9 @@ struct cable_end {
 struct subnet_reader {
 	struct osr_lines *in;
 	struct osr_net *net;
-	void *ids; /* tree of GUIDs */
+	void *ids;  /* tree of GUIDs */
+	bool *near; /* [net->n_ports] ports that are the near end of a line */
+	uint32_t n, room;
 };
 
 const char *const osr_subnet_types[] = {
@@ -29,8 +31,8 @@ const char *const osr_subnet_types[] = {
 const char *const osr_subnet_speeds[] = {
 	[OSR_SPEED_UNKNOWN] = "??", [OSR_SPEED_SDR] = "2.5",     [OSR_SPEED_DDR] = "5",
 	[OSR_SPEED_QDR] = "10",     [OSR_SPEED_FDR10] = "FDR10", [OSR_SPEED_FDR] = "14",
-	[OSR_SPEED_EDR] = "25",     [OSR_SPEED_HDR] = "50",      [OSR_SPEED_NDR] = "??",
-	[OSR_SPEED_XDR] = "??",
+	[OSR_SPEED_EDR] = "25",     [OSR_SPEED_HDR] = "50",      [OSR_SPEED_NDR] = "100",
+	[OSR_SPEED_XDR] = "200",
 };
 
 /* ---- a line --------------------------------------------------------------------------------- */
@@ -89,10 +91,14 @@ static const char *take_end(const char **at, struct cable_end *end)
 	return osr_scan(at, " }") ? NULL : "a \"}\"";
 }
 
-/* " PHY=4x LOG=ACT SPD=10"; SPD is missing in old files. False if it is none of this. */
+/*
+ * " PHY=4x LOG=ACT SPD=10"; SPD is missing in old files. False if it is none of this. A speed of another word is unknown,
+ * as "??" is, which OpenSM writes for those that came after it.
+ */
 static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *down)
 {
 	uint64_t n = 0;
+	size_t len;
 
 	if (!osr_scan(&at, " PHY=?? LOG=") && !osr_scan(&at, " PHY=%12dx LOG=", &n))
 		return false;
@@ -104,11 +110,12 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 	*speed = OSR_SPEED_UNKNOWN;
 	if (!osr_scan(&at, " SPD="))
 		return osr_scan(&at, " ") && !*at;
-	while (*speed < OSR_N_SPEEDS && strcmp(at, osr_subnet_speeds[*speed]))
-		++*speed;
-	if (*speed == OSR_N_SPEEDS)
-		*speed = OSR_SPEED_UNKNOWN;
-	return true;
+	len = strcspn(at, " \t\r");
+	for (uint8_t i = 0; i < OSR_N_SPEEDS; i++)
+		if (strlen(osr_subnet_speeds[i]) == len && !memcmp(at, osr_subnet_speeds[i], len))
+			*speed = i;
+	at += len;
+	return len && osr_scan(&at, " ") && !*at;
 }
 
 /* ---- the net -------------------------------------------------------------------------------- */
@@ -168,6 +175,11 @@ static enum osr_status subnetfile_take_line(struct subnet_reader *reader, const 
 	osr_skip_blanks(&at);
 	if (!*at || *at == '#')
 		return OSR_OK;
+	if (*at != '{')
+		return osr_lines_fail(
+			reader->in,
+			"neither a cable, \"{ ... } { ... } PHY=...\", nor a comment: \"%.60s\"",
+			at);
 	for (unsigned i = 0; i < 2; i++) {
 		const char *missing = take_end(&at, &end[i]);
 
@@ -194,6 +206,12 @@ static enum osr_status subnetfile_take_line(struct subnet_reader *reader, const 
 					      end[i].port, end[i].guid);
 	if (net->ports[port[0]].peer == OSR_NONE)
 		osr_net_cable(net, port[0], port[1], width, speed);
+	if (!osr_grow((void **)&reader->near, reader->n, net->n_ports - reader->n, &reader->room,
+		      sizeof(*reader->near)))
+		return osr_lines_nomem(reader->in);
+	memset(reader->near + reader->n, 0, (net->n_ports - reader->n) * sizeof(*reader->near));
+	reader->n = net->n_ports;
+	reader->near[port[0]] = true;
 	return osr_net_status(net, reader->in->diag);
 }
 
@@ -210,6 +228,9 @@ enum osr_status osr_subnetfile_read(struct osr_lines *in, struct osr_net *net)
 	if (!st && !net->n_nodes)
 		st = osr_fail(in->diag, OSR_INVAL,
 			      "%s: holds no cable (expected an opensm-subnet.lst)", in->label);
+	for (uint32_t i = 0; i < reader.n && !st; i++)
+		net->n_one_end += net->ports[i].peer != OSR_NONE && !reader.near[i];
+	free(reader.near);
 	tdestroy(reader.ids, free);
 	if (st)
 		osr_net_free(net);
