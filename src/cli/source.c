@@ -581,7 +581,7 @@ void cli_tables_say(const struct cli_reading *how, const struct cli_tables *tabl
 	bool has_groups = t->groups.n || t->routing.mcast_parent;
 	const char *lft = cli_tables_lft(tables), *sls;
 	const char *groups = has_groups ? origin(tables, GROUPS, true, NULL) : NULL;
-	char foreign[64] = "", read[64] = "";
+	char foreign[64] = "", foreign_sls[64] = "", read[64] = "";
 
 	if (how->sl >= 0)
 		sls = "all on one SL";
@@ -593,13 +593,16 @@ void cli_tables_say(const struct cli_reading *how, const struct cli_tables *tabl
 	if (t->n_foreign)
 		snprintf(foreign, sizeof(foreign), ", %llu for LIDs that no port has",
 			 (unsigned long long)t->n_foreign);
+	if (t->n_foreign_sls)
+		snprintf(foreign_sls, sizeof(foreign_sls), " (%llu to LIDs that no port has)",
+			 (unsigned long long)t->n_foreign_sls);
 	if (t->bytes)
 		snprintf(read, sizeof(read), "; read %.1f MB at %.0f MB/s", (double)t->bytes / 1e6,
 			 tables->read.wall > 0 ? (double)t->bytes / 1e3 / tables->read.wall : 0);
-	out_head(out, "%s: %llu entries%s; SL2VL: %s; SLs: %s; multicast: %s%s", lft,
-		 (unsigned long long)t->n_entries, foreign,
-		 origin(tables, SL2VL, t->routing.sl2vl, "VL = SL"), sls, groups ? groups : "none",
-		 read);
+	out_head(out, "%s: %llu entr%s%s; SL2VL: %s; SLs: %s%s; multicast: %s%s", lft,
+		 (unsigned long long)t->n_entries, t->n_entries == 1 ? "y" : "ies", foreign,
+		 origin(tables, SL2VL, t->routing.sl2vl, "VL = SL"), sls, foreign_sls,
+		 groups ? groups : "none", read);
 	out_text(out, "tables.lfts", lft);
 	out_text(out, "tables.sl2vl", origin(tables, SL2VL, t->routing.sl2vl, NULL));
 	if (how->sl < 0 && (t->paths.n_rows || t->routing.sl))

@@ -51,8 +51,9 @@ struct osr_tables {
 	uint64_t **group;         /* [OSR_N_MLIDS][4 * n_switches]; NULL: none so far */
 	struct osr_groups groups; /* of these, by osr_tables_finish() */
 
-	/* What was read: entries kept, and those of LIDs that nobody has. */
+	/* Of forwarding tables: entries that are kept, and those of LIDs that no port has; no entry is UNREACHABLE. */
 	uint64_t n_entries, n_foreign;
+	uint64_t n_foreign_sls; /* SLs of paths to such LIDs */
 	uint64_t bytes;
 
 	/* Terminals by the GUIDs of their ports, and of their nodes; OSR_NONE: on no switch. */

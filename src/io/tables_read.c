@@ -71,10 +71,10 @@ struct reader {
 	uint32_t room;
 };
 
-/* The switch with this node GUID. */
-static enum osr_status take_switch(struct reader *r, const char *at)
+/* The switch with the node GUID at *at, which is left behind it. */
+static enum osr_status take_switch(struct reader *r, const char **at)
 {
-	if (!osr_scan(&at, "%x", &r->guid))
+	if (!osr_scan(at, "%x", &r->guid))
 		return osr_lines_fail(r->in, "a table without the GUID of its switch");
 	r->sw = osr_fabric_switch_by_guid(r->f, r->guid);
 	if (r->sw != OSR_NONE)
@@ -101,23 +101,46 @@ static enum osr_status take_ends(struct reader *r, uint64_t guid, bool node_firs
 			      guid);
 }
 
+/* Behind the GUID of a head line: ", base LID 1, "h0000"", or nothing. */
+static bool at_head_end(const char *at)
+{
+	osr_skip_blanks(&at);
+	return !*at || *at == ',';
+}
+
 static bool is_end_head(const char **at)
 {
 	return osr_take_word(at, "Switch ") || osr_take_word(at, "Channel Adapter ") ||
 	       osr_take_word(at, "Router ");
 }
 
-/* Nothing that carries data: empty, a comment, a line of dashes. */
-static bool is_filler(const char *text)
-{
-	osr_skip_blanks(&text);
-	return !*text || *text == '#' || !text[strspn(text, "-=")];
-}
-
 static bool at_end(const char *at)
 {
 	osr_skip_blanks(&at);
 	return !*at;
+}
+
+/*
+ * Nothing that carries data: empty, a comment, a long line of dashes, the headings of columns, totals. Whatever is no entry, no
+ * head line and none of these is refused.
+ */
+static bool is_filler(const char *text)
+{
+	static const char *const headings[] = {
+		" Lid Out Destination ", " Port Info ",      " LID : Port : Hops : Optimal ",
+		" LID : Out Port(s) ",   " %d lids dumped ", " %d valid lids dumped ",
+	};
+	uint64_t n;
+
+	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
+		const char *at = text;
+
+		if (osr_scan(&at, headings[i], &n) && !*at)
+			return true;
+	}
+	osr_skip_blanks(&text);
+	return !*text || *text == '#' ||
+	       (!strncmp(text, "--------", 8) && !text[strspn(text, "-")]);
 }
 
 static uint32_t dest_of(const struct reader *r, uint64_t lid)
@@ -133,14 +156,17 @@ static enum osr_status fail_port(const struct reader *r, uint64_t port)
 
 /* ---- forwarding tables ---------------------------------------------------------------------- */
 
-static enum osr_status lft_head(struct reader *r, const char *text, const char *mark)
+/* " (name):" stands behind the GUID, or nothing. */
+static enum osr_status lft_head(struct reader *r, const char *at)
 {
-	const char *at = strstr(text, mark);
-	enum osr_status st = take_switch(r, at ? at + strlen(mark) : "");
+	enum osr_status st = take_switch(r, &at);
 	char buf[32];
 
 	if (st)
 		return st;
+	if (!at_end(at) && !osr_scan(&at, " ("))
+		return osr_lines_fail(
+			r->in, "unexpected text behind the GUID of the switch: \"%.40s\"", at);
 	if (r->t->has_lft[r->sw])
 		return osr_lines_fail(r->in, "a second table of switch %s",
 				      osr_switch_name(r->f, r->sw, buf));
@@ -182,6 +208,27 @@ static enum osr_status check_owner(struct reader *r, uint32_t d, uint64_t guid)
 			      r->f->term_guid[term]);
 }
 
+/*
+ * What may stand behind the port: nothing, a comment, what dump_lfts says of the owner in parentheses, or the hops of
+ * OpenSM and whether they are the fewest. A second entry may not: its line was lost.
+ */
+static bool lft_rest(const char *at)
+{
+	uint64_t n, port;
+
+	osr_skip_blanks(&at);
+	if (!*at || *at == '#')
+		return true;
+	if (!osr_scan(&at, ": "))
+		return false;
+	if (*at == '(' || *at == 'H')
+		return *at == '(' ? strchr(at, ')') != NULL : !strcmp(at, "HOPS UNKNOWN");
+	return osr_scan(&at, "%d : ", &n) &&
+	       (osr_take_word(&at, "yes") ||
+		osr_scan(&at, "No %d hop path possible via port %d!", &n, &port)) &&
+	       at_end(at);
+}
+
 static enum osr_status lft_entry(struct reader *r, const char *at)
 {
 	uint64_t lid, port = OSR_NO_PATH, guid;
@@ -191,20 +238,22 @@ static enum osr_status lft_entry(struct reader *r, const char *at)
 
 	osr_scan(&at, ": ");
 	good = good && (osr_scan(&at, "UNREACHABLE") || osr_scan(&at, "%255d", &port));
-	if (!good || r->sw == OSR_NONE || (*at && *at != ' ' && *at != '\t'))
+	if (!good || r->sw == OSR_NONE || !lft_rest(at))
 		return osr_lines_fail(r->in,
 				      "expected \"0xLID PORT\" below the head line of a table");
 	if (lid > OSR_MAX_LID)
 		return osr_lines_fail(r->in, "LID 0x%" PRIx64 " is not unicast", lid);
 	d = dest_of(r, lid);
-	if (d == OSR_NONE) {
-		if (!r->first_foreign && lid) {
+	/* "UNREACHABLE" is no entry, whose LID it ever is. */
+	if (d == OSR_NONE && lid && port != OSR_NO_PATH) {
+		if (!r->first_foreign) {
 			r->first_foreign = r->in->number;
 			r->foreign_lid = lid;
 		}
-		r->t->n_foreign += lid != 0;
-		return OSR_OK;
+		r->t->n_foreign++;
 	}
+	if (d == OSR_NONE)
+		return OSR_OK;
 	if (port > r->f->sw_n_ports[r->sw] && port != OSR_NO_PATH)
 		return fail_port(r, port);
 	entry = &r->t->routing.lft[(size_t)d * r->f->n_switches + r->sw];
@@ -213,7 +262,7 @@ static enum osr_status lft_entry(struct reader *r, const char *at)
 			r->in, "port %" PRIu64 " for LID %" PRIu64 ", which had port %u before",
 			port, lid, *entry);
 	*entry = (uint8_t)port;
-	r->t->n_entries++;
+	r->t->n_entries += port != OSR_NO_PATH;
 	at = strstr(at, " portguid ");
 	if (!at)
 		return OSR_OK;
@@ -222,24 +271,25 @@ static enum osr_status lft_entry(struct reader *r, const char *at)
 	return r->port_guid[d] == guid ? OSR_OK : check_owner(r, d, guid);
 }
 
-static enum osr_status lft_line(struct reader *r, const char *text)
+static enum osr_status lft_line(struct reader *r, const char *at)
 {
-	const char *at = text;
+	const char *head = at + strspn(at, "abcdefghijklmnopqrstuvwxyz_"), *guid;
 
-	if (text[0] == '0' && text[1] == 'x')
-		return lft_entry(r, text);
-	if (!strncmp(text, "Unicast lids", 12))
-		return lft_head(r, text, " guid ");
-	if (strstr(text, "dump_ucast_routes: Switch "))
-		return lft_head(r, text, "dump_ucast_routes: Switch ");
-	if (strstr(text, "lids dumped"))
+	if (at[0] == '0' && at[1] == 'x')
+		return lft_entry(r, at);
+	if (osr_take_word(&at, "Unicast lids ")) {
+		guid = strstr(at, " guid ");
+		return lft_head(r, guid ? guid + 6 : "");
+	}
+	/* OpenSM's own name of the function stands before it, in some versions with more in front. */
+	if (head - at >= 17 && !strncmp(head - 17, "dump_ucast_routes: Switch ", 26))
+		return lft_head(r, head + 9);
+	if (strstr(at, "lids dumped"))
 		r->ended = r->any_ended = true;
-	/* Headings of columns and totals: words, of which nothing is needed. */
-	osr_skip_blanks(&at);
-	if (is_filler(text) || osr_take_word(&at, "Lid ") || osr_take_word(&at, "LID ") ||
-	    osr_take_word(&at, "Port ") || (*at >= '0' && *at <= '9' && strstr(at, "lids dumped")))
-		return OSR_OK;
-	return osr_lines_fail(r->in, "neither an entry nor a head line of a forwarding table");
+	return is_filler(at)
+		       ? OSR_OK
+		       : osr_lines_fail(r->in,
+					"neither an entry nor a head line of a forwarding table");
 }
 
 /* ---- SL2VL tables --------------------------------------------------------------------------- */
@@ -249,7 +299,6 @@ static enum osr_status sl2vl_set(struct reader *r, uint8_t *table, const uint8_t
 	if (table[0] != OSR_VL_UNSET && memcmp(table, vl, 16))
 		return osr_lines_fail(r->in, "these ports had another table before");
 	memcpy(table, vl, 16);
-	r->t->n_entries++;
 	return OSR_OK;
 }
 
@@ -266,6 +315,9 @@ static enum osr_status sl2vl_line(struct reader *r, const char *at)
 	if (head || ibdm) {
 		if (!osr_scan(&at, "%x ", &guid))
 			return osr_lines_fail(r->in, "expected a GUID");
+		if (head && !at_head_end(at))
+			return osr_lines_fail(r->in, "unexpected text behind the GUID: \"%.40s\"",
+					      at);
 		st = take_ends(r, guid, ibdm);
 		if (st || head)
 			return st;
@@ -335,7 +387,7 @@ static enum osr_status path_head(struct reader *r, uint64_t guid, bool node_firs
 /* All end ports of a switch: they share the row of the first one. */
 static enum osr_status path_switch(struct reader *r, const char *at)
 {
-	enum osr_status st = take_switch(r, at);
+	enum osr_status st = take_switch(r, &at);
 	uint32_t first, end;
 
 	if (st)
@@ -357,7 +409,7 @@ static enum osr_status path_sl(struct reader *r, uint64_t lid, uint64_t sl)
 {
 	uint32_t d = dest_of(r, lid);
 
-	r->t->n_foreign += d == OSR_NONE;
+	r->t->n_foreign_sls += d == OSR_NONE;
 	if (d == OSR_NONE)
 		return OSR_OK;
 	for (uint32_t i = 0; i < r->n_owners; i++) {
@@ -371,7 +423,6 @@ static enum osr_status path_sl(struct reader *r, uint64_t lid, uint64_t sl)
 		if (entry)
 			*entry = (uint8_t)sl;
 	}
-	r->t->n_entries += r->n_owners > 0;
 	return OSR_OK;
 }
 
@@ -384,7 +435,7 @@ static enum osr_status path_line(struct reader *r, const char *at)
 	if (osr_take_word(&at, "Senders on switch "))
 		return path_switch(r, at);
 	if (is_end_head(&at))
-		return osr_scan(&at, "%x", &first)
+		return osr_scan(&at, "%x", &first) && at_head_end(at)
 			       ? path_head(r, first, false)
 			       : osr_lines_fail(r->in, "expected the GUID of an end port");
 	if (*at != '0' && is_filler(at))
@@ -393,7 +444,7 @@ static enum osr_status path_line(struct reader *r, const char *at)
 		bool colon = osr_scan(&at, ": ");
 
 		/* A digit for each LID from this one on. */
-		if (colon && r->compact && first <= UINT16_MAX) {
+		if (colon && r->compact && first <= UINT16_MAX && *at) {
 			for (lid = first; *at && *at != ' ' && !st; at++, lid++) {
 				const char *digit = strchr(digits, *at);
 
@@ -427,9 +478,15 @@ static enum osr_status group_line(struct reader *r, const char *at)
 {
 	uint64_t mlid, port, *ports;
 
-	if (osr_take_word(&at, "Switch "))
-		return take_switch(r, at);
-	if (is_filler(at) || osr_take_word(&at, "LID "))
+	if (osr_take_word(&at, "Switch ")) {
+		enum osr_status st = take_switch(r, &at);
+
+		if (!st && !at_end(at))
+			st = osr_lines_fail(r->in, "unexpected text behind the GUID: \"%.40s\"",
+					    at);
+		return st;
+	}
+	if (is_filler(at))
 		return OSR_OK;
 	if (r->sw == OSR_NONE || !osr_scan(&at, "%x ", &mlid))
 		return osr_lines_fail(r->in,
@@ -447,7 +504,6 @@ static enum osr_status group_line(struct reader *r, const char *at)
 		ports[port / 64] |= UINT64_C(1) << port % 64;
 		osr_skip_blanks(&at);
 	}
-	r->t->n_entries++;
 	return OSR_OK;
 }
 
@@ -464,7 +520,7 @@ static enum osr_status read_lines(struct reader *r, struct osr_tables *tables, s
 	r->in = in;
 	r->sw = OSR_NONE;
 	while (!st && osr_lines_next(in, &text, &st))
-		st = take(r, text);
+		st = take(r, text + strspn(text, " \t"));
 	return st;
 }
 
@@ -486,7 +542,7 @@ enum osr_status osr_tables_parse_lfts(struct osr_tables *tables, struct osr_line
 	else if (!st && r.any_ended && !r.ended)
 		st = osr_lines_fail(in, "the file ends before the table of switch %s does",
 				    osr_switch_name(r.f, r.sw, buf));
-	else if (!st && !tables->n_entries && r.first_foreign)
+	else if (!st && !tables->n_entries && tables->n_foreign)
 		st = osr_fail(in->diag, OSR_INVAL,
 			      "%s:%" PRIu64 ": no port in the fabric has LID %" PRIu64
 			      " or any other of the file: these tables belong to another fabric",
