@@ -12,6 +12,7 @@
 #include "io/netfile.h"
 #include "io/net.h"
 #include "io/lines.h"
+#include "io/namemap.h"
 #include "names/names.h"
 
 const char *cli_input_name(const struct cli_input *in)
@@ -23,37 +24,19 @@ const char *cli_input_name(const struct cli_input *in)
 	return strcmp(in->path, "-") ? in->path : "standard input";
 }
 
-#define NAME_SIZE 128
-
-/* Nodes of the net get the names of the file; GUIDs that it does not have are passed over. */
 static enum osr_status read_names(const char *path, struct osr_net *net, struct osr_diag *diag)
 {
-	struct osr_keyed *by_guid = osr_net_by_guid(net);
-	enum osr_status st = OSR_OK;
-	struct osr_lines in;
-	char *text, name[NAME_SIZE];
-	uint64_t guid;
+	struct osr_lines lines;
+	uint32_t n_names, n_known;
+	enum osr_status st =
+		osr_namemap_read(osr_lines_open(&lines, path, diag), net, &n_names, &n_known);
 
-	osr_lines_open(&in, path, diag)->by_people = true;
-	if (!by_guid)
-		st = osr_lines_nomem(&in);
-	while (!st && osr_lines_next(&in, &text, &st)) {
-		text += strspn(text, " \t");
-		if (!*text || *text == '#')
-			continue;
-		if (sscanf(text, "%" SCNx64 " \"%127[^\"]\"", &guid, name) != 2) {
-			st = osr_lines_fail(&in, "expected 0xGUID \"name\"");
-			break;
-		}
-		/* All nodes with this GUID: a file may describe one twice, by mistake. */
-		for (uint32_t at = osr_keyed_at(by_guid, net->n_nodes, guid);
-		     at < net->n_nodes && by_guid[at].key == guid; at++)
-			net->nodes[by_guid[at].index].name =
-				osr_net_string(net, name, strlen(name));
-	}
-	osr_lines_close(&in);
-	free(by_guid);
-	return st ? st : osr_net_status(net, diag);
+	if (!st && !n_known)
+		fprintf(stderr,
+			"osmroutes: warning: %.300s: of %u GUIDs none is the GUID of a node in the "
+			"fabric: nothing gets a name\n",
+			path, n_names);
+	return st;
 }
 
 bool cli_is_directory(const char *path)
@@ -96,6 +79,21 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 	/* What is wrong with the whole stands in no line. */
 	if (!st && (st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, &why)))
 		osr_fail(diag, st, "%.200s: %.300s", cli_input_name(in), why.text);
+	in->assumed = osr_net_assumed(&in->net);
+	if (!st && in->net.n_failures)
+		fprintf(stderr,
+			"osmroutes: warning: %.300s:%s: ports did not answer when the file was "
+			"made "
+			"(%u such line%s): it may lack switches, hosts and cables\n",
+			cli_input_name(in), in->net.names + in->net.failure, in->net.n_failures,
+			in->net.n_failures == 1 ? "" : "s");
+	if (!st && in->net.n_one_end)
+		fprintf(stderr,
+			"osmroutes: warning: %.300s: %u cable%s in one line alone, and OpenSM "
+			"writes one for "
+			"each end: the file may be cut off\n",
+			cli_input_name(in), in->net.n_one_end,
+			in->net.n_one_end == 1 ? " stands" : "s stand");
 	in->read = cli_since(start);
 	return st;
 }
@@ -107,6 +105,32 @@ void cli_input_free(struct cli_input *in)
 	osr_net_free(&in->net);
 	free(in->owned);
 	free(in->lfts);
+}
+
+/* ", LIDs of 10 end ports" and the like, each if there are any. */
+static void input_add(char *text, size_t size, const char *what, uint32_t n, const char *things)
+{
+	size_t used = strlen(text);
+
+	if (n)
+		snprintf(text + used, size - used, "%s%s %u %s", used ? ", " : "", what, n, things);
+}
+
+/* In one sentence what the fabric has that no line says. */
+static void input_say_assumed(const struct cli_input *in, struct out *o)
+{
+	const struct osr_net_assumed *a = &in->assumed;
+	char text[256] = "", of[64];
+
+	input_add(text, sizeof(text), "LIDs of", a->lids, a->lids == 1 ? "end port" : "end ports");
+	input_add(text, sizeof(text), "GUIDs of", a->guids, a->guids == 1 ? "node" : "nodes");
+	input_add(text, sizeof(text), "GUIDs of", a->guids_of_ids,
+		  a->guids_of_ids == 1 ? "node (from its id)" : "nodes (from their ids)");
+	snprintf(of, sizeof(of), "of %u cables between switches (%s)", a->switch_cables,
+		 a->rates < a->switch_cables ? "as the fastest" : "all alike");
+	input_add(text, sizeof(text), "rates of", a->rates, of);
+	if (*text)
+		out_note(o, "assumed, because %s does not say it: %s", cli_input_name(in), text);
 }
 
 void cli_input_say(const struct cli_input *in, struct out *o)
@@ -122,6 +146,7 @@ void cli_input_say(const struct cli_input *in, struct out *o)
 		 cli_input_name(in), fabric->n_switches, fabric->n_switches == 1 ? "" : "es",
 		 fabric->n_channels, fabric->n_terminals, fabric->n_terminals == 1 ? "" : "s",
 		 fabric->n_dests, fabric->n_dests == 1 ? "" : "s", parts, in->read.wall);
+	input_say_assumed(in, o);
 	if (in->lmc_open)
 		out_note(o, "%s: this file has no LMC: give --lmc=N if the subnet has one",
 			 cli_input_name(in));

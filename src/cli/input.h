@@ -52,6 +52,7 @@ struct cli_input {
 	struct osr_arena arena;
 	struct osr_fabric fabric;
 	bool lmc_open; /* the file says no LMCs, and its LIDs leave more than 0 open */
+	struct osr_net_assumed assumed; /* of the net as it was read */
 	struct cli_stamp read;
 };
 
@@ -69,6 +70,11 @@ struct cli_input {
 		{ "lids", NULL, OUT_COUNT, 0, OUT_OF(struct cli_input, fabric.n_dests) },          \
 		{ "components", NULL, OUT_COUNT, 0,                                                \
 		  OUT_OF(struct cli_input, fabric.n_components) },                                 \
+		{ "assumed.lids", NULL, OUT_COUNT, 0, OUT_OF(struct cli_input, assumed.lids) },    \
+		{ "assumed.guids", NULL, OUT_COUNT, 0, OUT_OF(struct cli_input, assumed.guids) },  \
+		{ "assumed.rates", NULL, OUT_COUNT, 0, OUT_OF(struct cli_input, assumed.rates) },  \
+		{ "discovery_errors", NULL, OUT_COUNT, 0,                                          \
+		  OUT_OF(struct cli_input, net.n_failures) },                                      \
 		{ "read_ms.cpu", NULL, OUT_REAL, 1, OUT_OF(struct cli_input, read.cpu) },          \
 	{                                                                                          \
 		"read_ms.wall", NULL, OUT_REAL, 1, OUT_OF(struct cli_input, read.wall)             \

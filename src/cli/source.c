@@ -27,7 +27,8 @@ static const struct cli_option engine_options[] = {
 	  .key = 'e' },
 	{ "option", "NAME=VALUE", "option of the engines (see `osmroutes conf --list`)",
 	  CLI_LIST(struct cli_subjects, setting, n_settings), .key = 'o' },
-	{ "vls", "N", "data virtual lanes of the links, 1 to 15 (default 8)",
+	{ "vls", "N",
+	  "data virtual lanes of the links, 1 to 15 (default: what the cables have, or 8)",
 	  CLI_NUMBER(struct cli_subjects, link_vls, 1, OSR_MAX_VLS) },
 	{ "config", "FILE",
 	  "options of osmroutes.conf; \"none\": the defaults (default: " OSR_DEFAULT_CONFIG
@@ -250,28 +251,45 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 	return st;
 }
 
-/* As snapshot.c of the plugin finds the VLs of the links, and then by the same rules. */
+/* As snapshot.c of the plugin finds the VLs of the links, those that nobody says apart. */
+static void count_link_vls(const struct cli_input *in, struct osr_vl_limit *limit)
+{
+	const struct osr_net_assumed *assumed = &in->assumed;
+	uint32_t port = osr_net_fewest_vls(&in->net);
+	bool open = assumed->vls || !assumed->switch_cables;
+
+	limit->vls = port == OSR_NONE ? OSR_MAX_VLS : in->net.ports[port].vls;
+	if (port != OSR_NONE)
+		snprintf(limit->why, sizeof(limit->why), "limited by the %s of %s port %u",
+			 in->is_live ? "operational VLs" : "VLCap",
+			 osr_net_shown(&in->net, in->net.ports[port].node),
+			 osr_net_port_num(&in->net, port));
+	if (!open || limit->vls < ASSUMED_VLS)
+		return;
+	limit->vls = ASSUMED_VLS;
+	if (assumed->vls < assumed->switch_cables)
+		snprintf(
+			limit->why, sizeof(limit->why),
+			"assumed for %u of %u cables between switches, of which %s does not say it",
+			assumed->vls, assumed->switch_cables, in->is_live ? "a port" : "the file");
+	else
+		snprintf(limit->why, sizeof(limit->why),
+			 "assumed, because the file does not say what the links have");
+}
+
+/* And then by the same rules as the plugin. */
 static void subject_count_vls(struct cli_subjects *subjects, const struct cli_input *in)
 {
 	uint8_t most = osr_vls_of_code(subjects->osm.max_op_vls);
 	struct osr_vl_limit *vl_limit = &subjects->limit;
-	const char *why = "as --vls says";
 
-	vl_limit->vls = subjects->link_vls;
-	if (!vl_limit->vls) {
-		vl_limit->vls = in->is_live ? OSR_MAX_VLS : ASSUMED_VLS;
-		for (uint32_t c = 0; in->is_live && c < in->fabric.n_channels; c++)
-			if (in->fabric.chan_vls[c] < vl_limit->vls)
-				vl_limit->vls = in->fabric.chan_vls[c];
-		why = in->is_live ? "the fewest of any link between switches"
-				  : "assumed, because the file does not say what the links have";
-	}
-	if (vl_limit->vls > most) {
-		vl_limit->vls = most;
-		why = "limited by max_op_vls in OpenSM's options";
-	}
+	*vl_limit = (struct osr_vl_limit){ subjects->link_vls, "as --vls says" };
+	if (!vl_limit->vls)
+		count_link_vls(in, vl_limit);
+	if (vl_limit->vls > most)
+		*vl_limit =
+			(struct osr_vl_limit){ most, "limited by max_op_vls in OpenSM's options" };
 	subjects->link_vls = vl_limit->vls;
-	snprintf(vl_limit->why, sizeof(vl_limit->why), "%s", why);
 	osr_options_vl_budget(&subjects->options, subjects->osm.qos, &in->fabric, vl_limit);
 	subjects->req.max_vls = vl_limit->vls;
 	subjects->req.vls_why = vl_limit->why;
