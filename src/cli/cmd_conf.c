@@ -287,12 +287,16 @@ static enum osr_status conf_work(void *args)
 	if (who->osmconf) {
 		bool named = osr_osmconf_lists(who->osm.plugin_name, "osmroutes");
 
+		osr_osmconf_sls(&who->osm); /* for what is odd in the files of partitions and QoS */
 		good &= named & conf_judge_engines(a) & conf_judge_plugin(a);
 		if (!named)
 			out_note(out,
 				 "%s: event_plugin_name does not name osmroutes: OpenSM does not "
 				 "load it",
 				 who->osmconf);
+		if (who->osm.n_odd)
+			out_note(out, "%s (%u such line%s)", who->osm.odd, who->osm.n_odd,
+				 who->osm.n_odd == 1 ? "" : "s");
 		if (!who->osm.qos)
 			out_note(out,
 				 "%s: qos is not TRUE: osmroutes has one virtual lane, whatever "

@@ -179,6 +179,26 @@ const struct cli_spec ask_spec = { ask_options, parse_ask };
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 
+/* The plugin reads more files than we do. */
+static void warn_unread(const struct osr_osmconf *osm, const char *osmconf)
+{
+	unsigned n_unread = 0;
+	char unread[96] = "";
+
+	for (unsigned i = 0; i < OSR_OSMCONF_N_UNREAD; i++) {
+		if (!osm->unread[i])
+			continue;
+		snprintf(unread + strlen(unread), sizeof(unread) - strlen(unread), "%s%s",
+			 *unread ? ", " : "", osr_osmconf_unread[i]);
+		n_unread++;
+	}
+	if (n_unread)
+		fprintf(stderr,
+			"osmroutes: warning: %.300s: the file%s of %s %s not read here: the plugin "
+			"routes in another order\n",
+			osmconf, n_unread == 1 ? "" : "s", unread, n_unread == 1 ? "is" : "are");
+}
+
 /* opensm.conf and osmroutes.conf, which engine routes, and the values of all options. */
 static enum osr_status read_config(struct cli_subjects *subjects, struct osr_diag *diag)
 {
@@ -197,11 +217,7 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 			      osmconf);
 	if (st)
 		return st;
-	if (osm->unread)
-		fprintf(stderr,
-			"osmroutes: warning: %.300s: the file of %s is not read here: the plugin "
-			"routes in another order\n",
-			osmconf, osm->unread);
+	warn_unread(osm, osmconf);
 	if (subjects->config && !strcmp(subjects->config, "none"))
 		subjects->config = "";
 	if (!osr_options_load(&subjects->options, subjects->config, osm->plugin_options))
@@ -210,6 +226,9 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 		return osr_fail(diag, OSR_INVAL, "%s", subjects->options.error[0].text);
 	subjects->req.multicast = osm->multicast && !subjects->no_multicast;
 	subjects->req.chosen_sls = osmconf ? osr_osmconf_sls(osm) : 0;
+	if (osm->n_odd)
+		fprintf(stderr, "osmroutes: warning: %s (%u such line%s)\n", osm->odd, osm->n_odd,
+			osm->n_odd == 1 ? "" : "s");
 	/* The engine that routes is the first of OpenSM's list, if that is ours. */
 	if (!subjects->n) {
 		int n = (int)strcspn(osm->routing_engine, ", \t");

@@ -75,28 +75,39 @@ bool osr_options_known(const struct osr_param *table, const char *name, size_t l
 	return false;
 }
 
-/* section "" is the plugin's own. */
-static void set_option(struct osr_options *o, const char *section, const char *name,
-		       const char *value, const char *where)
+/* The options of a section, and their values; "" is the plugin's own. */
+static enum osr_status find_section(struct osr_options *o, const char *section,
+				    const struct osr_param **table, struct osr_values **values,
+				    struct osr_diag *diag)
 {
-	const struct osr_param *table = osr_plugin_params;
-	struct osr_values *values = &o->own;
 	struct osr_guess guess = { .word = section };
-	struct osr_diag diag = { "" };
-	enum osr_status st = OSR_OK;
-	char said[160] = "";
+	char said[160];
 
+	*table = osr_plugin_params;
+	*values = &o->own;
 	for (uint32_t e = 0; *section && osr_engines[e]; e++) {
 		osr_guess_offer(&guess, osr_engines[e]->name);
 		if (strcmp(osr_engines[e]->name, section))
 			continue;
-		table = osr_engines[e]->params ? osr_engines[e]->params : no_params;
-		values = &o->engine[e];
+		*table = osr_engines[e]->params ? osr_engines[e]->params : no_params;
+		*values = &o->engine[e];
 	}
-	if (*section && values == &o->own)
-		st = osr_fail(&diag, OSR_INVAL, "there is no engine \"%s\"%s", section,
-			      osr_guess_say(&guess, said, sizeof(said)));
-	else if (!*section && !strcmp(name, "takeover"))
+	if (!*section || *values != &o->own)
+		return OSR_OK;
+	return osr_fail(diag, OSR_INVAL, "there is no engine \"%s\"%s", section,
+			osr_guess_say(&guess, said, sizeof(said)));
+}
+
+static void set_option(struct osr_options *o, const char *section, const char *name,
+		       const char *value, const char *where)
+{
+	const struct osr_param *table;
+	struct osr_values *values;
+	struct osr_diag diag = { "" };
+	enum osr_status st = find_section(o, section, &table, &values, &diag);
+	char said[160] = "";
+
+	if (!st && !*section && !strcmp(name, "takeover"))
 		st = check_takeover(value, &diag);
 	if (!st)
 		st = osr_values_set(values, table, name, value, &diag);
@@ -118,9 +129,14 @@ static void set_option(struct osr_options *o, const char *section, const char *n
 
 /* The configuration file ----------------------------------------------------------------------- */
 
+#define NO_SECTION "]" /* the heading was a mistake, and lines below it are none of ours */
+
 /* "[section]", "name = value" or nothing. False: none of this. */
 static bool take_line(struct osr_options *o, char section[64], char *line, const char *where)
 {
+	const struct osr_param *table;
+	struct osr_diag diag = { "" };
+	struct osr_values *values;
 	char *text, *end;
 
 	/* A comment: '#' or ';' at the beginning or behind a blank. */
@@ -134,9 +150,17 @@ static bool take_line(struct osr_options *o, char section[64], char *line, const
 	if (!end)
 		return false;
 	*end = '\0';
-	if (*text == '[')
+	if (*text == '[' && *osr_trim(end + 1))
+		return false;
+	if (*text == '[') {
 		snprintf(section, 64, "%s", text + 1);
-	else
+		if (find_section(o, section, &table, &values, &diag)) {
+			remember(o, where, diag.text);
+			snprintf(section, 64, NO_SECTION);
+		}
+		return true;
+	}
+	if (strcmp(section, NO_SECTION))
 		set_option(o, section, osr_trim(text), osr_trim(end + 1), where);
 	return true;
 }

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,43 @@ static FILE *open_regular(const char *path)
 	return stat(path, &info) || !S_ISREG(info.st_mode) ? NULL : fopen(path, "r");
 }
 
-static void osmconf_set(struct osr_osmconf *osmconf, const char *name, const char *value)
+const char *const osr_osmconf_unread[OSR_OSMCONF_N_UNREAD] = { "cn_guid_file", "io_guid_file",
+							       "port_prof_ignore_file" };
+
+/* A place in one of the files. */
+struct place {
+	const char *path;
+	unsigned line;
+};
+
+__attribute__((format(printf, 3, 4))) static void
+osmconf_note(struct osr_osmconf *osmconf, const struct place *at, const char *format, ...)
+{
+	char text[180];
+	va_list ap;
+
+	if (!osmconf || osmconf->n_odd++)
+		return;
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	snprintf(osmconf->odd, sizeof(osmconf->odd), "%.200s:%u: %s", at->path, at->line, text);
+}
+
+/* OpenSM's TRUE, and whatever else for FALSE. */
+static bool osmconf_true(struct osr_osmconf *osmconf, const struct place *at, const char *name,
+			 const char *value)
+{
+	bool is_true = !strcmp(value, "TRUE");
+
+	if (!is_true && strcmp(value, "FALSE") != 0)
+		osmconf_note(osmconf, at, "\"%.40s %.20s\": to OpenSM all but TRUE is FALSE", name,
+			     value);
+	return is_true;
+}
+
+static void osmconf_set(struct osr_osmconf *osmconf, const struct place *at, const char *name,
+			const char *value)
 {
 	static const struct {
 		const char *name;
@@ -56,8 +93,6 @@ static void osmconf_set(struct osr_osmconf *osmconf, const char *name, const cha
 		{ "partition_config_file", offsetof(struct osr_osmconf, partitions) },
 		{ "qos_policy_file", offsetof(struct osr_osmconf, qos_policy) },
 	};
-	static const char *const unread[] = { "cn_guid_file", "io_guid_file",
-					      "port_prof_ignore_file" };
 	unsigned long number;
 	char *end;
 
@@ -65,27 +100,32 @@ static void osmconf_set(struct osr_osmconf *osmconf, const char *name, const cha
 		if (!strcmp(name, texts[i].name))
 			snprintf((char *)osmconf + texts[i].at, OSR_OSMCONF_LINE, "%s",
 				 strcmp(value, "(null)") ? value : "");
-	for (size_t i = 0; i < sizeof(unread) / sizeof(unread[0]); i++)
-		if (!strcmp(name, unread[i]) && *value && strcmp(value, "(null)") != 0)
-			osmconf->unread = unread[i];
+	for (size_t i = 0; i < OSR_OSMCONF_N_UNREAD; i++)
+		if (!strcmp(name, osr_osmconf_unread[i]))
+			osmconf->unread[i] = *value && strcmp(value, "(null)") != 0;
 	if (!strcmp(name, "qos"))
-		osmconf->qos = !strcmp(value, "TRUE");
+		osmconf->qos = osmconf_true(osmconf, at, name, value);
 	else if (!strcmp(name, "disable_multicast"))
-		osmconf->multicast = strcmp(value, "TRUE") != 0;
+		osmconf->multicast = !osmconf_true(osmconf, at, name, value);
 	else if (!strcmp(name, "max_op_vls")) {
 		/* What does not fit leaves the option as it was. */
 		errno = 0;
 		number = strtoul(value, &end, 0);
 		if (!errno && end != value && number <= UINT8_MAX)
 			osmconf->max_op_vls = (uint8_t)number;
+		else
+			osmconf_note(osmconf, at, "\"max_op_vls %.20s\": no number for OpenSM",
+				     value);
 	}
 }
 
 enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,
 				 struct osr_diag *diag)
 {
+	struct place at = { path, 0 };
 	char line[OSR_OSMCONF_LINE];
 	FILE *file = open_regular(path);
+	bool whole = true; /* the last one: OpenSM, too, takes a long line for several */
 
 	osr_osmconf_default(osmconf);
 	if (!file)
@@ -95,6 +135,8 @@ enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,
 		char *rest, *name, *value;
 		size_t n;
 
+		at.line += whole;
+		whole = strchr(line, '\n') != NULL;
 		line[strcspn(line, "#")] = '\0';
 		name = strtok_r(line, BLANKS, &rest);
 		if (!name)
@@ -105,7 +147,11 @@ enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,
 			value[n - 1] = '\0';
 			value++;
 		}
-		osmconf_set(osmconf, name, value);
+		/* Such as the mark of a diff: there is no name of this kind. */
+		if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789")])
+			osmconf_note(osmconf, &at,
+				     "\"%.60s\" is no option: OpenSM passes over the line", name);
+		osmconf_set(osmconf, &at, name, value);
 	}
 	fclose(file);
 	return OSR_OK;
@@ -196,16 +242,18 @@ static bool sls_define(char *head, uint8_t sl_of[N_PKEYS], uint16_t *others)
 }
 
 /* Where OpenSM cannot read the file it has the default partition alone. */
-static uint16_t sls_of_partitions(const char *path)
+static uint16_t sls_of_partitions(struct osr_osmconf *osmconf)
 {
+	struct place place = { osmconf->partitions, 0 };
 	char line[SLS_LINE];
 	uint8_t sl_of[N_PKEYS];
 	uint16_t sls = SL_DEFAULT;
 	bool open = false, good = true;
-	FILE *file = open_regular(path);
+	FILE *file = open_regular(osmconf->partitions);
 
 	memset(sl_of, SL_UNSET, sizeof(sl_of));
 	while (file && good && fgets(line, sizeof(line) - 1, file)) {
+		place.line++;
 		line[strcspn(line, "#")] = '\0';
 		for (char *at = line, *end, *colon; at && good; at = end) {
 			end = strchr(at, ';');
@@ -226,6 +274,9 @@ static uint16_t sls_of_partitions(const char *path)
 	}
 	if (file)
 		fclose(file);
+	if (!good)
+		osmconf_note(osmconf, &place,
+			     "no partition is defined here: OpenSM takes nothing of the file");
 	for (uint32_t i = 0; i < N_PKEYS; i++)
 		if (sl_of[i] != SL_UNSET)
 			sls |= (uint16_t)(1u << sl_of[i]);
@@ -233,8 +284,9 @@ static uint16_t sls_of_partitions(const char *path)
 }
 
 /* Of levels, and of the short form, "ulp, ... : sl". */
-uint16_t osr_osmconf_policy_sls(const char *path)
+uint16_t osr_osmconf_policy_sls(const char *path, struct osr_osmconf *osmconf)
 {
+	struct place place = { path, 0 };
 	char line[SLS_LINE];
 	uint16_t sls = 0;
 	bool ulps = false, level = false;
@@ -244,6 +296,10 @@ uint16_t osr_osmconf_policy_sls(const char *path)
 		char *text = sls_clean(line), *colon = strrchr(text, ':');
 		uint8_t sl;
 
+		place.line++;
+		if (*text && !isalnum((unsigned char)*text))
+			osmconf_note(osmconf, &place,
+				     "\"%.60s\": no line of a QoS policy begins so", text);
 		ulps = ulps ? strcmp(text, "end-qos-ulps") != 0 : !strcmp(text, "qos-ulps");
 		level = level ? strcmp(text, "end-qos-level") != 0 : !strcmp(text, "qos-level");
 		if (!colon)
@@ -258,10 +314,10 @@ uint16_t osr_osmconf_policy_sls(const char *path)
 	return sls;
 }
 
-uint16_t osr_osmconf_sls(const struct osr_osmconf *osmconf)
+uint16_t osr_osmconf_sls(struct osr_osmconf *osmconf)
 {
 	if (!osmconf->qos)
 		return SL_DEFAULT;
-	return (uint16_t)(sls_of_partitions(osmconf->partitions) |
-			  osr_osmconf_policy_sls(osmconf->qos_policy));
+	return (uint16_t)(sls_of_partitions(osmconf) |
+			  osr_osmconf_policy_sls(osmconf->qos_policy, osmconf));
 }

@@ -10,6 +10,10 @@
 
 #define OSR_OSMCONF_LINE 1024 /* what OpenSM reads of a line */
 
+/* Options that name a file of GUIDs by which the plugin routes, and which this reader does not read. */
+#define OSR_OSMCONF_N_UNREAD 3
+extern const char *const osr_osmconf_unread[OSR_OSMCONF_N_UNREAD];
+
 /* What the file does not say is as OpenSM has it. */
 struct osr_osmconf {
 	char routing_engine[OSR_OSMCONF_LINE]; /* "" : none is set */
@@ -19,8 +23,9 @@ struct osr_osmconf {
 	char qos_policy[OSR_OSMCONF_LINE]; /* qos_policy_file */
 	bool qos;
 	bool multicast;
-	const char
-		*unread; /* a file of GUIDs by which the plugin routes, and this reader does not */
+	bool unread[OSR_OSMCONF_N_UNREAD];
+	uint32_t n_odd;     /* lines that say nothing to OpenSM, or not what they seem to say */
+	char odd[160];      /* of the first one: its number and a sentence */
 	uint8_t max_op_vls; /* a code; 0 counts as 1, and what is above 5 as 5 (osr_vls_of_code) */
 };
 
@@ -31,11 +36,11 @@ enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,
 
 /*
  * The SLs that partitions and QoS levels choose, a bit each, as the plugin has them of OpenSM
- * (osr_request.chosen_sls); without QoS SL 0.
+ * (osr_request.chosen_sls); without QoS SL 0. Odd lines of their files count as well.
  */
-uint16_t osr_osmconf_sls(const struct osr_osmconf *osmconf);
-/* Those of a QoS policy alone. */
-uint16_t osr_osmconf_policy_sls(const char *path);
+uint16_t osr_osmconf_sls(struct osr_osmconf *osmconf);
+/* Those of a QoS policy alone; odd lines are noted in osmconf, if it is not NULL. */
+uint16_t osr_osmconf_policy_sls(const char *path, struct osr_osmconf *osmconf);
 
 /* Is this word in a list, whose words are separated by any of these characters? */
 bool osr_words_have(const char *list, const char *between, const char *word);

@@ -312,7 +312,7 @@ uint16_t osr__chosen_sls(const struct osm_opensm *osm)
 	for (cl_map_item_t *i = cl_qmap_head(prtns); i != cl_qmap_end(prtns); i = cl_qmap_next(i))
 		sls |= (uint16_t)(1u << (((const osm_prtn_t *)i)->sl & 0xf));
 	if (osm->subn.opt.qos)
-		sls |= osr_osmconf_policy_sls(policy ? policy : OSM_DEFAULT_QOS_POLICY_FILE);
+		sls |= osr_osmconf_policy_sls(policy ? policy : OSM_DEFAULT_QOS_POLICY_FILE, NULL);
 	return sls;
 }
 
