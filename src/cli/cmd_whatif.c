@@ -322,8 +322,8 @@ static enum osr_status take_part(const struct osr_net *net, const struct osr_fab
 		gone[n] = net->nodes[n].type == OSR_NET_SWITCH && fabric->sw_component[s] != most;
 	}
 	snprintf(o->split, sizeof(o->split),
-		 "the fabric is split; routed is the part of %.48s, with %u end ports",
-		 osr_switch_name(fabric, first, name), hosts[most]);
+		 "the fabric is split; routed is the part of %.48s, with %u end port%s",
+		 osr_switch_name(fabric, first, name), hosts[most], hosts[most] == 1 ? "" : "s");
 	return osr_topo_remove(net, gone, cut, part, &o->diag);
 }
 

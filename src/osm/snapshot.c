@@ -38,7 +38,8 @@ struct guid_port {
 struct guid_list {
 	struct guid_port *v;
 	size_t n, cap;
-	bool ports; /* they count; else all are 0 */
+	size_t n_found; /* end ports of the fabric that are listed */
+	bool ports;     /* they count; else all are 0 */
 };
 
 /* One snapshot in the making. */
@@ -105,11 +106,30 @@ static void read_guids(const struct walk *w, const char *option, const char *pat
 			 "memory ran "
 			 "out; using those before it",
 			 list->n);
+	else if (!list->n)
+		snprintf(why, sizeof(why), "no GUID stands in it; routing without it");
 	/* Once a sweep: the others come after one of the whole. */
 	if (*why && w->lids == SNAPSHOT_WHOLE)
 		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR02: %s %s: %s", option, path, why);
 	if (list->n)
 		qsort(list->v, list->n, sizeof(*list->v), by_guid_port);
+}
+
+/* The most common mistake: of older adapters the GUID of the node is not that of its port. */
+static void report_unfound(const struct walk *w, const char *option, const char *path,
+			   const struct guid_list *list)
+{
+	const cl_qmap_t *nodes = &w->osm->subn.node_guid_tbl;
+	size_t n_nodes = 0;
+
+	if (!list->n || list->n_found || w->lids != SNAPSHOT_WHOLE)
+		return;
+	for (size_t i = 0; i < list->n; i++)
+		n_nodes += cl_qmap_get(nodes, cl_hton64(list->v[i].guid)) != cl_qmap_end(nodes);
+	osr__log(w->osm, OSM_LOG_ERROR,
+		 "ERR OR02: %s %s: 0 of %zu GUIDs are GUIDs of end ports, %zu are GUIDs of nodes; "
+		 "routing without it",
+		 option, path, list->n, n_nodes);
 }
 
 static bool guid_listed(const struct guid_list *list, uint64_t guid, uint8_t port)
@@ -300,6 +320,7 @@ static void add_end_port(struct walk *w, uint32_t handle, uint8_t port,
 		.lid = cl_ntoh16(osm_physp->port_info.base_lid),
 		.name = osm_physp->p_node->print_desc,
 	};
+	bool in_cn, in_io;
 
 	if (!terminal.lid)
 		return; /* OpenSM could not give it one; it will sweep again */
@@ -308,9 +329,13 @@ static void add_end_port(struct walk *w, uint32_t handle, uint8_t port,
 		append_name(w->osm, w->snap->end_ports, sizeof(w->snap->end_ports), osm_physp);
 		return;
 	}
-	if (guid_listed(&w->cn, terminal.guid, 0))
+	in_cn = guid_listed(&w->cn, terminal.guid, 0);
+	in_io = guid_listed(&w->io, terminal.guid, 0);
+	w->cn.n_found += in_cn;
+	w->io.n_found += in_io;
+	if (in_cn)
 		terminal.group = GROUP_CN;
-	else if (guid_listed(&w->io, terminal.guid, 0))
+	else if (in_io)
 		terminal.group = GROUP_IO;
 	osr_builder_terminal(w->b, &terminal);
 }
@@ -421,6 +446,8 @@ enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 			for (unsigned port = 1; port < sw->num_ports; port++)
 				add_port(&w, sw, (uint8_t)port);
 		}
+		report_unfound(&w, "cn_guid_file", opt->cn_guid_file, &w.cn);
+		report_unfound(&w, "io_guid_file", opt->io_guid_file, &w.io);
 		/* What other plugins left in the switches stays theirs. */
 		for (uint32_t h = 0; h < w.n_all; h++)
 			w.by_handle[h]->priv = w.priv[h];

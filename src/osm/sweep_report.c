@@ -35,8 +35,10 @@ static void report_parts(const struct sweep *w)
 			n++;
 			hosts += fabric->sw_sources[s];
 		}
-		snprintf(text + at, sizeof(text) - at, "%s%u switches (%s ...) with %u end ports%s",
-			 part ? "; " : "", n, osr_switch_name(fabric, first, name), hosts,
+		snprintf(text + at, sizeof(text) - at, "%s%u switch%s (%s%s) with %u end port%s%s",
+			 part ? "; " : "", n, n == 1 ? "" : "es",
+			 osr_switch_name(fabric, first, name), n == 1 ? "" : " ...", hosts,
+			 hosts == 1 ? "" : "s",
 			 sm != OSR_NONE && fabric->sw_component[fabric->dest_switch[sm]] == part
 				 ? " and this SM"
 				 : "");
@@ -317,6 +319,7 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 	const struct osr_verdict *verdict = &w->slot->verdict;
 	const char *name = w->ctx->engine->name;
 	char proven[200], load[240] = "", change[160];
+	uint64_t n_hosts = osr__n_hosts(fabric);
 	size_t n;
 
 	w->n_entries = w->n_changed = (uint64_t)fabric->n_switches * fabric->n_dests;
@@ -337,14 +340,15 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 	change_text(w, !before, change, sizeof(change));
 	osr__log(w->osm, OSM_LOG_INFO,
 		 "%s%s%s%s%s: %" PRIu64
-		 " hosts on %u switches, %u of %u VLs; proven: %s%s%s; %.1f ms",
+		 " host%s on %u switch%s, %u of %u VLs; proven: %s%s%s; %.1f ms",
 		 name, base->chosen ? " (" : "", base->chosen ? base->chosen : "",
 		 base->chosen ? ")" : "",
 		 w->reused      ? " (last checked tables)"
 		 : w->keys_only ? " (base as before)"
 				: "",
-		 osr__n_hosts(fabric), fabric->n_switches, base->n_vls, w->snap.limit.vls, proven,
-		 load, change, w->ms_publish - w->ms_start);
+		 n_hosts, n_hosts == 1 ? "" : "s", fabric->n_switches,
+		 fabric->n_switches == 1 ? "" : "es", base->n_vls, w->snap.limit.vls, proven, load,
+		 change, w->ms_publish - w->ms_start);
 	osr__keys_report(w);
 	if (w->keys_only)
 		return;

@@ -123,7 +123,7 @@ def whole_files(workdir):
 
 
 # Hosts, switches, VLs and how many there are; proven; not proven; the load by the least, and as it is; what changed; ms.
-LINE = re.compile(r'osmroutes: dfsssp: (\d+) hosts on (\d+) switches, (\d) of (\d) VLs; proven: ([^;]*)(?:; not proven: ([^;]*))?'
+LINE = re.compile(r'osmroutes: dfsssp: (\d+) hosts? on (\d+) switch(?:es)?, (\d) of (\d) VLs; proven: ([^;]*)(?:; not proven: ([^;]*))?'
                   r'; busiest link ([\d.]+) times the least possible \((\d+) routes\)(?:; \d+ of \d+ routes not minimal \(\d+ of \d+ between hosts\))?'
                   r'; ([^;]*); [\d.]+ ms$', re.M)
 

@@ -87,7 +87,7 @@ def live(workdir, net, engine, conf, options=(), files=(), ours=None, stock=None
            'error lines: %s' % lines)
     expect(not many or any(many[0] in line for line in opensm.errors()), 'no error line of ' + ''.join(many[:1]))
     if stock:
-        expect(not re.search(r'osmroutes: .* hosts on \d+ switches,', opensm.log), 'osmroutes routed all the same')
+        expect(not re.search(r'osmroutes: .* hosts? on \d+ switch(?:es)?,', opensm.log), 'osmroutes routed all the same')
         expect([s.lft for s in tables.switches] == stock_lfts(path, stock), 'the tables are not those of the stock engine')
         return []
     claims = Claims(opensm.log)
@@ -210,6 +210,14 @@ def guids(fabric):
     return {'cn_guid_file': 'DIR/cn', 'io_guid_file': 'DIR/io'}
 
 
+def mistaken(fabric):
+    nodes = [n['guid'] for n in fabric.read_back('lft')['nodes'] if n['type'] == 'ca']
+    for name, lines in ('cn', ['# none yet']), ('io', nodes[:2]):
+        with open(os.path.join(fabric.dir, name), 'w') as file:
+            file.writelines(line + '\n' for line in lines)
+    return {'cn_guid_file': 'DIR/cn', 'io_guid_file': 'DIR/io'}
+
+
 def ignored(fabric):
     guid = next(n['guid'] for n in fabric.read_back('lft')['nodes'] if n['name'] == 'spine-0')
     with open(os.path.join(fabric.dir, 'ignored'), 'w') as file:
@@ -220,6 +228,9 @@ def ignored(fabric):
 # They change the order of routing, not its quality; one that is not there is an error line and no more.
 row('option.guid-files', 'tree-3', options=guids, offline=None)
 row('option.guid-files', 'tree-2', options={'cn_guid_file': 'DIR/absent'}, errors=[('OR02', 'absent')])
+# What is no list of ports gets a word: nothing in it, and the GUIDs of nodes.
+row('option.guid-files', 'tree-2', options=mistaken, errors=[('OR02', 'cn_guid_file', 'no GUID stands in it'),
+                                                             ('OR02', 'io_guid_file', '0 of 2 GUIDs are GUIDs of end ports, 2 are GUIDs of nodes')])
 # Ports whose load does not count still carry routes.
 row('option.guid-files', 'tree-2', options=ignored, offline=None)
 
