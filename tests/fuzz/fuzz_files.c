@@ -11,6 +11,7 @@
 #include "conf/options.h"
 #include "conf/osmconf.h"
 #include "io/endports.h"
+#include "io/namemap.h"
 #include "io/netfile.h"
 #include "io/speed.h"
 #include "io/tables.h"
@@ -190,6 +191,24 @@ static void write_and_read(const struct osr_net *net)
 	free(text);
 	free(text2);
 	osr_net_free(&again);
+}
+
+/* A name map names some of three nodes, so that a net file can say it. */
+static enum osr_status take_namemap(struct osr_lines *in, struct osr_diag *diag)
+{
+	struct osr_net net = { 0 };
+	uint32_t n_names, n_known;
+	enum osr_status st;
+
+	for (uint64_t guid = 1; guid < 4; guid++)
+		insist(osr_net_found(&net, OSR_NET_SWITCH, 4, guid, "s", 1) != OSR_NONE, "net",
+		       "out of memory");
+	st = osr_namemap_read(in, &net, &n_names, &n_known);
+	insist(st || n_known <= n_names, "name map", "knows more than it has");
+	if (!st)
+		write_and_read(&net);
+	osr_net_free(&net);
+	return st;
 }
 
 /* What a net file holds can be written, read again with the same result, and turned into a fabric or refused as one. */
@@ -405,6 +424,7 @@ static const struct reader {
 	{ "traffic", .text = take_ranks },
 	{ "hostlist", .text = take_hostlist },
 	{ "netfile", .text = take_netfile },
+	{ "namemap", .text = take_namemap },
 	{ "words", .bytes = take_words },
 	{ "options", .bytes = take_options },
 	{ "osmconf", .bytes = take_osmconf },
