@@ -154,6 +154,7 @@ static const struct out_field status_fields[] = {
 	{ "message", "  because of", OUT_TEXT },
 	{ "check.passed", "  tables passed the check", OUT_BOOL },
 	{ "check.text", "  proven", OUT_TEXT },
+	{ "refused.nodes", "  nodes that do not hold them", OUT_COUNT },
 	{ "ms.total", "  milliseconds", OUT_REAL, 1 },
 	{ "lft.entries_changed", "  LFT entries changed", OUT_COUNT },
 	{ "tables.transition.answer", "    transition", OUT_TEXT },
@@ -225,7 +226,8 @@ static enum osr_status status_show(struct args *a, struct osrk *k)
 		 json_string_value(json_object_get(sm, "sm_port")),
 		 json_string_value(json_object_get(sm, "state")));
 	a->run.code = json_is_true(json_object_get(sm, "ours")) &&
-				      json_is_true(member_of(sm, "check.passed"))
+				      json_is_true(member_of(sm, "check.passed")) &&
+				      !json_integer_value(member_of(sm, "refused.nodes"))
 			      ? CLI_OK
 			      : CLI_BAD;
 	json_decref(said);
@@ -600,7 +602,7 @@ const struct cli_command cli_status = {
 	{ socket_options + 1, NULL, NULL,
 	  "Says what a running subnet manager does: which engine routes and since when, what "
 	  "the last sweep proved, load, drained parts, warnings. Exit code 1 if no tables "
-	  "that osmroutes has checked are in use." },
+	  "that osmroutes has checked are in use, or a node does not hold them." },
 	status_sections,
 	CLI_ARGS(.work = status_show),
 	.work = sm_work

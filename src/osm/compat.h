@@ -79,6 +79,11 @@ static inline osm_physp_t *osr__port(const osm_switch_t *sw, unsigned port)
 	return osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
 }
 
+static inline bool osr__port_is_up(const osm_physp_t *osm_physp)
+{
+	return osm_physp && ib_port_info_get_port_state(&osm_physp->port_info) != IB_LINK_DOWN;
+}
+
 static inline uint64_t osr__guid(const osm_node_t *node)
 {
 	return cl_ntoh64(node->node_info.node_guid);

@@ -15,6 +15,7 @@
 
 #include <osmroutes/clock.h>
 
+#include "confirm.h"
 #include "control/control.h"
 #include "core/proved/gate.h"
 #include "keys/overlay.h"
@@ -128,7 +129,7 @@ static void keys_sent(struct plugin *p)
 	if (!k)
 		return;
 	sched = osr_control_lock(k->control);
-	if (ours && k->laid && !p->osm->subn.subnet_initialization_error)
+	if (ours && k->laid && !p->osm->subn.subnet_initialization_error && osr__confirmed(p))
 		osr_sched_written(sched);
 	while (!ours && osr_sched_refuse(sched, "an engine of OpenSM routes now"))
 		;
@@ -280,11 +281,10 @@ bool osr__keys_sweep(struct sweep *w)
 		struct qos_tables qos;
 		const struct sweep_slot *slot = w->ctx->current;
 
-		osr_options_vl_budget(&ctx->plugin->options, w->osm->subn.opt.qos, &fabric,
-				      &w->snap.limit);
 		/* Would the engine be asked the same question? */
 		memset(&qos, 0, sizeof(qos));
 		osr__qos_tables(w->osm, &w->snap, &qos);
+		osr__qos_budget(w, &fabric, &qos);
 		alone = osr_fabric_equal(&fabric, &slot->result.fabric) &&
 			w->snap.limit.vls == slot->budget && !memcmp(&qos, &slot->qos, sizeof(qos));
 	}

@@ -132,6 +132,8 @@ static void osm_mcast_set_port(struct tree *t, osm_switch_t *sw, uint8_t port)
 
 	if (!osm_switch_supports_mcast(sw) || !tbl->p_mask_tbl || t->mlid > tbl->max_mlid_ho ||
 	    port / IB_MCAST_MASK_SIZE > IB_MCAST_POSITION_MAX) {
+		if (t->ctx->mc_again)
+			return;
 		osr__log(
 			t->ctx->plugin->osm, OSM_LOG_ERROR,
 			"ERR OR08: switch %s cannot forward multicast of MLID 0x%X: members beyond "
@@ -295,7 +297,7 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 		warn_unproven(&t, box);
 	}
 	osm_mcast_drop_port_list(&members);
-	if (!t.broken)
+	if (!t.broken || ctx->mc_again)
 		return IB_SUCCESS;
 	osr__log(osm, OSM_LOG_ERROR,
 		 "ERR OR08: the spanning tree for MLID 0x%X uses a switch or link that is gone or "
@@ -304,7 +306,26 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 	/* As OpenSM's own multicast does when the unicast cache has hidden a change from it. */
 	if (osm->subn.opt.use_ucast_cache && osm->sm.ucast_mgr.cache_valid) {
 		osm_ucast_cache_invalidate(&osm->sm.ucast_mgr);
-		osm->subn.force_heavy_sweep = TRUE;
+		osr__ask_sweep(ctx->plugin);
 	}
 	return IB_SUCCESS;
+}
+
+void osr__mcast_again(struct engine_ctx *ctx)
+{
+	const struct osm_opensm *osm = ctx->plugin->osm;
+	const osm_subn_t *subn = &osm->subn;
+
+	ctx->mc_again = true;
+	for (unsigned m = 0; m + IB_LID_MCAST_START_HO <= subn->max_mcast_lid_ho; m++) {
+		if (osm->sm.mlids_req[m])
+			continue;
+		for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
+			osm_mcast_tbl_clear_mlid(&sw->mcast_tbl,
+						 (uint16_t)(m + IB_LID_MCAST_START_HO));
+		/* As OpenSM calls it: another plugin may have wrapped it. */
+		if (subn->mboxes[m])
+			ctx->re->mcast_build_stree(ctx->re->context, subn->mboxes[m]);
+	}
+	ctx->mc_again = false;
 }

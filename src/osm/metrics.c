@@ -7,6 +7,7 @@
  */
 #include "metrics.h"
 
+#include "confirm.h"
 #include "keys.h"
 #include "upkeep.h"
 #include "file.h"
@@ -171,14 +172,36 @@ static void list_numbers(const struct sweep *w, struct metrics *m)
 		{ "stable_sls_lost", stable->n_sl_lost,
 		  "Pairs that may still use an SL that is no longer proven." },
 		{ "sl2vl_sent", 0, "MADs with SL2VL tables by port pair in the last sweep." },
-		{ "sl2vl_refused", 0,
-		  "Port pairs of switches whose SL2VL table is not what was sent." },
 		{ "stable_drift", stable->drift / 1e3,
 		  "Load of the busiest link over that of the last full route." },
 	};
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		add_number(m, &numbers[i]);
 	list_lids(w, m);
+}
+
+/* Members of "refused", which confirm.c counts. */
+static const char *const refused_help[][2] = {
+	{ "refused_nodes", "Nodes that do not hold the tables that they were sent, see OR19." },
+	{ "refused_lft_blocks", "LFT blocks that switches do not hold." },
+	{ "refused_mft_blocks", "Blocks of multicast tables that switches do not hold." },
+	{ "refused_sl2vl_tables", "SL2VL tables that switches and end ports do not hold." },
+	{ "refused_vlarb_blocks", "VL arbitration blocks that ports do not hold." },
+};
+
+/* Nothing that a sweep has proven holds of tables that a switch has not taken. */
+static void withhold(const struct plugin *p, json_t *sweep)
+{
+	const char *text = osr__confirm_text(p);
+	json_t *check = json_object_get(sweep, "check");
+	json_t *transition = json_object_get(json_object_get(sweep, "tables"), "transition");
+
+	if (!text || !json_is_true(json_object_get(check, "passed")))
+		return;
+	json_object_set_new(check, "proven", json_array());
+	json_object_set_new(check, "text", json_string(text));
+	json_object_set_new(transition, "answer", json_string("not checked"));
+	json_object_set_new(transition, "why", json_string(text));
 }
 
 /* In which order the tables go out. */
@@ -294,6 +317,8 @@ static json_t *metrics_root(const struct plugin *p)
 	const struct metrics *m = p->metrics;
 	json_t *root = m->sweep ? json_deep_copy(m->sweep) : head_json(p), *sweeps = json_object();
 
+	withhold(p, root);
+	json_object_set_new(root, "refused", osr__confirm_json(p));
 	/* Sweeps of an engine that OpenSM lists, perhaps under two names. */
 	for (const struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
 		json_t *counts = json_object_get(sweeps, ctx->engine->name);
@@ -467,14 +492,19 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	osm_log_level_t level = osr__log_details(p);
 	struct metrics *m = p->metrics;
 	char *text = NULL;
+	json_t *shown;
 
 	w->ctx->n_sweeps[outcome]++;
 	json_decref(m->sweep);
 	note_sweep(w, outcome, m);
 	m->pending = true;
 	/* In the log: neither which engine routes, nor how often, is known yet. */
-	if (osm_log_is_active(&p->osm->log, level) && m->sweep)
-		text = json_dumps(m->sweep, JSON_COMPACT | JSON_REAL_PRECISION(9));
+	if (osm_log_is_active(&p->osm->log, level) && m->sweep) {
+		shown = json_deep_copy(m->sweep);
+		withhold(p, shown);
+		text = json_dumps(shown, JSON_COMPACT | JSON_REAL_PRECISION(9));
+		json_decref(shown);
+	}
 	if (text)
 		osr__log(p->osm, level, "sweep: %s", text);
 	free(text);
@@ -516,6 +546,9 @@ static void metrics_sent(struct plugin *p)
 static bool metrics_open(struct plugin *p)
 {
 	p->metrics->help = json_object();
+	for (size_t i = 0; i < sizeof(refused_help) / sizeof(*refused_help); i++)
+		json_object_set_new(p->metrics->help, refused_help[i][0],
+				    json_string(refused_help[i][1]));
 	return true;
 }
 

@@ -9,6 +9,7 @@
  */
 #include "plugin.h"
 
+#include "confirm.h"
 #include "layout.h"
 #include "mcast_groups.h"
 #include "storefile.h"
@@ -156,6 +157,13 @@ bool osr__wait_for_answers(struct osm_opensm *osm)
 	return !osm_exit_flag;
 }
 
+void osr__ask_sweep(struct plugin *p)
+{
+	/* OpenSM writes it from several threads, too. */
+	__atomic_store_n(&p->osm->subn.force_heavy_sweep, TRUE, __ATOMIC_RELAXED);
+	osm_sm_signal(&p->osm->sm, OSM_SIGNAL_SWEEP);
+}
+
 /* Taking over the built-ins -------------------------------------------------------------------- */
 
 struct engine_ctx *osr__ctx_of(const struct plugin *p, const struct osm_routing_engine *re)
@@ -245,8 +253,8 @@ static const struct feature engines = { .on = { [ON_SWEEP_BEGINS] = engines_begi
 
 /* In the order in which they are told. */
 static const struct feature *const features[] = {
-	&osr__upkeep,  &osr__keys, &engines,     &osr__traps,
-	&osr__reboots, &osr__slvl, &osr__rounds, &osr__metrics,
+	&osr__confirm, &osr__upkeep, &osr__keys,   &engines,      &osr__traps,
+	&osr__reboots, &osr__slvl,   &osr__rounds, &osr__metrics,
 };
 
 #define N_FEATURES (sizeof(features) / sizeof(*features))
@@ -285,12 +293,15 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 		break;
 	case OSM_EVENT_ID_UCAST_ROUTING_DONE:
 		osr__features_tell(p, ON_ROUTED);
+		osr__confirm_unicast(p, false);
 		osr__features_tell(p, ON_TABLES_SENT);
 		break;
 	case OSM_EVENT_ID_SUBNET_UP:
 	case OSM_EVENT_ID_STATE_CHANGE:
+		if (event == OSM_EVENT_ID_SUBNET_UP)
+			osr__confirm_multicast(p);
 		p->up = event == OSM_EVENT_ID_SUBNET_UP &&
-			!p->osm->subn.subnet_initialization_error;
+			!p->osm->subn.subnet_initialization_error && osr__confirmed(p);
 		osr__features_tell(p, ON_SWEEP_OVER);
 		osr__log_flush(p->osm); /* OpenSM's own "SUBNET UP" */
 		break;

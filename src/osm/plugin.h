@@ -51,8 +51,8 @@ struct feature {
 };
 
 /* Each in the file of its name, with state of its own. */
-extern const struct feature osr__keys, osr__metrics, osr__reboots, osr__rounds, osr__slvl,
-	osr__traps, osr__upkeep;
+extern const struct feature osr__confirm, osr__keys, osr__metrics, osr__reboots, osr__rounds,
+	osr__slvl, osr__traps, osr__upkeep;
 
 /* To all features. */
 void osr__features_tell(struct plugin *p, enum feature_event event);
@@ -169,9 +169,10 @@ struct plugin {
 	struct engine_ctx *contexts;
 	const struct osm_routing_engine *router; /* which routed last, or NULL */
 	time_t router_since;                     /* 0: none has yet */
-	/* No discovery is under way, and the last one ended well: switches have what OpenSM holds for them. */
+	/* No discovery is under way, and the last one ended well: switches hold what they were sent. */
 	bool up;
 	/* What features keep, each in its own file. */
+	struct confirm *confirm;
 	struct keys *keys; /* NULL: there are none */
 	struct metrics *metrics;
 	struct reboots *reboots;
@@ -193,6 +194,9 @@ bool osr__lock(struct osm_opensm *osm, enum lock_kind kind);
  * false: opensm ends, and there may be no answers.
  */
 bool osr__wait_for_answers(struct osm_opensm *osm);
+
+/* A sweep with a discovery, soon; from any thread. */
+void osr__ask_sweep(struct plugin *p);
 
 /* The plugin in this OpenSM, or NULL while it is being loaded or taken down. */
 struct plugin *osr__plugin_of(const struct osm_opensm *osm);

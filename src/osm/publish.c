@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "metrics.h"
 #include "trap.h"
 #include "io/pathsl.h"
 
@@ -229,7 +230,7 @@ uint32_t osr__rounds_finish(struct plugin *p)
 	struct osr_arena arena = { 0 };
 	struct snapshot snap = { 0 };
 	const struct osr_fabric *fabric;
-	uint32_t n_blocks = 0;
+	uint32_t n_blocks = 0, n_refused;
 	osm_switch_t **sw;
 	uint8_t *marks;
 	bool good;
@@ -239,6 +240,15 @@ uint32_t osr__rounds_finish(struct plugin *p)
 	fabric = &ctx->current->result.fabric;
 	if (!osr__lock(p->osm, LOCK_ALONE))
 		return 0;
+	n_refused = osr__rounds_blocks(p->osm);
+	if (n_refused) {
+		osr__metrics_set(p, "stable", "together", 0);
+		osr__log(p->osm, OSM_LOG_INFO,
+			 "%u LFT blocks of the first round are not in their switches: the "
+			 "transition is "
+			 "not proven",
+			 n_refused);
+	}
 	/* OpenSM's switches in the order of the fabric, unless one is gone. */
 	snap.sw = sw = osr_alloc(&arena, fabric->n_switches, sizeof(*sw));
 	marks = osr_alloc(&arena, fabric->n_switches, 1);

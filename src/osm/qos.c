@@ -37,24 +37,27 @@ static const char *first_set(const char *a, const char *b, const char *dflt)
 	return a ? a : b ? b : dflt;
 }
 
-/*
- * VLs with a weight among the entries that reach a port with `cap` of them. osm_qos.c sends the
- * first 32 and, of a larger table, cap % 32 more.
- */
-static uint16_t weighted_vls(const char *text, unsigned cap)
+/* Entries of a block that reach a port with `cap` of them. Of a second block osm_qos.c sends cap % 32. */
+static unsigned vlarb_entries(unsigned cap, bool second)
 {
 	const unsigned block = IB_NUM_VL_ARB_ELEMENTS_IN_BLOCK;
-	unsigned n = cap < block ? cap : block + (cap > block ? cap % block : 0);
-	uint16_t vls = 0;
 
-	for (unsigned i = 0; i < n && i < 2 * block && *text; i++) {
-		unsigned vl = next_number(&text) % 15;
-		uint8_t weight = (uint8_t)next_number(&text);
+	if (second)
+		return cap > block ? cap % block : 0;
+	return cap < block ? cap : block;
+}
 
-		if (weight)
-			vls |= (uint16_t)(1u << vl);
+/* Both blocks of a priority. */
+static void read_vlarb(const char *text, ib_vl_arb_table_t *block)
+{
+	for (unsigned i = 0; i < 2 * IB_NUM_VL_ARB_ELEMENTS_IN_BLOCK; i++) {
+		ib_vl_arb_element_t *entry =
+			&block[i / IB_NUM_VL_ARB_ELEMENTS_IN_BLOCK]
+				 .vl_entry[i % IB_NUM_VL_ARB_ELEMENTS_IN_BLOCK];
+
+		entry->vl = next_number(&text) % 15;
+		entry->weight = (uint8_t)next_number(&text);
 	}
-	return vls;
 }
 
 void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
@@ -77,14 +80,15 @@ void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
 
 		for (unsigned sl = 0; sl < 16; sl++)
 			tables->sl2vl[i][sl] = next_number(&sl2vl) & 0xf;
-		tables->weighted[i] =
-			weighted_vls(first_set(o->vlarb_low, osm_qos_options->vlarb_low,
-					       OSM_DEFAULT_QOS_VLARB_LOW),
-				     snap->vlarb_low[i]) |
-			weighted_vls(first_set(o->vlarb_high, osm_qos_options->vlarb_high,
-					       OSM_DEFAULT_QOS_VLARB_HIGH),
-				     snap->vlarb_high[i]);
+		read_vlarb(first_set(o->vlarb_low, osm_qos_options->vlarb_low,
+				     OSM_DEFAULT_QOS_VLARB_LOW),
+			   tables->vlarb[i]);
+		read_vlarb(first_set(o->vlarb_high, osm_qos_options->vlarb_high,
+				     OSM_DEFAULT_QOS_VLARB_HIGH),
+			   tables->vlarb[i] + 2);
 	}
+	tables->n_kinds = snap->n_kinds;
+	memcpy(tables->kind, snap->kind, sizeof(tables->kind));
 }
 
 /* SL2VL and VLArb ------------------------------------------------------------------------------ */
@@ -97,10 +101,13 @@ static uint8_t coming_vls(const struct osm_opensm *osm, const osm_physp_t *osm_p
 {
 	const osm_physp_t *remote = osm_physp->p_remote_physp;
 	uint8_t code = ib_port_info_get_vl_cap(&osm_physp->port_info);
-	uint8_t other = remote ? ib_port_info_get_vl_cap(&remote->port_info) : 0;
 
-	code = other < code ? other : code;
-	code = osm->subn.opt.max_op_vls < code ? osm->subn.opt.max_op_vls : code;
+	if (remote) { /* port 0 has none */
+		uint8_t other = ib_port_info_get_vl_cap(&remote->port_info);
+
+		code = other < code ? other : code;
+		code = osm->subn.opt.max_op_vls < code ? osm->subn.opt.max_op_vls : code;
+	}
 	return code ? (uint8_t)((1u << (code - 1)) - 1) : 0xf;
 }
 
@@ -157,11 +164,20 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 	memcpy(table, &raw, sizeof(raw));
 }
 
+static unsigned port_type(const osm_physp_t *osm_physp)
+{
+	uint8_t node = osm_node_get_type(osm_physp->p_node);
+
+	if (node == IB_NODE_TYPE_SWITCH)
+		return osm_physp->port_num ? QOS_SWE : QOS_SW0;
+	return node == IB_NODE_TYPE_ROUTER ? QOS_RTR : QOS_CA;
+}
+
 uint64_t osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in)
 {
 	uint8_t op_vls = ib_port_info_get_op_vls(&osm_physp->port_info);
-	uint64_t raw =
-		packed(ctx->current->qos.sl2vl[osm_physp->port_num || in ? QOS_SWE : QOS_SW0]);
+	unsigned type = port_type(osm_physp);
+	uint64_t raw = packed(ctx->current->qos.sl2vl[type == QOS_SW0 && in ? QOS_SWE : type]);
 
 	/* As OpenSM calls it: another plugin may have wrapped it. */
 	if (ctx->re->update_sl2vl)
@@ -171,23 +187,135 @@ uint64_t osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, ui
 	return masked(raw, op_vls ? (uint8_t)((1 << (op_vls - 1)) - 1) : 0xf);
 }
 
-/* Index of an entry of the block that VL vl may have: its own, an unused one, or a second one. */
-static unsigned vlarb_entry(const ib_vl_arb_table_t *block, unsigned n, uint8_t vl)
+/* VL arbitration ------------------------------------------------------------------------------- */
+
+static unsigned kind_entries(const struct qos_kind *kind, unsigned block)
 {
-	unsigned spare = n;
-	uint16_t seen = 0;
+	return vlarb_entries(block < 2 ? kind->low : kind->high, block & 1);
+}
+
+/* The VLs of a port that these become there. */
+static uint16_t vls_of(uint16_t vls, uint8_t mask)
+{
+	uint16_t there = 0;
+
+	for (unsigned vl = 0; vl < OSR_MAX_VLS; vl++)
+		if (vls & (1u << vl))
+			there |= (uint16_t)(1u << (vl & mask));
+	return there;
+}
+
+/* VLs with a weight. */
+static uint16_t vlarb_weighted(const ib_vl_arb_table_t *block, unsigned n, uint8_t mask)
+{
+	uint16_t vls = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (block->vl_entry[i].weight)
+			vls |= (uint16_t)(1u << (block->vl_entry[i].vl & mask));
+	return vls;
+}
+
+/* The same of all blocks but the first one. */
+static uint16_t weighted_elsewhere(const struct qos_tables *tables, const struct qos_kind *kind)
+{
+	uint16_t vls = 0;
+
+	for (unsigned b = 1; b < QOS_VLARB_BLOCKS; b++)
+		vls |= vlarb_weighted(&tables->vlarb[kind->type][b], kind_entries(kind, b),
+				      kind->mask);
+	return vls;
+}
+
+/* Of entries that may be given away: those without a weight first, then of VLs that the port does not have, then doubles. */
+enum { SPARE_UNUSED, SPARE_NO_VL, SPARE_DOUBLE, KEPT };
+
+static unsigned vlarb_spare(const ib_vl_arb_element_t *entry, uint16_t seen, uint8_t mask)
+{
+	if (!entry->weight)
+		return SPARE_UNUSED;
+	if (entry->vl > mask)
+		return SPARE_NO_VL;
+	return seen & (1u << entry->vl) ? SPARE_DOUBLE : KEPT;
+}
+
+/*
+ * The first block of low priority: VLs that are wanted and have no weight, there or `elsewhere`, get an entry. Those
+ * for which there is none are the answer.
+ */
+static uint16_t vlarb_serve(ib_vl_arb_table_t *block, unsigned n, uint8_t mask, uint16_t wanted,
+			    uint16_t elsewhere)
+{
+	uint16_t seen = elsewhere, missing;
+	uint8_t spare[IB_NUM_VL_ARB_ELEMENTS_IN_BLOCK];
+	unsigned vl = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		uint8_t v = block->vl_entry[i].vl & 0xf;
-		uint16_t bit = block->vl_entry[i].weight ? (uint16_t)(1u << v) : 0;
-
-		if (v == vl)
-			return i;
-		if (!bit || (seen & bit))
-			spare = i;
-		seen |= bit;
+		spare[i] = (uint8_t)vlarb_spare(&block->vl_entry[i], seen, mask);
+		if (spare[i] == KEPT)
+			seen |= (uint16_t)(1u << block->vl_entry[i].vl);
 	}
-	return spare;
+	missing = wanted & (uint16_t)~seen;
+	for (unsigned kind = SPARE_UNUSED; kind < KEPT; kind++)
+		for (unsigned i = 0; i < n && missing; i++) {
+			if (spare[i] != kind)
+				continue;
+			vl = (unsigned)__builtin_ctz(missing);
+			block->vl_entry[i].vl = (uint8_t)vl;
+			block->vl_entry[i].weight = VLARB_WEIGHT;
+			missing &= (uint16_t)(missing - 1);
+		}
+	return missing;
+}
+
+uint16_t osr__qos_served(const struct qos_tables *tables, const struct qos_kind *kind,
+			 uint16_t used, uint16_t *missing)
+{
+	ib_vl_arb_table_t block = tables->vlarb[kind->type][0];
+	uint16_t elsewhere = weighted_elsewhere(tables, kind);
+	unsigned n = kind_entries(kind, 0);
+
+	*missing = vlarb_serve(&block, n, kind->mask, vls_of(used, kind->mask), elsewhere);
+	return vlarb_weighted(&block, n, kind->mask) | elsewhere;
+}
+
+/* Lanes that all ports can send on, of `vls`. */
+static uint8_t served_lanes(const struct qos_tables *tables, uint8_t vls)
+{
+	uint16_t missing;
+
+	for (uint32_t i = 0; i < tables->n_kinds; i++)
+		for (bool fits = false; !fits && vls > 1;) {
+			osr__qos_served(tables, &tables->kind[i], (uint16_t)((1u << vls) - 1),
+					&missing);
+			fits = !missing;
+			vls -= !fits;
+		}
+	return vls;
+}
+
+void osr__qos_budget(struct sweep *w, const struct osr_fabric *fabric,
+		     const struct qos_tables *tables)
+{
+	struct osr_vl_limit *limit = &w->snap.limit;
+	uint8_t served;
+
+	osr_options_vl_budget(&w->ctx->plugin->options, w->osm->subn.opt.qos, fabric, limit);
+	served = served_lanes(tables, limit->vls);
+	if (served == limit->vls)
+		return;
+	limit->vls = served;
+	snprintf(limit->why, sizeof(limit->why),
+		 "VL arbitration tables of some ports, as qos_*_vlarb fill them, have no entry for "
+		 "more");
+}
+
+struct qos_kind osr__qos_kind(const struct osm_opensm *osm, const osm_physp_t *osm_physp)
+{
+	return (struct qos_kind){ .type = (uint8_t)port_type(osm_physp),
+				  .mask = coming_vls(osm, osm_physp),
+				  .low = osm_physp->port_info.vl_arb_low_cap,
+				  .high = osm_physp->port_info.vl_arb_high_cap };
 }
 
 /* Gives every VL of ours that OpenSM's tables forget a weight, in the first low priority block. */
@@ -196,26 +324,35 @@ static void update_vlarb(void *context, osm_physp_t *osm_physp, uint8_t port_num
 {
 	const struct engine_ctx *ctx = context;
 	const struct sweep_slot *slot = ctx->current;
-	unsigned forgotten, type = QOS_CA;
+	struct qos_kind kind;
 
-	if (!slot || block_num != 0)
+	if (!slot || !slot->used_vls || block_num != 0)
 		return;
-	if (osm_node_get_type(osm_physp->p_node) == IB_NODE_TYPE_SWITCH)
-		type = osm_physp->port_num ? QOS_SWE : QOS_SW0;
-	else if (osm_node_get_type(osm_physp->p_node) == IB_NODE_TYPE_ROUTER)
-		type = QOS_RTR;
-	forgotten = slot->used_vls & ~slot->qos.weighted[type];
-	for (uint8_t vl = 0; vl < OSR_MAX_VLS; vl++) {
-		unsigned i;
+	kind = osr__qos_kind(ctx->plugin->osm, osm_physp);
+	vlarb_serve(block, n, kind.mask, vls_of(slot->used_vls, kind.mask),
+		    weighted_elsewhere(&slot->qos, &kind));
+}
 
-		if (!(forgotten & (1u << vl)))
-			continue;
-		i = vlarb_entry(block, n, vl);
-		if (i < n) {
-			block->vl_entry[i].vl = vl;
-			block->vl_entry[i].weight = VLARB_WEIGHT;
-		}
-	}
+unsigned osr__qos_vlarb(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t block,
+			ib_vl_arb_table_t *table)
+{
+	struct qos_kind kind = osr__qos_kind(ctx->plugin->osm, osm_physp);
+	uint8_t op_vls = ib_port_info_get_op_vls(&osm_physp->port_info);
+	const struct qos_tables *tables = &ctx->current->qos;
+	bool end_port = kind.type != QOS_SWE;
+	unsigned n = kind_entries(&kind, block);
+
+	if (!op_vls || ib_port_info_get_vl_cap(&osm_physp->port_info) <= 1)
+		return 0;
+	memset(table, 0, sizeof(*table));
+	memcpy(table, &tables->vlarb[kind.type][block], n * sizeof(table->vl_entry[0]));
+	/* As OpenSM calls it: another plugin may have wrapped it. */
+	if (ctx->re->update_vlarb)
+		ctx->re->update_vlarb(ctx->re->context, osm_physp,
+				      end_port ? 0 : osm_physp->port_num, table, n, block);
+	for (unsigned i = 0; i < n; i++)
+		table->vl_entry[i].vl &= (uint8_t)((1u << (op_vls - 1)) - 1);
+	return n;
 }
 
 void osr__qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt)
@@ -248,12 +385,17 @@ void osr__qos_renew(struct engine_ctx *ctx)
 	struct osm_routing_engine *re = ctx->re;
 	bool used = opt->qos && slot->used_vls, vlarb = false;
 	bool sl2vl = used && slot->result.routing.sl2vl;
+	uint16_t missing;
 
 	/* Do OpenSM's own tables do the same? */
-	for (unsigned type = 0; used && type < QOS_N_TYPES; type++) {
-		vlarb |= slot->used_vls & ~slot->qos.weighted[type];
+	for (unsigned type = 0; used && type < QOS_N_TYPES; type++)
 		for (unsigned sl = 0; sl < OSR_MAX_VLS; sl++)
 			sl2vl |= (slot->used_vls & (1u << sl)) && slot->qos.sl2vl[type][sl] != sl;
+	for (uint32_t i = 0; used && i < slot->qos.n_kinds; i++) {
+		const struct qos_kind *kind = &slot->qos.kind[i];
+
+		vlarb |= vls_of(slot->used_vls, kind->mask) &
+			 ~osr__qos_served(&slot->qos, kind, 0, &missing);
 	}
 	/* A context or a callback that is not ours belongs to a plugin that wraps us, and stays. */
 	if (opt->use_optimized_slvl && re->context == ctx &&
@@ -321,7 +463,7 @@ uint16_t osr__spread_sls(const struct sweep *w)
 {
 	const struct sweep_slot *slot = w->slot;
 	const struct qos_tables *qos = &slot->qos;
-	uint16_t sls = 0, vls = 0;
+	uint16_t sls = 0, vls = 0, missing;
 
 	if (!w->ctx->plugin->options.own.num[OPT_SPREAD_SLS] || !w->osm->subn.opt.qos ||
 	    osr__chosen_sls(w->osm) != 1 || slot->result.routing.sl2vl ||
@@ -332,7 +474,10 @@ uint16_t osr__spread_sls(const struct sweep *w)
 		bool serves = vl < w->snap.limit.vls && !(vls >> vl & 1);
 
 		for (unsigned type = 0; serves && type < QOS_N_TYPES; type++)
-			serves = qos->sl2vl[type][sl] == vl && qos->weighted[type] >> vl & 1;
+			serves = qos->sl2vl[type][sl] == vl;
+		for (uint32_t i = 0; serves && i < qos->n_kinds; i++)
+			serves = (vl & qos->kind[i].mask) == vl &&
+				 osr__qos_served(qos, &qos->kind[i], 0, &missing) >> vl & 1;
 		if (!serves)
 			continue;
 		sls |= (uint16_t)(1u << sl);

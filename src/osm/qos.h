@@ -14,15 +14,34 @@ struct sweep_slot;
 /* Kinds of ports that OpenSM configures apart: qos_ca_*, qos_sw0_*, qos_swe_*, qos_rtr_*. */
 enum { QOS_CA, QOS_SW0, QOS_SWE, QOS_RTR, QOS_N_TYPES };
 
+/* Ports with the same VLs and tables of the same size: the VLs as a mask, entries of low and of high priority. */
+struct qos_kind {
+	uint8_t type, mask, low, high;
+};
+#define QOS_MAX_KINDS 16
+
+#define QOS_VLARB_BLOCKS 4 /* two of low priority, two of high */
+
 /* OpenSM's configured tables, parsed the way osm_qos.c does. */
 struct qos_tables {
 	uint8_t sl2vl[QOS_N_TYPES][16];
-	uint16_t weighted[QOS_N_TYPES]; /* bit per VL with a weight in a table that is programmed */
+	ib_vl_arb_table_t vlarb[QOS_N_TYPES][QOS_VLARB_BLOCKS];
+	struct qos_kind kind[QOS_MAX_KINDS]; /* of ports that there are */
+	uint32_t n_kinds;
 };
+
+struct qos_kind osr__qos_kind(const struct osm_opensm *osm, const osm_physp_t *osm_physp);
 
 struct snapshot;
 void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
 		     struct qos_tables *tables);
+
+/* VLs that ports of a kind send, with those `used` by the routing; *missing: of these, without an entry in their tables. */
+uint16_t osr__qos_served(const struct qos_tables *tables, const struct qos_kind *kind,
+			 uint16_t used, uint16_t *missing);
+/* How many lanes there are for this sweep, and why: w->snap.limit. With the options, and what VL arbitration can serve. */
+void osr__qos_budget(struct sweep *w, const struct osr_fabric *fabric,
+		     const struct qos_tables *tables);
 
 /* The VL that multicast of this SL travels on between switches; 15 if it is dropped. */
 uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *tables,
@@ -47,10 +66,13 @@ uint16_t osr__chosen_sls(const struct osm_opensm *osm);
 uint16_t osr__spread_sls(const struct sweep *w);
 
 /*
- * What a port of a switch gets from an input port, with a current result, as osm_qos.c sends it: its option, what the
+ * What a port gets, of a switch from an input port, with a current result, as osm_qos.c sends it: its option, what the
  * engine changes, and no VL that the port does not have.
  */
 uint64_t osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in);
+/* The same of a block of VL arbitration: how many entries; 0: the port is sent none. */
+unsigned osr__qos_vlarb(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t block,
+			ib_vl_arb_table_t *table);
 
 /* Puts update_sl2vl and update_vlarb into an entry of ours. */
 void osr__qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt);

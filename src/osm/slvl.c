@@ -36,19 +36,6 @@ struct slvl_plan {
 	uint32_t n;
 };
 
-struct slvl {
-	struct osr_arena arena; /* of the plans */
-	struct slvl_plan *plans;
-	uint32_t n_plans, n_mads; /* n_mads: of all plans */
-	bool hidden;              /* their switches are without the bit */
-
-	bool sent;               /* the MADs are on their way */
-	bool unconfirmed;        /* some were not in the switches after the last sweep */
-	uint32_t turn;           /* goes around the pairs that are read back */
-	uint64_t n_sent, n_read; /* MADs of the last sweep */
-	uint64_t n_refused;      /* pairs of ports whose table is not what was sent */
-};
-
 /* One switch. Index: in * width + out. */
 struct slvl_matrix {
 	const struct engine_ctx *ctx;
@@ -58,17 +45,26 @@ struct slvl_matrix {
 	bool *cared; /* both ports are there */
 	uint32_t n_cared, n_differ;
 	bool wildcards, phases; /* phases: some MAD is a wildcard */
+	bool asks;              /* tables are read back */
 	bool suspects;          /* switches that are sent something did not hold what they got */
 	struct slvl_mad *mads;  /* [width * width + width + 1] */
 	uint32_t n_mads;
 };
 
-/* Reading OpenSM's subnet ---------------------------------------------------------------------- */
+struct slvl {
+	struct osr_arena arena; /* of the plans */
+	struct slvl_plan *plans;
+	uint32_t n_plans, n_mads; /* n_mads: of all plans */
+	bool hidden;              /* their switches are without the bit */
 
-static bool slvl_up(const osm_physp_t *osm_physp)
-{
-	return osm_physp && ib_port_info_get_port_state(&osm_physp->port_info) != IB_LINK_DOWN;
-}
+	bool sent;               /* the MADs are on their way */
+	uint32_t turn;           /* goes around the pairs that are read back */
+	uint64_t n_sent, n_read; /* MADs of the last sweep */
+	uint64_t n_refused;      /* pairs of ports whose table is not what it should be */
+	struct slvl_matrix matrix;
+};
+
+/* Reading OpenSM's subnet ---------------------------------------------------------------------- */
 
 /*
  * OpenSM's copy of a table becomes one that no sweep asks for, where the switch may hold another one:
@@ -348,6 +344,7 @@ void osr__slvl_drop(struct plugin *p)
 	slvl_show(p, true);
 	osr_arena_empty(&slvl->arena);
 	slvl->n_plans = slvl->n_mads = 0;
+	slvl->n_refused = 0;
 	slvl->sent = false;
 }
 
@@ -366,7 +363,7 @@ void osr__slvl_routed(struct engine_ctx *ctx)
 	bool sends = ctx->current && (ctx->current->result.routing.sl2vl ||
 				      (subn->opt.use_optimized_slvl && ctx->re->update_sl2vl));
 
-	p->slvl->n_sent = p->slvl->n_read = p->slvl->n_refused = 0;
+	p->slvl->n_sent = p->slvl->n_read = 0;
 	for (osm_switch_t *sw = osr__switches(subn); subn->opt.qos && sw; sw = osr__after(subn, sw))
 		slvl_doubt(sw, subn->need_update, sends);
 	if (subn->opt.qos && sends && slvl_alloc(&m, p) &&
@@ -442,33 +439,32 @@ static void slvl_ask_all(struct slvl_matrix *m, struct plugin *p)
 	}
 }
 
-/* Counts what is not as wanted, and names the first pair. */
-static void slvl_compare(struct slvl_matrix *m, struct plugin *p, char *text, size_t size)
+/* How much is not as wanted, in all switches. */
+static uint64_t slvl_compare(struct slvl_matrix *m, const struct plugin *p)
 {
 	const osm_subn_t *subn = &p->osm->subn;
-	uint32_t n_switches = 0;
-	size_t at = 0, used;
+	uint64_t n = 0;
 
-	p->slvl->n_refused = 0;
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-		if (!slvl_read(m, sw) || !m->n_differ)
-			continue;
-		p->slvl->n_refused += m->n_differ;
-		if (n_switches++)
-			continue;
-		while (!slvl_differs(m, at))
-			at++;
-		snprintf(text, size, "%s (0x%016" PRIx64 ") input port %zu output port %zu",
-			 sw->p_node->print_desc, osr__guid(sw->p_node), at / m->width,
-			 at % m->width);
-	}
-	used = strlen(text);
-	if (n_switches > 1)
-		snprintf(text + used, size - used, ", and those of %u switches more",
-			 n_switches - 1);
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
+		n += slvl_read(m, sw) ? m->n_differ : 0;
+	return n;
 }
 
-/* Sends what is planned, phase by phase, and asks for a part of all tables; false: opensm ends. */
+uint32_t osr__slvl_lacks(struct plugin *p, osm_switch_t *sw, char *where, size_t size)
+{
+	struct slvl_matrix *m = &p->slvl->matrix;
+	size_t at = 0;
+
+	if (!p->slvl->n_refused || !slvl_read(m, sw) || !m->n_differ)
+		return 0;
+	while (!slvl_differs(m, at))
+		at++;
+	snprintf(where, size, "%u SL2VL tables, first input port %zu output port %zu", m->n_differ,
+		 at / m->width, at % m->width);
+	return m->n_differ;
+}
+
+/* Sends what is planned, phase by phase, and may ask for a part of all tables; false: opensm ends. */
 static bool slvl_send(struct slvl_matrix *m, struct plugin *p)
 {
 	for (uint8_t phase = 0; phase < SLVL_N_PHASES && !p->slvl->sent; phase++) {
@@ -482,6 +478,8 @@ static bool slvl_send(struct slvl_matrix *m, struct plugin *p)
 			return false;
 	}
 	p->slvl->sent = true;
+	if (!m->asks)
+		return true;
 	if (!osr__lock(p->osm, LOCK_ALONE))
 		return false;
 	slvl_ask_all(m, p);
@@ -489,79 +487,42 @@ static bool slvl_send(struct slvl_matrix *m, struct plugin *p)
 	return osr__wait_for_answers(p->osm);
 }
 
-/*
- * A switch that dies during a sweep does not answer, nor does, after a trap, one behind a cable that nobody
- * has reported yet. So what is not confirmed is an error only if it is not after the next sweep either: the
- * discovery that follows a trap, the one that OpenSM does after MADs without an answer
- * (subnet_initialization_error), or one that is asked for here.
- */
-static void slvl_report(const struct engine_ctx *ctx, const char *text, bool discovery_follows)
+void osr__slvl_settle(struct plugin *p)
 {
-	struct plugin *p = ctx->plugin;
 	struct slvl *slvl = p->slvl;
-	bool again = slvl->unconfirmed;
-
-	osr__metrics_set(p, "sl2vl", "sent", (double)slvl->n_sent);
-	osr__metrics_set(p, "sl2vl", "refused", discovery_follows ? 0 : (double)slvl->n_refused);
-	if (slvl->n_sent)
-		osr__log(p->osm, osr__log_details(p),
-			 "%s: SL2VL tables by port pair: %" PRIu64 " MADs sent, %" PRIu64
-			 " read back",
-			 ctx->engine->name, slvl->n_sent, slvl->n_read);
-	slvl->unconfirmed = slvl->n_refused;
-	if (!slvl->n_refused)
-		return;
-	if (discovery_follows || p->osm->subn.subnet_initialization_error) {
-		slvl->unconfirmed = again;
-	} else if (again) {
-		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR19: %s: %" PRIu64
-			 " SL2VL tables were refused or not confirmed by their switches: %s; "
-			 "packets there use other virtual lanes than the proof assumes, and "
-			 "can deadlock. If it persists, check the switch firmware, or set "
-			 "use_optimized_slvl FALSE or max_vls = 1",
-			 ctx->engine->name, slvl->n_refused, text);
-		return;
-	} else {
-		p->osm->subn.force_heavy_sweep = TRUE;
-	}
-	osr__log(p->osm, OSM_LOG_INFO,
-		 "%s: %" PRIu64 " SL2VL tables are not confirmed: %s; the next sweep sends them "
-		 "again",
-		 ctx->engine->name, slvl->n_refused, text);
-}
-
-void osr__slvl_settle(struct plugin *p, bool discovery_follows)
-{
-	struct slvl_matrix m = { .ctx = osr__ctx_of(p, p->osm->routing_engine_used) };
-	char text[200] = "";
-	bool wanted;
+	struct slvl_matrix *m = &slvl->matrix;
+	bool again = false;
 
 	if (!osr__lock(p->osm, LOCK_ALONE))
 		return;
 	slvl_show(p, true);
-	wanted = m.ctx && m.ctx->current && (m.ctx->current->used_vls || p->slvl->n_mads) &&
-		 p->osm->subn.opt.qos && slvl_alloc(&m, p);
+	*m = (struct slvl_matrix){ .ctx = osr__ctx_of(p, p->osm->routing_engine_used) };
+	if (m->ctx && m->ctx->current && p->osm->subn.opt.qos) {
+		m->asks = m->ctx->current->used_vls || slvl->n_mads;
+		again = slvl_alloc(m, p);
+	}
 	cl_plock_release(&p->osm->lock);
-	for (bool again = wanted; again; m.suspects = true) {
-		if (!slvl_send(&m, p) || !osr__lock(p->osm, LOCK_ALONE)) {
-			wanted = false;
-			break;
-		}
-		slvl_compare(&m, p, text, sizeof(text));
+	for (; again; m->suspects = true) {
+		if (!slvl_send(m, p) || !osr__lock(p->osm, LOCK_SHARED))
+			return;
+		slvl->n_refused = slvl_compare(m, p);
 		/* Once more: a MAD was lost, or a switch does not know wildcards. */
-		again = p->slvl->n_refused && !m.suspects && slvl_plan_all(&m, p, false);
+		again = slvl->n_refused && !m->suspects && slvl_plan_all(m, p, false);
 		cl_plock_release(&p->osm->lock);
 	}
-	if (wanted)
-		slvl_report(m.ctx, text, discovery_follows);
-	osr__slvl_drop(p);
+	if (!m->ctx || !slvl->n_sent)
+		return;
+	osr__metrics_set(p, "sl2vl", "sent", (double)slvl->n_sent);
+	osr__log(p->osm, osr__log_details(p),
+		 "%s: SL2VL tables by port pair: %" PRIu64 " MADs sent, %" PRIu64 " read back",
+		 m->ctx->engine->name, slvl->n_sent, slvl->n_read);
+	slvl->n_sent = slvl->n_read = 0;
 }
 
 /* At the end of routing. */
 static void slvl_sent(struct plugin *p)
 {
-	osr__slvl_settle(p, false);
+	osr__slvl_settle(p);
 }
 
 const struct feature osr__slvl = {

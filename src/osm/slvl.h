@@ -11,7 +11,7 @@
 #ifndef OSR_OSM_SLVL_H
 #define OSR_OSM_SLVL_H
 
-#include <stdbool.h>
+#include "compat.h"
 
 struct engine_ctx;
 struct plugin;
@@ -21,11 +21,13 @@ struct plugin;
  * tables that differ are, unless wildcards are worth it.
  */
 void osr__slvl_routed(struct engine_ctx *ctx);
+/* Without a lock: sends what is left, reads back, and sends once more what differs. */
+void osr__slvl_settle(struct plugin *p);
 /*
- * Without a lock: sends what is left, reads back, and says what is refused; or, if a
- * discovery follows at once, what it will have to send again.
+ * With a lock, after that: how many tables of this switch are not what they should be; `where` names the first. 0 for
+ * those that came since.
  */
-void osr__slvl_settle(struct plugin *p, bool discovery_follows);
+uint32_t osr__slvl_lacks(struct plugin *p, osm_switch_t *sw, char *where, size_t size);
 /* Gives switches their bit back and forgets what was to be sent. */
 void osr__slvl_drop(struct plugin *p);
 

@@ -10,7 +10,8 @@
  *   - switch links that are not healthy (OpenSM marks babbling ports so) or, with
  *     avoid_throttled_links, run below what both ends could do;
  *   - switches and links that are drained or held down (upkeep.h);
- *   - end ports whose LID OpenSM's LID table gives to another port.
+ *   - end ports without a LID, or whose LID OpenSM's LID table gives to another port;
+ *   - cables that OpenSM knows from one end alone.
  * DIFFERS from stock dfsssp: routers are destinations like CAs; the CA behind an unhealthy link
  * stays, as there in the code, unlike what its log says: it has no other way.
  */
@@ -199,17 +200,33 @@ static uint8_t link_vls(struct walk *w, const osm_physp_t *physp, const osm_phys
 	return vls;
 }
 
-/* OpenSM fills as much of its VLArb tables into a port as the port holds; keep the smallest. */
-static void note_vlarb(struct snapshot *snap, unsigned type, const osm_physp_t *osm_physp)
+static uint8_t lesser(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Of more kinds than there is room for the last one stands for those that have less. */
+static void note_vlarb(struct walk *w, const osm_physp_t *osm_physp)
 {
 	const ib_port_info_t *pi = &osm_physp->port_info;
+	struct snapshot *snap = w->snap;
+	struct qos_kind kind, *last;
+	uint32_t i = 0;
 
 	if (ib_port_info_get_vl_cap(pi) <= 1 || !pi->vl_arb_low_cap)
 		return; /* nothing to arbitrate, or no table to do it by */
-	if (pi->vl_arb_low_cap < snap->vlarb_low[type])
-		snap->vlarb_low[type] = pi->vl_arb_low_cap;
-	if (pi->vl_arb_high_cap < snap->vlarb_high[type])
-		snap->vlarb_high[type] = pi->vl_arb_high_cap;
+	kind = osr__qos_kind(w->osm, osm_physp);
+	while (i < snap->n_kinds && memcmp(&snap->kind[i], &kind, sizeof(kind)) != 0)
+		i++;
+	if (i < snap->n_kinds)
+		return;
+	if (i < QOS_MAX_KINDS) {
+		snap->kind[snap->n_kinds++] = kind;
+		return;
+	}
+	last = &snap->kind[QOS_MAX_KINDS - 1];
+	last->low = lesser(last->low, kind.low);
+	last->high = lesser(last->high, kind.high);
 }
 
 /* Links ---------------------------------------------------------------------------------------- */
@@ -278,8 +295,8 @@ static void add_link(struct walk *w, osm_switch_t *sw, osm_physp_t *osm_physp)
 		append_name(w->osm, w->snap->links, sizeof(w->snap->links), osm_physp);
 		return;
 	}
-	note_vlarb(w->snap, QOS_SWE, osm_physp);
-	note_vlarb(w->snap, QOS_SWE, physp);
+	note_vlarb(w, osm_physp);
+	note_vlarb(w, physp);
 	rate = port_rate(osm_physp, p0);
 	back = port_rate(physp, osr__port(physp->p_node->sw, 0));
 	link.rate = back && (back < rate || !rate) ? back : rate;
@@ -365,8 +382,8 @@ static void add_port(struct walk *w, osm_switch_t *sw, uint8_t port)
 	if ((type != IB_NODE_TYPE_CA && type != IB_NODE_TYPE_ROUTER) ||
 	    link_is_down(osm_physp, physp))
 		return; /* among these: a switch that has not answered yet */
-	note_vlarb(w->snap, QOS_SWE, osm_physp);
-	note_vlarb(w->snap, type == IB_NODE_TYPE_CA ? QOS_CA : QOS_RTR, physp);
+	note_vlarb(w, osm_physp);
+	note_vlarb(w, physp);
 	add_end_port(w, handle_of(sw), port, physp,
 		     type == IB_NODE_TYPE_CA ? OSR_ROLE_CA : OSR_ROLE_ROUTER);
 }
@@ -422,8 +439,6 @@ enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 
 	memset(snap, 0, sizeof(*snap));
 	snap->limit.vls = OSR_MAX_VLS;
-	memset(snap->vlarb_low, UINT8_MAX, sizeof(snap->vlarb_low));
-	memset(snap->vlarb_high, UINT8_MAX, sizeof(snap->vlarb_high));
 	w.b = osr_builder_new();
 	if (!w.b)
 		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
@@ -439,7 +454,7 @@ enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 
 			if (p0) {
 				if (ib_switch_info_is_enhanced_port0(&sw->switch_info))
-					note_vlarb(w.snap, QOS_SW0, p0);
+					note_vlarb(&w, p0);
 				if (w.lids != SNAPSHOT_HOST_LIDS)
 					add_end_port(&w, h, 0, p0, OSR_ROLE_SP0);
 			}

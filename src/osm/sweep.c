@@ -13,6 +13,7 @@
 #include "core/data/carry.h"
 #include "store/store.h"
 #include "core/verify/union.h"
+#include "confirm.h"
 #include "keys.h"
 #include "mcast_groups.h"
 #include "metrics.h"
@@ -31,6 +32,7 @@
 #define OTHERS "another engine or subnet manager has routed since the last tables of this one"
 
 #define HALF "only the first of two rounds of the last tables was sent"
+#define REFUSED "some switches do not hold the last tables"
 
 static void slot_clear(struct sweep_slot *slot)
 {
@@ -60,6 +62,7 @@ static struct osr_job make_job(struct sweep *w, struct osr_diag *diag)
 			       .previous = osr__before(ctx),
 			       .no_transition = ctx->others_routed                 ? OTHERS
 						: ctx->plugin->second_round == ctx ? HALF
+						: !osr__confirmed(ctx->plugin)     ? REFUSED
 										   : NULL,
 			       .scratch = &w->scratch,
 			       .arena = &w->slot->arena,
@@ -241,7 +244,7 @@ static enum osr_status sweep(struct sweep *w)
 	if (st)
 		goto give_up;
 	osr__qos_tables(w->osm, &w->snap, &slot->qos);
-	osr_options_vl_budget(&ctx->plugin->options, w->osm->subn.opt.qos, fabric, &w->snap.limit);
+	osr__qos_budget(w, fabric, &slot->qos);
 	osr__report_fabric(w);
 	slot->budget = w->snap.limit.vls;
 	if (fabric->n_components > 1 &&
@@ -316,8 +319,7 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 		return st;
 	osr__qos_tables(w->osm, &w->snap, &w->slot->qos);
 	/* QoS may have been switched off since, or a switch without SL2VL tables have come. */
-	osr_options_vl_budget(&w->ctx->plugin->options, w->osm->subn.opt.qos, fabric,
-			      &w->snap.limit);
+	osr__qos_budget(w, fabric, &w->slot->qos);
 	if (routing->n_vls > w->snap.limit.vls)
 		return osr_fail(diag, OSR_CHECK_FAILED, "the tables use %u virtual lanes of %u: %s",
 				routing->n_vls, w->snap.limit.vls, w->snap.limit.why);
@@ -341,7 +343,7 @@ static void check_all_cached(struct sweep *w)
 		char proven[200];
 
 		if (!st) {
-			osr__proven_text(w, proven, sizeof(proven));
+			osr__claims_text(w, proven, sizeof(proven));
 			osr__log(w->osm, OSM_LOG_INFO,
 				 "%s: tables from OpenSM's unicast cache checked in %.1f ms: %u "
 				 "switches, %u %sLIDs; proven: %s",
@@ -360,7 +362,7 @@ static void check_all_cached(struct sweep *w)
 				 "ERR OR10: %s: a new sweep has to route: %s", w->ctx->engine->name,
 				 hosts.text);
 			osm_ucast_cache_invalidate(&w->osm->sm.ucast_mgr);
-			w->osm->subn.force_heavy_sweep = TRUE;
+			osr__ask_sweep(w->ctx->plugin);
 			return;
 		}
 		osr__log(w->osm, OSM_LOG_ERROR,

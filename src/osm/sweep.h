@@ -16,10 +16,10 @@ struct snapshot {
 	osm_switch_t **sw;     /* [n_switches], by switch index; valid inside the callback only */
 	osm_switch_t **sw_out; /* [n_sw_out] that are drained */
 	uint32_t n_sw_out;
-	struct osr_vl_limit limit;      /* the smallest of all links between switches */
-	uint8_t link_vls;               /* limit.vls before options and QoS lower it */
-	uint8_t vlarb_low[QOS_N_TYPES]; /* entries of the smallest VLArb tables */
-	uint8_t vlarb_high[QOS_N_TYPES];
+	struct osr_vl_limit limit;           /* the smallest of all links between switches */
+	uint8_t link_vls;                    /* limit.vls before options and QoS lower it */
+	struct qos_kind kind[QOS_MAX_KINDS]; /* of the ports of these links and of end ports */
+	uint32_t n_kinds;
 	uint32_t n_unhealthy; /* links left out */
 	uint32_t n_throttled;
 	uint32_t n_left_out; /* end ports left out */
@@ -103,6 +103,8 @@ enum osr_status osr__reuse_cached(const struct osr_result *old, const struct osr
 void osr__report_fabric(const struct sweep *w);
 /* "; proven: reachable, deadlock-free; not proven: any SL" */
 void osr__proven_text(const struct sweep *w, char *text, size_t size);
+/* The same, as long as all nodes hold what they were sent. */
+void osr__claims_text(const struct sweep *w, char *text, size_t size);
 /* The line in the log; `before` is what the switches had, NULL: nothing of ours. */
 void osr__sweep_report(struct sweep *w, const struct osr_result *before);
 /* Can no mixture of old and new tables deadlock, in the order in which they go out? */

@@ -4,6 +4,7 @@
 
 #include <osmroutes/bound.h>
 
+#include "confirm.h"
 #include "keys.h"
 
 #include <inttypes.h>
@@ -217,6 +218,16 @@ void osr__proven_text(const struct sweep *w, char *text, size_t size)
 	snprintf(text + n, size - n, "%s", lacks);
 }
 
+void osr__claims_text(const struct sweep *w, char *text, size_t size)
+{
+	const char *refused = osr__confirm_text(w->ctx->plugin);
+
+	osr__proven_text(w, text, size);
+	osr__confirm_claims(w->ctx->plugin, text);
+	if (refused)
+		snprintf(text, size, "%s", refused);
+}
+
 /* "; 12 of 36486 LFT entries changed by an incremental re-route, transition deadlock-free" */
 static void change_text(const struct sweep *w, bool first, char *text, size_t size)
 {
@@ -328,7 +339,7 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 	measure_loads(w);
 	if (!w->keys_only)
 		mind_keys(w);
-	osr__proven_text(w, proven, sizeof(proven));
+	osr__claims_text(w, proven, sizeof(proven));
 	load_text(w, load, sizeof(load));
 	n = strlen(load);
 	if (verdict->n_longer)

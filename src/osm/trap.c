@@ -11,8 +11,9 @@
  */
 #include "trap.h"
 
-#include "sweep.h"
+#include "confirm.h"
 #include "slvl.h"
+#include "sweep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -385,7 +386,7 @@ static bool pass(struct passage *w, struct engine_ctx *ctx)
 		if (!osr__wait_for_answers(w->osm))
 			return false;
 	}
-	osr__slvl_settle(w->plugin, true);
+	osr__slvl_settle(w->plugin);
 	w->n_blocks += osr__rounds_finish(w->plugin);
 	now = osr__sweep_clock_ms();
 	start = w->plugin->traps->ms_first;
@@ -433,8 +434,10 @@ static void traps_route(struct plugin *p)
 	p->traps->overflow = false;
 	p->traps->ms_first = 0;
 	pthread_mutex_unlock(&p->traps->mutex);
-	if (routed)
-		osr__features_tell(p, ON_TABLES_SENT);
+	if (!routed)
+		return;
+	osr__confirm_unicast(p, true);
+	osr__features_tell(p, ON_TABLES_SENT);
 }
 
 const struct feature osr__traps = {

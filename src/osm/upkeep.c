@@ -129,19 +129,12 @@ bool osr__upkeep_watch(struct plugin *p, const struct osr_fabric *fabric, struct
 
 /* Asking for sweeps ---------------------------------------------------------------------------- */
 
-/* With a discovery: only then OpenSM makes multicast tables anew. */
-static void upkeep_ask(struct plugin *p)
-{
-	p->osm->subn.force_heavy_sweep = TRUE;
-	osm_sm_signal(&p->osm->sm, OSM_SIGNAL_SWEEP);
-}
-
 static void timer_rings(void *context)
 {
 	struct plugin *p = context;
 
 	if (p->osm->subn.sm_state == IB_SMINFO_STATE_MASTER)
-		upkeep_ask(p);
+		osr__ask_sweep(p);
 }
 
 void osr__upkeep_turn(struct plugin *p)
@@ -156,7 +149,8 @@ void osr__upkeep_turn(struct plugin *p)
 	if (state.version == u->asked || state.version == state.taken)
 		return;
 	u->asked = state.version;
-	upkeep_ask(p);
+	/* With a discovery: only then OpenSM makes multicast tables anew. */
+	osr__ask_sweep(p);
 }
 
 static void upkeep_begins(struct plugin *p)

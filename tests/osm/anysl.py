@@ -289,7 +289,7 @@ def refused(workdir, how, ports):
             # What the next sweep does not confirm either.
             wait_for('an error', lambda: 'OR19' in opensm.log, 30, opensm._alive)
             opensm.wait_quiet()
-            metric = read_json(fabric.dir)['sl2vl']['refused']
+            metric = read_json(fabric.dir)['refused']['sl2vl_tables']
         return tables, [l for l in opensm.errors() if 'OR19' in l], metric
 
 

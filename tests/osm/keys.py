@@ -111,9 +111,9 @@ def with_keys(fabric, workdir, lmc=2, name='opensm', conf='', mode='0600', **kwa
 
 
 @contextlib.contextmanager
-def keyed(workdir, netfile, *words, seconds=60, **more):
+def keyed(workdir, netfile, *words, seconds=60, sim=None, **more):
     """(fabric, opensm) with the first sweep over; words, more: of with_keys()."""
-    with Fabric(netfile, workdir) as fabric:
+    with Fabric(netfile, workdir, sim=sim) as fabric:
         with with_keys(fabric, workdir, *words, **more) as opensm:
             opensm.wait_up(seconds)
             yield fabric, opensm

@@ -37,7 +37,7 @@ def both(directory):
 
     pause(0.2)
     data, prom = wait_for('two files of one sweep', written, 10)
-    for group in ('fabric', 'vls', 'load', 'routes', 'lft', 'sl2vl', 'stable'):
+    for group in ('fabric', 'vls', 'load', 'routes', 'lft', 'sl2vl', 'refused', 'stable'):
         for name, value in data.get(group, {}).items():
             other = prom.get(('%s_%s' % (group, name),))
             expect(other is not None and abs(other - value) <= 1e-6 * max(1, value),

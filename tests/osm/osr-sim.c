@@ -9,6 +9,8 @@
  *	OSR_SIM_REFUSE=HOW:IN:OUT	what is sent for this pair of ports (-1: any) is not stored. HOW: status (an
  *				error status), kept (the answer has what is stored), lie (it has what was sent),
  *				lost (no answer)
+ *	OSR_SIM_TABLES=FILE	as long as there is this file, with lines "ATTRIBUTE HOW HOPS", the attribute in hex: Sets of it
+ *				to nodes so many hops away (0: any) are not stored; HOW as above
  *	OSR_SIM_MUTE=FILE	as long as there is this file, with lines "ATTRIBUTE PERCENT", the attribute in hex: so
  *				many Sets of it are carried out and not answered for
  *	OSR_SIM_HALT=FILE	there may be this file, with one line "METHOD ATTRIBUTE N PID": this process is stopped with
@@ -60,13 +62,19 @@ static struct {
 
 	/* The packet that is being answered. */
 	struct packet asked;
-	bool refused;
+	char refused; /* how; 0: it is not */
 
 	/* A wildcard, one pair of ports after the other. */
 	struct packet wild;
 	int wild_fd; /* -1: none */
 	unsigned next, n;
 } sim = { .wild_fd = -1 };
+
+/* A letter that no other word for it has. */
+static char how_of(const char *word)
+{
+	return word[0] == 'l' ? word[1] : word[0];
+}
 
 __attribute__((constructor)) static void sim_init(void)
 {
@@ -149,15 +157,34 @@ static void halt(const struct packet *p)
 	fclose(file);
 }
 
+/* By the file of tables. */
+static char refused_table(const struct packet *p)
+{
+	FILE *file = sim.tables ? fopen(sim.tables, "r") : NULL;
+	unsigned attr, hops;
+	char how[8], is = 0;
+
+	while (file && fscanf(file, "%x %7s %u", &attr, how, &hops) == 3)
+		if (is_smp(p, attr) && (!hops || p->mad[HOPS] == hops))
+			is = how_of(how);
+	if (file)
+		fclose(file);
+	return is;
+}
+
 /* What is refused reaches ibsim as a question. */
 static void refuse(struct packet *p)
 {
 	int in = (int)(modifier(p) >> 8 & 0xff), out = (int)(modifier(p) & 0xff);
 
 	sim.asked = *p;
-	sim.refused = sim.how && is_smp(p, SLVL) && p->mad[METHOD] == SET &&
-		      (sim.refuse_in < 0 || sim.refuse_in == in) &&
-		      (sim.refuse_out < 0 || sim.refuse_out == out);
+	sim.refused = 0;
+	if (p->mad[METHOD] != SET)
+		return;
+	sim.refused = refused_table(p);
+	if (sim.how && is_smp(p, SLVL) && (sim.refuse_in < 0 || sim.refuse_in == in) &&
+	    (sim.refuse_out < 0 || sim.refuse_out == out))
+		sim.refused = sim.how;
 	if (sim.refused)
 		p->mad[METHOD] = GET;
 }

@@ -44,7 +44,11 @@ static void test_options(void **state)
 	static char general[] = "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15";
 	static char own[] = "15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0";
 	static char low[] = "0:4,1:0,2:64,17:1", high[] = "3:1,4:0";
-	struct snapshot snap = { .vlarb_low = { 64, 2, 4, 0 }, .vlarb_high = { 64, 0, 1, 2 } };
+	struct snapshot snap = { .n_kinds = QOS_N_TYPES,
+				 .kind = { { QOS_CA, 15, 64, 64 },
+					   { QOS_SW0, 15, 2, 0 },
+					   { QOS_SWE, 15, 4, 1 },
+					   { QOS_RTR, 15, 0, 2 } } };
 	static const uint16_t weighted[] = {
 		1 << 0 | 1 << 2 | 1 << 3, /* VL 17 is VL 2 */
 		1 << 0,
@@ -52,6 +56,7 @@ static void test_options(void **state)
 		1 << 3,
 	};
 	struct qos_tables tables;
+	uint16_t missing;
 
 	begin();
 	osm.subn.opt.qos_options.vlarb_low = low;
@@ -60,7 +65,8 @@ static void test_options(void **state)
 	for (unsigned type = 0; type < QOS_N_TYPES; type++) {
 		for (uint8_t sl = 0; sl < 15; sl++)
 			assert_int_equal(tables.sl2vl[type][sl], sl);
-		assert_int_equal(tables.weighted[type], weighted[type]);
+		assert_int_equal(osr__qos_served(&tables, &tables.kind[type], 0, &missing),
+				 weighted[type]);
 	}
 	osm.subn.opt.qos_options.sl2vl = own;
 	osm.subn.opt.qos_swe_options.sl2vl = general;
@@ -86,12 +92,16 @@ static void test_large_table(void **state)
 	osm.subn.opt.qos_options.vlarb_high = none;
 	for (unsigned cap = 1; cap <= 64; cap++) {
 		unsigned sent = cap <= 32 ? cap : 32 + cap % 32;
-		struct snapshot snap = { .vlarb_low = { (uint8_t)cap, 1, 1, 1 } };
+		struct snapshot snap = { .n_kinds = 2,
+					 .kind = { { QOS_CA, 15, (uint8_t)cap, 0 },
+						   { QOS_SW0, 15, 1, 0 } } };
 		struct qos_tables tables;
+		uint16_t missing;
 
 		osr__qos_tables(&osm, &snap, &tables);
-		assert_int_equal(tables.weighted[QOS_CA], (2u << ((sent - 1) / 5)) - 1);
-		assert_int_equal(tables.weighted[QOS_SW0], 1);
+		assert_int_equal(osr__qos_served(&tables, &tables.kind[0], 0, &missing),
+				 (2u << ((sent - 1) / 5)) - 1);
+		assert_int_equal(osr__qos_served(&tables, &tables.kind[1], 0, &missing), 1);
 	}
 }
 
@@ -134,7 +144,10 @@ static void test_path_sl(void **state)
 	osr_arena_free(&arena);
 }
 
-/* Random blocks: every VL in use that fits gets a weight, and none that had one loses it. */
+/*
+ * Random blocks on ports of 1 to 15 VLs: every VL in use that fits gets a weight, and none that the port has and that had
+ * one loses it. Entries of VLs that it does not have, and second ones, are as good as empty ones.
+ */
 static void test_vlarb(void **state)
 {
 	uint64_t seed = 4;
@@ -143,38 +156,53 @@ static void test_vlarb(void **state)
 	osr__qos_install(&re, &osm.subn.opt);
 	assert_non_null(re.update_sl2vl);
 	for (unsigned i = 0; i < 3000; i++) {
-		unsigned n = 1 + test_random(&seed) % 32, n_distinct;
-		uint16_t had = 0, has = 0, used = test_random(&seed) & 0x7fff;
+		unsigned n = 1 + test_random(&seed) % 32, code = 1 + test_random(&seed) % 5;
+		uint8_t mask = (uint8_t)((1u << (code - 1)) - 1);
+		uint16_t had = 0, has = 0, used = test_random(&seed) & 0x7fff, wanted = 0, missing;
 		ib_vl_arb_table_t block = { 0 }, before;
+		struct qos_kind kind = { QOS_SWE, mask, (uint8_t)n, 0 };
 
 		for (unsigned k = 0; k < n; k++) {
-			block.vl_entry[k].vl = (uint8_t)(test_random(&seed) % 15);
+			uint8_t vl = (uint8_t)(test_random(&seed) % 15);
+
+			block.vl_entry[k].vl = vl;
 			block.vl_entry[k].weight = test_random(&seed) % 3 ? 8 : 0;
-			had |= (uint16_t)(!!block.vl_entry[k].weight << block.vl_entry[k].vl);
+			if (block.vl_entry[k].weight && vl <= mask)
+				had |= (uint16_t)(1u << vl);
 		}
+		for (unsigned vl = 0; vl < 15; vl++)
+			if (used >> vl & 1)
+				wanted |= (uint16_t)(1u << (vl & mask));
 		before = block;
-		memset(&slot->qos, 0xff, sizeof(slot->qos));
+		memset(&slot->qos, 0, sizeof(slot->qos));
+		slot->qos.vlarb[QOS_SWE][0] = block;
 		slot->used_vls = used;
-		slot->qos.weighted[QOS_SWE] = had;
+		port.port_info.vl_cap = (uint8_t)(code << 4);
+		port.port_info.vl_arb_low_cap = (uint8_t)n;
+		osm.subn.opt.max_op_vls = 15;
 		re.update_vlarb(&ctx, &port, 1, &block, n, 1);
 		assert_memory_equal(&block, &before, sizeof(block)); /* not the first block */
 		re.update_vlarb(&ctx, &port, 1, &block, n, 0);
 		for (unsigned k = 0; k < 32; k++) {
 			if (k >= n)
 				assert_int_equal(block.vl_entry[k].weight, 0);
-			has |= (uint16_t)(!!block.vl_entry[k].weight << block.vl_entry[k].vl);
+			if (block.vl_entry[k].weight)
+				has |= (uint16_t)(1u << (block.vl_entry[k].vl & mask));
 		}
-		n_distinct = (unsigned)__builtin_popcount(had | used);
 		assert_int_equal(had & ~has, 0);
-		assert_int_equal(has & ~(had | used), 0);
-		if (n_distinct <= n)
-			assert_int_equal(has, had | used);
-		/* A CA's tables lack nothing: nothing is done. */
+		assert_int_equal(osr__qos_served(&slot->qos, &kind, used, &missing), has);
+		if ((unsigned)__builtin_popcount(had | wanted) <= n)
+			assert_int_equal(wanted & ~has, 0);
+		assert_int_equal(missing == 0, (wanted & ~has) == 0);
+		/* VLs with a weight in high priority lack nothing: nothing is done. */
 		block = before;
-		node.node_info.node_type = IB_NODE_TYPE_CA;
+		for (unsigned vl = 0; vl < 15; vl++)
+			slot->qos.vlarb[QOS_SWE][2].vl_entry[vl] =
+				(ib_vl_arb_element_t){ (uint8_t)vl, 1 };
+		port.port_info.vl_arb_high_cap = 15;
 		re.update_vlarb(&ctx, &port, 1, &block, n, 0);
 		assert_memory_equal(&block, &before, sizeof(block));
-		node.node_info.node_type = IB_NODE_TYPE_SWITCH;
+		port.port_info.vl_arb_high_cap = 0;
 	}
 	ctx.current = NULL;
 	re.update_vlarb(&ctx, &port, 1, NULL, 32, 0);
@@ -268,16 +296,20 @@ static void test_renew(void **state)
 	osm.subn.opt.use_optimized_slvl = TRUE;
 	osr__qos_install(&re, &osm.subn.opt);
 	assert_null(re.update_sl2vl);
-	for (unsigned type = 0; type < QOS_N_TYPES; type++) {
-		slot->qos.weighted[type] = 3;
+	memset(&slot->qos, 0, sizeof(slot->qos));
+	for (uint8_t type = 0; type < QOS_N_TYPES; type++) {
+		slot->qos.kind[type] = (struct qos_kind){ type, 15, 2, 0 };
 		slot->qos.sl2vl[type][1] = 1;
+		slot->qos.vlarb[type][0].vl_entry[0] = (ib_vl_arb_element_t){ 0, 1 };
+		slot->qos.vlarb[type][0].vl_entry[1] = (ib_vl_arb_element_t){ 1, 1 };
 	}
+	slot->qos.n_kinds = QOS_N_TYPES;
 	for (unsigned i = 0; i < 6; i++) {
 		bool sl2vl = i == 1 || i == 4, vlarb = i == 2;
 
 		slot->used_vls = i == 5 ? 0 : 3;
 		slot->qos.sl2vl[QOS_RTR][1] = i == 1 ? 0 : 1;
-		slot->qos.weighted[QOS_CA] = i == 2 ? 1 : 7;
+		slot->qos.vlarb[QOS_CA][0].vl_entry[1].weight = i != 2;
 		osm.subn.opt.qos = i != 3;
 		slot->result.routing.sl2vl = i == 4 ? calloc(1, sizeof(osr_sl2vl_t)) : NULL;
 		n_said = 0;

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "confirm.h"
+
+#include "mcast_groups.h"
+#include "plugin.h"
+#include "slvl.h"
+
+#include <complib/cl_timer.h>
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIRST_S 10 /* until what was refused twice is sent again; then twice as long each time */
+#define MOST_RINGS 6
+
+enum table { LFT_BLOCKS, MFT_BLOCKS, SL2VL_TABLES, VLARB_BLOCKS, N_TABLES };
+
+static const char *const table_names[N_TABLES] = {
+	[LFT_BLOCKS] = "lft_blocks",
+	[MFT_BLOCKS] = "mft_blocks",
+	[SL2VL_TABLES] = "sl2vl_tables",
+	[VLARB_BLOCKS] = "vlarb_blocks",
+};
+
+/* What nodes do not hold, and the first of them by name. */
+struct lacks {
+	uint64_t n[N_TABLES];
+	uint32_t n_nodes, n_named;
+	char text[400];
+	/* The node that is being looked at. */
+	char node[300];
+};
+
+/* Before multicast tables are sent, and with them: what was sent until then. */
+enum { UNICAST, MULTICAST, N_STAGES };
+
+struct confirm {
+	struct lacks lacks[N_STAGES];
+	bool again[N_STAGES]; /* nor was it held after the sweep before */
+	cl_timer_t timer;     /* until what was refused twice is sent again */
+	atomic_uint n_rings;
+	char claims[200], text[100];
+};
+
+/* Naming what is lacking ----------------------------------------------------------------------- */
+
+static void lacks_add(struct lacks *l, enum table table, uint64_t n, const char *where)
+{
+	size_t at = strlen(l->node);
+
+	if (!n)
+		return;
+	l->n[table] += n;
+	snprintf(l->node + at, sizeof(l->node) - at, "%s%s", at ? ", " : "", where);
+}
+
+/* The node is over: its name goes before what it lacks, as long as there is room. */
+static void lacks_node(struct lacks *l, struct osm_opensm *osm, const osm_node_t *node)
+{
+	size_t at = strlen(l->text);
+	char name[OSR__NODE_NAME];
+
+	if (!*l->node)
+		return;
+	if (l->n_nodes == l->n_named && at + strlen(l->node) + sizeof(name) < sizeof(l->text)) {
+		snprintf(l->text + at, sizeof(l->text) - at, "%s%s: %s", at ? "; " : "",
+			 osr__node_name(osm, node, name, sizeof(name)), l->node);
+		l->n_named++;
+	}
+	l->n_nodes++;
+	*l->node = '\0';
+}
+
+/* "LFT blocks 0-1 7"; the last ones are left out where there is no room. */
+struct ranges {
+	char text[60];
+	unsigned n, first, last;
+};
+
+static void ranges_end(struct ranges *r)
+{
+	size_t at = strlen(r->text);
+
+	if (r->n)
+		snprintf(r->text + at, sizeof(r->text) - at, r->first < r->last ? " %u-%u" : " %u",
+			 r->first, r->last);
+}
+
+static void ranges_add(struct ranges *r, unsigned block)
+{
+	if (r->n && r->last + 1 != block) {
+		ranges_end(r);
+		r->first = block;
+	}
+	if (!r->n++)
+		r->first = block;
+	r->last = block;
+}
+
+/* Comparing ------------------------------------------------------------------------------------ */
+
+/* LFT blocks, and LinearFDBTop, above which a switch forwards nothing. */
+static void compare_lft(struct lacks *l, const osm_switch_t *sw)
+{
+	struct ranges r = { "LFT blocks" };
+	unsigned block = 0;
+
+	if (!sw->new_lft)
+		return; /* OpenSM's unicast cache has sent nothing */
+	for (; (block + 1) * IB_SMP_DATA_SIZE <= sw->lft_size &&
+	       block * IB_SMP_DATA_SIZE <= sw->max_lid_ho;
+	     block++)
+		if (memcmp(sw->lft + (size_t)block * IB_SMP_DATA_SIZE,
+			   sw->new_lft + (size_t)block * IB_SMP_DATA_SIZE, IB_SMP_DATA_SIZE) != 0)
+			ranges_add(&r, block);
+	ranges_end(&r);
+	lacks_add(l, LFT_BLOCKS, r.n, r.text);
+	lacks_add(l, LFT_BLOCKS, cl_ntoh16(sw->switch_info.lin_top) != sw->max_lid_ho,
+		  "LinearFDBTop");
+}
+
+/* Blocks of a port that are not as wanted. */
+static unsigned vlarb_lacks(const struct engine_ctx *ctx, osm_physp_t *osm_physp)
+{
+	unsigned n_lacks = 0;
+
+	for (uint8_t block = 0; block < QOS_VLARB_BLOCKS; block++) {
+		ib_vl_arb_table_t want;
+		size_t n = osr__qos_vlarb(ctx, osm_physp, block, &want);
+
+		n_lacks +=
+			memcmp(&osm_physp->vl_arb[block], &want, n * sizeof(want.vl_entry[0])) != 0;
+	}
+	return n_lacks;
+}
+
+static void compare_switch(struct lacks *l, const struct engine_ctx *ctx, osm_switch_t *sw)
+{
+	struct plugin *p = ctx->plugin;
+	unsigned first = 0, n_blocks = 0;
+	char where[100] = "";
+	uint64_t n;
+
+	compare_lft(l, sw);
+	if (!p->osm->subn.opt.qos)
+		return;
+	n = osr__slvl_lacks(p, sw, where, sizeof(where));
+	lacks_add(l, SL2VL_TABLES, n, where);
+	for (unsigned port = ib_switch_info_is_enhanced_port0(&sw->switch_info) ? 0 : 1;
+	     port < sw->num_ports; port++) {
+		osm_physp_t *osm_physp = osr__port(sw, port);
+
+		if (!osr__port_is_up(osm_physp))
+			continue;
+		first = n_blocks ? first : port;
+		n_blocks += vlarb_lacks(ctx, osm_physp);
+	}
+	snprintf(where, sizeof(where), "%u VL arbitration blocks, first of port %u", n_blocks,
+		 first);
+	lacks_add(l, VLARB_BLOCKS, n_blocks, where);
+}
+
+/* A port of a CA or router. */
+static void compare_end_port(struct lacks *l, const struct engine_ctx *ctx, osm_physp_t *osm_physp)
+{
+	uint64_t want = osr__qos_table(ctx, osm_physp, 0);
+
+	lacks_add(l, VLARB_BLOCKS, vlarb_lacks(ctx, osm_physp), "VL arbitration");
+	if ((osm_physp->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP) &&
+	    memcmp(osm_physp_get_slvl_tbl(osm_physp, 0), &want, sizeof(want)) != 0)
+		lacks_add(l, SL2VL_TABLES, 1, "SL2VL table");
+}
+
+static void compare_unicast(struct lacks *l, const struct engine_ctx *ctx)
+{
+	struct osm_opensm *osm = ctx->plugin->osm;
+	const cl_qmap_t *ports = &osm->subn.port_guid_tbl;
+
+	for (osm_switch_t *sw = osr__switches(&osm->subn); sw; sw = osr__after(&osm->subn, sw)) {
+		compare_switch(l, ctx, sw);
+		lacks_node(l, osm, sw->p_node);
+	}
+	for (cl_map_item_t *at = cl_qmap_head(ports); osm->subn.opt.qos && at != cl_qmap_end(ports);
+	     at = cl_qmap_next(at)) {
+		const osm_port_t *port = (const osm_port_t *)at;
+
+		if (port->p_node->sw || !port->p_physp)
+			continue;
+		compare_end_port(l, ctx, port->p_physp);
+		lacks_node(l, osm, port->p_node);
+	}
+}
+
+/* Multicast tables ----------------------------------------------------------------------------- */
+
+/* All blocks of one switch. No other thread than this one drops switches. */
+struct mft {
+	osm_switch_t *sw;
+	uint32_t n_blocks, n_positions;
+	ib_net16_t (*has)[IB_MCAST_BLOCK_SIZE]; /* [n_blocks * n_positions] */
+};
+
+static uint32_t mft_size(const struct mft *mft)
+{
+	return mft->n_blocks * mft->n_positions;
+}
+
+/* Of OpenSM's copy. */
+static void mft_get(const struct mft *mft, uint32_t i, ib_net16_t block[IB_MCAST_BLOCK_SIZE])
+{
+	osm_mcast_tbl_get_block(&mft->sw->mcast_tbl, (int16_t)(i / mft->n_positions),
+				(uint8_t)(i % mft->n_positions), block);
+}
+
+/* OpenSM's copy becomes another one in every bit, until the answer is there. false: no memory. */
+static bool mft_ask(struct mft *mft, struct plugin *p, osm_switch_t *sw, struct osr_arena *arena)
+{
+	osm_mcast_tbl_t *tbl = &sw->mcast_tbl;
+	const osm_physp_t *p0 = osr__port(sw, 0);
+	osm_madw_context_t context = { 0 };
+
+	*mft = (struct mft){ .sw = sw };
+	if (!p0 || !tbl->p_mask_tbl || tbl->max_block_in_use < 0)
+		return true;
+	mft->n_blocks = (uint32_t)tbl->max_block_in_use + 1;
+	mft->n_positions = tbl->max_position + 1u;
+	mft->has = osr_alloc(arena, mft_size(mft), sizeof(*mft->has));
+	if (!mft->has)
+		return false;
+	context.mft_context.node_guid = sw->p_node->node_info.node_guid;
+	for (uint32_t i = 0; i < mft_size(mft); i++) {
+		uint32_t block = i / mft->n_positions, position = i % mft->n_positions;
+		ib_net16_t other[IB_MCAST_BLOCK_SIZE];
+
+		mft_get(mft, i, other);
+		for (unsigned k = 0; k < IB_MCAST_BLOCK_SIZE; k++)
+			other[k] = (ib_net16_t)~other[k];
+		osm_mcast_tbl_set_block(tbl, other, (int16_t)block, (uint8_t)position);
+		osm_req_get(&p->osm->sm, &p0->dr_path, IB_MAD_ATTR_MCAST_FWD_TBL,
+			    cl_hton32(block | position << 28), FALSE,
+			    ib_port_info_get_m_key(&p0->port_info), 0, CL_DISP_MSGID_NONE,
+			    &context);
+	}
+	return true;
+}
+
+static void mft_compare(struct lacks *l, const struct mft *mft)
+{
+	struct ranges r = { "multicast blocks" };
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < mft_size(mft); i++) {
+		ib_net16_t want[IB_MCAST_BLOCK_SIZE];
+
+		mft_get(mft, i, want);
+		if (!memcmp(want, mft->has[i], sizeof(want)))
+			continue;
+		if (!r.n || r.last != i / mft->n_positions)
+			ranges_add(&r, i / mft->n_positions);
+		n++;
+	}
+	ranges_end(&r);
+	lacks_add(l, MFT_BLOCKS, n, r.text);
+}
+
+/* false: opensm ends, or no memory, which is said. */
+static bool compare_multicast(struct lacks *l, struct engine_ctx *ctx)
+{
+	struct plugin *p = ctx->plugin;
+	const osm_subn_t *subn = &p->osm->subn;
+	struct osr_arena arena = { 0 };
+	uint32_t n = 0;
+	struct mft *mft;
+	bool good;
+
+	if (!osr__lock(p->osm, LOCK_ALONE))
+		return false;
+	mft = osr_alloc(&arena, cl_qmap_count(&subn->sw_guid_tbl), sizeof(*mft));
+	good = mft;
+	for (osm_switch_t *sw = osr__switches(subn); good && sw; sw = osr__after(subn, sw))
+		good = mft_ask(&mft[n++], p, sw, &arena);
+	cl_plock_release(&p->osm->lock);
+	if (!osr__wait_for_answers(p->osm) || !osr__lock(p->osm, LOCK_ALONE)) {
+		osr_arena_free(&arena);
+		return false;
+	}
+	/* What the switches have; then OpenSM's copy is what it has sent. */
+	for (uint32_t i = 0; good && i < n; i++)
+		for (uint32_t k = 0; k < mft_size(&mft[i]); k++)
+			mft_get(&mft[i], k, mft[i].has[k]);
+	osr__mcast_again(ctx);
+	for (uint32_t i = 0; good && i < n; i++) {
+		mft_compare(l, &mft[i]);
+		lacks_node(l, p->osm, mft[i].sw->p_node);
+	}
+	cl_plock_release(&p->osm->lock);
+	osr_arena_free(&arena);
+	if (!good)
+		osr__log(p->osm, OSM_LOG_ERROR,
+			 "ERR OR09: out of memory: multicast tables are not read back");
+	return good;
+}
+
+/* What is said ---------------------------------------------------------------------------------- */
+
+static bool lacks_nothing(const struct lacks *l)
+{
+	return !l->n_nodes;
+}
+
+bool osr__confirmed(const struct plugin *p)
+{
+	return lacks_nothing(&p->confirm->lacks[UNICAST]) &&
+	       lacks_nothing(&p->confirm->lacks[MULTICAST]);
+}
+
+const char *osr__confirm_text(const struct plugin *p)
+{
+	struct confirm *c = p->confirm;
+
+	if (osr__confirmed(p))
+		return NULL;
+	snprintf(c->text, sizeof(c->text),
+		 "nothing: nodes that do not hold the tables they were sent: %u (OR19)",
+		 c->lacks[UNICAST].n_nodes + c->lacks[MULTICAST].n_nodes);
+	return c->text;
+}
+
+void osr__confirm_claims(struct plugin *p, const char *claims)
+{
+	snprintf(p->confirm->claims, sizeof(p->confirm->claims), "%s", claims);
+}
+
+json_t *osr__confirm_json(const struct plugin *p)
+{
+	const struct lacks *l = p->confirm->lacks;
+	json_t *json =
+		json_pack("{s:I}", "nodes", (json_int_t)l[UNICAST].n_nodes + l[MULTICAST].n_nodes);
+
+	for (unsigned i = 0; i < N_TABLES; i++)
+		json_object_set_new(
+			json, table_names[i],
+			json_integer((json_int_t)(l[UNICAST].n[i] + l[MULTICAST].n[i])));
+	return json;
+}
+
+/*
+ * A switch that dies during a sweep does not answer, nor does, after a trap, one behind a cable that nobody has reported
+ * yet. So it is an error only after one more sweep: the discovery that follows a trap, or one that is asked for here.
+ */
+static void confirm_report(struct plugin *p, unsigned stage, bool discovery_follows)
+{
+	const struct engine_ctx *ctx = osr__ctx_of(p, p->osm->routing_engine_used);
+	struct confirm *c = p->confirm;
+	const struct lacks *l = &c->lacks[stage];
+	bool again = c->again[stage];
+	char more[40] = "";
+
+	if (lacks_nothing(l)) {
+		if (again && osr__confirmed(p)) {
+			c->n_rings = 0;
+			osr__log(p->osm, OSM_LOG_INFO,
+				 "%s: all nodes hold the tables they were sent; proven: %s",
+				 ctx->engine->name, c->claims);
+		}
+		c->again[stage] = false;
+		return;
+	}
+	p->up = false;
+	if (l->n_nodes > l->n_named)
+		snprintf(more, sizeof(more), "; and %u more", l->n_nodes - l->n_named);
+	if (discovery_follows || !again) {
+		osr__log(
+			p->osm, OSM_LOG_INFO,
+			"%s: nodes that do not hold the tables they were sent: %u (%s%s); the next "
+			"sweep sends them again",
+			ctx->engine->name, l->n_nodes, l->text, more);
+		if (!discovery_follows) {
+			c->again[stage] = true;
+			osr__ask_sweep(p);
+		}
+		return;
+	}
+	/* Less and less often. */
+	cl_timer_start(&c->timer,
+		       FIRST_S * 1000u << (c->n_rings < MOST_RINGS ? c->n_rings : MOST_RINGS));
+	osr__log(p->osm, OSM_LOG_ERROR,
+		 "ERR OR19: %s: nodes that do not hold the tables they were sent: %u (%s%s): "
+		 "nothing is "
+		 "proven of the routes in use; they are sent again",
+		 ctx->engine->name, l->n_nodes, l->text, more);
+}
+
+void osr__confirm_unicast(struct plugin *p, bool discovery_follows)
+{
+	const struct engine_ctx *ctx = osr__ctx_of(p, p->osm->routing_engine_used);
+	struct confirm *c = p->confirm;
+
+	memset(&c->lacks[UNICAST], 0, sizeof(c->lacks[UNICAST]));
+	if (!ctx || !ctx->current) {
+		/* Nothing of ours is in the switches. */
+		memset(c->lacks, 0, sizeof(c->lacks));
+		memset(c->again, 0, sizeof(c->again));
+	} else if (osr__lock(p->osm, LOCK_SHARED)) {
+		compare_unicast(&c->lacks[UNICAST], ctx);
+		cl_plock_release(&p->osm->lock);
+		confirm_report(p, UNICAST, discovery_follows);
+	}
+	osr__slvl_drop(p);
+}
+
+void osr__confirm_multicast(struct plugin *p)
+{
+	struct engine_ctx *ctx = osr__ctx_of(p, p->osm->routing_engine_used);
+	struct confirm *c = p->confirm;
+
+	memset(&c->lacks[MULTICAST], 0, sizeof(c->lacks[MULTICAST]));
+	if (ctx && ctx->current && !p->osm->subn.opt.disable_multicast &&
+	    compare_multicast(&c->lacks[MULTICAST], ctx))
+		confirm_report(p, MULTICAST, false);
+}
+
+/* Opening and closing -------------------------------------------------------------------------- */
+
+static void timer_rings(void *context)
+{
+	struct plugin *p = context;
+
+	p->confirm->n_rings++;
+	if (p->osm->subn.sm_state == IB_SMINFO_STATE_MASTER)
+		osr__ask_sweep(p);
+}
+
+static bool confirm_open(struct plugin *p)
+{
+	cl_timer_construct(&p->confirm->timer);
+	return cl_timer_init(&p->confirm->timer, timer_rings, p) == CL_SUCCESS;
+}
+
+static void confirm_close(struct plugin *p)
+{
+	cl_timer_destroy(&p->confirm->timer);
+}
+
+const struct feature osr__confirm = {
+	.size = sizeof(struct confirm),
+	.state = offsetof(struct plugin, confirm),
+	.open = confirm_open,
+	.on = { [ON_CLOSE] = confirm_close },
+};
