@@ -160,6 +160,7 @@ static const struct out_field status_fields[] = {
 	{ "tables.transition.answer", "    transition", OUT_TEXT },
 	{ "digest", "  digest", OUT_TEXT },
 	{ "fabric.hosts", "hosts", OUT_COUNT },
+	{ "fabric.end_ports_without_lid", "  end ports without a LID", OUT_COUNT },
 	{ "fabric.switches", "switches", OUT_COUNT },
 	{ "fabric.parts", "  parts that cannot reach each other", OUT_COUNT },
 	{ "vls.used", "virtual lanes", OUT_COUNT },

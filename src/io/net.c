@@ -313,6 +313,14 @@ static uint32_t list_end_ports(const struct osr_net *net, struct osr_keyed *list
 	return n;
 }
 
+/* LMC -1: as the port has it. */
+static uint32_t lids_of(const struct osr_net *net, const struct osr_net_port *port, int lmc)
+{
+	if (lmc < 0)
+		return 1u << port->lmc;
+	return osr_net_is_switch(net, port->node) ? 1 : 1u << lmc;
+}
+
 /*
  * `next` only grows, as OpenSM's ranges of free LIDs do: what an aligned range skips stays unused.
  * The gaps matter, since LIDs must equal those of a live fabric.
@@ -322,7 +330,7 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 	struct osr_keyed *list = calloc((size_t)net->n_ports + 1, sizeof(*list));
 	bool *used = calloc(OSR_MAX_LID + 1, sizeof(*used));
 	enum osr_status st = OSR_OK;
-	uint32_t next = 1, n = list && used ? list_end_ports(net, list) : 0;
+	uint32_t next = 1, n_wanted = 0, n = list && used ? list_end_ports(net, list) : 0;
 
 	if (lmc > 7)
 		st = osr_fail(diag, OSR_INVAL, "LMC %d: 0 to 7 are possible", lmc);
@@ -337,9 +345,12 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 			if (l <= OSR_MAX_LID)
 				used[l] = true;
 	}
+	for (uint32_t i = 0; i < n; i++)
+		n_wanted += lids_of(net, &net->ports[list[i].index], lmc);
 	for (uint32_t i = 0; i < n && !st; i++) {
 		struct osr_net_port *port = &net->ports[list[i].index];
-		uint32_t n_lids = lmc > 0 && !osr_net_is_switch(net, port->node) ? 1u << lmc : 1;
+		char gaps[120] = "";
+		uint32_t n_lids = lids_of(net, port, lmc < 0 ? 0 : lmc);
 
 		if (lmc < 0 && port->lid)
 			continue;
@@ -347,11 +358,18 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 		while (next <= OSR_MAX_LID && used[next])
 			next++;
 		if (next + n_lids - 1 > OSR_MAX_LID) {
+			if (n_wanted <= OSR_MAX_LID)
+				snprintf(gaps, sizeof(gaps),
+					 ", but OpenSM gives LIDs out in the order of GUIDs, and "
+					 "skips some "
+					 "before blocks of %" PRIu32,
+					 n_lids);
 			st = osr_fail(diag, OSR_INVAL,
 				      "no LIDs left at %s port %" PRIu32
-				      ": the fabric needs more than %u",
+				      ": the fabric needs %" PRIu32 " of %u%s",
 				      osr_net_name(net, port->node),
-				      osr_net_port_num(net, list[i].index), OSR_MAX_LID);
+				      osr_net_port_num(net, list[i].index), n_wanted, OSR_MAX_LID,
+				      gaps);
 			break;
 		}
 		port->lid = (uint16_t)next;

@@ -116,8 +116,11 @@ void *osr__file_read(const char *path, size_t max, size_t (*wanted)(const void *
 	struct stat st;
 
 	if (fd < 0) {
+		/* O_NOFOLLOW: the words for too many links. */
 		if (errno != ENOENT)
-			osr_fail(diag, OSR_INVAL, "%s", strerror(errno));
+			osr_fail(diag, OSR_INVAL, "%s",
+				 errno == ELOOP ? "a link, which is not followed"
+						: strerror(errno));
 		return NULL;
 	}
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||

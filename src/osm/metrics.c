@@ -128,6 +128,11 @@ static void list_numbers(const struct sweep *w, struct metrics *m)
 		  "Disconnected components; 1 if the fabric is connected." },
 		{ "fabric_end_ports_left_out", w->snap.n_left_out,
 		  "End ports not routed, see OR06." },
+		{ "fabric_end_ports_without_lid", w->snap.n_no_lid,
+		  "End ports that have no LID, see OR23." },
+		{ "fabric_ports_unknown", w->ctx->plugin->up ? 0 : w->snap.n_unknown,
+		  "Ports of switches that are up and lead to nothing that OpenSM knows, see "
+		  "OR24." },
 		{ "fabric_links_unhealthy", w->snap.n_unhealthy, "Cables left out as unhealthy." },
 		{ "fabric_links_throttled", w->snap.n_throttled, "Cables left out as throttled." },
 		{ "fabric_drained", drains.n_drained, "Switches and cables that are drained." },

@@ -435,6 +435,28 @@ uint16_t osr__dropped_sls(const struct sweep *w)
 	return dropped;
 }
 
+uint16_t osr__mute_sls(const struct sweep *w)
+{
+	const struct sweep_slot *slot = w->slot;
+	const struct qos_tables *qos = &slot->qos;
+	uint16_t mute = 0, missing;
+
+	if (!w->osm->subn.opt.qos || slot->result.routing.sl2vl)
+		return 0;
+	for (uint32_t i = 0; i < qos->n_kinds; i++) {
+		const struct qos_kind *kind = &qos->kind[i];
+		uint16_t served = osr__qos_served(qos, kind, slot->used_vls, &missing);
+
+		for (uint8_t sl = 0; sl < 16; sl++) {
+			uint8_t vl = slot->used_vls & (1u << sl) ? sl : qos->sl2vl[kind->type][sl];
+
+			if (vl != 15 && !(served & (1u << (vl & kind->mask))))
+				mute |= (uint16_t)(1u << sl);
+		}
+	}
+	return mute;
+}
+
 /* Path SLs ------------------------------------------------------------------------------------- */
 
 static uint32_t qos_dest_of(const struct osr_fabric *fabric, ib_net16_t lid)

@@ -56,6 +56,8 @@ uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slo
 
 /* SLs whose packets a switch or an end port drops, with the tables that it has; a bit each. */
 uint16_t osr__dropped_sls(const struct sweep *w);
+/* SLs whose packets wait for ever at some port, because VL arbitration gives their VL no weight; a bit each. */
+uint16_t osr__mute_sls(const struct sweep *w);
 
 /* SLs that path records may have where every one is safe: of partitions and QoS levels; a bit each. */
 uint16_t osr__chosen_sls(const struct osm_opensm *osm);

@@ -87,10 +87,10 @@ static void slvl_doubt(osm_switch_t *sw, bool all, bool sent_here)
 		if (!osm_physp || cl_ptr_vector_get_size(&osm_physp->slvl_by_port) <= n)
 			continue;
 		seen = cl_ptr_vector_get(&osm_physp->slvl_by_port, n);
-		unknown = all || osm_physp->need_update || !slvl_up(osm_physp) ||
+		unknown = all || osm_physp->need_update || !osr__port_is_up(osm_physp) ||
 			  seen->raw_vl_by_sl[0] != UNKNOWN;
 		for (unsigned in = 0; in < n; in++)
-			if (unknown || (sent_here && in && !slvl_up(osr__port(sw, in))))
+			if (unknown || (sent_here && in && !osr__port_is_up(osr__port(sw, in))))
 				memset(osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in), UNKNOWN,
 				       sizeof(*seen));
 		memset(seen, UNKNOWN, sizeof(*seen));
@@ -133,10 +133,10 @@ static bool slvl_read(struct slvl_matrix *m, osm_switch_t *sw)
 	for (unsigned out = esp0 ? 0 : 1; out < m->width; out++) {
 		osm_physp_t *osm_physp = osr__port(sw, out);
 
-		for (unsigned in = 0; slvl_up(osm_physp) && in < m->width; in++) {
+		for (unsigned in = 0; osr__port_is_up(osm_physp) && in < m->width; in++) {
 			size_t at = (size_t)in * m->width + out;
 
-			if (in ? !slvl_up(osr__port(sw, in)) : port0_unknown)
+			if (in ? !osr__port_is_up(osr__port(sw, in)) : port0_unknown)
 				continue;
 			m->cared[at] = true;
 			m->want[at] = osr__qos_table(m->ctx, osm_physp, (uint8_t)in);

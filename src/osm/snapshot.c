@@ -339,8 +339,11 @@ static void add_end_port(struct walk *w, uint32_t handle, uint8_t port,
 	};
 	bool in_cn, in_io;
 
-	if (!terminal.lid)
-		return; /* OpenSM could not give it one; it will sweep again */
+	if (!terminal.lid) { /* OpenSM has none left, or the port has not taken it */
+		w->snap->n_no_lid++;
+		append_name(w->osm, w->snap->no_lid, sizeof(w->snap->no_lid), osm_physp);
+		return;
+	}
 	if (!owns_lids(&w->osm->subn, osm_physp, terminal.lid, terminal.lmc)) {
 		w->snap->n_left_out++;
 		append_name(w->osm, w->snap->end_ports, sizeof(w->snap->end_ports), osm_physp);
@@ -365,8 +368,13 @@ static void add_port(struct walk *w, osm_switch_t *sw, uint8_t port)
 	osm_physp_t *physp = osm_physp ? osm_physp->p_remote_physp : NULL;
 	uint8_t type;
 
-	if (!physp || physp->p_remote_physp != osm_physp || !osm_physp_is_valid(physp))
+	if (!physp || physp->p_remote_physp != osm_physp || !osm_physp_is_valid(physp)) {
+		if (osr__port_is_up(osm_physp)) {
+			w->snap->n_unknown++;
+			append_name(w->osm, w->snap->unknown, sizeof(w->snap->unknown), osm_physp);
+		}
 		return;
+	}
 	if (physp->p_node->sw) {
 		/* Each cable once; a switch's cable to itself never. */
 		if (handle_of(sw) >= handle_of(physp->p_node->sw))

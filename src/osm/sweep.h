@@ -23,10 +23,14 @@ struct snapshot {
 	uint32_t n_unhealthy; /* links left out */
 	uint32_t n_throttled;
 	uint32_t n_left_out; /* end ports left out */
+	uint32_t n_no_lid;   /* end ports without a LID */
+	uint32_t n_unknown;  /* ports of switches that are up, and OpenSM does not know to what */
 	uint32_t
 		n_out; /* links and switches that are drained or held down, by what is left out of them */
 	char links[256];     /* some of the links left out, by name */
 	char end_ports[256]; /* some of the end ports left out */
+	char no_lid[256];
+	char unknown[256];
 };
 
 /* Which LIDs are destinations; WHOLE: all, and with the parts that upkeep.h leaves out. */

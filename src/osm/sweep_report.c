@@ -51,6 +51,26 @@ static void report_parts(const struct sweep *w)
 		 part < fabric->n_components ? "; ..." : "");
 }
 
+/* A cable that fails during a discovery may be seen from one end. After a trap, without a discovery, this is not known. */
+static void report_unknown(const struct sweep *w)
+{
+	const struct snapshot *n = &w->snap;
+	bool again = w->ctx->unknown_said;
+
+	if (w->ctx->plugin->up)
+		return;
+	w->ctx->unknown_said = n->n_unknown;
+	if (n->n_unknown)
+		osr__log(w->osm, again ? OSM_LOG_ERROR : OSM_LOG_INFO,
+			 "%s%s: ports of switches that are up and not used: %u (%s%s); OpenSM does "
+			 "not "
+			 "know what they are connected to: a node does not answer, or answers with "
+			 "the "
+			 "GUID or the port number of another one",
+			 again ? "ERR OR24: " : "", w->ctx->engine->name, n->n_unknown, n->unknown,
+			 n->n_unknown > 4 ? ", ..." : "");
+}
+
 void osr__report_fabric(const struct sweep *w)
 {
 	struct osr_options *o = &w->ctx->plugin->options;
@@ -74,6 +94,12 @@ void osr__report_fabric(const struct sweep *w)
 			 "ERR OR06: %s: %u end ports have LIDs that OpenSM's table assigns to "
 			 "others; they are not routed in this sweep: %s",
 			 name, n->n_left_out, n->end_ports);
+	if (n->n_no_lid)
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "ERR OR23: %s: end ports without a LID: %u (%s%s); no host reaches them: "
+			 "OpenSM has run out of LIDs (0307), or they have not taken theirs",
+			 name, n->n_no_lid, n->no_lid, n->n_no_lid > 4 ? ", ..." : "");
+	report_unknown(w);
 	if (w->ctx->vls_said != limit->vls)
 		osr__log(w->osm, OSM_LOG_INFO, "%s: %u virtual lane%s available: %s", name,
 			 limit->vls, limit->vls == 1 ? "" : "s", limit->why);
@@ -128,6 +154,30 @@ static void sls_text(uint16_t sls, char *text, size_t size)
 	}
 }
 
+/* SLs of partitions and QoS levels whose packets do not arrive. */
+static void report_lost_sls(const struct sweep *w)
+{
+	const char *name = w->ctx->engine->name;
+	uint16_t chosen = osr__chosen_sls(w->osm), dropped = osr__dropped_sls(w);
+	char sls[80];
+
+	sls_text(chosen & dropped, sls, sizeof(sls));
+	if (*sls)
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "%s: warning: packets on %s of a partition or QoS level are dropped%s",
+			 name, sls,
+			 w->osm->subn.opt.qos ? ": OpenSM's qos_*_sl2vl sends them to VL 15; hosts "
+						"that ask for paths on "
+						"these SLs get none (1F24)"
+					      : ": without QoS there is no such virtual lane");
+	sls_text(chosen & osr__mute_sls(w), sls, sizeof(sls));
+	if (*sls)
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "%s: warning: packets on %s of a partition or QoS level are never sent: "
+			 "OpenSM's qos_*_vlarb give their virtual lane no weight on some ports",
+			 name, sls);
+}
+
 /* Everything that is not proven and that programs may rely on, a sentence each. */
 static void report_gaps(const struct sweep *w)
 {
@@ -139,6 +189,7 @@ static void report_gaps(const struct sweep *w)
 
 	if (!w->slot->result.fabric.n_channels)
 		return;
+	report_lost_sls(w);
 	if (!(proven & OSR_CLAIM_DEADLOCK_FREE)) {
 		osr__log(w->osm, OSM_LOG_ERROR,
 			 "%s: warning: these tables are not proven free of deadlock: packets may "
@@ -162,13 +213,6 @@ static void report_gaps(const struct sweep *w)
 			 "covered: %s",
 			 name, routing->n_vls, cost);
 	}
-	sls_text(osr__chosen_sls(w->osm) & osr__dropped_sls(w), cost, sizeof(cost));
-	if (*cost)
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "%s: warning: packets on %s of a partition or QoS level are dropped: %s",
-			 name, cost,
-			 w->osm->subn.opt.qos ? "OpenSM's qos_*_sl2vl sends them to VL 15"
-					      : "without QoS there is no such virtual lane");
 	if (!(proven & OSR_CLAIM_REVERSIBLE))
 		osr__log(w->osm, OSM_LOG_ERROR,
 			 "%s: warning: replies on the SL of their request are not proven free of "
@@ -192,7 +236,7 @@ void osr__proven_text(const struct sweep *w, char *text, size_t size)
 	uint32_t proven = w->slot->verdict.proven;
 	bool any_sl =
 		osr__any_sl(&w->slot->result.routing, proven) && (proven & OSR_CLAIM_DEADLOCK_FREE);
-	uint16_t dropped = any_sl ? osr__dropped_sls(w) : 0;
+	uint16_t lost = any_sl ? osr__dropped_sls(w) | osr__mute_sls(w) : 0;
 	char sls[40] = "any SL";
 	const struct {
 		const char *word;
@@ -200,14 +244,14 @@ void osr__proven_text(const struct sweep *w, char *text, size_t size)
 	} answers[] = {
 		{ "deadlock-free", proven & OSR_CLAIM_DEADLOCK_FREE, true },
 		{ "replies", proven & OSR_CLAIM_REVERSIBLE, true },
-		{ sls, any_sl && dropped != UINT16_MAX, true },
+		{ sls, any_sl && lost != UINT16_MAX, true },
 		{ "multicast", proven & OSR_CLAIM_MULTICAST, !w->osm->subn.opt.disable_multicast },
 	};
 	char lacks[80] = "";
 	size_t n;
 
-	if (dropped && dropped != UINT16_MAX)
-		sls_text((uint16_t)~dropped, sls, sizeof(sls));
+	if (lost && lost != UINT16_MAX)
+		sls_text((uint16_t)~lost, sls, sizeof(sls));
 	snprintf(text, size, "reachable");
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 		if (answers[i].is)

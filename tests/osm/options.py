@@ -340,6 +340,30 @@ _drop['options']['qos_sl2vl'] = '0,0,0,15,15,0' + ',15' * 10
 row('vl.options', 'tree-2', says=[PROVEN % 'any SL'], silent=[WARNING])
 row('vl.options', 'tree-2', says=[PROVEN % 'SLs 0-2 5', WARNING], judged=False, **_drop)
 row('vl.options', 'tree-2', says=[PROVEN % 'SLs 0-7'], silent=[WARNING], options={'qos': 'FALSE'})
+# A VL without a weight sends nothing: its SLs are not claimed, and a partition on one is warned of.
+_mute, MUTE = partitions(3), 'warning: packets on SL 3 of a partition or QoS level are never sent'
+_mute['options'].update(qos_vlarb_low='0:4', qos_vlarb_high='0:4')
+row('vl.options', 'tree-2', says=[PROVEN % 'SLs 0 8', MUTE], silent=['are dropped'], judged=False, **_mute)
+# VL 10 of a port with 8 is no VL of its own: its entry is free for a VL in use. Of 15 VLs as many are used as the tables, 8 entries here, serve.
+row('vl.options', 'ring-5', 'p2sssp', options={'qos_swe_vlarb_low': '0:4,10:4', 'qos_swe_vlarb_high': '0:0'}, n_vls=8)
+
+
+def fifteen(fabric, opensm, tables):
+    """The first sweep reads 8 operational VLs."""
+    opensm.change()
+    opensm.change()
+    judge(fabric, opensm, ours='p2sssp')
+
+
+row('vl.options', ('dragonfly', 'a=4', 'h=1', 'p=1'), 'p2sssp', sim={'OSR_SIM_VLS': '5'}, look=fifteen, budget=9, n_vls=9,
+    says=['9 virtual lanes available: VL arbitration tables'], offline=None)
+# sssp where nothing is safe; and by a CA's table alone, where the SA gives no paths although the routing has an SL for them.
+row('vl.options', ('slimfly', 'q=3', 'p=1'), 'sssp', 'max_vls = 1\n', options={'qos_swe_sl2vl': ','.join(str(15 - sl) for sl in range(16))},
+    says=['packets on SL 0 of a partition or QoS level are dropped'], judged=False)
+_no_paths = partitions(13)
+_no_paths['options']['qos_ca_sl2vl'] = ','.join(['0'] * 13 + ['15'] * 3)
+row('vl.options', 'dragonfly-12', 'p2sssp', judged=False, offline=None, says=['packets on SL 13 .* are dropped.*hosts that ask for paths on these SLs get none'],
+    **_no_paths)
 
 
 # Service levels -----------------------------------------------------------------------------------

@@ -17,6 +17,9 @@
  *				the Nth such request from then on, which is answered, and the file is removed
  *	OSR_SIM_LACKS=sl2vl|vls|operational	ports say that they have no SL2VL tables, one virtual lane, or
  *				nothing about operational lanes, as ports whose PortInfo was lost
+ *	OSR_SIM_VLS=CODE	ports have this VLCap: 5 for 15 VLs
+ *	OSR_SIM_LIE=WHAT:NODE:BY	nodes whose GUID ends in the byte NODE, in hex, say that BY is its last byte (WHAT is
+ *				guid), or add BY to the number of the port at which they are asked (port)
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -34,9 +37,23 @@
 #include <arpa/inet.h>
 
 enum { GET = 1, SET = 2 };
-enum { SWITCH_INFO = 0x12, PORT_INFO = 0x15, SLVL = 0x17 };
-enum { METHOD = 3, STATUS = 4, ATTR = 16, MODIFIER = 20, DATA = 64, SWITCH_INFO_FLAGS = DATA + 11 };
-enum { CAPABILITIES = DATA + 23, VL_CAP = DATA + 37, OPER_VLS = DATA + 43 };
+enum { NODE_INFO = 0x11, SWITCH_INFO = 0x12, PORT_INFO = 0x15, SLVL = 0x17 };
+enum {
+	METHOD = 3,
+	STATUS = 4,
+	HOPS = 7,
+	ATTR = 16,
+	MODIFIER = 20,
+	DATA = 64,
+	SWITCH_INFO_FLAGS = DATA + 11
+};
+enum {
+	NODE_GUID_END = DATA + 19,
+	LOCAL_PORT = DATA + 36,
+	CAPABILITIES = DATA + 23,
+	VL_CAP = DATA + 37,
+	OPER_VLS = DATA + 43
+};
 
 struct packet { /* struct sim_request of ibsim.h */
 	uint32_t dlid, slid, dqp, sqp, status;
@@ -54,10 +71,11 @@ static struct {
 	ssize_t (*write)(int fd, const void *buf, size_t n);
 	int (*select)(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *t);
 	struct counts *counts;
-	const char *mute, *halt; /* NULL: never */
-	unsigned n_halting;      /* requests that the file of halt means */
-	unsigned n_ports;        /* of wildcards */
-	char how, lacks;
+	const char *tables, *mute, *halt; /* NULL: never */
+	unsigned n_halting;               /* requests that the file of halt means */
+	unsigned n_ports;                 /* of wildcards */
+	char how, lacks, lie;
+	unsigned vls, liar, lie_by;
 	int refuse_in, refuse_out;
 
 	/* The packet that is being answered. */
@@ -80,6 +98,7 @@ __attribute__((constructor)) static void sim_init(void)
 {
 	const char *counts = getenv("OSR_SIM_COUNTS"), *ports = getenv("OSR_SIM_WILDCARDS");
 	const char *refuse = getenv("OSR_SIM_REFUSE"), *lacks = getenv("OSR_SIM_LACKS");
+	const char *vls = getenv("OSR_SIM_VLS"), *lie = getenv("OSR_SIM_LIE");
 	char how[8];
 	int fd;
 
@@ -88,7 +107,12 @@ __attribute__((constructor)) static void sim_init(void)
 	*(void **)&sim.select = dlsym(RTLD_NEXT, "select");
 	sim.n_ports = ports ? (unsigned)atoi(ports) : 0;
 	if (refuse && sscanf(refuse, "%7[a-z]:%d:%d", how, &sim.refuse_in, &sim.refuse_out) == 3)
-		sim.how = how[0] == 'l' ? how[1] : how[0];
+		sim.how = how_of(how);
+	if (vls)
+		sim.vls = (unsigned)atoi(vls);
+	if (lie && sscanf(lie, "%7[a-z]:%x:%x", how, &sim.liar, &sim.lie_by) == 3)
+		sim.lie = how[0];
+	sim.tables = getenv("OSR_SIM_TABLES");
 	sim.lacks = lacks ? *lacks : 0;
 	sim.mute = getenv("OSR_SIM_MUTE");
 	sim.halt = getenv("OSR_SIM_HALT");
@@ -244,7 +268,15 @@ static void answer(struct packet *p)
 {
 	if (sim.n_ports && is_smp(p, SWITCH_INFO))
 		p->mad[SWITCH_INFO_FLAGS] |= 1;
+	if (is_smp(p, NODE_INFO) && p->mad[NODE_GUID_END] == sim.liar) {
+		if (sim.lie == 'g')
+			p->mad[NODE_GUID_END] = (uint8_t)sim.lie_by;
+		if (sim.lie == 'p')
+			p->mad[LOCAL_PORT] += (uint8_t)sim.lie_by;
+	}
 	if (is_smp(p, PORT_INFO)) {
+		if (sim.vls)
+			p->mad[VL_CAP] = (uint8_t)((p->mad[VL_CAP] & 0x0f) | sim.vls << 4);
 		if (sim.lacks == 's')
 			p->mad[CAPABILITIES] &= 0xbf;
 		if (sim.lacks == 'v')
@@ -252,11 +284,11 @@ static void answer(struct packet *p)
 		if (sim.lacks == 'v' || sim.lacks == 'o')
 			p->mad[OPER_VLS] = (p->mad[OPER_VLS] & 0x0f) | (sim.lacks == 'v') << 4;
 	}
-	if (sim.refused && sim.how == 's')
+	if (sim.refused == 's')
 		p->mad[STATUS + 1] = 0x1c;
-	if (sim.refused && (sim.how == 's' || sim.how == 'i'))
+	if (sim.refused == 's' || sim.refused == 'i')
 		memcpy(p->mad + DATA, sim.asked.mad + DATA, 64);
-	if (is_mute() || (sim.refused && sim.how == 'o'))
+	if (is_mute() || sim.refused == 'o')
 		p->status = htonl(110);
 }
 

@@ -397,12 +397,12 @@ static enum osr_status claim_port(struct build *w, uint32_t handle, uint32_t por
 	const struct switch_rec *rec;
 
 	if (handle >= w->f->n_switches)
-		return osr_fail(w->diag, OSR_INVAL, "a %s names switch number %u of %u", what,
-				handle, w->f->n_switches);
+		return osr_fail(w->diag, OSR_INVAL, "%s names switch number %u of %u", what, handle,
+				w->f->n_switches);
 	rec = &w->sorted[w->index[handle]];
 	if (port > rec->in.n_ports)
 		return osr_fail(w->diag, OSR_INVAL,
-				"a %s uses port %u of switch 0x%016" PRIx64 ", which has %u", what,
+				"%s uses port %u of switch 0x%016" PRIx64 ", which has %u", what,
 				port, rec->in.guid, rec->in.n_ports);
 	*use = &w->use[rec->row + port];
 	if ((*use)->link != OSR_NONE || (*use)->terminal != OSR_NONE)
@@ -445,11 +445,11 @@ static enum osr_status claim_ports(struct build *w)
 	for (uint32_t l = 0; l < w->b->links.n; l++) {
 		if (link[l].sw_a == link[l].sw_b)
 			continue; /* a loop-back cable carries no route */
-		st = claim_port(w, link[l].sw_a, link[l].port_a, "link", &use);
+		st = claim_port(w, link[l].sw_a, link[l].port_a, "a link", &use);
 		if (st)
 			return st;
 		use->link = l;
-		st = claim_port(w, link[l].sw_b, link[l].port_b, "link", &use);
+		st = claim_port(w, link[l].sw_b, link[l].port_b, "a link", &use);
 		if (st)
 			return st;
 		use->link = l;
@@ -457,7 +457,7 @@ static enum osr_status claim_ports(struct build *w)
 		w->f->n_channels += 2;
 	}
 	for (uint32_t t = 0; t < w->b->terminals.n; t++) {
-		st = claim_port(w, term[t].in.sw, term[t].in.port, "end port", &use);
+		st = claim_port(w, term[t].in.sw, term[t].in.port, "an end port", &use);
 		if (st || (st = claim_lids(w, &term[t])))
 			return st;
 		use->terminal = t;
