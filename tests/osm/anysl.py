@@ -154,50 +154,88 @@ def port_was_down(workdir):
             opensm.check_log()
 
 
-def island_of(tables):
-    """Two neighbours, not the switch of the SM, without which the others hold together, and the cables around them."""
-    sm = next(i for i, s in enumerate(tables.switches) for node, _ in s.hosts.values() if node == tables.data['from'])
+def halt_at(fabric, opensm, method, n):
+    """opensm stands still with its Nth request from now on that gets (1) or sets (2) PortInfo; what is returned waits for it."""
+    halt = fabric.sim['OSR_SIM_HALT']
+    with open(halt + '.new', 'w') as file:
+        file.write('%d 15 %d %d\n' % (method, n, opensm.process.pid))
+    os.rename(halt + '.new', halt)
+
+    def wait():
+        wait_for('a halt', lambda: not os.path.exists(halt), 30, opensm._alive)
+        pause(0.1)
+
+    return wait
+
+
+def sm_switch(tables):
+    return next(i for i, s in enumerate(tables.switches) for node, _ in s.hosts.values() if node == tables.data['from'])
+
+
+def two_neighbours(tables):
+    """Not the switch of the SM, and without them the others hold together."""
     for a, s in enumerate(tables.switches):
         for b, _ in s.next.values():
-            reached, todo = {sm}, [sm]
+            reached, todo = {sm_switch(tables)}, [sm_switch(tables)]
             while todo:
                 new = {u for u, _ in tables.switches[todo.pop()].next.values()} - reached - {a, b}
                 reached |= new
                 todo += new
-            if sm not in (a, b) and len(reached) == len(tables.switches) - 2:
-                return (a, b), [(t.name, p) for v, t in enumerate(tables.switches) if v in (a, b)
-                                for p, (u, _) in t.next.items() if u not in (a, b)]
+            if sm_switch(tables) not in (a, b) and len(reached) == len(tables.switches) - 2:
+                return a, b
+
+
+def around(tables, away):
+    """The cables that make an island of these switches while they are down."""
+    return [(tables.switches[a].name, p) for a in away for p, (u, _) in tables.switches[a].next.items() if u not in away]
+
+
+def all_zero(tables, away):
+    """A pair of ports of each switch of an island, (switch, in, out), where VL 0 is wanted on all SLs: out to another switch
+    of the island, in from one if the switch is in the midst of it, else from a host."""
+    for a in away:
+        s = tables.switches[a]
+        inner = [p for p, (u, _) in s.next.items() if u in away]
+        into = inner if len(inner) == len(s.next) else s.hosts
+        yield from [(a, i, o) for i in into for o in inner if i != o and not any(s.table(i, o))][:1]
 
 
 @scenario('any-sl.island')
 def island(workdir):
-    """Two switches are out of reach, where another SM writes one table in each; all their cables return before opensm
-    looks: nothing in its new objects says that their inner ports were ever away. With and without an enhanced port 0."""
+    """Switches are out of reach, where another SM writes a table in each. All their cables return before opensm looks, and
+    it is asked for a sweep while it discovers them: so it discovers once more, and then nothing in its new objects says that
+    their ports were ever away. Two neighbours, which both lose cables, and all switches but the SM's, most of which lose
+    none. With and without an enhanced port 0."""
     for kind in [], ['--enhanced']:
         folder = os.path.join(workdir, 'island' + ''.join(kind))
         os.makedirs(folder, exist_ok=True)
         net = generate(os.path.join(folder, 'sparse.net'), *SPARSE, *kind)
         with running(folder, net, 'dfsssp', options=dict(QOS, max_op_vls=2),
-                     plugin_conf=ANY_SL + 'stable = no\n') as (fabric, opensm):
+                     plugin_conf='ask_switches = no\n' + ANY_SL + 'stable = no\n',
+                     sim={'OSR_SIM_HALT': os.path.join(folder, 'halt')}) as (fabric, opensm):
             before = fabric.tables()
-            away, cut = island_of(before)
-            spoilt = []
-            for a in away:
-                s = before.switches[a]
-                inner = [p for p, (u, _) in s.next.items() if u in away]
-                spoilt.append((a, *next((i, o) for i in s.hosts for o in inner if bytes(s.table(i, o)) == bytes(16))))
-            with held(opensm):
-                for a, i, o in spoilt:
-                    fabric.run([os.path.join(TOOLS, 'osr-spoil'), before.switches[a].guid, 'sl2vl', str(i), str(o), '0', '1'])
-                fabric.console(*[fabric.unlink(*cable) for cable in cut])
-            opensm.change()
-            expect(len(fabric.tables().switches) == 14, 'nothing was out of reach')
-            with held(opensm):
-                fabric.console(*[fabric.relink(*cable) for cable in cut])
-            opensm.change()
-            after = sweep(opensm, fabric)
-            wrong = [(after.switches[a].name, i, o) for a, i, o in spoilt if any(after.switches[a].table(i, o))]
-            expect(not wrong, '%s: tables of another SM are left: %s' % (kind, wrong))
+            everywhere = set(range(len(before.switches)))
+            for away in two_neighbours(before), everywhere - {sm_switch(before)}:
+                cut = around(before, away)
+                spoilt = list(all_zero(before, away))
+                edge = {name for name, _ in cut}
+                expect(len(away) == 2 or any(before.switches[a].name not in edge for a, _, _ in spoilt), 'only the edge is spoilt')
+                with held(opensm):
+                    for a, i, o in spoilt:
+                        fabric.run([os.path.join(TOOLS, 'osr-spoil'), before.switches[a].guid, 'sl2vl', str(i), str(o), '0', '1'])
+                    fabric.console(*[fabric.unlink(*cable) for cable in cut])
+                opensm.change()
+                expect(len(fabric.tables().switches) == len(before.switches) - len(away), 'nothing was out of reach')
+                with held(opensm):
+                    fabric.console(*[fabric.relink(*cable) for cable in cut])
+                    wait = halt_at(fabric, opensm, 1, 3)
+                wait()
+                opensm.process.send_signal(signal.SIGHUP)
+                opensm.process.send_signal(signal.SIGCONT)
+                opensm.wait_quiet()
+                after = sweep(opensm, fabric)
+                wrong = [(after.switches[a].name, i, o) for a, i, o in spoilt if any(after.switches[a].table(i, o))]
+                expect(not wrong, '%s, %d switches: tables of another SM are left: %s' % (kind, len(away), wrong))
         opensm.check_own_log()
 
 
@@ -206,17 +244,6 @@ def restart(fabric, switch):
     ports = sorted(set(switch.next) | set(switch.hosts))
     fabric.run([os.path.join(TOOLS, 'osr-spoil'), switch.guid, 'reset'])
     fabric.console(*[fabric.unlink(switch.name, p) for p in ports], *[fabric.relink(switch.name, p) for p in ports])
-
-
-def halted(opensm, fabric, n):
-    """A heavy sweep, until opensm stands still with its Nth Set of PortInfo: what it has discovered is out of date then."""
-    halt = fabric.sim['OSR_SIM_HALT']
-    with open(halt + '.new', 'w') as file:
-        file.write('2 15 %d %d\n' % (n, opensm.process.pid))
-    os.rename(halt + '.new', halt)
-    opensm.process.send_signal(signal.SIGHUP)
-    wait_for('the Set', lambda: not os.path.exists(halt), 30, opensm._alive)
-    pause(0.1)
 
 
 @scenario('any-sl.restart-in-sweep')
@@ -235,7 +262,9 @@ def restart_in_sweep(workdir):
             expect((len(lanes_of(before)) > 1) == by_turn, 'lanes: %s' % lanes_of(before))
             switch = before.switches[len(before.switches) // 2]
             for n in 1, 20:
-                halted(opensm, fabric, n)
+                wait = halt_at(fabric, opensm, 2, n)
+                opensm.process.send_signal(signal.SIGHUP)
+                wait()
                 restart(fabric, switch)
                 opensm.process.send_signal(signal.SIGCONT)
                 opensm.wait_quiet()

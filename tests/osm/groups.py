@@ -3,7 +3,7 @@
 import os
 
 import oracle
-from anysl import island_of
+from anysl import around, two_neighbours
 from judge import Claims, expect, first, judge, scenario
 from osmtest import TOOLS, running
 
@@ -74,7 +74,8 @@ def island(workdir):
     other and back; when they have returned, these entries are gone."""
     with running(workdir, 'torus-4x4', 'dfsssp') as (fabric, opensm):
         tables = fabric.tables()
-        away, cut = island_of(tables)
+        away = two_neighbours(tables)
+        cut = around(tables, away)
         a, b = (tables.switches[v] for v in away)
         names = sorted(e.name for e in tables.ends if e.host and e.switch not in away)[:3]
         group = [join(fabric, name) for name in names][0]
