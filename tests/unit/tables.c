@@ -233,6 +233,7 @@ void table_copy(const struct osr_fabric *f, const struct osr_routing *from, stru
 	*to = *from;
 	to->lft = dup(arena, from->lft, pairs, 1);
 	to->sl = dup(arena, from->sl, pairs, 1);
+	to->granted = dup(arena, from->granted, pairs, sizeof(*to->granted));
 	to->sl2vl = dup(arena, from->sl2vl, osr_n_sl2vl(f), sizeof(*to->sl2vl));
 	to->sl2vl_row = dup(arena, from->sl2vl_row, n, sizeof(*to->sl2vl_row));
 	to->rank = dup(arena, from->rank, (size_t)from->n_vls * f->n_channels, sizeof(*to->rank));
