@@ -49,7 +49,7 @@ static uint32_t hash_of(const uint8_t *data, size_t n)
 
 static void link_up(struct draft *d, unsigned from, unsigned to)
 {
-	if (from != to && d->n_used[from] < 18 && d->n_used[to] < 18)
+	if (from != to && d->n_used[from] < d->n_ports - 6 && d->n_used[to] < d->n_ports - 6)
 		draft_link(d, from, to);
 }
 
@@ -103,6 +103,7 @@ static void draw(struct bytes *b, struct test_fabric *t)
 	struct draft d;
 
 	draft_new(&d);
+	d.n_ports = 24;
 	if (shape == 1) {
 		n = draw_grid(b, &d);
 	} else if (shape == 2) {
@@ -124,7 +125,7 @@ static void draw(struct bytes *b, struct test_fabric *t)
 		unsigned s = next(b, n);
 
 		d.lmc = next(b, 8) == 0 ? next(b, 4) : 0;
-		if (d.n_used[s] < 24)
+		if (d.n_used[s] < d.n_ports)
 			draft_host(&d, s);
 	}
 	draft_build(&d, t, "fuzzed");

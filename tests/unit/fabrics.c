@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_PORTS 24
-
 unsigned test_number(const char *name, unsigned otherwise)
 {
 	const char *text = getenv(name);
@@ -46,21 +44,23 @@ uint32_t test_distances(const struct osr_fabric *f, uint32_t root, uint32_t *dis
 
 void draft_new(struct draft *d)
 {
-	*d = (struct draft){ .b = osr_builder_new(), .next_lid = 1, .next_guid = 0x1000 };
+	*d = (struct draft){
+		.b = osr_builder_new(), .n_ports = 12, .next_lid = 1, .next_guid = 0x1000
+	};
 	if (!d->b)
 		abort();
 }
 
 static uint8_t take_port(struct draft *d, uint32_t s)
 {
-	if (s >= d->n_switches || d->n_used[s] == N_PORTS)
+	if (s >= d->n_switches)
 		abort();
 	return ++d->n_used[s];
 }
 
 uint32_t draft_switch(struct draft *d)
 {
-	struct osr_switch_in sw = { .guid = d->next_guid++, .n_ports = N_PORTS };
+	struct osr_switch_in sw = { .guid = d->next_guid++, .n_ports = d->n_ports };
 	char name[16];
 	uint32_t s;
 
@@ -152,6 +152,7 @@ void test_fabric_ring(struct test_fabric *t, uint32_t n, uint32_t hosts)
 	char name[32];
 
 	draft_new(&d);
+	d.n_ports = (uint8_t)(hosts + 3);
 	ring(&d, n, hosts);
 	snprintf(name, sizeof(name), "ring of %u", n);
 	draft_build(&d, t, name);
@@ -170,11 +171,11 @@ void test_fabric_random(struct test_fabric *t, uint32_t n, uint32_t links, uint6
 	for (uint32_t i = n - 1; i < links; i++) {
 		uint32_t a = test_random(&seed) % n, b = test_random(&seed) % n;
 
-		if (a != b && d.n_used[a] < N_PORTS - 4 && d.n_used[b] < N_PORTS - 4)
+		if (a != b && d.n_used[a] < d.n_ports - 4 && d.n_used[b] < d.n_ports - 4)
 			draft_link(&d, a, b);
 	}
 	for (uint32_t s = 0; s < n; s++)
-		for (uint32_t i = test_random(&seed) % 4; i > 0 && d.n_used[s] < N_PORTS; i--)
+		for (uint32_t i = test_random(&seed) % 4; i > 0 && d.n_used[s] < d.n_ports; i--)
 			draft_host(&d, s);
 	draft_build(&d, t, name);
 }

@@ -29,6 +29,7 @@ struct test_fabric {
 struct draft {
 	struct osr_builder *b;
 	uint32_t n_switches;
+	uint8_t n_ports;                    /* of switches drawn from now on */
 	uint8_t n_used[MAX_DRAFT_SWITCHES]; /* ports given out */
 	uint16_t next_lid;
 	uint64_t next_guid;

@@ -221,6 +221,7 @@ static void large_fabric(struct test_fabric *t)
 	uint64_t seed = 7;
 
 	draft_new(&d);
+	d.n_ports = 24;
 	for (uint32_t s = 0; s < MAX_DRAFT_SWITCHES; s++)
 		draft_switch(&d);
 	for (uint32_t s = 1; s < MAX_DRAFT_SWITCHES; s++)

@@ -413,6 +413,7 @@ static void draw_lids(struct test_fabric *t, uint64_t seed)
 	struct draft d;
 
 	draft_new(&d);
+	d.n_ports = 24;
 	for (uint32_t s = 0; s < n; s++)
 		draft_switch(&d);
 	for (uint32_t i = 1; i < n + n_more; i++) {
