@@ -139,25 +139,20 @@ static enum osr_status order_check_names(const struct order *o, struct osr_diag 
 static uint32_t find_place(struct order *o, const struct osr_lines *in, const char *word)
 {
 	struct osr_names *names = &o->hosts.names;
-	uint32_t n = osr_names_all(names, word, strlen(word), OSR_NAME_END_PORT), at = OSR_NONE,
-		 term;
+	const struct osr_id *host;
 	struct osr_diag why = { "" };
+	uint32_t port;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct osr_id *host = host_of(o, names->hit[i]->node - o->f->n_switches);
-		uint32_t place = host ? host->node : OSR_NONE;
-
-		if (i && place != at)
-			n = 0;
-		at = place;
+	if (osr_names_host(names, word, OSR_NAME_END_PORT, &port, &why)) {
+		osr_lines_fail(in, "%s", why.text);
+		return OSR_NONE;
 	}
-	if (n && at != OSR_NONE)
-		return at;
-	if (n || !osr_endports_find(&o->hosts, word, &term, &why))
-		snprintf(why.text, sizeof(why.text),
-			 "no host in the order of the tree is called \"%.80s\"", word);
-	osr_lines_fail(in, "%s", why.text);
-	return OSR_NONE;
+	host = host_of(o, names->hit[0]->node - o->f->n_switches);
+	if (!host || host->node == OSR_NONE) {
+		osr_lines_fail(in, "no host in the order of the tree is called \"%.80s\"", word);
+		return OSR_NONE;
+	}
+	return host->node;
 }
 
 static enum osr_status take_host(void *ctx, struct osr_lines *in, const char *word, uint32_t slots)

@@ -14,6 +14,10 @@ struct args {
 	bool one_way, pairs;
 	const char *via, *hosts; /* NODE:PORT; a list or a file of hosts; NULL: not asked */
 	uint32_t max;            /* rows of each kind; 0: all */
+	/* What is shown, unless it is a cable: */
+	struct cli_hosts ends;
+	struct cli_pair *pair; /* [n_pairs] grouped by the sender */
+	uint64_t n_pairs;
 };
 
 static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
@@ -30,9 +34,11 @@ static const struct out_field path_fields[] = {
 };
 
 static const struct out_field hop_fields[] = {
-	{ "lid", "LID", OUT_COUNT }, { "hop", "hop", OUT_COUNT }, { "node", "node", OUT_TEXT },
-	{ "guid", NULL, OUT_GUID },  { "in", "in", OUT_COUNT },   { "out", "out", OUT_COUNT },
-	{ "vl", "VL", OUT_COUNT },   { "to", "to", OUT_TEXT },    { 0 },
+	{ "lid", "LID", OUT_COUNT },  { "hop", "hop", OUT_COUNT },
+	{ "node", "node", OUT_TEXT }, { "guid", NULL, OUT_GUID },
+	{ "in", "in", OUT_COUNT },    { "out", "out", OUT_COUNT },
+	{ "vl", "VL", OUT_COUNT },    { "to", "to", OUT_TEXT },
+	{ "from", NULL, OUT_TEXT },   { 0 },
 };
 
 static const struct out_field direction_fields[] = {
@@ -135,6 +141,7 @@ static const char *follow(const struct cli_run *run, uint32_t from, uint32_t des
 
 struct walk {
 	struct cli_run *run;
+	const char *from;
 	uint32_t dest, n_hops;
 };
 
@@ -153,7 +160,7 @@ static void say_hop(void *ctx, const struct hop *hop)
 	OUT_ADD(&w->run->out, "hops", f->dest_lid[w->dest], w->n_hops++,
 		osr_switch_name(f, hop->sw, name), f->sw_guid[hop->sw], hop->in,
 		hop->out == OSR_NO_PATH ? OUT_NO_COUNT : hop->out,
-		hop->vl == OSR_VL_UNSET ? OUT_NO_COUNT : hop->vl, next);
+		hop->vl == OSR_VL_UNSET ? OUT_NO_COUNT : hop->vl, next, w->from);
 }
 
 /* False: it does not arrive. */
@@ -167,47 +174,24 @@ static bool say_path(struct cli_run *run, uint32_t from, uint32_t dest)
 	bool is_host = f->term_port[from] && sl != OSR_NO_SL;
 	const char *end;
 
+	w.from = osr_terminal_name(f, from, name);
 	/* The VL on which it sends. */
 	if (is_host && sl < 16)
 		vl = gen->term_sl2vl       ? gen->term_sl2vl[from][sl]
 		     : gen->routing->sl2vl ? gen->routing->ca_sl2vl[sl]
 					   : sl;
 	if (is_host)
-		OUT_ADD(&run->out, "hops", f->dest_lid[dest], w.n_hops++,
-			osr_terminal_name(f, from, name), f->term_guid[from], OUT_NO_COUNT,
-			OUT_NO_COUNT, vl == OSR_VL_UNSET ? OUT_NO_COUNT : vl,
-			osr_switch_name(f, f->term_switch[from], to));
+		OUT_ADD(&run->out, "hops", f->dest_lid[dest], w.n_hops++, w.from,
+			f->term_guid[from], OUT_NO_COUNT, OUT_NO_COUNT,
+			vl == OSR_VL_UNSET ? OUT_NO_COUNT : vl,
+			osr_switch_name(f, f->term_switch[from], to), w.from);
 	end = follow(run, from, dest, sl, say_hop, &w);
-	OUT_ADD(&run->out, "paths", osr_terminal_name(f, from, name),
-		osr_terminal_name(f, f->dest_term[dest], to), f->dest_lid[dest],
-		sl == OSR_NO_SL ? OUT_NO_COUNT : sl, w.n_hops - is_host, !end, end);
+	OUT_ADD(&run->out, "paths", w.from, osr_terminal_name(f, f->dest_term[dest], to),
+		f->dest_lid[dest], sl == OSR_NO_SL ? OUT_NO_COUNT : sl, w.n_hops - is_host, !end,
+		end);
 	if (end)
-		out_note(&run->out, "%s to LID %u: %s", name, f->dest_lid[dest], end);
+		out_note(&run->out, "%s to LID %u: %s", w.from, f->dest_lid[dest], end);
 	return !end;
-}
-
-/* From A to B and back, for every LID. */
-static enum osr_status path_from_to(struct args *a)
-{
-	struct osr_diag *diag = &a->run.diag;
-	const struct osr_fabric *f = &a->run.in.fabric;
-	uint32_t term[2] = { 0, 0 };
-	enum osr_status st = OSR_OK;
-
-	for (unsigned i = 0; i < 2 && !st; i++)
-		st = cli_find_terminal(&a->run.in.net, f, a->run.word[i], &term[i], diag);
-	if (!st && term[0] == term[1])
-		st = osr_fail(diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port", a->run.word[0],
-			      a->run.word[1]);
-	for (unsigned i = 0; i < (a->one_way ? 1 : 2) && !st; i++) {
-		uint32_t to = term[1 - i];
-
-		for (uint32_t d = f->lid_dest[f->term_lid[to]];
-		     d < f->n_dests && f->dest_term[d] == to; d++)
-			if (!say_path(&a->run, term[i], d))
-				a->run.code = CLI_BAD;
-	}
-	return st;
 }
 
 /* ---- what uses a cable ---------------------------------------------------------------------- */
@@ -346,29 +330,11 @@ static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t p
 /* ---- the cables of a job -------------------------------------------------------------------- */
 
 struct job {
-	const struct cli_run *run;
-	uint32_t *host, n; /* terminals, in the order of the list */
-	bool *listed;      /* [n_terminals] */
-	uint8_t sl;        /* of the route that is followed */
+	uint8_t sl; /* of the route that is followed */
 	/* [n_channels] of what goes over it; a bit for each SL and VL */
 	uint64_t *routes;
 	uint16_t *sls, *vls;
 };
-
-static enum osr_status take_host(void *ctx, struct osr_lines *in, const char *word, uint32_t slots)
-{
-	struct job *job = ctx;
-	uint32_t term;
-	enum osr_status st =
-		cli_find_terminal(&job->run->in.net, &job->run->in.fabric, word, &term, in->diag);
-
-	(void)slots;
-	if (!st && !job->listed[term])
-		job->host[job->n++] = term;
-	if (!st)
-		job->listed[term] = true;
-	return st;
-}
 
 static void note_hop(void *ctx, const struct hop *hop)
 {
@@ -397,40 +363,24 @@ static const char *bits_text(uint16_t bits, char buf[64])
 static enum osr_status path_hosts(struct args *a)
 {
 	struct osr_arena *scratch = &a->run.scratch;
-	struct osr_diag *diag = &a->run.diag;
 	const struct osr_fabric *fabric = &a->run.in.fabric;
-	size_t n_terminals = fabric->n_terminals, n_channels = fabric->n_channels;
-	struct job job = { .run = &a->run,
-			   .host = osr_alloc(scratch, n_terminals, sizeof(*job.host)),
-			   .listed = osr_calloc(scratch, n_terminals, sizeof(*job.listed)),
-			   .routes = osr_calloc(scratch, n_channels, sizeof(*job.routes)),
+	size_t n_channels = fabric->n_channels;
+	struct job job = { .routes = osr_calloc(scratch, n_channels, sizeof(*job.routes)),
 			   .sls = osr_calloc(scratch, n_channels, sizeof(*job.sls)),
 			   .vls = osr_calloc(scratch, n_channels, sizeof(*job.vls)) };
 	struct osr_keyed *use = osr_alloc(scratch, n_channels, sizeof(*use));
-	struct osr_lines in;
-	enum osr_status st = osr_arena_failed(scratch, diag)
-				     ? OSR_NOMEM
-				     : osr_hostlist_each(cli_hostlist_open(&in, a->hosts, diag),
-							 take_host, &job);
 	uint64_t n_lost = 0;
 	uint32_t n;
 	char x[64], y[64];
 
-	if (!st && job.n < 2)
-		st = osr_fail(diag, OSR_INVAL, "--hosts: expected two hosts or more");
-	if (st)
-		return st;
-	/* By the base LID of each receiver, as programs send without multipathing. */
-	for (uint32_t i = 0; i < job.n; i++)
-		for (uint32_t k = 0; k < job.n; k++) {
-			uint32_t dest = fabric->lid_dest[fabric->term_lid[job.host[k]]];
+	if (osr_arena_failed(scratch, &a->run.diag))
+		return OSR_NOMEM;
+	for (uint64_t i = 0; i < a->n_pairs; i++) {
+		uint32_t from = a->pair[i].term, dest = a->pair[i].dest;
 
-			if (k == i)
-				continue;
-			job.sl = sl_of(&a->run, job.host[i], dest);
-			n_lost +=
-				follow(&a->run, job.host[i], dest, job.sl, note_hop, &job) != NULL;
-		}
+		job.sl = sl_of(&a->run, from, dest);
+		n_lost += follow(&a->run, from, dest, job.sl, note_hop, &job) != NULL;
+	}
 	n = rank_uses(job.routes, fabric->n_channels, use);
 	for (uint32_t i = 0; i < n && (!a->max || i < a->max); i++) {
 		uint32_t c = use[i].index;
@@ -443,8 +393,10 @@ static enum osr_status path_hosts(struct args *a)
 	}
 	if (a->max && n > a->max)
 		out_note(&a->run.out, "%u of %u channels are listed (--max)", a->max, n);
-	out_head(&a->run.out, "%u hosts, %llu routes between them", job.n,
-		 (unsigned long long)job.n * (job.n - 1));
+	out_head(&a->run.out, "%u hosts, %u end port%s, %llu routes between them", a->ends.n,
+		 a->ends.n_rails, a->ends.n_rails == 1 ? "" : "s", (unsigned long long)a->n_pairs);
+	if (!n)
+		out_note(&a->run.out, "no cable between switches is shared, or used at all");
 	if (n_lost) {
 		out_note(&a->run.out, "%llu routes between these hosts do not arrive",
 			 (unsigned long long)n_lost);
@@ -483,28 +435,117 @@ static enum osr_status path_parse(int key, const char *arg, void *args, const st
 	return OSR_NOT_APPLICABLE;
 }
 
+/* ---- what is asked for ---------------------------------------------------------------------- */
+
+static enum osr_status take_host(void *ctx, struct osr_lines *in, const char *word, uint32_t slots)
+{
+	(void)slots;
+	return cli_hosts_add(ctx, word, in->diag);
+}
+
+/* Of one end port to another: for every LID, or for the base LID as programs send without multipathing. */
+static void add_pairs(struct args *a, const struct cli_rail *from, const struct cli_rail *to)
+{
+	const struct osr_fabric *f = &a->run.in.fabric;
+
+	for (uint32_t d = f->lid_dest[f->term_lid[to->term]];
+	     d < f->n_dests && f->dest_term[d] == to->term; d++) {
+		if (a->pair)
+			a->pair[a->n_pairs] = (struct cli_pair){ from->term, d };
+		a->n_pairs++;
+		if (a->hosts)
+			break;
+	}
+}
+
+/* Counts them, or fills a->pair. */
+static void list_pairs(struct args *a)
+{
+	const struct cli_hosts *ends = &a->ends;
+	uint32_t n_senders = a->one_way ? ends->row[1] : ends->n_rails;
+
+	a->n_pairs = 0;
+	for (uint32_t i = 0; i < n_senders; i++)
+		for (uint32_t k = 0; k < ends->n_rails; k++)
+			if (cli_rails_meet(ends, &ends->rail[i], &ends->rail[k]))
+				add_pairs(a, &ends->rail[i], &ends->rail[k]);
+}
+
+/* A and B, or the hosts of a job: all their end ports, and who of them sends to whom. */
+static enum osr_status name_ends(struct args *a)
+{
+	struct osr_arena *scratch = &a->run.scratch;
+	struct osr_diag *diag = &a->run.diag;
+	enum osr_status st = cli_hosts_init(&a->ends, &a->run.in, scratch, diag);
+	struct osr_lines in;
+
+	if (!st && a->hosts)
+		st = osr_hostlist_each(cli_hostlist_open(&in, a->hosts, diag), take_host, &a->ends);
+	for (unsigned i = 0; i < 2 && !st && !a->hosts; i++)
+		st = cli_hosts_add(&a->ends, a->run.word[i], diag);
+	if (!st && a->ends.n < 2)
+		st = a->hosts ? osr_fail(diag, OSR_INVAL, "--hosts: expected two hosts or more")
+			      : osr_fail(diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port",
+					 a->run.word[0], a->run.word[1]);
+	if (st)
+		return st;
+	list_pairs(a);
+	a->pair = osr_alloc(scratch, a->n_pairs, sizeof(*a->pair));
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	list_pairs(a);
+	return OSR_OK;
+}
+
+/* A path that does not arrive may be half of an old and half of a new one. */
+static enum osr_status confirm(struct args *a)
+{
+	bool changed = false;
+	enum osr_status st = a->run.code == CLI_BAD && a->run.tables.is_live
+				     ? cli_live_again(&a->run.in.live, &changed, &a->run.diag)
+				     : OSR_OK;
+
+	return changed ? osr_fail(&a->run.diag, OSR_INVAL, "%s: ask again", CLI_FABRIC_CHANGED)
+		       : st;
+}
+
 static enum osr_status path_work(void *args)
 {
 	struct args *a = args;
 	struct out *out = &a->run.out;
-	enum osr_status st = cli_run_tables(&a->run);
+	struct cli_sls *sls = &a->run.who.how.sls;
+	enum osr_status st = cli_run_fabric(&a->run);
 	uint32_t port = OSR_NONE;
 	bool is_any;
 
+	/* Names first: the subnet administrator is asked for what is shown alone. */
+	if (!st)
+		st = a->via ? cli_find_cable(&a->run.in.net, a->via, &port, &a->run.diag)
+			    : name_ends(a);
+	sls->pair = a->pair;
+	sls->n_pairs = a->n_pairs;
+	if (a->via)
+		sls->sa = CLI_SA_NONE;
+	if (!st)
+		st = cli_run_tables(&a->run);
 	if (st)
 		return st;
-	is_any = any_sl(&a->run);
+	is_any = any_sl(&a->run) && !(a->via && a->run.tables.is_live);
 	out_text(out, "tables", cli_run_name(&a->run));
 	out_bool(out, "any_sl", is_any);
 	out_text(out, "cable", a->via);
 	out_head(out, "tables of %s%s", cli_run_name(&a->run),
 		 is_any ? "; senders may use any SL, shown is SL 0" : "");
-	if (!a->via)
-		return a->hosts ? path_hosts(a) : path_from_to(a);
-	st = cli_find_cable(&a->run.in.net, a->via, &port, &a->run.diag);
-	if (!st)
+	if (a->via)
 		st = one_direction(a, 1, port);
-	return st ? st : one_direction(a, 2, a->run.in.net.ports[port].peer);
+	if (!st && a->via)
+		st = one_direction(a, 2, a->run.in.net.ports[port].peer);
+	if (!st && a->hosts)
+		st = path_hosts(a);
+	for (uint64_t i = 0; i < a->n_pairs && !a->hosts; i++)
+		if (!say_path(&a->run, a->pair[i].term, a->pair[i].dest))
+			a->run.code = CLI_BAD;
+	return st ? st : confirm(a);
 }
 
 const struct cli_command cli_path = {

@@ -225,17 +225,16 @@ const struct cli_spec input_spec = { options, input_parse };
 /* ---- names of nodes, ports and cables -------------------------------------------------------- */
 
 /* Every node by name, id and GUID, every port by GUID and LIDs. */
-static enum osr_status endport_find(const struct osr_net *net, const char *word, unsigned kinds,
-				    uint32_t *node, uint32_t *port, struct osr_diag *diag)
+static enum osr_status index_names(const struct osr_net *net, struct osr_arena *arena,
+				   struct osr_names *names, struct osr_diag *diag)
 {
-	struct osr_arena arena = { 0 };
-	struct osr_names names;
 	struct osr_name *row =
-		osr_alloc(&arena, 2 * (size_t)net->n_nodes + net->n_ports + 1, sizeof(*row));
-	enum osr_status st = osr_arena_failed(&arena, diag) ? OSR_NOMEM : OSR_OK;
+		osr_alloc(arena, 2 * (size_t)net->n_nodes + net->n_ports + 1, sizeof(*row));
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < net->n_nodes && !st; i++) {
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
 		bool is_switch = osr_net_is_switch(net, i);
 		struct osr_name own = { .node = i,
 					.kind = is_switch ? OSR_NAME_SWITCH : OSR_NAME_END_PORT };
@@ -254,8 +253,17 @@ static enum osr_status endport_find(const struct osr_net *net, const char *word,
 			row[n++].port = (uint8_t)p;
 		}
 	}
-	if (!st)
-		st = osr_names_build(&names, row, n, &arena, diag);
+	return osr_names_build(names, row, n, arena, diag);
+}
+
+/* One node, and the port that the word names, or 0. */
+static enum osr_status find_node(const struct osr_net *net, const char *word, unsigned kinds,
+				 uint32_t *node, uint32_t *port, struct osr_diag *diag)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_names names;
+	enum osr_status st = index_names(net, &arena, &names, diag);
+
 	if (!st)
 		st = osr_names_find(&names, word, kinds, node, port, diag);
 	osr_arena_free(&arena);
@@ -266,7 +274,7 @@ enum osr_status cli_find_switch(const struct osr_net *net, const char *word, uin
 				struct osr_diag *diag)
 {
 	uint32_t port;
-	enum osr_status st = endport_find(net, word, OSR_NAME_SWITCH, node, &port, diag);
+	enum osr_status st = find_node(net, word, OSR_NAME_SWITCH, node, &port, diag);
 
 	return st || !port ? st : osr_fail(diag, OSR_INVAL, "\"%s\" is a port of a switch", word);
 }
@@ -275,7 +283,7 @@ enum osr_status cli_find_cable(const struct osr_net *net, const char *word, uint
 			       struct osr_diag *diag)
 {
 	uint32_t node, number;
-	enum osr_status st = endport_find(net, word, OSR_NAME_ANY, &node, &number, diag);
+	enum osr_status st = find_node(net, word, OSR_NAME_ANY, &node, &number, diag);
 
 	if (st)
 		return st;
@@ -288,31 +296,71 @@ enum osr_status cli_find_cable(const struct osr_net *net, const char *word, uint
 	return OSR_OK;
 }
 
-enum osr_status cli_find_terminal(const struct osr_net *net, const struct osr_fabric *fabric,
-				  const char *word, uint32_t *term, struct osr_diag *diag)
+enum osr_status cli_hosts_init(struct cli_hosts *hosts, const struct cli_input *in,
+			       struct osr_arena *arena, struct osr_diag *diag)
 {
-	uint32_t node, number, found = 0;
-	enum osr_status st = endport_find(net, word, OSR_NAME_ANY, &node, &number, diag);
+	*hosts = (struct cli_hosts){ .in = in };
+	hosts->rail = osr_alloc(arena, in->fabric.n_terminals, sizeof(*hosts->rail));
+	hosts->row = osr_calloc(arena, in->fabric.n_terminals + (size_t)1, sizeof(*hosts->row));
+	hosts->listed = osr_calloc(arena, in->fabric.n_terminals, sizeof(*hosts->listed));
+	return osr_arena_failed(arena, diag) ? OSR_NOMEM
+					     : index_names(&in->net, arena, &hosts->names, diag);
+}
 
-	*term = OSR_NONE;
-	/* All ports of a node if it is named alone; those with a LID are end ports. */
-	for (uint32_t p = 0; !st && p <= net->nodes[node].n_ports; p++) {
+/* All ports of this node with a LID, or the one of this number; how many. Those that are listed already are not listed again. */
+static uint32_t add_rails(struct cli_hosts *hosts, uint32_t node, uint32_t number)
+{
+	const struct osr_net *net = &hosts->in->net;
+	const struct osr_fabric *fabric = &hosts->in->fabric;
+	const char *name = osr_net_name(net, node);
+	uint32_t n = 0;
+
+	for (uint32_t p = 0; p <= net->nodes[node].n_ports; p++) {
 		uint32_t lid = net->ports[net->nodes[node].port_row + p].lid;
 		uint32_t d = lid && lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
 
 		if (d == OSR_NONE || (number && p && p != number))
 			continue;
-		*term = fabric->dest_term[d];
-		found++;
+		n++;
+		if (hosts->listed[fabric->dest_term[d]])
+			continue;
+		hosts->listed[fabric->dest_term[d]] = true;
+		hosts->rail[hosts->n_rails++] =
+			(struct cli_rail){ fabric->dest_term[d], hosts->n,
+					   name + strcspn(name, " \t,;"), p };
 	}
-	if (found > 1)
-		return osr_fail(diag, OSR_INVAL,
-				"%u ports of \"%s\" are connected: give \"%s:PORT\"", found, word,
-				word);
-	if (!found && !st)
+	return n;
+}
+
+enum osr_status cli_hosts_add(struct cli_hosts *hosts, const char *word, struct osr_diag *diag)
+{
+	uint32_t first = hosts->n_rails, n = 0, number;
+	enum osr_status st = osr_names_host(&hosts->names, word, OSR_NAME_ANY, &number, diag);
+
+	if (st)
+		return st;
+	for (uint32_t i = 0; i < hosts->names.n_hits; i++)
+		n += add_rails(hosts, hosts->names.hit[i]->node, number);
+	if (!n)
 		return osr_fail(diag, OSR_INVAL, "\"%s\" has no end port with a LID on a switch",
 				word);
-	return st;
+	if (hosts->n_rails == first)
+		return OSR_OK;
+	if (hosts->n_rails < first + n)
+		return osr_fail(diag, OSR_INVAL, "\"%s\": a port of it is listed already", word);
+	hosts->row[++hosts->n] = hosts->n_rails;
+	return OSR_OK;
+}
+
+bool cli_rails_meet(const struct cli_hosts *hosts, const struct cli_rail *from,
+		    const struct cli_rail *to)
+{
+	if (from->host == to->host)
+		return false;
+	for (uint32_t i = hosts->row[to->host]; i < hosts->row[to->host + 1]; i++)
+		if (hosts->rail[i].port == from->port && !strcmp(hosts->rail[i].hca, from->hca))
+			return &hosts->rail[i] == to;
+	return true;
 }
 
 struct osr_lines *cli_hostlist_open(struct osr_lines *in, const char *list, struct osr_diag *diag)

@@ -19,6 +19,7 @@
 #include "io/net.h"
 #include "io/tables.h"
 #include "live/live.h"
+#include "names/names.h"
 
 /* The fabric this machine is connected to, and what is programmed in it. The InfiniBand libraries are loaded when it is read. */
 struct cli_live {
@@ -34,6 +35,16 @@ enum cli_sa {
 	CLI_SA_PAIRS,    /* every end port, for every LID */
 	CLI_SA_SWITCHES, /* one end port of every switch; the others are taken to send alike */
 	CLI_SA_NONE,     /* nobody: senders may use any SL */
+};
+
+/* Whose SLs are asked for. */
+struct cli_sls {
+	enum cli_sa sa;
+	/* NULL, or what a command shows, in place of all: pairs grouped by the end port that sends. */
+	const struct cli_pair {
+		uint32_t term, dest;
+	} * pair; /* [n_pairs] */
+	uint64_t n_pairs;
 };
 
 /* Queries are answered at some 30,000 a second; more than these are refused. */
@@ -101,8 +112,8 @@ enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct 
  * a request for tables was not answered: half of the tables give no verdict. OSR_UNREACHABLE if all but the
  * SLs are read and the subnet administrator does not answer.
  */
-enum osr_status cli_live_tables(struct cli_live *live, enum cli_sa sa, struct osr_tables *tables,
-				struct osr_diag *diag);
+enum osr_status cli_live_tables(struct cli_live *live, const struct cli_sls *sls,
+				struct osr_tables *tables, struct osr_diag *diag);
 
 /*
  * Reads it once more, a little later, so that a subnet manager can have answered to what has changed: is anything not as
@@ -126,9 +137,34 @@ enum osr_status cli_find_switch(const struct osr_net *net, const char *word, uin
 enum osr_status cli_find_cable(const struct osr_net *net, const char *word, uint32_t *port,
 			       struct osr_diag *diag);
 
-/* A terminal of the fabric that was built from this net: NODE:PORT if several ports of the node have a LID. */
-enum osr_status cli_find_terminal(const struct osr_net *net, const struct osr_fabric *fabric,
-				  const char *word, uint32_t *term, struct osr_diag *diag);
+/*
+ * Hosts, each with all its end ports: a name names all HCAs of a host, and all ports of an HCA. Ports of two hosts are on one
+ * rail if the words behind the names of the hosts are the same ("mlx5_0"), and the numbers of the ports.
+ */
+struct cli_rail {
+	uint32_t term, host;
+	const char *hca;
+	uint32_t port;
+};
+
+struct cli_hosts {
+	const struct cli_input *in;
+	struct osr_names names;
+	struct cli_rail *rail; /* [n_rails] host after host */
+	uint32_t *row;         /* [n + 1] where the rails of each begin */
+	uint32_t n_rails, n;
+	bool *listed; /* [n_terminals] */
+};
+
+enum osr_status cli_hosts_init(struct cli_hosts *hosts, const struct cli_input *in,
+			       struct osr_arena *arena, struct osr_diag *diag);
+
+/* One more, unless it is there already. OSR_INVAL: no such host, no end port with a LID, or a part of it is there. */
+enum osr_status cli_hosts_add(struct cli_hosts *hosts, const char *word, struct osr_diag *diag);
+
+/* Does the first end port send to the other one? Not within a host; and where the other host has its rail, to that alone. */
+bool cli_rails_meet(const struct cli_hosts *hosts, const struct cli_rail *from,
+		    const struct cli_rail *to);
 
 /* Opens the lines of --hosts=LIST: a file, "-" for standard input, or the list itself as its one line. */
 struct osr_lines *cli_hostlist_open(struct osr_lines *in, const char *list, struct osr_diag *diag);

@@ -154,6 +154,46 @@ static bool take_groups(struct osr_tables *tables, const struct osr_live_node *l
 	return true;
 }
 
+/* Of these pairs alone: a row for each end port that sends. */
+static enum osr_status take_pairs(struct cli_live *live, const struct cli_sls *sls,
+				  struct osr_tables *tables, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = tables->f;
+	uint32_t *row = osr_alloc(tables->arena, fabric->n_terminals, sizeof(*row)), n_rows = 0;
+	uint16_t *dlid = osr_alloc(tables->arena, fabric->n_dests, sizeof(*dlid));
+	uint8_t *answer = osr_alloc(tables->arena, fabric->n_dests, 1), *sl;
+	enum osr_status st = OSR_OK;
+
+	if (osr_arena_failed(tables->arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		row[t] = OSR_NONE;
+	for (uint64_t i = 0; i < sls->n_pairs; i++)
+		if (row[sls->pair[i].term] == OSR_NONE)
+			row[sls->pair[i].term] = n_rows++;
+	sl = malloc((size_t)n_rows * fabric->n_dests + 1);
+	if (!sl)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of %u hosts", n_rows);
+	memset(sl, OSR_NO_SL, (size_t)n_rows * fabric->n_dests);
+	for (uint64_t first = 0, end = 0; first < sls->n_pairs && !st; first = end) {
+		uint32_t term = sls->pair[first].term;
+		struct osr_live_paths paths = { .from = live->from,
+						.slid = &fabric->term_lid[term],
+						.dlid = dlid,
+						.n_slids = 1,
+						.sl = answer };
+
+		for (; end < sls->n_pairs && sls->pair[end].term == term; end++)
+			dlid[paths.n_dlids++] = fabric->dest_lid[sls->pair[end].dest];
+		st = live->module->sls(&paths, diag);
+		for (uint64_t i = first; i < end; i++)
+			sl[(size_t)row[term] * fabric->n_dests + sls->pair[i].dest] =
+				answer[i - first];
+	}
+	tables->paths = (struct osr_paths){ .n_rows = n_rows, .row = row, .sl = sl };
+	return st;
+}
+
 static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct osr_tables *tables,
 				struct osr_diag *diag)
 {
@@ -205,8 +245,8 @@ static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct os
 	return OSR_OK;
 }
 
-enum osr_status cli_live_tables(struct cli_live *l, enum cli_sa sa, struct osr_tables *tables,
-				struct osr_diag *diag)
+enum osr_status cli_live_tables(struct cli_live *l, const struct cli_sls *sls,
+				struct osr_tables *tables, struct osr_diag *diag)
 {
 	const struct osr_live *live = &l->read;
 	enum osr_status st = l->ask.sl2vl ? osr_tables_alloc_sl2vl(tables, diag) : OSR_OK;
@@ -227,7 +267,9 @@ enum osr_status cli_live_tables(struct cli_live *l, enum cli_sa sa, struct osr_t
 			take_sl2vl(tables, live_node,
 				   live_node->type == OSR_LIVE_SWITCH ? s : OSR_NONE);
 	}
-	return !st && sa != CLI_SA_NONE ? take_sls(l, sa, tables, diag) : st;
+	if (st || sls->sa == CLI_SA_NONE)
+		return st;
+	return sls->pair ? take_pairs(l, sls, tables, diag) : take_sls(l, sls->sa, tables, diag);
 }
 
 /* ---- a second reading ----------------------------------------------------------------------- */

@@ -60,7 +60,7 @@ static const struct cli_option reading_options[] = {
 	{ "sa", "WORD",
 	  "with --live, ask the subnet administrator for the SLs of all pairs (default), of one "
 	  "host for each switch, or not at all: pairs, switches, none",
-	  CLI_WORD(struct cli_subjects, how.sa, "pairs|switches|none") },
+	  CLI_WORD(struct cli_subjects, how.sls.sa, "pairs|switches|none") },
 	{ .part = &subjects_spec },
 	{ 0 },
 };
@@ -499,7 +499,8 @@ void cli_tables_prepare(const char *path, struct cli_input *in)
 static enum osr_status read_live(const struct cli_reading *how, struct cli_live *live,
 				 struct osr_tables *t, struct osr_diag *diag)
 {
-	enum osr_status st = cli_live_tables(live, how->sl >= 0 ? CLI_SA_NONE : how->sa, t, diag);
+	const struct cli_sls none = { .sa = CLI_SA_NONE };
+	enum osr_status st = cli_live_tables(live, how->sl >= 0 ? &none : &how->sls, t, diag);
 	struct osr_diag why = *diag;
 
 	if (st != OSR_UNREACHABLE)
@@ -769,7 +770,7 @@ void cli_run_say(struct cli_run *run, bool with_subjects)
 		cli_subjects_say(&run->who, &run->out);
 }
 
-enum osr_status cli_run_tables(struct cli_run *run)
+enum osr_status cli_run_fabric(struct cli_run *run)
 {
 	struct cli_subjects *who = &run->who;
 	bool has_tables = run->in.is_live || cli_is_directory(run->in.path);
@@ -790,9 +791,18 @@ enum osr_status cli_run_tables(struct cli_run *run)
 	if (who->n > 1)
 		return osr_fail(diag, OSR_INVAL, "expected one engine, or one set of tables");
 	st = cli_subjects_load(who, &run->in, diag);
+	run->is_engine = !st && who->item[0].engine;
+	return st;
+}
+
+enum osr_status cli_run_tables(struct cli_run *run)
+{
+	struct cli_subjects *who = &run->who;
+	struct osr_diag *diag = &run->diag;
+	enum osr_status st = who->in ? OSR_OK : cli_run_fabric(run);
+
 	if (st)
 		return st;
-	run->is_engine = who->item[0].engine;
 	cli_tables_make(who, 0, &run->in.fabric, NULL, &run->tables);
 	if (run->tables.st)
 		return osr_fail(diag, run->tables.st, "%s%s%.400s",

@@ -32,9 +32,9 @@
 
 /* How tables are read that no engine makes. */
 struct cli_reading {
-	int sl;          /* all packets are on it; < 0: as the paths say */
-	enum cli_sa sa;  /* how SLs of a live fabric are asked for */
-	bool sls_needed; /* without an answer there is no verdict; else they are unknown */
+	int sl;             /* all packets are on it; < 0: as the paths say */
+	struct cli_sls sls; /* of a live fabric */
+	bool sls_needed;    /* without an answer there is no verdict; else they are unknown */
 };
 
 /* One set of tables. */
@@ -134,7 +134,9 @@ struct cli_subjects {
 
 #define CLI_SUBJECTS_INIT                                                                          \
 	{                                                                                          \
-		.req = { .clock_ms = cli_thread_ms }, .how = {.sl = -1, .sa = CLI_SA_SWITCHES }    \
+		.req = { .clock_ms = cli_thread_ms },                                              \
+		.how = {.sl = -1,                                                                  \
+			.sls.sa = CLI_SA_SWITCHES }                                                \
 	}
 
 /* Fields that cli_subjects_say() sets. */
@@ -219,6 +221,8 @@ void cli_run_say(struct cli_run *run, bool with_subjects);
  */
 extern const struct cli_spec ask_spec;
 enum osr_status cli_run_tables(struct cli_run *run);
+/* The first half: the fabric, and which tables. Then run->who.how says what is asked for, and run->is_engine. */
+enum osr_status cli_run_fabric(struct cli_run *run);
 
 /* "dfsssp", a file, or "the switches". */
 const char *cli_run_name(const struct cli_run *run);

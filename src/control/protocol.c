@@ -188,8 +188,7 @@ static enum osr_status find_host(struct call *c, struct placing *p, uint32_t ran
 {
 	const struct osr_fabric *fabric = osr_sched_present(c->s);
 	const char *text = json_string_value(json);
-	const struct osr_name *const *hit, *host;
-	uint32_t node, port, n;
+	uint32_t node, port;
 	struct osr_diag why;
 	enum osr_status st;
 
@@ -208,23 +207,10 @@ static enum osr_status find_host(struct call *c, struct placing *p, uint32_t ran
 		if (st)
 			return st;
 	}
-	/* Of several ports of one host the first: their descriptions have one first word, as "HOST HCA". */
-	n = osr_names_all(&p->names, text, strlen(text), OSR_NAME_END_PORT);
-	hit = p->names.hit;
-	host = n ? hit[0] : NULL;
-	for (uint32_t i = 1; host && i < n; i++) {
-		size_t len = strcspn(host->text, " ") + 1;
-
-		if (!hit[i]->text || strncmp(hit[i]->text, host->text, len) != 0)
-			host = NULL;
-		else if (hit[i]->node < host->node)
-			host = hit[i];
-	}
-	if (!host) {
-		osr_names_find(&p->names, text, OSR_NAME_END_PORT, &node, &port, &why);
+	/* A rank sends from one port: of several the names are listed. */
+	if (osr_names_find(&p->names, text, OSR_NAME_END_PORT, &node, &port, &why))
 		return osr_fail(&c->diag, OSR_INVAL, "rank %u: %s", rank, why.text);
-	}
-	p->host[rank] = host->guid;
+	p->host[rank] = p->names.hit[0]->guid;
 	return OSR_OK;
 }
 

@@ -87,17 +87,24 @@ static enum osr_status expand(struct osr_lines *in, const char *head, const char
 	return st;
 }
 
-/* LIST [slots=N], or one name in quotes. Commas within brackets do not separate. */
+/* LIST [slots=N], or names in quotes with commas between them. Commas within brackets do not separate. */
 static enum osr_status take_hosts(struct osr_lines *in, char *text, osr_host_fn *take, void *ctx)
 {
 	bool quoted = text[strspn(text, " \t\r")] == '"';
-	char *word = osr_word(&text), *more = word ? osr_word(&text) : NULL, one[OSR_LINES_MAX];
+	char *word = osr_word(&text), *more, one[OSR_LINES_MAX];
 	enum osr_status st = OSR_OK;
-	const char *list = word, *at = more;
+	const char *list, *at;
 	uint64_t slots = 0;
 
-	if (!word)
-		return OSR_OK;
+	while (quoted && word && !st && text[0] == ',' && text[1] == '"') {
+		st = take(ctx, in, word, 0);
+		text++;
+		word = osr_word(&text);
+	}
+	if (!word || st)
+		return st;
+	list = word;
+	at = more = osr_word(&text);
 	if (more && (!osr_scan(&at, "slots=%65535d", &slots) || *at || !slots || osr_word(&text)))
 		return osr_lines_fail(
 			in,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * endports.h - end ports of CAs and routers by what people call them (names.h), in lists of hosts and in traffic
- * files. Names with blanks stand in "".
+ * files. Names with blanks stand in "", several with commas between them.
  *
  * Lists of hosts have one a line, rank 0 first, or several as Slurm writes them, "n[01-03,7]-ib,m2", and behind it
  * slots=N or nothing. Empty lines and what stands behind # do not count.

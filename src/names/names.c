@@ -21,6 +21,7 @@ struct osr__name_word {
 };
 
 #define NUMBER_SIZE 28
+#define MAX_LISTED 6 /* names of a message */
 #define GUID_AS "0x%016" PRIx64
 #define LID_AS "lid:%" PRIu64
 
@@ -297,33 +298,103 @@ static enum osr_status names_unknown(struct osr_names *names, const char *word, 
 			osr_guess_say(&guess, buf, sizeof(buf)));
 }
 
+/* Is the name one that several nodes have, so that its GUID stands behind it? */
+static bool is_repeated(const char *text)
+{
+	const char *blank = strrchr(text, ' ');
+
+	return blank && !strncmp(blank, " 0x", 3) && strlen(blank) == strlen(" 0x") + 16;
+}
+
+/* Are all hits end ports whose names begin with one word, that of their host? */
+static bool is_one_host(const struct osr_names *names)
+{
+	const char *first = names->hit[0]->text;
+	size_t len = first ? strcspn(first, " \t,;") : 0;
+
+	for (uint32_t i = 0; i < names->n_hits; i++) {
+		const struct osr_name *hit = names->hit[i];
+
+		if (hit->kind != OSR_NAME_END_PORT || !hit->text || is_repeated(hit->text) ||
+		    strcspn(hit->text, " \t,;") != len || strncmp(hit->text, first, len) != 0)
+			return false;
+	}
+	return len > 0;
+}
+
+/* Several nodes are called so: the names that would do, as many as there is room for. */
+static enum osr_status names_list(const struct osr_names *names, const char *word, size_t len,
+				  unsigned kinds, struct osr_diag *diag)
+{
+	uint32_t n = names->n_hits, n_shown = n < MAX_LISTED ? n : MAX_LISTED;
+	char list[352] = "", one[32], other[32];
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < n_shown; i++) {
+		const char *name = name_text(names, names->hit[i], one);
+
+		/* Ports of one HCA have one name. */
+		for (uint32_t k = 0; k < n && name != one; k++)
+			if (k != i && !strcmp(name, name_text(names, names->hit[k], other))) {
+				snprintf(one, sizeof(one), GUID_AS, names->hit[i]->guid);
+				name = one;
+			}
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s\"%.64s\"",
+				       !i          ? ""
+				       : i < n - 1 ? ", "
+						   : " or ",
+				       name);
+	}
+	return osr_fail(diag, OSR_INVAL, "%u %s%s are called \"%.*s\": give %s%s", n,
+			kind_name(kinds), kinds == OSR_NAME_SWITCH ? "es" : "s",
+			(int)(len < 64 ? len : 64), word, list, n_shown < n ? ", ..." : "");
+}
+
+/* Sets the hits, *port, and *len, the bytes of the word that name a node; OSR_INVAL: there are none. */
+static enum osr_status names_search(struct osr_names *names, const char *word, unsigned kinds,
+				    size_t *len, uint32_t *port, struct osr_diag *diag)
+{
+	uint32_t number = 0;
+	size_t head;
+	uint64_t lid;
+
+	*port = 0;
+	*len = strlen(word);
+	osr_names_all(names, word, *len, kinds);
+	head = names->n_hits || read_lid(word, *len, &lid) ? 0 : split_port(word, &number);
+	if (head) {
+		*len = head;
+		osr_names_all(names, word, head, kinds);
+	}
+	if (!names->n_hits)
+		return names_unknown(names, word, *len, kinds, diag);
+	*port = head ? number : names->hit[0]->port;
+	return OSR_OK;
+}
+
+enum osr_status osr_names_host(struct osr_names *names, const char *word, unsigned kinds,
+			       uint32_t *port, struct osr_diag *diag)
+{
+	size_t len;
+	enum osr_status st = names_search(names, word, kinds, &len, port, diag);
+
+	return st || names->n_hits == 1 || is_one_host(names)
+		       ? st
+		       : names_list(names, word, len, kinds, diag);
+}
+
 enum osr_status osr_names_find(struct osr_names *names, const char *word, unsigned kinds,
 			       uint32_t *node, uint32_t *port, struct osr_diag *diag)
 {
-	size_t len = strlen(word), head;
-	uint32_t number = 0, n = osr_names_all(names, word, len, kinds);
-	char one[32], other[32];
-	uint64_t lid;
+	size_t len;
+	enum osr_status st = names_search(names, word, kinds, &len, port, diag);
 
 	*node = OSR_NONE;
-	*port = 0;
-	head = n || read_lid(word, len, &lid) ? 0 : split_port(word, &number);
-	if (head) {
-		len = head;
-		n = osr_names_all(names, word, len, kinds);
-	}
-	if (!n)
-		return names_unknown(names, word, len, kinds, diag);
-	if (n > 1)
-		return osr_fail(diag, OSR_INVAL,
-				"%u %s%s are called \"%.*s\", among them \"%.80s\" and \"%.80s\": "
-				"give the GUID",
-				n, kind_name(kinds), kinds == OSR_NAME_SWITCH ? "es" : "s",
-				(int)(len < 80 ? len : 80), word,
-				name_text(names, names->hit[0], one),
-				name_text(names, names->hit[1], other));
+	if (st)
+		return st;
+	if (names->n_hits > 1)
+		return names_list(names, word, len, kinds, diag);
 	*node = names->hit[0]->node;
-	*port = head ? number : names->hit[0]->port;
 	return OSR_OK;
 }
 

@@ -48,10 +48,17 @@ enum osr_status osr_names_of_fabric(struct osr_names *names, const struct osr_fa
 
 /*
  * The only node of these kinds (OSR_NAME_*) that the word fits best, and the port: the one behind the colon,
- * that of the row, or 0. OSR_INVAL: none, or several.
+ * that of the row, or 0. OSR_INVAL: none, or several; then the names that would do are listed.
  */
 enum osr_status osr_names_find(struct osr_names *names, const char *word, unsigned kinds,
 			       uint32_t *node, uint32_t *port, struct osr_diag *diag);
+
+/*
+ * The same where several will do, if they are end ports of one host: "node-017" is "node-017 mlx5_0" and "node-017 mlx5_1".
+ * They are hit[0 .. n_hits-1], in the order of their rows' texts.
+ */
+enum osr_status osr_names_host(struct osr_names *names, const char *word, unsigned kinds,
+			       uint32_t *port, struct osr_diag *diag);
 
 /* All nodes that the word of len bytes, without a port, fits best: hit[0 .. n_hits-1], in the order of their rows' texts. */
 uint32_t osr_names_all(struct osr_names *names, const char *word, size_t len, unsigned kinds);

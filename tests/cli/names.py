@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Node descriptions are what a node says. Nothing of them reaches a terminal, a spreadsheet or a list of hosts as
 something else than a text: no control characters, no formulas, no options of ssh."""
+import collections
 import csv
 import io
 import re
 import subprocess
 
-from command import COMMAND, at, topology
+from command import COMMAND, ask, at, same, topology
 from netfile import renamed
 
 NAMES = {'h0': '\x1b[31mred', 'h1': '=1+1', 'h2': '-oProxyCommand=x', 'h3': 'h0[1-9]', 'h4': 'caf\xe9 \x9b2J',
@@ -63,7 +64,49 @@ def twins():
         assert status == 2 and 'did you mean "%s"?' % meant in said, said
 
 
+def rails():
+    """Two hosts of two HCAs, and one of one: a name stands for all of them, rail by rail. Where one port is needed the names
+    that would do are listed."""
+    names = {'h00': 'node-1 mlx5_0', 'h04': 'node-1 mlx5_1', 'h01': 'node-2 mlx5_0', 'h09': 'node-2 mlx5_1', 'h12': 'node-3 mlx5_0'}
+    net = renamed(topology('tree-2'), at('rails.net'), lambda _, node: names.get(node))
+    full = ['node-%d mlx5_%d' % (host, hca) for host in (1, 2) for hca in (0, 1)]
+    one, two = full[:2], full[2:]
+
+    def paths(*words):
+        return [(p['from'], p['to']) for p in ask('path', *words, net, code=0)['paths']]
+
+    same('both rails, both ways', paths('node-1', 'node-2'), [*zip(one, two), *zip(two, one)])
+    same('one way', paths('--one-way', 'node-1', 'node-2'), [*zip(one, two)])
+    same('one HCA', paths('node-1 mlx5_1', 'node-2 mlx5_0'), [(one[1], two[0]), (two[0], one[1])])
+    same('a rail that the other lacks', paths('node-1', 'node-3'), [(one[0], 'node-3 mlx5_0'), (one[1], 'node-3 mlx5_0'), ('node-3 mlx5_0', one[0])])
+    hops = ask('path', 'node-1', 'node-2', net, code=0)['hops']
+    same('senders', {h['from'] for h in hops}, set(full))
+
+    def cables(hosts):
+        said = ask('path', '--hosts=' + hosts, '--max=0', net, code=0)
+        return collections.Counter({(c['from'], c['from_port']): c['routes'] for c in said.get('cables', ())})
+
+    both = cables('node-[1-2]')
+    same('cables of both rails', both, sum((cables('"%s","%s"' % pair) for pair in zip(one, two)), collections.Counter()))
+    assert sum(both.values()) == 4, both    # the first rail is within a leaf; the other one goes up and down
+    status, out, said = run('path', '--hosts=node-1,node-2', net)
+    assert '2 hosts, 4 end ports, 4 routes between them' in out, out
+    status, out, said = run('path', '--hosts=h02,h03', net)
+    assert status == 0 and 'no cable between switches is shared' in out, out
+    listed = 'called "node-1": give "node-1 mlx5_0" or "node-1 mlx5_1"'
+    for text, words in (('node-1\nnode-2\n', ['--hosts']), ('phase\nnode-1 h02\n', ['--traffic'])):
+        with open(at('list'), 'w') as file:
+            file.write(text)
+        status, out, said = run('route', words[0] + '=' + at('list'), *['--traffic=' + at('list')] * (words[0] == '--hosts'), net)
+        assert status == 2 and listed in said, said
+    status, out, said = run('path', 'node', 'h02', net)
+    assert status == 2 and '5 nodes are called "node": give ' + ', '.join('"%s"' % name for name in full) + ' or "node-3 mlx5_0"' in said, said
+    status, out, said = run('order', '--hosts=node-1,node-2:3', '--csv', net)
+    assert [row.split(',')[1::5] for row in out.splitlines()[1:]] == [['node-1', '1'], ['node-2', '3']], out
+
+
 twins()
+rails()
 net = hostile_net(NAMES)
 with open(at('bad.net'), 'w') as file:
     file.write('Switch 2 "\x1b[31ma"\n[3] "b"[1]\n')

@@ -170,6 +170,56 @@ def commands(workdir):
         expect('either FILE or --live' in said, said)
 
 
+PATH_RECORD = 0x35
+
+
+@scenario('live.names')
+def names(workdir):
+    """path --live looks at the names first, and asks the subnet administrator for the SLs of what it shows alone: nothing for a
+    wrong name. A host with two HCAs is refused where one port is needed, with the names that would do."""
+    renamed = {'h00': 'node-1 mlx5_0', 'h04': 'node-1 mlx5_1', 'h01': 'node-2 mlx5_0', 'h05': 'node-2 mlx5_1'}
+    net = os.path.join(workdir, 'rails.net')
+    with open(find_fabric('tree-2')) as plain, open(net, 'w') as file:
+        file.write(re.sub(r'^(Ca.*"(h\d\d)").*', lambda m: '%s # "%s"' % (m[1], renamed.get(m[2], m[2])), plain.read(), flags=re.M))
+    socket = os.path.join(os.path.abspath(workdir), 'keys.sock')
+    with running(workdir, net, 'dmodk', options=dict(QOS, lmc=1), sim={}, plugin_conf='control_socket = %s\n' % socket) as (fabric, opensm):
+        opensm.wait_quiet()
+        tables = fabric.tables()
+        sls = fabric.path_sls([e.lid for e in tables.ends if e.host], tables.lids)
+
+        def asked(code, *words):
+            """How many path records it asks for, and what it says."""
+            fabric.mads()
+            said = run(fabric, 'path', '--live', *words, code=code)
+            return fabric.mads()[0].get(PATH_RECORD, (0, 0))[0], said
+
+        for words, sentence in ((['nobody', 'h02'], 'no node is called "nobody"'), (['h02', 'nobody'], 'no node is called "nobody"'),
+                                (['h', 'h02'], 'no node is called "h"'), (['--hosts=h02,nobody'], 'no node is called "nobody"'),
+                                (['h02', 'h02'], 'are one end port'), (['--hosts=h02'], 'expected two hosts'),
+                                (['--via=leaf-0:99'], 'there is no cable on this port')):
+            n, said = asked(2, *words)
+            expect(n == 0 and sentence in said, 'path --live %s: %d queries: %s' % (' '.join(words), n, said))
+        # Two LIDs a host.
+        for words, expected in ((['h02', 'h07'], 4), (['--one-way', 'h02', 'h07'], 2), (['node-1', 'node-2'], 8), (['--sa=switches', 'h02', 'h07'], 4),
+                                (['--hosts=h02,h07,h10'], 6), (['--hosts=node-[1-2]'], 4), (['--via=leaf-0:5'], 0),
+                                (['--sa=none', 'h02', 'h07'], 0), (['--sl=3', 'h02', 'h07'], 0)):
+            n, said = asked(0, *words)
+            expect(n == expected, 'path --live %s: %d queries, not %d' % (' '.join(words), n, expected))
+            for path in said.get('paths', ()) if words[0][:4] not in ('--sa', '--sl') else ():
+                sender = next(e for e in tables.ends if e.host and e.name == path['from'])
+                sl = sls[sender.lid][tables.lids.index(path['lid'])]
+                expect(path['sl'] == int(sl, 16), '%s: SL %d, by a query %s' % (path, path['sl'], sl))
+        traffic = os.path.join(workdir, 'traffic')
+        with open(traffic, 'w') as file:
+            file.write('ranks 2\n0 1\n')
+        place = [COMMAND, 'key', 'place', '--socket=' + socket, '--traffic=' + traffic]
+        done = subprocess.run(place + ['--hosts=node-1,h02'], capture_output=True, text=True)
+        expect(done.returncode == 1 and 'rank 0: 2 end ports are called "node-1": give "node-1 mlx5_0" or "node-1 mlx5_1"' in done.stderr,
+               'key place: exit code %d: %s' % (done.returncode, done.stderr))
+        done = subprocess.run(place + ['--hosts="node-1 mlx5_1","node-2 mlx5_0"', '--csv=hosts'], capture_output=True, text=True)
+        expect(re.findall(r'^\d,(.*?),', done.stdout, re.M) == ['node-1 mlx5_1', 'node-2 mlx5_0'], 'key place: %s%s' % (done.stdout, done.stderr))
+
+
 def interrupted(fabric, during, *words):
     """A command that stands still before it reads the first forwarding table, while during() changes the fabric."""
     # The shell names its own process ID, which is that of the command then.

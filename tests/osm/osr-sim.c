@@ -3,7 +3,8 @@
  * libosrsim.so: preloaded into ibsim. Counts management packets, gives switches the wildcard form of SL2VL
  * MADs, and has them refuse SL2VL tables.
  *
- *	OSR_SIM_COUNTS=FILE	native u64 [256][2]: Gets and Sets of each attribute; then ms of the first and
+ *	OSR_SIM_COUNTS=FILE	native u64 [256][2]: Gets and Sets of each attribute, and Gets of path records, whose
+ *				number no attribute of a switch has; then ms of the first and
  *				the last SL2VL Set by CLOCK_MONOTONIC, as doubles. The reader may write zeros.
  *	OSR_SIM_WILDCARDS=N	switches have IsOptimizedSLtoVLMappingProgrammingSupported, and N ports each
  *	OSR_SIM_REFUSE=HOW:IN:OUT	what is sent for this pair of ports (-1: any) is not stored. HOW: status (an
@@ -38,6 +39,7 @@
 
 enum { GET = 1, SET = 2 };
 enum { NODE_INFO = 0x11, SWITCH_INFO = 0x12, PORT_INFO = 0x15, SLVL = 0x17 };
+enum { SA_CLASS = 3, PATH_RECORD = 0x35 };
 enum {
 	METHOD = 3,
 	STATUS = 4,
@@ -152,7 +154,10 @@ static void count(const struct packet *p)
 	struct timespec t;
 	double ms;
 
-	if (!sim.counts || !is_smp(p, p->mad[ATTR + 1]) || !p->mad[METHOD] || p->mad[METHOD] > SET)
+	bool is_path = p->mad[1] == SA_CLASS && !p->mad[ATTR] && p->mad[ATTR + 1] == PATH_RECORD;
+
+	if (!sim.counts || !(is_path || is_smp(p, p->mad[ATTR + 1])) || !p->mad[METHOD] ||
+	    p->mad[METHOD] > SET)
 		return;
 	sim.counts->n[p->mad[ATTR + 1]][p->mad[METHOD] - 1]++;
 	if (!is_smp(p, SLVL) || p->mad[METHOD] != SET)

@@ -453,10 +453,11 @@ static void test_words(void **state)
 		{ "cafe:3", OSR_NAME_ANY, 4 + 7, 0, NULL },
 		{ "cafe:3:1", OSR_NAME_ANY, 4 + 7, 1, NULL },
 		{ TWIN, OSR_NAME_SWITCH, 0, 0,
-		  "2 switches are called \"" TWIN "\", among them \"" TWIN
-		  " 0x0008f10500200b51\" and \"" TWIN " 0x0008f10500200b52\"" },
+		  "2 switches are called \"" TWIN "\": give \"" TWIN
+		  " 0x0008f10500200b51\" or \"" TWIN " 0x0008f10500200b52\"" },
 		{ "Voltaire:3", OSR_NAME_SWITCH, 0, 0, "2 switches are called \"Voltaire\"" },
-		{ "node7", OSR_NAME_END_PORT, 0, 0, "2 end ports are called \"node7\"" },
+		{ "node7", OSR_NAME_END_PORT, 0, 0,
+		  "2 end ports are called \"node7\": give \"node7 mlx5_0\" or \"node7 mlx5_1\"" },
 		/* No part of a word is taken for the whole: leaf-1 is gone, and leaf-10 stays. */
 		{ "leaf-1", OSR_NAME_SWITCH, 0, 0,
 		  "no switch is called \"leaf-1\": did you mean \"leaf-10\"?" },
