@@ -190,6 +190,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct cli_live l = { 0 };
 	struct osr_tables t = { 0 };
 	struct osr_fabric f;
+	struct cli_pair pair[4];
+	struct cli_sls sls = { CLI_SA_NONE };
 	enum osr_status st;
 	uint8_t what;
 	bool same_ca;
@@ -199,6 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	wire.n = size;
 	wire.at = 0;
 	what = next();
+	sls.sa = (enum cli_sa)((what >> 5) % 3);
 	l.ask = (struct osr_live_ask){ .lft = what & 1,
 				       .sl2vl = what & 2,
 				       .vlarb = what & 4,
@@ -208,8 +211,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		st = osr_net_fabric(&net, -1, &arena, &f, &diag);
 	if (!st)
 		st = osr_tables_init(&t, &f, &net, &arena, &diag);
+	/* All pairs, or those of the first and the last end port and LID. */
+	for (uint32_t i = 0; !st && i < 4 && f.n_terminals && f.n_dests; i++)
+		pair[i] = (struct cli_pair){ i < 2 ? 0 : f.n_terminals - 1,
+					     i & 1 ? f.n_dests - 1 : 0 };
+	if (!st && what & 0x10 && f.n_terminals && f.n_dests) {
+		sls.pair = pair;
+		sls.n_pairs = 4;
+	}
 	if (!st)
-		st = cli_live_tables(&l, (what >> 5) % 3, &t, &diag);
+		st = cli_live_tables(&l, &sls, &t, &diag);
 	if (!st)
 		st = osr_tables_finish(&t, &same_ca, &diag);
 	insist(!st || diag.text[0], "refused without a sentence", "");

@@ -153,7 +153,6 @@ static void count(const struct packet *p)
 {
 	struct timespec t;
 	double ms;
-
 	bool is_path = p->mad[1] == SA_CLASS && !p->mad[ATTR] && p->mad[ATTR + 1] == PATH_RECORD;
 
 	if (!sim.counts || !(is_path || is_smp(p, p->mad[ATTR + 1])) || !p->mad[METHOD] ||
