@@ -59,14 +59,12 @@ static struct osr_lanes_options dfsssp_lanes_options(const struct osr_values *va
 
 /* ---- large whole trees ------------------------------------------------------------------------ */
 
-/* Of two LIDs of a port, and of groups of end ports that are balanced by themselves, D-Mod-K knows nothing. */
+/* Of groups of end ports that are balanced by themselves D-Mod-K knows nothing. */
 static bool dfsssp_is_plain(const struct osr_fabric *fabric)
 {
 	uint32_t first = OSR_NONE;
 
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
-		if (fabric->term_lmc[t])
-			return false;
 		if (fabric->term_role[t] == OSR_ROLE_SP0)
 			continue;
 		if (first == OSR_NONE)
@@ -183,6 +181,6 @@ const struct osr_engine osr_engine_dfsssp = {
 		"Domke, Hoefler, Nagel: Deadlock-Free Oblivious Routing for Arbitrary Topologies, "
 		"IPDPS 2011",
 	.params = params,
-	.capabilities = OSR_ENGINE_DEADLOCK_FREE | OSR_ENGINE_LMC | OSR_ENGINE_REROUTE,
+	.capabilities = OSR_ENGINE_DEADLOCK_FREE | OSR_ENGINE_REROUTE,
 	.route = dfsssp_route,
 };

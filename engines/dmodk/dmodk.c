@@ -98,21 +98,20 @@ static enum osr_status dmodk_describe(const struct osr_pgft *pgft, struct osr_ar
 /*
  * The j of the rule. Hosts have their index. A service port on a leaf takes a slot from the last one downwards, port 0
  * that of the first host. Above the leaves, sub-tree, place and port make a number that spreads.
- * The LIDs of one port count up, and so take different spines. `x`: the switch of the tree that leads to d.
+ * `x`: the switch of the tree that leads to d.
  */
 static uint32_t index_of(const struct dmodk *m, uint32_t x, uint32_t d)
 {
 	const struct osr_fabric *fabric = m->f;
 	const struct osr_pgft_tree *tree = &m->p.tree[m->p.sw_tree[x]];
-	uint32_t t = fabric->dest_term[d], offset = fabric->dest_lid[d] - fabric->term_lid[t],
-		 nth = t - fabric->term_row[fabric->term_switch[t]];
+	uint32_t t = fabric->dest_term[d], nth = t - fabric->term_row[fabric->term_switch[t]];
 
 	if (m->p.term_index[t] != OSR_NONE)
-		return m->p.term_index[t] + offset;
+		return m->p.term_index[t];
 	if (m->p.sw_level[x] == 1)
-		return m->p.sw_a[x] * tree->m[1] + offset +
+		return m->p.sw_a[x] * tree->m[1] +
 		       (fabric->term_port[t] ? tree->m[1] - 1 - nth % tree->m[1] : 0);
-	return m->p.sw_a[x] * tree->m_product[m->p.sw_level[x]] + m->p.sw_b[x] + nth + offset;
+	return m->p.sw_a[x] * tree->m_product[m->p.sw_level[x]] + m->p.sw_b[x] + nth;
 }
 
 /*
@@ -604,7 +603,7 @@ const struct osr_engine osr_engine_dmodk = {
 		"Zahavi: Fat-Trees Routing and Node Ordering Providing Contention Free Traffic "
 		"for MPI Global Collectives",
 	.params = params,
-	.capabilities = OSR_ENGINE_DEADLOCK_FREE | OSR_ENGINE_LMC,
+	.capabilities = OSR_ENGINE_DEADLOCK_FREE,
 	.applies = dmodk_applies,
 	.route = dmodk_route,
 };

@@ -174,10 +174,7 @@ static bool choose_is_worth(const struct chooser *chooser, const struct choice *
 	const struct offer *best = &chooser->best;
 	bool large = (uint64_t)fabric->n_dests * fabric->n_switches > CHOOSE_SMALL;
 
-	if (!engine ||
-	    (!(engine->capabilities & OSR_ENGINE_LMC) && fabric->n_dests > fabric->n_terminals))
-		return false;
-	if (choice->when == SMALL && large)
+	if (!engine || (choice->when == SMALL && large))
 		return false;
 	if (!best->engine || choice->when == ALWAYS || (choice->when == NOT_PERFECT && !large))
 		return true;
@@ -308,6 +305,6 @@ const struct osr_engine osr_engine_osmroutes = {
 		"Hoefler, Schneider, Lumsdaine: Multistage Switches are not Crossbars, Cluster "
 		"2008 (the measure)",
 	.params = params,
-	.capabilities = OSR_ENGINE_DEADLOCK_FREE | OSR_ENGINE_LMC | OSR_ENGINE_REROUTE,
+	.capabilities = OSR_ENGINE_DEADLOCK_FREE | OSR_ENGINE_REROUTE,
 	.route = choose_route,
 };

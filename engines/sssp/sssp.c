@@ -62,6 +62,6 @@ const struct osr_engine osr_engine_sssp = {
 		     "Networks, "
 		     "HOTI 2009",
 	.params = params,
-	.capabilities = OSR_ENGINE_MINIMAL | OSR_ENGINE_LMC | OSR_ENGINE_REROUTE,
+	.capabilities = OSR_ENGINE_MINIMAL | OSR_ENGINE_REROUTE,
 	.route = sssp_route,
 };

@@ -49,12 +49,11 @@ struct osr_request {
 enum {
 	OSR_ENGINE_DEADLOCK_FREE = 1 << 0, /* never returns OSR_OK without that claim */
 	OSR_ENGINE_MINIMAL = 1 << 1,       /* never returns OSR_OK without that claim */
-	OSR_ENGINE_LMC = 1 << 2,           /* spreads the LIDs of a port */
 	/*
 	 * Its tables may be re-routed incrementally, by repair.h: then it has the options of
 	 * OSR_SWEEP_STABLE (sweep.h), at least.
 	 */
-	OSR_ENGINE_REROUTE = 1 << 3,
+	OSR_ENGINE_REROUTE = 1 << 2,
 };
 
 /*
@@ -76,8 +75,8 @@ struct osr_job {
 	struct osr_arena *arena; /* of the result */
 	struct osr_diag *diag;   /* may be NULL */
 	/* ---- */
-	const struct osr_fabric *fabric;
-	struct osr_notes notes; /* what this engine left in osr_routing.notes last time */
+	const struct osr_fabric *fabric; /* with the first LID of each port alone: planes.h */
+	struct osr_notes notes;          /* what this engine left in osr_routing.notes last time */
 	struct osr_routing *routing;
 	struct osr_checked *checked; /* for an engine that has had *routing checked (check.h) */
 };

@@ -110,7 +110,6 @@ struct osr_lanes_job {
 	uint32_t *orders; /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
 	const struct osr_product
 		*product; /* NULL: the fabric is none, or has more than dimension order is for */
-	bool apart;       /* a port has several LIDs (LMC), which are to take paths of their own */
 	struct osr_turn_result
 		turn;  /* any_sl = auto: in dimension order, to be compared with shortest paths */
 	double ms_spf; /* when the shortest paths were there, by req->clock_ms; 0: never */

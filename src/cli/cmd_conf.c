@@ -14,13 +14,9 @@
 #include "cli/source.h"
 
 static const struct out_field engine_fields[] = {
-	{ "engine", NULL, OUT_TEXT, 0 },
-	{ "summary", NULL, OUT_TEXT, 0 },
-	{ "reference", NULL, OUT_TEXT, 0 },
-	{ "deadlock_free", NULL, OUT_BOOL, 0 },
-	{ "minimal", NULL, OUT_BOOL, 0 },
-	{ "spreads_lmc", NULL, OUT_BOOL, 0 },
-	{ 0 },
+	{ "engine", NULL, OUT_TEXT, 0 },    { "summary", NULL, OUT_TEXT, 0 },
+	{ "reference", NULL, OUT_TEXT, 0 }, { "deadlock_free", NULL, OUT_BOOL, 0 },
+	{ "minimal", NULL, OUT_BOOL, 0 },   { 0 },
 };
 
 static const struct out_field engine_option_fields[] = {
@@ -46,10 +42,9 @@ static void print_engines(struct out *out)
 			engine->summary);
 		if (engine->reference)
 			fprintf(page, "    %s\n", engine->reference);
-		fprintf(page, "    promises:%s%s%s%s\n",
+		fprintf(page, "    promises:%s%s%s\n",
 			promises & OSR_ENGINE_DEADLOCK_FREE ? " deadlock-free" : "",
 			promises & OSR_ENGINE_MINIMAL ? " minimal" : "",
-			promises & OSR_ENGINE_LMC ? " spreads-LMC" : "",
 			promises ? "" : " nothing");
 		cli_print_params(page, engine->params);
 	}
@@ -64,7 +59,7 @@ static void say_engine(struct out *out, const struct osr_engine *engine)
 {
 	OUT_ADD(out, "engines", engine->name, engine->summary, engine->reference,
 		engine->capabilities & OSR_ENGINE_DEADLOCK_FREE,
-		engine->capabilities & OSR_ENGINE_MINIMAL, engine->capabilities & OSR_ENGINE_LMC);
+		engine->capabilities & OSR_ENGINE_MINIMAL);
 	for (const struct osr_param *param = engine->params; param && param->name; param++) {
 		char range[64] = "yes|no";
 		const char *values = param->type == OSR_PARAM_ENUM     ? param->words

@@ -30,7 +30,6 @@ struct args {
 	struct offer {
 		const char *name; /* NULL: nothing that can be recommended */
 		enum osr_answer verdict;
-		bool spreads; /* keeps the LIDs of a port apart, or there are no several */
 		struct osr_worth worth;
 	} offer[CLI_MAX_SUBJECTS];
 	uint32_t n_done;         /* tables that there are */
@@ -198,9 +197,8 @@ static const struct offer *find_best(const struct args *a)
 
 			if (!own->name || a->run.who.item[i].engine != *engine)
 				continue;
-			if (!best || (own->verdict != best->verdict ? own->verdict == OSR_PROVEN
-				      : own->spreads != best->spreads
-					      ? own->spreads
+			if (!best || (own->verdict != best->verdict
+					      ? own->verdict == OSR_PROVEN
 					      : osr_worth_more(&own->worth, &best->worth)))
 				best = own;
 		}
@@ -348,8 +346,6 @@ static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *di
 			a->offer[i] = (struct offer){
 				.name = o->name,
 				.verdict = osr_verdict_of(&o->found.all, OSR_REQUIRED, NULL),
-				.spreads = !subject->engine || o->f->n_dests == o->f->n_terminals ||
-					   subject->engine->capabilities & OSR_ENGINE_LMC,
 				.worth = o->worth,
 			};
 	}

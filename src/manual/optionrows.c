@@ -60,11 +60,10 @@ static json_t *params_json(const struct osr_param *table)
 
 static json_t *engine_json(const struct osr_engine *engine)
 {
-	return json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:o}", "name", engine->name, "summary",
+	return json_pack("{s:s, s:s, s:s, s:b, s:b, s:o}", "name", engine->name, "summary",
 			 text(engine->summary), "reference", text(engine->reference),
 			 "deadlock_free", !!(engine->capabilities & OSR_ENGINE_DEADLOCK_FREE),
-			 "minimal", !!(engine->capabilities & OSR_ENGINE_MINIMAL), "lmc",
-			 !!(engine->capabilities & OSR_ENGINE_LMC), "options",
+			 "minimal", !!(engine->capabilities & OSR_ENGINE_MINIMAL), "options",
 			 params_json(engine->params));
 }
 

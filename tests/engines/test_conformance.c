@@ -318,8 +318,6 @@ static void test_lids_are_spread(void **state)
 
 		struct draft d;
 
-		if (!((*e)->capabilities & OSR_ENGINE_LMC))
-			continue;
 		draft_new(&d);
 		d.lmc = 2;
 		for (uint32_t leaf = 0; leaf < 2; leaf++) {

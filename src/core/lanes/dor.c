@@ -421,8 +421,6 @@ enum osr_status osr__dor_find(struct osr_lanes_job *job)
 	struct osr_diag why = { "" };
 	enum osr_status st;
 
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		job->apart |= fabric->term_lmc[t] && fabric->term_weight[t];
 	if (job->s->scratch->mixed)
 		return OSR_OK;
 	st = product ? osr_product_find(fabric, job->scratch, product, &why) : OSR_NOMEM;
@@ -550,11 +548,10 @@ enum osr_status osr__dor_assign(struct osr_lanes_job *job, bool *routed)
 		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 		uint32_t first = spf->dest_row[root], n_hosts = fabric->sw_sources[root];
 
-		/* Every second LID may go the other way round, and the last of an odd number of hosts a third way. */
+		/* Every second host may go the other way round, and the last of an odd number of hosts a third way. */
 		for (uint32_t k = first; k < spf->dest_row[root + 1]; k++) {
 			uint32_t d = spf->dest_list[k], i = k - first, next, dim,
-				 variant =
-					 n_hosts % 2 && i + 1 == n_hosts && !job->apart ? 2 : i % 2;
+				 variant = n_hosts % 2 && i + 1 == n_hosts ? 2 : i % 2;
 			uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 
 			for (uint32_t v = 0; v < fabric->n_switches; v++) {

@@ -36,10 +36,7 @@ enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done);
  */
 enum osr_status osr__lanes_spread(struct osr_lanes_job *job);
 
-/*
- * Is the fabric a product, whole or damaged, in one piece and of one rate? Then job->product, else OSR_OK, too. job->apart:
- * a port has several LIDs.
- */
+/* Is the fabric a product, whole or damaged, in one piece and of one rate? Then job->product, else OSR_OK, too. */
 enum osr_status osr__dor_find(struct osr_lanes_job *job);
 
 /*

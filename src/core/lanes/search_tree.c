@@ -178,14 +178,9 @@ search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, bool keep, bo
 
 uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d, bool keep)
 {
-	uint32_t n_failed;
-
 	osr__search_aim(w, d);
-	osr__spf_keep_apart(w->s, d, 1);
-	n_failed = w->order.lane ? search_settle_by(w, root, d, keep, true)
-				 : search_settle_by(w, root, d, keep, false);
-	osr__spf_keep_apart(w->s, d, (uint64_t)-1);
-	return n_failed;
+	return w->order.lane ? search_settle_by(w, root, d, keep, true)
+			     : search_settle_by(w, root, d, keep, false);
 }
 
 uint32_t osr__search_mark(struct osr__search *w, uint32_t d)

@@ -44,7 +44,7 @@ static enum osr_status lanes_by_turn(struct osr_lanes_job *job, bool *done)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* What a strategy needs besides the state it starts from. */
-#define PRODUCT 1 /* one LID a port; orders, not one of the paper's heuristics */
+#define PRODUCT 1 /* orders, not one of the paper's heuristics */
 #define ANY_SL 2  /* any SL is asked for */
 #define BY_TURN 4 /* two lanes and detours, so that lanes by turn may serve */
 
@@ -70,8 +70,7 @@ static const struct lanes_strategy {
 
 static unsigned lanes_has(const struct osr_lanes_job *job)
 {
-	return (job->product && !job->apart ? PRODUCT : 0) |
-	       (job->opt->any_sl != OSR_ANY_SL_OFF ? ANY_SL : 0) |
+	return (job->product ? PRODUCT : 0) | (job->opt->any_sl != OSR_ANY_SL_OFF ? ANY_SL : 0) |
 	       (job->opt->detours && job->req->max_vls > 1 ? BY_TURN : 0);
 }
 
@@ -123,21 +122,20 @@ enum osr_status osr_lanes_assign(struct osr_lanes_job *job)
 /* Percent of the bound that lanes by turn may have; of shortest paths with more routes than these, or if any SL is kept. */
 #define FEWER_LANES_LOAD 110
 #define FEWER_LANES_ROUTES (1 << 22)
-#define APART_LOAD 150 /* percent of the load of dimension order that LIDs kept apart may have */
 
 /*
  * Where any SL must do, lanes by turn are taken whatever they cost. One or two lanes serve as well: where the busiest link
- * carries much, their tables are compared, unless classes of SLs need lanes of their own. Dimension order, in which the
- * LIDs of one port share all channels, is compared where keeping these LIDs apart costs much.
+ * carries much, their tables are compared, unless classes of SLs need lanes of their own.
  */
 enum osr_status osr_lanes_route(struct osr_lanes_job *job)
 {
 	struct osr_request one_lane = *job->req;
 	struct osr_routing none = *job->r, best;
 	uint64_t load, enough, n_routes = (uint64_t)job->s->f->n_dests * job->s->f->n_switches;
+	uint32_t n_layers;
 	struct osr_lanes_job other;
 	struct osr_spf_saved paths;
-	bool must, alike;
+	bool must;
 	enum osr_status st;
 
 	job->state = OSR_LANES_UNROUTED;
@@ -150,26 +148,24 @@ enum osr_status osr_lanes_route(struct osr_lanes_job *job)
 	must = best.n_layers > 1 && job->opt->any_sl != OSR_ANY_SL_OFF &&
 	       job->opt->any_sl != OSR_ANY_SL_AUTO && osr__turn_classes(job->req) == 1 &&
 	       load * 100 > enough * FEWER_LANES_LOAD;
-	alike = job->apart && job->product;
-	if (st || !(must || alike))
+	if (st || !must)
 		return st;
 	st = osr_spf_save(job->s, job->scratch, &paths, job->diag);
 	one_lane.max_vls = 1;
 	other = *job;
 	other.turn.w = NULL;
-	for (uint32_t n = !alike, most = must ? best.n_layers : 1; !st && n < most; n++) {
+	n_layers = best.n_layers;
+	for (uint32_t n = 1; !st && n < n_layers; n++) {
 		struct osr_arena_mark mark = osr_arena_mark(job->scratch),
 				      result = osr_arena_mark(job->result);
-		bool made = true;
 
 		osr__spf_forget(job->s);
 		*job->r = none;
-		job->r->strategy = "dimension order";
 		other.req = n == 1 ? &one_lane : job->req;
 		other.most_lanes = n;
 		other.state = OSR_LANES_UNROUTED;
-		st = n ? lanes_try_all(&other) : osr__dor_assign(&other, &made);
-		if (!st && made && osr_spf_load(job->s) * (n ? 100 : APART_LOAD) < load * 100 &&
+		st = lanes_try_all(&other);
+		if (!st && osr_spf_load(job->s) < load &&
 		    !(best.claims & ~job->r->claims & OSR_CLAIM_ANY_SL)) {
 			best = *job->r;
 			load = osr_spf_load(job->s);

@@ -181,26 +181,19 @@ static void moves_lay_out(struct osr__moves *m, uint32_t d)
 		x->flow[next[order[n_order]]] += x->flow[order[n_order]];
 }
 
-/*
- * v reaches the root by c without the branch, over as many channels, or over more where that is allowed, and no other LID
- * of the same port does: they are to differ.
- */
+/* v reaches the root by another channel, c, without the branch, over as many channels, or over more where that is allowed. */
 static bool moves_is_way(const struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c,
 			 bool *longer)
 {
 	const struct osr_fabric *fabric = m->f;
 	const struct moves_scratch *x = m->scratch;
-	uint32_t u = fabric->chan_dst[c], len = x->len[u], t = fabric->dest_term[d],
-		 first = d - (fabric->dest_lid[d] - fabric->term_lid[t]);
+	uint32_t u = fabric->chan_dst[c], len = x->len[u];
 
 	*longer = len >= x->len[v];
-	if (len == OSR_NONE || x->in[u] || len + 1 < x->len[v] ||
-	    len + 1 > x->len[v] + (x->longer ? m->extra : 0) || (*longer && x->flow[v] > m->spare))
-		return false;
-	for (uint32_t k = 0; k < 1u << fabric->term_lmc[t]; k++)
-		if (osr__moves_channel(m, v, moves_row(m, first + k)[v]) == c)
-			return false;
-	return true;
+	return len != OSR_NONE && !x->in[u] && len + 1 >= x->len[v] &&
+	       len + 1 <= x->len[v] + (x->longer ? m->extra : 0) &&
+	       !(*longer && x->flow[v] > m->spare) &&
+	       osr__moves_channel(m, v, moves_row(m, d)[v]) != c;
 }
 
 /* Marks the way of v, root included. */

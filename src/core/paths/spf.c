@@ -9,12 +9,13 @@
 #include <osmroutes/bound.h>
 #include <osmroutes/spf.h>
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/paths/moves.h"
 #include "spf_private.h"
 
-/* Bucket the dests by switch; CA and router LIDs come before port 0, LIDs ascending within. */
+/* Bucket the dests by switch; those of CAs and routers come before port 0. */
 static void spf_group_dests(struct osr_spf *spf)
 {
 	const struct osr_fabric *fabric = spf->f;
@@ -27,9 +28,8 @@ static void spf_group_dests(struct osr_spf *spf)
 		for (int sp0 = 0; sp0 <= 1; sp0++)
 			for (uint32_t t = fabric->term_row[v]; t < fabric->term_row[v + 1]; t++)
 				if ((fabric->term_role[t] == OSR_ROLE_SP0) == sp0)
-					for (uint32_t i = 0; i < 1u << fabric->term_lmc[t]; i++)
-						spf->dest_list[at++] =
-							fabric->lid_dest[fabric->term_lid[t] + i];
+					spf->dest_list[at++] =
+						fabric->lid_dest[fabric->term_lid[t]];
 		first = spf->dest_list[spf->dest_row[v]];
 		for (uint32_t k = spf->dest_row[v]; k < at; k++) {
 			uint32_t d = spf->dest_list[k];
@@ -129,6 +129,7 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	uint32_t *size;
 	enum osr_status st;
 
+	assert(fabric->n_dests == fabric->n_terminals);
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
 	*spf = (struct osr_spf){ .f = fabric, .hop = routing->lft, .scratch = spf_scratch };
@@ -281,24 +282,6 @@ void osr__spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop)
 	}
 }
 
-/*
- * A LID pays this much for each channel that an earlier LID of its port uses: more than any weight, so that LMC gives
- * paths as disjoint as the graph has them. The LIDs of a port are consecutive dests.
- */
-#define SHARED_PENALTY ((uint64_t)1 << 48)
-
-void osr__spf_keep_apart(struct osr_spf *spf, uint32_t d, uint64_t sign)
-{
-	const struct osr_fabric *fabric = spf->f;
-	uint32_t root = fabric->dest_switch[d],
-		 first = d - (fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]]);
-	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-
-	for (uint32_t e = first; e < d; e++)
-		for (uint32_t i = 1; i < spf->n_order[root]; i++)
-			spf->weight[osr_spf_channel(spf, e, order[i])] += sign * SHARED_PENALTY;
-}
-
 static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
 {
 	const struct osr_fabric *fabric = spf->f;
@@ -308,9 +291,7 @@ static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
 
 	if (counts && spf->n_rounds)
 		osr__spf_count(spf, order, spf->n_order[root], hop, (uint64_t)-1);
-	osr__spf_keep_apart(spf, d, 1);
 	osr__spf_settle(spf, root, hop);
-	osr__spf_keep_apart(spf, d, (uint64_t)-1);
 	if (counts)
 		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }

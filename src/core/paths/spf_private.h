@@ -51,9 +51,6 @@ void osr__spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop);
 void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, const uint8_t *hop,
 		    uint64_t sign);
 
-/* With sign 1 channels that earlier LIDs of d's port use weigh more than any others; with -1 no longer. */
-void osr__spf_keep_apart(struct osr_spf *spf, uint32_t d, uint64_t sign);
-
 /* osr__moves_run() on routes and loads of spf; *m is spf->scratch->moves or has been made of it. */
 void osr__spf_move(struct osr_spf *spf, struct osr__moves *m, uint64_t goal);
 
