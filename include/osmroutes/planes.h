@@ -81,12 +81,16 @@ enum osr_status osr_planes_repeat(const struct osr_fabric *fabric, struct osr_ar
 				  struct osr_planes *planes, struct osr_diag *diag);
 
 /*
- * Every plane beyond the first of *planes, which osr_planes_repeat() made, is one of mates: the CAs and routers of a switch that
+ * Every plane beyond the first of *planes, which osr_planes_repeat() made, is one of mates. The CAs and routers of a switch that
  * have as many LIDs are put into blocks of powers of two, up to the number of their LIDs, and plane k of the i-th of a block of n
- * is the tree of its (i xor (k mod n))-th. With xor planes 0 and 1 are those of LMC 1 whatever the LMC. What has no mate
- * repeats, as port 0 of switches does. O(LIDs).
+ * is the tree of its (i xor (k mod n))-th. With xor planes 0 and 1 are those of LMC 1 whatever the LMC. Blocks are chosen so
+ * that channels which stand for one another are the same for all (mates.c). What has no mate repeats, as port 0 of switches
+ * does. `routing`: tables of first_fabric. O(LIDs * end ports of a switch * hops), a constant of 16 to 32.
  */
-void osr_planes_mates(const struct osr_fabric *fabric, struct osr_planes *planes);
+enum osr_status osr_planes_mates(const struct osr_fabric *fabric,
+				 const struct osr_fabric *first_fabric,
+				 const struct osr_routing *routing, struct osr_arena *scratch,
+				 struct osr_planes *planes, struct osr_diag *diag);
 
 /*
  * Tables of all LIDs of `fabric` from tables of the first ones: rows (lft, sl, granted) by planes->tree_of, in `arena` as is

@@ -1,58 +1,489 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Which end ports of a switch are mates: see planes.h.
+ *
+ * A flow that is split over planes waits for its slowest part. If two flows share a channel in plane 0, and the channels that
+ * stand for it in plane k are shared by the same two, all parts of a flow meet the same load, and nobody waits. So the channels
+ * that stand for one another are to be the same for all end ports, like the cables of a trunk.
+ *
+ * The end ports of each switch are matched into pairs, the pairs into fours, and so on. Routes from a few switches are looked
+ * at. For each two channels it is counted how often they were at the same place of routes to end ports that have been matched.
+ * Two units fit as well as their channels have been together so far; a channel that both use takes off a little.
+ */
 #include <osmroutes/planes.h>
 
-#include <assert.h>
+#include <string.h>
 
-/* Terminals of a block; each is the mate of every other in some plane. */
-struct mates_block {
-	uint32_t term[OSR_MAX_PLANES];
-	uint32_t n, most; /* how many there are, and can be */
+#include <osmroutes/each.h>
+#include <osmroutes/routing.h>
+
+/* Switches with senders whose routes are looked at. With all of them, or in more rounds, flows fare no better. */
+#define MATES_SOURCES 16
+#define MATES_HOPS 16   /* of a route; what lies behind is not looked at */
+#define MATES_ROUNDS 20 /* of exchanges; mostly two */
+#define MATES_SINGLY 16 /* pairs at first, each of which is counted before the next is chosen */
+
+/* A channel that both use takes off 1/1000 of the largest count, and up to 20/1000 more by its load. */
+#define MATES_SHARED 1000
+#define MATES_LOADED 20
+#define MATES_ONCE 1024 /* what a route counts, so that a thousandth of it is something */
+
+struct mates_port {
+	uint32_t term;
+	uint32_t kind; /* of its group: ports of one kind have the same routes */
 };
 
-/* The block is complete; the next one is empty. */
-static void mates_close(const struct osr_fabric *fabric, struct mates_block *block,
-			struct osr_planes *planes)
+/* The end ports of a switch with as many LIDs: port[first] .. port[first + n - 1], in the order of their blocks. */
+struct mates_group {
+	uint32_t first, n;
+	uint32_t first_kind, n_kinds;
+	uint8_t lmc;
+};
+
+/* How often two channels have been at the same place of two routes. */
+struct mates_trunk {
+	uint64_t
+		pair; /* the lower one in the upper half; 0: free, for no channel is a trunk with itself */
+	uint64_t count;
+};
+
+struct mates {
+	const struct osr_fabric *f, *first;
+	const struct osr_routing *r; /* on `first` */
+	struct osr_arena *scratch;
+	struct mates_port *port, *sorted; /* [n_terminals] */
+	struct mates_group *group;
+	uint32_t n_groups, n_ports, largest;
+
+	uint32_t source[MATES_SOURCES], n_sources, n_hops;
+	uint32_t *
+		route; /* [kinds of all groups * n_sources * n_hops] channels, OSR_NONE behind the last */
+	uint64_t *load; /* [n_channels] of these routes */
+	uint64_t busiest;
+
+	/* One level. */
+	uint32_t size;             /* ports of a unit */
+	uint32_t n_pairs;          /* that have been matched */
+	struct mates_trunk *trunk; /* [room], open addressing */
+	size_t n_trunks, room;
+	uint64_t most; /* the largest count */
+
+	/* One group; [x * largest + y]. */
+	int64_t *kind_fit, *fit; /* of two kinds; of two units */
+	uint32_t *mate;          /* [largest] of a unit; OSR_NONE: none yet */
+};
+
+/* ---- channels that stand for one another ------------------------------------------------------ */
+
+static inline uint64_t mates_pair_of(uint32_t a, uint32_t b)
 {
-	for (uint32_t i = 0; i < block->n; i++) {
-		uint32_t lid = fabric->term_lid[block->term[i]];
+	return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
+}
 
-		for (uint32_t k = 1; k < block->most; k++) {
-			uint32_t mate = block->term[i ^ (k % block->n)];
+/* The entry of a pair of channels, or the free one that is to hold it. */
+static struct mates_trunk *mates_trunk_at(const struct mates *m, uint64_t pair)
+{
+	size_t at = (size_t)(pair * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (m->room - 1);
 
-			planes->tree_of[fabric->lid_dest[lid + k]] =
-				fabric->lid_dest[fabric->term_lid[mate]];
+	while (m->trunk[at].pair && m->trunk[at].pair != pair)
+		at = (at + 1) & (m->room - 1);
+	return &m->trunk[at];
+}
+
+/* Room for n entries more. */
+static bool mates_make_room(struct mates *m, size_t n)
+{
+	struct mates_trunk *old = m->trunk;
+	size_t n_old = m->room;
+
+	if (2 * (m->n_trunks + n) <= m->room)
+		return true;
+	while (m->room < 2 * (m->n_trunks + n))
+		m->room *= 2;
+	m->trunk = osr_calloc(m->scratch, m->room, sizeof(*m->trunk));
+	for (size_t i = 0; m->trunk && i < n_old; i++)
+		if (old[i].pair)
+			*mates_trunk_at(m, old[i].pair) = old[i];
+	return m->trunk;
+}
+
+static const uint32_t *mates_route(const struct mates *m, const struct mates_group *group,
+				   uint32_t kind)
+{
+	return m->route + (size_t)(group->first_kind + kind) * m->n_sources * m->n_hops;
+}
+
+/* Routes of two kinds: channels at the same place have been together once more. */
+static void mates_count(struct mates *m, const struct mates_group *group, uint32_t x, uint32_t y)
+{
+	const uint32_t *a = mates_route(m, group, x), *b = mates_route(m, group, y);
+
+	for (uint32_t i = 0; i < m->n_sources; i++, a += m->n_hops, b += m->n_hops)
+		for (uint32_t hop = 0; hop < m->n_hops; hop++) {
+			struct mates_trunk *trunk;
+
+			if (a[hop] == OSR_NONE || b[hop] == OSR_NONE)
+				break;
+			if (a[hop] == b[hop])
+				continue;
+			trunk = mates_trunk_at(m, mates_pair_of(a[hop], b[hop]));
+			m->n_trunks += !trunk->pair;
+			trunk->pair = mates_pair_of(a[hop], b[hop]);
+			trunk->count += (uint64_t)MATES_ONCE * m->f->sw_sources[m->source[i]];
+			m->most = trunk->count > m->most ? trunk->count : m->most;
+		}
+}
+
+static int64_t mates_fit_kinds(const struct mates *m, const struct mates_group *group, uint32_t x,
+			       uint32_t y)
+{
+	const uint32_t *a = mates_route(m, group, x), *b = mates_route(m, group, y);
+	uint64_t step = m->most / MATES_SHARED;
+	int64_t fit = 0;
+
+	for (uint32_t i = 0; i < m->n_sources; i++, a += m->n_hops, b += m->n_hops) {
+		int64_t sum = 0;
+
+		for (uint32_t hop = 0; hop < m->n_hops; hop++) {
+			if (a[hop] == OSR_NONE || b[hop] == OSR_NONE)
+				break;
+			if (a[hop] == b[hop])
+				sum -= (int64_t)(step + step * MATES_LOADED * m->load[a[hop]] /
+								m->busiest);
+			else
+				sum += (int64_t)mates_trunk_at(m, mates_pair_of(a[hop], b[hop]))
+					       ->count;
+		}
+		fit += sum * m->f->sw_sources[m->source[i]];
+	}
+	return fit;
+}
+
+/* ---- one group -------------------------------------------------------------------------------- */
+
+/* The fit of each two units, from that of each two kinds. */
+static void mates_compare(struct mates *m, const struct mates_group *group)
+{
+	const struct mates_port *port = m->port + group->first;
+	uint32_t n_units = group->n / m->size, size = m->size;
+
+	for (uint32_t x = 0; x < group->n_kinds; x++)
+		for (uint32_t y = x; y < group->n_kinds; y++)
+			m->kind_fit[x * m->largest + y] = m->kind_fit[y * m->largest + x] =
+				mates_fit_kinds(m, group, x, y);
+	for (uint32_t x = 0; x < n_units; x++)
+		for (uint32_t y = x + 1; y < n_units; y++) {
+			int64_t fit = 0;
+
+			for (uint32_t i = x * size; i < (x + 1) * size; i++)
+				for (uint32_t k = y * size; k < (y + 1) * size; k++)
+					fit += m->kind_fit[port[i].kind * m->largest +
+							   port[k].kind];
+			m->fit[x * m->largest + y] = m->fit[y * m->largest + x] = fit;
+		}
+}
+
+/* The two units without a mate that fit best become mates; the first ones of equal pairs. */
+static void mates_take_best(struct mates *m, uint32_t n_units, uint32_t *x, uint32_t *y)
+{
+	*x = OSR_NONE;
+	for (uint32_t i = 0; i < n_units; i++)
+		for (uint32_t k = i + 1; m->mate[i] == OSR_NONE && k < n_units; k++) {
+			if (m->mate[k] != OSR_NONE ||
+			    (*x != OSR_NONE &&
+			     m->fit[i * m->largest + k] <= m->fit[*x * m->largest + *y]))
+				continue;
+			*x = i;
+			*y = k;
+		}
+	m->mate[*x] = *y;
+	m->mate[*y] = *x;
+}
+
+/* x and y become mates, and what were their mates; y may have been left over. Only where the sum of fits grows. */
+static bool mates_exchange(struct mates *m, uint32_t x, uint32_t y)
+{
+	uint32_t p = m->mate[x], q = m->mate[y];
+	int64_t now, then;
+
+	if (p == OSR_NONE || x == y || p == y)
+		return false;
+	now = m->fit[x * m->largest + p];
+	then = m->fit[x * m->largest + y];
+	if (q != OSR_NONE) {
+		now += m->fit[y * m->largest + q];
+		then += m->fit[p * m->largest + q];
+		if (then > now)
+			m->mate[q] = p;
+	}
+	if (then <= now)
+		return false;
+	m->mate[x] = y;
+	m->mate[y] = x;
+	m->mate[p] = q;
+	return true;
+}
+
+static bool mates_count_units(struct mates *m, const struct mates_group *group, uint32_t x,
+			      uint32_t y)
+{
+	const struct mates_port *port = m->port + group->first;
+	uint32_t size = m->size;
+
+	if (!mates_make_room(m, (size_t)size * size * m->n_sources * m->n_hops))
+		return false;
+	for (uint32_t i = x * size; i < (x + 1) * size; i++)
+		for (uint32_t k = y * size; k < (y + 1) * size; k++)
+			mates_count(m, group, port[i].kind, port[k].kind);
+	m->n_pairs++;
+	return true;
+}
+
+/*
+ * Pairs of units, the best first. At first each pair is counted before the next is chosen; later the pairs of a group are chosen
+ * together, and exchange units. False: no memory.
+ */
+static bool mates_match(struct mates *m, const struct mates_group *group)
+{
+	uint32_t n_units = group->n / m->size, x, y;
+	bool singly = m->n_pairs < MATES_SINGLY, good = true, changed = true;
+
+	memset(m->mate, 0xff, n_units * sizeof(*m->mate));
+	for (uint32_t n = 0; good && n < n_units / 2; n++) {
+		if (!n || singly)
+			mates_compare(m, group);
+		mates_take_best(m, n_units, &x, &y);
+		if (singly)
+			good = mates_count_units(m, group, x, y);
+	}
+	for (uint32_t round = 0; !singly && changed && round < MATES_ROUNDS; round++) {
+		changed = false;
+		for (x = 0; x < n_units; x++)
+			for (y = 0; y < n_units; y++)
+				changed |= mates_exchange(m, x, y);
+	}
+	for (x = 0; !singly && good && x < n_units; x++)
+		if (m->mate[x] != OSR_NONE && m->mate[x] > x)
+			good = mates_count_units(m, group, x, m->mate[x]);
+	return good;
+}
+
+/* Ports in a new order: two mates beside each other, a unit that is left over behind all pairs. */
+static void mates_join(struct mates *m, const struct mates_group *group)
+{
+	struct mates_port *port = m->port + group->first;
+	uint32_t n_units = group->n / m->size, n = 0, left = OSR_NONE;
+	size_t bytes = m->size * sizeof(*port);
+
+	for (uint32_t x = 0; x < n_units; x++) {
+		uint32_t y = m->mate[x];
+
+		left = y == OSR_NONE ? x : left;
+		if (y == OSR_NONE || y < x)
+			continue;
+		memcpy(m->sorted + n, port + x * m->size, bytes);
+		memcpy(m->sorted + n + m->size, port + y * m->size, bytes);
+		n += 2 * m->size;
+	}
+	if (left != OSR_NONE)
+		memcpy(m->sorted + n, port + left * m->size, bytes);
+	memcpy(port, m->sorted, n_units * bytes);
+}
+
+/* ---- routes ----------------------------------------------------------------------------------- */
+
+/* Switches with senders, at equal distances in the list of all that have some. */
+static void mates_choose_sources(struct mates *m)
+{
+	uint32_t n_all = 0, i = 0;
+
+	OSR_EACH_SWITCH(s, m->f) {
+		n_all += m->f->sw_sources[s] != 0;
+	}
+	m->n_sources = n_all < MATES_SOURCES ? n_all : MATES_SOURCES;
+	OSR_EACH_SWITCH(s, m->f) {
+		uint64_t k = (uint64_t)i * m->n_sources / n_all;
+
+		if (!m->f->sw_sources[s])
+			continue;
+		/* The first one of each of n_sources parts of the list. */
+		if (!i || k != (uint64_t)(i - 1) * m->n_sources / n_all)
+			m->source[k] = s;
+		i++;
+	}
+}
+
+/* The first channels of the route from a switch to a port. Returns how many there are. */
+static uint32_t mates_walk(const struct mates *m, uint32_t from, uint32_t term,
+			   uint32_t route[MATES_HOPS])
+{
+	uint32_t d = m->first->lid_dest[m->f->term_lid[term]], hops = 0;
+	const uint8_t *row = m->r->lft + (size_t)d * m->f->n_switches;
+
+	for (uint32_t s = from; s != m->f->term_switch[term] && hops < MATES_HOPS; hops++) {
+		uint32_t c = osr_port_channel(m->f, s, row[s]);
+
+		if (c == OSR_NONE)
+			break;
+		route[hops] = c;
+		s = m->f->chan_dst[c];
+	}
+	return hops;
+}
+
+/* Routes from all sources to a port, in the place behind the group's kinds; then its kind is known. */
+static void mates_trace(struct mates *m, struct mates_group *group, struct mates_port *port)
+{
+	uint32_t *mine = (uint32_t *)mates_route(m, group, group->n_kinds), *end = mine;
+	size_t bytes = (size_t)m->n_sources * m->n_hops * sizeof(*mine);
+
+	memset(mine, 0xff, bytes);
+	for (uint32_t i = 0; i < m->n_sources; i++, end += m->n_hops) {
+		uint32_t route[MATES_HOPS], n = mates_walk(m, m->source[i], port->term, route);
+
+		memcpy(end, route, n * sizeof(*route));
+		for (uint32_t hop = 0; hop < n; hop++)
+			m->load[route[hop]] += m->f->sw_sources[m->source[i]];
+	}
+	for (port->kind = 0; port->kind < group->n_kinds; port->kind++)
+		if (!memcmp(mates_route(m, group, port->kind), mine, bytes))
+			return;
+	group->n_kinds++;
+}
+
+static enum osr_status mates_trace_all(struct mates *m, struct osr_diag *diag)
+{
+	uint32_t n_kinds = 0;
+
+	for (uint32_t p = 0; p < m->n_ports; p++)
+		for (uint32_t i = 0; i < m->n_sources; i++) {
+			uint32_t route[MATES_HOPS],
+				n = mates_walk(m, m->source[i], m->port[p].term, route);
+
+			m->n_hops = n > m->n_hops ? n : m->n_hops;
+		}
+	m->route = osr_alloc(m->scratch, m->n_ports, sizeof(*m->route) * m->n_sources * m->n_hops);
+	if (osr_arena_failed(m->scratch, diag))
+		return OSR_NOMEM;
+	for (uint32_t g = 0; g < m->n_groups; g++) {
+		struct mates_group *group = &m->group[g];
+
+		group->first_kind = n_kinds;
+		for (uint32_t i = 0; i < group->n; i++)
+			mates_trace(m, group, &m->port[group->first + i]);
+		n_kinds += group->n_kinds;
+	}
+	m->busiest = 1;
+	for (uint32_t c = 0; c < m->f->n_channels; c++)
+		m->busiest = m->load[c] > m->busiest ? m->load[c] : m->busiest;
+	return OSR_OK;
+}
+
+/* ---- all -------------------------------------------------------------------------------------- */
+
+/* Ports by switch and number of LIDs; one that is alone has nobody to choose from, and needs no group. */
+static void mates_group(struct mates *m, uint32_t n_planes)
+{
+	const struct osr_fabric *fabric = m->f;
+
+	OSR_EACH_SWITCH(s, fabric) {
+		for (uint8_t lmc = 1; 1u << lmc <= n_planes; lmc++) {
+			struct mates_group group = { .first = m->n_ports, .lmc = lmc };
+
+			OSR_EACH_TERMINAL(t, fabric, s) {
+				if (fabric->term_lmc[t] == lmc && fabric->term_weight[t])
+					m->port[group.first + group.n++].term = t;
+			}
+			if (group.n < 2)
+				continue;
+			m->n_ports += group.n;
+			m->group[m->n_groups++] = group;
+			m->largest = group.n > m->largest ? group.n : m->largest;
 		}
 	}
-	block->n = 0;
 }
 
-/* The end ports of a switch with 2^lmc LIDs, in blocks that are as large as those left over can fill. */
-static void mates_of_switch(const struct osr_fabric *fabric, uint32_t sw, uint8_t lmc,
-			    struct osr_planes *planes)
+/* Units of `size` ports of all groups become units of twice as many. False: no memory. */
+static bool mates_level(struct mates *m, uint32_t size)
 {
-	struct mates_block block = { .most = 1u << lmc };
-	uint32_t left = 0, size = block.most;
+	bool good = true;
 
-	for (uint32_t t = fabric->term_row[sw]; t < fabric->term_row[sw + 1]; t++)
-		left += fabric->term_lmc[t] == lmc && fabric->term_weight[t];
-	for (uint32_t t = fabric->term_row[sw]; t < fabric->term_row[sw + 1]; t++) {
-		if (fabric->term_lmc[t] != lmc || !fabric->term_weight[t])
+	m->size = size;
+	m->n_trunks = m->n_pairs = 0;
+	m->most = MATES_ONCE;
+	memset(m->trunk, 0, m->room * sizeof(*m->trunk));
+	for (uint32_t g = 0; good && g < m->n_groups; g++) {
+		const struct mates_group *group = &m->group[g];
+
+		if (1u << group->lmc <= size || group->n / size < 2)
 			continue;
-		while (!block.n && size > left)
-			size /= 2;
-		block.term[block.n++] = t;
-		left--;
-		if (block.n == size)
-			mates_close(fabric, &block, planes);
+		good = mates_match(m, group);
+		if (good)
+			mates_join(m, group);
 	}
-	assert(!block.n);
+	return good;
 }
 
-void osr_planes_mates(const struct osr_fabric *fabric, struct osr_planes *planes)
+/* Plane k of the i-th of a block of n is the tree of its (i xor (k mod n))-th. What is left of a group is a smaller block. */
+static void mates_fill(const struct mates *m, const struct mates_group *group,
+		       struct osr_planes *planes)
 {
+	const struct osr_fabric *fabric = m->f;
+	const struct mates_port *port = m->port + group->first, *end = port + group->n;
+	uint32_t n_planes = 1u << group->lmc;
+
+	for (uint32_t n = n_planes; port < end; port += n) {
+		while (port + n > end)
+			n /= 2;
+		for (uint32_t i = 0; i < n; i++)
+			for (uint32_t k = 1; k < n_planes; k++) {
+				uint32_t lid = fabric->term_lid[port[i].term] + k,
+					 mate = port[i ^ (k % n)].term;
+
+				planes->tree_of[fabric->lid_dest[lid]] =
+					fabric->lid_dest[fabric->term_lid[mate]];
+			}
+	}
+}
+
+enum osr_status osr_planes_mates(const struct osr_fabric *fabric,
+				 const struct osr_fabric *first_fabric,
+				 const struct osr_routing *routing, struct osr_arena *scratch,
+				 struct osr_planes *planes, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	size_t n = fabric->n_terminals;
+	struct mates m = { .f = fabric,
+			   .first = first_fabric,
+			   .r = routing,
+			   .scratch = scratch,
+			   .port = osr_alloc(scratch, n, sizeof(*m.port)),
+			   .sorted = osr_alloc(scratch, n, sizeof(*m.sorted)),
+			   .group = osr_alloc(scratch, n, sizeof(*m.group)),
+			   .load = osr_calloc(scratch, fabric->n_channels, sizeof(*m.load)),
+			   .room = 1 << 10 };
+	bool good = true;
+
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	mates_group(&m, planes->n);
+	mates_choose_sources(&m);
+	if (mates_trace_all(&m, diag))
+		return OSR_NOMEM;
+	m.trunk = osr_alloc(scratch, m.room, sizeof(*m.trunk));
+	m.kind_fit = osr_alloc(scratch, (size_t)m.largest * m.largest, sizeof(*m.kind_fit));
+	m.fit = osr_alloc(scratch, (size_t)m.largest * m.largest, sizeof(*m.fit));
+	m.mate = osr_alloc(scratch, m.largest, sizeof(*m.mate));
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	for (uint32_t size = 1; good && size < planes->n; size *= 2)
+		good = mates_level(&m, size);
+	if (!good)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the mates of %zu end ports", n);
 	for (uint32_t k = 1; k < planes->n; k++)
 		planes->kind[k] = OSR_PLANE_MATES;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		for (uint8_t lmc = 1; 1u << lmc <= planes->n; lmc++)
-			mates_of_switch(fabric, s, lmc, planes);
+	for (uint32_t g = 0; g < m.n_groups; g++)
+		mates_fill(&m, &m.group[g], planes);
+	osr_arena_reset(scratch, mark);
+	return OSR_OK;
 }

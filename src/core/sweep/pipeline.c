@@ -221,7 +221,7 @@ static enum osr_status sweep_expand(const struct osr_job *job, const struct osr_
 	else if (!st)
 		st = osr_planes_repeat(job->fabric, job->scratch, &planes, job->diag);
 	if (!st && !first->stable.kept)
-		osr_planes_mates(job->fabric, &planes);
+		st = osr_planes_mates(job->fabric, fabric, first, job->scratch, &planes, job->diag);
 	return st ? st
 		  : osr_planes_expand(job->fabric, fabric, first, &planes, own, job->scratch,
 				      job->arena, job->routing, job->diag);
