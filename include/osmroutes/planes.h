@@ -37,8 +37,8 @@ enum osr_plane {
 
 /* Belongs to tables (osr_routing.planes) and lives as long. All zero: one LID a port, or tables from elsewhere. */
 struct osr_planes {
-	uint32_t n;                   /* planes, 2^(largest LMC); 0: not known */
-	uint8_t kind[OSR_MAX_PLANES]; /* enum osr_plane, by plane; that of plane 0 says nothing */
+	uint32_t n;    /* planes, 2^(largest LMC); 0: not known */
+	uint8_t *kind; /* [n] enum osr_plane; of plane 0 it says nothing */
 	/*
 	 * [n_dests] the first LID, as a dest of an end port of the same switch, whose tree this LID has; the LID itself: a
 	 * row of its own. First LIDs have their own, so tree_of[tree_of[d]] == tree_of[d].
@@ -76,7 +76,7 @@ enum osr_status osr_planes_first_fabric(const struct osr_fabric *fabric, struct 
 enum osr_status osr_planes_first_result(const struct osr_result *result, struct osr_arena *arena,
 					struct osr_result *first, struct osr_diag *diag);
 
-/* Every plane repeats plane 0. tree_of in `arena`. O(LIDs). */
+/* Every plane repeats plane 0. Arrays in `arena`. O(LIDs). */
 enum osr_status osr_planes_repeat(const struct osr_fabric *fabric, struct osr_arena *arena,
 				  struct osr_planes *planes, struct osr_diag *diag);
 

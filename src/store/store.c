@@ -14,7 +14,7 @@
 
 #include <xxhash.h>
 
-#define VERSION 2
+#define VERSION 3
 #define ALIGN 8
 
 static const char magic[8] = OSR_STORE_MAGIC;
@@ -48,9 +48,10 @@ struct header {
 /* A result begins with this. */
 struct counts {
 	uint32_t n_switches, n_channels, n_terminals, n_dests;
-	uint32_t names_size; /* a string for each switch, then for each terminal */
-	uint32_t n_sl2vl;    /* rows of SL2VL tables */
-	uint32_t has, claims;
+	uint32_t names_size;    /* a string for each switch, then for each terminal */
+	uint32_t n_sl2vl;       /* rows of SL2VL tables */
+	uint16_t has, n_planes; /* 0: not known, or one LID a port */
+	uint32_t claims;
 	uint32_t n_longer, drift;
 	uint8_t n_vls, n_layers, n_layers_one_way, mcast_vl;
 	uint8_t ca_sl2vl[16];
@@ -67,9 +68,10 @@ enum {
 	HAS_SL2VL = 1 << 3,
 	HAS_RANK = 1 << 4,
 	HAS_MCAST = 1 << 5,
-	HAS_ALL = HAS_SL | HAS_GRANTED | HAS_SL2VL | HAS_RANK | HAS_MCAST
+	HAS_PLANES = 1 << 6,
+	HAS_ALL = HAS_SL | HAS_GRANTED | HAS_SL2VL | HAS_RANK | HAS_MCAST | HAS_PLANES
 };
-enum { SWITCHES, CHANNELS, TERMINALS, ENTRIES, SL2VL, RANKS, NOTES, N_LENGTHS };
+enum { SWITCHES, CHANNELS, TERMINALS, DESTS, ENTRIES, SL2VL, RANKS, PLANES, NOTES, N_LENGTHS };
 
 struct part {
 	size_t at; /* of the pointer in its struct */
@@ -105,6 +107,8 @@ static const struct part routing_parts[] = {
 	PART(sl2vl, SL2VL, HAS_SL2VL),
 	PART(rank, RANKS, HAS_RANK),
 	PART(mcast_parent, SWITCHES, HAS_MCAST),
+	PART(planes.kind, PLANES, HAS_PLANES),
+	PART(planes.tree_of, DESTS, HAS_PLANES),
 	{ offsetof(struct osr_routing, notes.data), 1, NOTES, ALWAYS }
 #undef PART
 };
@@ -115,7 +119,8 @@ static uint64_t length_of(const struct counts *c, unsigned length)
 {
 	const uint64_t n[N_LENGTHS] = {
 		[SWITCHES] = c->n_switches,   [CHANNELS] = c->n_channels,
-		[TERMINALS] = c->n_terminals, [ENTRIES] = (uint64_t)c->n_dests * c->n_switches,
+		[TERMINALS] = c->n_terminals, [DESTS] = c->n_dests,
+		[PLANES] = c->n_planes,       [ENTRIES] = (uint64_t)c->n_dests * c->n_switches,
 		[SL2VL] = c->n_sl2vl,         [RANKS] = (uint64_t)c->n_vls * c->n_channels,
 		[NOTES] = c->notes_size
 	};
@@ -192,6 +197,7 @@ static void write_result(struct writer *w, const struct osr_result *result)
 			    .n_terminals = fabric->n_terminals,
 			    .n_dests = fabric->n_dests,
 			    .names_size = (uint32_t)put_names(&names, fabric),
+			    .n_planes = (uint16_t)routing->planes.n,
 			    .n_sl2vl = routing->sl2vl ? (uint32_t)osr_n_sl2vl(fabric) : 0,
 			    .claims = routing->claims,
 			    .n_longer = routing->n_longer,
@@ -204,7 +210,7 @@ static void write_result(struct writer *w, const struct osr_result *result)
 
 	memcpy(c.ca_sl2vl, routing->ca_sl2vl, sizeof(c.ca_sl2vl));
 	for (size_t i = 0; i < N_PARTS(routing_parts); i++)
-		c.has |= part_of(routing, &routing_parts[i]) ? routing_parts[i].has : 0;
+		c.has |= part_of(routing, &routing_parts[i]) ? routing_parts[i].has : ALWAYS;
 	store_put(w, &c, sizeof(c));
 	put_parts(w, &c, fabric, fabric_parts, N_PARTS(fabric_parts));
 	put_names(w, fabric);
@@ -440,6 +446,25 @@ static enum osr_status read_fabric(struct reader *x, const struct counts *c,
 	return good ? OSR_OK : store_damaged(x, "its fabric is invalid");
 }
 
+/* Is each LID in the tree of a first LID at the same switch, or in one of its own? */
+static bool store_planes_fit(const struct osr_fabric *fabric, const struct osr_planes *planes)
+{
+	const uint32_t *tree_of = planes->tree_of;
+
+	if (!planes->n)
+		return true;
+	if (planes->n != osr_planes_count(fabric) ||
+	    !all_below(planes->kind, planes->n, OSR_PLANE_REVERSE + 1))
+		return false;
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		if (tree_of[d] >= fabric->n_dests ||
+		    fabric->dest_switch[tree_of[d]] != fabric->dest_switch[d] ||
+		    (tree_of[d] != d && osr_plane_of(fabric, tree_of[d])) ||
+		    (tree_of[d] != d && !osr_plane_of(fabric, d)))
+			return false;
+	return true;
+}
+
 static enum osr_status store_read_tables(struct reader *x, const struct counts *c,
 					 struct osr_arena *arena, struct osr_result *result)
 {
@@ -466,9 +491,10 @@ static enum osr_status store_read_tables(struct reader *x, const struct counts *
 	if (osr_arena_failed(arena, x->diag))
 		return OSR_NOMEM;
 	routing->notes.size = c->notes_size;
+	routing->planes.n = c->n_planes;
 	/* Everything that is used as an index somewhere. */
 	if (c->n_vls < 1 || c->n_vls > OSR_MAX_VLS || c->mcast_vl >= OSR_MAX_VLS ||
-	    c->has & ~(uint32_t)HAS_ALL)
+	    c->has & ~HAS_ALL || (c->n_planes != 0) != ((c->has & HAS_PLANES) != 0))
 		return store_damaged(x, "its counts are invalid");
 	if (c->has & HAS_GRANTED && (!(c->has & HAS_SL) || routing->sl2vl))
 		return store_damaged(x, "it has SLs of earlier sweeps, but none of the last");
@@ -483,7 +509,9 @@ static enum osr_status store_read_tables(struct reader *x, const struct counts *
 		if (routing->mcast_parent[s] != OSR_NONE &&
 		    routing->mcast_parent[s] >= fabric->n_channels)
 			return store_damaged(x, "its multicast order is invalid");
-	return OSR_OK;
+	return store_planes_fit(fabric, &routing->planes)
+		       ? OSR_OK
+		       : store_damaged(x, "its planes of LIDs are invalid");
 }
 
 static enum osr_status read_result(struct reader *x, const char *engine, struct osr_arena *arena,

@@ -84,7 +84,7 @@ static enum osr_status carry_planes(const struct osr_fabric_map *map, const stru
 	st = osr_planes_repeat(map->to, arena, now, diag);
 	if (st || osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	memcpy(now->kind, was->kind, sizeof(now->kind));
+	memcpy(now->kind, was->kind, was->n < now->n ? was->n : now->n);
 	memset(today, 0xff, map->from->n_dests * sizeof(*today));
 	for (uint32_t d = 0; d < map->to->n_dests; d++)
 		if (osr_fabric_map_dest_stays(map, d))

@@ -93,6 +93,7 @@ enum osr_status osr_planes_repeat(const struct osr_fabric *fabric, struct osr_ar
 				  struct osr_planes *planes, struct osr_diag *diag)
 {
 	*planes = (struct osr_planes){ .n = osr_planes_count(fabric) };
+	planes->kind = osr_calloc(arena, planes->n, sizeof(*planes->kind));
 	planes->tree_of = osr_alloc(arena, fabric->n_dests, sizeof(*planes->tree_of));
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
@@ -132,6 +133,24 @@ static bool planes_row_leads(const struct osr_fabric *fabric, const uint8_t *row
 	return true;
 }
 
+/* Row `was` of `from` becomes that of d, with the entry of d's own switch; between components there is none. */
+static void planes_take_row(const struct osr_fabric *fabric, const struct osr_routing *from,
+			    size_t was, uint32_t d, struct osr_routing *to, uint16_t *granted)
+{
+	size_t n = fabric->n_switches, row = d * n, at = was * n;
+	uint32_t root = fabric->dest_switch[d];
+
+	memcpy(to->lft + row, from->lft + at, n);
+	for (uint32_t s = 0; fabric->n_components > 1 && s < n; s++)
+		if (fabric->sw_component[s] != fabric->sw_component[root])
+			to->lft[row + s] = OSR_NO_PATH;
+	to->lft[row + root] = fabric->term_port[fabric->dest_term[d]];
+	if (to->sl && from->sl)
+		memcpy(to->sl + row, from->sl + at, n);
+	if (granted && from->granted)
+		memcpy(granted + row, from->granted + at, n * sizeof(*granted));
+}
+
 enum osr_status osr_planes_expand(const struct osr_fabric *fabric,
 				  const struct osr_fabric *first_fabric,
 				  const struct osr_routing *first_routing,
@@ -143,43 +162,33 @@ enum osr_status osr_planes_expand(const struct osr_fabric *fabric,
 	size_t n = fabric->n_switches, n_dests = fabric->n_dests;
 	uint32_t *led = osr_alloc(scratch, n, sizeof(*led)),
 		 *tree_of = osr_alloc(arena, n_dests, sizeof(*tree_of));
-	uint16_t *granted =
-		first_routing->granted ? osr_alloc(arena, n_dests * n, sizeof(*granted)) : NULL;
+	uint8_t *kind = osr_alloc(arena, planes->n, sizeof(*kind));
+	uint16_t *granted = NULL;
 
+	if (first_routing->granted)
+		granted = osr_calloc(arena, n_dests * n, sizeof(*granted));
 	*routing = *first_routing;
 	routing->n_dests = fabric->n_dests;
-	routing->planes = *planes;
 	routing->lft = osr_alloc(arena, n_dests * n, 1);
-	routing->sl = first_routing->sl ? osr_alloc(arena, n_dests * n, 1) : NULL;
+	routing->sl = first_routing->sl ? osr_calloc(arena, n_dests * n, 1) : NULL;
 	routing->granted = granted;
 	if (osr_arena_failed(scratch, diag) || osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
 	memcpy(tree_of, planes->tree_of, n_dests * sizeof(*tree_of));
-	routing->planes.tree_of = tree_of;
+	memcpy(kind, planes->kind, planes->n * sizeof(*kind));
+	routing->planes = (struct osr_planes){ .n = planes->n, .kind = kind, .tree_of = tree_of };
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint32_t *tree = &tree_of[d];
-		const struct osr_routing *from = first_routing;
-		size_t row = d * n, was = row;
+		bool has_own = tree_of[d] == d && osr_plane_of(fabric, d);
 
-		if (*tree == d && osr_plane_of(fabric, d)) {
-			if (own && planes_row_leads(fabric, own->lft + row, d, led))
-				from = own;
-			else
-				*tree = osr_first_dest(fabric, d);
+		if (has_own && own && planes_row_leads(fabric, own->lft + d * n, d, led)) {
+			planes_take_row(fabric, own, d, d, routing, granted);
+			continue;
 		}
-		if (from == first_routing)
-			was = first_fabric->lid_dest[fabric->dest_lid[*tree]] * n;
-		memcpy(routing->lft + row, from->lft + was, n);
-		routing->lft[row + fabric->dest_switch[d]] =
-			fabric->term_port[fabric->dest_term[d]];
-		if (routing->sl && from->sl)
-			memcpy(routing->sl + row, from->sl + was, n);
-		else if (routing->sl)
-			memset(routing->sl + row, 0, n);
-		if (granted && from->granted)
-			memcpy(granted + row, from->granted + was, n * sizeof(*granted));
-		else if (granted)
-			memset(granted + row, 0, n * sizeof(*granted));
+		if (has_own)
+			tree_of[d] = osr_first_dest(fabric, d);
+		planes_take_row(fabric, first_routing,
+				first_fabric->lid_dest[fabric->dest_lid[tree_of[d]]], d, routing,
+				granted);
 	}
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
