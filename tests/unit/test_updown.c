@@ -26,6 +26,7 @@ static void make(struct made *m)
 	memset(&m->scratch, 0, sizeof(m->scratch));
 	memset(&m->result, 0, sizeof(m->result));
 	memset(&m->r, 0, sizeof(m->r));
+	assert_int_equal(osr_planes_first_fabric(&m->t.f, &m->t.arena, &m->t.f, &m->diag), OSR_OK);
 	assert_int_equal(osr_routing_init(&m->r, &m->t.f, &m->result, &m->diag), OSR_OK);
 	assert_int_equal(osr_spf_init(&m->s, &m->t.f, &m->r, &opt, &m->scratch, &m->diag), OSR_OK);
 }
