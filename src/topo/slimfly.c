@@ -58,7 +58,7 @@ enum { SF_Q, SF_P };
 static const struct osr_param params[] = {
 	[SF_Q] = { "q", OSR_PARAM_UINT, "5", 3, MAX_Q, NULL, "an odd prime; 2 q^2 switches" },
 	[SF_P] = { "p", OSR_PARAM_UINT, "1", 0, 253, NULL, "hosts of a switch" },
-	{ NULL },
+	{ 0 },
 };
 
 static enum osr_status slimfly_make(const struct osr_topo_job *job)
