@@ -33,7 +33,7 @@ static void slimfly_sets(struct slimfly *f)
 			order++;
 	}
 	for (uint32_t i = 0; i < q - 1; i++, power = power * r % q) {
-		bool first = q % 4 == 1 ? i % 2 == 0 : i < 2 * w - 1 ? i % 2 == 0 : i % 2 == 1;
+		bool even = i % 2 == 0, first = q % 4 == 1 || i < 2 * w - 1 ? even : !even;
 
 		if (!first)
 			continue;
