@@ -244,6 +244,8 @@ static bool is_settled(const json_t *said)
 {
 	const json_t *all = json_object_get(said, "parts");
 
+	if (json_object_get(said, "not_master"))
+		return true;
 	for (size_t i = 0; i < json_array_size(all); i++) {
 		const json_t *state = json_object_get(json_array_get(all, i), "state");
 
@@ -269,7 +271,9 @@ static enum osr_status drain(struct args *a, struct osrk *k)
 	}
 	if (!said)
 		return not_said(a, k);
-	if (a->what && !is_settled(said))
+	if (a->what && json_object_get(said, "not_master"))
+		st = refused(a, "forgotten: another subnet manager is the master now");
+	else if (a->what && !is_settled(said))
 		st = refused(a, "accepted, but the subnet manager has no new tables yet: "
 				"`osmroutes status` says why");
 	else

@@ -32,6 +32,11 @@ struct osr_control_in {
 	struct osr_sched_limits limits;
 	struct osr_drains *drains; /* what root may drain; NULL: nothing */
 	/*
+	 * What the subnet manager is instead of the master of its fabric, as "STANDBY"; NULL: it is the master. At the
+	 * time of the call, in the thread; then nothing is placed, requested, drained or undrained.
+	 */
+	const char *(*not_master)(void *ctx);
+	/*
 	 * Called by the thread after everything that clients did, and when woken; no lock is held.
 	 * Returns after how many milliseconds it wants to be called again, -1: no matter when.
 	 */

@@ -23,6 +23,7 @@ struct row {
 	char name[NAME_SIZE], node[NAME_SIZE]; /* of the part, of its switch */
 	bool drained, held;
 	bool applied; /* what the last sweep left out */
+	bool is_new;  /* asked by a client, who has not been told yet what became of it */
 	enum osr_drain_state state;
 	double down[MAX_TIMES]; /* ring: when the link went down */
 	uint32_t n_down;
@@ -137,6 +138,7 @@ static enum osr_status want(struct osr_drains *drains, const struct row *what,
 	if (!is_wanted(row)) {
 		row->applied = what->applied;
 		row->state = what->state;
+		row->is_new = what->is_new;
 	}
 	row->drained |= what->drained;
 	row->held |= what->held;
@@ -310,7 +312,7 @@ static void name_part(const struct osr_fabric *fabric, uint32_t sw, struct row *
 enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabric *fabric,
 			       const char *what, struct osr_diag *diag)
 {
-	struct row row = { .drained = true, .state = OSR_DRAIN_ASKED };
+	struct row row = { .drained = true, .state = OSR_DRAIN_ASKED, .is_new = true };
 	struct osr_arena arena = { 0 };
 	struct osr_names names;
 	struct cutting x;
@@ -391,6 +393,22 @@ enum osr_status osr_drains_remove(struct osr_drains *drains, const char *what,
 	}
 	pthread_mutex_unlock(&drains->mutex);
 	return st || found ? st : osr_fail(diag, OSR_INVAL, "\"%.80s\" is not drained", what);
+}
+
+void osr_drains_forget(struct osr_drains *drains)
+{
+	pthread_mutex_lock(&drains->mutex);
+	for (uint32_t i = drains->n; i-- > 0;) {
+		struct row *row = &drains->row[i];
+
+		if (!row->drained || !row->is_new)
+			continue;
+		drains->version++;
+		row->drained = row->is_new = false;
+		if (!row->held && row->last < 0)
+			remove_row(drains, row);
+	}
+	pthread_mutex_unlock(&drains->mutex);
 }
 
 json_t *osr_drains_json(struct osr_drains *drains)
@@ -617,6 +635,7 @@ static void choose_some(struct choosing *x, uint32_t first, uint32_t end)
 		x->look->say(x->look->ctx, OSR_DRAIN_KEPT, row->name,
 			     osr_switch_name(x->cut.f, cut, name));
 	row->state = OSR_DRAIN_SUSPENDED;
+	row->is_new = false;
 }
 
 enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_drains_look *look,
@@ -672,8 +691,10 @@ void osr_drains_done(struct osr_drains *drains)
 {
 	pthread_mutex_lock(&drains->mutex);
 	for (uint32_t i = 0; i < drains->n; i++)
-		if (drains->row[i].applied)
+		if (drains->row[i].applied) {
 			drains->row[i].state = OSR_DRAIN_OUT;
+			drains->row[i].is_new = false;
+		}
 	drains->done = drains->taken;
 	pthread_mutex_unlock(&drains->mutex);
 }

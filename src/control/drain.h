@@ -45,6 +45,8 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 /* The same, or "all". */
 enum osr_status osr_drains_remove(struct osr_drains *drains, const char *what,
 				  struct osr_diag *diag);
+/* What was asked and is in no tables yet is forgotten, as no sweep of this subnet manager follows. */
+void osr_drains_forget(struct osr_drains *drains);
 /* An array of {"what", "guid", "port", "why": drained|held, "state"}, or NULL without memory. */
 json_t *osr_drains_json(struct osr_drains *drains);
 

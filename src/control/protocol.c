@@ -354,6 +354,24 @@ static json_t *protocol_attach(struct call *c)
 	return osr__with(protocol_app_json(c->app), "ok", json_true());
 }
 
+/* What is known of the subnet manager. Of one that is not the master no more than who it is: its tables are not in use. */
+static json_t *protocol_sm(const struct osr__peer *peer)
+{
+	static const char *const kept[] = { "osmroutes", "opensm", "sm_port", "warnings" };
+	json_t *sm;
+
+	if (!peer->not_master)
+		return json_deep_copy(*peer->sm);
+	sm = json_pack("{s:s, s:s, s:b}", "state", peer->not_master, "routed_by", "", "ours", 0);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
+		json_t *value = json_object_get(*peer->sm, kept[i]);
+
+		if (value)
+			sm = osr__with(sm, kept[i], json_deep_copy(value));
+	}
+	return sm;
+}
+
 static json_t *protocol_status(struct call *c)
 {
 	json_t *apps = json_array(), *answer;
@@ -368,8 +386,7 @@ static json_t *protocol_status(struct call *c)
 			  "pending", osr_sched_dirty(c->s), "apps", apps, "parts",
 			  c->peer->drains ? osr_drains_json(c->peer->drains) : NULL);
 	/* A copy: the answer is written when the lock is free again. */
-	return c->peer->sm && *c->peer->sm ? osr__with(answer, "sm", json_deep_copy(*c->peer->sm))
-					   : answer;
+	return c->peer->sm && *c->peer->sm ? osr__with(answer, "sm", protocol_sm(c->peer)) : answer;
 }
 
 /* Drained parts -------------------------------------------------------------------------------- */
@@ -382,8 +399,8 @@ static json_t *drained(struct call *c)
 
 	if (drains)
 		state = osr_drains_state(drains);
-	return json_pack("{s:b, s:b, s:o}", "ok", 1, "pending", state.done != state.version,
-			 "parts", parts);
+	return json_pack("{s:b, s:b, s:s*, s:o}", "ok", 1, "pending", state.done != state.version,
+			 "not_master", c->peer->not_master, "parts", parts);
 }
 
 static json_t *drain_or_not(struct call *c)
@@ -408,17 +425,22 @@ static json_t *drain_or_not(struct call *c)
 /* What a line may ask. */
 static const struct operation {
 	const char *op;
-	bool of_app; /* of an application of the peer */
+	bool of_app;    /* of an application of the peer */
+	bool of_master; /* not of a subnet manager that is on standby */
 	/* One that is done to a key of it, and answers with the key; or another one. */
 	enum osr_status (*of_key)(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				  struct osr_diag *diag);
 	json_t *(*answer)(struct call *c);
 } operations[] = {
-	{ "place", false, NULL, protocol_place },  { "request", true, osr_sched_request, NULL },
-	{ "done", true, osr_sched_done, NULL },    { "withdraw", true, NULL, withdraw },
-	{ "attach", true, NULL, protocol_attach }, { "status", false, NULL, protocol_status },
-	{ "drain", false, NULL, drain_or_not },    { "undrain", false, NULL, drain_or_not },
-	{ "drained", false, NULL, drained },
+	{ "place", false, true, NULL, protocol_place },
+	{ "request", true, true, osr_sched_request, NULL },
+	{ "done", true, false, osr_sched_done, NULL },
+	{ "withdraw", true, false, NULL, withdraw },
+	{ "attach", true, false, NULL, protocol_attach },
+	{ "status", false, false, NULL, protocol_status },
+	{ "drain", false, true, NULL, drain_or_not },
+	{ "undrain", false, true, NULL, drain_or_not },
+	{ "drained", false, false, NULL, drained },
 };
 
 static json_t *answer_of(struct call *c, const struct operation *op)
@@ -427,6 +449,12 @@ static json_t *answer_of(struct call *c, const struct operation *op)
 	json_t *answer;
 	uint32_t id, key;
 
+	if (op->of_master && c->peer->not_master) {
+		st = osr_fail(&c->diag, OSR_NOT_APPLICABLE,
+			      "this subnet manager is %s, not the master: ask the one that is",
+			      c->peer->not_master);
+		return protocol_refuse(c, st);
+	}
 	if (op->of_app) {
 		if (!protocol_number(c, "app", UINT32_MAX - 1, 0, &id))
 			return protocol_refuse(c, OSR_INVAL);

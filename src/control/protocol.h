@@ -16,6 +16,7 @@ struct osr__peer {
 	bool agent;                /* that, or the agent: may touch the applications of all */
 	struct osr_drains *drains; /* what such a one may drain; NULL: nothing */
 	json_t *const *sm;         /* what is known of the subnet manager; NULL: nothing */
+	const char *not_master;    /* what it is instead of the master; NULL: that */
 };
 
 /* What an answer means for the connection. */

@@ -207,6 +207,8 @@ static void answer_line(struct osr_control *control, struct osr__client *client)
 	double begin = server_now(), until;
 	json_t *answer;
 
+	if (control->in.not_master)
+		client->peer.not_master = control->in.not_master(control->in.ctx);
 	answer = osr__protocol(control->sched, &client->peer, client->in.text, size, &effect);
 	if (effect.attach)
 		osr__client_watch(client, osr_sched_find(control->sched, effect.attach),

@@ -429,7 +429,7 @@ static void timer_rings(void *context)
 	struct plugin *p = context;
 
 	p->confirm->n_rings++;
-	if (p->osm->subn.sm_state == IB_SMINFO_STATE_MASTER)
+	if (!osr__not_master(p))
 		osr__ask_sweep(p);
 }
 

@@ -22,6 +22,7 @@
 #include "metrics.h"
 
 #define ASK_S 10.0   /* until a sweep that was asked for is asked for again */
+#define LOOK_MS 1000 /* at whether this is still the master */
 #define SWEEP_S 60.0 /* a sweep that has not said that it is over by then does not hold us up */
 
 struct keys {
@@ -38,7 +39,7 @@ struct keys {
 
 	/* Of the control thread. */
 	double asked_at, sweeping_at;
-	bool was_sweeping;
+	bool was_sweeping, was_standby;
 };
 
 static double keys_now(void)
@@ -59,7 +60,7 @@ static void keys_ask(struct keys *k)
 
 	if (!osr__lock(osm, LOCK_ALONE))
 		return;
-	master = osm->subn.sm_state == IB_SMINFO_STATE_MASTER;
+	master = !osr__not_master(k->plugin);
 	if (master) {
 		osm->subn.force_reroute = TRUE;
 		atomic_store(&k->alone, true);
@@ -71,16 +72,40 @@ static void keys_ask(struct keys *k)
 		osm_sm_signal(&osm->sm, OSM_SIGNAL_SWEEP);
 }
 
+/* All keys; without one there is nothing to say. */
+static void keys_withdraw(struct osr_sched *sched, const char *why)
+{
+	while (osr_sched_refuse(sched, why))
+		;
+}
+
+static const char *keys_not_master(void *ctx)
+{
+	return osr__not_master(((struct keys *)ctx)->plugin);
+}
+
+/* No event of OpenSM tells that it hands the fabric over, so this is looked at each second. */
+static void keys_look(struct keys *k)
+{
+	bool standby = osr__on_standby(k->plugin);
+
+	if (standby && !k->was_standby) {
+		keys_withdraw(osr_control_lock(k->control),
+			      "another subnet manager is the master now");
+		osr_control_unlock(k->control);
+	}
+	k->was_standby = standby;
+}
+
 static int keys_turn(void *ctx)
 {
 	struct keys *k = ctx;
 	bool sweeping;
 
 	osr__upkeep_turn(k->plugin);
-	if (atomic_load(&k->lost))
-		return -1;
-	if (!osr_control_pending(k->control))
-		return -1;
+	keys_look(k);
+	if (atomic_load(&k->lost) || !osr_control_pending(k->control))
+		return LOOK_MS;
 	if (keys_now() * 1e9 < (double)atomic_load(&k->rest))
 		return 1 + (int)(((double)atomic_load(&k->rest) - keys_now() * 1e9) * 1e-6);
 	/* A sweep with discovery takes the keys along, or will be over soon. */
@@ -91,7 +116,7 @@ static int keys_turn(void *ctx)
 	if ((!sweeping || keys_now() - k->sweeping_at >= SWEEP_S) &&
 	    (!atomic_load(&k->asked) || keys_now() - k->asked_at > ASK_S))
 		keys_ask(k);
-	return 1000;
+	return LOOK_MS;
 }
 
 /* Sweeps --------------------------------------------------------------------------------------- */
@@ -131,8 +156,8 @@ static void keys_sent(struct plugin *p)
 	sched = osr_control_lock(k->control);
 	if (ours && k->laid && !p->osm->subn.subnet_initialization_error && osr__confirmed(p))
 		osr_sched_written(sched);
-	while (!ours && osr_sched_refuse(sched, "an engine of OpenSM routes now"))
-		;
+	if (!ours)
+		keys_withdraw(sched, "an engine of OpenSM routes now");
 	k->laid = false;
 	atomic_store(&k->lost, !ours);
 	atomic_store(&k->asked, false);
@@ -335,6 +360,7 @@ static bool keys_open(struct plugin *p)
 			    .choice = (enum osr_key_choice)values->num[OPT_KEY_CHOICE],
 			    /* A number of before a restart is nobody's. */
 			    .first_id = (uint32_t)time(NULL) },
+		.not_master = keys_not_master,
 		.turn = keys_turn,
 		.ctx = calloc(1, sizeof(struct keys)),
 		.drains = osr__upkeep_drains(p),

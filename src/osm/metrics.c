@@ -12,6 +12,7 @@
 #include "upkeep.h"
 #include "file.h"
 
+#include <complib/cl_timer.h>
 #include <opensm/osm_helper.h>
 
 #include <inttypes.h>
@@ -21,11 +22,17 @@
 #include <time.h>
 
 #define LAST_S 2     /* for the last files when opensm ends */
+#define LOOK_MS 1000 /* at whether this is still the master */
 #define SLOW_MS 1500 /* of writing, before it is said */
 
 struct metrics {
+	pthread_mutex_t mutex;      /* of all that follows: OpenSM's thread of timers looks, too */
+	cl_timer_t timer;           /* until the next look at whether this is still the master */
 	bool pending;               /* not written yet */
+	const char *not_master;     /* when the files were written last */
+	bool confirmed, looks;      /* the same; the timer runs */
 	json_t *sweep;              /* the tree; NULL: none yet, or no memory */
+	json_t *sweeps;             /* {engine: {outcome: how often}} */
 	json_t *help;               /* {"GROUP_NAME": text} of its numbers */
 	struct osr__writer *writer; /* NULL: nothing was written yet */
 	bool slow;                  /* the files are written slowly, and that has been said */
@@ -300,7 +307,9 @@ static void note_sweep(const struct sweep *w, enum outcome outcome, struct metri
 
 void osr__metrics_set(struct plugin *p, const char *group, const char *name, double value)
 {
+	pthread_mutex_lock(&p->metrics->mutex);
 	json_object_set_new(json_object_get(p->metrics->sweep, group), name, number_json(value));
+	pthread_mutex_unlock(&p->metrics->mutex);
 }
 
 /* Views of it ---------------------------------------------------------------------------------- */
@@ -314,15 +323,11 @@ static const char *engine_in_use(const struct plugin *p)
 	return ctx ? ctx->engine->name : re ? osm_routing_engine_type_str(re->type) : "";
 }
 
-/* The last sweep, with what happens beside sweeps, for another thread to keep; NULL: no memory. */
-static json_t *metrics_root(const struct plugin *p)
+/* Sweeps of an engine that OpenSM lists, perhaps under two names. */
+static json_t *count_sweeps(const struct plugin *p)
 {
-	const struct metrics *m = p->metrics;
-	json_t *root = m->sweep ? json_deep_copy(m->sweep) : head_json(p), *sweeps = json_object();
+	json_t *sweeps = json_object();
 
-	withhold(p, root);
-	json_object_set_new(root, "refused", osr__confirm_json(p));
-	/* Sweeps of an engine that OpenSM lists, perhaps under two names. */
 	for (const struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
 		json_t *counts = json_object_get(sweeps, ctx->engine->name);
 
@@ -336,12 +341,38 @@ static json_t *metrics_root(const struct plugin *p)
 								 counts, outcome_names[i])) +
 							 (json_int_t)ctx->n_sweeps[i]));
 	}
-	add_members(&root, json_pack("{s:s, s:s, s:b, s:I, s:o, s:o}", "state",
+	return sweeps;
+}
+
+/* The last sweep, with what happens beside sweeps, for another thread to keep; NULL: no memory. */
+static json_t *metrics_root(const struct plugin *p)
+{
+	struct metrics *m = p->metrics;
+	json_t *root = m->sweep ? json_deep_copy(m->sweep) : head_json(p);
+
+	withhold(p, root);
+	json_object_set_new(root, "refused", osr__confirm_json(p));
+	json_decref(m->sweeps);
+	m->sweeps = count_sweeps(p);
+	add_members(&root, json_pack("{s:s, s:s, s:b, s:I, s:o, s:O}", "state",
 				     osm_get_sm_mgr_state_str(p->osm->subn.sm_state), "routed_by",
 				     engine_in_use(p), "ours",
 				     osr__ctx_of(p, p->osm->routing_engine_used) != NULL, "since",
 				     (json_int_t)p->router_since, "warnings", osr__warnings(p),
-				     "sweeps", sweeps));
+				     "sweeps", m->sweeps));
+	return root;
+}
+
+/* Of a subnet manager that is not the master: its tables are not in use. From any thread. */
+static json_t *standby_root(const struct plugin *p)
+{
+	const struct metrics *m = p->metrics;
+	const char *engine = json_string_value(json_object_get(m->sweep, "engine"));
+	json_t *root = head_json(p);
+
+	add_members(&root, json_pack("{s:s, s:s, s:s, s:b, s:o, s:O*}", "state", m->not_master,
+				     "engine", engine ? engine : "", "routed_by", "", "ours", 0,
+				     "warnings", osr__warnings(p), "sweeps", m->sweeps));
 	return root;
 }
 
@@ -373,17 +404,22 @@ static void print_prom(const json_t *root, const json_t *help, FILE *out)
 	head(out, "info", "gauge", "Versions, and the engine that routes now.");
 	fprintf(out, "osmroutes_info{%s,version=\"%s\",opensm=\"%s\",routed_by=\"%s\"} 1\n", labels,
 		version, opensm, routed_by);
-	gauge(out, labels, "last_sweep_timestamp_seconds",
-	      json_number_value(json_object_get(root, "time")), "When the last sweep was over.");
-	gauge(out, labels, "check_passed", passed,
-	      "1 if the tables of the last sweep passed the check.");
-	head(out, "sweeps_total", "counter", "Sweeps by outcome, since OpenSM started.");
+	gauge(out, labels, "master", check != NULL,
+	      "1 if this subnet manager is the master, else 0.");
+	if (json_object_size(json_object_get(root, "sweeps")))
+		head(out, "sweeps_total", "counter", "Sweeps by outcome, since OpenSM started.");
 	json_object_foreach(json_object_get(root, "sweeps"), group, members)
 		json_object_foreach(members, name, member)
 			fprintf(out,
 				"osmroutes_sweeps_total{sm_port=\"%s\",engine=\"%s\","
 				"outcome=\"%s\"} %" JSON_INTEGER_FORMAT "\n",
 				port, group, name, json_integer_value(member));
+	if (!check)
+		return;
+	gauge(out, labels, "last_sweep_timestamp_seconds",
+	      json_number_value(json_object_get(root, "time")), "When the last sweep was over.");
+	gauge(out, labels, "check_passed", passed,
+	      "1 if the tables of the last sweep passed the check.");
 	head(out, "sweep_duration_seconds", "gauge", "Time of the last sweep by phase.");
 	json_object_foreach(json_object_get(root, "ms"), name, member)
 		fprintf(out, "osmroutes_sweep_duration_seconds{%s,phase=\"%s\"} %.9g\n", labels,
@@ -470,7 +506,9 @@ static void metrics_write(struct plugin *p)
 		return;
 	if (!m->writer)
 		m->writer = osr__writer_new(&place, metrics_written, p->osm);
-	root = metrics_root(p);
+	m->not_master = osr__not_master(p);
+	m->confirmed = osr__confirmed(p);
+	root = m->not_master ? standby_root(p) : metrics_root(p);
 	good = m->writer && add_pages(p, root, &pages);
 	json_decref(root);
 	if (!good) {
@@ -497,6 +535,7 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	char *text = NULL;
 	json_t *shown;
 
+	pthread_mutex_lock(&m->mutex);
 	w->ctx->n_sweeps[outcome]++;
 	json_decref(m->sweep);
 	note_sweep(w, outcome, m);
@@ -511,16 +550,46 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	if (text)
 		osr__log(p->osm, level, "sweep: %s", text);
 	free(text);
-	if (json_is_true(json_object_get(json_object_get(m->sweep, "check"), "passed")))
-		return;
-	metrics_write(p); /* now: if no engine routes, no later step writes them */
-	m->pending = true;
+	if (!json_is_true(json_object_get(json_object_get(m->sweep, "check"), "passed"))) {
+		metrics_write(p); /* now: if no engine routes, no later step writes them */
+		m->pending = true;
+	}
+	pthread_mutex_unlock(&m->mutex);
 }
 
-static void metrics_tell(struct plugin *p)
+/* For the socket, and once more for the files if what they say is not true any more. */
+static void metrics_over(struct plugin *p)
 {
+	struct metrics *m = p->metrics;
+
+	pthread_mutex_lock(&m->mutex);
+	m->pending |= m->sweep && (m->confirmed != osr__confirmed(p) || m->not_master);
+	metrics_write(p);
 	if (p->keys)
 		osr__keys_tell(p, metrics_root(p));
+	pthread_mutex_unlock(&m->mutex);
+}
+
+/* No event of OpenSM tells that it hands the fabric over. */
+static void metrics_look(void *context)
+{
+	struct plugin *p = context;
+	struct metrics *m = p->metrics;
+
+	pthread_mutex_lock(&m->mutex);
+	m->pending |= osr__on_standby(p) && !m->not_master;
+	if (osr__on_standby(p))
+		metrics_write(p);
+	pthread_mutex_unlock(&m->mutex);
+	cl_timer_start(&m->timer, LOOK_MS);
+}
+
+/* Not earlier: OpenSM may fork while it starts. */
+static void metrics_begin(struct plugin *p)
+{
+	if (!p->metrics->looks && *p->options.own.str[p->options.own.num[OPT_METRICS_DIR]])
+		cl_timer_start(&p->metrics->timer, LOOK_MS);
+	p->metrics->looks = true;
 }
 
 /* Which engine routes now; one of OpenSM's own is said in the log, once. Then files and control socket. */
@@ -542,23 +611,26 @@ static void metrics_sent(struct plugin *p)
 			 p->contexts ? ""
 			 : list      ? list
 				     : "(none)");
-	metrics_write(p);
-	metrics_tell(p);
+	metrics_over(p);
 }
 
 static bool metrics_open(struct plugin *p)
 {
+	cl_timer_construct(&p->metrics->timer);
+	pthread_mutex_init(&p->metrics->mutex, NULL);
 	p->metrics->help = json_object();
 	for (size_t i = 0; i < sizeof(refused_help) / sizeof(*refused_help); i++)
 		json_object_set_new(p->metrics->help, refused_help[i][0],
 				    json_string(refused_help[i][1]));
-	return true;
+	return cl_timer_init(&p->metrics->timer, metrics_look, p) == CL_SUCCESS;
 }
 
 static void metrics_close(struct plugin *p)
 {
+	cl_timer_destroy(&p->metrics->timer);
 	osr__writer_end(p->metrics->writer, LAST_S);
 	json_decref(p->metrics->sweep);
+	json_decref(p->metrics->sweeps);
 	json_decref(p->metrics->help);
 }
 
@@ -566,7 +638,8 @@ const struct feature osr__metrics = {
 	.size = sizeof(struct metrics),
 	.state = offsetof(struct plugin, metrics),
 	.open = metrics_open,
-	.on = { [ON_TABLES_SENT] = metrics_sent,
-		[ON_SWEEP_OVER] = metrics_tell,
+	.on = { [ON_SWEEP_BEGINS] = metrics_begin,
+		[ON_TABLES_SENT] = metrics_sent,
+		[ON_SWEEP_OVER] = metrics_over,
 		[ON_CLOSE] = metrics_close },
 };

@@ -15,6 +15,8 @@
 #include "storefile.h"
 #include "trap.h"
 
+#include <opensm/osm_helper.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +157,25 @@ bool osr__wait_for_answers(struct osm_opensm *osm)
 		pthread_cond_wait(&stats->cond, &stats->mutex);
 	pthread_mutex_unlock(&stats->mutex);
 	return !osm_exit_flag;
+}
+
+static uint8_t sm_state(const struct plugin *p)
+{
+	return __atomic_load_n(&p->osm->subn.sm_state, __ATOMIC_RELAXED);
+}
+
+bool osr__on_standby(const struct plugin *p)
+{
+	uint8_t state = sm_state(p);
+
+	return state == IB_SMINFO_STATE_STANDBY || state == IB_SMINFO_STATE_NOTACTIVE;
+}
+
+const char *osr__not_master(const struct plugin *p)
+{
+	uint8_t state = sm_state(p);
+
+	return state == IB_SMINFO_STATE_MASTER ? NULL : osm_get_sm_mgr_state_str(state);
 }
 
 void osr__ask_sweep(struct plugin *p)

@@ -197,6 +197,10 @@ bool osr__lock(struct osm_opensm *osm, enum lock_kind kind);
  */
 bool osr__wait_for_answers(struct osm_opensm *osm);
 
+/* What OpenSM is instead of the master of the fabric, now; NULL: that. From any thread. */
+const char *osr__not_master(const struct plugin *p);
+/* Is another one the master? Otherwise OpenSM is, or is about to find out. */
+bool osr__on_standby(const struct plugin *p);
 /* A sweep with a discovery, soon; from any thread. */
 void osr__ask_sweep(struct plugin *p);
 

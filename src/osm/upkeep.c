@@ -133,7 +133,7 @@ static void timer_rings(void *context)
 {
 	struct plugin *p = context;
 
-	if (p->osm->subn.sm_state == IB_SMINFO_STATE_MASTER)
+	if (!osr__not_master(p))
 		osr__ask_sweep(p);
 }
 
@@ -144,6 +144,8 @@ void osr__upkeep_turn(struct plugin *p)
 
 	if (!u || !u->loaded)
 		return;
+	if (osr__on_standby(p))
+		osr_drains_forget(u->drains);
 	upkeep_save(p);
 	state = osr_drains_state(u->drains);
 	if (state.version == u->asked || state.version == state.taken)

@@ -566,7 +566,7 @@ def standby(workdir):
                 wait_for('the standby SM', lambda: 'ENTERING STANDBY STATE' in second.log or
                          'Entering STANDBY' in second.log, 30)
                 with Client(os.path.join(other, 'keys.sock')) as client:
-                    client.refused('no fabric', op='place', hosts=[hosts[0].guid, hosts[1].guid],
+                    client.refused('is STANDBY', op='place', hosts=[hosts[0].guid, hosts[1].guid],
                                    patterns=['0>1'])
                     with held(second):
                         master.stop()

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Two subnet managers: the one that hands the fabric over says so at once, takes no orders and keeps none."""
+import json
+import os
+import subprocess
+import time
+
+from drain import ask
+from judge import expect, generate, judge, scenario
+from keys import Client, pattern, shift
+from metrics import read_prom
+from osmtest import COMMAND, Fabric, Failure, Opensm, held, osmroutes, patience, wait_for
+
+
+class Manager:
+    """An opensm on a host, with a socket and metrics of its own."""
+
+    def __init__(self, fabric, workdir, name, host, priority, **options):
+        self.dir = os.path.join(workdir, name)
+        os.makedirs(self.dir, exist_ok=True)
+        self.socket = os.path.join(self.dir, 'keys.sock')
+        self.opensm = Opensm(fabric, 'dfsssp', plugin=True, name=name + '-sm',
+                             options={**options, 'sm_priority': priority, 'sminfo_polling_timeout': 500, 'polling_retry_number': 2,
+                                      'sweep_interval': 2, 'qos': 'TRUE'},
+                             plugin_conf='control_socket = %s\nmetrics_dir = %s\n' % (self.socket, self.dir),
+                             env={'SIM_HOST': fabric.node_id(host)})
+
+    def status(self):
+        return osmroutes('status', '--socket=' + self.socket)
+
+    def is_master(self):
+        said = self.status()
+        return said['code'] == 0 and said['state'] == 'MASTER'
+
+    def files(self):
+        stem = os.path.join(self.dir, next(n[:-5] for n in os.listdir(self.dir) if n.endswith('.json') and n[0] != '.'))
+        with open(stem + '.json', encoding='utf-8') as file:
+            return json.load(file), read_prom(self.dir, False)
+
+
+def is_on_standby(manager, fabric):
+    """It says so everywhere, and refuses at once."""
+    said = manager.status()
+    expect(said['code'] == 1 and said['state'] == 'STANDBY' and not said['status']['ours'], said)
+    expect('check' not in said['status'] and 'load' not in said['status'], 'it tells of tables: %s' % said)
+    for command in ('drain', 'leaf-0:3'), ('undrain', 'leaf-0:3'):
+        began = time.monotonic()
+        refusal = ask_at(manager, *command)
+        expect('is STANDBY, not the master' in refusal and time.monotonic() - began < 5, refusal)
+    with Client(manager.socket) as client:
+        said = client.ask(op='place', ranks=2, patterns=['0>1'])
+        expect(not said['ok'] and 'STANDBY' in said['error'], said)
+
+    def told():
+        data, prom = manager.files()
+        return data['state'] == 'STANDBY' and prom[('master',)] == 0 and (data, prom)
+
+    data, prom = wait_for('the files', told, 10)
+    expect('check' not in data and not data['ours'] and not any(key[0] in ('proven', 'check_passed') for key in prom), prom)
+    parts = osmroutes('drain', '--socket=' + manager.socket)['parts']
+    expect(not parts, 'it keeps %s' % parts)
+
+
+def ask_at(manager, *words):
+    class Where:
+        dir = manager.dir
+    return ask(Where, *words, good=False)
+
+
+class Stuck(Failure):
+    """Both wait for an answer that died with the client of ibsim that it was for, as without osmroutes."""
+
+
+def unstuck(test):
+    """Once more from the beginning, where a handover is stuck."""
+    def tries(workdir):
+        for n in range(8):
+            try:
+                return test(os.path.join(workdir, str(n)))
+            except Stuck as s:
+                stuck = s
+        raise stuck
+    return tries
+
+
+def wait_change(what, condition, manager):
+    try:
+        wait_for(what, condition, 20, manager.opensm._alive)
+    except Failure as f:
+        raise Stuck(str(f))
+
+
+def wait_handover(low):
+    wait_change('a handover', lambda: 'Entering STANDBY state' in low.opensm.log, low)
+
+
+@scenario('standby.handover')
+@unstuck
+def handover(workdir):
+    """A master meets one of higher priority, and takes over when that has gone."""
+    net = generate(os.path.join(workdir, 'tree.net'), 'tree', 'm=2,2', 'w=1,2')
+    with Fabric(net, workdir) as fabric:
+        low = Manager(fabric, workdir, 'low', 'h3', 1)
+        with low.opensm:
+            wait_for('a master', lambda: 'SUBNET UP' in low.opensm.log and low.is_master(), 60, low.opensm._alive)
+            high = Manager(fabric, workdir, 'high', 'h0', 14)
+            with high.opensm:
+                wait_handover(low)
+                is_on_standby(low, fabric)
+                wait_change('a new master', high.is_master, high)
+                expect(high.files()[1][('master',)] == 1, 'the new master is none')
+                judge(fabric, high.opensm, ours='dfsssp')
+                is_on_standby(low, fabric)
+                with held(low.opensm):
+                    high.opensm.stop()
+            wait_change('the old master', low.is_master, low)
+            low.opensm.wait_quiet()
+            expect(not osmroutes('drain', '--socket=' + low.socket)['parts'], 'what was refused is done after all')
+            wait_for('the files', lambda: low.files()[1][('master',)] == 1, 10)
+            judge(fabric, low.opensm, ours='dfsssp')
+
+
+@scenario('standby.forgets')
+@unstuck
+def forgets(workdir):
+    """What was asked of a master and is in no table yet when it hands over: a cable to drain, and a key. Who waits is told, and
+    when it is the master again neither comes back."""
+    rules = os.path.join(workdir, 'rules')
+    net = generate(os.path.join(workdir, 'tree.net'), 'tree', 'm=2,2', 'w=1,2')
+    with Fabric(net, workdir, sim={'OSR_SIM_TABLES': rules}) as fabric:
+        low, high = (Manager(fabric, workdir, *who, lmc=1) for who in (('low', 'h3', 1), ('high', 'h0', 14)))
+        with low.opensm:
+            wait_for('a master', lambda: 'SUBNET UP' in low.opensm.log and low.is_master(), 60, low.opensm._alive)
+            with Client(low.socket) as client:
+                app = client.must(op='place', ranks=4, patterns=[pattern(shift(4, 1))])['app']
+                with open(rules, 'w') as file:
+                    file.write('19 status 0\n')
+                client.must(op='request', app=app, key=0)
+                drain = subprocess.Popen([COMMAND, 'drain', 'leaf-0:3', '--wait=120000', '--socket=' + low.socket],
+                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                wait_for('the request', lambda: osmroutes('drain', '--socket=' + low.socket)['parts'], 30)
+                with high.opensm:
+                    wait_handover(low)
+                    said = drain.communicate(timeout=patience(30))[0]
+                    expect(drain.returncode == 1 and 'another subnet manager is the master' in said, said)
+                    is_on_standby(low, fabric)
+                    expect(client.must(op='status')['apps'][0]['keys'][0]['state'] == 'withdrawn', 'the key is kept')
+                    os.remove(rules)
+                    wait_change('a new master', high.is_master, high)
+                    with held(low.opensm):
+                        high.opensm.stop()
+                wait_change('the old master', low.is_master, low)
+                low.opensm.wait_quiet()
+                expect(not osmroutes('drain', '--socket=' + low.socket)['parts'], 'the cable is drained after all')
