@@ -93,6 +93,23 @@ enum osr_status osr_planes_mates(const struct osr_fabric *fabric,
 				 struct osr_planes *planes, struct osr_diag *diag);
 
 /*
+ * The certificate of expanded tables on one lane in which some LIDs have rows of their own. Those whose turns close a cycle
+ * with the others repeat the first LID instead. Channels begin in the order of keys[n_channels]. O(LIDs * switches).
+ */
+enum osr_status osr_planes_certify(const struct osr_fabric *fabric, const uint32_t *keys,
+				   struct osr_routing *routing, struct osr_arena *scratch,
+				   struct osr_diag *diag);
+
+/*
+ * Tables of all LIDs from those of the first ones, plane0, for a full route: the planes with which flows that are split
+ * evenly over all LIDs fare best. In `arena`.
+ */
+enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct osr_fabric *first,
+				  const struct osr_routing *plane0, uint8_t max_vls,
+				  struct osr_arena *scratch, struct osr_arena *arena,
+				  struct osr_routing *routing, struct osr_diag *diag);
+
+/*
  * Tables of all LIDs of `fabric` from tables of the first ones: rows (lft, sl, granted) by planes->tree_of, in `arena` as is
  * the copy of *planes, with the entry of the LID's own switch set; all else is first_routing's. A LID beyond the first with a row of its own has it from
  * *own, tables of `fabric` in which that row is; where no such row leads from every switch to the LID, or own is NULL, the LID

@@ -25,16 +25,19 @@ struct osr_split {
 	uint32_t one;  /* to one of the LIDs, drawn for each flow */
 };
 
-/* For osr_split_measure(): where tables are chosen or compared, and where a sweep says what it has. */
-enum { OSR_SPLIT_EXACT = 40000, OSR_SPLIT_QUICK = 10000 };
+/* How many bisections: the same for all tables of a fabric, those of a higher effort after those of a lower one. */
+enum osr_split_effort {
+	OSR_SPLIT_CHOICE, /* between planes: `first`, `all` and `free` only, from 3,000 flows */
+	OSR_SPLIT_REPORT, /* what a sweep says: from 5,000 flows */
+	OSR_SPLIT_EXACT,  /* what engines are chosen by, and the command says: from 20,000 flows */
+};
 
 /*
- * On n_senders over the number of hosts bisections, but 12 to 400: the same for all tables of a fabric. Hosts are the
- * ports of CAs and routers. `routing` is finished and need not be checked. O(flows * LIDs * hops). All figures are 0
- * with fewer than two hosts.
+ * Hosts are the ports of CAs and routers. `routing` is finished and need not be checked. O(flows * LIDs * hops). All
+ * figures are 0 with fewer than two hosts.
  */
 enum osr_status osr_split_measure(const struct osr_fabric *fabric,
-				  const struct osr_routing *routing, uint32_t n_senders,
+				  const struct osr_routing *routing, enum osr_split_effort effort,
 				  struct osr_arena *scratch, struct osr_split *split,
 				  struct osr_diag *diag);
 

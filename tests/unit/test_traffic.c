@@ -318,7 +318,7 @@ static void judge_split(struct set *x)
 {
 	const struct osr_fabric *f = &x->t.f;
 	struct osr_prng order = { 1 }, draws = { 2 };
-	uint32_t hosts[512], n_lids = 1, half, n = 0;
+	uint32_t hosts[512], n_lids = 1, half, most, n = 0;
 	double first = 0, two = 0, all = 0, apart = 0, one = 0, ignored = 0;
 	struct osr_split got;
 
@@ -329,9 +329,13 @@ static void judge_split(struct set *x)
 			n_lids = n_lids < 1u << f->term_lmc[t] ? 1u << f->term_lmc[t] : n_lids;
 		}
 	half = x->n_hosts / 2;
-	assert_int_equal(osr_split_measure(f, &x->r, 1, &x->scratch, &got, &x->diag), OSR_OK);
+	assert_int_equal(osr_split_measure(f, &x->r, OSR_SPLIT_REPORT, &x->scratch, &got, &x->diag),
+			 OSR_OK);
 	assert_int_equal(got.n_lids, n_lids);
-	for (; half && n < 12; n++) {
+	most = x->n_hosts ? 10000 / x->n_hosts : 0;
+	most = most < 6 ? 6 : most;
+	most = most > 400 ? 400 : most;
+	for (; half && n < most; n++) {
 		uint32_t lids[256][8], drawn[256][8];
 
 		osr_prng_shuffle(&order, hosts, x->n_hosts);
@@ -481,7 +485,7 @@ static enum osr_status split_once(void *ctx, struct osr_arena *scratch, struct o
 	const struct set *x = ctx;
 	struct osr_split split;
 
-	return osr_split_measure(&x->t.f, &x->r, 1, scratch, &split, diag);
+	return osr_split_measure(&x->t.f, &x->r, OSR_SPLIT_CHOICE, scratch, &split, diag);
 }
 
 static void test_out_of_memory(void **state)

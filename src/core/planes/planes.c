@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include <osmroutes/each.h>
 #include <osmroutes/routing.h>
 
 uint32_t osr_planes_count(const struct osr_fabric *fabric)
@@ -102,35 +103,39 @@ enum osr_status osr_planes_repeat(const struct osr_fabric *fabric, struct osr_ar
 	return OSR_OK;
 }
 
-/* Does the row lead from every switch of the component to the switch of d? led[n_switches] is overwritten. */
-static bool planes_row_leads(const struct osr_fabric *fabric, const uint8_t *row, uint32_t d,
-			     uint32_t *led)
-{
-	uint32_t root = fabric->dest_switch[d], n = fabric->n_switches;
+enum { WAY_UNKNOWN, WAY_PASSED, WAY_LEADS, WAY_LOST };
 
-	/* n: the way is known to lead there; else the switch whose way passed last. */
-	memset(led, 0xff, n * sizeof(*led));
-	led[root] = n;
-	for (uint32_t from = 0; from < n; from++) {
-		uint32_t s = from;
+/* From how many switches a row does not lead to the switch of d; way[n_switches] tells which. */
+static uint32_t planes_lost(const struct osr_fabric *fabric, const uint8_t *row, uint32_t d,
+			    uint8_t *way)
+{
+	uint32_t root = fabric->dest_switch[d], n_lost = 0;
+
+	memset(way, WAY_UNKNOWN, fabric->n_switches);
+	way[root] = WAY_LEADS;
+	OSR_EACH_SWITCH(from, fabric) {
+		uint32_t s = from, c = OSR_NONE;
+		uint8_t found;
 
 		if (fabric->sw_component[from] != fabric->sw_component[root])
 			continue;
-		while (led[s] == OSR_NONE) {
-			uint32_t c = osr_port_channel(fabric, s, row[s]);
-
-			led[s] = from;
-			if (c == OSR_NONE)
-				return false;
+		while (way[s] == WAY_UNKNOWN &&
+		       (c = osr_port_channel(fabric, s, row[s])) != OSR_NONE) {
+			way[s] = WAY_PASSED;
 			s = fabric->chan_dst[c];
 		}
-		if (led[s] != n)
-			return false;
-		for (s = from; led[s] != n;
-		     s = fabric->chan_dst[osr_port_channel(fabric, s, row[s])])
-			led[s] = n;
+		/* A dead end, or a loop. */
+		found = way[s] == WAY_LEADS ? WAY_LEADS : WAY_LOST;
+		if (way[s] == WAY_UNKNOWN)
+			way[s] = WAY_PASSED;
+		for (s = from; way[s] == WAY_PASSED;) {
+			way[s] = found;
+			n_lost += found == WAY_LOST;
+			c = osr_port_channel(fabric, s, row[s]);
+			s = c == OSR_NONE ? s : fabric->chan_dst[c];
+		}
 	}
-	return true;
+	return n_lost;
 }
 
 /* Row `was` of `from` becomes that of d, with the entry of d's own switch; between components there is none. */
@@ -160,9 +165,9 @@ enum osr_status osr_planes_expand(const struct osr_fabric *fabric,
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n = fabric->n_switches, n_dests = fabric->n_dests;
-	uint32_t *led = osr_alloc(scratch, n, sizeof(*led)),
-		 *tree_of = osr_alloc(arena, n_dests, sizeof(*tree_of));
-	uint8_t *kind = osr_alloc(arena, planes->n, sizeof(*kind));
+	uint32_t *tree_of = osr_alloc(arena, n_dests, sizeof(*tree_of));
+	uint8_t *kind = osr_alloc(arena, planes->n, sizeof(*kind)), *way = osr_alloc(scratch, n, 1);
+	bool one_lane = !first_routing->sl && !first_routing->sl2vl;
 	uint16_t *granted = NULL;
 
 	if (first_routing->granted)
@@ -179,13 +184,19 @@ enum osr_status osr_planes_expand(const struct osr_fabric *fabric,
 	routing->planes = (struct osr_planes){ .n = planes->n, .kind = kind, .tree_of = tree_of };
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		bool has_own = tree_of[d] == d && osr_plane_of(fabric, d);
+		uint32_t first = osr_first_dest(fabric, d);
 
-		if (has_own && own && planes_row_leads(fabric, own->lft + d * n, d, led)) {
+		if (has_own && own &&
+		    (!planes_lost(fabric, own->lft + d * n, d, way) || one_lane)) {
+			uint8_t *row = routing->lft + d * n;
+
 			planes_take_row(fabric, own, d, d, routing, granted);
+			OSR_EACH_SWITCH(s, fabric)
+				row[s] = way[s] == WAY_LOST ? routing->lft[first * n + s] : row[s];
 			continue;
 		}
 		if (has_own)
-			tree_of[d] = osr_first_dest(fabric, d);
+			tree_of[d] = first;
 		planes_take_row(fabric, first_routing,
 				first_fabric->lid_dest[fabric->dest_lid[tree_of[d]]], d, routing,
 				granted);

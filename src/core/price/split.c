@@ -5,12 +5,20 @@
 
 #include <string.h>
 
-#define LEAST 12 /* bisections */
-#define MOST 400
+#define MOST 400      /* bisections */
 #define WHOLE 1000000 /* the fastest link */
 
 /* The LIDs that the flows of a bisection are sent to. */
-enum way { FIRST, TWO, ALL, ONE, N_WAYS };
+enum way { FIRST, ALL, TWO, ONE, N_WAYS };
+
+static const struct {
+	uint32_t senders, least; /* over all bisections; bisections at least */
+	enum way n_ways;
+} efforts[] = {
+	[OSR_SPLIT_CHOICE] = { 6000, 4, TWO },
+	[OSR_SPLIT_REPORT] = { 10000, 6, N_WAYS },
+	[OSR_SPLIT_EXACT] = { 40000, 12, N_WAYS },
+};
 
 struct splitter {
 	const struct osr_fabric *f;
@@ -153,16 +161,20 @@ static void split_hosts(struct splitter *s)
 	s->parts[FIRST] = s->parts[ONE] = 1;
 	s->parts[TWO] = s->n_lids > 1 ? 2 : 1;
 	s->parts[ALL] = s->n_lids;
-	s->n_ways = s->n_lids > 1 ? N_WAYS : 1;
+	s->n_ways = s->n_lids > 1 ? s->n_ways : 1;
 }
 
 enum osr_status osr_split_measure(const struct osr_fabric *fabric,
-				  const struct osr_routing *routing, uint32_t n_senders,
+				  const struct osr_routing *routing, enum osr_split_effort effort,
 				  struct osr_arena *scratch, struct osr_split *split,
 				  struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct splitter s = { .f = fabric, .r = routing, .n_lids = 1, .fastest = 1 };
+	struct splitter s = { .f = fabric,
+			      .r = routing,
+			      .n_lids = 1,
+			      .n_ways = efforts[effort].n_ways,
+			      .fastest = 1 };
 	struct osr_prng order = { .state = 1 }, draws = { .state = 2 };
 	uint64_t flows;
 	uint32_t n;
@@ -175,8 +187,8 @@ enum osr_status osr_split_measure(const struct osr_fabric *fabric,
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
 	split_hosts(&s);
-	n = s.n_hosts ? n_senders / s.n_hosts : 0;
-	n = n < LEAST ? LEAST : n;
+	n = s.n_hosts ? efforts[effort].senders / s.n_hosts : 0;
+	n = n < efforts[effort].least ? efforts[effort].least : n;
 	n = n > MOST ? MOST : n;
 	for (uint32_t i = 0; s.n_hosts > 1 && i < n; i++) {
 		osr_prng_shuffle(&order, s.host, s.n_hosts);
@@ -184,9 +196,8 @@ enum osr_status osr_split_measure(const struct osr_fabric *fabric,
 	}
 	flows = (uint64_t)(s.n_hosts / 2) * n;
 	flows = flows ? flows : 1;
-	for (unsigned way = s.n_ways; way < N_WAYS; way++)
-		s.sum[way] = s.sum[FIRST];
-	s.sum_free = s.n_ways > 1 ? s.sum_free : s.sum[FIRST];
+	for (unsigned way = 0; way < N_WAYS && s.n_lids == 1; way++)
+		s.sum_free = s.sum[way] = s.sum[FIRST];
 	*split = (struct osr_split){ .n_lids = s.n_lids,
 				     .first = (uint32_t)(s.sum[FIRST] / flows),
 				     .two = (uint32_t)(s.sum[TWO] / flows),

@@ -210,21 +210,24 @@ static enum osr_status sweep_expand(const struct osr_job *job, const struct osr_
 	struct osr_earlier earlier = { .routing.planes.n = 0 };
 	const struct osr_routing *own = NULL;
 	struct osr_planes planes;
-	enum osr_status st = OSR_OK;
+	enum osr_status st;
 
-	if (first->stable.kept)
-		st = osr_carry(&base->fabric, &base->routing, job->fabric, job->scratch,
-			       job->scratch, &earlier, job->diag);
+	if (!first->stable.kept)
+		return osr_planes_choose(job->fabric, fabric, first, job->request.max_vls,
+					 job->scratch, job->arena, job->routing, job->diag);
+	st = osr_carry(&base->fabric, &base->routing, job->fabric, job->scratch, job->scratch,
+		       &earlier, job->diag);
 	planes = earlier.routing.planes;
 	if (planes.n)
 		own = &earlier.routing;
 	else if (!st)
 		st = osr_planes_repeat(job->fabric, job->scratch, &planes, job->diag);
-	if (!st && !first->stable.kept)
-		st = osr_planes_mates(job->fabric, fabric, first, job->scratch, &planes, job->diag);
-	return st ? st
-		  : osr_planes_expand(job->fabric, fabric, first, &planes, own, job->scratch,
-				      job->arena, job->routing, job->diag);
+	if (!st)
+		st = osr_planes_expand(job->fabric, fabric, first, &planes, own, job->scratch,
+				       job->arena, job->routing, job->diag);
+	if (st || !first->rank || first->sl || first->sl2vl || !own || !own->rank)
+		return st;
+	return osr_planes_certify(job->fabric, own->rank, job->routing, job->scratch, job->diag);
 }
 
 /* Tables of the first LID of each port, as if there were no others; then those of all. */
