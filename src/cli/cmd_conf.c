@@ -146,19 +146,14 @@ static bool conf_judge_engines(struct args *a)
 	char word[64];
 
 	for (const char *at = list; *at; at += strspn(at, ", \t")) {
-		size_t n = strcspn(at, ", \t"), i = 0;
-		struct osr_guess guess = { .word = word };
+		size_t n = strcspn(at, ", \t");
+		struct osr_guess guess;
 		char said[160];
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, at);
 		engine = osr_options_engine(&a->run.who.options, word);
 		/* A word for OpenSM, with or without osmroutes. */
-		for (i = 0; !engine && cli_stock_engines[i] && strcmp(cli_stock_engines[i], word);
-		     i++)
-			osr_guess_offer(&guess, cli_stock_engines[i]);
-		for (uint32_t e = 0; osr_engines[e]; e++)
-			osr_guess_offer(&guess, osr_engines[e]->name);
-		if (!engine && !cli_stock_engines[i]) {
+		if (!engine && !cli_is_stock(word, &guess)) {
 			known = false;
 			out_note(&a->run.out,
 				 "%s: routing_engine: \"%s\" is no engine of OpenSM or osmroutes%s",

@@ -83,9 +83,23 @@ static enum osr_status subject_add(struct cli_subjects *subjects, const struct o
 	return OSR_OK;
 }
 
-const char *const cli_stock_engines[] = { "none",       "minhop", "updn",        "dnup", "file",
-					  "ftree",      "lash",   "dor",         "nue",  "sssp",
-					  "torus-2QoS", "dfsssp", "no_fallback", NULL };
+static const char *const stock_engines[] = { "none",       "minhop", "updn",        "dnup", "file",
+					     "ftree",      "lash",   "dor",         "nue",  "sssp",
+					     "torus-2QoS", "dfsssp", "no_fallback", NULL };
+
+bool cli_is_stock(const char *word, struct osr_guess *guess)
+{
+	bool found = false;
+
+	*guess = (struct osr_guess){ .word = word };
+	for (uint32_t i = 0; stock_engines[i]; i++) {
+		found |= !strcmp(stock_engines[i], word);
+		osr_guess_offer(guess, stock_engines[i]);
+	}
+	for (uint32_t i = 0; osr_engines[i]; i++)
+		osr_guess_offer(guess, osr_engines[i]->name);
+	return found;
+}
 
 static enum osr_status add_engine(struct cli_subjects *subjects, const char *name,
 				  const struct cli_line *line)
@@ -104,8 +118,8 @@ static enum osr_status add_engine(struct cli_subjects *subjects, const char *nam
 	for (uint32_t i = 0; osr_engines[i]; i++)
 		osr_guess_offer(&guess, osr_engines[i]->name);
 	/* The first and the last are words of opensm.conf. */
-	for (uint32_t i = 1; cli_stock_engines[i + 1] && !engine; i++)
-		if (!strcmp(cli_stock_engines[i], name))
+	for (uint32_t i = 1; stock_engines[i + 1] && !engine; i++)
+		if (!strcmp(stock_engines[i], name))
 			return osr_fail(
 				line->diag, OSR_INVAL,
 				"%s is an engine of OpenSM itself: --tables=DIR takes its dumps "
@@ -199,6 +213,27 @@ static void warn_unread(const struct osr_osmconf *osm, const char *osmconf)
 			osmconf, n_unread == 1 ? "" : "s", unread, n_unread == 1 ? "is" : "are");
 }
 
+/* The first engine of opensm.conf is none of ours. */
+static enum osr_status refuse_engine(const char *osmconf, const char *word, struct osr_diag *diag)
+{
+	struct osr_guess guess;
+	char said[160];
+
+	if (!*word)
+		return osr_fail(diag, OSR_INVAL,
+				"%.200s: routing_engine is not set, so OpenSM takes an engine of "
+				"its own; -e NAME chooses one of osmroutes",
+				osmconf);
+	if (cli_is_stock(word, &guess))
+		return osr_fail(diag, OSR_INVAL,
+				"%.200s: routing_engine %.60s is an engine of OpenSM itself; -e "
+				"NAME chooses one of osmroutes",
+				osmconf, word);
+	return osr_fail(diag, OSR_INVAL,
+			"%.200s: routing_engine \"%.60s\" is no engine of OpenSM or osmroutes%s",
+			osmconf, word, osr_guess_say(&guess, said, sizeof(said)));
+}
+
 /* opensm.conf and osmroutes.conf, which engine routes, and the values of all options. */
 static enum osr_status read_config(struct cli_subjects *subjects, struct osr_diag *diag)
 {
@@ -237,10 +272,7 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 		snprintf(word, sizeof(word), "%.*s", n, osm->routing_engine);
 		subjects->item[0].engine = osr_options_engine(&subjects->options, word);
 		if (!subjects->item[0].engine)
-			return osr_fail(diag, OSR_INVAL,
-					"%.200s: routing_engine %.60s: OpenSM is an engine of "
-					"OpenSM itself; -e NAME chooses one of osmroutes",
-					osmconf, *word ? word : "is not set");
+			return refuse_engine(osmconf, word, diag);
 		subjects->n = 1;
 	}
 	subjects->values = calloc(subjects->n, sizeof(*subjects->values));

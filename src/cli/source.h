@@ -148,8 +148,8 @@ struct cli_subjects {
 		"multicast", NULL, OUT_BOOL, 0, OUT_OF(struct cli_subjects, req.multicast)         \
 	}
 
-/* Words that OpenSM takes for routing_engine without a plugin; NULL at the end. */
-extern const char *const cli_stock_engines[];
+/* Does OpenSM know this word of routing_engine without a plugin? If not: what may have been meant, of OpenSM's and ours. */
+bool cli_is_stock(const char *word, struct osr_guess *guess);
 
 /* -e, -o, --vls, --config and so on; --tables as well; with --sl and --sa, too. */
 extern const struct cli_spec engines_spec, subjects_spec;

@@ -349,6 +349,10 @@ sed 's/dfsssp/dfsssp no_fallback/' "$dir/opensm.conf" > "$dir/last.conf"
 expect 0 ': good' conf --check "$dir/good.conf" --opensm-conf "$dir/last.conf"
 sed s/dfsssp/updn/ "$dir/opensm.conf" > "$dir/updn.conf"
 expect 1 'routing_engine updn: osmroutes routes nothing: none' conf --check "$dir/good.conf" --opensm-conf "$dir/updn.conf"
+expect 2 'updn.conf: routing_engine updn is an engine of OpenSM itself; -e NAME' route --config none --opensm-conf "$dir/updn.conf" "$ring"
+expect 2 'typo.conf: routing_engine "dfssp" is no engine of OpenSM or osmroutes: did you mean "dfsssp"' route --config none --opensm-conf "$dir/typo.conf" "$ring"
+grep -v routing_engine "$dir/opensm.conf" > "$dir/unset.conf"
+expect 2 'unset.conf: routing_engine is not set, so OpenSM takes an engine of its own' route --config none --opensm-conf "$dir/unset.conf" "$ring"
 # A plugin and an OpenSM, by the version that is in them.
 for version in 3.3.23 3.3.99; do
 	mkdir -p "$dir/$version"
