@@ -61,13 +61,29 @@ static size_t first_word(const char *name)
 	return strcspn(name, " \t,;");
 }
 
-/* The host of an end port, with its first place or OSR_NONE: "node7 mlx5_0" is node7. NULL: no memory. */
+/* Has nobody given the host a name? Then it says what its maker gave, or what many are called. */
+static bool is_unnamed(const char *name)
+{
+	size_t n = first_word(name);
+
+	return osr_name_is_repeated(name) || !strncmp(name, "localhost", strlen("localhost")) ||
+	       !strncmp(name, "(none)", strlen("(none)")) ||
+	       (n > 2 && !strncmp(name, "MT", 2) && strspn(name + 2, "0123456789") == n - 2);
+}
+
+/*
+ * The host of an end port, with its first place or OSR_NONE: "node7 mlx5_0" is node7; a host without a name is the GUID of
+ * its port. NULL: no memory.
+ */
 static struct osr_id *host_of(struct order *o, uint32_t term)
 {
 	char buf[32], host[PLACE_NAME_SIZE];
 	const char *name = osr_terminal_name(o->f, term, buf);
 
-	snprintf(host, sizeof(host), "%.*s", (int)first_word(name), name);
+	if (is_unnamed(name))
+		snprintf(host, sizeof(host), "0x%016" PRIx64, o->f->term_guid[term]);
+	else
+		snprintf(host, sizeof(host), "%.*s", (int)first_word(name), name);
 	return osr_id_find(&o->hosts_by_name, host);
 }
 
@@ -447,10 +463,9 @@ static enum osr_status order_route(struct args *a, struct osr_pgft *tree, struct
 /* ---- the command line ----------------------------------------------------------------------- */
 
 static const struct out_field fields[] = {
-	{ "rank", NULL, OUT_COUNT },  { "host", NULL, OUT_TEXT },
-	{ "lid", NULL, OUT_COUNT },   { "leaf", NULL, OUT_TEXT },
-	{ "tree", NULL, OUT_COUNT },  { "index", NULL, OUT_COUNT },
-	{ "ranks", NULL, OUT_COUNT }, { 0 },
+	{ "rank", NULL, OUT_COUNT },  { "host", NULL, OUT_TEXT },  { "lid", NULL, OUT_COUNT },
+	{ "leaf", NULL, OUT_TEXT },   { "tree", NULL, OUT_COUNT }, { "index", NULL, OUT_COUNT },
+	{ "ranks", NULL, OUT_COUNT }, { "guid", NULL, OUT_GUID },  { 0 },
 };
 
 static const struct out_section sections[] = { { "hosts", OUT_ROWS, fields }, { 0 } };
@@ -481,6 +496,34 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
+/* Who is not listed, and who not by a name. */
+static void order_count(const struct order *o)
+{
+	uint32_t n_all = 0, n_unnamed = 0;
+	char buf[32], unnamed[64];
+
+	for (uint32_t t = 0; t < o->f->n_terminals; t++)
+		n_all += o->f->term_role[t] != OSR_ROLE_SP0;
+	if (n_all > o->p.n_order)
+		fprintf(stderr,
+			"osmroutes: of %u end ports of CAs and routers %u are in the order; the "
+			"others serve switches (SHARP, management), or are outside of the tree\n",
+			n_all, o->p.n_order);
+	for (uint32_t i = 0; i < o->n_places; i++) {
+		const char *name = osr_terminal_name(o->f, o->place[i].term, buf);
+
+		if (!is_unnamed(name))
+			continue;
+		if (!n_unnamed++)
+			snprintf(unnamed, sizeof(unnamed), "%s", name);
+	}
+	if (n_unnamed)
+		fprintf(stderr,
+			"osmroutes: %u of %u hosts have no name of their own (\"%s\"), and are "
+			"listed by GUID, which starts no job: --names gives them names\n",
+			n_unnamed, o->n_places, unnamed);
+}
+
 static enum osr_status order_say(struct args *a, const struct order *o, struct osr_diag *diag)
 {
 	uint32_t rank = 0, n_ranks = 0;
@@ -494,6 +537,7 @@ static enum osr_status order_say(struct args *a, const struct order *o, struct o
 		      stderr);
 	osr_pgft_describe(&o->p, text, sizeof(text));
 	fprintf(stderr, "osmroutes: %s\n", text);
+	order_count(o);
 	if (a->hosts)
 		order_judge(o);
 	if (a->run.out.format == OUT_PEOPLE && a->form >= SLURM_TOPOLOGY)
@@ -505,7 +549,7 @@ static enum osr_status order_say(struct args *a, const struct order *o, struct o
 		if (a->run.out.format != OUT_PEOPLE)
 			OUT_ADD(&a->run.out, "hosts", rank, place->name, o->f->term_lid[t],
 				osr_switch_name(o->f, s, text), o->p.sw_tree[s], o->p.term_index[t],
-				place->ranks);
+				place->ranks, o->f->term_guid[t]);
 		else if (a->form == LIST)
 			printf("%s\n", place->name);
 		for (uint32_t k = 0;

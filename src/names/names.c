@@ -298,14 +298,6 @@ static enum osr_status names_unknown(struct osr_names *names, const char *word, 
 			osr_guess_say(&guess, buf, sizeof(buf)));
 }
 
-/* Is the name one that several nodes have, so that its GUID stands behind it? */
-static bool is_repeated(const char *text)
-{
-	const char *blank = strrchr(text, ' ');
-
-	return blank && !strncmp(blank, " 0x", 3) && strlen(blank) == strlen(" 0x") + 16;
-}
-
 /* Are all hits end ports whose names begin with one word, that of their host? */
 static bool is_one_host(const struct osr_names *names)
 {
@@ -315,8 +307,9 @@ static bool is_one_host(const struct osr_names *names)
 	for (uint32_t i = 0; i < names->n_hits; i++) {
 		const struct osr_name *hit = names->hit[i];
 
-		if (hit->kind != OSR_NAME_END_PORT || !hit->text || is_repeated(hit->text) ||
-		    strcspn(hit->text, " \t,;") != len || strncmp(hit->text, first, len) != 0)
+		if (hit->kind != OSR_NAME_END_PORT || !hit->text ||
+		    osr_name_is_repeated(hit->text) || strcspn(hit->text, " \t,;") != len ||
+		    strncmp(hit->text, first, len) != 0)
 			return false;
 	}
 	return len > 0;
@@ -399,6 +392,13 @@ enum osr_status osr_names_find(struct osr_names *names, const char *word, unsign
 }
 
 /* ---- how repeated names are shown ------------------------------------------------------------ */
+
+bool osr_name_is_repeated(const char *shown)
+{
+	const char *blank = strrchr(shown, ' ');
+
+	return blank && !strncmp(blank, " 0x", 3) && strlen(blank) == strlen(" 0x") + 16;
+}
 
 size_t osr_name_own(const char *shown, uint64_t guid)
 {

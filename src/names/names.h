@@ -63,6 +63,9 @@ enum osr_status osr_names_host(struct osr_names *names, const char *word, unsign
 /* All nodes that the word of len bytes, without a port, fits best: hit[0 .. n_hits-1], in the order of their rows' texts. */
 uint32_t osr_names_all(struct osr_names *names, const char *word, size_t len, unsigned kinds);
 
+/* Do several nodes have this name, so that a GUID stands behind it? */
+bool osr_name_is_repeated(const char *shown);
+
 /* How much of a name as it is shown, with its GUID perhaps, is the node's own. */
 size_t osr_name_own(const char *shown, uint64_t guid);
 

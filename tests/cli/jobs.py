@@ -87,7 +87,7 @@ def forms(net, every):
     want = [(every[1], 1), (every[2], 3), (every[5], 3)]
     rows = [line.split(',') for line in order('--csv', net)[0].splitlines()]
     lid = {r[1]: r[2] for r in rows}
-    assert rows[0] == ['rank', 'host', 'lid', 'leaf', 'tree', 'index', 'ranks'], rows[0]
+    assert rows[0] == ['rank', 'host', 'lid', 'leaf', 'tree', 'index', 'ranks', 'guid'], rows[0]
     for text in (listed, '%s:3,%s,%s:3' % (every[2], every[1], every[5]),
                  'lid:%s:3,%s.cluster,%s:3' % (lid[every[2]], every[1], every[5])):
         out, _ = order('--hosts=' + text, '--csv', net)

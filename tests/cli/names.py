@@ -105,8 +105,37 @@ def rails():
     assert [row.split(',')[1::5] for row in out.splitlines()[1:]] == [['node-1', '1'], ['node-2', '3']], out
 
 
+def unnamed():
+    """Hosts that nobody has named: each is listed, by its GUID, and standard error says so; a name map names them."""
+    names = {'h00': 'MT25408 ConnectX Mellanox Technologies', 'h01': 'MT25408 ConnectX Mellanox Technologies', 'h02': 'localhost HCA-1',
+             'h03': 'MT4129', 'h04': 'mt-node', 'h05': 'ubuntu', 'h06': 'ubuntu'}
+    net = renamed(topology('tree-2'), at('unnamed.net'), lambda _, node: names.get(node))
+    rows = list(csv.DictReader(io.StringIO(run('order', '--csv', net)[1])))
+    for form in 'list', 'rankfile':
+        status, out, said = run('order', '--format=' + form, net)
+        listed = [re.sub(r'^rank \d+=(\S+) .*', r'\1', line) for line in out.splitlines()]
+        same(form, listed, [row['host'] for row in rows])
+        same('hosts', (len(listed), len(set(listed))), (16, 16))
+        same('by GUID', sum(re.fullmatch('0x[0-9a-f]{16}', host) is not None for host in listed), 6)
+        assert 'mt-node' in listed and '6 of 16 hosts have no name of their own ("' in said, said
+    by_guid = [row for row in rows if row['host'].startswith('0x')]
+    assert all(row['host'] == row['guid'] for row in by_guid), by_guid
+    status, out, said = run('order', '--hosts=%s,mt-node' % by_guid[3]['guid'], net)
+    assert set(out.split()) == {by_guid[3]['guid'], 'mt-node'}, out
+    status, out, said = run('order', '--hosts=MT25408', net)
+    assert status == 2 and not out and '2 end ports are called "MT25408": give "MT25408 ConnectX Mellanox Technologies 0x' in said, said
+    with open(at('map'), 'w') as file:
+        file.writelines('%s "node-%d"\n' % (hex(int(row['guid'], 16) - 1), i) for i, row in enumerate(by_guid))
+    status, out, said = run('order', '--names=' + at('map'), net)
+    assert not re.search('^0x', out, re.M) and len(set(out.split())) == 16 and 'no name' not in said, (out, said)
+    run('generate', 'tree', 'm=4,4', 'w=1,2', '--mgmt', '-o', at('mgmt.net'))
+    status, out, said = run('order', at('mgmt.net'))
+    assert len(out.split()) == 16 and 'of 22 end ports of CAs and routers 16 are in the order' in said, said
+
+
 twins()
 rails()
+unnamed()
 net = hostile_net(NAMES)
 with open(at('bad.net'), 'w') as file:
     file.write('Switch 2 "\x1b[31ma"\n[3] "b"[1]\n')
