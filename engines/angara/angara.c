@@ -24,7 +24,7 @@ static const struct osr_param params[] = {
 		      "over longer paths instead of giving up" },
 	[STABLE] = OSR_SWEEP_STABLE,
 	[REBALANCE] = OSR_SWEEP_REBALANCE,
-	{ NULL }
+	{ 0 }
 };
 
 /* ---- which tables ----------------------------------------------------------------------------- */

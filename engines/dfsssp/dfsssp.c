@@ -42,7 +42,7 @@ static const struct osr_param params[] = {
 	[REBALANCE] = OSR_SWEEP_REBALANCE,
 	[ANY_SL] = OSR_SWEEP_ANY_SL,
 	[ANY_SL_COST] = OSR_SWEEP_ANY_SL_COST,
-	{ NULL }
+	{ 0 }
 };
 
 static struct osr_lanes_options dfsssp_lanes_options(const struct osr_values *values)

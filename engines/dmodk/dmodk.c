@@ -28,7 +28,7 @@ enum { MISSING };
 static const struct osr_param params[] = {
 	[MISSING] = { "max_missing", OSR_PARAM_UINT, "30", 0, 99, NULL,
 		      "percent of the links between switches that may be missing from the tree" },
-	{ NULL }
+	{ 0 }
 };
 
 #define BALANCE 110 /* percent of the least possible load, or as near as possible */

@@ -96,7 +96,7 @@ bool osr_worth_more(const struct osr_worth *a, const struct osr_worth *b)
 /* ---- the choice -------------------------------------------------------------------------------- */
 
 static const struct osr_param params[] = {
-	OSR_SWEEP_MAX_VLS, OSR_SWEEP_STABLE, OSR_SWEEP_REBALANCE, { NULL }
+	OSR_SWEEP_MAX_VLS, OSR_SWEEP_STABLE, OSR_SWEEP_REBALANCE, { 0 }
 };
 
 /* In this order: among equals dmodk serves trees, for shifts in node order meet nowhere there. */

@@ -32,7 +32,7 @@ static const struct osr_param params[] = {
 			"which dependencies to cut, as in dfsssp; none: no virtual lanes, the "
 			"paths as "
 			"published, which may deadlock" },
-	{ NULL }
+	{ 0 }
 };
 
 struct pairs {

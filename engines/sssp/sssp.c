@@ -16,7 +16,7 @@ static const struct osr_param params[] = {
 			   "balance routes per link, not per unit of link rate" },
 	[STABLE] = OSR_SWEEP_STABLE,
 	[REBALANCE] = OSR_SWEEP_REBALANCE,
-	{ NULL }
+	{ 0 }
 };
 
 static enum osr_status sssp_route(const struct osr_job *job)

@@ -28,6 +28,15 @@
 
 #include <osmroutes/routing.h>
 
+/* Routes between hosts: from each end port of a CA or router to each LID of another one. */
+#define OSR_MAX_HOPS 63
+struct osr_lengths {
+	uint64_t n_pairs;            /* those in different components, too */
+	uint64_t n_routes, n_longer; /* that arrive; of these, longer than minimal */
+	uint64_t least; /* channels of all routes to first LIDs, if each were minimal */
+	uint64_t hops[OSR_MAX_HOPS + 1]; /* n_routes by channels; the last: and more */
+};
+
 struct osr_verdict {
 	uint32_t proven;   /* OSR_CLAIM_* that hold; a subset of what was claimed */
 	uint64_t n_routes; /* (switch, dest) pairs with a path, switch != switch of dest */
@@ -36,6 +45,8 @@ struct osr_verdict {
 		n_host_longer; /* the same from switches with CAs or routers to their LIDs */
 	uint64_t n_no_path;    /* pairs in different components */
 	uint32_t max_hops;     /* channels of the longest route */
+	uint32_t max_longer;   /* the most that one has beyond the least */
+	struct osr_lengths hosts;
 
 	/*
 	 * Edge forwarding index: routes from CA and router ports to first LIDs of CA and router ports
@@ -47,6 +58,10 @@ struct osr_verdict {
 	double efi_per_capacity;
 	uint8_t n_vls; /* VLs that carry a dependency or route */
 };
+
+/* What it says of the loads of all channels, of routes to first LIDs and to later ones: efi, efi_all and so on. */
+void osr_verdict_loads(const struct osr_fabric *fabric, const uint64_t *first,
+		       const uint64_t *later, struct osr_verdict *verdict);
 
 /*
  * OSR_OK with the verdict filled if every claim of `routing` is proven; OSR_CHECK_FAILED with a sentence

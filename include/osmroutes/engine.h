@@ -57,6 +57,26 @@ enum {
 };
 
 /*
+ * Where packets can be while switches are programmed, and what switches hold that `previous` does not know: for the
+ * transition. A switch outside `previous` holds its own LFT if it was drained until now, and so does every switch for
+ * a LID outside `previous`.
+ */
+struct osr_held {
+	/*
+	 * All that stands, and what routing leaves out of it (drained, held down) as well: all switches, cables and LIDs
+	 * of the routed fabric are in it. The routed fabric itself if nothing is left out.
+	 */
+	const struct osr_fabric *standing;
+	/* [standing->n_switches] */
+	const struct osr_held_switch {
+		const uint8_t *lft; /* [n_lids] port by LID; NULL: not known */
+		uint32_t n_lids;
+		/* [(sw_n_ports + 1)^2] row by input port, of a switch outside `previous`; NULL: not known */
+		const osr_sl2vl_t *sl2vl;
+	} * sw;
+};
+
+/*
  * Everything one call of an engine needs. What the sweep adds to the job of its caller stands below
  * the line.
  */
@@ -71,6 +91,8 @@ struct osr_job {
 	 * log; NULL: they do.
 	 */
 	const char *no_transition;
+	const struct osr_held
+		*held; /* NULL: switches hold what `previous` says, and no part is left out */
 	struct osr_arena *scratch;
 	struct osr_arena *arena; /* of the result */
 	struct osr_diag *diag;   /* may be NULL */

@@ -7,7 +7,7 @@
  *	static const struct osr_param params[] = {
  *		{ "rounds", OSR_PARAM_UINT, "4", 0, 100, NULL, "rip-up-and-re-route rounds" },
  *		{ "heuristic", OSR_PARAM_ENUM, "order", 0, 0, "order|weakest|heaviest|first", "..." },
- *		{ NULL }
+ *		{ 0 }
  *	};
  *
  * and reads values by row number, so that a misspelt name cannot compile into a silent default.

@@ -58,6 +58,8 @@ struct osr_stable {
 	bool together;
 	enum osr_transition transition;
 	bool transition_mcast; /* multicast was part of the question */
+	/* OSR_TRANSITION_LOOP: multicast alone makes it; unicast cannot deadlock, in the rounds that there are. */
+	bool transition_unicast;
 	/* The spanning order of multicast is the old one, as far as its cables are there, so that it cannot. */
 	bool transition_order;
 	char transition_why[240];
@@ -151,9 +153,15 @@ struct osr_routing {
 	struct osr_stable stable;
 	/*
 	 * [stable.n_withdrawn] entries, as indices of lft, that drop their packets while all others are
-	 * still those of before: the first of two rounds (transition.h). NULL: there is one round.
+	 * still those of before: the first of two rounds (transition.h). NULL: there are none.
 	 */
 	const uint64_t *withdrawn;
+	/*
+	 * [n_early] switches that have all their new entries in the first round, for no old table leads there. NULL: there
+	 * are none.
+	 */
+	const uint32_t *early;
+	uint32_t n_early;
 
 	struct osr_notes notes; /* for osr_job.notes of the next sweep, in the same arena */
 
@@ -203,6 +211,12 @@ uint64_t osr_routing_digest(const struct osr_fabric *fabric, const struct osr_ro
  */
 uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_fabric *fabric,
 			     const struct osr_routing *now, uint64_t *n_entries);
+
+/* Do these tables have a first round? */
+static inline bool osr_routing_in_rounds(const struct osr_routing *routing)
+{
+	return routing->withdrawn || routing->early;
+}
 
 static inline uint8_t osr_lft(const struct osr_routing *routing, uint32_t sw, uint32_t dest)
 {

@@ -278,7 +278,9 @@ static enum osr_status conf_work(void *args)
 		bool named = osr_osmconf_lists(who->osm.plugin_name, "osmroutes");
 
 		osr_osmconf_sls(&who->osm); /* for what is odd in the files of partitions and QoS */
-		good &= named & conf_judge_engines(a) & conf_judge_plugin(a);
+		good &= named;
+		good &= conf_judge_engines(a);
+		good &= conf_judge_plugin(a);
 		if (!named)
 			out_note(out,
 				 "%s: event_plugin_name does not name osmroutes: OpenSM does not "

@@ -386,6 +386,7 @@ static enum osr_status route_all(struct args *a)
 			break;
 		} else if (!strcmp(who->item[i].engine->name, "dfsssp"))
 			first = i;
+	a->measure.compares = who->n > 1;
 	st = route_one(a, first, diag);
 	for (uint32_t i = 0; i < who->n && !st; i++)
 		if (i != first)

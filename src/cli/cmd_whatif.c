@@ -244,7 +244,7 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 	const struct osr_inquiry ask = { .f = fabric,
 					 .gen = &tables.gen,
 					 .questions = OSR_REQUIRED,
-					 .checked = &tables.sweep.verdict };
+					 .checked = &tables.sweep.checked };
 	struct cli_verdicts found;
 	enum osr_question which;
 	struct osr_changes kept = { 0 };

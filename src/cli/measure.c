@@ -328,8 +328,7 @@ static void analyze(struct cli_measure *m, struct cli_measured *o, struct osr_ar
 	/* What the checker said of an engine's tables saves the search for what it has proven. */
 	struct osr_inquiry ask = { .f = o->f,
 				   .gen = &o->t.gen,
-				   .checked = o->t.sweep.routed ? &o->t.sweep.verdict : NULL,
-				   .figures = true };
+				   .checked = o->t.sweep.routed ? &o->t.sweep.checked : NULL };
 	enum osr_question which;
 	enum osr_status st = OSR_OK;
 	double start;
@@ -347,7 +346,7 @@ static void analyze(struct cli_measure *m, struct cli_measured *o, struct osr_ar
 	o->check.cpu = o->t.sweep.ms_check + check.cpu;
 	o->check.wall = o->t.sweep.wall_check + check.wall;
 	weigh(o->f, o);
-	if (!o->st)
+	if (!o->st && m->compares)
 		st = osr_worth_of(o->f, &o->t.routing, &o->t.sweep.verdict, scratch, &o->worth,
 				  &diag);
 	if (!st)

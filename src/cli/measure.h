@@ -31,6 +31,7 @@ struct cli_measure {
 	uint64_t seed;
 	const char *hosts_path;
 	struct cli_pool pool;
+	bool compares; /* there are several tables: what is each worth? */
 	/* The permutation that loads one cable most (traffic/worst.h), into this traffic file, or NULL. */
 	bool worst;
 	const char *worst_path;
@@ -69,7 +70,7 @@ struct cli_measured {
 	double perfect, sigma;
 	double mean_hops;                 /* channels of a route between hosts */
 	struct osr_survey_sum bisections; /* n_runs = 0: not asked for, or no two hosts */
-	struct osr_worth worth;           /* of tables that are not refuted */
+	struct osr_worth worth; /* of tables that are not refuted, if several are compared */
 	struct osr_worst worst;
 	double worst_bound;     /* of its load */
 	uint32_t worst_gbps;    /* of one flow; 0: not asked for */

@@ -11,7 +11,7 @@
  *		{ "route_ms.cpu", "route, ms CPU", OUT_REAL, 1, OUT_OF(struct found, ms) },
  *		{ 0 }
  *	};
- *	static const struct out_section sections[] = { { "engines", OUT_ACROSS, fields }, { NULL } };
+ *	static const struct out_section sections[] = { { "engines", OUT_ACROSS, fields }, { 0 } };
  *
  *	struct args a = { .out = { .command = "route", .sections = sections } };
  *	cli_parse() with out_spec as a part

@@ -132,7 +132,6 @@ enum osr_status cli_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 	/* What holds for all packets holds for those between hosts. */
 	between_hosts.scope |= OSR_ONLY_HOSTS;
 	between_hosts.questions = 0;
-	between_hosts.figures = false;
 	between_hosts.max_listed = 0;
 	between_hosts.rank = NULL;
 	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)

@@ -28,7 +28,7 @@
 #define PREFIX "osmroutes."
 #define CONFIG PREFIX "config="
 
-static const struct osr_param no_params[] = { { NULL } };
+static const struct osr_param no_params[] = { { 0 } };
 
 static const char *const builtins[] = { "dfsssp", "sssp" };
 

@@ -58,5 +58,5 @@ const struct osr_param osr_plugin_params[] = {
 	[OPT_THREADS] = { "threads", OSR_PARAM_UINT, "0", 0, 64, NULL,
 			  "threads that route and check; 0: one for each processor, at most 8. The "
 			  "tables are the same" },
-	{ NULL },
+	{ 0 },
 };

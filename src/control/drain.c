@@ -502,18 +502,30 @@ static bool load_row(const json_t *json, struct row *row)
 	return !*end && *guid;
 }
 
-void osr_drains_load(struct osr_drains *drains, const char *text, size_t size)
+enum osr_status osr_drains_load(struct osr_drains *drains, const char *text, size_t size,
+				struct osr_diag *diag)
 {
 	json_t *book = json_loadb(text, size, 0, NULL);
 	const json_t *parts = json_object_get(book, "parts");
+	size_t n = json_array_size(parts), n_lost = 0;
+	enum osr_status st = OSR_OK;
 	struct row row;
 
+	if (!json_is_array(parts))
+		st = osr_fail(diag, OSR_INVAL, "not a list of parts: none is drained any more");
 	pthread_mutex_lock(&drains->mutex);
-	for (size_t i = 0; i < json_array_size(parts); i++)
-		if (load_row(json_array_get(parts, i), &row) && (row.drained || drains->hold.after))
+	for (size_t i = 0; i < n; i++)
+		if (!load_row(json_array_get(parts, i), &row))
+			n_lost++;
+		else if (row.drained || drains->hold.after)
 			want(drains, &row, NULL);
 	pthread_mutex_unlock(&drains->mutex);
+	if (n_lost)
+		st = osr_fail(diag, OSR_INVAL,
+			      "%zu of %zu parts cannot be understood, and are not drained any more",
+			      n_lost, n);
 	json_decref(book);
+	return st;
 }
 
 /* Links that flap ------------------------------------------------------------------------------ */

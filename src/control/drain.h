@@ -58,9 +58,10 @@ struct osr_drains_state {
 };
 struct osr_drains_state osr_drains_state(struct osr_drains *drains);
 
-/* The same as text, to be freed, and back; what makes no sense is left out. */
+/* The same as text, to be freed, and back. OSR_INVAL: what makes no sense is left out, and the sentence counts it. */
 char *osr_drains_save(struct osr_drains *drains);
-void osr_drains_load(struct osr_drains *drains, const char *text, size_t size);
+enum osr_status osr_drains_load(struct osr_drains *drains, const char *text, size_t size,
+				struct osr_diag *diag);
 
 enum osr_drain_news {
 	OSR_DRAIN_HELD, /* a link is held down since the last watch */

@@ -58,31 +58,35 @@ char *osr_word(char **at)
 static enum osr_status expand(struct osr_lines *in, const char *head, const char *rest,
 			      uint32_t slots, osr_host_fn *take, void *ctx)
 {
-	const char *open = strchr(rest, '['), *close = open ? strchr(open, ']') : NULL;
+	const char *open = strchr(rest, '['), *close = open ? strchr(open, ']') : NULL, *at = open;
 	enum osr_status st = OSR_OK;
 	char name[NODE_SIZE];
 
 	if (!close) {
-		snprintf(name, sizeof(name), "%s%s", head, rest);
+		if (snprintf(name, sizeof(name), "%s%s", head, rest) >= (int)sizeof(name))
+			return OSR_INVAL;
 		return take(ctx, in, name, slots);
 	}
-	for (const char *at = open + 1; at < close && !st;) {
-		char *end;
-		unsigned long lo = strtoul(at, &end, 10), hi = lo;
-		int width = (int)(end - at);
+	/* Each number or range, behind '[' or ','. */
+	while (at < close && !st) {
+		const char *number = ++at;
+		uint64_t lo, hi;
+		int width;
 
-		if (end == at || *at < '0' || *at > '9')
+		if (!osr_scan(&at, "%999999999d", &lo))
 			return OSR_INVAL;
-		if (*end == '-')
-			hi = strtoul(end + 1, &end, 10);
-		if (lo > hi || hi - lo >= 1000000)
+		width = (int)(at - number);
+		hi = lo;
+		if (osr_take_word(&at, "-") && !osr_scan(&at, "%999999999d", &hi))
+			return OSR_INVAL;
+		if (lo > hi || hi - lo >= 1000000 || (*at != ',' && at != close))
 			return OSR_INVAL;
 		for (; lo <= hi && !st; lo++) {
-			snprintf(name, sizeof(name), "%s%.*s%0*lu", head, (int)(open - rest), rest,
-				 width, lo);
+			if (snprintf(name, sizeof(name), "%s%.*s%0*llu", head, (int)(open - rest),
+				     rest, width, (unsigned long long)lo) >= (int)sizeof(name))
+				return OSR_INVAL;
 			st = expand(in, name, close + 1, slots, take, ctx);
 		}
-		at = *end == ',' ? end + 1 : close;
 	}
 	return st;
 }

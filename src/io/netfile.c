@@ -813,7 +813,7 @@ enum osr_status osr_fabricfile_read(struct osr_lines *in, struct osr_net *net)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static void write_ids(const struct osr_net_node *node, FILE *out)
+static void write_ids(const struct osr_net_node *node, bool with_guid, FILE *out)
 {
 	static const char *const guid_key[OSR_NET_N_TYPES] = {
 		[OSR_NET_CA] = "caguid",
@@ -827,7 +827,7 @@ static void write_ids(const struct osr_net_node *node, FILE *out)
 		fprintf(out, "devid=0x%" PRIx32 "\n", node->devid);
 	if (node->sysimg_guid)
 		fprintf(out, "sysimgguid=0x%" PRIx64 "\n", node->sysimg_guid);
-	if (node->guid_from == OSR_NET_GUID_COUNTED)
+	if (!with_guid)
 		return;
 	fprintf(out, "%s=0x%" PRIx64, guid_key[node->type], node->guid);
 	if (node->type == OSR_NET_SWITCH)
@@ -904,6 +904,9 @@ static void write_port_guid(const struct osr_net *net, uint32_t port, FILE *out)
 enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment, FILE *out,
 				  struct osr_diag *diag)
 {
+	/* Behind the line of one node the next one of its type would count on from it. */
+	bool with_guid[OSR_NET_N_TYPES] = { false };
+
 	for (const char *at = comment; at && *at;) {
 		size_t len = strcspn(at, "\n");
 
@@ -917,7 +920,8 @@ enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment
 
 		if (i)
 			fputc('\n', out);
-		write_ids(node, out);
+		with_guid[node->type] |= node->guid_from != OSR_NET_GUID_COUNTED;
+		write_ids(node, with_guid[node->type], out);
 		write_header(net, i, out);
 		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++) {
 			uint32_t peer = net->ports[p].peer;

@@ -136,9 +136,10 @@ static int more(struct osrk *k, double until)
 		k->room = room;
 	}
 	n = recv(k->fd, k->in + k->size, k->room - k->size, 0);
+	if (n < 0 && errno == EINTR)
+		return 1;
 	if (n <= 0)
-		return n < 0 && errno == EINTR ? 1
-					       : hang_up(k, n ? strerror(errno) : "it has closed");
+		return hang_up(k, n ? strerror(errno) : "it has closed");
 	k->size += (size_t)n;
 	return 1;
 }

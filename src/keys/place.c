@@ -127,10 +127,13 @@ static enum osr_status fill_costs(const struct osr__group *group, const uint32_t
 		uint32_t a = (uint32_t)(i / n_planes), q = (uint32_t)(i % n_planes);
 		uint32_t c =
 			osr__up(pgft, osr__node(group->level.tree, group->level.t, a, group->b), q);
-		/* What others load the cable up and the one down with; UINT32_MAX: there is none. */
-		uint32_t up = c == OSR_NONE ? UINT32_MAX : load ? load[c] : 0;
-		uint32_t down = c == OSR_NONE ? UINT32_MAX : load ? load[pgft->f->chan_rev[c]] : 0;
+		/* The load by others of the channel up and of the one down; UINT32_MAX: no such cable. */
+		uint32_t up = UINT32_MAX, down = UINT32_MAX;
 
+		if (c != OSR_NONE) {
+			up = load ? load[c] : 0;
+			down = load ? load[pgft->f->chan_rev[c]] : 0;
+		}
 		for (uint32_t k = 0; k < n_classes; k++) {
 			struct cost *of = &cost[(size_t)k * n_planes + q];
 

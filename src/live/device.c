@@ -109,10 +109,11 @@ static bool is_wanted(const struct osr_device_want *want, const struct end *smi,
 /* The higher the better; 0: not to be used. */
 static unsigned rank_of(const struct end *end)
 {
-	return end->state == PORT_ACTIVE          ? 3
-	       : end->phys_state == PHYS_LINK_UP  ? 2
-	       : end->phys_state != PHYS_DISABLED ? 1
-						  : 0;
+	if (end->state == PORT_ACTIVE)
+		return 3;
+	if (end->phys_state == PHYS_LINK_UP)
+		return 2;
+	return end->phys_state != PHYS_DISABLED;
 }
 
 /* No pair would do: what there is, and why it is not. */

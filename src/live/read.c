@@ -53,7 +53,9 @@ static uint32_t node_index(const struct reader *r, ibnd_node_t *node)
 /* Encoded as 1, 2, 3, 4, 5 for 1, 2, 4, 8 and 15 data VLs (PortInfo.VLCap, OperationalVLs). */
 static uint8_t vls_of(unsigned encoded)
 {
-	return encoded == 0 ? 0 : encoded >= 5 ? 15 : 1 << (encoded - 1);
+	if (encoded == 0)
+		return 0;
+	return encoded >= 5 ? 15 : 1 << (encoded - 1);
 }
 
 static void copy_port(const struct reader *r, struct osr_live_port *to, ibnd_port_t *from)

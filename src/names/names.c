@@ -243,9 +243,9 @@ uint32_t osr_names_all(struct osr_names *names, const char *word, size_t len, un
 
 static const char *kind_name(unsigned kinds)
 {
-	return kinds == OSR_NAME_SWITCH     ? "switch"
-	       : kinds == OSR_NAME_END_PORT ? "end port"
-					    : "node";
+	if (kinds == OSR_NAME_SWITCH)
+		return "switch";
+	return kinds == OSR_NAME_END_PORT ? "end port" : "node";
 }
 
 /* NODE:PORT, 1 to 254: the bytes of NODE; 0 if there is no port behind the last colon. */

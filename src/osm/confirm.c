@@ -104,7 +104,7 @@ static void ranges_add(struct ranges *r, unsigned block)
 /* LFT blocks, and LinearFDBTop, above which a switch forwards nothing. */
 static void compare_lft(struct lacks *l, const osm_switch_t *sw)
 {
-	struct ranges r = { "LFT blocks" };
+	struct ranges r = { .text = "LFT blocks" };
 	unsigned block = 0;
 
 	if (!sw->new_lft)
@@ -248,7 +248,7 @@ static bool mft_ask(struct mft *mft, struct plugin *p, osm_switch_t *sw, struct 
 
 static void mft_compare(struct lacks *l, const struct mft *mft)
 {
-	struct ranges r = { "multicast blocks" };
+	struct ranges r = { .text = "multicast blocks" };
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < mft_size(mft); i++) {
@@ -342,7 +342,7 @@ json_t *osr__confirm_json(const struct plugin *p)
 	for (unsigned i = 0; i < N_TABLES; i++)
 		json_object_set_new(
 			json, table_names[i],
-			json_integer((json_int_t)(l[UNICAST].n[i] + l[MULTICAST].n[i])));
+			json_integer((json_int_t)l[UNICAST].n[i] + (json_int_t)l[MULTICAST].n[i]));
 	return json;
 }
 

@@ -226,9 +226,10 @@ static const char *sent_text(const struct sweep *w)
 	if (routing->stable.transition != OSR_TRANSITION_LOOP &&
 	    routing->stable.transition != OSR_TRANSITION_ROUNDS)
 		return "in one round";
-	return routing->withdrawn ? "in one round: OpenSM sends some switches all their blocks, or "
-				    "what they have is not known"
-				  : "in one round: two would be no better";
+	return osr_routing_in_rounds(routing)
+		       ? "in one round: OpenSM sends some switches all their blocks, or "
+			 "what they have is not known"
+		       : "in one round: two would be no better";
 }
 
 /* Adds the members of a tree that is not needed any more. NULL: no memory, as is an object that lacks some. */
@@ -298,12 +299,9 @@ static void note_sweep(const struct sweep *w, enum outcome outcome, struct metri
 			      : stable->why[0] ? "full"
 					       : "none",
 			      "why_full", stable->why, "transition", "answer",
-			      osr__transition_is_free(w)                     ? "deadlock-free"
-			      : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
-									     : "can deadlock",
-			      "why", stable->transition_why, "multicast", stable->transition_mcast,
-			      "earlier_trees", stable->transition_order, "two_rounds", w->in_rounds,
-			      "sent", sent_text(w)));
+			      osr__transition_answer(w), "why", stable->transition_why, "multicast",
+			      stable->transition_mcast, "earlier_trees", stable->transition_order,
+			      "two_rounds", w->in_rounds, "sent", sent_text(w)));
 	list_numbers(w, m);
 }
 

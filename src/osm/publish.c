@@ -6,9 +6,8 @@
  * written: every buffer is looked at before the first is touched.
  *
  * Tables in two rounds (core/transition/transition.h): OpenSM sends the blocks in an order that it does not
- * promise, but all of one round are confirmed before the next begins. In the first round every switch is
- * given what it has, without the entries that are withdrawn; OpenSM sends that as the engine's tables. At
- * its event UCAST_ROUTING_DONE, or when a trap's tables are out, the new tables follow.
+ * promise, but all of one round are confirmed before the next begins. OpenSM sends the first round as the
+ * engine's tables. At its event UCAST_ROUTING_DONE, or when a trap's tables are out, the new tables follow.
  */
 #include "sweep.h"
 
@@ -48,6 +47,33 @@ static void publish_all(const struct osr_fabric *fabric, const struct osr_routin
 					snap->sw[s]->new_lft[fabric->dest_lid[d]] =
 						routing->lft[(size_t)d * n + s];
 	publish_same(snap->sw_out, snap->n_sw_out);
+}
+
+/*
+ * The first round: what switches have, without the entries that are withdrawn; the new entries where no old table
+ * leads.
+ */
+static void publish_first_round(const struct osr_fabric *fabric, const struct osr_routing *routing,
+				const struct snapshot *snap)
+{
+	uint32_t n = fabric->n_switches;
+
+	publish_same(snap->sw, n);
+	publish_same(snap->sw_out, snap->n_sw_out);
+	for (uint64_t i = 0; i < routing->stable.n_withdrawn; i++) {
+		uint64_t at = routing->withdrawn[i];
+
+		assert(n);
+		snap->sw[at % n]->new_lft[fabric->dest_lid[at / n]] = OSR_NO_PATH;
+	}
+	for (uint32_t i = 0; i < routing->n_early; i++) {
+		uint32_t s = routing->early[i];
+		osm_switch_t *sw = snap->sw[s];
+
+		memset(sw->new_lft, OSR_NO_PATH, sw->lft_size);
+		for (uint32_t d = 0; d < fabric->n_dests; d++)
+			sw->new_lft[fabric->dest_lid[d]] = routing->lft[(size_t)d * n + s];
+	}
 }
 
 /*
@@ -152,7 +178,6 @@ enum osr_status osr__publish(struct sweep *w)
 {
 	const struct osr_fabric *fabric = &w->slot->result.fabric;
 	const struct osr_routing *routing = osr__shown(w->slot);
-	const struct osr_stable *stable = &w->slot->result.routing.stable;
 	struct osr_routing with_sls = *routing;
 	size_t n = fabric->n_switches;
 	enum osr_status st;
@@ -181,14 +206,7 @@ enum osr_status osr__publish(struct sweep *w)
 	}
 	if (w->in_rounds) {
 		w->ctx->plugin->ms_withdrawn = osr__sweep_clock_ms();
-		publish_same(w->snap.sw, (uint32_t)n);
-		publish_same(w->snap.sw_out, w->snap.n_sw_out);
-		for (uint64_t i = 0; i < stable->n_withdrawn; i++) {
-			uint64_t at = w->slot->result.routing.withdrawn[i];
-
-			assert(n);
-			w->snap.sw[at % n]->new_lft[fabric->dest_lid[at / n]] = OSR_NO_PATH;
-		}
+		publish_first_round(fabric, &w->slot->result.routing, &w->snap);
 	} else {
 		publish_all(fabric, routing, &w->snap);
 	}

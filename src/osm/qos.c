@@ -13,6 +13,8 @@
 #include "sweep.h"
 
 #include "conf/osmconf.h"
+#include "slvl.h"
+#include "upkeep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,6 +141,7 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 	const struct sweep_slot *slot = ctx->current;
 	const struct osr_routing *routing;
 	const struct osr_fabric *fabric;
+	const ib_slvl_table_t *held = NULL;
 	uint64_t raw;
 
 	if (!slot)
@@ -155,8 +158,13 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 	} else if (routing->sl2vl) {
 		uint32_t s = osr_fabric_switch_by_guid(fabric, osr__guid(osm_physp->p_node));
 
-		/* One that came after routing has OpenSM's own table, until the next sweep. */
-		if (s != OSR_NONE && in <= fabric->sw_n_ports[s] && out <= fabric->sw_n_ports[s])
+		/* A switch that is left out keeps its table; one that came after routing has OpenSM's until the next sweep. */
+		if (s == OSR_NONE && osr__upkeep_out(ctx->plugin, osr__guid(osm_physp->p_node), 0))
+			held = osr__slvl_confirmed(osm_physp->p_node->sw, in, out);
+		if (held)
+			memcpy(&raw, held, sizeof(raw));
+		else if (s != OSR_NONE && in <= fabric->sw_n_ports[s] &&
+			 out <= fabric->sw_n_ports[s])
 			raw = packed(routing->sl2vl[routing->sl2vl_row[s] +
 						    in * (fabric->sw_n_ports[s] + 1u) + out]);
 	}

@@ -67,10 +67,40 @@ struct slvl {
 /* Reading OpenSM's subnet ---------------------------------------------------------------------- */
 
 /*
+ * Where is marked what we have seen of an output port: in the table behind those of all input ports, which OpenSM
+ * allocates and leaves alone. NULL: OpenSM has no tables of the port.
+ */
+static ib_slvl_table_t *slvl_seen(const osm_switch_t *sw, osm_physp_t *osm_physp)
+{
+	unsigned n = sw->num_ports;
+
+	return osm_physp && cl_ptr_vector_get_size(&osm_physp->slvl_by_port) > n
+		       ? cl_ptr_vector_get(&osm_physp->slvl_by_port, n)
+		       : NULL;
+}
+
+/* May the switch hold another table there than OpenSM thinks? */
+static bool slvl_is_doubtful(const osm_physp_t *osm_physp, const ib_slvl_table_t *seen)
+{
+	return osm_physp->need_update || !osr__port_is_up(osm_physp) ||
+	       seen->raw_vl_by_sl[0] != UNKNOWN;
+}
+
+const ib_slvl_table_t *osr__slvl_confirmed(const osm_switch_t *sw, unsigned in, unsigned out)
+{
+	osm_physp_t *osm_physp = osr__port(sw, out);
+	const ib_slvl_table_t *seen = slvl_seen(sw, osm_physp), *table;
+
+	if (!seen || slvl_is_doubtful(osm_physp, seen))
+		return NULL;
+	table = osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in);
+	return memcmp(table, seen, sizeof(*table)) ? table : NULL;
+}
+
+/*
  * OpenSM's copy of a table becomes one that no sweep asks for, where the switch may hold another one:
  * - the object is new. OpenSM makes one when a switch that was out of reach comes back, and it says VL 0
- *   whatever the switch holds. What we have seen is marked in the table behind those of all input ports, which
- *   OpenSM allocates and leaves alone;
+ *   whatever the switch holds;
  * - OpenSM marks the port as one that may have been reset;
  * - the output port is down, or, where tables are sent from here, the input port: nothing is sent there.
  * So each of these tables differs from what is wanted, by OpenSM's comparison as well as by the one below.
@@ -81,14 +111,12 @@ static void slvl_doubt(osm_switch_t *sw, bool all, bool sent_here)
 
 	for (unsigned out = 0; out < n; out++) {
 		osm_physp_t *osm_physp = osr__port(sw, out);
-		ib_slvl_table_t *seen;
+		ib_slvl_table_t *seen = slvl_seen(sw, osm_physp);
 		bool unknown;
 
-		if (!osm_physp || cl_ptr_vector_get_size(&osm_physp->slvl_by_port) <= n)
+		if (!seen)
 			continue;
-		seen = cl_ptr_vector_get(&osm_physp->slvl_by_port, n);
-		unknown = all || osm_physp->need_update || !osr__port_is_up(osm_physp) ||
-			  seen->raw_vl_by_sl[0] != UNKNOWN;
+		unknown = all || slvl_is_doubtful(osm_physp, seen);
 		for (unsigned in = 0; in < n; in++)
 			if (unknown || (sent_here && in && !osr__port_is_up(osr__port(sw, in))))
 				memset(osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in), UNKNOWN,

@@ -11,10 +11,7 @@
 #ifndef OSR_OSM_SLVL_H
 #define OSR_OSM_SLVL_H
 
-#include "compat.h"
-
-struct engine_ctx;
-struct plugin;
+#include "plugin.h"
 
 /*
  * With the exclusive lock, when the result of this context is in OpenSM's buffers: before LFTs are sent, the
@@ -28,6 +25,8 @@ void osr__slvl_settle(struct plugin *p);
  * those that came since.
  */
 uint32_t osr__slvl_lacks(struct plugin *p, osm_switch_t *sw, char *where, size_t size);
+/* The table that a switch has confirmed for this pair of ports, NULL: none that is known. With OpenSM's lock. */
+const ib_slvl_table_t *osr__slvl_confirmed(const osm_switch_t *sw, unsigned in, unsigned out);
 /* Gives switches their bit back and forgets what was to be sent. */
 void osr__slvl_drop(struct plugin *p);
 

@@ -63,7 +63,8 @@ static struct osr_job make_job(struct sweep *w, struct osr_diag *diag)
 			       .no_transition = ctx->others_routed                 ? OTHERS
 						: ctx->plugin->second_round == ctx ? HALF
 						: !osr__confirmed(ctx->plugin)     ? REFUSED
-										   : NULL,
+										   : w->history,
+			       .held = w->held.standing ? &w->held : NULL,
 			       .scratch = &w->scratch,
 			       .arena = &w->slot->arena,
 			       .diag = diag };
@@ -225,7 +226,7 @@ static enum osr_status sweep(struct sweep *w)
 {
 	struct engine_ctx *ctx = w->ctx;
 	struct sweep_slot *slot = w->slot;
-	struct osr_fabric *fabric = &slot->result.fabric;
+	struct osr_fabric *fabric = &slot->result.fabric, *standing;
 	struct osr_result last;
 	struct osr_arena_mark mark;
 	struct osr_sweep out;
@@ -235,11 +236,15 @@ static enum osr_status sweep(struct sweep *w)
 	mark = osr_arena_mark(&slot->arena);
 	st = osr__snapshot(ctx->plugin, SNAPSHOT_WHOLE, &slot->arena, &w->scratch, fabric, &w->snap,
 			   &w->diag);
+	standing = fabric;
 	if (!st && osr__upkeep_watch(ctx->plugin, fabric, &w->scratch)) {
+		standing = &w->standing;
+		st = osr_fabric_copy(fabric, &w->scratch, &w->standing, &w->diag);
 		osr_arena_reset(&slot->arena, mark);
+	}
+	if (!st && standing != fabric)
 		st = osr__snapshot(ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch,
 				   fabric, &w->snap, &w->diag);
-	}
 	w->ms_snapshot = osr__sweep_clock_ms();
 	if (st)
 		goto give_up;
@@ -254,6 +259,7 @@ static enum osr_status sweep(struct sweep *w)
 	}
 	drop_foreign(ctx, fabric);
 	ctx->others_routed |= w->osm->subn.coming_out_of_standby;
+	osr__held(w, standing);
 	mark = osr_arena_mark(&slot->arena);
 	job = make_job(w, &w->diag);
 	st = osr_sweep(&job, &slot->result, &out);
@@ -268,7 +274,7 @@ static enum osr_status sweep(struct sweep *w)
 	osr__keys_lay(ctx->plugin, slot, &w->scratch);
 	w->ms_check = osr__sweep_clock_ms();
 	st = complete(w);
-	w->in_rounds = slot->result.routing.withdrawn && osr__rounds_may(w);
+	w->in_rounds = osr_routing_in_rounds(&slot->result.routing) && osr__rounds_may(w);
 	if (!st)
 		st = osr__publish(w);
 	if (st)

@@ -58,6 +58,10 @@ struct sweep {
 	double ms_transition; /* of the route: looking at old and new tables mixed */
 	uint64_t n_entries, n_changed;
 	uint64_t efi_bound, efi_all_bound; /* osr_bound_load() of first LIDs, and of all */
+	struct osr_fabric standing;        /* with what is left out */
+	struct osr_held held;
+	const char *history; /* why what switches hold is not known, or NULL */
+	char history_text[160];
 	bool reused;
 	bool refused;   /* by the check: a re-route, which a full route has replaced */
 	bool in_rounds; /* the tables go out in two rounds */
@@ -68,6 +72,11 @@ static inline double osr__sweep_clock_ms(void)
 {
 	return osr_clock_ms(CLOCK_MONOTONIC);
 }
+
+/* held.c --------------------------------------------------------------------------------------- */
+
+/* What switches hold before this sweep: w->held, on the fabric of all that stands, or w->history. With OpenSM's lock. */
+void osr__held(struct sweep *w, const struct osr_fabric *standing);
 
 /* publish.c ------------------------------------------------------------------------------------ */
 
@@ -113,6 +122,7 @@ void osr__claims_text(const struct sweep *w, char *text, size_t size);
 void osr__sweep_report(struct sweep *w, const struct osr_result *before);
 /* Can no mixture of old and new tables deadlock, in the order in which they go out? */
 bool osr__transition_is_free(const struct sweep *w);
+const char *osr__transition_answer(const struct sweep *w);
 
 /* Ports of CAs and routers. */
 static inline uint64_t osr__n_hosts(const struct osr_fabric *fabric)

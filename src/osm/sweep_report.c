@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define KEYS "the tables include entries of routing keys"
+#define STORED "if the switches still hold the stored tables"
 
 #define MAX_PARTS 8 /* of a split fabric, named in the log */
 
@@ -121,6 +122,14 @@ bool osr__transition_is_free(const struct sweep *w)
 	       (stable->transition == OSR_TRANSITION_ROUNDS && w->in_rounds);
 }
 
+const char *osr__transition_answer(const struct sweep *w)
+{
+	if (osr__transition_is_free(w))
+		return "deadlock-free";
+	return w->slot->result.routing.stable.transition == OSR_TRANSITION_UNASKED ? "not checked"
+										   : "can deadlock";
+}
+
 /* Entries of routing keys were not part of the question. */
 static void mind_keys(struct sweep *w)
 {
@@ -134,6 +143,16 @@ static void mind_keys(struct sweep *w)
 	stable->together = false;
 	stable->transition = OSR_TRANSITION_UNASKED;
 	memcpy(stable->transition_why, KEYS, sizeof(KEYS));
+}
+
+/* No switch has been asked whether it still holds the stored tables. */
+static void mind_stored(const struct sweep *w)
+{
+	struct osr_stable *stable = &w->slot->result.routing.stable;
+
+	if (!w->ctx->current && osr__before(w->ctx) && osr__transition_is_free(w) &&
+	    !stable->transition_why[0])
+		snprintf(stable->transition_why, sizeof(stable->transition_why), "%s", STORED);
 }
 
 /* "SLs 0-3 7"; nothing if there is none. */
@@ -276,6 +295,7 @@ void osr__claims_text(const struct sweep *w, char *text, size_t size)
 static void change_text(const struct sweep *w, bool first, char *text, size_t size)
 {
 	const struct osr_stable *stable = &w->slot->result.routing.stable;
+	const char *how = "", *more = "";
 
 	if (first) {
 		const struct engine_ctx *holder = w->ctx->plugin->contexts;
@@ -301,15 +321,18 @@ static void change_text(const struct sweep *w, bool first, char *text, size_t si
 			 w->n_changed, w->n_entries);
 		return;
 	}
+	if (stable->kept)
+		how = " by an incremental re-route";
+	else if (stable->why[0])
+		how = " by a full re-route";
+	if (stable->transition_unicast)
+		more = " by multicast alone";
+	else if (osr__transition_is_free(w) && w->in_rounds)
+		more = " in two rounds";
+	else if (osr__transition_is_free(w) && !w->ctx->current)
+		more = " " STORED;
 	snprintf(text, size, "; %" PRIu64 " of %" PRIu64 " LFT entries changed%s, transition %s%s",
-		 w->n_changed, w->n_entries,
-		 stable->kept     ? " by an incremental re-route"
-		 : stable->why[0] ? " by a full re-route"
-				  : "",
-		 osr__transition_is_free(w)                     ? "deadlock-free"
-		 : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
-								: "can deadlock",
-		 w->in_rounds && osr__transition_is_free(w) ? " in two rounds" : "");
+		 w->n_changed, w->n_entries, how, osr__transition_answer(w), more);
 }
 
 /* Without memory nothing is said of it. */
@@ -383,6 +406,7 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 	measure_loads(w);
 	if (!w->keys_only)
 		mind_keys(w);
+	mind_stored(w);
 	osr__claims_text(w, proven, sizeof(proven));
 	load_text(w, load, sizeof(load));
 	n = strlen(load);

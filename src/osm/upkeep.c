@@ -178,11 +178,11 @@ static void upkeep_begins(struct plugin *p)
 	upkeep_name(p, name);
 	osr__cache_path(name, path, sizeof(path));
 	text = osr__file_read(path, MAX_BOOK, NULL, &size, &diag);
+	if (text)
+		osr_drains_load(u->drains, text, size, &diag);
 	if (diag.text[0])
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR20: stored drained parts, %s: %s", path,
 			 diag.text);
-	if (text)
-		osr_drains_load(u->drains, text, size);
 	free(text);
 	u->saved = u->asked = osr_drains_state(u->drains).version;
 }

@@ -87,14 +87,14 @@ static const struct osr_param torus_params[] = {
 	[GRID_HOSTS] = HOSTS_PARAM("1"),
 	[GRID_TWICE] = { "twice", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			 "two cables instead of one in dimensions of 2" },
-	{ NULL },
+	{ 0 },
 };
 
 static const struct osr_param mesh_params[] = {
 	[GRID_DIMS] = { "dims", OSR_PARAM_STRING, "4x4", 0, 0, NULL,
 			"switches along each dimension" },
 	[GRID_HOSTS] = HOSTS_PARAM("1"),
-	{ NULL },
+	{ 0 },
 };
 
 static enum osr_status grid_options(const struct osr_topo_job *job, struct grid *g)
@@ -180,7 +180,7 @@ enum { CUBE_N, CUBE_HOSTS };
 static const struct osr_param cube_params[] = {
 	[CUBE_N] = { "n", OSR_PARAM_UINT, "4", 1, 15, NULL, "dimensions; 2^n switches" },
 	[CUBE_HOSTS] = HOSTS_PARAM("1"),
-	{ NULL },
+	{ 0 },
 };
 
 static enum osr_status make_cube(const struct osr_topo_job *job)
@@ -235,7 +235,7 @@ static const struct osr_param kautz_params[] = {
 	[KAUTZ_B] = { "b", OSR_PARAM_UINT, "2", 1, 100, NULL, "arcs that leave a switch" },
 	[KAUTZ_N] = { "n", OSR_PARAM_UINT, "3", 1, 12, NULL, "diameter; (b+1) b^(n-1) switches" },
 	[KAUTZ_HOSTS] = HOSTS_PARAM("1"),
-	{ NULL },
+	{ 0 },
 };
 
 static enum osr_status make_kautz(const struct osr_topo_job *job)

@@ -69,7 +69,7 @@ static const struct osr_param dragonfly_params[] = {
 	[DF_H] = { "h", OSR_PARAM_UINT, "2", 1, 128, NULL, "global cables of a switch" },
 	[DF_P] = { "p", OSR_PARAM_UINT, "2", 0, 253, NULL, "hosts of a switch" },
 	[DF_G] = { "g", OSR_PARAM_UINT, "0", 0, 16385, NULL, "groups; 0: a h + 1" },
-	{ NULL },
+	{ 0 },
 };
 
 /* Ports: p hosts, a - 1 switches of the group, h global cables. */
@@ -107,7 +107,7 @@ static const struct osr_param megafly_params[] = {
 	[MF_H] = { "h", OSR_PARAM_UINT, "2", 1, 253, NULL, "global cables of a spine" },
 	[MF_P] = { "p", OSR_PARAM_UINT, "4", 0, 253, NULL, "hosts of a leaf" },
 	[MF_G] = { "g", OSR_PARAM_UINT, "0", 0, 64010, NULL, "groups; 0: s h + 1" },
-	{ NULL },
+	{ 0 },
 };
 
 /* All leaves, then all spines. Ports of a leaf: hosts, spines; of a spine: leaves, global cables. */

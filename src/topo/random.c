@@ -27,7 +27,7 @@ static const struct osr_param params[] = {
 		       "most cables to other switches; 0: as the ports allow" },
 	[R_PARALLEL] = { "parallel", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			 "allow several cables between two switches" },
-	{ NULL },
+	{ 0 },
 };
 
 struct graph {

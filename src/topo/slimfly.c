@@ -33,7 +33,7 @@ static void slimfly_sets(struct slimfly *f)
 			order++;
 	}
 	for (uint32_t i = 0; i < q - 1; i++, power = power * r % q) {
-		bool first = q % 4 == 1 ? i % 2 == 0 : i < 2 * w - 1 ? i % 2 == 0 : i % 2 == 1;
+		bool even = i % 2 == 0, first = q % 4 == 1 || i < 2 * w - 1 ? even : !even;
 
 		if (!first)
 			continue;
@@ -58,7 +58,7 @@ enum { SF_Q, SF_P };
 static const struct osr_param params[] = {
 	[SF_Q] = { "q", OSR_PARAM_UINT, "5", 3, MAX_Q, NULL, "an odd prime; 2 q^2 switches" },
 	[SF_P] = { "p", OSR_PARAM_UINT, "1", 0, 253, NULL, "hosts of a switch" },
-	{ NULL },
+	{ 0 },
 };
 
 static enum osr_status slimfly_make(const struct osr_topo_job *job)

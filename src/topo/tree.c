@@ -104,7 +104,7 @@ static const struct osr_param tree_params[] = {
 		     "parents of a node of the level below" },
 	[TREE_P] = { "p", OSR_PARAM_STRING, "", 0, 0, NULL,
 		     "parallel cables to each parent; empty: 1 everywhere" },
-	{ NULL },
+	{ 0 },
 };
 
 static enum osr_status tree_make_tree(const struct osr_topo_job *job)
@@ -145,7 +145,7 @@ enum { KARY_K, KARY_N };
 static const struct osr_param kary_params[] = {
 	[KARY_K] = { "k", OSR_PARAM_UINT, "4", 1, 127, NULL, "children and parents of a switch" },
 	[KARY_N] = { "n", OSR_PARAM_UINT, "2", 1, OSR__MAX_DIMS, NULL, "levels of switches" },
-	{ NULL },
+	{ 0 },
 };
 
 static enum osr_status make_kary(const struct osr_topo_job *job)

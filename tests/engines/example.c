@@ -24,7 +24,7 @@ enum { SPREAD };
 static const struct osr_param params[] = {
 	[SPREAD] = { "spread", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 		     "of equally long routes up take that with the fewest trees, not the first" },
-	{ NULL }
+	{ 0 }
 };
 
 struct updown {

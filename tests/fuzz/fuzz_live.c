@@ -191,7 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct osr_tables t = { 0 };
 	struct osr_fabric f;
 	struct cli_pair pair[4];
-	struct cli_sls sls = { CLI_SA_NONE };
+	struct cli_sls sls = { .sa = CLI_SA_NONE };
 	enum osr_status st;
 	uint8_t what;
 	bool same_ca;

@@ -9,7 +9,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		FILE *in = fopen(argv[i], "rb");
 		uint8_t *buf;
-		long size;
+		long size = 0;
 
 		insist(in && !fseek(in, 0, SEEK_END) && (size = ftell(in)) >= 0, argv[i],
 		       "cannot be read");

@@ -14,7 +14,8 @@ import oracle
 from groups import join, members_of
 from judge import Claims, command, compare, expect, first, generate, judge, QOS, scenario
 from metrics import agree, both
-from osmtest import Fabric, find_fabric, Opensm, running, wait_for
+from osmtest import Fabric, find_fabric, Opensm, routed, running, wait_for
+from restart import kill
 from transition import mixed
 
 
@@ -264,6 +265,54 @@ SETTLED, LONG = 10, 1000	# sweeps after which memory counts, and from which on i
 OWN_POOLS = os.environ.get('OSR_POOLS') == 'own'
 POOLS = {} if OWN_POOLS else {'MALLOC_ARENA_MAX': '1'}
 POOLS_KB = 128 if OWN_POOLS else 0
+
+
+@scenario('fault.unknown-tables')
+def unknown_tables(workdir):
+    """Nothing is said of the transition where a switch may hold other tables than the last ones: it has not answered for them; it
+    comes back, as a part with cables that stayed active, and OpenSM has forgotten what it holds. After a restart all that is said
+    depends on the switches."""
+    mute, cache = os.path.join(workdir, 'mute'), {'OSM_CACHE_DIR': os.path.join(workdir, 'cache')}
+    os.makedirs(cache['OSM_CACHE_DIR'])
+    with Fabric(find_fabric('torus-4x4'), os.path.join(workdir, 'torus'), sim={'OSR_SIM_MUTE': mute}) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, env=cache, plugin_conf='hold_down_after = 0\n') as opensm:
+            opensm.wait_up()
+            whole = judge(fabric, opensm, ours='dfsssp')
+
+            def change(*commands):
+                """What is said of the transition to the tables that change most."""
+                mark = len(opensm.log)
+                opensm.change(*commands)
+                sweeps = [s for s in routed(opensm.log[mark:]) if s['lft']['entries_changed']]
+                return max(sweeps, key=lambda s: s['lft']['entries_changed'])['tables']['transition']
+
+            cables = [c[:2] for c in whole.cables()]
+            expect(change(fabric.unlink(*cables[0]))['answer'] != 'not checked', 'a cable: nothing is said')
+            with open(mute, 'w') as file:
+                file.write('19 100\n')
+            fabric.console(fabric.unlink(*cables[9]))
+            wait_for('tables without an answer', lambda: 'Errors during initialization' in opensm.log, 60, opensm._alive)
+            os.remove(mute)
+            said = change(fabric.unlink(*cables[20]))
+            expect(said['answer'] == 'not checked' and said['why'], 'not answered: %s' % said)
+            change(*[fabric.relink(*cables[i]) for i in (0, 9, 20)])
+            # Two neighbours, far from the subnet manager, and all cables around them.
+            sm = next(s for s in whole.switches for node, _ in s.hosts.values() if node == whole.data['from'])
+            near = {sm.name} | {whole.switches[u].name for u, _ in sm.next.values()}
+            pair = next({a, b} for a, _, b in whole.cables() if not {a, b} & near)
+            around = [c[:2] for c in whole.cables() if len(pair & {c[0], c[2]}) == 1]
+            opensm.change(*[fabric.unlink(*cable) for cable in around])
+            said = change(*[fabric.relink(*cable) for cable in around])
+            expect(said['answer'] == 'not checked' and any(name in said['why'] for name in pair), 'came back: %s' % said)
+            opensm.resweep()
+            kill(opensm)
+            fabric.forget(opensm.process.pid)
+        fabric.console(fabric.unlink(*cables[0]))
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, env=cache, name='after') as opensm:
+            opensm.wait_up()
+            opensm.wait_quiet()
+            line = re.findall(r', transition ([^;]*)', opensm.log)
+            expect(line and (line[0] == 'can deadlock' or 'if the switches still hold the stored tables' in line[0]), str(line))
 
 
 @scenario('endurance.memory')

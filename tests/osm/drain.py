@@ -15,6 +15,7 @@ from judge import check_loops, Claims, expect, generate, judge, QOS, scenario
 from keys import Client
 from osmtest import BUILD, COMMAND, Fabric, find_fabric, Opensm, OPENSM, osmroutes, patience, running, wait_for
 from restart import kill
+from transition import free, HOLD, in_rounds, mixed
 
 
 CONF = 'control_socket = ../keys.sock\n'
@@ -118,6 +119,55 @@ def switch(workdir):
             ask(fabric, 'undrain', '--all')
             expect(uses(fabric.tables(), 'spine-0') > 0, 'nothing leads to the switch after undrain')
             judge(fabric, opensm, ours='dfsssp')
+        opensm.check_own_log()
+
+
+# A random fabric by its seed, the switch that is drained, and the cables that fail meanwhile.
+RETURNS = (115, 's05', (('s01', 3), ('s03', 3), ('s00', 4), ('s02', 5))), (125, 's03', (('s06', 3), ('s06', 4), ('s09', 3)))
+
+
+@scenario('drain.transition')
+def word(workdir):
+    """What the log says of the tables that switches really hold, a drained one its own, and of those they get. A switch is drained,
+    cables fail, so that all others have other tables, and it comes back: in one round that can deadlock."""
+    os.makedirs(workdir, exist_ok=True)
+    for seed, name, cables in RETURNS:
+        net, counts = os.path.join(workdir, '%d.net' % seed), {}
+        generate(net, 'random', 'switches=12', 'links=19', 'seed=%d' % seed)
+        # Every second switch has no host.
+        with open(net) as file:
+            blocks = [b for b in file.read().split('\n\n') if not re.match(r'Ca\t1 "h\d[13579]"', b)]
+        with open(net, 'w') as file:
+            file.write(re.sub(r'(?m)^\[\d+\]\t"h\d[13579]".*\n', '', '\n\n'.join(blocks)))
+        with running(os.path.join(workdir, str(seed)), net, plugin_conf=CONF + 'hold_down_after = 0\n',
+                     options=dict(QOS, event_plugin_name='osrprobe osmroutes'), env={'OSR_CLOCK_HOLD_MS': str(HOLD)}) as (fabric, opensm):
+            def read():
+                tables = fabric.tables()
+                tables.rows = tables.ask_sls(fabric)
+                return tables
+
+            with_groups(fabric, opensm)
+            opensm.resweep()
+            before, start = read(), len(opensm.log)
+            ask(fabric, 'drain', name)
+            mixed(before, read(), opensm.log[start:], counts)
+            for cable in cables:
+                opensm.change(fabric.unlink(*cable))
+            before, start, said = read(), len(opensm.log), len(in_rounds(opensm.log))
+            undrain = subprocess.Popen([COMMAND, 'undrain', '--socket=' + os.path.join(fabric.dir, 'keys.sock'), name])
+            wait_for('a first round', lambda: len(in_rounds(opensm.log)) > said, 30, opensm._alive)
+            first = fabric.tables()
+            first.rows = before.rows
+            expect(not undrain.wait(patience(90)), 'undrain has failed')
+            opensm.wait_quiet()
+            after = read()
+            mixed(before, after, opensm.log[start:], counts)
+            expect((True, False) in counts, 'one round would have done: nothing is shown')
+            free(before, first, opensm.log[start:], 'the tables of before and of the first round')
+            free(first, after, opensm.log[start:], 'the tables of the first round and the new ones')
+            returned = next(s.guid for s in after.switches if s.name == name)
+            lft = [next(list(s.lft) for s in t.switches if s.guid == returned) for t in (first, after)]
+            expect(lft[0] == lft[1], 'the switch that came back has its new tables later than others')
         opensm.check_own_log()
 
 

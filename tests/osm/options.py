@@ -282,6 +282,11 @@ def several_lids(bits, ways=0):
 for _net, _bits, _ways in (('tree-2', 0, 1), ('tree-2', 1, 2), ('tree-2', 2, 4), ('tree-2', 3, 4), (R12, 1, 0), (R12, 3, 0), ('dual-port', 2, 0)):
     row('lmc', _net, offline=None if _net == 'dual-port' else ['--lmc=%d' % _bits], **several_lids(_bits, _ways))
 
+# Every other engine; what a torus needs lanes for, too.
+for _engine, _net, _bits, _ways in (('dmodk', 'tree-2', 1, 2), ('sssp', 'tree-2', 2, 4), ('p2sssp', R12, 3, 0),
+                                    ('angara', 'torus-4x4', 2, 0), ('osmroutes', 'tree-2', 3, 4)):
+    row('lmc', _net, _engine, offline=['--lmc=%d' % _bits], **several_lids(_bits, _ways))
+
 # One switch, and no cable between any.
 for _engine in 'dfsssp', 'sssp':
     row('lmc', ('mesh', 'dims=1', 'hosts=3'), _engine, n_lids=4, offline=None)

@@ -22,7 +22,7 @@ static struct osr_control *start(void)
 {
 	struct osr_control_in in = { .path = path,
 				     .mode = 0600,
-				     .limits = { 16, 8, 8, 4096, OSR_KEY_FINE, 0 } };
+				     .limits = { 16, 8, 8, 4096, OSR_KEY_FINE, 0, 0, { 0 } } };
 	struct osr_diag diag = { "" };
 	struct osr_control *c = osr_control_open(&in, &diag);
 

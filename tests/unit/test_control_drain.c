@@ -107,7 +107,7 @@ static void test_asked(void **state)
 	assert_int_equal(osr_drains_n_out(d), 2);
 	assert_true(osr_drains_out(d, 1, 3) && osr_drains_out(d, 3, 0) && !osr_drains_out(d, 3, 1));
 	text = osr_drains_save(d);
-	osr_drains_load(again, text, strlen(text));
+	assert_int_equal(osr_drains_load(again, text, strlen(text), NULL), OSR_OK);
 	copy = osr_drains_save(again);
 	assert_string_equal(text, copy);
 	/* Whatever comes instead of a part is left out. */
@@ -115,7 +115,7 @@ static void test_asked(void **state)
 		struct osr_drains *bad = osr_drains_new(&defaults);
 
 		text[i] = (char)(text[i] ^ 5);
-		osr_drains_load(bad, text, strlen(text));
+		osr_drains_load(bad, text, strlen(text), NULL);
 		osr_drains_remove(bad, "all", NULL);
 		text[i] = (char)(text[i] ^ 5);
 		osr_drains_free(bad);
@@ -225,7 +225,7 @@ static void test_restart(void **state)
 	assert_true(said.n == 0 && said.news == OSR_DRAIN_HELD);
 	assert_string_equal(said.name, "a port 3 - b port 4");
 	text = osr_drains_save(d);
-	osr_drains_load(again, text, strlen(text));
+	osr_drains_load(again, text, strlen(text), NULL);
 	assert_false(is_used(again, true, 7000));
 	assert_false(is_used(again, true, 7299));
 	assert_true(is_used(again, true, 7301));
@@ -233,6 +233,35 @@ static void test_restart(void **state)
 	free(text);
 	osr_drains_free(d);
 	osr_drains_free(again);
+}
+
+/* What is stored and cannot be understood is counted: it would be in use again without a word. */
+static void test_damaged(void **state)
+{
+	static const struct {
+		const char *text, *said;
+		uint32_t n_drained;
+	} books[] = {
+		{ "", "not a list of parts", 0 },
+		{ "{\"format\": 1}", "not a list of parts", 0 },
+		{ "{\"parts\": 3}", "not a list of parts", 0 },
+		{ "{\"parts\": [{\"what\": \"a:3\", \"guid\": \"0x1\", \"port\": 3, \"why\": "
+		  "\"drained\"}, 7, "
+		  "{\"what\": \"a:3\", \"guid\": \"0x1\", \"port\": 300, \"why\": \"drained\"}, "
+		  "{\"what\": \"b\", \"guid\": \"0xg\", \"port\": 0, \"why\": \"drained\"}]}",
+		  "3 of 4 parts cannot be understood", 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(books) / sizeof(books[0]); i++) {
+		struct osr_drains *d = osr_drains_new(&defaults);
+		struct osr_diag diag = { "" };
+
+		assert_int_equal(osr_drains_load(d, books[i].text, strlen(books[i].text), &diag),
+				 OSR_INVAL);
+		assert_non_null(strstr(diag.text, books[i].said));
+		assert_int_equal(osr_drains_state(d).n_drained, books[i].n_drained);
+		osr_drains_free(d);
+	}
 }
 
 /* Of a node_name_map in Latin-1, and one that is cut within a letter: what is listed and stored stays JSON. */
@@ -286,7 +315,7 @@ static void live(const char *text)
 		state = osr_drains_state(d);
 		assert_int_equal(state.n_drained, drained);
 		fail_at = 0;
-		osr_drains_load(again, text, strlen(text));
+		osr_drains_load(again, text, strlen(text), NULL);
 		fail_at = left;
 		list = osr_drains_json(again);
 		assert_true(!list || json_array_size(list) == 2);
@@ -325,4 +354,5 @@ static void test_memory(void **state)
 	osr_drains_free(d);
 }
 
-TEST_PROGRAM_THEN(tear_down, test_asked, test_flaps, test_restart, test_odd_names, test_memory)
+TEST_PROGRAM_THEN(tear_down, test_asked, test_flaps, test_restart, test_damaged, test_odd_names,
+		  test_memory)

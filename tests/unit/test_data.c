@@ -117,7 +117,7 @@ static const struct osr_param table[] = {
 	[FILE_NAME] = { "file", OSR_PARAM_STRING, "", 0, 0, NULL, "a file" },
 	[BIG] = { "big", OSR_PARAM_UINT, "0x10", 1, UINT64_MAX, NULL, "a big number" },
 	[OTHER_FILE] = { "other", OSR_PARAM_STRING, "/etc/x", 0, 0, NULL, "another file" },
-	{ NULL }
+	{ 0 }
 };
 
 static struct osr_values defaults(void)
@@ -207,7 +207,7 @@ static void test_refuse(void **state)
 
 static void test_long_text(void **state)
 {
-	static const struct osr_param none[] = { { NULL } };
+	static const struct osr_param none[] = { { 0 } };
 	char text[5000];
 	struct osr_values v = defaults();
 	struct osr_diag diag = { 0 };

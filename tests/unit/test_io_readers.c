@@ -175,6 +175,54 @@ static void test_refused(void **state)
 	osr_arena_free(&arena);
 }
 
+static enum osr_status take_name(void *ctx, struct osr_lines *in, const char *name, uint32_t slots)
+{
+	strcat(strcat(ctx, name), " ");
+	return OSR_OK;
+}
+
+/* Lists as Slurm writes them; each part of one that is none is refused, and stands for no host in silence. */
+static void test_hostlists(void **state)
+{
+	static const struct {
+		const char *list, *hosts; /* NULL: none */
+	} lists[] = {
+		{ "n1", "n1 " },
+		{ "n[1-3,7]-ib,m2", "n1-ib n2-ib n3-ib n7-ib m2 " },
+		{ "n[08-10]", "n08 n09 n10 " },
+		{ "r[1-2]n[1-2]", "r1n1 r1n2 r2n1 r2n2 " },
+		{ "n[]", NULL },
+		{ "n[1-2][]", NULL },
+		{ "n[1x]", NULL },
+		{ "n[1-2x,3]", NULL },
+		{ "n[1,]", NULL },
+		{ "n[,1]", NULL },
+		{ "n[3-1]", NULL },
+		{ "n[1-]", NULL },
+		{ "n[1-+2]", NULL },
+		{ "n[1--2]", NULL },
+		{ "n[99999999999999999999999]", NULL },
+		{ "n[18446744073709551615]", NULL },
+		{ "n[0-1000000]", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		struct osr_diag diag = { "" };
+		char hosts[200] = "", line[100];
+		struct osr_lines in;
+		enum osr_status st;
+
+		snprintf(line, sizeof(line), "%s\n", lists[i].list);
+		osr_lines_text(&in, line, strlen(line), "input", &diag);
+		st = osr_hostlist_each(&in, take_name, hosts);
+		assert_int_equal(st, lists[i].hosts ? OSR_OK : OSR_INVAL);
+		if (lists[i].hosts)
+			assert_string_equal(hosts, lists[i].hosts);
+		else
+			assert_non_null(strstr(diag.text, "is no list of hosts"));
+	}
+}
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /* Fails the first, the second ... allocation until none is left to fail; how many there were. */
@@ -299,4 +347,4 @@ static void test_memory(void **state)
 	assert_true(one_by_one(once_hosts, &w) >= 2);
 }
 
-TEST_PROGRAM(test_taken, test_lmcs_with_holes, test_refused, test_memory)
+TEST_PROGRAM(test_taken, test_lmcs_with_holes, test_refused, test_hostlists, test_memory)

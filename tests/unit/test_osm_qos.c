@@ -2,7 +2,9 @@
 /* osm/qos.c: what OpenSM's QoS options come to, which SL a path gets, and that every VL in use gets a weight. */
 #include "test.h"
 
+#include "osm/slvl.h"
 #include "osm/sweep.h"
+#include "osm/upkeep.h"
 
 #include "fabrics.h"
 #include "tables.h"
@@ -17,6 +19,20 @@ void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ..
 osm_log_level_t osr__log_details(const struct plugin *p)
 {
 	return OSM_LOG_INFO;
+}
+
+/* One switch is left out, and has confirmed this table. */
+static uint64_t left_out;
+static ib_slvl_table_t confirmed;
+
+bool osr__upkeep_out(const struct plugin *p, uint64_t guid, uint8_t port)
+{
+	return guid && guid == left_out && !port;
+}
+
+const ib_slvl_table_t *osr__slvl_confirmed(const osm_switch_t *sw, unsigned in, unsigned out)
+{
+	return &confirmed;
 }
 
 /* A plugin in a subnet manager; its first sweep; a port of a switch. */
@@ -277,6 +293,12 @@ static void test_sl2vl(void **state)
 											      : 5);
 			}
 	}
+	/* A switch that is left out keeps what it has confirmed. */
+	memset(&confirmed, 0x33, sizeof(confirmed));
+	left_out = cl_ntoh64(node.node_info.node_guid);
+	for (uint8_t sl = 0; sl < 16; sl++)
+		assert_int_equal(vl_of(1, sl), 3);
+	left_out = 0;
 	node.node_info.node_type = IB_NODE_TYPE_CA;
 	port.port_num = 1;
 	for (uint8_t sl = 0; sl < 16; sl++)

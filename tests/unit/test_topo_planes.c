@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Several LIDs a port (planes.h) beside one LID a port, in two runs that do not know of each other: whatever the LMC, the
- * first LIDs have the tables of LMC 0.
+ * first LIDs have the tables of LMC 0, after faults too. Planes of mates by what defines them.
  */
 #include "test.h"
 
+#include <osmroutes/split.h>
 #include <osmroutes/sweep.h>
 
 #include "fabrics.h"
+#include "faults.h"
 #include "sweeps.h"
 #include "topos.h"
 
@@ -27,7 +29,7 @@ static void planes_fabric(struct osr_net *net, uint8_t lmc, struct osr_arena *ar
 		fail_msg("%s", diag.text);
 }
 
-/* Plane k of both is the same k, by LID; with `k` 0 the first LIDs. */
+/* Of these two the first has one LID a port. */
 static void assert_first_rows(const struct osr_result *one, const struct osr_result *several,
 			      const char *what)
 {
@@ -112,4 +114,400 @@ static void test_first_lids(void **state)
 		}
 }
 
-TEST_PROGRAM(test_first_lids)
+/* ---- mates ------------------------------------------------------------------------------------ */
+
+static void route_whole(const char *engine, const struct osr_fabric *f, struct osr_arena *arena,
+			const struct osr_result *before, struct osr_result *now)
+{
+	const struct osr_request req = { .max_vls = 8, .multicast = true };
+	struct osr_diag diag = { "" };
+	struct osr_sweep sweep;
+
+	*now = (struct osr_result){ .fabric = *f };
+	if (test_route(engine, "", req, before, arena, now, &sweep, &diag))
+		fail_msg("%s: %s", engine, diag.text);
+}
+
+static void draw_net(const char *what, struct osr_net *net)
+{
+	struct osr_diag diag = { "" };
+
+	*net = (struct osr_net){ 0 };
+	if (topo_net(what, NULL, net, &diag))
+		fail_msg("%s: %s", what, diag.text);
+}
+
+/* Each first LID serves as many LIDs of a plane as there are ports: one. And plane 1 is the same at any LMC. */
+static void test_mates_permute(void **state)
+{
+	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++) {
+		uint32_t *pairs = NULL;
+		struct osr_arena kept = { 0 };
+		struct osr_net net;
+
+		draw_net(families[i], &net);
+		for (uint8_t lmc = 1; lmc <= MOST_LMC; lmc++) {
+			struct osr_arena arena = { 0 };
+			struct osr_result x;
+			struct osr_fabric f;
+			uint8_t *served;
+
+			planes_fabric(&net, lmc, &arena, &f);
+			route_whole("dfsssp", &f, &arena, NULL, &x);
+			assert_int_equal(x.routing.planes.n, 1u << lmc);
+			if (!pairs)
+				pairs = osr_calloc(&kept, f.max_lid + 1u, sizeof(*pairs));
+			served = osr_calloc(&arena, f.n_dests, x.routing.planes.n);
+			for (uint32_t d = 0; d < f.n_dests; d++) {
+				uint32_t tree = x.routing.planes.tree_of[d],
+					 k = osr_plane_of(&f, d), *pair = &pairs[f.dest_lid[d]];
+
+				assert_int_equal(osr_plane_of(&f, tree), 0);
+				assert_int_equal(f.dest_switch[tree], f.dest_switch[d]);
+				assert_false(served[tree * x.routing.planes.n + k]++);
+				if (k == 1 && lmc == 1)
+					*pair = f.dest_lid[tree];
+				if (k == 1)
+					assert_int_equal(*pair, f.dest_lid[tree]);
+			}
+			osr_arena_free(&arena);
+		}
+		osr_arena_free(&kept);
+		osr_net_free(&net);
+	}
+}
+
+/*
+ * Whole trees of two levels. On each leaf every plane gives each spine as many hosts of each other leaf as the first one: as
+ * many as there are hosts for a spine. The LIDs of a host take as many spines as they can.
+ */
+static void test_spines(void **state)
+{
+	static const struct {
+		const char *what;
+		uint32_t hosts, spines;
+	} cases[] = { { "tree m=8,5 w=1,8", 8, 8 },
+		      { "tree m=12,4 w=1,4", 12, 4 },
+		      { "tree m=6,4 w=1,2", 6, 2 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		for (uint8_t lmc = 1; lmc <= 2; lmc++) {
+			uint32_t n_planes = 1u << lmc,
+				 most = n_planes < cases[i].spines ? n_planes : cases[i].spines;
+			struct osr_arena arena = { 0 };
+			struct osr_result x;
+			struct osr_fabric f;
+			struct osr_net net;
+
+			draw_net(cases[i].what, &net);
+			planes_fabric(&net, lmc, &arena, &f);
+			route_whole("dfsssp", &f, &arena, NULL, &x);
+			for (uint32_t s = 0; s < f.n_switches; s++)
+				for (uint32_t to = 0; to < f.n_switches; to++) {
+					uint32_t count[4][256] = { { 0 } };
+
+					for (uint32_t t = f.term_row[to];
+					     s != to && f.sw_sources[s] && t < f.term_row[to + 1];
+					     t++) {
+						uint32_t first = f.lid_dest[f.term_lid[t]], n = 0;
+						bool seen[256] = { false };
+
+						for (uint32_t k = 0;
+						     f.term_weight[t] && k < n_planes; k++) {
+							uint8_t out =
+								osr_lft(&x.routing, s, first + k);
+
+							count[k][out]++;
+							n += !seen[out];
+							seen[out] = true;
+						}
+						assert_int_equal(n, f.term_weight[t] ? most : 0);
+					}
+					for (uint32_t k = 0; k < n_planes; k++)
+						for (uint32_t out = 0; out < 256; out++)
+							assert_true(
+								!count[k][out] ||
+								count[k][out] ==
+									cases[i].hosts /
+										cases[i].spines);
+				}
+			osr_arena_free(&arena);
+			osr_net_free(&net);
+		}
+}
+
+/* All ways to pair the hosts of a leaf, the same on each leaf by the spine that each host is sent to over: the best one. */
+struct pairing {
+	const struct osr_fabric *f;
+	struct osr_result x;  /* with LMC 1 */
+	struct osr_result of; /* its first LIDs */
+	struct osr_planes planes;
+	uint32_t host[16][16]; /* [leaf][by spine] terminals */
+	uint32_t n_leaves, n_hosts, mate[16];
+	uint32_t best;
+};
+
+static uint32_t even_share(const struct osr_fabric *f, const struct osr_routing *r)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_split split;
+
+	assert_int_equal(osr_split_measure(f, r, OSR_SPLIT_QUICK, &scratch, &split, NULL), OSR_OK);
+	osr_arena_free(&scratch);
+	return split.two;
+}
+
+static void try_pairings(struct pairing *p)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_routing r;
+	uint32_t a = 0, share;
+
+	while (a < p->n_hosts && p->mate[a] != OSR_NONE)
+		a++;
+	for (uint32_t b = a + 1; b < p->n_hosts; b++) {
+		if (p->mate[b] != OSR_NONE)
+			continue;
+		p->mate[a] = b;
+		p->mate[b] = a;
+		try_pairings(p);
+		p->mate[a] = p->mate[b] = OSR_NONE;
+	}
+	if (a < p->n_hosts)
+		return;
+	for (uint32_t leaf = 0; leaf < p->n_leaves; leaf++)
+		for (uint32_t i = 0; i < p->n_hosts; i++) {
+			uint32_t lid = p->f->term_lid[p->host[leaf][i]],
+				 mate = p->f->term_lid[p->host[leaf][p->mate[i]]];
+
+			p->planes.tree_of[p->f->lid_dest[lid + 1]] = p->f->lid_dest[mate];
+		}
+	assert_int_equal(osr_planes_expand(p->f, &p->of.fabric, &p->of.routing, &p->planes, NULL,
+					   &arena, &arena, &r, NULL),
+			 OSR_OK);
+	share = even_share(p->f, &r);
+	p->best = share > p->best ? share : p->best;
+	osr_arena_free(&arena);
+}
+
+/* The hosts of each leaf, in the order of the spines by which another leaf sends to them. */
+static void rank_hosts(struct pairing *p)
+{
+	const struct osr_fabric *f = p->f;
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		uint32_t n = 0, key[16], from = s ? 0 : 1;
+
+		while (!f->sw_sources[from] || from == s)
+			from++;
+		for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++) {
+			uint32_t d = f->lid_dest[f->term_lid[t]], k = n, spine;
+
+			if (!f->term_weight[t])
+				continue;
+			spine = f->chan_dst[osr_port_channel(f, from,
+							     osr_lft(&p->x.routing, from, d))];
+			for (; k && key[k - 1] > spine; k--) {
+				key[k] = key[k - 1];
+				p->host[p->n_leaves][k] = p->host[p->n_leaves][k - 1];
+			}
+			key[k] = spine;
+			p->host[p->n_leaves][k] = t;
+			n++;
+		}
+		p->n_hosts = n ? n : p->n_hosts;
+		p->n_leaves += n != 0;
+	}
+}
+
+/* On small trees, fed in any order: a flow in two equal parts has nearly what the best pairing gives it. */
+static void test_mates_are_best(void **state)
+{
+	static const char *const nets[] = { "tree m=6,4 w=1,3", "tree m=4,5 w=1,2",
+					    "tree m=6,5 w=1,6", "tree m=8,3 w=1,4" };
+
+	for (size_t i = 0; i < sizeof(nets) / sizeof(*nets); i++)
+		for (uint64_t seed = 1; seed <= 3; seed++) {
+			struct osr_arena arena = { 0 };
+			struct osr_fabric whole, f;
+			struct pairing p = { .f = &f };
+			struct faults faults;
+			struct osr_net net;
+			uint32_t ours;
+
+			draw_net(nets[i], &net);
+			planes_fabric(&net, 1, &arena, &whole);
+			faults_new(&faults, &whole);
+			faults.order = seed;
+			faults_build(&faults, &arena, &f);
+			route_whole("dfsssp", &f, &arena, NULL, &p.x);
+			ours = even_share(&f, &p.x.routing);
+			assert_int_equal(osr_planes_first_result(&p.x, &arena, &p.of, NULL),
+					 OSR_OK);
+			assert_int_equal(osr_planes_repeat(&f, &arena, &p.planes, NULL), OSR_OK);
+			rank_hosts(&p);
+			memset(p.mate, 0xff, sizeof(p.mate));
+			try_pairings(&p);
+			if (ours * UINT64_C(100) < p.best * UINT64_C(99))
+				fail_msg("%s, seed %u: %u, the best pairing has %u", nets[i],
+					 (unsigned)seed, ours, p.best);
+			faults_free(&faults);
+			osr_arena_free(&arena);
+			osr_net_free(&net);
+		}
+}
+
+/* ---- faults ----------------------------------------------------------------------------------- */
+
+struct generation {
+	struct osr_arena arena;
+	struct osr_result x;
+};
+
+/* A sweep of what is left, from that of before. */
+static void next_sweep(const char *engine, const struct faults *faults,
+		       const struct generation *before, struct generation *now)
+{
+	struct osr_fabric f;
+
+	now->arena = (struct osr_arena){ 0 };
+	faults_build(faults, &now->arena, &f);
+	route_whole(engine, &f, &now->arena, before ? &before->x : NULL, &now->x);
+}
+
+/* The same end ports and cables of two fabrics, with one LID a port and with several. */
+static void test_faults(void **state)
+{
+	static const char *const engines[] = { "dfsssp", "sssp", "osmroutes" };
+	static const char *const nets[] = { "tree m=6,4 w=1,3", "tree m=4,4,2 w=1,2,2",
+					    "torus dims=4x4 hosts=2", "hyperx dims=3x4 hosts=3" };
+	unsigned n_kept = 0;
+
+	for (size_t i = 0; i < sizeof(nets) / sizeof(*nets); i++)
+		for (size_t e = 0; e < sizeof(engines) / sizeof(*engines); e++)
+			for (uint8_t lmc = 1; lmc <= 2; lmc++) {
+				struct generation one[3], several[3];
+				struct osr_arena arena = { 0 };
+				struct faults with_one, with_several;
+				struct osr_fabric f, g;
+				struct osr_net net;
+
+				draw_net(nets[i], &net);
+				planes_fabric(&net, 0, &arena, &f);
+				planes_fabric(&net, lmc, &arena, &g);
+				faults_new(&with_one, &f);
+				faults_new(&with_several, &g);
+				next_sweep(engines[e], &with_one, NULL, &one[0]);
+				next_sweep(engines[e], &with_several, NULL, &several[0]);
+				/* A cable dies, and is back. */
+				for (unsigned k = 1; k < 3; k++) {
+					faults_cable(&with_one, f.n_channels / 2, k == 1);
+					faults_cable(&with_several, g.n_channels / 2, k == 1);
+					next_sweep(engines[e], &with_one, &one[k - 1], &one[k]);
+					next_sweep(engines[e], &with_several, &several[k - 1],
+						   &several[k]);
+					assert_first_rows(&one[k].x, &several[k].x, nets[i]);
+					assert_int_equal(several[k].x.routing.stable.kept,
+							 one[k].x.routing.stable.kept);
+					n_kept += one[k].x.routing.stable.kept;
+				}
+				if (several[1].x.routing.stable.kept)
+					assert_true(several[2].x.digest == several[0].x.digest);
+				for (unsigned k = 0; k < 3; k++) {
+					osr_arena_free(&one[k].arena);
+					osr_arena_free(&several[k].arena);
+				}
+				faults_free(&with_one);
+				faults_free(&with_several);
+				osr_arena_free(&arena);
+				osr_net_free(&net);
+			}
+	assert_true(n_kept > 24);
+}
+
+/* A host dies: no LID of any other host changes. It returns, and all is as it was. One that is new repeats its first LID. */
+static void test_dead_host(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct generation now[3];
+	struct faults faults;
+	struct osr_fabric f;
+	struct osr_net net;
+
+	draw_net("tree m=6,4 w=1,3", &net);
+	planes_fabric(&net, 2, &arena, &f);
+	faults_new(&faults, &f);
+	for (uint32_t dead = 0; dead < f.n_terminals; dead++) {
+		if (!f.term_weight[dead])
+			continue;
+		next_sweep("dfsssp", &faults, NULL, &now[0]);
+		faults.term[dead] = true;
+		next_sweep("dfsssp", &faults, &now[0], &now[1]);
+		assert_true(now[1].x.routing.stable.kept);
+		for (uint32_t d = 0; d < now[1].x.fabric.n_dests; d++) {
+			uint32_t was = now[0].x.fabric.lid_dest[now[1].x.fabric.dest_lid[d]];
+
+			assert_memory_equal(now[1].x.routing.lft + (size_t)d * f.n_switches,
+					    now[0].x.routing.lft + (size_t)was * f.n_switches,
+					    f.n_switches);
+		}
+		faults.term[dead] = false;
+		next_sweep("dfsssp", &faults, &now[1], &now[2]);
+		assert_true(now[2].x.digest == now[0].x.digest);
+		for (unsigned k = 0; k < 3; k++)
+			osr_arena_free(&now[k].arena);
+		/* Without it first, so that it is new. */
+		faults.term[dead] = true;
+		next_sweep("dfsssp", &faults, NULL, &now[0]);
+		faults.term[dead] = false;
+		next_sweep("dfsssp", &faults, &now[0], &now[1]);
+		for (uint32_t d = 0; d < f.n_dests; d++)
+			if (f.dest_term[d] == dead)
+				assert_int_equal(now[1].x.routing.planes.tree_of[d],
+						 osr_first_dest(&f, d));
+		for (unsigned k = 0; k < 2; k++)
+			osr_arena_free(&now[k].arena);
+	}
+	faults_free(&faults);
+	osr_arena_free(&arena);
+	osr_net_free(&net);
+}
+
+/* What is stored of a result of several LIDs, read again: the next sweep makes the same tables of it. */
+static void test_restart(void **state)
+{
+	struct osr_arena arena = { 0 }, scratch = { 0 };
+	struct generation now[3];
+	struct osr_result last, baseline;
+	struct osr_diag diag = { "" };
+	struct faults faults;
+	struct osr_fabric f;
+	struct osr_net net;
+	uint8_t *bytes;
+	size_t size;
+
+	draw_net("tree m=6,4 w=1,3", &net);
+	planes_fabric(&net, 2, &arena, &f);
+	faults_new(&faults, &f);
+	next_sweep("dfsssp", &faults, NULL, &now[0]);
+	bytes = test_stored(&now[0].x, 7, &size);
+	assert_non_null(bytes);
+	if (osr_store_read(bytes, size, "test", "dfsssp", 7, &arena, &arena, &scratch, &last,
+			   &baseline, &diag))
+		fail_msg("%s", diag.text);
+	faults_cable(&faults, 0, true);
+	next_sweep("dfsssp", &faults, &now[0], &now[1]);
+	route_whole("dfsssp", &now[1].x.fabric, &arena, &last, &now[2].x);
+	assert_true(now[2].x.digest == now[1].x.digest);
+	assert_true(now[2].x.routing.stable.kept);
+	free(bytes);
+	osr_arena_free(&now[0].arena);
+	osr_arena_free(&now[1].arena);
+	faults_free(&faults);
+	osr_arena_free(&scratch);
+	osr_arena_free(&arena);
+	osr_net_free(&net);
+}
+
+TEST_PROGRAM(test_first_lids, test_mates_permute, test_spines, test_mates_are_best, test_faults,
+	     test_dead_host, test_restart)

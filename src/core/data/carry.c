@@ -188,6 +188,8 @@ enum osr_status osr_carry(const struct osr_fabric *from, const struct osr_routin
 	now->mcast_parent = NULL;
 	now->note = NULL;
 	now->withdrawn = NULL;
+	now->early = NULL;
+	now->n_early = 0;
 	now->stable = (struct osr_stable){ .kept = false };
 	now->any_sl = (struct osr_any_sl_cost){ .known = false };
 	now->ms_spf = now->ms_layers = 0;

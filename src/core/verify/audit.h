@@ -17,6 +17,8 @@
 #ifndef OSMROUTES_AUDIT_H
 #define OSMROUTES_AUDIT_H
 
+#include <osmroutes/check.h>
+
 #include "core/verify/union.h"
 
 enum osr_fault_kind {
@@ -44,7 +46,7 @@ struct osr_fault {
 	uint32_t n_hosts;    /* host ports that lose packets here */
 };
 
-#define OSR_AUDIT_MAX_HOPS 63
+#define OSR_AUDIT_MAX_HOPS OSR_MAX_HOPS
 #define OSR_ONLY_ROUTES (1u << 17) /* with the modes: SLs are not looked at */
 
 struct osr_audit {

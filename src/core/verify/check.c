@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The destinations of one switch share their distances, so they are checked together, and the
- * breadth-first searches of 64 such switches run at once, one bit each (The More the Merrier:
+ * The breadth-first searches of 64 switches run at once, one bit each (The More the Merrier:
  * Efficient Multi-Source Graph Traversal, Then et al., VLDB 2014).
  *
- * The forwarding entries of one destination form a tree. It is walked once, from the farthest
- * switch to the nearest, so that everything known of upstream switches has arrived when a switch is
- * looked at: how many sources send through it, the highest rank its packets came from, their SLs.
+ * The forwarding entries of one destination form a tree. It is walked from the farthest switch to
+ * the nearest, so that everything known of upstream switches has arrived when a switch is looked
+ * at: how many sources send through it, the highest rank its packets came from, their SLs. What is asked of
+ * an entry and the next one alone, whether it leads nearer and to a higher rank, needs no order.
  *
- * A walk only says yes or no, which keeps it fast. After a no, blame_*() look again, in the order
- * of the switch numbers, for the sentence.
+ * A walk only says yes or no, which keeps it fast. After a no, blame_*() look again, LID by LID and
+ * in the order of the switch numbers, for the sentence.
  *
  * Batches of searches do not depend on each other: threads take them in turn, each with a checker of its
  * own, whose figures are added up. Where one says no, all is looked at again by one thread: the first
@@ -32,6 +32,9 @@ static enum osr_status check_input(const struct checker *k)
 
 	if (!routing->lft)
 		return osr_fail(k->diag, OSR_CHECK_FAILED, "the routing has no forwarding tables");
+	if (fabric->n_switches > OSR_MAX_LID)
+		return osr_fail(k->diag, OSR_CHECK_FAILED, "%u switches are more than LIDs",
+				fabric->n_switches);
 	if (routing->n_switches != fabric->n_switches || routing->n_dests != fabric->n_dests ||
 	    routing->n_channels != fabric->n_channels)
 		return osr_fail(k->diag, OSR_CHECK_FAILED,
@@ -81,31 +84,27 @@ static enum osr_status check_input(const struct checker *k)
 static enum osr_status check_prepare(struct checker *k, struct osr_arena *scratch)
 {
 	const struct osr_fabric *fabric = k->f;
-	size_t n = fabric->n_switches;
+	size_t n = fabric->n_switches, n_places;
 	bool ranked = k->shared && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE);
 
-	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
-	if (fabric->n_dests > fabric->n_terminals)
-		k->beyond = osr_alloc(scratch, fabric->n_ports, sizeof(*k->beyond));
+	k->n_columns = 2;
+	for (uint32_t s = 0; s < n; s++)
+		if (k->n_columns < fabric->sw_n_ports[s] + 2u)
+			k->n_columns = fabric->sw_n_ports[s] + 2u;
+	n_places = n * k->n_columns;
+	k->port = osr_alloc(scratch, n_places, sizeof(*k->port));
 	k->dest_row = osr_calloc(scratch, n + 2, sizeof(*k->dest_row));
 	k->dest = osr_alloc(scratch, fabric->n_dests, sizeof(*k->dest));
-	k->inflow_start = osr_alloc(scratch, n, sizeof(*k->inflow_start));
 	if (osr_arena_failed(scratch, k->diag))
 		return OSR_NOMEM;
-	for (uint32_t p = 0; p < fabric->n_ports; p++) {
-		uint32_t c = fabric->port_chan[p];
-
-		k->port[p] = (struct port){ .dst = fabric->n_switches };
-		if (c == OSR_NONE)
-			continue;
-		k->port[p].dst = fabric->chan_dst[c];
-		if (ranked)
-			k->port[p].key = rank_key(k->r->rank[c]);
-	}
-	if (k->beyond)
-		memcpy(k->beyond, k->port, fabric->n_ports * sizeof(*k->beyond));
+	for (size_t p = 0; p < n_places; p++)
+		k->port[p] = (struct hop){ .to = fabric->n_switches };
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		k->port[(size_t)fabric->chan_src[c] * k->n_columns + fabric->chan_port[c]] =
+			(struct hop){ .to = fabric->chan_dst[c],
+				      .key = ranked ? rank_key(k->r->rank[c]) - 1 : 0 };
 	for (uint32_t s = 0; s < n; s++)
-		k->inflow_start[s] = (struct inflow){ .sources = fabric->sw_sources[s] };
+		k->n_sources += fabric->sw_sources[s];
 	/* Counting sort of the dests by switch: every row's start becomes its end. */
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		k->dest_row[fabric->dest_switch[d] + 2]++;
@@ -119,13 +118,8 @@ static enum osr_status check_prepare(struct checker *k, struct osr_arena *scratc
 /* What is written to while trees are walked; the caller asks whether there was memory. */
 static void check_prepare_walk(struct checker *k, struct osr_arena *scratch)
 {
-	const struct osr_fabric *fabric = k->f;
-	size_t n = fabric->n_switches, batch = n < BATCH ? n : BATCH;
-	const struct port *port = k->port;
+	size_t n = k->f->n_switches, batch = n < BATCH ? n : BATCH;
 
-	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
-	if (k->beyond)
-		k->beyond = osr_alloc(scratch, fabric->n_ports, sizeof(*k->beyond));
 	k->dist = osr_alloc(scratch, batch * (n + 1), sizeof(*k->dist));
 	k->order = osr_alloc(scratch, batch * n, sizeof(*k->order));
 	k->seen = osr_alloc(scratch, n, sizeof(*k->seen));
@@ -133,21 +127,22 @@ static void check_prepare_walk(struct checker *k, struct osr_arena *scratch)
 	k->next = osr_calloc(scratch, n, sizeof(*k->next));
 	k->active = osr_alloc(scratch, n, sizeof(*k->active));
 	k->reached = osr_alloc(scratch, n, sizeof(*k->reached));
-	k->inflow = osr_alloc(scratch, n, sizeof(*k->inflow));
+	k->nearer = osr_alloc(scratch, n, sizeof(*k->nearer));
+	k->row = osr_alloc(scratch, n, 1);
+	k->hop = osr_alloc(scratch, n + 1, sizeof(*k->hop));
+	k->sources = osr_alloc(scratch, n + 1, sizeof(*k->sources));
+	for (unsigned later = 0; later <= (k->f->n_dests > k->f->n_terminals); later++)
+		k->load[later] = osr_calloc(scratch, n * k->n_columns, sizeof(*k->load[later]));
 	if (!k->minimal) {
 		k->ordered = osr_alloc(scratch, n, sizeof(*k->ordered));
 		k->depth = osr_alloc(scratch, n, sizeof(*k->depth));
 		k->way = osr_alloc(scratch, n, sizeof(*k->way));
 	}
-	if (follows_sls(k)) {
-		k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
-		k->vls = osr_alloc(scratch, n * k->n_kinds, sizeof(*k->vls));
-		k->out = osr_alloc(scratch, n, sizeof(*k->out));
-	}
-	if (k->port)
-		memcpy(k->port, port, fabric->n_ports * sizeof(*port));
-	if (k->beyond)
-		memcpy(k->beyond, port, fabric->n_ports * sizeof(*port));
+	if (follows_sls(k))
+		osr__check_prepare_follow(k, scratch);
+	/* What leads to no switch is followed by nothing. */
+	if (k->hop)
+		k->hop[n] = (struct hop){ .to = (uint32_t)n, .key = 1 };
 }
 
 /* --- distances ------------------------------------------------------------------------------- */
@@ -164,9 +159,10 @@ static void batch_search(struct checker *k)
 	for (uint32_t i = 0; i < k->n_batch; i++) {
 		uint32_t s = k->batch_sw[i];
 
+		k->dist[i * (n + 1) + n] = AWAY;
 		k->seen[s] = k->front[s] = 1ull << i;
 		k->dist[i * (n + 1) + s] = 0;
-		k->order[i * n] = s;
+		k->order[i * n] = (uint16_t)s;
 		k->batch_n[i] = 1;
 		k->active[i] = s;
 	}
@@ -199,8 +195,8 @@ static void batch_search(struct checker *k)
 			for (; fresh; fresh &= fresh - 1) {
 				unsigned b = __builtin_ctzll(fresh);
 
-				k->dist[b * (n + 1) + s] = level;
-				k->order[b * n + k->batch_n[b]++] = s;
+				k->dist[b * (n + 1) + s] = (uint16_t)level;
+				k->order[b * n + k->batch_n[b]++] = (uint16_t)s;
 			}
 		}
 		k->active = k->reached;
@@ -212,61 +208,75 @@ static void batch_search(struct checker *k)
 /* --- the walk -------------------------------------------------------------------------------- */
 
 /*
- * True if every entry of the tree leads along a cable and, if `minimal`, to a switch one hop
- * nearer, which excludes loops; if `ranked`, every dependency rises in the shared certificate; if
- * `counted` (the LID of an end port, not of a port 0), the routes are added to the loads.
+ * Where each entry leads; the root's has a key above all others. Does every other entry lead to a switch one hop nearer?
+ * That excludes loops.
  */
-static inline __attribute__((always_inline)) bool
-check_walk(struct checker *k, const struct tree *t, bool minimal, bool ranked, bool counted)
+static bool find_hops(struct checker *k, const struct tree *t)
 {
-	const uint32_t *port_row = k->f->port_row;
-	const uint8_t *n_ports = k->f->sw_n_ports;
-	struct inflow *inflow = k->inflow;
+	uint32_t n = k->f->n_switches, n_columns = k->n_columns;
+	const uint16_t *dist = t->dist, *nearer = k->nearer;
+	const struct hop *port = k->port;
+	const uint8_t *lft = t->lft;
+	struct hop *hop = k->hop;
+	uint16_t differ = 0;
+	uint8_t highest = 0;
 
-	if (ranked || counted)
-		memcpy(inflow, k->inflow_start, k->f->n_switches * sizeof(*inflow));
-	for (uint32_t i = t->n - 1; i > 0; i--) {
-		uint32_t s = t->order[i], out = t->lft[s];
-		struct port *p;
+	for (uint32_t s = 0; s < n; s++)
+		highest = lft[s] > highest ? lft[s] : highest;
+	/* Ports that no switch has lead nowhere, as the last column does. */
+	for (uint32_t s = 0; highest >= n_columns && s < n; s++)
+		k->row[s] = lft[s] < n_columns ? lft[s] : (uint8_t)(n_columns - 1);
+	if (highest >= n_columns)
+		lft = k->row;
+	for (uint32_t s = 0; s < n; s++, port += n_columns) {
+		struct hop to = port[lft[s]];
 
-		if (out > n_ports[s])
-			return false;
-		p = &t->port[port_row[s] + out];
-		/* No switch behind the port: dist has one entry too many for that, OSR_NONE. */
-		if (minimal && t->dist[p->dst] + 1 != t->dist[s])
-			return false;
-		/* Nobody asks one port 0 from another: see check.h. */
-		if (ranked && !counted && !inflow[s].sources)
-			continue;
-		if (ranked && inflow[s].key >= p->key)
-			return false;
-		if (ranked && inflow[p->dst].key < p->key)
-			inflow[p->dst].key = p->key;
-		if (ranked || counted)
-			inflow[p->dst].sources += inflow[s].sources;
-		if (counted)
-			p->load += inflow[s].sources;
+		hop[s] = to;
+		differ |= dist[to.to] ^ nearer[s];
 	}
-	return true;
+	hop[t->root] = (struct hop){ .to = t->root, .key = UINT32_MAX };
+	return !differ;
 }
 
-/* One loop for each kind of tree, so that no loop asks what kind it is in. */
-static bool check_walk_tree(struct checker *k, const struct tree *t)
+/* How many end ports send through each switch, and to a host LID over each channel. */
+static void find_flow(struct checker *k, const struct tree *t)
 {
-	bool ranked = k->shared && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE);
-	bool counted = k->f->term_weight[k->f->dest_term[t->dest]] > 0;
+	uint32_t n_columns = k->n_columns, *sources = k->sources;
+	uint32_t *load = k->load[t->later];
+	const uint16_t *order = t->order;
+	const struct hop *hop = k->hop;
+	const uint8_t *lft = t->lft;
 
-	if (k->minimal && ranked)
-		return counted ? check_walk(k, t, true, true, true)
-			       : check_walk(k, t, true, true, false);
-	if (k->minimal)
-		return counted ? check_walk(k, t, true, false, true)
-			       : check_walk(k, t, true, false, false);
-	if (ranked)
-		return counted ? check_walk(k, t, false, true, true)
-			       : check_walk(k, t, false, true, false);
-	return counted ? check_walk(k, t, false, false, true)
-		       : check_walk(k, t, false, false, false);
+	memcpy(sources, k->f->sw_sources, k->f->n_switches * sizeof(*sources));
+	if (t->host)
+		for (uint32_t i = t->n - 1; i > 0; i--) {
+			uint32_t s = order[i], through = sources[s];
+
+			sources[hop[s].to] += through;
+			load[(size_t)s * n_columns + lft[s]] += through;
+		}
+	else
+		for (uint32_t i = t->n - 1; i > 0; i--)
+			sources[hop[order[i]].to] += sources[order[i]];
+}
+
+/*
+ * Do the dependencies of all packets that exist rise in the shared certificate? Nobody asks one port 0 from another
+ * (check.h). The root's own falls.
+ */
+static bool check_ranks(const struct checker *k, const struct tree *t)
+{
+	const struct hop *hop = k->hop;
+	const uint32_t *sources = k->sources;
+	uint32_t n = k->f->n_switches, n_falling = 0;
+
+	if (t->host)
+		for (uint32_t s = 0; s < n; s++)
+			n_falling += hop[s].key >= hop[hop[s].to].key;
+	else
+		for (uint32_t s = 0; s < n; s++)
+			n_falling += sources[s] && hop[s].key >= hop[hop[s].to].key;
+	return n_falling == (t->host || sources[t->root]);
 }
 
 /*
@@ -275,26 +285,26 @@ static bool check_walk_tree(struct checker *k, const struct tree *t)
  */
 static bool order_tree(struct checker *k, struct tree *t)
 {
-	uint32_t n = 0, *way = k->way;
+	uint32_t n = 0;
+	uint16_t *way = k->way;
 
 	memset(k->depth, 0xff, k->f->n_switches * sizeof(*k->depth));
 	k->depth[t->root] = 0;
-	k->ordered[n++] = t->root;
+	k->ordered[n++] = (uint16_t)t->root;
 	for (uint32_t i = 1; i < t->n; i++) {
-		uint32_t deep = 0, s = t->order[i];
+		uint32_t deep = 0, s = t->order[i], depth;
 
-		while (k->depth[s] == OSR_NONE) {
-			uint32_t c = osr_port_channel(k->f, s, t->lft[s]);
-
-			if (c == OSR_NONE || deep == t->n)
+		while (k->depth[s] == FAR) {
+			if (k->hop[s].to == k->f->n_switches || deep == t->n)
 				return false;
-			way[deep++] = s;
-			s = k->f->chan_dst[c];
+			way[deep++] = (uint16_t)s;
+			s = k->hop[s].to;
 		}
-		for (uint32_t depth = k->depth[s]; deep;) {
+		depth = k->depth[s];
+		while (deep) {
 			s = way[--deep];
-			k->depth[s] = ++depth;
-			k->ordered[n++] = s;
+			k->depth[s] = (uint16_t)++depth;
+			k->ordered[n++] = (uint16_t)s;
 		}
 	}
 	t->order = k->ordered;
@@ -335,7 +345,7 @@ static enum osr_status blame_entries(struct checker *k, const struct tree *t)
 		const char *sw = sw_name(k, s, &a), *home = sw_name(k, t->root, &b);
 		unsigned port = t->lft[s];
 
-		if (t->dist[s] == OSR_NONE && port != OSR_NO_PATH)
+		if (t->dist[s] == FAR && port != OSR_NO_PATH)
 			return osr_fail(k->diag, OSR_CHECK_FAILED,
 					"switch %s sends LID %u out of port %u, but no cable "
 					"connects it with switch %s, where the LID is",
@@ -346,7 +356,7 @@ static enum osr_status blame_entries(struct checker *k, const struct tree *t)
 					"to its port %u",
 					sw, lid, port, osr_terminal_name(fabric, term, b.buf),
 					fabric->term_port[term]);
-		if (s == t->root || t->dist[s] == OSR_NONE)
+		if (s == t->root || t->dist[s] == FAR)
 			continue;
 		if (port == OSR_NO_PATH)
 			return osr_fail(k->diag, OSR_CHECK_FAILED,
@@ -380,7 +390,7 @@ static enum osr_status blame_tree(struct checker *k, const struct tree *t)
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t hops = 0, at = s;
 
-		if (t->dist[s] == OSR_NONE)
+		if (t->dist[s] == FAR)
 			continue;
 		for (; at != t->root && hops <= fabric->n_switches; hops++)
 			at = fabric->chan_dst[chan_of(k, t, at)];
@@ -398,7 +408,7 @@ static enum osr_status blame_tree(struct checker *k, const struct tree *t)
 	for (uint32_t s = 0; k->shared && k->r->rank && s < fabric->n_switches; s++) {
 		uint32_t c, on;
 
-		if (s == t->root || t->dist[s] == OSR_NONE || !is_used(k, t, s))
+		if (s == t->root || t->dist[s] == FAR || !is_used(k, t, s))
 			continue;
 		for (c = chan_of(k, t, s); fabric->chan_dst[c] != t->root; c = on) {
 			on = chan_of(k, t, fabric->chan_dst[c]);
@@ -406,44 +416,117 @@ static enum osr_status blame_tree(struct checker *k, const struct tree *t)
 				return osr__check_fail_rank(k, t->dest, c, 0, on, 0);
 		}
 	}
-	return osr_fail(k->diag, OSR_BUG, "the checker refuses the routes to LID %u for no reason",
-			lid);
+	if (follows_sls(k))
+		st = osr__check_blame_lanes(k, t);
+	return st ? st
+		  : osr_fail(k->diag, OSR_BUG,
+			     "the checker refuses the routes to LID %u for no reason", lid);
 }
 
 /* --- tree by tree ---------------------------------------------------------------------------- */
 
-static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
+/* LIDs of a switch to which all routes are shortest: of port 0, of hosts, and of these the first of each port. */
+struct shortest {
+	uint64_t n_ports, n_hosts, n_first;
+};
+
+/* What the verdict says of their routes. */
+static void count_shortest(struct checker *k, const struct tree *t, const struct shortest *lids)
+{
+	uint32_t n_senders = 0, furthest = t->dist[t->order[t->n - 1]];
+	uint64_t n_lids = lids->n_ports + lids->n_hosts;
+	struct osr_verdict *verdict = k->v;
+	struct osr_lengths *hosts = &verdict->hosts;
+
+	verdict->n_routes += n_lids * (t->n - 1);
+	verdict->n_no_path += n_lids * (k->f->n_switches - t->n);
+	if (n_lids && verdict->max_hops < furthest)
+		verdict->max_hops = furthest;
+	for (uint32_t i = 0; lids->n_hosts && i < t->n; i++) {
+		uint32_t s = t->order[i], hops = t->dist[s];
+		uint64_t sources = k->f->sw_sources[s];
+
+		n_senders += i && sources;
+		hosts->least += lids->n_first * sources * hops;
+		hosts->hops[hops < OSR_MAX_HOPS ? hops : OSR_MAX_HOPS] += lids->n_hosts * sources;
+	}
+	/* Switches of the tree, but its root, that have CAs or routers send to hosts. */
+	verdict->n_host_routes += lids->n_hosts * n_senders;
+	hosts->hops[0] -= lids->n_hosts;
+}
+
+/* The same of one tree in which routes are longer. */
+static void count_longer(struct checker *k, const struct tree *t)
 {
 	struct osr_verdict *verdict = k->v;
-	uint32_t term = k->f->dest_term[t->dest], longest;
-	bool sound = t->lft[t->root] == k->f->term_port[term], host = k->f->term_weight[term];
+	struct osr_lengths *hosts = &verdict->hosts;
+
+	verdict->n_routes += t->n - 1;
+	verdict->n_no_path += k->f->n_switches - t->n;
+	for (uint32_t i = 0; i < t->n; i++) {
+		uint32_t s = t->order[i], hops = k->depth[s], longer = hops - t->dist[s];
+		uint32_t routes = t->host ? k->f->sw_sources[s] : 0;
+
+		verdict->n_longer += longer > 0;
+		if (verdict->max_hops < hops)
+			verdict->max_hops = hops;
+		if (verdict->max_longer < longer)
+			verdict->max_longer = longer;
+		verdict->n_host_routes += i && routes;
+		verdict->n_host_longer += longer && routes;
+		hosts->n_longer += longer ? routes : 0;
+		hosts->least += t->later ? 0 : (uint64_t)routes * t->dist[s];
+		hosts->hops[hops < OSR_MAX_HOPS ? hops : OSR_MAX_HOPS] += routes;
+	}
+	hosts->hops[0] -= t->host;
+}
+
+/* All that the tables say of one LID; *lids counts it if all of its routes are. */
+static bool check_tree(struct checker *k, struct tree t, struct shortest *lids)
+{
+	bool ranked = k->shared && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE);
+	bool sound = t.lft[t.root] == k->f->term_port[k->f->dest_term[t.dest]];
+	bool shortest = find_hops(k, &t);
 
 	/* Where no cable leads there must be no entry. */
-	verdict->n_no_path += k->f->n_switches - t->n;
-	for (uint32_t s = 0; s < k->f->n_switches && t->n < k->f->n_switches; s++)
-		sound &= t->dist[s] != OSR_NONE || t->lft[s] == OSR_NO_PATH;
-	if (!sound)
-		return blame_tree(k, t);
-	longest = k->minimal ? t->dist[t->order[t->n - 1]] : 0;
-	if (!k->minimal && !order_tree(k, t))
-		return blame_tree(k, t);
-	for (uint32_t i = 0; !k->minimal && i < t->n; i++) {
-		uint32_t s = t->order[i], depth = k->depth[s];
+	for (uint32_t s = 0; t.n < k->f->n_switches && s < k->f->n_switches; s++)
+		sound &= t.dist[s] != FAR || t.lft[s] == OSR_NO_PATH;
+	if (!sound || (!shortest && (k->minimal || !order_tree(k, &t))))
+		return false;
+	if (t.host || ranked)
+		find_flow(k, &t);
+	if (ranked && !check_ranks(k, &t))
+		return false;
+	lids->n_ports += shortest && !t.host;
+	lids->n_hosts += shortest && t.host;
+	lids->n_first += shortest && t.host && !t.later;
+	if (!shortest)
+		count_longer(k, &t);
+	return !follows_sls(k) || osr__check_follow(k, &t);
+}
 
-		longest = depth > longest ? depth : longest;
-		verdict->n_longer += depth > t->dist[s];
-		verdict->n_host_longer += depth > t->dist[s] && host && k->f->sw_sources[s];
+/* The LIDs of a switch. */
+static enum osr_status check_switch(struct checker *k, struct tree t)
+{
+	const struct osr_fabric *fabric = k->f;
+	struct shortest lids = { 0 };
+	enum osr_status st = OSR_OK;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		k->nearer[s] = (uint16_t)(t.dist[s] - 1);
+	k->nearer[t.root] = AWAY;
+	for (uint32_t i = k->dest_row[t.root]; !st && i < k->dest_row[t.root + 1]; i++) {
+		uint32_t term = fabric->dest_term[k->dest[i]];
+
+		t.dest = k->dest[i];
+		t.host = fabric->term_weight[term] > 0;
+		t.later = fabric->dest_lid[t.dest] != fabric->term_lid[term];
+		t.lft = k->r->lft + (size_t)t.dest * fabric->n_switches;
+		if (!check_tree(k, t, &lids))
+			st = blame_tree(k, &t);
 	}
-	if (!check_walk_tree(k, t))
-		return blame_tree(k, t);
-	/* Switches of the tree, but its root, that have CAs or routers send to hosts. */
-	for (uint32_t i = 1; host && i < t->n; i++)
-		verdict->n_host_routes += k->f->sw_sources[t->order[i]] != 0;
-	verdict->n_routes += t->n - 1;
-	verdict->max_hops = longest > verdict->max_hops ? longest : verdict->max_hops;
-	if (!follows_sls(k))
-		return OSR_OK;
-	return k->r->sl2vl ? osr__check_follow_vls(k, t) : osr__check_follow_sls(k, t);
+	count_shortest(k, &t, &lids);
+	return st;
 }
 
 /* --- several checkers ------------------------------------------------------------------------ */
@@ -469,29 +552,18 @@ static void team_check(void *ctx, uint32_t i, uint32_t batch)
 		if (k->dest_row[s] < k->dest_row[s + 1])
 			k->batch_sw[k->n_batch++] = s;
 	batch_search(k);
-	for (size_t b = 0; b < k->n_batch; b++) {
-		uint32_t s = k->batch_sw[b];
-
-		for (uint32_t j = k->dest_row[s]; !st && j < k->dest_row[s + 1]; j++) {
-			uint32_t term = k->f->dest_term[k->dest[j]];
-			bool first = k->f->dest_lid[k->dest[j]] == k->f->term_lid[term];
-			struct tree t = { .dest = k->dest[j],
-					  .port = first ? k->port : k->beyond,
-					  .root = s,
-					  .n = k->batch_n[b],
-					  .order = k->order + b * n,
-					  .dist = k->dist + b * (n + (size_t)1),
-					  .lft = k->r->lft + k->dest[j] * (size_t)n };
-
-			st = verify_check_tree(k, &t);
-		}
-	}
+	for (size_t b = 0; !st && b < k->n_batch; b++)
+		st = check_switch(k, (struct tree){ .root = k->batch_sw[b],
+						    .n = k->batch_n[b],
+						    .order = k->order + b * n,
+						    .dist = k->dist + b * (n + (size_t)1) });
 	if (st != OSR_OK)
 		__atomic_store_n(&team->st, st, __ATOMIC_RELAXED);
 }
 
 /* By n checkers; if they find a fault, by one. */
-static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_arena *scratch)
+static enum osr_status check_trees(struct checker *k, uint32_t n, uint64_t *const load[2],
+				   struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct team team = { .member = osr_alloc(scratch, n, sizeof(*team.member)),
@@ -509,15 +581,17 @@ static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_are
 	osr_threads_share(scratch, team_check, &team, n, (k->f->n_switches + BATCH - 1) / BATCH);
 	if (team.st != OSR_OK && n > 1) {
 		osr_arena_reset(scratch, mark);
-		return check_trees(k, 1, scratch);
+		return check_trees(k, 1, load, scratch);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct osr_verdict *part = &team.verdict[i];
 
-		for (uint32_t p = 0; p < k->f->n_ports; p++) {
-			k->port[p].load += team.member[i].port[p].load;
-			if (k->beyond)
-				k->beyond[p].load += team.member[i].beyond[p].load;
+		for (uint32_t c = 0; c < k->f->n_channels; c++) {
+			size_t at = (size_t)k->f->chan_src[c] * k->n_columns + k->f->chan_port[c];
+
+			load[0][c] += team.member[i].load[0][at];
+			if (team.member[i].load[1])
+				load[1][c] += team.member[i].load[1][at];
 		}
 		k->sls |= team.member[i].sls;
 		sum->n_routes += part->n_routes;
@@ -526,40 +600,43 @@ static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_are
 		sum->n_host_longer += part->n_host_longer;
 		sum->n_no_path += part->n_no_path;
 		sum->max_hops = sum->max_hops < part->max_hops ? part->max_hops : sum->max_hops;
+		if (sum->max_longer < part->max_longer)
+			sum->max_longer = part->max_longer;
+		sum->hosts.n_longer += part->hosts.n_longer;
+		sum->hosts.least += part->hosts.least;
+		for (uint32_t hops = 0; hops <= OSR_MAX_HOPS; hops++)
+			sum->hosts.hops[hops] += part->hosts.hops[hops];
 	}
 	return team.st;
 }
 
 /* --- the verdict ----------------------------------------------------------------------------- */
 
-/* The loads of all channels, into the verdict and, if they are to be kept, into `load`. */
-static void check_loads(const struct checker *k, uint64_t *load)
+void osr_verdict_loads(const struct osr_fabric *fabric, const uint64_t *first,
+		       const uint64_t *later, struct osr_verdict *verdict)
 {
-	const struct osr_fabric *fabric = k->f;
-	struct osr_verdict *verdict = k->v;
 	uint16_t fastest = 0;
 	double sum = 0;
 
+	verdict->efi = verdict->efi_all = 0;
+	verdict->efi_mean = verdict->efi_per_capacity = 0;
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		if (fabric->chan_rate[c] > fastest)
 			fastest = fabric->chan_rate[c];
 	/* Links of unknown rate count as the fastest. */
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t port = fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c];
-		uint64_t carried = k->port[port].load;
-		uint64_t all = carried + (k->beyond ? k->beyond[port].load : 0);
 		uint16_t rate = fabric->chan_rate[c];
-		double scaled = rate ? (double)carried * fastest / rate : (double)carried;
+		double scaled = (double)first[c];
 
-		sum += (double)carried;
-		if (carried > verdict->efi)
-			verdict->efi = carried;
-		if (all > verdict->efi_all)
-			verdict->efi_all = all;
+		if (rate)
+			scaled = scaled * fastest / rate;
+		sum += (double)first[c];
+		if (first[c] > verdict->efi)
+			verdict->efi = first[c];
+		if (first[c] + later[c] > verdict->efi_all)
+			verdict->efi_all = first[c] + later[c];
 		if (scaled > verdict->efi_per_capacity)
 			verdict->efi_per_capacity = scaled;
-		if (load)
-			load[c] = carried;
 	}
 	if (fabric->n_channels)
 		verdict->efi_mean = sum / fabric->n_channels;
@@ -579,11 +656,14 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 		.minimal = routing->claims & OSR_CLAIM_MINIMAL,
 		.shared = !routing->sl2vl && (!routing->sl || (routing->claims & OSR_CLAIM_ANY_SL)),
 	};
+	uint64_t *loads[2] = { load, osr_calloc(scratch, fabric->n_channels, sizeof(*load)) };
 	enum osr_status st = check_input(&k);
 	unsigned highest;
 	struct name a;
 
 	*verdict = (struct osr_verdict){ 0 };
+	if (!load)
+		loads[0] = osr_alloc(scratch, fabric->n_channels, sizeof(*load));
 	if (st == OSR_OK)
 		st = check_prepare(&k, scratch);
 	if (st == OSR_OK)
@@ -591,8 +671,14 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 	if (st == OSR_OK) {
 		uint64_t work = (uint64_t)fabric->n_dests * fabric->n_switches;
 
-		st = check_trees(&k, osr_threads_parts(scratch, work), scratch);
-		check_loads(&k, load);
+		memset(loads[0], 0, fabric->n_channels * sizeof(*load));
+		st = check_trees(&k, osr_threads_parts(scratch, work), loads, scratch);
+		osr_verdict_loads(fabric, loads[0], loads[1], verdict);
+		for (uint32_t hops = 0; hops <= OSR_MAX_HOPS; hops++)
+			verdict->hosts.n_routes += verdict->hosts.hops[hops];
+		for (uint32_t d = 0; d < fabric->n_dests; d++)
+			if (fabric->term_weight[fabric->dest_term[d]])
+				verdict->hosts.n_pairs += k.n_sources - 1;
 	}
 	/* Where VL = SL and any SL is safe, nothing has been followed: only that the VLs exist is open. */
 	highest = k.sls ? 31 - __builtin_clz(k.sls) : 0;

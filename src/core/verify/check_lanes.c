@@ -45,13 +45,46 @@ static enum osr_status check_sl_values(struct checker *k)
 	return OSR_OK;
 }
 
-static void add_inject(struct checker *k, uint32_t s, unsigned in, uint32_t out)
+/*
+ * The key of the certificate at port `out` of a switch for a VL, 0 if that may not be used there. What leads to no
+ * switch, or has no certificate, has no rank; what stays at port 0 meets no data VL any more.
+ */
+static uint32_t find_key(const struct checker *k, uint32_t s, unsigned out, unsigned vl)
 {
+	uint32_t c = osr_port_channel(k->f, s, out);
+
+	if (!out)
+		return 1;
+	if (vl >= k->r->n_vls || (c != OSR_NONE && vl >= k->f->chan_vls[c]))
+		return 0;
+	if (c == OSR_NONE || !(k->r->claims & OSR_CLAIM_DEADLOCK_FREE))
+		return 1;
+	return rank_key(k->r->rank[(size_t)vl * k->f->n_channels + c]);
+}
+
+/* The same by the table of them, where VL n_vls stands for all beyond. */
+static uint32_t key_at(const struct checker *k, uint32_t port, unsigned vl)
+{
+	unsigned n_vls = k->r->n_vls;
+
+	return k->rank[(size_t)port * (n_vls + 1) + (vl < n_vls ? vl : n_vls)];
+}
+
+static void add_entry(struct checker *k, uint32_t s, unsigned in, uint32_t out)
+{
+	uint32_t port = k->f->port_row[s] + out;
 	uint32_t pair = k->r->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + 1u) + out;
 
-	for (unsigned kind = 0; kind < k->n_kinds; kind++)
-		k->inject[(size_t)(k->f->port_row[s] + out) * k->n_kinds + kind] |=
-			vl_bit(k->vl_of[(size_t)kind * k->n_pairs + pair]);
+	for (unsigned kind = 0; kind < k->n_kinds; kind++) {
+		struct entry *entry = &k->entry[(size_t)port * k->n_kinds + kind];
+		unsigned vl = k->vl_of[(size_t)kind * k->n_pairs + pair];
+		uint32_t key = key_at(k, port, vl);
+
+		/* One that may not be used is not forgotten. */
+		if (!entry->vls || (entry->key && (!key || key > entry->key)))
+			entry->key = key;
+		entry->vls |= vl_bit(vl);
+	}
 }
 
 static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratch)
@@ -89,37 +122,28 @@ static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratc
 		k->kind_of[sl] = same ? k->kind_of[__builtin_ctz(same)] : (uint8_t)k->n_kinds++;
 	}
 	k->vl_of = vl = osr_alloc(scratch, (size_t)k->n_kinds * k->n_pairs, 1);
-	k->inject = osr_calloc(scratch, (size_t)fabric->n_ports * k->n_kinds, sizeof(*k->inject));
+	k->entry = osr_calloc(scratch, (size_t)fabric->n_ports * k->n_kinds, sizeof(*k->entry));
 	k->passage = osr_alloc(scratch, fabric->n_ports, sizeof(*k->passage));
 	if (osr_arena_failed(scratch, k->diag))
 		return OSR_NOMEM;
 	for (unsigned kind = 0; kind < k->n_kinds; kind++)
 		for (uint32_t pair = 0; pair < k->n_pairs; pair++)
-			*vl++ = k->r->sl2vl[pair][lowest[kind]];
+			*vl++ = table[pair][lowest[kind]];
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (uint32_t out = 0; out <= fabric->sw_n_ports[s]; out++) {
-			uint32_t port = fabric->port_row[s] + out, dst,
-				 c = osr_port_channel(fabric, s, out);
+			uint32_t c = osr_port_channel(fabric, s, out), dst = fabric->n_switches;
+			struct passage *by = &k->passage[fabric->port_row[s] + out];
 
 			/* What hosts send may come in by any port with an end port, and by port 0. */
-			add_inject(k, s, 0, out);
+			add_entry(k, s, 0, out);
 			for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
-				add_inject(k, s, fabric->term_port[t], out);
-			/* What stays at port 0 meets no data VL any more. */
-			k->passage[port] =
-				(struct passage){ .chan = c,
-						  .vl_ok = out ? (1u << k->r->n_vls) - 1 : 0xffff };
+				add_entry(k, s, fabric->term_port[t], out);
+			*by = (struct passage){ .to = dst };
 			if (c == OSR_NONE)
 				continue;
-			dst = fabric->chan_dst[c];
-			k->passage[port] = (struct passage){
-				.chan = c,
-				.dst = dst,
-				.pair = k->r->sl2vl_row[dst] +
-					fabric->chan_port[fabric->chan_rev[c]] *
-						(fabric->sw_n_ports[dst] + 1u),
-				.vl_ok = k->vl_ok[c],
-			};
+			by->to = dst = fabric->chan_dst[c];
+			by->pair = k->r->sl2vl_row[dst] + fabric->chan_port[fabric->chan_rev[c]] *
+								  (fabric->sw_n_ports[dst] + 1u);
 		}
 	return OSR_OK;
 }
@@ -130,30 +154,25 @@ enum osr_status osr__check_prepare_lanes(struct checker *k, struct osr_arena *sc
 	const struct osr_routing *routing = k->r;
 	size_t n = fabric->n_switches;
 	bool any = !routing->sl || (routing->claims & OSR_CLAIM_ANY_SL);
-	bool ranked = routing->claims & OSR_CLAIM_DEADLOCK_FREE;
 	bool reply = (routing->claims & OSR_CLAIM_REVERSIBLE) && !any;
 	uint16_t *asked = NULL;
+	uint32_t *rank;
 	enum osr_status st = routing->sl ? check_sl_values(k) : OSR_OK;
 
 	if (st || !follows_sls(k))
 		return st;
-	k->vl_ok = osr_alloc(scratch, fabric->n_channels, sizeof(*k->vl_ok));
-	if (ranked)
-		k->rank = osr_alloc(scratch, fabric->n_channels, routing->n_vls * sizeof(*k->rank));
+	k->rank = osr_alloc(scratch, fabric->n_ports, (routing->n_vls + 1u) * sizeof(*k->rank));
 	if (reply) {
 		k->reply = osr_alloc(scratch, n, n * sizeof(*k->reply));
 		asked = osr_alloc(scratch, n, sizeof(*asked));
 	}
 	if (osr_arena_failed(scratch, k->diag))
 		return OSR_NOMEM;
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		unsigned vls = fabric->chan_vls[c];
-
-		k->vl_ok[c] = (1u << (vls < k->r->n_vls ? vls : k->r->n_vls)) - 1;
-		for (unsigned vl = 0; ranked && vl < routing->n_vls; vl++)
-			k->rank[(size_t)c * routing->n_vls + vl] =
-				routing->rank[(size_t)vl * fabric->n_channels + c];
-	}
+	rank = k->rank;
+	for (uint32_t s = 0; s < n; s++)
+		for (unsigned out = 0; out <= fabric->sw_n_ports[s]; out++)
+			for (unsigned vl = 0; vl <= routing->n_vls; vl++)
+				*rank++ = find_key(k, s, out, vl);
 	/*
 	 * Requests from switch a to switch b use the SLs of all LIDs on b, and the reply may be sent to any LID on a:
 	 * reply[a * n + b] holds the SLs of everything that b answers to a.
@@ -176,23 +195,18 @@ enum osr_status osr__check_prepare_lanes(struct checker *k, struct osr_arena *sc
 	return routing->sl2vl ? prepare_sl2vl(k, scratch) : OSR_OK;
 }
 
-/* --- the packets of one tree ------------------------------------------------------------------ */
-
-static enum osr_status fail_vl(struct checker *k, const struct tree *t, uint32_t s, unsigned vls)
+/* What is written to while packets are followed; the caller asks whether there was memory. */
+void osr__check_prepare_follow(struct checker *k, struct osr_arena *scratch)
 {
-	unsigned vl = __builtin_ctz(vls);
-	struct name a;
+	size_t n = k->f->n_switches;
 
-	if (vl == 15)
-		return osr_fail(k->diag, OSR_CHECK_FAILED,
-				"switch %s drops packets to LID %u at port %u: SL2VL maps their SL "
-				"to VL 15",
-				sw_name(k, s, &a), lid_of(k, t), t->lft[s]);
-	return osr_fail(k->diag, OSR_CHECK_FAILED,
-			"packets to LID %u leave switch %s port %u on VL %u, beyond the %u VLs of "
-			"the routing or those of the cable",
-			lid_of(k, t), sw_name(k, s, &a), t->lft[s], vl, k->r->n_vls);
+	if (k->r->sl2vl)
+		k->held = osr_alloc(scratch, n * k->n_kinds, sizeof(*k->held));
+	else
+		k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
 }
+
+/* --- the packets of one tree ------------------------------------------------------------------ */
 
 /* SLs that packets to the root may be on where they leave switch s, by what the routing claims. */
 static uint16_t sls_from(const struct checker *k, const struct tree *t, uint32_t s)
@@ -208,103 +222,172 @@ static uint16_t sls_from(const struct checker *k, const struct tree *t, uint32_t
 	if (k->r->granted)
 		sls |= k->r->granted[t->dest * n + s];
 	/* Port 0 asks nobody, so nobody answers it. */
-	if (k->reply && k->f->term_weight[k->f->dest_term[t->dest]])
+	if (k->reply && t->host)
 		sls |= k->reply[t->root * n + s];
 	return sls;
 }
 
-/*
- * Packets of one SL come from channel `from` on any of vls and go on by `to` on VL vl_to; SAME_VL: on the one they
- * are on.
- */
-#define SAME_VL 16
-static inline enum osr_status check_ranks(struct checker *k, const struct tree *t, uint32_t from,
-					  unsigned vls, uint32_t to, unsigned vl_to)
-{
-	const uint32_t *a = k->rank + (size_t)from * k->r->n_vls;
-	const uint32_t *b = k->rank + (size_t)to * k->r->n_vls;
-
-	for (; vls; vls &= vls - 1) {
-		unsigned vl = __builtin_ctz(vls), on = vl_to == SAME_VL ? vl : vl_to;
-
-		if (a[vl] >= b[on])
-			return osr__check_fail_rank(k, t->dest, from, vl, to, on);
-	}
-	return OSR_OK;
-}
-
 /* VL = SL everywhere: the SLs of all packets that pass a switch, pushed towards the root. */
-enum osr_status osr__check_follow_sls(struct checker *k, const struct tree *t)
+static bool follow_sls(struct checker *k, const struct tree *t)
 {
-	memset(k->mask, 0, k->f->n_switches * sizeof(*k->mask));
-	for (uint32_t i = t->n - 1; i > 0; i--) {
-		uint32_t s = t->order[i], c = chan_of(k, t, s), next = k->f->chan_dst[c];
-		unsigned mask = k->mask[s] | sls_from(k, t, s);
-		enum osr_status st;
+	const struct osr_fabric *fabric = k->f;
+	bool ranked = k->r->claims & OSR_CLAIM_DEADLOCK_FREE;
 
-		if (mask & ~k->vl_ok[c])
-			return fail_vl(k, t, s, mask & ~k->vl_ok[c]);
-		k->sls |= mask;
-		k->mask[next] |= mask;
-		if (!k->rank || next == t->root)
-			continue;
-		st = check_ranks(k, t, c, mask, chan_of(k, t, next), SAME_VL);
-		if (st != OSR_OK)
-			return st;
+	memset(k->mask, 0, fabric->n_switches * sizeof(*k->mask));
+	for (uint32_t i = t->n - 1; i > 0; i--) {
+		uint32_t s = t->order[i], next = k->hop[s].to;
+		uint32_t port = fabric->port_row[s] + t->lft[s];
+		uint32_t on = fabric->port_row[next] + t->lft[next];
+		unsigned sls = k->mask[s] | sls_from(k, t, s);
+
+		k->mask[next] |= (uint16_t)sls;
+		k->sls |= (uint16_t)sls;
+		for (; sls; sls &= sls - 1) {
+			unsigned vl = (unsigned)__builtin_ctz(sls);
+			uint32_t key = key_at(k, port, vl);
+
+			if (!key || (ranked && next != t->root && key >= key_at(k, on, vl)))
+				return false;
+		}
 	}
-	return OSR_OK;
+	return true;
 }
 
-/* With SL2VL tables: the VLs of every kind of SLs, channel by channel. */
-enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t)
+static unsigned kinds_of(const struct checker *k, unsigned sls)
 {
-	memset(k->mask, 0, k->f->n_switches * sizeof(*k->mask));
-	memset(k->vls, 0, (size_t)k->f->n_switches * k->n_kinds * sizeof(*k->vls));
-	for (uint32_t i = t->n; i-- > 0;)
-		k->out[t->order[i]] = k->f->port_row[t->order[i]] + t->lft[t->order[i]];
+	unsigned kinds = 0;
+
+	if (sls == 0xffff)
+		return (1u << k->n_kinds) - 1;
+	for (; sls; sls &= sls - 1)
+		kinds |= 1u << k->kind_of[__builtin_ctz(sls)];
+	return kinds;
+}
+
+/*
+ * With SL2VL tables: what packets of each kind of SLs hold at most where they leave a switch. The table of the next
+ * switch says on which VL they go on, all of them on the same one.
+ */
+static inline __attribute__((always_inline)) bool
+follow_kinds(struct checker *k, const struct tree *t, uint32_t n_kinds)
+{
+	const struct osr_fabric *fabric = k->f;
+	bool ranked = k->r->claims & OSR_CLAIM_DEADLOCK_FREE;
+	unsigned used = 0;
+
+	memset(k->held, 0, (size_t)fabric->n_switches * n_kinds * sizeof(*k->held));
 	for (uint32_t i = t->n; i-- > 0;) {
-		uint32_t s = t->order[i];
-		const struct passage *by = &k->passage[k->out[s]], *on;
-		const uint16_t *inject = k->inject + (size_t)k->out[s] * k->n_kinds;
-		uint16_t *vls = k->vls + (size_t)s * k->n_kinds,
-			 *next_vls = k->vls + (size_t)by->dst * k->n_kinds;
-		const uint8_t *vl;
-		uint16_t sls = sls_from(k, t, s);
-		unsigned kinds = sls == 0xffff ? (1u << k->n_kinds) - 1 : 0;
-		enum osr_status st = OSR_OK;
+		uint32_t s = t->order[i], port = fabric->port_row[s] + t->lft[s];
+		struct passage by = k->passage[port];
+		const struct entry *entry = k->entry + (size_t)port * n_kinds;
+		uint32_t *held = k->held + (size_t)s * n_kinds;
+		uint32_t *next = k->held + (size_t)by.to * n_kinds;
+		unsigned enter = kinds_of(k, sls_from(k, t, s));
 
-		/* What the hosts of the switch and its port 0 send joins what has come. */
-		for (unsigned left = kinds ? 0 : sls; left; left &= left - 1)
-			kinds |= 1u << k->kind_of[__builtin_ctz(left)];
-		for (unsigned left = kinds; left; left &= left - 1) {
-			unsigned kind = __builtin_ctz(left), ok = by->vl_ok;
+		for (uint32_t kind = 0; kind < n_kinds; kind++) {
+			uint32_t key;
+			unsigned vl;
 
-			if (inject[kind] & ~ok)
-				return fail_vl(k, t, s, inject[kind] & ~ok);
-			vls[kind] |= inject[kind];
+			/* What the hosts of the switch and its port 0 send joins what has come. */
+			if (enter >> kind & 1) {
+				if (!entry[kind].key)
+					return false;
+				if (held[kind] < entry[kind].key)
+					held[kind] = entry[kind].key;
+				used |= i ? entry[kind].vls : 0;
+			}
+			if (!held[kind] || !i)
+				continue;
+			vl = k->vl_of[(size_t)kind * k->n_pairs + by.pair + t->lft[by.to]];
+			key = key_at(k, fabric->port_row[by.to] + t->lft[by.to], vl);
+			if (!key || (ranked && by.to != t->root && held[kind] >= key))
+				return false;
+			used |= by.to == t->root ? 0 : 1u << vl;
+			next[kind] = next[kind] < key ? key : next[kind];
 		}
-		k->mask[s] |= kinds;
-		if (s == t->root)
-			continue;
-		/* All of it goes on as the table of the next switch for this pair of ports maps it. */
-		on = &k->passage[k->out[by->dst]];
-		vl = k->vl_of + by->pair + t->lft[by->dst];
-		for (unsigned left = k->mask[s]; left; left &= left - 1) {
-			unsigned kind = __builtin_ctz(left), vl_to = vl[(size_t)kind * k->n_pairs];
-			unsigned bit = vl_bit(vl_to);
-
-			if (bit & ~on->vl_ok)
-				return fail_vl(k, t, by->dst, bit);
-			if (by->dst != t->root && k->rank)
-				st = check_ranks(k, t, by->chan, vls[kind], on->chan, vl_to);
-			if (st != OSR_OK)
-				return st;
-			next_vls[kind] |= bit;
-			k->sls |= vls[kind];
-		}
-		k->mask[by->dst] |= k->mask[s];
 	}
-	return OSR_OK;
+	k->sls |= (uint16_t)used;
+	return true;
+}
+
+bool osr__check_follow(struct checker *k, const struct tree *t)
+{
+	if (!k->r->sl2vl)
+		return follow_sls(k, t);
+	/* Lanes by turn have one kind. */
+	return k->n_kinds == 1 ? follow_kinds(k, t, 1) : follow_kinds(k, t, k->n_kinds);
+}
+
+/* --- what is wrong? -------------------------------------------------------------------------- */
+
+static const uint8_t *table_of(const struct checker *k, uint32_t s, unsigned in, unsigned out)
+{
+	return k->r->sl2vl[k->r->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + 1u) + out];
+}
+
+static enum osr_status fail_vl(struct checker *k, const struct tree *t, uint32_t s, unsigned vl)
+{
+	struct name a;
+
+	if (vl >= 15)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"switch %s drops packets to LID %u at port %u: SL2VL maps their SL "
+				"to VL 15",
+				sw_name(k, s, &a), lid_of(k, t), t->lft[s]);
+	return osr_fail(k->diag, OSR_CHECK_FAILED,
+			"packets to LID %u leave switch %s port %u on VL %u, beyond the %u VLs of "
+			"the routing or those of the cable",
+			lid_of(k, t), sw_name(k, s, &a), t->lft[s], vl, k->r->n_vls);
+}
+
+/* A packet on this SL enters switch s by port `in`, is on the VL of the tables, and goes home. */
+static enum osr_status blame_packet(struct checker *k, const struct tree *t, uint32_t s,
+				    unsigned in, unsigned sl)
+{
+	const struct osr_fabric *fabric = k->f;
+	uint32_t from = OSR_NONE;
+	unsigned vl_from = 0;
+
+	for (;;) {
+		uint32_t c = osr_port_channel(fabric, s, t->lft[s]);
+		unsigned vl = k->r->sl2vl ? table_of(k, s, in, t->lft[s])[sl] : sl;
+
+		if (s == t->root && !k->r->sl2vl)
+			return OSR_OK;
+		if (!find_key(k, s, t->lft[s], vl))
+			return fail_vl(k, t, s, vl);
+		if (s == t->root)
+			return OSR_OK;
+		if (from != OSR_NONE && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE) &&
+		    find_key(k, fabric->chan_src[from], fabric->chan_port[from], vl_from) >=
+			    find_key(k, s, t->lft[s], vl))
+			return osr__check_fail_rank(k, t->dest, from, vl_from, c, vl);
+		from = c;
+		vl_from = vl;
+		in = fabric->chan_port[fabric->chan_rev[c]];
+		s = fabric->chan_dst[c];
+	}
+}
+
+/* Every packet by itself. OSR_OK: not for this tree, whose entries lead home. */
+enum osr_status osr__check_blame_lanes(struct checker *k, const struct tree *t)
+{
+	const struct osr_fabric *fabric = k->f;
+	enum osr_status st = OSR_OK;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		unsigned sls = t->dist[s] == FAR ? 0 : sls_from(k, t, s);
+
+		for (; !st && sls; sls &= sls - 1) {
+			unsigned sl = (unsigned)__builtin_ctz(sls);
+
+			st = blame_packet(k, t, s, 0, sl);
+			for (uint32_t e = fabric->term_row[s];
+			     !st && k->r->sl2vl && e < fabric->term_row[s + 1]; e++)
+				st = blame_packet(k, t, s, fabric->term_port[e], sl);
+		}
+	}
+	return st;
 }
 
 /* --- multicast --------------------------------------------------------------------------------- */
@@ -369,26 +452,21 @@ static bool in_forest(const struct checker *k, uint32_t c)
 	return parent[k->f->chan_src[c]] == c || parent[k->f->chan_dst[c]] == k->f->chan_rev[c];
 }
 
-static const uint8_t *table_of(const struct checker *k, uint32_t s, unsigned in, unsigned out)
-{
-	return k->r->sl2vl[k->r->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + 1u) + out];
-}
-
 /* VLs that multicast of each SL may have on channel c, whatever it came by; on a VL of its own: of one. */
 static void mcast_vls(const struct checker *k, bool by_tables, uint32_t c, uint16_t vls[16])
 {
 	const struct osr_fabric *fabric = k->f;
 	uint32_t s = fabric->chan_src[c];
-	const uint16_t *inject;
+	const struct entry *entry;
 
 	memset(vls, 0, 16 * sizeof(*vls));
 	if (!by_tables) {
 		vls[0] = vl_bit(k->shared ? 0 : k->r->mcast_vl);
 		return;
 	}
-	inject = k->inject + (size_t)(fabric->port_row[s] + fabric->chan_port[c]) * k->n_kinds;
+	entry = k->entry + (size_t)(fabric->port_row[s] + fabric->chan_port[c]) * k->n_kinds;
 	for (unsigned sl = 0; sl < 16; sl++)
-		vls[sl] = inject[k->kind_of[sl]];
+		vls[sl] = entry[k->kind_of[sl]].vls;
 	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++)
 		for (unsigned sl = 0; o != c && in_forest(k, o) && sl < 16; sl++)
 			vls[sl] |= vl_bit(

@@ -10,25 +10,22 @@
 
 #define BATCH 64 /* searches at once: bits of a word */
 
-/* A port of a switch as the walk needs it. */
-struct port {
-	uint32_t dst;  /* switch behind it; n_switches if there is none */
-	uint32_t key;  /* rank + 1 of its channel if all VLs share one certificate */
-	uint64_t load; /* routes from host ports to host LIDs */
+/* Where an entry leads. */
+struct hop {
+	uint32_t to;  /* switch; n_switches: nowhere */
+	uint32_t key; /* rank of the channel if all VLs share one certificate, else 0 */
 };
 
-/* What a switch of the current tree has received from upstream. */
-struct inflow {
-	uint32_t sources; /* end ports that send through it, its own included */
-	uint32_t key;     /* highest key of a channel that packets arrive on; 0: none */
-};
-
-/* Where a port leads, for following SLs through SL2VL tables: what one step needs lies together. */
+/* Where a port leads, for following SLs through SL2VL tables. */
 struct passage {
-	uint32_t chan; /* OSR_NONE: no switch behind the port */
-	uint32_t dst;
-	uint32_t pair;  /* that entry port and output port 0 of dst: an index of vl_of */
-	uint16_t vl_ok; /* VLs that may leave by the port */
+	uint32_t to;   /* n_switches: no switch behind the port */
+	uint32_t pair; /* that entry port and output port 0 there: an index of vl_of */
+};
+
+/* What enters at a switch on the SLs of a kind and leaves by a port. */
+struct entry {
+	uint32_t key; /* the highest that it has there; 0: a VL among them may not be used */
+	uint16_t vls;
 };
 
 struct checker {
@@ -40,23 +37,33 @@ struct checker {
 	bool minimal;
 	uint16_t sls; /* SLs, or VLs if there are SL2VL tables, that carry routes */
 
-	struct port *port;   /* [n_ports], as port_chan; loads of the first LID of each port */
-	struct port *beyond; /* the same with those of all other LIDs; NULL: there are none */
-	uint32_t *dest_row;  /* [n_switches + 1]: the dests of switch s are */
-	uint32_t *dest;      /* dest[dest_row[s]] .. dest[dest_row[s + 1] - 1] */
+	uint32_t n_columns; /* ports of a switch, and one behind which there is nothing, the last */
+	struct hop *port;   /* [n_switches * n_columns] */
+	uint32_t *dest_row; /* [n_switches + 1]: the dests of switch s are */
+	uint32_t *dest;     /* dest[dest_row[s]] .. dest[dest_row[s + 1] - 1] */
+	uint64_t n_sources; /* of all switches */
 
 	/* One batch of searches. */
 	uint32_t n_batch;
 	uint32_t batch_sw[BATCH];
-	uint32_t batch_n[BATCH]; /* switches reached */
-	uint32_t *dist;          /* [BATCH * (n_switches + 1)]; the last entry stays OSR_NONE */
-	uint32_t *order;         /* [BATCH * n_switches] nearest first */
+	uint32_t batch_n[BATCH];       /* switches reached */
+	uint16_t *dist;                /* [BATCH * (n_switches + 1)] */
+	uint16_t *order;               /* [BATCH * n_switches] nearest first */
 	uint64_t *seen, *front, *next; /* [n_switches] */
 	uint32_t *active, *reached;    /* [n_switches] */
 
-	/* One tree. */
-	struct inflow *inflow, *inflow_start; /* [n_switches] */
-	uint32_t *ordered, *depth, *way;      /* [n_switches], non-minimal routings only */
+	/* One tree, and what it adds to. */
+	uint16_t *
+		nearer; /* [n_switches] the distance where an entry is to lead; AWAY for the root */
+	uint8_t *row;   /* [n_switches] its entries, where some are for ports that no switch has */
+	struct hop *hop;   /* [n_switches + 1] of each entry */
+	uint32_t *sources; /* [n_switches + 1] end ports that send through the switch */
+	/*
+	 * [n_switches * n_columns] routes from host ports to host LIDs, fewer than LIDs^2: to the first LID of each port,
+	 * and to later ones; NULL: there are none.
+	 */
+	uint32_t *load[2];
+	uint16_t *ordered, *depth, *way; /* [n_switches], non-minimal routings only */
 
 	/* SLs; allocated if there are any to follow. */
 	uint32_t n_kinds;    /* of SLs that all SL2VL tables map alike */
@@ -64,13 +71,11 @@ struct checker {
 	uint8_t *vl_of;      /* [n_kinds * n_pairs] SL2VL by kind and pair of ports */
 	uint32_t n_pairs;
 	struct passage *passage; /* [n_ports] */
-	uint32_t *out;           /* [n_switches] port by which packets of the tree leave */
-	uint16_t *mask;   /* [n_switches] SLs, or kinds, of the packets that leave the switch */
-	uint16_t *vls;    /* [n_switches * n_kinds] VLs that packets of a kind leave on */
-	uint16_t *inject; /* [n_ports * n_kinds] the same for hosts of the switch */
-	uint16_t *reply;  /* [n_switches^2]: SLs of replies to row from column */
-	uint16_t *vl_ok;  /* [n_channels] VLs that may be used */
-	uint32_t *rank;   /* [n_channels * n_vls]: certificate, VL by VL of a channel */
+	struct entry *entry;     /* [n_ports * n_kinds] */
+	uint16_t *mask;          /* [n_switches] SLs of packets that arrive */
+	uint32_t *held;  /* [n_switches * n_kinds] the highest key that packets hold; 0: none */
+	uint16_t *reply; /* [n_switches^2]: SLs of replies to row from column */
+	uint32_t *rank;  /* [n_ports * (n_vls + 1)] keys of the certificate; 0: may not be used */
 };
 
 /* The forwarding tree of one destination. */
@@ -78,11 +83,17 @@ struct tree {
 	uint32_t dest;
 	uint32_t root;         /* switch of dest */
 	uint32_t n;            /* switches that reach it */
-	const uint32_t *order; /* [n] the root first, parents before children */
-	const uint32_t *dist;  /* [n_switches + 1] breadth first; OSR_NONE: not connected */
-	const uint8_t *lft;    /* [n_switches] */
-	struct port *port;     /* [n_ports] that count its routes */
+	const uint16_t *order; /* [n] the root first, parents before children */
+	const uint16_t
+		*dist; /* [n_switches + 1] breadth first; FAR: not connected, AWAY: no switch */
+	const uint8_t *lft; /* [n_switches] */
+	bool host;          /* the LID of an end port, not of a port 0 */
+	bool later;         /* not the first LID of its port */
 };
+
+/* Distances where there are none. AWAY + 1 = FAR: what is not connected may lead to no switch. */
+#define FAR 0xffff
+#define AWAY 0xfffe
 
 struct name {
 	char buf[32];
@@ -116,7 +127,7 @@ static inline uint32_t rank_key(uint32_t rank)
 /* Does any packet travel from switch s to this LID? check.h says which packets exist. */
 static inline bool is_used(const struct checker *k, const struct tree *t, uint32_t s)
 {
-	return k->f->sw_sources[s] || k->f->term_weight[k->f->dest_term[t->dest]];
+	return t->host || k->f->sw_sources[s];
 }
 
 /* An impossible VL, like VL15, is bit 15: never among the VLs that may be used. */
@@ -130,10 +141,11 @@ static inline bool follows_sls(const struct checker *k)
 	return !k->shared && (k->r->sl || k->r->sl2vl);
 }
 
-/* check_lanes.c */
+/* check_lanes.c. The walk of lanes says yes or no; then the sentence. */
 enum osr_status osr__check_prepare_lanes(struct checker *k, struct osr_arena *scratch);
-enum osr_status osr__check_follow_sls(struct checker *k, const struct tree *t);
-enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t);
+void osr__check_prepare_follow(struct checker *k, struct osr_arena *scratch);
+bool osr__check_follow(struct checker *k, const struct tree *t);
+enum osr_status osr__check_blame_lanes(struct checker *k, const struct tree *t);
 enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch);
 
 /* check.c: the certificate is refused; dest OSR_NONE: for multicast. */

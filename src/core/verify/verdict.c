@@ -66,6 +66,29 @@ static void answer_proven(struct verifier *k, uint32_t questions)
 
 /* ---- what loses packets --------------------------------------------------------------------- */
 
+/* What the audit would count of tables that the checker has walked: nothing is wrong with them. */
+static void take_figures(const struct osr_fabric *fabric, const struct osr_checked *checked,
+			 struct osr_audit *audit)
+{
+	const struct osr_verdict *v = &checked->verdict;
+
+	*audit = (struct osr_audit){ .n_entries = v->n_routes + fabric->n_dests,
+				     .n_routes = v->n_routes,
+				     .n_longer = v->n_longer,
+				     .n_no_path = v->n_no_path,
+				     .max_hops = v->max_hops,
+				     .max_longer = v->max_longer,
+				     .efi = v->efi,
+				     .efi_all = v->efi_all,
+				     .efi_mean = v->efi_mean,
+				     .load = checked->load,
+				     .n_host_pairs = v->hosts.n_pairs,
+				     .n_host_routes = v->hosts.n_routes,
+				     .n_host_longer = v->hosts.n_longer,
+				     .n_host_hops = v->hosts.least };
+	memcpy(audit->hops, v->hosts.hops, sizeof(audit->hops));
+}
+
 static void ask_audit(struct verifier *k)
 {
 	static const uint32_t question[OSR_N_FAULTS] = {
@@ -78,7 +101,9 @@ static void ask_audit(struct verifier *k)
 	struct osr_audit *audit = &k->found->audit;
 	uint32_t at = 0;
 
-	if (!(k->open & (BIT(REACH) | BIT(NO_LOOPS) | BIT(LANES) | BIT(GROUPS))) && !ask->figures)
+	if (ask->checked)
+		take_figures(ask->f, ask->checked, audit);
+	if (!(k->open & (BIT(REACH) | BIT(NO_LOOPS) | BIT(LANES) | BIT(GROUPS))))
 		return;
 	/* One of each kind, for the sentence. */
 	k->st = osr_audit(
@@ -139,7 +164,8 @@ static bool has_multicast(const struct osr_generation *gen)
 /* The checker has walked the same tables: no entry of theirs loses packets. */
 static void take_checked(struct verifier *k)
 {
-	const struct osr_verdict *checked = k->ask->checked;
+	const struct osr_checked *checked = k->ask->checked;
+	uint32_t proven = checked ? checked->verdict.proven : 0;
 	const struct osr_routing *routing = k->ask->gen->routing;
 	bool everywhere = !routing->sl2vl && !routing->granted && !k->ask->gen->paths;
 	uint32_t any;
@@ -151,18 +177,17 @@ static void take_checked(struct verifier *k)
 	for (uint32_t c = 0; c < k->ask->f->n_channels; c++)
 		everywhere &= k->ask->f->chan_vls[c] >= routing->n_vls;
 	/* Replies have SLs of their own, which the checker follows if it is asked for them. */
-	if (!routing->sl || everywhere ||
-	    checked->proven & (OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE))
+	if (!routing->sl || everywhere || proven & (OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE))
 		answer_proven(k, BIT(LANES));
-	if (checked->proven & OSR_CLAIM_DEADLOCK_FREE)
+	if (proven & OSR_CLAIM_DEADLOCK_FREE)
 		answer_proven(k, BIT(ONE_WAY));
-	if (checked->proven & OSR_CLAIM_MULTICAST)
+	if (proven & OSR_CLAIM_MULTICAST)
 		answer_proven(k, BIT(MULTICAST));
-	any = checked->proven & OSR_CLAIM_ANY_SL;
+	any = proven & OSR_CLAIM_ANY_SL;
 	if (any)
 		answer_proven(k, BIT(ANY_SL) | BIT(SL0));
-	if ((any || (checked->proven & OSR_CLAIM_REVERSIBLE)) &&
-	    (!has_multicast(k->ask->gen) || (checked->proven & OSR_CLAIM_MULTICAST)))
+	if ((any || (proven & OSR_CLAIM_REVERSIBLE)) &&
+	    (!has_multicast(k->ask->gen) || (proven & OSR_CLAIM_MULTICAST)))
 		answer_proven(k, BIT(REPLIES));
 }
 

@@ -11,7 +11,7 @@
  * packets to those of the former. sl0 and any_sl stand beside it, without multicast.
  *
  * Time and memory: those of osr_audit(), and of osr_union_loop() once for most tables, at most
- * five times.
+ * five times; of tables that the checker has proven next to nothing.
  */
 #ifndef OSMROUTES_VERDICT_H
 #define OSMROUTES_VERDICT_H
@@ -46,11 +46,10 @@ struct osr_inquiry {
 	uint32_t scope;      /* OSR_ONLY_HOSTS or 0 */
 	uint32_t max_listed; /* faults of each kind to be listed */
 	/*
-	 * What osr_check() found of gen->routing, with OSR_OK; NULL: it was not asked, or refused.
-	 * Then audit is not filled if it has no question left, unless its figures are wanted.
+	 * What osr_check_keep() found of gen->routing, with OSR_OK; NULL: it was not asked, or refused. Then its
+	 * figures are those of the audit, which is made only for questions that are left.
 	 */
-	const struct osr_verdict *checked;
-	bool figures;
+	const struct osr_checked *checked;
 	uint32_t *rank; /* NULL, or as for osr_union_loop(): of the largest link of the chain */
 };
 
