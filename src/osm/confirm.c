@@ -38,8 +38,9 @@ enum { UNICAST, MULTICAST, N_STAGES };
 
 struct confirm {
 	struct lacks lacks[N_STAGES];
-	bool again[N_STAGES]; /* nor was it held after the sweep before */
-	cl_timer_t timer;     /* until what was refused twice is sent again */
+	bool again[N_STAGES];   /* nor was it held after the sweep before */
+	bool refused[N_STAGES]; /* nor after the one before that, which ERR OR19 has said */
+	cl_timer_t timer;       /* until what was refused twice is sent again */
 	atomic_uint n_rings;
 	char claims[200], text[100];
 };
@@ -136,7 +137,8 @@ static unsigned vlarb_lacks(const struct engine_ctx *ctx, osm_physp_t *osm_physp
 	return n_lacks;
 }
 
-static void compare_switch(struct lacks *l, const struct engine_ctx *ctx, osm_switch_t *sw)
+static void compare_switch(struct lacks *l, const struct engine_ctx *ctx, osm_switch_t *sw,
+			   bool discovery_follows)
 {
 	struct plugin *p = ctx->plugin;
 	unsigned first = 0, n_blocks = 0;
@@ -148,6 +150,9 @@ static void compare_switch(struct lacks *l, const struct engine_ctx *ctx, osm_sw
 		return;
 	n = osr__slvl_lacks(p, sw, where, sizeof(where));
 	lacks_add(l, SL2VL_TABLES, n, where);
+	/* After a trap no VL arbitration is sent: the discovery that follows does that. */
+	if (discovery_follows)
+		return;
 	for (unsigned port = ib_switch_info_is_enhanced_port0(&sw->switch_info) ? 0 : 1;
 	     port < sw->num_ports; port++) {
 		osm_physp_t *osm_physp = osr__port(sw, port);
@@ -173,16 +178,19 @@ static void compare_end_port(struct lacks *l, const struct engine_ctx *ctx, osm_
 		lacks_add(l, SL2VL_TABLES, 1, "SL2VL table");
 }
 
-static void compare_unicast(struct lacks *l, const struct engine_ctx *ctx)
+static void compare_unicast(struct lacks *l, const struct engine_ctx *ctx, bool discovery_follows)
 {
 	struct osm_opensm *osm = ctx->plugin->osm;
 	const cl_qmap_t *ports = &osm->subn.port_guid_tbl;
 
 	for (osm_switch_t *sw = osr__switches(&osm->subn); sw; sw = osr__after(&osm->subn, sw)) {
-		compare_switch(l, ctx, sw);
+		compare_switch(l, ctx, sw, discovery_follows);
 		lacks_node(l, osm, sw->p_node);
 	}
-	for (cl_map_item_t *at = cl_qmap_head(ports); osm->subn.opt.qos && at != cl_qmap_end(ports);
+	/* Nor are end ports sent anything after a trap. */
+	if (discovery_follows || !osm->subn.opt.qos)
+		return;
+	for (cl_map_item_t *at = cl_qmap_head(ports); at != cl_qmap_end(ports);
 	     at = cl_qmap_next(at)) {
 		const osm_port_t *port = (const osm_port_t *)at;
 
@@ -316,16 +324,34 @@ bool osr__confirmed(const struct plugin *p)
 	       lacks_nothing(&p->confirm->lacks[MULTICAST]);
 }
 
-const char *osr__confirm_text(const struct plugin *p)
+/*
+ * Have two sweeps left a node without its tables? What a trap or a single sweep has left is sent by the sweep under way,
+ * if the node is still there, and the sentence is about the tables of that sweep.
+ */
+static bool confirm_doubts(const struct confirm *c)
 {
-	struct confirm *c = p->confirm;
+	for (unsigned stage = 0; stage < N_STAGES; stage++)
+		if (c->refused[stage] && !lacks_nothing(&c->lacks[stage]))
+			return true;
+	return false;
+}
 
-	if (osr__confirmed(p))
-		return NULL;
+static const char *confirm_say(struct confirm *c)
+{
 	snprintf(c->text, sizeof(c->text),
 		 "nothing: nodes that do not hold the tables they were sent: %u (OR19)",
 		 c->lacks[UNICAST].n_nodes + c->lacks[MULTICAST].n_nodes);
 	return c->text;
+}
+
+const char *osr__confirm_text(const struct plugin *p)
+{
+	return osr__confirmed(p) ? NULL : confirm_say(p->confirm);
+}
+
+const char *osr__confirm_doubt(const struct plugin *p)
+{
+	return confirm_doubts(p->confirm) ? confirm_say(p->confirm) : NULL;
 }
 
 void osr__confirm_claims(struct plugin *p, const char *claims)
@@ -365,7 +391,7 @@ static void confirm_report(struct plugin *p, unsigned stage, bool discovery_foll
 				 "%s: all nodes hold the tables they were sent; proven: %s",
 				 ctx->engine->name, c->claims);
 		}
-		c->again[stage] = false;
+		c->again[stage] = c->refused[stage] = false;
 		return;
 	}
 	p->up = false;
@@ -383,6 +409,7 @@ static void confirm_report(struct plugin *p, unsigned stage, bool discovery_foll
 		}
 		return;
 	}
+	c->refused[stage] = true;
 	/* Less and less often. */
 	cl_timer_start(&c->timer,
 		       FIRST_S * 1000u << (c->n_rings < MOST_RINGS ? c->n_rings : MOST_RINGS));
@@ -403,8 +430,9 @@ void osr__confirm_unicast(struct plugin *p, bool discovery_follows)
 		/* Nothing of ours is in the switches. */
 		memset(c->lacks, 0, sizeof(c->lacks));
 		memset(c->again, 0, sizeof(c->again));
+		memset(c->refused, 0, sizeof(c->refused));
 	} else if (osr__lock(p->osm, LOCK_SHARED)) {
-		compare_unicast(&c->lacks[UNICAST], ctx);
+		compare_unicast(&c->lacks[UNICAST], ctx, discovery_follows);
 		cl_plock_release(&p->osm->lock);
 		confirm_report(p, UNICAST, discovery_follows);
 	}

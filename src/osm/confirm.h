@@ -29,6 +29,8 @@ void osr__confirm_multicast(struct plugin *p);
 bool osr__confirmed(const struct plugin *p);
 /* "nothing, until 3 nodes hold the tables that they were sent (OR19)"; NULL if they do. */
 const char *osr__confirm_text(const struct plugin *p);
+/* The same for the sweep under way, whose tables are not sent yet: only where two sweeps have left a node without. */
+const char *osr__confirm_doubt(const struct plugin *p);
 /* {"nodes", "lft_blocks", ..., "text"}; NULL: no memory. */
 json_t *osr__confirm_json(const struct plugin *p);
 /* Of the sweep under way: what it has proven, once all is held. */

@@ -201,10 +201,9 @@ static const char *const refused_help[][2] = {
 	{ "refused_vlarb_blocks", "VL arbitration blocks that ports do not hold." },
 };
 
-/* Nothing that a sweep has proven holds of tables that a switch has not taken. */
-static void withhold(const struct plugin *p, json_t *sweep)
+/* Nothing that a sweep has proven holds of tables that a switch has not taken: text says so, NULL if all are taken. */
+static void withhold(const char *text, json_t *sweep)
 {
-	const char *text = osr__confirm_text(p);
 	json_t *check = json_object_get(sweep, "check");
 	json_t *transition = json_object_get(json_object_get(sweep, "tables"), "transition");
 
@@ -350,7 +349,7 @@ static json_t *metrics_root(const struct plugin *p)
 	struct metrics *m = p->metrics;
 	json_t *root = m->sweep ? json_deep_copy(m->sweep) : head_json(p);
 
-	withhold(p, root);
+	withhold(osr__confirm_text(p), root);
 	json_object_set_new(root, "refused", osr__confirm_json(p));
 	json_decref(m->sweeps);
 	m->sweeps = count_sweeps(p);
@@ -543,7 +542,7 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	/* In the log: neither which engine routes, nor how often, is known yet. */
 	if (osm_log_is_active(&p->osm->log, level) && m->sweep) {
 		shown = json_deep_copy(m->sweep);
-		withhold(p, shown);
+		withhold(osr__confirm_doubt(p), shown);
 		text = json_dumps(shown, JSON_COMPACT | JSON_REAL_PRECISION(9));
 		json_decref(shown);
 	}

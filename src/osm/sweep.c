@@ -62,7 +62,7 @@ static struct osr_job make_job(struct sweep *w, struct osr_diag *diag)
 			       .previous = osr__before(ctx),
 			       .no_transition = ctx->others_routed                 ? OTHERS
 						: ctx->plugin->second_round == ctx ? HALF
-						: !osr__confirmed(ctx->plugin)     ? REFUSED
+						: osr__confirm_doubt(ctx->plugin)  ? REFUSED
 										   : w->history,
 			       .held = w->held.standing ? &w->held : NULL,
 			       .scratch = &w->scratch,

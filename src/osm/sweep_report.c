@@ -283,7 +283,7 @@ void osr__proven_text(const struct sweep *w, char *text, size_t size)
 
 void osr__claims_text(const struct sweep *w, char *text, size_t size)
 {
-	const char *refused = osr__confirm_text(w->ctx->plugin);
+	const char *refused = osr__confirm_doubt(w->ctx->plugin);
 
 	osr__proven_text(w, text, size);
 	osr__confirm_claims(w->ctx->plugin, text);
