@@ -252,7 +252,7 @@ static uint32_t even_share(const struct osr_fabric *f, const struct osr_routing 
 	struct osr_arena scratch = { 0 };
 	struct osr_split split;
 
-	assert_int_equal(osr_split_measure(f, r, OSR_SPLIT_QUICK, &scratch, &split, NULL), OSR_OK);
+	assert_int_equal(osr_split_measure(f, r, OSR_SPLIT_REPORT, &scratch, &split, NULL), OSR_OK);
 	osr_arena_free(&scratch);
 	return split.two;
 }
