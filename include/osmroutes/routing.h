@@ -131,7 +131,12 @@ struct osr_routing {
 	uint32_t *sl2vl_row; /* [n_switches] */
 	uint8_t ca_sl2vl[16];
 
-	uint8_t n_vls;    /* VLs 0 .. n_vls-1 carry routes */
+	uint8_t n_vls; /* VLs 0 .. n_vls-1 carry routes */
+	/*
+	 * Lanes that the last full route could use, these tables or others that were no better. 0: not known. By
+	 * osr_sweep().
+	 */
+	uint8_t n_vls_tried;
 	uint8_t n_layers; /* VLs that were needed to be deadlock-free; <= n_vls after balancing */
 	uint8_t n_layers_one_way; /* what one-way SLs (stock's promise) would have needed */
 	uint32_t *rank;           /* [n_vls * n_channels] certificate; NULL without DEADLOCK_FREE */

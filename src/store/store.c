@@ -48,9 +48,10 @@ struct header {
 /* A result begins with this. */
 struct counts {
 	uint32_t n_switches, n_channels, n_terminals, n_dests;
-	uint32_t names_size;    /* a string for each switch, then for each terminal */
-	uint32_t n_sl2vl;       /* rows of SL2VL tables */
-	uint16_t has, n_planes; /* 0: not known, or one LID a port */
+	uint32_t names_size; /* a string for each switch, then for each terminal */
+	uint32_t n_sl2vl;    /* rows of SL2VL tables */
+	uint16_t has;
+	uint8_t n_planes, n_vls_tried; /* 0: not known, or one LID a port; not known */
 	uint32_t claims;
 	uint32_t n_longer, drift;
 	uint8_t n_vls, n_layers, n_layers_one_way, mcast_vl;
@@ -197,7 +198,8 @@ static void write_result(struct writer *w, const struct osr_result *result)
 			    .n_terminals = fabric->n_terminals,
 			    .n_dests = fabric->n_dests,
 			    .names_size = (uint32_t)put_names(&names, fabric),
-			    .n_planes = (uint16_t)routing->planes.n,
+			    .n_planes = (uint8_t)routing->planes.n,
+			    .n_vls_tried = routing->n_vls_tried,
 			    .n_sl2vl = routing->sl2vl ? (uint32_t)osr_n_sl2vl(fabric) : 0,
 			    .claims = routing->claims,
 			    .n_longer = routing->n_longer,
@@ -536,6 +538,7 @@ static enum osr_status read_result(struct reader *x, const char *engine, struct 
 						.n_dests = c.n_dests,
 						.n_channels = c.n_channels,
 						.n_vls = c.n_vls,
+						.n_vls_tried = c.n_vls_tried,
 						.n_layers = c.n_layers,
 						.n_layers_one_way = c.n_layers_one_way,
 						.mcast_vl = c.mcast_vl,

@@ -8,6 +8,7 @@ import tempfile
 
 from judge import QOS, Claims, compare, expect, generate, judge, scenario
 from osmtest import BUILD, LOG_DUMPS, LOG_PLAIN, Failure, Fabric, Opensm, Skip, find_fabric, osmroutes, running, wait_for
+from restart import kill
 
 BY_SL = '[dfsssp]\nany_sl = off\n'
 ANY_SL = '[dfsssp]\nany_sl = on\n'
@@ -472,3 +473,66 @@ def warning(workdir):
     """By engines that prove less."""
     lacking = set().union(*(lacks for _, lacks in walk(workdir, 'lacking')))
     expect(lacking >= {'deadlock-free', 'any SL', 'replies'}, 'nothing was lacking but %s' % lacking)
+
+
+@scenario('vl.back')
+def back(workdir):
+    """On a torus that needs more than one lane there is one for two sweeps: by max_op_vls, by qos, by what ports say that they can.
+    Then the old number is back, and with it the load and the lengths, also after a restart in between; and no sweep after that
+    changes a table."""
+    os.makedirs(workdir, exist_ok=True)
+    net, code = generate(os.path.join(workdir, 'torus.net'), 'torus', 'dims=5x5'), os.path.join(workdir, 'code')
+
+    def few(opensm, name, value):
+        if name == 'vls':
+            with open(code, 'w') as file:
+                file.write(value)
+        else:
+            opensm.set_option(name, value)
+
+    def many(opensm, name, value):
+        if name == 'vls':
+            os.remove(code)
+        else:
+            opensm.set_option(name, value)
+
+    for name, less, more in ('max_op_vls', '1', '3'), ('qos', 'FALSE', 'TRUE'), ('vls', '1', None):
+        for killed in False, True:
+            here = os.path.join(workdir, name + '-killed' * killed)
+            options = dict(QOS, max_op_vls=3)
+            with Fabric(net, here, sim={'OSR_SIM_VLS': code}) as fabric:
+                with Opensm(fabric, 'dfsssp', plugin=True, options=options, env={'OSM_CACHE_DIR': here}) as opensm:
+                    opensm.wait_up()
+                    first = Claims(opensm.log)
+                    few(opensm, name, less)
+                    opensm.resweep()
+                    opensm.change()
+                    lacks = Claims(opensm.log)
+                    expect(lacks.n_vls == 1 and (lacks.efi > first.efi or lacks.n_longer > first.n_longer), 'one lane: no loss')
+                    if killed:
+                        kill(opensm)
+                        fabric.forget(opensm.process.pid)
+                    many(opensm, name, more)
+                    if not killed:
+                        for _ in range(3):
+                            opensm.change()
+                        again(opensm, first, name)
+                if not killed:
+                    continue
+                with Opensm(fabric, 'dfsssp', plugin=True, options=options, env={'OSM_CACHE_DIR': here}, name='after') as opensm:
+                    opensm.wait_up()
+                    for _ in range(2):
+                        opensm.change()
+                    again(opensm, first, name)
+
+
+def again(opensm, first, what):
+    """The claims of the first sweep."""
+    now = Claims(opensm.log)
+    expect((now.n_vls, now.efi, now.n_longer, now.proven) == (first.n_vls, first.efi, first.n_longer, first.proven),
+           '%s: %d lanes, load %d, %d longer; at first %d, %d, %d' %
+           (what, now.n_vls, now.efi, now.n_longer, first.n_vls, first.efi, first.n_longer))
+    sweeps = len(opensm.routed())
+    opensm.resweep()
+    expect(all(not s['lft']['entries_changed'] for s in opensm.routed()[sweeps:]), what + ': tables change in the next sweep')
+    judge(opensm.fabric, opensm, ours='dfsssp')

@@ -19,6 +19,7 @@
  *	OSR_SIM_LACKS=sl2vl|vls|operational	ports say that they have no SL2VL tables, one virtual lane, or
  *				nothing about operational lanes, as ports whose PortInfo was lost
  *	OSR_SIM_VLS=CODE	ports have this VLCap: 5 for 15 VLs
+ *	OSR_SIM_VLS=/FILE	the same as long as there is this file, with the code in it
  *	OSR_SIM_LIE=WHAT:NODE:BY	nodes whose GUID ends in the byte NODE, in hex, say that BY is its last byte (WHAT is
  *				guid), or add BY to the number of the port at which they are asked (port)
  */
@@ -73,9 +74,9 @@ static struct {
 	ssize_t (*write)(int fd, const void *buf, size_t n);
 	int (*select)(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *t);
 	struct counts *counts;
-	const char *tables, *mute, *halt; /* NULL: never */
-	unsigned n_halting;               /* requests that the file of halt means */
-	unsigned n_ports;                 /* of wildcards */
+	const char *tables, *mute, *halt, *vls_file; /* NULL: never */
+	unsigned n_halting;                          /* requests that the file of halt means */
+	unsigned n_ports;                            /* of wildcards */
 	char how, lacks, lie;
 	unsigned vls, liar, lie_by;
 	int refuse_in, refuse_out;
@@ -110,7 +111,9 @@ __attribute__((constructor)) static void sim_init(void)
 	sim.n_ports = ports ? (unsigned)atoi(ports) : 0;
 	if (refuse && sscanf(refuse, "%7[a-z]:%d:%d", how, &sim.refuse_in, &sim.refuse_out) == 3)
 		sim.how = how_of(how);
-	if (vls)
+	if (vls && *vls == '/')
+		sim.vls_file = vls;
+	else if (vls)
 		sim.vls = (unsigned)atoi(vls);
 	if (lie && sscanf(lie, "%7[a-z]:%x:%x", how, &sim.liar, &sim.lie_by) == 3)
 		sim.lie = how[0];
@@ -268,8 +271,23 @@ static bool is_mute(void)
 	return mute;
 }
 
+/* The VLCap of ports; 0: as they are. */
+static unsigned vls_now(void)
+{
+	FILE *file = sim.vls_file ? fopen(sim.vls_file, "r") : NULL;
+	unsigned vls = sim.vls;
+
+	if (file && fscanf(file, "%u", &vls) != 1)
+		vls = 0;
+	if (file)
+		fclose(file);
+	return vls;
+}
+
 static void answer(struct packet *p)
 {
+	unsigned vls = is_smp(p, PORT_INFO) ? vls_now() : 0;
+
 	if (sim.n_ports && is_smp(p, SWITCH_INFO))
 		p->mad[SWITCH_INFO_FLAGS] |= 1;
 	if (is_smp(p, NODE_INFO) && p->mad[NODE_GUID_END] == sim.liar) {
@@ -279,8 +297,8 @@ static void answer(struct packet *p)
 			p->mad[LOCAL_PORT] += (uint8_t)sim.lie_by;
 	}
 	if (is_smp(p, PORT_INFO)) {
-		if (sim.vls)
-			p->mad[VL_CAP] = (uint8_t)((p->mad[VL_CAP] & 0x0f) | sim.vls << 4);
+		if (vls)
+			p->mad[VL_CAP] = (uint8_t)((p->mad[VL_CAP] & 0x0f) | vls << 4);
 		if (sim.lacks == 's')
 			p->mad[CAPABILITIES] &= 0xbf;
 		if (sim.lacks == 'v')

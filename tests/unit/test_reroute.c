@@ -867,5 +867,156 @@ static void test_refusals(void **state)
 	assert_non_null(strstr(current()->routing.stable.why, "minimal"));
 }
 
+/* ---- lanes that come and go -------------------------------------------------------------------- */
+
+static const struct osr_engine *counted;
+static unsigned n_full; /* full routes */
+
+static enum osr_status count_route(const struct osr_job *job)
+{
+	n_full++;
+	return counted->route(job);
+}
+
+/* A sweep with so many lanes; how many full routes it took. */
+static unsigned step_with(uint8_t max_vls)
+{
+	unsigned before = n_full;
+
+	x.req.max_vls = max_vls;
+	step();
+	return n_full - before;
+}
+
+/* What the checker says of the tables of now, or of a route from nothing with the same lanes. */
+static struct osr_verdict verdict_of(bool from_nothing)
+{
+	struct osr_arena scratch = { 0 }, arena = { 0 };
+	struct osr_result fresh = { .fabric = current()->fabric };
+	const struct osr_job job = job_of(NULL, &scratch, &arena, NULL);
+	struct osr_sweep sweep = { .routed = false };
+
+	if (from_nothing)
+		assert_int_equal(osr_sweep(&job, &fresh, &sweep), OSR_OK);
+	else
+		assert_int_equal(osr_check(&current()->fabric, &current()->routing, &scratch,
+					   &sweep.verdict, NULL),
+				 OSR_OK);
+	osr_arena_free(&scratch);
+	osr_arena_free(&arena);
+	return sweep.verdict;
+}
+
+/* Where lanes have come, tables are as good as a full route would make them, but for what a repair is allowed. */
+static void assert_no_better(void)
+{
+	struct osr_verdict now = verdict_of(false), full = verdict_of(true);
+	bool proves = !(now.proven & ~full.proven & ~(uint32_t)OSR_CLAIM_MINIMAL);
+
+	if (proves && full.n_longer <= now.n_longer && full.efi * 105 < now.efi * 100)
+		fail_msg("%s on %s: load %u, and a full route has %u", x.engine->name, x.t.name,
+			 (unsigned)now.efi, (unsigned)full.efi);
+	if (proves && full.n_longer < now.n_longer && full.efi <= now.efi)
+		fail_msg("%s on %s: %u routes longer, and a full route has %u", x.engine->name,
+			 x.t.name, (unsigned)now.n_longer, (unsigned)full.n_longer);
+}
+
+static void start_counted(const char *any_sl, uint8_t max_vls, struct totals *n)
+{
+	static struct osr_engine engine;
+
+	start("dfsssp", (struct osr_request){ .max_vls = max_vls, .multicast = true }, n);
+	set("any_sl", any_sl);
+	counted = x.engine;
+	engine = *counted;
+	engine.route = count_route;
+	x.engine = &engine;
+}
+
+/* Four lanes, one for two sweeps, four again, and what was on the first four is back, also through the store. */
+static void test_lanes_back(void **state)
+{
+	struct totals n = { 0 };
+
+	for (unsigned stored = 0; stored < 2; stored++) {
+		struct test_torus torus = { .dims = "5r 5r", .hosts = 1 };
+		struct osr_verdict first, then;
+
+		start_counted("auto", 4, &n);
+		test_torus_draw(&torus, &x.t);
+		begin();
+		step();
+		first = verdict_of(false);
+		assert_int_equal(step_with(1), 1);
+		assert_int_equal(step_with(1), 0);
+		then = verdict_of(false);
+		assert_true(then.n_longer > first.n_longer || then.efi > first.efi);
+		if (stored)
+			restart();
+		assert_int_equal(step_with(4), 1);
+		then = verdict_of(false);
+		assert_true(then.n_longer == first.n_longer && then.efi == first.efi);
+		assert_true(then.proven == first.proven);
+		if (stored)
+			restart();
+		assert_int_equal(step_with(4), 0);
+		/* Fewer lanes than there were, but enough, and the first number again: nothing was lost. */
+		x.first_digest = current()->digest;
+		assert_int_equal(step_with(8), 0);
+		assert_int_equal(step_with(4), 0);
+		assert_true(current()->digest == x.first_digest);
+	}
+}
+
+/* Lanes come and go by chance, between faults and restarts: at most one full route for each time that more come. */
+static void test_lanes_by_chance(void **state)
+{
+	static const char *const any_sl[] = { "auto", "on", "off" };
+	unsigned n_gains = 0, n_asked = 0;
+	struct totals n = { 0 };
+
+	for (unsigned i = 0; i < test_number("OSR_LANES_LIVES", 40); i++) {
+		uint64_t seed = i;
+		uint8_t lanes = 8, most;
+
+		start_counted(any_sl[i % 3], lanes, &n);
+		if (i % 4)
+			test_fabric_random(&x.t, 6 + i % 9, 12 + i * 7 % 20, 300 + i);
+		else
+			test_fabric_named(&x.t, 6 + i / 4 % 2);
+		begin();
+		step();
+		for (unsigned k = 0; k < 8; k++) {
+			bool grows, faulty = test_random(&seed) % 3 == 0;
+			unsigned full;
+
+			if (test_random(&seed) % 4 == 0)
+				restart();
+			if (faulty)
+				change(&seed);
+			most = current()->routing.n_vls_tried;
+			lanes = (uint8_t)(1 + test_random(&seed) % 8);
+			grows = lanes > most;
+			full = step_with(lanes);
+			n_asked += grows;
+			n_gains += grows && !current()->routing.stable.kept && !faulty;
+			if (grows && !faulty) {
+				assert_true(full <= 1);
+				assert_no_better();
+			}
+			/* Nothing has changed: nothing changes. Where repairs have drifted full routes are compared. */
+			if (current()->routing.stable.drift > 1200)
+				continue;
+			x.first_digest = current()->digest;
+			assert_int_equal(step_with(lanes), 0);
+			assert_true(current()->digest == x.first_digest);
+		}
+	}
+	print_message("lanes have come %u times, and %u times with a full route\n", n_asked,
+		      n_gains);
+	assert_true(n_asked > 15 && n_gains > 4 && n_gains < n_asked);
+}
+
 TEST_PROGRAM_THEN(finish, test_lives, test_scarce_lives, test_grid_lives, test_any_sl_lives,
-		  test_out_of_memory, test_refusals, test_refused, test_makes_room, test_back_alone)
+		  test_out_of_memory, test_refusals, test_refused, test_makes_room, test_back_alone,
+		  test_lanes_back, test_lanes_by_chance)

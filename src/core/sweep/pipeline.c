@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* See sweep.h. */
+#include <osmroutes/bound.h>
 #include <osmroutes/lanes.h>
 #include <osmroutes/sweep.h>
 
@@ -60,6 +61,7 @@ static enum osr_status sweep_reroute(const struct osr_job *job, bool spare, stru
 				"not proven minimal, or what is left of them");
 	routing->ms_spf = sweep_ms(job->request.clock_ms) - start;
 	routing->chosen = job->previous->routing.chosen;
+	routing->n_vls_tried = job->previous->routing.n_vls_tried;
 	if ((routing->claims & OSR_CLAIM_MINIMAL) || !(routing->claims & OSR_CLAIM_ANY_SL) ||
 	    routing->n_vls == 1 || sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_AUTO ||
 	    osr_check_keep(job->fabric, routing, job->arena, job->scratch, job->checked, why))
@@ -85,6 +87,7 @@ static enum osr_status sweep_full_route(const struct osr_job *job, const struct 
 	mine.request.keep_any_sl = stable && (job->previous->routing.claims & OSR_CLAIM_ANY_SL) &&
 				   job->fabric->n_switches <= job->previous->fabric.n_switches;
 	st = job->engine->route(&mine);
+	job->routing->n_vls_tried = job->request.max_vls;
 	if (!st && stable)
 		st = osr_repair_anew(job, why);
 	return st;
@@ -115,6 +118,73 @@ static bool sweep_add(const struct osr_job *job, struct sweep_offer *offer, uint
 	return offer->checked.load && offer->checked.verdict.efi <= most;
 }
 
+/* What more lanes can prove, of what is asked for. */
+static uint32_t sweep_wanted(const struct osr_job *job)
+{
+	uint32_t wanted = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE;
+
+	if (sweep_option(job, "any_sl", OSR_ANY_SL_ON) != OSR_ANY_SL_OFF)
+		wanted |= OSR_CLAIM_ANY_SL;
+	return wanted | (job->request.multicast ? OSR_CLAIM_MULTICAST : 0);
+}
+
+/* The busiest channel may carry so many percent of the least, as after a repair (repair.h). */
+#define SWEEP_BALANCED 105
+
+/* Could more lanes make these tables better? */
+static bool sweep_is_short(const struct osr_job *job, const struct osr_verdict *verdict)
+{
+	uint64_t bound = 0;
+
+	return verdict->n_longer || (sweep_wanted(job) & ~verdict->proven) ||
+	       osr_bound_load(job->fabric, OSR_FIRST_LIDS, job->scratch, &bound, NULL) ||
+	       verdict->efi * 100 > bound * SWEEP_BALANCED;
+}
+
+/* Are they: more is proven, fewer routes are longer, or less is on the busiest channel, and nothing is worse? */
+static bool sweep_is_better(const struct osr_job *job, const struct osr_verdict *full,
+			    const struct osr_verdict *kept)
+{
+	uint32_t wanted = sweep_wanted(job), lost = kept->proven & ~full->proven & wanted,
+		 won = full->proven & ~kept->proven & wanted;
+
+	if (lost || won)
+		return !lost;
+	if (full->n_longer > kept->n_longer || full->efi * 100 > kept->efi * SWEEP_BALANCED)
+		return false;
+	return full->n_longer < kept->n_longer || full->efi * SWEEP_BALANCED < kept->efi * 100;
+}
+
+/*
+ * There is a re-route, and there are more lanes than the last full route could use: one more is compared with it. Once
+ * for each growth, for the tables remember how many lanes were tried.
+ */
+static void sweep_more_lanes(const struct osr_job *job, struct osr_diag *why)
+{
+	struct sweep_offer kept = { .checked = *job->checked }, full = { .checked.load = NULL };
+	struct osr_job mine = *job;
+	struct osr_diag diag = { "" };
+	uint32_t tried = job->routing->n_vls_tried;
+
+	job->routing->n_vls_tried = job->request.max_vls;
+	if (!sweep_add(job, &kept, UINT64_MAX))
+		return; /* the check is about to refuse it */
+	*job->checked = kept.checked;
+	if (!sweep_is_short(job, &kept.checked.verdict))
+		return;
+	osr_fail(why, OSR_OK, "there are %u virtual lanes, %u at the last full route",
+		 job->request.max_vls, tried);
+	mine.diag = &diag;
+	mine.checked = &full.checked;
+	if (!sweep_full_route(&mine, why) && sweep_add(&mine, &full, UINT64_MAX) &&
+	    sweep_is_better(job, &full.checked.verdict, &kept.checked.verdict)) {
+		*job->checked = full.checked;
+		return;
+	}
+	*job->routing = kept.routing;
+	osr_arena_reset(job->arena, kept.mark);
+}
+
 /*
  * A re-route with few changes. Where that fails, or may load the busiest channel with more than `rebalance` allows: a
  * re-route on lanes that are to spare, or else the best of these and a full route. OSR_NOT_APPLICABLE: no tables.
@@ -136,6 +206,12 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	mine.checked = &offer[SWEEP_REROUTE].checked;
 	st = sweep_reroute(&mine, false, why);
 	*job->checked = *mine.checked;
+	if (!st && last->routing.n_vls_tried && last->routing.n_vls_tried < job->request.max_vls) {
+		sweep_more_lanes(job, why);
+		*mine.checked = *job->checked;
+	}
+	if (!st && !job->routing->stable.kept)
+		return st;
 	if (base->routing.sl && !(base->routing.claims & OSR_CLAIM_ANY_SL) && percent > 100)
 		percent = 100 + SWEEP_BY_SL_EXCESS * (percent - 100);
 	if (st == OSR_NOMEM || (!st && (!percent || job->routing->stable.drift <= 10 * percent)))
