@@ -295,6 +295,9 @@ static enum osr_status conf_work(void *args)
 				 "the links have",
 				 who->osmconf);
 	}
+	if (o->n_twice)
+		out_note(out, "%s%s", o->twice.text,
+			 o->n_twice > 1 ? "; others are set twice, too" : "");
 	out_bool(out, "good", good);
 	for (uint32_t i = 0; i < o->n_errors && i < OSR_OPTIONS_ERRORS; i++)
 		out_note(out, "%s", o->error[i].text);

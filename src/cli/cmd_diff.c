@@ -537,6 +537,14 @@ static enum osr_status diff_fabrics(struct args *a)
 	return st;
 }
 
+/* Two names of one file or directory: mostly a slip. */
+static bool is_one(const char *old, const char *new)
+{
+	struct stat x, y;
+
+	return !stat(old, &x) && !stat(new, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static enum osr_status diff_work(void *args)
 {
 	struct args *a = args;
@@ -554,6 +562,8 @@ static enum osr_status diff_work(void *args)
 			      a->path[fabrics ? OLD : NEW], a->path[fabrics ? NEW : OLD]);
 	if (!st)
 		st = fabrics ? diff_fabrics(a) : diff_tables(a);
+	if (!st && is_one(a->path[OLD], a->path[NEW]))
+		out_note(&a->run.out, "OLD and NEW are one: %.300s", a->path[OLD]);
 	for (unsigned g = OLD; g <= NEW; g++)
 		cli_tables_free(&a->tables[g]);
 	cli_input_free(&a->then);

@@ -278,6 +278,8 @@ static enum osr_status drain(struct args *a, struct osrk *k)
 				"`osmroutes status` says why");
 	else
 		say_rows(&a->run.out, "parts", part_fields, json_object_get(said, "parts"));
+	if (!st && !json_array_size(json_object_get(said, "parts")))
+		out_note(&a->run.out, "nothing is drained or held down");
 	json_decref(said);
 	return st;
 }

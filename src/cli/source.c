@@ -208,9 +208,9 @@ static void warn_unread(const struct osr_osmconf *osm, const char *osmconf)
 	}
 	if (n_unread)
 		fprintf(stderr,
-			"osmroutes: warning: %.300s: the file%s of %s %s not read here: the plugin "
-			"routes in another order\n",
-			osmconf, n_unread == 1 ? "" : "s", unread, n_unread == 1 ? "is" : "are");
+			"osmroutes: warning: %.300s: this command ignores the file%s of %s; the "
+			"plugin reads %s and may route in another order\n",
+			osmconf, n_unread == 1 ? "" : "s", unread, n_unread == 1 ? "it" : "them");
 }
 
 /* The first engine of opensm.conf is none of ours. */
@@ -333,8 +333,13 @@ static void subject_count_vls(struct cli_subjects *subjects, const struct cli_in
 {
 	uint8_t most = osr_vls_of_code(subjects->osm.max_op_vls);
 	struct osr_vl_limit *vl_limit = &subjects->limit;
+	bool is_code = false; /* links have as many as a code of VLCap says */
 
-	*vl_limit = (struct osr_vl_limit){ subjects->link_vls, "as --vls says" };
+	for (uint8_t code = 1; code <= 5; code++)
+		is_code |= osr_vls_of_code(code) == subjects->link_vls;
+	*vl_limit = (struct osr_vl_limit){ .vls = subjects->link_vls };
+	snprintf(vl_limit->why, sizeof(vl_limit->why), "as --vls says%s",
+		 is_code ? "" : ", though links have 1, 2, 4, 8 or 15");
 	if (!vl_limit->vls)
 		count_link_vls(in, vl_limit);
 	if (vl_limit->vls > most)
@@ -602,9 +607,7 @@ enum osr_status cli_tables_read(const struct cli_reading *how, const char *path,
 
 	tables->is_live = says_live(path, in);
 	if (!tables->is_live && !strcmp(path, "live") && access(path, F_OK))
-		return osr_fail(diag, OSR_INVAL,
-				"--tables=live: the switches are those of --live, and there is "
-				"FILE instead");
+		return osr_fail(diag, OSR_INVAL, "--tables=live needs --live, and a FILE is given");
 	if (!tables->is_live)
 		find_files(path, tables->file);
 	if (!tables->is_live && !tables->file[LFTS])

@@ -9,6 +9,7 @@
 #include "conf/options.h"
 #include "conf/osmconf.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <unistd.h>
@@ -98,6 +99,22 @@ static enum osr_status find_section(struct osr_options *o, const char *section,
 			osr_guess_say(&guess, said, sizeof(said)));
 }
 
+/* The last value counts, as in opensm.conf; the command says so. */
+static void note_twice(struct osr_options *o, const struct osr_param *table,
+		       const struct osr_values *values, const char *name, const char *where)
+{
+	size_t section = values == &o->own ? 0 : (size_t)(values - o->engine) + 1;
+	uint64_t row = 0;
+
+	while (strcmp(table[row].name, name))
+		row++;
+	assert(section < OSR_OPTIONS_SECTIONS && row < 64);
+	if (o->given[section] >> row & 1 && !o->n_twice++)
+		snprintf(o->twice.text, sizeof(o->twice.text),
+			 "%s: %s is set a second time: this value counts", where, name);
+	o->given[section] |= UINT64_C(1) << row;
+}
+
 static void set_option(struct osr_options *o, const char *section, const char *name,
 		       const char *value, const char *where)
 {
@@ -125,6 +142,8 @@ static void set_option(struct osr_options *o, const char *section, const char *n
 			 name, said);
 	if (st)
 		remember(o, where, diag.text);
+	else
+		note_twice(o, table, values, name, where);
 }
 
 /* The configuration file ----------------------------------------------------------------------- */
@@ -344,6 +363,8 @@ bool osr_options_load(struct osr_options *o, const char *config, const char *plu
 		options_read_file(o, config);
 	else if (!config && !stat(OSR_DEFAULT_CONFIG, &st))
 		options_read_file(o, OSR_DEFAULT_CONFIG);
+	/* They override the file: that is no second time. */
+	memset(o->given, 0, sizeof(o->given));
 	apply_tokens(o, plugin_options);
 	return true;
 }

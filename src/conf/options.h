@@ -16,12 +16,18 @@ enum { ON_ERROR_FALLBACK, ON_ERROR_REFUSE };
 enum { ON_SPLIT_ROUTE, ON_SPLIT_REFUSE };
 
 #define OSR_OPTIONS_ERRORS 16
+#define OSR_OPTIONS_SECTIONS 32
 
 struct osr_options {
 	struct osr_values own;        /* OPT_* */
 	struct osr_values *engine;    /* one per row of osr_engines[] */
 	char config[OSR_STRING_SIZE]; /* the file, readable or not; "" if none */
 	struct timespec config_time;  /* when it was last changed before that */
+	uint64_t given
+		[OSR_OPTIONS_SECTIONS]; /* rows of the tables that are set, a bit each; first our own */
+	uint32_t n_twice;
+	struct osr_diag
+		twice; /* the first option that is set twice in the file, with its second line */
 	uint32_t n_errors;
 	struct osr_diag error[OSR_OPTIONS_ERRORS]; /* the first of them, with file and line */
 };

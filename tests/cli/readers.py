@@ -217,7 +217,7 @@ def words():
     for more, said in (('+max_op_vls 1\n', ':4: "+max_op_vls" is no option: OpenSM passes over the line (1 such line)'),
                        ('qos true\n', ':4: "qos true": to OpenSM all but TRUE is FALSE (1 such line)'),
                        ('max_op_vls two\nmax_op_vls\n', ':4: "max_op_vls two": no number for OpenSM (2 such lines)'),
-                       ('io_guid_file a\ncn_guid_file b\n', 'the files of cn_guid_file, io_guid_file are not read here'),
+                       ('io_guid_file a\ncn_guid_file b\n', 'this command ignores the files of cn_guid_file, io_guid_file; the plugin reads them'),
                        ('partition_config_file %s\n' % write('partitions', 'Default=0x7fff: ALL=full;\n> sl=3\n'),
                         'partitions:2: no partition is defined here: OpenSM takes nothing of the file'),
                        ('qos_policy_file %s\n' % write('policy', 'qos-ulps\n+ipoib : 1\nend-qos-ulps\n'),
