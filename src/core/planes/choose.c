@@ -111,6 +111,8 @@ enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct 
 
 		st = choices[i].make(&in, &offer, &why);
 		if (st == OSR_NOT_APPLICABLE) {
+			snprintf(others + n, sizeof(others) - n, ", not by %s: %s", choices[i].name,
+				 why.text);
 			st = OSR_OK;
 			continue;
 		}

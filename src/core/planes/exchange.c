@@ -27,10 +27,11 @@ struct exchange {
 	const struct osr_fabric *f; /* with the first LIDs */
 	struct planes_places places;
 	struct planes_turns turns;
-	uint8_t *lft;   /* [n * n_dests * n_switches] of the planes */
-	uint64_t *load; /* [n * n_channels] of plane k, as of moves */
-	uint32_t *unit; /* [n_channels] that a route weighs, or NULL */
-	uint64_t most;  /* the largest load of plane 0 */
+	uint8_t *lft;                /* [n * n_dests * n_switches] of the planes */
+	uint64_t *load;              /* [n * n_channels] of plane k, as of moves */
+	uint32_t *unit;              /* [n_channels] that a route weighs, or NULL */
+	uint64_t most;               /* the largest load of plane 0 */
+	bool serves[OSR_MAX_PLANES]; /* planes; the others are those of mates */
 	/* A tree: switches that have a way, nearest first; how far; by which channel; end ports that send through. */
 	uint32_t *list, *begin, n_list; /* [n_switches], [n_switches + 1] */
 	uint32_t *len;                  /* [n_switches] OSR_NONE: no way */
@@ -248,12 +249,24 @@ static bool exchange_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t 
 	return ok;
 }
 
-/* Branches leave channels that carry more than any in plane 0. OSR_NOT_APPLICABLE: not enough of them can. */
+static uint64_t exchange_busiest(const struct exchange *x, const uint64_t *load)
+{
+	uint64_t most = 0;
+
+	for (uint32_t c = 0; c < x->f->n_channels; c++)
+		most = load[c] > most ? load[c] : most;
+	return most;
+}
+
+/*
+ * Branches leave channels that carry more than any in plane 0. A plane where not enough of them can is one of mates instead,
+ * which carries what plane 0 does. OSR_NOT_APPLICABLE: no plane is left, or all together carry too much.
+ */
 static enum osr_status exchange_relieve(struct exchange *x, struct osr_diag *why)
 {
 	const struct osr_fabric *fabric = x->f;
 	size_t m = fabric->n_channels;
-	uint64_t most_of_all = 0;
+	uint64_t *sum = osr_alloc(x->in->scratch, m, sizeof(*sum));
 	struct osr__moves moves = { .f = fabric,
 				    .unit = x->unit,
 				    .goal = x->most * ALLOWED / 100,
@@ -261,25 +274,23 @@ static enum osr_status exchange_relieve(struct exchange *x, struct osr_diag *why
 				    .ctx = x,
 				    .may = exchange_may };
 	enum osr_status st = osr__moves_init(&moves, x->in->scratch, why);
+	uint32_t n_served = 0;
 
-	for (uint32_t k = 1; k < x->in->mates.n && !st; k++) {
-		moves.lft = exchange_row(x, k, 0);
-		moves.load = x->load + k * m;
-		osr__moves_run(&moves);
-	}
-	for (uint32_t c = 0; c < m; c++) {
-		uint64_t all = x->load[c];
-
-		for (uint32_t k = 1; k < x->in->mates.n && !st; k++) {
-			if (x->load[k * m + c] * 100 > x->most * EXCESS)
-				st = OSR_NOT_APPLICABLE;
-			all += x->load[k * m + c];
-		}
-		most_of_all = all > most_of_all ? all : most_of_all;
-	}
-	if (st == OSR_NOMEM)
+	if (st)
 		return st;
-	if (st || most_of_all * 100 > x->most * x->in->mates.n * EXCESS)
+	memcpy(sum, x->load, m * sizeof(*sum));
+	for (uint32_t k = 1; k < x->in->mates.n; k++) {
+		const uint64_t *load = moves.load = x->load + k * m;
+
+		moves.lft = exchange_row(x, k, 0);
+		osr__moves_run(&moves);
+		x->serves[k] = exchange_busiest(x, load) * 100 <= x->most * EXCESS;
+		n_served += x->serves[k];
+		load = x->serves[k] ? load : x->load;
+		for (uint32_t c = 0; c < m; c++)
+			sum[c] += load[c];
+	}
+	if (!n_served || exchange_busiest(x, sum) * 100 > x->most * x->in->mates.n * EXCESS)
 		return osr_fail(why, OSR_NOT_APPLICABLE, "a link would carry too much");
 	return OSR_OK;
 }
@@ -290,6 +301,8 @@ static void exchange_write(const struct exchange *x, struct planes_offer *offer)
 	size_t n = x->f->n_switches;
 
 	for (uint32_t k = 1; k < x->in->mates.n; k++) {
+		if (!x->serves[k])
+			continue;
 		offer->planes.kind[k] = OSR_PLANE_EXCHANGE;
 		OSR_EACH_DEST(d, x->f) {
 			uint32_t lid = osr__planes_lid(x->in, d, k), root = x->f->dest_switch[d];
@@ -326,13 +339,13 @@ enum osr_status osr__planes_exchange(const struct planes_in *in, struct planes_o
 	if (osr_arena_failed(in->scratch, why))
 		return OSR_NOMEM;
 	memcpy(tree_of, in->mates.tree_of, fabric->n_dests * sizeof(*tree_of));
+	memcpy(kind, in->mates.kind, in->mates.n * sizeof(*kind));
 	st = exchange_init(&x, why);
 	if (!st)
 		st = exchange_plane0(&x, why);
 	if (st)
 		return st;
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		x.most = x.load[c] > x.most ? x.load[c] : x.most;
+	x.most = exchange_busiest(&x, x.load);
 	exchange_planes(&x);
 	st = exchange_relieve(&x, why);
 	if (st)
