@@ -137,6 +137,21 @@ static void draw_net(const char *what, struct osr_net *net)
 		fail_msg("%s: %s", what, diag.text);
 }
 
+/* Planes of mates for the first LIDs of a result, whatever planes it has. */
+static void find_mates(const struct osr_result *x, struct osr_arena *arena,
+		       struct osr_planes *mates)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_result first;
+
+	if (osr_planes_first_result(x, arena, &first, &diag) ||
+	    osr_planes_repeat(&x->fabric, arena, mates, &diag) ||
+	    osr_planes_mates(&x->fabric, &first.fabric, &first.routing, &scratch, mates, &diag))
+		fail_msg("%s", diag.text);
+	osr_arena_free(&scratch);
+}
+
 /* Each first LID serves as many LIDs of a plane as there are ports: one. And plane 1 is the same at any LMC. */
 static void test_mates_permute(void **state)
 {
@@ -149,18 +164,20 @@ static void test_mates_permute(void **state)
 		for (uint8_t lmc = 1; lmc <= MOST_LMC; lmc++) {
 			struct osr_arena arena = { 0 };
 			struct osr_result x;
+			struct osr_planes mates;
 			struct osr_fabric f;
 			uint8_t *served;
 
 			planes_fabric(&net, lmc, &arena, &f);
 			route_whole("dfsssp", &f, &arena, NULL, &x);
+			find_mates(&x, &arena, &mates);
 			assert_int_equal(x.routing.planes.n, 1u << lmc);
 			if (!pairs)
 				pairs = osr_calloc(&kept, f.max_lid + 1u, sizeof(*pairs));
 			served = osr_calloc(&arena, f.n_dests, x.routing.planes.n);
 			for (uint32_t d = 0; d < f.n_dests; d++) {
-				uint32_t tree = x.routing.planes.tree_of[d],
-					 k = osr_plane_of(&f, d), *pair = &pairs[f.dest_lid[d]];
+				uint32_t tree = mates.tree_of[d], k = osr_plane_of(&f, d),
+					 *pair = &pairs[f.dest_lid[d]];
 
 				assert_int_equal(osr_plane_of(&f, tree), 0);
 				assert_int_equal(f.dest_switch[tree], f.dest_switch[d]);
