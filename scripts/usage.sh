@@ -16,7 +16,7 @@ take_options()
 	for word; do
 		case $word in
 		-h | --help) usage 0 ;;
-		--?*) grep -qE -- "^# .*[ [|(]${word%%=*}([] =|,:)]|\$)" "$0" || { echo "There is no option $word:"; usage 2; } ;;
+		--?*) grep -qE -- "^# .*[ [|(]${word%%=*}([][:space:]=|,:)]|\$)" "$0" || { echo "There is no option $word:"; usage 2; } ;;
 		esac
 	done
 }
