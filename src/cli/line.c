@@ -324,7 +324,7 @@ static void print_usage(const struct cli_command *command)
 void cli_help(const struct cli_command *command)
 {
 	struct reader r = { .n_parts = 0 };
-	struct shown shown[MAX_SHOWN];
+	struct shown shown[MAX_SHOWN] = { { NULL, NULL } };
 	const struct cli_option *heading = NULL;
 	uint32_t n = 0;
 

@@ -111,9 +111,9 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 	if (!osr_scan(&at, " SPD="))
 		return osr_scan(&at, " ") && !*at;
 	len = strcspn(at, " \t\r");
-	for (uint8_t i = 0; i < OSR_N_SPEEDS; i++)
+	for (unsigned i = 0; i < OSR_N_SPEEDS; i++)
 		if (strlen(osr_subnet_speeds[i]) == len && !memcmp(at, osr_subnet_speeds[i], len))
-			*speed = i;
+			*speed = (uint8_t)i;
 	at += len;
 	return len && osr_scan(&at, " ") && !*at;
 }

@@ -131,8 +131,9 @@ static void check_prepare_walk(struct checker *k, struct osr_arena *scratch)
 	k->row = osr_alloc(scratch, n, 1);
 	k->hop = osr_alloc(scratch, n + 1, sizeof(*k->hop));
 	k->sources = osr_alloc(scratch, n + 1, sizeof(*k->sources));
-	for (unsigned later = 0; later <= (k->f->n_dests > k->f->n_terminals); later++)
-		k->load[later] = osr_calloc(scratch, n * k->n_columns, sizeof(*k->load[later]));
+	k->load[0] = osr_calloc(scratch, n * k->n_columns, sizeof(*k->load[0]));
+	if (k->f->n_dests > k->f->n_terminals)
+		k->load[1] = osr_calloc(scratch, n * k->n_columns, sizeof(*k->load[1]));
 	if (!k->minimal) {
 		k->ordered = osr_alloc(scratch, n, sizeof(*k->ordered));
 		k->depth = osr_alloc(scratch, n, sizeof(*k->depth));
