@@ -258,7 +258,8 @@ static enum osr_status spoiling_route(const struct osr_job *job)
 {
 	enum osr_status st = osr_engine_find("osmroutes")->route(job);
 
-	if (!st && spoilt == SPOILT_ENTRY) /* a switch beside that of the LID drops its packets */
+	if (!st && spoilt == SPOILT_ENTRY &&
+	    job->fabric->n_channels) /* a switch beside that of the LID drops its packets */
 		job->routing->lft[job->fabric->chan_dst
 					  [job->fabric->chan_row[job->fabric->dest_switch[0]]]] =
 			OSR_NO_PATH;
