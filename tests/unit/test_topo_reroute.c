@@ -436,50 +436,6 @@ static void test_idle_lanes(void **state)
 	assert_true(n_used >= 10);
 }
 
-/*
- * Two LIDs for each host: where the second one loses its cable, another cable than the first LID's takes it. Any minimal
- * route could, and half of those that do not look at the first LID would take the first LID's.
- */
-static void test_siblings(void **state)
-{
-	struct osr_arena arena = { 0 };
-	struct osr_result whole = { 0 };
-	struct osr_verdict verdict;
-	struct faults faults;
-	struct osr_fabric f;
-	unsigned n = 0;
-
-	topo_fabric("tree m=6,6 w=1,4", NULL, 1, &arena, &f);
-	route_checked(&f, NULL, &arena, &whole, &verdict);
-	faults_new(&faults, &f);
-	for (uint32_t c = 0; c < f.n_channels; c++) {
-		struct osr_arena damaged = { 0 };
-		struct osr_result now = { 0 };
-		uint32_t s = f.chan_src[c];
-		struct osr_fabric g;
-
-		faults_cable(&faults, c, true);
-		faults_build(&faults, &damaged, &g);
-		faults_cable(&faults, c, false);
-		route_checked(&g, &whole, &damaged, &now, &verdict);
-		assert_drift(&whole, &now, verdict.efi);
-		for (uint32_t d = 1; d < f.n_dests; d++) {
-			size_t at = (size_t)d * f.n_switches + s;
-
-			if (f.dest_term[d] != f.dest_term[d - 1] ||
-			    whole.routing.lft[at] != f.chan_port[c] || !f.sw_sources[s])
-				continue;
-			assert_int_not_equal(now.routing.lft[at],
-					     now.routing.lft[at - f.n_switches]);
-			n++;
-		}
-		osr_arena_free(&damaged);
-	}
-	assert_true(n > 50);
-	faults_free(&faults);
-	osr_arena_free(&arena);
-}
-
 /* Of a grid that angara remembers whole half is left: a smaller one, which it routes as if it had been all. */
 static void test_half_a_grid(void **state)
 {
@@ -508,5 +464,4 @@ static void test_half_a_grid(void **state)
 }
 
 TEST_PROGRAM(test_more_lanes, test_one_lane, test_known_bounds, test_shapes, test_any_sl_lasts,
-	     test_management, test_idle_lanes, test_siblings, test_any_sl_of_engines,
-	     test_half_a_grid)
+	     test_management, test_idle_lanes, test_any_sl_of_engines, test_half_a_grid)
