@@ -128,7 +128,7 @@ def lost_mads(workdir):
             wait_for('the sweep after the trap', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
             lose([name, other], 0)
             settled(fabric, opensm, 'dfsssp')
-            opensm.check_own_log(['OR05', 'OR24'])
+            opensm.check_own_log(['OR05', 'OR19', 'OR24'])
             fabric.console(fabric.relink(name, port))
             before = settled(fabric, opensm, 'dfsssp')
             lose(switches, 30)
