@@ -21,7 +21,7 @@
 #define MATES_SOURCES 16
 #define MATES_HOPS 16   /* of a route; what lies behind is not looked at */
 #define MATES_ROUNDS 20 /* of exchanges; mostly two */
-#define MATES_SINGLY 16 /* pairs at first, each of which is counted before the next is chosen */
+#define MATES_SINGLY 4 /* pairs at first, each of which is counted before the next is chosen */
 
 /* A channel that both use takes off 1/1000 of the largest count, and up to 20/1000 more by its load. */
 #define MATES_SHARED 1000
@@ -33,10 +33,17 @@ struct mates_port {
 	uint32_t kind; /* of its group: ports of one kind have the same routes */
 };
 
+/* One place of the routes from a switch; or from several, where the channels are the same. */
+struct mates_place {
+	uint32_t *channel; /* [n_kinds of the group] OSR_NONE: behind the end */
+	uint32_t n_senders;
+};
+
 /* The end ports of a switch with as many LIDs: port[first] .. port[first + n - 1], in the order of their blocks. */
 struct mates_group {
 	uint32_t first, n;
-	uint32_t first_kind, n_kinds;
+	uint32_t n_kinds, n_places;
+	struct mates_place *place;
 	uint8_t lmc;
 };
 
@@ -55,17 +62,18 @@ struct mates {
 	struct mates_group *group;
 	uint32_t n_groups, n_ports, largest;
 
-	uint32_t source[MATES_SOURCES], n_sources, n_hops;
-	uint32_t *
-		route; /* [kinds of all groups * n_sources * n_hops] channels, OSR_NONE behind the last */
-	uint64_t *load; /* [n_channels] of these routes */
+	uint32_t source[MATES_SOURCES], n_sources;
+	uint32_t n_hops; /* of the longest route so far */
+	uint32_t *route; /* [largest * n_sources * MATES_HOPS] of the kinds of one group */
+	uint64_t *load;  /* [n_channels] of these routes */
 	uint64_t busiest;
 
 	/* One level. */
 	uint32_t size;             /* ports of a unit */
 	uint32_t n_pairs;          /* that have been matched */
-	struct mates_trunk *trunk; /* [room], open addressing */
-	size_t n_trunks, room;
+	struct mates_trunk *trunk; /* [1 << bits], open addressing */
+	size_t n_trunks;
+	unsigned bits;
 	uint64_t most; /* the largest count */
 
 	/* One group; [x * largest + y]. */
@@ -83,10 +91,10 @@ static inline uint64_t mates_pair_of(uint32_t a, uint32_t b)
 /* The entry of a pair of channels, or the free one that is to hold it. */
 static struct mates_trunk *mates_trunk_at(const struct mates *m, uint64_t pair)
 {
-	size_t at = (size_t)(pair * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (m->room - 1);
+	size_t at = (size_t)(pair * UINT64_C(0x9e3779b97f4a7c15) >> (64 - m->bits));
 
-	while (m->trunk[at].pair && m->trunk[at].pair != pair)
-		at = (at + 1) & (m->room - 1);
+	while (m->trunk[at].pair != pair && m->trunk[at].pair)
+		at = (at + 1) & (((size_t)1 << m->bits) - 1);
 	return &m->trunk[at];
 }
 
@@ -94,69 +102,71 @@ static struct mates_trunk *mates_trunk_at(const struct mates *m, uint64_t pair)
 static bool mates_make_room(struct mates *m, size_t n)
 {
 	struct mates_trunk *old = m->trunk;
-	size_t n_old = m->room;
+	size_t n_old = (size_t)1 << m->bits;
 
-	if (2 * (m->n_trunks + n) <= m->room)
+	if (2 * (m->n_trunks + n) <= n_old)
 		return true;
-	while (m->room < 2 * (m->n_trunks + n))
-		m->room *= 2;
-	m->trunk = osr_calloc(m->scratch, m->room, sizeof(*m->trunk));
+	while ((size_t)1 << m->bits < 2 * (m->n_trunks + n))
+		m->bits++;
+	m->trunk = osr_calloc(m->scratch, (size_t)1 << m->bits, sizeof(*m->trunk));
 	for (size_t i = 0; m->trunk && i < n_old; i++)
 		if (old[i].pair)
 			*mates_trunk_at(m, old[i].pair) = old[i];
 	return m->trunk;
 }
 
-static const uint32_t *mates_route(const struct mates *m, const struct mates_group *group,
-				   uint32_t kind)
-{
-	return m->route + (size_t)(group->first_kind + kind) * m->n_sources * m->n_hops;
-}
-
-/* Routes of two kinds: channels at the same place have been together once more. */
+/* Two kinds: channels at the same place have been together once more. */
 static void mates_count(struct mates *m, const struct mates_group *group, uint32_t x, uint32_t y)
 {
-	const uint32_t *a = mates_route(m, group, x), *b = mates_route(m, group, y);
+	for (uint32_t i = 0; i < group->n_places; i++) {
+		const struct mates_place *place = &group->place[i];
+		uint32_t a = place->channel[x], b = place->channel[y];
+		struct mates_trunk *trunk;
 
-	for (uint32_t i = 0; i < m->n_sources; i++, a += m->n_hops, b += m->n_hops)
-		for (uint32_t hop = 0; hop < m->n_hops; hop++) {
-			struct mates_trunk *trunk;
-
-			if (a[hop] == OSR_NONE || b[hop] == OSR_NONE)
-				break;
-			if (a[hop] == b[hop])
-				continue;
-			trunk = mates_trunk_at(m, mates_pair_of(a[hop], b[hop]));
-			m->n_trunks += !trunk->pair;
-			trunk->pair = mates_pair_of(a[hop], b[hop]);
-			trunk->count += (uint64_t)MATES_ONCE * m->f->sw_sources[m->source[i]];
-			m->most = trunk->count > m->most ? trunk->count : m->most;
-		}
+		if (a == b || a == OSR_NONE || b == OSR_NONE)
+			continue;
+		trunk = mates_trunk_at(m, mates_pair_of(a, b));
+		m->n_trunks += !trunk->pair;
+		trunk->pair = mates_pair_of(a, b);
+		trunk->count += (uint64_t)MATES_ONCE * place->n_senders;
+		m->most = trunk->count > m->most ? trunk->count : m->most;
+	}
 }
 
-static int64_t mates_fit_kinds(const struct mates *m, const struct mates_group *group, uint32_t x,
-			       uint32_t y)
+/* The fit of each two kinds: that of the channels at each place, for each sender. */
+static void mates_compare_kinds(struct mates *m, const struct mates_group *group)
 {
-	const uint32_t *a = mates_route(m, group, x), *b = mates_route(m, group, y);
 	uint64_t step = m->most / MATES_SHARED;
-	int64_t fit = 0;
 
-	for (uint32_t i = 0; i < m->n_sources; i++, a += m->n_hops, b += m->n_hops) {
-		int64_t sum = 0;
+	for (uint32_t x = 0; x < group->n_kinds; x++)
+		memset(m->kind_fit + x * m->largest, 0, group->n_kinds * sizeof(*m->kind_fit));
+	for (uint32_t i = 0; i < group->n_places; i++) {
+		const struct mates_place *place = &group->place[i];
+		const uint32_t *channel = place->channel;
 
-		for (uint32_t hop = 0; hop < m->n_hops; hop++) {
-			if (a[hop] == OSR_NONE || b[hop] == OSR_NONE)
-				break;
-			if (a[hop] == b[hop])
-				sum -= (int64_t)(step + step * MATES_LOADED * m->load[a[hop]] /
-								m->busiest);
-			else
-				sum += (int64_t)mates_trunk_at(m, mates_pair_of(a[hop], b[hop]))
-					       ->count;
+		for (uint32_t x = 0; x < group->n_kinds; x++) {
+			uint32_t a = channel[x];
+			int64_t *fit = m->kind_fit + x * m->largest;
+			uint64_t shared;
+
+			if (a == OSR_NONE)
+				continue;
+			shared = step + step * MATES_LOADED * m->load[a] / m->busiest;
+			for (uint32_t y = x; y < group->n_kinds; y++) {
+				uint32_t b = channel[y];
+
+				if (a == b)
+					fit[y] -= (int64_t)(shared * place->n_senders);
+				else if (b != OSR_NONE)
+					fit[y] += (int64_t)(mates_trunk_at(m, mates_pair_of(a, b))
+								    ->count *
+							    place->n_senders);
+			}
 		}
-		fit += sum * m->f->sw_sources[m->source[i]];
 	}
-	return fit;
+	for (uint32_t x = 0; x < group->n_kinds; x++)
+		for (uint32_t y = 0; y < x; y++)
+			m->kind_fit[x * m->largest + y] = m->kind_fit[y * m->largest + x];
 }
 
 /* ---- one group -------------------------------------------------------------------------------- */
@@ -167,10 +177,7 @@ static void mates_compare(struct mates *m, const struct mates_group *group)
 	const struct mates_port *port = m->port + group->first;
 	uint32_t n_units = group->n / m->size, size = m->size;
 
-	for (uint32_t x = 0; x < group->n_kinds; x++)
-		for (uint32_t y = x; y < group->n_kinds; y++)
-			m->kind_fit[x * m->largest + y] = m->kind_fit[y * m->largest + x] =
-				mates_fit_kinds(m, group, x, y);
+	mates_compare_kinds(m, group);
 	for (uint32_t x = 0; x < n_units; x++)
 		for (uint32_t y = x + 1; y < n_units; y++) {
 			int64_t fit = 0;
@@ -230,7 +237,7 @@ static bool mates_count_units(struct mates *m, const struct mates_group *group, 
 	const struct mates_port *port = m->port + group->first;
 	uint32_t size = m->size;
 
-	if (!mates_make_room(m, (size_t)size * size * m->n_sources * m->n_hops))
+	if (!mates_make_room(m, (size_t)size * size * group->n_places))
 		return false;
 	for (uint32_t i = x * size; i < (x + 1) * size; i++)
 		for (uint32_t k = y * size; k < (y + 1) * size; k++)
@@ -313,70 +320,93 @@ static void mates_choose_sources(struct mates *m)
 	}
 }
 
-/* The first channels of the route from a switch to a port. Returns how many there are. */
-static uint32_t mates_walk(const struct mates *m, uint32_t from, uint32_t term,
-			   uint32_t route[MATES_HOPS])
+/* The first channels of the route from a switch to a port, OSR_NONE behind the last; they carry its senders. */
+static void mates_walk(struct mates *m, uint32_t from, uint32_t term, uint32_t route[MATES_HOPS])
 {
-	uint32_t d = m->first->lid_dest[m->f->term_lid[term]], hops = 0;
+	uint32_t d = m->first->lid_dest[m->f->term_lid[term]], s = from;
 	const uint8_t *row = m->r->lft + (size_t)d * m->f->n_switches;
 
-	for (uint32_t s = from; s != m->f->term_switch[term] && hops < MATES_HOPS; hops++) {
+	memset(route, 0xff, MATES_HOPS * sizeof(*route));
+	for (uint32_t hop = 0; s != m->f->term_switch[term] && hop < MATES_HOPS; hop++) {
 		uint32_t c = osr_port_channel(m->f, s, row[s]);
 
 		if (c == OSR_NONE)
 			break;
-		route[hops] = c;
+		route[hop] = c;
+		m->n_hops = hop < m->n_hops ? m->n_hops : hop + 1;
+		m->load[c] += m->f->sw_sources[from];
 		s = m->f->chan_dst[c];
 	}
-	return hops;
 }
 
-/* Routes from all sources to a port, in the place behind the group's kinds; then its kind is known. */
+/* Routes from all sources to a port, behind those of the group's kinds; then its kind is known. */
 static void mates_trace(struct mates *m, struct mates_group *group, struct mates_port *port)
 {
-	uint32_t *mine = (uint32_t *)mates_route(m, group, group->n_kinds), *end = mine;
-	size_t bytes = (size_t)m->n_sources * m->n_hops * sizeof(*mine);
+	size_t n = (size_t)m->n_sources * MATES_HOPS;
+	uint32_t *mine = m->route + group->n_kinds * n;
 
-	memset(mine, 0xff, bytes);
-	for (uint32_t i = 0; i < m->n_sources; i++, end += m->n_hops) {
-		uint32_t route[MATES_HOPS], n = mates_walk(m, m->source[i], port->term, route);
-
-		memcpy(end, route, n * sizeof(*route));
-		for (uint32_t hop = 0; hop < n; hop++)
-			m->load[route[hop]] += m->f->sw_sources[m->source[i]];
-	}
+	for (uint32_t i = 0; i < m->n_sources; i++)
+		mates_walk(m, m->source[i], port->term, mine + (size_t)i * MATES_HOPS);
 	for (port->kind = 0; port->kind < group->n_kinds; port->kind++)
-		if (!memcmp(mates_route(m, group, port->kind), mine, bytes))
+		if (!memcmp(m->route + port->kind * n, mine, n * sizeof(*mine)))
 			return;
 	group->n_kinds++;
 }
 
+/* The places of these routes, hop by hop; what one source has as the one before is one place. False: no memory. */
+static bool mates_find_places(struct mates *m, struct mates_group *group)
+{
+	size_t n = (size_t)m->n_sources * MATES_HOPS, most = (size_t)m->n_sources * m->n_hops,
+	       bytes = group->n_kinds * sizeof(uint32_t);
+	uint32_t *channel = osr_alloc(m->scratch, most, bytes);
+
+	group->place = osr_alloc(m->scratch, most, sizeof(*group->place));
+	if (!channel || !group->place)
+		return false;
+	for (uint32_t hop = 0; hop < m->n_hops; hop++) {
+		bool any = false;
+
+		for (uint32_t i = 0; i < m->n_sources; i++) {
+			struct mates_place *place = group->place + group->n_places;
+			bool here = false;
+
+			for (uint32_t kind = 0; kind < group->n_kinds; kind++) {
+				channel[kind] = m->route[kind * n + i * MATES_HOPS + hop];
+				here |= channel[kind] != OSR_NONE;
+			}
+			if (!here)
+				continue;
+			if (any && !memcmp(place[-1].channel, channel, bytes)) {
+				place[-1].n_senders += m->f->sw_sources[m->source[i]];
+				continue;
+			}
+			any = true;
+			*place = (struct mates_place){ channel, m->f->sw_sources[m->source[i]] };
+			group->n_places++;
+			channel += group->n_kinds;
+		}
+	}
+	return true;
+}
+
 static enum osr_status mates_trace_all(struct mates *m, struct osr_diag *diag)
 {
-	uint32_t n_kinds = 0;
+	bool good;
 
-	for (uint32_t p = 0; p < m->n_ports; p++)
-		for (uint32_t i = 0; i < m->n_sources; i++) {
-			uint32_t route[MATES_HOPS],
-				n = mates_walk(m, m->source[i], m->port[p].term, route);
-
-			m->n_hops = n > m->n_hops ? n : m->n_hops;
-		}
-	m->route = osr_alloc(m->scratch, m->n_ports, sizeof(*m->route) * m->n_sources * m->n_hops);
-	if (osr_arena_failed(m->scratch, diag))
-		return OSR_NOMEM;
-	for (uint32_t g = 0; g < m->n_groups; g++) {
+	m->route = osr_alloc(m->scratch, m->largest + 1u,
+			     sizeof(*m->route) * m->n_sources * MATES_HOPS);
+	good = m->route;
+	for (uint32_t g = 0; good && g < m->n_groups; g++) {
 		struct mates_group *group = &m->group[g];
 
-		group->first_kind = n_kinds;
 		for (uint32_t i = 0; i < group->n; i++)
 			mates_trace(m, group, &m->port[group->first + i]);
-		n_kinds += group->n_kinds;
+		good = mates_find_places(m, group);
 	}
 	m->busiest = 1;
 	for (uint32_t c = 0; c < m->f->n_channels; c++)
 		m->busiest = m->load[c] > m->busiest ? m->load[c] : m->busiest;
-	return OSR_OK;
+	return osr_arena_failed(m->scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
 /* ---- all -------------------------------------------------------------------------------------- */
@@ -411,7 +441,7 @@ static bool mates_level(struct mates *m, uint32_t size)
 	m->size = size;
 	m->n_trunks = m->n_pairs = 0;
 	m->most = MATES_ONCE;
-	memset(m->trunk, 0, m->room * sizeof(*m->trunk));
+	memset(m->trunk, 0, sizeof(*m->trunk) << m->bits);
 	for (uint32_t g = 0; good && g < m->n_groups; g++) {
 		const struct mates_group *group = &m->group[g];
 
@@ -461,7 +491,7 @@ enum osr_status osr_planes_mates(const struct osr_fabric *fabric,
 			   .sorted = osr_alloc(scratch, n, sizeof(*m.sorted)),
 			   .group = osr_alloc(scratch, n, sizeof(*m.group)),
 			   .load = osr_calloc(scratch, fabric->n_channels, sizeof(*m.load)),
-			   .room = 1 << 10 };
+			   .bits = 10 };
 	bool good = true;
 
 	if (osr_arena_failed(scratch, diag))
@@ -470,7 +500,7 @@ enum osr_status osr_planes_mates(const struct osr_fabric *fabric,
 	mates_choose_sources(&m);
 	if (mates_trace_all(&m, diag))
 		return OSR_NOMEM;
-	m.trunk = osr_alloc(scratch, m.room, sizeof(*m.trunk));
+	m.trunk = osr_alloc(scratch, (size_t)1 << m.bits, sizeof(*m.trunk));
 	m.kind_fit = osr_alloc(scratch, (size_t)m.largest * m.largest, sizeof(*m.kind_fit));
 	m.fit = osr_alloc(scratch, (size_t)m.largest * m.largest, sizeof(*m.fit));
 	m.mate = osr_alloc(scratch, m.largest, sizeof(*m.mate));

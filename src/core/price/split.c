@@ -20,6 +20,13 @@ static const struct {
 	[OSR_SPLIT_EXACT] = { 40000, 12, N_WAYS },
 };
 
+/* Where a part goes: channels of s->route. */
+struct part {
+	size_t begin;
+	uint32_t n;
+	bool arrives; /* not at a dead end, nor in a loop */
+};
+
 struct splitter {
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
@@ -27,10 +34,13 @@ struct splitter {
 	uint32_t parts[N_WAYS];  /* of a flow */
 	uint32_t fastest;
 	uint32_t *host, n_hosts;
-	uint32_t *drawn;        /* [n_hosts / 2] the LID of way ONE */
-	uint32_t *load[N_WAYS]; /* [n_channels] parts */
-	uint32_t *route;        /* [n_switches] channels of the route at hand */
+	uint32_t *drawn;   /* [n_hosts / 2] the LID of way ONE */
+	struct part *part; /* [n_hosts / 2 * n_lids] of the bisection at hand */
+	uint32_t *route;   /* [room] channels, part by part */
+	size_t room, n_route;
+	uint32_t *load; /* [n_channels] parts */
 	uint64_t sum[N_WAYS], sum_free;
+	struct osr_arena *scratch;
 };
 
 /* The i-th LID of an end port, or the one that stands for it. */
@@ -41,107 +51,111 @@ static uint32_t split_dest(const struct splitter *s, uint32_t term, uint32_t i)
 	return fabric->lid_dest[fabric->term_lid[term] + i % (1u << fabric->term_lmc[term])];
 }
 
-/* How many channels the route to `dest` has, into s->route; *arrives is false for a dead end and for a loop. */
-static uint32_t split_route(struct splitter *s, uint32_t from, uint32_t dest, bool *arrives)
+/* Room for one more route, of as many channels as there are switches. False: no memory. */
+static bool split_make_room(struct splitter *s)
+{
+	uint32_t *old = s->route;
+
+	if (s->n_route + s->f->n_switches <= s->room)
+		return true;
+	s->room = 2 * (s->room + s->f->n_switches);
+	s->route = osr_alloc(s->scratch, s->room, sizeof(*s->route));
+	if (s->route && s->n_route)
+		memcpy(s->route, old, s->n_route * sizeof(*old));
+	return s->route;
+}
+
+static struct part split_route(struct splitter *s, uint32_t from, uint32_t dest)
 {
 	const struct osr_fabric *fabric = s->f;
-	uint32_t at = fabric->term_switch[from], n = 0;
+	struct part part = { .begin = s->n_route };
+	uint32_t at = fabric->term_switch[from];
 
-	*arrives = false;
-	while (n < fabric->n_switches) {
+	for (; part.n < fabric->n_switches; part.n++) {
 		uint8_t port = osr_lft(s->r, at, dest);
 		uint32_t c = osr_port_channel(fabric, at, port);
 
-		if (at == fabric->dest_switch[dest] &&
-		    port == fabric->term_port[fabric->dest_term[dest]]) {
-			*arrives = true;
-			return n;
-		}
-		if (c == OSR_NONE)
-			return n;
-		s->route[n++] = c;
+		part.arrives = at == fabric->dest_switch[dest] &&
+			       port == fabric->term_port[fabric->dest_term[dest]];
+		if (part.arrives || c == OSR_NONE)
+			break;
+		s->route[s->n_route++] = c;
 		at = fabric->chan_dst[c];
 	}
-	return n;
-}
-
-/* Is the i-th part of the flow of a pair sent this way? */
-static bool split_sends(const struct splitter *s, enum way way, uint32_t pair, uint32_t i)
-{
-	return way == ONE ? i == s->drawn[pair] : i < s->parts[way];
-}
-
-static void split_load(struct splitter *s, uint32_t pair, uint32_t i)
-{
-	uint32_t half = s->n_hosts / 2, from = s->host[pair], to = s->host[half + pair];
-	bool arrives;
-	uint32_t n = split_route(s, from, split_dest(s, to, i), &arrives);
-
-	for (unsigned way = 0; way < s->n_ways; way++)
-		for (uint32_t k = 0; split_sends(s, way, pair, i) && k < n; k++)
-			s->load[way][s->route[k]]++;
+	return part;
 }
 
 /* What each flow of one way would have if this part's share were the share of all its parts. */
-static uint32_t split_share(const struct splitter *s, enum way way, uint32_t n, bool arrives)
+static uint32_t split_share(const struct splitter *s, enum way way, const struct part *part)
 {
 	uint64_t rate = 1, load = 0;
 
 	/* The busiest channel for its rate. */
-	for (uint32_t k = 0; k < n; k++) {
+	for (size_t k = part->begin; k < part->begin + part->n; k++) {
 		uint32_t c = s->route[k];
 		uint64_t mine = s->f->chan_rate[c] ? s->f->chan_rate[c] : s->fastest;
 
-		if (s->load[way][c] * rate <= load * mine)
+		if (s->load[c] * rate <= load * mine)
 			continue;
-		load = s->load[way][c];
+		load = s->load[c];
 		rate = mine;
 	}
-	if (!arrives)
+	if (!part->arrives)
 		return 0;
 	if (load * s->fastest <= rate * s->parts[way])
 		return WHOLE;
 	return (uint32_t)(WHOLE * rate * s->parts[way] / (s->fastest * load));
 }
 
-static void split_pair(struct splitter *s, uint32_t pair)
+/* One way of all flows: the parts of a pair that are sent load their channels; then each has its share. */
+static void split_way(struct splitter *s, enum way way)
 {
-	uint32_t half = s->n_hosts / 2, from = s->host[pair], to = s->host[half + pair];
-	uint32_t least[N_WAYS];
+	uint32_t half = s->n_hosts / 2, n = s->parts[way];
 
-	for (unsigned way = 0; way < s->n_ways; way++)
-		least[way] = WHOLE;
-	for (uint32_t i = 0; i < s->n_lids; i++) {
-		bool arrives;
-		uint32_t n = split_route(s, from, split_dest(s, to, i), &arrives);
+	memset(s->load, 0, s->f->n_channels * sizeof(*s->load));
+	for (uint32_t pair = 0; pair < half; pair++) {
+		const struct part *part = s->part + (size_t)pair * s->n_lids;
 
-		for (unsigned way = 0; way < s->n_ways; way++) {
-			uint32_t share;
+		part += way == ONE ? s->drawn[pair] : 0;
+		for (uint32_t i = 0; i < n; i++)
+			for (uint32_t k = 0; k < part[i].n; k++)
+				s->load[s->route[part[i].begin + k]]++;
+	}
+	for (uint32_t pair = 0; pair < half; pair++) {
+		const struct part *part = s->part + (size_t)pair * s->n_lids;
+		uint32_t least = WHOLE;
 
-			if (!split_sends(s, way, pair, i))
-				continue;
-			share = split_share(s, way, n, arrives);
-			least[way] = share < least[way] ? share : least[way];
+		part += way == ONE ? s->drawn[pair] : 0;
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t share = split_share(s, way, &part[i]);
+
+			least = share < least ? share : least;
 			s->sum_free += way == ALL ? share : 0;
 		}
+		s->sum[way] += least;
 	}
-	for (unsigned way = 0; way < s->n_ways; way++)
-		s->sum[way] += least[way];
 }
 
-static void split_bisection(struct splitter *s, struct osr_prng *draws)
+/* False: no memory. */
+static bool split_bisection(struct splitter *s, struct osr_prng *draws)
 {
 	uint32_t half = s->n_hosts / 2;
 
-	for (unsigned way = 0; way < s->n_ways; way++)
-		memset(s->load[way], 0, s->f->n_channels * sizeof(*s->load[way]));
+	s->n_route = 0;
 	for (uint32_t pair = 0; pair < half; pair++) {
 		s->drawn[pair] = osr_prng_below(draws, s->n_lids);
-		for (uint32_t i = 0; i < s->n_lids; i++)
-			split_load(s, pair, i);
+		for (uint32_t i = 0; i < s->n_lids; i++) {
+			uint32_t dest = split_dest(s, s->host[half + pair], i);
+
+			if (!split_make_room(s))
+				return false;
+			s->part[(size_t)pair * s->n_lids + i] =
+				split_route(s, s->host[pair], dest);
+		}
 	}
-	for (uint32_t pair = 0; pair < half; pair++)
-		split_pair(s, pair);
+	for (unsigned way = 0; way < s->n_ways; way++)
+		split_way(s, way);
+	return true;
 }
 
 static void split_hosts(struct splitter *s)
@@ -174,25 +188,28 @@ enum osr_status osr_split_measure(const struct osr_fabric *fabric,
 			      .r = routing,
 			      .n_lids = 1,
 			      .n_ways = efforts[effort].n_ways,
-			      .fastest = 1 };
+			      .fastest = 1,
+			      .scratch = scratch };
 	struct osr_prng order = { .state = 1 }, draws = { .state = 2 };
 	uint64_t flows;
 	uint32_t n;
 
 	s.host = osr_alloc(scratch, fabric->n_terminals, sizeof(*s.host));
 	s.drawn = osr_alloc(scratch, fabric->n_terminals, sizeof(*s.drawn));
-	s.route = osr_alloc(scratch, fabric->n_switches, sizeof(*s.route));
-	for (unsigned way = 0; way < N_WAYS; way++)
-		s.load[way] = osr_alloc(scratch, fabric->n_channels, sizeof(*s.load[way]));
+	s.load = osr_alloc(scratch, fabric->n_channels, sizeof(*s.load));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
 	split_hosts(&s);
+	s.part = osr_alloc(scratch, s.n_hosts / 2, s.n_lids * sizeof(*s.part));
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	n = s.n_hosts ? efforts[effort].senders / s.n_hosts : 0;
 	n = n < efforts[effort].least ? efforts[effort].least : n;
 	n = n > MOST ? MOST : n;
 	for (uint32_t i = 0; s.n_hosts > 1 && i < n; i++) {
 		osr_prng_shuffle(&order, s.host, s.n_hosts);
-		split_bisection(&s, &draws);
+		if (!split_bisection(&s, &draws))
+			return osr_fail(diag, OSR_NOMEM, "out of memory for %u routes", s.n_hosts);
 	}
 	flows = (uint64_t)(s.n_hosts / 2) * n;
 	flows = flows ? flows : 1;
