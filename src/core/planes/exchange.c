@@ -16,7 +16,7 @@
 
 #include "core/paths/moves.h"
 
-#define ALLOWED 102 /* percent of plane 0's largest load up to which branches stay where they are */
+#define ALLOWED 103 /* percent of plane 0's largest load up to which branches stay where they are */
 #define EXCESS                                                                                     \
 	105     /* percent of plane 0's largest load that a plane, and the mean of all, may carry */
 #define UNIT 64 /* that a route weighs on the fastest channel, where rates differ */
