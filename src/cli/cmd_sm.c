@@ -126,7 +126,8 @@ static const struct cli_option socket_options[] = {
 	  "10000)",
 	  CLI_NUMBER(struct args, wait, 0, 86400000) },
 	{ "socket", "PATH",
-	  "control_socket of the subnet manager (default: $OSMROUTES_KEYS, then " OSRK_SOCKET ")",
+	  "control_socket of the subnet manager, or the directory that has it (default: "
+	  "$OSMROUTES_KEYS, then " OSRK_SOCKET ")",
 	  CLI_TEXT(struct args, path) },
 	{ 0 },
 };
@@ -196,13 +197,31 @@ static const struct out_field warning_fields[] = {
 	{ 0 },
 };
 
-static const struct out_section status_sections[] = {
-	{ "summary", OUT_HEAD, head_fields },
-	{ "status", OUT_ONE, status_fields },
-	{ "parts", OUT_ROWS, part_fields },
-	{ "warnings", OUT_ROWS, warning_fields },
+/* Where there are several. */
+static const struct out_field instance_fields[] = {
+	{ "sm_port", "port", OUT_TEXT },
+	{ "state", "state", OUT_TEXT },
+	{ "routed_by", "routes now", OUT_TEXT },
+	{ "ours", "of osmroutes", OUT_BOOL },
+	{ "check.text", "proven", OUT_TEXT },
+	{ "refused.nodes", "nodes without tables", OUT_COUNT },
+	{ "socket", "socket", OUT_TEXT },
 	{ 0 },
 };
+
+static const struct out_section status_sections[] = {
+	{ "instances", OUT_ROWS, instance_fields }, { "summary", OUT_HEAD, head_fields },
+	{ "status", OUT_ONE, status_fields },       { "parts", OUT_ROWS, part_fields },
+	{ "warnings", OUT_ROWS, warning_fields },   { 0 },
+};
+
+/* Tables that osmroutes has checked are in use, and all nodes hold them. */
+static bool is_good(const json_t *sm)
+{
+	return json_is_true(json_object_get(sm, "ours")) &&
+	       json_is_true(member_of(sm, "check.passed")) &&
+	       !json_integer_value(member_of(sm, "refused.nodes"));
+}
 
 static enum osr_status status_show(struct args *a, struct osrk *k)
 {
@@ -226,12 +245,47 @@ static enum osr_status status_show(struct args *a, struct osrk *k)
 		 json_string_value(json_object_get(sm, "opensm")),
 		 json_string_value(json_object_get(sm, "sm_port")),
 		 json_string_value(json_object_get(sm, "state")));
-	a->run.code = json_is_true(json_object_get(sm, "ours")) &&
-				      json_is_true(member_of(sm, "check.passed")) &&
-				      !json_integer_value(member_of(sm, "refused.nodes"))
-			      ? CLI_OK
-			      : CLI_BAD;
+	a->run.code = is_good(sm) ? CLI_OK : CLI_BAD;
 	json_decref(said);
+	return OSR_OK;
+}
+
+/* What the subnet manager at a socket answers, by socket; nothing if there is none. */
+static void add_answer(void *ctx, const char *path)
+{
+	struct osrk *k = osrk_open(path);
+	json_t *said = osrk_ok(k) ? ask(k, json_pack("{s:s}", "op", "status")) : NULL;
+
+	if (said)
+		json_object_set_new(ctx, path, said);
+	osrk_close(k);
+}
+
+static enum osr_status sm_work(void *args);
+
+/* Of one all there is to say, of several a row each. */
+static enum osr_status status_work(void *args)
+{
+	json_t *all = json_object(), *said;
+	struct args *a = args;
+	const char *path;
+
+	osrk_each_socket(a->path, add_answer, all);
+	if (json_object_size(all) < 2) {
+		json_decref(all);
+		return sm_work(args);
+	}
+	json_object_foreach(all, path, said)
+	{
+		json_t *sm = json_object_get(said, "sm");
+
+		say_row(&a->run.out, "instances", instance_fields, sm);
+		out_text(&a->run.out, "socket", path);
+		if (!is_good(sm))
+			a->run.code = CLI_BAD;
+	}
+	out_note(&a->run.out, "--socket=PATH says more about one of them");
+	json_decref(all);
 	return OSR_OK;
 }
 
@@ -612,7 +666,7 @@ const struct cli_command cli_status = {
 	  "that osmroutes has checked are in use, or a node does not hold them." },
 	status_sections,
 	CLI_ARGS(.work = status_show),
-	.work = sm_work
+	.work = status_work
 };
 
 const struct cli_command cli_drain = {

@@ -21,8 +21,9 @@ const struct osr_param osr_plugin_params[] = {
 			"keep the last checked tables in OpenSM's cache directory, and start from "
 			"them" },
 	[OPT_CONTROL_SOCKET] = { "control_socket", OSR_PARAM_STRING, "", 0, 0, NULL,
-				 "Unix socket for osmroutes status, drain and routing keys; empty: "
-				 "there is none" },
+				 "Unix socket for osmroutes status, drain and routing keys, %g in "
+				 "it "
+				 "is the port GUID; empty: there is none" },
 	[OPT_CONTROL_MODE] = { "control_mode", OSR_PARAM_STRING, "0600", 0, 0, NULL,
 			       "permissions of control_socket, octal: users with write permission "
 			       "may request keys" },

@@ -367,8 +367,10 @@ static enum osr_status open_socket(struct osr_control *control, struct osr_diag 
 		if (!S_ISSOCK(st.st_mode) || error != ECONNREFUSED) {
 			close(fd);
 			return osr_fail(diag, OSR_INVAL,
-					S_ISSOCK(st.st_mode) ? "another process serves %s"
-							     : "%s exists and is not a socket",
+					S_ISSOCK(st.st_mode)
+						? "another process serves %s; with %%g in "
+						  "control_socket each port has one"
+						: "%s exists and is not a socket",
 					a.sun_path);
 		}
 		unlink(a.sun_path);

@@ -2,15 +2,18 @@
 /* The client's half of the protocol: a line out, lines in until the answer is among them. */
 #include "keyclient/keyclient.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -49,33 +52,92 @@ static int hang_up(struct osrk *k, const char *why)
 
 /* Opening and closing -------------------------------------------------------------------------- */
 
+static const char *path_or_default(const char *path)
+{
+	if (!path || !*path)
+		path = getenv("OSMROUTES_KEYS");
+	return path && *path ? path : OSRK_SOCKET;
+}
+
+void osrk_each_socket(const char *path, void (*found)(void *ctx, const char *path), void *ctx)
+{
+	const char *dir = path_or_default(path);
+	struct dirent **entry;
+	int n = scandir(dir, &entry, NULL, alphasort);
+
+	if (n < 0)
+		found(ctx, dir);
+	for (int i = 0; i < n; i++) {
+		char name[PATH_MAX];
+		struct stat st;
+
+		snprintf(name, sizeof(name), "%s/%s", dir, entry[i]->d_name);
+		free(entry[i]);
+		if (!lstat(name, &st) && S_ISSOCK(st.st_mode))
+			found(ctx, name);
+	}
+	if (n >= 0)
+		free(entry);
+}
+
+struct answers {
+	int fd;    /* of the first */
+	int error; /* of one that does not answer */
+	uint32_t n;
+	char names[400];
+};
+
+static void try_socket(void *ctx, const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct answers *answers = ctx;
+	size_t at = strlen(answers->names);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool good = false;
+
+	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s", path) >= (int)sizeof(a.sun_path))
+		errno = ENAMETOOLONG;
+	else
+		good = fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a));
+	if (!good) {
+		answers->error = errno;
+	} else {
+		answers->n++;
+		snprintf(answers->names + at, sizeof(answers->names) - at, "%s%s", at ? ", " : "",
+			 path);
+	}
+	if (good && answers->n == 1)
+		answers->fd = fd;
+	else if (fd >= 0)
+		close(fd);
+}
+
 struct osrk *osrk_open(const char *path)
 {
 	struct osrk *k = calloc(1, sizeof(*k));
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct answers answers = { .fd = -1, .error = ENOENT };
 
 	if (!k)
 		return NULL;
-	if (!path || !*path)
-		path = getenv("OSMROUTES_KEYS");
-	if (!path || !*path)
-		path = OSRK_SOCKET;
 	k->keys = json_object();
-	k->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s", path) >= (int)sizeof(a.sun_path))
-		errno = ENAMETOOLONG;
-	else if (k->fd >= 0 && !connect(k->fd, (struct sockaddr *)&a, sizeof(a)))
+	osrk_each_socket(path, try_socket, &answers);
+	path = path_or_default(path);
+	k->fd = answers.fd;
+	if (answers.n == 1)
 		return k;
-	if (errno == ENOENT || errno == ECONNREFUSED)
+	k->fd = -1;
+	if (answers.n) {
+		close(answers.fd);
+		fail(k, "several subnet managers answer in %s, choose one: %s", path,
+		     answers.names);
+	} else if (answers.error == ENOENT || answers.error == ECONNREFUSED) {
 		fail(k,
 		     "no opensm answers at %s: it does not run, or control_socket in its "
 		     "osmroutes.conf is not this path",
 		     path);
-	else
-		fail(k, "%s: %s", path, strerror(errno));
-	if (k->fd >= 0)
-		close(k->fd);
-	k->fd = -1;
+	} else {
+		fail(k, "%s: %s", path, strerror(answers.error));
+	}
 	return k;
 }
 

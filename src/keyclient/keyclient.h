@@ -21,7 +21,7 @@
  *
  * A struct osrk is one connection and belongs to one thread at a time. Functions return 0, or -1
  * with a sentence in osrk_error(). The socket is `path`, or what OSMROUTES_KEYS names, or
- * OSRK_SOCKET.
+ * OSRK_SOCKET. A directory stands for the socket in it at which an opensm answers.
  */
 #ifndef OSMROUTES_KEYCLIENT_H
 #define OSMROUTES_KEYCLIENT_H
@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-#define OSRK_SOCKET "/run/osmroutes/keys.sock"
+#define OSRK_SOCKET "/run/osmroutes"
 #define OSRK_API __attribute__((visibility("default")))
 
 struct osrk;
@@ -50,6 +50,12 @@ struct osrk_key {
 
 /* Never NULL but without memory; osrk_ok() tells whether there is a connection. */
 OSRK_API struct osrk *osrk_open(const char *path);
+/*
+ * Calls found() for every socket in a directory, by name, or for `path` itself where that is none.
+ * Whether anybody answers there is not asked.
+ */
+OSRK_API void osrk_each_socket(const char *path, void (*found)(void *ctx, const char *path),
+			       void *ctx);
 OSRK_API void osrk_close(struct osrk *k); /* NULL is fine */
 OSRK_API bool osrk_ok(const struct osrk *k);
 OSRK_API const char *osrk_error(const struct osrk *k);

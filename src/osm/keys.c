@@ -6,6 +6,7 @@
 #include "upkeep.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ struct keys {
 	atomic_bool sweeping; /* with discovery */
 	atomic_bool lost;     /* an engine that is not ours routes */
 	atomic_llong rest;    /* ns of keys_now(): no sweep is asked for before */
-	bool started, laid;   /* of the sweep thread */
+	bool laid;            /* of the sweep thread */
 	/* The same: what keys have cost the sweep, waiting included, and CPU. */
 	double lay_ms, lay_cpu_ms;
 
@@ -119,23 +120,99 @@ static int keys_turn(void *ctx)
 	return LOOK_MS;
 }
 
+/* The socket ----------------------------------------------------------------------------------- */
+
+/* %g becomes the GUID of the port: several opensm can have one configuration. */
+static void keys_path(const struct plugin *p, char *path, size_t size)
+{
+	const struct osr_values *values = &p->options.own;
+	const char *text = values->str[values->num[OPT_CONTROL_SOCKET]];
+	const char *mark = strstr(text, "%g");
+
+	if (mark)
+		snprintf(path, size, "%.*s%016" PRIx64 "%s", (int)(mark - text), text,
+			 cl_ntoh64(p->osm->subn.sm_port_guid), mark + 2);
+	else
+		snprintf(path, size, "%s", text);
+}
+
+/* The directory of sockets is often made anew when a machine starts; bind() says what is wrong with it. */
+static void keys_make_dir(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 0, path);
+	if (*dir && mkdir(dir, 0755))
+		return;
+}
+
+/* false: a mistake is one line in the log, and there are no keys. */
+static bool keys_serve(struct plugin *p)
+{
+	const struct osr_values *values = &p->options.own;
+	const char *agent = values->str[values->num[OPT_CONTROL_AGENT]];
+	const char *mode = values->str[values->num[OPT_CONTROL_MODE]];
+	const struct passwd *user = *agent ? getpwnam(agent) : NULL;
+	char *mode_end, *agent_end, path[PATH_MAX];
+	struct osr_control_in in = {
+		.path = path,
+		.mode = (uint32_t)strtoul(mode, &mode_end, 8),
+		/* By name or number; none is 0. */
+		.agent = (uint32_t)strtoul(agent, &agent_end, 10),
+		.limits = { .max_apps = 4096,
+			    .max_apps_of_owner = (uint32_t)values->num[OPT_USER_APPS],
+			    .max_offsets_of_owner = (uint32_t)values->num[OPT_USER_OFFSETS],
+			    .max_keys = 256,
+			    .max_pairs = 1u << 20,
+			    .choice = (enum osr_key_choice)values->num[OPT_KEY_CHOICE],
+			    /* A number of before a restart is nobody's. */
+			    .first_id = (uint32_t)time(NULL) },
+		.not_master = keys_not_master,
+		.turn = keys_turn,
+		.ctx = p->keys,
+		.drains = osr__upkeep_drains(p),
+	};
+	struct osr_diag diag = { "" };
+
+	keys_path(p, path, sizeof(path));
+	keys_make_dir(path);
+	if (user)
+		in.agent = user->pw_uid;
+	if (*mode < '0' || *mode > '7' || *mode_end || in.mode > 0777)
+		osr_fail(&diag, OSR_INVAL, "control_mode \"%s\": expected an octal number as 0660",
+			 mode);
+	else if (!user && *agent && (*agent_end || !in.agent))
+		osr_fail(&diag, OSR_INVAL, "control_agent \"%s\": there is no such user", agent);
+	else
+		p->keys->control = osr_control_open(&in, &diag);
+	if (p->keys->control && osr_control_start(p->keys->control, &diag)) {
+		osr_control_close(p->keys->control);
+		p->keys->control = NULL;
+	}
+	if (p->keys->control)
+		osr__log(p->osm, OSM_LOG_INFO,
+			 "status, drains and routing keys are served at %s (mode %04o)", path,
+			 in.mode);
+	else
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no status, drains or routing keys: %s",
+			 diag.text);
+	return p->keys->control;
+}
+
 /* Sweeps --------------------------------------------------------------------------------------- */
 
 static void keys_sweep_begins(struct plugin *p)
 {
-	struct keys *k = p->keys;
-	struct osr_diag diag = { "" };
-
-	if (!k)
+	/* Not earlier: OpenSM may fork while it starts, and does not know its port yet. */
+	if (p->keys && !p->keys->control && !keys_serve(p)) {
+		free(p->keys);
+		p->keys = NULL;
+	}
+	if (!p->keys)
 		return;
-	atomic_store(&k->sweeping, true);
-	atomic_store(&k->alone, false);
-	if (k->started)
-		return;
-	k->started = true;
-	/* Not earlier: OpenSM may fork while it starts. Until now clients have waited. */
-	if (osr_control_start(k->control, &diag))
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: %s", diag.text);
+	atomic_store(&p->keys->sweeping, true);
+	atomic_store(&p->keys->alone, false);
 }
 
 static void keys_sweep_over(struct plugin *p)
@@ -166,7 +243,10 @@ static void keys_sent(struct plugin *p)
 
 void osr__keys_tell(struct plugin *p, json_t *sm)
 {
-	osr_control_tell(p->keys->control, sm);
+	if (p->keys->control)
+		osr_control_tell(p->keys->control, sm);
+	else
+		json_decref(sm);
 }
 
 void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric)
@@ -339,65 +419,17 @@ void osr__keys_report(const struct sweep *w)
 
 /* Opening and closing -------------------------------------------------------------------------- */
 
-/* The socket is opened; a mistake is one line in the log, and there are no keys. */
+/* There is a socket: then it is opened when the first sweep begins. */
 static bool keys_open(struct plugin *p)
 {
 	const struct osr_values *values = &p->options.own;
-	const char *agent = values->str[values->num[OPT_CONTROL_AGENT]];
-	const char *mode = values->str[values->num[OPT_CONTROL_MODE]];
-	const struct passwd *user = *agent ? getpwnam(agent) : NULL;
-	char *mode_end, *agent_end, dir[256], *slash;
-	struct osr_control_in in = {
-		.path = values->str[values->num[OPT_CONTROL_SOCKET]],
-		.mode = (uint32_t)strtoul(mode, &mode_end, 8),
-		/* By name or number; none is 0. */
-		.agent = (uint32_t)strtoul(agent, &agent_end, 10),
-		.limits = { .max_apps = 4096,
-			    .max_apps_of_owner = (uint32_t)values->num[OPT_USER_APPS],
-			    .max_offsets_of_owner = (uint32_t)values->num[OPT_USER_OFFSETS],
-			    .max_keys = 256,
-			    .max_pairs = 1u << 20,
-			    .choice = (enum osr_key_choice)values->num[OPT_KEY_CHOICE],
-			    /* A number of before a restart is nobody's. */
-			    .first_id = (uint32_t)time(NULL) },
-		.not_master = keys_not_master,
-		.turn = keys_turn,
-		.ctx = calloc(1, sizeof(struct keys)),
-		.drains = osr__upkeep_drains(p),
-	};
-	struct osr_diag diag = { "out of memory" };
-	struct keys *k = in.ctx;
 
-	if (!*in.path || p->options.n_errors) {
-		free(k);
+	if (!*values->str[values->num[OPT_CONTROL_SOCKET]] || p->options.n_errors)
 		return true;
-	}
-	/* The directory of sockets is often made anew when a machine starts; bind() says what is wrong with it. */
-	snprintf(dir, sizeof(dir), "%s", in.path);
-	slash = strrchr(dir, '/');
-	if (slash && slash != dir) {
-		*slash = '\0';
-		if (mkdir(dir, 0755))
-			*dir = '\0';
-	}
-	if (user)
-		in.agent = user->pw_uid;
-	if (*mode < '0' || *mode > '7' || *mode_end || in.mode > 0777)
-		osr_fail(&diag, OSR_INVAL, "control_mode \"%s\": expected an octal number as 0660",
-			 mode);
-	else if (!user && *agent && (*agent_end || !in.agent))
-		osr_fail(&diag, OSR_INVAL, "control_agent \"%s\": there is no such user", agent);
-	else if (k)
-		k->control = osr_control_open(&in, &diag);
-	if (!k || !k->control) {
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: %s", diag.text);
-		free(k);
-		return true;
-	}
-	k->plugin = p;
-	p->keys = k;
-	osr__log(p->osm, OSM_LOG_INFO, "routing keys are served at %s (mode %04o)", in.path,
-		 in.mode);
+	p->keys = calloc(1, sizeof(*p->keys));
+	if (!p->keys)
+		return false;
+	p->keys->plugin = p;
 	return true;
 }
 

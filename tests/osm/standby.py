@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Two subnet managers: the one that hands the fabric over says so at once, takes no orders and keeps none."""
+"""Two subnet managers: the one that hands the fabric over says so at once, takes no orders and keeps none. Two of two fabrics on
+one host, with one configuration: each has files and a socket of its own, and they are told apart."""
 import json
 import os
 import subprocess
 import time
+from contextlib import ExitStack
 
 from drain import ask
 from judge import expect, generate, judge, scenario
@@ -152,3 +154,68 @@ def forgets(workdir):
                 wait_change('the old master', low.is_master, low)
                 low.opensm.wait_quiet()
                 expect(not osmroutes('drain', '--socket=' + low.socket)['parts'], 'the cable is drained after all')
+
+
+def command(folder, *words, code=0):
+    """`osmroutes` as it is on a machine whose sockets are in this folder; its JSON, or the sentence of a refusal."""
+    said = subprocess.run([COMMAND, *words, '--json'], capture_output=True, text=True, timeout=patience(90),
+                          env=dict(os.environ, OSMROUTES_KEYS=folder))
+    expect(said.returncode == code, '%s: exit code %d: %s%s' % (words, said.returncode, said.stdout, said.stderr))
+    return json.loads(said.stdout) if said.stdout.strip() else said.stderr
+
+
+@scenario('standby.instances')
+def instances(workdir):
+    """Debian's way: an opensm for each port, all with one opensm.conf, cache directory and directory of metrics. Both fabrics have
+    switches of the same names. With one socket for both the second opensm says what to write."""
+    workdir = os.path.abspath(workdir)
+    places = {name: os.path.join(workdir, name) for name in ('cache', 'metrics', 'sockets')}
+    for path in places.values():
+        os.makedirs(path)
+    sockets = places['sockets']
+    net = generate(os.path.join(workdir, 'tree.net'), 'tree', 'm=2,2', 'w=1,2')
+    with ExitStack() as stack:
+        fabrics = [stack.enter_context(Fabric(net, os.path.join(workdir, host), host)) for host in ('h0', 'h3')]
+        guids = [f.run(['ibstat', '-p']).split()[0] for f in fabrics]
+
+        def start(fabric, name):
+            opensm = Opensm(fabric, 'dfsssp', plugin=True, env={'OSM_CACHE_DIR': places['cache']}, name=name[:5],
+                            plugin_conf='metrics_dir = %s\ncontrol_socket = %s\n' % (places['metrics'], os.path.join(sockets, name)))
+            stack.enter_context(opensm).wait_up()
+            return opensm
+
+        # One, with the path of old: its socket is found by its name, and without one.
+        opensm = start(fabrics[0], 'keys.sock')
+        path = os.path.join(sockets, 'keys.sock')
+        expect(command(sockets, 'status')['sm_port'] == command(sockets, 'status', '--socket=' + path)['sm_port'] == guids[0], guids)
+        second = start(fabrics[1], 'keys.sock')
+        expect([l for l in second.errors() if 'OR15' in l and '%g in control_socket' in l], 'it does not say what to write')
+        expect(command(sockets, 'status')['sm_port'] == guids[0], 'the second serves the socket of the first')
+        for one in opensm, second:
+            one.stop()
+        expect(os.listdir(sockets) == [], 'a socket is left')
+
+        both = [start(fabric, 'keys-%g.sock') for fabric in fabrics]
+        paths = [os.path.join(sockets, 'keys-%s.sock' % guid[2:]) for guid in guids]
+        said = command(sockets, 'status')
+        expect([(i['sm_port'], i['socket'], i['state'], i['ours']) for i in said['instances']] ==
+               [(guid, path, 'MASTER', True) for guid, path in sorted(zip(guids, paths))], str(said))
+        expect('status' not in said, 'one of the two is shown as if there were no other')
+        refusal = command(sockets, 'drain', 'leaf-0:3', code=2)
+        expect('choose one' in refusal and all(path in refusal for path in paths), refusal)
+        expect(command(sockets, 'drain', 'leaf-0:3', '--socket=' + paths[1])['parts'], 'nothing is drained')
+        expect([len(command(sockets, 'drain', '--socket=' + path)['parts']) for path in paths] == [0, 1], 'the wrong fabric drains')
+        for fabric, opensm in zip(fabrics, both):
+            opensm.wait_quiet()
+            opensm.check_own_log()
+            expect(len(fabric.tables().routes().problems) == 0, 'LIDs are not reached')
+        # Where one has gone without a word the other is the only one.
+        both[0].process.kill()
+        both[0].process.wait()
+        expect(command(sockets, 'status')['sm_port'] == guids[1], 'the other one is not found')
+        expect(os.path.exists(paths[0]), 'the socket was to be left behind')
+    kept = {name: sorted(os.listdir(places[name])) for name in ('cache', 'metrics')}
+    for guid in guids:
+        for name in kept:
+            expect([f for f in kept[name] if f.startswith('osmroutes-' + guid[2:])], '%s: %s' % (guid, kept[name]))
+    expect('osmroutes-drained-%s.json' % guids[1][2:] in kept['cache'], kept)
