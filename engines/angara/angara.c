@@ -2,10 +2,11 @@
 /*
  * angara - tori and meshes, whole or damaged.
  *
- * A whole grid with even hosts is routed in dimension order on two lanes by SL, minimal and without longer routes
- * (dor.c). What fails afterwards is repaired by the core, within that order of channels and on the service levels
- * that pairs have (osr_sweep()). A grid that is damaged when it is first routed, has uneven hosts or too few lanes gets the
- * best of what the strategies of dfsssp make of it.
+ * A whole grid with even hosts is routed in dimension order on two lanes by SL, minimal and without
+ * longer routes (dor.c). What fails afterwards is repaired by the core, within that order of
+ * channels and on the service levels that pairs have (osr_sweep()). A grid that is damaged when it
+ * is first routed, has uneven hosts or too few lanes gets the best of what the strategies of dfsssp
+ * make of it.
  */
 #include <string.h>
 
@@ -27,7 +28,9 @@ static const struct osr_param params[] = {
 	{ 0 }
 };
 
-/* ---- which tables ----------------------------------------------------------------------------- */
+/*
+ * ---- which tables -----------------------------------------------------------------------------
+ */
 
 #define REPLIES_PAY 102  /* percent of the load that safe replies are worth */
 #define MINIMAL_PAYS 105 /* the same of routes that are all shortest */
@@ -96,9 +99,10 @@ static bool angara_is_even(const struct osr_fabric *fabric)
 }
 
 /*
- * By SL with no longer route, which on a whole grid is dimension order; with both ways of every pair on one lane, so that
- * replies are safe; or as dfsssp has them: the best of these. Dimension order loads the rows and columns of many hosts: it
- * stays where shortest paths by load carry as much.
+ * By SL with no longer route, which on a whole grid is dimension order; with both ways of every
+ * pair on one lane, so that replies are safe; or as dfsssp has them: the best of these. Dimension
+ * order loads the rows and columns of many hosts: it stays where shortest paths by load carry as
+ * much.
  */
 static enum osr_status route_grid(const struct osr_job *job, bool whole, struct offer *best)
 {
@@ -142,8 +146,8 @@ static enum osr_status route_grid(const struct osr_job *job, bool whole, struct 
 }
 
 /*
- * A grid that has lost cables since need not be one that can be told any more, but it is routed as before. What is
- * noted is how many channels there were.
+ * A grid that has lost cables since need not be one that can be told any more, but it is routed as
+ * before. What is noted is how many channels there were.
  */
 static enum osr_status find_grid(const struct osr_job *job, struct osr_notes *notes, bool *whole)
 {

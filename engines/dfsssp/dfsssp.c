@@ -29,8 +29,7 @@ static const struct osr_param params[] = {
 	[HEURISTIC] = { "heuristic", OSR_PARAM_ENUM, "order", 0, 0,
 			"order|weakest|heaviest|first|online",
 			"which dependencies to cut: by an order of the channels, one of each cycle "
-			"found, or none "
-			"(route by route)" },
+			"found, or none (route by route)" },
 	[REVERSIBLE] = { "reversible_sl", OSR_PARAM_ENUM, "auto", 0, 0, "auto|on|off",
 			 "replies are safe on the SL of their request: if the VLs suffice, always, "
 			 "or never" },
@@ -57,7 +56,9 @@ static struct osr_lanes_options dfsssp_lanes_options(const struct osr_values *va
 	};
 }
 
-/* ---- large whole trees ------------------------------------------------------------------------ */
+/*
+ * ---- large whole trees ------------------------------------------------------------------------
+ */
 
 /* Of groups of end ports that are balanced by themselves D-Mod-K knows nothing. */
 static bool dfsssp_is_plain(const struct osr_fabric *fabric)
@@ -75,7 +76,10 @@ static bool dfsssp_is_plain(const struct osr_fabric *fabric)
 	return true;
 }
 
-/* As good as tables can be, by the checker's figures: on one lane, minimal, no link above the least load. */
+/*
+ * As good as tables can be, by the checker's figures: on one lane, minimal, no link above the least
+ * load.
+ */
 static bool dfsssp_is_perfect(const struct osr_job *job, const struct osr_checked *checked,
 			      uint64_t least)
 {
@@ -87,8 +91,8 @@ static bool dfsssp_is_perfect(const struct osr_job *job, const struct osr_checke
 }
 
 /*
- * Rounds on a whole tree end where the closed form of D-Mod-K begins, and every channel is at the bound in both. Where tables
- * have millions of entries the closed form comes first.
+ * Rounds on a whole tree end where the closed form of D-Mod-K begins, and every channel is at the
+ * bound in both. Where tables have millions of entries the closed form comes first.
  */
 static enum osr_status dfsssp_closed_form(const struct osr_job *job, bool *routed)
 {
@@ -135,12 +139,12 @@ static enum osr_status dfsssp_route(const struct osr_job *job)
 	struct osr_lanes_options opt = dfsssp_lanes_options(values);
 	double start = req->clock_ms ? req->clock_ms() : 0;
 	struct osr_spf spf;
-	struct osr_lanes_job lanes = { .s = &spf,
+	struct osr_lanes_job lanes = { .spf = &spf,
 				       .req = req,
 				       .opt = &opt,
 				       .scratch = job->scratch,
 				       .result = job->arena,
-				       .r = routing,
+				       .routing = routing,
 				       .diag = job->diag };
 	bool routed;
 	enum osr_status st = dfsssp_closed_form(job, &routed);

@@ -6,8 +6,8 @@
  * Global Collectives, equation (1); for broken trees the idea of Gliksberg et al., High-Quality
  * Fault Resiliency in Fat Trees (Dmodc), to apply the rule to the switches that are left.
  *
- * Routes are shortest paths within the order of treeorder.h, which makes one lane enough (spf.h); the rule chooses
- * among them. What has no such path takes a longer one in the order.
+ * Routes are shortest paths within the order of treeorder.h, which makes one lane enough (spf.h);
+ * the rule chooses among them. What has no such path takes a longer one in the order.
  *
  * DIFFERS from Dmodc: an entry changes only if its own way is gone. There the rule is applied to
  * whatever choice is left at a switch, and a missing link moves most dests of it.
@@ -43,9 +43,10 @@ struct entry {
 };
 
 struct dmodk {
-	const struct osr_fabric *f;
-	struct osr_pgft p;
-	struct osr_tree_order o; /* the total order of the switches that all routes keep to */
+	const struct osr_fabric *fabric;
+	struct osr_pgft pgft;
+	struct osr_tree_order
+		tree_order; /* the total order of the switches that all routes keep to */
 	struct osr_spf spf;
 	uint32_t *port; /* [n_channels] the number q of an up-port; OSR_NONE: spare, or not up */
 	uint32_t n_missing; /* links and switches, of all trees */
@@ -96,22 +97,23 @@ static enum osr_status dmodk_describe(const struct osr_pgft *pgft, struct osr_ar
 /* ---- the rule -------------------------------------------------------------------------------- */
 
 /*
- * The j of the rule. Hosts have their index. A service port on a leaf takes a slot from the last one downwards, port 0
- * that of the first host. Above the leaves, sub-tree, place and port make a number that spreads.
- * `x`: the switch of the tree that leads to d.
+ * The j of the rule. Hosts have their index. A service port on a leaf takes a slot from the last
+ * one downwards, port 0 that of the first host. Above the leaves, sub-tree, place and port make a
+ * number that spreads. `x`: the switch of the tree that leads to d.
  */
-static uint32_t index_of(const struct dmodk *m, uint32_t x, uint32_t d)
+static uint32_t index_of(const struct dmodk *dmodk, uint32_t x, uint32_t d)
 {
-	const struct osr_fabric *fabric = m->f;
-	const struct osr_pgft_tree *tree = &m->p.tree[m->p.sw_tree[x]];
+	const struct osr_fabric *fabric = dmodk->fabric;
+	const struct osr_pgft_tree *tree = &dmodk->pgft.tree[dmodk->pgft.sw_tree[x]];
 	uint32_t t = fabric->dest_term[d], nth = t - fabric->term_row[fabric->term_switch[t]];
 
-	if (m->p.term_index[t] != OSR_NONE)
-		return m->p.term_index[t];
-	if (m->p.sw_level[x] == 1)
-		return m->p.sw_a[x] * tree->m[1] +
+	if (dmodk->pgft.term_index[t] != OSR_NONE)
+		return dmodk->pgft.term_index[t];
+	if (dmodk->pgft.sw_level[x] == 1)
+		return dmodk->pgft.sw_a[x] * tree->m[1] +
 		       (fabric->term_port[t] ? tree->m[1] - 1 - nth % tree->m[1] : 0);
-	return m->p.sw_a[x] * tree->m_product[m->p.sw_level[x]] + m->p.sw_b[x] + nth;
+	return dmodk->pgft.sw_a[x] * tree->m_product[dmodk->pgft.sw_level[x]] +
+	       dmodk->pgft.sw_b[x] + nth;
 }
 
 /*
@@ -119,14 +121,18 @@ static uint32_t index_of(const struct dmodk *m, uint32_t x, uint32_t d)
  * digit, so that dests of this port spread; its own digit and the lower ones, so that dests of one
  * switch do, even if some of them have moved here.
  */
-static uint32_t next_rule(const struct dmodk *m, uint32_t l)
+static uint32_t next_rule(const struct dmodk *dmodk, uint32_t l)
 {
-	uint32_t wp = m->tree->w[l + 1] * m->tree->p[l + 1], i = m->index / m->tree->w_product[l];
+	uint32_t wp = dmodk->tree->w[l + 1] * dmodk->tree->p[l + 1],
+		 i = dmodk->index / dmodk->tree->w_product[l];
 
-	return i / wp + i % wp + m->index % m->tree->w_product[l];
+	return i / wp + i % wp + dmodk->index % dmodk->tree->w_product[l];
 }
 
-/* The q-th of the up-ports at up[], or if that is missing the nth of those that are there; OSR_NONE: there is none. */
+/*
+ * The q-th of the up-ports at up[], or if that is missing the nth of those that are there;
+ * OSR_NONE: there is none.
+ */
 static uint32_t port_left(const uint32_t *up, uint32_t n_up, uint32_t q, uint32_t nth)
 {
 	uint32_t n = 0;
@@ -142,103 +148,112 @@ static uint32_t port_left(const uint32_t *up, uint32_t n_up, uint32_t q, uint32_
 }
 
 /*
- * The up-ports q_1 .. q_(h-1) towards d. By equation (1), own[], but below the level of its switch x, where the
- * parent's digit is that of x and only the cable is free. If the way down from there is broken, the dest of a leaf
- * moves, for all sources alike: slot[] keeps what is there of its way, from the bottom up, and else takes what the rule
- * gives next.
+ * The up-ports q_1 .. q_(h-1) towards d. By equation (1), own[], but below the level of its switch
+ * x, where the parent's digit is that of x and only the cable is free. If the way down from there
+ * is broken, the dest of a leaf moves, for all sources alike: slot[] keeps what is there of its
+ * way, from the bottom up, and else takes what the rule gives next.
  */
-static void find_slots(struct dmodk *m, uint32_t d)
+static void find_slots(struct dmodk *dmodk, uint32_t d)
 {
 	const struct osr_pgft_tree *tree;
-	uint32_t x = m->f->dest_switch[d], lx, s, q;
+	uint32_t x = dmodk->fabric->dest_switch[d], lx, s, q;
 
 	/* A switch outside hangs on the one that leads to it. */
-	if (!m->p.sw_level[x] && m->f->chan_row[x] < m->f->chan_row[x + 1])
-		x = m->f->chan_dst[m->f->chan_row[x]];
-	lx = m->p.sw_level[x];
-	m->tree = NULL;
-	m->index = d;
+	if (!dmodk->pgft.sw_level[x] && dmodk->fabric->chan_row[x] < dmodk->fabric->chan_row[x + 1])
+		x = dmodk->fabric->chan_dst[dmodk->fabric->chan_row[x]];
+	lx = dmodk->pgft.sw_level[x];
+	dmodk->tree = NULL;
+	dmodk->index = d;
 	if (!lx)
 		return;
-	m->tree = tree = &m->p.tree[m->p.sw_tree[x]];
-	m->index = index_of(m, x, d);
+	dmodk->tree = tree = &dmodk->pgft.tree[dmodk->pgft.sw_tree[x]];
+	dmodk->index = index_of(dmodk, x, d);
 	for (uint32_t l = 1; l < tree->h; l++) {
-		uint32_t w = tree->w[l + 1], p = tree->p[l + 1], i = m->index / tree->w_product[l];
+		uint32_t w = tree->w[l + 1], p = tree->p[l + 1],
+			 i = dmodk->index / tree->w_product[l];
 
-		m->own[l] =
-			l >= lx ? i % (w * p) : m->p.sw_b[x] / tree->w_product[l] % w + i % p * w;
-		m->slot[l] = m->own[l];
+		dmodk->own[l] = l >= lx ? i % (w * p)
+					: dmodk->pgft.sw_b[x] / tree->w_product[l] % w + i % p * w;
+		dmodk->slot[l] = dmodk->own[l];
 	}
 	for (uint32_t l = 0; l <= tree->h; l++) {
-		m->way[l] = OSR_NONE;
-		m->above[l] = l < lx ? OSR_NONE
-				     : m->p.sw_a[x] / (tree->m_product[l] / tree->m_product[lx]);
+		dmodk->way[l] = OSR_NONE;
+		dmodk->above[l] =
+			l < lx ? OSR_NONE
+			       : dmodk->pgft.sw_a[x] / (tree->m_product[l] / tree->m_product[lx]);
 	}
-	m->way[lx] = s = x;
+	dmodk->way[lx] = s = x;
 	for (uint32_t l = lx; l < tree->h; l++) {
-		const uint32_t *up = m->p.up + m->p.up_row[s];
+		const uint32_t *up = dmodk->pgft.up + dmodk->pgft.up_row[s];
 
-		q = lx > 1 ? m->slot[l]
-			   : port_left(up, osr_pgft_n_up(&m->p, s), m->slot[l], next_rule(m, l));
+		q = lx > 1 ? dmodk->slot[l]
+			   : port_left(up, osr_pgft_n_up(&dmodk->pgft, s), dmodk->slot[l],
+				       next_rule(dmodk, l));
 		if (q == OSR_NONE || up[q] == OSR_NONE)
 			return;
-		m->slot[l] = q;
-		m->way[l + 1] = s = m->f->chan_dst[up[q]];
+		dmodk->slot[l] = q;
+		dmodk->way[l + 1] = s = dmodk->fabric->chan_dst[up[q]];
 	}
 }
 
 /*
- * Where the rule leads from v: up by the port of its level; from an ancestor of x down to the child there that d's own
- * way passes, if v is on it, or else to that with v's own digits, by the cable that a packet to d would take in the
- * other direction. OSR_NONE: it does not know, or this link is missing.
+ * Where the rule leads from v: up by the port of its level; from an ancestor of x down to the child
+ * there that d's own way passes, if v is on it, or else to that with v's own digits, by the cable
+ * that a packet to d would take in the other direction. OSR_NONE: it does not know, or this link is
+ * missing.
  */
-static uint32_t wanted(const struct dmodk *m, uint32_t v)
+static uint32_t wanted(const struct dmodk *dmodk, uint32_t v)
 {
-	const struct osr_pgft_tree *tree = m->tree;
-	uint32_t l = m->p.sw_level[v], child, c, b, q;
+	const struct osr_pgft_tree *tree = dmodk->tree;
+	uint32_t l = dmodk->pgft.sw_level[v], child, c, b, q;
 
 	if (!tree || !l)
 		return OSR_NONE;
-	if (m->p.sw_a[v] != m->above[l])
-		return m->p.up[m->p.up_row[v] + m->slot[l]];
-	if (m->above[l - 1] == OSR_NONE)
+	if (dmodk->pgft.sw_a[v] != dmodk->above[l])
+		return dmodk->pgft.up[dmodk->pgft.up_row[v] + dmodk->slot[l]];
+	if (dmodk->above[l - 1] == OSR_NONE)
 		return OSR_NONE;
-	q = m->slot[l - 1];
-	child = m->way[l - 1];
-	if (v != m->way[l]) {
-		b = m->p.sw_b[v];
-		child = tree->place[l - 1][(size_t)m->above[l - 1] * tree->w_product[l - 1] +
+	q = dmodk->slot[l - 1];
+	child = dmodk->way[l - 1];
+	if (v != dmodk->way[l]) {
+		b = dmodk->pgft.sw_b[v];
+		child = tree->place[l - 1][(size_t)dmodk->above[l - 1] * tree->w_product[l - 1] +
 					   b % tree->w_product[l - 1]];
 		q = b / tree->w_product[l - 1] + q / tree->w[l] * tree->w[l];
 	}
-	c = child == OSR_NONE ? OSR_NONE : m->p.up[m->p.up_row[child] + q];
-	return c != OSR_NONE && m->f->chan_dst[c] == v ? m->f->chan_rev[c] : OSR_NONE;
+	c = child == OSR_NONE ? OSR_NONE : dmodk->pgft.up[dmodk->pgft.up_row[child] + q];
+	return c != OSR_NONE && dmodk->fabric->chan_dst[c] == v ? dmodk->fabric->chan_rev[c]
+								: OSR_NONE;
 }
 
 /* Of n channels the one that the rule wants, or else what its next digit says. */
-static uint32_t choose(const struct dmodk *m, uint32_t v, const uint32_t *chan, uint32_t n)
+static uint32_t choose(const struct dmodk *dmodk, uint32_t v, const uint32_t *chan, uint32_t n)
 {
-	uint32_t c = wanted(m, v), l = m->p.sw_level[v];
+	uint32_t c = wanted(dmodk, v), l = dmodk->pgft.sw_level[v];
 
 	for (uint32_t i = 0; i < n; i++)
 		if (chan[i] == c)
 			return c;
-	if (n == 1 || !m->tree || !l)
-		return chan[m->index % n];
-	return chan[next_rule(m, m->p.sw_level[m->f->chan_dst[chan[0]]] > l ? l : l - 1) % n];
+	if (n == 1 || !dmodk->tree || !l)
+		return chan[dmodk->index % n];
+	return chan[next_rule(dmodk, dmodk->pgft.sw_level[dmodk->fabric->chan_dst[chan[0]]] > l
+					     ? l
+					     : l - 1) %
+		    n];
 }
 
 /* ---- flows that meet ------------------------------------------------------------------------- */
 
 /*
- * Where links are missing, leaves choose so that flows which left the ways of equation (1) do not come together in
- * one stage of a shift, and no link carries much more than it must.
+ * Where links are missing, leaves choose so that flows which left the ways of equation (1) do not
+ * come together in one stage of a shift, and no link carries much more than it must.
  *
- * In stage t of a shift host i sends to host i + t. From a leaf whose first host has index i, dest d is sent to in
- * the stages d - i - m_1 < t <= d - i, so two entries (leaf, dest) meet on a link that both use exactly if their
- * d - i are less than m_1 apart. Flows on the paths of the rule do not meet (theorems 1 and 2); so every link
- * carries one of these, and what has to be told apart is the rest. Entries are counted by link and stages, in
- * buckets of m_1 stages; of the neighbouring buckets the nearer one counts as well.
+ * In stage t of a shift host i sends to host i + t. From a leaf whose first host has index i, dest
+ * d is sent to in the stages d - i - m_1 < t <= d - i, so two entries (leaf, dest) meet on a link
+ * that both use exactly if their d - i are less than m_1 apart. Flows on the paths of the rule do
+ * not meet (theorems 1 and 2); so every link carries one of these, and what has to be told apart is
+ * the rest. Entries are counted by link and stages, in buckets of m_1 stages; of the neighbouring
+ * buckets the nearer one counts as well.
  *
  * Only leaves choose: they have all ways, and nobody's route passes them.
  */
@@ -249,61 +264,67 @@ struct way {
 	uint32_t n, odd, chan[MAX_WAY];
 };
 
-/* The route from leaf s to d that begins with channel c; of all switches nearer to d the hops are known. */
-static void part_walk(const struct dmodk *m, uint32_t s, uint32_t d, uint32_t c, struct way *way)
+/*
+ * The route from leaf s to d that begins with channel c; of all switches nearer to d the hops are
+ * known.
+ */
+static void part_walk(const struct dmodk *dmodk, uint32_t s, uint32_t d, uint32_t c,
+		      struct way *way)
 {
 	bool up = true, own = true;
 
 	way->n = way->odd = 0;
-	for (; way->n < MAX_WAY; c = osr_spf_channel(&m->spf, d, s)) {
-		uint32_t l = m->p.sw_level[s];
+	for (; way->n < MAX_WAY; c = osr_spf_channel(&dmodk->spf, d, s)) {
+		uint32_t l = dmodk->pgft.sw_level[s];
 
-		s = m->f->chan_dst[c];
-		up = up && m->p.sw_level[s] > l;
-		own = own && (!up || m->port[c] == m->own[l]);
+		s = dmodk->fabric->chan_dst[c];
+		up = up && dmodk->pgft.sw_level[s] > l;
+		own = own && (!up || dmodk->port[c] == dmodk->own[l]);
 		way->chan[way->n++] = c;
 		way->odd += own;
-		if (s == m->f->dest_switch[d])
+		if (s == dmodk->fabric->dest_switch[d])
 			return;
 	}
 }
 
 /* The counters of channel c in the bucket of (s, d) and in the next one. */
-static uint32_t part_bucket(const struct dmodk *m, uint32_t s, uint32_t *beside)
+static uint32_t part_bucket(const struct dmodk *dmodk, uint32_t s, uint32_t *beside)
 {
-	uint32_t n = m->tree->m_product[m->tree->h], m1 = m->tree->m[1],
-		 stage = (m->index + n - m->p.sw_a[s] * m1 % n) % n, buckets = n / m1;
+	uint32_t n = dmodk->tree->m_product[dmodk->tree->h], m1 = dmodk->tree->m[1],
+		 stage = (dmodk->index + n - dmodk->pgft.sw_a[s] * m1 % n) % n, buckets = n / m1;
 
 	*beside = (stage / m1 + (2 * (stage % m1) < m1 ? buckets - 1 : 1)) % buckets;
 	return stage / m1;
 }
 
 /* Counts an entry on the links that are not its own, and its routes on all; or takes them away. */
-static void part_count(const struct dmodk *m, uint32_t s, const struct way *way, int by)
+static void part_count(const struct dmodk *dmodk, uint32_t s, const struct way *way, int by)
 {
-	uint32_t beside, bucket = part_bucket(m, s, &beside);
+	uint32_t beside, bucket = part_bucket(dmodk, s, &beside);
 
 	for (uint32_t i = 0; i < way->n; i++) {
 		uint32_t c = way->chan[i];
 
-		m->spf.weight[c] += (uint64_t)((int64_t)m->f->sw_sources[s] * m->spf.unit[c] * by)
-				    << 8;
+		dmodk->spf.weight[c] +=
+			(uint64_t)((int64_t)dmodk->fabric->sw_sources[s] * dmodk->spf.unit[c] * by)
+			<< 8;
 		if (i >= way->odd)
-			m->met[(size_t)c * m->n_buckets + bucket] += (uint16_t)by;
+			dmodk->met[(size_t)c * dmodk->n_buckets + bucket] += (uint16_t)by;
 	}
 }
 
 /* What a way costs: squares of the flows that meet there; too much load more than any of them. */
-static uint64_t part_cost(const struct dmodk *m, uint32_t s, const struct way *way)
+static uint64_t part_cost(const struct dmodk *dmodk, uint32_t s, const struct way *way)
 {
-	uint32_t beside, bucket = part_bucket(m, s, &beside);
+	uint32_t beside, bucket = part_bucket(dmodk, s, &beside);
 	uint64_t cost = 0;
 
 	for (uint32_t i = 0; i < way->n; i++) {
-		const uint16_t *met = m->met + (size_t)way->chan[i] * m->n_buckets;
+		const uint16_t *met = dmodk->met + (size_t)way->chan[i] * dmodk->n_buckets;
 		uint64_t n = 1 + met[bucket] + met[beside];
 
-		if ((m->spf.weight[way->chan[i]] >> 8) + m->f->sw_sources[s] > m->limit)
+		if ((dmodk->spf.weight[way->chan[i]] >> 8) + dmodk->fabric->sw_sources[s] >
+		    dmodk->limit)
 			cost += UINT64_C(1) << 20;
 		cost += i < way->odd ? 0 : n * n;
 	}
@@ -311,124 +332,130 @@ static uint64_t part_cost(const struct dmodk *m, uint32_t s, const struct way *w
 }
 
 /* The best of n channels of leaf s for d, beginning with the one that it has. */
-static void part_choose(struct dmodk *m, uint32_t s, uint32_t d, const uint32_t *chan, uint32_t n)
+static void part_choose(struct dmodk *dmodk, uint32_t s, uint32_t d, const uint32_t *chan,
+			uint32_t n)
 {
-	uint8_t *hop = m->spf.hop + (size_t)d * m->f->n_switches + s;
+	uint8_t *hop = dmodk->spf.hop + (size_t)d * dmodk->fabric->n_switches + s;
 	struct way way, best;
 	uint64_t least;
 
-	find_slots(m, d);
-	part_walk(m, s, d, m->f->chan_row[s] + *hop, &best);
-	part_count(m, s, &best, -1);
-	least = part_cost(m, s, &best);
+	find_slots(dmodk, d);
+	part_walk(dmodk, s, d, dmodk->fabric->chan_row[s] + *hop, &best);
+	part_count(dmodk, s, &best, -1);
+	least = part_cost(dmodk, s, &best);
 	for (uint32_t i = 0; i < n && least > best.n - best.odd; i++) {
-		uint32_t c = chan[(m->index / n + m->p.sw_a[s] + i) % n];
+		uint32_t c = chan[(dmodk->index / n + dmodk->pgft.sw_a[s] + i) % n];
 		uint64_t cost;
 
-		part_walk(m, s, d, c, &way);
-		cost = part_cost(m, s, &way);
+		part_walk(dmodk, s, d, c, &way);
+		cost = part_cost(dmodk, s, &way);
 		if (cost >= least)
 			continue;
 		least = cost;
 		best = way;
 	}
-	*hop = (uint8_t)(best.chan[0] - m->f->chan_row[s]);
-	part_count(m, s, &best, 1);
+	*hop = (uint8_t)(best.chan[0] - dmodk->fabric->chan_row[s]);
+	part_count(dmodk, s, &best, 1);
 }
 
 /* Notes which leaves left their own way to d, if their entry is for themselves alone. */
-static void part_note(struct dmodk *m, uint32_t d)
+static void part_note(struct dmodk *dmodk, uint32_t d)
 {
-	uint32_t n = m->f->n_switches, root = m->f->dest_switch[d];
-	const uint16_t *order = m->spf.order + (size_t)root * n;
+	uint32_t n = dmodk->fabric->n_switches, root = dmodk->fabric->dest_switch[d];
+	const uint16_t *order = dmodk->spf.order + (size_t)root * n;
 
-	memset(m->passed, 0, n);
-	for (uint32_t i = m->spf.n_order[root]; i-- > 1;) {
-		uint32_t s = order[i], c = osr_spf_channel(&m->spf, d, s), beside, bucket;
+	memset(dmodk->passed, 0, n);
+	for (uint32_t i = dmodk->spf.n_order[root]; i-- > 1;) {
+		uint32_t s = order[i], c = osr_spf_channel(&dmodk->spf, d, s), beside, bucket;
 		struct way way;
 
-		if (!m->f->sw_sources[s] && !m->passed[s])
+		if (!dmodk->fabric->sw_sources[s] && !dmodk->passed[s])
 			continue;
-		m->passed[m->f->chan_dst[c]] = 1;
-		if (m->p.sw_level[s] != 1 || m->passed[s] || m->n_entries > m->max_entries)
+		dmodk->passed[dmodk->fabric->chan_dst[c]] = 1;
+		if (dmodk->pgft.sw_level[s] != 1 || dmodk->passed[s] ||
+		    dmodk->n_entries > dmodk->max_entries)
 			continue;
-		part_walk(m, s, d, c, &way);
-		bucket = part_bucket(m, s, &beside);
+		part_walk(dmodk, s, d, c, &way);
+		bucket = part_bucket(dmodk, s, &beside);
 		for (uint32_t k = way.odd; k < way.n; k++)
-			m->met[(size_t)way.chan[k] * m->n_buckets + bucket]++;
+			dmodk->met[(size_t)way.chan[k] * dmodk->n_buckets + bucket]++;
 		if (way.odd == way.n)
 			continue;
-		if (m->n_entries < m->max_entries)
-			m->entry[m->n_entries] = (struct entry){ d, i };
-		m->n_entries++;
+		if (dmodk->n_entries < dmodk->max_entries)
+			dmodk->entry[dmodk->n_entries] = (struct entry){ d, i };
+		dmodk->n_entries++;
 	}
 }
 
-static void part_flows(struct dmodk *m)
+static void part_flows(struct dmodk *dmodk)
 {
 	const uint32_t *row = NULL, *chan = NULL;
 	uint32_t root, last = OSR_NONE;
 
-	for (uint32_t k = 0; k < m->n_entries && m->n_entries <= m->max_entries; k++) {
-		uint32_t d = m->entry[k].dest, i = m->entry[k].at;
+	for (uint32_t k = 0; k < dmodk->n_entries && dmodk->n_entries <= dmodk->max_entries; k++) {
+		uint32_t d = dmodk->entry[k].dest, i = dmodk->entry[k].at;
 
-		root = m->f->dest_switch[d];
+		root = dmodk->fabric->dest_switch[d];
 		if (root != last)
-			osr_spf_ways(&m->spf, root, &row, &chan);
+			osr_spf_ways(&dmodk->spf, root, &row, &chan);
 		last = root;
-		part_choose(m, m->spf.order[(size_t)root * m->f->n_switches + i], d, chan + row[i],
-			    row[i + 1] - row[i]);
+		part_choose(dmodk, dmodk->spf.order[(size_t)root * dmodk->fabric->n_switches + i],
+			    d, chan + row[i], row[i + 1] - row[i]);
 	}
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /*
- * In a whole tree the rule is right for hosts: up, but for the ancestors of their leaf. For port 0 of an upper switch it
- * is as long as it gets closer.
+ * In a whole tree the rule is right for hosts: up, but for the ancestors of their leaf. For port 0
+ * of an upper switch it is as long as it gets closer.
  */
-static void fill_whole(const struct dmodk *m, uint32_t root, uint32_t d)
+static void fill_whole(const struct dmodk *dmodk, uint32_t root, uint32_t d)
 {
-	uint32_t n = m->f->n_switches, chan[256];
-	uint8_t *hop = m->spf.hop + (size_t)d * n;
+	uint32_t n = dmodk->fabric->n_switches, chan[256];
+	uint8_t *hop = dmodk->spf.hop + (size_t)d * n;
 
-	for (uint32_t v = 0; v < n && m->p.sw_level[root] == 1; v++)
-		hop[v] = v == root ? OSR_NO_PATH
-				   : m->up_hop[(size_t)m->slot[m->p.sw_level[v]] * n + v];
-	for (uint32_t l = 2; l <= m->tree->h && m->p.sw_level[root] == 1; l++)
-		for (uint32_t b = 0; b < m->tree->w_product[l]; b++) {
-			uint32_t v =
-				m->tree->place[l][(size_t)m->above[l] * m->tree->w_product[l] + b];
+	for (uint32_t v = 0; v < n && dmodk->pgft.sw_level[root] == 1; v++)
+		hop[v] = v == root
+				 ? OSR_NO_PATH
+				 : dmodk->up_hop[(size_t)dmodk->slot[dmodk->pgft.sw_level[v]] * n +
+						 v];
+	for (uint32_t l = 2; l <= dmodk->tree->h && dmodk->pgft.sw_level[root] == 1; l++)
+		for (uint32_t b = 0; b < dmodk->tree->w_product[l]; b++) {
+			uint32_t v = dmodk->tree->place[l][(size_t)dmodk->above[l] *
+								   dmodk->tree->w_product[l] +
+							   b];
 
-			hop[v] = (uint8_t)(wanted(m, v) - m->f->chan_row[v]);
+			hop[v] = (uint8_t)(wanted(dmodk, v) - dmodk->fabric->chan_row[v]);
 		}
-	for (uint32_t v = 0; v < n && m->p.sw_level[root] > 1; v++) {
-		uint32_t c = wanted(m, v), k = 0;
+	for (uint32_t v = 0; v < n && dmodk->pgft.sw_level[root] > 1; v++) {
+		uint32_t c = wanted(dmodk, v), k = 0;
 
 		if (v == root)
 			continue;
-		if (c == OSR_NONE || !osr_spf_is_closer(&m->spf, root, c)) {
-			for (c = m->f->chan_row[v]; c < m->f->chan_row[v + 1]; c++)
-				if (osr_spf_is_closer(&m->spf, root, c))
+		if (c == OSR_NONE || !osr_spf_is_closer(&dmodk->spf, root, c)) {
+			for (c = dmodk->fabric->chan_row[v]; c < dmodk->fabric->chan_row[v + 1];
+			     c++)
+				if (osr_spf_is_closer(&dmodk->spf, root, c))
 					chan[k++] = c;
-			c = choose(m, v, chan, k);
+			c = choose(dmodk, v, chan, k);
 		}
-		hop[v] = (uint8_t)(c - m->f->chan_row[v]);
+		hop[v] = (uint8_t)(c - dmodk->fabric->chan_row[v]);
 	}
 }
 
 /* All trees, each switch after those that are closer. */
-static void fill_tables(struct dmodk *m)
+static void fill_tables(struct dmodk *dmodk)
 {
-	const struct osr_fabric *fabric = m->f;
-	struct osr_spf *spf = &m->spf;
+	const struct osr_fabric *fabric = dmodk->fabric;
+	struct osr_spf *spf = &dmodk->spf;
 	uint32_t n = fabric->n_switches;
 
 	for (uint32_t root = 0; root < n; root++) {
 		const uint16_t *order = spf->order + (size_t)root * n;
 		const uint32_t *row = NULL, *chan = NULL;
 
-		if (!m->up_hop)
+		if (!dmodk->up_hop)
 			osr_spf_ways(spf, root, &row, &chan);
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
 			uint32_t d = spf->dest_list[k], t = fabric->dest_term[d];
@@ -438,74 +465,84 @@ static void fill_tables(struct dmodk *m)
 				memcpy(hop, spf->hop + (size_t)spf->alias[d] * n, n);
 				continue;
 			}
-			find_slots(m, d);
-			if (m->up_hop) {
-				fill_whole(m, root, d);
+			find_slots(dmodk, d);
+			if (dmodk->up_hop) {
+				fill_whole(dmodk, root, d);
 				continue;
 			}
 			for (uint32_t i = 1; i < spf->n_order[root]; i++)
-				hop[order[i]] = (uint8_t)(choose(m, order[i], chan + row[i],
+				hop[order[i]] = (uint8_t)(choose(dmodk, order[i], chan + row[i],
 								 row[i + 1] - row[i]) -
 							  fabric->chan_row[order[i]]);
 			osr_spf_count(spf, d);
-			if (m->met && m->p.term_index[t] != OSR_NONE && fabric->term_weight[t])
-				part_note(m, d);
+			if (dmodk->met && dmodk->pgft.term_index[t] != OSR_NONE &&
+			    fabric->term_weight[t])
+				part_note(dmodk, d);
 		}
 	}
 }
 
-/* A whole tree of all switches with hosts on leaves alone? Then hops up by their number q, the same on all levels. */
-static enum osr_status find_whole(struct dmodk *m, struct osr_arena *scratch, struct osr_diag *diag)
+/*
+ * A whole tree of all switches with hosts on leaves alone? Then hops up by their number q, the same
+ * on all levels.
+ */
+static enum osr_status find_whole(struct dmodk *dmodk, struct osr_arena *scratch,
+				  struct osr_diag *diag)
 {
-	uint32_t n = m->f->n_switches, most = 1;
+	uint32_t n = dmodk->fabric->n_switches, most = 1;
 
-	if (m->n_missing || m->p.n_trees > 1 || m->p.tree[0].merged || m->p.tree[0].n_spares)
+	if (dmodk->n_missing || dmodk->pgft.n_trees > 1 || dmodk->pgft.tree[0].merged ||
+	    dmodk->pgft.tree[0].n_spares)
 		return OSR_OK;
 	for (uint32_t v = 0; v < n; v++) {
-		uint32_t n_up = osr_pgft_n_up(&m->p, v);
+		uint32_t n_up = osr_pgft_n_up(&dmodk->pgft, v);
 
-		if (!m->p.sw_level[v] || (m->p.sw_level[v] > 1 && m->f->sw_sources[v]))
+		if (!dmodk->pgft.sw_level[v] ||
+		    (dmodk->pgft.sw_level[v] > 1 && dmodk->fabric->sw_sources[v]))
 			return OSR_OK;
 		most = most < n_up ? n_up : most;
 	}
-	m->up_hop = osr_calloc(scratch, (size_t)most * n, 1);
+	dmodk->up_hop = osr_calloc(scratch, (size_t)most * n, 1);
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
 	for (uint32_t v = 0; v < n; v++)
-		for (uint32_t q = 0; q < osr_pgft_n_up(&m->p, v); q++)
-			m->up_hop[(size_t)q * n + v] =
-				(uint8_t)(m->p.up[m->p.up_row[v] + q] - m->f->chan_row[v]);
+		for (uint32_t q = 0; q < osr_pgft_n_up(&dmodk->pgft, v); q++)
+			dmodk->up_hop[(size_t)q * n + v] =
+				(uint8_t)(dmodk->pgft.up[dmodk->pgft.up_row[v] + q] -
+					  dmodk->fabric->chan_row[v]);
 	return OSR_OK;
 }
 
-static enum osr_status prepare(struct dmodk *m, struct osr_arena *scratch, struct osr_diag *diag)
+static enum osr_status prepare(struct dmodk *dmodk, struct osr_arena *scratch,
+			       struct osr_diag *diag)
 {
-	uint32_t n = m->f->n_switches;
-	uint64_t n_entries = (uint64_t)n * m->f->n_dests;
+	uint32_t n = dmodk->fabric->n_switches;
+	uint64_t n_entries = (uint64_t)n * dmodk->fabric->n_dests;
 
-	m->port = osr_alloc(scratch, m->f->n_channels, sizeof(*m->port));
+	dmodk->port = osr_alloc(scratch, dmodk->fabric->n_channels, sizeof(*dmodk->port));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	memset(m->port, 0xff, m->f->n_channels * sizeof(*m->port));
+	memset(dmodk->port, 0xff, dmodk->fabric->n_channels * sizeof(*dmodk->port));
 	for (uint32_t v = 0; v < n; v++) {
-		for (uint32_t q = 0; q < osr_pgft_n_up(&m->p, v); q++)
-			if (m->p.up[m->p.up_row[v] + q] != OSR_NONE)
-				m->port[m->p.up[m->p.up_row[v] + q]] = q;
+		for (uint32_t q = 0; q < osr_pgft_n_up(&dmodk->pgft, v); q++)
+			if (dmodk->pgft.up[dmodk->pgft.up_row[v] + q] != OSR_NONE)
+				dmodk->port[dmodk->pgft.up[dmodk->pgft.up_row[v] + q]] = q;
 	}
-	m->spf.place = m->o.number;
-	for (uint32_t i = 0; i < m->p.n_trees; i++) {
-		const struct osr_pgft_tree *tree = &m->p.tree[i];
+	dmodk->spf.place = dmodk->tree_order.number;
+	for (uint32_t i = 0; i < dmodk->pgft.n_trees; i++) {
+		const struct osr_pgft_tree *tree = &dmodk->pgft.tree[i];
 		uint32_t n_leaves = tree->m_product[tree->h] / tree->m[1];
 
-		m->n_missing += tree->n_missing_links + tree->n_missing_switches;
-		m->n_buckets = m->n_buckets < n_leaves ? n_leaves : m->n_buckets;
+		dmodk->n_missing += tree->n_missing_links + tree->n_missing_switches;
+		dmodk->n_buckets = dmodk->n_buckets < n_leaves ? n_leaves : dmodk->n_buckets;
 	}
-	if (!m->n_missing || (uint64_t)m->f->n_channels * m->n_buckets > MAX_MET)
-		return find_whole(m, scratch, diag);
-	m->max_entries = n_entries < MAX_ENTRIES ? (uint32_t)n_entries : MAX_ENTRIES;
-	m->entry = osr_alloc(scratch, m->max_entries, sizeof(*m->entry));
-	m->passed = osr_alloc(scratch, n, 1);
-	m->met = osr_calloc(scratch, (size_t)m->f->n_channels * m->n_buckets, sizeof(*m->met));
+	if (!dmodk->n_missing || (uint64_t)dmodk->fabric->n_channels * dmodk->n_buckets > MAX_MET)
+		return find_whole(dmodk, scratch, diag);
+	dmodk->max_entries = n_entries < MAX_ENTRIES ? (uint32_t)n_entries : MAX_ENTRIES;
+	dmodk->entry = osr_alloc(scratch, dmodk->max_entries, sizeof(*dmodk->entry));
+	dmodk->passed = osr_alloc(scratch, n, 1);
+	dmodk->met = osr_calloc(scratch, (size_t)dmodk->fabric->n_channels * dmodk->n_buckets,
+				sizeof(*dmodk->met));
 	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
@@ -513,41 +550,45 @@ static enum osr_status prepare(struct dmodk *m, struct osr_arena *scratch, struc
  * With the digits of the last sweep, if the tree is one with them too; what is to be remembered of
  * this one goes into the notes.
  */
-static enum osr_status find_tree(struct dmodk *m, const struct osr_job *job)
+static enum osr_status find_tree(struct dmodk *dmodk, const struct osr_job *job)
 {
 	struct osr_pgft_options opt = { .max_missing = (uint32_t)job->values->num[MISSING] };
 	struct osr_pgft_memory memory;
 	enum osr_status st;
 
 	opt.memory = osr_pgft_memory_read(&job->notes, &memory) ? &memory : NULL;
-	st = osr_pgft_find(m->f, &opt, job->scratch, &m->p, job->diag);
+	st = osr_pgft_find(dmodk->fabric, &opt, job->scratch, &dmodk->pgft, job->diag);
 	if (!st)
-		st = osr_routing_init(job->routing, m->f, job->arena, job->diag);
+		st = osr_routing_init(job->routing, dmodk->fabric, job->arena, job->diag);
 	if (!st)
-		st = osr_pgft_remember(&m->p, job->arena, &job->routing->notes, job->diag);
-	return st ? st : osr_tree_order_find(&m->p, job->scratch, &m->o, job->diag);
+		st = osr_pgft_remember(&dmodk->pgft, job->arena, &job->routing->notes, job->diag);
+	return st ? st
+		  : osr_tree_order_find(&dmodk->pgft, job->scratch, &dmodk->tree_order, job->diag);
 }
 
-/* One lane for a whole tree, whose routes keep to the order: the certificate, and the spanning order of multicast. */
+/*
+ * One lane for a whole tree, whose routes keep to the order: the certificate, and the spanning
+ * order of multicast.
+ */
 static enum osr_status certify(const struct osr_tree_order *order, const struct osr_request *req,
 			       struct osr_arena *scratch, struct osr_arena *result,
 			       struct osr_routing *routing, struct osr_diag *diag)
 {
-	uint32_t n = order->f->n_switches, *tree = osr_alloc(scratch, n, sizeof(*tree)),
+	uint32_t n = order->fabric->n_switches, *tree = osr_alloc(scratch, n, sizeof(*tree)),
 		 *depth = osr_alloc(scratch, n, sizeof(*depth));
 
-	routing->rank = osr_alloc(result, order->f->n_channels, sizeof(*routing->rank));
+	routing->rank = osr_alloc(result, order->fabric->n_channels, sizeof(*routing->rank));
 	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
 		return OSR_NOMEM;
-	osr_span_rank(order->f, order->number, routing->rank);
+	osr_span_rank(order->fabric, order->number, routing->rank);
 	routing->n_vls = routing->n_layers = routing->n_layers_one_way = 1;
 	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
 	if (!req->multicast)
 		return OSR_OK;
 	/* Up to the parents, cut down to what lies between end ports. */
-	osr_span_in_order(order->f, order->number, order->by_number, depth, tree);
+	osr_span_in_order(order->fabric, order->number, order->by_number, depth, tree);
 	routing->claims |= OSR_CLAIM_MULTICAST;
-	return osr_span_take(order->f, tree, scratch, result, routing, diag);
+	return osr_span_take(order->fabric, tree, scratch, result, routing, diag);
 }
 
 static enum osr_status dmodk_route(const struct osr_job *job)
@@ -556,38 +597,46 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 	struct osr_routing *routing = job->routing;
 	double start = req->clock_ms ? req->clock_ms() : 0;
 	struct osr_spf_options spf_options = { .ignore_rates = true };
-	struct dmodk m = { .f = job->fabric };
-	enum osr_status st = find_tree(&m, job);
-	struct osr_lanes_job lanes = { .s = &m.spf,
+	struct dmodk dmodk = { .fabric = job->fabric };
+	enum osr_status st = find_tree(&dmodk, job);
+	struct osr_lanes_job lanes = { .spf = &dmodk.spf,
 				       .req = req,
 				       .scratch = job->scratch,
 				       .result = job->arena,
-				       .r = routing,
+				       .routing = routing,
 				       .diag = job->diag };
 
 	if (!st)
-		st = dmodk_describe(&m.p, job->arena, routing, job->diag);
+		st = dmodk_describe(&dmodk.pgft, job->arena, routing, job->diag);
 	if (!st)
-		st = osr_spf_init(&m.spf, m.f, routing, &spf_options, job->scratch, job->diag);
+		st = osr_spf_init(&dmodk.spf, dmodk.fabric, routing, &spf_options, job->scratch,
+				  job->diag);
 	if (!st)
-		st = prepare(&m, job->scratch, job->diag);
+		st = prepare(&dmodk, job->scratch, job->diag);
 	if (st)
 		return st;
-	m.limit = m.spf.least * BALANCE / 100;
-	fill_tables(&m);
-	/* What the rule makes uneven where links are missing: first for shifts, then, if that is not enough, for all. */
+	dmodk.limit = dmodk.spf.least * BALANCE / 100;
+	fill_tables(&dmodk);
+	/*
+	 * What the rule makes uneven where links are missing: first for shifts, then, if that is
+	 * not enough, for all.
+	 */
 	for (uint32_t i = 0; i < ROUNDS; i++)
-		part_flows(&m);
-	m.spf.place = NULL;
-	/* The order has one root in each component, from which a chain of neighbours leads down to every switch. */
-	st = m.up_hop ? certify(&m.o, req, job->scratch, job->arena, routing, job->diag)
-		      : osr_lanes_in_order(&lanes, &m.o);
+		part_flows(&dmodk);
+	dmodk.spf.place = NULL;
+	/*
+	 * The order has one root in each component, from which a chain of neighbours leads down to
+	 * every switch.
+	 */
+	st = dmodk.up_hop
+		     ? certify(&dmodk.tree_order, req, job->scratch, job->arena, routing, job->diag)
+		     : osr_lanes_in_order(&lanes, &dmodk.tree_order);
 	if (st)
 		return st;
-	m.spf.place = m.o.number;
-	if (m.n_missing && osr_spf_load(&m.spf) > m.limit)
-		osr_spf_relieve(&m.spf, m.limit);
-	osr_spf_finish(&m.spf);
+	dmodk.spf.place = dmodk.tree_order.number;
+	if (dmodk.n_missing && osr_spf_load(&dmodk.spf) > dmodk.limit)
+		osr_spf_relieve(&dmodk.spf, dmodk.limit);
+	osr_spf_finish(&dmodk.spf);
 	routing->engine = "dmodk";
 	routing->claims |= routing->n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	routing->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;

@@ -3,12 +3,13 @@
  * osmroutes - for administrators without a choice: routes with the engines that know the fabric,
  * checks and measures what they make, and takes the best.
  *
- * Tables that are safe with any SL come first, unless another result is worth 1.4 times as much, which is the most that
- * dfsssp gives for it: 8 % of the routes longer, a tenth more load, a twentieth less bandwidth. Then come those on which
- * replies are safe, unless another one is worth a tenth more. Else one figure decides: effective bisection
- * bandwidth, less the share of longer routes between hosts, less 1 % for each lane beyond the first; its square over the
- * edge forwarding index. Where bandwidths differ by 2 %, an index below what the cable of an end port carries anyhow
- * counts as that. A later result must be better by 1 %.
+ * Tables that are safe with any SL come first, unless another result is worth 1.4 times as much,
+ * which is the most that dfsssp gives for it: 8 % of the routes longer, a tenth more load, a
+ * twentieth less bandwidth. Then come those on which replies are safe, unless another one is worth
+ * a tenth more. Else one figure decides: effective bisection bandwidth, less the share of longer
+ * routes between hosts, less 1 % for each lane beyond the first; its square over the edge
+ * forwarding index. Where bandwidths differ by 2 %, an index below what the cable of an end port
+ * carries anyhow counts as that. A later result must be better by 1 %.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,9 @@
 #define CHOOSE_SMALL (1u << 22) /* table entries: where all engines together take seconds at most */
 #define CHOOSE_NOTE 500
 
-/* ---- what tables are worth --------------------------------------------------------------------- */
+/*
+ * ---- what tables are worth ---------------------------------------------------------------------
+ */
 
 /* All tables of one fabric are measured on the same bisections. */
 enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_routing *routing,
@@ -93,7 +96,9 @@ bool osr_worth_more(const struct osr_worth *a, const struct osr_worth *b)
 	return worth_felt(a) * efi_b * 100 > worth_felt(b) * efi_a * margin;
 }
 
-/* ---- the choice -------------------------------------------------------------------------------- */
+/*
+ * ---- the choice --------------------------------------------------------------------------------
+ */
 
 static const struct osr_param params[] = {
 	OSR_SWEEP_MAX_VLS, OSR_SWEEP_STABLE, OSR_SWEEP_REBALANCE, { 0 }

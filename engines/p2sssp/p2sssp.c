@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * p2sssp - P2-SSSP: weights grow after every source-destination pair, then virtual lanes as in dfsssp. An engine
- * for study: it shows what finer steps are worth, at many times the time of sssp.
+ * p2sssp - P2-SSSP: weights grow after every source-destination pair, then virtual lanes as in
+ * dfsssp. An engine for study: it shows what finer steps are worth, at many times the time of sssp.
  *
- * P2-SSSP (Hoefler, Schneider, Lumsdaine, HOTI 2009) finds the lightest shortest path of one source-destination
- * pair after the other and counts each before it looks for the next. Paths found one by one need not agree on
- * where they go on from a switch they share, so they do not fit forwarding tables.
+ * P2-SSSP (Hoefler, Schneider, Lumsdaine, HOTI 2009) finds the lightest shortest path of one
+ * source-destination pair after the other and counts each before it looks for the next. Paths found
+ * one by one need not agree on where they go on from a switch they share, so they do not fit
+ * forwarding tables.
  *
- * DIFFERS: destination by destination, the sources are added one by one, and a path ends where it meets the tree
- * that the earlier ones have built: from there it goes on as they do. Its own part is the lightest that leads to
- * that tree, what the rest weighs included. All end ports of a switch share the switch's path, so they are added
- * together and count as many.
+ * DIFFERS: destination by destination, the sources are added one by one, and a path ends where it
+ * meets the tree that the earlier ones have built: from there it goes on as they do. Its own part
+ * is the lightest that leads to that tree, what the rest weighs included. All end ports of a switch
+ * share the switch's path, so they are added together and count as many.
  *
  * Time O(LIDs * switches * edges of the shortest paths from one switch to one other).
  */
@@ -30,14 +31,13 @@ static const struct osr_param params[] = {
 	[HEURISTIC] = { "heuristic", OSR_PARAM_ENUM, "order", 0, 0,
 			"order|weakest|heaviest|first|online|none",
 			"which dependencies to cut, as in dfsssp; none: no virtual lanes, the "
-			"paths as "
-			"published, which may deadlock" },
+			"paths as published, which may deadlock" },
 	{ 0 }
 };
 
 struct pairs {
-	struct osr_spf *s;
-	const struct osr_fabric *f;
+	struct osr_spf *spf;
+	const struct osr_fabric *fabric;
 	uint64_t *weight; /* [n_channels] */
 	uint8_t *joined;  /* [n_switches] part of the tree */
 	uint32_t *met;    /* [n_switches] number of the last search that came by */
@@ -46,105 +46,116 @@ struct pairs {
 	uint32_t n_searches;
 };
 
-/* What the way of a switch in the tree weighs now; each of its channels then gets so many routes more. */
-static uint64_t walk(struct pairs *p, const uint8_t *hop, uint32_t root, uint32_t v, uint32_t n)
+/*
+ * What the way of a switch in the tree weighs now; each of its channels then gets so many routes
+ * more.
+ */
+static uint64_t walk(struct pairs *pairs, const uint8_t *hop, uint32_t root, uint32_t v, uint32_t n)
 {
 	uint64_t cost = 0;
 
 	while (v != root) {
-		uint32_t c = p->f->chan_row[v] + hop[v];
+		uint32_t c = pairs->fabric->chan_row[v] + hop[v];
 
-		cost += p->weight[c];
-		p->weight[c] += (uint64_t)n * p->s->unit[c];
-		v = p->f->chan_dst[c];
+		cost += pairs->weight[c];
+		pairs->weight[c] += (uint64_t)n * pairs->spf->unit[c];
+		v = pairs->fabric->chan_dst[c];
 	}
 	return cost;
 }
 
 /* The lightest way from u, whose next switches are known; ties go to the lowest channel. */
-static void pairs_choose(struct pairs *p, uint8_t *hop, uint32_t root, uint32_t u)
+static void pairs_choose(struct pairs *pairs, uint8_t *hop, uint32_t root, uint32_t u)
 {
-	p->cost[u] = UINT64_MAX;
-	for (uint32_t c = p->f->chan_row[u]; c < p->f->chan_row[u + 1]; c++) {
-		uint64_t cost = p->weight[c] + p->cost[p->f->chan_dst[c]];
+	pairs->cost[u] = UINT64_MAX;
+	for (uint32_t c = pairs->fabric->chan_row[u]; c < pairs->fabric->chan_row[u + 1]; c++) {
+		uint64_t cost = pairs->weight[c] + pairs->cost[pairs->fabric->chan_dst[c]];
 
-		if (!osr_spf_is_closer(p->s, root, c) || cost >= p->cost[u])
+		if (!osr_spf_is_closer(pairs->spf, root, c) || cost >= pairs->cost[u])
 			continue;
-		p->cost[u] = cost;
-		hop[u] = (uint8_t)(c - p->f->chan_row[u]);
+		pairs->cost[u] = cost;
+		hop[u] = (uint8_t)(c - pairs->fabric->chan_row[u]);
 	}
 }
 
 /*
- * Switch v joins the tree. First everything on its shortest paths, down to where they meet the tree, is listed,
- * breadth first; then, from the near end, each switch chooses its way on.
+ * Switch v joins the tree. First everything on its shortest paths, down to where they meet the
+ * tree, is listed, breadth first; then, from the near end, each switch chooses its way on.
  */
-static void pairs_join(struct pairs *p, uint8_t *hop, uint32_t root, uint32_t v)
+static void pairs_join(struct pairs *pairs, uint8_t *hop, uint32_t root, uint32_t v)
 {
 	uint32_t n = 0;
 
-	p->met[v] = ++p->n_searches;
-	p->list[n++] = v;
+	pairs->met[v] = ++pairs->n_searches;
+	pairs->list[n++] = v;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t u = p->list[i];
+		uint32_t u = pairs->list[i];
 
-		for (uint32_t c = p->f->chan_row[u]; !p->joined[u] && c < p->f->chan_row[u + 1];
-		     c++) {
-			uint32_t next = p->f->chan_dst[c];
+		for (uint32_t c = pairs->fabric->chan_row[u];
+		     !pairs->joined[u] && c < pairs->fabric->chan_row[u + 1]; c++) {
+			uint32_t next = pairs->fabric->chan_dst[c];
 
-			if (!osr_spf_is_closer(p->s, root, c) || p->met[next] == p->n_searches)
+			if (!osr_spf_is_closer(pairs->spf, root, c) ||
+			    pairs->met[next] == pairs->n_searches)
 				continue;
-			p->met[next] = p->n_searches;
-			p->list[n++] = next;
+			pairs->met[next] = pairs->n_searches;
+			pairs->list[n++] = next;
 		}
 	}
 	while (n-- > 0) {
-		uint32_t u = p->list[n];
+		uint32_t u = pairs->list[n];
 
-		if (p->joined[u])
-			p->cost[u] = walk(p, hop, root, u, 0);
+		if (pairs->joined[u])
+			pairs->cost[u] = walk(pairs, hop, root, u, 0);
 		else
-			pairs_choose(p, hop, root, u);
+			pairs_choose(pairs, hop, root, u);
 	}
-	for (uint32_t u = v; !p->joined[u]; u = p->f->chan_dst[p->f->chan_row[u] + hop[u]])
-		p->joined[u] = 1;
-	walk(p, hop, root, v, p->f->sw_sources[v]);
+	for (uint32_t u = v; !pairs->joined[u];
+	     u = pairs->fabric->chan_dst[pairs->fabric->chan_row[u] + hop[u]])
+		pairs->joined[u] = 1;
+	walk(pairs, hop, root, v, pairs->fabric->sw_sources[v]);
 }
 
-/* The tree of one LID. By pairs those that send come first; what is left has no pairs, only tables to fill. */
-static void pairs_route_dest(struct pairs *p, uint8_t *hop, uint32_t root, bool by_pairs)
+/*
+ * The tree of one LID. By pairs those that send come first; what is left has no pairs, only tables
+ * to fill.
+ */
+static void pairs_route_dest(struct pairs *pairs, uint8_t *hop, uint32_t root, bool by_pairs)
 {
-	const struct osr_fabric *fabric = p->f;
-	const uint16_t *order = p->s->order + (size_t)root * fabric->n_switches;
+	const struct osr_fabric *fabric = pairs->fabric;
+	const uint16_t *order = pairs->spf->order + (size_t)root * fabric->n_switches;
 
-	memset(p->joined, 0, fabric->n_switches);
-	p->joined[root] = 1;
-	p->cost[root] = 0;
+	memset(pairs->joined, 0, fabric->n_switches);
+	pairs->joined[root] = 1;
+	pairs->cost[root] = 0;
 	for (int sends = 1; by_pairs && sends >= 0; sends--)
 		for (uint32_t v = 0; v < fabric->n_switches; v++)
 			if (v != root && fabric->sw_component[v] == fabric->sw_component[root] &&
 			    (fabric->sw_sources[v] != 0) == sends)
-				pairs_join(p, hop, root, v);
+				pairs_join(pairs, hop, root, v);
 	/* P-SSSP: closest switches first, all under the weights of before; then all are counted. */
-	for (uint32_t i = 1; !by_pairs && i < p->s->n_order[root]; i++)
-		pairs_choose(p, hop, root, order[i]);
-	for (uint32_t i = 1; !by_pairs && i < p->s->n_order[root]; i++)
-		walk(p, hop, root, order[i], fabric->sw_sources[order[i]]);
+	for (uint32_t i = 1; !by_pairs && i < pairs->spf->n_order[root]; i++)
+		pairs_choose(pairs, hop, root, order[i]);
+	for (uint32_t i = 1; !by_pairs && i < pairs->spf->n_order[root]; i++)
+		walk(pairs, hop, root, order[i], fabric->sw_sources[order[i]]);
 }
 
-/* spf is routed; the trees of CA and router LIDs are replaced. Its weights are not kept up to date. */
+/*
+ * spf is routed; the trees of CA and router LIDs are replaced. Its weights are not kept up to date.
+ */
 static enum osr_status pairs_route(struct osr_spf *spf, bool by_pairs, struct osr_arena *scratch,
 				   struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	size_t n = fabric->n_switches;
-	struct pairs p = { .s = spf,
-			   .f = fabric,
-			   .weight = osr_calloc(scratch, fabric->n_channels, sizeof(*p.weight)),
-			   .joined = osr_alloc(scratch, n, 1),
-			   .met = osr_calloc(scratch, n, sizeof(*p.met)),
-			   .list = osr_alloc(scratch, n, sizeof(*p.list)),
-			   .cost = osr_alloc(scratch, n, sizeof(*p.cost)) };
+	struct pairs pairs = { .spf = spf,
+			       .fabric = fabric,
+			       .weight = osr_calloc(scratch, fabric->n_channels,
+						    sizeof(*pairs.weight)),
+			       .joined = osr_alloc(scratch, n, 1),
+			       .met = osr_calloc(scratch, n, sizeof(*pairs.met)),
+			       .list = osr_alloc(scratch, n, sizeof(*pairs.list)),
+			       .cost = osr_alloc(scratch, n, sizeof(*pairs.cost)) };
 
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
@@ -153,7 +164,7 @@ static enum osr_status pairs_route(struct osr_spf *spf, bool by_pairs, struct os
 			uint32_t d = spf->dest_list[k];
 
 			if (fabric->term_role[fabric->dest_term[d]] != OSR_ROLE_SP0)
-				pairs_route_dest(&p, spf->hop + d * n, root, by_pairs);
+				pairs_route_dest(&pairs, spf->hop + d * n, root, by_pairs);
 		}
 	/* Port 0 of a switch with end ports shares the tree of one of them. */
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
@@ -172,12 +183,12 @@ static enum osr_status p2sssp_route(const struct osr_job *job)
 			    .reversible = OSR_REVERSIBLE_AUTO },
 	};
 	struct osr_spf spf;
-	struct osr_lanes_job lanes = { .s = &spf,
+	struct osr_lanes_job lanes = { .spf = &spf,
 				       .req = req,
 				       .opt = &opt,
 				       .scratch = job->scratch,
 				       .result = job->arena,
-				       .r = routing,
+				       .routing = routing,
 				       .diag = job->diag };
 	bool fits;
 	enum osr_status st = osr_routing_init(routing, job->fabric, job->arena, job->diag);
@@ -191,7 +202,10 @@ static enum osr_status p2sssp_route(const struct osr_job *job)
 	st = pairs_route(&spf, option[STEP] == STEP_PAIR, job->scratch, job->diag);
 	if (st)
 		return st;
-	/* Without lanes no promise; where one suffices, as in trees, the result says so nevertheless. */
+	/*
+	 * Without lanes no promise; where one suffices, as in trees, the result says so
+	 * nevertheless.
+	 */
 	st = option[HEURISTIC] == WITHOUT_LANES ? osr_layers_single(&lanes, &fits)
 						: osr_lanes_assign(&lanes);
 	if (st)
@@ -206,8 +220,7 @@ const struct osr_engine osr_engine_p2sssp = {
 	.name = "p2sssp",
 	.summary = "shortest paths balanced pair by pair, on virtual lanes; slow, for comparison",
 	.reference = "Hoefler, Schneider, Lumsdaine: Optimized Routing for Large-Scale InfiniBand "
-		     "Networks, "
-		     "HOTI 2009",
+		     "Networks, HOTI 2009",
 	.params = params,
 	.capabilities = 0, /* as heuristic=none has it */
 	.route = p2sssp_route,

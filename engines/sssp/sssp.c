@@ -29,11 +29,11 @@ static enum osr_status sssp_route(const struct osr_job *job)
 	double start = req->clock_ms ? req->clock_ms() : 0;
 	bool fits;
 	struct osr_spf spf;
-	struct osr_lanes_job lanes = { .s = &spf,
+	struct osr_lanes_job lanes = { .spf = &spf,
 				       .req = req,
 				       .scratch = job->scratch,
 				       .result = job->arena,
-				       .r = routing,
+				       .routing = routing,
 				       .diag = job->diag };
 	enum osr_status st = osr_routing_init(routing, job->fabric, job->arena, job->diag);
 
@@ -59,8 +59,7 @@ const struct osr_engine osr_engine_sssp = {
 	.name = "sssp",
 	.summary = "balanced shortest paths; deadlock-free on trees only",
 	.reference = "Hoefler, Schneider, Lumsdaine: Optimized Routing for Large-Scale InfiniBand "
-		     "Networks, "
-		     "HOTI 2009",
+		     "Networks, HOTI 2009",
 	.params = params,
 	.capabilities = OSR_ENGINE_MINIMAL | OSR_ENGINE_REROUTE,
 	.route = sssp_route,

@@ -26,14 +26,18 @@
 struct osr_arena_block;
 
 /*
- * Threads that the caller of the core lends to it, with a scratch arena; the core starts none. What several of them
- * shall do is divided into parts whose results do not depend on which thread did them, or when: sums, maxima, marks. So
- * tables are the same bytes for any number of threads. The memory of a part is allocated before.
+ * Threads that the caller of the core lends to it, with a scratch arena; the core starts none. What
+ * several of them shall do is divided into parts whose results do not depend on which thread did
+ * them, or when: sums, maxima, marks. So tables are the same bytes for any number of threads. The
+ * memory of a part is allocated before.
  */
 struct osr_threads {
 	uint32_t n;       /* at once, the caller's own included */
 	uint64_t n_steps; /* less work than this is not divided */
-	/* Calls part(ctx, i) once for each i < n, several at once where that can be; returns when all have. */
+	/*
+	 * Calls part(ctx, i) once for each i < n, several at once where that can be; returns when
+	 * all have.
+	 */
 	void (*run)(void (*part)(void *ctx, uint32_t i), void *ctx, uint32_t n);
 };
 
@@ -63,8 +67,9 @@ void *osr_alloc(struct osr_arena *arena, size_t n, size_t size);
 void *osr_calloc(struct osr_arena *arena, size_t n, size_t size);
 
 /*
- * Has an allocation failed? That sticks until the arena is reset to a mark from before, so a function allocates all
- * that it needs and asks once. Writes the sentence; the caller returns OSR_NOMEM.
+ * Has an allocation failed? That sticks until the arena is reset to a mark from before, so a
+ * function allocates all that it needs and asks once. Writes the sentence; the caller returns
+ * OSR_NOMEM.
  */
 bool osr_arena_failed(const struct osr_arena *arena, struct osr_diag *diag);
 
@@ -80,8 +85,8 @@ void osr_arena_empty(struct osr_arena *arena);
 uint32_t osr_threads_parts(const struct osr_arena *scratch, uint64_t n_steps);
 
 /*
- * do_item(ctx, i, item) once for each item < n_items, where i < n_parts is the part that has taken it. A part takes one
- * item after the other, so what belongs to i needs no lock.
+ * do_item(ctx, i, item) once for each item < n_items, where i < n_parts is the part that has taken
+ * it. A part takes one item after the other, so what belongs to i needs no lock.
  */
 void osr_threads_share(const struct osr_arena *scratch,
 		       void (*do_item)(void *ctx, uint32_t i, uint32_t item), void *ctx,

@@ -11,9 +11,10 @@
 #include <osmroutes/routing.h>
 
 /*
- * Cuts, in both directions: around single switches, around the pieces that are left if the switches from some distance to
- * all hosts on are removed (in trees: the pods of every level), and around parts that a search finds: bridges, the chassis
- * of large switches. Good for any routing, not only minimal ones. O(levels * (switches + channels) + channels * degree).
+ * Cuts, in both directions: around single switches, around the pieces that are left if the switches
+ * from some distance to all hosts on are removed (in trees: the pods of every level), and around
+ * parts that a search finds: bridges, the chassis of large switches. Good for any routing, not only
+ * minimal ones. O(levels * (switches + channels) + channels * degree).
  */
 enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena *scratch,
 			      uint64_t *bound, struct osr_diag *diag);
@@ -29,7 +30,7 @@ struct osr_cut {
 
 /* All cuts of a fabric, and what is made of each. */
 struct osr_cuts {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	enum osr_lids lids;
 	const uint64_t *units; /* [n_switches] what its end ports send, and receive; NULL: routes */
 	const uint64_t *weight; /* [n_channels] what counts as that many channels; NULL: 1 each */
@@ -41,17 +42,19 @@ enum osr_status osr_bound_cuts(const struct osr_cuts *cuts, struct osr_arena *sc
 			       uint64_t *bound, struct osr_diag *diag);
 
 /*
- * The load that is said everywhere: efi_bound in JSON, "the least possible" for people. The best of the cuts, and of the
- * mean if every route were as short as it can be, so good for any routing, also one with longer routes.
- * O(switches^2 + diameter * switches * channels / 64), beside the cuts.
+ * The load that is said everywhere: efi_bound in JSON, "the least possible" for people. The best of
+ * the cuts, and of the mean if every route were as short as it can be, so good for any routing,
+ * also one with longer routes. O(switches^2 + diameter * switches * channels / 64), beside the
+ * cuts.
  */
 enum osr_status osr_bound_load(const struct osr_fabric *fabric, enum osr_lids which,
 			       struct osr_arena *scratch, uint64_t *bound, struct osr_diag *diag);
 
 /*
- * What a full route of fabric can be expected to reach, by one of another fabric, mostly of this one before a
- * fault: no better than that was against its own bound; then->load may be unknown. *least is what the cuts around switches
- * and pieces give, without the search: higher goals lose more repairs to full routes.
+ * What a full route of fabric can be expected to reach, by one of another fabric, mostly of this
+ * one before a fault: no better than that was against its own bound; then->load may be unknown.
+ * *least is what the cuts around switches and pieces give, without the search: higher goals lose
+ * more repairs to full routes.
  */
 enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct osr_result *then,
 				   struct osr_arena *scratch, uint64_t *least, uint64_t *expected,

@@ -13,8 +13,8 @@
  *     earlier that connections may still use, if the tables name any;
  *   - the edge forwarding index.
  *
- * An end port has 2^LMC LIDs. Programs send to its first one unless they are told otherwise, so loads are those of
- * routes to first LIDs; efi_all counts the others as well.
+ * An end port has 2^LMC LIDs. Programs send to its first one unless they are told otherwise, so
+ * loads are those of routes to first LIDs; efi_all counts the others as well.
  *
  * Every entry of every switch is walked for reach, loops and length. Dependencies count for
  * packets that exist: from any switch to the LIDs of CAs and routers (hosts send; port 0 answers),
@@ -49,9 +49,10 @@ struct osr_verdict {
 	struct osr_lengths hosts;
 
 	/*
-	 * Edge forwarding index: routes from CA and router ports to first LIDs of CA and router ports
-	 * over the most loaded channel; its mean over all channels; and the same per link rate, in
-	 * routes on a channel of the fastest rate (routes * fastest rate / own rate). efi_all: to all LIDs.
+	 * Edge forwarding index: routes from CA and router ports to first LIDs of CA and router
+	 * ports over the most loaded channel; its mean over all channels; and the same per link
+	 * rate, in routes on a channel of the fastest rate (routes * fastest rate / own rate).
+	 * efi_all: to all LIDs.
 	 */
 	uint64_t efi, efi_all;
 	double efi_mean;
@@ -59,20 +60,26 @@ struct osr_verdict {
 	uint8_t n_vls; /* VLs that carry a dependency or route */
 };
 
-/* What it says of the loads of all channels, of routes to first LIDs and to later ones: efi, efi_all and so on. */
+/*
+ * What it says of the loads of all channels, of routes to first LIDs and to later ones: efi,
+ * efi_all and so on.
+ */
 void osr_verdict_loads(const struct osr_fabric *fabric, const uint64_t *first,
 		       const uint64_t *later, struct osr_verdict *verdict);
 
 /*
- * OSR_OK with the verdict filled if every claim of `routing` is proven; OSR_CHECK_FAILED with a sentence
- * naming switch, LID and port of the first violation otherwise (the verdict then holds what was
- * found up to there).
+ * OSR_OK with the verdict filled if every claim of `routing` is proven; OSR_CHECK_FAILED with a
+ * sentence naming switch, LID and port of the first violation otherwise (the verdict then holds
+ * what was found up to there).
  */
 enum osr_status osr_check(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			  struct osr_arena *scratch, struct osr_verdict *verdict,
 			  struct osr_diag *diag);
 
-/* What the check found, for the sweep: an engine that compares tables need not have them walked twice. */
+/*
+ * What the check found, for the sweep: an engine that compares tables need not have them walked
+ * twice.
+ */
 struct osr_checked {
 	struct osr_routing routing; /* that was checked */
 	uint64_t digest;            /* of its tables then */
@@ -85,7 +92,10 @@ enum osr_status osr_check_keep(const struct osr_fabric *fabric, const struct osr
 			       struct osr_arena *arena, struct osr_arena *scratch,
 			       struct osr_checked *checked, struct osr_diag *diag);
 
-/* The same check of the same arrays, and not a byte of the tables has changed since? `digest`: as they are now. */
+/*
+ * The same check of the same arrays, and not a byte of the tables has changed since? `digest`: as
+ * they are now.
+ */
 bool osr_check_stands(const struct osr_checked *checked, const struct osr_routing *routing,
 		      uint64_t digest);
 

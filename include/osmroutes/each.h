@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * each.h - the loops of this program: over the index spaces of a fabric (fabric.h), and over masks of lanes.
+ * each.h - the loops of this program: over the index spaces of a fabric (fabric.h), and over masks
+ * of lanes.
  *
  * Each macro is a `for` header that declares its variable, so `break` and `continue` work as usual.
  */

@@ -33,8 +33,8 @@ struct osr_request {
 	 */
 	uint16_t chosen_sls;
 	/*
-	 * The last tables were free of deadlock on any SL, and programs rely on that by now: so shall
-	 * these be, whatever it costs, if the options ask for it at all. Set by osr_sweep().
+	 * The last tables were free of deadlock on any SL, and programs rely on that by now: so
+	 * shall these be, whatever it costs, if the options ask for it at all. Set by osr_sweep().
 	 */
 	bool keep_any_sl;
 	/*
@@ -57,21 +57,25 @@ enum {
 };
 
 /*
- * Where packets can be while switches are programmed, and what switches hold that `previous` does not know: for the
- * transition. A switch outside `previous` holds its own LFT if it was drained until now, and so does every switch for
- * a LID outside `previous`.
+ * Where packets can be while switches are programmed, and what switches hold that `previous` does
+ * not know: for the transition. A switch outside `previous` holds its own LFT if it was drained
+ * until now, and so does every switch for a LID outside `previous`.
  */
 struct osr_held {
 	/*
-	 * All that stands, and what routing leaves out of it (drained, held down) as well: all switches, cables and LIDs
-	 * of the routed fabric are in it. The routed fabric itself if nothing is left out.
+	 * All that stands, and what routing leaves out of it (drained, held down) as well: all
+	 * switches, cables and LIDs of the routed fabric are in it. The routed fabric itself if
+	 * nothing is left out.
 	 */
 	const struct osr_fabric *standing;
 	/* [standing->n_switches] */
 	const struct osr_held_switch {
 		const uint8_t *lft; /* [n_lids] port by LID; NULL: not known */
 		uint32_t n_lids;
-		/* [(sw_n_ports + 1)^2] row by input port, of a switch outside `previous`; NULL: not known */
+		/*
+		 * [(sw_n_ports + 1)^2] row by input port, of a switch outside `previous`; NULL: not
+		 * known
+		 */
 		const osr_sl2vl_t *sl2vl;
 	} * sw;
 };
@@ -120,8 +124,8 @@ struct osr_engine {
 	 * Routes job->fabric from nothing; the same job, but for arenas, gives the same bytes.
 	 * *job->routing is allocated in job->arena and complete on OSR_OK; on any other status its
 	 * content is undefined, job->diag holds the sentence, and both arenas may be reset by the
-	 * caller. Every (switch, dest) of one component gets a path; between components entries stay
-	 * OSR_NO_PATH.
+	 * caller. Every (switch, dest) of one component gets a path; between components entries
+	 * stay OSR_NO_PATH.
 	 */
 	enum osr_status (*route)(const struct osr_job *job);
 };

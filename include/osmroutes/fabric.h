@@ -94,9 +94,10 @@ struct osr_fabric {
 	const uint8_t *chan_flags; /* OSR_CHAN_* */
 
 	/*
-	 * [n_channels + 1] A turn is a pair of consecutive channels (c0, c1). The turns that begin with c0
-	 * are turn_row[c0] .. turn_row[c0 + 1] - 1, one for each channel that leaves the switch behind c0,
-	 * in the order of these channels. Turns are numbered for every pair, used or not.
+	 * [n_channels + 1] A turn is a pair of consecutive channels (c0, c1). The turns that begin
+	 * with c0 are turn_row[c0] .. turn_row[c0 + 1] - 1, one for each channel that leaves the
+	 * switch behind c0, in the order of these channels. Turns are numbered for every pair, used
+	 * or not.
 	 */
 	const uint32_t *turn_row;
 
@@ -192,26 +193,30 @@ enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena 
 uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *fabric, uint64_t guid);
 
 /*
- * Names come from nodes, which may say anything: control characters, and bytes that are no UTF-8, become
- * question marks. All names of a fabric have been through this.
+ * Names come from nodes, which may say anything: control characters, and bytes that are no UTF-8,
+ * become question marks. All names of a fabric have been through this.
  */
 void osr_name_clean(char *name);
 
-/* Which of n texts (offsets into `names`, 0 for none) stand there twice. False: no memory. O(bytes). */
+/*
+ * Which of n texts (offsets into `names`, 0 for none) stand there twice. False: no memory.
+ * O(bytes).
+ */
 bool osr_names_repeated(const char *names, const uint32_t *text, uint32_t n, bool *repeated);
 #define OSR_NAME_WITH_GUID "%s 0x%016" PRIx64 /* how these are shown */
 
 /*
- * Name of a switch or terminal for messages: its own, with its GUID behind it if another one is called so, or
- * "0x<guid>" written into buf. Port 0 is called as its switch.
+ * Name of a switch or terminal for messages: its own, with its GUID behind it if another one is
+ * called so, or "0x<guid>" written into buf. Port 0 is called as its switch.
  */
 const char *osr_switch_name(const struct osr_fabric *fabric, uint32_t sw, char buf[32]);
 const char *osr_terminal_name(const struct osr_fabric *fabric, uint32_t term, char buf[32]);
 
 /*
- * Which switches have hosts. End ports that belong to a switch itself are none: SHARP aggregation nodes, known by their
- * node description, and the CA that most switches have on their last port, which manages the switch (the rule of
- * osmroutes/pgft.h, so that what dmodk takes for a spine is one here too). An end is a port of a CA or router.
+ * Which switches have hosts. End ports that belong to a switch itself are none: SHARP aggregation
+ * nodes, known by their node description, and the CA that most switches have on their last port,
+ * which manages the switch (the rule of osmroutes/pgft.h, so that what dmodk takes for a spine is
+ * one here too). An end is a port of a CA or router.
  */
 struct osr_end {
 	uint32_t sw;      /* where it is */

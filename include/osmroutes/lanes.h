@@ -38,8 +38,9 @@
  * tree they would be the only routes that turn from down to up.
  *
  * Reversible: replies travel on the SL of the request (management responses; connected queue pairs
- * set up by the communication manager). Then all routes between two switches, in both directions, are legal on
- * one lane, and SL(a,b) = SL(b,a); more layers are added for pairs that have none in common.
+ * set up by the communication manager). Then all routes between two switches, in both directions,
+ * are legal on one lane, and SL(a,b) = SL(b,a); more layers are added for pairs that have none in
+ * common.
  *
  * Multicast (struct osr_request) is a spanning order whose dependencies stay in the first layer.
  */
@@ -89,18 +90,18 @@ enum osr_lanes_state {
 
 /* Routes with lanes by turn that were not taken, or not yet. */
 struct osr_turn_result {
-	struct osr__search *w; /* NULL: none */
+	struct osr_search *search; /* NULL: none */
 	struct osr_spf_saved paths;
 	uint32_t n_longer;
 	uint64_t load; /* of the busiest link */
 };
 
 struct osr_lanes_job {
-	struct osr_spf *s; /* osr_spf_init() has been called */
+	struct osr_spf *spf; /* osr_spf_init() has been called */
 	const struct osr_request *req;
 	const struct osr_lanes_options *opt;
 	struct osr_arena *scratch, *result;
-	struct osr_routing *r; /* r->strategy: the name of the one whose routes these are */
+	struct osr_routing *routing; /* r->strategy: the name of the one whose routes these are */
 	struct osr_diag *diag;
 
 	/* The strategies' own. */
@@ -127,15 +128,15 @@ enum osr_status osr_lanes_route(struct osr_lanes_job *job);
 /*
  * Only asks whether everything fits one layer (*fits), as it does in trees; for minimal routes
  * only, as osr_spf_route() leaves them, because trees are walked by distance; then the claims are
- * DEADLOCK_FREE, REVERSIBLE, ANY_SL and MULTICAST. Otherwise routing keeps no claim, rank or SL, and is on one VL.
- * job->opt is not used.
+ * DEADLOCK_FREE, REVERSIBLE, ANY_SL and MULTICAST. Otherwise routing keeps no claim, rank or SL,
+ * and is on one VL. job->opt is not used.
  */
 enum osr_status osr_layers_single(struct osr_lanes_job *job, bool *fits);
 
 /*
- * One lane in the order of a tree, for routes of job->s (routed, not finished) that go up it first and then down, by and
- * large: those that do not take detours, but for what one port 0 would send to another. The certificate, the claims and, if
- * requested, the spanning tree of multicast.
+ * One lane in the order of a tree, for routes of job->s (routed, not finished) that go up it first
+ * and then down, by and large: those that do not take detours, but for what one port 0 would send
+ * to another. The certificate, the claims and, if requested, the spanning tree of multicast.
  */
 struct osr_tree_order;
 enum osr_status osr_lanes_in_order(const struct osr_lanes_job *job,

@@ -62,7 +62,10 @@ enum osr_status osr_values_set(struct osr_values *values, const struct osr_param
 /* A whole text as a number: decimal, 010 too, or with 0x before it. No sign, no blank. */
 bool osr_parse_uint(const char *text, uint64_t *value);
 
-/* The likeliest of some words for one that is none of them: set `word`, offer all, take `best` if it is near. */
+/*
+ * The likeliest of some words for one that is none of them: set `word`, offer all, take `best` if
+ * it is near.
+ */
 struct osr_guess {
 	const char *word, *best;
 	unsigned distance;

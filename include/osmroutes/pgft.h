@@ -23,9 +23,9 @@
  *
  * How: the distance from the switches with hosts gives the levels. What is connected within levels
  * 1..l shares the digits a_h .. a_(l+1); what is connected within levels l..h shares b_l .. b_1.
- * Digits are numbered by node GUID, unless a memory says what they were; cables, ports, LIDs and the
- * order of discovery do not matter.
- * What lacks links falls into more pieces; pieces that fit into each other's holes are one.
+ * Digits are numbered by node GUID, unless a memory says what they were; cables, ports, LIDs and
+ * the order of discovery do not matter. What lacks links falls into more pieces; pieces that fit
+ * into each other's holes are one.
  *
  * Also recognised, because fabrics have them:
  *	- end ports on upper switches (gateways, subnet managers, aggregation CAs on every switch):
@@ -71,7 +71,7 @@ struct osr_pgft_tree {
 };
 
 struct osr_pgft {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	const struct osr_pgft_memory *recalled; /* whose digits these are; NULL: by GUID */
 	uint32_t n_trees;
 	struct osr_pgft_tree
@@ -104,15 +104,18 @@ struct osr_pgft {
 struct osr_notes;
 
 /*
- * The digits of earlier sweeps. When a switch fails, returns or is replaced, all other switches keep
- * their digits. If all cables fit, each tree keeps m, w and p, each switch its place and each
- * host its slot; new switches and hosts take free ones. Otherwise digits are assigned by GUID again.
- * A switch that is missing keeps its place, and its links do not count as missing.
+ * The digits of earlier sweeps. When a switch fails, returns or is replaced, all other switches
+ * keep their digits. If all cables fit, each tree keeps m, w and p, each switch its place and each
+ * host its slot; new switches and hosts take free ones. Otherwise digits are assigned by GUID
+ * again. A switch that is missing keeps its place, and its links do not count as missing.
  */
 struct osr_pgft_memory {
 	uint32_t n_trees, n_rows;
 	const struct osr_pgft_tree *tree; /* [n_trees] h, m, w and p */
-	/* A switch, port 0, and level 0 if it is outside; or the slot b of a port of the leaf with this GUID. */
+	/*
+	 * A switch, port 0, and level 0 if it is outside; or the slot b of a port of the leaf with
+	 * this GUID.
+	 */
 	const struct osr_pgft_known {
 		uint64_t guid;
 		uint16_t port, level;

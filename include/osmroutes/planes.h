@@ -2,21 +2,23 @@
 /*
  * planes.h - several LIDs a port (LMC): the LIDs base + k of all ports are plane k.
  *
- * Engines and repairs route one LID a port, the first: plane 0. Planes 1 and up are plane 0 under a renaming, so nothing
- * is routed twice, and the first LIDs have the tables of LMC 0, row for row.
+ * Engines and repairs route one LID a port, the first: plane 0. Planes 1 and up are plane 0 under a
+ * renaming, so nothing is routed twice, and the first LIDs have the tables of LMC 0, row for row.
  *
- * A *tree* is the row of a LID in struct osr_routing: the entries of all switches, and the SLs on the way. Plane k gives a
- * port the tree of
+ * A *tree* is the row of a LID in struct osr_routing: the entries of all switches, and the SLs on
+ * the way. Plane k gives a port the tree of
  *	repeat		its own first LID
  *	mates		the first LID of another end port of the same switch: only the last hop differs
  *	exchange	its own first LID, after switches above the leaves of a tree have changed places
  *	reverse		its own first LID, with the dimensions of a product in the reverse order
- * The first two copy rows of plane 0. In a plane of mates the end ports of a switch are permuted, so the trees to this switch
- * are the same as a set: each channel carries what it carries in plane 0, no turn is new, and routes, lanes, replies and any SL
- * are those of plane 0. The last two make rows of their own. docs/theory.md has the proofs.
+ * The first two copy rows of plane 0. In a plane of mates the end ports of a switch are permuted,
+ * so the trees to this switch are the same as a set: each channel carries what it carries in plane
+ * 0, no turn is new, and routes, lanes, replies and any SL are those of plane 0. The last two make
+ * rows of their own. docs/theory.md has the proofs.
  *
- * What has to live on between sweeps is which LID has whose tree (`tree_of`): repairs mend plane 0 alone, and carry this into
- * the fabric of today. A tree whose first LID is not there any more stays with the LIDs that have it, as their own row.
+ * What has to live on between sweeps is which LID has whose tree (`tree_of`): repairs mend plane 0
+ * alone, and carry this into the fabric of today. A tree whose first LID is not there any more
+ * stays with the LIDs that have it, as their own row.
  */
 #ifndef OSMROUTES_PLANES_H
 #define OSMROUTES_PLANES_H
@@ -35,13 +37,17 @@ enum osr_plane {
 	OSR_PLANE_REVERSE,
 };
 
-/* Belongs to tables (osr_routing.planes) and lives as long. All zero: one LID a port, or tables from elsewhere. */
+/*
+ * Belongs to tables (osr_routing.planes) and lives as long. All zero: one LID a port, or tables
+ * from elsewhere.
+ */
 struct osr_planes {
 	uint32_t n;    /* planes, 2^(largest LMC); 0: not known */
 	uint8_t *kind; /* [n] enum osr_plane; of plane 0 it says nothing */
 	/*
-	 * [n_dests] the first LID, as a dest of an end port of the same switch, whose tree this LID has; the LID itself: a
-	 * row of its own. First LIDs have their own, so tree_of[tree_of[d]] == tree_of[d].
+	 * [n_dests] the first LID, as a dest of an end port of the same switch, whose tree this LID
+	 * has; the LID itself: a row of its own. First LIDs have their own, so tree_of[tree_of[d]]
+	 * == tree_of[d].
 	 */
 	uint32_t *tree_of;
 };
@@ -62,16 +68,16 @@ static inline uint32_t osr_first_dest(const struct osr_fabric *fabric, uint32_t 
 uint32_t osr_planes_count(const struct osr_fabric *fabric);
 
 /*
- * The same fabric with the first LID of each port alone: what engines and repairs route. Terminals, switches and channels
- * keep their numbers; the dest of a LID is first->lid_dest[LID]. New arrays lie in `arena`, all others are fabric's.
- * O(terminals + LIDs).
+ * The same fabric with the first LID of each port alone: what engines and repairs route. Terminals,
+ * switches and channels keep their numbers; the dest of a LID is first->lid_dest[LID]. New arrays
+ * lie in `arena`, all others are fabric's. O(terminals + LIDs).
  */
 enum osr_status osr_planes_first_fabric(const struct osr_fabric *fabric, struct osr_arena *arena,
 					struct osr_fabric *first, struct osr_diag *diag);
 
 /*
- * A result on that fabric: rows of the first LIDs, all else as it is; without a baseline. Without several LIDs it is
- * *result itself. O(terminals * switches).
+ * A result on that fabric: rows of the first LIDs, all else as it is; without a baseline. Without
+ * several LIDs it is *result itself. O(terminals * switches).
  */
 enum osr_status osr_planes_first_result(const struct osr_result *result, struct osr_arena *arena,
 					struct osr_result *first, struct osr_diag *diag);
@@ -81,11 +87,13 @@ enum osr_status osr_planes_repeat(const struct osr_fabric *fabric, struct osr_ar
 				  struct osr_planes *planes, struct osr_diag *diag);
 
 /*
- * Every plane beyond the first of *planes, which osr_planes_repeat() made, is one of mates. The CAs and routers of a switch that
- * have as many LIDs are put into blocks of powers of two, up to the number of their LIDs, and plane k of the i-th of a block of n
- * is the tree of its (i xor (k mod n))-th. With xor planes 0 and 1 are those of LMC 1 whatever the LMC. Blocks are chosen so
- * that channels which stand for one another are the same for all (mates.c). What has no mate repeats, as port 0 of switches
- * does. `routing`: tables of first_fabric. O(LIDs * end ports of a switch * hops), a constant of 16 to 32.
+ * Every plane beyond the first of *planes, which osr_planes_repeat() made, is one of mates. The CAs
+ * and routers of a switch that have as many LIDs are put into blocks of powers of two, up to the
+ * number of their LIDs, and plane k of the i-th of a block of n is the tree of its (i xor (k mod
+ * n))-th. With xor planes 0 and 1 are those of LMC 1 whatever the LMC. Blocks are chosen so that
+ * channels which stand for one another are the same for all (mates.c). What has no mate repeats, as
+ * port 0 of switches does. `routing`: tables of first_fabric. O(LIDs * end ports of a switch *
+ * hops), a constant of 16 to 32.
  */
 enum osr_status osr_planes_mates(const struct osr_fabric *fabric,
 				 const struct osr_fabric *first_fabric,
@@ -93,16 +101,17 @@ enum osr_status osr_planes_mates(const struct osr_fabric *fabric,
 				 struct osr_planes *planes, struct osr_diag *diag);
 
 /*
- * The certificate of expanded tables on one lane in which some LIDs have rows of their own. Those whose turns close a cycle
- * with the others repeat the first LID instead. Channels begin in the order of keys[n_channels]. O(LIDs * switches).
+ * The certificate of expanded tables on one lane in which some LIDs have rows of their own. Those
+ * whose turns close a cycle with the others repeat the first LID instead. Channels begin in the
+ * order of keys[n_channels]. O(LIDs * switches).
  */
 enum osr_status osr_planes_certify(const struct osr_fabric *fabric, const uint32_t *keys,
 				   struct osr_routing *routing, struct osr_arena *scratch,
 				   struct osr_diag *diag);
 
 /*
- * Tables of all LIDs from those of the first ones, plane0, for a full route: the planes with which flows that are split
- * evenly over all LIDs fare best. In `arena`.
+ * Tables of all LIDs from those of the first ones, plane0, for a full route: the planes with which
+ * flows that are split evenly over all LIDs fare best. In `arena`.
  */
 enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct osr_fabric *first,
 				  const struct osr_routing *plane0, uint8_t max_vls,
@@ -110,10 +119,11 @@ enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct 
 				  struct osr_routing *routing, struct osr_diag *diag);
 
 /*
- * Tables of all LIDs of `fabric` from tables of the first ones: rows (lft, sl, granted) by planes->tree_of, in `arena` as is
- * the copy of *planes, with the entry of the LID's own switch set; all else is first_routing's. A LID beyond the first with a row of its own has it from
- * *own, tables of `fabric` in which that row is; where no such row leads from every switch to the LID, or own is NULL, the LID
- * repeats its first one from now on. O(LIDs * switches).
+ * Tables of all LIDs of `fabric` from tables of the first ones: rows (lft, sl, granted) by
+ * planes->tree_of, in `arena` as is the copy of *planes, with the entry of the LID's own switch
+ * set; all else is first_routing's. A LID beyond the first with a row of its own has it from *own,
+ * tables of `fabric` in which that row is; where no such row leads from every switch to the LID, or
+ * own is NULL, the LID repeats its first one from now on. O(LIDs * switches).
  */
 enum osr_status osr_planes_expand(const struct osr_fabric *fabric,
 				  const struct osr_fabric *first_fabric,

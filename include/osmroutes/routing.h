@@ -32,9 +32,10 @@ enum {
 typedef uint8_t osr_sl2vl_t[16];
 
 /*
- * In tables as switches hold them: there is no such row (no such port, or a dump lacks it). Where two
- * generations are looked at, the other one decides. What a switch does by a row that was never
- * programmed is not known: nothing goes on by it, and audit.h names it as a fault if a packet needs it.
+ * In tables as switches hold them: there is no such row (no such port, or a dump lacks it). Where
+ * two generations are looked at, the other one decides. What a switch does by a row that was never
+ * programmed is not known: nothing goes on by it, and audit.h names it as a fault if a packet needs
+ * it.
  */
 #define OSR_VL_UNSET 255
 
@@ -52,15 +53,21 @@ struct osr_stable {
 	bool new_baseline; /* the next repair starts from this result, not from its baseline */
 	/*
 	 * The dependencies of old and new entries in every mixture agree with the certificate, so
-	 * that nothing can deadlock while the switches are being programmed; with OSR_CLAIM_MULTICAST
-	 * those of multicast, too.
+	 * that nothing can deadlock while the switches are being programmed; with
+	 * OSR_CLAIM_MULTICAST those of multicast, too.
 	 */
 	bool together;
 	enum osr_transition transition;
 	bool transition_mcast; /* multicast was part of the question */
-	/* OSR_TRANSITION_LOOP: multicast alone makes it; unicast cannot deadlock, in the rounds that there are. */
+	/*
+	 * OSR_TRANSITION_LOOP: multicast alone makes it; unicast cannot deadlock, in the rounds
+	 * that there are.
+	 */
 	bool transition_unicast;
-	/* The spanning order of multicast is the old one, as far as its cables are there, so that it cannot. */
+	/*
+	 * The spanning order of multicast is the old one, as far as its cables are there, so that
+	 * it cannot.
+	 */
 	bool transition_order;
 	char transition_why[240];
 	uint64_t n_withdrawn;       /* entries of osr_routing.withdrawn */
@@ -68,7 +75,9 @@ struct osr_stable {
 	uint32_t n_channels_lost;   /* channels of the baseline that are not there today */
 	uint32_t n_channels_new;    /* channels of today that the baseline did not have */
 	uint32_t n_trees;           /* LIDs with routes that were cut, or moved for balance */
-	/* Entries of whole routes that moved: off the busiest channel, or for a route that was cut. */
+	/*
+	 * Entries of whole routes that moved: off the busiest channel, or for a route that was cut.
+	 */
 	uint64_t n_moved;
 	uint64_t n_sl_changed; /* (switch, LID) pairs with another SL than in the last sweep */
 	uint64_t n_sl_lost;    /* pairs with an SL of earlier that is no longer proven */
@@ -84,8 +93,9 @@ struct osr_any_sl_cost {
 };
 
 /*
- * What an engine wants back in the next sweep, whatever that is: bytes without pointers, at a multiple of 8, for they
- * are stored over a restart (src/store). So the engine that gets them checks every number before it uses it.
+ * What an engine wants back in the next sweep, whatever that is: bytes without pointers, at a
+ * multiple of 8, for they are stored over a restart (src/store). So the engine that gets them
+ * checks every number before it uses it.
  */
 struct osr_notes {
 	const void *data;
@@ -133,8 +143,8 @@ struct osr_routing {
 
 	uint8_t n_vls; /* VLs 0 .. n_vls-1 carry routes */
 	/*
-	 * Lanes that the last full route could use, these tables or others that were no better. 0: not known. By
-	 * osr_sweep().
+	 * Lanes that the last full route could use, these tables or others that were no better. 0:
+	 * not known. By osr_sweep().
 	 */
 	uint8_t n_vls_tried;
 	uint8_t n_layers; /* VLs that were needed to be deadlock-free; <= n_vls after balancing */
@@ -150,20 +160,20 @@ struct osr_routing {
 	uint8_t mcast_vl;
 
 	/*
-	 * By osr_repair_prepare(): for each pair of channels that meet, by turn (fabric.h), the VLs of the
-	 * first one, a bit each, whose packets go on by the second one. NULL: not known.
+	 * By osr_repair_prepare(): for each pair of channels that meet, by turn (fabric.h), the VLs
+	 * of the first one, a bit each, whose packets go on by the second one. NULL: not known.
 	 */
 	const uint16_t *lane_deps;
 
 	struct osr_stable stable;
 	/*
-	 * [stable.n_withdrawn] entries, as indices of lft, that drop their packets while all others are
-	 * still those of before: the first of two rounds (transition.h). NULL: there are none.
+	 * [stable.n_withdrawn] entries, as indices of lft, that drop their packets while all others
+	 * are still those of before: the first of two rounds (transition.h). NULL: there are none.
 	 */
 	const uint64_t *withdrawn;
 	/*
-	 * [n_early] switches that have all their new entries in the first round, for no old table leads there. NULL: there
-	 * are none.
+	 * [n_early] switches that have all their new entries in the first round, for no old table
+	 * leads there. NULL: there are none.
 	 */
 	const uint32_t *early;
 	uint32_t n_early;
@@ -185,10 +195,14 @@ struct osr_result {
 	struct osr_fabric fabric;
 	struct osr_routing routing;
 	uint64_t digest; /* osr_routing_digest() */
-	bool confirmed; /* by osr_sweep_check(): tables with this digest have passed both checkers */
+	/* by osr_sweep_check(): tables with this digest have passed both checkers */
+	bool confirmed;
 	/* [n_channels] routes over every channel, as the checker counts them; NULL: unknown. */
 	const uint64_t *load;
-	/* The full route this one was repaired from, which must live as long; NULL: it is one itself. See repair.h. */
+	/*
+	 * The full route this one was repaired from, which must live as long; NULL: it is one
+	 * itself. See repair.h.
+	 */
 	const struct osr_result *baseline;
 };
 
@@ -199,7 +213,9 @@ enum osr_status osr_routing_init(struct osr_routing *routing, const struct osr_f
 /* Pairs of ports of all switches: entries of sl2vl. */
 uint64_t osr_n_sl2vl(const struct osr_fabric *fabric);
 
-/* sl2vl_row, and sl2vl with this VL in every entry. OSR_NOMEM also where rows cannot be numbered. */
+/*
+ * sl2vl_row, and sl2vl with this VL in every entry. OSR_NOMEM also where rows cannot be numbered.
+ */
 enum osr_status osr_routing_alloc_sl2vl(struct osr_routing *routing,
 					const struct osr_fabric *fabric, uint8_t vl,
 					struct osr_arena *arena, struct osr_diag *diag);

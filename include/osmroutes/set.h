@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * set.h - disjoint sets of the numbers below n: union-find with path halving (Tarjan and van Leeuwen, "Worst-case
- * analysis of set union algorithms", JACM 31, 1984) in an array of the caller's, set[n].
+ * set.h - disjoint sets of the numbers below n: union-find with path halving (Tarjan and van
+ * Leeuwen, "Worst-case analysis of set union algorithms", JACM 31, 1984) in an array of the
+ * caller's, set[n].
  *
- * The name of a set is its lowest member, so that names do not depend on the order of joins. DIFFERS: no ranks; joins
- * and questions take O(log n) amortized.
+ * The name of a set is its lowest member, so that names do not depend on the order of joins.
+ * DIFFERS: no ranks; joins and questions take O(log n) amortized.
  */
 #ifndef OSMROUTES_SET_H
 #define OSMROUTES_SET_H

@@ -14,7 +14,8 @@
  *   - Routes are counted per source switch, weighted by the end ports behind it.
  *   - Rip-up and re-route: after the first round each destination's tree is taken out of the
  *     weights and routed again, with all others in place.
- *   - At last, branches of trees move off the most loaded channel, as long as that lowers the maximum.
+ *   - At last, branches of trees move off the most loaded channel, as long as that lowers the
+ *   maximum.
  *
  * While a routing is being computed, a table entry is a *hop*: the index of a channel among those
  * of its switch (channel = chan_row[switch] + hop); osr_spf_finish() turns hops into ports.
@@ -28,7 +29,7 @@
 #include <osmroutes/routing.h>
 
 struct osr_spf {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	uint8_t *hop; /* [n_dests * n_switches], OSR_NO_PATH: none, or the dest's own switch */
 
 	/*
@@ -81,7 +82,10 @@ struct osr_spf {
 #define OSR_SPF_ROUNDS 2
 
 struct osr_spf_options {
-	/* Rip-up rounds after the first pass; stops early at the bound. With none nothing is moved either. */
+	/*
+	 * Rip-up rounds after the first pass; stops early at the bound. With none nothing is moved
+	 * either.
+	 */
 	uint32_t max_rounds;
 	bool ignore_rates; /* every channel weighs the same */
 };
@@ -102,16 +106,16 @@ void osr_spf_first(struct osr_spf *spf);
 void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt);
 
 /*
- * From now on shortest paths go up the order s->place of the switches first and then
- * down; routes made so far are forgotten. False, and nothing is changed, if more than 1 in `tolerance`
- * routes between end ports have no such path; 0: if one has none. O(switches * channels).
+ * From now on shortest paths go up the order s->place of the switches first and then down; routes
+ * made so far are forgotten. False, and nothing is changed, if more than 1 in `tolerance` routes
+ * between end ports have no such path; 0: if one has none. O(switches * channels).
  */
 bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance);
 
 /*
- * For an engine that chooses itself: the shortest paths towards switch `root`, within the order if there is one. The
- * channels by which the i-th switch of the settling order goes on are chan[row[i]] .. chan[row[i + 1] - 1], ascending,
- * until the next call.
+ * For an engine that chooses itself: the shortest paths towards switch `root`, within the order if
+ * there is one. The channels by which the i-th switch of the settling order goes on are
+ * chan[row[i]] .. chan[row[i + 1] - 1], ascending, until the next call.
  */
 void osr_spf_ways(struct osr_spf *spf, uint32_t root, const uint32_t **row, const uint32_t **chan);
 /* Adds the routes to d, whose hops the engine has filled, to the weights. */
@@ -137,8 +141,8 @@ void osr_spf_restore(struct osr_spf *spf, const struct osr_spf_saved *saved);
 void osr_spf_leave_order(struct osr_spf *spf);
 
 /*
- * As long as the busiest channel carries more than `bound` (or the mean, if that is more), branches of trees leave it
- * for ways as short, within spf->place if that is set. O(LIDs * switches).
+ * As long as the busiest channel carries more than `bound` (or the mean, if that is more), branches
+ * of trees leave it for ways as short, within spf->place if that is set. O(LIDs * switches).
  */
 void osr_spf_relieve(struct osr_spf *spf, uint64_t bound);
 
@@ -154,9 +158,9 @@ void osr_spf_finish(struct osr_spf *spf);
 /* The channel that switch v takes to dest d, or OSR_NONE. */
 static inline uint32_t osr_spf_channel(const struct osr_spf *spf, uint32_t d, uint32_t v)
 {
-	uint8_t hop = spf->hop[(size_t)d * spf->f->n_switches + v];
+	uint8_t hop = spf->hop[(size_t)d * spf->fabric->n_switches + v];
 
-	return hop == OSR_NO_PATH ? OSR_NONE : spf->f->chan_row[v] + hop;
+	return hop == OSR_NO_PATH ? OSR_NONE : spf->fabric->chan_row[v] + hop;
 }
 
 #endif

@@ -2,12 +2,13 @@
 /*
  * split.h - the bandwidth of hosts that have several LIDs, by the LIDs that their peers send to.
  *
- * Measured on random bisections (Hoefler, Schneider, Lumsdaine: Multistage Switches are not Crossbars, Cluster 2008):
- * one half of the hosts sends to the other, host by host, all at once. A flow is sent in parts, one to each of some LIDs
- * of its receiver. The parts are equal, so each has the share of its busiest channel, counted in flows; a sender that
- * waits for all parts has the share of the slowest one. A receiver with fewer LIDs than others gets several parts on
- * one LID. The figures are functions of the fabric and its tables alone, for tables of any origin; a part that does not
- * arrive has no share.
+ * Measured on random bisections (Hoefler, Schneider, Lumsdaine: Multistage Switches are not
+ * Crossbars, Cluster 2008): one half of the hosts sends to the other, host by host, all at once. A
+ * flow is sent in parts, one to each of some LIDs of its receiver. The parts are equal, so each has
+ * the share of its busiest channel, counted in flows; a sender that waits for all parts has the
+ * share of the slowest one. A receiver with fewer LIDs than others gets several parts on one LID.
+ * The figures are functions of the fabric and its tables alone, for tables of any origin; a part
+ * that does not arrive has no share.
  */
 #ifndef OSMROUTES_SPLIT_H
 #define OSMROUTES_SPLIT_H
@@ -25,7 +26,10 @@ struct osr_split {
 	uint32_t one;  /* to one of the LIDs, drawn for each flow */
 };
 
-/* How many bisections: the same for all tables of a fabric, those of a higher effort after those of a lower one. */
+/*
+ * How many bisections: the same for all tables of a fabric, those of a higher effort after those of
+ * a lower one.
+ */
 enum osr_split_effort {
 	OSR_SPLIT_CHOICE, /* between planes: `first`, `all` and `free` only, from 3,000 flows */
 	OSR_SPLIT_REPORT, /* what a sweep says: from 5,000 flows */
@@ -33,8 +37,8 @@ enum osr_split_effort {
 };
 
 /*
- * Hosts are the ports of CAs and routers. `routing` is finished and need not be checked. O(flows * LIDs * hops). All
- * figures are 0 with fewer than two hosts.
+ * Hosts are the ports of CAs and routers. `routing` is finished and need not be checked. O(flows *
+ * LIDs * hops). All figures are 0 with fewer than two hosts.
  */
 enum osr_status osr_split_measure(const struct osr_fabric *fabric,
 				  const struct osr_routing *routing, enum osr_split_effort effort,

@@ -33,7 +33,8 @@ struct osr_sweep {
 	struct osr_checked checked;               /* by the engine, between both halves */
 	double ms_route, ms_transition, ms_check; /* by request.clock_ms; 0 without it */
 	double wall_route, wall_check; /* the transition among the first; by request.wall_ms */
-	size_t memory; /* bytes of both arenas of the job at their peak until the tables were there */
+	/* bytes of both arenas of the job at their peak until the tables were there */
+	size_t memory;
 };
 
 /*
@@ -45,20 +46,26 @@ enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
 			  struct osr_sweep *sweep);
 
 /*
- * Both halves of it: up to the transition (refused: what the check said of a re-route on the same fabric, or NULL), and
- * from the check on (of tables from elsewhere, too).
+ * Both halves of it: up to the transition (refused: what the check said of a re-route on the same
+ * fabric, or NULL), and from the check on (of tables from elsewhere, too).
  */
 enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag *refused,
 				struct osr_result *result, struct osr_sweep *sweep);
 enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *result,
 				struct osr_sweep *sweep);
 
-/* What the engine osmroutes chooses tables by, and `osmroutes route` recommends by (engines/osmroutes). */
+/*
+ * What the engine osmroutes chooses tables by, and `osmroutes route` recommends by
+ * (engines/osmroutes).
+ */
 struct osr_worth {
 	uint64_t efi;    /* edge forwarding index, in routes on a link of the fastest rate */
 	uint64_t cable;  /* routes on the cable of an end port */
 	uint64_t longer; /* routes between hosts */
-	/* Effective bisection bandwidth to first LIDs, and split evenly over all: `first` and `all` of split.h. */
+	/*
+	 * Effective bisection bandwidth to first LIDs, and split evenly over all: `first` and `all`
+	 * of split.h.
+	 */
 	uint32_t ebb, ebb_all;
 	uint32_t permille; /* of that, after what is taken off */
 	uint8_t lanes;
@@ -77,8 +84,8 @@ bool osr_worth_more(const struct osr_worth *later, const struct osr_worth *earli
 
 /*
  * Rows that the sweep reads by name from the options of engines that have them. An engine with
- * OSR_ENGINE_REROUTE has STABLE; without the others there is no cap, no limit of the drift, and none of what
- * repairs cost.
+ * OSR_ENGINE_REROUTE has STABLE; without the others there is no cap, no limit of the drift, and
+ * none of what repairs cost.
  */
 #define OSR_SWEEP_MAX_VLS                                                                          \
 	{                                                                                          \

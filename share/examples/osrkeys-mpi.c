@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * libosrkeys-mpi: says for an MPI program when its phases begin and end, so that the program need not be
- * changed. It stands between the program and MPI by the standard's profiling interface (MPI 4.0, chapter
- * 15.2). Build it with the MPI of the program, then link it before MPI, or LD_PRELOAD it:
+ * libosrkeys-mpi: says for an MPI program when its phases begin and end, so that the program need
+ * not be changed. It stands between the program and MPI by the standard's profiling interface (MPI
+ * 4.0, chapter 15.2). Build it with the MPI of the program, then link it before MPI, or LD_PRELOAD
+ * it:
  *
  *	mpicc -O2 -shared -fPIC -fvisibility=hidden -o libosrkeys-mpi.so osrkeys-mpi.c -losrkeys
  *
@@ -10,12 +11,13 @@
  *	OSMROUTES_PHASES="MPI_Alltoall=0 MPI_Allreduce=1"	which key an operation has
  *	OSMROUTES_WAIT=1000				milliseconds to wait for the switches, 0: not at all
  *
- * Rank 0 asks when one of these operations begins and the key in use is another: requests take some ten
- * milliseconds, so a key stays in use until another one is wanted, or MPI_Finalize(). A program that
- * knows its phases says MPI_Pcontrol(1 + key) when one begins and MPI_Pcontrol(0) when it is over.
+ * Rank 0 asks when one of these operations begins and the key in use is another: requests take some
+ * ten milliseconds, so a key stays in use until another one is wanted, or MPI_Finalize(). A program
+ * that knows its phases says MPI_Pcontrol(1 + key) when one begins and MPI_Pcontrol(0) when it is
+ * over.
  *
- * Without OSMROUTES_APP nothing happens. Whatever fails is one line on standard error, and the program
- * goes on: the base routing leads every packet at any offset.
+ * Without OSMROUTES_APP nothing happens. Whatever fails is one line on standard error, and the
+ * program goes on: the base routing leads every packet at any offset.
  */
 #include <osmroutes/keyclient.h>
 
@@ -45,7 +47,10 @@
 #define NO_KEY (-1L)
 #define DEFAULT_WAIT_MS 1000
 
-/* Of rank 0; the others keep keys.client NULL. One thread: MPI calls by several are the program's to order. */
+/*
+ * Of rank 0; the others keep keys.client NULL. One thread: MPI calls by several are the program's
+ * to order.
+ */
 static struct {
 	struct osrk *client;
 	uint32_t app;

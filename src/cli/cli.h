@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* cli.h - the command osmroutes: a table of sub-commands, one file each; their command lines, files, clocks, threads. */
+/*
+ * cli.h - the command osmroutes: a table of sub-commands, one file each; their command lines,
+ * files, clocks, threads.
+ */
 #ifndef OSR_CLI_CLI_H
 #define OSR_CLI_CLI_H
 
@@ -18,8 +21,8 @@ enum cli_exit {
 };
 
 /*
- * The command line of a sub-command as data: its options, the member of its arguments that each fills,
- * and the parts that it shares with other sub-commands.
+ * The command line of a sub-command as data: its options, the member of its arguments that each
+ * fills, and the parts that it shares with other sub-commands.
  *
  *	static const struct cli_option options[] = {
  *		{ "max", "N", "list at most N", CLI_NUMBER(struct args, max_listed, 0, 1000) },
@@ -90,7 +93,10 @@ struct cli_line {
 
 struct cli_spec {
 	const struct cli_option *options; /* ends with zeros */
-	/* What is bound to no member, for the struct of this spec. OSR_NOT_APPLICABLE: it does not want that word. */
+	/*
+	 * What is bound to no member, for the struct of this spec. OSR_NOT_APPLICABLE: it does not
+	 * want that word.
+	 */
 	enum osr_status (*parse)(int key, const char *arg, void *args, const struct cli_line *line);
 	const char *args_doc, *doc;
 	void (*more_help)(FILE *out); /* below the options; NULL: nothing */
@@ -172,9 +178,10 @@ extern const struct cli_spec pool_spec;
 uint32_t cli_n_threads(const struct cli_pool *pool, uint64_t n_jobs);
 
 /*
- * work(ctx, part, i) for every i below n; each must write to what belongs to its i only, or to its part, of which
- * several work at once. Before it take(ctx, part), unless that is NULL: one after the other, in the order of i. A failure
- * ends it: that of the lowest i is told, and all below it have been done.
+ * work(ctx, part, i) for every i below n; each must write to what belongs to its i only, or to its
+ * part, of which several work at once. Before it take(ctx, part), unless that is NULL: one after
+ * the other, in the order of i. A failure ends it: that of the lowest i is told, and all below it
+ * have been done.
  */
 typedef void (*cli_take_fn)(void *ctx, uint32_t part);
 typedef enum osr_status (*cli_work_fn)(void *ctx, uint32_t part, uint32_t i, struct osr_diag *diag);

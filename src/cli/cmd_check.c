@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Are these tables right, and as good as is demanded? The verdict is that of verdict.h, with every fault
- * named; where nothing is wrong the checker has to agree, with the certificate found.
+ * Are these tables right, and as good as is demanded? The verdict is that of verdict.h, with every
+ * fault named; where nothing is wrong the checker has to agree, with the certificate found.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -83,25 +83,25 @@ static bool carries_all(const struct osr_fabric *fabric, const struct osr_tables
 }
 
 /*
- * The checker knows SLs by switch and one SL2VL table for all CAs, and follows also the packets that
- * nobody sends, from port 0 to port 0. It must agree about tables without
- * a fault; multicast tables it does not know. It has judged an engine's already.
+ * The checker knows SLs by switch and one SL2VL table for all CAs, and follows also the packets
+ * that nobody sends, from port 0 to port 0. It must agree about tables without a fault; multicast
+ * tables it does not know. It has judged an engine's already.
  */
-static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
+static void ask_checker(struct args *args, struct outcome *outcome, uint32_t *rank)
 {
-	const struct cli_run *src = &a->run;
+	const struct cli_run *src = &args->run;
 	struct osr_routing routing = *src->tables.gen.routing;
-	const struct osr_findings *found = &o->verdicts.all;
+	const struct osr_findings *found = &outcome->verdicts.all;
 	bool all = found->on[OSR_ASK_REPLIES].answer == OSR_PROVEN;
 	size_t n_entries = (size_t)src->in.fabric.n_dests * src->in.fabric.n_switches;
 	uint32_t sls = routing.sl ? 0 : 0xffff; /* in use */
 
 	for (size_t i = 0; routing.sl && i < n_entries; i++)
 		sls |= 1u << routing.sl[i];
-	o->checked = src->is_engine;
-	if (o->checked || osr_verdict_of(found, OSR_REQUIRED, NULL) != OSR_PROVEN ||
-	    a->only_hosts || found->audit.n_idle || src->tables.gen.paths || !src->tables.same_ca ||
-	    !carries_all(&src->in.fabric, &src->tables.t, sls))
+	outcome->checked = src->is_engine;
+	if (outcome->checked || osr_verdict_of(found, OSR_REQUIRED, NULL) != OSR_PROVEN ||
+	    args->only_hosts || found->audit.n_idle || src->tables.gen.paths ||
+	    !src->tables.same_ca || !carries_all(&src->in.fabric, &src->tables.tables, sls))
 		return;
 	routing.claims = found->audit.n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	routing.claims |= all ? OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE : 0;
@@ -109,40 +109,42 @@ static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 	for (unsigned sl = 0; routing.sl2vl && !routing.sl && sl < 16; sl++)
 		if (routing.ca_sl2vl[sl] >= routing.n_vls)
 			return;
-	o->checked = true;
-	o->check_st =
-		osr_check(&src->in.fabric, &routing, &a->run.scratch, &o->verdict, &a->run.diag);
-	if (!o->check_st)
-		o->check_st = osr_gate(&src->in.fabric, &routing, &a->run.scratch, &a->run.diag);
+	outcome->checked = true;
+	outcome->check_st = osr_check(&src->in.fabric, &routing, &args->run.scratch,
+				      &outcome->verdict, &args->run.diag);
+	if (!outcome->check_st)
+		outcome->check_st =
+			osr_gate(&src->in.fabric, &routing, &args->run.scratch, &args->run.diag);
 }
 
-static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
+static enum osr_status check_verify_tables(struct args *args, struct outcome *outcome)
 {
-	const struct osr_fabric *fabric = &a->run.in.fabric;
+	const struct osr_fabric *fabric = &args->run.in.fabric;
 	struct cli_stamp start = cli_now();
-	uint32_t *rank =
-		osr_alloc(&a->run.result, (size_t)OSR_MAX_VLS * fabric->n_channels, sizeof(*rank));
-	struct osr_inquiry ask = { .f = fabric,
-				   .gen = &a->run.tables.gen,
-				   .scope = a->only_hosts ? OSR_ONLY_HOSTS : 0,
-				   .max_listed = a->max_listed,
+	uint32_t *rank = osr_alloc(&args->run.result, (size_t)OSR_MAX_VLS * fabric->n_channels,
+				   sizeof(*rank));
+	struct osr_inquiry ask = { .fabric = fabric,
+				   .gen = &args->run.tables.gen,
+				   .scope = args->only_hosts ? OSR_ONLY_HOSTS : 0,
+				   .max_listed = args->max_listed,
 				   .rank = rank };
 	struct cli_bounds bounds;
 	enum osr_status st;
 
-	if (osr_arena_failed(&a->run.result, &a->run.diag))
+	if (osr_arena_failed(&args->run.result, &args->run.diag))
 		return OSR_NOMEM;
-	st = cli_verify(&ask, &a->run.scratch, &a->run.result, &o->verdicts, &a->run.diag);
+	st = cli_verify(&ask, &args->run.scratch, &args->run.result, &outcome->verdicts,
+			&args->run.diag);
 	if (!st)
-		ask_checker(a, o, rank);
+		ask_checker(args, outcome, rank);
 	if (!st)
-		st = cli_bounds_of(fabric, &a->run.scratch, &bounds, &a->run.diag);
+		st = cli_bounds_of(fabric, &args->run.scratch, &bounds, &args->run.diag);
 	if (!st)
-		st = cli_load_of(fabric, a->run.tables.gen.routing, &o->verdicts.all.audit, &bounds,
-				 &a->run.scratch, &o->load, &a->run.diag);
-	for (uint32_t s = 0; s < fabric->n_switches && !a->run.is_engine; s++)
-		o->n_missing += !a->run.tables.t.has_lft[s];
-	o->time = cli_since(start);
+		st = cli_load_of(fabric, args->run.tables.gen.routing, &outcome->verdicts.all.audit,
+				 &bounds, &args->run.scratch, &outcome->load, &args->run.diag);
+	for (uint32_t s = 0; s < fabric->n_switches && !args->run.is_engine; s++)
+		outcome->n_missing += !args->run.tables.tables.has_lft[s];
+	outcome->time = cli_since(start);
 	return st;
 }
 
@@ -161,9 +163,9 @@ static const struct {
 #define N_KNOWN (sizeof(known) / sizeof(known[0]))
 
 static void __attribute__((format(printf, 5, 6)))
-add_demand(struct outcome *o, const char *name, bool asked, bool met, const char *fmt, ...)
+add_demand(struct outcome *outcome, const char *name, bool asked, bool met, const char *fmt, ...)
 {
-	struct demand *demand = &o->demand[o->n_demands++];
+	struct demand *demand = &outcome->demand[outcome->n_demands++];
 	va_list ap;
 
 	*demand = (struct demand){ .asked = asked, .met = met };
@@ -174,71 +176,72 @@ add_demand(struct outcome *o, const char *name, bool asked, bool met, const char
 }
 
 /* Of several questions the worst answer, and why. What is not named must not be refuted. */
-static void judge_answer(struct outcome *o, const struct osr_findings *found, const char *name,
-			 uint32_t questions, bool is_named)
+static void judge_answer(struct outcome *outcome, const struct osr_findings *found,
+			 const char *name, uint32_t questions, bool is_named)
 {
 	enum osr_question which;
 	enum osr_answer answer = osr_verdict_of(found, questions, &which);
 	const char *why = which == OSR_N_QUESTIONS ? "" : found->on[which].why;
 
 	if (questions & found->applies)
-		add_demand(o, name, is_named,
+		add_demand(outcome, name, is_named,
 			   is_named ? answer == OSR_PROVEN : answer != OSR_REFUTED, "%s%s%s",
 			   osr_answer_name(answer), *why ? ": " : "", why);
 }
 
 /* Figures of a fabric that changed while it was read meet nothing. */
-static void judge_unknown(const struct args *a, struct outcome *o)
+static void judge_unknown(const struct args *args, struct outcome *outcome)
 {
 	const struct {
 		const char *name;
 		bool asked;
-	} figures[] = { { "minimal", a->minimal },
-			{ "max-load", a->max_load > 0 },
-			{ "min-hosts", a->min_hosts > 0 } };
+	} figures[] = { { "minimal", args->minimal },
+			{ "max-load", args->max_load > 0 },
+			{ "min-hosts", args->min_hosts > 0 } };
 
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
 		if (figures[i].asked)
-			add_demand(o, figures[i].name, true, false, "unknown: %s",
+			add_demand(outcome, figures[i].name, true, false, "unknown: %s",
 				   CLI_FABRIC_CHANGED);
 }
 
-static void judge(const struct args *a, struct outcome *o)
+static void judge(const struct args *args, struct outcome *outcome)
 {
-	const struct osr_fabric *fabric = &a->run.in.fabric;
-	const struct osr_audit *audit = &o->verdicts.all.audit;
+	const struct osr_fabric *fabric = &args->run.in.fabric;
+	const struct osr_audit *audit = &outcome->verdicts.all.audit;
 	uint32_t n = 0;
 
-	o->n_demands = 0;
+	outcome->n_demands = 0;
 	for (unsigned q = OSR_ASK_REACH; q <= OSR_ASK_GROUPS; q++)
-		judge_answer(o, &o->verdicts.hosts, osr_question_name((enum osr_question)q),
-			     1u << q, false);
+		judge_answer(outcome, &outcome->verdicts.hosts,
+			     osr_question_name((enum osr_question)q), 1u << q, false);
 	for (size_t i = 0; i < N_KNOWN; i++)
-		if ((OSR_REQUIRED | a->named) & known[i].bits)
-			judge_answer(o, &o->verdicts.hosts, known[i].word, known[i].bits,
-				     (a->named & known[i].bits) != 0);
-	if (a->with_switches)
-		judge_answer(o, &o->verdicts.all, "switches", OSR_REQUIRED | a->named, true);
-	if (o->verdicts.changed) {
-		judge_unknown(a, o);
+		if ((OSR_REQUIRED | args->named) & known[i].bits)
+			judge_answer(outcome, &outcome->verdicts.hosts, known[i].word,
+				     known[i].bits, (args->named & known[i].bits) != 0);
+	if (args->with_switches)
+		judge_answer(outcome, &outcome->verdicts.all, "switches",
+			     OSR_REQUIRED | args->named, true);
+	if (outcome->verdicts.changed) {
+		judge_unknown(args, outcome);
 		return;
 	}
-	if (a->minimal)
-		add_demand(o, "minimal", true, !audit->n_longer,
+	if (args->minimal)
+		add_demand(outcome, "minimal", true, !audit->n_longer,
 			   "%" PRIu64 " of %" PRIu64 " routes are longer than minimal",
 			   audit->n_longer, audit->n_routes);
-	if (a->max_load > 0)
-		add_demand(o, "max-load", true, !(o->load.first > a->max_load),
+	if (args->max_load > 0)
+		add_demand(outcome, "max-load", true, !(outcome->load.first > args->max_load),
 			   "the busiest link carries %.3f times the least possible (%" PRIu64
 			   " of %" PRIu64 " routes); at most %g is allowed",
-			   isnan(o->load.first) ? 1 : o->load.first, audit->efi,
-			   o->load.bound.first, a->max_load);
+			   isnan(outcome->load.first) ? 1 : outcome->load.first, audit->efi,
+			   outcome->load.bound.first, args->max_load);
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		n += fabric->term_role[t] != OSR_ROLE_SP0;
-	if (a->min_hosts)
-		add_demand(o, "min-hosts", true, n >= a->min_hosts,
+	if (args->min_hosts)
+		add_demand(outcome, "min-hosts", true, n >= args->min_hosts,
 			   "%u end ports of CAs and routers; at least %u are required", n,
-			   a->min_hosts);
+			   args->min_hosts);
 }
 
 /* ---- JUnit's XML ---------------------------------------------------------------------------- */
@@ -277,36 +280,38 @@ static void write_case(FILE *out, const char *fabric, const char *name, const ch
 }
 
 /*
- * All demands as JUnit's XML; `kind` of one that is not met: "failure", or "error" where nothing could be judged, and
- * there may be neither a fabric nor tables. OSR_INVAL: it cannot be written.
+ * All demands as JUnit's XML; `kind` of one that is not met: "failure", or "error" where nothing
+ * could be judged, and there may be neither a fabric nor tables. OSR_INVAL: it cannot be written.
  */
-static enum osr_status write_junit(const struct args *a, const struct outcome *o, double seconds,
-				   const char *kind, struct osr_diag *diag)
+static enum osr_status write_junit(const struct args *args, const struct outcome *outcome,
+				   double seconds, const char *kind, struct osr_diag *diag)
 {
-	const char *fabric = cli_input_name(&a->run.in);
-	FILE *out = fopen(a->junit, "w");
+	const char *fabric = cli_input_name(&args->run.in);
+	FILE *out = fopen(args->junit, "w");
 	bool is_error = *kind == 'e';
 	uint32_t n_failed = 0;
 
-	for (uint32_t i = 0; i < o->n_demands; i++)
-		n_failed += !o->demand[i].met;
+	for (uint32_t i = 0; i < outcome->n_demands; i++)
+		n_failed += !outcome->demand[i].met;
 	if (out) {
 		fprintf(out,
 			"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n <testsuite "
 			"name=\"osmroutes check\" tests=\"%u\" failures=\"%u\" errors=\"%u\" "
 			"time=\"%.3f\">\n",
-			o->n_demands, is_error ? 0 : n_failed, is_error ? n_failed : 0, seconds);
+			outcome->n_demands, is_error ? 0 : n_failed, is_error ? n_failed : 0,
+			seconds);
 		if (!is_error) {
 			fputs("  <properties>\n   <property name=\"tables\"", out);
-			write_attribute(out, "value", cli_run_name(&a->run));
+			write_attribute(out, "value", cli_run_name(&args->run));
 			fputs("/>\n  </properties>\n", out);
 		}
-		for (uint32_t i = 0; i < o->n_demands; i++)
-			write_case(out, fabric, o->demand[i].name, o->demand[i].met ? NULL : kind,
-				   o->demand[i].message);
+		for (uint32_t i = 0; i < outcome->n_demands; i++)
+			write_case(out, fabric, outcome->demand[i].name,
+				   outcome->demand[i].met ? NULL : kind,
+				   outcome->demand[i].message);
 		fputs(" </testsuite>\n</testsuites>\n", out);
 	}
-	return cli_written(out, a->junit, diag);
+	return cli_written(out, args->junit, diag);
 }
 
 /* ---- what is said --------------------------------------------------------------------------- */
@@ -412,12 +417,12 @@ static void check_say_fault(const struct osr_fabric *fabric, struct out *out,
 		diag.text);
 }
 
-static int check_say(struct args *a, struct outcome *o)
+static int check_say(struct args *args, struct outcome *outcome)
 {
-	struct cli_run *src = &a->run;
-	struct out *out = &a->run.out;
-	const struct osr_audit *audit = &o->verdicts.all.audit;
-	uint32_t required = OSR_REQUIRED | a->named;
+	struct cli_run *src = &args->run;
+	struct out *out = &args->run.out;
+	const struct osr_audit *audit = &outcome->verdicts.all.audit;
+	uint32_t required = OSR_REQUIRED | args->named;
 	int code;
 
 	if (src->is_engine) {
@@ -426,36 +431,42 @@ static int check_say(struct args *a, struct outcome *o)
 	} else {
 		cli_tables_say(&src->who.how, &src->tables, out);
 	}
-	out_real(out, "check_ms.cpu", o->time.cpu);
-	out_real(out, "check_ms.wall", o->time.wall);
+	out_real(out, "check_ms.cpu", outcome->time.cpu);
+	out_real(out, "check_ms.wall", outcome->time.wall);
 	out_row(out, "verdict");
-	code = cli_verdicts_say(out, NULL, &o->verdicts, required);
-	out_text(out, "checker", !o->checked ? "not asked" : o->check_st ? "REFUSES" : "agrees");
-	if (o->check_st) {
-		out_note(out, "the checker: %s", a->run.diag.text);
+	code = cli_verdicts_say(out, NULL, &outcome->verdicts, required);
+	out_text(out, "checker",
+		 !outcome->checked   ? "not asked"
+		 : outcome->check_st ? "REFUSES"
+				     : "agrees");
+	if (outcome->check_st) {
+		out_note(out, "the checker: %s", args->run.diag.text);
 		code = CLI_BAD;
 	}
-	if (!o->verdicts.changed)
-		out_members(out, verdict_fields, o,
-			    o->verdicts.all.applies | (o->load.n_lids > 1 ? SEVERAL_LIDS : 0));
-	for (unsigned i = 0; i < OSR_N_FAULTS && !o->verdicts.changed; i++)
-		if (audit->n_faults[i] > a->max_listed)
+	if (!outcome->verdicts.changed)
+		out_members(out, verdict_fields, outcome,
+			    outcome->verdicts.all.applies |
+				    (outcome->load.n_lids > 1 ? SEVERAL_LIDS : 0));
+	for (unsigned i = 0; i < OSR_N_FAULTS && !outcome->verdicts.changed; i++)
+		if (audit->n_faults[i] > args->max_listed)
 			out_note(out, "%s: %u of %" PRIu64 " are listed (--max)", osr_fault_name(i),
-				 a->max_listed, audit->n_faults[i]);
-	for (uint32_t i = 0; i < o->n_demands; i++) {
-		code |= o->demand[i].met ? CLI_OK : CLI_BAD;
-		if (!o->demand[i].asked)
+				 args->max_listed, audit->n_faults[i]);
+	for (uint32_t i = 0; i < outcome->n_demands; i++) {
+		code |= outcome->demand[i].met ? CLI_OK : CLI_BAD;
+		if (!outcome->demand[i].asked)
 			continue;
-		OUT_ADD(out, "requirements", o->demand[i].name, o->demand[i].met,
-			o->demand[i].message);
+		OUT_ADD(out, "requirements", outcome->demand[i].name, outcome->demand[i].met,
+			outcome->demand[i].message);
 	}
-	for (uint32_t i = 0; i < audit->n_listed && !o->verdicts.changed; i++)
+	for (uint32_t i = 0; i < audit->n_listed && !outcome->verdicts.changed; i++)
 		check_say_fault(&src->in.fabric, out, &audit->fault[i]);
-	cli_verdicts_witness(out, NULL, &src->in.fabric, &o->verdicts, required);
+	cli_verdicts_witness(out, NULL, &src->in.fabric, &outcome->verdicts, required);
 	return code;
 }
 
-/* ---- for Prometheus ----------------------------------------------------------------------------- */
+/*
+ * ---- for Prometheus -----------------------------------------------------------------------------
+ */
 
 static void write_answers(FILE *out, const char *name, const char *help,
 			  const struct osr_findings *found)
@@ -473,10 +484,10 @@ static void write_answers(FILE *out, const char *name, const char *help,
 }
 
 /*
- * Replaces the file in one step, so that no reader sees half of it: it is written as .NAME.new beside it first.
- * OSR_INVAL names the file that could not be written; the old one then stays.
+ * Replaces the file in one step, so that no reader sees half of it: it is written as .NAME.new
+ * beside it first. OSR_INVAL names the file that could not be written; the old one then stays.
  */
-static enum osr_status write_prom(const char *path, const struct outcome *o, double seconds,
+static enum osr_status write_prom(const char *path, const struct outcome *outcome, double seconds,
 				  struct osr_diag *diag)
 {
 	const char *slash = strrchr(path, '/');
@@ -485,7 +496,7 @@ static enum osr_status write_prom(const char *path, const struct outcome *o, dou
 	FILE *out;
 	bool bad;
 	struct stat there;
-	const struct osr_audit *audit = &o->verdicts.all.audit;
+	const struct osr_audit *audit = &outcome->verdicts.all.audit;
 	const struct {
 		const char *name, *help;
 		double value;
@@ -495,7 +506,7 @@ static enum osr_status write_prom(const char *path, const struct outcome *o, dou
 		{ "routes_busiest", "Routes between end ports on the busiest link.",
 		  (double)audit->efi },
 		{ "efi_bound", "No routing has fewer routes on its busiest link.",
-		  (double)o->load.bound.first },
+		  (double)outcome->load.bound.first },
 		{ "routes", "Routes from switches to LIDs that arrive.", (double)audit->n_routes },
 		{ "routes_longer", "Routes longer than minimal.", (double)audit->n_longer },
 		{ "pairs_lost", "Pairs of hosts that are cut off.", (double)audit->n_lost },
@@ -511,18 +522,21 @@ static enum osr_status write_prom(const char *path, const struct outcome *o, dou
 	if (!out)
 		return osr_fail(diag, OSR_INVAL, "%.300s: %s", hidden, strerror(errno));
 	errno = 0;
-	/* Of a fabric that changed while it was read there are no figures, but for the first two. */
-	for (size_t i = 0; i < (o->verdicts.changed ? 2 : sizeof(gauges) / sizeof(gauges[0])); i++)
+	/*
+	 * Of a fabric that changed while it was read there are no figures, but for the first two.
+	 */
+	for (size_t i = 0; i < (outcome->verdicts.changed ? 2 : sizeof(gauges) / sizeof(gauges[0]));
+	     i++)
 		fprintf(out,
 			"# HELP osmroutes_check_%s %s\n# TYPE osmroutes_check_%s gauge\n"
 			"osmroutes_check_%s %.17g\n",
 			gauges[i].name, gauges[i].help, gauges[i].name, gauges[i].name,
 			gauges[i].value);
-	write_answers(out, "answer", "Of packets between hosts", &o->verdicts.hosts);
-	if (!o->verdicts.only_hosts)
+	write_answers(out, "answer", "Of packets between hosts", &outcome->verdicts.hosts);
+	if (!outcome->verdicts.only_hosts)
 		write_answers(out, "answer_with_switches",
 			      "Of all packets, also to and from port 0 of switches",
-			      &o->verdicts.all);
+			      &outcome->verdicts.all);
 	bad = ferror(out) != 0;
 	/* A full disk may show only when the file is closed. */
 	if (!fclose(out) && !bad && !rename(hidden, path))
@@ -547,8 +561,8 @@ static const struct cli_option options[] = {
 	{ .doc = "Requirements:" },
 	{ "require", "WORDS",
 	  "exit code 1 unless proven: deadlock-free, replies, any-sl, sl0, minimal, switches (all "
-	  "of "
-	  "it also for packets to and from port 0 of switches). Without it only lost packets and "
+	  "of it also for packets to and from port 0 of switches). Without it only lost packets "
+	  "and "
 	  "credit loops of requests and multicast between hosts count, not replies",
 	  .words = "deadlock-free|replies|any-sl|sl0|minimal|switches", .key = OPT_REQUIRE },
 	{ "max-load", "X",
@@ -605,12 +619,12 @@ static enum osr_status check_parse(int key, const char *arg, void *args,
 }
 
 /* Is something refuted, or not met? */
-static bool has_alarm(const struct args *a, const struct outcome *o)
+static bool has_alarm(const struct args *args, const struct outcome *outcome)
 {
-	bool met = !cli_is_refuted(&o->verdicts, OSR_REQUIRED | a->named);
+	bool met = !cli_is_refuted(&outcome->verdicts, OSR_REQUIRED | args->named);
 
-	for (uint32_t i = 0; i < o->n_demands; i++)
-		met &= o->demand[i].met;
+	for (uint32_t i = 0; i < outcome->n_demands; i++)
+		met &= outcome->demand[i].met;
 	return !met;
 }
 
@@ -618,7 +632,7 @@ static enum osr_status check_work(void *args)
 {
 	struct args *a = args;
 	struct cli_stamp start = cli_now();
-	struct outcome o = { 0 };
+	struct outcome outcome = { 0 };
 	enum osr_status st = cli_run_tables(&a->run);
 	struct osr_diag *diag = &a->run.diag;
 	double seconds;
@@ -628,22 +642,22 @@ static enum osr_status check_work(void *args)
 			      "--sl is for tables that are read: route --save=FILE "
 			      "and check --tables=FILE");
 	if (!st)
-		st = check_verify_tables(a, &o);
+		st = check_verify_tables(a, &outcome);
 	if (st)
 		return st;
-	judge(a, &o);
-	if (has_alarm(a, &o)) {
-		st = cli_verdicts_confirm(&o.verdicts, &a->run.tables, &a->run.in, diag);
-		judge(a, &o);
+	judge(a, &outcome);
+	if (has_alarm(a, &outcome)) {
+		st = cli_verdicts_confirm(&outcome.verdicts, &a->run.tables, &a->run.in, diag);
+		judge(a, &outcome);
 	}
 	if (st)
 		return st;
-	a->run.code = check_say(a, &o);
+	a->run.code = check_say(a, &outcome);
 	seconds = cli_since(start).wall / 1e3;
 	if (a->prom)
-		st = write_prom(a->prom, &o, seconds, diag);
+		st = write_prom(a->prom, &outcome, seconds, diag);
 	if (!st && a->junit)
-		st = write_junit(a, &o, seconds, "failure", diag);
+		st = write_junit(a, &outcome, seconds, "failure", diag);
 	return st;
 }
 
@@ -651,10 +665,10 @@ static enum osr_status check_work(void *args)
 static enum osr_status check_failed(void *args, const char *why, struct osr_diag *diag)
 {
 	const struct args *a = args;
-	struct outcome o = { 0 };
+	struct outcome outcome = { 0 };
 
-	add_demand(&o, "tables", true, false, "%s", why);
-	return a->junit ? write_junit(a, &o, 0, "error", diag) : OSR_OK;
+	add_demand(&outcome, "tables", true, false, "%s", why);
+	return a->junit ? write_junit(a, &outcome, 0, "error", diag) : OSR_OK;
 }
 
 const struct cli_command cli_check = {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A configuration, read by the plugin's own reader before opensm does: what is wrong, what is in effect. */
+/*
+ * A configuration, read by the plugin's own reader before opensm does: what is wrong, what is in
+ * effect.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -137,11 +140,11 @@ static void conf_say_table(struct out *out, const char *section, const struct os
 }
 
 /* Does one of ours come first? */
-static bool conf_judge_engines(struct args *a)
+static bool conf_judge_engines(struct args *args)
 {
 	const struct osr_engine *engine, *first = NULL, *any = NULL;
 	const char *list =
-		a->run.who.osm.routing_engine + strspn(a->run.who.osm.routing_engine, ", \t");
+		args->run.who.osm.routing_engine + strspn(args->run.who.osm.routing_engine, ", \t");
 	bool known = true;
 	char word[64];
 
@@ -151,13 +154,13 @@ static bool conf_judge_engines(struct args *a)
 		char said[160];
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, at);
-		engine = osr_options_engine(&a->run.who.options, word);
+		engine = osr_options_engine(&args->run.who.options, word);
 		/* A word for OpenSM, with or without osmroutes. */
 		if (!engine && !cli_is_stock(word, &guess)) {
 			known = false;
-			out_note(&a->run.out,
+			out_note(&args->run.out,
 				 "%s: routing_engine: \"%s\" is no engine of OpenSM or osmroutes%s",
-				 a->run.who.osmconf, word,
+				 args->run.who.osmconf, word,
 				 osr_guess_say(&guess, said, sizeof(said)));
 		}
 		first = at == list ? engine : first;
@@ -165,17 +168,20 @@ static bool conf_judge_engines(struct args *a)
 		at += n;
 	}
 	if (first)
-		out_text(&a->run.out, "engine", first->name);
+		out_text(&args->run.out, "engine", first->name);
 	else
-		out_note(&a->run.out, "%s: routing_engine %s: osmroutes routes %s",
-			 a->run.who.osmconf, *list ? list : "is not set",
+		out_note(&args->run.out, "%s: routing_engine %s: osmroutes routes %s",
+			 args->run.who.osmconf, *list ? list : "is not set",
 			 any     ? "only if the engines before it fail"
 			 : *list ? "nothing: none of these engines is its own"
 				 : "nothing");
 	return known && first;
 }
 
-/* The version of OpenSM in a program or plugin, which has OSM_VERSION as a string; where it is found first. */
+/*
+ * The version of OpenSM in a program or plugin, which has OSM_VERSION as a string; where it is
+ * found first.
+ */
 static bool conf_find_version(const char *dirs, const char *name, char path[512], char version[64])
 {
 	bool found = false;
@@ -201,7 +207,7 @@ static bool conf_find_version(const char *dirs, const char *name, char path[512]
 }
 
 /* OpenSM loads no plugin that was built for another version of it. */
-static bool conf_judge_plugin(struct args *a)
+static bool conf_judge_plugin(struct args *args)
 {
 	const char *libraries = getenv("LD_LIBRARY_PATH"), *programs = getenv("PATH");
 	char dirs[4096], plugin[512], opensm[512], built[64], version[64];
@@ -212,8 +218,8 @@ static bool conf_judge_plugin(struct args *a)
 	snprintf(dirs, sizeof(dirs), "%s:/usr/sbin:/usr/local/sbin", programs ? programs : "");
 	if (!conf_find_version(dirs, "opensm", opensm, version) || !strcmp(built, version))
 		return true;
-	out_note(&a->run.out, "%s is built for %s and not loaded by %s, which is %s", plugin, built,
-		 opensm, version);
+	out_note(&args->run.out, "%s is built for %s and not loaded by %s, which is %s", plugin,
+		 built, opensm, version);
 	return false;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Two fabrics: which cables are missing, new or plugged in elsewhere. Or two generations of tables, of one fabric or of before and after something in it failed: which entries
- * differ, which pairs of hosts have another path or SL, and whether the time in which some switches
- * have the old and others the new ones can deadlock (union.h). Where the fabrics differ, the old tables
- * are taken into the new one first: what has gone is left out.
+ * Two fabrics: which cables are missing, new or plugged in elsewhere. Or two generations of tables,
+ * of one fabric or of before and after something in it failed: which entries differ, which pairs of
+ * hosts have another path or SL, and whether the time in which some switches have the old and
+ * others the new ones can deadlock (union.h). Where the fabrics differ, the old tables are taken
+ * into the new one first: what has gone is left out.
  */
 #include <errno.h>
 #include <limits.h>
@@ -38,8 +39,8 @@ struct args {
 };
 
 struct outcome {
-	struct osr_changes c;     /* of the old tables, as far as the new fabric has them */
-	uint64_t n_pairs, n_path; /* host port to host LID; with another path */
+	struct osr_changes changes; /* of the old tables, as far as the new fabric has them */
+	uint64_t n_pairs, n_path;   /* host port to host LID; with another path */
 	uint64_t n_sl;
 	uint64_t gone[N_THINGS], come[N_THINGS];
 	uint64_t n_sl2vl, n_groups; /* tables and (group, switch) entries */
@@ -53,28 +54,30 @@ struct outcome {
 /* ---- what has changed ----------------------------------------------------------------------- */
 
 /*
- * Pairs of a host and the LID of another one that have another SL; and SL2VL tables. Where a generation has none of its
- * own, VL = SL holds for the SLs in use alone, and the others are OpenSM's to map.
+ * Pairs of a host and the LID of another one that have another SL; and SL2VL tables. Where a
+ * generation has none of its own, VL = SL holds for the SLs in use alone, and the others are
+ * OpenSM's to map.
  */
-static void count_lanes(const struct args *a, struct outcome *o)
+static void count_lanes(const struct args *args, struct outcome *outcome)
 {
-	const struct osr_fabric *fabric = &a->run.in.fabric;
-	const struct osr_routing *old = a->gen[OLD].routing, *new = a->gen[NEW].routing;
+	const struct osr_fabric *fabric = &args->run.in.fabric;
+	const struct osr_routing *old = args->gen[OLD].routing, *new = args->gen[NEW].routing;
 	uint32_t sls = old->sl2vl && new->sl2vl ? 0xffff : 0;
-	const bool any_sl[] = { !old->sl && !a->gen[OLD].paths, !new->sl && !a->gen[NEW].paths };
+	const bool any_sl[] = { !old->sl && !args->gen[OLD].paths,
+				!new->sl && !args->gen[NEW].paths };
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		for (uint32_t t = 0; t < fabric->n_terminals; t++) {
-			uint8_t was = cli_gen_sl(&a->gen[OLD], fabric, t, d);
-			uint8_t is = cli_gen_sl(&a->gen[NEW], fabric, t, d);
+			uint8_t was = cli_gen_sl(&args->gen[OLD], fabric, t, d);
+			uint8_t is = cli_gen_sl(&args->gen[NEW], fabric, t, d);
 
 			if (!fabric->term_weight[t] || !fabric->term_weight[fabric->dest_term[d]] ||
 			    t == fabric->dest_term[d])
 				continue;
-			o->n_pairs++;
+			outcome->n_pairs++;
 			sls |= (was < 16 ? 1u << was : 0) | (is < 16 ? 1u << is : 0);
-			o->n_sl += osr_lft(new, fabric->term_switch[t], d) != OSR_NO_PATH &&
-				   was != is && !any_sl[OLD] && !any_sl[NEW];
+			outcome->n_sl += osr_lft(new, fabric->term_switch[t], d) != OSR_NO_PATH &&
+					 was != is && !any_sl[OLD] && !any_sl[NEW];
 		}
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
@@ -85,30 +88,31 @@ static void count_lanes(const struct args *a, struct outcome *o)
 
 				for (unsigned sl = 0; sl < 16; sl++)
 					differ |= sls >> sl & 1 && was[sl] != is[sl];
-				o->n_sl2vl += differ;
+				outcome->n_sl2vl += differ;
 			}
 }
 
 /* Neither has groups, and both have the tree along which OpenSM's groups will be laid. */
-static bool has_trees(const struct args *a)
+static bool has_trees(const struct args *args)
 {
-	return !a->gen[OLD].groups && !a->gen[NEW].groups && a->gen[OLD].routing->mcast_parent &&
-	       a->gen[NEW].routing->mcast_parent;
+	return !args->gen[OLD].groups && !args->gen[NEW].groups &&
+	       args->gen[OLD].routing->mcast_parent && args->gen[NEW].routing->mcast_parent;
 }
 
 /* (group, switch) entries that differ; what only one of them has counts where it is not empty. */
-static void count_groups(const struct args *a, struct outcome *o)
+static void count_groups(const struct args *args, struct outcome *outcome)
 {
 	static const struct osr_groups none;
 	static const uint64_t nowhere[4];
-	uint32_t n = a->run.in.fabric.n_switches;
+	uint32_t n = args->run.in.fabric.n_switches;
 
-	for (uint32_t s = 0; has_trees(a) && s < n; s++)
-		o->n_parents += a->gen[OLD].routing->mcast_parent[s] !=
-				a->gen[NEW].routing->mcast_parent[s];
+	for (uint32_t s = 0; has_trees(args) && s < n; s++)
+		outcome->n_parents += args->gen[OLD].routing->mcast_parent[s] !=
+				      args->gen[NEW].routing->mcast_parent[s];
 	for (unsigned g = OLD; g <= NEW; g++) {
-		const struct osr_groups *own = a->gen[g].groups ? a->gen[g].groups : &none;
-		const struct osr_groups *its = a->gen[1 - g].groups ? a->gen[1 - g].groups : &none;
+		const struct osr_groups *own = args->gen[g].groups ? args->gen[g].groups : &none;
+		const struct osr_groups *its =
+			args->gen[1 - g].groups ? args->gen[1 - g].groups : &none;
 
 		for (uint32_t i = 0; i < own->n; i++) {
 			uint32_t k = 0;
@@ -117,17 +121,21 @@ static void count_groups(const struct args *a, struct outcome *o)
 				k++;
 			/* Groups of both are counted once. */
 			for (uint32_t s = 0; s < n && (k == its->n || g == OLD); s++)
-				o->n_groups += memcmp(own->ports[(size_t)i * n + s],
-						      k == its->n ? nowhere
-								  : its->ports[(size_t)k * n + s],
-						      sizeof(nowhere)) != 0;
+				outcome->n_groups +=
+					memcmp(own->ports[(size_t)i * n + s],
+					       k == its->n ? nowhere
+							   : its->ports[(size_t)k * n + s],
+					       sizeof(nowhere)) != 0;
 		}
 	}
 }
 
 /* ---- the transition --------------------------------------------------------------------- */
 
-/* What map->to has and map->from has not: a switch is its GUID, a cable its ends, a LID whose it is. */
+/*
+ * What map->to has and map->from has not: a switch is its GUID, a cable its ends, a LID whose it
+ * is.
+ */
 static void count_missing(const struct osr_fabric_map *map, uint64_t *n)
 {
 	for (uint32_t s = 0; s < map->to->n_switches; s++)
@@ -138,7 +146,9 @@ static void count_missing(const struct osr_fabric_map *map, uint64_t *n)
 		n[LIDS] += map->dest[d] == OSR_NONE;
 }
 
-/* ---- cables ------------------------------------------------------------------------------------- */
+/*
+ * ---- cables -------------------------------------------------------------------------------------
+ */
 
 static const struct out_field cable_fields[] = {
 	{ "kind", "kind", OUT_TEXT, 0 },
@@ -148,8 +158,9 @@ static const struct out_field cable_fields[] = {
 };
 
 /*
- * Rows of section "cables", those of the old fabric first: cables of one that the other does not have. An end of a cable is
- * the GUID of its node and the number of its port. *n: how many rows. OSR_NOMEM.
+ * Rows of section "cables", those of the old fabric first: cables of one that the other does not
+ * have. An end of a cable is the GUID of its node and the number of its port. *n: how many rows.
+ * OSR_NOMEM.
  */
 static enum osr_status diff_cables(const struct osr_net *const net[2], struct out *out, uint64_t *n,
 				   struct osr_diag *diag)
@@ -178,7 +189,10 @@ static enum osr_status diff_cables(const struct osr_net *const net[2], struct ou
 				    other->ports[end[i]].peer != OSR_NONE)
 					moved = end[i];
 			}
-			/* It is there; or the old cable at this end has said already that it is plugged in elsewhere. */
+			/*
+			 * It is there; or the old cable at this end has said already that it is
+			 * plugged in elsewhere.
+			 */
 			if ((end[0] != OSR_NONE && end[1] != OSR_NONE &&
 			     other->ports[end[0]].peer == end[1]) ||
 			    (g == NEW && moved != OSR_NONE))
@@ -224,9 +238,9 @@ static const struct out_field diff_fields[] = {
 	{ "cables_come", "  come", OUT_COUNT, 0, OF(come[CABLES]), FABRIC_MOVED },
 	{ "lids_gone", "LIDs gone", OUT_COUNT, 0, OF(gone[LIDS]), FABRIC_MOVED },
 	{ "lids_come", "  come", OUT_COUNT, 0, OF(come[LIDS]), FABRIC_MOVED },
-	{ "entries", "LFT entries", OUT_COUNT, 0, OF(c.n_entries) },
-	{ "entries_changed", "  changed", OUT_COUNT, 0, OF(c.n_entries_changed) },
-	{ "blocks_changed", "  in blocks of 64 LIDs", OUT_COUNT, 0, OF(c.n_blocks) },
+	{ "entries", "LFT entries", OUT_COUNT, 0, OF(changes.n_entries) },
+	{ "entries_changed", "  changed", OUT_COUNT, 0, OF(changes.n_entries_changed) },
+	{ "blocks_changed", "  in blocks of 64 LIDs", OUT_COUNT, 0, OF(changes.n_blocks) },
 	{ "pairs", "pairs of host and LID", OUT_COUNT, 0, OF(n_pairs) },
 	{ "pairs_path", "  with another path", OUT_COUNT, 0, OF(n_path) },
 	{ "pairs_sl", "  with another SL", OUT_COUNT, 0, OF(n_sl) },
@@ -259,36 +273,36 @@ static const struct out_section sections[] = {
 enum { HOSTS, ALL };
 
 /* A loop on any SL need not be one on the SLs of path records, which are not known. */
-static enum osr_answer transition_answer(const struct args *a, const struct outcome *o,
+static enum osr_answer transition_answer(const struct args *args, const struct outcome *outcome,
 					 unsigned scope)
 {
-	if (o->found[NEW].changed)
+	if (outcome->found[NEW].changed)
 		return OSR_UNKNOWN;
-	if (!o->loop[scope].n)
+	if (!outcome->loop[scope].n)
 		return OSR_PROVEN;
-	return a->gen[OLD].sls_unknown || a->gen[NEW].sls_unknown ? OSR_UNKNOWN : OSR_REFUTED;
+	return args->gen[OLD].sls_unknown || args->gen[NEW].sls_unknown ? OSR_UNKNOWN : OSR_REFUTED;
 }
 
 /* Fields of packets between hosts, or of all. */
-static void say_scope(const struct args *a, const struct outcome *o, unsigned scope,
+static void say_scope(const struct args *args, const struct outcome *outcome, unsigned scope,
 		      struct out *out)
 {
 	static const char *const whose[] = { "old", "new" };
 	static const char *const prefix[] = { "", "with_switches." };
 	static const char *const said[] = { "", "with packets to and from port 0 of switches, " };
 	uint32_t asked = 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST |
-			 (a->one_way ? 0 : 1u << OSR_ASK_REPLIES);
-	enum osr_answer transition = transition_answer(a, o, scope);
+			 (args->one_way ? 0 : 1u << OSR_ASK_REPLIES);
+	enum osr_answer transition = transition_answer(args, outcome, scope);
 	char key[64];
 
 	for (unsigned g = OLD; g <= NEW; g++) {
 		const struct osr_findings *found =
-			scope == ALL ? &o->found[g].all : &o->found[g].hosts;
+			scope == ALL ? &outcome->found[g].all : &outcome->found[g].hosts;
 		enum osr_question which, between_hosts;
 
 		snprintf(key, sizeof(key), "%sverdict.%s", prefix[scope], whose[g]);
 		out_text(out, key, osr_answer_name(osr_verdict_of(found, OSR_REQUIRED, &which)));
-		osr_verdict_of(&o->found[g].hosts, OSR_REQUIRED, &between_hosts);
+		osr_verdict_of(&outcome->found[g].hosts, OSR_REQUIRED, &between_hosts);
 		if (which != OSR_N_QUESTIONS && (scope == HOSTS || which != between_hosts))
 			out_note(out, "%sthe %s tables: %s", said[scope], whose[g],
 				 found->on[which].why);
@@ -297,36 +311,37 @@ static void say_scope(const struct args *a, const struct outcome *o, unsigned sc
 	}
 	snprintf(key, sizeof(key), "%sdeadlock_free.between", prefix[scope]);
 	out_text(out, key, osr_answer_name(transition));
-	if (transition == OSR_UNKNOWN && !o->found[NEW].changed && scope == HOSTS)
+	if (transition == OSR_UNKNOWN && !outcome->found[NEW].changed && scope == HOSTS)
 		out_note(out, "no path SLs are given: on any SL there is a loop");
-	if (transition == OSR_REFUTED && (scope == HOSTS || !o->loop[HOSTS].n))
+	if (transition == OSR_REFUTED && (scope == HOSTS || !outcome->loop[HOSTS].n))
 		out_note(out,
 			 "%scredit loop of %u channels while some switches have the old and "
 			 "others the new tables; the plugin sends them in two rounds where that "
 			 "has none",
-			 said[scope], o->loop[scope].n);
+			 said[scope], outcome->loop[scope].n);
 }
 
-static void diff_say(struct args *a, const struct outcome *o)
+static void diff_say(struct args *args, const struct outcome *outcome)
 {
-	bool has_groups = a->gen[OLD].groups || a->gen[NEW].groups;
-	struct out *out = &a->run.out;
+	bool has_groups = args->gen[OLD].groups || args->gen[NEW].groups;
+	struct out *out = &args->run.out;
 
-	cli_run_say(&a->run, false);
-	OUT_ADD(out, "diff", cli_tables_lft(&a->tables[OLD]), cli_tables_lft(&a->tables[NEW]));
-	out_members(out, diff_fields, o,
-		    (a->moved ? FABRIC_MOVED : 0) | (has_groups ? HAS_GROUPS : 0) |
-			    (has_trees(a) ? HAS_TREES : 0));
-	if (!has_groups && !has_trees(a))
+	cli_run_say(&args->run, false);
+	OUT_ADD(out, "diff", cli_tables_lft(&args->tables[OLD]),
+		cli_tables_lft(&args->tables[NEW]));
+	out_members(out, diff_fields, outcome,
+		    (args->moved ? FABRIC_MOVED : 0) | (has_groups ? HAS_GROUPS : 0) |
+			    (has_trees(args) ? HAS_TREES : 0));
+	if (!has_groups && !has_trees(args))
 		out_note(out, "multicast tables are not compared: there are none");
-	if (!a->one_way)
+	if (!args->one_way)
 		out_note(out, "deadlock-free: with replies on the SL of their request");
-	say_scope(a, o, HOSTS, out);
-	if (!a->only_hosts)
-		say_scope(a, o, ALL, out);
-	if (!o->found[NEW].changed)
-		cli_loop_say(out, NULL, &a->run.in.fabric,
-			     &o->loop[o->loop[HOSTS].n ? HOSTS : ALL]);
+	say_scope(args, outcome, HOSTS, out);
+	if (!args->only_hosts)
+		say_scope(args, outcome, ALL, out);
+	if (!outcome->found[NEW].changed)
+		cli_loop_say(out, NULL, &args->run.in.fabric,
+			     &outcome->loop[outcome->loop[HOSTS].n ? HOSTS : ALL]);
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
@@ -394,111 +409,119 @@ static bool has_fabric(const char *dir)
 	return !access(path, F_OK);
 }
 
-/* --fabric alone is the fabric of both; otherwise OLD has its own, if there is one in its directory. */
-static enum osr_status load_fabrics(struct args *a, struct osr_diag *diag)
+/*
+ * --fabric alone is the fabric of both; otherwise OLD has its own, if there is one in its
+ * directory.
+ */
+static enum osr_status load_fabrics(struct args *args, struct osr_diag *diag)
 {
-	bool both = a->then.path || (!a->run.in.path && has_fabric(a->path[OLD]));
+	bool both = args->then.path || (!args->run.in.path && has_fabric(args->path[OLD]));
 	enum osr_status st;
 
-	if (!a->run.in.is_live && !a->run.in.path && !has_fabric(a->path[NEW]))
+	if (!args->run.in.is_live && !args->run.in.path && !has_fabric(args->path[NEW]))
 		return osr_fail(
 			diag, OSR_INVAL,
 			"%s: no fabric: expected an opensm-subnet.lst in there, or --fabric=FILE",
-			a->path[NEW]);
-	if (!a->run.in.is_live && !a->run.in.path)
-		a->run.in.path = a->path[NEW];
-	if (both && !a->then.path)
-		a->then.path = a->path[OLD];
-	cli_tables_prepare(a->path[NEW], &a->run.in);
-	cli_tables_prepare(a->path[OLD], both ? &a->then : &a->run.in);
-	st = cli_input_load(&a->run.in, diag);
+			args->path[NEW]);
+	if (!args->run.in.is_live && !args->run.in.path)
+		args->run.in.path = args->path[NEW];
+	if (both && !args->then.path)
+		args->then.path = args->path[OLD];
+	cli_tables_prepare(args->path[NEW], &args->run.in);
+	cli_tables_prepare(args->path[OLD], both ? &args->then : &args->run.in);
+	st = cli_input_load(&args->run.in, diag);
 	if (!st && both)
-		st = cli_input_load(&a->then, diag);
+		st = cli_input_load(&args->then, diag);
 	if (!st && both)
-		a->moved = !osr_fabric_equal(&a->then.fabric, &a->run.in.fabric);
+		args->moved = !osr_fabric_equal(&args->then.fabric, &args->run.in.fabric);
 	return st;
 }
 
-static enum osr_status diff_load(struct args *a, struct outcome *o)
+static enum osr_status diff_load(struct args *args, struct outcome *outcome)
 {
-	struct osr_arena *scratch = &a->run.scratch;
-	struct osr_diag *diag = &a->run.diag;
-	const struct cli_reading *how = &a->run.who.how;
+	struct osr_arena *scratch = &args->run.scratch;
+	struct osr_diag *diag = &args->run.diag;
+	const struct cli_reading *how = &args->run.who.how;
 	struct osr_fabric_map back;
-	enum osr_status st = load_fabrics(a, diag);
+	enum osr_status st = load_fabrics(args, diag);
 
 	if (!st)
-		st = cli_tables_read(how, a->path[NEW], &a->run.in, &a->tables[NEW], diag);
+		st = cli_tables_read(how, args->path[NEW], &args->run.in, &args->tables[NEW], diag);
 	if (!st)
-		st = cli_tables_read(how, a->path[OLD], a->moved ? &a->then : &a->run.in,
-				     &a->tables[OLD], diag);
+		st = cli_tables_read(how, args->path[OLD],
+				     args->moved ? &args->then : &args->run.in, &args->tables[OLD],
+				     diag);
 	if (st)
 		return st;
-	a->gen[OLD] = a->tables[OLD].gen;
-	a->gen[NEW] = a->tables[NEW].gen;
-	if (!a->moved)
+	args->gen[OLD] = args->tables[OLD].gen;
+	args->gen[NEW] = args->tables[NEW].gen;
+	if (!args->moved)
 		return OSR_OK;
-	st = osr_union_carry(&a->then.fabric, &a->tables[OLD].gen, &a->run.in.fabric,
-			     &a->run.result, &a->carried, diag);
+	st = osr_union_carry(&args->then.fabric, &args->tables[OLD].gen, &args->run.in.fabric,
+			     &args->run.result, &args->carried, diag);
 	if (!st)
-		st = osr_fabric_map_init(&back, &a->run.in.fabric, &a->then.fabric, scratch, diag);
+		st = osr_fabric_map_init(&back, &args->run.in.fabric, &args->then.fabric, scratch,
+					 diag);
 	if (st)
 		return st;
-	count_missing(&back, o->gone);
-	count_missing(&a->carried.tables.map, o->come);
-	a->gen[OLD] = a->carried.gen;
+	count_missing(&back, outcome->gone);
+	count_missing(&args->carried.tables.map, outcome->come);
+	args->gen[OLD] = args->carried.gen;
 	return OSR_OK;
 }
 
-static enum osr_status diff_tables(struct args *a)
+static enum osr_status diff_tables(struct args *args)
 {
-	const struct osr_fabric *fabric = &a->run.in.fabric;
-	struct osr_arena *scratch = &a->run.scratch, *result = &a->run.result;
-	struct osr_diag *diag = &a->run.diag;
-	struct outcome o = { 0 };
-	uint32_t modes = OSR_CLAIM_MULTICAST | (a->one_way ? 0 : OSR_CLAIM_REVERSIBLE);
-	enum osr_status st = diff_load(a, &o);
+	const struct osr_fabric *fabric = &args->run.in.fabric;
+	struct osr_arena *scratch = &args->run.scratch, *result = &args->run.result;
+	struct osr_diag *diag = &args->run.diag;
+	struct outcome outcome = { 0 };
+	uint32_t modes = OSR_CLAIM_MULTICAST | (args->one_way ? 0 : OSR_CLAIM_REVERSIBLE);
+	enum osr_status st = diff_load(args, &outcome);
 	struct cli_stamp start = cli_now();
 	bool differ;
 
 	if (st)
 		return st;
-	count_lanes(a, &o);
-	count_groups(a, &o);
-	st = osr_changes(fabric, a->gen[OLD].routing, fabric, a->gen[NEW].routing, scratch, &o.c,
-			 diag);
-	o.n_path = o.c.n_path + o.c.n_lost + o.c.n_found;
+	count_lanes(args, &outcome);
+	count_groups(args, &outcome);
+	st = osr_changes(fabric, args->gen[OLD].routing, fabric, args->gen[NEW].routing, scratch,
+			 &outcome.changes, diag);
+	outcome.n_path = outcome.changes.n_path + outcome.changes.n_lost + outcome.changes.n_found;
 	/* Each on its own fabric, the transition on what is left. */
 	for (unsigned g = OLD; g <= NEW && !st; g++) {
 		const struct osr_inquiry ask = {
-			.f = g == OLD && a->moved ? &a->then.fabric : fabric,
-			.gen = &a->tables[g].gen,
+			.fabric = g == OLD && args->moved ? &args->then.fabric : fabric,
+			.gen = &args->tables[g].gen,
 			.questions = OSR_REQUIRED | 1u << OSR_ASK_REPLIES,
-			.scope = a->only_hosts ? OSR_ONLY_HOSTS : 0,
+			.scope = args->only_hosts ? OSR_ONLY_HOSTS : 0,
 		};
 
-		st = cli_verify(&ask, scratch, result, &o.found[g], diag);
+		st = cli_verify(&ask, scratch, result, &outcome.found[g], diag);
 	}
 	/* What no packet does none between hosts does. */
-	if (!st && !a->only_hosts)
-		st = osr_union_loop(fabric, a->gen, 2, modes, scratch, result, &o.loop[ALL], NULL,
-				    diag);
-	if (!st && (a->only_hosts || o.loop[ALL].n))
-		st = osr_union_loop(fabric, a->gen, 2, modes | OSR_ONLY_HOSTS, scratch, result,
-				    &o.loop[HOSTS], NULL, diag);
-	if (!st && (cli_is_refuted(&o.found[NEW], OSR_REQUIRED) ||
-		    transition_answer(a, &o, HOSTS) == OSR_REFUTED))
-		st = cli_verdicts_confirm(&o.found[NEW], &a->tables[NEW], &a->run.in, diag);
-	o.time = cli_since(start);
+	if (!st && !args->only_hosts)
+		st = osr_union_loop(fabric, args->gen, 2, modes, scratch, result,
+				    &outcome.loop[ALL], NULL, diag);
+	if (!st && (args->only_hosts || outcome.loop[ALL].n))
+		st = osr_union_loop(fabric, args->gen, 2, modes | OSR_ONLY_HOSTS, scratch, result,
+				    &outcome.loop[HOSTS], NULL, diag);
+	if (!st && (cli_is_refuted(&outcome.found[NEW], OSR_REQUIRED) ||
+		    transition_answer(args, &outcome, HOSTS) == OSR_REFUTED))
+		st = cli_verdicts_confirm(&outcome.found[NEW], &args->tables[NEW], &args->run.in,
+					  diag);
+	outcome.time = cli_since(start);
 	if (st)
 		return st;
-	diff_say(a, &o);
-	differ = o.c.n_entries_changed || o.n_sl || o.n_sl2vl || o.n_groups;
+	diff_say(args, &outcome);
+	differ = outcome.changes.n_entries_changed || outcome.n_sl || outcome.n_sl2vl ||
+		 outcome.n_groups;
 	for (unsigned i = 0; i < N_THINGS; i++)
-		differ |= o.gone[i] || o.come[i];
-	if ((a->must_be_same && differ) || transition_answer(a, &o, HOSTS) == OSR_REFUTED ||
-	    osr_verdict_of(&o.found[NEW].hosts, OSR_REQUIRED, NULL) == OSR_REFUTED)
-		a->run.code = CLI_BAD;
+		differ |= outcome.gone[i] || outcome.come[i];
+	if ((args->must_be_same && differ) ||
+	    transition_answer(args, &outcome, HOSTS) == OSR_REFUTED ||
+	    osr_verdict_of(&outcome.found[NEW].hosts, OSR_REQUIRED, NULL) == OSR_REFUTED)
+		args->run.code = CLI_BAD;
 	return OSR_OK;
 }
 
@@ -513,27 +536,27 @@ static bool is_fabric(const char *path)
 	       (!stat(path, &st) && !S_ISDIR(st.st_mode) && !cli_stored_probe(path));
 }
 
-static enum osr_status diff_fabrics(struct args *a)
+static enum osr_status diff_fabrics(struct args *args)
 {
-	struct osr_diag *diag = &a->run.diag;
+	struct osr_diag *diag = &args->run.diag;
 	enum osr_status st;
 	uint64_t n = 0;
 
-	a->then.path = a->path[OLD];
-	if (!a->run.in.is_live)
-		a->run.in.path = a->path[NEW];
-	st = cli_input_load(&a->then, diag);
+	args->then.path = args->path[OLD];
+	if (!args->run.in.is_live)
+		args->run.in.path = args->path[NEW];
+	st = cli_input_load(&args->then, diag);
 	if (!st)
-		st = cli_input_load(&a->run.in, diag);
+		st = cli_input_load(&args->run.in, diag);
 	if (st)
 		return st;
-	cli_run_say(&a->run, false);
-	st = diff_cables((const struct osr_net *[]){ &a->then.net, &a->run.in.net }, &a->run.out,
-			 &n, diag);
+	cli_run_say(&args->run, false);
+	st = diff_cables((const struct osr_net *[]){ &args->then.net, &args->run.in.net },
+			 &args->run.out, &n, diag);
 	if (!n)
-		out_note(&a->run.out, "every cable of %s is where it was",
-			 cli_input_name(&a->then));
-	a->run.code = a->must_be_same && n ? CLI_BAD : CLI_OK;
+		out_note(&args->run.out, "every cable of %s is where it was",
+			 cli_input_name(&args->then));
+	args->run.code = args->must_be_same && n ? CLI_BAD : CLI_OK;
 	return st;
 }
 

@@ -113,7 +113,10 @@ static enum osr_status generate_parse(int key, const char *arg, void *args,
 		if (!line->n_words)
 			return osr_fail(line->diag, OSR_INVAL,
 					"missing kind of fabric: see --help");
-		/* -o takes FILE here, and NAME=VALUE in other commands: FILE that looks like an option is a mistake. */
+		/*
+		 * -o takes FILE here, and NAME=VALUE in other commands: FILE that looks like an
+		 * option is a mistake.
+		 */
 		if (a->topo && equals &&
 		    osr_options_known(a->topo->params, path, (size_t)(equals - path)))
 			return osr_fail(

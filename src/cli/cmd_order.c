@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Hosts in the order of a fat tree, in the form that other programs read. The order is the one by which
- * dmodk routes this fabric, with its options and what it remembers; a host with several end ports
- * stands where its first one does.
+ * Hosts in the order of a fat tree, in the form that other programs read. The order is the one by
+ * which dmodk routes this fabric, with its options and what it remembers; a host with several end
+ * ports stands where its first one does.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -42,9 +42,9 @@ struct place {
 };
 
 struct order {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	struct osr_arena *arena;
-	struct osr_pgft p;
+	struct osr_pgft pgft;
 	struct place *place; /* [n_places] leaf by leaf */
 	uint32_t n_places;
 	void *hosts_by_name; /* tree: the first place of each */
@@ -72,33 +72,33 @@ static bool is_unnamed(const char *name)
 }
 
 /*
- * The host of an end port, with its first place or OSR_NONE: "node7 mlx5_0" is node7; a host without a name is the GUID of
- * its port. NULL: no memory.
+ * The host of an end port, with its first place or OSR_NONE: "node7 mlx5_0" is node7; a host
+ * without a name is the GUID of its port. NULL: no memory.
  */
-static struct osr_id *host_of(struct order *o, uint32_t term)
+static struct osr_id *host_of(struct order *order, uint32_t term)
 {
 	char buf[32], host[PLACE_NAME_SIZE];
-	const char *name = osr_terminal_name(o->f, term, buf);
+	const char *name = osr_terminal_name(order->fabric, term, buf);
 
 	if (is_unnamed(name))
-		snprintf(host, sizeof(host), "0x%016" PRIx64, o->f->term_guid[term]);
+		snprintf(host, sizeof(host), "0x%016" PRIx64, order->fabric->term_guid[term]);
 	else
 		snprintf(host, sizeof(host), "%.*s", (int)first_word(name), name);
-	return osr_id_find(&o->hosts_by_name, host);
+	return osr_id_find(&order->hosts_by_name, host);
 }
 
 /* A place for each end port in the order; `ranks` on the first one of each host. */
-static enum osr_status order_places(struct order *o, const char *hca, uint32_t ranks,
+static enum osr_status order_places(struct order *order, const char *hca, uint32_t ranks,
 				    struct osr_diag *diag)
 {
-	o->place = osr_calloc(o->arena, o->p.n_order, sizeof(*o->place));
-	if (osr_arena_failed(o->arena, diag))
+	order->place = osr_calloc(order->arena, order->pgft.n_order, sizeof(*order->place));
+	if (osr_arena_failed(order->arena, diag))
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < o->p.n_order; i++) {
-		struct place *place = &o->place[o->n_places];
+	for (uint32_t i = 0; i < order->pgft.n_order; i++) {
+		struct place *place = &order->place[order->n_places];
 		struct osr_id *host;
 		char buf[32];
-		const char *text = osr_terminal_name(o->f, o->p.order[i], buf);
+		const char *text = osr_terminal_name(order->fabric, order->pgft.order[i], buf);
 
 		/* "node7 mlx5_0" is of HCA mlx5_0. */
 		text += first_word(text);
@@ -110,41 +110,41 @@ static enum osr_status order_places(struct order *o, const char *hca, uint32_t r
 		}
 		if (hca && !*text)
 			continue;
-		host = host_of(o, o->p.order[i]);
+		host = host_of(order, order->pgft.order[i]);
 		if (!host)
 			return osr_fail(diag, OSR_NOMEM, "out of memory for the hosts");
-		place->term = o->p.order[i];
+		place->term = order->pgft.order[i];
 		snprintf(place->name, sizeof(place->name), "%s", host->text);
 		if (host->node == OSR_NONE) {
-			host->node = o->n_places;
+			host->node = order->n_places;
 			place->ranks = ranks;
 		}
-		o->n_places++;
+		order->n_places++;
 	}
-	return !hca || o->n_places
+	return !hca || order->n_places
 		       ? OSR_OK
 		       : osr_fail(diag, OSR_INVAL,
 				  "no host has %.60s behind its name in its node description", hca);
 }
 
 /*
- * Lists of hosts are read by programs that start others: what is no host name does not go into them. An
- * option of ssh, a range of hosts, or a second host would be taken for one.
+ * Lists of hosts are read by programs that start others: what is no host name does not go into
+ * them. An option of ssh, a range of hosts, or a second host would be taken for one.
  */
-static enum osr_status order_check_names(const struct order *o, struct osr_diag *diag)
+static enum osr_status order_check_names(const struct order *order, struct osr_diag *diag)
 {
 	static const char letters[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
-	for (uint32_t i = 0; i < o->n_places; i++) {
-		const char *name = o->place[i].name;
+	for (uint32_t i = 0; i < order->n_places; i++) {
+		const char *name = order->place[i].name;
 
 		if (!*name || *name == '-' || name[strspn(name, letters)])
 			return osr_fail(diag, OSR_INVAL,
 					"the host at port 0x%016" PRIx64
 					" calls itself \"%.60s\", which is no host name: --names "
 					"gives it another",
-					o->f->term_guid[o->place[i].term], name);
+					order->fabric->term_guid[order->place[i].term], name);
 	}
 	return OSR_OK;
 }
@@ -152,9 +152,9 @@ static enum osr_status order_check_names(const struct order *o, struct osr_diag 
 /* ---- the hosts of a job --------------------------------------------------------------------- */
 
 /* A host may have several ports: all of them are at its place. OSR_NONE with a sentence. */
-static uint32_t find_place(struct order *o, const struct osr_lines *in, const char *word)
+static uint32_t find_place(struct order *order, const struct osr_lines *in, const char *word)
 {
-	struct osr_names *names = &o->hosts.names;
+	struct osr_names *names = &order->hosts.names;
 	const struct osr_id *host;
 	struct osr_diag why = { "" };
 	uint32_t port;
@@ -163,7 +163,7 @@ static uint32_t find_place(struct order *o, const struct osr_lines *in, const ch
 		osr_lines_fail(in, "%s", why.text);
 		return OSR_NONE;
 	}
-	host = host_of(o, names->hit[0]->node - o->f->n_switches);
+	host = host_of(order, names->hit[0]->node - order->fabric->n_switches);
 	if (!host || host->node == OSR_NONE) {
 		osr_lines_fail(in, "no host in the order of the tree is called \"%.80s\"", word);
 		return OSR_NONE;
@@ -173,11 +173,11 @@ static uint32_t find_place(struct order *o, const struct osr_lines *in, const ch
 
 static enum osr_status take_host(void *ctx, struct osr_lines *in, const char *word, uint32_t slots)
 {
-	struct order *o = ctx;
+	struct order *order = ctx;
 	bool by_lid = !strncmp(word, "lid:", 4);
 	char name[PLACE_NAME_SIZE];
 	const char *colon = strchr(word + (by_lid ? 4 : 0), ':');
-	uint64_t ranks = slots ? slots : o->ranks;
+	uint64_t ranks = slots ? slots : order->ranks;
 	uint32_t at;
 
 	snprintf(name, sizeof(name), "%.*s", (int)(colon ? colon - word : PLACE_NAME_SIZE - 1),
@@ -185,60 +185,65 @@ static enum osr_status take_host(void *ctx, struct osr_lines *in, const char *wo
 	if (colon && (!osr_parse_uint(colon + 1, &ranks) || !ranks || ranks > MAX_RANKS))
 		return osr_lines_fail(in, "\"%.80s\": expected 1 to %d ranks behind the colon",
 				      word, MAX_RANKS);
-	at = find_place(o, in, name);
+	at = find_place(order, in, name);
 	if (at == OSR_NONE)
 		return OSR_INVAL;
-	o->place[at].ranks += (uint32_t)ranks;
-	return o->place[at].ranks <= MAX_RANKS
+	order->place[at].ranks += (uint32_t)ranks;
+	return order->place[at].ranks <= MAX_RANKS
 		       ? OSR_OK
 		       : osr_lines_fail(in, "more than %d ranks on \"%.80s\"", MAX_RANKS, name);
 }
 
 /*
- * Keeps the first place of each host, or of those of a job. `list` is a file, "-" or the list itself: NAME, NAME:RANKS or
- * NAME slots=RANKS, several with commas, n[01-16] as Slurm writes it; names as order has them or up to their first dot, or
- * GUIDs. Ranks of a host that stands there twice add up. OSR_INVAL: a host that the order does not have, or none of these.
+ * Keeps the first place of each host, or of those of a job. `list` is a file, "-" or the list
+ * itself: NAME, NAME:RANKS or NAME slots=RANKS, several with commas, n[01-16] as Slurm writes it;
+ * names as order has them or up to their first dot, or GUIDs. Ranks of a host that stands there
+ * twice add up. OSR_INVAL: a host that the order does not have, or none of these.
  */
-static enum osr_status order_keep(struct order *o, const char *list, uint32_t ranks,
+static enum osr_status order_keep(struct order *order, const char *list, uint32_t ranks,
 				  struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 	struct osr_lines in;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; list && i < o->n_places; i++)
-		o->place[i].ranks = 0;
+	for (uint32_t i = 0; list && i < order->n_places; i++)
+		order->place[i].ranks = 0;
 	if (list) {
-		st = osr_endports_init(&o->hosts, o->f, o->arena, diag);
-		o->ranks = ranks;
+		st = osr_endports_init(&order->hosts, order->fabric, order->arena, diag);
+		order->ranks = ranks;
 		if (!st)
-			st = osr_hostlist_each(cli_hostlist_open(&in, list, diag), take_host, o);
+			st = osr_hostlist_each(cli_hostlist_open(&in, list, diag), take_host,
+					       order);
 	}
-	for (uint32_t i = 0; i < o->n_places; i++)
-		if (o->place[i].ranks)
-			o->place[n++] = o->place[i];
-	o->n_places = n;
+	for (uint32_t i = 0; i < order->n_places; i++)
+		if (order->place[i].ranks)
+			order->place[n++] = order->place[i];
+	order->n_places = n;
 	return st || n || !list ? st : osr_fail(diag, OSR_INVAL, "hosts \"%.80s\": no host", list);
 }
 
 /* ---- the rule on the size of a job ---------------------------------------------------------- */
 
 /*
- * What section V-B of the D-Mod-K paper says of these hosts, in one sentence on standard error; nothing of a broken
- * tree, or of hosts of several.
+ * What section V-B of the D-Mod-K paper says of these hosts, in one sentence on standard error;
+ * nothing of a broken tree, or of hosts of several.
  */
-static void order_judge(const struct order *o)
+static void order_judge(const struct order *order)
 {
-	uint32_t n = o->n_places, tree = n ? o->p.sw_tree[o->f->term_switch[o->place[0].term]] : 0;
-	const struct osr_pgft_tree *of = &o->p.tree[tree];
+	uint32_t n = order->n_places,
+		 tree = n ? order->pgft.sw_tree[order->fabric->term_switch[order->place[0].term]]
+			  : 0;
+	const struct osr_pgft_tree *of = &order->pgft.tree[tree];
 	bool holds = n && !of->n_missing_links && !of->n_missing_switches && !of->merged;
 	uint64_t period = holds;
 
 	/*
-	 * How many consecutive indices leave every sub-tree by different cables, and enter it by different ones; 0 where
-	 * the theorems do not hold. A sub-tree of l levels has w_1 .. w_(l+1) p_(l+1) cables up, and equation (1) sends
-	 * index j by cable j modulo their number.
-	 * DIFFERS: the paper has w_1 .. w_h for all levels, which is too little where the top has parallel cables.
+	 * How many consecutive indices leave every sub-tree by different cables, and enter it by
+	 * different ones; 0 where the theorems do not hold. A sub-tree of l levels has w_1 ..
+	 * w_(l+1) p_(l+1) cables up, and equation (1) sends index j by cable j modulo their number.
+	 * DIFFERS: the paper has w_1 .. w_h for all levels, which is too little where the top has
+	 * parallel cables.
 	 */
 	for (uint32_t l = 1; holds && period && l < of->h; l++) {
 		uint64_t cables = (uint64_t)of->w_product[l + 1] * of->p[l + 1];
@@ -255,11 +260,13 @@ static void order_judge(const struct order *o)
 	}
 	/* One host shifts nothing. */
 	for (uint32_t i = 0; i < n && period; i++)
-		if (n == 1 || o->p.sw_tree[o->f->term_switch[o->place[i].term]] != tree)
+		if (n == 1 ||
+		    order->pgft.sw_tree[order->fabric->term_switch[order->place[i].term]] != tree)
 			return;
 	for (uint32_t i = 0; i < n && period; i++) {
-		const struct place *this = &o->place[i], *next = &o->place[(i + 1) % n];
-		uint32_t j = o->p.term_index[this->term], k = o->p.term_index[next->term];
+		const struct place *this = &order->place[i], *next = &order->place[(i + 1) % n];
+		uint32_t j = order->pgft.term_index[this->term],
+			 k = order->pgft.term_index[next->term];
 
 		if ((j + 1 + period - k % period) % period == 0)
 			continue;
@@ -280,16 +287,16 @@ static void order_judge(const struct order *o)
 /* ---- Slurm's topology.conf and topology.yaml ------------------------------------------------ */
 
 /*
- * Letters, digits and a few signs, at most 64. Switches that nobody has named are all called after their maker;
- * Slurm wants names that differ.
+ * Letters, digits and a few signs, at most 64. Switches that nobody has named are all called after
+ * their maker; Slurm wants names that differ.
  */
-static void slurm_name(const struct osr_fabric *f, uint32_t s, char to[65])
+static void slurm_name(const struct osr_fabric *fabric, uint32_t s, char to[65])
 {
 	char buf[32];
-	const char *name = osr_switch_name(f, s, buf);
+	const char *name = osr_switch_name(fabric, s, buf);
 
-	if (name[osr_name_own(name, f->sw_guid[s])]) {
-		snprintf(to, 65, "switch-%016" PRIx64, f->sw_guid[s]);
+	if (name[osr_name_own(name, fabric->sw_guid[s])]) {
+		snprintf(to, 65, "switch-%016" PRIx64, fabric->sw_guid[s]);
 		return;
 	}
 	snprintf(to, 65, "%s", name);
@@ -315,34 +322,36 @@ static void slurm_end(enum form form)
 }
 
 /* Hosts stand leaf by leaf: an entry for each leaf. */
-static void slurm_leaves(const struct order *o, enum form form, const char *kind)
+static void slurm_leaves(const struct order *order, enum form form, const char *kind)
 {
 	char name[65];
 
-	for (uint32_t i = 0, end; i < o->n_places; i = end) {
-		uint32_t s = o->f->term_switch[o->place[i].term];
+	for (uint32_t i = 0, end; i < order->n_places; i = end) {
+		uint32_t s = order->fabric->term_switch[order->place[i].term];
 
-		slurm_name(o->f, s, name);
+		slurm_name(order->fabric, s, name);
 		slurm_begin(form, kind, name, "nodes");
-		for (end = i; end < o->n_places && o->f->term_switch[o->place[end].term] == s;
+		for (end = i; end < order->n_places &&
+			      order->fabric->term_switch[order->place[end].term] == s;
 		     end++)
-			printf("%s%s", end > i ? "," : "", o->place[end].name);
+			printf("%s%s", end > i ? "," : "", order->place[end].name);
 		slurm_end(form);
 	}
 }
 
 /*
- * Every block has at least the first size, and each further one is twice the one before: the smallest
- * leaf, and as many doublings as there are blocks for.
+ * Every block has at least the first size, and each further one is twice the one before: the
+ * smallest leaf, and as many doublings as there are blocks for.
  */
-static void slurm_sizes(const struct order *o, enum form form)
+static void slurm_sizes(const struct order *order, enum form form)
 {
 	uint32_t smallest = UINT32_MAX, n_blocks = 0, n = 0;
 
-	for (uint32_t i = 0; i < o->n_places; i++) {
+	for (uint32_t i = 0; i < order->n_places; i++) {
 		n++;
-		if (i + 1 < o->n_places &&
-		    o->f->term_switch[o->place[i].term] == o->f->term_switch[o->place[i + 1].term])
+		if (i + 1 < order->n_places &&
+		    order->fabric->term_switch[order->place[i].term] ==
+			    order->fabric->term_switch[order->place[i + 1].term])
 			continue;
 		smallest = n < smallest ? n : smallest;
 		n_blocks++;
@@ -358,22 +367,22 @@ static void slurm_sizes(const struct order *o, enum form form)
 }
 
 /* Each sub-tree with hosts, from below. */
-static enum osr_status slurm_trees(const struct order *o, enum form form, struct osr_diag *diag)
+static enum osr_status slurm_trees(const struct order *order, enum form form, struct osr_diag *diag)
 {
-	bool *used = osr_calloc(o->arena, o->f->n_switches, sizeof(*used));
+	bool *used = osr_calloc(order->arena, order->fabric->n_switches, sizeof(*used));
 	char name[65];
 
-	if (osr_arena_failed(o->arena, diag))
+	if (osr_arena_failed(order->arena, diag))
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < o->n_places; i++)
-		used[o->f->term_switch[o->place[i].term]] = true;
-	for (uint32_t i = 0; i < o->p.n_trees; i++) {
-		const struct osr_pgft_tree *tree = &o->p.tree[i];
+	for (uint32_t i = 0; i < order->n_places; i++)
+		used[order->fabric->term_switch[order->place[i].term]] = true;
+	for (uint32_t i = 0; i < order->pgft.n_trees; i++) {
+		const struct osr_pgft_tree *tree = &order->pgft.tree[i];
 		uint32_t n = tree->h ? tree->m_product[tree->h] / tree->m[1] : 0;
 		/* [A]: are there hosts below the one at A of the level below? */
-		bool *has = osr_calloc(o->arena, n, sizeof(*has));
+		bool *has = osr_calloc(order->arena, n, sizeof(*has));
 
-		if (osr_arena_failed(o->arena, diag))
+		if (osr_arena_failed(order->arena, diag))
 			return OSR_NOMEM;
 		for (uint32_t a = 0; a < n; a++)
 			has[a] = tree->place[1][a] != OSR_NONE && used[tree->place[1][a]];
@@ -391,7 +400,7 @@ static enum osr_status slurm_trees(const struct order *o, enum form form, struct
 					if (!any)
 						slurm_begin(form, "switch", name, "children");
 					if (level == 2)
-						slurm_name(o->f, tree->place[1][b], name);
+						slurm_name(order->fabric, tree->place[1][b], name);
 					else
 						snprintf(name, sizeof(name), "tree%u-level%u-%u", i,
 							 level - 1, b);
@@ -407,54 +416,57 @@ static enum osr_status slurm_trees(const struct order *o, enum form form, struct
 	return OSR_OK;
 }
 
-static enum osr_status slurm_print(const struct order *o, enum form form, struct osr_diag *diag)
+static enum osr_status slurm_print(const struct order *order, enum form form, struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 
 	if (form == SLURM_YAML)
 		puts("---\n- topology: \"tree\"\n  cluster_default: true\n  tree:\n    switches:");
-	slurm_leaves(o, form, form == SLURM_BLOCKS ? "block" : "switch");
+	slurm_leaves(order, form, form == SLURM_BLOCKS ? "block" : "switch");
 	if (form != SLURM_BLOCKS)
-		st = slurm_trees(o, form, diag);
+		st = slurm_trees(order, form, diag);
 	if (form == SLURM_YAML)
 		puts("- topology: \"block\"\n  cluster_default: false\n  block:\n    block_sizes:");
 	if (form != SLURM_TOPOLOGY)
-		slurm_sizes(o, form);
+		slurm_sizes(order, form);
 	if (form == SLURM_YAML) {
 		puts("    blocks:");
-		slurm_leaves(o, form, "block");
+		slurm_leaves(order, form, "block");
 	}
 	return st;
 }
 
 /* ---- the tree ------------------------------------------------------------------------------- */
 
-/* The digits that the engine has given and will remember; a tree that is not remembered has those of any day. */
-static enum osr_status order_route(struct args *a, struct osr_pgft *tree, struct osr_diag *diag)
+/*
+ * The digits that the engine has given and will remember; a tree that is not remembered has those
+ * of any day.
+ */
+static enum osr_status order_route(struct args *args, struct osr_pgft *tree, struct osr_diag *diag)
 {
 	/* The engine has taken the tree already, whatever is missing. */
 	struct osr_pgft_options opt = { .max_missing = 99 };
 	struct osr_pgft_memory memory;
-	struct cli_subjects *who = &a->run.who;
+	struct cli_subjects *who = &args->run.who;
 	struct cli_stored previous = { .last.digest = 0 };
 	struct cli_tables tables = { .st = OSR_OK };
 	enum osr_status st;
 
 	who->item[who->n++].engine = osr_engine_find("dmodk");
-	st = cli_subjects_load(who, &a->run.in, diag);
-	if (!st && a->previous)
-		st = cli_stored_read(a->previous, who->item[0].engine, &who->values[0], &previous,
-				     diag);
+	st = cli_subjects_load(who, &args->run.in, diag);
+	if (!st && args->previous)
+		st = cli_stored_read(args->previous, who->item[0].engine, &who->values[0],
+				     &previous, diag);
 	if (!st) {
-		cli_tables_make(who, 0, &a->run.in.fabric, a->previous ? &previous.last : NULL,
-				&tables);
+		cli_tables_make(who, 0, &args->run.in.fabric,
+				args->previous ? &previous.last : NULL, &tables);
 		st = tables.st;
 		*diag = tables.diag;
 	}
 	if (!st && osr_pgft_memory_read(&tables.routing.notes, &memory))
 		opt.memory = &memory;
 	if (!st)
-		st = osr_pgft_find(&a->run.in.fabric, &opt, &a->run.in.arena, tree, diag);
+		st = osr_pgft_find(&args->run.in.fabric, &opt, &args->run.in.arena, tree, diag);
 	cli_tables_free(&tables);
 	cli_stored_free(&previous);
 	return st;
@@ -497,20 +509,20 @@ static const struct cli_option options[] = {
 };
 
 /* Who is not listed, and who not by a name. */
-static void order_count(const struct order *o)
+static void order_count(const struct order *order)
 {
 	uint32_t n_all = 0, n_unnamed = 0;
 	char buf[32], unnamed[64];
 
-	for (uint32_t t = 0; t < o->f->n_terminals; t++)
-		n_all += o->f->term_role[t] != OSR_ROLE_SP0;
-	if (n_all > o->p.n_order)
+	for (uint32_t t = 0; t < order->fabric->n_terminals; t++)
+		n_all += order->fabric->term_role[t] != OSR_ROLE_SP0;
+	if (n_all > order->pgft.n_order)
 		fprintf(stderr,
 			"osmroutes: of %u end ports of CAs and routers %u are in the order; the "
 			"others serve switches (SHARP, management), or are outside of the tree\n",
-			n_all, o->p.n_order);
-	for (uint32_t i = 0; i < o->n_places; i++) {
-		const char *name = osr_terminal_name(o->f, o->place[i].term, buf);
+			n_all, order->pgft.n_order);
+	for (uint32_t i = 0; i < order->n_places; i++) {
+		const char *name = osr_terminal_name(order->fabric, order->place[i].term, buf);
 
 		if (!is_unnamed(name))
 			continue;
@@ -521,39 +533,42 @@ static void order_count(const struct order *o)
 		fprintf(stderr,
 			"osmroutes: %u of %u hosts have no name of their own (\"%s\"), and are "
 			"listed by GUID, which starts no job: --names gives them names\n",
-			n_unnamed, o->n_places, unnamed);
+			n_unnamed, order->n_places, unnamed);
 }
 
-static enum osr_status order_say(struct args *a, const struct order *o, struct osr_diag *diag)
+static enum osr_status order_say(struct args *args, const struct order *order,
+				 struct osr_diag *diag)
 {
 	uint32_t rank = 0, n_ranks = 0;
 	char text[512];
 
-	for (uint32_t i = 0; i < o->n_places; i++)
-		n_ranks += o->place[i].ranks;
-	if (a->run.out.format == OUT_PEOPLE && a->form != RANKFILE && n_ranks > o->n_places)
+	for (uint32_t i = 0; i < order->n_places; i++)
+		n_ranks += order->place[i].ranks;
+	if (args->run.out.format == OUT_PEOPLE && args->form != RANKFILE &&
+	    n_ranks > order->n_places)
 		fputs("osmroutes: each host is listed once: ranks are in --format=rankfile and "
 		      "--json\n",
 		      stderr);
-	osr_pgft_describe(&o->p, text, sizeof(text));
+	osr_pgft_describe(&order->pgft, text, sizeof(text));
 	fprintf(stderr, "osmroutes: %s\n", text);
-	order_count(o);
-	if (a->hosts)
-		order_judge(o);
-	if (a->run.out.format == OUT_PEOPLE && a->form >= SLURM_TOPOLOGY)
-		return slurm_print(o, a->form, diag);
-	for (uint32_t i = 0; i < o->n_places; rank += o->place[i++].ranks) {
-		const struct place *place = &o->place[i];
-		uint32_t t = place->term, s = o->f->term_switch[t];
+	order_count(order);
+	if (args->hosts)
+		order_judge(order);
+	if (args->run.out.format == OUT_PEOPLE && args->form >= SLURM_TOPOLOGY)
+		return slurm_print(order, args->form, diag);
+	for (uint32_t i = 0; i < order->n_places; rank += order->place[i++].ranks) {
+		const struct place *place = &order->place[i];
+		uint32_t t = place->term, s = order->fabric->term_switch[t];
 
-		if (a->run.out.format != OUT_PEOPLE)
-			OUT_ADD(&a->run.out, "hosts", rank, place->name, o->f->term_lid[t],
-				osr_switch_name(o->f, s, text), o->p.sw_tree[s], o->p.term_index[t],
-				place->ranks, o->f->term_guid[t]);
-		else if (a->form == LIST)
+		if (args->run.out.format != OUT_PEOPLE)
+			OUT_ADD(&args->run.out, "hosts", rank, place->name,
+				order->fabric->term_lid[t], osr_switch_name(order->fabric, s, text),
+				order->pgft.sw_tree[s], order->pgft.term_index[t], place->ranks,
+				order->fabric->term_guid[t]);
+		else if (args->form == LIST)
 			printf("%s\n", place->name);
-		for (uint32_t k = 0;
-		     a->run.out.format == OUT_PEOPLE && a->form == RANKFILE && k < place->ranks;
+		for (uint32_t k = 0; args->run.out.format == OUT_PEOPLE && args->form == RANKFILE &&
+				     k < place->ranks;
 		     k++)
 			printf("rank %u=%s slot=%u\n", rank + k, place->name, k);
 	}
@@ -563,19 +578,19 @@ static enum osr_status order_say(struct args *a, const struct order *o, struct o
 static enum osr_status order_work(void *args)
 {
 	struct args *a = args;
-	struct order o = { .f = &a->run.in.fabric, .arena = &a->run.in.arena };
+	struct order order = { .fabric = &a->run.in.fabric, .arena = &a->run.in.arena };
 	struct osr_diag *diag = &a->run.diag;
-	enum osr_status st = order_route(a, &o.p, diag);
+	enum osr_status st = order_route(a, &order.pgft, diag);
 
 	if (!st)
-		st = order_places(&o, a->hca, (uint32_t)a->slots, diag);
+		st = order_places(&order, a->hca, (uint32_t)a->slots, diag);
 	if (!st)
-		st = order_keep(&o, a->hosts, (uint32_t)a->slots, diag);
+		st = order_keep(&order, a->hosts, (uint32_t)a->slots, diag);
 	if (!st && a->run.out.format == OUT_PEOPLE)
-		st = order_check_names(&o, diag);
+		st = order_check_names(&order, diag);
 	if (!st)
-		st = order_say(a, &o, diag);
-	tdestroy(o.hosts_by_name, free);
+		st = order_say(a, &order, diag);
+	tdestroy(order.hosts_by_name, free);
 	return st;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The way of packets from one end port to another, switch by switch, as the tables say it: with ports, SL
- * and VL, for every LID of the receiver, and back. Or what uses a cable, or the cables that the hosts of a job share.
+ * The way of packets from one end port to another, switch by switch, as the tables say it: with
+ * ports, SL and VL, for every LID of the receiver, and back. Or what uses a cable, or the cables
+ * that the hosts of a job share.
  */
 
 #include "cli/cli.h"
@@ -67,7 +68,10 @@ static const struct out_field pair_fields[] = {
 	{ 0 },
 };
 
-/* The cables that the hosts of a job share: routes between them on each, with the SLs and virtual lanes there. */
+/*
+ * The cables that the hosts of a job share: routes between them on each, with the SLs and virtual
+ * lanes there.
+ */
 static const struct out_field cable_fields[] = {
 	{ "routes", "routes", OUT_COUNT },
 	{ "sls", "SLs", OUT_TEXT },
@@ -90,7 +94,10 @@ static bool any_sl(const struct cli_run *run)
 	return run->who.how.sl < 0 && !run->tables.gen.paths && !run->tables.gen.routing->sl;
 }
 
-/* The SL of packets from a terminal to a dest; OSR_NO_SL: none is known. Any SL: that of --sl, or 0. */
+/*
+ * The SL of packets from a terminal to a dest; OSR_NO_SL: none is known. Any SL: that of --sl, or
+ * 0.
+ */
 static uint8_t sl_of(const struct cli_run *run, uint32_t term, uint32_t dest)
 {
 	if (run->who.how.sl >= 0)
@@ -108,22 +115,22 @@ struct hop {
 static const char *follow(const struct cli_run *run, uint32_t from, uint32_t dest, uint8_t sl,
 			  void (*visit)(void *ctx, const struct hop *hop), void *ctx)
 {
-	const struct osr_fabric *f = &run->in.fabric;
-	uint32_t to = f->dest_term[dest];
-	struct hop hop = { .sw = f->term_switch[from], .in = f->term_port[from] };
+	const struct osr_fabric *fabric = &run->in.fabric;
+	uint32_t to = fabric->dest_term[dest];
+	struct hop hop = { .sw = fabric->term_switch[from], .in = fabric->term_port[from] };
 
 	if (sl == OSR_NO_SL)
 		return "there is no path record: the subnet administrator gives no SL";
-	for (uint32_t n = 0; n <= f->n_switches; n++) {
+	for (uint32_t n = 0; n <= fabric->n_switches; n++) {
 		hop.out = osr_lft(run->tables.gen.routing, hop.sw, dest);
-		hop.channel =
-			hop.out == OSR_NO_PATH ? OSR_NONE : osr_port_channel(f, hop.sw, hop.out);
+		hop.channel = hop.out == OSR_NO_PATH ? OSR_NONE
+						     : osr_port_channel(fabric, hop.sw, hop.out);
 		hop.vl = sl < 16 && hop.out && hop.out != OSR_NO_PATH
-				 ? cli_gen_sl2vl(run->tables.gen.routing, f, hop.sw, hop.in,
+				 ? cli_gen_sl2vl(run->tables.gen.routing, fabric, hop.sw, hop.in,
 						 hop.out)[sl]
 				 : OSR_VL_UNSET;
-		hop.right = hop.channel == OSR_NONE && hop.sw == f->term_switch[to] &&
-			    hop.out == f->term_port[to];
+		hop.right = hop.channel == OSR_NONE && hop.sw == fabric->term_switch[to] &&
+			    hop.out == fabric->term_port[to];
 		visit(ctx, &hop);
 		if (hop.out == OSR_NO_PATH)
 			return "the last switch has no entry for this LID";
@@ -131,8 +138,8 @@ static const char *follow(const struct cli_run *run, uint32_t from, uint32_t des
 			return hop.right ? NULL
 					 : "the last switch sends it to a port that is not the "
 					   "receiver's";
-		hop.sw = f->chan_dst[hop.channel];
-		hop.in = f->chan_port[f->chan_rev[hop.channel]];
+		hop.sw = fabric->chan_dst[hop.channel];
+		hop.in = fabric->chan_port[fabric->chan_rev[hop.channel]];
 	}
 	return "forwarding loop: it never arrives";
 }
@@ -147,57 +154,57 @@ struct walk {
 
 static void say_hop(void *ctx, const struct hop *hop)
 {
-	struct walk *w = ctx;
-	const struct osr_fabric *f = &w->run->in.fabric;
+	struct walk *walk = ctx;
+	const struct osr_fabric *fabric = &walk->run->in.fabric;
 	char name[32], to[32];
 	const char *next = NULL;
 
 	if (hop->channel != OSR_NONE)
-		next = osr_switch_name(f, f->chan_dst[hop->channel], to);
+		next = osr_switch_name(fabric, fabric->chan_dst[hop->channel], to);
 	else if (hop->out != OSR_NO_PATH)
-		next = hop->right ? osr_terminal_name(f, f->dest_term[w->dest], to)
+		next = hop->right ? osr_terminal_name(fabric, fabric->dest_term[walk->dest], to)
 				  : "another port";
-	OUT_ADD(&w->run->out, "hops", f->dest_lid[w->dest], w->n_hops++,
-		osr_switch_name(f, hop->sw, name), f->sw_guid[hop->sw], hop->in,
+	OUT_ADD(&walk->run->out, "hops", fabric->dest_lid[walk->dest], walk->n_hops++,
+		osr_switch_name(fabric, hop->sw, name), fabric->sw_guid[hop->sw], hop->in,
 		hop->out == OSR_NO_PATH ? OUT_NO_COUNT : hop->out,
-		hop->vl == OSR_VL_UNSET ? OUT_NO_COUNT : hop->vl, next, w->from);
+		hop->vl == OSR_VL_UNSET ? OUT_NO_COUNT : hop->vl, next, walk->from);
 }
 
 /* False: it does not arrive. */
 static bool say_path(struct cli_run *run, uint32_t from, uint32_t dest)
 {
-	const struct osr_fabric *f = &run->in.fabric;
-	struct walk w = { .run = run, .dest = dest };
+	const struct osr_fabric *fabric = &run->in.fabric;
+	struct walk walk = { .run = run, .dest = dest };
 	const struct osr_generation *gen = &run->tables.gen;
 	uint8_t sl = sl_of(run, from, dest), vl = OSR_VL_UNSET;
 	char name[32], to[32];
-	bool is_host = f->term_port[from] && sl != OSR_NO_SL;
+	bool is_host = fabric->term_port[from] && sl != OSR_NO_SL;
 	const char *end;
 
-	w.from = osr_terminal_name(f, from, name);
+	walk.from = osr_terminal_name(fabric, from, name);
 	/* The VL on which it sends. */
 	if (is_host && sl < 16)
 		vl = gen->term_sl2vl       ? gen->term_sl2vl[from][sl]
 		     : gen->routing->sl2vl ? gen->routing->ca_sl2vl[sl]
 					   : sl;
 	if (is_host)
-		OUT_ADD(&run->out, "hops", f->dest_lid[dest], w.n_hops++, w.from,
-			f->term_guid[from], OUT_NO_COUNT, OUT_NO_COUNT,
+		OUT_ADD(&run->out, "hops", fabric->dest_lid[dest], walk.n_hops++, walk.from,
+			fabric->term_guid[from], OUT_NO_COUNT, OUT_NO_COUNT,
 			vl == OSR_VL_UNSET ? OUT_NO_COUNT : vl,
-			osr_switch_name(f, f->term_switch[from], to), w.from);
-	end = follow(run, from, dest, sl, say_hop, &w);
-	OUT_ADD(&run->out, "paths", w.from, osr_terminal_name(f, f->dest_term[dest], to),
-		f->dest_lid[dest], sl == OSR_NO_SL ? OUT_NO_COUNT : sl, w.n_hops - is_host, !end,
-		end);
+			osr_switch_name(fabric, fabric->term_switch[from], to), walk.from);
+	end = follow(run, from, dest, sl, say_hop, &walk);
+	OUT_ADD(&run->out, "paths", walk.from,
+		osr_terminal_name(fabric, fabric->dest_term[dest], to), fabric->dest_lid[dest],
+		sl == OSR_NO_SL ? OUT_NO_COUNT : sl, walk.n_hops - is_host, !end, end);
 	if (end)
-		out_note(&run->out, "%s to LID %u: %s", w.from, f->dest_lid[dest], end);
+		out_note(&run->out, "%s to LID %u: %s", walk.from, fabric->dest_lid[dest], end);
 	return !end;
 }
 
 /* ---- what uses a cable ---------------------------------------------------------------------- */
 
 struct direction {
-	struct args *a;
+	struct args *args;
 	uint32_t number; /* 1, 2 */
 	uint64_t *to;    /* [n_terminals] routes that the host sends over the cable */
 	uint64_t *from;  /* [n_terminals] routes to it over the cable */
@@ -210,19 +217,20 @@ static bool is_host(const struct osr_fabric *fabric, uint32_t t)
 	return fabric->term_role[t] != OSR_ROLE_SP0;
 }
 
-static void count_pair(struct direction *d, uint32_t from, uint32_t dest)
+static void count_pair(struct direction *direction, uint32_t from, uint32_t dest)
 {
-	const struct osr_fabric *fabric = &d->a->run.in.fabric;
+	const struct osr_fabric *fabric = &direction->args->run.in.fabric;
 	uint32_t to = fabric->dest_term[dest];
 	char x[32], y[32];
 
-	d->n_routes++;
-	d->to[from]++;
-	d->from[to]++;
-	if (!d->a->pairs || (d->a->max && d->n_pairs_said >= d->a->max))
+	direction->n_routes++;
+	direction->to[from]++;
+	direction->from[to]++;
+	if (!direction->args->pairs ||
+	    (direction->args->max && direction->n_pairs_said >= direction->args->max))
 		return;
-	d->n_pairs_said++;
-	OUT_ADD(&d->a->run.out, "pairs", d->number, fabric->dest_lid[dest],
+	direction->n_pairs_said++;
+	OUT_ADD(&direction->args->run.out, "pairs", direction->number, fabric->dest_lid[dest],
 		osr_terminal_name(fabric, from, x), osr_terminal_name(fabric, to, y));
 }
 
@@ -238,27 +246,27 @@ static uint32_t rank_uses(const uint64_t *count, uint32_t n, struct osr_keyed *u
 	return n_used;
 }
 
-static uint32_t say_hosts(struct direction *d, const char *role, const uint64_t *count,
+static uint32_t say_hosts(struct direction *direction, const char *role, const uint64_t *count,
 			  struct osr_keyed *use)
 {
-	const struct osr_fabric *fabric = &d->a->run.in.fabric;
-	uint32_t n = rank_uses(count, fabric->n_terminals, use), max = d->a->max;
+	const struct osr_fabric *fabric = &direction->args->run.in.fabric;
+	uint32_t n = rank_uses(count, fabric->n_terminals, use), max = direction->args->max;
 	char name[32];
 
 	for (uint32_t i = 0; i < n && (!max || i < max); i++)
-		OUT_ADD(&d->a->run.out, "hosts", d->number, role, count[use[i].index],
-			fabric->term_lid[use[i].index],
+		OUT_ADD(&direction->args->run.out, "hosts", direction->number, role,
+			count[use[i].index], fabric->term_lid[use[i].index],
 			osr_terminal_name(fabric, use[i].index, name));
 	if (max && n > max)
-		out_note(&d->a->run.out, "direction %u: %u of %u %ss are listed (--max)", d->number,
-			 max, n, role);
+		out_note(&direction->args->run.out, "direction %u: %u of %u %ss are listed (--max)",
+			 direction->number, max, n, role);
 	return n;
 }
 
 /* What leaves the node of this port of the net by it. */
-static enum osr_status look(struct direction *d, uint32_t port, struct osr_diag *diag)
+static enum osr_status look(struct direction *direction, uint32_t port, struct osr_diag *diag)
 {
-	const struct cli_run *run = &d->a->run;
+	const struct cli_run *run = &direction->args->run;
 	const struct osr_net *net = &run->in.net;
 	const struct osr_fabric *fabric = &run->in.fabric;
 	const struct osr_routing *routing = run->tables.gen.routing;
@@ -269,11 +277,14 @@ static enum osr_status look(struct direction *d, uint32_t port, struct osr_diag 
 
 	if (node->type == OSR_NET_SWITCH && sw == OSR_NONE)
 		return osr_fail(diag, OSR_BUG, "link \"%s\": the switch is not in the fabric",
-				d->a->via);
+				direction->args->via);
 	if (node->type != OSR_NET_SWITCH && own == OSR_NONE)
 		return osr_fail(diag, OSR_INVAL, "link \"%s\": no end port with a LID on a switch",
-				d->a->via);
-	/* Hosts whose packets leave the switch by the port, LID by LID. What does not arrive crosses it all the same. */
+				direction->args->via);
+	/*
+	 * Hosts whose packets leave the switch by the port, LID by LID. What does not arrive
+	 * crosses it all the same.
+	 */
 	for (uint32_t dest = 0; dest < fabric->n_dests; dest++) {
 		uint32_t to = fabric->dest_term[dest];
 
@@ -285,11 +296,13 @@ static enum osr_status look(struct direction *d, uint32_t port, struct osr_diag 
 
 			if (!is_host(fabric, t) || t == to)
 				continue;
-			/* What an end port sends takes its one cable, if its switch knows the way. */
+			/*
+			 * What an end port sends takes its one cable, if its switch knows the way.
+			 */
 			if (sw == OSR_NONE) {
 				if (t == fabric->dest_term[own] &&
 				    osr_lft(routing, v, dest) != OSR_NO_PATH)
-					count_pair(d, t, dest);
+					count_pair(direction, t, dest);
 				continue;
 			}
 			while (v != OSR_NONE && v != sw && n++ < fabric->n_switches) {
@@ -297,31 +310,32 @@ static enum osr_status look(struct direction *d, uint32_t port, struct osr_diag 
 				v = c == OSR_NONE ? OSR_NONE : fabric->chan_dst[c];
 			}
 			if (v == sw)
-				count_pair(d, t, dest);
+				count_pair(direction, t, dest);
 		}
 	}
 	return OSR_OK;
 }
 
-static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t port)
+static enum osr_status one_direction(struct args *args, uint32_t number, uint32_t port)
 {
-	struct osr_arena *scratch = &a->run.scratch;
-	struct osr_diag *diag = &a->run.diag;
-	const struct osr_net *net = &a->run.in.net;
-	uint32_t n = a->run.in.fabric.n_terminals, peer = net->ports[port].peer, n_to;
-	struct direction d = { .a = a,
-			       .number = number,
-			       .to = osr_calloc(scratch, n, sizeof(*d.to)),
-			       .from = osr_calloc(scratch, n, sizeof(*d.from)) };
+	struct osr_arena *scratch = &args->run.scratch;
+	struct osr_diag *diag = &args->run.diag;
+	const struct osr_net *net = &args->run.in.net;
+	uint32_t n = args->run.in.fabric.n_terminals, peer = net->ports[port].peer, n_to;
+	struct direction direction = { .args = args,
+				       .number = number,
+				       .to = osr_calloc(scratch, n, sizeof(*direction.to)),
+				       .from = osr_calloc(scratch, n, sizeof(*direction.from)) };
 	struct osr_keyed *use = osr_alloc(scratch, n, sizeof(*use));
-	enum osr_status st = osr_arena_failed(scratch, diag) ? OSR_NOMEM : look(&d, port, diag);
+	enum osr_status st =
+		osr_arena_failed(scratch, diag) ? OSR_NOMEM : look(&direction, port, diag);
 
 	if (st)
 		return st;
-	n_to = say_hosts(&d, "sender", d.to, use);
-	OUT_ADD(&a->run.out, "directions", number, d.n_routes, n_to,
-		say_hosts(&d, "receiver", d.from, use));
-	cli_say_cable(&a->run.out, osr_net_shown(net, net->ports[port].node),
+	n_to = say_hosts(&direction, "sender", direction.to, use);
+	OUT_ADD(&args->run.out, "directions", number, direction.n_routes, n_to,
+		say_hosts(&direction, "receiver", direction.from, use));
+	cli_say_cable(&args->run.out, osr_net_shown(net, net->ports[port].node),
 		      osr_net_port_num(net, port), osr_net_shown(net, net->ports[peer].node),
 		      osr_net_port_num(net, peer));
 	return OSR_OK;
@@ -360,10 +374,10 @@ static const char *bits_text(uint16_t bits, char buf[64])
 	return buf;
 }
 
-static enum osr_status path_hosts(struct args *a)
+static enum osr_status path_hosts(struct args *args)
 {
-	struct osr_arena *scratch = &a->run.scratch;
-	const struct osr_fabric *fabric = &a->run.in.fabric;
+	struct osr_arena *scratch = &args->run.scratch;
+	const struct osr_fabric *fabric = &args->run.in.fabric;
 	size_t n_channels = fabric->n_channels;
 	struct job job = { .routes = osr_calloc(scratch, n_channels, sizeof(*job.routes)),
 			   .sls = osr_calloc(scratch, n_channels, sizeof(*job.sls)),
@@ -373,34 +387,35 @@ static enum osr_status path_hosts(struct args *a)
 	uint32_t n;
 	char x[64], y[64];
 
-	if (osr_arena_failed(scratch, &a->run.diag))
+	if (osr_arena_failed(scratch, &args->run.diag))
 		return OSR_NOMEM;
-	for (uint64_t i = 0; i < a->n_pairs; i++) {
-		uint32_t from = a->pair[i].term, dest = a->pair[i].dest;
+	for (uint64_t i = 0; i < args->n_pairs; i++) {
+		uint32_t from = args->pair[i].term, dest = args->pair[i].dest;
 
-		job.sl = sl_of(&a->run, from, dest);
-		n_lost += follow(&a->run, from, dest, job.sl, note_hop, &job) != NULL;
+		job.sl = sl_of(&args->run, from, dest);
+		n_lost += follow(&args->run, from, dest, job.sl, note_hop, &job) != NULL;
 	}
 	n = rank_uses(job.routes, fabric->n_channels, use);
-	for (uint32_t i = 0; i < n && (!a->max || i < a->max); i++) {
+	for (uint32_t i = 0; i < n && (!args->max || i < args->max); i++) {
 		uint32_t c = use[i].index;
 
-		OUT_ADD(&a->run.out, "cables", job.routes[c], bits_text(job.sls[c], x),
+		OUT_ADD(&args->run.out, "cables", job.routes[c], bits_text(job.sls[c], x),
 			bits_text(job.vls[c], y));
-		cli_say_cable(&a->run.out, osr_switch_name(fabric, fabric->chan_src[c], x),
+		cli_say_cable(&args->run.out, osr_switch_name(fabric, fabric->chan_src[c], x),
 			      fabric->chan_port[c], osr_switch_name(fabric, fabric->chan_dst[c], y),
 			      fabric->chan_port[fabric->chan_rev[c]]);
 	}
-	if (a->max && n > a->max)
-		out_note(&a->run.out, "%u of %u channels are listed (--max)", a->max, n);
-	out_head(&a->run.out, "%u hosts, %u end port%s, %llu routes between them", a->ends.n,
-		 a->ends.n_rails, a->ends.n_rails == 1 ? "" : "s", (unsigned long long)a->n_pairs);
+	if (args->max && n > args->max)
+		out_note(&args->run.out, "%u of %u channels are listed (--max)", args->max, n);
+	out_head(&args->run.out, "%u hosts, %u end port%s, %llu routes between them", args->ends.n,
+		 args->ends.n_rails, args->ends.n_rails == 1 ? "" : "s",
+		 (unsigned long long)args->n_pairs);
 	if (!n)
-		out_note(&a->run.out, "no cable between switches is shared, or used at all");
+		out_note(&args->run.out, "no cable between switches is shared, or used at all");
 	if (n_lost) {
-		out_note(&a->run.out, "%llu routes between these hosts do not arrive",
+		out_note(&args->run.out, "%llu routes between these hosts do not arrive",
 			 (unsigned long long)n_lost);
-		a->run.code = CLI_BAD;
+		args->run.code = CLI_BAD;
 	}
 	return OSR_OK;
 }
@@ -443,69 +458,73 @@ static enum osr_status take_host(void *ctx, struct osr_lines *in, const char *wo
 	return cli_hosts_add(ctx, word, in->diag);
 }
 
-/* Of one end port to another: for every LID, or for the base LID as programs send without multipathing. */
-static void add_pairs(struct args *a, const struct cli_rail *from, const struct cli_rail *to)
+/*
+ * Of one end port to another: for every LID, or for the base LID as programs send without
+ * multipathing.
+ */
+static void add_pairs(struct args *args, const struct cli_rail *from, const struct cli_rail *to)
 {
-	const struct osr_fabric *f = &a->run.in.fabric;
+	const struct osr_fabric *fabric = &args->run.in.fabric;
 
-	for (uint32_t d = f->lid_dest[f->term_lid[to->term]];
-	     d < f->n_dests && f->dest_term[d] == to->term; d++) {
-		if (a->pair)
-			a->pair[a->n_pairs] = (struct cli_pair){ from->term, d };
-		a->n_pairs++;
-		if (a->hosts)
+	for (uint32_t d = fabric->lid_dest[fabric->term_lid[to->term]];
+	     d < fabric->n_dests && fabric->dest_term[d] == to->term; d++) {
+		if (args->pair)
+			args->pair[args->n_pairs] = (struct cli_pair){ from->term, d };
+		args->n_pairs++;
+		if (args->hosts)
 			break;
 	}
 }
 
-/* Counts them, or fills a->pair. */
-static void list_pairs(struct args *a)
+/* Counts them, or fills args->pair. */
+static void list_pairs(struct args *args)
 {
-	const struct cli_hosts *ends = &a->ends;
-	uint32_t n_senders = a->one_way ? ends->row[1] : ends->n_rails;
+	const struct cli_hosts *ends = &args->ends;
+	uint32_t n_senders = args->one_way ? ends->row[1] : ends->n_rails;
 
-	a->n_pairs = 0;
+	args->n_pairs = 0;
 	for (uint32_t i = 0; i < n_senders; i++)
 		for (uint32_t k = 0; k < ends->n_rails; k++)
 			if (cli_rails_meet(ends, &ends->rail[i], &ends->rail[k]))
-				add_pairs(a, &ends->rail[i], &ends->rail[k]);
+				add_pairs(args, &ends->rail[i], &ends->rail[k]);
 }
 
 /* A and B, or the hosts of a job: all their end ports, and who of them sends to whom. */
-static enum osr_status name_ends(struct args *a)
+static enum osr_status name_ends(struct args *args)
 {
-	struct osr_arena *scratch = &a->run.scratch;
-	struct osr_diag *diag = &a->run.diag;
-	enum osr_status st = cli_hosts_init(&a->ends, &a->run.in, scratch, diag);
+	struct osr_arena *scratch = &args->run.scratch;
+	struct osr_diag *diag = &args->run.diag;
+	enum osr_status st = cli_hosts_init(&args->ends, &args->run.in, scratch, diag);
 	struct osr_lines in;
 
-	if (!st && a->hosts)
-		st = osr_hostlist_each(cli_hostlist_open(&in, a->hosts, diag), take_host, &a->ends);
-	for (unsigned i = 0; i < 2 && !st && !a->hosts; i++)
-		st = cli_hosts_add(&a->ends, a->run.word[i], diag);
-	if (!st && a->ends.n < 2)
-		st = a->hosts ? osr_fail(diag, OSR_INVAL, "--hosts: expected two hosts or more")
-			      : osr_fail(diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port",
-					 a->run.word[0], a->run.word[1]);
+	if (!st && args->hosts)
+		st = osr_hostlist_each(cli_hostlist_open(&in, args->hosts, diag), take_host,
+				       &args->ends);
+	for (unsigned i = 0; i < 2 && !st && !args->hosts; i++)
+		st = cli_hosts_add(&args->ends, args->run.word[i], diag);
+	if (!st && args->ends.n < 2)
+		st = args->hosts ? osr_fail(diag, OSR_INVAL, "--hosts: expected two hosts or more")
+				 : osr_fail(diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port",
+					    args->run.word[0], args->run.word[1]);
 	if (st)
 		return st;
-	list_pairs(a);
-	a->pair = osr_alloc(scratch, a->n_pairs, sizeof(*a->pair));
+	list_pairs(args);
+	args->pair = osr_alloc(scratch, args->n_pairs, sizeof(*args->pair));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	list_pairs(a);
+	list_pairs(args);
 	return OSR_OK;
 }
 
 /* A path that does not arrive may be half of an old and half of a new one. */
-static enum osr_status confirm(struct args *a)
+static enum osr_status confirm(struct args *args)
 {
 	bool changed = false;
-	enum osr_status st = a->run.code == CLI_BAD && a->run.tables.is_live
-				     ? cli_live_again(&a->run.in.live, &changed, &a->run.diag)
+	enum osr_status st = args->run.code == CLI_BAD && args->run.tables.is_live
+				     ? cli_live_again(&args->run.in.live, &changed, &args->run.diag)
 				     : OSR_OK;
 
-	return changed ? osr_fail(&a->run.diag, OSR_INVAL, "%s: ask again", CLI_FABRIC_CHANGED)
+	return changed ? osr_fail(&args->run.diag, OSR_INVAL, "%s: ask again", CLI_FABRIC_CHANGED)
 		       : st;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Routes a fabric, or reads tables, and measures both: several engines and files are columns; or writes a page about them. */
+/*
+ * Routes a fabric, or reads tables, and measures both: several engines and files are columns; or
+ * writes a page about them.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -49,8 +52,8 @@ static const struct out_field head_fields[] = {
 /* ---- the page ------------------------------------------------------------------------------- */
 
 /*
- * page.html with what `route` says in it as JSON: it draws itself, and needs no network. Its pictures need these
- * sections besides.
+ * page.html with what `route` says in it as JSON: it draws itself, and needs no network. Its
+ * pictures need these sections besides.
  */
 static const struct out_field answer_fields[] = {
 	{ "question", NULL, OUT_TEXT },
@@ -84,22 +87,22 @@ static const struct out_field lane_fields[] = {
 };
 
 /* The place of each switch in a fat tree, or in a torus, mesh or HyperX; nothing elsewhere. */
-static void say_switches(const struct osr_fabric *f, struct osr_arena *arena, struct out *out)
+static void say_switches(const struct osr_fabric *fabric, struct osr_arena *arena, struct out *out)
 {
 	struct osr_pgft tree;
 	struct osr_product product;
 	struct osr_diag diag;
-	bool is_tree = !osr_pgft_find(f, &(struct osr_pgft_options){ .max_missing = 30 }, arena,
-				      &tree, &diag);
-	bool is_product = !osr_product_find(f, arena, &product, &diag) && product.n_dims > 1 &&
-			  product.n_placed == f->n_switches;
+	bool is_tree = !osr_pgft_find(fabric, &(struct osr_pgft_options){ .max_missing = 30 },
+				      arena, &tree, &diag);
+	bool is_product = !osr_product_find(fabric, arena, &product, &diag) && product.n_dims > 1 &&
+			  product.n_placed == fabric->n_switches;
 
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		char text[8 * OSR_MAX_DIMS] = "";
 		size_t n = 0;
 
-		OUT_ADD(out, "places", osr_switch_name(f, v, text), f->sw_guid[v],
-			f->sw_sources[v]);
+		OUT_ADD(out, "places", osr_switch_name(fabric, v, text), fabric->sw_guid[v],
+			fabric->sw_sources[v]);
 		if (is_tree && tree.sw_level[v]) {
 			out_count(out, "tree", tree.sw_tree[v]);
 			out_count(out, "a", tree.sw_a[v]);
@@ -113,27 +116,30 @@ static void say_switches(const struct osr_fabric *f, struct osr_arena *arena, st
 	}
 }
 
-/* Routes between hosts, by the VL of the first cable: as the first host of each switch sends, for they share their lanes. */
-static void say_lanes(const struct osr_fabric *f, const struct osr_routing *routing,
+/*
+ * Routes between hosts, by the VL of the first cable: as the first host of each switch sends, for
+ * they share their lanes.
+ */
+static void say_lanes(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		      struct out *out)
 {
 	uint64_t routes[OSR_MAX_VLS] = { 0 };
 
-	for (uint32_t v = 0; routing->sl && v < f->n_switches; v++) {
-		uint32_t row = f->term_row[v];
+	for (uint32_t v = 0; routing->sl && v < fabric->n_switches; v++) {
+		uint32_t row = fabric->term_row[v];
 
-		while (row + 1 < f->term_row[v + 1] && f->term_role[row] == OSR_ROLE_SP0)
+		while (row + 1 < fabric->term_row[v + 1] && fabric->term_role[row] == OSR_ROLE_SP0)
 			row++;
-		for (uint32_t d = 0; d < f->n_dests && f->sw_sources[v]; d++) {
+		for (uint32_t d = 0; d < fabric->n_dests && fabric->sw_sources[v]; d++) {
 			uint8_t port = osr_lft(routing, v, d), vl;
 
-			if (v == f->dest_switch[d] || port == OSR_NO_PATH ||
-			    !f->term_weight[f->dest_term[d]])
+			if (v == fabric->dest_switch[d] || port == OSR_NO_PATH ||
+			    !fabric->term_weight[fabric->dest_term[d]])
 				continue;
-			vl = cli_gen_sl2vl(routing, f, v, f->term_port[row],
-					   port)[routing->sl[(size_t)d * f->n_switches + v]];
+			vl = cli_gen_sl2vl(routing, fabric, v, fabric->term_port[row],
+					   port)[routing->sl[(size_t)d * fabric->n_switches + v]];
 			if (vl < OSR_MAX_VLS)
-				routes[vl] += f->sw_sources[v];
+				routes[vl] += fabric->sw_sources[v];
 		}
 	}
 	for (uint32_t vl = 0; routing->sl && vl < routing->n_vls; vl++)
@@ -141,23 +147,24 @@ static void say_lanes(const struct osr_fabric *f, const struct osr_routing *rout
 }
 
 /* Rows of these sections. */
-static void page_say(const struct osr_fabric *f, const struct osr_routing *routing,
-		     const struct cli_verdicts *v, struct out *out)
+static void page_say(const struct osr_fabric *fabric, const struct osr_routing *routing,
+		     const struct cli_verdicts *verdicts, struct out *out)
 {
-	const struct osr_findings *found = &v->hosts;
-	const uint64_t *load = v->all.audit.load;
+	const struct osr_findings *found = &verdicts->hosts;
+	const uint64_t *load = verdicts->all.audit.load;
 	struct osr_arena arena = { 0 };
 
 	for (unsigned q = 0; q < OSR_N_QUESTIONS; q++)
 		if (found->applies >> q & 1)
 			OUT_ADD(out, "answers", osr_question_name((enum osr_question)q),
 				osr_answer_name(found->on[q].answer), found->on[q].why);
-	say_switches(f, &arena, out);
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		if (c <= f->chan_rev[c])
-			OUT_ADD(out, "cables", f->chan_src[c], f->chan_port[c], f->chan_dst[c],
-				f->chan_port[f->chan_rev[c]], load[c], load[f->chan_rev[c]]);
-	say_lanes(f, routing, out);
+	say_switches(fabric, &arena, out);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		if (c <= fabric->chan_rev[c])
+			OUT_ADD(out, "cables", fabric->chan_src[c], fabric->chan_port[c],
+				fabric->chan_dst[c], fabric->chan_port[fabric->chan_rev[c]],
+				load[c], load[fabric->chan_rev[c]]);
+	say_lanes(fabric, routing, out);
 	osr_arena_free(&arena);
 }
 
@@ -186,16 +193,19 @@ static enum osr_status page_write(const struct out *out, const char *path, struc
 
 /* ---- which is best --------------------------------------------------------------------------- */
 
-/* As the engine osmroutes chooses, in the order in which it tries engines, then files; but proven before unknown. */
-static const struct offer *find_best(const struct args *a)
+/*
+ * As the engine osmroutes chooses, in the order in which it tries engines, then files; but proven
+ * before unknown.
+ */
+static const struct offer *find_best(const struct args *args)
 {
 	const struct offer *best = NULL;
 
 	for (const struct osr_engine *const *engine = osr_engines;; engine++) {
-		for (uint32_t i = 0; i < a->run.who.n; i++) {
-			const struct offer *own = &a->offer[i];
+		for (uint32_t i = 0; i < args->run.who.n; i++) {
+			const struct offer *own = &args->offer[i];
 
-			if (!own->name || a->run.who.item[i].engine != *engine)
+			if (!own->name || args->run.who.item[i].engine != *engine)
 				continue;
 			if (!best || (own->verdict != best->verdict
 					      ? own->verdict == OSR_PROVEN
@@ -210,40 +220,43 @@ static const struct offer *find_best(const struct args *a)
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /* What the checker refused is not written: nobody shall load it. */
-static enum osr_status dump(const struct args *a, const struct cli_measured *o,
+static enum osr_status dump(const struct args *args, const struct cli_measured *measured,
 			    struct osr_diag *diag)
 {
-	struct osr_osmdump how = a->dump;
+	struct osr_osmdump how = args->dump;
 	char sub[4096];
 	enum osr_status st = OSR_OK;
 
-	if (!how.dir || !o->t.sweep.routed || o->t.st)
+	if (!how.dir || !measured->tables.sweep.routed || measured->tables.st)
 		return OSR_OK;
-	how.vls = a->run.who.link_vls;
-	snprintf(sub, sizeof(sub), "%s/%s", how.dir, o->name);
+	how.vls = args->run.who.link_vls;
+	snprintf(sub, sizeof(sub), "%s/%s", how.dir, measured->name);
 	for (int deep = 0; deep < 2 && !st; deep++) {
-		if (deep && a->run.who.n > 1)
+		if (deep && args->run.who.n > 1)
 			how.dir = sub;
 		if (mkdir(how.dir, 0777) && errno != EEXIST)
 			st = osr_fail(diag, OSR_INVAL, "%s: %s", how.dir, strerror(errno));
 	}
 	return st ? st
-		  : osr_osmdump_write(&how, &a->run.in.net, &a->run.in.fabric, &o->t.routing, diag);
+		  : osr_osmdump_write(&how, &args->run.in.net, &args->run.in.fabric,
+				      &measured->tables.routing, diag);
 }
 
 /* FILE, or FILE.ENGINE where there are several. */
-static const char *file_of(const struct args *a, const struct cli_measured *o, const char *file,
-			   char path[PATH_MAX])
+static const char *file_of(const struct args *args, const struct cli_measured *measured,
+			   const char *file, char path[PATH_MAX])
 {
-	snprintf(path, PATH_MAX, a->run.who.n > 1 ? "%s.%s" : "%s", file, o->name);
+	snprintf(path, PATH_MAX, args->run.who.n > 1 ? "%s.%s" : "%s", file, measured->name);
 	return path;
 }
 
-static enum osr_status route_save(const struct args *a, uint32_t i, const struct cli_measured *o,
-				  struct osr_diag *diag)
+static enum osr_status route_save(const struct args *args, uint32_t i,
+				  const struct cli_measured *measured, struct osr_diag *diag)
 {
-	const struct osr_result *last = &o->t.result;
-	size_t size = a->save && o->t.sweep.routed && !o->t.st ? osr_store_size(last) : 0;
+	const struct osr_result *last = &measured->tables.result;
+	size_t size = args->save && measured->tables.sweep.routed && !measured->tables.st
+			      ? osr_store_size(last)
+			      : 0;
 	char path[PATH_MAX];
 	void *buf;
 	FILE *out;
@@ -253,8 +266,9 @@ static enum osr_status route_save(const struct args *a, uint32_t i, const struct
 	buf = malloc(size);
 	if (!buf)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the file of --save");
-	out = fopen(file_of(a, o, a->save, path), "wb");
-	osr_store_write(last, osr_options_key(a->run.who.item[i].engine, &a->run.who.values[i]),
+	out = fopen(file_of(args, measured, args->save, path), "wb");
+	osr_store_write(last,
+			osr_options_key(args->run.who.item[i].engine, &args->run.who.values[i]),
 			buf, size);
 	if (out)
 		fwrite(buf, 1, size, out);
@@ -262,19 +276,20 @@ static enum osr_status route_save(const struct args *a, uint32_t i, const struct
 	return cli_written(out, path, diag);
 }
 
-static enum osr_status read_previous(const struct args *a, uint32_t i, struct cli_measured *o,
-				     struct osr_diag *diag)
+static enum osr_status read_previous(const struct args *args, uint32_t i,
+				     struct cli_measured *measured, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = &a->run.in.fabric;
+	const struct osr_fabric *fabric = &args->run.in.fabric;
 	char path[PATH_MAX];
 	enum osr_status st;
 	uint32_t n_known;
 
-	if (!a->previous || !a->run.who.item[i].engine)
+	if (!args->previous || !args->run.who.item[i].engine)
 		return OSR_OK;
-	st = cli_stored_read(file_of(a, o, a->previous, path), a->run.who.item[i].engine,
-			     &a->run.who.values[i], &o->previous, diag);
-	if (!st && !osr_store_fits(&o->previous.last, fabric, &n_known))
+	st = cli_stored_read(file_of(args, measured, args->previous, path),
+			     args->run.who.item[i].engine, &args->run.who.values[i],
+			     &measured->previous, diag);
+	if (!st && !osr_store_fits(&measured->previous.last, fabric, &n_known))
 		st = osr_fail(diag, OSR_INVAL,
 			      "%.300s: tables of another fabric (%u of %u LIDs are in both)", path,
 			      n_known, fabric->n_dests);
@@ -283,82 +298,89 @@ static enum osr_status read_previous(const struct args *a, uint32_t i, struct cl
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
-static void measured_free(struct cli_measured *o)
+static void measured_free(struct cli_measured *measured)
 {
-	if (!o)
+	if (!measured)
 		return;
-	cli_tables_free(&o->t);
-	cli_stored_free(&o->previous);
-	free(o);
+	cli_tables_free(&measured->tables);
+	cli_stored_free(&measured->previous);
+	free(measured);
 }
 
 /* One engine's work on the fabric, or one file's tables: made, written, measured, said. */
-static enum osr_status route_one(struct args *a, uint32_t i, struct osr_diag *diag)
+static enum osr_status route_one(struct args *args, uint32_t i, struct osr_diag *diag)
 {
-	const struct cli_subject *subject = &a->run.who.item[i];
-	struct cli_measured *o = calloc(1, sizeof(*o));
+	const struct cli_subject *subject = &args->run.who.item[i];
+	struct cli_measured *measured = calloc(1, sizeof(*measured));
 	enum osr_status st;
 
-	if (!o)
+	if (!measured)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the figures");
-	o->name = cli_subject_name(subject);
-	st = read_previous(a, i, o, diag);
+	measured->name = cli_subject_name(subject);
+	st = read_previous(args, i, measured, diag);
 	if (!st) {
-		cli_tables_make(&a->run.who, i, &a->run.in.fabric,
-				a->previous && subject->engine ? &o->previous.last : NULL, &o->t);
-		if (o->t.st == OSR_INVAL || o->t.st == OSR_NOMEM) {
-			*diag = o->t.diag;
-			st = o->t.st;
+		cli_tables_make(&args->run.who, i, &args->run.in.fabric,
+				args->previous && subject->engine ? &measured->previous.last : NULL,
+				&measured->tables);
+		if (measured->tables.st == OSR_INVAL || measured->tables.st == OSR_NOMEM) {
+			*diag = measured->tables.diag;
+			st = measured->tables.st;
 		}
 	}
 	if (!st)
-		st = dump(a, o, diag);
+		st = dump(args, measured, diag);
 	if (!st)
-		st = route_save(a, i, o, diag);
+		st = route_save(args, i, measured, diag);
 	if (!st)
-		st = cli_measure(&a->measure, a->reference, o, &a->run.out, diag);
+		st = cli_measure(&args->measure, args->reference, measured, &args->run.out, diag);
 	/* Asked for all, an engine for another kind of fabric gets no column. */
-	if (!st && cli_subjects_skip(&a->run.who, i, &o->t)) {
-		out_note(&a->run.out, "%s: %s", o->name, o->t.diag.text);
+	if (!st && cli_subjects_skip(&args->run.who, i, &measured->tables)) {
+		out_note(&args->run.out, "%s: %s", measured->name, measured->tables.diag.text);
 	} else if (!st) {
-		int said = cli_measured_say(&a->run.out, o);
+		int said = cli_measured_say(&args->run.out, measured);
 
-		/* One of all engines that promises no freedom from deadlock is there for comparison. */
-		if (said && (!a->run.who.all || !subject->engine || o->t.st ||
+		/*
+		 * One of all engines that promises no freedom from deadlock is there for
+		 * comparison.
+		 */
+		if (said && (!args->run.who.all || !subject->engine || measured->tables.st ||
 			     subject->engine->capabilities & OSR_ENGINE_DEADLOCK_FREE))
-			a->run.code = said;
-		if (a->is_report && o->t.st)
-			fprintf(stderr, "osmroutes: %s: %s\n", o->name, o->t.diag.text);
+			args->run.code = said;
+		if (args->is_report && measured->tables.st)
+			fprintf(stderr, "osmroutes: %s: %s\n", measured->name,
+				measured->tables.diag.text);
 	}
 	/* A page is about the first tables that there are. */
-	if (!st && a->is_report && !a->reference && o->has_figures)
-		page_say(o->f, &o->t.routing, &o->found, &a->run.out);
-	else if (!st && a->is_report && !a->reference && !a->refused)
-		a->refused = o->found.changed
-				     ? osr_fail(diag, OSR_INVAL, "no page: %s", CLI_FABRIC_CHANGED)
-				     : osr_fail(diag, o->st, "no page: there are no tables");
-	if (!st && !o->t.st) {
-		a->n_done++;
-		if (!a->reference)
-			a->reference = o;
+	if (!st && args->is_report && !args->reference && measured->has_figures)
+		page_say(measured->fabric, &measured->tables.routing, &measured->found,
+			 &args->run.out);
+	else if (!st && args->is_report && !args->reference && !args->refused)
+		args->refused =
+			measured->found.changed
+				? osr_fail(diag, OSR_INVAL, "no page: %s", CLI_FABRIC_CHANGED)
+				: osr_fail(diag, measured->st, "no page: there are no tables");
+	if (!st && !measured->tables.st) {
+		args->n_done++;
+		if (!args->reference)
+			args->reference = measured;
 		/* What the plugin would not take is not recommended. */
-		if (o->has_figures && !cli_is_refuted(&o->found, OSR_REQUIRED))
-			a->offer[i] = (struct offer){
-				.name = o->name,
-				.verdict = osr_verdict_of(&o->found.all, OSR_REQUIRED, NULL),
-				.worth = o->worth,
+		if (measured->has_figures && !cli_is_refuted(&measured->found, OSR_REQUIRED))
+			args->offer[i] = (struct offer){
+				.name = measured->name,
+				.verdict = osr_verdict_of(&measured->found.all, OSR_REQUIRED, NULL),
+				.worth = measured->worth,
 			};
 	}
-	if (o != a->reference)
-		measured_free(o);
+	if (measured != args->reference)
+		measured_free(measured);
 	return st;
 }
 
-static enum osr_status route_all(struct args *a)
+static enum osr_status route_all(struct args *args)
 {
-	struct osr_diag *diag = &a->run.diag;
-	struct out *out = &a->run.out;
-	const struct cli_subjects *who = &a->run.who;
+	struct osr_diag *diag = &args->run.diag;
+	struct out *out = &args->run.out;
+	const struct cli_subjects *who = &args->run.who;
 	uint32_t first = 0;
 	/* UTC; of SOURCE_DATE_EPOCH, where pages are to be the same byte by byte. */
 	const char *epoch = getenv("SOURCE_DATE_EPOCH");
@@ -367,18 +389,18 @@ static enum osr_status route_all(struct args *a)
 	char date[32] = "";
 	struct tm utc;
 
-	if (a->is_report && gmtime_r(&now, &utc))
+	if (args->is_report && gmtime_r(&now, &utc))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &utc);
-	cli_run_say(&a->run, true);
-	out_count(out, "bisections", a->measure.n_bisections);
-	out_count(out, "seed", a->measure.seed);
-	out_text(out, "command_line", a->is_report ? a->run.line : NULL);
-	out_text(out, "date", a->is_report ? date : NULL);
-	out_head(out, "%u random bisections from seed %llu", a->measure.n_bisections,
-		 (unsigned long long)a->measure.seed);
+	cli_run_say(&args->run, true);
+	out_count(out, "bisections", args->measure.n_bisections);
+	out_count(out, "seed", args->measure.seed);
+	out_text(out, "command_line", args->is_report ? args->run.line : NULL);
+	out_text(out, "date", args->is_report ? date : NULL);
+	out_head(out, "%u random bisections from seed %llu", args->measure.n_bisections,
+		 (unsigned long long)args->measure.seed);
 	/*
-	 * What the others are compared with: the first that was named; if no engine was, the first file or the
-	 * live tables, or else dfsssp.
+	 * What the others are compared with: the first that was named; if no engine was, the first
+	 * file or the live tables, or else dfsssp.
 	 */
 	for (uint32_t i = 0; i < who->n && who->all; i++)
 		if (!who->item[i].engine) {
@@ -386,30 +408,29 @@ static enum osr_status route_all(struct args *a)
 			break;
 		} else if (!strcmp(who->item[i].engine->name, "dfsssp"))
 			first = i;
-	a->measure.compares = who->n > 1;
-	st = route_one(a, first, diag);
+	args->measure.compares = who->n > 1;
+	st = route_one(args, first, diag);
 	for (uint32_t i = 0; i < who->n && !st; i++)
 		if (i != first)
-			st = route_one(a, i, diag);
-	if (!st && a->n_done > 1) {
-		const struct offer *best = find_best(a);
+			st = route_one(args, i, diag);
+	if (!st && args->n_done > 1) {
+		const struct offer *best = find_best(args);
 
-		out_head(out, "paths and entries against %s", a->reference->name);
+		out_head(out, "paths and entries against %s", args->reference->name);
 		if (best)
 			out_note(out,
 				 "recommended here: %s, verdict %s, %llu routes on the busiest "
 				 "link, %u.%u %% effective bisection bandwidth on a sample of its "
-				 "own, by "
-				 "the rule of the engine osmroutes",
+				 "own, by the rule of the engine osmroutes",
 				 best->name, osr_answer_name(best->verdict),
 				 (unsigned long long)best->worth.efi, best->worth.ebb / 10000,
 				 best->worth.ebb / 1000 % 10);
 		else
 			out_note(out, "none of them can be recommended: every verdict is refuted");
 	}
-	if (!st && a->is_report && !a->reference)
-		st = a->refused;
-	measured_free(a->reference);
+	if (!st && args->is_report && !args->reference)
+		st = args->refused;
+	measured_free(args->reference);
 	return st;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * What asks a running subnet manager, by its control socket: status, drain, undrain, and routing keys for shells and job
- * scripts. An application placed here lives until it is withdrawn.
+ * What asks a running subnet manager, by its control socket: status, drain, undrain, and routing
+ * keys for shells and job scripts. An application placed here lives until it is withdrawn.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -44,10 +44,10 @@ struct args {
 /* ---- what comes back ------------------------------------------------------------------------ */
 
 /* The answer to `line`, which is released, or NULL: osrk_error() says why. */
-static json_t *ask(struct osrk *k, json_t *line)
+static json_t *ask(struct osrk *client, json_t *line)
 {
 	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
-	char *answer = text ? osrk_ask(k, text) : NULL;
+	char *answer = text ? osrk_ask(client, text) : NULL;
 	json_t *said = answer ? json_loads(answer, 0, NULL) : NULL;
 
 	json_decref(line);
@@ -72,8 +72,8 @@ static const json_t *member_of(const json_t *json, const char *key)
 }
 
 /*
- * A row of what an answer has under the keys of the fields: a list as its length, seconds since 1970 in a field of
- * text as date and time. And a row for each of a list.
+ * A row of what an answer has under the keys of the fields: a list as its length, seconds since
+ * 1970 in a field of text as date and time. And a row for each of a list.
  */
 static void say_row(struct out *out, const char *section, const struct out_field *fields,
 		    const json_t *json)
@@ -108,16 +108,16 @@ static void say_rows(struct out *out, const char *section, const struct out_fiel
 }
 
 /* The subnet manager refuses, or cannot say. */
-static enum osr_status refused(struct args *a, const char *why)
+static enum osr_status refused(struct args *args, const char *why)
 {
-	return osr_fail(&a->run.diag, OSR_NOT_APPLICABLE, "%s", why);
+	return osr_fail(&args->run.diag, OSR_NOT_APPLICABLE, "%s", why);
 }
 
 /* It has refused, or what is at the socket gives no answer. */
-static enum osr_status not_said(struct args *a, const struct osrk *k)
+static enum osr_status not_said(struct args *args, const struct osrk *client)
 {
-	return osrk_ok(k) ? refused(a, osrk_error(k))
-			  : osr_fail(&a->run.diag, OSR_INVAL, "%s", osrk_error(k));
+	return osrk_ok(client) ? refused(args, osrk_error(client))
+			       : osr_fail(&args->run.diag, OSR_INVAL, "%s", osrk_error(client));
 }
 
 static const struct cli_option socket_options[] = {
@@ -223,29 +223,29 @@ static bool is_good(const json_t *sm)
 	       !json_integer_value(member_of(sm, "refused.nodes"));
 }
 
-static enum osr_status status_show(struct args *a, struct osrk *k)
+static enum osr_status status_show(struct args *args, struct osrk *client)
 {
-	json_t *said = ask(k, json_pack("{s:s}", "op", "status")),
+	json_t *said = ask(client, json_pack("{s:s}", "op", "status")),
 	       *sm = json_object_get(said, "sm");
 
 	if (!sm) {
 		json_decref(said);
-		return said ? refused(a, "opensm runs, and has not finished a sweep yet")
-			    : not_said(a, k);
+		return said ? refused(args, "opensm runs, and has not finished a sweep yet")
+			    : not_said(args, client);
 	}
 	/* Keys and what waits are known to the socket, the rest to the sweep. */
 	json_object_set(sm, "apps", json_object_get(said, "apps"));
 	json_object_set(sm, "pending", json_object_get(said, "pending"));
-	say_row(&a->run.out, "summary", head_fields, sm);
-	say_row(&a->run.out, "status", status_fields, sm);
-	say_rows(&a->run.out, "parts", part_fields, json_object_get(said, "parts"));
-	say_rows(&a->run.out, "warnings", warning_fields, json_object_get(sm, "warnings"));
-	out_head(&a->run.out, "osmroutes %s in %s on port %s: %s",
+	say_row(&args->run.out, "summary", head_fields, sm);
+	say_row(&args->run.out, "status", status_fields, sm);
+	say_rows(&args->run.out, "parts", part_fields, json_object_get(said, "parts"));
+	say_rows(&args->run.out, "warnings", warning_fields, json_object_get(sm, "warnings"));
+	out_head(&args->run.out, "osmroutes %s in %s on port %s: %s",
 		 json_string_value(json_object_get(sm, "osmroutes")),
 		 json_string_value(json_object_get(sm, "opensm")),
 		 json_string_value(json_object_get(sm, "sm_port")),
 		 json_string_value(json_object_get(sm, "state")));
-	a->run.code = is_good(sm) ? CLI_OK : CLI_BAD;
+	args->run.code = is_good(sm) ? CLI_OK : CLI_BAD;
 	json_decref(said);
 	return OSR_OK;
 }
@@ -253,12 +253,12 @@ static enum osr_status status_show(struct args *a, struct osrk *k)
 /* What the subnet manager at a socket answers, by socket; nothing if there is none. */
 static void add_answer(void *ctx, const char *path)
 {
-	struct osrk *k = osrk_open(path);
-	json_t *said = osrk_ok(k) ? ask(k, json_pack("{s:s}", "op", "status")) : NULL;
+	struct osrk *client = osrk_open(path);
+	json_t *said = osrk_ok(client) ? ask(client, json_pack("{s:s}", "op", "status")) : NULL;
 
 	if (said)
 		json_object_set_new(ctx, path, said);
-	osrk_close(k);
+	osrk_close(client);
 }
 
 static enum osr_status sm_work(void *args);
@@ -309,31 +309,32 @@ static bool is_settled(const json_t *said)
 	return !json_is_true(json_object_get(said, "pending"));
 }
 
-static enum osr_status drain(struct args *a, struct osrk *k)
+static enum osr_status drain(struct args *args, struct osrk *client)
 {
-	json_t *said = ask(k, json_pack("{s:s, s:s}", "op",
-					!a->what     ? "drained"
-					: a->undrain ? "undrain"
-						     : "drain",
-					"what", a->what ? a->what : ""));
+	json_t *said = ask(client, json_pack("{s:s, s:s}", "op",
+					     !args->what     ? "drained"
+					     : args->undrain ? "undrain"
+							     : "drain",
+					     "what", args->what ? args->what : ""));
 	enum osr_status st = OSR_OK;
 
-	for (long ms = 0; a->what && said && !is_settled(said) && ms < a->wait; ms += POLL_MS) {
+	for (long ms = 0; args->what && said && !is_settled(said) && ms < args->wait;
+	     ms += POLL_MS) {
 		nanosleep(&(struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
 		json_decref(said);
-		said = ask(k, json_pack("{s:s}", "op", "drained"));
+		said = ask(client, json_pack("{s:s}", "op", "drained"));
 	}
 	if (!said)
-		return not_said(a, k);
-	if (a->what && json_object_get(said, "not_master"))
-		st = refused(a, "forgotten: another subnet manager is the master now");
-	else if (a->what && !is_settled(said))
-		st = refused(a, "accepted, but the subnet manager has no new tables yet: "
-				"`osmroutes status` says why");
+		return not_said(args, client);
+	if (args->what && json_object_get(said, "not_master"))
+		st = refused(args, "forgotten: another subnet manager is the master now");
+	else if (args->what && !is_settled(said))
+		st = refused(args, "accepted, but the subnet manager has no new tables yet: "
+				   "`osmroutes status` says why");
 	else
-		say_rows(&a->run.out, "parts", part_fields, json_object_get(said, "parts"));
+		say_rows(&args->run.out, "parts", part_fields, json_object_get(said, "parts"));
 	if (!st && !json_array_size(json_object_get(said, "parts")))
-		out_note(&a->run.out, "nothing is drained or held down");
+		out_note(&args->run.out, "nothing is drained or held down");
 	json_decref(said);
 	return st;
 }
@@ -478,13 +479,13 @@ static enum osr_status take_host(void *hosts, struct osr_lines *in, const char *
 }
 
 /* A key for each phase of each traffic file, "0>1 1>2". */
-static enum osr_status read_patterns(const struct args *a, size_t n_hosts, json_t *patterns,
+static enum osr_status read_patterns(const struct args *args, size_t n_hosts, json_t *patterns,
 				     struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 
-	for (uint32_t i = 0; i < a->n_traffic && !st; i++) {
-		const char *path = a->traffic[i];
+	for (uint32_t i = 0; i < args->n_traffic && !st; i++) {
+		const char *path = args->traffic[i];
 		struct osr_traffic traffic = { .hosts = NULL };
 		const struct osr_phases *phases = &traffic.phases;
 		struct osr_lines in;
@@ -529,51 +530,51 @@ static void path_bits(const json_t *app, char *buf, size_t size)
 				       (int)json_integer_value(json_array_get(offsets, i)));
 }
 
-static void show_app(struct out *o, const json_t *app)
+static void show_app(struct out *out, const json_t *app)
 {
 	char bits[640];
 
 	path_bits(app, bits, sizeof(bits));
-	say_row(o, "applications", app_fields, app);
-	out_text(o, "path_bits", bits);
+	say_row(out, "applications", app_fields, app);
+	out_text(out, "path_bits", bits);
 	for (size_t k = 0; k < json_array_size(json_object_get(app, "keys")); k++) {
-		say_row(o, "keys", key_fields, json_array_get(json_object_get(app, "keys"), k));
-		out_count(o, "app", whole_of(app, "app"));
+		say_row(out, "keys", key_fields, json_array_get(json_object_get(app, "keys"), k));
+		out_count(out, "app", whole_of(app, "app"));
 	}
 }
 
-static enum osr_status key_place(struct args *a, struct osrk *k)
+static enum osr_status key_place(struct args *args, struct osrk *client)
 {
 	json_t *hosts = json_array(), *patterns = json_array(), *line, *app;
-	struct osr_diag *diag = &a->run.diag;
+	struct osr_diag *diag = &args->run.diag;
 	enum osr_status st = OSR_OK;
 	struct osr_lines in;
 	char bits[640];
 
 	/* By rank. */
-	if (a->hosts)
-		st = osr_hostlist_each(cli_hostlist_open(&in, a->hosts, diag), take_host, hosts);
-	if (!st && a->hosts && json_array_size(hosts) < 2)
-		st = osr_fail(diag, OSR_INVAL, "%s: %zu hosts, two or more are needed", a->hosts,
+	if (args->hosts)
+		st = osr_hostlist_each(cli_hostlist_open(&in, args->hosts, diag), take_host, hosts);
+	if (!st && args->hosts && json_array_size(hosts) < 2)
+		st = osr_fail(diag, OSR_INVAL, "%s: %zu hosts, two or more are needed", args->hosts,
 			      json_array_size(hosts));
 	if (!st)
-		st = read_patterns(a, a->hosts ? json_array_size(hosts) : (size_t)a->ranks,
+		st = read_patterns(args, args->hosts ? json_array_size(hosts) : (size_t)args->ranks,
 				   patterns, diag);
-	line = json_pack("{s:s, s:s, s:I, s:o, s:o}", "op", "place", "name", a->name ? a->name : "",
-			 "offsets", (json_int_t)a->offsets, "patterns", patterns,
-			 a->hosts ? "hosts" : "ranks",
-			 a->hosts ? json_incref(hosts) : json_integer(a->ranks));
+	line = json_pack("{s:s, s:s, s:I, s:o, s:o}", "op", "place", "name",
+			 args->name ? args->name : "", "offsets", (json_int_t)args->offsets,
+			 "patterns", patterns, args->hosts ? "hosts" : "ranks",
+			 args->hosts ? json_incref(hosts) : json_integer(args->ranks));
 	json_decref(hosts);
-	if (line && a->owner >= 0)
-		json_object_set_new(line, "owner", json_integer(a->owner));
+	if (line && args->owner >= 0)
+		json_object_set_new(line, "owner", json_integer(args->owner));
 	if (st) {
 		json_decref(line);
 		return st;
 	}
-	app = ask(k, line);
+	app = ask(client, line);
 	if (!app)
-		return not_said(a, k);
-	if (a->env) {
+		return not_said(args, client);
+	if (args->env) {
 		path_bits(app, bits, sizeof(bits));
 		printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n", whole_of(app, "app"),
 		       bits);
@@ -582,9 +583,9 @@ static enum osr_status key_place(struct args *a, struct osrk *k)
 		const json_t *lids = json_object_get(app, "lids");
 		const json_t *names = json_object_get(app, "names");
 
-		show_app(&a->run.out, app);
+		show_app(&args->run.out, app);
 		for (size_t r = 0; r < json_array_size(guids); r++)
-			OUT_ADD(&a->run.out, "hosts", r,
+			OUT_ADD(&args->run.out, "hosts", r,
 				json_string_value(json_array_get(names, r)),
 				json_string_value(json_array_get(guids, r)),
 				(uint64_t)json_integer_value(json_array_get(lids, r)));
@@ -593,54 +594,54 @@ static enum osr_status key_place(struct args *a, struct osrk *k)
 	return OSR_OK;
 }
 
-static enum osr_status key_status(struct args *a, struct osrk *k)
+static enum osr_status key_status(struct args *args, struct osrk *client)
 {
-	json_t *said = ask(k, json_pack("{s:s}", "op", "status"));
+	json_t *said = ask(client, json_pack("{s:s}", "op", "status"));
 	const json_t *apps = json_object_get(said, "apps");
-	bool found = !a->n_words;
+	bool found = !args->n_words;
 
 	if (!said)
-		return not_said(a, k);
+		return not_said(args, client);
 	for (size_t i = 0; i < json_array_size(apps); i++) {
 		const json_t *app = json_array_get(apps, i);
 
-		if (a->n_words && whole_of(app, "app") != a->word[0])
+		if (args->n_words && whole_of(app, "app") != args->word[0])
 			continue;
 		found = true;
-		show_app(&a->run.out, app);
+		show_app(&args->run.out, app);
 	}
 	if (found && !json_array_size(apps))
-		out_note(&a->run.out, "no application of this user has routing keys");
+		out_note(&args->run.out, "no application of this user has routing keys");
 	json_decref(said);
-	return found ? OSR_OK : refused(a, "there is no such application of this user");
+	return found ? OSR_OK : refused(args, "there is no such application of this user");
 }
 
 /* request, done and withdraw; the state afterwards is shown. */
-static enum osr_status key_step(struct args *a, struct osrk *k)
+static enum osr_status key_step(struct args *args, struct osrk *client)
 {
-	uint32_t app = a->word[0], key = a->word[1];
+	uint32_t app = args->word[0], key = args->word[1];
 	struct osrk_key what;
-	int st = a->action == REQUEST ? osrk_request(k, app, key, (int)a->wait)
-		 : a->action == DONE  ? osrk_done(k, app, key)
-				      : osrk_withdraw(k, app);
+	int st = args->action == REQUEST ? osrk_request(client, app, key, (int)args->wait)
+		 : args->action == DONE  ? osrk_done(client, app, key)
+					 : osrk_withdraw(client, app);
 
 	if (st)
-		return not_said(a, k);
-	if (a->action != WITHDRAW && osrk_key(k, app, key, &what)) {
+		return not_said(args, client);
+	if (args->action != WITHDRAW && osrk_key(client, app, key, &what)) {
 		static const char *const states[] = { "prepared", "waiting", "active",
 						      "withdrawn" };
 
-		OUT_ADD(&a->run.out, "keys", app, key, states[what.state], what.offset,
+		OUT_ADD(&args->run.out, "keys", app, key, states[what.state], what.offset,
 			OUT_NO_COUNT, what.left_out, what.contention, what.bound);
 	}
 	return OSR_OK;
 }
 
-static enum osr_status key(struct args *a, struct osrk *k)
+static enum osr_status key(struct args *args, struct osrk *client)
 {
-	return a->action == PLACE    ? key_place(a, k)
-	       : a->action == STATUS ? key_status(a, k)
-				     : key_step(a, k);
+	return args->action == PLACE    ? key_place(args, client)
+	       : args->action == STATUS ? key_status(args, client)
+					: key_step(args, client);
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
@@ -648,11 +649,12 @@ static enum osr_status key(struct args *a, struct osrk *k)
 static enum osr_status sm_work(void *args)
 {
 	struct args *a = args;
-	struct osrk *k = osrk_open(a->path);
-	enum osr_status st =
-		osrk_ok(k) ? a->work(a, k) : osr_fail(&a->run.diag, OSR_INVAL, "%s", osrk_error(k));
+	struct osrk *client = osrk_open(a->path);
+	enum osr_status st = osrk_ok(client)
+				     ? a->work(a, client)
+				     : osr_fail(&a->run.diag, OSR_INVAL, "%s", osrk_error(client));
 
-	osrk_close(k);
+	osrk_close(client);
 	return st;
 }
 

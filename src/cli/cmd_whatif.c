@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * What if a cable or a switch failed? Every case takes something out of the fabric, routes what is
- * left as the next sweep would, and compares with what was there before. --write is for what is left alone.
+ * left as the next sweep would, and compares with what was there before. --write is for what is
+ * left alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,8 @@
 #define LABEL_SIZE 512
 
 /*
- * What is to fail, as the command line says it: cables and switches by name, each in turn, or a number of them at
- * random. A case is one fabric without them.
+ * What is to fail, as the command line says it: cables and switches by name, each in turn, or a
+ * number of them at random. A case is one fabric without them.
  */
 struct faults {
 	const char *link[MAX_FAULTS], *sw[MAX_FAULTS]; /* words of argv */
@@ -47,7 +48,7 @@ struct found {
 	enum osr_status st;
 	struct osr_diag diag;
 	bool again; /* diag says why the tables of before are used again */
-	struct osr_changes c;
+	struct osr_changes changes;
 	char split[128]; /* which part was routed; empty if the fabric is whole */
 	struct osr_verdict checked;
 	uint64_t digest;
@@ -59,7 +60,10 @@ struct found {
 	struct osr_stable stable;
 };
 
-/* ---- what fails ---------------------------------------------------------------------------------- */
+/*
+ * ---- what fails
+ * ----------------------------------------------------------------------------------
+ */
 
 static const struct out_field removed_fields[] = {
 	{ "kind", NULL, OUT_TEXT },
@@ -79,7 +83,10 @@ static void add_label(char *label, const char *name, uint32_t *n_left_out)
 		snprintf(label + used, LABEL_SIZE - used, "%s%s", first ? "" : ", ", name);
 }
 
-/* Everything that is removed, behind what stands in `label`, and as rows of `removed`, unless that is NULL. */
+/*
+ * Everything that is removed, behind what stands in `label`, and as rows of `removed`, unless that
+ * is NULL.
+ */
 static void say_removed(const struct osr_net *net, const bool *gone, const bool *cut, char *label,
 			struct out *removed)
 {
@@ -114,7 +121,10 @@ static void say_removed(const struct osr_net *net, const bool *gone, const bool 
 
 /* ---- cases ---------------------------------------------------------------------------------- */
 
-/* Counts the cases in this net; --each: lists each cable between two switches, or each switch without hosts. */
+/*
+ * Counts the cases in this net; --each: lists each cable between two switches, or each switch
+ * without hosts.
+ */
 static enum osr_status faults_prepare(struct faults *faults, const struct osr_net *net,
 				      const char *name, struct osr_diag *diag)
 {
@@ -151,7 +161,9 @@ static enum osr_status faults_prepare(struct faults *faults, const struct osr_ne
 	return OSR_OK;
 }
 
-/* A job that tests resilience must not pass because nothing was removed, or less than it asked for. */
+/*
+ * A job that tests resilience must not pass because nothing was removed, or less than it asked for.
+ */
 static enum osr_status check_amount(const struct osr_degrade *how, const char *what, double percent,
 				    uint32_t wanted, uint32_t done, struct osr_diag *diag)
 {
@@ -207,8 +219,9 @@ static enum osr_status choose(const struct faults *faults, uint32_t k, bool *gon
 }
 
 /*
- * Case k < n_cases: `net` becomes the fabric without what fails, and label[LABEL_SIZE] names that, as do rows of
- * section "removed" of `removed`, unless it is NULL. Any number of threads may make cases at the same time.
+ * Case k < n_cases: `net` becomes the fabric without what fails, and label[LABEL_SIZE] names that,
+ * as do rows of section "removed" of `removed`, unless it is NULL. Any number of threads may make
+ * cases at the same time.
  */
 static enum osr_status faults_make(const struct faults *faults, uint32_t k, struct osr_net *net,
 				   char *label, struct out *removed, struct osr_diag *diag)
@@ -234,14 +247,14 @@ static enum osr_status faults_make(const struct faults *faults, uint32_t k, stru
 /* ---- the work ------------------------------------------------------------------------------- */
 
 /* Routes what is left, or the part of it that OpenSM sees, from what was there, as a sweep does. */
-static void route_after(const struct args *a, uint32_t i, const struct osr_result *was,
+static void route_after(const struct args *args, uint32_t i, const struct osr_result *was,
 			const struct osr_fabric *whole, const struct osr_fabric *fabric,
 			struct found *o)
 {
 	struct osr_arena scratch = { 0 };
 	struct cli_tables tables;
 	/* The verdict of all commands, on what the checker of the sweep has left open. */
-	const struct osr_inquiry ask = { .f = fabric,
+	const struct osr_inquiry ask = { .fabric = fabric,
 					 .gen = &tables.gen,
 					 .questions = OSR_REQUIRED,
 					 .checked = &tables.sweep.checked };
@@ -250,26 +263,29 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 	struct osr_changes kept = { 0 };
 	struct osr_routing none;
 
-	cli_tables_make(&a->run.who, i, fabric, was, &tables);
+	cli_tables_make(&args->run.who, i, fabric, was, &tables);
 	if (tables.st && tables.st != OSR_NOMEM)
-		cli_tables_again(&a->run.who, i, was, &tables);
+		cli_tables_again(&args->run.who, i, was, &tables);
 	o->st = tables.st;
 	o->diag = tables.diag;
 	o->ms = tables.ms;
 	o->again = tables.sweep.reused;
 	if (!o->st)
 		o->st = osr_changes(&was->fabric, &was->routing, fabric, &tables.routing, &scratch,
-				    &o->c, &o->diag);
-	/* Between the part that is routed and the others no pair has a path: those are lost, not gone. */
+				    &o->changes, &o->diag);
+	/*
+	 * Between the part that is routed and the others no pair has a path: those are lost, not
+	 * gone.
+	 */
 	if (!o->st && o->split[0]) {
 		o->st = osr_routing_init(&none, whole, &scratch, &o->diag);
 		if (!o->st)
 			o->st = osr_changes(&was->fabric, &was->routing, whole, &none, &scratch,
 					    &kept, &o->diag);
 		if (!o->st) {
-			o->c.n_lost += o->c.n_gone - kept.n_gone;
-			o->c.n_gone = kept.n_gone;
-			o->c.n_cut = kept.n_cut;
+			o->changes.n_lost += o->changes.n_gone - kept.n_gone;
+			o->changes.n_gone = kept.n_gone;
+			o->changes.n_cut = kept.n_cut;
 		}
 	}
 	if (!o->st)
@@ -296,11 +312,11 @@ static void route_after(const struct args *a, uint32_t i, const struct osr_resul
 }
 
 /*
- * OpenSM sees the part of a split fabric that it is in. Which one that will be no file says: taken is that with the most
- * hosts, of equals the first.
+ * OpenSM sees the part of a split fabric that it is in. Which one that will be no file says: taken
+ * is that with the most hosts, of equals the first.
  */
 static enum osr_status take_part(const struct osr_net *net, const struct osr_fabric *fabric,
-				 struct osr_arena *arena, struct osr_net *part, struct found *o)
+				 struct osr_arena *arena, struct osr_net *part, struct found *found)
 {
 	uint32_t *hosts = osr_calloc(arena, fabric->n_components, sizeof(*hosts));
 	bool *gone = osr_calloc(arena, net->n_nodes, sizeof(*gone));
@@ -308,7 +324,7 @@ static enum osr_status take_part(const struct osr_net *net, const struct osr_fab
 	uint32_t most = 0, first = 0;
 	char name[32];
 
-	if (osr_arena_failed(arena, &o->diag))
+	if (osr_arena_failed(arena, &found->diag))
 		return OSR_NOMEM;
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		hosts[fabric->sw_component[s]] += fabric->sw_sources[s];
@@ -321,50 +337,50 @@ static enum osr_status take_part(const struct osr_net *net, const struct osr_fab
 
 		gone[n] = net->nodes[n].type == OSR_NET_SWITCH && fabric->sw_component[s] != most;
 	}
-	snprintf(o->split, sizeof(o->split),
+	snprintf(found->split, sizeof(found->split),
 		 "the fabric is split; routed is the part of %.48s, with %u end port%s",
 		 osr_switch_name(fabric, first, name), hosts[most], hosts[most] == 1 ? "" : "s");
-	return osr_topo_remove(net, gone, cut, part, &o->diag);
+	return osr_topo_remove(net, gone, cut, part, &found->diag);
 }
 
 /* All cases of one engine. */
 struct cases {
-	const struct args *a;
+	const struct args *args;
 	uint32_t engine;
 	const struct cli_tables *before;
-	struct found *o; /* [n_cases] */
+	struct found *found; /* [n_cases] */
 };
 
 static enum osr_status run_case(void *ctx, uint32_t thread, uint32_t k, struct osr_diag *diag)
 {
-	const struct cases *c = ctx;
-	const struct args *a = c->a;
-	struct found *o = &c->o[k];
+	const struct cases *cases = ctx;
+	const struct args *args = cases->args;
+	struct found *found = &cases->found[k];
 	struct osr_arena arena = { 0 };
 	struct osr_net net = { 0 }, part = { 0 };
 	struct osr_fabric fabric = { 0 }, seen;
 	enum osr_status st;
 
 	(void)thread;
-	o->number = k;
-	st = faults_make(&a->faults, k, &net, o->label, NULL, diag);
+	found->number = k;
+	st = faults_make(&args->faults, k, &net, found->label, NULL, diag);
 	if (st)
 		return st;
-	o->st = osr_net_fabric(&net, -1, &arena, &fabric, &o->diag);
+	found->st = osr_net_fabric(&net, -1, &arena, &fabric, &found->diag);
 	seen = fabric;
-	if (!o->st && fabric.n_components > 1 && a->run.in.fabric.n_components == 1) {
-		o->st = take_part(&net, &fabric, &arena, &part, o);
-		if (!o->st)
-			o->st = osr_net_fabric(&part, -1, &arena, &seen, &o->diag);
+	if (!found->st && fabric.n_components > 1 && args->run.in.fabric.n_components == 1) {
+		found->st = take_part(&net, &fabric, &arena, &part, found);
+		if (!found->st)
+			found->st = osr_net_fabric(&part, -1, &arena, &seen, &found->diag);
 	}
-	if (!o->st)
-		route_after(a, c->engine, &c->before->result, &fabric, &seen, o);
+	if (!found->st)
+		route_after(args, cases->engine, &cases->before->result, &fabric, &seen, found);
 	osr_arena_free(&arena);
 	osr_net_free(&net);
 	osr_net_free(&part);
-	if (o->st == OSR_NOMEM)
-		*diag = o->diag;
-	return o->st == OSR_NOMEM ? OSR_NOMEM : OSR_OK;
+	if (found->st == OSR_NOMEM)
+		*diag = found->diag;
+	return found->st == OSR_NOMEM ? OSR_NOMEM : OSR_OK;
 }
 
 /* ---- what is said --------------------------------------------------------------------------- */
@@ -432,13 +448,13 @@ static const struct out_field case_fields[] = {
 	{ "transition_why", NULL, OUT_TEXT },
 	{ "status", NULL, OUT_TEXT },
 	{ "message", NULL, OUT_TEXT },
-	{ "pairs_gone", "gone", OUT_COUNT, 0, OF(c.n_gone), IS_ROUTED },
-	{ "pairs_cut", "cut", OUT_COUNT, 0, OF(c.n_cut), IS_ROUTED },
-	{ "pairs_lost", "lost", OUT_COUNT, 0, OF(c.n_lost), IS_ROUTED },
-	{ "pairs_path", "other path", OUT_COUNT, 0, OF(c.n_path), IS_ROUTED },
-	{ "pairs_sl", "other SL", OUT_COUNT, 0, OF(c.n_sl), IS_ROUTED },
-	{ "entries_changed", "entries", OUT_COUNT, 0, OF(c.n_entries_changed), IS_ROUTED },
-	{ "blocks_changed", "blocks", OUT_COUNT, 0, OF(c.n_blocks), IS_ROUTED },
+	{ "pairs_gone", "gone", OUT_COUNT, 0, OF(changes.n_gone), IS_ROUTED },
+	{ "pairs_cut", "cut", OUT_COUNT, 0, OF(changes.n_cut), IS_ROUTED },
+	{ "pairs_lost", "lost", OUT_COUNT, 0, OF(changes.n_lost), IS_ROUTED },
+	{ "pairs_path", "other path", OUT_COUNT, 0, OF(changes.n_path), IS_ROUTED },
+	{ "pairs_sl", "other SL", OUT_COUNT, 0, OF(changes.n_sl), IS_ROUTED },
+	{ "entries_changed", "entries", OUT_COUNT, 0, OF(changes.n_entries_changed), IS_ROUTED },
+	{ "blocks_changed", "blocks", OUT_COUNT, 0, OF(changes.n_blocks), IS_ROUTED },
 	{ "efi", "EFI", OUT_COUNT, 0, OF(checked.efi), IS_ROUTED },
 	{ "efi_mean", NULL, OUT_REAL, 1, OF(checked.efi_mean), IS_ROUTED },
 	{ "routes_longer", "longer", OUT_COUNT, 0, OF(checked.n_longer), IS_ROUTED },
@@ -459,74 +475,75 @@ static const struct out_section sections[] = {
 	{ 0 },
 };
 
-static void say_case(struct out *out, const char *engine, const struct found *o)
+static void say_case(struct out *out, const char *engine, const struct found *found)
 {
-	char message[sizeof(o->split) + sizeof(o->diag) + 40];
+	char message[sizeof(found->split) + sizeof(found->diag) + 40];
 	bool rounds;
 
 	out_row(out, "cases");
 	out_text(out, "engine", engine);
-	out_text(out, "case", o->label);
-	out_text(out, "status", osr_status_str(o->st));
-	snprintf(message, sizeof(message), "%s%s%s%s", o->split,
-		 o->split[0] && o->diag.text[0] ? "; " : "", o->diag.text,
-		 o->again ? "; the earlier tables still fit" : "");
+	out_text(out, "case", found->label);
+	out_text(out, "status", osr_status_str(found->st));
+	snprintf(message, sizeof(message), "%s%s%s%s", found->split,
+		 found->split[0] && found->diag.text[0] ? "; " : "", found->diag.text,
+		 found->again ? "; the earlier tables still fit" : "");
 	out_text(out, "message", message);
-	if (o->st || o->split[0] || o->again)
-		out_note(out, "%s, without %s: %s", engine, o->label, message);
-	if (o->st) {
+	if (found->st || found->split[0] || found->again)
+		out_note(out, "%s, without %s: %s", engine, found->label, message);
+	if (found->st) {
 		out_text(out, "verdict", osr_answer_name(OSR_REFUTED));
 		return;
 	}
-	out_text(out, "verdict", osr_answer_name(o->verdict));
-	rounds = !o->stable.together && o->stable.transition == OSR_TRANSITION_ROUNDS;
-	out_text(out, "transition", rounds ? "two rounds" : osr_answer_name(o->transition));
-	if (rounds || o->transition != OSR_PROVEN)
-		out_text(out, "transition_why", o->stable.transition_why);
-	out_members(out, case_fields, o, IS_ROUTED);
-	out_textf(out, "digest", "%016llx", (unsigned long long)o->digest);
+	out_text(out, "verdict", osr_answer_name(found->verdict));
+	rounds = !found->stable.together && found->stable.transition == OSR_TRANSITION_ROUNDS;
+	out_text(out, "transition", rounds ? "two rounds" : osr_answer_name(found->transition));
+	if (rounds || found->transition != OSR_PROVEN)
+		out_text(out, "transition_why", found->stable.transition_why);
+	out_members(out, case_fields, found, IS_ROUTED);
+	out_textf(out, "digest", "%016llx", (unsigned long long)found->digest);
 }
 
-static void whatif_count_in(struct summary *all, struct tally *t, uint64_t x)
+static void whatif_count_in(struct summary *all, struct tally *tally, uint64_t x)
 {
-	t->sum += (double)x;
-	t->max = x > t->max ? x : t->max;
-	t->mean = t->sum / all->n_good;
+	tally->sum += (double)x;
+	tally->max = x > tally->max ? x : tally->max;
+	tally->mean = tally->sum / all->n_good;
 }
 
-static void whatif_say_engine(struct out *out, const char *engine, const struct cli_tables *b,
-			      const struct found *o, uint32_t n)
+static void whatif_say_engine(struct out *out, const char *engine, const struct cli_tables *tables,
+			      const struct found *found, uint32_t n)
 {
 	struct summary all = { .engine = engine,
 			       .n_cases = n,
-			       .n_entries = (uint64_t)b->routing.n_dests * b->routing.n_switches,
-			       .ms_before = b->ms };
+			       .n_entries = (uint64_t)tables->routing.n_dests *
+					    tables->routing.n_switches,
+			       .ms_before = tables->ms };
 	double ms = 0;
 
 	for (uint32_t k = 0; k < n; k++) {
-		if (o[k].st)
+		if (found[k].st)
 			continue;
 		all.n_good++;
-		all.n_lost += o[k].c.n_lost > 0;
-		all.n_refuted += o[k].verdict == OSR_REFUTED;
-		all.n_transition += o[k].transition == OSR_REFUTED;
-		whatif_count_in(&all, &all.cut, o[k].c.n_cut);
-		whatif_count_in(&all, &all.path, o[k].c.n_path);
-		whatif_count_in(&all, &all.entries, o[k].c.n_entries_changed);
-		whatif_count_in(&all, &all.blocks, o[k].c.n_blocks);
-		whatif_count_in(&all, &all.longer, o[k].checked.n_longer);
-		whatif_count_in(&all, &all.efi, o[k].checked.efi);
-		whatif_count_in(&all, &all.vls, o[k].vls);
-		ms += o[k].ms;
+		all.n_lost += found[k].changes.n_lost > 0;
+		all.n_refuted += found[k].verdict == OSR_REFUTED;
+		all.n_transition += found[k].transition == OSR_REFUTED;
+		whatif_count_in(&all, &all.cut, found[k].changes.n_cut);
+		whatif_count_in(&all, &all.path, found[k].changes.n_path);
+		whatif_count_in(&all, &all.entries, found[k].changes.n_entries_changed);
+		whatif_count_in(&all, &all.blocks, found[k].changes.n_blocks);
+		whatif_count_in(&all, &all.longer, found[k].checked.n_longer);
+		whatif_count_in(&all, &all.efi, found[k].checked.efi);
+		whatif_count_in(&all, &all.vls, found[k].vls);
+		ms += found[k].ms;
 	}
 	all.n_refused = n - all.n_good;
 	all.ms = ms / all.n_good;
 	out_row(out, "engines");
 	out_members(out, engine_fields, &all, all.n_good ? IS_ROUTED : 0);
 	if (all.n_good)
-		out_count(out, "pairs", o[0].c.n_pairs);
-	out_count(out, "efi_before", b->sweep.verdict.efi);
-	out_count(out, "vls_before", b->routing.n_vls);
+		out_count(out, "pairs", found[0].changes.n_pairs);
+	out_count(out, "efi_before", tables->sweep.verdict.efi);
+	out_count(out, "vls_before", tables->routing.n_vls);
 }
 
 /* The worst first: not routed, lost pairs, the most loaded channel, changes; then by number. */
@@ -538,51 +555,54 @@ static int by_harm(const void *one, const void *other)
 		return x->st ? -1 : 1;
 	if ((x->verdict == OSR_REFUTED) != (y->verdict == OSR_REFUTED))
 		return x->verdict == OSR_REFUTED ? -1 : 1;
-	if (x->c.n_lost != y->c.n_lost)
-		return x->c.n_lost > y->c.n_lost ? -1 : 1;
+	if (x->changes.n_lost != y->changes.n_lost)
+		return x->changes.n_lost > y->changes.n_lost ? -1 : 1;
 	if (x->checked.efi != y->checked.efi)
 		return x->checked.efi > y->checked.efi ? -1 : 1;
-	if (x->c.n_entries_changed != y->c.n_entries_changed)
-		return x->c.n_entries_changed > y->c.n_entries_changed ? -1 : 1;
+	if (x->changes.n_entries_changed != y->changes.n_entries_changed)
+		return x->changes.n_entries_changed > y->changes.n_entries_changed ? -1 : 1;
 	return x->number < y->number ? -1 : 1;
 }
 
-static enum osr_status whatif(struct args *a, uint32_t i, struct osr_diag *diag)
+static enum osr_status whatif(struct args *args, uint32_t i, struct osr_diag *diag)
 {
-	const char *engine = cli_subject_name(&a->run.who.item[i]);
-	struct found *o = calloc(a->faults.n_cases + 1, sizeof(*o));
-	struct cli_tables b = { .st = OSR_OK };
-	uint32_t limit = a->max_listed;
-	enum osr_status st = o ? OSR_OK : OSR_NOMEM;
+	const char *engine = cli_subject_name(&args->run.who.item[i]);
+	struct found *found = calloc(args->faults.n_cases + 1, sizeof(*found));
+	struct cli_tables tables = { .st = OSR_OK };
+	uint32_t limit = args->max_listed;
+	enum osr_status st = found ? OSR_OK : OSR_NOMEM;
 
 	if (limit == OSR_NONE)
-		limit = a->run.out.format == OUT_PEOPLE ? 20 : 0;
-	limit = limit && limit < a->faults.n_cases ? limit : a->faults.n_cases;
+		limit = args->run.out.format == OUT_PEOPLE ? 20 : 0;
+	limit = limit && limit < args->faults.n_cases ? limit : args->faults.n_cases;
 	if (!st)
-		cli_tables_make(&a->run.who, i, &a->run.in.fabric, NULL, &b);
-	if (b.st) {
-		if (!cli_subjects_skip(&a->run.who, i, &b)) {
-			out_note(&a->run.out, "%s: %s", engine, b.diag.text);
-			a->run.code = CLI_BAD;
+		cli_tables_make(&args->run.who, i, &args->run.in.fabric, NULL, &tables);
+	if (tables.st) {
+		if (!cli_subjects_skip(&args->run.who, i, &tables)) {
+			out_note(&args->run.out, "%s: %s", engine, tables.diag.text);
+			args->run.code = CLI_BAD;
 		}
 		goto out;
 	}
 	if (!st)
-		st = cli_each(&a->pool, engine, a->faults.n_cases, NULL, run_case,
-			      &(struct cases){ .a = a, .engine = i, .before = &b, .o = o }, diag);
+		st = cli_each(
+			&args->pool, engine, args->faults.n_cases, NULL, run_case,
+			&(struct cases){
+				.args = args, .engine = i, .before = &tables, .found = found },
+			diag);
 	if (st)
 		goto out;
-	whatif_say_engine(&a->run.out, engine, &b, o, a->faults.n_cases);
-	if (limit < a->faults.n_cases || a->run.out.format == OUT_PEOPLE)
-		qsort(o, a->faults.n_cases, sizeof(*o), by_harm);
+	whatif_say_engine(&args->run.out, engine, &tables, found, args->faults.n_cases);
+	if (limit < args->faults.n_cases || args->run.out.format == OUT_PEOPLE)
+		qsort(found, args->faults.n_cases, sizeof(*found), by_harm);
 	for (uint32_t k = 0; k < limit; k++)
-		say_case(&a->run.out, engine, &o[k]);
-	for (uint32_t k = 0; k < a->faults.n_cases; k++)
-		if (o[k].st || o[k].c.n_lost || o[k].verdict == OSR_REFUTED)
-			a->run.code = CLI_BAD;
+		say_case(&args->run.out, engine, &found[k]);
+	for (uint32_t k = 0; k < args->faults.n_cases; k++)
+		if (found[k].st || found[k].changes.n_lost || found[k].verdict == OSR_REFUTED)
+			args->run.code = CLI_BAD;
 out:
-	free(o);
-	cli_tables_free(&b);
+	free(found);
+	cli_tables_free(&tables);
 	return st;
 }
 
@@ -679,31 +699,31 @@ static const struct cli_option options[] = {
 };
 
 /* The fabric of the first case, for other commands and for ibsim. */
-static enum osr_status whatif_write(struct args *a)
+static enum osr_status whatif_write(struct args *args)
 {
-	struct osr_diag *diag = &a->run.diag;
+	struct osr_diag *diag = &args->run.diag;
 	struct osr_net left = { 0 };
 	char label[LABEL_SIZE] = "", *comment = NULL;
-	const char *head = a->run.in.net.comment ? a->run.in.net.comment : "";
+	const char *head = args->run.in.net.comment ? args->run.in.net.comment : "";
 	size_t n = strlen(head);
-	enum osr_status st = faults_make(&a->faults, 0, &left, label, &a->run.out, diag);
+	enum osr_status st = faults_make(&args->faults, 0, &left, label, &args->run.out, diag);
 
 	/* What the input says of its origin, then what was done to it. */
 	if (!st && asprintf(&comment, "%s%s%s", head, n && head[n - 1] != '\n' ? "\n" : "",
-			    a->run.line) < 0)
+			    args->run.line) < 0)
 		st = OSR_NOMEM;
 	if (!st && !left.n_nodes)
 		st = osr_fail(diag, OSR_INVAL, "nothing is left of %s without %s",
-			      cli_input_name(&a->run.in), label);
+			      cli_input_name(&args->run.in), label);
 	if (!st)
-		st = cli_write_net(&left, a->write, comment, diag);
+		st = cli_write_net(&left, args->write, comment, diag);
 	osr_net_free(&left);
 	free(comment);
 	if (!st)
-		fprintf(stderr, "osmroutes: %s: the fabric without %s\n", a->write,
-			label + (a->faults.by_chance ? strcspn(label, ":") + 2 : 0));
-	if (a->run.out.format == OUT_PEOPLE)
-		out_drop(&a->run.out);
+		fprintf(stderr, "osmroutes: %s: the fabric without %s\n", args->write,
+			label + (args->faults.by_chance ? strcspn(label, ":") + 2 : 0));
+	if (args->run.out.format == OUT_PEOPLE)
+		out_drop(&args->run.out);
 	return st;
 }
 

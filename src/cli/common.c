@@ -148,56 +148,56 @@ struct each {
 
 static void do_each(void *ctx, uint32_t part)
 {
-	struct each *e = ctx;
+	struct each *each = ctx;
 	struct osr_diag diag = { "" };
 	enum osr_status st;
 
-	pthread_mutex_lock(&e->lock);
-	while (e->failed == e->n && e->n_taken < e->n) {
-		uint32_t i = e->n_taken++;
+	pthread_mutex_lock(&each->lock);
+	while (each->failed == each->n && each->n_taken < each->n) {
+		uint32_t i = each->n_taken++;
 		double now = cli_now().wall;
 
-		if (e->take)
-			e->take(e->ctx, part);
+		if (each->take)
+			each->take(each->ctx, part);
 		/* A few times a second, and only if standard error is a terminal. */
-		if (now - e->last >= 200 && isatty(STDERR_FILENO)) {
-			uint32_t filled = (uint32_t)((uint64_t)i * BAR / e->n);
+		if (now - each->last >= 200 && isatty(STDERR_FILENO)) {
+			uint32_t filled = (uint32_t)((uint64_t)i * BAR / each->n);
 
-			e->last = now;
-			e->shown = true;
-			fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", e->what, (int)filled,
+			each->last = now;
+			each->shown = true;
+			fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", each->what, (int)filled,
 				"##############################", (int)(BAR - filled), "",
-				(unsigned int)((uint64_t)i * 100 / e->n));
+				(unsigned int)((uint64_t)i * 100 / each->n));
 		}
-		pthread_mutex_unlock(&e->lock);
-		st = e->work(e->ctx, part, i, &diag);
-		pthread_mutex_lock(&e->lock);
-		if (st && i < e->failed) {
-			e->failed = i;
-			e->st = st;
-			e->diag = diag;
+		pthread_mutex_unlock(&each->lock);
+		st = each->work(each->ctx, part, i, &diag);
+		pthread_mutex_lock(&each->lock);
+		if (st && i < each->failed) {
+			each->failed = i;
+			each->st = st;
+			each->diag = diag;
 		}
 	}
-	pthread_mutex_unlock(&e->lock);
+	pthread_mutex_unlock(&each->lock);
 }
 
 enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n,
 			 cli_take_fn take, cli_work_fn work, void *ctx, struct osr_diag *diag)
 {
-	struct each e = { .lock = PTHREAD_MUTEX_INITIALIZER,
-			  .take = take,
-			  .work = work,
-			  .ctx = ctx,
-			  .n = n,
-			  .failed = n,
-			  .what = what,
-			  .last = cli_now().wall };
+	struct each each = { .lock = PTHREAD_MUTEX_INITIALIZER,
+			     .take = take,
+			     .work = work,
+			     .ctx = ctx,
+			     .n = n,
+			     .failed = n,
+			     .what = what,
+			     .last = cli_now().wall };
 	uint32_t n_parts = cli_n_threads(pool, n);
 
-	osr_threads_of(n_parts).run(do_each, &e, n_parts);
-	if (e.shown)
+	osr_threads_of(n_parts).run(do_each, &each, n_parts);
+	if (each.shown)
 		fprintf(stderr, "\r%*s\r", 40 + BAR + 12, "");
-	if (e.st)
-		*diag = e.diag;
-	return e.st;
+	if (each.st)
+		*diag = each.diag;
+	return each.st;
 }

@@ -83,15 +83,13 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 	if (!st && in->net.n_failures)
 		fprintf(stderr,
 			"osmroutes: warning: %.300s:%s: ports did not answer when the file was "
-			"made "
-			"(%u such line%s): it may lack switches, hosts and cables\n",
+			"made (%u such line%s): it may lack switches, hosts and cables\n",
 			cli_input_name(in), in->net.names + in->net.failure, in->net.n_failures,
 			in->net.n_failures == 1 ? "" : "s");
 	if (!st && in->net.n_one_end)
 		fprintf(stderr,
 			"osmroutes: warning: %.300s: %u cable%s in one line alone, and OpenSM "
-			"writes one for "
-			"each end: the file may be cut off\n",
+			"writes one for each end: the file may be cut off\n",
 			cli_input_name(in), in->net.n_one_end,
 			in->net.n_one_end == 1 ? " stands" : "s stand");
 	in->read = cli_since(start);
@@ -117,23 +115,25 @@ static void input_add(char *text, size_t size, const char *what, uint32_t n, con
 }
 
 /* In one sentence what the fabric has that no line says. */
-static void input_say_assumed(const struct cli_input *in, struct out *o)
+static void input_say_assumed(const struct cli_input *in, struct out *out)
 {
-	const struct osr_net_assumed *a = &in->assumed;
+	const struct osr_net_assumed *assumed = &in->assumed;
 	char text[256] = "", of[64];
 
-	input_add(text, sizeof(text), "LIDs of", a->lids, a->lids == 1 ? "end port" : "end ports");
-	input_add(text, sizeof(text), "GUIDs of", a->guids, a->guids == 1 ? "node" : "nodes");
-	input_add(text, sizeof(text), "GUIDs of", a->guids_of_ids,
-		  a->guids_of_ids == 1 ? "node (from its id)" : "nodes (from their ids)");
-	snprintf(of, sizeof(of), "of %u cables between switches (%s)", a->switch_cables,
-		 a->rates < a->switch_cables ? "as the fastest" : "all alike");
-	input_add(text, sizeof(text), "rates of", a->rates, of);
+	input_add(text, sizeof(text), "LIDs of", assumed->lids,
+		  assumed->lids == 1 ? "end port" : "end ports");
+	input_add(text, sizeof(text), "GUIDs of", assumed->guids,
+		  assumed->guids == 1 ? "node" : "nodes");
+	input_add(text, sizeof(text), "GUIDs of", assumed->guids_of_ids,
+		  assumed->guids_of_ids == 1 ? "node (from its id)" : "nodes (from their ids)");
+	snprintf(of, sizeof(of), "of %u cables between switches (%s)", assumed->switch_cables,
+		 assumed->rates < assumed->switch_cables ? "as the fastest" : "all alike");
+	input_add(text, sizeof(text), "rates of", assumed->rates, of);
 	if (*text)
-		out_note(o, "assumed, because %s does not say it: %s", cli_input_name(in), text);
+		out_note(out, "assumed, because %s does not say it: %s", cli_input_name(in), text);
 }
 
-void cli_input_say(const struct cli_input *in, struct out *o)
+void cli_input_say(const struct cli_input *in, struct out *out)
 {
 	static const struct out_field fields[] = { CLI_INPUT_FIELDS, { 0 } };
 	const struct osr_fabric *fabric = &in->fabric;
@@ -142,16 +142,16 @@ void cli_input_say(const struct cli_input *in, struct out *o)
 	if (fabric->n_components > 1)
 		snprintf(parts, sizeof(parts), "; split into %u disconnected components",
 			 fabric->n_components);
-	out_head(o, "%s: %u switch%s, %u channels, %u end port%s, %u LID%s%s; read in %.1f ms",
+	out_head(out, "%s: %u switch%s, %u channels, %u end port%s, %u LID%s%s; read in %.1f ms",
 		 cli_input_name(in), fabric->n_switches, fabric->n_switches == 1 ? "" : "es",
 		 fabric->n_channels, fabric->n_terminals, fabric->n_terminals == 1 ? "" : "s",
 		 fabric->n_dests, fabric->n_dests == 1 ? "" : "s", parts, in->read.wall);
-	input_say_assumed(in, o);
+	input_say_assumed(in, out);
 	if (in->lmc_open)
-		out_note(o, "%s: this file has no LMC: give --lmc=N if the subnet has one",
+		out_note(out, "%s: this file has no LMC: give --lmc=N if the subnet has one",
 			 cli_input_name(in));
-	out_text(o, "fabric", cli_input_name(in));
-	out_members(o, fields, in, 0);
+	out_text(out, "fabric", cli_input_name(in));
+	out_members(out, fields, in, 0);
 }
 
 /* DEV, DEV:PORT or DEV:PORT:PKEY, an empty part being the default. */
@@ -307,7 +307,10 @@ enum osr_status cli_hosts_init(struct cli_hosts *hosts, const struct cli_input *
 					     : index_names(&in->net, arena, &hosts->names, diag);
 }
 
-/* All ports of this node with a LID, or the one of this number; how many. Those that are listed already are not listed again. */
+/*
+ * All ports of this node with a LID, or the one of this number; how many. Those that are listed
+ * already are not listed again.
+ */
 static uint32_t add_rails(struct cli_hosts *hosts, uint32_t node, uint32_t number)
 {
 	const struct osr_net *net = &hosts->in->net;

@@ -21,7 +21,10 @@
 #include "live/live.h"
 #include "names/names.h"
 
-/* The fabric this machine is connected to, and what is programmed in it. The InfiniBand libraries are loaded when it is read. */
+/*
+ * The fabric this machine is connected to, and what is programmed in it. The InfiniBand libraries
+ * are loaded when it is read.
+ */
 struct cli_live {
 	struct osr_device_want from; /* which port of this machine */
 	struct osr_live_ask ask;
@@ -40,7 +43,9 @@ enum cli_sa {
 /* Whose SLs are asked for. */
 struct cli_sls {
 	enum cli_sa sa;
-	/* NULL, or what a command shows, in place of all: pairs grouped by the end port that sends. */
+	/*
+	 * NULL, or what a command shows, in place of all: pairs grouped by the end port that sends.
+	 */
 	const struct cli_pair {
 		uint32_t term, dest;
 	} * pair; /* [n_pairs] */
@@ -108,25 +113,29 @@ void cli_input_free(struct cli_input *in);
 enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct osr_diag *diag);
 
 /*
- * Into tables that osr_tables_init() has begun, of the fabric made from that net. OSR_INVAL if
- * a request for tables was not answered: half of the tables give no verdict. OSR_UNREACHABLE if all but the
- * SLs are read and the subnet administrator does not answer.
+ * Into tables that osr_tables_init() has begun, of the fabric made from that net. OSR_INVAL if a
+ * request for tables was not answered: half of the tables give no verdict. OSR_UNREACHABLE if all
+ * but the SLs are read and the subnet administrator does not answer.
  */
 enum osr_status cli_live_tables(struct cli_live *live, const struct cli_sls *sls,
 				struct osr_tables *tables, struct osr_diag *diag);
 
 /*
- * Reads it once more, a little later, so that a subnet manager can have answered to what has changed: is anything not as
- * before, nodes, ports or tables? OSR_INVAL: it cannot be read any more.
+ * Reads it once more, a little later, so that a subnet manager can have answered to what has
+ * changed: is anything not as before, nodes, ports or tables? OSR_INVAL: it cannot be read any
+ * more.
  */
 #define CLI_FABRIC_CHANGED "the fabric changed while it was read"
 enum osr_status cli_live_again(const struct cli_live *live, bool *changed, struct osr_diag *diag);
 
-/* How to call it in a sentence: the path, "standard input" or "live fabric"; "no fabric" if the command line names none. */
+/*
+ * How to call it in a sentence: the path, "standard input" or "live fabric"; "no fabric" if the
+ * command line names none.
+ */
 const char *cli_input_name(const struct cli_input *in);
 
 /* One line for people, and the fields above into the current row. */
-void cli_input_say(const struct cli_input *in, struct out *o);
+void cli_input_say(const struct cli_input *in, struct out *out);
 
 /* Nodes, end ports and cables as people write them on the command line: see names.h. */
 
@@ -138,8 +147,9 @@ enum osr_status cli_find_cable(const struct osr_net *net, const char *word, uint
 			       struct osr_diag *diag);
 
 /*
- * Hosts, each with all its end ports: a name names all HCAs of a host, and all ports of an HCA. Ports of two hosts are on one
- * rail if the words behind the names of the hosts are the same ("mlx5_0"), and the numbers of the ports.
+ * Hosts, each with all its end ports: a name names all HCAs of a host, and all ports of an HCA.
+ * Ports of two hosts are on one rail if the words behind the names of the hosts are the same
+ * ("mlx5_0"), and the numbers of the ports.
  */
 struct cli_rail {
 	uint32_t term, host;
@@ -159,14 +169,23 @@ struct cli_hosts {
 enum osr_status cli_hosts_init(struct cli_hosts *hosts, const struct cli_input *in,
 			       struct osr_arena *arena, struct osr_diag *diag);
 
-/* One more, unless it is there already. OSR_INVAL: no such host, no end port with a LID, or a part of it is there. */
+/*
+ * One more, unless it is there already. OSR_INVAL: no such host, no end port with a LID, or a part
+ * of it is there.
+ */
 enum osr_status cli_hosts_add(struct cli_hosts *hosts, const char *word, struct osr_diag *diag);
 
-/* Does the first end port send to the other one? Not within a host; and where the other host has its rail, to that alone. */
+/*
+ * Does the first end port send to the other one? Not within a host; and where the other host has
+ * its rail, to that alone.
+ */
 bool cli_rails_meet(const struct cli_hosts *hosts, const struct cli_rail *from,
 		    const struct cli_rail *to);
 
-/* Opens the lines of --hosts=LIST: a file, "-" for standard input, or the list itself as its one line. */
+/*
+ * Opens the lines of --hosts=LIST: a file, "-" for standard input, or the list itself as its one
+ * line.
+ */
 struct osr_lines *cli_hostlist_open(struct osr_lines *in, const char *list, struct osr_diag *diag);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Command lines as data (cli.h): how words fill the arguments of a sub-command, and what --help prints of the tables. */
+/*
+ * Command lines as data (cli.h): how words fill the arguments of a sub-command, and what --help
+ * prints of the tables.
+ */
 #include "cli/cli.h"
 
 #include <assert.h>
@@ -30,24 +33,24 @@ struct reader {
 	struct osr_diag *diag;
 };
 
-static void add_parts(struct reader *r, const struct cli_spec *spec, char *args)
+static void add_parts(struct reader *reader, const struct cli_spec *spec, char *args)
 {
-	assert(r->n_parts < MAX_PARTS);
-	r->part[r->n_parts++] = (struct part){ spec, args };
+	assert(reader->n_parts < MAX_PARTS);
+	reader->part[reader->n_parts++] = (struct part){ spec, args };
 	for (const struct cli_option *option = spec->options; !cli_option_ends(option); option++)
 		if (option->part)
-			add_parts(r, option->part, args + option->at);
+			add_parts(reader, option->part, args + option->at);
 }
 
 /*
- * The first complaint counts. The rest of the line is read all the same: it may name a file that the complaint goes
- * into.
+ * The first complaint counts. The rest of the line is read all the same: it may name a file that
+ * the complaint goes into.
  */
-static void complain(struct reader *r, enum osr_status st)
+static void complain(struct reader *reader, enum osr_status st)
 {
-	if (st && st != OSR_NOT_APPLICABLE && !r->st) {
-		r->st = st;
-		*r->diag = *r->line.diag;
+	if (st && st != OSR_NOT_APPLICABLE && !reader->st) {
+		reader->st = st;
+		*reader->diag = *reader->line.diag;
 	}
 }
 
@@ -142,127 +145,130 @@ static enum osr_status take_member(const struct cli_line *line, const struct cli
 /* ---- options -------------------------------------------------------------------------------- */
 
 /* By its whole name, or by its letter: where several have the same letter it is the first one's. */
-static const struct cli_option *find_option(const struct reader *r, const char *name, size_t len,
-					    int letter, const struct part **part)
+static const struct cli_option *find_option(const struct reader *reader, const char *name,
+					    size_t len, int letter, const struct part **part)
 {
-	for (*part = r->part; *part < r->part + r->n_parts; ++*part)
-		for (const struct cli_option *o = (*part)->spec->options; !cli_option_ends(o); o++)
-			if (letter ? o->key == letter
-				   : o->name && strlen(o->name) == len &&
-					     !memcmp(o->name, name, len))
-				return o;
+	for (*part = reader->part; *part < reader->part + reader->n_parts; ++*part)
+		for (const struct cli_option *option = (*part)->spec->options;
+		     !cli_option_ends(option); option++)
+			if (letter ? option->key == letter
+				   : option->name && strlen(option->name) == len &&
+					     !memcmp(option->name, name, len))
+				return option;
 	return NULL;
 }
 
-static enum osr_status unknown_option(const struct reader *r, const char *word, size_t len)
+static enum osr_status unknown_option(const struct reader *reader, const char *word, size_t len)
 {
 	char name[64];
 	struct osr_guess guess = { .word = name };
 	const char *best = NULL;
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, word);
-	for (uint32_t i = 0; i < r->n_parts; i++)
-		for (const struct cli_option *o = r->part[i].spec->options; !cli_option_ends(o);
-		     o++) {
-			if (!o->name)
+	for (uint32_t i = 0; i < reader->n_parts; i++)
+		for (const struct cli_option *option = reader->part[i].spec->options;
+		     !cli_option_ends(option); option++) {
+			if (!option->name)
 				continue;
-			osr_guess_offer(&guess, o->name);
+			osr_guess_offer(&guess, option->name);
 			/* Its beginning says more than letters that it shares with another one. */
-			if (!best && len && !strncmp(o->name, name, strlen(name)))
-				best = o->name;
+			if (!best && len && !strncmp(option->name, name, strlen(name)))
+				best = option->name;
 		}
 	best = best ? best : guess.best;
-	return osr_fail(r->line.diag, OSR_INVAL, "%s has no option --%s%s%s%s", r->command, name,
-			best ? ": did you mean --" : "", best ? best : "", best ? "?" : "");
+	return osr_fail(reader->line.diag, OSR_INVAL, "%s has no option --%s%s%s%s",
+			reader->command, name, best ? ": did you mean --" : "", best ? best : "",
+			best ? "?" : "");
 }
 
 /* An option and the word behind it, if that belongs to it. */
-static enum osr_status take_option(struct reader *r, char **word)
+static enum osr_status take_option(struct reader *reader, char **word)
 {
 	bool is_long = word[0][1] == '-';
 	const char *name = word[0] + (is_long ? 2 : 1);
 	size_t len = is_long ? strcspn(name, "=") : 1;
 	const char *arg = name[len] ? name + len + is_long : NULL;
 	const struct part *part;
-	const struct cli_option *option = find_option(r, name, len, is_long ? 0 : *name, &part);
+	const struct cli_option *option =
+		find_option(reader, name, len, is_long ? 0 : *name, &part);
 
 	if (!option)
-		return is_long ? unknown_option(r, name, len)
-			       : osr_fail(r->line.diag, OSR_INVAL, "%s has no option -%c",
-					  r->command, *name);
+		return is_long ? unknown_option(reader, name, len)
+			       : osr_fail(reader->line.diag, OSR_INVAL, "%s has no option -%c",
+					  reader->command, *name);
 	if (arg && !option->arg)
-		return osr_fail(r->line.diag, OSR_INVAL, "--%s takes no value: \"%s\"",
+		return osr_fail(reader->line.diag, OSR_INVAL, "--%s takes no value: \"%s\"",
 				option->name, arg);
 	if (!arg && option->arg && !option->arg_optional) {
 		arg = word[1];
 		if (!arg)
-			return osr_fail(r->line.diag, OSR_INVAL, "--%s needs a value: --%s=%s",
+			return osr_fail(reader->line.diag, OSR_INVAL, "--%s needs a value: --%s=%s",
 					option->name, option->name, option->arg);
-		r->line.at++;
+		reader->line.at++;
 	}
 	if (option->take)
-		return take_member(&r->line, option, part->args, arg);
+		return take_member(&reader->line, option, part->args, arg);
 	/* What only prints, as --help, prints nothing of a line that is wrong. */
-	return r->st ? OSR_OK : part->spec->parse(option->key, arg, part->args, &r->line);
+	return reader->st ? OSR_OK : part->spec->parse(option->key, arg, part->args, &reader->line);
 }
 
 /* ---- the whole line ------------------------------------------------------------------------- */
 
-static enum osr_status call(struct reader *r, uint32_t i, int key, const char *arg)
+static enum osr_status call(struct reader *reader, uint32_t i, int key, const char *arg)
 {
-	const struct part *part = &r->part[i];
+	const struct part *part = &reader->part[i];
 
-	return part->spec->parse ? part->spec->parse(key, arg, part->args, &r->line)
+	return part->spec->parse ? part->spec->parse(key, arg, part->args, &reader->line)
 				 : OSR_NOT_APPLICABLE;
 }
 
 /* The first part that wants the word has it. */
-static void take_free_word(struct reader *r, const char *word)
+static void take_free_word(struct reader *reader, const char *word)
 {
 	enum osr_status st = OSR_NOT_APPLICABLE;
 
-	for (uint32_t i = 0; i < r->n_parts && st == OSR_NOT_APPLICABLE; i++)
-		st = call(r, i, CLI_ONE_WORD, word);
+	for (uint32_t i = 0; i < reader->n_parts && st == OSR_NOT_APPLICABLE; i++)
+		st = call(reader, i, CLI_ONE_WORD, word);
 	if (st == OSR_NOT_APPLICABLE)
-		st = osr_fail(r->line.diag, OSR_INVAL, "%s takes no further word: \"%s\"",
-			      r->command, word);
-	complain(r, st);
+		st = osr_fail(reader->line.diag, OSR_INVAL, "%s takes no further word: \"%s\"",
+			      reader->command, word);
+	complain(reader, st);
 }
 
 enum osr_status cli_parse(const struct cli_command *command, int argc, char **argv, void *args,
 			  struct osr_diag *diag)
 {
 	struct osr_diag said = { "" };
-	struct reader r = { .command = argv[0],
-			    .diag = diag,
-			    .line = { .command = command, .diag = &said } };
+	struct reader reader = { .command = argv[0],
+				 .diag = diag,
+				 .line = { .command = command, .diag = &said } };
 	char **word = calloc((size_t)argc + 1, sizeof(*word)); /* those that are no options */
 	bool options = true;
 
 	if (!word)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the command line");
-	add_parts(&r, &command->spec, args);
+	add_parts(&reader, &command->spec, args);
 	/* The struct out with which the arguments begin. */
-	add_parts(&r, &out_spec, args);
-	for (r.line.at = 1; r.line.at < (uint32_t)argc; r.line.at++) {
-		char *this = argv[r.line.at];
+	add_parts(&reader, &out_spec, args);
+	for (reader.line.at = 1; reader.line.at < (uint32_t)argc; reader.line.at++) {
+		char *this = argv[reader.line.at];
 
 		if (!options || this[0] != '-' || !this[1])
-			word[r.line.n_words++] = this;
+			word[reader.line.n_words++] = this;
 		else if (!strcmp(this, "--"))
 			options = false;
 		else
-			complain(&r, take_option(&r, &argv[r.line.at]));
+			complain(&reader, take_option(&reader, &argv[reader.line.at]));
 	}
-	for (uint32_t i = 0; i < r.n_parts; i++)
-		complain(&r, call(&r, i, CLI_ALL_OPTIONS, NULL));
-	for (r.line.at = 0; r.line.at < r.line.n_words; r.line.at++)
-		take_free_word(&r, word[r.line.at]);
+	for (uint32_t i = 0; i < reader.n_parts; i++)
+		complain(&reader, call(&reader, i, CLI_ALL_OPTIONS, NULL));
+	for (reader.line.at = 0; reader.line.at < reader.line.n_words; reader.line.at++)
+		take_free_word(&reader, word[reader.line.at]);
 	/* Parts fill in what was not given, and their owners judge it. */
-	for (uint32_t i = r.n_parts; i-- > 0 && !r.st;)
-		complain(&r, call(&r, i, CLI_ALL_WORDS, NULL));
+	for (uint32_t i = reader.n_parts; i-- > 0 && !reader.st;)
+		complain(&reader, call(&reader, i, CLI_ALL_WORDS, NULL));
 	free(word);
-	return r.st;
+	return reader.st;
 }
 
 /* ---- help ----------------------------------------------------------------------------------- */
@@ -323,21 +329,21 @@ static void print_usage(const struct cli_command *command)
 
 void cli_help(const struct cli_command *command)
 {
-	struct reader r = { .n_parts = 0 };
+	struct reader reader = { .n_parts = 0 };
 	struct shown shown[MAX_SHOWN] = { { NULL, NULL } };
 	const struct cli_option *heading = NULL;
 	uint32_t n = 0;
 
-	add_parts(&r, &command->spec, NULL);
-	for (uint32_t i = 0; i < r.n_parts; i++, heading = NULL)
-		for (const struct cli_option *o = r.part[i].spec->options; !cli_option_ends(o);
-		     o++) {
-			if (o->doc && !o->name)
-				heading = o;
-			if (!o->name)
+	add_parts(&reader, &command->spec, NULL);
+	for (uint32_t i = 0; i < reader.n_parts; i++, heading = NULL)
+		for (const struct cli_option *option = reader.part[i].spec->options;
+		     !cli_option_ends(option); option++) {
+			if (option->doc && !option->name)
+				heading = option;
+			if (!option->name)
 				continue;
 			assert(n < MAX_SHOWN);
-			shown[n++] = (struct shown){ o, heading };
+			shown[n++] = (struct shown){ option, heading };
 		}
 	qsort(shown, n, sizeof(*shown), compare_shown);
 	print_usage(command);

@@ -91,7 +91,7 @@ enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct 
 
 static void take_lft(struct osr_tables *tables, const struct osr_live_node *live_node, uint32_t s)
 {
-	const struct osr_fabric *fabric = tables->f;
+	const struct osr_fabric *fabric = tables->fabric;
 
 	tables->has_lft[s] = true;
 	for (uint32_t lid = 1; lid <= live_node->lft_top; lid++) {
@@ -158,7 +158,7 @@ static bool take_groups(struct osr_tables *tables, const struct osr_live_node *l
 static enum osr_status take_pairs(struct cli_live *live, const struct cli_sls *sls,
 				  struct osr_tables *tables, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = tables->f;
+	const struct osr_fabric *fabric = tables->fabric;
 	uint32_t *row = osr_alloc(tables->arena, fabric->n_terminals, sizeof(*row)), n_rows = 0;
 	uint16_t *dlid = osr_alloc(tables->arena, fabric->n_dests, sizeof(*dlid));
 	uint8_t *answer = osr_alloc(tables->arena, fabric->n_dests, 1), *sl;
@@ -197,7 +197,7 @@ static enum osr_status take_pairs(struct cli_live *live, const struct cli_sls *s
 static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct osr_tables *tables,
 				struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = tables->f;
+	const struct osr_fabric *fabric = tables->fabric;
 	uint32_t *row = osr_alloc(tables->arena, fabric->n_terminals, sizeof(*row));
 	uint16_t *slid = osr_alloc(tables->arena, fabric->n_terminals, sizeof(*slid));
 	struct osr_live_paths live_paths = { .from = live->from,
@@ -257,7 +257,7 @@ enum osr_status cli_live_tables(struct cli_live *l, const struct cli_sls *sls,
 				live->n_failed, live->n_requests, live->first_failure);
 	for (uint32_t i = 0; i < live->n_nodes && !st; i++) {
 		const struct osr_live_node *live_node = &live->nodes[i];
-		uint32_t s = osr_fabric_switch_by_guid(tables->f, live_node->guid);
+		uint32_t s = osr_fabric_switch_by_guid(tables->fabric, live_node->guid);
 
 		if (live_node->type == OSR_LIVE_SWITCH && s != OSR_NONE && live_node->lft)
 			take_lft(tables, live_node, s);

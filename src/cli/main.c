@@ -47,16 +47,12 @@ static int usage(FILE *out, int code)
 		"\nOptions of all commands:\n"
 		"      --json                 print JSON instead of a table\n"
 		"      --csv[=SECTION]        print CSV: one section, the first with rows unless "
-		"named\n"
-		"      --schema               list sections and fields of --json and --csv\n"
+		"named\n      --schema               list sections and fields of --json and --csv\n"
 		"      --color=WHEN           auto (on a terminal, without NO_COLOR), always or "
-		"never\n"
-		"  -h, --help                 what a command does, and its options\n");
-	fprintf(out, "\n`osmroutes help COMMAND` says more, `osmroutes version` the version. "
-		     "Exit codes:\n"
-		     "0 success, 1 a problem was found or refused, 2 the command line, a file or "
-		     "the output\n"
-		     "is wrong.\n");
+		"never\n  -h, --help                 what a command does, and its options\n");
+	fprintf(out, "\n`osmroutes help COMMAND` says more, `osmroutes version` the version. Exit "
+		     "codes:\n0 success, 1 a problem was found or refused, 2 the command line, a "
+		     "file or the output\nis wrong.\n");
 	return code;
 }
 

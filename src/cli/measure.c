@@ -25,106 +25,111 @@ static const struct cli_option options[] = {
 static enum osr_status measure_parse(int key, const char *arg, void *args,
 				     const struct cli_line *line)
 {
-	struct cli_measure *m = args;
+	struct cli_measure *measure = args;
 
 	(void)line;
 	if (key != OPT_WORST)
 		return OSR_NOT_APPLICABLE;
-	m->worst = true;
-	m->worst_path = arg;
+	measure->worst = true;
+	measure->worst_path = arg;
 	return OSR_OK;
 }
 
 const struct cli_spec measure_spec = { options, measure_parse };
 
 /* Rates of cables and end ports, in units that divide all of these. */
-static enum osr_status load_rates(struct cli_measure *m, const struct cli_input *in,
+static enum osr_status load_rates(struct cli_measure *measure, const struct cli_input *in,
 				  struct osr_diag *diag)
 {
-	const struct osr_fabric *f = &in->fabric;
+	const struct osr_fabric *fabric = &in->fabric;
 	uint32_t fastest = 0, *rate, *units;
 
-	rate = osr_alloc(&m->arena, f->n_channels, sizeof(*rate));
-	units = osr_calloc(&m->arena, f->n_terminals, sizeof(*units));
-	if (osr_arena_failed(&m->arena, diag))
+	rate = osr_alloc(&measure->arena, fabric->n_channels, sizeof(*rate));
+	units = osr_calloc(&measure->arena, fabric->n_terminals, sizeof(*units));
+	if (osr_arena_failed(&measure->arena, diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < in->net.n_nodes; i++) {
 		const struct osr_net_node *node = &in->net.nodes[i];
-		uint32_t v = node->type == OSR_NET_SWITCH ? osr_fabric_switch_by_guid(f, node->guid)
-							  : OSR_NONE;
+		uint32_t v = node->type == OSR_NET_SWITCH
+				     ? osr_fabric_switch_by_guid(fabric, node->guid)
+				     : OSR_NONE;
 
-		for (uint32_t t = v == OSR_NONE ? 0 : f->term_row[v];
-		     v != OSR_NONE && t < f->term_row[v + 1]; t++) {
+		for (uint32_t t = v == OSR_NONE ? 0 : fabric->term_row[v];
+		     v != OSR_NONE && t < fabric->term_row[v + 1]; t++) {
 			uint8_t width, speed;
 
-			osr_net_link_rate(&in->net, node->port_row + f->term_port[t], &width,
+			osr_net_link_rate(&in->net, node->port_row + fabric->term_port[t], &width,
 					  &speed);
-			units[t] = f->term_weight[t] ? osr_rate_gbps(width, speed) : 0;
+			units[t] = fabric->term_weight[t] ? osr_rate_gbps(width, speed) : 0;
 			fastest = units[t] > fastest ? units[t] : fastest;
 		}
 	}
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		fastest = f->chan_rate[c] > fastest ? f->chan_rate[c] : fastest;
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		fastest = fabric->chan_rate[c] > fastest ? fabric->chan_rate[c] : fastest;
 	/* A cable that does not say its rate is as fast as any. */
 	fastest = fastest ? fastest : 1;
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		rate[c] = f->chan_rate[c] ? f->chan_rate[c] : fastest;
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		uint32_t rest = units[t] = !f->term_weight[t] ? 0 : units[t] ? units[t] : fastest;
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		rate[c] = fabric->chan_rate[c] ? fabric->chan_rate[c] : fastest;
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		uint32_t rest = units[t] = !fabric->term_weight[t] ? 0
+					   : units[t]              ? units[t]
+								   : fastest;
 
 		/* The greatest common divisor. */
 		while (rest) {
-			uint32_t unit = m->rates.unit;
+			uint32_t unit = measure->rates.unit;
 
-			m->rates.unit = rest;
+			measure->rates.unit = rest;
 			rest = unit % rest;
 		}
 	}
-	for (uint32_t t = 0; t < f->n_terminals; t++)
-		units[t] /= m->rates.unit ? m->rates.unit : 1;
-	m->rates.rate = rate;
-	m->rates.units = units;
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		units[t] /= measure->rates.unit ? measure->rates.unit : 1;
+	measure->rates.rate = rate;
+	measure->rates.units = units;
 	return OSR_OK;
 }
 
-enum osr_status cli_measure_load(struct cli_measure *m, const struct cli_input *in,
+enum osr_status cli_measure_load(struct cli_measure *measure, const struct cli_input *in,
 				 struct osr_diag *diag)
 {
 	struct osr_endports endports;
 	struct osr_arena scratch = { 0 };
 	struct osr_lines lines;
-	enum osr_status st = osr_endports_init(&endports, &in->fabric, &m->arena, diag);
+	enum osr_status st = osr_endports_init(&endports, &in->fabric, &measure->arena, diag);
 
-	m->f = &in->fabric;
-	m->in = in;
-	m->hosts = osr_alloc(&m->arena, m->f->n_terminals, sizeof(*m->hosts));
-	if (!st && osr_arena_failed(&m->arena, diag))
+	measure->fabric = &in->fabric;
+	measure->in = in;
+	measure->hosts =
+		osr_alloc(&measure->arena, measure->fabric->n_terminals, sizeof(*measure->hosts));
+	if (!st && osr_arena_failed(&measure->arena, diag))
 		st = OSR_NOMEM;
 	/* The hosts of the ranks, and the files. */
-	if (!st && m->hosts_path)
-		st = osr_hostlist_read(osr_lines_open(&lines, m->hosts_path, diag), &endports,
-				       m->hosts, &m->n_hosts);
+	if (!st && measure->hosts_path)
+		st = osr_hostlist_read(osr_lines_open(&lines, measure->hosts_path, diag), &endports,
+				       measure->hosts, &measure->n_hosts);
 	else if (!st)
-		m->n_hosts = osr_survey_hosts(m->f, m->hosts);
-	for (uint32_t i = 0; i < m->n_flows && !st; i++)
-		st = osr_traffic_read(osr_lines_open(&lines, m->path[i], diag), &endports,
-				      &m->file[i]);
-	if (!st && m->worst)
-		st = load_rates(m, in, diag);
-	if (!st && m->worst_path && !(m->worst_file = fopen(m->worst_path, "w")))
-		st = osr_fail(diag, OSR_INVAL, "%s: %s", m->worst_path, strerror(errno));
+		measure->n_hosts = osr_survey_hosts(measure->fabric, measure->hosts);
+	for (uint32_t i = 0; i < measure->n_flows && !st; i++)
+		st = osr_traffic_read(osr_lines_open(&lines, measure->path[i], diag), &endports,
+				      &measure->file[i]);
+	if (!st && measure->worst)
+		st = load_rates(measure, in, diag);
+	if (!st && measure->worst_path && !(measure->worst_file = fopen(measure->worst_path, "w")))
+		st = osr_fail(diag, OSR_INVAL, "%s: %s", measure->worst_path, strerror(errno));
 	if (!st)
-		st = cli_bounds_of(m->f, &scratch, &m->bounds, diag);
+		st = cli_bounds_of(measure->fabric, &scratch, &measure->bounds, diag);
 	osr_arena_free(&scratch);
 	return st;
 }
 
-enum osr_status cli_measure_free(struct cli_measure *m, struct osr_diag *diag)
+enum osr_status cli_measure_free(struct cli_measure *measure, struct osr_diag *diag)
 {
-	for (uint32_t i = 0; i < m->n_flows; i++)
-		osr_traffic_free(&m->file[i]);
-	osr_arena_free(&m->arena);
-	return m->worst_file ? cli_written(m->worst_file, m->worst_path, diag) : OSR_OK;
+	for (uint32_t i = 0; i < measure->n_flows; i++)
+		osr_traffic_free(&measure->file[i]);
+	osr_arena_free(&measure->arena);
+	return measure->worst_file ? cli_written(measure->worst_file, measure->worst_path, diag)
+				   : OSR_OK;
 }
 
 /* ---- surveys -------------------------------------------------------------------------------- */
@@ -136,17 +141,17 @@ struct surveying {
 
 static void take_phase(void *ctx, uint32_t part)
 {
-	struct surveying *s = ctx;
+	struct surveying *surveying = ctx;
 
-	osr_survey_take(&s->survey, &s->worker[part]);
+	osr_survey_take(&surveying->survey, &surveying->worker[part]);
 }
 
 static enum osr_status run_phase(void *ctx, uint32_t part, uint32_t i, struct osr_diag *diag)
 {
-	struct surveying *s = ctx;
+	struct surveying *surveying = ctx;
 
 	(void)i;
-	return osr_worker_run(&s->worker[part], diag);
+	return osr_worker_run(&surveying->worker[part], diag);
 }
 
 /* All phases; `what` stands before the progress bar. */
@@ -154,21 +159,21 @@ static enum osr_status run_survey(const struct cli_pool *pool, const struct osr_
 				  const char *what, struct osr_survey_sum *sum,
 				  struct osr_diag *diag)
 {
-	struct surveying s;
+	struct surveying surveying;
 	struct osr_arena arena = { 0 };
-	enum osr_status st = osr_survey_init(&s.survey, in, &arena, diag);
-	uint32_t n = st ? 0 : cli_n_threads(pool, s.survey.n_all);
+	enum osr_status st = osr_survey_init(&surveying.survey, in, &arena, diag);
+	uint32_t n = st ? 0 : cli_n_threads(pool, surveying.survey.n_all);
 
-	s.worker = osr_alloc(&arena, n, sizeof(*s.worker));
+	surveying.worker = osr_alloc(&arena, n, sizeof(*surveying.worker));
 	if (!st)
 		st = osr_arena_failed(&arena, diag) ? OSR_NOMEM : OSR_OK;
 	for (uint32_t i = 0; i < n && !st; i++)
-		st = osr_worker_init(&s.worker[i], &s.survey, &arena, diag);
+		st = osr_worker_init(&surveying.worker[i], &surveying.survey, &arena, diag);
 	if (!st)
-		st = cli_each(pool, what, (uint32_t)s.survey.n_all, take_phase, run_phase, &s,
-			      diag);
+		st = cli_each(pool, what, (uint32_t)surveying.survey.n_all, take_phase, run_phase,
+			      &surveying, diag);
 	if (!st)
-		osr_survey_sum(&s.survey, sum);
+		osr_survey_sum(&surveying.survey, sum);
 	osr_arena_free(&arena);
 	return st;
 }
@@ -209,35 +214,37 @@ const struct out_field cli_traffic_fields[] = {
 };
 
 /* Files, their ranks in order or not. One that names end ports says itself where its ranks are. */
-static enum osr_status measure_files(const struct cli_measure *m, const struct cli_measured *o,
-				     struct out *out, struct osr_diag *diag)
+static enum osr_status measure_files(const struct cli_measure *measure,
+				     const struct cli_measured *measured, struct out *out,
+				     struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 
-	for (uint32_t i = 0; i < 2 * m->n_flows && !st; i++) {
-		const struct osr_traffic *file = &m->file[i / 2];
+	for (uint32_t i = 0; i < 2 * measure->n_flows && !st; i++) {
+		const struct osr_traffic *file = &measure->file[i / 2];
 		const uint32_t *named = file->hosts;
 		bool random = i % 2;
-		struct osr_survey_in in = { .f = o->f,
-					    .r = &o->t.routing,
+		struct osr_survey_in in = { .fabric = measured->fabric,
+					    .routing = &measured->tables.routing,
 					    .phases = &file->phases,
-					    .hosts = named ? named : m->hosts,
-					    .n_hosts = named ? file->phases.n_ranks : m->n_hosts,
-					    .n_runs = random ? m->n_runs : 1,
+					    .hosts = named ? named : measure->hosts,
+					    .n_hosts =
+						    named ? file->phases.n_ranks : measure->n_hosts,
+					    .n_runs = random ? measure->n_runs : 1,
 					    .shuffle = random,
 					    .bandwidth = true,
-					    .seed = m->seed };
-		struct measured row = { .tables = o->name,
-					.pattern = m->path[i / 2],
+					    .seed = measure->seed };
+		struct measured row = { .tables = measured->name,
+					.pattern = measure->path[i / 2],
 					.ranking = random  ? "random"
 						   : named ? "given"
 							   : "ordered",
 					.n_ranks = file->phases.n_ranks };
 		double start = cli_cpu_ms();
 
-		if (random && (named || !m->n_runs))
+		if (random && (named || !measure->n_runs))
 			continue;
-		st = run_survey(&m->pool, &in, row.pattern, &row.sum, diag);
+		st = run_survey(&measure->pool, &in, row.pattern, &row.sum, diag);
 		row.ms = cli_cpu_ms() - start;
 		if (st)
 			break;
@@ -249,154 +256,177 @@ static enum osr_status measure_files(const struct cli_measure *m, const struct c
 
 /* ---- one set of tables ----------------------------------------------------------------------- */
 
-static enum osr_status find_worst(struct cli_measure *m, struct cli_measured *o,
+static enum osr_status find_worst(struct cli_measure *measure, struct cli_measured *measured,
 				  struct osr_arena *scratch, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = o->f;
+	const struct osr_fabric *fabric = measured->fabric;
 	enum osr_status st;
 
-	if (!m->worst || !m->rates.unit)
+	if (!measure->worst || !measure->rates.unit)
 		return OSR_OK;
-	o->worst_gbps = m->rates.unit;
-	st = osr_worst_find(fabric, &o->t.routing, &m->rates, &m->arena, scratch, &o->worst, diag);
+	measured->worst_gbps = measure->rates.unit;
+	st = osr_worst_find(fabric, &measured->tables.routing, &measure->rates, &measure->arena,
+			    scratch, &measured->worst, diag);
 	if (!st)
-		st = osr_worst_bound(fabric, &m->rates, scratch, &o->worst_bound, diag);
-	if (st || !m->worst_file)
+		st = osr_worst_bound(fabric, &measure->rates, scratch, &measured->worst_bound,
+				     diag);
+	if (st || !measure->worst_file)
 		return st;
 	/* A phase for each set of tables. */
-	fprintf(m->worst_file, "phase %s\n", o->name);
-	for (uint32_t i = 0; i < o->worst.flow; i++) {
-		const struct osr_pair *pair = &o->worst.pairs[i];
+	fprintf(measure->worst_file, "phase %s\n", measured->name);
+	for (uint32_t i = 0; i < measured->worst.flow; i++) {
+		const struct osr_pair *pair = &measured->worst.pairs[i];
 		char from[32], to[32];
 
-		fprintf(m->worst_file, "lid:%u lid:%u\t# %s %s\n", fabric->term_lid[pair->from],
-			fabric->term_lid[pair->to], osr_terminal_name(fabric, pair->from, from),
+		fprintf(measure->worst_file, "lid:%u lid:%u\t# %s %s\n",
+			fabric->term_lid[pair->from], fabric->term_lid[pair->to],
+			osr_terminal_name(fabric, pair->from, from),
 			osr_terminal_name(fabric, pair->to, to));
 	}
 	return OSR_OK;
 }
 
-/* How even the loads are; of tables that no engine made also what the checker of a sweep would have said. */
-static void weigh(const struct osr_fabric *fabric, struct cli_measured *o)
+/*
+ * How even the loads are; of tables that no engine made also what the checker of a sweep would have
+ * said.
+ */
+static void weigh(const struct osr_fabric *fabric, struct cli_measured *measured)
 {
-	const struct osr_audit *audit = &o->found.all.audit;
-	const struct osr_answered *answers = o->found.all.on;
-	struct osr_verdict *verdict = &o->t.sweep.verdict;
+	const struct osr_audit *audit = &measured->found.all.audit;
+	const struct osr_answered *answers = measured->found.all.on;
+	struct osr_verdict *verdict = &measured->tables.sweep.verdict;
 	double sum = 0, fastest = 1;
 	uint64_t sum_hops = 0;
 
 	for (uint32_t h = 0; h <= OSR_AUDIT_MAX_HOPS; h++)
 		sum_hops += h * audit->hops[h];
 	if (audit->n_host_routes)
-		o->mean_hops = (double)sum_hops / (double)audit->n_host_routes;
+		measured->mean_hops = (double)sum_hops / (double)audit->n_host_routes;
 	if (!fabric->n_channels)
 		return;
-	o->least = UINT64_MAX;
-	o->perfect = (double)audit->n_host_hops / fabric->n_channels;
+	measured->least = UINT64_MAX;
+	measured->perfect = (double)audit->n_host_hops / fabric->n_channels;
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		double apart = fabs(o->perfect - (double)audit->load[c]);
+		double apart = fabs(measured->perfect - (double)audit->load[c]);
 
-		if (audit->load[c] < o->least)
-			o->least = audit->load[c];
+		if (audit->load[c] < measured->least)
+			measured->least = audit->load[c];
 		sum += apart * apart * apart * apart;
 		fastest = fmax(fastest, fabric->chan_rate[c]);
 	}
-	for (uint32_t c = 0; !o->t.sweep.routed && c < fabric->n_channels; c++) {
+	for (uint32_t c = 0; !measured->tables.sweep.routed && c < fabric->n_channels; c++) {
 		double rate = fabric->chan_rate[c] ? fabric->chan_rate[c] : fastest;
 
 		verdict->efi_per_capacity =
 			fmax(verdict->efi_per_capacity, (double)audit->load[c] * fastest / rate);
 	}
-	if (!o->t.sweep.routed) {
+	if (!measured->tables.sweep.routed) {
 		verdict->n_host_routes = audit->n_host_routes;
 		verdict->n_host_longer = audit->n_host_longer;
-		verdict->n_vls = o->t.routing.n_vls;
+		verdict->n_vls = measured->tables.routing.n_vls;
 		verdict->proven =
 			(answers[OSR_ASK_REPLIES].answer == OSR_PROVEN) * OSR_CLAIM_REVERSIBLE |
 			(answers[OSR_ASK_ANY_SL].answer == OSR_PROVEN) * OSR_CLAIM_ANY_SL;
 	}
-	o->sigma = pow(sum / fabric->n_channels, 1.0 / 4);
+	measured->sigma = pow(sum / fabric->n_channels, 1.0 / 4);
 }
 
 /* Verdict, loads, the worst permutation and bisections. */
-static void analyze(struct cli_measure *m, struct cli_measured *o, struct osr_arena *scratch)
+static void analyze(struct cli_measure *measure, struct cli_measured *measured,
+		    struct osr_arena *scratch)
 {
 	struct osr_survey_in in;
 	struct osr_phases phases;
 	struct osr_diag diag = { "" };
 	struct cli_stamp check = cli_now();
 	/* What the checker said of an engine's tables saves the search for what it has proven. */
-	struct osr_inquiry ask = { .f = o->f,
-				   .gen = &o->t.gen,
-				   .checked = o->t.sweep.routed ? &o->t.sweep.checked : NULL };
+	struct osr_inquiry ask = { .fabric = measured->fabric,
+				   .gen = &measured->tables.gen,
+				   .checked = measured->tables.sweep.routed
+						      ? &measured->tables.sweep.checked
+						      : NULL };
 	enum osr_question which;
 	enum osr_status st = OSR_OK;
 	double start;
 
-	o->st = cli_verify(&ask, scratch, &o->t.arena, &o->found, &o->diag);
-	if (!o->st && cli_is_refuted(&o->found, OSR_REQUIRED))
-		o->st = cli_verdicts_confirm(&o->found, &o->t, m->in, &o->diag);
-	/* Half of an old and half of a new generation have no figures, and their routes may lead anywhere. */
-	if (o->st || o->found.changed)
+	measured->st = cli_verify(&ask, scratch, &measured->tables.arena, &measured->found,
+				  &measured->diag);
+	if (!measured->st && cli_is_refuted(&measured->found, OSR_REQUIRED))
+		measured->st = cli_verdicts_confirm(&measured->found, &measured->tables,
+						    measure->in, &measured->diag);
+	/*
+	 * Half of an old and half of a new generation have no figures, and their routes may lead
+	 * anywhere.
+	 */
+	if (measured->st || measured->found.changed)
 		return;
-	o->has_figures = true;
-	if (osr_verdict_of(&o->found.hosts, OSR_REQUIRED, &which) == OSR_REFUTED)
-		o->st = osr_fail(&o->diag, OSR_CHECK_FAILED, "%s", o->found.hosts.on[which].why);
+	measured->has_figures = true;
+	if (osr_verdict_of(&measured->found.hosts, OSR_REQUIRED, &which) == OSR_REFUTED)
+		measured->st = osr_fail(&measured->diag, OSR_CHECK_FAILED, "%s",
+					measured->found.hosts.on[which].why);
 	check = cli_since(check);
-	o->check.cpu = o->t.sweep.ms_check + check.cpu;
-	o->check.wall = o->t.sweep.wall_check + check.wall;
-	weigh(o->f, o);
-	if (!o->st && m->compares)
-		st = osr_worth_of(o->f, &o->t.routing, &o->t.sweep.verdict, scratch, &o->worth,
+	measured->check.cpu = measured->tables.sweep.ms_check + check.cpu;
+	measured->check.wall = measured->tables.sweep.wall_check + check.wall;
+	weigh(measured->fabric, measured);
+	if (!measured->st && measure->compares)
+		st = osr_worth_of(measured->fabric, &measured->tables.routing,
+				  &measured->tables.sweep.verdict, scratch, &measured->worth,
 				  &diag);
 	if (!st)
-		st = cli_load_of(o->f, &o->t.routing, &o->found.all.audit, &m->bounds, scratch,
-				 &o->load, &diag);
+		st = cli_load_of(measured->fabric, &measured->tables.routing,
+				 &measured->found.all.audit, &measure->bounds, scratch,
+				 &measured->load, &diag);
 	if (!st)
-		st = find_worst(m, o, scratch, &diag);
+		st = find_worst(measure, measured, scratch, &diag);
 	start = cli_cpu_ms();
-	if (!st && m->n_bisections)
-		st = osr_survey_bisections(o->f, &o->t.routing, m->n_bisections, m->seed, scratch,
-					   &phases, &in, &diag);
-	if (!st && m->n_bisections)
-		st = run_survey(&m->pool, &in, "bisections", &o->bisections, &diag);
-	o->bandwidth_ms = cli_cpu_ms() - start;
-	/* Without hosts everything else can still be said; and what is wrong with the tables comes first. */
-	if (st && st != OSR_NOT_APPLICABLE && !o->st) {
-		o->st = st;
-		o->diag = diag;
+	if (!st && measure->n_bisections)
+		st = osr_survey_bisections(measured->fabric, &measured->tables.routing,
+					   measure->n_bisections, measure->seed, scratch, &phases,
+					   &in, &diag);
+	if (!st && measure->n_bisections)
+		st = run_survey(&measure->pool, &in, "bisections", &measured->bisections, &diag);
+	measured->bandwidth_ms = cli_cpu_ms() - start;
+	/*
+	 * Without hosts everything else can still be said; and what is wrong with the tables comes
+	 * first.
+	 */
+	if (st && st != OSR_NOT_APPLICABLE && !measured->st) {
+		measured->st = st;
+		measured->diag = diag;
 	}
 }
 
-enum osr_status cli_measure(struct cli_measure *m, const struct cli_measured *reference,
-			    struct cli_measured *o, struct out *out, struct osr_diag *diag)
+enum osr_status cli_measure(struct cli_measure *measure, const struct cli_measured *reference,
+			    struct cli_measured *measured, struct out *out, struct osr_diag *diag)
 {
 	struct osr_arena scratch = { 0 };
 	enum osr_status st = OSR_OK;
 
-	o->f = m->f;
-	o->st = o->t.st;
-	o->diag = o->t.diag;
-	if (o->st)
+	measured->fabric = measure->fabric;
+	measured->st = measured->tables.st;
+	measured->diag = measured->tables.diag;
+	if (measured->st)
 		return OSR_OK;
-	analyze(m, o, &scratch);
-	if (o->st == OSR_INVAL || o->st == OSR_NOMEM) {
+	analyze(measure, measured, &scratch);
+	if (measured->st == OSR_INVAL || measured->st == OSR_NOMEM) {
 		osr_arena_free(&scratch);
-		*diag = o->diag;
-		return o->st;
+		*diag = measured->diag;
+		return measured->st;
 	}
-	o->n_lost = o->found.all.audit.n_host_pairs - o->found.all.audit.n_host_routes;
-	o->memory_kb = o->t.sweep.memory >> 10;
-	o->compared = reference != NULL;
-	if (o->compared)
-		st = osr_changes(o->f, &reference->t.routing, o->f, &o->t.routing, &scratch,
-				 &o->changes, diag);
-	if (o->changes.n_pairs)
-		o->pairs_share = (double)o->changes.n_path / (double)o->changes.n_pairs;
+	measured->n_lost =
+		measured->found.all.audit.n_host_pairs - measured->found.all.audit.n_host_routes;
+	measured->memory_kb = measured->tables.sweep.memory >> 10;
+	measured->compared = reference != NULL;
+	if (measured->compared)
+		st = osr_changes(measured->fabric, &reference->tables.routing, measured->fabric,
+				 &measured->tables.routing, &scratch, &measured->changes, diag);
+	if (measured->changes.n_pairs)
+		measured->pairs_share =
+			(double)measured->changes.n_path / (double)measured->changes.n_pairs;
 	osr_arena_free(&scratch);
 	if (!st)
-		st = measure_files(m, o, out, diag);
-	return st == OSR_CHECK_FAILED && o->st ? OSR_OK : st; /* said already */
+		st = measure_files(measure, measured, out, diag);
+	return st == OSR_CHECK_FAILED && measured->st ? OSR_OK : st; /* said already */
 }
 
 /* ---- the figures ---------------------------------------------------------------------------- */
@@ -455,7 +485,7 @@ const struct out_field cli_result_fields[] = {
 	{ "efi_perfect", "  average if all minimal", REAL(1, perfect, DETAIL OF_LOADS) },
 	{ "sigma", "  deviation sigma(k)", REAL(2, sigma, DETAIL OF_LOADS) },
 	{ "efi_per_capacity", "  scaled by link speed",
-	  REAL(1, t.sweep.verdict.efi_per_capacity, OF_LOADS) },
+	  REAL(1, tables.sweep.verdict.efi_per_capacity, OF_LOADS) },
 	{ "host_routes", "routes between hosts", COUNT(found.all.audit.n_host_routes, OF_LOADS) },
 	{ "host_routes_lost", "  that do not arrive", COUNT(n_lost, DETAIL OF_LOADS) },
 	{ "mean_hops", "  channels, mean", REAL(3, mean_hops, DETAIL OF_LOADS) },
@@ -466,11 +496,11 @@ const struct out_field cli_result_fields[] = {
 	  COUNT(found.all.audit.n_longer, DETAIL OF_CHECK) },
 	{ "max_longer", "    by channels, at most",
 	  COUNT(found.all.audit.max_longer, DETAIL OF_CHECK) },
-	{ "no_path", "  without a path", COUNT(t.sweep.verdict.n_no_path, DETAIL OF_ENGINE) },
-	{ "vls", "VLs used", COUNT(t.routing.n_vls, OF_ENGINE) },
+	{ "no_path", "  without a path", COUNT(tables.sweep.verdict.n_no_path, DETAIL OF_ENGINE) },
+	{ "vls", "VLs used", COUNT(tables.routing.n_vls, OF_ENGINE) },
 	{ "layers_one_way", "  needed by requests",
-	  COUNT(t.routing.n_layers_one_way, DETAIL OF_ENGINE) },
-	{ "layers", "  needed with replies", COUNT(t.routing.n_layers, DETAIL OF_ENGINE) },
+	  COUNT(tables.routing.n_layers_one_way, DETAIL OF_ENGINE) },
+	{ "layers", "  needed with replies", COUNT(tables.routing.n_layers, DETAIL OF_ENGINE) },
 	{ "ebb", "effective bisection bw", REAL(4, bisections.bandwidth.mean, OF_BISECTIONS) },
 	{ "ebb_half_width", "  95 % confidence, +-",
 	  REAL(5, bisections.bandwidth.half_width, OF_BISECTIONS) },
@@ -481,10 +511,11 @@ const struct out_field cli_result_fields[] = {
 	{ "pairs_no_path", "  pairs without a path",
 	  COUNT(bisections.n_no_path, DETAIL OF_BISECTIONS) },
 	CLI_SPLIT_FIELDS(struct cli_measured, OF_LOADS | OF_LIDS),
-	{ "route_ms.cpu", "route, ms CPU", REAL(1, t.ms, OF_ENGINE) },
-	{ "route_ms.wall", "  elapsed", REAL(1, t.sweep.wall_route, DETAIL OF_ENGINE) },
-	{ "spf_ms", "  of it shortest paths", REAL(1, t.routing.ms_spf, DETAIL OF_ENGINE) },
-	{ "layers_ms", "  of it virtual lanes", REAL(1, t.routing.ms_layers, DETAIL OF_ENGINE) },
+	{ "route_ms.cpu", "route, ms CPU", REAL(1, tables.ms, OF_ENGINE) },
+	{ "route_ms.wall", "  elapsed", REAL(1, tables.sweep.wall_route, DETAIL OF_ENGINE) },
+	{ "spf_ms", "  of it shortest paths", REAL(1, tables.routing.ms_spf, DETAIL OF_ENGINE) },
+	{ "layers_ms", "  of it virtual lanes",
+	  REAL(1, tables.routing.ms_layers, DETAIL OF_ENGINE) },
 	{ "check_ms.cpu", "check, ms CPU", REAL(1, check.cpu, OF_CHECK) },
 	{ "check_ms.wall", "  elapsed", REAL(1, check.wall, DETAIL OF_CHECK) },
 	{ "bandwidth_ms", "bandwidth, ms CPU", REAL(1, bandwidth_ms, OF_BISECTIONS) },
@@ -516,52 +547,61 @@ static void say_claims(struct out *out, const char *whose, uint32_t claims)
 	}
 }
 
-int cli_measured_say(struct out *out, const struct cli_measured *o)
+int cli_measured_say(struct out *out, const struct cli_measured *measured)
 {
 	/* That tables are refuted is their verdict; there are figures of them. */
-	enum osr_status st = !o->t.st && o->st == OSR_CHECK_FAILED ? OSR_OK : o->st;
-	const struct osr_routing *routing = &o->t.routing;
-	const struct osr_fabric *f = o->f;
-	uint32_t c = o->worst.channel;
+	enum osr_status st =
+		!measured->tables.st && measured->st == OSR_CHECK_FAILED ? OSR_OK : measured->st;
+	const struct osr_routing *routing = &measured->tables.routing;
+	const struct osr_fabric *fabric = measured->fabric;
+	uint32_t c = measured->worst.channel;
 	char from[32], to[32];
 	int code = CLI_OK;
 
-	OUT_ADD(out, "results", o->name, osr_status_str(st), st ? o->diag.text : "");
+	OUT_ADD(out, "results", measured->name, osr_status_str(st), st ? measured->diag.text : "");
 	if (st)
-		out_note(out, "%s: %s", o->name, o->diag.text);
-	if (o->t.sweep.routed) {
+		out_note(out, "%s: %s", measured->name, measured->diag.text);
+	if (measured->tables.sweep.routed) {
 		/* What an engine says of its tables, and the checker of them. */
 		if (routing->note)
-			out_note(out, "%s: %s", o->name, routing->note);
-		out_textf(out, "digest", "%016llx", (unsigned long long)o->t.result.digest);
+			out_note(out, "%s: %s", measured->name, routing->note);
+		out_textf(out, "digest", "%016llx",
+			  (unsigned long long)measured->tables.result.digest);
 		say_claims(out, "claimed", routing->claims);
-		say_claims(out, "proven", o->t.sweep.verdict.proven);
+		say_claims(out, "proven", measured->tables.sweep.verdict.proven);
 	}
-	out_members(out, cli_result_fields, o,
-		    (o->t.st || o->found.changed ? 0 : OF_CHECK) | (o->has_figures ? OF_LOADS : 0) |
-			    (o->t.sweep.routed && !o->t.st ? OF_ENGINE : 0) |
-			    (o->bisections.n_runs ? OF_BISECTIONS : 0) |
-			    (o->compared ? OF_CHANGES : 0) | (o->load.n_lids > 1 ? OF_LIDS : 0));
-	if (o->worst_gbps) {
+	out_members(
+		out, cli_result_fields, measured,
+		(measured->tables.st || measured->found.changed ? 0 : OF_CHECK) |
+			(measured->has_figures ? OF_LOADS : 0) |
+			(measured->tables.sweep.routed && !measured->tables.st ? OF_ENGINE : 0) |
+			(measured->bisections.n_runs ? OF_BISECTIONS : 0) |
+			(measured->compared ? OF_CHANGES : 0) |
+			(measured->load.n_lids > 1 ? OF_LIDS : 0));
+	if (measured->worst_gbps) {
 		/* 1 / load, and 1 where the cables carry it all. */
-		out_real(out, "worst.share", o->worst.load > 1 ? 1 / o->worst.load : 1);
-		out_real(out, "worst.share_bound", o->worst_bound > 1 ? 1 / o->worst_bound : 1);
-		out_count(out, "worst.flows", o->worst.flow);
-		out_count(out, "worst.gbps", o->worst_gbps);
+		out_real(out, "worst.share",
+			 measured->worst.load > 1 ? 1 / measured->worst.load : 1);
+		out_real(out, "worst.share_bound",
+			 measured->worst_bound > 1 ? 1 / measured->worst_bound : 1);
+		out_count(out, "worst.flows", measured->worst.flow);
+		out_count(out, "worst.gbps", measured->worst_gbps);
 		if (c != OSR_NONE)
 			out_textf(out, "worst.cable", "%s:%u - %s",
-				  osr_switch_name(f, f->chan_src[c], from), f->chan_port[c],
-				  osr_switch_name(f, f->chan_dst[c], to));
+				  osr_switch_name(fabric, fabric->chan_src[c], from),
+				  fabric->chan_port[c],
+				  osr_switch_name(fabric, fabric->chan_dst[c], to));
 	}
-	if (o->t.st) {
-		out_text(out, "verdict", o->t.sweep.routed ? osr_answer_name(OSR_REFUTED) : NULL);
+	if (measured->tables.st) {
+		out_text(out, "verdict",
+			 measured->tables.sweep.routed ? osr_answer_name(OSR_REFUTED) : NULL);
 		return CLI_BAD;
 	}
-	code = cli_verdicts_say(out, o->name, &o->found, OSR_REQUIRED);
-	cli_verdicts_witness(out, o->name, f, &o->found, OSR_REQUIRED);
+	code = cli_verdicts_say(out, measured->name, &measured->found, OSR_REQUIRED);
+	cli_verdicts_witness(out, measured->name, fabric, &measured->found, OSR_REQUIRED);
 	/* Routes by their length. */
-	for (uint32_t h = 0; o->has_figures && h <= OSR_AUDIT_MAX_HOPS; h++)
-		if (o->found.all.audit.hops[h])
-			OUT_ADD(out, "hops", o->name, h, o->found.all.audit.hops[h]);
+	for (uint32_t h = 0; measured->has_figures && h <= OSR_AUDIT_MAX_HOPS; h++)
+		if (measured->found.all.audit.hops[h])
+			OUT_ADD(out, "hops", measured->name, h, measured->found.all.audit.hops[h]);
 	return st ? CLI_BAD : code;
 }

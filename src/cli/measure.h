@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * measure.h - what `route` and `report` find out about tables: verdict, loads, bisections, traffic files, the worst
- * permutation; a row of section "results" for each set.
+ * measure.h - what `route` and `report` find out about tables: verdict, loads, bisections, traffic
+ * files, the worst permutation; a row of section "results" for each set.
  *
  *	st = cli_measure_load(&m, &run->in, diag);		with measure_spec as a part
  *	struct cli_measured o = { .name = "dfsssp" };		and o.t made
@@ -32,13 +32,16 @@ struct cli_measure {
 	const char *hosts_path;
 	struct cli_pool pool;
 	bool compares; /* there are several tables: what is each worth? */
-	/* The permutation that loads one cable most (traffic/worst.h), into this traffic file, or NULL. */
+	/*
+	 * The permutation that loads one cable most (traffic/worst.h), into this traffic file, or
+	 * NULL.
+	 */
 	bool worst;
 	const char *worst_path;
 
 	const struct cli_input *in;
-	const struct osr_fabric *f; /* of that */
-	uint32_t *hosts, n_hosts;   /* [n_hosts] in rank order */
+	const struct osr_fabric *fabric; /* of that */
+	uint32_t *hosts, n_hosts;        /* [n_hosts] in rank order */
 	struct cli_bounds bounds;
 	struct osr_rates rates;
 	FILE *worst_file;
@@ -53,19 +56,22 @@ struct cli_measure {
 /* One engine's work on the fabric, or one file's tables. */
 struct cli_measured {
 	const char *name;
-	const struct osr_fabric *f;
-	struct cli_tables t;
+	const struct osr_fabric *fabric;
+	struct cli_tables tables;
 	struct cli_stored previous; /* that they start from */
-	/* OSR_OK; OSR_CHECK_FAILED of tables that are there: their verdict is "refuted", and there are figures. */
+	/*
+	 * OSR_OK; OSR_CHECK_FAILED of tables that are there: their verdict is "refuted", and there
+	 * are figures.
+	 */
 	enum osr_status st;
 	struct osr_diag diag;
 	struct cli_verdicts found; /* with figures */
 	bool has_figures;
 	uint64_t least; /* load of any channel */
 	/*
-	 * Mean load of a routing whose routes are all minimal, and the deviation metric of the Angara
-	 * paper (Mukosey, Semenov, Simonov; section 2): sigma(4), the mean of (perfect - load)^4 over
-	 * all channels, to the power of 1/4.
+	 * Mean load of a routing whose routes are all minimal, and the deviation metric of the
+	 * Angara paper (Mukosey, Semenov, Simonov; section 2): sigma(4), the mean of (perfect -
+	 * load)^4 over all channels, to the power of 1/4.
 	 */
 	double perfect, sigma;
 	double mean_hops;                 /* channels of a route between hosts */
@@ -87,16 +93,19 @@ struct cli_measured {
 extern const struct cli_spec measure_spec; /* --bisections, --worst, --threads */
 
 /* Files, hosts and the least load possible. The net is needed for --worst alone. */
-enum osr_status cli_measure_load(struct cli_measure *m, const struct cli_input *in,
+enum osr_status cli_measure_load(struct cli_measure *measure, const struct cli_input *in,
 				 struct osr_diag *diag);
-/* Figures of o->t, unless that has failed; rows of "patterns" into `out`. What they are compared with may be NULL. */
-enum osr_status cli_measure(struct cli_measure *m, const struct cli_measured *reference,
-			    struct cli_measured *o, struct out *out, struct osr_diag *diag);
+/*
+ * Figures of measured->t, unless that has failed; rows of "patterns" into `out`. What they are
+ * compared with may be NULL.
+ */
+enum osr_status cli_measure(struct cli_measure *measure, const struct cli_measured *reference,
+			    struct cli_measured *measured, struct out *out, struct osr_diag *diag);
 /* OSR_INVAL: the file of the worst permutation could not be written. */
-enum osr_status cli_measure_free(struct cli_measure *m, struct osr_diag *diag);
+enum osr_status cli_measure_free(struct cli_measure *measure, struct osr_diag *diag);
 
 /* Rows of "results", "hops" and "loops", with these fields; the exit code. */
 extern const struct out_field cli_result_fields[], cli_hop_fields[], cli_traffic_fields[];
-int cli_measured_say(struct out *out, const struct cli_measured *o);
+int cli_measured_say(struct out *out, const struct cli_measured *measured);
 
 #endif

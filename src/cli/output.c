@@ -25,43 +25,43 @@
 
 /* ---- filling -------------------------------------------------------------------------------- */
 
-static const struct out_section *find_section(const struct out *o, const char *name)
+static const struct out_section *find_section(const struct out *out, const char *name)
 {
-	const struct out_section *s = o->sections;
+	const struct out_section *section = out->sections;
 
-	while (s->name && strcmp(s->name, name))
-		s++;
-	return s->name ? s : NULL;
+	while (section->name && strcmp(section->name, name))
+		section++;
+	return section->name ? section : NULL;
 }
 
-void out_row(struct out *o, const char *section)
+void out_row(struct out *out, const char *section)
 {
 	json_t *list;
 
-	o->section = find_section(o, section);
-	assert(o->section);
-	if (!o->rows)
-		o->rows = json_object();
-	list = json_object_get(o->rows, section);
+	out->section = find_section(out, section);
+	assert(out->section);
+	if (!out->rows)
+		out->rows = json_object();
+	list = json_object_get(out->rows, section);
 	if (!list) {
 		list = json_array();
-		o->failed |= json_object_set_new(o->rows, section, list) != 0;
+		out->failed |= json_object_set_new(out->rows, section, list) != 0;
 	}
-	o->row = json_object();
-	o->failed |= json_array_append_new(list, o->row) != 0;
-	if (o->failed)
-		o->row = NULL;
+	out->row = json_object();
+	out->failed |= json_array_append_new(list, out->row) != 0;
+	if (out->failed)
+		out->row = NULL;
 }
 
-static void set(struct out *o, const char *key, enum out_type type, json_t *value)
+static void set(struct out *out, const char *key, enum out_type type, json_t *value)
 {
-	const struct out_field *field = o->section->fields;
+	const struct out_field *field = out->section->fields;
 
 	while (field->key && strcmp(field->key, key))
 		field++;
 	assert(field->type == type || (field->type == OUT_GUID && type == OUT_TEXT));
 	(void)type;
-	o->failed |= json_object_set_new(o->row, key, value) != 0;
+	out->failed |= json_object_set_new(out->row, key, value) != 0;
 }
 
 /* Names come from the fabric, and JSON has to be UTF-8. */
@@ -79,13 +79,13 @@ static json_t *json_text(const char *text)
 	return value;
 }
 
-void out_text(struct out *o, const char *key, const char *text)
+void out_text(struct out *out, const char *key, const char *text)
 {
 	if (text)
-		set(o, key, OUT_TEXT, json_text(text));
+		set(out, key, OUT_TEXT, json_text(text));
 }
 
-void out_textf(struct out *o, const char *key, const char *fmt, ...)
+void out_textf(struct out *out, const char *key, const char *fmt, ...)
 {
 	char *text = NULL;
 	va_list ap;
@@ -94,50 +94,50 @@ void out_textf(struct out *o, const char *key, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = NULL;
 	va_end(ap);
-	o->failed |= !text;
-	out_text(o, key, text);
+	out->failed |= !text;
+	out_text(out, key, text);
 	free(text);
 }
 
-void out_count(struct out *o, const char *key, uint64_t n)
+void out_count(struct out *out, const char *key, uint64_t n)
 {
-	set(o, key, OUT_COUNT, json_integer((json_int_t)n));
+	set(out, key, OUT_COUNT, json_integer((json_int_t)n));
 }
 
-void out_real(struct out *o, const char *key, double x)
+void out_real(struct out *out, const char *key, double x)
 {
 	if (isfinite(x))
-		set(o, key, OUT_REAL, json_real(x));
+		set(out, key, OUT_REAL, json_real(x));
 }
 
-void out_bool(struct out *o, const char *key, bool yes)
+void out_bool(struct out *out, const char *key, bool yes)
 {
-	set(o, key, OUT_BOOL, json_boolean(yes));
+	set(out, key, OUT_BOOL, json_boolean(yes));
 }
 
-void out_add(struct out *o, const char *section, const struct out_value *values, size_t n)
+void out_add(struct out *out, const char *section, const struct out_value *values, size_t n)
 {
-	out_row(o, section);
+	out_row(out, section);
 	for (size_t i = 0; i < n; i++) {
-		const struct out_field *field = &o->section->fields[i];
+		const struct out_field *field = &out->section->fields[i];
 
 		assert(field->key);
 		if (field->type == OUT_TEXT)
-			out_text(o, field->key, values[i].text);
+			out_text(out, field->key, values[i].text);
 		else if (field->type == OUT_REAL)
-			out_real(o, field->key, values[i].real);
+			out_real(out, field->key, values[i].real);
 		else if (field->type == OUT_BOOL)
-			out_bool(o, field->key, values[i].count);
+			out_bool(out, field->key, values[i].count);
 		else if (values[i].count == OUT_NO_COUNT)
 			continue;
 		else if (field->type == OUT_GUID)
-			out_textf(o, field->key, "0x%016" PRIx64, values[i].count);
+			out_textf(out, field->key, "0x%016" PRIx64, values[i].count);
 		else
-			out_count(o, field->key, values[i].count);
+			out_count(out, field->key, values[i].count);
 	}
 }
 
-void out_members(struct out *o, const struct out_field *fields, const void *from, unsigned have)
+void out_members(struct out *out, const struct out_field *fields, const void *from, unsigned have)
 {
 	for (const struct out_field *field = fields; field->key; field++) {
 		const void *member = (const char *)from + field->at;
@@ -146,20 +146,23 @@ void out_members(struct out *o, const struct out_field *fields, const void *from
 		if (!field->size || (field->when & ~(have | OUT_DETAIL)))
 			continue;
 		if (field->type == OUT_TEXT)
-			out_text(o, field->key, *(const char *const *)member);
+			out_text(out, field->key, *(const char *const *)member);
 		else if (field->type == OUT_REAL)
-			out_real(o, field->key, *(const double *)member);
+			out_real(out, field->key, *(const double *)member);
 		else if (field->type == OUT_BOOL)
-			out_bool(o, field->key, *(const bool *)member);
+			out_bool(out, field->key, *(const bool *)member);
 		else {
-			/* The bytes of a number begin with the lowest, as on all machines with InfiniBand. */
+			/*
+			 * The bytes of a number begin with the lowest, as on all machines with
+			 * InfiniBand.
+			 */
 			memcpy(&count, member, field->size);
-			out_count(o, field->key, count);
+			out_count(out, field->key, count);
 		}
 	}
 }
 
-void out_line(struct out *o, json_t **lines, const char *fmt, ...)
+void out_line(struct out *out, json_t **lines, const char *fmt, ...)
 {
 	char *text = NULL;
 	va_list ap;
@@ -170,7 +173,7 @@ void out_line(struct out *o, json_t **lines, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = NULL;
 	va_end(ap);
-	o->failed |= !text || json_array_append_new(*lines, json_text(text));
+	out->failed |= !text || json_array_append_new(*lines, json_text(text));
 	free(text);
 }
 
@@ -209,16 +212,17 @@ struct view {
 };
 
 /* Of a section with a line for each field those that some row has. */
-static struct view view_of(const struct out *o, const struct out_section *s)
+static struct view view_of(const struct out *out, const struct out_section *section)
 {
-	struct view view = { .labels = MIN_LABEL, .rows = json_object_get(o->rows, s->name) };
+	struct view view = { .labels = MIN_LABEL,
+			     .rows = json_object_get(out->rows, section->name) };
 	char buf[CELL_SIZE];
 
 	view.n_rows = json_array_size(view.rows);
-	for (const struct out_field *field = s->fields; view.rows && field->key; field++) {
-		bool there = s->shape == OUT_ROWS;
+	for (const struct out_field *field = section->fields; view.rows && field->key; field++) {
+		bool there = section->shape == OUT_ROWS;
 
-		if (!field->label || (o->terse && (field->when & OUT_DETAIL)))
+		if (!field->label || (out->terse && (field->when & OUT_DETAIL)))
 			continue;
 		if ((int)strlen(field->label) > view.labels)
 			view.labels = (int)strlen(field->label);
@@ -249,7 +253,7 @@ static int shown_width(const struct view *view, size_t i, int k, int least)
 }
 
 /* Verdicts have colours: what is wrong is seen at once. width < 0: to the left. */
-static void put_cell(const struct out *o, const char *text, int width)
+static void put_cell(const struct out *out, const char *text, int width)
 {
 	static const char *const words[][2] = { { "proven", "\033[32m" },
 						{ "refuted", "\033[31m" },
@@ -257,7 +261,7 @@ static void put_cell(const struct out *o, const char *text, int width)
 	int len = (int)strlen(text), pad = abs(width) > len ? abs(width) - len : 0;
 	const char *code = "";
 
-	for (size_t i = 0; o->colour == OUT_COLOUR_ALWAYS && i < 3; i++)
+	for (size_t i = 0; out->colour == OUT_COLOUR_ALWAYS && i < 3; i++)
 		if (!strcmp(words[i][0], text))
 			code = words[i][1];
 	printf("%*s%s%s%s%*s", width > 0 ? pad : 0, "", code, text, *code ? "\033[0m" : "",
@@ -282,14 +286,14 @@ const char *out_break(const char *text, size_t indent, size_t width)
 	return text;
 }
 
-static void put_last(const struct out *o, const char *text, size_t indent)
+static void put_last(const struct out *out, const char *text, size_t indent)
 {
-	put_cell(o, out_break(text, indent, o->width), 0);
+	put_cell(out, out_break(text, indent, out->width), 0);
 	putchar('\n');
 }
 
 /* A line for each field, a column for each row; as many columns beside each other as fit. */
-static void print_across(const struct out *o, const struct view *view)
+static void print_across(const struct out *out, const struct view *view)
 {
 	char buf[CELL_SIZE];
 
@@ -302,7 +306,7 @@ static void print_across(const struct out *o, const struct view *view)
 			for (int k = 0; k < view->n && view->n_rows > 1; k++)
 				width[end] = shown_width(view, end, k, width[end]);
 			room += (size_t)width[end] + 1;
-			if (o->width && end > first && room > o->width)
+			if (out->width && end > first && room > out->width)
 				break;
 		}
 		for (int k = 0; k < view->n; k++) {
@@ -310,28 +314,29 @@ static void print_across(const struct out *o, const struct view *view)
 			       view->field[k]->label);
 			for (size_t i = first; i < end; i++) {
 				putchar(' ');
-				put_cell(o, shown(view, i, k, buf), width[i]);
+				put_cell(out, shown(view, i, k, buf), width[i]);
 			}
 			putchar('\n');
 		}
 	}
 }
 
-static void print_one(const struct out *o, const struct view *view)
+static void print_one(const struct out *out, const struct view *view)
 {
 	char buf[CELL_SIZE];
 
 	for (int k = 0; k < view->n; k++) {
 		printf("%-*s ", view->labels, view->field[k]->label);
-		put_last(o, shown(view, 0, k, buf), (size_t)view->labels + 1);
+		put_last(out, shown(view, 0, k, buf), (size_t)view->labels + 1);
 	}
 }
 
 /*
- * A line for the labels and one for each row: text to the left, numbers to the right, two blanks between columns. Columns
- * of text become narrower, the widest first, until a row fits the terminal; what a column has no room for is cut off.
+ * A line for the labels and one for each row: text to the left, numbers to the right, two blanks
+ * between columns. Columns of text become narrower, the widest first, until a row fits the
+ * terminal; what a column has no room for is cut off.
  */
-static void print_rows(const struct out *o, const struct view *view)
+static void print_rows(const struct out *out, const struct view *view)
 {
 	enum { LEAST = 8 };
 	int width[MAX_SHOWN], widest = 0;
@@ -344,7 +349,7 @@ static void print_rows(const struct out *o, const struct view *view)
 			width[k] = shown_width(view, i, k, width[k]);
 		all += (size_t)width[k] + (k ? 2 : 0);
 	}
-	for (; o->width && all > o->width && widest >= 0; all--) {
+	for (; out->width && all > out->width && widest >= 0; all--) {
 		widest = -1;
 		for (int k = 0; k < view->n; k++)
 			if (view->field[k]->type == OUT_TEXT && width[k] > LEAST &&
@@ -363,11 +368,11 @@ static void print_rows(const struct out *o, const struct view *view)
 			if (k)
 				fputs("  ", stdout);
 			if (k == view->n - 1 && is_text)
-				put_last(o, text, indent);
+				put_last(out, text, indent);
 			else if (is_text && strlen(text) > (size_t)width[k])
 				printf("%.*s..", width[k] - 2, text);
 			else
-				put_cell(o, text, is_text ? -width[k] : width[k]);
+				put_cell(out, text, is_text ? -width[k] : width[k]);
 			indent += (size_t)width[k] + 2;
 			if (k == view->n - 1 && !is_text)
 				putchar('\n');
@@ -375,18 +380,18 @@ static void print_rows(const struct out *o, const struct view *view)
 	}
 }
 
-static void print_lines(const struct out *o, const json_t *lines)
+static void print_lines(const struct out *out, const json_t *lines)
 {
 	for (size_t i = 0; i < json_array_size(lines); i++) {
 		const char *text = json_string_value(json_array_get(lines, i));
 		size_t indent = strspn(text, " ");
 
 		printf("%*s", (int)indent, "");
-		put_last(o, text + indent, indent);
+		put_last(out, text + indent, indent);
 	}
 }
 
-static void print_people(struct out *o)
+static void print_people(struct out *out)
 {
 	bool is_terminal;
 	const char *no_color;
@@ -403,22 +408,22 @@ static void print_people(struct out *o)
 	/* Pipes and files have neither colour nor width. */
 	is_terminal = isatty(STDOUT_FILENO);
 	no_color = getenv("NO_COLOR");
-	if (o->colour == OUT_COLOUR_AUTO && is_terminal && !(no_color && *no_color))
-		o->colour = OUT_COLOUR_ALWAYS;
+	if (out->colour == OUT_COLOUR_AUTO && is_terminal && !(no_color && *no_color))
+		out->colour = OUT_COLOUR_ALWAYS;
 	if (is_terminal && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
-		o->width = size.ws_col;
-	print_lines(o, o->heads);
-	for (const struct out_section *s = o->sections; s->name; s++) {
-		const struct view view = view_of(o, s);
+		out->width = size.ws_col;
+	print_lines(out, out->heads);
+	for (const struct out_section *section = out->sections; section->name; section++) {
+		const struct view view = view_of(out, section);
 
 		if (!view.n)
 			continue;
 		if (!first)
 			putchar('\n');
 		first = false;
-		print[s->shape](o, &view);
+		print[section->shape](out, &view);
 	}
-	print_lines(o, o->notes);
+	print_lines(out, out->notes);
 }
 
 /* ---- for programs --------------------------------------------------------------------------- */
@@ -478,47 +483,54 @@ static bool nest_section(json_t *root, const struct out_section *out, const json
 }
 
 /* 17 digits give every double back as it was. */
-char *out_json(const struct out *o)
+char *out_json(const struct out *out)
 {
-	json_t *root = json_pack("{s:s, s:s}", "command", o->command, "version", OSR_VERSION);
-	bool ok = root && !o->failed;
+	json_t *root = json_pack("{s:s, s:s}", "command", out->command, "version", OSR_VERSION);
+	bool ok = root && !out->failed;
 	char *text = NULL;
 
-	for (const struct out_section *s = o->sections; s->name && ok; s++)
-		ok = nest_section(root, s, json_object_get(o->rows, s->name));
+	for (const struct out_section *section = out->sections; section->name && ok; section++)
+		ok = nest_section(root, section, json_object_get(out->rows, section->name));
 	if (ok)
 		text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 	json_decref(root);
 	return text;
 }
 
-/* A line of keys, then one for each row: of the section that is named, or the first that is no OUT_HEAD and has rows. */
-static void print_csv(const struct out *o)
+/*
+ * A line of keys, then one for each row: of the section that is named, or the first that is no
+ * OUT_HEAD and has rows.
+ */
+static void print_csv(const struct out *out)
 {
-	const struct out_section *s = o->csv ? find_section(o, o->csv) : o->sections, *first;
+	const struct out_section *section = out->csv ? find_section(out, out->csv) : out->sections,
+				 *first;
 	const json_t *rows;
 	char buf[CELL_SIZE];
 
-	while (!o->csv && s->shape == OUT_HEAD && s[1].name)
-		s++;
-	for (first = s; !o->csv && first->name; first++)
-		if (json_object_get(o->rows, first->name)) {
-			s = first;
+	while (!out->csv && section->shape == OUT_HEAD && section[1].name)
+		section++;
+	for (first = section; !out->csv && first->name; first++)
+		if (json_object_get(out->rows, first->name)) {
+			section = first;
 			break;
 		}
-	rows = json_object_get(o->rows, s->name);
-	for (const struct out_field *field = s->fields; field->key; field++)
-		printf("%s%s", field == s->fields ? "" : ",", field->key);
+	rows = json_object_get(out->rows, section->name);
+	for (const struct out_field *field = section->fields; field->key; field++)
+		printf("%s%s", field == section->fields ? "" : ",", field->key);
 	putchar('\n');
 	for (size_t i = 0; i < json_array_size(rows); i++) {
-		for (const struct out_field *field = s->fields; field->key; field++) {
+		for (const struct out_field *field = section->fields; field->key; field++) {
 			const json_t *row = json_array_get(rows, i);
 			const char *text = cell(row, field, -1, buf), *quote;
 
 			text = text ? text : "";
 			quote = text[strcspn(text, ",\"\r\n")] ? "\"" : "";
-			/* Spreadsheets take a text that begins so for a formula, unless something stands before it. */
-			printf("%s%s%s", field == s->fields ? "" : ",",
+			/*
+			 * Spreadsheets take a text that begins so for a formula, unless something
+			 * stands before it.
+			 */
+			printf("%s%s%s", field == section->fields ? "" : ",",
 			       json_is_string(json_object_get(row, field->key)) && *text &&
 					       text[1] && strchr("=+-@\t\r", *text)
 				       ? "'"
@@ -535,31 +547,31 @@ static void print_csv(const struct out *o)
 	}
 }
 
-void out_drop(struct out *o)
+void out_drop(struct out *out)
 {
-	json_decref(o->rows);
-	json_decref(o->heads);
-	json_decref(o->notes);
-	o->rows = o->row = o->heads = o->notes = NULL;
+	json_decref(out->rows);
+	json_decref(out->heads);
+	json_decref(out->notes);
+	out->rows = out->row = out->heads = out->notes = NULL;
 }
 
-int out_end(struct out *o, int code)
+int out_end(struct out *out, int code)
 {
-	if (o->failed)
+	if (out->failed)
 		;
-	else if (o->format == OUT_JSON) {
-		char *text = out_json(o);
+	else if (out->format == OUT_JSON) {
+		char *text = out_json(out);
 
-		o->failed = !text;
+		out->failed = !text;
 		if (text)
 			puts(text);
 		free(text);
-	} else if (o->format == OUT_CSV) {
-		print_csv(o);
+	} else if (out->format == OUT_CSV) {
+		print_csv(out);
 	} else
-		print_people(o);
-	out_drop(o);
-	return o->failed ? cli_fail(OSR_NOMEM, &(struct osr_diag){ "" }) : code;
+		print_people(out);
+	out_drop(out);
+	return out->failed ? cli_fail(OSR_NOMEM, &(struct osr_diag){ "" }) : code;
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
@@ -582,24 +594,24 @@ static enum osr_status output_parse(int key, const char *arg, void *args,
 {
 	static const char *const shape[] = { "head", "one", "rows", "rows" };
 	static const char *const type[] = { "text", "count", "real", "bool", "text" };
-	struct out *o = args;
+	struct out *out = args;
 
 	switch (key) {
 	case OPT_JSON:
-		o->format = OUT_JSON;
+		out->format = OUT_JSON;
 		return OSR_OK;
 	case OPT_CSV:
-		o->format = OUT_CSV;
-		o->csv = arg;
-		if (arg && !find_section(o, arg))
+		out->format = OUT_CSV;
+		out->csv = arg;
+		if (arg && !find_section(out, arg))
 			return osr_fail(line->diag, OSR_INVAL,
 					"csv \"%s\": no such section; --schema lists them", arg);
 		return OSR_OK;
 	case OPT_SCHEMA:
 		/* A line "SECTION SHAPE", then one "\tKEY TYPE" for each field. */
-		for (const struct out_section *s = o->sections; s->name; s++) {
-			printf("%s %s\n", s->name, shape[s->shape]);
-			for (const struct out_field *field = s->fields; field->key; field++)
+		for (const struct out_section *section = out->sections; section->name; section++) {
+			printf("%s %s\n", section->name, shape[section->shape]);
+			for (const struct out_field *field = section->fields; field->key; field++)
 				printf("\t%s %s\n", field->key, type[field->type]);
 		}
 		exit(CLI_OK);

@@ -3,8 +3,8 @@
  * output.h - one way out for all sub-commands: a table for people, `--json` or `--csv`.
  *
  * A command declares once what it may say: sections, and the fields of a row in each. It fills rows
- * by key and ends; the three forms are made from that. docs/osmroutes.1.md documents the same keys, and a
- * test compares it with `osmroutes COMMAND --schema`.
+ * by key and ends; the three forms are made from that. docs/osmroutes.1.md documents the same keys,
+ * and a test compares it with `osmroutes COMMAND --schema`.
  *
  *	static const struct out_field fields[] = {
  *		{ "engine", "engine", OUT_TEXT },
@@ -20,8 +20,9 @@
  *	return out_end(&a.out, CLI_OK);
  *
  * JSON: an object; a section is a member, an array of objects (an object for OUT_ONE); a dot in a
- * key nests. CSV (RFC 4180): one section, --csv=SECTION or the first that is no OUT_HEAD and has rows,
- * with a line of keys at its head. A field that was not set is absent in JSON, empty in CSV and "-" for people.
+ * key nests. CSV (RFC 4180): one section, --csv=SECTION or the first that is no OUT_HEAD and has
+ * rows, with a line of keys at its head. A field that was not set is absent in JSON, empty in CSV
+ * and "-" for people.
  *
  * Memory that runs out is remembered and said by out_end(). Keys must be declared (assert).
  */
@@ -96,14 +97,15 @@ struct out {
 extern const struct cli_spec out_spec;
 
 /* Begins a row of a section. */
-void out_row(struct out *o, const char *section);
+void out_row(struct out *out, const char *section);
 
 /*
  * A row of a section and the first of its fields, in the order in which they are declared:
  *
  *	OUT_ADD(out, "hosts", rank, name, lid);		at most 12
  *
- * Texts, doubles, whole numbers and bools; OUT_NO_TEXT (or any NULL char *), OUT_NO_COUNT and NAN leave a field out.
+ * Texts, doubles, whole numbers and bools; OUT_NO_TEXT (or any NULL char *), OUT_NO_COUNT and NAN
+ * leave a field out.
  */
 struct out_value {
 	const char *text;
@@ -153,39 +155,43 @@ static inline struct out_value out_of_count(uint64_t count)
 	out_add(o, section, (const struct out_value[]){ OUT_VALUES(__VA_ARGS__) },                 \
 		sizeof((const struct out_value[]){ OUT_VALUES(__VA_ARGS__) }) /                    \
 			sizeof(struct out_value))
-void out_add(struct out *o, const char *section, const struct out_value *values, size_t n);
+void out_add(struct out *out, const char *section, const struct out_value *values, size_t n);
 
 /* Fields of that row. Text is copied; NULL and numbers that are none (NaN) leave the field out. */
-void out_text(struct out *o, const char *key, const char *text);
-void out_textf(struct out *o, const char *key, const char *fmt, ...)
+void out_text(struct out *out, const char *key, const char *text);
+void out_textf(struct out *out, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void out_count(struct out *o, const char *key, uint64_t n);
-void out_real(struct out *o, const char *key, double x);
-void out_bool(struct out *o, const char *key, bool yes);
-/* Those of `fields` that are bound to members of `from`, but for those whose bits are not all in `have`. */
-void out_members(struct out *o, const struct out_field *fields, const void *from, unsigned have);
+void out_count(struct out *out, const char *key, uint64_t n);
+void out_real(struct out *out, const char *key, double x);
+void out_bool(struct out *out, const char *key, bool yes);
+/*
+ * Those of `fields` that are bound to members of `from`, but for those whose bits are not all in
+ * `have`.
+ */
+void out_members(struct out *out, const struct out_field *fields, const void *from, unsigned have);
 
 /* A line for people only, above (head) or below (note) all sections. */
 #define out_head(o, ...) out_line(o, &(o)->heads, __VA_ARGS__)
 #define out_note(o, ...) out_line(o, &(o)->notes, __VA_ARGS__)
-void out_line(struct out *o, struct json_t **lines, const char *fmt, ...)
+void out_line(struct out *out, struct json_t **lines, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Prints the lines of a text but the last one, which is returned: it is broken between words where the terminal ends, and
- * goes on below itself, at `indent`; width 0: there is no end. A word that is too long is broken, too, but for those of a
- * whole line, which the terminal breaks so that they can be copied.
+ * Prints the lines of a text but the last one, which is returned: it is broken between words where
+ * the terminal ends, and goes on below itself, at `indent`; width 0: there is no end. A word that
+ * is too long is broken, too, but for those of a whole line, which the terminal breaks so that they
+ * can be copied.
  */
 const char *out_break(const char *text, size_t indent, size_t width);
 
 /* Everything as JSON, to be freed; NULL if memory ran out. */
-char *out_json(const struct out *o);
+char *out_json(const struct out *out);
 
 /* Prints everything and frees it; returns code, or CLI_USAGE if memory ran out. */
-int out_end(struct out *o, int code);
+int out_end(struct out *out, int code);
 
 /* Frees it without a word: after an error. */
-void out_drop(struct out *o);
+void out_drop(struct out *out);
 
 /* From here on the process ends with CLI_USAGE and a sentence if stdout could not be written. */
 void out_guard(void);

@@ -46,8 +46,7 @@ static const struct cli_option engine_options[] = {
 static const struct cli_option table_options[] = {
 	{ "tables", "DIR|FILE",
 	  "tables that are read instead of an engine's: of a directory of dumps (opensm-lfts.dump "
-	  "or "
-	  "opensm.fdbs, opensm-sl2vl.dump, opensm-path-sl.dump, opensm.mcfdbs) or a file (route "
+	  "or opensm.fdbs, opensm-sl2vl.dump, opensm-path-sl.dump, opensm.mcfdbs) or a file (route "
 	  "--save, or forwarding tables); \"live\": those in the switches of --live",
 	  .key = OPT_TABLES },
 	{ .part = &engines_spec },
@@ -458,7 +457,7 @@ void cli_tables_make(const struct cli_subjects *subjects, uint32_t i,
 
 void cli_tables_free(struct cli_tables *tables)
 {
-	osr_tables_free(&tables->t);
+	osr_tables_free(&tables->tables);
 	osr_arena_free(&tables->arena);
 	for (unsigned i = 0; i < 4; i++)
 		free(tables->file[i]);
@@ -470,7 +469,9 @@ bool cli_subjects_skip(const struct cli_subjects *subjects, uint32_t i,
 	return subjects->all && subjects->item[i].engine && tables->st == OSR_NOT_APPLICABLE;
 }
 
-/* ---- tables that are read: dumps, the switches of a live fabric, stored ones ------------------- */
+/*
+ * ---- tables that are read: dumps, the switches of a live fabric, stored ones -------------------
+ */
 
 enum { LFTS, SL2VL, PATHS, GROUPS };
 
@@ -534,10 +535,10 @@ void cli_tables_prepare(const char *path, struct cli_input *in)
 
 /* A verdict needs the SLs; a comparison goes on without them. */
 static enum osr_status read_live(const struct cli_reading *how, struct cli_live *live,
-				 struct osr_tables *t, struct osr_diag *diag)
+				 struct osr_tables *tables, struct osr_diag *diag)
 {
 	const struct cli_sls none = { .sa = CLI_SA_NONE };
-	enum osr_status st = cli_live_tables(live, how->sl >= 0 ? &none : &how->sls, t, diag);
+	enum osr_status st = cli_live_tables(live, how->sl >= 0 ? &none : &how->sls, tables, diag);
 	struct osr_diag why = *diag;
 
 	if (st != OSR_UNREACHABLE)
@@ -564,14 +565,14 @@ static enum osr_status read_stored(const char *path, struct cli_tables *tables,
 	struct stat file;
 	enum osr_status st = cli_stored_read(path, NULL, NULL, &stored, diag);
 
-	if (!st && osr_carry_again(&stored.last, tables->t.f, true, &tables->arena, &scratch,
-				   &routing, &why))
+	if (!st && osr_carry_again(&stored.last, tables->tables.fabric, true, &tables->arena,
+				   &scratch, &routing, &why))
 		st = osr_fail(diag, OSR_INVAL, "%.200s: tables of another fabric: %.200s", path,
 			      why.text);
 	if (!st)
-		st = osr_tables_take(&tables->t, &routing, diag);
+		st = osr_tables_take(&tables->tables, &routing, diag);
 	if (!stat(path, &file))
-		tables->t.bytes += (uint64_t)file.st_size;
+		tables->tables.bytes += (uint64_t)file.st_size;
 	cli_stored_free(&stored);
 	osr_arena_free(&scratch);
 	return st;
@@ -592,7 +593,7 @@ static enum osr_status read_files(const struct cli_reading *how, struct cli_tabl
 		if (kind == LFTS && cli_stored_probe(path))
 			st = read_stored(path, tables, diag);
 		else if (path && !(kind == PATHS && how->sl >= 0))
-			st = osr_tables_read(&tables->t, osr_lines_open(&in, path, diag),
+			st = osr_tables_read(&tables->tables, osr_lines_open(&in, path, diag),
 					     dumps[row].parse);
 	}
 	return st;
@@ -616,19 +617,19 @@ enum osr_status cli_tables_read(const struct cli_reading *how, const char *path,
 			"%s: no forwarding tables: expected opensm-lfts.dump or opensm.fdbs "
 			"in there",
 			path);
-	st = osr_tables_init(&tables->t, &in->fabric, &in->net, &tables->arena, diag);
+	st = osr_tables_init(&tables->tables, &in->fabric, &in->net, &tables->arena, diag);
 	if (!st && tables->is_live)
-		st = read_live(how, &in->live, &tables->t, diag);
+		st = read_live(how, &in->live, &tables->tables, diag);
 	else if (!st)
 		st = read_files(how, tables, diag);
 	if (!st && how->sl >= 0)
-		st = osr_tables_one_sl(&tables->t, (uint8_t)how->sl, diag);
+		st = osr_tables_one_sl(&tables->tables, (uint8_t)how->sl, diag);
 	if (!st)
-		st = osr_tables_finish(&tables->t, &tables->same_ca, diag);
-	tables->gen = osr_tables_generation(&tables->t);
+		st = osr_tables_finish(&tables->tables, &tables->same_ca, diag);
+	tables->gen = osr_tables_generation(&tables->tables);
 	tables->gen.sls_unknown =
-		!tables->t.taken && !tables->gen.paths && !tables->gen.routing->sl;
-	tables->routing = tables->t.routing;
+		!tables->tables.taken && !tables->gen.paths && !tables->gen.routing->sl;
+	tables->routing = tables->tables.routing;
 	tables->read = cli_since(start);
 	return st;
 }
@@ -650,7 +651,7 @@ static const char *origin(const struct cli_tables *tables, unsigned kind, bool t
 void cli_tables_say(const struct cli_reading *how, const struct cli_tables *tables, struct out *out)
 {
 	static const struct out_field fields[] = { CLI_TABLES_FIELDS, { 0 } };
-	const struct osr_tables *t = &tables->t;
+	const struct osr_tables *t = &tables->tables;
 	bool has_groups = t->groups.n || t->routing.mcast_parent;
 	const char *lft = cli_tables_lft(tables), *sls;
 	const char *groups = has_groups ? origin(tables, GROUPS, true, NULL) : NULL;
@@ -740,7 +741,10 @@ void cli_stored_free(struct cli_stored *stored)
 
 /* ---- a sub-command -------------------------------------------------------------------------- */
 
-/* The words of the command line but for -o FILE, for the head of the file it makes; before argp, which reorders argv. */
+/*
+ * The words of the command line but for -o FILE, for the head of the file it makes; before argp,
+ * which reorders argv.
+ */
 static char *command_line(int argc, char **argv)
 {
 	char *buf = NULL;
@@ -855,13 +859,13 @@ const char *cli_run_name(const struct cli_run *run)
 uint8_t cli_gen_sl(const struct osr_generation *gen, const struct osr_fabric *fabric, uint32_t term,
 		   uint32_t dest)
 {
-	const struct osr_paths *p = gen->paths;
+	const struct osr_paths *paths = gen->paths;
 	const uint8_t *sl = gen->routing->sl;
 
-	if (p)
-		return p->row[term] == OSR_NONE
+	if (paths)
+		return paths->row[term] == OSR_NONE
 			       ? OSR_NO_SL
-			       : p->sl[(size_t)p->row[term] * fabric->n_dests + dest];
+			       : paths->sl[(size_t)paths->row[term] * fabric->n_dests + dest];
 	return sl ? sl[(size_t)dest * fabric->n_switches + fabric->term_switch[term]] : OSR_NO_SL;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * source.h - whose tables a sub-command works on: those that engines make, or that were read: from a directory of
- * OpenSM's dumps, a file (forwarding tables, or stored ones), or the switches of a live fabric.
+ * source.h - whose tables a sub-command works on: those that engines make, or that were read: from
+ * a directory of OpenSM's dumps, a file (forwarding tables, or stored ones), or the switches of a
+ * live fabric.
  *
  *	struct args { struct cli_run run; ... };
  *
@@ -15,7 +16,8 @@
  *			...
  *			cli_tables_free(&t);
  *
- *	const struct cli_command cli_name = { "name", "what it does", CLI_LOOK, { options, parse, "FILE", doc },
+ *	const struct cli_command cli_name = { "name", "what it does", CLI_LOOK, { options, parse,
+ *	"FILE", doc },
  *					      sections, CLI_ARGS(.run = { CLI_RUN }), .work = work };
  */
 #ifndef OSR_CLI_SOURCE_H
@@ -51,17 +53,22 @@ struct cli_tables {
 	/* Of those that were read: */
 	bool is_live;
 	char *file[4]; /* LFTs, SL2VL, SLs of paths, multicast; NULL: none; freed */
-	struct osr_tables t;
+	struct osr_tables tables;
 	bool same_ca; /* all CAs have one SL2VL table, so that the checker can be asked */
 	struct cli_stamp read;
 };
 
-/* An engine's, unless tables are read from `path`. OSR_INVAL: no forwarding tables there, or what osr_tables_read() says. */
+/*
+ * An engine's, unless tables are read from `path`. OSR_INVAL: no forwarding tables there, or what
+ * osr_tables_read() says.
+ */
 enum osr_status cli_tables_read(const struct cli_reading *how, const char *path,
 				struct cli_input *in, struct cli_tables *tables,
 				struct osr_diag *diag);
 
-/* Before `in` is loaded: LMCs stand in these tables, or the tables in its switches will be wanted. */
+/*
+ * Before `in` is loaded: LMCs stand in these tables, or the tables in its switches will be wanted.
+ */
 void cli_tables_prepare(const char *path, struct cli_input *in);
 
 /* Where the forwarding tables were found: a file, or "the switches". */
@@ -72,9 +79,11 @@ const char *cli_tables_lft(const struct cli_tables *tables);
 	{ "tables.lfts", NULL, OUT_TEXT }, { "tables.sl2vl", NULL, OUT_TEXT },                     \
 		{ "tables.path_sls", NULL, OUT_TEXT }, { "tables.groups", NULL, OUT_TEXT },        \
 		{ "tables.sl", NULL, OUT_COUNT },                                                  \
-		{ "tables.entries", NULL, OUT_COUNT, 0, OUT_OF(struct cli_tables, t.n_entries) },  \
-		{ "tables.foreign", NULL, OUT_COUNT, 0, OUT_OF(struct cli_tables, t.n_foreign) },  \
-		{ "tables.bytes", NULL, OUT_COUNT, 0, OUT_OF(struct cli_tables, t.bytes) },        \
+		{ "tables.entries", NULL, OUT_COUNT, 0,                                            \
+		  OUT_OF(struct cli_tables, tables.n_entries) },                                   \
+		{ "tables.foreign", NULL, OUT_COUNT, 0,                                            \
+		  OUT_OF(struct cli_tables, tables.n_foreign) },                                   \
+		{ "tables.bytes", NULL, OUT_COUNT, 0, OUT_OF(struct cli_tables, tables.bytes) },   \
 		{ "tables.read_ms.cpu", NULL, OUT_REAL, 1, OUT_OF(struct cli_tables, read.cpu) },  \
 	{                                                                                          \
 		"tables.read_ms.wall", NULL, OUT_REAL, 1, OUT_OF(struct cli_tables, read.wall)     \
@@ -148,17 +157,20 @@ struct cli_subjects {
 		"multicast", NULL, OUT_BOOL, 0, OUT_OF(struct cli_subjects, req.multicast)         \
 	}
 
-/* Does OpenSM know this word of routing_engine without a plugin? If not: what may have been meant, of OpenSM's and ours. */
+/*
+ * Does OpenSM know this word of routing_engine without a plugin? If not: what may have been meant,
+ * of OpenSM's and ours.
+ */
 bool cli_is_stock(const char *word, struct osr_guess *guess);
 
 /* -e, -o, --vls, --config and so on; --tables as well; with --sl and --sa, too. */
 extern const struct cli_spec engines_spec, subjects_spec;
 
 /*
- * The configuration, the values of all options, the fabric, and what the request follows from: the VL
- * budget and multicast, by the rules of the plugin. An option that an engine does not know is an error of
- * the command line, not of that engine. On a live fabric without --vls there are the VLs that its cables
- * have.
+ * The configuration, the values of all options, the fabric, and what the request follows from: the
+ * VL budget and multicast, by the rules of the plugin. An option that an engine does not know is an
+ * error of the command line, not of that engine. On a live fabric without --vls there are the VLs
+ * that its cables have.
  */
 enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_input *in,
 				  struct osr_diag *diag);
@@ -170,8 +182,8 @@ void cli_subjects_say(const struct cli_subjects *subjects, struct out *out);
 const char *cli_subject_name(const struct cli_subject *subject);
 
 /*
- * An engine's tables are those of osr_sweep(), checked; those of files are not. `previous` may be NULL,
- * and the fabric must outlive *tables.
+ * An engine's tables are those of osr_sweep(), checked; those of files are not. `previous` may be
+ * NULL, and the fabric must outlive *tables.
  */
 void cli_tables_make(const struct cli_subjects *subjects, uint32_t i,
 		     const struct osr_fabric *fabric, const struct osr_result *previous,
@@ -179,7 +191,10 @@ void cli_tables_make(const struct cli_subjects *subjects, uint32_t i,
 /* All were asked for, and this engine is for another kind of fabric: it has nothing to say. */
 bool cli_subjects_skip(const struct cli_subjects *subjects, uint32_t i,
 		       const struct cli_tables *tables);
-/* As the plugin does where its engine refuses: the tables of before, if they still fit. Otherwise nothing changes. */
+/*
+ * As the plugin does where its engine refuses: the tables of before, if they still fit. Otherwise
+ * nothing changes.
+ */
 void cli_tables_again(const struct cli_subjects *subjects, uint32_t i,
 		      const struct osr_result *previous, struct cli_tables *tables);
 void cli_tables_free(struct cli_tables *tables);
@@ -208,26 +223,35 @@ struct cli_run {
 	.in = CLI_INPUT_INIT,                                                                      \
 	.who = { .req = { .clock_ms = cli_thread_ms }, .how = { .sl = -1, .sls_needed = true } }
 
-/* A sub-command, from its command line to what it prints; argv[0] is "osmroutes NAME". The exit code. */
+/*
+ * A sub-command, from its command line to what it prints; argv[0] is "osmroutes NAME". The exit
+ * code.
+ */
 int cli_run(const struct cli_command *command, int argc, char **argv);
 
 /* The row "summary", begun with CLI_INPUT_FIELDS, and with those of the subjects. */
 void cli_run_say(struct cli_run *run, bool with_subjects);
 
 /*
- * The one set of tables that `check` and `path` ask questions of: those of an engine or of --tables, or else those in the
- * switches of --live, or in a directory of dumps that stands for the fabric. With ask_spec as a part. Begins the row
- * "summary".
+ * The one set of tables that `check` and `path` ask questions of: those of an engine or of
+ * --tables, or else those in the switches of --live, or in a directory of dumps that stands for the
+ * fabric. With ask_spec as a part. Begins the row "summary".
  */
 extern const struct cli_spec ask_spec;
 enum osr_status cli_run_tables(struct cli_run *run);
-/* The first half: the fabric, and which tables. Then run->who.how says what is asked for, and run->is_engine. */
+/*
+ * The first half: the fabric, and which tables. Then run->who.how says what is asked for, and
+ * run->is_engine.
+ */
 enum osr_status cli_run_fabric(struct cli_run *run);
 
 /* "dfsssp", a file, or "the switches". */
 const char *cli_run_name(const struct cli_run *run);
 
-/* The SL of a generation's packets from a terminal to a dest, OSR_NO_SL if none is known; the SL2VL table of two ports. */
+/*
+ * The SL of a generation's packets from a terminal to a dest, OSR_NO_SL if none is known; the SL2VL
+ * table of two ports.
+ */
 uint8_t cli_gen_sl(const struct osr_generation *gen, const struct osr_fabric *fabric, uint32_t term,
 		   uint32_t dest);
 const uint8_t *cli_gen_sl2vl(const struct osr_routing *routing, const struct osr_fabric *fabric,

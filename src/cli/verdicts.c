@@ -7,39 +7,40 @@
 /* ---- asking --------------------------------------------------------------------------------- */
 
 /* Does a packet of a host go by switch `by` on its way to this dest? */
-static bool hosts_pass(const struct osr_fabric *f, const struct osr_routing *routing, uint32_t by,
-		       uint32_t dest)
+static bool hosts_pass(const struct osr_fabric *fabric, const struct osr_routing *routing,
+		       uint32_t by, uint32_t dest)
 {
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		uint32_t v = f->sw_sources[s] ? s : OSR_NONE;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t v = fabric->sw_sources[s] ? s : OSR_NONE;
 
-		for (uint32_t n = 0; v != OSR_NONE && n <= f->n_switches; n++) {
+		for (uint32_t n = 0; v != OSR_NONE && n <= fabric->n_switches; n++) {
 			uint8_t port = osr_lft(routing, v, dest);
-			uint32_t on = port == OSR_NO_PATH ? OSR_NONE : osr_port_channel(f, v, port);
+			uint32_t on =
+				port == OSR_NO_PATH ? OSR_NONE : osr_port_channel(fabric, v, port);
 
 			if (v == by)
 				return true;
-			v = on == OSR_NONE ? OSR_NONE : f->chan_dst[on];
+			v = on == OSR_NONE ? OSR_NONE : fabric->chan_dst[on];
 		}
 	}
 	return false;
 }
 
 /* Does a packet between hosts, on any SL, take channel c and then `on`? */
-static bool hosts_turn(const struct osr_fabric *f, const struct osr_routing *routing, uint32_t c,
-		       uint32_t on)
+static bool hosts_turn(const struct osr_fabric *fabric, const struct osr_routing *routing,
+		       uint32_t c, uint32_t on)
 {
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		if (f->term_weight[f->dest_term[d]] &&
-		    osr_lft(routing, f->chan_src[c], d) == f->chan_port[c] &&
-		    osr_lft(routing, f->chan_src[on], d) == f->chan_port[on] &&
-		    hosts_pass(f, routing, f->chan_src[c], d))
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		if (fabric->term_weight[fabric->dest_term[d]] &&
+		    osr_lft(routing, fabric->chan_src[c], d) == fabric->chan_port[c] &&
+		    osr_lft(routing, fabric->chan_src[on], d) == fabric->chan_port[on] &&
+		    hosts_pass(fabric, routing, fabric->chan_src[c], d))
 			return true;
 	return false;
 }
 
 /* What no packet between hosts does in this loop, by the first such step. */
-static void name_need(const struct osr_fabric *f, const struct osr_routing *routing,
+static void name_need(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		      const struct osr_loop *loop, char *buf, size_t size)
 {
 	char from[32], to[32];
@@ -47,19 +48,19 @@ static void name_need(const struct osr_fabric *f, const struct osr_routing *rout
 	snprintf(buf, size, "it needs packets to or from port 0 of switches");
 	for (uint32_t i = 0; i < loop->n; i++) {
 		const struct osr_loop_step *step = &loop->step[i];
-		uint32_t d = step->lid <= f->max_lid ? f->lid_dest[step->lid] : OSR_NONE;
+		uint32_t d = step->lid <= fabric->max_lid ? fabric->lid_dest[step->lid] : OSR_NONE;
 		size_t at = strlen(buf);
 
-		if (d == OSR_NONE ||
-		    hosts_turn(f, routing, step->channel, loop->step[(i + 1) % loop->n].channel))
+		if (d == OSR_NONE || hosts_turn(fabric, routing, step->channel,
+						loop->step[(i + 1) % loop->n].channel))
 			continue;
-		if (f->term_role[f->dest_term[d]] == OSR_ROLE_SP0)
+		if (fabric->term_role[fabric->dest_term[d]] == OSR_ROLE_SP0)
 			snprintf(buf + at, size - at, ", as to LID %u (switch %s)", step->lid,
-				 osr_switch_name(f, f->dest_switch[d], to));
+				 osr_switch_name(fabric, fabric->dest_switch[d], to));
 		else
 			snprintf(buf + at, size - at, ", as from switch %s to LID %u (%s)",
-				 osr_switch_name(f, f->chan_src[step->channel], from), step->lid,
-				 osr_terminal_name(f, f->dest_term[d], to));
+				 osr_switch_name(fabric, fabric->chan_src[step->channel], from),
+				 step->lid, osr_terminal_name(fabric, fabric->dest_term[d], to));
 		return;
 	}
 }
@@ -81,21 +82,21 @@ static enum osr_question loop_to_show(const struct osr_findings *found, uint32_t
 }
 
 /* What packets to and from port 0 of switches alone are the reason of. */
-static struct osr_findings of_switches(const struct cli_verdicts *v)
+static struct osr_findings of_switches(const struct cli_verdicts *verdicts)
 {
-	struct osr_findings found = v->all;
+	struct osr_findings found = verdicts->all;
 
 	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
-		if (found.on[question].answer == v->hosts.on[question].answer)
+		if (found.on[question].answer == verdicts->hosts.on[question].answer)
 			found.on[question] = (struct osr_answered){ .answer = OSR_PROVEN };
 	return found;
 }
 
 /* The reason of such a loop names what it needs. */
 static enum osr_status add_needs(const struct osr_inquiry *ask, struct osr_arena *result,
-				 struct cli_verdicts *v, struct osr_diag *diag)
+				 struct cli_verdicts *verdicts, struct osr_diag *diag)
 {
-	const struct osr_findings found = of_switches(v);
+	const struct osr_findings found = of_switches(verdicts);
 	char need[256];
 
 	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++) {
@@ -107,27 +108,28 @@ static enum osr_status add_needs(const struct osr_inquiry *ask, struct osr_arena
 			return OSR_NOMEM;
 		if (!size)
 			continue;
-		name_need(ask->f, ask->gen->routing, &of->loop, need, sizeof(need));
+		name_need(ask->fabric, ask->gen->routing, &of->loop, need, sizeof(need));
 		snprintf(why, size, "%s; %s", of->why, need);
-		v->all.on[question].why = why;
+		verdicts->all.on[question].why = why;
 	}
 	return OSR_OK;
 }
 
 enum osr_status cli_verify(const struct osr_inquiry *ask, struct osr_arena *scratch,
-			   struct osr_arena *result, struct cli_verdicts *v, struct osr_diag *diag)
+			   struct osr_arena *result, struct cli_verdicts *verdicts,
+			   struct osr_diag *diag)
 {
 	struct osr_inquiry between_hosts = *ask;
 	struct osr_findings rest;
 	enum osr_status st;
 
-	*v = (struct cli_verdicts){ .only_hosts = ask->scope & OSR_ONLY_HOSTS };
-	st = osr_verify(ask, scratch, result, &v->all, diag);
+	*verdicts = (struct cli_verdicts){ .only_hosts = ask->scope & OSR_ONLY_HOSTS };
+	st = osr_verify(ask, scratch, result, &verdicts->all, diag);
 	if (st)
 		return st;
-	v->hosts = v->all;
-	v->hosts.audit = (struct osr_audit){ 0 };
-	if (v->only_hosts)
+	verdicts->hosts = verdicts->all;
+	verdicts->hosts.audit = (struct osr_audit){ 0 };
+	if (verdicts->only_hosts)
 		return OSR_OK;
 	/* What holds for all packets holds for those between hosts. */
 	between_hosts.scope |= OSR_ONLY_HOSTS;
@@ -135,7 +137,8 @@ enum osr_status cli_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 	between_hosts.max_listed = 0;
 	between_hosts.rank = NULL;
 	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
-		if (v->all.applies >> question & 1 && v->all.on[question].answer != OSR_PROVEN &&
+		if (verdicts->all.applies >> question & 1 &&
+		    verdicts->all.on[question].answer != OSR_PROVEN &&
 		    (!ask->questions || ask->questions >> question & 1))
 			between_hosts.questions |= 1u << question;
 	if (!between_hosts.questions)
@@ -143,23 +146,23 @@ enum osr_status cli_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 	st = osr_verify(&between_hosts, scratch, result, &rest, diag);
 	for (unsigned question = 0; question < OSR_N_QUESTIONS && !st; question++)
 		if (between_hosts.questions >> question & 1)
-			v->hosts.on[question] = rest.on[question];
-	return st ? st : add_needs(ask, result, v, diag);
+			verdicts->hosts.on[question] = rest.on[question];
+	return st ? st : add_needs(ask, result, verdicts, diag);
 }
 
-bool cli_is_refuted(const struct cli_verdicts *v, uint32_t required)
+bool cli_is_refuted(const struct cli_verdicts *verdicts, uint32_t required)
 {
-	return osr_verdict_of(&v->all, required, NULL) == OSR_REFUTED;
+	return osr_verdict_of(&verdicts->all, required, NULL) == OSR_REFUTED;
 }
 
-enum osr_status cli_verdicts_confirm(struct cli_verdicts *v, const struct cli_tables *tables,
+enum osr_status cli_verdicts_confirm(struct cli_verdicts *verdicts, const struct cli_tables *tables,
 				     const struct cli_input *in, struct osr_diag *diag)
 {
-	struct osr_findings *const both[] = { &v->hosts, &v->all };
+	struct osr_findings *const both[] = { &verdicts->hosts, &verdicts->all };
 	enum osr_status st =
-		tables->is_live ? cli_live_again(&in->live, &v->changed, diag) : OSR_OK;
+		tables->is_live ? cli_live_again(&in->live, &verdicts->changed, diag) : OSR_OK;
 
-	for (unsigned i = 0; i < 2 && !st && v->changed; i++)
+	for (unsigned i = 0; i < 2 && !st && verdicts->changed; i++)
 		for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
 			both[i]->on[question] = (struct osr_answered){ .answer = OSR_UNKNOWN,
 								       .why = CLI_FABRIC_CHANGED };
@@ -202,34 +205,34 @@ static void say_answers(struct out *out, const char *prefix, const struct osr_fi
 	}
 }
 
-int cli_verdicts_say(struct out *out, const char *name, const struct cli_verdicts *v,
+int cli_verdicts_say(struct out *out, const char *name, const struct cli_verdicts *verdicts,
 		     uint32_t required)
 {
 	enum osr_question which, first;
-	enum osr_answer answer = osr_verdict_of(&v->hosts, required, &which);
-	enum osr_answer with_switches = osr_verdict_of(&v->all, required, &first);
-	const struct osr_findings rest = of_switches(v);
+	enum osr_answer answer = osr_verdict_of(&verdicts->hosts, required, &which);
+	enum osr_answer with_switches = osr_verdict_of(&verdicts->all, required, &first);
+	const struct osr_findings rest = of_switches(verdicts);
 	char whose[256];
 
 	out_text(out, "verdict", osr_answer_name(answer));
-	say_answers(out, "answers", &v->hosts);
+	say_answers(out, "answers", &verdicts->hosts);
 	snprintf(whose, sizeof(whose), "%.128s%s", name ? name : "", name ? ": " : "");
-	if (!(v->hosts.applies >> OSR_ASK_MULTICAST & 1))
+	if (!(verdicts->hosts.applies >> OSR_ASK_MULTICAST & 1))
 		out_note(out, "%sthere are no multicast tables: no answer includes multicast",
 			 whose);
-	say_reasons(out, whose, &v->hosts, required);
-	if (answer == OSR_UNKNOWN && which == OSR_ASK_ONE_WAY && !v->changed)
+	say_reasons(out, whose, &verdicts->hosts, required);
+	if (answer == OSR_UNKNOWN && which == OSR_ASK_ONE_WAY && !verdicts->changed)
 		out_note(out, "%sopensm-path-sl.dump or check --sl=N gives the SLs", whose);
-	if (v->only_hosts)
+	if (verdicts->only_hosts)
 		return answer == OSR_REFUTED ? CLI_BAD : CLI_OK;
 	out_text(out, "with_switches.verdict", osr_answer_name(with_switches));
-	say_answers(out, "with_switches", &v->all);
+	say_answers(out, "with_switches", &verdicts->all);
 	snprintf(whose, sizeof(whose),
 		 "%.128s%swith packets to and from port 0 of switches: ", name ? name : "",
 		 name ? ": " : "");
 	say_reasons(out, whose, &rest, required);
 	if (first != OSR_N_QUESTIONS)
-		out_text(out, "with_switches.why", v->all.on[first].why);
+		out_text(out, "with_switches.why", verdicts->all.on[first].why);
 	return answer == OSR_REFUTED ? CLI_BAD : CLI_OK;
 }
 
@@ -270,13 +273,13 @@ void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *fa
 }
 
 void cli_verdicts_witness(struct out *out, const char *name, const struct osr_fabric *fabric,
-			  const struct cli_verdicts *v, uint32_t required)
+			  const struct cli_verdicts *verdicts, uint32_t required)
 {
-	const struct osr_findings *found = &v->hosts;
+	const struct osr_findings *found = &verdicts->hosts;
 	enum osr_question shown = loop_to_show(found, required);
 
 	if (shown == OSR_N_QUESTIONS) {
-		found = &v->all;
+		found = &verdicts->all;
 		shown = loop_to_show(found, required);
 	}
 	if (shown != OSR_N_QUESTIONS)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * verdicts.h - how all sub-commands ask for a verdict and say it: the same keys, the same words, the same exit code.
+ * verdicts.h - how all sub-commands ask for a verdict and say it: the same keys, the same words,
+ * the same exit code.
  *
- * There are two: for the packets between hosts, which decides about the exit code, and for all packets, those to and from
- * port 0 of switches as well. Without the latter a fabric works: switches are managed along directed routes.
+ * There are two: for the packets between hosts, which decides about the exit code, and for all
+ * packets, those to and from port 0 of switches as well. Without the latter a fabric works:
+ * switches are managed along directed routes.
  *
  *	st = cli_verify(&ask, &scratch, &result, &verdicts, diag);
  *	if (!st && cli_is_refuted(&verdicts, OSR_REQUIRED))
@@ -27,16 +29,18 @@ struct cli_verdicts {
 
 /* Of the packets in ask->scope, and between hosts. Witnesses and sentences live in `result`. */
 enum osr_status cli_verify(const struct osr_inquiry *ask, struct osr_arena *scratch,
-			   struct osr_arena *result, struct cli_verdicts *v, struct osr_diag *diag);
+			   struct osr_arena *result, struct cli_verdicts *verdicts,
+			   struct osr_diag *diag);
 
 /* Is one of these questions refuted, of all packets? */
-bool cli_is_refuted(const struct cli_verdicts *v, uint32_t required);
+bool cli_is_refuted(const struct cli_verdicts *verdicts, uint32_t required);
 
 /*
- * Tables of a live fabric that look wrong may be half of an old and half of a new generation. The fabric is read once
- * more: unless it is the same, all answers become unknown. Nothing is done about tables that are not live.
+ * Tables of a live fabric that look wrong may be half of an old and half of a new generation. The
+ * fabric is read once more: unless it is the same, all answers become unknown. Nothing is done
+ * about tables that are not live.
  */
-enum osr_status cli_verdicts_confirm(struct cli_verdicts *v, const struct cli_tables *tables,
+enum osr_status cli_verdicts_confirm(struct cli_verdicts *verdicts, const struct cli_tables *tables,
 				     const struct cli_input *in, struct osr_diag *diag);
 
 /* Fields of a row that cli_verdicts_say() sets. */
@@ -66,15 +70,15 @@ enum osr_status cli_verdicts_confirm(struct cli_verdicts *v, const struct cli_ta
 	}
 
 /*
- * Into the current row, and lines for people on what is not proven. CLI_BAD if the verdict between hosts is
- * "refuted". `name`: whose tables, or NULL.
+ * Into the current row, and lines for people on what is not proven. CLI_BAD if the verdict between
+ * hosts is "refuted". `name`: whose tables, or NULL.
  */
-int cli_verdicts_say(struct out *out, const char *name, const struct cli_verdicts *v,
+int cli_verdicts_say(struct out *out, const char *name, const struct cli_verdicts *verdicts,
 		     uint32_t required);
 
 /*
- * Credit loops, a row for each step: fields of a section "loops", of several tables, and of a section
- * "loop".
+ * Credit loops, a row for each step: fields of a section "loops", of several tables, and of a
+ * section "loop".
  */
 extern const struct out_field cli_loops_fields[];
 #define cli_loop_fields (cli_loops_fields + 1)
@@ -84,6 +88,6 @@ void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *fa
 		  const struct osr_loop *loop);
 /* The credit loop that is worth showing, if there is one. */
 void cli_verdicts_witness(struct out *out, const char *name, const struct osr_fabric *fabric,
-			  const struct cli_verdicts *v, uint32_t required);
+			  const struct cli_verdicts *verdicts, uint32_t required);
 
 #endif

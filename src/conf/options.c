@@ -33,12 +33,12 @@ static const struct osr_param no_params[] = { { 0 } };
 
 static const char *const builtins[] = { "dfsssp", "sssp" };
 
-static void remember(struct osr_options *o, const char *where, const char *text)
+static void remember(struct osr_options *options, const char *where, const char *text)
 {
-	if (o->n_errors < OSR_OPTIONS_ERRORS)
-		snprintf(o->error[o->n_errors].text, sizeof(o->error[0].text), "%s: %s", where,
-			 text);
-	o->n_errors++;
+	if (options->n_errors < OSR_OPTIONS_ERRORS)
+		snprintf(options->error[options->n_errors].text, sizeof(options->error[0].text),
+			 "%s: %s", where, text);
+	options->n_errors++;
 }
 
 /* "dfsssp,sssp", "dfsssp sssp", "dfsssp+sssp" or "none". */
@@ -63,9 +63,9 @@ static enum osr_status check_takeover(const char *list, struct osr_diag *diag)
 	return OSR_OK;
 }
 
-bool osr_options_takes_over(const struct osr_options *o, const char *builtin)
+bool osr_options_takes_over(const struct osr_options *options, const char *builtin)
 {
-	return osr_words_have(o->own.str[o->own.num[OPT_TAKEOVER]], BETWEEN, builtin);
+	return osr_words_have(options->own.str[options->own.num[OPT_TAKEOVER]], BETWEEN, builtin);
 }
 
 bool osr_options_known(const struct osr_param *table, const char *name, size_t len)
@@ -77,7 +77,7 @@ bool osr_options_known(const struct osr_param *table, const char *name, size_t l
 }
 
 /* The options of a section, and their values; "" is the plugin's own. */
-static enum osr_status find_section(struct osr_options *o, const char *section,
+static enum osr_status find_section(struct osr_options *options, const char *section,
 				    const struct osr_param **table, struct osr_values **values,
 				    struct osr_diag *diag)
 {
@@ -85,43 +85,43 @@ static enum osr_status find_section(struct osr_options *o, const char *section,
 	char said[160];
 
 	*table = osr_plugin_params;
-	*values = &o->own;
+	*values = &options->own;
 	for (uint32_t e = 0; *section && osr_engines[e]; e++) {
 		osr_guess_offer(&guess, osr_engines[e]->name);
 		if (strcmp(osr_engines[e]->name, section))
 			continue;
 		*table = osr_engines[e]->params ? osr_engines[e]->params : no_params;
-		*values = &o->engine[e];
+		*values = &options->engine[e];
 	}
-	if (!*section || *values != &o->own)
+	if (!*section || *values != &options->own)
 		return OSR_OK;
 	return osr_fail(diag, OSR_INVAL, "there is no engine \"%s\"%s", section,
 			osr_guess_say(&guess, said, sizeof(said)));
 }
 
 /* The last value counts, as in opensm.conf; the command says so. */
-static void note_twice(struct osr_options *o, const struct osr_param *table,
+static void note_twice(struct osr_options *options, const struct osr_param *table,
 		       const struct osr_values *values, const char *name, const char *where)
 {
-	size_t section = values == &o->own ? 0 : (size_t)(values - o->engine) + 1;
+	size_t section = values == &options->own ? 0 : (size_t)(values - options->engine) + 1;
 	uint64_t row = 0;
 
 	while (strcmp(table[row].name, name))
 		row++;
 	assert(section < OSR_OPTIONS_SECTIONS && row < 64);
-	if (o->given[section] >> row & 1 && !o->n_twice++)
-		snprintf(o->twice.text, sizeof(o->twice.text),
+	if (options->given[section] >> row & 1 && !options->n_twice++)
+		snprintf(options->twice.text, sizeof(options->twice.text),
 			 "%s: %s is set a second time: this value counts", where, name);
-	o->given[section] |= UINT64_C(1) << row;
+	options->given[section] |= UINT64_C(1) << row;
 }
 
-static void set_option(struct osr_options *o, const char *section, const char *name,
+static void set_option(struct osr_options *options, const char *section, const char *name,
 		       const char *value, const char *where)
 {
 	const struct osr_param *table;
 	struct osr_values *values;
 	struct osr_diag diag = { "" };
-	enum osr_status st = find_section(o, section, &table, &values, &diag);
+	enum osr_status st = find_section(options, section, &table, &values, &diag);
 	char said[160] = "";
 
 	if (!st && !*section && !strcmp(name, "takeover"))
@@ -141,9 +141,9 @@ static void set_option(struct osr_options *o, const char *section, const char *n
 		osr_fail(&diag, st, "\"%.60s\" is an option of %s: write it below that heading",
 			 name, said);
 	if (st)
-		remember(o, where, diag.text);
+		remember(options, where, diag.text);
 	else
-		note_twice(o, table, values, name, where);
+		note_twice(options, table, values, name, where);
 }
 
 /* The configuration file ----------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static void set_option(struct osr_options *o, const char *section, const char *n
 #define NO_SECTION "]" /* the heading was a mistake, and lines below it are none of ours */
 
 /* "[section]", "name = value" or nothing. False: none of this. */
-static bool take_line(struct osr_options *o, char section[64], char *line, const char *where)
+static bool take_line(struct osr_options *options, char section[64], char *line, const char *where)
 {
 	const struct osr_param *table;
 	struct osr_diag diag = { "" };
@@ -173,36 +173,36 @@ static bool take_line(struct osr_options *o, char section[64], char *line, const
 		return false;
 	if (*text == '[') {
 		snprintf(section, 64, "%s", text + 1);
-		if (find_section(o, section, &table, &values, &diag)) {
-			remember(o, where, diag.text);
+		if (find_section(options, section, &table, &values, &diag)) {
+			remember(options, where, diag.text);
 			snprintf(section, 64, NO_SECTION);
 		}
 		return true;
 	}
 	if (strcmp(section, NO_SECTION))
-		set_option(o, section, osr_trim(text), osr_trim(end + 1), where);
+		set_option(options, section, osr_trim(text), osr_trim(end + 1), where);
 	return true;
 }
 
-const char *osr_options_origin(const struct osr_options *o)
+const char *osr_options_origin(const struct osr_options *options)
 {
-	return *o->config ? "options from " : "no osmroutes.conf: defaults";
+	return *options->config ? "options from " : "no osmroutes.conf: defaults";
 }
 
-bool osr_options_changed(struct osr_options *o)
+bool osr_options_changed(struct osr_options *options)
 {
 	struct stat st;
 
-	if (!*o->config || stat(o->config, &st) ||
-	    (st.st_mtim.tv_sec == o->config_time.tv_sec &&
-	     st.st_mtim.tv_nsec == o->config_time.tv_nsec))
+	if (!*options->config || stat(options->config, &st) ||
+	    (st.st_mtim.tv_sec == options->config_time.tv_sec &&
+	     st.st_mtim.tv_nsec == options->config_time.tv_nsec))
 		return false;
-	o->config_time = st.st_mtim;
+	options->config_time = st.st_mtim;
 	return true;
 }
 
 /* Files of /proc have no size until they are read. */
-static void options_read_file(struct osr_options *o, const char *path)
+static void options_read_file(struct osr_options *options, const char *path)
 {
 	/* A FIFO would keep us waiting for a writer, and opensm with us. */
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -210,21 +210,21 @@ static void options_read_file(struct osr_options *o, const char *path)
 	char line[LONG_LINE], section[64] = "", where[320];
 	struct stat st;
 
-	snprintf(o->config, sizeof(o->config), "%.255s", path);
+	snprintf(options->config, sizeof(options->config), "%.255s", path);
 	if (!file || fstat(fd, &st)) {
 		snprintf(line, sizeof(line), "cannot open the file: %s", strerror(errno));
-		remember(o, path, line);
+		remember(options, path, line);
 		if (file)
 			fclose(file);
 		else if (fd >= 0)
 			close(fd);
 		return;
 	}
-	o->config_time = st.st_mtim;
+	options->config_time = st.st_mtim;
 	if (!S_ISREG(st.st_mode) || st.st_size > MAX_CONFIG_SIZE) {
 		snprintf(line, sizeof(line), "not a regular file of at most %d bytes",
 			 MAX_CONFIG_SIZE);
-		remember(o, path, line);
+		remember(options, path, line);
 		fclose(file);
 		return;
 	}
@@ -234,20 +234,21 @@ static void options_read_file(struct osr_options *o, const char *path)
 
 		snprintf(where, sizeof(where), "%.300s:%u", path, number);
 		if (ftell(file) > MAX_CONFIG_SIZE) {
-			remember(o, path, "too large for a configuration");
+			remember(options, path, "too large for a configuration");
 			break;
 		}
 		if (!n) {
-			remember(o, where, "not a text file");
+			remember(options, where, "not a text file");
 		} else if (line[n - 1] != '\n' && !feof(file)) {
-			remember(o, where, "line too long, or not a text file");
+			remember(options, where, "line too long, or not a text file");
 			break;
-		} else if (!take_line(o, section, line + skip, where)) {
-			remember(o, where, "expected a [section], a comment or \"name = value\"");
+		} else if (!take_line(options, section, line + skip, where)) {
+			remember(options, where,
+				 "expected a [section], a comment or \"name = value\"");
 		}
 	}
 	if (ferror(file))
-		remember(o, path, "cannot read the file");
+		remember(options, path, "cannot read the file");
 	fclose(file);
 }
 
@@ -284,7 +285,7 @@ static size_t next_token(const char **p, char *buf, size_t size)
 	return n;
 }
 
-static void apply_tokens(struct osr_options *o, const char *text)
+static void apply_tokens(struct osr_options *options, const char *text)
 {
 	char token[TOKEN_SIZE], where[320];
 	size_t n;
@@ -294,8 +295,9 @@ static void apply_tokens(struct osr_options *o, const char *text)
 
 		snprintf(where, sizeof(where), "event_plugin_options, \"%.250s\"", token);
 		/*
-		 * The string is shared with other plugins, so that words without the prefix are theirs; but one that
-		 * is exactly an option of ours was meant for us, and would be ignored without a word.
+		 * The string is shared with other plugins, so that words without the prefix are
+		 * theirs; but one that is exactly an option of ours was meant for us, and would be
+		 * ignored without a word.
 		 */
 		if (strncmp(token, PREFIX, strlen(PREFIX))) {
 			const struct osr_param *table = osr_plugin_params;
@@ -310,31 +312,35 @@ static void apply_tokens(struct osr_options *o, const char *text)
 				name = dot + 1;
 			}
 			if (value && osr_options_known(table, name, (size_t)(value - name)))
-				remember(o, where,
+				remember(options, where,
 					 "the prefix is missing: write " PREFIX "NAME=VALUE");
 			continue;
 		}
 		if (n >= sizeof(token)) {
-			remember(o, "event_plugin_options", "an " PREFIX " option is too long");
+			remember(options, "event_plugin_options",
+				 "an " PREFIX " option is too long");
 			continue;
 		}
 		if (!value) {
-			remember(o, where, "expected " PREFIX "NAME=VALUE");
+			remember(options, where, "expected " PREFIX "NAME=VALUE");
 			continue;
 		}
-		/* osmroutes.NAME=VALUE or osmroutes.ENGINE.NAME=VALUE; the config= token was read before. */
+		/*
+		 * osmroutes.NAME=VALUE or osmroutes.ENGINE.NAME=VALUE; the config= token was read
+		 * before.
+		 */
 		*value++ = 0;
 		dot = strchr(name, '.');
 		if (dot) {
 			*dot = 0;
-			set_option(o, name, dot + 1, value, where);
+			set_option(options, name, dot + 1, value, where);
 		} else if (strcmp(name, "config")) {
-			set_option(o, "", name, value, where);
+			set_option(options, "", name, value, where);
 		}
 	}
 }
 
-bool osr_options_load(struct osr_options *o, const char *config, const char *plugin_options)
+bool osr_options_load(struct osr_options *options, const char *config, const char *plugin_options)
 {
 	char named[TOKEN_SIZE] = "", token[TOKEN_SIZE];
 	struct stat st;
@@ -343,12 +349,12 @@ bool osr_options_load(struct osr_options *o, const char *config, const char *plu
 
 	while (osr_engines[n])
 		n++;
-	*o = (struct osr_options){ .engine = calloc(n + 1, sizeof(*o->engine)) };
-	if (!o->engine)
+	*options = (struct osr_options){ .engine = calloc(n + 1, sizeof(*options->engine)) };
+	if (!options->engine)
 		return false;
-	osr_values_default(&o->own, osr_plugin_params);
+	osr_values_default(&options->own, osr_plugin_params);
 	for (uint32_t e = 0; e < n; e++)
-		osr_values_default(&o->engine[e],
+		osr_values_default(&options->engine[e],
 				   osr_engines[e]->params ? osr_engines[e]->params : no_params);
 	if (!plugin_options)
 		plugin_options = "";
@@ -360,16 +366,16 @@ bool osr_options_load(struct osr_options *o, const char *config, const char *plu
 	if (!config && *named)
 		config = named;
 	if (config && *config)
-		options_read_file(o, config);
+		options_read_file(options, config);
 	else if (!config && !stat(OSR_DEFAULT_CONFIG, &st))
-		options_read_file(o, OSR_DEFAULT_CONFIG);
+		options_read_file(options, OSR_DEFAULT_CONFIG);
 	/* They override the file: that is no second time. */
-	memset(o->given, 0, sizeof(o->given));
-	apply_tokens(o, plugin_options);
+	memset(options->given, 0, sizeof(options->given));
+	apply_tokens(options, plugin_options);
 	return true;
 }
 
-const struct osr_engine *osr_options_engine(const struct osr_options *o, const char *word)
+const struct osr_engine *osr_options_engine(const struct osr_options *options, const char *word)
 {
 	const struct osr_engine *engine;
 
@@ -377,19 +383,19 @@ const struct osr_engine *osr_options_engine(const struct osr_options *o, const c
 		return osr_engine_find(word + 10);
 	engine = osr_engine_find(word);
 	for (size_t i = 0; engine && i < sizeof(builtins) / sizeof(*builtins); i++)
-		if (!strcmp(word, builtins[i]) && !osr_options_takes_over(o, word))
+		if (!strcmp(word, builtins[i]) && !osr_options_takes_over(options, word))
 			engine = NULL;
 	return engine;
 }
 
-const struct osr_values *osr_options_values(const struct osr_options *o,
+const struct osr_values *osr_options_values(const struct osr_options *options,
 					    const struct osr_engine *engine)
 {
 	uint32_t e = 0;
 
 	while (osr_engines[e] != engine)
 		e++;
-	return &o->engine[e];
+	return &options->engine[e];
 }
 
 uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_values *values)
@@ -409,20 +415,20 @@ uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_value
 	return h;
 }
 
-void osr_options_free(struct osr_options *o)
+void osr_options_free(struct osr_options *options)
 {
-	free(o->engine);
-	o->engine = NULL;
+	free(options->engine);
+	options->engine = NULL;
 }
 
 /* The VL budget: what of the links' virtual lanes a sweep may use. */
-void osr_options_vl_budget(const struct osr_options *o, bool qos, const struct osr_fabric *fabric,
-			   struct osr_vl_limit *limit)
+void osr_options_vl_budget(const struct osr_options *options, bool qos,
+			   const struct osr_fabric *fabric, struct osr_vl_limit *limit)
 {
 	char buf[32];
 
-	if (limit->vls > o->own.num[OPT_MAX_VLS]) {
-		limit->vls = (uint8_t)o->own.num[OPT_MAX_VLS];
+	if (limit->vls > options->own.num[OPT_MAX_VLS]) {
+		limit->vls = (uint8_t)options->own.num[OPT_MAX_VLS];
 		snprintf(limit->why, sizeof(limit->why),
 			 "limited by max_vls in osmroutes' options");
 	}

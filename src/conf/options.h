@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * options.h - the configuration of osmroutes, for the plugin and for the command: osmroutes.conf, what
- * event_plugin_options of OpenSM add to it, and what follows from both. Knows no OpenSM.
+ * options.h - the configuration of osmroutes, for the plugin and for the command: osmroutes.conf,
+ * what event_plugin_options of OpenSM add to it, and what follows from both. Knows no OpenSM.
  */
 #ifndef OSR_CONF_OPTIONS_H
 #define OSR_CONF_OPTIONS_H
@@ -33,28 +33,28 @@ struct osr_options {
 };
 
 /*
- * Reads `config` (NULL: the file that plugin_options name, or OSR_DEFAULT_CONFIG if there is one; "":
- * none) and plugin_options (may be NULL). false only if memory ran out; errors are in `o`.
+ * Reads `config` (NULL: the file that plugin_options name, or OSR_DEFAULT_CONFIG if there is one;
+ * "": none) and plugin_options (may be NULL). false only if memory ran out; errors are in `o`.
  */
-bool osr_options_load(struct osr_options *o, const char *config, const char *plugin_options);
-void osr_options_free(struct osr_options *o);
+bool osr_options_load(struct osr_options *options, const char *config, const char *plugin_options);
+void osr_options_free(struct osr_options *options);
 
 /* What stands before `config` in a sentence about where the options are from. */
-const char *osr_options_origin(const struct osr_options *o);
+const char *osr_options_origin(const struct osr_options *options);
 
 /* Is there an option of this name, of `len` characters, in a table? */
 bool osr_options_known(const struct osr_param *table, const char *name, size_t len);
 
 /* Has the file been changed since it was read? Once for every change. */
-bool osr_options_changed(struct osr_options *o);
+bool osr_options_changed(struct osr_options *options);
 
 /* Is this built-in engine of OpenSM ours? */
-bool osr_options_takes_over(const struct osr_options *o, const char *builtin);
+bool osr_options_takes_over(const struct osr_options *options, const char *builtin);
 /* The engine that serves a word of OpenSM's routing_engine, or NULL: not one of ours. */
-const struct osr_engine *osr_options_engine(const struct osr_options *o, const char *word);
+const struct osr_engine *osr_options_engine(const struct osr_options *options, const char *word);
 
 /* Values of an engine of osr_engines[]. */
-const struct osr_values *osr_options_values(const struct osr_options *o,
+const struct osr_values *osr_options_values(const struct osr_options *options,
 					    const struct osr_engine *engine);
 /* The same for equal values: under others the tables of this engine would be others. */
 uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_values *values);
@@ -68,7 +68,7 @@ struct osr_vl_limit {
 };
 
 /* Lowers what the links have to what the options, OpenSM's QoS and the switches allow. */
-void osr_options_vl_budget(const struct osr_options *o, bool qos, const struct osr_fabric *fabric,
-			   struct osr_vl_limit *limit);
+void osr_options_vl_budget(const struct osr_options *options, bool qos,
+			   const struct osr_fabric *fabric, struct osr_vl_limit *limit);
 
 #endif

@@ -22,8 +22,7 @@ const struct osr_param osr_plugin_params[] = {
 			"them" },
 	[OPT_CONTROL_SOCKET] = { "control_socket", OSR_PARAM_STRING, "", 0, 0, NULL,
 				 "Unix socket for osmroutes status, drain and routing keys, %g in "
-				 "it "
-				 "is the port GUID; empty: there is none" },
+				 "it is the port GUID; empty: there is none" },
 	[OPT_CONTROL_MODE] = { "control_mode", OSR_PARAM_STRING, "0600", 0, 0, NULL,
 			       "permissions of control_socket, octal: users with write permission "
 			       "may request keys" },

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * opensm.conf, read as OpenSM reads it: a name and the rest of the line; what follows a '#' is a comment;
- * TRUE is true and every other word false; "(null)" is no string; the last line of a name counts.
+ * opensm.conf, read as OpenSM reads it: a name and the rest of the line; what follows a '#' is a
+ * comment; TRUE is true and every other word false; "(null)" is no string; the last line of a name
+ * counts.
  */
 #include "conf/osmconf.h"
 
@@ -177,8 +178,9 @@ bool osr_osmconf_lists(const char *list, const char *name)
 }
 
 /*
- * The SLs that partitions and QoS levels choose, from the files that OpenSM reads them from. As lenient as
- * osm_prtn_config.c: a definition is a line up to ':', what follows up to ';' are its members.
+ * The SLs that partitions and QoS levels choose, from the files that OpenSM reads them from. As
+ * lenient as osm_prtn_config.c: a definition is a line up to ':', what follows up to ';' are its
+ * members.
  */
 #define SLS_LINE 4096  /* what OpenSM reads of a line */
 #define N_PKEYS 0x8000 /* without the bit of full membership */
@@ -215,7 +217,10 @@ static char *sls_split(char *text, char **value)
 	return sls_clean(text);
 }
 
-/* [name][=pkey][, flag[=value]]...: false if OpenSM does not take it. A pkey that is not said is a new one. */
+/*
+ * [name][=pkey][, flag[=value]]...: false if OpenSM does not take it. A pkey that is not said is a
+ * new one.
+ */
 static bool sls_define(char *head, uint8_t sl_of[N_PKEYS], uint16_t *others)
 {
 	char *rest, *value, *word = strtok_r(head, ",", &rest), *name = word ? word : head, *end;
@@ -261,7 +266,10 @@ static uint16_t sls_of_partitions(struct osr_osmconf *osmconf)
 				*end++ = '\0';
 			at = sls_clean(at);
 			colon = strchr(at, ':');
-			/* What stands before ';', or to the end of the line; open: a definition has begun and not ended. */
+			/*
+			 * What stands before ';', or to the end of the line; open: a definition has
+			 * begun and not ended.
+			 */
 			if (*at && !open) {
 				good = colon;
 				open = good;

@@ -10,7 +10,10 @@
 
 #define OSR_OSMCONF_LINE 1024 /* what OpenSM reads of a line */
 
-/* Options that name a file of GUIDs by which the plugin routes, and which this reader does not read. */
+/*
+ * Options that name a file of GUIDs by which the plugin routes, and which this reader does not
+ * read.
+ */
 #define OSR_OSMCONF_N_UNREAD 3
 extern const char *const osr_osmconf_unread[OSR_OSMCONF_N_UNREAD];
 

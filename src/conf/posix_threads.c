@@ -23,7 +23,10 @@ bool osr_thread_start(pthread_t *thread, const char *name, void *(*run)(void *ar
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	/* A new thread has the name of the one that starts it; the name of another would be a file to write. */
+	/*
+	 * A new thread has the name of the one that starts it; the name of another would be a file
+	 * to write.
+	 */
 	pthread_getname_np(pthread_self(), mine, sizeof(mine));
 	pthread_setname_np(pthread_self(), name);
 	runs = !pthread_create(thread, NULL, run, arg);
@@ -34,9 +37,9 @@ bool osr_thread_start(pthread_t *thread, const char *name, void *(*run)(void *ar
 
 static void *threads_do(void *work)
 {
-	struct threads_part *p = work;
+	struct threads_part *part = work;
 
-	p->part(p->ctx, p->i);
+	part->part(part->ctx, part->i);
 	return NULL;
 }
 

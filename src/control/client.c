@@ -12,7 +12,7 @@
 
 /* Buffers -------------------------------------------------------------------------------------- */
 
-static bool client_grow(struct osr__buffer *buffer, size_t more)
+static bool client_grow(struct osr_buffer *buffer, size_t more)
 {
 	size_t room = buffer->room ? buffer->room : 1024;
 	char *text;
@@ -29,7 +29,7 @@ static bool client_grow(struct osr__buffer *buffer, size_t more)
 	return true;
 }
 
-void osr__buffer_shift(struct osr__buffer *buffer, size_t n)
+void osr_buffer_shift(struct osr_buffer *buffer, size_t n)
 {
 	buffer->size -= n;
 	memmove(buffer->text, buffer->text + n, buffer->size);
@@ -42,7 +42,7 @@ void osr__buffer_shift(struct osr__buffer *buffer, size_t n)
 	}
 }
 
-void osr__client_free(struct osr__client *client)
+void osr_client_free(struct osr_client *client)
 {
 	close(client->fd);
 	free(client->in.text);
@@ -54,7 +54,7 @@ void osr__client_free(struct osr__client *client)
 
 /* Bytes ---------------------------------------------------------------------------------------- */
 
-bool osr__client_read(struct osr__client *client)
+bool osr_client_read(struct osr_client *client)
 {
 	size_t most = OSR_CONTROL_MAX_LINE + 1 - client->in.size;
 	ssize_t n;
@@ -69,7 +69,7 @@ bool osr__client_read(struct osr__client *client)
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-void osr__client_write(struct osr__client *client)
+void osr_client_write(struct osr_client *client)
 {
 	ssize_t n;
 
@@ -77,29 +77,29 @@ void osr__client_write(struct osr__client *client)
 		return;
 	n = send(client->fd, client->out.text, client->out.size, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n > 0)
-		osr__buffer_shift(&client->out, (size_t)n);
+		osr_buffer_shift(&client->out, (size_t)n);
 	else if (errno != EAGAIN && errno != EINTR)
 		client->gone = true;
 }
 
-bool osr__client_has_line(const struct osr__client *client)
+bool osr_client_has_line(const struct osr_client *client)
 {
 	return client->in.size && memchr(client->in.text, '\n', client->in.size);
 }
 
-size_t osr__client_line(const struct osr__client *client)
+size_t osr_client_line(const struct osr_client *client)
 {
 	return (size_t)((char *)memchr(client->in.text, '\n', client->in.size) - client->in.text);
 }
 
-void osr__client_say(struct osr__client *client, json_t *object)
+void osr_client_say(struct osr_client *client, json_t *object)
 {
-	struct osr__buffer *out = &client->out;
+	struct osr_buffer *out = &client->out;
 	size_t n = object ? json_dumpb(object, NULL, 0, JSON_COMPACT) : 0;
 
 	/*
-	 * A client that misses a line must not go on. Into the buffer, as json_dumps() may leave out a piece when memory
-	 * is short (jansson 2.14).
+	 * A client that misses a line must not go on. Into the buffer, as json_dumps() may leave
+	 * out a piece when memory is short (jansson 2.14).
 	 */
 	if (!n || out->size + n + 1 > MAX_UNREAD || !client_grow(out, n + 1) ||
 	    json_dumpb(object, out->text + out->size, n, JSON_COMPACT) != n) {
@@ -113,7 +113,7 @@ void osr__client_say(struct osr__client *client, json_t *object)
 
 /* Events --------------------------------------------------------------------------------------- */
 
-static struct osr__watched *client_find(struct osr__client *client, uint32_t app)
+static struct osr_watched *client_find(struct osr_client *client, uint32_t app)
 {
 	for (uint32_t i = 0; i < client->n_watched; i++)
 		if (client->watched[i].app == app)
@@ -121,16 +121,16 @@ static struct osr__watched *client_find(struct osr__client *client, uint32_t app
 	return NULL;
 }
 
-bool osr__client_watches(const struct osr__client *client, uint32_t app)
+bool osr_client_watches(const struct osr_client *client, uint32_t app)
 {
-	return client_find((struct osr__client *)client, app) != NULL;
+	return client_find((struct osr_client *)client, app) != NULL;
 }
 
-void osr__client_watch(struct osr__client *client, const struct osr_sched_app *app, uint32_t key)
+void osr_client_watch(struct osr_client *client, const struct osr_sched_app *app, uint32_t key)
 {
-	struct osr__watched *watched = app ? client_find(client, app->id) : NULL;
+	struct osr_watched *watched = app ? client_find(client, app->id) : NULL;
 
-	if (!app || (!watched && client->n_watched == OSR__WATCHED))
+	if (!app || (!watched && client->n_watched == OSR_WATCHED))
 		return;
 	if (!watched) {
 		uint8_t *state = calloc(app->n_keys, 1);
@@ -138,7 +138,7 @@ void osr__client_watch(struct osr__client *client, const struct osr_sched_app *a
 		if (!state)
 			return;
 		watched = &client->watched[client->n_watched++];
-		*watched = (struct osr__watched){ app->id, app->n_notices, app->n_keys, state };
+		*watched = (struct osr_watched){ app->id, app->n_notices, app->n_keys, state };
 		for (uint32_t k = 0; k < watched->n_keys; k++)
 			state[k] = (uint8_t)app->key[k].state;
 	}
@@ -146,9 +146,9 @@ void osr__client_watch(struct osr__client *client, const struct osr_sched_app *a
 		watched->state[key] = (uint8_t)app->key[key].state;
 }
 
-void osr__client_forget(struct osr__client *client, uint32_t app)
+void osr_client_forget(struct osr_client *client, uint32_t app)
 {
-	struct osr__watched *watched = client_find(client, app);
+	struct osr_watched *watched = client_find(client, app);
 
 	if (!watched)
 		return;
@@ -156,17 +156,17 @@ void osr__client_forget(struct osr__client *client, uint32_t app)
 	*watched = client->watched[--client->n_watched];
 }
 
-void osr__client_tell(struct osr__client *client, const struct osr_sched *sched)
+void osr_client_tell(struct osr_client *client, const struct osr_sched *sched)
 {
 	for (uint32_t i = 0; i < client->n_watched;) {
-		struct osr__watched *watched = &client->watched[i];
+		struct osr_watched *watched = &client->watched[i];
 		const struct osr_sched_app *app = osr_sched_find(sched, watched->app);
 		json_int_t id = (json_int_t)watched->app;
 
 		if (!app) {
-			osr__client_say(client,
-					json_pack("{s:s, s:I}", "event", "withdrawn", "app", id));
-			osr__client_forget(client, watched->app);
+			osr_client_say(client,
+				       json_pack("{s:s, s:I}", "event", "withdrawn", "app", id));
+			osr_client_forget(client, watched->app);
 			continue;
 		}
 		for (uint32_t k = 0; k < watched->n_keys; k++) {
@@ -175,14 +175,14 @@ void osr__client_tell(struct osr__client *client, const struct osr_sched *sched)
 			if (watched->state[k] == app->key[k].state)
 				continue;
 			watched->state[k] = (uint8_t)app->key[k].state;
-			event = osr__with(osr__key_json(app, k), "event", json_string("key"));
-			osr__client_say(client, osr__with(event, "app", json_integer(id)));
+			event = osr_with(osr_key_json(app, k), "event", json_string("key"));
+			osr_client_say(client, osr_with(event, "app", json_integer(id)));
 		}
 		if (watched->n_notices != app->n_notices) {
 			watched->n_notices = app->n_notices;
-			osr__client_say(client,
-					json_pack("{s:s, s:I, s:o}", "event", "notice", "app", id,
-						  "text", osr__text(app->notice.text)));
+			osr_client_say(client,
+				       json_pack("{s:s, s:I, s:o}", "event", "notice", "app", id,
+						 "text", osr_text(app->notice.text)));
 		}
 		i++;
 	}

@@ -15,7 +15,8 @@
  *
  * What clients can do is bounded: their number, in all and of a user; a line; lines that wait; what
  * has not been read by them; and the share of time that a user's requests take. Users are known by
- * SO_PEERCRED and touch their own applications only; root, the user of this process and the agent touch all.
+ * SO_PEERCRED and touch their own applications only; root, the user of this process and the agent
+ * touch all.
  */
 #ifndef OSMROUTES_CONTROL_H
 #define OSMROUTES_CONTROL_H
@@ -32,8 +33,9 @@ struct osr_control_in {
 	struct osr_sched_limits limits;
 	struct osr_drains *drains; /* what root may drain; NULL: nothing */
 	/*
-	 * What the subnet manager is instead of the master of its fabric, as "STANDBY"; NULL: it is the master. At the
-	 * time of the call, in the thread; then nothing is placed, requested, drained or undrained.
+	 * What the subnet manager is instead of the master of its fabric, as "STANDBY"; NULL: it is
+	 * the master. At the time of the call, in the thread; then nothing is placed, requested,
+	 * drained or undrained.
 	 */
 	const char *(*not_master)(void *ctx);
 	/*
@@ -53,7 +55,9 @@ void osr_control_close(struct osr_control *control); /* NULL is fine */
 struct osr_sched *osr_control_lock(struct osr_control *control);
 void osr_control_unlock(struct osr_control *control);
 
-/* What `status` answers of the subnet manager, besides keys and drained parts; taken, may be NULL. */
+/*
+ * What `status` answers of the subnet manager, besides keys and drained parts; taken, may be NULL.
+ */
 void osr_control_tell(struct osr_control *control, json_t *sm);
 
 /* Its thread has a turn soon. */

@@ -17,7 +17,10 @@
 #define NAME_SIZE 192 /* two names of 64 with GUIDs */
 #define FORMAT 1
 
-/* A switch, or the link at a port of it: why it is to be left out, if it is, and how it fared lately. */
+/*
+ * A switch, or the link at a port of it: why it is to be left out, if it is, and how it fared
+ * lately.
+ */
 struct row {
 	struct osr_part part;
 	char name[NAME_SIZE], node[NAME_SIZE]; /* of the part, of its switch */
@@ -99,7 +102,10 @@ static struct row *row_of(struct osr_drains *drains, const struct osr_part *part
 	return bsearch(part, drains->row, drains->n, sizeof(*drains->row), compare_parts);
 }
 
-/* A new one if there is none; then the link that was quiet for longest is forgotten if there is no room. */
+/*
+ * A new one if there is none; then the link that was quiet for longest is forgotten if there is no
+ * room.
+ */
 static struct row *make_row(struct osr_drains *drains, const struct osr_part *part)
 {
 	struct row *row = row_of(drains, part), *oldest = NULL, *end;
@@ -151,7 +157,7 @@ static enum osr_status want(struct osr_drains *drains, const struct row *what,
 /* What is cut off ------------------------------------------------------------------------------ */
 
 struct cutting {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	uint32_t *hosts; /* [n_switches], those that count */
 	uint32_t *up;    /* [n_switches] sets of switches that are joined */
 	uint64_t *sum;   /* [n_switches] hosts of a set, by its root */
@@ -163,20 +169,21 @@ struct cutting {
 /* CAs that belong to a switch itself (fabric.h) do not count, but for the subnet manager's. */
 static enum osr_status cutting_begin(const struct osr_drains *drains,
 				     const struct osr_fabric *fabric, struct osr_arena *arena,
-				     struct cutting *x, struct osr_diag *diag)
+				     struct cutting *cutting, struct osr_diag *diag)
 {
 	uint32_t n_switches = fabric->n_switches, n = 0;
 	struct osr_end *end = osr_alloc(arena, fabric->n_terminals, sizeof(*end));
 
-	*x = (struct cutting){ .f = fabric,
-			       .hosts = osr_alloc(arena, n_switches, sizeof(*x->hosts)),
-			       .up = osr_alloc(arena, n_switches, sizeof(*x->up)),
-			       .sum = osr_alloc(arena, n_switches, sizeof(*x->sum)),
-			       .best = osr_alloc(arena, n_switches, sizeof(*x->best)),
-			       .no_sw = osr_alloc(arena, n_switches, sizeof(*x->no_sw)),
-			       .no_channel =
-				       osr_alloc(arena, fabric->n_channels, sizeof(*x->no_channel)),
-			       .part = osr_alloc(arena, MAX_PARTS + 1, sizeof(*x->part)) };
+	*cutting =
+		(struct cutting){ .fabric = fabric,
+				  .hosts = osr_alloc(arena, n_switches, sizeof(*cutting->hosts)),
+				  .up = osr_alloc(arena, n_switches, sizeof(*cutting->up)),
+				  .sum = osr_alloc(arena, n_switches, sizeof(*cutting->sum)),
+				  .best = osr_alloc(arena, n_switches, sizeof(*cutting->best)),
+				  .no_sw = osr_alloc(arena, n_switches, sizeof(*cutting->no_sw)),
+				  .no_channel = osr_alloc(arena, fabric->n_channels,
+							  sizeof(*cutting->no_channel)),
+				  .part = osr_alloc(arena, MAX_PARTS + 1, sizeof(*cutting->part)) };
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
@@ -187,53 +194,60 @@ static enum osr_status cutting_begin(const struct osr_drains *drains,
 				(struct osr_end){ s, fabric->term_port[t] == fabric->sw_n_ports[s],
 						  fabric->names + fabric->term_name[t] };
 	}
-	osr_count_hosts(end, n, x->hosts, n_switches);
+	osr_count_hosts(end, n, cutting->hosts, n_switches);
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		if (fabric->term_guid[t] == drains->sm_port &&
-		    fabric->term_role[t] != OSR_ROLE_SP0 && !x->hosts[fabric->term_switch[t]])
-			x->hosts[fabric->term_switch[t]] = 1;
+		    fabric->term_role[t] != OSR_ROLE_SP0 && !cutting->hosts[fabric->term_switch[t]])
+			cutting->hosts[fabric->term_switch[t]] = 1;
 	return OSR_OK;
 }
 
-/* Without the first n of x->part: how many hosts lose the set of their component that has the most, and one switch of them. */
-static uint64_t count_cut(const struct cutting *x, uint32_t n, uint32_t *cut)
+/*
+ * Without the first n of x->part: how many hosts lose the set of their component that has the most,
+ * and one switch of them.
+ */
+static uint64_t count_cut(const struct cutting *cutting, uint32_t n, uint32_t *cut)
 {
-	const struct osr_fabric *fabric = x->f;
+	const struct osr_fabric *fabric = cutting->fabric;
 	uint32_t n_switches = fabric->n_switches;
 	uint64_t lost = 0;
 
-	memset(x->no_sw, 0, n_switches * sizeof(*x->no_sw));
-	memset(x->no_channel, 0, fabric->n_channels * sizeof(*x->no_channel));
-	memset(x->sum, 0, n_switches * sizeof(*x->sum));
-	memset(x->best, 0xff, n_switches * sizeof(*x->best));
+	memset(cutting->no_sw, 0, n_switches * sizeof(*cutting->no_sw));
+	memset(cutting->no_channel, 0, fabric->n_channels * sizeof(*cutting->no_channel));
+	memset(cutting->sum, 0, n_switches * sizeof(*cutting->sum));
+	memset(cutting->best, 0xff, n_switches * sizeof(*cutting->best));
 	/* Without a switch, or both directions of a cable. */
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t sw = osr_fabric_switch_by_guid(fabric, x->part[i].guid), c = OSR_NONE;
+		uint32_t sw = osr_fabric_switch_by_guid(fabric, cutting->part[i].guid),
+			 c = OSR_NONE;
 
-		if (sw != OSR_NONE && x->part[i].port)
-			c = osr_port_channel(fabric, sw, x->part[i].port);
+		if (sw != OSR_NONE && cutting->part[i].port)
+			c = osr_port_channel(fabric, sw, cutting->part[i].port);
 		else if (sw != OSR_NONE)
-			x->no_sw[sw] = true;
+			cutting->no_sw[sw] = true;
 		if (c != OSR_NONE)
-			x->no_channel[c] = x->no_channel[fabric->chan_rev[c]] = true;
+			cutting->no_channel[c] = cutting->no_channel[fabric->chan_rev[c]] = true;
 	}
-	osr_set_init(x->up, n_switches);
+	osr_set_init(cutting->up, n_switches);
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		if (!x->no_channel[c] && !x->no_sw[fabric->chan_src[c]] &&
-		    !x->no_sw[fabric->chan_dst[c]])
-			osr_set_join(x->up, fabric->chan_src[c], fabric->chan_dst[c]);
+		if (!cutting->no_channel[c] && !cutting->no_sw[fabric->chan_src[c]] &&
+		    !cutting->no_sw[fabric->chan_dst[c]])
+			osr_set_join(cutting->up, fabric->chan_src[c], fabric->chan_dst[c]);
 	for (uint32_t s = 0; s < n_switches; s++)
-		x->sum[osr_set_of(x->up, s)] += x->hosts[s];
+		cutting->sum[osr_set_of(cutting->up, s)] += cutting->hosts[s];
 	for (uint32_t s = 0; s < n_switches; s++) {
-		uint32_t root = osr_set_of(x->up, s), *best = &x->best[fabric->sw_component[s]];
+		uint32_t root = osr_set_of(cutting->up, s),
+			 *best = &cutting->best[fabric->sw_component[s]];
 
-		if (!x->no_sw[s] && (*best == OSR_NONE || x->sum[root] > x->sum[*best]))
+		if (!cutting->no_sw[s] &&
+		    (*best == OSR_NONE || cutting->sum[root] > cutting->sum[*best]))
 			*best = root;
 	}
 	for (uint32_t s = 0; s < n_switches; s++)
-		if (x->hosts[s] &&
-		    (x->no_sw[s] || osr_set_of(x->up, s) != x->best[fabric->sw_component[s]])) {
-			lost += x->hosts[s];
+		if (cutting->hosts[s] &&
+		    (cutting->no_sw[s] ||
+		     osr_set_of(cutting->up, s) != cutting->best[fabric->sw_component[s]])) {
+			lost += cutting->hosts[s];
 			*cut = s;
 		}
 	return lost;
@@ -258,11 +272,11 @@ static enum osr_status refuse_cut(const struct osr_fabric *fabric, const char *w
 }
 
 /* Together with what waits for a sweep. */
-static enum osr_status check_part(const struct osr_drains *drains, const struct cutting *x,
+static enum osr_status check_part(const struct osr_drains *drains, const struct cutting *cutting,
 				  const char *what, uint32_t sw, uint8_t port,
 				  struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = x->f;
+	const struct osr_fabric *fabric = cutting->fabric;
 	uint32_t cut = 0, n = 0;
 	char all[128];
 	uint64_t lost;
@@ -279,11 +293,11 @@ static enum osr_status check_part(const struct osr_drains *drains, const struct 
 	if (port && osr_port_channel(fabric, sw, port) == OSR_NONE)
 		return osr_fail(diag, OSR_INVAL, "%.80s: no cable to a switch is in use there",
 				what);
-	x->part[n++] = (struct osr_part){ fabric->sw_guid[sw], port };
+	cutting->part[n++] = (struct osr_part){ fabric->sw_guid[sw], port };
 	for (uint32_t i = 0; i < drains->n; i++)
 		if (drains->row[i].drained && drains->row[i].state == OSR_DRAIN_ASKED)
-			x->part[n++] = drains->row[i].part;
-	lost = count_cut(x, n, &cut);
+			cutting->part[n++] = drains->row[i].part;
+	lost = count_cut(cutting, n, &cut);
 	if (!lost)
 		return OSR_OK;
 	snprintf(all, sizeof(all), "%.80s%s", what,
@@ -315,7 +329,7 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 	struct row row = { .drained = true, .state = OSR_DRAIN_ASKED, .is_new = true };
 	struct osr_arena arena = { 0 };
 	struct osr_names names;
-	struct cutting x;
+	struct cutting cutting;
 	enum osr_status st;
 	uint32_t sw, port;
 
@@ -328,9 +342,9 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 		row.part = (struct osr_part){ fabric->sw_guid[sw], (uint8_t)port };
 		name_part(fabric, sw, &row);
 		pthread_mutex_lock(&drains->mutex);
-		st = cutting_begin(drains, fabric, &arena, &x, diag);
+		st = cutting_begin(drains, fabric, &arena, &cutting, diag);
 		if (!st)
-			st = check_part(drains, &x, what, sw, row.part.port, diag);
+			st = check_part(drains, &cutting, what, sw, row.part.port, diag);
 		if (!st)
 			st = want(drains, &row, diag);
 		pthread_mutex_unlock(&drains->mutex);
@@ -597,7 +611,10 @@ static enum osr_status look_for_flaps(struct osr_drains *drains, const struct os
 
 /* Sweeps --------------------------------------------------------------------------------------- */
 
-/* What is to be left out, in the order in which it is tried: what comes first stays out rather than what follows. */
+/*
+ * What is to be left out, in the order in which it is tried: what comes first stays out rather than
+ * what follows.
+ */
 struct choosing {
 	const struct osr_drains_look *look;
 	struct cutting cut;
@@ -606,34 +623,34 @@ struct choosing {
 };
 
 /*
- * Of the wishes from first to end, each that cuts nothing off together with those before it. The more is out the more
- * is cut off, so halves are tried where all of them are too much.
+ * Of the wishes from first to end, each that cuts nothing off together with those before it. The
+ * more is out the more is cut off, so halves are tried where all of them are too much.
  */
-static void choose_some(struct choosing *x, uint32_t first, uint32_t end)
+static void choose_some(struct choosing *choosing, uint32_t first, uint32_t end)
 {
 	uint32_t middle = first + (end - first) / 2, cut, n = 0;
-	struct row *row = x->wish[first];
+	struct row *row = choosing->wish[first];
 	char name[32];
 
 	/* Without all that is applied and these: what does that cut off? */
-	for (uint32_t i = 0; i < x->n; i++) {
-		x->wish[i]->applied |= i >= first && i < end;
-		if (x->wish[i]->applied)
-			x->cut.part[n++] = x->wish[i]->part;
+	for (uint32_t i = 0; i < choosing->n; i++) {
+		choosing->wish[i]->applied |= i >= first && i < end;
+		if (choosing->wish[i]->applied)
+			choosing->cut.part[n++] = choosing->wish[i]->part;
 	}
-	if (!count_cut(&x->cut, n, &cut))
+	if (!count_cut(&choosing->cut, n, &cut))
 		return;
 	for (uint32_t i = first; i < end; i++)
-		x->wish[i]->applied = false;
+		choosing->wish[i]->applied = false;
 	if (end - first > 1) {
-		choose_some(x, first, middle);
-		choose_some(x, middle, end);
+		choose_some(choosing, first, middle);
+		choose_some(choosing, middle, end);
 		return;
 	}
 	/* It stays in use. */
 	if (row->state != OSR_DRAIN_SUSPENDED)
-		x->look->say(x->look->ctx, OSR_DRAIN_KEPT, row->name,
-			     osr_switch_name(x->cut.f, cut, name));
+		choosing->look->say(choosing->look->ctx, OSR_DRAIN_KEPT, row->name,
+				    osr_switch_name(choosing->cut.fabric, cut, name));
 	row->state = OSR_DRAIN_SUSPENDED;
 	row->is_new = false;
 }
@@ -642,7 +659,7 @@ enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_dra
 				 struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct choosing x = { .look = look };
+	struct choosing choosing = { .look = look };
 	enum osr_status st = OSR_OK;
 
 	pthread_mutex_lock(&drains->mutex);
@@ -650,19 +667,21 @@ enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_dra
 	if (drains->hold.after)
 		st = look_for_flaps(drains, look);
 	if (!st)
-		st = cutting_begin(drains, look->fabric, scratch, &x.cut, NULL);
+		st = cutting_begin(drains, look->fabric, scratch, &choosing.cut, NULL);
 	if (!st) {
-		/* Drained parts before held ones; of both, those that are left out already first. */
+		/*
+		 * Drained parts before held ones; of both, those that are left out already first.
+		 */
 		for (unsigned turn = 0; turn < 4; turn++)
 			for (uint32_t i = 0; i < drains->n; i++)
 				if (is_wanted(&drains->row[i]) &&
 				    drains->row[i].drained == (turn < 2) &&
 				    drains->row[i].applied == !(turn & 1))
-					x.wish[x.n++] = &drains->row[i];
+					choosing.wish[choosing.n++] = &drains->row[i];
 		for (uint32_t i = 0; i < drains->n; i++)
 			drains->row[i].applied = false;
-		if (x.n)
-			choose_some(&x, 0, x.n);
+		if (choosing.n)
+			choose_some(&choosing, 0, choosing.n);
 		drains->n_out = 0;
 		for (uint32_t i = 0; i < drains->n; i++)
 			if (drains->row[i].applied)

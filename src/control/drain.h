@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * drain.h - cables and switches that routing leaves out although they are there: drained by an
- * administrator, or held down because they flap. No OpenSM; the plugin tells what it sees (upkeep.c), the
- * control socket what is asked (protocol.c).
+ * administrator, or held down because they flap. No OpenSM; the plugin tells what it sees
+ * (upkeep.c), the control socket what is asked (protocol.c).
  *
- * A part is a switch, or one port of it and so the cable there. Drained parts stay so until they are
- * undrained; a link that went down `after` times within `within` seconds stays out until nothing has
- * happened to it for `calm` seconds. All of it survives a restart: held links begin their calm time anew.
+ * A part is a switch, or one port of it and so the cable there. Drained parts stay so until they
+ * are undrained; a link that went down `after` times within `within` seconds stays out until
+ * nothing has happened to it for `calm` seconds. All of it survives a restart: held links begin
+ * their calm time anew.
  *
  * One mutex, taken by every function but osr_drains_out() and osr_drains_n_out().
  */
@@ -45,7 +46,9 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 /* The same, or "all". */
 enum osr_status osr_drains_remove(struct osr_drains *drains, const char *what,
 				  struct osr_diag *diag);
-/* What was asked and is in no tables yet is forgotten, as no sweep of this subnet manager follows. */
+/*
+ * What was asked and is in no tables yet is forgotten, as no sweep of this subnet manager follows.
+ */
 void osr_drains_forget(struct osr_drains *drains);
 /* An array of {"what", "guid", "port", "why": drained|held, "state"}, or NULL without memory. */
 json_t *osr_drains_json(struct osr_drains *drains);
@@ -58,7 +61,10 @@ struct osr_drains_state {
 };
 struct osr_drains_state osr_drains_state(struct osr_drains *drains);
 
-/* The same as text, to be freed, and back. OSR_INVAL: what makes no sense is left out, and the sentence counts it. */
+/*
+ * The same as text, to be freed, and back. OSR_INVAL: what makes no sense is left out, and the
+ * sentence counts it.
+ */
 char *osr_drains_save(struct osr_drains *drains);
 enum osr_status osr_drains_load(struct osr_drains *drains, const char *text, size_t size,
 				struct osr_diag *diag);
@@ -74,20 +80,26 @@ struct osr_drains_look {
 	const struct osr_fabric *fabric; /* with all parts in it */
 	uint64_t sm_port;                /* of the subnet manager, whose switch is not drained */
 	double now;                      /* seconds */
-	/* Told of a part by its name; `cut`, of KEPT: a switch whose hosts would be cut off. With the mutex. */
+	/*
+	 * Told of a part by its name; `cut`, of KEPT: a switch whose hosts would be cut off. With
+	 * the mutex.
+	 */
 	void (*say)(void *ctx, enum osr_drain_news news, const char *name, const char *cut);
 	void *ctx;
 };
 
 /*
- * Links that flap are held down, and it is decided what is left
- * out: all that is drained or held down, but for what would cut hosts off; drained parts come first, of both those
- * that are out already. OSR_NOMEM: what was out stays out. O(channels), as often as halving takes to find what
+ * Links that flap are held down, and it is decided what is left out: all that is drained or held
+ * down, but for what would cut hosts off; drained parts come first, of both those that are out
+ * already. OSR_NOMEM: what was out stays out. O(channels), as often as halving takes to find what
  * would cut off.
  */
 enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_drains_look *look,
 				 struct osr_arena *scratch);
-/* As of the last watch, in its thread: is this switch (port 0), or the link at this port of it, left out? How many are? */
+/*
+ * As of the last watch, in its thread: is this switch (port 0), or the link at this port of it,
+ * left out? How many are?
+ */
 bool osr_drains_out(const struct osr_drains *drains, uint64_t guid, uint8_t port);
 uint32_t osr_drains_n_out(const struct osr_drains *drains);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * A line is a JSON object with a member "op"; so is the answer, with "ok". Nothing that a line holds
- * is believed: hosts and ranks are looked up, numbers have limits, and an application of somebody
- * else is not there.
+ * A line is a JSON object with a member "op"; so is the answer, with "ok". Nothing that a line
+ * holds is believed: hosts and ranks are looked up, numbers have limits, and an application of
+ * somebody else is not there.
  */
 #include "protocol.h"
 
@@ -17,15 +17,15 @@
 
 /* One line of a client, and the application that it names, if its operation has one. */
 struct call {
-	struct osr_sched *s;
+	struct osr_sched *sched;
 	struct osr_sched_app *app;
-	const struct osr__peer *peer;
+	const struct osr_peer *peer;
 	const json_t *in;
-	struct osr__effect *effect;
+	struct osr_effect *effect;
 	struct osr_diag diag;
 };
 
-json_t *osr__refusal(enum osr_status st, const char *text)
+json_t *osr_refusal(enum osr_status st, const char *text)
 {
 	static const char *const codes[] = { [OSR_OK] = "",
 					     [OSR_NOMEM] = "no_memory",
@@ -34,12 +34,12 @@ json_t *osr__refusal(enum osr_status st, const char *text)
 	const char *code =
 		(size_t)st < sizeof(codes) / sizeof(*codes) && codes[st] ? codes[st] : "failed";
 
-	return json_pack("{s:b, s:s, s:o}", "ok", 0, "code", code, "error", osr__text(text));
+	return json_pack("{s:b, s:s, s:o}", "ok", 0, "code", code, "error", osr_text(text));
 }
 
 /* Text ----------------------------------------------------------------------------------------- */
 
-json_t *osr__text(const char *text)
+json_t *osr_text(const char *text)
 {
 	json_t *json = json_string(text);
 	char *ascii = json ? NULL : strdup(text);
@@ -54,8 +54,8 @@ json_t *osr__text(const char *text)
 	return json;
 }
 
-/* Without memory half an answer is none: the connection ends instead, see osr__client_say(). */
-static json_t *osr__append(json_t *array, json_t *value)
+/* Without memory half an answer is none: the connection ends instead, see osr_client_say(). */
+static json_t *osr_append(json_t *array, json_t *value)
 {
 	if (!json_array_append_new(array, value))
 		return array;
@@ -63,7 +63,7 @@ static json_t *osr__append(json_t *array, json_t *value)
 	return NULL;
 }
 
-json_t *osr__with(json_t *object, const char *key, json_t *value)
+json_t *osr_with(json_t *object, const char *key, json_t *value)
 {
 	if (!json_object_set_new(object, key, value))
 		return object;
@@ -71,9 +71,9 @@ json_t *osr__with(json_t *object, const char *key, json_t *value)
 	return NULL;
 }
 
-static json_t *protocol_refuse(const struct call *c, enum osr_status st)
+static json_t *protocol_refuse(const struct call *call, enum osr_status st)
 {
-	return osr__refusal(st, c->diag.text[0] ? c->diag.text : osr_status_str(st));
+	return osr_refusal(st, call->diag.text[0] ? call->diag.text : osr_status_str(st));
 }
 
 /* Words --------------------------------------------------------------------------------------- */
@@ -118,17 +118,18 @@ static enum osr_status parse_pairs(const char *text, struct osr_arena *arena,
 }
 
 /* A whole number 0..max of the line; false if there is something else. A missing one is `none`. */
-static bool protocol_number(struct call *c, const char *key, uint32_t max, uint32_t none,
+static bool protocol_number(struct call *call, const char *key, uint32_t max, uint32_t none,
 			    uint32_t *n)
 {
-	const json_t *json = json_object_get(c->in, key);
+	const json_t *json = json_object_get(call->in, key);
 
 	*n = none;
 	if (!json)
 		return true;
 	if (!json_is_integer(json) || json_integer_value(json) < 0 ||
 	    json_integer_value(json) > max) {
-		osr_fail(&c->diag, OSR_INVAL, "\"%s\": expected a whole number, 0 to %u", key, max);
+		osr_fail(&call->diag, OSR_INVAL, "\"%s\": expected a whole number, 0 to %u", key,
+			 max);
 		return false;
 	}
 	*n = (uint32_t)json_integer_value(json);
@@ -137,12 +138,12 @@ static bool protocol_number(struct call *c, const char *key, uint32_t max, uint3
 
 /* Applications -------------------------------------------------------------------------------- */
 
-static bool may_touch(const struct osr__peer *peer, const struct osr_sched_app *app)
+static bool may_touch(const struct osr_peer *peer, const struct osr_sched_app *app)
 {
 	return peer->agent || app->owner == peer->uid;
 }
 
-json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key)
+json_t *osr_key_json(const struct osr_sched_app *app, uint32_t key)
 {
 	static const char *const states[] = { "prepared", "waiting", "active", "withdrawn" };
 	const struct osr_sched_key *sched_key = &app->key[key];
@@ -161,16 +162,16 @@ static json_t *protocol_app_json(const struct osr_sched_app *app)
 	uint32_t n_gone = 0;
 
 	for (uint32_t k = 0; k < app->n_keys; k++)
-		keys = osr__append(keys, osr__key_json(app, k));
+		keys = osr_append(keys, osr_key_json(app, k));
 	for (uint32_t i = 0; i < app->n_slots; i++)
-		offsets = osr__append(offsets, json_integer(app->slot[i].offset));
+		offsets = osr_append(offsets, json_integer(app->slot[i].offset));
 	for (uint32_t r = 0; r < app->n_ranks; r++)
 		n_gone += app->term[r] == OSR_NONE;
 	return json_pack("{s:I, s:o, s:I, s:b, s:I, s:I, s:o, s:o, s:o}", "app",
-			 (json_int_t)app->id, "name", osr__text(app->name), "owner",
+			 (json_int_t)app->id, "name", osr_text(app->name), "owner",
 			 (json_int_t)app->owner, "held", app->held, "ranks",
 			 (json_int_t)app->n_ranks, "ranks_gone", (json_int_t)n_gone, "offsets",
-			 offsets, "keys", keys, "notice", osr__text(app->notice.text));
+			 offsets, "keys", keys, "notice", osr_text(app->notice.text));
 }
 
 /* Placing ------------------------------------------------------------------------------------- */
@@ -183,179 +184,182 @@ struct placing {
 	char name[64];
 };
 
-static enum osr_status find_host(struct call *c, struct placing *p, uint32_t rank,
+static enum osr_status find_host(struct call *call, struct placing *placing, uint32_t rank,
 				 const json_t *json)
 {
-	const struct osr_fabric *fabric = osr_sched_present(c->s);
+	const struct osr_fabric *fabric = osr_sched_present(call->sched);
 	const char *text = json_string_value(json);
 	uint32_t node, port;
 	struct osr_diag why;
 	enum osr_status st;
 
 	if (!text)
-		return osr_fail(&c->diag, OSR_INVAL, "host of rank %u: expected a text", rank);
+		return osr_fail(&call->diag, OSR_INVAL, "host of rank %u: expected a text", rank);
 	/* A port GUID, or a name. */
 	if (!strncmp(text, "0x", 2) && text[2] && strlen(text) <= 18 &&
 	    !text[2 + strspn(text + 2, "0123456789abcdefABCDEF")]) {
-		p->host[rank] = strtoull(text, NULL, 16);
+		placing->host[rank] = strtoull(text, NULL, 16);
 		return OSR_OK;
 	}
 	if (!fabric)
-		return osr_fail(&c->diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
-	if (!p->names.row) {
-		st = osr_names_of_fabric(&p->names, fabric, &p->arena, &c->diag);
+		return osr_fail(&call->diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
+	if (!placing->names.row) {
+		st = osr_names_of_fabric(&placing->names, fabric, &placing->arena, &call->diag);
 		if (st)
 			return st;
 	}
 	/* A rank sends from one port: of several the names are listed. */
-	if (osr_names_find(&p->names, text, OSR_NAME_END_PORT, &node, &port, &why))
-		return osr_fail(&c->diag, OSR_INVAL, "rank %u: %s", rank, why.text);
-	p->host[rank] = p->names.hit[0]->guid;
+	if (osr_names_find(&placing->names, text, OSR_NAME_END_PORT, &node, &port, &why))
+		return osr_fail(&call->diag, OSR_INVAL, "rank %u: %s", rank, why.text);
+	placing->host[rank] = placing->names.hit[0]->guid;
 	return OSR_OK;
 }
 
-static enum osr_status protocol_take_hosts(struct call *c, struct placing *p)
+static enum osr_status protocol_take_hosts(struct call *call, struct placing *placing)
 {
-	const json_t *hosts = json_object_get(c->in, "hosts");
+	const json_t *hosts = json_object_get(call->in, "hosts");
 	enum osr_status st = OSR_OK;
 
-	if (!protocol_number(c, "ranks", MAX_RANKS, 0, &p->in.n_ranks))
+	if (!protocol_number(call, "ranks", MAX_RANKS, 0, &placing->in.n_ranks))
 		return OSR_INVAL;
 	if (!hosts)
 		return OSR_OK;
 	if (!json_is_array(hosts) || json_array_size(hosts) > MAX_RANKS)
-		return osr_fail(&c->diag, OSR_INVAL,
+		return osr_fail(&call->diag, OSR_INVAL,
 				"\"hosts\": expected a list of at most %u port GUIDs or names",
 				MAX_RANKS);
-	p->in.n_ranks = (uint32_t)json_array_size(hosts);
-	p->host = osr_alloc(&p->arena, p->in.n_ranks, sizeof(*p->host));
-	if (osr_arena_failed(&p->arena, &c->diag))
+	placing->in.n_ranks = (uint32_t)json_array_size(hosts);
+	placing->host = osr_alloc(&placing->arena, placing->in.n_ranks, sizeof(*placing->host));
+	if (osr_arena_failed(&placing->arena, &call->diag))
 		return OSR_NOMEM;
-	for (uint32_t r = 0; r < p->in.n_ranks && !st; r++)
-		st = find_host(c, p, r, json_array_get(hosts, r));
-	p->in.host = p->host;
+	for (uint32_t r = 0; r < placing->in.n_ranks && !st; r++)
+		st = find_host(call, placing, r, json_array_get(hosts, r));
+	placing->in.host = placing->host;
 	return st;
 }
 
-static enum osr_status take_patterns(struct call *c, struct placing *p)
+static enum osr_status take_patterns(struct call *call, struct placing *placing)
 {
-	const json_t *patterns = json_object_get(c->in, "patterns");
+	const json_t *patterns = json_object_get(call->in, "patterns");
 	uint32_t n = (uint32_t)json_array_size(patterns), *n_pairs;
 	enum osr_status st = OSR_OK;
 	struct osr_pair **pair;
 
 	if (!json_is_array(patterns) || !n)
-		return osr_fail(&c->diag, OSR_INVAL,
+		return osr_fail(&call->diag, OSR_INVAL,
 				"\"patterns\": expected a list of texts like \"0>1 1>0\"");
-	pair = osr_calloc(&p->arena, n, sizeof(*pair));
-	n_pairs = osr_calloc(&p->arena, n, sizeof(*n_pairs));
-	if (osr_arena_failed(&p->arena, &c->diag))
+	pair = osr_calloc(&placing->arena, n, sizeof(*pair));
+	n_pairs = osr_calloc(&placing->arena, n, sizeof(*n_pairs));
+	if (osr_arena_failed(&placing->arena, &call->diag))
 		return OSR_NOMEM;
-	p->in.n_keys = n;
+	placing->in.n_keys = n;
 	for (uint32_t k = 0; k < n && !st; k++) {
 		const char *text = json_string_value(json_array_get(patterns, k));
 
-		st = text ? parse_pairs(text, &p->arena, &pair[k], &n_pairs[k], &c->diag)
-			  : osr_fail(&c->diag, OSR_INVAL, "pattern %u: expected a text", k);
+		st = text ? parse_pairs(text, &placing->arena, &pair[k], &n_pairs[k], &call->diag)
+			  : osr_fail(&call->diag, OSR_INVAL, "pattern %u: expected a text", k);
 	}
-	p->in.pair = (const struct osr_pair *const *)pair;
-	p->in.n_pairs = n_pairs;
+	placing->in.pair = (const struct osr_pair *const *)pair;
+	placing->in.n_pairs = n_pairs;
 	return st;
 }
 
 /* It goes into logs: one line, and nothing that moves a cursor. */
-static enum osr_status protocol_take_name(struct call *c, struct placing *p)
+static enum osr_status protocol_take_name(struct call *call, struct placing *placing)
 {
-	const json_t *name = json_object_get(c->in, "name"), *held = json_object_get(c->in, "hold");
+	const json_t *name = json_object_get(call->in, "name"),
+		     *held = json_object_get(call->in, "hold");
 	uint32_t owner;
 
 	if ((name && !json_is_string(name)) || (held && !json_is_boolean(held)))
-		return osr_fail(&c->diag, OSR_INVAL,
+		return osr_fail(&call->diag, OSR_INVAL,
 				"\"name\" is a text, \"hold\" is true or false");
-	snprintf(p->name, sizeof(p->name), "%s", name ? json_string_value(name) : "");
-	for (char *t = p->name; *t; t++)
+	snprintf(placing->name, sizeof(placing->name), "%s", name ? json_string_value(name) : "");
+	for (char *t = placing->name; *t; t++)
 		if ((unsigned char)*t < ' ' || (unsigned char)*t > '~')
 			*t = '?';
-	p->in.name = p->name;
-	p->in.held = json_is_true(held);
-	if (!protocol_number(c, "owner", UINT32_MAX - 1, c->peer->uid, &owner))
+	placing->in.name = placing->name;
+	placing->in.held = json_is_true(held);
+	if (!protocol_number(call, "owner", UINT32_MAX - 1, call->peer->uid, &owner))
 		return OSR_INVAL;
-	if (owner != c->peer->uid && !c->peer->agent)
-		return osr_fail(&c->diag, OSR_INVAL,
-				"user %u cannot place an application of user %u", c->peer->uid,
+	if (owner != call->peer->uid && !call->peer->agent)
+		return osr_fail(&call->diag, OSR_INVAL,
+				"user %u cannot place an application of user %u", call->peer->uid,
 				owner);
-	p->in.owner = owner;
+	placing->in.owner = owner;
 	return OSR_OK;
 }
 
-static json_t *protocol_place(struct call *c)
+static json_t *protocol_place(struct call *call)
 {
-	struct placing p = { 0 };
+	struct placing placing = { 0 };
 	struct osr_sched_app *app = NULL;
-	enum osr_status st = protocol_take_name(c, &p);
+	enum osr_status st = protocol_take_name(call, &placing);
 	json_t *answer, *hosts, *lids, *names;
 	const struct osr_fabric *fabric;
 	char text[32];
 
 	/* Patterns are long, and their text says nothing of the fabric. */
-	osr_sched_leave(c->s);
+	osr_sched_leave(call->sched);
 	if (!st)
-		st = take_patterns(c, &p);
-	osr_sched_take(c->s);
+		st = take_patterns(call, &placing);
+	osr_sched_take(call->sched);
 	if (!st)
-		st = protocol_take_hosts(c, &p);
-	if (!st && !protocol_number(c, "offsets", 128, 0, &p.in.n_offsets))
+		st = protocol_take_hosts(call, &placing);
+	if (!st && !protocol_number(call, "offsets", 128, 0, &placing.in.n_offsets))
 		st = OSR_INVAL;
 	if (!st)
-		st = osr_sched_place(c->s, &p.in, &app, &c->diag);
+		st = osr_sched_place(call->sched, &placing.in, &app, &call->diag);
 	/* Everything was copied. */
-	osr_arena_free(&p.arena);
+	osr_arena_free(&placing.arena);
 	if (st)
-		return protocol_refuse(c, st);
+		return protocol_refuse(call, st);
 	/* The answer: where its ranks are, and whose it is. */
-	fabric = osr_sched_present(c->s);
+	fabric = osr_sched_present(call->sched);
 	hosts = json_array();
 	lids = json_array();
 	names = json_array();
 	answer = protocol_app_json(app);
 	for (uint32_t r = 0; r < app->n_ranks; r++) {
 		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
-		hosts = osr__append(hosts, json_string(text));
-		lids = osr__append(lids, json_integer(fabric->term_lid[app->term[r]]));
-		names = osr__append(names,
-				    osr__text(osr_terminal_name(fabric, app->term[r], text)));
+		hosts = osr_append(hosts, json_string(text));
+		lids = osr_append(lids, json_integer(fabric->term_lid[app->term[r]]));
+		names = osr_append(names, osr_text(osr_terminal_name(fabric, app->term[r], text)));
 	}
-	answer = osr__with(answer, "hosts", hosts);
-	answer = osr__with(answer, "lids", lids);
-	answer = osr__with(answer, "names", names);
-	answer = osr__with(answer, "ok", json_true());
+	answer = osr_with(answer, "hosts", hosts);
+	answer = osr_with(answer, "lids", lids);
+	answer = osr_with(answer, "names", names);
+	answer = osr_with(answer, "ok", json_true());
 	if (answer)
-		c->effect->attach = app->id;
+		call->effect->attach = app->id;
 	/* It would stay, and nobody would know of it. */
 	if (!answer)
-		osr_sched_release(c->s, app);
+		osr_sched_release(call->sched, app);
 	return answer;
 }
 
 /* Run time ------------------------------------------------------------------------------------- */
 
-static json_t *withdraw(struct call *c)
+static json_t *withdraw(struct call *call)
 {
-	json_t *answer = json_pack("{s:b, s:I}", "ok", 1, "app", (json_int_t)c->app->id);
+	json_t *answer = json_pack("{s:b, s:I}", "ok", 1, "app", (json_int_t)call->app->id);
 
-	c->effect->detach = c->app->id;
-	osr_sched_release(c->s, c->app);
+	call->effect->detach = call->app->id;
+	osr_sched_release(call->sched, call->app);
 	return answer;
 }
 
-static json_t *protocol_attach(struct call *c)
+static json_t *protocol_attach(struct call *call)
 {
-	c->effect->attach = c->app->id;
-	return osr__with(protocol_app_json(c->app), "ok", json_true());
+	call->effect->attach = call->app->id;
+	return osr_with(protocol_app_json(call->app), "ok", json_true());
 }
 
-/* What is known of the subnet manager. Of one that is not the master no more than who it is: its tables are not in use. */
-static json_t *protocol_sm(const struct osr__peer *peer)
+/*
+ * What is known of the subnet manager. Of one that is not the master no more than who it is: its
+ * tables are not in use.
+ */
+static json_t *protocol_sm(const struct osr_peer *peer)
 {
 	static const char *const kept[] = { "osmroutes", "opensm", "sm_port", "warnings" };
 	json_t *sm;
@@ -367,59 +371,60 @@ static json_t *protocol_sm(const struct osr__peer *peer)
 		json_t *value = json_object_get(*peer->sm, kept[i]);
 
 		if (value)
-			sm = osr__with(sm, kept[i], json_deep_copy(value));
+			sm = osr_with(sm, kept[i], json_deep_copy(value));
 	}
 	return sm;
 }
 
-static json_t *protocol_status(struct call *c)
+static json_t *protocol_status(struct call *call)
 {
 	json_t *apps = json_array(), *answer;
 	const struct osr_sched_app *app;
 
-	for (uint32_t i = 0; (app = osr_sched_row(c->s, i)); i++)
-		if (may_touch(c->peer, app))
-			apps = osr__append(apps, protocol_app_json(app));
+	for (uint32_t i = 0; (app = osr_sched_row(call->sched, i)); i++)
+		if (may_touch(call->peer, app))
+			apps = osr_append(apps, protocol_app_json(app));
 	answer =
 		json_pack("{s:b, s:s, s:i, s:b, s:b, s:o, s:o*}", "ok", 1, "osmroutes", OSR_VERSION,
-			  "protocol", OSR__PROTOCOL, "ready", osr_sched_present(c->s) != NULL,
-			  "pending", osr_sched_dirty(c->s), "apps", apps, "parts",
-			  c->peer->drains ? osr_drains_json(c->peer->drains) : NULL);
+			  "protocol", OSR_PROTOCOL, "ready", osr_sched_present(call->sched) != NULL,
+			  "pending", osr_sched_dirty(call->sched), "apps", apps, "parts",
+			  call->peer->drains ? osr_drains_json(call->peer->drains) : NULL);
 	/* A copy: the answer is written when the lock is free again. */
-	return c->peer->sm && *c->peer->sm ? osr__with(answer, "sm", protocol_sm(c->peer)) : answer;
+	return call->peer->sm && *call->peer->sm ? osr_with(answer, "sm", protocol_sm(call->peer))
+						 : answer;
 }
 
 /* Drained parts -------------------------------------------------------------------------------- */
 
-static json_t *drained(struct call *c)
+static json_t *drained(struct call *call)
 {
-	struct osr_drains *drains = c->peer->drains;
+	struct osr_drains *drains = call->peer->drains;
 	json_t *parts = drains ? osr_drains_json(drains) : json_array();
 	struct osr_drains_state state = { 0 };
 
 	if (drains)
 		state = osr_drains_state(drains);
 	return json_pack("{s:b, s:b, s:s*, s:o}", "ok", 1, "pending", state.done != state.version,
-			 "not_master", c->peer->not_master, "parts", parts);
+			 "not_master", call->peer->not_master, "parts", parts);
 }
 
-static json_t *drain_or_not(struct call *c)
+static json_t *drain_or_not(struct call *call)
 {
-	const char *what = json_string_value(json_object_get(c->in, "what"));
-	bool drain = !strcmp(json_string_value(json_object_get(c->in, "op")), "drain");
+	const char *what = json_string_value(json_object_get(call->in, "what"));
+	bool drain = !strcmp(json_string_value(json_object_get(call->in, "op")), "drain");
 	enum osr_status st;
 
-	if (!c->peer->master || !c->peer->drains)
+	if (!call->peer->master || !call->peer->drains)
 		st = osr_fail(
-			&c->diag, OSR_NOT_APPLICABLE,
+			&call->diag, OSR_NOT_APPLICABLE,
 			"only root and the user of the subnet manager drain switches and cables");
 	else if (!what)
-		st = osr_fail(&c->diag, OSR_INVAL, "\"what\": expected NODE or NODE:PORT");
+		st = osr_fail(&call->diag, OSR_INVAL, "\"what\": expected NODE or NODE:PORT");
 	else
-		st = drain ? osr_drains_add(c->peer->drains, osr_sched_present(c->s), what,
-					    &c->diag)
-			   : osr_drains_remove(c->peer->drains, what, &c->diag);
-	return st ? protocol_refuse(c, st) : drained(c);
+		st = drain ? osr_drains_add(call->peer->drains, osr_sched_present(call->sched),
+					    what, &call->diag)
+			   : osr_drains_remove(call->peer->drains, what, &call->diag);
+	return st ? protocol_refuse(call, st) : drained(call);
 }
 
 /* What a line may ask. */
@@ -443,70 +448,70 @@ static const struct operation {
 	{ "drained", false, false, NULL, drained },
 };
 
-static json_t *answer_of(struct call *c, const struct operation *op)
+static json_t *answer_of(struct call *call, const struct operation *op)
 {
 	enum osr_status st;
 	json_t *answer;
 	uint32_t id, key;
 
-	if (op->of_master && c->peer->not_master) {
-		st = osr_fail(&c->diag, OSR_NOT_APPLICABLE,
+	if (op->of_master && call->peer->not_master) {
+		st = osr_fail(&call->diag, OSR_NOT_APPLICABLE,
 			      "this subnet manager is %s, not the master: ask the one that is",
-			      c->peer->not_master);
-		return protocol_refuse(c, st);
+			      call->peer->not_master);
+		return protocol_refuse(call, st);
 	}
 	if (op->of_app) {
-		if (!protocol_number(c, "app", UINT32_MAX - 1, 0, &id))
-			return protocol_refuse(c, OSR_INVAL);
-		c->app = osr_sched_find(c->s, id);
+		if (!protocol_number(call, "app", UINT32_MAX - 1, 0, &id))
+			return protocol_refuse(call, OSR_INVAL);
+		call->app = osr_sched_find(call->sched, id);
 		/* Others' are not told from those that are not there. */
-		if (!c->app || !may_touch(c->peer, c->app)) {
-			osr_fail(&c->diag, OSR_INVAL, "user %u has no application %u", c->peer->uid,
-				 id);
-			return protocol_refuse(c, OSR_INVAL);
+		if (!call->app || !may_touch(call->peer, call->app)) {
+			osr_fail(&call->diag, OSR_INVAL, "user %u has no application %u",
+				 call->peer->uid, id);
+			return protocol_refuse(call, OSR_INVAL);
 		}
 	}
 	if (!op->of_key)
-		return op->answer(c);
-	if (!protocol_number(c, "key", UINT32_MAX - 1, 0, &key))
-		return protocol_refuse(c, OSR_INVAL);
-	st = op->of_key(c->s, c->app, key, &c->diag);
+		return op->answer(call);
+	if (!protocol_number(call, "key", UINT32_MAX - 1, 0, &key))
+		return protocol_refuse(call, OSR_INVAL);
+	st = op->of_key(call->sched, call->app, key, &call->diag);
 	if (st)
-		return protocol_refuse(c, st);
-	c->effect->attach = c->app->id;
-	c->effect->key = key;
-	answer = osr__with(osr__key_json(c->app, key), "app", json_integer(c->app->id));
-	return osr__with(answer, "ok", json_true());
+		return protocol_refuse(call, st);
+	call->effect->attach = call->app->id;
+	call->effect->key = key;
+	answer = osr_with(osr_key_json(call->app, key), "app", json_integer(call->app->id));
+	return osr_with(answer, "ok", json_true());
 }
 
-json_t *osr__protocol(struct osr_sched *sched, const struct osr__peer *peer, const char *line,
-		      size_t size, struct osr__effect *effect)
+json_t *osr_protocol(struct osr_sched *sched, const struct osr_peer *peer, const char *line,
+		     size_t size, struct osr_effect *effect)
 {
-	struct call c = { .s = sched, .peer = peer, .effect = effect };
+	struct call call = { .sched = sched, .peer = peer, .effect = effect };
 	const struct operation *found = NULL;
 	json_error_t error;
 	json_t *in = json_loadb(line, size, JSON_REJECT_DUPLICATES, &error), *answer;
 	const char *op = json_string_value(json_object_get(in, "op"));
 
-	*effect = (struct osr__effect){ .key = OSR_NONE };
-	c.in = in;
+	*effect = (struct osr_effect){ .key = OSR_NONE };
+	call.in = in;
 	for (size_t i = 0; op && i < sizeof(operations) / sizeof(*operations); i++)
 		if (!strcmp(op, operations[i].op))
 			found = &operations[i];
 	osr_sched_take(sched);
 	if (found)
-		answer = answer_of(&c, found);
+		answer = answer_of(&call, found);
 	else if (json_is_object(in))
-		answer = osr__refusal(OSR_INVAL, "\"op\": expected place, request, done, withdraw, "
-						 "attach, status, drain, undrain or drained");
+		answer = osr_refusal(OSR_INVAL, "\"op\": expected place, request, done, withdraw, "
+						"attach, status, drain, undrain or drained");
 	else {
-		osr_fail(&c.diag, OSR_INVAL, "expected a JSON object on one line: %.100s",
+		osr_fail(&call.diag, OSR_INVAL, "expected a JSON object on one line: %.100s",
 			 in ? "it is something else" : error.text);
-		answer = protocol_refuse(&c, OSR_INVAL);
+		answer = protocol_refuse(&call, OSR_INVAL);
 	}
 	/* Whatever the client calls it, it comes back. */
 	if (json_object_get(in, "id"))
-		answer = osr__with(answer, "id", json_incref(json_object_get(in, "id")));
+		answer = osr_with(answer, "id", json_incref(json_object_get(in, "id")));
 	json_decref(in);
 	return answer;
 }

@@ -7,10 +7,10 @@
 
 #include "control/control.h"
 
-#define OSR__PROTOCOL 1
+#define OSR_PROTOCOL 1
 
 /* The client of a request. */
-struct osr__peer {
+struct osr_peer {
 	uint32_t uid;
 	bool master;               /* root, or the user of this process */
 	bool agent;                /* that, or the agent: may touch the applications of all */
@@ -20,83 +20,85 @@ struct osr__peer {
 };
 
 /* What an answer means for the connection. */
-struct osr__effect {
+struct osr_effect {
 	uint32_t attach; /* application to tell about from now on, 0: none */
 	uint32_t key;    /* whose state the answer says, OSR_NONE: no key's */
 	uint32_t detach;
 };
 
 /*
- * One line of a client; the answer is an object, or NULL without memory. Called without the scheduler's
- * lock, which is taken once the line has been read, and held on return.
+ * One line of a client; the answer is an object, or NULL without memory. Called without the
+ * scheduler's lock, which is taken once the line has been read, and held on return.
  */
-json_t *osr__protocol(struct osr_sched *sched, const struct osr__peer *peer, const char *line,
-		      size_t size, struct osr__effect *effect);
+json_t *osr_protocol(struct osr_sched *sched, const struct osr_peer *peer, const char *line,
+		     size_t size, struct osr_effect *effect);
 
 /*
- * Take `value` and give back what it was added to; NULL, with everything freed, if there is no memory, or
- * was none for one of the two.
+ * Take `value` and give back what it was added to; NULL, with everything freed, if there is no
+ * memory, or was none for one of the two.
  */
-json_t *osr__with(json_t *object, const char *key, json_t *value);
+json_t *osr_with(json_t *object, const char *key, json_t *value);
 
 /* A key as answers, events and the status show it. */
-json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key);
+json_t *osr_key_json(const struct osr_sched_app *app, uint32_t key);
 
 /* A text as JSON; what is not UTF-8, as names of hosts may be, has question marks. */
-json_t *osr__text(const char *text);
+json_t *osr_text(const char *text);
 
 /* A refusal in the form of all answers. */
-json_t *osr__refusal(enum osr_status st, const char *text);
+json_t *osr_refusal(enum osr_status st, const char *text);
 
-/* client.c: one connection, what it sent, what it has not read yet, what it is told of ----------- */
+/*
+ * client.c: one connection, what it sent, what it has not read yet, what it is told of -----------
+ */
 
-#define OSR__OUT_ENOUGH (64 * 1024) /* unread bytes from which on nothing more is answered */
-#define OSR__WATCHED 64
+#define OSR_OUT_ENOUGH (64 * 1024) /* unread bytes from which on nothing more is answered */
+#define OSR_WATCHED 64
 
-struct osr__buffer {
+struct osr_buffer {
 	char *text;
 	size_t size, room;
 };
 
 /* An application whose owner listens here, and what he was told last. */
-struct osr__watched {
+struct osr_watched {
 	uint32_t app;
 	uint32_t n_notices;
 	uint32_t n_keys;
 	uint8_t *state; /* [n_keys] */
 };
 
-struct osr__client {
+struct osr_client {
 	int fd;
-	struct osr__peer peer;
-	struct osr__buffer in, out;
+	struct osr_peer peer;
+	struct osr_buffer in, out;
 	double half_since, not_before;
 	bool gone;
-	struct osr__watched watched[OSR__WATCHED];
+	struct osr_watched watched[OSR_WATCHED];
 	uint32_t n_watched;
 };
 
-void osr__client_free(struct osr__client *client);
+void osr_client_free(struct osr_client *client);
 
 /* What there is to read, up to a line's length; false at the end. */
-bool osr__client_read(struct osr__client *client);
-void osr__client_write(struct osr__client *client);
+bool osr_client_read(struct osr_client *client);
+void osr_client_write(struct osr_client *client);
 
-bool osr__client_has_line(const struct osr__client *client);
-size_t osr__client_line(const struct osr__client *client); /* its length, if there is one */
-void osr__buffer_shift(struct osr__buffer *buffer, size_t n);
+bool osr_client_has_line(const struct osr_client *client);
+size_t osr_client_line(const struct osr_client *client); /* its length, if there is one */
+void osr_buffer_shift(struct osr_buffer *buffer, size_t n);
 
 /* Takes the object. */
-void osr__client_say(struct osr__client *client, json_t *object);
+void osr_client_say(struct osr_client *client, json_t *object);
 
-bool osr__client_watches(const struct osr__client *client, uint32_t app);
+bool osr_client_watches(const struct osr_client *client, uint32_t app);
 /*
- * Tells of an application from now on; NULL is fine. The state of `key` (OSR_NONE: of none) has just
- * been said in an answer.
+ * Tells of an application from now on; NULL is fine. The state of `key` (OSR_NONE: of none) has
+ * just been said in an answer.
  */
-void osr__client_watch(struct osr__client *client, const struct osr_sched_app *app, uint32_t key);
-void osr__client_forget(struct osr__client *client, uint32_t app);
+void osr_client_watch(struct osr_client *client, const struct osr_sched_app *app, uint32_t key);
+void osr_client_forget(struct osr_client *client, uint32_t app);
 /* Events: what became of the keys of watched applications since the last time. */
-void osr__client_tell(struct osr__client *client, const struct osr_sched *sched);
+void osr_client_tell(struct osr_client *client, const struct osr_sched *sched);
 
 #endif

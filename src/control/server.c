@@ -3,9 +3,10 @@
  * One thread, one poll(). A turn reads what clients have sent, answers at most one line of each,
  * tells them what became of their keys, and lets the owner of this work (control.h: turn()).
  *
- * A user whose line took t seconds waits four times as long for the next one to be looked at, on all
- * his connections; until then his bytes stay in the kernel, and his writes block. So no user takes
- * more than a fifth of a processor. No line is read of a client that does not read its answers.
+ * A user whose line took t seconds waits four times as long for the next one to be looked at, on
+ * all his connections; until then his bytes stay in the kernel, and his writes block. So no user
+ * takes more than a fifth of a processor. No line is read of a client that does not read its
+ * answers.
  */
 #include "protocol.h"
 
@@ -50,7 +51,7 @@ struct osr_control {
 	struct osr_sched *sched;
 	json_t *sm; /* osr_control_tell() */
 
-	struct osr__client *client[MAX_CLIENTS];
+	struct osr_client *client[MAX_CLIENTS];
 	uint32_t n_clients;
 	double no_accept;
 };
@@ -133,7 +134,7 @@ static void accept_client(struct osr_control *control)
 	int fd = accept4(control->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ucred cred;
 	socklen_t size = sizeof(cred);
-	struct osr__client *client;
+	struct osr_client *client;
 	uint32_t n_of_user = 0;
 	struct rlimit files;
 	bool master, agent;
@@ -170,17 +171,17 @@ static void accept_client(struct osr_control *control)
 		return;
 	}
 	client->fd = fd;
-	client->peer = (struct osr__peer){ .uid = cred.uid,
-					   .master = master,
-					   .agent = agent,
-					   .drains = control->in.drains,
-					   .sm = &control->sm };
+	client->peer = (struct osr_peer){ .uid = cred.uid,
+					  .master = master,
+					  .agent = agent,
+					  .drains = control->in.drains,
+					  .sm = &control->sm };
 	control->client[control->n_clients++] = client;
 }
 
 static void drop_client(struct osr_control *control, uint32_t i)
 {
-	struct osr__client *client = control->client[i];
+	struct osr_client *client = control->client[i];
 
 	take_for_thread(control);
 	/* An application that is held goes unless another connection tells of it. */
@@ -189,35 +190,34 @@ static void drop_client(struct osr_control *control, uint32_t i)
 		bool held = app && app->held;
 
 		for (uint32_t k = 0; held && k < control->n_clients; k++)
-			held = k == i || !osr__client_watches(control->client[k], app->id);
+			held = k == i || !osr_client_watches(control->client[k], app->id);
 		if (held)
 			osr_sched_release(control->sched, app);
 	}
 	pthread_mutex_unlock(&control->mutex);
-	osr__client_free(client);
+	osr_client_free(client);
 	control->client[i] = control->client[--control->n_clients];
 }
 
 /* Lines ---------------------------------------------------------------------------------------- */
 
-static void answer_line(struct osr_control *control, struct osr__client *client)
+static void answer_line(struct osr_control *control, struct osr_client *client)
 {
-	size_t size = osr__client_line(client);
-	struct osr__effect effect;
+	size_t size = osr_client_line(client);
+	struct osr_effect effect;
 	double begin = server_now(), until;
 	json_t *answer;
 
 	if (control->in.not_master)
 		client->peer.not_master = control->in.not_master(control->in.ctx);
-	answer = osr__protocol(control->sched, &client->peer, client->in.text, size, &effect);
+	answer = osr_protocol(control->sched, &client->peer, client->in.text, size, &effect);
 	if (effect.attach)
-		osr__client_watch(client, osr_sched_find(control->sched, effect.attach),
-				  effect.key);
+		osr_client_watch(client, osr_sched_find(control->sched, effect.attach), effect.key);
 	pthread_mutex_unlock(&control->mutex);
 	if (effect.detach)
-		osr__client_forget(client, effect.detach);
-	osr__client_say(client, answer);
-	osr__buffer_shift(&client->in, size + 1);
+		osr_client_forget(client, effect.detach);
+	osr_client_say(client, answer);
+	osr_buffer_shift(&client->in, size + 1);
 	client->half_since = server_now();
 	/* Nothing of this user before that time. */
 	until = server_now() + 4 * (server_now() - begin);
@@ -228,17 +228,19 @@ static void answer_line(struct osr_control *control, struct osr__client *client)
 }
 
 /* The last word. It may be lost where the client sends on. */
-static void end_client(struct osr__client *client, const char *why)
+static void end_client(struct osr_client *client, const char *why)
 {
-	osr__client_say(client, osr__refusal(OSR_INVAL, why));
-	osr__client_write(client);
+	osr_client_say(client, osr_refusal(OSR_INVAL, why));
+	osr_client_write(client);
 	shutdown(client->fd, SHUT_WR);
 	client->gone = true;
 }
 
 /* The turn ------------------------------------------------------------------------------------- */
 
-/* Milliseconds until a client that was held back has its turn, or the time of half a line is over. */
+/*
+ * Milliseconds until a client that was held back has its turn, or the time of half a line is over.
+ */
 static int patience(const struct osr_control *control, int ms)
 {
 	double least = ms < 0 ? 3600 : ms / 1e3, t = server_now();
@@ -246,14 +248,14 @@ static int patience(const struct osr_control *control, int ms)
 	if (control->no_accept > t && control->no_accept - t < least)
 		least = control->no_accept - t;
 	for (uint32_t i = 0; i < control->n_clients; i++) {
-		const struct osr__client *client = control->client[i];
+		const struct osr_client *client = control->client[i];
 		double wait = least;
 
 		if (client->not_before > t)
 			wait = client->not_before - t;
-		else if (client->in.size && client->out.size < OSR__OUT_ENOUGH)
-			wait = osr__client_has_line(client) ? 0
-							    : client->half_since + HALF_LINE_S - t;
+		else if (client->in.size && client->out.size < OSR_OUT_ENOUGH)
+			wait = osr_client_has_line(client) ? 0
+							   : client->half_since + HALF_LINE_S - t;
 		if (wait < least)
 			least = wait;
 	}
@@ -263,7 +265,7 @@ static int patience(const struct osr_control *control, int ms)
 static void wait_for_clients(struct osr_control *control, int ms)
 {
 	bool accepts = control->n_clients < MAX_CLIENTS && server_now() >= control->no_accept;
-	struct pollfd p[MAX_CLIENTS + 2] = {
+	struct pollfd pollfd[MAX_CLIENTS + 2] = {
 		{ .fd = control->wake, .events = POLLIN },
 		{ .fd = accepts ? control->listening : -1, .events = POLLIN },
 	};
@@ -271,38 +273,38 @@ static void wait_for_clients(struct osr_control *control, int ms)
 	uint64_t woken;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct osr__client *client = control->client[i];
+		const struct osr_client *client = control->client[i];
 		short events = client->out.size ? POLLOUT : 0;
 
-		if (!osr__client_has_line(client) && client->out.size < OSR__OUT_ENOUGH &&
+		if (!osr_client_has_line(client) && client->out.size < OSR_OUT_ENOUGH &&
 		    client->not_before <= server_now())
 			events |= POLLIN;
-		p[i + 2] = (struct pollfd){ .fd = client->fd, .events = events };
+		pollfd[i + 2] = (struct pollfd){ .fd = client->fd, .events = events };
 	}
-	if (poll(p, n + 2, patience(control, ms)) < 0)
+	if (poll(pollfd, n + 2, patience(control, ms)) < 0)
 		return;
-	if (p[0].revents && read(control->wake, &woken, sizeof(woken)) < 0)
-		p[0].revents = 0; /* nobody woke us */
+	if (pollfd[0].revents && read(control->wake, &woken, sizeof(woken)) < 0)
+		pollfd[0].revents = 0; /* nobody woke us */
 	for (uint32_t i = 0; i < n; i++) {
-		struct osr__client *client = control->client[i];
+		struct osr_client *client = control->client[i];
 		size_t waiting = 0;
 
 		for (uint32_t k = 0; k < n; k++)
 			if (control->client[k]->peer.uid == client->peer.uid)
 				waiting += control->client[k]->in.size;
-		if (p[i + 2].revents & POLLOUT)
-			osr__client_write(client);
-		if (p[i + 2].revents & POLLIN) {
+		if (pollfd[i + 2].revents & POLLOUT)
+			osr_client_write(client);
+		if (pollfd[i + 2].revents & POLLIN) {
 			if (!client->in.size)
 				client->half_since = server_now();
 			if (client->in.size && waiting >= MAX_WAITING)
 				end_client(client, "too many requests of this user are pending");
-			else if (!osr__client_read(client))
+			else if (!osr_client_read(client))
 				client->gone = true;
-		} else if (p[i + 2].revents & (POLLHUP | POLLERR | POLLNVAL))
+		} else if (pollfd[i + 2].revents & (POLLHUP | POLLERR | POLLNVAL))
 			client->gone = true;
 	}
-	if (p[1].revents)
+	if (pollfd[1].revents)
 		accept_client(control);
 }
 
@@ -315,8 +317,8 @@ static void *serve(void *arg)
 	while (!atomic_load(&control->ends)) {
 		wait_for_clients(control, ms);
 		for (uint32_t i = 0; i < control->n_clients; i++) {
-			struct osr__client *client = control->client[i];
-			bool line = osr__client_has_line(client);
+			struct osr_client *client = control->client[i];
+			bool line = osr_client_has_line(client);
 
 			if (client->gone || !client->in.size)
 				continue;
@@ -324,7 +326,7 @@ static void *serve(void *arg)
 				end_client(client, "the line is too long");
 			else if (!line && server_now() - client->half_since > HALF_LINE_S)
 				end_client(client, "the line does not end");
-			else if (line && client->out.size < OSR__OUT_ENOUGH &&
+			else if (line && client->out.size < OSR_OUT_ENOUGH &&
 				 server_now() >= client->not_before)
 				answer_line(control, client);
 		}
@@ -335,12 +337,12 @@ static void *serve(void *arg)
 		/* Clients are told what became of their keys. */
 		take_for_thread(control);
 		for (uint32_t i = 0; i < control->n_clients; i++)
-			osr__client_tell(control->client[i], control->sched);
+			osr_client_tell(control->client[i], control->sched);
 		pthread_mutex_unlock(&control->mutex);
 		for (uint32_t i = control->n_clients; i--;) {
-			struct osr__client *client = control->client[i];
+			struct osr_client *client = control->client[i];
 
-			osr__client_write(client);
+			osr_client_write(client);
 			if (client->gone)
 				drop_client(control, i);
 		}
@@ -355,15 +357,17 @@ static void *serve(void *arg)
 /* Nobody can connect before listen(), and then the mode is right. */
 static enum osr_status open_socket(struct osr_control *control, struct osr_diag *diag)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct sockaddr_un sockaddr_un = { .sun_family = AF_UNIX };
 	struct stat st;
 	int fd, error;
 
-	memcpy(a.sun_path, control->path, sizeof(a.sun_path));
+	memcpy(sockaddr_un.sun_path, control->path, sizeof(sockaddr_un.sun_path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* Is anybody there? A socket that a process left behind has nobody. */
-	if (!lstat(a.sun_path, &st)) {
-		error = connect(fd, (const struct sockaddr *)&a, sizeof(a)) ? errno : 0;
+	if (!lstat(sockaddr_un.sun_path, &st)) {
+		error = connect(fd, (const struct sockaddr *)&sockaddr_un, sizeof(sockaddr_un))
+				? errno
+				: 0;
 		if (!S_ISSOCK(st.st_mode) || error != ECONNREFUSED) {
 			close(fd);
 			return osr_fail(diag, OSR_INVAL,
@@ -371,12 +375,12 @@ static enum osr_status open_socket(struct osr_control *control, struct osr_diag 
 						? "another process serves %s; with %%g in "
 						  "control_socket each port has one"
 						: "%s exists and is not a socket",
-					a.sun_path);
+					sockaddr_un.sun_path);
 		}
-		unlink(a.sun_path);
+		unlink(sockaddr_un.sun_path);
 	}
 	control->listening = fd;
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)))
+	if (fd < 0 || bind(fd, (struct sockaddr *)&sockaddr_un, sizeof(sockaddr_un)))
 		return osr_fail(diag, OSR_INVAL, "%s: %s", control->path, strerror(errno));
 	if (chmod(control->path, control->in.mode) ||
 	    (control->in.agent && chown(control->path, control->in.agent, -1)) || listen(fd, 64)) {
@@ -439,7 +443,7 @@ void osr_control_close(struct osr_control *control)
 		pthread_join(control->thread, NULL);
 	}
 	for (uint32_t i = 0; i < control->n_clients; i++)
-		osr__client_free(control->client[i]);
+		osr_client_free(control->client[i]);
 	if (control->listening >= 0)
 		close(control->listening);
 	if (control->wake >= 0)

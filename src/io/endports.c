@@ -10,7 +10,7 @@
 enum osr_status osr_endports_init(struct osr_endports *endports, const struct osr_fabric *fabric,
 				  struct osr_arena *arena, struct osr_diag *diag)
 {
-	endports->f = fabric;
+	endports->fabric = fabric;
 	return osr_names_of_fabric(&endports->names, fabric, arena, diag);
 }
 
@@ -24,7 +24,7 @@ enum osr_status osr_endports_find(struct osr_endports *endports, const char *wor
 	if (!st && port)
 		st = osr_fail(diag, OSR_INVAL, "\"%.80s\": a port is named by its GUID or LID here",
 			      word);
-	*term = st ? OSR_NONE : node - endports->f->n_switches;
+	*term = st ? OSR_NONE : node - endports->fabric->n_switches;
 	return st;
 }
 
@@ -54,7 +54,10 @@ char *osr_word(char **at)
 #define NODE_SIZE 128
 #define MAX_SLOTS 65535
 
-/* Names in a list as Slurm writes it: several brackets are a product. OSR_INVAL without a sentence: it is none. */
+/*
+ * Names in a list as Slurm writes it: several brackets are a product. OSR_INVAL without a sentence:
+ * it is none.
+ */
 static enum osr_status expand(struct osr_lines *in, const char *head, const char *rest,
 			      uint32_t slots, osr_host_fn *take, void *ctx)
 {
@@ -91,7 +94,10 @@ static enum osr_status expand(struct osr_lines *in, const char *head, const char
 	return st;
 }
 
-/* LIST [slots=N], or names in quotes with commas between them. Commas within brackets do not separate. */
+/*
+ * LIST [slots=N], or names in quotes with commas between them. Commas within brackets do not
+ * separate.
+ */
 static enum osr_status take_hosts(struct osr_lines *in, char *text, osr_host_fn *take, void *ctx)
 {
 	bool quoted = text[strspn(text, " \t\r")] == '"';
@@ -146,40 +152,42 @@ enum osr_status osr_hostlist_each(struct osr_lines *in, osr_host_fn *take, void 
 }
 
 struct list {
-	struct osr_endports *x;
+	struct osr_endports *endports;
 	bool *seen; /* [n_terminals] */
 	uint32_t *hosts, n;
 };
 
 static enum osr_status list_take(void *ctx, struct osr_lines *in, const char *word, uint32_t slots)
 {
-	struct list *l = ctx;
+	struct list *list = ctx;
 	struct osr_diag why;
 	uint32_t t;
 
 	if (slots > 1)
 		return osr_lines_fail(in, "\"%.80s\" has one rank here", word);
-	if (osr_endports_find(l->x, word, &t, &why))
+	if (osr_endports_find(list->endports, word, &t, &why))
 		return osr_lines_fail(in, "%s", why.text);
-	if (l->seen[t])
+	if (list->seen[t])
 		return osr_lines_fail(in, "\"%.80s\" is in the list already", word);
-	l->seen[t] = true;
-	l->hosts[l->n++] = t;
+	list->seen[t] = true;
+	list->hosts[list->n++] = t;
 	return OSR_OK;
 }
 
 enum osr_status osr_hostlist_read(struct osr_lines *in, struct osr_endports *endports,
 				  uint32_t *hosts, uint32_t *n)
 {
-	struct list l = { .x = endports,
-			  .hosts = hosts,
-			  .seen = calloc(endports->f->n_terminals + 1, sizeof(*l.seen)) };
-	enum osr_status st = l.seen ? osr_hostlist_each(in, list_take, &l) : osr_lines_nomem(in);
+	struct list list = { .endports = endports,
+			     .hosts = hosts,
+			     .seen = calloc(endports->fabric->n_terminals + 1,
+					    sizeof(*list.seen)) };
+	enum osr_status st =
+		list.seen ? osr_hostlist_each(in, list_take, &list) : osr_lines_nomem(in);
 
-	if (!st && !l.n)
+	if (!st && !list.n)
 		st = osr_fail(in->diag, OSR_INVAL, "%.200s: no host", in->label);
 	osr_lines_close(in);
-	free(l.seen);
-	*n = l.n;
+	free(list.seen);
+	*n = list.n;
 	return st;
 }

@@ -15,12 +15,15 @@ struct osr_id {
 	char text[];
 };
 
-static inline int osr__id_compare(const void *a, const void *b)
+static inline int osr_id_compare(const void *a, const void *b)
 {
 	return strcmp(((const struct osr_id *)a)->text, ((const struct osr_id *)b)->text);
 }
 
-/* That of this text in a tree which begins as NULL and ends with tdestroy(tree, free), a new one if there is none; NULL: no memory. */
+/*
+ * That of this text in a tree which begins as NULL and ends with tdestroy(tree, free), a new one if
+ * there is none; NULL: no memory.
+ */
 static inline struct osr_id *osr_id_find(void **tree, const char *text)
 {
 	size_t size = strlen(text) + 1;
@@ -29,7 +32,7 @@ static inline struct osr_id *osr_id_find(void **tree, const char *text)
 	if (id) {
 		id->node = OSR_NONE;
 		memcpy(id->text, text, size);
-		place = tsearch(id, tree, osr__id_compare);
+		place = tsearch(id, tree, osr_id_compare);
 	}
 	if (!place || *place != id)
 		free(id);

@@ -13,9 +13,9 @@
 #include "io/net.h"
 
 /*
- * All lines of a file, which is closed: nodes get the names of their GUIDs. A map may be of several fabrics: *n_names is
- * how many it has, *n_known how many of them are of nodes in the net. OSR_INVAL, with file and line: a line that is
- * none, a second name of a node.
+ * All lines of a file, which is closed: nodes get the names of their GUIDs. A map may be of several
+ * fabrics: *n_names is how many it has, *n_known how many of them are of nodes in the net.
+ * OSR_INVAL, with file and line: a line that is none, a second name of a node.
  */
 enum osr_status osr_namemap_read(struct osr_lines *in, struct osr_net *net, uint32_t *n_names,
 				 uint32_t *n_known);

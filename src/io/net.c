@@ -286,7 +286,10 @@ uint32_t osr_net_fewest_vls(const struct osr_net *net)
 	return least;
 }
 
-/* The end ports in the order in which OpenSM visits them; the key is the GUID as its map of ports compares it. */
+/*
+ * The end ports in the order in which OpenSM visits them; the key is the GUID as its map of ports
+ * compares it.
+ */
 static uint32_t list_end_ports(const struct osr_net *net, struct osr_keyed *list)
 {
 	struct osr_keyed own;
@@ -337,7 +340,9 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 	else if (!list || !used)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the LIDs of %" PRIu32 " ports",
 			      net->n_ports);
-	/* The LIDs that ports have; one beyond the unicast range is left for the builder to name. */
+	/*
+	 * The LIDs that ports have; one beyond the unicast range is left for the builder to name.
+	 */
 	for (uint32_t i = 0; i < n && lmc < 0; i++) {
 		const struct osr_net_port *port = &net->ports[list[i].index];
 
@@ -361,8 +366,7 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 			if (n_wanted <= OSR_MAX_LID)
 				snprintf(gaps, sizeof(gaps),
 					 ", but OpenSM gives LIDs out in the order of GUIDs, and "
-					 "skips some "
-					 "before blocks of %" PRIu32,
+					 "skips some before blocks of %" PRIu32,
 					 n_lids);
 			st = osr_fail(diag, OSR_INVAL,
 				      "no LIDs left at %s port %" PRIu32

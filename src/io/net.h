@@ -90,7 +90,10 @@ struct osr_net {
 	uint64_t guid_used[OSR_NET_N_TYPES]; /* GUIDs handed out, counted from the type's base */
 	bool no_lmcs;                        /* the file does not say LMCs: 0 means unknown */
 	uint32_t n_lids_new; /* end ports that had no LID and got one by osr_net_assign_lids() */
-	/* Lines in which the program that wrote the file says that it could not ask all; the first one. */
+	/*
+	 * Lines in which the program that wrote the file says that it could not ask all; the first
+	 * one.
+	 */
 	uint32_t n_failures, failure; /* offset into names: "17: \"ibwarn: ...\"" */
 	uint32_t
 		n_one_end; /* cables that stand at one end alone in a file that has both: it may be cut off */
@@ -111,7 +114,9 @@ uint32_t osr_net_string(struct osr_net *net, const char *s, size_t len);
 /* The same of a node description, after osr_name_clean(). */
 uint32_t osr_net_description(struct osr_net *net, const char *s, size_t len);
 
-/* Gives nodes that have one name with others the text that osr_net_shown() shows; false: no memory. */
+/*
+ * Gives nodes that have one name with others the text that osr_net_shown() shows; false: no memory.
+ */
 bool osr_net_tell_apart(struct osr_net *net);
 
 /* The GUID of a node and what follows from it for its ports; marks it as given. */
@@ -139,7 +144,10 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 enum osr_status osr_net_fabric(struct osr_net *net, int lmc, struct osr_arena *arena,
 			       struct osr_fabric *fabric, struct osr_diag *diag);
 
-/* What the net has and the file does not say, for reports; of cables between switches those without rates or VLs. */
+/*
+ * What the net has and the file does not say, for reports; of cables between switches those without
+ * rates or VLs.
+ */
 struct osr_net_assumed {
 	uint32_t lids, guids, guids_of_ids;
 	uint32_t rates, vls, switch_cables;
@@ -160,7 +168,9 @@ struct osr_net_counts osr_net_count(const struct osr_net *net);
 void osr_net_link_rate(const struct osr_net *net, uint32_t port, uint8_t *width, uint8_t *speed);
 /* VLs that both ends have, of those that say it; 0: neither does. */
 uint8_t osr_net_link_vls(const struct osr_net *net, uint32_t port);
-/* The end of a cable between two switches that has the fewest VLs of all; OSR_NONE: no end says it. */
+/*
+ * The end of a cable between two switches that has the fewest VLs of all; OSR_NONE: no end says it.
+ */
 uint32_t osr_net_fewest_vls(const struct osr_net *net);
 
 /* Index of a port, OSR_NONE if the node or the port does not exist. */

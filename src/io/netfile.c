@@ -3,8 +3,9 @@
  * One pass over the lines fills nodes and ports and notes, per port, what the file says of its
  * other end; a second pass over the ports ties the ends together.
  *
- * A line that is passed over is in the lists of headings, progress and failures below, or a comment. All others are
- * understood to their end, or refused: a line that vanished would be a cable or a host that vanished.
+ * A line that is passed over is in the lists of headings, progress and failures below, or a
+ * comment. All others are understood to their end, or refused: a line that vanished would be a
+ * cable or a host that vanished.
  */
 #include "io/netfile.h"
 
@@ -19,7 +20,10 @@
 /* ibsim keeps ids in 65 bytes, prefix included, and takes longer ones for equal. */
 #define MAX_ID 64
 
-/* A line of a port: which port, the far end of its cable, and the GUIDs of both, 0 where it has none. */
+/*
+ * A line of a port: which port, the far end of its cable, and the GUIDs of both, 0 where it has
+ * none.
+ */
 struct port_line {
 	uint32_t port, line;
 	const struct osr_id *far;
@@ -56,9 +60,9 @@ struct word {
 };
 
 /* The line at which this node is described. */
-static uint32_t line_of(struct netfile *f, uint32_t node)
+static uint32_t line_of(struct netfile *netfile, uint32_t node)
 {
-	const struct osr_id *id = osr_id_find(&f->ids, osr_net_id(f->net, node));
+	const struct osr_id *id = osr_id_find(&netfile->ids, osr_net_id(netfile->net, node));
 
 	return id ? id->line : 0;
 }
@@ -95,7 +99,10 @@ static bool at_end(const char *at)
 	return !*at || *at == '#';
 }
 
-/* The number behind `key` anywhere in the first n bytes; false: the key is there, and no number up to max. */
+/*
+ * The number behind `key` anywhere in the first n bytes; false: the key is there, and no number up
+ * to max.
+ */
 static bool number_after(const char *text, size_t n, const char *key, uint64_t max, uint64_t *value)
 {
 	const char *at = memmem(text, n, key, strlen(key));
@@ -131,7 +138,7 @@ static bool take_port_guid(const char **at, uint64_t *guid)
 }
 
 /* `key=value` lines. *known is false for a key that is none of ours. */
-static enum osr_status netfile_setting(struct netfile *f, const char *text, bool *known)
+static enum osr_status netfile_setting(struct netfile *netfile, const char *text, bool *known)
 {
 	static const struct {
 		const char *key;
@@ -167,20 +174,20 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 			continue;
 		if (keys[i].at)
 			osr_skip_blanks(&at);
-		value = keys[i].at ? (uint64_t *)((char *)f + keys[i].at) : &guid;
+		value = keys[i].at ? (uint64_t *)((char *)netfile + keys[i].at) : &guid;
 		if (!take_number(&at, keys[i].max, value))
-			return osr_lines_fail(f->in, "%s: expected a number up to %" PRIu64,
+			return osr_lines_fail(netfile->in, "%s: expected a number up to %" PRIu64,
 					      keys[i].key, keys[i].max);
 		if ((!keys[i].at && !take_port_guid(&at, &port_guid)) || !at_end(at))
-			return osr_lines_fail(f->in,
+			return osr_lines_fail(netfile->in,
 					      "%s: unexpected text behind the number: \"%.40s\"",
 					      keys[i].key, at);
 		if (keys[i].at)
 			return OSR_OK;
-		f->guid_next[type] = guid + (relative ? f->guid_base[type] : 0);
+		netfile->guid_next[type] = guid + (relative ? netfile->guid_base[type] : 0);
 		if (!relative)
-			f->guid_base[type] = guid;
-		f->guid_set[type] = f->guid_own[type] = true;
+			netfile->guid_base[type] = guid;
+		netfile->guid_set[type] = netfile->guid_own[type] = true;
 		return OSR_OK;
 	}
 	*known = osr_take_word(&text, "module=");
@@ -188,28 +195,30 @@ static enum osr_status netfile_setting(struct netfile *f, const char *text, bool
 		return OSR_OK;
 	osr_skip_blanks(&text);
 	if (!take_quoted(&text, &name) || name.n > 20 || !at_end(text))
-		return osr_lines_fail(f->in, "expected module=\"name\" of at most 20 characters");
+		return osr_lines_fail(netfile->in,
+				      "expected module=\"name\" of at most 20 characters");
 	/* Offset 0 belongs to the first node's id or, here, to an empty string: never a module. */
-	if (f->net->names_size == 0)
-		osr_net_string(f->net, "", 0);
-	f->prefix = name.n ? osr_net_string(f->net, name.at, name.n) : 0;
+	if (netfile->net->names_size == 0)
+		osr_net_string(netfile->net, "", 0);
+	netfile->prefix = name.n ? osr_net_string(netfile->net, name.at, name.n) : 0;
 	return OSR_OK;
 }
 
 /* ---- node headers --------------------------------------------------------------------------- */
 
 /* An id with the module prefix in force, as ibsim composes it: prefix#id. */
-static enum osr_status find_id(struct netfile *f, struct word id, struct osr_id **found)
+static enum osr_status find_id(struct netfile *netfile, struct word id, struct osr_id **found)
 {
-	bool plain = !f->prefix || memchr(id.at, '#', id.n);
+	bool plain = !netfile->prefix || memchr(id.at, '#', id.n);
 	char full[2 * MAX_ID];
 
 	if (!id.n || id.n > MAX_ID ||
-	    snprintf(full, sizeof(full), "%s%s%.*s", plain ? "" : f->net->names + f->prefix,
-		     plain ? "" : "#", (int)id.n, id.at) > MAX_ID)
-		return osr_lines_fail(f->in, "a node id has 1 to %d characters", MAX_ID);
-	*found = osr_id_find(&f->ids, full);
-	return *found ? OSR_OK : osr_lines_nomem(f->in);
+	    snprintf(full, sizeof(full), "%s%s%.*s",
+		     plain ? "" : netfile->net->names + netfile->prefix, plain ? "" : "#",
+		     (int)id.n, id.at) > MAX_ID)
+		return osr_lines_fail(netfile->in, "a node id has 1 to %d characters", MAX_ID);
+	*found = osr_id_find(&netfile->ids, full);
+	return *found ? OSR_OK : osr_lines_nomem(netfile->in);
 }
 
 /* Node type of a header line; *at is then behind the word. */
@@ -238,8 +247,8 @@ static bool netfile_node_type(const char **at, enum osr_net_type *type)
 }
 
 /*
- * The part behind '#': a quoted name, which may hold quotes itself and ends at the last one, or an unquoted one up to
- * the words that follow it. *at is left behind it.
+ * The part behind '#': a quoted name, which may hold quotes itself and ends at the last one, or an
+ * unquoted one up to the words that follow it. *at is left behind it.
  */
 static struct word netfile_take_name(const char **at)
 {
@@ -271,45 +280,47 @@ static struct word netfile_take_name(const char **at)
  * "lid 9 lmc 0" in what may hold nothing of the kind. A number that is there must be a legal one:
  * a LID that is silently 0 would make the end port vanish from the fabric.
  */
-static enum osr_status netfile_lid(struct netfile *f, const char *text, size_t n, uint32_t port)
+static enum osr_status netfile_lid(struct netfile *netfile, const char *text, size_t n,
+				   uint32_t port)
 {
 	uint64_t lid = 0, lmc = 0;
 
 	if (!number_after(text, n, "lid ", OSR_MAX_LID, &lid))
-		return osr_lines_fail(f->in, "a LID is a number up to %u", OSR_MAX_LID);
+		return osr_lines_fail(netfile->in, "a LID is a number up to %u", OSR_MAX_LID);
 	if (!number_after(text, n, "lmc ", 7, &lmc))
-		return osr_lines_fail(f->in, "an LMC is a number up to 7");
+		return osr_lines_fail(netfile->in, "an LMC is a number up to 7");
 	if (lid & ((1u << lmc) - 1))
-		return osr_lines_fail(f->in,
+		return osr_lines_fail(netfile->in,
 				      "LID %" PRIu64 " cannot have LMC %" PRIu64
 				      ": it is no multiple of %u",
 				      lid, lmc, 1u << lmc);
-	f->net->ports[port].lid = (uint16_t)lid;
-	f->net->ports[port].lmc = (uint8_t)(lid ? lmc : 0);
+	netfile->net->ports[port].lid = (uint16_t)lid;
+	netfile->net->ports[port].lmc = (uint8_t)(lid ? lmc : 0);
 	return OSR_OK;
 }
 
-static enum osr_status parse_header_comment(struct netfile *f, const char *at)
+static enum osr_status parse_header_comment(struct netfile *netfile, const char *at)
 {
-	struct osr_net_node *node = &f->net->nodes[f->node];
+	struct osr_net_node *node = &netfile->net->nodes[netfile->node];
 	struct word name;
 
 	if (!at_end(at))
-		return osr_lines_fail(f->in, "unexpected text behind the node's id: \"%.40s\"", at);
+		return osr_lines_fail(netfile->in,
+				      "unexpected text behind the node's id: \"%.40s\"", at);
 	at = strchr(at, '#');
 	if (!at)
 		return OSR_OK;
 	at++;
 	name = netfile_take_name(&at);
 	if (name.n) {
-		uint32_t text = osr_net_description(f->net, name.at, name.n);
+		uint32_t text = osr_net_description(netfile->net, name.at, name.n);
 
 		node->name = text ? text : node->name;
 	}
 	if (node->type != OSR_NET_SWITCH)
 		return OSR_OK;
 	node->enhanced_sp0 = strstr(at, "enhanced port 0") != NULL;
-	return netfile_lid(f, at, strlen(at), node->port_row);
+	return netfile_lid(netfile, at, strlen(at), node->port_row);
 }
 
 /* "S-0008f10500200b50", as ibnetdiscover calls nodes, or "0x8f10500200b50". */
@@ -325,9 +336,10 @@ static bool guid_of_id(const char *id, uint64_t *guid)
  * One node for this header. vendid, devid and sysimgguid belong to the next node only; width, speed
  * and GUID bases stay in force, as in ibsim.
  */
-static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type, const char *at)
+static enum osr_status netfile_header(struct netfile *netfile, enum osr_net_type type,
+				      const char *at)
 {
-	struct osr_net *net = f->net;
+	struct osr_net *net = netfile->net;
 	uint64_t n_ports, guid;
 	struct osr_id *own;
 	enum osr_status st;
@@ -336,53 +348,57 @@ static enum osr_status netfile_header(struct netfile *f, enum osr_net_type type,
 
 	osr_skip_blanks(&at);
 	if (!take_number(&at, OSR_NET_MAX_NODE_PORTS, &n_ports) || n_ports == 0)
-		return osr_lines_fail(f->in, "a node has 1 to %d ports", OSR_NET_MAX_NODE_PORTS);
+		return osr_lines_fail(netfile->in, "a node has 1 to %d ports",
+				      OSR_NET_MAX_NODE_PORTS);
 	osr_skip_blanks(&at);
 	if (!take_quoted(&at, &id))
-		return osr_lines_fail(f->in, "expected the node's id in double quotes");
-	st = find_id(f, id, &own);
+		return osr_lines_fail(netfile->in, "expected the node's id in double quotes");
+	st = find_id(netfile, id, &own);
 	if (st)
 		return st;
 	if (own->node != OSR_NONE)
-		return osr_lines_fail(f->in, "node \"%s\" was already described in line %u",
+		return osr_lines_fail(netfile->in, "node \"%s\" was already described in line %u",
 				      own->text, own->line);
 	node = osr_net_node(net, type, (uint32_t)n_ports, own->text);
 	if (net->failed == OSR_INVAL)
-		return osr_lines_fail(f->in, "more than %" PRIu32 " ports in all nodes together",
+		return osr_lines_fail(netfile->in,
+				      "more than %" PRIu32 " ports in all nodes together",
 				      OSR_NET_MAX_PORTS);
 	if (node == OSR_NONE)
-		return osr_lines_nomem(f->in);
+		return osr_lines_nomem(netfile->in);
 	own->node = node;
-	own->line = (uint32_t)f->in->number;
+	own->line = (uint32_t)netfile->in->number;
 	/*
-	 * Of the node's own line; or what its id says, if that can be had (netfile_guids()); or the next of ibsim's, from
-	 * the last line of this type or as net.c has counted.
+	 * Of the node's own line; or what its id says, if that can be had (netfile_guids()); or the
+	 * next of ibsim's, from the last line of this type or as net.c has counted.
 	 */
-	if (!f->guid_own[type] && guid_of_id(own->text, &guid)) {
+	if (!netfile->guid_own[type] && guid_of_id(own->text, &guid)) {
 		net->nodes[node].guid_from = OSR_NET_GUID_OF_ID;
-	} else if (f->guid_set[type]) {
-		osr_net_set_guid(net, node, f->guid_next[type]);
-		f->guid_next[type] += type == OSR_NET_SWITCH ? 1 : n_ports + 1;
+	} else if (netfile->guid_set[type]) {
+		osr_net_set_guid(net, node, netfile->guid_next[type]);
+		netfile->guid_next[type] += type == OSR_NET_SWITCH ? 1 : n_ports + 1;
 	}
-	f->guid_own[type] = false;
-	net->nodes[node].vendid = (uint32_t)f->vendid;
-	net->nodes[node].devid = (uint32_t)f->devid;
-	net->nodes[node].sysimg_guid = f->sysimg_guid;
-	f->vendid = f->devid = f->sysimg_guid = 0;
+	netfile->guid_own[type] = false;
+	net->nodes[node].vendid = (uint32_t)netfile->vendid;
+	net->nodes[node].devid = (uint32_t)netfile->devid;
+	net->nodes[node].sysimg_guid = netfile->sysimg_guid;
+	netfile->vendid = netfile->devid = netfile->sysimg_guid = 0;
 	for (uint32_t p = 1; p <= n_ports; p++) {
 		struct osr_net_port *port = &net->ports[net->nodes[node].port_row + p];
 
-		port->width = netfile_width(f->width);
-		port->speed = osr_speed_of((unsigned)f->speed, (unsigned)f->speed_ext);
+		port->width = netfile_width(netfile->width);
+		port->speed = osr_speed_of((unsigned)netfile->speed, (unsigned)netfile->speed_ext);
 		netfile_assume_width(port);
 	}
-	f->node = node;
-	return parse_header_comment(f, at);
+	netfile->node = node;
+	return parse_header_comment(netfile, at);
 }
 
 /* ---- port lines: the cable, the rate, LIDs -------------------------------------------------- */
 
-/* [ext 5], which ibnetdiscover prints for modular switches: the label on the box, of no use here. */
+/*
+ * [ext 5], which ibnetdiscover prints for modular switches: the label on the box, of no use here.
+ */
 static void skip_ext(const char **at)
 {
 	const char *close = strncmp(*at, "[ext", 4) ? NULL : strchr(*at, ']');
@@ -390,32 +406,35 @@ static void skip_ext(const char **at)
 	*at = close ? close + 1 : *at;
 }
 
-/* VLCap as ibnetdiscover -f prints it, v=4: its code in PortInfo. A port that did not answer has 0. */
-static enum osr_status netfile_vls(struct netfile *f, const char *at, struct osr_net_port *port)
+/*
+ * VLCap as ibnetdiscover -f prints it, v=4: its code in PortInfo. A port that did not answer has 0.
+ */
+static enum osr_status netfile_vls(struct netfile *netfile, const char *at,
+				   struct osr_net_port *port)
 {
 	uint64_t code;
 
 	if (!osr_scan(&at, "v=%5d", &code) || (*at && !is_blank(*at)))
-		return osr_lines_fail(f->in, "\"%.20s\": VLCap is a number up to 5", at);
+		return osr_lines_fail(netfile->in, "\"%.20s\": VLCap is a number up to 5", at);
 	port->vls = code ? osr_vls_of_code((unsigned)code) : 0;
 	return OSR_OK;
 }
 
 /* The port options w=2 s=4 e=1 of ibsim before `end`: bits of enabled widths and speeds. */
-static enum osr_status parse_options(struct netfile *f, const char *at, const char *end,
+static enum osr_status parse_options(struct netfile *netfile, const char *at, const char *end,
 				     struct osr_net_port *port)
 {
-	uint64_t speed = f->speed, ext = f->speed_ext, v;
+	uint64_t speed = netfile->speed, ext = netfile->speed_ext, v;
 
 	for (at += strspn(at, " \t\r"); at < end; at += strspn(at, " \t\r")) {
 		char key = *at;
 
 		if (!strchr("wse", key) || at[1] != '=')
-			return osr_lines_fail(f->in,
+			return osr_lines_fail(netfile->in,
 					      "unexpected text behind the far end: \"%.40s\"", at);
 		at += 2;
 		if (!take_number(&at, 31, &v))
-			return osr_lines_fail(f->in, "expected a number after \"%c=\"", key);
+			return osr_lines_fail(netfile->in, "expected a number after \"%c=\"", key);
 		if (key == 'w')
 			port->width = netfile_width(v);
 		else if (key == 's')
@@ -435,11 +454,11 @@ static enum osr_status parse_options(struct netfile *f, const char *at, const ch
  * and elsewhere
  *	# lid 4 lmc 0 "far name" lid 9 4xQDR	(own LID first)
  */
-static enum osr_status parse_port_rest(struct netfile *f, const char *at, uint32_t port)
+static enum osr_status parse_port_rest(struct netfile *netfile, const char *at, uint32_t port)
 {
-	struct osr_net_port *net_port = &f->net->ports[port];
+	struct osr_net_port *net_port = &netfile->net->ports[port];
 	const char *hash = strchrnul(at, '#'), *quote;
-	enum osr_status st = parse_options(f, at, hash, net_port);
+	enum osr_status st = parse_options(netfile, at, hash, net_port);
 	bool has_rate = false;
 
 	if (st || !*hash)
@@ -453,15 +472,15 @@ static enum osr_status parse_port_rest(struct netfile *f, const char *at, uint32
 		if (!has_rate)
 			has_rate = osr_speed_parse(at, n, &net_port->width, &net_port->speed);
 		if (!strncmp(at, "v=", 2))
-			st = netfile_vls(f, at, net_port);
+			st = netfile_vls(netfile, at, net_port);
 	}
-	if (st || osr_net_is_switch(f->net, f->node))
+	if (st || osr_net_is_switch(netfile->net, netfile->node))
 		return st;
-	return netfile_lid(f, hash, strcspn(hash, "\""), port);
+	return netfile_lid(netfile, hash, strcspn(hash, "\""), port);
 }
 
 /* A line such as [7] "S-01"[3]. */
-static enum osr_status netfile_port(struct netfile *f, const char *at)
+static enum osr_status netfile_port(struct netfile *netfile, const char *at)
 {
 	uint64_t port_num, far_port = 1, far_guid = 0, guid = 0;
 	const struct osr_net_node *node;
@@ -470,67 +489,78 @@ static enum osr_status netfile_port(struct netfile *f, const char *at)
 	struct osr_id *far;
 	uint32_t port;
 
-	if (f->node == OSR_NONE)
-		return osr_lines_fail(f->in, "a port outside of the block of a Switch, Ca or Rt");
-	node = &f->net->nodes[f->node];
+	if (netfile->node == OSR_NONE)
+		return osr_lines_fail(netfile->in,
+				      "a port outside of the block of a Switch, Ca or Rt");
+	node = &netfile->net->nodes[netfile->node];
 	if (!osr_scan(&at, "[%d]", &port_num))
-		return osr_lines_fail(f->in, "expected a port number, as in [7]");
+		return osr_lines_fail(netfile->in, "expected a port number, as in [7]");
 	if (port_num == 0 || port_num > node->n_ports)
-		return osr_lines_fail(f->in, "port %" PRIu64 " of \"%s\": it has ports 1 to %u",
-				      port_num, osr_net_id(f->net, f->node), node->n_ports);
+		return osr_lines_fail(netfile->in,
+				      "port %" PRIu64 " of \"%s\": it has ports 1 to %u", port_num,
+				      osr_net_id(netfile->net, netfile->node), node->n_ports);
 	port = node->port_row + (uint32_t)port_num;
 	skip_ext(&at);
 	if (!take_port_guid(&at, &guid))
-		return osr_lines_fail(f->in, "expected a port GUID in parentheses");
+		return osr_lines_fail(netfile->in, "expected a port GUID in parentheses");
 	osr_skip_blanks(&at);
 	if (!take_quoted(&at, &id))
-		return osr_lines_fail(f->in, "expected the id of the far end in double quotes");
+		return osr_lines_fail(netfile->in,
+				      "expected the id of the far end in double quotes");
 	if (*at == '[' && strncmp(at, "[ext", 4) != 0 && !osr_scan(&at, "[%d]", &far_port))
-		return osr_lines_fail(f->in, "expected the port number of the far end, as in [7]");
+		return osr_lines_fail(netfile->in,
+				      "expected the port number of the far end, as in [7]");
 	skip_ext(&at);
 	if (!take_port_guid(&at, &far_guid))
-		return osr_lines_fail(f->in, "expected the far end's port GUID in parentheses");
-	if (f->net->ports[port].peer != OSR_NONE)
-		return osr_lines_fail(f->in,
+		return osr_lines_fail(netfile->in,
+				      "expected the far end's port GUID in parentheses");
+	if (netfile->net->ports[port].peer != OSR_NONE)
+		return osr_lines_fail(netfile->in,
 				      "port %" PRIu64 " of \"%s\" was already described in line %u",
-				      port_num, osr_net_id(f->net, f->node),
-				      f->said[f->net->ports[port].peer].line);
+				      port_num, osr_net_id(netfile->net, netfile->node),
+				      netfile->said[netfile->net->ports[port].peer].line);
 	if (!id.n)
-		return osr_lines_fail(f->in, "the far end of port %" PRIu64 " has an empty node id",
+		return osr_lines_fail(netfile->in,
+				      "the far end of port %" PRIu64 " has an empty node id",
 				      port_num);
 	if (far_port == 0 || far_port > OSR_NET_MAX_NODE_PORTS)
-		return osr_lines_fail(f->in,
+		return osr_lines_fail(netfile->in,
 				      "port %" PRIu64 " at the far end: 1 to %d are possible",
 				      far_port, OSR_NET_MAX_NODE_PORTS);
-	st = find_id(f, id, &far);
+	st = find_id(netfile, id, &far);
 	if (st)
 		return st;
-	if (!osr_grow((void **)&f->said, f->n_said, 1, &f->room, sizeof(*f->said)))
-		return osr_lines_nomem(f->in);
-	f->net->ports[port].peer = f->n_said;
-	f->said[f->n_said++] = (struct port_line){ .port = port,
-						   .line = (uint32_t)f->in->number,
-						   .far = far,
-						   .guid = guid,
-						   .far_guid = far_guid,
-						   .far_port = (uint8_t)far_port };
-	return parse_port_rest(f, at, port);
+	if (!osr_grow((void **)&netfile->said, netfile->n_said, 1, &netfile->room,
+		      sizeof(*netfile->said)))
+		return osr_lines_nomem(netfile->in);
+	netfile->net->ports[port].peer = netfile->n_said;
+	netfile->said[netfile->n_said++] =
+		(struct port_line){ .port = port,
+				    .line = (uint32_t)netfile->in->number,
+				    .far = far,
+				    .guid = guid,
+				    .far_guid = far_guid,
+				    .far_port = (uint8_t)far_port };
+	return parse_port_rest(netfile, at, port);
 }
 
-/* ---- when all lines are read: GUIDs; which port is at the other end of which, do both say so? - */
+/*
+ * ---- when all lines are read: GUIDs; which port is at the other end of which, do both say so? -
+ */
 
 /*
- * OpenSM and ibsim know nodes by their GUIDs: two with one GUID cannot be told apart. The GUIDs in the ids of nodes count
- * if they are apart from all others; else these ids are names alone, and their nodes keep what ibsim would give them.
+ * OpenSM and ibsim know nodes by their GUIDs: two with one GUID cannot be told apart. The GUIDs in
+ * the ids of nodes count if they are apart from all others; else these ids are names alone, and
+ * their nodes keep what ibsim would give them.
  */
-static enum osr_status netfile_guids(struct netfile *f, bool of_ids)
+static enum osr_status netfile_guids(struct netfile *netfile, bool of_ids)
 {
-	struct osr_net *net = f->net;
+	struct osr_net *net = netfile->net;
 	struct osr_keyed *list = osr_net_by_guid(net);
 	enum osr_status st = OSR_OK;
 
 	if (!list)
-		return osr_lines_nomem(f->in);
+		return osr_lines_nomem(netfile->in);
 	for (uint32_t i = 0; i < net->n_nodes && of_ids; i++)
 		if (net->nodes[list[i].index].guid_from == OSR_NET_GUID_OF_ID)
 			guid_of_id(osr_net_id(net, list[i].index), &list[i].key);
@@ -540,11 +570,11 @@ static enum osr_status netfile_guids(struct netfile *f, bool of_ids)
 
 		if (list[i].key != list[i - 1].key)
 			continue;
-		f->in->number = line_of(f, node);
-		st = osr_lines_fail(f->in,
+		netfile->in->number = line_of(netfile, node);
+		st = osr_lines_fail(netfile->in,
 				    "\"%s\" has the GUID 0x%016" PRIx64 " of \"%s\" in line %u",
 				    osr_net_id(net, node), list[i].key, osr_net_id(net, before),
-				    line_of(f, before));
+				    line_of(netfile, before));
 	}
 	for (uint32_t i = 0; i < net->n_nodes && !(st && of_ids); i++) {
 		struct osr_net_node *node = &net->nodes[list[i].index];
@@ -556,65 +586,67 @@ static enum osr_status netfile_guids(struct netfile *f, bool of_ids)
 		node->guid_from = of_ids ? OSR_NET_GUID_OF_ID : OSR_NET_GUID_COUNTED;
 	}
 	free(list);
-	return st && of_ids ? netfile_guids(f, false) : st;
+	return st && of_ids ? netfile_guids(netfile, false) : st;
 }
 
 /*
- * The far node may stand further down in the file, so whether both ends of a cable agree is found out when all lines are
- * read. Names both ends and their lines; the likeliest cause, a file that was cut off, is offered.
+ * The far node may stand further down in the file, so whether both ends of a cable agree is found
+ * out when all lines are read. Names both ends and their lines; the likeliest cause, a file that
+ * was cut off, is offered.
  */
-static enum osr_status netfile_tie(struct netfile *f)
+static enum osr_status netfile_tie(struct netfile *netfile)
 {
-	struct osr_net *net = f->net;
+	struct osr_net *net = netfile->net;
 
-	for (uint32_t i = 0; i < f->n_said; i++) {
-		const struct port_line *own = &f->said[i], *back;
+	for (uint32_t i = 0; i < netfile->n_said; i++) {
+		const struct port_line *own = &netfile->said[i], *back;
 		const char *id = own->far->text;
 		uint32_t node = own->far->node, port = osr_net_port(net, node, own->far_port);
 
-		f->in->number = own->line;
+		netfile->in->number = own->line;
 		if (node == OSR_NONE)
-			return osr_lines_fail(f->in,
+			return osr_lines_fail(netfile->in,
 					      "the cable goes to \"%s\", which the file does not "
 					      "describe (is it cut off?)",
 					      id);
 		if (port == OSR_NONE)
 			return osr_lines_fail(
-				f->in, "the cable goes to port %u of \"%s\", which has %u ports",
+				netfile->in,
+				"the cable goes to port %u of \"%s\", which has %u ports",
 				own->far_port, id, net->nodes[node].n_ports);
 		if (net->ports[port].peer == OSR_NONE)
-			return osr_lines_fail(f->in,
+			return osr_lines_fail(netfile->in,
 					      "the cable goes to \"%s\"[%u], but the block of "
 					      "\"%s\" in line %u does not mention that port (is "
 					      "the file cut off?)",
 					      id, own->far_port, id, own->far->line);
-		back = &f->said[net->ports[port].peer];
+		back = &netfile->said[net->ports[port].peer];
 		if (osr_net_port(net, back->far->node, back->far_port) != own->port)
-			return osr_lines_fail(f->in,
+			return osr_lines_fail(netfile->in,
 					      "the cable goes to \"%s\"[%u], but line %u says that "
 					      "\"%s\"[%u] is at its other end",
 					      id, own->far_port, back->line, back->far->text,
 					      back->far_port);
 	}
 	/* GUIDs of ports stand in their own line, or else in the one of the other end. */
-	for (uint32_t i = 0; i < f->n_said; i++) {
-		const struct port_line *own = &f->said[i];
+	for (uint32_t i = 0; i < netfile->n_said; i++) {
+		const struct port_line *own = &netfile->said[i];
 		uint32_t far = osr_net_port(net, own->far->node, own->far_port);
-		const struct port_line *back = &f->said[net->ports[far].peer];
+		const struct port_line *back = &netfile->said[net->ports[far].peer];
 		uint64_t guid = own->guid ? own->guid : back->far_guid;
 
-		f->in->number = own->line;
+		netfile->in->number = own->line;
 		if (back->far_guid && guid != back->far_guid)
-			return osr_lines_fail(f->in,
+			return osr_lines_fail(netfile->in,
 					      "the port has the GUID 0x%016" PRIx64
 					      ", but line %u says 0x%016" PRIx64,
 					      guid, back->line, back->far_guid);
 		if (guid && !osr_net_is_switch(net, net->ports[own->port].node))
 			net->ports[own->port].guid = guid;
 	}
-	for (uint32_t i = 0; i < f->n_said; i++)
-		net->ports[f->said[i].port].peer =
-			osr_net_port(net, f->said[i].far->node, f->said[i].far_port);
+	for (uint32_t i = 0; i < netfile->n_said; i++)
+		net->ports[netfile->said[i].port].peer =
+			osr_net_port(net, netfile->said[i].far->node, netfile->said[i].far_port);
 	return OSR_OK;
 }
 
@@ -634,7 +666,10 @@ enum line_kind {
 	OTHER_FILE,
 };
 
-/* Lines that are no part of a block: how they begin, what else they hold, and what is said of those that are refused. */
+/*
+ * Lines that are no part of a block: how they begin, what else they hold, and what is said of those
+ * that are refused.
+ */
 static const struct line {
 	const char *begin, *holds;
 	enum line_kind kind;
@@ -647,9 +682,10 @@ static const struct line {
 	{ "DR path slid ", " portnum ", PASSED, NULL },
 	{ "Lid %d -> ", " portnum ", PASSED, NULL },
 	/*
-	 * Of the libraries below it, where standard error went into the file: that it ended, and of a port that did not
-	 * answer, which the file may lack:
-	 *	src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1,31 Attr 0x11:0) bad status 110; Connection timed out
+	 * Of the libraries below it, where standard error went into the file: that it ended, and of
+	 * a port that did not answer, which the file may lack:
+	 *	src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1,31 Attr 0x11:0) bad status 110;
+	 *	Connection timed out
 	 *	ibwarn: [4321] _do_madrpc: recv failed: Connection timed out
 	 */
 	{ "", "iberror: ", REFUSED, "the discovery ended with an error here" },
@@ -682,7 +718,10 @@ static const struct line {
 	  "a cache of ibnetdiscover: give what `ibnetdiscover --load-cache FILE` prints" },
 };
 
-/* NULL: none of them. Nor is a line with the far end of a cable, which another one was written into. */
+/*
+ * NULL: none of them. Nor is a line with the far end of a cable, which another one was written
+ * into.
+ */
 static const struct line *find_line(const char *text, bool other_file)
 {
 	uint64_t number[3];
@@ -699,7 +738,7 @@ static const struct line *find_line(const char *text, bool other_file)
 }
 
 /* A line that is no part of a block. */
-static enum osr_status netfile_other_line(struct netfile *f, const char *text)
+static enum osr_status netfile_other_line(struct netfile *netfile, const char *text)
 {
 	const struct line *line = find_line(text, false);
 	const char *said = strchr("+-<>|", *text)
@@ -708,62 +747,67 @@ static enum osr_status netfile_other_line(struct netfile *f, const char *text)
 	char first[200];
 
 	if (!line || line->kind == REFUSED)
-		return osr_lines_fail(f->in, "%s: \"%.60s\"", line ? line->said : said, text);
-	if (line->kind == COUNTED && !f->net->n_failures++) {
-		snprintf(first, sizeof(first), "%" PRIu64 ": \"%.150s\"", f->in->number, text);
-		f->net->failure = osr_net_description(f->net, first, strlen(first));
+		return osr_lines_fail(netfile->in, "%s: \"%.60s\"", line ? line->said : said, text);
+	if (line->kind == COUNTED && !netfile->net->n_failures++) {
+		snprintf(first, sizeof(first), "%" PRIu64 ": \"%.150s\"", netfile->in->number,
+			 text);
+		netfile->net->failure = osr_net_description(netfile->net, first, strlen(first));
 	}
 	return OSR_OK;
 }
 
 /* Nine of ten lines are ports: those first. An empty line ends a block, a comment does not. */
-static enum osr_status netfile_take_line(struct netfile *f, const char *text)
+static enum osr_status netfile_take_line(struct netfile *netfile, const char *text)
 {
 	const char *rest;
 	enum osr_net_type type;
 	bool known;
 	enum osr_status st;
 
-	/* Bytes that no text has. Escape, form feed and the 8-bit range are allowed, as host names may have them. */
+	/*
+	 * Bytes that no text has. Escape, form feed and the 8-bit range are allowed, as host names
+	 * may have them.
+	 */
 	for (const char *at = text; *at; at++) {
 		unsigned char c = (unsigned char)*at;
 
 		if ((c < ' ' && !strchr("\t\r\f\v\x1b", c)) || c == 0x7f)
-			return osr_lines_fail(f->in, "byte 0x%02x: this is not a text file", c);
+			return osr_lines_fail(netfile->in, "byte 0x%02x: this is not a text file",
+					      c);
 	}
 	text += strspn(text, " \t\r");
-	f->in_head &= *text == '#';
+	netfile->in_head &= *text == '#';
 	if (*text == '[')
-		return netfile_port(f, text);
+		return netfile_port(netfile, text);
 	/*
-	 * The head says where a fabric comes from; what is made from it can say so too. If a program wrote the file, its
-	 * last line has an end: without one it may be half a line.
+	 * The head says where a fabric comes from; what is made from it can say so too. If a
+	 * program wrote the file, its last line has an end: without one it may be half a line.
 	 */
-	if (f->in_head)
-		fprintf(f->head, "%s\n", text + 1 + (text[1] == ' '));
-	f->discovered |= !strncmp(text, "# Topology file: generated", 26);
-	if (f->discovered || !strncmp(text, "# osmroutes ", 12))
-		f->in->by_people = false;
+	if (netfile->in_head)
+		fprintf(netfile->head, "%s\n", text + 1 + (text[1] == ' '));
+	netfile->discovered |= !strncmp(text, "# Topology file: generated", 26);
+	if (netfile->discovered || !strncmp(text, "# osmroutes ", 12))
+		netfile->in->by_people = false;
 	if (*text == '#')
 		return OSR_OK;
 	if (!*text) {
-		f->node = OSR_NONE;
+		netfile->node = OSR_NONE;
 		return OSR_OK;
 	}
 	rest = text;
 	if (netfile_node_type(&rest, &type))
-		return netfile_header(f, type, rest);
-	st = netfile_setting(f, text, &known);
+		return netfile_header(netfile, type, rest);
+	st = netfile_setting(netfile, text, &known);
 	if (st || known) {
-		f->node = OSR_NONE;
+		netfile->node = OSR_NONE;
 		return st;
 	}
-	return netfile_other_line(f, text);
+	return netfile_other_line(netfile, text);
 }
 
 enum osr_status osr_netfile_read(struct osr_lines *in, struct osr_net *net)
 {
-	struct netfile f = { .in = in, .net = net, .node = OSR_NONE, .in_head = true };
+	struct netfile netfile = { .in = in, .net = net, .node = OSR_NONE, .in_head = true };
 	const struct line *line;
 	enum osr_status st = OSR_OK;
 	size_t size;
@@ -771,29 +815,29 @@ enum osr_status osr_netfile_read(struct osr_lines *in, struct osr_net *net)
 
 	*net = (struct osr_net){ 0 };
 	in->by_people = true;
-	f.head = open_memstream(&net->comment, &size);
-	if (!f.head)
+	netfile.head = open_memstream(&net->comment, &size);
+	if (!netfile.head)
 		st = osr_lines_nomem(in);
 	while (!st && osr_lines_next(in, &text, &st)) {
-		st = netfile_take_line(&f, text);
+		st = netfile_take_line(&netfile, text);
 		if (!st && net->failed)
 			st = osr_lines_nomem(in);
 	}
-	if (f.head && (ferror(f.head) | fclose(f.head)) && !st)
+	if (netfile.head && (ferror(netfile.head) | fclose(netfile.head)) && !st)
 		st = osr_lines_nomem(in);
 	if (!st && net->n_nodes == 0)
 		st = osr_fail(in->diag, OSR_INVAL,
 			      "%s: no Switch, Ca or Rt in it: expected the output of ibnetdiscover "
 			      "or an ibsim net file",
 			      in->label);
-	if (!st && f.discovered && !f.n_said)
+	if (!st && netfile.discovered && !netfile.n_said)
 		st = osr_lines_fail(in, "no node has a cable: is the file cut off?");
 	if (!st)
-		st = netfile_guids(&f, true);
+		st = netfile_guids(&netfile, true);
 	if (!st)
-		st = netfile_tie(&f);
-	free(f.said);
-	tdestroy(f.ids, free);
+		st = netfile_tie(&netfile);
+	free(netfile.said);
+	tdestroy(netfile.ids, free);
 	line = find_line(in->text + strspn(in->text, " \t"), true);
 	if (st == OSR_INVAL && in->number && !net->n_nodes && line)
 		osr_lines_fail(in, "this is %s", line->said);

@@ -12,15 +12,16 @@
  *	[1](3048c749cd0001) 	"S-0008f10500200b50"[4]	# lid 72 lmc 0 "4036" lid 9 4xDDR
  *
  * Node blocks start with Switch, Ca, Hca or Rt and end at an empty line; GUIDs, LIDs, names and
- * rates are optional (net.h says what a node gets instead). `ibnetdiscover -f` adds s=4 w=2 v=4 behind
- * the rate, of which v= counts, the code of VLCap. Of ibsim's extensions the reader knows `module`,
- * `width`, `speed`, `extspeed`, the port options w= s= e= and relative GUIDs (`switchguid+3`). It
- * refuses, by name, `include`, `do` and aliases (@): they describe several files or a course of
- * events, not one fabric.
+ * rates are optional (net.h says what a node gets instead). `ibnetdiscover -f` adds s=4 w=2 v=4
+ * behind the rate, of which v= counts, the code of VLCap. Of ibsim's extensions the reader knows
+ * `module`, `width`, `speed`, `extspeed`, the port options w= s= e= and relative GUIDs
+ * (`switchguid+3`). It refuses, by name, `include`, `do` and aliases (@): they describe several
+ * files or a course of events, not one fabric.
  *
- * No line is passed over but comments (#), the headings and the progress that ibnetdiscover -g and -s
- * print, and messages of ports that did not answer, which are counted (osr_net.n_failures). Any other
- * line, and text behind a line that is understood, is an error. Blanks before a line do not matter.
+ * No line is passed over but comments (#), the headings and the progress that ibnetdiscover -g and
+ * -s print, and messages of ports that did not answer, which are counted (osr_net.n_failures). Any
+ * other line, and text behind a line that is understood, is an error. Blanks before a line do not
+ * matter.
  *
  * Every cable must stand at both of its ends and both must agree; ibsim wants the same.
  *
@@ -35,15 +36,16 @@
 #include "io/lines.h"
 
 /*
- * All lines of a file into an empty net, which is empty again if it fails. Messages begin with file and line:
+ * All lines of a file into an empty net, which is empty again if it fails. Messages begin with file
+ * and line:
  *	fabric.topo:17: port 40 of "S-01" exceeds its 36 ports
  */
 enum osr_status osr_netfile_read(struct osr_lines *in, struct osr_net *net);
 
 /*
  * Writes a net so that ibsim and osr_netfile_read() read it: same nodes in the same order, same
- * cables, GUIDs (those that were given), LIDs, names, rates, VLs. The same net gives the same bytes.
- * `comment`, if not NULL, becomes the head of the file; it may have several lines.
+ * cables, GUIDs (those that were given), LIDs, names, rates, VLs. The same net gives the same
+ * bytes. `comment`, if not NULL, becomes the head of the file; it may have several lines.
  */
 enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment, FILE *out,
 				  struct osr_diag *diag);
@@ -51,7 +53,10 @@ enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment
 /* The same of a fabric as OpenSM dumps it: opensm-subnet.lst, one line for each end of a cable. */
 enum osr_status osr_subnetfile_read(struct osr_lines *in, struct osr_net *net);
 
-/* How that calls nodes, and speeds of one lane; "??" is none. OpenSM 3.3.23 writes "??" from NDR on, ibdiagnet 100 and 200. */
+/*
+ * How that calls nodes, and speeds of one lane; "??" is none. OpenSM 3.3.23 writes "??" from NDR
+ * on, ibdiagnet 100 and 200.
+ */
 extern const char *const osr_subnet_types[OSR_NET_N_TYPES], *const osr_subnet_speeds[OSR_N_SPEEDS];
 
 /* The same of a fabric in either form; the file is closed. */

@@ -18,8 +18,8 @@
 struct job {
 	const struct osr_osmdump *dump;
 	const struct osr_net *net;
-	const struct osr_fabric *f;
-	const struct osr_routing *r;
+	const struct osr_fabric *fabric;
+	const struct osr_routing *routing;
 	/* In the order of OpenSM's maps: by GUID, last byte first. */
 	struct osr_keyed *switches; /* [n_switches] */
 	struct osr_keyed *nodes;    /* [net->n_nodes] */
@@ -35,58 +35,63 @@ static struct osr_keyed item_of(uint64_t guid, uint32_t index)
 }
 
 /* The first end port of the file is where ibsim puts the subnet manager: its LID marks "-SM". */
-static bool osmdump_sort(struct job *j)
+static bool osmdump_sort(struct job *job)
 {
-	j->switches = calloc((size_t)j->f->n_switches + 1, sizeof(*j->switches));
-	j->nodes = calloc((size_t)j->net->n_nodes + 1, sizeof(*j->nodes));
-	j->ports = calloc((size_t)j->net->n_ports + 1, sizeof(*j->ports));
-	if (!j->switches || !j->nodes || !j->ports)
+	job->switches = calloc((size_t)job->fabric->n_switches + 1, sizeof(*job->switches));
+	job->nodes = calloc((size_t)job->net->n_nodes + 1, sizeof(*job->nodes));
+	job->ports = calloc((size_t)job->net->n_ports + 1, sizeof(*job->ports));
+	if (!job->switches || !job->nodes || !job->ports)
 		return false;
-	/* A switch without a cable is not there for OpenSM, nor has opensm-subnet.lst a line for it. */
-	for (uint32_t s = 0; s < j->f->n_switches; s++)
-		if (!osr_pathsl_alone(j->f, s))
-			j->switches[j->n_switches++] = item_of(j->f->sw_guid[s], s);
-	for (uint32_t n = 0; n < j->net->n_nodes; n++)
-		j->nodes[n] = item_of(j->net->nodes[n].guid, n);
-	for (uint32_t p = 0; p < j->net->n_ports; p++) {
-		const struct osr_net_port *net_port = &j->net->ports[p];
+	/*
+	 * A switch without a cable is not there for OpenSM, nor has opensm-subnet.lst a line for
+	 * it.
+	 */
+	for (uint32_t s = 0; s < job->fabric->n_switches; s++)
+		if (!osr_pathsl_alone(job->fabric, s))
+			job->switches[job->n_switches++] = item_of(job->fabric->sw_guid[s], s);
+	for (uint32_t n = 0; n < job->net->n_nodes; n++)
+		job->nodes[n] = item_of(job->net->nodes[n].guid, n);
+	for (uint32_t p = 0; p < job->net->n_ports; p++) {
+		const struct osr_net_port *net_port = &job->net->ports[p];
 
-		bool is_switch = osr_net_is_switch(j->net, net_port->node);
-		uint64_t guid = j->net->nodes[net_port->node].guid;
+		bool is_switch = osr_net_is_switch(job->net, net_port->node);
+		uint64_t guid = job->net->nodes[net_port->node].guid;
 
 		if (!net_port->lid ||
-		    (is_switch && (osr_net_port_num(j->net, p) ||
-				   osr_pathsl_alone(j->f, osr_fabric_switch_by_guid(j->f, guid)))))
+		    (is_switch &&
+		     (osr_net_port_num(job->net, p) ||
+		      osr_pathsl_alone(job->fabric, osr_fabric_switch_by_guid(job->fabric, guid)))))
 			continue;
-		if (j->n_ports == 0)
-			j->sm_lid = net_port->lid;
-		j->ports[j->n_ports++] = item_of(net_port->guid, p);
+		if (job->n_ports == 0)
+			job->sm_lid = net_port->lid;
+		job->ports[job->n_ports++] = item_of(net_port->guid, p);
 	}
-	osr_keyed_sort(j->switches, j->n_switches);
-	osr_keyed_sort(j->nodes, j->net->n_nodes);
-	osr_keyed_sort(j->ports, j->n_ports);
+	osr_keyed_sort(job->switches, job->n_switches);
+	osr_keyed_sort(job->nodes, job->net->n_nodes);
+	osr_keyed_sort(job->ports, job->n_ports);
 	return true;
 }
 
 /* Each destination is a tree: what one switch found out shortens the way of the next. */
-static bool osmdump_count_hops(struct job *j)
+static bool osmdump_count_hops(struct job *job)
 {
-	size_t n = (size_t)j->f->n_dests * j->f->n_switches;
+	size_t n = (size_t)job->fabric->n_dests * job->fabric->n_switches;
 
-	j->hops = malloc(n + 1);
-	if (!j->hops)
+	job->hops = malloc(n + 1);
+	if (!job->hops)
 		return false;
-	memset(j->hops, HOPS_UNKNOWN, n);
-	for (uint32_t d = 0; d < j->f->n_dests; d++) {
-		uint8_t *hops = j->hops + (size_t)d * j->f->n_switches;
+	memset(job->hops, HOPS_UNKNOWN, n);
+	for (uint32_t d = 0; d < job->fabric->n_dests; d++) {
+		uint8_t *hops = job->hops + (size_t)d * job->fabric->n_switches;
 
-		hops[j->f->dest_switch[d]] = 0;
-		for (uint32_t s = 0; s < j->f->n_switches; s++) {
+		hops[job->fabric->dest_switch[d]] = 0;
+		for (uint32_t s = 0; s < job->fabric->n_switches; s++) {
 			uint32_t v = s, way = 0, c;
 
-			while (way < j->f->n_switches && hops[v] == HOPS_UNKNOWN &&
-			       (c = osr_port_channel(j->f, v, osr_lft(j->r, v, d))) != OSR_NONE) {
-				v = j->f->chan_dst[c];
+			while (way < job->fabric->n_switches && hops[v] == HOPS_UNKNOWN &&
+			       (c = osr_port_channel(job->fabric, v,
+						     osr_lft(job->routing, v, d))) != OSR_NONE) {
+				v = job->fabric->chan_dst[c];
 				way++;
 			}
 			if (hops[v] != HOPS_UNKNOWN && way + hops[v] < HOPS_UNKNOWN)
@@ -105,12 +110,12 @@ static const char *type_name(bool is_switch, bool is_ca)
 /* ---- the files ------------------------------------------------------------------------------ */
 
 /* As `opensm -R file -U` reads it. Entries beyond the ports (255) are left out, as there. */
-static void write_lfts(const struct job *j, FILE *out)
+static void write_lfts(const struct job *job, FILE *out)
 {
-	const struct osr_fabric *fabric = j->f;
+	const struct osr_fabric *fabric = job->fabric;
 
-	for (uint32_t i = 0; i < j->n_switches; i++) {
-		uint32_t s = j->switches[i].index, sp0 = fabric->term_row[s];
+	for (uint32_t i = 0; i < job->n_switches; i++) {
+		uint32_t s = job->switches[i].index, sp0 = fabric->term_row[s];
 		bool has_lid =
 			sp0 < fabric->term_row[s + 1] && fabric->term_role[sp0] == OSR_ROLE_SP0;
 		char buf[32];
@@ -123,7 +128,7 @@ static void write_lfts(const struct job *j, FILE *out)
 			(int)osr_name_own(name, fabric->sw_guid[s]), name);
 		for (uint32_t d = 0; d < fabric->n_dests; d++) {
 			uint32_t t = fabric->dest_term[d], role = fabric->term_role[t];
-			uint8_t port = osr_lft(j->r, s, d);
+			uint8_t port = osr_lft(job->routing, s, d);
 
 			if (port > fabric->sw_n_ports[s])
 				continue;
@@ -139,12 +144,12 @@ static void write_lfts(const struct job *j, FILE *out)
 }
 
 /* Hops count the last cable too when it leads to a CA or router. */
-static void write_fdbs(const struct job *j, FILE *out)
+static void write_fdbs(const struct job *job, FILE *out)
 {
-	const struct osr_fabric *fabric = j->f;
+	const struct osr_fabric *fabric = job->fabric;
 
-	for (uint32_t i = 0; i < j->n_switches; i++) {
-		uint32_t s = j->switches[i].index;
+	for (uint32_t i = 0; i < job->n_switches; i++) {
+		uint32_t s = job->switches[i].index;
 
 		fprintf(out,
 			"dump_ucast_routes: Switch 0x%016" PRIx64
@@ -152,11 +157,12 @@ static void write_fdbs(const struct job *j, FILE *out)
 			fabric->sw_guid[s]);
 		for (uint32_t lid = 1; lid <= fabric->max_lid; lid++) {
 			uint32_t d = fabric->lid_dest[lid];
-			uint8_t port = d == OSR_NONE ? OSR_NO_PATH : osr_lft(j->r, s, d), hops;
+			uint8_t port = d == OSR_NONE ? OSR_NO_PATH : osr_lft(job->routing, s, d),
+				hops;
 
 			fprintf(out, "0x%04X : ", lid);
 			hops = d == OSR_NONE ? HOPS_UNKNOWN
-					     : j->hops[(size_t)d * fabric->n_switches + s];
+					     : job->hops[(size_t)d * fabric->n_switches + s];
 			if (port == OSR_NO_PATH)
 				fputs("UNREACHABLE\n", out);
 			else if (hops == HOPS_UNKNOWN)
@@ -181,92 +187,96 @@ uint8_t osr_osmdump_default_vl(uint8_t sl, uint8_t vls)
 	return vl & mask;
 }
 
-static void write_sl2vl_row(const struct job *j, const uint8_t *row, uint32_t in, uint32_t out_port,
-			    FILE *out)
+static void write_sl2vl_row(const struct job *job, const uint8_t *row, uint32_t in,
+			    uint32_t out_port, FILE *out)
 {
 	fprintf(out, "%-3" PRIu32 " %-3" PRIu32 " :", in, out_port);
 	for (uint8_t sl = 0; sl < 16; sl++)
-		fprintf(out, " %-2d", row ? row[sl] : osr_osmdump_default_vl(sl, j->dump->vls));
+		fprintf(out, " %-2d", row ? row[sl] : osr_osmdump_default_vl(sl, job->dump->vls));
 	fputc('\n', out);
 }
 
-static void write_port_head(const struct job *j, uint32_t port, FILE *out)
+static void write_port_head(const struct job *job, uint32_t port, FILE *out)
 {
-	const struct osr_net_port *net_port = &j->net->ports[port];
-	uint8_t type = j->net->nodes[net_port->node].type;
+	const struct osr_net_port *net_port = &job->net->ports[port];
+	uint8_t type = job->net->nodes[net_port->node].type;
 
 	fprintf(out, "%s 0x%016" PRIx64 ", base LID %u, \"%s\"\n",
 		type_name(type == OSR_NET_SWITCH, type == OSR_NET_CA), net_port->guid,
-		net_port->lid, osr_net_name(j->net, net_port->node));
+		net_port->lid, osr_net_name(job->net, net_port->node));
 }
 
-static void osmdump_write_sl2vl(const struct job *j, FILE *out)
+static void osmdump_write_sl2vl(const struct job *job, FILE *out)
 {
 	static const char line[] = "#--------------------------------------------------------\n";
 
-	for (uint32_t i = 0; i < j->n_ports; i++) {
-		uint32_t port = j->ports[i].index;
-		const struct osr_net_node *node = &j->net->nodes[j->net->ports[port].node];
+	for (uint32_t i = 0; i < job->n_ports; i++) {
+		uint32_t port = job->ports[i].index;
+		const struct osr_net_node *node = &job->net->nodes[job->net->ports[port].node];
 		bool is_switch = node->type == OSR_NET_SWITCH;
-		uint32_t s = osr_fabric_switch_by_guid(j->f, node->guid), n = node->n_ports;
+		uint32_t s = osr_fabric_switch_by_guid(job->fabric, node->guid), n = node->n_ports;
 
-		write_port_head(j, port, out);
+		write_port_head(job, port, out);
 		fprintf(out, "#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15\n%s", line);
 		if (!is_switch)
-			write_sl2vl_row(j, j->r->sl2vl ? j->r->ca_sl2vl : NULL, 0, 0, out);
-		/* OpenSM lists only output ports with a cable, port 0 as input but never as output. */
+			write_sl2vl_row(job, job->routing->sl2vl ? job->routing->ca_sl2vl : NULL, 0,
+					0, out);
+		/*
+		 * OpenSM lists only output ports with a cable, port 0 as input but never as output.
+		 */
 		for (uint32_t o = 1; is_switch && o <= n; o++)
 			for (uint32_t in = 0; in <= n; in++) {
 				const uint8_t *row = NULL;
 
-				if (j->net->ports[node->port_row + o].peer == OSR_NONE)
+				if (job->net->ports[node->port_row + o].peer == OSR_NONE)
 					break;
-				if (j->r->sl2vl && s != OSR_NONE)
-					row = j->r->sl2vl[j->r->sl2vl_row[s] + in * (n + 1) + o];
-				write_sl2vl_row(j, row, in, o, out);
+				if (job->routing->sl2vl && s != OSR_NONE)
+					row = job->routing->sl2vl[job->routing->sl2vl_row[s] +
+								  in * (n + 1) + o];
+				write_sl2vl_row(job, row, in, o, out);
 			}
 		fprintf(out, "%s\n", line);
 	}
 }
 
 /* OpenSM prints the vendor with six digits at the near end and eight at the far end. */
-static void write_cable_end(const struct job *j, uint32_t port, int vendor_digits, FILE *out)
+static void write_cable_end(const struct job *job, uint32_t port, int vendor_digits, FILE *out)
 {
-	const struct osr_net_port *net_port = &j->net->ports[port];
-	const struct osr_net_node *node = &j->net->nodes[net_port->node];
-	uint16_t lid = osr_net_lid(j->net, port);
+	const struct osr_net_port *net_port = &job->net->ports[port];
+	const struct osr_net_node *node = &job->net->nodes[net_port->node];
+	uint16_t lid = osr_net_lid(job->net, port);
 
 	fprintf(out,
 		"{ %s%s Ports:%02X SystemGUID:%016" PRIx64 " NodeGUID:%016" PRIx64
 		" PortGUID:%016" PRIx64 " VenID:%0*" PRIX32 " DevID:%04" PRIX32
 		" Rev:000000A1 {%s} LID:%04X PN:%02" PRIX32 " } ",
-		osr_subnet_types[node->type], lid == j->sm_lid ? "-SM" : "", node->n_ports,
+		osr_subnet_types[node->type], lid == job->sm_lid ? "-SM" : "", node->n_ports,
 		node->sysimg_guid ? node->sysimg_guid : node->guid, node->guid, net_port->guid,
-		vendor_digits, node->vendid, node->devid, osr_net_name(j->net, net_port->node), lid,
-		osr_net_port_num(j->net, port));
+		vendor_digits, node->vendid, node->devid, osr_net_name(job->net, net_port->node),
+		lid, osr_net_port_num(job->net, port));
 }
 
 /*
- * Where no rate is known they are 4x SDR, as ibsim has them; where some are, "??" keeps the others unknown to whoever reads
- * it again.
+ * Where no rate is known they are 4x SDR, as ibsim has them; where some are, "??" keeps the others
+ * unknown to whoever reads it again.
  */
-static void write_subnet(const struct job *j, FILE *out)
+static void write_subnet(const struct job *job, FILE *out)
 {
 	bool any = false;
 
-	for (uint32_t p = 0; p < j->net->n_ports; p++)
-		any |= j->net->ports[p].width || j->net->ports[p].speed;
-	for (uint32_t i = 0; i < j->net->n_nodes; i++) {
-		const struct osr_net_node *node = &j->net->nodes[j->nodes[i].index];
+	for (uint32_t p = 0; p < job->net->n_ports; p++)
+		any |= job->net->ports[p].width || job->net->ports[p].speed;
+	for (uint32_t i = 0; i < job->net->n_nodes; i++) {
+		const struct osr_net_node *node = &job->net->nodes[job->nodes[i].index];
 
 		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++) {
 			uint8_t width, speed;
 
-			if (j->net->ports[p].peer == OSR_NONE)
+			if (job->net->ports[p].peer == OSR_NONE)
 				continue;
-			osr_net_link_rate(j->net, p, &width, &speed);
-			write_cable_end(j, p, 6, out);
-			write_cable_end(j, j->net->ports[p].peer, 8, out);
+			osr_net_link_rate(job->net, p, &width, &speed);
+			write_cable_end(job, p, 6, out);
+			write_cable_end(job, job->net->ports[p].peer, 8, out);
 			if (!width && any)
 				fputs("PHY=??", out);
 			else
@@ -278,31 +288,31 @@ static void write_subnet(const struct job *j, FILE *out)
 }
 
 /* In the form ibdmchk -c reads. Without an SL table it is the default, SL 0. */
-static void write_path_sl(const struct job *j, FILE *out)
+static void write_path_sl(const struct job *job, FILE *out)
 {
-	if (!j->dump->long_sl) {
-		osr_pathsl_write(j->f, j->r, out);
+	if (!job->dump->long_sl) {
+		osr_pathsl_write(job->fabric, job->routing, out);
 		return;
 	}
-	for (uint32_t i = 0; i < j->n_ports; i++) {
-		const struct osr_net_port *port = &j->net->ports[j->ports[i].index];
+	for (uint32_t i = 0; i < job->n_ports; i++) {
+		const struct osr_net_port *port = &job->net->ports[job->ports[i].index];
 		uint32_t node = port->node, s;
 
 		/* The switch it sends into, if its cable does not end elsewhere. */
-		if (!osr_net_is_switch(j->net, node) && port->peer != OSR_NONE)
-			node = j->net->ports[port->peer].node;
-		s = osr_net_is_switch(j->net, node)
-			    ? osr_fabric_switch_by_guid(j->f, j->net->nodes[node].guid)
+		if (!osr_net_is_switch(job->net, node) && port->peer != OSR_NONE)
+			node = job->net->ports[port->peer].node;
+		s = osr_net_is_switch(job->net, node)
+			    ? osr_fabric_switch_by_guid(job->fabric, job->net->nodes[node].guid)
 			    : OSR_NONE;
 		if (s == OSR_NONE)
 			continue;
-		write_port_head(j, j->ports[i].index, out);
-		for (uint32_t d = 0; d < j->f->n_dests; d++) {
-			size_t at = (size_t)d * j->f->n_switches + s;
+		write_port_head(job, job->ports[i].index, out);
+		for (uint32_t d = 0; d < job->fabric->n_dests; d++) {
+			size_t at = (size_t)d * job->fabric->n_switches + s;
 
-			if (j->r->lft[at] != OSR_NO_PATH)
-				fprintf(out, "0x%04x : %d\n", j->f->dest_lid[d],
-					j->r->sl ? j->r->sl[at] : 0);
+			if (job->routing->lft[at] != OSR_NO_PATH)
+				fprintf(out, "0x%04x : %d\n", job->fabric->dest_lid[d],
+					job->routing->sl ? job->routing->sl[at] : 0);
 		}
 		fputc('\n', out);
 	}
@@ -323,13 +333,13 @@ enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct o
 		{ "opensm.mcfdbs", NULL }, /* empty: ibdmchk insists on the file */
 		{ "opensm-path-sl.dump", write_path_sl },
 	};
-	struct job j = { .dump = dump, .net = net, .f = fabric, .r = routing };
+	struct job job = { .dump = dump, .net = net, .fabric = fabric, .routing = routing };
 	enum osr_status st = OSR_OK;
 
-	if (!osmdump_sort(&j) || !osmdump_count_hops(&j))
+	if (!osmdump_sort(&job) || !osmdump_count_hops(&job))
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the dumps of %" PRIu32 " LIDs",
 			      fabric->n_dests);
-	else if (!j.n_switches)
+	else if (!job.n_switches)
 		st = osr_fail(
 			diag, OSR_INVAL,
 			"no switch has a cable: OpenSM's dumps list cables and what they join");
@@ -341,16 +351,16 @@ enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct o
 		snprintf(path, sizeof(path), "%.4000s/%s", dump->dir, files[i].name);
 		out = fopen(path, "w");
 		if (out && files[i].content)
-			files[i].content(&j, out);
+			files[i].content(&job, out);
 		bad = !out || ferror(out);
 		if (out)
 			bad |= fclose(out) != 0;
 		if (bad)
 			st = osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
 	}
-	free(j.switches);
-	free(j.nodes);
-	free(j.ports);
-	free(j.hops);
+	free(job.switches);
+	free(job.nodes);
+	free(job.ports);
+	free(job.hops);
 	return st;
 }

@@ -32,8 +32,8 @@ struct osr_osmdump {
 };
 
 /*
- * `fabric` must have been built from `net`, `routing` be a routing of it. Memory: a byte per switch and
- * LID. OSR_INVAL names the file that could not be written.
+ * `fabric` must have been built from `net`, `routing` be a routing of it. Memory: a byte per switch
+ * and LID. OSR_INVAL names the file that could not be written.
  */
 enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct osr_net *net,
 				  const struct osr_fabric *fabric,

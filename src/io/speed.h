@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * speed.h - link rates: how ibnetdiscover writes them (lanes, x, speed, as in 4xQDR), and the one table from
- * width and speed to Gb/s.
+ * speed.h - link rates: how ibnetdiscover writes them (lanes, x, speed, as in 4xQDR), and the one
+ * table from width and speed to Gb/s.
  *
  * The figures are data rates (after line coding, before headers), as fabric.h's chan_rate wants
  * them. Balancing uses ratios only; forward error correction, which costs HDR and later speeds some
@@ -42,7 +42,10 @@ static inline uint16_t osr_rate_gbps(unsigned int width, unsigned int speed)
 	return (uint16_t)(width * lane_mbps[speed] / 1000);
 }
 
-/* Lanes by the code of PortInfo.LinkWidthActive: one bit for each of 1x, 4x, 8x, 12x, 2x; 0: unknown. */
+/*
+ * Lanes by the code of PortInfo.LinkWidthActive: one bit for each of 1x, 4x, 8x, 12x, 2x; 0:
+ * unknown.
+ */
 static inline uint8_t osr_lanes_of(unsigned code)
 {
 	static const uint8_t lanes[] = { 1, 4, 8, 12, 2 };

@@ -92,8 +92,8 @@ static const char *take_end(const char **at, struct cable_end *end)
 }
 
 /*
- * " PHY=4x LOG=ACT SPD=10"; SPD is missing in old files. False if it is none of this. A speed of another word is unknown,
- * as "??" is, which OpenSM writes for those that came after it.
+ * " PHY=4x LOG=ACT SPD=10"; SPD is missing in old files. False if it is none of this. A speed of
+ * another word is unknown, as "??" is, which OpenSM writes for those that came after it.
  */
 static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *down)
 {

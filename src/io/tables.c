@@ -9,7 +9,7 @@
 /* Every terminal, and every port of a CA or router, whose switch may be at the other end or not. */
 static void index_owners(struct osr_tables *tables)
 {
-	const struct osr_fabric *fabric = tables->f;
+	const struct osr_fabric *fabric = tables->fabric;
 	const struct osr_net *net = tables->net;
 	size_t n = fabric->n_terminals + (size_t)(net ? net->n_ports : 0);
 	struct osr_keyed **owner = tables->owner;
@@ -61,7 +61,7 @@ enum osr_status osr_tables_init(struct osr_tables *tables, const struct osr_fabr
 {
 	enum osr_status st;
 
-	*tables = (struct osr_tables){ .f = fabric, .net = net, .arena = arena };
+	*tables = (struct osr_tables){ .fabric = fabric, .net = net, .arena = arena };
 	st = osr_routing_init(&tables->routing, fabric, arena, diag);
 	if (st)
 		return st;
@@ -81,8 +81,8 @@ void osr_tables_free(struct osr_tables *tables)
 
 enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *tables, struct osr_diag *diag)
 {
-	uint32_t n = tables->f->n_terminals;
-	enum osr_status st = osr_routing_alloc_sl2vl(&tables->routing, tables->f, OSR_VL_UNSET,
+	uint32_t n = tables->fabric->n_terminals;
+	enum osr_status st = osr_routing_alloc_sl2vl(&tables->routing, tables->fabric, OSR_VL_UNSET,
 						     tables->arena, diag);
 
 	tables->term_sl2vl = osr_alloc(tables->arena, n, sizeof(*tables->term_sl2vl));
@@ -94,15 +94,15 @@ enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *tables, struct osr_dia
 
 enum osr_status osr_tables_one_sl(struct osr_tables *tables, uint8_t sl, struct osr_diag *diag)
 {
-	uint32_t *row = osr_calloc(tables->arena, tables->f->n_terminals, sizeof(*row));
-	uint8_t *sls = malloc(tables->f->n_dests + 1u);
+	uint32_t *row = osr_calloc(tables->arena, tables->fabric->n_terminals, sizeof(*row));
+	uint8_t *sls = malloc(tables->fabric->n_dests + 1u);
 
 	if (!row || !sls) {
 		free(sls);
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of %u LIDs",
-				tables->f->n_dests);
+				tables->fabric->n_dests);
 	}
-	memset(sls, sl, tables->f->n_dests);
+	memset(sls, sl, tables->fabric->n_dests);
 	osr_tables_free(tables);
 	tables->paths = (struct osr_paths){ .n_rows = 1, .row = row, .sl = sls };
 	return OSR_OK;
@@ -111,7 +111,7 @@ enum osr_status osr_tables_one_sl(struct osr_tables *tables, uint8_t sl, struct 
 enum osr_status osr_tables_take(struct osr_tables *tables, const struct osr_routing *routing,
 				struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = tables->f;
+	const struct osr_fabric *fabric = tables->fabric;
 
 	tables->taken = true;
 	tables->routing = *routing;
@@ -136,7 +136,7 @@ uint64_t *osr_tables_group(struct osr_tables *tables, uint32_t mlid, uint32_t sw
 	uint64_t **group = &tables->group[mlid - OSR_MLID_FIRST];
 
 	if (!*group)
-		*group = osr_calloc(tables->arena, 4 * (size_t)tables->f->n_switches,
+		*group = osr_calloc(tables->arena, 4 * (size_t)tables->fabric->n_switches,
 				    sizeof(**group));
 	return *group ? *group + 4 * (size_t)sw : NULL;
 }
@@ -145,7 +145,7 @@ uint64_t *osr_tables_group(struct osr_tables *tables, uint32_t mlid, uint32_t sw
 
 static void io_tables_count_vls(struct osr_tables *tables)
 {
-	const struct osr_fabric *fabric = tables->f;
+	const struct osr_fabric *fabric = tables->fabric;
 	unsigned highest = 0;
 
 	for (uint32_t s = 0; tables->routing.sl2vl && s < fabric->n_switches; s++)
@@ -168,8 +168,8 @@ static bool same_ca_tables(struct osr_tables *tables)
 {
 	const uint8_t *first = NULL;
 
-	for (uint32_t i = 0; tables->term_sl2vl && i < tables->f->n_terminals; i++) {
-		if (!tables->f->term_weight[i])
+	for (uint32_t i = 0; tables->term_sl2vl && i < tables->fabric->n_terminals; i++) {
+		if (!tables->fabric->term_weight[i])
 			continue;
 		if (first && memcmp(first, tables->term_sl2vl[i], 16))
 			return false;
@@ -184,12 +184,12 @@ static bool same_ca_tables(struct osr_tables *tables)
 }
 
 /*
- * SLs by switch into routing.sl, if every switch has end ports and all of a switch send alike (towards other switches), without
- * a missing one.
+ * SLs by switch into routing.sl, if every switch has end ports and all of a switch send alike
+ * (towards other switches), without a missing one.
  */
 static bool fold(const struct osr_tables *tables, uint8_t *sls)
 {
-	const struct osr_fabric *fabric = tables->f;
+	const struct osr_fabric *fabric = tables->fabric;
 	const struct osr_paths *paths = &tables->paths;
 	size_t n = fabric->n_dests;
 
@@ -209,7 +209,10 @@ static bool fold(const struct osr_tables *tables, uint8_t *sls)
 
 			for (uint32_t term = begin; term < end; term++) {
 				uint8_t sl = paths->sl[paths->row[term] * n + d];
-				/* On one switch SLs matter to no channel, but a missing one is a fault. */
+				/*
+				 * On one switch SLs matter to no channel, but a missing one is a
+				 * fault.
+				 */
 				bool near = to == s && fabric->dest_term[d] != term &&
 					    fabric->term_weight[term] &&
 					    fabric->term_weight[fabric->dest_term[d]];
@@ -227,7 +230,7 @@ static bool fold(const struct osr_tables *tables, uint8_t *sls)
 
 enum osr_status osr_tables_finish(struct osr_tables *tables, bool *same_ca, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = tables->f;
+	const struct osr_fabric *fabric = tables->fabric;
 	uint32_t n_groups = 0;
 	uint64_t(*ports)[4];
 	uint16_t *mlid;

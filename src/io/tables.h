@@ -5,22 +5,26 @@
  *	struct osr_tables t;
  *	st = osr_tables_init(&t, &fabric, &net, &arena, diag);
  *	st = osr_tables_read(&t, osr_lines_open(&in, "opensm-lfts.dump", diag), osr_tables_parse_lfts);
- *	... osr_tables_parse_sl2vl, osr_tables_parse_paths, osr_tables_parse_groups: each may be left out
+ *	... osr_tables_parse_sl2vl, osr_tables_parse_paths, osr_tables_parse_groups: each may be left
+ *	out
  *	struct osr_generation gen = osr_tables_generation(&t);
  *	osr_tables_free(&t);
  *
  * Files, in the forms in which they are met:
  *	LFTs	opensm-lfts.dump; what dump_lfts prints; opensm.fdbs, OpenSM's and ibdm's
  *	SL2VL	opensm-sl2vl.dump; ibdmchk's "0xGUID in out 0x01 0x23 ..."
- *	paths	opensm-path-sl.dump as pathsl.h writes it; ibdmchk's psl: "0xGUID LID SL", or a head line of the end port, then "0xLID : SL"
+ *	paths   opensm-path-sl.dump as pathsl.h writes it; ibdmchk's psl: "0xGUID LID SL", or a head
+ *	line of the end port, then "0xLID : SL"
  *	groups	opensm.mcfdbs
  *
- * Files are streamed: memory is that of the tables, a byte for each switch and LID, 16 for each pair
- * of ports, a byte for each LID and end port whose SLs of paths are given (for each switch in the compact form).
+ * Files are streamed: memory is that of the tables, a byte for each switch and LID, 16 for each
+ * pair of ports, a byte for each LID and end port whose SLs of paths are given (for each switch in
+ * the compact form).
  *
  * OSR_INVAL, with file and line, for what cannot be read or contradicts the fabric or itself: a
- * switch, port or port GUID that the fabric does not have or has elsewhere, an entry given twice with
- * different values. Entries for LIDs that nobody has are counted, not refused: switches keep them.
+ * switch, port or port GUID that the fabric does not have or has elsewhere, an entry given twice
+ * with different values. Entries for LIDs that nobody has are counted, not refused: switches keep
+ * them.
  */
 #ifndef OSR_IO_TABLES_H
 #define OSR_IO_TABLES_H
@@ -34,7 +38,7 @@
 #define OSR_N_MLIDS 0x3fff
 
 struct osr_tables {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	const struct osr_net *net; /* for GUIDs of nodes; may be NULL */
 	struct osr_arena *arena;
 
@@ -51,7 +55,10 @@ struct osr_tables {
 	uint64_t **group;         /* [OSR_N_MLIDS][4 * n_switches]; NULL: none so far */
 	struct osr_groups groups; /* of these, by osr_tables_finish() */
 
-	/* Of forwarding tables: entries that are kept, and those of LIDs that no port has; no entry is UNREACHABLE. */
+	/*
+	 * Of forwarding tables: entries that are kept, and those of LIDs that no port has; no entry
+	 * is UNREACHABLE.
+	 */
 	uint64_t n_entries, n_foreign;
 	uint64_t n_foreign_sls; /* SLs of paths to such LIDs */
 	uint64_t bytes;
@@ -76,8 +83,9 @@ enum osr_status osr_tables_read(struct osr_tables *tables, struct osr_lines *in,
 				osr_tables_parse_fn *parse);
 
 /*
- * The LMCs of the end ports of a net, from the LIDs that the first table of an opensm-lfts.dump gives to their
- * port GUIDs; before the fabric is built. Other forms of LFTs do not say it: nothing is changed then.
+ * The LMCs of the end ports of a net, from the LIDs that the first table of an opensm-lfts.dump
+ * gives to their port GUIDs; before the fabric is built. Other forms of LFTs do not say it: nothing
+ * is changed then.
  */
 enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net);
 
@@ -95,23 +103,26 @@ enum osr_status osr_tables_take(struct osr_tables *tables, const struct osr_rout
 uint64_t *osr_tables_group(struct osr_tables *tables, uint32_t mlid, uint32_t sw);
 
 /*
- * Once everything is read: groups, routing.n_vls, routing.ca_sl2vl if all CAs have the same table (else
- * *same_ca is false), and routing.sl in place of the paths if all end ports of a switch have the same
- * SLs (towards other switches) and none is missing, as the checker wants it.
+ * Once everything is read: groups, routing.n_vls, routing.ca_sl2vl if all CAs have the same table
+ * (else *same_ca is false), and routing.sl in place of the paths if all end ports of a switch have
+ * the same SLs (towards other switches) and none is missing, as the checker wants it.
  */
 enum osr_status osr_tables_finish(struct osr_tables *tables, bool *same_ca, struct osr_diag *diag);
 
 /* What osr_union_loop() takes. */
 struct osr_generation osr_tables_generation(const struct osr_tables *tables);
 
-/* Allocates routing.sl2vl and term_sl2vl, all OSR_VL_UNSET. For callers that fill them otherwise (src/live). */
+/*
+ * Allocates routing.sl2vl and term_sl2vl, all OSR_VL_UNSET. For callers that fill them otherwise
+ * (src/live).
+ */
 enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *tables, struct osr_diag *diag);
 
 /* The table of a port pair of a switch. */
 static inline uint8_t *osr_tables_sl2vl(const struct osr_tables *tables, uint32_t s, unsigned in,
 					unsigned out)
 {
-	size_t pair = in * ((size_t)tables->f->sw_n_ports[s] + 1) + out;
+	size_t pair = in * ((size_t)tables->fabric->sw_n_ports[s] + 1) + out;
 
 	return tables->routing.sl2vl[tables->routing.sl2vl_row[s] + pair];
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The files of tables.h, line by line: a head line names a switch or end ports, and the lines below it say what is
- * theirs.
+ * The files of tables.h, line by line: a head line names a switch or end ports, and the lines below
+ * it say what is theirs.
  *
  *	Unicast lids [0-24] of switch Lid 9 guid 0x0000000000200000 ('leaf-0'):
  *	0x0001 001 # Channel Adapter portguid 0x0000000000100001: 'h0000'
@@ -16,7 +16,8 @@
  *	0x0001 : 005  : 05   : yes
  *	0x0002 : UNREACHABLE
  *
- * SL2VL tables, OpenSM's and those that ibdmchk reads; an end port has one table, whatever ports its line names:
+ * SL2VL tables, OpenSM's and those that ibdmchk reads; an end port has one table, whatever ports
+ * its line names:
  *
  *	Switch 0x0002c902004050f8, base LID 13, "MF0;switch-112090:MTS3600/U1"
  *	#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15
@@ -24,8 +25,8 @@
  *
  *	0x0002c90000000201 5 1 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xe7
  *
- * SLs of paths, in the compact form of pathsl.h, a digit for each LID, and in the two forms of ibdmchk (-c), where the
- * last is GUID of the node, LID, SL:
+ * SLs of paths, in the compact form of pathsl.h, a digit for each LID, and in the two forms of
+ * ibdmchk (-c), where the last is GUID of the node, LID, SL:
  *
  *	Senders on switch 0x0000000000200000 "s-0"
  *	0x0001 : 0010-11
@@ -50,8 +51,8 @@
 #include "io/keyed.h"
 
 struct reader {
-	struct osr_tables *t;
-	const struct osr_fabric *f;
+	struct osr_tables *tables;
+	const struct osr_fabric *fabric;
 	struct osr_lines *in;
 	/* What the last head line named: a switch, or these end ports. */
 	uint64_t guid;
@@ -72,30 +73,34 @@ struct reader {
 };
 
 /* The switch with the node GUID at *at, which is left behind it. */
-static enum osr_status take_switch(struct reader *r, const char **at)
+static enum osr_status take_switch(struct reader *reader, const char **at)
 {
-	if (!osr_scan(at, "%x", &r->guid))
-		return osr_lines_fail(r->in, "a table without the GUID of its switch");
-	r->sw = osr_fabric_switch_by_guid(r->f, r->guid);
-	if (r->sw != OSR_NONE)
+	if (!osr_scan(at, "%x", &reader->guid))
+		return osr_lines_fail(reader->in, "a table without the GUID of its switch");
+	reader->sw = osr_fabric_switch_by_guid(reader->fabric, reader->guid);
+	if (reader->sw != OSR_NONE)
 		return OSR_OK;
-	return osr_lines_fail(r->in,
+	return osr_lines_fail(reader->in,
 			      "the fabric has no switch 0x%016" PRIx64
 			      ": these tables belong to another fabric",
-			      r->guid);
+			      reader->guid);
 }
 
-/* A switch, or the end ports of a port or (in ibdmchk's forms) of a node. A port 0 without a LID is no end port. */
-static enum osr_status take_ends(struct reader *r, uint64_t guid, bool node_first)
+/*
+ * A switch, or the end ports of a port or (in ibdmchk's forms) of a node. A port 0 without a LID is
+ * no end port.
+ */
+static enum osr_status take_ends(struct reader *reader, uint64_t guid, bool node_first)
 {
-	r->guid = guid;
-	r->sw = osr_fabric_switch_by_guid(r->f, guid);
-	r->owner = osr_tables_owner(r->t, guid, node_first, &r->n_owners);
-	if (!r->n_owners)
-		r->owner = osr_tables_owner(r->t, guid, !node_first, &r->n_owners);
-	if (r->n_owners || r->sw != OSR_NONE)
+	reader->guid = guid;
+	reader->sw = osr_fabric_switch_by_guid(reader->fabric, guid);
+	reader->owner = osr_tables_owner(reader->tables, guid, node_first, &reader->n_owners);
+	if (!reader->n_owners)
+		reader->owner =
+			osr_tables_owner(reader->tables, guid, !node_first, &reader->n_owners);
+	if (reader->n_owners || reader->sw != OSR_NONE)
 		return OSR_OK;
-	return osr_lines_fail(r->in,
+	return osr_lines_fail(reader->in,
 			      "no port in the fabric has the GUID 0x%016" PRIx64
 			      ": these tables belong to another fabric",
 			      guid);
@@ -121,8 +126,8 @@ static bool at_end(const char *at)
 }
 
 /*
- * Nothing that carries data: empty, a comment, a long line of dashes, the headings of columns, totals. Whatever is no entry, no
- * head line and none of these is refused.
+ * Nothing that carries data: empty, a comment, a long line of dashes, the headings of columns,
+ * totals. Whatever is no entry, no head line and none of these is refused.
  */
 static bool is_filler(const char *text)
 {
@@ -143,36 +148,36 @@ static bool is_filler(const char *text)
 	       (!strncmp(text, "--------", 8) && !text[strspn(text, "-")]);
 }
 
-static uint32_t dest_of(const struct reader *r, uint64_t lid)
+static uint32_t dest_of(const struct reader *reader, uint64_t lid)
 {
-	return lid <= r->f->max_lid ? r->f->lid_dest[lid] : OSR_NONE;
+	return lid <= reader->fabric->max_lid ? reader->fabric->lid_dest[lid] : OSR_NONE;
 }
 
-static enum osr_status fail_port(const struct reader *r, uint64_t port)
+static enum osr_status fail_port(const struct reader *reader, uint64_t port)
 {
-	return osr_lines_fail(r->in, "port %" PRIu64 " exceeds the %u ports of the switch", port,
-			      r->f->sw_n_ports[r->sw]);
+	return osr_lines_fail(reader->in, "port %" PRIu64 " exceeds the %u ports of the switch",
+			      port, reader->fabric->sw_n_ports[reader->sw]);
 }
 
 /* ---- forwarding tables ---------------------------------------------------------------------- */
 
 /* " (name):" stands behind the GUID, or nothing. */
-static enum osr_status lft_head(struct reader *r, const char *at)
+static enum osr_status lft_head(struct reader *reader, const char *at)
 {
-	enum osr_status st = take_switch(r, &at);
+	enum osr_status st = take_switch(reader, &at);
 	char buf[32];
 
 	if (st)
 		return st;
 	if (!at_end(at) && !osr_scan(&at, " ("))
 		return osr_lines_fail(
-			r->in, "unexpected text behind the GUID of the switch: \"%.40s\"", at);
-	if (r->t->has_lft[r->sw])
-		return osr_lines_fail(r->in, "a second table of switch %s",
-				      osr_switch_name(r->f, r->sw, buf));
-	r->t->has_lft[r->sw] = true;
-	r->n_rows++;
-	r->ended = false;
+			reader->in, "unexpected text behind the GUID of the switch: \"%.40s\"", at);
+	if (reader->tables->has_lft[reader->sw])
+		return osr_lines_fail(reader->in, "a second table of switch %s",
+				      osr_switch_name(reader->fabric, reader->sw, buf));
+	reader->tables->has_lft[reader->sw] = true;
+	reader->n_rows++;
+	reader->ended = false;
 	return OSR_OK;
 }
 
@@ -180,37 +185,39 @@ static enum osr_status lft_head(struct reader *r, const char *at)
  * Does this LID belong to this port GUID? Where the GUIDs of the fabric are made up (its file had
  * none), nobody can say.
  */
-static enum osr_status check_owner(struct reader *r, uint32_t d, uint64_t guid)
+static enum osr_status check_owner(struct reader *reader, uint32_t d, uint64_t guid)
 {
-	uint32_t term = r->f->dest_term[d], n, m;
+	uint32_t term = reader->fabric->dest_term[d], n, m;
 	const struct osr_keyed *node;
 	char buf[32];
 
-	if (r->port_guid[d] && r->port_guid[d] != guid)
-		return osr_lines_fail(r->in,
+	if (reader->port_guid[d] && reader->port_guid[d] != guid)
+		return osr_lines_fail(reader->in,
 				      "LID %u belongs to 0x%016" PRIx64 " here and to 0x%016" PRIx64
 				      " before",
-				      r->f->dest_lid[d], guid, r->port_guid[d]);
-	r->port_guid[d] = guid;
-	if (r->f->term_guid[term] == guid)
+				      reader->fabric->dest_lid[d], guid, reader->port_guid[d]);
+	reader->port_guid[d] = guid;
+	if (reader->fabric->term_guid[term] == guid)
 		return OSR_OK;
-	node = osr_tables_owner(r->t, guid, true, &m);
+	node = osr_tables_owner(reader->tables, guid, true, &m);
 	for (uint32_t i = 0; i < m; i++)
 		if (node[i].index == term)
 			return OSR_OK;
-	osr_tables_owner(r->t, guid, false, &n);
+	osr_tables_owner(reader->tables, guid, false, &n);
 	if (!n && !m)
 		return OSR_OK;
-	return osr_lines_fail(r->in,
+	return osr_lines_fail(reader->in,
 			      "LID %u belongs to 0x%016" PRIx64 " here, but to %s (0x%016" PRIx64
 			      ") in the fabric",
-			      r->f->dest_lid[d], guid, osr_terminal_name(r->f, term, buf),
-			      r->f->term_guid[term]);
+			      reader->fabric->dest_lid[d], guid,
+			      osr_terminal_name(reader->fabric, term, buf),
+			      reader->fabric->term_guid[term]);
 }
 
 /*
- * What may stand behind the port: nothing, a comment, what dump_lfts says of the owner in parentheses, or the hops of
- * OpenSM and whether they are the fewest. A second entry may not: its line was lost.
+ * What may stand behind the port: nothing, a comment, what dump_lfts says of the owner in
+ * parentheses, or the hops of OpenSM and whether they are the fewest. A second entry may not: its
+ * line was lost.
  */
 static bool lft_rest(const char *at)
 {
@@ -229,7 +236,7 @@ static bool lft_rest(const char *at)
 	       at_end(at);
 }
 
-static enum osr_status lft_entry(struct reader *r, const char *at)
+static enum osr_status lft_entry(struct reader *reader, const char *at)
 {
 	uint64_t lid, port = OSR_NO_PATH, guid;
 	bool good = osr_scan(&at, "%x ", &lid);
@@ -238,73 +245,77 @@ static enum osr_status lft_entry(struct reader *r, const char *at)
 
 	osr_scan(&at, ": ");
 	good = good && (osr_scan(&at, "UNREACHABLE") || osr_scan(&at, "%255d", &port));
-	if (!good || r->sw == OSR_NONE || !lft_rest(at))
-		return osr_lines_fail(r->in,
+	if (!good || reader->sw == OSR_NONE || !lft_rest(at))
+		return osr_lines_fail(reader->in,
 				      "expected \"0xLID PORT\" below the head line of a table");
 	if (lid > OSR_MAX_LID)
-		return osr_lines_fail(r->in, "LID 0x%" PRIx64 " is not unicast", lid);
-	d = dest_of(r, lid);
+		return osr_lines_fail(reader->in, "LID 0x%" PRIx64 " is not unicast", lid);
+	d = dest_of(reader, lid);
 	/* "UNREACHABLE" is no entry, whose LID it ever is. */
 	if (d == OSR_NONE && lid && port != OSR_NO_PATH) {
-		if (!r->first_foreign) {
-			r->first_foreign = r->in->number;
-			r->foreign_lid = lid;
+		if (!reader->first_foreign) {
+			reader->first_foreign = reader->in->number;
+			reader->foreign_lid = lid;
 		}
-		r->t->n_foreign++;
+		reader->tables->n_foreign++;
 	}
 	if (d == OSR_NONE)
 		return OSR_OK;
-	if (port > r->f->sw_n_ports[r->sw] && port != OSR_NO_PATH)
-		return fail_port(r, port);
-	entry = &r->t->routing.lft[(size_t)d * r->f->n_switches + r->sw];
+	if (port > reader->fabric->sw_n_ports[reader->sw] && port != OSR_NO_PATH)
+		return fail_port(reader, port);
+	entry = &reader->tables->routing.lft[(size_t)d * reader->fabric->n_switches + reader->sw];
 	if (*entry != OSR_NO_PATH && *entry != port)
-		return osr_lines_fail(
-			r->in, "port %" PRIu64 " for LID %" PRIu64 ", which had port %u before",
-			port, lid, *entry);
+		return osr_lines_fail(reader->in,
+				      "port %" PRIu64 " for LID %" PRIu64
+				      ", which had port %u before",
+				      port, lid, *entry);
 	*entry = (uint8_t)port;
-	r->t->n_entries += port != OSR_NO_PATH;
+	reader->tables->n_entries += port != OSR_NO_PATH;
 	at = strstr(at, " portguid ");
 	if (!at)
 		return OSR_OK;
 	if (!osr_scan(&at, " portguid %x", &guid))
-		return osr_lines_fail(r->in, "a port GUID that is no number");
-	return r->port_guid[d] == guid ? OSR_OK : check_owner(r, d, guid);
+		return osr_lines_fail(reader->in, "a port GUID that is no number");
+	return reader->port_guid[d] == guid ? OSR_OK : check_owner(reader, d, guid);
 }
 
-static enum osr_status lft_line(struct reader *r, const char *at)
+static enum osr_status lft_line(struct reader *reader, const char *at)
 {
 	const char *head = at + strspn(at, "abcdefghijklmnopqrstuvwxyz_"), *guid;
 
 	if (at[0] == '0' && at[1] == 'x')
-		return lft_entry(r, at);
+		return lft_entry(reader, at);
 	if (osr_take_word(&at, "Unicast lids ")) {
 		guid = strstr(at, " guid ");
-		return lft_head(r, guid ? guid + 6 : "");
+		return lft_head(reader, guid ? guid + 6 : "");
 	}
-	/* OpenSM's own name of the function stands before it, in some versions with more in front. */
+	/*
+	 * OpenSM's own name of the function stands before it, in some versions with more in front.
+	 */
 	if (head - at >= 17 && !strncmp(head - 17, "dump_ucast_routes: Switch ", 26))
-		return lft_head(r, head + 9);
+		return lft_head(reader, head + 9);
 	if (strstr(at, "lids dumped"))
-		r->ended = r->any_ended = true;
+		reader->ended = reader->any_ended = true;
 	return is_filler(at)
 		       ? OSR_OK
-		       : osr_lines_fail(r->in,
+		       : osr_lines_fail(reader->in,
 					"neither an entry nor a head line of a forwarding table");
 }
 
 /* ---- SL2VL tables --------------------------------------------------------------------------- */
 
-static enum osr_status sl2vl_set(struct reader *r, uint8_t *table, const uint8_t vl[16])
+static enum osr_status sl2vl_set(struct reader *reader, uint8_t *table, const uint8_t vl[16])
 {
 	if (table[0] != OSR_VL_UNSET && memcmp(table, vl, 16))
-		return osr_lines_fail(r->in, "these ports had another table before");
+		return osr_lines_fail(reader->in, "these ports had another table before");
 	memcpy(table, vl, 16);
 	return OSR_OK;
 }
 
-static enum osr_status sl2vl_line(struct reader *r, const char *at)
+static enum osr_status sl2vl_line(struct reader *reader, const char *at)
 {
-	bool known = r->sw != OSR_NONE || r->n_owners, ibdm = at[0] == '0' && at[1] == 'x', good;
+	bool known = reader->sw != OSR_NONE || reader->n_owners,
+	     ibdm = at[0] == '0' && at[1] == 'x', good;
 	bool head = is_end_head(&at);
 	uint64_t guid, in, out, value;
 	enum osr_status st;
@@ -314,11 +325,11 @@ static enum osr_status sl2vl_line(struct reader *r, const char *at)
 		return OSR_OK;
 	if (head || ibdm) {
 		if (!osr_scan(&at, "%x ", &guid))
-			return osr_lines_fail(r->in, "expected a GUID");
+			return osr_lines_fail(reader->in, "expected a GUID");
 		if (head && !at_head_end(at))
-			return osr_lines_fail(r->in, "unexpected text behind the GUID: \"%.40s\"",
-					      at);
-		st = take_ends(r, guid, ibdm);
+			return osr_lines_fail(reader->in,
+					      "unexpected text behind the GUID: \"%.40s\"", at);
+		st = take_ends(reader, guid, ibdm);
 		if (st || head)
 			return st;
 	}
@@ -333,22 +344,27 @@ static enum osr_status sl2vl_line(struct reader *r, const char *at)
 	}
 	if (!good || !at_end(at))
 		return osr_lines_fail(
-			r->in,
+			reader->in,
 			ibdm ? "expected a GUID, two ports and 8 bytes of VLs (0x01 0x23 ...)"
 			     : "expected \"IN OUT : \" and 16 VLs from 0 to 15 below the "
 			       "head line of a port");
-	r->n_rows++;
+	reader->n_rows++;
 	st = OSR_OK;
-	if (r->sw != OSR_NONE && (in > r->f->sw_n_ports[r->sw] || out > r->f->sw_n_ports[r->sw]))
-		st = fail_port(r, in > out ? in : out);
-	else if (r->sw != OSR_NONE)
-		st = sl2vl_set(r, osr_tables_sl2vl(r->t, r->sw, (unsigned)in, (unsigned)out), vl);
-	for (uint32_t i = 0; r->sw == OSR_NONE && i < r->n_owners && !st; i++)
-		if (r->owner[i].index != OSR_NONE)
-			st = sl2vl_set(r, r->t->term_sl2vl[r->owner[i].index], vl);
+	if (reader->sw != OSR_NONE && (in > reader->fabric->sw_n_ports[reader->sw] ||
+				       out > reader->fabric->sw_n_ports[reader->sw]))
+		st = fail_port(reader, in > out ? in : out);
+	else if (reader->sw != OSR_NONE)
+		st = sl2vl_set(
+			reader,
+			osr_tables_sl2vl(reader->tables, reader->sw, (unsigned)in, (unsigned)out),
+			vl);
+	for (uint32_t i = 0; reader->sw == OSR_NONE && i < reader->n_owners && !st; i++)
+		if (reader->owner[i].index != OSR_NONE)
+			st = sl2vl_set(reader, reader->tables->term_sl2vl[reader->owner[i].index],
+				       vl);
 	if (ibdm) {
-		r->sw = OSR_NONE;
-		r->n_owners = 0;
+		reader->sw = OSR_NONE;
+		reader->n_owners = 0;
 	}
 	return st;
 }
@@ -356,151 +372,154 @@ static enum osr_status sl2vl_line(struct reader *r, const char *at)
 /* ---- SLs of paths --------------------------------------------------------------------------- */
 
 /* The SLs of an end port, none so far where it has no row; NULL: no memory. */
-static uint8_t *sl_row(struct reader *r, uint32_t term)
+static uint8_t *sl_row(struct reader *reader, uint32_t term)
 {
-	size_t n = r->f->n_dests;
+	size_t n = reader->fabric->n_dests;
 
-	if (r->row[term] == OSR_NONE) {
-		if (!osr_grow((void **)&r->sl, r->n_rows, 1, &r->room, n + 1))
+	if (reader->row[term] == OSR_NONE) {
+		if (!osr_grow((void **)&reader->sl, reader->n_rows, 1, &reader->room, n + 1))
 			return NULL;
-		r->row[term] = r->n_rows++;
-		memset(r->sl + r->row[term] * n, OSR_NO_SL, n);
+		reader->row[term] = reader->n_rows++;
+		memset(reader->sl + reader->row[term] * n, OSR_NO_SL, n);
 	}
-	return r->sl + r->row[term] * n;
+	return reader->sl + reader->row[term] * n;
 }
 
 /* End ports, or port 0 of a switch. */
-static enum osr_status path_head(struct reader *r, uint64_t guid, bool node_first)
+static enum osr_status path_head(struct reader *reader, uint64_t guid, bool node_first)
 {
 	enum osr_status st = OSR_OK;
 
-	if (r->compact)
-		return osr_lines_fail(r->in, "a line of an end port below those of a switch");
-	if (!r->n_owners || guid != r->guid)
-		st = take_ends(r, guid, node_first);
-	for (uint32_t i = 0; i < r->n_owners && !st; i++)
-		if (r->owner[i].index != OSR_NONE && !sl_row(r, r->owner[i].index))
-			st = osr_lines_nomem(r->in);
+	if (reader->compact)
+		return osr_lines_fail(reader->in, "a line of an end port below those of a switch");
+	if (!reader->n_owners || guid != reader->guid)
+		st = take_ends(reader, guid, node_first);
+	for (uint32_t i = 0; i < reader->n_owners && !st; i++)
+		if (reader->owner[i].index != OSR_NONE && !sl_row(reader, reader->owner[i].index))
+			st = osr_lines_nomem(reader->in);
 	return st;
 }
 
 /* All end ports of a switch: they share the row of the first one. */
-static enum osr_status path_switch(struct reader *r, const char *at)
+static enum osr_status path_switch(struct reader *reader, const char *at)
 {
-	enum osr_status st = take_switch(r, &at);
+	enum osr_status st = take_switch(reader, &at);
 	uint32_t first, end;
 
 	if (st)
 		return st;
-	first = r->f->term_row[r->sw];
-	end = r->f->term_row[r->sw + 1];
-	r->compact = true;
-	r->sender.index = first;
-	r->owner = &r->sender;
-	r->n_owners = first < end;
-	if (first < end && !sl_row(r, first))
-		return osr_lines_nomem(r->in);
+	first = reader->fabric->term_row[reader->sw];
+	end = reader->fabric->term_row[reader->sw + 1];
+	reader->compact = true;
+	reader->sender.index = first;
+	reader->owner = &reader->sender;
+	reader->n_owners = first < end;
+	if (first < end && !sl_row(reader, first))
+		return osr_lines_nomem(reader->in);
 	for (uint32_t term = first; term < end; term++)
-		r->row[term] = r->row[first];
+		reader->row[term] = reader->row[first];
 	return OSR_OK;
 }
 
-static enum osr_status path_sl(struct reader *r, uint64_t lid, uint64_t sl)
+static enum osr_status path_sl(struct reader *reader, uint64_t lid, uint64_t sl)
 {
-	uint32_t d = dest_of(r, lid);
+	uint32_t d = dest_of(reader, lid);
 
-	r->t->n_foreign_sls += d == OSR_NONE;
+	reader->tables->n_foreign_sls += d == OSR_NONE;
 	if (d == OSR_NONE)
 		return OSR_OK;
-	for (uint32_t i = 0; i < r->n_owners; i++) {
-		uint8_t *entry =
-			r->owner[i].index == OSR_NONE ? NULL : sl_row(r, r->owner[i].index) + d;
+	for (uint32_t i = 0; i < reader->n_owners; i++) {
+		uint8_t *entry = reader->owner[i].index == OSR_NONE
+					 ? NULL
+					 : sl_row(reader, reader->owner[i].index) + d;
 
 		if (entry && *entry != OSR_NO_SL && *entry != sl)
-			return osr_lines_fail(
-				r->in, "SL %" PRIu64 " to LID %" PRIu64 ", which had SL %u before",
-				sl, lid, *entry);
+			return osr_lines_fail(reader->in,
+					      "SL %" PRIu64 " to LID %" PRIu64
+					      ", which had SL %u before",
+					      sl, lid, *entry);
 		if (entry)
 			*entry = (uint8_t)sl;
 	}
 	return OSR_OK;
 }
 
-static enum osr_status path_line(struct reader *r, const char *at)
+static enum osr_status path_line(struct reader *reader, const char *at)
 {
 	static const char digits[] = "0123456789abcdef";
 	enum osr_status st = OSR_OK;
 	uint64_t first, lid, sl;
 
 	if (osr_take_word(&at, "Senders on switch "))
-		return path_switch(r, at);
+		return path_switch(reader, at);
 	if (is_end_head(&at))
 		return osr_scan(&at, "%x", &first) && at_head_end(at)
-			       ? path_head(r, first, false)
-			       : osr_lines_fail(r->in, "expected the GUID of an end port");
+			       ? path_head(reader, first, false)
+			       : osr_lines_fail(reader->in, "expected the GUID of an end port");
 	if (*at != '0' && is_filler(at))
 		return OSR_OK;
 	if (osr_scan(&at, "%x ", &first)) {
 		bool colon = osr_scan(&at, ": ");
 
 		/* A digit for each LID from this one on. */
-		if (colon && r->compact && first <= UINT16_MAX && *at) {
+		if (colon && reader->compact && first <= UINT16_MAX && *at) {
 			for (lid = first; *at && *at != ' ' && !st; at++, lid++) {
 				const char *digit = strchr(digits, *at);
 
 				if (digit && lid <= UINT16_MAX)
-					st = path_sl(r, lid, (uint64_t)(digit - digits));
+					st = path_sl(reader, lid, (uint64_t)(digit - digits));
 				else if (*at != '-')
 					st = osr_lines_fail(
-						r->in,
+						reader->in,
 						"expected an SL, 0 to f, or - for LID %" PRIu64,
 						lid);
 			}
-			return st || at_end(at)
-				       ? st
-				       : osr_lines_fail(r->in, "unexpected text after the SLs");
+			return st || at_end(at) ? st
+						: osr_lines_fail(reader->in,
+								 "unexpected text after the SLs");
 		}
-		if (colon && r->guid && first <= UINT16_MAX && osr_scan(&at, "%15d ", &sl))
-			return *at ? osr_lines_fail(r->in, "something behind the SL")
-				   : path_sl(r, first, sl);
+		if (colon && reader->guid && first <= UINT16_MAX && osr_scan(&at, "%15d ", &sl))
+			return *at ? osr_lines_fail(reader->in, "something behind the SL")
+				   : path_sl(reader, first, sl);
 		if (!colon && osr_scan(&at, "%65535d %15d ", &lid, &sl) && !*at) {
-			st = path_head(r, first, true);
-			return st ? st : path_sl(r, lid, sl);
+			st = path_head(reader, first, true);
+			return st ? st : path_sl(reader, lid, sl);
 		}
 	}
-	return osr_lines_fail(r->in, "expected \"0xGUID LID SL\", or \"0xLID : SL\" below the line "
-				     "of an end port; SLs are 0 to 15");
+	return osr_lines_fail(reader->in,
+			      "expected \"0xGUID LID SL\", or \"0xLID : SL\" below the line "
+			      "of an end port; SLs are 0 to 15");
 }
 
 /* ---- multicast tables ----------------------------------------------------------------------- */
 
-static enum osr_status group_line(struct reader *r, const char *at)
+static enum osr_status group_line(struct reader *reader, const char *at)
 {
 	uint64_t mlid, port, *ports;
 
 	if (osr_take_word(&at, "Switch ")) {
-		enum osr_status st = take_switch(r, &at);
+		enum osr_status st = take_switch(reader, &at);
 
 		if (!st && !at_end(at))
-			st = osr_lines_fail(r->in, "unexpected text behind the GUID: \"%.40s\"",
-					    at);
+			st = osr_lines_fail(reader->in,
+					    "unexpected text behind the GUID: \"%.40s\"", at);
 		return st;
 	}
 	if (is_filler(at))
 		return OSR_OK;
-	if (r->sw == OSR_NONE || !osr_scan(&at, "%x ", &mlid))
-		return osr_lines_fail(r->in,
+	if (reader->sw == OSR_NONE || !osr_scan(&at, "%x ", &mlid))
+		return osr_lines_fail(reader->in,
 				      "expected \"0xMLID : 0xPORT ...\" below \"Switch 0xGUID\"");
 	if (mlid < OSR_MLID_FIRST || mlid >= OSR_MLID_FIRST + OSR_N_MLIDS || !osr_scan(&at, ": "))
-		return osr_lines_fail(r->in, "expected a multicast LID and a colon");
-	ports = osr_tables_group(r->t, (uint32_t)mlid, r->sw);
+		return osr_lines_fail(reader->in, "expected a multicast LID and a colon");
+	ports = osr_tables_group(reader->tables, (uint32_t)mlid, reader->sw);
 	if (!ports)
-		return osr_lines_nomem(r->in);
+		return osr_lines_nomem(reader->in);
 	while (*at) {
 		if (!osr_scan(&at, "%x", &port) || (*at && *at != ' ' && *at != '\t'))
-			return osr_lines_fail(r->in, "expected ports as in 0x007");
-		if (port > r->f->sw_n_ports[r->sw])
-			return fail_port(r, port);
+			return osr_lines_fail(reader->in, "expected ports as in 0x007");
+		if (port > reader->fabric->sw_n_ports[reader->sw])
+			return fail_port(reader, port);
 		ports[port / 64] |= UINT64_C(1) << port % 64;
 		osr_skip_blanks(&at);
 	}
@@ -509,44 +528,45 @@ static enum osr_status group_line(struct reader *r, const char *at)
 
 /* ---- a file --------------------------------------------------------------------------------- */
 
-static enum osr_status read_lines(struct reader *r, struct osr_tables *tables, struct osr_lines *in,
-				  enum osr_status (*take)(struct reader *r, const char *text))
+static enum osr_status read_lines(struct reader *reader, struct osr_tables *tables,
+				  struct osr_lines *in,
+				  enum osr_status (*take)(struct reader *reader, const char *text))
 {
 	enum osr_status st = OSR_OK;
 	char *text;
 
-	r->t = tables;
-	r->f = tables->f;
-	r->in = in;
-	r->sw = OSR_NONE;
+	reader->tables = tables;
+	reader->fabric = tables->fabric;
+	reader->in = in;
+	reader->sw = OSR_NONE;
 	while (!st && osr_lines_next(in, &text, &st))
-		st = take(r, text + strspn(text, " \t"));
+		st = take(reader, text + strspn(text, " \t"));
 	return st;
 }
 
 enum osr_status osr_tables_parse_lfts(struct osr_tables *tables, struct osr_lines *in)
 {
 	struct osr_arena_mark mark = osr_arena_mark(tables->arena);
-	struct reader r = { .port_guid = osr_calloc(tables->arena, tables->f->n_dests,
-						    sizeof(*r.port_guid)) };
+	struct reader reader = { .port_guid = osr_calloc(tables->arena, tables->fabric->n_dests,
+							 sizeof(*reader.port_guid)) };
 	enum osr_status st;
 	char buf[32];
 
 	if (osr_arena_failed(tables->arena, in->diag))
 		return OSR_NOMEM;
-	st = read_lines(&r, tables, in, lft_line);
-	if (!st && !r.n_rows)
+	st = read_lines(&reader, tables, in, lft_line);
+	if (!st && !reader.n_rows)
 		st = osr_fail(in->diag, OSR_INVAL,
 			      "%s: holds no table (expected an opensm-lfts.dump or opensm.fdbs)",
 			      in->label);
-	else if (!st && r.any_ended && !r.ended)
+	else if (!st && reader.any_ended && !reader.ended)
 		st = osr_lines_fail(in, "the file ends before the table of switch %s does",
-				    osr_switch_name(r.f, r.sw, buf));
+				    osr_switch_name(reader.fabric, reader.sw, buf));
 	else if (!st && !tables->n_entries && tables->n_foreign)
 		st = osr_fail(in->diag, OSR_INVAL,
 			      "%s:%" PRIu64 ": no port in the fabric has LID %" PRIu64
 			      " or any other of the file: these tables belong to another fabric",
-			      in->label, r.first_foreign, r.foreign_lid);
+			      in->label, reader.first_foreign, reader.foreign_lid);
 	osr_arena_reset(tables->arena, mark);
 	return st;
 }
@@ -555,34 +575,35 @@ enum osr_status osr_tables_parse_sl2vl(struct osr_tables *tables, struct osr_lin
 {
 	bool ours = tables->routing.sl2vl && !tables->taken;
 	enum osr_status st = ours ? OSR_OK : osr_tables_alloc_sl2vl(tables, in->diag);
-	struct reader r = { .n_rows = 0 };
+	struct reader reader = { .n_rows = 0 };
 
 	tables->routing.n_vls = 0; /* to be counted again */
 	if (!st)
-		st = read_lines(&r, tables, in, sl2vl_line);
-	if (!st && !r.n_rows)
+		st = read_lines(&reader, tables, in, sl2vl_line);
+	if (!st && !reader.n_rows)
 		st = osr_fail(in->diag, OSR_INVAL, "%s: holds no SL2VL table", in->label);
 	return st;
 }
 
 enum osr_status osr_tables_parse_paths(struct osr_tables *tables, struct osr_lines *in)
 {
-	uint32_t n = tables->f->n_terminals;
-	struct reader r = { .row = osr_alloc(tables->arena, n, sizeof(*r.row)) };
+	uint32_t n = tables->fabric->n_terminals;
+	struct reader reader = { .row = osr_alloc(tables->arena, n, sizeof(*reader.row)) };
 	enum osr_status st;
 
 	if (osr_arena_failed(tables->arena, in->diag))
 		return OSR_NOMEM;
-	memset(r.row, 0xff, n * sizeof(*r.row));
-	st = read_lines(&r, tables, in, path_line);
-	if (!st && !r.n_rows)
+	memset(reader.row, 0xff, n * sizeof(*reader.row));
+	st = read_lines(&reader, tables, in, path_line);
+	if (!st && !reader.n_rows)
 		st = osr_fail(in->diag, OSR_INVAL, "%s: holds no SL of a path", in->label);
 	if (st) {
-		free(r.sl);
+		free(reader.sl);
 		return st;
 	}
 	osr_tables_free(tables);
-	tables->paths = (struct osr_paths){ .n_rows = r.n_rows, .row = r.row, .sl = r.sl };
+	tables->paths =
+		(struct osr_paths){ .n_rows = reader.n_rows, .row = reader.row, .sl = reader.sl };
 	return OSR_OK;
 }
 
@@ -594,7 +615,8 @@ enum osr_status osr_tables_parse_groups(struct osr_tables *tables, struct osr_li
 /* ---- LMCs ----------------------------------------------------------------------------------- */
 
 /*
- * LMCs, which an opensm-subnet.lst does not say, out of an opensm-lfts.dump, which says whose each LID is:
+ * LMCs, which an opensm-subnet.lst does not say, out of an opensm-lfts.dump, which says whose each
+ * LID is:
  *
  *	0x0004 003 # Channel Adapter portguid 0x0000000000100001: 'h0000'
  *	0x0005 003 # Channel Adapter portguid 0x0000000000100001: 'h0000'
@@ -613,27 +635,31 @@ static bool has_lmc(const struct osr_net *net, uint32_t port)
 
 enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 {
-	struct osr_keyed *l = malloc((OSR_MAX_LID + 1) * sizeof(*l));
+	struct osr_keyed *keyed = malloc((OSR_MAX_LID + 1) * sizeof(*keyed));
 	uint64_t *owner = calloc(OSR_MAX_LID + 1, sizeof(*owner)); /* GUIDs by LID */
 	enum osr_status st = OSR_OK;
 	uint32_t n = 0, n_heads = 0;
 	char *text;
 
-	if (!l || !owner)
+	if (!keyed || !owner)
 		st = osr_lines_nomem(in);
-	/* One switch knows all of them; a LID that was given twice is reported later, with its line. */
-	while (l && owner && n_heads < 2 && n <= OSR_MAX_LID && osr_lines_next(in, &text, &st)) {
+	/*
+	 * One switch knows all of them; a LID that was given twice is reported later, with its
+	 * line.
+	 */
+	while (keyed && owner && n_heads < 2 && n <= OSR_MAX_LID &&
+	       osr_lines_next(in, &text, &st)) {
 		const char *at = text, *guid = strstr(text, " portguid ");
 		uint64_t lid;
 
 		/* A line's LID and owner. */
 		n_heads += !strncmp(text, "Unicast lids", 12);
 		if (!guid || !osr_scan(&at, "%49151x ", &lid) || !lid ||
-		    !osr_scan(&guid, " portguid %x", &l[n].key))
+		    !osr_scan(&guid, " portguid %x", &keyed[n].key))
 			continue;
-		l[n++].index = (uint32_t)lid;
+		keyed[n++].index = (uint32_t)lid;
 	}
-	if (l && owner && !st) {
+	if (keyed && owner && !st) {
 		uint32_t n_with[8] = { 0 }, first, end;
 		uint8_t usual = 0;
 
@@ -641,27 +667,31 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 		 * A LID may lack its entries on all switches, which must not make it nobody's LID:
 		 * a port has at least the LMC that most have, if the LIDs are there to be had.
 		 */
-		osr_keyed_sort(l, n);
+		osr_keyed_sort(keyed, n);
 		for (uint32_t i = 0; i < n; i++)
-			owner[l[i].index] = l[i].key;
+			owner[keyed[i].index] = keyed[i].key;
 		for (uint32_t port = 0; port < net->n_ports; port++) {
 			struct osr_net_port *net_port = &net->ports[port];
 
 			if (!has_lmc(net, port))
 				continue;
-			for (end = first = osr_keyed_at(l, n, net_port->guid);
-			     end < n && l[end].key == net_port->guid;)
+			for (end = first = osr_keyed_at(keyed, n, net_port->guid);
+			     end < n && keyed[end].key == net_port->guid;)
 				end++;
-			/* The least LMC with which the port has all the LIDs that it has entries for; some may lack one. */
+			/*
+			 * The least LMC with which the port has all the LIDs that it has entries
+			 * for; some may lack one.
+			 */
 			if (end > first) {
-				uint32_t lid = net_port->lid, last = l[end - 1].index;
+				uint32_t lid = net_port->lid, last = keyed[end - 1].index;
 				uint8_t lmc = 0;
 
 				while (lmc < 7 && last >= lid + (1u << lmc))
 					lmc++;
-				net_port->lmc = l[first].index >= lid && can_be_lmc(lid, lmc, last)
-							? lmc
-							: 0;
+				net_port->lmc =
+					keyed[first].index >= lid && can_be_lmc(lid, lmc, last)
+						? lmc
+						: 0;
 			}
 			n_with[net_port->lmc & 7]++;
 		}
@@ -681,7 +711,7 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 				net_port->lmc = usual;
 		}
 	}
-	free(l);
+	free(keyed);
 	free(owner);
 	osr_lines_close(in);
 	return st;

@@ -11,7 +11,7 @@
 
 struct reader {
 	struct osr_lines *in;
-	struct osr_endports *x;
+	struct osr_endports *endports;
 	bool begun;       /* something that counts was read */
 	uint32_t n_ranks; /* 0: end ports */
 	struct osr_pair *pair;
@@ -19,14 +19,15 @@ struct reader {
 	uint32_t n_pairs, pairs_room, n_phases, phases_room;
 };
 
-static enum osr_status begin_phase(struct reader *r)
+static enum osr_status begin_phase(struct reader *reader)
 {
 	/* One without a pair is no phase. */
-	if (r->n_phases && r->row[r->n_phases - 1] == r->n_pairs)
+	if (reader->n_phases && reader->row[reader->n_phases - 1] == reader->n_pairs)
 		return OSR_OK;
-	if (!osr_grow((void **)&r->row, r->n_phases, 2, &r->phases_room, sizeof(*r->row)))
-		return osr_lines_nomem(r->in);
-	r->row[r->n_phases++] = r->n_pairs;
+	if (!osr_grow((void **)&reader->row, reader->n_phases, 2, &reader->phases_room,
+		      sizeof(*reader->row)))
+		return osr_lines_nomem(reader->in);
+	reader->row[reader->n_phases++] = reader->n_pairs;
 	return OSR_OK;
 }
 
@@ -39,88 +40,91 @@ static bool whole_number(const char *text, uint64_t limit, uint32_t *n)
 	return good;
 }
 
-static enum osr_status trafficfile_find(struct reader *r, const char *word, uint32_t *end)
+static enum osr_status trafficfile_find(struct reader *reader, const char *word, uint32_t *end)
 {
 	struct osr_diag why = { "" };
 
-	if (r->n_ranks) {
-		if (whole_number(word, r->n_ranks, end))
+	if (reader->n_ranks) {
+		if (whole_number(word, reader->n_ranks, end))
 			return OSR_OK;
-		return osr_lines_fail(r->in, "\"%.40s\" is no rank from 0 to %u", word,
-				      r->n_ranks - 1);
+		return osr_lines_fail(reader->in, "\"%.40s\" is no rank from 0 to %u", word,
+				      reader->n_ranks - 1);
 	}
-	if (!r->x)
-		return osr_lines_fail(r->in, "expected \"ranks N\" first");
-	if (!osr_endports_find(r->x, word, end, &why))
+	if (!reader->endports)
+		return osr_lines_fail(reader->in, "expected \"ranks N\" first");
+	if (!osr_endports_find(reader->endports, word, end, &why))
 		return OSR_OK;
-	return osr_lines_fail(r->in, "%s", why.text);
+	return osr_lines_fail(reader->in, "%s", why.text);
 }
 
-static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
+static enum osr_status take_pair(struct reader *reader, const char *from, char *rest)
 {
 	char *to = osr_word(&rest);
 	struct osr_pair pair;
 	enum osr_status st = OSR_OK;
 
 	if (!to || osr_word(&rest))
-		return osr_lines_fail(r->in, "expected \"phase\", or who sends and who receives");
-	if (!r->n_phases)
-		st = begin_phase(r);
+		return osr_lines_fail(reader->in,
+				      "expected \"phase\", or who sends and who receives");
+	if (!reader->n_phases)
+		st = begin_phase(reader);
 	if (!st)
-		st = trafficfile_find(r, from, &pair.from);
+		st = trafficfile_find(reader, from, &pair.from);
 	if (!st)
-		st = trafficfile_find(r, to, &pair.to);
+		st = trafficfile_find(reader, to, &pair.to);
 	if (st)
 		return st;
 	if (pair.from == pair.to)
-		return osr_lines_fail(r->in, "\"%.80s\" sends to itself", to);
-	if (r->n_pairs == MAX_PAIRS ||
-	    !osr_grow((void **)&r->pair, r->n_pairs, 1, &r->pairs_room, sizeof(*r->pair)))
-		return osr_lines_nomem(r->in);
-	r->pair[r->n_pairs++] = pair;
+		return osr_lines_fail(reader->in, "\"%.80s\" sends to itself", to);
+	if (reader->n_pairs == MAX_PAIRS || !osr_grow((void **)&reader->pair, reader->n_pairs, 1,
+						      &reader->pairs_room, sizeof(*reader->pair)))
+		return osr_lines_nomem(reader->in);
+	reader->pair[reader->n_pairs++] = pair;
 	return OSR_OK;
 }
 
 /* Terminals become ranks: those that take part, by their index. */
-static enum osr_status trafficfile_finish(struct reader *r, struct osr_traffic *traffic)
+static enum osr_status trafficfile_finish(struct reader *reader, struct osr_traffic *traffic)
 {
-	uint32_t n_terminals = r->x ? r->x->f->n_terminals : 0, *rank;
+	uint32_t n_terminals = reader->endports ? reader->endports->fabric->n_terminals : 0, *rank;
 
-	if (!r->n_pairs)
-		return osr_fail(r->in->diag, OSR_INVAL, "%s: it has no pairs", r->in->label);
-	if (r->row[r->n_phases - 1] == r->n_pairs)
-		r->n_phases--;
-	if (!r->n_ranks) {
+	if (!reader->n_pairs)
+		return osr_fail(reader->in->diag, OSR_INVAL, "%s: it has no pairs",
+				reader->in->label);
+	if (reader->row[reader->n_phases - 1] == reader->n_pairs)
+		reader->n_phases--;
+	if (!reader->n_ranks) {
 		rank = calloc(n_terminals, sizeof(*rank));
 		traffic->hosts = malloc(n_terminals * sizeof(*traffic->hosts));
 		if (!rank || !traffic->hosts) {
 			free(rank);
-			return osr_lines_nomem(r->in);
+			return osr_lines_nomem(reader->in);
 		}
-		for (uint32_t i = 0; i < r->n_pairs; i++)
-			rank[r->pair[i].from] = rank[r->pair[i].to] = 1;
+		for (uint32_t i = 0; i < reader->n_pairs; i++)
+			rank[reader->pair[i].from] = rank[reader->pair[i].to] = 1;
 		for (uint32_t k = 0; k < n_terminals; k++) {
 			if (!rank[k])
 				continue;
-			traffic->hosts[r->n_ranks] = k;
-			rank[k] = r->n_ranks++;
+			traffic->hosts[reader->n_ranks] = k;
+			rank[k] = reader->n_ranks++;
 		}
-		for (uint32_t i = 0; i < r->n_pairs; i++)
-			r->pair[i] =
-				(struct osr_pair){ rank[r->pair[i].from], rank[r->pair[i].to] };
+		for (uint32_t i = 0; i < reader->n_pairs; i++)
+			reader->pair[i] = (struct osr_pair){ rank[reader->pair[i].from],
+							     rank[reader->pair[i].to] };
 		free(rank);
 	}
-	r->row[r->n_phases] = r->n_pairs;
-	traffic->phases = (struct osr_phases){
-		.n_ranks = r->n_ranks, .n_phases = r->n_phases, .row = r->row, .pair = r->pair
-	};
+	reader->row[reader->n_phases] = reader->n_pairs;
+	traffic->phases = (struct osr_phases){ .n_ranks = reader->n_ranks,
+					       .n_phases = reader->n_phases,
+					       .row = reader->row,
+					       .pair = reader->pair };
 	return OSR_OK;
 }
 
 enum osr_status osr_traffic_read(struct osr_lines *in, struct osr_endports *endports,
 				 struct osr_traffic *traffic)
 {
-	struct reader r = { .in = in, .x = endports };
+	struct reader reader = { .in = in, .endports = endports };
 	enum osr_status st = OSR_OK;
 	char *text;
 
@@ -133,23 +137,24 @@ enum osr_status osr_traffic_read(struct osr_lines *in, struct osr_endports *endp
 			continue;
 		if (!strcmp(word, "ranks")) {
 			word = osr_word(&text);
-			if (r.begun)
+			if (reader.begun)
 				st = osr_lines_fail(in, "\"ranks\" must come first");
-			else if (!word || !whole_number(word, OSR_MAX_RANKS + 1, &r.n_ranks) ||
-				 r.n_ranks < 2 || osr_word(&text))
+			else if (!word || !whole_number(word, OSR_MAX_RANKS + 1, &reader.n_ranks) ||
+				 reader.n_ranks < 2 || osr_word(&text))
 				st = osr_lines_fail(in, "expected \"ranks N\", N from 2 to %u",
 						    OSR_MAX_RANKS);
 		} else {
-			st = !strcmp(word, "phase") ? begin_phase(&r) : take_pair(&r, word, text);
+			st = !strcmp(word, "phase") ? begin_phase(&reader)
+						    : take_pair(&reader, word, text);
 		}
-		r.begun = true;
+		reader.begun = true;
 	}
 	if (!st)
-		st = trafficfile_finish(&r, traffic);
+		st = trafficfile_finish(&reader, traffic);
 	osr_lines_close(in);
 	if (st) {
-		free(r.row);
-		free(r.pair);
+		free(reader.row);
+		free(reader.pair);
 		osr_traffic_free(traffic);
 	}
 	return st;

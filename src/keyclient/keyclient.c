@@ -31,23 +31,23 @@ struct osrk {
 	json_t *keys; /* {"application/key": as last heard of} */
 };
 
-static int fail(struct osrk *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static int fail(struct osrk *k, const char *fmt, ...)
+static int fail(struct osrk *client, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int fail(struct osrk *client, const char *fmt, ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(k->error, sizeof(k->error), fmt, args);
+	vsnprintf(client->error, sizeof(client->error), fmt, args);
 	va_end(args);
 	return -1;
 }
 
-static int hang_up(struct osrk *k, const char *why)
+static int hang_up(struct osrk *client, const char *why)
 {
-	if (k->fd >= 0)
-		close(k->fd);
-	k->fd = -1;
-	return fail(k, "the connection to the subnet manager has ended: %s", why);
+	if (client->fd >= 0)
+		close(client->fd);
+	client->fd = -1;
+	return fail(client, "the connection to the subnet manager has ended: %s", why);
 }
 
 /* Opening and closing -------------------------------------------------------------------------- */
@@ -89,16 +89,18 @@ struct answers {
 
 static void try_socket(void *ctx, const char *path)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct sockaddr_un sockaddr_un = { .sun_family = AF_UNIX };
 	struct answers *answers = ctx;
 	size_t at = strlen(answers->names);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	bool good = false;
 
-	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s", path) >= (int)sizeof(a.sun_path))
+	if (snprintf(sockaddr_un.sun_path, sizeof(sockaddr_un.sun_path), "%s", path) >=
+	    (int)sizeof(sockaddr_un.sun_path))
 		errno = ENAMETOOLONG;
 	else
-		good = fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a));
+		good = fd >= 0 &&
+		       !connect(fd, (struct sockaddr *)&sockaddr_un, sizeof(sockaddr_un));
 	if (!good) {
 		answers->error = errno;
 	} else {
@@ -114,65 +116,65 @@ static void try_socket(void *ctx, const char *path)
 
 struct osrk *osrk_open(const char *path)
 {
-	struct osrk *k = calloc(1, sizeof(*k));
+	struct osrk *client = calloc(1, sizeof(*client));
 	struct answers answers = { .fd = -1, .error = ENOENT };
 
-	if (!k)
+	if (!client)
 		return NULL;
-	k->keys = json_object();
+	client->keys = json_object();
 	osrk_each_socket(path, try_socket, &answers);
 	path = path_or_default(path);
-	k->fd = answers.fd;
+	client->fd = answers.fd;
 	if (answers.n == 1)
-		return k;
-	k->fd = -1;
+		return client;
+	client->fd = -1;
 	if (answers.n) {
 		close(answers.fd);
-		fail(k, "several subnet managers answer in %s, choose one: %s", path,
+		fail(client, "several subnet managers answer in %s, choose one: %s", path,
 		     answers.names);
 	} else if (answers.error == ENOENT || answers.error == ECONNREFUSED) {
-		fail(k,
+		fail(client,
 		     "no opensm answers at %s: it does not run, or control_socket in its "
 		     "osmroutes.conf is not this path",
 		     path);
 	} else {
-		fail(k, "%s: %s", path, strerror(answers.error));
+		fail(client, "%s: %s", path, strerror(answers.error));
 	}
-	return k;
+	return client;
 }
 
-void osrk_close(struct osrk *k)
+void osrk_close(struct osrk *client)
 {
-	if (!k)
+	if (!client)
 		return;
-	if (k->fd >= 0)
-		close(k->fd);
-	free(k->in);
-	json_decref(k->keys);
-	free(k);
+	if (client->fd >= 0)
+		close(client->fd);
+	free(client->in);
+	json_decref(client->keys);
+	free(client);
 }
 
-bool osrk_ok(const struct osrk *k)
+bool osrk_ok(const struct osrk *client)
 {
-	return k && k->fd >= 0;
+	return client && client->fd >= 0;
 }
 
-const char *osrk_error(const struct osrk *k)
+const char *osrk_error(const struct osrk *client)
 {
-	return k ? k->error : "out of memory";
+	return client ? client->error : "out of memory";
 }
 
 /* Lines ---------------------------------------------------------------------------------------- */
 
-static int send_line(struct osrk *k, const char *text, size_t n)
+static int send_line(struct osrk *client, const char *text, size_t n)
 {
 	while (n) {
-		ssize_t sent = send(k->fd, text, n, MSG_NOSIGNAL);
+		ssize_t sent = send(client->fd, text, n, MSG_NOSIGNAL);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
 		if (sent <= 0)
-			return hang_up(k, strerror(errno));
+			return hang_up(client, strerror(errno));
 		text += sent;
 		n -= (size_t)sent;
 	}
@@ -180,50 +182,50 @@ static int send_line(struct osrk *k, const char *text, size_t n)
 }
 
 /* More bytes, or 0 when it is later than `until` (< 0: never). */
-static int more(struct osrk *k, double until)
+static int more(struct osrk *client, double until)
 {
-	struct pollfd p = { .fd = k->fd, .events = POLLIN };
+	struct pollfd pollfd = { .fd = client->fd, .events = POLLIN };
 	double left = until < 0 ? 1e9 : until - osr_clock_ms(CLOCK_MONOTONIC);
 	ssize_t n;
 
-	if (poll(&p, 1, left > 0 ? (int)left + 1 : 0) <= 0)
+	if (poll(&pollfd, 1, left > 0 ? (int)left + 1 : 0) <= 0)
 		return 0;
-	if (k->size == k->room) {
-		size_t room = k->room ? 2 * k->room : 4096;
-		char *in = room > MAX_ANSWER ? NULL : realloc(k->in, room);
+	if (client->size == client->room) {
+		size_t room = client->room ? 2 * client->room : 4096;
+		char *in = room > MAX_ANSWER ? NULL : realloc(client->in, room);
 
 		if (!in)
-			return hang_up(k, "out of memory for its answer");
-		k->in = in;
-		k->room = room;
+			return hang_up(client, "out of memory for its answer");
+		client->in = in;
+		client->room = room;
 	}
-	n = recv(k->fd, k->in + k->size, k->room - k->size, 0);
+	n = recv(client->fd, client->in + client->size, client->room - client->size, 0);
 	if (n < 0 && errno == EINTR)
 		return 1;
 	if (n <= 0)
-		return hang_up(k, n ? strerror(errno) : "it has closed");
-	k->size += (size_t)n;
+		return hang_up(client, n ? strerror(errno) : "it has closed");
+	client->size += (size_t)n;
 	return 1;
 }
 
 /* The next line as an object; *j is NULL when there is none in time. */
-static int next_line(struct osrk *k, double until, json_t **j)
+static int next_line(struct osrk *client, double until, json_t **j)
 {
 	char *end;
 	size_t n;
 
 	*j = NULL;
-	while (!k->size || !(end = memchr(k->in, '\n', k->size))) {
-		int st = k->fd < 0 ? -1 : more(k, until);
+	while (!client->size || !(end = memchr(client->in, '\n', client->size))) {
+		int st = client->fd < 0 ? -1 : more(client, until);
 
 		if (st <= 0)
 			return st;
 	}
-	n = (size_t)(end - k->in);
-	*j = json_loadb(k->in, n, 0, NULL);
-	k->size -= n + 1;
-	memmove(k->in, end + 1, k->size);
-	return *j ? 1 : hang_up(k, "its answer cannot be understood");
+	n = (size_t)(end - client->in);
+	*j = json_loadb(client->in, n, 0, NULL);
+	client->size -= n + 1;
+	memmove(client->in, end + 1, client->size);
+	return *j ? 1 : hang_up(client, "its answer cannot be understood");
 }
 
 /* What is known of keys ------------------------------------------------------------------------ */
@@ -233,62 +235,63 @@ static void key_name(char name[48], json_int_t app, json_int_t key)
 	snprintf(name, 48, "%" JSON_INTEGER_FORMAT "/%" JSON_INTEGER_FORMAT, app, key);
 }
 
-static void learn_key(struct osrk *k, json_int_t app, json_t *key)
+static void learn_key(struct osrk *client, json_int_t app, json_t *key)
 {
 	char name[48];
 
 	key_name(name, app, json_integer_value(json_object_get(key, "key")));
-	json_object_set(k->keys, name, key);
+	json_object_set(client->keys, name, key);
 }
 
-static void learn(struct osrk *k, json_t *said)
+static void learn(struct osrk *client, json_t *said)
 {
 	json_int_t app = json_integer_value(json_object_get(said, "app"));
 	json_t *key;
 	size_t i;
 
 	if (json_object_get(said, "state"))
-		learn_key(k, app, said);
-	json_array_foreach(json_object_get(said, "keys"), i, key) learn_key(k, app, key);
+		learn_key(client, app, said);
+	json_array_foreach(json_object_get(said, "keys"), i, key) learn_key(client, app, key);
 }
 
 /* Asking --------------------------------------------------------------------------------------- */
 
 /* Takes the object. An answer that says no is an error. */
-static json_t *keyclient_ask(struct osrk *k, json_t *object)
+static json_t *keyclient_ask(struct osrk *client, json_t *object)
 {
 	json_t *said = NULL;
 	double until;
 	char *text;
 	int st = -1;
 
-	if (!osrk_ok(k)) {
+	if (!osrk_ok(client)) {
 		json_decref(object);
 		return NULL;
 	}
-	json_object_set_new(object, "id", json_integer(++k->n_asked));
+	json_object_set_new(object, "id", json_integer(++client->n_asked));
 	text = json_dumps(object, JSON_COMPACT);
 	json_decref(object);
 	if (text) {
-		st = send_line(k, text, strlen(text)) ? -1 : send_line(k, "\n", 1);
+		st = send_line(client, text, strlen(text)) ? -1 : send_line(client, "\n", 1);
 		free(text);
 	} else {
-		fail(k, "out of memory");
+		fail(client, "out of memory");
 	}
 	/* The answer with this number; events on the way are learnt. */
 	until = osr_clock_ms(CLOCK_MONOTONIC) + ANSWER_MS;
 	while (!st && !said) {
 		const json_t *id;
 
-		st = next_line(k, until, &said);
+		st = next_line(client, until, &said);
 		if (!st)
-			hang_up(k, "it does not answer");
+			hang_up(client, "it does not answer");
 		if (st <= 0)
 			return NULL;
 		st = 0;
-		learn(k, said);
+		learn(client, said);
 		id = json_object_get(said, "id");
-		if (!json_object_get(said, "ok") || (id && json_integer_value(id) != k->n_asked)) {
+		if (!json_object_get(said, "ok") ||
+		    (id && json_integer_value(id) != client->n_asked)) {
 			json_decref(said);
 			said = NULL;
 		}
@@ -296,14 +299,14 @@ static json_t *keyclient_ask(struct osrk *k, json_t *object)
 	if (said && !json_is_true(json_object_get(said, "ok"))) {
 		const char *why = json_string_value(json_object_get(said, "error"));
 
-		fail(k, "%s", why && *why ? why : "refused without a word");
+		fail(client, "%s", why && *why ? why : "refused without a word");
 		json_decref(said);
 		said = NULL;
 	}
 	return said;
 }
 
-char *osrk_ask(struct osrk *k, const char *line)
+char *osrk_ask(struct osrk *client, const char *line)
 {
 	json_t *object = json_loads(line, 0, NULL), *said;
 	char *text = NULL;
@@ -311,10 +314,10 @@ char *osrk_ask(struct osrk *k, const char *line)
 
 	if (!json_is_object(object)) {
 		json_decref(object);
-		fail(k, "expected a JSON object");
+		fail(client, "expected a JSON object");
 		return NULL;
 	}
-	said = keyclient_ask(k, object);
+	said = keyclient_ask(client, object);
 	if (!said)
 		return NULL;
 	/* json_dumps() may leave out a piece when memory is short (jansson 2.14). */
@@ -323,40 +326,40 @@ char *osrk_ask(struct osrk *k, const char *line)
 	if (!text || json_dumpb(said, text, n, JSON_COMPACT) != n) {
 		free(text);
 		text = NULL;
-		fail(k, "out of memory");
+		fail(client, "out of memory");
 	}
 	json_decref(said);
 	return text;
 }
 
 /* An operation on an application, or on one of its keys. */
-static int simple(struct osrk *k, const char *op, uint32_t app, const uint32_t *key)
+static int simple(struct osrk *client, const char *op, uint32_t app, const uint32_t *key)
 {
 	json_t *line = json_pack("{s:s, s:I}", "op", op, "app", (json_int_t)app), *said;
 
 	if (key)
 		json_object_set_new(line, "key", json_integer(*key));
-	said = keyclient_ask(k, line);
+	said = keyclient_ask(client, line);
 	json_decref(said);
 	return said ? 0 : -1;
 }
 
-int osrk_attach(struct osrk *k, uint32_t app)
+int osrk_attach(struct osrk *client, uint32_t app)
 {
-	return simple(k, "attach", app, NULL);
+	return simple(client, "attach", app, NULL);
 }
 
-int osrk_withdraw(struct osrk *k, uint32_t app)
+int osrk_withdraw(struct osrk *client, uint32_t app)
 {
-	return simple(k, "withdraw", app, NULL);
+	return simple(client, "withdraw", app, NULL);
 }
 
-int osrk_done(struct osrk *k, uint32_t app, uint32_t key)
+int osrk_done(struct osrk *client, uint32_t app, uint32_t key)
 {
-	return simple(k, "done", app, &key);
+	return simple(client, "done", app, &key);
 }
 
-bool osrk_key(const struct osrk *k, uint32_t app, uint32_t key, struct osrk_key *what)
+bool osrk_key(const struct osrk *client, uint32_t app, uint32_t key, struct osrk_key *what)
 {
 	static const char *const states[] = { "prepared", "waiting", "active", "withdrawn" };
 	char name[48];
@@ -364,7 +367,7 @@ bool osrk_key(const struct osrk *k, uint32_t app, uint32_t key, struct osrk_key 
 	const char *state;
 
 	key_name(name, app, key);
-	json = json_object_get(k->keys, name);
+	json = json_object_get(client->keys, name);
 	state = json_string_value(json_object_get(json, "state"));
 	if (!state)
 		return false;
@@ -382,26 +385,27 @@ bool osrk_key(const struct osrk *k, uint32_t app, uint32_t key, struct osrk_key 
 
 /* Waiting -------------------------------------------------------------------------------------- */
 
-int osrk_request(struct osrk *k, uint32_t app, uint32_t key, int ms)
+int osrk_request(struct osrk *client, uint32_t app, uint32_t key, int ms)
 {
 	double until = ms < 0 ? -1 : osr_clock_ms(CLOCK_MONOTONIC) + ms;
 	struct osrk_key what = { .state = OSRK_WITHDRAWN };
 
-	if (simple(k, "request", app, &key))
+	if (simple(client, "request", app, &key))
 		return -1;
-	while (osrk_key(k, app, key, &what) && what.state == OSRK_WAITING && ms) {
+	while (osrk_key(client, app, key, &what) && what.state == OSRK_WAITING && ms) {
 		json_t *said;
-		int st = next_line(k, until, &said);
+		int st = next_line(client, until, &said);
 
 		if (st < 0)
 			return -1;
 		if (!st)
-			return fail(k, "the switches do not have key %" PRIu32 " after %d ms", key,
-				    ms);
-		learn(k, said);
+			return fail(client, "the switches do not have key %" PRIu32 " after %d ms",
+				    key, ms);
+		learn(client, said);
 		json_decref(said);
 	}
 	if (what.state == OSRK_ACTIVE || (!ms && what.state == OSRK_WAITING))
 		return 0;
-	return fail(k, "key %" PRIu32 " was withdrawn, the base routing serves its traffic", key);
+	return fail(client, "key %" PRIu32 " was withdrawn, the base routing serves its traffic",
+		    key);
 }

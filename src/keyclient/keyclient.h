@@ -14,8 +14,8 @@
  * The application is placed by `osmroutes key place`, or here by osrk_ask().
  *
  * The offset is the low bits of the LIDs: ah_attr.dlid = LID of the other host + offset and
- * ah_attr.src_path_bits = offset in verbs, UCX_IB_LID_PATH_BITS=offset for UCX, before the endpoints
- * are made.
+ * ah_attr.src_path_bits = offset in verbs, UCX_IB_LID_PATH_BITS=offset for UCX, before the
+ * endpoints are made.
  *
  * Nothing that fails here is a reason to stop: the base routing leads every packet at any offset.
  *
@@ -56,25 +56,29 @@ OSRK_API struct osrk *osrk_open(const char *path);
  */
 OSRK_API void osrk_each_socket(const char *path, void (*found)(void *ctx, const char *path),
 			       void *ctx);
-OSRK_API void osrk_close(struct osrk *k); /* NULL is fine */
-OSRK_API bool osrk_ok(const struct osrk *k);
-OSRK_API const char *osrk_error(const struct osrk *k);
+OSRK_API void osrk_close(struct osrk *client); /* NULL is fine */
+OSRK_API bool osrk_ok(const struct osrk *client);
+OSRK_API const char *osrk_error(const struct osrk *client);
 
 /* Its keys become known to this connection, as they do to the one that has placed it. */
-OSRK_API int osrk_attach(struct osrk *k, uint32_t app);
+OSRK_API int osrk_attach(struct osrk *client, uint32_t app);
 /* As it was last heard of; false if nothing was. */
-OSRK_API bool osrk_key(const struct osrk *k, uint32_t app, uint32_t key, struct osrk_key *what);
+OSRK_API bool osrk_key(const struct osrk *client, uint32_t app, uint32_t key,
+		       struct osrk_key *what);
 
 /*
- * Waits at most so many milliseconds until the switches have the routes; 0 does not wait, -1 without
- * an end. -1 with a sentence if the key was withdrawn or time is up; then it is still asked for.
+ * Waits at most so many milliseconds until the switches have the routes; 0 does not wait, -1
+ * without an end. -1 with a sentence if the key was withdrawn or time is up; then it is still asked
+ * for.
  */
-OSRK_API int osrk_request(struct osrk *k, uint32_t app, uint32_t key, int ms);
-OSRK_API int osrk_done(struct osrk *k, uint32_t app, uint32_t key);
-OSRK_API int osrk_withdraw(struct osrk *k, uint32_t app);
+OSRK_API int osrk_request(struct osrk *client, uint32_t app, uint32_t key, int ms);
+OSRK_API int osrk_done(struct osrk *client, uint32_t app, uint32_t key);
+OSRK_API int osrk_withdraw(struct osrk *client, uint32_t app);
 
-/* One line of the protocol (docs/routing-keys.md) and its answer, to be freed; NULL: osrk_error(). */
-OSRK_API char *osrk_ask(struct osrk *k, const char *line);
+/*
+ * One line of the protocol (docs/routing-keys.md) and its answer, to be freed; NULL: osrk_error().
+ */
+OSRK_API char *osrk_ask(struct osrk *client, const char *line);
 
 #ifdef __cplusplus
 }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Source: Samuel, Zahavi, Keslassy, Routing Keys, section II-A, "Compressed key": the demand falls apart into
- * matchings, each goes to a plane (a middle switch) of its own.
+ * Source: Samuel, Zahavi, Keslassy, Routing Keys, section II-A, "Compressed key": the demand falls
+ * apart into matchings, each goes to a plane (a middle switch) of its own.
  *
- * DIFFERS: matchings of largest cardinality, taken out one after the other, may be more than there are planes although
- * a routing without contention exists. Here edge after edge gets a plane with room at both ends, or with room that is
- * made by a chain of edges that exchange two planes, as in Koenig's proof; so the least contention is reached
- * exactly: ceil(degree / planes).
+ * DIFFERS: matchings of largest cardinality, taken out one after the other, may be more than there
+ * are planes although a routing without contention exists. Here edge after edge gets a plane with
+ * room at both ends, or with room that is made by a chain of edges that exchange two planes, as in
+ * Koenig's proof; so the least contention is reached exactly: ceil(degree / planes).
  *
- * Where cables are missing the planes are not alike, and some edge of a chain may not change. What finds no place
- * then goes to the least loaded plane.
+ * Where cables are missing the planes are not alike, and some edge of a chain may not change. What
+ * finds no place then goes to the least loaded plane.
  *
- * DIFFERS: the paper's two steps are independent, which is down for trees with as many cables up as down. Where
- * there are fewer above, a middle switch may get more flows that go further up than its own cables can carry. The
- * same chains then exchange planes until fewer are too many; the loads of the cables of this level stay what they are.
- * A user who may ask for a key decides how many flows there are, so these steps have a bound linear in them; at the
- * bound the planes stay as they are, and contention may be more than the least.
+ * DIFFERS: the paper's two steps are independent, which is down for trees with as many cables up as
+ * down. Where there are fewer above, a middle switch may get more flows that go further up than its
+ * own cables can carry. The same chains then exchange planes until fewer are too many; the loads of
+ * the cables of this level stay what they are. A user who may ask for a key decides how many flows
+ * there are, so these steps have a bound linear in them; at the bound the planes stay as they are,
+ * and contention may be more than the least.
  */
 #include "level.h"
 
@@ -27,19 +28,25 @@
 
 /* Edges dealt out over planes. */
 struct deal {
-	const struct osr__group *g;
+	const struct osr_group *group;
 	struct osr_key_flow *flow; /* of it; plane q, OSR_NONE: none yet */
 	uint32_t limit;            /* what a chain leaves on a cable */
-	/* By side, up from a or down to ad, and cable, [n_nodes * n_planes]: its weight, and an edge of it or OSR_NONE. */
+	/*
+	 * By side, up from a or down to ad, and cable, [n_nodes * n_planes]: its weight, and an
+	 * edge of it or OSR_NONE.
+	 */
 	uint32_t *load[2], *first[2];
 	uint32_t *next[2], *prev[2]; /* [n] the others of that cable */
-	/* The last chain: the edge that began it, with its plane of before, and those that gave way. */
+	/*
+	 * The last chain: the edge that began it, with its plane of before, and those that gave
+	 * way.
+	 */
 	uint32_t *chain, n_chain, was, to, from;
 	bool *moved; /* [n] by the chain under way */
 	uint64_t steps;
 	/*
-	 * Of osr__balance(), by node of the next level: flows that go further up, that come, and those there is room for;
-	 * NULL in osr__colour().
+	 * Of osr_balance(), by node of the next level: flows that go further up, that come, and
+	 * those there is room for; NULL in osr_colour().
 	 */
 	uint32_t *out, *in, *room;
 	int64_t excess; /* of all of them together */
@@ -50,64 +57,64 @@ static uint32_t max(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-static enum osr_status deal_begin(struct deal *x, struct osr_arena *scratch)
+static enum osr_status deal_begin(struct deal *deal, struct osr_arena *scratch)
 {
-	uint32_t n = x->g->n;
-	size_t n_cables = (size_t)x->g->n_nodes * x->g->n_planes;
+	uint32_t n = deal->group->n;
+	size_t n_cables = (size_t)deal->group->n_nodes * deal->group->n_planes;
 
-	x->flow = x->g->flow;
-	x->chain = osr_alloc(scratch, n, sizeof(*x->chain));
-	x->moved = osr_calloc(scratch, n, sizeof(*x->moved));
+	deal->flow = deal->group->flow;
+	deal->chain = osr_alloc(scratch, n, sizeof(*deal->chain));
+	deal->moved = osr_calloc(scratch, n, sizeof(*deal->moved));
 	for (int down = 0; down < 2; down++) {
-		x->load[down] = osr_calloc(scratch, n_cables, sizeof(uint32_t));
-		x->first[down] = osr_alloc(scratch, n_cables, sizeof(uint32_t));
-		x->next[down] = osr_alloc(scratch, n, sizeof(uint32_t));
-		x->prev[down] = osr_alloc(scratch, n, sizeof(uint32_t));
+		deal->load[down] = osr_calloc(scratch, n_cables, sizeof(uint32_t));
+		deal->first[down] = osr_alloc(scratch, n_cables, sizeof(uint32_t));
+		deal->next[down] = osr_alloc(scratch, n, sizeof(uint32_t));
+		deal->prev[down] = osr_alloc(scratch, n, sizeof(uint32_t));
 		if (osr_arena_failed(scratch, NULL))
 			return OSR_NOMEM;
-		memset(x->first[down], 0xff, n_cables * sizeof(uint32_t));
+		memset(deal->first[down], 0xff, n_cables * sizeof(uint32_t));
 	}
 	return OSR_OK;
 }
 
 /* The cable of an edge in a plane. */
-static size_t cable(const struct deal *x, uint32_t e, bool down, uint32_t q)
+static size_t cable(const struct deal *deal, uint32_t e, bool down, uint32_t q)
 {
-	return (size_t)(down ? x->flow[e].ad : x->flow[e].a) * x->g->n_planes + q;
+	return (size_t)(down ? deal->flow[e].ad : deal->flow[e].a) * deal->group->n_planes + q;
 }
 
 /* The nodes above that a flow crosses; false: it goes no further. */
-static bool nodes_above(const struct deal *x, uint32_t e, uint32_t *from, uint32_t *to)
+static bool nodes_above(const struct deal *deal, uint32_t e, uint32_t *from, uint32_t *to)
 {
-	const struct osr__level *level = &x->g->level;
+	const struct osr_level *level = &deal->group->level;
 	uint32_t m = level->tree->m[level->t + 1], w = level->tree->w[level->t + 1];
-	uint32_t a = x->flow[e].a / m, ad = x->flow[e].ad / m;
+	uint32_t a = deal->flow[e].a / m, ad = deal->flow[e].ad / m;
 
-	*from = a * w + x->flow[e].q % w;
-	*to = ad * w + x->flow[e].q % w;
+	*from = a * w + deal->flow[e].q % w;
+	*to = ad * w + deal->flow[e].q % w;
 	return a != ad;
 }
 
 /* How many flows are too many at these two nodes. */
-static uint32_t excess_at(const struct deal *x, uint32_t from, uint32_t to)
+static uint32_t excess_at(const struct deal *deal, uint32_t from, uint32_t to)
 {
-	return max(x->out[from], x->room[from]) - x->room[from] + max(x->in[to], x->room[to]) -
-	       x->room[to];
+	return max(deal->out[from], deal->room[from]) - deal->room[from] +
+	       max(deal->in[to], deal->room[to]) - deal->room[to];
 }
 
 /* Adds an edge to what it loads in its plane, or takes it off. */
-static void count(struct deal *x, uint32_t e, bool add)
+static void count(struct deal *deal, uint32_t e, bool add)
 {
-	uint32_t weight = add ? x->flow[e].weight : -x->flow[e].weight, from, to;
+	uint32_t weight = add ? deal->flow[e].weight : -deal->flow[e].weight, from, to;
 
-	if (x->flow[e].q == OSR_NONE)
+	if (deal->flow[e].q == OSR_NONE)
 		return;
 	for (int down = 0; down < 2; down++) {
-		size_t c = cable(x, e, down, x->flow[e].q);
-		uint32_t *first = &x->first[down][c], *next = x->next[down];
-		uint32_t *prev = x->prev[down];
+		size_t c = cable(deal, e, down, deal->flow[e].q);
+		uint32_t *first = &deal->first[down][c], *next = deal->next[down];
+		uint32_t *prev = deal->prev[down];
 
-		x->load[down][c] += weight;
+		deal->load[down][c] += weight;
 		if (add) {
 			next[e] = *first;
 			prev[e] = OSR_NONE;
@@ -120,102 +127,108 @@ static void count(struct deal *x, uint32_t e, bool add)
 		if (next[e] != OSR_NONE)
 			prev[next[e]] = add ? e : prev[e];
 	}
-	if (!x->room || !nodes_above(x, e, &from, &to))
+	if (!deal->room || !nodes_above(deal, e, &from, &to))
 		return;
-	x->excess -= excess_at(x, from, to);
-	x->out[from] += weight;
-	x->in[to] += weight;
-	x->excess += excess_at(x, from, to);
+	deal->excess -= excess_at(deal, from, to);
+	deal->out[from] += weight;
+	deal->in[to] += weight;
+	deal->excess += excess_at(deal, from, to);
 }
 
 /* Plane q is what the edge loads from now on, and no other; OSR_NONE: none. */
-static void give(struct deal *x, uint32_t e, uint32_t q)
+static void give(struct deal *deal, uint32_t e, uint32_t q)
 {
-	count(x, e, false);
-	x->flow[e].q = q;
-	count(x, e, true);
-	x->steps++;
+	count(deal, e, false);
+	deal->flow[e].q = q;
+	count(deal, e, true);
+	deal->steps++;
 }
 
 /* Chains --------------------------------------------------------------------------------------- */
 
-static void undo(struct deal *x)
+static void undo(struct deal *deal)
 {
-	for (uint32_t i = 1; i < x->n_chain; i++)
-		give(x, x->chain[i], x->flow[x->chain[i]].q == x->to ? x->from : x->to);
-	give(x, x->chain[0], x->was);
+	for (uint32_t i = 1; i < deal->n_chain; i++)
+		give(deal, deal->chain[i],
+		     deal->flow[deal->chain[i]].q == deal->to ? deal->from : deal->to);
+	give(deal, deal->chain[0], deal->was);
 }
 
 /*
- * Edge e goes to plane `to`. Where one of its cables then carries more than the limit another edge of it goes to
- * `from`, at whose other end one may have to go back to `to`, and so on, to both sides. All nodes between keep what
- * they had. false: an edge of the chain may not change, and nothing is changed.
+ * Edge e goes to plane `to`. Where one of its cables then carries more than the limit another edge
+ * of it goes to `from`, at whose other end one may have to go back to `to`, and so on, to both
+ * sides. All nodes between keep what they had. false: an edge of the chain may not change, and
+ * nothing is changed.
  */
-static bool exchange(struct deal *x, uint32_t e, uint32_t to, uint32_t from)
+static bool exchange(struct deal *deal, uint32_t e, uint32_t to, uint32_t from)
 {
 	bool good = true;
 
-	x->was = x->flow[e].q;
-	x->to = to;
-	x->from = from;
-	x->n_chain = 1;
-	x->chain[0] = e;
-	x->moved[e] = true;
-	give(x, e, to);
+	deal->was = deal->flow[e].q;
+	deal->to = to;
+	deal->from = from;
+	deal->n_chain = 1;
+	deal->chain[0] = e;
+	deal->moved[e] = true;
+	give(deal, e, to);
 	for (int side = 0; side < 2; side++) {
 		uint32_t came = e;
 		bool down = side;
 
 		for (; good; down = !down) {
-			uint32_t q = x->flow[came].q, other = q == to ? from : to;
-			size_t c = cable(x, came, down, q);
+			uint32_t q = deal->flow[came].q, other = q == to ? from : to;
+			size_t c = cable(deal, came, down, q);
 
-			if (x->load[down][c] <= x->limit)
+			if (deal->load[down][c] <= deal->limit)
 				break;
-			came = x->first[down][c];
-			while (came != OSR_NONE && x->moved[came]) {
-				came = x->next[down][came];
-				x->steps++;
+			came = deal->first[down][c];
+			while (came != OSR_NONE && deal->moved[came]) {
+				came = deal->next[down][came];
+				deal->steps++;
 			}
 			if (came == OSR_NONE)
 				break;
-			good = osr__may(x->g, came, other);
+			good = osr_may(deal->group, came, other);
 			if (good) {
-				x->moved[came] = true;
-				x->chain[x->n_chain++] = came;
-				give(x, came, other);
+				deal->moved[came] = true;
+				deal->chain[deal->n_chain++] = came;
+				give(deal, came, other);
 			}
 		}
 	}
-	for (uint32_t i = 0; i < x->n_chain; i++)
-		x->moved[x->chain[i]] = false;
+	for (uint32_t i = 0; i < deal->n_chain; i++)
+		deal->moved[deal->chain[i]] = false;
 	if (!good)
-		undo(x);
+		undo(deal);
 	return good;
 }
 
 /* Colouring ------------------------------------------------------------------------------------ */
 
 /* What its cables would carry in plane q if nothing else changed. */
-static uint32_t load_with(const struct deal *x, uint32_t e, uint32_t q)
+static uint32_t load_with(const struct deal *deal, uint32_t e, uint32_t q)
 {
-	uint32_t most = max(x->load[0][cable(x, e, false, q)], x->load[1][cable(x, e, true, q)]);
+	uint32_t most = max(deal->load[0][cable(deal, e, false, q)],
+			    deal->load[1][cable(deal, e, true, q)]);
 
-	return most + (x->flow[e].q == q ? 0 : x->flow[e].weight);
+	return most + (deal->flow[e].q == q ? 0 : deal->flow[e].weight);
 }
 
-/* Of the first n planes, that which carries least with it; of equals the one with the least sum of both cables. */
-static uint32_t least_loaded(const struct deal *x, uint32_t e, uint32_t n)
+/*
+ * Of the first n planes, that which carries least with it; of equals the one with the least sum of
+ * both cables.
+ */
+static uint32_t least_loaded(const struct deal *deal, uint32_t e, uint32_t n)
 {
 	uint32_t best = OSR_NONE;
 	uint64_t least = UINT64_MAX;
 
 	for (uint32_t q = 0; q < n; q++) {
-		uint64_t load =
-			(uint64_t)load_with(x, e, q) << 32 |
-			(x->load[0][cable(x, e, false, q)] + x->load[1][cable(x, e, true, q)]);
+		uint64_t load = (uint64_t)load_with(deal, e, q) << 32 |
+				(deal->load[0][cable(deal, e, false, q)] +
+				 deal->load[1][cable(deal, e, true, q)]);
 
-		if (osr__may(x->g, e, q) && load < least) {
+		if (osr_may(deal->group, e, q) && load < least) {
 			least = load;
 			best = q;
 		}
@@ -224,29 +237,31 @@ static uint32_t least_loaded(const struct deal *x, uint32_t e, uint32_t n)
 }
 
 /*
- * A plane for an edge of weight 1, of the first n: the one with most room at both ends, or one with room at one end,
- * and at the other by a chain. The limit is the least that its ends need, and the bound at most.
+ * A plane for an edge of weight 1, of the first n: the one with most room at both ends, or one with
+ * room at one end, and at the other by a chain. The limit is the least that its ends need, and the
+ * bound at most.
  */
-static bool insert(struct deal *x, uint32_t e, uint32_t n, uint32_t bound)
+static bool insert(struct deal *deal, uint32_t e, uint32_t n, uint32_t bound)
 {
-	uint32_t sum[2] = { 0 }, best = least_loaded(x, e, n);
+	uint32_t sum[2] = { 0 }, best = least_loaded(deal, e, n);
 
 	for (uint32_t q = 0; q < n; q++)
 		for (int down = 0; down < 2; down++)
-			sum[down] += x->load[down][cable(x, e, down, q)];
+			sum[down] += deal->load[down][cable(deal, e, down, q)];
 	assert(n); /* the edge has a plane */
-	for (x->limit = max(sum[0], sum[1]) / n + 1; x->limit <= bound; x->limit++) {
-		if (load_with(x, e, best) <= x->limit) {
-			give(x, e, best);
+	for (deal->limit = max(sum[0], sum[1]) / n + 1; deal->limit <= bound; deal->limit++) {
+		if (load_with(deal, e, best) <= deal->limit) {
+			give(deal, e, best);
 			return true;
 		}
 		for (uint32_t a = 0; a < n; a++)
-			for (int down = 1; down >= 0 && osr__may(x->g, e, a); down--) {
-				if (x->load[!down][cable(x, e, !down, a)] >= x->limit)
+			for (int down = 1; down >= 0 && osr_may(deal->group, e, a); down--) {
+				if (deal->load[!down][cable(deal, e, !down, a)] >= deal->limit)
 					continue;
 				for (uint32_t b = 0; b < n; b++)
-					if (x->load[down][cable(x, e, down, b)] < x->limit &&
-					    exchange(x, e, a, b))
+					if (deal->load[down][cable(deal, e, down, b)] <
+						    deal->limit &&
+					    exchange(deal, e, a, b))
 						return true;
 			}
 	}
@@ -254,33 +269,33 @@ static bool insert(struct deal *x, uint32_t e, uint32_t n, uint32_t bound)
 }
 
 /*
- * Fewer flows in later planes, where no cable carries two: what is left of a plane serves others. Chains move where
- * the earlier plane gains an edge by them.
+ * Fewer flows in later planes, where no cable carries two: what is left of a plane serves others.
+ * Chains move where the earlier plane gains an edge by them.
  */
-static void gather(struct deal *x)
+static void gather(struct deal *deal)
 {
 	bool better = true;
 
-	x->limit = 1;
+	deal->limit = 1;
 	while (better) {
 		better = false;
-		for (uint32_t e = 0; e < x->g->n; e++)
-			for (uint32_t a = 0; a < x->flow[e].q; a++)
+		for (uint32_t e = 0; e < deal->group->n; e++)
+			for (uint32_t a = 0; a < deal->flow[e].q; a++)
 				for (int down = 0; down < 2; down++) {
-					if (a >= x->flow[e].q ||
-					    x->load[down][cable(x, e, down, a)] ||
-					    !exchange(x, e, a, x->flow[e].q))
+					if (a >= deal->flow[e].q ||
+					    deal->load[down][cable(deal, e, down, a)] ||
+					    !exchange(deal, e, a, deal->flow[e].q))
 						continue;
-					if (x->n_chain % 2)
+					if (deal->n_chain % 2)
 						better = true;
 					else
-						undo(x);
+						undo(deal);
 				}
 	}
 }
 
 /* Classes in the order of their size, largest first; empty ones go. */
-static enum osr_status order_classes(struct osr__group *group, struct osr_arena *scratch)
+static enum osr_status order_classes(struct osr_group *group, struct osr_arena *scratch)
 {
 	uint32_t *size = osr_calloc(scratch, group->n_planes, sizeof(*size));
 	uint32_t *rank = osr_calloc(scratch, group->n_planes, sizeof(*rank));
@@ -300,19 +315,22 @@ static enum osr_status order_classes(struct osr__group *group, struct osr_arena 
 	return OSR_OK;
 }
 
-enum osr_status osr__colour(struct osr__group *group, struct osr_arena *scratch)
+enum osr_status osr_colour(struct osr_group *group, struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct osr_key_flow *flow = group->flow;
-	struct deal x = { .g = group };
+	struct deal deal = { .group = group };
 	uint32_t max_weight = 0, max_degree = 0, n;
 	size_t words = group->may ? group->words : 0;
 	enum osr_status st;
 
 	group->n_classes = group->n_planes;
 	group->bound = 0;
-	st = deal_begin(&x, scratch);
-	/* The bound: what an edge, or the edges of a node spread over the planes they may take, load some cable with. */
+	st = deal_begin(&deal, scratch);
+	/*
+	 * The bound: what an edge, or the edges of a node spread over the planes they may take,
+	 * load some cable with.
+	 */
 	for (int down = 0; !st && down < 2; down++) {
 		uint32_t *weight = osr_calloc(scratch, group->n_nodes, sizeof(*weight));
 		uint32_t *degree = osr_calloc(scratch, group->n_nodes, sizeof(*degree));
@@ -344,24 +362,24 @@ enum osr_status osr__colour(struct osr__group *group, struct osr_arena *scratch)
 	/* Where planes are alike as many as the largest degree suffice. */
 	n = group->may || max_degree > group->n_planes ? group->n_planes : max_degree;
 	for (uint32_t e = 0; !st && e < group->n; e++)
-		if (max_weight > 1 || !insert(&x, e, n, group->bound))
-			give(&x, e, least_loaded(&x, e, group->n_planes));
+		if (max_weight > 1 || !insert(&deal, e, n, group->bound))
+			give(&deal, e, least_loaded(&deal, e, group->n_planes));
 	if (!st && !group->may && max_weight == 1 && group->bound == 1)
-		gather(&x);
+		gather(&deal);
 	/*
-	 * Edges whose cables carry more than the bound move to where they carry less, as long as that helps. Every move
-	 * lowers the sum of squares, so it ends; the rounds bound the time.
+	 * Edges whose cables carry more than the bound move to where they carry less, as long as
+	 * that helps. Every move lowers the sum of squares, so it ends; the rounds bound the time.
 	 */
 	for (uint32_t round = 0, moved = 1; !st && moved && round < 64; round++) {
 		moved = 0;
 		for (uint32_t e = 0; e < group->n; e++) {
-			uint32_t now = load_with(&x, e, flow[e].q), to;
+			uint32_t now = load_with(&deal, e, flow[e].q), to;
 
 			if (now <= group->bound)
 				continue;
-			to = least_loaded(&x, e, group->n_planes);
-			if (load_with(&x, e, to) < now) {
-				give(&x, e, to);
+			to = least_loaded(&deal, e, group->n_planes);
+			if (load_with(&deal, e, to) < now) {
+				give(&deal, e, to);
 				moved = 1;
 			}
 		}
@@ -374,13 +392,13 @@ enum osr_status osr__colour(struct osr__group *group, struct osr_arena *scratch)
 
 /* Balance -------------------------------------------------------------------------------------- */
 
-enum osr_status osr__balance(const struct osr__group *group, uint32_t limit,
-			     struct osr_arena *scratch)
+enum osr_status osr_balance(const struct osr_group *group, uint32_t limit,
+			    struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	const struct osr_pgft_tree *tree = group->level.tree;
 	uint32_t t = group->level.t, w, n_above;
-	struct deal x = { .g = group, .limit = limit };
+	struct deal deal = { .group = group, .limit = limit };
 	uint64_t steps = STEPS * (uint64_t)group->n + MIN_STEPS;
 	bool better = true;
 
@@ -388,38 +406,39 @@ enum osr_status osr__balance(const struct osr__group *group, uint32_t limit,
 		return OSR_OK;
 	w = tree->w[t + 1];
 	n_above = tree->m_product[tree->h] / tree->m_product[t + 1] * w;
-	x.out = osr_calloc(scratch, n_above, sizeof(*x.out));
-	x.in = osr_calloc(scratch, n_above, sizeof(*x.in));
-	x.room = osr_calloc(scratch, n_above, sizeof(*x.room));
-	if (osr_arena_failed(scratch, NULL) || deal_begin(&x, scratch)) {
+	deal.out = osr_calloc(scratch, n_above, sizeof(*deal.out));
+	deal.in = osr_calloc(scratch, n_above, sizeof(*deal.in));
+	deal.room = osr_calloc(scratch, n_above, sizeof(*deal.room));
+	if (osr_arena_failed(scratch, NULL) || deal_begin(&deal, scratch)) {
 		osr_arena_reset(scratch, mark);
 		return OSR_NOMEM;
 	}
 	for (uint32_t i = 0; i < n_above; i++) {
-		uint32_t s = osr__node(tree, t + 1, i / w, osr__b_above(tree, t, group->b, i % w));
+		uint32_t s = osr_node(tree, t + 1, i / w, osr_b_above(tree, t, group->b, i % w));
 
-		for (uint32_t q = 0; q < osr__n_planes(tree, t + 1); q++)
-			x.room[i] += osr__up(group->level.pgft, s, q) != OSR_NONE ? limit : 0;
+		for (uint32_t q = 0; q < osr_n_planes(tree, t + 1); q++)
+			deal.room[i] += osr_up(group->level.pgft, s, q) != OSR_NONE ? limit : 0;
 	}
 	for (uint32_t e = 0; e < group->n; e++)
-		count(&x, e, true);
+		count(&deal, e, true);
 	/* Every round that goes on has fewer that are too many than the one before. */
 	while (better) {
 		better = false;
-		for (uint32_t e = 0; e < group->n && x.steps < steps; e++)
+		for (uint32_t e = 0; e < group->n && deal.steps < steps; e++)
 			for (uint32_t r = 0; r < group->n_planes; r++) {
 				uint32_t from, to;
-				int64_t before = x.excess;
+				int64_t before = deal.excess;
 
-				if (!nodes_above(&x, e, &from, &to) || !excess_at(&x, from, to))
+				if (!nodes_above(&deal, e, &from, &to) ||
+				    !excess_at(&deal, from, to))
 					break;
-				if (r == x.flow[e].q || !osr__may(group, e, r) ||
-				    !exchange(&x, e, r, x.flow[e].q))
+				if (r == deal.flow[e].q || !osr_may(group, e, r) ||
+				    !exchange(&deal, e, r, deal.flow[e].q))
 					continue;
-				if (x.excess < before)
+				if (deal.excess < before)
 					better = true;
 				else
-					undo(&x);
+					undo(&deal);
 			}
 	}
 	osr_arena_reset(scratch, mark);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * From pairs to a compressed key: pairs become flows from leaf to destination, flows become classes.
+ * From pairs to a compressed key: pairs become flows from leaf to destination, flows become
+ * classes.
  */
 #include "keys/keys.h"
 
@@ -8,7 +9,7 @@
 
 #include <stdlib.h>
 
-int osr__by_group(const void *flow, const void *other)
+int osr_by_group(const void *flow, const void *other)
 {
 	const struct osr_key_flow *x = flow, *y = other;
 
@@ -19,13 +20,13 @@ int osr__by_group(const void *flow, const void *other)
 	return x->to < y->to ? -1 : x->to > y->to;
 }
 
-uint32_t osr__join(struct osr_key_flow *flow, uint32_t n)
+uint32_t osr_join(struct osr_key_flow *flow, uint32_t n)
 {
 	uint32_t kept = 0;
 
-	qsort(flow, n, sizeof(*flow), osr__by_group);
+	qsort(flow, n, sizeof(*flow), osr_by_group);
 	for (uint32_t i = 0; i < n; i++)
-		if (kept && !osr__by_group(&flow[kept - 1], &flow[i]))
+		if (kept && !osr_by_group(&flow[kept - 1], &flow[i]))
 			flow[kept - 1].weight += flow[i].weight;
 		else
 			flow[kept++] = flow[i];
@@ -34,40 +35,39 @@ uint32_t osr__join(struct osr_key_flow *flow, uint32_t n)
 
 /* Cables that are there ------------------------------------------------------------------------ */
 
-static bool joined(struct osr__level level, uint32_t a, uint32_t ad, uint32_t b);
+static bool joined(struct osr_level level, uint32_t a, uint32_t ad, uint32_t b);
 
 /* Does plane q lead from node (t, a, b) straight up and down to node (t, ad, b), a != ad? */
-static bool leads(struct osr__level level, uint32_t a, uint32_t ad, uint32_t b, uint32_t q)
+static bool leads(struct osr_level level, uint32_t a, uint32_t ad, uint32_t b, uint32_t q)
 {
 	const struct osr_pgft_tree *tree = level.tree;
-	uint32_t t = level.t, m = tree->m[t + 1], above = osr__b_above(tree, t, b, q);
+	uint32_t t = level.t, m = tree->m[t + 1], above = osr_b_above(tree, t, b, q);
 
-	if (osr__up(level.pgft, osr__node(tree, t, a, b), q) == OSR_NONE ||
-	    osr__up(level.pgft, osr__node(tree, t, ad, b), q) == OSR_NONE)
+	if (osr_up(level.pgft, osr_node(tree, t, a, b), q) == OSR_NONE ||
+	    osr_up(level.pgft, osr_node(tree, t, ad, b), q) == OSR_NONE)
 		return false;
 	level.t++;
 	return a / m == ad / m || joined(level, a / m, ad / m, above);
 }
 
 /* Does any? */
-static bool joined(struct osr__level level, uint32_t a, uint32_t ad, uint32_t b)
+static bool joined(struct osr_level level, uint32_t a, uint32_t ad, uint32_t b)
 {
-	for (uint32_t q = 0; level.t < level.tree->h && q < osr__n_planes(level.tree, level.t); q++)
+	for (uint32_t q = 0; level.t < level.tree->h && q < osr_n_planes(level.tree, level.t); q++)
 		if (leads(level, a, ad, b, q))
 			return true;
 	return false;
 }
 
-enum osr_status osr__group_of(struct osr__level level, struct osr_key_flow *flow, uint32_t n,
-			      struct osr_arena *scratch, struct osr__group *group)
+enum osr_status osr_group_of(struct osr_level level, struct osr_key_flow *flow, uint32_t n,
+			     struct osr_arena *scratch, struct osr_group *group)
 {
 	const struct osr_pgft_tree *tree = level.tree;
-	uint32_t n_planes = osr__n_planes(tree, level.t), words = (n_planes + 63) / 64;
+	uint32_t n_planes = osr_n_planes(tree, level.t), words = (n_planes + 63) / 64;
 	bool all = true;
 	uint64_t *may;
 
-	*group =
-		(struct osr__group){ .level = level,
+	*group = (struct osr_group){ .level = level,
 				     .b = flow->b,
 				     .flow = flow,
 				     .n = n,
@@ -95,7 +95,7 @@ enum osr_status osr__group_of(struct osr__level level, struct osr_key_flow *flow
 /* Places below the top must be switches of their own: their cables up are not told apart. */
 static enum osr_status check_tree(const struct osr_key_job *job, const struct osr_pgft_tree *tree)
 {
-	const struct osr_pgft *p = job->pgft;
+	const struct osr_pgft *pgft = job->pgft;
 	char buf[32];
 
 	for (uint32_t t = 2; tree->merged && t < tree->h; t++) {
@@ -104,62 +104,67 @@ static enum osr_status check_tree(const struct osr_key_job *job, const struct os
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t s = tree->place[t][i];
 
-			if (s != OSR_NONE && p->sw_a[s] * tree->w_product[t] + p->sw_b[s] != i)
+			if (s != OSR_NONE &&
+			    pgft->sw_a[s] * tree->w_product[t] + pgft->sw_b[s] != i)
 				return osr_fail(job->diag, OSR_NOT_APPLICABLE,
 						"no keys on this tree: switch %s takes the place "
 						"of several switches of level %u",
-						osr_switch_name(p->f, s, buf), t);
+						osr_switch_name(pgft->fabric, s, buf), t);
 		}
 	}
 	return OSR_OK;
 }
 
 /* The leaf of a host; OSR_NONE: it is no host of a leaf. */
-static uint32_t leaf_of(const struct osr_pgft *p, uint32_t term)
+static uint32_t leaf_of(const struct osr_pgft *pgft, uint32_t term)
 {
-	uint32_t s = p->f->term_switch[term];
+	uint32_t s = pgft->fabric->term_switch[term];
 
-	return p->term_index[term] != OSR_NONE && p->sw_tree[s] != OSR_NONE && p->sw_level[s] == 1
+	return pgft->term_index[term] != OSR_NONE && pgft->sw_tree[s] != OSR_NONE &&
+			       pgft->sw_level[s] == 1
 		       ? s
 		       : OSR_NONE;
 }
 
-/* What leaves one leaf for one end port is one flow, because forwarding tables hold one port for a LID. */
+/*
+ * What leaves one leaf for one end port is one flow, because forwarding tables hold one port for a
+ * LID.
+ */
 static enum osr_status make_flows(const struct osr_key_job *job, const struct osr_pair *pairs,
 				  uint32_t n_pairs, struct osr_key *key)
 {
-	const struct osr_pgft *p = job->pgft;
+	const struct osr_pgft *pgft = job->pgft;
 	struct osr_key_flow *flow = osr_alloc(job->arena, n_pairs, sizeof(*flow));
-	struct osr__level level = { .pgft = p, .t = 1 };
+	struct osr_level level = { .pgft = pgft, .t = 1 };
 	uint32_t n = 0;
 
 	key->tree = OSR_NONE;
 	if (osr_arena_failed(job->arena, job->diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n_pairs; i++) {
-		uint32_t from = leaf_of(p, pairs[i].from), to = leaf_of(p, pairs[i].to);
+		uint32_t from = leaf_of(pgft, pairs[i].from), to = leaf_of(pgft, pairs[i].to);
 
 		if (from == OSR_NONE || to == OSR_NONE) {
 			key->n_left_out++;
 			continue;
 		}
 		if (key->tree == OSR_NONE)
-			key->tree = p->sw_tree[from];
-		if (p->sw_tree[from] != key->tree || p->sw_tree[to] != key->tree)
+			key->tree = pgft->sw_tree[from];
+		if (pgft->sw_tree[from] != key->tree || pgft->sw_tree[to] != key->tree)
 			return osr_fail(job->diag, OSR_INVAL,
 					"the pairs belong to several trees of the fabric");
 		if (from == to)
 			key->n_local++;
 		else
-			flow[n++] = (struct osr_key_flow){ .a = p->sw_a[from],
-							   .ad = p->sw_a[to],
+			flow[n++] = (struct osr_key_flow){ .a = pgft->sw_a[from],
+							   .ad = pgft->sw_a[to],
 							   .to = pairs[i].to,
 							   .weight = 1,
 							   .next = OSR_NONE };
 	}
-	n = osr__join(flow, n);
+	n = osr_join(flow, n);
 	key->flow = flow;
-	level.tree = n ? &p->tree[key->tree] : NULL;
+	level.tree = n ? &pgft->tree[key->tree] : NULL;
 	for (uint32_t i = 0; i < n; i++)
 		if (joined(level, flow[i].a, flow[i].ad, 0))
 			flow[key->n_flows++] = flow[i];
@@ -193,9 +198,8 @@ static enum osr_status bound_of_level(const struct osr_key_job *job,
 
 		/* Upwards, of the switches with digits A. */
 		for (uint32_t b = 0; b < tree->w_product[t]; b++)
-			for (uint32_t q = 0; q < osr__n_planes(tree, t); q++)
-				cables +=
-					osr__up(job->pgft, osr__node(tree, t, a, b), q) != OSR_NONE;
+			for (uint32_t q = 0; q < osr_n_planes(tree, t); q++)
+				cables += osr_up(job->pgft, osr_node(tree, t, a, b), q) != OSR_NONE;
 		if (flows && cables && (flows + cables - 1) / cables > key->bound)
 			key->bound = (flows + cables - 1) / cables;
 	}
@@ -206,8 +210,8 @@ enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pai
 			     uint32_t n_pairs, struct osr_key *key)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	struct osr__level level = { .pgft = job->pgft, .t = 1 };
-	struct osr__group group;
+	struct osr_level level = { .pgft = job->pgft, .t = 1 };
+	struct osr_group group;
 	enum osr_status st;
 
 	*key = (struct osr_key){ .n_pairs = n_pairs };
@@ -218,8 +222,8 @@ enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pai
 	}
 	/* Flows fall into classes. */
 	if (!st && key->n_flows) {
-		st = osr__group_of(level, key->flow, key->n_flows, job->scratch, &group);
-		st = st ? st : osr__colour(&group, job->scratch);
+		st = osr_group_of(level, key->flow, key->n_flows, job->scratch, &group);
+		st = st ? st : osr_colour(&group, job->scratch);
 		if (st)
 			osr_fail(job->diag, st, "out of memory for a routing key");
 		key->n_classes = group.n_classes;

@@ -10,8 +10,8 @@
  * switches of the two ends matter: what leaves one leaf for one destination takes one way, because
  * forwarding tables hold one port for a LID. A key is *compressed*: it says which demands share a
  * class; what is in one class may share a middle switch, because no two of its demands leave from
- * one leaf or arrive at one. Which middle switch a class takes is decided when the key is placed, in
- * view of what other applications load the cables with.
+ * one leaf or arrive at one. Which middle switch a class takes is decided when the key is placed,
+ * in view of what other applications load the cables with.
  *
  *	struct osr_key_job job = { &pgft, &scratch, &result, diag };
  *
@@ -25,8 +25,8 @@
  * `bound` says what no routing of the pattern can go below.
  *
  * Two steps on three levels: first the cables between leaves and level 2, then, for each group of
- * switches that agree in the digits b, those above. The groups are independent. More levels go on in
- * the same way (the paper stops at three).
+ * switches that agree in the digits b, those above. The groups are independent. More levels go on
+ * in the same way (the paper stops at three).
  */
 #ifndef OSMROUTES_KEYS_H
 #define OSMROUTES_KEYS_H
@@ -34,7 +34,9 @@
 #include "traffic/survey.h"
 #include <osmroutes/pgft.h>
 
-/* What node (level, a, b) sends to one end port below node (level, ad, b), as pgft.h numbers nodes. */
+/*
+ * What node (level, a, b) sends to one end port below node (level, ad, b), as pgft.h numbers nodes.
+ */
 struct osr_key_flow {
 	uint32_t b, a, ad;
 	uint32_t to;     /* terminal */
@@ -58,8 +60,9 @@ struct osr_key {
 /* How classes find their middle switches. */
 enum osr_key_choice {
 	/*
-	 * ARK: whatever the load. Class c takes plane c, or, with key->spread, the plane that a random
-	 * one-to-one map of this seed says: with one for each application they do not all begin at plane
+	 * ARK: whatever the load. Class c takes plane c, or, with key->spread, the plane that a
+	 * random one-to-one map of this seed says: with one for each application they do not all
+	 * begin at plane
 	 * 0. Where planes are not alike class c keeps plane c.
 	 */
 	OSR_KEY_AS_IS,
@@ -91,9 +94,10 @@ struct osr_key_job {
 };
 
 /*
- * `pairs` are different terminals of p->f; a pair may occur several times. Left out, and left to the base
- * routing: pairs with an end that is no host of a leaf, and pairs that no way straight up and down
- * connects any more. key->flow lives in job->arena. OSR_INVAL: the pairs belong to several trees. OSR_NOT_APPLICABLE: switches below the top have several places.
+ * `pairs` are different terminals of p->f; a pair may occur several times. Left out, and left to
+ * the base routing: pairs with an end that is no host of a leaf, and pairs that no way straight up
+ * and down connects any more. key->flow lives in job->arena. OSR_INVAL: the pairs belong to several
+ * trees. OSR_NOT_APPLICABLE: switches below the top have several places.
  *
  * Time O(pairs sqrt(leaves) degree); 11,664 hosts sending at once take some ten milliseconds.
  */
@@ -102,8 +106,8 @@ enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pai
 
 /*
  * load[n_channels] is what others send over each channel, or NULL: nothing. Deterministic: the
- * largest load on a channel decides, then the sum of squares (the variance over links), then the load
- * of the whole plane, then the lowest number.
+ * largest load on a channel decides, then the sum of squares (the variance over links), then the
+ * load of the whole plane, then the lowest number.
  */
 enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_key *key,
 			      const uint32_t *load, enum osr_key_choice choice,

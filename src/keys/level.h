@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * level.h - the paths of a fat tree by digits, and the flows of one group of switches (level t, digits B)
- * as a demand on its planes; private to src/keys.
+ * level.h - the paths of a fat tree by digits, and the flows of one group of switches (level t,
+ * digits B) as a demand on its planes; private to src/keys.
  *
  * A node is (level t, A, B) as in pgft.h. From it, plane q = b + k w of level t leads up over the
  * k-th cable to (t + 1, A / m, B + b w_product); the same plane leads down from there to the node
- * that agrees with it in B. So a path from one leaf to another is a plane for every level up to where
- * they meet.
+ * that agrees with it in B. So a path from one leaf to another is a plane for every level up to
+ * where they meet.
  */
 #ifndef OSR_KEYS_LEVEL_H
 #define OSR_KEYS_LEVEL_H
@@ -14,25 +14,25 @@
 #include "keys/keys.h"
 
 /* One level of one tree. */
-struct osr__level {
+struct osr_level {
 	const struct osr_pgft *pgft;
 	const struct osr_pgft_tree *tree;
 	uint32_t t;
 };
 
-static inline uint32_t osr__n_planes(const struct osr_pgft_tree *tree, uint32_t t)
+static inline uint32_t osr_n_planes(const struct osr_pgft_tree *tree, uint32_t t)
 {
 	return tree->w[t + 1] * tree->p[t + 1];
 }
 
-static inline uint32_t osr__node(const struct osr_pgft_tree *tree, uint32_t t, uint32_t a,
-				 uint32_t b)
+static inline uint32_t osr_node(const struct osr_pgft_tree *tree, uint32_t t, uint32_t a,
+				uint32_t b)
 {
 	return tree->place[t][(size_t)a * tree->w_product[t] + b];
 }
 
 /* The channel up from switch s by plane q, or OSR_NONE. */
-static inline uint32_t osr__up(const struct osr_pgft *pgft, uint32_t s, uint32_t q)
+static inline uint32_t osr_up(const struct osr_pgft *pgft, uint32_t s, uint32_t q)
 {
 	return s == OSR_NONE || pgft->up_row[s] + q >= pgft->up_row[s + 1]
 		       ? OSR_NONE
@@ -40,25 +40,26 @@ static inline uint32_t osr__up(const struct osr_pgft *pgft, uint32_t s, uint32_t
 }
 
 /* The B of the node that plane q leads to. */
-static inline uint32_t osr__b_above(const struct osr_pgft_tree *tree, uint32_t t, uint32_t b,
-				    uint32_t q)
+static inline uint32_t osr_b_above(const struct osr_pgft_tree *tree, uint32_t t, uint32_t b,
+				   uint32_t q)
 {
 	return b + q % tree->w[t + 1] * tree->w_product[t];
 }
 
 /* By group, that is B, then A, then destination. */
-int osr__by_group(const void *flow, const void *other);
+int osr_by_group(const void *flow, const void *other);
 /* Sorts them so; what goes one way to one destination becomes one flow. How many are left. */
-uint32_t osr__join(struct osr_key_flow *flow, uint32_t n);
+uint32_t osr_join(struct osr_key_flow *flow, uint32_t n);
 
 /*
- * The flows of one group of switches, those of a level that agree in the digits B. They are dealt out over planes, so
- * that the cables of a plane carry as little as possible: a flow loads the cable up of its node a and the one down to
- * its node ad in its plane by its weight. With weights of 1 and all cables there, that is the colouring of a
- * bipartite multigraph: as many colours as the largest degree suffice (Koenig).
+ * The flows of one group of switches, those of a level that agree in the digits B. They are dealt
+ * out over planes, so that the cables of a plane carry as little as possible: a flow loads the
+ * cable up of its node a and the one down to its node ad in its plane by its weight. With weights
+ * of 1 and all cables there, that is the colouring of a bipartite multigraph: as many colours as
+ * the largest degree suffice (Koenig).
  */
-struct osr__group {
-	struct osr__level level;
+struct osr_group {
+	struct osr_level level;
 	uint32_t b;
 	struct osr_key_flow *flow; /* [n] */
 	uint32_t n, n_nodes, n_planes;
@@ -68,31 +69,31 @@ struct osr__group {
 	 */
 	uint64_t *may;
 	uint32_t words; /* per flow: (n_planes + 63) / 64 */
-	/* Of osr__colour(): */
+	/* Of osr_colour(): */
 	uint32_t n_classes; /* classes 0 .. n_classes-1 <= n_planes are in use, largest first */
 	uint32_t bound;     /* no colouring has less on its most loaded cable */
 };
 
-static inline bool osr__may(const struct osr__group *group, uint32_t e, uint32_t q)
+static inline bool osr_may(const struct osr_group *group, uint32_t e, uint32_t q)
 {
 	return !group->may || (group->may[(size_t)e * group->words + q / 64] >> (q % 64) & 1);
 }
 
-/* These flows as a group, all but what osr__colour() finds. */
-enum osr_status osr__group_of(struct osr__level level, struct osr_key_flow *flow, uint32_t n,
-			      struct osr_arena *scratch, struct osr__group *group);
+/* These flows as a group, all but what osr_colour() finds. */
+enum osr_status osr_group_of(struct osr_level level, struct osr_key_flow *flow, uint32_t n,
+			     struct osr_arena *scratch, struct osr_group *group);
 
 /*
- * flow[].q becomes a class. Without `may` classes are interchangeable: any one-to-one map to planes loads
- * the cables alike. With it, class q is plane q, and all planes count as classes. OSR_NOMEM.
+ * flow[].q becomes a class. Without `may` classes are interchangeable: any one-to-one map to planes
+ * loads the cables alike. With it, class q is plane q, and all planes count as classes. OSR_NOMEM.
  */
-enum osr_status osr__colour(struct osr__group *group, struct osr_arena *scratch);
+enum osr_status osr_colour(struct osr_group *group, struct osr_arena *scratch);
 
 /*
  * Flows of the group exchange their planes where the switches above would have more to send on, or
  * to take, than `limit` times their cables; no cable of this level gets more than it had, or limit.
  */
-enum osr_status osr__balance(const struct osr__group *group, uint32_t limit,
-			     struct osr_arena *scratch);
+enum osr_status osr_balance(const struct osr_group *group, uint32_t limit,
+			    struct osr_arena *scratch);
 
 #endif

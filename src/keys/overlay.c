@@ -11,14 +11,14 @@
 #include <string.h>
 
 /* Base and multicast are covered by the base's certificate: does it rise along what is new, too? */
-static bool base_rank_fits(struct osr_follow *w, const uint32_t *rank, const bool *keyed)
+static bool base_rank_fits(struct osr_follow *follow, const uint32_t *rank, const bool *keyed)
 {
-	const uint32_t *out = w->out[0], *to = w->f->chan_dst;
+	const uint32_t *out = follow->out[0], *to = follow->fabric->chan_dst;
 
-	for (uint32_t d = 0; d < w->f->n_dests; d++) {
+	for (uint32_t d = 0; d < follow->fabric->n_dests; d++) {
 		if (keyed[d])
-			osr_follow_load(w, d);
-		for (uint32_t s = 0; keyed[d] && s < w->f->n_switches; s++)
+			osr_follow_load(follow, d);
+		for (uint32_t s = 0; keyed[d] && s < follow->fabric->n_switches; s++)
 			if (out[s] != OSR_NONE && out[to[out[s]]] != OSR_NONE &&
 			    rank[out[s]] >= rank[out[to[out[s]]]])
 				return false;
@@ -35,7 +35,7 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 	const uint32_t modes = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
 	size_t size = (size_t)fabric->n_dests * fabric->n_switches;
 	const struct osr_generation now = { .routing = out };
-	struct osr_follow w = { .f = fabric, .gen = &now, .n = 1 };
+	struct osr_follow follow = { .fabric = fabric, .gen = &now, .n = 1 };
 	bool *keyed = osr_calloc(scratch, fabric->n_dests, sizeof(*keyed));
 	struct osr_loop loop;
 	enum osr_status st;
@@ -49,7 +49,7 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 			base->n_vls);
 	}
 	out->lft = osr_alloc(result, size, 1);
-	st = osr_arena_failed(result, diag) ? OSR_NOMEM : osr_follow_init(&w, scratch, diag);
+	st = osr_arena_failed(result, diag) ? OSR_NOMEM : osr_follow_init(&follow, scratch, diag);
 	if (!st) {
 		memcpy(out->lft, base->lft, size);
 		/* keyed[d]: LIDs that have some. */
@@ -58,7 +58,10 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 			uint32_t term =
 				e->dest < fabric->n_dests ? fabric->dest_term[e->dest] : OSR_NONE;
 
-			/* An entry is of a LID that is not its port's first, from a switch that is not its last to another one. */
+			/*
+			 * An entry is of a LID that is not its port's first, from a switch that is
+			 * not its last to another one.
+			 */
 			if (e->sw >= fabric->n_switches || term == OSR_NONE ||
 			    fabric->term_role[term] == OSR_ROLE_SP0 ||
 			    fabric->dest_lid[e->dest] == fabric->term_lid[term] ||
@@ -78,7 +81,7 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 	}
 	/* Another certificate: the dependencies of everything are put in order again. */
 	if (!st && (base->claims & OSR_CLAIM_DEADLOCK_FREE) &&
-	    !base_rank_fits(&w, out->rank, keyed)) {
+	    !base_rank_fits(&follow, out->rank, keyed)) {
 		out->rank = osr_alloc(result, OSR_MAX_VLS * (size_t)fabric->n_channels,
 				      sizeof(*out->rank));
 		st = osr_arena_failed(result, diag)

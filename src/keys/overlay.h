@@ -3,9 +3,9 @@
  * overlay.h - entries of a few LIDs that replace an engine's own: what routing keys leave in the
  * tables.
  *
- * With LMC > 0 a host has 2^LMC LIDs. The first, LID offset 0, always keeps the engine's routes; any
- * other offset can carry routes made for one application (keys.h). An engine knows nothing of it:
- * it routes all LIDs, and the caller lays the entries over its result, before the check. So the
+ * With LMC > 0 a host has 2^LMC LIDs. The first, LID offset 0, always keeps the engine's routes;
+ * any other offset can carry routes made for one application (keys.h). An engine knows nothing of
+ * it: it routes all LIDs, and the caller lays the entries over its result, before the check. So the
  * base result is what it would be without them, byte for byte.
  *
  *	osr_check()  <-  osr_overlay_apply()  <-  route()
@@ -26,11 +26,11 @@ struct osr_overlay_entry {
  * deadlock, a certificate of its own in `result`, everything else shared with the base, which stays
  * as it is. The certificate covers the base's claims for both together.
  *
- * Entries ascend by LID number, then switch. OSR_INVAL: they do not, or one names no LID of that kind
- * or no channel.
- * OSR_NOT_APPLICABLE: the base takes several virtual lanes; only where all packets share one
- * dependency graph can routes be exchanged one by one. OSR_CHECK_FAILED: together they would have a
- * cycle of dependencies; or an entry leads nowhere. Loops are left to osr_check().
+ * Entries ascend by LID number, then switch. OSR_INVAL: they do not, or one names no LID of that
+ * kind or no channel. OSR_NOT_APPLICABLE: the base takes several virtual lanes; only where all
+ * packets share one dependency graph can routes be exchanged one by one. OSR_CHECK_FAILED: together
+ * they would have a cycle of dependencies; or an entry leads nowhere. Loops are left to
+ * osr_check().
  *
  * Time O(LIDs with entries * switches); if the base's certificate does not fit, O(LIDs * switches).
  */

@@ -3,9 +3,10 @@
  * A compressed key becomes routes: classes take planes, level by level, and the ways become table
  * entries.
  *
- * Source: Samuel, Zahavi, Keslassy, Routing Keys, section III, "3-level XGFT": seen from the leaves,
- * all switches that agree in the digit b of a middle switch are one node; what the first step gives
- * such a node is the demand of the second step, which is independent of all other nodes'.
+ * Source: Samuel, Zahavi, Keslassy, Routing Keys, section III, "3-level XGFT": seen from the
+ * leaves, all switches that agree in the digit b of a middle switch are one node; what the first
+ * step gives such a node is the demand of the second step, which is independent of all other
+ * nodes'.
  */
 #include "keys/keys.h"
 #include <osmroutes/prng.h>
@@ -33,7 +34,7 @@ static bool above(const struct osr_pgft_tree *tree, uint32_t t, const struct osr
 		  struct osr_key_flow *up)
 {
 	*up = *flow;
-	up->b = osr__b_above(tree, t, flow->b, flow->q);
+	up->b = osr_b_above(tree, t, flow->b, flow->q);
 	up->a /= tree->m[t + 1];
 	up->ad /= tree->m[t + 1];
 	up->next = OSR_NONE;
@@ -41,41 +42,44 @@ static bool above(const struct osr_pgft_tree *tree, uint32_t t, const struct osr
 }
 
 /* What goes on above level t, as flows of level t + 1; what meets one another is one flow. */
-static enum osr_status place_next_level(struct placing *x, uint32_t t)
+static enum osr_status place_next_level(struct placing *placing, uint32_t t)
 {
-	struct osr_key_flow *flow = x->flow[t], *next;
+	struct osr_key_flow *flow = placing->flow[t], *next;
 	uint32_t n = 0;
 
-	next = x->flow[t + 1] = osr_alloc(x->job->scratch, x->n_flows[t], sizeof(*next));
+	next = placing->flow[t + 1] =
+		osr_alloc(placing->job->scratch, placing->n_flows[t], sizeof(*next));
 	if (!next)
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < x->n_flows[t]; i++)
-		n += above(x->tree, t, &flow[i], &next[n]);
-	x->n_flows[t + 1] = n = osr__join(next, n);
-	for (uint32_t i = 0; i < x->n_flows[t]; i++) {
+	for (uint32_t i = 0; i < placing->n_flows[t]; i++)
+		n += above(placing->tree, t, &flow[i], &next[n]);
+	placing->n_flows[t + 1] = n = osr_join(next, n);
+	for (uint32_t i = 0; i < placing->n_flows[t]; i++) {
 		struct osr_key_flow up;
 
-		if (above(x->tree, t, &flow[i], &up))
+		if (above(placing->tree, t, &flow[i], &up))
 			flow[i].next = (uint32_t)((struct osr_key_flow *)bsearch(
-							  &up, next, n, sizeof(up), osr__by_group) -
+							  &up, next, n, sizeof(up), osr_by_group) -
 						  next);
 	}
 	return OSR_OK;
 }
 
-/* Which plane a class takes --------------------------------------------------------------------- */
+/*
+ * Which plane a class takes ---------------------------------------------------------------------
+ */
 
 /*
  * Which middle switch a class takes, given what others load the cables with.
  *
  * Source: Samuel, Zahavi, Keslassy, Routing Keys, section II-B: (a) the largest load of a link, (b)
  * the variance of the load over links. An application adds the same flows wherever its classes go,
- * so the variance is least where the sum of squares is; a cable with load x that gets w more adds 2 x
- * w + w^2 to it.
+ * so the variance is least where the sum of squares is; a cable with load x that gets w more adds 2
+ * x w + w^2 to it.
  *
  * FINE is the paper's "fine-grained shift optimization": the class with the most flows goes first,
- * to the best plane that no other class has. DIFFERS: "best" looks at the cables the class would use,
- * not at the load of the middle switch alone; that decides between equals.
+ * to the best plane that no other class has. DIFFERS: "best" looks at the cables the class would
+ * use, not at the load of the middle switch alone; that decides between equals.
  */
 struct cost {
 	uint32_t most;    /* largest load on a cable of the class; UINT32_MAX: may not */
@@ -92,21 +96,21 @@ static bool cheaper(const struct cost *a, const struct cost *b)
 	return a->plane < b->plane;
 }
 
-static void add_cable(struct cost *c, uint32_t load, uint32_t weight)
+static void add_cable(struct cost *cost, uint32_t load, uint32_t weight)
 {
 	if (!weight)
 		return;
-	if (load == UINT32_MAX || c->most == UINT32_MAX) {
-		c->most = UINT32_MAX;
+	if (load == UINT32_MAX || cost->most == UINT32_MAX) {
+		cost->most = UINT32_MAX;
 		return;
 	}
-	if (load + weight > c->most)
-		c->most = load + weight;
-	c->squares += (uint64_t)weight * (2 * (uint64_t)load + weight);
+	if (load + weight > cost->most)
+		cost->most = load + weight;
+	cost->squares += (uint64_t)weight * (2 * (uint64_t)load + weight);
 }
 
 /* cost[n_classes * n_planes] */
-static enum osr_status fill_costs(const struct osr__group *group, const uint32_t *load,
+static enum osr_status fill_costs(const struct osr_group *group, const uint32_t *load,
 				  struct osr_arena *scratch, struct cost *cost)
 {
 	const struct osr_pgft *pgft = group->level.pgft;
@@ -126,13 +130,16 @@ static enum osr_status fill_costs(const struct osr__group *group, const uint32_t
 	for (size_t i = 0; i < (size_t)group->n_nodes * n_planes; i++) {
 		uint32_t a = (uint32_t)(i / n_planes), q = (uint32_t)(i % n_planes);
 		uint32_t c =
-			osr__up(pgft, osr__node(group->level.tree, group->level.t, a, group->b), q);
-		/* The load by others of the channel up and of the one down; UINT32_MAX: no such cable. */
+			osr_up(pgft, osr_node(group->level.tree, group->level.t, a, group->b), q);
+		/*
+		 * The load by others of the channel up and of the one down; UINT32_MAX: no such
+		 * cable.
+		 */
 		uint32_t up = UINT32_MAX, down = UINT32_MAX;
 
 		if (c != OSR_NONE) {
 			up = load ? load[c] : 0;
-			down = load ? load[pgft->f->chan_rev[c]] : 0;
+			down = load ? load[pgft->fabric->chan_rev[c]] : 0;
 		}
 		for (uint32_t k = 0; k < n_classes; k++) {
 			struct cost *of = &cost[(size_t)k * n_planes + q];
@@ -145,32 +152,33 @@ static enum osr_status fill_costs(const struct osr__group *group, const uint32_t
 	/* A plane may have its cables and lead nowhere above. */
 	for (uint32_t e = 0; group->may && e < group->n; e++)
 		for (uint32_t q = 0; q < n_planes; q++)
-			if (!osr__may(group, e, q))
+			if (!osr_may(group, e, q))
 				cost[(size_t)flow[e].q * n_planes + q].most = UINT32_MAX;
 	return OSR_OK;
 }
 
 /* The planes of the classes of a group, plane_of[n_planes]. */
-static enum osr_status choose(const struct placing *x, const struct osr__group *group,
+static enum osr_status choose(const struct placing *placing, const struct osr_group *group,
 			      uint32_t *plane_of)
 {
-	struct osr_arena *scratch = x->job->scratch;
+	struct osr_arena *scratch = placing->job->scratch;
 	uint32_t n_planes = group->n_planes, n_classes = group->n_classes, t = group->level.t;
-	struct osr_prng prng = { x->key->spread ^ ((uint64_t)t << 56 | (uint64_t)group->b << 24) };
+	struct osr_prng prng = { placing->key->spread ^
+				 ((uint64_t)t << 56 | (uint64_t)group->b << 24) };
 	bool *taken, found = true;
 	struct cost *cost;
 
 	for (uint32_t c = 0; c < n_planes; c++)
 		plane_of[c] = c;
 	/* ARK, see OSR_KEY_AS_IS: a map of its own for each group. */
-	if (x->choice == OSR_KEY_AS_IS) {
-		if (x->key->spread && !group->may)
+	if (placing->choice == OSR_KEY_AS_IS) {
+		if (placing->key->spread && !group->may)
 			osr_prng_shuffle(&prng, plane_of, n_planes);
 		return OSR_OK;
 	}
 	cost = osr_calloc(scratch, (size_t)n_classes * n_planes, sizeof(*cost));
 	taken = osr_calloc(scratch, n_planes, sizeof(*taken));
-	if (osr_arena_failed(scratch, NULL) || fill_costs(group, x->load, scratch, cost))
+	if (osr_arena_failed(scratch, NULL) || fill_costs(group, placing->load, scratch, cost))
 		return OSR_NOMEM;
 	/* Class by class the best plane that no other class has. */
 	for (uint32_t c = 0; found && c < n_classes; c++) {
@@ -195,32 +203,32 @@ static enum osr_status choose(const struct placing *x, const struct osr__group *
 }
 
 /* Group after group of level t: its flows are in the order of their groups. */
-static enum osr_status place_level(struct placing *x, uint32_t t)
+static enum osr_status place_level(struct placing *placing, uint32_t t)
 {
-	struct osr__level level = { x->job->pgft, x->tree, t };
-	struct osr_arena *scratch = x->job->scratch;
-	struct osr_key_flow *flow = x->flow[t];
+	struct osr_level level = { placing->job->pgft, placing->tree, t };
+	struct osr_arena *scratch = placing->job->scratch;
+	struct osr_key_flow *flow = placing->flow[t];
 	enum osr_status st = OSR_OK;
 
-	for (uint32_t first = 0, end = 0; end < x->n_flows[t] && !st; first = end) {
+	for (uint32_t first = 0, end = 0; end < placing->n_flows[t] && !st; first = end) {
 		struct osr_arena_mark mark = osr_arena_mark(scratch);
-		struct osr__group group;
+		struct osr_group group;
 		uint32_t *plane_of;
 
-		while (end < x->n_flows[t] && flow[end].b == flow[first].b)
+		while (end < placing->n_flows[t] && flow[end].b == flow[first].b)
 			end++;
-		st = osr__group_of(level, flow + first, end - first, scratch, &group);
+		st = osr_group_of(level, flow + first, end - first, scratch, &group);
 		/* On level 1 the key says which class a flow has. */
-		group.n_classes = x->key->n_classes;
+		group.n_classes = placing->key->n_classes;
 		if (!st && t > 1)
-			st = osr__colour(&group, scratch);
+			st = osr_colour(&group, scratch);
 		plane_of = osr_alloc(scratch, group.n_planes, sizeof(*plane_of));
 		if (!st)
-			st = plane_of ? choose(x, &group, plane_of) : OSR_NOMEM;
+			st = plane_of ? choose(placing, &group, plane_of) : OSR_NOMEM;
 		for (uint32_t i = first; !st && i < end; i++)
 			flow[i].q = plane_of[flow[i].q];
 		if (!st)
-			st = osr__balance(&group, x->key->bound, scratch);
+			st = osr_balance(&group, placing->key->bound, scratch);
 		osr_arena_reset(scratch, mark);
 	}
 	return st;
@@ -229,7 +237,7 @@ static enum osr_status place_level(struct placing *x, uint32_t t)
 /* Table entries -------------------------------------------------------------------------------- */
 
 struct writing {
-	struct osr_key_routes *r;
+	struct osr_key_routes *routes;
 	uint32_t *stamp;   /* [n_switches] destination + 1 of the entry in */
 	uint8_t *port;     /* [n_switches] */
 	uint32_t *carried; /* [n_channels] */
@@ -239,47 +247,50 @@ struct writing {
  * One step: the entry for this destination. Where another flow to the same destination has been
  * before, its entry counts, because a table has one.
  */
-static uint32_t place_step(const struct osr_fabric *fabric, struct writing *w, uint32_t channel,
-			   uint32_t to, uint32_t weight)
+static uint32_t place_step(const struct osr_fabric *fabric, struct writing *writing,
+			   uint32_t channel, uint32_t to, uint32_t weight)
 {
 	uint32_t s = fabric->chan_src[channel];
 
-	if (w->stamp[s] != to + 1) {
-		w->stamp[s] = to + 1;
-		w->port[s] = fabric->chan_port[channel];
-		w->r->entry[w->r->n_entries++] = (struct osr_key_entry){ s, to, w->port[s] };
+	if (writing->stamp[s] != to + 1) {
+		writing->stamp[s] = to + 1;
+		writing->port[s] = fabric->chan_port[channel];
+		writing->routes->entry[writing->routes->n_entries++] =
+			(struct osr_key_entry){ s, to, writing->port[s] };
 	}
-	channel = osr_port_channel(fabric, s, w->port[s]);
-	w->carried[channel] += weight;
+	channel = osr_port_channel(fabric, s, writing->port[s]);
+	writing->carried[channel] += weight;
 	return fabric->chan_dst[channel];
 }
 
 /*
- * The channels of a flow as its planes have it, up to where the ends meet, and down. Along that way, until an entry of
- * another flow leads away from it: from there its entries lead to the same end port.
+ * The channels of a flow as its planes have it, up to where the ends meet, and down. Along that
+ * way, until an entry of another flow leads away from it: from there its entries lead to the same
+ * end port.
  */
-static void write_flow(const struct placing *x, struct writing *w, uint32_t flow)
+static void write_flow(const struct placing *placing, struct writing *writing, uint32_t flow)
 {
-	const struct osr_pgft *p = x->job->pgft;
-	const struct osr_key_flow *f[OSR_PGFT_MAX_LEVELS + 1], *low = &x->flow[1][flow];
+	const struct osr_pgft *pgft = placing->job->pgft;
+	const struct osr_key_flow *f[OSR_PGFT_MAX_LEVELS + 1], *low = &placing->flow[1][flow];
 	uint32_t way[2 * OSR_PGFT_MAX_LEVELS], n = 0, top = 0, at;
 
 	for (uint32_t i = flow; i != OSR_NONE; i = f[top]->next) {
 		top++;
-		f[top] = &x->flow[top][i];
+		f[top] = &placing->flow[top][i];
 	}
 	for (uint32_t t = 1; t <= top; t++)
-		way[n++] = osr__up(p, osr__node(x->tree, t, f[t]->a, f[t]->b), f[t]->q);
+		way[n++] = osr_up(pgft, osr_node(placing->tree, t, f[t]->a, f[t]->b), f[t]->q);
 	for (uint32_t t = top; t > 0; t--)
-		way[n++] = p->f->chan_rev[osr__up(p, osr__node(x->tree, t, f[t]->ad, f[t]->b),
-						  f[t]->q)];
-	at = osr__node(x->tree, 1, low->a, 0);
+		way[n++] = pgft->fabric->chan_rev[osr_up(
+			pgft, osr_node(placing->tree, t, f[t]->ad, f[t]->b), f[t]->q)];
+	at = osr_node(placing->tree, 1, low->a, 0);
 	/* n channels have been written. */
 	/* cppcheck-suppress uninitvar */
-	for (uint32_t i = 0; i < n && p->f->chan_src[way[i]] == at; i++)
-		at = place_step(p->f, w, way[i], low->to, low->weight);
-	while (at != p->f->term_switch[low->to])
-		at = place_step(p->f, w, osr_port_channel(p->f, at, w->port[at]), low->to,
+	for (uint32_t i = 0; i < n && pgft->fabric->chan_src[way[i]] == at; i++)
+		at = place_step(pgft->fabric, writing, way[i], low->to, low->weight);
+	while (at != pgft->fabric->term_switch[low->to])
+		at = place_step(pgft->fabric, writing,
+				osr_port_channel(pgft->fabric, at, writing->port[at]), low->to,
 				low->weight);
 }
 
@@ -302,14 +313,14 @@ static int by_end_and_switch(const void *x, const void *y)
 	return a->sw < b->sw ? -1 : a->sw > b->sw;
 }
 
-static enum osr_status write_entries(const struct placing *x, struct osr_key_routes *routes)
+static enum osr_status write_entries(const struct placing *placing, struct osr_key_routes *routes)
 {
-	const struct osr_fabric *fabric = x->job->pgft->f;
-	struct osr_arena *scratch = x->job->scratch, *result = x->job->arena;
-	uint32_t n = x->key->n_flows, hops = 2 * (x->tree->h - 1);
+	const struct osr_fabric *fabric = placing->job->pgft->fabric;
+	struct osr_arena *scratch = placing->job->scratch, *result = placing->job->arena;
+	uint32_t n = placing->key->n_flows, hops = 2 * (placing->tree->h - 1);
 	uint32_t *order = osr_alloc(scratch, n, sizeof(*order));
-	struct writing w = {
-		.r = routes,
+	struct writing writing = {
+		.routes = routes,
 		.stamp = osr_calloc(scratch, fabric->n_switches, sizeof(uint32_t)),
 		.port = osr_alloc(scratch, fabric->n_switches, 1),
 		.carried = osr_calloc(scratch, fabric->n_channels, sizeof(uint32_t)),
@@ -320,19 +331,20 @@ static enum osr_status write_entries(const struct placing *x, struct osr_key_rou
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
-	qsort_r(order, n, sizeof(*order), by_end, x->flow[1]);
+	qsort_r(order, n, sizeof(*order), by_end, placing->flow[1]);
 	for (uint32_t i = 0; i < n; i++)
-		write_flow(x, &w, order[i]);
+		write_flow(placing, &writing, order[i]);
 	qsort(routes->entry, routes->n_entries, sizeof(*routes->entry), by_end_and_switch);
 	/* The links that carry something. */
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		routes->n_links += w.carried[c] > 0;
+		routes->n_links += writing.carried[c] > 0;
 	routes->link = osr_alloc(result, routes->n_links, sizeof(*routes->link));
 	routes->flows = osr_alloc(result, routes->n_links, sizeof(*routes->flows));
 	if (osr_arena_failed(result, NULL))
 		return OSR_NOMEM;
 	for (uint32_t c = 0, at = 0; c < fabric->n_channels; c++) {
-		uint32_t flows = w.carried[c], all = flows + (x->load ? x->load[c] : 0);
+		uint32_t flows = writing.carried[c],
+			 all = flows + (placing->load ? placing->load[c] : 0);
 
 		if (!flows)
 			continue;
@@ -349,25 +361,25 @@ enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_ke
 			      struct osr_key_routes *routes)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	struct placing x = { .job = job, .key = key, .load = load, .choice = choice };
+	struct placing placing = { .job = job, .key = key, .load = load, .choice = choice };
 	enum osr_status st = OSR_OK;
 
 	*routes = (struct osr_key_routes){ 0 };
 	if (!key->n_flows)
 		return OSR_OK;
-	x.tree = &job->pgft->tree[key->tree];
-	x.flow[1] = osr_alloc(job->scratch, key->n_flows, sizeof(*x.flow[1]));
-	x.n_flows[1] = key->n_flows;
-	if (x.flow[1])
-		memcpy(x.flow[1], key->flow, key->n_flows * sizeof(*key->flow));
-	st = x.flow[1] ? place_level(&x, 1) : OSR_NOMEM;
-	for (uint32_t t = 1; t + 1 < x.tree->h && !st; t++) {
-		st = place_next_level(&x, t);
+	placing.tree = &job->pgft->tree[key->tree];
+	placing.flow[1] = osr_alloc(job->scratch, key->n_flows, sizeof(*placing.flow[1]));
+	placing.n_flows[1] = key->n_flows;
+	if (placing.flow[1])
+		memcpy(placing.flow[1], key->flow, key->n_flows * sizeof(*key->flow));
+	st = placing.flow[1] ? place_level(&placing, 1) : OSR_NOMEM;
+	for (uint32_t t = 1; t + 1 < placing.tree->h && !st; t++) {
+		st = place_next_level(&placing, t);
 		if (!st)
-			st = place_level(&x, t + 1);
+			st = place_level(&placing, t + 1);
 	}
 	if (!st)
-		st = write_entries(&x, routes);
+		st = write_entries(&placing, routes);
 	osr_arena_reset(job->scratch, mark);
 	return st ? osr_fail(job->diag, st, "out of memory for the routes of a key") : OSR_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The scheduler's book: applications, their keys and LID offsets, and what a change of the fabric does to them.
- * Routes are made for the present fabric by the thread that has the time for it. When the fabric changes,
- * entries over cables and ends that are as they were stay, which is seen entry by entry; all others leave the
- * tables and are made again by osr_sched_work().
+ * The scheduler's book: applications, their keys and LID offsets, and what a change of the fabric
+ * does to them. Routes are made for the present fabric by the thread that has the time for it. When
+ * the fabric changes, entries over cables and ends that are as they were stay, which is seen entry
+ * by entry; all others leave the tables and are made again by osr_sched_work().
  */
 #include "keys/scheduler.h"
 
@@ -25,8 +25,8 @@ struct port {
 /* A fabric, and what keys want to know of it. */
 struct base {
 	struct osr_arena arena; /* of all below */
-	struct osr_fabric f;
-	struct osr_pgft p;
+	struct osr_fabric fabric;
+	struct osr_pgft pgft;
 	bool is_tree;
 	struct osr_diag no_tree; /* why not */
 	struct port *port;       /* [f.n_terminals] by GUID */
@@ -113,7 +113,7 @@ static struct base *base_new(const struct osr_fabric *fabric, struct osr_diag *d
 		return NULL;
 	}
 	base->n_users = 1;
-	st = osr_fabric_copy(fabric, &base->arena, &base->f, diag);
+	st = osr_fabric_copy(fabric, &base->arena, &base->fabric, diag);
 	base->port = osr_alloc(&base->arena, fabric->n_terminals, sizeof(*base->port));
 	if (st || osr_arena_failed(&base->arena, diag)) {
 		base_leave(base);
@@ -122,7 +122,7 @@ static struct base *base_new(const struct osr_fabric *fabric, struct osr_diag *d
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		base->port[t] = (struct port){ fabric->term_guid[t], t };
 	qsort(base->port, fabric->n_terminals, sizeof(*base->port), by_port_guid);
-	st = osr_pgft_find(&base->f, &opt, &base->arena, &base->p, &base->no_tree);
+	st = osr_pgft_find(&base->fabric, &opt, &base->arena, &base->pgft, &base->no_tree);
 	base->is_tree = !st;
 	if (st != OSR_NOMEM)
 		return base;
@@ -134,7 +134,7 @@ static struct base *base_new(const struct osr_fabric *fabric, struct osr_diag *d
 static uint32_t terminal_of(const struct base *base, uint64_t guid)
 {
 	const struct port key = { .guid = guid },
-			  *port = bsearch(&key, base->port, base->f.n_terminals, sizeof(key),
+			  *port = bsearch(&key, base->port, base->fabric.n_terminals, sizeof(key),
 					  by_port_guid);
 
 	return port ? port->term : OSR_NONE;
@@ -153,7 +153,7 @@ static enum osr_status check_base(const struct osr_sched *sched, struct osr_diag
 
 const struct osr_fabric *osr_sched_present(const struct osr_sched *sched)
 {
-	return sched->now ? &sched->now->f : NULL;
+	return sched->now ? &sched->now->fabric : NULL;
 }
 
 /* Applications --------------------------------------------------------------------------------- */
@@ -246,7 +246,7 @@ static bool lacks_lids(const struct osr_sched *sched, const struct osr_sched_app
 {
 	for (uint32_t i = 0; i < app->n_ranks; i++)
 		if (app->term[i] != OSR_NONE &&
-		    slot->offset >= 1u << sched->now->f.term_lmc[app->term[i]])
+		    slot->offset >= 1u << sched->now->fabric.term_lmc[app->term[i]])
 			return true;
 	return false;
 }
@@ -270,7 +270,10 @@ static struct osr_pair *pairs_of(const struct osr_sched_app *app, uint32_t key,
 	return pair;
 }
 
-/* What cables carry of keys in use, all but this slot's: load[n_channels]. The most, together with what is in the slot. */
+/*
+ * What cables carry of keys in use, all but this slot's: load[n_channels]. The most, together with
+ * what is in the slot.
+ */
 static uint32_t load_without(const struct osr_sched *sched, const struct osr_sched_slot *slot,
 			     uint32_t *load)
 {
@@ -292,10 +295,11 @@ static uint32_t load_without(const struct osr_sched *sched, const struct osr_sch
 }
 
 /*
- * The compressed key for the present fabric, unless there is one; with `place`, routes for it in view of what others
- * load the cables with now, into its slot, unless those that are there are as good. The lock is left while they are
- * made; if the fabric has changed meanwhile they are made again. OSR_NOT_APPLICABLE, with another stamp than
- * before, if it changes again and again, or if the caller stops.
+ * The compressed key for the present fabric, unless there is one; with `place`, routes for it in
+ * view of what others load the cables with now, into its slot, unless those that are there are as
+ * good. The lock is left while they are made; if the fabric has changed meanwhile they are made
+ * again. OSR_NOT_APPLICABLE, with another stamp than before, if it changes again and again, or if
+ * the caller stops.
  */
 static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				 bool place, struct osr_diag *diag)
@@ -331,7 +335,7 @@ static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *
 			break;
 		}
 		pair = pairs_of(app, key, &sched->work, &n);
-		load = osr_calloc(&sched->work, base->f.n_channels, sizeof(*load));
+		load = osr_calloc(&sched->work, base->fabric.n_channels, sizeof(*load));
 		if (osr_arena_failed(&sched->work, diag)) {
 			st = OSR_NOMEM;
 			break;
@@ -344,18 +348,18 @@ static enum osr_status sched_put(struct osr_sched *sched, struct osr_sched_app *
 		if (of->stamp != base->stamp) {
 			osr_arena_free(&of->arena);
 			of->stamp = base->stamp;
-			st = osr_key_make(
-				&(struct osr_key_job){ &base->p, &sched->work, &of->arena, diag },
-				pair, n, &of->key);
+			st = osr_key_make(&(struct osr_key_job){ &base->pgft, &sched->work,
+								 &of->arena, diag },
+					  pair, n, &of->key);
 			of->key.spread = ((uint64_t)app->id << 16) + key;
 			if (st)
 				of->stamp = 0;
 		}
 		osr_arena_free(&next.arena);
 		if (!st && place)
-			st = osr_key_place(
-				&(struct osr_key_job){ &base->p, &sched->work, &next.arena, diag },
-				&of->key, load, sched->limits.choice, &next.routes);
+			st = osr_key_place(&(struct osr_key_job){ &base->pgft, &sched->work,
+								  &next.arena, diag },
+					   &of->key, load, sched->limits.choice, &next.routes);
 		osr_sched_take(sched);
 		base_leave(base);
 	} while (base != sched->now);
@@ -390,15 +394,16 @@ static uint32_t offsets_count(const struct offsets *offsets)
 }
 
 /*
- * Its hosts, if it names none: those that no application has, one after the other in the order of the tree. And the
- * lowest LID offsets that are free on all of them; to other users some are left on every host.
+ * Its hosts, if it names none: those that no application has, one after the other in the order of
+ * the tree. And the lowest LID offsets that are free on all of them; to other users some are left
+ * on every host.
  */
 static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app *app, bool choose,
 				  struct osr_diag *diag)
 {
-	const struct osr_fabric *f = &sched->now->f;
-	struct offsets *taken = osr_calloc(&sched->scratch, f->n_terminals, sizeof(*taken));
-	struct offsets *own = osr_calloc(&sched->scratch, f->n_terminals, sizeof(*own));
+	const struct osr_fabric *fabric = &sched->now->fabric;
+	struct offsets *taken = osr_calloc(&sched->scratch, fabric->n_terminals, sizeof(*taken));
+	struct offsets *own = osr_calloc(&sched->scratch, fabric->n_terminals, sizeof(*own));
 	uint32_t quota = app->owner ? sched->limits.max_offsets_of_owner : 0;
 	uint32_t n_lids = MAX_OFFSETS, n = 0;
 	struct offsets used = { { 1 } };
@@ -418,13 +423,13 @@ static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app 
 				if (sched->app[i]->owner == app->owner)
 					own[t].bit[o / 64] |= UINT64_C(1) << o % 64;
 			}
-	for (uint32_t i = 0; choose && i < sched->now->p.n_order && n < app->n_ranks; i++) {
-		uint32_t t = sched->now->p.order[i];
+	for (uint32_t i = 0; choose && i < sched->now->pgft.n_order && n < app->n_ranks; i++) {
+		uint32_t t = sched->now->pgft.order[i];
 
 		if (offsets_count(&taken[t]))
 			continue;
 		app->term[n] = t;
-		app->host[n++] = f->term_guid[t];
+		app->host[n++] = fabric->term_guid[t];
 	}
 	if (choose && n < app->n_ranks)
 		return osr_fail(diag, OSR_INVAL, "%u hosts wanted, %u are without an application",
@@ -432,7 +437,7 @@ static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app 
 	for (uint32_t i = 0; i < app->n_ranks; i++) {
 		uint32_t t = app->term[i];
 
-		if (t == OSR_NONE || f->term_role[t] == OSR_ROLE_SP0)
+		if (t == OSR_NONE || fabric->term_role[t] == OSR_ROLE_SP0)
 			return osr_fail(diag, OSR_INVAL,
 					"rank %u: the fabric has no host port 0x%016llx", i,
 					(unsigned long long)app->host[i]);
@@ -441,12 +446,12 @@ static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app 
 					"%u LID offset%s wanted; user %u has %u on host %s "
 					"already, and at most %u are given to a user",
 					app->n_slots, app->n_slots == 1 ? "" : "s", app->owner,
-					offsets_count(&own[t]), osr_terminal_name(f, t, buf),
+					offsets_count(&own[t]), osr_terminal_name(fabric, t, buf),
 					quota);
 		used.bit[0] |= taken[t].bit[0];
 		used.bit[1] |= taken[t].bit[1];
-		if (1u << f->term_lmc[t] < n_lids)
-			n_lids = 1u << f->term_lmc[t];
+		if (1u << fabric->term_lmc[t] < n_lids)
+			n_lids = 1u << fabric->term_lmc[t];
 	}
 	n = 0;
 	for (uint32_t o = 1; o < n_lids && n < app->n_slots; o++)
@@ -648,15 +653,15 @@ enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *are
 				  struct osr_overlay_entry **entry, uint32_t *n_entries,
 				  struct osr_diag *diag)
 {
-	const struct osr_fabric *f = sched->now ? &sched->now->f : NULL;
-	uint32_t n_dests = f ? f->n_dests : 0, n = 0;
+	const struct osr_fabric *fabric = sched->now ? &sched->now->fabric : NULL;
+	uint32_t n_dests = fabric ? fabric->n_dests : 0, n = 0;
 	struct lid *lid = osr_calloc(arena, n_dests, sizeof(*lid));
 
 	*n_entries = 0;
 	sched->collected = sched->change;
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	for (uint32_t i = 0; f && i < sched->n_apps; i++)
+	for (uint32_t i = 0; fabric && i < sched->n_apps; i++)
 		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
 			const struct osr_sched_slot *slot = &sched->app[i]->slot[k];
 			const struct osr_key_entry *of = slot->routes.entry;
@@ -667,9 +672,9 @@ enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *are
 				for (end = e; end < slot->routes.n_entries; end++)
 					if (of[end].term != term)
 						break;
-				if (slot->offset < 1u << f->term_lmc[term] &&
-				    f->term_lid[term] + slot->offset <= f->max_lid)
-					d = f->lid_dest[f->term_lid[term] + slot->offset];
+				if (slot->offset < 1u << fabric->term_lmc[term] &&
+				    fabric->term_lid[term] + slot->offset <= fabric->max_lid)
+					d = fabric->lid_dest[fabric->term_lid[term] + slot->offset];
 				/* A LID that two slots claim is the first one's. */
 				if (d == OSR_NONE || lid[d].n)
 					continue;
@@ -783,27 +788,27 @@ struct carrying {
 };
 
 /* Routes in the numbers of the present fabric; false: a cable of theirs is gone. */
-static bool carry_routes(const struct carrying *x, struct osr_key_routes *key_routes)
+static bool carry_routes(const struct carrying *carrying, struct osr_key_routes *key_routes)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < key_routes->n_entries; i++) {
 		struct osr_key_entry key_entry = key_routes->entry[i];
-		uint32_t c = osr_port_channel(x->from, key_entry.sw, key_entry.port);
+		uint32_t c = osr_port_channel(carrying->from, key_entry.sw, key_entry.port);
 
-		if (x->term[key_entry.term] == OSR_NONE)
+		if (carrying->term[key_entry.term] == OSR_NONE)
 			continue; /* nobody sends there */
-		if (c == OSR_NONE || x->map.chan[c] == OSR_NONE)
+		if (c == OSR_NONE || carrying->map.chan[c] == OSR_NONE)
 			return false;
 		key_routes->entry[n++] =
-			(struct osr_key_entry){ x->map.sw[key_entry.sw], x->term[key_entry.term],
-						key_entry.port };
+			(struct osr_key_entry){ carrying->map.sw[key_entry.sw],
+						carrying->term[key_entry.term], key_entry.port };
 	}
 	key_routes->n_entries = n;
 	/* What a cable that is gone had is that of hosts that are gone, too. */
 	n = 0;
 	for (uint32_t i = 0; i < key_routes->n_links; i++) {
-		uint32_t c = x->map.chan[key_routes->link[i]];
+		uint32_t c = carrying->map.chan[key_routes->link[i]];
 
 		if (c == OSR_NONE)
 			continue;
@@ -815,7 +820,8 @@ static bool carry_routes(const struct carrying *x, struct osr_key_routes *key_ro
 }
 
 /* What is in the tables stays where its cables and ranks are as they were. */
-static void carry_app(struct osr_sched *sched, const struct carrying *x, struct osr_sched_app *app)
+static void carry_app(struct osr_sched *sched, const struct carrying *carrying,
+		      struct osr_sched_app *app)
 {
 	/* Are the ranks where they were? Is one there again that was gone? */
 	bool stay = sched->now->is_tree, back = false;
@@ -825,7 +831,8 @@ static void carry_app(struct osr_sched *sched, const struct carrying *x, struct 
 
 		back |= before == OSR_NONE && now != OSR_NONE;
 		stay &= before == OSR_NONE || now == OSR_NONE ||
-			x->map.sw[x->from->term_switch[before]] == x->to->term_switch[now];
+			carrying->map.sw[carrying->from->term_switch[before]] ==
+				carrying->to->term_switch[now];
 		app->term[r] = now;
 	}
 	for (uint32_t k = 0; k < app->n_slots; k++) {
@@ -834,7 +841,8 @@ static void carry_app(struct osr_sched *sched, const struct carrying *x, struct 
 		if (slot->key == OSR_NONE)
 			continue;
 		if (stay && !lacks_lids(sched, app, slot) && !slot->make &&
-		    (!back || in_use(&app->key[slot->key])) && carry_routes(x, &slot->routes))
+		    (!back || in_use(&app->key[slot->key])) &&
+		    carry_routes(carrying, &slot->routes))
 			slot->make = back;
 		else
 			suspend(sched, app, slot);
@@ -848,7 +856,7 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 	struct base *before = sched->now;
 	enum osr_status st = OSR_OK;
 
-	if (before && osr_fabric_equal(&before->f, fabric))
+	if (before && osr_fabric_equal(&before->fabric, fabric))
 		return OSR_OK;
 	sched->now = base_new(fabric, diag);
 	sched->stamp++;
@@ -857,16 +865,18 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 	else
 		sched->now->stamp = sched->stamp;
 	if (!st && before) {
-		struct carrying x = { .from = &before->f, .to = &sched->now->f };
+		struct carrying carrying = { .from = &before->fabric, .to = &sched->now->fabric };
 
-		st = osr_fabric_map_init(&x.map, x.to, x.from, &sched->scratch, diag);
-		x.term = osr_alloc(&sched->scratch, x.from->n_terminals, sizeof(*x.term));
+		st = osr_fabric_map_init(&carrying.map, carrying.to, carrying.from, &sched->scratch,
+					 diag);
+		carrying.term = osr_alloc(&sched->scratch, carrying.from->n_terminals,
+					  sizeof(*carrying.term));
 		if (osr_arena_failed(&sched->scratch, diag))
 			st = OSR_NOMEM;
-		for (uint32_t i = 0; !st && i < x.from->n_terminals; i++)
-			x.term[i] = terminal_of(sched->now, x.from->term_guid[i]);
+		for (uint32_t i = 0; !st && i < carrying.from->n_terminals; i++)
+			carrying.term[i] = terminal_of(sched->now, carrying.from->term_guid[i]);
 		for (uint32_t i = 0; i < sched->n_apps && !st; i++)
-			carry_app(sched, &x, sched->app[i]);
+			carry_app(sched, &carrying, sched->app[i]);
 		osr_arena_reset(&sched->scratch, mark);
 	}
 	for (uint32_t i = 0; !st && !before && i < sched->n_apps; i++)

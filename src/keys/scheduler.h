@@ -9,23 +9,23 @@
  * application's hosts.
  *
  * LID offsets. MPI and UCX fix their path bits per process or endpoint, so an application is told
- * its offsets when it is placed, one unless it wants more, and its keys share them in turn: key k has
- * offset number k mod n. What is in the tables of an offset is exchanged only between done and the
- * next request. Applications that share no host may have the same offset; on a shared host they get
- * different ones.
+ * its offsets when it is placed, one unless it wants more, and its keys share them in turn: key k
+ * has offset number k mod n. What is in the tables of an offset is exchanged only between done and
+ * the next request. Applications that share no host may have the same offset; on a shared host they
+ * get different ones.
  *
  *	osr_sched_fabric()	whenever the fabric may have changed
  *	osr_sched_place(), osr_sched_request(), osr_sched_done(), osr_sched_release()
  *	osr_sched_collect()	entries for the tables; and when the switches have them:
  *	osr_sched_written()
  *
- * Nothing here sends, waits or locks; memory is the scheduler's own. The caller sees to it that calls
- * do not overlap, and the rights of users: `owner` is kept for it.
+ * Nothing here sends, waits or locks; memory is the scheduler's own. The caller sees to it that
+ * calls do not overlap, and the rights of users: `owner` is kept for it.
  *
- * Two threads. What routing calls (osr_sched_fabric(), _collect(), _written(), _refuse()) takes time
- * linear in the entries and makes no routes. Those are made by osr_sched_place(), _request() and _work(),
- * which take long and leave the caller's lock meanwhile. They, and
- * _release() and _done(), belong to one thread.
+ * Two threads. What routing calls (osr_sched_fabric(), _collect(), _written(), _refuse()) takes
+ * time linear in the entries and makes no routes. Those are made by osr_sched_place(), _request()
+ * and _work(), which take long and leave the caller's lock meanwhile. They, and _release() and
+ * _done(), belong to one thread.
  */
 #ifndef OSMROUTES_SCHEDULER_H
 #define OSMROUTES_SCHEDULER_H
@@ -123,11 +123,11 @@ void osr_sched_take(struct osr_sched *sched);
 void osr_sched_leave(struct osr_sched *sched);
 
 /*
- * The present fabric, copied. If nothing changed nothing happens. Otherwise entries whose cables and
- * ends are as they were stay; keys in use that have others, or to a host of which there is a way again, wait for
- * osr_sched_work(). No routes are made: O(fabric log fabric + entries). OSR_NOMEM leaves the
- * scheduler without a fabric: no entries until the next call succeeds. A fabric that is no fat tree
- * is no error.
+ * The present fabric, copied. If nothing changed nothing happens. Otherwise entries whose cables
+ * and ends are as they were stay; keys in use that have others, or to a host of which there is a
+ * way again, wait for osr_sched_work(). No routes are made: O(fabric log fabric + entries).
+ * OSR_NOMEM leaves the scheduler without a fabric: no entries until the next call succeeds. A
+ * fabric that is no fat tree is no error.
  */
 enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
 				 struct osr_diag *diag);

@@ -86,7 +86,10 @@ static enum osr_status list_ends(struct ends *ends, struct osr_diag *diag)
 	return OSR_OK;
 }
 
-/* Is this the device for everything else beside that SMI: a GSI of the same port, or the same device where there is none? */
+/*
+ * Is this the device for everything else beside that SMI: a GSI of the same port, or the same
+ * device where there is none?
+ */
 static bool is_pair(const struct ends *ends, const struct end *smi, const struct end *gsi)
 {
 	if (gsi != smi)

@@ -2,9 +2,10 @@
 /*
  * device.h - which devices and ports of this host management packets leave from.
  *
- * Most hosts have one device for everything. A planarised host (XDR) splits an end port: subnet management packets
- * (SMI) go through one device, all others (GSI) through another, whose capability mask says IsSMDisabled; both show the
- * same port GUID. Devices are paired by these two, with any version of libibumad.
+ * Most hosts have one device for everything. A planarised host (XDR) splits an end port: subnet
+ * management packets (SMI) go through one device, all others (GSI) through another, whose
+ * capability mask says IsSMDisabled; both show the same port GUID. Devices are paired by these two,
+ * with any version of libibumad.
  */
 #ifndef OSR_LIVE_DEVICE_H
 #define OSR_LIVE_DEVICE_H
@@ -29,8 +30,9 @@ struct osr_device {
 };
 
 /*
- * The first pair in the order of the GSI's names that is active, else one whose link is up, else one that is not disabled; a port
- * that is named is taken as it is. OSR_INVAL and a sentence if there is none.
+ * The first pair in the order of the GSI's names that is active, else one whose link is up, else
+ * one that is not disabled; a port that is named is taken as it is. OSR_INVAL and a sentence if
+ * there is none.
  */
 enum osr_status osr_device_find(const struct osr_device_want *want, struct osr_device *device,
 				struct osr_diag *diag);

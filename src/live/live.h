@@ -62,7 +62,8 @@ struct osr_live_node {
 	uint64_t (*mft)[4]; /* switch: [n_mlids] bit p of the 256: port p; NULL if not asked */
 	/*
 	 * 16 VLs of 4 bits each, SL 0 first. Switch: [(n_ports + 1)^2], in port * (n_ports + 1) +
-	 * out port, read for ports that are up and for port 0. CA and router: [n_ports + 1] by port.
+	 * out port, read for ports that are up and for port 0. CA and router: [n_ports + 1] by
+	 * port.
 	 */
 	uint8_t (*sl2vl)[8];
 };
@@ -120,8 +121,8 @@ static inline bool osr_live_port_up(const struct osr_live_node *live_node, unsig
 }
 
 /*
- * What the command finds in osmroutes-live.so, which it loads only to read a live fabric: a machine without InfiniBand
- * libraries runs all the rest.
+ * What the command finds in osmroutes-live.so, which it loads only to read a live fabric: a machine
+ * without InfiniBand libraries runs all the rest.
  */
 #define OSR_LIVE_MODULE "osmroutes-live.so"
 #define OSR_LIVE_MODULE_SYMBOL "osr_live_module"

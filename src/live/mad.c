@@ -89,34 +89,34 @@ void osr_mad_close(struct osr_mad *mad)
 	free(mad);
 }
 
-static void mad_finish(struct osr_mad *mad, struct request *r, const uint8_t *answer)
+static void mad_finish(struct osr_mad *mad, struct request *request, const uint8_t *answer)
 {
-	uint64_t cookie = r->cookie;
+	uint64_t cookie = request->cookie;
 
-	r->tries = 0;
-	r->generation++;
+	request->tries = 0;
+	request->generation++;
 	mad->n_open--;
 	mad->client.fn(mad->client.ctx, cookie, answer);
 }
 
 /* Sends the request of a slot; the transaction ID names slot and generation. */
-static void transmit(struct osr_mad *mad, struct request *r)
+static void transmit(struct osr_mad *mad, struct request *request)
 {
-	bool directed = r->lid == 0xffff;
+	bool directed = request->lid == 0xffff;
 
-	while (r->tries++ < TRIES) {
+	while (request->tries++ < TRIES) {
 		memset(mad->out, 0, umad_size());
-		memcpy(umad_get_mad(mad->out), r->bytes, IB_MAD_SIZE);
+		memcpy(umad_get_mad(mad->out), request->bytes, IB_MAD_SIZE);
 		mad_set_field64(umad_get_mad(mad->out), 0, IB_MAD_TRID_F,
-				(uint64_t)(r - mad->slot) << 8 | r->generation);
-		umad_set_addr(mad->out, r->lid, directed ? 0 : 1, 0,
+				(uint64_t)(request - mad->slot) << 8 | request->generation);
+		umad_set_addr(mad->out, request->lid, directed ? 0 : 1, 0,
 			      directed ? 0 : IB_DEFAULT_QP1_QKEY);
 		if (!directed)
 			umad_set_pkey(mad->out, (int)mad->client.device->pkey_index);
 		if (umad_send(mad->fd, mad->agent, mad->out, IB_MAD_SIZE, TIMEOUT_MS, 0) >= 0)
 			return;
 	}
-	mad_finish(mad, r, NULL);
+	mad_finish(mad, request, NULL);
 }
 
 static void receive(struct osr_mad *mad)
@@ -124,10 +124,13 @@ static void receive(struct osr_mad *mad)
 	int len = IB_MAD_SIZE;
 	int agent = umad_recv(mad->fd, mad->in, &len, TIMEOUT_MS * (TRIES + 1));
 	uint8_t *answer = umad_get_mad(mad->in);
-	struct request *r;
+	struct request *request;
 	uint32_t trid;
 
-	/* Nothing at all has arrived for the longest time allowed: everything under way is given up. */
+	/*
+	 * Nothing at all has arrived for the longest time allowed: everything under way is given
+	 * up.
+	 */
 	for (unsigned i = 0; agent < 0 && i < WINDOW; i++)
 		if (mad->slot[i].tries)
 			mad_finish(mad, &mad->slot[i], NULL);
@@ -136,13 +139,13 @@ static void receive(struct osr_mad *mad)
 	trid = mad_get_field64(answer, 0, IB_MAD_TRID_F) & 0xffffffff;
 	if (agent != mad->agent || trid >> 8 >= WINDOW)
 		return;
-	r = &mad->slot[trid >> 8];
-	if (!r->tries || r->generation != (trid & 0xff))
+	request = &mad->slot[trid >> 8];
+	if (!request->tries || request->generation != (trid & 0xff))
 		return;
 	if (!umad_status(mad->in))
-		mad_finish(mad, r, answer);
+		mad_finish(mad, request, answer);
 	else
-		transmit(mad, r);
+		transmit(mad, request);
 }
 
 static struct request *mad_free_slot(struct osr_mad *mad)
@@ -158,22 +161,22 @@ static struct request *mad_free_slot(struct osr_mad *mad)
 void osr_mad_smp(struct osr_mad *mad, const ib_dr_path_t *path, unsigned attr, uint32_t mod,
 		 uint64_t cookie)
 {
-	struct request *r = mad_free_slot(mad);
+	struct request *request = mad_free_slot(mad);
 
-	r->cookie = cookie;
-	r->lid = 0xffff;
-	memset(r->bytes, 0, IB_MAD_SIZE);
-	mad_set_field(r->bytes, 0, IB_MAD_METHOD_F, IB_MAD_METHOD_GET);
-	mad_set_field(r->bytes, 0, IB_MAD_CLASSVER_F, 1);
-	mad_set_field(r->bytes, 0, IB_MAD_MGMTCLASS_F, IB_SMI_DIRECT_CLASS);
-	mad_set_field(r->bytes, 0, IB_MAD_BASEVER_F, 1);
-	mad_set_field(r->bytes, 0, IB_DRSMP_HOPCNT_F, path->cnt);
-	mad_set_field(r->bytes, 0, IB_DRSMP_DRDLID_F, 0xffff);
-	mad_set_field(r->bytes, 0, IB_DRSMP_DRSLID_F, 0xffff);
-	mad_set_array(r->bytes, 0, IB_DRSMP_PATH_F, (void *)path->p);
-	mad_set_field(r->bytes, 0, IB_MAD_ATTRID_F, attr);
-	mad_set_field(r->bytes, 0, IB_MAD_ATTRMOD_F, mod);
-	transmit(mad, r);
+	request->cookie = cookie;
+	request->lid = 0xffff;
+	memset(request->bytes, 0, IB_MAD_SIZE);
+	mad_set_field(request->bytes, 0, IB_MAD_METHOD_F, IB_MAD_METHOD_GET);
+	mad_set_field(request->bytes, 0, IB_MAD_CLASSVER_F, 1);
+	mad_set_field(request->bytes, 0, IB_MAD_MGMTCLASS_F, IB_SMI_DIRECT_CLASS);
+	mad_set_field(request->bytes, 0, IB_MAD_BASEVER_F, 1);
+	mad_set_field(request->bytes, 0, IB_DRSMP_HOPCNT_F, path->cnt);
+	mad_set_field(request->bytes, 0, IB_DRSMP_DRDLID_F, 0xffff);
+	mad_set_field(request->bytes, 0, IB_DRSMP_DRSLID_F, 0xffff);
+	mad_set_array(request->bytes, 0, IB_DRSMP_PATH_F, (void *)path->p);
+	mad_set_field(request->bytes, 0, IB_MAD_ATTRID_F, attr);
+	mad_set_field(request->bytes, 0, IB_MAD_ATTRMOD_F, mod);
+	transmit(mad, request);
 }
 
 void osr_mad_gmp(struct osr_mad *mad, const uint8_t *request, uint16_t lid, uint64_t cookie)

@@ -24,23 +24,24 @@ struct asker {
 
 static void sa_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 {
-	struct asker *a = ctx;
+	struct asker *asker = ctx;
 	uint32_t status = answer ? mad_get_field((void *)answer, 0, IB_MAD_STATUS_F) : 0;
 
 	/* One that is busy has not said that there is no path. */
 	if (!answer || status & SA_BUSY)
-		a->n_unanswered++;
+		asker->n_unanswered++;
 	else if (!status)
-		a->paths->sl[cookie] =
+		asker->paths->sl[cookie] =
 			(uint8_t)mad_get_field((void *)answer, SA_DATA, IB_SA_PR_SL_F);
 }
 
-static enum osr_status sa_ask(struct asker *a, uint64_t first, uint64_t end, struct osr_diag *diag)
+static enum osr_status sa_ask(struct asker *asker, uint64_t first, uint64_t end,
+			      struct osr_diag *diag)
 {
-	const struct osr_live_paths *live_paths = a->paths;
+	const struct osr_live_paths *live_paths = asker->paths;
 	uint8_t mad[IB_MAD_SIZE];
 
-	for (uint64_t i = first; i < end && !a->n_unanswered; i++) {
+	for (uint64_t i = first; i < end && !asker->n_unanswered; i++) {
 		uint16_t slid = live_paths->slid[i / live_paths->n_dlids];
 		uint16_t dlid = live_paths->dlid[i % live_paths->n_dlids];
 
@@ -54,38 +55,38 @@ static enum osr_status sa_ask(struct asker *a, uint64_t first, uint64_t end, str
 		mad_set_field(mad + SA_DATA, 0, IB_SA_PR_DLID_F, dlid);
 		mad_set_field(mad + SA_DATA, 0, IB_SA_PR_SLID_F, slid);
 		mad_set_field(mad + SA_DATA, 0, IB_SA_PR_NPATH_F, 1);
-		osr_mad_gmp(a->mad, mad, a->device.sm_lid, i);
+		osr_mad_gmp(asker->mad, mad, asker->device.sm_lid, i);
 	}
-	osr_mad_drain(a->mad);
-	return a->n_unanswered
+	osr_mad_drain(asker->mad);
+	return asker->n_unanswered
 		       ? osr_fail(diag, OSR_UNREACHABLE,
 				  "the subnet administrator (LID %u) does not answer, or is busy",
-				  a->device.sm_lid)
+				  asker->device.sm_lid)
 		       : OSR_OK;
 }
 
 enum osr_status osr_live_sls(const struct osr_live_paths *paths, struct osr_diag *diag)
 {
-	struct asker a = { .paths = paths };
+	struct asker asker = { .paths = paths };
 	uint64_t n = (uint64_t)paths->n_slids * paths->n_dlids;
-	enum osr_status st = osr_device_find(&paths->from, &a.device, diag);
+	enum osr_status st = osr_device_find(&paths->from, &asker.device, diag);
 
 	if (!st)
-		st = osr_mad_open(&a.mad,
-				  &(struct osr_mad_client){ .device = &a.device,
+		st = osr_mad_open(&asker.mad,
+				  &(struct osr_mad_client){ .device = &asker.device,
 							    .mgmt_class = IB_SA_CLASS,
 							    .class_version = 2,
 							    .fn = sa_store,
-							    .ctx = &a },
+							    .ctx = &asker },
 				  diag);
 	if (st)
 		return st;
 	memset(paths->sl, OSR_LIVE_NO_SL, n);
 	/* One alone first: where nobody answers, the others need not be tried. */
 	if (n)
-		st = sa_ask(&a, 0, 1, diag);
+		st = sa_ask(&asker, 0, 1, diag);
 	if (!st)
-		st = sa_ask(&a, 1, n, diag);
-	osr_mad_close(a.mad);
+		st = sa_ask(&asker, 1, n, diag);
+	osr_mad_close(asker.mad);
 	return st;
 }

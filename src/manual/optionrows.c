@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Every option table of the product as JSON, for the scripts beside this file that write the man
- * pages and osmroutes.conf: the sub-commands, the engines, the plugin's options, kinds of
- * fabrics. It is linked from the objects of the command itself, so a new sub-command, option, engine or kind
+ * pages and osmroutes.conf: the sub-commands, the engines, the plugin's options, kinds of fabrics.
+ * It is linked from the objects of the command itself, so a new sub-command, option, engine or kind
  * is in the manual without a word anywhere else.
  */
 #include <inttypes.h>
@@ -67,7 +67,9 @@ static json_t *engine_json(const struct osr_engine *engine)
 			 params_json(engine->params));
 }
 
-/* ---- options of sub-commands ------------------------------------------------------------------ */
+/*
+ * ---- options of sub-commands ------------------------------------------------------------------
+ */
 
 /* A letter that a row before has is that one's. */
 static bool key_is_taken(const json_t *rows, char key)
@@ -100,7 +102,9 @@ static void append_options(json_t *rows, const struct cli_spec *spec)
 			json_array_append_new(rows, option_json(rows, option));
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/*
+ * ---- all of them ------------------------------------------------------------------------------
+ */
 
 int main(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Every word start in every text is an entry of one sorted array, so all texts that hold some words are neighbours,
- * whole names among them. So are GUIDs and LIDs, written in one way. Lists of 65,000 hosts are looked up in it while
- * OpenSM waits.
+ * Every word start in every text is an entry of one sorted array, so all texts that hold some words
+ * are neighbours, whole names among them. So are GUIDs and LIDs, written in one way. Lists of
+ * 65,000 hosts are looked up in it while OpenSM waits.
  */
 #include "names/names.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct osr__name_word {
+struct osr_name_word {
 	const char *at; /* in the text of the row, or a number of its own */
 	uint32_t row;
 	bool number;
@@ -45,7 +45,7 @@ static bool is_word_start(const char *text, const char *at)
 /* Of numbers ports before their node: the GUID of a node may be that of its first port, too. */
 static int compare_words(const void *x, const void *y)
 {
-	const struct osr__name_word *a = x, *b = y;
+	const struct osr_name_word *a = x, *b = y;
 	int c = strcmp(a->at, b->at);
 
 	if (c || a->port != b->port)
@@ -78,12 +78,12 @@ enum osr_status osr_names_build(struct osr_names *names, const struct osr_name *
 		for (const char *at = row[i].text; at && *at; at++)
 			if (is_word_start(row[i].text, at))
 				names->word[names->n_words++] =
-					(struct osr__name_word){ .at = at, .row = i };
+					(struct osr_name_word){ .at = at, .row = i };
 		for (uint32_t k = row[i].guid ? 0 : 1; k <= n_lids; k++) {
 			uint64_t value = k ? row[i].lid + k - 1 : row[i].guid;
 
 			snprintf(*number, sizeof(*number), k ? LID_AS : GUID_AS, value);
-			names->word[names->n_words++] = (struct osr__name_word){
+			names->word[names->n_words++] = (struct osr_name_word){
 				.at = *number++, .row = i, .number = true, .port = row[i].port
 			};
 		}
@@ -127,14 +127,14 @@ struct search {
 	enum fit best;
 };
 
-static void take(struct search *s, const struct osr_name *row, enum fit fit)
+static void take(struct search *search, const struct osr_name *row, enum fit fit)
 {
-	struct osr_names *names = s->names;
+	struct osr_names *names = search->names;
 
-	if (fit > s->best || fit == NO_FIT || !(row->kind & s->kinds))
+	if (fit > search->best || fit == NO_FIT || !(row->kind & search->kinds))
 		return;
-	if (fit < s->best) {
-		s->best = fit;
+	if (fit < search->best) {
+		search->best = fit;
 		names->n_hits = 0;
 		names->n_seen++;
 	}
@@ -145,7 +145,7 @@ static void take(struct search *s, const struct osr_name *row, enum fit fit)
 }
 
 /* How the first `len` bytes fit an entry that begins with them. */
-static enum fit fit_of(const struct osr__name_word *word, const char *text, size_t len)
+static enum fit fit_of(const struct osr_name_word *word, const char *text, size_t len)
 {
 	char next = word->at[len];
 
@@ -156,10 +156,13 @@ static enum fit fit_of(const struct osr__name_word *word, const char *text, size
 	return is_letter(next) ? NO_FIT : PART;
 }
 
-/* Entries that begin with the first `len` bytes of `what`, or are this number; fits below `worst` do not count. */
-static void search_words(struct search *s, const char *what, size_t len, enum fit worst)
+/*
+ * Entries that begin with the first `len` bytes of `what`, or are this number; fits below `worst`
+ * do not count.
+ */
+static void search_words(struct search *search, const char *what, size_t len, enum fit worst)
 {
-	const struct osr_names *names = s->names;
+	const struct osr_names *names = search->names;
 	uint32_t lo = 0, hi = names->n_words;
 
 	while (lo < hi) {
@@ -171,19 +174,19 @@ static void search_words(struct search *s, const char *what, size_t len, enum fi
 			hi = mid;
 	}
 	for (; lo < names->n_words && !strncmp(names->word[lo].at, what, len); lo++) {
-		const struct osr__name_word *word = &names->word[lo];
+		const struct osr_name_word *word = &names->word[lo];
 		enum fit fit = fit_of(word, names->row[word->row].text, len);
 
 		if (worst == NUMBER && word->number && !word->at[len])
-			take(s, &names->row[word->row], NUMBER);
+			take(search, &names->row[word->row], NUMBER);
 		if (worst == NUMBER || word->number)
 			continue;
 		/* Texts that end, or go on with a blank, come first. */
-		if (s->best <= FIRST_WORD && word->at[len] > ' ')
+		if (search->best <= FIRST_WORD && word->at[len] > ' ')
 			break;
 		/* "node.a" is "node", but not "node.b". */
 		if (fit <= worst && (worst == PART || word->at[len] != '.'))
-			take(s, &names->row[word->row], worst == PART ? fit : worst);
+			take(search, &names->row[word->row], worst == PART ? fit : worst);
 	}
 }
 
@@ -219,7 +222,7 @@ static bool read_lid(const char *text, size_t len, uint64_t *lid)
 
 uint32_t osr_names_all(struct osr_names *names, const char *word, size_t len, unsigned kinds)
 {
-	struct search s = { .names = names, .kinds = kinds, .best = NO_FIT };
+	struct search search = { .names = names, .kinds = kinds, .best = NO_FIT };
 	size_t dot = strcspn(word, ".");
 	char number[NUMBER_SIZE] = "";
 	uint64_t guid, lid;
@@ -227,15 +230,15 @@ uint32_t osr_names_all(struct osr_names *names, const char *word, size_t len, un
 	names->n_hits = 0;
 	if (!len)
 		return 0;
-	search_words(&s, word, len, PART);
+	search_words(&search, word, len, PART);
 	if (read_lid(word, len, &lid))
 		snprintf(number, sizeof(number), LID_AS, lid);
 	else if (read_guid(word, len, &guid))
 		snprintf(number, sizeof(number), GUID_AS, guid);
-	if (s.best > NUMBER && *number)
-		search_words(&s, number, strlen(number), NUMBER);
-	if (s.best > FIRST_WORD && dot && dot < len)
-		search_words(&s, word, dot, FIRST_WORD);
+	if (search.best > NUMBER && *number)
+		search_words(&search, number, strlen(number), NUMBER);
+	if (search.best > FIRST_WORD && dot && dot < len)
+		search_words(&search, word, dot, FIRST_WORD);
 	return names->n_hits;
 }
 
@@ -343,7 +346,10 @@ static enum osr_status names_list(const struct osr_names *names, const char *wor
 			(int)(len < 64 ? len : 64), word, list, n_shown < n ? ", ..." : "");
 }
 
-/* Sets the hits, *port, and *len, the bytes of the word that name a node; OSR_INVAL: there are none. */
+/*
+ * Sets the hits, *port, and *len, the bytes of the word that name a node; OSR_INVAL: there are
+ * none.
+ */
 static enum osr_status names_search(struct osr_names *names, const char *word, unsigned kinds,
 				    size_t *len, uint32_t *port, struct osr_diag *diag)
 {

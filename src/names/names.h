@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * names.h - nodes by what people call them: the one reader of names for command lines, files and the control
- * socket.
+ * names.h - nodes by what people call them: the one reader of names for command lines, files and
+ * the control socket.
  *
  *	node-017		the node description, or the id in the file
  *	0x0002c90300a1b2c3	GUID of the node or port; also without 0x and zeros, or as S-0002c90300a1b2c3
@@ -32,7 +32,7 @@ struct osr_name {
 /* An index of them; in the arena, with the texts still where they were. */
 struct osr_names {
 	const struct osr_name *row;
-	struct osr__name_word *word; /* [n_words] by text, and GUIDs and LIDs */
+	struct osr_name_word *word;  /* [n_words] by text, and GUIDs and LIDs */
 	const struct osr_name **hit; /* [n] what fits best, a row for each node */
 	uint32_t *seen, n_seen;      /* [n_nodes]; the number of the search */
 	uint32_t n, n_words, n_hits;
@@ -47,20 +47,24 @@ enum osr_status osr_names_of_fabric(struct osr_names *names, const struct osr_fa
 				    struct osr_arena *arena, struct osr_diag *diag);
 
 /*
- * The only node of these kinds (OSR_NAME_*) that the word fits best, and the port: the one behind the colon,
- * that of the row, or 0. OSR_INVAL: none, or several; then the names that would do are listed.
+ * The only node of these kinds (OSR_NAME_*) that the word fits best, and the port: the one behind
+ * the colon, that of the row, or 0. OSR_INVAL: none, or several; then the names that would do are
+ * listed.
  */
 enum osr_status osr_names_find(struct osr_names *names, const char *word, unsigned kinds,
 			       uint32_t *node, uint32_t *port, struct osr_diag *diag);
 
 /*
- * The same where several will do, if they are end ports of one host: "node-017" is "node-017 mlx5_0" and "node-017 mlx5_1".
- * They are hit[0 .. n_hits-1], in the order of their rows' texts.
+ * The same where several will do, if they are end ports of one host: "node-017" is "node-017
+ * mlx5_0" and "node-017 mlx5_1". They are hit[0 .. n_hits-1], in the order of their rows' texts.
  */
 enum osr_status osr_names_host(struct osr_names *names, const char *word, unsigned kinds,
 			       uint32_t *port, struct osr_diag *diag);
 
-/* All nodes that the word of len bytes, without a port, fits best: hit[0 .. n_hits-1], in the order of their rows' texts. */
+/*
+ * All nodes that the word of len bytes, without a port, fits best: hit[0 .. n_hits-1], in the order
+ * of their rows' texts.
+ */
 uint32_t osr_names_all(struct osr_names *names, const char *word, size_t len, unsigned kinds);
 
 /* Do several nodes have this name, so that a GUID stands behind it? */

@@ -47,31 +47,32 @@ struct confirm {
 
 /* Naming what is lacking ----------------------------------------------------------------------- */
 
-static void lacks_add(struct lacks *l, enum table table, uint64_t n, const char *where)
+static void lacks_add(struct lacks *lacks, enum table table, uint64_t n, const char *where)
 {
-	size_t at = strlen(l->node);
+	size_t at = strlen(lacks->node);
 
 	if (!n)
 		return;
-	l->n[table] += n;
-	snprintf(l->node + at, sizeof(l->node) - at, "%s%s", at ? ", " : "", where);
+	lacks->n[table] += n;
+	snprintf(lacks->node + at, sizeof(lacks->node) - at, "%s%s", at ? ", " : "", where);
 }
 
 /* The node is over: its name goes before what it lacks, as long as there is room. */
-static void lacks_node(struct lacks *l, struct osm_opensm *osm, const osm_node_t *node)
+static void lacks_node(struct lacks *lacks, struct osm_opensm *osm, const osm_node_t *node)
 {
-	size_t at = strlen(l->text);
-	char name[OSR__NODE_NAME];
+	size_t at = strlen(lacks->text);
+	char name[OSR_NODE_NAME];
 
-	if (!*l->node)
+	if (!*lacks->node)
 		return;
-	if (l->n_nodes == l->n_named && at + strlen(l->node) + sizeof(name) < sizeof(l->text)) {
-		snprintf(l->text + at, sizeof(l->text) - at, "%s%s: %s", at ? "; " : "",
-			 osr__node_name(osm, node, name, sizeof(name)), l->node);
-		l->n_named++;
+	if (lacks->n_nodes == lacks->n_named &&
+	    at + strlen(lacks->node) + sizeof(name) < sizeof(lacks->text)) {
+		snprintf(lacks->text + at, sizeof(lacks->text) - at, "%s%s: %s", at ? "; " : "",
+			 osr_node_name(osm, node, name, sizeof(name)), lacks->node);
+		lacks->n_named++;
 	}
-	l->n_nodes++;
-	*l->node = '\0';
+	lacks->n_nodes++;
+	*lacks->node = '\0';
 }
 
 /* "LFT blocks 0-1 7"; the last ones are left out where there is no room. */
@@ -80,32 +81,33 @@ struct ranges {
 	unsigned n, first, last;
 };
 
-static void ranges_end(struct ranges *r)
+static void ranges_end(struct ranges *ranges)
 {
-	size_t at = strlen(r->text);
+	size_t at = strlen(ranges->text);
 
-	if (r->n)
-		snprintf(r->text + at, sizeof(r->text) - at, r->first < r->last ? " %u-%u" : " %u",
-			 r->first, r->last);
+	if (ranges->n)
+		snprintf(ranges->text + at, sizeof(ranges->text) - at,
+			 ranges->first < ranges->last ? " %u-%u" : " %u", ranges->first,
+			 ranges->last);
 }
 
-static void ranges_add(struct ranges *r, unsigned block)
+static void ranges_add(struct ranges *ranges, unsigned block)
 {
-	if (r->n && r->last + 1 != block) {
-		ranges_end(r);
-		r->first = block;
+	if (ranges->n && ranges->last + 1 != block) {
+		ranges_end(ranges);
+		ranges->first = block;
 	}
-	if (!r->n++)
-		r->first = block;
-	r->last = block;
+	if (!ranges->n++)
+		ranges->first = block;
+	ranges->last = block;
 }
 
 /* Comparing ------------------------------------------------------------------------------------ */
 
 /* LFT blocks, and LinearFDBTop, above which a switch forwards nothing. */
-static void compare_lft(struct lacks *l, const osm_switch_t *sw)
+static void compare_lft(struct lacks *lacks, const osm_switch_t *sw)
 {
-	struct ranges r = { .text = "LFT blocks" };
+	struct ranges ranges = { .text = "LFT blocks" };
 	unsigned block = 0;
 
 	if (!sw->new_lft)
@@ -115,10 +117,10 @@ static void compare_lft(struct lacks *l, const osm_switch_t *sw)
 	     block++)
 		if (memcmp(sw->lft + (size_t)block * IB_SMP_DATA_SIZE,
 			   sw->new_lft + (size_t)block * IB_SMP_DATA_SIZE, IB_SMP_DATA_SIZE) != 0)
-			ranges_add(&r, block);
-	ranges_end(&r);
-	lacks_add(l, LFT_BLOCKS, r.n, r.text);
-	lacks_add(l, LFT_BLOCKS, cl_ntoh16(sw->switch_info.lin_top) != sw->max_lid_ho,
+			ranges_add(&ranges, block);
+	ranges_end(&ranges);
+	lacks_add(lacks, LFT_BLOCKS, ranges.n, ranges.text);
+	lacks_add(lacks, LFT_BLOCKS, cl_ntoh16(sw->switch_info.lin_top) != sw->max_lid_ho,
 		  "LinearFDBTop");
 }
 
@@ -129,7 +131,7 @@ static unsigned vlarb_lacks(const struct engine_ctx *ctx, osm_physp_t *osm_physp
 
 	for (uint8_t block = 0; block < QOS_VLARB_BLOCKS; block++) {
 		ib_vl_arb_table_t want;
-		size_t n = osr__qos_vlarb(ctx, osm_physp, block, &want);
+		size_t n = osr_qos_vlarb(ctx, osm_physp, block, &want);
 
 		n_lacks +=
 			memcmp(&osm_physp->vl_arb[block], &want, n * sizeof(want.vl_entry[0])) != 0;
@@ -137,55 +139,57 @@ static unsigned vlarb_lacks(const struct engine_ctx *ctx, osm_physp_t *osm_physp
 	return n_lacks;
 }
 
-static void compare_switch(struct lacks *l, const struct engine_ctx *ctx, osm_switch_t *sw,
+static void compare_switch(struct lacks *lacks, const struct engine_ctx *ctx, osm_switch_t *sw,
 			   bool discovery_follows)
 {
-	struct plugin *p = ctx->plugin;
+	struct plugin *plugin = ctx->plugin;
 	unsigned first = 0, n_blocks = 0;
 	char where[100] = "";
 	uint64_t n;
 
-	compare_lft(l, sw);
-	if (!p->osm->subn.opt.qos)
+	compare_lft(lacks, sw);
+	if (!plugin->osm->subn.opt.qos)
 		return;
-	n = osr__slvl_lacks(p, sw, where, sizeof(where));
-	lacks_add(l, SL2VL_TABLES, n, where);
+	n = osr_slvl_lacks(plugin, sw, where, sizeof(where));
+	lacks_add(lacks, SL2VL_TABLES, n, where);
 	/* After a trap no VL arbitration is sent: the discovery that follows does that. */
 	if (discovery_follows)
 		return;
 	for (unsigned port = ib_switch_info_is_enhanced_port0(&sw->switch_info) ? 0 : 1;
 	     port < sw->num_ports; port++) {
-		osm_physp_t *osm_physp = osr__port(sw, port);
+		osm_physp_t *osm_physp = osr_port(sw, port);
 
-		if (!osr__port_is_up(osm_physp))
+		if (!osr_port_is_up(osm_physp))
 			continue;
 		first = n_blocks ? first : port;
 		n_blocks += vlarb_lacks(ctx, osm_physp);
 	}
 	snprintf(where, sizeof(where), "%u VL arbitration blocks, first of port %u", n_blocks,
 		 first);
-	lacks_add(l, VLARB_BLOCKS, n_blocks, where);
+	lacks_add(lacks, VLARB_BLOCKS, n_blocks, where);
 }
 
 /* A port of a CA or router. */
-static void compare_end_port(struct lacks *l, const struct engine_ctx *ctx, osm_physp_t *osm_physp)
+static void compare_end_port(struct lacks *lacks, const struct engine_ctx *ctx,
+			     osm_physp_t *osm_physp)
 {
-	uint64_t want = osr__qos_table(ctx, osm_physp, 0);
+	uint64_t want = osr_qos_table(ctx, osm_physp, 0);
 
-	lacks_add(l, VLARB_BLOCKS, vlarb_lacks(ctx, osm_physp), "VL arbitration");
+	lacks_add(lacks, VLARB_BLOCKS, vlarb_lacks(ctx, osm_physp), "VL arbitration");
 	if ((osm_physp->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP) &&
 	    memcmp(osm_physp_get_slvl_tbl(osm_physp, 0), &want, sizeof(want)) != 0)
-		lacks_add(l, SL2VL_TABLES, 1, "SL2VL table");
+		lacks_add(lacks, SL2VL_TABLES, 1, "SL2VL table");
 }
 
-static void compare_unicast(struct lacks *l, const struct engine_ctx *ctx, bool discovery_follows)
+static void compare_unicast(struct lacks *lacks, const struct engine_ctx *ctx,
+			    bool discovery_follows)
 {
 	struct osm_opensm *osm = ctx->plugin->osm;
 	const cl_qmap_t *ports = &osm->subn.port_guid_tbl;
 
-	for (osm_switch_t *sw = osr__switches(&osm->subn); sw; sw = osr__after(&osm->subn, sw)) {
-		compare_switch(l, ctx, sw, discovery_follows);
-		lacks_node(l, osm, sw->p_node);
+	for (osm_switch_t *sw = osr_switches(&osm->subn); sw; sw = osr_after(&osm->subn, sw)) {
+		compare_switch(lacks, ctx, sw, discovery_follows);
+		lacks_node(lacks, osm, sw->p_node);
 	}
 	/* Nor are end ports sent anything after a trap. */
 	if (discovery_follows || !osm->subn.opt.qos)
@@ -196,8 +200,8 @@ static void compare_unicast(struct lacks *l, const struct engine_ctx *ctx, bool 
 
 		if (port->p_node->sw || !port->p_physp)
 			continue;
-		compare_end_port(l, ctx, port->p_physp);
-		lacks_node(l, osm, port->p_node);
+		compare_end_port(lacks, ctx, port->p_physp);
+		lacks_node(lacks, osm, port->p_node);
 	}
 }
 
@@ -223,10 +227,11 @@ static void mft_get(const struct mft *mft, uint32_t i, ib_net16_t block[IB_MCAST
 }
 
 /* OpenSM's copy becomes another one in every bit, until the answer is there. false: no memory. */
-static bool mft_ask(struct mft *mft, struct plugin *p, osm_switch_t *sw, struct osr_arena *arena)
+static bool mft_ask(struct mft *mft, struct plugin *plugin, osm_switch_t *sw,
+		    struct osr_arena *arena)
 {
 	osm_mcast_tbl_t *tbl = &sw->mcast_tbl;
-	const osm_physp_t *p0 = osr__port(sw, 0);
+	const osm_physp_t *p0 = osr_port(sw, 0);
 	osm_madw_context_t context = { 0 };
 
 	*mft = (struct mft){ .sw = sw };
@@ -246,7 +251,7 @@ static bool mft_ask(struct mft *mft, struct plugin *p, osm_switch_t *sw, struct 
 		for (unsigned k = 0; k < IB_MCAST_BLOCK_SIZE; k++)
 			other[k] = (ib_net16_t)~other[k];
 		osm_mcast_tbl_set_block(tbl, other, (int16_t)block, (uint8_t)position);
-		osm_req_get(&p->osm->sm, &p0->dr_path, IB_MAD_ATTR_MCAST_FWD_TBL,
+		osm_req_get(&plugin->osm->sm, &p0->dr_path, IB_MAD_ATTR_MCAST_FWD_TBL,
 			    cl_hton32(block | position << 28), FALSE,
 			    ib_port_info_get_m_key(&p0->port_info), 0, CL_DISP_MSGID_NONE,
 			    &context);
@@ -254,9 +259,9 @@ static bool mft_ask(struct mft *mft, struct plugin *p, osm_switch_t *sw, struct 
 	return true;
 }
 
-static void mft_compare(struct lacks *l, const struct mft *mft)
+static void mft_compare(struct lacks *lacks, const struct mft *mft)
 {
-	struct ranges r = { .text = "multicast blocks" };
+	struct ranges ranges = { .text = "multicast blocks" };
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < mft_size(mft); i++) {
@@ -265,32 +270,32 @@ static void mft_compare(struct lacks *l, const struct mft *mft)
 		mft_get(mft, i, want);
 		if (!memcmp(want, mft->has[i], sizeof(want)))
 			continue;
-		if (!r.n || r.last != i / mft->n_positions)
-			ranges_add(&r, i / mft->n_positions);
+		if (!ranges.n || ranges.last != i / mft->n_positions)
+			ranges_add(&ranges, i / mft->n_positions);
 		n++;
 	}
-	ranges_end(&r);
-	lacks_add(l, MFT_BLOCKS, n, r.text);
+	ranges_end(&ranges);
+	lacks_add(lacks, MFT_BLOCKS, n, ranges.text);
 }
 
 /* false: opensm ends, or no memory, which is said. */
-static bool compare_multicast(struct lacks *l, struct engine_ctx *ctx)
+static bool compare_multicast(struct lacks *lacks, struct engine_ctx *ctx)
 {
-	struct plugin *p = ctx->plugin;
-	const osm_subn_t *subn = &p->osm->subn;
+	struct plugin *plugin = ctx->plugin;
+	const osm_subn_t *subn = &plugin->osm->subn;
 	struct osr_arena arena = { 0 };
 	uint32_t n = 0;
 	struct mft *mft;
 	bool good;
 
-	if (!osr__lock(p->osm, LOCK_ALONE))
+	if (!osr_lock(plugin->osm, LOCK_ALONE))
 		return false;
 	mft = osr_alloc(&arena, cl_qmap_count(&subn->sw_guid_tbl), sizeof(*mft));
 	good = mft;
-	for (osm_switch_t *sw = osr__switches(subn); good && sw; sw = osr__after(subn, sw))
-		good = mft_ask(&mft[n++], p, sw, &arena);
-	cl_plock_release(&p->osm->lock);
-	if (!osr__wait_for_answers(p->osm) || !osr__lock(p->osm, LOCK_ALONE)) {
+	for (osm_switch_t *sw = osr_switches(subn); good && sw; sw = osr_after(subn, sw))
+		good = mft_ask(&mft[n++], plugin, sw, &arena);
+	cl_plock_release(&plugin->osm->lock);
+	if (!osr_wait_for_answers(plugin->osm) || !osr_lock(plugin->osm, LOCK_ALONE)) {
 		osr_arena_free(&arena);
 		return false;
 	}
@@ -298,181 +303,184 @@ static bool compare_multicast(struct lacks *l, struct engine_ctx *ctx)
 	for (uint32_t i = 0; good && i < n; i++)
 		for (uint32_t k = 0; k < mft_size(&mft[i]); k++)
 			mft_get(&mft[i], k, mft[i].has[k]);
-	osr__mcast_again(ctx);
+	osr_mcast_again(ctx);
 	for (uint32_t i = 0; good && i < n; i++) {
-		mft_compare(l, &mft[i]);
-		lacks_node(l, p->osm, mft[i].sw->p_node);
+		mft_compare(lacks, &mft[i]);
+		lacks_node(lacks, plugin->osm, mft[i].sw->p_node);
 	}
-	cl_plock_release(&p->osm->lock);
+	cl_plock_release(&plugin->osm->lock);
 	osr_arena_free(&arena);
 	if (!good)
-		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR09: out of memory: multicast tables are not read back");
+		osr_log(plugin->osm, OSM_LOG_ERROR,
+			"ERR OR09: out of memory: multicast tables are not read back");
 	return good;
 }
 
-/* What is said ---------------------------------------------------------------------------------- */
+/*
+ * What is said ----------------------------------------------------------------------------------
+ */
 
-static bool lacks_nothing(const struct lacks *l)
+static bool lacks_nothing(const struct lacks *lacks)
 {
-	return !l->n_nodes;
+	return !lacks->n_nodes;
 }
 
-bool osr__confirmed(const struct plugin *p)
+bool osr_confirmed(const struct plugin *plugin)
 {
-	return lacks_nothing(&p->confirm->lacks[UNICAST]) &&
-	       lacks_nothing(&p->confirm->lacks[MULTICAST]);
+	return lacks_nothing(&plugin->confirm->lacks[UNICAST]) &&
+	       lacks_nothing(&plugin->confirm->lacks[MULTICAST]);
 }
 
 /*
- * Have two sweeps left a node without its tables? What a trap or a single sweep has left is sent by the sweep under way,
- * if the node is still there, and the sentence is about the tables of that sweep.
+ * Have two sweeps left a node without its tables? What a trap or a single sweep has left is sent by
+ * the sweep under way, if the node is still there, and the sentence is about the tables of that
+ * sweep.
  */
-static bool confirm_doubts(const struct confirm *c)
+static bool confirm_doubts(const struct confirm *confirm)
 {
 	for (unsigned stage = 0; stage < N_STAGES; stage++)
-		if (c->refused[stage] && !lacks_nothing(&c->lacks[stage]))
+		if (confirm->refused[stage] && !lacks_nothing(&confirm->lacks[stage]))
 			return true;
 	return false;
 }
 
-static const char *confirm_say(struct confirm *c)
+static const char *confirm_say(struct confirm *confirm)
 {
-	snprintf(c->text, sizeof(c->text),
+	snprintf(confirm->text, sizeof(confirm->text),
 		 "nothing: nodes that do not hold the tables they were sent: %u (OR19)",
-		 c->lacks[UNICAST].n_nodes + c->lacks[MULTICAST].n_nodes);
-	return c->text;
+		 confirm->lacks[UNICAST].n_nodes + confirm->lacks[MULTICAST].n_nodes);
+	return confirm->text;
 }
 
-const char *osr__confirm_text(const struct plugin *p)
+const char *osr_confirm_text(const struct plugin *plugin)
 {
-	return osr__confirmed(p) ? NULL : confirm_say(p->confirm);
+	return osr_confirmed(plugin) ? NULL : confirm_say(plugin->confirm);
 }
 
-const char *osr__confirm_doubt(const struct plugin *p)
+const char *osr_confirm_doubt(const struct plugin *plugin)
 {
-	return confirm_doubts(p->confirm) ? confirm_say(p->confirm) : NULL;
+	return confirm_doubts(plugin->confirm) ? confirm_say(plugin->confirm) : NULL;
 }
 
-void osr__confirm_claims(struct plugin *p, const char *claims)
+void osr_confirm_claims(struct plugin *plugin, const char *claims)
 {
-	snprintf(p->confirm->claims, sizeof(p->confirm->claims), "%s", claims);
+	snprintf(plugin->confirm->claims, sizeof(plugin->confirm->claims), "%s", claims);
 }
 
-json_t *osr__confirm_json(const struct plugin *p)
+json_t *osr_confirm_json(const struct plugin *plugin)
 {
-	const struct lacks *l = p->confirm->lacks;
-	json_t *json =
-		json_pack("{s:I}", "nodes", (json_int_t)l[UNICAST].n_nodes + l[MULTICAST].n_nodes);
+	const struct lacks *lacks = plugin->confirm->lacks;
+	json_t *json = json_pack("{s:I}", "nodes",
+				 (json_int_t)lacks[UNICAST].n_nodes + lacks[MULTICAST].n_nodes);
 
 	for (unsigned i = 0; i < N_TABLES; i++)
-		json_object_set_new(
-			json, table_names[i],
-			json_integer((json_int_t)l[UNICAST].n[i] + (json_int_t)l[MULTICAST].n[i]));
+		json_object_set_new(json, table_names[i],
+				    json_integer((json_int_t)lacks[UNICAST].n[i] +
+						 (json_int_t)lacks[MULTICAST].n[i]));
 	return json;
 }
 
 /*
- * A switch that dies during a sweep does not answer, nor does, after a trap, one behind a cable that nobody has reported
- * yet. So it is an error only after one more sweep: the discovery that follows a trap, or one that is asked for here.
+ * A switch that dies during a sweep does not answer, nor does, after a trap, one behind a cable
+ * that nobody has reported yet. So it is an error only after one more sweep: the discovery that
+ * follows a trap, or one that is asked for here.
  */
-static void confirm_report(struct plugin *p, unsigned stage, bool discovery_follows)
+static void confirm_report(struct plugin *plugin, unsigned stage, bool discovery_follows)
 {
-	const struct engine_ctx *ctx = osr__ctx_of(p, p->osm->routing_engine_used);
-	struct confirm *c = p->confirm;
-	const struct lacks *l = &c->lacks[stage];
-	bool again = c->again[stage];
+	const struct engine_ctx *ctx = osr_ctx_of(plugin, plugin->osm->routing_engine_used);
+	struct confirm *confirm = plugin->confirm;
+	const struct lacks *lacks = &confirm->lacks[stage];
+	bool again = confirm->again[stage];
 	char more[40] = "";
 
-	if (lacks_nothing(l)) {
-		if (again && osr__confirmed(p)) {
-			c->n_rings = 0;
-			osr__log(p->osm, OSM_LOG_INFO,
-				 "%s: all nodes hold the tables they were sent; proven: %s",
-				 ctx->engine->name, c->claims);
+	if (lacks_nothing(lacks)) {
+		if (again && osr_confirmed(plugin)) {
+			confirm->n_rings = 0;
+			osr_log(plugin->osm, OSM_LOG_INFO,
+				"%s: all nodes hold the tables they were sent; proven: %s",
+				ctx->engine->name, confirm->claims);
 		}
-		c->again[stage] = c->refused[stage] = false;
+		confirm->again[stage] = confirm->refused[stage] = false;
 		return;
 	}
-	p->up = false;
-	if (l->n_nodes > l->n_named)
-		snprintf(more, sizeof(more), "; and %u more", l->n_nodes - l->n_named);
+	plugin->up = false;
+	if (lacks->n_nodes > lacks->n_named)
+		snprintf(more, sizeof(more), "; and %u more", lacks->n_nodes - lacks->n_named);
 	if (discovery_follows || !again) {
-		osr__log(
-			p->osm, OSM_LOG_INFO,
+		osr_log(plugin->osm, OSM_LOG_INFO,
 			"%s: nodes that do not hold the tables they were sent: %u (%s%s); the next "
 			"sweep sends them again",
-			ctx->engine->name, l->n_nodes, l->text, more);
+			ctx->engine->name, lacks->n_nodes, lacks->text, more);
 		if (!discovery_follows) {
-			c->again[stage] = true;
-			osr__ask_sweep(p);
+			confirm->again[stage] = true;
+			osr_ask_sweep(plugin);
 		}
 		return;
 	}
-	c->refused[stage] = true;
+	confirm->refused[stage] = true;
 	/* Less and less often. */
-	cl_timer_start(&c->timer,
-		       FIRST_S * 1000u << (c->n_rings < MOST_RINGS ? c->n_rings : MOST_RINGS));
-	osr__log(p->osm, OSM_LOG_ERROR,
-		 "ERR OR19: %s: nodes that do not hold the tables they were sent: %u (%s%s): "
-		 "nothing is "
-		 "proven of the routes in use; they are sent again",
-		 ctx->engine->name, l->n_nodes, l->text, more);
+	cl_timer_start(&confirm->timer,
+		       FIRST_S * 1000u
+			       << (confirm->n_rings < MOST_RINGS ? confirm->n_rings : MOST_RINGS));
+	osr_log(plugin->osm, OSM_LOG_ERROR,
+		"ERR OR19: %s: nodes that do not hold the tables they were sent: %u (%s%s): "
+		"nothing is proven of the routes in use; they are sent again",
+		ctx->engine->name, lacks->n_nodes, lacks->text, more);
 }
 
-void osr__confirm_unicast(struct plugin *p, bool discovery_follows)
+void osr_confirm_unicast(struct plugin *plugin, bool discovery_follows)
 {
-	const struct engine_ctx *ctx = osr__ctx_of(p, p->osm->routing_engine_used);
-	struct confirm *c = p->confirm;
+	const struct engine_ctx *ctx = osr_ctx_of(plugin, plugin->osm->routing_engine_used);
+	struct confirm *confirm = plugin->confirm;
 
-	memset(&c->lacks[UNICAST], 0, sizeof(c->lacks[UNICAST]));
+	memset(&confirm->lacks[UNICAST], 0, sizeof(confirm->lacks[UNICAST]));
 	if (!ctx || !ctx->current) {
 		/* Nothing of ours is in the switches. */
-		memset(c->lacks, 0, sizeof(c->lacks));
-		memset(c->again, 0, sizeof(c->again));
-		memset(c->refused, 0, sizeof(c->refused));
-	} else if (osr__lock(p->osm, LOCK_SHARED)) {
-		compare_unicast(&c->lacks[UNICAST], ctx, discovery_follows);
-		cl_plock_release(&p->osm->lock);
-		confirm_report(p, UNICAST, discovery_follows);
+		memset(confirm->lacks, 0, sizeof(confirm->lacks));
+		memset(confirm->again, 0, sizeof(confirm->again));
+		memset(confirm->refused, 0, sizeof(confirm->refused));
+	} else if (osr_lock(plugin->osm, LOCK_SHARED)) {
+		compare_unicast(&confirm->lacks[UNICAST], ctx, discovery_follows);
+		cl_plock_release(&plugin->osm->lock);
+		confirm_report(plugin, UNICAST, discovery_follows);
 	}
-	osr__slvl_drop(p);
+	osr_slvl_drop(plugin);
 }
 
-void osr__confirm_multicast(struct plugin *p)
+void osr_confirm_multicast(struct plugin *plugin)
 {
-	struct engine_ctx *ctx = osr__ctx_of(p, p->osm->routing_engine_used);
-	struct confirm *c = p->confirm;
+	struct engine_ctx *ctx = osr_ctx_of(plugin, plugin->osm->routing_engine_used);
+	struct confirm *confirm = plugin->confirm;
 
-	memset(&c->lacks[MULTICAST], 0, sizeof(c->lacks[MULTICAST]));
-	if (ctx && ctx->current && !p->osm->subn.opt.disable_multicast &&
-	    compare_multicast(&c->lacks[MULTICAST], ctx))
-		confirm_report(p, MULTICAST, false);
+	memset(&confirm->lacks[MULTICAST], 0, sizeof(confirm->lacks[MULTICAST]));
+	if (ctx && ctx->current && !plugin->osm->subn.opt.disable_multicast &&
+	    compare_multicast(&confirm->lacks[MULTICAST], ctx))
+		confirm_report(plugin, MULTICAST, false);
 }
 
 /* Opening and closing -------------------------------------------------------------------------- */
 
 static void timer_rings(void *context)
 {
-	struct plugin *p = context;
+	struct plugin *plugin = context;
 
-	p->confirm->n_rings++;
-	if (!osr__not_master(p))
-		osr__ask_sweep(p);
+	plugin->confirm->n_rings++;
+	if (!osr_not_master(plugin))
+		osr_ask_sweep(plugin);
 }
 
-static bool confirm_open(struct plugin *p)
+static bool confirm_open(struct plugin *plugin)
 {
-	cl_timer_construct(&p->confirm->timer);
-	return cl_timer_init(&p->confirm->timer, timer_rings, p) == CL_SUCCESS;
+	cl_timer_construct(&plugin->confirm->timer);
+	return cl_timer_init(&plugin->confirm->timer, timer_rings, plugin) == CL_SUCCESS;
 }
 
-static void confirm_close(struct plugin *p)
+static void confirm_close(struct plugin *plugin)
 {
-	cl_timer_destroy(&p->confirm->timer);
+	cl_timer_destroy(&plugin->confirm->timer);
 }
 
-const struct feature osr__confirm = {
+const struct feature osr_confirm = {
 	.size = sizeof(struct confirm),
 	.state = offsetof(struct plugin, confirm),
 	.open = confirm_open,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * confirm.h - do switches and end ports hold what they were sent? One rule for LFTs, multicast tables, SL2VL tables and VL
- * arbitration: what was refused, altered or not answered is named and sent again, and until it is held nothing that the
- * last sweep has proven is said of the tables in use.
+ * confirm.h - do switches and end ports hold what they were sent? One rule for LFTs, multicast
+ * tables, SL2VL tables and VL arbitration: what was refused, altered or not answered is named and
+ * sent again, and until it is held nothing that the last sweep has proven is said of the tables in
+ * use.
  *
- * OpenSM overwrites its copy of an LFT block, an SL2VL table or a VL arbitration block when it sends one, and stores the
- * answer there. So a copy that differs from what was to be sent is not held. Of multicast tables it keeps what it
- * sends alone: after each sweep these are read back.
+ * OpenSM overwrites its copy of an LFT block, an SL2VL table or a VL arbitration block when it
+ * sends one, and stores the answer there. So a copy that differs from what was to be sent is not
+ * held. Of multicast tables it keeps what it sends alone: after each sweep these are read back.
  */
 #ifndef OSR_OSM_CONFIRM_H
 #define OSR_OSM_CONFIRM_H
@@ -18,22 +19,25 @@
 struct plugin;
 
 /*
- * Without a lock, when all that was sent before multicast is answered. discovery_follows: at once, so that nothing has to
- * be asked for.
+ * Without a lock, when all that was sent before multicast is answered. discovery_follows: at once,
+ * so that nothing has to be asked for.
  */
-void osr__confirm_unicast(struct plugin *p, bool discovery_follows);
+void osr_confirm_unicast(struct plugin *plugin, bool discovery_follows);
 /* At the end of a sweep: reads multicast tables back. */
-void osr__confirm_multicast(struct plugin *p);
+void osr_confirm_multicast(struct plugin *plugin);
 
 /* Does every node hold what it was sent, as far as is known? */
-bool osr__confirmed(const struct plugin *p);
+bool osr_confirmed(const struct plugin *plugin);
 /* "nothing, until 3 nodes hold the tables that they were sent (OR19)"; NULL if they do. */
-const char *osr__confirm_text(const struct plugin *p);
-/* The same for the sweep under way, whose tables are not sent yet: only where two sweeps have left a node without. */
-const char *osr__confirm_doubt(const struct plugin *p);
+const char *osr_confirm_text(const struct plugin *plugin);
+/*
+ * The same for the sweep under way, whose tables are not sent yet: only where two sweeps have left
+ * a node without.
+ */
+const char *osr_confirm_doubt(const struct plugin *plugin);
 /* {"nodes", "lft_blocks", ..., "text"}; NULL: no memory. */
-json_t *osr__confirm_json(const struct plugin *p);
+json_t *osr_confirm_json(const struct plugin *plugin);
 /* Of the sweep under way: what it has proven, once all is held. */
-void osr__confirm_claims(struct plugin *p, const char *claims);
+void osr_confirm_claims(struct plugin *plugin, const char *claims);
 
 #endif

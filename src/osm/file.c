@@ -19,7 +19,7 @@
 /* Writing -------------------------------------------------------------------------------------- */
 
 /* Out of space may show only when the file is closed. */
-static bool fill_file(int fd, const struct osr__page *page, bool sync)
+static bool fill_file(int fd, const struct osr_page *page, bool sync)
 {
 	const char *at = page->bytes;
 	ssize_t n = 1;
@@ -33,8 +33,8 @@ static bool fill_file(int fd, const struct osr__page *page, bool sync)
 	return !close(fd) && good;
 }
 
-bool osr__file_replace(const struct osr__place *place, const struct osr__page *page,
-		       struct osr_diag *diag)
+bool osr_file_replace(const struct osr_place *place, const struct osr_page *page,
+		      struct osr_diag *diag)
 {
 	char path[PATH_MAX], hidden[PATH_MAX];
 	int fd;
@@ -84,7 +84,7 @@ static size_t read_bytes(int fd, char *to, size_t size)
 static void *read_open(int fd, size_t size, size_t (*wanted)(const void *head),
 		       struct osr_diag *diag)
 {
-	char head[OSR__FILE_HEAD], *text;
+	char head[OSR_FILE_HEAD], *text;
 	size_t at = 0;
 
 	if (wanted) {
@@ -108,8 +108,8 @@ static void *read_open(int fd, size_t size, size_t (*wanted)(const void *head),
 	return NULL;
 }
 
-void *osr__file_read(const char *path, size_t max, size_t (*wanted)(const void *head), size_t *size,
-		     struct osr_diag *diag)
+void *osr_file_read(const char *path, size_t max, size_t (*wanted)(const void *head), size_t *size,
+		    struct osr_diag *diag)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	void *text = NULL;
@@ -136,54 +136,55 @@ void *osr__file_read(const char *path, size_t max, size_t (*wanted)(const void *
 	return text;
 }
 
-const char *osr__cache_dir(void)
+const char *osr_cache_dir(void)
 {
 	const char *dir = getenv("OSM_CACHE_DIR");
 
 	return dir && *dir ? dir : OSM_DEFAULT_CACHE_DIR;
 }
 
-void osr__cache_path(const char *name, char *path, size_t size)
+void osr_cache_path(const char *name, char *path, size_t size)
 {
-	snprintf(path, size, "%s/%s", osr__cache_dir(), name);
+	snprintf(path, size, "%s/%s", osr_cache_dir(), name);
 }
 
-/* A thread of its own --------------------------------------------------------------------------- */
+/*
+ * A thread of its own ---------------------------------------------------------------------------
+ */
 
-struct osr__writer {
+struct osr_writer {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct osr__place place; /* of `dir` */
+	struct osr_place place; /* of `dir` */
 	char dir[PATH_MAX];
-	void (*said)(void *ctx,
-		     const struct osr__written *what); /* NULL: nobody listens any more */
+	void (*said)(void *ctx, const struct osr_written *what); /* NULL: nobody listens any more */
 	void *ctx;
-	struct osr__pages next; /* n = 0: nothing waits */
-	double since;           /* it writes; 0: it does not */
-	bool stop, failed;      /* failed: and that has been said */
+	struct osr_pages next; /* n = 0: nothing waits */
+	double since;          /* it writes; 0: it does not */
+	bool stop, failed;     /* failed: and that has been said */
 };
 
 static void *write_all(void *arg)
 {
-	struct osr__writer *writer = arg;
+	struct osr_writer *writer = arg;
 
 	pthread_mutex_lock(&writer->lock);
 	while (writer->next.n || !writer->stop) {
 		if (writer->next.n) {
-			struct osr__pages pages = writer->next;
-			struct osr__written what = { .wrong = NULL };
+			struct osr_pages pages = writer->next;
+			struct osr_written what = { .wrong = NULL };
 			struct osr_diag diag = { "" };
 			bool again;
 
 			/* With the lock, which is left while the file system takes its time. */
-			writer->next = (struct osr__pages){ .n = 0 };
+			writer->next = (struct osr_pages){ .n = 0 };
 			writer->since = osr_clock_ms(CLOCK_MONOTONIC);
 			pthread_mutex_unlock(&writer->lock);
 			what.cpu_ms = -osr_clock_ms(CLOCK_THREAD_CPUTIME_ID);
 			for (uint32_t i = 0; i < pages.n && !what.wrong; i++) {
 				what.size += pages.page[i].size;
-				if (!osr__file_replace(&writer->place, &pages.page[i], &diag))
+				if (!osr_file_replace(&writer->place, &pages.page[i], &diag))
 					what.wrong = diag.text;
 			}
 			what.cpu_ms += osr_clock_ms(CLOCK_THREAD_CPUTIME_ID);
@@ -201,11 +202,11 @@ static void *write_all(void *arg)
 	return NULL;
 }
 
-struct osr__writer *osr__writer_new(const struct osr__place *place,
-				    void (*said)(void *ctx, const struct osr__written *what),
-				    void *ctx)
+struct osr_writer *osr_writer_new(const struct osr_place *place,
+				  void (*said)(void *ctx, const struct osr_written *what),
+				  void *ctx)
 {
-	struct osr__writer *writer = calloc(1, sizeof(*writer));
+	struct osr_writer *writer = calloc(1, sizeof(*writer));
 
 	if (!writer)
 		return NULL;
@@ -222,17 +223,17 @@ struct osr__writer *osr__writer_new(const struct osr__place *place,
 	return NULL;
 }
 
-void osr__writer_give(struct osr__writer *writer, struct osr__pages *pages)
+void osr_writer_give(struct osr_writer *writer, struct osr_pages *pages)
 {
 	pthread_mutex_lock(&writer->lock);
 	osr_arena_free(&writer->next.memory);
 	writer->next = *pages;
 	pthread_cond_signal(&writer->wake);
 	pthread_mutex_unlock(&writer->lock);
-	*pages = (struct osr__pages){ .n = 0 };
+	*pages = (struct osr_pages){ .n = 0 };
 }
 
-double osr__writer_busy(struct osr__writer *writer)
+double osr_writer_busy(struct osr_writer *writer)
 {
 	double ms;
 
@@ -242,7 +243,7 @@ double osr__writer_busy(struct osr__writer *writer)
 	return ms;
 }
 
-void osr__writer_end(struct osr__writer *writer, int seconds)
+void osr_writer_end(struct osr_writer *writer, int seconds)
 {
 	struct timespec until;
 

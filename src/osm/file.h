@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* file.h - files of the plugin that others read, or that outlive it: written whole or not at all. */
+/*
+ * file.h - files of the plugin that others read, or that outlive it: written whole or not at all.
+ */
 #ifndef OSR_OSM_FILE_H
 #define OSR_OSM_FILE_H
 
@@ -9,79 +11,86 @@
 
 #include <osmroutes/arena.h>
 
-#define OSR__FILE_NAME 64
-#define OSR__FILE_HEAD 64 /* bytes that a file may be recognised by */
+#define OSR_FILE_NAME 64
+#define OSR_FILE_HEAD 64 /* bytes that a file may be recognised by */
 
 /* Where files go, and how. */
-struct osr__place {
+struct osr_place {
 	const char *dir;
 	mode_t mode;
 	bool sync; /* on the disk before the name is */
 };
 
 /* One file: its name, and what it is to hold. */
-struct osr__page {
-	char name[OSR__FILE_NAME];
+struct osr_page {
+	char name[OSR_FILE_NAME];
 	const void *bytes;
 	size_t size;
 };
 
 /*
- * DIR/NAME becomes these bytes, by way of a hidden file beside it that is renamed: a reader sees the
- * old one or the new one. false with a sentence if anything went wrong; the old one stays.
+ * DIR/NAME becomes these bytes, by way of a hidden file beside it that is renamed: a reader sees
+ * the old one or the new one. false with a sentence if anything went wrong; the old one stays.
  */
-bool osr__file_replace(const struct osr__place *place, const struct osr__page *page,
-		       struct osr_diag *diag);
+bool osr_file_replace(const struct osr_place *place, const struct osr_page *page,
+		      struct osr_diag *diag);
 /*
- * A file of at most `max` bytes, to be freed; NULL if there is none, and with a sentence if it cannot be
- * read. One that somebody else could have written is not. wanted(), if there is one, says of the first
- * OSR__FILE_HEAD bytes how many there have to be: no more memory is taken for a file of another size.
+ * A file of at most `max` bytes, to be freed; NULL if there is none, and with a sentence if it
+ * cannot be read. One that somebody else could have written is not. wanted(), if there is one, says
+ * of the first OSR_FILE_HEAD bytes how many there have to be: no more memory is taken for a file of
+ * another size.
  */
-void *osr__file_read(const char *path, size_t max, size_t (*wanted)(const void *head), size_t *size,
-		     struct osr_diag *diag);
+void *osr_file_read(const char *path, size_t max, size_t (*wanted)(const void *head), size_t *size,
+		    struct osr_diag *diag);
 
 /* Where OpenSM keeps what outlives it. */
-const char *osr__cache_dir(void);
+const char *osr_cache_dir(void);
 /* A file there, in path[size]. */
-void osr__cache_path(const char *name, char *path, size_t size);
+void osr_cache_path(const char *name, char *path, size_t size);
 
-/* A thread of its own --------------------------------------------------------------------------- */
+/*
+ * A thread of its own ---------------------------------------------------------------------------
+ */
 
 /*
  * Files that are replaced by a thread of their own: no sweep waits for a disk, nor for a file
- * system that does not answer. What is given while older files are being written replaces what waits, so
- * the last ones count.
+ * system that does not answer. What is given while older files are being written replaces what
+ * waits, so the last ones count.
  */
-#define OSR__MAX_PAGES 2
+#define OSR_MAX_PAGES 2
 
 /* Files that go together; their bytes are in `memory`. */
-struct osr__pages {
-	struct osr__page page[OSR__MAX_PAGES];
+struct osr_pages {
+	struct osr_page page[OSR_MAX_PAGES];
 	uint32_t n;
 	struct osr_arena memory;
 };
 
 /* What came of it. */
-struct osr__written {
+struct osr_written {
 	const char *wrong; /* a sentence; NULL: they are written */
 	size_t size;
 	double cpu_ms;
 };
 
-struct osr__writer;
+struct osr_writer;
 
 /*
- * Not before OpenSM's first sweep: OpenSM may fork while it starts. said() is called by the thread when files
- * are written, and the first time that they are not; NULL: no memory, no thread. The place is copied.
+ * Not before OpenSM's first sweep: OpenSM may fork while it starts. said() is called by the thread
+ * when files are written, and the first time that they are not; NULL: no memory, no thread. The
+ * place is copied.
  */
-struct osr__writer *osr__writer_new(const struct osr__place *place,
-				    void (*said)(void *ctx, const struct osr__written *what),
-				    void *ctx);
+struct osr_writer *osr_writer_new(const struct osr_place *place,
+				  void (*said)(void *ctx, const struct osr_written *what),
+				  void *ctx);
 /* Takes the pages, whose memory is then empty. */
-void osr__writer_give(struct osr__writer *writer, struct osr__pages *pages);
+void osr_writer_give(struct osr_writer *writer, struct osr_pages *pages);
 /* For how many milliseconds files have been on their way to the disk; 0: none are. */
-double osr__writer_busy(struct osr__writer *writer);
-/* Waits for what is there, at most so many seconds, -1: until it is done; said() is not called any more. NULL is fine. */
-void osr__writer_end(struct osr__writer *writer, int seconds);
+double osr_writer_busy(struct osr_writer *writer);
+/*
+ * Waits for what is there, at most so many seconds, -1: until it is done; said() is not called any
+ * more. NULL is fine.
+ */
+void osr_writer_end(struct osr_writer *writer, int seconds);
 
 #endif

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * What switches hold before a sweep. OpenSM keeps for every switch the LFT blocks that the switch has confirmed, as long
- * as it knows the switch; it never reads them. The last tables of this engine count as the old ones where switches have
- * confirmed them, and what switches have confirmed counts where those tables say nothing:
+ * What switches hold before a sweep. OpenSM keeps for every switch the LFT blocks that the switch
+ * has confirmed, as long as it knows the switch; it never reads them. The last tables of this
+ * engine count as the old ones where switches have confirmed them, and what switches have confirmed
+ * counts where those tables say nothing:
  *   - a switch that was drained or held down until now, a LID that was in no table: confirmed;
- *   - a switch that has confirmed other entries than those of the last tables (it did not answer or has refused, OpenSM
- *     has programmed it from its unicast cache, another engine has): it may hold either, and nothing is said of the
+ *   - a switch that has confirmed other entries than those of the last tables (it did not answer or
+ *   has refused, OpenSM
+ *     has programmed it from its unicast cache, another engine has): it may hold either, and
+ *     nothing is said of the
  *     transition;
- *   - a switch that OpenSM knows since this sweep holds what nobody knows. That does not matter as long as no cable of
- *     it is active, as after a reboot: then no packet passes it before it has its new tables. Else nothing is said;
+ *   - a switch that OpenSM knows since this sweep holds what nobody knows. That does not matter as
+ *   long as no cable of
+ *     it is active, as after a reboot: then no packet passes it before it has its new tables. Else
+ *     nothing is said;
  *   - after a restart switches count as holding the stored tables.
  */
 #include "sweep.h"
@@ -32,7 +37,7 @@ static bool has_confirmed(const osm_switch_t *sw)
 static bool is_active(const osm_switch_t *sw)
 {
 	for (unsigned port = 1; port < sw->num_ports; port++) {
-		const osm_physp_t *p = osr__port(sw, port);
+		const osm_physp_t *p = osr_port(sw, port);
 
 		if (p && p->p_remote_physp && p->p_remote_physp->p_node->sw &&
 		    ib_port_info_get_port_state(&p->port_info) == IB_LINK_ACTIVE)
@@ -41,7 +46,10 @@ static bool is_active(const osm_switch_t *sw)
 	return false;
 }
 
-/* A switch that has confirmed other entries than those of the last tables, by its index there; OSR_NONE. */
+/*
+ * A switch that has confirmed other entries than those of the last tables, by its index there;
+ * OSR_NONE.
+ */
 static uint32_t find_other(const struct osr_result *last, const struct osr_routing *shown,
 			   const struct osr_held_switch *sw)
 {
@@ -69,7 +77,7 @@ static const osr_sl2vl_t *read_sl2vl(const osm_switch_t *sw, struct osr_arena *s
 	osr_sl2vl_t *table = osr_alloc(scratch, (size_t)n * n, sizeof(*table));
 
 	for (unsigned i = 0; table && i < n * n; i++) {
-		const ib_slvl_table_t *held = osr__slvl_confirmed(sw, i / n, i % n);
+		const ib_slvl_table_t *held = osr_slvl_confirmed(sw, i / n, i % n);
 
 		for (uint8_t sl = 0; sl < 16; sl++)
 			table[i][sl] = held ? ib_slvl_table_get(held, sl) : OSR_VL_UNSET;
@@ -77,11 +85,11 @@ static const osr_sl2vl_t *read_sl2vl(const osm_switch_t *sw, struct osr_arena *s
 	return table;
 }
 
-void osr__held(struct sweep *w, const struct osr_fabric *standing)
+void osr_tell_held(struct sweep *sweep, const struct osr_fabric *standing)
 {
-	const struct engine_ctx *ctx = w->ctx;
-	const struct osr_result *last = osr__before(ctx);
-	struct osr_arena *scratch = &w->scratch;
+	const struct engine_ctx *ctx = sweep->ctx;
+	const struct osr_result *last = osr_before(ctx);
+	struct osr_arena *scratch = &sweep->scratch;
 	struct osr_held_switch *sw, *then;
 	uint32_t unknown = OSR_NONE, other;
 	char name[32];
@@ -91,14 +99,14 @@ void osr__held(struct sweep *w, const struct osr_fabric *standing)
 	sw = osr_calloc(scratch, standing->n_switches, sizeof(*sw));
 	then = osr_calloc(scratch, last->fabric.n_switches, sizeof(*then));
 	if (!sw || !then) {
-		w->history = "out of memory";
+		sweep->history = "out of memory";
 		return;
 	}
 	for (uint32_t s = 0; s < standing->n_switches; s++) {
 		const osm_switch_t *of =
-			osm_get_switch_by_guid(&w->osm->subn, cl_hton64(standing->sw_guid[s]));
+			osm_get_switch_by_guid(&sweep->osm->subn, cl_hton64(standing->sw_guid[s]));
 		uint32_t was = osr_fabric_switch_by_guid(&last->fabric, standing->sw_guid[s]);
-		bool routed = osr_fabric_switch_by_guid(&w->slot->result.fabric,
+		bool routed = osr_fabric_switch_by_guid(&sweep->slot->result.fabric,
 							standing->sw_guid[s]) != OSR_NONE;
 
 		if (!of || !of->lft)
@@ -114,18 +122,17 @@ void osr__held(struct sweep *w, const struct osr_fabric *standing)
 		else if (sw[s].lft && last->routing.sl2vl)
 			sw[s].sl2vl = read_sl2vl(of, scratch);
 	}
-	w->held = (struct osr_held){ .standing = standing, .sw = sw };
-	other = find_other(last, ctx->current ? osr__shown(ctx->current) : &last->routing, then);
+	sweep->held = (struct osr_held){ .standing = standing, .sw = sw };
+	other = find_other(last, ctx->current ? osr_shown(ctx->current) : &last->routing, then);
 	if (unknown != OSR_NONE)
-		snprintf(w->history_text, sizeof(w->history_text),
+		snprintf(sweep->history_text, sizeof(sweep->history_text),
 			 "OpenSM knows switch %.80s since this sweep; its cables are active, and "
-			 "its "
-			 "tables are not known",
+			 "its tables are not known",
 			 osr_switch_name(standing, unknown, name));
 	else if (other != OSR_NONE)
-		snprintf(w->history_text, sizeof(w->history_text),
+		snprintf(sweep->history_text, sizeof(sweep->history_text),
 			 "switch %.80s has confirmed other entries than those of the last tables",
 			 osr_switch_name(&last->fabric, other, name));
-	if (w->history_text[0])
-		w->history = w->history_text;
+	if (sweep->history_text[0])
+		sweep->history = sweep->history_text;
 }

@@ -54,21 +54,21 @@ static double keys_now(void)
  * Sets subn.force_reroute and wakes the sweeper, unless we are not master. The flag is read and
  * cleared by the sweep thread; a sweep with discovery in between clears it, too, and has the keys.
  */
-static void keys_ask(struct keys *k)
+static void keys_ask(struct keys *keys)
 {
-	struct osm_opensm *osm = k->plugin->osm;
+	struct osm_opensm *osm = keys->plugin->osm;
 	bool master;
 
-	if (!osr__lock(osm, LOCK_ALONE))
+	if (!osr_lock(osm, LOCK_ALONE))
 		return;
-	master = !osr__not_master(k->plugin);
+	master = !osr_not_master(keys->plugin);
 	if (master) {
 		osm->subn.force_reroute = TRUE;
-		atomic_store(&k->alone, true);
-		atomic_store(&k->asked, true);
+		atomic_store(&keys->alone, true);
+		atomic_store(&keys->asked, true);
 	}
 	cl_plock_release(&osm->lock);
-	k->asked_at = keys_now();
+	keys->asked_at = keys_now();
 	if (master)
 		osm_sm_signal(&osm->sm, OSM_SIGNAL_SWEEP);
 }
@@ -82,61 +82,64 @@ static void keys_withdraw(struct osr_sched *sched, const char *why)
 
 static const char *keys_not_master(void *ctx)
 {
-	return osr__not_master(((struct keys *)ctx)->plugin);
+	return osr_not_master(((struct keys *)ctx)->plugin);
 }
 
 /* No event of OpenSM tells that it hands the fabric over, so this is looked at each second. */
-static void keys_look(struct keys *k)
+static void keys_look(struct keys *keys)
 {
-	bool standby = osr__on_standby(k->plugin);
+	bool standby = osr_on_standby(keys->plugin);
 
-	if (standby && !k->was_standby) {
-		keys_withdraw(osr_control_lock(k->control),
+	if (standby && !keys->was_standby) {
+		keys_withdraw(osr_control_lock(keys->control),
 			      "another subnet manager is the master now");
-		osr_control_unlock(k->control);
+		osr_control_unlock(keys->control);
 	}
-	k->was_standby = standby;
+	keys->was_standby = standby;
 }
 
 static int keys_turn(void *ctx)
 {
-	struct keys *k = ctx;
+	struct keys *keys = ctx;
 	bool sweeping;
 
-	osr__upkeep_turn(k->plugin);
-	keys_look(k);
-	if (atomic_load(&k->lost) || !osr_control_pending(k->control))
+	osr_upkeep_turn(keys->plugin);
+	keys_look(keys);
+	if (atomic_load(&keys->lost) || !osr_control_pending(keys->control))
 		return LOOK_MS;
-	if (keys_now() * 1e9 < (double)atomic_load(&k->rest))
-		return 1 + (int)(((double)atomic_load(&k->rest) - keys_now() * 1e9) * 1e-6);
+	if (keys_now() * 1e9 < (double)atomic_load(&keys->rest))
+		return 1 + (int)(((double)atomic_load(&keys->rest) - keys_now() * 1e9) * 1e-6);
 	/* A sweep with discovery takes the keys along, or will be over soon. */
-	sweeping = atomic_load(&k->sweeping);
-	if (sweeping && !k->was_sweeping)
-		k->sweeping_at = keys_now();
-	k->was_sweeping = sweeping;
-	if ((!sweeping || keys_now() - k->sweeping_at >= SWEEP_S) &&
-	    (!atomic_load(&k->asked) || keys_now() - k->asked_at > ASK_S))
-		keys_ask(k);
+	sweeping = atomic_load(&keys->sweeping);
+	if (sweeping && !keys->was_sweeping)
+		keys->sweeping_at = keys_now();
+	keys->was_sweeping = sweeping;
+	if ((!sweeping || keys_now() - keys->sweeping_at >= SWEEP_S) &&
+	    (!atomic_load(&keys->asked) || keys_now() - keys->asked_at > ASK_S))
+		keys_ask(keys);
 	return LOOK_MS;
 }
 
 /* The socket ----------------------------------------------------------------------------------- */
 
 /* %g becomes the GUID of the port: several opensm can have one configuration. */
-static void keys_path(const struct plugin *p, char *path, size_t size)
+static void keys_path(const struct plugin *plugin, char *path, size_t size)
 {
-	const struct osr_values *values = &p->options.own;
+	const struct osr_values *values = &plugin->options.own;
 	const char *text = values->str[values->num[OPT_CONTROL_SOCKET]];
 	const char *mark = strstr(text, "%g");
 
 	if (mark)
 		snprintf(path, size, "%.*s%016" PRIx64 "%s", (int)(mark - text), text,
-			 cl_ntoh64(p->osm->subn.sm_port_guid), mark + 2);
+			 cl_ntoh64(plugin->osm->subn.sm_port_guid), mark + 2);
 	else
 		snprintf(path, size, "%s", text);
 }
 
-/* The directory of sockets is often made anew when a machine starts; bind() says what is wrong with it. */
+/*
+ * The directory of sockets is often made anew when a machine starts; bind() says what is wrong with
+ * it.
+ */
 static void keys_make_dir(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -148,9 +151,9 @@ static void keys_make_dir(const char *path)
 }
 
 /* false: a mistake is one line in the log, and there are no keys. */
-static bool keys_serve(struct plugin *p)
+static bool keys_serve(struct plugin *plugin)
 {
-	const struct osr_values *values = &p->options.own;
+	const struct osr_values *values = &plugin->options.own;
 	const char *agent = values->str[values->num[OPT_CONTROL_AGENT]];
 	const char *mode = values->str[values->num[OPT_CONTROL_MODE]];
 	const struct passwd *user = *agent ? getpwnam(agent) : NULL;
@@ -170,12 +173,12 @@ static bool keys_serve(struct plugin *p)
 			    .first_id = (uint32_t)time(NULL) },
 		.not_master = keys_not_master,
 		.turn = keys_turn,
-		.ctx = p->keys,
-		.drains = osr__upkeep_drains(p),
+		.ctx = plugin->keys,
+		.drains = osr_upkeep_drains(plugin),
 	};
 	struct osr_diag diag = { "" };
 
-	keys_path(p, path, sizeof(path));
+	keys_path(plugin, path, sizeof(path));
 	keys_make_dir(path);
 	if (user)
 		in.agent = user->pw_uid;
@@ -185,80 +188,81 @@ static bool keys_serve(struct plugin *p)
 	else if (!user && *agent && (*agent_end || !in.agent))
 		osr_fail(&diag, OSR_INVAL, "control_agent \"%s\": there is no such user", agent);
 	else
-		p->keys->control = osr_control_open(&in, &diag);
-	if (p->keys->control && osr_control_start(p->keys->control, &diag)) {
-		osr_control_close(p->keys->control);
-		p->keys->control = NULL;
+		plugin->keys->control = osr_control_open(&in, &diag);
+	if (plugin->keys->control && osr_control_start(plugin->keys->control, &diag)) {
+		osr_control_close(plugin->keys->control);
+		plugin->keys->control = NULL;
 	}
-	if (p->keys->control)
-		osr__log(p->osm, OSM_LOG_INFO,
-			 "status, drains and routing keys are served at %s (mode %04o)", path,
-			 in.mode);
+	if (plugin->keys->control)
+		osr_log(plugin->osm, OSM_LOG_INFO,
+			"status, drains and routing keys are served at %s (mode %04o)", path,
+			in.mode);
 	else
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no status, drains or routing keys: %s",
-			 diag.text);
-	return p->keys->control;
+		osr_log(plugin->osm, OSM_LOG_ERROR,
+			"ERR OR15: no status, drains or routing keys: %s", diag.text);
+	return plugin->keys->control;
 }
 
 /* Sweeps --------------------------------------------------------------------------------------- */
 
-static void keys_sweep_begins(struct plugin *p)
+static void keys_sweep_begins(struct plugin *plugin)
 {
 	/* Not earlier: OpenSM may fork while it starts, and does not know its port yet. */
-	if (p->keys && !p->keys->control && !keys_serve(p)) {
-		free(p->keys);
-		p->keys = NULL;
+	if (plugin->keys && !plugin->keys->control && !keys_serve(plugin)) {
+		free(plugin->keys);
+		plugin->keys = NULL;
 	}
-	if (!p->keys)
+	if (!plugin->keys)
 		return;
-	atomic_store(&p->keys->sweeping, true);
-	atomic_store(&p->keys->alone, false);
+	atomic_store(&plugin->keys->sweeping, true);
+	atomic_store(&plugin->keys->alone, false);
 }
 
-static void keys_sweep_over(struct plugin *p)
+static void keys_sweep_over(struct plugin *plugin)
 {
-	if (p->keys && atomic_exchange(&p->keys->sweeping, false))
-		osr_control_wake(p->keys->control);
+	if (plugin->keys && atomic_exchange(&plugin->keys->sweeping, false))
+		osr_control_wake(plugin->keys->control);
 }
 
-/* The switches have their tables; where we route they are those of the last osr__keys_lay(). */
-static void keys_sent(struct plugin *p)
+/* The switches have their tables; where we route they are those of the last osr_keys_lay(). */
+static void keys_sent(struct plugin *plugin)
 {
-	bool ours = osr__ctx_of(p, p->osm->routing_engine_used);
-	struct keys *k = p->keys;
+	bool ours = osr_ctx_of(plugin, plugin->osm->routing_engine_used);
+	struct keys *keys = plugin->keys;
 	struct osr_sched *sched;
 
-	if (!k)
+	if (!keys)
 		return;
-	sched = osr_control_lock(k->control);
-	if (ours && k->laid && !p->osm->subn.subnet_initialization_error && osr__confirmed(p))
+	sched = osr_control_lock(keys->control);
+	if (ours && keys->laid && !plugin->osm->subn.subnet_initialization_error &&
+	    osr_confirmed(plugin))
 		osr_sched_written(sched);
 	if (!ours)
 		keys_withdraw(sched, "an engine of OpenSM routes now");
-	k->laid = false;
-	atomic_store(&k->lost, !ours);
-	atomic_store(&k->asked, false);
-	osr_control_unlock(k->control);
+	keys->laid = false;
+	atomic_store(&keys->lost, !ours);
+	atomic_store(&keys->asked, false);
+	osr_control_unlock(keys->control);
 }
 
-void osr__keys_tell(struct plugin *p, json_t *sm)
+void osr_keys_tell(struct plugin *plugin, json_t *sm)
 {
-	if (p->keys->control)
-		osr_control_tell(p->keys->control, sm);
+	if (plugin->keys->control)
+		osr_control_tell(plugin->keys->control, sm);
 	else
 		json_decref(sm);
 }
 
-void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric)
+void osr_keys_fabric(struct plugin *plugin, const struct osr_fabric *fabric)
 {
 	struct osr_diag diag = { "" };
 
-	if (!p->keys)
+	if (!plugin->keys)
 		return;
-	if (osr_sched_fabric(osr_control_lock(p->keys->control), fabric, &diag))
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys in this sweep: %s",
-			 diag.text);
-	osr_control_unlock(p->keys->control);
+	if (osr_sched_fabric(osr_control_lock(plugin->keys->control), fabric, &diag))
+		osr_log(plugin->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys in this sweep: %s",
+			diag.text);
+	osr_control_unlock(plugin->keys->control);
 }
 
 /* The entries that are wanted now, over the base, and what the checker says. */
@@ -302,7 +306,7 @@ static void keys_clear(struct sweep_slot *slot)
 	slot->digest = slot->result.digest;
 }
 
-void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *scratch)
+void osr_keys_lay(struct plugin *plugin, struct sweep_slot *slot, struct osr_arena *scratch)
 {
 	struct osr_diag diag = { "" };
 	enum osr_status st;
@@ -310,139 +314,145 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 
 	slot->base_verdict = slot->verdict;
 	keys_clear(slot);
-	if (!p->keys)
+	if (!plugin->keys)
 		return;
-	p->keys->lay_ms = keys_now() * -1e3;
-	p->keys->lay_cpu_ms = osr_clock_ms(CLOCK_THREAD_CPUTIME_ID) * 1e-3 * -1e3;
-	sched = osr_control_lock(p->keys->control);
+	plugin->keys->lay_ms = keys_now() * -1e3;
+	plugin->keys->lay_cpu_ms = osr_clock_ms(CLOCK_THREAD_CPUTIME_ID) * 1e-3 * -1e3;
+	sched = osr_control_lock(plugin->keys->control);
 	st = osr_sched_fabric(sched, &slot->result.fabric, &diag);
 	/* Those that wait go first, then all: the base routing alone is always right. */
 	while (!st && keys_lay(sched, slot, scratch, &diag)) {
 		uint32_t n = osr_sched_refuse(sched, diag.text);
 
 		keys_clear(slot);
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: %u routing key%s withdrawn: %s", n,
-			 n == 1 ? " is" : "s are", diag.text);
+		osr_log(plugin->osm, OSM_LOG_ERROR, "ERR OR15: %u routing key%s withdrawn: %s", n,
+			n == 1 ? " is" : "s are", diag.text);
 		if (!n)
 			st = OSR_BUG;
 	}
 	if (st)
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys in this sweep: %s",
-			 diag.text);
-	p->keys->laid = !st;
-	osr_control_unlock(p->keys->control);
-	p->keys->lay_ms += keys_now() * 1e3;
-	p->keys->lay_cpu_ms += osr_clock_ms(CLOCK_THREAD_CPUTIME_ID) * 1e-3 * 1e3;
+		osr_log(plugin->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys in this sweep: %s",
+			diag.text);
+	plugin->keys->laid = !st;
+	osr_control_unlock(plugin->keys->control);
+	plugin->keys->lay_ms += keys_now() * 1e3;
+	plugin->keys->lay_cpu_ms += osr_clock_ms(CLOCK_THREAD_CPUTIME_ID) * 1e-3 * 1e3;
 }
 
 /* false: nothing was published, and OpenSM's buffers hold no tables yet. */
-static bool lay_over_base(struct sweep *w)
+static bool lay_over_base(struct sweep *sweep)
 {
-	struct sweep_slot *slot = w->slot;
+	struct sweep_slot *slot = sweep->slot;
 	struct osr_result before = slot->result;
 	struct osr_arena had = slot->keys_arena;
 	enum osr_status st;
 
-	before.routing = *osr__shown(slot);
+	before.routing = *osr_shown(slot);
 	/* What the switches have is compared with what they get, so it lives a little longer. */
 	slot->keys_arena = (struct osr_arena){ 0 };
 	slot->verdict = slot->base_verdict;
-	w->ms_route = osr__sweep_clock_ms();
-	osr__keys_lay(w->ctx->plugin, slot, &w->scratch);
-	w->ms_check = osr__sweep_clock_ms();
-	st = osr__publish(w);
+	sweep->ms_route = osr_sweep_clock_ms();
+	osr_keys_lay(sweep->ctx->plugin, slot, &sweep->scratch);
+	sweep->ms_check = osr_sweep_clock_ms();
+	st = osr_publish(sweep);
 	/*
-	 * OpenSM sends a switch that was new or reported a change all of its blocks until the next discovery. If the
-	 * last one ended well the switches have them.
+	 * OpenSM sends a switch that was new or reported a change all of its blocks until the next
+	 * discovery. If the last one ended well the switches have them.
 	 */
-	for (uint32_t s = 0; !st && w->ctx->plugin->up && s < slot->result.fabric.n_switches; s++)
-		w->snap.sw[s]->need_update = 0;
+	for (uint32_t s = 0; !st && sweep->ctx->plugin->up && s < slot->result.fabric.n_switches;
+	     s++)
+		sweep->snap.sw[s]->need_update = 0;
 	if (!st) {
-		w->ms_publish = osr__sweep_clock_ms();
-		osr__sweep_report(w, &before);
-		osr__metrics_note(w, OUTCOME_KEYS);
-		/* Path queries wait while a sweep lays keys; for as long as they have waited none is asked for. */
-		atomic_store(&w->ctx->plugin->keys->rest,
-			     (long long)(keys_now() * 1e9 + (w->ms_publish - w->ms_start) * 1e6));
+		sweep->ms_publish = osr_sweep_clock_ms();
+		osr_sweep_report(sweep, &before);
+		osr_metrics_note(sweep, OUTCOME_KEYS);
+		/*
+		 * Path queries wait while a sweep lays keys; for as long as they have waited none
+		 * is asked for.
+		 */
+		atomic_store(&sweep->ctx->plugin->keys->rest,
+			     (long long)(keys_now() * 1e9 +
+					 (sweep->ms_publish - sweep->ms_start) * 1e6));
 	}
 	osr_arena_free(&had);
 	return !st;
 }
 
 /* The subnet must be what it was when the base was routed; then the base stays, byte for byte. */
-bool osr__keys_sweep(struct sweep *w)
+bool osr_keys_sweep(struct sweep *sweep)
 {
-	struct engine_ctx *ctx = w->ctx;
+	struct engine_ctx *ctx = sweep->ctx;
 	struct osr_arena arena = { 0 };
 	struct osr_fabric fabric;
-	struct keys *k = ctx->plugin->keys;
-	bool alone = k && atomic_exchange(&k->alone, false) && ctx->current && !ctx->refuse;
+	struct keys *keys = ctx->plugin->keys;
+	bool alone = keys && atomic_exchange(&keys->alone, false) && ctx->current && !ctx->refuse;
 
 	if (!alone)
 		return false;
-	alone = !osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &arena, &w->scratch, &fabric,
-			       &w->snap, &w->diag);
+	alone = !osr_snapshot(sweep->ctx->plugin, SNAPSHOT_ALL_LIDS, &arena, &sweep->scratch,
+			      &fabric, &sweep->snap, &sweep->diag);
 	if (alone) {
 		struct qos_tables qos;
-		const struct sweep_slot *slot = w->ctx->current;
+		const struct sweep_slot *slot = sweep->ctx->current;
 
 		/* Would the engine be asked the same question? */
 		memset(&qos, 0, sizeof(qos));
-		osr__qos_tables(w->osm, &w->snap, &qos);
-		osr__qos_budget(w, &fabric, &qos);
+		osr_qos_tables(sweep->osm, &sweep->snap, &qos);
+		osr_qos_budget(sweep, &fabric, &qos);
 		alone = osr_fabric_equal(&fabric, &slot->result.fabric) &&
-			w->snap.limit.vls == slot->budget && !memcmp(&qos, &slot->qos, sizeof(qos));
+			sweep->snap.limit.vls == slot->budget &&
+			!memcmp(&qos, &slot->qos, sizeof(qos));
 	}
 	osr_arena_free(&arena);
-	w->ms_snapshot = osr__sweep_clock_ms();
+	sweep->ms_snapshot = osr_sweep_clock_ms();
 	if (alone) {
-		w->slot = ctx->current;
-		w->keys_only = true;
-		alone = lay_over_base(w);
-		w->keys_only = alone;
+		sweep->slot = ctx->current;
+		sweep->keys_only = true;
+		alone = lay_over_base(sweep);
+		sweep->keys_only = alone;
 	}
 	return alone;
 }
 
-void osr__keys_report(const struct sweep *w)
+void osr_keys_report(const struct sweep *sweep)
 {
-	const struct sweep_slot *slot = w->slot;
-	const struct keys *k = w->ctx->plugin->keys;
+	const struct sweep_slot *slot = sweep->slot;
+	const struct keys *keys = sweep->ctx->plugin->keys;
 
 	if (slot->has_keys)
-		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: routing keys: %u entries added to the base tables (digest %016" PRIx64
-			 ") and checked in %.1f ms, %.1f ms of CPU",
-			 w->ctx->engine->name, slot->n_key_entries, slot->result.digest, k->lay_ms,
-			 k->lay_cpu_ms);
+		osr_log(sweep->osm, osr_log_details(sweep->ctx->plugin),
+			"%s: routing keys: %u entries added to the base tables (digest %016" PRIx64
+			") and checked in %.1f ms, %.1f ms of CPU",
+			sweep->ctx->engine->name, slot->n_key_entries, slot->result.digest,
+			keys->lay_ms, keys->lay_cpu_ms);
 }
 
 /* Opening and closing -------------------------------------------------------------------------- */
 
 /* There is a socket: then it is opened when the first sweep begins. */
-static bool keys_open(struct plugin *p)
+static bool keys_open(struct plugin *plugin)
 {
-	const struct osr_values *values = &p->options.own;
+	const struct osr_values *values = &plugin->options.own;
 
-	if (!*values->str[values->num[OPT_CONTROL_SOCKET]] || p->options.n_errors)
+	if (!*values->str[values->num[OPT_CONTROL_SOCKET]] || plugin->options.n_errors)
 		return true;
-	p->keys = calloc(1, sizeof(*p->keys));
-	if (!p->keys)
+	plugin->keys = calloc(1, sizeof(*plugin->keys));
+	if (!plugin->keys)
 		return false;
-	p->keys->plugin = p;
+	plugin->keys->plugin = plugin;
 	return true;
 }
 
-static void keys_close(struct plugin *p)
+static void keys_close(struct plugin *plugin)
 {
-	if (!p->keys)
+	if (!plugin->keys)
 		return;
-	osr_control_close(p->keys->control);
-	free(p->keys);
-	p->keys = NULL;
+	osr_control_close(plugin->keys->control);
+	free(plugin->keys);
+	plugin->keys = NULL;
 }
 
-const struct feature osr__keys = {
+const struct feature osr_feature_keys = {
 	.open = keys_open,
 	.on = { [ON_SWEEP_BEGINS] = keys_sweep_begins,
 		[ON_TABLES_SENT] = keys_sent,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The layout guard. What can be known when plugins are created: OpenSM has set up everything but the
- * performance manager, congestion control and the routing engines. Its components point at each
+ * The layout guard. What can be known when plugins are created: OpenSM has set up everything but
+ * the performance manager, congestion control and the routing engines. Its components point at each
  * other, an empty map points at itself, and OpenSM writes options as they are seen here.
  */
 #include "layout.h"
@@ -19,8 +19,8 @@
 #define AT(member) offsetof(struct osm_opensm, member)
 
 /*
- * What a member must point at, in the order of their offsets: one at each end of every structure that is looked into.
- * OpenSM's options come after sm_guid_tbl.
+ * What a member must point at, in the order of their offsets: one at each end of every structure
+ * that is looked into. OpenSM's options come after sm_guid_tbl.
  */
 static const struct anchor {
 	const char *name;
@@ -45,8 +45,9 @@ static const struct anchor {
 };
 
 /*
- * Options that are on or off, spread over the whole structure: a shift puts others in their places. OpenSM writes
- * them as it sees them: "NAME TRUE". A switch that it calls otherwise lies elsewhere, even where a shift ends in padding.
+ * Options that are on or off, spread over the whole structure: a shift puts others in their places.
+ * OpenSM writes them as it sees them: "NAME TRUE". A switch that it calls otherwise lies elsewhere,
+ * even where a shift ends in padding.
  */
 #define SWITCH(member)                                                                             \
 	{                                                                                          \
@@ -84,7 +85,10 @@ static const struct {
 
 _Static_assert(sizeof(((osm_subn_opt_t *)0)->qos) == sizeof(uint32_t), "another boolean_t");
 
-/* Memory that may not be there: write() to a pipe says EFAULT where a read by us would be a SIGSEGV. */
+/*
+ * Memory that may not be there: write() to a pipe says EFAULT where a read by us would be a
+ * SIGSEGV.
+ */
 static bool probe_byte(const int probe[2], const char *p)
 {
 	char byte;
@@ -167,7 +171,9 @@ static const char *contradiction(const struct osm_opensm *osm, const int probe[2
 	return check_options(osm);
 }
 
-/* The list of engines: as long as it is, each of a name and the type that OpenSM gives that name. */
+/*
+ * The list of engines: as long as it is, each of a name and the type that OpenSM gives that name.
+ */
 static const char *contradiction_of_engines(const struct osm_opensm *osm, const int probe[2])
 {
 	const struct osm_routing_engine *re = osm->routing_engine_list;
@@ -183,7 +189,7 @@ static const char *contradiction_of_engines(const struct osm_opensm *osm, const 
 	return NULL;
 }
 
-const char *osr__layout_contradiction(const struct osm_opensm *osm, bool engines)
+const char *osr_layout_contradiction(const struct osm_opensm *osm, bool engines)
 {
 	int probe[2];
 	const char *member;

@@ -3,8 +3,8 @@
  * layout.h - is the running OpenSM laid out as the headers that this plugin was built with say?
  *
  * OpenSM compares version strings, and two builds of one version may differ: a member that depends
- * on a configure switch (ENABLE_OSM_PERF_MGR), a vendor's patch, a development tree under the version
- * of the last release. A plugin of the other build would read and write the wrong members.
+ * on a configure switch (ENABLE_OSM_PERF_MGR), a vendor's patch, a development tree under the
+ * version of the last release. A plugin of the other build would read and write the wrong members.
  */
 #ifndef OSR_OSM_LAYOUT_H
 #define OSR_OSM_LAYOUT_H
@@ -19,6 +19,6 @@ struct osm_opensm;
  * OpenSM's structure; no pointer is followed unless the kernel says that it can be read. `engines`:
  * the same for the list of engines, which is empty in create().
  */
-const char *osr__layout_contradiction(const struct osm_opensm *osm, bool engines);
+const char *osr_layout_contradiction(const struct osm_opensm *osm, bool engines);
 
 #endif

@@ -19,7 +19,7 @@
 struct tree {
 	struct engine_ctx *ctx;
 	struct sweep_slot *slot;
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	const uint32_t *parent; /* slot->mc_parent, the spanning order */
 	uint16_t mlid;
 	uint32_t n;          /* switches in slot->mc_list */
@@ -28,10 +28,11 @@ struct tree {
 };
 
 /*
- * A spanning order with every switch in it, parent[n_switches]; queue and seen [n_switches] are scratch. The engine's
- * `order` leaves out switches behind which no CA or router hangs. Their port 0 may join a group all the same, so each
- * gets a link towards the order here, breadth first. Without an order (NULL: tables carried over, one of whose links
- * is gone) that is a tree of shortest paths from the first switch of each component.
+ * A spanning order with every switch in it, parent[n_switches]; queue and seen [n_switches] are
+ * scratch. The engine's `order` leaves out switches behind which no CA or router hangs. Their port
+ * 0 may join a group all the same, so each gets a link towards the order here, breadth first.
+ * Without an order (NULL: tables carried over, one of whose links is gone) that is a tree of
+ * shortest paths from the first switch of each component.
  */
 static void span_all(const struct osr_fabric *fabric, const uint32_t *order, uint32_t *parent,
 		     uint32_t *queue, uint32_t *seen)
@@ -74,7 +75,7 @@ static void span_all(const struct osr_fabric *fabric, const uint32_t *order, uin
 	}
 }
 
-enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *diag)
+enum osr_status osr_mcast_prepare(struct sweep_slot *slot, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = &slot->result.fabric;
 	uint32_t n = fabric->n_switches;
@@ -90,7 +91,7 @@ enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *dia
 	return OSR_OK;
 }
 
-uint16_t osr__mcast_sls(const struct osm_opensm *osm, uint8_t *most_used)
+uint16_t osr_mcast_sls(const struct osm_opensm *osm, uint8_t *most_used)
 {
 	const osm_subn_t *subn = &osm->subn;
 	const cl_qmap_t *prtns = &subn->prtn_pkey_tbl;
@@ -125,28 +126,30 @@ uint16_t osr__mcast_sls(const struct osm_opensm *osm, uint8_t *most_used)
 /* Joining the members -------------------------------------------------------------------------- */
 
 /* The table may be too small, or there may be none: osm_mcast_tbl_set() would write beyond it. */
-static void osm_mcast_set_port(struct tree *t, osm_switch_t *sw, uint8_t port)
+static void osm_mcast_set_port(struct tree *tree, osm_switch_t *sw, uint8_t port)
 {
 	osm_mcast_tbl_t *tbl = osm_switch_get_mcast_tbl_ptr(sw);
-	char name[OSR__NODE_NAME];
+	char name[OSR_NODE_NAME];
 
-	if (!osm_switch_supports_mcast(sw) || !tbl->p_mask_tbl || t->mlid > tbl->max_mlid_ho ||
+	if (!osm_switch_supports_mcast(sw) || !tbl->p_mask_tbl || tree->mlid > tbl->max_mlid_ho ||
 	    port / IB_MCAST_MASK_SIZE > IB_MCAST_POSITION_MAX) {
-		if (t->ctx->mc_again)
+		if (tree->ctx->mc_again)
 			return;
-		osr__log(
-			t->ctx->plugin->osm, OSM_LOG_ERROR,
+		osr_log(tree->ctx->plugin->osm, OSM_LOG_ERROR,
 			"ERR OR08: switch %s cannot forward multicast of MLID 0x%X: members beyond "
 			"it are not reached",
-			osr__node_name(t->ctx->plugin->osm, sw->p_node, name, sizeof(name)),
-			t->mlid);
+			osr_node_name(tree->ctx->plugin->osm, sw->p_node, name, sizeof(name)),
+			tree->mlid);
 		return;
 	}
-	osm_mcast_tbl_set(tbl, t->mlid, port);
+	osm_mcast_tbl_set(tbl, tree->mlid, port);
 }
 
-/* Counts a member at the switch that it hangs on, and on the way to the root; none while its cable is out. */
-static void add_member(struct tree *t, const osm_port_t *port)
+/*
+ * Counts a member at the switch that it hangs on, and on the way to the root; none while its cable
+ * is out.
+ */
+static void add_member(struct tree *tree, const osm_port_t *port)
 {
 	const osm_physp_t *far = port->p_physp ? port->p_physp->p_remote_physp : NULL;
 	osm_switch_t *sw = port->p_node->sw;
@@ -160,61 +163,64 @@ static void add_member(struct tree *t, const osm_port_t *port)
 	}
 	if (!sw)
 		return;
-	guid = osr__guid(sw->p_node);
-	s = osr_fabric_switch_by_guid(t->f, guid);
+	guid = osr_guid(sw->p_node);
+	s = osr_fabric_switch_by_guid(tree->fabric, guid);
 	if (s == OSR_NONE) {
 		/* A switch that routing has not seen, unless it is drained. */
-		t->broken |= !osr__upkeep_out(t->ctx->plugin, guid, 0);
+		tree->broken |= !osr_upkeep_out(tree->ctx->plugin, guid, 0);
 		return;
 	}
-	osm_mcast_set_port(t, sw, sw_port);
-	for (;; s = t->f->chan_dst[t->parent[s]]) {
-		if (!t->slot->mc_below[s]++)
-			t->slot->mc_list[t->n++] = s;
-		if (t->parent[s] == OSR_NONE)
+	osm_mcast_set_port(tree, sw, sw_port);
+	for (;; s = tree->fabric->chan_dst[tree->parent[s]]) {
+		if (!tree->slot->mc_below[s]++)
+			tree->slot->mc_list[tree->n++] = s;
+		if (tree->parent[s] == OSR_NONE)
 			return;
 	}
 }
 
-/* Joins a switch and its parent; false: the link between them is no longer the one that was routed. */
-static bool join(struct tree *t, uint32_t s)
+/*
+ * Joins a switch and its parent; false: the link between them is no longer the one that was routed.
+ */
+static bool join(struct tree *tree, uint32_t s)
 {
-	uint32_t c = t->parent[s], ends[2] = { s, t->f->chan_dst[c] };
-	uint8_t port[2] = { t->f->chan_port[c], t->f->chan_port[t->f->chan_rev[c]] };
+	uint32_t c = tree->parent[s], ends[2] = { s, tree->fabric->chan_dst[c] };
+	uint8_t port[2] = { tree->fabric->chan_port[c],
+			    tree->fabric->chan_port[tree->fabric->chan_rev[c]] };
 	const osm_physp_t *below;
 	osm_switch_t *sw[2];
 
 	for (unsigned i = 0; i < 2; i++)
-		sw[i] = osm_get_switch_by_guid(&t->ctx->plugin->osm->subn,
-					       cl_hton64(t->f->sw_guid[ends[i]]));
+		sw[i] = osm_get_switch_by_guid(&tree->ctx->plugin->osm->subn,
+					       cl_hton64(tree->fabric->sw_guid[ends[i]]));
 	if (!sw[0] || !sw[1] || port[0] >= sw[0]->num_ports)
 		return false;
-	below = osr__port(sw[0], port[0]);
+	below = osr_port(sw[0], port[0]);
 	if (!below || !below->p_remote_physp || below->p_remote_physp->p_node != sw[1]->p_node ||
 	    below->p_remote_physp->port_num != port[1])
 		return false;
 	for (unsigned i = 0; i < 2; i++)
-		osm_mcast_set_port(t, sw[i], port[i]);
+		osm_mcast_set_port(tree, sw[i], port[i]);
 	return true;
 }
 
 /* Reports ------------------------------------------------------------------------------------- */
 
-static void warn_unproven(struct tree *t, const osm_mgrp_box_t *box)
+static void warn_unproven(struct tree *tree, const osm_mgrp_box_t *box)
 {
-	struct engine_ctx *ctx = t->ctx;
-	struct sweep_slot *slot = t->slot;
+	struct engine_ctx *ctx = tree->ctx;
+	struct sweep_slot *slot = tree->slot;
 	const struct osm_opensm *osm = ctx->plugin->osm;
 
 	if (!(slot->verdict.proven & OSR_CLAIM_DEADLOCK_FREE))
 		return; /* said at every sweep */
-	if (t->n_unproven && !ctx->mc_warned_sp0) {
+	if (tree->n_unproven && !ctx->mc_warned_sp0) {
 		ctx->mc_warned_sp0 = true;
-		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
-			 "ERR OR07: the tree of MLID 0x%X has %u links to switches without CAs, "
-			 "whose port 0 is a member; these links are not part of the proof against "
-			 "deadlock",
-			 t->mlid, t->n_unproven);
+		osr_log(ctx->plugin->osm, OSM_LOG_ERROR,
+			"ERR OR07: the tree of MLID 0x%X has %u links to switches without CAs, "
+			"whose port 0 is a member; these links are not part of the proof against "
+			"deadlock",
+			tree->mlid, tree->n_unproven);
 	}
 	for (cl_list_item_t *item = cl_qlist_head(&box->mgrp_list);
 	     item != cl_qlist_end(&box->mgrp_list); item = cl_qlist_next(item)) {
@@ -223,7 +229,7 @@ static void warn_unproven(struct tree *t, const osm_mgrp_box_t *box)
 		char where[32];
 
 		ib_member_get_sl_flow_hop(grp->mcmember_rec.sl_flow_hop, &sl, NULL, NULL);
-		vl = osr__mcast_vl(osm, slot, sl & 0xf);
+		vl = osr_mcast_vl(osm, slot, sl & 0xf);
 		if (((slot->mcast_vls | ctx->mc_warned) & (1u << vl)) || vl == 15)
 			continue;
 		ctx->mc_warned |= 1u << vl;
@@ -231,87 +237,88 @@ static void warn_unproven(struct tree *t, const osm_mgrp_box_t *box)
 			snprintf(where, sizeof(where), "changes its VL along the tree");
 		else
 			snprintf(where, sizeof(where), "runs on VL %u", vl);
-		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
-			 "ERR OR07: multicast of SL %u (MLID 0x%X) %s, where it is not proven free "
-			 "of deadlock together with unicast; give its partition another SL",
-			 sl, t->mlid, where);
+		osr_log(ctx->plugin->osm, OSM_LOG_ERROR,
+			"ERR OR07: multicast of SL %u (MLID 0x%X) %s, where it is not proven free "
+			"of deadlock together with unicast; give its partition another SL",
+			sl, tree->mlid, where);
 	}
 }
 
-ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
+ib_api_status_t osr_mcast_build_stree(void *context, osm_mgrp_box_t *box)
 {
 	struct engine_ctx *ctx = context;
-	struct tree t = { .ctx = ctx, .slot = ctx->current, .mlid = box->mlid };
+	struct tree tree = { .ctx = ctx, .slot = ctx->current, .mlid = box->mlid };
 	struct osm_opensm *osm = ctx->plugin->osm;
 	const osm_subn_t *subn = &osm->subn;
 	cl_qlist_t members;
 	cl_qmap_t map;
 	int16_t block;
 
-	if (!t.slot)
+	if (!tree.slot)
 		return IB_ERROR;
-	t.f = &t.slot->result.fabric;
-	t.parent = t.slot->mc_parent;
+	tree.fabric = &tree.slot->result.fabric;
+	tree.parent = tree.slot->mc_parent;
 	/*
 	 * OpenSM sends a switch no block of multicast tables in which it has never set a bit, so
 	 * one that comes back with tables of another SM, or of before a restart, would keep them:
 	 * every switch gets the block of every group.
 	 */
-	block = (int16_t)((t.mlid - IB_LID_MCAST_START_HO) / IB_MCAST_BLOCK_SIZE);
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
+	block = (int16_t)((tree.mlid - IB_LID_MCAST_START_HO) / IB_MCAST_BLOCK_SIZE);
+	for (osm_switch_t *sw = osr_switches(subn); sw; sw = osr_after(subn, sw)) {
 		osm_mcast_tbl_t *mft = &sw->mcast_tbl;
 
-		if (mft->p_mask_tbl && t.mlid <= mft->max_mlid_ho && block <= mft->max_block &&
+		if (mft->p_mask_tbl && tree.mlid <= mft->max_mlid_ho && block <= mft->max_block &&
 		    block > mft->max_block_in_use)
 			mft->max_block_in_use = block;
 	}
 	if (osm_mcast_make_port_list_and_map(&members, &map, box)) {
-		osr__log(osm, OSM_LOG_ERROR,
-			 "ERR OR09: out of memory while building the tree for MLID 0x%X",
-			 box->mlid);
+		osr_log(osm, OSM_LOG_ERROR,
+			"ERR OR09: out of memory while building the tree for MLID 0x%X", box->mlid);
 		osm_mcast_drop_port_list(&members);
 		return IB_INSUFFICIENT_MEMORY;
 	}
 	if (cl_qlist_count(&members) >= 2) {
-		const uint32_t *proven = t.slot->result.routing.mcast_parent;
-		uint32_t *below = t.slot->mc_below;
+		const uint32_t *proven = tree.slot->result.routing.mcast_parent;
+		uint32_t *below = tree.slot->mc_below;
 
 		for (cl_list_item_t *item = cl_qlist_head(&members); item != cl_qlist_end(&members);
 		     item = cl_qlist_next(item))
-			add_member(&t, ((osm_mcast_work_obj_t *)item)->p_port);
-		/* A link to a parent is one of the group if there are members on both sides of it. */
-		for (uint32_t i = 0; i < t.n; i++) {
-			uint32_t s = t.slot->mc_list[i], root = s;
+			add_member(&tree, ((osm_mcast_work_obj_t *)item)->p_port);
+		/*
+		 * A link to a parent is one of the group if there are members on both sides of it.
+		 */
+		for (uint32_t i = 0; i < tree.n; i++) {
+			uint32_t s = tree.slot->mc_list[i], root = s;
 
-			while (t.parent[root] != OSR_NONE)
-				root = t.f->chan_dst[t.parent[root]];
+			while (tree.parent[root] != OSR_NONE)
+				root = tree.fabric->chan_dst[tree.parent[root]];
 			if (below[s] == below[root])
 				continue;
-			if (join(&t, s))
-				t.n_unproven += proven && proven[s] == OSR_NONE;
+			if (join(&tree, s))
+				tree.n_unproven += proven && proven[s] == OSR_NONE;
 			else
-				t.broken = true;
+				tree.broken = true;
 		}
-		for (uint32_t i = 0; i < t.n; i++)
-			below[t.slot->mc_list[i]] = 0;
-		warn_unproven(&t, box);
+		for (uint32_t i = 0; i < tree.n; i++)
+			below[tree.slot->mc_list[i]] = 0;
+		warn_unproven(&tree, box);
 	}
 	osm_mcast_drop_port_list(&members);
-	if (!t.broken || ctx->mc_again)
+	if (!tree.broken || ctx->mc_again)
 		return IB_SUCCESS;
-	osr__log(osm, OSM_LOG_ERROR,
-		 "ERR OR08: the spanning tree for MLID 0x%X uses a switch or link that is gone or "
-		 "new since the last routing: some members are not reached until the next sweep",
-		 t.mlid);
+	osr_log(osm, OSM_LOG_ERROR,
+		"ERR OR08: the spanning tree for MLID 0x%X uses a switch or link that is gone or "
+		"new since the last routing: some members are not reached until the next sweep",
+		tree.mlid);
 	/* As OpenSM's own multicast does when the unicast cache has hidden a change from it. */
 	if (osm->subn.opt.use_ucast_cache && osm->sm.ucast_mgr.cache_valid) {
 		osm_ucast_cache_invalidate(&osm->sm.ucast_mgr);
-		osr__ask_sweep(ctx->plugin);
+		osr_ask_sweep(ctx->plugin);
 	}
 	return IB_SUCCESS;
 }
 
-void osr__mcast_again(struct engine_ctx *ctx)
+void osr_mcast_again(struct engine_ctx *ctx)
 {
 	const struct osm_opensm *osm = ctx->plugin->osm;
 	const osm_subn_t *subn = &osm->subn;
@@ -320,7 +327,7 @@ void osr__mcast_again(struct engine_ctx *ctx)
 	for (unsigned m = 0; m + IB_LID_MCAST_START_HO <= subn->max_mcast_lid_ho; m++) {
 		if (osm->sm.mlids_req[m])
 			continue;
-		for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
+		for (osm_switch_t *sw = osr_switches(subn); sw; sw = osr_after(subn, sw))
 			osm_mcast_tbl_clear_mlid(&sw->mcast_tbl,
 						 (uint16_t)(m + IB_LID_MCAST_START_HO));
 		/* As OpenSM calls it: another plugin may have wrapped it. */

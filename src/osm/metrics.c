@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * A sweep is one tree, m->sweep; numbers of it, rows of list_numbers(), have a text of help beside it. The log has its
- * line, the JSON file and the socket add what happens beside sweeps, and Prometheus's text lists what has a help. The files
- * are replaced whole (file.h); Prometheus's collector looks at *.prom only, and the new file is not called that until
- * it is complete.
+ * A sweep is one tree, metrics->sweep; numbers of it, rows of list_numbers(), have a text of help
+ * beside it. The log has its line, the JSON file and the socket add what happens beside sweeps, and
+ * Prometheus's text lists what has a help. The files are replaced whole (file.h); Prometheus's
+ * collector looks at *.prom only, and the new file is not called that until it is complete.
  */
 #include "metrics.h"
 
@@ -26,16 +26,16 @@
 #define SLOW_MS 1500 /* of writing, before it is said */
 
 struct metrics {
-	pthread_mutex_t mutex;      /* of all that follows: OpenSM's thread of timers looks, too */
-	cl_timer_t timer;           /* until the next look at whether this is still the master */
-	bool pending;               /* not written yet */
-	const char *not_master;     /* when the files were written last */
-	bool confirmed, looks;      /* the same; the timer runs */
-	json_t *sweep;              /* the tree; NULL: none yet, or no memory */
-	json_t *sweeps;             /* {engine: {outcome: how often}} */
-	json_t *help;               /* {"GROUP_NAME": text} of its numbers */
-	struct osr__writer *writer; /* NULL: nothing was written yet */
-	bool slow;                  /* the files are written slowly, and that has been said */
+	pthread_mutex_t mutex;     /* of all that follows: OpenSM's thread of timers looks, too */
+	cl_timer_t timer;          /* until the next look at whether this is still the master */
+	bool pending;              /* not written yet */
+	const char *not_master;    /* when the files were written last */
+	bool confirmed, looks;     /* the same; the timer runs */
+	json_t *sweep;             /* the tree; NULL: none yet, or no memory */
+	json_t *sweeps;            /* {engine: {outcome: how often}} */
+	json_t *help;              /* {"GROUP_NAME": text} of its numbers */
+	struct osr_writer *writer; /* NULL: nothing was written yet */
+	bool slow;                 /* the files are written slowly, and that has been said */
 };
 
 static const char *const outcome_names[N_OUTCOMES] = {
@@ -74,27 +74,29 @@ struct number {
 	const char *help;
 };
 
-static void add_number(struct metrics *m, const struct number *number)
+static void add_number(struct metrics *metrics, const struct number *number)
 {
 	const char *name = strchr(number->name, '_') + 1;
 	char group[16];
 
 	snprintf(group, sizeof(group), "%.*s", (int)(name - 1 - number->name), number->name);
-	if (!json_object_get(m->sweep, group))
-		json_object_set_new(m->sweep, group, json_object());
-	json_object_set_new(json_object_get(m->sweep, group), name, number_json(number->value));
-	if (!json_object_get(m->help, number->name))
-		json_object_set_new(m->help, number->name, json_string(number->help));
+	if (!json_object_get(metrics->sweep, group))
+		json_object_set_new(metrics->sweep, group, json_object());
+	json_object_set_new(json_object_get(metrics->sweep, group), name,
+			    number_json(number->value));
+	if (!json_object_get(metrics->help, number->name))
+		json_object_set_new(metrics->help, number->name, json_string(number->help));
 }
 
 /* Where hosts have several LIDs. */
-static void list_lids(const struct sweep *w, struct metrics *m)
+static void list_lids(const struct sweep *sweep, struct metrics *metrics)
 {
-	const struct osr_verdict *v = &w->slot->verdict;
-	const struct osr_split *split = &w->slot->split;
+	const struct osr_verdict *verdict = &sweep->slot->verdict;
+	const struct osr_split *split = &sweep->slot->split;
 	const struct number numbers[] = {
-		{ "load_efi_all", v->efi_all, "Routes to all LIDs on the most loaded channel." },
-		{ "load_efi_all_bound", w->efi_all_bound,
+		{ "load_efi_all", verdict->efi_all,
+		  "Routes to all LIDs on the most loaded channel." },
+		{ "load_efi_all_bound", sweep->efi_all_bound,
 		  "No routing has fewer routes to all LIDs on its most loaded channel." },
 		{ "split_lids", split->n_lids, "LIDs of a host, at most." },
 		{ "split_first", split->first / 1e6,
@@ -111,67 +113,76 @@ static void list_lids(const struct sweep *w, struct metrics *m)
 	};
 
 	for (size_t i = 0; split->n_lids && i < sizeof(numbers) / sizeof(*numbers); i++)
-		add_number(m, &numbers[i]);
+		add_number(metrics, &numbers[i]);
 }
 
-/* All numbers of a sweep whose tables were checked: in JSON an object of its group, for Prometheus a gauge. */
-static void list_numbers(const struct sweep *w, struct metrics *m)
+/*
+ * All numbers of a sweep whose tables were checked: in JSON an object of its group, for Prometheus
+ * a gauge.
+ */
+static void list_numbers(const struct sweep *sweep, struct metrics *metrics)
 {
-	struct osr_drains *list = osr__upkeep_drains(w->ctx->plugin);
+	struct osr_drains *list = osr_upkeep_drains(sweep->ctx->plugin);
 	const struct osr_drains_state drains =
 		list ? osr_drains_state(list) : (struct osr_drains_state){ 0 };
-	const struct osr_fabric *fabric = &w->slot->result.fabric;
-	const struct osr_routing *routing = &w->slot->result.routing;
+	const struct osr_fabric *fabric = &sweep->slot->result.fabric;
+	const struct osr_routing *routing = &sweep->slot->result.routing;
 	const struct osr_stable *stable = &routing->stable;
-	const struct osr_verdict *v = &w->slot->verdict;
+	const struct osr_verdict *verdict = &sweep->slot->verdict;
 	const struct number numbers[] = {
 		{ "fabric_switches", fabric->n_switches, "Switches routed." },
 		{ "fabric_channels", fabric->n_channels, "Directions of cables between switches." },
-		{ "fabric_hosts", osr__n_hosts(fabric), "Ports of CAs and routers." },
+		{ "fabric_hosts", osr_n_hosts(fabric), "Ports of CAs and routers." },
 		{ "fabric_end_ports", fabric->n_terminals,
 		  "CA, router and switch ports with a LID." },
 		{ "fabric_lids", fabric->n_dests, "LIDs routed to." },
 		{ "fabric_parts", fabric->n_components,
 		  "Disconnected components; 1 if the fabric is connected." },
-		{ "fabric_end_ports_left_out", w->snap.n_left_out,
+		{ "fabric_end_ports_left_out", sweep->snap.n_left_out,
 		  "End ports not routed, see OR06." },
-		{ "fabric_end_ports_without_lid", w->snap.n_no_lid,
+		{ "fabric_end_ports_without_lid", sweep->snap.n_no_lid,
 		  "End ports that have no LID, see OR23." },
-		{ "fabric_ports_unknown", w->ctx->plugin->up ? 0 : w->snap.n_unknown,
+		{ "fabric_ports_unknown", sweep->ctx->plugin->up ? 0 : sweep->snap.n_unknown,
 		  "Ports of switches that are up and lead to nothing that OpenSM knows, see "
 		  "OR24." },
-		{ "fabric_links_unhealthy", w->snap.n_unhealthy, "Cables left out as unhealthy." },
-		{ "fabric_links_throttled", w->snap.n_throttled, "Cables left out as throttled." },
+		{ "fabric_links_unhealthy", sweep->snap.n_unhealthy,
+		  "Cables left out as unhealthy." },
+		{ "fabric_links_throttled", sweep->snap.n_throttled,
+		  "Cables left out as throttled." },
 		{ "fabric_drained", drains.n_drained, "Switches and cables that are drained." },
 		{ "fabric_links_held_down", drains.n_held, "Links held down because they flap." },
 		{ "vls_used", routing->n_vls, "Virtual lanes that carry routes." },
-		{ "vls_available", w->snap.limit.vls, "Virtual lanes that could be used." },
+		{ "vls_available", sweep->snap.limit.vls, "Virtual lanes that could be used." },
 		{ "vls_needed", routing->n_layers, "Virtual lanes needed to cut all cycles." },
 		{ "vls_needed_one_way", routing->n_layers_one_way,
 		  "The same without replies on the request's SL." },
-		{ "load_efi", v->efi,
+		{ "load_efi", verdict->efi,
 		  "Edge forwarding index: routes to first LIDs on the most loaded channel." },
-		{ "load_efi_average", v->efi_mean, "Routes on a channel, on average." },
-		{ "load_efi_over_average", v->efi_mean > 0 ? v->efi / v->efi_mean : 1,
+		{ "load_efi_average", verdict->efi_mean, "Routes on a channel, on average." },
+		{ "load_efi_over_average",
+		  verdict->efi_mean > 0 ? verdict->efi / verdict->efi_mean : 1,
 		  "Edge forwarding index over the average." },
-		{ "load_efi_bound", w->efi_bound, "No routing has a lower edge forwarding index." },
-		{ "load_efi_over_bound", w->efi_bound ? (double)v->efi / (double)w->efi_bound : 1,
+		{ "load_efi_bound", sweep->efi_bound,
+		  "No routing has a lower edge forwarding index." },
+		{ "load_efi_over_bound",
+		  sweep->efi_bound ? (double)verdict->efi / (double)sweep->efi_bound : 1,
 		  "Edge forwarding index over the least possible." },
-		{ "load_efi_per_capacity", v->efi_per_capacity,
+		{ "load_efi_per_capacity", verdict->efi_per_capacity,
 		  "Largest routes * fastest rate / own rate." },
-		{ "routes_all", v->n_routes, "Pairs of switch and LID with a route." },
-		{ "routes_unreachable", v->n_no_path, "Pairs of switch and LID without a route." },
-		{ "routes_longer", v->n_longer, "Routes longer than minimal." },
-		{ "routes_max_hops", v->max_hops, "Channels of the longest route." },
-		{ "lft_entries", w->n_entries, "Entries of all forwarding tables." },
-		{ "lft_entries_changed", w->n_changed, "Of these, changed by the last sweep." },
+		{ "routes_all", verdict->n_routes, "Pairs of switch and LID with a route." },
+		{ "routes_unreachable", verdict->n_no_path,
+		  "Pairs of switch and LID without a route." },
+		{ "routes_longer", verdict->n_longer, "Routes longer than minimal." },
+		{ "routes_max_hops", verdict->max_hops, "Channels of the longest route." },
+		{ "lft_entries", sweep->n_entries, "Entries of all forwarding tables." },
+		{ "lft_entries_changed", sweep->n_changed, "Of these, changed by the last sweep." },
 		{ "stable_kept", stable->kept,
 		  "1 if the previous tables were re-routed incrementally." },
-		{ "stable_together", osr__transition_is_free(w),
+		{ "stable_together", osr_transition_is_free(sweep),
 		  "1 if old and new tables mixed are proven deadlock-free." },
-		{ "stable_withdrawn", w->in_rounds ? stable->n_withdrawn : 0,
+		{ "stable_withdrawn", sweep->in_rounds ? stable->n_withdrawn : 0,
 		  "LFT entries withdrawn in a first round; 0: one round." },
-		{ "stable_withdrawn_whole", w->in_rounds ? stable->n_withdrawn_whole : 0,
+		{ "stable_withdrawn_whole", sweep->in_rounds ? stable->n_withdrawn_whole : 0,
 		  "Of these, entries that still led to their LID." },
 		{ "stable_channels_lost", stable->n_channels_lost,
 		  "Channels lost since the last full route." },
@@ -188,8 +199,8 @@ static void list_numbers(const struct sweep *w, struct metrics *m)
 		  "Load of the busiest link over that of the last full route." },
 	};
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		add_number(m, &numbers[i]);
-	list_lids(w, m);
+		add_number(metrics, &numbers[i]);
+	list_lids(sweep, metrics);
 }
 
 /* Members of "refused", which confirm.c counts. */
@@ -201,7 +212,10 @@ static const char *const refused_help[][2] = {
 	{ "refused_vlarb_blocks", "VL arbitration blocks that ports do not hold." },
 };
 
-/* Nothing that a sweep has proven holds of tables that a switch has not taken: text says so, NULL if all are taken. */
+/*
+ * Nothing that a sweep has proven holds of tables that a switch has not taken: text says so, NULL
+ * if all are taken.
+ */
 static void withhold(const char *text, json_t *sweep)
 {
 	json_t *check = json_object_get(sweep, "check");
@@ -216,11 +230,11 @@ static void withhold(const char *text, json_t *sweep)
 }
 
 /* In which order the tables go out. */
-static const char *sent_text(const struct sweep *w)
+static const char *sent_text(const struct sweep *sweep)
 {
-	const struct osr_routing *routing = &w->slot->result.routing;
+	const struct osr_routing *routing = &sweep->slot->result.routing;
 
-	if (w->in_rounds)
+	if (sweep->in_rounds)
 		return "in two rounds";
 	if (routing->stable.transition != OSR_TRANSITION_LOOP &&
 	    routing->stable.transition != OSR_TRANSITION_ROUNDS)
@@ -231,7 +245,10 @@ static const char *sent_text(const struct sweep *w)
 		       : "in one round: two would be no better";
 }
 
-/* Adds the members of a tree that is not needed any more. NULL: no memory, as is an object that lacks some. */
+/*
+ * Adds the members of a tree that is not needed any more. NULL: no memory, as is an object that
+ * lacks some.
+ */
 static void add_members(json_t **object, json_t *members)
 {
 	if (json_object_update(*object, members)) {
@@ -242,92 +259,98 @@ static void add_members(json_t **object, json_t *members)
 }
 
 /* Which plugin reports. */
-static json_t *head_json(const struct plugin *p)
+static json_t *head_json(const struct plugin *plugin)
 {
 	char port[24];
 
-	snprintf(port, sizeof(port), "0x%016" PRIx64, cl_ntoh64(p->osm->subn.sm_port_guid));
+	snprintf(port, sizeof(port), "0x%016" PRIx64, cl_ntoh64(plugin->osm->subn.sm_port_guid));
 	return json_pack("{s:s, s:s, s:s}", "osmroutes", OSR_VERSION, "opensm", OSM_VERSION,
 			 "sm_port", port);
 }
 
-/* What came of a sweep, in words and milliseconds: m->sweep, with its numbers if its tables were checked. */
-static void note_sweep(const struct sweep *w, enum outcome outcome, struct metrics *m)
+/*
+ * What came of a sweep, in words and milliseconds: metrics->sweep, with its numbers if its tables
+ * were checked.
+ */
+static void note_sweep(const struct sweep *sweep, enum outcome outcome, struct metrics *metrics)
 {
 	bool routed =
 		outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED || outcome == OUTCOME_KEYS;
 	bool checked = routed || outcome == OUTCOME_CACHED || outcome == OUTCOME_CACHED_HOSTS;
-	bool made = routed && !w->keys_only;
-	const struct osr_routing *routing = &w->slot->result.routing;
+	bool made = routed && !sweep->keys_only;
+	const struct osr_routing *routing = &sweep->slot->result.routing;
 	const struct osr_stable *stable = &routing->stable;
 	json_t *proven = json_array();
 	char text[200] = "", digest[24];
 
 	for (size_t i = 0; checked && i < N_CLAIMS; i++)
-		if (w->slot->verdict.proven & claims[i].claim)
+		if (sweep->slot->verdict.proven & claims[i].claim)
 			json_array_append_new(proven, json_string(claims[i].name));
 	if (checked)
-		osr__proven_text(w, text, sizeof(text));
-	m->sweep = head_json(w->ctx->plugin);
-	add_members(&m->sweep,
+		osr_proven_text(sweep, text, sizeof(text));
+	metrics->sweep = head_json(sweep->ctx->plugin);
+	add_members(&metrics->sweep,
 		    json_pack("{s:I, s:s, s:s, s:s, s:{s:b, s:o, s:s}}", "time",
-			      (json_int_t)time(NULL), "engine", w->ctx->engine->name, "outcome",
-			      outcome_names[outcome], "message", w->diag.text, "check", "passed",
-			      checked, "proven", proven, "text", text));
+			      (json_int_t)time(NULL), "engine", sweep->ctx->engine->name, "outcome",
+			      outcome_names[outcome], "message", sweep->diag.text, "check",
+			      "passed", checked, "proven", proven, "text", text));
 	/* Tables that OpenSM had sent were checked, and no more. */
-	add_members(&m->sweep,
-		    json_pack("{s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}}", "ms", "total",
-			      osr__sweep_clock_ms() - w->ms_start, "snapshot",
-			      routed ? w->ms_snapshot - w->ms_start : 0, "route",
-			      routed ? w->ms_route - w->ms_snapshot : 0, "paths",
-			      made ? routing->ms_spf : 0, "layers", made ? routing->ms_layers : 0,
-			      "transition", checked ? w->ms_transition : 0, "check",
-			      checked ? w->ms_check - (routed ? w->ms_route : w->ms_start) : 0,
-			      "publish", routed ? w->ms_publish - w->ms_check : 0));
+	add_members(
+		&metrics->sweep,
+		json_pack("{s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}}", "ms", "total",
+			  osr_sweep_clock_ms() - sweep->ms_start, "snapshot",
+			  routed ? sweep->ms_snapshot - sweep->ms_start : 0, "route",
+			  routed ? sweep->ms_route - sweep->ms_snapshot : 0, "paths",
+			  made ? routing->ms_spf : 0, "layers", made ? routing->ms_layers : 0,
+			  "transition", checked ? sweep->ms_transition : 0, "check",
+			  checked ? sweep->ms_check - (routed ? sweep->ms_route : sweep->ms_start)
+				  : 0,
+			  "publish", routed ? sweep->ms_publish - sweep->ms_check : 0));
 	if (!checked)
 		return;
 	/* How these tables came about, and whether they mix well with those before. */
-	snprintf(digest, sizeof(digest), "%016" PRIx64, w->slot->digest);
-	add_members(&m->sweep,
-		    json_pack("{s:s, s:{s:s?, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:b, s:b, "
-			      "s:s}}}",
-			      "digest", digest, "tables", "engine", routing->chosen, "strategy",
-			      routing->strategy, "note", routing->note ? routing->note : "",
-			      "re_route",
-			      stable->kept     ? "incremental"
-			      : stable->why[0] ? "full"
-					       : "none",
-			      "why_full", stable->why, "transition", "answer",
-			      osr__transition_answer(w), "why", stable->transition_why, "multicast",
-			      stable->transition_mcast, "earlier_trees", stable->transition_order,
-			      "two_rounds", w->in_rounds, "sent", sent_text(w)));
-	list_numbers(w, m);
+	snprintf(digest, sizeof(digest), "%016" PRIx64, sweep->slot->digest);
+	add_members(
+		&metrics->sweep,
+		json_pack("{s:s, s:{s:s?, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:b, s:b, "
+			  "s:s}}}",
+			  "digest", digest, "tables", "engine", routing->chosen, "strategy",
+			  routing->strategy, "note", routing->note ? routing->note : "", "re_route",
+			  stable->kept     ? "incremental"
+			  : stable->why[0] ? "full"
+					   : "none",
+			  "why_full", stable->why, "transition", "answer",
+			  osr_transition_answer(sweep), "why", stable->transition_why, "multicast",
+			  stable->transition_mcast, "earlier_trees", stable->transition_order,
+			  "two_rounds", sweep->in_rounds, "sent", sent_text(sweep)));
+	list_numbers(sweep, metrics);
 }
 
-void osr__metrics_set(struct plugin *p, const char *group, const char *name, double value)
+void osr_metrics_set(struct plugin *plugin, const char *group, const char *name, double value)
 {
-	pthread_mutex_lock(&p->metrics->mutex);
-	json_object_set_new(json_object_get(p->metrics->sweep, group), name, number_json(value));
-	pthread_mutex_unlock(&p->metrics->mutex);
+	pthread_mutex_lock(&plugin->metrics->mutex);
+	json_object_set_new(json_object_get(plugin->metrics->sweep, group), name,
+			    number_json(value));
+	pthread_mutex_unlock(&plugin->metrics->mutex);
 }
 
 /* Views of it ---------------------------------------------------------------------------------- */
 
 /* The engine that routes now. Engines of plugins have types without a name: those are ours. */
-static const char *engine_in_use(const struct plugin *p)
+static const char *engine_in_use(const struct plugin *plugin)
 {
-	const struct osm_routing_engine *re = p->osm->routing_engine_used;
-	const struct engine_ctx *ctx = osr__ctx_of(p, re);
+	const struct osm_routing_engine *re = plugin->osm->routing_engine_used;
+	const struct engine_ctx *ctx = osr_ctx_of(plugin, re);
 
 	return ctx ? ctx->engine->name : re ? osm_routing_engine_type_str(re->type) : "";
 }
 
 /* Sweeps of an engine that OpenSM lists, perhaps under two names. */
-static json_t *count_sweeps(const struct plugin *p)
+static json_t *count_sweeps(const struct plugin *plugin)
 {
 	json_t *sweeps = json_object();
 
-	for (const struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
+	for (const struct engine_ctx *ctx = plugin->contexts; ctx; ctx = ctx->next) {
 		json_t *counts = json_object_get(sweeps, ctx->engine->name);
 
 		if (!counts) {
@@ -344,34 +367,35 @@ static json_t *count_sweeps(const struct plugin *p)
 }
 
 /* The last sweep, with what happens beside sweeps, for another thread to keep; NULL: no memory. */
-static json_t *metrics_root(const struct plugin *p)
+static json_t *metrics_root(const struct plugin *plugin)
 {
-	struct metrics *m = p->metrics;
-	json_t *root = m->sweep ? json_deep_copy(m->sweep) : head_json(p);
+	struct metrics *metrics = plugin->metrics;
+	json_t *root = metrics->sweep ? json_deep_copy(metrics->sweep) : head_json(plugin);
 
-	withhold(osr__confirm_text(p), root);
-	json_object_set_new(root, "refused", osr__confirm_json(p));
-	json_decref(m->sweeps);
-	m->sweeps = count_sweeps(p);
+	withhold(osr_confirm_text(plugin), root);
+	json_object_set_new(root, "refused", osr_confirm_json(plugin));
+	json_decref(metrics->sweeps);
+	metrics->sweeps = count_sweeps(plugin);
 	add_members(&root, json_pack("{s:s, s:s, s:b, s:I, s:o, s:O}", "state",
-				     osm_get_sm_mgr_state_str(p->osm->subn.sm_state), "routed_by",
-				     engine_in_use(p), "ours",
-				     osr__ctx_of(p, p->osm->routing_engine_used) != NULL, "since",
-				     (json_int_t)p->router_since, "warnings", osr__warnings(p),
-				     "sweeps", m->sweeps));
+				     osm_get_sm_mgr_state_str(plugin->osm->subn.sm_state),
+				     "routed_by", engine_in_use(plugin), "ours",
+				     osr_ctx_of(plugin, plugin->osm->routing_engine_used) != NULL,
+				     "since", (json_int_t)plugin->router_since, "warnings",
+				     osr_warnings(plugin), "sweeps", metrics->sweeps));
 	return root;
 }
 
 /* Of a subnet manager that is not the master: its tables are not in use. From any thread. */
-static json_t *standby_root(const struct plugin *p)
+static json_t *standby_root(const struct plugin *plugin)
 {
-	const struct metrics *m = p->metrics;
-	const char *engine = json_string_value(json_object_get(m->sweep, "engine"));
-	json_t *root = head_json(p);
+	const struct metrics *metrics = plugin->metrics;
+	const char *engine = json_string_value(json_object_get(metrics->sweep, "engine"));
+	json_t *root = head_json(plugin);
 
-	add_members(&root, json_pack("{s:s, s:s, s:s, s:b, s:o, s:O*}", "state", m->not_master,
-				     "engine", engine ? engine : "", "routed_by", "", "ours", 0,
-				     "warnings", osr__warnings(p), "sweeps", m->sweeps));
+	add_members(&root,
+		    json_pack("{s:s, s:s, s:s, s:b, s:o, s:O*}", "state", metrics->not_master,
+			      "engine", engine ? engine : "", "routed_by", "", "ours", 0,
+			      "warnings", osr_warnings(plugin), "sweeps", metrics->sweeps));
 	return root;
 }
 
@@ -449,27 +473,27 @@ static void print_prom(const json_t *root, const json_t *help, FILE *out)
 /* The files ------------------------------------------------------------------------------------ */
 
 /* Once, not at every sweep. */
-static void metrics_written(void *context, const struct osr__written *what)
+static void metrics_written(void *context, const struct osr_written *what)
 {
 	struct osm_opensm *osm = context;
 
 	if (what->wrong)
-		osr__log(osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: %s", what->wrong);
+		osr_log(osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: %s", what->wrong);
 }
 
 /* The views of `root` as pages. */
-static bool add_pages(const struct plugin *p, const json_t *root, struct osr__pages *pages)
+static bool add_pages(const struct plugin *plugin, const json_t *root, struct osr_pages *pages)
 {
 	static const char *const extensions[] = { "json", "prom" };
 
 	for (bool prom = false; root; prom = true) {
-		struct osr__page *page = &pages->page[pages->n++];
+		struct osr_page *page = &pages->page[pages->n++];
 		char *text = NULL, *bytes = NULL;
 		FILE *out = open_memstream(&text, &page->size);
 		bool good = out;
 
 		if (out && prom)
-			print_prom(root, p->metrics->help, out);
+			print_prom(root, plugin->metrics->help, out);
 		else if (out)
 			good = !json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) &&
 			       fputc('\n', out) != EOF;
@@ -480,7 +504,7 @@ static bool add_pages(const struct plugin *p, const json_t *root, struct osr__pa
 			memcpy(bytes, text, page->size + 1);
 		free(text);
 		snprintf(page->name, sizeof(page->name), "osmroutes-%016" PRIx64 ".%s",
-			 cl_ntoh64(p->osm->subn.sm_port_guid), extensions[prom]);
+			 cl_ntoh64(plugin->osm->subn.sm_port_guid), extensions[prom]);
 		page->bytes = bytes;
 		if (!bytes || prom)
 			return bytes;
@@ -488,152 +512,160 @@ static bool add_pages(const struct plugin *p, const json_t *root, struct osr__pa
 	return false;
 }
 
-static void metrics_write(struct plugin *p)
+static void metrics_write(struct plugin *plugin)
 {
-	const struct osr__place place = {
-		.dir = p->options.own.str[p->options.own.num[OPT_METRICS_DIR]], .mode = 0644
+	const struct osr_place place = {
+		.dir = plugin->options.own.str[plugin->options.own.num[OPT_METRICS_DIR]],
+		.mode = 0644
 	};
-	struct osr__pages pages = { .n = 0 };
-	struct metrics *m = p->metrics;
+	struct osr_pages pages = { .n = 0 };
+	struct metrics *metrics = plugin->metrics;
 	json_t *root;
 	bool slow, good;
 
-	if (!m->pending)
+	if (!metrics->pending)
 		return;
-	m->pending = false;
+	metrics->pending = false;
 	if (!*place.dir)
 		return;
-	if (!m->writer)
-		m->writer = osr__writer_new(&place, metrics_written, p->osm);
-	m->not_master = osr__not_master(p);
-	m->confirmed = osr__confirmed(p);
-	root = m->not_master ? standby_root(p) : metrics_root(p);
-	good = m->writer && add_pages(p, root, &pages);
+	if (!metrics->writer)
+		metrics->writer = osr_writer_new(&place, metrics_written, plugin->osm);
+	metrics->not_master = osr_not_master(plugin);
+	metrics->confirmed = osr_confirmed(plugin);
+	root = metrics->not_master ? standby_root(plugin) : metrics_root(plugin);
+	good = metrics->writer && add_pages(plugin, root, &pages);
 	json_decref(root);
 	if (!good) {
 		osr_arena_free(&pages.memory);
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: out of memory");
+		osr_log(plugin->osm, OSM_LOG_ERROR,
+			"ERR OR12: cannot write metrics: out of memory");
 		return;
 	}
-	osr__writer_give(m->writer, &pages);
+	osr_writer_give(metrics->writer, &pages);
 	/* A busy machine is no reason to complain. */
-	slow = osr__writer_busy(m->writer) > SLOW_MS;
-	if (slow && !m->slow)
-		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR12: cannot write metrics: those of an earlier sweep are still "
-			 "being written to %s",
-			 place.dir);
-	m->slow = slow;
+	slow = osr_writer_busy(metrics->writer) > SLOW_MS;
+	if (slow && !metrics->slow)
+		osr_log(plugin->osm, OSM_LOG_ERROR,
+			"ERR OR12: cannot write metrics: those of an earlier sweep are still "
+			"being written to %s",
+			place.dir);
+	metrics->slow = slow;
 }
 
-void osr__metrics_note(const struct sweep *w, enum outcome outcome)
+void osr_metrics_note(const struct sweep *sweep, enum outcome outcome)
 {
-	struct plugin *p = w->ctx->plugin;
-	osm_log_level_t level = osr__log_details(p);
-	struct metrics *m = p->metrics;
+	struct plugin *plugin = sweep->ctx->plugin;
+	osm_log_level_t level = osr_log_details(plugin);
+	struct metrics *metrics = plugin->metrics;
 	char *text = NULL;
 	json_t *shown;
 
-	pthread_mutex_lock(&m->mutex);
-	w->ctx->n_sweeps[outcome]++;
-	json_decref(m->sweep);
-	note_sweep(w, outcome, m);
-	m->pending = true;
+	pthread_mutex_lock(&metrics->mutex);
+	sweep->ctx->n_sweeps[outcome]++;
+	json_decref(metrics->sweep);
+	note_sweep(sweep, outcome, metrics);
+	metrics->pending = true;
 	/* In the log: neither which engine routes, nor how often, is known yet. */
-	if (osm_log_is_active(&p->osm->log, level) && m->sweep) {
-		shown = json_deep_copy(m->sweep);
-		withhold(osr__confirm_doubt(p), shown);
+	if (osm_log_is_active(&plugin->osm->log, level) && metrics->sweep) {
+		shown = json_deep_copy(metrics->sweep);
+		withhold(osr_confirm_doubt(plugin), shown);
 		text = json_dumps(shown, JSON_COMPACT | JSON_REAL_PRECISION(9));
 		json_decref(shown);
 	}
 	if (text)
-		osr__log(p->osm, level, "sweep: %s", text);
+		osr_log(plugin->osm, level, "sweep: %s", text);
 	free(text);
-	if (!json_is_true(json_object_get(json_object_get(m->sweep, "check"), "passed"))) {
-		metrics_write(p); /* now: if no engine routes, no later step writes them */
-		m->pending = true;
+	if (!json_is_true(json_object_get(json_object_get(metrics->sweep, "check"), "passed"))) {
+		metrics_write(plugin); /* now: if no engine routes, no later step writes them */
+		metrics->pending = true;
 	}
-	pthread_mutex_unlock(&m->mutex);
+	pthread_mutex_unlock(&metrics->mutex);
 }
 
 /* For the socket, and once more for the files if what they say is not true any more. */
-static void metrics_over(struct plugin *p)
+static void metrics_over(struct plugin *plugin)
 {
-	struct metrics *m = p->metrics;
+	struct metrics *metrics = plugin->metrics;
 
-	pthread_mutex_lock(&m->mutex);
-	m->pending |= m->sweep && (m->confirmed != osr__confirmed(p) || m->not_master);
-	metrics_write(p);
-	if (p->keys)
-		osr__keys_tell(p, metrics_root(p));
-	pthread_mutex_unlock(&m->mutex);
+	pthread_mutex_lock(&metrics->mutex);
+	metrics->pending |= metrics->sweep &&
+			    (metrics->confirmed != osr_confirmed(plugin) || metrics->not_master);
+	metrics_write(plugin);
+	if (plugin->keys)
+		osr_keys_tell(plugin, metrics_root(plugin));
+	pthread_mutex_unlock(&metrics->mutex);
 }
 
 /* No event of OpenSM tells that it hands the fabric over. */
 static void metrics_look(void *context)
 {
-	struct plugin *p = context;
-	struct metrics *m = p->metrics;
+	struct plugin *plugin = context;
+	struct metrics *metrics = plugin->metrics;
 
-	pthread_mutex_lock(&m->mutex);
-	m->pending |= osr__on_standby(p) && !m->not_master;
-	if (osr__on_standby(p))
-		metrics_write(p);
-	pthread_mutex_unlock(&m->mutex);
-	cl_timer_start(&m->timer, LOOK_MS);
+	pthread_mutex_lock(&metrics->mutex);
+	metrics->pending |= osr_on_standby(plugin) && !metrics->not_master;
+	if (osr_on_standby(plugin))
+		metrics_write(plugin);
+	pthread_mutex_unlock(&metrics->mutex);
+	cl_timer_start(&metrics->timer, LOOK_MS);
 }
 
 /* Not earlier: OpenSM may fork while it starts. */
-static void metrics_begin(struct plugin *p)
+static void metrics_begin(struct plugin *plugin)
 {
-	if (!p->metrics->looks && *p->options.own.str[p->options.own.num[OPT_METRICS_DIR]])
-		cl_timer_start(&p->metrics->timer, LOOK_MS);
-	p->metrics->looks = true;
+	if (!plugin->metrics->looks &&
+	    *plugin->options.own.str[plugin->options.own.num[OPT_METRICS_DIR]])
+		cl_timer_start(&plugin->metrics->timer, LOOK_MS);
+	plugin->metrics->looks = true;
 }
 
-/* Which engine routes now; one of OpenSM's own is said in the log, once. Then files and control socket. */
-static void metrics_sent(struct plugin *p)
+/*
+ * Which engine routes now; one of OpenSM's own is said in the log, once. Then files and control
+ * socket.
+ */
+static void metrics_sent(struct plugin *plugin)
 {
-	const struct osm_routing_engine *re = p->osm->routing_engine_used;
-	const char *name = engine_in_use(p), *list = p->osm->subn.opt.routing_engine_names;
-	bool is_new = !p->router_since || p->router != re;
+	const struct osm_routing_engine *re = plugin->osm->routing_engine_used;
+	const char *name = engine_in_use(plugin),
+		   *list = plugin->osm->subn.opt.routing_engine_names;
+	bool is_new = !plugin->router_since || plugin->router != re;
 
 	if (is_new) {
-		p->router = re;
-		p->router_since = time(NULL);
+		plugin->router = re;
+		plugin->router_since = time(NULL);
 	}
-	if (is_new && !osr__ctx_of(p, re))
-		osr__log(p->osm, OSM_LOG_INFO, "loaded, but routes nothing: %s%s%s%s%s",
-			 re ? "OpenSM's " : "", re ? name : "neither does OpenSM",
-			 re ? " routes" : "",
-			 p->contexts ? "" : "; osmroutes serves no engine of routing_engine ",
-			 p->contexts ? ""
-			 : list      ? list
-				     : "(none)");
-	metrics_over(p);
+	if (is_new && !osr_ctx_of(plugin, re))
+		osr_log(plugin->osm, OSM_LOG_INFO, "loaded, but routes nothing: %s%s%s%s%s",
+			re ? "OpenSM's " : "", re ? name : "neither does OpenSM",
+			re ? " routes" : "",
+			plugin->contexts ? "" : "; osmroutes serves no engine of routing_engine ",
+			plugin->contexts ? ""
+			: list           ? list
+					 : "(none)");
+	metrics_over(plugin);
 }
 
-static bool metrics_open(struct plugin *p)
+static bool metrics_open(struct plugin *plugin)
 {
-	cl_timer_construct(&p->metrics->timer);
-	pthread_mutex_init(&p->metrics->mutex, NULL);
-	p->metrics->help = json_object();
+	cl_timer_construct(&plugin->metrics->timer);
+	pthread_mutex_init(&plugin->metrics->mutex, NULL);
+	plugin->metrics->help = json_object();
 	for (size_t i = 0; i < sizeof(refused_help) / sizeof(*refused_help); i++)
-		json_object_set_new(p->metrics->help, refused_help[i][0],
+		json_object_set_new(plugin->metrics->help, refused_help[i][0],
 				    json_string(refused_help[i][1]));
-	return cl_timer_init(&p->metrics->timer, metrics_look, p) == CL_SUCCESS;
+	return cl_timer_init(&plugin->metrics->timer, metrics_look, plugin) == CL_SUCCESS;
 }
 
-static void metrics_close(struct plugin *p)
+static void metrics_close(struct plugin *plugin)
 {
-	cl_timer_destroy(&p->metrics->timer);
-	osr__writer_end(p->metrics->writer, LAST_S);
-	json_decref(p->metrics->sweep);
-	json_decref(p->metrics->sweeps);
-	json_decref(p->metrics->help);
+	cl_timer_destroy(&plugin->metrics->timer);
+	osr_writer_end(plugin->metrics->writer, LAST_S);
+	json_decref(plugin->metrics->sweep);
+	json_decref(plugin->metrics->sweeps);
+	json_decref(plugin->metrics->help);
 }
 
-const struct feature osr__metrics = {
+const struct feature osr_metrics = {
 	.size = sizeof(struct metrics),
 	.state = offsetof(struct plugin, metrics),
 	.open = metrics_open,

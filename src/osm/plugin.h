@@ -5,13 +5,15 @@
  * One struct plugin per OpenSM; one struct engine_ctx per entry of OpenSM's routing engine list
  * that we serve. A sweep flows one way through the files:
  *
- *	snapshot.c -> engine -> check -> publish.c	(driven by sweep.c; core/data/carry.h when that fails)
+ *	snapshot.c -> engine -> check -> publish.c      (driven by sweep.c; core/data/carry.h when that
+ *	fails)
  *
- * and leaves a checked struct osr_result behind, which path_sl (qos.c) and multicast (mcast_groups.c) read
- * until the next one replaces it. Routing runs under OpenSM's exclusive lock and the readers under
- * the shared one, so replacing needs no lock of ours. No pointer into OpenSM's subnet survives a
- * callback. What else the plugin does is a feature, a row of what it does at which event; what other files
- * call of it is in a header of its own, which is not included here.
+ * and leaves a checked struct osr_result behind, which path_sl (qos.c) and multicast
+ * (mcast_groups.c) read until the next one replaces it. Routing runs under OpenSM's exclusive lock
+ * and the readers under the shared one, so replacing needs no lock of ours. No pointer into
+ * OpenSM's subnet survives a callback. What else the plugin does is a feature, a row of what it
+ * does at which event; what other files call of it is in a header of its own, which is not included
+ * here.
  */
 #ifndef OSR_OSM_PLUGIN_H
 #define OSR_OSM_PLUGIN_H
@@ -44,33 +46,42 @@ enum feature_event {
 };
 
 struct feature {
-	/* What it keeps: bytes, all 0, and the pointer of struct plugin to them, from before open() until after ON_CLOSE. */
+	/*
+	 * What it keeps: bytes, all 0, and the pointer of struct plugin to them, from before open()
+	 * until after ON_CLOSE.
+	 */
 	size_t size, state;
 	bool (*open)(struct plugin *p); /* while OpenSM loads the plugin; false: no memory */
 	void (*on[N_FEATURE_EVENTS])(struct plugin *p);
 };
 
 /* Each in the file of its name, with state of its own. */
-extern const struct feature osr__confirm, osr__keys, osr__metrics, osr__reboots, osr__rounds,
-	osr__slvl, osr__traps, osr__upkeep;
+extern const struct feature osr_confirm, osr_feature_keys, osr_metrics, osr_reboots, osr_rounds,
+	osr_slvl, osr_traps, osr_upkeep;
 
 /* To all features. */
-void osr__features_tell(struct plugin *p, enum feature_event event);
+void osr_features_tell(struct plugin *plugin, enum feature_event event);
 
 /* log.c ---------------------------------------------------------------------------------------- */
 
-void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...)
+void osr_log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* All lines so far into the file. osr__log() does it for its own, at the levels that are on by default. */
-void osr__log_flush(struct osm_opensm *osm);
+/*
+ * All lines so far into the file. osr_log() does it for its own, at the levels that are on by
+ * default.
+ */
+void osr_log_flush(struct osm_opensm *osm);
 /* The last lines at the level of errors, [{"time", "text"}], oldest first; NULL without memory. */
-json_t *osr__warnings(const struct plugin *p);
-/* What a node is called in the log, with its GUID if another one is called so. Under OpenSM's lock; O(nodes). */
-#define OSR__NODE_NAME 96
-const char *osr__node_name(struct osm_opensm *osm, const osm_node_t *node, char *buf, size_t size);
+json_t *osr_warnings(const struct plugin *plugin);
+/*
+ * What a node is called in the log, with its GUID if another one is called so. Under OpenSM's lock;
+ * O(nodes).
+ */
+#define OSR_NODE_NAME 96
+const char *osr_node_name(struct osm_opensm *osm, const osm_node_t *node, char *buf, size_t size);
 
 /* The level of what is said besides the one line of a sweep: option log_details. */
-osm_log_level_t osr__log_details(const struct plugin *p);
+osm_log_level_t osr_log_details(const struct plugin *plugin);
 
 /* sweep.c -------------------------------------------------------------------------------------- */
 
@@ -82,7 +93,7 @@ struct sweep_slot {
 		split;       /* of the base; n_lids = 0: not measured, as there is one LID a host */
 	uint32_t mcast_vls;  /* VLs on which multicast is proven, and OSR_MIXED_VLS */
 	uint16_t used_vls;   /* VLs that our SLs use; 0 if senders choose */
-	uint16_t spread_sls; /* osr__spread_sls() */
+	uint16_t spread_sls; /* osr_spread_sls() */
 	uint8_t link_vls;    /* of the snapshot */
 	uint8_t budget;      /* lanes that could be used */
 	struct qos_tables qos;
@@ -96,23 +107,26 @@ struct sweep_slot {
 	uint32_t n_key_entries;
 	struct osr_verdict base_verdict;
 	uint64_t digest;
-	/* Of mcast_build_stree, [n_switches] each: the order with every switch in it, and scratch; mc_below is 0. */
+	/*
+	 * Of mcast_build_stree, [n_switches] each: the order with every switch in it, and scratch;
+	 * mc_below is 0.
+	 */
 	uint32_t *mc_parent;
 	uint32_t *mc_list;
 	uint32_t *mc_below;
 };
 
 /* What the switches get. */
-static inline const struct osr_routing *osr__shown(const struct sweep_slot *slot)
+static inline const struct osr_routing *osr_shown(const struct sweep_slot *slot)
 {
 	return slot->has_keys ? &slot->keyed : &slot->result.routing;
 }
 
-int osr__sweep(void *context);
+int osr_sweep_callback(void *context);
 /* What this sweep would have to do first; without OpenSM's lock, in the thread that sweeps. */
-void osr__sweep_prepare(struct engine_ctx *ctx);
+void osr_sweep_prepare(struct engine_ctx *ctx);
 /* OpenSM reused its unicast cache instead of calling us: check what it programmed. */
-void osr__sweep_cached(struct engine_ctx *ctx);
+void osr_sweep_cached(struct engine_ctx *ctx);
 
 /* plugin.c ------------------------------------------------------------------------------------- */
 
@@ -171,7 +185,10 @@ struct plugin {
 	struct engine_ctx *contexts;
 	const struct osm_routing_engine *router; /* which routed last, or NULL */
 	time_t router_since;                     /* 0: none has yet */
-	/* No discovery is under way, and the last one ended well: switches hold what they were sent. */
+	/*
+	 * No discovery is under way, and the last one ended well: switches hold what they were
+	 * sent.
+	 */
 	bool up;
 	/* What features keep, each in its own file. */
 	struct confirm *confirm;
@@ -189,35 +206,38 @@ struct plugin {
 };
 
 enum lock_kind { LOCK_SHARED, LOCK_ALONE };
-/* Takes OpenSM's lock, which cl_plock_release() gives back. false: opensm ends, and the lock is not taken. */
-bool osr__lock(struct osm_opensm *osm, enum lock_kind kind);
 /*
- * Without a lock, in the thread that sweeps: until OpenSM has an answer, or none, to all that is under way.
- * false: opensm ends, and there may be no answers.
+ * Takes OpenSM's lock, which cl_plock_release() gives back. false: opensm ends, and the lock is not
+ * taken.
  */
-bool osr__wait_for_answers(struct osm_opensm *osm);
+bool osr_lock(struct osm_opensm *osm, enum lock_kind kind);
+/*
+ * Without a lock, in the thread that sweeps: until OpenSM has an answer, or none, to all that is
+ * under way. false: opensm ends, and there may be no answers.
+ */
+bool osr_wait_for_answers(struct osm_opensm *osm);
 
 /* What OpenSM is instead of the master of the fabric, now; NULL: that. From any thread. */
-const char *osr__not_master(const struct plugin *p);
+const char *osr_not_master(const struct plugin *plugin);
 /* Is another one the master? Otherwise OpenSM is, or is about to find out. */
-bool osr__on_standby(const struct plugin *p);
+bool osr_on_standby(const struct plugin *plugin);
 /* A sweep with a discovery, soon; from any thread. */
-void osr__ask_sweep(struct plugin *p);
+void osr_ask_sweep(struct plugin *plugin);
 
 /* The plugin in this OpenSM, or NULL while it is being loaded or taken down. */
-struct plugin *osr__plugin_of(const struct osm_opensm *osm);
+struct plugin *osr_plugin_of(const struct osm_opensm *osm);
 /* Ours for this entry of OpenSM's list, or NULL. */
-struct engine_ctx *osr__ctx_of(const struct plugin *p, const struct osm_routing_engine *re);
+struct engine_ctx *osr_ctx_of(const struct plugin *plugin, const struct osm_routing_engine *re);
 
 /* What the next sweep starts from, or NULL. */
-static inline const struct osr_result *osr__before(const struct engine_ctx *ctx)
+static inline const struct osr_result *osr_before(const struct engine_ctx *ctx)
 {
 	const struct sweep_slot *slot = ctx->current ? ctx->current : ctx->stored;
 
 	return slot ? &slot->result : NULL;
 }
 
-static inline bool osr__any_sl(const struct osr_routing *routing, uint32_t proven)
+static inline bool osr_is_any_sl(const struct osr_routing *routing, uint32_t proven)
 {
 	return !routing->sl || routing->n_vls <= 1 || (proven & OSR_CLAIM_ANY_SL);
 }

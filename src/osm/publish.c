@@ -5,9 +5,10 @@
  * Nothing here may fail half way, because the next engine in OpenSM's list inherits what is
  * written: every buffer is looked at before the first is touched.
  *
- * Tables in two rounds (core/transition/transition.h): OpenSM sends the blocks in an order that it does not
- * promise, but all of one round are confirmed before the next begins. OpenSM sends the first round as the
- * engine's tables. At its event UCAST_ROUTING_DONE, or when a trap's tables are out, the new tables follow.
+ * Tables in two rounds (core/transition/transition.h): OpenSM sends the blocks in an order that it
+ * does not promise, but all of one round are confirmed before the next begins. OpenSM sends the
+ * first round as the engine's tables. At its event UCAST_ROUTING_DONE, or when a trap's tables are
+ * out, the new tables follow.
  */
 #include "sweep.h"
 
@@ -39,7 +40,10 @@ static void publish_all(const struct osr_fabric *fabric, const struct osr_routin
 
 	for (uint32_t s = 0; s < n; s++)
 		memset(snap->sw[s]->new_lft, OSR_NO_PATH, snap->sw[s]->lft_size);
-	/* A tile stays in the first-level cache while it is read along switches and written along LIDs. */
+	/*
+	 * A tile stays in the first-level cache while it is read along switches and written along
+	 * LIDs.
+	 */
 	for (uint32_t d0 = 0; d0 < n_dests; d0 += TILE)
 		for (uint32_t s0 = 0; s0 < n; s0 += TILE)
 			for (uint32_t s = s0; s < n && s < s0 + TILE; s++)
@@ -50,8 +54,8 @@ static void publish_all(const struct osr_fabric *fabric, const struct osr_routin
 }
 
 /*
- * The first round: what switches have, without the entries that are withdrawn; the new entries where no old table
- * leads.
+ * The first round: what switches have, without the entries that are withdrawn; the new entries
+ * where no old table leads.
  */
 static void publish_first_round(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				const struct snapshot *snap)
@@ -144,12 +148,12 @@ static enum osr_status publish_hops(struct osm_opensm *osm, const struct osr_fab
 
 #define PATH_SL_DUMP "opensm-path-sl.dump"
 
-void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
-			  const struct osr_routing *routing)
+void osr_publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
+			 const struct osr_routing *routing)
 {
 	const char *dir = osm->subn.opt.dump_files_dir;
-	const struct osr__place place = { .dir = dir, .mode = 0644 };
-	struct osr__page page = { .name = PATH_SL_DUMP };
+	const struct osr_place place = { .dir = dir, .mode = 0644 };
+	struct osr_page page = { .name = PATH_SL_DUMP };
 	struct osr_diag diag = { "out of memory" };
 	char path[PATH_MAX], *text = NULL;
 	FILE *out;
@@ -167,84 +171,85 @@ void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabri
 	if (out && !fclose(out)) {
 		page.bytes = text;
 		*diag.text = '\0';
-		osr__file_replace(&place, &page, &diag);
+		osr_file_replace(&place, &page, &diag);
 	}
 	if (*diag.text)
-		osr__log(osm, OSM_LOG_INFO, "no dump of path SLs: %s", diag.text);
+		osr_log(osm, OSM_LOG_INFO, "no dump of path SLs: %s", diag.text);
 	free(text);
 }
 
-enum osr_status osr__publish(struct sweep *w)
+enum osr_status osr_publish(struct sweep *sweep)
 {
-	const struct osr_fabric *fabric = &w->slot->result.fabric;
-	const struct osr_routing *routing = osr__shown(w->slot);
+	const struct osr_fabric *fabric = &sweep->slot->result.fabric;
+	const struct osr_routing *routing = osr_shown(sweep->slot);
 	struct osr_routing with_sls = *routing;
 	size_t n = fabric->n_switches;
 	enum osr_status st;
 
 	for (uint32_t s = 0; s < n; s++) {
-		const osm_switch_t *sw = w->snap.sw[s];
+		const osm_switch_t *sw = sweep->snap.sw[s];
 		char buf[32];
 
 		if (!sw || !sw->new_lft || sw->lft_size <= fabric->max_lid ||
 		    sw->max_lid_ho < fabric->max_lid)
 			return osr_fail(
-				&w->diag, OSR_BUG,
+				&sweep->diag, OSR_BUG,
 				"OpenSM prepared a table of %u LIDs for switch %s, the highest LID "
 				"is %u",
 				sw ? sw->max_lid_ho : 0, osr_switch_name(fabric, s, buf),
 				fabric->max_lid);
 	}
 	/* The dumps of log flag ROUTING read hop counts. */
-	if (osm_log_is_active(&w->osm->log, OSM_LOG_ROUTING)) {
-		st = publish_hops(w->osm, fabric, routing, &w->snap, &w->scratch, &w->diag);
+	if (osm_log_is_active(&sweep->osm->log, OSM_LOG_ROUTING)) {
+		st = publish_hops(sweep->osm, fabric, routing, &sweep->snap, &sweep->scratch,
+				  &sweep->diag);
 		/* Half a matrix must not lead the next engine astray. */
 		for (uint32_t s = 0; st && s < n; s++)
-			osm_switch_clear_hops(w->snap.sw[s]);
+			osm_switch_clear_hops(sweep->snap.sw[s]);
 		if (st)
 			return st;
 	}
-	if (w->in_rounds) {
-		w->ctx->plugin->ms_withdrawn = osr__sweep_clock_ms();
-		publish_first_round(fabric, &w->slot->result.routing, &w->snap);
+	if (sweep->in_rounds) {
+		sweep->ctx->plugin->ms_withdrawn = osr_sweep_clock_ms();
+		publish_first_round(fabric, &sweep->slot->result.routing, &sweep->snap);
 	} else {
-		publish_all(fabric, routing, &w->snap);
+		publish_all(fabric, routing, &sweep->snap);
 	}
-	if (osr__any_sl(routing, w->slot->verdict.proven))
+	if (osr_is_any_sl(routing, sweep->slot->verdict.proven))
 		with_sls.sl = NULL;
-	osr__publish_path_sl(w->osm, fabric, &with_sls);
+	osr_publish_path_sl(sweep->osm, fabric, &with_sls);
 	return OSR_OK;
 }
 
 /* Two rounds ----------------------------------------------------------------------------------- */
 
 /* Has every switch what OpenSM holds for it, and is it sent the difference only? */
-bool osr__rounds_may(const struct sweep *w)
+bool osr_rounds_may(const struct sweep *sweep)
 {
-	const struct engine_ctx *ctx = w->ctx;
-	const osm_subn_t *subn = &w->osm->subn;
+	const struct engine_ctx *ctx = sweep->ctx;
+	const osm_subn_t *subn = &sweep->osm->subn;
 
-	return osr__traps_were_settled(ctx->plugin) && ctx->current && !w->reused &&
-	       !ctx->plugin->second_round && !ctx->others_routed && !w->slot->has_keys &&
+	return osr_traps_were_settled(ctx->plugin) && ctx->current && !sweep->reused &&
+	       !ctx->plugin->second_round && !ctx->others_routed && !sweep->slot->has_keys &&
 	       !ctx->current->has_keys && !subn->need_update && !subn->first_time_master_sweep &&
 	       !subn->coming_out_of_standby && !subn->opt.use_ucast_cache;
 }
 
-uint32_t osr__rounds_blocks(struct osm_opensm *osm)
+uint32_t osr_rounds_blocks(struct osm_opensm *osm)
 {
 	const osm_subn_t *subn = &osm->subn;
 	uint32_t n = 0;
 
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
+	for (osm_switch_t *sw = osr_switches(subn); sw; sw = osr_after(subn, sw))
 		for (unsigned at = 0; at + IB_SMP_DATA_SIZE <= sw->lft_size && at <= sw->max_lid_ho;
 		     at += IB_SMP_DATA_SIZE)
 			n += memcmp(sw->lft + at, sw->new_lft + at, IB_SMP_DATA_SIZE) != 0;
 	return n;
 }
 
-uint32_t osr__rounds_finish(struct plugin *p)
+uint32_t osr_rounds_finish(struct plugin *plugin)
 {
-	struct engine_ctx *ctx = p->second_round;
+	struct engine_ctx *ctx = plugin->second_round;
 	struct osr_arena arena = { 0 };
 	struct snapshot snap = { 0 };
 	const struct osr_fabric *fabric;
@@ -256,57 +261,55 @@ uint32_t osr__rounds_finish(struct plugin *p)
 	if (!ctx || !ctx->current)
 		return 0;
 	fabric = &ctx->current->result.fabric;
-	if (!osr__lock(p->osm, LOCK_ALONE))
+	if (!osr_lock(plugin->osm, LOCK_ALONE))
 		return 0;
-	n_refused = osr__rounds_blocks(p->osm);
+	n_refused = osr_rounds_blocks(plugin->osm);
 	if (n_refused) {
-		osr__metrics_set(p, "stable", "together", 0);
-		osr__log(p->osm, OSM_LOG_INFO,
-			 "%u LFT blocks of the first round are not in their switches: the "
-			 "transition is "
-			 "not proven",
-			 n_refused);
+		osr_metrics_set(plugin, "stable", "together", 0);
+		osr_log(plugin->osm, OSM_LOG_INFO,
+			"%u LFT blocks of the first round are not in their switches: the "
+			"transition is not proven",
+			n_refused);
 	}
 	/* OpenSM's switches in the order of the fabric, unless one is gone. */
 	snap.sw = sw = osr_alloc(&arena, fabric->n_switches, sizeof(*sw));
 	marks = osr_alloc(&arena, fabric->n_switches, 1);
 	good = sw && marks;
 	for (uint32_t s = 0; good && s < fabric->n_switches; s++) {
-		sw[s] = osm_get_switch_by_guid(&p->osm->subn, cl_hton64(fabric->sw_guid[s]));
+		sw[s] = osm_get_switch_by_guid(&plugin->osm->subn, cl_hton64(fabric->sw_guid[s]));
 		good = sw[s] && sw[s]->new_lft && sw[s]->lft_size > fabric->max_lid;
 	}
 	if (good) {
-		publish_all(fabric, osr__shown(ctx->current), &snap);
+		publish_all(fabric, osr_shown(ctx->current), &snap);
 		/* OpenSM's mark that a switch wants all blocks: it has just been sent them. */
 		for (uint32_t s = 0; s < fabric->n_switches; s++) {
 			marks[s] = (uint8_t)sw[s]->need_update;
 			sw[s]->need_update = 0;
 		}
-		n_blocks = osr__rounds_blocks(p->osm);
-		osm_ucast_mgr_set_fwd_tables(&p->osm->sm.ucast_mgr);
+		n_blocks = osr_rounds_blocks(plugin->osm);
+		osm_ucast_mgr_set_fwd_tables(&plugin->osm->sm.ucast_mgr);
 		for (uint32_t s = 0; s < fabric->n_switches; s++)
 			sw[s]->need_update = marks[s];
-		p->second_round = NULL;
+		plugin->second_round = NULL;
 	} else {
 		/* The next sweep sends what is missing, and knows that it is. */
-		p->osm->subn.subnet_initialization_error = TRUE;
+		plugin->osm->subn.subnet_initialization_error = TRUE;
 	}
-	cl_plock_release(&p->osm->lock);
+	cl_plock_release(&plugin->osm->lock);
 	osr_arena_free(&arena);
-	if (!osr__wait_for_answers(p->osm))
+	if (!osr_wait_for_answers(plugin->osm))
 		return n_blocks;
-	osr__log(
-		p->osm, OSM_LOG_INFO,
+	osr_log(plugin->osm, OSM_LOG_INFO,
 		"second round of tables: %u LFT blocks; entries were withdrawn for %.1f ms at most",
-		n_blocks, osr__sweep_clock_ms() - p->ms_withdrawn);
+		n_blocks, osr_sweep_clock_ms() - plugin->ms_withdrawn);
 	return n_blocks;
 }
 
-static void rounds_sent(struct plugin *p)
+static void rounds_sent(struct plugin *plugin)
 {
-	osr__rounds_finish(p);
+	osr_rounds_finish(plugin);
 }
 
-const struct feature osr__rounds = {
+const struct feature osr_rounds = {
 	.on = { [ON_ROUTED] = rounds_sent },
 };

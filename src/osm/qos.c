@@ -39,7 +39,10 @@ static const char *first_set(const char *a, const char *b, const char *dflt)
 	return a ? a : b ? b : dflt;
 }
 
-/* Entries of a block that reach a port with `cap` of them. Of a second block osm_qos.c sends cap % 32. */
+/*
+ * Entries of a block that reach a port with `cap` of them. Of a second block osm_qos.c sends cap %
+ * 32.
+ */
 static unsigned vlarb_entries(unsigned cap, bool second)
 {
 	const unsigned block = IB_NUM_VL_ARB_ELEMENTS_IN_BLOCK;
@@ -62,8 +65,8 @@ static void read_vlarb(const char *text, ib_vl_arb_table_t *block)
 	}
 }
 
-void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
-		     struct qos_tables *tables)
+void osr_qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
+		    struct qos_tables *tables)
 {
 	const osm_subn_opt_t *opt = &osm->subn.opt;
 	const osm_qos_options_t *osm_qos_options = &opt->qos_options;
@@ -96,8 +99,9 @@ void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
 /* SL2VL and VLArb ------------------------------------------------------------------------------ */
 
 /*
- * A mask of the VLs that a port is left with. The link manager lowers the operational VLs to the smaller VLCap of
- * both ends, capped by max_op_vls, but only after SL2VL, which OpenSM masks by what it has read.
+ * A mask of the VLs that a port is left with. The link manager lowers the operational VLs to the
+ * smaller VLCap of both ends, capped by max_op_vls, but only after SL2VL, which OpenSM masks by
+ * what it has read.
  */
 static uint8_t coming_vls(const struct osm_opensm *osm, const osm_physp_t *osm_physp)
 {
@@ -156,11 +160,14 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 	if (routing->sl2vl && osm_node_get_type(osm_physp->p_node) != IB_NODE_TYPE_SWITCH) {
 		raw = packed(routing->ca_sl2vl);
 	} else if (routing->sl2vl) {
-		uint32_t s = osr_fabric_switch_by_guid(fabric, osr__guid(osm_physp->p_node));
+		uint32_t s = osr_fabric_switch_by_guid(fabric, osr_guid(osm_physp->p_node));
 
-		/* A switch that is left out keeps its table; one that came after routing has OpenSM's until the next sweep. */
-		if (s == OSR_NONE && osr__upkeep_out(ctx->plugin, osr__guid(osm_physp->p_node), 0))
-			held = osr__slvl_confirmed(osm_physp->p_node->sw, in, out);
+		/*
+		 * A switch that is left out keeps its table; one that came after routing has
+		 * OpenSM's until the next sweep.
+		 */
+		if (s == OSR_NONE && osr_upkeep_out(ctx->plugin, osr_guid(osm_physp->p_node), 0))
+			held = osr_slvl_confirmed(osm_physp->p_node->sw, in, out);
 		if (held)
 			memcpy(&raw, held, sizeof(raw));
 		else if (s != OSR_NONE && in <= fabric->sw_n_ports[s] &&
@@ -181,7 +188,7 @@ static unsigned port_type(const osm_physp_t *osm_physp)
 	return node == IB_NODE_TYPE_ROUTER ? QOS_RTR : QOS_CA;
 }
 
-uint64_t osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in)
+uint64_t osr_qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in)
 {
 	uint8_t op_vls = ib_port_info_get_op_vls(&osm_physp->port_info);
 	unsigned type = port_type(osm_physp);
@@ -235,7 +242,10 @@ static uint16_t weighted_elsewhere(const struct qos_tables *tables, const struct
 	return vls;
 }
 
-/* Of entries that may be given away: those without a weight first, then of VLs that the port does not have, then doubles. */
+/*
+ * Of entries that may be given away: those without a weight first, then of VLs that the port does
+ * not have, then doubles.
+ */
 enum { SPARE_UNUSED, SPARE_NO_VL, SPARE_DOUBLE, KEPT };
 
 static unsigned vlarb_spare(const ib_vl_arb_element_t *entry, uint16_t seen, uint8_t mask)
@@ -248,8 +258,8 @@ static unsigned vlarb_spare(const ib_vl_arb_element_t *entry, uint16_t seen, uin
 }
 
 /*
- * The first block of low priority: VLs that are wanted and have no weight, there or `elsewhere`, get an entry. Those
- * for which there is none are the answer.
+ * The first block of low priority: VLs that are wanted and have no weight, there or `elsewhere`,
+ * get an entry. Those for which there is none are the answer.
  */
 static uint16_t vlarb_serve(ib_vl_arb_table_t *block, unsigned n, uint8_t mask, uint16_t wanted,
 			    uint16_t elsewhere)
@@ -276,8 +286,8 @@ static uint16_t vlarb_serve(ib_vl_arb_table_t *block, unsigned n, uint8_t mask, 
 	return missing;
 }
 
-uint16_t osr__qos_served(const struct qos_tables *tables, const struct qos_kind *kind,
-			 uint16_t used, uint16_t *missing)
+uint16_t osr_qos_served(const struct qos_tables *tables, const struct qos_kind *kind, uint16_t used,
+			uint16_t *missing)
 {
 	ib_vl_arb_table_t block = tables->vlarb[kind->type][0];
 	uint16_t elsewhere = weighted_elsewhere(tables, kind);
@@ -294,21 +304,22 @@ static uint8_t served_lanes(const struct qos_tables *tables, uint8_t vls)
 
 	for (uint32_t i = 0; i < tables->n_kinds; i++)
 		for (bool fits = false; !fits && vls > 1;) {
-			osr__qos_served(tables, &tables->kind[i], (uint16_t)((1u << vls) - 1),
-					&missing);
+			osr_qos_served(tables, &tables->kind[i], (uint16_t)((1u << vls) - 1),
+				       &missing);
 			fits = !missing;
 			vls -= !fits;
 		}
 	return vls;
 }
 
-void osr__qos_budget(struct sweep *w, const struct osr_fabric *fabric,
-		     const struct qos_tables *tables)
+void osr_qos_budget(struct sweep *sweep, const struct osr_fabric *fabric,
+		    const struct qos_tables *tables)
 {
-	struct osr_vl_limit *limit = &w->snap.limit;
+	struct osr_vl_limit *limit = &sweep->snap.limit;
 	uint8_t served;
 
-	osr_options_vl_budget(&w->ctx->plugin->options, w->osm->subn.opt.qos, fabric, limit);
+	osr_options_vl_budget(&sweep->ctx->plugin->options, sweep->osm->subn.opt.qos, fabric,
+			      limit);
 	served = served_lanes(tables, limit->vls);
 	if (served == limit->vls)
 		return;
@@ -318,7 +329,7 @@ void osr__qos_budget(struct sweep *w, const struct osr_fabric *fabric,
 		 "more");
 }
 
-struct qos_kind osr__qos_kind(const struct osm_opensm *osm, const osm_physp_t *osm_physp)
+struct qos_kind osr_qos_kind(const struct osm_opensm *osm, const osm_physp_t *osm_physp)
 {
 	return (struct qos_kind){ .type = (uint8_t)port_type(osm_physp),
 				  .mask = coming_vls(osm, osm_physp),
@@ -336,15 +347,15 @@ static void update_vlarb(void *context, osm_physp_t *osm_physp, uint8_t port_num
 
 	if (!slot || !slot->used_vls || block_num != 0)
 		return;
-	kind = osr__qos_kind(ctx->plugin->osm, osm_physp);
+	kind = osr_qos_kind(ctx->plugin->osm, osm_physp);
 	vlarb_serve(block, n, kind.mask, vls_of(slot->used_vls, kind.mask),
 		    weighted_elsewhere(&slot->qos, &kind));
 }
 
-unsigned osr__qos_vlarb(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t block,
-			ib_vl_arb_table_t *table)
+unsigned osr_qos_vlarb(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t block,
+		       ib_vl_arb_table_t *table)
 {
-	struct qos_kind kind = osr__qos_kind(ctx->plugin->osm, osm_physp);
+	struct qos_kind kind = osr_qos_kind(ctx->plugin->osm, osm_physp);
 	uint8_t op_vls = ib_port_info_get_op_vls(&osm_physp->port_info);
 	const struct qos_tables *tables = &ctx->current->qos;
 	bool end_port = kind.type != QOS_SWE;
@@ -363,7 +374,7 @@ unsigned osr__qos_vlarb(const struct engine_ctx *ctx, osm_physp_t *osm_physp, ui
 	return n;
 }
 
-void osr__qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt)
+void osr_qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt)
 {
 	re->update_sl2vl = opt->use_optimized_slvl ? NULL : update_sl2vl;
 	re->update_vlarb = update_vlarb;
@@ -372,9 +383,9 @@ void osr__qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt)
 /* Is there a port that shows more VLs than it is left with? */
 static bool loses_vls(const struct osm_opensm *osm)
 {
-	for (osm_switch_t *sw = osr__switches(&osm->subn); sw; sw = osr__after(&osm->subn, sw))
+	for (osm_switch_t *sw = osr_switches(&osm->subn); sw; sw = osr_after(&osm->subn, sw))
 		for (unsigned port = 1; port < sw->num_ports; port++) {
-			const osm_physp_t *p = osr__port(sw, port);
+			const osm_physp_t *p = osr_port(sw, port);
 			const osm_physp_t *remote = p ? p->p_remote_physp : NULL;
 			uint8_t code = remote ? ib_port_info_get_op_vls(&p->port_info) : 0;
 
@@ -386,7 +397,7 @@ static bool loses_vls(const struct osm_opensm *osm)
 	return false;
 }
 
-void osr__qos_renew(struct engine_ctx *ctx)
+void osr_qos_renew(struct engine_ctx *ctx)
 {
 	const struct sweep_slot *slot = ctx->current;
 	const osm_subn_opt_t *opt = &ctx->plugin->osm->subn.opt;
@@ -403,7 +414,7 @@ void osr__qos_renew(struct engine_ctx *ctx)
 		const struct qos_kind *kind = &slot->qos.kind[i];
 
 		vlarb |= vls_of(slot->used_vls, kind->mask) &
-			 ~osr__qos_served(&slot->qos, kind, 0, &missing);
+			 ~osr_qos_served(&slot->qos, kind, 0, &missing);
 	}
 	/* A context or a callback that is not ours belongs to a plugin that wraps us, and stays. */
 	if (opt->use_optimized_slvl && re->context == ctx &&
@@ -411,28 +422,28 @@ void osr__qos_renew(struct engine_ctx *ctx)
 		re->update_sl2vl =
 			sl2vl || (opt->qos && loses_vls(ctx->plugin->osm)) ? update_sl2vl : NULL;
 	if (sl2vl)
-		osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
-			 "%s: OpenSM's qos_*_sl2vl options do not map the SLs in use to the VLs of "
-			 "the routing; SL2VL tables are set by osmroutes",
-			 ctx->engine->name);
+		osr_log(ctx->plugin->osm, osr_log_details(ctx->plugin),
+			"%s: OpenSM's qos_*_sl2vl options do not map the SLs in use to the VLs of "
+			"the routing; SL2VL tables are set by osmroutes",
+			ctx->engine->name);
 	if (vlarb)
-		osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
-			 "%s: OpenSM's qos_*_vlarb options give no weight to some of the VLs in "
-			 "use; osmroutes adds weight %u",
-			 ctx->engine->name, VLARB_WEIGHT);
+		osr_log(ctx->plugin->osm, osr_log_details(ctx->plugin),
+			"%s: OpenSM's qos_*_vlarb options give no weight to some of the VLs in "
+			"use; osmroutes adds weight %u",
+			ctx->engine->name, VLARB_WEIGHT);
 }
 
 /*
- * Without QoS switches keep the tables that they came with: usually SL = VL, so SLs above the lanes of a link are
- * dropped there, unless it has one lane and no table.
+ * Without QoS switches keep the tables that they came with: usually SL = VL, so SLs above the lanes
+ * of a link are dropped there, unless it has one lane and no table.
  */
-uint16_t osr__dropped_sls(const struct sweep *w)
+uint16_t osr_dropped_sls(const struct sweep *sweep)
 {
-	const struct sweep_slot *slot = w->slot;
-	uint8_t n = w->snap.link_vls;
+	const struct sweep_slot *slot = sweep->slot;
+	uint8_t n = sweep->snap.link_vls;
 	uint16_t dropped = 0;
 
-	if (!w->osm->subn.opt.qos)
+	if (!sweep->osm->subn.opt.qos)
 		return n > 1 && n < 16 ? (uint16_t)(0xffffu << n) : 0;
 	if (slot->result.routing.sl2vl)
 		return 0;
@@ -443,17 +454,17 @@ uint16_t osr__dropped_sls(const struct sweep *w)
 	return dropped;
 }
 
-uint16_t osr__mute_sls(const struct sweep *w)
+uint16_t osr_mute_sls(const struct sweep *sweep)
 {
-	const struct sweep_slot *slot = w->slot;
+	const struct sweep_slot *slot = sweep->slot;
 	const struct qos_tables *qos = &slot->qos;
 	uint16_t mute = 0, missing;
 
-	if (!w->osm->subn.opt.qos || slot->result.routing.sl2vl)
+	if (!sweep->osm->subn.opt.qos || slot->result.routing.sl2vl)
 		return 0;
 	for (uint32_t i = 0; i < qos->n_kinds; i++) {
 		const struct qos_kind *kind = &qos->kind[i];
-		uint16_t served = osr__qos_served(qos, kind, slot->used_vls, &missing);
+		uint16_t served = osr_qos_served(qos, kind, slot->used_vls, &missing);
 
 		for (uint8_t sl = 0; sl < 16; sl++) {
 			uint8_t vl = slot->used_vls & (1u << sl) ? sl : qos->sl2vl[kind->type][sl];
@@ -475,7 +486,7 @@ static uint32_t qos_dest_of(const struct osr_fabric *fabric, ib_net16_t lid)
 }
 
 /* OpenSM reads its QoS policy after it has routed for the first time: the file is there before. */
-uint16_t osr__chosen_sls(const struct osm_opensm *osm)
+uint16_t osr_chosen_sls(const struct osm_opensm *osm)
 {
 	const cl_qmap_t *prtns = &osm->subn.prtn_pkey_tbl;
 	const char *policy = osm->subn.opt.qos_policy_file;
@@ -489,25 +500,25 @@ uint16_t osr__chosen_sls(const struct osm_opensm *osm)
 }
 
 /* All ports have to map an SL to the same VL, and to give that VL a weight. */
-uint16_t osr__spread_sls(const struct sweep *w)
+uint16_t osr_spread_sls(const struct sweep *sweep)
 {
-	const struct sweep_slot *slot = w->slot;
+	const struct sweep_slot *slot = sweep->slot;
 	const struct qos_tables *qos = &slot->qos;
 	uint16_t sls = 0, vls = 0, missing;
 
-	if (!w->ctx->plugin->options.own.num[OPT_SPREAD_SLS] || !w->osm->subn.opt.qos ||
-	    osr__chosen_sls(w->osm) != 1 || slot->result.routing.sl2vl ||
-	    !osr__any_sl(&slot->result.routing, slot->verdict.proven))
+	if (!sweep->ctx->plugin->options.own.num[OPT_SPREAD_SLS] || !sweep->osm->subn.opt.qos ||
+	    osr_chosen_sls(sweep->osm) != 1 || slot->result.routing.sl2vl ||
+	    !osr_is_any_sl(&slot->result.routing, slot->verdict.proven))
 		return 0;
 	for (unsigned sl = 0; sl < 16; sl++) {
 		uint8_t vl = qos->sl2vl[0][sl];
-		bool serves = vl < w->snap.limit.vls && !(vls >> vl & 1);
+		bool serves = vl < sweep->snap.limit.vls && !(vls >> vl & 1);
 
 		for (unsigned type = 0; serves && type < QOS_N_TYPES; type++)
 			serves = qos->sl2vl[type][sl] == vl;
 		for (uint32_t i = 0; serves && i < qos->n_kinds; i++)
 			serves = (vl & qos->kind[i].mask) == vl &&
-				 osr__qos_served(qos, &qos->kind[i], 0, &missing) >> vl & 1;
+				 osr_qos_served(qos, &qos->kind[i], 0, &missing) >> vl & 1;
 		if (!serves)
 			continue;
 		sls |= (uint16_t)(1u << sl);
@@ -517,11 +528,11 @@ uint16_t osr__spread_sls(const struct sweep *w)
 }
 
 /*
- * The partition's or QoS level's SL (the hint) wherever every SL is safe, or if there are none SLs of all VLs;
- * ours otherwise. LIDs that
- * came after the last routing (unicast cache) are unknown here and keep the hint.
+ * The partition's or QoS level's SL (the hint) wherever every SL is safe, or if there are none SLs
+ * of all VLs; ours otherwise. LIDs that came after the last routing (unicast cache) are unknown
+ * here and keep the hint.
  */
-uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid)
+uint8_t osr_path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid)
 {
 	const struct engine_ctx *ctx = context;
 	const struct sweep_slot *slot = ctx->current;
@@ -539,7 +550,7 @@ uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const i
 			sls &= (uint16_t)(sls - 1);
 		return (uint8_t)__builtin_ctz(sls);
 	}
-	if (!slot || osr__any_sl(&slot->result.routing, slot->verdict.proven))
+	if (!slot || osr_is_any_sl(&slot->result.routing, slot->verdict.proven))
 		return hint;
 	fabric = &slot->result.fabric;
 	src = qos_dest_of(fabric, slid);
@@ -554,14 +565,14 @@ uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const i
  * By an engine's own tables multicast may change its lane on the way. The one lane it keeps to, on
  * every link of the spanning order; else OSR_MIXED_VLS, which is never among those that are proven.
  */
-uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl)
+uint8_t osr_mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl)
 {
 	const struct osr_fabric *fabric = &slot->result.fabric;
 	const struct osr_routing *routing = &slot->result.routing;
 	uint8_t vl = routing->mcast_parent ? 255 : OSR_MIXED_VLS;
 
 	if (!osm->subn.opt.qos || !routing->sl2vl)
-		return osr__mcast_vl_of(osm, &slot->qos, slot->used_vls, slot->link_vls, sl);
+		return osr_mcast_vl_of(osm, &slot->qos, slot->used_vls, slot->link_vls, sl);
 	for (uint32_t c = 0; c < fabric->n_channels && routing->mcast_parent; c++) {
 		uint32_t s = fabric->chan_src[c], n = fabric->sw_n_ports[s] + 1u;
 		const osr_sl2vl_t *table =
@@ -581,8 +592,8 @@ uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slo
 	return vl == 255 ? routing->mcast_vl : vl;
 }
 
-uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *tables,
-			 uint16_t used_vls, uint8_t link_vls, uint8_t sl)
+uint8_t osr_mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *tables,
+			uint16_t used_vls, uint8_t link_vls, uint8_t sl)
 {
 	uint8_t mask = link_vls >= 15 ? 15 : (uint8_t)(link_vls - 1); /* 1, 2, 4, 8 or 15 VLs */
 	uint8_t vl;

@@ -2,15 +2,16 @@
 /*
  * Switches that may have restarted although no discovery has seen their ports down.
  *
- * OpenSM sends SL2VL and VL arbitration tables to a port without comparing if the discovery found it in
- * state Initialize. If a switch restarts after its ports were read, and OpenSM then sends PortInfo to one
- * of them, the answer says Initialize; the same sweep makes the port active, and the next discovery sees an
- * active port. The tables of after power-on stay.
+ * OpenSM sends SL2VL and VL arbitration tables to a port without comparing if the discovery found
+ * it in state Initialize. If a switch restarts after its ports were read, and OpenSM then sends
+ * PortInfo to one of them, the answer says Initialize; the same sweep makes the port active, and
+ * the next discovery sees an active port. The tables of after power-on stay.
  *
- * SwitchInfo tells. A restart takes all ports down, so PortStateChange is set in the switch and in those at
- * the other ends of its cables. OpenSM clears that mark only where a discovery has read it, and before any
- * table of that sweep is sent. So two discoveries in a row see it in all of them, whichever SwitchInfo was
- * read before the restart and whichever after; and a cable that fails alone marks no more than its two ends.
+ * SwitchInfo tells. A restart takes all ports down, so PortStateChange is set in the switch and in
+ * those at the other ends of its cables. OpenSM clears that mark only where a discovery has read
+ * it, and before any table of that sweep is sent. So two discoveries in a row see it in all of
+ * them, whichever SwitchInfo was read before the restart and whichever after; and a cable that
+ * fails alone marks no more than its two ends.
  */
 #include "plugin.h"
 
@@ -30,64 +31,70 @@ static int compare_marked(const void *a, const void *b)
 }
 
 /* In this discovery or in the one before. */
-static bool is_marked(const struct reboots *r, const osm_switch_t *sw)
+static bool is_marked(const struct reboots *reboots, const osm_switch_t *sw)
 {
 	ib_net64_t guid = sw->p_node->node_info.node_guid;
 
 	return ib_switch_info_get_state_change(&sw->switch_info) ||
-	       (r->n && bsearch(&guid, r->marked, r->n, sizeof(guid), compare_marked));
+	       (reboots->n &&
+		bsearch(&guid, reboots->marked, reboots->n, sizeof(guid), compare_marked));
 }
 
-static bool may_have_restarted(const struct reboots *r, const osm_switch_t *sw)
+static bool may_have_restarted(const struct reboots *reboots, const osm_switch_t *sw)
 {
-	if (!is_marked(r, sw))
+	if (!is_marked(reboots, sw))
 		return false;
 	for (unsigned port = 1; port < sw->num_ports; port++) {
-		const osm_physp_t *osm_physp = osr__port(sw, port);
+		const osm_physp_t *osm_physp = osr_port(sw, port);
 		const osm_physp_t *other = osm_physp ? osm_physp->p_remote_physp : NULL;
 
-		if (other && other->p_node->sw && !is_marked(r, other->p_node->sw))
+		if (other && other->p_node->sw && !is_marked(reboots, other->p_node->sw))
 			return false;
 	}
 	return true;
 }
 
 /*
- * Between discovery and routing: all ports of such switches are to be sent their tables in this sweep.
- * O(ports log switches). Without memory, restarts between this discovery and the last one are not seen.
+ * Between discovery and routing: all ports of such switches are to be sent their tables in this
+ * sweep. O(ports log switches). Without memory, restarts between this discovery and the last one
+ * are not seen.
  */
-static void reboots_find(struct plugin *p)
+static void reboots_find(struct plugin *plugin)
 {
-	const osm_subn_t *subn = &p->osm->subn;
-	struct reboots *r = p->reboots;
+	const osm_subn_t *subn = &plugin->osm->subn;
+	struct reboots *reboots = plugin->reboots;
 
-	if (!osr__lock(p->osm, LOCK_ALONE))
+	if (!osr_lock(plugin->osm, LOCK_ALONE))
 		return;
-	/* OpenSM then sends what it sends, and slvl.c the rest. The next discovery finds this mark anew. */
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
-		if (may_have_restarted(r, sw))
+	/*
+	 * OpenSM then sends what it sends, and slvl.c the rest. The next discovery finds this mark
+	 * anew.
+	 */
+	for (osm_switch_t *sw = osr_switches(subn); sw; sw = osr_after(subn, sw))
+		if (may_have_restarted(reboots, sw))
 			for (unsigned port = 0; port < sw->num_ports; port++) {
-				osm_physp_t *osm_physp = osr__port(sw, port);
+				osm_physp_t *osm_physp = osr_port(sw, port);
 
 				if (osm_physp && !osm_physp->need_update)
 					osm_physp->need_update = 1;
 			}
 	/* OpenSM's map goes by GUID in network order, ascending, as compare_marked() does. */
-	free(r->marked);
-	r->n = 0;
-	r->marked = malloc((cl_qmap_count(&subn->sw_guid_tbl) + 1) * sizeof(*r->marked));
-	for (osm_switch_t *sw = osr__switches(subn); r->marked && sw; sw = osr__after(subn, sw))
+	free(reboots->marked);
+	reboots->n = 0;
+	reboots->marked =
+		malloc((cl_qmap_count(&subn->sw_guid_tbl) + 1) * sizeof(*reboots->marked));
+	for (osm_switch_t *sw = osr_switches(subn); reboots->marked && sw; sw = osr_after(subn, sw))
 		if (ib_switch_info_get_state_change(&sw->switch_info))
-			r->marked[r->n++] = sw->p_node->node_info.node_guid;
-	cl_plock_release(&p->osm->lock);
+			reboots->marked[reboots->n++] = sw->p_node->node_info.node_guid;
+	cl_plock_release(&plugin->osm->lock);
 }
 
-static void reboots_close(struct plugin *p)
+static void reboots_close(struct plugin *plugin)
 {
-	free(p->reboots->marked);
+	free(plugin->reboots->marked);
 }
 
-const struct feature osr__reboots = {
+const struct feature osr_reboots = {
 	.size = sizeof(struct reboots),
 	.state = offsetof(struct plugin, reboots),
 	.on = { [ON_DISCOVERED] = reboots_find, [ON_CLOSE] = reboots_close },

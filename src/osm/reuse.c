@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What OpenSM's unicast cache has programmed, with the certificate of the last checked tables (core/data/carry.h). */
+/*
+ * What OpenSM's unicast cache has programmed, with the certificate of the last checked tables
+ * (core/data/carry.h).
+ */
 #include "core/data/carry.h"
 
 #include "sweep.h"
 
 #include <string.h>
 
-enum osr_status osr__reuse_cached(const struct osr_result *old, const struct osr_fabric *fabric,
-				  const struct snapshot *snap, struct osr_arena *result,
-				  struct osr_arena *scratch, struct osr_routing *routing,
-				  struct osr_diag *diag)
+enum osr_status osr_reuse_cached(const struct osr_result *old, const struct osr_fabric *fabric,
+				 const struct snapshot *snap, struct osr_arena *result,
+				 struct osr_arena *scratch, struct osr_routing *routing,
+				 struct osr_diag *diag)
 {
 	enum osr_status st = osr_carry_again(old, fabric, false, result, scratch, routing, diag);
 

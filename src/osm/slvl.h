@@ -2,11 +2,11 @@
 /*
  * slvl.h - SL2VL tables of switches: their sender, the fewest MADs, and whether switches hold them.
  *
- * OpenSM sends one MAD for each pair of ports, and to all pairs of a port that came up, once an engine
- * has tables by port pair. So these are sent from here: what differs from what the switch holds, whole
- * rows by wildcards where the switch and use_optimized_slvl allow it. OpenSM leaves a switch
- * alone whose port 0 has no IB_PORT_CAP_HAS_SL_MAP; that bit is taken out from the end of routing to
- * UCAST_ROUTING_DONE.
+ * OpenSM sends one MAD for each pair of ports, and to all pairs of a port that came up, once an
+ * engine has tables by port pair. So these are sent from here: what differs from what the switch
+ * holds, whole rows by wildcards where the switch and use_optimized_slvl allow it. OpenSM leaves a
+ * switch alone whose port 0 has no IB_PORT_CAP_HAS_SL_MAP; that bit is taken out from the end of
+ * routing to UCAST_ROUTING_DONE.
  */
 #ifndef OSR_OSM_SLVL_H
 #define OSR_OSM_SLVL_H
@@ -14,20 +14,23 @@
 #include "plugin.h"
 
 /*
- * With the exclusive lock, when the result of this context is in OpenSM's buffers: before LFTs are sent, the
- * tables that differ are, unless wildcards are worth it.
+ * With the exclusive lock, when the result of this context is in OpenSM's buffers: before LFTs are
+ * sent, the tables that differ are, unless wildcards are worth it.
  */
-void osr__slvl_routed(struct engine_ctx *ctx);
+void osr_slvl_routed(struct engine_ctx *ctx);
 /* Without a lock: sends what is left, reads back, and sends once more what differs. */
-void osr__slvl_settle(struct plugin *p);
+void osr_slvl_settle(struct plugin *plugin);
 /*
- * With a lock, after that: how many tables of this switch are not what they should be; `where` names the first. 0 for
- * those that came since.
+ * With a lock, after that: how many tables of this switch are not what they should be; `where`
+ * names the first. 0 for those that came since.
  */
-uint32_t osr__slvl_lacks(struct plugin *p, osm_switch_t *sw, char *where, size_t size);
-/* The table that a switch has confirmed for this pair of ports, NULL: none that is known. With OpenSM's lock. */
-const ib_slvl_table_t *osr__slvl_confirmed(const osm_switch_t *sw, unsigned in, unsigned out);
+uint32_t osr_slvl_lacks(struct plugin *plugin, osm_switch_t *sw, char *where, size_t size);
+/*
+ * The table that a switch has confirmed for this pair of ports, NULL: none that is known. With
+ * OpenSM's lock.
+ */
+const ib_slvl_table_t *osr_slvl_confirmed(const osm_switch_t *sw, unsigned in, unsigned out);
 /* Gives switches their bit back and forgets what was to be sent. */
-void osr__slvl_drop(struct plugin *p);
+void osr_slvl_drop(struct plugin *plugin);
 
 #endif

@@ -18,19 +18,19 @@
 /* The largest fabric there can be has tables of some hundred megabytes. */
 #define MAX_SIZE (UINT64_C(1) << 33)
 
-_Static_assert(OSR_STORE_HEAD == OSR__FILE_HEAD, "another head");
+_Static_assert(OSR_STORE_HEAD == OSR_FILE_HEAD, "another head");
 
 struct store {
 	bool tried;              /* to read it */
 	bool pending;            /* the current result was not stored yet */
 	uint64_t digest;         /* of what was written or read last */
 	struct osr_arena memory; /* for the next bytes, empty */
-	struct osr__writer *writer;
+	struct osr_writer *writer;
 };
 
-static void file_name(const struct engine_ctx *ctx, char name[OSR__FILE_NAME])
+static void file_name(const struct engine_ctx *ctx, char name[OSR_FILE_NAME])
 {
-	snprintf(name, OSR__FILE_NAME, "osmroutes-%016" PRIx64 "-%s.store",
+	snprintf(name, OSR_FILE_NAME, "osmroutes-%016" PRIx64 "-%s.store",
 		 cl_ntoh64(ctx->plugin->osm->subn.sm_port_guid), ctx->engine->name);
 }
 
@@ -42,37 +42,37 @@ static bool is_on(const struct engine_ctx *ctx)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* The thread tells how it went. */
-static void store_written(void *context, const struct osr__written *what)
+static void store_written(void *context, const struct osr_written *what)
 {
 	struct engine_ctx *ctx = context;
 
 	if (what->wrong)
-		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
-			 "ERR OR14: %s: the tables cannot be stored for the next start: %s",
-			 ctx->engine->name, what->wrong);
+		osr_log(ctx->plugin->osm, OSM_LOG_ERROR,
+			"ERR OR14: %s: the tables cannot be stored for the next start: %s",
+			ctx->engine->name, what->wrong);
 	else
-		osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
-			 "%s: tables stored in %s: %zu bytes, %.3f ms of CPU", ctx->engine->name,
-			 osr__cache_dir(), what->size, what->cpu_ms);
+		osr_log(ctx->plugin->osm, osr_log_details(ctx->plugin),
+			"%s: tables stored in %s: %zu bytes, %.3f ms of CPU", ctx->engine->name,
+			osr_cache_dir(), what->size, what->cpu_ms);
 }
 
 static bool store_has_writer(struct engine_ctx *ctx)
 {
-	const struct osr__place place = { .dir = osr__cache_dir(), .mode = 0600, .sync = true };
+	const struct osr_place place = { .dir = osr_cache_dir(), .mode = 0600, .sync = true };
 
 	if (!ctx->store->writer)
-		ctx->store->writer = osr__writer_new(&place, store_written, ctx);
+		ctx->store->writer = osr_writer_new(&place, store_written, ctx);
 	return ctx->store->writer;
 }
 
-void osr__store_load(struct engine_ctx *ctx)
+void osr_store_load(struct engine_ctx *ctx)
 {
 	struct osm_opensm *osm = ctx->plugin->osm;
 	struct sweep_slot *last = &ctx->slot[0], *baseline = &ctx->slot[1];
 	struct osr_diag diag = { "" }, why = { "" };
 	struct osr_arena scratch = { 0 };
 	double start = osr_clock_ms(CLOCK_MONOTONIC);
-	char name[OSR__FILE_NAME], path[PATH_MAX];
+	char name[OSR_FILE_NAME], path[PATH_MAX];
 	size_t size = 0;
 	void *buf;
 
@@ -83,8 +83,8 @@ void osr__store_load(struct engine_ctx *ctx)
 		store_has_writer(
 			ctx); /* before discovery fills malloc()'s lists; others if they route */
 	file_name(ctx, name);
-	osr__cache_path(name, path, sizeof(path));
-	buf = osr__file_read(path, MAX_SIZE, osr_store_wanted, &size, &why);
+	osr_cache_path(name, path, sizeof(path));
+	buf = osr_file_read(path, MAX_SIZE, osr_store_wanted, &size, &why);
 	if (why.text[0])
 		osr_fail(&diag, OSR_INVAL, "%s: %s", path, why.text);
 	/* Into the first two slots: nothing is in them before the first sweep. */
@@ -103,31 +103,33 @@ void osr__store_load(struct engine_ctx *ctx)
 	osr_arena_free(&scratch);
 	free(buf);
 	if (ctx->stored)
-		osr__log(osm, OSM_LOG_INFO,
-			 "%s: tables of the last run read from %s and checked in %.1f ms: %u "
-			 "switches, "
-			 "%u LIDs, digest %016" PRIx64 "; the first sweep starts from them",
-			 ctx->engine->name, path, osr_clock_ms(CLOCK_MONOTONIC) - start,
-			 ctx->stored->result.fabric.n_switches, ctx->stored->result.fabric.n_dests,
-			 ctx->stored->result.digest);
+		osr_log(osm, OSM_LOG_INFO,
+			"%s: tables of the last run read from %s and checked in %.1f ms: %u "
+			"switches, %u LIDs, digest %016" PRIx64
+			"; the first sweep starts from them",
+			ctx->engine->name, path, osr_clock_ms(CLOCK_MONOTONIC) - start,
+			ctx->stored->result.fabric.n_switches, ctx->stored->result.fabric.n_dests,
+			ctx->stored->result.digest);
 	else if (diag.text[0])
-		osr__log(osm, OSM_LOG_ERROR,
-			 "ERR OR13: %s: the stored tables are not used, and the first sweep is a "
-			 "full "
-			 "route: %s",
-			 ctx->engine->name, diag.text);
+		osr_log(osm, OSM_LOG_ERROR,
+			"ERR OR13: %s: the stored tables are not used, and the first sweep is a "
+			"full route: %s",
+			ctx->engine->name, diag.text);
 	else if (ctx->re == osm->routing_engine_list)
-		osr__log(osm, OSM_LOG_INFO,
-			 "%s: there are no stored tables %s: the first sweep is a full route",
-			 ctx->engine->name, path);
+		osr_log(osm, OSM_LOG_INFO,
+			"%s: there are no stored tables %s: the first sweep is a full route",
+			ctx->engine->name, path);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-void osr__store_save(struct engine_ctx *ctx)
+void osr_store_save(struct engine_ctx *ctx)
 {
-	/* From the system: OpenSM has just freed the MADs of a sweep, and malloc() would sort all of them first. */
-	struct osr__pages pages = { .n = 1, .memory = ctx->store->memory };
+	/*
+	 * From the system: OpenSM has just freed the MADs of a sweep, and malloc() would sort all
+	 * of them first.
+	 */
+	struct osr_pages pages = { .n = 1, .memory = ctx->store->memory };
 	size_t size;
 	void *buf = NULL;
 
@@ -140,10 +142,10 @@ void osr__store_save(struct engine_ctx *ctx)
 		buf = osr_alloc(&pages.memory, size, 1);
 	if (!buf || !store_has_writer(ctx)) {
 		osr_arena_free(&pages.memory);
-		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
-			 "ERR OR14: %s: the tables cannot be stored for the next start: no memory "
-			 "for %zu bytes and a thread",
-			 ctx->engine->name, size);
+		osr_log(ctx->plugin->osm, OSM_LOG_ERROR,
+			"ERR OR14: %s: the tables cannot be stored for the next start: no memory "
+			"for %zu bytes and a thread",
+			ctx->engine->name, size);
 		return;
 	}
 	osr_store_write(&ctx->current->result, osr_options_key(ctx->engine, ctx->values), buf,
@@ -157,23 +159,23 @@ void osr__store_save(struct engine_ctx *ctx)
 	pages.page[0].bytes = buf;
 	pages.page[0].size = size;
 	file_name(ctx, pages.page[0].name);
-	osr__writer_give(ctx->store->writer, &pages);
+	osr_writer_give(ctx->store->writer, &pages);
 }
 
-void osr__store_due(struct engine_ctx *ctx)
+void osr_store_due(struct engine_ctx *ctx)
 {
 	ctx->store->pending = true;
 }
 
-bool osr__store_open(struct engine_ctx *ctx)
+bool osr_store_open(struct engine_ctx *ctx)
 {
 	ctx->store = calloc(1, sizeof(*ctx->store));
 	return ctx->store;
 }
 
-void osr__store_close(struct engine_ctx *ctx)
+void osr_store_close(struct engine_ctx *ctx)
 {
 	osr_arena_free(&ctx->store->memory);
-	osr__writer_end(ctx->store->writer, -1);
+	osr_writer_end(ctx->store->writer, -1);
 	free(ctx->store);
 }

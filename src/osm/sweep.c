@@ -49,31 +49,32 @@ static void slot_clear(struct sweep_slot *slot)
 /* Routing -------------------------------------------------------------------------------------- */
 
 /* What the core needs for this sweep; `diag` is where it says what went wrong. */
-static struct osr_job make_job(struct sweep *w, struct osr_diag *diag)
+static struct osr_job make_job(struct sweep *sweep, struct osr_diag *diag)
 {
-	const struct engine_ctx *ctx = w->ctx;
+	const struct engine_ctx *ctx = sweep->ctx;
 	struct osr_job job = { .engine = ctx->engine,
 			       .values = ctx->values,
-			       .request = { .max_vls = w->snap.limit.vls,
-					    .vls_why = w->snap.limit.why,
-					    .multicast = !w->osm->subn.opt.disable_multicast,
-					    .chosen_sls = osr__chosen_sls(w->osm),
-					    .clock_ms = osr__sweep_clock_ms },
-			       .previous = osr__before(ctx),
+			       .request = { .max_vls = sweep->snap.limit.vls,
+					    .vls_why = sweep->snap.limit.why,
+					    .multicast = !sweep->osm->subn.opt.disable_multicast,
+					    .chosen_sls = osr_chosen_sls(sweep->osm),
+					    .clock_ms = osr_sweep_clock_ms },
+			       .previous = osr_before(ctx),
 			       .no_transition = ctx->others_routed                 ? OTHERS
 						: ctx->plugin->second_round == ctx ? HALF
-						: osr__confirm_doubt(ctx->plugin)  ? REFUSED
-										   : w->history,
-			       .held = w->held.standing ? &w->held : NULL,
-			       .scratch = &w->scratch,
-			       .arena = &w->slot->arena,
+						: osr_confirm_doubt(ctx->plugin)   ? REFUSED
+										   : sweep->history,
+			       .held = sweep->held.standing ? &sweep->held : NULL,
+			       .scratch = &sweep->scratch,
+			       .arena = &sweep->slot->arena,
 			       .diag = diag };
 	struct osr_request *req = &job.request;
 	uint8_t sl;
 
-	osr__mcast_sls(w->osm, &sl);
-	req->mcast_vl = osr__mcast_vl_of(
-		w->osm, &w->slot->qos, (uint16_t)((1u << req->max_vls) - 1), w->snap.link_vls, sl);
+	osr_mcast_sls(sweep->osm, &sl);
+	req->mcast_vl =
+		osr_mcast_vl_of(sweep->osm, &sweep->slot->qos, (uint16_t)((1u << req->max_vls) - 1),
+				sweep->snap.link_vls, sl);
 	if (req->mcast_vl >= req->max_vls)
 		req->mcast_vl = 0; /* on a lane of its own a spanning tree needs no proof */
 	return job;
@@ -84,16 +85,16 @@ struct next_text {
 };
 
 /* The engine that routes where this one does not, and what is known of those tables. */
-static struct next_text next_engine(const struct sweep *w)
+static struct next_text next_engine(const struct sweep *sweep)
 {
-	const struct plugin *p = w->ctx->plugin;
-	const struct osm_routing_engine *next = p->engines_known ? w->ctx->re->next : NULL;
+	const struct plugin *plugin = sweep->ctx->plugin;
+	const struct osm_routing_engine *next = plugin->engines_known ? sweep->ctx->re->next : NULL;
 	struct next_text next_text;
-	const char *name = next ? next->name : p->engines_known ? "minhop" : "next engine";
+	const char *name = next ? next->name : plugin->engines_known ? "minhop" : "next engine";
 
-	if (next && osr__ctx_of(p, next))
+	if (next && osr_ctx_of(plugin, next))
 		snprintf(next_text.text, sizeof(next_text.text), "%s of osmroutes is next", name);
-	else if (!next && p->engines_known && w->osm->no_fallback_routing_engine)
+	else if (!next && plugin->engines_known && sweep->osm->no_fallback_routing_engine)
 		snprintf(next_text.text, sizeof(next_text.text),
 			 "warning: no engine is left and no_fallback is set: there are no new "
 			 "tables");
@@ -105,53 +106,55 @@ static struct next_text next_engine(const struct sweep *w)
 	return next_text;
 }
 
-/* The tables of the last sweep in place of those that failed; w->diag says what did. */
-static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct osr_arena_mark mark)
+/* The tables of the last sweep in place of those that failed; sweep->diag says what did. */
+static enum osr_status fall_back(struct sweep *sweep, enum osr_status why,
+				 struct osr_arena_mark mark)
 {
-	struct engine_ctx *ctx = w->ctx;
+	struct engine_ctx *ctx = sweep->ctx;
 	struct osr_diag diag = { "" };
 	enum osr_status st;
 
-	if (!osr__before(ctx)) {
-		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); %s", ctx->engine->name,
-			 w->diag.text, osr_status_str(why), next_engine(w).text);
+	if (!osr_before(ctx)) {
+		osr_log(sweep->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); %s", ctx->engine->name,
+			sweep->diag.text, osr_status_str(why), next_engine(sweep).text);
 		return why;
 	}
-	osr_arena_reset(&w->slot->arena, mark);
-	memset(&w->slot->result.routing, 0, sizeof(w->slot->result.routing));
-	w->slot->result.baseline = NULL;
-	st = osr_carry_again(osr__before(ctx), &w->slot->result.fabric, true, &w->slot->arena,
-			     &w->scratch, &w->slot->result.routing, &diag);
-	w->ms_route = osr__sweep_clock_ms();
-	w->reused = true;
+	osr_arena_reset(&sweep->slot->arena, mark);
+	memset(&sweep->slot->result.routing, 0, sizeof(sweep->slot->result.routing));
+	sweep->slot->result.baseline = NULL;
+	st = osr_carry_again(osr_before(ctx), &sweep->slot->result.fabric, true,
+			     &sweep->slot->arena, &sweep->scratch, &sweep->slot->result.routing,
+			     &diag);
+	sweep->ms_route = osr_sweep_clock_ms();
+	sweep->reused = true;
 	if (!st) {
-		struct osr_job job = make_job(w, &diag);
+		struct osr_job job = make_job(sweep, &diag);
 		struct osr_sweep out = { .reused = true };
 
-		st = osr_sweep_check(&job, &w->slot->result, &out);
-		w->slot->verdict = out.verdict;
+		st = osr_sweep_check(&job, &sweep->slot->result, &out);
+		sweep->slot->verdict = out.verdict;
 	}
 	if (st) {
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "ERR OR04: %s: %s (%s); the last checked tables do not fit any more: "
-			 "%s; %s",
-			 ctx->engine->name, w->diag.text, osr_status_str(why), diag.text,
-			 next_engine(w).text);
+		osr_log(sweep->osm, OSM_LOG_ERROR,
+			"ERR OR04: %s: %s (%s); the last checked tables do not fit any more: "
+			"%s; %s",
+			ctx->engine->name, sweep->diag.text, osr_status_str(why), diag.text,
+			next_engine(sweep).text);
 		return st;
 	}
-	osr__log(w->osm, OSM_LOG_ERROR,
-		 "ERR OR04: %s: %s (%s); the last checked tables still fit the fabric and are used "
-		 "again",
-		 ctx->engine->name, w->diag.text, osr_status_str(why));
+	osr_log(sweep->osm, OSM_LOG_ERROR,
+		"ERR OR04: %s: %s (%s); the last checked tables still fit the fabric and are used "
+		"again",
+		ctx->engine->name, sweep->diag.text, osr_status_str(why));
 	return OSR_OK;
 }
 
 /* Publishing ----------------------------------------------------------------------------------- */
 
 /* Lanes on which groups of today or tomorrow may run together with the unicast of this result. */
-static uint32_t proven_mcast_vls(struct sweep *w)
+static uint32_t proven_mcast_vls(struct sweep *sweep)
 {
-	const struct sweep_slot *slot = w->slot;
+	const struct sweep_slot *slot = sweep->slot;
 	struct osr_routing routing = slot->result.routing;
 	uint32_t proven = slot->verdict.proven;
 	const struct osr_generation gen = { .routing = &routing };
@@ -161,25 +164,28 @@ static uint32_t proven_mcast_vls(struct sweep *w)
 
 	if (!(proven & OSR_CLAIM_MULTICAST))
 		return 0;
-	if (osr__any_sl(&routing, proven))
+	if (osr_is_any_sl(&routing, proven))
 		return UINT32_MAX; /* every lane's unicast is part of the graph that was proven */
 	vls = (uint16_t)(1u << routing.mcast_vl);
 	if (!routing.sl2vl) /* lanes without routes; tables of its own lead nobody there */
 		vls |= (uint16_t) ~((1u << routing.n_vls) - 1);
-	sls = osr__mcast_sls(w->osm, &ignore);
+	sls = osr_mcast_sls(sweep->osm, &ignore);
 	for (uint8_t sl = 0; sl < 16; sl++) {
-		uint8_t vl = osr__mcast_vl(w->osm, slot, sl);
+		uint8_t vl = osr_mcast_vl(sweep->osm, slot, sl);
 		struct osr_loop loop;
 		enum osr_status st;
 
-		/* With tables by port pair no VL beyond n_vls is looked at, OSR_MIXED_VLS least of all. */
+		/*
+		 * With tables by port pair no VL beyond n_vls is looked at, OSR_MIXED_VLS least of
+		 * all.
+		 */
 		if (!(sls & (1u << sl)) || (vls & (1u << vl)) ||
 		    (routing.sl2vl && vl >= routing.n_vls))
 			continue;
 		routing.mcast_vl = vl;
 		st = osr_union_loop(&slot->result.fabric, &gen, 1,
 				    (proven & OSR_CLAIM_REVERSIBLE) | OSR_CLAIM_MULTICAST,
-				    &w->scratch, &loops, &loop, NULL, NULL);
+				    &sweep->scratch, &loops, &loop, NULL, NULL);
 		if (!st && !loop.n)
 			vls |= (uint16_t)(1u << vl);
 	}
@@ -187,21 +193,21 @@ static uint32_t proven_mcast_vls(struct sweep *w)
 	return vls;
 }
 
-static enum osr_status complete(struct sweep *w)
+static enum osr_status complete(struct sweep *sweep)
 {
-	struct sweep_slot *slot = w->slot;
+	struct sweep_slot *slot = sweep->slot;
 	const struct osr_routing *routing = &slot->result.routing;
-	enum osr_status st = osr__mcast_prepare(slot, &w->diag);
+	enum osr_status st = osr_mcast_prepare(slot, &sweep->diag);
 
 	if (st)
 		return st;
 	/* Where one graph serves all lanes, OpenSM's own SL2VL tables do. */
-	slot->used_vls = osr__any_sl(routing, slot->verdict.proven) && !routing->sl2vl
+	slot->used_vls = osr_is_any_sl(routing, slot->verdict.proven) && !routing->sl2vl
 				 ? 0
 				 : (uint16_t)((1u << routing->n_vls) - 1);
-	slot->link_vls = w->snap.link_vls;
-	slot->mcast_vls = proven_mcast_vls(w);
-	slot->spread_sls = osr__spread_sls(w);
+	slot->link_vls = sweep->snap.link_vls;
+	slot->mcast_vls = proven_mcast_vls(sweep);
+	slot->spread_sls = osr_spread_sls(sweep);
 	return OSR_OK;
 }
 
@@ -215,17 +221,17 @@ static void drop_foreign(struct engine_ctx *ctx, const struct osr_fabric *fabric
 
 	if (!ctx->stored || osr_store_fits(&ctx->stored->result, fabric, &n_known))
 		return;
-	osr__log(ctx->plugin->osm, OSM_LOG_INFO,
-		 "%s: the stored tables are of another fabric (%u of %u LIDs are in both) and not "
-		 "used: this sweep is a full route",
-		 ctx->engine->name, n_known, fabric->n_dests);
+	osr_log(ctx->plugin->osm, OSM_LOG_INFO,
+		"%s: the stored tables are of another fabric (%u of %u LIDs are in both) and not "
+		"used: this sweep is a full route",
+		ctx->engine->name, n_known, fabric->n_dests);
 	ctx->stored = NULL;
 }
 
-static enum osr_status sweep(struct sweep *w)
+static enum osr_status sweep(struct sweep *sweep)
 {
-	struct engine_ctx *ctx = w->ctx;
-	struct sweep_slot *slot = w->slot;
+	struct engine_ctx *ctx = sweep->ctx;
+	struct sweep_slot *slot = sweep->slot;
 	struct osr_fabric *fabric = &slot->result.fabric, *standing;
 	struct osr_result last;
 	struct osr_arena_mark mark;
@@ -234,103 +240,107 @@ static enum osr_status sweep(struct sweep *w)
 	enum osr_status st;
 
 	mark = osr_arena_mark(&slot->arena);
-	st = osr__snapshot(ctx->plugin, SNAPSHOT_WHOLE, &slot->arena, &w->scratch, fabric, &w->snap,
-			   &w->diag);
+	st = osr_snapshot(ctx->plugin, SNAPSHOT_WHOLE, &slot->arena, &sweep->scratch, fabric,
+			  &sweep->snap, &sweep->diag);
 	standing = fabric;
-	if (!st && osr__upkeep_watch(ctx->plugin, fabric, &w->scratch)) {
-		standing = &w->standing;
-		st = osr_fabric_copy(fabric, &w->scratch, &w->standing, &w->diag);
+	if (!st && osr_upkeep_watch(ctx->plugin, fabric, &sweep->scratch)) {
+		standing = &sweep->standing;
+		st = osr_fabric_copy(fabric, &sweep->scratch, &sweep->standing, &sweep->diag);
 		osr_arena_reset(&slot->arena, mark);
 	}
 	if (!st && standing != fabric)
-		st = osr__snapshot(ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch,
-				   fabric, &w->snap, &w->diag);
-	w->ms_snapshot = osr__sweep_clock_ms();
+		st = osr_snapshot(ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &sweep->scratch,
+				  fabric, &sweep->snap, &sweep->diag);
+	sweep->ms_snapshot = osr_sweep_clock_ms();
 	if (st)
 		goto give_up;
-	osr__qos_tables(w->osm, &w->snap, &slot->qos);
-	osr__qos_budget(w, fabric, &slot->qos);
-	osr__report_fabric(w);
-	slot->budget = w->snap.limit.vls;
+	osr_qos_tables(sweep->osm, &sweep->snap, &slot->qos);
+	osr_qos_budget(sweep, fabric, &slot->qos);
+	osr_report_fabric(sweep);
+	slot->budget = sweep->snap.limit.vls;
 	if (fabric->n_components > 1 &&
 	    ctx->plugin->options.own.num[OPT_ON_SPLIT] == ON_SPLIT_REFUSE) {
-		st = osr_fail(&w->diag, OSR_UNREACHABLE, "on_split = refuse");
+		st = osr_fail(&sweep->diag, OSR_UNREACHABLE, "on_split = refuse");
 		goto give_up;
 	}
 	drop_foreign(ctx, fabric);
-	ctx->others_routed |= w->osm->subn.coming_out_of_standby;
-	osr__held(w, standing);
+	ctx->others_routed |= sweep->osm->subn.coming_out_of_standby;
+	osr_tell_held(sweep, standing);
 	mark = osr_arena_mark(&slot->arena);
-	job = make_job(w, &w->diag);
+	job = make_job(sweep, &sweep->diag);
 	st = osr_sweep(&job, &slot->result, &out);
-	w->refused = out.refused;
+	sweep->refused = out.refused;
 	slot->verdict = out.verdict;
-	w->ms_transition = out.ms_transition;
-	w->ms_route = w->ms_snapshot + out.ms_route + out.ms_transition;
+	sweep->ms_transition = out.ms_transition;
+	sweep->ms_route = sweep->ms_snapshot + out.ms_route + out.ms_transition;
 	if (st)
-		st = fall_back(w, st, mark);
+		st = fall_back(sweep, st, mark);
 	if (st)
 		return st;
-	osr__keys_lay(ctx->plugin, slot, &w->scratch);
-	w->ms_check = osr__sweep_clock_ms();
-	st = complete(w);
-	w->in_rounds = osr_routing_in_rounds(&slot->result.routing) && osr__rounds_may(w);
+	osr_keys_lay(ctx->plugin, slot, &sweep->scratch);
+	sweep->ms_check = osr_sweep_clock_ms();
+	st = complete(sweep);
+	sweep->in_rounds = osr_routing_in_rounds(&slot->result.routing) && osr_rounds_may(sweep);
 	if (!st)
-		st = osr__publish(w);
+		st = osr_publish(sweep);
 	if (st)
 		goto give_up;
-	w->ms_publish = osr__sweep_clock_ms();
-	if (osr__before(ctx)) {
-		last = *osr__before(ctx);
+	sweep->ms_publish = osr_sweep_clock_ms();
+	if (osr_before(ctx)) {
+		last = *osr_before(ctx);
 		if (ctx->current)
-			last.routing = *osr__shown(ctx->current);
+			last.routing = *osr_shown(ctx->current);
 	}
-	osr__sweep_report(w, osr__before(ctx) ? &last : NULL);
+	osr_sweep_report(sweep, osr_before(ctx) ? &last : NULL);
 	/* The result becomes the one that path_sl, QoS and multicast look at. */
 	ctx->current = slot;
-	ctx->plugin->second_round = w->in_rounds ? ctx : NULL;
+	ctx->plugin->second_round = sweep->in_rounds ? ctx : NULL;
 	ctx->stored = NULL;
-	osr__store_due(ctx);
+	osr_store_due(ctx);
 	ctx->mc_warned = 0;
 	ctx->mc_warned_sp0 = false;
-	osr__qos_renew(ctx);
+	osr_qos_renew(ctx);
 	return OSR_OK;
 
 give_up:
-	osr__log(w->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); %s", ctx->engine->name,
-		 w->diag.text, osr_status_str(st), next_engine(w).text);
+	osr_log(sweep->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); %s", ctx->engine->name,
+		sweep->diag.text, osr_status_str(st), next_engine(sweep).text);
 	return st;
 }
 
-/* Tables that OpenSM took from its unicast cache, instead of calling us: what it programmed is checked. */
-static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, struct osr_diag *diag)
+/*
+ * Tables that OpenSM took from its unicast cache, instead of calling us: what it programmed is
+ * checked.
+ */
+static enum osr_status check_cached(struct sweep *sweep, enum snapshot_lids lids,
+				    struct osr_diag *diag)
 {
-	struct osr_fabric *fabric = &w->slot->result.fabric;
-	struct osr_routing *routing = &w->slot->result.routing;
-	struct osr_result last = w->ctx->current->result;
+	struct osr_fabric *fabric = &sweep->slot->result.fabric;
+	struct osr_routing *routing = &sweep->slot->result.routing;
+	struct osr_result last = sweep->ctx->current->result;
 	enum osr_status st;
 
-	last.routing = *osr__shown(w->ctx->current);
-	st = osr__snapshot(w->ctx->plugin, lids, &w->slot->arena, &w->scratch, fabric, &w->snap,
-			   diag);
+	last.routing = *osr_shown(sweep->ctx->current);
+	st = osr_snapshot(sweep->ctx->plugin, lids, &sweep->slot->arena, &sweep->scratch, fabric,
+			  &sweep->snap, diag);
 	if (!st)
-		st = osr__reuse_cached(&last, fabric, &w->snap, &w->slot->arena, &w->scratch,
-				       routing, diag);
+		st = osr_reuse_cached(&last, fabric, &sweep->snap, &sweep->slot->arena,
+				      &sweep->scratch, routing, diag);
 	if (!st)
-		st = osr_check(fabric, routing, &w->scratch, &w->slot->verdict, diag);
+		st = osr_check(fabric, routing, &sweep->scratch, &sweep->slot->verdict, diag);
 	if (!st)
-		st = osr_gate(fabric, routing, &w->scratch, diag);
-	w->ms_check = osr__sweep_clock_ms();
+		st = osr_gate(fabric, routing, &sweep->scratch, diag);
+	sweep->ms_check = osr_sweep_clock_ms();
 	if (st)
 		return st;
-	osr__qos_tables(w->osm, &w->snap, &w->slot->qos);
+	osr_qos_tables(sweep->osm, &sweep->snap, &sweep->slot->qos);
 	/* QoS may have been switched off since, or a switch without SL2VL tables have come. */
-	osr__qos_budget(w, fabric, &w->slot->qos);
-	if (routing->n_vls > w->snap.limit.vls)
+	osr_qos_budget(sweep, fabric, &sweep->slot->qos);
+	if (routing->n_vls > sweep->snap.limit.vls)
 		return osr_fail(diag, OSR_CHECK_FAILED, "the tables use %u virtual lanes of %u: %s",
-				routing->n_vls, w->snap.limit.vls, w->snap.limit.why);
-	w->n_changed = osr_routing_changed(&last, fabric, routing, &w->n_entries);
-	w->slot->digest = osr_routing_digest(fabric, routing);
+				routing->n_vls, sweep->snap.limit.vls, sweep->snap.limit.why);
+	sweep->n_changed = osr_routing_changed(&last, fabric, routing, &sweep->n_entries);
+	sweep->slot->digest = osr_routing_digest(fabric, routing);
 	return OSR_OK;
 }
 
@@ -340,67 +350,69 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
  * whole is checked once more for the LIDs of CAs and routers, and only if these fail, too, OpenSM
  * is made to route.
  */
-static void check_all_cached(struct sweep *w)
+static void check_all_cached(struct sweep *sweep)
 {
 	for (bool all = true;; all = false) {
 		struct osr_diag hosts = { "" };
-		enum osr_status st = check_cached(w, all ? SNAPSHOT_ALL_LIDS : SNAPSHOT_HOST_LIDS,
-						  all ? &w->diag : &hosts);
+		enum osr_status st =
+			check_cached(sweep, all ? SNAPSHOT_ALL_LIDS : SNAPSHOT_HOST_LIDS,
+				     all ? &sweep->diag : &hosts);
 		char proven[200];
 
 		if (!st) {
-			osr__claims_text(w, proven, sizeof(proven));
-			osr__log(w->osm, OSM_LOG_INFO,
-				 "%s: tables from OpenSM's unicast cache checked in %.1f ms: %u "
-				 "switches, %u %sLIDs; proven: %s",
-				 w->ctx->engine->name, w->ms_check - w->ms_start,
-				 w->slot->result.fabric.n_switches, w->slot->result.fabric.n_dests,
-				 all ? "" : "CA and router ", proven);
-			osr__keys_fabric(w->ctx->plugin, &w->slot->result.fabric);
-			osr__metrics_note(w, all ? OUTCOME_CACHED : OUTCOME_CACHED_HOSTS);
+			osr_claims_text(sweep, proven, sizeof(proven));
+			osr_log(sweep->osm, OSM_LOG_INFO,
+				"%s: tables from OpenSM's unicast cache checked in %.1f ms: %u "
+				"switches, %u %sLIDs; proven: %s",
+				sweep->ctx->engine->name, sweep->ms_check - sweep->ms_start,
+				sweep->slot->result.fabric.n_switches,
+				sweep->slot->result.fabric.n_dests, all ? "" : "CA and router ",
+				proven);
+			osr_keys_fabric(sweep->ctx->plugin, &sweep->slot->result.fabric);
+			osr_metrics_note(sweep, all ? OUTCOME_CACHED : OUTCOME_CACHED_HOSTS);
 			return;
 		}
 		if (!all) {
-			osr__metrics_note(w, OUTCOME_CACHE_BAD);
-			if (!w->osm->sm.ucast_mgr.cache_valid)
+			osr_metrics_note(sweep, OUTCOME_CACHE_BAD);
+			if (!sweep->osm->sm.ucast_mgr.cache_valid)
 				return;
-			osr__log(w->osm, OSM_LOG_ERROR,
-				 "ERR OR10: %s: a new sweep has to route: %s", w->ctx->engine->name,
-				 hosts.text);
-			osm_ucast_cache_invalidate(&w->osm->sm.ucast_mgr);
-			osr__ask_sweep(w->ctx->plugin);
+			osr_log(sweep->osm, OSM_LOG_ERROR,
+				"ERR OR10: %s: a new sweep has to route: %s",
+				sweep->ctx->engine->name, hosts.text);
+			osm_ucast_cache_invalidate(&sweep->osm->sm.ucast_mgr);
+			osr_ask_sweep(sweep->ctx->plugin);
 			return;
 		}
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "ERR OR10: %s: tables from OpenSM's unicast cache %s: %s",
-			 w->ctx->engine->name,
-			 st == OSR_CHECK_FAILED ? "fail the check" : "could not be checked",
-			 w->diag.text);
+		osr_log(sweep->osm, OSM_LOG_ERROR,
+			"ERR OR10: %s: tables from OpenSM's unicast cache %s: %s",
+			sweep->ctx->engine->name,
+			st == OSR_CHECK_FAILED ? "fail the check" : "could not be checked",
+			sweep->diag.text);
 		if (st != OSR_CHECK_FAILED) {
-			osr__metrics_note(w, OUTCOME_FAILED);
+			osr_metrics_note(sweep, OUTCOME_FAILED);
 			return;
 		}
-		slot_clear(w->slot);
+		slot_clear(sweep->slot);
 	}
 }
 
-void osr__sweep_cached(struct engine_ctx *ctx)
+void osr_sweep_cached(struct engine_ctx *ctx)
 {
 	struct sweep_slot slot = { 0 };
-	struct sweep w = {
+	struct sweep sweep = {
 		.ctx = ctx,
 		.osm = ctx->plugin->osm,
 		.slot = &slot,
-		.ms_start = osr__sweep_clock_ms(),
+		.ms_start = osr_sweep_clock_ms(),
 	};
 
-	if (!ctx->current || !osr__lock(w.osm, LOCK_ALONE))
+	if (!ctx->current || !osr_lock(sweep.osm, LOCK_ALONE))
 		return;
 	/* If no switch answers OpenSM calls no engine, and there are no tables. */
-	if (cl_qmap_count(&w.osm->subn.sw_guid_tbl))
-		check_all_cached(&w);
-	cl_plock_release(&w.osm->lock);
-	osr_arena_free(&w.scratch);
+	if (cl_qmap_count(&sweep.osm->subn.sw_guid_tbl))
+		check_all_cached(&sweep);
+	cl_plock_release(&sweep.osm->lock);
+	osr_arena_free(&sweep.scratch);
 	slot_clear(&slot);
 	osr_arena_free(&slot.arena);
 }
@@ -408,7 +420,7 @@ void osr__sweep_cached(struct engine_ctx *ctx)
 /* Does the current result live in this slot, or the one it was repaired from? */
 static bool slot_in_use(const struct engine_ctx *ctx, const struct sweep_slot *slot)
 {
-	const struct osr_result *before = osr__before(ctx);
+	const struct osr_result *before = osr_before(ctx);
 
 	return before && (&slot->result == before || &slot->result == before->baseline);
 }
@@ -421,7 +433,7 @@ static void scratch_back(struct engine_ctx *ctx, struct osr_arena *scratch)
 	ctx->scratch = *scratch;
 }
 
-int osr__sweep(void *context)
+int osr_sweep_callback(void *context)
 {
 	struct engine_ctx *ctx = context;
 	struct osr_threads threads =
@@ -431,27 +443,26 @@ int osr__sweep(void *context)
 		.osm = ctx->plugin->osm,
 		.slot = ctx->slot,
 		.scratch = ctx->scratch,
-		.ms_start = osr__sweep_clock_ms(),
+		.ms_start = osr_sweep_clock_ms(),
 	};
 	enum osr_status st;
 
 	while (slot_in_use(ctx, w.slot))
 		w.slot++;
 	ctx->routed = true;
-	osr__slvl_drop(ctx->plugin);
+	osr_slvl_drop(ctx->plugin);
 	if (ctx->refuse) {
-		osr__log(
-			w.osm, OSM_LOG_ERROR,
+		osr_log(w.osm, OSM_LOG_ERROR,
 			"ERR OR03: %s: refuses to route, as on_error = refuse says, because of: %s",
 			ctx->engine->name, ctx->plugin->options.error[0].text);
 		w.diag = ctx->plugin->options.error[0];
-		osr__metrics_note(&w, OUTCOME_REFUSED);
+		osr_metrics_note(&w, OUTCOME_REFUSED);
 		return -1;
 	}
 	ctx->scratch = (struct osr_arena){ 0 }; /* on loan to w */
 	w.scratch.threads = &threads;
-	if (osr__keys_sweep(&w)) {
-		osr__slvl_routed(ctx);
+	if (osr_keys_sweep(&w)) {
+		osr_slvl_routed(ctx);
 		scratch_back(ctx, &w.scratch);
 		return 0;
 	}
@@ -460,17 +471,17 @@ int osr__sweep(void *context)
 	scratch_back(ctx, &w.scratch);
 	ctx->others_routed = st != OSR_OK;
 	if (!st)
-		osr__slvl_routed(ctx);
+		osr_slvl_routed(ctx);
 	else
-		osr__publish_path_sl(w.osm, NULL, NULL);
-	osr__metrics_note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
+		osr_publish_path_sl(w.osm, NULL, NULL);
+	osr_metrics_note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
 	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++)
 		if (!slot_in_use(ctx, &ctx->slot[i]))
 			slot_clear(&ctx->slot[i]);
 	return st ? -1 : 0;
 }
 
-void osr__sweep_prepare(struct engine_ctx *ctx)
+void osr_sweep_prepare(struct engine_ctx *ctx)
 {
 	/* Once for each full route. Out of memory: the sweep does it all itself. */
 	if (ctx->current)

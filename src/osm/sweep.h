@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * sweep.h - one sweep under way, for the files that it goes through: snapshot.c, sweep.c, publish.c; sweep_report.c tells
- * of it, keys.c and trap.c make one of their own.
+ * sweep.h - one sweep under way, for the files that it goes through: snapshot.c, sweep.c,
+ * publish.c; sweep_report.c tells of it, keys.c and trap.c make one of their own.
  */
 #ifndef OSR_OSM_SWEEP_H
 #define OSR_OSM_SWEEP_H
@@ -40,10 +40,10 @@ enum snapshot_lids { SNAPSHOT_WHOLE, SNAPSHOT_ALL_LIDS, SNAPSHOT_HOST_LIDS };
  * The subnet as OpenSM knows it, as a fabric in `result`; snap->sw in `scratch`. Call with OpenSM's
  * lock held exclusively (osm_switch.priv is borrowed and given back).
  */
-enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
-			      struct osr_arena *result, struct osr_arena *scratch,
-			      struct osr_fabric *fabric, struct snapshot *snap,
-			      struct osr_diag *diag);
+enum osr_status osr_snapshot(const struct plugin *plugin, enum snapshot_lids lids,
+			     struct osr_arena *result, struct osr_arena *scratch,
+			     struct osr_fabric *fabric, struct snapshot *snap,
+			     struct osr_diag *diag);
 
 /* sweep.c -------------------------------------------------------------------------------------- */
 
@@ -68,36 +68,42 @@ struct sweep {
 	bool keys_only; /* the base routing is that of the sweep before */
 };
 
-static inline double osr__sweep_clock_ms(void)
+static inline double osr_sweep_clock_ms(void)
 {
 	return osr_clock_ms(CLOCK_MONOTONIC);
 }
 
 /* held.c --------------------------------------------------------------------------------------- */
 
-/* What switches hold before this sweep: w->held, on the fabric of all that stands, or w->history. With OpenSM's lock. */
-void osr__held(struct sweep *w, const struct osr_fabric *standing);
+/*
+ * What switches hold before this sweep: sweep->held, on the fabric of all that stands, or
+ * sweep->history. With OpenSM's lock.
+ */
+void osr_tell_held(struct sweep *sweep, const struct osr_fabric *standing);
 
 /* publish.c ------------------------------------------------------------------------------------ */
 
-/* Hop counts where somebody reads them, then the tables, or the first round of two; nothing is written if something is wrong. */
-enum osr_status osr__publish(struct sweep *w);
 /*
- * With log flag ROUTING, beside OpenSM's dumps, which lack them: the SLs of path records (io/pathsl.h).
- * routing = NULL: other tables than ours are in use, and the file of earlier goes.
+ * Hop counts where somebody reads them, then the tables, or the first round of two; nothing is
+ * written if something is wrong.
  */
-void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
-			  const struct osr_routing *routing);
+enum osr_status osr_publish(struct sweep *sweep);
+/*
+ * With log flag ROUTING, beside OpenSM's dumps, which lack them: the SLs of path records
+ * (io/pathsl.h). routing = NULL: other tables than ours are in use, and the file of earlier goes.
+ */
+void osr_publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
+			 const struct osr_routing *routing);
 
 /* May this sweep's tables go out in two rounds? */
-bool osr__rounds_may(const struct sweep *w);
+bool osr_rounds_may(const struct sweep *sweep);
 /*
- * Without a lock, in the thread that sweeps, when all switches have confirmed the first round: sends the
- * second one, if there is one, and waits for it. How many blocks.
+ * Without a lock, in the thread that sweeps, when all switches have confirmed the first round:
+ * sends the second one, if there is one, and waits for it. How many blocks.
  */
-uint32_t osr__rounds_finish(struct plugin *p);
+uint32_t osr_rounds_finish(struct plugin *plugin);
 /* Blocks of all switches that differ from what they have; with a lock. */
-uint32_t osr__rounds_blocks(struct osm_opensm *osm);
+uint32_t osr_rounds_blocks(struct osm_opensm *osm);
 
 /* reuse.c */
 
@@ -105,27 +111,27 @@ uint32_t osr__rounds_blocks(struct osm_opensm *osm);
  * The LFTs that OpenSM has programmed from its unicast cache, with the SLs and the certificate of
  * `old`: what is on the switches now, to be checked.
  */
-enum osr_status osr__reuse_cached(const struct osr_result *old, const struct osr_fabric *fabric,
-				  const struct snapshot *snap, struct osr_arena *result,
-				  struct osr_arena *scratch, struct osr_routing *routing,
-				  struct osr_diag *diag);
+enum osr_status osr_reuse_cached(const struct osr_result *old, const struct osr_fabric *fabric,
+				 const struct snapshot *snap, struct osr_arena *result,
+				 struct osr_arena *scratch, struct osr_routing *routing,
+				 struct osr_diag *diag);
 
 /* sweep_report.c ------------------------------------------------------------------------------- */
 
 /* What is left out of the fabric, a new budget of lanes, parts that cannot reach each other. */
-void osr__report_fabric(const struct sweep *w);
+void osr_report_fabric(const struct sweep *sweep);
 /* "; proven: reachable, deadlock-free; not proven: any SL" */
-void osr__proven_text(const struct sweep *w, char *text, size_t size);
+void osr_proven_text(const struct sweep *sweep, char *text, size_t size);
 /* The same, as long as all nodes hold what they were sent. */
-void osr__claims_text(const struct sweep *w, char *text, size_t size);
+void osr_claims_text(const struct sweep *sweep, char *text, size_t size);
 /* The line in the log; `before` is what the switches had, NULL: nothing of ours. */
-void osr__sweep_report(struct sweep *w, const struct osr_result *before);
+void osr_sweep_report(struct sweep *sweep, const struct osr_result *before);
 /* Can no mixture of old and new tables deadlock, in the order in which they go out? */
-bool osr__transition_is_free(const struct sweep *w);
-const char *osr__transition_answer(const struct sweep *w);
+bool osr_transition_is_free(const struct sweep *sweep);
+const char *osr_transition_answer(const struct sweep *sweep);
 
 /* Ports of CAs and routers. */
-static inline uint64_t osr__n_hosts(const struct osr_fabric *fabric)
+static inline uint64_t osr_n_hosts(const struct osr_fabric *fabric)
 {
 	uint64_t n = 0;
 

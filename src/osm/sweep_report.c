@@ -19,10 +19,10 @@
 /* What the log says of the fabric -------------------------------------------------------------- */
 
 /* Switches, end ports and one name of each part of a split fabric. */
-static void report_parts(const struct sweep *w)
+static void report_parts(const struct sweep *sweep)
 {
-	const struct osr_fabric *fabric = &w->slot->result.fabric;
-	uint16_t sm_lid = cl_ntoh16(w->osm->subn.sm_base_lid);
+	const struct osr_fabric *fabric = &sweep->slot->result.fabric;
+	uint16_t sm_lid = cl_ntoh16(sweep->osm->subn.sm_base_lid);
 	uint32_t sm = sm_lid <= fabric->max_lid ? fabric->lid_dest[sm_lid] : OSR_NONE, part;
 	char text[1200] = "", name[32];
 
@@ -45,97 +45,100 @@ static void report_parts(const struct sweep *w)
 				 ? " and this SM"
 				 : "");
 	}
-	osr__log(w->osm, OSM_LOG_ERROR,
-		 "ERR OR05: %s: the fabric is split into %u parts that cannot reach each other: "
-		 "%s%s",
-		 w->ctx->engine->name, fabric->n_components, text,
-		 part < fabric->n_components ? "; ..." : "");
+	osr_log(sweep->osm, OSM_LOG_ERROR,
+		"ERR OR05: %s: the fabric is split into %u parts that cannot reach each other: "
+		"%s%s",
+		sweep->ctx->engine->name, fabric->n_components, text,
+		part < fabric->n_components ? "; ..." : "");
 }
 
-/* A cable that fails during a discovery may be seen from one end. After a trap, without a discovery, this is not known. */
-static void report_unknown(const struct sweep *w)
+/*
+ * A cable that fails during a discovery may be seen from one end. After a trap, without a
+ * discovery, this is not known.
+ */
+static void report_unknown(const struct sweep *sweep)
 {
-	const struct snapshot *n = &w->snap;
-	bool again = w->ctx->unknown_said;
+	const struct snapshot *snapshot = &sweep->snap;
+	bool again = sweep->ctx->unknown_said;
 
-	if (w->ctx->plugin->up)
+	if (sweep->ctx->plugin->up)
 		return;
-	w->ctx->unknown_said = n->n_unknown;
-	if (n->n_unknown)
-		osr__log(w->osm, again ? OSM_LOG_ERROR : OSM_LOG_INFO,
-			 "%s%s: ports of switches that are up and not used: %u (%s%s); OpenSM does "
-			 "not "
-			 "know what they are connected to: a node does not answer, or answers with "
-			 "the "
-			 "GUID or the port number of another one",
-			 again ? "ERR OR24: " : "", w->ctx->engine->name, n->n_unknown, n->unknown,
-			 n->n_unknown > 4 ? ", ..." : "");
+	sweep->ctx->unknown_said = snapshot->n_unknown;
+	if (snapshot->n_unknown)
+		osr_log(sweep->osm, again ? OSM_LOG_ERROR : OSM_LOG_INFO,
+			"%s%s: ports of switches that are up and not used: %u (%s%s); OpenSM does "
+			"not know what they are connected to: a node does not answer, or answers "
+			"with the GUID or the port number of another one",
+			again ? "ERR OR24: " : "", sweep->ctx->engine->name, snapshot->n_unknown,
+			snapshot->unknown, snapshot->n_unknown > 4 ? ", ..." : "");
 }
 
-void osr__report_fabric(const struct sweep *w)
+void osr_report_fabric(const struct sweep *sweep)
 {
-	struct osr_options *o = &w->ctx->plugin->options;
-	const struct osr_vl_limit *limit = &w->snap.limit;
-	const struct snapshot *n = &w->snap;
-	const char *name = w->ctx->engine->name;
+	struct osr_options *options = &sweep->ctx->plugin->options;
+	const struct osr_vl_limit *limit = &sweep->snap.limit;
+	const struct snapshot *snapshot = &sweep->snap;
+	const char *name = sweep->ctx->engine->name;
 
-	if (n->n_unhealthy + n->n_throttled)
-		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: %u unhealthy and %u throttled links between switches are not used: "
-			 "%s%s",
-			 name, n->n_unhealthy, n->n_throttled, n->links,
-			 n->n_unhealthy + n->n_throttled > 4 ? ", ..." : "");
-	if (n->n_out)
-		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: %u links and switches are drained or held down: not used, and, with "
-			 "hosts on them, not counted",
-			 name, n->n_out);
-	if (n->n_left_out)
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "ERR OR06: %s: %u end ports have LIDs that OpenSM's table assigns to "
-			 "others; they are not routed in this sweep: %s",
-			 name, n->n_left_out, n->end_ports);
-	if (n->n_no_lid)
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "ERR OR23: %s: end ports without a LID: %u (%s%s); no host reaches them: "
-			 "OpenSM has run out of LIDs (0307), or they have not taken theirs",
-			 name, n->n_no_lid, n->no_lid, n->n_no_lid > 4 ? ", ..." : "");
-	report_unknown(w);
-	if (w->ctx->vls_said != limit->vls)
-		osr__log(w->osm, OSM_LOG_INFO, "%s: %u virtual lane%s available: %s", name,
-			 limit->vls, limit->vls == 1 ? "" : "s", limit->why);
-	w->ctx->vls_said = limit->vls;
+	if (snapshot->n_unhealthy + snapshot->n_throttled)
+		osr_log(sweep->osm, OSM_LOG_INFO,
+			"%s: %u unhealthy and %u throttled links between switches are not used: "
+			"%s%s",
+			name, snapshot->n_unhealthy, snapshot->n_throttled, snapshot->links,
+			snapshot->n_unhealthy + snapshot->n_throttled > 4 ? ", ..." : "");
+	if (snapshot->n_out)
+		osr_log(sweep->osm, OSM_LOG_INFO,
+			"%s: %u links and switches are drained or held down: not used, and, with "
+			"hosts on them, not counted",
+			name, snapshot->n_out);
+	if (snapshot->n_left_out)
+		osr_log(sweep->osm, OSM_LOG_ERROR,
+			"ERR OR06: %s: %u end ports have LIDs that OpenSM's table assigns to "
+			"others; they are not routed in this sweep: %s",
+			name, snapshot->n_left_out, snapshot->end_ports);
+	if (snapshot->n_no_lid)
+		osr_log(sweep->osm, OSM_LOG_ERROR,
+			"ERR OR23: %s: end ports without a LID: %u (%s%s); no host reaches them: "
+			"OpenSM has run out of LIDs (0307), or they have not taken theirs",
+			name, snapshot->n_no_lid, snapshot->no_lid,
+			snapshot->n_no_lid > 4 ? ", ..." : "");
+	report_unknown(sweep);
+	if (sweep->ctx->vls_said != limit->vls)
+		osr_log(sweep->osm, OSM_LOG_INFO, "%s: %u virtual lane%s available: %s", name,
+			limit->vls, limit->vls == 1 ? "" : "s", limit->why);
+	sweep->ctx->vls_said = limit->vls;
 	/* OpenSM reads its options again on SIGHUP, a plugin's it does not. */
-	if (osr_options_changed(o))
-		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s has changed; osmroutes reads it again when opensm restarts",
-			 o->config);
-	if (w->slot->result.fabric.n_components > 1)
-		report_parts(w);
+	if (osr_options_changed(options))
+		osr_log(sweep->osm, OSM_LOG_INFO,
+			"%s has changed; osmroutes reads it again when opensm restarts",
+			options->config);
+	if (sweep->slot->result.fabric.n_components > 1)
+		report_parts(sweep);
 }
 
-bool osr__transition_is_free(const struct sweep *w)
+bool osr_transition_is_free(const struct sweep *sweep)
 {
-	const struct osr_stable *stable = &w->slot->result.routing.stable;
+	const struct osr_stable *stable = &sweep->slot->result.routing.stable;
 
 	return stable->together || stable->transition == OSR_TRANSITION_FREE ||
-	       (stable->transition == OSR_TRANSITION_ROUNDS && w->in_rounds);
+	       (stable->transition == OSR_TRANSITION_ROUNDS && sweep->in_rounds);
 }
 
-const char *osr__transition_answer(const struct sweep *w)
+const char *osr_transition_answer(const struct sweep *sweep)
 {
-	if (osr__transition_is_free(w))
+	if (osr_transition_is_free(sweep))
 		return "deadlock-free";
-	return w->slot->result.routing.stable.transition == OSR_TRANSITION_UNASKED ? "not checked"
-										   : "can deadlock";
+	return sweep->slot->result.routing.stable.transition == OSR_TRANSITION_UNASKED
+		       ? "not checked"
+		       : "can deadlock";
 }
 
 /* Entries of routing keys were not part of the question. */
-static void mind_keys(struct sweep *w)
+static void mind_keys(struct sweep *sweep)
 {
-	struct osr_stable *stable = &w->slot->result.routing.stable;
+	struct osr_stable *stable = &sweep->slot->result.routing.stable;
 
-	if (!w->slot->has_keys && !(w->ctx->current && w->ctx->current->has_keys))
+	if (!sweep->slot->has_keys && !(sweep->ctx->current && sweep->ctx->current->has_keys))
 		return;
 	if (!stable->kept && stable->transition == OSR_TRANSITION_UNASKED &&
 	    !stable->transition_why[0])
@@ -146,11 +149,11 @@ static void mind_keys(struct sweep *w)
 }
 
 /* No switch has been asked whether it still holds the stored tables. */
-static void mind_stored(const struct sweep *w)
+static void mind_stored(const struct sweep *sweep)
 {
-	struct osr_stable *stable = &w->slot->result.routing.stable;
+	struct osr_stable *stable = &sweep->slot->result.routing.stable;
 
-	if (!w->ctx->current && osr__before(w->ctx) && osr__transition_is_free(w) &&
+	if (!sweep->ctx->current && osr_before(sweep->ctx) && osr_transition_is_free(sweep) &&
 	    !stable->transition_why[0])
 		snprintf(stable->transition_why, sizeof(stable->transition_why), "%s", STORED);
 }
@@ -174,72 +177,73 @@ static void sls_text(uint16_t sls, char *text, size_t size)
 }
 
 /* SLs of partitions and QoS levels whose packets do not arrive. */
-static void report_lost_sls(const struct sweep *w)
+static void report_lost_sls(const struct sweep *sweep)
 {
-	const char *name = w->ctx->engine->name;
-	uint16_t chosen = osr__chosen_sls(w->osm), dropped = osr__dropped_sls(w);
+	const char *name = sweep->ctx->engine->name;
+	uint16_t chosen = osr_chosen_sls(sweep->osm), dropped = osr_dropped_sls(sweep);
 	char sls[80];
 
 	sls_text(chosen & dropped, sls, sizeof(sls));
 	if (*sls)
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "%s: warning: packets on %s of a partition or QoS level are dropped%s",
-			 name, sls,
-			 w->osm->subn.opt.qos ? ": OpenSM's qos_*_sl2vl sends them to VL 15; hosts "
-						"that ask for paths on "
-						"these SLs get none (1F24)"
-					      : ": without QoS there is no such virtual lane");
-	sls_text(chosen & osr__mute_sls(w), sls, sizeof(sls));
+		osr_log(sweep->osm, OSM_LOG_ERROR,
+			"%s: warning: packets on %s of a partition or QoS level are dropped%s",
+			name, sls,
+			sweep->osm->subn.opt.qos
+				? ": OpenSM's qos_*_sl2vl sends them to VL 15; hosts that ask for "
+				  "paths on these SLs get none (1F24)"
+				: ": without QoS there is no such virtual lane");
+	sls_text(chosen & osr_mute_sls(sweep), sls, sizeof(sls));
 	if (*sls)
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "%s: warning: packets on %s of a partition or QoS level are never sent: "
-			 "OpenSM's qos_*_vlarb give their virtual lane no weight on some ports",
-			 name, sls);
+		osr_log(sweep->osm, OSM_LOG_ERROR,
+			"%s: warning: packets on %s of a partition or QoS level are never sent: "
+			"OpenSM's qos_*_vlarb give their virtual lane no weight on some ports",
+			name, sls);
 }
 
 /* Everything that is not proven and that programs may rely on, a sentence each. */
-static void report_gaps(const struct sweep *w)
+static void report_gaps(const struct sweep *sweep)
 {
-	const struct osr_routing *routing = &w->slot->result.routing;
-	uint32_t proven = w->slot->verdict.proven;
+	const struct osr_routing *routing = &sweep->slot->result.routing;
+	uint32_t proven = sweep->slot->verdict.proven;
 	const struct osr_any_sl_cost *any_sl = &routing->any_sl;
-	const char *name = w->ctx->engine->name;
+	const char *name = sweep->ctx->engine->name;
 	char cost[200] = "dfsssp with any_sl = on would cover them, or max_vls = 1";
 
-	if (!w->slot->result.fabric.n_channels)
+	if (!sweep->slot->result.fabric.n_channels)
 		return;
-	report_lost_sls(w);
+	report_lost_sls(sweep);
 	if (!(proven & OSR_CLAIM_DEADLOCK_FREE)) {
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "%s: warning: these tables are not proven free of deadlock: packets may "
-			 "wait for each other for ever; the engine dfsssp excludes that",
-			 name);
+		osr_log(sweep->osm, OSM_LOG_ERROR,
+			"%s: warning: these tables are not proven free of deadlock: packets may "
+			"wait for each other for ever; the engine dfsssp excludes that",
+			name);
 		return;
 	}
-	if (!osr__any_sl(routing, proven)) {
+	if (!osr_is_any_sl(routing, proven)) {
 		/* What lanes by turn would cost, where that is known. */
 		if (any_sl->known)
 			snprintf(cost, sizeof(cost),
 				 "any_sl = on would cover them, with %u of %" PRIu64
 				 " routes longer than minimal and %u %% of the load on the busiest "
 				 "link",
-				 any_sl->n_longer, w->slot->verdict.n_routes, any_sl->load);
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "%s: warning: only packets on the SL of their path record are proven "
-			 "deadlock-free, on %u virtual lanes; programs that choose an SL "
-			 "themselves (UCX, NCCL) are "
-			 "not "
-			 "covered: %s",
-			 name, routing->n_vls, cost);
+				 any_sl->n_longer, sweep->slot->verdict.n_routes, any_sl->load);
+		osr_log(sweep->osm, OSM_LOG_ERROR,
+			"%s: warning: only packets on the SL of their path record are proven "
+			"deadlock-free, on %u virtual lanes; programs that choose an SL themselves "
+			"(UCX, NCCL) are not "
+			"covered: %s",
+			name, routing->n_vls, cost);
 	}
 	if (!(proven & OSR_CLAIM_REVERSIBLE))
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "%s: warning: replies on the SL of their request are not proven free of "
-			 "deadlock on %u virtual lanes of %u",
-			 name, routing->n_vls, w->snap.limit.vls);
+		osr_log(sweep->osm, OSM_LOG_ERROR,
+			"%s: warning: replies on the SL of their request are not proven free of "
+			"deadlock on %u virtual lanes of %u",
+			name, routing->n_vls, sweep->snap.limit.vls);
 }
 
-/* The line of a sweep --------------------------------------------------------------------------- */
+/*
+ * The line of a sweep ---------------------------------------------------------------------------
+ */
 
 /* A list of words in one string. */
 static void words_add(char *list, size_t size, const char *first, const char *word)
@@ -250,12 +254,12 @@ static void words_add(char *list, size_t size, const char *first, const char *wo
 }
 
 /* "reachable, deadlock-free, replies; not proven: any SL" */
-void osr__proven_text(const struct sweep *w, char *text, size_t size)
+void osr_proven_text(const struct sweep *sweep, char *text, size_t size)
 {
-	uint32_t proven = w->slot->verdict.proven;
-	bool any_sl =
-		osr__any_sl(&w->slot->result.routing, proven) && (proven & OSR_CLAIM_DEADLOCK_FREE);
-	uint16_t lost = any_sl ? osr__dropped_sls(w) | osr__mute_sls(w) : 0;
+	uint32_t proven = sweep->slot->verdict.proven;
+	bool any_sl = osr_is_any_sl(&sweep->slot->result.routing, proven) &&
+		      (proven & OSR_CLAIM_DEADLOCK_FREE);
+	uint16_t lost = any_sl ? osr_dropped_sls(sweep) | osr_mute_sls(sweep) : 0;
 	char sls[40] = "any SL";
 	const struct {
 		const char *word;
@@ -264,7 +268,8 @@ void osr__proven_text(const struct sweep *w, char *text, size_t size)
 		{ "deadlock-free", proven & OSR_CLAIM_DEADLOCK_FREE, true },
 		{ "replies", proven & OSR_CLAIM_REVERSIBLE, true },
 		{ sls, any_sl && lost != UINT16_MAX, true },
-		{ "multicast", proven & OSR_CLAIM_MULTICAST, !w->osm->subn.opt.disable_multicast },
+		{ "multicast", proven & OSR_CLAIM_MULTICAST,
+		  !sweep->osm->subn.opt.disable_multicast },
 	};
 	char lacks[80] = "";
 	size_t n;
@@ -281,44 +286,44 @@ void osr__proven_text(const struct sweep *w, char *text, size_t size)
 	snprintf(text + n, size - n, "%s", lacks);
 }
 
-void osr__claims_text(const struct sweep *w, char *text, size_t size)
+void osr_claims_text(const struct sweep *sweep, char *text, size_t size)
 {
-	const char *refused = osr__confirm_doubt(w->ctx->plugin);
+	const char *refused = osr_confirm_doubt(sweep->ctx->plugin);
 
-	osr__proven_text(w, text, size);
-	osr__confirm_claims(w->ctx->plugin, text);
+	osr_proven_text(sweep, text, size);
+	osr_confirm_claims(sweep->ctx->plugin, text);
 	if (refused)
 		snprintf(text, size, "%s", refused);
 }
 
 /* "; 12 of 36486 LFT entries changed by an incremental re-route, transition deadlock-free" */
-static void change_text(const struct sweep *w, bool first, char *text, size_t size)
+static void change_text(const struct sweep *sweep, bool first, char *text, size_t size)
 {
-	const struct osr_stable *stable = &w->slot->result.routing.stable;
+	const struct osr_stable *stable = &sweep->slot->result.routing.stable;
 	const char *how = "", *more = "";
 
 	if (first) {
-		const struct engine_ctx *holder = w->ctx->plugin->contexts;
+		const struct engine_ctx *holder = sweep->ctx->plugin->contexts;
 
 		/* The engine of the list whose tables are in the switches. */
-		while (holder && (holder == w->ctx || !holder->current))
+		while (holder && (holder == sweep->ctx || !holder->current))
 			holder = holder->next;
 		if (holder)
 			snprintf(text, size,
 				 "; first tables of %s; the switches still hold %s's: transition "
 				 "not checked",
-				 w->ctx->engine->name, holder->engine->name);
+				 sweep->ctx->engine->name, holder->engine->name);
 		else
 			snprintf(text, size, "; first tables");
 		return;
 	}
-	if (!w->n_changed) {
+	if (!sweep->n_changed) {
 		snprintf(text, size, "; no LFT entry changed");
 		return;
 	}
-	if (w->keys_only) {
+	if (sweep->keys_only) {
 		snprintf(text, size, "; %" PRIu64 " of %" PRIu64 " LFT entries changed",
-			 w->n_changed, w->n_entries);
+			 sweep->n_changed, sweep->n_entries);
 		return;
 	}
 	if (stable->kept)
@@ -327,88 +332,92 @@ static void change_text(const struct sweep *w, bool first, char *text, size_t si
 		how = " by a full re-route";
 	if (stable->transition_unicast)
 		more = " by multicast alone";
-	else if (osr__transition_is_free(w) && w->in_rounds)
+	else if (osr_transition_is_free(sweep) && sweep->in_rounds)
 		more = " in two rounds";
-	else if (osr__transition_is_free(w) && !w->ctx->current)
+	else if (osr_transition_is_free(sweep) && !sweep->ctx->current)
 		more = " " STORED;
 	snprintf(text, size, "; %" PRIu64 " of %" PRIu64 " LFT entries changed%s, transition %s%s",
-		 w->n_changed, w->n_entries, how, osr__transition_answer(w), more);
+		 sweep->n_changed, sweep->n_entries, how, osr_transition_answer(sweep), more);
 }
 
 /* Without memory nothing is said of it. */
-static void measure_loads(struct sweep *w)
+static void measure_loads(struct sweep *sweep)
 {
-	const struct osr_fabric *fabric = &w->slot->result.fabric;
-	struct osr_split *split = &w->slot->split;
+	const struct osr_fabric *fabric = &sweep->slot->result.fabric;
+	struct osr_split *split = &sweep->slot->split;
 	bool several = false;
 
-	w->efi_bound = w->efi_all_bound = 0;
+	sweep->efi_bound = sweep->efi_all_bound = 0;
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		several |= fabric->term_weight[t] && fabric->term_lmc[t];
-	if (osr_bound_load(fabric, OSR_FIRST_LIDS, &w->scratch, &w->efi_bound, &w->diag))
-		w->efi_bound = 0;
-	if (several &&
-	    osr_bound_load(fabric, OSR_ALL_LIDS, &w->scratch, &w->efi_all_bound, &w->diag))
-		w->efi_all_bound = 0;
+	if (osr_bound_load(fabric, OSR_FIRST_LIDS, &sweep->scratch, &sweep->efi_bound,
+			   &sweep->diag))
+		sweep->efi_bound = 0;
+	if (several && osr_bound_load(fabric, OSR_ALL_LIDS, &sweep->scratch, &sweep->efi_all_bound,
+				      &sweep->diag))
+		sweep->efi_all_bound = 0;
 	/* Keys leave the base as it is. */
-	if (w->keys_only)
+	if (sweep->keys_only)
 		return;
 	split->n_lids = 0;
-	if (several && osr_split_measure(fabric, &w->slot->result.routing, OSR_SPLIT_REPORT,
-					 &w->scratch, split, &w->diag))
+	if (several && osr_split_measure(fabric, &sweep->slot->result.routing, OSR_SPLIT_REPORT,
+					 &sweep->scratch, split, &sweep->diag))
 		split->n_lids = 0;
 }
 
-/* "; busiest link 1.06 times the least possible (504 routes; 1.00 times with all 4 LIDs of hosts)" */
-static void load_text(const struct sweep *w, char *text, size_t size)
+/*
+ * "; busiest link 1.06 times the least possible (504 routes; 1.00 times with all 4 LIDs of hosts)"
+ */
+static void load_text(const struct sweep *sweep, char *text, size_t size)
 {
-	const struct osr_verdict *verdict = &w->slot->verdict;
+	const struct osr_verdict *verdict = &sweep->slot->verdict;
 	char all[80] = "";
 
-	if (!w->efi_bound)
+	if (!sweep->efi_bound)
 		return;
-	if (w->slot->split.n_lids && w->efi_all_bound)
+	if (sweep->slot->split.n_lids && sweep->efi_all_bound)
 		snprintf(all, sizeof(all), " to first LIDs; %.2f times with all %u LIDs of a host",
-			 (double)verdict->efi_all / (double)w->efi_all_bound,
-			 w->slot->split.n_lids);
+			 (double)verdict->efi_all / (double)sweep->efi_all_bound,
+			 sweep->slot->split.n_lids);
 	snprintf(text, size, "; busiest link %.2f times the least possible (%" PRIu64 " routes%s)",
-		 (double)verdict->efi / (double)w->efi_bound, verdict->efi, all);
+		 (double)verdict->efi / (double)sweep->efi_bound, verdict->efi, all);
 }
 
 /* Which LIDs programs should use, in percent of a link. */
-static void report_split(const struct sweep *w)
+static void report_split(const struct sweep *sweep)
 {
-	const struct osr_split *split = &w->slot->split;
+	const struct osr_split *split = &sweep->slot->split;
 
 	if (split->n_lids)
-		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: effective bisection bandwidth by the LIDs that programs use, in "
-			 "percent of a link: the first %.1f; the first two, split evenly, %.1f; "
-			 "all %u, split evenly, %.1f (%.1f if no part waits for the others); one "
-			 "at random %.1f",
-			 w->ctx->engine->name, split->first / 1e4, split->two / 1e4, split->n_lids,
-			 split->all / 1e4, split->free / 1e4, split->one / 1e4);
+		osr_log(sweep->osm, OSM_LOG_INFO,
+			"%s: effective bisection bandwidth by the LIDs that programs use, in "
+			"percent of a link: the first %.1f; the first two, split evenly, %.1f; "
+			"all %u, split evenly, %.1f (%.1f if no part waits for the others); one "
+			"at random %.1f",
+			sweep->ctx->engine->name, split->first / 1e4, split->two / 1e4,
+			split->n_lids, split->all / 1e4, split->free / 1e4, split->one / 1e4);
 }
 
-void osr__sweep_report(struct sweep *w, const struct osr_result *before)
+void osr_sweep_report(struct sweep *sweep, const struct osr_result *before)
 {
-	const struct osr_fabric *fabric = &w->slot->result.fabric;
-	const struct osr_routing *routing = osr__shown(w->slot), *base = &w->slot->result.routing;
-	const struct osr_verdict *verdict = &w->slot->verdict;
-	const char *name = w->ctx->engine->name;
+	const struct osr_fabric *fabric = &sweep->slot->result.fabric;
+	const struct osr_routing *routing = osr_shown(sweep->slot),
+				 *base = &sweep->slot->result.routing;
+	const struct osr_verdict *verdict = &sweep->slot->verdict;
+	const char *name = sweep->ctx->engine->name;
 	char proven[200], load[240] = "", change[160];
-	uint64_t n_hosts = osr__n_hosts(fabric);
+	uint64_t n_hosts = osr_n_hosts(fabric);
 	size_t n;
 
-	w->n_entries = w->n_changed = (uint64_t)fabric->n_switches * fabric->n_dests;
+	sweep->n_entries = sweep->n_changed = (uint64_t)fabric->n_switches * fabric->n_dests;
 	if (before)
-		w->n_changed = osr_routing_changed(before, fabric, routing, &w->n_entries);
-	measure_loads(w);
-	if (!w->keys_only)
-		mind_keys(w);
-	mind_stored(w);
-	osr__claims_text(w, proven, sizeof(proven));
-	load_text(w, load, sizeof(load));
+		sweep->n_changed = osr_routing_changed(before, fabric, routing, &sweep->n_entries);
+	measure_loads(sweep);
+	if (!sweep->keys_only)
+		mind_keys(sweep);
+	mind_stored(sweep);
+	osr_claims_text(sweep, proven, sizeof(proven));
+	load_text(sweep, load, sizeof(load));
 	n = strlen(load);
 	if (verdict->n_longer)
 		snprintf(load + n, sizeof(load) - n,
@@ -416,33 +425,33 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 			 " between hosts)",
 			 verdict->n_longer, verdict->n_routes, verdict->n_host_longer,
 			 verdict->n_host_routes);
-	change_text(w, !before, change, sizeof(change));
-	osr__log(w->osm, OSM_LOG_INFO,
-		 "%s%s%s%s%s: %" PRIu64
-		 " host%s on %u switch%s, %u of %u VLs; proven: %s%s%s; %.1f ms",
-		 name, base->chosen ? " (" : "", base->chosen ? base->chosen : "",
-		 base->chosen ? ")" : "",
-		 w->reused      ? " (last checked tables)"
-		 : w->keys_only ? " (base as before)"
-				: "",
-		 n_hosts, n_hosts == 1 ? "" : "s", fabric->n_switches,
-		 fabric->n_switches == 1 ? "" : "es", base->n_vls, w->snap.limit.vls, proven, load,
-		 change, w->ms_publish - w->ms_start);
-	osr__keys_report(w);
-	if (w->keys_only)
+	change_text(sweep, !before, change, sizeof(change));
+	osr_log(sweep->osm, OSM_LOG_INFO,
+		"%s%s%s%s%s: %" PRIu64
+		" host%s on %u switch%s, %u of %u VLs; proven: %s%s%s; %.1f ms",
+		name, base->chosen ? " (" : "", base->chosen ? base->chosen : "",
+		base->chosen ? ")" : "",
+		sweep->reused      ? " (last checked tables)"
+		: sweep->keys_only ? " (base as before)"
+				   : "",
+		n_hosts, n_hosts == 1 ? "" : "s", fabric->n_switches,
+		fabric->n_switches == 1 ? "" : "es", base->n_vls, sweep->snap.limit.vls, proven,
+		load, change, sweep->ms_publish - sweep->ms_start);
+	osr_keys_report(sweep);
+	if (sweep->keys_only)
 		return;
-	report_split(w);
+	report_split(sweep);
 	if (routing->note)
-		osr__log(w->osm, osr__log_details(w->ctx->plugin), "%s: %s", w->ctx->engine->name,
-			 routing->note);
-	report_gaps(w);
-	if (w->refused)
-		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR22: %s: full re-route: %s",
-			 w->ctx->engine->name, routing->stable.why);
+		osr_log(sweep->osm, osr_log_details(sweep->ctx->plugin), "%s: %s",
+			sweep->ctx->engine->name, routing->note);
+	report_gaps(sweep);
+	if (sweep->refused)
+		osr_log(sweep->osm, OSM_LOG_ERROR, "ERR OR22: %s: full re-route: %s",
+			sweep->ctx->engine->name, routing->stable.why);
 	if ((verdict->proven & OSR_CLAIM_DEADLOCK_FREE) &&
-	    !(verdict->proven & OSR_CLAIM_MULTICAST) && !w->osm->subn.opt.disable_multicast)
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "ERR OR07: %s: multicast is not proven free of deadlock together with "
-			 "unicast on VL %u",
-			 w->ctx->engine->name, routing->mcast_vl);
+	    !(verdict->proven & OSR_CLAIM_MULTICAST) && !sweep->osm->subn.opt.disable_multicast)
+		osr_log(sweep->osm, OSM_LOG_ERROR,
+			"ERR OR07: %s: multicast is not proven free of deadlock together with "
+			"unicast on VL %u",
+			sweep->ctx->engine->name, routing->mcast_vl);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The way from trap 128 to tables. It runs in OpenSM's sweep thread, at the event before a discovery:
- * nobody else changes the subnet then but receivers of MADs, and those that are asked for here are
- * answered before it goes on.
+ * The way from trap 128 to tables. It runs in OpenSM's sweep thread, at the event before a
+ * discovery: nobody else changes the subnet then but receivers of MADs, and those that are asked
+ * for here are answered before it goes on.
  *
  * MADs go through OpenSM's own queue, by osm_req_get(). Their context says that a PortInfo was set:
  * then OpenSM's receiver only stores what came, and asks for nothing more, as it would in a
@@ -44,58 +44,58 @@ struct passage {
 	ib_port_info_t before[256];
 };
 
-static bool traps_open(struct plugin *p)
+static bool traps_open(struct plugin *plugin)
 {
-	return !pthread_mutex_init(&p->traps->mutex, NULL);
+	return !pthread_mutex_init(&plugin->traps->mutex, NULL);
 }
 
-void osr__traps_note(struct plugin *p, const ib_mad_notice_attr_t *notice)
+void osr_traps_note(struct plugin *plugin, const ib_mad_notice_attr_t *notice)
 {
-	struct traps *t = p->traps;
+	struct traps *traps = plugin->traps;
 	ib_net64_t guid = notice->issuer_gid.unicast.interface_id;
 	uint32_t i = 0;
 
 	if (!ib_notice_is_generic(notice) ||
 	    notice->g_or_v.generic.trap_num != CL_HTON16(SM_LINK_STATE_CHANGED_TRAP))
 		return;
-	pthread_mutex_lock(&t->mutex);
-	while (i < t->n && t->guid[i] != guid)
+	pthread_mutex_lock(&traps->mutex);
+	while (i < traps->n && traps->guid[i] != guid)
 		i++;
-	if (!t->ms_first)
-		t->ms_first = osr__sweep_clock_ms();
-	t->overflow |= i == TRAP_MAX_SWITCHES;
-	if (i == t->n && i < TRAP_MAX_SWITCHES)
-		t->guid[t->n++] = guid;
-	pthread_mutex_unlock(&t->mutex);
+	if (!traps->ms_first)
+		traps->ms_first = osr_sweep_clock_ms();
+	traps->overflow |= i == TRAP_MAX_SWITCHES;
+	if (i == traps->n && i < TRAP_MAX_SWITCHES)
+		traps->guid[traps->n++] = guid;
+	pthread_mutex_unlock(&traps->mutex);
 }
 
-bool osr__traps_were_settled(const struct plugin *p)
+bool osr_traps_were_settled(const struct plugin *plugin)
 {
-	return p->traps->was_up;
+	return plugin->traps->was_up;
 }
 
 /* Takes one switch that has not been asked yet out of the list; false: there is none. */
-static bool next_trap(struct passage *w, ib_net64_t *guid)
+static bool next_trap(struct passage *passage, ib_net64_t *guid)
 {
-	struct traps *t = w->plugin->traps;
+	struct traps *traps = passage->plugin->traps;
 	bool found = false;
 
-	pthread_mutex_lock(&t->mutex);
-	while (t->n && !found) {
+	pthread_mutex_lock(&traps->mutex);
+	while (traps->n && !found) {
 		uint32_t i = 0;
 
-		*guid = t->guid[--t->n];
-		while (i < w->n_asked && w->asked[i] != *guid)
+		*guid = traps->guid[--traps->n];
+		while (i < passage->n_asked && passage->asked[i] != *guid)
 			i++;
-		found = i == w->n_asked;
+		found = i == passage->n_asked;
 	}
-	if (t->overflow || (found && w->n_asked == TRAP_MAX_SWITCHES))
-		snprintf(w->why, sizeof(w->why), "more than %d switches sent traps",
+	if (traps->overflow || (found && passage->n_asked == TRAP_MAX_SWITCHES))
+		snprintf(passage->why, sizeof(passage->why), "more than %d switches sent traps",
 			 TRAP_MAX_SWITCHES);
-	pthread_mutex_unlock(&t->mutex);
-	if (found && w->n_asked < TRAP_MAX_SWITCHES)
-		w->asked[w->n_asked++] = *guid;
-	return found && !*w->why;
+	pthread_mutex_unlock(&traps->mutex);
+	if (found && passage->n_asked < TRAP_MAX_SWITCHES)
+		passage->asked[passage->n_asked++] = *guid;
+	return found && !*passage->why;
 }
 
 /* Directed paths ------------------------------------------------------------------------------- */
@@ -121,7 +121,7 @@ static const osm_node_t *path_node(const struct osm_opensm *osm, const osm_dr_pa
 /* Its directed path, if that still leads to this switch; or NULL. */
 static const osm_dr_path_t *path_to(const struct osm_opensm *osm, const osm_switch_t *sw)
 {
-	const osm_physp_t *p0 = osr__port(sw, 0);
+	const osm_physp_t *p0 = osr_port(sw, 0);
 
 	return p0 && path_node(osm, &p0->dr_path, p0->dr_path.hop_count) == sw->p_node
 		       ? &p0->dr_path
@@ -134,7 +134,7 @@ static bool find_path(const struct osm_opensm *osm, const osm_switch_t *sw, osm_
 	bool found = false;
 
 	for (unsigned port = 1; port < sw->num_ports; port++) {
-		const osm_physp_t *osm_physp = osr__port(sw, port);
+		const osm_physp_t *osm_physp = osr_port(sw, port);
 		const osm_physp_t *far = osm_physp ? osm_physp->p_remote_physp : NULL;
 		const osm_dr_path_t *near =
 			far && far->p_node->sw ? path_to(osm, far->p_node->sw) : NULL;
@@ -153,29 +153,32 @@ static bool find_path(const struct osm_opensm *osm, const osm_switch_t *sw, osm_
 }
 
 /*
- * Where a directed path went over a cable that is gone; all others stay. Switch after switch, until none is left or
- * none of those can be reached. false: some cannot.
+ * Where a directed path went over a cable that is gone; all others stay. Switch after switch, until
+ * none is left or none of those can be reached. false: some cannot.
  */
-static bool renew_paths(struct passage *w)
+static bool renew_paths(struct passage *passage)
 {
-	const osm_subn_t *subn = &w->osm->subn;
+	const osm_subn_t *subn = &passage->osm->subn;
 	bool whole = false, better = true;
 	osm_dr_path_t path;
 
 	while (!whole && better) {
 		whole = true;
 		better = false;
-		for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-			if (path_to(w->osm, sw))
+		for (osm_switch_t *sw = osr_switches(subn); sw; sw = osr_after(subn, sw)) {
+			if (path_to(passage->osm, sw))
 				continue;
-			if (!find_path(w->osm, sw, &path)) {
+			if (!find_path(passage->osm, sw, &path)) {
 				whole = false;
 				continue;
 			}
 			better = true;
-			/* Every port of the switch, and what hangs on it, is now reached by this path. */
+			/*
+			 * Every port of the switch, and what hangs on it, is now reached by this
+			 * path.
+			 */
 			for (unsigned port = 0; port < sw->num_ports; port++) {
-				osm_physp_t *osm_physp = osr__port(sw, port);
+				osm_physp_t *osm_physp = osr_port(sw, port);
 				osm_physp_t *far =
 					osm_physp && port ? osm_physp->p_remote_physp : NULL;
 
@@ -190,7 +193,7 @@ static bool renew_paths(struct passage *w)
 		}
 	}
 	if (!whole)
-		snprintf(w->why, sizeof(w->why), "a switch is cut off");
+		snprintf(passage->why, sizeof(passage->why), "a switch is cut off");
 	return whole;
 }
 
@@ -215,13 +218,13 @@ static bool same_link(const ib_port_info_t *info, const ib_port_info_t *ib_port_
 	       ib_port_info_get_vl_cap(info) == ib_port_info_get_vl_cap(ib_port_info);
 }
 
-static bool look_at_port(struct passage *w, osm_physp_t *osm_physp)
+static bool look_at_port(struct passage *passage, osm_physp_t *osm_physp)
 {
-	const ib_port_info_t *was = &w->before[osm_physp->port_num];
+	const ib_port_info_t *was = &passage->before[osm_physp->port_num];
 	osm_physp_t *physp = osm_physp->p_remote_physp;
 	const char *what = NULL;
-	char name[OSR__NODE_NAME], far[OSR__NODE_NAME];
-	size_t at = strlen(w->dead);
+	char name[OSR_NODE_NAME], far[OSR_NODE_NAME];
+	size_t at = strlen(passage->dead);
 	bool down = ib_port_info_get_port_state(&osm_physp->port_info) == IB_LINK_DOWN;
 
 	if (!ib_port_info_get_port_phys_state(&osm_physp->port_info)) {
@@ -231,12 +234,12 @@ static bool look_at_port(struct passage *w, osm_physp_t *osm_physp)
 		what = down || same_link(was, &osm_physp->port_info) ? NULL : "has a new link";
 	} else if (down && physp->p_node->sw && physp->p_remote_physp == osm_physp) {
 		/* As OpenSM's receiver does when a port is down. */
-		if (w->n_dead++ < 2)
-			snprintf(w->dead + at, sizeof(w->dead) - at, "%s%s port %u - %s port %u",
-				 at ? ", " : "",
-				 osr__node_name(w->osm, osm_physp->p_node, name, sizeof(name)),
+		if (passage->n_dead++ < 2)
+			snprintf(passage->dead + at, sizeof(passage->dead) - at,
+				 "%s%s port %u - %s port %u", at ? ", " : "",
+				 osr_node_name(passage->osm, osm_physp->p_node, name, sizeof(name)),
 				 osm_physp->port_num,
-				 osr__node_name(w->osm, physp->p_node, far, sizeof(far)),
+				 osr_node_name(passage->osm, physp->p_node, far, sizeof(far)),
 				 physp->port_num);
 		osm_node_unlink(osm_physp->p_node, osm_physp->port_num, physp->p_node,
 				physp->port_num);
@@ -245,26 +248,29 @@ static bool look_at_port(struct passage *w, osm_physp_t *osm_physp)
 	} else if (!same_link(was, &osm_physp->port_info)) {
 		what = "has a link that changed";
 	}
-	if (what && !*w->why)
-		snprintf(w->why, sizeof(w->why), "%s port %u %s",
-			 osr__node_name(w->osm, osm_physp->p_node, name, sizeof(name)),
+	if (what && !*passage->why)
+		snprintf(passage->why, sizeof(passage->why), "%s port %u %s",
+			 osr_node_name(passage->osm, osm_physp->p_node, name, sizeof(name)),
 			 osm_physp->port_num, what);
 	return !what;
 }
 
-/* What do these ports of a switch (the GUID of its port 0) say? false: the normal sweep has to look. */
-static bool trap_ask_switch(struct passage *w, ib_net64_t guid, unsigned first, unsigned last)
+/*
+ * What do these ports of a switch (the GUID of its port 0) say? false: the normal sweep has to
+ * look.
+ */
+static bool trap_ask_switch(struct passage *passage, ib_net64_t guid, unsigned first, unsigned last)
 {
-	uint32_t n_dead = w->n_dead;
+	uint32_t n_dead = passage->n_dead;
 	bool good = true;
 	osm_switch_t *sw;
 
-	if (!osr__lock(w->osm, LOCK_ALONE))
+	if (!osr_lock(passage->osm, LOCK_ALONE))
 		return false;
-	sw = switch_of_port(w->osm, guid);
+	sw = switch_of_port(passage->osm, guid);
 	for (unsigned port = first; good && sw && port < sw->num_ports && port <= last; port++) {
-		osm_physp_t *p0 = osr__port(sw, 0);
-		osm_physp_t *osm_physp = osr__port(sw, port);
+		osm_physp_t *p0 = osr_port(sw, 0);
+		osm_physp_t *osm_physp = osr_port(sw, port);
 		osm_madw_context_t context = { 0 };
 
 		if (!osm_physp)
@@ -275,68 +281,74 @@ static bool trap_ask_switch(struct passage *w, ib_net64_t guid, unsigned first, 
 		context.pi_context.node_guid = sw->p_node->node_info.node_guid;
 		context.pi_context.port_guid = p0->port_guid;
 		context.pi_context.set_method = TRUE; /* see the head of this file */
-		w->before[port] = osm_physp->port_info;
+		passage->before[port] = osm_physp->port_info;
 		ib_port_info_set_port_phys_state(0, &osm_physp->port_info);
-		good = !osm_req_get(&w->osm->sm, &p0->dr_path, IB_MAD_ATTR_PORT_INFO,
+		good = !osm_req_get(&passage->osm->sm, &p0->dr_path, IB_MAD_ATTR_PORT_INFO,
 				    cl_hton32(port), FALSE, ib_port_info_get_m_key(&p0->port_info),
 				    ANSWER_MS, CL_DISP_MSGID_NONE, &context);
 	}
-	cl_plock_release(&w->osm->lock);
+	cl_plock_release(&passage->osm->lock);
 	if (!sw || !good)
-		snprintf(w->why, sizeof(w->why), "the switch that sent the trap cannot be asked");
-	if (!osr__wait_for_answers(w->osm) || !sw || !good || !osr__lock(w->osm, LOCK_ALONE))
+		snprintf(passage->why, sizeof(passage->why),
+			 "the switch that sent the trap cannot be asked");
+	if (!osr_wait_for_answers(passage->osm) || !sw || !good ||
+	    !osr_lock(passage->osm, LOCK_ALONE))
 		return false;
-	/* Every port is looked at even if one is not what was expected: none keeps the mark of a question. */
-	sw = switch_of_port(w->osm, guid);
+	/*
+	 * Every port is looked at even if one is not what was expected: none keeps the mark of a
+	 * question.
+	 */
+	sw = switch_of_port(passage->osm, guid);
 	good = sw;
 	for (unsigned port = first; sw && port < sw->num_ports && port <= last; port++) {
-		osm_physp_t *osm_physp = osr__port(sw, port);
+		osm_physp_t *osm_physp = osr_port(sw, port);
 
 		if (osm_physp)
-			good &= look_at_port(w, osm_physp);
+			good &= look_at_port(passage, osm_physp);
 	}
-	good = good && (w->n_dead == n_dead || renew_paths(w));
-	cl_plock_release(&w->osm->lock);
+	good = good && (passage->n_dead == n_dead || renew_paths(passage));
+	cl_plock_release(&passage->osm->lock);
 	return good;
 }
 
 /* Routing -------------------------------------------------------------------------------------- */
 
-static bool trap_route(struct passage *w, struct osm_routing_engine *re)
+static bool trap_route(struct passage *passage, struct osm_routing_engine *re)
 {
-	const osm_subn_t *subn = &w->osm->subn;
+	const osm_subn_t *subn = &passage->osm->subn;
 	bool routed = true;
 	size_t n;
 
-	if (!osr__lock(w->osm, LOCK_ALONE))
+	if (!osr_lock(passage->osm, LOCK_ALONE))
 		return false;
 	/*
-	 * Between sweeps every switch has what OpenSM holds for it, or the last sweep would not have ended
-	 * well; so only what differs is sent. The discovery that follows sets need_update for all anew, and
-	 * sends all blocks to a switch that turns out to have been reset.
+	 * Between sweeps every switch has what OpenSM holds for it, or the last sweep would not
+	 * have ended well; so only what differs is sent. The discovery that follows sets
+	 * need_update for all anew, and sends all blocks to a switch that turns out to have been
+	 * reset.
 	 */
 	n = cl_ptr_vector_get_size(&subn->port_lid_tbl);
-	for (osm_switch_t *sw = osr__switches(subn); routed && sw; sw = osr__after(subn, sw)) {
+	for (osm_switch_t *sw = osr_switches(subn); routed && sw; sw = osr_after(subn, sw)) {
 		routed = !osm_switch_prepare_path_rebuild(sw, (uint16_t)(n ? n - 1 : 0));
 		sw->need_update = 0;
 	}
 	routed = routed && !re->build_lid_matrices(re->context) &&
 		 !re->ucast_build_fwd_tables(re->context);
 	if (routed)
-		w->n_blocks = osr__rounds_blocks(w->osm);
+		passage->n_blocks = osr_rounds_blocks(passage->osm);
 	if (routed)
-		osm_ucast_mgr_set_fwd_tables(&w->osm->sm.ucast_mgr);
-	cl_plock_release(&w->osm->lock);
+		osm_ucast_mgr_set_fwd_tables(&passage->osm->sm.ucast_mgr);
+	cl_plock_release(&passage->osm->lock);
 	if (!routed)
-		snprintf(w->why, sizeof(w->why), "it found no tables");
+		snprintf(passage->why, sizeof(passage->why), "it found no tables");
 	return routed;
 }
 
-static bool ask_all(struct passage *w)
+static bool ask_all(struct passage *passage)
 {
 	ib_net64_t guid;
 
-	while (next_trap(w, &guid)) {
+	while (next_trap(passage, &guid)) {
 		const osm_physp_t *p0 = NULL, *near;
 		const osm_node_t *at = NULL;
 		ib_net64_t before = 0;
@@ -344,103 +356,109 @@ static bool ask_all(struct passage *w)
 		uint8_t port = 0;
 
 		/*
-		 * The switch before this one on the directed path, and its port there: if the cable that is
-		 * down is that one, only this side of it can be asked.
+		 * The switch before this one on the directed path, and its port there: if the cable
+		 * that is down is that one, only this side of it can be asked.
 		 */
-		if (osr__lock(w->osm, LOCK_SHARED)) {
-			sw = switch_of_port(w->osm, guid);
-			p0 = sw ? osr__port(sw, 0) : NULL;
+		if (osr_lock(passage->osm, LOCK_SHARED)) {
+			sw = switch_of_port(passage->osm, guid);
+			p0 = sw ? osr_port(sw, 0) : NULL;
 			if (p0 && p0->dr_path.hop_count)
-				at = path_node(w->osm, &p0->dr_path, p0->dr_path.hop_count - 1u);
-			near = at && at->sw ? osr__port(at->sw, 0) : NULL;
+				at = path_node(passage->osm, &p0->dr_path,
+					       p0->dr_path.hop_count - 1u);
+			near = at && at->sw ? osr_port(at->sw, 0) : NULL;
 			if (near) {
 				before = near->port_guid;
 				port = p0->dr_path.path[p0->dr_path.hop_count];
 			}
-			cl_plock_release(&w->osm->lock);
+			cl_plock_release(&passage->osm->lock);
 		}
-		if ((before && !trap_ask_switch(w, before, port, port)) ||
-		    !trap_ask_switch(w, guid, 1, UINT8_MAX))
+		if ((before && !trap_ask_switch(passage, before, port, port)) ||
+		    !trap_ask_switch(passage, guid, 1, UINT8_MAX))
 			return false;
 	}
-	return !*w->why;
+	return !*passage->why;
 }
 
 /* `ctx` has routed last. */
-static bool pass(struct passage *w, struct engine_ctx *ctx)
+static bool pass(struct passage *passage, struct engine_ctx *ctx)
 {
 	uint16_t vls = ctx->current->used_vls;
 	double ms_asked, ms_routed, now, start;
 
-	if (!ask_all(w) || !w->n_dead)
+	if (!ask_all(passage) || !passage->n_dead)
 		return false;
-	ms_asked = osr__sweep_clock_ms();
-	if (!trap_route(w, ctx->re))
+	ms_asked = osr_sweep_clock_ms();
+	if (!trap_route(passage, ctx->re))
 		return false;
-	ms_routed = osr__sweep_clock_ms();
-	if (!osr__wait_for_answers(w->osm))
+	ms_routed = osr_sweep_clock_ms();
+	if (!osr_wait_for_answers(passage->osm))
 		return false;
-	if (w->osm->subn.opt.qos &&
+	if (passage->osm->subn.opt.qos &&
 	    (ctx->current->result.routing.sl2vl || ctx->current->used_vls != vls)) {
-		osm_qos_setup(w->osm);
-		if (!osr__wait_for_answers(w->osm))
+		osm_qos_setup(passage->osm);
+		if (!osr_wait_for_answers(passage->osm))
 			return false;
 	}
-	osr__slvl_settle(w->plugin);
-	w->n_blocks += osr__rounds_finish(w->plugin);
-	now = osr__sweep_clock_ms();
-	start = w->plugin->traps->ms_first;
-	osr__log(w->osm, OSM_LOG_INFO,
-		 "trap: %u cable%s down (%s%s): %u LFT blocks sent %.1f ms after the trap, without "
-		 "a discovery (%u switch%s asked in %.1f ms, routed in %.1f ms, sent in %.1f ms)",
-		 w->n_dead, w->n_dead == 1 ? "" : "s", w->dead, w->n_dead > 2 ? ", ..." : "",
-		 w->n_blocks, now - start, w->n_asked, w->n_asked == 1 ? "" : "es",
-		 ms_asked - start, ms_routed - ms_asked, now - ms_routed);
+	osr_slvl_settle(passage->plugin);
+	passage->n_blocks += osr_rounds_finish(passage->plugin);
+	now = osr_sweep_clock_ms();
+	start = passage->plugin->traps->ms_first;
+	osr_log(passage->osm, OSM_LOG_INFO,
+		"trap: %u cable%s down (%s%s): %u LFT blocks sent %.1f ms after the trap, without "
+		"a discovery (%u switch%s asked in %.1f ms, routed in %.1f ms, sent in %.1f ms)",
+		passage->n_dead, passage->n_dead == 1 ? "" : "s", passage->dead,
+		passage->n_dead > 2 ? ", ..." : "", passage->n_blocks, now - start,
+		passage->n_asked, passage->n_asked == 1 ? "" : "es", ms_asked - start,
+		ms_routed - ms_asked, now - ms_routed);
 	return true;
 }
 
 /* A sweep begins: what is known to be lost is routed around first. */
-static void traps_route(struct plugin *p)
+static void traps_route(struct plugin *plugin)
 {
-	const osm_subn_t *subn = &p->osm->subn;
+	const osm_subn_t *subn = &plugin->osm->subn;
 	struct engine_ctx *ctx;
-	struct passage *w = NULL;
+	struct passage *passage = NULL;
 	bool routed = false;
 
-	/* The receiver of a trap reports it before it gives the lock back, but after it has asked for this sweep. */
-	if (!osr__lock(p->osm, LOCK_ALONE))
+	/*
+	 * The receiver of a trap reports it before it gives the lock back, but after it has asked
+	 * for this sweep.
+	 */
+	if (!osr_lock(plugin->osm, LOCK_ALONE))
 		return;
-	cl_plock_release(&p->osm->lock);
-	p->traps->was_up = p->up;
+	cl_plock_release(&plugin->osm->lock);
+	plugin->traps->was_up = plugin->up;
 	/* The entry of ours that has routed last, with tables that are still in the switches. */
-	ctx = osr__ctx_of(p, p->osm->routing_engine_used);
-	if (p->traps->n && p->options.own.num[OPT_ASK_SWITCHES] && p->up && ctx && ctx->current &&
-	    !ctx->refuse && !ctx->others_routed && subn->sm_state == IB_SMINFO_STATE_MASTER &&
-	    !subn->coming_out_of_standby && !subn->first_time_master_sweep &&
-	    !subn->subnet_initialization_error && !subn->opt.use_ucast_cache &&
-	    !subn->opt.force_heavy_sweep)
-		w = calloc(1, sizeof(*w));
-	if (w) {
-		w->plugin = p;
-		w->osm = p->osm;
-		routed = pass(w, ctx);
-		if (*w->why)
-			osr__log(p->osm, OSM_LOG_INFO, "trap: %s waits for the normal sweep: %s",
-				 ctx->engine->name, w->why);
-		free(w);
+	ctx = osr_ctx_of(plugin, plugin->osm->routing_engine_used);
+	if (plugin->traps->n && plugin->options.own.num[OPT_ASK_SWITCHES] && plugin->up && ctx &&
+	    ctx->current && !ctx->refuse && !ctx->others_routed &&
+	    subn->sm_state == IB_SMINFO_STATE_MASTER && !subn->coming_out_of_standby &&
+	    !subn->first_time_master_sweep && !subn->subnet_initialization_error &&
+	    !subn->opt.use_ucast_cache && !subn->opt.force_heavy_sweep)
+		passage = calloc(1, sizeof(*passage));
+	if (passage) {
+		passage->plugin = plugin;
+		passage->osm = plugin->osm;
+		routed = pass(passage, ctx);
+		if (*passage->why)
+			osr_log(plugin->osm, OSM_LOG_INFO,
+				"trap: %s waits for the normal sweep: %s", ctx->engine->name,
+				passage->why);
+		free(passage);
 	}
-	pthread_mutex_lock(&p->traps->mutex);
-	p->traps->n = 0;
-	p->traps->overflow = false;
-	p->traps->ms_first = 0;
-	pthread_mutex_unlock(&p->traps->mutex);
+	pthread_mutex_lock(&plugin->traps->mutex);
+	plugin->traps->n = 0;
+	plugin->traps->overflow = false;
+	plugin->traps->ms_first = 0;
+	pthread_mutex_unlock(&plugin->traps->mutex);
 	if (!routed)
 		return;
-	osr__confirm_unicast(p, true);
-	osr__features_tell(p, ON_TABLES_SENT);
+	osr_confirm_unicast(plugin, true);
+	osr_features_tell(plugin, ON_TABLES_SENT);
 }
 
-const struct feature osr__traps = {
+const struct feature osr_traps = {
 	.size = sizeof(struct traps),
 	.state = offsetof(struct plugin, traps),
 	.open = traps_open,

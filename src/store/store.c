@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * A header, then one or two results, each a struct counts and its arrays in the order of
- * write_result(). Numbers are little-endian, arrays begin at multiples of 8 bytes, and what lies between is zero.
+ * write_result(). Numbers are little-endian, arrays begin at multiples of 8 bytes, and what lies
+ * between is zero.
  */
 #include "store/store.h"
 
@@ -116,15 +117,17 @@ static const struct part routing_parts[] = {
 
 #define N_PARTS(parts) (sizeof(parts) / sizeof((parts)[0]))
 
-static uint64_t length_of(const struct counts *c, unsigned length)
+static uint64_t length_of(const struct counts *counts, unsigned length)
 {
-	const uint64_t n[N_LENGTHS] = {
-		[SWITCHES] = c->n_switches,   [CHANNELS] = c->n_channels,
-		[TERMINALS] = c->n_terminals, [DESTS] = c->n_dests,
-		[PLANES] = c->n_planes,       [ENTRIES] = (uint64_t)c->n_dests * c->n_switches,
-		[SL2VL] = c->n_sl2vl,         [RANKS] = (uint64_t)c->n_vls * c->n_channels,
-		[NOTES] = c->notes_size
-	};
+	const uint64_t n[N_LENGTHS] = { [SWITCHES] = counts->n_switches,
+					[CHANNELS] = counts->n_channels,
+					[TERMINALS] = counts->n_terminals,
+					[DESTS] = counts->n_dests,
+					[PLANES] = counts->n_planes,
+					[ENTRIES] = (uint64_t)counts->n_dests * counts->n_switches,
+					[SL2VL] = counts->n_sl2vl,
+					[RANKS] = (uint64_t)counts->n_vls * counts->n_channels,
+					[NOTES] = counts->notes_size };
 
 	return n[length];
 }
@@ -146,36 +149,36 @@ struct writer {
 	size_t at;
 };
 
-static void store_put(struct writer *w, const void *data, size_t size)
+static void store_put(struct writer *writer, const void *data, size_t size)
 {
-	if (w->buf && size)
-		memcpy(w->buf + w->at, data, size);
-	w->at += size;
+	if (writer->buf && size)
+		memcpy(writer->buf + writer->at, data, size);
+	writer->at += size;
 }
 
 /* Every array begins at a multiple of 8. */
-static void store_pad(struct writer *w)
+static void store_pad(struct writer *writer)
 {
 	static const uint8_t zero[ALIGN];
 
-	store_put(w, zero, (ALIGN - w->at % ALIGN) % ALIGN);
+	store_put(writer, zero, (ALIGN - writer->at % ALIGN) % ALIGN);
 }
 
-static void put_parts(struct writer *w, const struct counts *c, const void *whole,
+static void put_parts(struct writer *writer, const struct counts *counts, const void *whole,
 		      const struct part *parts, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (parts[i].has & ~c->has)
+		if (parts[i].has & ~counts->has)
 			continue;
-		store_put(w, part_of(whole, &parts[i]),
-			  length_of(c, parts[i].length) * parts[i].size);
-		store_pad(w);
+		store_put(writer, part_of(whole, &parts[i]),
+			  length_of(counts, parts[i].length) * parts[i].size);
+		store_pad(writer);
 	}
 }
 
-static size_t put_names(struct writer *w, const struct osr_fabric *fabric)
+static size_t put_names(struct writer *writer, const struct osr_fabric *fabric)
 {
-	size_t start = w->at;
+	size_t start = writer->at;
 
 	for (uint32_t i = 0; i < fabric->n_switches + fabric->n_terminals; i++) {
 		const char *name =
@@ -183,82 +186,82 @@ static size_t put_names(struct writer *w, const struct osr_fabric *fabric)
 						 ? fabric->sw_name[i]
 						 : fabric->term_name[i - fabric->n_switches]);
 
-		store_put(w, name, strlen(name) + 1);
+		store_put(writer, name, strlen(name) + 1);
 	}
-	return w->at - start;
+	return writer->at - start;
 }
 
-static void write_result(struct writer *w, const struct osr_result *result)
+static void write_result(struct writer *writer, const struct osr_result *result)
 {
 	const struct osr_fabric *fabric = &result->fabric;
 	const struct osr_routing *routing = &result->routing;
 	struct writer names = { NULL, 0 };
-	struct counts c = { .n_switches = fabric->n_switches,
-			    .n_channels = fabric->n_channels,
-			    .n_terminals = fabric->n_terminals,
-			    .n_dests = fabric->n_dests,
-			    .names_size = (uint32_t)put_names(&names, fabric),
-			    .n_planes = (uint8_t)routing->planes.n,
-			    .n_vls_tried = routing->n_vls_tried,
-			    .n_sl2vl = routing->sl2vl ? (uint32_t)osr_n_sl2vl(fabric) : 0,
-			    .claims = routing->claims,
-			    .n_longer = routing->n_longer,
-			    .drift = routing->stable.drift,
-			    .n_vls = routing->n_vls,
-			    .n_layers = routing->n_layers,
-			    .n_layers_one_way = routing->n_layers_one_way,
-			    .mcast_vl = routing->mcast_vl,
-			    .notes_size = (uint32_t)routing->notes.size };
+	struct counts counts = { .n_switches = fabric->n_switches,
+				 .n_channels = fabric->n_channels,
+				 .n_terminals = fabric->n_terminals,
+				 .n_dests = fabric->n_dests,
+				 .names_size = (uint32_t)put_names(&names, fabric),
+				 .n_planes = (uint8_t)routing->planes.n,
+				 .n_vls_tried = routing->n_vls_tried,
+				 .n_sl2vl = routing->sl2vl ? (uint32_t)osr_n_sl2vl(fabric) : 0,
+				 .claims = routing->claims,
+				 .n_longer = routing->n_longer,
+				 .drift = routing->stable.drift,
+				 .n_vls = routing->n_vls,
+				 .n_layers = routing->n_layers,
+				 .n_layers_one_way = routing->n_layers_one_way,
+				 .mcast_vl = routing->mcast_vl,
+				 .notes_size = (uint32_t)routing->notes.size };
 
-	memcpy(c.ca_sl2vl, routing->ca_sl2vl, sizeof(c.ca_sl2vl));
+	memcpy(counts.ca_sl2vl, routing->ca_sl2vl, sizeof(counts.ca_sl2vl));
 	for (size_t i = 0; i < N_PARTS(routing_parts); i++)
-		c.has |= part_of(routing, &routing_parts[i]) ? routing_parts[i].has : ALWAYS;
-	store_put(w, &c, sizeof(c));
-	put_parts(w, &c, fabric, fabric_parts, N_PARTS(fabric_parts));
-	put_names(w, fabric);
-	store_pad(w);
-	put_parts(w, &c, routing, routing_parts, N_PARTS(routing_parts));
+		counts.has |= part_of(routing, &routing_parts[i]) ? routing_parts[i].has : ALWAYS;
+	store_put(writer, &counts, sizeof(counts));
+	put_parts(writer, &counts, fabric, fabric_parts, N_PARTS(fabric_parts));
+	put_names(writer, fabric);
+	store_pad(writer);
+	put_parts(writer, &counts, routing, routing_parts, N_PARTS(routing_parts));
 }
 
-static void write_results(struct writer *w, const struct osr_result *last)
+static void write_results(struct writer *writer, const struct osr_result *last)
 {
 	if (last->baseline)
-		write_result(w, last->baseline);
-	write_result(w, last);
+		write_result(writer, last->baseline);
+	write_result(writer, last);
 }
 
 size_t osr_store_size(const struct osr_result *last)
 {
-	struct writer w = { NULL, sizeof(struct header) };
+	struct writer writer = { NULL, sizeof(struct header) };
 
 	if (!is_little_endian())
 		return 0;
-	write_results(&w, last);
-	return w.at;
+	write_results(&writer, last);
+	return writer.at;
 }
 
 void osr_store_write(const struct osr_result *last, uint64_t key, void *buf, size_t size)
 {
-	struct header h = {
+	struct header header = {
 		.version = VERSION, .n_results = last->baseline ? 2 : 1, .size = size, .key = key
 	};
-	struct writer w = { buf, sizeof(h) };
+	struct writer writer = { buf, sizeof(header) };
 
-	write_results(&w, last);
-	assert(w.at == size);
-	memcpy(h.magic, magic, sizeof(magic));
-	snprintf(h.engine, sizeof(h.engine), "%s", last->routing.engine);
-	h.body = XXH3_64bits((uint8_t *)buf + sizeof(h), size - sizeof(h));
-	h.hash = XXH3_64bits(&h, offsetof(struct header, hash));
-	memcpy(buf, &h, sizeof(h));
+	write_results(&writer, last);
+	assert(writer.at == size);
+	memcpy(header.magic, magic, sizeof(magic));
+	snprintf(header.engine, sizeof(header.engine), "%s", last->routing.engine);
+	header.body = XXH3_64bits((uint8_t *)buf + sizeof(header), size - sizeof(header));
+	header.hash = XXH3_64bits(&header, offsetof(struct header, hash));
+	memcpy(buf, &header, sizeof(header));
 }
 
 uint64_t osr_store_digest(const void *buf)
 {
-	struct header h;
+	struct header header;
 
-	memcpy(&h, buf, sizeof(h));
-	return h.hash;
+	memcpy(&header, buf, sizeof(header));
+	return header.hash;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -271,83 +274,84 @@ struct reader {
 	struct osr_diag *diag;
 };
 
-static enum osr_status store_damaged(const struct reader *x, const char *what)
+static enum osr_status store_damaged(const struct reader *reader, const char *what)
 {
-	return osr_fail(x->diag, OSR_INVAL, "%s: damaged: %s", x->label, what);
+	return osr_fail(reader->diag, OSR_INVAL, "%s: damaged: %s", reader->label, what);
 }
 
 size_t osr_store_wanted(const void *head)
 {
-	struct header h;
+	struct header header;
 
-	memcpy(&h, head, sizeof(h));
-	if (memcmp(h.magic, magic, sizeof(magic)) ||
-	    XXH3_64bits(&h, offsetof(struct header, hash)) != h.hash || h.size > SIZE_MAX)
+	memcpy(&header, head, sizeof(header));
+	if (memcmp(header.magic, magic, sizeof(magic)) ||
+	    XXH3_64bits(&header, offsetof(struct header, hash)) != header.hash ||
+	    header.size > SIZE_MAX)
 		return 0;
-	return (size_t)h.size;
+	return (size_t)header.size;
 }
 
-static enum osr_status read_header(struct reader *x, const char *engine, uint64_t key,
-				   struct header *h)
+static enum osr_status read_header(struct reader *reader, const char *engine, uint64_t key,
+				   struct header *header)
 {
 	if (!is_little_endian())
-		return osr_fail(x->diag, OSR_INVAL, "%s: only for little-endian machines",
-				x->label);
-	if (x->size < sizeof(*h))
-		return store_damaged(x, "it is cut off");
-	memcpy(h, x->data, sizeof(*h));
-	x->at = sizeof(*h);
-	if (memcmp(h->magic, magic, sizeof(magic)))
-		return osr_fail(x->diag, OSR_INVAL, "%s: not a file of stored tables of osmroutes",
-				x->label);
-	if (h->version != VERSION)
-		return osr_fail(x->diag, OSR_INVAL,
+		return osr_fail(reader->diag, OSR_INVAL, "%s: only for little-endian machines",
+				reader->label);
+	if (reader->size < sizeof(*header))
+		return store_damaged(reader, "it is cut off");
+	memcpy(header, reader->data, sizeof(*header));
+	reader->at = sizeof(*header);
+	if (memcmp(header->magic, magic, sizeof(magic)))
+		return osr_fail(reader->diag, OSR_INVAL,
+				"%s: not a file of stored tables of osmroutes", reader->label);
+	if (header->version != VERSION)
+		return osr_fail(reader->diag, OSR_INVAL,
 				"%s: stored by another version of osmroutes (format %u, not %u)",
-				x->label, h->version, VERSION);
-	if (XXH3_64bits(h, offsetof(struct header, hash)) != h->hash)
-		return store_damaged(x, "its header has a wrong checksum");
-	if (h->size != x->size)
-		return store_damaged(x, "it is truncated or has trailing data");
-	if (h->n_results < 1 || h->n_results > 2)
-		return store_damaged(x, "its header is invalid");
-	if (XXH3_64bits(x->data + x->at, x->size - x->at) != h->body)
-		return store_damaged(x, "it has a wrong checksum");
-	if (!memchr(h->engine, 0, sizeof(h->engine)))
-		return store_damaged(x, "its engine has no name");
+				reader->label, header->version, VERSION);
+	if (XXH3_64bits(header, offsetof(struct header, hash)) != header->hash)
+		return store_damaged(reader, "its header has a wrong checksum");
+	if (header->size != reader->size)
+		return store_damaged(reader, "it is truncated or has trailing data");
+	if (header->n_results < 1 || header->n_results > 2)
+		return store_damaged(reader, "its header is invalid");
+	if (XXH3_64bits(reader->data + reader->at, reader->size - reader->at) != header->body)
+		return store_damaged(reader, "it has a wrong checksum");
+	if (!memchr(header->engine, 0, sizeof(header->engine)))
+		return store_damaged(reader, "its engine has no name");
 	if (!engine)
 		return OSR_OK;
-	if (strcmp(h->engine, engine))
-		return osr_fail(x->diag, OSR_INVAL, "%s: stored by an engine other than %s",
-				x->label, engine);
-	if (h->key != key)
-		return osr_fail(x->diag, OSR_INVAL, "%s: stored under other options of %s",
-				x->label, engine);
+	if (strcmp(header->engine, engine))
+		return osr_fail(reader->diag, OSR_INVAL, "%s: stored by an engine other than %s",
+				reader->label, engine);
+	if (header->key != key)
+		return osr_fail(reader->diag, OSR_INVAL, "%s: stored under other options of %s",
+				reader->label, engine);
 	return OSR_OK;
 }
 
 /* The next array where it lies, aligned to 8 in a buffer that is; NULL: the bytes end before. */
-static const void *store_take(struct reader *x, uint64_t n, size_t size)
+static const void *store_take(struct reader *reader, uint64_t n, size_t size)
 {
-	const void *p = x->data + x->at;
+	const void *p = reader->data + reader->at;
 	uint64_t bytes;
 
-	if (__builtin_mul_overflow(n, size, &bytes) || bytes > x->size - x->at)
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > reader->size - reader->at)
 		return NULL;
 	bytes += (ALIGN - bytes % ALIGN) % ALIGN;
-	if (bytes > x->size - x->at)
+	if (bytes > reader->size - reader->at)
 		return NULL;
-	x->at += bytes;
+	reader->at += bytes;
 	return p;
 }
 
 /* The arrays where they lie. False: the bytes end before. */
-static bool take_parts(struct reader *x, const struct counts *c, void *whole,
+static bool take_parts(struct reader *reader, const struct counts *counts, void *whole,
 		       const struct part *parts, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		bool has = !(parts[i].has & ~c->has);
-		uint64_t n_items = has ? length_of(c, parts[i].length) : 0;
-		const void *p = store_take(x, n_items, parts[i].size);
+		bool has = !(parts[i].has & ~counts->has);
+		uint64_t n_items = has ? length_of(counts, parts[i].length) : 0;
+		const void *p = store_take(reader, n_items, parts[i].size);
 
 		if (!p)
 			return false;
@@ -366,7 +370,10 @@ static const char *next_name(const char **name, const char *end)
 	return zero ? is : NULL;
 }
 
-/* The arrays of a fabric, and names, to the builder; each cable once, for both directions name each other. */
+/*
+ * The arrays of a fabric, and names, to the builder; each cable once, for both directions name each
+ * other.
+ */
 static bool store_feed(struct osr_builder *builder, const struct osr_fabric *is, const char *name,
 		       const char *end)
 {
@@ -416,36 +423,36 @@ static bool store_feed(struct osr_builder *builder, const struct osr_fabric *is,
 	return name == end;
 }
 
-static enum osr_status read_fabric(struct reader *x, const struct counts *c,
+static enum osr_status read_fabric(struct reader *reader, const struct counts *counts,
 				   struct osr_arena *arena, struct osr_fabric *fabric)
 {
-	struct osr_fabric is = { .n_switches = c->n_switches,
-				 .n_channels = c->n_channels,
-				 .n_terminals = c->n_terminals,
-				 .n_dests = c->n_dests };
+	struct osr_fabric is = { .n_switches = counts->n_switches,
+				 .n_channels = counts->n_channels,
+				 .n_terminals = counts->n_terminals,
+				 .n_dests = counts->n_dests };
 	struct osr_builder *builder;
 	struct osr_diag why;
 	const char *names;
 	enum osr_status st;
 	bool good;
 
-	if (!take_parts(x, c, &is, fabric_parts, N_PARTS(fabric_parts)) ||
-	    !(names = store_take(x, c->names_size, 1)))
-		return store_damaged(x, "it ends too early");
+	if (!take_parts(reader, counts, &is, fabric_parts, N_PARTS(fabric_parts)) ||
+	    !(names = store_take(reader, counts->names_size, 1)))
+		return store_damaged(reader, "it ends too early");
 	builder = osr_builder_new();
 	if (!builder)
-		return osr_fail(x->diag, OSR_NOMEM, "%s: out of memory", x->label);
-	good = store_feed(builder, &is, names, names + c->names_size);
+		return osr_fail(reader->diag, OSR_NOMEM, "%s: out of memory", reader->label);
+	good = store_feed(builder, &is, names, names + counts->names_size);
 	st = good ? osr_builder_build(builder, arena, fabric, &why) : OSR_OK;
 	osr_builder_free(builder);
 	if (st)
-		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
+		return osr_fail(reader->diag, st, "%s: %.*s", reader->label, 300, why.text);
 	/* Did the builder number channels as the tables do? */
 	good = good && fabric->n_switches == is.n_switches && fabric->n_channels == is.n_channels &&
 	       fabric->n_dests == is.n_dests && fabric->n_terminals == is.n_terminals &&
 	       !memcmp(fabric->chan_src, is.chan_src, is.n_channels * sizeof(*is.chan_src)) &&
 	       !memcmp(fabric->chan_port, is.chan_port, is.n_channels);
-	return good ? OSR_OK : store_damaged(x, "its fabric is invalid");
+	return good ? OSR_OK : store_damaged(reader, "its fabric is invalid");
 }
 
 /* Is each LID in the tree of a first LID at the same switch, or in one of its own? */
@@ -467,20 +474,20 @@ static bool store_planes_fit(const struct osr_fabric *fabric, const struct osr_p
 	return true;
 }
 
-static enum osr_status store_read_tables(struct reader *x, const struct counts *c,
+static enum osr_status store_read_tables(struct reader *reader, const struct counts *counts,
 					 struct osr_arena *arena, struct osr_result *result)
 {
 	const struct osr_fabric *fabric = &result->fabric;
 	struct osr_routing *routing = &result->routing;
 	const osr_sl2vl_t *rows;
 
-	if (!take_parts(x, c, routing, routing_parts, N_PARTS(routing_parts)))
-		return store_damaged(x, "it ends too early");
-	if (routing->sl2vl && c->n_sl2vl != osr_n_sl2vl(fabric))
-		return store_damaged(x, "its SL2VL tables do not fit the switches");
+	if (!take_parts(reader, counts, routing, routing_parts, N_PARTS(routing_parts)))
+		return store_damaged(reader, "it ends too early");
+	if (routing->sl2vl && counts->n_sl2vl != osr_n_sl2vl(fabric))
+		return store_damaged(reader, "its SL2VL tables do not fit the switches");
 	for (size_t i = 0; i < N_PARTS(routing_parts); i++) {
 		const void *from = part_of(routing, &routing_parts[i]);
-		size_t n = length_of(c, routing_parts[i].length);
+		size_t n = length_of(counts, routing_parts[i].length);
 		void *p = from ? osr_alloc(arena, n, routing_parts[i].size) : NULL;
 
 		if (p)
@@ -488,69 +495,70 @@ static enum osr_status store_read_tables(struct reader *x, const struct counts *
 		memcpy((char *)routing + routing_parts[i].at, &p, sizeof(p));
 	}
 	rows = (const osr_sl2vl_t *)routing->sl2vl;
-	if (rows && !osr_routing_alloc_sl2vl(routing, fabric, OSR_VL_UNSET, arena, x->diag))
-		memcpy(routing->sl2vl, rows, c->n_sl2vl * sizeof(*rows));
-	if (osr_arena_failed(arena, x->diag))
+	if (rows && !osr_routing_alloc_sl2vl(routing, fabric, OSR_VL_UNSET, arena, reader->diag))
+		memcpy(routing->sl2vl, rows, counts->n_sl2vl * sizeof(*rows));
+	if (osr_arena_failed(arena, reader->diag))
 		return OSR_NOMEM;
-	routing->notes.size = c->notes_size;
-	routing->planes.n = c->n_planes;
+	routing->notes.size = counts->notes_size;
+	routing->planes.n = counts->n_planes;
 	/* Everything that is used as an index somewhere. */
-	if (c->n_vls < 1 || c->n_vls > OSR_MAX_VLS || c->mcast_vl >= OSR_MAX_VLS ||
-	    c->has & ~HAS_ALL || (c->n_planes != 0) != ((c->has & HAS_PLANES) != 0))
-		return store_damaged(x, "its counts are invalid");
-	if (c->has & HAS_GRANTED && (!(c->has & HAS_SL) || routing->sl2vl))
-		return store_damaged(x, "it has SLs of earlier sweeps, but none of the last");
+	if (counts->n_vls < 1 || counts->n_vls > OSR_MAX_VLS || counts->mcast_vl >= OSR_MAX_VLS ||
+	    counts->has & ~HAS_ALL || (counts->n_planes != 0) != ((counts->has & HAS_PLANES) != 0))
+		return store_damaged(reader, "its counts are invalid");
+	if (counts->has & HAS_GRANTED && (!(counts->has & HAS_SL) || routing->sl2vl))
+		return store_damaged(reader, "it has SLs of earlier sweeps, but none of the last");
 	if (routing->sl &&
 	    !all_below(routing->sl, (size_t)fabric->n_dests * fabric->n_switches, 16))
-		return store_damaged(x, "an SL is above 15");
-	if (!all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
+		return store_damaged(reader, "an SL is above 15");
+	if (!all_below(counts->ca_sl2vl, sizeof(counts->ca_sl2vl), 16) ||
 	    (routing->sl2vl &&
-	     !all_below(routing->sl2vl[0], c->n_sl2vl * sizeof(*routing->sl2vl), 16)))
-		return store_damaged(x, "a VL is above 15");
+	     !all_below(routing->sl2vl[0], counts->n_sl2vl * sizeof(*routing->sl2vl), 16)))
+		return store_damaged(reader, "a VL is above 15");
 	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++)
 		if (routing->mcast_parent[s] != OSR_NONE &&
 		    routing->mcast_parent[s] >= fabric->n_channels)
-			return store_damaged(x, "its multicast order is invalid");
+			return store_damaged(reader, "its multicast order is invalid");
 	return store_planes_fit(fabric, &routing->planes)
 		       ? OSR_OK
-		       : store_damaged(x, "its planes of LIDs are invalid");
+		       : store_damaged(reader, "its planes of LIDs are invalid");
 }
 
-static enum osr_status read_result(struct reader *x, const char *engine, struct osr_arena *arena,
-				   struct osr_arena *scratch, struct osr_result *result)
+static enum osr_status read_result(struct reader *reader, const char *engine,
+				   struct osr_arena *arena, struct osr_arena *scratch,
+				   struct osr_result *result)
 {
-	const void *p = store_take(x, 1, sizeof(struct counts));
+	const void *p = store_take(reader, 1, sizeof(struct counts));
 	struct osr_checked checked;
 	struct osr_diag why;
 	enum osr_status st;
-	struct counts c;
+	struct counts counts;
 
 	if (!p)
-		return store_damaged(x, "it ends too early");
-	memcpy(&c, p, sizeof(c));
+		return store_damaged(reader, "it ends too early");
+	memcpy(&counts, p, sizeof(counts));
 	*result = (struct osr_result){ 0 };
-	st = read_fabric(x, &c, arena, &result->fabric);
+	st = read_fabric(reader, &counts, arena, &result->fabric);
 	if (st)
 		return st;
 	result->routing = (struct osr_routing){ .engine = engine,
-						.claims = c.claims,
-						.n_switches = c.n_switches,
-						.n_dests = c.n_dests,
-						.n_channels = c.n_channels,
-						.n_vls = c.n_vls,
-						.n_vls_tried = c.n_vls_tried,
-						.n_layers = c.n_layers,
-						.n_layers_one_way = c.n_layers_one_way,
-						.mcast_vl = c.mcast_vl,
-						.n_longer = c.n_longer,
-						.stable.drift = c.drift };
-	memcpy(result->routing.ca_sl2vl, c.ca_sl2vl, sizeof(c.ca_sl2vl));
-	st = store_read_tables(x, &c, arena, result);
-	if (st || x->unjudged)
+						.claims = counts.claims,
+						.n_switches = counts.n_switches,
+						.n_dests = counts.n_dests,
+						.n_channels = counts.n_channels,
+						.n_vls = counts.n_vls,
+						.n_vls_tried = counts.n_vls_tried,
+						.n_layers = counts.n_layers,
+						.n_layers_one_way = counts.n_layers_one_way,
+						.mcast_vl = counts.mcast_vl,
+						.n_longer = counts.n_longer,
+						.stable.drift = counts.drift };
+	memcpy(result->routing.ca_sl2vl, counts.ca_sl2vl, sizeof(counts.ca_sl2vl));
+	st = store_read_tables(reader, &counts, arena, result);
+	if (st || reader->unjudged)
 		return st;
 	st = osr_check_keep(&result->fabric, &result->routing, arena, scratch, &checked, &why);
 	if (st)
-		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
+		return osr_fail(reader->diag, st, "%s: %.*s", reader->label, 300, why.text);
 	result->load = checked.load;
 	result->confirmed = false;
 	result->digest = checked.digest;
@@ -563,23 +571,23 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 			       struct osr_result *last, struct osr_result *baseline,
 			       struct osr_diag *diag)
 {
-	struct reader x = {
+	struct reader reader = {
 		.label = label, .data = buf, .size = size, .unjudged = !engine, .diag = diag
 	};
-	struct header h;
-	enum osr_status st = read_header(&x, engine, key, &h);
+	struct header header;
+	enum osr_status st = read_header(&reader, engine, key, &header);
 
 	engine = engine ? engine : "stored";
-	if (!st && h.n_results == 2)
-		st = read_result(&x, engine, baseline_arena, scratch, baseline);
+	if (!st && header.n_results == 2)
+		st = read_result(&reader, engine, baseline_arena, scratch, baseline);
 	if (!st)
-		st = read_result(&x, engine, last_arena, scratch, last);
-	if (!st && x.at != x.size)
-		st = store_damaged(&x, "it has trailing data");
+		st = read_result(&reader, engine, last_arena, scratch, last);
+	if (!st && reader.at != reader.size)
+		st = store_damaged(&reader, "it has trailing data");
 	if (st)
 		return st;
-	last->baseline = h.n_results == 2 ? baseline : NULL;
-	if (x.unjudged)
+	last->baseline = header.n_results == 2 ? baseline : NULL;
+	if (reader.unjudged)
 		return OSR_OK;
 	return osr_repair_prepare(last->baseline ? baseline : last, scratch,
 				  last->baseline ? baseline_arena : last_arena,

@@ -31,7 +31,9 @@
 size_t osr_store_size(const struct osr_result *last);
 /* Exactly osr_store_size() bytes into buf. */
 void osr_store_write(const struct osr_result *last, uint64_t key, void *buf, size_t size);
-/* What two stores of the same results have in common. Of complete bytes of osr_store_write() only. */
+/*
+ * What two stores of the same results have in common. Of complete bytes of osr_store_write() only.
+ */
 uint64_t osr_store_digest(const void *buf);
 
 /* How many bytes belong to this beginning, of OSR_STORE_HEAD bytes; 0: it is none. */
@@ -40,11 +42,11 @@ uint64_t osr_store_digest(const void *buf);
 size_t osr_store_wanted(const void *head);
 
 /*
- * Both results, checked; last->baseline is the baseline, or NULL if there was none (then the baseline is left alone).
- * Loads, digests and dependencies are computed anew. engine is what
- * r->engine shall be, a static string; NULL takes tables of any engine and key, and leaves the check
- * to the caller: no loads, no digest, nothing for a repair. label names the bytes in messages.
- * OSR_INVAL: no such bytes, damaged, of a later version, another engine or another key.
+ * Both results, checked; last->baseline is the baseline, or NULL if there was none (then the
+ * baseline is left alone). Loads, digests and dependencies are computed anew. engine is what
+ * r->engine shall be, a static string; NULL takes tables of any engine and key, and leaves the
+ * check to the caller: no loads, no digest, nothing for a repair. label names the bytes in
+ * messages. OSR_INVAL: no such bytes, damaged, of a later version, another engine or another key.
  * OSR_CHECK_FAILED: read, but the tables are refused.
  */
 enum osr_status osr_store_read(const void *buf, size_t size, const char *label, const char *engine,
@@ -54,8 +56,8 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 			       struct osr_diag *diag);
 
 /*
- * Is `fabric` the one the result was made for, or what has become of it? Half of its LIDs, at least, are of the same end
- * ports in both; *n_known: how many are.
+ * Is `fabric` the one the result was made for, or what has become of it? Half of its LIDs, at
+ * least, are of the same end ports in both; *n_known: how many are.
  */
 bool osr_store_fits(const struct osr_result *stored, const struct osr_fabric *fabric,
 		    uint32_t *n_known);

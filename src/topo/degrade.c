@@ -26,40 +26,41 @@ struct work {
 };
 
 /* The switch at the other end of a cable that is still there, or OSR_NONE. */
-static uint32_t degrade_neighbour(const struct work *w, uint32_t port)
+static uint32_t degrade_neighbour(const struct work *work, uint32_t port)
 {
-	uint32_t peer = w->net->ports[port].peer;
+	uint32_t peer = work->net->ports[port].peer;
 	uint32_t node;
 
-	if (peer == OSR_NONE || w->cut[port])
+	if (peer == OSR_NONE || work->cut[port])
 		return OSR_NONE;
-	node = w->net->ports[peer].node;
-	return osr_net_is_switch(w->net, node) && !w->gone[node] ? node : OSR_NONE;
+	node = work->net->ports[peer].node;
+	return osr_net_is_switch(work->net, node) && !work->gone[node] ? node : OSR_NONE;
 }
 
-static uint32_t count_components(struct work *w)
+static uint32_t count_components(struct work *work)
 {
-	const struct osr_net *net = w->net;
+	const struct osr_net *net = work->net;
 	uint32_t n = 0;
 
-	osr_set_init(w->set, net->n_nodes);
+	osr_set_init(work->set, net->n_nodes);
 	for (uint32_t i = 0; i < net->n_nodes; i++)
-		n += osr_net_is_switch(net, i) && !w->gone[i];
+		n += osr_net_is_switch(net, i) && !work->gone[i];
 	for (uint32_t p = 0; p < net->n_ports; p++) {
-		uint32_t node = net->ports[p].node, t = degrade_neighbour(w, p);
+		uint32_t node = net->ports[p].node, t = degrade_neighbour(work, p);
 
-		if (t != OSR_NONE && osr_net_is_switch(net, node) && !w->gone[node])
-			n -= osr_set_join(w->set, node, t);
+		if (t != OSR_NONE && osr_net_is_switch(net, node) && !work->gone[node])
+			n -= osr_set_join(work->set, node, t);
 	}
 	return n;
 }
 
 /* Into more pieces than before this part went: what was in pieces from the start may stay so. */
-static bool falls_apart(struct work *w)
+static bool falls_apart(struct work *work)
 {
-	uint32_t n = w->how->keep_connected ? count_components(w) : 0, before = w->n_components;
+	uint32_t n = work->how->keep_connected ? count_components(work) : 0,
+		 before = work->n_components;
 
-	w->n_components = n < before ? n : before;
+	work->n_components = n < before ? n : before;
 	return n > before;
 }
 
@@ -104,9 +105,9 @@ bool osr_topo_transit(const struct osr_net *net, bool *transit)
  * Switches go first: their links are no candidates any more. Where no switch is asked for, as many
  * random numbers are drawn as ever since the first version, so that a seed names the same links.
  */
-static uint32_t take_switches(struct work *w, uint32_t *wanted)
+static uint32_t take_switches(struct work *work, uint32_t *wanted)
 {
-	const struct osr_net *net = w->net;
+	const struct osr_net *net = work->net;
 	uint32_t n = 0, n_bare = 0, want, done = 0;
 
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
@@ -114,49 +115,49 @@ static uint32_t take_switches(struct work *w, uint32_t *wanted)
 
 		if (!osr_net_is_switch(net, i))
 			continue;
-		if (w->how->hosts_too || w->transit[i])
-			w->list[n++] = i;
+		if (work->how->hosts_too || work->transit[i])
+			work->list[n++] = i;
 		/* Without a CA, service CAs included. */
 		while (p < end && (net->ports[p].peer == OSR_NONE ||
 				   osr_net_is_switch(net, net->ports[net->ports[p].peer].node)))
 			p++;
 		n_bare += p == end;
 	}
-	*wanted = want = degrade_share(n, w->how->switches_percent, w->how->n_switches);
-	if (!want && !w->how->hosts_too)
+	*wanted = want = degrade_share(n, work->how->switches_percent, work->how->n_switches);
+	if (!want && !work->how->hosts_too)
 		n = n_bare;
-	osr_prng_shuffle(&w->prng, w->list, n);
+	osr_prng_shuffle(&work->prng, work->list, n);
 	for (uint32_t i = 0; i < n && done < want; i++) {
-		w->gone[w->list[i]] = true;
-		if (falls_apart(w))
-			w->gone[w->list[i]] = false;
+		work->gone[work->list[i]] = true;
+		if (falls_apart(work))
+			work->gone[work->list[i]] = false;
 		else
 			done++;
 	}
 	return done;
 }
 
-static uint32_t take_links(struct work *w, uint32_t *wanted)
+static uint32_t take_links(struct work *work, uint32_t *wanted)
 {
-	const struct osr_net *net = w->net;
+	const struct osr_net *net = work->net;
 	uint32_t n = 0, want, done = 0;
 
 	for (uint32_t p = 0; p < net->n_ports; p++) {
-		uint32_t t = degrade_neighbour(w, p);
+		uint32_t t = degrade_neighbour(work, p);
 
-		if (t != OSR_NONE && !w->gone[net->ports[p].node] &&
+		if (t != OSR_NONE && !work->gone[net->ports[p].node] &&
 		    osr_net_is_switch(net, net->ports[p].node) && t != net->ports[p].node &&
 		    p < net->ports[p].peer)
-			w->list[n++] = p;
+			work->list[n++] = p;
 	}
-	*wanted = want = degrade_share(n, w->how->links_percent, w->how->n_links);
-	osr_prng_shuffle(&w->prng, w->list, n);
+	*wanted = want = degrade_share(n, work->how->links_percent, work->how->n_links);
+	osr_prng_shuffle(&work->prng, work->list, n);
 	for (uint32_t i = 0; i < n && done < want; i++) {
-		uint32_t p = w->list[i], peer = net->ports[p].peer;
+		uint32_t p = work->list[i], peer = net->ports[p].peer;
 
-		w->cut[p] = w->cut[peer] = true;
-		if (falls_apart(w))
-			w->cut[p] = w->cut[peer] = false;
+		work->cut[p] = work->cut[peer] = true;
+		if (falls_apart(work))
+			work->cut[p] = work->cut[peer] = false;
 		else
 			done++;
 	}
@@ -164,9 +165,9 @@ static uint32_t take_links(struct work *w, uint32_t *wanted)
 }
 
 /* CAs and routers whose every cable led to a switch that is gone. */
-static void drop_orphans(struct work *w)
+static void drop_orphans(struct work *work)
 {
-	const struct osr_net *net = w->net;
+	const struct osr_net *net = work->net;
 
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
 		const struct osr_net_node *node = &net->nodes[i];
@@ -180,17 +181,17 @@ static void drop_orphans(struct work *w)
 			if (peer == OSR_NONE)
 				continue;
 			had++;
-			has += !w->gone[net->ports[peer].node];
+			has += !work->gone[net->ports[peer].node];
 		}
-		w->gone[i] = had && !has;
+		work->gone[i] = had && !has;
 	}
 }
 
 /* Copies what is left. `where` maps the ports of `from` to those of `to`. */
-static enum osr_status copy_left(const struct work *w, struct osr_net *to, struct osr_diag *diag)
+static enum osr_status copy_left(const struct work *work, struct osr_net *to, struct osr_diag *diag)
 {
-	const struct osr_net *from = w->net;
-	uint32_t *where = w->list;
+	const struct osr_net *from = work->net;
+	uint32_t *where = work->list;
 
 	for (uint32_t i = 0; i < from->n_nodes; i++) {
 		const struct osr_net_node *node = &from->nodes[i];
@@ -198,7 +199,7 @@ static enum osr_status copy_left(const struct work *w, struct osr_net *to, struc
 
 		for (uint32_t p = 0; p <= node->n_ports; p++)
 			where[node->port_row + p] = OSR_NONE;
-		if (w->gone[i])
+		if (work->gone[i])
 			continue;
 		t = osr_net_node(to, node->type, node->n_ports, osr_net_id(from, i));
 		name = node->name == node->id ? 0
@@ -224,7 +225,7 @@ static enum osr_status copy_left(const struct work *w, struct osr_net *to, struc
 	for (uint32_t p = 0; p < from->n_ports && !to->failed; p++) {
 		uint32_t peer = from->ports[p].peer;
 
-		if (peer == OSR_NONE || w->cut[p] || where[p] == OSR_NONE ||
+		if (peer == OSR_NONE || work->cut[p] || where[p] == OSR_NONE ||
 		    where[peer] == OSR_NONE)
 			continue;
 		to->ports[where[p]].peer = where[peer];
@@ -235,28 +236,28 @@ static enum osr_status copy_left(const struct work *w, struct osr_net *to, struc
 enum osr_status osr_topo_remove(const struct osr_net *from, const bool *gone, const bool *cut,
 				struct osr_net *to, struct osr_diag *diag)
 {
-	struct work w = { .net = from };
+	struct work work = { .net = from };
 	enum osr_status st = OSR_NOMEM;
 
 	*to = (struct osr_net){ 0 };
-	w.gone = malloc((size_t)from->n_nodes + 1);
-	w.cut = malloc((size_t)from->n_ports + 1);
-	w.list = calloc((size_t)from->n_ports + 1, sizeof(*w.list));
-	if (w.gone && w.cut && w.list) {
-		memcpy(w.gone, gone, from->n_nodes);
+	work.gone = malloc((size_t)from->n_nodes + 1);
+	work.cut = malloc((size_t)from->n_ports + 1);
+	work.list = calloc((size_t)from->n_ports + 1, sizeof(*work.list));
+	if (work.gone && work.cut && work.list) {
+		memcpy(work.gone, gone, from->n_nodes);
 		for (uint32_t p = 0; p < from->n_ports; p++) {
 			uint32_t peer = from->ports[p].peer;
 
-			w.cut[p] = cut[p] || (peer != OSR_NONE && cut[peer]);
+			work.cut[p] = cut[p] || (peer != OSR_NONE && cut[peer]);
 		}
-		drop_orphans(&w);
-		st = copy_left(&w, to, diag);
+		drop_orphans(&work);
+		st = copy_left(&work, to, diag);
 	} else {
 		osr_fail(diag, st, "out of memory for %" PRIu32 " nodes", from->n_nodes);
 	}
-	free(w.gone);
-	free(w.cut);
-	free(w.list);
+	free(work.gone);
+	free(work.cut);
+	free(work.list);
 	if (st)
 		osr_net_free(to);
 	return st;
@@ -266,28 +267,28 @@ enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_deg
 				bool *gone, bool *cut, struct osr_degraded *done,
 				struct osr_diag *diag)
 {
-	struct work w = {
+	struct work work = {
 		.net = from, .how = how, .prng.state = how->seed, .gone = gone, .cut = cut
 	};
 	bool enough;
 
 	memset(gone, 0, from->n_nodes);
 	memset(cut, 0, from->n_ports);
-	w.list = calloc((size_t)from->n_ports + 1, sizeof(*w.list));
-	w.set = calloc((size_t)from->n_nodes + 1, sizeof(*w.set));
-	w.transit = calloc((size_t)from->n_nodes + 1, sizeof(*w.transit));
-	enough = w.list && w.set && w.transit;
+	work.list = calloc((size_t)from->n_ports + 1, sizeof(*work.list));
+	work.set = calloc((size_t)from->n_nodes + 1, sizeof(*work.set));
+	work.transit = calloc((size_t)from->n_nodes + 1, sizeof(*work.transit));
+	enough = work.list && work.set && work.transit;
 	if (enough) {
-		w.n_components = count_components(&w);
-		enough = osr_topo_transit(from, w.transit);
+		work.n_components = count_components(&work);
+		enough = osr_topo_transit(from, work.transit);
 	}
 	if (enough) {
-		done->n_switches = take_switches(&w, &done->switches_wanted);
-		done->n_links = take_links(&w, &done->links_wanted);
+		done->n_switches = take_switches(&work, &done->switches_wanted);
+		done->n_links = take_links(&work, &done->links_wanted);
 	}
-	free(w.list);
-	free(w.set);
-	free(w.transit);
+	free(work.list);
+	free(work.set);
+	free(work.transit);
 	return enough ? OSR_OK
 		      : osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " nodes",
 				 from->n_nodes);

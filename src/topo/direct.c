@@ -11,39 +11,45 @@
 
 struct grid {
 	uint32_t n_dims;
-	uint32_t dim[OSR__MAX_DIMS];
-	uint32_t stride[OSR__MAX_DIMS]; /* of the switch index; the last dimension varies fastest */
+	uint32_t dim[OSR_TOPO_MAX_DIMS];
+	uint32_t stride
+		[OSR_TOPO_MAX_DIMS]; /* of the switch index; the last dimension varies fastest */
 	uint32_t n_switches;
 	uint32_t hosts;
 };
 
-static uint32_t coordinate(const struct grid *g, uint32_t s, uint32_t d)
+static uint32_t coordinate(const struct grid *grid, uint32_t s, uint32_t d)
 {
-	return s / g->stride[d] % g->dim[d];
+	return s / grid->stride[d] % grid->dim[d];
 }
 
-/* All switches of the grid, so that cables can follow in any order; named by their coordinates: "s-3-0-7". */
-static enum osr_status grid_switches(struct grid *g, uint64_t needed,
+/*
+ * All switches of the grid, so that cables can follow in any order; named by their coordinates:
+ * "s-3-0-7".
+ */
+static enum osr_status grid_switches(struct grid *grid, uint64_t needed,
 				     const struct osr_topo_job *job)
 {
-	enum osr_status st = osr__product(g->dim, g->n_dims, "switches", &g->n_switches, job->diag);
-	char name[OSR__MAX_DIMS * 8 + 8];
+	enum osr_status st =
+		osr_topo_product(grid->dim, grid->n_dims, "switches", &grid->n_switches, job->diag);
+	char name[OSR_TOPO_MAX_DIMS * 8 + 8];
 	uint32_t n_ports, stride = 1;
 
-	for (uint32_t d = g->n_dims; d-- > 0 && !st;) {
-		g->stride[d] = stride;
-		stride *= g->dim[d];
+	for (uint32_t d = grid->n_dims; d-- > 0 && !st;) {
+		grid->stride[d] = stride;
+		stride *= grid->dim[d];
 	}
 	if (!st)
-		st = osr__switch_ports(job, needed, &n_ports);
-	for (uint32_t s = 0; s < g->n_switches && !st; s++) {
+		st = osr_switch_ports(job, needed, &n_ports);
+	for (uint32_t s = 0; s < grid->n_switches && !st; s++) {
 		size_t n = (size_t)snprintf(name, sizeof(name), "s");
 
-		for (uint32_t d = 0; d < g->n_dims; d++) {
-			osr__name(name + n, sizeof(name) - n, "-", coordinate(g, s, d), g->dim[d]);
+		for (uint32_t d = 0; d < grid->n_dims; d++) {
+			osr_topo_name(name + n, sizeof(name) - n, "-", coordinate(grid, s, d),
+				      grid->dim[d]);
 			n += strlen(name + n);
 		}
-		osr__switch(job, n_ports, name);
+		osr_switch(job, n_ports, name);
 	}
 	return st ? st : osr_net_status(job->net, job->diag);
 }
@@ -55,23 +61,23 @@ static enum osr_status grid_switches(struct grid *g, uint64_t needed,
  * the next lower. The wrap-around cable of a dimension of 2 would run beside the other cable; it is
  * there only if `twice` asks for it. A dimension of 1 has none.
  */
-static enum osr_status make_grid(struct grid *g, bool wrap, bool twice,
+static enum osr_status make_grid(struct grid *grid, bool wrap, bool twice,
 				 const struct osr_topo_job *job)
 {
-	enum osr_status st = grid_switches(g, (uint64_t)g->hosts + 2 * g->n_dims, job);
+	enum osr_status st = grid_switches(grid, (uint64_t)grid->hosts + 2 * grid->n_dims, job);
 
-	for (uint32_t s = 0; s < g->n_switches && !st; s++) {
-		for (uint32_t d = 0; d < g->n_dims; d++) {
-			uint32_t up = g->hosts + 1 + 2 * d;
-			uint32_t x = coordinate(g, s, d);
+	for (uint32_t s = 0; s < grid->n_switches && !st; s++) {
+		for (uint32_t d = 0; d < grid->n_dims; d++) {
+			uint32_t up = grid->hosts + 1 + 2 * d;
+			uint32_t x = coordinate(grid, s, d);
 
-			if (x + 1 < g->dim[d])
-				osr__cable(job, s, up, s + g->stride[d], up + 1);
-			else if (wrap && g->dim[d] > (twice ? 1u : 2u))
-				osr__cable(job, s, up, s - x * g->stride[d], up + 1);
+			if (x + 1 < grid->dim[d])
+				osr_cable(job, s, up, s + grid->stride[d], up + 1);
+			else if (wrap && grid->dim[d] > (twice ? 1u : 2u))
+				osr_cable(job, s, up, s - x * grid->stride[d], up + 1);
 		}
 	}
-	return st ? st : osr__hosts(job, g->n_switches, g->hosts);
+	return st ? st : osr_hosts(job, grid->n_switches, grid->hosts);
 }
 
 enum { GRID_DIMS, GRID_HOSTS, GRID_TWICE };
@@ -97,37 +103,37 @@ static const struct osr_param mesh_params[] = {
 	{ 0 },
 };
 
-static enum osr_status grid_options(const struct osr_topo_job *job, struct grid *g)
+static enum osr_status grid_options(const struct osr_topo_job *job, struct grid *grid)
 {
-	*g = (struct grid){ .hosts = (uint32_t)job->num[GRID_HOSTS] };
-	return osr__list(job->values->str[job->num[GRID_DIMS]], "dims", g->dim, &g->n_dims,
-			 job->diag);
+	*grid = (struct grid){ .hosts = (uint32_t)job->num[GRID_HOSTS] };
+	return osr_list(job->values->str[job->num[GRID_DIMS]], "dims", grid->dim, &grid->n_dims,
+			job->diag);
 }
 
 static enum osr_status make_torus(const struct osr_topo_job *job)
 {
-	struct grid g;
-	enum osr_status st = grid_options(job, &g);
+	struct grid grid;
+	enum osr_status st = grid_options(job, &grid);
 
-	return st ? st : make_grid(&g, true, job->num[GRID_TWICE], job);
+	return st ? st : make_grid(&grid, true, job->num[GRID_TWICE], job);
 }
 
 static enum osr_status make_mesh(const struct osr_topo_job *job)
 {
-	struct grid g;
-	enum osr_status st = grid_options(job, &g);
+	struct grid grid;
+	enum osr_status st = grid_options(job, &grid);
 
-	return st ? st : make_grid(&g, false, false, job);
+	return st ? st : make_grid(&grid, false, false, job);
 }
 
-const struct osr_topo osr__topo_torus = {
+const struct osr_topo osr_topo_torus = {
 	.name = "torus",
 	.summary = "torus of any dimension; a ring is a torus of one",
 	.params = torus_params,
 	.make = make_torus,
 };
 
-const struct osr_topo osr__topo_mesh = {
+const struct osr_topo osr_topo_mesh = {
 	.name = "mesh",
 	.summary = "mesh of any dimension: a torus without wrap-around cables",
 	.params = mesh_params,
@@ -137,38 +143,38 @@ const struct osr_topo osr__topo_mesh = {
 /* ---- HyperX, hypercube ---------------------------------------------------------------------- */
 
 /* In every dimension every switch is cabled to every other one of its line. */
-static enum osr_status make_full(struct grid *g, const struct osr_topo_job *job)
+static enum osr_status make_full(struct grid *grid, const struct osr_topo_job *job)
 {
-	uint64_t needed = g->hosts;
+	uint64_t needed = grid->hosts;
 	enum osr_status st;
 
-	for (uint32_t d = 0; d < g->n_dims; d++)
-		needed += g->dim[d] - 1;
-	st = grid_switches(g, needed, job);
-	for (uint32_t s = 0; s < g->n_switches && !st; s++) {
-		uint32_t port = g->hosts + 1;
+	for (uint32_t d = 0; d < grid->n_dims; d++)
+		needed += grid->dim[d] - 1;
+	st = grid_switches(grid, needed, job);
+	for (uint32_t s = 0; s < grid->n_switches && !st; s++) {
+		uint32_t port = grid->hosts + 1;
 
-		for (uint32_t d = 0; d < g->n_dims; port += g->dim[d++] - 1) {
-			uint32_t x = coordinate(g, s, d);
+		for (uint32_t d = 0; d < grid->n_dims; port += grid->dim[d++] - 1) {
+			uint32_t x = coordinate(grid, s, d);
 
 			/* Port y leads to coordinate y, y + 1 behind the own one. */
-			for (uint32_t y = x + 1; y < g->dim[d]; y++)
-				osr__cable(job, s, port + y - 1, s + (y - x) * g->stride[d],
-					   port + x);
+			for (uint32_t y = x + 1; y < grid->dim[d]; y++)
+				osr_cable(job, s, port + y - 1, s + (y - x) * grid->stride[d],
+					  port + x);
 		}
 	}
-	return st ? st : osr__hosts(job, g->n_switches, g->hosts);
+	return st ? st : osr_hosts(job, grid->n_switches, grid->hosts);
 }
 
 static enum osr_status make_hyperx(const struct osr_topo_job *job)
 {
-	struct grid g;
-	enum osr_status st = grid_options(job, &g);
+	struct grid grid;
+	enum osr_status st = grid_options(job, &grid);
 
-	return st ? st : make_full(&g, job);
+	return st ? st : make_full(&grid, job);
 }
 
-const struct osr_topo osr__topo_hyperx = {
+const struct osr_topo osr_topo_hyperx = {
 	.name = "hyperx",
 	.summary = "HyperX: a full mesh along every dimension",
 	.params = mesh_params,
@@ -185,15 +191,15 @@ static const struct osr_param cube_params[] = {
 
 static enum osr_status make_cube(const struct osr_topo_job *job)
 {
-	struct grid g = { .n_dims = (uint32_t)job->num[CUBE_N],
-			  .hosts = (uint32_t)job->num[CUBE_HOSTS] };
+	struct grid grid = { .n_dims = (uint32_t)job->num[CUBE_N],
+			     .hosts = (uint32_t)job->num[CUBE_HOSTS] };
 
-	for (uint32_t d = 0; d < g.n_dims; d++)
-		g.dim[d] = 2;
-	return make_full(&g, job);
+	for (uint32_t d = 0; d < grid.n_dims; d++)
+		grid.dim[d] = 2;
+	return make_full(&grid, job);
 }
 
-const struct osr_topo osr__topo_hypercube = {
+const struct osr_topo osr_topo_hypercube = {
 	.name = "hypercube",
 	.summary = "hypercube: a HyperX with n dimensions of 2",
 	.params = cube_params,
@@ -215,14 +221,14 @@ struct kautz {
 	uint8_t *used; /* [n_words] ports behind the hosts that are cabled */
 };
 
-static void word_letters(const struct kautz *k, uint32_t word, uint32_t *letter)
+static void word_letters(const struct kautz *kautz, uint32_t word, uint32_t *letter)
 {
-	uint32_t place = k->tail;
+	uint32_t place = kautz->tail;
 
 	letter[0] = word / place;
 	word %= place;
-	for (uint32_t i = 1; i < k->n; i++) {
-		place /= k->b;
+	for (uint32_t i = 1; i < kautz->n; i++) {
+		place /= kautz->b;
 		letter[i] = word / place;
 		letter[i] += letter[i] >= letter[i - 1];
 		word %= place;
@@ -240,56 +246,60 @@ static const struct osr_param kautz_params[] = {
 
 static enum osr_status make_kautz(const struct osr_topo_job *job)
 {
-	struct kautz k = { .b = (uint32_t)job->num[KAUTZ_B], .n = (uint32_t)job->num[KAUTZ_N] };
-	uint32_t hosts = (uint32_t)job->num[KAUTZ_HOSTS], factor[OSR__MAX_DIMS + 1], n_ports;
-	uint32_t letter[OSR__MAX_DIMS + 1], other[OSR__MAX_DIMS + 1];
-	char name[OSR__MAX_DIMS * 5 + 8];
+	struct kautz kautz = { .b = (uint32_t)job->num[KAUTZ_B], .n = (uint32_t)job->num[KAUTZ_N] };
+	uint32_t hosts = (uint32_t)job->num[KAUTZ_HOSTS], factor[OSR_TOPO_MAX_DIMS + 1], n_ports;
+	uint32_t letter[OSR_TOPO_MAX_DIMS + 1], other[OSR_TOPO_MAX_DIMS + 1];
+	char name[OSR_TOPO_MAX_DIMS * 5 + 8];
 	enum osr_status st;
 
-	factor[0] = k.b + 1;
-	for (uint32_t i = 1; i < k.n; i++)
-		factor[i] = k.b;
-	st = osr__product(factor, k.n, "switches", &k.n_words, job->diag);
+	factor[0] = kautz.b + 1;
+	for (uint32_t i = 1; i < kautz.n; i++)
+		factor[i] = kautz.b;
+	st = osr_topo_product(factor, kautz.n, "switches", &kautz.n_words, job->diag);
 	if (!st)
-		st = osr__switch_ports(job, (uint64_t)hosts + 2 * k.b, &n_ports);
+		st = osr_switch_ports(job, (uint64_t)hosts + 2 * kautz.b, &n_ports);
 	if (st)
 		return st;
-	k.tail = k.n_words / (k.b + 1);
-	k.used = calloc(k.n_words, sizeof(*k.used));
-	if (!k.used)
-		return osr_fail(job->diag, OSR_NOMEM, "out of memory for %u switches", k.n_words);
-	for (uint32_t s = 0; s < k.n_words; s++) {
+	kautz.tail = kautz.n_words / (kautz.b + 1);
+	kautz.used = calloc(kautz.n_words, sizeof(*kautz.used));
+	if (!kautz.used)
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for %u switches",
+				kautz.n_words);
+	for (uint32_t s = 0; s < kautz.n_words; s++) {
 		size_t n = (size_t)snprintf(name, sizeof(name), "s");
 
-		word_letters(&k, s, letter);
-		for (uint32_t i = 0; i < k.n; i++)
+		word_letters(&kautz, s, letter);
+		for (uint32_t i = 0; i < kautz.n; i++)
 			n += (size_t)snprintf(name + n, sizeof(name) - n, "-%u", letter[i]);
-		osr__switch(job, n_ports, name);
+		osr_switch(job, n_ports, name);
 	}
-	for (uint32_t s = 0; s < k.n_words; s++) {
-		word_letters(&k, s, letter);
-		for (uint32_t y = 0; y < k.b; y++) {
+	for (uint32_t s = 0; s < kautz.n_words; s++) {
+		word_letters(&kautz, s, letter);
+		for (uint32_t y = 0; y < kautz.b; y++) {
 			/* The end of the arc that appends the y-th letter allowed. */
-			uint32_t last = letter[k.n - 1], next = y + (y >= last),
-				 t = k.n > 1 ? letter[1] : next;
+			uint32_t last = letter[kautz.n - 1], next = y + (y >= last),
+				 t = kautz.n > 1 ? letter[1] : next;
 
-			for (uint32_t i = 2; i < k.n; i++)
-				t = t * k.b + letter[i] - (letter[i] > letter[i - 1]);
-			t = k.n > 1 ? t * k.b + next - (next > last) : t;
-			word_letters(&k, t, other);
-			/* An arc whose reverse is an arc too was cabled when the lower of its ends was visited. */
+			for (uint32_t i = 2; i < kautz.n; i++)
+				t = t * kautz.b + letter[i] - (letter[i] > letter[i - 1]);
+			t = kautz.n > 1 ? t * kautz.b + next - (next > last) : t;
+			word_letters(&kautz, t, other);
+			/*
+			 * An arc whose reverse is an arc too was cabled when the lower of its ends
+			 * was visited.
+			 */
 			if (t == s ||
-			    (t < s && !memcmp(other + 1, letter, (k.n - 1) * sizeof(*letter))))
+			    (t < s && !memcmp(other + 1, letter, (kautz.n - 1) * sizeof(*letter))))
 				continue;
-			osr__cable(job, s, hosts + ++k.used[s], t, hosts + ++k.used[t]);
+			osr_cable(job, s, hosts + ++kautz.used[s], t, hosts + ++kautz.used[t]);
 		}
 	}
-	free(k.used);
+	free(kautz.used);
 	st = osr_net_status(job->net, job->diag);
-	return st ? st : osr__hosts(job, k.n_words, hosts);
+	return st ? st : osr_hosts(job, kautz.n_words, hosts);
 }
 
-const struct osr_topo osr__topo_kautz = {
+const struct osr_topo osr_topo_kautz = {
 	.name = "kautz",
 	.summary = "Kautz graph K(b, n): degree 2b, diameter n",
 	.params = kautz_params,

@@ -6,13 +6,13 @@
  * group; every switch has p hosts and h global cables. With g = a h + 1 every two groups share one
  * cable.
  *
- * Megafly, also called Dragonfly+ (Flajslik et al., ISC 2018; Shpiner et al., HiPINEB 2017): g groups of
- * l leaves with p hosts each and s spines with h global cables each; every leaf of a group is cabled
- * to every spine of it. With g = s h + 1 every two groups share one cable.
+ * Megafly, also called Dragonfly+ (Flajslik et al., ISC 2018; Shpiner et al., HiPINEB 2017): g
+ * groups of l leaves with p hosts each and s spines with h global cables each; every leaf of a
+ * group is cabled to every spine of it. With g = s h + 1 every two groups share one cable.
  *
- * Arrangement: the global cables of a group are numbered 0 .. g - 2, switch by switch; the j-th leads to
- * the j-th of the other groups (called "absolute" in the literature). With fewer groups the cables
- * behind the last group are left out.
+ * Arrangement: the global cables of a group are numbered 0 .. g - 2, switch by switch; the j-th
+ * leads to the j-th of the other groups (called "absolute" in the literature). With fewer groups
+ * the cables behind the last group are left out.
  */
 #include "topo/helper.h"
 
@@ -30,7 +30,7 @@ static enum osr_status groups_check(const struct osr_topo_job *job, uint32_t *g,
 		return osr_fail(job->diag, OSR_INVAL,
 				"%u groups: %s + 1 = %u can be cabled to each other", *g, formula,
 				cables + 1);
-	return osr__product((uint32_t[]){ switches, *g }, 2, "switches", &n, job->diag);
+	return osr_topo_product((uint32_t[]){ switches, *g }, 2, "switches", &n, job->diag);
 }
 
 /* `each` switches of every group, g0-LABEL0 and so on. */
@@ -38,14 +38,14 @@ static enum osr_status groups_add_switches(const struct osr_topo_job *job, uint3
 					   const char *label, uint32_t each, uint64_t ports)
 {
 	uint32_t n_ports;
-	enum osr_status st = osr__switch_ports(job, ports, &n_ports);
+	enum osr_status st = osr_switch_ports(job, ports, &n_ports);
 	char name[64], part[32];
 
 	for (uint32_t s = 0; s < each * g && !st; s++) {
-		osr__name(part, sizeof(part), "g", s / each, g);
+		osr_topo_name(part, sizeof(part), "g", s / each, g);
 		snprintf(name, sizeof(name), "%s-%s", part, label);
-		osr__name(part, sizeof(part), name, s % each, each);
-		osr__switch(job, n_ports, part);
+		osr_topo_name(part, sizeof(part), name, s % each, each);
+		osr_switch(job, n_ports, part);
 		st = osr_net_status(job->net, job->diag);
 	}
 	return st;
@@ -57,9 +57,9 @@ static void groups_add_cables(const struct osr_topo_job *job, uint32_t g, uint32
 {
 	for (uint32_t group = 0; group < g; group++)
 		for (uint32_t other = group + 1; other < g; other++)
-			osr__cable(job, first + group * each + (other - 1) / h,
-				   port + (other - 1) % h, first + other * each + group / h,
-				   port + group % h);
+			osr_cable(job, first + group * each + (other - 1) / h,
+				  port + (other - 1) % h, first + other * each + group / h,
+				  port + group % h);
 }
 
 enum { DF_A, DF_H, DF_P, DF_G };
@@ -87,12 +87,12 @@ static enum osr_status dragonfly_make(const struct osr_topo_job *job)
 	for (uint32_t first = 0; first < a * g; first += a)
 		for (uint32_t x = 0; x < a; x++)
 			for (uint32_t y = x + 1; y < a; y++)
-				osr__cable(job, first + x, p + y, first + y, p + 1 + x);
+				osr_cable(job, first + x, p + y, first + y, p + 1 + x);
 	groups_add_cables(job, g, 0, a, h, p + a);
-	return osr__hosts(job, a * g, p);
+	return osr_hosts(job, a * g, p);
 }
 
-const struct osr_topo osr__topo_dragonfly = {
+const struct osr_topo osr_topo_dragonfly = {
 	.name = "dragonfly",
 	.summary = "dragonfly: groups of a switches, h global cables and p hosts each",
 	.params = dragonfly_params,
@@ -110,7 +110,9 @@ static const struct osr_param megafly_params[] = {
 	{ 0 },
 };
 
-/* All leaves, then all spines. Ports of a leaf: hosts, spines; of a spine: leaves, global cables. */
+/*
+ * All leaves, then all spines. Ports of a leaf: hosts, spines; of a spine: leaves, global cables.
+ */
 static enum osr_status megafly_make(const struct osr_topo_job *job)
 {
 	uint32_t l = (uint32_t)job->num[MF_L], s = (uint32_t)job->num[MF_S],
@@ -126,12 +128,12 @@ static enum osr_status megafly_make(const struct osr_topo_job *job)
 		return st;
 	for (uint32_t x = 0; x < l * g; x++)
 		for (uint32_t y = 0; y < s; y++)
-			osr__cable(job, x, p + 1 + y, l * g + x / l * s + y, 1 + x % l);
+			osr_cable(job, x, p + 1 + y, l * g + x / l * s + y, 1 + x % l);
 	groups_add_cables(job, g, l * g, s, h, l + 1);
-	return osr__hosts(job, l * g, p);
+	return osr_hosts(job, l * g, p);
 }
 
-const struct osr_topo osr__topo_megafly = {
+const struct osr_topo osr_topo_megafly = {
 	.name = "megafly",
 	.summary = "Megafly (Dragonfly+): groups of l leaves with p hosts, s spines with h cables",
 	.params = megafly_params,

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum osr_status osr__list(const char *text, const char *what, uint32_t *list, uint32_t *n,
-			  struct osr_diag *diag)
+enum osr_status osr_list(const char *text, const char *what, uint32_t *list, uint32_t *n,
+			 struct osr_diag *diag)
 {
 	const char *at = text;
 
@@ -15,33 +15,33 @@ enum osr_status osr__list(const char *text, const char *what, uint32_t *list, ui
 	for (char *end = NULL; !end || *end; at = end + 1) {
 		unsigned long v = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
 
-		if (!v || v > OSR__MAX_NODES || *n == OSR__MAX_DIMS ||
+		if (!v || v > OSR_MAX_NODES || *n == OSR_TOPO_MAX_DIMS ||
 		    (*end && !strchr(",x", *end)))
 			return osr_fail(diag, OSR_INVAL,
 					"%s = \"%s\": expected 1 to %d numbers from 1 on, as in "
 					"8x8x4 or 8,8,4",
-					what, text, OSR__MAX_DIMS);
+					what, text, OSR_TOPO_MAX_DIMS);
 		list[(*n)++] = (uint32_t)v;
 	}
 	return OSR_OK;
 }
 
-enum osr_status osr__product(const uint32_t *factor, uint32_t n, const char *what,
-			     uint32_t *product, struct osr_diag *diag)
+enum osr_status osr_topo_product(const uint32_t *factor, uint32_t n, const char *what,
+				 uint32_t *product, struct osr_diag *diag)
 {
 	uint64_t p = 1;
 
 	for (uint32_t i = 0; i < n; i++) {
 		p *= factor[i];
-		if (p > OSR__MAX_NODES)
+		if (p > OSR_MAX_NODES)
 			return osr_fail(diag, OSR_INVAL, "more than %u %s: too large for a subnet",
-					OSR__MAX_NODES, what);
+					OSR_MAX_NODES, what);
 	}
 	*product = (uint32_t)p;
 	return OSR_OK;
 }
 
-void osr__name(char *buf, size_t size, const char *prefix, uint32_t i, uint32_t count)
+void osr_topo_name(char *buf, size_t size, const char *prefix, uint32_t i, uint32_t count)
 {
 	char number[16];
 	const char *first = number + 9; /* of ten digits */
@@ -52,8 +52,7 @@ void osr__name(char *buf, size_t size, const char *prefix, uint32_t i, uint32_t 
 	snprintf(buf, size, "%s%s", prefix, first);
 }
 
-enum osr_status osr__switch_ports(const struct osr_topo_job *job, uint64_t needed,
-				  uint32_t *n_ports)
+enum osr_status osr_switch_ports(const struct osr_topo_job *job, uint64_t needed, uint32_t *n_ports)
 {
 	const struct osr_topo_style *style = job->style;
 
@@ -72,7 +71,7 @@ enum osr_status osr__switch_ports(const struct osr_topo_job *job, uint64_t neede
 	return OSR_OK;
 }
 
-uint32_t osr__switch(const struct osr_topo_job *job, uint32_t n_ports, const char *name)
+uint32_t osr_switch(const struct osr_topo_job *job, uint32_t n_ports, const char *name)
 {
 	uint32_t s = osr_net_node(job->net, OSR_NET_SWITCH, n_ports, name);
 
@@ -81,25 +80,25 @@ uint32_t osr__switch(const struct osr_topo_job *job, uint32_t n_ports, const cha
 	return s;
 }
 
-void osr__cable(const struct osr_topo_job *job, uint32_t node_a, uint32_t port_a, uint32_t node_b,
-		uint32_t port_b)
+void osr_cable(const struct osr_topo_job *job, uint32_t node_a, uint32_t port_a, uint32_t node_b,
+	       uint32_t port_b)
 {
 	osr_net_cable(job->net, osr_net_port(job->net, node_a, port_a),
 		      osr_net_port(job->net, node_b, port_b), job->style->width, job->style->speed);
 }
 
-enum osr_status osr__hosts(const struct osr_topo_job *job, uint32_t n_switches, uint32_t each)
+enum osr_status osr_hosts(const struct osr_topo_job *job, uint32_t n_switches, uint32_t each)
 {
 	uint64_t n = (uint64_t)n_switches * each;
 	char name[32];
 
-	if (n > OSR__MAX_NODES)
+	if (n > OSR_MAX_NODES)
 		return osr_fail(job->diag, OSR_INVAL, "%" PRIu64 " hosts: too many for a subnet",
 				n);
 	for (uint32_t i = 0; i < n; i++) {
-		osr__name(name, sizeof(name), "h", i, (uint32_t)n);
-		osr__cable(job, i / each, 1 + i % each, osr_net_node(job->net, OSR_NET_CA, 1, name),
-			   1);
+		osr_topo_name(name, sizeof(name), "h", i, (uint32_t)n);
+		osr_cable(job, i / each, 1 + i % each, osr_net_node(job->net, OSR_NET_CA, 1, name),
+			  1);
 	}
 	return osr_net_status(job->net, job->diag);
 }

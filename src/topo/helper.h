@@ -5,43 +5,43 @@
 
 #include "topo/topo.h"
 
-#define OSR__MAX_DIMS 16
-#define OSR__MAX_NODES 1000000u /* beyond any InfiniBand subnet; keeps products in 32 bits */
+#define OSR_TOPO_MAX_DIMS 16
+#define OSR_MAX_NODES 1000000u /* beyond any InfiniBand subnet; keeps products in 32 bits */
 
 /* What osr_topo_row() lists. */
-extern const struct osr_topo osr__topo_tree, osr__topo_kary, osr__topo_torus, osr__topo_mesh,
-	osr__topo_hypercube, osr__topo_hyperx, osr__topo_kautz, osr__topo_random,
-	osr__topo_dragonfly, osr__topo_slimfly, osr__topo_megafly;
+extern const struct osr_topo osr_topo_tree, osr_topo_kary, osr_topo_torus, osr_topo_mesh,
+	osr_topo_hypercube, osr_topo_hyperx, osr_topo_kautz, osr_topo_random, osr_topo_dragonfly,
+	osr_topo_slimfly, osr_topo_megafly;
 
 /*
- * Numbers separated by "," or "x", 1 to OSR__MAX_DIMS of them, each at least 1. `what` names the
- * option in messages.
+ * Numbers separated by "," or "x", 1 to OSR_TOPO_MAX_DIMS of them, each at least 1. `what` names
+ * the option in messages.
  */
-enum osr_status osr__list(const char *text, const char *what, uint32_t *list, uint32_t *n,
-			  struct osr_diag *diag);
+enum osr_status osr_list(const char *text, const char *what, uint32_t *list, uint32_t *n,
+			 struct osr_diag *diag);
 
-/* Product of n factors; OSR_INVAL naming `what` if it exceeds OSR__MAX_NODES. */
-enum osr_status osr__product(const uint32_t *factor, uint32_t n, const char *what,
-			     uint32_t *product, struct osr_diag *diag);
+/* Product of n factors; OSR_INVAL naming `what` if it exceeds OSR_MAX_NODES. */
+enum osr_status osr_topo_product(const uint32_t *factor, uint32_t n, const char *what,
+				 uint32_t *product, struct osr_diag *diag);
 
 /* "leaf-07": the number padded to what the last of `count` needs. */
-void osr__name(char *buf, size_t size, const char *prefix, uint32_t i, uint32_t count);
+void osr_topo_name(char *buf, size_t size, const char *prefix, uint32_t i, uint32_t count);
 
 /*
  * How many ports a switch that needs `needed` gets: style->ports if that is set, one more if it
  * carries a management CA. OSR_INVAL if that cannot be.
  */
-enum osr_status osr__switch_ports(const struct osr_topo_job *job, uint64_t needed,
-				  uint32_t *n_ports);
+enum osr_status osr_switch_ports(const struct osr_topo_job *job, uint64_t needed,
+				 uint32_t *n_ports);
 
 /* Adds a switch with the style's port 0. */
-uint32_t osr__switch(const struct osr_topo_job *job, uint32_t n_ports, const char *name);
+uint32_t osr_switch(const struct osr_topo_job *job, uint32_t n_ports, const char *name);
 
 /* A cable in the style's rate. */
-void osr__cable(const struct osr_topo_job *job, uint32_t node_a, uint32_t port_a, uint32_t node_b,
-		uint32_t port_b);
+void osr_cable(const struct osr_topo_job *job, uint32_t node_a, uint32_t port_a, uint32_t node_b,
+	       uint32_t port_b);
 
 /* `each` hosts with one port on ports 1 .. each of switches 0 .. n_switches-1. */
-enum osr_status osr__hosts(const struct osr_topo_job *job, uint32_t n_switches, uint32_t each);
+enum osr_status osr_hosts(const struct osr_topo_job *job, uint32_t n_switches, uint32_t each);
 
 #endif

@@ -7,9 +7,9 @@
 #include "topo/helper.h"
 
 static const struct osr_topo *const rows[] = {
-	&osr__topo_tree,      &osr__topo_kary,    &osr__topo_torus,   &osr__topo_mesh,
-	&osr__topo_hypercube, &osr__topo_hyperx,  &osr__topo_kautz,   &osr__topo_random,
-	&osr__topo_dragonfly, &osr__topo_slimfly, &osr__topo_megafly,
+	&osr_topo_tree,      &osr_topo_kary,    &osr_topo_torus,   &osr_topo_mesh,
+	&osr_topo_hypercube, &osr_topo_hyperx,  &osr_topo_kautz,   &osr_topo_random,
+	&osr_topo_dragonfly, &osr_topo_slimfly, &osr_topo_megafly,
 };
 
 const struct osr_topo *osr_topo_row(uint32_t i)
@@ -44,8 +44,8 @@ enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_valu
 		if (!osr_net_is_switch(net, i))
 			continue;
 		snprintf(name, sizeof(name), "mgmt-%s", osr_net_id(net, i));
-		osr__cable(&job, i, net->nodes[i].n_ports, osr_net_node(net, OSR_NET_CA, 1, name),
-			   1);
+		osr_cable(&job, i, net->nodes[i].n_ports, osr_net_node(net, OSR_NET_CA, 1, name),
+			  1);
 	}
 	if (!st)
 		st = osr_net_status(net, diag);

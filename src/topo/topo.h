@@ -72,12 +72,17 @@ struct osr_degrade {
 
 /* What degrading did. */
 struct osr_degraded {
-	/* Removed, and how many that should be; cables between switches, those of switches not counted. */
+	/*
+	 * Removed, and how many that should be; cables between switches, those of switches not
+	 * counted.
+	 */
 	uint32_t n_links, links_wanted;
 	uint32_t n_switches, switches_wanted;
 };
 
-/* Switches without hosts (osmroutes/fabric.h), in transit[n_nodes]. False: out of memory. O(ports). */
+/*
+ * Switches without hosts (osmroutes/fabric.h), in transit[n_nodes]. False: out of memory. O(ports).
+ */
 bool osr_topo_transit(const struct osr_net *net, bool *transit);
 
 /* What is to be removed: gone[n_nodes], switches only; cut[n_ports], both ends of a cable. */
@@ -87,8 +92,8 @@ enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_deg
 
 /*
  * Removes exactly these: gone[n_nodes], and the cables at cut[n_ports], one of the two ends being
- * enough. CAs and routers that lose their last switch leave too. `from` is left as it is, `to` must be empty. Every
- * node of `to` keeps its GUID, explicitly.
+ * enough. CAs and routers that lose their last switch leave too. `from` is left as it is, `to` must
+ * be empty. Every node of `to` keeps its GUID, explicitly.
  */
 enum osr_status osr_topo_remove(const struct osr_net *from, const bool *gone, const bool *cut,
 				struct osr_net *to, struct osr_diag *diag);

@@ -17,29 +17,29 @@
 
 struct pgft {
 	uint32_t h;
-	uint32_t m[OSR__MAX_DIMS + 1], w[OSR__MAX_DIMS + 1], p[OSR__MAX_DIMS + 1];
-	uint32_t n_nodes[OSR__MAX_DIMS + 1]; /* of each level */
-	uint32_t n_b[OSR__MAX_DIMS + 1];     /* product of w_1 .. w_l */
-	uint32_t first[OSR__MAX_DIMS + 1];   /* node index in the net */
+	uint32_t m[OSR_TOPO_MAX_DIMS + 1], w[OSR_TOPO_MAX_DIMS + 1], p[OSR_TOPO_MAX_DIMS + 1];
+	uint32_t n_nodes[OSR_TOPO_MAX_DIMS + 1]; /* of each level */
+	uint32_t n_b[OSR_TOPO_MAX_DIMS + 1];     /* product of w_1 .. w_l */
+	uint32_t first[OSR_TOPO_MAX_DIMS + 1];   /* node index in the net */
 };
 
-static uint64_t down_ports(const struct pgft *t, uint32_t l)
+static uint64_t down_ports(const struct pgft *pgft, uint32_t l)
 {
-	return l ? (uint64_t)t->m[l] * t->p[l] : 0;
+	return l ? (uint64_t)pgft->m[l] * pgft->p[l] : 0;
 }
 
 /* Hosts are level 0: as many ports as they have parents, and no style but the cable's. */
-static enum osr_status add_level(struct pgft *t, uint32_t l, const struct osr_topo_job *job)
+static enum osr_status add_level(struct pgft *pgft, uint32_t l, const struct osr_topo_job *job)
 {
 	const struct osr_topo_job plain = { .style = &(struct osr_topo_style){ 0 },
 					    .diag = job->diag };
-	uint64_t up = l < t->h ? (uint64_t)t->w[l + 1] * t->p[l + 1] : 0;
+	uint64_t up = l < pgft->h ? (uint64_t)pgft->w[l + 1] * pgft->p[l + 1] : 0;
 	/* Names of the trade for up to three levels; beyond that nobody agrees on any. */
 	static const char *const names[] = { "h", "leaf-", "spine-", "core-" };
-	bool is_named = l < 2 || (t->h <= 3 && l <= 3);
+	bool is_named = l < 2 || (pgft->h <= 3 && l <= 3);
 	char prefix[16], name[32];
 	uint32_t n_ports;
-	enum osr_status st = osr__switch_ports(l ? job : &plain, up + down_ports(t, l), &n_ports);
+	enum osr_status st = osr_switch_ports(l ? job : &plain, up + down_ports(pgft, l), &n_ports);
 
 	if (st)
 		return st;
@@ -47,49 +47,49 @@ static enum osr_status add_level(struct pgft *t, uint32_t l, const struct osr_to
 		snprintf(prefix, sizeof(prefix), "%s", names[l]);
 	else
 		snprintf(prefix, sizeof(prefix), "l%u-", l);
-	t->first[l] = job->net->n_nodes;
-	for (uint32_t i = 0; i < t->n_nodes[l]; i++) {
-		osr__name(name, sizeof(name), prefix, i, t->n_nodes[l]);
+	pgft->first[l] = job->net->n_nodes;
+	for (uint32_t i = 0; i < pgft->n_nodes[l]; i++) {
+		osr_topo_name(name, sizeof(name), prefix, i, pgft->n_nodes[l]);
 		if (l)
-			osr__switch(job, n_ports, name);
+			osr_switch(job, n_ports, name);
 		else
 			osr_net_node(job->net, OSR_NET_CA, n_ports, name);
 	}
 	return osr_net_status(job->net, job->diag);
 }
 
-static enum osr_status make_pgft(struct pgft *t, const struct osr_topo_job *job)
+static enum osr_status make_pgft(struct pgft *pgft, const struct osr_topo_job *job)
 {
 	enum osr_status st = OSR_OK;
 
 	/* Level l: one node per choice of a_h .. a_{l+1} and b_l .. b_1. */
-	for (uint32_t l = 0; l <= t->h && !st; l++) {
-		uint32_t factor[2 * OSR__MAX_DIMS], n = 0;
+	for (uint32_t l = 0; l <= pgft->h && !st; l++) {
+		uint32_t factor[2 * OSR_TOPO_MAX_DIMS], n = 0;
 
-		for (uint32_t i = 1; i <= t->h; i++)
-			factor[n++] = i <= l ? t->w[i] : t->m[i];
-		st = osr__product(factor, n, l ? "switches of one level" : "hosts", &t->n_nodes[l],
-				  job->diag);
-		t->n_b[l] = l ? t->n_b[l - 1] * t->w[l] : 1;
+		for (uint32_t i = 1; i <= pgft->h; i++)
+			factor[n++] = i <= l ? pgft->w[i] : pgft->m[i];
+		st = osr_topo_product(factor, n, l ? "switches of one level" : "hosts",
+				      &pgft->n_nodes[l], job->diag);
+		pgft->n_b[l] = l ? pgft->n_b[l - 1] * pgft->w[l] : 1;
 	}
-	for (uint32_t l = 1; l <= t->h && !st; l++)
-		st = add_level(t, l, job);
+	for (uint32_t l = 1; l <= pgft->h && !st; l++)
+		st = add_level(pgft, l, job);
 	if (!st)
-		st = add_level(t, 0, job);
-	for (uint32_t l = 0; l < t->h && !st; l++)
-		for (uint32_t i = 0; i < t->n_nodes[l]; i++) {
-			uint32_t m = t->m[l + 1], w = t->w[l + 1];
-			uint32_t a = i / t->n_b[l] % m, rest = i / t->n_b[l] / m;
+		st = add_level(pgft, 0, job);
+	for (uint32_t l = 0; l < pgft->h && !st; l++)
+		for (uint32_t i = 0; i < pgft->n_nodes[l]; i++) {
+			uint32_t m = pgft->m[l + 1], w = pgft->w[l + 1];
+			uint32_t a = i / pgft->n_b[l] % m, rest = i / pgft->n_b[l] / m;
 
 			/* To all parents. */
 			for (uint32_t b = 0; b < w; b++) {
-				uint32_t parent =
-					rest * t->n_b[l + 1] + b * t->n_b[l] + i % t->n_b[l];
+				uint32_t parent = rest * pgft->n_b[l + 1] + b * pgft->n_b[l] +
+						  i % pgft->n_b[l];
 
-				for (uint32_t k = 0; k < t->p[l + 1]; k++)
-					osr__cable(job, t->first[l] + i,
-						   1 + (uint32_t)down_ports(t, l) + b + k * w,
-						   t->first[l + 1] + parent, 1 + a + k * m);
+				for (uint32_t k = 0; k < pgft->p[l + 1]; k++)
+					osr_cable(job, pgft->first[l] + i,
+						  1 + (uint32_t)down_ports(pgft, l) + b + k * w,
+						  pgft->first[l + 1] + parent, 1 + a + k * m);
 			}
 		}
 	return st;
@@ -110,30 +110,30 @@ static const struct osr_param tree_params[] = {
 static enum osr_status tree_make_tree(const struct osr_topo_job *job)
 {
 	const char *p = job->values->str[job->num[TREE_P]];
-	struct pgft t = { 0 };
+	struct pgft pgft = { 0 };
 	uint32_t n_w, n_p;
 	enum osr_status st =
-		osr__list(job->values->str[job->num[TREE_M]], "m", t.m + 1, &t.h, job->diag);
+		osr_list(job->values->str[job->num[TREE_M]], "m", pgft.m + 1, &pgft.h, job->diag);
 
 	if (!st)
-		st = osr__list(job->values->str[job->num[TREE_W]], "w", t.w + 1, &n_w, job->diag);
+		st = osr_list(job->values->str[job->num[TREE_W]], "w", pgft.w + 1, &n_w, job->diag);
 	if (st)
 		return st;
-	n_p = t.h;
-	for (uint32_t l = 1; l <= t.h; l++)
-		t.p[l] = 1;
+	n_p = pgft.h;
+	for (uint32_t l = 1; l <= pgft.h; l++)
+		pgft.p[l] = 1;
 	if (*p)
-		st = osr__list(p, "p", t.p + 1, &n_p, job->diag);
+		st = osr_list(p, "p", pgft.p + 1, &n_p, job->diag);
 	if (st)
 		return st;
-	if (n_w != t.h || n_p != t.h)
+	if (n_w != pgft.h || n_p != pgft.h)
 		return osr_fail(job->diag, OSR_INVAL,
-				"m has %u numbers, %s %u: one per level, as many in each", t.h,
-				n_w != t.h ? "w" : "p", n_w != t.h ? n_w : n_p);
-	return make_pgft(&t, job);
+				"m has %u numbers, %s %u: one per level, as many in each", pgft.h,
+				n_w != pgft.h ? "w" : "p", n_w != pgft.h ? n_w : n_p);
+	return make_pgft(&pgft, job);
 }
 
-const struct osr_topo osr__topo_tree = {
+const struct osr_topo osr_topo_tree = {
 	.name = "tree",
 	.summary = "fat tree PGFT(h; m; w; p), XGFT where p is 1",
 	.params = tree_params,
@@ -144,23 +144,23 @@ enum { KARY_K, KARY_N };
 
 static const struct osr_param kary_params[] = {
 	[KARY_K] = { "k", OSR_PARAM_UINT, "4", 1, 127, NULL, "children and parents of a switch" },
-	[KARY_N] = { "n", OSR_PARAM_UINT, "2", 1, OSR__MAX_DIMS, NULL, "levels of switches" },
+	[KARY_N] = { "n", OSR_PARAM_UINT, "2", 1, OSR_TOPO_MAX_DIMS, NULL, "levels of switches" },
 	{ 0 },
 };
 
 static enum osr_status make_kary(const struct osr_topo_job *job)
 {
-	struct pgft t = { .h = (uint32_t)job->num[KARY_N] };
+	struct pgft pgft = { .h = (uint32_t)job->num[KARY_N] };
 
-	for (uint32_t l = 1; l <= t.h; l++) {
-		t.m[l] = (uint32_t)job->num[KARY_K];
-		t.w[l] = l == 1 ? 1 : t.m[l];
-		t.p[l] = 1;
+	for (uint32_t l = 1; l <= pgft.h; l++) {
+		pgft.m[l] = (uint32_t)job->num[KARY_K];
+		pgft.w[l] = l == 1 ? 1 : pgft.m[l];
+		pgft.p[l] = 1;
 	}
-	return make_pgft(&t, job);
+	return make_pgft(&pgft, job);
 }
 
-const struct osr_topo osr__topo_kary = {
+const struct osr_topo osr_topo_kary = {
 	.name = "kary",
 	.summary = "k-ary n-tree: k^n hosts, n k^(n-1) switches",
 	.params = kary_params,

@@ -3,8 +3,8 @@
  * changes.h - what became of the routes between hosts when a fabric and its tables changed.
  *
  * Two fabrics with their tables, old and new; what is the same in both is said by
- * core/data/fabric_map.h. Counted are pairs: an end port of a CA or router, and a LID of another one.
- * Hosts on one switch share their routes, so this costs O(LIDs * switches).
+ * core/data/fabric_map.h. Counted are pairs: an end port of a CA or router, and a LID of another
+ * one. Hosts on one switch share their routes, so this costs O(LIDs * switches).
  */
 #ifndef OSMROUTES_CHANGES_H
 #define OSMROUTES_CHANGES_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * All pairs of a phase walk in step, one channel at a time: their table entries lie all over memory, and so many loads
- * are under way at once instead of one after the other. The walk is done a second time if bandwidths are asked for, to
- * look for the worst channel; then it finds its entries in the cache.
+ * All pairs of a phase walk in step, one channel at a time: their table entries lie all over
+ * memory, and so many loads are under way at once instead of one after the other. The walk is done
+ * a second time if bandwidths are asked for, to look for the worst channel; then it finds its
+ * entries in the cache.
  */
 #include "traffic/survey.h"
 
@@ -15,7 +16,7 @@ enum osr_status osr_meter_init(struct osr_meter *meter, const struct osr_fabric 
 			       const struct osr_routing *routing, uint32_t max_pairs,
 			       struct osr_arena *arena, struct osr_diag *diag)
 {
-	*meter = (struct osr_meter){ .f = fabric, .r = routing, .max_pairs = max_pairs };
+	*meter = (struct osr_meter){ .fabric = fabric, .routing = routing, .max_pairs = max_pairs };
 	meter->load = osr_calloc(arena, fabric->n_channels, sizeof(*meter->load));
 	meter->crossed = osr_alloc(arena, (size_t)fabric->n_channels + 1, sizeof(*meter->crossed));
 	meter->sends = osr_calloc(arena, fabric->n_terminals, sizeof(*meter->sends));
@@ -37,12 +38,12 @@ enum osr_status osr_meter_init(struct osr_meter *meter, const struct osr_fabric 
  */
 static inline uint32_t congestion_step(struct osr_meter *meter, uint32_t n, bool counting)
 {
-	const struct osr_fabric *fabric = meter->f;
+	const struct osr_fabric *fabric = meter->fabric;
 	uint32_t n_left = 0;
 
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t i = meter->walking[k], v = meter->at[i], d = meter->dest[i], c;
-		uint8_t port = osr_lft(meter->r, v, d);
+		uint8_t port = osr_lft(meter->routing, v, d);
 
 		if (v == fabric->dest_switch[d] && port == fabric->term_port[fabric->dest_term[d]])
 			continue;
@@ -66,11 +67,14 @@ static inline uint32_t congestion_step(struct osr_meter *meter, uint32_t n, bool
 static enum osr_status congestion_walk(struct osr_meter *meter, bool counting,
 				       struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = meter->f;
+	const struct osr_fabric *fabric = meter->fabric;
 	char from[32], to[32];
 	uint32_t n = 0, i;
 
-	/* Every pair goes back to the switch of its sender; those that lead nowhere (worst = 0) stay out. */
+	/*
+	 * Every pair goes back to the switch of its sender; those that lead nowhere (worst = 0)
+	 * stay out.
+	 */
 	for (i = 0; i < meter->n_pairs; i++) {
 		if (!meter->worst[i])
 			continue;
@@ -94,16 +98,19 @@ static enum osr_status congestion_walk(struct osr_meter *meter, bool counting,
 static uint32_t busier_end(const struct osr_meter *meter, uint32_t i)
 {
 	uint32_t sends = meter->sends[meter->from[i]];
-	uint32_t receives = meter->receives[meter->f->dest_term[meter->dest[i]]];
+	uint32_t receives = meter->receives[meter->fabric->dest_term[meter->dest[i]]];
 
 	return sends > receives ? sends : receives;
 }
 
 static void start_phase(struct osr_meter *meter, const struct osr_pair *pairs, uint32_t n_pairs)
 {
-	const struct osr_fabric *fabric = meter->f;
+	const struct osr_fabric *fabric = meter->fabric;
 
-	/* Only what the phase before has touched: there are sequences of many phases with one pair each. */
+	/*
+	 * Only what the phase before has touched: there are sequences of many phases with one pair
+	 * each.
+	 */
 	for (uint32_t k = 0; k < meter->n_crossed; k++)
 		meter->load[meter->crossed[k]] = 0;
 	for (uint32_t i = 0; i < meter->n_pairs; i++) {
@@ -161,66 +168,67 @@ enum osr_status osr_meter_phase(struct osr_meter *meter, const struct osr_pair *
 
 /* ---- walking -------------------------------------------------------------------------------- */
 
-enum osr_status osr_survey_init(struct osr_survey *s, const struct osr_survey_in *in,
+enum osr_status osr_survey_init(struct osr_survey *survey, const struct osr_survey_in *in,
 				struct osr_arena *arena, struct osr_diag *diag)
 {
 	uint64_t n = (uint64_t)in->n_runs * in->phases->n_phases;
 
-	*s = (struct osr_survey){ .in = *in, .prng = { in->seed }, .n_all = n };
+	*survey = (struct osr_survey){ .in = *in, .prng = { in->seed }, .n_all = n };
 	if (in->phases->n_ranks > in->n_hosts)
 		return osr_fail(diag, OSR_INVAL, "%u ranks do not fit on %u hosts",
 				in->phases->n_ranks, in->n_hosts);
 	if (!n || n > UINT32_MAX)
 		return osr_fail(diag, OSR_INVAL, "%u runs of %u phases: expected 1 to 2^32 in all",
 				in->n_runs, in->phases->n_phases);
-	s->list = osr_alloc(arena, in->n_hosts, sizeof(*s->list));
-	s->result = osr_calloc(arena, n, sizeof(*s->result));
+	survey->list = osr_alloc(arena, in->n_hosts, sizeof(*survey->list));
+	survey->result = osr_calloc(arena, n, sizeof(*survey->result));
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	memcpy(s->list, in->hosts, in->n_hosts * sizeof(*s->list));
+	memcpy(survey->list, in->hosts, in->n_hosts * sizeof(*survey->list));
 	return OSR_OK;
 }
 
-enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *s,
+enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *survey,
 				struct osr_arena *arena, struct osr_diag *diag)
 {
-	const struct osr_phases *phases = s->in.phases;
+	const struct osr_phases *phases = survey->in.phases;
 	uint32_t most = 0;
 
 	for (uint32_t k = 0; k < phases->n_phases; k++)
 		if (most < phases->row[k + 1] - phases->row[k])
 			most = phases->row[k + 1] - phases->row[k];
-	*worker = (struct osr_worker){ .survey = s };
+	*worker = (struct osr_worker){ .survey = survey };
 	worker->pairs = osr_alloc(arena, most, sizeof(*worker->pairs));
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	return osr_meter_init(&worker->meter, s->in.f, s->in.r, most, arena, diag);
+	return osr_meter_init(&worker->meter, survey->in.fabric, survey->in.routing, most, arena,
+			      diag);
 }
 
 /* What depends on those before it is done here: the shuffle. */
-bool osr_survey_take(struct osr_survey *s, struct osr_worker *worker)
+bool osr_survey_take(struct osr_survey *survey, struct osr_worker *worker)
 {
-	const struct osr_phases *phases = s->in.phases;
-	uint32_t phase = (uint32_t)(s->n_taken % phases->n_phases), first = phases->row[phase];
+	const struct osr_phases *phases = survey->in.phases;
+	uint32_t phase = (uint32_t)(survey->n_taken % phases->n_phases), first = phases->row[phase];
 
-	if (s->n_taken == s->n_all)
+	if (survey->n_taken == survey->n_all)
 		return false;
-	if (!phase && s->in.shuffle)
-		osr_prng_shuffle(&s->prng, s->list, s->in.n_hosts);
+	if (!phase && survey->in.shuffle)
+		osr_prng_shuffle(&survey->prng, survey->list, survey->in.n_hosts);
 	worker->n_pairs = phases->row[phase + 1] - first;
 	for (uint32_t i = 0; i < worker->n_pairs; i++)
-		worker->pairs[i] = (struct osr_pair){ s->list[phases->pair[first + i].from],
-						      s->list[phases->pair[first + i].to] };
-	worker->at = s->n_taken++;
+		worker->pairs[i] = (struct osr_pair){ survey->list[phases->pair[first + i].from],
+						      survey->list[phases->pair[first + i].to] };
+	worker->at = survey->n_taken++;
 	return true;
 }
 
 enum osr_status osr_worker_run(struct osr_worker *worker, struct osr_diag *diag)
 {
-	const struct osr_survey *s = worker->survey;
+	const struct osr_survey *survey = worker->survey;
 
-	return osr_meter_phase(&worker->meter, worker->pairs, worker->n_pairs, s->in.bandwidth,
-			       &s->result[worker->at], diag);
+	return osr_meter_phase(&worker->meter, worker->pairs, worker->n_pairs, survey->in.bandwidth,
+			       &survey->result[worker->at], diag);
 }
 
 /* ---- summing up ----------------------------------------------------------------------------- */
@@ -228,11 +236,11 @@ enum osr_status osr_worker_run(struct osr_worker *worker, struct osr_diag *diag)
 enum { BANDWIDTH, HSD, HSD_SUM, N_FIGURES };
 
 /* Bandwidths are added phase by phase, then divided by the pairs: ORCS's one bucket for a run. */
-static void sum_run(const struct osr_survey *s, uint32_t k, struct osr_survey_sum *sum,
+static void sum_run(const struct osr_survey *survey, uint32_t k, struct osr_survey_sum *sum,
 		    double run[N_FIGURES])
 {
-	uint32_t n_phases = s->in.phases->n_phases, n_busy = 0;
-	const struct osr_crossing *crossing = s->result + (uint64_t)k * n_phases;
+	uint32_t n_phases = survey->in.phases->n_phases, n_busy = 0;
+	const struct osr_crossing *crossing = survey->result + (uint64_t)k * n_phases;
 	uint64_t n_pairs = 0, hsd = 0;
 
 	run[BANDWIDTH] = 0;
@@ -252,15 +260,15 @@ static void sum_run(const struct osr_survey *s, uint32_t k, struct osr_survey_su
 	run[HSD] = n_busy ? (double)hsd / n_busy : 0;
 }
 
-void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum)
+void osr_survey_sum(const struct osr_survey *survey, struct osr_survey_sum *sum)
 {
 	struct osr_spread *const spread[N_FIGURES] = { &sum->bandwidth, &sum->hsd, &sum->hsd_sum };
-	uint32_t n = s->in.n_runs;
+	uint32_t n = survey->in.n_runs;
 	double run[N_FIGURES], squares[N_FIGURES] = { 0 };
 
-	*sum = (struct osr_survey_sum){ .n_runs = n, .n_phases = s->in.phases->n_phases };
+	*sum = (struct osr_survey_sum){ .n_runs = n, .n_phases = survey->in.phases->n_phases };
 	for (uint32_t k = 0; k < n; k++) {
-		sum_run(s, k, sum, run);
+		sum_run(survey, k, sum, run);
 		for (unsigned i = 0; i < N_FIGURES; i++) {
 			struct osr_spread *x = spread[i];
 
@@ -274,7 +282,7 @@ void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum)
 	for (uint32_t k = 0; n > 1 && k < n; k++) {
 		struct osr_survey_sum again = { 0 };
 
-		sum_run(s, k, &again, run);
+		sum_run(survey, k, &again, run);
 		for (unsigned i = 0; i < N_FIGURES; i++)
 			squares[i] += (run[i] - spread[i]->mean) * (run[i] - spread[i]->mean);
 	}
@@ -304,8 +312,8 @@ enum osr_status osr_survey_bisections(const struct osr_fabric *fabric,
 
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	*in = (struct osr_survey_in){ .f = fabric,
-				      .r = routing,
+	*in = (struct osr_survey_in){ .fabric = fabric,
+				      .routing = routing,
 				      .phases = phases,
 				      .hosts = hosts,
 				      .n_hosts = osr_survey_hosts(fabric, hosts),

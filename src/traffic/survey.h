@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * survey.h - traffic: pairs of senders and receivers, phase by phase, and what they cost on a routing, under one or many
- * rankings.
+ * survey.h - traffic: pairs of senders and receivers, phase by phase, and what they cost on a
+ * routing, under one or many rankings.
  *
- * Ranks 0 .. n_ranks-1 are the processes of one program; the caller places them on hosts. Communication
- * patterns are written by share/examples/traffic-patterns. The pairs of a phase send at once, each along its route; the
- * next phase begins when all have arrived. The congestion of a channel is how many routes cross it. The cables of end
- * ports count as channels, one for each direction; link rates are not looked at.
+ * Ranks 0 .. n_ranks-1 are the processes of one program; the caller places them on hosts.
+ * Communication patterns are written by share/examples/traffic-patterns. The pairs of a phase send
+ * at once, each along its route; the next phase begins when all have arrived. The congestion of a
+ * channel is how many routes cross it. The cables of end ports count as channels, one for each
+ * direction; link rates are not looked at.
  *
  * - The bandwidth of a pair is 1 / the largest congestion on its path (Schneider, Hoefler,
  *   Lumsdaine: ORCS, Indiana University TR 675, 2009). A pair whose table entries lead nowhere
@@ -45,7 +46,9 @@ struct osr_pair {
 	uint32_t from, to;
 };
 
-/* Those of phase k are pair[row[k]] .. pair[row[k + 1] - 1], both ends different and below n_ranks. */
+/*
+ * Those of phase k are pair[row[k]] .. pair[row[k + 1] - 1], both ends different and below n_ranks.
+ */
 struct osr_phases {
 	uint32_t n_ranks;
 	uint32_t n_phases;
@@ -54,14 +57,14 @@ struct osr_phases {
 };
 
 struct osr_meter {
-	const struct osr_fabric *f;
-	const struct osr_routing *r;
+	const struct osr_fabric *fabric;
+	const struct osr_routing *routing;
 	uint32_t max_pairs;
 	uint32_t n_pairs; /* of the phase at hand */
 
 	/*
-	 * After osr_meter_phase(): flows on each channel, out of each end port and into it. With bandwidth also
-	 * the congestion of each pair, 0 for a pair without a path.
+	 * After osr_meter_phase(): flows on each channel, out of each end port and into it. With
+	 * bandwidth also the congestion of each pair, 0 for a pair without a path.
 	 */
 	uint32_t *load;     /* [n_channels] */
 	uint32_t *sends;    /* [n_terminals] */
@@ -98,8 +101,8 @@ enum osr_status osr_meter_phase(struct osr_meter *meter, const struct osr_pair *
 				struct osr_diag *diag);
 
 struct osr_survey_in {
-	const struct osr_fabric *f;
-	const struct osr_routing *r; /* finished; need not be checked */
+	const struct osr_fabric *fabric;
+	const struct osr_routing *routing; /* finished; need not be checked */
 	const struct osr_phases *phases;
 	const uint32_t *hosts; /* [n_hosts] terminals, all different */
 	uint32_t n_hosts;      /* phases->n_ranks or more: the first of the (shuffled) list */
@@ -126,11 +129,11 @@ struct osr_worker {
 };
 
 /* OSR_INVAL: no phase, no run, or more than 2^32 phases. */
-enum osr_status osr_survey_init(struct osr_survey *s, const struct osr_survey_in *in,
+enum osr_status osr_survey_init(struct osr_survey *survey, const struct osr_survey_in *in,
 				struct osr_arena *arena, struct osr_diag *diag);
-enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *s,
+enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *survey,
 				struct osr_arena *arena, struct osr_diag *diag);
-bool osr_survey_take(struct osr_survey *s, struct osr_worker *worker);
+bool osr_survey_take(struct osr_survey *survey, struct osr_worker *worker);
 enum osr_status osr_worker_run(struct osr_worker *worker, struct osr_diag *diag);
 
 /* A figure of one run: its mean over the runs, and what the runs had. */
@@ -156,17 +159,17 @@ struct osr_survey_sum {
 };
 
 /* After all phases have been run. */
-void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum);
+void osr_survey_sum(const struct osr_survey *survey, struct osr_survey_sum *sum);
 
 /* The CAs of a fabric in its order, by switch and port; returns how many. hosts[n_terminals]. */
 uint32_t osr_survey_hosts(const struct osr_fabric *fabric, uint32_t *hosts);
 
 /*
- * Effective bisection bandwidth (eBB): the mean bandwidth of pairs over n_patterns > 0
- * random bisections (Hoefler, Schneider, Lumsdaine: Multistage Switches are not Crossbars, Cluster
- * 2008), which is bandwidth.mean of this survey. The hosts are the CAs; packets go to base LIDs. Of the
- * shuffled list of a run the first half sends to the second one; an odd host rests. phases and what `in`
- * points at, in `arena`, must outlive it. OSR_NOT_APPLICABLE: fewer than two hosts.
+ * Effective bisection bandwidth (eBB): the mean bandwidth of pairs over n_patterns > 0 random
+ * bisections (Hoefler, Schneider, Lumsdaine: Multistage Switches are not Crossbars, Cluster 2008),
+ * which is bandwidth.mean of this survey. The hosts are the CAs; packets go to base LIDs. Of the
+ * shuffled list of a run the first half sends to the second one; an odd host rests. phases and what
+ * `in` points at, in `arena`, must outlive it. OSR_NOT_APPLICABLE: fewer than two hosts.
  */
 enum osr_status osr_survey_bisections(const struct osr_fabric *fabric,
 				      const struct osr_routing *routing, uint32_t n_patterns,

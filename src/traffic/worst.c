@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * See worst.h. Switches with hosts are numbered 0 .. n_leaves - 1, sets of them are bits in words. For each channel it
- * is found out which leaves send through it, and how many units may come. The channels are then looked
- * at in the order of that bound, until none can be worse than what was found.
+ * See worst.h. Switches with hosts are numbered 0 .. n_leaves - 1, sets of them are bits in words.
+ * For each channel it is found out which leaves send through it, and how many units may come. The
+ * channels are then looked at in the order of that bound, until none can be worse than what was
+ * found.
  */
 #include "traffic/worst.h"
 
@@ -21,8 +22,8 @@ struct candidate {
 };
 
 struct worst {
-	const struct osr_fabric *f;
-	const struct osr_routing *r;
+	const struct osr_fabric *fabric;
+	const struct osr_routing *routing;
 	const struct osr_rates *rates;
 	uint32_t n_leaves, n_words, n_units;
 	struct leaf *leaf;       /* [n_leaves] */
@@ -42,51 +43,53 @@ struct worst {
 	uint32_t *met_by, *queue;
 };
 
-static uint32_t worst_dest(const struct worst *w, uint32_t term)
+static uint32_t worst_dest(const struct worst *worst, uint32_t term)
 {
-	return w->f->lid_dest[w->f->term_lid[term]];
+	return worst->fabric->lid_dest[worst->fabric->term_lid[term]];
 }
 
 /* Does what a switch sends to d come to this switch? Its own entry is not looked at there. */
-static bool comes_to(const struct worst *w, uint32_t v, uint32_t d, uint32_t goal)
+static bool comes_to(const struct worst *worst, uint32_t v, uint32_t d, uint32_t goal)
 {
 	for (uint32_t steps = 0; v != goal; steps++) {
-		uint32_t c = osr_port_channel(w->f, v, osr_lft(w->r, v, d));
+		uint32_t c = osr_port_channel(worst->fabric, v, osr_lft(worst->routing, v, d));
 
-		if (c == OSR_NONE || steps == w->f->n_switches)
+		if (c == OSR_NONE || steps == worst->fabric->n_switches)
 			return false;
-		v = w->f->chan_dst[c];
+		v = worst->fabric->chan_dst[c];
 	}
 	return true;
 }
 
-static enum osr_status worst_init(struct worst *w, struct osr_arena *scratch, struct osr_diag *diag)
+static enum osr_status worst_init(struct worst *worst, struct osr_arena *scratch,
+				  struct osr_diag *diag)
 {
-	const struct osr_fabric *f = w->f;
-	uint32_t *units = osr_calloc(scratch, f->n_switches, sizeof(*units));
+	const struct osr_fabric *fabric = worst->fabric;
+	uint32_t *units = osr_calloc(scratch, fabric->n_switches, sizeof(*units));
 
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		units[f->term_switch[t]] += w->rates->units[t];
-		w->n_units += w->rates->units[t];
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		units[fabric->term_switch[t]] += worst->rates->units[t];
+		worst->n_units += worst->rates->units[t];
 	}
-	w->leaf = osr_alloc(scratch, f->n_switches, sizeof(*w->leaf));
-	for (uint32_t v = 0, row = 0; w->leaf && v < f->n_switches; row += units[v++])
+	worst->leaf = osr_alloc(scratch, fabric->n_switches, sizeof(*worst->leaf));
+	for (uint32_t v = 0, row = 0; worst->leaf && v < fabric->n_switches; row += units[v++])
 		if (units[v])
-			w->leaf[w->n_leaves++] = (struct leaf){ v, row, units[v] };
-	w->n_words = (w->n_leaves + 63) / 64;
-	w->through = osr_calloc(scratch, (size_t)f->n_channels * w->n_words, sizeof(*w->through));
-	w->order = osr_calloc(scratch, f->n_channels, sizeof(*w->order));
-	w->dest = osr_alloc(scratch, f->n_terminals, sizeof(*w->dest));
-	w->row = osr_alloc(scratch, w->n_units, sizeof(*w->row));
-	w->at = osr_alloc(scratch, w->n_units, sizeof(*w->at));
-	w->place = osr_alloc(scratch, w->n_units, sizeof(*w->place));
-	w->held = osr_alloc(scratch, w->n_units, sizeof(*w->held));
-	w->used = osr_alloc(scratch, w->n_leaves, sizeof(*w->used));
-	w->open = osr_alloc(scratch, w->n_words, sizeof(*w->open));
-	w->met_by = osr_alloc(scratch, w->n_leaves, sizeof(*w->met_by));
-	w->queue = osr_alloc(scratch, w->n_leaves, sizeof(*w->queue));
+			worst->leaf[worst->n_leaves++] = (struct leaf){ v, row, units[v] };
+	worst->n_words = (worst->n_leaves + 63) / 64;
+	worst->through = osr_calloc(scratch, (size_t)fabric->n_channels * worst->n_words,
+				    sizeof(*worst->through));
+	worst->order = osr_calloc(scratch, fabric->n_channels, sizeof(*worst->order));
+	worst->dest = osr_alloc(scratch, fabric->n_terminals, sizeof(*worst->dest));
+	worst->row = osr_alloc(scratch, worst->n_units, sizeof(*worst->row));
+	worst->at = osr_alloc(scratch, worst->n_units, sizeof(*worst->at));
+	worst->place = osr_alloc(scratch, worst->n_units, sizeof(*worst->place));
+	worst->held = osr_alloc(scratch, worst->n_units, sizeof(*worst->held));
+	worst->used = osr_alloc(scratch, worst->n_leaves, sizeof(*worst->used));
+	worst->open = osr_alloc(scratch, worst->n_words, sizeof(*worst->open));
+	worst->met_by = osr_alloc(scratch, worst->n_leaves, sizeof(*worst->met_by));
+	worst->queue = osr_alloc(scratch, worst->n_leaves, sizeof(*worst->queue));
 	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
@@ -101,151 +104,160 @@ static int worse_first(const void *a, const void *b)
 	return x->channel < y->channel ? -1 : 1;
 }
 
-static double worst_load(const struct worst *w, uint32_t channel, uint32_t flow)
+static double worst_load(const struct worst *worst, uint32_t channel, uint32_t flow)
 {
-	return (double)flow * w->rates->unit / w->rates->rate[channel];
+	return (double)flow * worst->rates->unit / worst->rates->rate[channel];
 }
 
 /* No matching is larger than its sources, or than its destinations. */
-static void bound_channels(struct worst *w)
+static void bound_channels(struct worst *worst)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = worst->fabric;
 
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		w->order[c].channel = OSR_NONE;
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		uint32_t d = worst_dest(w, t);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		worst->order[c].channel = OSR_NONE;
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		uint32_t d = worst_dest(worst, t);
 
-		for (uint32_t l = 0; l < w->n_leaves && w->rates->units[t]; l++)
-			for (uint32_t v = w->leaf[l].sw, steps = 0; steps < f->n_switches;
+		for (uint32_t l = 0; l < worst->n_leaves && worst->rates->units[t]; l++)
+			for (uint32_t v = worst->leaf[l].sw, steps = 0; steps < fabric->n_switches;
 			     steps++) {
-				uint32_t c = osr_port_channel(f, v, osr_lft(w->r, v, d));
+				uint32_t c =
+					osr_port_channel(fabric, v, osr_lft(worst->routing, v, d));
 
 				if (c == OSR_NONE)
 					break;
 				/* Here the last destination that was counted. */
-				w->order[c].most +=
-					w->order[c].channel == t ? 0 : w->rates->units[t];
-				w->order[c].channel = t;
-				w->through[(size_t)c * w->n_words + l / 64] |= UINT64_C(1)
-									       << l % 64;
-				v = f->chan_dst[c];
+				worst->order[c].most +=
+					worst->order[c].channel == t ? 0 : worst->rates->units[t];
+				worst->order[c].channel = t;
+				worst->through[(size_t)c * worst->n_words + l / 64] |= UINT64_C(1)
+										       << l % 64;
+				v = fabric->chan_dst[c];
 			}
 	}
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		const uint64_t *leaves = w->through + (size_t)c * w->n_words;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		const uint64_t *leaves = worst->through + (size_t)c * worst->n_words;
 		uint32_t sources = 0;
 
-		for (uint32_t l = 0; l < w->n_leaves; l++)
-			sources += leaves[l / 64] >> l % 64 & 1 ? w->leaf[l].n_units : 0;
-		w->order[c].channel = c;
-		w->order[c].most = sources < w->order[c].most ? sources : w->order[c].most;
-		w->order[c].load = worst_load(w, c, w->order[c].most);
+		for (uint32_t l = 0; l < worst->n_leaves; l++)
+			sources += leaves[l / 64] >> l % 64 & 1 ? worst->leaf[l].n_units : 0;
+		worst->order[c].channel = c;
+		worst->order[c].most =
+			sources < worst->order[c].most ? sources : worst->order[c].most;
+		worst->order[c].load = worst_load(worst, c, worst->order[c].most);
 	}
-	qsort(w->order, f->n_channels, sizeof(*w->order), worse_first);
+	qsort(worst->order, fabric->n_channels, sizeof(*worst->order), worse_first);
 }
 
 /* The pairs whose route crosses channel c, as rows of bits. */
-static enum osr_status worst_pairs(struct worst *w, uint32_t c, struct osr_arena *scratch,
+static enum osr_status worst_pairs(struct worst *worst, uint32_t c, struct osr_arena *scratch,
 				   struct osr_diag *diag)
 {
-	const struct osr_fabric *f = w->f;
-	const uint64_t *leaves = w->through + (size_t)c * w->n_words;
-	uint32_t tail = f->chan_src[c], n = 0;
+	const struct osr_fabric *fabric = worst->fabric;
+	const uint64_t *leaves = worst->through + (size_t)c * worst->n_words;
+	uint32_t tail = fabric->chan_src[c], n = 0;
 
-	w->n_dests = w->n_nodes = 0;
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		uint32_t d = worst_dest(w, t), root = f->dest_switch[d];
+	worst->n_dests = worst->n_nodes = 0;
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		uint32_t d = worst_dest(worst, t), root = fabric->dest_switch[d];
 
-		if (w->rates->units[t] && osr_lft(w->r, tail, d) == f->chan_port[c] &&
-		    osr_lft(w->r, root, d) == f->term_port[f->dest_term[d]] &&
-		    comes_to(w, tail, d, root))
-			w->dest[n++] = t;
+		if (worst->rates->units[t] &&
+		    osr_lft(worst->routing, tail, d) == fabric->chan_port[c] &&
+		    osr_lft(worst->routing, root, d) == fabric->term_port[fabric->dest_term[d]] &&
+		    comes_to(worst, tail, d, root))
+			worst->dest[n++] = t;
 	}
-	w->reach = osr_calloc(scratch, (size_t)n * w->n_words, sizeof(*w->reach));
+	worst->reach = osr_calloc(scratch, (size_t)n * worst->n_words, sizeof(*worst->reach));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t *row = w->reach + (size_t)i * w->n_words;
-		uint32_t d = worst_dest(w, w->dest[i]);
+		uint64_t *row = worst->reach + (size_t)i * worst->n_words;
+		uint32_t d = worst_dest(worst, worst->dest[i]);
 
-		for (uint32_t l = 0; l < w->n_leaves; l++)
-			if (leaves[l / 64] >> l % 64 & 1 && comes_to(w, w->leaf[l].sw, d, tail))
+		for (uint32_t l = 0; l < worst->n_leaves; l++)
+			if (leaves[l / 64] >> l % 64 & 1 &&
+			    comes_to(worst, worst->leaf[l].sw, d, tail))
 				row[l / 64] |= UINT64_C(1) << l % 64;
-		for (uint32_t k = 0; k < w->rates->units[w->dest[i]]; k++)
-			w->row[w->n_nodes++] = i;
+		for (uint32_t k = 0; k < worst->rates->units[worst->dest[i]]; k++)
+			worst->row[worst->n_nodes++] = i;
 	}
-	w->n_dests = n;
+	worst->n_dests = n;
 	return OSR_OK;
 }
 
 /* ---- matching -------------------------------------------------------------------------------- */
 
 /* Leaves in reach of a node that were not met yet into the queue; one with a free unit ends it. */
-static uint32_t worst_meet(struct worst *w, uint32_t node, uint32_t *n_queue)
+static uint32_t worst_meet(struct worst *worst, uint32_t node, uint32_t *n_queue)
 {
-	const uint64_t *reach = w->reach + (size_t)w->row[node] * w->n_words;
+	const uint64_t *reach = worst->reach + (size_t)worst->row[node] * worst->n_words;
 
-	for (uint32_t k = 0; k < w->n_words; k++)
-		for (uint64_t found; (found = reach[k] & w->open[k]);) {
+	for (uint32_t k = 0; k < worst->n_words; k++)
+		for (uint64_t found; (found = reach[k] & worst->open[k]);) {
 			uint32_t l = k * 64 + (uint32_t)__builtin_ctzll(found);
 
-			w->open[k] &= ~(found & -found);
-			w->met_by[l] = node;
-			if (w->used[l] < w->leaf[l].n_units)
+			worst->open[k] &= ~(found & -found);
+			worst->met_by[l] = node;
+			if (worst->used[l] < worst->leaf[l].n_units)
 				return l;
-			w->queue[(*n_queue)++] = l;
+			worst->queue[(*n_queue)++] = l;
 		}
 	return OSR_NONE;
 }
 
 /*
- * The leaf with a free unit at the end of a shortest augmenting path from a node, or OSR_NONE. Without one, none of
- * the leaves that were met leads to a free unit ever after: they stay closed. Otherwise they are opened again.
+ * The leaf with a free unit at the end of a shortest augmenting path from a node, or OSR_NONE.
+ * Without one, none of the leaves that were met leads to a free unit ever after: they stay closed.
+ * Otherwise they are opened again.
  */
-static uint32_t worst_search(struct worst *w, uint32_t node)
+static uint32_t worst_search(struct worst *worst, uint32_t node)
 {
-	uint32_t n = 0, end = worst_meet(w, node, &n);
+	uint32_t n = 0, end = worst_meet(worst, node, &n);
 
 	for (uint32_t i = 0; i < n && end == OSR_NONE; i++) {
-		const struct leaf *leaf = &w->leaf[w->queue[i]];
+		const struct leaf *leaf = &worst->leaf[worst->queue[i]];
 
 		for (uint32_t k = 0; k < leaf->n_units && end == OSR_NONE; k++)
-			end = worst_meet(w, w->held[leaf->row + k], &n);
+			end = worst_meet(worst, worst->held[leaf->row + k], &n);
 	}
 	if (end == OSR_NONE)
 		return OSR_NONE;
-	w->open[end / 64] |= UINT64_C(1) << end % 64;
+	worst->open[end / 64] |= UINT64_C(1) << end % 64;
 	for (uint32_t i = 0; i < n; i++)
-		w->open[w->queue[i] / 64] |= UINT64_C(1) << w->queue[i] % 64;
+		worst->open[worst->queue[i] / 64] |= UINT64_C(1) << worst->queue[i] % 64;
 	return end;
 }
 
 /* The largest matching; it may stop early where that cannot be more than `enough`. */
-static uint32_t worst_match(struct worst *w, uint32_t most, uint32_t enough)
+static uint32_t worst_match(struct worst *worst, uint32_t most, uint32_t enough)
 {
 	uint32_t flow = 0;
 
-	memset(w->open, 0xff, w->n_words * sizeof(*w->open));
-	memset(w->used, 0, w->n_leaves * sizeof(*w->used));
-	memset(w->at, 0xff, w->n_nodes * sizeof(*w->at));
-	for (uint32_t node = 0; node < w->n_nodes && flow < most; node++) {
+	memset(worst->open, 0xff, worst->n_words * sizeof(*worst->open));
+	memset(worst->used, 0, worst->n_leaves * sizeof(*worst->used));
+	memset(worst->at, 0xff, worst->n_nodes * sizeof(*worst->at));
+	for (uint32_t node = 0; node < worst->n_nodes && flow < most; node++) {
 		uint32_t end, place;
 
-		if (flow + w->n_nodes - node <= enough)
+		if (flow + worst->n_nodes - node <= enough)
 			return flow;
-		end = worst_search(w, node);
+		end = worst_search(worst, node);
 		if (end == OSR_NONE)
 			continue;
 		flow++;
-		/* A free unit for the node by which the leaf was met; that leaves its own place to the node before. */
-		place = w->used[end]++;
+		/*
+		 * A free unit for the node by which the leaf was met; that leaves its own place to
+		 * the node before.
+		 */
+		place = worst->used[end]++;
 		while (end != OSR_NONE) {
-			uint32_t met = w->met_by[end], last = w->at[met], its = w->place[met];
+			uint32_t met = worst->met_by[end], last = worst->at[met],
+				 its = worst->place[met];
 
-			w->at[met] = end;
-			w->place[met] = place;
-			w->held[w->leaf[end].row + place] = met;
+			worst->at[met] = end;
+			worst->place[met] = place;
+			worst->held[worst->leaf[end].row + place] = met;
 			end = last;
 			place = its;
 		}
@@ -261,7 +273,7 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
 			       struct osr_diag *diag)
 {
 	struct osr_arena_mark all = osr_arena_mark(scratch);
-	struct worst w = { .f = fabric, .r = routing, .rates = rates };
+	struct worst w = { .fabric = fabric, .routing = routing, .rates = rates };
 	enum osr_status st = worst_init(&w, scratch, diag);
 
 	*worst = (struct osr_worst){ .channel = OSR_NONE };
@@ -293,7 +305,10 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
 
 				if (w.at[node] == OSR_NONE)
 					continue;
-				/* The unit of a leaf at this place: the end ports of its switch in order. */
+				/*
+				 * The unit of a leaf at this place: the end ports of its switch in
+				 * order.
+				 */
 				t = fabric->term_row[w.leaf[w.at[node]].sw];
 				while (place >= rates->units[t])
 					place -= rates->units[t++];
@@ -306,10 +321,12 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
 	return st;
 }
 
-/* ---- what no routing can beat ------------------------------------------------------------------ */
+/*
+ * ---- what no routing can beat ------------------------------------------------------------------
+ */
 
 struct permutation {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	uint64_t *units;  /* [n_switches] that its end ports send, and receive */
 	uint64_t *within; /* [n_switches] the same of its component */
 	uint64_t *most;   /* [n_channels] W of worst.h: units at the load in question */
@@ -327,14 +344,16 @@ static uint64_t cut_excess(const struct osr_cut *inside, const struct osr_cut *a
 }
 
 /* May there be a routing with no more than `load`? */
-static enum osr_status permutation_fits(const struct permutation *p, double load, uint32_t unit,
-					const uint32_t *rate, struct osr_arena *scratch, bool *fits,
+static enum osr_status permutation_fits(const struct permutation *permutation, double load,
+					uint32_t unit, const uint32_t *rate,
+					struct osr_arena *scratch, bool *fits,
 					struct osr_diag *diag)
 {
-	const struct osr_fabric *f = p->f;
-	const struct osr_cuts cuts = {
-		.f = f, .units = p->units, .weight = p->most, .bound = cut_excess
-	};
+	const struct osr_fabric *fabric = permutation->fabric;
+	const struct osr_cuts cuts = { .fabric = fabric,
+				       .units = permutation->units,
+				       .weight = permutation->most,
+				       .bound = cut_excess };
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	double pairs = 0,
 	       room = 0; /* doubles, for squares of sums; a little in favour of the routing */
@@ -342,32 +361,35 @@ static enum osr_status permutation_fits(const struct permutation *p, double load
 	uint64_t excess;
 	enum osr_status st;
 
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint64_t widest = 0;
 
-		p->around[v] = 0;
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			p->most[c] = (uint64_t)(load * rate[c] / unit * (1 + 1e-12));
-			p->around[v] += p->most[c];
-			widest = widest < p->most[c] ? p->most[c] : widest;
+		permutation->around[v] = 0;
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			permutation->most[c] = (uint64_t)(load * rate[c] / unit * (1 + 1e-12));
+			permutation->around[v] += permutation->most[c];
+			widest = widest < permutation->most[c] ? permutation->most[c] : widest;
 		}
-		/* Condition 2: the units of one switch go to each destination by the same channel. */
-		injects &= widest >= p->units[v] || p->around[v] >= p->within[v] - p->units[v];
-		pairs += (double)p->units[v] * (double)p->within[v];
-		room += (double)p->units[v] * (double)p->units[v];
+		/*
+		 * Condition 2: the units of one switch go to each destination by the same channel.
+		 */
+		injects &= widest >= permutation->units[v] ||
+			   permutation->around[v] >= permutation->within[v] - permutation->units[v];
+		pairs += (double)permutation->units[v] * (double)permutation->within[v];
+		room += (double)permutation->units[v] * (double)permutation->units[v];
 	}
 	/* Condition 3. */
-	for (uint32_t c = 0; c < f->n_channels; c++) {
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		double side[2];
 
 		for (int i = 0; i < 2; i++) {
-			uint32_t v = i ? f->chan_dst[c] : f->chan_src[c];
-			uint64_t most = p->within[v] - p->units[v];
+			uint32_t v = i ? fabric->chan_dst[c] : fabric->chan_src[c];
+			uint64_t most = permutation->within[v] - permutation->units[v];
 
-			most = p->around[v] < most ? p->around[v] : most;
-			side[i] = (double)p->units[v] + (double)most / 2;
+			most = permutation->around[v] < most ? permutation->around[v] : most;
+			side[i] = (double)permutation->units[v] + (double)most / 2;
 		}
-		room += (double)p->most[c] * (side[0] > side[1] ? side[0] : side[1]);
+		room += (double)permutation->most[c] * (side[0] > side[1] ? side[0] : side[1]);
 	}
 	st = osr_bound_cuts(&cuts, scratch, &excess, diag);
 	*fits = !st && !excess && injects && room * (1 + 1e-9) >= pairs;
@@ -380,11 +402,11 @@ enum osr_status osr_worst_bound(const struct osr_fabric *fabric, const struct os
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n = fabric->n_switches, m = fabric->n_channels;
-	struct permutation p = { .f = fabric,
-				 .units = osr_calloc(scratch, n, sizeof(uint64_t)),
-				 .within = osr_alloc(scratch, n, sizeof(uint64_t)),
-				 .most = osr_alloc(scratch, m, sizeof(uint64_t)),
-				 .around = osr_alloc(scratch, n, sizeof(uint64_t)) };
+	struct permutation permutation = { .fabric = fabric,
+					   .units = osr_calloc(scratch, n, sizeof(uint64_t)),
+					   .within = osr_alloc(scratch, n, sizeof(uint64_t)),
+					   .most = osr_alloc(scratch, m, sizeof(uint64_t)),
+					   .around = osr_alloc(scratch, n, sizeof(uint64_t)) };
 	uint64_t *all = osr_calloc(scratch, fabric->n_components, sizeof(*all)), low = 0, high = 0;
 	enum osr_status st = osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 	const uint32_t *units = rates->units, unit = rates->unit, *rate = rates->rate;
@@ -392,12 +414,12 @@ enum osr_status osr_worst_bound(const struct osr_fabric *fabric, const struct os
 
 	*bound = 0;
 	for (uint32_t t = 0; !st && t < fabric->n_terminals; t++) {
-		p.units[fabric->term_switch[t]] += units[t];
+		permutation.units[fabric->term_switch[t]] += units[t];
 		all[fabric->sw_component[fabric->term_switch[t]]] += units[t];
 		high += units[t];
 	}
 	for (uint32_t v = 0; !st && v < n; v++)
-		p.within[v] = all[fabric->sw_component[v]];
+		permutation.within[v] = all[fabric->sw_component[v]];
 	for (uint32_t c = 0; c < m; c++)
 		fastest = rate[c] > fastest ? rate[c] : fastest;
 	/* The highest step of one unit on the fastest channel that no routing can keep to. */
@@ -405,8 +427,8 @@ enum osr_status osr_worst_bound(const struct osr_fabric *fabric, const struct os
 		uint64_t middle = (low + high) / 2;
 		bool fits;
 
-		st = permutation_fits(&p, (double)middle * unit / fastest, unit, rate, scratch,
-				      &fits, diag);
+		st = permutation_fits(&permutation, (double)middle * unit / fastest, unit, rate,
+				      scratch, &fits, diag);
 		if (fits)
 			high = middle;
 		else

@@ -2,11 +2,13 @@
 /*
  * osr-faults [-e ENGINE] [-o NAME=VALUE] [-n FAULTS] [-s SEED] [-S] [-p] [-t] [-g] [-r ROUNDS] FILE
  *
- * One cable after the other dies (-S: the switch at its end), each on the whole fabric (-p: none returns, and each
- * re-route follows the one before; what changes counts from the whole fabric): what changes, and what it costs against a
- * full route of the same fabric and against the least that any routing by shortest paths could do (-r: rounds of the bound
- * of tables.h). -t: each cable dies and returns; how often can old and new tables deadlock while they mix? -g: no fault;
- * CPU of the proved checker over that of the other one, the least of FAULTS runs each. Prints one line of JSON.
+ * One cable after the other dies (-S: the switch at its end), each on the whole fabric (-p: none
+ * returns, and each re-route follows the one before; what changes counts from the whole fabric):
+ * what changes, and what it costs against a full route of the same fabric and against the least
+ * that any routing by shortest paths could do (-r: rounds of the bound of tables.h). -t: each cable
+ * dies and returns; how often can old and new tables deadlock while they mix? -g: no fault; CPU of
+ * the proved checker over that of the other one, the least of FAULTS runs each. Prints one line of
+ * JSON.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +35,7 @@ static struct osr_values values;
 
 struct run {
 	struct osr_arena arena;
-	struct osr_result x;
+	struct osr_result result;
 	double ms_route, ms_transition;
 };
 
@@ -57,7 +59,7 @@ static struct run *route(const struct faults *faults, const struct osr_result *b
 
 	if (!run)
 		die("out of memory");
-	faults_build(faults, &run->arena, &run->x.fabric);
+	faults_build(faults, &run->arena, &run->result.fabric);
 	mark = osr_arena_mark(&run->arena);
 	run->ms_route = 1e30;
 	for (int i = 0; i < REPEAT; i++) {
@@ -74,8 +76,8 @@ static struct run *route(const struct faults *faults, const struct osr_result *b
 		struct osr_sweep sweep;
 
 		osr_arena_reset(&run->arena, mark);
-		if (osr_sweep(&job, &run->x, &sweep) || sweep.refused)
-			die(sweep.refused ? run->x.routing.stable.why : diag.text);
+		if (osr_sweep(&job, &run->result, &sweep) || sweep.refused)
+			die(sweep.refused ? run->result.routing.stable.why : diag.text);
 		run->ms_route = sweep.ms_route < run->ms_route ? sweep.ms_route : run->ms_route;
 		run->ms_transition = sweep.ms_transition;
 		osr_arena_free(&scratch);
@@ -92,9 +94,9 @@ static void drop(struct run *run)
 /* ---- what changes, and what has to --------------------------------------------------------- */
 
 /* What switches are sent: 64 LIDs of one switch, if an entry among them is another one. */
-static uint64_t count_blocks(const struct osr_result *w, const struct osr_result *now)
+static uint64_t count_blocks(const struct osr_result *result, const struct osr_result *now)
 {
-	const struct osr_fabric *f = &w->fabric, *g = &now->fabric;
+	const struct osr_fabric *f = &result->fabric, *g = &now->fabric;
 	uint64_t n = 0;
 
 	for (uint32_t s = 0; s < f->n_switches; s++) {
@@ -108,7 +110,7 @@ static uint64_t count_blocks(const struct osr_result *w, const struct osr_result
 				uint32_t e = lid <= g->max_lid ? g->lid_dest[lid] : OSR_NONE;
 
 				changed |= d != OSR_NONE && e != OSR_NONE &&
-					   osr_lft(&w->routing, s, d) !=
+					   osr_lft(&result->routing, s, d) !=
 						   osr_lft(&now->routing, there, e);
 			}
 			n += changed;
@@ -118,52 +120,53 @@ static uint64_t count_blocks(const struct osr_result *w, const struct osr_result
 }
 
 /* The largest load over the least that any minimal routing of the fabric could have. */
-static double efi_over_bound(const struct osr_result *x, uint32_t rounds)
+static double efi_over_bound(const struct osr_result *result, uint32_t rounds)
 {
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
 	uint64_t bound, most = 0;
 
-	if (test_bound_minimal(&x->fabric, rounds, &scratch, &bound, &diag))
+	if (test_bound_minimal(&result->fabric, rounds, &scratch, &bound, &diag))
 		die(diag.text);
 	osr_arena_free(&scratch);
-	for (uint32_t c = 0; c < x->fabric.n_channels; c++)
-		most = most < x->load[c] ? x->load[c] : most;
+	for (uint32_t c = 0; c < result->fabric.n_channels; c++)
+		most = most < result->load[c] ? result->load[c] : most;
 	return bound ? (double)most / (double)bound : 0;
 }
 
 /*
- * Entries that no routing with shortest paths can keep, and their blocks: they lead into the cable that is dead,
- * or to a switch that is no nearer any more. Both fabrics have the same switches and LIDs.
+ * Entries that no routing with shortest paths can keep, and their blocks: they lead into the cable
+ * that is dead, or to a switch that is no nearer any more. Both fabrics have the same switches and
+ * LIDs.
  */
-static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric *now, uint32_t chan,
-			    uint64_t *n_blocks)
+static uint64_t count_bound(const struct osr_result *result, const struct osr_fabric *now,
+			    uint32_t chan, uint64_t *n_blocks)
 {
-	const struct osr_fabric *f = &w->fabric;
-	uint32_t *dist = malloc(f->n_switches * sizeof(*dist)), root = OSR_NONE;
-	size_t size = f->max_lid / 64 + (size_t)1;
-	uint8_t *block = calloc(f->n_switches * size, 1);
+	const struct osr_fabric *fabric = &result->fabric;
+	uint32_t *dist = malloc(fabric->n_switches * sizeof(*dist)), root = OSR_NONE;
+	size_t size = fabric->max_lid / 64 + (size_t)1;
+	uint8_t *block = calloc(fabric->n_switches * size, 1);
 	uint64_t n = 0;
 
 	if (!dist || !block)
 		die("out of memory");
-	for (uint32_t d = 0; d < f->n_dests && now->n_dests == f->n_dests; d++) {
-		if (f->dest_switch[d] != root)
-			test_distances(now, root = f->dest_switch[d], dist);
-		for (uint32_t s = 0; s < f->n_switches; s++) {
-			uint32_t c = osr_port_channel(f, s, osr_lft(&w->routing, s, d));
+	for (uint32_t d = 0; d < fabric->n_dests && now->n_dests == fabric->n_dests; d++) {
+		if (fabric->dest_switch[d] != root)
+			test_distances(now, root = fabric->dest_switch[d], dist);
+		for (uint32_t s = 0; s < fabric->n_switches; s++) {
+			uint32_t c = osr_port_channel(fabric, s, osr_lft(&result->routing, s, d));
 			bool must;
 
 			if (s == root || c == OSR_NONE || dist[s] == OSR_NONE)
 				continue;
-			must = c == chan || c == f->chan_rev[chan] ||
-			       dist[f->chan_dst[c]] >= dist[s];
+			must = c == chan || c == fabric->chan_rev[chan] ||
+			       dist[fabric->chan_dst[c]] >= dist[s];
 			n += must;
-			block[s * size + f->dest_lid[d] / 64] |= must;
+			block[s * size + fabric->dest_lid[d] / 64] |= must;
 		}
 	}
 	*n_blocks = 0;
-	for (size_t i = 0; i < f->n_switches * size; i++)
+	for (size_t i = 0; i < fabric->n_switches * size; i++)
 		*n_blocks += block[i];
 	free(block);
 	free(dist);
@@ -182,34 +185,36 @@ static struct figure {
 
 static void note(const char *name, int how, int digits, double x)
 {
-	struct figure *f = figures;
+	struct figure *figure = figures;
 
-	while (f->name && strcmp(f->name, name))
-		f++;
-	x = how != WORST ? f->value + x : x > f->value ? x : f->value;
-	*f = (struct figure){ name, how, digits, x };
+	while (figure->name && strcmp(figure->name, name))
+		figure++;
+	x = how != WORST ? figure->value + x : x > figure->value ? x : figure->value;
+	*figure = (struct figure){ name, how, digits, x };
 }
 
 /* What became of a fault. */
 static void count(const struct osr_result *whole, const struct run *run, const struct run *full,
 		  uint32_t chan, uint32_t rounds)
 {
-	const struct osr_fabric *f = &run->x.fabric;
-	double ratio = efi_over_bound(&run->x, rounds), anew = efi_over_bound(&full->x, rounds);
-	double blocks = (double)count_blocks(whole, &run->x);
-	uint64_t must, bound = count_bound(whole, f, chan, &must);
+	const struct osr_fabric *fabric = &run->result.fabric;
+	double ratio = efi_over_bound(&run->result, rounds),
+	       anew = efi_over_bound(&full->result, rounds);
+	double blocks = (double)count_blocks(whole, &run->result);
+	uint64_t must, bound = count_bound(whole, fabric, chan, &must);
 
 	note("cables", SUM, 0, 1);
-	note("kept", SUM, 0, run->x.routing.stable.kept);
+	note("kept", SUM, 0, run->result.routing.stable.kept);
 	note("bound", SUM, 0, (double)bound);
-	note("changed", SUM, 0, (double)osr_routing_changed(whole, f, &run->x.routing, NULL));
-	note("sl_lost", SUM, 0, run->x.routing.stable.n_sl_lost);
-	note("longer", SUM, 0, run->x.routing.n_longer);
-	note("longer_anew", SUM, 0, full->x.routing.n_longer);
+	note("changed", SUM, 0,
+	     (double)osr_routing_changed(whole, fabric, &run->result.routing, NULL));
+	note("sl_lost", SUM, 0, run->result.routing.stable.n_sl_lost);
+	note("longer", SUM, 0, run->result.routing.n_longer);
+	note("longer_anew", SUM, 0, full->result.routing.n_longer);
 	note("worst_longer", WORST, 4,
-	     (double)run->x.routing.n_longer / f->n_dests / f->n_switches);
+	     (double)run->result.routing.n_longer / fabric->n_dests / fabric->n_switches);
 	note("blocks", MEAN, 1, blocks);
-	note("blocks_anew", MEAN, 1, (double)count_blocks(whole, &full->x));
+	note("blocks_anew", MEAN, 1, (double)count_blocks(whole, &full->result));
 	note("blocks_bound", MEAN, 1, (double)must);
 	note("worst_blocks_over_bound", WORST, 4, must ? blocks / (double)must : 0);
 	note("efi_over_bound", MEAN, 4, ratio);
@@ -221,35 +226,35 @@ static void count(const struct osr_result *whole, const struct run *run, const s
 	note("full_route_ms", MEAN, 3, full->ms_route);
 }
 
-static void die_one_by_one(struct faults *x, struct run *whole, struct osr_prng *seed,
+static void die_one_by_one(struct faults *faults, struct run *whole, struct osr_prng *seed,
 			   uint32_t n_faults, bool switches, bool pile, uint32_t rounds)
 {
 	struct run *before[n_faults + 1];
 
 	before[0] = whole;
 	for (uint32_t i = 0; i < n_faults; i++) {
-		uint32_t chan = osr_prng_below(seed, x->whole->n_channels),
-			 sw = x->whole->chan_dst[chan];
+		uint32_t chan = osr_prng_below(seed, faults->whole->n_channels),
+			 sw = faults->whole->chan_dst[chan];
 		struct run *full;
 
 		if (switches)
-			x->sw[sw] = true;
+			faults->sw[sw] = true;
 		else
-			faults_cable(x, chan, true);
-		before[i + 1] = route(x, &before[pile ? i : 0]->x);
-		full = route(x, NULL);
+			faults_cable(faults, chan, true);
+		before[i + 1] = route(faults, &before[pile ? i : 0]->result);
+		full = route(faults, NULL);
 		if (!pile) {
-			x->sw[sw] = false;
-			faults_cable(x, chan, false);
+			faults->sw[sw] = false;
+			faults_cable(faults, chan, false);
 		}
-		count(&whole->x, before[i + 1], full, chan, rounds);
+		count(&whole->result, before[i + 1], full, chan, rounds);
 		drop(full);
 	}
 	for (uint32_t i = n_faults; i; i--)
 		drop(before[i]);
-	for (const struct figure *f = figures; f->name; f++)
-		printf("%s\"%s\": %.*f", f == figures ? "{" : ", ", f->name, f->digits,
-		       f->value / (f->how == MEAN ? n_faults : 1));
+	for (const struct figure *figure = figures; figure->name; figure++)
+		printf("%s\"%s\": %.*f", figure == figures ? "{" : ", ", figure->name,
+		       figure->digits, figure->value / (figure->how == MEAN ? n_faults : 1));
 	printf("}\n");
 }
 
@@ -260,50 +265,50 @@ struct mixes {
 	double ms;
 };
 
-static void count_mix(const struct run *run, struct mixes *n)
+static void count_mix(const struct run *run, struct mixes *mixes)
 {
-	const struct osr_stable *s = &run->x.routing.stable;
+	const struct osr_stable *stable = &run->result.routing.stable;
 
-	n->n++;
-	n->kept += s->kept;
-	n->rounds += s->transition == OSR_TRANSITION_ROUNDS;
-	n->proven += (s->kept && s->together) || s->transition == OSR_TRANSITION_FREE ||
-		     s->transition == OSR_TRANSITION_ROUNDS;
-	n->withdrawn += s->n_withdrawn;
-	n->whole += s->n_withdrawn_whole;
-	n->ms += run->ms_transition;
+	mixes->n++;
+	mixes->kept += stable->kept;
+	mixes->rounds += stable->transition == OSR_TRANSITION_ROUNDS;
+	mixes->proven += (stable->kept && stable->together) ||
+			 stable->transition == OSR_TRANSITION_FREE ||
+			 stable->transition == OSR_TRANSITION_ROUNDS;
+	mixes->withdrawn += stable->n_withdrawn;
+	mixes->whole += stable->n_withdrawn_whole;
+	mixes->ms += run->ms_transition;
 }
 
-static void die_and_return(struct faults *x, const struct run *whole, struct osr_prng *seed,
+static void die_and_return(struct faults *faults, const struct run *whole, struct osr_prng *seed,
 			   uint32_t n_faults)
 {
 	static const char *const names[] = { "dead", "back" };
-	struct mixes n[2] = { { 0 } };
+	struct mixes mixes[2] = { { 0 } };
 
 	for (uint32_t i = 0; i < n_faults; i++) {
-		uint32_t chan = osr_prng_below(seed, x->whole->n_channels);
+		uint32_t chan = osr_prng_below(seed, faults->whole->n_channels);
 		struct run *broken, *back;
 
-		faults_cable(x, chan, true);
-		broken = route(x, &whole->x);
-		faults_cable(x, chan, false);
-		back = route(x, &broken->x);
-		count_mix(broken, &n[0]);
-		count_mix(back, &n[1]);
+		faults_cable(faults, chan, true);
+		broken = route(faults, &whole->result);
+		faults_cable(faults, chan, false);
+		back = route(faults, &broken->result);
+		count_mix(broken, &mixes[0]);
+		count_mix(back, &mixes[1]);
 		drop(broken);
 		drop(back);
 	}
 	for (int i = 0; i < 2; i++)
 		printf("%s\"%s\": {\"n\": %lu, \"proven\": %lu, \"in_rounds\": %lu, \"withdrawn\": "
-		       "%lu, "
-		       "\"withdrawn_whole\": %lu, \"kept\": %lu, \"transition_ms\": %.2f}",
-		       i ? ", " : "{", names[i], n[i].n, n[i].proven, n[i].rounds, n[i].withdrawn,
-		       n[i].whole, n[i].kept, n[i].ms / n[i].n);
+		       "%lu, \"withdrawn_whole\": %lu, \"kept\": %lu, \"transition_ms\": %.2f}",
+		       i ? ", " : "{", names[i], mixes[i].n, mixes[i].proven, mixes[i].rounds,
+		       mixes[i].withdrawn, mixes[i].whole, mixes[i].kept, mixes[i].ms / mixes[i].n);
 	printf("}\n");
 }
 
 /* Both on the same tables, with the threads of the machine. */
-static void gate_over_check(const struct osr_result *x, uint32_t n_runs)
+static void gate_over_check(const struct osr_result *result, uint32_t n_runs)
 {
 	double check = 1e30, gate = 1e30;
 
@@ -313,11 +318,12 @@ static void gate_over_check(const struct osr_result *x, uint32_t n_runs)
 		struct osr_diag diag = { "" };
 		double start = clock_ms(), half;
 
-		if (osr_check_keep(&x->fabric, &x->routing, &kept, &scratch, &checked, &diag))
+		if (osr_check_keep(&result->fabric, &result->routing, &kept, &scratch, &checked,
+				   &diag))
 			die(diag.text);
 		half = clock_ms();
 		check = half - start < check ? half - start : check;
-		if (osr_gate(&x->fabric, &x->routing, &scratch, &diag))
+		if (osr_gate(&result->fabric, &result->routing, &scratch, &diag))
 			die(diag.text);
 		start = clock_ms();
 		gate = start - half < gate ? start - half : gate;
@@ -336,7 +342,7 @@ int main(int argc, char **argv)
 	struct osr_prng seed = { 1 };
 	struct osr_diag diag = { "" };
 	struct osr_net net = { 0 };
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 	struct faults faults;
 	struct osr_lines in;
 	struct run *whole;
@@ -374,16 +380,17 @@ int main(int argc, char **argv)
 		die("one net file, please");
 	/* With new LIDs, so that every fabric has them. */
 	if (osr_fabricfile_read(osr_lines_open(&in, argv[optind], &diag), &net) ||
-	    osr_net_fabric(&net, -1, &arena, &f, &diag))
+	    osr_net_fabric(&net, -1, &arena, &fabric, &diag))
 		die(diag.text);
 	osr_net_free(&net);
-	faults_new(&faults, &f);
+	faults_new(&faults, &fabric);
 	whole = route(&faults, NULL);
-	if (osr_repair_prepare(&whole->x, &scratch, &whole->arena, &whole->x.routing, &diag))
+	if (osr_repair_prepare(&whole->result, &scratch, &whole->arena, &whole->result.routing,
+			       &diag))
 		die(diag.text);
 	osr_arena_free(&scratch);
 	if (gate)
-		gate_over_check(&whole->x, n_faults);
+		gate_over_check(&whole->result, n_faults);
 	else if (transitions)
 		die_and_return(&faults, whole, &seed, n_faults);
 	else

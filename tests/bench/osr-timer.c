@@ -4,11 +4,12 @@
  *
  *	event_plugin_name osmroutes osrtimer
  *
- * It wraps build_lid_matrices and ucast_build_fwd_tables of the engine that OSR_TIMER_ENGINE names, once osmroutes
- * has taken over what it serves (events reach plugins in the order of event_plugin_name). One line of JSON per heavy
- * sweep goes to the file named by OSR_TIMER_OUT:
+ * It wraps build_lid_matrices and ucast_build_fwd_tables of the engine that OSR_TIMER_ENGINE names,
+ * once osmroutes has taken over what it serves (events reach plugins in the order of
+ * event_plugin_name). One line of JSON per heavy sweep goes to the file named by OSR_TIMER_OUT:
  *
- *	cpu_ms		over both callbacks, CPU of the sweep's thread, of threads that end meanwhile, and of those
+ *	cpu_ms          over both callbacks, CPU of the sweep's thread, of threads that end meanwhile,
+ *	and of those
  *			of osmroutes that last (osr-control). Not counted is what OpenSM's other threads do (send
  *			MADs; with -o the first one polls), nor osr-file: the log says what storing tables cost.
  *	grown_kb	peak resident memory over both callbacks, beyond what was resident before. The
@@ -18,8 +19,8 @@
  *			of all tables, and the event handler: nothing can hide from it
  *	threads		more threads alive after the callbacks than before
  *
- * OSR_TIMER_LFTS names a file for the tables as they are then, in the form of opensm-lfts.dump; they
- * are written outside of everything that is measured.
+ * OSR_TIMER_LFTS names a file for the tables as they are then, in the form of opensm-lfts.dump;
+ * they are written outside of everything that is measured.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -244,7 +245,7 @@ static void *create(struct osm_opensm *osm)
 {
 	cl_list_item_t *item;
 
-	if (osr__layout_contradiction(osm, false)) {
+	if (osr_layout_contradiction(osm, false)) {
 		fputs("osrtimer: this OpenSM was built with other options than its headers\n",
 		      stderr);
 		return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * What the engine angara promises of damaged tori and meshes: every connected pair is routed, the certificate
- * checked, service levels are unchanged. OSR_CASES=1000 runs the campaign of docs/results/angara-balance.md.
+ * What the engine angara promises of damaged tori and meshes: every connected pair is routed, the
+ * certificate checked, service levels are unchanged. OSR_CASES=1000 runs the campaign of
+ * docs/results/angara-balance.md.
  */
 #include "test.h"
 
@@ -9,49 +10,50 @@
 #include "tori.h"
 
 struct run {
-	struct test_fabric t;
+	struct test_fabric test;
 	struct osr_arena result;
 	struct osr_request req;
 	struct osr_result now;
-	struct osr_routing r;
+	struct osr_routing routing;
 	struct osr_verdict verdict;
 	struct osr_diag diag;
 };
 
-static void start(struct run *x, struct test_torus *d, unsigned vls)
+static void start(struct run *run, struct test_torus *torus, unsigned vls)
 {
-	memset(x, 0, sizeof(*x));
-	x->req = (struct osr_request){ .max_vls = (uint8_t)vls, .multicast = true };
-	test_torus_draw(d, &x->t);
+	memset(run, 0, sizeof(*run));
+	run->req = (struct osr_request){ .max_vls = (uint8_t)vls, .multicast = true };
+	test_torus_draw(torus, &run->test);
 }
 
 /* The check of the sweep has passed. */
-static enum osr_status route_by(struct run *x, const char *engine,
+static enum osr_status route_by(struct run *run, const char *engine,
 				const struct osr_result *previous)
 {
 	struct osr_sweep sweep;
 	enum osr_status st;
 
-	x->now = (struct osr_result){ .fabric = x->t.f };
-	st = test_route(engine, "", x->req, previous, &x->result, &x->now, &sweep, &x->diag);
-	x->r = x->now.routing;
-	x->verdict = sweep.verdict;
+	run->now = (struct osr_result){ .fabric = run->test.fabric };
+	st = test_route(engine, "", run->req, previous, &run->result, &run->now, &sweep,
+			&run->diag);
+	run->routing = run->now.routing;
+	run->verdict = sweep.verdict;
 	/* Of a repair the check counts them. */
-	if (!st && !x->r.stable.kept && x->r.n_longer != x->verdict.n_longer)
-		fail_msg("%s: %u longer routes claimed, %u found", x->t.name, x->r.n_longer,
-			 (unsigned)x->verdict.n_longer);
+	if (!st && !run->routing.stable.kept && run->routing.n_longer != run->verdict.n_longer)
+		fail_msg("%s: %u longer routes claimed, %u found", run->test.name,
+			 run->routing.n_longer, (unsigned)run->verdict.n_longer);
 	return st;
 }
 
-static enum osr_status route(struct run *x, const struct osr_result *previous)
+static enum osr_status route(struct run *run, const struct osr_result *previous)
 {
-	return route_by(x, "angara", previous);
+	return route_by(run, "angara", previous);
 }
 
-static void stop(struct run *x)
+static void stop(struct run *run)
 {
-	osr_arena_free(&x->result);
-	test_fabric_free(&x->t);
+	osr_arena_free(&run->result);
+	test_fabric_free(&run->test);
 }
 
 /* ---- damaged ones ---------------------------------------------------------------------------- */
@@ -75,37 +77,39 @@ static unsigned other_sls(const struct run *a, const struct run *b)
 {
 	unsigned n = 0;
 
-	for (uint32_t d = 0; a->r.sl && d < b->t.f.n_dests; d++) {
-		uint32_t e = a->t.f.lid_dest[b->t.f.dest_lid[d]];
+	for (uint32_t d = 0; a->routing.sl && d < b->test.fabric.n_dests; d++) {
+		uint32_t e = a->test.fabric.lid_dest[b->test.fabric.dest_lid[d]];
 
-		for (uint32_t v = 0; v < b->t.f.n_switches; v++) {
-			uint32_t u = osr_fabric_switch_by_guid(&a->t.f, b->t.f.sw_guid[v]);
+		for (uint32_t v = 0; v < b->test.fabric.n_switches; v++) {
+			uint32_t u = osr_fabric_switch_by_guid(&a->test.fabric,
+							       b->test.fabric.sw_guid[v]);
 
 			n += e != OSR_NONE && u != OSR_NONE &&
-			     a->r.sl[(size_t)e * a->t.f.n_switches + u] !=
-				     b->r.sl[(size_t)d * b->t.f.n_switches + v];
+			     a->routing.sl[(size_t)e * a->test.fabric.n_switches + u] !=
+				     b->routing.sl[(size_t)d * b->test.fabric.n_switches + v];
 		}
 	}
 	return n;
 }
 
 /* What the whole grid had stays proven, on as many lanes or one more. */
-static void tally(const struct run *whole, const struct run *x, struct tally *n)
+static void tally(const struct run *whole, const struct run *run, struct tally *tally)
 {
-	uint32_t claims = whole->r.claims & (OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL |
-					     OSR_CLAIM_MULTICAST | OSR_CLAIM_DEADLOCK_FREE);
+	uint32_t claims = whole->routing.claims & (OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL |
+						   OSR_CLAIM_MULTICAST | OSR_CLAIM_DEADLOCK_FREE);
 
-	n->cases++;
-	n->no_multicast += !x->r.mcast_parent;
-	n->one_way += !(x->r.claims & OSR_CLAIM_REVERSIBLE);
-	if (!x->r.stable.kept)
+	tally->cases++;
+	tally->no_multicast += !run->routing.mcast_parent;
+	tally->one_way += !(run->routing.claims & OSR_CLAIM_REVERSIBLE);
+	if (!run->routing.stable.kept)
 		return;
-	if ((x->verdict.proven & claims) != claims || x->r.n_vls > whole->r.n_vls + 1)
-		fail_msg("%s: claims %x became %x, %u lanes %u", x->t.name, claims,
-			 x->verdict.proven, whole->r.n_vls, x->r.n_vls);
-	n->kept++;
-	n->pairs += (uint64_t)x->t.f.n_dests * (x->t.f.n_switches - 1);
-	n->other_sls += other_sls(whole, x);
+	if ((run->verdict.proven & claims) != claims ||
+	    run->routing.n_vls > whole->routing.n_vls + 1)
+		fail_msg("%s: claims %x became %x, %u lanes %u", run->test.name, claims,
+			 run->verdict.proven, whole->routing.n_vls, run->routing.n_vls);
+	tally->kept++;
+	tally->pairs += (uint64_t)run->test.fabric.n_dests * (run->test.fabric.n_switches - 1);
+	tally->other_sls += other_sls(whole, run);
 }
 
 /*
@@ -125,10 +129,10 @@ static struct test_torus draw_case(unsigned k)
 }
 
 /* Three cables missing, or one switch, or both. */
-static void damage(struct test_torus *d, unsigned k)
+static void damage(struct test_torus *torus, unsigned k)
 {
-	d->dead_switches = k / N_DAMAGED % 3 > 0;
-	d->dead_links = k / N_DAMAGED % 3 == 1 ? 0 : 3;
+	torus->dead_switches = k / N_DAMAGED % 3 > 0;
+	torus->dead_links = k / N_DAMAGED % 3 == 1 ? 0 : 3;
 }
 
 /* With a previous result, which is repaired, as after a failure; without, as after a restart. */
@@ -138,30 +142,32 @@ static void campaign(unsigned first, unsigned n_cases, bool restart, unsigned vl
 
 	for (unsigned i = 0; i < n_cases; i++) {
 		unsigned k = first + i * test_number("OSR_STEP", 1);
-		struct test_torus d = draw_case(k);
+		struct test_torus torus = draw_case(k);
 		struct run whole, x, y;
 
-		start(&whole, &d, vls);
+		start(&whole, &torus, vls);
 		if (!restart)
 			assert_int_equal(route(&whole, NULL), OSR_OK);
-		damage(&d, k);
-		start(&x, &d, vls);
-		if (restart && x.t.f.n_switches > 256 && !test_number("OSR_CASES", 0)) {
+		damage(&torus, k);
+		start(&x, &torus, vls);
+		if (restart && x.test.fabric.n_switches > 256 && !test_number("OSR_CASES", 0)) {
 			stop(&whole);
 			stop(&x);
 			continue;
 		}
 		if (route(&x, restart ? NULL : &whole.now) != OSR_OK)
-			fail_msg("%s: %s", x.t.name, x.diag.text);
+			fail_msg("%s: %s", x.test.name, x.diag.text);
 		assert_true(x.verdict.proven & OSR_CLAIM_DEADLOCK_FREE);
 		assert_int_equal(x.verdict.n_routes + x.verdict.n_no_path,
-				 (uint64_t)x.t.f.n_dests * (x.t.f.n_switches - 1));
-		/* A grid that is damaged when it is first routed carries as little as with dfsssp. */
-		if (restart && x.t.f.n_switches <= 256) {
-			start(&y, &d, vls);
+				 (uint64_t)x.test.fabric.n_dests * (x.test.fabric.n_switches - 1));
+		/*
+		 * A grid that is damaged when it is first routed carries as little as with dfsssp.
+		 */
+		if (restart && x.test.fabric.n_switches <= 256) {
+			start(&y, &torus, vls);
 			assert_int_equal(route_by(&y, "dfsssp", NULL), OSR_OK);
 			if (x.verdict.efi * 100 > y.verdict.efi * 105)
-				fail_msg("%s: %u routes on a link, dfsssp %u", x.t.name,
+				fail_msg("%s: %u routes on a link, dfsssp %u", x.test.name,
 					 (unsigned)x.verdict.efi, (unsigned)y.verdict.efi);
 			stop(&y);
 		}
@@ -194,21 +200,23 @@ static void test_one_lane(void **state)
 	unsigned longer = 0;
 
 	for (unsigned k = 0; k < N_DAMAGED * 4; k++) {
-		struct test_torus d = draw_case(k);
-		struct run x;
+		struct test_torus torus = draw_case(k);
+		struct run run;
 
 		if (k >= N_DAMAGED)
-			damage(&d, k);
-		start(&x, &d, 1);
-		if (x.t.f.n_switches <= 256) {
-			if (route(&x, NULL) != OSR_OK)
-				fail_msg("%s: %s", x.t.name, x.diag.text);
-			assert_true(x.r.n_vls == 1 && x.verdict.proven & OSR_CLAIM_DEADLOCK_FREE);
-			assert_int_equal(x.verdict.n_routes + x.verdict.n_no_path,
-					 (uint64_t)x.t.f.n_dests * (x.t.f.n_switches - 1));
-			longer += x.verdict.n_longer > 0;
+			damage(&torus, k);
+		start(&run, &torus, 1);
+		if (run.test.fabric.n_switches <= 256) {
+			if (route(&run, NULL) != OSR_OK)
+				fail_msg("%s: %s", run.test.name, run.diag.text);
+			assert_true(run.routing.n_vls == 1 &&
+				    run.verdict.proven & OSR_CLAIM_DEADLOCK_FREE);
+			assert_int_equal(run.verdict.n_routes + run.verdict.n_no_path,
+					 (uint64_t)run.test.fabric.n_dests *
+						 (run.test.fabric.n_switches - 1));
+			longer += run.verdict.n_longer > 0;
 		}
-		stop(&x);
+		stop(&run);
 	}
 	printf("one lane: %u grids with longer routes\n", longer);
 }
@@ -219,21 +227,23 @@ static void test_multicast_lane(void **state)
 	static const char *const dims[] = { "6r 5r", "8r 8r", "5 4" };
 
 	for (unsigned k = 0; k < 18; k++) {
-		struct test_torus d = { .dims = dims[k % 3],
-					.hosts = 1,
-					.shuffle = 1,
-					.fault_seed = k,
-					.dead_switches = k / 9 };
-		struct run x;
+		struct test_torus torus = { .dims = dims[k % 3],
+					    .hosts = 1,
+					    .shuffle = 1,
+					    .fault_seed = k,
+					    .dead_switches = k / 9 };
+		struct run run;
 
-		start(&x, &d, 4);
-		x.req.mcast_vl = (uint8_t)(1 + k / 3 % 3);
-		assert_int_equal(route(&x, NULL), OSR_OK);
+		start(&run, &torus, 4);
+		run.req.mcast_vl = (uint8_t)(1 + k / 3 % 3);
+		assert_int_equal(route(&run, NULL), OSR_OK);
 		/* Where any SL is safe, so is multicast on any lane. */
-		if (!(x.verdict.proven & OSR_CLAIM_MULTICAST) ||
-		    (x.r.mcast_vl != x.req.mcast_vl && !(x.verdict.proven & OSR_CLAIM_ANY_SL)))
-			fail_msg("%s: multicast on VL %u is not proven", x.t.name, x.req.mcast_vl);
-		stop(&x);
+		if (!(run.verdict.proven & OSR_CLAIM_MULTICAST) ||
+		    (run.routing.mcast_vl != run.req.mcast_vl &&
+		     !(run.verdict.proven & OSR_CLAIM_ANY_SL)))
+			fail_msg("%s: multicast on VL %u is not proven", run.test.name,
+				 run.req.mcast_vl);
+		stop(&run);
 	}
 }
 
@@ -245,22 +255,23 @@ static void test_service_levels_stay(void **state)
 	static const char *const dims[] = { "8r 8r 8r", "6r 6r", "5r 4r 3r", "12r 5r" };
 
 	for (unsigned k = 0; k < 8; k++) {
-		struct test_torus d = { .dims = dims[k % 4], .hosts = 1, .shuffle = 1 + k };
+		struct test_torus torus = { .dims = dims[k % 4], .hosts = 1, .shuffle = 1 + k };
 		struct run x, y, z;
 
-		start(&x, &d, 2);
+		start(&x, &torus, 2);
 		assert_int_equal(route(&x, NULL), OSR_OK);
-		d.dead_guid = x.t.f.sw_guid[k < 4 ? 0 : 7];
-		start(&y, &d, 2);
+		torus.dead_guid = x.test.fabric.sw_guid[k < 4 ? 0 : 7];
+		start(&y, &torus, 2);
 		assert_int_equal(route(&y, &x.now), OSR_OK);
-		assert_true(y.r.stable.kept);
+		assert_true(y.routing.stable.kept);
 		assert_true(other_sls(&x, &y) * UINT64_C(1000) <=
-			    (uint64_t)y.t.f.n_dests * y.t.f.n_switches);
-		d.dead_guid = 0;
-		start(&z, &d, 2);
+			    (uint64_t)y.test.fabric.n_dests * y.test.fabric.n_switches);
+		torus.dead_guid = 0;
+		start(&z, &torus, 2);
 		assert_int_equal(route(&z, &y.now), OSR_OK);
 		assert_int_equal(other_sls(&x, &z), 0);
-		assert_true(osr_routing_digest(&x.t.f, &x.r) == osr_routing_digest(&z.t.f, &z.r));
+		assert_true(osr_routing_digest(&x.test.fabric, &x.routing) ==
+			    osr_routing_digest(&z.test.fabric, &z.routing));
 		stop(&z);
 		stop(&y);
 		stop(&x);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osr-angara SIDES - source routes of the Angara interconnect by each algorithm, judged, as JSON. SIDES as in 4x2x2x2;
- * sssp_all: all pairs, without "unique routes" first.
+ * osr-angara SIDES - source routes of the Angara interconnect by each algorithm, judged, as JSON.
+ * SIDES as in 4x2x2x2; sssp_all: all pairs, without "unique routes" first.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +17,13 @@ int main(int argc, char **argv)
 	char *end = argc == 2 ? argv[1] : "";
 	double start = osr_clock_ms(CLOCK_PROCESS_CPUTIME_ID), prepared;
 	struct srcroute *route;
-	struct srcroutes r;
+	struct srcroutes srcroutes;
 
 	do {
 		size[n] = (uint32_t)strtoul(end + (n > 0), &end, 10);
 		n++;
 	} while (*end == 'x' && n <= TORUS_MAX_DIMS);
-	if (*end || !srcroutes_init(&r, n, size)) {
+	if (*end || !srcroutes_init(&srcroutes, n, size)) {
 		fputs("osr-angara: expected sides of 2 to 255, as in 4x2x2x2, of at most 4,096 "
 		      "nodes\n",
 		      stderr);
@@ -31,26 +31,26 @@ int main(int argc, char **argv)
 	}
 	prepared = osr_clock_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
 	printf("{\"torus_nodes\": %u, \"turns_added\": %u, \"pairs\": %u, \"pairs_unique\": %u",
-	       r.t.n_nodes, r.n_added, r.n_pairs - r.t.n_nodes, r.n_unique);
-	route = calloc(r.n_pairs, sizeof(*route));
+	       srcroutes.torus.n_nodes, srcroutes.n_added,
+	       srcroutes.n_pairs - srcroutes.torus.n_nodes, srcroutes.n_unique);
+	route = calloc(srcroutes.n_pairs, sizeof(*route));
 	for (int i = 0; i < N_SRCROUTES; i++) {
-		struct srcverdict v;
+		struct srcverdict verdict;
 
 		start = osr_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
-		srcroutes_route(&r, (enum srcroutes_algorithm)i, route);
+		srcroutes_route(&srcroutes, (enum srcroutes_algorithm)i, route);
 		start = osr_clock_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
-		if (!srccheck(&r.t, route, r.rank, &v)) {
-			fprintf(stderr, "osr-angara: %s\n", v.why);
+		if (!srccheck(&srcroutes.torus, route, srcroutes.rank, &verdict)) {
+			fprintf(stderr, "osr-angara: %s\n", verdict.why);
 			return 1;
 		}
 		printf(", \"%s\": {\"max_load\": %u, \"min_load\": %u, \"sigma4\": %.6g, "
-		       "\"max_hops\": %u, "
-		       "\"sssp_calls\": %u, \"total_ms\": %.6g}",
-		       names[i], v.max_load, v.min_load, v.sigma4, v.max_hops, r.n_sssp_calls,
-		       prepared + start);
+		       "\"max_hops\": %u, \"sssp_calls\": %u, \"total_ms\": %.6g}",
+		       names[i], verdict.max_load, verdict.min_load, verdict.sigma4,
+		       verdict.max_hops, srcroutes.n_sssp_calls, prepared + start);
 	}
 	puts("}");
 	free(route);
-	srcroutes_free(&r);
+	srcroutes_free(&srcroutes);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Traffic on routed fabrics by the flow-level simulator, one experiment a run. The evaluation of routing keys (Samuel,
- * Zahavi, Keslassy, Routing Keys, section IV):
+ * Traffic on routed fabrics by the flow-level simulator, one experiment a run. The evaluation of
+ * routing keys (Samuel, Zahavi, Keslassy, Routing Keys, section IV):
  *
  *	osr-flow load SIDE SEED
  *		figure 4: a folded Clos of SIDE^2 hosts, 60 % of them send in applications of 10 flows
@@ -13,17 +13,23 @@
  *		LATENCY_US: of every message, on whatever routing
  *		ROUTING: mesh dmodk sssp random conga ark nrk
  *
- *		Prints the longest communication time of an application, the end, the most messages on one link at a time.
+ *		Prints the longest communication time of an application, the end, the most messages on one link
+ *		at a time.
  *
  * Bandwidth of a sequence of permutations (figure 2 of the D-Mod-K paper):
  *
  *	osr-flow stages NET ENGINE HOSTS SEED TRAFFIC STAGES IN_FLIGHT HOST_MBPS LINK_MBPS
- *		HOSTS is a file of host names, rank 0 first; SEED 0 keeps that order, any other shuffles it. STAGES: only
- *		the first so many, 0 for all. Every rank sends one message of the same size in each stage that it takes
- *		part in. IN_FLIGHT 0: a barrier ends each stage. Otherwise ranks do not wait for each other, and each has
- *		up to IN_FLIGHT messages of consecutive stages under way at once: it stands for networks whose buffers hold
+ *		HOSTS is a file of host names, rank 0 first; SEED 0 keeps that order, any other shuffles it.
+ *		STAGES: only
+ *		the first so many, 0 for all. Every rank sends one message of the same size in each stage that
+ *		it takes
+ *		part in. IN_FLIGHT 0: a barrier ends each stage. Otherwise ranks do not wait for each other,
+ *		and each has
+ *		up to IN_FLIGHT messages of consecutive stages under way at once: it stands for networks whose
+ *		buffers hold
  *		so many messages of a host.
- *		Prints the part of the hosts' bandwidth that is reached (the time if every message had its host's link for
+ *		Prints the part of the hosts' bandwidth that is reached (the time if every message had its
+ *		host's link for
  *		itself, over the time it takes), the most messages on one link at once, and the stages.
  *
  * All random numbers come from the seed.
@@ -69,8 +75,8 @@ struct app {
 
 struct lab {
 	struct osr_arena arena, scratch, keys;
-	struct osr_fabric f;
-	struct osr_pgft p;
+	struct osr_fabric fabric;
+	struct osr_pgft pgft;
 	struct osr_routing base; /* or entries of keys */
 	struct osr_flow_job job;
 	struct osr_diag diag;
@@ -96,40 +102,40 @@ struct lab {
 	uint32_t n_stages, in_flight;
 };
 
-static _Noreturn void die(const struct lab *x, const char *what)
+static _Noreturn void die(const struct lab *lab, const char *what)
 {
-	fprintf(stderr, "osr-flow: %s: %s\n", what, x->diag.text);
+	fprintf(stderr, "osr-flow: %s: %s\n", what, lab->diag.text);
 	exit(1);
 }
 
 /* Zeroes that live as long as the lab. */
-static void *get(struct lab *x, size_t n, size_t size)
+static void *get(struct lab *lab, size_t n, size_t size)
 {
-	void *p = osr_calloc(&x->arena, n, size);
+	void *p = osr_calloc(&lab->arena, n, size);
 
 	if (!p)
-		die(x, "out of memory");
+		die(lab, "out of memory");
 	return p;
 }
 
 /*
- * Channel c is link c; link n_channels + t leads from terminal t to its switch, link n_channels + n_terminals + t back.
- * Rates of links between switches, and of those of terminals.
+ * Channel c is link c; link n_channels + t leads from terminal t to its switch, link n_channels +
+ * n_terminals + t back. Rates of links between switches, and of those of terminals.
  */
-static void set_links(struct lab *x, double link_rate, double host_rate)
+static void set_links(struct lab *lab, double link_rate, double host_rate)
 {
-	uint32_t n = x->f.n_channels + 2 * x->f.n_terminals;
-	double *capacity = get(x, n, sizeof(*capacity));
+	uint32_t n = lab->fabric.n_channels + 2 * lab->fabric.n_terminals;
+	double *capacity = get(lab, n, sizeof(*capacity));
 
 	for (uint32_t l = 0; l < n; l++)
-		capacity[l] = l < x->f.n_channels ? link_rate : host_rate;
-	x->job.ctx = x;
-	x->job.n_links = n;
-	x->job.capacity = capacity;
+		capacity[l] = l < lab->fabric.n_channels ? link_rate : host_rate;
+	lab->job.ctx = lab;
+	lab->job.n_links = n;
+	lab->job.capacity = capacity;
 }
 
 /* A tree, and no entries. */
-static void grow(struct lab *x, unsigned levels, unsigned side)
+static void grow(struct lab *lab, unsigned levels, unsigned side)
 {
 	struct osr_pgft_options opt = { 0 };
 	char what[128];
@@ -137,199 +143,201 @@ static void grow(struct lab *x, unsigned levels, unsigned side)
 	snprintf(what, sizeof(what),
 		 levels == 2 ? "tree m=%1$u,%1$u w=1,%1$u" : "tree m=%1$u,%1$u,%1$u w=1,%1$u,%1$u",
 		 side);
-	topo_fabric(what, NULL, 0, &x->arena, &x->f);
-	if (osr_pgft_find(&x->f, &opt, &x->arena, &x->p, &x->diag))
-		die(x, "the tree");
-	set_links(x, GBPS * 1e9 / 8, GBPS * 1e9 / 8);
-	x->host = get(x, x->f.n_terminals, sizeof(*x->host));
-	for (uint32_t t = 0; t < x->f.n_terminals; t++)
-		if (x->f.term_role[t] == OSR_ROLE_CA)
-			x->host[x->n_hosts++] = t;
-	x->load = get(x, x->f.n_channels, sizeof(*x->load));
-	x->base = (struct osr_routing){ .n_switches = x->f.n_switches, .n_dests = x->f.n_dests };
-	x->base.lft = get(x, x->f.n_dests, x->f.n_switches);
+	topo_fabric(what, NULL, 0, &lab->arena, &lab->fabric);
+	if (osr_pgft_find(&lab->fabric, &opt, &lab->arena, &lab->pgft, &lab->diag))
+		die(lab, "the tree");
+	set_links(lab, GBPS * 1e9 / 8, GBPS * 1e9 / 8);
+	lab->host = get(lab, lab->fabric.n_terminals, sizeof(*lab->host));
+	for (uint32_t t = 0; t < lab->fabric.n_terminals; t++)
+		if (lab->fabric.term_role[t] == OSR_ROLE_CA)
+			lab->host[lab->n_hosts++] = t;
+	lab->load = get(lab, lab->fabric.n_channels, sizeof(*lab->load));
+	lab->base = (struct osr_routing){ .n_switches = lab->fabric.n_switches,
+					  .n_dests = lab->fabric.n_dests };
+	lab->base.lft = get(lab, lab->fabric.n_dests, lab->fabric.n_switches);
 }
 
-static void route_base(struct lab *x, const char *name)
+static void route_base(struct lab *lab, const char *name)
 {
 	const struct osr_request req = { .max_vls = 8 };
-	struct osr_result now = { .fabric = x->f };
+	struct osr_result now = { .fabric = lab->fabric };
 	struct osr_sweep sweep;
 
 	if (!osr_engine_find(name) ||
-	    test_route(name, "", req, NULL, &x->arena, &now, &sweep, &x->diag))
-		die(x, name);
-	x->base = now.routing;
+	    test_route(name, "", req, NULL, &lab->arena, &now, &sweep, &lab->diag))
+		die(lab, name);
+	lab->base = now.routing;
 }
 
 /* The links from terminal to terminal by the tables; none if both are the same. */
-static uint32_t follow(const struct lab *x, uint32_t from, uint32_t to, uint32_t *links)
+static uint32_t follow(const struct lab *lab, uint32_t from, uint32_t to, uint32_t *links)
 {
-	uint32_t at = x->f.term_switch[from], d = x->f.lid_dest[x->f.term_lid[to]], n = 0;
+	uint32_t at = lab->fabric.term_switch[from],
+		 d = lab->fabric.lid_dest[lab->fabric.term_lid[to]], n = 0;
 
 	if (from == to)
 		return 0;
-	links[n++] = x->f.n_channels + from;
-	while (at != x->f.term_switch[to]) {
+	links[n++] = lab->fabric.n_channels + from;
+	while (at != lab->fabric.term_switch[to]) {
 		assert(n + 1 < OSR_FLOW_HOPS);
-		links[n] = osr_port_channel(&x->f, at, osr_lft(&x->base, at, d));
-		at = x->f.chan_dst[links[n++]];
+		links[n] = osr_port_channel(&lab->fabric, at, osr_lft(&lab->base, at, d));
+		at = lab->fabric.chan_dst[links[n++]];
 	}
-	links[n++] = x->f.n_channels + x->f.n_terminals + to;
+	links[n++] = lab->fabric.n_channels + lab->fabric.n_terminals + to;
 	return n;
 }
 
 /* Keys, and figure 4 --------------------------------------------------------------------------- */
 
-static void place_key(struct lab *x, const struct osr_pair *pair, uint32_t n, uint64_t spread,
+static void place_key(struct lab *lab, const struct osr_pair *pair, uint32_t n, uint64_t spread,
 		      enum osr_key_choice choice)
 {
-	struct osr_key_job job = { &x->p, &x->scratch, &x->keys, &x->diag };
+	struct osr_key_job job = { &lab->pgft, &lab->scratch, &lab->keys, &lab->diag };
 	struct osr_key_routes routes;
 	struct osr_key key;
 
 	if (osr_key_make(&job, pair, n, &key))
-		die(x, "a key");
+		die(lab, "a key");
 	key.spread = spread;
-	if (osr_key_place(&job, &key, x->load, choice, &routes))
-		die(x, "a key");
+	if (osr_key_place(&job, &key, lab->load, choice, &routes))
+		die(lab, "a key");
 	for (uint32_t i = 0; i < routes.n_entries; i++) {
-		uint32_t d = x->f.lid_dest[x->f.term_lid[routes.entry[i].term]];
+		uint32_t d = lab->fabric.lid_dest[lab->fabric.term_lid[routes.entry[i].term]];
 
-		x->base.lft[(size_t)d * x->f.n_switches + routes.entry[i].sw] =
+		lab->base.lft[(size_t)d * lab->fabric.n_switches + routes.entry[i].sw] =
 			routes.entry[i].port;
 	}
-	osr_arena_free(&x->keys);
+	osr_arena_free(&lab->keys);
 }
 
 /* Flows of these pairs on every channel. Returns the most. */
-static uint32_t count(struct lab *x, const struct osr_pair *pair, uint32_t n, int sign)
+static uint32_t count(struct lab *lab, const struct osr_pair *pair, uint32_t n, int sign)
 {
 	uint32_t links[OSR_FLOW_HOPS], most = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t hops = follow(x, pair[i].from, pair[i].to, links);
+		uint32_t hops = follow(lab, pair[i].from, pair[i].to, links);
 
 		for (uint32_t h = 1; h + 1 < hops; h++)
-			x->load[links[h]] += (uint32_t)sign;
+			lab->load[links[h]] += (uint32_t)sign;
 	}
-	for (uint32_t c = 0; c < x->f.n_channels; c++)
-		most = x->load[c] > most ? x->load[c] : most;
+	for (uint32_t c = 0; c < lab->fabric.n_channels; c++)
+		most = lab->load[c] > most ? lab->load[c] : most;
 	return most;
 }
 
-static int figure4(struct lab *x, unsigned side, uint64_t seed)
+static int figure4(struct lab *lab, unsigned side, uint64_t seed)
 {
 	uint32_t n, *from, *to, *first, n_apps = 0, most = 0;
 	struct osr_pair *pair;
 
-	grow(x, 2, side);
-	x->prng.state = seed;
-	n = (x->n_hosts * 6 + 9) / 10;
-	from = get(x, x->n_hosts, sizeof(*from));
-	to = get(x, x->n_hosts, sizeof(*to));
-	first = get(x, n + (size_t)1, sizeof(*first));
-	pair = get(x, n, sizeof(*pair));
-	memcpy(from, x->host, x->n_hosts * sizeof(*from));
-	memcpy(to, x->host, x->n_hosts * sizeof(*to));
-	osr_prng_shuffle(&x->prng, from, x->n_hosts);
-	osr_prng_shuffle(&x->prng, to, x->n_hosts);
+	grow(lab, 2, side);
+	lab->prng.state = seed;
+	n = (lab->n_hosts * 6 + 9) / 10;
+	from = get(lab, lab->n_hosts, sizeof(*from));
+	to = get(lab, lab->n_hosts, sizeof(*to));
+	first = get(lab, n + (size_t)1, sizeof(*first));
+	pair = get(lab, n, sizeof(*pair));
+	memcpy(from, lab->host, lab->n_hosts * sizeof(*from));
+	memcpy(to, lab->host, lab->n_hosts * sizeof(*to));
+	osr_prng_shuffle(&lab->prng, from, lab->n_hosts);
+	osr_prng_shuffle(&lab->prng, to, lab->n_hosts);
 	for (uint32_t i = 0; i < n; i++) {
 		if (from[i] == to[i]) { /* a host that would send to itself changes with the next */
-			uint32_t k = (i + 1) % x->n_hosts, swap = to[i];
+			uint32_t k = (i + 1) % lab->n_hosts, swap = to[i];
 
 			to[i] = to[k];
 			to[k] = swap;
 		}
 		pair[i] = (struct osr_pair){ from[i], to[i] };
 	}
-	for (uint32_t at = 0; at < n; at += 1 + osr_prng_below(&x->prng, 19))
+	for (uint32_t at = 0; at < n; at += 1 + osr_prng_below(&lab->prng, 19))
 		first[n_apps++] = at;
 	first[n_apps] = n;
-	printf("%u %u %u ", x->n_hosts, n, n_apps);
+	printf("%u %u %u ", lab->n_hosts, n, n_apps);
 	for (enum routing r = ARK; r <= NRK; r++) {
-		memset(x->load, 0, x->f.n_channels * sizeof(*x->load));
+		memset(lab->load, 0, lab->fabric.n_channels * sizeof(*lab->load));
 		for (uint32_t a = 0; a < n_apps; a++) {
 			const struct osr_pair *its = pair + first[a];
 			uint32_t size = first[a + 1] - first[a];
 
-			place_key(x, its, size, a + 1, r == ARK ? OSR_KEY_AS_IS : OSR_KEY_FINE);
-			most = count(x, its, size, 1);
+			place_key(lab, its, size, a + 1, r == ARK ? OSR_KEY_AS_IS : OSR_KEY_FINE);
+			most = count(lab, its, size, 1);
 		}
 		printf("%u ", most);
 	}
-	route_base(x, "dmodk");
-	memset(x->load, 0, x->f.n_channels * sizeof(*x->load));
-	printf("%u\n", count(x, pair, n, 1));
+	route_base(lab, "dmodk");
+	memset(lab->load, 0, lab->fabric.n_channels * sizeof(*lab->load));
+	printf("%u\n", count(lab, pair, n, 1));
 	return 0;
 }
 
 /* Figures 6 to 9: programs --------------------------------------------------------------------- */
 
-static double uniform(struct osr_prng *r)
+static double uniform(struct osr_prng *prng)
 {
-	return (double)(osr_prng_next(r) >> 11) / 9007199254740992.0;
+	return (double)(osr_prng_next(prng) >> 11) / 9007199254740992.0;
 }
 
 /* Hosts dealt out, in boxes with sides as equal as they can be. */
-static void deal(struct lab *x)
+static void deal(struct lab *lab)
 {
-	uint32_t n = x->n_hosts / x->job.n_apps;
+	uint32_t n = lab->n_hosts / lab->job.n_apps;
 
-	osr_prng_shuffle(&x->prng, x->host, x->n_hosts);
-	x->app = get(x, x->job.n_apps, sizeof(*x->app));
-	for (uint32_t i = 0; i < x->job.n_apps; i++) {
-		struct app *a = &x->app[i];
+	osr_prng_shuffle(&lab->prng, lab->host, lab->n_hosts);
+	lab->app = get(lab, lab->job.n_apps, sizeof(*lab->app));
+	for (uint32_t i = 0; i < lab->job.n_apps; i++) {
+		struct app *app = &lab->app[i];
 		uint32_t first = (uint32_t)cbrt((double)n + 0.5), second;
 
 		while (n % first)
 			first--;
 		for (second = (uint32_t)sqrt((double)(n / first) + 0.5); n / first % second;)
 			second--;
-		a->side[0] = first;
-		a->side[1] = second;
-		a->side[2] = n / first / second;
-		a->n_ranks = n;
-		a->prng.state = a->spread = osr_prng_next(&x->prng);
-		a->term = x->host + i * n;
-		a->pair = get(x, n, sizeof(*a->pair));
+		app->side[0] = first;
+		app->side[1] = second;
+		app->side[2] = n / first / second;
+		app->n_ranks = n;
+		app->prng.state = app->spread = osr_prng_next(&lab->prng);
+		app->term = lab->host + i * n;
+		app->pair = get(lab, n, sizeof(*app->pair));
 		for (uint8_t k = 0; k < 6; k++) {
-			uint32_t at = osr_prng_below(&x->prng, k + 1u);
+			uint32_t at = osr_prng_below(&lab->prng, k + 1u);
 
-			a->order[k] = a->order[at];
-			a->order[at] = k;
+			app->order[k] = app->order[at];
+			app->order[at] = k;
 		}
 	}
 }
 
-static bool next_phase(void *ctx, uint32_t i, uint32_t step, struct osr_flow_phase *p)
+static bool next_phase(void *ctx, uint32_t i, uint32_t step, struct osr_flow_phase *phase)
 {
-	struct lab *x = ctx;
-	struct app *a = &x->app[i];
+	struct lab *lab = ctx;
+	struct app *app = &lab->app[i];
 	/* Of the mean of what `kb` draws: 4 KB times a power of two up to 256 KB. */
-	double mean = x->kb > 0 ? x->kb * 1024 : 4096 * 127.0 / 7;
+	double mean = lab->kb > 0 ? lab->kb * 1024 : 4096 * 127.0 / 7;
 	double ideal = mean / (GBPS * 1e9 / 8), begin, bytes;
-	unsigned direction = a->order[step % 6], dim = direction / 2;
-	uint32_t stride = dim == 0 ? 1 : dim == 1 ? a->side[0] : a->side[0] * a->side[1];
+	unsigned direction = app->order[step % 6], dim = direction / 2;
+	uint32_t stride = dim == 0 ? 1 : dim == 1 ? app->side[0] : app->side[0] * app->side[1];
 
-	if (step == x->n_phases)
+	if (step == lab->n_phases)
 		return false;
-	bytes = x->kb > 0 ? x->kb * 1024 : 4096.0 * (1u << osr_prng_below(&a->prng, 7));
+	bytes = lab->kb > 0 ? lab->kb * 1024 : 4096.0 * (1u << osr_prng_below(&app->prng, 7));
 	/* Calculation: uniform, half to one and a half of its mean. */
-	a->calc = ideal * (1 / x->utilization - 1) * (0.5 + uniform(&a->prng));
-	begin = a->calc + x->latency + (x->routing >= ARK ? x->request : 0);
-	a->n_pairs = 0;
+	app->calc = ideal * (1 / lab->utilization - 1) * (0.5 + uniform(&app->prng));
+	begin = app->calc + lab->latency + (lab->routing >= ARK ? lab->request : 0);
+	app->n_pairs = 0;
 	/* To the neighbours in this direction; a side of 1 has none. */
-	for (uint32_t k = 0; k < a->n_ranks; k++) {
-		uint32_t side = a->side[dim], c = k / stride % side;
+	for (uint32_t k = 0; k < app->n_ranks; k++) {
+		uint32_t side = app->side[dim], c = k / stride % side;
 		uint32_t to = (direction % 2 ? c + side - 1 : c + 1) % side;
 
 		if (to == c)
 			continue;
-		a->pair[a->n_pairs++] =
-			(struct osr_pair){ a->term[k], a->term[k + (to - c) * stride] };
+		app->pair[app->n_pairs++] =
+			(struct osr_pair){ app->term[k], app->term[k + (to - c) * stride] };
 	}
-	*p = (struct osr_flow_phase){ a->n_pairs, begin, bytes, a->calc };
+	*phase = (struct osr_flow_phase){ app->n_pairs, begin, bytes, app->calc };
 	return true;
 }
 
@@ -342,20 +350,21 @@ static unsigned quantized(double rate)
 	return part >= 7 ? 7 : (unsigned)part;
 }
 
-static size_t cell(const struct lab *x, uint32_t s, uint32_t target, uint32_t q)
+static size_t cell(const struct lab *lab, uint32_t s, uint32_t target, uint32_t q)
 {
-	return ((size_t)s * x->f.n_switches + target) * 16 + q;
+	return ((size_t)s * lab->fabric.n_switches + target) * 16 + q;
 }
 
 /* The up-port of s towards the switch `target` of the same level: least congestion known. */
-static uint32_t conga_port(struct lab *x, uint32_t s, uint32_t target, uint32_t n)
+static uint32_t conga_port(struct lab *lab, uint32_t s, uint32_t target, uint32_t n)
 {
 	uint32_t best[16], n_best = 0, least = 8;
 
 	for (uint32_t q = 0; q < n; q++) {
-		size_t at = cell(x, s, target, q);
-		uint32_t here = quantized(x->dre[x->p.up[x->p.up_row[s] + q]]);
-		uint32_t there = x->now - x->remote_time[at] < AGE ? quantized(x->remote[at]) : 0;
+		size_t at = cell(lab, s, target, q);
+		uint32_t here = quantized(lab->dre[lab->pgft.up[lab->pgft.up_row[s] + q]]);
+		uint32_t there =
+			lab->now - lab->remote_time[at] < AGE ? quantized(lab->remote[at]) : 0;
 		uint32_t metric = here > there ? here : there;
 
 		if (metric < least) {
@@ -365,245 +374,253 @@ static uint32_t conga_port(struct lab *x, uint32_t s, uint32_t target, uint32_t 
 		if (metric == least)
 			best[n_best++] = q;
 	}
-	return best[osr_prng_below(&x->prng, n_best)];
+	return best[osr_prng_below(&lab->prng, n_best)];
 }
 
 /*
- * From both ends up until they meet. Each switch takes what Conga knows to be least congested, or any that the pair decides
- * (ECMP).
+ * From both ends up until they meet. Each switch takes what Conga knows to be least congested, or
+ * any that the pair decides (ECMP).
  */
-static uint32_t up_and_down(struct lab *x, uint32_t from, uint32_t to, uint32_t *links)
+static uint32_t up_and_down(struct lab *lab, uint32_t from, uint32_t to, uint32_t *links)
 {
-	const struct osr_pgft_tree *tree = &x->p.tree[0];
-	uint32_t at = x->f.term_switch[from], end = x->f.term_switch[to], n = 0, n_down = 0;
+	const struct osr_pgft_tree *tree = &lab->pgft.tree[0];
+	uint32_t at = lab->fabric.term_switch[from], end = lab->fabric.term_switch[to], n = 0,
+		 n_down = 0;
 	struct osr_prng pair = { ((uint64_t)from << 32) + to };
-	bool conga = x->routing == CONGA;
+	bool conga = lab->routing == CONGA;
 	uint32_t down[2];
 
-	if (conga && x->flowlet_to[from] == to && x->now - x->flowlet[from].end < FLOWLET_GAP) {
-		memcpy(links, x->flowlet[from].links, sizeof(x->flowlet[from].links));
-		return x->flowlet[from].n;
+	if (conga && lab->flowlet_to[from] == to &&
+	    lab->now - lab->flowlet[from].end < FLOWLET_GAP) {
+		memcpy(links, lab->flowlet[from].links, sizeof(lab->flowlet[from].links));
+		return lab->flowlet[from].n;
 	}
-	links[n++] = x->f.n_channels + from;
+	links[n++] = lab->fabric.n_channels + from;
 	while (at != end) {
-		uint32_t w = tree->w[x->p.sw_level[at] + 1];
-		uint32_t q = conga ? conga_port(x, at, end, w) : osr_prng_below(&pair, w);
-		uint32_t up = x->p.up[x->p.up_row[at] + q], back = x->p.up[x->p.up_row[end] + q];
+		uint32_t w = tree->w[lab->pgft.sw_level[at] + 1];
+		uint32_t q = conga ? conga_port(lab, at, end, w) : osr_prng_below(&pair, w);
+		uint32_t up = lab->pgft.up[lab->pgft.up_row[at] + q],
+			 back = lab->pgft.up[lab->pgft.up_row[end] + q];
 
 		links[n++] = up;
-		down[n_down++] = x->f.chan_rev[back];
-		at = x->f.chan_dst[up];
-		end = x->f.chan_dst[back];
+		down[n_down++] = lab->fabric.chan_rev[back];
+		at = lab->fabric.chan_dst[up];
+		end = lab->fabric.chan_dst[back];
 	}
 	while (n_down)
 		links[n++] = down[--n_down];
-	links[n++] = x->f.n_channels + x->f.n_terminals + to;
+	links[n++] = lab->fabric.n_channels + lab->fabric.n_terminals + to;
 	if (conga) {
-		memcpy(x->flowlet[from].links, links, n * sizeof(*links));
-		x->flowlet[from].n = n;
-		x->flowlet_to[from] = to;
+		memcpy(lab->flowlet[from].links, links, n * sizeof(*links));
+		lab->flowlet[from].n = n;
+		lab->flowlet_to[from] = to;
 	}
 	return n;
 }
 
 /* What the last switch saw on the way comes back to those that chose. */
-static void conga_feedback(struct lab *x, uint32_t from)
+static void conga_feedback(struct lab *lab, uint32_t from)
 {
-	const uint32_t *links = x->flowlet[from].links;
-	uint32_t n = x->flowlet[from].n;
+	const uint32_t *links = lab->flowlet[from].links;
+	uint32_t n = lab->flowlet[from].n;
 
-	x->flowlet[from].end = x->now;
+	lab->flowlet[from].end = lab->now;
 	for (uint32_t i = 1; i < n / 2; i++) {
-		uint32_t s = x->f.chan_src[links[i]], target = x->f.chan_dst[links[n - 1 - i]],
-			 q = 0;
+		uint32_t s = lab->fabric.chan_src[links[i]],
+			 target = lab->fabric.chan_dst[links[n - 1 - i]], q = 0;
 		double worst = 0;
 
 		for (uint32_t k = i + 1; k <= n - 1 - i; k++)
-			worst = fmax(worst, x->dre[links[k]]);
-		while (x->p.up[x->p.up_row[s] + q] != links[i])
+			worst = fmax(worst, lab->dre[links[k]]);
+		while (lab->pgft.up[lab->pgft.up_row[s] + q] != links[i])
 			q++;
-		x->remote[cell(x, s, target, q)] = worst;
-		x->remote_time[cell(x, s, target, q)] = x->now;
+		lab->remote[cell(lab, s, target, q)] = worst;
+		lab->remote_time[cell(lab, s, target, q)] = lab->now;
 	}
 }
 
 static void passed(void *ctx, double seconds, const double *link_rate, const struct osr_flow *flow,
 		   uint32_t n)
 {
-	struct lab *x = ctx;
+	struct lab *lab = ctx;
 	double keep = exp(-seconds / TAU);
 
-	x->now += seconds;
-	for (uint32_t l = 0; l < x->f.n_channels; l++)
-		x->dre[l] = x->dre[l] * keep + link_rate[l] * (1 - keep);
+	lab->now += seconds;
+	for (uint32_t l = 0; l < lab->fabric.n_channels; l++)
+		lab->dre[l] = lab->dre[l] * keep + link_rate[l] * (1 - keep);
 }
 
 /* Figures 6 to 9: the run ---------------------------------------------------------------------- */
 
 static uint32_t path_of(void *ctx, uint32_t i, uint32_t step, uint32_t message, uint32_t *links)
 {
-	struct lab *x = ctx;
-	struct app *a = &x->app[i];
-	uint32_t from = a->pair[message].from, to = a->pair[message].to;
+	struct lab *lab = ctx;
+	struct app *app = &lab->app[i];
+	uint32_t from = app->pair[message].from, to = app->pair[message].to;
 
-	if (x->routing == MESH) {
-		links[0] = x->f.n_channels + from;
-		links[1] = x->f.n_channels + x->f.n_terminals + to;
+	if (lab->routing == MESH) {
+		links[0] = lab->fabric.n_channels + from;
+		links[1] = lab->fabric.n_channels + lab->fabric.n_terminals + to;
 		return 2;
 	}
-	if (x->routing == RANDOM || x->routing == CONGA)
-		return up_and_down(x, from, to, links);
-	if (x->routing >= ARK && !a->active) {
-		a->active = true;
-		place_key(x, a->pair, a->n_pairs, a->spread++,
-			  x->routing == ARK ? OSR_KEY_AS_IS : OSR_KEY_FINE);
-		count(x, a->pair, a->n_pairs, 1);
+	if (lab->routing == RANDOM || lab->routing == CONGA)
+		return up_and_down(lab, from, to, links);
+	if (lab->routing >= ARK && !app->active) {
+		app->active = true;
+		place_key(lab, app->pair, app->n_pairs, app->spread++,
+			  lab->routing == ARK ? OSR_KEY_AS_IS : OSR_KEY_FINE);
+		count(lab, app->pair, app->n_pairs, 1);
 	}
-	return follow(x, from, to, links);
+	return follow(lab, from, to, links);
 }
 
 static void arrived(void *ctx, uint32_t i, uint32_t step, uint32_t message, double now)
 {
-	struct lab *x = ctx;
+	struct lab *lab = ctx;
 
-	if (x->routing == CONGA)
-		conga_feedback(x, x->app[i].pair[message].from);
+	if (lab->routing == CONGA)
+		conga_feedback(lab, lab->app[i].pair[message].from);
 }
 
 static void phase_over(void *ctx, uint32_t i, uint32_t step, double began, double now)
 {
-	struct lab *x = ctx;
-	struct app *a = &x->app[i];
+	struct lab *lab = ctx;
+	struct app *app = &lab->app[i];
 
-	a->total += now - began - a->calc;
-	if (a->active)
-		count(x, a->pair, a->n_pairs, -1);
-	a->active = false;
+	app->total += now - began - app->calc;
+	if (app->active)
+		count(lab, app->pair, app->n_pairs, -1);
+	app->active = false;
 }
 
-static int run_time(struct lab *x, unsigned side, uint64_t seed)
+static int run_time(struct lab *lab, unsigned side, uint64_t seed)
 {
 	double longest = 0, end;
 	uint32_t max_sharing;
 	size_t cells;
 
-	grow(x, 3, side);
-	if (side > 16 || !x->job.n_apps || x->job.n_apps > x->n_hosts / 2)
-		die(x, "sides up to 16, and two hosts an application at least");
-	x->prng.state = seed;
-	deal(x);
-	if (x->routing == DMODK || x->routing == SSSP)
-		route_base(x, routing_names[x->routing]);
-	if (x->routing == CONGA) {
-		cells = (size_t)x->f.n_switches * x->f.n_switches * 16;
-		x->job.passed = passed;
-		x->dre = get(x, x->job.n_links, sizeof(*x->dre));
-		x->remote = get(x, cells, sizeof(*x->remote));
-		x->remote_time = get(x, cells, sizeof(*x->remote_time));
-		x->flowlet = get(x, x->f.n_terminals, sizeof(*x->flowlet));
-		x->flowlet_to = get(x, x->f.n_terminals, sizeof(*x->flowlet_to));
+	grow(lab, 3, side);
+	if (side > 16 || !lab->job.n_apps || lab->job.n_apps > lab->n_hosts / 2)
+		die(lab, "sides up to 16, and two hosts an application at least");
+	lab->prng.state = seed;
+	deal(lab);
+	if (lab->routing == DMODK || lab->routing == SSSP)
+		route_base(lab, routing_names[lab->routing]);
+	if (lab->routing == CONGA) {
+		cells = (size_t)lab->fabric.n_switches * lab->fabric.n_switches * 16;
+		lab->job.passed = passed;
+		lab->dre = get(lab, lab->job.n_links, sizeof(*lab->dre));
+		lab->remote = get(lab, cells, sizeof(*lab->remote));
+		lab->remote_time = get(lab, cells, sizeof(*lab->remote_time));
+		lab->flowlet = get(lab, lab->fabric.n_terminals, sizeof(*lab->flowlet));
+		lab->flowlet_to = get(lab, lab->fabric.n_terminals, sizeof(*lab->flowlet_to));
 		for (size_t i = 0; i < cells; i++)
-			x->remote_time[i] = -AGE;
-		memset(x->flowlet_to, 0xff, x->f.n_terminals * sizeof(*x->flowlet_to));
+			lab->remote_time[i] = -AGE;
+		memset(lab->flowlet_to, 0xff, lab->fabric.n_terminals * sizeof(*lab->flowlet_to));
 	}
-	x->job.max_messages = x->app[0].n_ranks;
-	x->job.phase = next_phase;
-	x->job.path = path_of;
-	x->job.arrived = arrived;
-	x->job.phase_over = phase_over;
-	end = osr_flow_run(&x->job, &max_sharing);
-	for (uint32_t i = 0; i < x->job.n_apps; i++)
-		longest = fmax(longest, x->app[i].total);
+	lab->job.max_messages = lab->app[0].n_ranks;
+	lab->job.phase = next_phase;
+	lab->job.path = path_of;
+	lab->job.arrived = arrived;
+	lab->job.phase_over = phase_over;
+	end = osr_flow_run(&lab->job, &max_sharing);
+	for (uint32_t i = 0; i < lab->job.n_apps; i++)
+		longest = fmax(longest, lab->app[i].total);
 	printf("%.9g %.9g %u\n", longest, end, max_sharing);
 	return 0;
 }
 
 /* Stages of a collective ----------------------------------------------------------------------- */
 
-/* With a barrier, one application; otherwise one for each message that a rank may have under way. */
-static bool stage_phase(void *ctx, uint32_t app, uint32_t step, struct osr_flow_phase *p)
+/*
+ * With a barrier, one application; otherwise one for each message that a rank may have under way.
+ */
+static bool stage_phase(void *ctx, uint32_t app, uint32_t step, struct osr_flow_phase *phase)
 {
-	struct lab *x = ctx;
+	struct lab *lab = ctx;
 
-	*p = (struct osr_flow_phase){ x->job.max_messages, 0, MESSAGE, 0 };
-	return (x->in_flight ? step * x->in_flight + app % x->in_flight : step) < x->n_stages;
+	*phase = (struct osr_flow_phase){ lab->job.max_messages, 0, MESSAGE, 0 };
+	return (lab->in_flight ? step * lab->in_flight + app % lab->in_flight : step) <
+	       lab->n_stages;
 }
 
 static uint32_t stage_path(void *ctx, uint32_t app, uint32_t step, uint32_t message,
 			   uint32_t *links)
 {
-	const struct lab *x = ctx;
-	uint32_t stage = x->in_flight ? step * x->in_flight + app % x->in_flight : step;
-	uint32_t rank = x->in_flight ? app / x->in_flight : message;
-	uint32_t to = x->to[(size_t)stage * x->n_hosts + rank];
+	const struct lab *lab = ctx;
+	uint32_t stage = lab->in_flight ? step * lab->in_flight + app % lab->in_flight : step;
+	uint32_t rank = lab->in_flight ? app / lab->in_flight : message;
+	uint32_t to = lab->to[(size_t)stage * lab->n_hosts + rank];
 
-	return to == OSR_NONE ? 0 : follow(x, x->host[rank], x->host[to], links);
+	return to == OSR_NONE ? 0 : follow(lab, lab->host[rank], lab->host[to], links);
 }
 
 /* The part of the hosts' bandwidth that is reached. */
-static int run_stages(struct lab *x, char **argv)
+static int run_stages(struct lab *lab, char **argv)
 {
 	double host_rate = atof(argv[7]) * 1e6, link_rate = atof(argv[8]) * 1e6, end;
 	struct osr_prng prng = { .state = strtoull(argv[3], NULL, 0) };
 	struct osr_traffic traffic = { .hosts = NULL };
-	const struct osr_phases *q = &traffic.phases;
+	const struct osr_phases *phases = &traffic.phases;
 	uint32_t most = (uint32_t)atoi(argv[5]), max_sharing;
 	struct osr_endports endports;
 	struct osr_net net = { 0 };
 	struct osr_lines in;
 
-	if (osr_fabricfile_read(osr_lines_open(&in, argv[0], &x->diag), &net) ||
-	    osr_net_fabric(&net, -1, &x->arena, &x->f, &x->diag))
-		die(x, argv[0]);
+	if (osr_fabricfile_read(osr_lines_open(&in, argv[0], &lab->diag), &net) ||
+	    osr_net_fabric(&net, -1, &lab->arena, &lab->fabric, &lab->diag))
+		die(lab, argv[0]);
 	osr_net_free(&net);
-	route_base(x, argv[1]);
-	x->host = get(x, x->f.n_terminals, sizeof(*x->host));
-	if (osr_endports_init(&endports, &x->f, &x->arena, &x->diag) ||
-	    osr_hostlist_read(osr_lines_open(&in, argv[2], &x->diag), &endports, x->host,
-			      &x->n_hosts))
-		die(x, argv[2]);
+	route_base(lab, argv[1]);
+	lab->host = get(lab, lab->fabric.n_terminals, sizeof(*lab->host));
+	if (osr_endports_init(&endports, &lab->fabric, &lab->arena, &lab->diag) ||
+	    osr_hostlist_read(osr_lines_open(&in, argv[2], &lab->diag), &endports, lab->host,
+			      &lab->n_hosts))
+		die(lab, argv[2]);
 	if (prng.state)
-		osr_prng_shuffle(&prng, x->host, x->n_hosts);
-	if (osr_traffic_read(osr_lines_open(&in, argv[4], &x->diag), NULL, &traffic))
-		die(x, argv[4]);
-	x->n_stages = most && most < q->n_phases ? most : q->n_phases;
-	x->to = get(x, (size_t)x->n_stages * x->n_hosts, sizeof(*x->to));
-	memset(x->to, 0xff, (size_t)x->n_stages * x->n_hosts * sizeof(*x->to));
-	for (uint32_t k = 0; k < x->n_stages; k++)
-		for (uint32_t i = q->row[k]; i < q->row[k + 1]; i++)
-			x->to[(size_t)k * x->n_hosts + q->pair[i].from] = q->pair[i].to;
+		osr_prng_shuffle(&prng, lab->host, lab->n_hosts);
+	if (osr_traffic_read(osr_lines_open(&in, argv[4], &lab->diag), NULL, &traffic))
+		die(lab, argv[4]);
+	lab->n_stages = most && most < phases->n_phases ? most : phases->n_phases;
+	lab->to = get(lab, (size_t)lab->n_stages * lab->n_hosts, sizeof(*lab->to));
+	memset(lab->to, 0xff, (size_t)lab->n_stages * lab->n_hosts * sizeof(*lab->to));
+	for (uint32_t k = 0; k < lab->n_stages; k++)
+		for (uint32_t i = phases->row[k]; i < phases->row[k + 1]; i++)
+			lab->to[(size_t)k * lab->n_hosts + phases->pair[i].from] =
+				phases->pair[i].to;
 	osr_traffic_free(&traffic);
-	x->in_flight = (uint32_t)atoi(argv[6]);
-	set_links(x, link_rate, host_rate);
-	x->job.n_apps = x->in_flight ? x->n_hosts * x->in_flight : 1;
-	x->job.max_messages = x->in_flight ? 1 : x->n_hosts;
-	x->job.phase = stage_phase;
-	x->job.path = stage_path;
-	end = osr_flow_run(&x->job, &max_sharing);
-	printf("%.6f %u %u\n", x->n_stages * MESSAGE / host_rate / end, max_sharing, x->n_stages);
+	lab->in_flight = (uint32_t)atoi(argv[6]);
+	set_links(lab, link_rate, host_rate);
+	lab->job.n_apps = lab->in_flight ? lab->n_hosts * lab->in_flight : 1;
+	lab->job.max_messages = lab->in_flight ? 1 : lab->n_hosts;
+	lab->job.phase = stage_phase;
+	lab->job.path = stage_path;
+	end = osr_flow_run(&lab->job, &max_sharing);
+	printf("%.6f %u %u\n", lab->n_stages * MESSAGE / host_rate / end, max_sharing,
+	       lab->n_stages);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct lab x = { 0 };
+	struct lab lab = { 0 };
 
 	if (argc == 4 && !strcmp(argv[1], "load"))
-		return figure4(&x, (unsigned)atoi(argv[2]), strtoull(argv[3], NULL, 0));
+		return figure4(&lab, (unsigned)atoi(argv[2]), strtoull(argv[3], NULL, 0));
 	if (argc == 11 && !strcmp(argv[1], "stages"))
-		return run_stages(&x, argv + 2);
+		return run_stages(&lab, argv + 2);
 	if ((argc == 8 || argc == 9 || argc == 11) && !strcmp(argv[1], "time")) {
-		for (x.routing = MESH; x.routing < N_ROUTINGS; x.routing++)
-			if (!strcmp(routing_names[x.routing], argv[6]))
+		for (lab.routing = MESH; lab.routing < N_ROUTINGS; lab.routing++)
+			if (!strcmp(routing_names[lab.routing], argv[6]))
 				break;
-		x.job.n_apps = (uint32_t)atoi(argv[3]);
-		x.utilization = atof(argv[4]) / 100;
-		x.kb = atof(argv[7]);
-		x.n_phases = argc >= 9 ? (uint32_t)atoi(argv[8]) : 60;
-		x.request = argc == 11 ? atof(argv[9]) * 1e-6 : 0;
-		x.latency = argc == 11 ? atof(argv[10]) * 1e-6 : 0;
-		if (x.routing < N_ROUTINGS && x.utilization > 0 && x.utilization <= 1)
-			return run_time(&x, (unsigned)atoi(argv[2]), strtoull(argv[5], NULL, 0));
+		lab.job.n_apps = (uint32_t)atoi(argv[3]);
+		lab.utilization = atof(argv[4]) / 100;
+		lab.kb = atof(argv[7]);
+		lab.n_phases = argc >= 9 ? (uint32_t)atoi(argv[8]) : 60;
+		lab.request = argc == 11 ? atof(argv[9]) * 1e-6 : 0;
+		lab.latency = argc == 11 ? atof(argv[10]) * 1e-6 : 0;
+		if (lab.routing < N_ROUTINGS && lab.utilization > 0 && lab.utilization <= 1)
+			return run_time(&lab, (unsigned)atoi(argv[2]), strtoull(argv[5], NULL, 0));
 	}
 	fputs("osr-flow load SIDE SEED\n"
 	      "osr-flow time SIDE APPS PERCENT SEED ROUTING KB [PHASES]\n",

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *room(struct srcroutes *r, size_t n, size_t size)
+static void *room(struct srcroutes *srcroutes, size_t n, size_t size)
 {
-	void *p = osr_calloc(&r->arena, n, size);
+	void *p = osr_calloc(&srcroutes->arena, n, size);
 
 	assert(p || !n);
 	return p;
@@ -15,14 +15,14 @@ static void *room(struct srcroutes *r, size_t n, size_t size)
 
 /* ---- torus ---------------------------------------------------------------------------------- */
 
-static uint32_t coord(const struct torus *t, uint32_t node, uint32_t dim)
+static uint32_t coord(const struct torus *torus, uint32_t node, uint32_t dim)
 {
-	return node / t->stride[dim] % t->size[dim];
+	return node / torus->stride[dim] % torus->size[dim];
 }
 
-static bool torus_init(struct srcroutes *r, uint32_t n_dims, const uint32_t *size)
+static bool torus_init(struct srcroutes *srcroutes, uint32_t n_dims, const uint32_t *size)
 {
-	struct torus *t = &r->t;
+	struct torus *torus = &srcroutes->torus;
 	uint32_t n = 1;
 
 	if (n_dims < 1 || n_dims > TORUS_MAX_DIMS)
@@ -32,20 +32,20 @@ static bool torus_init(struct srcroutes *r, uint32_t n_dims, const uint32_t *siz
 		if (size[i] < 2 || size[i] > TORUS_MAX_SIDE || n > TORUS_MAX_NODES)
 			return false;
 	}
-	*t = (struct torus){ .n_dims = n_dims, .n_dirs = 2 * n_dims, .n_nodes = n };
+	*torus = (struct torus){ .n_dims = n_dims, .n_dirs = 2 * n_dims, .n_nodes = n };
 	for (uint32_t i = 0; i < n_dims; i++) {
 		n /= size[i];
-		t->size[i] = size[i];
-		t->stride[i] = n;
+		torus->size[i] = size[i];
+		torus->stride[i] = n;
 	}
-	t->next = room(r, (size_t)t->n_nodes * t->n_dirs, sizeof(*t->next));
-	for (uint32_t c = 0; c < t->n_nodes * t->n_dirs; c++) {
-		uint32_t node = c / t->n_dirs, dir = c % t->n_dirs, dim = dir % n_dims;
-		uint32_t x = coord(t, node, dim), side = size[dim];
+	torus->next = room(srcroutes, (size_t)torus->n_nodes * torus->n_dirs, sizeof(*torus->next));
+	for (uint32_t c = 0; c < torus->n_nodes * torus->n_dirs; c++) {
+		uint32_t node = c / torus->n_dirs, dir = c % torus->n_dirs, dim = dir % n_dims;
+		uint32_t x = coord(torus, node, dim), side = size[dim];
 		uint32_t y = (dir < n_dims ? x + 1 : x + side - 1) % side;
 		bool end = side == 2 && x != (dir >= n_dims);
 
-		t->next[c] = end ? NO_NODE : node + (y - x) * t->stride[dim];
+		torus->next[c] = end ? NO_NODE : node + (y - x) * torus->stride[dim];
 	}
 	return true;
 }
@@ -53,74 +53,76 @@ static bool torus_init(struct srcroutes *r, uint32_t n_dims, const uint32_t *siz
 /* ---- turns ---------------------------------------------------------------------------------- */
 
 /* The channel that a packet reaches from channel c by direction `to`; NO_NODE: it may not. */
-static uint32_t step_after(const struct srcroutes *r, uint32_t c, uint32_t to)
+static uint32_t step_after(const struct srcroutes *srcroutes, uint32_t c, uint32_t to)
 {
-	uint32_t nd = r->t.n_dirs, dir = c % nd, e = r->t.next[c] * nd + to;
+	uint32_t nd = srcroutes->torus.n_dirs, dir = c % nd, e = srcroutes->torus.next[c] * nd + to;
 
-	if (r->t.next[c] == NO_NODE || r->t.next[e] == NO_NODE || to == torus_back(&r->t, dir))
+	if (srcroutes->torus.next[c] == NO_NODE || srcroutes->torus.next[e] == NO_NODE ||
+	    to == torus_back(&srcroutes->torus, dir))
 		return NO_NODE;
-	return to >= dir || (r->after[e - to + dir] >> to & 1) ? e : NO_NODE;
+	return to >= dir || (srcroutes->after[e - to + dir] >> to & 1) ? e : NO_NODE;
 }
 
 /* Channel c can use the set of directions, and so can everything from which it can be reached. */
-static void add_used(const struct srcroutes *r, uint32_t c, uint16_t set, uint16_t *used)
+static void add_used(const struct srcroutes *srcroutes, uint32_t c, uint16_t set, uint16_t *used)
 {
-	uint32_t nd = r->t.n_dirs, node = c / nd;
+	uint32_t nd = srcroutes->torus.n_dirs, node = c / nd;
 
 	if (!(set & ~used[c]))
 		return;
 	used[c] |= set;
 	for (uint32_t dir = 0; dir < nd; dir++) {
-		uint32_t p = r->t.next[node * nd + torus_back(&r->t, dir)];
+		uint32_t p = srcroutes->torus.next[node * nd + torus_back(&srcroutes->torus, dir)];
 
-		if (p != NO_NODE && step_after(r, p * nd + dir, c % nd) == c)
-			add_used(r, p * nd + dir, set, used);
+		if (p != NO_NODE && step_after(srcroutes, p * nd + dir, c % nd) == c)
+			add_used(srcroutes, p * nd + dir, set, used);
 	}
 }
 
 /*
- * Section 3.2. Stage one: the sets in direction order. Stage two: channels have their turn in the order of
- * their numbers; for each, lower target directions come first.
+ * Section 3.2. Stage one: the sets in direction order. Stage two: channels have their turn in the
+ * order of their numbers; for each, lower target directions come first.
  */
-static void find_turns(struct srcroutes *r)
+static void find_turns(struct srcroutes *srcroutes)
 {
-	const struct torus *t = &r->t;
-	uint32_t nd = t->n_dirs, n = t->n_nodes * nd;
+	const struct torus *torus = &srcroutes->torus;
+	uint32_t nd = torus->n_dirs, n = torus->n_nodes * nd;
 	uint16_t *used = calloc(n, sizeof(*used));
 	bool changed = true;
 
-	r->after = room(r, n, sizeof(*r->after));
+	srcroutes->after = room(srcroutes, n, sizeof(*srcroutes->after));
 	for (uint32_t c = 0; c < n; c++)
-		if (t->next[c] != NO_NODE)
-			add_used(r, c, (uint16_t)(1u << c % nd), used);
+		if (torus->next[c] != NO_NODE)
+			add_used(srcroutes, c, (uint16_t)(1u << c % nd), used);
 	for (uint32_t c = 0; c < n; c++)
 		for (uint32_t to = 0, dir = c % nd; to < dir; to++) {
-			uint32_t e = t->next[c] * nd + to;
+			uint32_t e = torus->next[c] * nd + to;
 
-			if (t->next[c] == NO_NODE || t->next[e] == NO_NODE ||
-			    (used[e] >> dir & 1) || (dir < t->n_dims) != (to < t->n_dims))
+			if (torus->next[c] == NO_NODE || torus->next[e] == NO_NODE ||
+			    (used[e] >> dir & 1) || (dir < torus->n_dims) != (to < torus->n_dims))
 				continue;
-			r->after[e - to + dir] |= (uint16_t)(1u << to);
-			r->n_added++;
-			add_used(r, c, used[e], used);
+			srcroutes->after[e - to + dir] |= (uint16_t)(1u << to);
+			srcroutes->n_added++;
+			add_used(srcroutes, c, used[e], used);
 		}
 	free(used);
 	/*
-	 * The least ranks that rise along every permitted step, and stay along a ring, from zeroes on: theorem 2 says that
-	 * they come to rest.
+	 * The least ranks that rise along every permitted step, and stay along a ring, from zeroes
+	 * on: theorem 2 says that they come to rest.
 	 */
-	r->rank = room(r, n, sizeof(*r->rank));
+	srcroutes->rank = room(srcroutes, n, sizeof(*srcroutes->rank));
 	while (changed) {
 		changed = false;
 		for (uint32_t c = 0; c < n; c++)
 			for (uint32_t to = 0; to < nd; to++) {
-				uint32_t e = step_after(r, c, to);
-				bool ring = to == c % nd && t->size[to % t->n_dims] > 2;
+				uint32_t e = step_after(srcroutes, c, to);
+				bool ring = to == c % nd && torus->size[to % torus->n_dims] > 2;
 
-				if (e == NO_NODE || r->rank[e] >= r->rank[c] + !ring)
+				if (e == NO_NODE ||
+				    srcroutes->rank[e] >= srcroutes->rank[c] + !ring)
 					continue;
-				r->rank[e] = r->rank[c] + !ring;
-				assert(r->rank[e] < n);
+				srcroutes->rank[e] = srcroutes->rank[c] + !ring;
+				assert(srcroutes->rank[e] < n);
 				changed = true;
 			}
 	}
@@ -129,32 +131,35 @@ static void find_turns(struct srcroutes *r)
 /* ---- routing graph -------------------------------------------------------------------------- */
 
 /* dirbit_k with direction dir used, too; 0 if its opposite is in use already. */
-static uint32_t with_dir(const struct torus *t, uint32_t k, uint32_t dir)
+static uint32_t with_dir(const struct torus *torus, uint32_t k, uint32_t dir)
 {
-	uint32_t power = 1, wanted = dir < t->n_dims ? 1 : 2, digit;
+	uint32_t power = 1, wanted = dir < torus->n_dims ? 1 : 2, digit;
 
-	for (uint32_t i = dir % t->n_dims; i; i--)
+	for (uint32_t i = dir % torus->n_dims; i; i--)
 		power *= 3;
 	digit = k / power % 3;
 	return digit == wanted ? k : digit ? 0 : k + wanted * power;
 }
 
-static void make_graph(struct srcroutes *r)
+static void make_graph(struct srcroutes *srcroutes)
 {
-	const struct torus *t = &r->t;
-	uint32_t n = t->n_dims, nd = t->n_dirs, power = 1, n_steps = 0, end;
+	const struct torus *torus = &srcroutes->torus;
+	uint32_t n = torus->n_dims, nd = torus->n_dirs, power = 1, n_steps = 0, end;
 
 	for (uint32_t i = 0; i < n; i++)
 		power *= 3;
-	r->n_states = power + nd + 1;
-	end = r->n_states - 1;
-	r->last = room(r, r->n_states, 1);
-	r->step_row = room(r, r->n_states + 1, sizeof(*r->step_row));
+	srcroutes->n_states = power + nd + 1;
+	end = srcroutes->n_states - 1;
+	srcroutes->last = room(srcroutes, srcroutes->n_states, 1);
+	srcroutes->step_row =
+		room(srcroutes, srcroutes->n_states + 1, sizeof(*srcroutes->step_row));
 	/* A state has a step to the end, and for each direction at most two. */
-	r->step = room(r, (size_t)r->n_states * (2 * nd + 1), sizeof(*r->step));
+	srcroutes->step = room(srcroutes, (size_t)srcroutes->n_states * (2 * nd + 1),
+			       sizeof(*srcroutes->step));
 #define STEP(dir, turn, to)                                                                        \
-	(r->step[n_steps++] = (struct srcroutes_step){ (uint8_t)(dir), turn, (uint16_t)(to) })
-	for (uint32_t state = 0; state < r->n_states; state++) {
+	(srcroutes->step[n_steps++] =                                                              \
+		 (struct srcroutes_step){ (uint8_t)(dir), turn, (uint16_t)(to) })
+	for (uint32_t state = 0; state < srcroutes->n_states; state++) {
 		bool first = state && state <= n, behind = state + n >= end,
 		     body = !behind && state > n;
 		uint32_t k = body ? state - n : 0, last = NO_DIR;
@@ -164,23 +169,23 @@ static void make_graph(struct srcroutes *r)
 		else if (behind && state != end)
 			last = state + nd - end;
 		for (uint32_t dir = 0; body && dir < nd; dir++)
-			if (with_dir(t, k, dir) == k)
+			if (with_dir(torus, k, dir) == k)
 				last = dir;
-		r->last[state] = (uint8_t)last;
-		r->step_row[state] = n_steps;
+		srcroutes->last[state] = (uint8_t)last;
+		srcroutes->step_row[state] = n_steps;
 		/* The begin's step to the own end is no route and is left out (rule 1); rule 4. */
 		if (state && state != end)
 			STEP(NO_DIR, false, end);
 		for (uint32_t dir = 0; !behind && dir < nd; dir++) {
-			uint32_t next = with_dir(t, k, dir);
-			bool straight = dir != last && dir != torus_back(t, last);
+			uint32_t next = with_dir(torus, k, dir);
+			bool straight = dir != last && dir != torus_back(torus, last);
 
 			/* Rule 1. */
 			if (!state && dir < n)
 				STEP(dir, false, 1 + dir);
 			/*
-			 * Rules 1 to 3; section 3.2 adds from a first step the positive directions below
-			 * it, and last steps to a negative direction below the last one.
+			 * Rules 1 to 3; section 3.2 adds from a first step the positive directions
+			 * below it, and last steps to a negative direction below the last one.
 			 */
 			if (!state || (first && straight) || (body && dir >= last && next))
 				STEP(dir, first && dir < last, n + next);
@@ -189,19 +194,21 @@ static void make_graph(struct srcroutes *r)
 		}
 	}
 #undef STEP
-	r->step_row[r->n_states] = n_steps;
+	srcroutes->step_row[srcroutes->n_states] = n_steps;
 }
 
 /* The vertex that a step leads to from vertex v; NO_NODE if it is not possible. */
-static uint32_t step_to(const struct srcroutes *r, uint32_t v, struct srcroutes_step step)
+static uint32_t step_to(const struct srcroutes *srcroutes, uint32_t v, struct srcroutes_step step)
 {
-	uint32_t nd = r->t.n_dirs, node = v / r->n_states;
-	uint32_t next = step.dir == NO_DIR ? node : r->t.next[node * nd + step.dir];
+	uint32_t nd = srcroutes->torus.n_dirs, node = v / srcroutes->n_states;
+	uint32_t next = step.dir == NO_DIR ? node : srcroutes->torus.next[node * nd + step.dir];
 
 	if (next == NO_NODE ||
-	    (step.turn && !(r->after[node * nd + r->last[v % r->n_states]] >> step.dir & 1)))
+	    (step.turn &&
+	     !(srcroutes->after[node * nd + srcroutes->last[v % srcroutes->n_states]] >> step.dir &
+	       1)))
 		return NO_NODE;
-	return next * r->n_states + step.to;
+	return next * srcroutes->n_states + step.to;
 }
 
 /* ---- choices -------------------------------------------------------------------------------- */
@@ -209,82 +216,87 @@ static uint32_t step_to(const struct srcroutes *r, uint32_t v, struct srcroutes_
 #define MAX_CHOICES ((TORUS_MAX_DIMS + 1) * (TORUS_MAX_DIMS + 1) << TORUS_MAX_DIMS)
 
 /* What the sender writes for a path. */
-static struct srcroute header_of(const struct torus *t, const uint32_t *path, uint32_t hops)
+static struct srcroute header_of(const struct torus *torus, const uint32_t *path, uint32_t hops)
 {
-	struct srcroute s = { NO_DIR, NO_DIR, 0, 0 };
-	uint32_t n = t->n_dims, nd = t->n_dirs;
+	struct srcroute srcroute = { NO_DIR, NO_DIR, 0, 0 };
+	uint32_t n = torus->n_dims, nd = torus->n_dirs;
 
 	for (uint32_t h = 0; h < hops; h++) {
 		uint32_t dir = path[h] % nd;
 
 		if (!h && hops > 1 && dir < n && path[1] % nd < dir)
-			s.first = (uint8_t)dir;
+			srcroute.first = (uint8_t)dir;
 		else if (h && h == hops - 1 && dir >= n && path[h - 1] % nd > dir)
-			s.last = (uint8_t)dir;
+			srcroute.last = (uint8_t)dir;
 		else if (dir < n)
-			s.plus |= (uint8_t)(1u << dir);
+			srcroute.plus |= (uint8_t)(1u << dir);
 		else
-			s.minus |= (uint8_t)(1u << (dir - n));
+			srcroute.minus |= (uint8_t)(1u << (dir - n));
 	}
-	return s;
+	return srcroute;
 }
 
 struct finder {
-	struct srcroutes *r;
+	struct srcroutes *srcroutes;
 	uint32_t to, pair, n;        /* choices so far */
 	uint32_t up[TORUS_MAX_DIMS]; /* hops to the receiver in the positive direction */
 	uint32_t key[MAX_CHOICES];
 	uint32_t path[SRCROUTE_MAX_HOPS];
 };
 
-/* Fewer extra steps come first, then the lower ones, then the way up before that down in the first dimension. */
-static void add_choice(struct finder *w)
+/*
+ * Fewer extra steps come first, then the lower ones, then the way up before that down in the first
+ * dimension.
+ */
+static void add_choice(struct finder *finder)
 {
-	struct srcroutes *r = w->r;
-	uint32_t hops = r->hops[w->pair], k = w->n++, nd = r->t.n_dirs, key = 0;
-	uint32_t *choice = r->channel + r->row[w->pair];
-	struct srcroute s = header_of(&r->t, w->path, hops);
+	struct srcroutes *srcroutes = finder->srcroutes;
+	uint32_t hops = srcroutes->hops[finder->pair], k = finder->n++,
+		 nd = srcroutes->torus.n_dirs, key = 0;
+	uint32_t *choice = srcroutes->channel + srcroutes->row[finder->pair];
+	struct srcroute srcroute = header_of(&srcroutes->torus, finder->path, hops);
 
 	for (uint32_t h = 0; h < hops; h++)
-		if (w->path[h] % nd >= r->t.n_dims)
-			key |= 1u << (nd - 1 - w->path[h] % nd);
-	if (s.last != NO_DIR)
-		key |= 2u << 24 | (uint32_t)s.last << 8;
-	if (s.first != NO_DIR)
-		key |= 1u << 24 | (uint32_t)s.first << 16;
-	for (; k && w->key[k - 1] > key; k--) {
-		w->key[k] = w->key[k - 1];
+		if (finder->path[h] % nd >= srcroutes->torus.n_dims)
+			key |= 1u << (nd - 1 - finder->path[h] % nd);
+	if (srcroute.last != NO_DIR)
+		key |= 2u << 24 | (uint32_t)srcroute.last << 8;
+	if (srcroute.first != NO_DIR)
+		key |= 1u << 24 | (uint32_t)srcroute.first << 16;
+	for (; k && finder->key[k - 1] > key; k--) {
+		finder->key[k] = finder->key[k - 1];
 		memcpy(choice + k * hops, choice + (k - 1) * hops, hops * sizeof(*choice));
 	}
-	w->key[k] = key;
-	memcpy(choice + k * hops, w->path, hops * sizeof(*choice));
+	finder->key[k] = key;
+	memcpy(choice + k * hops, finder->path, hops * sizeof(*choice));
 }
 
 /*
- * Every path of the graph from vertex v on that comes nearer with each hop. An extra step without a turn is the same
- * hops as the body with one more of them.
+ * Every path of the graph from vertex v on that comes nearer with each hop. An extra step without a
+ * turn is the same hops as the body with one more of them.
  */
-static void follow_paths(struct finder *w, uint32_t v, uint32_t h)
+static void follow_paths(struct finder *finder, uint32_t v, uint32_t h)
 {
-	const struct srcroutes *r = w->r;
-	const struct torus *t = &r->t;
-	uint32_t node = v / r->n_states, state = v % r->n_states, n = t->n_dims, nearer = 0;
+	const struct srcroutes *srcroutes = finder->srcroutes;
+	const struct torus *torus = &srcroutes->torus;
+	uint32_t node = v / srcroutes->n_states, state = v % srcroutes->n_states, n = torus->n_dims,
+		 nearer = 0;
 	bool first = state && state <= n;
 
-	if (node == w->to) {
+	if (node == finder->to) {
 		if (!first)
-			add_choice(w);
+			add_choice(finder);
 		return;
 	}
 	/* Directions; both of a ring, if half of it lies between. */
 	for (uint32_t i = 0; i < n; i++) {
-		nearer |= (uint32_t)(w->up[i] && 2 * w->up[i] <= t->size[i]) << i;
-		nearer |= (uint32_t)(2 * w->up[i] >= t->size[i]) << (n + i);
+		nearer |= (uint32_t)(finder->up[i] && 2 * finder->up[i] <= torus->size[i]) << i;
+		nearer |= (uint32_t)(2 * finder->up[i] >= torus->size[i]) << (n + i);
 	}
-	for (uint32_t k = r->step_row[state]; k < r->step_row[state + 1]; k++) {
-		struct srcroutes_step step = r->step[k];
-		bool extra = first || step.to + n + 1 >= r->n_states;
-		uint32_t *up = &w->up[step.dir % n], was = *up, next;
+	for (uint32_t k = srcroutes->step_row[state]; k < srcroutes->step_row[state + 1]; k++) {
+		struct srcroutes_step step = srcroutes->step[k];
+		bool extra = first || step.to + n + 1 >= srcroutes->n_states;
+		uint32_t *up = &finder->up[step.dir % n], was = *up, next;
 		uint32_t up_alone = nearer & ~(nearer >> n) & ((1u << n) - 1);
 
 		if (step.dir == NO_DIR || !(nearer >> step.dir & 1) || (extra && !step.turn))
@@ -292,82 +304,87 @@ static void follow_paths(struct finder *w, uint32_t v, uint32_t h)
 		/* A positive direction that is passed over does not come again. */
 		if (step.to > n && up_alone & ((1u << step.dir) - 1))
 			continue;
-		next = step_to(r, v, step);
+		next = step_to(srcroutes, v, step);
 		if (next == NO_NODE)
 			continue;
-		w->path[h] = node * t->n_dirs + step.dir;
-		*up = (was + (step.dir < n ? t->size[step.dir] - 1 : 1)) % t->size[step.dir % n];
-		follow_paths(w, next, h + 1);
+		finder->path[h] = node * torus->n_dirs + step.dir;
+		*up = (was + (step.dir < n ? torus->size[step.dir] - 1 : 1)) %
+		      torus->size[step.dir % n];
+		follow_paths(finder, next, h + 1);
 		*up = was;
 	}
 }
 
-static void find_choices(struct srcroutes *r)
+static void find_choices(struct srcroutes *srcroutes)
 {
-	const struct torus *t = &r->t;
-	struct finder *w = room(r, 1, sizeof(*w));
+	const struct torus *torus = &srcroutes->torus;
+	struct finder *finder = room(srcroutes, 1, sizeof(*finder));
 	uint64_t size = 0;
 
-	w->r = r;
-	r->n_pairs = t->n_nodes * t->n_nodes;
-	r->row = room(r, r->n_pairs + (size_t)1, sizeof(*r->row));
-	r->hops = room(r, r->n_pairs, sizeof(*r->hops));
-	for (uint32_t p = 0; p < r->n_pairs; p++) {
-		uint32_t from = p / t->n_nodes;
+	finder->srcroutes = srcroutes;
+	srcroutes->n_pairs = torus->n_nodes * torus->n_nodes;
+	srcroutes->row = room(srcroutes, srcroutes->n_pairs + (size_t)1, sizeof(*srcroutes->row));
+	srcroutes->hops = room(srcroutes, srcroutes->n_pairs, sizeof(*srcroutes->hops));
+	for (uint32_t p = 0; p < srcroutes->n_pairs; p++) {
+		uint32_t from = p / torus->n_nodes;
 
-		w->pair = p;
-		w->to = p % t->n_nodes;
-		w->n = 0;
-		for (uint32_t i = 0; i < t->n_dims; i++) {
-			uint32_t side = t->size[i],
-				 up = (coord(t, w->to, i) + side - coord(t, from, i)) % side;
+		finder->pair = p;
+		finder->to = p % torus->n_nodes;
+		finder->n = 0;
+		for (uint32_t i = 0; i < torus->n_dims; i++) {
+			uint32_t side = torus->size[i],
+				 up = (coord(torus, finder->to, i) + side - coord(torus, from, i)) %
+				      side;
 
-			w->up[i] = up;
-			r->hops[p] += (uint16_t)(2 * up <= side ? up : side - up);
+			finder->up[i] = up;
+			srcroutes->hops[p] += (uint16_t)(2 * up <= side ? up : side - up);
 		}
-		if (size < r->row[p] + (uint64_t)MAX_CHOICES * r->hops[p]) {
-			size = 2 * size + (uint64_t)MAX_CHOICES * r->hops[p];
-			r->channel = realloc(r->channel, size * sizeof(*r->channel));
-			assert(r->channel);
+		if (size < srcroutes->row[p] + (uint64_t)MAX_CHOICES * srcroutes->hops[p]) {
+			size = 2 * size + (uint64_t)MAX_CHOICES * srcroutes->hops[p];
+			srcroutes->channel =
+				realloc(srcroutes->channel, size * sizeof(*srcroutes->channel));
+			assert(srcroutes->channel);
 		}
-		if (r->hops[p])
-			follow_paths(w, from * r->n_states, 0);
-		r->row[p + 1] = r->row[p] + (uint64_t)w->n * r->hops[p];
-		r->n_unique += w->n == 1;
+		if (srcroutes->hops[p])
+			follow_paths(finder, from * srcroutes->n_states, 0);
+		srcroutes->row[p + 1] =
+			srcroutes->row[p] + (uint64_t)finder->n * srcroutes->hops[p];
+		srcroutes->n_unique += finder->n == 1;
 	}
 }
 
-bool srcroutes_init(struct srcroutes *r, uint32_t n_dims, const uint32_t *size)
+bool srcroutes_init(struct srcroutes *srcroutes, uint32_t n_dims, const uint32_t *size)
 {
-	*r = (struct srcroutes){ 0 };
-	if (!torus_init(r, n_dims, size))
+	*srcroutes = (struct srcroutes){ 0 };
+	if (!torus_init(srcroutes, n_dims, size))
 		return false;
-	find_turns(r);
-	make_graph(r);
-	find_choices(r);
+	find_turns(srcroutes);
+	make_graph(srcroutes);
+	find_choices(srcroutes);
 	return true;
 }
 
-void srcroutes_free(struct srcroutes *r)
+void srcroutes_free(struct srcroutes *srcroutes)
 {
-	free(r->channel);
-	osr_arena_free(&r->arena);
+	free(srcroutes->channel);
+	osr_arena_free(&srcroutes->arena);
 }
 
 /* ---- algorithms 1 and 2: breadth-first search ------------------------------------------------ */
 
 /* The routes that are taken, and how many of them are on each channel. */
 struct picks {
-	struct srcroutes *r;
+	struct srcroutes *srcroutes;
 	struct srcroute *route; /* [n_pairs] */
 	uint32_t *load;         /* [channels] */
 };
 
-static void take(struct picks *s, uint32_t pair, const uint32_t *channel)
+static void take(struct picks *picks, uint32_t pair, const uint32_t *channel)
 {
-	s->route[pair] = header_of(&s->r->t, channel, s->r->hops[pair]);
-	for (uint32_t h = 0; h < s->r->hops[pair]; h++)
-		s->load[channel[h]]++;
+	picks->route[pair] =
+		header_of(&picks->srcroutes->torus, channel, picks->srcroutes->hops[pair]);
+	for (uint32_t h = 0; h < picks->srcroutes->hops[pair]; h++)
+		picks->load[channel[h]]++;
 }
 
 static int ascending(const void *x, const void *y)
@@ -378,39 +395,42 @@ static int ascending(const void *x, const void *y)
 }
 
 /*
- * A source's routes form a tree in the routing graph; a vertex belongs to the first one of the level before
- * that leads to it, and vertices with little weight on their outgoing edges come first.
+ * A source's routes form a tree in the routing graph; a vertex belongs to the first one of the
+ * level before that leads to it, and vertices with little weight on their outgoing edges come
+ * first.
  *
- * What the paper leaves open: the weight of a vertex with several outgoing edges is that of the lightest one,
- * which comes closest to its table 2; edges to the end vertex cross no link and do not count; of equal
- * vertices the one discovered first comes first; edges are followed in the order of directions. Length in
- * GET_MAX_REMOTE is that of the routes from the last source.
+ * What the paper leaves open: the weight of a vertex with several outgoing edges is that of the
+ * lightest one, which comes closest to its table 2; edges to the end vertex cross no link and do
+ * not count; of equal vertices the one discovered first comes first; edges are followed in the
+ * order of directions. Length in GET_MAX_REMOTE is that of the routes from the last source.
  */
-static uint64_t outgoing_weight(const struct picks *s, uint32_t v)
+static uint64_t outgoing_weight(const struct picks *picks, uint32_t v)
 {
-	const struct srcroutes *r = s->r;
-	uint32_t node = v / r->n_states, state = v % r->n_states, least = UINT32_MAX;
+	const struct srcroutes *srcroutes = picks->srcroutes;
+	uint32_t node = v / srcroutes->n_states, state = v % srcroutes->n_states,
+		 least = UINT32_MAX;
 
-	for (uint32_t k = r->step_row[state]; k < r->step_row[state + 1]; k++) {
-		struct srcroutes_step step = r->step[k];
+	for (uint32_t k = srcroutes->step_row[state]; k < srcroutes->step_row[state + 1]; k++) {
+		struct srcroutes_step step = srcroutes->step[k];
 
-		if (step.dir == NO_DIR || step_to(r, v, step) == NO_NODE)
+		if (step.dir == NO_DIR || step_to(srcroutes, v, step) == NO_NODE)
 			continue;
-		if (s->load[node * r->t.n_dirs + step.dir] < least)
-			least = s->load[node * r->t.n_dirs + step.dir];
+		if (picks->load[node * srcroutes->torus.n_dirs + step.dir] < least)
+			least = picks->load[node * srcroutes->torus.n_dirs + step.dir];
 	}
 	return least == UINT32_MAX ? 0 : least;
 }
 
-static void bfs(struct picks *s)
+static void bfs(struct picks *picks)
 {
-	struct srcroutes *r = s->r;
-	uint32_t n = r->t.n_nodes, n_states = r->n_states, source = 0, path[SRCROUTE_MAX_HOPS];
+	struct srcroutes *srcroutes = picks->srcroutes;
+	uint32_t n = srcroutes->torus.n_nodes, n_states = srcroutes->n_states, source = 0,
+		 path[SRCROUTE_MAX_HOPS];
 	size_t n_vertices = (size_t)n * n_states;
-	uint32_t *parent = room(r, n_vertices, sizeof(*parent));
-	uint32_t *queue = room(r, n_vertices, sizeof(*queue));
-	uint64_t *order = room(r, n_vertices, sizeof(*order));
-	bool *done = room(r, n, sizeof(*done));
+	uint32_t *parent = room(srcroutes, n_vertices, sizeof(*parent));
+	uint32_t *queue = room(srcroutes, n_vertices, sizeof(*queue));
+	uint64_t *order = room(srcroutes, n_vertices, sizeof(*order));
+	bool *done = room(srcroutes, n, sizeof(*done));
 
 	for (uint32_t left = n; left; left--) {
 		uint32_t far = n, head = 0, tail = 1;
@@ -422,17 +442,20 @@ static void bfs(struct picks *s)
 			const uint32_t *level = queue + head;
 			uint32_t size = tail - head;
 
-			/* Line 9 of algorithm 2: a level by ascending weight, then by the order of discovery. */
+			/*
+			 * Line 9 of algorithm 2: a level by ascending weight, then by the order of
+			 * discovery.
+			 */
 			for (uint32_t i = 0; i < size; i++)
-				order[i] = (uint64_t)outgoing_weight(s, level[i]) << 32 | i;
+				order[i] = (uint64_t)outgoing_weight(picks, level[i]) << 32 | i;
 			qsort(order, size, sizeof(*order), ascending);
 			head = tail;
 			for (uint32_t i = 0; i < size; i++) {
 				uint32_t u = level[(uint32_t)order[i]], state = u % n_states;
 
-				for (uint32_t k = r->step_row[state]; k < r->step_row[state + 1];
-				     k++) {
-					uint32_t v = step_to(r, u, r->step[k]);
+				for (uint32_t k = srcroutes->step_row[state];
+				     k < srcroutes->step_row[state + 1]; k++) {
+					uint32_t v = step_to(srcroutes, u, srcroutes->step[k]);
 
 					if (v == NO_NODE || parent[v] != NO_NODE)
 						continue;
@@ -443,18 +466,19 @@ static void bfs(struct picks *s)
 		}
 		/* Lines 19 to 31. */
 		for (uint32_t j = 0; j < n; j++) {
-			uint32_t h = r->hops[source * n + j], v = parent[(j + 1) * n_states - 1];
+			uint32_t h = srcroutes->hops[source * n + j],
+				 v = parent[(j + 1) * n_states - 1];
 
 			if (j == source)
 				continue;
 			for (; parent[v] != NO_NODE; v = parent[v])
-				path[--h] =
-					parent[v] / n_states * r->t.n_dirs + r->last[v % n_states];
-			take(s, source * n + j, path);
+				path[--h] = parent[v] / n_states * srcroutes->torus.n_dirs +
+					    srcroutes->last[v % n_states];
+			take(picks, source * n + j, path);
 		}
 		for (uint32_t j = 0; j < n; j++)
-			if (!done[j] &&
-			    (far == n || r->hops[source * n + far] < r->hops[source * n + j]))
+			if (!done[j] && (far == n || srcroutes->hops[source * n + far] <
+							     srcroutes->hops[source * n + j]))
 				far = j;
 		source = far;
 	}
@@ -463,21 +487,21 @@ static void bfs(struct picks *s)
 /* ---- algorithms 3 and 4: shortest paths by load ---------------------------------------------- */
 
 /*
- * DIFFERS: algorithm 4 looks for the least weight among all shortest paths of the routing graph, and the
- * choices of a pair are these paths. So the search is a minimum over a few sums. Only ties may fall out
- * differently: to the first choice here, to the first path met there.
+ * DIFFERS: algorithm 4 looks for the least weight among all shortest paths of the routing graph,
+ * and the choices of a pair are these paths. So the search is a minimum over a few sums. Only ties
+ * may fall out differently: to the first choice here, to the first path met there.
  */
-static const uint32_t *cheapest_choice(const struct picks *s, uint32_t pair)
+static const uint32_t *cheapest_choice(const struct picks *picks, uint32_t pair)
 {
 	const uint32_t *best = NULL;
 	uint64_t least = UINT64_MAX;
 
-	for (uint32_t k = 0; k < srcroutes_n_choices(s->r, pair); k++) {
-		const uint32_t *channel = srcroutes_channels(s->r, pair, k);
+	for (uint32_t k = 0; k < srcroutes_n_choices(picks->srcroutes, pair); k++) {
+		const uint32_t *channel = srcroutes_channels(picks->srcroutes, pair, k);
 		uint64_t sum = 0;
 
-		for (uint32_t h = 0; h < s->r->hops[pair]; h++)
-			sum += s->load[channel[h]];
+		for (uint32_t h = 0; h < picks->srcroutes->hops[pair]; h++)
+			sum += picks->load[channel[h]];
 		if (sum < least) {
 			least = sum;
 			best = channel;
@@ -490,30 +514,32 @@ static const uint32_t *cheapest_choice(const struct picks *s, uint32_t pair)
  * Lines of algorithm 3 as printed:
  *	2-8	unique routes are settled first
  *	10	pairs are sorted and grouped by turns, hops and source
- *	11-18	shortest paths for what is left of the group; those that share no channel with each other are
+ *	11-18   shortest paths for what is left of the group; those that share no channel with each
+ *	other are
  *		taken, the others are searched again
  */
-static void sssp(struct picks *s, bool unique_first)
+static void sssp(struct picks *picks, bool unique_first)
 {
-	struct srcroutes *r = s->r;
-	uint32_t n = r->t.n_nodes, n_order = 0, n_left, stamp = 0, size;
-	uint64_t *order = room(r, r->n_pairs, sizeof(*order));
-	uint32_t *pair = room(r, n, sizeof(*pair));
-	const uint32_t **best = room(r, n, sizeof(*best));
-	uint32_t *taken =
-		room(r, n * r->t.n_dirs, sizeof(*taken)); /* stamp: on a route of this batch */
+	struct srcroutes *srcroutes = picks->srcroutes;
+	uint32_t n = srcroutes->torus.n_nodes, n_order = 0, n_left, stamp = 0, size;
+	uint64_t *order = room(srcroutes, srcroutes->n_pairs, sizeof(*order));
+	uint32_t *pair = room(srcroutes, n, sizeof(*pair));
+	const uint32_t **best = room(srcroutes, n, sizeof(*best));
+	uint32_t *taken = room(srcroutes, n * srcroutes->torus.n_dirs,
+			       sizeof(*taken)); /* stamp: on a route of this batch */
 
-	for (uint32_t p = 0; p < r->n_pairs; p++) {
-		const uint32_t *channel = srcroutes_channels(r, p, 0);
-		uint32_t n_choices = srcroutes_n_choices(r, p), nd = r->t.n_dirs;
+	for (uint32_t p = 0; p < srcroutes->n_pairs; p++) {
+		const uint32_t *channel = srcroutes_channels(srcroutes, p, 0);
+		uint32_t n_choices = srcroutes_n_choices(srcroutes, p),
+			 nd = srcroutes->torus.n_dirs;
 		uint64_t n_turns = 0; /* of the choice with the fewest extra steps */
 
-		for (uint32_t h = 1; h < r->hops[p]; h++)
+		for (uint32_t h = 1; h < srcroutes->hops[p]; h++)
 			n_turns += channel[h] % nd != channel[h - 1] % nd;
 		if (n_choices > 1 || (n_choices && !unique_first))
-			order[n_order++] = n_turns << 48 | (uint64_t)r->hops[p] << 32 | p;
+			order[n_order++] = n_turns << 48 | (uint64_t)srcroutes->hops[p] << 32 | p;
 		else if (n_choices)
-			take(s, p, srcroutes_channels(r, p, 0));
+			take(picks, p, srcroutes_channels(srcroutes, p, 0));
 	}
 	qsort(order, n_order, sizeof(*order), ascending);
 	for (uint32_t i = 0; i < n_order; i += size) {
@@ -524,13 +550,13 @@ static void sssp(struct picks *s, bool unique_first)
 		     size++)
 			pair[size] = (uint32_t)order[i + size];
 		for (uint32_t left = size; left; left = n_left) {
-			r->n_sssp_calls++;
+			srcroutes->n_sssp_calls++;
 			stamp++;
 			n_left = 0;
 			for (uint32_t k = 0; k < left; k++)
-				best[k] = cheapest_choice(s, pair[k]);
+				best[k] = cheapest_choice(picks, pair[k]);
 			for (uint32_t k = 0; k < left; k++) {
-				uint32_t hops = r->hops[pair[k]];
+				uint32_t hops = srcroutes->hops[pair[k]];
 				bool shares = false;
 
 				for (uint32_t h = 0; h < hops; h++)
@@ -541,23 +567,24 @@ static void sssp(struct picks *s, bool unique_first)
 				}
 				for (uint32_t h = 0; h < hops; h++)
 					taken[best[k][h]] = stamp;
-				take(s, pair[k], best[k]);
+				take(picks, pair[k], best[k]);
 			}
 		}
 	}
 }
 
-void srcroutes_route(struct srcroutes *r, enum srcroutes_algorithm algorithm,
+void srcroutes_route(struct srcroutes *srcroutes, enum srcroutes_algorithm algorithm,
 		     struct srcroute *route)
 {
-	struct osr_arena_mark mark = osr_arena_mark(&r->arena);
-	struct picks s = { .r = r, .route = route };
+	struct osr_arena_mark mark = osr_arena_mark(&srcroutes->arena);
+	struct picks picks = { .srcroutes = srcroutes, .route = route };
 
-	s.load = room(r, (size_t)r->t.n_nodes * r->t.n_dirs, sizeof(*s.load));
-	r->n_sssp_calls = 0;
+	picks.load = room(srcroutes, (size_t)srcroutes->torus.n_nodes * srcroutes->torus.n_dirs,
+			  sizeof(*picks.load));
+	srcroutes->n_sssp_calls = 0;
 	if (algorithm == SRCROUTES_BFS)
-		bfs(&s);
+		bfs(&picks);
 	else
-		sssp(&s, algorithm == SRCROUTES_SSSP);
-	osr_arena_reset(&r->arena, mark);
+		sssp(&picks, algorithm == SRCROUTES_SSSP);
+	osr_arena_reset(&srcroutes->arena, mark);
 }

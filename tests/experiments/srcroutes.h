@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * srcroutes.h - source routes of the Angara interconnect, a study: no InfiniBand switch can take them.
+ * srcroutes.h - source routes of the Angara interconnect, a study: no InfiniBand switch can take
+ * them.
  *
  * Source: Mukosey, Semenov, Tretiakov: Optimized Graph Based Routing Algorithm for the Angara
  * Interconnect (below: the paper).
  *
- * A torus of compute nodes; every node has a router of its own, and packets are steered by directions. Nodes
- * are numbered by their coordinates, the last dimension fastest: node (x, y, z) of an A x B x C torus is
- * (x * B + y) * C + z. Directions are numbered in the order in which a packet may use them: 0 .. n-1 are +X +Y
- * +Z +K, n .. 2n-1 are -X -Y -Z -K. A channel is one direction of a link, and has the number node * n_dirs +
- * direction, where node is the one it leaves. A dimension of 2 has one cable between its two nodes, so it is a
- * line (section 5.1: "a mesh"); larger ones are rings.
+ * A torus of compute nodes; every node has a router of its own, and packets are steered by
+ * directions. Nodes are numbered by their coordinates, the last dimension fastest: node (x, y, z)
+ * of an A x B x C torus is (x * B + y) * C + z. Directions are numbered in the order in which a
+ * packet may use them: 0 .. n-1 are +X +Y +Z +K, n .. 2n-1 are -X -Y -Z -K. A channel is one
+ * direction of a link, and has the number node * n_dirs + direction, where node is the one it
+ * leaves. A dimension of 2 has one cable between its two nodes, so it is a line (section 5.1: "a
+ * mesh"); larger ones are rings.
  */
 #ifndef TEST_SRCROUTES_H
 #define TEST_SRCROUTES_H
@@ -37,16 +39,16 @@ struct torus {
 	uint32_t *next; /* [n_nodes * n_dirs] where the channel leads; NO_NODE: none */
 };
 
-static inline uint32_t torus_back(const struct torus *t, uint32_t dir)
+static inline uint32_t torus_back(const struct torus *torus, uint32_t dir)
 {
-	return dir < t->n_dims ? dir + t->n_dims : dir - t->n_dims;
+	return dir < torus->n_dims ? dir + torus->n_dims : dir - torus->n_dims;
 }
 
 /*
- * A route as its sender writes it into a packet (section 2.1). From the sender a packet makes the first step,
- * if there is one; then all its hops in the directions of the bits, in the order of directions, as many in
- * each as the way to the receiver takes; then the last step, if there is one. With none of the three there is
- * no route.
+ * A route as its sender writes it into a packet (section 2.1). From the sender a packet makes the
+ * first step, if there is one; then all its hops in the directions of the bits, in the order of
+ * directions, as many in each as the way to the receiver takes; then the last step, if there is
+ * one. With none of the three there is no route.
  */
 struct srcroute {
 	uint8_t first; /* a positive direction, or NO_DIR */
@@ -56,20 +58,23 @@ struct srcroute {
 };
 
 /*
- * Turns against the order of directions, section 3.2: the used direction set B(v, E) holds the directions of
- * all channels that can be reached from channel (v, E). Theorem 2: an edge from (u, D) to (v, E) with D > E
- * closes no cycle if D is not in B(v, E). In a whole ring every channel waits for the next one, and the bubble
- * rule (a packet enters a ring only if another one still fits behind it) keeps it alive; so all channels of
- * one direction around a ring count as one. The certificate is a rank for every channel that is equal along a
- * ring and rises along every other permitted step.
+ * Turns against the order of directions, section 3.2: the used direction set B(v, E) holds the
+ * directions of all channels that can be reached from channel (v, E). Theorem 2: an edge from (u,
+ * D) to (v, E) with D > E closes no cycle if D is not in B(v, E). In a whole ring every channel
+ * waits for the next one, and the bubble rule (a packet enters a ring only if another one still
+ * fits behind it) keeps it alive; so all channels of one direction around a ring count as one. The
+ * certificate is a rank for every channel that is equal along a ring and rises along every other
+ * permitted step.
  *
- * DIFFERS: a packet never goes straight back where it came from (+X, -X); no shortest route does, so these
- * edges are left out. Only turns that a route can use are tried: from a positive direction to a lower positive
- * one (behind a first step), from a negative to a lower negative one (before a last step).
+ * DIFFERS: a packet never goes straight back where it came from (+X, -X); no shortest route does,
+ * so these edges are left out. Only turns that a route can use are tried: from a positive direction
+ * to a lower positive one (behind a first step), from a negative to a lower negative one (before a
+ * last step).
  *
- * The routing graph, section 3.1 with the edges of section 3.2: what a packet may do next, given what it has
- * done so far. Every path from a begin vertex to an end vertex is a legal route, and every legal route is such
- * a path (theorem 1). Each node has 3^n + 2n + 1 vertices, its *states*, in this order:
+ * The routing graph, section 3.1 with the edges of section 3.2: what a packet may do next, given
+ * what it has done so far. Every path from a begin vertex to an end vertex is a legal route, and
+ * every legal route is such a path (theorem 1). Each node has 3^n + 2n + 1 vertices, its *states*,
+ * in this order:
  *	begin		here a route starts
  *	FS_j		come by a first step in the positive direction j		n
  *	dirbit_k	come by steps in order; k says which of the dimensions were	3^n - 1
@@ -77,12 +82,12 @@ struct srcroute {
  *			dimension, 0 unused, 1 positive, 2 negative, X the lowest
  *	LS_j		come by a last step in the negative direction j			n
  *	end		here a route ends
- * Vertex number: node * n_states + state. The edges out of a state are the same at every node, but for links
- * that are not there and for turns. So the graph is not stored: a table of steps for each state, and the
- * torus, are the graph.
+ * Vertex number: node * n_states + state. The edges out of a state are the same at every node, but
+ * for links that are not there and for turns. So the graph is not stored: a table of steps for each
+ * state, and the torus, are the graph.
  *
- * Its shortest paths are the *choices* of a pair; a pair is (i, j), i * n_nodes + j. Fewer extra steps come first. No two
- * of a pair are the same sequence of hops.
+ * Its shortest paths are the *choices* of a pair; a pair is (i, j), i * n_nodes + j. Fewer extra
+ * steps come first. No two of a pair are the same sequence of hops.
  */
 struct srcroutes_step {
 	uint8_t dir;  /* NO_DIR: stay, to the end vertex of this node */
@@ -92,7 +97,7 @@ struct srcroutes_step {
 
 struct srcroutes {
 	struct osr_arena arena;
-	struct torus t;
+	struct torus torus;
 	uint16_t *
 		after; /* [channels] bit E of after[v * n_dirs + D]: by D to v, a packet may go on by E < D */
 	uint32_t n_added;
@@ -113,41 +118,45 @@ struct srcroutes {
 };
 
 /* False for 0 or more than 6 dimensions, a side below 2 or above 255, more than 4,096 nodes. */
-bool srcroutes_init(struct srcroutes *r, uint32_t n_dims, const uint32_t *size);
-void srcroutes_free(struct srcroutes *r);
+bool srcroutes_init(struct srcroutes *srcroutes, uint32_t n_dims, const uint32_t *size);
+void srcroutes_free(struct srcroutes *srcroutes);
 
-static inline uint32_t srcroutes_n_choices(const struct srcroutes *r, uint32_t pair)
+static inline uint32_t srcroutes_n_choices(const struct srcroutes *srcroutes, uint32_t pair)
 {
-	return r->hops[pair] ? (uint32_t)((r->row[pair + 1] - r->row[pair]) / r->hops[pair]) : 0;
+	return srcroutes->hops[pair]
+		       ? (uint32_t)((srcroutes->row[pair + 1] - srcroutes->row[pair]) /
+				    srcroutes->hops[pair])
+		       : 0;
 }
 
 /* The channels of choice number k (from 0) of a pair: hops[pair] of them. */
-static inline const uint32_t *srcroutes_channels(const struct srcroutes *r, uint32_t pair,
+static inline const uint32_t *srcroutes_channels(const struct srcroutes *srcroutes, uint32_t pair,
 						 uint32_t k)
 {
-	return r->channel + r->row[pair] + (uint64_t)k * r->hops[pair];
+	return srcroutes->channel + srcroutes->row[pair] + (uint64_t)k * srcroutes->hops[pair];
 }
 
 /*
- * Algorithms 1 and 2; 3 and 4; these without stage one, "unique routes", for figure 4 only. DIFFERS: the genetic search
- * of section 4.2 is not among them. An integer program gives what it looks for.
+ * Algorithms 1 and 2; 3 and 4; these without stage one, "unique routes", for figure 4 only.
+ * DIFFERS: the genetic search of section 4.2 is not among them. An integer program gives what it
+ * looks for.
  */
 enum srcroutes_algorithm { SRCROUTES_BFS, SRCROUTES_SSSP, SRCROUTES_SSSP_ALL, N_SRCROUTES };
 
 /* route[n_pairs] receives a choice for every pair; nothing where i == j. Deterministic. */
-void srcroutes_route(struct srcroutes *r, enum srcroutes_algorithm algorithm,
+void srcroutes_route(struct srcroutes *srcroutes, enum srcroutes_algorithm algorithm,
 		     struct srcroute *route);
 
 /*
- * The judge, srccheck.c, shares no code with what makes the routes; of the torus it takes the sizes alone.
- * Every route is followed node by node. It is legal if its first step is positive and its last one negative,
- * its direction bits name no dimension twice, and every channel it uses is there. Along it the certificate
- * must rise, except between two channels of the same direction around a ring, where it must stay. Then no set
- * of packets can wait for each other in a circle.
+ * The judge, srccheck.c, shares no code with what makes the routes; of the torus it takes the sizes
+ * alone. Every route is followed node by node. It is legal if its first step is positive and its
+ * last one negative, its direction bits name no dimension twice, and every channel it uses is
+ * there. Along it the certificate must rise, except between two channels of the same direction
+ * around a ring, where it must stay. Then no set of packets can wait for each other in a circle.
  *
- * The metrics are those of section 1.1: gamma_c is the number of routes on channel c, C the set of channels
- * that are there, gamma_perfect = sum of gamma_c / |C|, sigma(4) = (sum of |gamma_perfect - gamma_c|^4 /
- * |C|)^(1/4), D the hops of a route.
+ * The metrics are those of section 1.1: gamma_c is the number of routes on channel c, C the set of
+ * channels that are there, gamma_perfect = sum of gamma_c / |C|, sigma(4) = (sum of |gamma_perfect
+ * - gamma_c|^4 / |C|)^(1/4), D the hops of a route.
  */
 struct srcverdict {
 	uint64_t n_longer;           /* routes longer than the distance in the torus */
@@ -158,8 +167,10 @@ struct srcverdict {
 	char why[160];     /* the first route that is not legal or not in rank, or missing */
 };
 
-/* route[n_nodes * n_nodes] from i to j at i * n_nodes + j; route[i][i] is ignored. False: see why. */
-bool srccheck(const struct torus *t, const struct srcroute *route, const uint32_t *rank,
-	      struct srcverdict *v);
+/*
+ * route[n_nodes * n_nodes] from i to j at i * n_nodes + j; route[i][i] is ignored. False: see why.
+ */
+bool srccheck(const struct torus *torus, const struct srcroute *route, const uint32_t *rank,
+	      struct srcverdict *verdict);
 
 #endif

@@ -29,12 +29,13 @@ static inline void insist(bool ok, const char *what, const char *said)
 }
 
 /*
- * A ring of three switches with a host each, named "a", "b" and "c d". GUIDs 1, 2, 3 and 0x11, 0x12,
- * 0x13, LIDs 1 to 3 and 4 to 6. Ports: 1 to the next switch, 2 to the one before, 3 to the host.
+ * A ring of three switches with a host each, named "a", "b" and "c d". GUIDs 1, 2, 3 and 0x11,
+ * 0x12, 0x13, LIDs 1 to 3 and 4 to 6. Ports: 1 to the next switch, 2 to the one before, 3 to the
+ * host.
  */
 const struct osr_fabric *fuzz_ring(void);
 
 /* The auditor and the search for credit loops judge tables, and say a sentence of every fault. */
-void fuzz_judge(const struct osr_tables *t);
+void fuzz_judge(const struct osr_tables *tables);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Readers of files and of words. OSR_FUZZ_READER in the environment says which of them reads the input. What a reader of
- * a file refuses, it refuses with a sentence that names file and line.
+ * Readers of files and of words. OSR_FUZZ_READER in the environment says which of them reads the
+ * input. What a reader of a file refuses, it refuses with a sentence that names file and line.
  */
 #include "fuzz.h"
 
@@ -22,11 +22,11 @@
 static enum osr_status take_subnet(struct osr_lines *in, struct osr_diag *diag)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 	struct osr_net net;
 	enum osr_status st = osr_subnetfile_read(in, &net);
 
-	if (!st && osr_net_fabric(&net, -1, &arena, &f, diag))
+	if (!st && osr_net_fabric(&net, -1, &arena, &fabric, diag))
 		insist(diag->text[0], "subnet file", "refused without a sentence");
 	osr_net_free(&net);
 	osr_arena_free(&arena);
@@ -38,17 +38,17 @@ static enum osr_status take_tables(struct osr_lines *in, struct osr_diag *diag,
 				   osr_tables_parse_fn *parse)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_tables t;
+	struct osr_tables tables;
 	enum osr_status st;
 	bool same_ca;
 
-	insist(!osr_tables_init(&t, fuzz_ring(), NULL, &arena, diag), "init", diag->text);
-	st = osr_tables_read(&t, in, parse);
+	insist(!osr_tables_init(&tables, fuzz_ring(), NULL, &arena, diag), "init", diag->text);
+	st = osr_tables_read(&tables, in, parse);
 	if (!st)
-		st = osr_tables_finish(&t, &same_ca, diag);
+		st = osr_tables_finish(&tables, &same_ca, diag);
 	if (!st)
-		fuzz_judge(&t);
-	osr_tables_free(&t);
+		fuzz_judge(&tables);
+	osr_tables_free(&tables);
 	osr_arena_free(&arena);
 	return st;
 }
@@ -75,36 +75,41 @@ static enum osr_status take_lmcs(struct osr_lines *in, struct osr_diag *diag)
 	return st;
 }
 
-/* All pairs of a traffic file are different ranks that there are, and all its hosts are end ports of the fabric, if any. */
-static enum osr_status read_traffic(struct osr_lines *in, struct osr_endports *x)
+/*
+ * All pairs of a traffic file are different ranks that there are, and all its hosts are end ports
+ * of the fabric, if any.
+ */
+static enum osr_status read_traffic(struct osr_lines *in, struct osr_endports *endports)
 {
-	struct osr_traffic t;
-	const struct osr_phases *p = &t.phases;
-	enum osr_status st = osr_traffic_read(in, x, &t);
+	struct osr_traffic traffic;
+	const struct osr_phases *phases = &traffic.phases;
+	enum osr_status st = osr_traffic_read(in, endports, &traffic);
 
-	insist(st || (p->n_phases && p->row[0] == 0 && p->row[p->n_phases]), "traffic",
-	       "without a pair");
-	for (uint32_t i = 0; !st && i < p->n_phases; i++)
-		insist(p->row[i] <= p->row[i + 1], "traffic", "a phase that ends before it begins");
-	for (uint32_t i = 0; !st && i < p->row[p->n_phases]; i++)
-		insist(p->pair[i].from < p->n_ranks && p->pair[i].to < p->n_ranks &&
-			       p->pair[i].from != p->pair[i].to,
+	insist(st || (phases->n_phases && phases->row[0] == 0 && phases->row[phases->n_phases]),
+	       "traffic", "without a pair");
+	for (uint32_t i = 0; !st && i < phases->n_phases; i++)
+		insist(phases->row[i] <= phases->row[i + 1], "traffic",
+		       "a phase that ends before it begins");
+	for (uint32_t i = 0; !st && i < phases->row[phases->n_phases]; i++)
+		insist(phases->pair[i].from < phases->n_ranks &&
+			       phases->pair[i].to < phases->n_ranks &&
+			       phases->pair[i].from != phases->pair[i].to,
 		       "traffic", "a pair of nobody");
-	for (uint32_t i = 0; !st && t.hosts && i < p->n_ranks; i++)
-		insist(t.hosts[i] < fuzz_ring()->n_terminals, "traffic",
+	for (uint32_t i = 0; !st && traffic.hosts && i < phases->n_ranks; i++)
+		insist(traffic.hosts[i] < fuzz_ring()->n_terminals, "traffic",
 		       "a host that is not there");
-	osr_traffic_free(&t);
+	osr_traffic_free(&traffic);
 	return st;
 }
 
 static enum osr_status take_traffic(struct osr_lines *in, struct osr_diag *diag)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_endports x;
+	struct osr_endports endports;
 	enum osr_status st;
 
-	insist(!osr_endports_init(&x, fuzz_ring(), &arena, diag), "end ports", diag->text);
-	st = read_traffic(in, &x);
+	insist(!osr_endports_init(&endports, fuzz_ring(), &arena, diag), "end ports", diag->text);
+	st = read_traffic(in, &endports);
 	osr_arena_free(&arena);
 	return st;
 }
@@ -118,18 +123,19 @@ static enum osr_status take_ranks(struct osr_lines *in, struct osr_diag *diag)
 /* All of a list of hosts are different end ports of CAs. */
 static enum osr_status take_hostlist(struct osr_lines *in, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = fuzz_ring();
+	const struct osr_fabric *fabric = fuzz_ring();
 	struct osr_arena arena = { 0 };
 	bool seen[6] = { false };
-	struct osr_endports x;
+	struct osr_endports endports;
 	uint32_t hosts[6], n;
 	enum osr_status st;
 
-	insist(f->n_terminals == 6, "ring", "has six end ports");
-	insist(!osr_endports_init(&x, f, &arena, diag), "end ports", diag->text);
-	st = osr_hostlist_read(in, &x, hosts, &n);
+	insist(fabric->n_terminals == 6, "ring", "has six end ports");
+	insist(!osr_endports_init(&endports, fabric, &arena, diag), "end ports", diag->text);
+	st = osr_hostlist_read(in, &endports, hosts, &n);
 	for (uint32_t i = 0; !st && i < n; i++) {
-		insist(hosts[i] < 6 && !seen[hosts[i]] && f->term_role[hosts[i]] != OSR_ROLE_SP0,
+		insist(hosts[i] < 6 && !seen[hosts[i]] &&
+			       fabric->term_role[hosts[i]] != OSR_ROLE_SP0,
 		       "hosts", "one twice, or none");
 		seen[hosts[i]] = true;
 	}
@@ -211,31 +217,38 @@ static enum osr_status take_namemap(struct osr_lines *in, struct osr_diag *diag)
 	return st;
 }
 
-/* What a net file holds can be written, read again with the same result, and turned into a fabric or refused as one. */
+/*
+ * What a net file holds can be written, read again with the same result, and turned into a fabric
+ * or refused as one.
+ */
 static enum osr_status take_netfile(struct osr_lines *in, struct osr_diag *diag)
 {
 	struct osr_arena arena = { 0 };
 	struct osr_net net;
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 	enum osr_status st = osr_netfile_read(in, &net);
 
 	if (st)
 		return st;
 	write_and_read(&net);
-	if (osr_net_fabric(&net, -1, &arena, &f, diag))
+	if (osr_net_fabric(&net, -1, &arena, &fabric, diag))
 		insist(diag->text[0] != 0, "net file", "refused without a sentence");
 	else
-		insist(f.n_switches == osr_net_count(&net).switches, "net file", "lost switches");
+		insist(fabric.n_switches == osr_net_count(&net).switches, "net file",
+		       "lost switches");
 	osr_arena_free(&arena);
 	osr_net_free(&net);
 	return OSR_OK;
 }
 
 /*
- * What `osmroutes generate` takes, KIND NAME=VALUE..., behind a byte that does not count and one that is
- * the style. Refused with a sentence, or the net is a fabric or refused as one.
+ * What `osmroutes generate` takes, KIND NAME=VALUE..., behind a byte that does not count and one
+ * that is the style. Refused with a sentence, or the net is a fabric or refused as one.
  */
-/* Of the numbers, multiplied: nobody waits for a million nodes here. In two kinds they are exponents. */
+/*
+ * Of the numbers, multiplied: nobody waits for a million nodes here. In two kinds they are
+ * exponents.
+ */
 #define MOST 3000
 #define MOST_EXPONENTS 15
 
@@ -265,8 +278,8 @@ static void generate(char *text, uint8_t how)
 	const struct osr_topo *topo;
 	struct osr_diag diag = { "" };
 	struct osr_net net = { 0 };
-	struct osr_values v;
-	struct osr_fabric f;
+	struct osr_values values;
+	struct osr_fabric fabric;
 	char *word, *rest, *value;
 	uint8_t width, speed;
 
@@ -274,19 +287,19 @@ static void generate(char *text, uint8_t how)
 	topo = word ? osr_topo_find(word) : NULL;
 	if (!topo)
 		return;
-	osr_values_default(&v, topo->params);
+	osr_values_default(&values, topo->params);
 	while ((word = strtok_r(NULL, " ", &rest))) {
 		osr_speed_parse(word, strlen(word), &width, &speed);
 		value = strchr(word, '=');
 		if (value)
 			*value++ = '\0';
-		if (osr_values_set(&v, topo->params, word, value ? value : "", &diag)) {
+		if (osr_values_set(&values, topo->params, word, value ? value : "", &diag)) {
 			insist(diag.text[0] != 0, topo->name, "refused without a sentence");
 			return;
 		}
 	}
-	if (osr_topo_make(topo, &v, &style, &net, &diag) ||
-	    osr_net_fabric(&net, how >> 4 & 7, &arena, &f, &diag))
+	if (osr_topo_make(topo, &values, &style, &net, &diag) ||
+	    osr_net_fabric(&net, how >> 4 & 7, &arena, &fabric, &diag))
 		insist(diag.text[0] != 0, topo->name, "refused without a sentence");
 	osr_net_free(&net);
 	osr_arena_free(&arena);
@@ -306,27 +319,28 @@ static void take_words(const uint8_t *data, size_t size)
 }
 
 /*
- * Whatever OpenSM's event_plugin_options (the first line of an input) and osmroutes.conf (the rest of it)
- * hold: options are in their ranges, and if there was a mistake, there is a sentence about it.
+ * Whatever OpenSM's event_plugin_options (the first line of an input) and osmroutes.conf (the rest
+ * of it) hold: options are in their ranges, and if there was a mistake, there is a sentence about
+ * it.
  */
-static void in_range(const struct osr_values *v, const struct osr_param *table)
+static void in_range(const struct osr_values *values, const struct osr_param *table)
 {
 	for (unsigned row = 0; table && table[row].name; row++) {
-		const struct osr_param *p = &table[row];
+		const struct osr_param *param = &table[row];
 		unsigned n_words = 1;
 
-		for (const char *w = p->words; w && *w; w++)
+		for (const char *w = param->words; w && *w; w++)
 			n_words += *w == '|';
-		if (p->type == OSR_PARAM_UINT)
-			insist(v->num[row] >= p->min && v->num[row] <= p->max, p->name,
-			       "out of range");
-		else if (p->type == OSR_PARAM_ENUM)
-			insist(v->num[row] < n_words, p->name, "no word of it");
-		else if (p->type == OSR_PARAM_BOOL)
-			insist(v->num[row] < 2, p->name, "neither true nor false");
+		if (param->type == OSR_PARAM_UINT)
+			insist(values->num[row] >= param->min && values->num[row] <= param->max,
+			       param->name, "out of range");
+		else if (param->type == OSR_PARAM_ENUM)
+			insist(values->num[row] < n_words, param->name, "no word of it");
+		else if (param->type == OSR_PARAM_BOOL)
+			insist(values->num[row] < 2, param->name, "neither true nor false");
 		else
-			insist(memchr(v->str[v->num[row]], 0, OSR_STRING_SIZE) != NULL, p->name,
-			       "has no end");
+			insist(memchr(values->str[values->num[row]], 0, OSR_STRING_SIZE) != NULL,
+			       param->name, "has no end");
 	}
 }
 
@@ -348,25 +362,26 @@ static void take_options(const uint8_t *data, size_t size)
 {
 	const uint8_t *end = size ? memchr(data, '\n', size) : NULL;
 	size_t n = end ? (size_t)(end - data) : size, rest = end ? size - n - 1 : 0;
-	struct osr_options o;
+	struct osr_options options;
 	char *words;
 
 	/* The last config= counts. */
 	insist(asprintf(&words, "%.*s osmroutes.config=%s", (int)n, size ? (const char *)data : "",
 			file_of(data + size - rest, rest)) > 0,
 	       "options", "out of memory");
-	insist(osr_options_load(&o, NULL, words), "options", "out of memory");
-	insist(!o.n_errors || o.error[0].text[0], "options", "a mistake without a sentence");
-	in_range(&o.own, osr_plugin_params);
+	insist(osr_options_load(&options, NULL, words), "options", "out of memory");
+	insist(!options.n_errors || options.error[0].text[0], "options",
+	       "a mistake without a sentence");
+	in_range(&options.own, osr_plugin_params);
 	for (uint32_t e = 0; osr_engines[e]; e++)
-		in_range(&o.engine[e], osr_engines[e]->params);
-	osr_options_free(&o);
+		in_range(&options.engine[e], osr_engines[e]->params);
+	osr_options_free(&options);
 	free(words);
 }
 
 /*
- * Any bytes as an opensm.conf, partitions.conf or QoS policy: every string has an end within its array, and reading the
- * same bytes again gives the same.
+ * Any bytes as an opensm.conf, partitions.conf or QoS policy: every string has an end within its
+ * array, and reading the same bytes again gives the same.
  */
 static void read_again(const char *path, struct osr_osmconf *osmconf)
 {
@@ -436,20 +451,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
-		const struct reader *r = &readers[i];
+		const struct reader *reader = &readers[i];
 		struct osr_diag diag = { "" };
 		struct osr_lines in;
 		enum osr_status st;
 
-		if (!name || strcmp(r->name, name))
+		if (!name || strcmp(reader->name, name))
 			continue;
 		n++;
-		if (r->bytes) {
-			r->bytes(data, size);
+		if (reader->bytes) {
+			reader->bytes(data, size);
 			continue;
 		}
 		osr_lines_text(&in, (const char *)data, size, "input", &diag);
-		st = r->tables ? take_tables(&in, &diag, r->tables) : r->text(&in, &diag);
+		st = reader->tables ? take_tables(&in, &diag, reader->tables)
+				    : reader->text(&in, &diag);
 		insist(!st || !strncmp(diag.text, "input:", 6), "refused without a place",
 		       diag.text);
 		osr_lines_close(&in);

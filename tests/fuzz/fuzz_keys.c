@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Whatever comes through the control socket of routing keys: every line is answered with a JSON object,
- * and what is in the scheduler afterwards can be used. Bytes go through a real pair
- * of sockets and the server's own buffers, without its thread and its clock.
+ * Whatever comes through the control socket of routing keys: every line is answered with a JSON
+ * object, and what is in the scheduler afterwards can be used. Bytes go through a real pair of
+ * sockets and the server's own buffers, without its thread and its clock.
  */
 #include <sys/socket.h>
 
@@ -12,17 +12,17 @@
 #include "sweeps.h"
 
 /*
- * Two spines, four leaves with two hosts each: GUIDs 0x100 + n of hosts, LIDs 16 + 4 n, LMC 2. Made once,
- * as are its tables.
+ * Two spines, four leaves with two hosts each: GUIDs 0x100 + n of hosts, LIDs 16 + 4 n, LMC 2. Made
+ * once, as are its tables.
  */
 static const struct osr_fabric *keyring_fabric(void)
 {
 	static struct osr_arena arena;
-	static struct osr_fabric f;
+	static struct osr_fabric fabric;
 
-	if (!f.n_switches)
-		insist(!key_tree(4, 2, -1, &arena, &f), "the fabric", "");
-	return &f;
+	if (!fabric.n_switches)
+		insist(!key_tree(4, 2, -1, &arena, &fabric), "the fabric", "");
+	return &fabric;
 }
 
 static const struct osr_routing *base_tables(void)
@@ -41,23 +41,23 @@ static const struct osr_routing *base_tables(void)
 	return &base.routing;
 }
 
-static void answer(struct osr_sched *s, struct osr__client *client)
+static void answer(struct osr_sched *sched, struct osr_client *client)
 {
-	size_t n = osr__client_line(client);
-	struct osr__effect effect;
-	json_t *said = osr__protocol(s, &client->peer, client->in.text, n, &effect);
+	size_t n = osr_client_line(client);
+	struct osr_effect effect;
+	json_t *said = osr_protocol(sched, &client->peer, client->in.text, n, &effect);
 
 	insist(json_is_boolean(json_object_get(said, "ok")), "no answer", "");
 	insist(json_is_true(json_object_get(said, "ok")) ||
 		       json_is_string(json_object_get(said, "error")),
 	       "no sentence", "");
 	if (effect.attach)
-		osr__client_watch(client, osr_sched_find(s, effect.attach), effect.key);
+		osr_client_watch(client, osr_sched_find(sched, effect.attach), effect.key);
 	if (effect.detach)
-		osr__client_forget(client, effect.detach);
-	osr__client_say(client, said);
-	osr__buffer_shift(&client->in, n + 1);
-	osr__client_tell(client, s);
+		osr_client_forget(client, effect.detach);
+	osr_client_say(client, said);
+	osr_buffer_shift(&client->in, n + 1);
+	osr_client_tell(client, sched);
 	client->peer.uid ^= n % 3 == 0; /* another user from time to time */
 }
 
@@ -78,9 +78,9 @@ static void listen_to(int fd)
 }
 
 /* One connection for all inputs, with its buffers, as if it had just come. */
-static struct osr__client *connected(int *other)
+static struct osr_client *connected(int *other)
 {
-	static struct osr__client *client;
+	static struct osr_client *client;
 	static int fd[2];
 
 	if (!client) {
@@ -89,7 +89,7 @@ static struct osr__client *connected(int *other)
 		client->fd = fd[0];
 	}
 	while (client->n_watched)
-		osr__client_forget(client, client->watched[0].app);
+		osr_client_forget(client, client->watched[0].app);
 	client->in.size = client->out.size = 0;
 	client->gone = false;
 	client->peer.uid = 1000;
@@ -100,7 +100,7 @@ static struct osr__client *connected(int *other)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0, 0, { 0 } };
-	struct osr_sched *s = osr_sched_new(&limits);
+	struct osr_sched *sched = osr_sched_new(&limits);
 	struct osr_arena scratch = { 0 }, result = { 0 };
 	struct osr_overlay_entry *entry;
 	struct osr_diag diag = { "" };
@@ -108,31 +108,34 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint32_t n_entries;
 	size_t first = size ? data[0] * size / 256 : 0;
 	int fd;
-	struct osr__client *client = connected(&fd);
+	struct osr_client *client = connected(&fd);
 
-	insist(s && !osr_sched_fabric(s, keyring_fabric(), &diag), "the fabric", diag.text);
+	insist(sched && !osr_sched_fabric(sched, keyring_fabric(), &diag), "the fabric", diag.text);
 	/* In two pieces, somewhere. */
 	for (unsigned piece = 0; piece < 2; piece++) {
 		size_t n = piece ? size - first : first;
 
 		insist(!n || send(fd, data + (piece ? first : 0), n, MSG_DONTWAIT) == (ssize_t)n,
 		       "socket", "full");
-		insist(!n || osr__client_read(client), "reading", "ends");
-		while (osr__client_has_line(client))
-			answer(s, client);
+		insist(!n || osr_client_read(client), "reading", "ends");
+		while (osr_client_has_line(client))
+			answer(sched, client);
 		while (client->out.size && !client->gone) {
-			osr__client_write(client);
+			osr_client_write(client);
 			listen_to(fd);
 		}
 	}
-	/* Whatever is in the scheduler: its entries can be laid over tables, or that is refused with a sentence. */
-	insist(!osr_sched_collect(s, &scratch, &entry, &n_entries, &diag), "the entries",
+	/*
+	 * Whatever is in the scheduler: its entries can be laid over tables, or that is refused
+	 * with a sentence.
+	 */
+	insist(!osr_sched_collect(sched, &scratch, &entry, &n_entries, &diag), "the entries",
 	       diag.text);
 	if (osr_overlay_apply(keyring_fabric(), base_tables(), entry, n_entries, &scratch, &result,
 			      &out, &diag))
 		insist(diag.text[0] != 0, "refused without a sentence", "");
 	osr_arena_free(&scratch);
 	osr_arena_free(&result);
-	osr_sched_free(s);
+	osr_sched_free(sched);
 	return 0;
 }

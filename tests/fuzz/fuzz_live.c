@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Whatever the devices of a live fabric and its subnet administrator answer: it is refused with a sentence,
- * or becomes tables that the auditor and the search for credit loops can judge. Here the wire is an input:
- * its first bytes are the nodes, as libibnetdisc found them, and what stands behind them are the answers to
- * our requests, one after the other; some are missing or refusals.
+ * Whatever the devices of a live fabric and its subnet administrator answer: it is refused with a
+ * sentence, or becomes tables that the auditor and the search for credit loops can judge. Here the
+ * wire is an input: its first bytes are the nodes, as libibnetdisc found them, and what stands
+ * behind them are the answers to our requests, one after the other; some are missing or refusals.
  *
  *	input:	byte 0: what is asked for; byte 1: cables drawn; bytes 2..: ports and types of four nodes
  *		then 8 bytes for every node and port; then answers, 64 bytes of data each at most
@@ -152,7 +152,9 @@ void osr_mad_close(struct osr_mad *mad)
 	free(mad);
 }
 
-/* The next byte says how: 255 not at all, 254 with a status, else with so many bytes, then zeroes. */
+/*
+ * The next byte says how: 255 not at all, 254 with a status, else with so many bytes, then zeroes.
+ */
 static void answer(struct osr_mad *mad, uint64_t cookie, size_t offset)
 {
 	uint8_t bytes[IB_MAD_SIZE] = { 0 }, how = next();
@@ -187,9 +189,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
 	struct osr_net net = { 0 };
-	struct cli_live l = { 0 };
-	struct osr_tables t = { 0 };
-	struct osr_fabric f;
+	struct cli_live live = { 0 };
+	struct osr_tables tables = { 0 };
+	struct osr_fabric fabric;
 	struct cli_pair pair[4];
 	struct cli_sls sls = { .sa = CLI_SA_NONE };
 	enum osr_status st;
@@ -202,32 +204,32 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	wire.at = 0;
 	what = next();
 	sls.sa = (enum cli_sa)((what >> 5) % 3);
-	l.ask = (struct osr_live_ask){ .lft = what & 1,
-				       .sl2vl = what & 2,
-				       .vlarb = what & 4,
-				       .n_mlids = what & 8 ? what & 16 ? UINT32_MAX : 40 : 0 };
-	st = cli_live_net(&l, &net, &diag);
+	live.ask = (struct osr_live_ask){ .lft = what & 1,
+					  .sl2vl = what & 2,
+					  .vlarb = what & 4,
+					  .n_mlids = what & 8 ? what & 16 ? UINT32_MAX : 40 : 0 };
+	st = cli_live_net(&live, &net, &diag);
 	if (!st)
-		st = osr_net_fabric(&net, -1, &arena, &f, &diag);
+		st = osr_net_fabric(&net, -1, &arena, &fabric, &diag);
 	if (!st)
-		st = osr_tables_init(&t, &f, &net, &arena, &diag);
+		st = osr_tables_init(&tables, &fabric, &net, &arena, &diag);
 	/* All pairs, or those of the first and the last end port and LID. */
-	for (uint32_t i = 0; !st && i < 4 && f.n_terminals && f.n_dests; i++)
-		pair[i] = (struct cli_pair){ i < 2 ? 0 : f.n_terminals - 1,
-					     i & 1 ? f.n_dests - 1 : 0 };
-	if (!st && what & 0x10 && f.n_terminals && f.n_dests) {
+	for (uint32_t i = 0; !st && i < 4 && fabric.n_terminals && fabric.n_dests; i++)
+		pair[i] = (struct cli_pair){ i < 2 ? 0 : fabric.n_terminals - 1,
+					     i & 1 ? fabric.n_dests - 1 : 0 };
+	if (!st && what & 0x10 && fabric.n_terminals && fabric.n_dests) {
 		sls.pair = pair;
 		sls.n_pairs = 4;
 	}
 	if (!st)
-		st = cli_live_tables(&l, &sls, &t, &diag);
+		st = cli_live_tables(&live, &sls, &tables, &diag);
 	if (!st)
-		st = osr_tables_finish(&t, &same_ca, &diag);
+		st = osr_tables_finish(&tables, &same_ca, &diag);
 	insist(!st || diag.text[0], "refused without a sentence", "");
 	if (!st)
-		fuzz_judge(&t);
-	osr_tables_free(&t);
-	osr_arena_free(&l.arena);
+		fuzz_judge(&tables);
+	osr_tables_free(&tables);
+	osr_arena_free(&live.arena);
 	osr_net_free(&net);
 	osr_arena_free(&arena);
 	return 0;

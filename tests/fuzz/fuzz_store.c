@@ -29,41 +29,43 @@
 static const char *const engines[] = { "dfsssp", "dmodk", "angara", "dfsssp" };
 
 /*
- * For dmodk four leaves with a host, and two spines; else a ring with chords, and a host each; with one chord, for angara, it
- * is a mesh of 2x3. Or without one of the cables.
+ * For dmodk four leaves with a host, and two spines; else a ring with chords, and a host each; with
+ * one chord, for angara, it is a mesh of 2x3. Or without one of the cables.
  */
-static void build_fabric(struct osr_arena *arena, struct osr_fabric *f, const char *engine,
+static void build_fabric(struct osr_arena *arena, struct osr_fabric *fabric, const char *engine,
 			 bool whole)
 {
 	bool tree = !strcmp(engine, "dmodk"), mesh = !strcmp(engine, "angara");
-	struct osr_builder *b = osr_builder_new();
+	struct osr_builder *builder = osr_builder_new();
 
 	for (uint32_t s = 0; s < N_SWITCHES; s++)
-		osr_builder_switch(b, &(struct osr_switch_in){
-					      .guid = 0x100 + s, .n_ports = 4, .name = "switch" });
+		osr_builder_switch(builder, &(struct osr_switch_in){ .guid = 0x100 + s,
+								     .n_ports = 4,
+								     .name = "switch" });
 	for (uint32_t s = 0; s < (tree ? 4 : N_SWITCHES); s++)
 		osr_builder_terminal(
-			b, &(struct osr_terminal_in){
-				   .guid = 0x200 + s, .sw = s, .port = 1, .lid = 10 + s });
+			builder, &(struct osr_terminal_in){
+					 .guid = 0x200 + s, .sw = s, .port = 1, .lid = 10 + s });
 	for (uint32_t s = 0; s < (tree ? 8 : N_SWITCHES); s++) {
 		struct osr_link_in up = { s / 2, 4 + s % 2, .port_a = 2 + s % 2,
 					  .port_b = 1 + s / 2 };
 		struct osr_link_in on = { s, (s + 1) % N_SWITCHES, .port_a = 2, .port_b = 3 };
 
 		if (whole || s != 3)
-			osr_builder_link(b, tree ? &up : &on);
+			osr_builder_link(builder, tree ? &up : &on);
 	}
 	for (uint32_t s = mesh; !tree && s < 2; s++)
-		osr_builder_link(b, &(struct osr_link_in){
-					    .sw_a = s, .port_a = 4, .sw_b = s + 3, .port_b = 4 });
-	insist(!osr_builder_build(b, arena, f, NULL), "store", "no fabric");
-	osr_builder_free(b);
+		osr_builder_link(builder,
+				 &(struct osr_link_in){
+					 .sw_a = s, .port_a = 4, .sw_b = s + 3, .port_b = 4 });
+	insist(!osr_builder_build(builder, arena, fabric, NULL), "store", "no fabric");
+	osr_builder_free(builder);
 }
 
 /* Both fabrics of today are routed from what was read. */
-static void use(const char *engine, const struct osr_result *last, const struct osr_fabric *f)
+static void use(const char *engine, const struct osr_result *last, const struct osr_fabric *fabric)
 {
-	struct osr_result now = { .fabric = *f };
+	struct osr_result now = { .fabric = *fabric };
 	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
 
@@ -84,14 +86,14 @@ static const struct good *good_of(unsigned kind)
 	static struct osr_arena arena;
 	static struct good all[4];
 	struct good *good = &all[kind];
-	const struct osr_engine *e = osr_engine_find(engines[kind]);
+	const struct osr_engine *engine = osr_engine_find(engines[kind]);
 
 	if (good->buf[0])
 		return good;
-	build_fabric(&arena, &good->whole.fabric, e->name, true);
-	build_fabric(&arena, &good->broken.fabric, e->name, false);
-	insist(!test_sweep(e, NULL, &arena, &good->whole, NULL) &&
-		       !test_sweep(e, &good->whole, &arena, &good->broken, NULL),
+	build_fabric(&arena, &good->whole.fabric, engine->name, true);
+	build_fabric(&arena, &good->broken.fabric, engine->name, false);
+	insist(!test_sweep(engine, NULL, &arena, &good->whole, NULL) &&
+		       !test_sweep(engine, &good->whole, &arena, &good->broken, NULL),
 	       "store", "no tables");
 	if (good->whole.routing.notes.size == 0)
 		insist(good->broken.baseline == &good->whole, "store",

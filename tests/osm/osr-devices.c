@@ -2,10 +2,11 @@
 /*
  * osr-devices: a host with several InfiniBand devices, loaded beside libumad2sim, which has one.
  *
- * OSR_DEVICES names a shell script that adds devices to the sysfs of the simulation, whose top is its argument. All
- * devices lead to the one that is simulated, but take only what such a device takes: IsSMDisabled in its capability mask,
- * and there are no subnet management packets; a name that begins with "smi", and there is nothing else. Each use is a line
- * of OSR_DEVICES_LOG: device, port, management class; and the P_Key indices that are sent with. With OSR_BUSY all that the
+ * OSR_DEVICES names a shell script that adds devices to the sysfs of the simulation, whose top is
+ * its argument. All devices lead to the one that is simulated, but take only what such a device
+ * takes: IsSMDisabled in its capability mask, and there are no subnet management packets; a name
+ * that begins with "smi", and there is nothing else. Each use is a line of OSR_DEVICES_LOG: device,
+ * port, management class; and the P_Key indices that are sent with. With OSR_BUSY all that the
  * subnet administrator answers is that it is busy.
  */
 #include <dirent.h>

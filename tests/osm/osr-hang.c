@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * To be preloaded. A file system that does not answer: rename() in the directory $OSR_HANG_IN returns when
- * the file $OSR_HANG is not there any more. Files are replaced by rename() throughout (src/osm/file.c).
- * And a minute that is over at once: while the file $OSR_MINUTE is there, the plugin's clock, not OpenSM's, is 61 s fast;
- * one byte in it says that somebody has looked.
+ * To be preloaded. A file system that does not answer: rename() in the directory $OSR_HANG_IN
+ * returns when the file $OSR_HANG is not there any more. Files are replaced by rename() throughout
+ * (src/osm/file.c). And a minute that is over at once: while the file $OSR_MINUTE is there, the
+ * plugin's clock, not OpenSM's, is 61 s fast; one byte in it says that somebody has looked.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

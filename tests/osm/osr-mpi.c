@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * An MPI program with two phases, an all-to-all and an allreduce, that knows nothing of routing keys. When a
- * phase's operation is over rank 0 makes the file DIR/phase-N and waits until it is gone: the test has a look.
+ * An MPI program with two phases, an all-to-all and an allreduce, that knows nothing of routing
+ * keys. When a phase's operation is over rank 0 makes the file DIR/phase-N and waits until it is
+ * gone: the test has a look.
  */
 #include <mpi.h>
 

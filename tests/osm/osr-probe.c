@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * libosrprobe.so: a plugin beside osmroutes. It makes opensm wait: every discovery while the file OSR_CLOCK_GATE is there;
- * and for OSR_CLOCK_HOLD_MS what follows on the tables, but for the first; for that it has to be listed first.
+ * libosrprobe.so: a plugin beside osmroutes. It makes opensm wait: every discovery while the file
+ * OSR_CLOCK_GATE is there; and for OSR_CLOCK_HOLD_MS what follows on the tables, but for the first;
+ * for that it has to be listed first.
  *
- * With OSR_WRAP_AT=start or done it wraps routing engines, as one that audits or times them would. At the
- * start or at the end of every discovery it exchanges context and callbacks of every engine of the
- * list for its own, once each, and calls what it found with the context that it found.
+ * With OSR_WRAP_AT=start or done it wraps routing engines, as one that audits or times them would.
+ * At the start or at the end of every discovery it exchanges context and callbacks of every engine
+ * of the list for its own, once each, and calls what it found with the context that it found.
  *
  * A callback of another plugin that is called with the context of this one would read a stranger's
  * bytes; so the context here is a page that nobody can read, but for the address that leads back.
@@ -90,29 +91,30 @@ static ib_api_status_t stree(void *context, osm_mgrp_box_t *box)
 
 static void destroy(void *context)
 {
-	struct wrapped *w = of(context);
+	struct wrapped *wrapped = of(context);
 
-	fprintf(stderr, "osrprobe: %s: %u calls\n", w->inner.name, (unsigned)w->n_calls);
-	if (w->inner.destroy)
-		w->inner.destroy(w->inner.context);
+	fprintf(stderr, "osrprobe: %s: %u calls\n", wrapped->inner.name,
+		(unsigned)wrapped->n_calls);
+	if (wrapped->inner.destroy)
+		wrapped->inner.destroy(wrapped->inner.context);
 }
 
 static void wrap_engine(struct osm_routing_engine *re)
 {
-	struct wrapped *w = &wrap.engine[wrap.n];
+	struct wrapped *wrapped = &wrap.engine[wrap.n];
 
 	for (unsigned i = 0; i < wrap.n; i++)
 		if (wrap.engine[i].re == re)
 			return;
 	if (wrap.n == MAX_ENGINES)
 		return;
-	w->page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (w->page == MAP_FAILED)
+	wrapped->page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (wrapped->page == MAP_FAILED)
 		return;
 	wrap.n++;
-	w->re = re;
-	w->inner = *re;
-	re->context = w->page;
+	wrapped->re = re;
+	wrapped->inner = *re;
+	re->context = wrapped->page;
 	re->build_lid_matrices = re->build_lid_matrices ? matrices : NULL;
 	re->ucast_build_fwd_tables = re->ucast_build_fwd_tables ? tables : NULL;
 	re->ucast_dump_tables = re->ucast_dump_tables ? dump : NULL;

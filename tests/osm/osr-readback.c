@@ -43,41 +43,42 @@ static json_t *arb_json(uint8_t (*table)[2], unsigned n)
 	return list;
 }
 
-static json_t *port_json(const struct osr_live *live, const struct osr_live_port *p,
+static json_t *port_json(const struct osr_live *live, const struct osr_live_port *port,
 			 unsigned number)
 {
 	json_t *j = json_pack("{si so si si si si si si si si si}", "port", number, "guid",
-			      guid_json(p->guid), "lid", p->lid, "lmc", p->lmc, "state", p->state,
-			      "vl_cap", p->vl_cap, "op_vls", p->op_vls, "smsl", p->smsl, "width",
-			      p->width, "speed", p->speed, "speed_ext", p->speed_ext);
+			      guid_json(port->guid), "lid", port->lid, "lmc", port->lmc, "state",
+			      port->state, "vl_cap", port->vl_cap, "op_vls", port->op_vls, "smsl",
+			      port->smsl, "width", port->width, "speed", port->speed, "speed_ext",
+			      port->speed_ext);
 
-	if (p->peer != OSR_LIVE_NONE) {
-		json_object_set_new(j, "peer", guid_json(live->nodes[p->peer].guid));
-		json_object_set_new(j, "peer_port", json_integer(p->peer_port));
+	if (port->peer != OSR_LIVE_NONE) {
+		json_object_set_new(j, "peer", guid_json(live->nodes[port->peer].guid));
+		json_object_set_new(j, "peer_port", json_integer(port->peer_port));
 	}
-	if (p->arb_low) {
-		json_object_set_new(j, "arb_low", arb_json(p->arb_low, p->arb_low_size));
-		json_object_set_new(j, "arb_high", arb_json(p->arb_high, p->arb_high_size));
+	if (port->arb_low) {
+		json_object_set_new(j, "arb_low", arb_json(port->arb_low, port->arb_low_size));
+		json_object_set_new(j, "arb_high", arb_json(port->arb_high, port->arb_high_size));
 	}
 	return j;
 }
 
 /* The table of the last pair of ports is that of most. */
-static json_t *switch_sl2vl_json(const struct osr_live_node *n)
+static json_t *switch_sl2vl_json(const struct osr_live_node *node)
 {
-	unsigned width = n->n_ports + 1, n_up = 0;
+	unsigned width = node->n_ports + 1, n_up = 0;
 	json_t *ports = json_array(), *others = json_array();
 	uint8_t common[8] = { 0 }, up[256];
 
 	for (unsigned p = 0; p < width; p++)
-		if (osr_live_port_up(n, p)) {
+		if (osr_live_port_up(node, p)) {
 			up[n_up++] = p;
-			memcpy(common, n->sl2vl[p * width + p], 8);
+			memcpy(common, node->sl2vl[p * width + p], 8);
 			json_array_append_new(ports, json_integer(p));
 		}
 	for (unsigned i = 0; i < n_up; i++)
 		for (unsigned o = 0; o < n_up; o++) {
-			const uint8_t *table = n->sl2vl[up[i] * width + up[o]];
+			const uint8_t *table = node->sl2vl[up[i] * width + up[o]];
 
 			if (memcmp(table, common, 8))
 				json_array_append_new(others, json_pack("[iio]", up[i], up[o],
@@ -87,16 +88,16 @@ static json_t *switch_sl2vl_json(const struct osr_live_node *n)
 			 others);
 }
 
-static json_t *mft_json(const struct osr_live_node *n)
+static json_t *mft_json(const struct osr_live_node *node)
 {
 	json_t *j = json_object();
 	char key[8];
 
-	for (unsigned m = 0; m < n->n_mlids; m++) {
+	for (unsigned m = 0; m < node->n_mlids; m++) {
 		json_t *ports = json_array();
 
-		for (unsigned p = 0; p <= n->n_ports; p++)
-			if (n->mft[m][p / 64] >> (p % 64) & 1)
+		for (unsigned p = 0; p <= node->n_ports; p++)
+			if (node->mft[m][p / 64] >> (p % 64) & 1)
 				json_array_append_new(ports, json_integer(p));
 		snprintf(key, sizeof(key), "%u", 0xc000 + m);
 		if (json_array_size(ports))
@@ -108,29 +109,29 @@ static json_t *mft_json(const struct osr_live_node *n)
 
 static const char *const type_names[] = { "?", "ca", "switch", "router" };
 
-static json_t *node_json(const struct osr_live *live, const struct osr_live_node *n)
+static json_t *node_json(const struct osr_live *live, const struct osr_live_node *node)
 {
 	json_t *ports = json_array(), *tables;
 	char key[8];
-	json_t *j = json_pack("{so ss so si sb so}", "guid", guid_json(n->guid), "type",
-			      type_names[n->type <= 3 ? n->type : 0], "name",
-			      json_stringn_nocheck(n->name, strlen(n->name)), "n_ports", n->n_ports,
-			      "enhanced_sp0", n->enhanced_sp0, "ports", ports);
+	json_t *j = json_pack("{so ss so si sb so}", "guid", guid_json(node->guid), "type",
+			      type_names[node->type <= 3 ? node->type : 0], "name",
+			      json_stringn_nocheck(node->name, strlen(node->name)), "n_ports",
+			      node->n_ports, "enhanced_sp0", node->enhanced_sp0, "ports", ports);
 
-	for (unsigned p = 0; p <= n->n_ports; p++)
-		if (n->ports[p].known || (p == 0 && n->type == OSR_LIVE_SWITCH))
-			json_array_append_new(ports, port_json(live, &n->ports[p], p));
-	if (n->lft)
-		json_object_set_new(j, "lft", hex_json(n->lft, n->lft_top + 1));
-	if (n->mft)
-		json_object_set_new(j, "mft", mft_json(n));
-	if (!n->sl2vl)
+	for (unsigned p = 0; p <= node->n_ports; p++)
+		if (node->ports[p].known || (p == 0 && node->type == OSR_LIVE_SWITCH))
+			json_array_append_new(ports, port_json(live, &node->ports[p], p));
+	if (node->lft)
+		json_object_set_new(j, "lft", hex_json(node->lft, node->lft_top + 1));
+	if (node->mft)
+		json_object_set_new(j, "mft", mft_json(node));
+	if (!node->sl2vl)
 		return j;
-	tables = n->type == OSR_LIVE_SWITCH ? switch_sl2vl_json(n) : json_object();
-	for (unsigned p = 1; n->type != OSR_LIVE_SWITCH && p <= n->n_ports; p++)
-		if (osr_live_port_up(n, p)) {
+	tables = node->type == OSR_LIVE_SWITCH ? switch_sl2vl_json(node) : json_object();
+	for (unsigned p = 1; node->type != OSR_LIVE_SWITCH && p <= node->n_ports; p++)
+		if (osr_live_port_up(node, p)) {
 			snprintf(key, sizeof(key), "%u", p);
-			json_object_set_new(tables, key, hex_json(n->sl2vl[p], 8));
+			json_object_set_new(tables, key, hex_json(node->sl2vl[p], 8));
 		}
 	json_object_set_new(j, "sl2vl", tables);
 	return j;

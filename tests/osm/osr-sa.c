@@ -5,9 +5,10 @@
  *	osr-sa paths [--sl=N] [--pkey=N] < LISTSone PathRecord query per (source, destination)
  *	osr-sa join|leave MGID [GID]			a full member of a multicast group
  *
- * LISTS: lines "SOURCE_LID: DEST_LID DEST_LID ...". Every line gives one line of output: the
- * source LID and one character per destination: the SL in hexadecimal, "-" where the SA has no path
- * for us, "!" where it did not answer, "?" where the answer names other LIDs. saquery would need one process per query.
+ * LISTS: lines "SOURCE_LID: DEST_LID DEST_LID ...". Every line gives one line of output: the source
+ * LID and one character per destination: the SL in hexadecimal, "-" where the SA has no path for
+ * us, "!" where it did not answer, "?" where the answer names other LIDs. saquery would need one
+ * process per query.
  */
 #include <arpa/inet.h>
 #include <stdbool.h>
@@ -21,7 +22,9 @@
 
 #define SA_DATA 56 /* offset of the attribute in a subnet administration MAD */
 
-/* Component masks of the attributes' fields (IBA 15.2.5.16 PathRecord, 15.2.5.17 MCMemberRecord). */
+/*
+ * Component masks of the attributes' fields (IBA 15.2.5.16 PathRecord, 15.2.5.17 MCMemberRecord).
+ */
 enum {
 	PR_DLID = 1 << 4,
 	PR_SLID = 1 << 5,
@@ -71,34 +74,34 @@ struct asked {
 
 static void on_path(void *ctx, uint64_t cookie, const uint8_t *answer)
 {
-	struct asked *a = (struct asked *)cookie;
+	struct asked *asked = (struct asked *)cookie;
 	void *mad = (void *)answer;
 
 	if (!answer)
-		a->answer = '!';
+		asked->answer = '!';
 	else if (mad_get_field(mad, 0, IB_MAD_STATUS_F))
-		a->answer = '-';
-	else if (mad_get_field(mad, SA_DATA, IB_SA_PR_SLID_F) != a->slid ||
-		 mad_get_field(mad, SA_DATA, IB_SA_PR_DLID_F) != a->dlid)
-		a->answer = '?';
+		asked->answer = '-';
+	else if (mad_get_field(mad, SA_DATA, IB_SA_PR_SLID_F) != asked->slid ||
+		 mad_get_field(mad, SA_DATA, IB_SA_PR_DLID_F) != asked->dlid)
+		asked->answer = '?';
 	else
-		a->answer = "0123456789abcdef"[mad_get_field(mad, SA_DATA, IB_SA_PR_SL_F)];
+		asked->answer = "0123456789abcdef"[mad_get_field(mad, SA_DATA, IB_SA_PR_SL_F)];
 }
 
 static struct osr_mad *open_sa(osr_mad_fn fn, void *ctx)
 {
-	struct osr_mad *m;
+	struct osr_mad *mad;
 	struct osr_diag diag;
 
 	if (!osr_device_find(&(struct osr_device_want){ 0 }, &port, &diag) &&
-	    !osr_mad_open(&m,
+	    !osr_mad_open(&mad,
 			  &(struct osr_mad_client){ .device = &port,
 						    .mgmt_class = IB_SA_CLASS,
 						    .class_version = 2,
 						    .fn = fn,
 						    .ctx = ctx },
 			  &diag))
-		return m;
+		return mad;
 	fprintf(stderr, "osr-sa: %s\n", diag.text);
 	exit(2);
 }

@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * libosrsim.so: preloaded into ibsim. Counts management packets, gives switches the wildcard form of SL2VL
- * MADs, and has them refuse SL2VL tables.
+ * libosrsim.so: preloaded into ibsim. Counts management packets, gives switches the wildcard form
+ * of SL2VL MADs, and has them refuse SL2VL tables.
  *
- *	OSR_SIM_COUNTS=FILE	native u64 [256][2]: Gets and Sets of each attribute, and Gets of path records, whose
+ *	OSR_SIM_COUNTS=FILE     native u64 [256][2]: Gets and Sets of each attribute, and Gets of path
+ *	records, whose
  *				number no attribute of a switch has; then ms of the first and
  *				the last SL2VL Set by CLOCK_MONOTONIC, as doubles. The reader may write zeros.
  *	OSR_SIM_WILDCARDS=N	switches have IsOptimizedSLtoVLMappingProgrammingSupported, and N ports each
- *	OSR_SIM_REFUSE=HOW:IN:OUT	what is sent for this pair of ports (-1: any) is not stored. HOW: status (an
+ *	OSR_SIM_REFUSE=HOW:IN:OUT       what is sent for this pair of ports (-1: any) is not stored.
+ *	HOW: status (an
  *				error status), kept (the answer has what is stored), lie (it has what was sent),
  *				lost (no answer)
- *	OSR_SIM_TABLES=FILE	as long as there is this file, with lines "ATTRIBUTE HOW HOPS", the attribute in hex: Sets of it
+ *	OSR_SIM_TABLES=FILE     as long as there is this file, with lines "ATTRIBUTE HOW HOPS", the
+ *	attribute in hex: Sets of it
  *				to nodes so many hops away (0: any) are not stored; HOW as above
- *	OSR_SIM_MUTE=FILE	as long as there is this file, with lines "ATTRIBUTE PERCENT", the attribute in hex: so
+ *	OSR_SIM_MUTE=FILE       as long as there is this file, with lines "ATTRIBUTE PERCENT", the
+ *	attribute in hex: so
  *				many Sets of it are carried out and not answered for
- *	OSR_SIM_HALT=FILE	there may be this file, with one line "METHOD ATTRIBUTE N PID": this process is stopped with
+ *	OSR_SIM_HALT=FILE       there may be this file, with one line "METHOD ATTRIBUTE N PID": this
+ *	process is stopped with
  *				the Nth such request from then on, which is answered, and the file is removed
- *	OSR_SIM_LACKS=sl2vl|vls|operational	ports say that they have no SL2VL tables, one virtual lane, or
+ *	OSR_SIM_LACKS=sl2vl|vls|operational     ports say that they have no SL2VL tables, one virtual
+ *	lane, or
  *				nothing about operational lanes, as ports whose PortInfo was lost
  *	OSR_SIM_VLS=CODE	ports have this VLCap: 5 for 15 VLs
  *	OSR_SIM_VLS=/FILE	the same as long as there is this file, with the code in it
- *	OSR_SIM_LIE=WHAT:NODE:BY	nodes whose GUID ends in the byte NODE, in hex, say that BY is its last byte (WHAT is
+ *	OSR_SIM_LIE=WHAT:NODE:BY        nodes whose GUID ends in the byte NODE, in hex, say that BY is
+ *	its last byte (WHAT is
  *				guid), or add BY to the number of the port at which they are asked (port)
  */
 #include <dlfcn.h>
@@ -132,37 +139,38 @@ __attribute__((constructor)) static void sim_init(void)
 		abort();
 }
 
-static uint32_t modifier(const struct packet *p)
+static uint32_t modifier(const struct packet *packet)
 {
 	uint32_t mod;
 
-	memcpy(&mod, p->mad + MODIFIER, sizeof(mod));
+	memcpy(&mod, packet->mad + MODIFIER, sizeof(mod));
 	return ntohl(mod);
 }
 
-static void set_modifier(struct packet *p, uint32_t mod)
+static void set_modifier(struct packet *packet, uint32_t mod)
 {
 	mod = htonl(mod);
-	memcpy(p->mad + MODIFIER, &mod, sizeof(mod));
+	memcpy(packet->mad + MODIFIER, &mod, sizeof(mod));
 }
 
-static bool is_smp(const struct packet *p, unsigned attr)
+static bool is_smp(const struct packet *packet, unsigned attr)
 {
-	return (p->mad[1] == 0x81 || p->mad[1] == 0x01) && !p->mad[ATTR] &&
-	       p->mad[ATTR + 1] == attr;
+	return (packet->mad[1] == 0x81 || packet->mad[1] == 0x01) && !packet->mad[ATTR] &&
+	       packet->mad[ATTR + 1] == attr;
 }
 
-static void count(const struct packet *p)
+static void count(const struct packet *packet)
 {
 	struct timespec t;
 	double ms;
-	bool is_path = p->mad[1] == SA_CLASS && !p->mad[ATTR] && p->mad[ATTR + 1] == PATH_RECORD;
+	bool is_path = packet->mad[1] == SA_CLASS && !packet->mad[ATTR] &&
+		       packet->mad[ATTR + 1] == PATH_RECORD;
 
-	if (!sim.counts || !(is_path || is_smp(p, p->mad[ATTR + 1])) || !p->mad[METHOD] ||
-	    p->mad[METHOD] > SET)
+	if (!sim.counts || !(is_path || is_smp(packet, packet->mad[ATTR + 1])) ||
+	    !packet->mad[METHOD] || packet->mad[METHOD] > SET)
 		return;
-	sim.counts->n[p->mad[ATTR + 1]][p->mad[METHOD] - 1]++;
-	if (!is_smp(p, SLVL) || p->mad[METHOD] != SET)
+	sim.counts->n[packet->mad[ATTR + 1]][packet->mad[METHOD] - 1]++;
+	if (!is_smp(packet, SLVL) || packet->mad[METHOD] != SET)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	ms = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
@@ -171,7 +179,7 @@ static void count(const struct packet *p)
 	sim.counts->ms[1] = ms;
 }
 
-static void halt(const struct packet *p)
+static void halt(const struct packet *packet)
 {
 	FILE *file = sim.halt ? fopen(sim.halt, "r") : NULL;
 	unsigned method, attr, n;
@@ -179,8 +187,8 @@ static void halt(const struct packet *p)
 
 	if (!file)
 		return;
-	if (fscanf(file, "%u %x %u %d", &method, &attr, &n, &pid) == 4 && is_smp(p, attr) &&
-	    p->mad[METHOD] == method && ++sim.n_halting == n) {
+	if (fscanf(file, "%u %x %u %d", &method, &attr, &n, &pid) == 4 && is_smp(packet, attr) &&
+	    packet->mad[METHOD] == method && ++sim.n_halting == n) {
 		kill(pid, SIGSTOP);
 		unlink(sim.halt);
 		sim.n_halting = 0;
@@ -189,14 +197,14 @@ static void halt(const struct packet *p)
 }
 
 /* By the file of tables. */
-static char refused_table(const struct packet *p)
+static char refused_table(const struct packet *packet)
 {
 	FILE *file = sim.tables ? fopen(sim.tables, "r") : NULL;
 	unsigned attr, hops;
 	char how[8], is = 0;
 
 	while (file && fscanf(file, "%x %7s %u", &attr, how, &hops) == 3)
-		if (is_smp(p, attr) && (!hops || p->mad[HOPS] == hops))
+		if (is_smp(packet, attr) && (!hops || packet->mad[HOPS] == hops))
 			is = how_of(how);
 	if (file)
 		fclose(file);
@@ -204,57 +212,58 @@ static char refused_table(const struct packet *p)
 }
 
 /* What is refused reaches ibsim as a question. */
-static void refuse(struct packet *p)
+static void refuse(struct packet *packet)
 {
-	int in = (int)(modifier(p) >> 8 & 0xff), out = (int)(modifier(p) & 0xff);
+	int in = (int)(modifier(packet) >> 8 & 0xff), out = (int)(modifier(packet) & 0xff);
 
-	sim.asked = *p;
+	sim.asked = *packet;
 	sim.refused = 0;
-	if (p->mad[METHOD] != SET)
+	if (packet->mad[METHOD] != SET)
 		return;
-	sim.refused = refused_table(p);
-	if (sim.how && is_smp(p, SLVL) && (sim.refuse_in < 0 || sim.refuse_in == in) &&
+	sim.refused = refused_table(packet);
+	if (sim.how && is_smp(packet, SLVL) && (sim.refuse_in < 0 || sim.refuse_in == in) &&
 	    (sim.refuse_out < 0 || sim.refuse_out == out))
 		sim.refused = sim.how;
 	if (sim.refused)
-		p->mad[METHOD] = GET;
+		packet->mad[METHOD] = GET;
 }
 
-static void next_pair(struct packet *p)
+static void next_pair(struct packet *packet)
 {
 	uint32_t mod = modifier(&sim.wild), n = sim.n_ports + 1, in, out;
 
 	in = mod & 0x20000 ? sim.next % n : mod >> 8 & 0xff;
 	out = mod & 0x10000 ? sim.next / (mod & 0x20000 ? n : 1) : mod & 0xff;
-	*p = sim.wild;
-	set_modifier(p, in << 8 | out);
+	*packet = sim.wild;
+	set_modifier(packet, in << 8 | out);
 	sim.next++;
 }
 
 __attribute__((visibility("default"))) ssize_t read(int fd, void *buf, size_t n)
 {
-	struct packet *p = buf;
+	struct packet *packet = buf;
 	ssize_t got;
 
 	if (fd == sim.wild_fd) {
-		next_pair(p);
-		refuse(p);
-		return sizeof(*p);
+		next_pair(packet);
+		refuse(packet);
+		return sizeof(*packet);
 	}
 	got = sim.read(fd, buf, n);
-	if (got != sizeof(*p))
+	if (got != sizeof(*packet))
 		return got;
-	count(p);
-	halt(p);
-	if (sim.n_ports && is_smp(p, SLVL) && p->mad[METHOD] == SET && modifier(p) & 0x30000) {
-		sim.wild = *p;
+	count(packet);
+	halt(packet);
+	if (sim.n_ports && is_smp(packet, SLVL) && packet->mad[METHOD] == SET &&
+	    modifier(packet) & 0x30000) {
+		sim.wild = *packet;
 		sim.wild_fd = fd;
 		sim.next = 0;
 		sim.n = (sim.n_ports + 1) *
-			((modifier(p) & 0x30000) == 0x30000 ? sim.n_ports + 1 : 1);
-		next_pair(p);
+			((modifier(packet) & 0x30000) == 0x30000 ? sim.n_ports + 1 : 1);
+		next_pair(packet);
 	}
-	refuse(p);
+	refuse(packet);
 	return got;
 }
 
@@ -284,55 +293,56 @@ static unsigned vls_now(void)
 	return vls;
 }
 
-static void answer(struct packet *p)
+static void answer(struct packet *packet)
 {
-	unsigned vls = is_smp(p, PORT_INFO) ? vls_now() : 0;
+	unsigned vls = is_smp(packet, PORT_INFO) ? vls_now() : 0;
 
-	if (sim.n_ports && is_smp(p, SWITCH_INFO))
-		p->mad[SWITCH_INFO_FLAGS] |= 1;
-	if (is_smp(p, NODE_INFO) && p->mad[NODE_GUID_END] == sim.liar) {
+	if (sim.n_ports && is_smp(packet, SWITCH_INFO))
+		packet->mad[SWITCH_INFO_FLAGS] |= 1;
+	if (is_smp(packet, NODE_INFO) && packet->mad[NODE_GUID_END] == sim.liar) {
 		if (sim.lie == 'g')
-			p->mad[NODE_GUID_END] = (uint8_t)sim.lie_by;
+			packet->mad[NODE_GUID_END] = (uint8_t)sim.lie_by;
 		if (sim.lie == 'p')
-			p->mad[LOCAL_PORT] += (uint8_t)sim.lie_by;
+			packet->mad[LOCAL_PORT] += (uint8_t)sim.lie_by;
 	}
-	if (is_smp(p, PORT_INFO)) {
+	if (is_smp(packet, PORT_INFO)) {
 		if (vls)
-			p->mad[VL_CAP] = (uint8_t)((p->mad[VL_CAP] & 0x0f) | vls << 4);
+			packet->mad[VL_CAP] = (uint8_t)((packet->mad[VL_CAP] & 0x0f) | vls << 4);
 		if (sim.lacks == 's')
-			p->mad[CAPABILITIES] &= 0xbf;
+			packet->mad[CAPABILITIES] &= 0xbf;
 		if (sim.lacks == 'v')
-			p->mad[VL_CAP] = (p->mad[VL_CAP] & 0x0f) | 0x10;
+			packet->mad[VL_CAP] = (packet->mad[VL_CAP] & 0x0f) | 0x10;
 		if (sim.lacks == 'v' || sim.lacks == 'o')
-			p->mad[OPER_VLS] = (p->mad[OPER_VLS] & 0x0f) | (sim.lacks == 'v') << 4;
+			packet->mad[OPER_VLS] = (packet->mad[OPER_VLS] & 0x0f) | (sim.lacks == 'v')
+											 << 4;
 	}
 	if (sim.refused == 's')
-		p->mad[STATUS + 1] = 0x1c;
+		packet->mad[STATUS + 1] = 0x1c;
 	if (sim.refused == 's' || sim.refused == 'i')
-		memcpy(p->mad + DATA, sim.asked.mad + DATA, 64);
+		memcpy(packet->mad + DATA, sim.asked.mad + DATA, 64);
 	if (is_mute() || sim.refused == 'o')
-		p->status = htonl(110);
+		packet->status = htonl(110);
 }
 
 __attribute__((visibility("default"))) ssize_t write(int fd, const void *buf, size_t n)
 {
-	struct packet p;
+	struct packet packet;
 
-	if (n != sizeof(p))
+	if (n != sizeof(packet))
 		return sim.write(fd, buf, n);
-	memcpy(&p, buf, n);
+	memcpy(&packet, buf, n);
 	if (fd == sim.wild_fd) {
 		if (sim.next < sim.n)
 			return (ssize_t)n;
 		sim.wild_fd = -1;
-		p.mad[STATUS + 1] = 0;
-		p.status = 0;
-		set_modifier(&p, modifier(&sim.wild));
+		packet.mad[STATUS + 1] = 0;
+		packet.status = 0;
+		set_modifier(&packet, modifier(&sim.wild));
 	}
-	if (!(p.mad[METHOD] & 0x80))
+	if (!(packet.mad[METHOD] & 0x80))
 		return sim.write(fd, buf, n);
-	answer(&p);
-	return sim.write(fd, &p, n);
+	answer(&packet);
+	return sim.write(fd, &packet, n);
 }
 
 __attribute__((visibility("default"))) int select(int n, fd_set *r, fd_set *w, fd_set *e,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osr-spoil: changes one entry of a switch behind the subnet manager's back, by a management packet.
+ * osr-spoil: changes one entry of a switch behind the subnet manager's back, by a management
+ * packet.
  *
  *	osr-spoil GUID lft LID PORT		forwarding table
  *	osr-spoil GUID sl2vl IN OUT SL VL	SL2VL table of a pair of ports
@@ -77,8 +78,8 @@ static int change(ibnd_node_t *node, int argc, char **argv)
 }
 
 /*
- * All tables of one switch. Of another SM, only a few SL2VL tables differ, so that reading a part of them back does
- * not find them at once; and no LFT does, for OpenSM compares these itself.
+ * All tables of one switch. Of another SM, only a few SL2VL tables differ, so that reading a part
+ * of them back does not find them at once; and no LFT does, for OpenSM compares these itself.
  */
 static int rewrite(const ibnd_node_t *node, bool foreign)
 {

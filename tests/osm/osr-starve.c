@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 /*
- * Preloaded into opensm: allocations of libosmroutes.so, and of jansson for it, are counted from the moment it is
- * loaded, and number OSR_STARVE fails (maps and threads as well). The file OSR_STARVE_COUNT holds their number so far,
- * as a long. If opensm dies of a bad address, the innermost functions and their libraries go to OSR_STARVE_DIED.
+ * Preloaded into opensm: allocations of libosmroutes.so, and of jansson for it, are counted from
+ * the moment it is loaded, and number OSR_STARVE fails (maps and threads as well). The file
+ * OSR_STARVE_COUNT holds their number so far, as a long. If opensm dies of a bad address, the
+ * innermost functions and their libraries go to OSR_STARVE_DIED.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osr-credits: do packets get through? A simulator of links with credits, for tables as switches hold them.
+ * osr-credits: do packets get through? A simulator of links with credits, for tables as switches
+ * hold them.
  *
  *	osr-credits [--packets=N] [--buffer=N] [--load=0..1] [--seed=N] [--any-sl] [--change=CYCLES]
  *		[--length=CYCLES] FABRIC...
  *
- * It shares nothing with the project: its input is what was read back out of the switches (credits.py), and it knows no
- * certificates. Its rules:
+ * It shares nothing with the project: its input is what was read back out of the switches
+ * (credits.py), and it knows no certificates. Its rules:
  *
- * - All links have one rate: a packet takes LENGTH cycles, its header is at the other end DELAY cycles after it began.
- * - The receiver of a link has a buffer for each VL, a first-in first-out queue of BUFFER packets. A link begins a
- *   packet only with a credit for the VL there; the credit comes back when the packet has left that buffer whole.
- * - Virtual cut-through: the head of a queue may leave as soon as its header is there. Its port comes from the LFT, its
- *   next VL from the SL2VL table of (port it came by, port it leaves by).
- * - A link serves the heads that wait for it in turn, over all input ports and VLs (round robin); one that has no
- *   credit is passed over.
- * - Hosts take what arrives. Each has one packet at a time to send. A packet that tables send nowhere, or to VL 15, is
- *   lost.
- * - Several FABRICs are tables of later times, on the switches of the first. What cables are gone dies when its
- *   time begins, with what waits for it; each switch takes the new tables at a moment of its own.
+ * - All links have one rate: a packet takes LENGTH cycles, its header is at the other end DELAY
+ *   cycles after it began.
+ * - The receiver of a link has a buffer for each VL, a first-in first-out queue of BUFFER packets.
+ *   A link begins a packet only with a credit for the VL there; the credit comes back when the
+ *   packet has left that buffer whole.
+ * - Virtual cut-through: the head of a queue may leave as soon as its header is there. Its port
+ *   comes from the LFT, its next VL from the SL2VL table of (port it came by, port it leaves by).
+ * - A link serves the heads that wait for it in turn, over all input ports and VLs (round robin);
+ *   one that has no credit is passed over.
+ * - Hosts take what arrives. Each has one packet at a time to send. A packet that tables send
+ *   nowhere, or to VL 15, is lost.
+ * - Several FABRICs are tables of later times, on the switches of the first. What cables are gone
+ *   dies when its time begins, with what waits for it; each switch takes the new tables at a moment
+ *   of its own.
  *
- * A run ends when nothing is under way. What has not arrived by then never will: it is stuck, and the queues that wait
- * for each other in a circle are printed. Everything is drawn from one seed.
+ * A run ends when nothing is under way. What has not arrived by then never will: it is stuck, and
+ * the queues that wait for each other in a circle are printed. Everything is drawn from one seed.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -160,32 +164,35 @@ static int n_ports(int sw)
 /* The head of a queue has left it: there is room for another one. */
 static void drop_head(int in, int vl)
 {
-	struct queue *q = &s.link[in].queue[vl];
+	struct queue *queue = &s.link[in].queue[vl];
 
-	q->first = (q->first + 1) % MAX_BUFFER;
-	q->n--;
-	q->leaving = false;
+	queue->first = (queue->first + 1) % MAX_BUFFER;
+	queue->n--;
+	queue->leaving = false;
 	s.link[in].credits[vl]++;
 	try_at(s.now, in);
 }
 
-/* Where the head of a queue goes; it is thrown away, and the next one looked at, if that is nowhere. */
+/*
+ * Where the head of a queue goes; it is thrown away, and the next one looked at, if that is
+ * nowhere.
+ */
 static void look_at_head(int in, int vl)
 {
-	struct queue *q = &s.link[in].queue[vl];
+	struct queue *queue = &s.link[in].queue[vl];
 	int sw = s.link[in].to, port = s.link[in].to_port;
 
-	while (q->n && !q->leaving) {
-		const struct packet *p = &q->packet[q->first];
-		const struct tables *t = &s.tables[s.using[sw]][sw];
-		int out = t->lft[p->dest];
+	while (queue->n && !queue->leaving) {
+		const struct packet *packet = &queue->packet[queue->first];
+		const struct tables *tables = &s.tables[s.using[sw]][sw];
+		int out = tables->lft[packet->dest];
 
-		q->out = out < n_ports(sw) ? s.row[sw] + out : NONE;
-		if (q->out != NONE && s.link[q->out].alive) {
-			q->vl = t->vl[(port * n_ports(sw) + out) * N_VLS + p->sl];
-			if (q->vl < N_VLS - 1) {
-				s.link[q->out].request[port] |= (uint16_t)(1 << vl);
-				try_at(s.now, q->out);
+		queue->out = out < n_ports(sw) ? s.row[sw] + out : NONE;
+		if (queue->out != NONE && s.link[queue->out].alive) {
+			queue->vl = tables->vl[(port * n_ports(sw) + out) * N_VLS + packet->sl];
+			if (queue->vl < N_VLS - 1) {
+				s.link[queue->out].request[port] |= (uint16_t)(1 << vl);
+				try_at(s.now, queue->out);
 				return;
 			}
 		}
@@ -195,18 +202,18 @@ static void look_at_head(int in, int vl)
 }
 
 /* A packet takes its way over a link. */
-static void begin(int link, const struct packet *p, int vl)
+static void begin(int link, const struct packet *packet, int vl)
 {
 	struct link *l = &s.link[link];
 
 	l->free_at = s.now + length;
 	try_at(l->free_at, link);
 	if (l->to_host != NONE) {
-		at(s.now + delay + length, (struct event){ DELIVERED, link, vl, *p });
+		at(s.now + delay + length, (struct event){ DELIVERED, link, vl, *packet });
 		return;
 	}
 	l->credits[vl]--;
-	at(s.now + delay, (struct event){ ARRIVES, link, vl, *p });
+	at(s.now + delay, (struct event){ ARRIVES, link, vl, *packet });
 }
 
 /* The next request in turn that has a credit. */
@@ -223,14 +230,14 @@ static void serve(int link)
 			vls &= ~0u << l->turn % N_VLS;
 		for (; vls; vls &= vls - 1) {
 			int vl = __builtin_ctz(vls);
-			struct queue *q = &s.link[in].queue[vl];
+			struct queue *queue = &s.link[in].queue[vl];
 
-			if (l->to_host == NONE && !l->credits[q->vl])
+			if (l->to_host == NONE && !l->credits[queue->vl])
 				continue;
 			l->request[port] &= (uint16_t) ~(1 << vl);
 			l->turn = (port * N_VLS + vl + 1) % (n * N_VLS);
-			q->leaving = true;
-			begin(link, &q->packet[q->first], q->vl);
+			queue->leaving = true;
+			begin(link, &queue->packet[queue->first], queue->vl);
 			at(s.now + length, (struct event){ .kind = LEAVES, .link = in, .vl = vl });
 			return;
 		}
@@ -242,16 +249,16 @@ static void cables_of(int which)
 {
 	for (int sw = 0; sw < s.n_switches; sw++)
 		for (int p = 0; p < n_ports(sw); p++) {
-			struct link *l = &s.link[s.row[sw] + p];
+			struct link *link = &s.link[s.row[sw] + p];
 
-			l->alive = s.tables[which][sw].alive[p];
-			for (int bit = 0; !l->alive && bit < n_ports(sw) * N_VLS; bit++) {
+			link->alive = s.tables[which][sw].alive[p];
+			for (int bit = 0; !link->alive && bit < n_ports(sw) * N_VLS; bit++) {
 				int port = bit / N_VLS, vl = bit % N_VLS,
 				    in = s.into[s.row[sw] + port];
 
-				if (!(l->request[port] >> vl & 1))
+				if (!(link->request[port] >> vl & 1))
 					continue;
-				l->request[port] &= (uint16_t) ~(1 << vl);
+				link->request[port] &= (uint16_t) ~(1 << vl);
 				s.lost++;
 				drop_head(in, vl);
 				look_at_head(in, vl);
@@ -263,36 +270,37 @@ static void cables_of(int which)
 
 static void send(int link)
 {
-	struct host *h = &s.host[link - s.row[s.n_switches]];
-	struct packet *p = &h->packet;
+	struct host *host = &s.host[link - s.row[s.n_switches]];
+	struct packet *packet = &host->packet;
 
-	while (h->ready || (h->n_to && s.generated < packets)) {
+	while (host->ready || (host->n_to && s.generated < packets)) {
 		int vl;
 
-		if (!h->ready) {
+		if (!host->ready) {
 			s.generated++;
 			s.ended_at = s.now;
 			s.ended = s.delivered;
-			p->born = load < 1 ? p->born + 1 : s.now;
+			packet->born = load < 1 ? packet->born + 1 : s.now;
 			/* Geometric: each cycle brings one with load / length. */
 			while (load < 1 && (double)(draw() >> 11) * 0x1p-53 >= load / length)
-				p->born++;
-			p->dest = h->to[draw_below(h->n_to)];
-			p->sl = any_sl ? draw_below(N_VLS) : h->sl[p->dest];
-			h->ready = true;
+				packet->born++;
+			packet->dest = host->to[draw_below(host->n_to)];
+			packet->sl = any_sl ? draw_below(N_VLS) : host->sl[packet->dest];
+			host->ready = true;
 		}
-		vl = p->sl == NO_SL ? N_VLS - 1 : h->vl[p->sl];
-		if (p->born > s.now) {
-			try_at(p->born - s.now < ring_size - 1 ? p->born : s.now + ring_size - 1,
+		vl = packet->sl == NO_SL ? N_VLS - 1 : host->vl[packet->sl];
+		if (packet->born > s.now) {
+			try_at(packet->born - s.now < ring_size - 1 ? packet->born
+								    : s.now + ring_size - 1,
 			       link);
 			return;
 		}
 		if (vl < N_VLS - 1 && !s.link[link].credits[vl])
 			return;
-		h->ready = false;
+		host->ready = false;
 		if (vl < N_VLS - 1) {
-			s.wait += s.now - p->born;
-			begin(link, p, vl);
+			s.wait += s.now - packet->born;
+			begin(link, packet, vl);
 			return;
 		}
 		s.lost++;
@@ -301,34 +309,34 @@ static void send(int link)
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static void happen(const struct event *e)
+static void happen(const struct event *event)
 {
-	struct link *l = &s.link[e->link];
-	struct queue *q = &l->queue[e->vl];
+	struct link *link = &s.link[event->link];
+	struct queue *queue = &link->queue[event->vl];
 
-	switch (e->kind) {
+	switch (event->kind) {
 	case ARRIVES:
-		q->packet[(q->first + q->n++) % MAX_BUFFER] = e->packet;
-		if (q->n == 1)
-			look_at_head(e->link, e->vl);
+		queue->packet[(queue->first + queue->n++) % MAX_BUFFER] = event->packet;
+		if (queue->n == 1)
+			look_at_head(event->link, event->vl);
 		break;
 	case LEAVES:
-		drop_head(e->link, e->vl);
-		look_at_head(e->link, e->vl);
+		drop_head(event->link, event->vl);
+		look_at_head(event->link, event->vl);
 		break;
 	case DELIVERED:
 		s.delivered++;
-		s.latency += s.now - e->packet.born;
+		s.latency += s.now - event->packet.born;
 		if (s.delivered == packets / 5)
 			s.began_at = s.now;
 		break;
 	case TRY:
-		if (l->free_at > s.now)
+		if (link->free_at > s.now)
 			break;
-		if (e->link >= s.row[s.n_switches])
-			send(e->link);
-		else if (l->alive)
-			serve(e->link);
+		if (event->link >= s.row[s.n_switches])
+			send(event->link);
+		else if (link->alive)
+			serve(event->link);
 	}
 }
 
@@ -343,7 +351,10 @@ static void run(void)
 		int now = (int)(s.now % ring_size);
 		long which = s.now / change;
 
-		/* Cables go when the time of new tables begins; each switch takes them at a moment of its first half. */
+		/*
+		 * Cables go when the time of new tables begins; each switch takes them at a moment
+		 * of its first half.
+		 */
 		if (which && which < s.n_tables && s.now % change == 0) {
 			cables_of((int)which);
 			for (int sw = 0; sw < s.n_switches; sw++)
@@ -355,10 +366,10 @@ static void run(void)
 		/* What happens asks for more tries of this cycle. */
 		for (int tries = 0; tries < 2; tries++)
 			for (int i = 0; i < s.ring[now].n; i++) {
-				struct event e = s.ring[now].event[i];
+				struct event event = s.ring[now].event[i];
 
-				if ((e.kind == TRY) == tries)
-					happen(&e);
+				if ((event.kind == TRY) == tries)
+					happen(&event);
 			}
 		s.pending -= s.ring[now].n;
 		s.ring[now].n = 0;
@@ -367,18 +378,22 @@ static void run(void)
 
 /* ---- what is stuck --------------------------------------------------------------------------- */
 
-/* The queue at whose head a packet waits waits for the queue behind its next link. Followed until one comes again. */
+/*
+ * The queue at whose head a packet waits waits for the queue behind its next link. Followed until
+ * one comes again.
+ */
 static void print_circle(void)
 {
 	int *seen = get((size_t)s.n_links * N_VLS, sizeof(*seen)), first = NONE, at = NONE;
-	const struct queue *q;
+	const struct queue *queue;
 
 	for (int k = 0; k < s.row[s.n_switches] * N_VLS && first == NONE; k++) {
-		for (at = k; q = &s.link[at / N_VLS].queue[at % N_VLS], q->n && !seen[at];) {
+		for (at = k;
+		     queue = &s.link[at / N_VLS].queue[at % N_VLS], queue->n && !seen[at];) {
 			seen[at] = k + 1;
-			at = q->out * N_VLS + q->vl;
+			at = queue->out * N_VLS + queue->vl;
 		}
-		if (q->n && seen[at] == k + 1)
+		if (queue->n && seen[at] == k + 1)
 			first = at;
 	}
 	printf(", \"circle\": [");
@@ -389,8 +404,8 @@ static void print_circle(void)
 			printf("[\"host %d\", %d]", link - s.row[s.n_switches], at % N_VLS);
 		else
 			printf("[[%d, %d], %d]", sw, link - s.row[sw], at % N_VLS);
-		q = &s.link[link].queue[at % N_VLS];
-		at = q->out * N_VLS + q->vl;
+		queue = &s.link[link].queue[at % N_VLS];
+		at = queue->out * N_VLS + queue->vl;
 		more = at != first;
 		fputs(more ? ", " : "", stdout);
 	}
@@ -411,8 +426,7 @@ static int print_result(void)
 		senders += s.host[h].n_to > 0;
 	/* Of those that never left their host nothing is in the way but the others. */
 	printf("{\"sent\": %ld, \"delivered\": %ld, \"lost\": %ld, \"stuck\": %ld, \"cycles\": "
-	       "%ld, "
-	       "\"throughput\": %.6f, \"wait\": %.4f, \"latency\": %.4f",
+	       "%ld, \"throughput\": %.6f, \"wait\": %.4f, \"latency\": %.4f",
 	       s.generated, s.delivered, s.lost, stuck, s.now, senders ? measured / senders : 0,
 	       (double)s.wait / (double)sent,
 	       s.delivered ? (double)s.latency / (double)s.delivered : 0);
@@ -450,12 +464,12 @@ static void read_sizes(FILE *file)
 {
 	int first = !s.n_tables++;
 	int n = number(file, 49151), hosts = number(file, 49151), max_lid = number(file, 49151);
-	struct tables *t;
+	struct tables *tables;
 
 	if (s.n_tables > MAX_TABLES ||
 	    (!first && (n != s.n_switches || hosts != s.n_hosts || max_lid != s.max_lid)))
 		give_up("too many tables, or of another fabric");
-	t = s.tables[s.n_tables - 1] = get((size_t)n, sizeof(*t));
+	tables = s.tables[s.n_tables - 1] = get((size_t)n, sizeof(*tables));
 	if (first) {
 		s.n_switches = n;
 		s.n_hosts = hosts;
@@ -469,9 +483,9 @@ static void read_sizes(FILE *file)
 		int ports = number(file, MAX_PORTS) + 1;
 
 		s.row[sw + 1] = first ? s.row[sw] + ports : s.row[sw + 1];
-		t[sw].lft = memset(get((size_t)max_lid + 1, 1), 0xff, (size_t)max_lid + 1);
-		t[sw].vl = get((size_t)n_ports(sw) * (size_t)n_ports(sw) * N_VLS, 1);
-		t[sw].alive = get((size_t)n_ports(sw), sizeof(bool));
+		tables[sw].lft = memset(get((size_t)max_lid + 1, 1), 0xff, (size_t)max_lid + 1);
+		tables[sw].vl = get((size_t)n_ports(sw) * (size_t)n_ports(sw) * N_VLS, 1);
+		tables[sw].alive = get((size_t)n_ports(sw), sizeof(bool));
 	}
 	if (!first)
 		return;
@@ -504,24 +518,24 @@ static int read_end(FILE *file, int k)
 /* A line of this word. */
 static void read_line(FILE *file, const char *word)
 {
-	struct tables *t = s.tables[s.n_tables - 1];
+	struct tables *tables = s.tables[s.n_tables - 1];
 
 	if (!strcmp(word, "cable")) { /* SWITCH PORT SWITCH PORT, one direction */
 		int k = read_end(file, NONE), sw = s.link[k].from;
 
 		read_end(file, k);
-		t[sw].alive[k - s.row[sw]] = true;
+		tables[sw].alive[k - s.row[sw]] = true;
 	} else if (!strcmp(word,
 			   "host")) { /* HOST SWITCH PORT, VL of each SL, SL towards each LID */
 		int i = number(file, s.n_hosts - 1), up = s.row[s.n_switches] + i;
 		int down = read_end(file, up), sw = s.link[up].to;
-		struct host *h = &s.host[i];
+		struct host *host = &s.host[i];
 
 		s.link[down].to_host = i;
-		s.link[up].alive = t[sw].alive[down - s.row[sw]] = true;
-		digits(file, " %1x", N_VLS, h->vl);
-		h->sl = h->sl ? h->sl : get((size_t)s.max_lid + 1, 1);
-		digits(file, " %2x", s.max_lid + 1, h->sl);
+		s.link[up].alive = tables[sw].alive[down - s.row[sw]] = true;
+		digits(file, " %1x", N_VLS, host->vl);
+		host->sl = host->sl ? host->sl : get((size_t)s.max_lid + 1, 1);
+		digits(file, " %2x", s.max_lid + 1, host->sl);
 	} else if (!strcmp(word, "vl")) { /* SWITCH IN OUT, VL of each SL; -1: all ports */
 		int sw = number(file, s.n_switches - 1), n = n_ports(sw);
 		int in = number(file, n - 1), out = number(file, n - 1);
@@ -531,19 +545,18 @@ static void read_line(FILE *file, const char *word)
 		for (int i = 0; i < n; i++)
 			for (int o = 0; o < n; o++)
 				if ((in == -1 || in == i) && (out == -1 || out == o))
-					memcpy(t[sw].vl + (i * n + o) * N_VLS, vl, N_VLS);
+					memcpy(tables[sw].vl + (i * n + o) * N_VLS, vl, N_VLS);
 	} else if (!strcmp(word, "lft")) { /* SWITCH, port for each LID */
-		digits(file, " %2x", s.max_lid + 1, t[number(file, s.n_switches - 1)].lft);
-	} else if (
-		!strcmp(word,
-			"send")) { /* HOST N LID..: to whom it sends, of the last tables that say so */
-		struct host *h = &s.host[number(file, s.n_hosts - 1)];
+		digits(file, " %2x", s.max_lid + 1, tables[number(file, s.n_switches - 1)].lft);
+	} else if (!strcmp(word, "send")) {
+		/* HOST N LID..: to whom it sends, of the last tables that say so */
+		struct host *host = &s.host[number(file, s.n_hosts - 1)];
 
-		h->n_to = number(file, 49151);
-		free(h->to);
-		h->to = get((size_t)h->n_to, sizeof(int));
-		for (int i = 0; i < h->n_to; i++)
-			h->to[i] = number(file, s.max_lid);
+		host->n_to = number(file, 49151);
+		free(host->to);
+		host->to = get((size_t)host->n_to, sizeof(int));
+		for (int i = 0; i < host->n_to; i++)
+			host->to[i] = number(file, s.max_lid);
 	} else {
 		give_up("a line begins with an unknown word");
 	}

@@ -3,8 +3,8 @@
  * The simulator: time goes from one event to the next. An event is the begin of a message, the end
  * of one, or the end of a phase's calculation; between events rates are constant.
  *
- * The number of applications is small, so the next event is found by looking at all of them and at all
- * messages under way.
+ * The number of applications is small, so the next event is found by looking at all of them and at
+ * all messages under way.
  */
 #include "simulator/flow.h"
 
@@ -63,79 +63,80 @@ static bool before(const struct share *a, const struct share *b)
 	return a->share < b->share || (a->share == b->share && a->link < b->link);
 }
 
-static void sift_down(struct sim *s, uint32_t i)
+static void sift_down(struct sim *sim, uint32_t i)
 {
-	struct share x = s->heap[i];
+	struct share share = sim->heap[i];
 
-	for (uint32_t child; (child = 2 * i + 1) < s->n_heap; i = child) {
-		if (child + 1 < s->n_heap && before(&s->heap[child + 1], &s->heap[child]))
+	for (uint32_t child; (child = 2 * i + 1) < sim->n_heap; i = child) {
+		if (child + 1 < sim->n_heap && before(&sim->heap[child + 1], &sim->heap[child]))
 			child++;
-		if (!before(&s->heap[child], &x))
+		if (!before(&sim->heap[child], &share))
 			break;
-		s->heap[i] = s->heap[child];
+		sim->heap[i] = sim->heap[child];
 	}
-	s->heap[i] = x;
+	sim->heap[i] = share;
 }
 
-static struct share share_of(const struct sim *s, uint32_t link)
+static struct share share_of(const struct sim *sim, uint32_t link)
 {
-	const struct link *l = &s->link[link];
+	const struct link *l = &sim->link[link];
 
 	return (struct share){ (l->left > 0 ? l->left : 0) / l->open, link, l->open };
 }
 
 /*
- * Progressive filling: the link that can give its flows the least fixes their rates; what they take elsewhere is
- * taken off there; then the next link. The share of a link never falls on the way, so a heap of shares as they were
- * is enough: one that has grown since goes back in. Only links that carry something are touched.
+ * Progressive filling: the link that can give its flows the least fixes their rates; what they take
+ * elsewhere is taken off there; then the next link. The share of a link never falls on the way, so
+ * a heap of shares as they were is enough: one that has grown since goes back in. Only links that
+ * carry something are touched.
  */
-static void find_rates(struct sim *s)
+static void find_rates(struct sim *sim)
 {
 	uint32_t at = 0;
 
 	/* Which flows cross a link. */
-	for (uint32_t i = 0; i < s->n_touched; i++)
-		s->link_rate[s->touched[i]] = 0;
-	s->n_touched = 0;
-	for (uint32_t i = 0; i < s->n; i++)
-		for (uint32_t h = 0; h < s->flow[i].n_links; h++)
-			if (s->link[s->flow[i].link[h]].open++ == 0)
-				s->touched[s->n_touched++] = s->flow[i].link[h];
-	for (uint32_t i = 0; i < s->n_touched; i++) {
-		struct link *l = &s->link[s->touched[i]];
+	for (uint32_t i = 0; i < sim->n_touched; i++)
+		sim->link_rate[sim->touched[i]] = 0;
+	sim->n_touched = 0;
+	for (uint32_t i = 0; i < sim->n; i++)
+		for (uint32_t h = 0; h < sim->flow[i].n_links; h++)
+			if (sim->link[sim->flow[i].link[h]].open++ == 0)
+				sim->touched[sim->n_touched++] = sim->flow[i].link[h];
+	for (uint32_t i = 0; i < sim->n_touched; i++) {
+		struct link *l = &sim->link[sim->touched[i]];
 
 		l->row = l->end = at;
 		at += l->open;
-		l->left = s->job->capacity[s->touched[i]];
-		s->max_sharing = l->open > s->max_sharing ? l->open : s->max_sharing;
-		s->heap[i] = share_of(s, s->touched[i]);
+		l->left = sim->job->capacity[sim->touched[i]];
+		sim->max_sharing = l->open > sim->max_sharing ? l->open : sim->max_sharing;
+		sim->heap[i] = share_of(sim, sim->touched[i]);
 	}
-	for (uint32_t i = 0; i < s->n; i++) {
-		s->flow[i].rate = -1;
-		for (uint32_t h = 0; h < s->flow[i].n_links; h++)
-			s->users[s->link[s->flow[i].link[h]].end++] = i;
+	for (uint32_t i = 0; i < sim->n; i++) {
+		sim->flow[i].rate = -1;
+		for (uint32_t h = 0; h < sim->flow[i].n_links; h++)
+			sim->users[sim->link[sim->flow[i].link[h]].end++] = i;
 	}
 	/* The heap, and link by link. */
-	s->n_heap = s->n_touched;
-	for (uint32_t i = s->n_heap / 2; i > 0; i--)
-		sift_down(s, i - 1);
-	while (s->n_heap) {
-		struct share top = s->heap[0];
-		struct link *link = &s->link[top.link];
+	sim->n_heap = sim->n_touched;
+	for (uint32_t i = sim->n_heap / 2; i > 0; i--)
+		sift_down(sim, i - 1);
+	while (sim->n_heap) {
+		struct share top = sim->heap[0];
+		struct link *link = &sim->link[top.link];
 		bool grown = link->open && link->open != top.open;
 
-		s->heap[0] = grown ? share_of(s, top.link) : s->heap[--s->n_heap];
-		sift_down(s, 0);
+		sim->heap[0] = grown ? share_of(sim, top.link) : sim->heap[--sim->n_heap];
+		sift_down(sim, 0);
 		for (uint32_t i = link->row; !grown && i < link->end; i++) {
-			struct osr_flow *flow = &s->flow[s->users[i]];
+			struct osr_flow *flow = &sim->flow[sim->users[i]];
 
 			if (flow->rate >= 0)
 				continue;
 			flow->rate = top.share;
 			for (uint32_t h = 0; h < flow->n_links; h++) {
-				s->link[flow->link[h]].left -= top.share;
-				s->link[flow->link[h]].open--;
-				s->link_rate[flow->link[h]] += top.share;
+				sim->link[flow->link[h]].left -= top.share;
+				sim->link[flow->link[h]].open--;
+				sim->link_rate[flow->link[h]] += top.share;
 			}
 		}
 	}
@@ -143,17 +144,18 @@ static void find_rates(struct sim *s)
 
 /* ---- phases and messages --------------------------------------------------------------------- */
 
-static void begin_phase(struct sim *s, uint32_t a)
+static void begin_phase(struct sim *sim, uint32_t a)
 {
-	struct app *app = &s->app[a];
-	struct osr_flow_phase *p = &app->phase;
+	struct app *app = &sim->app[a];
+	struct osr_flow_phase *phase = &app->phase;
 
-	*p = (struct osr_flow_phase){ 0 };
+	*phase = (struct osr_flow_phase){ 0 };
 	app->n_begun = 0;
-	app->began = s->now;
-	app->over = !s->job->phase(s->job->ctx, a, app->step, p);
-	assert(p->n_messages <= s->job->max_messages && isfinite(p->calc));
-	assert(p->begin >= 0 && isfinite(p->begin) && p->bytes >= 0 && isfinite(p->bytes));
+	app->began = sim->now;
+	app->over = !sim->job->phase(sim->job->ctx, a, app->step, phase);
+	assert(phase->n_messages <= sim->job->max_messages && isfinite(phase->calc));
+	assert(phase->begin >= 0 && isfinite(phase->begin) && phase->bytes >= 0 &&
+	       isfinite(phase->bytes));
 }
 
 /* When something of this application happens that is no arrival; INFINITY if nothing will. */
@@ -166,29 +168,30 @@ static double next_of_app(const struct app *app)
 	return app->n_under_way ? INFINITY : app->began + app->phase.calc;
 }
 
-static void arrive(struct sim *s, uint32_t a, uint32_t message)
+static void arrive(struct sim *sim, uint32_t a, uint32_t message)
 {
-	if (s->job->arrived)
-		s->job->arrived(s->job->ctx, a, s->app[a].step, message, s->now);
+	if (sim->job->arrived)
+		sim->job->arrived(sim->job->ctx, a, sim->app[a].step, message, sim->now);
 }
 
 /* Whatever of the applications is due now; has a message begun? */
-static bool begin_due(struct sim *s)
+static bool begin_due(struct sim *sim)
 {
-	const struct osr_flow_job *job = s->job;
+	const struct osr_flow_job *job = sim->job;
 	bool begun = false;
 
 	for (uint32_t a = 0; a < job->n_apps; a++) {
-		struct app *app = &s->app[a];
+		struct app *app = &sim->app[a];
 
-		while (next_of_app(app) <= s->now) {
-			struct osr_flow *flow = &s->flow[s->n];
+		while (next_of_app(app) <= sim->now) {
+			struct osr_flow *flow = &sim->flow[sim->n];
 
 			if (app->n_begun == app->phase.n_messages) {
 				if (job->phase_over)
-					job->phase_over(job->ctx, a, app->step, app->began, s->now);
+					job->phase_over(job->ctx, a, app->step, app->began,
+							sim->now);
 				app->step++;
-				begin_phase(s, a);
+				begin_phase(sim, a);
 				continue;
 			}
 			flow->app = a;
@@ -198,11 +201,11 @@ static bool begin_due(struct sim *s)
 				job->path(job->ctx, a, app->step, flow->message, flow->link);
 			assert(flow->n_links <= OSR_FLOW_HOPS);
 			if (flow->n_links && flow->left > 0) {
-				s->n++;
+				sim->n++;
 				app->n_under_way++;
 				begun = true;
 			} else {
-				arrive(s, a, flow->message);
+				arrive(sim, a, flow->message);
 			}
 		}
 	}

@@ -7,10 +7,10 @@
  * Networks, 6.5.2). Rates change when a message begins or ends, and at no other time. There are no
  * packets, credits or buffers: congestion does not spread backwards, and latency is nothing.
  *
- * Applications run phases. In a phase messages of one size begin when their senders have calculated,
- * and a barrier ends it: the next phase begins when the last message has arrived, and not before
- * phase.calc seconds have passed. Applications do not wait for each other, but their messages meet on
- * the links.
+ * Applications run phases. In a phase messages of one size begin when their senders have
+ * calculated, and a barrier ends it: the next phase begins when the last message has arrived, and
+ * not before phase.calc seconds have passed. Applications do not wait for each other, but their
+ * messages meet on the links.
  *
  * Times are seconds, sizes bytes, rates and capacities bytes per second, all double; every sum is
  * taken in an order that the input fixes, so the results are the same on every machine. Messages
@@ -56,12 +56,18 @@ struct osr_flow_job {
 	/* The rest may be NULL. A message has arrived; a phase that began then is over. */
 	void (*arrived)(void *ctx, uint32_t app, uint32_t step, uint32_t message, double now);
 	void (*phase_over)(void *ctx, uint32_t app, uint32_t step, double began, double now);
-	/* So much time has passed with these n flows, and these rates [n_links] on the links; before what ends it. */
+	/*
+	 * So much time has passed with these n flows, and these rates [n_links] on the links;
+	 * before what ends it.
+	 */
 	void (*passed)(void *ctx, double seconds, const double *link_rate,
 		       const struct osr_flow *flow, uint32_t n);
 };
 
-/* Until every application is over. Returns when; max_sharing receives the most messages on one link at one time. */
+/*
+ * Until every application is over. Returns when; max_sharing receives the most messages on one link
+ * at one time.
+ */
 double osr_flow_run(const struct osr_flow_job *job, uint32_t *max_sharing);
 
 #endif

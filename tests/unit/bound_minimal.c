@@ -7,7 +7,7 @@
 #include <osmroutes/bound.h>
 
 struct duality {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	double *weight;  /* [n_channels] */
 	double *cost;    /* [n_switches] of the lightest minimal path */
 	double *load;    /* [n_channels] of one routing along the lightest minimal paths */
@@ -26,84 +26,85 @@ static uint64_t lids_at(const struct osr_fabric *fabric, uint32_t v)
 	return lids;
 }
 
-static uint32_t search_distances(struct duality *b, uint32_t root)
+static uint32_t search_distances(struct duality *duality, uint32_t root)
 {
-	const struct osr_fabric *fabric = b->f;
+	const struct osr_fabric *fabric = duality->fabric;
 	uint32_t n = 0;
 
-	memset(b->dist, 0xff, fabric->n_switches * sizeof(*b->dist));
-	b->dist[root] = 0;
-	b->order[n++] = root;
+	memset(duality->dist, 0xff, fabric->n_switches * sizeof(*duality->dist));
+	duality->dist[root] = 0;
+	duality->order[n++] = root;
 	for (uint32_t i = 0; i < n && n < fabric->n_switches; i++)
-		for (uint32_t v = b->order[i], c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
-		     c++) {
+		for (uint32_t v = duality->order[i], c = fabric->chan_row[v];
+		     c < fabric->chan_row[v + 1]; c++) {
 			uint32_t u = fabric->chan_dst[c];
 
-			if (b->dist[u] != OSR_NONE)
+			if (duality->dist[u] != OSR_NONE)
 				continue;
-			b->dist[u] = b->dist[v] + 1;
-			b->order[n++] = u;
+			duality->dist[u] = duality->dist[v] + 1;
+			duality->order[n++] = u;
 		}
 	return n;
 }
 
-static void find_lightest(struct duality *b, uint32_t v)
+static void find_lightest(struct duality *duality, uint32_t v)
 {
-	const struct osr_fabric *fabric = b->f;
+	const struct osr_fabric *fabric = duality->fabric;
 
-	b->next[v] = OSR_NONE;
+	duality->next[v] = OSR_NONE;
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 		uint32_t u = fabric->chan_dst[c];
 
-		if (b->dist[u] + 1 != b->dist[v])
+		if (duality->dist[u] + 1 != duality->dist[v])
 			continue;
-		if (b->next[v] != OSR_NONE && b->cost[u] + b->weight[c] >= b->cost[v])
+		if (duality->next[v] != OSR_NONE &&
+		    duality->cost[u] + duality->weight[c] >= duality->cost[v])
 			continue;
-		b->next[v] = c;
-		b->cost[v] = b->cost[u] + b->weight[c];
+		duality->next[v] = c;
+		duality->cost[v] = duality->cost[u] + duality->weight[c];
 	}
 }
 
 /* All routes to the LIDs of root: their weight; their load is added. */
-static double send_to(struct duality *b, uint32_t root, double lids)
+static double send_to(struct duality *duality, uint32_t root, double lids)
 {
-	const struct osr_fabric *fabric = b->f;
-	uint32_t n = search_distances(b, root);
+	const struct osr_fabric *fabric = duality->fabric;
+	uint32_t n = search_distances(duality, root);
 	double sum = 0;
 
-	b->cost[root] = 0;
+	duality->cost[root] = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t v = b->order[i];
+		uint32_t v = duality->order[i];
 
-		b->flow[v] = lids * (double)fabric->sw_sources[v];
+		duality->flow[v] = lids * (double)fabric->sw_sources[v];
 		if (!i)
 			continue;
-		find_lightest(b, v);
-		sum += b->flow[v] * b->cost[v];
+		find_lightest(duality, v);
+		sum += duality->flow[v] * duality->cost[v];
 	}
 	for (uint32_t i = n; i-- > 1;) {
-		uint32_t v = b->order[i];
+		uint32_t v = duality->order[i];
 
-		b->load[b->next[v]] += b->flow[v];
-		b->flow[fabric->chan_dst[b->next[v]]] += b->flow[v];
+		duality->load[duality->next[v]] += duality->flow[v];
+		duality->flow[fabric->chan_dst[duality->next[v]]] += duality->flow[v];
 	}
 	return sum;
 }
 
 /* The bound that the weights give. */
-static double bound_round(struct duality *b)
+static double bound_round(struct duality *duality)
 {
-	const struct osr_fabric *fabric = b->f;
+	const struct osr_fabric *fabric = duality->fabric;
 	double sum = 0, weights = 0;
 
-	memset(b->load, 0, fabric->n_channels * sizeof(*b->load));
+	memset(duality->load, 0, fabric->n_channels * sizeof(*duality->load));
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint64_t lids = lids_at(fabric, v);
 
-		sum += lids ? send_to(b, v, (double)lids) : 0;
+		sum += lids ? send_to(duality, v, (double)lids) : 0;
 	}
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		weights += b->weight[c];
+		weights += duality->weight[c];
 	return weights > 0 ? sum / weights : 0;
 }
 
@@ -117,18 +118,18 @@ static double root_of(uint32_t x)
 }
 
 /* Weights grow with the load of this round, by less from round to round. */
-static void bound_weigh(struct duality *b, double step)
+static void bound_weigh(struct duality *duality, double step)
 {
 	double most = 0, heaviest = 0;
 
-	for (uint32_t c = 0; c < b->f->n_channels; c++)
-		most = most < b->load[c] ? b->load[c] : most;
-	for (uint32_t c = 0; most > 0 && c < b->f->n_channels; c++) {
-		b->weight[c] *= 1 + step * b->load[c] / most;
-		heaviest = heaviest < b->weight[c] ? b->weight[c] : heaviest;
+	for (uint32_t c = 0; c < duality->fabric->n_channels; c++)
+		most = most < duality->load[c] ? duality->load[c] : most;
+	for (uint32_t c = 0; most > 0 && c < duality->fabric->n_channels; c++) {
+		duality->weight[c] *= 1 + step * duality->load[c] / most;
+		heaviest = heaviest < duality->weight[c] ? duality->weight[c] : heaviest;
 	}
-	for (uint32_t c = 0; most > 0 && c < b->f->n_channels; c++)
-		b->weight[c] = b->weight[c] / heaviest + 1e-9;
+	for (uint32_t c = 0; most > 0 && c < duality->fabric->n_channels; c++)
+		duality->weight[c] = duality->weight[c] / heaviest + 1e-9;
 }
 
 enum osr_status test_bound_minimal(const struct osr_fabric *fabric, uint32_t rounds,
@@ -137,27 +138,28 @@ enum osr_status test_bound_minimal(const struct osr_fabric *fabric, uint32_t rou
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n = fabric->n_switches, m = fabric->n_channels;
-	struct duality b = { .f = fabric,
-			     .weight = osr_alloc(scratch, m, sizeof(double)),
-			     .cost = osr_alloc(scratch, n, sizeof(double)),
-			     .load = osr_alloc(scratch, m, sizeof(double)),
-			     .flow = osr_alloc(scratch, n, sizeof(double)),
-			     .dist = osr_alloc(scratch, n, sizeof(uint32_t)),
-			     .order = osr_alloc(scratch, n, sizeof(uint32_t)),
-			     .next = osr_alloc(scratch, n, sizeof(uint32_t)) };
-	bool ok = b.weight && b.cost && b.load && b.flow && b.dist && b.order && b.next;
+	struct duality duality = { .fabric = fabric,
+				   .weight = osr_alloc(scratch, m, sizeof(double)),
+				   .cost = osr_alloc(scratch, n, sizeof(double)),
+				   .load = osr_alloc(scratch, m, sizeof(double)),
+				   .flow = osr_alloc(scratch, n, sizeof(double)),
+				   .dist = osr_alloc(scratch, n, sizeof(uint32_t)),
+				   .order = osr_alloc(scratch, n, sizeof(uint32_t)),
+				   .next = osr_alloc(scratch, n, sizeof(uint32_t)) };
+	bool ok = duality.weight && duality.cost && duality.load && duality.flow && duality.dist &&
+		  duality.order && duality.next;
 
 	ok = !osr_bound_cut(fabric, scratch, bound, diag) && ok;
 	for (size_t c = 0; ok && c < m; c++)
-		b.weight[c] = 1;
+		duality.weight[c] = 1;
 	for (uint32_t i = 0; ok && i < rounds; i++) {
-		double least = bound_round(&b);
+		double least = bound_round(&duality);
 		/* Sums of rounded numbers: what is proven must not be one too many. */
 		uint64_t whole = (uint64_t)(least * (1 - 1e-9));
 
 		whole += (double)whole < least * (1 - 1e-9);
 		*bound = *bound < whole ? whole : *bound;
-		bound_weigh(&b, 3 / root_of(i + 1));
+		bound_weigh(&duality, 3 / root_of(i + 1));
 	}
 	osr_arena_reset(scratch, mark);
 	return ok ? OSR_OK : osr_fail(diag, OSR_NOMEM, "out of memory for the least load");

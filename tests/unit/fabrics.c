@@ -22,236 +22,244 @@ uint64_t test_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-uint32_t test_distances(const struct osr_fabric *f, uint32_t root, uint32_t *dist)
+uint32_t test_distances(const struct osr_fabric *fabric, uint32_t root, uint32_t *dist)
 {
-	uint32_t *queue = malloc(f->n_switches * sizeof(*queue)), n = 0, most;
+	uint32_t *queue = malloc(fabric->n_switches * sizeof(*queue)), n = 0, most;
 
 	if (!queue)
 		abort();
-	memset(dist, 0xff, f->n_switches * sizeof(*dist));
+	memset(dist, 0xff, fabric->n_switches * sizeof(*dist));
 	dist[root] = 0;
 	queue[n++] = root;
 	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t c = f->chan_row[queue[i]]; c < f->chan_row[queue[i] + 1]; c++)
-			if (dist[f->chan_dst[c]] == OSR_NONE) {
-				dist[f->chan_dst[c]] = dist[queue[i]] + 1;
-				queue[n++] = f->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[queue[i]]; c < fabric->chan_row[queue[i] + 1];
+		     c++)
+			if (dist[fabric->chan_dst[c]] == OSR_NONE) {
+				dist[fabric->chan_dst[c]] = dist[queue[i]] + 1;
+				queue[n++] = fabric->chan_dst[c];
 			}
 	most = dist[queue[n - 1]];
 	free(queue);
 	return most;
 }
 
-void draft_new(struct draft *d)
+void draft_new(struct draft *draft)
 {
-	*d = (struct draft){
-		.b = osr_builder_new(), .n_ports = 12, .next_lid = 1, .next_guid = 0x1000
+	*draft = (struct draft){
+		.builder = osr_builder_new(), .n_ports = 12, .next_lid = 1, .next_guid = 0x1000
 	};
-	if (!d->b)
+	if (!draft->builder)
 		abort();
 }
 
-static uint8_t take_port(struct draft *d, uint32_t s)
+static uint8_t take_port(struct draft *draft, uint32_t s)
 {
-	if (s >= d->n_switches)
+	if (s >= draft->n_switches)
 		abort();
-	return ++d->n_used[s];
+	return ++draft->n_used[s];
 }
 
-uint32_t draft_switch(struct draft *d)
+uint32_t draft_switch(struct draft *draft)
 {
-	struct osr_switch_in sw = { .guid = d->next_guid++, .n_ports = d->n_ports };
+	struct osr_switch_in sw = { .guid = draft->next_guid++, .n_ports = draft->n_ports };
 	char name[16];
 	uint32_t s;
 
-	if (d->n_switches == MAX_DRAFT_SWITCHES)
+	if (draft->n_switches == MAX_DRAFT_SWITCHES)
 		abort();
-	snprintf(name, sizeof(name), "sw-%u", d->n_switches++);
+	snprintf(name, sizeof(name), "sw-%u", draft->n_switches++);
 	sw.name = name;
-	s = osr_builder_switch(d->b, &sw);
-	if (!d->no_sp0_lid)
-		osr_builder_terminal(d->b, &(struct osr_terminal_in){ .guid = sw.guid,
-								      .sw = s,
-								      .lid = d->next_lid++,
-								      .role = OSR_ROLE_SP0 });
+	s = osr_builder_switch(draft->builder, &sw);
+	if (!draft->no_sp0_lid)
+		osr_builder_terminal(draft->builder,
+				     &(struct osr_terminal_in){ .guid = sw.guid,
+								.sw = s,
+								.lid = draft->next_lid++,
+								.role = OSR_ROLE_SP0 });
 	return s;
 }
 
-void draft_link(struct draft *d, uint32_t a, uint32_t b)
+void draft_link(struct draft *draft, uint32_t a, uint32_t b)
 {
-	uint8_t port_a = take_port(d, a), port_b = take_port(d, b);
+	uint8_t port_a = take_port(draft, a), port_b = take_port(draft, b);
 
-	osr_builder_link(d->b, &(struct osr_link_in){ .sw_a = a,
-						      .port_a = port_a,
-						      .sw_b = b,
-						      .port_b = port_b,
-						      .rate = d->rate,
-						      .flags_a = d->flags,
-						      .flags_b = d->flags });
+	osr_builder_link(draft->builder, &(struct osr_link_in){ .sw_a = a,
+								.port_a = port_a,
+								.sw_b = b,
+								.port_b = port_b,
+								.rate = draft->rate,
+								.flags_a = draft->flags,
+								.flags_b = draft->flags });
 }
 
-void draft_host(struct draft *d, uint32_t s)
+void draft_host(struct draft *draft, uint32_t s)
 {
-	uint16_t n_lids = 1u << d->lmc;
-	uint16_t lid = (d->next_lid + n_lids - 1) & ~(n_lids - 1);
+	uint16_t n_lids = 1u << draft->lmc;
+	uint16_t lid = (draft->next_lid + n_lids - 1) & ~(n_lids - 1);
 	char name[24];
 
-	snprintf(name, sizeof(name), "host-%" PRIx64, d->next_guid);
-	osr_builder_terminal(d->b, &(struct osr_terminal_in){ .guid = d->next_guid++,
-							      .sw = s,
-							      .port = take_port(d, s),
-							      .lmc = d->lmc,
-							      .lid = lid,
-							      .role = OSR_ROLE_CA,
-							      .name = name });
-	d->next_lid = lid + n_lids;
+	snprintf(name, sizeof(name), "host-%" PRIx64, draft->next_guid);
+	osr_builder_terminal(draft->builder, &(struct osr_terminal_in){ .guid = draft->next_guid++,
+									.sw = s,
+									.port = take_port(draft, s),
+									.lmc = draft->lmc,
+									.lid = lid,
+									.role = OSR_ROLE_CA,
+									.name = name });
+	draft->next_lid = lid + n_lids;
 }
 
-void draft_build(struct draft *d, struct test_fabric *t, const char *name)
+void draft_build(struct draft *draft, struct test_fabric *test, const char *name)
 {
 	struct osr_diag diag = { 0 };
 
-	memset(t, 0, sizeof(*t));
-	snprintf(t->name, sizeof(t->name), "%s", name);
-	if (osr_builder_build(d->b, &t->arena, &t->f, &diag) != OSR_OK) {
+	memset(test, 0, sizeof(*test));
+	snprintf(test->name, sizeof(test->name), "%s", name);
+	if (osr_builder_build(draft->builder, &test->arena, &test->fabric, &diag) != OSR_OK) {
 		fprintf(stderr, "%s: %s\n", name, diag.text);
 		abort();
 	}
-	osr_builder_free(d->b);
+	osr_builder_free(draft->builder);
 }
 
-void test_fabric_free(struct test_fabric *t)
+void test_fabric_free(struct test_fabric *test)
 {
-	osr_arena_free(&t->arena);
+	osr_arena_free(&test->arena);
 }
 
-static void hosts_on_all(struct draft *d, uint32_t hosts)
+static void hosts_on_all(struct draft *draft, uint32_t hosts)
 {
 	for (uint32_t i = 0; i < hosts; i++)
-		for (uint32_t s = 0; s < d->n_switches; s++)
-			draft_host(d, s);
+		for (uint32_t s = 0; s < draft->n_switches; s++)
+			draft_host(draft, s);
 }
 
-static void switches(struct draft *d, uint32_t n)
+static void switches(struct draft *draft, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		draft_switch(d);
+		draft_switch(draft);
 }
 
-static void ring(struct draft *d, uint32_t n, uint32_t hosts)
+static void ring(struct draft *draft, uint32_t n, uint32_t hosts)
 {
-	switches(d, n);
+	switches(draft, n);
 	for (uint32_t i = 0; i < n; i++)
-		draft_link(d, i, (i + 1) % n);
-	hosts_on_all(d, hosts);
+		draft_link(draft, i, (i + 1) % n);
+	hosts_on_all(draft, hosts);
 }
 
-void test_fabric_ring(struct test_fabric *t, uint32_t n, uint32_t hosts)
+void test_fabric_ring(struct test_fabric *test, uint32_t n, uint32_t hosts)
 {
-	struct draft d;
+	struct draft draft;
 	char name[32];
 
-	draft_new(&d);
-	d.n_ports = (uint8_t)(hosts + 3);
-	ring(&d, n, hosts);
+	draft_new(&draft);
+	draft.n_ports = (uint8_t)(hosts + 3);
+	ring(&draft, n, hosts);
 	snprintf(name, sizeof(name), "ring of %u", n);
-	draft_build(&d, t, name);
+	draft_build(&draft, test, name);
 }
 
-void test_fabric_random(struct test_fabric *t, uint32_t n, uint32_t links, uint64_t seed)
+void test_fabric_random(struct test_fabric *test, uint32_t n, uint32_t links, uint64_t seed)
 {
-	struct draft d;
+	struct draft draft;
 	char name[64];
 
 	snprintf(name, sizeof(name), "random %u/%u seed %" PRIu64, n, links, seed);
-	draft_new(&d);
-	switches(&d, n);
+	draft_new(&draft);
+	switches(&draft, n);
 	for (uint32_t i = 1; i < n; i++)
-		draft_link(&d, i, test_random(&seed) % i);
+		draft_link(&draft, i, test_random(&seed) % i);
 	for (uint32_t i = n - 1; i < links; i++) {
 		uint32_t a = test_random(&seed) % n, b = test_random(&seed) % n;
 
-		if (a != b && d.n_used[a] < d.n_ports - 4 && d.n_used[b] < d.n_ports - 4)
-			draft_link(&d, a, b);
+		if (a != b && draft.n_used[a] < draft.n_ports - 4 &&
+		    draft.n_used[b] < draft.n_ports - 4)
+			draft_link(&draft, a, b);
 	}
 	for (uint32_t s = 0; s < n; s++)
-		for (uint32_t i = test_random(&seed) % 4; i > 0 && d.n_used[s] < d.n_ports; i--)
-			draft_host(&d, s);
-	draft_build(&d, t, name);
+		for (uint32_t i = test_random(&seed) % 4; i > 0 && draft.n_used[s] < draft.n_ports;
+		     i--)
+			draft_host(&draft, s);
+	draft_build(&draft, test, name);
 }
 
-void test_fabric_dragonfly(struct test_fabric *t, uint32_t a)
+void test_fabric_dragonfly(struct test_fabric *test, uint32_t a)
 {
-	struct draft d;
+	struct draft draft;
 
-	draft_new(&d);
-	switches(&d, a * (a + 1));
-	for (uint32_t s = 0; s < d.n_switches; s++)
+	draft_new(&draft);
+	switches(&draft, a * (a + 1));
+	for (uint32_t s = 0; s < draft.n_switches; s++)
 		for (uint32_t u = s + 1; u / a == s / a; u++)
-			draft_link(&d, s, u);
+			draft_link(&draft, s, u);
 	for (uint32_t g = 0; g <= a; g++)
 		for (uint32_t h = g + 1; h <= a; h++)
-			draft_link(&d, g * a + h - 1, h * a + g);
-	hosts_on_all(&d, 1);
-	draft_build(&d, t, "dragonfly");
+			draft_link(&draft, g * a + h - 1, h * a + g);
+	hosts_on_all(&draft, 1);
+	draft_build(&draft, test, "dragonfly");
 }
 
-/* Three levels: 4-ary 3-tree with 2 pods of 2 leaves; hosts on a spine as well, as management has. */
-static void tree3(struct draft *d)
+/*
+ * Three levels: 4-ary 3-tree with 2 pods of 2 leaves; hosts on a spine as well, as management has.
+ */
+static void tree3(struct draft *draft)
 {
-	switches(d, 4 + 4 + 2);
+	switches(draft, 4 + 4 + 2);
 	for (uint32_t leaf = 0; leaf < 4; leaf++) {
 		uint32_t pod = leaf / 2;
 
 		for (uint32_t i = 0; i < 3; i++)
-			draft_host(d, leaf);
-		draft_link(d, leaf, 4 + 2 * pod);
-		draft_link(d, leaf, 5 + 2 * pod);
+			draft_host(draft, leaf);
+		draft_link(draft, leaf, 4 + 2 * pod);
+		draft_link(draft, leaf, 5 + 2 * pod);
 	}
 	for (uint32_t middle = 4; middle < 8; middle++)
 		for (uint32_t spine = 8; spine < 10; spine++)
-			draft_link(d, middle, spine);
-	draft_host(d, 9);
+			draft_link(draft, middle, spine);
+	draft_host(draft, 9);
 }
 
 /* Of `dims` dimensions with as many switches each, and a host on every one. */
-static void torus(struct draft *d, uint32_t dims, uint32_t side)
+static void torus(struct draft *draft, uint32_t dims, uint32_t side)
 {
 	uint32_t n = dims == 2 ? side * side : side * side * side;
 
-	switches(d, n);
+	switches(draft, n);
 	for (uint32_t s = 0; s < n; s++)
 		for (uint32_t stride = 1; stride < n; stride *= side) {
 			uint32_t x = s / stride % side;
 
-			draft_link(d, s, s + ((x + 1) % side - x) * stride);
+			draft_link(draft, s, s + ((x + 1) % side - x) * stride);
 		}
-	hosts_on_all(d, 1);
+	hosts_on_all(draft, 1);
 }
 
-/* Mixed rates, some unknown; a switch without hosts, one without a LID of its own, a bundle of 3. */
-static void mixed(struct draft *d)
+/*
+ * Mixed rates, some unknown; a switch without hosts, one without a LID of its own, a bundle of 3.
+ */
+static void mixed(struct draft *draft)
 {
 	static const uint16_t rates[] = { 32, 0, 97, 32, 8 };
 
-	switches(d, 5);
-	d->no_sp0_lid = true;
-	switches(d, 1);
+	switches(draft, 5);
+	draft->no_sp0_lid = true;
+	switches(draft, 1);
 	for (uint32_t i = 0; i < 5; i++) {
-		d->rate = rates[i];
-		draft_link(d, i, i + 1);
+		draft->rate = rates[i];
+		draft_link(draft, i, i + 1);
 	}
-	draft_link(d, 5, 0);
+	draft_link(draft, 5, 0);
 	for (uint32_t cable = 0; cable < 3; cable++)
-		draft_link(d, 1, 4);
+		draft_link(draft, 1, 4);
 	for (uint32_t s = 0; s < 6; s++)
 		for (uint32_t i = 0; i < s % 4; i++)
-			draft_host(d, s);
+			draft_host(draft, s);
 }
 
 const unsigned N_TEST_FABRICS = 15;
 
-void test_fabric_named(struct test_fabric *t, unsigned i)
+void test_fabric_named(struct test_fabric *test, unsigned i)
 {
 	static const char *const names[] = { "one switch",
 					     "line of 4",
@@ -264,66 +272,66 @@ void test_fabric_named(struct test_fabric *t, unsigned i)
 					     "split in three",
 					     "complete graph, LMC 0 to 3",
 					     "mixed rates, host-less switches, bundle" };
-	struct draft d;
+	struct draft draft;
 
 	if (i >= 11 && i < 14) {
-		test_fabric_random(t, 8 * (i - 10), i == 11 ? 12 : i == 12 ? 32 : 60, i - 10);
+		test_fabric_random(test, 8 * (i - 10), i == 11 ? 12 : i == 12 ? 32 : 60, i - 10);
 		return;
 	}
-	draft_new(&d);
+	draft_new(&draft);
 	switch (i) {
 	case 0:
-		switches(&d, 1);
-		hosts_on_all(&d, 3);
+		switches(&draft, 1);
+		hosts_on_all(&draft, 3);
 		break;
 	case 1:
-		switches(&d, 4);
+		switches(&draft, 4);
 		for (uint32_t s = 0; s < 3; s++)
-			draft_link(&d, s, s + 1);
-		hosts_on_all(&d, 2);
+			draft_link(&draft, s, s + 1);
+		hosts_on_all(&draft, 2);
 		break;
 	case 2:
 	case 3:
-		ring(&d, 3 + i, i - 1);
+		ring(&draft, 3 + i, i - 1);
 		break;
 	case 4: /* leaves first, two cables between each pair; the spines have no hosts */
-		switches(&d, 4);
-		hosts_on_all(&d, 4);
-		switches(&d, 2);
+		switches(&draft, 4);
+		hosts_on_all(&draft, 4);
+		switches(&draft, 2);
 		for (uint32_t cable = 0; cable < 16; cable++)
-			draft_link(&d, cable / 4, 4 + cable % 2);
+			draft_link(&draft, cable / 4, 4 + cable % 2);
 		break;
 	case 5:
-		tree3(&d);
+		tree3(&draft);
 		break;
 	case 6:
 	case 7:
-		torus(&d, i - 4, 10 - i);
+		torus(&draft, i - 4, 10 - i);
 		break;
 	case 8: /* a ring of 5 and a line of 3 that no cable joins, and a switch all alone */
-		ring(&d, 5, 0);
-		switches(&d, 4);
-		hosts_on_all(&d, 1);
-		draft_link(&d, 5, 6);
-		draft_link(&d, 6, 7);
+		ring(&draft, 5, 0);
+		switches(&draft, 4);
+		hosts_on_all(&draft, 1);
+		draft_link(&draft, 5, 6);
+		draft_link(&draft, 6, 7);
 		break;
 	case 9:
-		switches(&d, 4);
+		switches(&draft, 4);
 		for (uint32_t a = 0; a < 4; a++)
 			for (uint32_t b = a + 1; b < 4; b++)
-				draft_link(&d, a, b);
-		for (d.lmc = 0; d.lmc < 4; d.lmc++)
-			hosts_on_all(&d, 1);
+				draft_link(&draft, a, b);
+		for (draft.lmc = 0; draft.lmc < 4; draft.lmc++)
+			hosts_on_all(&draft, 1);
 		break;
 	case 10:
-		mixed(&d);
+		mixed(&draft);
 		break;
 	default: /* one cable counts, and its load may move to the other */
-		switches(&d, 2);
-		hosts_on_all(&d, 1);
-		draft_link(&d, 0, 1);
-		d.flags = OSR_CHAN_UNCOUNTED;
-		draft_link(&d, 0, 1);
+		switches(&draft, 2);
+		hosts_on_all(&draft, 1);
+		draft_link(&draft, 0, 1);
+		draft.flags = OSR_CHAN_UNCOUNTED;
+		draft_link(&draft, 0, 1);
 	}
-	draft_build(&d, t, i < 11 ? names[i] : "two cables, one of them uncounted");
+	draft_build(&draft, test, i < 11 ? names[i] : "two cables, one of them uncounted");
 }

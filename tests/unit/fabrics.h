@@ -23,11 +23,11 @@
 struct test_fabric {
 	char name[64];
 	struct osr_arena arena;
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 };
 
 struct draft {
-	struct osr_builder *b;
+	struct osr_builder *builder;
 	uint32_t n_switches;
 	uint8_t n_ports;                    /* of switches drawn from now on */
 	uint8_t n_used[MAX_DRAFT_SWITCHES]; /* ports given out */
@@ -41,23 +41,23 @@ struct draft {
 
 extern const unsigned N_TEST_FABRICS;
 
-void test_fabric_named(struct test_fabric *t, unsigned i);
-void test_fabric_free(struct test_fabric *t);
+void test_fabric_named(struct test_fabric *test, unsigned i);
+void test_fabric_free(struct test_fabric *test);
 
-void draft_new(struct draft *d);
-uint32_t draft_switch(struct draft *d);
-void draft_link(struct draft *d, uint32_t a, uint32_t b);
-void draft_host(struct draft *d, uint32_t s);
-void draft_build(struct draft *d, struct test_fabric *t, const char *name);
+void draft_new(struct draft *draft);
+uint32_t draft_switch(struct draft *draft);
+void draft_link(struct draft *draft, uint32_t a, uint32_t b);
+void draft_host(struct draft *draft, uint32_t s);
+void draft_build(struct draft *draft, struct test_fabric *test, const char *name);
 
-void test_fabric_ring(struct test_fabric *t, uint32_t n, uint32_t hosts);
+void test_fabric_ring(struct test_fabric *test, uint32_t n, uint32_t hosts);
 /* Connected: a random tree of the switches, then links between random pairs, parallel ones too. */
-void test_fabric_random(struct test_fabric *t, uint32_t switches, uint32_t links, uint64_t seed);
+void test_fabric_random(struct test_fabric *test, uint32_t switches, uint32_t links, uint64_t seed);
 /* a + 1 groups of a switches, each with a cable to another group and a host. */
-void test_fabric_dragonfly(struct test_fabric *t, uint32_t a);
+void test_fabric_dragonfly(struct test_fabric *test, uint32_t a);
 
 /* Channels between a switch and all others, OSR_NONE: none. Returns the largest distance. */
-uint32_t test_distances(const struct osr_fabric *f, uint32_t root, uint32_t *dist);
+uint32_t test_distances(const struct osr_fabric *fabric, uint32_t root, uint32_t *dist);
 
 /* The environment variable of this name, for campaigns by hand; `otherwise` without it. */
 unsigned test_number(const char *name, unsigned otherwise);

@@ -15,24 +15,24 @@ static void *get(size_t n, size_t size)
 	return p;
 }
 
-void faults_new(struct faults *x, const struct osr_fabric *whole)
+void faults_new(struct faults *faults, const struct osr_fabric *whole)
 {
-	*x = (struct faults){ .whole = whole };
-	x->chan = get(whole->n_channels, sizeof(bool));
-	x->sw = get(whole->n_switches, sizeof(bool));
-	x->term = get(whole->n_terminals, sizeof(bool));
+	*faults = (struct faults){ .whole = whole };
+	faults->chan = get(whole->n_channels, sizeof(bool));
+	faults->sw = get(whole->n_switches, sizeof(bool));
+	faults->term = get(whole->n_terminals, sizeof(bool));
 }
 
-void faults_free(struct faults *x)
+void faults_free(struct faults *faults)
 {
-	free(x->chan);
-	free(x->sw);
-	free(x->term);
+	free(faults->chan);
+	free(faults->sw);
+	free(faults->term);
 }
 
-void faults_cable(struct faults *x, uint32_t chan, bool away)
+void faults_cable(struct faults *faults, uint32_t chan, bool away)
 {
-	x->chan[chan] = x->chan[x->whole->chan_rev[chan]] = away;
+	faults->chan[chan] = faults->chan[faults->whole->chan_rev[chan]] = away;
 }
 
 uint32_t faults_channel_in(const struct osr_fabric *g, const struct osr_fabric *f, uint32_t c)
@@ -65,72 +65,77 @@ static uint64_t draw_guid(uint64_t guid, uint64_t *seed)
 	return *seed ? test_random(seed) | 1 : guid;
 }
 
-void faults_build(const struct faults *x, struct osr_arena *arena, struct osr_fabric *out)
+void faults_build(const struct faults *faults, struct osr_arena *arena, struct osr_fabric *out)
 {
-	const struct osr_fabric *f = x->whole;
-	struct osr_builder *b = osr_builder_new();
-	uint64_t seed = x->shuffle, feed = seed ? seed : x->order;
-	uint32_t *sw = draw_order(f->n_switches, &feed), *chan = draw_order(f->n_channels, &feed);
-	uint32_t *term = draw_order(f->n_terminals, &feed),
-		 *lid = draw_order(f->n_terminals, &seed);
-	uint32_t *handle = get(f->n_switches, sizeof(*handle)),
-		 *port = get(f->n_ports, sizeof(*port));
+	const struct osr_fabric *fabric = faults->whole;
+	struct osr_builder *builder = osr_builder_new();
+	uint64_t seed = faults->shuffle, feed = seed ? seed : faults->order;
+	uint32_t *sw = draw_order(fabric->n_switches, &feed),
+		 *chan = draw_order(fabric->n_channels, &feed);
+	uint32_t *term = draw_order(fabric->n_terminals, &feed),
+		 *lid = draw_order(fabric->n_terminals, &seed);
+	uint32_t *handle = get(fabric->n_switches, sizeof(*handle)),
+		 *port = get(fabric->n_ports, sizeof(*port));
 	struct osr_diag diag = { "" };
 
-	for (uint32_t i = 0; i < f->n_switches; i++) {
-		uint32_t s = sw[i], *ports = draw_order(f->sw_n_ports[s], &seed);
+	for (uint32_t i = 0; i < fabric->n_switches; i++) {
+		uint32_t s = sw[i], *ports = draw_order(fabric->sw_n_ports[s], &seed);
 
-		for (uint32_t p = 1; p <= f->sw_n_ports[s]; p++)
-			port[f->port_row[s] + p] = ports[p - 1] + 1;
+		for (uint32_t p = 1; p <= fabric->sw_n_ports[s]; p++)
+			port[fabric->port_row[s] + p] = ports[p - 1] + 1;
 		free(ports);
-		if (!x->sw[s])
+		if (!faults->sw[s])
 			handle[s] = osr_builder_switch(
-				b, &(struct osr_switch_in){ .guid = draw_guid(f->sw_guid[s], &seed),
-							    .n_ports = f->sw_n_ports[s],
-							    .flags = f->sw_flags[s],
-							    .name = f->names + f->sw_name[s] });
+				builder, &(struct osr_switch_in){
+						 .guid = draw_guid(fabric->sw_guid[s], &seed),
+						 .n_ports = fabric->sw_n_ports[s],
+						 .flags = fabric->sw_flags[s],
+						 .name = fabric->names + fabric->sw_name[s] });
 	}
-	for (uint32_t i = 0; i < f->n_channels; i++) {
+	for (uint32_t i = 0; i < fabric->n_channels; i++) {
 		/* Of the two channels of a cable one is taken. */
-		uint32_t c = chan[i], r = f->chan_rev[c];
+		uint32_t c = chan[i], r = fabric->chan_rev[c];
 		bool other = feed ? (c ^ r ^ feed) & 1 : 0;
 
-		if ((r < c) != other || x->chan[c] || x->sw[f->chan_src[c]] ||
-		    x->sw[f->chan_dst[c]])
+		if ((r < c) != other || faults->chan[c] || faults->sw[fabric->chan_src[c]] ||
+		    faults->sw[fabric->chan_dst[c]])
 			continue;
 		osr_builder_link(
-			b, &(struct osr_link_in){
-				   .sw_a = handle[f->chan_src[c]],
-				   .sw_b = handle[f->chan_dst[c]],
-				   .port_a = (uint8_t)
-					   port[f->port_row[f->chan_src[c]] + f->chan_port[c]],
-				   .port_b = (uint8_t)
-					   port[f->port_row[f->chan_dst[c]] + f->chan_port[r]],
-				   .vls = f->chan_vls[c],
-				   .flags_a = f->chan_flags[c],
-				   .flags_b = f->chan_flags[r],
-				   .rate = f->chan_rate[c] });
+			builder,
+			&(struct osr_link_in){
+				.sw_a = handle[fabric->chan_src[c]],
+				.sw_b = handle[fabric->chan_dst[c]],
+				.port_a = (uint8_t)port[fabric->port_row[fabric->chan_src[c]] +
+							fabric->chan_port[c]],
+				.port_b = (uint8_t)port[fabric->port_row[fabric->chan_dst[c]] +
+							fabric->chan_port[r]],
+				.vls = fabric->chan_vls[c],
+				.flags_a = fabric->chan_flags[c],
+				.flags_b = fabric->chan_flags[r],
+				.rate = fabric->chan_rate[c] });
 	}
-	for (uint32_t i = 0; i < f->n_terminals; i++) {
-		uint32_t t = term[i], s = f->term_switch[t];
+	for (uint32_t i = 0; i < fabric->n_terminals; i++) {
+		uint32_t t = term[i], s = fabric->term_switch[t];
 
-		if (!x->sw[s] && !x->term[t])
+		if (!faults->sw[s] && !faults->term[t])
 			osr_builder_terminal(
-				b, &(struct osr_terminal_in){
-					   .guid = draw_guid(f->term_guid[t], &seed),
-					   .sw = handle[s],
-					   .port = (uint8_t)port[f->port_row[s] + f->term_port[t]],
-					   .lmc = f->term_lmc[t],
-					   .role = f->term_role[t],
-					   .group = f->term_group[t],
-					   .lid = f->term_lid[lid[t]],
-					   .name = f->names + f->term_name[t] });
+				builder,
+				&(struct osr_terminal_in){
+					.guid = draw_guid(fabric->term_guid[t], &seed),
+					.sw = handle[s],
+					.port = (uint8_t)
+						port[fabric->port_row[s] + fabric->term_port[t]],
+					.lmc = fabric->term_lmc[t],
+					.role = fabric->term_role[t],
+					.group = fabric->term_group[t],
+					.lid = fabric->term_lid[lid[t]],
+					.name = fabric->names + fabric->term_name[t] });
 	}
-	if (osr_builder_build(b, arena, out, &diag) != OSR_OK) {
+	if (osr_builder_build(builder, arena, out, &diag) != OSR_OK) {
 		fprintf(stderr, "a fabric with faults: %s\n", diag.text);
 		abort();
 	}
-	osr_builder_free(b);
+	osr_builder_free(builder);
 	free(handle);
 	free(port);
 	free(lid);
@@ -141,45 +146,50 @@ void faults_build(const struct faults *x, struct osr_arena *arena, struct osr_fa
 
 /* ---- the ledger ------------------------------------------------------------------------------ */
 
-void ledger_new(struct ledger *l, const struct osr_fabric *whole)
+void ledger_new(struct ledger *ledger, const struct osr_fabric *whole)
 {
-	l->whole = whole;
-	l->sls = get((size_t)whole->n_dests * whole->n_switches, sizeof(*l->sls));
+	ledger->whole = whole;
+	ledger->sls = get((size_t)whole->n_dests * whole->n_switches, sizeof(*ledger->sls));
 }
 
-void ledger_free(struct ledger *l)
+void ledger_free(struct ledger *ledger)
 {
-	free(l->sls);
+	free(ledger->sls);
 }
 
-static uint32_t dest_of(const struct osr_fabric *f, uint16_t lid)
+static uint32_t dest_of(const struct osr_fabric *fabric, uint16_t lid)
 {
-	return f->n_dests && lid <= f->max_lid ? f->lid_dest[lid] : OSR_NONE;
+	return fabric->n_dests && lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
 }
 
-static uint16_t *entry(const struct ledger *l, const struct osr_fabric *f, uint32_t d, uint32_t s)
+static uint16_t *entry(const struct ledger *ledger, const struct osr_fabric *fabric, uint32_t d,
+		       uint32_t s)
 {
-	uint32_t wd = dest_of(l->whole, f->dest_lid[d]);
-	uint32_t ws = osr_fabric_switch_by_guid(l->whole, f->sw_guid[s]);
+	uint32_t wd = dest_of(ledger->whole, fabric->dest_lid[d]);
+	uint32_t ws = osr_fabric_switch_by_guid(ledger->whole, fabric->sw_guid[s]);
 
-	return &l->sls[(size_t)wd * l->whole->n_switches + ws];
+	return &ledger->sls[(size_t)wd * ledger->whole->n_switches + ws];
 }
 
-uint16_t ledger_sls(const struct ledger *l, const struct osr_fabric *f, uint32_t d, uint32_t s)
+uint16_t ledger_sls(const struct ledger *ledger, const struct osr_fabric *fabric, uint32_t d,
+		    uint32_t s)
 {
-	return *entry(l, f, d, s);
+	return *entry(ledger, fabric, d, s);
 }
 
-void ledger_note(struct ledger *l, const struct osr_result *now)
+void ledger_note(struct ledger *ledger, const struct osr_result *now)
 {
-	const struct osr_fabric *f = &now->fabric;
-	const struct osr_routing *r = &now->routing;
+	const struct osr_fabric *fabric = &now->fabric;
+	const struct osr_routing *routing = &now->routing;
 
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		for (uint32_t s = 0; s < f->n_switches; s++)
-			if (osr_lft(r, s, d) != OSR_NO_PATH && s != f->dest_switch[d] && r->sl)
-				*entry(l, f, d, s) |=
-					(uint16_t)(1u << r->sl[(size_t)d * f->n_switches + s]);
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			if (osr_lft(routing, s, d) != OSR_NO_PATH && s != fabric->dest_switch[d] &&
+			    routing->sl)
+				*entry(ledger, fabric, d, s) |=
+					(uint16_t)(1u
+						   << routing->sl[(size_t)d * fabric->n_switches +
+								  s]);
 }
 
 /* Entries and spanning order of before, as far as they lead over cables of today. */
@@ -215,31 +225,31 @@ static void take_over(const struct osr_result *now, const struct osr_result *bef
 	}
 }
 
-bool ledger_safe(const struct ledger *l, const struct osr_result *now,
+bool ledger_safe(const struct ledger *ledger, const struct osr_result *now,
 		 const struct osr_result *before, bool mixed)
 {
-	const struct osr_fabric *f = &now->fabric;
-	size_t n_pairs = (size_t)f->n_dests * f->n_switches;
+	const struct osr_fabric *fabric = &now->fabric;
+	size_t n_pairs = (size_t)fabric->n_dests * fabric->n_switches;
 	struct osr_arena arena = { 0 };
 	struct osr_routing sent = now->routing, old;
 	const struct osr_generation gen[2] = { { .routing = &sent }, { .routing = &old } };
-	struct table_waits w = { .f = f, .gen = gen, .n = 2, .modes = sent.claims };
+	struct table_waits waits = { .fabric = fabric, .gen = gen, .n = 2, .modes = sent.claims };
 	uint16_t *sls = osr_alloc(&arena, n_pairs, sizeof(*sls));
 	bool safe;
 
 	/* The SLs of the ledger, and no others. */
-	w.one_lane = !sent.sl2vl && (!sent.sl || (sent.claims & OSR_CLAIM_ANY_SL));
+	waits.one_lane = !sent.sl2vl && (!sent.sl || (sent.claims & OSR_CLAIM_ANY_SL));
 	for (size_t at = 0; at < n_pairs; at++)
-		sls[at] = *entry(l, f, (uint32_t)(at / f->n_switches),
-				 (uint32_t)(at % f->n_switches));
+		sls[at] = *entry(ledger, fabric, (uint32_t)(at / fabric->n_switches),
+				 (uint32_t)(at % fabric->n_switches));
 	sent.granted = sls;
 	if (sent.sl)
 		sent.sl = memset(osr_alloc(&arena, n_pairs, 1), OSR_NO_SL, n_pairs);
 	old = sent;
 	if (mixed)
 		take_over(now, before, &arena, &old);
-	table_wait(&w, &arena);
-	safe = table_waits_end(&w);
+	table_wait(&waits, &arena);
+	safe = table_waits_end(&waits);
 	osr_arena_free(&arena);
 	return safe;
 }

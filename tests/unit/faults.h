@@ -20,13 +20,13 @@ struct faults {
 	uint64_t shuffle; /* not 0: seed of GUIDs, LIDs (where each port has one) and ports, too */
 };
 
-void faults_new(struct faults *x, const struct osr_fabric *whole);
-void faults_free(struct faults *x);
-void faults_cable(struct faults *x, uint32_t chan, bool away);
+void faults_new(struct faults *faults, const struct osr_fabric *whole);
+void faults_free(struct faults *faults);
+void faults_cable(struct faults *faults, uint32_t chan, bool away);
 /* The same cable in another fabric: by the switches at both ends, and the port. */
 uint32_t faults_channel_in(const struct osr_fabric *g, const struct osr_fabric *f, uint32_t c);
 /* What is left, as a fabric of its own, in `arena`. */
-void faults_build(const struct faults *x, struct osr_arena *arena, struct osr_fabric *f);
+void faults_build(const struct faults *faults, struct osr_arena *arena, struct osr_fabric *fabric);
 
 /*
  * Every SL that a (switch, LID) pair was ever given, by GUID and LID; and whether they are safe.
@@ -38,17 +38,18 @@ struct ledger {
 	uint16_t *sls; /* [n_dests * n_switches] of the whole fabric, a bit each */
 };
 
-void ledger_new(struct ledger *l, const struct osr_fabric *whole);
-void ledger_free(struct ledger *l);
-void ledger_note(struct ledger *l, const struct osr_result *now);
+void ledger_new(struct ledger *ledger, const struct osr_fabric *whole);
+void ledger_free(struct ledger *ledger);
+void ledger_note(struct ledger *ledger, const struct osr_result *now);
 /* Of switch s of f to its destination d. */
-uint16_t ledger_sls(const struct ledger *l, const struct osr_fabric *f, uint32_t d, uint32_t s);
+uint16_t ledger_sls(const struct ledger *ledger, const struct osr_fabric *fabric, uint32_t d,
+		    uint32_t s);
 /*
  * Is no VL of `now` cyclic for packets on any SL of the ledger (with `mixed`, while every switch
  * may still have the entry, and the multicast table, of `before`)? Replies and multicast count if
  * `now` claims that they are safe. Pairs of port 0 as in check.h.
  */
-bool ledger_safe(const struct ledger *l, const struct osr_result *now,
+bool ledger_safe(const struct ledger *ledger, const struct osr_result *now,
 		 const struct osr_result *before, bool mixed);
 
 #endif

@@ -11,7 +11,10 @@
 
 #include "store/store.h"
 
-/* One sweep by an engine with these options, "any_sl=off rebalance=0"; now->fabric is there, `before` may be NULL. */
+/*
+ * One sweep by an engine with these options, "any_sl=off rebalance=0"; now->fabric is there,
+ * `before` may be NULL.
+ */
 static inline enum osr_status test_route(const char *engine, const char *options,
 					 struct osr_request request,
 					 const struct osr_result *before, struct osr_arena *arena,
@@ -21,9 +24,9 @@ static inline enum osr_status test_route(const char *engine, const char *options
 	const struct osr_engine *e = osr_engine_find(engine);
 	char text[128], *rest = NULL;
 	struct osr_arena scratch = { 0 };
-	struct osr_values v;
+	struct osr_values values;
 	const struct osr_job job = { .engine = e,
-				     .values = &v,
+				     .values = &values,
 				     .request = request,
 				     .previous = before,
 				     .scratch = &scratch,
@@ -32,12 +35,12 @@ static inline enum osr_status test_route(const char *engine, const char *options
 	enum osr_status st;
 
 	snprintf(text, sizeof(text), "%s", options);
-	osr_values_default(&v, e->params);
+	osr_values_default(&values, e->params);
 	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
 		char *value = strchr(word, '=');
 
 		*value++ = '\0';
-		if (osr_values_set(&v, e->params, word, value, diag))
+		if (osr_values_set(&values, e->params, word, value, diag))
 			abort();
 	}
 	st = osr_sweep(&job, now, sweep);
@@ -46,14 +49,14 @@ static inline enum osr_status test_route(const char *engine, const char *options
 }
 
 /* With default options on eight lanes, with multicast. */
-static inline enum osr_status test_sweep(const struct osr_engine *e,
+static inline enum osr_status test_sweep(const struct osr_engine *engine,
 					 const struct osr_result *before, struct osr_arena *arena,
 					 struct osr_result *now, struct osr_diag *diag)
 {
 	const struct osr_request req = { .max_vls = 8, .multicast = true };
 	struct osr_sweep sweep;
 
-	return test_route(e->name, "", req, before, arena, now, &sweep, diag);
+	return test_route(engine->name, "", req, before, arena, now, &sweep, diag);
 }
 
 /* The bytes that are stored of a result. To be freed; NULL: no memory. */

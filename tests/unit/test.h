@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * test.h - cmocka, and the main() of a program of tests: TEST_PROGRAM(test_one, test_other) at its end.
- * OSR_ONLY=test_one in the environment: that one alone.
+ * test.h - cmocka, and the main() of a program of tests: TEST_PROGRAM(test_one, test_other) at its
+ * end. OSR_ONLY=test_one in the environment: that one alone.
  */
 #ifndef TEST_TEST_H
 #define TEST_TEST_H
@@ -22,8 +22,9 @@
 #define MAX_TESTS 32
 
 /*
- * The n-th allocation of this thread from now on fails: n, counted down; 0: none does. malloc() and the like, and those of
- * arenas, are wrapped by the linker, for programs that CMakeLists.txt gives failing.c.
+ * The n-th allocation of this thread from now on fails: n, counted down; 0: none does. malloc() and
+ * the like, and those of arenas, are wrapped by the linker, for programs that CMakeLists.txt gives
+ * failing.c.
  */
 extern __thread size_t fail_at;
 
@@ -44,8 +45,8 @@ static inline int run_program(char *names, const CMUnitTestFunction function[], 
 }
 
 /*
- * Each allocation of either arena fails in turn: OSR_NOMEM and a sentence, unless it can do without. Returns how many
- * there are.
+ * Each allocation of either arena fails in turn: OSR_NOMEM and a sentence, unless it can do
+ * without. Returns how many there are.
  */
 typedef enum osr_status (*test_once)(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
 				     struct osr_diag *diag);

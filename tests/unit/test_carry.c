@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * core/data/fabric_map.h and carry.h: a fabric loses switches, cables and hosts, cables are swapped, HCAs
- * exchanged and LIDs given anew. What is the same is looked up by name, one element against all others.
+ * core/data/fabric_map.h and carry.h: a fabric loses switches, cables and hosts, cables are
+ * swapped, HCAs exchanged and LIDs given anew. What is the same is looked up by name, one element
+ * against all others.
  */
 #include "test.h"
 
@@ -18,60 +19,62 @@ static bool one_in(uint64_t *seed, unsigned n)
 	return test_random(seed) % n == 0;
 }
 
-static void add_links(const struct osr_fabric *f, struct osr_builder *b, const uint32_t *handle,
-		      uint64_t *seed)
+static void add_links(const struct osr_fabric *fabric, struct osr_builder *builder,
+		      const uint32_t *handle, uint64_t *seed)
 {
 	uint32_t list[1024], n = 0;
 
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		if (c < f->chan_rev[c] && handle[f->chan_src[c]] != OSR_NONE &&
-		    handle[f->chan_dst[c]] != OSR_NONE && !one_in(seed, 8) && n < 1024)
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		if (c < fabric->chan_rev[c] && handle[fabric->chan_src[c]] != OSR_NONE &&
+		    handle[fabric->chan_dst[c]] != OSR_NONE && !one_in(seed, 8) && n < 1024)
 			list[n++] = c;
 	for (uint32_t i = 0; i < n; i++) {
 		/* The far ends of two cables are exchanged: i and its neighbour in the list. */
 		uint32_t pair = i ^ 1, c = list[i], far;
 		bool swap = pair < n && (list[i & ~1u] * 2654435761u >> 8) % 4 == 0 &&
-			    f->chan_src[c] != f->chan_dst[list[pair]] &&
-			    f->chan_src[list[pair]] != f->chan_dst[c];
+			    fabric->chan_src[c] != fabric->chan_dst[list[pair]] &&
+			    fabric->chan_src[list[pair]] != fabric->chan_dst[c];
 
-		far = f->chan_rev[swap ? list[pair] : c];
-		osr_builder_link(b, &(struct osr_link_in){ .sw_a = handle[f->chan_src[c]],
-							   .sw_b = handle[f->chan_src[far]],
-							   .port_a = f->chan_port[c],
-							   .port_b = f->chan_port[far] });
+		far = fabric->chan_rev[swap ? list[pair] : c];
+		osr_builder_link(builder,
+				 &(struct osr_link_in){ .sw_a = handle[fabric->chan_src[c]],
+							.sw_b = handle[fabric->chan_src[far]],
+							.port_a = fabric->chan_port[c],
+							.port_b = fabric->chan_port[far] });
 	}
 }
 
-static void perturb(const struct osr_fabric *f, struct osr_arena *arena, uint64_t *seed,
+static void perturb(const struct osr_fabric *fabric, struct osr_arena *arena, uint64_t *seed,
 		    struct osr_fabric *to)
 {
-	struct osr_builder *b = osr_builder_new();
+	struct osr_builder *builder = osr_builder_new();
 	struct osr_diag diag = { "" };
 	uint32_t handle[256];
 
-	assert_true(f->n_switches < 256);
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	assert_true(fabric->n_switches < 256);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		handle[s] = s && one_in(seed, 8)
 				    ? OSR_NONE
-				    : osr_builder_switch(b, &(struct osr_switch_in){
-								    f->sw_guid[s], f->sw_n_ports[s],
-								    0, NULL });
-	add_links(f, b, handle, seed);
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		struct osr_terminal_in in = { .guid = f->term_guid[t],
-					      .port = f->term_port[t],
-					      .role = f->term_role[t],
-					      .lid = f->term_lid[t] };
+				    : osr_builder_switch(builder,
+							 &(struct osr_switch_in){
+								 fabric->sw_guid[s],
+								 fabric->sw_n_ports[s], 0, NULL });
+	add_links(fabric, builder, handle, seed);
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		struct osr_terminal_in in = { .guid = fabric->term_guid[t],
+					      .port = fabric->term_port[t],
+					      .role = fabric->term_role[t],
+					      .lid = fabric->term_lid[t] };
 
-		if (handle[f->term_switch[t]] == OSR_NONE || one_in(seed, 8))
+		if (handle[fabric->term_switch[t]] == OSR_NONE || one_in(seed, 8))
 			continue;
-		in.sw = handle[f->term_switch[t]];
+		in.sw = handle[fabric->term_switch[t]];
 		in.guid += one_in(seed, 8) ? 0x100000 : 0; /* another HCA in its place */
 		in.lid += one_in(seed, 8) ? 1000 : 0;
-		osr_builder_terminal(b, &in);
+		osr_builder_terminal(builder, &in);
 	}
-	assert_int_equal(osr_builder_build(b, arena, to, &diag), OSR_OK);
-	osr_builder_free(b);
+	assert_int_equal(osr_builder_build(builder, arena, to, &diag), OSR_OK);
+	osr_builder_free(builder);
 }
 
 static bool same_channel(const struct osr_fabric *f, uint32_t c, const struct osr_fabric *g,
@@ -120,23 +123,23 @@ static void check_map(const struct osr_fabric_map *map)
 }
 
 /* 1 + the place of a turn among all of a fabric. */
-static uint32_t slot(const struct osr_fabric *f, uint32_t c, uint32_t out)
+static uint32_t slot(const struct osr_fabric *fabric, uint32_t c, uint32_t out)
 {
 	uint32_t n = 1;
 
-	for (uint32_t a = 0; a < f->n_channels; a++)
-		for (uint32_t b = 0; b < f->n_channels; b++) {
+	for (uint32_t a = 0; a < fabric->n_channels; a++)
+		for (uint32_t b = 0; b < fabric->n_channels; b++) {
 			if (a == c && b == out)
 				return n;
-			n += f->chan_src[b] == f->chan_dst[a];
+			n += fabric->chan_src[b] == fabric->chan_dst[a];
 		}
 	return 0;
 }
 
-static bool has_cable(const struct osr_fabric *f, uint32_t s, uint8_t port)
+static bool has_cable(const struct osr_fabric *fabric, uint32_t s, uint8_t port)
 {
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		if (f->chan_src[c] == s && f->chan_port[c] == port)
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		if (fabric->chan_src[c] == s && fabric->chan_port[c] == port)
 			return true;
 	return false;
 }
@@ -161,45 +164,50 @@ static void check_tables(const struct osr_fabric_map *map, const struct osr_rout
 }
 
 /* A certificate, turns and a spanning order that mean nothing. */
-static void random_channels(const struct osr_fabric *f, struct osr_arena *arena, uint64_t *seed,
-			    struct osr_routing *r)
+static void random_channels(const struct osr_fabric *fabric, struct osr_arena *arena,
+			    uint64_t *seed, struct osr_routing *routing)
 {
-	uint16_t *deps = osr_alloc(arena, (size_t)f->n_channels * f->n_channels, sizeof(*deps));
+	uint16_t *deps =
+		osr_alloc(arena, (size_t)fabric->n_channels * fabric->n_channels, sizeof(*deps));
 
-	r->rank = osr_alloc(arena, (size_t)r->n_vls * f->n_channels, sizeof(*r->rank));
-	r->mcast_parent = osr_alloc(arena, f->n_switches, sizeof(*r->mcast_parent));
-	for (uint32_t i = 0; i < r->n_vls * f->n_channels; i++)
-		r->rank[i] = 1 + test_random(seed) % 1000;
-	for (uint32_t i = 0; i < f->n_channels * f->n_channels; i++)
+	routing->rank = osr_alloc(arena, (size_t)routing->n_vls * fabric->n_channels,
+				  sizeof(*routing->rank));
+	routing->mcast_parent =
+		osr_alloc(arena, fabric->n_switches, sizeof(*routing->mcast_parent));
+	for (uint32_t i = 0; i < routing->n_vls * fabric->n_channels; i++)
+		routing->rank[i] = 1 + test_random(seed) % 1000;
+	for (uint32_t i = 0; i < fabric->n_channels * fabric->n_channels; i++)
 		deps[i] = (uint16_t)test_random(seed);
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		r->mcast_parent[s] =
-			f->chan_row[s] + test_random(seed) % (f->chan_row[s + 1] - f->chan_row[s]);
-	r->lane_deps = deps;
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		routing->mcast_parent[s] =
+			fabric->chan_row[s] +
+			test_random(seed) % (fabric->chan_row[s + 1] - fabric->chan_row[s]);
+	routing->lane_deps = deps;
 }
 
 /* Path SLs in rows shared by two terminals, two groups of random ports. */
-static void random_rest(const struct osr_fabric *f, struct osr_arena *arena, uint64_t *seed,
+static void random_rest(const struct osr_fabric *fabric, struct osr_arena *arena, uint64_t *seed,
 			struct osr_generation *gen)
 {
 	static const uint16_t mlid[2] = { 0xc001, 0xc007 };
-	uint32_t n_rows = f->n_terminals / 2 + 1;
-	struct osr_paths *p = osr_alloc(arena, 1, sizeof(*p));
-	struct osr_groups *m = osr_alloc(arena, 1, sizeof(*m));
-	uint64_t(*ports)[4] = osr_calloc(arena, 2 * f->n_switches, sizeof(*ports));
-	uint32_t *row = osr_alloc(arena, f->n_terminals, sizeof(*row));
-	uint8_t *sl = osr_alloc(arena, (size_t)n_rows * f->n_dests, 1);
+	uint32_t n_rows = fabric->n_terminals / 2 + 1;
+	struct osr_paths *paths = osr_alloc(arena, 1, sizeof(*paths));
+	struct osr_groups *groups = osr_alloc(arena, 1, sizeof(*groups));
+	uint64_t(*ports)[4] = osr_calloc(arena, 2 * fabric->n_switches, sizeof(*ports));
+	uint32_t *row = osr_alloc(arena, fabric->n_terminals, sizeof(*row));
+	uint8_t *sl = osr_alloc(arena, (size_t)n_rows * fabric->n_dests, 1);
 
-	for (uint32_t t = 0; t < f->n_terminals; t++)
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		row[t] = one_in(seed, 6) ? OSR_NONE : (uint32_t)(test_random(seed) % n_rows);
-	for (uint32_t i = 0; i < n_rows * f->n_dests; i++)
+	for (uint32_t i = 0; i < n_rows * fabric->n_dests; i++)
 		sl[i] = (uint8_t)(test_random(seed) % 16);
-	for (uint32_t i = 0; i < 2 * f->n_switches; i++)
-		ports[i][0] = test_random(seed) & ((2ull << f->sw_n_ports[i % f->n_switches]) - 1);
-	*p = (struct osr_paths){ n_rows, row, sl };
-	*m = (struct osr_groups){ 2, mlid, (const uint64_t(*)[4])ports, 3 };
-	gen->paths = p;
-	gen->groups = m;
+	for (uint32_t i = 0; i < 2 * fabric->n_switches; i++)
+		ports[i][0] = test_random(seed) &
+			      ((2ull << fabric->sw_n_ports[i % fabric->n_switches]) - 1);
+	*paths = (struct osr_paths){ n_rows, row, sl };
+	*groups = (struct osr_groups){ 2, mlid, (const uint64_t(*)[4])ports, 3 };
+	gen->paths = paths;
+	gen->groups = groups;
 	gen->sls_unknown = one_in(seed, 2);
 }
 
@@ -265,25 +273,27 @@ static void test_generation(void **state)
 		struct osr_carried now;
 		struct osr_routing old;
 		struct osr_diag diag = { "" };
-		struct test_fabric t;
+		struct test_fabric test;
 		struct osr_fabric to;
 
-		test_fabric_ring(&t, 4 + i % 7, 2);
-		table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &old);
+		test_fabric_ring(&test, 4 + i % 7, 2);
+		table_make(TABLE_UPDOWN_SL2VL, &test.fabric, &arena, 1, &old);
 		gen.routing = &old;
-		random_rest(&t.f, &arena, &seed, &gen);
-		perturb(&t.f, &arena, &seed, &to);
-		assert_int_equal(osr_union_carry(&t.f, &gen, &to, &arena, &now, &diag), OSR_OK);
+		random_rest(&test.fabric, &arena, &seed, &gen);
+		perturb(&test.fabric, &arena, &seed, &to);
+		assert_int_equal(osr_union_carry(&test.fabric, &gen, &to, &arena, &now, &diag),
+				 OSR_OK);
 		check_rest(&now.tables.map, &gen, &now);
 		for (uint32_t x = 0; x < to.n_terminals; x++)
 			n_gone += terminal_before(&now.tables.map, x) == OSR_NONE;
 		/* What there is not is not made. */
 		gen = (struct osr_generation){ .routing = &old };
-		assert_int_equal(osr_union_carry(&t.f, &gen, &to, &arena, &now, &diag), OSR_OK);
+		assert_int_equal(osr_union_carry(&test.fabric, &gen, &to, &arena, &now, &diag),
+				 OSR_OK);
 		assert_null(now.gen.paths);
 		assert_null(now.gen.groups);
 		osr_arena_free(&arena);
-		test_fabric_free(&t);
+		test_fabric_free(&test);
 	}
 	assert_true(n_gone > 0);
 }
@@ -292,15 +302,15 @@ static void test_generation(void **state)
 static void check_channels(const struct osr_earlier *now)
 {
 	const struct osr_fabric *to = now->map.to, *from = now->map.from;
-	const struct osr_routing *r = &now->routing, *was = now->was;
+	const struct osr_routing *routing = &now->routing, *was = now->was;
 
 	for (uint32_t c = 0; c < to->n_channels; c++) {
 		uint32_t x = now->map.chan[c];
 
 		for (uint8_t vl = 0; vl < was->n_vls; vl++)
-			assert_int_equal(r->rank[vl * to->n_channels + c],
+			assert_int_equal(routing->rank[vl * to->n_channels + c],
 					 x == OSR_NONE ? 0 : was->rank[vl * from->n_channels + x]);
-		assert_int_equal(r->mcast_parent[to->chan_src[c]] == c,
+		assert_int_equal(routing->mcast_parent[to->chan_src[c]] == c,
 				 x != OSR_NONE && was->mcast_parent[from->chan_src[x]] == x);
 	}
 	for (uint32_t c = 0, turn = 0; c < to->n_channels; c++)
@@ -311,7 +321,8 @@ static void check_channels(const struct osr_earlier *now)
 				continue;
 			if (now->map.chan[c] != OSR_NONE && now->map.chan[o] != OSR_NONE)
 				at = slot(from, now->map.chan[c], now->map.chan[o]);
-			assert_int_equal(r->lane_deps[turn++], at ? was->lane_deps[at - 1] : 0);
+			assert_int_equal(routing->lane_deps[turn++],
+					 at ? was->lane_deps[at - 1] : 0);
 		}
 }
 
@@ -325,21 +336,22 @@ static void test_perturbed(void **state)
 		struct osr_earlier now;
 		struct osr_routing old;
 		struct osr_diag diag = { "" };
-		struct test_fabric t;
+		struct test_fabric test;
 		struct osr_fabric to;
 
-		test_fabric_ring(&t, 4 + i % 7, 2);
-		table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &old);
-		random_channels(&t.f, &arena, &seed, &old);
-		perturb(&t.f, &arena, &seed, &to);
-		assert_int_equal(osr_carry(&t.f, &old, &to, &arena, &arena, &now, &diag), OSR_OK);
+		test_fabric_ring(&test, 4 + i % 7, 2);
+		table_make(TABLE_UPDOWN_SL2VL, &test.fabric, &arena, 1, &old);
+		random_channels(&test.fabric, &arena, &seed, &old);
+		perturb(&test.fabric, &arena, &seed, &to);
+		assert_int_equal(osr_carry(&test.fabric, &old, &to, &arena, &arena, &now, &diag),
+				 OSR_OK);
 		check_map(&now.map);
 		check_tables(&now.map, &old, &now.routing);
 		check_channels(&now);
 		for (uint32_t c = 0; c < to.n_channels; c++)
 			n_moved += now.map.chan[c] == OSR_NONE;
 		osr_arena_free(&arena);
-		test_fabric_free(&t);
+		test_fabric_free(&test);
 	}
 	assert_true(n_moved > 0); /* swapped cables were among them */
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The core of the checker, proven for small sizes by trying everything: every connected fabric of up to four
- * switches, every table and every certificate of a bounded kind. What is tried is said before each test. The
- * judge sends every packet hop by hop; whatever it and the checker do not agree about fails.
+ * The core of the checker, proven for small sizes by trying everything: every connected fabric of
+ * up to four switches, every table and every certificate of a bounded kind. What is tried is said
+ * before each test. The judge sends every packet hop by hop; whatever it and the checker do not
+ * agree about fails.
  */
 #include "test.h"
 
@@ -22,33 +23,35 @@ static uint64_t n_right, n_wrong;
 
 static bool packet_arrives(uint32_t d, uint32_t from)
 {
-	const struct osr_fabric *f = &t.f;
-	uint32_t root = f->dest_switch[d], n = f->n_switches, hops = 0, before = OSR_NONE;
+	const struct osr_fabric *fabric = &t.fabric;
+	uint32_t root = fabric->dest_switch[d], n = fabric->n_switches, hops = 0, before = OSR_NONE;
 	unsigned vl = r.sl ? r.sl[d * n + from] : 0;
 
 	for (uint32_t at = from; at != root; hops++) {
 		unsigned out = r.lft[d * n + at];
-		uint32_t c = out <= f->sw_n_ports[at] ? osr_port_channel(f, at, out) : OSR_NONE;
+		uint32_t c = out <= fabric->sw_n_ports[at] ? osr_port_channel(fabric, at, out)
+							   : OSR_NONE;
 
 		if (c == OSR_NONE || hops == n)
 			return false;
 		if ((r.claims & OSR_CLAIM_DEADLOCK_FREE) && before != OSR_NONE &&
-		    r.rank[vl * f->n_channels + before] >= r.rank[vl * f->n_channels + c])
+		    r.rank[vl * fabric->n_channels + before] >= r.rank[vl * fabric->n_channels + c])
 			return false;
 		before = c;
-		at = f->chan_dst[c];
+		at = fabric->chan_dst[c];
 	}
 	return !(r.claims & OSR_CLAIM_MINIMAL) || hops == dist[from][root];
 }
 
 static bool judge_all(void)
 {
-	for (uint32_t d = 0; d < t.f.n_dests; d++) {
-		uint32_t root = t.f.dest_switch[d];
+	for (uint32_t d = 0; d < t.fabric.n_dests; d++) {
+		uint32_t root = t.fabric.dest_switch[d];
 
-		if (r.lft[d * t.f.n_switches + root] != t.f.term_port[t.f.dest_term[d]])
+		if (r.lft[d * t.fabric.n_switches + root] !=
+		    t.fabric.term_port[t.fabric.dest_term[d]])
 			return false;
-		for (uint32_t s = 0; s < t.f.n_switches; s++)
+		for (uint32_t s = 0; s < t.fabric.n_switches; s++)
 			if (!packet_arrives(d, s))
 				return false;
 	}
@@ -59,7 +62,7 @@ static void agree(void)
 {
 	struct osr_verdict verdict;
 	struct osr_diag diag = { "" };
-	enum osr_status st = osr_check(&t.f, &r, &scratch, &verdict, &diag);
+	enum osr_status st = osr_check(&t.fabric, &r, &scratch, &verdict, &diag);
 	bool right = judge_all();
 
 	if (st != (right ? OSR_OK : OSR_CHECK_FAILED) || (diag.text[0] == '\0') != right)
@@ -79,27 +82,27 @@ static unsigned links_between(unsigned mask, unsigned a, unsigned b)
 
 static bool draw(unsigned n, unsigned mask)
 {
-	struct draft d;
+	struct draft draft;
 
-	draft_new(&d);
-	d.no_sp0_lid = true;
+	draft_new(&draft);
+	draft.no_sp0_lid = true;
 	for (unsigned s = 0; s < n; s++)
-		draft_switch(&d);
+		draft_switch(&draft);
 	for (unsigned b = 1; b < n; b++)
 		for (unsigned a = 0; a < b; a++)
 			for (unsigned i = 0; i < links_between(mask, a, b); i++)
-				draft_link(&d, a, b);
+				draft_link(&draft, a, b);
 	for (unsigned s = 0; s < n; s++)
-		draft_host(&d, s);
-	draft_build(&d, &t, "fabric");
+		draft_host(&draft, s);
+	draft_build(&draft, &t, "fabric");
 	snprintf(t.name, sizeof(t.name), "%u switches, links 0x%x", n, mask);
 	for (uint32_t a = 0; a < n; a++)
-		test_distances(&t.f, a, dist[a]);
-	if (t.f.n_components > 1) {
+		test_distances(&t.fabric, a, dist[a]);
+	if (t.fabric.n_components > 1) {
 		test_fabric_free(&t);
 		return false;
 	}
-	assert_int_equal(osr_routing_init(&r, &t.f, &arena, NULL), OSR_OK);
+	assert_int_equal(osr_routing_init(&r, &t.fabric, &arena, NULL), OSR_OK);
 	r.n_vls = 1;
 	return true;
 }
@@ -149,17 +152,20 @@ static bool least_of_its_kind(unsigned n, unsigned mask)
 /* Port 0, those with a cable, one without, one beyond the last, none. */
 static uint8_t port_of(uint32_t s, unsigned choice)
 {
-	unsigned used = t.f.chan_row[s + 1] - t.f.chan_row[s] + 1;
+	unsigned used = t.fabric.chan_row[s + 1] - t.fabric.chan_row[s] + 1;
 
 	if (choice <= used + 1)
 		return (uint8_t)choice;
-	return choice == used + 2 ? t.f.sw_n_ports[s] + 1u : OSR_NO_PATH;
+	return choice == used + 2 ? t.fabric.sw_n_ports[s] + 1u : OSR_NO_PATH;
 }
 
-/* Columns of dest d: the entry of every switch. With `all` whatever a byte can say, else what arrives. */
+/*
+ * Columns of dest d: the entry of every switch. With `all` whatever a byte can say, else what
+ * arrives.
+ */
 static unsigned columns(uint32_t d, bool all, uint8_t column[][MOST], unsigned most)
 {
-	uint32_t n = t.f.n_switches, n_columns = 0;
+	uint32_t n = t.fabric.n_switches, n_columns = 0;
 	unsigned choice[MOST] = { 0 };
 
 	for (;;) {
@@ -173,7 +179,8 @@ static unsigned columns(uint32_t d, bool all, uint8_t column[][MOST], unsigned m
 			agree();
 		for (s = 0; s < n && arrives && !all; s++)
 			arrives = packet_arrives(d, s);
-		if (!all && arrives && now[t.f.dest_switch[d]] == t.f.term_port[t.f.dest_term[d]]) {
+		if (!all && arrives &&
+		    now[t.fabric.dest_switch[d]] == t.fabric.term_port[t.fabric.dest_term[d]]) {
 			assert_true(n_columns < most);
 			memcpy(column[n_columns++], now, n);
 		}
@@ -186,10 +193,11 @@ static unsigned columns(uint32_t d, bool all, uint8_t column[][MOST], unsigned m
 }
 
 /*
- * Reach, loops, dead ends, lengths: connected fabrics of 2 and 3 switches with up to two cables between any two
- * and of 4 switches with one, up to the names of switches, a host on each. The column of each LID takes every
- * value, each entry being port 0, any with a cable or the host, one without, one beyond the last, or none, while
- * the columns of the other LIDs are right; with and without the claim of shortest routes.
+ * Reach, loops, dead ends, lengths: connected fabrics of 2 and 3 switches with up to two cables
+ * between any two and of 4 switches with one, up to the names of switches, a host on each. The
+ * column of each LID takes every value, each entry being port 0, any with a cable or the host, one
+ * without, one beyond the last, or none, while the columns of the other LIDs are right; with and
+ * without the claim of shortest routes.
  */
 static void test_every_column(void **state)
 {
@@ -227,7 +235,7 @@ static void test_every_column(void **state)
 /* Every certificate of `n_vls` lanes with ranks below `limit`. */
 static void every_rank(unsigned n_vls, uint32_t limit)
 {
-	uint32_t n = n_vls * t.f.n_channels, i;
+	uint32_t n = n_vls * t.fabric.n_channels, i;
 
 	memset(r.rank, 0, n * sizeof(*r.rank));
 	do {
@@ -243,9 +251,9 @@ static void every_rank(unsigned n_vls, uint32_t limit)
 static void every_table(unsigned n_vls, uint32_t limit, bool sls)
 {
 	static uint8_t column[MOST][MOST_COLUMNS][MOST];
-	uint32_t n = t.f.n_switches, n_columns[MOST], at[MOST] = { 0 }, d;
+	uint32_t n = t.fabric.n_switches, n_columns[MOST], at[MOST] = { 0 }, d;
 
-	r.rank = osr_calloc(&arena, (size_t)n_vls * t.f.n_channels, sizeof(*r.rank));
+	r.rank = osr_calloc(&arena, (size_t)n_vls * t.fabric.n_channels, sizeof(*r.rank));
 	r.n_vls = (uint8_t)n_vls;
 	for (d = 0; d < n; d++)
 		n_columns[d] = columns(d, false, column[d], MOST_COLUMNS);
@@ -260,7 +268,7 @@ static void every_table(unsigned n_vls, uint32_t limit, bool sls)
 
 			for (unsigned i = 0; sls && i < n * n; i++) {
 				r.sl[i] = code >> i & 1;
-				seen |= r.sl[i] && t.f.dest_switch[i / n] == i % n;
+				seen |= r.sl[i] && t.fabric.dest_switch[i / n] == i % n;
 			}
 			if (!seen) /* the SL of a switch to its own host says nothing */
 				every_rank(n_vls, limit);
@@ -273,9 +281,10 @@ static void every_table(unsigned n_vls, uint32_t limit, bool sls)
 }
 
 /*
- * The certificate on one graph for all lanes: connected fabrics of up to four switches and eight channels, up to
- * the names of switches; every table in which all packets arrive, every numbering of the channels with three
- * ranks: all ways in which the channels of a route of two dependencies can be ordered.
+ * The certificate on one graph for all lanes: connected fabrics of up to four switches and eight
+ * channels, up to the names of switches; every table in which all packets arrive, every numbering
+ * of the channels with three ranks: all ways in which the channels of a route of two dependencies
+ * can be ordered.
  */
 static void test_every_certificate(void **state)
 {
@@ -284,7 +293,7 @@ static void test_every_certificate(void **state)
 		for (unsigned mask = 0; mask < 1u << n * (n - 1); mask++) {
 			if (!within(mask, 1) || !least_of_its_kind(n, mask) || !draw(n, mask))
 				continue;
-			if (t.f.n_channels <= 8)
+			if (t.fabric.n_channels <= 8)
 				every_table(1, 3, false);
 			erase();
 		}
@@ -292,7 +301,10 @@ static void test_every_certificate(void **state)
 	assert_true(n_right > 1000 && n_wrong > 1000000);
 }
 
-/* Service levels: a triangle and a line of three; every table that arrives, every SL of two, every numbering. */
+/*
+ * Service levels: a triangle and a line of three; every table that arrives, every SL of two, every
+ * numbering.
+ */
 static void test_every_sl(void **state)
 {
 	static const unsigned masks[] = { 1 | 1 << 4, 1 | 1 << 2 | 1 << 4 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Drained parts and links held down, without a subnet manager: what is refused, hours in no time, the file. */
+/*
+ * Drained parts and links held down, without a subnet manager: what is refused, hours in no time,
+ * the file.
+ */
 #include "test.h"
 
 #include "control/drain.h"
@@ -23,19 +26,19 @@ static int tear_down(void **state)
 static void make_fabric_without(unsigned dead)
 {
 	static const char *const names[] = { LEAF, "leaf-1", "spine-0", "spine-1", "leaf-2" };
-	struct osr_builder *b = osr_builder_new();
+	struct osr_builder *builder = osr_builder_new();
 	struct osr_terminal_in host = { .lid = 1 };
 
 	for (unsigned s = 0; s < 5; s++)
-		osr_builder_switch(b, &(struct osr_switch_in){ s + 1, 8, 0, names[s] });
+		osr_builder_switch(builder, &(struct osr_switch_in){ s + 1, 8, 0, names[s] });
 	for (unsigned i = 0; i < 4; i++)
 		if (i != dead)
-			osr_builder_link(b,
+			osr_builder_link(builder,
 					 &(struct osr_link_in){ .sw_a = i / 2,
 								.sw_b = 2 + i % 2,
 								.port_a = (uint8_t)(3 + i % 2),
 								.port_b = (uint8_t)(1 + i / 2) });
-	osr_builder_link(b,
+	osr_builder_link(builder,
 			 &(struct osr_link_in){ .sw_a = 1, .sw_b = 4, .port_a = 5, .port_b = 2 });
 	for (unsigned s = 0; s < 5; s++) {
 		host.role = s == 2 || s == 3 ? OSR_ROLE_SP0 : OSR_ROLE_CA;
@@ -43,11 +46,11 @@ static void make_fabric_without(unsigned dead)
 		host.sw = s;
 		host.port = host.role == OSR_ROLE_CA;
 		host.name = "host";
-		osr_builder_terminal(b, &host);
+		osr_builder_terminal(builder, &host);
 		host.lid++;
 	}
-	assert_int_equal(osr_builder_build(b, &arena, &f, NULL), OSR_OK);
-	osr_builder_free(b);
+	assert_int_equal(osr_builder_build(builder, &arena, &f, NULL), OSR_OK);
+	osr_builder_free(builder);
 }
 
 /* The last news. */
@@ -65,48 +68,49 @@ static void say(void *ctx, enum osr_drain_news news, const char *name, const cha
 	snprintf(said.cut, sizeof(said.cut), "%s", cut);
 }
 
-static enum osr_status see(struct osr_drains *d, const struct osr_fabric *seen, double now)
+static enum osr_status see(struct osr_drains *drains, const struct osr_fabric *seen, double now)
 {
 	const struct osr_drains_look look = { seen, 0x103, now, say, NULL };
 
 	said.n = 0;
-	return osr_drains_watch(d, &look, &scratch);
+	return osr_drains_watch(drains, &look, &scratch);
 }
 
-static void refused(struct osr_drains *d, const struct osr_fabric *known, const char *what,
+static void refused(struct osr_drains *drains, const struct osr_fabric *known, const char *what,
 		    const char *because)
 {
 	struct osr_diag diag = { "" };
 
-	assert_int_not_equal(osr_drains_add(d, known, what, &diag), OSR_OK);
+	assert_int_not_equal(osr_drains_add(drains, known, what, &diag), OSR_OK);
 	if (!strstr(diag.text, because))
 		fail_msg("%s: %s", what, diag.text);
 }
 
 static void test_asked(void **state)
 {
-	struct osr_drains *d = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
+	struct osr_drains *drains = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
 	struct osr_drains_state now;
 	char *text, *copy;
 
 	make_fabric_without(4);
-	refused(d, NULL, "spine-0", "no fabric");
-	assert_int_equal(see(d, &f, 0), OSR_OK);
-	refused(d, &f, LEAF, "cut off");
-	refused(d, &f, "leaf-1:5", "cut off");
-	refused(d, &f, "leaf-1:1", "cut off");
-	refused(d, &f, LEAF ":7", "no cable");
-	refused(d, &f, "spine-1", "subnet manager");
-	refused(d, &f, "host", "end port");
-	refused(d, &f, "spine-9", "no switch");
-	assert_int_equal(osr_drains_add(d, &f, "spine-0", NULL), OSR_OK);
-	assert_int_equal(osr_drains_add(d, &f, "0x0000000000000001:3", NULL), OSR_OK);
-	refused(d, &f, LEAF ":3", "already");
-	refused(d, &f, LEAF ":4", "asked for before it 1 end ports would be cut off");
-	assert_int_equal(see(d, &f, 1), OSR_OK);
-	assert_int_equal(osr_drains_n_out(d), 2);
-	assert_true(osr_drains_out(d, 1, 3) && osr_drains_out(d, 3, 0) && !osr_drains_out(d, 3, 1));
-	text = osr_drains_save(d);
+	refused(drains, NULL, "spine-0", "no fabric");
+	assert_int_equal(see(drains, &f, 0), OSR_OK);
+	refused(drains, &f, LEAF, "cut off");
+	refused(drains, &f, "leaf-1:5", "cut off");
+	refused(drains, &f, "leaf-1:1", "cut off");
+	refused(drains, &f, LEAF ":7", "no cable");
+	refused(drains, &f, "spine-1", "subnet manager");
+	refused(drains, &f, "host", "end port");
+	refused(drains, &f, "spine-9", "no switch");
+	assert_int_equal(osr_drains_add(drains, &f, "spine-0", NULL), OSR_OK);
+	assert_int_equal(osr_drains_add(drains, &f, "0x0000000000000001:3", NULL), OSR_OK);
+	refused(drains, &f, LEAF ":3", "already");
+	refused(drains, &f, LEAF ":4", "asked for before it 1 end ports would be cut off");
+	assert_int_equal(see(drains, &f, 1), OSR_OK);
+	assert_int_equal(osr_drains_n_out(drains), 2);
+	assert_true(osr_drains_out(drains, 1, 3) && osr_drains_out(drains, 3, 0) &&
+		    !osr_drains_out(drains, 3, 1));
+	text = osr_drains_save(drains);
 	assert_int_equal(osr_drains_load(again, text, strlen(text), NULL), OSR_OK);
 	copy = osr_drains_save(again);
 	assert_string_equal(text, copy);
@@ -128,75 +132,79 @@ static void test_asked(void **state)
 
 	/* The other cable of the leaf dies: without either part its host would be cut off. */
 	make_fabric_without(1);
-	assert_int_equal(see(d, &f, 2), OSR_OK);
-	assert_int_equal(osr_drains_n_out(d), 0);
+	assert_int_equal(see(drains, &f, 2), OSR_OK);
+	assert_int_equal(osr_drains_n_out(drains), 0);
 	assert_true(said.n == 2 && said.news == OSR_DRAIN_KEPT);
 	assert_string_equal(said.name, "switch spine-0");
 	assert_string_equal(said.cut, LEAF);
 	/* Said once; and as it was when the cable is back. */
-	assert_int_equal(see(d, &f, 3), OSR_OK);
+	assert_int_equal(see(drains, &f, 3), OSR_OK);
 	assert_int_equal(said.n, 0);
 	make_fabric_without(4);
-	assert_int_equal(see(d, &f, 4), OSR_OK);
-	assert_int_equal(osr_drains_n_out(d), 2);
+	assert_int_equal(see(drains, &f, 4), OSR_OK);
+	assert_int_equal(osr_drains_n_out(drains), 2);
 	free(text);
 	free(copy);
-	osr_drains_free(d);
+	osr_drains_free(drains);
 	osr_drains_free(again);
 }
 
 /* A sweep in which two switches of such names have a cable, or have none. */
-static void watch(struct osr_drains *d, const char *name, const char *far, bool there, double now)
+static void watch(struct osr_drains *drains, const char *name, const char *far, bool there,
+		  double now)
 {
 	size_t left = fail_at;
 	struct osr_arena mine = { 0 };
-	struct osr_builder *b;
+	struct osr_builder *builder;
 	struct osr_fabric two;
 
 	fail_at = 0; /* not of the fabric */
-	b = osr_builder_new();
-	osr_builder_switch(b, &(struct osr_switch_in){ 1, 8, 0, name });
-	osr_builder_switch(b, &(struct osr_switch_in){ 2, 8, 0, far });
+	builder = osr_builder_new();
+	osr_builder_switch(builder, &(struct osr_switch_in){ 1, 8, 0, name });
+	osr_builder_switch(builder, &(struct osr_switch_in){ 2, 8, 0, far });
 	if (there)
-		osr_builder_link(
-			b, &(struct osr_link_in){ .sw_a = 0, .sw_b = 1, .port_a = 3, .port_b = 4 });
-	assert_int_equal(osr_builder_build(b, &mine, &two, NULL), OSR_OK);
+		osr_builder_link(builder, &(struct osr_link_in){
+						  .sw_a = 0, .sw_b = 1, .port_a = 3, .port_b = 4 });
+	assert_int_equal(osr_builder_build(builder, &mine, &two, NULL), OSR_OK);
 	fail_at = left;
-	see(d, &two, now);
-	osr_builder_free(b);
+	see(drains, &two, now);
+	osr_builder_free(builder);
 	osr_arena_free(&mine);
 }
 
 /* Is it in the tables? */
-static bool is_used(struct osr_drains *d, bool there, double now)
+static bool is_used(struct osr_drains *drains, bool there, double now)
 {
-	watch(d, "a", "b", there, now);
-	return there && !osr_drains_n_out(d);
+	watch(drains, "a", "b", there, now);
+	return there && !osr_drains_n_out(drains);
 }
 
-/* One cable that goes down and comes back n times, evenly; how often tables would change in two hours. */
+/*
+ * One cable that goes down and comes back n times, evenly; how often tables would change in two
+ * hours.
+ */
 static unsigned count_changes(const struct osr_hold_down *hold, unsigned n, double period)
 {
-	struct osr_drains *d = osr_drains_new(hold);
+	struct osr_drains *drains = osr_drains_new(hold);
 	unsigned changes = 0;
-	bool used = is_used(d, true, 0);
+	bool used = is_used(drains, true, 0);
 
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned half = 0; half < 2; half++) {
-			bool now_used = is_used(d, half, 1000 + (i + half * 0.5) * period);
+			bool now_used = is_used(drains, half, 1000 + (i + half * 0.5) * period);
 
 			changes += now_used != used;
 			used = now_used;
 		}
 	for (double now = 1000 + n * period; !used && now < 10000; now += 10) {
-		double calm_at = osr_drains_state(d).calm_at;
+		double calm_at = osr_drains_state(drains).calm_at;
 
 		assert_true(calm_at >= 0 && calm_at <= now + hold->calm);
-		used = is_used(d, true, now);
+		used = is_used(drains, true, now);
 		changes += used;
 	}
 	assert_true(used);
-	osr_drains_free(d);
+	osr_drains_free(drains);
 	return changes;
 }
 
@@ -215,23 +223,23 @@ static void test_flaps(void **state)
 /* What is held stays held in a restart, and its calm time begins anew. */
 static void test_restart(void **state)
 {
-	struct osr_drains *d = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
+	struct osr_drains *drains = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
 	char *text;
 
-	is_used(d, true, 0);
+	is_used(drains, true, 0);
 	for (unsigned i = 1; i < 5; i++)
-		is_used(d, i % 2 == 0, i);
-	assert_false(is_used(d, true, 5));
+		is_used(drains, i % 2 == 0, i);
+	assert_false(is_used(drains, true, 5));
 	assert_true(said.n == 0 && said.news == OSR_DRAIN_HELD);
 	assert_string_equal(said.name, "a port 3 - b port 4");
-	text = osr_drains_save(d);
+	text = osr_drains_save(drains);
 	osr_drains_load(again, text, strlen(text), NULL);
 	assert_false(is_used(again, true, 7000));
 	assert_false(is_used(again, true, 7299));
 	assert_true(is_used(again, true, 7301));
 	assert_true(said.n == 1 && said.news == OSR_DRAIN_CALM);
 	free(text);
-	osr_drains_free(d);
+	osr_drains_free(drains);
 	osr_drains_free(again);
 }
 
@@ -246,25 +254,29 @@ static void test_damaged(void **state)
 		{ "{\"format\": 1}", "not a list of parts", 0 },
 		{ "{\"parts\": 3}", "not a list of parts", 0 },
 		{ "{\"parts\": [{\"what\": \"a:3\", \"guid\": \"0x1\", \"port\": 3, \"why\": "
-		  "\"drained\"}, 7, "
-		  "{\"what\": \"a:3\", \"guid\": \"0x1\", \"port\": 300, \"why\": \"drained\"}, "
+		  "\"drained\"}, 7, {\"what\": \"a:3\", \"guid\": \"0x1\", \"port\": 300, \"why\": "
+		  "\"drained\"}, "
 		  "{\"what\": \"b\", \"guid\": \"0xg\", \"port\": 0, \"why\": \"drained\"}]}",
 		  "3 of 4 parts cannot be understood", 1 },
 	};
 
 	for (size_t i = 0; i < sizeof(books) / sizeof(books[0]); i++) {
-		struct osr_drains *d = osr_drains_new(&defaults);
+		struct osr_drains *drains = osr_drains_new(&defaults);
 		struct osr_diag diag = { "" };
 
-		assert_int_equal(osr_drains_load(d, books[i].text, strlen(books[i].text), &diag),
-				 OSR_INVAL);
+		assert_int_equal(
+			osr_drains_load(drains, books[i].text, strlen(books[i].text), &diag),
+			OSR_INVAL);
 		assert_non_null(strstr(diag.text, books[i].said));
-		assert_int_equal(osr_drains_state(d).n_drained, books[i].n_drained);
-		osr_drains_free(d);
+		assert_int_equal(osr_drains_state(drains).n_drained, books[i].n_drained);
+		osr_drains_free(drains);
 	}
 }
 
-/* Of a node_name_map in Latin-1, and one that is cut within a letter: what is listed and stored stays JSON. */
+/*
+ * Of a node_name_map in Latin-1, and one that is cut within a letter: what is listed and stored
+ * stays JSON.
+ */
 static void test_odd_names(void **state)
 {
 	char cut[96] = "a";
@@ -273,46 +285,49 @@ static void test_odd_names(void **state)
 	for (unsigned i = 0; i < 40; i++)
 		strcat(cut, "\xc3\xbc");
 	for (unsigned k = 0; k < 2; k++) {
-		struct osr_drains *d = osr_drains_new(&defaults);
+		struct osr_drains *drains = osr_drains_new(&defaults);
 		json_t *book;
 		char *text;
 
 		for (unsigned i = 0; i < 5; i++)
-			watch(d, names[k], "b", i % 2 == 0, i);
-		text = osr_drains_save(d);
+			watch(drains, names[k], "b", i % 2 == 0, i);
+		text = osr_drains_save(drains);
 		assert_non_null(text);
 		book = json_loads(text, 0, NULL);
 		assert_int_equal(json_array_size(json_object_get(book, "parts")), 1);
 		json_decref(book);
 		free(text);
-		osr_drains_free(d);
+		osr_drains_free(drains);
 	}
 }
 
 /* A drained switch and a link that is held down. */
-static bool fill(struct osr_drains *d, struct osr_diag *diag)
+static bool fill(struct osr_drains *drains, struct osr_diag *diag)
 {
-	bool drained = osr_drains_add(d, &f, "spine-0", diag) == OSR_OK;
+	bool drained = osr_drains_add(drains, &f, "spine-0", diag) == OSR_OK;
 
 	for (unsigned i = 0; i < 5; i++)
-		watch(d, "a", "b", i % 2 == 0, i);
+		watch(drains, "a", "b", i % 2 == 0, i);
 	return drained;
 }
 
-/* All of it with one allocation failing, but for jansson's reader, which does not look at all of its own. */
+/*
+ * All of it with one allocation failing, but for jansson's reader, which does not look at all of
+ * its own.
+ */
 static void live(const char *text)
 {
-	struct osr_drains *d = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
+	struct osr_drains *drains = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
 	struct osr_diag diag = { "" };
 	struct osr_drains_state state;
 	json_t *list;
 
-	if (d && again) {
-		bool drained = fill(d, &diag);
+	if (drains && again) {
+		bool drained = fill(drains, &diag);
 		size_t left = fail_at;
 
 		assert_true(drained || diag.text[0]);
-		state = osr_drains_state(d);
+		state = osr_drains_state(drains);
 		assert_int_equal(state.n_drained, drained);
 		fail_at = 0;
 		osr_drains_load(again, text, strlen(text), NULL);
@@ -321,21 +336,21 @@ static void live(const char *text)
 		assert_true(!list || json_array_size(list) == 2);
 		json_decref(list);
 	}
-	osr_drains_free(d);
+	osr_drains_free(drains);
 	osr_drains_free(again);
 }
 
 /* Each allocation fails in turn; what is saved is whole. */
 static void test_memory(void **state)
 {
-	struct osr_drains *d = osr_drains_new(&defaults);
+	struct osr_drains *drains = osr_drains_new(&defaults);
 	char *text, *saved;
 	size_t n_live = 0, n_saved = 0;
 
 	json_set_alloc_funcs(malloc, free);
 	make_fabric_without(4);
-	assert_true(fill(d, NULL));
-	text = osr_drains_save(d);
+	assert_true(fill(drains, NULL));
+	text = osr_drains_save(drains);
 	assert_non_null(text);
 	do {
 		fail_at = ++n_live;
@@ -343,7 +358,7 @@ static void test_memory(void **state)
 	} while (!fail_at);
 	do {
 		fail_at = ++n_saved;
-		saved = osr_drains_save(d);
+		saved = osr_drains_save(drains);
 		if (saved)
 			assert_string_equal(saved, text);
 		free(saved);
@@ -351,7 +366,7 @@ static void test_memory(void **state)
 	fail_at = 0;
 	assert_true(n_live > 20 && n_saved > 20);
 	free(text);
-	osr_drains_free(d);
+	osr_drains_free(drains);
 }
 
 TEST_PROGRAM_THEN(tear_down, test_asked, test_flaps, test_restart, test_damaged, test_odd_names,

@@ -11,8 +11,8 @@
 #include "names/names.h"
 
 /*
- * Pieces of all sizes up to 280 kB, zeroed or not, of which the younger ones are given back now and then: each is aligned
- * and stays as it was filled, and the memory is used again.
+ * Pieces of all sizes up to 280 kB, zeroed or not, of which the younger ones are given back now and
+ * then: each is aligned and stays as it was filled, and the memory is used again.
  */
 static void test_pieces(void **state)
 {
@@ -122,10 +122,10 @@ static const struct osr_param table[] = {
 
 static struct osr_values defaults(void)
 {
-	struct osr_values v;
+	struct osr_values values;
 
-	osr_values_default(&v, table);
-	return v;
+	osr_values_default(&values, table);
+	return values;
 }
 
 static void test_set(void **state)
@@ -151,34 +151,35 @@ static void test_set(void **state)
 		{ BIG, "18446744073709551615", UINT64_MAX },
 		{ BIG, "0xffffffffffffffff", UINT64_MAX },
 	};
-	struct osr_values v = defaults();
+	struct osr_values values = defaults();
 
-	assert_true(v.num[ROUNDS] == 4 && v.num[HEURISTIC] == 2 && v.num[BIG] == 16);
-	assert_int_equal(v.n_str, 2);
+	assert_true(values.num[ROUNDS] == 4 && values.num[HEURISTIC] == 2 && values.num[BIG] == 16);
+	assert_int_equal(values.n_str, 2);
 	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		const struct osr_param *p = &table[good[i].row];
+		const struct osr_param *param = &table[good[i].row];
 		struct osr_diag diag = { 0 };
 
-		assert_int_equal(osr_values_set(&v, table, p->name, good[i].text, &diag), OSR_OK);
-		assert_true(v.num[good[i].row] == good[i].value);
+		assert_int_equal(osr_values_set(&values, table, param->name, good[i].text, &diag),
+				 OSR_OK);
+		assert_true(values.num[good[i].row] == good[i].value);
 		assert_string_equal(diag.text, "");
 	}
-	assert_int_equal(osr_values_set(&v, table, "file", "/tmp/a b=c", NULL), OSR_OK);
-	assert_string_equal(v.str[v.num[FILE_NAME]], "/tmp/a b=c");
-	assert_string_equal(v.str[v.num[OTHER_FILE]], "/etc/x");
+	assert_int_equal(osr_values_set(&values, table, "file", "/tmp/a b=c", NULL), OSR_OK);
+	assert_string_equal(values.str[values.num[FILE_NAME]], "/tmp/a b=c");
+	assert_string_equal(values.str[values.num[OTHER_FILE]], "/etc/x");
 }
 
 static void refuse(const char *name, const char *text, const char *sentence)
 {
-	struct osr_values v = defaults(), before = v;
+	struct osr_values values = defaults(), before = values;
 	struct osr_diag diag = { 0 };
 
-	assert_int_equal(osr_values_set(&v, table, name, text, &diag), OSR_INVAL);
+	assert_int_equal(osr_values_set(&values, table, name, text, &diag), OSR_INVAL);
 	if (sentence)
 		assert_string_equal(diag.text, sentence);
 	else
 		assert_string_not_equal(diag.text, "");
-	assert_memory_equal(&v, &before, sizeof(v));
+	assert_memory_equal(&values, &before, sizeof(values));
 }
 
 static void test_refuse(void **state)
@@ -199,8 +200,7 @@ static void test_refuse(void **state)
 	refuse("Heuristic", "1", "unknown option \"Heuristic\": did you mean \"heuristic\"?");
 	refuse("completely-else", "1",
 	       "unknown option \"completely-else\": expected one of rounds, heuristic, balance, "
-	       "file, "
-	       "big, other");
+	       "file, big, other");
 	for (unsigned i = 0; i < sizeof(no_number) / sizeof(no_number[0]); i++)
 		refuse("rounds", no_number[i], NULL);
 }
@@ -209,7 +209,7 @@ static void test_long_text(void **state)
 {
 	static const struct osr_param none[] = { { 0 } };
 	char text[5000];
-	struct osr_values v = defaults();
+	struct osr_values values = defaults();
 	struct osr_diag diag = { 0 };
 
 	memset(text, 'x', sizeof(text));
@@ -220,75 +220,76 @@ static void test_long_text(void **state)
 	text[OSR_STRING_SIZE] = 0;
 	refuse("file", text, NULL);
 	text[OSR_STRING_SIZE - 1] = 0;
-	assert_int_equal(osr_values_set(&v, table, "file", text, &diag), OSR_OK);
-	assert_string_equal(v.str[v.num[FILE_NAME]], text);
-	assert_int_equal(osr_values_set(&v, none, "x", "y", &diag), OSR_INVAL);
+	assert_int_equal(osr_values_set(&values, table, "file", text, &diag), OSR_OK);
+	assert_string_equal(values.str[values.num[FILE_NAME]], text);
+	assert_int_equal(osr_values_set(&values, none, "x", "y", &diag), OSR_INVAL);
 	assert_string_equal(diag.text, "unknown option \"x\": there are no options");
 }
 
 /* The defaults of our own tables are valid, and every row explains itself. */
 static void test_engines(void **state)
 {
-	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
-		struct osr_values v;
+	for (const struct osr_engine *const *engine = osr_engines; *engine; engine++) {
+		struct osr_values values;
 
-		if (!(*e)->params)
+		if (!(*engine)->params)
 			continue;
-		osr_values_default(&v, (*e)->params);
-		for (const struct osr_param *p = (*e)->params; p->name; p++) {
-			assert_int_equal(osr_values_set(&v, (*e)->params, p->name, p->def, NULL),
+		osr_values_default(&values, (*engine)->params);
+		for (const struct osr_param *param = (*engine)->params; param->name; param++) {
+			assert_int_equal(osr_values_set(&values, (*engine)->params, param->name,
+							param->def, NULL),
 					 OSR_OK);
-			assert_string_not_equal(p->help, "");
+			assert_string_not_equal(param->help, "");
 		}
 	}
 }
 
 /*
- * Equal for equal tables; different after any change of what would be programmed. The SL of a pair without a path means
- * nothing.
+ * Equal for equal tables; different after any change of what would be programmed. The SL of a pair
+ * without a path means nothing.
  */
 static void digest_of(unsigned fabric)
 {
 	struct osr_arena arena = { 0 };
-	struct test_fabric t, again, other;
-	struct osr_routing r, copy;
+	struct test_fabric test, again, other;
+	struct osr_routing routing, copy;
 	uint64_t digest;
 	size_t last;
 
-	test_fabric_named(&t, fabric);
+	test_fabric_named(&test, fabric);
 	test_fabric_named(&again, fabric);
 	test_fabric_named(&other, fabric - 1);
-	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &r);
-	digest = osr_routing_digest(&t.f, &r);
-	table_copy(&t.f, &r, &arena, &copy);
-	assert_true(osr_routing_digest(&again.f, &copy) == digest);
+	table_make(TABLE_UPDOWN_SL2VL, &test.fabric, &arena, 1, &routing);
+	digest = osr_routing_digest(&test.fabric, &routing);
+	table_copy(&test.fabric, &routing, &arena, &copy);
+	assert_true(osr_routing_digest(&again.fabric, &copy) == digest);
 	/* Not programmed: no change. */
 	copy.rank[0]++;
 	copy.n_longer++;
-	assert_true(osr_routing_digest(&t.f, &copy) == digest);
-	for (size_t i = 0; i < (size_t)r.n_dests * r.n_switches; i++) {
+	assert_true(osr_routing_digest(&test.fabric, &copy) == digest);
+	for (size_t i = 0; i < (size_t)routing.n_dests * routing.n_switches; i++) {
 		copy.lft[i] ^= 1;
-		assert_true(osr_routing_digest(&t.f, &copy) != digest);
+		assert_true(osr_routing_digest(&test.fabric, &copy) != digest);
 		copy.lft[i] ^= 1;
 		copy.sl[i] ^= 1;
-		assert_int_equal(osr_routing_digest(&t.f, &copy) == digest,
-				 r.lft[i] == OSR_NO_PATH);
+		assert_int_equal(osr_routing_digest(&test.fabric, &copy) == digest,
+				 routing.lft[i] == OSR_NO_PATH);
 		copy.sl[i] ^= 1;
 	}
-	last = osr_n_sl2vl(&t.f) - 1;
+	last = osr_n_sl2vl(&test.fabric) - 1;
 	copy.sl2vl[last][15] ^= 1;
-	assert_true(osr_routing_digest(&t.f, &copy) != digest);
+	assert_true(osr_routing_digest(&test.fabric, &copy) != digest);
 	copy.sl2vl[last][15] ^= 1;
 	copy.ca_sl2vl[3] ^= 1;
-	assert_true(osr_routing_digest(&t.f, &copy) != digest);
+	assert_true(osr_routing_digest(&test.fabric, &copy) != digest);
 	copy.ca_sl2vl[3] ^= 1;
-	assert_true(osr_routing_digest(&t.f, &copy) == digest);
-	table_make(TABLE_UPDOWN, &t.f, &arena, 1, &copy);
-	assert_true(osr_routing_digest(&t.f, &copy) != digest);
-	table_make(TABLE_UPDOWN_SL2VL, &other.f, &arena, 1, &copy);
-	assert_true(osr_routing_digest(&other.f, &copy) != digest);
+	assert_true(osr_routing_digest(&test.fabric, &copy) == digest);
+	table_make(TABLE_UPDOWN, &test.fabric, &arena, 1, &copy);
+	assert_true(osr_routing_digest(&test.fabric, &copy) != digest);
+	table_make(TABLE_UPDOWN_SL2VL, &other.fabric, &arena, 1, &copy);
+	assert_true(osr_routing_digest(&other.fabric, &copy) != digest);
 	osr_arena_free(&arena);
-	test_fabric_free(&t);
+	test_fabric_free(&test);
 	test_fabric_free(&again);
 	test_fabric_free(&other);
 }
@@ -303,14 +304,14 @@ static void test_digest(void **state)
 static void test_digest_value(void **state)
 {
 	struct osr_arena arena = { 0 };
-	struct test_fabric t;
-	struct osr_routing r;
+	struct test_fabric test;
+	struct osr_routing routing;
 
-	test_fabric_ring(&t, 3, 1);
-	table_make(TABLE_SHORTEST, &t.f, &arena, 1, &r);
-	assert_true(osr_routing_digest(&t.f, &r) == 0xbc82ba3cf2344d33);
+	test_fabric_ring(&test, 3, 1);
+	table_make(TABLE_SHORTEST, &test.fabric, &arena, 1, &routing);
+	assert_true(osr_routing_digest(&test.fabric, &routing) == 0xbc82ba3cf2344d33);
 	osr_arena_free(&arena);
-	test_fabric_free(&t);
+	test_fabric_free(&test);
 }
 
 /* The definition, word by word. */
@@ -337,10 +338,10 @@ static uint64_t changed_slowly(const struct osr_fabric *was, const struct osr_ro
 /* A ring without one of its switches, and without another one. */
 static void test_changed(void **state)
 {
-	struct test_fabric t;
+	struct test_fabric test;
 	uint64_t n;
 
-	test_fabric_ring(&t, 7, 1);
+	test_fabric_ring(&test, 7, 1);
 	for (uint32_t i = 0; i < 8 * 8; i++) {
 		struct osr_result before = { 0 };
 		struct osr_arena arena = { 0 };
@@ -348,7 +349,7 @@ static void test_changed(void **state)
 		struct osr_fabric is;
 		struct faults faults;
 
-		faults_new(&faults, &t.f);
+		faults_new(&faults, &test.fabric);
 		faults.sw[i / 8 % 7] = i / 8 < 7;
 		faults_build(&faults, &arena, &before.fabric);
 		faults.sw[i / 8 % 7] = false;
@@ -370,7 +371,7 @@ static void test_changed(void **state)
 		faults_free(&faults);
 		osr_arena_free(&arena);
 	}
-	test_fabric_free(&t);
+	test_fabric_free(&test);
 }
 
 /*
@@ -379,8 +380,10 @@ static void test_changed(void **state)
 
 #define TWIN "Voltaire 4036 - 36 QDR ports switch"
 
-/* Switches by GUID: 0 "MF0;core-07:MQM9700/U1", 1 and 2 TWIN, 3 "leaf-10"; terminals 0, 2, 4, 6 are their port 0, 1, 3,
- 5, 7 one host each. */
+/*
+ * Switches by GUID: 0 "MF0;core-07:MQM9700/U1", 1 and 2 TWIN, 3 "leaf-10"; terminals 0, 2, 4, 6 are
+ * their port 0, 1, 3, 5, 7 one host each.
+ */
 static const struct {
 	uint64_t guid;
 	const char *name, *host;

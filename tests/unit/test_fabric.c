@@ -8,89 +8,96 @@
 
 /* Everything fabric.h promises of the arrays. */
 /* Every pair of consecutive channels is one turn, and every turn is such a pair. */
-static void assert_turns(const struct osr_fabric *f)
+static void assert_turns(const struct osr_fabric *fabric)
 {
 	uint32_t n_turns = 0;
 
-	for (uint32_t c0 = 0; c0 < f->n_channels; c0++)
-		for (uint32_t c1 = 0; c1 < f->n_channels; c1++) {
-			if (f->chan_src[c1] != f->chan_dst[c0])
+	for (uint32_t c0 = 0; c0 < fabric->n_channels; c0++)
+		for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
+			if (fabric->chan_src[c1] != fabric->chan_dst[c0])
 				continue;
-			assert_int_equal(osr_turn(f, c0, c1), n_turns);
-			assert_int_equal(osr_turn_next(f, c0, n_turns), c1);
+			assert_int_equal(osr_turn(fabric, c0, c1), n_turns);
+			assert_int_equal(osr_turn_next(fabric, c0, n_turns), c1);
 			n_turns++;
 		}
-	assert_int_equal(osr_n_turns(f), n_turns);
+	assert_int_equal(osr_n_turns(fabric), n_turns);
 }
 
-static void assert_sound(const struct osr_fabric *f)
+static void assert_sound(const struct osr_fabric *fabric)
 {
 	uint32_t n_dests = 0;
 
-	assert_turns(f);
-	assert_int_equal(f->chan_row[0], 0);
-	assert_int_equal(f->chan_row[f->n_switches], f->n_channels);
-	assert_int_equal(f->term_row[f->n_switches], f->n_terminals);
-	assert_int_equal(f->port_row[f->n_switches], f->n_ports);
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	assert_turns(fabric);
+	assert_int_equal(fabric->chan_row[0], 0);
+	assert_int_equal(fabric->chan_row[fabric->n_switches], fabric->n_channels);
+	assert_int_equal(fabric->term_row[fabric->n_switches], fabric->n_terminals);
+	assert_int_equal(fabric->port_row[fabric->n_switches], fabric->n_ports);
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t sources = 0;
 
-		assert_true(s == 0 || f->sw_guid[s - 1] < f->sw_guid[s]);
-		assert_int_equal(osr_fabric_switch_by_guid(f, f->sw_guid[s]), s);
-		assert_true(f->sw_component[s] < f->n_components);
-		assert_int_equal(f->port_row[s + 1] - f->port_row[s], f->sw_n_ports[s] + 1);
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-			assert_int_equal(f->chan_src[c], s);
-			assert_true(c == f->chan_row[s] || f->chan_port[c - 1] < f->chan_port[c]);
-			assert_int_equal(osr_port_channel(f, s, f->chan_port[c]), c);
+		assert_true(s == 0 || fabric->sw_guid[s - 1] < fabric->sw_guid[s]);
+		assert_int_equal(osr_fabric_switch_by_guid(fabric, fabric->sw_guid[s]), s);
+		assert_true(fabric->sw_component[s] < fabric->n_components);
+		assert_int_equal(fabric->port_row[s + 1] - fabric->port_row[s],
+				 fabric->sw_n_ports[s] + 1);
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			assert_int_equal(fabric->chan_src[c], s);
+			assert_true(c == fabric->chan_row[s] ||
+				    fabric->chan_port[c - 1] < fabric->chan_port[c]);
+			assert_int_equal(osr_port_channel(fabric, s, fabric->chan_port[c]), c);
 		}
-		for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++) {
-			assert_int_equal(f->term_switch[t], s);
-			assert_true(t == f->term_row[s] || f->term_port[t - 1] < f->term_port[t]);
-			assert_int_equal(osr_port_channel(f, s, f->term_port[t]), OSR_NONE);
-			assert_int_equal(f->term_weight[t], f->term_role[t] != OSR_ROLE_SP0);
-			sources += f->term_weight[t];
-			n_dests += 1u << f->term_lmc[t];
+		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++) {
+			assert_int_equal(fabric->term_switch[t], s);
+			assert_true(t == fabric->term_row[s] ||
+				    fabric->term_port[t - 1] < fabric->term_port[t]);
+			assert_int_equal(osr_port_channel(fabric, s, fabric->term_port[t]),
+					 OSR_NONE);
+			assert_int_equal(fabric->term_weight[t],
+					 fabric->term_role[t] != OSR_ROLE_SP0);
+			sources += fabric->term_weight[t];
+			n_dests += 1u << fabric->term_lmc[t];
 		}
-		assert_int_equal(f->sw_sources[s], sources);
+		assert_int_equal(fabric->sw_sources[s], sources);
 	}
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t back = f->chan_rev[c];
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t back = fabric->chan_rev[c];
 
-		assert_int_equal(f->chan_rev[back], c);
-		assert_int_equal(f->chan_src[back], f->chan_dst[c]);
-		assert_int_equal(f->chan_dst[back], f->chan_src[c]);
-		assert_int_not_equal(f->chan_dst[c], f->chan_src[c]);
-		assert_int_equal(f->chan_rate[back], f->chan_rate[c]);
-		assert_true(f->chan_vls[c] >= 1 && f->chan_vls[c] <= OSR_MAX_VLS);
-		assert_int_equal(f->sw_component[f->chan_src[c]], f->sw_component[f->chan_dst[c]]);
+		assert_int_equal(fabric->chan_rev[back], c);
+		assert_int_equal(fabric->chan_src[back], fabric->chan_dst[c]);
+		assert_int_equal(fabric->chan_dst[back], fabric->chan_src[c]);
+		assert_int_not_equal(fabric->chan_dst[c], fabric->chan_src[c]);
+		assert_int_equal(fabric->chan_rate[back], fabric->chan_rate[c]);
+		assert_true(fabric->chan_vls[c] >= 1 && fabric->chan_vls[c] <= OSR_MAX_VLS);
+		assert_int_equal(fabric->sw_component[fabric->chan_src[c]],
+				 fabric->sw_component[fabric->chan_dst[c]]);
 	}
-	assert_int_equal(f->n_dests, n_dests);
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		uint32_t t = f->dest_term[d];
+	assert_int_equal(fabric->n_dests, n_dests);
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t t = fabric->dest_term[d];
 
-		assert_true(d == 0 || f->dest_lid[d - 1] < f->dest_lid[d]);
-		assert_int_equal(f->lid_dest[f->dest_lid[d]], d);
-		assert_int_equal(f->dest_switch[d], f->term_switch[t]);
-		assert_int_equal(f->dest_lid[d] >> f->term_lmc[t],
-				 f->term_lid[t] >> f->term_lmc[t]);
+		assert_true(d == 0 || fabric->dest_lid[d - 1] < fabric->dest_lid[d]);
+		assert_int_equal(fabric->lid_dest[fabric->dest_lid[d]], d);
+		assert_int_equal(fabric->dest_switch[d], fabric->term_switch[t]);
+		assert_int_equal(fabric->dest_lid[d] >> fabric->term_lmc[t],
+				 fabric->term_lid[t] >> fabric->term_lmc[t]);
 	}
-	assert_int_equal(f->max_lid, f->n_dests ? f->dest_lid[f->n_dests - 1] : 0);
+	assert_int_equal(fabric->max_lid,
+			 fabric->n_dests ? fabric->dest_lid[fabric->n_dests - 1] : 0);
 }
 
 static void test_sound(void **state)
 {
 	for (unsigned i = 0; i < N_TEST_FABRICS + 200; i++) {
 		unsigned seed = i - N_TEST_FABRICS;
-		struct test_fabric t;
+		struct test_fabric test;
 
 		if (i < N_TEST_FABRICS)
-			test_fabric_named(&t, i);
+			test_fabric_named(&test, i);
 		else
-			test_fabric_random(&t, 1 + seed % 40, seed % 90, seed);
-		assert_sound(&t.f);
-		assert_true(i < N_TEST_FABRICS || t.f.n_components == 1);
-		test_fabric_free(&t);
+			test_fabric_random(&test, 1 + seed % 40, seed % 90, seed);
+		assert_sound(&test.fabric);
+		assert_true(i < N_TEST_FABRICS || test.fabric.n_components == 1);
+		test_fabric_free(&test);
 	}
 }
 
@@ -99,28 +106,32 @@ static void test_order_does_not_matter(void **state)
 {
 	for (unsigned i = 0; i < 4 * N_TEST_FABRICS; i++) {
 		struct osr_arena arena = { 0 };
-		struct test_fabric t;
-		struct osr_fabric f;
+		struct test_fabric test;
+		struct osr_fabric fabric;
 		struct faults faults;
 		char a[32], b[32];
 
-		test_fabric_named(&t, i / 4);
-		faults_new(&faults, &t.f);
+		test_fabric_named(&test, i / 4);
+		faults_new(&faults, &test.fabric);
 		faults.order = 1 + i;
-		faults_build(&faults, &arena, &f);
-		assert_sound(&f);
-		assert_true(osr_fabric_equal(&t.f, &f));
-		assert_memory_equal(f.sw_guid, t.f.sw_guid, f.n_switches * sizeof(*f.sw_guid));
-		assert_memory_equal(f.chan_dst, t.f.chan_dst, f.n_channels * sizeof(*f.chan_dst));
-		assert_memory_equal(f.chan_rev, t.f.chan_rev, f.n_channels * sizeof(*f.chan_rev));
-		assert_memory_equal(f.chan_port, t.f.chan_port, f.n_channels);
-		assert_memory_equal(f.dest_switch, t.f.dest_switch,
-				    f.n_dests * sizeof(*f.dest_switch));
-		for (uint32_t s = 0; s < f.n_switches; s++)
-			assert_string_equal(osr_switch_name(&f, s, a), osr_switch_name(&t.f, s, b));
+		faults_build(&faults, &arena, &fabric);
+		assert_sound(&fabric);
+		assert_true(osr_fabric_equal(&test.fabric, &fabric));
+		assert_memory_equal(fabric.sw_guid, test.fabric.sw_guid,
+				    fabric.n_switches * sizeof(*fabric.sw_guid));
+		assert_memory_equal(fabric.chan_dst, test.fabric.chan_dst,
+				    fabric.n_channels * sizeof(*fabric.chan_dst));
+		assert_memory_equal(fabric.chan_rev, test.fabric.chan_rev,
+				    fabric.n_channels * sizeof(*fabric.chan_rev));
+		assert_memory_equal(fabric.chan_port, test.fabric.chan_port, fabric.n_channels);
+		assert_memory_equal(fabric.dest_switch, test.fabric.dest_switch,
+				    fabric.n_dests * sizeof(*fabric.dest_switch));
+		for (uint32_t s = 0; s < fabric.n_switches; s++)
+			assert_string_equal(osr_switch_name(&fabric, s, a),
+					    osr_switch_name(&test.fabric, s, b));
 		faults_free(&faults);
 		osr_arena_free(&arena);
-		test_fabric_free(&t);
+		test_fabric_free(&test);
 	}
 }
 
@@ -132,27 +143,30 @@ struct extra {
 	struct osr_terminal_in term;
 };
 
-static void refuse(const struct extra *e)
+static void refuse(const struct extra *extra)
 {
-	struct osr_builder *b = osr_builder_new();
+	struct osr_builder *builder = osr_builder_new();
 	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { 0 };
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 
 	for (unsigned i = 0; i < 2; i++)
-		osr_builder_switch(b, &(struct osr_switch_in){ .guid = 0x10 + i, .n_ports = 8 });
-	osr_builder_link(b, &(struct osr_link_in){ .sw_b = 1, .port_a = 1, .port_b = 1 });
-	osr_builder_terminal(b, &(struct osr_terminal_in){ .guid = 0x20, .port = 2, .lid = 8 });
-	if (e->sw.guid)
-		osr_builder_switch(b, &e->sw);
-	if (e->link.port_a)
-		osr_builder_link(b, &e->link);
-	if (e->term.guid)
-		osr_builder_terminal(b, &e->term);
-	assert_int_equal(osr_builder_build(b, &arena, &f, &diag), e->says ? OSR_INVAL : OSR_OK);
-	if (e->says && !strstr(diag.text, e->says))
-		fail_msg("\"%s\" does not say \"%s\"", diag.text, e->says);
-	osr_builder_free(b);
+		osr_builder_switch(builder,
+				   &(struct osr_switch_in){ .guid = 0x10 + i, .n_ports = 8 });
+	osr_builder_link(builder, &(struct osr_link_in){ .sw_b = 1, .port_a = 1, .port_b = 1 });
+	osr_builder_terminal(builder,
+			     &(struct osr_terminal_in){ .guid = 0x20, .port = 2, .lid = 8 });
+	if (extra->sw.guid)
+		osr_builder_switch(builder, &extra->sw);
+	if (extra->link.port_a)
+		osr_builder_link(builder, &extra->link);
+	if (extra->term.guid)
+		osr_builder_terminal(builder, &extra->term);
+	assert_int_equal(osr_builder_build(builder, &arena, &fabric, &diag),
+			 extra->says ? OSR_INVAL : OSR_OK);
+	if (extra->says && !strstr(diag.text, extra->says))
+		fail_msg("\"%s\" does not say \"%s\"", diag.text, extra->says);
+	osr_builder_free(builder);
 	osr_arena_free(&arena);
 }
 
@@ -185,11 +199,11 @@ static void test_refuse(void **state)
 	struct osr_builder *empty = osr_builder_new();
 	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { 0 };
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 
 	for (unsigned i = 0; i < sizeof(extras) / sizeof(extras[0]); i++)
 		refuse(&extras[i]);
-	assert_int_equal(osr_builder_build(empty, &arena, &f, &diag), OSR_INVAL);
+	assert_int_equal(osr_builder_build(empty, &arena, &fabric, &diag), OSR_INVAL);
 	assert_non_null(strstr(diag.text, "no switch"));
 	osr_builder_free(empty);
 	osr_builder_free(NULL);
@@ -198,18 +212,19 @@ static void test_refuse(void **state)
 static enum osr_status build_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
 				  struct osr_diag *diag)
 {
-	struct osr_builder *b = osr_builder_new();
+	struct osr_builder *builder = osr_builder_new();
 	enum osr_status st;
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 
 	for (unsigned i = 0; i < 3; i++) {
-		osr_builder_switch(b, &(struct osr_switch_in){ .guid = 1 + i, .n_ports = 8 });
-		osr_builder_terminal(b, &(struct osr_terminal_in){
-						.guid = 9 + i, .sw = i, .port = 8, .lid = 1 + i });
+		osr_builder_switch(builder, &(struct osr_switch_in){ .guid = 1 + i, .n_ports = 8 });
+		osr_builder_terminal(builder,
+				     &(struct osr_terminal_in){
+					     .guid = 9 + i, .sw = i, .port = 8, .lid = 1 + i });
 	}
-	osr_builder_link(b, &(struct osr_link_in){ .sw_b = 1, .port_a = 1, .port_b = 1 });
-	st = osr_builder_build(b, result, &f, diag);
-	osr_builder_free(b);
+	osr_builder_link(builder, &(struct osr_link_in){ .sw_b = 1, .port_a = 1, .port_b = 1 });
+	st = osr_builder_build(builder, result, &fabric, diag);
+	osr_builder_free(builder);
 	return st;
 }
 
@@ -223,12 +238,12 @@ static enum osr_status copy_once(void *ctx, struct osr_arena *scratch, struct os
 
 static void test_out_of_memory(void **state)
 {
-	struct test_fabric t;
+	struct test_fabric test;
 
-	test_fabric_named(&t, 1);
+	test_fabric_named(&test, 1);
 	assert_true(test_starve(build_once, NULL) > 20);
-	assert_int_equal(test_starve(copy_once, &t.f), 32);
-	test_fabric_free(&t);
+	assert_int_equal(test_starve(copy_once, &test.fabric), 32);
+	test_fabric_free(&test);
 }
 
 /* A copy is equal and lives on its own; one link, LID or name more or less is not equal. */
@@ -236,19 +251,19 @@ static void test_copy_and_equal(void **state)
 {
 	for (unsigned i = 0; i < N_TEST_FABRICS; i++) {
 		struct osr_arena arena = { 0 };
-		struct test_fabric t, other;
+		struct test_fabric test, other;
 		struct osr_fabric copy;
 		struct osr_diag diag;
 
-		test_fabric_named(&t, i);
+		test_fabric_named(&test, i);
 		test_fabric_named(&other, (i + 1) % N_TEST_FABRICS);
-		assert_int_equal(osr_fabric_copy(&t.f, &arena, &copy, &diag), OSR_OK);
-		assert_true(copy.chan_dst != t.f.chan_dst || !copy.n_channels);
-		assert_true(osr_fabric_equal(&t.f, &copy));
-		assert_false(osr_fabric_equal(&t.f, &other.f));
-		assert_true(osr_fabric_alike(&t.f, &copy));
-		assert_false(osr_fabric_alike(&t.f, &other.f));
-		test_fabric_free(&t);
+		assert_int_equal(osr_fabric_copy(&test.fabric, &arena, &copy, &diag), OSR_OK);
+		assert_true(copy.chan_dst != test.fabric.chan_dst || !copy.n_channels);
+		assert_true(osr_fabric_equal(&test.fabric, &copy));
+		assert_false(osr_fabric_equal(&test.fabric, &other.fabric));
+		assert_true(osr_fabric_alike(&test.fabric, &copy));
+		assert_false(osr_fabric_alike(&test.fabric, &other.fabric));
+		test_fabric_free(&test);
 		if (copy.n_channels) {
 			struct osr_fabric changed = copy;
 			uint8_t *port = osr_alloc(&arena, copy.n_channels, 1);

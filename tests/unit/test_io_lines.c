@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * No reader of a file passes over a line in silence. A right file of each kind is spoilt at every line, as people and
- * programs spoil files: a foreign line between two others, marks of diff, mail, cat -n and grep -n before a line, two
- * lines in one, the end cut off. The reader says what it has read as text: it must refuse the file and name the line,
- * or say the same as before, where this test knows the line for a comment.
+ * No reader of a file passes over a line in silence. A right file of each kind is spoilt at every
+ * line, as people and programs spoil files: a foreign line between two others, marks of diff, mail,
+ * cat -n and grep -n before a line, two lines in one, the end cut off. The reader says what it has
+ * read as text: it must refuse the file and name the line, or say the same as before, where this
+ * test knows the line for a comment.
  */
 #include "test.h"
 
@@ -60,33 +61,35 @@ static enum osr_status read_names(struct osr_lines *in, FILE *out, struct osr_di
 static enum osr_status say_tables(osr_tables_parse_fn *parse, struct osr_lines *in, FILE *out,
 				  struct osr_diag *diag)
 {
-	const struct osr_fabric *f = fuzz_ring();
+	const struct osr_fabric *fabric = fuzz_ring();
 	struct osr_arena arena = { 0 };
-	struct osr_tables t;
+	struct osr_tables tables;
 	bool same;
-	enum osr_status st = osr_tables_init(&t, f, NULL, &arena, diag);
+	enum osr_status st = osr_tables_init(&tables, fabric, NULL, &arena, diag);
 
 	assert_int_equal(st, OSR_OK);
-	st = osr_tables_read(&t, in, parse);
+	st = osr_tables_read(&tables, in, parse);
 	if (!st)
-		st = osr_tables_finish(&t, &same, diag);
-	for (uint32_t i = 0; !st && i < f->n_dests * f->n_switches; i++)
-		fprintf(out, "%u ", t.routing.lft[i]);
-	for (uint32_t s = 0; !st && t.routing.sl2vl && s < f->n_switches; s++)
+		st = osr_tables_finish(&tables, &same, diag);
+	for (uint32_t i = 0; !st && i < fabric->n_dests * fabric->n_switches; i++)
+		fprintf(out, "%u ", tables.routing.lft[i]);
+	for (uint32_t s = 0; !st && tables.routing.sl2vl && s < fabric->n_switches; s++)
 		for (unsigned i = 0; i < 25; i++)
 			for (unsigned sl = 0; sl < 16; sl++)
-				fprintf(out, "%u ", osr_tables_sl2vl(&t, s, i / 5, i % 5)[sl]);
-	for (uint32_t i = 0; !st && t.term_sl2vl && i < f->n_terminals; i++)
+				fprintf(out, "%u ", osr_tables_sl2vl(&tables, s, i / 5, i % 5)[sl]);
+	for (uint32_t i = 0; !st && tables.term_sl2vl && i < fabric->n_terminals; i++)
 		for (unsigned sl = 0; sl < 16; sl++)
-			fprintf(out, "%u ", t.term_sl2vl[i][sl]);
-	for (uint32_t i = 0; !st && t.paths.n_rows && i < f->n_terminals; i++)
-		for (uint32_t d = 0; d < f->n_dests && t.paths.row[i] != OSR_NONE; d++)
-			fprintf(out, "%u ", t.paths.sl[t.paths.row[i] * f->n_dests + d]);
-	for (uint32_t i = 0; !st && i < t.groups.n; i++)
-		for (uint32_t s = 0; s < f->n_switches; s++)
-			fprintf(out, "%u:%llx ", t.groups.mlid[i],
-				(unsigned long long)t.groups.ports[i * f->n_switches + s][0]);
-	osr_tables_free(&t);
+			fprintf(out, "%u ", tables.term_sl2vl[i][sl]);
+	for (uint32_t i = 0; !st && tables.paths.n_rows && i < fabric->n_terminals; i++)
+		for (uint32_t d = 0; d < fabric->n_dests && tables.paths.row[i] != OSR_NONE; d++)
+			fprintf(out, "%u ",
+				tables.paths.sl[tables.paths.row[i] * fabric->n_dests + d]);
+	for (uint32_t i = 0; !st && i < tables.groups.n; i++)
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			fprintf(out, "%u:%llx ", tables.groups.mlid[i],
+				(unsigned long long)
+					tables.groups.ports[i * fabric->n_switches + s][0]);
+	osr_tables_free(&tables);
 	osr_arena_free(&arena);
 	return st;
 }
@@ -114,18 +117,19 @@ static enum osr_status read_groups(struct osr_lines *in, FILE *out, struct osr_d
 static enum osr_status read_traffic(struct osr_lines *in, FILE *out, struct osr_diag *diag)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_endports x;
-	struct osr_traffic t;
+	struct osr_endports endports;
+	struct osr_traffic traffic;
 	enum osr_status st;
 
-	assert_int_equal(osr_endports_init(&x, fuzz_ring(), &arena, diag), OSR_OK);
-	st = osr_traffic_read(in, &x, &t);
-	for (uint32_t i = 0; !st && i < t.phases.n_phases; i++)
-		for (uint32_t k = t.phases.row[i]; k < t.phases.row[i + 1]; k++)
-			fprintf(out, "%u: %u %u\n", i, t.phases.pair[k].from, t.phases.pair[k].to);
-	for (uint32_t i = 0; !st && t.hosts && i < t.phases.n_ranks; i++)
-		fprintf(out, "%u ", t.hosts[i]);
-	osr_traffic_free(&t);
+	assert_int_equal(osr_endports_init(&endports, fuzz_ring(), &arena, diag), OSR_OK);
+	st = osr_traffic_read(in, &endports, &traffic);
+	for (uint32_t i = 0; !st && i < traffic.phases.n_phases; i++)
+		for (uint32_t k = traffic.phases.row[i]; k < traffic.phases.row[i + 1]; k++)
+			fprintf(out, "%u: %u %u\n", i, traffic.phases.pair[k].from,
+				traffic.phases.pair[k].to);
+	for (uint32_t i = 0; !st && traffic.hosts && i < traffic.phases.n_ranks; i++)
+		fprintf(out, "%u ", traffic.hosts[i]);
+	osr_traffic_free(&traffic);
 	osr_arena_free(&arena);
 	return st;
 }
@@ -134,32 +138,34 @@ static enum osr_status read_hosts(struct osr_lines *in, FILE *out, struct osr_di
 {
 	struct osr_arena arena = { 0 };
 	uint32_t hosts[6], n;
-	struct osr_endports x;
+	struct osr_endports endports;
 	enum osr_status st;
 
-	assert_int_equal(osr_endports_init(&x, fuzz_ring(), &arena, diag), OSR_OK);
-	st = osr_hostlist_read(in, &x, hosts, &n);
+	assert_int_equal(osr_endports_init(&endports, fuzz_ring(), &arena, diag), OSR_OK);
+	st = osr_hostlist_read(in, &endports, hosts, &n);
 	for (uint32_t i = 0; !st && i < n; i++)
 		fprintf(out, "%u ", hosts[i]);
 	osr_arena_free(&arena);
 	return st;
 }
 
-static void say_values(const struct osr_values *v, const struct osr_param *table, FILE *out)
+static void say_values(const struct osr_values *values, const struct osr_param *table, FILE *out)
 {
 	for (unsigned row = 0; table && table[row].name; row++)
 		if (table[row].type == OSR_PARAM_STRING)
-			fprintf(out, "%s ", v->str[v->num[row]]);
+			fprintf(out, "%s ", values->str[values->num[row]]);
 		else
-			fprintf(out, "%llu ", (unsigned long long)v->num[row]);
+			fprintf(out, "%llu ", (unsigned long long)values->num[row]);
 }
 
-/* osmroutes.conf is read from its path; the first mistake is what it would say of a refused file. */
+/*
+ * osmroutes.conf is read from its path; the first mistake is what it would say of a refused file.
+ */
 static enum osr_status read_options(struct osr_lines *in, FILE *out, struct osr_diag *diag)
 {
 	static char path[] = "/tmp/osr-test-conf-XXXXXX";
 	static FILE *file;
-	struct osr_options o;
+	struct osr_options options;
 	int c;
 
 	if (!file)
@@ -171,14 +177,14 @@ static enum osr_status read_options(struct osr_lines *in, FILE *out, struct osr_
 		putc(c, file);
 	fflush(file);
 	osr_lines_close(in);
-	assert_true(osr_options_load(&o, path, ""));
-	if (o.n_errors)
-		osr_fail(diag, OSR_INVAL, "input%s", o.error[0].text + strlen(path));
-	say_values(&o.own, osr_plugin_params, out);
+	assert_true(osr_options_load(&options, path, ""));
+	if (options.n_errors)
+		osr_fail(diag, OSR_INVAL, "input%s", options.error[0].text + strlen(path));
+	say_values(&options.own, osr_plugin_params, out);
 	for (uint32_t e = 0; osr_engines[e]; e++)
-		say_values(&o.engine[e], osr_engines[e]->params, out);
-	c = (int)o.n_errors;
-	osr_options_free(&o);
+		say_values(&options.engine[e], osr_engines[e]->params, out);
+	c = (int)options.n_errors;
+	osr_options_free(&options);
 	return c ? OSR_INVAL : OSR_OK;
 }
 
@@ -202,16 +208,15 @@ static const struct file files[] = {
 	  "switchguid=0x5442ba00003080(5442ba00003080)\t# ISR9288 Spine 1 Chip 1\n"
 	  "Switch\t24 \"S-005442ba00003080\"\t\t# \"ISR9024 # x\" enhanced port 0 lid 8 lmc 2\n"
 	  "[22][ext 5]\t\"H-0008f10403961354\"[1](8f10403961355) \t\t# \"MT \"1\"\" lid 4 4xSDR "
-	  "s=1 w=2 v=4\n"
-	  "[12]\t\"R-0000000000000010\"[1](11) \t\t# \"gw\" lid 10 1xFDR10 s=4 w=1 v=1\n"
+	  "s=1 w=2 v=4\n[12]\t\"R-0000000000000010\"[1](11) \t\t# \"gw\" lid 10 1xFDR10 s=4 w=1 "
+	  "v=1\n"
 	  "[3]\t\"S-005442ba00003080\"[4]\t\t# \"ISR9024 # x\" lid 8 4xQDR s=4 w=2 v=4\n"
 	  "[4]\t\"S-005442ba00003080\"[3]\t\t# \"ISR9024 # x\" lid 8 4xQDR s=4 w=2 v=4\n\n"
 	  "Non-Chassis Nodes\n\n"
 	  "caguid=0x8f10403961354\n"
 	  "Ca\t2 \"H-0008f10403961354\"\t\t# \"MT \"1\"\" (scp)\n"
 	  "[1](8f10403961355) \t\"S-005442ba00003080\"[22][ext 3]\t\t# lid 4 lmc 1 \"ISR\" lid 8 "
-	  "4xSDR s=1 w=2 v=4\n\n"
-	  "rtguid=0x10\nRt\t1 \"R-0000000000000010\"\t\t# \"gw\"\n"
+	  "4xSDR s=1 w=2 v=4\n\nrtguid=0x10\nRt\t1 \"R-0000000000000010\"\t\t# \"gw\"\n"
 	  "[1](11) \t\"S-005442ba00003080\"[12]\t\t# lid 10 lmc 0 \"ISR\" lid 8 4xFDR10 s=4 w=2 "
 	  "v=1\n",
 	  "Chassis 1|Non-Chassis|", true },
@@ -227,14 +232,14 @@ static const struct file files[] = {
 	  "{ CA-SM Ports:01 SystemGUID:0000000000003000 NodeGUID:0000000000003000 "
 	  "PortGUID:0000000000003001 VenID:0002C9 DevID:D2F2 "
 	  "Rev:000000A0 {h0} LID:0064 PN:01 } { SW Ports:40 SystemGUID:0000000000001000 "
-	  "NodeGUID:0000000000001000 "
-	  "PortGUID:0000000000001000 VenID:000002C9 DevID:D2F2 Rev:000000A0 {leaf} 0} LID:000A "
+	  "NodeGUID:0000000000001000 PortGUID:0000000000001000 VenID:000002C9 DevID:D2F2 "
+	  "Rev:000000A0 {leaf} 0} LID:000A "
 	  "PN:01 } PHY=4x LOG=ACT SPD=100\n"
 	  "{ SW Ports:40 SystemGUID:0000000000001000 NodeGUID:0000000000001000 "
 	  "PortGUID:0000000000001000 VenID:000002C9 DevID:D2F2 "
 	  "Rev:000000A0 {leaf} 0} LID:000A PN:01 } { CA-SM Ports:01 SystemGUID:0000000000003000 "
-	  "NodeGUID:0000000000003000 "
-	  "PortGUID:0000000000003001 VenID:0002C9 DevID:D2F2 Rev:000000A0 {h0} LID:0064 PN:01 } "
+	  "NodeGUID:0000000000003000 PortGUID:0000000000003001 VenID:0002C9 DevID:D2F2 "
+	  "Rev:000000A0 {h0} LID:0064 PN:01 } "
 	  "PHY=4x LOG=ACT SPD=100\n",
 	  "", true },
 	{ "opensm-lfts.dump", read_lfts,
@@ -247,16 +252,14 @@ static const struct file files[] = {
 	  "6 lids dumped|", false },
 	{ "dump_lfts", read_lfts,
 	  "Unicast lids [0x0-0x6] of switch DR path slid 0; dlid 0; 0,1 guid 0x0000000000000001 "
-	  "(a):\n"
-	  "  Lid  Out   Destination\n       Port     Info \n"
+	  "(a):\n  Lid  Out   Destination\n       Port     Info \n"
 	  "0x0004 003 : (Channel Adapter portguid 0x0000000000000011: 'h')\n"
 	  "0x0005 001 : (path #2 out of 2: portguid 0x0000000000000012)\n"
 	  "0x0006 001 : (unknown node and type)\n3 valid lids dumped \n",
 	  "Lid  Out   Destination|Port     Info|3 valid lids dumped|", false },
 	{ "opensm.fdbs", read_lfts,
 	  "osm_ucast_mgr_dump_ucast_routes: Switch 0x0000000000000001\nLID    : Port : Hops : "
-	  "Optimal\n"
-	  "0x0001 : 000  : 00   : yes\n0x0004 : 003  : 01   : yes\n"
+	  "Optimal\n0x0001 : 000  : 00   : yes\n0x0004 : 003  : 01   : yes\n"
 	  "0x0005 : 001  : 03   : No 2 hop path possible via port 2!\n"
 	  "0x0006 : UNREACHABLE\n\ndump_ucast_routes: Switch 0x0000000000000002\n"
 	  "LID    : Port : Hops : Optimal\n0x0004 : 002  : HOPS UNKNOWN\n",
@@ -286,8 +289,7 @@ static const struct file files[] = {
 	  false },
 	{ "opensm.mcfdbs", read_groups,
 	  "\nSwitch 0x0000000000000001\nLID    : Out Port(s)\n0xC000 : 0x001  0x003 \n0xC001 : "
-	  "0x002 \n"
-	  "\nSwitch 0x0000000000000002\nLID    : Out Port(s)\n0xC000 : 0x002  0x003 \n",
+	  "0x002 \n\nSwitch 0x0000000000000002\nLID    : Out Port(s)\n0xC000 : 0x002  0x003 \n",
 	  "LID    : Out|", false },
 	{ "traffic", read_traffic,
 	  "# of end ports\nphase one\na b\nlid:4 lid:6\nphase\n0x11 \"c d\" # back\n", "", false },
@@ -477,7 +479,10 @@ static void test_marks(void **state)
 	}
 }
 
-/* Two lines in one, the end cut off, and a line that is missing: refused, or nothing is lost. Which line is named is open. */
+/*
+ * Two lines in one, the end cut off, and a line that is missing: refused, or nothing is lost. Which
+ * line is named is open.
+ */
 static void test_lost_text(void **state)
 {
 	struct osr_diag diag;
@@ -490,7 +495,10 @@ static void test_lost_text(void **state)
 			char *cut = strndup(file->text, (size_t)(at - file->text)), *said;
 
 			said = read_text(file, cut, &diag);
-			/* Of an opensm-subnet.lst a line may be missing: then the other end's stands alone, and that is said. */
+			/*
+			 * Of an opensm-subnet.lst a line may be missing: then the other end's
+			 * stands alone, and that is said.
+			 */
 			if (said && strcmp(said, base) != 0 && !strstr(said, " 1 at one end"))
 				fail_msg("%s: cut off without a word:\n%s", file->name, cut);
 			free(said);
@@ -515,13 +523,15 @@ static void test_lost_text(void **state)
 	}
 }
 
-/* Messages of ports that did not answer do not stop the reader, and are counted wherever they stand. */
+/*
+ * Messages of ports that did not answer do not stop the reader, and are counted wherever they
+ * stand.
+ */
 static void test_failures(void **state)
 {
 	static const char *const messages[] = {
 		"src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1,31 Attr 0x11:0) bad "
-		"status 110; Connection "
-		"timed out\n",
+		"status 110; Connection timed out\n",
 		"/var/tmp/OFED_topdir/BUILD/rdma-core/libibnetdisc/ibnetdisc.c:802; can't open MAD "
 		"port ((null):0)\n",
 		"ibwarn: [4321] _do_madrpc: recv failed: Connection timed out\n",

@@ -37,7 +37,10 @@ static uint16_t lid_of(const struct osr_net *net, uint32_t node, uint32_t port)
 
 enum { A, B, H0, H1, H2 };
 
-/* What OpenSM gives a new fabric, with one LID a port and more: osm.up. A free LID is found for a port that has none. */
+/*
+ * What OpenSM gives a new fabric, with one LID a port and more: osm.up. A free LID is found for a
+ * port that has none.
+ */
 static void test_lids(void **state)
 {
 	struct osr_net net;
@@ -83,8 +86,8 @@ static void test_lids_run_out(void **state)
 static void test_fabric(void **state)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_net_counts n;
-	struct osr_fabric f;
+	struct osr_net_counts net_counts;
+	struct osr_fabric fabric;
 	struct osr_net net;
 
 	small_net(&net);
@@ -94,21 +97,21 @@ static void test_fabric(void **state)
 	osr_net_node(&net, OSR_NET_CA, 1, "x");
 	osr_net_node(&net, OSR_NET_CA, 1, "y");
 	osr_net_cable(&net, osr_net_port(&net, 5, 1), osr_net_port(&net, 6, 1), 0, 0);
-	n = osr_net_count(&net);
-	assert_int_equal(n.cables, 9);
-	assert_int_equal(n.switch_cables, 2);
-	assert_int_equal(osr_net_fabric(&net, -1, &arena, &f, NULL), OSR_OK);
-	assert_int_equal(f.n_switches, 2);
-	assert_int_equal(f.n_channels, 4);
-	assert_int_equal(f.n_terminals, 6);
-	assert_int_equal(f.max_lid, 6);
-	assert_int_equal(f.sw_flags[0], OSR_SW_SL2VL);
-	assert_int_equal(f.sw_flags[1], OSR_SW_SL2VL | OSR_SW_ENHANCED_SP0);
-	assert_int_equal(f.chan_rate[osr_port_channel(&f, 0, 7)], 32);
-	assert_int_equal(f.chan_rate[osr_port_channel(&f, 1, 8)], 100);
-	assert_int_equal(f.term_role[f.term_row[0]], OSR_ROLE_SP0);
-	assert_int_equal(f.dest_switch[f.lid_dest[6]], 1);
-	assert_int_equal(f.term_guid[f.dest_term[f.lid_dest[6]]], 0x100006);
+	net_counts = osr_net_count(&net);
+	assert_int_equal(net_counts.cables, 9);
+	assert_int_equal(net_counts.switch_cables, 2);
+	assert_int_equal(osr_net_fabric(&net, -1, &arena, &fabric, NULL), OSR_OK);
+	assert_int_equal(fabric.n_switches, 2);
+	assert_int_equal(fabric.n_channels, 4);
+	assert_int_equal(fabric.n_terminals, 6);
+	assert_int_equal(fabric.max_lid, 6);
+	assert_int_equal(fabric.sw_flags[0], OSR_SW_SL2VL);
+	assert_int_equal(fabric.sw_flags[1], OSR_SW_SL2VL | OSR_SW_ENHANCED_SP0);
+	assert_int_equal(fabric.chan_rate[osr_port_channel(&fabric, 0, 7)], 32);
+	assert_int_equal(fabric.chan_rate[osr_port_channel(&fabric, 1, 8)], 100);
+	assert_int_equal(fabric.term_role[fabric.term_row[0]], OSR_ROLE_SP0);
+	assert_int_equal(fabric.dest_switch[fabric.lid_dest[6]], 1);
+	assert_int_equal(fabric.term_guid[fabric.dest_term[fabric.lid_dest[6]]], 0x100006);
 	osr_arena_free(&arena);
 
 	/* Re-plugging a port frees what it was cabled to. */
@@ -156,30 +159,37 @@ static void has(const char *dir, const char *name, const char *line)
 	free(text);
 }
 
-/* Holes, and a table that goes round in circles, which is dumped without going along. What OpenSM writes of right ones: osm.up. */
+/*
+ * Holes, and a table that goes round in circles, which is dumped without going along. What OpenSM
+ * writes of right ones: osm.up.
+ */
 static void test_dumps(void **state)
 {
 	char dir[] = "/tmp/osr-test-XXXXXX";
 	const struct osr_osmdump how = { dir, 8, false };
 	struct osr_arena arena = { 0 };
-	struct osr_routing r = { 0 };
+	struct osr_routing routing = { 0 };
 	struct osr_diag diag = { "" };
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 	struct osr_net net;
 
 	assert_non_null(mkdtemp(dir));
 	small_net(&net);
-	assert_int_equal(osr_net_fabric(&net, -1, &arena, &f, NULL), OSR_OK);
-	assert_int_equal(osr_routing_init(&r, &f, &arena, NULL), OSR_OK);
-	/* Between a and b over port 7; LIDs 2 and 5 hang on a, and both send the one to each other. */
-	for (uint32_t d = 0; d < f.n_dests; d++)
+	assert_int_equal(osr_net_fabric(&net, -1, &arena, &fabric, NULL), OSR_OK);
+	assert_int_equal(osr_routing_init(&routing, &fabric, &arena, NULL), OSR_OK);
+	/*
+	 * Between a and b over port 7; LIDs 2 and 5 hang on a, and both send the one to each other.
+	 */
+	for (uint32_t d = 0; d < fabric.n_dests; d++)
 		for (uint32_t s = 0; s < 2; s++)
-			r.lft[d * 2 + s] = f.dest_switch[d] == s ? f.term_port[f.dest_term[d]] : 7;
-	r.lft[f.lid_dest[4] * 2 + 1] = OSR_NO_PATH;
-	r.lft[f.lid_dest[5] * 2] = 7;
-	r.lft[f.lid_dest[2] * 2] = 99;
-	r.n_vls = 1;
-	assert_int_equal(osr_osmdump_write(&how, &net, &f, &r, NULL), OSR_OK);
+			routing.lft[d * 2 + s] = fabric.dest_switch[d] == s
+							 ? fabric.term_port[fabric.dest_term[d]]
+							 : 7;
+	routing.lft[fabric.lid_dest[4] * 2 + 1] = OSR_NO_PATH;
+	routing.lft[fabric.lid_dest[5] * 2] = 7;
+	routing.lft[fabric.lid_dest[2] * 2] = 99;
+	routing.n_vls = 1;
+	assert_int_equal(osr_osmdump_write(&how, &net, &fabric, &routing, NULL), OSR_OK);
 	has(dir, "opensm.fdbs", "0x0004 : UNREACHABLE\n0x0005 : 007");
 	has(dir, "opensm-lfts.dump",
 	    "0x0003 000 # Switch portguid 0x0000000000200001: 'b'\n0x0005 007");
@@ -188,7 +198,7 @@ static void test_dumps(void **state)
 	has(dir, "opensm.mcfdbs", "");
 	has(dir, "opensm-path-sl.dump", "Senders on switch 0x0000000000200000 \"a\"\n0x0001 : 00");
 	assert_int_equal(rmdir(dir), 0);
-	assert_int_equal(osr_osmdump_write(&how, &net, &f, &r, &diag), OSR_INVAL);
+	assert_int_equal(osr_osmdump_write(&how, &net, &fabric, &routing, &diag), OSR_INVAL);
 	assert_non_null(strstr(diag.text, "opensm-lfts.dump: No such file or directory"));
 	osr_arena_free(&arena);
 	osr_net_free(&net);
@@ -206,8 +216,8 @@ static void test_default_vl(void **state)
 }
 
 /*
- * ---- Reading net files: dialects, what is refused and how it is said. Whatever a file holds, and the way back:
- * tests/fuzz/fuzz_files.c.
+ * ---- Reading net files: dialects, what is refused and how it is said. Whatever a file holds, and
+ * the way back: tests/fuzz/fuzz_files.c.
  */
 
 static enum osr_status parse(const char *text, struct osr_net *net, struct osr_diag *diag)
@@ -263,14 +273,13 @@ static const char discover[] =
 	"caguid=0x8f10403961354\n"
 	"Ca\t2 \"H-0008f10403961354\"\t# \"MT23108\"\r\n"
 	"[1](8f10403961355)     \"S-005442ba00003080\"[22][ext 3]  # lid 4 lmc 1 \"ISR\" lid 6 "
-	"12xSDR\n"
-	"\n"
+	"12xSDR\n\n"
 	"rtguid=0x10\nRt\t1 \"R-10\"\t# gw\n"
 	"[1](11)\t\"S-005442ba00003080\"[12]\t# lid 10 lmc 0 \"ISR\" lid 6 4xFDR10\n";
 
 static void test_ibnetdiscover(void **state)
 {
-	const struct osr_net_port *p;
+	const struct osr_net_port *port;
 	struct osr_net net;
 	uint8_t width, speed;
 	uint32_t s, h, r;
@@ -297,11 +306,11 @@ static void test_ibnetdiscover(void **state)
 	assert_int_equal(net.ports[osr_net_port(&net, s, 0)].lmc, 2);
 	assert_int_equal(net.ports[osr_net_port(&net, s, 3)].peer, osr_net_port(&net, s, 4));
 
-	p = &net.ports[osr_net_port(&net, h, 1)];
-	assert_int_equal(p->peer, osr_net_port(&net, s, 22));
-	assert_int_equal(p->guid, 0x8f10403961355);
-	assert_int_equal(p->lid, 4);
-	assert_int_equal(p->lmc, 1);
+	port = &net.ports[osr_net_port(&net, h, 1)];
+	assert_int_equal(port->peer, osr_net_port(&net, s, 22));
+	assert_int_equal(port->guid, 0x8f10403961355);
+	assert_int_equal(port->lid, 4);
+	assert_int_equal(port->lmc, 1);
 	assert_int_equal(net.ports[osr_net_port(&net, h, 2)].peer, OSR_NONE);
 	osr_net_link_rate(&net, osr_net_port(&net, h, 1), &width, &speed);
 	assert_int_equal(width, 4);
@@ -461,8 +470,8 @@ static void test_other_kinds(void **state)
 		{ "Switch\t: 0x0000000000001000 ports 24 \"leaf-1\" base port 0 lid 1 lmc 0\n",
 		  "t:1: this is a list of nodes" },
 		{ "src/query_smp.c:199; umad (DR path slid 0) bad status 110; Connection timed "
-		  "out\n"
-		  "CA    12  1 0x0002c90300a1b2c3 4x SDR - SW     2 11 0x0002c90109fb0000 ( 'a' - "
+		  "out\nCA    12  1 0x0002c90300a1b2c3 4x SDR - SW     2 11 0x0002c90109fb0000 ( "
+		  "'a' - "
 		  "'b' )\n",
 		  "t:2: this is a list of ports" },
 		{ "SW     2 36 0x0002c90109fb0000 4x ???                                     'b'\n",
@@ -507,8 +516,7 @@ static void test_all_is_read(void **state)
 	uint32_t s;
 
 	parse_ok("DR path slid 0; dlid 0; 0,1 -> new Switch {0000000000001000} portnum 0 lid 1-1 "
-		 "\"x\"\n"
-		 "Lid 5 -> known Ca {0000000000002000} portnum 1 lid 2-2\"n1\"\n"
+		 "\"x\"\nLid 5 -> known Ca {0000000000002000} portnum 1 lid 2-2\"n1\"\n"
 		 "  #\n"
 		 "\n"
 		 "Chassis 1 (guid 0x8f10400411f54)\n"
@@ -518,17 +526,14 @@ static void test_all_is_read(void **state)
 		 "  vendid=0x2c9\n"
 		 "\tswitchguid=0x1000(1000)\t# ISR9288 Spine 1 Chip 2\n"
 		 "  Switch\t4 \"S-0000000000001000\"\t\t# \"the \"best\" leaf\" base port 0 lid 1 "
-		 "lmc 0\n"
-		 "  [1]\t\"H-0000000000002000\"[1](2001) \t\t# \"n \"1\" HCA-1\" lid 2 4xHDR s=4 "
-		 "w=2 v=2\n"
-		 "   \n"
+		 "lmc 0\n  [1]\t\"H-0000000000002000\"[1](2001) \t\t# \"n \"1\" HCA-1\" lid 2 "
+		 "4xHDR s=4 w=2 v=2\n   \n"
 		 "Non-Chassis Nodes\n"
 		 "\n"
 		 "caguid=0x2000\n"
 		 "Ca\t1 \"H-0000000000002000\"\t\t# \"n \"1\" HCA-1\" (scp)\n"
 		 " [1](2001) \t\"S-0000000000001000\"[1]\t\t# lid 2 lmc 0 \"the \"best\" leaf\" "
-		 "lid 1 4xHDR "
-		 "s=4 w=2 v=0\n",
+		 "lid 1 4xHDR s=4 w=2 v=0\n",
 		 &net);
 	s = node_of(&net, "S-0000000000001000");
 	assert_string_equal(osr_net_name(&net, s), "the \"best\" leaf");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Readers of tables and of opensm-subnet.lst: what they take, what they refuse and with which sentence, and
- * that each of their allocations may fail. malloc() and the like, and those of arenas, are wrapped by the
- * linker.
+ * Readers of tables and of opensm-subnet.lst: what they take, what they refuse and with which
+ * sentence, and that each of their allocations may fail. malloc() and the like, and those of
+ * arenas, are wrapped by the linker.
  */
 #include "test.h"
 
@@ -29,17 +29,17 @@ static size_t load(const char *path)
 typedef osr_tables_parse_fn *parse_fn;
 
 static enum osr_status read_text(parse_fn parse, const char *from, size_t n,
-				 const struct osr_fabric *f, struct osr_arena *arena,
-				 struct osr_tables *t, struct osr_diag *diag)
+				 const struct osr_fabric *fabric, struct osr_arena *arena,
+				 struct osr_tables *tables, struct osr_diag *diag)
 {
 	struct osr_lines in;
-	enum osr_status st = osr_tables_init(t, f, NULL, arena, diag);
+	enum osr_status st = osr_tables_init(tables, fabric, NULL, arena, diag);
 	bool same;
 
 	if (st)
 		return st;
-	st = osr_tables_read(t, osr_lines_text(&in, from, n, "input", diag), parse);
-	return st ? st : osr_tables_finish(t, &same, diag);
+	st = osr_tables_read(tables, osr_lines_text(&in, from, n, "input", diag), parse);
+	return st ? st : osr_tables_finish(tables, &same, diag);
 }
 
 /* ---- what is taken -------------------------------------------------------------------------- */
@@ -50,41 +50,44 @@ static enum osr_status read_text(parse_fn parse, const char *from, size_t n,
 	"0x0005 001 # Channel Adapter portguid 0x0000000000000012: 'h'\n"                          \
 	"0x0009 001 # nobody\n"
 
-/* What only ibdmchk reads, and LIDs that nobody has. Of all else cli.mutants compares what is read. */
+/*
+ * What only ibdmchk reads, and LIDs that nobody has. Of all else cli.mutants compares what is read.
+ */
 static void test_taken(void **state)
 {
 	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
-	struct osr_tables t;
-	const struct osr_fabric *f = fuzz_ring();
+	struct osr_tables tables;
+	const struct osr_fabric *fabric = fuzz_ring();
 	static const char sl2vl[] =
 		"Switch 0x1, base LID 1, \"a\"\n"
 		"2 1 : 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
 		"0x0000000000000011 0 1 0x10 0x23 0x45 0x67 0x89 0xab 0xcd 0xef\n";
 	static const char paths[] = "0x0000000000000011 5 3\n0x0000000000000011 6 4\n";
 
-	assert_int_equal(read_text(osr_tables_parse_lfts, LFT, strlen(LFT), f, &arena, &t, &diag),
+	assert_int_equal(
+		read_text(osr_tables_parse_lfts, LFT, strlen(LFT), fabric, &arena, &tables, &diag),
+		OSR_OK);
+	assert_true(tables.has_lft[0] && !tables.has_lft[1]);
+	assert_int_equal(tables.n_entries, 2);
+	assert_int_equal(tables.n_foreign, 1);
+	osr_tables_free(&tables);
+	assert_int_equal(read_text(osr_tables_parse_sl2vl, sl2vl, strlen(sl2vl), fabric, &arena,
+				   &tables, &diag),
 			 OSR_OK);
-	assert_true(t.has_lft[0] && !t.has_lft[1]);
-	assert_int_equal(t.n_entries, 2);
-	assert_int_equal(t.n_foreign, 1);
-	osr_tables_free(&t);
-	assert_int_equal(
-		read_text(osr_tables_parse_sl2vl, sl2vl, strlen(sl2vl), f, &arena, &t, &diag),
-		OSR_OK);
 	for (unsigned sl = 0; sl < 16; sl++)
-		assert_int_equal(osr_tables_sl2vl(&t, 0, 2, 1)[sl], sl);
-	assert_int_equal(t.term_sl2vl[f->dest_term[f->lid_dest[4]]][0], 1);
-	assert_int_equal(t.term_sl2vl[f->dest_term[f->lid_dest[4]]][1], 0);
-	osr_tables_free(&t);
-	assert_int_equal(
-		read_text(osr_tables_parse_paths, paths, strlen(paths), f, &arena, &t, &diag),
-		OSR_OK);
-	assert_int_equal(t.paths.n_rows, 1);
-	assert_int_equal(t.paths.sl[f->lid_dest[5]], 3);
-	assert_int_equal(t.paths.sl[f->lid_dest[6]], 4);
-	assert_int_equal(t.paths.sl[f->lid_dest[4]], OSR_NO_SL);
-	osr_tables_free(&t);
+		assert_int_equal(osr_tables_sl2vl(&tables, 0, 2, 1)[sl], sl);
+	assert_int_equal(tables.term_sl2vl[fabric->dest_term[fabric->lid_dest[4]]][0], 1);
+	assert_int_equal(tables.term_sl2vl[fabric->dest_term[fabric->lid_dest[4]]][1], 0);
+	osr_tables_free(&tables);
+	assert_int_equal(read_text(osr_tables_parse_paths, paths, strlen(paths), fabric, &arena,
+				   &tables, &diag),
+			 OSR_OK);
+	assert_int_equal(tables.paths.n_rows, 1);
+	assert_int_equal(tables.paths.sl[fabric->lid_dest[5]], 3);
+	assert_int_equal(tables.paths.sl[fabric->lid_dest[6]], 4);
+	assert_int_equal(tables.paths.sl[fabric->lid_dest[4]], OSR_NO_SL);
+	osr_tables_free(&tables);
 	osr_arena_free(&arena);
 }
 
@@ -163,14 +166,14 @@ static void test_refused(void **state)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct osr_diag diag = { "" };
-		struct osr_tables t;
+		struct osr_tables tables;
 
 		assert_int_equal(read_text(cases[i].parse, cases[i].text, strlen(cases[i].text),
-					   fuzz_ring(), &arena, &t, &diag),
+					   fuzz_ring(), &arena, &tables, &diag),
 				 OSR_INVAL);
 		if (strncmp(diag.text, cases[i].said, strlen(cases[i].said)) != 0)
 			fail_msg("case %zu: said \"%s\", not \"%s\"", i, diag.text, cases[i].said);
-		osr_tables_free(&t);
+		osr_tables_free(&tables);
 	}
 	osr_arena_free(&arena);
 }
@@ -181,7 +184,10 @@ static enum osr_status take_name(void *ctx, struct osr_lines *in, const char *na
 	return OSR_OK;
 }
 
-/* Lists as Slurm writes them; each part of one that is none is refused, and stands for no host in silence. */
+/*
+ * Lists as Slurm writes them; each part of one that is none is refused, and stands for no host in
+ * silence.
+ */
 static void test_hostlists(void **state)
 {
 	static const struct {
@@ -249,34 +255,35 @@ static size_t one_by_one(enum osr_status (*once)(const void *ctx, struct osr_dia
 
 struct what {
 	parse_fn parse;
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	size_t n;
 };
 
 static enum osr_status once_tables(const void *ctx, struct osr_diag *diag)
 {
-	const struct what *w = ctx;
+	const struct what *what = ctx;
 	struct osr_arena arena = { 0 };
-	struct osr_tables t = { 0 };
-	enum osr_status st = read_text(w->parse, text, w->n, w->f, &arena, &t, diag);
+	struct osr_tables tables = { 0 };
+	enum osr_status st =
+		read_text(what->parse, text, what->n, what->fabric, &arena, &tables, diag);
 
-	osr_tables_free(&t);
+	osr_tables_free(&tables);
 	osr_arena_free(&arena);
 	return st;
 }
 
 static enum osr_status once_subnet(const void *ctx, struct osr_diag *diag)
 {
-	const struct what *w = ctx;
+	const struct what *what = ctx;
 	struct osr_arena arena = { 0 };
 	struct osr_net net = { 0 };
 	struct osr_lines in;
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 	enum osr_status st =
-		osr_fabricfile_read(osr_lines_text(&in, text, w->n, "input", diag), &net);
+		osr_fabricfile_read(osr_lines_text(&in, text, what->n, "input", diag), &net);
 
 	if (!st)
-		st = osr_net_fabric(&net, -1, &arena, &f, diag);
+		st = osr_net_fabric(&net, -1, &arena, &fabric, diag);
 	osr_net_free(&net);
 	osr_arena_free(&arena);
 	return st;
@@ -284,32 +291,33 @@ static enum osr_status once_subnet(const void *ctx, struct osr_diag *diag)
 
 static enum osr_status once_traffic(const void *ctx, struct osr_diag *diag)
 {
-	const struct what *w = ctx;
-	struct osr_traffic t = { .hosts = NULL };
+	const struct what *what = ctx;
+	struct osr_traffic traffic = { .hosts = NULL };
 	struct osr_arena arena = { 0 };
-	struct osr_endports x;
+	struct osr_endports endports;
 	struct osr_lines in;
-	enum osr_status st = osr_endports_init(&x, w->f, &arena, diag);
+	enum osr_status st = osr_endports_init(&endports, what->fabric, &arena, diag);
 
 	if (!st)
-		st = osr_traffic_read(osr_lines_text(&in, text, w->n, "input", diag), &x, &t);
-	osr_traffic_free(&t);
+		st = osr_traffic_read(osr_lines_text(&in, text, what->n, "input", diag), &endports,
+				      &traffic);
+	osr_traffic_free(&traffic);
 	osr_arena_free(&arena);
 	return st;
 }
 
 static enum osr_status once_hosts(const void *ctx, struct osr_diag *diag)
 {
-	const struct what *w = ctx;
+	const struct what *what = ctx;
 	struct osr_arena arena = { 0 };
-	struct osr_endports x;
+	struct osr_endports endports;
 	uint32_t hosts[6], n;
 	struct osr_lines in;
-	enum osr_status st = osr_endports_init(&x, w->f, &arena, diag);
+	enum osr_status st = osr_endports_init(&endports, what->fabric, &arena, diag);
 
 	if (!st)
-		st = osr_hostlist_read(osr_lines_text(&in, text, w->n, "input", diag), &x, hosts,
-				       &n);
+		st = osr_hostlist_read(osr_lines_text(&in, text, what->n, "input", diag), &endports,
+				       hosts, &n);
 	osr_arena_free(&arena);
 	return st;
 }
@@ -322,7 +330,7 @@ static size_t copy(const char *from)
 
 static void test_memory(void **state)
 {
-	struct what w = { .f = fuzz_ring() };
+	struct what what = { .fabric = fuzz_ring() };
 	static const struct {
 		const char *path;
 		parse_fn parse;
@@ -335,16 +343,16 @@ static void test_memory(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		w.parse = tables[i].parse;
-		w.n = load(tables[i].path);
-		assert_true(one_by_one(once_tables, &w) >= 5);
+		what.parse = tables[i].parse;
+		what.n = load(tables[i].path);
+		assert_true(one_by_one(once_tables, &what) >= 5);
 	}
-	w.n = load(OSR_CORPUS_DIR "/subnet/subnet");
-	assert_true(one_by_one(once_subnet, &w) >= 4);
-	w.n = copy("lid:4 lid:5\nphase\n0x13 0x11\n");
-	assert_true(one_by_one(once_traffic, &w) >= 3);
-	w.n = copy("lid:4\n0x13\n");
-	assert_true(one_by_one(once_hosts, &w) >= 2);
+	what.n = load(OSR_CORPUS_DIR "/subnet/subnet");
+	assert_true(one_by_one(once_subnet, &what) >= 4);
+	what.n = copy("lid:4 lid:5\nphase\n0x13 0x11\n");
+	assert_true(one_by_one(once_traffic, &what) >= 3);
+	what.n = copy("lid:4\n0x13\n");
+	assert_true(one_by_one(once_hosts, &what) >= 2);
 }
 
 TEST_PROGRAM(test_taken, test_lmcs_with_holes, test_refused, test_hostlists, test_memory)

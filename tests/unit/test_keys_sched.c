@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * The scheduler: what applications may do and what they are told, and what faults of the fabric do
- * to their keys. After every step the entries collected must lead all pairs of the keys in the tables
- * from end to end.
+ * to their keys. After every step the entries collected must lead all pairs of the keys in the
+ * tables from end to end.
  */
 #include "test.h"
 
@@ -15,8 +15,8 @@
 
 static struct world {
 	struct osr_arena arena;
-	struct osr_fabric f;
-	struct osr_sched *s;
+	struct osr_fabric fabric;
+	struct osr_sched *sched;
 	struct osr_diag diag;
 } w;
 
@@ -37,20 +37,20 @@ static void grow(const char *m, int lmc, uint32_t links, uint64_t seed)
 	osr_arena_free(&w.arena);
 	if (strcmp(m, "ring"))
 		snprintf(what, sizeof(what), "tree m=%s w=%s", m, strlen(m) > 3 ? "1,4,4" : "1,4");
-	topo_broken(what, how, lmc, &w.arena, &w.f);
+	topo_broken(what, how, lmc, &w.arena, &w.fabric);
 }
 
 static void change(const char *m, int lmc, uint32_t links, uint64_t seed)
 {
 	grow(m, lmc, links, seed);
-	assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
-	while (osr_sched_work(w.s))
+	assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, &w.diag), OSR_OK);
+	while (osr_sched_work(w.sched))
 		;
 }
 
 static int end(void **state)
 {
-	osr_sched_free(w.s);
+	osr_sched_free(w.sched);
 	osr_arena_free(&w.arena);
 	memset(&w, 0, sizeof(w));
 	return 0;
@@ -60,8 +60,8 @@ static int end(void **state)
 static void begin_with(const struct osr_sched_limits *some, const char *m, int lmc)
 {
 	end(NULL);
-	w.s = osr_sched_new(some);
-	assert_non_null(w.s);
+	w.sched = osr_sched_new(some);
+	assert_non_null(w.sched);
 	change(m, lmc, 0, 1);
 }
 
@@ -73,9 +73,9 @@ static void begin(const char *m, int lmc)
 /* The GUID of host number i. */
 static uint64_t host(uint32_t i)
 {
-	for (uint32_t t = 0; t < w.f.n_terminals; t++)
-		if (w.f.term_role[t] == OSR_ROLE_CA && !i--)
-			return w.f.term_guid[t];
+	for (uint32_t t = 0; t < w.fabric.n_terminals; t++)
+		if (w.fabric.term_role[t] == OSR_ROLE_CA && !i--)
+			return w.fabric.term_guid[t];
 	return 0;
 }
 
@@ -109,7 +109,7 @@ static struct osr_sched_app *place(uint32_t owner, uint32_t first, uint32_t step
 		n_pairs[k] = n_ranks;
 	}
 	w.diag.text[0] = 0;
-	st = osr_sched_place(w.s, &in, &app, &w.diag);
+	st = osr_sched_place(w.sched, &in, &app, &w.diag);
 	assert_true(!st == !!app && !st == !w.diag.text[0]);
 	return app;
 }
@@ -126,7 +126,7 @@ static void refuse_this(const struct osr_sched_in *in, const char *said)
 {
 	struct osr_sched_app *app = NULL;
 
-	assert_int_equal(osr_sched_place(w.s, in, &app, &w.diag), OSR_INVAL);
+	assert_int_equal(osr_sched_place(w.sched, in, &app, &w.diag), OSR_INVAL);
 	assert_non_null(strstr(w.diag.text, said));
 }
 
@@ -136,21 +136,21 @@ static void judge(void)
 	struct osr_arena arena = { 0 };
 	struct osr_overlay_entry *entry;
 	const struct osr_sched_app *app;
-	const struct osr_fabric *f = &w.f;
+	const struct osr_fabric *fabric = &w.fabric;
 	uint32_t n, i = 0, n_used = 0;
-	uint8_t *port = osr_calloc(&arena, f->n_dests, f->n_switches);
-	bool *used = osr_calloc(&arena, f->n_dests, f->n_switches);
+	uint8_t *port = osr_calloc(&arena, fabric->n_dests, fabric->n_switches);
+	bool *used = osr_calloc(&arena, fabric->n_dests, fabric->n_switches);
 
-	assert_int_equal(osr_sched_collect(w.s, &arena, &entry, &n, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_collect(w.sched, &arena, &entry, &n, &w.diag), OSR_OK);
 	for (uint32_t e = 0; e < n; e++) {
-		size_t at = (size_t)entry[e].dest * f->n_switches + entry[e].sw;
+		size_t at = (size_t)entry[e].dest * fabric->n_switches + entry[e].sw;
 
 		assert_int_equal(port[at], 0);
 		port[at] = entry[e].port;
-		assert_int_not_equal(f->dest_lid[entry[e].dest],
-				     f->term_lid[f->dest_term[entry[e].dest]]);
+		assert_int_not_equal(fabric->dest_lid[entry[e].dest],
+				     fabric->term_lid[fabric->dest_term[entry[e].dest]]);
 	}
-	while ((app = osr_sched_row(w.s, i++)))
+	while ((app = osr_sched_row(w.sched, i++)))
 		for (uint32_t k = 0; k < app->n_slots; k++) {
 			const struct osr_sched_slot *slot = &app->slot[k];
 			const struct osr_sched_key *key = &app->key[slot->key];
@@ -162,14 +162,16 @@ static void judge(void)
 
 				if (from == OSR_NONE || to == OSR_NONE || from == to)
 					continue;
-				d = f->lid_dest[f->term_lid[to] + slot->offset];
-				for (at = f->term_switch[from]; at != f->term_switch[to];) {
-					size_t cell = (size_t)d * f->n_switches + at;
+				d = fabric->lid_dest[fabric->term_lid[to] + slot->offset];
+				for (at = fabric->term_switch[from];
+				     at != fabric->term_switch[to];) {
+					size_t cell = (size_t)d * fabric->n_switches + at;
 
 					assert_true(port[cell] && hops++ < 6);
 					n_used += !used[cell];
 					used[cell] = true;
-					at = f->chan_dst[osr_port_channel(f, at, port[cell])];
+					at = fabric->chan_dst[osr_port_channel(fabric, at,
+									       port[cell])];
 				}
 			}
 		}
@@ -179,7 +181,7 @@ static void judge(void)
 
 static void request(struct osr_sched_app *app, uint32_t key, enum osr_key_state state)
 {
-	if (osr_sched_request(w.s, app, key, &w.diag))
+	if (osr_sched_request(w.sched, app, key, &w.diag))
 		fail_msg("%s", w.diag.text);
 	assert_int_equal(app->key[key].state, state);
 	judge();
@@ -188,7 +190,7 @@ static void request(struct osr_sched_app *app, uint32_t key, enum osr_key_state 
 /* The switches have the tables; what has become of a key. */
 static void written(const struct osr_sched_app *app, uint32_t key, enum osr_key_state state)
 {
-	osr_sched_written(w.s);
+	osr_sched_written(w.sched);
 	assert_int_equal(app->key[key].state, state);
 }
 
@@ -203,30 +205,30 @@ static void test_life(void **state)
 	assert_non_null(app);
 	assert_int_equal(app->n_slots, 1);
 	assert_int_equal(app->slot[0].offset, 1);
-	assert_false(osr_sched_dirty(w.s));
+	assert_false(osr_sched_dirty(w.sched));
 	request(app, 0, OSR_KEY_WAITING);
 	assert_int_equal(app->key[0].contention, 1);
-	assert_true(osr_sched_dirty(w.s));
+	assert_true(osr_sched_dirty(w.sched));
 	/* The offset is taken, and the key too. */
-	assert_int_equal(osr_sched_request(w.s, app, 1, &w.diag), OSR_INVAL);
-	assert_int_equal(osr_sched_request(w.s, app, 0, &w.diag), OSR_INVAL);
-	assert_int_equal(osr_sched_request(w.s, app, 3, &w.diag), OSR_INVAL);
+	assert_int_equal(osr_sched_request(w.sched, app, 1, &w.diag), OSR_INVAL);
+	assert_int_equal(osr_sched_request(w.sched, app, 0, &w.diag), OSR_INVAL);
+	assert_int_equal(osr_sched_request(w.sched, app, 3, &w.diag), OSR_INVAL);
 	written(app, 0, OSR_KEY_ACTIVE);
-	assert_false(osr_sched_dirty(w.s));
-	assert_int_equal(osr_sched_done(w.s, app, 0, &w.diag), OSR_OK);
-	assert_int_equal(osr_sched_done(w.s, app, 0, &w.diag), OSR_INVAL);
-	assert_false(osr_sched_dirty(w.s));
+	assert_false(osr_sched_dirty(w.sched));
+	assert_int_equal(osr_sched_done(w.sched, app, 0, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_done(w.sched, app, 0, &w.diag), OSR_INVAL);
+	assert_false(osr_sched_dirty(w.sched));
 	/* Still in the tables: at once. Another one: written first. */
 	request(app, 0, OSR_KEY_ACTIVE);
-	assert_int_equal(osr_sched_done(w.s, app, 0, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_done(w.sched, app, 0, &w.diag), OSR_OK);
 	request(app, 1, OSR_KEY_WAITING);
-	osr_sched_written(w.s);
-	osr_sched_release(w.s, app);
-	assert_true(osr_sched_dirty(w.s));
+	osr_sched_written(w.sched);
+	osr_sched_release(w.sched, app);
+	assert_true(osr_sched_dirty(w.sched));
 	judge();
-	osr_sched_written(w.s);
-	assert_false(osr_sched_dirty(w.s));
-	assert_null(osr_sched_row(w.s, 0));
+	osr_sched_written(w.sched);
+	assert_false(osr_sched_dirty(w.sched));
+	assert_null(osr_sched_row(w.sched, 0));
 }
 
 /* What is asked for while the tables are written is not in them yet. */
@@ -238,10 +240,10 @@ static void test_request_while_writing(void **state)
 	a = place(7, 0, 2, 32, 1, 0);
 	b = place(7, 1, 2, 32, 1, 0);
 	request(a, 0, OSR_KEY_WAITING); /* and collected */
-	assert_int_equal(osr_sched_request(w.s, b, 0, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_request(w.sched, b, 0, &w.diag), OSR_OK);
 	written(a, 0, OSR_KEY_ACTIVE);
 	assert_int_equal(b->key[0].state, OSR_KEY_WAITING);
-	assert_true(osr_sched_dirty(w.s));
+	assert_true(osr_sched_dirty(w.sched));
 	judge();
 	written(b, 0, OSR_KEY_ACTIVE);
 }
@@ -264,7 +266,7 @@ static void test_offsets(void **state)
 	request(a, 1, OSR_KEY_WAITING);
 	request(b, 0, OSR_KEY_WAITING);
 	request(c, 0, OSR_KEY_WAITING);
-	osr_sched_release(w.s, a);
+	osr_sched_release(w.sched, a);
 	assert_non_null(place(4, 30, 1, 2, 1, 0));
 }
 
@@ -287,8 +289,8 @@ static void test_refusals(void **state)
 	refuse_this(&in, "ranks 0 and 2");
 	pair.to = 1;
 	refuse_this(&in, "0x000000000000dead");
-	hosts[1] = w.f.term_guid[0]; /* a switch */
-	assert_int_equal(w.f.term_role[0], OSR_ROLE_SP0);
+	hosts[1] = w.fabric.term_guid[0]; /* a switch */
+	assert_int_equal(w.fabric.term_role[0], OSR_ROLE_SP0);
 	refuse_this(&in, "");
 	n = MAX_PAIRS + 1;
 	refuse_this(&in, "");
@@ -319,8 +321,8 @@ static void test_chosen_hosts(void **state)
 	struct osr_sched_app *a, *b;
 
 	begin("4,4,4", 1);
-	assert_int_equal(osr_sched_place(w.s, &in, &a, &w.diag), OSR_OK);
-	assert_int_equal(osr_sched_place(w.s, &in, &b, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_place(w.sched, &in, &a, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_place(w.sched, &in, &b, &w.diag), OSR_OK);
 	for (uint32_t i = 0; i < 30; i++)
 		for (uint32_t k = 0; k < 30; k++)
 			assert_true(a->host[i] != b->host[k] &&
@@ -362,22 +364,22 @@ static void test_faults(void **state)
 
 		request(a, round % 2, OSR_KEY_WAITING);
 		request(b, 0, OSR_KEY_WAITING);
-		osr_sched_written(w.s);
+		osr_sched_written(w.sched);
 		before = a->n_notices + b->n_notices;
 		change("4,4,4", 1, 1 + round % 6, round);
 		n_anew += a->n_notices + b->n_notices - before;
 		n_kept += 2 - (a->n_notices + b->n_notices - before);
-		assert_true(osr_sched_dirty(w.s) == (a->n_notices + b->n_notices > before));
+		assert_true(osr_sched_dirty(w.sched) == (a->n_notices + b->n_notices > before));
 		judge();
 		written(a, round % 2, OSR_KEY_ACTIVE);
 		assert_int_equal(b->key[0].state, OSR_KEY_ACTIVE);
 		change("4,4,4", 1, 0, 1); /* routes that still lead stay */
 		judge();
-		assert_int_equal(osr_sched_done(w.s, a, round % 2, &w.diag), OSR_OK);
-		osr_sched_release(w.s, a);
-		osr_sched_release(w.s, b);
+		assert_int_equal(osr_sched_done(w.sched, a, round % 2, &w.diag), OSR_OK);
+		osr_sched_release(w.sched, a);
+		osr_sched_release(w.sched, b);
 		judge();
-		osr_sched_written(w.s);
+		osr_sched_written(w.sched);
 	}
 	assert_true(n_anew > 10 && n_kept > 10);
 }
@@ -385,29 +387,29 @@ static void test_faults(void **state)
 /* No tree any more, fewer LIDs, hosts that are gone. */
 static void test_withdrawn(void **state)
 {
-	struct osr_sched_app *a;
+	struct osr_sched_app *app;
 
 	begin("4,4,4", 2);
-	a = place(1, 0, 1, 64, 2, 2);
-	request(a, 0, OSR_KEY_WAITING);
-	request(a, 1, OSR_KEY_WAITING);
-	osr_sched_written(w.s);
+	app = place(1, 0, 1, 64, 2, 2);
+	request(app, 0, OSR_KEY_WAITING);
+	request(app, 1, OSR_KEY_WAITING);
+	osr_sched_written(w.sched);
 	change("4,4,4", 1, 0, 1); /* offset 2 is no more */
 	judge();
-	written(a, 0, OSR_KEY_ACTIVE);
-	assert_int_equal(a->key[1].state, OSR_KEY_WITHDRAWN);
-	assert_non_null(strstr(a->notice.text, "fewer LIDs"));
+	written(app, 0, OSR_KEY_ACTIVE);
+	assert_int_equal(app->key[1].state, OSR_KEY_WITHDRAWN);
+	assert_non_null(strstr(app->notice.text, "fewer LIDs"));
 	change("ring", 1, 0, 1);
 	judge();
-	assert_int_equal(a->key[0].state, OSR_KEY_WITHDRAWN);
-	assert_int_equal(osr_sched_request(w.s, a, 0, &w.diag), OSR_NOT_APPLICABLE);
-	assert_int_equal(osr_sched_done(w.s, a, 0, &w.diag), OSR_OK);
+	assert_int_equal(app->key[0].state, OSR_KEY_WITHDRAWN);
+	assert_int_equal(osr_sched_request(w.sched, app, 0, &w.diag), OSR_NOT_APPLICABLE);
+	assert_int_equal(osr_sched_done(w.sched, app, 0, &w.diag), OSR_OK);
 	change("4,4,4", 2, 0, 1);
-	request(a, 0, OSR_KEY_WAITING);
-	osr_sched_written(w.s);
+	request(app, 0, OSR_KEY_WAITING);
+	osr_sched_written(w.sched);
 	change("4,4", 2, 0, 1); /* a quarter of the hosts, on other switches */
 	judge();
-	written(a, 0, OSR_KEY_ACTIVE);
+	written(app, 0, OSR_KEY_ACTIVE);
 }
 
 /* Nothing is made in a sweep: what leads stays, what does not leaves the tables and waits. */
@@ -421,22 +423,22 @@ static void test_sweep_makes_nothing(void **state)
 	b = place(2, 1, 2, 2, 1, 0); /* two hosts of one leaf: no cable */
 	request(a, 0, OSR_KEY_WAITING);
 	request(b, 0, OSR_KEY_ACTIVE);
-	osr_sched_written(w.s);
+	osr_sched_written(w.sched);
 	n = a->slot[0].routes.n_entries;
 	assert_true(n > 0);
 	for (lost = 1; a->slot[0].routes.n_entries; lost++) {
 		assert_true(lost < 64);
 		assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
 		grow("4,4,4", 1, lost, 1);
-		assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
+		assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, &w.diag), OSR_OK);
 		judge();
 	}
 	assert_int_equal(a->key[0].state, OSR_KEY_WAITING);
 	assert_int_equal(b->key[0].state, OSR_KEY_ACTIVE);
 	written(a, 0, OSR_KEY_WAITING); /* the base routing serves it */
 	assert_true(a->slot[0].make);
-	assert_true(osr_sched_work(w.s) && !osr_sched_work(w.s));
-	assert_true(osr_sched_dirty(w.s));
+	assert_true(osr_sched_work(w.sched) && !osr_sched_work(w.sched));
+	assert_true(osr_sched_dirty(w.sched));
 	assert_non_null(strstr(a->notice.text, "new routes"));
 	judge();
 	written(a, 0, OSR_KEY_ACTIVE);
@@ -452,19 +454,19 @@ struct rival {
 
 static void rival_leave(void *ctx)
 {
-	struct rival *r = ctx;
+	struct rival *rival = ctx;
 	struct osr_arena arena = { 0 };
 	struct osr_overlay_entry *entry;
 	uint32_t n;
 
-	r->n_left++;
-	if (r->n_changes-- > 0)
-		grow("4,4,4", 1, (uint32_t)r->n_left, 7);
-	assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
-	if (r->refuses)
-		osr_sched_refuse(w.s, "a rival");
-	assert_int_equal(osr_sched_collect(w.s, &arena, &entry, &n, &w.diag), OSR_OK);
-	osr_sched_written(w.s);
+	rival->n_left++;
+	if (rival->n_changes-- > 0)
+		grow("4,4,4", 1, (uint32_t)rival->n_left, 7);
+	assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, &w.diag), OSR_OK);
+	if (rival->refuses)
+		osr_sched_refuse(w.sched, "a rival");
+	assert_int_equal(osr_sched_collect(w.sched, &arena, &entry, &n, &w.diag), OSR_OK);
+	osr_sched_written(w.sched);
 	osr_arena_free(&arena);
 }
 
@@ -474,44 +476,44 @@ static void rival_take(void *ctx)
 
 static bool rival_stops(void *ctx)
 {
-	const struct rival *r = ctx;
+	const struct rival *rival = ctx;
 
-	return r->stops_at && r->n_left >= r->stops_at;
+	return rival->stops_at && rival->n_left >= rival->stops_at;
 }
 
 static void test_sweeps_meanwhile(void **state)
 {
-	struct osr_sched_app *a;
-	struct rival r = { 0 };
+	struct osr_sched_app *app;
+	struct rival rival = { 0 };
 	struct osr_sched_limits some = limits;
 
-	some.lock = (struct osr_sched_lock){ rival_take, rival_leave, rival_stops, &r };
+	some.lock = (struct osr_sched_lock){ rival_take, rival_leave, rival_stops, &rival };
 	begin_with(&some, "4,4,4", 1);
-	r.n_changes = 1; /* placed and requested at the second try */
-	a = place(1, 0, 2, 32, 2, 0);
-	assert_non_null(a);
-	r.n_changes = 1;
-	request(a, 0, OSR_KEY_WAITING);
-	written(a, 0, OSR_KEY_ACTIVE);
-	r.n_changes =
+	rival.n_changes = 1; /* placed and requested at the second try */
+	app = place(1, 0, 2, 32, 2, 0);
+	assert_non_null(app);
+	rival.n_changes = 1;
+	request(app, 0, OSR_KEY_WAITING);
+	written(app, 0, OSR_KEY_ACTIVE);
+	rival.n_changes =
 		100; /* never two sweeps with one fabric: refused, and nothing is left behind */
 	refuse(1, 1, 2, 32, 1, 0, "changed meanwhile");
-	assert_null(osr_sched_row(w.s, 1));
+	assert_null(osr_sched_row(w.sched, 1));
 	for (int i = 0; i < 20; i++)
-		osr_sched_work(w.s);
-	r.n_changes = 0;
-	while (osr_sched_work(w.s))
+		osr_sched_work(w.sched);
+	rival.n_changes = 0;
+	while (osr_sched_work(w.sched))
 		;
 	judge();
 	/* All keys are withdrawn while one of them is made again. */
-	r.refuses = true;
+	rival.refuses = true;
 	grow("4,4,4", 1, 40, 3);
-	assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
-	while (osr_sched_work(w.s))
+	assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, &w.diag), OSR_OK);
+	while (osr_sched_work(w.sched))
 		;
 	judge();
-	r.refuses = false;
-	r.stops_at = r.n_left + 1;
+	rival.refuses = false;
+	rival.stops_at = rival.n_left + 1;
 	refuse(1, 1, 2, 32, 8, 0, "ends");
 }
 
@@ -528,7 +530,7 @@ static void test_quota(void **state)
 	refuse(7, 31, 1, 2, 1, 0, "user 7 has 2"); /* one of the hosts has two */
 	assert_non_null(place(7, 32, 1, 2, 1, 0));
 	assert_non_null(place(8, 0, 1, 32, 1, 0)); /* there is one left */
-	osr_sched_release(w.s, osr_sched_row(w.s, 3));
+	osr_sched_release(w.sched, osr_sched_row(w.sched, 3));
 	assert_non_null(place(0, 0, 1, 32, 1, 0));
 }
 
@@ -540,17 +542,17 @@ static void test_refused_tables(void **state)
 	a = place(1, 0, 2, 32, 1, 0);
 	b = place(2, 1, 2, 32, 1, 0);
 	request(a, 0, OSR_KEY_WAITING);
-	osr_sched_written(w.s);
+	osr_sched_written(w.sched);
 	request(b, 0, OSR_KEY_WAITING);
-	assert_int_equal(osr_sched_refuse(w.s, "a test"), 1);
+	assert_int_equal(osr_sched_refuse(w.sched, "a test"), 1);
 	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
 	assert_int_equal(b->key[0].state, OSR_KEY_WITHDRAWN);
 	assert_non_null(strstr(b->notice.text, "a test"));
 	judge();
-	assert_int_equal(osr_sched_refuse(w.s, "again"), 1);
+	assert_int_equal(osr_sched_refuse(w.sched, "again"), 1);
 	assert_int_equal(a->key[0].state, OSR_KEY_WITHDRAWN);
 	judge();
-	assert_int_equal(osr_sched_refuse(w.s, "nobody"), 0);
+	assert_int_equal(osr_sched_refuse(w.sched, "nobody"), 0);
 }
 
 TEST_PROGRAM_THEN(end, test_life, test_request_while_writing, test_offsets, test_refusals,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* osm/file.h: a file of the plugin is read whole, however little read() gives at a time, or refused with a sentence. */
+/*
+ * osm/file.h: a file of the plugin is read whole, however little read() gives at a time, or refused
+ * with a sentence.
+ */
 #include "test.h"
 
 #include "osm/file.h"
@@ -24,18 +27,18 @@ ssize_t __wrap_read(int fd, void *buf, size_t size)
 
 static bool put(const char *dir, const char *name, const char *words, struct osr_diag *diag)
 {
-	const struct osr__place place = { .dir = dir, .mode = 0600, .sync = true };
-	struct osr__page page = { .bytes = words, .size = strlen(words) };
+	const struct osr_place place = { .dir = dir, .mode = 0600, .sync = true };
+	struct osr_page page = { .bytes = words, .size = strlen(words) };
 
 	snprintf(page.name, sizeof(page.name), "%s", name);
-	return osr__file_replace(&place, &page, diag);
+	return osr_file_replace(&place, &page, diag);
 }
 
 static void assert_holds(const char *path, const char *words)
 {
 	struct osr_diag diag = { "" };
 	size_t size = 0;
-	char *text = osr__file_read(path, 100, NULL, &size, &diag);
+	char *text = osr_file_read(path, 100, NULL, &size, &diag);
 
 	assert_non_null(text);
 	assert_int_equal(size, strlen(words));
@@ -49,7 +52,7 @@ static void assert_refused(const char *path, size_t max)
 	struct osr_diag diag = { "" };
 	size_t size = 0;
 
-	assert_null(osr__file_read(path, max, NULL, &size, &diag));
+	assert_null(osr_file_read(path, max, NULL, &size, &diag));
 	assert_true(diag.text[0]);
 }
 
@@ -74,7 +77,7 @@ static void test_files(void **state)
 	snprintf(hidden, sizeof(hidden), "%s/.book.new", dir);
 
 	/* There is none: nothing to be said. */
-	assert_null(osr__file_read(path, 100, NULL, &size, &diag));
+	assert_null(osr_file_read(path, 100, NULL, &size, &diag));
 	assert_string_equal(diag.text, "");
 
 	assert_true(put(dir, "book", words, &diag));
@@ -98,7 +101,9 @@ static void test_files(void **state)
 	assert_false(put(name, "book", words, &diag));
 	assert_false(put("/nowhere", "book", words, &diag));
 
-	/* A link laid in the place of the hidden file is not followed, nor one in that of the file. */
+	/*
+	 * A link laid in the place of the hidden file is not followed, nor one in that of the file.
+	 */
 	assert_int_equal(symlink("/dev/full", hidden), 0);
 	assert_true(put(dir, "book", "new", &diag));
 	assert_holds(path, "new");
@@ -108,12 +113,12 @@ static void test_files(void **state)
 	/* Its beginning says how long it is; of another size no memory is taken. */
 	memset(long_words, 'x', sizeof(long_words) - 1);
 	assert_true(put(dir, "book", long_words, &diag));
-	free(osr__file_read(path, 100, wants_99, &size, &diag));
+	free(osr_file_read(path, 100, wants_99, &size, &diag));
 	assert_int_equal(size, 99);
 	assert_true(put(dir, "book", long_words + 1, &diag));
-	assert_null(osr__file_read(path, 100, wants_99, &size, &diag));
+	assert_null(osr_file_read(path, 100, wants_99, &size, &diag));
 	assert_true(put(dir, "book", words, &diag));
-	assert_null(osr__file_read(path, 100, wants_99, &size, &diag));
+	assert_null(osr_file_read(path, 100, wants_99, &size, &diag));
 
 	/* Others may write it; no file at all. */
 	assert_int_equal(chmod(path, 0620), 0);
@@ -128,10 +133,10 @@ static void test_files(void **state)
 static void test_cache_dir(void **state)
 {
 	assert_int_equal(setenv("OSM_CACHE_DIR", "/somewhere", 1), 0);
-	assert_string_equal(osr__cache_dir(), "/somewhere");
+	assert_string_equal(osr_cache_dir(), "/somewhere");
 	assert_int_equal(setenv("OSM_CACHE_DIR", "", 1), 0);
-	assert_int_equal(osr__cache_dir()[0], '/'); /* OpenSM's own */
-	assert_string_not_equal(osr__cache_dir(), "/somewhere");
+	assert_int_equal(osr_cache_dir()[0], '/'); /* OpenSM's own */
+	assert_string_not_equal(osr_cache_dir(), "/somewhere");
 }
 
 TEST_PROGRAM(test_files, test_cache_dir)

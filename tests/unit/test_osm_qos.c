@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* osm/qos.c: what OpenSM's QoS options come to, which SL a path gets, and that every VL in use gets a weight. */
+/*
+ * osm/qos.c: what OpenSM's QoS options come to, which SL a path gets, and that every VL in use gets
+ * a weight.
+ */
 #include "test.h"
 
 #include "osm/slvl.h"
@@ -11,12 +14,12 @@
 
 static unsigned n_said;
 
-void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...)
+void osr_log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...)
 {
 	n_said++;
 }
 
-osm_log_level_t osr__log_details(const struct plugin *p)
+osm_log_level_t osr_log_details(const struct plugin *p)
 {
 	return OSM_LOG_INFO;
 }
@@ -25,12 +28,12 @@ osm_log_level_t osr__log_details(const struct plugin *p)
 static uint64_t left_out;
 static ib_slvl_table_t confirmed;
 
-bool osr__upkeep_out(const struct plugin *p, uint64_t guid, uint8_t port)
+bool osr_upkeep_out(const struct plugin *p, uint64_t guid, uint8_t port)
 {
 	return guid && guid == left_out && !port;
 }
 
-const ib_slvl_table_t *osr__slvl_confirmed(const osm_switch_t *sw, unsigned in, unsigned out)
+const ib_slvl_table_t *osr_slvl_confirmed(const osm_switch_t *sw, unsigned in, unsigned out)
 {
 	return &confirmed;
 }
@@ -77,16 +80,16 @@ static void test_options(void **state)
 	begin();
 	osm.subn.opt.qos_options.vlarb_low = low;
 	osm.subn.opt.qos_options.vlarb_high = high;
-	osr__qos_tables(&osm, &snap, &tables);
+	osr_qos_tables(&osm, &snap, &tables);
 	for (unsigned type = 0; type < QOS_N_TYPES; type++) {
 		for (uint8_t sl = 0; sl < 15; sl++)
 			assert_int_equal(tables.sl2vl[type][sl], sl);
-		assert_int_equal(osr__qos_served(&tables, &tables.kind[type], 0, &missing),
+		assert_int_equal(osr_qos_served(&tables, &tables.kind[type], 0, &missing),
 				 weighted[type]);
 	}
 	osm.subn.opt.qos_options.sl2vl = own;
 	osm.subn.opt.qos_swe_options.sl2vl = general;
-	osr__qos_tables(&osm, &snap, &tables);
+	osr_qos_tables(&osm, &snap, &tables);
 	for (uint8_t sl = 0; sl < 16; sl++) {
 		assert_int_equal(tables.sl2vl[QOS_CA][sl], 15 - sl);
 		assert_int_equal(tables.sl2vl[QOS_SW0][sl], 15 - sl);
@@ -95,7 +98,9 @@ static void test_options(void **state)
 	}
 }
 
-/* A table of more than 32 entries: OpenSM sends 32, and what is left of the capability after them. */
+/*
+ * A table of more than 32 entries: OpenSM sends 32, and what is left of the capability after them.
+ */
 static void test_large_table(void **state)
 {
 	char text[512] = "", none[] = "14:0";
@@ -114,10 +119,10 @@ static void test_large_table(void **state)
 		struct qos_tables tables;
 		uint16_t missing;
 
-		osr__qos_tables(&osm, &snap, &tables);
-		assert_int_equal(osr__qos_served(&tables, &tables.kind[0], 0, &missing),
+		osr_qos_tables(&osm, &snap, &tables);
+		assert_int_equal(osr_qos_served(&tables, &tables.kind[0], 0, &missing),
 				 (2u << ((sent - 1) / 5)) - 1);
-		assert_int_equal(osr__qos_served(&tables, &tables.kind[1], 0, &missing), 1);
+		assert_int_equal(osr_qos_served(&tables, &tables.kind[1], 0, &missing), 1);
 	}
 }
 
@@ -125,51 +130,53 @@ static void test_large_table(void **state)
 static void test_path_sl(void **state)
 {
 	struct osr_arena arena = { 0 };
-	struct test_fabric t;
-	const struct osr_fabric *f = &slot->result.fabric;
-	const struct osr_routing *r = &slot->result.routing;
+	struct test_fabric test;
+	const struct osr_fabric *fabric = &slot->result.fabric;
+	const struct osr_routing *routing = &slot->result.routing;
 
 	begin();
-	test_fabric_named(&t, 8); /* three components */
-	slot->result.fabric = t.f;
-	table_make(TABLE_UPDOWN_SL, &t.f, &arena, 3, &slot->result.routing);
-	assert_true(r->n_vls > 1);
+	test_fabric_named(&test, 8); /* three components */
+	slot->result.fabric = test.fabric;
+	table_make(TABLE_UPDOWN_SL, &test.fabric, &arena, 3, &slot->result.routing);
+	assert_true(routing->n_vls > 1);
 	ctx.current = NULL;
-	assert_int_equal(osr__path_sl(&ctx, 9, cl_hton16(1), cl_hton16(1)), 9);
+	assert_int_equal(osr_path_sl(&ctx, 9, cl_hton16(1), cl_hton16(1)), 9);
 	ctx.current = slot;
-	for (uint32_t a = 0; a < f->n_dests; a++)
-		for (uint32_t b = 0; b < f->n_dests; b++) {
-			uint32_t s = f->dest_switch[a];
-			size_t at = (size_t)b * f->n_switches + s;
-			ib_net16_t from = cl_hton16(f->dest_lid[a]), to = cl_hton16(f->dest_lid[b]);
-			uint8_t sl = r->lft[at] == OSR_NO_PATH ? 9 : r->sl[at];
+	for (uint32_t a = 0; a < fabric->n_dests; a++)
+		for (uint32_t b = 0; b < fabric->n_dests; b++) {
+			uint32_t s = fabric->dest_switch[a];
+			size_t at = (size_t)b * fabric->n_switches + s;
+			ib_net16_t from = cl_hton16(fabric->dest_lid[a]),
+				   to = cl_hton16(fabric->dest_lid[b]);
+			uint8_t sl = routing->lft[at] == OSR_NO_PATH ? 9 : routing->sl[at];
 
 			slot->verdict.proven = OSR_CLAIM_DEADLOCK_FREE;
-			assert_int_equal(osr__path_sl(&ctx, 9, from, to), sl);
+			assert_int_equal(osr_path_sl(&ctx, 9, from, to), sl);
 			slot->verdict.proven |= OSR_CLAIM_ANY_SL;
-			assert_int_equal(osr__path_sl(&ctx, 9, from, to), 9);
+			assert_int_equal(osr_path_sl(&ctx, 9, from, to), 9);
 		}
 	slot->verdict.proven = 0;
-	for (uint32_t lid = f->max_lid + 1; lid < 0xc000; lid += 1 + lid / 7) {
-		ib_net16_t known = cl_hton16(f->dest_lid[0]), other = cl_hton16((uint16_t)lid);
+	for (uint32_t lid = fabric->max_lid + 1; lid < 0xc000; lid += 1 + lid / 7) {
+		ib_net16_t known = cl_hton16(fabric->dest_lid[0]), other = cl_hton16((uint16_t)lid);
 
-		assert_int_equal(osr__path_sl(&ctx, 9, known, other), 9);
-		assert_int_equal(osr__path_sl(&ctx, 9, other, known), 9);
+		assert_int_equal(osr_path_sl(&ctx, 9, known, other), 9);
+		assert_int_equal(osr_path_sl(&ctx, 9, other, known), 9);
 	}
-	test_fabric_free(&t);
+	test_fabric_free(&test);
 	osr_arena_free(&arena);
 }
 
 /*
- * Random blocks on ports of 1 to 15 VLs: every VL in use that fits gets a weight, and none that the port has and that had
- * one loses it. Entries of VLs that it does not have, and second ones, are as good as empty ones.
+ * Random blocks on ports of 1 to 15 VLs: every VL in use that fits gets a weight, and none that the
+ * port has and that had one loses it. Entries of VLs that it does not have, and second ones, are as
+ * good as empty ones.
  */
 static void test_vlarb(void **state)
 {
 	uint64_t seed = 4;
 
 	begin();
-	osr__qos_install(&re, &osm.subn.opt);
+	osr_qos_install(&re, &osm.subn.opt);
 	assert_non_null(re.update_sl2vl);
 	for (unsigned i = 0; i < 3000; i++) {
 		unsigned n = 1 + test_random(&seed) % 32, code = 1 + test_random(&seed) % 5;
@@ -206,7 +213,7 @@ static void test_vlarb(void **state)
 				has |= (uint16_t)(1u << (block.vl_entry[k].vl & mask));
 		}
 		assert_int_equal(had & ~has, 0);
-		assert_int_equal(osr__qos_served(&slot->qos, &kind, used, &missing), has);
+		assert_int_equal(osr_qos_served(&slot->qos, &kind, used, &missing), has);
 		if ((unsigned)__builtin_popcount(had | wanted) <= n)
 			assert_int_equal(wanted & ~has, 0);
 		assert_int_equal(missing == 0, (wanted & ~has) == 0);
@@ -226,22 +233,25 @@ static void test_vlarb(void **state)
 
 static uint8_t vl_of(uint8_t in, uint8_t sl)
 {
-	const uint64_t raw = osr__qos_table(&ctx, &port, in);
+	const uint64_t raw = osr_qos_table(&ctx, &port, in);
 	ib_slvl_table_t table;
 
 	memcpy(&table, &raw, sizeof(table));
 	return ib_slvl_table_get(&table, sl);
 }
 
-/* SL2VL tables: an SL in use is its VL, all others stay; or an engine's own table for each pair of ports. */
+/*
+ * SL2VL tables: an SL in use is its VL, all others stay; or an engine's own table for each pair of
+ * ports.
+ */
 static void test_sl2vl(void **state)
 {
 	struct osr_arena arena = { 0 };
-	struct test_fabric t;
+	struct test_fabric test;
 	osm_physp_t remote = { 0 };
 
 	begin();
-	osr__qos_install(&re, &osm.subn.opt);
+	osr_qos_install(&re, &osm.subn.opt);
 	node.node_info.node_type = IB_NODE_TYPE_SWITCH;
 	for (uint8_t sl = 0; sl < 16; sl++) {
 		slot->qos.sl2vl[QOS_SWE][sl] = 7;
@@ -254,7 +264,10 @@ static void test_sl2vl(void **state)
 				assert_int_equal(vl_of(in, sl), slot->used_vls >> sl & 1 ? sl
 								: in || port.port_num    ? 7
 											 : 5);
-	/* What the link manager is going to leave of 8 VLs: as many as both ends have, and max_op_vls allows. */
+	/*
+	 * What the link manager is going to leave of 8 VLs: as many as both ends have, and
+	 * max_op_vls allows.
+	 */
 	port.p_remote_physp = &remote;
 	port.port_num = 1;
 	for (uint8_t here = 1; here <= 7; here++)
@@ -271,21 +284,23 @@ static void test_sl2vl(void **state)
 				assert_int_equal(vl_of(1, 3), 3 & mask);
 			}
 	port.p_remote_physp = NULL;
-	test_fabric_named(&t, 3);
-	slot->result.fabric = t.f;
-	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 3, &slot->result.routing);
-	for (uint32_t s = 0; s <= t.f.n_switches; s++) {
-		uint32_t n = s < t.f.n_switches ? t.f.sw_n_ports[s] : 3;
+	test_fabric_named(&test, 3);
+	slot->result.fabric = test.fabric;
+	table_make(TABLE_UPDOWN_SL2VL, &test.fabric, &arena, 3, &slot->result.routing);
+	for (uint32_t s = 0; s <= test.fabric.n_switches; s++) {
+		uint32_t n = s < test.fabric.n_switches ? test.fabric.sw_n_ports[s] : 3;
 
-		node.node_info.node_guid = cl_hton64(s < t.f.n_switches ? t.f.sw_guid[s] : 1);
+		node.node_info.node_guid =
+			cl_hton64(s < test.fabric.n_switches ? test.fabric.sw_guid[s] : 1);
 		for (uint8_t in = 0; in <= n + 1; in++)
 			for (port.port_num = 0; port.port_num <= n + 1; port.port_num++) {
-				const struct osr_routing *r = &slot->result.routing;
-				bool known = s < t.f.n_switches && in <= n && port.port_num <= n;
-				const uint8_t *vl =
-					r->sl2vl[!known ? 0
-							: r->sl2vl_row[s] + in * (n + 1) +
-								  port.port_num];
+				const struct osr_routing *routing = &slot->result.routing;
+				bool known =
+					s < test.fabric.n_switches && in <= n && port.port_num <= n;
+				const uint8_t *vl = routing->sl2vl[!known ? 0
+									  : routing->sl2vl_row[s] +
+										    in * (n + 1) +
+										    port.port_num];
 
 				for (uint8_t sl = 0; sl < 16; sl++)
 					assert_int_equal(vl_of(in, sl), known ? vl[sl]
@@ -303,7 +318,7 @@ static void test_sl2vl(void **state)
 	port.port_num = 1;
 	for (uint8_t sl = 0; sl < 16; sl++)
 		assert_int_equal(vl_of(0, sl), slot->result.routing.ca_sl2vl[sl]);
-	test_fabric_free(&t);
+	test_fabric_free(&test);
 	osr_arena_free(&arena);
 }
 
@@ -316,7 +331,7 @@ static void test_renew(void **state)
 	ctx.engine = &engine;
 	osm.subn.opt.qos = TRUE;
 	osm.subn.opt.use_optimized_slvl = TRUE;
-	osr__qos_install(&re, &osm.subn.opt);
+	osr_qos_install(&re, &osm.subn.opt);
 	assert_null(re.update_sl2vl);
 	memset(&slot->qos, 0, sizeof(slot->qos));
 	for (uint8_t type = 0; type < QOS_N_TYPES; type++) {
@@ -335,7 +350,7 @@ static void test_renew(void **state)
 		osm.subn.opt.qos = i != 3;
 		slot->result.routing.sl2vl = i == 4 ? calloc(1, sizeof(osr_sl2vl_t)) : NULL;
 		n_said = 0;
-		osr__qos_renew(&ctx);
+		osr_qos_renew(&ctx);
 		assert_int_equal(re.update_sl2vl != NULL, sl2vl);
 		assert_int_equal(n_said, sl2vl + vlarb);
 		free(slot->result.routing.sl2vl);
@@ -350,15 +365,15 @@ static void test_mcast_vl(void **state)
 	for (uint8_t sl = 0; sl < 16; sl++)
 		tables.sl2vl[QOS_SWE][sl] = 15 - sl;
 	for (uint8_t sl = 0; sl < 16; sl++) {
-		assert_int_equal(osr__mcast_vl_of(&osm, &tables, 0, 15, sl), 0); /* no QoS: VL 0 */
+		assert_int_equal(osr_mcast_vl_of(&osm, &tables, 0, 15, sl), 0); /* no QoS: VL 0 */
 		osm.subn.opt.qos = TRUE;
-		assert_int_equal(osr__mcast_vl_of(&osm, &tables, 0, 15, sl), 15 - sl);
+		assert_int_equal(osr_mcast_vl_of(&osm, &tables, 0, 15, sl), 15 - sl);
 		/* By the number of VLs that links have, but VL 15 drops. */
 		for (uint8_t vls = 4; vls <= 8; vls += 4)
-			assert_int_equal(osr__mcast_vl_of(&osm, &tables, 0, vls, sl),
+			assert_int_equal(osr_mcast_vl_of(&osm, &tables, 0, vls, sl),
 					 sl ? (15 - sl) % vls : 15);
 		if (sl < 15)
-			assert_int_equal(osr__mcast_vl_of(&osm, &tables, 0x7fff, 15, sl), sl);
+			assert_int_equal(osr_mcast_vl_of(&osm, &tables, 0x7fff, 15, sl), sl);
 		osm.subn.opt.qos = FALSE;
 	}
 }
@@ -371,12 +386,12 @@ static void test_chosen_sls(void **state)
 
 	begin();
 	cl_qmap_init(&osm.subn.prtn_pkey_tbl);
-	assert_int_equal(osr__chosen_sls(&osm), 1);
+	assert_int_equal(osr_chosen_sls(&osm), 1);
 	for (unsigned i = 0; i < 3; i++) {
 		prtn[i].sl = sl[i];
 		cl_qmap_insert(&osm.subn.prtn_pkey_tbl, i, &prtn[i].map_item);
 	}
-	assert_int_equal(osr__chosen_sls(&osm), 1 << 0 | 1 << 3 | 1 << 9 | 1 << 14);
+	assert_int_equal(osr_chosen_sls(&osm), 1 << 0 | 1 << 3 | 1 << 9 | 1 << 14);
 }
 
 TEST_PROGRAM(test_options, test_large_table, test_path_sl, test_vlarb, test_sl2vl, test_renew,

@@ -41,18 +41,18 @@ static const struct tree trees[] = {
 
 #define N_TREES (sizeof(trees) / sizeof(trees[0]))
 
-static void make_net(const struct tree *t, bool mgmt, struct osr_net *net)
+static void make_net(const struct tree *tree, bool mgmt, struct osr_net *net)
 {
 	const struct osr_topo_style style = { .mgmt = mgmt };
 	struct osr_diag diag = { "" };
 
-	if (topo_net(t->what, &style, net, &diag))
+	if (topo_net(tree->what, &style, net, &diag))
 		fail_msg("%s", diag.text);
 }
 
 /* The net as a fabric with random GUIDs, LIDs and ports, fed in random order. */
 static void scramble(struct osr_net *net, uint64_t seed, struct osr_arena *arena,
-		     struct osr_fabric *f)
+		     struct osr_fabric *fabric)
 {
 	struct osr_arena plain = { 0 };
 	struct osr_diag diag = { "" };
@@ -63,7 +63,7 @@ static void scramble(struct osr_net *net, uint64_t seed, struct osr_arena *arena
 		fail_msg("%s", diag.text);
 	faults_new(&faults, &whole);
 	faults.shuffle = seed + 1;
-	faults_build(&faults, arena, f);
+	faults_build(&faults, arena, fabric);
 	faults_free(&faults);
 	osr_arena_free(&plain);
 }
@@ -72,52 +72,55 @@ static void scramble(struct osr_net *net, uint64_t seed, struct osr_arena *arena
  * Every link lies where the digits of its ends say, every host where its index says; every place is
  * right about its switch.
  */
-static void assert_digits(const struct osr_pgft *p)
+static void assert_digits(const struct osr_pgft *pgft)
 {
-	const struct osr_fabric *f = p->f;
+	const struct osr_fabric *fabric = pgft->fabric;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		const struct osr_pgft_tree *t;
-		uint32_t l = p->sw_level[s];
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		const struct osr_pgft_tree *tree;
+		uint32_t l = pgft->sw_level[s];
 
 		if (!l)
 			continue;
-		t = &p->tree[p->sw_tree[s]];
-		assert_int_equal(t->place[l][p->sw_a[s] * t->w_product[l] + p->sw_b[s]], s);
-		assert_int_equal(osr_pgft_n_up(p, s), l == t->h ? 0 : t->w[l + 1] * t->p[l + 1]);
-		for (uint32_t q = 0; q < osr_pgft_n_up(p, s); q++) {
-			uint32_t c = p->up[p->up_row[s] + q], u, b;
+		tree = &pgft->tree[pgft->sw_tree[s]];
+		assert_int_equal(tree->place[l][pgft->sw_a[s] * tree->w_product[l] + pgft->sw_b[s]],
+				 s);
+		assert_int_equal(osr_pgft_n_up(pgft, s),
+				 l == tree->h ? 0 : tree->w[l + 1] * tree->p[l + 1]);
+		for (uint32_t q = 0; q < osr_pgft_n_up(pgft, s); q++) {
+			uint32_t c = pgft->up[pgft->up_row[s] + q], u, b;
 
 			if (c == OSR_NONE)
 				continue;
-			u = f->chan_dst[c];
-			b = p->sw_b[s] + q % t->w[l + 1] * t->w_product[l];
-			assert_int_equal(f->chan_src[c], s);
-			assert_int_equal(p->sw_level[u], l + 1);
-			assert_int_equal(
-				t->place[l + 1][p->sw_a[s] / t->m[l + 1] * t->w_product[l + 1] + b],
-				u);
+			u = fabric->chan_dst[c];
+			b = pgft->sw_b[s] + q % tree->w[l + 1] * tree->w_product[l];
+			assert_int_equal(fabric->chan_src[c], s);
+			assert_int_equal(pgft->sw_level[u], l + 1);
+			assert_int_equal(tree->place[l + 1][pgft->sw_a[s] / tree->m[l + 1] *
+								    tree->w_product[l + 1] +
+							    b],
+					 u);
 		}
-		for (uint32_t k = f->term_row[s]; k < f->term_row[s + 1]; k++)
-			if (p->term_index[k] != OSR_NONE)
-				assert_int_equal(p->term_index[k] / t->m[1], p->sw_a[s]);
+		for (uint32_t k = fabric->term_row[s]; k < fabric->term_row[s + 1]; k++)
+			if (pgft->term_index[k] != OSR_NONE)
+				assert_int_equal(pgft->term_index[k] / tree->m[1], pgft->sw_a[s]);
 	}
 }
 
-static void assert_sentence(const struct osr_pgft *p, const char *sentence)
+static void assert_sentence(const struct osr_pgft *pgft, const char *sentence)
 {
 	char buf[512];
 
-	osr_pgft_describe(p, buf, sizeof(buf));
+	osr_pgft_describe(pgft, buf, sizeof(buf));
 	assert_string_equal(buf, sentence);
 }
 
-static void assert_whole(const struct osr_pgft *p, const char *sentence)
+static void assert_whole(const struct osr_pgft *pgft, const char *sentence)
 {
-	assert_sentence(p, sentence);
-	assert_int_equal(p->n_order, p->tree[0].n_hosts);
-	for (uint32_t k = 0; k < p->n_order; k++)
-		assert_int_equal(p->term_index[p->order[k]], k);
+	assert_sentence(pgft, sentence);
+	assert_int_equal(pgft->n_order, pgft->tree[0].n_hosts);
+	for (uint32_t k = 0; k < pgft->n_order; k++)
+		assert_int_equal(pgft->term_index[pgft->order[k]], k);
 }
 
 /* Counts the cases in which the tree is still the tree it was. */
@@ -126,25 +129,25 @@ static unsigned n_recognised(double percent, unsigned first, unsigned n)
 	unsigned n_same = 0;
 
 	for (unsigned i = first; i < first + n; i++) {
-		const struct tree *t = &trees[i % N_TREES];
+		const struct tree *tree = &trees[i % N_TREES];
 		struct osr_arena arena = { 0 }, scratch = { 0 };
 		struct osr_net net = { 0 }, broken;
 		struct osr_diag diag = { "" };
-		struct osr_fabric f;
-		struct osr_pgft p;
+		struct osr_fabric fabric;
+		struct osr_pgft pgft;
 		char buf[512];
 
-		make_net(t, false, &net);
+		make_net(tree, false, &net);
 		degrade_net(&net, (struct osr_degrade){ .links_percent = percent, .seed = i },
 			    &broken);
-		scramble(&broken, i, &arena, &f);
-		if (osr_pgft_find(&f, &options, &scratch, &p, &diag) == OSR_OK) {
-			assert_digits(&p);
-			osr_pgft_describe(&p, buf, sizeof(buf));
+		scramble(&broken, i, &arena, &fabric);
+		if (osr_pgft_find(&fabric, &options, &scratch, &pgft, &diag) == OSR_OK) {
+			assert_digits(&pgft);
+			osr_pgft_describe(&pgft, buf, sizeof(buf));
 			if (!percent)
-				assert_whole(&p, t->sentence);
+				assert_whole(&pgft, tree->sentence);
 			/* Up to and with the tuple. */
-			n_same += !strncmp(buf, t->sentence, strcspn(t->sentence, ")") + 1);
+			n_same += !strncmp(buf, tree->sentence, strcspn(tree->sentence, ")") + 1);
 		} else {
 			assert_true(diag.text[0]);
 		}
@@ -156,7 +159,10 @@ static unsigned n_recognised(double percent, unsigned first, unsigned n)
 	return n_same;
 }
 
-/* 100 % of whole trees (with what seed and GUIDs ever), 99 % with 1 % of the links gone, 95 % with 5 %. */
+/*
+ * 100 % of whole trees (with what seed and GUIDs ever), 99 % with 1 % of the links gone, 95 % with
+ * 5 %.
+ */
 static void test_broken(void **state)
 {
 	static const double percent[] = { 0, 0.5, 1, 2, 5 };
@@ -181,148 +187,148 @@ static void test_service_ports(void **state)
 		struct osr_arena arena = { 0 };
 		struct osr_net net = { 0 };
 		struct osr_diag diag = { "" };
-		struct osr_fabric f;
-		struct osr_pgft p;
+		struct osr_fabric fabric;
+		struct osr_pgft pgft;
 		char want[256];
 
 		make_net(&trees[i], true, &net);
-		if (osr_net_fabric(&net, -1, &arena, &f, &diag) ||
-		    osr_pgft_find(&f, &options, &arena, &p, &diag))
+		if (osr_net_fabric(&net, -1, &arena, &fabric, &diag) ||
+		    osr_pgft_find(&fabric, &options, &arena, &pgft, &diag))
 			fail_msg("%s: %s", trees[i].sentence, diag.text);
 		snprintf(want, sizeof(want), "%s, %u service ports", trees[i].sentence,
-			 f.n_switches);
-		assert_sentence(&p, want);
-		assert_digits(&p);
+			 fabric.n_switches);
+		assert_sentence(&pgft, want);
+		assert_digits(&pgft);
 		osr_arena_free(&arena);
 		osr_net_free(&net);
 	}
 }
 
 /* 4 leaves with 4 hosts each under 2 spines: what every following fabric begins with. */
-static void draft_tree(struct draft *d)
+static void draft_tree(struct draft *draft)
 {
-	draft_new(d);
+	draft_new(draft);
 	for (unsigned i = 0; i < 6; i++)
-		draft_switch(d);
+		draft_switch(draft);
 	for (unsigned i = 0; i < 4; i++) {
 		for (unsigned k = 0; k < 4; k++)
-			draft_host(d, i);
-		draft_link(d, i, 4);
-		draft_link(d, i, 5);
+			draft_host(draft, i);
+		draft_link(draft, i, 4);
+		draft_link(draft, i, 5);
 	}
 }
 
-static void find(struct draft *d, const char *sentence)
+static void find(struct draft *draft, const char *sentence)
 {
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
-	struct test_fabric t;
-	struct osr_pgft p;
+	struct test_fabric test;
+	struct osr_pgft pgft;
 
-	draft_build(d, &t, "tree");
-	if (osr_pgft_find(&t.f, &options, &scratch, &p, &diag)) {
+	draft_build(draft, &test, "tree");
+	if (osr_pgft_find(&test.fabric, &options, &scratch, &pgft, &diag)) {
 		assert_string_equal(diag.text, sentence);
 	} else {
-		assert_sentence(&p, sentence);
-		assert_digits(&p);
+		assert_sentence(&pgft, sentence);
+		assert_digits(&pgft);
 	}
 	osr_arena_free(&scratch);
-	test_fabric_free(&t);
+	test_fabric_free(&test);
 }
 
 static void test_odd_places(void **state)
 {
-	struct draft d;
+	struct draft draft;
 	uint32_t s;
 
-	draft_tree(&d);
-	draft_host(&d, 4);
-	draft_host(&d, 5);
-	draft_host(&d, 5);
-	find(&d, "fat tree of 2 levels, PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 3 service ports");
+	draft_tree(&draft);
+	draft_host(&draft, 4);
+	draft_host(&draft, 5);
+	draft_host(&draft, 5);
+	find(&draft, "fat tree of 2 levels, PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 3 service ports");
 
 	/* A leaf without hosts, one with a single host, one with one host too many. */
-	draft_tree(&d);
+	draft_tree(&draft);
 	for (unsigned i = 0; i < 2; i++) {
-		s = draft_switch(&d);
-		draft_link(&d, s, 4);
-		draft_link(&d, s, 5);
+		s = draft_switch(&draft);
+		draft_link(&draft, s, 4);
+		draft_link(&draft, s, 5);
 	}
-	draft_host(&d, s);
-	draft_host(&d, 0);
-	find(&d, "fat tree of 2 levels, PGFT(2;4,6;1,2;1,1), 18 of 24 hosts");
+	draft_host(&draft, s);
+	draft_host(&draft, 0);
+	find(&draft, "fat tree of 2 levels, PGFT(2;4,6;1,2;1,1), 18 of 24 hosts");
 
 	/* A 3-ary 3-tree, and nobody on one of three sub-trees. */
-	draft_new(&d);
+	draft_new(&draft);
 	for (s = 0; s < 27; s++)
-		draft_switch(&d);
+		draft_switch(&draft);
 	for (s = 0; s < 27; s++) {
-		draft_link(&d, s / 3, 9 + s / 9 * 3 + s % 3);
-		draft_link(&d, 9 + s / 3, 18 + s / 3 % 3 * 3 + s % 3);
+		draft_link(&draft, s / 3, 9 + s / 9 * 3 + s % 3);
+		draft_link(&draft, 9 + s / 3, 18 + s / 3 % 3 * 3 + s % 3);
 	}
 	for (s = 0; s < 18; s++)
-		draft_host(&d, s / 3);
-	find(&d, "fat tree of 3 levels, PGFT(3;3,3,3;1,3,3;1,1,1), 18 of 27 hosts");
+		draft_host(&draft, s / 3);
+	find(&draft, "fat tree of 3 levels, PGFT(3;3,3,3;1,3,3;1,1,1), 18 of 27 hosts");
 
 	/* A switch that hangs on a leaf. */
-	draft_tree(&d);
-	s = draft_switch(&d);
-	draft_link(&d, s, 1);
-	draft_host(&d, s);
-	find(&d, "fat tree of 2 levels, PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 1 switch outside");
+	draft_tree(&draft);
+	s = draft_switch(&draft);
+	draft_link(&draft, s, 1);
+	draft_host(&draft, s);
+	find(&draft, "fat tree of 2 levels, PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 1 switch outside");
 
 	/* A third cable where others have one; a lone switch; a second tree. */
-	draft_tree(&d);
-	draft_link(&d, 0, 4);
-	draft_switch(&d);
-	s = draft_switch(&d);
-	draft_host(&d, s);
-	find(&d, "2 trees: fat tree of 2 levels, PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 1 spare "
-		 "cable; fat tree of 1 level, PGFT(1;1;1;1), 1 of 1 "
-		 "hosts");
+	draft_tree(&draft);
+	draft_link(&draft, 0, 4);
+	draft_switch(&draft);
+	s = draft_switch(&draft);
+	draft_host(&draft, s);
+	find(&draft, "2 trees: fat tree of 2 levels, PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 1 spare "
+		     "cable; fat tree of 1 level, PGFT(1;1;1;1), 1 of 1 "
+		     "hosts");
 }
 
 static void test_refused(void **state)
 {
-	struct draft d;
+	struct draft draft;
 
-	draft_new(&d);
-	draft_switch(&d);
-	find(&d, "not a fat tree: no CA or router on any of 1 switches");
+	draft_new(&draft);
+	draft_switch(&draft);
+	find(&draft, "not a fat tree: no CA or router on any of 1 switches");
 
 	/* A ring between leaves. */
-	draft_tree(&d);
+	draft_tree(&draft);
 	for (unsigned i = 0; i < 4; i++)
-		draft_link(&d, i, (i + 1) % 4);
-	find(&d, "not a fat tree: sw-0 port 7 and sw-1 port 7 are cabled to "
-		 "each other, but both lie next to hosts (such cables: 4)");
+		draft_link(&draft, i, (i + 1) % 4);
+	find(&draft, "not a fat tree: sw-0 port 7 and sw-1 port 7 are cabled to "
+		     "each other, but both lie next to hosts (such cables: 4)");
 
 	/* Two leaves by three cables, and nothing above them. */
-	draft_new(&d);
+	draft_new(&draft);
 	for (unsigned i = 0; i < 2; i++)
-		draft_host(&d, draft_switch(&d));
+		draft_host(&draft, draft_switch(&draft));
 	for (unsigned i = 0; i < 3; i++)
-		draft_link(&d, 0, 1);
-	find(&d, "not a fat tree: sw-0 port 2 and sw-1 port 2 are cabled to "
-		 "each other, but both lie next to hosts (such cables: 3)");
+		draft_link(&draft, 0, 1);
+	find(&draft, "not a fat tree: sw-0 port 2 and sw-1 port 2 are cabled to "
+		     "each other, but both lie next to hosts (such cables: 3)");
 
 	/* Two spines cabled to each other. */
-	draft_tree(&d);
-	draft_link(&d, 4, 5);
-	find(&d, "not a fat tree: sw-4 port 5 and sw-5 port 5 are cabled to "
-		 "each other, but both lie equally far from the hosts (such cables: 1)");
+	draft_tree(&draft);
+	draft_link(&draft, 4, 5);
+	find(&draft, "not a fat tree: sw-4 port 5 and sw-5 port 5 are cabled to "
+		     "each other, but both lie equally far from the hosts (such cables: 1)");
 
 	/* Leaves that see one spine each, but the first two both. */
-	draft_new(&d);
+	draft_new(&draft);
 	for (unsigned i = 0; i < 8; i++)
-		draft_switch(&d);
+		draft_switch(&draft);
 	for (unsigned i = 0; i < 4; i++) {
-		draft_host(&d, i);
-		draft_host(&d, i);
-		draft_link(&d, i, 4 + i);
-		draft_link(&d, i, 4 + (i + 1) % 4);
+		draft_host(&draft, i);
+		draft_host(&draft, i);
+		draft_link(&draft, i, 4 + i);
+		draft_link(&draft, i, 4 + (i + 1) % 4);
 	}
-	find(&d,
+	find(&draft,
 	     "not a fat tree: level-1 switch sw-0 has 2 up-links, expected 4; of all 16 up-links "
 	     "that make the tree whole 8 are missing, more than 30 %");
 }

@@ -29,7 +29,7 @@ static struct life {
 	const struct osr_engine *engine;
 	struct osr_values values;
 	struct osr_request req;
-	struct test_fabric t;
+	struct test_fabric test;
 	struct faults faults;
 	struct ledger ledger;
 	struct slot {
@@ -44,7 +44,7 @@ static struct life {
 	bool hands_over;   /* another one starts with what the switches have */
 	bool always_kept;  /* nothing was worked in that the baseline did not have, */
 	bool any_sl, came; /* any SL was safe on the first tables; it came later, and stays */
-	struct totals *n;
+	struct totals *totals;
 } x;
 
 static const struct osr_result *current(void)
@@ -106,22 +106,25 @@ static bool was_cut(const struct osr_result *before, const struct osr_fabric *f,
 	return false;
 }
 
-/* Entries that differ from the baseline's although the route of the baseline is still there: those moved. */
+/*
+ * Entries that differ from the baseline's although the route of the baseline is still there: those
+ * moved.
+ */
 static void assert_only_cut_changed(const struct osr_result *now)
 {
 	const struct osr_result *baseline = now->baseline;
-	const struct osr_fabric *f = &now->fabric;
+	const struct osr_fabric *fabric = &now->fabric;
 	uint64_t n = 0;
 
-	for (size_t at = 0; at < (size_t)f->n_dests * f->n_switches; at++) {
-		size_t was = entry_in(baseline, f, at);
+	for (size_t at = 0; at < (size_t)fabric->n_dests * fabric->n_switches; at++) {
+		size_t was = entry_in(baseline, fabric, at);
 
 		n += was != NO_ENTRY && now->routing.lft[at] != baseline->routing.lft[was] &&
-		     !was_cut(baseline, f, was);
+		     !was_cut(baseline, fabric, was);
 	}
 	if (n > now->routing.stable.n_moved)
 		fail_msg("%s on %s: %u entries changed whose routes were whole", x.engine->name,
-			 x.t.name, (unsigned)n);
+			 x.test.name, (unsigned)n);
 }
 
 static void assert_right(const struct osr_result *now, const struct osr_verdict *checked)
@@ -130,7 +133,7 @@ static void assert_right(const struct osr_result *now, const struct osr_verdict 
 
 	if (!table_judge(&now->fabric, &now->routing, &judged))
 		fail_msg("%s on %s: the judge refuses what the checker accepts", x.engine->name,
-			 x.t.name);
+			 x.test.name);
 	assert_int_equal(checked->efi, judged.efi);
 	if (x.engine->capabilities & OSR_ENGINE_DEADLOCK_FREE)
 		assert_true(checked->proven & OSR_CLAIM_DEADLOCK_FREE);
@@ -138,7 +141,10 @@ static void assert_right(const struct osr_result *now, const struct osr_verdict 
 		assert_true(checked->proven & OSR_CLAIM_MINIMAL);
 }
 
-/* Old and new entries mixed: with every SL that was ever given or, once some are lost, with those of both tables. */
+/*
+ * Old and new entries mixed: with every SL that was ever given or, once some are lost, with those
+ * of both tables.
+ */
 static bool is_safe_together(const struct osr_result *now)
 {
 	struct ledger recent;
@@ -146,7 +152,7 @@ static bool is_safe_together(const struct osr_result *now)
 
 	if (!x.n_lost)
 		return ledger_safe(&x.ledger, now, current(), true);
-	ledger_new(&recent, &x.t.f);
+	ledger_new(&recent, &x.test.fabric);
 	ledger_note(&recent, current());
 	ledger_note(&recent, now);
 	safe = ledger_safe(&recent, now, current(), true);
@@ -157,21 +163,21 @@ static bool is_safe_together(const struct osr_result *now)
 /* What the result says of itself against the judge's opinion. */
 static void assert_promises(const struct osr_result *now)
 {
-	const struct osr_stable *s = &now->routing.stable;
+	const struct osr_stable *stable = &now->routing.stable;
 
 	if (!(now->routing.claims & OSR_CLAIM_DEADLOCK_FREE))
 		return;
-	x.n_lost += s->n_sl_lost;
+	x.n_lost += stable->n_sl_lost;
 	if (!x.n_lost && !ledger_safe(&x.ledger, now, NULL, false))
-		fail_msg("%s on %s: SLs of earlier can deadlock", x.engine->name, x.t.name);
-	if (s->kept && !x.n_lost && !now->routing.sl2vl && s->transition >= OSR_TRANSITION_LOOP &&
-	    is_safe_together(now))
+		fail_msg("%s on %s: SLs of earlier can deadlock", x.engine->name, x.test.name);
+	if (stable->kept && !x.n_lost && !now->routing.sl2vl &&
+	    stable->transition >= OSR_TRANSITION_LOOP && is_safe_together(now))
 		fail_msg("%s on %s: old and new entries together have no loop, unlike \"%s\"",
-			 x.engine->name, x.t.name, s->transition_why);
-	if (s->kept && (s->together || s->transition == OSR_TRANSITION_FREE) &&
+			 x.engine->name, x.test.name, stable->transition_why);
+	if (stable->kept && (stable->together || stable->transition == OSR_TRANSITION_FREE) &&
 	    !is_safe_together(now))
 		fail_msg("%s on %s: old and new entries together can deadlock", x.engine->name,
-			 x.t.name);
+			 x.test.name);
 }
 
 /* The same sweep again, from these tables, makes the same. */
@@ -214,10 +220,10 @@ static void assert_same_unprepared(const struct osr_result *now)
 /* Of LFTs and SLs: VLs of turns that no route takes may be others. */
 static uint64_t digest_of_entries(const struct osr_result *of)
 {
-	struct osr_routing r = of->routing;
+	struct osr_routing routing = of->routing;
 
-	r.sl2vl = NULL;
-	return osr_routing_digest(&of->fabric, &r);
+	routing.sl2vl = NULL;
+	return osr_routing_digest(&of->fabric, &routing);
 }
 
 /* Channels of a that b does not have. */
@@ -231,9 +237,9 @@ static uint32_t count_missing(const struct osr_fabric *a, const struct osr_fabri
 }
 
 /* SLs that the pair of an entry may have been given. */
-static uint16_t given_sls(const struct osr_result *then, const struct osr_fabric *f, size_t at)
+static uint16_t given_sls(const struct osr_result *then, const struct osr_fabric *fabric, size_t at)
 {
-	size_t was = entry_in(then, f, at);
+	size_t was = entry_in(then, fabric, at);
 
 	if (was == NO_ENTRY)
 		return 0;
@@ -243,26 +249,32 @@ static uint16_t given_sls(const struct osr_result *then, const struct osr_fabric
 			  (then->routing.granted ? then->routing.granted[was] : 0));
 }
 
-/* No SL is granted that nobody was given: not now, not in the last sweep (ever, if they had no route then), and
- * not in the baseline. */
+/*
+ * No SL is granted that nobody was given: not now, not in the last sweep (ever, if they had no
+ * route then), and not in the baseline.
+ */
 static void assert_granted(const struct osr_result *now)
 {
-	const struct osr_fabric *f = &now->fabric;
+	const struct osr_fabric *fabric = &now->fabric;
 
-	for (size_t at = 0; now->routing.granted && at < (size_t)f->n_dests * f->n_switches; at++) {
-		unsigned then = given_sls(current(), f, at), given = then;
+	for (size_t at = 0;
+	     now->routing.granted && at < (size_t)fabric->n_dests * fabric->n_switches; at++) {
+		unsigned then = given_sls(current(), fabric, at), given = then;
 
 		given |= 1u << (now->routing.sl[at] & 15);
 		if (!then)
-			given |= ledger_sls(&x.ledger, f, (uint32_t)(at / f->n_switches),
-					    (uint32_t)(at % f->n_switches));
+			given |= ledger_sls(&x.ledger, fabric, (uint32_t)(at / fabric->n_switches),
+					    (uint32_t)(at % fabric->n_switches));
 		if (now->baseline)
-			given |= given_sls(now->baseline, f, at);
+			given |= given_sls(now->baseline, fabric, at);
 		assert_int_equal(now->routing.granted[at] & ~given, 0);
 	}
 }
 
-/* Pairs of a switch and a LID, both with a route then and now, whose SL or, with `ports`, whose entry is another one. */
+/*
+ * Pairs of a switch and a LID, both with a route then and now, whose SL or, with `ports`, whose
+ * entry is another one.
+ */
 static uint64_t count_other(const struct osr_result *then, const struct osr_result *now, bool ports)
 {
 	const struct osr_routing *a = &now->routing, *b = &then->routing;
@@ -280,23 +292,24 @@ static uint64_t count_other(const struct osr_result *then, const struct osr_resu
 /* What a repair says of itself, against both fabrics and both tables. */
 static void assert_counts(const struct osr_result *now)
 {
-	const struct osr_stable *s = &now->routing.stable;
+	const struct osr_stable *stable = &now->routing.stable;
 	const struct osr_fabric *base = &now->baseline->fabric;
 
-	assert_int_equal(s->n_channels_lost, count_missing(base, &now->fabric));
-	assert_int_equal(s->n_channels_new, count_missing(&now->fabric, base));
-	assert_true(s->n_trees || now->routing.sl2vl || !count_other(now->baseline, now, true));
-	assert_in_range(s->n_trees, 0, now->fabric.n_dests);
+	assert_int_equal(stable->n_channels_lost, count_missing(base, &now->fabric));
+	assert_int_equal(stable->n_channels_new, count_missing(&now->fabric, base));
+	assert_true(stable->n_trees || now->routing.sl2vl ||
+		    !count_other(now->baseline, now, true));
+	assert_in_range(stable->n_trees, 0, now->fabric.n_dests);
 }
 
 /* Of repairs and of full routes, where lanes go by SL. */
 static void assert_sls_counted(const struct osr_result *now)
 {
-	const struct osr_routing *r = &now->routing, *before = &current()->routing;
+	const struct osr_routing *routing = &now->routing, *before = &current()->routing;
 
-	if (r->sl && before->sl && !r->sl2vl && !before->sl2vl &&
-	    (r->claims & OSR_CLAIM_DEADLOCK_FREE) && !(r->claims & OSR_CLAIM_ANY_SL))
-		assert_int_equal(r->stable.n_sl_changed, count_other(current(), now, false));
+	if (routing->sl && before->sl && !routing->sl2vl && !before->sl2vl &&
+	    (routing->claims & OSR_CLAIM_DEADLOCK_FREE) && !(routing->claims & OSR_CLAIM_ANY_SL))
+		assert_int_equal(routing->stable.n_sl_changed, count_other(current(), now, false));
 }
 
 /* Is the cable of c, in the fabric of now, part of the spanning order of before? */
@@ -313,20 +326,21 @@ static bool was_in_order(const struct osr_result *before, const struct osr_fabri
 /* A cable joins the spanning order for somebody: there are end ports on both sides of it. */
 static void assert_order_serves(const struct osr_result *now)
 {
-	const struct osr_fabric *f = &now->fabric;
+	const struct osr_fabric *fabric = &now->fabric;
 	const uint32_t *parent = now->routing.mcast_parent;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		bool below = false, beside = false;
 
-		if (parent[s] == OSR_NONE || was_in_order(current(), f, parent[s]))
+		if (parent[s] == OSR_NONE || was_in_order(current(), fabric, parent[s]))
 			continue;
-		for (uint32_t t = 0; t < f->n_switches; t++) {
+		for (uint32_t t = 0; t < fabric->n_switches; t++) {
 			uint32_t v = t;
 
 			while (v != s && parent[v] != OSR_NONE)
-				v = f->chan_dst[parent[v]];
-			if (f->sw_component[t] != f->sw_component[s] || !f->sw_sources[t])
+				v = fabric->chan_dst[parent[v]];
+			if (fabric->sw_component[t] != fabric->sw_component[s] ||
+			    !fabric->sw_sources[t])
 				continue;
 			below |= v == s;
 			beside |= v != s;
@@ -334,7 +348,7 @@ static void assert_order_serves(const struct osr_result *now)
 		if (!below || !beside)
 			fail_msg("%s on %s: a cable of switch %u joins the spanning order for "
 				 "nobody",
-				 x.engine->name, x.t.name, s);
+				 x.engine->name, x.test.name, s);
 	}
 }
 
@@ -345,26 +359,27 @@ static void step(void)
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
 	const struct osr_job job = job_of(current(), &scratch, &slot->arena, &diag);
-	const struct osr_stable *s;
+	const struct osr_stable *stable;
 	struct osr_sweep sweep;
 
 	osr_arena_free(&slot->arena);
 	memset(now, 0, sizeof(*now));
 	faults_build(&x.faults, &slot->arena, &now->fabric);
 	if (osr_sweep(&job, now, &sweep) != OSR_OK || sweep.refused)
-		fail_msg("%s on %s: %s%s", x.engine->name, x.t.name, diag.text,
+		fail_msg("%s on %s: %s%s", x.engine->name, x.test.name, diag.text,
 			 now->routing.stable.why);
 	assert_string_equal(diag.text, "");
 	assert_right(now, &sweep.verdict);
-	s = &now->routing.stable;
-	x.n->kept += s->kept;
-	x.n->together += s->kept && (s->together || s->transition == OSR_TRANSITION_FREE);
-	x.n->changed_sl += s->kept && s->n_sl_changed;
-	x.n->anew += !s->kept;
-	x.always_kept &= !s->new_baseline;
+	stable = &now->routing.stable;
+	x.totals->kept += stable->kept;
+	x.totals->together +=
+		stable->kept && (stable->together || stable->transition == OSR_TRANSITION_FREE);
+	x.totals->changed_sl += stable->kept && stable->n_sl_changed;
+	x.totals->anew += !stable->kept;
+	x.always_kept &= !stable->new_baseline;
 	x.any_sl = x.now ? x.any_sl : now->routing.claims & OSR_CLAIM_ANY_SL;
 	x.came |= !x.any_sl && (now->routing.claims & OSR_CLAIM_ANY_SL);
-	assert_true(s->kept || !x.now || s->why[0]);
+	assert_true(stable->kept || !x.now || stable->why[0]);
 	if (x.prepares && x.now)
 		assert_same_unprepared(now);
 	if (x.now) {
@@ -373,11 +388,11 @@ static void step(void)
 	}
 	ledger_note(&x.ledger, now);
 	assert_promises(now);
-	if (s->kept && now->baseline && (!current() || now->digest != current()->digest))
+	if (stable->kept && now->baseline && (!current() || now->digest != current()->digest))
 		assert_only_cut_changed(now);
-	if (s->kept && now->baseline)
+	if (stable->kept && now->baseline)
 		assert_counts(now);
-	if (s->kept && now->routing.mcast_parent && current()->routing.mcast_parent)
+	if (stable->kept && now->routing.mcast_parent && current()->routing.mcast_parent)
 		assert_order_serves(now);
 	if (x.prepares)
 		assert_int_equal(
@@ -392,22 +407,22 @@ static void step(void)
 /* Something fails or comes back. */
 static void change(uint64_t *seed)
 {
-	const struct osr_fabric *f = x.faults.whole;
+	const struct osr_fabric *fabric = x.faults.whole;
 	uint64_t what = test_random(seed) % 10;
 	bool away = test_random(seed) % 3 != 0;
 
-	if (what < 6 && f->n_channels) {
-		faults_cable(&x.faults, test_random(seed) % f->n_channels, away);
+	if (what < 6 && fabric->n_channels) {
+		faults_cable(&x.faults, test_random(seed) % fabric->n_channels, away);
 	} else if (what < 8) {
-		uint32_t s = test_random(seed) % f->n_switches, left = 0;
+		uint32_t s = test_random(seed) % fabric->n_switches, left = 0;
 
-		for (uint32_t i = 0; i < f->n_switches; i++)
+		for (uint32_t i = 0; i < fabric->n_switches; i++)
 			left += !x.faults.sw[i];
 		x.faults.sw[s] = away && left > 1;
 	} else {
-		uint32_t t = test_random(seed) % f->n_terminals;
+		uint32_t t = test_random(seed) % fabric->n_terminals;
 
-		if (f->term_role[t] != OSR_ROLE_SP0)
+		if (fabric->term_role[t] != OSR_ROLE_SP0)
 			x.faults.term[t] = away;
 	}
 }
@@ -428,7 +443,7 @@ static void restart(void)
 	}
 	if (osr_store_read(buf, size, "store", x.engine->name, 7, &x.slot[0].arena,
 			   &x.slot[1].arena, &scratch, &x.slot[0].result, &x.slot[1].result, &diag))
-		fail_msg("%s on %s: %s", x.engine->name, x.t.name, diag.text);
+		fail_msg("%s on %s: %s", x.engine->name, x.test.name, diag.text);
 	x.now = &x.slot[0];
 	assert_true(x.now->result.digest == digest);
 	again = test_stored(current(), 7, &same);
@@ -458,24 +473,24 @@ static void hand_over(void)
 	if (osr_union_loop(&now->fabric, &gen, 1, modes, &scratch, &x.now->arena, &loop,
 			   now->routing.rank, &diag) ||
 	    loop.n)
-		fail_msg("%s: %s", x.t.name, diag.text);
+		fail_msg("%s: %s", x.test.name, diag.text);
 	x.always_kept = false;
 	osr_arena_free(&scratch);
 }
 
 static void all_back(void)
 {
-	const struct osr_fabric *f = x.faults.whole;
+	const struct osr_fabric *fabric = x.faults.whole;
 
-	memset(x.faults.chan, 0, f->n_channels * sizeof(bool));
-	memset(x.faults.sw, 0, f->n_switches * sizeof(bool));
-	memset(x.faults.term, 0, f->n_terminals * sizeof(bool));
+	memset(x.faults.chan, 0, fabric->n_channels * sizeof(bool));
+	memset(x.faults.sw, 0, fabric->n_switches * sizeof(bool));
+	memset(x.faults.term, 0, fabric->n_terminals * sizeof(bool));
 }
 
 static void begin(void)
 {
-	faults_new(&x.faults, &x.t.f);
-	ledger_new(&x.ledger, &x.t.f);
+	faults_new(&x.faults, &x.test.fabric);
+	ledger_new(&x.ledger, &x.test.fabric);
 }
 
 static void live(unsigned n_steps, uint64_t seed)
@@ -488,7 +503,10 @@ static void live(unsigned n_steps, uint64_t seed)
 
 		change(&seed);
 		step();
-		/* A sweep of a fabric in which nothing has happened changes nothing, after a restart neither. */
+		/*
+		 * A sweep of a fabric in which nothing has happened changes nothing, after a
+		 * restart neither.
+		 */
 		digest = x.now->result.digest;
 		if (x.restarts && test_random(&seed) % 3 == 0)
 			restart();
@@ -510,15 +528,15 @@ static int finish(void **state)
 		osr_arena_free(&x.slot[i].arena);
 	faults_free(&x.faults);
 	ledger_free(&x.ledger);
-	test_fabric_free(&x.t);
+	test_fabric_free(&x.test);
 	return 0;
 }
 
 /* Instead of the last one. */
-static void start(const char *engine, struct osr_request req, struct totals *n)
+static void start(const char *engine, struct osr_request req, struct totals *totals)
 {
 	finish(NULL);
-	x = (struct life){ .engine = osr_engine_find(engine), .req = req, .n = n };
+	x = (struct life){ .engine = osr_engine_find(engine), .req = req, .totals = totals };
 	osr_values_default(&x.values, x.engine->params);
 }
 
@@ -528,34 +546,38 @@ static void set(const char *name, const char *value)
 }
 
 /* What became of all lives of an engine; at least so many repairs for each full route. */
-static void sum_up(const char *what, const struct totals *n, unsigned kept,
+static void sum_up(const char *what, const struct totals *totals, unsigned kept,
 		   unsigned percent_together)
 {
 	print_message("%s: %u kept, %u anew, %u safe together, %u with other SLs\n", what,
-		      (unsigned)n->kept, (unsigned)n->anew, (unsigned)n->together,
-		      (unsigned)n->changed_sl);
-	assert_true(n->kept > kept * n->anew);
-	assert_true(n->together * 100 > n->kept * percent_together);
+		      (unsigned)totals->kept, (unsigned)totals->anew, (unsigned)totals->together,
+		      (unsigned)totals->changed_sl);
+	assert_true(totals->kept > kept * totals->anew);
+	assert_true(totals->together * 100 > totals->kept * percent_together);
 }
 
-/* Named fabrics, and random ones. In the last of these a part comes back whose pairs had no route, and so no SL. */
+/*
+ * Named fabrics, and random ones. In the last of these a part comes back whose pairs had no route,
+ * and so no SL.
+ */
 static void test_lives(void **state)
 {
 	unsigned lives = test_number("OSR_REROUTE_LIVES", 60);
 
-	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
+	for (const struct osr_engine *const *engine = osr_engines; *engine; engine++) {
 		struct totals random = { 0 }, named = { 0 };
 
-		if (!((*e)->capabilities & OSR_ENGINE_REROUTE) || !strcmp((*e)->name, "angara"))
+		if (!((*engine)->capabilities & OSR_ENGINE_REROUTE) ||
+		    !strcmp((*engine)->name, "angara"))
 			continue; /* that one takes grids only */
 		for (unsigned k = 0; k <= lives; k++) {
 			unsigned i = k < lives ? k : 127;
 
-			start((*e)->name,
+			start((*engine)->name,
 			      (struct osr_request){ .max_vls = 1 + i % 8, .multicast = i % 2 },
 			      &random);
-			test_fabric_random(&x.t, 2 + i % 15, 1 + i * 7 % 40, 500 + i);
-			if (!strcmp((*e)->name, "dfsssp")) {
+			test_fabric_random(&x.test, 2 + i % 15, 1 + i * 7 % 40, 500 + i);
+			if (!strcmp((*engine)->name, "dfsssp")) {
 				set("reversible_sl", i % 3 ? "auto" : "off");
 				set("rebalance", "0");
 			}
@@ -563,17 +585,17 @@ static void test_lives(void **state)
 			x.restarts = i % 4 == 1;
 			live(12, i);
 		}
-		sum_up((*e)->name, &random, 10, 70);
+		sum_up((*engine)->name, &random, 10, 70);
 		for (unsigned i = 0; i < 4 * N_TEST_FABRICS; i++) {
 
-			start((*e)->name, (struct osr_request){ .max_vls = 8, .multicast = i % 2 },
-			      &named);
-			test_fabric_named(&x.t, i / 4);
+			start((*engine)->name,
+			      (struct osr_request){ .max_vls = 8, .multicast = i % 2 }, &named);
+			test_fabric_named(&x.test, i / 4);
 			x.prepares = i % 2;
 			x.restarts = i % 4 >= 2;
 			live(10, 1000 + 10 * (i / 4) + i % 4);
 		}
-		sum_up((*e)->name, &named, 7, 40);
+		sum_up((*engine)->name, &named, 7, 40);
 	}
 }
 
@@ -581,28 +603,32 @@ static void test_lives(void **state)
 static void test_grid_lives(void **state)
 {
 	static const char *const dims[] = { "6r 6r", "5r 4r", "5r 5r", "8r 3r", "5r 3r 3r", "4 3" };
-	struct totals n = { 0 };
+	struct totals totals = { 0 };
 
 	for (unsigned i = 0; i < test_number("OSR_GRID_LIVES", 24); i++) {
-		struct test_torus d = { .dims = dims[i % 6], .hosts = 1 + i % 2, .shuffle = i };
+		struct test_torus torus = { .dims = dims[i % 6], .hosts = 1 + i % 2, .shuffle = i };
 
 		start("angara",
 		      (struct osr_request){ .max_vls = (uint8_t)(2 + i % 3), .multicast = i % 2 },
-		      &n);
-		test_torus_draw(&d, &x.t);
+		      &totals);
+		test_torus_draw(&torus, &x.test);
 		x.prepares = i % 3 == 0;
 		x.restarts = i % 4 == 1;
 		live(8, 77 + i);
 	}
-	sum_up("angara", &n, 2, 0);
+	sum_up("angara", &totals, 2, 0);
 }
 
-/* Lanes by SL, no more than a full route needs, or one: repairs give pairs other SLs, and lose some. */
-static void scarce_life(unsigned i, struct totals *n)
+/*
+ * Lanes by SL, no more than a full route needs, or one: repairs give pairs other SLs, and lose
+ * some.
+ */
+static void scarce_life(unsigned i, struct totals *totals)
 {
 
-	start("dfsssp", (struct osr_request){ .max_vls = 2 + i % 3, .multicast = i % 4 < 2 }, n);
-	test_fabric_random(&x.t, 16 + i % 9, 28 + 2 * (i % 9), 900 + i);
+	start("dfsssp", (struct osr_request){ .max_vls = 2 + i % 3, .multicast = i % 4 < 2 },
+	      totals);
+	test_fabric_random(&x.test, 16 + i % 9, 28 + 2 * (i % 9), 900 + i);
 	set("any_sl", "off");
 	set("reversible_sl", i % 2 ? "auto" : "off");
 	set("rebalance", "0");
@@ -613,22 +639,25 @@ static void scarce_life(unsigned i, struct totals *n)
 
 static void test_scarce_lives(void **state)
 {
-	/* Nothing happens, and what was repaired cannot be repaired again; a pair with another SL is cut off; LID 1 moves. */
+	/*
+	 * Nothing happens, and what was repaired cannot be repaired again; a pair with another SL
+	 * is cut off; LID 1 moves.
+	 */
 	static const unsigned odd[] = { 103, 222, 245, 78, 240 };
-	struct totals n = { 0 }, n_odd = { 0 };
+	struct totals totals = { 0 }, n_odd = { 0 };
 
 	for (unsigned i = 0; i < test_number("OSR_SCARCE_LIVES", 16); i++)
-		scarce_life(i, &n);
+		scarce_life(i, &totals);
 	for (unsigned i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
 		scarce_life(odd[i], &n_odd);
-	sum_up("scarce lanes", &n, 10, 60);
-	assert_true(n.changed_sl > n.kept / 10 && n.changed_sl < n.kept / 4);
+	sum_up("scarce lanes", &totals, 10, 60);
+	assert_true(totals.changed_sl > totals.kept / 10 && totals.changed_sl < totals.kept / 4);
 }
 
 /* Lanes by turn: lanes that nothing takes share the certificate of others. */
 static void test_any_sl_lives(void **state)
 {
-	struct totals n = { 0 };
+	struct totals totals = { 0 };
 
 	for (unsigned i = 0; i < test_number("OSR_ANY_SL_LIVES", 30); i++) {
 
@@ -636,24 +665,24 @@ static void test_any_sl_lives(void **state)
 		      (struct osr_request){ .max_vls = 3 + i % 6,
 					    .multicast = true,
 					    .chosen_sls = i % 5 == 4 && i % 4 != 2 ? 0x21 : 0 },
-		      &n);
+		      &totals);
 		set("any_sl", "on");
 		set("rebalance", "0");
 		if (i % 3)
-			test_fabric_random(&x.t, 10 + i % 9, 14 + i * 5 % 17, 1700 + i);
+			test_fabric_random(&x.test, 10 + i % 9, 14 + i * 5 % 17, 1700 + i);
 		else
-			test_fabric_dragonfly(&x.t, 4);
+			test_fabric_dragonfly(&x.test, 4);
 		x.restarts = i % 4 == 1;
 		x.hands_over = i % 4 == 2;
 		live(20, 31 * i);
 	}
-	sum_up("any SL", &n, 4, 0);
+	sum_up("any SL", &totals, 4, 0);
 }
 
 /* Lanes by SL, with more of them than are needed. */
-static void start_by_sl(struct totals *n)
+static void start_by_sl(struct totals *totals)
 {
-	start("dfsssp", (struct osr_request){ .max_vls = 8, .multicast = true }, n);
+	start("dfsssp", (struct osr_request){ .max_vls = 8, .multicast = true }, totals);
 	set("any_sl", "off");
 	set("rebalance", "0");
 }
@@ -661,17 +690,18 @@ static void start_by_sl(struct totals *n)
 /* Its hosts, its cables, or both go. */
 static void strip_switch(uint32_t s, bool hosts, bool cables)
 {
-	const struct osr_fabric *f = &x.t.f;
+	const struct osr_fabric *fabric = &x.test.fabric;
 
-	for (uint32_t t = f->term_row[s]; hosts && t < f->term_row[s + 1]; t++)
-		x.faults.term[t] |= f->term_role[t] != OSR_ROLE_SP0;
-	for (uint32_t c = f->chan_row[s]; cables && c < f->chan_row[s + 1]; c++)
+	for (uint32_t t = fabric->term_row[s]; hosts && t < fabric->term_row[s + 1]; t++)
+		x.faults.term[t] |= fabric->term_role[t] != OSR_ROLE_SP0;
+	for (uint32_t c = fabric->chan_row[s]; cables && c < fabric->chan_row[s + 1]; c++)
 		faults_cable(&x.faults, c, true);
 }
 
 /*
- * A cable of the spanning order dies. Where unicast on its lane leaves no other cable to tie it with, unicast moves to
- * one of the lanes that nobody uses: there is always room, so every repair keeps the tables.
+ * A cable of the spanning order dies. Where unicast on its lane leaves no other cable to tie it
+ * with, unicast moves to one of the lanes that nobody uses: there is always room, so every repair
+ * keeps the tables.
  */
 static void test_makes_room(void **state)
 {
@@ -679,11 +709,11 @@ static void test_makes_room(void **state)
 
 	for (unsigned i = 0; i < 3; i++)
 		for (uint32_t s = 0; s < shape[i][0]; s++) {
-			struct totals n = { 0 };
+			struct totals totals = { 0 };
 			uint32_t up;
 
-			start_by_sl(&n);
-			test_fabric_random(&x.t, shape[i][0], shape[i][1], shape[i][2]);
+			start_by_sl(&totals);
+			test_fabric_random(&x.test, shape[i][0], shape[i][1], shape[i][2]);
 			begin();
 			step();
 			assert_non_null(current()->routing.sl);
@@ -691,48 +721,54 @@ static void test_makes_room(void **state)
 			if (up != OSR_NONE)
 				faults_cable(&x.faults, up, true);
 			step();
-			assert_int_equal(n.kept, 1);
+			assert_int_equal(totals.kept, 1);
 		}
 }
 
-/* SLs of earlier, and a switch that is alone, has cables, goes, and comes back alone when a host is new. */
+/*
+ * SLs of earlier, and a switch that is alone, has cables, goes, and comes back alone when a host is
+ * new.
+ */
 static void test_back_alone(void **state)
 {
-	struct totals n = { 0 };
+	struct totals totals = { 0 };
 
-	start_by_sl(&n);
-	test_fabric_dragonfly(&x.t, 3);
+	start_by_sl(&totals);
+	test_fabric_dragonfly(&x.test, 3);
 	begin();
 	strip_switch(5, true, false);
 	strip_switch(9, false, true);
 	step();
-	memset(x.faults.chan, 0, x.t.f.n_channels * sizeof(bool));
+	memset(x.faults.chan, 0, x.test.fabric.n_channels * sizeof(bool));
 	step();
 	assert_non_null(current()->routing.granted);
 	strip_switch(9, true, true);
 	x.faults.sw[9] = true;
 	step();
 	x.faults.sw[9] = false;
-	for (uint32_t t = x.t.f.term_row[5]; t < x.t.f.term_row[6]; t++)
+	for (uint32_t t = x.test.fabric.term_row[5]; t < x.test.fabric.term_row[6]; t++)
 		x.faults.term[t] = false;
 	step();
-	assert_int_equal(n.kept, 2);
+	assert_int_equal(totals.kept, 2);
 }
 
-/* A certificate that does not hold, as a bug would leave it: the same sweep routes from nothing, and says why. */
+/*
+ * A certificate that does not hold, as a bug would leave it: the same sweep routes from nothing,
+ * and says why.
+ */
 static void test_refused(void **state)
 {
 	struct osr_arena scratch = { 0 }, arena = { 0 };
 	struct osr_diag diag = { "" };
-	struct totals n = { 0 };
+	struct totals totals = { 0 };
 	struct osr_result now = { 0 };
 	struct osr_verdict judged;
 	struct osr_sweep sweep;
 	struct osr_job job;
 
-	start("dfsssp", (struct osr_request){ .max_vls = 4, .multicast = true }, &n);
+	start("dfsssp", (struct osr_request){ .max_vls = 4, .multicast = true }, &totals);
 	set("any_sl", "on");
-	test_fabric_dragonfly(&x.t, 4);
+	test_fabric_dragonfly(&x.test, 4);
 	begin();
 	step();
 	faults_cable(&x.faults, 0, true);
@@ -755,15 +791,15 @@ static void test_refused(void **state)
 static enum osr_status sweep_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
 				  struct osr_diag *diag)
 {
-	const struct osr_fabric *f = ctx;
-	struct osr_result now = { .fabric = *f };
+	const struct osr_fabric *fabric = ctx;
+	struct osr_result now = { .fabric = *fabric };
 	const struct osr_job job = job_of(current(), scratch, result, diag);
 	struct osr_verdict judged;
 	struct osr_sweep sweep;
 	enum osr_status st = osr_sweep(&job, &now, &sweep);
 	const struct osr_stable *stable = &now.routing.stable;
 
-	assert_true(st || table_judge(f, &now.routing, &judged));
+	assert_true(st || table_judge(fabric, &now.routing, &judged));
 	/* A transition without memory leaves the tables and their certificate as they were. */
 	if (!st && strstr(stable->transition_why, "out of memory")) {
 		assert_int_equal(stable->transition, OSR_TRANSITION_UNASKED);
@@ -773,7 +809,10 @@ static enum osr_status sweep_once(void *ctx, struct osr_arena *scratch, struct o
 	return st;
 }
 
-/* From nothing, after a cable has died, when it returns, and when a host comes: by turn, by SL, on one lane; by full routes. */
+/*
+ * From nothing, after a cable has died, when it returns, and when a host comes: by turn, by SL, on
+ * one lane; by full routes.
+ */
 static void test_out_of_memory(void **state)
 {
 	static const struct {
@@ -783,31 +822,31 @@ static void test_out_of_memory(void **state)
 		      { 0, 3, "on" }, { 0, 1, "on" },  { 9, 8, "on" } };
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct totals n = { 0 };
+		struct totals totals = { 0 };
 		uint32_t late = 0;
 
 		start("dfsssp",
 		      (struct osr_request){ .max_vls = (uint8_t)cases[i].vls, .multicast = true },
-		      &n);
+		      &totals);
 		set("any_sl", cases[i].any_sl);
 		if (cases[i].fabric)
-			test_fabric_named(&x.t, cases[i].fabric);
+			test_fabric_named(&x.test, cases[i].fabric);
 		else
-			test_fabric_random(&x.t, 20, 25, 7);
+			test_fabric_random(&x.test, 20, 25, 7);
 		begin();
-		for (uint32_t t = 0; t < x.t.f.n_terminals; t++)
-			late = x.t.f.term_role[t] == OSR_ROLE_CA ? t : late;
+		for (uint32_t t = 0; t < x.test.fabric.n_terminals; t++)
+			late = x.test.fabric.term_role[t] == OSR_ROLE_CA ? t : late;
 		for (unsigned k = 0; k < 4; k++) {
 			struct osr_arena arena = { 0 };
-			struct osr_fabric f;
+			struct osr_fabric fabric;
 
 			if (k)
 				step();
 			x.faults.term[late] = k < 3;
 			faults_cable(&x.faults, 3, k == 1);
-			faults_build(&x.faults, &arena, &f);
+			faults_build(&x.faults, &arena, &fabric);
 			set("stable", cases[i].vls == 8 ? "no" : "yes");
-			assert_true(test_starve(sweep_once, &f) > 20);
+			assert_true(test_starve(sweep_once, &fabric) > 20);
 			set("stable", "yes");
 			osr_arena_free(&arena);
 		}
@@ -819,13 +858,13 @@ static void assert_anew(const struct osr_result *before, struct osr_request req,
 {
 	struct osr_arena scratch = { 0 }, result = { 0 };
 	struct osr_diag diag = { "" };
-	struct osr_routing r;
+	struct osr_routing routing;
 	struct osr_job job = { .request = req,
 			       .previous = before,
 			       .scratch = &scratch,
 			       .arena = &result,
 			       .fabric = &before->fabric,
-			       .routing = &r };
+			       .routing = &routing };
 
 	assert_int_equal(osr_repair(&job, false, &diag), OSR_NOT_APPLICABLE);
 	if (!strstr(diag.text, word))
@@ -837,13 +876,13 @@ static void assert_anew(const struct osr_result *before, struct osr_request req,
 static void test_refusals(void **state)
 {
 	const struct osr_request req = { .max_vls = 15 };
-	struct totals n = { 0 };
+	struct totals totals = { 0 };
 	struct osr_arena arena = { 0 };
 	struct osr_result other;
 
-	start("dfsssp", req, &n);
+	start("dfsssp", req, &totals);
 	set("any_sl", "off"); /* lanes by SL */
-	test_fabric_named(&x.t, 13);
+	test_fabric_named(&x.test, 13);
 	begin();
 	step();
 	assert_true(current()->routing.n_vls > 1);
@@ -857,9 +896,11 @@ static void test_refusals(void **state)
 	osr_arena_free(&arena);
 	other.routing = (struct osr_routing){ 0 };
 	assert_anew(&other, req, "no earlier tables");
-	/* An engine that promises minimal routes, and earlier tables that are not proven minimal. */
-	start("sssp", req, &n);
-	test_fabric_named(&x.t, 13);
+	/*
+	 * An engine that promises minimal routes, and earlier tables that are not proven minimal.
+	 */
+	start("sssp", req, &totals);
+	test_fabric_named(&x.test, 13);
 	begin();
 	step();
 	x.now->result.routing.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
@@ -867,7 +908,9 @@ static void test_refusals(void **state)
 	assert_non_null(strstr(current()->routing.stable.why, "minimal"));
 }
 
-/* ---- lanes that come and go -------------------------------------------------------------------- */
+/*
+ * ---- lanes that come and go --------------------------------------------------------------------
+ */
 
 static const struct osr_engine *counted;
 static unsigned n_full; /* full routes */
@@ -907,25 +950,28 @@ static struct osr_verdict verdict_of(bool from_nothing)
 	return sweep.verdict;
 }
 
-/* Where lanes have come, tables are as good as a full route would make them, but for what a repair is allowed. */
+/*
+ * Where lanes have come, tables are as good as a full route would make them, but for what a repair
+ * is allowed.
+ */
 static void assert_no_better(void)
 {
 	struct osr_verdict now = verdict_of(false), full = verdict_of(true);
 	bool proves = !(now.proven & ~full.proven & ~(uint32_t)OSR_CLAIM_MINIMAL);
 
 	if (proves && full.n_longer <= now.n_longer && full.efi * 105 < now.efi * 100)
-		fail_msg("%s on %s: load %u, and a full route has %u", x.engine->name, x.t.name,
+		fail_msg("%s on %s: load %u, and a full route has %u", x.engine->name, x.test.name,
 			 (unsigned)now.efi, (unsigned)full.efi);
 	if (proves && full.n_longer < now.n_longer && full.efi <= now.efi)
 		fail_msg("%s on %s: %u routes longer, and a full route has %u", x.engine->name,
-			 x.t.name, (unsigned)now.n_longer, (unsigned)full.n_longer);
+			 x.test.name, (unsigned)now.n_longer, (unsigned)full.n_longer);
 }
 
-static void start_counted(const char *any_sl, uint8_t max_vls, struct totals *n)
+static void start_counted(const char *any_sl, uint8_t max_vls, struct totals *totals)
 {
 	static struct osr_engine engine;
 
-	start("dfsssp", (struct osr_request){ .max_vls = max_vls, .multicast = true }, n);
+	start("dfsssp", (struct osr_request){ .max_vls = max_vls, .multicast = true }, totals);
 	set("any_sl", any_sl);
 	counted = x.engine;
 	engine = *counted;
@@ -933,17 +979,20 @@ static void start_counted(const char *any_sl, uint8_t max_vls, struct totals *n)
 	x.engine = &engine;
 }
 
-/* Four lanes, one for two sweeps, four again, and what was on the first four is back, also through the store. */
+/*
+ * Four lanes, one for two sweeps, four again, and what was on the first four is back, also through
+ * the store.
+ */
 static void test_lanes_back(void **state)
 {
-	struct totals n = { 0 };
+	struct totals totals = { 0 };
 
 	for (unsigned stored = 0; stored < 2; stored++) {
 		struct test_torus torus = { .dims = "5r 5r", .hosts = 1 };
 		struct osr_verdict first, then;
 
-		start_counted("auto", 4, &n);
-		test_torus_draw(&torus, &x.t);
+		start_counted("auto", 4, &totals);
+		test_torus_draw(&torus, &x.test);
 		begin();
 		step();
 		first = verdict_of(false);
@@ -960,7 +1009,10 @@ static void test_lanes_back(void **state)
 		if (stored)
 			restart();
 		assert_int_equal(step_with(4), 0);
-		/* Fewer lanes than there were, but enough, and the first number again: nothing was lost. */
+		/*
+		 * Fewer lanes than there were, but enough, and the first number again: nothing was
+		 * lost.
+		 */
 		x.first_digest = current()->digest;
 		assert_int_equal(step_with(8), 0);
 		assert_int_equal(step_with(4), 0);
@@ -968,22 +1020,25 @@ static void test_lanes_back(void **state)
 	}
 }
 
-/* Lanes come and go by chance, between faults and restarts: at most one full route for each time that more come. */
+/*
+ * Lanes come and go by chance, between faults and restarts: at most one full route for each time
+ * that more come.
+ */
 static void test_lanes_by_chance(void **state)
 {
 	static const char *const any_sl[] = { "auto", "on", "off" };
 	unsigned n_gains = 0, n_asked = 0;
-	struct totals n = { 0 };
+	struct totals totals = { 0 };
 
 	for (unsigned i = 0; i < test_number("OSR_LANES_LIVES", 40); i++) {
 		uint64_t seed = i;
 		uint8_t lanes = 8, most;
 
-		start_counted(any_sl[i % 3], lanes, &n);
+		start_counted(any_sl[i % 3], lanes, &totals);
 		if (i % 4)
-			test_fabric_random(&x.t, 6 + i % 9, 12 + i * 7 % 20, 300 + i);
+			test_fabric_random(&x.test, 6 + i % 9, 12 + i * 7 % 20, 300 + i);
 		else
-			test_fabric_named(&x.t, 6 + i / 4 % 2);
+			test_fabric_named(&x.test, 6 + i / 4 % 2);
 		begin();
 		step();
 		for (unsigned k = 0; k < 8; k++) {
@@ -1004,7 +1059,10 @@ static void test_lanes_by_chance(void **state)
 				assert_true(full <= 1);
 				assert_no_better();
 			}
-			/* Nothing has changed: nothing changes. Where repairs have drifted full routes are compared. */
+			/*
+			 * Nothing has changed: nothing changes. Where repairs have drifted full
+			 * routes are compared.
+			 */
 			if (current()->routing.stable.drift > 1200)
 				continue;
 			x.first_digest = current()->digest;

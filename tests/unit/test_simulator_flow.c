@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * The flow-level simulator where the outcome can be told by hand; random cases by the definition of
- * max-min fairness (every flow has a link that is full and on which nobody is faster) at every moment,
- * and by what has to be kept: bytes.
+ * max-min fairness (every flow has a link that is full and on which nobody is faster) at every
+ * moment, and by what has to be kept: bytes.
  */
 #include "test.h"
 
@@ -35,50 +35,50 @@ struct program {
 	uint32_t n_arrived, max_sharing;
 };
 
-static bool next_phase(void *ctx, uint32_t app, uint32_t step, struct osr_flow_phase *p)
+static bool next_phase(void *ctx, uint32_t app, uint32_t step, struct osr_flow_phase *phase)
 {
-	struct program *x = ctx;
+	struct program *program = ctx;
 
-	if (step == x->n_phases[app])
+	if (step == program->n_phases[app])
 		return false;
-	*p = x->phase[app][step];
+	*phase = program->phase[app][step];
 	return true;
 }
 
 static uint32_t path(void *ctx, uint32_t app, uint32_t step, uint32_t message, uint32_t *links)
 {
-	struct program *x = ctx;
+	struct program *program = ctx;
 	uint32_t n = 0;
 
 	for (uint32_t l = 0; l < MAX_LINKS; l++)
-		if (x->links[app][step][message] & (1u << l))
+		if (program->links[app][step][message] & (1u << l))
 			links[n++] = l;
 	return n;
 }
 
 static void arrived(void *ctx, uint32_t app, uint32_t step, uint32_t message, double now)
 {
-	struct program *x = ctx;
+	struct program *program = ctx;
 
-	assert_true(now >= x->arrived[app][step]);
-	x->arrived[app][step] = now;
-	x->n_arrived++;
+	assert_true(now >= program->arrived[app][step]);
+	program->arrived[app][step] = now;
+	program->n_arrived++;
 }
 
 static void phase_over(void *ctx, uint32_t app, uint32_t step, double began, double now)
 {
-	struct program *x = ctx;
+	struct program *program = ctx;
 
-	assert_true(now >= x->arrived[app][step]);
-	assert_true(began == (step ? x->over[app][step - 1] : 0));
-	x->over[app][step] = now;
+	assert_true(now >= program->arrived[app][step]);
+	assert_true(began == (step ? program->over[app][step - 1] : 0));
+	program->over[app][step] = now;
 }
 
 static void passed(void *ctx, double seconds, const double *link_rate, const struct osr_flow *flow,
 		   uint32_t n)
 {
 	double used[MAX_LINKS] = { 0 }, fastest[MAX_LINKS] = { 0 };
-	struct program *x = ctx;
+	struct program *program = ctx;
 
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t h = 0; h < flow[i].n_links; h++) {
@@ -91,38 +91,41 @@ static void passed(void *ctx, double seconds, const double *link_rate, const str
 		for (uint32_t h = 0; h < flow[i].n_links; h++) {
 			uint32_t l = flow[i].link[h];
 
-			held |= near(used[l], x->capacity[l]) && near(fastest[l], flow[i].rate);
+			held |= near(used[l], program->capacity[l]) &&
+				near(fastest[l], flow[i].rate);
 		}
 		assert_true(held);
 	}
-	x->now += seconds;
+	program->now += seconds;
 	for (uint32_t l = 0; l < MAX_LINKS; l++) {
-		assert_true(near(used[l], link_rate[l]) && used[l] <= x->capacity[l] * (1 + 1e-9));
-		x->carried[l] += seconds * link_rate[l];
+		assert_true(near(used[l], link_rate[l]) &&
+			    used[l] <= program->capacity[l] * (1 + 1e-9));
+		program->carried[l] += seconds * link_rate[l];
 	}
 }
 
-static void send(struct program *x, uint32_t app, uint32_t phase, uint32_t links, double begin,
-		 double bytes)
+static void send(struct program *program, uint32_t app, uint32_t phase, uint32_t links,
+		 double begin, double bytes)
 {
-	struct osr_flow_phase *p = &x->phase[app][phase];
+	struct osr_flow_phase *p = &program->phase[app][phase];
 
-	x->links[app][phase][p->n_messages++] = links;
+	program->links[app][phase][p->n_messages++] = links;
 	p->begin = begin;
 	p->bytes = bytes;
-	if (app >= x->n_apps)
-		x->n_apps = app + 1;
-	if (phase >= x->n_phases[app])
-		x->n_phases[app] = phase + 1;
+	if (app >= program->n_apps)
+		program->n_apps = app + 1;
+	if (phase >= program->n_phases[app])
+		program->n_phases[app] = phase + 1;
 }
 
-static double run(struct program *x, const double *capacity)
+static double run(struct program *program, const double *capacity)
 {
-	const struct osr_flow_job job = { MAX_LINKS,  x->n_apps, capacity, MAX_MESSAGES, x,
-					  next_phase, path,      arrived,  phase_over,   passed };
+	const struct osr_flow_job job = { MAX_LINKS,  program->n_apps, capacity, MAX_MESSAGES,
+					  program,    next_phase,      path,     arrived,
+					  phase_over, passed };
 
-	x->capacity = capacity;
-	return osr_flow_run(&job, &x->max_sharing);
+	program->capacity = capacity;
+	return osr_flow_run(&job, &program->max_sharing);
 }
 
 static const double twos[MAX_LINKS] = { 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2 };
@@ -136,43 +139,46 @@ static const double twos[MAX_LINKS] = { 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2 };
  */
 static void test_barriers_and_two_applications(void **state)
 {
-	struct program x = { 0 };
+	struct program program = { 0 };
 
-	send(&x, 0, 0, 1, 0, 4);
-	send(&x, 0, 1, 2, 0, 4);
-	send(&x, 1, 0, 1, 1, 4);
-	send(&x, 1, 1, 2, 0, 1);
-	run(&x, twos);
-	assert_int_equal(x.max_sharing, 2);
-	assert_true(near(x.over[0][0], 3) && near(x.over[1][0], 4));
-	assert_true(near(x.over[1][1], 5) && near(x.over[0][1], 5.5));
+	send(&program, 0, 0, 1, 0, 4);
+	send(&program, 0, 1, 2, 0, 4);
+	send(&program, 1, 0, 1, 1, 4);
+	send(&program, 1, 1, 2, 0, 1);
+	run(&program, twos);
+	assert_int_equal(program.max_sharing, 2);
+	assert_true(near(program.over[0][0], 3) && near(program.over[1][0], 4));
+	assert_true(near(program.over[1][1], 5) && near(program.over[0][1], 5.5));
 }
 
 /* The barrier waits for the slowest: 2 of 3 messages share, and for calculation that takes longer.
  */
 static void test_barrier(void **state)
 {
-	struct program x = { 0 };
+	struct program program = { 0 };
 
-	send(&x, 0, 0, 1 | 2, 0, 2);
-	send(&x, 0, 0, 2 | 4, 0, 2);
-	send(&x, 0, 0, 8, 0, 2);
-	send(&x, 0, 1, 1, 0, 2);
-	x.phase[0][1].calc = 7;
-	send(&x, 0, 2, 0, 0, 5); /* to itself: takes no time */
-	run(&x, twos);
-	assert_true(near(x.over[0][0], 2) && near(x.arrived[0][1], 3));
-	assert_true(near(x.over[0][1], 9) && near(x.over[0][2], 9));
+	send(&program, 0, 0, 1 | 2, 0, 2);
+	send(&program, 0, 0, 2 | 4, 0, 2);
+	send(&program, 0, 0, 8, 0, 2);
+	send(&program, 0, 1, 1, 0, 2);
+	program.phase[0][1].calc = 7;
+	send(&program, 0, 2, 0, 0, 5); /* to itself: takes no time */
+	run(&program, twos);
+	assert_true(near(program.over[0][0], 2) && near(program.arrived[0][1], 3));
+	assert_true(near(program.over[0][1], 9) && near(program.over[0][2], 9));
 }
 
-/* What every link carried is what was sent over it, and no phase is faster than alone; rates are fair throughout. */
+/*
+ * What every link carried is what was sent over it, and no phase is faster than alone; rates are
+ * fair throughout.
+ */
 static void test_bytes_are_kept(void **state)
 {
 	uint64_t seed = 7;
 
 	for (unsigned round = 0; round < 300; round++) {
 		double capacity[MAX_LINKS], sent[MAX_LINKS] = { 0 }, end;
-		struct program x = { 0 };
+		struct program program = { 0 };
 
 		for (uint32_t l = 0; l < MAX_LINKS; l++)
 			capacity[l] = 1 + test_random(&seed) % 7;
@@ -182,18 +188,18 @@ static void test_bytes_are_kept(void **state)
 			for (uint32_t k = 0; k < 4; k++) {
 				uint32_t links = test_random(&seed) & test_random(&seed) & 0xfff;
 
-				send(&x, i % MAX_APPS, i / MAX_APPS, links, begin, bytes);
+				send(&program, i % MAX_APPS, i / MAX_APPS, links, begin, bytes);
 				for (uint32_t l = 0; l < MAX_LINKS; l++)
 					sent[l] += links & (1u << l) ? bytes : 0;
 			}
 		}
-		end = run(&x, capacity);
-		assert_true(near(end, x.now));
+		end = run(&program, capacity);
+		assert_true(near(end, program.now));
 		for (uint32_t l = 0; l < MAX_LINKS; l++) {
-			assert_true(near(x.carried[l], sent[l]));
+			assert_true(near(program.carried[l], sent[l]));
 			assert_true(end >= sent[l] / capacity[l] * (1 - 1e-9));
 		}
-		assert_int_equal(x.n_arrived, MAX_APPS * MAX_PHASES * 4);
+		assert_int_equal(program.n_arrived, MAX_APPS * MAX_PHASES * 4);
 	}
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Stored tables: what was written is read, of every engine and fabric; what is not ours, or
- * damaged, or does not pass the check, is refused with a sentence. test_reroute.c goes on from them, and fuzz.engines: a
- * restart between two faults changes no table. Notes that make no sense: fuzz.store.
+ * damaged, or does not pass the check, is refused with a sentence. test_reroute.c goes on from
+ * them, and fuzz.engines: a restart between two faults changes no table. Notes that make no sense:
+ * fuzz.store.
  */
 #include "test.h"
 
@@ -21,23 +22,24 @@ struct stored {
 };
 
 /* False: this engine does not route this fabric. */
-static bool make(const struct osr_engine *e, const struct osr_fabric *f, struct stored *x)
+static bool make(const struct osr_engine *engine, const struct osr_fabric *fabric,
+		 struct stored *stored)
 {
-	*x = (struct stored){ .result.fabric = *f };
-	if (test_sweep(e, NULL, &x->arena, &x->result, NULL)) {
-		osr_arena_free(&x->arena);
+	*stored = (struct stored){ .result.fabric = *fabric };
+	if (test_sweep(engine, NULL, &stored->arena, &stored->result, NULL)) {
+		osr_arena_free(&stored->arena);
 		return false;
 	}
-	x->result.routing.stable.drift = 1017;
-	x->buf = test_stored(&x->result, KEY, &x->size);
-	assert_non_null(x->buf);
+	stored->result.routing.stable.drift = 1017;
+	stored->buf = test_stored(&stored->result, KEY, &stored->size);
+	assert_non_null(stored->buf);
 	return true;
 }
 
-static void done(struct stored *x)
+static void done(struct stored *stored)
 {
-	free(x->buf);
-	osr_arena_free(&x->arena);
+	free(stored->buf);
+	osr_arena_free(&stored->arena);
 }
 
 static enum osr_status read_with(const void *buf, size_t size, const char *engine, uint64_t key,
@@ -62,32 +64,35 @@ static void test_all_engines(void **state)
 {
 	unsigned n = 0, n_sl2vl = 0, n_sl = 0;
 
-	for (const struct osr_engine *const *e = osr_engines; *e; e++)
+	for (const struct osr_engine *const *engine = osr_engines; *engine; engine++)
 		for (unsigned i = 0; i < N_TEST_FABRICS; i++) {
 			struct osr_arena arena = { 0 };
 			struct osr_diag diag;
 			struct osr_result back;
-			struct test_fabric t;
-			struct stored x;
+			struct test_fabric test;
+			struct stored stored;
 
-			test_fabric_named(&t, i);
-			if (make(*e, &t.f, &x)) {
-				const struct osr_routing *r = &x.result.routing;
+			test_fabric_named(&test, i);
+			if (make(*engine, &test.fabric, &stored)) {
+				const struct osr_routing *routing = &stored.result.routing;
 
-				if (read_with(x.buf, x.size, (*e)->name, KEY, &back, &arena, &diag))
-					fail_msg("%s on %s: %s", (*e)->name, t.name, diag.text);
-				assert_true(osr_fabric_equal(&t.f, &back.fabric));
-				assert_true(back.digest == osr_routing_digest(&t.f, r));
-				assert_true(back.routing.claims == r->claims &&
-					    back.routing.stable.drift == r->stable.drift);
+				if (read_with(stored.buf, stored.size, (*engine)->name, KEY, &back,
+					      &arena, &diag))
+					fail_msg("%s on %s: %s", (*engine)->name, test.name,
+						 diag.text);
+				assert_true(osr_fabric_equal(&test.fabric, &back.fabric));
+				assert_true(back.digest ==
+					    osr_routing_digest(&test.fabric, routing));
+				assert_true(back.routing.claims == routing->claims &&
+					    back.routing.stable.drift == routing->stable.drift);
 				assert_null(back.baseline);
 				n++;
-				n_sl2vl += r->sl2vl != NULL;
-				n_sl += r->sl != NULL;
-				done(&x);
+				n_sl2vl += routing->sl2vl != NULL;
+				n_sl += routing->sl != NULL;
+				done(&stored);
 			}
 			osr_arena_free(&arena);
-			test_fabric_free(&t);
+			test_fabric_free(&test);
 		}
 	assert_true(n > 20 && n_sl2vl > 1 && n_sl > 5);
 }
@@ -107,53 +112,53 @@ static void refused(const uint8_t *buf, size_t size, const char *engine, uint64_
 
 static void test_refusals(void **state)
 {
-	const struct osr_engine *e = osr_engine_find("dfsssp");
-	struct test_fabric t;
-	struct stored x;
+	const struct osr_engine *engine = osr_engine_find("dfsssp");
+	struct test_fabric test;
+	struct stored stored;
 
-	test_fabric_named(&t, 7);
-	assert_true(make(e, &t.f, &x));
-	refused(x.buf, x.size, "sssp", KEY, "engine other");
-	refused(x.buf, x.size, "dfsssp", KEY + 1, "other options");
+	test_fabric_named(&test, 7);
+	assert_true(make(engine, &test.fabric, &stored));
+	refused(stored.buf, stored.size, "sssp", KEY, "engine other");
+	refused(stored.buf, stored.size, "dfsssp", KEY + 1, "other options");
 	/* Every byte and every length: fuzz.store. */
 	for (size_t n = 0; n < 64; n++) {
-		refused(x.buf, n, "dfsssp", KEY, "damaged");
-		x.buf[n] ^= 0x40;
-		refused(x.buf, x.size, "dfsssp", KEY,
+		refused(stored.buf, n, "dfsssp", KEY, "damaged");
+		stored.buf[n] ^= 0x40;
+		refused(stored.buf, stored.size, "dfsssp", KEY,
 			n < 8    ? "not a file of stored"
 			: n < 12 ? "version"
 				 : "damaged");
-		x.buf[n] ^= 0x40;
+		stored.buf[n] ^= 0x40;
 	}
 	/* Tables that the checker refuses, written as they are. */
-	x.result.routing.lft[1] = x.result.routing.lft[1] == 1 ? 2 : 1;
-	x.result.routing.lft[2] = OSR_NO_PATH;
-	osr_store_write(&x.result, KEY, x.buf, x.size);
-	refused(x.buf, x.size, "dfsssp", KEY, "LID");
-	done(&x);
-	test_fabric_free(&t);
+	stored.result.routing.lft[1] = stored.result.routing.lft[1] == 1 ? 2 : 1;
+	stored.result.routing.lft[2] = OSR_NO_PATH;
+	osr_store_write(&stored.result, KEY, stored.buf, stored.size);
+	refused(stored.buf, stored.size, "dfsssp", KEY, "LID");
+	done(&stored);
+	test_fabric_free(&test);
 }
 
 static enum osr_status read_once(void *ctx, struct osr_arena *scratch, struct osr_arena *result,
 				 struct osr_diag *diag)
 {
-	const struct stored *x = ctx;
+	const struct stored *stored = ctx;
 	struct osr_result last, baseline;
 
-	return osr_store_read(x->buf, x->size, "store", "dfsssp", KEY, result, result, scratch,
-			      &last, &baseline, diag);
+	return osr_store_read(stored->buf, stored->size, "store", "dfsssp", KEY, result, result,
+			      scratch, &last, &baseline, diag);
 }
 
 static void test_out_of_memory(void **state)
 {
-	struct test_fabric t;
-	struct stored x;
+	struct test_fabric test;
+	struct stored stored;
 
-	test_fabric_named(&t, 13);
-	assert_true(make(osr_engine_find("dfsssp"), &t.f, &x));
-	assert_true(test_starve(read_once, &x) > 10);
-	done(&x);
-	test_fabric_free(&t);
+	test_fabric_named(&test, 13);
+	assert_true(make(osr_engine_find("dfsssp"), &test.fabric, &stored));
+	assert_true(test_starve(read_once, &stored) > 10);
+	done(&stored);
+	test_fabric_free(&test);
 }
 
 TEST_PROGRAM(test_all_engines, test_refusals, test_out_of_memory)

@@ -44,7 +44,10 @@ static void note_part(void *ctx, uint32_t i)
 	parts->n_runs[i]++;
 }
 
-/* Each part runs once, whichever threads start; signals stay with the caller, and no thread is left. */
+/*
+ * Each part runs once, whichever threads start; signals stay with the caller, and no thread is
+ * left.
+ */
 static void test_parts(void **state)
 {
 	static const unsigned sets[] = { 0, 0xffff, 0x5555, 1 };
@@ -86,16 +89,16 @@ static void test_little_work(void **state)
 }
 
 /* One byte of the tables, or one rank, is something else. */
-static void spoil(const struct osr_fabric *f, struct osr_routing *r, uint64_t *seed)
+static void spoil(const struct osr_fabric *fabric, struct osr_routing *routing, uint64_t *seed)
 {
-	size_t n = (size_t)f->n_dests * f->n_switches, at = test_random(seed) % n;
+	size_t n = (size_t)fabric->n_dests * fabric->n_switches, at = test_random(seed) % n;
 
-	if (r->sl && test_random(seed) % 3 == 0)
-		r->sl[at] = test_random(seed) % 4;
-	else if (r->rank && test_random(seed) % 3 == 0)
-		r->rank[test_random(seed) % f->n_channels] = test_random(seed) % 8;
+	if (routing->sl && test_random(seed) % 3 == 0)
+		routing->sl[at] = test_random(seed) % 4;
+	else if (routing->rank && test_random(seed) % 3 == 0)
+		routing->rank[test_random(seed) % fabric->n_channels] = test_random(seed) % 8;
 	else
-		r->lft[at] = test_random(seed) % 6;
+		routing->lft[at] = test_random(seed) % 6;
 }
 
 struct judgement {
@@ -105,23 +108,28 @@ struct judgement {
 	uint64_t load[4 * MAX_DRAFT_SWITCHES];
 };
 
-static void judge(const struct osr_fabric *f, const struct osr_routing *r, uint32_t n,
-		  struct judgement *j)
+static void judge(const struct osr_fabric *fabric, const struct osr_routing *routing, uint32_t n,
+		  struct judgement *judgement)
 {
 	struct osr_threads threads = osr_threads_of(n);
 	struct osr_arena scratch = { .threads = n ? &threads : NULL };
 	struct osr_checked checked;
 
 	threads.n_steps = 0;
-	memset(j, 0, sizeof(*j));
-	j->st = osr_check_keep(f, r, &scratch, &scratch, &checked, &j->diag);
-	j->verdict = checked.verdict;
-	if (!j->st)
-		memcpy(j->load, checked.load, f->n_channels * sizeof(*j->load));
+	memset(judgement, 0, sizeof(*judgement));
+	judgement->st =
+		osr_check_keep(fabric, routing, &scratch, &scratch, &checked, &judgement->diag);
+	judgement->verdict = checked.verdict;
+	if (!judgement->st)
+		memcpy(judgement->load, checked.load,
+		       fabric->n_channels * sizeof(*judgement->load));
 	osr_arena_free(&scratch);
 }
 
-/* More switches than one batch has: the verdict, the loads and the sentence of one thread, for any number. */
+/*
+ * More switches than one batch has: the verdict, the loads and the sentence of one thread, for any
+ * number.
+ */
 static void test_check(void **state)
 {
 	unsigned n_right = 0, n_wrong = 0;
@@ -129,32 +137,32 @@ static void test_check(void **state)
 
 	for (unsigned i = 0; i < 8; i++) {
 		struct osr_arena arena = { 0 };
-		struct test_fabric t;
+		struct test_fabric test;
 
-		test_fabric_random(&t, 150, 220, i);
-		assert_true(t.f.n_channels <= 4 * MAX_DRAFT_SWITCHES);
+		test_fabric_random(&test, 150, 220, i);
+		assert_true(test.fabric.n_channels <= 4 * MAX_DRAFT_SWITCHES);
 		for (unsigned kind = 0; kind < N_TABLE_KINDS; kind++) {
 			struct osr_routing right;
 
-			table_make(kind, &t.f, &arena, i, &right);
+			table_make(kind, &test.fabric, &arena, i, &right);
 			for (unsigned wrong = 0; wrong < 5; wrong++) {
 				struct judgement one, many;
-				struct osr_routing r;
+				struct osr_routing routing;
 
-				table_copy(&t.f, &right, &arena, &r);
+				table_copy(&test.fabric, &right, &arena, &routing);
 				for (unsigned k = 0; k < wrong; k++)
-					spoil(&t.f, &r, &seed);
-				judge(&t.f, &r, 0, &one);
+					spoil(&test.fabric, &routing, &seed);
+				judge(&test.fabric, &routing, 0, &one);
 				for (uint32_t n = 1; n <= 7; n += 3) {
 					refused = n == 7 ? 0x9 : 0;
-					judge(&t.f, &r, n, &many);
+					judge(&test.fabric, &routing, n, &many);
 					assert_memory_equal(&one, &many, sizeof(one));
 				}
 				*(one.st == OSR_OK ? &n_right : &n_wrong) += 1;
 			}
 		}
 		osr_arena_free(&arena);
-		test_fabric_free(&t);
+		test_fabric_free(&test);
 	}
 	refused = 0;
 	print_message("%u right, %u wrong\n", n_right, n_wrong);
@@ -162,12 +170,12 @@ static void test_check(void **state)
 }
 
 /* The same tables, bit by bit, of every engine with default options, but for any_sl unless NULL. */
-static uint64_t sweep_digest(const struct osr_fabric *f, const struct osr_engine *engine,
+static uint64_t sweep_digest(const struct osr_fabric *fabric, const struct osr_engine *engine,
 			     const char *any_sl, uint8_t max_vls, uint32_t n)
 {
 	struct osr_threads threads = osr_threads_of(n);
 	struct osr_arena scratch = { .threads = n ? &threads : NULL }, arena = { 0 };
-	struct osr_result result = { .fabric = *f };
+	struct osr_result result = { .fabric = *fabric };
 	struct osr_sweep sweep;
 	struct osr_diag diag;
 	struct osr_values values;
@@ -195,63 +203,67 @@ static void test_engines(void **state)
 	unsigned n_routed = 0;
 
 	for (unsigned i = 0; i < N_TEST_FABRICS + 2; i += 3) {
-		struct test_fabric t;
+		struct test_fabric test;
 
 		if (i < N_TEST_FABRICS)
-			test_fabric_named(&t, i);
+			test_fabric_named(&test, i);
 		else
-			test_fabric_random(&t, 80, 130, i);
+			test_fabric_random(&test, 80, 130, i);
 		for (uint32_t e = 0; osr_engines[e]; e++)
 			for (uint8_t vls = 2; vls <= 8; vls *= 4) {
-				uint64_t digest = sweep_digest(&t.f, osr_engines[e], NULL, vls, 0);
+				uint64_t digest =
+					sweep_digest(&test.fabric, osr_engines[e], NULL, vls, 0);
 
-				assert_true(sweep_digest(&t.f, osr_engines[e], NULL, vls, 3) ==
-					    digest);
+				assert_true(sweep_digest(&test.fabric, osr_engines[e], NULL, vls,
+							 3) == digest);
 				n_routed += digest > 100;
 			}
-		test_fabric_free(&t);
+		test_fabric_free(&test);
 	}
 	assert_true(n_routed > 30);
 }
 
 /* Switches with 10 cables to others on the average and 8 hosts of 8 LIDs: 4.3 million routes. */
-static void large_fabric(struct test_fabric *t)
+static void large_fabric(struct test_fabric *test)
 {
-	struct draft d;
+	struct draft draft;
 	uint64_t seed = 7;
 
-	draft_new(&d);
-	d.n_ports = 24;
+	draft_new(&draft);
+	draft.n_ports = 24;
 	for (uint32_t s = 0; s < MAX_DRAFT_SWITCHES; s++)
-		draft_switch(&d);
+		draft_switch(&draft);
 	for (uint32_t s = 1; s < MAX_DRAFT_SWITCHES; s++)
-		draft_link(&d, s, test_random(&seed) % s);
+		draft_link(&draft, s, test_random(&seed) % s);
 	for (uint32_t i = 0; i < 4 * MAX_DRAFT_SWITCHES; i++) {
 		uint32_t a = test_random(&seed) % MAX_DRAFT_SWITCHES,
 			 b = test_random(&seed) % MAX_DRAFT_SWITCHES;
 
-		if (a != b && d.n_used[a] < 16 && d.n_used[b] < 16)
-			draft_link(&d, a, b);
+		if (a != b && draft.n_used[a] < 16 && draft.n_used[b] < 16)
+			draft_link(&draft, a, b);
 	}
-	d.lmc = 3;
+	draft.lmc = 3;
 	for (uint32_t s = 0; s < MAX_DRAFT_SWITCHES; s++)
 		for (uint32_t i = 0; i < 8; i++)
-			draft_host(&d, s);
-	draft_build(&d, t, "8 hosts of 8 LIDs");
+			draft_host(&draft, s);
+	draft_build(&draft, test, "8 hosts of 8 LIDs");
 }
 
-/* Layers of a sample, which do not suffice; then trees that are patched: what large fabrics alone see. */
+/*
+ * Layers of a sample, which do not suffice; then trees that are patched: what large fabrics alone
+ * see.
+ */
 static void test_large(void **state)
 {
-	struct test_fabric t;
+	struct test_fabric test;
 	uint64_t digest;
 
-	large_fabric(&t);
-	assert_true((uint64_t)t.f.n_dests * t.f.n_switches >= 1u << 22);
-	digest = sweep_digest(&t.f, osr_engine_find("dfsssp"), "off", 4, 0);
+	large_fabric(&test);
+	assert_true((uint64_t)test.fabric.n_dests * test.fabric.n_switches >= 1u << 22);
+	digest = sweep_digest(&test.fabric, osr_engine_find("dfsssp"), "off", 4, 0);
 	assert_true(digest > 100);
-	assert_true(sweep_digest(&t.f, osr_engine_find("dfsssp"), "off", 4, 3) == digest);
-	test_fabric_free(&t);
+	assert_true(sweep_digest(&test.fabric, osr_engine_find("dfsssp"), "off", 4, 3) == digest);
+	test_fabric_free(&test);
 }
 
 TEST_PROGRAM(test_parts, test_little_work, test_check, test_engines, test_large)

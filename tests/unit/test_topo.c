@@ -7,21 +7,21 @@
 #include "topos.h"
 
 static void make_fabric(const char *what, struct osr_net *net, struct osr_arena *arena,
-			struct osr_fabric *f)
+			struct osr_fabric *fabric)
 {
 	struct osr_diag diag = { "" };
 
-	if (topo_net(what, NULL, net, &diag) || osr_net_fabric(net, -1, arena, f, &diag))
+	if (topo_net(what, NULL, net, &diag) || osr_net_fabric(net, -1, arena, fabric, &diag))
 		fail_msg("%s: %s", what, diag.text);
 }
 
 /* Hops between the farthest switches. */
-static uint32_t diameter(const struct osr_fabric *f)
+static uint32_t diameter(const struct osr_fabric *fabric)
 {
-	uint32_t *dist = malloc(f->n_switches * sizeof(*dist)), most = 0;
+	uint32_t *dist = malloc(fabric->n_switches * sizeof(*dist)), most = 0;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		uint32_t e = test_distances(f, s, dist);
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t e = test_distances(fabric, s, dist);
 
 		most = e > most ? e : most;
 	}
@@ -60,7 +60,10 @@ static void test_sizes(void **state)
 		{ "slimfly q=7", 98, 98, 98 * 11 / 2, 2 },
 		{ "slimfly q=11", 242, 242, 242 * 17 / 2, 2 },
 		{ "slimfly q=13 p=0", 338, 0, 338 * 19 / 2, 2 },
-		/* From spine to spine at most by way of two leaves and the spines that have the cable. */
+		/*
+		 * From spine to spine at most by way of two leaves and the spines that have the
+		 * cable.
+		 */
 		{ "megafly", 9 * 8, 9 * 16, 9 * 16 + 36, 5 },
 		{ "megafly l=3 s=2 h=3 p=5 g=4", 20, 60, 24 + 6, 5 },
 		{ "random switches=64 links=128 hosts=16", 64, 1024, 128, 0 },
@@ -69,20 +72,21 @@ static void test_sizes(void **state)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct osr_arena arena = { 0 };
-		struct osr_net_counts n;
-		struct osr_fabric f;
+		struct osr_net_counts net_counts;
+		struct osr_fabric fabric;
 		struct osr_net net;
 
-		make_fabric(cases[i].what, &net, &arena, &f);
-		n = osr_net_count(&net);
-		if (n.switches != cases[i].switches || n.cas != cases[i].hosts ||
-		    n.switch_cables != cases[i].cables)
-			fail_msg("%s: %u switches, %u hosts, %u cables", cases[i].what, n.switches,
-				 n.cas, n.switch_cables);
-		if (f.n_components != 1 && strcmp(cases[i].what, "tree m=2,2 w=2,1"))
-			fail_msg("%s: in %u pieces", cases[i].what, f.n_components);
-		if (cases[i].diameter && f.n_components == 1 && diameter(&f) != cases[i].diameter)
-			fail_msg("%s: diameter %u", cases[i].what, diameter(&f));
+		make_fabric(cases[i].what, &net, &arena, &fabric);
+		net_counts = osr_net_count(&net);
+		if (net_counts.switches != cases[i].switches || net_counts.cas != cases[i].hosts ||
+		    net_counts.switch_cables != cases[i].cables)
+			fail_msg("%s: %u switches, %u hosts, %u cables", cases[i].what,
+				 net_counts.switches, net_counts.cas, net_counts.switch_cables);
+		if (fabric.n_components != 1 && strcmp(cases[i].what, "tree m=2,2 w=2,1"))
+			fail_msg("%s: in %u pieces", cases[i].what, fabric.n_components);
+		if (cases[i].diameter && fabric.n_components == 1 &&
+		    diameter(&fabric) != cases[i].diameter)
+			fail_msg("%s: diameter %u", cases[i].what, diameter(&fabric));
 		osr_arena_free(&arena);
 		osr_net_free(&net);
 	}
@@ -114,22 +118,22 @@ static void test_tree_ports(void **state)
 static void test_random_is_simple(void **state)
 {
 	struct osr_arena arena = { 0 };
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 	struct osr_net net;
 
 	for (uint32_t seed = 0; seed < 40; seed++) {
 		char what[128];
 
 		snprintf(what, sizeof(what), "random switches=30 links=75 degree=5 seed=%u", seed);
-		make_fabric(what, &net, &arena, &f);
-		assert_int_equal(f.n_components, 1);
-		for (uint32_t s = 0; s < f.n_switches; s++) {
+		make_fabric(what, &net, &arena, &fabric);
+		assert_int_equal(fabric.n_components, 1);
+		for (uint32_t s = 0; s < fabric.n_switches; s++) {
 			uint64_t beside = 0;
 
-			assert_int_equal(f.chan_row[s + 1] - f.chan_row[s], 5);
-			for (uint32_t c = f.chan_row[s]; c < f.chan_row[s + 1]; c++) {
-				assert_false(beside >> f.chan_dst[c] & 1);
-				beside |= UINT64_C(1) << f.chan_dst[c];
+			assert_int_equal(fabric.chan_row[s + 1] - fabric.chan_row[s], 5);
+			for (uint32_t c = fabric.chan_row[s]; c < fabric.chan_row[s + 1]; c++) {
+				assert_false(beside >> fabric.chan_dst[c] & 1);
+				beside |= UINT64_C(1) << fabric.chan_dst[c];
 			}
 		}
 		osr_arena_free(&arena);
@@ -140,11 +144,11 @@ static void test_random_is_simple(void **state)
 /* The published first outputs of splitmix64 for this seed. Seeds of generators: cli.topologies. */
 static void test_seeds(void **state)
 {
-	struct osr_prng r = { 1234567 };
+	struct osr_prng prng = { 1234567 };
 
-	assert_int_equal(osr_prng_next(&r), UINT64_C(6457827717110365317));
-	assert_int_equal(osr_prng_next(&r), UINT64_C(3203168211198807973));
-	assert_int_equal(osr_prng_next(&r), UINT64_C(9817491932198370423));
+	assert_int_equal(osr_prng_next(&prng), UINT64_C(6457827717110365317));
+	assert_int_equal(osr_prng_next(&prng), UINT64_C(3203168211198807973));
+	assert_int_equal(osr_prng_next(&prng), UINT64_C(9817491932198370423));
 }
 
 static void refused(const char *what, const struct osr_topo_style *style, const char *sentence)
@@ -205,7 +209,10 @@ static void test_style(void **state)
 	osr_net_free(&net);
 }
 
-/* What is left: switches, hosts, cables between switches, pieces; and how many cables and switches went. */
+/*
+ * What is left: switches, hosts, cables between switches, pieces; and how many cables and switches
+ * went.
+ */
 static void test_degrade(void **state)
 {
 	static const struct {
@@ -222,7 +229,10 @@ static void test_degrade(void **state)
 		  1,
 		  9,
 		  0 },
-		/* As much as can go without falling apart leaves a tree; without that, everything goes. */
+		/*
+		 * As much as can go without falling apart leaves a tree; without that, everything
+		 * goes.
+		 */
 		{ "torus dims=4x4",
 		  { .n_links = 1000, .seed = 1, .keep_connected = true },
 		  16,
@@ -256,19 +266,19 @@ static void test_degrade(void **state)
 		struct osr_net from, net;
 		struct osr_arena arena = { 0 };
 		struct osr_diag diag = { "" };
-		struct osr_net_counts n;
+		struct osr_net_counts net_counts;
 		struct osr_degraded done;
-		struct osr_fabric f;
+		struct osr_fabric fabric;
 
 		assert_int_equal(topo_net(cases[i].what, NULL, &from, &diag), OSR_OK);
 		done = degrade_net(&from, cases[i].how, &net);
-		assert_int_equal(osr_net_fabric(&net, -1, &arena, &f, &diag), OSR_OK);
-		n = osr_net_count(&net);
-		assert_int_equal(n.switches, cases[i].switches);
-		assert_int_equal(n.cas, cases[i].hosts);
+		assert_int_equal(osr_net_fabric(&net, -1, &arena, &fabric, &diag), OSR_OK);
+		net_counts = osr_net_count(&net);
+		assert_int_equal(net_counts.switches, cases[i].switches);
+		assert_int_equal(net_counts.cas, cases[i].hosts);
 		if (cases[i].cables)
-			assert_int_equal(n.switch_cables, cases[i].cables);
-		assert_int_equal(f.n_components, cases[i].pieces);
+			assert_int_equal(net_counts.switch_cables, cases[i].cables);
+		assert_int_equal(fabric.n_components, cases[i].pieces);
 		assert_int_equal(done.n_links, cases[i].gone_cables);
 		assert_int_equal(done.n_switches, cases[i].gone_switches);
 		/* GUIDs stay what they were although nodes may have gone. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Planes of fat trees by exchange (core/planes): by what an automorphism leaves as it is, on whole trees; by what plane 0
- * may be exceeded by, on damaged ones; against all tables that there are, on very small ones; and after faults. Tables are
- * judged by tables.h, which follows every packet.
+ * Planes of fat trees by exchange (core/planes): by what an automorphism leaves as it is, on whole
+ * trees; by what plane 0 may be exceeded by, on damaged ones; against all tables that there are, on
+ * very small ones; and after faults. Tables are judged by tables.h, which follows every packet.
  */
 #include "test.h"
 
@@ -41,74 +41,83 @@ static void shuffle(struct osr_net *net, uint64_t seed)
 }
 
 /* Plane 0 by an engine, and all planes by exchange, whatever the choice would be. */
-static void make(struct osr_net *net, const char *engine, uint8_t lmc, struct tables *x)
+static void make(struct osr_net *net, const char *engine, uint8_t lmc, struct tables *tables)
 {
-	struct planes_in in = { .fabric = &x->fabric, .first = &x->first, .scratch = &x->scratch };
+	struct planes_in in = { .fabric = &tables->fabric,
+				.first = &tables->first,
+				.scratch = &tables->scratch };
 	struct osr_sweep sweep;
 
-	*x = (struct tables){ .diag = { "" } };
-	if (osr_net_fabric(net, lmc, &x->arena, &x->fabric, &x->diag) ||
-	    osr_planes_first_fabric(&x->fabric, &x->arena, &x->first, &x->diag))
-		fail_msg("%s", x->diag.text);
-	x->one.fabric = x->first;
-	x->st = test_route(engine, "", request, NULL, &x->arena, &x->one, &sweep, &x->diag);
-	if (x->st)
+	*tables = (struct tables){ .diag = { "" } };
+	if (osr_net_fabric(net, lmc, &tables->arena, &tables->fabric, &tables->diag) ||
+	    osr_planes_first_fabric(&tables->fabric, &tables->arena, &tables->first, &tables->diag))
+		fail_msg("%s", tables->diag.text);
+	tables->one.fabric = tables->first;
+	tables->st = test_route(engine, "", request, NULL, &tables->arena, &tables->one, &sweep,
+				&tables->diag);
+	if (tables->st)
 		return;
-	in.plane0 = &x->one.routing;
-	if (osr_planes_repeat(&x->fabric, &x->arena, &in.mates, &x->diag) ||
-	    osr_planes_mates(&x->fabric, &x->first, in.plane0, &x->scratch, &in.mates, &x->diag))
-		fail_msg("%s", x->diag.text);
-	x->st = osr__planes_exchange(&in, &x->offer, &x->diag);
-	if (x->st)
+	in.plane0 = &tables->one.routing;
+	if (osr_planes_repeat(&tables->fabric, &tables->arena, &in.mates, &tables->diag) ||
+	    osr_planes_mates(&tables->fabric, &tables->first, in.plane0, &tables->scratch,
+			     &in.mates, &tables->diag))
+		fail_msg("%s", tables->diag.text);
+	tables->st = osr_planes_exchange(&in, &tables->offer, &tables->diag);
+	if (tables->st)
 		return;
-	assert_int_equal(osr_planes_expand(&x->fabric, &x->first, &x->offer.first, &x->offer.planes,
-					   &x->offer.own, &x->scratch, &x->arena, &x->routing,
-					   &x->diag),
+	assert_int_equal(osr_planes_expand(&tables->fabric, &tables->first, &tables->offer.first,
+					   &tables->offer.planes, &tables->offer.own,
+					   &tables->scratch, &tables->arena, &tables->routing,
+					   &tables->diag),
 			 OSR_OK);
 }
 
-static void drop(struct tables *x)
+static void drop(struct tables *tables)
 {
-	osr_arena_free(&x->arena);
-	osr_arena_free(&x->scratch);
+	osr_arena_free(&tables->arena);
+	osr_arena_free(&tables->scratch);
 }
 
 /* Channels from switch s to LID d. */
-static uint32_t follow(const struct tables *x, uint32_t s, uint32_t d, uint32_t *path)
+static uint32_t follow(const struct tables *tables, uint32_t s, uint32_t d, uint32_t *path)
 {
-	const struct osr_fabric *f = &x->fabric;
+	const struct osr_fabric *fabric = &tables->fabric;
 	uint32_t n = 0;
 
-	while (s != f->dest_switch[d]) {
-		path[n] = osr_port_channel(f, s, osr_lft(&x->routing, s, d));
-		s = f->chan_dst[path[n++]];
-		assert_true(n <= f->n_switches);
+	while (s != fabric->dest_switch[d]) {
+		path[n] = osr_port_channel(fabric, s, osr_lft(&tables->routing, s, d));
+		s = fabric->chan_dst[path[n++]];
+		assert_true(n <= fabric->n_switches);
 	}
 	return n;
 }
 
-/* Loads of plane k, in routes on a channel of the fastest rate. All routes are as long as in plane 0. */
-static void load_plane(const struct tables *x, uint32_t k, double *load)
+/*
+ * Loads of plane k, in routes on a channel of the fastest rate. All routes are as long as in plane
+ * 0.
+ */
+static void load_plane(const struct tables *tables, uint32_t k, double *load)
 {
-	const struct osr_fabric *f = &x->fabric;
+	const struct osr_fabric *fabric = &tables->fabric;
 	uint32_t path[256], ignored[256];
 	double fastest = 1;
 
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		fastest = fmax(fastest, f->chan_rate[c]);
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		fastest = fmax(fastest, fabric->chan_rate[c]);
 		load[c] = 0;
 	}
-	OSR_EACH_DEST(d, f) {
-		if (osr_plane_of(f, d) != k || !f->term_weight[f->dest_term[d]])
+	OSR_EACH_DEST(d, fabric) {
+		if (osr_plane_of(fabric, d) != k || !fabric->term_weight[fabric->dest_term[d]])
 			continue;
-		OSR_EACH_SWITCH(s, f) {
-			uint32_t n = follow(x, s, d, path);
+		OSR_EACH_SWITCH(s, fabric) {
+			uint32_t n = follow(tables, s, d, path);
 
-			assert_int_equal(n, follow(x, s, osr_first_dest(f, d), ignored));
+			assert_int_equal(n, follow(tables, s, osr_first_dest(fabric, d), ignored));
 			for (uint32_t i = 0; i < n; i++)
 				load[path[i]] +=
-					f->sw_sources[s] * fastest /
-					(f->chan_rate[path[i]] ? f->chan_rate[path[i]] : fastest);
+					fabric->sw_sources[s] * fastest /
+					(fabric->chan_rate[path[i]] ? fabric->chan_rate[path[i]]
+								    : fastest);
 		}
 	}
 }
@@ -120,33 +129,37 @@ static int by_load(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Claims of plane 0, rows of plane 0, loads within `excess` of those of plane 0; `whole`: the same ones elsewhere. */
-static void judge(const struct tables *x, double excess, bool whole, const char *what)
+/*
+ * Claims of plane 0, rows of plane 0, loads within `excess` of those of plane 0; `whole`: the same
+ * ones elsewhere.
+ */
+static void judge(const struct tables *tables, double excess, bool whole, const char *what)
 {
-	const struct osr_fabric *f = &x->fabric;
-	double *first = calloc(f->n_channels, sizeof(*first)),
-	       *load = calloc(f->n_channels, sizeof(*load)),
-	       *sum = calloc(f->n_channels, sizeof(*sum)), most = 0, most_of_all = 0;
+	const struct osr_fabric *fabric = &tables->fabric;
+	double *first = calloc(fabric->n_channels, sizeof(*first)),
+	       *load = calloc(fabric->n_channels, sizeof(*load)),
+	       *sum = calloc(fabric->n_channels, sizeof(*sum)), most = 0, most_of_all = 0;
 	uint32_t n_own = 0;
 	struct osr_verdict verdict;
 
-	if (!table_judge(f, &x->routing, &verdict))
+	if (!table_judge(fabric, &tables->routing, &verdict))
 		fail_msg("%s: wrong tables", what);
-	assert_int_equal(verdict.proven, x->one.routing.claims);
-	assert_int_equal(x->routing.n_vls, x->one.routing.n_vls);
-	OSR_EACH_DEST(d, &x->first)
-		assert_memory_equal(x->one.routing.lft + (size_t)d * f->n_switches,
-				    x->routing.lft + (size_t)f->lid_dest[x->first.dest_lid[d]] *
-							     f->n_switches,
-				    f->n_switches);
-	load_plane(x, 0, first);
-	for (uint32_t c = 0; c < f->n_channels; c++) {
+	assert_int_equal(verdict.proven, tables->one.routing.claims);
+	assert_int_equal(tables->routing.n_vls, tables->one.routing.n_vls);
+	OSR_EACH_DEST(d, &tables->first)
+		assert_memory_equal(tables->one.routing.lft + (size_t)d * fabric->n_switches,
+				    tables->routing.lft +
+					    (size_t)fabric->lid_dest[tables->first.dest_lid[d]] *
+						    fabric->n_switches,
+				    fabric->n_switches);
+	load_plane(tables, 0, first);
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		most = fmax(most, first[c]);
 		sum[c] = first[c];
 	}
-	for (uint32_t k = 1; k < x->routing.planes.n; k++) {
-		load_plane(x, k, load);
-		for (uint32_t c = 0; c < f->n_channels; c++) {
+	for (uint32_t k = 1; k < tables->routing.planes.n; k++) {
+		load_plane(tables, k, load);
+		for (uint32_t c = 0; c < fabric->n_channels; c++) {
 			sum[c] += load[c];
 			most_of_all = fmax(most_of_all, sum[c]);
 			if (load[c] > most * excess)
@@ -154,15 +167,15 @@ static void judge(const struct tables *x, double excess, bool whole, const char 
 					 "plane 0",
 					 what, load[c], k, most);
 		}
-		qsort(load, f->n_channels, sizeof(*load), by_load);
+		qsort(load, fabric->n_channels, sizeof(*load), by_load);
 		if (k == 1)
-			qsort(first, f->n_channels, sizeof(*first), by_load);
+			qsort(first, fabric->n_channels, sizeof(*first), by_load);
 		if (whole)
-			assert_memory_equal(load, first, f->n_channels * sizeof(*load));
+			assert_memory_equal(load, first, fabric->n_channels * sizeof(*load));
 	}
-	assert_true(most_of_all <= most * excess * x->routing.planes.n);
-	OSR_EACH_DEST(d, f)
-		n_own += x->routing.planes.tree_of[d] != osr_first_dest(f, d);
+	assert_true(most_of_all <= most * excess * tables->routing.planes.n);
+	OSR_EACH_DEST(d, fabric)
+		n_own += tables->routing.planes.tree_of[d] != osr_first_dest(fabric, d);
 	if (!n_own)
 		fail_msg("%s: nothing has changed places", what);
 	free(first);
@@ -179,22 +192,23 @@ static const char *const trees[] = {
 #define N_TREES (sizeof(trees) / sizeof(*trees))
 
 /* Cables by which leaf s sends to the LIDs of a port elsewhere, at least. */
-static uint32_t fewest_ways(const struct tables *x)
+static uint32_t fewest_ways(const struct tables *tables)
 {
-	const struct osr_fabric *f = &x->fabric;
+	const struct osr_fabric *fabric = &tables->fabric;
 	uint32_t fewest = UINT32_MAX;
 
-	OSR_EACH_DEST(first, f)
-		OSR_EACH_SWITCH(s, f) {
+	OSR_EACH_DEST(first, fabric)
+		OSR_EACH_SWITCH(s, fabric) {
 			bool used[256] = { false };
 			uint32_t n = 0;
 
-			if (osr_plane_of(f, first) || !f->term_weight[f->dest_term[first]] ||
-			    !f->sw_sources[s] || s == f->dest_switch[first])
+			if (osr_plane_of(fabric, first) ||
+			    !fabric->term_weight[fabric->dest_term[first]] ||
+			    !fabric->sw_sources[s] || s == fabric->dest_switch[first])
 				continue;
-			for (uint32_t d = first; d < f->n_dests && osr_first_dest(f, d) == first;
-			     d++) {
-				uint8_t port = osr_lft(&x->routing, s, d);
+			for (uint32_t d = first;
+			     d < fabric->n_dests && osr_first_dest(fabric, d) == first; d++) {
+				uint8_t port = osr_lft(&tables->routing, s, d);
 
 				n += !used[port];
 				used[port] = true;
@@ -211,21 +225,21 @@ static void test_whole(void **state)
 			   *engine = i / N_TREES % 2 ? "dmodk" : "dfsssp";
 		uint8_t lmc = (uint8_t)(1 + i / N_TREES / 2);
 		struct osr_net net = { 0 };
-		struct tables x;
+		struct tables tables;
 		struct osr_diag diag;
 		char name[100];
 
 		snprintf(name, sizeof(name), "%s on %s, LMC %u", engine, what, lmc);
 		assert_int_equal(topo_net(what, NULL, &net, &diag), OSR_OK);
 		shuffle(&net, i);
-		make(&net, engine, lmc, &x);
-		if (x.st)
-			fail_msg("%s: %s", name, x.diag.text);
-		judge(&x, 1, true, name);
+		make(&net, engine, lmc, &tables);
+		if (tables.st)
+			fail_msg("%s: %s", name, tables.diag.text);
+		judge(&tables, 1, true, name);
 		/* With four top switches for each leaf as many ways, until there are more LIDs. */
 		if (strstr(what, "w=1,4"))
-			assert_int_equal(fewest_ways(&x), lmc < 2 ? 2 : 4);
-		drop(&x);
+			assert_int_equal(fewest_ways(&tables), lmc < 2 ? 2 : 4);
+		drop(&tables);
 		osr_net_free(&net);
 	}
 }
@@ -239,7 +253,7 @@ static void test_damaged(void **state)
 		const char *what = trees[i % N_TREES];
 		struct osr_net net = { 0 }, damaged;
 		struct osr_diag diag;
-		struct tables x;
+		struct tables tables;
 		char name[100];
 
 		snprintf(name, sizeof(name), "%s, damage %u", what, i);
@@ -251,33 +265,38 @@ static void test_damaged(void **state)
 						  .keep_connected = true },
 			    &damaged);
 		shuffle(&damaged, i);
-		make(&damaged, "dfsssp", 1 + i % 2, &x);
-		assert_true(x.st == OSR_OK || x.st == OSR_NOT_APPLICABLE);
-		if (!x.st)
-			judge(&x, 1.05, false, name);
-		n_served += !x.st;
-		drop(&x);
+		make(&damaged, "dfsssp", 1 + i % 2, &tables);
+		assert_true(tables.st == OSR_OK || tables.st == OSR_NOT_APPLICABLE);
+		if (!tables.st)
+			judge(&tables, 1.05, false, name);
+		n_served += !tables.st;
+		drop(&tables);
 		osr_net_free(&net);
 		osr_net_free(&damaged);
 	}
 	assert_true(n_served >= 40);
 }
 
-/* ---- against all tables ------------------------------------------------------------------------ */
+/*
+ * ---- against all tables ------------------------------------------------------------------------
+ */
 
 #define MOST_HOSTS 8
 
 /* Two levels: the way from a leaf to a LID is its spine. */
 struct small {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	uint32_t n_hosts, leaf[MOST_HOSTS]; /* numbers of switches */
 	uint32_t n_leaves;
 };
 
-/* by[plane][host][leaf]: spine. The mean of the slowest parts of flows over all bisections, each flow in two parts. */
-static double split_of(const struct small *s, uint32_t (*by)[MOST_HOSTS][MOST_HOSTS])
+/*
+ * by[plane][host][leaf]: spine. The mean of the slowest parts of flows over all bisections, each
+ * flow in two parts.
+ */
+static double split_of(const struct small *small, uint32_t (*by)[MOST_HOSTS][MOST_HOSTS])
 {
-	uint32_t n = s->n_hosts, half = n / 2, order[MOST_HOSTS], n_all = 0;
+	uint32_t n = small->n_hosts, half = n / 2, order[MOST_HOSTS], n_all = 0;
 	double sum = 0;
 
 	/* All orders of the hosts, by counting in factorials. */
@@ -298,7 +317,7 @@ static double split_of(const struct small *s, uint32_t (*by)[MOST_HOSTS][MOST_HO
 			order[i] = h;
 		}
 		for (uint32_t i = 0; i < half; i++) {
-			uint32_t a = s->leaf[order[i]], d = order[half + i], b = s->leaf[d];
+			uint32_t a = small->leaf[order[i]], d = order[half + i], b = small->leaf[d];
 
 			for (unsigned k = 0; k < 2 && a != b; k++) {
 				up[a][by[k][d][a]] += 0.5;
@@ -306,7 +325,7 @@ static double split_of(const struct small *s, uint32_t (*by)[MOST_HOSTS][MOST_HO
 			}
 		}
 		for (uint32_t i = 0; i < half; i++) {
-			uint32_t a = s->leaf[order[i]], d = order[half + i], b = s->leaf[d];
+			uint32_t a = small->leaf[order[i]], d = order[half + i], b = small->leaf[d];
 			double slowest = 1;
 
 			for (unsigned k = 0; k < 2 && a != b; k++) {
@@ -322,16 +341,17 @@ static double split_of(const struct small *s, uint32_t (*by)[MOST_HOSTS][MOST_HO
 }
 
 /* No channel carries more in plane 1 than the busiest in plane 0. */
-static bool within(const struct small *s, uint32_t (*by)[MOST_HOSTS][MOST_HOSTS])
+static bool within(const struct small *small, uint32_t (*by)[MOST_HOSTS][MOST_HOSTS])
 {
 	uint32_t most[2] = { 0 };
 
 	for (unsigned k = 0; k < 2; k++) {
 		uint32_t up[MOST_HOSTS][MOST_HOSTS] = { 0 }, down[MOST_HOSTS][MOST_HOSTS] = { 0 };
 
-		for (uint32_t d = 0; d < s->n_hosts; d++)
-			for (uint32_t i = 0; i < s->n_hosts; i++) {
-				uint32_t a = s->leaf[i], b = s->leaf[d], spine = by[k][d][a];
+		for (uint32_t d = 0; d < small->n_hosts; d++)
+			for (uint32_t i = 0; i < small->n_hosts; i++) {
+				uint32_t a = small->leaf[i], b = small->leaf[d],
+					 spine = by[k][d][a];
 
 				if (a == b)
 					continue;
@@ -345,15 +365,15 @@ static bool within(const struct small *s, uint32_t (*by)[MOST_HOSTS][MOST_HOSTS]
 }
 
 /* The best second plane that there is beside plane 0. */
-static double best_of(const struct small *s, uint32_t n_spines,
+static double best_of(const struct small *small, uint32_t n_spines,
 		      uint32_t (*by)[MOST_HOSTS][MOST_HOSTS])
 {
 	uint32_t n = 0, host[64], leaf[64];
 	double best = 0;
 
-	for (uint32_t d = 0; d < s->n_hosts; d++)
-		for (uint32_t a = 0; a < s->n_leaves; a++)
-			if (a != s->leaf[d]) {
+	for (uint32_t d = 0; d < small->n_hosts; d++)
+		for (uint32_t a = 0; a < small->n_leaves; a++)
+			if (a != small->leaf[d]) {
 				host[n] = d;
 				leaf[n++] = a;
 			}
@@ -364,8 +384,8 @@ static double best_of(const struct small *s, uint32_t n_spines,
 			by[1][host[i]][leaf[i]] = (uint32_t)(left % n_spines);
 		if (left)
 			return best;
-		if (within(s, by))
-			best = fmax(best, split_of(s, by));
+		if (within(small, by))
+			best = fmax(best, split_of(small, by));
 	}
 }
 
@@ -381,43 +401,46 @@ static void test_best(void **state)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint32_t by[2][MOST_HOSTS][MOST_HOSTS];
 		struct osr_arena arena = { 0 };
-		struct osr_result x = { 0 };
-		struct small s = { .f = &x.fabric };
+		struct osr_result result = { 0 };
+		struct small small = { .fabric = &result.fabric };
 		struct osr_sweep sweep;
 		struct osr_diag diag;
 		uint32_t number[64];
 		double ours, best;
 
-		topo_fabric(cases[i].what, NULL, 1, &arena, &x.fabric);
-		assert_int_equal(test_route("dfsssp", "", request, NULL, &arena, &x, &sweep, &diag),
-				 OSR_OK);
+		topo_fabric(cases[i].what, NULL, 1, &arena, &result.fabric);
+		assert_int_equal(
+			test_route("dfsssp", "", request, NULL, &arena, &result, &sweep, &diag),
+			OSR_OK);
 		/* Leaves and spines are numbered apart. */
-		for (uint32_t v = 0, n_spines = 0; v < x.fabric.n_switches; v++)
-			number[v] = x.fabric.sw_sources[v] ? s.n_leaves++ : n_spines++;
-		OSR_EACH_DEST(d, &x.fabric) {
-			uint32_t k = osr_plane_of(&x.fabric, d), h = s.n_hosts - k;
+		for (uint32_t v = 0, n_spines = 0; v < result.fabric.n_switches; v++)
+			number[v] = result.fabric.sw_sources[v] ? small.n_leaves++ : n_spines++;
+		OSR_EACH_DEST(d, &result.fabric) {
+			uint32_t k = osr_plane_of(&result.fabric, d), h = small.n_hosts - k;
 
-			if (!x.fabric.term_weight[x.fabric.dest_term[d]])
+			if (!result.fabric.term_weight[result.fabric.dest_term[d]])
 				continue;
-			s.n_hosts += !k;
-			s.leaf[h] = number[x.fabric.dest_switch[d]];
-			OSR_EACH_SWITCH(v, &x.fabric) {
-				uint32_t c =
-					osr_port_channel(&x.fabric, v, osr_lft(&x.routing, v, d));
+			small.n_hosts += !k;
+			small.leaf[h] = number[result.fabric.dest_switch[d]];
+			OSR_EACH_SWITCH(v, &result.fabric) {
+				uint32_t c = osr_port_channel(&result.fabric, v,
+							      osr_lft(&result.routing, v, d));
 
-				if (x.fabric.sw_sources[v] && c != OSR_NONE)
-					by[k][h][number[v]] = number[x.fabric.chan_dst[c]];
+				if (result.fabric.sw_sources[v] && c != OSR_NONE)
+					by[k][h][number[v]] = number[result.fabric.chan_dst[c]];
 			}
 		}
-		ours = split_of(&s, by);
-		best = best_of(&s, cases[i].n_spines, by);
+		ours = split_of(&small, by);
+		best = best_of(&small, cases[i].n_spines, by);
 		if (ours * 1.01 < best)
 			fail_msg("%s: %.4f of a link, %.4f is possible", cases[i].what, ours, best);
 		osr_arena_free(&arena);
 	}
 }
 
-/* ---- after faults ------------------------------------------------------------------------------ */
+/*
+ * ---- after faults ------------------------------------------------------------------------------
+ */
 
 /* Entries that differ, by switch and LID. */
 static uint64_t changed(const struct osr_result *before, const struct osr_result *now)
@@ -428,8 +451,9 @@ static uint64_t changed(const struct osr_result *before, const struct osr_result
 }
 
 /*
- * Each cable is away, and returns: as much changes with 2^LMC LIDs a port as 2^LMC times what changes with one, and a half; no
- * re-route is refused; and all tables are as before when the cable is back.
+ * Each cable is away, and returns: as much changes with 2^LMC LIDs a port as 2^LMC times what
+ * changes with one, and a half; no re-route is refused; and all tables are as before when the cable
+ * is back.
  */
 static void test_faults(void **state)
 {

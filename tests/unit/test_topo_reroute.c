@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The least load of any minimal routing, which bound.h derives from the fabric alone, against loads that are known; whole
- * fabrics of known shapes against it, and any SL after faults. Loads and blocks after one: tests/bench/faults.py.
+ * The least load of any minimal routing, which bound.h derives from the fabric alone, against loads
+ * that are known; whole fabrics of known shapes against it, and any SL after faults. Loads and
+ * blocks after one: tests/bench/faults.py.
  */
 #include "test.h"
 
@@ -18,57 +19,59 @@
 #include "sweeps.h"
 #include "topos.h"
 
-static void make_fabric(const char *what, struct osr_arena *arena, struct osr_fabric *f)
+static void make_fabric(const char *what, struct osr_arena *arena, struct osr_fabric *fabric)
 {
-	topo_fabric(what, NULL, -1, arena, f);
+	topo_fabric(what, NULL, -1, arena, fabric);
 }
 
-static uint64_t least_load(const struct osr_fabric *f, uint32_t rounds)
+static uint64_t least_load(const struct osr_fabric *fabric, uint32_t rounds)
 {
 	struct osr_arena scratch = { 0 };
 	uint64_t bound;
 
-	assert_int_equal(test_bound_minimal(f, rounds, &scratch, &bound, NULL), OSR_OK);
+	assert_int_equal(test_bound_minimal(fabric, rounds, &scratch, &bound, NULL), OSR_OK);
 	osr_arena_free(&scratch);
 	return bound;
 }
 
 /* With the defaults but for these options; the check refuses what is not proven. */
-static void sweep_by(const char *engine, const char *options, const struct osr_fabric *f,
+static void sweep_by(const char *engine, const char *options, const struct osr_fabric *fabric,
 		     uint8_t max_vls, const struct osr_result *before, struct osr_arena *arena,
-		     struct osr_result *x, struct osr_verdict *verdict)
+		     struct osr_result *result, struct osr_verdict *verdict)
 {
 	const struct osr_request req = { .max_vls = max_vls, .multicast = true };
 	struct osr_diag diag = { "" };
 	struct osr_sweep sweep;
 
-	x->fabric = *f;
-	if (test_route(engine, options, req, before, arena, x, &sweep, &diag) || sweep.refused)
-		fail_msg("%s%s", diag.text, x->routing.stable.why);
+	result->fabric = *fabric;
+	if (test_route(engine, options, req, before, arena, result, &sweep, &diag) || sweep.refused)
+		fail_msg("%s%s", diag.text, result->routing.stable.why);
 	assert_string_equal(diag.text, ""); /* what was tried before is not spoken of */
 	*verdict = sweep.verdict;
 }
 
-static void route_with(const struct osr_fabric *f, const char *any_sl, uint8_t max_vls,
+static void route_with(const struct osr_fabric *fabric, const char *any_sl, uint8_t max_vls,
 		       const struct osr_result *before, struct osr_arena *arena,
-		       struct osr_result *x, struct osr_verdict *verdict)
+		       struct osr_result *result, struct osr_verdict *verdict)
 {
 	char options[32];
 
 	snprintf(options, sizeof(options), any_sl ? "any_sl=%s" : "%s", any_sl ? any_sl : "");
-	sweep_by(any_sl ? "dfsssp" : "sssp", options, f, max_vls, before, arena, x, verdict);
+	sweep_by(any_sl ? "dfsssp" : "sssp", options, fabric, max_vls, before, arena, result,
+		 verdict);
 }
 
-static void route_checked(const struct osr_fabric *f, const struct osr_result *before,
-			  struct osr_arena *arena, struct osr_result *x,
+static void route_checked(const struct osr_fabric *fabric, const struct osr_result *before,
+			  struct osr_arena *arena, struct osr_result *result,
 			  struct osr_verdict *verdict)
 {
-	route_with(f, "auto", 8, before, arena, x, verdict);
+	route_with(fabric, "auto", 8, before, arena, result, verdict);
 }
 
 /*
- * Loads that are known: half the switches of an odd ring are on either side, so the routes of n switches
- * with one host share 2 n channels by (n * n - 1) / 8; a tree with as many cables up as hosts; a star.
+ * Loads that are known: half the switches of an odd ring are on either side, so the routes of n
+ * switches with one host share 2 n channels by (n * n - 1) / 8; a tree with as many cables up as
+ * hosts; a star.
  */
 static void test_known_bounds(void **state)
 {
@@ -84,12 +87,12 @@ static void test_known_bounds(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct osr_arena arena = { 0 };
 		struct osr_verdict verdict;
-		struct osr_result x = { 0 };
-		struct osr_fabric f;
+		struct osr_result result = { 0 };
+		struct osr_fabric fabric;
 
-		make_fabric(cases[i].what, &arena, &f);
-		assert_int_equal(least_load(&f, 3), cases[i].least);
-		route_checked(&f, NULL, &arena, &x, &verdict);
+		make_fabric(cases[i].what, &arena, &fabric);
+		assert_int_equal(least_load(&fabric, 3), cases[i].least);
+		route_checked(&fabric, NULL, &arena, &result, &verdict);
 		assert_true(verdict.efi >= cases[i].least);
 		osr_arena_free(&arena);
 	}
@@ -108,7 +111,10 @@ static void assert_drift(const struct osr_result *whole, const struct osr_result
 	osr_arena_free(&scratch);
 }
 
-/* Shapes whose lanes leave every route minimal and every link near the bound, with so many lanes and more. */
+/*
+ * Shapes whose lanes leave every route minimal and every link near the bound, with so many lanes
+ * and more.
+ */
 static void test_shapes(void **state)
 {
 	static const struct {
@@ -137,16 +143,17 @@ static void test_shapes(void **state)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct osr_arena arena = { 0 };
-		struct osr_fabric f;
+		struct osr_fabric fabric;
 
-		make_fabric(cases[i].what, &arena, &f);
+		make_fabric(cases[i].what, &arena, &fabric);
 		for (unsigned vls = cases[i].vls; vls <= 4; vls++) {
 			struct osr_verdict verdict;
-			struct osr_result x = { 0 };
+			struct osr_result result = { 0 };
 
-			route_with(&f, cases[i].any_sl, (uint8_t)vls, NULL, &arena, &x, &verdict);
+			route_with(&fabric, cases[i].any_sl, (uint8_t)vls, NULL, &arena, &result,
+				   &verdict);
 			if (verdict.n_longer ||
-			    verdict.efi * 100 > least_load(&f, 20) * cases[i].percent)
+			    verdict.efi * 100 > least_load(&fabric, 20) * cases[i].percent)
 				fail_msg(
 					"%s, %u lanes: %u longer, %u routes on the busiest channel",
 					cases[i].what, vls, (unsigned)verdict.n_longer,
@@ -157,12 +164,13 @@ static void test_shapes(void **state)
 }
 
 /*
- * Pairs of a switch and an LID that Up*-Down* routing (Autonet) serves by a longer route than the shortest, or not,
- * with the best root: levels breadth first, equal ones by number; a route goes up, then down.
+ * Pairs of a switch and an LID that Up*-Down* routing (Autonet) serves by a longer route than the
+ * shortest, or not, with the best root: levels breadth first, equal ones by number; a route goes
+ * up, then down.
  */
-static uint32_t updown_longer(const struct osr_fabric *f)
+static uint32_t updown_longer(const struct osr_fabric *fabric)
 {
-	uint32_t n = f->n_switches, best = UINT32_MAX, *dist = calloc(n, sizeof(*dist));
+	uint32_t n = fabric->n_switches, best = UINT32_MAX, *dist = calloc(n, sizeof(*dist));
 	uint32_t *level = calloc(n, sizeof(*level)), *hops[2];
 
 	hops[0] = calloc(n, sizeof(**hops));
@@ -170,17 +178,17 @@ static uint32_t updown_longer(const struct osr_fabric *f)
 	for (uint32_t root = 0; root < n; root++) {
 		uint32_t n_longer = 0;
 
-		test_distances(f, root, level);
-		for (uint32_t d = 0; d < f->n_dests; d++) {
+		test_distances(fabric, root, level);
+		for (uint32_t d = 0; d < fabric->n_dests; d++) {
 			bool grows = true;
 
 			/* hops[1]: down only; hops[0]: up first. */
 			for (uint32_t s = 0; s < n; s++)
-				hops[0][s] = hops[1][s] = s == f->dest_switch[d] ? 0 : n;
+				hops[0][s] = hops[1][s] = s == fabric->dest_switch[d] ? 0 : n;
 			while (grows) {
 				grows = false;
-				for (uint32_t c = 0; c < f->n_channels; c++) {
-					uint32_t s = f->chan_src[c], u = f->chan_dst[c];
+				for (uint32_t c = 0; c < fabric->n_channels; c++) {
+					uint32_t s = fabric->chan_src[c], u = fabric->chan_dst[c];
 					bool up =
 						level[u] != level[s] ? level[u] < level[s] : u < s;
 					uint32_t by = 1 + (up ? hops[0][u] : hops[1][u]);
@@ -192,7 +200,7 @@ static uint32_t updown_longer(const struct osr_fabric *f)
 						}
 				}
 			}
-			test_distances(f, f->dest_switch[d], dist);
+			test_distances(fabric, fabric->dest_switch[d], dist);
 			for (uint32_t s = 0; s < n; s++)
 				n_longer += hops[0][s] > dist[s];
 		}
@@ -206,8 +214,9 @@ static uint32_t updown_longer(const struct osr_fabric *f)
 }
 
 /*
- * Another lane costs no longer routes, nor do SLs that the SM chooses; with two and more, the busiest channel is
- * within 10 % of the bound on average. One lane leaves fewer longer routes than Up*-Down* from each fabric's best root.
+ * Another lane costs no longer routes, nor do SLs that the SM chooses; with two and more, the
+ * busiest channel is within 10 % of the bound on average. One lane leaves fewer longer routes than
+ * Up*-Down* from each fabric's best root.
  */
 static void test_more_lanes(void **state)
 {
@@ -218,20 +227,20 @@ static void test_more_lanes(void **state)
 	for (unsigned i = 0; i < n_cases; i++) {
 		struct osr_arena arena = { 0 };
 		uint64_t longer[2][5] = { { UINT64_MAX }, { UINT64_MAX } };
-		struct osr_fabric f;
+		struct osr_fabric fabric;
 		char what[80];
 
 		snprintf(what, sizeof(what), "random switches=%u links=%u hosts=%u seed=%u",
 			 10 + i % 9, 17 + 3 * (i % 7), 1 + i % 3, i);
-		make_fabric(what, &arena, &f);
-		least = least_load(&f, 20);
+		make_fabric(what, &arena, &fabric);
+		least = least_load(&fabric, 20);
 		for (unsigned vls = 1; vls <= 4; vls++)
 			for (unsigned any = 0; any < 2; any++) {
 				struct osr_verdict verdict;
-				struct osr_result x = { 0 };
+				struct osr_result result = { 0 };
 
-				route_with(&f, any ? "on" : "off", (uint8_t)vls, NULL, &arena, &x,
-					   &verdict);
+				route_with(&fabric, any ? "on" : "off", (uint8_t)vls, NULL, &arena,
+					   &result, &verdict);
 				longer[any][vls] = verdict.n_longer;
 				if (verdict.n_longer > longer[any][vls - 1] ||
 				    verdict.n_longer < longer[0][vls])
@@ -242,14 +251,17 @@ static void test_more_lanes(void **state)
 					excess += (double)verdict.efi / (double)least - 1;
 			}
 		n_one_lane += longer[1][1];
-		n_updown += updown_longer(&f);
+		n_updown += updown_longer(&fabric);
 		osr_arena_free(&arena);
 	}
 	assert_in_range(n_one_lane, 0, n_updown * 8 / 10);
 	assert_true(excess < 0.10 * 6 * n_cases);
 }
 
-/* Where an order fitted to the shortest paths bars many of them, one is searched: better than Up*-Down*, in the mean. */
+/*
+ * Where an order fitted to the shortest paths bars many of them, one is searched: better than
+ * Up*-Down*, in the mean.
+ */
 static void test_one_lane(void **state)
 {
 	static const struct {
@@ -269,15 +281,15 @@ static void test_one_lane(void **state)
 		for (unsigned seed = 1; seed <= cases[i].n_seeds; seed++) {
 			struct osr_arena arena = { 0 };
 			struct osr_verdict verdict;
-			struct osr_result x = { 0 };
-			struct osr_fabric f;
+			struct osr_result result = { 0 };
+			struct osr_fabric fabric;
 			char what[64];
 
 			snprintf(what, sizeof(what), cases[i].what, seed);
-			make_fabric(what, &arena, &f);
-			route_with(&f, "on", 1, NULL, &arena, &x, &verdict);
-			longer += 100.0 * (double)verdict.n_longer / (double)updown_longer(&f);
-			load += 100.0 * (double)verdict.efi / (double)least_load(&f, 20);
+			make_fabric(what, &arena, &fabric);
+			route_with(&fabric, "on", 1, NULL, &arena, &result, &verdict);
+			longer += 100.0 * (double)verdict.n_longer / (double)updown_longer(&fabric);
+			load += 100.0 * (double)verdict.efi / (double)least_load(&fabric, 20);
 			osr_arena_free(&arena);
 		}
 		assert_true(longer <= cases[i].percent_longer * cases[i].n_seeds);
@@ -286,8 +298,9 @@ static void test_one_lane(void **state)
 }
 
 /*
- * Management CAs on all switches of trees, cables away: their routes go down and up again. Any SL on two lanes costs no
- * longer route and, on the busiest link, at most 7 % more than lanes by SL do.
+ * Management CAs on all switches of trees, cables away: their routes go down and up again. Any SL
+ * on two lanes costs no longer route and, on the busiest link, at most 7 % more than lanes by SL
+ * do.
  */
 static void test_management(void **state)
 {
@@ -300,13 +313,13 @@ static void test_management(void **state)
 		struct osr_result any = { 0 }, by_sl = { 0 };
 		struct osr_verdict verdict, other;
 		struct osr_arena arena = { 0 };
-		struct osr_fabric f, now;
+		struct osr_fabric fabric, now;
 		struct faults faults;
 
-		topo_fabric(trees[i / 3], &style, -1, &arena, &f);
-		faults_new(&faults, &f);
+		topo_fabric(trees[i / 3], &style, -1, &arena, &fabric);
+		faults_new(&faults, &fabric);
 		for (unsigned k = 0; k < i % 3 * 2; k++)
-			faults_cable(&faults, osr_prng_below(&prng, f.n_channels), true);
+			faults_cable(&faults, osr_prng_below(&prng, fabric.n_channels), true);
 		faults_build(&faults, &arena, &now);
 		route_with(&now, "auto", 2, NULL, &arena, &any, &verdict);
 		route_with(&now, "off", 2, NULL, &arena, &by_sl, &other);
@@ -321,8 +334,9 @@ static void test_management(void **state)
 }
 
 /*
- * Cable after cable of a torus dies, by any_sl = auto: any SL lasts, repairs cost at most 5 % longer routes more than the
- * last full route, which is asked for then, and never again before the next cable.
+ * Cable after cable of a torus dies, by any_sl = auto: any SL lasts, repairs cost at most 5 %
+ * longer routes more than the last full route, which is asked for then, and never again before the
+ * next cable.
  */
 static void test_any_sl_lasts(void **state)
 {
@@ -330,26 +344,29 @@ static void test_any_sl_lasts(void **state)
 
 	for (uint64_t seed = 1; seed <= 6; seed++) {
 		struct osr_prng prng = { seed };
-		struct osr_result x[17] = { 0 }, again = { 0 }, *last = NULL;
+		struct osr_result result[17] = { 0 }, again = { 0 }, *last = NULL;
 		struct osr_arena arena = { 0 };
 		struct osr_verdict verdict, same;
 		uint64_t n_full = 0;
-		struct osr_fabric f, now;
+		struct osr_fabric fabric, now;
 		struct faults faults;
 
-		make_fabric("torus dims=5x5 hosts=2", &arena, &f);
-		faults_new(&faults, &f);
-		for (unsigned i = 0; i < 17; last = &x[i++]) {
+		make_fabric("torus dims=5x5 hosts=2", &arena, &fabric);
+		faults_new(&faults, &fabric);
+		for (unsigned i = 0; i < 17; last = &result[i++]) {
 			if (last)
-				faults_cable(&faults, osr_prng_below(&prng, f.n_channels), true);
+				faults_cable(&faults, osr_prng_below(&prng, fabric.n_channels),
+					     true);
 			faults_build(&faults, &arena, &now);
-			route_with(&now, "auto any_sl_cost=5", 4, last, &arena, &x[i], &verdict);
+			route_with(&now, "auto any_sl_cost=5", 4, last, &arena, &result[i],
+				   &verdict);
 			assert_true(verdict.proven & OSR_CLAIM_ANY_SL);
-			n_full = x[i].routing.stable.kept ? n_full : verdict.n_longer;
+			n_full = result[i].routing.stable.kept ? n_full : verdict.n_longer;
 			assert_in_range(100 * verdict.n_longer, 0,
 					100 * n_full + 5 * verdict.n_routes);
-			n_asked += strstr(x[i].routing.stable.why, "any_sl_cost") != NULL;
-			route_with(&now, "auto any_sl_cost=5", 4, &x[i], &arena, &again, &same);
+			n_asked += strstr(result[i].routing.stable.why, "any_sl_cost") != NULL;
+			route_with(&now, "auto any_sl_cost=5", 4, &result[i], &arena, &again,
+				   &same);
 			assert_true(again.routing.stable.kept);
 			assert_int_equal(same.n_longer, verdict.n_longer);
 		}
@@ -360,9 +377,9 @@ static void test_any_sl_lasts(void **state)
 }
 
 /*
- * With default options of the default engine, and of dfsssp: where any SL was safe on the whole fabric, on one lane or
- * by turn, it is after each of 16 dead switches and cables, too, by repairs and by full routes, to which "rebalance"
- * sends every other sweep.
+ * With default options of the default engine, and of dfsssp: where any SL was safe on the whole
+ * fabric, on one lane or by turn, it is after each of 16 dead switches and cables, too, by repairs
+ * and by full routes, to which "rebalance" sends every other sweep.
  */
 static void test_any_sl_of_engines(void **state)
 {
@@ -373,26 +390,26 @@ static void test_any_sl_of_engines(void **state)
 
 	for (unsigned i = 0; i < 8; i++) {
 		struct osr_prng prng = { 2 };
-		struct osr_result x[17] = { 0 };
+		struct osr_result result[17] = { 0 };
 		struct osr_arena arena = { 0 };
 		struct osr_verdict verdict;
-		struct osr_fabric f, now;
+		struct osr_fabric fabric, now;
 		struct faults faults;
 
-		make_fabric(fabrics[i / 2], &arena, &f);
-		faults_new(&faults, &f);
+		make_fabric(fabrics[i / 2], &arena, &fabric);
+		faults_new(&faults, &fabric);
 		for (unsigned k = 0; k < 17; k++) {
-			uint32_t c = osr_prng_below(&prng, f.n_channels);
+			uint32_t c = osr_prng_below(&prng, fabric.n_channels);
 
 			if (k % 4 == 3)
-				faults.sw[f.chan_src[c]] = true;
+				faults.sw[fabric.chan_src[c]] = true;
 			else if (k)
 				faults_cable(&faults, c, true);
 			faults_build(&faults, &arena, &now);
 			sweep_by(engines[i % 2], k % 2 ? "" : "rebalance=105", &now, 4,
-				 k ? &x[k - 1] : NULL, &arena, &x[k], &verdict);
+				 k ? &result[k - 1] : NULL, &arena, &result[k], &verdict);
 			assert_true(verdict.proven & OSR_CLAIM_ANY_SL);
-			n_full += k && !x[k].routing.stable.kept;
+			n_full += k && !result[k].routing.stable.kept;
 		}
 		faults_free(&faults);
 		osr_arena_free(&arena);
@@ -401,42 +418,46 @@ static void test_any_sl_of_engines(void **state)
 }
 
 /*
- * A whole HyperX is on one lane, in the order of dimensions, which leaves a dead cable of the first one a single way
- * round: idle lanes open others. Any SL stays safe, and when the cable is back the entries are the old ones.
+ * A whole HyperX is on one lane, in the order of dimensions, which leaves a dead cable of the first
+ * one a single way round: idle lanes open others. Any SL stays safe, and when the cable is back the
+ * entries are the old ones.
  */
 static void test_idle_lanes(void **state)
 {
 	unsigned n_used = 0;
 
 	for (uint32_t c = 0; c < 45; c++) {
-		struct osr_result whole = { 0 }, x = { 0 }, full = { 0 }, back = { 0 };
+		struct osr_result whole = { 0 }, result = { 0 }, full = { 0 }, back = { 0 };
 		struct osr_verdict verdict, other;
 		struct osr_arena arena = { 0 };
-		struct osr_fabric f, now;
+		struct osr_fabric fabric, now;
 		struct faults faults;
 
-		make_fabric("hyperx dims=3x5 hosts=5", &arena, &f);
-		faults_new(&faults, &f);
+		make_fabric("hyperx dims=3x5 hosts=5", &arena, &fabric);
+		faults_new(&faults, &fabric);
 		faults_cable(&faults, 2 * c, true);
 		faults_build(&faults, &arena, &now);
-		route_with(&f, "auto", 4, NULL, &arena, &whole, &verdict);
+		route_with(&fabric, "auto", 4, NULL, &arena, &whole, &verdict);
 		assert_int_equal(whole.routing.n_vls, 1);
 		route_with(&now, "auto", 4, NULL, &arena, &full, &other);
-		route_with(&now, "auto", 4, &whole, &arena, &x, &verdict);
-		assert_drift(&whole, &x, verdict.efi);
+		route_with(&now, "auto", 4, &whole, &arena, &result, &verdict);
+		assert_drift(&whole, &result, verdict.efi);
 		assert_true(verdict.proven & OSR_CLAIM_ANY_SL);
 		assert_in_range(verdict.efi * 5, 0, other.efi * 6);
-		n_used += x.routing.n_vls > 1;
-		route_with(&f, "auto", 4, &x, &arena, &back, &verdict);
+		n_used += result.routing.n_vls > 1;
+		route_with(&fabric, "auto", 4, &result, &arena, &back, &verdict);
 		assert_memory_equal(back.routing.lft, whole.routing.lft,
-				    (size_t)f.n_dests * f.n_switches);
+				    (size_t)fabric.n_dests * fabric.n_switches);
 		faults_free(&faults);
 		osr_arena_free(&arena);
 	}
 	assert_true(n_used >= 10);
 }
 
-/* Of a grid that angara remembers whole half is left: a smaller one, which it routes as if it had been all. */
+/*
+ * Of a grid that angara remembers whole half is left: a smaller one, which it routes as if it had
+ * been all.
+ */
 static void test_half_a_grid(void **state)
 {
 	static const char *const grids[] = { "mesh dims=8", "mesh dims=8x3 hosts=2" };
@@ -445,13 +466,13 @@ static void test_half_a_grid(void **state)
 		struct osr_result whole = { 0 }, half = { 0 }, anew = { 0 };
 		struct osr_verdict verdict, alone;
 		struct osr_arena arena = { 0 };
-		struct osr_fabric f, now;
+		struct osr_fabric fabric, now;
 		struct faults faults;
 
-		make_fabric(grids[i], &arena, &f);
-		sweep_by("angara", "", &f, 4, NULL, &arena, &whole, &verdict);
-		faults_new(&faults, &f);
-		for (uint32_t s = 0; s < f.n_switches; s++)
+		make_fabric(grids[i], &arena, &fabric);
+		sweep_by("angara", "", &fabric, 4, NULL, &arena, &whole, &verdict);
+		faults_new(&faults, &fabric);
+		for (uint32_t s = 0; s < fabric.n_switches; s++)
 			faults.sw[s] = s % 8 >= 4;
 		faults_build(&faults, &arena, &now);
 		sweep_by("angara", "", &now, 4, NULL, &arena, &anew, &alone);

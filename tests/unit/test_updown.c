@@ -12,76 +12,88 @@
 #include "fabrics.h"
 
 struct made {
-	struct test_fabric t;
+	struct test_fabric test;
 	struct osr_arena scratch, result;
-	struct osr_routing r;
-	struct osr_spf s;
+	struct osr_routing routing;
+	struct osr_spf spf;
 	struct osr_diag diag;
 };
 
-static void make(struct made *m)
+static void make(struct made *made)
 {
 	struct osr_spf_options opt = { .max_rounds = 0 };
 
-	memset(&m->scratch, 0, sizeof(m->scratch));
-	memset(&m->result, 0, sizeof(m->result));
-	memset(&m->r, 0, sizeof(m->r));
-	assert_int_equal(osr_planes_first_fabric(&m->t.f, &m->t.arena, &m->t.f, &m->diag), OSR_OK);
-	assert_int_equal(osr_routing_init(&m->r, &m->t.f, &m->result, &m->diag), OSR_OK);
-	assert_int_equal(osr_spf_init(&m->s, &m->t.f, &m->r, &opt, &m->scratch, &m->diag), OSR_OK);
+	memset(&made->scratch, 0, sizeof(made->scratch));
+	memset(&made->result, 0, sizeof(made->result));
+	memset(&made->routing, 0, sizeof(made->routing));
+	assert_int_equal(osr_planes_first_fabric(&made->test.fabric, &made->test.arena,
+						 &made->test.fabric, &made->diag),
+			 OSR_OK);
+	assert_int_equal(
+		osr_routing_init(&made->routing, &made->test.fabric, &made->result, &made->diag),
+		OSR_OK);
+	assert_int_equal(osr_spf_init(&made->spf, &made->test.fabric, &made->routing, &opt,
+				      &made->scratch, &made->diag),
+			 OSR_OK);
 }
 
-static void unmake(struct made *m)
+static void unmake(struct made *made)
 {
-	osr_arena_free(&m->scratch);
-	osr_arena_free(&m->result);
-	test_fabric_free(&m->t);
+	osr_arena_free(&made->scratch);
+	osr_arena_free(&made->result);
+	test_fabric_free(&made->test);
 }
 
 /* Is there a path of this length, and may it still go up? */
-static bool walk(const struct osr_fabric *f, const uint32_t *place, uint32_t v, uint32_t to,
+static bool walk(const struct osr_fabric *fabric, const uint32_t *place, uint32_t v, uint32_t to,
 		 uint32_t length, bool up)
 {
 	if (!length)
 		return v == to;
-	for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-		uint32_t u = f->chan_dst[c];
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		uint32_t u = fabric->chan_dst[c];
 		bool higher = place[u] < place[v];
 
-		if ((up || !higher) && walk(f, place, u, to, length - 1, higher))
+		if ((up || !higher) && walk(fabric, place, u, to, length - 1, higher))
 			return true;
 	}
 	return false;
 }
 
-/* Pairs of switches with hosts that such paths serve; every switch but one root per component has a parent above it. */
-static uint64_t count_served(struct made *m, uint32_t effort)
+/*
+ * Pairs of switches with hosts that such paths serve; every switch but one root per component has a
+ * parent above it.
+ */
+static uint64_t count_served(struct made *made, uint32_t effort)
 {
-	const struct osr_fabric *f = &m->t.f;
+	const struct osr_fabric *fabric = &made->test.fabric;
 	uint64_t pairs = 0, served = 0;
 	uint32_t n_roots = 0;
-	struct osr_updown u;
+	struct osr_updown updown;
 
-	assert_int_equal(osr_updown_search(&m->s, effort, &m->scratch, &u, &m->diag), OSR_OK);
-	for (uint32_t a = 0; a < f->n_switches; a++) {
+	assert_int_equal(
+		osr_updown_search(&made->spf, effort, &made->scratch, &updown, &made->diag),
+		OSR_OK);
+	for (uint32_t a = 0; a < fabric->n_switches; a++) {
 		uint32_t dist[MAX_DRAFT_SWITCHES];
 
-		test_distances(f, a, dist);
-		for (uint32_t b = 0; b < f->n_switches; b++) {
-			if (!f->sw_sources[a] || !f->sw_sources[b] || dist[b] == OSR_NONE)
+		test_distances(fabric, a, dist);
+		for (uint32_t b = 0; b < fabric->n_switches; b++) {
+			if (!fabric->sw_sources[a] || !fabric->sw_sources[b] || dist[b] == OSR_NONE)
 				continue;
 			pairs++;
-			served += walk(f, u.place, a, b, dist[b], true);
+			served += walk(fabric, updown.place, a, b, dist[b], true);
 		}
-		n_roots += u.parent[a] == OSR_NONE;
-		if (u.parent[a] != OSR_NONE) {
-			assert_int_equal(f->chan_src[u.parent[a]], a);
-			assert_true(u.place[f->chan_dst[u.parent[a]]] < u.place[a]);
+		n_roots += updown.parent[a] == OSR_NONE;
+		if (updown.parent[a] != OSR_NONE) {
+			assert_int_equal(fabric->chan_src[updown.parent[a]], a);
+			assert_true(updown.place[fabric->chan_dst[updown.parent[a]]] <
+				    updown.place[a]);
 		}
 	}
-	assert_int_equal(n_roots, f->n_components);
-	assert_int_equal(pairs, u.n_pairs);
-	assert_int_equal(served, u.n_served);
+	assert_int_equal(n_roots, fabric->n_components);
+	assert_int_equal(pairs, updown.n_pairs);
+	assert_int_equal(served, updown.n_served);
 	return served;
 }
 
@@ -92,19 +104,19 @@ static void test_searched(void **state)
 	for (unsigned i = 0; i < N_TEST_FABRICS + 40; i++) {
 		uint32_t seed = i - N_TEST_FABRICS + 1, n = 4 + seed;
 		uint64_t before, after;
-		struct made m;
+		struct made made;
 
 		if (i < N_TEST_FABRICS)
-			test_fabric_named(&m.t, i);
+			test_fabric_named(&made.test, i);
 		else
-			test_fabric_random(&m.t, n, n + n / 2, seed);
-		make(&m);
-		before = count_served(&m, 0);
-		after = count_served(&m, 1);
+			test_fabric_random(&made.test, n, n + n / 2, seed);
+		make(&made);
+		before = count_served(&made, 0);
+		after = count_served(&made, 1);
 		assert_true(after >= before);
 		sum_before += i < N_TEST_FABRICS ? 0 : before;
 		sum_after += i < N_TEST_FABRICS ? 0 : after;
-		unmake(&m);
+		unmake(&made);
 	}
 	/* Searching must be worth it. */
 	assert_true(sum_after > sum_before + sum_before / 50);
@@ -112,25 +124,27 @@ static void test_searched(void **state)
 
 static void test_rank(void **state)
 {
-	struct osr_updown u;
+	struct osr_updown updown;
 	uint32_t rank[4 * 64];
-	struct made m;
+	struct made made;
 
-	test_fabric_random(&m.t, 20, 40, 7);
-	make(&m);
-	assert_int_equal(osr_updown_search(&m.s, 1, &m.scratch, &u, &m.diag), OSR_OK);
-	osr_span_rank(&m.t.f, u.place, rank);
-	for (uint32_t c = 0; c < m.t.f.n_channels; c++) {
-		uint32_t v = m.t.f.chan_dst[c];
-		bool up = u.place[v] < u.place[m.t.f.chan_src[c]];
+	test_fabric_random(&made.test, 20, 40, 7);
+	make(&made);
+	assert_int_equal(osr_updown_search(&made.spf, 1, &made.scratch, &updown, &made.diag),
+			 OSR_OK);
+	osr_span_rank(&made.test.fabric, updown.place, rank);
+	for (uint32_t c = 0; c < made.test.fabric.n_channels; c++) {
+		uint32_t v = made.test.fabric.chan_dst[c];
+		bool up = updown.place[v] < updown.place[made.test.fabric.chan_src[c]];
 
-		for (uint32_t o = m.t.f.chan_row[v]; o < m.t.f.chan_row[v + 1]; o++) {
-			bool up_next = u.place[m.t.f.chan_dst[o]] < u.place[v];
+		for (uint32_t o = made.test.fabric.chan_row[v];
+		     o < made.test.fabric.chan_row[v + 1]; o++) {
+			bool up_next = updown.place[made.test.fabric.chan_dst[o]] < updown.place[v];
 
 			assert_int_equal(rank[c] < rank[o], up || !up_next);
 		}
 	}
-	unmake(&m);
+	unmake(&made);
 }
 
 TEST_PROGRAM(test_searched, test_rank)

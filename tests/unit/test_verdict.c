@@ -8,8 +8,8 @@
 #include "core/verify/verdict.h"
 
 /*
- * ---- The auditor. tests/cli/mutants.py and chance.py send every packet through tables that are wrong, and compare
- * what is named.
+ * ---- The auditor. tests/cli/mutants.py and chance.py send every packet through tables that are
+ * wrong, and compare what is named.
  */
 
 static struct osr_arena scratch, result, arena;
@@ -31,19 +31,19 @@ static void on_ring(uint32_t n, uint32_t hosts, enum table_kind kind)
 {
 	tear_down(NULL);
 	test_fabric_ring(&t, n, hosts);
-	table_make(kind, &t.f, &arena, 1, &r);
+	table_make(kind, &t.fabric, &arena, 1, &r);
 }
 
 static void look(const struct osr_generation *gen)
 {
 	struct osr_diag diag = { "" };
 
-	assert_int_equal(
-		osr_audit(&t.f, gen, OSR_CLAIM_REVERSIBLE, 100, &scratch, &result, &audit, &diag),
-		OSR_OK);
+	assert_int_equal(osr_audit(&t.fabric, gen, OSR_CLAIM_REVERSIBLE, 100, &scratch, &result,
+				   &audit, &diag),
+			 OSR_OK);
 	for (uint32_t i = 0; i < audit.n_listed; i++) {
 		diag.text[0] = 0;
-		osr_fault_say(&t.f, &audit.fault[i], &diag);
+		osr_fault_say(&t.fabric, &audit.fault[i], &diag);
 		assert_true(diag.text[0] != 0);
 	}
 }
@@ -60,8 +60,8 @@ static uint64_t n_faults(void)
 /* A LID of a host of another switch, so that packets pass from s to it. */
 static uint32_t far_dest(uint32_t s)
 {
-	for (uint32_t d = 0; d < t.f.n_dests; d++)
-		if (t.f.dest_switch[d] != s && t.f.term_weight[t.f.dest_term[d]])
+	for (uint32_t d = 0; d < t.fabric.n_dests; d++)
+		if (t.fabric.dest_switch[d] != s && t.fabric.term_weight[t.fabric.dest_term[d]])
 			return d;
 	return OSR_NONE;
 }
@@ -74,11 +74,11 @@ static void test_senders(void **state)
 	uint32_t last;
 
 	on_ring(5, 20, TABLE_UPDOWN_SL2VL);
-	table = osr_calloc(&arena, t.f.n_terminals, sizeof(*table));
+	table = osr_calloc(&arena, t.fabric.n_terminals, sizeof(*table));
 	gen.term_sl2vl = table;
 	look(&gen);
 	assert_int_equal(n_faults(), 0);
-	for (last = t.f.n_terminals - 1; !t.f.term_weight[last]; last--)
+	for (last = t.fabric.n_terminals - 1; !t.fabric.term_weight[last]; last--)
 		;
 	memset(table[last], 15, sizeof(*table));
 	look(&gen);
@@ -89,8 +89,9 @@ static void test_senders(void **state)
 }
 
 /*
- * A fault of each kind is said with its own switch, ports, LID and figures. On a ring of 4 destination 7 is LID 8, of
- * the host of sw-3 at its port 3, and destination 3 is LID 4, of sw-3 itself; end port 1 is the host of sw-0.
+ * A fault of each kind is said with its own switch, ports, LID and figures. On a ring of 4
+ * destination 7 is LID 8, of the host of sw-3 at its port 3, and destination 3 is LID 4, of sw-3
+ * itself; end port 1 is the host of sw-0.
  */
 static void test_sentences(void **state)
 {
@@ -154,15 +155,15 @@ static void test_sentences(void **state)
 						 .n_switches = 4 };
 		struct osr_diag diag = { "" };
 
-		osr_fault_say(&t.f, &fault, &diag);
+		osr_fault_say(&t.fabric, &fault, &diag);
 		assert_string_equal(diag.text, cases[i].says);
 	}
 }
 
 /*
- * ---- The verdict on tables whose answers are known from theory: rings and their datelines, up/down, virtual
- * lanes by port pairs; and for all kinds of tables, what the checker has proven must be what the search
- * finds, which share no code.
+ * ---- The verdict on tables whose answers are known from theory: rings and their datelines,
+ * up/down, virtual lanes by port pairs; and for all kinds of tables, what the checker has proven
+ * must be what the search finds, which share no code.
  */
 
 static struct osr_findings found;
@@ -171,18 +172,22 @@ static struct osr_findings found;
 static enum osr_answer verdict_ask(bool sls_unknown, const struct osr_checked *checked)
 {
 	struct osr_generation gen = { .routing = &r, .sls_unknown = sls_unknown };
-	struct osr_inquiry ask = { .f = &t.f, .gen = &gen, .max_listed = 3, .checked = checked };
+	struct osr_inquiry ask = {
+		.fabric = &t.fabric, .gen = &gen, .max_listed = 3, .checked = checked
+	};
 	struct osr_diag diag = { "" };
 
 	assert_int_equal(osr_verify(&ask, &scratch, &result, &found, &diag), OSR_OK);
 	assert_int_equal(scratch.in_use, 0);
 	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++) {
-		const struct osr_answered *x = &found.on[question];
+		const struct osr_answered *answered = &found.on[question];
 
-		assert_int_equal(x->why[0] == '\0', x->answer == OSR_PROVEN);
-		for (uint32_t i = 0; i < x->loop.n; i++)
-			assert_int_equal(t.f.chan_dst[x->loop.step[i].channel],
-					 t.f.chan_src[x->loop.step[(i + 1) % x->loop.n].channel]);
+		assert_int_equal(answered->why[0] == '\0', answered->answer == OSR_PROVEN);
+		for (uint32_t i = 0; i < answered->loop.n; i++)
+			assert_int_equal(
+				t.fabric.chan_dst[answered->loop.step[i].channel],
+				t.fabric.chan_src[answered->loop.step[(i + 1) % answered->loop.n]
+							  .channel]);
 	}
 	return osr_verdict_of(&found, OSR_REQUIRED, NULL);
 }
@@ -197,7 +202,9 @@ static void assert_answers(const char *expected)
 	assert_string_equal(got, expected);
 }
 
-/* Shortest routes around a ring of 5 wait for each other in a circle, whatever SL all of them have. */
+/*
+ * Shortest routes around a ring of 5 wait for each other in a circle, whatever SL all of them have.
+ */
 static void test_ring(void **state)
 {
 	enum osr_question which;
@@ -223,7 +230,7 @@ static void test_dateline(void **state)
 	for (uint32_t n = 5; n < 7; n++) {
 
 		on_ring(n, 1, TABLE_SHORTEST);
-		table_dateline(&t.f, &arena, &r);
+		table_dateline(&t.fabric, &arena, &r);
 		assert_int_equal(verdict_ask(false, NULL), OSR_PROVEN);
 		assert_answers(n % 2 ? "pppupuprr" : "pppupurrr");
 		assert_int_equal(osr_verdict_of(&found, 1u << OSR_ASK_REPLIES, NULL),
@@ -237,15 +244,16 @@ static void test_dateline(void **state)
 /* All zero; returns how many. */
 static uint32_t give_sl2vl(void)
 {
-	assert_int_equal(osr_routing_alloc_sl2vl(&r, &t.f, 0, &arena, NULL), OSR_OK);
+	assert_int_equal(osr_routing_alloc_sl2vl(&r, &t.fabric, 0, &arena, NULL), OSR_OK);
 	r.n_vls = 2;
-	return (uint32_t)osr_n_sl2vl(&t.f);
+	return (uint32_t)osr_n_sl2vl(&t.fabric);
 }
 
 /*
- * VLs by port pair that ignore the SL: what comes from a host is on VL 0, what comes from a switch on
- * VL 1. Shortest routes of a ring of 5 have two channels, so nothing on VL 1 waits: safe on any SL, and
- * path SLs need not be known. With one VL for all, they make no difference either, and it is the ring.
+ * VLs by port pair that ignore the SL: what comes from a host is on VL 0, what comes from a switch
+ * on VL 1. Shortest routes of a ring of 5 have two channels, so nothing on VL 1 waits: safe on any
+ * SL, and path SLs need not be known. With one VL for all, they make no difference either, and it
+ * is the ring.
  */
 static void test_port_pairs(void **state)
 {
@@ -257,9 +265,9 @@ static void test_port_pairs(void **state)
 		memset(r.sl2vl, 0, n * sizeof(*r.sl2vl));
 		verdict_ask(sls_unknown, NULL);
 		assert_answers("pppururrr");
-		for (uint32_t c = 0; c < t.f.n_channels; c++) {
-			uint32_t s = t.f.chan_dst[c], ports = t.f.sw_n_ports[s] + 1u;
-			uint32_t in = t.f.chan_port[t.f.chan_rev[c]];
+		for (uint32_t c = 0; c < t.fabric.n_channels; c++) {
+			uint32_t s = t.fabric.chan_dst[c], ports = t.fabric.sw_n_ports[s] + 1u;
+			uint32_t in = t.fabric.chan_port[t.fabric.chan_rev[c]];
 
 			memset(r.sl2vl[r.sl2vl_row[s] + in * ports], 1, ports * sizeof(*r.sl2vl));
 		}
@@ -275,13 +283,13 @@ static void test_lanes(void **state)
 	uint32_t n;
 
 	on_ring(5, 1, TABLE_SHORTEST);
-	table_dateline(&t.f, &arena, &r);
-	vls = (uint8_t *)t.f.chan_vls;
-	memset(vls, 1, t.f.n_channels);
+	table_dateline(&t.fabric, &arena, &r);
+	vls = (uint8_t *)t.fabric.chan_vls;
+	memset(vls, 1, t.fabric.n_channels);
 	assert_int_equal(verdict_ask(false, NULL), OSR_REFUTED);
 	assert_int_equal(found.on[OSR_ASK_LANES].answer, OSR_REFUTED);
 	assert_int_equal(found.audit.fault[0].vl, 1);
-	memset(vls, 2, t.f.n_channels);
+	memset(vls, 2, t.fabric.n_channels);
 	assert_int_equal(verdict_ask(false, NULL), OSR_PROVEN);
 
 	n = give_sl2vl();
@@ -305,7 +313,7 @@ static void test_lost(void **state)
 	verdict_ask(false, NULL);
 	/* A spanning order is no table: the checker alone knows whether it reaches all. */
 	assert_answers("pppuppppp");
-	while (t.f.dest_switch[d] != 3 || !t.f.term_weight[t.f.dest_term[d]])
+	while (t.fabric.dest_switch[d] != 3 || !t.fabric.term_weight[t.fabric.dest_term[d]])
 		d++;
 	right = r.lft[d * 5 + 1];
 	r.lft[d * 5 + 1] = OSR_NO_PATH;
@@ -314,9 +322,9 @@ static void test_lost(void **state)
 	assert_int_equal(found.on[OSR_ASK_NO_LOOPS].answer, OSR_PROVEN);
 	r.lft[d * 5 + 1] = right;
 	/* Switches 1 and 2 send it to each other. */
-	for (uint32_t c = 0; c < t.f.n_channels; c++)
-		if (t.f.chan_src[c] + t.f.chan_dst[c] == 1 + 2)
-			r.lft[d * 5 + t.f.chan_src[c]] = t.f.chan_port[c];
+	for (uint32_t c = 0; c < t.fabric.n_channels; c++)
+		if (t.fabric.chan_src[c] + t.fabric.chan_dst[c] == 1 + 2)
+			r.lft[d * 5 + t.fabric.chan_src[c]] = t.fabric.chan_port[c];
 	assert_int_equal(verdict_ask(false, NULL), OSR_REFUTED);
 	assert_int_equal(found.on[OSR_ASK_NO_LOOPS].answer, OSR_REFUTED);
 }
@@ -333,8 +341,8 @@ static void test_both_ways(void **state)
 
 		tear_down(state);
 		test_fabric_named(&t, i / N_TABLE_KINDS);
-		table_make(i % N_TABLE_KINDS, &t.f, &arena, i, &r);
-		assert_int_equal(osr_check_keep(&t.f, &r, &arena, &scratch, &checked, NULL),
+		table_make(i % N_TABLE_KINDS, &t.fabric, &arena, i, &r);
+		assert_int_equal(osr_check_keep(&t.fabric, &r, &arena, &scratch, &checked, NULL),
 				 OSR_OK);
 		verdict_ask(false, &checked);
 		by_checker = found.audit;
@@ -346,7 +354,7 @@ static void test_both_ways(void **state)
 			assert_int_equal(found.audit.n_faults[kind], 0);
 		assert_int_equal(found.audit.n_lost, 0);
 		assert_memory_equal(found.audit.load, by_checker.load,
-				    t.f.n_channels * sizeof(*by_checker.load));
+				    t.fabric.n_channels * sizeof(*by_checker.load));
 		found.audit.load = by_checker.load = NULL;
 		assert_memory_equal(&found.audit, &by_checker,
 				    offsetof(struct osr_audit, n_faults));
@@ -370,29 +378,32 @@ static enum osr_status verify_once(void *ctx, struct osr_arena *s, struct osr_ar
 	return osr_verify(ctx, s, o, &found, diag);
 }
 
-/* With groups, without SLs, with loops, and with path records of one host alone: nothing is read of those that are not there. */
+/*
+ * With groups, without SLs, with loops, and with path records of one host alone: nothing is read of
+ * those that are not there.
+ */
 static void test_memory(void **state)
 {
 	static const uint64_t ports[5][4] = { { UINT64_MAX }, { UINT64_MAX } };
 	const uint16_t mlid = 0xc000;
 	const struct osr_groups groups = { 1, &mlid, ports, 0 };
 	struct osr_generation gen = { .routing = &r, .groups = &groups };
-	struct osr_inquiry ask = { .f = &t.f, .gen = &gen, .max_listed = 10 };
+	struct osr_inquiry ask = { .fabric = &t.fabric, .gen = &gen, .max_listed = 10 };
 	struct osr_paths paths = { .n_rows = 1 };
 	uint32_t *row;
 
 	on_ring(5, 2, TABLE_UPDOWN_SL2VL);
 	r.lft[(size_t)far_dest(1) * r.n_switches + 1] = OSR_NO_PATH;
-	row = osr_alloc(&arena, t.f.n_terminals, sizeof(*row));
-	memset(row, 0xff, t.f.n_terminals * sizeof(*row));
-	row[t.f.dest_term[far_dest(4)]] = 0;
+	row = osr_alloc(&arena, t.fabric.n_terminals, sizeof(*row));
+	memset(row, 0xff, t.fabric.n_terminals * sizeof(*row));
+	row[t.fabric.dest_term[far_dest(4)]] = 0;
 	paths.row = row;
-	paths.sl = osr_calloc(&arena, t.f.n_dests, 1);
+	paths.sl = osr_calloc(&arena, t.fabric.n_dests, 1);
 	for (unsigned k = 0; k < 4; k++) {
 		gen.sls_unknown = k == 1;
 		gen.paths = k == 3 ? &paths : NULL;
 		if (k == 2)
-			table_make(TABLE_SHORTEST, &t.f, &arena, 1, &r);
+			table_make(TABLE_SHORTEST, &t.fabric, &arena, 1, &r);
 		assert_true(test_starve(verify_once, &ask) > 20);
 	}
 	assert_true(found.audit.n_faults[OSR_FAULT_NO_SL] > 0);

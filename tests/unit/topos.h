@@ -15,30 +15,30 @@ static inline enum osr_status topo_net(const char *what, const struct osr_topo_s
 	static const struct osr_topo_style plain;
 	char text[256], *rest = NULL, *word;
 	const struct osr_topo *topo;
-	struct osr_values v;
+	struct osr_values values;
 
 	snprintf(text, sizeof(text), "%s", what);
 	topo = osr_topo_find(strtok_r(text, " ", &rest));
 	assert_non_null(topo);
-	osr_values_default(&v, topo->params);
+	osr_values_default(&values, topo->params);
 	while ((word = strtok_r(NULL, " ", &rest))) {
 		char *value = strchr(word, '=');
 
 		*value++ = '\0';
-		if (osr_values_set(&v, topo->params, word, value, diag))
+		if (osr_values_set(&values, topo->params, word, value, diag))
 			return OSR_INVAL;
 	}
-	return osr_topo_make(topo, &v, style ? style : &plain, net, diag);
+	return osr_topo_make(topo, &values, style ? style : &plain, net, diag);
 }
 
 /* `lmc` as in osr_net_fabric(). */
 static inline void topo_fabric(const char *what, const struct osr_topo_style *style, int lmc,
-			       struct osr_arena *arena, struct osr_fabric *f)
+			       struct osr_arena *arena, struct osr_fabric *fabric)
 {
 	struct osr_diag diag = { "" };
 	struct osr_net net = { 0 };
 
-	if (topo_net(what, style, &net, &diag) || osr_net_fabric(&net, lmc, arena, f, &diag))
+	if (topo_net(what, style, &net, &diag) || osr_net_fabric(&net, lmc, arena, fabric, &diag))
 		fail_msg("%s: %s", what, diag.text);
 	osr_net_free(&net);
 }
@@ -63,7 +63,7 @@ static inline struct osr_degraded degrade_net(const struct osr_net *from, struct
 
 /* The same of a generator, as a fabric. */
 static inline struct osr_degraded topo_broken(const char *what, struct osr_degrade how, int lmc,
-					      struct osr_arena *arena, struct osr_fabric *f)
+					      struct osr_arena *arena, struct osr_fabric *fabric)
 {
 	struct osr_net whole = { 0 }, net;
 	struct osr_diag diag = { "" };
@@ -72,7 +72,7 @@ static inline struct osr_degraded topo_broken(const char *what, struct osr_degra
 	if (topo_net(what, NULL, &whole, &diag))
 		fail_msg("%s: %s", what, diag.text);
 	done = degrade_net(&whole, how, &net);
-	if (osr_net_fabric(&net, lmc, arena, f, &diag))
+	if (osr_net_fabric(&net, lmc, arena, fabric, &diag))
 		fail_msg("%s: %s", what, diag.text);
 	osr_net_free(&whole);
 	osr_net_free(&net);

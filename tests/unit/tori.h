@@ -32,17 +32,17 @@ struct test_torus {
 	uint64_t *guid; /* [n_places], in the fabric's arena */
 };
 
-void test_torus_draw(struct test_torus *d, struct test_fabric *t);
+void test_torus_draw(struct test_torus *torus, struct test_fabric *test);
 
 /* Coordinate i of a place: the last dimension varies fastest. */
-uint32_t test_torus_coord(const struct test_torus *d, uint32_t place, uint32_t i);
+uint32_t test_torus_coord(const struct test_torus *torus, uint32_t place, uint32_t i);
 /* The place of a switch. */
-uint32_t test_torus_place(const struct test_torus *d, uint64_t guid);
+uint32_t test_torus_place(const struct test_torus *torus, uint64_t guid);
 
 /*
- * The largest mean load over the links of one dimension; of lines, over those of one cut; where every
- * switch has as many hosts. No routing over shortest paths has a lower EFI.
+ * The largest mean load over the links of one dimension; of lines, over those of one cut; where
+ * every switch has as many hosts. No routing over shortest paths has a lower EFI.
  */
-double test_torus_bound(const struct test_torus *d);
+double test_torus_bound(const struct test_torus *torus);
 
 #endif

@@ -29,8 +29,9 @@ struct osr_arena_block {
 };
 
 /*
- * Straight from the system: in a pool of malloc(), among the small pieces of other users of the process, blocks
- * that come and go leave holes that do not fit the next one, and the pool grows for hours.
+ * Straight from the system: in a pool of malloc(), among the small pieces of other users of the
+ * process, blocks that come and go leave holes that do not fit the next one, and the pool grows for
+ * hours.
  */
 static void *block_memory(size_t size)
 {
@@ -39,7 +40,10 @@ static void *block_memory(size_t size)
 	/* Every piece is to end where its block does. */
 	if (!BLOCK_SIZE)
 		return posix_memalign(&mem, ALIGN, size + ALIGN) ? NULL : mem;
-	/* A block for one large piece is written to its end: all pages at once are cheaper than one by one. */
+	/*
+	 * A block for one large piece is written to its end: all pages at once are cheaper than one
+	 * by one.
+	 */
 	mem = mmap(NULL, size + ALIGN, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | (size > BLOCK_SIZE ? MAP_POPULATE : 0), -1, 0);
 	return mem == MAP_FAILED ? NULL : mem;
@@ -207,22 +211,22 @@ struct sharing {
 
 static void share_part(void *ctx, uint32_t i)
 {
-	struct sharing *x = ctx;
+	struct sharing *sharing = ctx;
 	uint32_t item;
 
-	while ((item = __atomic_fetch_add(&x->next, 1, __ATOMIC_RELAXED)) < x->n)
-		x->do_item(x->ctx, i, item);
+	while ((item = __atomic_fetch_add(&sharing->next, 1, __ATOMIC_RELAXED)) < sharing->n)
+		sharing->do_item(sharing->ctx, i, item);
 }
 
 void osr_threads_share(const struct osr_arena *scratch,
 		       void (*do_item)(void *ctx, uint32_t i, uint32_t item), void *ctx,
 		       uint32_t n_parts, uint32_t n_items)
 {
-	struct sharing x = { .do_item = do_item, .ctx = ctx, .n = n_items };
+	struct sharing sharing = { .do_item = do_item, .ctx = ctx, .n = n_items };
 
 	if (n_parts > 1 && scratch->threads)
-		scratch->threads->run(share_part, &x, n_parts);
+		scratch->threads->run(share_part, &sharing, n_parts);
 	else
 		for (uint32_t i = 0; i < n_parts; i++)
-			share_part(&x, i);
+			share_part(&sharing, i);
 }

@@ -41,7 +41,10 @@ static enum osr_status carry_pairs(const struct osr_fabric_map *map, const struc
 		if (lost && map->sw[s] != OSR_NONE)
 			lossy[n_lossy++] = s;
 	}
-	/* Rows as they are where all switches are the same: then only switches that have lost a cable differ. */
+	/*
+	 * Rows as they are where all switches are the same: then only switches that have lost a
+	 * cable differ.
+	 */
 	for (uint32_t d = 0; d < map->to->n_dests; d++) {
 		size_t from = (size_t)map->dest[d] * map->from->n_switches, to = (size_t)d * n;
 
@@ -68,8 +71,9 @@ static enum osr_status carry_pairs(const struct osr_fabric_map *map, const struc
 }
 
 /*
- * Which LID has whose tree. A tree whose first LID is gone, or is behind another switch, stays with the LIDs that have it, as
- * rows of their own; LIDs that are new, or of a port behind another switch, repeat the first one of their port.
+ * Which LID has whose tree. A tree whose first LID is gone, or is behind another switch, stays with
+ * the LIDs that have it, as rows of their own; LIDs that are new, or of a port behind another
+ * switch, repeat the first one of their port.
  */
 static enum osr_status carry_planes(const struct osr_fabric_map *map, const struct osr_planes *was,
 				    struct osr_arena *scratch, struct osr_arena *arena,
@@ -231,7 +235,10 @@ enum osr_status osr_carry_again(const struct osr_result *old, const struct osr_f
 	*routing = earlier.routing;
 	routing->lane_deps = NULL;
 	routing->claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
-	/* A spanning order with a missing link spans no more: the claim goes, and OpenSM builds its own trees. */
+	/*
+	 * A spanning order with a missing link spans no more: the claim goes, and OpenSM builds its
+	 * own trees.
+	 */
 	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++) {
 		kept += routing->mcast_parent[s] != OSR_NONE;
 		wanted +=

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * carry.h - tables of before in the numbering of today's fabric: the one step from one generation to the next.
+ * carry.h - tables of before in the numbering of today's fabric: the one step from one generation
+ * to the next.
  *
- * An entry stays where its port still leads somewhere, be it over another cable: the switch will send
- * packets there until it is programmed anew. Where the cable is gone, so are the packets, which wait
- * for nothing: OSR_NO_PATH. SLs and SLs given earlier stay, SL 0 is that of new LIDs and switches;
- * SL2VL tables stay port by port, new ports have OSR_VL_UNSET; the multicast order stays where its
- * cables are. The certificate and the turns of each lane (lane_deps) stay by cables: new channels carry none of
- * the old routes, so any rank does. All else is as it was, claims too, but what a sweep did (stable) and its notes
- * for the log. Whether anything still holds is for the checker to say.
+ * An entry stays where its port still leads somewhere, be it over another cable: the switch will
+ * send packets there until it is programmed anew. Where the cable is gone, so are the packets,
+ * which wait for nothing: OSR_NO_PATH. SLs and SLs given earlier stay, SL 0 is that of new LIDs and
+ * switches; SL2VL tables stay port by port, new ports have OSR_VL_UNSET; the multicast order stays
+ * where its cables are. The certificate and the turns of each lane (lane_deps) stay by cables: new
+ * channels carry none of the old routes, so any rank does. All else is as it was, claims too, but
+ * what a sweep did (stable) and its notes for the log. Whether anything still holds is for the
+ * checker to say.
  *
- * O(LIDs * switches); where all switches are there, rows are copied and entries of switches that have lost a
- * cable changed.
+ * O(LIDs * switches); where all switches are there, rows are copied and entries of switches that
+ * have lost a cable changed.
  */
 #ifndef OSR_CORE_CARRY_H
 #define OSR_CORE_CARRY_H
@@ -41,9 +43,9 @@ static inline bool osr_carry_had_path(const struct osr_earlier *earlier, uint32_
 }
 
 /*
- * Checked tables on the fabric of today, to be used again if the checker accepts them. Minimality is not claimed
- * any more: a new cable may have made shorter routes than those of before. OSR_CHECK_FAILED if `all` and a switch
- * or LID is new.
+ * Checked tables on the fabric of today, to be used again if the checker accepts them. Minimality
+ * is not claimed any more: a new cable may have made shorter routes than those of before.
+ * OSR_CHECK_FAILED if `all` and a switch or LID is new.
  */
 enum osr_status osr_carry_again(const struct osr_result *old, const struct osr_fabric *fabric,
 				bool all, struct osr_arena *arena, struct osr_arena *scratch,

@@ -40,24 +40,24 @@ struct osr_builder {
 	bool no_memory;
 };
 
-static void *vec_grow(struct osr_builder *builder, struct vec *v, size_t n)
+static void *vec_grow(struct osr_builder *builder, struct vec *vec, size_t n)
 {
-	if (v->n + n > v->cap) {
-		size_t cap = v->cap ? v->cap * 2 : 256;
+	if (vec->n + n > vec->cap) {
+		size_t cap = vec->cap ? vec->cap * 2 : 256;
 		void *data;
 
-		while (cap < v->n + n)
+		while (cap < vec->n + n)
 			cap *= 2;
-		data = realloc(v->data, cap * v->size);
+		data = realloc(vec->data, cap * vec->size);
 		if (!data) {
 			builder->no_memory = true;
 			return NULL;
 		}
-		v->data = data;
-		v->cap = cap;
+		vec->data = data;
+		vec->cap = cap;
 	}
-	v->n += n;
-	return (char *)v->data + (v->n - n) * v->size;
+	vec->n += n;
+	return (char *)vec->data + (vec->n - n) * vec->size;
 }
 
 /* How many bytes of UTF-8 begin here; 0: none, or a control character. */
@@ -235,11 +235,11 @@ static void list_arrays(const struct osr_fabric *fabric, struct array list[N_ARR
 	memcpy(list, arrays, sizeof(arrays));
 }
 
-static void *array_of(const struct osr_fabric *fabric, const struct array *a)
+static void *array_of(const struct osr_fabric *fabric, const struct array *array)
 {
 	void *p;
 
-	memcpy(&p, (const char *)fabric + a->offset, sizeof(p));
+	memcpy(&p, (const char *)fabric + array->offset, sizeof(p));
 	return p;
 }
 
@@ -338,9 +338,9 @@ struct port_use {
 
 /* The state of one osr_builder_build(). */
 struct build {
-	struct osr_builder *b;
+	struct osr_builder *builder;
 	struct osr_arena *arena;
-	struct osr_fabric *f;
+	struct osr_fabric *fabric;
 	struct osr_diag *diag;
 	struct osr_arena scratch;  /* of the arrays below */
 	struct switch_rec *sorted; /* [n_switches] by GUID */
@@ -350,9 +350,9 @@ struct build {
 
 static int fabric_by_guid(const void *a, const void *b)
 {
-	const struct switch_rec *rec = a, *y = b;
+	const struct switch_rec *rec = a, *switch_rec = b;
 
-	return rec->in.guid < y->in.guid ? -1 : rec->in.guid > y->in.guid;
+	return rec->in.guid < switch_rec->in.guid ? -1 : rec->in.guid > switch_rec->in.guid;
 }
 
 static const char *builder_name(const struct osr_builder *builder, uint32_t name)
@@ -360,122 +360,124 @@ static const char *builder_name(const struct osr_builder *builder, uint32_t name
 	return name ? (const char *)builder->names.data + name : "(no name)";
 }
 
-static enum osr_status sort_switches(struct build *w)
+static enum osr_status sort_switches(struct build *build)
 {
-	const struct osr_builder *builder = w->b;
+	const struct osr_builder *builder = build->builder;
 	uint32_t n = (uint32_t)builder->switches.n, at = 0;
-	struct switch_rec *rec = w->sorted;
+	struct switch_rec *rec = build->sorted;
 
 	if (n == 0)
-		return osr_fail(w->diag, OSR_INVAL, "the fabric has no switch: nothing to route");
+		return osr_fail(build->diag, OSR_INVAL,
+				"the fabric has no switch: nothing to route");
 	memcpy(rec, builder->switches.data, n * sizeof(*rec));
 	qsort(rec, n, sizeof(*rec), fabric_by_guid);
 	for (uint32_t s = 0; s < n; s++) {
 		if (s && rec[s].in.guid == rec[s - 1].in.guid)
-			return osr_fail(w->diag, OSR_INVAL,
+			return osr_fail(build->diag, OSR_INVAL,
 					"two switches (\"%s\", \"%s\") have the GUID 0x%016" PRIx64,
 					builder_name(builder, rec[s - 1].name),
 					builder_name(builder, rec[s].name), rec[s].in.guid);
 		if (rec[s].in.n_ports == 255)
-			return osr_fail(w->diag, OSR_INVAL,
+			return osr_fail(build->diag, OSR_INVAL,
 					"switch 0x%016" PRIx64
 					" has 255 ports, at most 254 are legal",
 					rec[s].in.guid);
 		rec[s].row = at;
-		w->index[rec[s].handle] = s;
+		build->index[rec[s].handle] = s;
 		at += rec[s].in.n_ports + 1u;
 	}
-	w->f->n_switches = n;
-	w->f->n_ports = at;
+	build->fabric->n_switches = n;
+	build->fabric->n_ports = at;
 	return OSR_OK;
 }
 
 /* Finds the free port (handle, port), or says why it cannot be used. */
-static enum osr_status claim_port(struct build *w, uint32_t handle, uint32_t port, const char *what,
-				  struct port_use **use)
+static enum osr_status claim_port(struct build *build, uint32_t handle, uint32_t port,
+				  const char *what, struct port_use **use)
 {
 	const struct switch_rec *rec;
 
-	if (handle >= w->f->n_switches)
-		return osr_fail(w->diag, OSR_INVAL, "%s names switch number %u of %u", what, handle,
-				w->f->n_switches);
-	rec = &w->sorted[w->index[handle]];
+	if (handle >= build->fabric->n_switches)
+		return osr_fail(build->diag, OSR_INVAL, "%s names switch number %u of %u", what,
+				handle, build->fabric->n_switches);
+	rec = &build->sorted[build->index[handle]];
 	if (port > rec->in.n_ports)
-		return osr_fail(w->diag, OSR_INVAL,
+		return osr_fail(build->diag, OSR_INVAL,
 				"%s uses port %u of switch 0x%016" PRIx64 ", which has %u", what,
 				port, rec->in.guid, rec->in.n_ports);
-	*use = &w->use[rec->row + port];
+	*use = &build->use[rec->row + port];
 	if ((*use)->link != OSR_NONE || (*use)->terminal != OSR_NONE)
-		return osr_fail(w->diag, OSR_INVAL,
+		return osr_fail(build->diag, OSR_INVAL,
 				"port %u of switch 0x%016" PRIx64 " is connected twice", port,
 				rec->in.guid);
 	return OSR_OK;
 }
 
 /* The range of LIDs of an end port is legal, and counted. */
-static enum osr_status claim_lids(struct build *w, const struct terminal_rec *rec)
+static enum osr_status claim_lids(struct build *build, const struct terminal_rec *rec)
 {
 	uint32_t n = rec->in.lmc <= 7 ? 1u << rec->in.lmc : 0, last = rec->in.lid + n - 1;
 
 	if (n == 0)
-		return osr_fail(w->diag, OSR_INVAL,
+		return osr_fail(build->diag, OSR_INVAL,
 				"end port 0x%016" PRIx64 " (%s) has LMC %u, at most 7 is legal",
-				rec->in.guid, builder_name(w->b, rec->name), rec->in.lmc);
+				rec->in.guid, builder_name(build->builder, rec->name), rec->in.lmc);
 	if (rec->in.lid == 0 || (rec->in.lid & (n - 1)) || last > OSR_MAX_LID)
-		return osr_fail(w->diag, OSR_INVAL,
+		return osr_fail(build->diag, OSR_INVAL,
 				"end port 0x%016" PRIx64
 				" (%s) has base LID %u with LMC %u: not a legal unicast range",
-				rec->in.guid, builder_name(w->b, rec->name), rec->in.lid,
+				rec->in.guid, builder_name(build->builder, rec->name), rec->in.lid,
 				rec->in.lmc);
-	w->f->n_dests += n;
-	w->f->max_lid = last > w->f->max_lid ? last : w->f->max_lid;
+	build->fabric->n_dests += n;
+	build->fabric->max_lid = last > build->fabric->max_lid ? last : build->fabric->max_lid;
 	return OSR_OK;
 }
 
 /* What hangs on each port; and how much there is of everything. */
-static enum osr_status claim_ports(struct build *w)
+static enum osr_status claim_ports(struct build *build)
 {
-	const struct osr_link_in *link = w->b->links.data;
-	const struct terminal_rec *term = w->b->terminals.data;
+	const struct osr_link_in *link = build->builder->links.data;
+	const struct terminal_rec *term = build->builder->terminals.data;
 	struct port_use *use;
 	enum osr_status st;
 
-	for (uint32_t p = 0; p < w->f->n_ports; p++)
-		w->use[p] = (struct port_use){ OSR_NONE, OSR_NONE, 0 };
-	for (uint32_t l = 0; l < w->b->links.n; l++) {
+	for (uint32_t p = 0; p < build->fabric->n_ports; p++)
+		build->use[p] = (struct port_use){ OSR_NONE, OSR_NONE, 0 };
+	for (uint32_t l = 0; l < build->builder->links.n; l++) {
 		if (link[l].sw_a == link[l].sw_b)
 			continue; /* a loop-back cable carries no route */
-		st = claim_port(w, link[l].sw_a, link[l].port_a, "a link", &use);
+		st = claim_port(build, link[l].sw_a, link[l].port_a, "a link", &use);
 		if (st)
 			return st;
 		use->link = l;
-		st = claim_port(w, link[l].sw_b, link[l].port_b, "a link", &use);
+		st = claim_port(build, link[l].sw_b, link[l].port_b, "a link", &use);
 		if (st)
 			return st;
 		use->link = l;
 		use->side = 1;
-		w->f->n_channels += 2;
+		build->fabric->n_channels += 2;
 	}
-	for (uint32_t t = 0; t < w->b->terminals.n; t++) {
-		st = claim_port(w, term[t].in.sw, term[t].in.port, "an end port", &use);
-		if (st || (st = claim_lids(w, &term[t])))
+	for (uint32_t t = 0; t < build->builder->terminals.n; t++) {
+		st = claim_port(build, term[t].in.sw, term[t].in.port, "an end port", &use);
+		if (st || (st = claim_lids(build, &term[t])))
 			return st;
 		use->terminal = t;
-		w->f->n_terminals++;
+		build->fabric->n_terminals++;
 	}
 	return OSR_OK;
 }
 
 /* Channel c leaves switch s by this port. */
-static void lay_out_channel(struct build *w, uint32_t c, uint32_t s, uint32_t port,
+static void lay_out_channel(struct build *build, uint32_t c, uint32_t s, uint32_t port,
 			    const struct port_use *use)
 {
-	const struct osr_link_in *link = (const struct osr_link_in *)w->b->links.data + use->link;
-	struct osr_fabric *fabric = w->f;
+	const struct osr_link_in *link =
+		(const struct osr_link_in *)build->builder->links.data + use->link;
+	struct osr_fabric *fabric = build->fabric;
 	uint8_t vls = link->vls;
 
 	to32(fabric->chan_src)[c] = s;
-	to32(fabric->chan_dst)[c] = w->index[use->side ? link->sw_a : link->sw_b];
+	to32(fabric->chan_dst)[c] = build->index[use->side ? link->sw_a : link->sw_b];
 	to8(fabric->chan_port)[c] = (uint8_t)port;
 	to16(fabric->chan_rate)[c] = link->rate;
 	to8(fabric->chan_vls)[c] = vls && vls < OSR_MAX_VLS ? vls : OSR_MAX_VLS;
@@ -499,15 +501,15 @@ static void lay_out_terminal(struct osr_fabric *fabric, uint32_t t, uint32_t s,
 }
 
 /* Switch after switch, port after port. */
-static void lay_out_ports(struct build *w)
+static void lay_out_ports(struct build *build)
 {
-	const struct osr_link_in *link = w->b->links.data;
-	const struct terminal_rec *term = w->b->terminals.data;
-	struct osr_fabric *fabric = w->f;
+	const struct osr_link_in *link = build->builder->links.data;
+	const struct terminal_rec *term = build->builder->terminals.data;
+	struct osr_fabric *fabric = build->fabric;
 	uint32_t c = 0, t = 0;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		const struct switch_rec *rec = &w->sorted[s];
+		const struct switch_rec *rec = &build->sorted[s];
 
 		to64(fabric->sw_guid)[s] = rec->in.guid;
 		to8(fabric->sw_n_ports)[s] = rec->in.n_ports;
@@ -517,12 +519,12 @@ static void lay_out_ports(struct build *w)
 		to32(fabric->chan_row)[s] = c;
 		to32(fabric->term_row)[s] = t;
 		for (uint32_t port = 0; port <= rec->in.n_ports; port++) {
-			const struct port_use *use = &w->use[rec->row + port];
+			const struct port_use *use = &build->use[rec->row + port];
 			bool cable = use->link != OSR_NONE;
 
 			to32(fabric->port_chan)[rec->row + port] = cable ? c : OSR_NONE;
 			if (cable)
-				lay_out_channel(w, c++, s, port, use);
+				lay_out_channel(build, c++, s, port, use);
 			else if (use->terminal != OSR_NONE)
 				lay_out_terminal(fabric, t++, s, &term[use->terminal]);
 		}
@@ -533,16 +535,16 @@ static void lay_out_ports(struct build *w)
 	/* The other direction, once all channels are there. */
 	while (c-- > 0) {
 		const struct port_use *use =
-			&w->use[fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c]];
+			&build->use[fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c]];
 		uint8_t far = use->side ? link[use->link].port_a : link[use->link].port_b;
 
 		to32(fabric->chan_rev)[c] = osr_port_channel(fabric, fabric->chan_dst[c], far);
 	}
 }
 
-static enum osr_status lay_out_turns(struct build *w)
+static enum osr_status lay_out_turns(struct build *build)
 {
-	struct osr_fabric *fabric = w->f;
+	struct osr_fabric *fabric = build->fabric;
 	uint64_t n = 0;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
@@ -553,13 +555,13 @@ static enum osr_status lay_out_turns(struct build *w)
 	}
 	to32(fabric->turn_row)[fabric->n_channels] = (uint32_t)n;
 	return n <= UINT32_MAX ? OSR_OK
-			       : osr_fail(w->diag, OSR_INVAL,
+			       : osr_fail(build->diag, OSR_INVAL,
 					  "the fabric has more than 2^32 pairs of channels");
 }
 
-static enum osr_status lay_out_dests(struct build *w)
+static enum osr_status lay_out_dests(struct build *build)
 {
-	struct osr_fabric *fabric = w->f;
+	struct osr_fabric *fabric = build->fabric;
 	uint32_t *lid_dest = to32(fabric->lid_dest), d = 0;
 
 	memset(lid_dest, 0xff, ((size_t)fabric->max_lid + 1) * sizeof(*lid_dest));
@@ -568,7 +570,7 @@ static enum osr_status lay_out_dests(struct build *w)
 			uint32_t *owner = &lid_dest[fabric->term_lid[t] + i];
 
 			if (*owner != OSR_NONE)
-				return osr_fail(w->diag, OSR_INVAL,
+				return osr_fail(build->diag, OSR_INVAL,
 						"LID %u belongs to two end ports, 0x%016" PRIx64
 						" and 0x%016" PRIx64,
 						fabric->term_lid[t] + i, fabric->term_guid[*owner],
@@ -589,11 +591,11 @@ static enum osr_status lay_out_dests(struct build *w)
 }
 
 /* Sets are called by their lowest switch, so components are numbered in that order. */
-static void find_components(struct build *w)
+static void find_components(struct build *build)
 {
-	struct osr_fabric *fabric = w->f;
+	struct osr_fabric *fabric = build->fabric;
 	uint32_t *component = to32(fabric->sw_component),
-		 *set = w->index; /* handles are no longer needed */
+		 *set = build->index; /* handles are no longer needed */
 
 	osr_set_init(set, fabric->n_switches);
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
@@ -646,76 +648,78 @@ static uint32_t add_with_guid(struct osr_builder *builder, uint32_t name, uint64
 }
 
 /*
- * Vendors give all their nodes one name. Where several switches and end ports are called alike, the GUID follows
- * the name, for every reader. Port 0 is called as its switch.
+ * Vendors give all their nodes one name. Where several switches and end ports are called alike, the
+ * GUID follows the name, for every reader. Port 0 is called as its switch.
  */
-static enum osr_status tell_names_apart(struct build *w)
+static enum osr_status tell_names_apart(struct build *build)
 {
-	struct terminal_rec *term = w->b->terminals.data;
-	uint32_t n_sw = w->f->n_switches, n = n_sw + w->f->n_terminals;
-	uint32_t *name = osr_alloc(&w->scratch, n, sizeof(*name));
-	bool *repeated = osr_alloc(&w->scratch, n, 1);
+	struct terminal_rec *term = build->builder->terminals.data;
+	uint32_t n_sw = build->fabric->n_switches, n = n_sw + build->fabric->n_terminals;
+	uint32_t *name = osr_alloc(&build->scratch, n, sizeof(*name));
+	bool *repeated = osr_alloc(&build->scratch, n, 1);
 
-	if (osr_arena_failed(&w->scratch, w->diag))
+	if (osr_arena_failed(&build->scratch, build->diag))
 		return OSR_NOMEM;
 	for (uint32_t s = 0; s < n_sw; s++)
-		name[s] = w->sorted[s].name;
-	for (uint32_t t = 0; t < w->f->n_terminals; t++)
+		name[s] = build->sorted[s].name;
+	for (uint32_t t = 0; t < build->fabric->n_terminals; t++)
 		name[n_sw + t] = term[t].in.role == OSR_ROLE_SP0 ? 0 : term[t].name;
-	if (!osr_names_repeated(w->b->names.data, name, n, repeated))
-		w->b->no_memory = true;
-	for (uint32_t s = 0; !w->b->no_memory && s < n_sw; s++)
+	if (!osr_names_repeated(build->builder->names.data, name, n, repeated))
+		build->builder->no_memory = true;
+	for (uint32_t s = 0; !build->builder->no_memory && s < n_sw; s++)
 		if (repeated[s])
-			w->sorted[s].name = add_with_guid(w->b, name[s], w->sorted[s].in.guid);
-	for (uint32_t t = 0; !w->b->no_memory && t < w->f->n_terminals; t++)
+			build->sorted[s].name =
+				add_with_guid(build->builder, name[s], build->sorted[s].in.guid);
+	for (uint32_t t = 0; !build->builder->no_memory && t < build->fabric->n_terminals; t++)
 		if (repeated[n_sw + t])
-			term[t].name = add_with_guid(w->b, name[n_sw + t], term[t].in.guid);
-	return w->b->no_memory
-		       ? osr_fail(w->diag, OSR_NOMEM, "out of memory for the names of %u nodes", n)
-		       : OSR_OK;
+			term[t].name =
+				add_with_guid(build->builder, name[n_sw + t], term[t].in.guid);
+	return build->builder->no_memory ? osr_fail(build->diag, OSR_NOMEM,
+						    "out of memory for the names of %u nodes", n)
+					 : OSR_OK;
 }
 
-static enum osr_status fabric_build(struct build *w)
+static enum osr_status fabric_build(struct build *build)
 {
-	size_t n = w->b->switches.n;
+	size_t n = build->builder->switches.n;
 	enum osr_status st;
 	char *names;
 
-	w->sorted = osr_alloc(&w->scratch, n, sizeof(*w->sorted));
-	w->index = osr_alloc(&w->scratch, n, sizeof(*w->index));
-	if (osr_arena_failed(&w->scratch, w->diag))
+	build->sorted = osr_alloc(&build->scratch, n, sizeof(*build->sorted));
+	build->index = osr_alloc(&build->scratch, n, sizeof(*build->index));
+	if (osr_arena_failed(&build->scratch, build->diag))
 		return OSR_NOMEM;
-	st = sort_switches(w);
-	w->use = osr_alloc(&w->scratch, w->f->n_ports, sizeof(*w->use));
-	if (st || osr_arena_failed(&w->scratch, w->diag))
+	st = sort_switches(build);
+	build->use = osr_alloc(&build->scratch, build->fabric->n_ports, sizeof(*build->use));
+	if (st || osr_arena_failed(&build->scratch, build->diag))
 		return st ? st : OSR_NOMEM;
-	if ((st = claim_ports(w)) || (st = tell_names_apart(w)) ||
-	    (st = alloc_arrays(w->f, w->arena, w->diag)))
+	if ((st = claim_ports(build)) || (st = tell_names_apart(build)) ||
+	    (st = alloc_arrays(build->fabric, build->arena, build->diag)))
 		return st;
-	lay_out_ports(w);
-	st = lay_out_turns(w);
+	lay_out_ports(build);
+	st = lay_out_turns(build);
 	if (st)
 		return st;
-	find_components(w);
-	w->f->names = names = osr_alloc(w->arena, w->b->names.n, 1);
-	if (osr_arena_failed(w->arena, w->diag))
+	find_components(build);
+	build->fabric->names = names = osr_alloc(build->arena, build->builder->names.n, 1);
+	if (osr_arena_failed(build->arena, build->diag))
 		return OSR_NOMEM;
-	memcpy(names, w->b->names.data, w->b->names.n);
-	return lay_out_dests(w);
+	memcpy(names, build->builder->names.data, build->builder->names.n);
+	return lay_out_dests(build);
 }
 
 enum osr_status osr_builder_build(struct osr_builder *builder, struct osr_arena *arena,
 				  struct osr_fabric *fabric, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(arena);
-	struct build w = { .b = builder, .arena = arena, .f = fabric, .diag = diag };
+	struct build build = { .builder = builder, .arena = arena, .fabric = fabric, .diag = diag };
 	enum osr_status st;
 
 	memset(fabric, 0, sizeof(*fabric));
 	if (!builder || builder->no_memory)
 		return osr_fail(diag, OSR_NOMEM, "out of memory while reading the fabric");
-	st = fabric_build(&w);
-	osr_arena_free(&w.scratch);
+	st = fabric_build(&build);
+	osr_arena_free(&build.scratch);
 	if (st) {
 		osr_arena_reset(arena, mark);
 		memset(fabric, 0, sizeof(*fabric));

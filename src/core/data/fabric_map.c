@@ -3,7 +3,9 @@
 
 #include "core/data/fabric_map.h"
 
-/* The terminal of `from` that has this LID and is the same port of the same CA, router or switch. */
+/*
+ * The terminal of `from` that has this LID and is the same port of the same CA, router or switch.
+ */
 static uint32_t fabric_map_by_lid(const struct osr_fabric_map *map, uint16_t lid, uint32_t t)
 {
 	const struct osr_fabric *from = map->from, *to = map->to;

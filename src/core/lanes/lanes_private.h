@@ -14,105 +14,126 @@
  * One lane by the order of a fat tree. *fits: complete. Otherwise the routes of s are undefined if
  * s->n_rounds was reset, and as before if the fabric is no tree or a route would get longer.
  */
-enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits);
+enum osr_status osr_lanes_tree(struct osr_lanes_job *job, bool *fits);
 
 /*
- * That order as one of updown.h, in job->scratch; *found: the fabric is a tree, whole or broken, in one piece. Two
- * lanes by turn in it also serve end ports on switches above the leaves, whose routes go down first or up last.
+ * That order as one of updown.h, in job->scratch; *found: the fabric is a tree, whole or broken, in
+ * one piece. Two lanes by turn in it also serve end ports on switches above the leaves, whose
+ * routes go down first or up last.
  */
 struct osr_updown;
-enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_updown *updown,
-				       bool *found);
+enum osr_status osr_lanes_tree_updown(struct osr_lanes_job *job, struct osr_updown *updown,
+				      bool *found);
 
 /*
- * Lanes by SL for the paths there are, or for others where the VLs do not suffice and the options allow it; OSR_NO_VL with a
- * sentence where they do not. With replies on the SL of their request if the options want them.
+ * Lanes by SL for the paths there are, or for others where the VLs do not suffice and the options
+ * allow it; OSR_NO_VL with a sentence where they do not. With replies on the SL of their request if
+ * the options want them.
  */
-enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done);
+enum osr_status osr_lanes_sl(struct osr_lanes_job *job, bool *done);
 
 /*
  * Routes of lanes by SL are dealt over the lanes of the budget that have none; the proof of the
  * lane that they share holds for each.
  */
-enum osr_status osr__lanes_spread(struct osr_lanes_job *job);
-
-/* Is the fabric a product, whole or damaged, in one piece and of one rate? Then job->product, else OSR_OK, too. */
-enum osr_status osr__dor_find(struct osr_lanes_job *job);
+enum osr_status osr_lanes_spread(struct osr_lanes_job *job);
 
 /*
- * Dimension order (dor.c): where a fabric is whole with its hosts spread evenly it balances as well as anything can, and its
- * lanes are known beforehand: one without rings, two with them, replies on the SL of their request. *routed: routing is
- * complete. Otherwise spf and routing are as before: no product (NULL) or not a whole one, hosts not spread evenly,
- * multicast on VL 1 with rings, one VL for them without detours, two where any SL must do.
+ * Is the fabric a product, whole or damaged, in one piece and of one rate? Then job->product, else
+ * OSR_OK, too.
  */
-enum osr_status osr__dor_assign(struct osr_lanes_job *job, bool *routed);
-
-/* No routing can keep the channels of a dimension below their mean load, or that of a line's middle. */
-uint64_t osr__dor_least(const struct osr_spf *spf, const struct osr_product *product);
+enum osr_status osr_dor_find(struct osr_lanes_job *job);
 
 /*
- * Lanes by turn, in dimension order, for products with rings: see turn_rings.c. *routed with any_sl = on, and
- * with auto where they cost next to nothing; otherwise they are left in job->turn, to be compared.
+ * Dimension order (dor.c): where a fabric is whole with its hosts spread evenly it balances as well
+ * as anything can, and its lanes are known beforehand: one without rings, two with them, replies on
+ * the SL of their request. *routed: routing is complete. Otherwise spf and routing are as before:
+ * no product (NULL) or not a whole one, hosts not spread evenly, multicast on VL 1 with rings, one
+ * VL for them without detours, two where any SL must do.
  */
-enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed);
+enum osr_status osr_dor_assign(struct osr_lanes_job *job, bool *routed);
 
 /*
- * One lane for trees that are given (s->hop), legal by and large in this order: routes that are not take detours, and
- * entries move off channels with more than `enough` then (UINT64_MAX: none). parent[] spans all; multicast, if it is asked
- * for, joins an order of it and of all that this one allows, which must exist.
+ * No routing can keep the channels of a dimension below their mean load, or that of a line's
+ * middle.
  */
-enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *order,
-				  const uint32_t *parent, uint64_t enough);
-
-/* ---- tables_sl.c: from routes and orders to SLs, the certificate and the claims ---------------- */
+uint64_t osr_dor_least(const struct osr_spf *spf, const struct osr_product *product);
 
 /*
- * both[n_switches * n_switches]: the VLs on which all that is sent between two switches is legal; true if no pair has
- * none.
+ * Lanes by turn, in dimension order, for products with rings: see turn_rings.c. *routed with any_sl
+ * = on, and with auto where they cost next to nothing; otherwise they are left in job->turn, to be
+ * compared.
  */
-bool osr__tables_join(const struct osr__search *w, uint8_t *both);
+enum osr_status osr_turn_rings(struct osr_lanes_job *job, bool *routed);
 
 /*
- * Of routes within orders: SLs out of masks, the lowest or spread over the pairs, or out of those of pairs, on which
- * replies are safe, too; the certificate, and the claims.
+ * One lane for trees that are given (s->hop), legal by and large in this order: routes that are not
+ * take detours, and entries move off channels with more than `enough` then (UINT64_MAX: none).
+ * parent[] spans all; multicast, if it is asked for, joins an order of it and of all that this one
+ * allows, which must exist.
  */
-enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job *job,
-			       const uint8_t *both);
+enum osr_status osr_ordered_mend(const struct osr_lanes_job *job, uint32_t *order,
+				 const uint32_t *parent, uint64_t enough);
 
-/* ---- routes as they are -------------------------------------------------------------------------- */
+/*
+ * ---- tables_sl.c: from routes and orders to SLs, the certificate and the claims ----------------
+ */
+
+/*
+ * both[n_switches * n_switches]: the VLs on which all that is sent between two switches is legal;
+ * true if no pair has none.
+ */
+bool osr_tables_join(const struct osr_search *search, uint8_t *both);
+
+/*
+ * Of routes within orders: SLs out of masks, the lowest or spread over the pairs, or out of those
+ * of pairs, on which replies are safe, too; the certificate, and the claims.
+ */
+enum osr_status osr_tables_sl(struct osr_search *search, const struct osr_lanes_job *job,
+			      const uint8_t *both);
+
+/*
+ * ---- routes as they are
+ * --------------------------------------------------------------------------
+ */
 
 /* The switch behind v on the way that hop[] describes. */
-static inline uint32_t osr__next_switch(const struct osr_fabric *fabric, const uint8_t *hop,
-					uint32_t v)
+static inline uint32_t osr_next_switch(const struct osr_fabric *fabric, const uint8_t *hop,
+				       uint32_t v)
 {
 	return fabric->chan_dst[fabric->chan_row[v] + hop[v]];
 }
 
 /* The first turn of v's route to root; OSR_NONE where the route has one channel. */
-static inline uint32_t osr__dependency(const struct osr_weights *weights, const uint8_t *hop,
-				       uint32_t root, uint32_t v)
+static inline uint32_t osr_dependency(const struct osr_weights *weights, const uint8_t *hop,
+				      uint32_t root, uint32_t v)
 {
-	uint32_t u = osr__next_switch(weights->fabric, hop, v);
+	uint32_t u = osr_next_switch(weights->fabric, hop, v);
 
 	return u == root
 		       ? OSR_NONE
 		       : weights->fabric->turn_row[weights->fabric->chan_row[v] + hop[v]] + hop[u];
 }
 
-/* ---- layers_paper.c ------------------------------------------------------------------------------ */
+/*
+ * ---- layers_paper.c
+ * ------------------------------------------------------------------------------
+ */
 
 /*
- * Takes routes without a lane out of the graph in w->weights, an edge at a time, until it has no cycle; what was taken out has a
- * mask. O(channels + turns + edges cut * dests + trees touched * n_switches + routes moved * hops).
+ * Takes routes without a lane out of the graph in search->weights, an edge at a time, until it has
+ * no cycle; what was taken out has a mask. O(channels + turns + edges cut * dests + trees touched *
+ * n_switches + routes moved * hops).
  */
-enum osr_status osr__break_cycles(struct osr__search *w, enum osr_heuristic heuristic);
+enum osr_status osr_break_cycles(struct osr_search *search, enum osr_heuristic heuristic);
 
 /*
- * One route after the other, or one pair of switches with all routes in both directions, into the first layer where it
- * closes no cycle; multicast (NULL: none) first. Fills orders[limit * n_channels] and *n_layers; OSR_NO_VL beyond
- * the limit. One search for each unit and layer that it adds something to. Scratch n_turns + 13 n_channels bytes a layer.
+ * One route after the other, or one pair of switches with all routes in both directions, into the
+ * first layer where it closes no cycle; multicast (NULL: none) first. Fills orders[limit *
+ * n_channels] and *n_layers; OSR_NO_VL beyond the limit. One search for each unit and layer that it
+ * adds something to. Scratch n_turns + 13 n_channels bytes a layer.
  */
-enum osr_status osr__layers_online(struct osr__search *w, const uint32_t *mcast, uint32_t limit,
-				   bool pairs, uint32_t *orders, uint32_t *n_layers);
+enum osr_status osr_layers_online(struct osr_search *search, const uint32_t *mcast, uint32_t limit,
+				  bool pairs, uint32_t *orders, uint32_t *n_layers);
 
 #endif

@@ -2,15 +2,17 @@
 /*
  * Layers as the papers find them: by edges of cycles, and route by route.
  *
- * Edges are the three heuristics of Domke 2011, Algorithm 2: a depth-first search of the layer's graph. When it
- * closes a cycle, one edge of the cycle is chosen and all routes that use the edge leave the layer; the search then
- * continues. Each edge is removed at most once, so the search ends; a channel is done when no cycle passes it.
- * DIFFERS: the layer's order is a topological order of the remaining graph, and a removed route that rises in it stays.
+ * Edges are the three heuristics of Domke 2011, Algorithm 2: a depth-first search of the layer's
+ * graph. When it closes a cycle, one edge of the cycle is chosen and all routes that use the edge
+ * leave the layer; the search then continues. Each edge is removed at most once, so the search
+ * ends; a channel is done when no cycle passes it. DIFFERS: the layer's order is a topological
+ * order of the remaining graph, and a removed route that rises in it stays.
  *
- * Route by route is LASH (Lysne, Skeie, Reinemo, Theiss: Layered routing in irregular networks, IEEE TPDS 2006; Domke
- * 2011, section IV, first approach). DIFFERS in the search: all layers together keep a topological order of their nodes
- * (order.h), so a turn that rises in it is not searched for. The layers are those that a search of the whole
- * graph finds: a route that a layer has refused never rises in its order. The order is also the certificate.
+ * Route by route is LASH (Lysne, Skeie, Reinemo, Theiss: Layered routing in irregular networks,
+ * IEEE TPDS 2006; Domke 2011, section IV, first approach). DIFFERS in the search: all layers
+ * together keep a topological order of their nodes (order.h), so a turn that rises in it is not
+ * searched for. The layers are those that a search of the whole graph finds: a route that a layer
+ * has refused never rises in its order. The order is also the certificate.
  */
 #include "lanes_private.h"
 
@@ -25,7 +27,7 @@
 #define DONE UINT32_MAX
 
 struct cycles {
-	struct osr__search *w;
+	struct osr_search *search;
 	enum osr_heuristic heuristic;
 	uint32_t *place; /* [n_channels] position on the stack + 1; 0: not on it; or DONE */
 	uint32_t *stack; /* [n_channels] channels of the current path */
@@ -34,50 +36,52 @@ struct cycles {
 };
 
 /*
- * All routes without a lane that induce the edge of this turn, from channel c, leave the layer, with a mask until the
- * layer is done: those that pass its source. What shares an edge with multicast (UINT32_MAX) is not counted there.
+ * All routes without a lane that induce the edge of this turn, from channel c, leave the layer,
+ * with a mask until the layer is done: those that pass its source. What shares an edge with
+ * multicast (UINT32_MAX) is not counted there.
  */
-static void move_edge(struct cycles *q, uint32_t c, uint32_t turn)
+static void move_edge(struct cycles *cycles, uint32_t c, uint32_t turn)
 {
-	struct osr__search *w = q->w;
-	const struct osr_fabric *fabric = w->f;
+	struct osr_search *search = cycles->search;
+	const struct osr_fabric *fabric = search->fabric;
 	uint32_t n = fabric->n_switches, u = fabric->chan_src[c];
-	uint8_t *passes = w->new_mask;
+	uint8_t *passes = search->new_mask;
 
-	for (uint32_t d = 0; d < fabric->n_dests && w->weights.weight[turn]; d++) {
-		const uint8_t *hop = w->s->hop + (size_t)d * n;
-		uint8_t *mask = w->masks + (size_t)d * n;
+	for (uint32_t d = 0; d < fabric->n_dests && search->weights.weight[turn]; d++) {
+		const uint8_t *hop = search->spf->hop + (size_t)d * n;
+		uint8_t *mask = search->masks + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
-		const uint16_t *order = w->s->order + (size_t)root * n;
+		const uint16_t *order = search->spf->order + (size_t)root * n;
 
-		if (w->s->alias[d] != OSR_NONE || osr_spf_channel(w->s, d, u) != c ||
-		    osr__dependency(&w->weights, hop, root, u) != turn)
+		if (search->spf->alias[d] != OSR_NONE || osr_spf_channel(search->spf, d, u) != c ||
+		    osr_dependency(&search->weights, hop, root, u) != turn)
 			continue;
 		passes[root] = 0;
-		for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
+		for (uint32_t i = 1; i < search->spf->n_order[root]; i++) {
 			uint32_t v = order[i], next;
 
-			passes[v] = v == u || passes[osr__next_switch(fabric, hop, v)];
-			if (!passes[v] || mask[v] || !osr__search_counts(w, d, v))
+			passes[v] = v == u || passes[osr_next_switch(fabric, hop, v)];
+			if (!passes[v] || mask[v] || !osr_search_counts(search, d, v))
 				continue;
 			mask[v] = 1;
-			for (; (next = osr__dependency(&w->weights, hop, root, v)) != OSR_NONE;
-			     v = osr__next_switch(fabric, hop, v))
-				w->weights.weight[next] -= w->weights.weight[next] != UINT32_MAX;
+			for (; (next = osr_dependency(&search->weights, hop, root, v)) != OSR_NONE;
+			     v = osr_next_switch(fabric, hop, v))
+				search->weights.weight[next] -=
+					search->weights.weight[next] != UINT32_MAX;
 		}
 	}
-	assert(!w->weights.weight[turn]);
+	assert(!search->weights.weight[turn]);
 }
 
 /* The place on the stack whose outgoing edge goes, of the cycle stack[from] .. stack[depth - 1]. */
-static uint32_t layers_cycle_choose(const struct cycles *q, uint32_t from)
+static uint32_t layers_cycle_choose(const struct cycles *cycles, uint32_t from)
 {
-	const uint32_t *weight = q->w->weights.weight;
-	enum osr_heuristic heuristic = q->heuristic;
+	const uint32_t *weight = cycles->search->weights.weight;
+	enum osr_heuristic heuristic = cycles->heuristic;
 	uint32_t best = from;
 
-	for (uint32_t i = from; i < q->depth; i++) {
-		uint32_t mine = weight[q->edge[i]], theirs = weight[q->edge[best]];
+	for (uint32_t i = from; i < cycles->depth; i++) {
+		uint32_t mine = weight[cycles->edge[i]], theirs = weight[cycles->edge[best]];
 
 		/* Multicast (UINT32_MAX) cannot be moved: whatever else there is goes first. */
 		if (theirs == UINT32_MAX || (heuristic == OSR_HEURISTIC_WEAKEST && mine < theirs) ||
@@ -87,82 +91,89 @@ static uint32_t layers_cycle_choose(const struct cycles *q, uint32_t from)
 	return best;
 }
 
-static void layers_cycle_push(struct cycles *q, uint32_t c)
+static void layers_cycle_push(struct cycles *cycles, uint32_t c)
 {
-	q->stack[q->depth] = c;
-	q->edge[q->depth] = q->w->f->turn_row[c];
-	q->place[c] = ++q->depth;
+	cycles->stack[cycles->depth] = c;
+	cycles->edge[cycles->depth] = cycles->search->fabric->turn_row[c];
+	cycles->place[c] = ++cycles->depth;
 }
 
-static void search_from(struct cycles *q, uint32_t start)
+static void search_from(struct cycles *cycles, uint32_t start)
 {
-	const struct osr_weights *weights = &q->w->weights;
+	const struct osr_weights *weights = &cycles->search->weights;
 
-	layers_cycle_push(q, start);
-	while (q->depth) {
-		uint32_t top = q->depth - 1, c = q->stack[top], turn = q->edge[top], next, keep;
+	layers_cycle_push(cycles, start);
+	while (cycles->depth) {
+		uint32_t top = cycles->depth - 1, c = cycles->stack[top], turn = cycles->edge[top],
+			 next, keep;
 
 		if (turn == weights->fabric->turn_row[c + 1]) {
-			q->place[c] = DONE;
-			q->depth = top;
-			if (q->depth)
-				q->edge[q->depth - 1]++;
+			cycles->place[c] = DONE;
+			cycles->depth = top;
+			if (cycles->depth)
+				cycles->edge[cycles->depth - 1]++;
 			continue;
 		}
 		next = osr_turn_next(weights->fabric, c, turn);
-		if (!weights->weight[turn] || q->place[next] == DONE) {
-			q->edge[top]++;
-		} else if (!q->place[next]) {
-			layers_cycle_push(q, next);
+		if (!weights->weight[turn] || cycles->place[next] == DONE) {
+			cycles->edge[top]++;
+		} else if (!cycles->place[next]) {
+			layers_cycle_push(cycles, next);
 		} else {
-			/* A cycle. The routes that go may take edges further down the stack with them. */
-			uint32_t cut = layers_cycle_choose(q, q->place[next] - 1);
+			/*
+			 * A cycle. The routes that go may take edges further down the stack with
+			 * them.
+			 */
+			uint32_t cut = layers_cycle_choose(cycles, cycles->place[next] - 1);
 
-			move_edge(q, q->stack[cut], q->edge[cut]);
-			for (keep = 0; weights->weight[q->edge[keep]]; keep++)
+			move_edge(cycles, cycles->stack[cut], cycles->edge[cut]);
+			for (keep = 0; weights->weight[cycles->edge[keep]]; keep++)
 				;
 			/* What is left unfinished above is searched again later. */
-			while (q->depth > keep + 1)
-				q->place[q->stack[--q->depth]] = 0;
+			while (cycles->depth > keep + 1)
+				cycles->place[cycles->stack[--cycles->depth]] = 0;
 		}
 	}
 }
 
-enum osr_status osr__break_cycles(struct osr__search *w, enum osr_heuristic heuristic)
+enum osr_status osr_break_cycles(struct osr_search *search, enum osr_heuristic heuristic)
 {
-	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
-	uint32_t n = w->f->n_channels;
-	struct cycles q = { .w = w,
-			    .heuristic = heuristic,
-			    .place = osr_calloc(w->scratch, n, sizeof(*q.place)),
-			    .stack = osr_alloc(w->scratch, n, sizeof(*q.stack)),
-			    .edge = osr_alloc(w->scratch, n, sizeof(*q.edge)) };
+	struct osr_arena_mark mark = osr_arena_mark(search->scratch);
+	uint32_t n = search->fabric->n_channels;
+	struct cycles cycles = { .search = search,
+				 .heuristic = heuristic,
+				 .place = osr_calloc(search->scratch, n, sizeof(*cycles.place)),
+				 .stack = osr_alloc(search->scratch, n, sizeof(*cycles.stack)),
+				 .edge = osr_alloc(search->scratch, n, sizeof(*cycles.edge)) };
 
-	if (osr_arena_failed(w->scratch, w->diag))
+	if (osr_arena_failed(search->scratch, search->diag))
 		return OSR_NOMEM;
 	for (uint32_t c = 0; c < n; c++)
-		if (q.place[c] != DONE)
-			search_from(&q, c);
-	osr_arena_reset(w->scratch, mark);
+		if (cycles.place[c] != DONE)
+			search_from(&cycles, c);
+	osr_arena_reset(search->scratch, mark);
 	return OSR_OK;
 }
 
 /* ---- route by route -------------------------------------------------------------------------- */
 
-/* Routes from switch a to the LIDs behind switch b, or to d alone; false: one of them closes a cycle. */
-static bool online_add(const struct osr__search *w, struct osr_order *nodes, uint32_t layer,
+/*
+ * Routes from switch a to the LIDs behind switch b, or to d alone; false: one of them closes a
+ * cycle.
+ */
+static bool online_add(const struct osr_search *search, struct osr_order *nodes, uint32_t layer,
 		       uint32_t a, uint32_t b, uint32_t d)
 {
-	const struct osr_spf *spf = w->s;
+	const struct osr_spf *spf = search->spf;
 
 	for (uint32_t k = spf->dest_row[b]; k < spf->dest_row[b + 1]; k++) {
 		uint32_t e = spf->dest_list[k], c, on;
 
 		if ((d != OSR_NONE && d != e) || spf->alias[e] != OSR_NONE ||
-		    !osr__search_counts(w, e, a))
+		    !osr_search_counts(search, e, a))
 			continue;
-		for (c = osr_spf_channel(spf, e, a); w->f->chan_dst[c] != b; c = on) {
-			on = osr_spf_channel(spf, e, w->f->chan_dst[c]);
+		for (c = osr_spf_channel(spf, e, a); search->fabric->chan_dst[c] != b; c = on) {
+			on = osr_spf_channel(spf, e, search->fabric->chan_dst[c]);
 			if (!osr_order_add(nodes, c, on, (uint16_t)(1u << layer)))
 				return false;
 		}
@@ -170,36 +181,42 @@ static bool online_add(const struct osr__search *w, struct osr_order *nodes, uin
 	return true;
 }
 
-enum osr_status osr__layers_online(struct osr__search *w, const uint32_t *mcast, uint32_t limit,
-				   bool pairs, uint32_t *orders, uint32_t *n_layers)
+enum osr_status osr_layers_online(struct osr_search *search, const uint32_t *mcast, uint32_t limit,
+				  bool pairs, uint32_t *orders, uint32_t *n_layers)
 {
-	const struct osr_spf *spf = w->s;
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = search->spf;
+	const struct osr_fabric *fabric = search->fabric;
 	size_t n_nodes = limit * (size_t)fabric->n_channels;
-	uint32_t *keys = osr_calloc(w->scratch, n_nodes, sizeof(*keys));
+	uint32_t *keys = osr_calloc(search->scratch, n_nodes, sizeof(*keys));
 	struct osr_order nodes;
 	bool fits = true;
 	enum osr_status st;
 
-	if (osr_arena_failed(w->scratch, w->diag))
+	if (osr_arena_failed(search->scratch, search->diag))
 		return OSR_NOMEM;
 	/* A unit has each turn once at most. */
-	st = osr_order_init(&nodes, fabric, limit, false, keys, osr_n_turns(w->f), w->scratch,
-			    w->diag);
+	st = osr_order_init(&nodes, fabric, limit, false, keys, osr_n_turns(search->fabric),
+			    search->scratch, search->diag);
 	if (st)
 		return st;
 	nodes.max_work = UINT64_MAX;
 	*n_layers = 1;
 	/* The dependencies of multicast come first, in the first layer; they have no cycle. */
 	if (mcast) {
-		memset(w->weights.weight, 0, osr_n_turns(w->f) * sizeof(*w->weights.weight));
-		osr_span_weigh(mcast, &w->weights);
+		memset(search->weights.weight, 0,
+		       osr_n_turns(search->fabric) * sizeof(*search->weights.weight));
+		osr_span_weigh(mcast, &search->weights);
 		for (uint32_t c = 0; c < fabric->n_channels; c++)
-			for (uint32_t t = w->f->turn_row[c]; t < w->f->turn_row[c + 1]; t++)
-				if (w->weights.weight[t])
-					osr_order_add(&nodes, c, osr_turn_next(w->f, c, t), 1);
+			for (uint32_t t = search->fabric->turn_row[c];
+			     t < search->fabric->turn_row[c + 1]; t++)
+				if (search->weights.weight[t])
+					osr_order_add(&nodes, c,
+						      osr_turn_next(search->fabric, c, t), 1);
 	}
-	/* Destination after destination, nearest switches first; a pair by its higher switch if both have LIDs. */
+	/*
+	 * Destination after destination, nearest switches first; a pair by its higher switch if
+	 * both have LIDs.
+	 */
 	for (uint32_t d = 0; d < fabric->n_dests && fits; d++) {
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
@@ -211,14 +228,15 @@ enum osr_status osr__layers_online(struct osr__search *w, const uint32_t *mcast,
 			uint32_t v = order[i], layer = 0;
 			bool later = pairs && v > root && spf->dest_row[v] < spf->dest_row[v + 1];
 
-			if (later || (!pairs && !osr__search_counts(w, d, v)))
+			if (later || (!pairs && !osr_search_counts(search, d, v)))
 				continue;
 			/* The first layer that takes all. */
 			for (fits = false; !fits && layer < limit; layer++) {
 				osr_order_begin(&nodes);
-				fits = online_add(w, &nodes, layer, v, root,
+				fits = online_add(search, &nodes, layer, v, root,
 						  pairs ? OSR_NONE : d) &&
-				       (!pairs || online_add(w, &nodes, layer, root, v, OSR_NONE));
+				       (!pairs ||
+					online_add(search, &nodes, layer, root, v, OSR_NONE));
 				if (!fits)
 					osr_order_undo(&nodes, 0);
 			}

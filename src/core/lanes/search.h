@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * search.h - routes that are legal in an order of nodes: shortest legal ones, then detours, then the escape tree.
+ * search.h - routes that are legal in an order of nodes: shortest legal ones, then detours, then
+ * the escape tree.
  *
- * A node is (lane, channel), and all of them have a rank. A scheme L(turn, lane) says on which lane a packet goes on:
+ * A node is (lane, channel), and all of them have a rank. A scheme L(turn, lane) says on which lane
+ * a packet goes on:
  *	by SL (search_sl.c)	L(t, l) = l		the SL chooses l among all lanes
  *	by turn (turn.h)	L(t, l) = lane[t]	what hosts send is on lane 0
- * A route is legal from lane l if the ranks of its nodes rise. A tree is built from its root outwards. For channel c0,
- * by which a switch would attach to one that goes on by c1, with t = (c0, c1), the route is legal from the lanes
+ * A route is legal from lane l if the ranks of its nodes rise. A tree is built from its root
+ * outwards. For channel c0, by which a switch would attach to one that goes on by c1, with t = (c0,
+ * c1), the route is legal from the lanes
  *	start(c0) = { l : rank(l, c0) < rank(L(t, l), c1) and L(t, l) in start(c1) }
- * and from all lanes where c0 ends at the root. That is one look at each neighbour, whatever the length of the
- * route: order.rises[t] holds the lanes of the first condition, mask[] start() of each switch's own channel.
+ * and from all lanes where c0 ends at the root. That is one look at each neighbour, whatever the
+ * length of the route: order.rises[t] holds the lanes of the first condition, mask[] start() of
+ * each switch's own channel.
  *
- * The escape tree is a spanning tree on which every path rises, up to the top and down again. What finds no legal
- * route goes along it, so every switch of a component gets a route.
+ * The escape tree is a spanning tree on which every path rises, up to the top and down again. What
+ * finds no legal route goes along it, so every switch of a component gets a route.
  */
 #ifndef OSR_SEARCH_H
 #define OSR_SEARCH_H
@@ -22,18 +26,17 @@
 
 #include "../paths/spf_private.h"
 
-#define OSR__SEARCH_ROUNDS 10 /* of routing and improving the order */
+#define OSR_SEARCH_ROUNDS 10 /* of routing and improving the order */
 
-struct osr__search {
-	struct osr_spf *s;
-	const struct osr_fabric *f;
+struct osr_search {
+	struct osr_spf *spf;
+	const struct osr_fabric *fabric;
 	struct osr_arena *scratch;
 	struct osr_diag *diag;
 
 	struct osr_order order;     /* and the scheme of lanes */
 	struct osr_weights weights; /* of turns, for a better order */
-	uint32_t
-		*n_used; /* [n_turns] by turn: routes that take each turn: osr__turn_count_used() */
+	uint32_t *n_used; /* [n_turns] by turn: routes that take each turn: osr_turn_count_used() */
 
 	/* Routes. */
 	uint8_t *mask; /* [n_switches] of the tree at hand: the lanes from which a route is legal */
@@ -51,7 +54,7 @@ struct osr__search {
 	uint32_t *waiting;     /* [n_switches] switches that got a key at this length */
 	uint8_t *new_mask;     /* [n_switches] */
 	uint8_t *escape_hop;   /* [n_switches] towards the root of the dest */
-	uint16_t *near_first;  /* [n_switches] osr__search_trace() */
+	uint16_t *near_first;  /* [n_switches] osr_search_trace() */
 	uint8_t *saved;        /* [n_switches] a tree that may come back */
 
 	/* By turn: turn.h. */
@@ -60,136 +63,147 @@ struct osr__search {
 	uint32_t *
 		triple_row; /* [n_turns + 1] triples (c0, c1, c2) by their first turn, if that begins a shortest path of them */
 	uint32_t *triple; /* [n_triples] weight of the routes on it; odd: on some shortest path */
-	uint64_t *cost;   /* [n_lanes * OSR__TURN_HOPS] */
+	uint64_t *cost;   /* [n_lanes * OSR_TURN_HOPS] */
 };
 
 /* Must v have a legal route to d? By SL nothing is sent from one switch's port 0 to another's. */
-static inline bool osr__search_counts(const struct osr__search *w, uint32_t d, uint32_t v)
+static inline bool osr_search_counts(const struct osr_search *search, uint32_t d, uint32_t v)
 {
-	return w->order.lane || w->f->sw_sources[v] ||
-	       w->f->term_role[w->f->dest_term[d]] != OSR_ROLE_SP0;
+	return search->order.lane || search->fabric->sw_sources[v] ||
+	       search->fabric->term_role[search->fabric->dest_term[d]] != OSR_ROLE_SP0;
 }
 
 /*
- * Of *w, the caller has set s, f, scratch, diag, order.n_lanes and, by SL, order.rank and masks; everything else is 0.
- * Allocates the rest, by_turn with the lanes of turns, and pinned.
+ * Of *w, the caller has set s, f, scratch, diag, order.n_lanes and, by SL, order.rank and masks;
+ * everything else is 0. Allocates the rest, by_turn with the lanes of turns, and pinned.
  */
-enum osr_status osr__search_init(struct osr__search *w, bool by_turn);
+enum osr_status osr_search_init(struct osr_search *search, bool by_turn);
 
 /* What a round does with trees that are there. */
-enum osr__search_mode {
-	OSR__SEARCH_ALL,    /* routes all again */
-	OSR__SEARCH_REPAIR, /* those that are not legal, if that gets them better */
-	OSR__SEARCH_DETOUR, /* the same; on several lanes legal hops stay; then detours */
-	OSR__SEARCH_MEND,   /* only detours */
+enum osr_search_mode {
+	OSR_SEARCH_ALL,    /* routes all again */
+	OSR_SEARCH_REPAIR, /* those that are not legal, if that gets them better */
+	OSR_SEARCH_DETOUR, /* the same; on several lanes legal hops stay; then detours */
+	OSR_SEARCH_MEND,   /* only detours */
 };
 
 /* One tree. *laid_out: the switch of the graph at hand, OSR_NONE at first. */
-void osr__search_route(struct osr__search *w, uint32_t d, enum osr__search_mode mode,
-		       uint32_t *laid_out);
+void osr_search_route(struct osr_search *search, uint32_t d, enum osr_search_mode mode,
+		      uint32_t *laid_out);
 
 /* Routes all trees of the sample; n_failed counts. */
-void osr__search_route_all(struct osr__search *w, enum osr__search_mode mode);
+void osr_search_route_all(struct osr_search *search, enum osr_search_mode mode);
 
 /* By turn: adds (1) or takes out (-1) the turns of d's tree in n_used. */
-void osr__search_use(struct osr__search *w, uint32_t d, uint32_t sign);
+void osr_search_use(struct osr_search *search, uint32_t d, uint32_t sign);
 
 /* Routes of trees that are not legal as they stand, of the sample; sets all masks by SL. */
-uint64_t osr__search_count_failed(const struct osr__search *w);
+uint64_t osr_search_count_failed(const struct osr_search *search);
 
 /*
- * Rounds of routing and of improving the order, until every route is legal, it gets no better, or more than `most`
- * are not legal; `all`: the first routes all trees again, not only those that are not legal. Leaves the best order and
- * lanes seen; *least of the routes had no legal way in them.
+ * Rounds of routing and of improving the order, until every route is legal, it gets no better, or
+ * more than `most` are not legal; `all`: the first routes all trees again, not only those that are
+ * not legal. Leaves the best order and lanes seen; *least of the routes had no legal way in them.
  */
-enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, bool all,
-				   uint64_t most, uint64_t *least);
+enum osr_status osr_search_rounds(struct osr_search *search, uint32_t max_rounds, bool all,
+				  uint64_t most, uint64_t *least);
 
-/* Is the tree of the k-th LID of dest_list in the sample? LIDs that share another one's tree are not. */
-static inline bool osr__search_takes(const struct osr__search *w, uint32_t k)
+/*
+ * Is the tree of the k-th LID of dest_list in the sample? LIDs that share another one's tree are
+ * not.
+ */
+static inline bool osr_search_takes(const struct osr_search *search, uint32_t k)
 {
-	uint32_t d = w->s->dest_list[k];
+	uint32_t d = search->spf->dest_list[k];
 
-	return w->s->alias[d] == OSR_NONE &&
-	       k - w->s->dest_row[w->f->dest_switch[d]] < w->n_sampled;
+	return search->spf->alias[d] == OSR_NONE &&
+	       k - search->spf->dest_row[search->fabric->dest_switch[d]] < search->n_sampled;
 }
 
 /* Routes of trees of the sample, LIDs that share one counted once, as in n_failed. */
-uint64_t osr__search_n_routes(const struct osr__search *w);
+uint64_t osr_search_n_routes(const struct osr_search *search);
 
 /*
- * A better order for the routes as they are, in search_sl.c and in turn_order.c. Lanes by turn come first, and
- * osr_order_set_rises() is done.
+ * A better order for the routes as they are, in search_sl.c and in turn_order.c. Lanes by turn come
+ * first, and osr_order_set_rises() is done.
  */
-enum osr_status osr__search_improve_sl(struct osr__search *w);
-enum osr_status osr__search_improve_turn(struct osr__search *w);
+enum osr_status osr_search_improve_sl(struct osr_search *search);
+enum osr_status osr_search_improve_turn(struct osr_search *search);
 
-/* ---- search_tree.c: one tree ------------------------------------------------------------------- */
+/*
+ * ---- search_tree.c: one tree -------------------------------------------------------------------
+ */
 
 /* The masks at hand are those of d from here on. */
-static inline void osr__search_aim(struct osr__search *w, uint32_t d)
+static inline void osr_search_aim(struct osr_search *search, uint32_t d)
 {
-	if (w->masks)
-		w->mask = w->masks + (size_t)d * w->f->n_switches;
+	if (search->masks)
+		search->mask = search->masks + (size_t)d * search->fabric->n_switches;
 }
 
 /*
- * Shortest routes to d: the least loaded legal ones. With `keep`, hops that are legal stay. osr__spf_graph() of the root
- * comes first. Returns how many switches have no legal one.
+ * Shortest routes to d: the least loaded legal ones. With `keep`, hops that are legal stay.
+ * osr_spf_graph() of the root comes first. Returns how many switches have no legal one.
  */
-uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d, bool keep);
+uint32_t osr_search_settle(struct osr_search *search, uint32_t root, uint32_t d, bool keep);
 
 /* Masks of a tree of shortest routes as it is; how many are 0. */
-uint32_t osr__search_mark(struct osr__search *w, uint32_t d);
-
-/* The length and weight of each switch's route, if it is legal, else OSR_NONE; sets all masks, 0 where none is. */
-void osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop);
+uint32_t osr_search_mark(struct osr_search *search, uint32_t d);
 
 /*
- * The switches of d's tree, which is complete, into w->near_first, each behind the one it sends to, and the lengths into
- * w->len; returns how many, and adds those whose route is longer than it need be to *n_longer.
+ * The length and weight of each switch's route, if it is legal, else OSR_NONE; sets all masks, 0
+ * where none is.
  */
-uint32_t osr__search_trace(struct osr__search *w, uint32_t root, uint32_t d, uint32_t *n_longer);
+void osr_search_list(struct osr_search *search, uint32_t root, const uint8_t *hop);
+
+/*
+ * The switches of d's tree, which is complete, into search->near_first, each behind the one it
+ * sends to, and the lengths into search->len; returns how many, and adds those whose route is
+ * longer than it need be to *n_longer.
+ */
+uint32_t osr_search_trace(struct osr_search *search, uint32_t root, uint32_t d, uint32_t *n_longer);
 
 /* Routes of all trees that are longer than minimal. */
-uint32_t osr__search_count_longer(struct osr__search *w);
+uint32_t osr_search_count_longer(struct osr_search *search);
 
 /*
- * Completes a tree in which some switches have no legal route: they attach to what is legal over longer
- * ways; as long as one cannot, it goes along the escape tree. `keep`: what no packet's route passes stays as it was, legal
- * or not.
+ * Completes a tree in which some switches have no legal route: they attach to what is legal over
+ * longer ways; as long as one cannot, it goes along the escape tree. `keep`: what no packet's route
+ * passes stays as it was, legal or not.
  */
-void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d, bool keep);
+void osr_search_detour(struct osr_search *search, uint32_t root, uint32_t d, bool keep);
 
 /*
- * Balance: entries move off the busiest channels to legal routes as long, or where there are `spare` ones, to longer
- * ones, so many at most, until no channel carries more than `enough`, or than the mean and a twenty-fifth. By SL,
- * masks of all trees are there.
+ * Balance: entries move off the busiest channels to legal routes as long, or where there are
+ * `spare` ones, to longer ones, so many at most, until no channel carries more than `enough`, or
+ * than the mean and a twenty-fifth. By SL, masks of all trees are there.
  */
-void osr__search_ease(struct osr__search *w, uint64_t enough, uint64_t spare);
+void osr_search_ease(struct osr_search *search, uint64_t enough, uint64_t spare);
 
 /*
- * The lanes from which a route is legal that begins with channel c and goes on into a tree whose hops and masks are
- * known from the far end of c on: start(c). By turn it is 0 where lane 0 is not among them: hosts begin there.
+ * The lanes from which a route is legal that begins with channel c and goes on into a tree whose
+ * hops and masks are known from the far end of c on: start(c). By turn it is 0 where lane 0 is not
+ * among them: hosts begin there.
  */
 static inline __attribute__((always_inline)) uint8_t
-osr__search_start_by(const struct osr__search *w, const uint8_t *hop, uint32_t root, uint32_t c,
-		     bool by_turn)
+osr_search_start_by(const struct osr_search *search, const uint8_t *hop, uint32_t root, uint32_t c,
+		    bool by_turn)
 {
-	uint32_t u = w->f->chan_dst[c];
+	uint32_t u = search->fabric->chan_dst[c];
 
 	if (u == root)
-		return w->order.all;
+		return search->order.all;
 	/* No legal route: its hop leads nowhere. */
-	return w->mask[u]
-		       ? osr_order_enter(&w->order, w->f->turn_row[c] + hop[u], w->mask[u], by_turn)
+	return search->mask[u]
+		       ? osr_order_enter(&search->order, search->fabric->turn_row[c] + hop[u],
+					 search->mask[u], by_turn)
 		       : 0;
 }
 
-static inline uint8_t osr__search_start(const struct osr__search *w, const uint8_t *hop,
-					uint32_t root, uint32_t c)
+static inline uint8_t osr_search_start(const struct osr_search *search, const uint8_t *hop,
+				       uint32_t root, uint32_t c)
 {
-	return osr__search_start_by(w, hop, root, c, w->order.lane != NULL);
+	return osr_search_start_by(search, hop, root, c, search->order.lane != NULL);
 }
 
 #endif

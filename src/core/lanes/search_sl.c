@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Lanes by SL: an order of the channels for each lane, and for each route the set of lanes in whose orders it rises, as a
- * mask. Whatever a mask allows is free of deadlock, and the orders are the certificate.
+ * Lanes by SL: an order of the channels for each lane, and for each route the set of lanes in whose
+ * orders it rises, as a mask. Whatever a mask allows is free of deadlock, and the orders are the
+ * certificate.
  *
- * First the paths are as they are. Each order is fitted (fit.h) to the routes that rise in none of those before it, until
- * all rise in one (Domke 2011, section IV; layers). The papers' ways to cut cycles are in layers_paper.c.
+ * First the paths are as they are. Each order is fitted (fit.h) to the routes that rise in none of
+ * those before it, until all rise in one (Domke 2011, section IV; layers). The papers' ways to cut
+ * cycles are in layers_paper.c.
  *
- * Where that takes more lanes than there are, this module routes again under K orders, beginning with those (search.h): it
- * never fails, on any number of VLs. After a round the last order is improved for the routes that have no other, and for
- * those without a legal way, which weigh more from round to round; the next round routes again the trees that are not
- * legal. If the orders leave more than 1 in 20 routes without a legal shortest way, an up-down order searched for the pairs
- * it serves (updown.h) replaces the first. In the end switches without one take the shortest legal detour, or go along the
- * escape tree, whose dependencies order 0 keeps forward; and entries move off the busiest channels to legal routes as long.
+ * Where that takes more lanes than there are, this module routes again under K orders, beginning
+ * with those (search.h): it never fails, on any number of VLs. After a round the last order is
+ * improved for the routes that have no other, and for those without a legal way, which weigh more
+ * from round to round; the next round routes again the trees that are not legal. If the orders
+ * leave more than 1 in 20 routes without a legal shortest way, an up-down order searched for the
+ * pairs it serves (updown.h) replaces the first. In the end switches without one take the shortest
+ * legal detour, or go along the escape tree, whose dependencies order 0 keeps forward; and entries
+ * move off the busiest channels to legal routes as long.
  *
  * The idea of routing within a dependency graph that keeps an escape tree is that of Nue (Domke,
  * Hoefler, HPDC 2016). DIFFERS: shortest legal routes over a mask of VLs for every source, instead
  * of a partition of the destinations over VLs.
  *
  * From the outside in:
- *	osr__lanes_sl()		  lanes for the paths there are, or others within orders; then replies
+ *	osr_lanes_sl()		  lanes for the paths there are, or others within orders; then replies
  *	sl_layers()		    the paths there are
  *	sl_search()		    rounds; then detours
- *	osr__ordered_mend()	  detours for given trees (dor.c)
+ *	osr_ordered_mend()	  detours for given trees (dor.c)
  *	search.c		    rounds, trees
- *	osr__search_improve_sl()    the channel orders for the routes made under them
+ *	osr_search_improve_sl()    the channel orders for the routes made under them
  *	tables_sl.c		  SLs and certificate
  */
 #include <string.h>
@@ -34,18 +38,21 @@
 #include "updown.h"
 
 /*
- * Weighs the dependencies of the routes whose lowest VL is k. Routes without one go to the last order, and weigh
- * more: those that found a way before have others. both: those of pairs without a VL in common instead.
+ * Weighs the dependencies of the routes whose lowest VL is k. Routes without one go to the last
+ * order, and weigh more: those that found a way before have others. both: those of pairs without a
+ * VL in common instead.
  */
-static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
+static void sl_weigh(struct osr_search *search, uint32_t k, const uint8_t *both)
 {
-	const struct osr_fabric *fabric = w->f;
-	const struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = search->fabric;
+	const struct osr_spf *spf = search->spf;
 	uint32_t n = fabric->n_switches, *count = spf->scratch->count;
 
-	memset(w->weights.weight, 0, osr_n_turns(w->f) * sizeof(*w->weights.weight));
+	memset(search->weights.weight, 0,
+	       osr_n_turns(search->fabric) * sizeof(*search->weights.weight));
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *hop = spf->hop + (size_t)d * n, *mask = w->masks + (size_t)d * n;
+		const uint8_t *hop = spf->hop + (size_t)d * n,
+			      *mask = search->masks + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = spf->order + (size_t)root * n;
 		bool any = false;
@@ -53,15 +60,15 @@ static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 		if (spf->alias[d] != OSR_NONE)
 			continue;
 		for (uint32_t v = 0; v < n; v++) {
-			uint32_t lowest =
-				mask[v] ? (uint32_t)__builtin_ctz(mask[v]) : w->order.n_lanes - 1;
+			uint32_t lowest = mask[v] ? (uint32_t)__builtin_ctz(mask[v])
+						  : search->order.n_lanes - 1;
 
-			count[v] = mask[v] ? 1 : w->boost;
+			count[v] = mask[v] ? 1 : search->boost;
 			if (both)
 				count[v] = !both[(size_t)root * n + v];
 			else if (lowest != k)
 				count[v] = 0;
-			if (!osr__search_counts(w, d, v))
+			if (!osr_search_counts(search, d, v))
 				count[v] = 0;
 			any |= count[v] != 0;
 		}
@@ -71,105 +78,113 @@ static void sl_weigh(struct osr__search *w, uint32_t k, const uint8_t *both)
 
 			if (!count[v] || u == root)
 				continue;
-			w->weights.weight[w->f->turn_row[c] + hop[u]] += count[v];
+			search->weights.weight[search->fabric->turn_row[c] + hop[u]] += count[v];
 			count[u] += count[v];
 		}
 	}
 }
 
 /* The k-th order, for its routes and for a spanning tree (NULL: none). */
-static enum osr_status sl_improve(struct osr__search *w, uint32_t k, const uint8_t *both,
+static enum osr_status sl_improve(struct osr_search *search, uint32_t k, const uint8_t *both,
 				  const uint32_t *tree, enum osr_heuristic heuristic)
 {
 	enum osr_status st = OSR_OK;
 
-	sl_weigh(w, k, both);
+	sl_weigh(search, k, both);
 	if (tree)
-		osr_span_weigh(tree, &w->weights);
+		osr_span_weigh(tree, &search->weights);
 	if (heuristic != OSR_HEURISTIC_ORDER)
-		st = osr__break_cycles(w, heuristic);
+		st = osr_break_cycles(search, heuristic);
 	if (!st)
-		st = osr_fit_order(&w->weights, w->s->center, w->scratch,
-				   w->order.rank + (size_t)k * w->f->n_channels, w->diag);
-	osr_order_set_rises(&w->order);
+		st = osr_fit_order(&search->weights, search->spf->center, search->scratch,
+				   search->order.rank + (size_t)k * search->fabric->n_channels,
+				   search->diag);
+	osr_order_set_rises(&search->order);
 	return st;
 }
 
 /*
- * The last order is where the routes without one are counted; all that the others have is legal in them. The first one
- * gets the escape tree forward.
+ * The last order is where the routes without one are counted; all that the others have is legal in
+ * them. The first one gets the escape tree forward.
  */
-enum osr_status osr__search_improve_sl(struct osr__search *w)
+enum osr_status osr_search_improve_sl(struct osr_search *search)
 {
-	return sl_improve(w, w->order.n_lanes - 1, NULL, w->order.n_lanes == 1 ? w->escape : NULL,
-			  OSR_HEURISTIC_ORDER);
+	return sl_improve(search, search->order.n_lanes - 1, NULL,
+			  search->order.n_lanes == 1 ? search->escape : NULL, OSR_HEURISTIC_ORDER);
 }
 
-static enum osr_status sl_init(struct osr__search *w, const struct osr_lanes_job *job,
+static enum osr_status sl_init(struct osr_search *search, const struct osr_lanes_job *job,
 			       uint8_t *masks, uint32_t *orders)
 {
 	enum osr_status st;
 
-	*w = (struct osr__search){ .s = job->s,
-				   .f = job->s->f,
-				   .scratch = job->scratch,
-				   .diag = job->diag,
-				   .order = { .n_lanes = 1, .rank = orders },
-				   .masks = masks };
+	*search = (struct osr_search){ .spf = job->spf,
+				       .fabric = job->spf->fabric,
+				       .scratch = job->scratch,
+				       .diag = job->diag,
+				       .order = { .n_lanes = 1, .rank = orders },
+				       .masks = masks };
 	if (osr_arena_failed(job->scratch, job->diag) || osr_arena_failed(job->result, job->diag))
 		return OSR_NOMEM;
-	st = osr__search_init(w, false);
-	return st ? st : osr_span_from_centers(w->s, w->scratch, w->escape, w->diag);
+	st = osr_search_init(search, false);
+	return st ? st
+		  : osr_span_from_centers(search->spf, search->scratch, search->escape,
+					  search->diag);
 }
 
 enum osr_status osr_layers_single(struct osr_lanes_job *job, bool *fits)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	const struct osr_fabric *fabric = job->s->f;
-	struct osr_routing *routing = job->r;
+	const struct osr_fabric *fabric = job->spf->fabric;
+	struct osr_routing *routing = job->routing;
 	uint32_t *rank = osr_alloc(job->scratch, fabric->n_channels, sizeof(*rank));
 	uint8_t *masks = osr_calloc(job->scratch, (size_t)fabric->n_dests * fabric->n_switches, 1);
-	struct osr__search w;
-	enum osr_status st = sl_init(&w, job, masks, rank);
+	struct osr_search search;
+	enum osr_status st = sl_init(&search, job, masks, rank);
 
 	*fits = false;
 	routing->n_vls = 1;
 	if (!st && job->req->multicast)
-		st = osr_span_take(fabric, w.escape, job->scratch, job->result, routing, job->diag);
+		st = osr_span_take(fabric, search.escape, job->scratch, job->result, routing,
+				   job->diag);
 	if (st)
 		return st;
-	sl_weigh(&w, 0, NULL);
+	sl_weigh(&search, 0, NULL);
 	if (job->req->multicast)
-		osr_span_weigh(routing->mcast_parent, &w.weights);
-	*fits = osr_fit_sort(&w.weights, job->scratch, rank);
+		osr_span_weigh(routing->mcast_parent, &search.weights);
+	*fits = osr_fit_sort(&search.weights, job->scratch, rank);
 	if (osr_arena_failed(job->scratch, job->diag))
 		return OSR_NOMEM;
 	if (*fits)
-		st = osr__tables_sl(&w, job, NULL);
+		st = osr_tables_sl(&search, job, NULL);
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }
 
-/* Lanes for the routes as they are, one after the other, up to `most`; *left: routes that none of them takes. */
-static enum osr_status sl_layers(struct osr__search *w, const struct osr_lanes_job *job,
+/*
+ * Lanes for the routes as they are, one after the other, up to `most`; *left: routes that none of
+ * them takes.
+ */
+static enum osr_status sl_layers(struct osr_search *search, const struct osr_lanes_job *job,
 				 uint32_t most, uint64_t *left)
 {
 	enum osr_heuristic heuristic = job->opt->layers.heuristic;
-	const uint32_t *mcast = job->req->multicast ? job->r->mcast_parent : NULL;
+	const uint32_t *mcast = job->req->multicast ? job->routing->mcast_parent : NULL;
 	enum osr_status st = OSR_OK;
 
 	if (heuristic == OSR_HEURISTIC_ONLINE) {
-		st = osr__layers_online(w, mcast, most, false, w->order.rank, &w->order.n_lanes);
-		osr_order_set_rises(&w->order);
-		*left = osr__search_count_failed(w);
+		st = osr_layers_online(search, mcast, most, false, search->order.rank,
+				       &search->order.n_lanes);
+		osr_order_set_rises(&search->order);
+		*left = osr_search_count_failed(search);
 		return st == OSR_NO_VL ? OSR_OK : st;
 	}
-	memset(w->masks, 0, (size_t)w->f->n_dests * w->f->n_switches);
+	memset(search->masks, 0, (size_t)search->fabric->n_dests * search->fabric->n_switches);
 	*left = 1;
 	for (uint32_t k = 0; !st && *left && k < most; k++) {
-		w->order.n_lanes = k + 1;
-		st = sl_improve(w, k, NULL, k ? NULL : mcast, heuristic);
-		*left = osr__search_count_failed(w);
+		search->order.n_lanes = k + 1;
+		st = sl_improve(search, k, NULL, k ? NULL : mcast, heuristic);
+		*left = osr_search_count_failed(search);
 	}
 	return st;
 }
@@ -177,75 +192,81 @@ static enum osr_status sl_layers(struct osr__search *w, const struct osr_lanes_j
 #define MANY 50 /* 1 in so many routes without a legal way: another first order is called for */
 
 /* The first order is one up and down, searched for the pairs it serves. */
-static enum osr_status sl_start_updown(struct osr__search *w, const struct osr_lanes_job *job)
+static enum osr_status sl_start_updown(struct osr_search *search, const struct osr_lanes_job *job)
 {
 	struct osr_updown updown;
-	enum osr_status st =
-		osr_updown_search(w->s, OSR_UPDOWN_EFFORT, w->scratch, &updown, w->diag);
+	enum osr_status st = osr_updown_search(search->spf, OSR_UPDOWN_EFFORT, search->scratch,
+					       &updown, search->diag);
 
 	if (st)
 		return st;
-	osr_span_rank(w->f, updown.place, w->order.rank);
-	osr_order_set_rises(&w->order);
-	memcpy(w->escape, updown.parent, w->f->n_switches * sizeof(*w->escape));
-	return job->r->mcast_parent ? osr_span_take(w->f, updown.parent, w->scratch, job->result,
-						    job->r, w->diag)
-				    : OSR_OK;
+	osr_span_rank(search->fabric, updown.place, search->order.rank);
+	osr_order_set_rises(&search->order);
+	memcpy(search->escape, updown.parent, search->fabric->n_switches * sizeof(*search->escape));
+	return job->routing->mcast_parent
+		       ? osr_span_take(search->fabric, updown.parent, search->scratch, job->result,
+				       job->routing, search->diag)
+		       : OSR_OK;
 }
 
-static enum osr_status sl_search(struct osr__search *w, const struct osr_lanes_job *job)
+static enum osr_status sl_search(struct osr_search *search, const struct osr_lanes_job *job)
 {
-	bool single = w->order.n_lanes == 1;
-	uint64_t many = osr__search_n_routes(w) / MANY, least = 0;
+	bool single = search->order.n_lanes == 1;
+	uint64_t many = osr_search_n_routes(search) / MANY, least = 0;
 	enum osr_status st;
 
-	/* On one lane the order of a round may be the last; the one that layers left knows nothing of the escape tree. */
-	st = single ? osr__search_improve_sl(w) : OSR_OK;
-	if (!st)
-		st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, single, many, &least);
 	/*
-	 * Detours need a first order in which every switch reaches every other one: an up-down order where many routes need
-	 * detours, else one that keeps the escape tree. All trees are then routed again, since more routes may be legal now.
+	 * On one lane the order of a round may be the last; the one that layers left knows nothing
+	 * of the escape tree.
+	 */
+	st = single ? osr_search_improve_sl(search) : OSR_OK;
+	if (!st)
+		st = osr_search_rounds(search, OSR_SEARCH_ROUNDS, single, many, &least);
+	/*
+	 * Detours need a first order in which every switch reaches every other one: an up-down
+	 * order where many routes need detours, else one that keeps the escape tree. All trees are
+	 * then routed again, since more routes may be legal now.
 	 */
 	if (!st && least > many)
-		st = sl_start_updown(w, job);
+		st = sl_start_updown(search, job);
 	else if (!st && least && !single) {
-		osr__search_count_failed(w);
-		st = sl_improve(w, 0, NULL, w->escape, OSR_HEURISTIC_ORDER);
+		osr_search_count_failed(search);
+		st = sl_improve(search, 0, NULL, search->escape, OSR_HEURISTIC_ORDER);
 	}
 	if (!st && single && least > many)
-		st = osr__search_rounds(w, 1, true, UINT64_MAX, &least);
+		st = osr_search_rounds(search, 1, true, UINT64_MAX, &least);
 	else if (!st && !single && least)
-		st = osr__search_rounds(w, OSR__SEARCH_ROUNDS, true, UINT64_MAX, &least);
+		st = osr_search_rounds(search, OSR_SEARCH_ROUNDS, true, UINT64_MAX, &least);
 	if (st)
 		return st;
 	if (least)
-		osr__search_route_all(w, OSR__SEARCH_DETOUR);
-	osr__search_ease(w, w->s->scratch->mixed ? 0 : w->s->least, 0);
-	job->r->n_longer = osr__search_count_longer(w);
+		osr_search_route_all(search, OSR_SEARCH_DETOUR);
+	osr_search_ease(search, search->spf->scratch->mixed ? 0 : search->spf->least, 0);
+	job->routing->n_longer = osr_search_count_longer(search);
 	return OSR_OK;
 }
 
 /*
- * More orders, each for the pairs of switches without a VL in common for all between them, as long as there are such
- * pairs. both: see lanes_private.h. *all: none is left; otherwise the orders are as before.
+ * More orders, each for the pairs of switches without a VL in common for all between them, as long
+ * as there are such pairs. both: see lanes_private.h. *all: none is left; otherwise the orders are
+ * as before.
  */
-static enum osr_status sl_pair(struct osr__search *w, uint32_t limit, uint8_t *both, bool *all)
+static enum osr_status sl_pair(struct osr_search *search, uint32_t limit, uint8_t *both, bool *all)
 {
-	uint32_t n_before = w->order.n_lanes;
+	uint32_t n_before = search->order.n_lanes;
 	enum osr_status st = OSR_OK;
 
-	*all = osr__tables_join(w, both);
-	while (!st && !*all && w->order.n_lanes < limit) {
-		w->order.n_lanes++;
-		st = sl_improve(w, w->order.n_lanes - 1, both, NULL, OSR_HEURISTIC_ORDER);
-		osr__search_count_failed(w);
-		*all = osr__tables_join(w, both);
+	*all = osr_tables_join(search, both);
+	while (!st && !*all && search->order.n_lanes < limit) {
+		search->order.n_lanes++;
+		st = sl_improve(search, search->order.n_lanes - 1, both, NULL, OSR_HEURISTIC_ORDER);
+		osr_search_count_failed(search);
+		*all = osr_tables_join(search, both);
 	}
 	if (!*all) {
-		w->order.n_lanes = n_before;
-		osr_order_set_rises(&w->order);
-		osr__search_count_failed(w);
+		search->order.n_lanes = n_before;
+		osr_order_set_rises(&search->order);
+		osr_search_count_failed(search);
 	}
 	return st;
 }
@@ -259,41 +280,46 @@ static enum osr_status sl_no_vl(const struct osr_lanes_job *job, uint32_t most, 
 			pairs ? " with replies on the SL of their request" : "");
 }
 
-/* Both directions of every pair on one SL, where lanes have been found for the paths as they are (fits), or others. */
-static enum osr_status sl_replies(struct osr__search *w, const struct osr_lanes_job *job,
+/*
+ * Both directions of every pair on one SL, where lanes have been found for the paths as they are
+ * (fits), or others.
+ */
+static enum osr_status sl_replies(struct osr_search *search, const struct osr_lanes_job *job,
 				  uint32_t most, bool fits, uint8_t *both, bool *all)
 {
 	uint32_t n_lanes,
-		*orders = osr_alloc(w->scratch, (size_t)most * w->f->n_channels, sizeof(*orders));
-	enum osr_status st = osr_arena_failed(w->scratch, w->diag) ? OSR_NOMEM : OSR_OK;
+		*orders = osr_alloc(search->scratch, (size_t)most * search->fabric->n_channels,
+				    sizeof(*orders));
+	enum osr_status st = osr_arena_failed(search->scratch, search->diag) ? OSR_NOMEM : OSR_OK;
 
 	if (!st && fits && job->opt->layers.heuristic == OSR_HEURISTIC_ONLINE) {
-		st = osr__layers_online(w, job->req->multicast ? job->r->mcast_parent : NULL, most,
-					true, orders, &n_lanes);
+		st = osr_layers_online(search,
+				       job->req->multicast ? job->routing->mcast_parent : NULL,
+				       most, true, orders, &n_lanes);
 		if (!st) {
-			w->order.rank = orders;
-			w->order.n_lanes = n_lanes;
-			osr_order_set_rises(&w->order);
-			osr__search_count_failed(w);
+			search->order.rank = orders;
+			search->order.n_lanes = n_lanes;
+			osr_order_set_rises(&search->order);
+			osr_search_count_failed(search);
 		}
 		fits = false;
 	}
 	if (st && st != OSR_NO_VL)
 		return st;
-	return sl_pair(w, fits ? most : w->order.n_lanes, both, all);
+	return sl_pair(search, fits ? most : search->order.n_lanes, both, all);
 }
 
-enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
+enum osr_status osr_lanes_sl(struct osr_lanes_job *job, bool *done)
 {
 	const struct osr_lanes_options *opt = job->opt;
 	enum osr_reversible reversible = opt->layers.reversible;
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	size_t n = job->s->f->n_switches;
-	struct osr_routing *routing = job->r;
+	size_t n = job->spf->fabric->n_switches;
+	struct osr_routing *routing = job->routing;
 	uint32_t n_layers,
 		most = job->req->max_vls < OSR_ORDERED_MAX ? job->req->max_vls : OSR_ORDERED_MAX;
 	struct osr_spf_saved saved;
-	struct osr__search w;
+	struct osr_search search;
 	uint64_t left;
 	uint8_t *both = osr_alloc(job->scratch, n * n, 1);
 	bool replies = false, must = reversible == OSR_REVERSIBLE_ON;
@@ -301,74 +327,78 @@ enum osr_status osr__lanes_sl(struct osr_lanes_job *job, bool *done)
 
 	*done = true;
 	routing->claims = 0;
-	routing->sl = osr_alloc(job->result, job->s->f->n_dests * n, 1);
-	st = sl_init(&w, job, routing->sl, job->orders);
+	routing->sl = osr_alloc(job->result, job->spf->fabric->n_dests * n, 1);
+	st = sl_init(&search, job, routing->sl, job->orders);
 	if (!st)
-		st = sl_layers(&w, job, most, &left);
+		st = sl_layers(&search, job, most, &left);
 	if (!st && must)
-		st = osr_spf_save(job->s, job->scratch, &saved, job->diag);
+		st = osr_spf_save(job->spf, job->scratch, &saved, job->diag);
 	if (st)
 		return st;
-	n_layers = w.order.n_lanes;
+	n_layers = search.order.n_lanes;
 	routing->strategy = left ? "paths within orders" : "layers";
 	if (left)
-		st = opt->detours ? sl_search(&w, job) : sl_no_vl(job, most, false);
+		st = opt->detours ? sl_search(&search, job) : sl_no_vl(job, most, false);
 	if (!st && reversible != OSR_REVERSIBLE_OFF)
-		st = sl_replies(&w, job, most, !left, both, &replies);
+		st = sl_replies(&search, job, most, !left, both, &replies);
 	if (!st && must && !replies) {
 		/* On one VL everything is safe for everyone, replies included. */
 		routing->strategy = "paths within one order";
-		osr_spf_restore(job->s, &saved);
-		st = opt->detours ? sl_init(&w, job, routing->sl, job->orders)
+		osr_spf_restore(job->spf, &saved);
+		st = opt->detours ? sl_init(&search, job, routing->sl, job->orders)
 				  : sl_no_vl(job, most, true);
 		if (!st) {
-			osr_order_set_rises(&w.order);
-			osr__search_count_failed(&w);
-			st = sl_search(&w, job);
+			osr_order_set_rises(&search.order);
+			osr_search_count_failed(&search);
+			st = sl_search(&search, job);
 		}
 	}
 	if (!st)
-		st = osr__tables_sl(&w, job, replies ? both : NULL);
-	if (!st && !left && w.order.n_lanes > 1)
+		st = osr_tables_sl(&search, job, replies ? both : NULL);
+	if (!st && !left && search.order.n_lanes > 1)
 		routing->n_layers_one_way = (uint8_t)n_layers;
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }
 
-enum osr_status osr__ordered_mend(const struct osr_lanes_job *job, uint32_t *order,
-				  const uint32_t *tree, uint64_t enough)
+enum osr_status osr_ordered_mend(const struct osr_lanes_job *job, uint32_t *order,
+				 const uint32_t *tree, uint64_t enough)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	const struct osr_fabric *fabric = job->s->f;
-	struct osr_routing *routing = job->r;
-	struct osr__search w;
+	const struct osr_fabric *fabric = job->spf->fabric;
+	struct osr_routing *routing = job->routing;
+	struct osr_search search;
 	enum osr_status st = sl_init(
-		&w, job, osr_calloc(job->scratch, (size_t)fabric->n_dests * fabric->n_switches, 1),
-		order);
+		&search, job,
+		osr_calloc(job->scratch, (size_t)fabric->n_dests * fabric->n_switches, 1), order);
 
 	if (st)
 		return st;
-	memcpy(w.escape, tree, w.f->n_switches * sizeof(*tree));
-	osr_order_set_rises(&w.order);
-	osr__search_route_all(&w, OSR__SEARCH_MEND);
-	if (w.n_failed) {
+	memcpy(search.escape, tree, search.fabric->n_switches * sizeof(*tree));
+	osr_order_set_rises(&search.order);
+	osr_search_route_all(&search, OSR_SEARCH_MEND);
+	if (search.n_failed) {
 		if (enough != UINT64_MAX)
-			osr__search_ease(&w, enough, 0);
-		routing->n_longer = osr__search_count_longer(&w);
+			osr_search_ease(&search, enough, 0);
+		routing->n_longer = osr_search_count_longer(&search);
 	}
 	if (!st && job->req->multicast) {
-		/* The order knows nothing of multicast: one of what it allows and of the tree together. */
-		for (uint32_t e = 0; e < osr_n_turns(w.f); e++)
-			w.weights.weight[e] = w.order.rises[e] & 1;
-		if (osr_span_take(w.f, tree, w.scratch, job->result, routing, w.diag))
+		/*
+		 * The order knows nothing of multicast: one of what it allows and of the tree
+		 * together.
+		 */
+		for (uint32_t e = 0; e < osr_n_turns(search.fabric); e++)
+			search.weights.weight[e] = search.order.rises[e] & 1;
+		if (osr_span_take(search.fabric, tree, search.scratch, job->result, routing,
+				  search.diag))
 			return OSR_NOMEM;
-		osr_span_weigh(routing->mcast_parent, &w.weights);
-		if (!osr_fit_sort(&w.weights, w.scratch, w.order.rank))
-			st = osr_fail(w.diag, OSR_NOMEM,
+		osr_span_weigh(routing->mcast_parent, &search.weights);
+		if (!osr_fit_sort(&search.weights, search.scratch, search.order.rank))
+			st = osr_fail(search.diag, OSR_NOMEM,
 				      "out of memory for the order of multicast");
 	}
 	if (!st)
-		st = osr__tables_sl(&w, job, NULL);
+		st = osr_tables_sl(&search, job, NULL);
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }

@@ -6,19 +6,19 @@
 
 #include "lanes_private.h"
 
-bool osr__tables_join(const struct osr__search *w, uint8_t *both)
+bool osr_tables_join(const struct osr_search *search, uint8_t *both)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = search->fabric;
 	size_t n = fabric->n_switches;
 	bool all = true;
 
-	memset(both, w->order.all, n * n);
+	memset(both, search->order.all, n * n);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *mask = w->masks + d * n;
+		const uint8_t *mask = search->masks + d * n;
 		uint8_t *row = both + fabric->dest_switch[d] * n;
 
-		for (size_t v = 0; v < n && w->s->alias[d] == OSR_NONE; v++)
-			if (osr__search_counts(w, d, (uint32_t)v))
+		for (size_t v = 0; v < n && search->spf->alias[d] == OSR_NONE; v++)
+			if (osr_search_counts(search, d, (uint32_t)v))
 				row[v] &= mask[v];
 	}
 	for (size_t a = 0; a < n; a++) {
@@ -40,28 +40,32 @@ static uint8_t tables_vl(uint8_t lane, uint8_t swap)
 	return lane == swap ? 0 : lane;
 }
 
-enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job *job,
-			       const uint8_t *both)
+enum osr_status osr_tables_sl(struct osr_search *search, const struct osr_lanes_job *job,
+			      const uint8_t *both)
 {
 	const struct osr_request *req = job->req;
-	struct osr_routing *routing = job->r;
-	size_t n = w->f->n_switches, m = w->f->n_channels;
-	uint8_t n_lanes = (uint8_t)w->order.n_lanes, swap;
+	struct osr_routing *routing = job->routing;
+	size_t n = search->fabric->n_switches, m = search->fabric->n_channels;
+	uint8_t n_lanes = (uint8_t)search->order.n_lanes, swap;
 	bool beyond = req->multicast && n_lanes > 1 && req->mcast_vl >= n_lanes;
 
-	osr__spf_share(w->s);
-	/* Multicast, which rises in the first order, has its VL; beyond the others its order is that, too. */
+	osr_spf_share(search->spf);
+	/*
+	 * Multicast, which rises in the first order, has its VL; beyond the others its order is
+	 * that, too.
+	 */
 	swap = req->multicast && n_lanes > 1 && !beyond ? req->mcast_vl : 0;
 	routing->n_vls = beyond ? req->mcast_vl + 1 : n_lanes;
 	routing->rank = osr_calloc(job->result, routing->n_vls * m, sizeof(*routing->rank));
-	if (osr_arena_failed(w->scratch, w->diag) || osr_arena_failed(job->result, w->diag))
+	if (osr_arena_failed(search->scratch, search->diag) ||
+	    osr_arena_failed(job->result, search->diag))
 		return OSR_NOMEM;
 	for (uint8_t k = 0; k < n_lanes; k++)
-		memcpy(routing->rank + tables_vl(k, swap) * m, w->order.rank + k * m,
-		       m * sizeof(*w->order.rank));
+		memcpy(routing->rank + tables_vl(k, swap) * m, search->order.rank + k * m,
+		       m * sizeof(*search->order.rank));
 	if (beyond)
-		memcpy(routing->rank + req->mcast_vl * m, w->order.rank,
-		       m * sizeof(*w->order.rank));
+		memcpy(routing->rank + req->mcast_vl * m, search->order.rank,
+		       m * sizeof(*search->order.rank));
 	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | (req->multicast ? OSR_CLAIM_MULTICAST : 0);
 	routing->n_layers = routing->n_layers_one_way = n_lanes;
 	routing->mcast_vl = n_lanes > 1 && (req->multicast || req->mcast_vl < routing->n_vls)
@@ -74,15 +78,16 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job
 	}
 	routing->claims |= both ? OSR_CLAIM_REVERSIBLE : 0;
 	/*
-	 * Masks become SLs in place; the same for both directions, spread over the pairs. One-way the first lane that
-	 * takes a route is its layer. LIDs that ride along have the SLs of those whose routes they share.
+	 * Masks become SLs in place; the same for both directions, spread over the pairs. One-way
+	 * the first lane that takes a route is its layer. LIDs that ride along have the SLs of
+	 * those whose routes they share.
 	 */
-	for (uint32_t d = 0; d < w->f->n_dests; d++) {
-		uint32_t root = w->f->dest_switch[d];
-		uint8_t *sl = w->masks + d * n;
+	for (uint32_t d = 0; d < search->fabric->n_dests; d++) {
+		uint32_t root = search->fabric->dest_switch[d];
+		uint8_t *sl = search->masks + d * n;
 		const uint8_t *row = both ? both + root * n : sl;
 
-		for (uint32_t v = 0; v < n && w->s->alias[d] == OSR_NONE; v++) {
+		for (uint32_t v = 0; v < n && search->spf->alias[d] == OSR_NONE; v++) {
 			uint32_t mask = row[v] ? row[v] : 1;
 
 			for (uint32_t k = (v + root) % (uint32_t)__builtin_popcount(mask);
@@ -91,21 +96,21 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lanes_job
 			sl[v] = tables_vl((uint8_t)__builtin_ctz(mask), swap);
 		}
 	}
-	for (uint32_t d = 0; d < w->f->n_dests; d++)
-		if (w->s->alias[d] != OSR_NONE)
-			memcpy(w->masks + d * n, w->masks + w->s->alias[d] * n, n);
+	for (uint32_t d = 0; d < search->fabric->n_dests; d++)
+		if (search->spf->alias[d] != OSR_NONE)
+			memcpy(search->masks + d * n, search->masks + search->spf->alias[d] * n, n);
 	return OSR_OK;
 }
 
 /*
- * Lanes that no strategy needs share the load of those that have most of it. What a lane carries is free of deadlock by
- * its order; so is each part of it. Which part a route belongs to depends on its two switches alone, alike in both
- * directions: replies stay on the SL of their request.
+ * Lanes that no strategy needs share the load of those that have most of it. What a lane carries is
+ * free of deadlock by its order; so is each part of it. Which part a route belongs to depends on
+ * its two switches alone, alike in both directions: replies stay on the SL of their request.
  */
-enum osr_status osr__lanes_spread(struct osr_lanes_job *job)
+enum osr_status osr_lanes_spread(struct osr_lanes_job *job)
 {
-	const struct osr_fabric *fabric = job->s->f;
-	struct osr_routing *routing = job->r;
+	const struct osr_fabric *fabric = job->spf->fabric;
+	struct osr_routing *routing = job->routing;
 	size_t n = fabric->n_switches, m = fabric->n_channels;
 	uint8_t n_vls = job->req->max_vls, *sl = routing->sl;
 	uint64_t load[OSR_MAX_VLS] = { 0 }; /* routes of each lane */
@@ -120,13 +125,16 @@ enum osr_status osr__lanes_spread(struct osr_lanes_job *job)
 	memcpy(rank, routing->rank, routing->n_vls * m * sizeof(*rank));
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		for (uint32_t v = 0; v < n; v++)
-			if (v != fabric->dest_switch[d] && job->s->hop[d * n + v] != OSR_NO_PATH)
+			if (v != fabric->dest_switch[d] && job->spf->hop[d * n + v] != OSR_NO_PATH)
 				load[sl[d * n + v]]++;
 	for (uint8_t vl = 0; vl < n_vls; vl++) {
 		part[vl][0] = vl;
 		n_parts[vl] = load[vl] != 0;
 	}
-	/* Lanes without a route go, one by one, to the one with the most routes for each of its lanes. */
+	/*
+	 * Lanes without a route go, one by one, to the one with the most routes for each of its
+	 * lanes.
+	 */
 	for (uint8_t idle = 0; idle < n_vls; idle++) {
 		uint8_t most = OSR_MAX_VLS;
 

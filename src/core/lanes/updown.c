@@ -22,7 +22,7 @@
 typedef uint64_t block_t __attribute__((vector_size(BITS / 8)));
 
 struct search {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	uint32_t n_blocks;
 	uint32_t last_words; /* of the last block that are in use */
 	block_t *shortest;   /* [n_blocks * n_channels] dests to which the channel is a first hop */
@@ -56,28 +56,31 @@ INLINE void updown_reach(const struct osr_fabric *fabric, const block_t *shortes
 	reached[v] = sum;
 }
 
-INLINE uint64_t served(const struct search *w)
+INLINE uint64_t served(const struct search *search)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = search->fabric;
 	uint32_t n = fabric->n_switches;
 	uint64_t sum = 0;
 
-	for (uint32_t b = 0; b < w->n_blocks; b++) {
-		const block_t *shortest = w->shortest + (size_t)b * fabric->n_channels;
-		const block_t *start = w->self + (size_t)b * n;
-		uint32_t words = b + 1 < w->n_blocks ? BITS / 64 : w->last_words;
+	for (uint32_t b = 0; b < search->n_blocks; b++) {
+		const block_t *shortest = search->shortest + (size_t)b * fabric->n_channels;
+		const block_t *start = search->self + (size_t)b * n;
+		uint32_t words = b + 1 < search->n_blocks ? BITS / 64 : search->last_words;
 
-		/* A switch that has not been visited reaches nothing: no need to compare heights. */
-		memset(w->down, 0, n * sizeof(*w->down));
-		memset(w->any, 0, n * sizeof(*w->any));
+		/*
+		 * A switch that has not been visited reaches nothing: no need to compare heights.
+		 */
+		memset(search->down, 0, n * sizeof(*search->down));
+		memset(search->any, 0, n * sizeof(*search->any));
 		for (uint32_t i = n; i--;)
-			updown_reach(fabric, shortest, w->order[i], &start[w->order[i]], w->down);
+			updown_reach(fabric, shortest, search->order[i], &start[search->order[i]],
+				     search->down);
 		for (uint32_t i = 0; i < n; i++) {
-			uint32_t v = w->order[i];
+			uint32_t v = search->order[i];
 
-			updown_reach(fabric, shortest, v, &w->down[v], w->any);
+			updown_reach(fabric, shortest, v, &search->down[v], search->any);
 			if (fabric->sw_sources[v])
-				sum += count_bits(&w->any[v], words);
+				sum += count_bits(&search->any[v], words);
 		}
 	}
 	return sum;
@@ -85,15 +88,16 @@ INLINE uint64_t served(const struct search *w)
 
 /* The same on processors that do 256 bits at a time and count them. */
 #if defined(__x86_64__)
-__attribute__((target("avx2,popcnt"))) static uint64_t served_avx2(const struct search *w)
+__attribute__((target("avx2,popcnt"))) static uint64_t served_avx2(const struct search *search)
 {
-	return served(w);
+	return served(search);
 }
 
-static uint64_t count_served(const struct search *w)
+static uint64_t count_served(const struct search *search)
 {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") ? served_avx2(w)
-										  : served(w);
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt")
+		       ? served_avx2(search)
+		       : served(search);
 }
 #else
 static uint64_t count_served(const struct search *w)
@@ -104,22 +108,23 @@ static uint64_t count_served(const struct search *w)
 
 /* ---- moves ----------------------------------------------------------------------------------- */
 
-static void updown_move(struct search *w, uint32_t from, uint32_t to)
+static void updown_move(struct search *search, uint32_t from, uint32_t to)
 {
-	uint16_t v = w->order[from];
+	uint16_t v = search->order[from];
 
 	for (; from < to; from++)
-		w->place[w->order[from] = w->order[from + 1]] = from;
+		search->place[search->order[from] = search->order[from + 1]] = from;
 	for (; from > to; from--)
-		w->place[w->order[from] = w->order[from - 1]] = from;
-	w->place[w->order[to] = v] = to;
+		search->place[search->order[from] = search->order[from - 1]] = from;
+	search->place[search->order[to] = v] = to;
 }
 
 /* Does v have a neighbour above `place`, other than `but`? */
-static bool has_higher(const struct search *w, uint32_t v, uint32_t place, uint32_t but)
+static bool has_higher(const struct search *search, uint32_t v, uint32_t place, uint32_t but)
 {
-	for (uint32_t c = w->f->chan_row[v]; c < w->f->chan_row[v + 1]; c++)
-		if (w->f->chan_dst[c] != but && w->place[w->f->chan_dst[c]] < place)
+	for (uint32_t c = search->fabric->chan_row[v]; c < search->fabric->chan_row[v + 1]; c++)
+		if (search->fabric->chan_dst[c] != but &&
+		    search->place[search->fabric->chan_dst[c]] < place)
 			return true;
 	return false;
 }
@@ -128,19 +133,20 @@ static bool has_higher(const struct search *w, uint32_t v, uint32_t place, uint3
  * May v go to this place? Everybody but the roots keeps a neighbour above, or some pairs would have
  * no path at all.
  */
-static bool may_move(const struct search *w, uint32_t v, uint32_t to)
+static bool may_move(const struct search *search, uint32_t v, uint32_t to)
 {
-	const struct osr_fabric *fabric = w->f;
-	uint32_t from = w->place[v];
+	const struct osr_fabric *fabric = search->fabric;
+	uint32_t from = search->place[v];
 
-	if (from < w->n_roots || to < w->n_roots)
+	if (from < search->n_roots || to < search->n_roots)
 		return false;
 	if (to < from)
-		return has_higher(w, v, to, OSR_NONE);
+		return has_higher(search, v, to, OSR_NONE);
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 		uint32_t u = fabric->chan_dst[c];
 
-		if (w->place[u] > from && w->place[u] <= to && !has_higher(w, u, w->place[u], v))
+		if (search->place[u] > from && search->place[u] <= to &&
+		    !has_higher(search, u, search->place[u], v))
 			return false;
 	}
 	return true;
@@ -156,64 +162,64 @@ static uint64_t draw_exponential(struct osr_prng *prng)
 }
 
 /*
- * A random switch crosses a random neighbour, and all between them, again and again. Worse orders are kept with
- * probability 2^-(loss / temperature); the temperature is in 1/65536 of a pair. Half the moves find the neighbourhood,
- * the rest settle: the temperature falls, in steps, from what a channel means (4/5 of the pairs for each channel) to 1/30
- * of that.
+ * A random switch crosses a random neighbour, and all between them, again and again. Worse orders
+ * are kept with probability 2^-(loss / temperature); the temperature is in 1/65536 of a pair. Half
+ * the moves find the neighbourhood, the rest settle: the temperature falls, in steps, from what a
+ * channel means (4/5 of the pairs for each channel) to 1/30 of that.
  */
 #define STEPS 64
 #define COOLING 62144 /* 65536 / 30^(1/64) */
 
-static void anneal(struct search *w, uint64_t n_moves, struct osr_updown *updown)
+static void anneal(struct search *search, uint64_t n_moves, struct osr_updown *updown)
 {
-	const struct osr_fabric *fabric = w->f;
-	size_t size = fabric->n_switches * sizeof(*w->order);
+	const struct osr_fabric *fabric = search->fabric;
+	size_t size = fabric->n_switches * sizeof(*search->order);
 	struct osr_prng prng = { .state = 3 };
 	uint64_t now = updown->n_served, then,
 		 temperature = (updown->n_pairs << 16) / (fabric->n_channels + 1) * 4 / 5;
 
-	memcpy(w->best, w->order, size);
+	memcpy(search->best, search->order, size);
 	for (uint32_t step = 0; step < STEPS; step++) {
 		for (uint64_t i = 0; i < n_moves / STEPS; i++) {
-			uint32_t v = osr_prng_below(&prng, fabric->n_switches), from = w->place[v],
-				 first = fabric->chan_row[v],
+			uint32_t v = osr_prng_below(&prng, fabric->n_switches),
+				 from = search->place[v], first = fabric->chan_row[v],
 				 degree = fabric->chan_row[v + 1] - first, to;
 
 			if (!degree)
 				continue;
-			to = w->place[fabric->chan_dst[first + osr_prng_below(&prng, degree)]];
-			if (!may_move(w, v, to))
+			to = search->place[fabric->chan_dst[first + osr_prng_below(&prng, degree)]];
+			if (!may_move(search, v, to))
 				continue;
-			updown_move(w, from, to);
-			then = count_served(w);
+			updown_move(search, from, to);
+			then = count_served(search);
 			if (then < now &&
 			    (now - then) << 32 > temperature * draw_exponential(&prng)) {
-				updown_move(w, to, from);
+				updown_move(search, to, from);
 				continue;
 			}
 			now = then;
 			if (now > updown->n_served) {
 				updown->n_served = now;
-				memcpy(w->best, w->order, size);
+				memcpy(search->best, search->order, size);
 			}
 		}
 		temperature = temperature * COOLING >> 16;
 	}
-	memcpy(w->order, w->best, size);
+	memcpy(search->order, search->best, size);
 	for (uint32_t i = 0; i < fabric->n_switches; i++)
-		w->place[w->order[i]] = i;
+		search->place[search->order[i]] = i;
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
 /* Breadth first from the center of each component; at equal distance, many neighbours first. */
-static void start_order(struct search *w, const struct osr_spf *spf)
+static void start_order(struct search *search, const struct osr_spf *spf)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = search->fabric;
 	uint32_t n = 0;
 
 	for (uint32_t k = 0; k < fabric->n_components; k++)
-		w->order[n++] = (uint16_t)spf->center[k];
+		search->order[n++] = (uint16_t)spf->center[k];
 	for (uint32_t k = 0; k < fabric->n_components; k++) {
 		uint32_t root = spf->center[k], first = n;
 		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
@@ -226,28 +232,28 @@ static void start_order(struct search *w, const struct osr_spf *spf)
 			if (i > 1 && dist8[v] != dist8[order[i - 1]])
 				first = j;
 			for (; j > first; j--) {
-				uint32_t u = w->order[j - 1];
+				uint32_t u = search->order[j - 1];
 
 				if (fabric->chan_row[u + 1] - fabric->chan_row[u] >= degree)
 					break;
-				w->order[j] = w->order[j - 1];
+				search->order[j] = search->order[j - 1];
 			}
-			w->order[j] = (uint16_t)v;
+			search->order[j] = (uint16_t)v;
 		}
 	}
 	for (uint32_t i = 0; i < fabric->n_switches; i++)
-		w->place[w->order[i]] = i;
-	w->n_roots = fabric->n_components;
+		search->place[search->order[i]] = i;
+	search->n_roots = fabric->n_components;
 }
 
 /*
- * A bit for each of the destinations; of more than MAX_DESTS, evenly spread ones. How many (source, destination) pairs
- * they stand for, the own switch included.
+ * A bit for each of the destinations; of more than MAX_DESTS, evenly spread ones. How many (source,
+ * destination) pairs they stand for, the own switch included.
  */
-static uint64_t set_bits(struct search *w, const struct osr_spf *spf, uint32_t n_hosted,
+static uint64_t set_bits(struct search *search, const struct osr_spf *spf, uint32_t n_hosted,
 			 uint32_t n_bits)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = search->fabric;
 	size_t n = fabric->n_switches;
 	uint32_t seen = 0, bit = 0;
 	uint64_t n_pairs = 0;
@@ -260,13 +266,14 @@ static uint64_t set_bits(struct search *w, const struct osr_spf *spf, uint32_t n
 		if (!fabric->sw_sources[d] || (uint64_t)seen++ * n_bits / n_hosted < bit ||
 		    bit == n_bits)
 			continue;
-		w->self[block * n + d][word] |= mask;
+		search->self[block * n + d][word] |= mask;
 		for (uint32_t c = 0; c < fabric->n_channels; c++) {
 			uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c];
 
 			if (fabric->sw_component[d] == fabric->sw_component[v] &&
 			    dist8[v] == (uint8_t)(dist8[u] + 1))
-				w->shortest[(size_t)block * fabric->n_channels + c][word] |= mask;
+				search->shortest[(size_t)block * fabric->n_channels + c][word] |=
+					mask;
 		}
 		for (uint32_t v = 0; v < n; v++)
 			n_pairs += fabric->sw_sources[v] &&
@@ -280,41 +287,43 @@ enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 				  struct osr_arena *scratch, struct osr_updown *updown,
 				  struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	uint32_t n = fabric->n_switches, n_hosted = 0, n_bits, *by_place, *depth;
 	uint64_t n_moves, most = (uint64_t)effort * MOVES_PER_SWITCH * n;
 	struct osr_arena_mark mark;
-	struct search w = { .f = fabric };
+	struct search search = { .fabric = fabric };
 
 	*updown = (struct osr_updown){ .place = osr_alloc(scratch, n, sizeof(*updown->place)),
 				       .parent = osr_alloc(scratch, n, sizeof(*updown->parent)) };
 	mark = osr_arena_mark(scratch);
-	w.place = updown->place;
+	search.place = updown->place;
 	for (uint32_t v = 0; v < n; v++)
 		n_hosted += fabric->sw_sources[v] != 0;
 	n_bits = n_hosted < MAX_DESTS ? n_hosted : MAX_DESTS;
 	/* A block for a few more than there is room for costs more than they tell. */
 	if (n_bits > BITS && n_bits % BITS && n_bits % BITS < BITS / 4)
 		n_bits -= n_bits % BITS;
-	w.n_blocks = (n_bits + BITS - 1) / BITS;
-	w.last_words = ((n_bits + BITS - 1) % BITS + 64) / 64;
-	w.shortest = osr_calloc(scratch, (size_t)w.n_blocks * fabric->n_channels, sizeof(block_t));
-	w.self = osr_calloc(scratch, (size_t)w.n_blocks * n, sizeof(block_t));
-	w.down = osr_alloc(scratch, n, sizeof(block_t));
-	w.any = osr_alloc(scratch, n, sizeof(block_t));
-	w.order = osr_alloc(scratch, n, sizeof(*w.order));
-	w.best = osr_alloc(scratch, n, sizeof(*w.best));
+	search.n_blocks = (n_bits + BITS - 1) / BITS;
+	search.last_words = ((n_bits + BITS - 1) % BITS + 64) / 64;
+	search.shortest =
+		osr_calloc(scratch, (size_t)search.n_blocks * fabric->n_channels, sizeof(block_t));
+	search.self = osr_calloc(scratch, (size_t)search.n_blocks * n, sizeof(block_t));
+	search.down = osr_alloc(scratch, n, sizeof(block_t));
+	search.any = osr_alloc(scratch, n, sizeof(block_t));
+	search.order = osr_alloc(scratch, n, sizeof(*search.order));
+	search.best = osr_alloc(scratch, n, sizeof(*search.best));
 	by_place = osr_alloc(scratch, n, sizeof(*by_place));
 	depth = osr_alloc(scratch, n, sizeof(*depth));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	updown->n_pairs = set_bits(&w, spf, n_hosted, n_bits);
-	start_order(&w, spf);
-	updown->n_served = count_served(&w);
-	n_moves = (uint64_t)effort * 1000000 / (2 * (uint64_t)w.n_blocks * fabric->n_channels + 1);
-	anneal(&w, n_moves < most ? n_moves : most, updown);
+	updown->n_pairs = set_bits(&search, spf, n_hosted, n_bits);
+	start_order(&search, spf);
+	updown->n_served = count_served(&search);
+	n_moves = (uint64_t)effort * 1000000 /
+		  (2 * (uint64_t)search.n_blocks * fabric->n_channels + 1);
+	anneal(&search, n_moves < most ? n_moves : most, updown);
 	for (uint32_t i = 0; i < n; i++)
-		by_place[i] = w.order[i];
+		by_place[i] = search.order[i];
 	osr_span_in_order(fabric, updown->place, by_place, depth, updown->parent);
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;

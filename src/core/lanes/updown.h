@@ -2,12 +2,14 @@
 /*
  * updown.h - an order of the switches for one virtual lane.
  *
- * On one lane every pair of switches that has no shortest path forward in the order of the channels must take a detour. An
- * up*-down* order comes from an order of the switches: a cable leads up to the higher of its ends. Breadth first from a root
- * (Autonet, Schroeder et al. 1991) leaves a quarter of the pairs of a random graph without a shortest path.
+ * On one lane every pair of switches that has no shortest path forward in the order of the channels
+ * must take a detour. An up*-down* order comes from an order of the switches: a cable leads up to
+ * the higher of its ends. Breadth first from a root (Autonet, Schroeder et al. 1991) leaves a
+ * quarter of the pairs of a random graph without a shortest path.
  *
- * Here the order is searched for the number of pairs that keep one, by annealing: one switch at a time trades places with a
- * neighbour. The destinations that a switch reaches, downwards or at all, are sets of bits:
+ * Here the order is searched for the number of pairs that keep one, by annealing: one switch at a
+ * time trades places with a neighbour. The destinations that a switch reaches, downwards or at all,
+ * are sets of bits:
  *	down(v) = {v} + sum over c = (v -> w), w lower,  of shortest(c) & down(w)
  *	any(v)  = down(v) + sum over c = (v -> w), w higher, of shortest(c) & any(w)
  *
@@ -31,9 +33,8 @@ struct osr_updown {
 /*
  * `effort` bounds the work, in millions of channels looked at for 256 destinations, and in tens of
  * moves per switch; 0: the breadth-first order as it is. On fabrics of more than 512 switches with
- * hosts, 512 of them count as destinations. spf has its settling orders
- * (osr_spf_init). The arrays of `updown` are in `scratch`, and need O(channels * 64 bytes) more while it
- * runs; OSR_NOMEM only.
+ * hosts, 512 of them count as destinations. spf has its settling orders (osr_spf_init). The arrays
+ * of `updown` are in `scratch`, and need O(channels * 64 bytes) more while it runs; OSR_NOMEM only.
  */
 enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 				  struct osr_arena *scratch, struct osr_updown *updown,

@@ -35,76 +35,79 @@ struct edges {
 	struct edge *out, *in;      /* [n] */
 };
 
-/* What it costs to make an edge backward: one that must not be costs more than all others together. */
-static int64_t fit_cost_of(struct edge e)
+/*
+ * What it costs to make an edge backward: one that must not be costs more than all others together.
+ */
+static int64_t fit_cost_of(struct edge edge)
 {
-	return e.weight == UINT32_MAX ? (int64_t)1 << 48 : e.weight;
+	return edge.weight == UINT32_MAX ? (int64_t)1 << 48 : edge.weight;
 }
 
 /* Fills in_row and in from out_row and out. */
-static bool fit_reverse(struct edges *x, struct osr_arena *scratch)
+static bool fit_reverse(struct edges *edges, struct osr_arena *scratch)
 {
-	size_t n = x->n_chans;
+	size_t n = edges->n_chans;
 	uint32_t *fill;
 
-	x->in_row = osr_calloc(scratch, n + 2, sizeof(*x->in_row));
-	x->in = osr_alloc(scratch, x->n, sizeof(*x->in));
-	if (!x->in_row || !x->in)
+	edges->in_row = osr_calloc(scratch, n + 2, sizeof(*edges->in_row));
+	edges->in = osr_alloc(scratch, edges->n, sizeof(*edges->in));
+	if (!edges->in_row || !edges->in)
 		return false;
 	/* in_row is kept one entry ahead while it is filled, so that it ends up in place. */
-	for (uint32_t e = 0; e < x->n; e++)
-		x->in_row[x->out[e].other + 2]++;
-	fill = x->in_row + 1;
+	for (uint32_t e = 0; e < edges->n; e++)
+		edges->in_row[edges->out[e].other + 2]++;
+	fill = edges->in_row + 1;
 	for (uint32_t c = 0; c < n; c++)
 		fill[c + 1] += fill[c];
 	for (uint32_t c = 0; c < n; c++)
-		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
-			x->in[fill[x->out[e].other]++] = (struct edge){ c, x->out[e].weight };
+		for (uint32_t e = edges->out_row[c]; e < edges->out_row[c + 1]; e++)
+			edges->in[fill[edges->out[e].other]++] =
+				(struct edge){ c, edges->out[e].weight };
 	return true;
 }
 
-/* The edges of the graph by tail, in x->out. */
+/* The edges of the graph by tail, in edges->out. */
 static bool collect_edges(const struct osr_weights *weights, struct osr_arena *scratch,
-			  struct edges *x)
+			  struct edges *edges)
 {
 	uint32_t m = weights->fabric->n_channels, n = weights->n_lanes * m,
 		 n_turns = osr_n_turns(weights->fabric), at = 0;
 
-	*x = (struct edges){ .n_chans = n };
+	*edges = (struct edges){ .n_chans = n };
 	for (size_t e = 0; e < (size_t)weights->n_lanes * n_turns; e++)
-		x->n += weights->weight[e] != 0;
-	x->out_row = osr_alloc(scratch, (size_t)n + 1, sizeof(*x->out_row));
-	x->out = osr_alloc(scratch, x->n, sizeof(*x->out));
-	if (!x->out_row || !x->out)
+		edges->n += weights->weight[e] != 0;
+	edges->out_row = osr_alloc(scratch, (size_t)n + 1, sizeof(*edges->out_row));
+	edges->out = osr_alloc(scratch, edges->n, sizeof(*edges->out));
+	if (!edges->out_row || !edges->out)
 		return false;
 	for (uint32_t node = 0; node < n; node++) {
 		uint32_t c = node % m;
 		const uint32_t *weight = weights->weight + (size_t)(node / m) * n_turns;
 
-		x->out_row[node] = at;
+		edges->out_row[node] = at;
 		OSR_EACH_TURN(e, weights->fabric, c)
 			if (weight[e])
-				x->out[at++] =
+				edges->out[at++] =
 					(struct edge){ (weights->lane ? weights->lane[e] * m : 0) +
 							       osr_turn_next(weights->fabric, c, e),
 						       weight[e] };
 	}
-	x->out_row[n] = at;
+	edges->out_row[n] = at;
 	return true;
 }
 
 /* ---- topological order ----------------------------------------------------------------------- */
 
-static bool fit_sort_edges(const struct edges *x, struct osr_arena *scratch, uint32_t *rank)
+static bool fit_sort_edges(const struct edges *edges, struct osr_arena *scratch, uint32_t *rank)
 {
-	uint32_t n = x->n_chans, head = 0, tail = 0;
+	uint32_t n = edges->n_chans, head = 0, tail = 0;
 	uint32_t *in = osr_calloc(scratch, n, sizeof(*in));
 	uint32_t *queue = osr_alloc(scratch, n, sizeof(*queue));
 
 	if (osr_arena_failed(scratch, NULL))
 		return false;
-	for (uint32_t e = 0; e < x->n; e++)
-		in[x->out[e].other]++;
+	for (uint32_t e = 0; e < edges->n; e++)
+		in[edges->out[e].other]++;
 	for (uint32_t c = 0; c < n; c++)
 		if (!in[c])
 			queue[tail++] = c;
@@ -112,9 +115,9 @@ static bool fit_sort_edges(const struct edges *x, struct osr_arena *scratch, uin
 		uint32_t c = queue[head];
 
 		rank[c] = head++;
-		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
-			if (--in[x->out[e].other] == 0)
-				queue[tail++] = x->out[e].other;
+		for (uint32_t e = edges->out_row[c]; e < edges->out_row[c + 1]; e++)
+			if (--in[edges->out[e].other] == 0)
+				queue[tail++] = edges->out[e].other;
 	}
 	return tail == n;
 }
@@ -122,8 +125,9 @@ static bool fit_sort_edges(const struct edges *x, struct osr_arena *scratch, uin
 bool osr_fit_sort(const struct osr_weights *weights, struct osr_arena *scratch, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct edges x;
-	bool sorted = collect_edges(weights, scratch, &x) && fit_sort_edges(&x, scratch, rank);
+	struct edges edges;
+	bool sorted =
+		collect_edges(weights, scratch, &edges) && fit_sort_edges(&edges, scratch, rank);
 
 	if (!osr_arena_failed(scratch, NULL))
 		osr_arena_reset(scratch, mark);
@@ -133,7 +137,7 @@ bool osr_fit_sort(const struct osr_weights *weights, struct osr_arena *scratch, 
 /* ---- peeling --------------------------------------------------------------------------------- */
 
 struct peel {
-	const struct edges *x;
+	const struct edges *edges;
 	int64_t *in, *out; /* weight from and to nodes not yet placed */
 	uint32_t *rank;    /* OSR_NONE: not yet placed */
 	uint32_t lo, hi;   /* next free places from the front and from the back */
@@ -141,63 +145,66 @@ struct peel {
 };
 
 /* Places c in front, and all sources (in front) and sinks (at the back) that this leaves. */
-static void peel_place(struct peel *w, uint32_t c)
+static void peel_place(struct peel *peel, uint32_t c)
 {
-	const struct edges *x = w->x;
+	const struct edges *edges = peel->edges;
 	uint32_t n = 0;
 
-	w->rank[c] = w->lo++;
-	for (w->stack[n++] = c; n;) {
-		c = w->stack[--n];
+	peel->rank[c] = peel->lo++;
+	for (peel->stack[n++] = c; n;) {
+		c = peel->stack[--n];
 		for (int out = 0; out <= 1; out++) {
-			const struct edge *list = out ? x->out : x->in;
-			const uint32_t *row = out ? x->out_row : x->in_row;
+			const struct edge *list = out ? edges->out : edges->in;
+			const uint32_t *row = out ? edges->out_row : edges->in_row;
 
 			for (uint32_t e = row[c]; e < row[c + 1]; e++) {
 				uint32_t o = list[e].other;
 
-				if (w->rank[o] != OSR_NONE)
+				if (peel->rank[o] != OSR_NONE)
 					continue;
-				(out ? w->in : w->out)[o] -= fit_cost_of(list[e]);
-				if (w->in[o] && w->out[o])
+				(out ? peel->in : peel->out)[o] -= fit_cost_of(list[e]);
+				if (peel->in[o] && peel->out[o])
 					continue;
-				w->rank[o] = w->in[o] ? --w->hi : w->lo++;
-				w->stack[n++] = o;
+				peel->rank[o] = peel->in[o] ? --peel->hi : peel->lo++;
+				peel->stack[n++] = o;
 			}
 		}
 	}
 }
 
-static bool peel_order(const struct edges *x, struct osr_arena *scratch, uint32_t *rank)
+static bool peel_order(const struct edges *edges, struct osr_arena *scratch, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n = x->n_chans;
-	struct peel w = { .x = x,
-			  .in = osr_calloc(scratch, n, sizeof(*w.in)),
-			  .out = osr_calloc(scratch, n, sizeof(*w.out)),
-			  .rank = rank,
-			  .hi = n,
-			  .stack = osr_alloc(scratch, n, sizeof(*w.stack)) };
+	uint32_t n = edges->n_chans;
+	struct peel peel = { .edges = edges,
+			     .in = osr_calloc(scratch, n, sizeof(*peel.in)),
+			     .out = osr_calloc(scratch, n, sizeof(*peel.out)),
+			     .rank = rank,
+			     .hi = n,
+			     .stack = osr_alloc(scratch, n, sizeof(*peel.stack)) };
 
 	if (osr_arena_failed(scratch, NULL))
 		return false;
 	memset(rank, 0xff, n * sizeof(*rank));
 	for (uint32_t c = 0; c < n; c++)
-		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++) {
-			w.out[c] += fit_cost_of(x->out[e]);
-			w.in[x->out[e].other] += fit_cost_of(x->out[e]);
+		for (uint32_t e = edges->out_row[c]; e < edges->out_row[c + 1]; e++) {
+			peel.out[c] += fit_cost_of(edges->out[e]);
+			peel.in[edges->out[e].other] += fit_cost_of(edges->out[e]);
 		}
-	/* Sources first, of which those without edges are some. What is left has a node with most >= 0: it ends. */
-	for (int64_t least = INT64_MAX, most; w.lo < w.hi;
+	/*
+	 * Sources first, of which those without edges are some. What is left has a node with most
+	 * >= 0: it ends.
+	 */
+	for (int64_t least = INT64_MAX, most; peel.lo < peel.hi;
 	     least = least / 2 < most ? least / 2 : most) {
 		most = 0;
 		for (uint32_t c = 0; c < n; c++) {
-			int64_t more = w.in[c] ? w.out[c] - w.in[c] : INT64_MAX;
+			int64_t more = peel.in[c] ? peel.out[c] - peel.in[c] : INT64_MAX;
 
 			if (rank[c] != OSR_NONE)
 				continue;
 			if (more >= least)
-				peel_place(&w, c);
+				peel_place(&peel, c);
 			else
 				most = most < more ? more : most;
 		}
@@ -209,11 +216,12 @@ static bool peel_order(const struct edges *x, struct osr_arena *scratch, uint32_
 /* ---- sifting --------------------------------------------------------------------------------- */
 
 /*
- * Labels rise along the order, so two nodes are compared without counting. A node that moves gets a label between those of
- * the two neighbours it is to lie between: its place among nodes that it shares no edge with does not matter.
+ * Labels rise along the order, so two nodes are compared without counting. A node that moves gets a
+ * label between those of the two neighbours it is to lie between: its place among nodes that it
+ * shares no edge with does not matter.
  */
 struct sift {
-	const struct edges *x;
+	const struct edges *edges;
 	struct osr_prng *prng;
 	uint64_t *label; /* [n_chans] */
 	uint8_t *dirty;  /* [n_chans] a neighbour moved since this node was last placed */
@@ -228,50 +236,50 @@ struct sift {
 	(LABEL_GAP >> 16) /* from the neighbour that a node is put behind, if there is room */
 
 /* Puts c where it costs least; true if that is better than where it was. */
-static bool sift_one(struct sift *w, uint32_t c)
+static bool sift_one(struct sift *sift, uint32_t c)
 {
-	const struct edges *x = w->x;
+	const struct edges *edges = sift->edges;
 	uint32_t n = 0, best_at = 0;
 	int64_t sum = 0, best = 0, here = 0;
 	uint64_t from, room;
 
 	/* The neighbours by place. Lists are short and nearly sorted: insertion. */
 	for (int out = 0; out <= 1; out++) {
-		const struct edge *list = out ? x->out : x->in;
-		const uint32_t *row = out ? x->out_row : x->in_row;
+		const struct edge *list = out ? edges->out : edges->in;
+		const uint32_t *row = out ? edges->out_row : edges->in_row;
 
 		for (uint32_t e = row[c]; e < row[c + 1]; e++) {
-			uint64_t label = w->label[list[e].other];
+			uint64_t label = sift->label[list[e].other];
 			int64_t cost = fit_cost_of(list[e]);
 			uint32_t i = n++;
 
-			for (; i && w->near[i - 1].label > label; i--)
-				w->near[i] = w->near[i - 1];
-			w->near[i] = (struct sift_neighbour){ label, out ? cost : -cost };
+			for (; i && sift->near[i - 1].label > label; i--)
+				sift->near[i] = sift->near[i - 1];
+			sift->near[i] = (struct sift_neighbour){ label, out ? cost : -cost };
 		}
 	}
 	/* Cost relative to the far left; place i is between neighbour i-1 and neighbour i. */
 	for (uint32_t i = 0; i < n; i++) {
-		sum += w->near[i].gain;
-		if (w->near[i].label < w->label[c])
+		sum += sift->near[i].gain;
+		if (sift->near[i].label < sift->label[c])
 			here = sum;
-		if (sum < best || (sum == best && w->prng && osr_prng_next(w->prng) & 1)) {
+		if (sum < best || (sum == best && sift->prng && osr_prng_next(sift->prng) & 1)) {
 			best = sum;
 			best_at = i + 1;
 		}
 	}
 	/* Without neighbours any place is as good; with them the first one has a label. */
-	if (!n || (best >= here && !w->prng))
+	if (!n || (best >= here && !sift->prng))
 		return false;
-	from = best_at ? w->near[best_at - 1].label : w->near[0].label - 2 * LABEL_STEP;
-	room = best_at && best_at < n ? (w->near[best_at].label - from) / 2 : LABEL_STEP;
+	from = best_at ? sift->near[best_at - 1].label : sift->near[0].label - 2 * LABEL_STEP;
+	room = best_at && best_at < n ? (sift->near[best_at].label - from) / 2 : LABEL_STEP;
 	if (!room)
 		return false;
-	w->label[c] = from + (room < LABEL_STEP ? room : LABEL_STEP);
-	for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
-		w->dirty[x->out[e].other] = 1;
-	for (uint32_t e = x->in_row[c]; e < x->in_row[c + 1]; e++)
-		w->dirty[x->in[e].other] = 1;
+	sift->label[c] = from + (room < LABEL_STEP ? room : LABEL_STEP);
+	for (uint32_t e = edges->out_row[c]; e < edges->out_row[c + 1]; e++)
+		sift->dirty[edges->out[e].other] = 1;
+	for (uint32_t e = edges->in_row[c]; e < edges->in_row[c + 1]; e++)
+		sift->dirty[edges->in[e].other] = 1;
 	return true;
 }
 
@@ -290,43 +298,46 @@ static int sift_by_label(const void *a, const void *b)
 }
 
 /* Sifts rank[n_chans] for at most so many passes; false if memory ran out. */
-static bool fit_sift(const struct edges *x, uint32_t passes, struct osr_prng *prng,
+static bool fit_sift(const struct edges *edges, uint32_t passes, struct osr_prng *prng,
 		     struct osr_arena *scratch, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n = x->n_chans, most = 0;
+	uint32_t n = edges->n_chans, most = 0;
 	struct sift_place *place = osr_alloc(scratch, n, sizeof(*place));
-	struct sift w = { .x = x,
-			  .prng = prng,
-			  .label = osr_alloc(scratch, n, sizeof(*w.label)),
-			  .dirty = osr_alloc(scratch, n, 1) };
+	struct sift sift = { .edges = edges,
+			     .prng = prng,
+			     .label = osr_alloc(scratch, n, sizeof(*sift.label)),
+			     .dirty = osr_alloc(scratch, n, 1) };
 	bool moved = true;
 
 	for (uint32_t c = 0; c < n; c++) {
-		uint32_t degree =
-			x->out_row[c + 1] - x->out_row[c] + x->in_row[c + 1] - x->in_row[c];
+		uint32_t degree = edges->out_row[c + 1] - edges->out_row[c] + edges->in_row[c + 1] -
+				  edges->in_row[c];
 
 		most = most < degree ? degree : most;
 	}
-	w.near = osr_alloc(scratch, most, sizeof(*w.near));
+	sift.near = osr_alloc(scratch, most, sizeof(*sift.near));
 	if (osr_arena_failed(scratch, NULL))
 		return false;
-	memset(w.dirty, 1, n);
-	/* Only nodes whose surroundings changed are looked at again, in the order that the last pass left. */
+	memset(sift.dirty, 1, n);
+	/*
+	 * Only nodes whose surroundings changed are looked at again, in the order that the last
+	 * pass left.
+	 */
 	for (uint32_t pass = 0; pass < passes && moved; pass++) {
 		moved = false;
 		for (uint32_t c = 0; c < n; c++) {
 			place[rank[c]].node = c;
-			w.label[c] = (rank[c] + (uint64_t)1) * LABEL_GAP;
+			sift.label[c] = (rank[c] + (uint64_t)1) * LABEL_GAP;
 		}
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t c = place[i].node;
 
-			moved |= w.dirty[c] && sift_one(&w, c);
-			w.dirty[c] = 0;
+			moved |= sift.dirty[c] && sift_one(&sift, c);
+			sift.dirty[c] = 0;
 		}
 		for (uint32_t i = 0; i < n; i++)
-			place[i].label = w.label[place[i].node];
+			place[i].label = sift.label[place[i].node];
 		qsort(place, n, sizeof(*place), sift_by_label);
 		for (uint32_t i = 0; i < n; i++)
 			rank[place[i].node] = i;
@@ -339,9 +350,9 @@ bool osr_fit_sift(const struct osr_weights *weights, struct osr_prng *prng,
 		  struct osr_arena *scratch, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct edges x;
-	bool sifted = collect_edges(weights, scratch, &x) && fit_reverse(&x, scratch) &&
-		      fit_sift(&x, 1, prng, scratch, rank);
+	struct edges edges;
+	bool sifted = collect_edges(weights, scratch, &edges) && fit_reverse(&edges, scratch) &&
+		      fit_sift(&edges, 1, prng, scratch, rank);
 
 	if (!osr_arena_failed(scratch, NULL))
 		osr_arena_reset(scratch, mark);
@@ -362,31 +373,31 @@ enum osr_status osr_fit_order(const struct osr_weights *weights, const uint32_t 
 		 *from = osr_alloc(scratch, m, sizeof(*from)),
 		 *to = osr_alloc(scratch, m, sizeof(*to)), *peeled = from;
 	int64_t less = 0; /* backward weight that the other order saves */
-	struct edges x;
+	struct edges edges;
 
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	if (!collect_edges(weights, scratch, &x) || !fit_reverse(&x, scratch))
+	if (!collect_edges(weights, scratch, &edges) || !fit_reverse(&edges, scratch))
 		goto no_memory;
-	if (fit_sort_edges(&x, scratch, rank)) {
+	if (fit_sort_edges(&edges, scratch, rank)) {
 		osr_arena_reset(scratch, mark);
 		return OSR_OK;
 	}
 	osr_order_number(weights->fabric, roots, place, by_place);
 	osr_span_rank(weights->fabric, place, key);
 	osr_order_place(key, m, from, to, rank);
-	if (!fit_sift(&x, SIFT_PASSES, NULL, scratch, rank))
+	if (!fit_sift(&edges, SIFT_PASSES, NULL, scratch, rank))
 		goto no_memory;
-	if (x.n <= DENSE * m) {
-		if (!peel_order(&x, scratch, peeled) ||
-		    !fit_sift(&x, SIFT_PASSES, NULL, scratch, peeled))
+	if (edges.n <= DENSE * m) {
+		if (!peel_order(&edges, scratch, peeled) ||
+		    !fit_sift(&edges, SIFT_PASSES, NULL, scratch, peeled))
 			goto no_memory;
 		for (uint32_t c = 0; c < m; c++)
-			for (uint32_t e = x.out_row[c]; e < x.out_row[c + 1]; e++) {
-				uint32_t o = x.out[e].other;
+			for (uint32_t e = edges.out_row[c]; e < edges.out_row[c + 1]; e++) {
+				uint32_t o = edges.out[e].other;
 
 				less += ((rank[o] < rank[c]) - (peeled[o] < peeled[c])) *
-					fit_cost_of(x.out[e]);
+					fit_cost_of(edges.out[e]);
 			}
 		/* Of equals up-down: it has a place for channels without edges as well. */
 		if (less > 0)

@@ -70,7 +70,10 @@ void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, ui
 
 /* ---- an order that grows --------------------------------------------------------------------- */
 
-/* Searches may look at so many nodes for each there is; then no node moves any more, which bounds the time. */
+/*
+ * Searches may look at so many nodes for each there is; then no node moves any more, which bounds
+ * the time.
+ */
 #define ORDER_WORK 256
 
 static int order_by_number(const void *a, const void *b)
@@ -81,9 +84,9 @@ static int order_by_number(const void *a, const void *b)
 }
 
 /*
- * The ranks of everything reachable from `start`, or with `back` of all that reaches it, ranked no further than `end`,
- * ascending in list[]; until then it has what was looked at from the front, what waits for it from the rear. Their
- * number, or 0 if `end` itself is reached.
+ * The ranks of everything reachable from `start`, or with `back` of all that reaches it, ranked no
+ * further than `end`, ascending in list[]; until then it has what was looked at from the front,
+ * what waits for it from the rear. Their number, or 0 if `end` itself is reached.
  */
 static uint32_t order_reach(struct osr_order *order, uint32_t start, uint32_t end, bool back,
 			    uint32_t *list)
@@ -243,8 +246,8 @@ bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t l
 		}
 		if (falls) {
 			/*
-			 * Both lists keep their inner order; all of before[] comes before all of after[]. Without a
-			 * cycle the head is not among what reaches the tail.
+			 * Both lists keep their inner order; all of before[] comes before all of
+			 * after[]. Without a cycle the head is not among what reaches the tail.
 			 */
 			n_before = order_reach(order, tail, head, true, before);
 			n = n_before + n_after;

@@ -32,8 +32,8 @@ static uint64_t cut_bound(const struct osr_cut *inside, const struct osr_cut *al
 
 static void cut_add(const struct osr_cuts *cuts, struct osr_cut *cut, uint32_t v)
 {
-	cut->sources += cuts->units ? cuts->units[v] : cuts->f->sw_sources[v];
-	cut->lids += cuts->units ? 0 : bound_lids(cuts->f, cuts->lids, v);
+	cut->sources += cuts->units ? cuts->units[v] : cuts->fabric->sw_sources[v];
+	cut->lids += cuts->units ? 0 : bound_lids(cuts->fabric, cuts->lids, v);
 }
 
 static uint64_t cut_weight(const struct osr_cuts *cuts, uint32_t c)
@@ -41,7 +41,10 @@ static uint64_t cut_weight(const struct osr_cuts *cuts, uint32_t c)
 	return cuts->weight ? cuts->weight[c] : 1;
 }
 
-/* Hops to the nearest switch with hosts; list[n_switches] has those that there are, by rising height. How many? */
+/*
+ * Hops to the nearest switch with hosts; list[n_switches] has those that there are, by rising
+ * height. How many?
+ */
 static uint32_t find_heights(const struct osr_fabric *fabric, uint32_t *height, uint32_t *list)
 {
 	uint32_t n = 0;
@@ -69,10 +72,10 @@ static uint32_t find_heights(const struct osr_fabric *fabric, uint32_t *height, 
 /* What is in each component; NULL without memory. */
 static struct osr_cut *find_components(const struct osr_cuts *cuts, struct osr_arena *scratch)
 {
-	struct osr_cut *all = osr_calloc(scratch, cuts->f->n_components, sizeof(*all));
+	struct osr_cut *all = osr_calloc(scratch, cuts->fabric->n_components, sizeof(*all));
 
-	for (uint32_t v = 0; all && v < cuts->f->n_switches; v++)
-		cut_add(cuts, &all[cuts->f->sw_component[v]], v);
+	for (uint32_t v = 0; all && v < cuts->fabric->n_switches; v++)
+		cut_add(cuts, &all[cuts->fabric->sw_component[v]], v);
 	return all;
 }
 
@@ -101,16 +104,17 @@ struct found {
 };
 
 /*
- * Cuts around what a search in depth finds through each switch: bridges of the graph among them, as what is behind
- * one is found through it. Next is the neighbour with the most cables to what was found so far, the first of equals:
- * with this order, the maximum adjacency order of Nagamochi and Ibaraki (1992) within a search, dense parts are found as
- * a whole. All cables lead to switches that were found through each other, so those around a part are all that lead from
- * it to earlier switches, but for those from it to itself. O(channels * degree).
+ * Cuts around what a search in depth finds through each switch: bridges of the graph among them, as
+ * what is behind one is found through it. Next is the neighbour with the most cables to what was
+ * found so far, the first of equals: with this order, the maximum adjacency order of Nagamochi and
+ * Ibaraki (1992) within a search, dense parts are found as a whole. All cables lead to switches
+ * that were found through each other, so those around a part are all that lead from it to earlier
+ * switches, but for those from it to itself. O(channels * degree).
  */
 static enum osr_status bound_search(const struct osr_cuts *cuts, struct osr_arena *scratch,
 				    uint64_t *bound, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = cuts->f;
+	const struct osr_fabric *fabric = cuts->fabric;
 	struct found *all = osr_calloc(scratch, fabric->n_switches, sizeof(*all));
 	const struct osr_cut *component = find_components(cuts, scratch);
 
@@ -154,13 +158,13 @@ static enum osr_status bound_search(const struct osr_cuts *cuts, struct osr_aren
 }
 
 /*
- * The most that any other cut gives: around each switch, and around the pieces that those up to each height make. One
- * switch after the other joins the pieces that it is cabled to.
+ * The most that any other cut gives: around each switch, and around the pieces that those up to
+ * each height make. One switch after the other joins the pieces that it is cabled to.
  */
 static enum osr_status bound_each_cut(const struct osr_cuts *cuts, struct osr_arena *scratch,
 				      uint64_t *bound, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = cuts->f;
+	const struct osr_fabric *fabric = cuts->fabric;
 	uint32_t n = fabric->n_switches, *height = osr_alloc(scratch, n, sizeof(*height)),
 		 *list = osr_alloc(scratch, n, sizeof(*list)),
 		 *set = osr_alloc(scratch, n, sizeof(*set));
@@ -211,7 +215,7 @@ enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena 
 			      uint64_t *bound, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	const struct osr_cuts cuts = { .f = fabric, .bound = cut_bound };
+	const struct osr_cuts cuts = { .fabric = fabric, .bound = cut_bound };
 	enum osr_status st = osr_bound_cuts(&cuts, scratch, bound, diag);
 
 	osr_arena_reset(scratch, mark);
@@ -221,8 +225,9 @@ enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena 
 /* ---- the load -------------------------------------------------------------------------------- */
 
 /*
- * Hops of all routes if each is as short as it can be. 64 switches at a time walk the fabric together, a bit
- * each: front[v] has those that reach v in `hops`, seen[v] those that do in as many or fewer.
+ * Hops of all routes if each is as short as it can be. 64 switches at a time walk the fabric
+ * together, a bit each: front[v] has those that reach v in `hops`, seen[v] those that do in as many
+ * or fewer.
  */
 static uint64_t shortest_hops(const struct osr_fabric *fabric, const uint64_t *lids, uint64_t *seen,
 			      uint64_t *front, uint64_t *next)
@@ -270,7 +275,7 @@ enum osr_status osr_bound_load(const struct osr_fabric *fabric, enum osr_lids wh
 	uint32_t n = fabric->n_switches;
 	uint64_t *lids = osr_alloc(scratch, n, sizeof(*lids)), mean;
 	uint64_t *bits = osr_alloc(scratch, 3 * (size_t)n, sizeof(*bits));
-	const struct osr_cuts cuts = { .f = fabric, .lids = which, .bound = cut_bound };
+	const struct osr_cuts cuts = { .fabric = fabric, .lids = which, .bound = cut_bound };
 	enum osr_status st = osr_bound_cuts(&cuts, scratch, bound, diag);
 
 	if (!lids || !bits)
@@ -290,8 +295,8 @@ enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct
 				   struct osr_arena *scratch, uint64_t *least, uint64_t *expected,
 				   struct osr_diag *diag)
 {
-	const struct osr_cuts cuts = { .f = fabric, .bound = cut_bound },
-			      before = { .f = &then->fabric, .bound = cut_bound };
+	const struct osr_cuts cuts = { .fabric = fabric, .bound = cut_bound },
+			      before = { .fabric = &then->fabric, .bound = cut_bound };
 	uint64_t least_then = 0, most = 0;
 	enum osr_status st = bound_each_cut(&cuts, scratch, least, diag);
 
@@ -299,7 +304,10 @@ enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct
 		st = bound_each_cut(&before, scratch, &least_then, diag);
 	for (uint32_t c = 0; then->load && c < then->fabric.n_channels; c++)
 		most = most < then->load[c] ? then->load[c] : most;
-	/* With fewer hosts than then it is less; a fault takes channels away, so it is never better. */
+	/*
+	 * With fewer hosts than then it is less; a fault takes channels away, so it is never
+	 * better.
+	 */
 	if (least_then > *least)
 		most = (uint64_t)((double)most * (double)*least / (double)least_then);
 	*expected = most < *least ? *least : most;

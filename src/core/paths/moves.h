@@ -1,39 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * moves.h - tables that are there, with few changes: where a channel carries more than it must, branches of trees
- * leave it. A switch, and all that sends to a LID through it, sends by another channel, over a path as long. The caller
- * says whether it may: an order of the switches, virtual lanes. First it may go where all channels stay within the aim,
- * then the goal, then below the load of the channel which it leaves. It ends when nothing can leave the busiest channel.
+ * moves.h - tables that are there, with few changes: where a channel carries more than it must,
+ * branches of trees leave it. A switch, and all that sends to a LID through it, sends by another
+ * channel, over a path as long. The caller says whether it may: an order of the switches, virtual
+ * lanes. First it may go where all channels stay within the aim, then the goal, then below the load
+ * of the channel which it leaves. It ends when nothing can leave the busiest channel.
  *
- * What it costs: packets of two routes meet where these share a channel, unless both go to one LID, which gets one
- * packet at a time. So a move costs its routes, times the routes to other LIDs on the new way less those on the old one.
- * The sum over all moves tells what becomes of eBB: on k-ary n-trees one percent of all shared routes is 0.2 to 0.5 %
- * of it. A lower load that costs more than it is worth is undone. Repairs do not look at the price.
+ * What it costs: packets of two routes meet where these share a channel, unless both go to one LID,
+ * which gets one packet at a time. So a move costs its routes, times the routes to other LIDs on
+ * the new way less those on the old one. The sum over all moves tells what becomes of eBB: on k-ary
+ * n-trees one percent of all shared routes is 0.2 to 0.5 % of it. A lower load that costs more than
+ * it is worth is undone. Repairs do not look at the price.
  *
- * Where all branches are of one size, what is too much has to pass from channel to channel, as along the alternating
- * paths of an edge colouring, until it comes to one with room. So a move may also make one other channel as loaded as
- * this one was, if that has not passed on anything itself since the last step that gained. If it leads nowhere, it is
- * undone.
+ * Where all branches are of one size, what is too much has to pass from channel to channel, as
+ * along the alternating paths of an edge colouring, until it comes to one with room. So a move may
+ * also make one other channel as loaded as this one was, if that has not passed on anything itself
+ * since the last step that gained. If it leads nowhere, it is undone.
  *
- * Repairs give the blocks of 64 LIDs that switches are sent anyway. Entries in these go first, each LID gives one branch
- * at a time, the largest first, channels that nothing can leave are passed over, and in the end blocks that are sent for
- * moves alone get their entries back where the busiest channel carries no more by that. How far: to
- * 1.05 of the least that any routing of the fabric of today can have (bound.h), or to what the tables of before
- * carried, whichever is more. A fault takes channels away, so no routing of today can be expected to do better than
- * the full route of before.
+ * Repairs give the blocks of 64 LIDs that switches are sent anyway. Entries in these go first, each
+ * LID gives one branch at a time, the largest first, channels that nothing can leave are passed
+ * over, and in the end blocks that are sent for moves alone get their entries back where the
+ * busiest channel carries no more by that. How far: to 1.05 of the least that any routing of the
+ * fabric of today can have (bound.h), or to what the tables of before carried, whichever is more. A
+ * fault takes channels away, so no routing of today can be expected to do better than the full
+ * route of before.
  */
 #ifndef OSMROUTES_MOVES_H
 #define OSMROUTES_MOVES_H
 
 #include <osmroutes/fabric.h>
 
-#define OSR__MOVES_BLOCK 64 /* LIDs that a switch is sent at once */
+#define OSR_MOVES_BLOCK 64 /* LIDs that a switch is sent at once */
 
-struct osr__moves {
-	const struct osr_fabric *f;
+struct osr_moves {
+	const struct osr_fabric *fabric;
 	uint8_t *lft; /* [n_dests * n_switches] ports, or */
 	bool hops;    /* hops */
-	/* NULL, or osr_spf.order and n_order: trees of shortest paths are laid out faster by them. */
+	/*
+	 * NULL, or osr_spf.order and n_order: trees of shortest paths are laid out faster by them.
+	 */
 	const uint16_t *settled, *n_settled;
 	uint64_t *load;       /* [n_channels] of these tables */
 	const uint32_t *unit; /* [n_channels] of load for each route; NULL: 1 */
@@ -46,49 +51,57 @@ struct osr__moves {
 	uint64_t spare;   /* and how many may */
 	uint64_t n_moved, n_trees;
 
-	/* [n_switches] NULL, or an order of the switches, 0 the highest: all routes go up first, then down. */
+	/*
+	 * [n_switches] NULL, or an order of the switches, 0 the highest: all routes go up first,
+	 * then down.
+	 */
 	const uint32_t *place;
 	void *ctx;
 	/*
-	 * May v send to d by c, with all that send through v? It is about to be done. list[n] has v and those, at
-	 * least, each after the one it sends to. NULL: yes.
+	 * May v send to d by c, with all that send through v? It is about to be done. list[n] has v
+	 * and those, at least, each after the one it sends to. NULL: yes.
 	 */
-	bool (*may)(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c, const uint32_t *list,
+	bool (*may)(struct osr_moves *m, uint32_t d, uint32_t v, uint32_t c, const uint32_t *list,
 		    uint32_t n);
 	struct moves_scratch *scratch;
 };
 
 /* Blocks of 64 LIDs in a table. */
-static inline uint32_t osr__moves_blocks(const struct osr_fabric *fabric)
+static inline uint32_t osr_moves_blocks(const struct osr_fabric *fabric)
 {
-	return (uint32_t)fabric->max_lid / OSR__MOVES_BLOCK + 1;
+	return (uint32_t)fabric->max_lid / OSR_MOVES_BLOCK + 1;
 }
 
-static inline uint8_t *osr__moves_block(const struct osr__moves *m, uint32_t d, uint32_t v)
+static inline uint8_t *osr_moves_block(const struct osr_moves *moves, uint32_t d, uint32_t v)
 {
-	return &m->sent[(size_t)v * osr__moves_blocks(m->f) + m->f->dest_lid[d] / OSR__MOVES_BLOCK];
+	return &moves->sent[(size_t)v * osr_moves_blocks(moves->fabric) +
+			    moves->fabric->dest_lid[d] / OSR_MOVES_BLOCK];
 }
 
 /* The channel of an entry of v, OSR_NONE: it leads nowhere. */
-static inline uint32_t osr__moves_channel(const struct osr__moves *m, uint32_t v, uint8_t entry)
+static inline uint32_t osr_moves_channel(const struct osr_moves *moves, uint32_t v, uint8_t entry)
 {
 	if (entry == OSR_NO_PATH)
 		return OSR_NONE;
-	return m->hops ? m->f->chan_row[v] + entry : osr_port_channel(m->f, v, entry);
+	return moves->hops ? moves->fabric->chan_row[v] + entry
+			   : osr_port_channel(moves->fabric, v, entry);
 }
 
 /* By osr_bound_expected(). */
-static inline void osr__moves_set_goal(struct osr__moves *m, uint64_t least, uint64_t expected)
+static inline void osr_moves_set_goal(struct osr_moves *moves, uint64_t least, uint64_t expected)
 {
-	m->aim = least;
-	m->goal = expected < least + least / 20 ? least + least / 20 : expected;
+	moves->aim = least;
+	moves->goal = expected < least + least / 20 ? least + least / 20 : expected;
 }
 
-/* Memory for runs on m->f, for m->sent if that is set. Lives in `arena`. */
-enum osr_status osr__moves_init(struct osr__moves *m, struct osr_arena *arena,
-				struct osr_diag *diag);
+/* Memory for runs on moves->f, for moves->sent if that is set. Lives in `arena`. */
+enum osr_status osr_moves_init(struct osr_moves *moves, struct osr_arena *arena,
+			       struct osr_diag *diag);
 
-/* Nothing moves where no channel is beyond the goal. At most O(LIDs * switches), with a constant that is a few dozens. */
-void osr__moves_run(struct osr__moves *m);
+/*
+ * Nothing moves where no channel is beyond the goal. At most O(LIDs * switches), with a constant
+ * that is a few dozens.
+ */
+void osr_moves_run(struct osr_moves *moves);
 
 #endif

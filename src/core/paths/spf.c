@@ -3,7 +3,7 @@
  * See spf.h. The inner loops, from the outside in:
  *	spf_find_orders()	distances and settling orders of all switches, once
  *	spf_route_round()	every destination switch, group after group
- *	osr__spf_graph()    the edges of the shortest-path graph towards it
+ *	osr_spf_graph()    the edges of the shortest-path graph towards it
  *	spf_route_dest()	  each LID behind it: rip up, settle, count
  */
 #include <osmroutes/bound.h>
@@ -18,7 +18,7 @@
 /* Bucket the dests by switch; those of CAs and routers come before port 0. */
 static void spf_group_dests(struct osr_spf *spf)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	uint32_t at = 0;
 
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
@@ -46,7 +46,7 @@ static void spf_group_dests(struct osr_spf *spf)
 /* Routes are counted per unit of rate: a link half as fast weighs twice. */
 static void set_units(struct osr_spf *spf, bool ignore_rates)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	uint32_t fastest = 0;
 	bool mixed = false;
 
@@ -68,7 +68,7 @@ static void set_units(struct osr_spf *spf, bool ignore_rates)
 /* Settling orders and distances of all switches, breadth first; size[n_components] is zero. */
 static void spf_find_orders(struct osr_spf *spf, uint32_t *size)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	uint32_t n_switches = fabric->n_switches, *depth = spf->scratch->count;
 
 	for (uint32_t v = 0; v < n_switches; v++)
@@ -85,7 +85,9 @@ static void spf_find_orders(struct osr_spf *spf, uint32_t *size)
 			uint32_t v = order[i], c = fabric->chan_row[v];
 
 			dist8[v] = (uint8_t)depth[v];
-			/* Most are as far as it gets: behind the last that is found nobody looks. */
+			/*
+			 * Most are as far as it gets: behind the last that is found nobody looks.
+			 */
 			for (; n < n_all && c < fabric->chan_row[v + 1]; c++) {
 				uint32_t u = fabric->chan_dst[c];
 
@@ -106,7 +108,7 @@ static void spf_find_orders(struct osr_spf *spf, uint32_t *size)
 
 static void find_centers(struct osr_spf *spf)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 
 	memset(spf->center, 0xff, fabric->n_components * sizeof(*spf->center));
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
@@ -125,14 +127,14 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 {
 	size_t n = fabric->n_switches, m = fabric->n_channels;
 	struct osr_spf_scratch *spf_scratch = osr_calloc(scratch, 1, sizeof(*spf_scratch));
-	struct osr__moves *moves = osr_alloc(scratch, 1, sizeof(*moves));
+	struct osr_moves *moves = osr_alloc(scratch, 1, sizeof(*moves));
 	uint32_t *size;
 	enum osr_status st;
 
 	assert(fabric->n_dests == fabric->n_terminals);
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	*spf = (struct osr_spf){ .f = fabric, .hop = routing->lft, .scratch = spf_scratch };
+	*spf = (struct osr_spf){ .fabric = fabric, .hop = routing->lft, .scratch = spf_scratch };
 	spf_scratch->moves = moves;
 	spf->order = osr_alloc(scratch, n * n, sizeof(*spf->order));
 	spf->n_order = osr_alloc(scratch, n, sizeof(*spf->n_order));
@@ -169,21 +171,21 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	spf_find_orders(spf, size);
 	find_centers(spf);
 	/* What is at last moved off the busiest channels. */
-	*moves = (struct osr__moves){ .f = fabric,
-				      .lft = spf->hop,
-				      .hops = true,
-				      .settled = spf->order,
-				      .n_settled = spf->n_order,
-				      .load = osr_alloc(scratch, m, sizeof(*moves->load)),
-				      .unit = spf_scratch->mixed ? spf->unit : NULL,
-				      .open = true };
-	st = osr__moves_init(moves, scratch, diag);
+	*moves = (struct osr_moves){ .fabric = fabric,
+				     .lft = spf->hop,
+				     .hops = true,
+				     .settled = spf->order,
+				     .n_settled = spf->n_order,
+				     .load = osr_alloc(scratch, m, sizeof(*moves->load)),
+				     .unit = spf_scratch->mixed ? spf->unit : NULL,
+				     .open = true };
+	st = osr_moves_init(moves, scratch, diag);
 	return st ? st : osr_bound_cut(fabric, scratch, &spf->least, diag);
 }
 
-void osr__spf_graph_free(struct osr_spf *spf, uint32_t root)
+void osr_spf_graph_free(struct osr_spf *spf, uint32_t root)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	struct osr_spf_scratch *scratch = spf->scratch;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	const uint8_t *dist8 = scratch->dist8 + (size_t)root * fabric->n_switches;
@@ -206,25 +208,25 @@ void osr__spf_graph_free(struct osr_spf *spf, uint32_t root)
 	scratch->edge_row[spf->n_order[root]] = n;
 }
 
-void osr__spf_graph(struct osr_spf *spf, uint32_t root)
+void osr_spf_graph(struct osr_spf *spf, uint32_t root)
 {
 	if (spf->place)
-		osr__spf_graph_in_order(spf, root);
+		osr_spf_graph_in_order(spf, root);
 	else
-		osr__spf_graph_free(spf, root);
+		osr_spf_graph_free(spf, root);
 }
 
 void osr_spf_ways(struct osr_spf *spf, uint32_t root, const uint32_t **row, const uint32_t **chan)
 {
-	osr__spf_graph(spf, root);
+	osr_spf_graph(spf, root);
 	*row = spf->scratch->edge_row;
 	*chan = spf->scratch->edge_chan;
 }
 
-void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, const uint8_t *hop,
-		    uint64_t sign)
+void osr_spf_count_order(struct osr_spf *spf, const uint16_t *order, uint32_t n, const uint8_t *hop,
+			 uint64_t sign)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	uint32_t *count = spf->scratch->count;
 
 	memcpy(count, fabric->sw_sources, fabric->n_switches * sizeof(*count));
@@ -241,28 +243,29 @@ void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, cons
 
 bool osr_spf_is_closer(const struct osr_spf *spf, uint32_t root, uint32_t c)
 {
-	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * spf->f->n_switches;
+	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * spf->fabric->n_switches;
 
-	return dist8[spf->f->chan_dst[c]] == (uint8_t)(dist8[spf->f->chan_src[c]] - 1);
+	return dist8[spf->fabric->chan_dst[c]] == (uint8_t)(dist8[spf->fabric->chan_src[c]] - 1);
 }
 
 void osr_spf_count(struct osr_spf *spf, uint32_t d)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	uint32_t root = fabric->dest_switch[d];
 
 	if (fabric->term_weight[fabric->dest_term[d]])
-		osr__spf_count(spf, spf->order + (size_t)root * fabric->n_switches,
-			       spf->n_order[root], spf->hop + (size_t)d * fabric->n_switches, 1);
+		osr_spf_count_order(spf, spf->order + (size_t)root * fabric->n_switches,
+				    spf->n_order[root], spf->hop + (size_t)d * fabric->n_switches,
+				    1);
 }
 
 /*
  * Settle in order of distance: the switches a path continues through are final when it is their
  * turn. Ties go to the lowest channel, hence the same bytes everywhere.
  */
-void osr__spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop)
+void osr_spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	const struct osr_spf_scratch *scratch = spf->scratch;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	const uint64_t *weight = spf->weight;
@@ -284,22 +287,25 @@ void osr__spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop)
 
 static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 	bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
 
 	if (counts && spf->n_rounds)
-		osr__spf_count(spf, order, spf->n_order[root], hop, (uint64_t)-1);
-	osr__spf_settle(spf, root, hop);
+		osr_spf_count_order(spf, order, spf->n_order[root], hop, (uint64_t)-1);
+	osr_spf_settle(spf, root, hop);
 	if (counts)
-		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
+		osr_spf_count_order(spf, order, spf->n_order[root], hop, 1);
 }
 
-/* One group of end ports (compute nodes, I/O nodes, the rest) after the other, switch after switch; port 0 is the last. */
+/*
+ * One group of end ports (compute nodes, I/O nodes, the rest) after the other, switch after switch;
+ * port 0 is the last.
+ */
 static void spf_route_round(struct osr_spf *spf)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	uint32_t last = spf->scratch->max_group + 1u;
 
 	for (uint32_t group = 0; group <= last; group++)
@@ -314,19 +320,19 @@ static void spf_route_round(struct osr_spf *spf)
 				    group != (own ? last : fabric->term_group[t]))
 					continue;
 				if (!found)
-					osr__spf_graph(spf, root);
+					osr_spf_graph(spf, root);
 				found = true;
 				spf_route_dest(spf, root, d);
 			}
 		}
 }
 
-uint64_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum)
+uint64_t osr_spf_busiest(const struct osr_spf *spf, uint64_t *sum)
 {
 	uint64_t most = 0;
 
 	*sum = 0;
-	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
+	for (uint32_t c = 0; c < spf->fabric->n_channels; c++) {
 		uint64_t load = spf->weight[c] >> HOP_BITS;
 
 		*sum += load;
@@ -339,42 +345,42 @@ uint64_t osr_spf_load(const struct osr_spf *spf)
 {
 	uint64_t sum;
 
-	return osr__spf_busiest(spf, &sum);
+	return osr_spf_busiest(spf, &sum);
 }
 
 enum osr_status osr_spf_save(const struct osr_spf *spf, struct osr_arena *arena,
 			     struct osr_spf_saved *saved, struct osr_diag *diag)
 {
-	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches;
+	size_t size = (size_t)spf->fabric->n_dests * spf->fabric->n_switches;
 
 	saved->hop = osr_alloc(arena, size, 1);
-	saved->weight = osr_alloc(arena, spf->f->n_channels, sizeof(*saved->weight));
+	saved->weight = osr_alloc(arena, spf->fabric->n_channels, sizeof(*saved->weight));
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
 	memcpy(saved->hop, spf->hop, size);
-	memcpy(saved->weight, spf->weight, spf->f->n_channels * sizeof(*saved->weight));
+	memcpy(saved->weight, spf->weight, spf->fabric->n_channels * sizeof(*saved->weight));
 	return OSR_OK;
 }
 
 void osr_spf_restore(struct osr_spf *spf, const struct osr_spf_saved *saved)
 {
-	memcpy(spf->hop, saved->hop, (size_t)spf->f->n_dests * spf->f->n_switches);
-	memcpy(spf->weight, saved->weight, spf->f->n_channels * sizeof(*spf->weight));
+	memcpy(spf->hop, saved->hop, (size_t)spf->fabric->n_dests * spf->fabric->n_switches);
+	memcpy(spf->weight, saved->weight, spf->fabric->n_channels * sizeof(*spf->weight));
 }
 
 bool osr_spf_balanced(const struct osr_spf *spf)
 {
-	uint64_t sum, now = osr__spf_busiest(spf, &sum);
+	uint64_t sum, now = osr_spf_busiest(spf, &sum);
 
 	return (!spf->scratch->mixed && now <= spf->least) ||
-	       now * spf->f->n_channels <= sum + sum / 50;
+	       now * spf->fabric->n_channels <= sum + sum / 50;
 }
 
-void osr__spf_share(struct osr_spf *spf)
+void osr_spf_share(struct osr_spf *spf)
 {
-	size_t n = spf->f->n_switches;
+	size_t n = spf->fabric->n_switches;
 
-	for (uint32_t d = 0; d < spf->f->n_dests; d++)
+	for (uint32_t d = 0; d < spf->fabric->n_dests; d++)
 		if (spf->alias[d] != OSR_NONE)
 			memcpy(spf->hop + d * n, spf->hop + spf->alias[d] * n, n);
 }
@@ -382,27 +388,27 @@ void osr__spf_share(struct osr_spf *spf)
 void osr_spf_first(struct osr_spf *spf)
 {
 	spf_route_round(spf);
-	osr__spf_share(spf);
+	osr_spf_share(spf);
 }
 
-void osr__spf_move(struct osr_spf *spf, struct osr__moves *m, uint64_t goal)
+void osr_spf_move(struct osr_spf *spf, struct osr_moves *moves, uint64_t goal)
 {
-	m->goal = m->aim = goal;
-	for (uint32_t c = 0; c < spf->f->n_channels; c++)
-		m->load[c] = spf->weight[c] >> HOP_BITS;
-	osr__moves_run(m);
-	for (uint32_t c = 0; c < spf->f->n_channels; c++)
-		spf->weight[c] = m->load[c] << HOP_BITS | (spf->weight[c] & HOP_MASK);
+	moves->goal = moves->aim = goal;
+	for (uint32_t c = 0; c < spf->fabric->n_channels; c++)
+		moves->load[c] = spf->weight[c] >> HOP_BITS;
+	osr_moves_run(moves);
+	for (uint32_t c = 0; c < spf->fabric->n_channels; c++)
+		spf->weight[c] = moves->load[c] << HOP_BITS | (spf->weight[c] & HOP_MASK);
 }
 
 void osr_spf_relieve(struct osr_spf *spf, uint64_t bound)
 {
 	uint64_t sum, mean;
 
-	osr__spf_busiest(spf, &sum);
-	mean = sum / spf->f->n_channels;
+	osr_spf_busiest(spf, &sum);
+	mean = sum / spf->fabric->n_channels;
 	spf->scratch->moves->place = spf->place;
-	osr__spf_move(spf, spf->scratch->moves, spf->scratch->mixed || mean > bound ? mean : bound);
+	osr_spf_move(spf, spf->scratch->moves, spf->scratch->mixed || mean > bound ? mean : bound);
 }
 
 void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
@@ -413,7 +419,7 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 	}
 	if (opt->max_rounds && !osr_spf_balanced(spf))
 		osr_spf_relieve(spf, spf->least);
-	osr__spf_share(spf);
+	osr_spf_share(spf);
 }
 
 void osr_spf_route(struct osr_spf *spf, const struct osr_spf_options *opt)
@@ -424,7 +430,7 @@ void osr_spf_route(struct osr_spf *spf, const struct osr_spf_options *opt)
 
 void osr_spf_finish(struct osr_spf *spf)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;

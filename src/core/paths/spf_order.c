@@ -2,14 +2,17 @@
 /*
  * Shortest paths within an order of the switches: up first, then down. See spf.h.
  *
- * Down lead only those that have a shortest path down and take no other. Then whatever next hops are chosen, no route
- * turns from down to up.
+ * Down lead only those that have a shortest path down and take no other. Then whatever next hops
+ * are chosen, no route turns from down to up.
  */
 #include <string.h>
 
 #include "spf_private.h"
 
-/* PATH_DOWN: switches above may go down to it. PATH_UP: it goes up, or down, and nobody goes down to it. */
+/*
+ * PATH_DOWN: switches above may go down to it. PATH_UP: it goes up, or down, and nobody goes down
+ * to it.
+ */
 enum { PATH_NONE, PATH_DOWN, PATH_UP };
 enum { PASSED = 1, SERVES = 2 };
 
@@ -22,18 +25,18 @@ static inline bool order_allows(const struct osr_spf *spf, const uint8_t *kind, 
 	return kind[u] == PATH_DOWN;
 }
 
-uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root)
+uint32_t osr_spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	struct osr_spf_scratch *scratch = spf->scratch;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	uint32_t *row = scratch->edge_row, *next = scratch->edge_next, n = 0, n_barred = 0;
 	uint8_t *kind = scratch->kind, *role = scratch->via;
 
-	osr__spf_graph_free(spf, root);
+	osr_spf_graph_free(spf, root);
 	/*
-	 * From the farthest in: which switches routes of end ports may pass, and which of these may be asked to lead
-	 * down by one above.
+	 * From the farthest in: which switches routes of end ports may pass, and which of these may
+	 * be asked to lead down by one above.
 	 */
 	memset(role, 0, fabric->n_switches);
 	for (uint32_t i = spf->n_order[root]; i-- > 1;) {
@@ -51,8 +54,9 @@ uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 		bool up = false, down = false;
 
 		/*
-		 * With paths up and down it is there for those above, if there are any. Nothing is sent from one
-		 * switch's port 0 to another's: what is not passed on the way to a bare root keeps to no order.
+		 * With paths up and down it is there for those above, if there are any. Nothing is
+		 * sent from one switch's port 0 to another's: what is not passed on the way to a
+		 * bare root keeps to no order.
 		 */
 		for (uint32_t k = e; k < end; k++) {
 			bool above = spf->place[next[k]] < spf->place[v];
@@ -80,16 +84,16 @@ uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 	return n_barred;
 }
 
-void osr__spf_forget(struct osr_spf *spf)
+void osr_spf_forget(struct osr_spf *spf)
 {
 	spf->n_rounds = 0;
-	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+	for (uint32_t c = 0; c < spf->fabric->n_channels; c++)
 		spf->weight[c] &= HOP_MASK;
 }
 
 bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance)
 {
-	const struct osr_fabric *fabric = spf->f;
+	const struct osr_fabric *fabric = spf->fabric;
 	uint64_t n_barred = 0, n_routes = 0, n_sources = 0;
 
 	for (uint32_t v = 0; v < fabric->n_switches; v++)
@@ -101,18 +105,18 @@ bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance)
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
 			n_lids += fabric->term_weight[fabric->dest_term[spf->dest_list[k]]] != 0;
 		if (n_lids)
-			n_barred += n_lids * osr__spf_graph_in_order(spf, root);
+			n_barred += n_lids * osr_spf_graph_in_order(spf, root);
 		n_routes += n_lids * n_sources;
 	}
 	if (tolerance ? n_barred > n_routes / tolerance : n_barred)
 		return false;
-	osr__spf_forget(spf);
+	osr_spf_forget(spf);
 	return true;
 }
 
 void osr_spf_leave_order(struct osr_spf *spf)
 {
 	spf->place = NULL;
-	osr__spf_forget(spf);
+	osr_spf_forget(spf);
 	osr_spf_first(spf);
 }

@@ -25,42 +25,45 @@ struct osr_spf_scratch {
 	uint32_t *count;     /* [n_switches] end ports whose route passes here */
 	uint8_t *kind;       /* [n_switches] of the shortest paths within an order */
 	uint8_t *via;        /* [n_switches] routes from here pass a certain switch */
-	struct osr__moves *moves;
+	struct osr_moves *moves;
 	uint8_t max_group;
 	bool mixed; /* units differ from 1 */
 	bool cut;   /* after osr_spf_keep_order(): it leaves out some shortest path */
 };
 
-/* Fills edge_row, edge_chan, edge_next with the shortest-path graph towards root; `free`: whatever the order. */
-void osr__spf_graph(struct osr_spf *spf, uint32_t root);
-void osr__spf_graph_free(struct osr_spf *spf, uint32_t root);
+/*
+ * Fills edge_row, edge_chan, edge_next with the shortest-path graph towards root; `free`: whatever
+ * the order.
+ */
+void osr_spf_graph(struct osr_spf *spf, uint32_t root);
+void osr_spf_graph_free(struct osr_spf *spf, uint32_t root);
 
 /*
  * The same with s->place: only steps of paths up the order first, then down. Switches without such
  * a path have all their edges; returns how many of them have hosts.
  */
-uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root);
+uint32_t osr_spf_graph_in_order(struct osr_spf *spf, uint32_t root);
 
 /* The lightest of the shortest paths to root, whose graph is laid out. */
-void osr__spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop);
+void osr_spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop);
 
 /*
  * Adds (sign = 1) or takes out (sign = -1) the routes of one tree. order[n] holds its switches,
  * the root first, each after the switch it sends to.
  */
-void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, const uint8_t *hop,
-		    uint64_t sign);
+void osr_spf_count_order(struct osr_spf *spf, const uint16_t *order, uint32_t n, const uint8_t *hop,
+			 uint64_t sign);
 
-/* osr__moves_run() on routes and loads of spf; *m is spf->scratch->moves or has been made of it. */
-void osr__spf_move(struct osr_spf *spf, struct osr__moves *m, uint64_t goal);
+/* osr_moves_run() on routes and loads of spf; *m is spf->scratch->moves or has been made of it. */
+void osr_spf_move(struct osr_spf *spf, struct osr_moves *moves, uint64_t goal);
 
 /* The loads of all routes made so far. */
-void osr__spf_forget(struct osr_spf *spf);
+void osr_spf_forget(struct osr_spf *spf);
 
 /* The load of the busiest channel, and those of all together. */
-uint64_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum);
+uint64_t osr_spf_busiest(const struct osr_spf *spf, uint64_t *sum);
 
 /* Copies the trees of dests to those that ride along (alias). */
-void osr__spf_share(struct osr_spf *spf);
+void osr_spf_share(struct osr_spf *spf);
 
 #endif

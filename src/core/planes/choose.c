@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Which planes a fabric gets: those with which flows that are split evenly over all LIDs fare best, and the first LID
- * repeated where that gains little. What is simpler is asked first, and must be beaten.
+ * Which planes a fabric gets: those with which flows that are split evenly over all LIDs fare best,
+ * and the first LID repeated where that gains little. What is simpler is asked first, and must be
+ * beaten.
  */
 #include "planes_private.h"
 
@@ -15,7 +16,7 @@
 #define WHOLE UINT64_C(1000000000)
 #define NOTE 400
 
-uint32_t osr__planes_lid(const struct planes_in *in, uint32_t d, uint32_t k)
+uint32_t osr_planes_lid(const struct planes_in *in, uint32_t d, uint32_t k)
 {
 	uint32_t t = in->first->dest_term[d];
 
@@ -24,7 +25,7 @@ uint32_t osr__planes_lid(const struct planes_in *in, uint32_t d, uint32_t k)
 	return in->fabric->lid_dest[in->first->term_lid[t] + k];
 }
 
-const uint8_t *osr__planes_mate(const struct planes_in *in, uint32_t lid)
+const uint8_t *osr_planes_mate(const struct planes_in *in, uint32_t lid)
 {
 	uint32_t d = in->first->lid_dest[in->fabric->dest_lid[in->mates.tree_of[lid]]];
 
@@ -45,7 +46,7 @@ static const struct choice {
 				struct osr_diag *why);
 } choices[] = {
 	{ "mates", choose_mates },
-	{ "exchange", osr__planes_exchange },
+	{ "exchange", osr_planes_exchange },
 };
 
 static enum osr_status choose_expand(const struct planes_in *in, const struct planes_offer *offer,

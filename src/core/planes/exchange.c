@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Planes of fat trees, whole or damaged: plane k is plane 0 after switches above the leaves have changed places (places.c).
- * In a whole tree each channel carries what another one carries in plane 0. In a damaged one an entry whose image is not
- * there, or does not lead as far, is plane 0's; then branches leave the channels that carry more than any in plane 0
- * (moves.h). Where there are more planes than places differ, plane k is that of the mates of plane k / n instead.
+ * Planes of fat trees, whole or damaged: plane k is plane 0 after switches above the leaves have
+ * changed places (places.c). In a whole tree each channel carries what another one carries in plane
+ * 0. In a damaged one an entry whose image is not there, or does not lead as far, is plane 0's;
+ * then branches leave the channels that carry more than any in plane 0 (moves.h). Where there are
+ * more planes than places differ, plane k is that of the mates of plane k / n instead.
  *
- * All turns, and those of plane 0 and of multicast, rise in one order, which is the new certificate. It begins with the
- * levels of the tree, in which paths up and then down rise. A tree that does not fit in is that of the mate.
+ * All turns, and those of plane 0 and of multicast, rise in one order, which is the new
+ * certificate. It begins with the levels of the tree, in which paths up and then down rise. A tree
+ * that does not fit in is that of the mate.
  */
 #include "planes_private.h"
 
@@ -24,7 +26,7 @@
 
 struct exchange {
 	const struct planes_in *in;
-	const struct osr_fabric *f; /* with the first LIDs */
+	const struct osr_fabric *fabric; /* with the first LIDs */
 	struct planes_places places;
 	struct planes_turns turns;
 	uint8_t *lft;                /* [n * n_dests * n_switches] of the planes */
@@ -32,110 +34,126 @@ struct exchange {
 	uint32_t *unit;              /* [n_channels] that a route weighs, or NULL */
 	uint64_t most;               /* the largest load of plane 0 */
 	bool serves[OSR_MAX_PLANES]; /* planes; the others are those of mates */
-	/* A tree: switches that have a way, nearest first; how far; by which channel; end ports that send through. */
+	/*
+	 * A tree: switches that have a way, nearest first; how far; by which channel; end ports
+	 * that send through.
+	 */
 	uint32_t *list, *begin, n_list; /* [n_switches], [n_switches + 1] */
 	uint32_t *len;                  /* [n_switches] OSR_NONE: no way */
 	uint32_t *by0;                  /* [n_switches] in plane 0; turns.by in the plane at hand */
 	uint32_t *flow;                 /* [n_switches] */
 };
 
-static uint8_t *exchange_row(const struct exchange *x, uint32_t k, uint32_t d)
+static uint8_t *exchange_row(const struct exchange *exchange, uint32_t k, uint32_t d)
 {
-	return x->lft + ((size_t)k * x->f->n_dests + d) * x->f->n_switches;
+	return exchange->lft +
+	       ((size_t)k * exchange->fabric->n_dests + d) * exchange->fabric->n_switches;
 }
 
-/* ---- one tree --------------------------------------------------------------------------------- */
+/*
+ * ---- one tree ---------------------------------------------------------------------------------
+ */
 
-/* The lengths of its routes, and its switches by length. A route as long as before leads to a switch that comes earlier. */
-static void exchange_lay_out(struct exchange *x, const uint8_t *row, uint32_t root)
+/*
+ * The lengths of its routes, and its switches by length. A route as long as before leads to a
+ * switch that comes earlier.
+ */
+static void exchange_lay_out(struct exchange *exchange, const uint8_t *row, uint32_t root)
 {
-	const struct osr_fabric *fabric = x->f;
+	const struct osr_fabric *fabric = exchange->fabric;
 	uint32_t n = fabric->n_switches;
 
-	memset(x->len, 0xff, n * sizeof(*x->len));
-	memset(x->begin, 0, (n + 1) * sizeof(*x->begin));
-	osr__planes_turns_read(&x->turns, row, root);
-	memcpy(x->by0, x->turns.by, n * sizeof(*x->by0));
-	x->len[root] = 0;
+	memset(exchange->len, 0xff, n * sizeof(*exchange->len));
+	memset(exchange->begin, 0, (n + 1) * sizeof(*exchange->begin));
+	osr_planes_turns_read(&exchange->turns, row, root);
+	memcpy(exchange->by0, exchange->turns.by, n * sizeof(*exchange->by0));
+	exchange->len[root] = 0;
 	OSR_EACH_SWITCH(from, fabric) {
 		uint32_t v = from, depth = 0;
 
 		/* Down to a switch whose way is known, and back. */
-		while (x->len[v] == OSR_NONE && depth < n && x->by0[v] != OSR_NONE) {
-			x->list[depth++] = v;
-			v = fabric->chan_dst[x->by0[v]];
+		while (exchange->len[v] == OSR_NONE && depth < n && exchange->by0[v] != OSR_NONE) {
+			exchange->list[depth++] = v;
+			v = fabric->chan_dst[exchange->by0[v]];
 		}
-		for (uint32_t len = x->len[v]; len != OSR_NONE && depth;) {
-			x->len[x->list[--depth]] = ++len;
-			x->begin[len]++;
+		for (uint32_t len = exchange->len[v]; len != OSR_NONE && depth;) {
+			exchange->len[exchange->list[--depth]] = ++len;
+			exchange->begin[len]++;
 		}
 	}
-	x->n_list = 1;
+	exchange->n_list = 1;
 	for (uint32_t len = 0; len <= n; len++) {
-		uint32_t many = x->begin[len];
+		uint32_t many = exchange->begin[len];
 
-		x->begin[len] = x->n_list;
-		x->n_list += many;
+		exchange->begin[len] = exchange->n_list;
+		exchange->n_list += many;
 	}
-	x->list[0] = root;
+	exchange->list[0] = root;
 	OSR_EACH_SWITCH(v, fabric)
-		if (v != root && x->len[v] != OSR_NONE)
-			x->list[x->begin[x->len[v]]++] = v;
+		if (v != root && exchange->len[v] != OSR_NONE)
+			exchange->list[exchange->begin[exchange->len[v]]++] = v;
 }
 
-static void exchange_count(struct exchange *x, uint32_t d, uint64_t *load)
+static void exchange_count(struct exchange *exchange, uint32_t d, uint64_t *load)
 {
-	const struct osr_fabric *fabric = x->f;
+	const struct osr_fabric *fabric = exchange->fabric;
 
 	if (!fabric->term_weight[fabric->dest_term[d]])
 		return;
-	memcpy(x->flow, fabric->sw_sources, fabric->n_switches * sizeof(*x->flow));
-	for (uint32_t i = x->n_list; i-- > 1;) {
-		uint32_t v = x->list[i], c = x->turns.by[v];
+	memcpy(exchange->flow, fabric->sw_sources, fabric->n_switches * sizeof(*exchange->flow));
+	for (uint32_t i = exchange->n_list; i-- > 1;) {
+		uint32_t v = exchange->list[i], c = exchange->turns.by[v];
 
-		load[c] += (uint64_t)x->flow[v] * (x->unit ? x->unit[c] : 1);
-		x->flow[fabric->chan_dst[c]] += x->flow[v];
+		load[c] += (uint64_t)exchange->flow[v] * (exchange->unit ? exchange->unit[c] : 1);
+		exchange->flow[fabric->chan_dst[c]] += exchange->flow[v];
 	}
 }
 
-/* The tree of d in plane k, from this one of plane 0 to the same switch, laid out. False: now another one is laid out. */
-static bool exchange_tree(struct exchange *x, uint32_t k, uint32_t d, const uint8_t *row0)
+/*
+ * The tree of d in plane k, from this one of plane 0 to the same switch, laid out. False: now
+ * another one is laid out.
+ */
+static bool exchange_tree(struct exchange *exchange, uint32_t k, uint32_t d, const uint8_t *row0)
 {
-	const struct osr_fabric *fabric = x->f;
-	uint32_t root = fabric->dest_switch[d], at = k % x->places.n;
-	const uint32_t *to = x->places.to + (size_t)at * fabric->n_switches;
-	const uint32_t *image = x->places.image + (size_t)at * fabric->n_channels;
-	uint8_t *row = exchange_row(x, k, d);
+	const struct osr_fabric *fabric = exchange->fabric;
+	uint32_t root = fabric->dest_switch[d], at = k % exchange->places.n;
+	const uint32_t *to = exchange->places.to + (size_t)at * fabric->n_switches;
+	const uint32_t *image = exchange->places.image + (size_t)at * fabric->n_channels;
+	uint8_t *row = exchange_row(exchange, k, d);
 
 	memcpy(row, row0, fabric->n_switches);
-	for (uint32_t i = 1; i < x->n_list; i++) {
-		uint32_t v = x->list[i], from = to[v], c = OSR_NONE;
+	for (uint32_t i = 1; i < exchange->n_list; i++) {
+		uint32_t v = exchange->list[i], from = to[v], c = OSR_NONE;
 
-		if (from != OSR_NONE && x->len[from] != OSR_NONE && x->by0[from] != OSR_NONE)
-			c = image[x->by0[from]];
+		if (from != OSR_NONE && exchange->len[from] != OSR_NONE &&
+		    exchange->by0[from] != OSR_NONE)
+			c = image[exchange->by0[from]];
 		if (c == OSR_NONE || fabric->chan_src[c] != v ||
-		    x->len[fabric->chan_dst[c]] + 1 != x->len[v])
-			c = x->by0[v];
-		x->turns.by[v] = c;
+		    exchange->len[fabric->chan_dst[c]] + 1 != exchange->len[v])
+			c = exchange->by0[v];
+		exchange->turns.by[v] = c;
 		row[v] = fabric->chan_port[c];
 	}
-	if (osr__planes_turns_add(&x->turns, true))
+	if (osr_planes_turns_add(&exchange->turns, true))
 		return true;
-	memcpy(row, osr__planes_mate(x->in, osr__planes_lid(x->in, d, k)), fabric->n_switches);
-	exchange_lay_out(x, row, root);
+	memcpy(row, osr_planes_mate(exchange->in, osr_planes_lid(exchange->in, d, k)),
+	       fabric->n_switches);
+	exchange_lay_out(exchange, row, root);
 	return false;
 }
 
-/* ---- plane 0 ---------------------------------------------------------------------------------- */
+/*
+ * ---- plane 0 ----------------------------------------------------------------------------------
+ */
 
 /* What a route weighs on each channel, where their rates differ. */
-static enum osr_status exchange_units(struct exchange *x, struct osr_diag *why)
+static enum osr_status exchange_units(struct exchange *exchange, struct osr_diag *why)
 {
-	const struct osr_fabric *fabric = x->f;
-	uint32_t *unit = osr_alloc(x->in->scratch, fabric->n_channels, sizeof(*unit));
+	const struct osr_fabric *fabric = exchange->fabric;
+	uint32_t *unit = osr_alloc(exchange->in->scratch, fabric->n_channels, sizeof(*unit));
 	uint32_t fastest = 0;
 
-	if (osr_arena_failed(x->in->scratch, why))
+	if (osr_arena_failed(exchange->in->scratch, why))
 		return OSR_NOMEM;
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		fastest = fabric->chan_rate[c] > fastest ? fabric->chan_rate[c] : fastest;
@@ -144,174 +162,186 @@ static enum osr_status exchange_units(struct exchange *x, struct osr_diag *why)
 
 		unit[c] = rate ? UNIT * fastest / rate : UNIT;
 		if (unit[c] != UNIT)
-			x->unit = unit;
+			exchange->unit = unit;
 	}
 	return OSR_OK;
 }
 
-static enum osr_status exchange_init(struct exchange *x, struct osr_diag *why)
+static enum osr_status exchange_init(struct exchange *exchange, struct osr_diag *why)
 {
-	const struct osr_fabric *fabric = x->f;
-	struct osr_arena *scratch = x->in->scratch;
-	size_t m = fabric->n_channels, n = fabric->n_switches, n_planes = x->in->mates.n;
+	const struct osr_fabric *fabric = exchange->fabric;
+	struct osr_arena *scratch = exchange->in->scratch;
+	size_t m = fabric->n_channels, n = fabric->n_switches, n_planes = exchange->in->mates.n;
 	uint32_t *keys = osr_alloc(scratch, m, sizeof(*keys));
-	enum osr_status st = osr__planes_places(x->in, &x->places, why);
+	enum osr_status st = osr_planes_places(exchange->in, &exchange->places, why);
 
 	if (!st)
-		st = exchange_units(x, why);
+		st = exchange_units(exchange, why);
 	if (st)
 		return st;
-	x->lft = osr_alloc(scratch, n_planes * fabric->n_dests * n, 1);
-	x->load = osr_calloc(scratch, n_planes * m, sizeof(*x->load));
-	x->list = osr_alloc(scratch, n, sizeof(*x->list));
-	x->begin = osr_alloc(scratch, n + 1, sizeof(*x->begin));
-	x->len = osr_alloc(scratch, n, sizeof(*x->len));
-	x->by0 = osr_alloc(scratch, n, sizeof(*x->by0));
-	x->flow = osr_alloc(scratch, n, sizeof(*x->flow));
+	exchange->lft = osr_alloc(scratch, n_planes * fabric->n_dests * n, 1);
+	exchange->load = osr_calloc(scratch, n_planes * m, sizeof(*exchange->load));
+	exchange->list = osr_alloc(scratch, n, sizeof(*exchange->list));
+	exchange->begin = osr_alloc(scratch, n + 1, sizeof(*exchange->begin));
+	exchange->len = osr_alloc(scratch, n, sizeof(*exchange->len));
+	exchange->by0 = osr_alloc(scratch, n, sizeof(*exchange->by0));
+	exchange->flow = osr_alloc(scratch, n, sizeof(*exchange->flow));
 	if (osr_arena_failed(scratch, why))
 		return OSR_NOMEM;
 	for (uint32_t c = 0; c < m; c++) {
-		uint32_t level = x->places.level[fabric->chan_src[c]];
-		bool up = x->places.level[fabric->chan_dst[c]] > level;
+		uint32_t level = exchange->places.level[fabric->chan_src[c]];
+		bool up = exchange->places.level[fabric->chan_dst[c]] > level;
 
 		keys[c] = up ? level : TALLEST - level;
 	}
-	return osr__planes_turns_init(&x->turns, fabric, x->in->plane0, keys, scratch, why);
+	return osr_planes_turns_init(&exchange->turns, fabric, exchange->in->plane0, keys, scratch,
+				     why);
 }
 
 /* All of its turns rise from here on. */
-static enum osr_status exchange_plane0(struct exchange *x, struct osr_diag *why)
+static enum osr_status exchange_plane0(struct exchange *exchange, struct osr_diag *why)
 {
-	const struct osr_routing *plane0 = x->in->plane0;
+	const struct osr_routing *plane0 = exchange->in->plane0;
 	bool ok = true;
 
-	OSR_EACH_DEST(d, x->f) {
-		const uint8_t *row = plane0->lft + (size_t)d * x->f->n_switches;
+	OSR_EACH_DEST(d, exchange->fabric) {
+		const uint8_t *row = plane0->lft + (size_t)d * exchange->fabric->n_switches;
 
-		exchange_lay_out(x, row, x->f->dest_switch[d]);
-		exchange_count(x, d, x->load);
-		ok = ok && osr__planes_turns_add(&x->turns, x->f->term_weight[x->f->dest_term[d]]);
+		exchange_lay_out(exchange, row, exchange->fabric->dest_switch[d]);
+		exchange_count(exchange, d, exchange->load);
+		ok = ok && osr_planes_turns_add(
+				   &exchange->turns,
+				   exchange->fabric->term_weight[exchange->fabric->dest_term[d]]);
 	}
 	return ok ? OSR_OK
 		  : osr_fail(why, OSR_NOT_APPLICABLE, "the turns of plane 0 are in no order");
 }
 
-/* ---- planes ----------------------------------------------------------------------------------- */
+/*
+ * ---- planes -----------------------------------------------------------------------------------
+ */
 
 /* All of them, of one LID after the other: what is known of its tree serves them all. */
-static void exchange_planes(struct exchange *x)
+static void exchange_planes(struct exchange *exchange)
 {
-	const struct osr_fabric *fabric = x->f;
+	const struct osr_fabric *fabric = exchange->fabric;
 
 	OSR_EACH_DEST(d, fabric) {
-		const uint8_t *own = x->in->plane0->lft + (size_t)d * fabric->n_switches;
+		const uint8_t *own = exchange->in->plane0->lft + (size_t)d * fabric->n_switches;
 		const uint8_t *laid_out = NULL, *row0;
 
-		for (uint32_t k = 1; k < x->in->mates.n; k++) {
-			uint32_t mate = k / x->places.n;
-			uint32_t lid = osr__planes_lid(x->in, d, k);
-			uint8_t *row = exchange_row(x, k, d);
+		for (uint32_t k = 1; k < exchange->in->mates.n; k++) {
+			uint32_t mate = k / exchange->places.n;
+			uint32_t lid = osr_planes_lid(exchange->in, d, k);
+			uint8_t *row = exchange_row(exchange, k, d);
 
 			memcpy(row, own, fabric->n_switches);
 			row0 = own;
 			if (lid != OSR_NONE && mate)
-				row0 = osr__planes_mate(x->in, osr__planes_lid(x->in, d, mate));
+				row0 = osr_planes_mate(exchange->in,
+						       osr_planes_lid(exchange->in, d, mate));
 			if (laid_out != row0)
-				exchange_lay_out(x, row0, fabric->dest_switch[d]);
+				exchange_lay_out(exchange, row0, fabric->dest_switch[d]);
 			laid_out = row0;
-			if (lid != OSR_NONE && !exchange_tree(x, k, d, row0))
+			if (lid != OSR_NONE && !exchange_tree(exchange, k, d, row0))
 				laid_out = NULL;
-			exchange_count(x, d, x->load + (size_t)k * fabric->n_channels);
+			exchange_count(exchange, d,
+				       exchange->load + (size_t)k * fabric->n_channels);
 		}
 	}
 }
 
 /* For moves: v sends to d by c, with what sends through it. */
-static bool exchange_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c,
+static bool exchange_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_t c,
 			 const uint32_t *list, uint32_t n)
 {
-	struct exchange *x = m->ctx;
-	const uint8_t *row = m->lft + (size_t)d * x->f->n_switches;
-	uint32_t u = x->f->chan_dst[c];
+	struct exchange *exchange = moves->ctx;
+	const uint8_t *row = moves->lft + (size_t)d * exchange->fabric->n_switches;
+	uint32_t u = exchange->fabric->chan_dst[c];
 	bool ok;
 
-	osr_order_begin(&x->turns.order);
-	ok = u == x->f->dest_switch[d] ||
-	     osr_order_add(&x->turns.order, c, osr_port_channel(x->f, u, row[u]), 1);
+	osr_order_begin(&exchange->turns.order);
+	ok = u == exchange->fabric->dest_switch[d] ||
+	     osr_order_add(&exchange->turns.order, c, osr_port_channel(exchange->fabric, u, row[u]),
+			   1);
 	for (uint32_t i = 0; i < n && ok; i++) {
-		uint32_t by = osr_port_channel(x->f, list[i], row[list[i]]);
+		uint32_t by = osr_port_channel(exchange->fabric, list[i], row[list[i]]);
 
-		if (list[i] != v && x->f->chan_dst[by] == v)
-			ok = osr_order_add(&x->turns.order, by, c, 1);
+		if (list[i] != v && exchange->fabric->chan_dst[by] == v)
+			ok = osr_order_add(&exchange->turns.order, by, c, 1);
 	}
 	if (!ok)
-		osr_order_undo(&x->turns.order, 0);
+		osr_order_undo(&exchange->turns.order, 0);
 	return ok;
 }
 
-static uint64_t exchange_busiest(const struct exchange *x, const uint64_t *load)
+static uint64_t exchange_busiest(const struct exchange *exchange, const uint64_t *load)
 {
 	uint64_t most = 0;
 
-	for (uint32_t c = 0; c < x->f->n_channels; c++)
+	for (uint32_t c = 0; c < exchange->fabric->n_channels; c++)
 		most = load[c] > most ? load[c] : most;
 	return most;
 }
 
 /*
- * Branches leave channels that carry more than any in plane 0. A plane where not enough of them can is one of mates instead,
- * which carries what plane 0 does. OSR_NOT_APPLICABLE: no plane is left, or all together carry too much.
+ * Branches leave channels that carry more than any in plane 0. A plane where not enough of them can
+ * is one of mates instead, which carries what plane 0 does. OSR_NOT_APPLICABLE: no plane is left,
+ * or all together carry too much.
  */
-static enum osr_status exchange_relieve(struct exchange *x, struct osr_diag *why)
+static enum osr_status exchange_relieve(struct exchange *exchange, struct osr_diag *why)
 {
-	const struct osr_fabric *fabric = x->f;
+	const struct osr_fabric *fabric = exchange->fabric;
 	size_t m = fabric->n_channels;
-	uint64_t *sum = osr_alloc(x->in->scratch, m, sizeof(*sum));
-	struct osr__moves moves = { .f = fabric,
-				    .unit = x->unit,
-				    .goal = x->most * ALLOWED / 100,
-				    .aim = x->most * ALLOWED / 100,
-				    .ctx = x,
-				    .may = exchange_may };
-	enum osr_status st = osr__moves_init(&moves, x->in->scratch, why);
+	uint64_t *sum = osr_alloc(exchange->in->scratch, m, sizeof(*sum));
+	struct osr_moves moves = { .fabric = fabric,
+				   .unit = exchange->unit,
+				   .goal = exchange->most * ALLOWED / 100,
+				   .aim = exchange->most * ALLOWED / 100,
+				   .ctx = exchange,
+				   .may = exchange_may };
+	enum osr_status st = osr_moves_init(&moves, exchange->in->scratch, why);
 	uint32_t n_served = 0;
 
 	if (st)
 		return st;
-	memcpy(sum, x->load, m * sizeof(*sum));
-	for (uint32_t k = 1; k < x->in->mates.n; k++) {
-		const uint64_t *load = moves.load = x->load + k * m;
+	memcpy(sum, exchange->load, m * sizeof(*sum));
+	for (uint32_t k = 1; k < exchange->in->mates.n; k++) {
+		const uint64_t *load = moves.load = exchange->load + k * m;
 
-		moves.lft = exchange_row(x, k, 0);
-		osr__moves_run(&moves);
-		x->serves[k] = exchange_busiest(x, load) * 100 <= x->most * EXCESS;
-		n_served += x->serves[k];
-		load = x->serves[k] ? load : x->load;
+		moves.lft = exchange_row(exchange, k, 0);
+		osr_moves_run(&moves);
+		exchange->serves[k] =
+			exchange_busiest(exchange, load) * 100 <= exchange->most * EXCESS;
+		n_served += exchange->serves[k];
+		load = exchange->serves[k] ? load : exchange->load;
 		for (uint32_t c = 0; c < m; c++)
 			sum[c] += load[c];
 	}
-	if (!n_served || exchange_busiest(x, sum) * 100 > x->most * x->in->mates.n * EXCESS)
+	if (!n_served ||
+	    exchange_busiest(exchange, sum) * 100 > exchange->most * exchange->in->mates.n * EXCESS)
 		return osr_fail(why, OSR_NOT_APPLICABLE, "a link would carry too much");
 	return OSR_OK;
 }
 
 /* Rows of their own, of the LIDs that have not the tree of the mate. */
-static void exchange_write(const struct exchange *x, struct planes_offer *offer)
+static void exchange_write(const struct exchange *exchange, struct planes_offer *offer)
 {
-	size_t n = x->f->n_switches;
+	size_t n = exchange->fabric->n_switches;
 
-	for (uint32_t k = 1; k < x->in->mates.n; k++) {
-		if (!x->serves[k])
+	for (uint32_t k = 1; k < exchange->in->mates.n; k++) {
+		if (!exchange->serves[k])
 			continue;
 		offer->planes.kind[k] = OSR_PLANE_EXCHANGE;
-		OSR_EACH_DEST(d, x->f) {
-			uint32_t lid = osr__planes_lid(x->in, d, k), root = x->f->dest_switch[d];
-			uint8_t *row = exchange_row(x, k, d);
+		OSR_EACH_DEST(d, exchange->fabric) {
+			uint32_t lid = osr_planes_lid(exchange->in, d, k),
+				 root = exchange->fabric->dest_switch[d];
+			uint8_t *row = exchange_row(exchange, k, d);
 			const uint8_t *mate;
 
 			if (lid == OSR_NONE)
 				continue;
-			mate = osr__planes_mate(x->in, lid);
+			mate = osr_planes_mate(exchange->in, lid);
 			row[root] = mate[root];
 			if (!memcmp(row, mate, n))
 				continue;
@@ -321,12 +351,12 @@ static void exchange_write(const struct exchange *x, struct planes_offer *offer)
 	}
 }
 
-enum osr_status osr__planes_exchange(const struct planes_in *in, struct planes_offer *offer,
-				     struct osr_diag *why)
+enum osr_status osr_planes_exchange(const struct planes_in *in, struct planes_offer *offer,
+				    struct osr_diag *why)
 {
 	const struct osr_routing *plane0 = in->plane0;
 	const struct osr_fabric *fabric = in->fabric;
-	struct exchange x = { .in = in, .f = in->first };
+	struct exchange exchange = { .in = in, .fabric = in->first };
 	uint32_t *tree_of = osr_alloc(in->scratch, fabric->n_dests, sizeof(*tree_of));
 	uint8_t *kind = osr_alloc(in->scratch, in->mates.n, sizeof(*kind));
 	enum osr_status st;
@@ -340,17 +370,17 @@ enum osr_status osr__planes_exchange(const struct planes_in *in, struct planes_o
 		return OSR_NOMEM;
 	memcpy(tree_of, in->mates.tree_of, fabric->n_dests * sizeof(*tree_of));
 	memcpy(kind, in->mates.kind, in->mates.n * sizeof(*kind));
-	st = exchange_init(&x, why);
+	st = exchange_init(&exchange, why);
 	if (!st)
-		st = exchange_plane0(&x, why);
+		st = exchange_plane0(&exchange, why);
 	if (st)
 		return st;
-	x.most = exchange_busiest(&x, x.load);
-	exchange_planes(&x);
-	st = exchange_relieve(&x, why);
+	exchange.most = exchange_busiest(&exchange, exchange.load);
+	exchange_planes(&exchange);
+	st = exchange_relieve(&exchange, why);
 	if (st)
 		return st;
-	exchange_write(&x, offer);
-	offer->first.rank = x.turns.order.rank;
+	exchange_write(&exchange, offer);
+	offer->first.rank = exchange.turns.order.rank;
 	return OSR_OK;
 }

@@ -2,13 +2,15 @@
 /*
  * Which end ports of a switch are mates: see planes.h.
  *
- * A flow that is split over planes waits for its slowest part. If two flows share a channel in plane 0, and the channels that
- * stand for it in plane k are shared by the same two, all parts of a flow meet the same load, and nobody waits. So the channels
- * that stand for one another are to be the same for all end ports, like the cables of a trunk.
+ * A flow that is split over planes waits for its slowest part. If two flows share a channel in
+ * plane 0, and the channels that stand for it in plane k are shared by the same two, all parts of a
+ * flow meet the same load, and nobody waits. So the channels that stand for one another are to be
+ * the same for all end ports, like the cables of a trunk.
  *
- * The end ports of each switch are matched into pairs, the pairs into fours, and so on. Routes from a few switches are looked
- * at. For each two channels it is counted how often they were at the same place of routes to end ports that have been matched.
- * Two units fit as well as their channels have been together so far; a channel that both use takes off a little.
+ * The end ports of each switch are matched into pairs, the pairs into fours, and so on. Routes from
+ * a few switches are looked at. For each two channels it is counted how often they were at the same
+ * place of routes to end ports that have been matched. Two units fit as well as their channels have
+ * been together so far; a channel that both use takes off a little.
  */
 #include <osmroutes/planes.h>
 
@@ -17,13 +19,19 @@
 #include <osmroutes/each.h>
 #include <osmroutes/routing.h>
 
-/* Switches with senders whose routes are looked at. With all of them, or in more rounds, flows fare no better. */
+/*
+ * Switches with senders whose routes are looked at. With all of them, or in more rounds, flows fare
+ * no better.
+ */
 #define MATES_SOURCES 16
 #define MATES_HOPS 16   /* of a route; what lies behind is not looked at */
 #define MATES_ROUNDS 20 /* of exchanges; mostly two */
-#define MATES_SINGLY 4 /* pairs at first, each of which is counted before the next is chosen */
+#define MATES_SINGLY 4  /* pairs at first, each of which is counted before the next is chosen */
 
-/* A channel that both use takes off 1/1000 of the largest count, and up to 20/1000 more by its load. */
+/*
+ * A channel that both use takes off 1/1000 of the largest count, and up to 20/1000 more by its
+ * load.
+ */
 #define MATES_SHARED 1000
 #define MATES_LOADED 20
 #define MATES_ONCE 1024 /* what a route counts, so that a thousandth of it is something */
@@ -39,7 +47,10 @@ struct mates_place {
 	uint32_t n_senders;
 };
 
-/* The end ports of a switch with as many LIDs: port[first] .. port[first + n - 1], in the order of their blocks. */
+/*
+ * The end ports of a switch with as many LIDs: port[first] .. port[first + n - 1], in the order of
+ * their blocks.
+ */
 struct mates_group {
 	uint32_t first, n;
 	uint32_t n_kinds, n_places;
@@ -55,8 +66,8 @@ struct mates_trunk {
 };
 
 struct mates {
-	const struct osr_fabric *f, *first;
-	const struct osr_routing *r; /* on `first` */
+	const struct osr_fabric *fabric, *first;
+	const struct osr_routing *routing; /* on `first` */
 	struct osr_arena *scratch;
 	struct mates_port *port, *sorted; /* [n_terminals] */
 	struct mates_group *group;
@@ -81,7 +92,9 @@ struct mates {
 	uint32_t *mate;          /* [largest] of a unit; OSR_NONE: none yet */
 };
 
-/* ---- channels that stand for one another ------------------------------------------------------ */
+/*
+ * ---- channels that stand for one another ------------------------------------------------------
+ */
 
 static inline uint64_t mates_pair_of(uint32_t a, uint32_t b)
 {
@@ -89,34 +102,35 @@ static inline uint64_t mates_pair_of(uint32_t a, uint32_t b)
 }
 
 /* The entry of a pair of channels, or the free one that is to hold it. */
-static struct mates_trunk *mates_trunk_at(const struct mates *m, uint64_t pair)
+static struct mates_trunk *mates_trunk_at(const struct mates *mates, uint64_t pair)
 {
-	size_t at = (size_t)(pair * UINT64_C(0x9e3779b97f4a7c15) >> (64 - m->bits));
+	size_t at = (size_t)(pair * UINT64_C(0x9e3779b97f4a7c15) >> (64 - mates->bits));
 
-	while (m->trunk[at].pair != pair && m->trunk[at].pair)
-		at = (at + 1) & (((size_t)1 << m->bits) - 1);
-	return &m->trunk[at];
+	while (mates->trunk[at].pair != pair && mates->trunk[at].pair)
+		at = (at + 1) & (((size_t)1 << mates->bits) - 1);
+	return &mates->trunk[at];
 }
 
 /* Room for n entries more. */
-static bool mates_make_room(struct mates *m, size_t n)
+static bool mates_make_room(struct mates *mates, size_t n)
 {
-	struct mates_trunk *old = m->trunk;
-	size_t n_old = (size_t)1 << m->bits;
+	struct mates_trunk *old = mates->trunk;
+	size_t n_old = (size_t)1 << mates->bits;
 
-	if (2 * (m->n_trunks + n) <= n_old)
+	if (2 * (mates->n_trunks + n) <= n_old)
 		return true;
-	while ((size_t)1 << m->bits < 2 * (m->n_trunks + n))
-		m->bits++;
-	m->trunk = osr_calloc(m->scratch, (size_t)1 << m->bits, sizeof(*m->trunk));
-	for (size_t i = 0; m->trunk && i < n_old; i++)
+	while ((size_t)1 << mates->bits < 2 * (mates->n_trunks + n))
+		mates->bits++;
+	mates->trunk = osr_calloc(mates->scratch, (size_t)1 << mates->bits, sizeof(*mates->trunk));
+	for (size_t i = 0; mates->trunk && i < n_old; i++)
 		if (old[i].pair)
-			*mates_trunk_at(m, old[i].pair) = old[i];
-	return m->trunk;
+			*mates_trunk_at(mates, old[i].pair) = old[i];
+	return mates->trunk;
 }
 
 /* Two kinds: channels at the same place have been together once more. */
-static void mates_count(struct mates *m, const struct mates_group *group, uint32_t x, uint32_t y)
+static void mates_count(struct mates *mates, const struct mates_group *group, uint32_t x,
+			uint32_t y)
 {
 	for (uint32_t i = 0; i < group->n_places; i++) {
 		const struct mates_place *place = &group->place[i];
@@ -125,263 +139,284 @@ static void mates_count(struct mates *m, const struct mates_group *group, uint32
 
 		if (a == b || a == OSR_NONE || b == OSR_NONE)
 			continue;
-		trunk = mates_trunk_at(m, mates_pair_of(a, b));
-		m->n_trunks += !trunk->pair;
+		trunk = mates_trunk_at(mates, mates_pair_of(a, b));
+		mates->n_trunks += !trunk->pair;
 		trunk->pair = mates_pair_of(a, b);
 		trunk->count += (uint64_t)MATES_ONCE * place->n_senders;
-		m->most = trunk->count > m->most ? trunk->count : m->most;
+		mates->most = trunk->count > mates->most ? trunk->count : mates->most;
 	}
 }
 
 /* The fit of each two kinds: that of the channels at each place, for each sender. */
-static void mates_compare_kinds(struct mates *m, const struct mates_group *group)
+static void mates_compare_kinds(struct mates *mates, const struct mates_group *group)
 {
-	uint64_t step = m->most / MATES_SHARED;
+	uint64_t step = mates->most / MATES_SHARED;
 
 	for (uint32_t x = 0; x < group->n_kinds; x++)
-		memset(m->kind_fit + x * m->largest, 0, group->n_kinds * sizeof(*m->kind_fit));
+		memset(mates->kind_fit + x * mates->largest, 0,
+		       group->n_kinds * sizeof(*mates->kind_fit));
 	for (uint32_t i = 0; i < group->n_places; i++) {
 		const struct mates_place *place = &group->place[i];
 		const uint32_t *channel = place->channel;
 
 		for (uint32_t x = 0; x < group->n_kinds; x++) {
 			uint32_t a = channel[x];
-			int64_t *fit = m->kind_fit + x * m->largest;
+			int64_t *fit = mates->kind_fit + x * mates->largest;
 			uint64_t shared;
 
 			if (a == OSR_NONE)
 				continue;
-			shared = step + step * MATES_LOADED * m->load[a] / m->busiest;
+			shared = step + step * MATES_LOADED * mates->load[a] / mates->busiest;
 			for (uint32_t y = x; y < group->n_kinds; y++) {
 				uint32_t b = channel[y];
 
 				if (a == b)
 					fit[y] -= (int64_t)(shared * place->n_senders);
 				else if (b != OSR_NONE)
-					fit[y] += (int64_t)(mates_trunk_at(m, mates_pair_of(a, b))
-								    ->count *
-							    place->n_senders);
+					fit[y] +=
+						(int64_t)(mates_trunk_at(mates, mates_pair_of(a, b))
+								  ->count *
+							  place->n_senders);
 			}
 		}
 	}
 	for (uint32_t x = 0; x < group->n_kinds; x++)
 		for (uint32_t y = 0; y < x; y++)
-			m->kind_fit[x * m->largest + y] = m->kind_fit[y * m->largest + x];
+			mates->kind_fit[x * mates->largest + y] =
+				mates->kind_fit[y * mates->largest + x];
 }
 
-/* ---- one group -------------------------------------------------------------------------------- */
+/*
+ * ---- one group --------------------------------------------------------------------------------
+ */
 
 /* The fit of each two units, from that of each two kinds. */
-static void mates_compare(struct mates *m, const struct mates_group *group)
+static void mates_compare(struct mates *mates, const struct mates_group *group)
 {
-	const struct mates_port *port = m->port + group->first;
-	uint32_t n_units = group->n / m->size, size = m->size;
+	const struct mates_port *port = mates->port + group->first;
+	uint32_t n_units = group->n / mates->size, size = mates->size;
 
-	mates_compare_kinds(m, group);
+	mates_compare_kinds(mates, group);
 	for (uint32_t x = 0; x < n_units; x++)
 		for (uint32_t y = x + 1; y < n_units; y++) {
 			int64_t fit = 0;
 
 			for (uint32_t i = x * size; i < (x + 1) * size; i++)
 				for (uint32_t k = y * size; k < (y + 1) * size; k++)
-					fit += m->kind_fit[port[i].kind * m->largest +
-							   port[k].kind];
-			m->fit[x * m->largest + y] = m->fit[y * m->largest + x] = fit;
+					fit += mates->kind_fit[port[i].kind * mates->largest +
+							       port[k].kind];
+			mates->fit[x * mates->largest + y] = mates->fit[y * mates->largest + x] =
+				fit;
 		}
 }
 
 /* The two units without a mate that fit best become mates; the first ones of equal pairs. */
-static void mates_take_best(struct mates *m, uint32_t n_units, uint32_t *x, uint32_t *y)
+static void mates_take_best(struct mates *mates, uint32_t n_units, uint32_t *x, uint32_t *y)
 {
 	*x = OSR_NONE;
 	for (uint32_t i = 0; i < n_units; i++)
-		for (uint32_t k = i + 1; m->mate[i] == OSR_NONE && k < n_units; k++) {
-			if (m->mate[k] != OSR_NONE ||
-			    (*x != OSR_NONE &&
-			     m->fit[i * m->largest + k] <= m->fit[*x * m->largest + *y]))
+		for (uint32_t k = i + 1; mates->mate[i] == OSR_NONE && k < n_units; k++) {
+			if (mates->mate[k] != OSR_NONE ||
+			    (*x != OSR_NONE && mates->fit[i * mates->largest + k] <=
+						       mates->fit[*x * mates->largest + *y]))
 				continue;
 			*x = i;
 			*y = k;
 		}
-	m->mate[*x] = *y;
-	m->mate[*y] = *x;
+	mates->mate[*x] = *y;
+	mates->mate[*y] = *x;
 }
 
-/* x and y become mates, and what were their mates; y may have been left over. Only where the sum of fits grows. */
-static bool mates_exchange(struct mates *m, uint32_t x, uint32_t y)
+/*
+ * x and y become mates, and what were their mates; y may have been left over. Only where the sum of
+ * fits grows.
+ */
+static bool mates_exchange(struct mates *mates, uint32_t x, uint32_t y)
 {
-	uint32_t p = m->mate[x], q = m->mate[y];
+	uint32_t p = mates->mate[x], q = mates->mate[y];
 	int64_t now, then;
 
 	if (p == OSR_NONE || x == y || p == y)
 		return false;
-	now = m->fit[x * m->largest + p];
-	then = m->fit[x * m->largest + y];
+	now = mates->fit[x * mates->largest + p];
+	then = mates->fit[x * mates->largest + y];
 	if (q != OSR_NONE) {
-		now += m->fit[y * m->largest + q];
-		then += m->fit[p * m->largest + q];
+		now += mates->fit[y * mates->largest + q];
+		then += mates->fit[p * mates->largest + q];
 		if (then > now)
-			m->mate[q] = p;
+			mates->mate[q] = p;
 	}
 	if (then <= now)
 		return false;
-	m->mate[x] = y;
-	m->mate[y] = x;
-	m->mate[p] = q;
+	mates->mate[x] = y;
+	mates->mate[y] = x;
+	mates->mate[p] = q;
 	return true;
 }
 
-static bool mates_count_units(struct mates *m, const struct mates_group *group, uint32_t x,
+static bool mates_count_units(struct mates *mates, const struct mates_group *group, uint32_t x,
 			      uint32_t y)
 {
-	const struct mates_port *port = m->port + group->first;
-	uint32_t size = m->size;
+	const struct mates_port *port = mates->port + group->first;
+	uint32_t size = mates->size;
 
-	if (!mates_make_room(m, (size_t)size * size * group->n_places))
+	if (!mates_make_room(mates, (size_t)size * size * group->n_places))
 		return false;
 	for (uint32_t i = x * size; i < (x + 1) * size; i++)
 		for (uint32_t k = y * size; k < (y + 1) * size; k++)
-			mates_count(m, group, port[i].kind, port[k].kind);
-	m->n_pairs++;
+			mates_count(mates, group, port[i].kind, port[k].kind);
+	mates->n_pairs++;
 	return true;
 }
 
 /*
- * Pairs of units, the best first. At first each pair is counted before the next is chosen; later the pairs of a group are chosen
- * together, and exchange units. False: no memory.
+ * Pairs of units, the best first. At first each pair is counted before the next is chosen; later
+ * the pairs of a group are chosen together, and exchange units. False: no memory.
  */
-static bool mates_match(struct mates *m, const struct mates_group *group)
+static bool mates_match(struct mates *mates, const struct mates_group *group)
 {
-	uint32_t n_units = group->n / m->size, x, y;
-	bool singly = m->n_pairs < MATES_SINGLY, good = true, changed = true;
+	uint32_t n_units = group->n / mates->size, x, y;
+	bool singly = mates->n_pairs < MATES_SINGLY, good = true, changed = true;
 
-	memset(m->mate, 0xff, n_units * sizeof(*m->mate));
+	memset(mates->mate, 0xff, n_units * sizeof(*mates->mate));
 	for (uint32_t n = 0; good && n < n_units / 2; n++) {
 		if (!n || singly)
-			mates_compare(m, group);
-		mates_take_best(m, n_units, &x, &y);
+			mates_compare(mates, group);
+		mates_take_best(mates, n_units, &x, &y);
 		if (singly)
-			good = mates_count_units(m, group, x, y);
+			good = mates_count_units(mates, group, x, y);
 	}
 	for (uint32_t round = 0; !singly && changed && round < MATES_ROUNDS; round++) {
 		changed = false;
 		for (x = 0; x < n_units; x++)
 			for (y = 0; y < n_units; y++)
-				changed |= mates_exchange(m, x, y);
+				changed |= mates_exchange(mates, x, y);
 	}
 	for (x = 0; !singly && good && x < n_units; x++)
-		if (m->mate[x] != OSR_NONE && m->mate[x] > x)
-			good = mates_count_units(m, group, x, m->mate[x]);
+		if (mates->mate[x] != OSR_NONE && mates->mate[x] > x)
+			good = mates_count_units(mates, group, x, mates->mate[x]);
 	return good;
 }
 
 /* Ports in a new order: two mates beside each other, a unit that is left over behind all pairs. */
-static void mates_join(struct mates *m, const struct mates_group *group)
+static void mates_join(struct mates *mates, const struct mates_group *group)
 {
-	struct mates_port *port = m->port + group->first;
-	uint32_t n_units = group->n / m->size, n = 0, left = OSR_NONE;
-	size_t bytes = m->size * sizeof(*port);
+	struct mates_port *port = mates->port + group->first;
+	uint32_t n_units = group->n / mates->size, n = 0, left = OSR_NONE;
+	size_t bytes = mates->size * sizeof(*port);
 
 	for (uint32_t x = 0; x < n_units; x++) {
-		uint32_t y = m->mate[x];
+		uint32_t y = mates->mate[x];
 
 		left = y == OSR_NONE ? x : left;
 		if (y == OSR_NONE || y < x)
 			continue;
-		memcpy(m->sorted + n, port + x * m->size, bytes);
-		memcpy(m->sorted + n + m->size, port + y * m->size, bytes);
-		n += 2 * m->size;
+		memcpy(mates->sorted + n, port + x * mates->size, bytes);
+		memcpy(mates->sorted + n + mates->size, port + y * mates->size, bytes);
+		n += 2 * mates->size;
 	}
 	if (left != OSR_NONE)
-		memcpy(m->sorted + n, port + left * m->size, bytes);
-	memcpy(port, m->sorted, n_units * bytes);
+		memcpy(mates->sorted + n, port + left * mates->size, bytes);
+	memcpy(port, mates->sorted, n_units * bytes);
 }
 
-/* ---- routes ----------------------------------------------------------------------------------- */
+/*
+ * ---- routes -----------------------------------------------------------------------------------
+ */
 
 /* Switches with senders, at equal distances in the list of all that have some. */
-static void mates_choose_sources(struct mates *m)
+static void mates_choose_sources(struct mates *mates)
 {
 	uint32_t n_all = 0, i = 0;
 
-	OSR_EACH_SWITCH(s, m->f) {
-		n_all += m->f->sw_sources[s] != 0;
+	OSR_EACH_SWITCH(s, mates->fabric) {
+		n_all += mates->fabric->sw_sources[s] != 0;
 	}
-	m->n_sources = n_all < MATES_SOURCES ? n_all : MATES_SOURCES;
-	OSR_EACH_SWITCH(s, m->f) {
-		uint64_t k = (uint64_t)i * m->n_sources / n_all;
+	mates->n_sources = n_all < MATES_SOURCES ? n_all : MATES_SOURCES;
+	OSR_EACH_SWITCH(s, mates->fabric) {
+		uint64_t k = (uint64_t)i * mates->n_sources / n_all;
 
-		if (!m->f->sw_sources[s])
+		if (!mates->fabric->sw_sources[s])
 			continue;
 		/* The first one of each of n_sources parts of the list. */
-		if (!i || k != (uint64_t)(i - 1) * m->n_sources / n_all)
-			m->source[k] = s;
+		if (!i || k != (uint64_t)(i - 1) * mates->n_sources / n_all)
+			mates->source[k] = s;
 		i++;
 	}
 }
 
-/* The first channels of the route from a switch to a port, OSR_NONE behind the last; they carry its senders. */
-static void mates_walk(struct mates *m, uint32_t from, uint32_t term, uint32_t route[MATES_HOPS])
+/*
+ * The first channels of the route from a switch to a port, OSR_NONE behind the last; they carry its
+ * senders.
+ */
+static void mates_walk(struct mates *mates, uint32_t from, uint32_t term,
+		       uint32_t route[MATES_HOPS])
 {
-	uint32_t d = m->first->lid_dest[m->f->term_lid[term]], s = from;
-	const uint8_t *row = m->r->lft + (size_t)d * m->f->n_switches;
+	uint32_t d = mates->first->lid_dest[mates->fabric->term_lid[term]], s = from;
+	const uint8_t *row = mates->routing->lft + (size_t)d * mates->fabric->n_switches;
 
 	memset(route, 0xff, MATES_HOPS * sizeof(*route));
-	for (uint32_t hop = 0; s != m->f->term_switch[term] && hop < MATES_HOPS; hop++) {
-		uint32_t c = osr_port_channel(m->f, s, row[s]);
+	for (uint32_t hop = 0; s != mates->fabric->term_switch[term] && hop < MATES_HOPS; hop++) {
+		uint32_t c = osr_port_channel(mates->fabric, s, row[s]);
 
 		if (c == OSR_NONE)
 			break;
 		route[hop] = c;
-		m->n_hops = hop < m->n_hops ? m->n_hops : hop + 1;
-		m->load[c] += m->f->sw_sources[from];
-		s = m->f->chan_dst[c];
+		mates->n_hops = hop < mates->n_hops ? mates->n_hops : hop + 1;
+		mates->load[c] += mates->fabric->sw_sources[from];
+		s = mates->fabric->chan_dst[c];
 	}
 }
 
 /* Routes from all sources to a port, behind those of the group's kinds; then its kind is known. */
-static void mates_trace(struct mates *m, struct mates_group *group, struct mates_port *port)
+static void mates_trace(struct mates *mates, struct mates_group *group, struct mates_port *port)
 {
-	size_t n = (size_t)m->n_sources * MATES_HOPS;
-	uint32_t *mine = m->route + group->n_kinds * n;
+	size_t n = (size_t)mates->n_sources * MATES_HOPS;
+	uint32_t *mine = mates->route + group->n_kinds * n;
 
-	for (uint32_t i = 0; i < m->n_sources; i++)
-		mates_walk(m, m->source[i], port->term, mine + (size_t)i * MATES_HOPS);
+	for (uint32_t i = 0; i < mates->n_sources; i++)
+		mates_walk(mates, mates->source[i], port->term, mine + (size_t)i * MATES_HOPS);
 	for (port->kind = 0; port->kind < group->n_kinds; port->kind++)
-		if (!memcmp(m->route + port->kind * n, mine, n * sizeof(*mine)))
+		if (!memcmp(mates->route + port->kind * n, mine, n * sizeof(*mine)))
 			return;
 	group->n_kinds++;
 }
 
-/* The places of these routes, hop by hop; what one source has as the one before is one place. False: no memory. */
-static bool mates_find_places(struct mates *m, struct mates_group *group)
+/*
+ * The places of these routes, hop by hop; what one source has as the one before is one place.
+ * False: no memory.
+ */
+static bool mates_find_places(struct mates *mates, struct mates_group *group)
 {
-	size_t n = (size_t)m->n_sources * MATES_HOPS, most = (size_t)m->n_sources * m->n_hops,
+	size_t n = (size_t)mates->n_sources * MATES_HOPS,
+	       most = (size_t)mates->n_sources * mates->n_hops,
 	       bytes = group->n_kinds * sizeof(uint32_t);
-	uint32_t *channel = osr_alloc(m->scratch, most, bytes);
+	uint32_t *channel = osr_alloc(mates->scratch, most, bytes);
 
-	group->place = osr_alloc(m->scratch, most, sizeof(*group->place));
+	group->place = osr_alloc(mates->scratch, most, sizeof(*group->place));
 	if (!channel || !group->place)
 		return false;
-	for (uint32_t hop = 0; hop < m->n_hops; hop++) {
+	for (uint32_t hop = 0; hop < mates->n_hops; hop++) {
 		bool any = false;
 
-		for (uint32_t i = 0; i < m->n_sources; i++) {
+		for (uint32_t i = 0; i < mates->n_sources; i++) {
 			struct mates_place *place = group->place + group->n_places;
 			bool here = false;
 
 			for (uint32_t kind = 0; kind < group->n_kinds; kind++) {
-				channel[kind] = m->route[kind * n + i * MATES_HOPS + hop];
+				channel[kind] = mates->route[kind * n + i * MATES_HOPS + hop];
 				here |= channel[kind] != OSR_NONE;
 			}
 			if (!here)
 				continue;
 			if (any && !memcmp(place[-1].channel, channel, bytes)) {
-				place[-1].n_senders += m->f->sw_sources[m->source[i]];
+				place[-1].n_senders += mates->fabric->sw_sources[mates->source[i]];
 				continue;
 			}
 			any = true;
-			*place = (struct mates_place){ channel, m->f->sw_sources[m->source[i]] };
+			*place =
+				(struct mates_place){ channel,
+						      mates->fabric->sw_sources[mates->source[i]] };
 			group->n_places++;
 			channel += group->n_kinds;
 		}
@@ -389,77 +424,85 @@ static bool mates_find_places(struct mates *m, struct mates_group *group)
 	return true;
 }
 
-static enum osr_status mates_trace_all(struct mates *m, struct osr_diag *diag)
+static enum osr_status mates_trace_all(struct mates *mates, struct osr_diag *diag)
 {
 	bool good;
 
-	m->route = osr_alloc(m->scratch, m->largest + 1u,
-			     sizeof(*m->route) * m->n_sources * MATES_HOPS);
-	good = m->route;
-	for (uint32_t g = 0; good && g < m->n_groups; g++) {
-		struct mates_group *group = &m->group[g];
+	mates->route = osr_alloc(mates->scratch, mates->largest + 1u,
+				 sizeof(*mates->route) * mates->n_sources * MATES_HOPS);
+	good = mates->route;
+	for (uint32_t g = 0; good && g < mates->n_groups; g++) {
+		struct mates_group *group = &mates->group[g];
 
 		for (uint32_t i = 0; i < group->n; i++)
-			mates_trace(m, group, &m->port[group->first + i]);
-		good = mates_find_places(m, group);
+			mates_trace(mates, group, &mates->port[group->first + i]);
+		good = mates_find_places(mates, group);
 	}
-	m->busiest = 1;
-	for (uint32_t c = 0; c < m->f->n_channels; c++)
-		m->busiest = m->load[c] > m->busiest ? m->load[c] : m->busiest;
-	return osr_arena_failed(m->scratch, diag) ? OSR_NOMEM : OSR_OK;
+	mates->busiest = 1;
+	for (uint32_t c = 0; c < mates->fabric->n_channels; c++)
+		mates->busiest = mates->load[c] > mates->busiest ? mates->load[c] : mates->busiest;
+	return osr_arena_failed(mates->scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-/* ---- all -------------------------------------------------------------------------------------- */
+/*
+ * ---- all --------------------------------------------------------------------------------------
+ */
 
-/* Ports by switch and number of LIDs; one that is alone has nobody to choose from, and needs no group. */
-static void mates_group(struct mates *m, uint32_t n_planes)
+/*
+ * Ports by switch and number of LIDs; one that is alone has nobody to choose from, and needs no
+ * group.
+ */
+static void mates_group(struct mates *mates, uint32_t n_planes)
 {
-	const struct osr_fabric *fabric = m->f;
+	const struct osr_fabric *fabric = mates->fabric;
 
 	OSR_EACH_SWITCH(s, fabric) {
 		for (uint8_t lmc = 1; 1u << lmc <= n_planes; lmc++) {
-			struct mates_group group = { .first = m->n_ports, .lmc = lmc };
+			struct mates_group group = { .first = mates->n_ports, .lmc = lmc };
 
 			OSR_EACH_TERMINAL(t, fabric, s) {
 				if (fabric->term_lmc[t] == lmc && fabric->term_weight[t])
-					m->port[group.first + group.n++].term = t;
+					mates->port[group.first + group.n++].term = t;
 			}
 			if (group.n < 2)
 				continue;
-			m->n_ports += group.n;
-			m->group[m->n_groups++] = group;
-			m->largest = group.n > m->largest ? group.n : m->largest;
+			mates->n_ports += group.n;
+			mates->group[mates->n_groups++] = group;
+			mates->largest = group.n > mates->largest ? group.n : mates->largest;
 		}
 	}
 }
 
 /* Units of `size` ports of all groups become units of twice as many. False: no memory. */
-static bool mates_level(struct mates *m, uint32_t size)
+static bool mates_level(struct mates *mates, uint32_t size)
 {
 	bool good = true;
 
-	m->size = size;
-	m->n_trunks = m->n_pairs = 0;
-	m->most = MATES_ONCE;
-	memset(m->trunk, 0, sizeof(*m->trunk) << m->bits);
-	for (uint32_t g = 0; good && g < m->n_groups; g++) {
-		const struct mates_group *group = &m->group[g];
+	mates->size = size;
+	mates->n_trunks = mates->n_pairs = 0;
+	mates->most = MATES_ONCE;
+	memset(mates->trunk, 0, sizeof(*mates->trunk) << mates->bits);
+	for (uint32_t g = 0; good && g < mates->n_groups; g++) {
+		const struct mates_group *group = &mates->group[g];
 
 		if (1u << group->lmc <= size || group->n / size < 2)
 			continue;
-		good = mates_match(m, group);
+		good = mates_match(mates, group);
 		if (good)
-			mates_join(m, group);
+			mates_join(mates, group);
 	}
 	return good;
 }
 
-/* Plane k of the i-th of a block of n is the tree of its (i xor (k mod n))-th. What is left of a group is a smaller block. */
-static void mates_fill(const struct mates *m, const struct mates_group *group,
+/*
+ * Plane k of the i-th of a block of n is the tree of its (i xor (k mod n))-th. What is left of a
+ * group is a smaller block.
+ */
+static void mates_fill(const struct mates *mates, const struct mates_group *group,
 		       struct osr_planes *planes)
 {
-	const struct osr_fabric *fabric = m->f;
-	const struct mates_port *port = m->port + group->first, *end = port + group->n;
+	const struct osr_fabric *fabric = mates->fabric;
+	const struct mates_port *port = mates->port + group->first, *end = port + group->n;
 	uint32_t n_planes = 1u << group->lmc;
 
 	for (uint32_t n = n_planes; port < end; port += n) {
@@ -483,37 +526,38 @@ enum osr_status osr_planes_mates(const struct osr_fabric *fabric,
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n = fabric->n_terminals;
-	struct mates m = { .f = fabric,
-			   .first = first_fabric,
-			   .r = routing,
-			   .scratch = scratch,
-			   .port = osr_alloc(scratch, n, sizeof(*m.port)),
-			   .sorted = osr_alloc(scratch, n, sizeof(*m.sorted)),
-			   .group = osr_alloc(scratch, n, sizeof(*m.group)),
-			   .load = osr_calloc(scratch, fabric->n_channels, sizeof(*m.load)),
-			   .bits = 10 };
+	struct mates mates = { .fabric = fabric,
+			       .first = first_fabric,
+			       .routing = routing,
+			       .scratch = scratch,
+			       .port = osr_alloc(scratch, n, sizeof(*mates.port)),
+			       .sorted = osr_alloc(scratch, n, sizeof(*mates.sorted)),
+			       .group = osr_alloc(scratch, n, sizeof(*mates.group)),
+			       .load = osr_calloc(scratch, fabric->n_channels, sizeof(*mates.load)),
+			       .bits = 10 };
 	bool good = true;
 
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	mates_group(&m, planes->n);
-	mates_choose_sources(&m);
-	if (mates_trace_all(&m, diag))
+	mates_group(&mates, planes->n);
+	mates_choose_sources(&mates);
+	if (mates_trace_all(&mates, diag))
 		return OSR_NOMEM;
-	m.trunk = osr_alloc(scratch, (size_t)1 << m.bits, sizeof(*m.trunk));
-	m.kind_fit = osr_alloc(scratch, (size_t)m.largest * m.largest, sizeof(*m.kind_fit));
-	m.fit = osr_alloc(scratch, (size_t)m.largest * m.largest, sizeof(*m.fit));
-	m.mate = osr_alloc(scratch, m.largest, sizeof(*m.mate));
+	mates.trunk = osr_alloc(scratch, (size_t)1 << mates.bits, sizeof(*mates.trunk));
+	mates.kind_fit =
+		osr_alloc(scratch, (size_t)mates.largest * mates.largest, sizeof(*mates.kind_fit));
+	mates.fit = osr_alloc(scratch, (size_t)mates.largest * mates.largest, sizeof(*mates.fit));
+	mates.mate = osr_alloc(scratch, mates.largest, sizeof(*mates.mate));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
 	for (uint32_t size = 1; good && size < planes->n; size *= 2)
-		good = mates_level(&m, size);
+		good = mates_level(&mates, size);
 	if (!good)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the mates of %zu end ports", n);
 	for (uint32_t k = 1; k < planes->n; k++)
 		planes->kind[k] = OSR_PLANE_MATES;
-	for (uint32_t g = 0; g < m.n_groups; g++)
-		mates_fill(&m, &m.group[g], planes);
+	for (uint32_t g = 0; g < mates.n_groups; g++)
+		mates_fill(&mates, &mates.group[g], planes);
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
 }

@@ -2,13 +2,15 @@
 /*
  * Switches of fat trees, whole or damaged, that change places.
  *
- * The top switches of a tree are told apart by the first choice on the way up to them (digit b_2 of pgft.h), and with them
- * all switches above the leaves. Switches with one digit are a *group*. In each plane every group takes the place of a
- * group, in a whole tree an automorphism which leaves the leaves where they are.
+ * The top switches of a tree are told apart by the first choice on the way up to them (digit b_2 of
+ * pgft.h), and with them all switches above the leaves. Switches with one digit are a *group*. In
+ * each plane every group takes the place of a group, in a whole tree an automorphism which leaves
+ * the leaves where they are.
  *
- * Groups that are cabled alike are put into pairs, pairs into fours, and so on, as many as there are planes: *blocks*. In
- * plane k the i-th of a block of n takes the place of its (i xor (k mod n))-th, so that flows which share a channel in one
- * plane share one in all of them. Where a block is smaller than the largest one, parallel cables change places besides.
+ * Groups that are cabled alike are put into pairs, pairs into fours, and so on, as many as there
+ * are planes: *blocks*. In plane k the i-th of a block of n takes the place of its (i xor (k mod
+ * n))-th, so that flows which share a channel in one plane share one in all of them. Where a block
+ * is smaller than the largest one, parallel cables change places besides.
  */
 #include "planes_private.h"
 
@@ -26,7 +28,7 @@ struct group {
 };
 
 struct finder {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	struct osr_pgft pgft;
 	uint32_t *row;       /* [n_trees] where the groups of a tree begin */
 	struct group *group; /* by tree and digit */
@@ -42,41 +44,46 @@ struct finder {
 };
 
 /* The digit of a switch, or OSR_NONE: it is a leaf, or in no tree, or in another one. */
-static uint32_t digit_of(const struct finder *w, uint32_t tree, uint32_t v)
+static uint32_t digit_of(const struct finder *finder, uint32_t tree, uint32_t v)
 {
-	if (w->pgft.sw_tree[v] != tree || w->pgft.sw_level[v] < 2)
+	if (finder->pgft.sw_tree[v] != tree || finder->pgft.sw_level[v] < 2)
 		return OSR_NONE;
-	return w->pgft.sw_b[v] % w->pgft.tree[tree].w[2];
+	return finder->pgft.sw_b[v] % finder->pgft.tree[tree].w[2];
 }
 
 /* The switch at the place of v with another digit, or OSR_NONE. */
-static uint32_t switch_at(const struct finder *w, uint32_t v, uint32_t digit)
+static uint32_t switch_at(const struct finder *finder, uint32_t v, uint32_t digit)
 {
-	const struct osr_pgft_tree *tree = &w->pgft.tree[w->pgft.sw_tree[v]];
-	uint32_t level = w->pgft.sw_level[v], b = w->pgft.sw_b[v];
+	const struct osr_pgft_tree *tree = &finder->pgft.tree[finder->pgft.sw_tree[v]];
+	uint32_t level = finder->pgft.sw_level[v], b = finder->pgft.sw_b[v];
 
 	b += digit - b % tree->w[2];
-	return tree->place[level][(size_t)w->pgft.sw_a[v] * tree->w_product[level] + b];
+	return tree->place[level][(size_t)finder->pgft.sw_a[v] * tree->w_product[level] + b];
 }
 
-/* ---- groups that are alike -------------------------------------------------------------------- */
+/*
+ * ---- groups that are alike --------------------------------------------------------------------
+ */
 
-/* What of the cables of v is not there for the switch in its place, and the other way round, ALIKE times, less all: Gb/s. */
-static int64_t cost_of_switch(struct finder *w, uint32_t v)
+/*
+ * What of the cables of v is not there for the switch in its place, and the other way round, ALIKE
+ * times, less all: Gb/s.
+ */
+static int64_t cost_of_switch(struct finder *finder, uint32_t v)
 {
-	const struct osr_fabric *fabric = w->f;
-	uint32_t other = w->to[v];
+	const struct osr_fabric *fabric = finder->fabric;
+	uint32_t other = finder->to[v];
 	int64_t sum = 0;
 
 	OSR_EACH_CHANNEL(c, fabric, v) {
 		int64_t rate = fabric->chan_rate[c] ? fabric->chan_rate[c] : 1;
-		uint32_t to = w->to[fabric->chan_dst[c]];
+		uint32_t to = finder->to[fabric->chan_dst[c]];
 
 		sum -= rate;
 		if (other == OSR_NONE || to == OSR_NONE)
 			sum += ALIKE * rate;
 		else
-			w->amount[to] += rate;
+			finder->amount[to] += rate;
 	}
 	if (other == OSR_NONE)
 		return sum;
@@ -84,52 +91,57 @@ static int64_t cost_of_switch(struct finder *w, uint32_t v)
 		int64_t rate = fabric->chan_rate[c] ? fabric->chan_rate[c] : 1;
 
 		sum -= rate;
-		w->amount[fabric->chan_dst[c]] -= rate;
+		finder->amount[fabric->chan_dst[c]] -= rate;
 	}
 	OSR_EACH_SWITCH(u, fabric) {
-		sum += ALIKE * llabs(w->amount[u]);
-		w->amount[u] = 0;
+		sum += ALIKE * llabs(finder->amount[u]);
+		finder->amount[u] = 0;
 	}
 	return sum;
 }
 
-/* The same of all switches of two groups. w->to is the identity before and after. */
-static int64_t cost_of_groups(struct finder *w, uint32_t tree, uint32_t a, uint32_t b)
+/* The same of all switches of two groups. finder->to is the identity before and after. */
+static int64_t cost_of_groups(struct finder *finder, uint32_t tree, uint32_t a, uint32_t b)
 {
 	enum { MOVE, COUNT, MOVE_BACK };
 	int64_t sum = 0;
 
 	for (unsigned step = MOVE; step <= MOVE_BACK; step++)
-		OSR_EACH_SWITCH(v, w->f) {
-			uint32_t digit = digit_of(w, tree, v);
+		OSR_EACH_SWITCH(v, finder->fabric) {
+			uint32_t digit = digit_of(finder, tree, v);
 
 			if (digit != a && digit != b)
 				continue;
 			if (step == COUNT)
-				sum += cost_of_switch(w, v);
+				sum += cost_of_switch(finder, v);
 			else
-				w->to[v] = step == MOVE ? switch_at(w, v, digit == a ? b : a) : v;
+				finder->to[v] =
+					step == MOVE ? switch_at(finder, v, digit == a ? b : a) : v;
 		}
 	return sum;
 }
 
-/* Two blocks of this size become one, those first that are most alike, as long as there are alike ones. */
-static void join_blocks(struct finder *w, struct group *group, uint32_t n, uint32_t size)
+/*
+ * Two blocks of this size become one, those first that are most alike, as long as there are alike
+ * ones.
+ */
+static void join_blocks(struct finder *finder, struct group *group, uint32_t n, uint32_t size)
 {
-	memset(w->joint, 0, (size_t)n * n * sizeof(*w->joint));
+	memset(finder->joint, 0, (size_t)n * n * sizeof(*finder->joint));
 	for (uint32_t a = 0; a < n; a++)
 		for (uint32_t b = 0; b < n; b++)
-			w->joint[group[a].block * n + group[b].block] += w->cost[a * n + b];
+			finder->joint[group[a].block * n + group[b].block] +=
+				finder->cost[a * n + b];
 	for (;;) {
 		uint32_t first = OSR_NONE, second = OSR_NONE;
 		int64_t least = 0;
 
 		for (uint32_t a = 0; a < n; a++)
 			for (uint32_t b = a + 1; b < n; b++) {
-				if (w->size[a] != size || w->size[b] != size ||
-				    w->joint[a * n + b] >= least)
+				if (finder->size[a] != size || finder->size[b] != size ||
+				    finder->joint[a * n + b] >= least)
 					continue;
-				least = w->joint[a * n + b];
+				least = finder->joint[a * n + b];
 				first = a;
 				second = b;
 			}
@@ -141,37 +153,41 @@ static void join_blocks(struct finder *w, struct group *group, uint32_t n, uint3
 			group[a].block = first;
 			group[a].at += size;
 		}
-		w->size[first] += size;
-		w->size[second] = 0;
+		finder->size[first] += size;
+		finder->size[second] = 0;
 	}
 }
 
-static void find_blocks(struct finder *w, uint32_t tree, uint32_t n_planes)
+static void find_blocks(struct finder *finder, uint32_t tree, uint32_t n_planes)
 {
-	uint32_t n = w->pgft.tree[tree].w[2];
-	struct group *group = w->group + w->row[tree];
+	uint32_t n = finder->pgft.tree[tree].w[2];
+	struct group *group = finder->group + finder->row[tree];
 
 	for (uint32_t a = 0; a < n; a++) {
-		w->size[a] = 1;
+		finder->size[a] = 1;
 		group[a] = (struct group){ .block = a };
-		w->cost[a * n + a] = 0;
+		finder->cost[a * n + a] = 0;
 		for (uint32_t b = 0; b < a; b++)
-			w->cost[a * n + b] = w->cost[b * n + a] = cost_of_groups(w, tree, a, b);
+			finder->cost[a * n + b] = finder->cost[b * n + a] =
+				cost_of_groups(finder, tree, a, b);
 	}
 	for (uint32_t size = 1; size < n_planes; size *= 2)
-		join_blocks(w, group, n, size);
+		join_blocks(finder, group, n, size);
 	for (uint32_t a = 0; a < n; a++) {
-		group[a].size = w->size[group[a].block];
-		w->largest = group[a].size > w->largest ? group[a].size : w->largest;
+		group[a].size = finder->size[group[a].block];
+		finder->largest = group[a].size > finder->largest ? group[a].size : finder->largest;
 	}
 }
 
-/* ---- places ----------------------------------------------------------------------------------- */
+/*
+ * ---- places -----------------------------------------------------------------------------------
+ */
 
 /* The digit whose place another one takes in plane k. */
-static uint32_t digit_in_place(const struct finder *w, uint32_t tree, uint32_t digit, uint32_t k)
+static uint32_t digit_in_place(const struct finder *finder, uint32_t tree, uint32_t digit,
+			       uint32_t k)
 {
-	const struct group *group = w->group + w->row[tree], *own = group + digit;
+	const struct group *group = finder->group + finder->row[tree], *own = group + digit;
 	uint32_t other = 0;
 
 	while (group[other].block != own->block || group[other].at != (own->at ^ (k % own->size)))
@@ -179,25 +195,25 @@ static uint32_t digit_in_place(const struct finder *w, uint32_t tree, uint32_t d
 	return other;
 }
 
-static void place_switches(struct finder *w, uint32_t k)
+static void place_switches(struct finder *finder, uint32_t k)
 {
-	OSR_EACH_SWITCH(v, w->f) {
-		uint32_t tree = w->pgft.sw_tree[v];
-		uint32_t digit = tree == OSR_NONE ? OSR_NONE : digit_of(w, tree, v);
+	OSR_EACH_SWITCH(v, finder->fabric) {
+		uint32_t tree = finder->pgft.sw_tree[v];
+		uint32_t digit = tree == OSR_NONE ? OSR_NONE : digit_of(finder, tree, v);
 
-		w->to[v] = v;
-		w->turn[v] = 0;
+		finder->to[v] = v;
+		finder->turn[v] = 0;
 		if (digit == OSR_NONE)
 			continue;
-		w->to[v] = switch_at(w, v, digit_in_place(w, tree, digit, k));
-		w->turn[v] = k / w->group[w->row[tree] + digit].size;
+		finder->to[v] = switch_at(finder, v, digit_in_place(finder, tree, digit, k));
+		finder->turn[v] = k / finder->group[finder->row[tree] + digit].size;
 	}
 }
 
 /* Cables between the two switches of c that are as fast, up to channel `end`. */
-static uint32_t count_parallel(const struct finder *w, uint32_t c, uint32_t end)
+static uint32_t count_parallel(const struct finder *finder, uint32_t c, uint32_t end)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = finder->fabric;
 	uint32_t n = 0;
 
 	for (uint32_t o = fabric->chan_row[fabric->chan_src[c]]; o < end; o++)
@@ -207,18 +223,19 @@ static uint32_t count_parallel(const struct finder *w, uint32_t c, uint32_t end)
 }
 
 /* By its number among the parallel cables that are as fast. */
-static uint32_t channel_in_place(const struct finder *w, uint32_t c)
+static uint32_t channel_in_place(const struct finder *finder, uint32_t c)
 {
-	const struct osr_fabric *fabric = w->f;
-	uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c], n = count_parallel(w, c, c);
-	uint32_t turned = n ^ (w->turn[v] | w->turn[u]);
+	const struct osr_fabric *fabric = finder->fabric;
+	uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c], n = count_parallel(finder, c, c);
+	uint32_t turned = n ^ (finder->turn[v] | finder->turn[u]);
 
-	if (w->to[v] == OSR_NONE || w->to[u] == OSR_NONE)
+	if (finder->to[v] == OSR_NONE || finder->to[u] == OSR_NONE)
 		return OSR_NONE;
-	if (turned < count_parallel(w, c, fabric->chan_row[v + 1]))
+	if (turned < count_parallel(finder, c, fabric->chan_row[v + 1]))
 		n = turned;
-	OSR_EACH_CHANNEL(o, fabric, w->to[v]) {
-		if (fabric->chan_dst[o] != w->to[u] || fabric->chan_rate[o] != fabric->chan_rate[c])
+	OSR_EACH_CHANNEL(o, fabric, finder->to[v]) {
+		if (fabric->chan_dst[o] != finder->to[u] ||
+		    fabric->chan_rate[o] != fabric->chan_rate[c])
 			continue;
 		if (!n--)
 			return o;
@@ -226,52 +243,52 @@ static uint32_t channel_in_place(const struct finder *w, uint32_t c)
 	return OSR_NONE;
 }
 
-enum osr_status osr__planes_places(const struct planes_in *in, struct planes_places *places,
-				   struct osr_diag *why)
+enum osr_status osr_planes_places(const struct planes_in *in, struct planes_places *places,
+				  struct osr_diag *why)
 {
 	const struct osr_pgft_options any = { .max_missing = 100 };
 	const struct osr_fabric *fabric = in->first;
 	struct osr_arena *scratch = in->scratch;
-	struct finder w = { .f = fabric, .largest = 1 };
+	struct finder finder = { .fabric = fabric, .largest = 1 };
 	size_t n = fabric->n_switches, m = fabric->n_channels, most = 0;
 	uint32_t n_groups = 0;
-	enum osr_status st = osr_pgft_find(fabric, &any, scratch, &w.pgft, why);
+	enum osr_status st = osr_pgft_find(fabric, &any, scratch, &finder.pgft, why);
 
 	if (st)
 		return st;
-	w.row = osr_calloc(scratch, w.pgft.n_trees, sizeof(*w.row));
-	for (uint32_t tree = 0; w.row && tree < w.pgft.n_trees; tree++) {
-		uint32_t digits = w.pgft.tree[tree].h > 1 ? w.pgft.tree[tree].w[2] : 0;
+	finder.row = osr_calloc(scratch, finder.pgft.n_trees, sizeof(*finder.row));
+	for (uint32_t tree = 0; finder.row && tree < finder.pgft.n_trees; tree++) {
+		uint32_t digits = finder.pgft.tree[tree].h > 1 ? finder.pgft.tree[tree].w[2] : 0;
 
-		w.row[tree] = n_groups;
+		finder.row[tree] = n_groups;
 		n_groups += digits;
 		most = digits > most ? digits : most;
 	}
-	w.group = osr_alloc(scratch, n_groups, sizeof(*w.group));
-	w.size = osr_alloc(scratch, most, sizeof(*w.size));
-	w.cost = osr_alloc(scratch, most * most, sizeof(*w.cost));
-	w.joint = osr_alloc(scratch, most * most, sizeof(*w.joint));
-	w.amount = osr_calloc(scratch, n, sizeof(*w.amount));
-	w.turn = osr_alloc(scratch, n, sizeof(*w.turn));
+	finder.group = osr_alloc(scratch, n_groups, sizeof(*finder.group));
+	finder.size = osr_alloc(scratch, most, sizeof(*finder.size));
+	finder.cost = osr_alloc(scratch, most * most, sizeof(*finder.cost));
+	finder.joint = osr_alloc(scratch, most * most, sizeof(*finder.joint));
+	finder.amount = osr_calloc(scratch, n, sizeof(*finder.amount));
+	finder.turn = osr_alloc(scratch, n, sizeof(*finder.turn));
 	places->to = osr_alloc(scratch, n * in->mates.n, sizeof(*places->to));
 	places->image = osr_alloc(scratch, m * in->mates.n, sizeof(*places->image));
 	if (osr_arena_failed(scratch, why))
 		return OSR_NOMEM;
-	w.to = places->to;
+	finder.to = places->to;
 	OSR_EACH_SWITCH(v, fabric)
-		w.to[v] = v;
-	for (uint32_t tree = 0; tree < w.pgft.n_trees; tree++)
-		if (w.pgft.tree[tree].h > 1)
-			find_blocks(&w, tree, in->mates.n);
-	places->n = w.largest;
-	places->level = w.pgft.sw_level;
+		finder.to[v] = v;
+	for (uint32_t tree = 0; tree < finder.pgft.n_trees; tree++)
+		if (finder.pgft.tree[tree].h > 1)
+			find_blocks(&finder, tree, in->mates.n);
+	places->n = finder.largest;
+	places->level = finder.pgft.sw_level;
 	for (uint32_t k = 0; k < places->n; k++) {
-		w.to = places->to + k * n;
-		place_switches(&w, k);
+		finder.to = places->to + k * n;
+		place_switches(&finder, k);
 		for (uint32_t c = 0; c < m; c++)
-			places->image[k * m + c] = channel_in_place(&w, c);
+			places->image[k * m + c] = channel_in_place(&finder, c);
 	}
-	return w.largest > 1 ? OSR_OK
-			     : osr_fail(why, OSR_NOT_APPLICABLE,
-					"no two switches above the leaves are cabled alike");
+	return finder.largest > 1 ? OSR_OK
+				  : osr_fail(why, OSR_NOT_APPLICABLE,
+					     "no two switches above the leaves are cabled alike");
 }

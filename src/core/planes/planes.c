@@ -16,7 +16,9 @@ uint32_t osr_planes_count(const struct osr_fabric *fabric)
 	return 1u << most;
 }
 
-/* ---- the first LIDs alone --------------------------------------------------------------------- */
+/*
+ * ---- the first LIDs alone ---------------------------------------------------------------------
+ */
 
 enum osr_status osr_planes_first_fabric(const struct osr_fabric *fabric, struct osr_arena *arena,
 					struct osr_fabric *first, struct osr_diag *diag)
@@ -88,7 +90,9 @@ enum osr_status osr_planes_first_result(const struct osr_result *result, struct 
 	return osr_arena_failed(arena, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-/* ---- all LIDs --------------------------------------------------------------------------------- */
+/*
+ * ---- all LIDs ---------------------------------------------------------------------------------
+ */
 
 enum osr_status osr_planes_repeat(const struct osr_fabric *fabric, struct osr_arena *arena,
 				  struct osr_planes *planes, struct osr_diag *diag)
@@ -138,7 +142,10 @@ static uint32_t planes_lost(const struct osr_fabric *fabric, const uint8_t *row,
 	return n_lost;
 }
 
-/* Row `was` of `from` becomes that of d, with the entry of d's own switch; between components there is none. */
+/*
+ * Row `was` of `from` becomes that of d, with the entry of d's own switch; between components there
+ * is none.
+ */
 static void planes_take_row(const struct osr_fabric *fabric, const struct osr_routing *from,
 			    size_t was, uint32_t d, struct osr_routing *to, uint16_t *granted)
 {

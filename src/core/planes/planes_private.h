@@ -25,10 +25,13 @@ struct planes_offer {
 	struct osr_routing own; /* rows of LIDs with trees of their own; lft NULL: there are none */
 };
 
-/* The LID of plane k of the port that has the first LID d, or OSR_NONE: there is none, or it is no host's. */
-uint32_t osr__planes_lid(const struct planes_in *in, uint32_t d, uint32_t k);
+/*
+ * The LID of plane k of the port that has the first LID d, or OSR_NONE: there is none, or it is no
+ * host's.
+ */
+uint32_t osr_planes_lid(const struct planes_in *in, uint32_t d, uint32_t k);
 /* The row of the tree that a LID has in the plane of mates. */
-const uint8_t *osr__planes_mate(const struct planes_in *in, uint32_t lid);
+const uint8_t *osr_planes_mate(const struct planes_in *in, uint32_t lid);
 
 /* places.c: fat trees in which switches above the leaves change places; see there. */
 struct planes_places {
@@ -38,26 +41,34 @@ struct planes_places {
 	uint32_t *
 		image; /* [n * n_channels] the channel in the place; OSR_NONE: there is no such cable */
 };
-enum osr_status osr__planes_places(const struct planes_in *in, struct planes_places *places,
-				   struct osr_diag *why);
+enum osr_status osr_planes_places(const struct planes_in *in, struct planes_places *places,
+				  struct osr_diag *why);
 
 /* turns.c: the turns of trees on one lane, in one order. */
 struct planes_turns {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	struct osr_order order;
 	uint32_t *
 		by; /* [n_switches] by which channel each switch of a tree sends; OSR_NONE: by none, as the root */
 };
-/* With those of multicast, if routing has them in its certificate. Channels begin in the order of keys[n_channels]. */
-enum osr_status osr__planes_turns_init(struct planes_turns *turns, const struct osr_fabric *fabric,
-				       const struct osr_routing *routing, const uint32_t *keys,
-				       struct osr_arena *scratch, struct osr_diag *diag);
-void osr__planes_turns_read(struct planes_turns *turns, const uint8_t *row, uint32_t root);
-/* The tree in turns->by, of a host or of port 0 of a switch. False: it closes a cycle, and nothing has changed. */
-bool osr__planes_turns_add(struct planes_turns *turns, bool host);
+/*
+ * With those of multicast, if routing has them in its certificate. Channels begin in the order of
+ * keys[n_channels].
+ */
+enum osr_status osr_planes_turns_init(struct planes_turns *turns, const struct osr_fabric *fabric,
+				      const struct osr_routing *routing, const uint32_t *keys,
+				      struct osr_arena *scratch, struct osr_diag *diag);
+void osr_planes_turns_read(struct planes_turns *turns, const uint8_t *row, uint32_t root);
+/*
+ * The tree in turns->by, of a host or of port 0 of a switch. False: it closes a cycle, and nothing
+ * has changed.
+ */
+bool osr_planes_turns_add(struct planes_turns *turns, bool host);
 
-/* OSR_NOT_APPLICABLE, with the reason: it cannot serve this fabric, or plane 0 is no table for it. */
-enum osr_status osr__planes_exchange(const struct planes_in *in, struct planes_offer *offer,
-				     struct osr_diag *why);
+/*
+ * OSR_NOT_APPLICABLE, with the reason: it cannot serve this fabric, or plane 0 is no table for it.
+ */
+enum osr_status osr_planes_exchange(const struct planes_in *in, struct planes_offer *offer,
+				    struct osr_diag *why);
 
 #endif

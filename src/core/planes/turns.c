@@ -15,7 +15,7 @@ static bool turns_in_span(const struct osr_fabric *fabric, const uint32_t *paren
 
 static bool turns_add_span(struct planes_turns *turns, const uint32_t *parent)
 {
-	const struct osr_fabric *fabric = turns->f;
+	const struct osr_fabric *fabric = turns->fabric;
 	bool ok = true;
 
 	OSR_EACH_SWITCH(v, fabric)
@@ -30,17 +30,20 @@ static bool turns_add_span(struct planes_turns *turns, const uint32_t *parent)
 	return ok;
 }
 
-enum osr_status osr__planes_turns_init(struct planes_turns *turns, const struct osr_fabric *fabric,
-				       const struct osr_routing *routing, const uint32_t *keys,
-				       struct osr_arena *scratch, struct osr_diag *diag)
+enum osr_status osr_planes_turns_init(struct planes_turns *turns, const struct osr_fabric *fabric,
+				      const struct osr_routing *routing, const uint32_t *keys,
+				      struct osr_arena *scratch, struct osr_diag *diag)
 {
 	enum osr_status st;
 
-	turns->f = fabric;
+	turns->fabric = fabric;
 	turns->by = osr_alloc(scratch, fabric->n_switches, sizeof(*turns->by));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	/* A tree has no more turns than switches, and a switch no more turns behind a channel than ports. */
+	/*
+	 * A tree has no more turns than switches, and a switch no more turns behind a channel than
+	 * ports.
+	 */
 	st = osr_order_init(&turns->order, fabric, 1, false, keys, fabric->n_switches + 256,
 			    scratch, diag);
 	if (!st && (routing->claims & OSR_CLAIM_MULTICAST) &&
@@ -52,20 +55,23 @@ enum osr_status osr__planes_turns_init(struct planes_turns *turns, const struct 
 /* The turn from channel c to the next one. */
 static inline bool turns_add(struct planes_turns *turns, uint32_t c, uint32_t next)
 {
-	return next == OSR_NONE || turns->order.used[osr_turn(turns->f, c, next)] ||
+	return next == OSR_NONE || turns->order.used[osr_turn(turns->fabric, c, next)] ||
 	       osr_order_add(&turns->order, c, next, 1);
 }
 
-bool osr__planes_turns_add(struct planes_turns *turns, bool host)
+bool osr_planes_turns_add(struct planes_turns *turns, bool host)
 {
-	const struct osr_fabric *fabric = turns->f;
+	const struct osr_fabric *fabric = turns->fabric;
 	bool ok = true;
 
 	osr_order_begin(&turns->order);
 	OSR_EACH_SWITCH(v, fabric) {
 		uint32_t c = turns->by[v];
 
-		/* All switches send to hosts; to port 0 of a switch those with hosts do, so their ways are followed. */
+		/*
+		 * All switches send to hosts; to port 0 of a switch those with hosts do, so their
+		 * ways are followed.
+		 */
 		while (ok && c != OSR_NONE && (host || fabric->sw_sources[v])) {
 			uint32_t next = turns->by[fabric->chan_dst[c]];
 
@@ -78,10 +84,10 @@ bool osr__planes_turns_add(struct planes_turns *turns, bool host)
 	return ok;
 }
 
-void osr__planes_turns_read(struct planes_turns *turns, const uint8_t *row, uint32_t root)
+void osr_planes_turns_read(struct planes_turns *turns, const uint8_t *row, uint32_t root)
 {
-	OSR_EACH_SWITCH(v, turns->f)
-		turns->by[v] = v == root ? OSR_NONE : osr_port_channel(turns->f, v, row[v]);
+	OSR_EACH_SWITCH(v, turns->fabric)
+		turns->by[v] = v == root ? OSR_NONE : osr_port_channel(turns->fabric, v, row[v]);
 }
 
 enum osr_status osr_planes_certify(const struct osr_fabric *fabric, const uint32_t *keys,
@@ -100,11 +106,14 @@ enum osr_status osr_planes_certify(const struct osr_fabric *fabric, const uint32
 	if (!any)
 		return OSR_OK;
 	routing->stable.together = false; /* only plane 0 knows that */
-	st = osr__planes_turns_init(&turns, fabric, routing, keys, scratch, &why);
+	st = osr_planes_turns_init(&turns, fabric, routing, keys, scratch, &why);
 	ok = !st;
 	if (st == OSR_NOMEM)
 		return osr_fail(diag, st, "%s", why.text);
-	/* First LIDs, then those with trees of their own; one that does not fit in repeats the first. */
+	/*
+	 * First LIDs, then those with trees of their own; one that does not fit in repeats the
+	 * first.
+	 */
 	for (unsigned own = 0; own < 2; own++)
 		OSR_EACH_DEST(d, fabric) {
 			bool host = fabric->term_weight[fabric->dest_term[d]];
@@ -113,8 +122,8 @@ enum osr_status osr_planes_certify(const struct osr_fabric *fabric, const uint32
 
 			if (routing->planes.tree_of[d] != d || own != (first != d))
 				continue;
-			osr__planes_turns_read(&turns, row, root);
-			if (ok && osr__planes_turns_add(&turns, host))
+			osr_planes_turns_read(&turns, row, root);
+			if (ok && osr_planes_turns_add(&turns, host))
 				continue;
 			ok &= own;
 			routing->planes.tree_of[d] = first;

@@ -20,7 +20,7 @@ static const struct {
 	[OSR_SPLIT_EXACT] = { 40000, 12, N_WAYS },
 };
 
-/* Where a part goes: channels of s->route. */
+/* Where a part goes: channels of splitter->route. */
 struct part {
 	size_t begin;
 	uint32_t n;
@@ -28,8 +28,8 @@ struct part {
 };
 
 struct splitter {
-	const struct osr_fabric *f;
-	const struct osr_routing *r;
+	const struct osr_fabric *fabric;
+	const struct osr_routing *routing;
 	uint32_t n_lids, n_ways; /* with one LID a host all ways are the first */
 	uint32_t parts[N_WAYS];  /* of a flow */
 	uint32_t fastest;
@@ -44,138 +44,143 @@ struct splitter {
 };
 
 /* The i-th LID of an end port, or the one that stands for it. */
-static uint32_t split_dest(const struct splitter *s, uint32_t term, uint32_t i)
+static uint32_t split_dest(const struct splitter *splitter, uint32_t term, uint32_t i)
 {
-	const struct osr_fabric *fabric = s->f;
+	const struct osr_fabric *fabric = splitter->fabric;
 
 	return fabric->lid_dest[fabric->term_lid[term] + i % (1u << fabric->term_lmc[term])];
 }
 
 /* Room for one more route, of as many channels as there are switches. False: no memory. */
-static bool split_make_room(struct splitter *s)
+static bool split_make_room(struct splitter *splitter)
 {
-	uint32_t *old = s->route;
+	uint32_t *old = splitter->route;
 
-	if (s->n_route + s->f->n_switches <= s->room)
+	if (splitter->n_route + splitter->fabric->n_switches <= splitter->room)
 		return true;
-	s->room = 2 * (s->room + s->f->n_switches);
-	s->route = osr_alloc(s->scratch, s->room, sizeof(*s->route));
-	if (s->route && s->n_route)
-		memcpy(s->route, old, s->n_route * sizeof(*old));
-	return s->route;
+	splitter->room = 2 * (splitter->room + splitter->fabric->n_switches);
+	splitter->route = osr_alloc(splitter->scratch, splitter->room, sizeof(*splitter->route));
+	if (splitter->route && splitter->n_route)
+		memcpy(splitter->route, old, splitter->n_route * sizeof(*old));
+	return splitter->route;
 }
 
-static struct part split_route(struct splitter *s, uint32_t from, uint32_t dest)
+static struct part split_route(struct splitter *splitter, uint32_t from, uint32_t dest)
 {
-	const struct osr_fabric *fabric = s->f;
-	struct part part = { .begin = s->n_route };
+	const struct osr_fabric *fabric = splitter->fabric;
+	struct part part = { .begin = splitter->n_route };
 	uint32_t at = fabric->term_switch[from];
 
 	for (; part.n < fabric->n_switches; part.n++) {
-		uint8_t port = osr_lft(s->r, at, dest);
+		uint8_t port = osr_lft(splitter->routing, at, dest);
 		uint32_t c = osr_port_channel(fabric, at, port);
 
 		part.arrives = at == fabric->dest_switch[dest] &&
 			       port == fabric->term_port[fabric->dest_term[dest]];
 		if (part.arrives || c == OSR_NONE)
 			break;
-		s->route[s->n_route++] = c;
+		splitter->route[splitter->n_route++] = c;
 		at = fabric->chan_dst[c];
 	}
 	return part;
 }
 
 /* What each flow of one way would have if this part's share were the share of all its parts. */
-static uint32_t split_share(const struct splitter *s, enum way way, const struct part *part)
+static uint32_t split_share(const struct splitter *splitter, enum way way, const struct part *part)
 {
 	uint64_t rate = 1, load = 0;
 
 	/* The busiest channel for its rate. */
 	for (size_t k = part->begin; k < part->begin + part->n; k++) {
-		uint32_t c = s->route[k];
-		uint64_t mine = s->f->chan_rate[c] ? s->f->chan_rate[c] : s->fastest;
+		uint32_t c = splitter->route[k];
+		uint64_t mine = splitter->fabric->chan_rate[c] ? splitter->fabric->chan_rate[c]
+							       : splitter->fastest;
 
-		if (s->load[c] * rate <= load * mine)
+		if (splitter->load[c] * rate <= load * mine)
 			continue;
-		load = s->load[c];
+		load = splitter->load[c];
 		rate = mine;
 	}
 	if (!part->arrives)
 		return 0;
-	if (load * s->fastest <= rate * s->parts[way])
+	if (load * splitter->fastest <= rate * splitter->parts[way])
 		return WHOLE;
-	return (uint32_t)(WHOLE * rate * s->parts[way] / (s->fastest * load));
+	return (uint32_t)(WHOLE * rate * splitter->parts[way] / (splitter->fastest * load));
 }
 
-/* One way of all flows: the parts of a pair that are sent load their channels; then each has its share. */
-static void split_way(struct splitter *s, enum way way)
+/*
+ * One way of all flows: the parts of a pair that are sent load their channels; then each has its
+ * share.
+ */
+static void split_way(struct splitter *splitter, enum way way)
 {
-	uint32_t half = s->n_hosts / 2, n = s->parts[way];
+	uint32_t half = splitter->n_hosts / 2, n = splitter->parts[way];
 
-	memset(s->load, 0, s->f->n_channels * sizeof(*s->load));
+	memset(splitter->load, 0, splitter->fabric->n_channels * sizeof(*splitter->load));
 	for (uint32_t pair = 0; pair < half; pair++) {
-		const struct part *part = s->part + (size_t)pair * s->n_lids;
+		const struct part *part = splitter->part + (size_t)pair * splitter->n_lids;
 
-		part += way == ONE ? s->drawn[pair] : 0;
+		part += way == ONE ? splitter->drawn[pair] : 0;
 		for (uint32_t i = 0; i < n; i++)
 			for (uint32_t k = 0; k < part[i].n; k++)
-				s->load[s->route[part[i].begin + k]]++;
+				splitter->load[splitter->route[part[i].begin + k]]++;
 	}
 	for (uint32_t pair = 0; pair < half; pair++) {
-		const struct part *part = s->part + (size_t)pair * s->n_lids;
+		const struct part *part = splitter->part + (size_t)pair * splitter->n_lids;
 		uint32_t least = WHOLE;
 
-		part += way == ONE ? s->drawn[pair] : 0;
+		part += way == ONE ? splitter->drawn[pair] : 0;
 		for (uint32_t i = 0; i < n; i++) {
-			uint32_t share = split_share(s, way, &part[i]);
+			uint32_t share = split_share(splitter, way, &part[i]);
 
 			least = share < least ? share : least;
-			s->sum_free += way == ALL ? share : 0;
+			splitter->sum_free += way == ALL ? share : 0;
 		}
-		s->sum[way] += least;
+		splitter->sum[way] += least;
 	}
 }
 
 /* False: no memory. */
-static bool split_bisection(struct splitter *s, struct osr_prng *draws)
+static bool split_bisection(struct splitter *splitter, struct osr_prng *draws)
 {
-	uint32_t half = s->n_hosts / 2;
+	uint32_t half = splitter->n_hosts / 2;
 
-	s->n_route = 0;
+	splitter->n_route = 0;
 	for (uint32_t pair = 0; pair < half; pair++) {
-		s->drawn[pair] = osr_prng_below(draws, s->n_lids);
-		for (uint32_t i = 0; i < s->n_lids; i++) {
-			uint32_t dest = split_dest(s, s->host[half + pair], i);
+		splitter->drawn[pair] = osr_prng_below(draws, splitter->n_lids);
+		for (uint32_t i = 0; i < splitter->n_lids; i++) {
+			uint32_t dest = split_dest(splitter, splitter->host[half + pair], i);
 
-			if (!split_make_room(s))
+			if (!split_make_room(splitter))
 				return false;
-			s->part[(size_t)pair * s->n_lids + i] =
-				split_route(s, s->host[pair], dest);
+			splitter->part[(size_t)pair * splitter->n_lids + i] =
+				split_route(splitter, splitter->host[pair], dest);
 		}
 	}
-	for (unsigned way = 0; way < s->n_ways; way++)
-		split_way(s, way);
+	for (unsigned way = 0; way < splitter->n_ways; way++)
+		split_way(splitter, way);
 	return true;
 }
 
-static void split_hosts(struct splitter *s)
+static void split_hosts(struct splitter *splitter)
 {
-	const struct osr_fabric *fabric = s->f;
+	const struct osr_fabric *fabric = splitter->fabric;
 
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
 		uint32_t n = 1u << fabric->term_lmc[t];
 
 		if (!fabric->term_weight[t])
 			continue;
-		s->host[s->n_hosts++] = t;
-		s->n_lids = n > s->n_lids ? n : s->n_lids;
+		splitter->host[splitter->n_hosts++] = t;
+		splitter->n_lids = n > splitter->n_lids ? n : splitter->n_lids;
 	}
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		s->fastest = fabric->chan_rate[c] > s->fastest ? fabric->chan_rate[c] : s->fastest;
-	s->parts[FIRST] = s->parts[ONE] = 1;
-	s->parts[TWO] = s->n_lids > 1 ? 2 : 1;
-	s->parts[ALL] = s->n_lids;
-	s->n_ways = s->n_lids > 1 ? s->n_ways : 1;
+		splitter->fastest = fabric->chan_rate[c] > splitter->fastest ? fabric->chan_rate[c]
+									     : splitter->fastest;
+	splitter->parts[FIRST] = splitter->parts[ONE] = 1;
+	splitter->parts[TWO] = splitter->n_lids > 1 ? 2 : 1;
+	splitter->parts[ALL] = splitter->n_lids;
+	splitter->n_ways = splitter->n_lids > 1 ? splitter->n_ways : 1;
 }
 
 enum osr_status osr_split_measure(const struct osr_fabric *fabric,
@@ -184,43 +189,46 @@ enum osr_status osr_split_measure(const struct osr_fabric *fabric,
 				  struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct splitter s = { .f = fabric,
-			      .r = routing,
-			      .n_lids = 1,
-			      .n_ways = efforts[effort].n_ways,
-			      .fastest = 1,
-			      .scratch = scratch };
+	struct splitter splitter = { .fabric = fabric,
+				     .routing = routing,
+				     .n_lids = 1,
+				     .n_ways = efforts[effort].n_ways,
+				     .fastest = 1,
+				     .scratch = scratch };
 	struct osr_prng order = { .state = 1 }, draws = { .state = 2 };
 	uint64_t flows;
 	uint32_t n;
 
-	s.host = osr_alloc(scratch, fabric->n_terminals, sizeof(*s.host));
-	s.drawn = osr_alloc(scratch, fabric->n_terminals, sizeof(*s.drawn));
-	s.load = osr_alloc(scratch, fabric->n_channels, sizeof(*s.load));
+	splitter.host = osr_alloc(scratch, fabric->n_terminals, sizeof(*splitter.host));
+	splitter.drawn = osr_alloc(scratch, fabric->n_terminals, sizeof(*splitter.drawn));
+	splitter.load = osr_alloc(scratch, fabric->n_channels, sizeof(*splitter.load));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	split_hosts(&s);
-	s.part = osr_alloc(scratch, s.n_hosts / 2, s.n_lids * sizeof(*s.part));
+	split_hosts(&splitter);
+	splitter.part =
+		osr_alloc(scratch, splitter.n_hosts / 2, splitter.n_lids * sizeof(*splitter.part));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	n = s.n_hosts ? efforts[effort].senders / s.n_hosts : 0;
+	n = splitter.n_hosts ? efforts[effort].senders / splitter.n_hosts : 0;
 	n = n < efforts[effort].least ? efforts[effort].least : n;
 	n = n > MOST ? MOST : n;
-	for (uint32_t i = 0; s.n_hosts > 1 && i < n; i++) {
-		osr_prng_shuffle(&order, s.host, s.n_hosts);
-		if (!split_bisection(&s, &draws))
-			return osr_fail(diag, OSR_NOMEM, "out of memory for %u routes", s.n_hosts);
+	for (uint32_t i = 0; splitter.n_hosts > 1 && i < n; i++) {
+		osr_prng_shuffle(&order, splitter.host, splitter.n_hosts);
+		if (!split_bisection(&splitter, &draws))
+			return osr_fail(diag, OSR_NOMEM, "out of memory for %u routes",
+					splitter.n_hosts);
 	}
-	flows = (uint64_t)(s.n_hosts / 2) * n;
+	flows = (uint64_t)(splitter.n_hosts / 2) * n;
 	flows = flows ? flows : 1;
-	for (unsigned way = 0; way < N_WAYS && s.n_lids == 1; way++)
-		s.sum_free = s.sum[way] = s.sum[FIRST];
-	*split = (struct osr_split){ .n_lids = s.n_lids,
-				     .first = (uint32_t)(s.sum[FIRST] / flows),
-				     .two = (uint32_t)(s.sum[TWO] / flows),
-				     .all = (uint32_t)(s.sum[ALL] / flows),
-				     .free = (uint32_t)(s.sum_free / (flows * s.n_lids)),
-				     .one = (uint32_t)(s.sum[ONE] / flows) };
+	for (unsigned way = 0; way < N_WAYS && splitter.n_lids == 1; way++)
+		splitter.sum_free = splitter.sum[way] = splitter.sum[FIRST];
+	*split = (struct osr_split){ .n_lids = splitter.n_lids,
+				     .first = (uint32_t)(splitter.sum[FIRST] / flows),
+				     .two = (uint32_t)(splitter.sum[TWO] / flows),
+				     .all = (uint32_t)(splitter.sum[ALL] / flows),
+				     .free = (uint32_t)(splitter.sum_free /
+							(flows * splitter.n_lids)),
+				     .one = (uint32_t)(splitter.sum[ONE] / flows) };
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
 }

@@ -2,18 +2,22 @@
 /*
  * gate.h - the last gate before tables are sent: a checker of certificates whose source is proved.
  *
- * proved.mlw states what is promised and proves that the program at its end keeps it; gate_proved.h is that program in
- * C, as Why3 extracts it. gate.c lays the fabric, the tables and the certificate out in its arrays and calls it for every
- * destination. docs/proof.md says what is proved, and what is trusted.
+ * proved.mlw states what is promised and proves that the program at its end keeps it; gate_proved.h
+ * is that program in C, as Why3 extracts it. gate.c lays the fabric, the tables and the certificate
+ * out in its arrays and calls it for every destination. docs/proof.md says what is proved, and what
+ * is trusted.
  *
- * It shares no code with the checker (check.h) and is asked after it: both must say yes. From the tables it confirms
+ * It shares no code with the checker (check.h) and is asked after it: both must say yes. From the
+ * tables it confirms
  *   - that entries lead every packet home, and none to another part of the fabric;
- *   - with OSR_CLAIM_DEADLOCK_FREE: that every pair has a level, no packet is dropped for its lane, and no chain of
- *     waits closes, whatever is claimed: levels of the tables and of earlier ones (granted), replies, any level, multicast.
+ *   - with OSR_CLAIM_DEADLOCK_FREE: that every pair has a level, no packet is dropped for its lane,
+ *   and no chain of
+ *     waits closes, whatever is claimed: levels of the tables and of earlier ones (granted),
+ *     replies, any level, multicast.
  * It does not ask whether routes are minimal, nor whether the multicast tree reaches every member.
  *
- * Time O(dests * switches * levels in use), divided among the threads of `scratch`; memory O(channels * lanes), and two
- * bytes for each pair of switches twice where replies are claimed.
+ * Time O(dests * switches * levels in use), divided among the threads of `scratch`; memory
+ * O(channels * lanes), and two bytes for each pair of switches twice where replies are claimed.
  */
 #ifndef OSR_GATE_H
 #define OSR_GATE_H
@@ -21,30 +25,31 @@
 #include <osmroutes/routing.h>
 
 /*
- * OSR_OK; OSR_NOT_PROVEN with a sentence that names the part or the first LID that is refused, or the size that is
- * beyond 31 bits; OSR_NOMEM.
+ * OSR_OK; OSR_NOT_PROVEN with a sentence that names the part or the first LID that is refused, or
+ * the size that is beyond 31 bits; OSR_NOMEM.
  */
 enum osr_status osr_gate(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			 struct osr_arena *scratch, struct osr_diag *diag);
 
 /*
- * The same after osr_gate() has confirmed `before` (before->confirmed; else it counts for nothing): LIDs of hosts are
- * not judged again where neither their entries and levels nor the channels and lanes that they use have changed, with
- * the ranks of the certificate. Port 0 of switches is judged always, and everything if switches have come or gone.
- * *n_judged: LIDs that were; may be NULL.
+ * The same after osr_gate() has confirmed `before` (before->confirmed; else it counts for nothing):
+ * LIDs of hosts are not judged again where neither their entries and levels nor the channels and
+ * lanes that they use have changed, with the ranks of the certificate. Port 0 of switches is judged
+ * always, and everything if switches have come or gone. *n_judged: LIDs that were; may be NULL.
  */
 enum osr_status osr_gate_again(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			       const struct osr_result *before, struct osr_arena *scratch,
 			       uint32_t *n_judged, struct osr_diag *diag);
 
 /*
- * While switches are programmed: every entry is one of `routing` or of `old`, on the same fabric, for each packet and at
- * each switch anew. No chain of waits closes in any mixture, with the levels, replies and multicast of both, by the order
- * routing->rank; so no packet goes in circles either. An entry may drop. routing->claims are those that are meant.
- * certified: tables with the order and the SL2VL tables of `routing`, which osr_gate() is asked about by themselves: LIDs
- * with their entries in both need no look if the old lanes are these, too; or NULL. SL2VL tables may differ; what VL = SL
- * drops, because the cable has no such lane, counts as going on by the other tables. *n_judged: LIDs that were; may be
- * NULL.
+ * While switches are programmed: every entry is one of `routing` or of `old`, on the same fabric,
+ * for each packet and at each switch anew. No chain of waits closes in any mixture, with the
+ * levels, replies and multicast of both, by the order routing->rank; so no packet goes in circles
+ * either. An entry may drop. routing->claims are those that are meant. certified: tables with the
+ * order and the SL2VL tables of `routing`, which osr_gate() is asked about by themselves: LIDs with
+ * their entries in both need no look if the old lanes are these, too; or NULL. SL2VL tables may
+ * differ; what VL = SL drops, because the cable has no such lane, counts as going on by the other
+ * tables. *n_judged: LIDs that were; may be NULL.
  */
 enum osr_status osr_gate_mixed(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			       const struct osr_routing *old, const struct osr_routing *certified,

@@ -1,52 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Where a repair starts: the tables of the baseline in today's numbering, the order in which their routes rise, loads. See repair.c. */
+/*
+ * Where a repair starts: the tables of the baseline in today's numbering, the order in which their
+ * routes rise, loads. See repair.c.
+ */
 #include "repair_private.h"
 
 #include "core/order/fit.h"
 
 #include <string.h>
 
-enum osr_status osr__repair_alloc(struct repair *w, struct osr_diag *diag)
+enum osr_status osr_repair_alloc(struct repair *repair, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = w->f;
-	struct osr_arena *scratch = w->job->scratch;
-	struct repair_tree *t = &w->tree;
+	const struct osr_fabric *fabric = repair->fabric;
+	struct osr_arena *scratch = repair->job->scratch;
+	struct repair_tree *repair_tree = &repair->tree;
 	size_t n = fabric->n_switches, m = fabric->n_channels;
 
-	t->mark = osr_calloc(scratch, n, 1);
-	t->len = osr_alloc(scratch, n, sizeof(*t->len));
-	t->list = osr_alloc(scratch, n, sizeof(*t->list));
-	t->order = osr_alloc(scratch, n, sizeof(*t->order));
-	t->stack = osr_alloc(scratch, n, sizeof(*t->stack));
-	t->span = osr_alloc(scratch, n, sizeof(*t->span));
-	t->flow = osr_alloc(scratch, n, sizeof(*t->flow));
-	t->expected = osr_calloc(scratch, m, sizeof(*t->expected));
-	t->old = osr_alloc(scratch, n, 1);
-	t->lanes = osr_alloc(scratch, n, sizeof(*t->lanes));
-	w->touched = osr_calloc(scratch, fabric->n_dests, 1);
-	w->load = osr_calloc(scratch, m, sizeof(*w->load));
-	w->inject = osr_alloc(scratch, m, sizeof(*w->inject));
-	w->dest_row = osr_calloc(scratch, n + 2, sizeof(*w->dest_row));
-	w->dest_list = osr_alloc(scratch, fabric->n_dests, sizeof(*w->dest_list));
+	repair_tree->mark = osr_calloc(scratch, n, 1);
+	repair_tree->len = osr_alloc(scratch, n, sizeof(*repair_tree->len));
+	repair_tree->list = osr_alloc(scratch, n, sizeof(*repair_tree->list));
+	repair_tree->order = osr_alloc(scratch, n, sizeof(*repair_tree->order));
+	repair_tree->stack = osr_alloc(scratch, n, sizeof(*repair_tree->stack));
+	repair_tree->span = osr_alloc(scratch, n, sizeof(*repair_tree->span));
+	repair_tree->flow = osr_alloc(scratch, n, sizeof(*repair_tree->flow));
+	repair_tree->expected = osr_calloc(scratch, m, sizeof(*repair_tree->expected));
+	repair_tree->old = osr_alloc(scratch, n, 1);
+	repair_tree->lanes = osr_alloc(scratch, n, sizeof(*repair_tree->lanes));
+	repair->touched = osr_calloc(scratch, fabric->n_dests, 1);
+	repair->load = osr_calloc(scratch, m, sizeof(*repair->load));
+	repair->inject = osr_alloc(scratch, m, sizeof(*repair->inject));
+	repair->dest_row = osr_calloc(scratch, n + 2, sizeof(*repair->dest_row));
+	repair->dest_list = osr_alloc(scratch, fabric->n_dests, sizeof(*repair->dest_list));
 	if (osr_arena_failed(scratch, NULL))
-		return osr__repair_nomem(diag);
+		return osr_repair_nomem(diag);
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		w->dest_row[fabric->dest_switch[d] + 2]++;
+		repair->dest_row[fabric->dest_switch[d] + 2]++;
 	for (uint32_t s = 0; s < n; s++)
-		w->dest_row[s + 2] += w->dest_row[s + 1];
+		repair->dest_row[s + 2] += repair->dest_row[s + 1];
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		w->dest_list[w->dest_row[fabric->dest_switch[d] + 1]++] = d;
+		repair->dest_list[repair->dest_row[fabric->dest_switch[d] + 1]++] = d;
 	return OSR_OK;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-enum osr_status osr__repair_carry(const struct repair *w, const struct osr_fabric *from,
-				  const struct osr_routing *was, struct osr_arena *arena,
-				  struct osr_earlier *earlier, struct osr_diag *diag)
+enum osr_status osr_repair_carry(const struct repair *repair, const struct osr_fabric *from,
+				 const struct osr_routing *was, struct osr_arena *arena,
+				 struct osr_earlier *earlier, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = w->f;
-	enum osr_status st = osr_carry(from, was, fabric, w->job->scratch, arena, earlier, diag);
+	const struct osr_fabric *fabric = repair->fabric;
+	enum osr_status st =
+		osr_carry(from, was, fabric, repair->job->scratch, arena, earlier, diag);
 
 	/* A LID on another switch is a new one: its tree has another root. */
 	for (uint32_t d = 0; !st && d < fabric->n_dests; d++) {
@@ -59,47 +63,52 @@ enum osr_status osr__repair_carry(const struct repair *w, const struct osr_fabri
 	return st;
 }
 
-/* What no packet used then is on VL 0; hosts on ports that had none send like port 0 of their switch. */
-static void baseline_sl2vl(struct repair *w)
+/*
+ * What no packet used then is on VL 0; hosts on ports that had none send like port 0 of their
+ * switch.
+ */
+static void baseline_sl2vl(struct repair *repair)
 {
-	const struct osr_fabric *fabric = w->f;
-	struct osr_routing *r = &w->r;
+	const struct osr_fabric *fabric = repair->fabric;
+	struct osr_routing *routing = &repair->routing;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		size_t n = fabric->sw_n_ports[s] + (size_t)1;
-		uint8_t *row = r->sl2vl[r->sl2vl_row[s]];
+		uint8_t *row = routing->sl2vl[routing->sl2vl_row[s]];
 
 		for (size_t i = 0; i < n * n * sizeof(osr_sl2vl_t); i++)
 			row[i] = row[i] == OSR_VL_UNSET ? 0 : row[i];
 		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
-			if (osr_fabric_map_terminal(&w->then, t) == OSR_NONE)
-				memcpy(r->sl2vl[r->sl2vl_row[s] + fabric->term_port[t] * n], row,
-				       n * sizeof(osr_sl2vl_t));
+			if (osr_fabric_map_terminal(&repair->then, t) == OSR_NONE)
+				memcpy(routing->sl2vl[routing->sl2vl_row[s] +
+						      fabric->term_port[t] * n],
+				       row, n * sizeof(osr_sl2vl_t));
 	}
 }
 
-enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
-				   struct osr_diag *diag)
+enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *result,
+				  struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = w->f, *x = &w->base->fabric;
-	struct osr_routing base = w->base->routing, *r = &w->r;
-	struct osr_stable *stable = &w->r.stable;
+	const struct osr_fabric *fabric = repair->fabric, *x = &repair->base->fabric;
+	struct osr_routing base = repair->base->routing, *routing = &repair->routing;
+	struct osr_stable *stable = &repair->routing.stable;
 	struct osr_earlier then;
 	size_t n = fabric->n_switches;
 	enum osr_status st = OSR_OK;
 	bool faster = false;
 
 	if (!base.lane_deps)
-		st = osr_repair_prepare(w->base, w->job->scratch, w->job->scratch, &base, diag);
+		st = osr_repair_prepare(repair->base, repair->job->scratch, repair->job->scratch,
+					&base, diag);
 	if (!st)
-		st = osr__repair_carry(w, x, &base, result, &then, diag);
+		st = osr_repair_carry(repair, x, &base, result, &then, diag);
 	if (st)
 		return st;
-	w->then = then.map;
-	*r = then.routing;
+	repair->then = then.map;
+	*routing = then.routing;
 	/* A full route also restores the original tables after a fault that needed one. */
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t old = w->then.chan[c], rate = old == OSR_NONE ? 0 : x->chan_rate[old];
+		uint32_t old = repair->then.chan[c], rate = old == OSR_NONE ? 0 : x->chan_rate[old];
 
 		stable->n_channels_new += old == OSR_NONE;
 		faster |= rate && rate < fabric->chan_rate[c];
@@ -110,48 +119,53 @@ enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
 				"there are cables that the tables of the last full route do not "
 				"use, or that were slower then");
 	for (uint32_t s = 0; s < n; s++)
-		w->grown |= w->then.sw[s] == OSR_NONE;
-	if (w->by_sl && !w->by_port)
-		w->grants = (uint16_t *)r->granted; /* a copy of our own */
+		repair->grown |= repair->then.sw[s] == OSR_NONE;
+	if (repair->by_sl && !repair->by_port)
+		repair->grants = (uint16_t *)routing->granted; /* a copy of our own */
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint32_t root = fabric->dest_switch[d];
-		uint8_t *row = osr__repair_row(w, d);
+		uint8_t *row = osr_repair_row(repair, d);
 
 		/* What led there may be whole up to where the fabric has come apart. */
 		for (uint32_t v = 0; fabric->n_components > 1 && v < n; v++)
 			if (fabric->sw_component[v] != fabric->sw_component[root])
 				row[v] = OSR_NO_PATH;
 		row[root] = fabric->term_port[fabric->dest_term[d]];
-		/* Port 0 is asked by switches with end ports only: one that got its first asks on a route of its own. */
+		/*
+		 * Port 0 is asked by switches with end ports only: one that got its first asks on a
+		 * route of its own.
+		 */
 		for (uint32_t v = 0;
-		     w->n_lanes && !fabric->term_weight[fabric->dest_term[d]] && v < n; v++)
+		     repair->n_lanes && !fabric->term_weight[fabric->dest_term[d]] && v < n; v++)
 			if (fabric->sw_sources[v] && v != root &&
-			    (w->then.sw[v] == OSR_NONE || !x->sw_sources[w->then.sw[v]]))
+			    (repair->then.sw[v] == OSR_NONE || !x->sw_sources[repair->then.sw[v]]))
 				row[v] = OSR_NO_PATH;
-		if (w->then.dest[d] != OSR_NONE)
+		if (repair->then.dest[d] != OSR_NONE)
 			continue;
-		w->grown = true;
-		if (r->sl)
-			memset(r->sl + d * n, OSR__NO_SL, n);
-		if (w->grants)
-			memset(w->grants + d * n, 0, n * sizeof(*w->grants));
+		repair->grown = true;
+		if (routing->sl)
+			memset(routing->sl + d * n, OSR_SL_OPEN, n);
+		if (repair->grants)
+			memset(repair->grants + d * n, 0, n * sizeof(*repair->grants));
 	}
 	/* Lanes by turn, for the first time: all turns that there are stay on lane 0. */
-	if (w->by_turn && !r->sl2vl) {
-		if (osr_routing_alloc_sl2vl(r, fabric, 0, result, diag))
+	if (repair->by_turn && !routing->sl2vl) {
+		if (osr_routing_alloc_sl2vl(routing, fabric, 0, result, diag))
 			return OSR_NOMEM;
-		memset(r->ca_sl2vl, 0, sizeof(r->ca_sl2vl));
-		r->sl = NULL;
-		r->claims |= OSR_CLAIM_ANY_SL;
+		memset(routing->ca_sl2vl, 0, sizeof(routing->ca_sl2vl));
+		routing->sl = NULL;
+		routing->claims |= OSR_CLAIM_ANY_SL;
 	}
-	if (r->sl2vl)
-		baseline_sl2vl(w);
+	if (routing->sl2vl)
+		baseline_sl2vl(repair);
 	return OSR_OK;
 }
 
-/* ---- lanes by SL and output port -------------------------------------------------------------- */
+/*
+ * ---- lanes by SL and output port --------------------------------------------------------------
+ */
 
-bool osr__repair_is_by_port(const struct osr_fabric *fabric, const struct osr_routing *routing)
+bool osr_repair_is_by_port(const struct osr_fabric *fabric, const struct osr_routing *routing)
 {
 	for (uint32_t s = 0; routing->sl && s < fabric->n_switches; s++) {
 		size_t n = fabric->sw_n_ports[s] + (size_t)1;
@@ -164,15 +178,15 @@ bool osr__repair_is_by_port(const struct osr_fabric *fabric, const struct osr_ro
 	return routing->sl;
 }
 
-const uint8_t *osr__repair_port_vls(const struct osr_fabric *fabric, const struct osr_routing *r,
-				    uint32_t c)
+const uint8_t *osr_repair_port_vls(const struct osr_fabric *fabric,
+				   const struct osr_routing *routing, uint32_t c)
 {
-	return r->sl2vl[r->sl2vl_row[fabric->chan_src[c]] + fabric->chan_port[c]];
+	return routing->sl2vl[routing->sl2vl_row[fabric->chan_src[c]] + fabric->chan_port[c]];
 }
 
 /* ---- lanes by turn --------------------------------------------------------------------------- */
 
-uint32_t osr__repair_lanes(const struct osr_routing *old)
+uint32_t osr_repair_lanes(const struct osr_routing *old)
 {
 	uint32_t first = old->n_vls;
 	size_t size;
@@ -189,195 +203,211 @@ uint32_t osr__repair_lanes(const struct osr_routing *old)
 }
 
 /* VLs of the turn from channel c to the channel o of the switch between them. */
-static uint8_t *turn_vls(const struct osr_fabric *fabric, const struct osr_routing *r, uint32_t c,
-			 uint32_t o)
+static uint8_t *turn_vls(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			 uint32_t c, uint32_t o)
 {
 	uint32_t s = fabric->chan_dst[c], in = fabric->chan_port[fabric->chan_rev[c]];
 
-	return r->sl2vl[r->sl2vl_row[s] + in * (fabric->sw_n_ports[s] + 1u) + fabric->chan_port[o]];
+	return routing->sl2vl[routing->sl2vl_row[s] + in * (fabric->sw_n_ports[s] + 1u) +
+			      fabric->chan_port[o]];
 }
 
-/* The lanes of turns that are not used, by earlier tables in today's numbering, where both cables were there. */
-static void read_lanes(struct repair *w, const struct osr_fabric_map *map,
-		       const struct osr_routing *r)
+/*
+ * The lanes of turns that are not used, by earlier tables in today's numbering, where both cables
+ * were there.
+ */
+static void read_lanes(struct repair *repair, const struct osr_fabric_map *map,
+		       const struct osr_routing *routing)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = repair->fabric;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		for (uint32_t u = fabric->chan_dst[c], o = fabric->chan_row[u];
 		     o < fabric->chan_row[u + 1]; o++) {
-			uint32_t turn = osr_turn(w->f, c, o);
-			uint8_t vl = turn_vls(fabric, r, c, o)[0];
+			uint32_t turn = osr_turn(repair->fabric, c, o);
+			uint8_t vl = turn_vls(fabric, routing, c, o)[0];
 
 			if (map->chan[c] != OSR_NONE && map->chan[o] != OSR_NONE &&
-			    vl < w->n_lanes && !w->order.used[turn])
-				w->order.lane[turn] = vl;
+			    vl < repair->n_lanes && !repair->order.used[turn])
+				repair->order.lane[turn] = vl;
 		}
 }
 
 /* Lanes on which end ports send by each channel. */
-static void find_inject(struct repair *w)
+static void find_inject(struct repair *repair)
 {
-	const struct osr_fabric *fabric = w->f;
-	const struct osr_routing *r = &w->r;
+	const struct osr_fabric *fabric = repair->fabric;
+	const struct osr_routing *routing = &repair->routing;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint32_t s = fabric->chan_src[c], n = fabric->sw_n_ports[s] + 1u;
-		const osr_sl2vl_t *vls =
-			r->sl2vl ? r->sl2vl + r->sl2vl_row[s] + fabric->chan_port[c] : NULL;
+		const osr_sl2vl_t *vls = routing->sl2vl ? routing->sl2vl + routing->sl2vl_row[s] +
+								  fabric->chan_port[c]
+							: NULL;
 		unsigned lanes = vls ? 1u << (*vls)[0] : 1;
 
 		for (uint32_t t = fabric->term_row[s]; vls && t < fabric->term_row[s + 1]; t++)
 			lanes |= 1u << vls[fabric->term_port[t] * n][0];
-		w->inject[c] = (uint16_t)(lanes & ((1u << w->n_lanes) - 1));
+		repair->inject[c] = (uint16_t)(lanes & ((1u << repair->n_lanes) - 1));
 	}
 }
 
-void osr__repair_write_lanes(struct repair *w)
+void osr_repair_write_lanes(struct repair *repair)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = repair->fabric;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		for (uint32_t u = fabric->chan_dst[c], o = fabric->chan_row[u];
 		     o < fabric->chan_row[u + 1]; o++) {
-			uint8_t *vls = turn_vls(fabric, &w->r, c, o),
-				lane = w->order.lane[osr_turn(w->f, c, o)];
+			uint8_t *vls = turn_vls(fabric, &repair->routing, c, o),
+				lane = repair->order.lane[osr_turn(repair->fabric, c, o)];
 			bool other = vls[0] != lane;
 
 			for (uint32_t sl = 0; other && sl < 16; sl++)
-				vls[sl] = (uint8_t)(w->r.ca_sl2vl[sl] + lane);
+				vls[sl] = (uint8_t)(repair->routing.ca_sl2vl[sl] + lane);
 		}
 }
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-uint32_t osr__repair_walk(struct repair *w, uint32_t root, const uint8_t *row)
+uint32_t osr_repair_walk(struct repair *repair, uint32_t root, const uint8_t *row)
 {
-	struct repair_tree *t = &w->tree;
-	uint32_t n = 0, n_switches = w->f->n_switches;
+	struct repair_tree *repair_tree = &repair->tree;
+	uint32_t n = 0, n_switches = repair->fabric->n_switches;
 
-	t->mark[root] |= TREE_KNOWN;
-	t->len[root] = 0;
-	t->order[n++] = root;
+	repair_tree->mark[root] |= TREE_KNOWN;
+	repair_tree->len[root] = 0;
+	repair_tree->order[n++] = root;
 	for (uint32_t s = 0; s < n_switches; s++) {
 		uint32_t depth = 0, v = s, c, len;
 
-		while (!(t->mark[v] & TREE_KNOWN) && depth < n_switches &&
-		       (c = osr__repair_next(w, row, v)) != OSR_NONE) {
-			t->stack[depth++] = v;
-			v = w->f->chan_dst[c];
+		while (!(repair_tree->mark[v] & TREE_KNOWN) && depth < n_switches &&
+		       (c = osr_repair_next(repair, row, v)) != OSR_NONE) {
+			repair_tree->stack[depth++] = v;
+			v = repair->fabric->chan_dst[c];
 		}
-		for (len = t->len[v] + 1; t->mark[v] & TREE_KNOWN && depth; len++) {
-			v = t->stack[--depth];
-			t->mark[v] |= TREE_KNOWN;
-			t->len[v] = len;
-			t->order[n++] = v;
+		for (len = repair_tree->len[v] + 1; repair_tree->mark[v] & TREE_KNOWN && depth;
+		     len++) {
+			v = repair_tree->stack[--depth];
+			repair_tree->mark[v] |= TREE_KNOWN;
+			repair_tree->len[v] = len;
+			repair_tree->order[n++] = v;
 		}
 	}
 	return n;
 }
 
 /*
- * All turns of the routes of w->r, without asking: they rise in its certificate. From the far end on, the lanes on
- * which packets leave a switch are those of its hosts and those on which packets come to it.
+ * All turns of the routes of repair->r, without asking: they rise in its certificate. From the far
+ * end on, the lanes on which packets leave a switch are those of its hosts and those on which
+ * packets come to it.
  */
-enum osr_status osr__repair_deps(struct repair *w, struct osr_arena *result, struct osr_diag *diag)
+enum osr_status osr_repair_deps(struct repair *repair, struct osr_arena *result,
+				struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = w->f;
-	uint16_t *lanes = w->tree.lanes,
+	const struct osr_fabric *fabric = repair->fabric;
+	uint16_t *lanes = repair->tree.lanes,
 		 *deps = osr_calloc(result, osr_n_turns(fabric), sizeof(*deps));
 
 	if (!deps)
-		return osr__repair_nomem(diag);
-	if (w->by_turn)
-		find_inject(w);
+		return osr_repair_nomem(diag);
+	if (repair->by_turn)
+		find_inject(repair);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *row = osr__repair_row(w, d);
+		const uint8_t *row = osr_repair_row(repair, d);
 		uint32_t root = fabric->dest_switch[d], n;
 
-		memset(w->tree.mark, 0, fabric->n_switches);
-		n = osr__repair_walk(w, root, row);
+		memset(repair->tree.mark, 0, fabric->n_switches);
+		n = osr_repair_walk(repair, root, row);
 
 		for (uint32_t i = 1; i < n; i++) {
-			uint32_t v = w->tree.order[i];
+			uint32_t v = repair->tree.order[i];
 
-			lanes[v] = osr__repair_start(w, d, v, osr__repair_next(w, row, v));
+			lanes[v] = osr_repair_start(repair, d, v, osr_repair_next(repair, row, v));
 		}
 		for (uint32_t i = n; i-- > 1;) {
-			uint32_t v = w->tree.order[i], c = osr__repair_next(w, row, v),
+			uint32_t v = repair->tree.order[i], c = osr_repair_next(repair, row, v),
 				 u = fabric->chan_dst[c], next;
 
 			if (u == root)
 				continue;
-			next = osr__repair_next(w, row, u);
+			next = osr_repair_next(repair, row, u);
 			deps[osr_turn(fabric, c, next)] |= lanes[v];
-			lanes[u] |= w->by_turn && lanes[v]
-					    ? (uint16_t)(1u << turn_vls(fabric, &w->r, c, next)[0])
+			lanes[u] |= repair->by_turn && lanes[v]
+					    ? (uint16_t)(1u << turn_vls(fabric, &repair->routing, c,
+									next)[0])
 					    : lanes[v];
 		}
 	}
-	w->r.lane_deps = deps;
+	repair->routing.lane_deps = deps;
 	return OSR_OK;
 }
 
-enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag)
+enum osr_status osr_repair_order(struct repair *repair, struct osr_diag *diag)
 {
-	const struct osr_routing *r = &w->r, *last = &w->lately.routing;
-	struct osr_arena *scratch = w->job->scratch;
-	size_t m = w->f->n_channels;
-	uint32_t *keys = osr_alloc(scratch, w->n_vls * m, sizeof(*keys));
+	const struct osr_routing *routing = &repair->routing, *last = &repair->lately.routing;
+	struct osr_arena *scratch = repair->job->scratch;
+	size_t m = repair->fabric->n_channels;
+	uint32_t *keys = osr_alloc(scratch, repair->n_vls * m, sizeof(*keys));
 	enum osr_status st;
 
 	if (!keys)
-		return osr__repair_nomem(diag);
+		return osr_repair_nomem(diag);
 	/* Lanes that the baseline did not use start in the order of the first one. */
-	for (uint32_t l = 0; l < w->n_vls; l++)
-		memcpy(keys + l * m, r->rank + (l < r->n_vls ? l : 0) * m, m * sizeof(*keys));
-	/* A route passes every switch once at most; 16 of them at a time, with replies, and turns at one switch. */
-	st = osr_order_init(&w->order, w->f, w->n_vls, w->by_turn, keys,
-			    16 * w->f->n_switches + 1024, scratch, diag);
+	for (uint32_t l = 0; l < repair->n_vls; l++)
+		memcpy(keys + l * m, routing->rank + (l < routing->n_vls ? l : 0) * m,
+		       m * sizeof(*keys));
+	/*
+	 * A route passes every switch once at most; 16 of them at a time, with replies, and turns
+	 * at one switch.
+	 */
+	st = osr_order_init(&repair->order, repair->fabric, repair->n_vls, repair->by_turn, keys,
+			    16 * repair->fabric->n_switches + 1024, scratch, diag);
 	if (st)
 		return st;
 	/* By port: the lanes of all SLs on the channels of today. */
-	if (w->by_port) {
-		uint8_t *vl = osr_alloc(scratch, w->n_lanes * m, 1);
+	if (repair->by_port) {
+		uint8_t *vl = osr_alloc(scratch, repair->n_lanes * m, 1);
 
 		if (!vl)
-			return osr__repair_nomem(diag);
-		for (size_t at = 0; at < w->n_lanes * m; at++)
-			vl[at] = osr__repair_port_vls(w->f, r, (uint32_t)(at % m))[at / m];
-		w->order.vl = vl;
+			return osr_repair_nomem(diag);
+		for (size_t at = 0; at < repair->n_lanes * m; at++)
+			vl[at] = osr_repair_port_vls(repair->fabric, routing,
+						     (uint32_t)(at % m))[at / m];
+		repair->order.vl = vl;
 	}
-	if (w->by_turn && w->base->routing.sl2vl)
-		read_lanes(w, &w->then, r);
-	if (w->by_turn)
-		find_inject(w);
-	memcpy(w->order.used, r->lane_deps, osr_n_turns(w->f) * sizeof(*w->order.used));
+	if (repair->by_turn && repair->base->routing.sl2vl)
+		read_lanes(repair, &repair->then, routing);
+	if (repair->by_turn)
+		find_inject(repair);
+	memcpy(repair->order.used, routing->lane_deps,
+	       osr_n_turns(repair->fabric) * sizeof(*repair->order.used));
 	/*
-	 * Turns that no route of the baseline has keep the lanes of the last sweep: so when something returns,
-	 * old and new tables have the same SL2VL tables.
+	 * Turns that no route of the baseline has keep the lanes of the last sweep: so when
+	 * something returns, old and new tables have the same SL2VL tables.
 	 */
-	if (w->by_turn && w->like_last && osr_repair_is_by_turn(&w->last->routing) &&
-	    osr__repair_lanes(&w->last->routing) <= w->n_lanes)
-		read_lanes(w, &w->lately.map, last);
+	if (repair->by_turn && repair->like_last && osr_repair_is_by_turn(&repair->last->routing) &&
+	    osr_repair_lanes(&repair->last->routing) <= repair->n_lanes)
+		read_lanes(repair, &repair->lately.map, last);
 	return OSR_OK;
 }
 
 /* ---- one route ------------------------------------------------------------------------------- */
 
-uint16_t osr__repair_start(const struct repair *w, uint32_t d, uint32_t v, uint32_t c)
+uint16_t osr_repair_start(const struct repair *repair, uint32_t d, uint32_t v, uint32_t c)
 {
-	if (!w->n_lanes || !osr__repair_is_used(w->f, d, v))
+	if (!repair->n_lanes || !osr_repair_is_used(repair->fabric, d, v))
 		return 0;
-	return w->by_turn ? w->inject[c] : osr__repair_need(w, d, v);
+	return repair->by_turn ? repair->inject[c] : osr_repair_need(repair, d, v);
 }
 
-bool osr__repair_route(struct repair *w, uint32_t d, const uint8_t *row, uint32_t c, uint16_t lanes)
+bool osr_repair_route(struct repair *repair, uint32_t d, const uint8_t *row, uint32_t c,
+		      uint16_t lanes)
 {
-	const struct osr_fabric *fabric = w->f;
-	struct osr_order *order = &w->order;
+	const struct osr_fabric *fabric = repair->fabric;
+	struct osr_order *order = &repair->order;
 	uint32_t mark = order->n_log, root = fabric->dest_switch[d], u = fabric->chan_dst[c],
-		 next = u == root ? OSR_NONE : osr__repair_next(w, row, u),
+		 next = u == root ? OSR_NONE : osr_repair_next(repair, row, u),
 		 turn = !lanes || next == OSR_NONE ? 0 : osr_turn(order->fabric, c, next);
 
 	if (!lanes)
@@ -385,13 +415,14 @@ bool osr__repair_route(struct repair *w, uint32_t d, const uint8_t *row, uint32_
 	for (uint32_t i = 0; !i || next != OSR_NONE; i++) {
 		uint32_t in = c, out = next;
 		uint16_t now = lanes;
-		bool ok = osr__repair_choose_lane(w, turn, i);
+		bool ok = osr_repair_choose_lane(repair, turn, i);
 
 		if (!ok)
 			return false;
 		for (uint32_t hops = 0; ok && now && hops <= fabric->n_switches; hops++) {
 			/* The lanes that the cable has today. */
-			for (uint16_t left = w->by_sl ? now : 0; left; left &= (uint16_t)(left - 1))
+			for (uint16_t left = repair->by_sl ? now : 0; left;
+			     left &= (uint16_t)(left - 1))
 				ok &= osr_order_lane(order, (uint32_t)__builtin_ctz(left), in) <
 				      fabric->chan_vls[in];
 			if (out == OSR_NONE)
@@ -400,7 +431,7 @@ bool osr__repair_route(struct repair *w, uint32_t d, const uint8_t *row, uint32_
 			now = osr_order_next(order, osr_turn(order->fabric, in, out), now);
 			in = out;
 			u = fabric->chan_dst[in];
-			out = u == root ? OSR_NONE : osr__repair_next(w, row, u);
+			out = u == root ? OSR_NONE : osr_repair_next(repair, row, u);
 		}
 		if (ok)
 			return true;
@@ -409,64 +440,68 @@ bool osr__repair_route(struct repair *w, uint32_t d, const uint8_t *row, uint32_
 	return false;
 }
 
-/* ---- what was there besides the baseline ------------------------------------------------------ */
+/*
+ * ---- what was there besides the baseline ------------------------------------------------------
+ */
 
 /*
- * Packets of the last sweep's routes are still on their way when the new tables come. Where they rise in the
- * same order as the new routes, nothing can deadlock in between; what closes a cycle here is left out, and
- * core/transition finds it.
+ * Packets of the last sweep's routes are still on their way when the new tables come. Where they
+ * rise in the same order as the new routes, nothing can deadlock in between; what closes a cycle
+ * here is left out, and core/transition finds it.
  */
-void osr__repair_add_last(struct repair *w)
+void osr_repair_add_last(struct repair *repair)
 {
-	struct repair_tree *t = &w->tree;
+	struct repair_tree *repair_tree = &repair->tree;
 
-	for (uint32_t d = 0; w->like_last && d < w->f->n_dests; d++) {
-		const uint8_t *row = osr__repair_row(w, d), *last = osr__repair_last_row(w, d);
-		uint32_t root = w->f->dest_switch[d];
+	for (uint32_t d = 0; repair->like_last && d < repair->fabric->n_dests; d++) {
+		const uint8_t *row = osr_repair_row(repair, d),
+			      *last = osr_repair_last_row(repair, d);
+		uint32_t root = repair->fabric->dest_switch[d];
 
-		if (!memcmp(row, last, w->f->n_switches))
+		if (!memcmp(row, last, repair->fabric->n_switches))
 			continue;
-		memset(t->mark, 0, w->f->n_switches);
-		t->n = 0;
-		for (uint32_t v = 0; v < w->f->n_switches; v++)
+		memset(repair_tree->mark, 0, repair->fabric->n_switches);
+		repair_tree->n = 0;
+		for (uint32_t v = 0; v < repair->fabric->n_switches; v++)
 			if (v != root && last[v] != row[v]) {
-				t->mark[v] = TREE_CUT;
-				t->list[t->n++] = v;
+				repair_tree->mark[v] = TREE_CUT;
+				repair_tree->list[repair_tree->n++] = v;
 			}
-		w->touched[d] |= t->n != 0;
-		if (t->n && w->n_lanes)
-			osr__repair_upstream(w, root, last);
-		for (uint32_t i = 0; w->n_lanes && i < t->n; i++) {
-			uint32_t c = osr__repair_next(w, last, t->list[i]);
+		repair->touched[d] |= repair_tree->n != 0;
+		if (repair_tree->n && repair->n_lanes)
+			osr_repair_upstream(repair, root, last);
+		for (uint32_t i = 0; repair->n_lanes && i < repair_tree->n; i++) {
+			uint32_t c = osr_repair_next(repair, last, repair_tree->list[i]);
 
-			osr_order_begin(&w->order);
+			osr_order_begin(&repair->order);
 			if (c != OSR_NONE)
-				osr__repair_route(w, d, last, c,
-						  osr__repair_start(w, d, t->list[i], c));
+				osr_repair_route(
+					repair, d, last, c,
+					osr_repair_start(repair, d, repair_tree->list[i], c));
 		}
 	}
 }
 
 /* ---- loads ----------------------------------------------------------------------------------- */
 
-void osr__repair_loads(struct repair *w)
+void osr_repair_loads(struct repair *repair)
 {
-	const struct osr_fabric *fabric = w->f;
-	uint32_t *flow = w->tree.flow;
+	const struct osr_fabric *fabric = repair->fabric;
+	uint32_t *flow = repair->tree.flow;
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *row = osr__repair_row(w, d);
+		const uint8_t *row = osr_repair_row(repair, d);
 		uint32_t n;
 
 		if (!fabric->term_weight[fabric->dest_term[d]])
 			continue;
-		memset(w->tree.mark, 0, fabric->n_switches);
+		memset(repair->tree.mark, 0, fabric->n_switches);
 		memcpy(flow, fabric->sw_sources, fabric->n_switches * sizeof(*flow));
-		n = osr__repair_walk(w, fabric->dest_switch[d], row);
+		n = osr_repair_walk(repair, fabric->dest_switch[d], row);
 		for (uint32_t i = n; i-- > 1;) {
-			uint32_t v = w->tree.order[i], c = osr__repair_next(w, row, v);
+			uint32_t v = repair->tree.order[i], c = osr_repair_next(repair, row, v);
 
-			w->load[c] += flow[v];
+			repair->load[c] += flow[v];
 			flow[fabric->chan_dst[c]] += flow[v];
 		}
 	}

@@ -2,28 +2,31 @@
 /*
  * Incremental re-routing: tables for the fabric of today, from tables of before, with few changes.
  *
- * Model. A routing gives every (switch, LID) an output channel, and a packet lanes: by SL it stays on the one of
- * its (source switch, LID), by turn each pair of channels has the lane on which it goes on, by SL and output port
- * each channel has a lane for its SL. A packet that holds channel a on lane k and asks for channel b next makes
- * the node of b depend on (k, a). The routing is free of deadlock if the graph of these dependencies has no cycle
- * (Dally, Seitz 1987); an order of the nodes in which all of them rise is the certificate (order.h). The
- * baseline comes with one.
+ * Model. A routing gives every (switch, LID) an output channel, and a packet lanes: by SL it stays
+ * on the one of its (source switch, LID), by turn each pair of channels has the lane on which it
+ * goes on, by SL and output port each channel has a lane for its SL. A packet that holds channel a
+ * on lane k and asks for channel b next makes the node of b depend on (k, a). The routing is free
+ * of deadlock if the graph of these dependencies has no cycle (Dally, Seitz 1987); an order of the
+ * nodes in which all of them rise is the certificate (order.h). The baseline comes with one.
  *
- * Dynamic reconfiguration. Switches change one by one, and packets of before are still on their way. It is
- * enough that the union of old and new dependencies, with those of packets that have met both, has no cycle
- * (Duato, Lysne, Pang, Pinkston 2005; Lysne, Pinkston, Duato 2005). So nothing is ever removed from the order of
- * a repair: it starts with what the baseline's tables depend on, and every new path is added, turn by turn, only
- * if it closes no cycle. Dead channels keep their dependencies, for their routes come back when they do. What
- * this costs is freedom: a path that would be safe without the old ones may be refused.
+ * Dynamic reconfiguration. Switches change one by one, and packets of before are still on their
+ * way. It is enough that the union of old and new dependencies, with those of packets that have met
+ * both, has no cycle (Duato, Lysne, Pang, Pinkston 2005; Lysne, Pinkston, Duato 2005). So nothing
+ * is ever removed from the order of a repair: it starts with what the baseline's tables depend on,
+ * and every new path is added, turn by turn, only if it closes no cycle. Dead channels keep their
+ * dependencies, for their routes come back when they do. What this costs is freedom: a path that
+ * would be safe without the old ones may be refused.
  *
- * Why a repair is right: routes of the baseline that are whole rise in its certificate; every other route is
- * entered in the order as a whole, from its first channel to the LID, when its switch attaches, to switches whose
- * routes are there and stay there. Why it ends: a tree is settled by a breadth-first search, each call of
- * escape() fixes one more switch for good, each attempt is one of MAX_TRIES.
+ * Why a repair is right: routes of the baseline that are whole rise in its certificate; every other
+ * route is entered in the order as a whole, from its first channel to the LID, when its switch
+ * attaches, to switches whose routes are there and stay there. Why it ends: a tree is settled by a
+ * breadth-first search, each call of escape() fixes one more switch for good, each attempt is one
+ * of MAX_TRIES.
  *
- * Paths. In the tree of a LID the switches whose path is dead are settled from those that are not, so every path
- * is as short as the lanes allow; where some switch finds none, see cut.c. If that fails, too, the attempt is repeated
- * with its tree first, and at last without what the last sweep had.
+ * Paths. In the tree of a LID the switches whose path is dead are settled from those that are not,
+ * so every path is as short as the lanes allow; where some switch finds none, see cut.c. If that
+ * fails, too, the attempt is repeated with its tree first, and at last without what the last sweep
+ * had.
  */
 #include "repair_private.h"
 
@@ -44,12 +47,15 @@ bool osr_repair_is_by_turn(const struct osr_routing *routing)
 
 #define SPARE_LANES 4
 
-/* Lanes that all cables have, for tables by turn or of one lane; those of the tables if SLs have lanes of their own. */
+/*
+ * Lanes that all cables have, for tables by turn or of one lane; those of the tables if SLs have
+ * lanes of their own.
+ */
 static uint32_t spare_lanes(const struct osr_fabric *fabric, const struct osr_routing *base,
 			    uint32_t max_vls)
 {
 	uint32_t n = max_vls < SPARE_LANES ? max_vls : SPARE_LANES,
-		 had = base->sl2vl ? osr__repair_lanes(base) : 1;
+		 had = base->sl2vl ? osr_repair_lanes(base) : 1;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		n = fabric->chan_vls[c] < n ? fabric->chan_vls[c] : n;
@@ -57,31 +63,35 @@ static uint32_t spare_lanes(const struct osr_fabric *fabric, const struct osr_ro
 }
 
 /* How many lanes the order of these tables has. */
-static void take_lanes(struct repair *w, const struct osr_routing *base, uint8_t max_vls)
+static void take_lanes(struct repair *repair, const struct osr_routing *base, uint8_t max_vls)
 {
-	const struct osr_fabric *x = &w->base->fabric;
+	const struct osr_fabric *fabric = &repair->base->fabric;
 
-	w->by_turn = (w->spare && !base->sl) || osr_repair_is_by_turn(base);
-	w->by_port = base->sl2vl && !w->by_turn;
-	w->shared = !w->by_turn && (!base->sl || (base->claims & OSR_CLAIM_ANY_SL));
+	repair->by_turn = (repair->spare && !base->sl) || osr_repair_is_by_turn(base);
+	repair->by_port = base->sl2vl && !repair->by_turn;
+	repair->shared = !repair->by_turn && (!base->sl || (base->claims & OSR_CLAIM_ANY_SL));
 	if (!(base->claims & OSR_CLAIM_DEADLOCK_FREE) || !base->rank)
-		w->n_lanes = 0;
-	else if (w->by_turn)
-		w->n_lanes = w->spare ? spare_lanes(w->f, base, max_vls) : osr__repair_lanes(base);
+		repair->n_lanes = 0;
+	else if (repair->by_turn)
+		repair->n_lanes = repair->spare ? spare_lanes(repair->fabric, base, max_vls)
+						: osr_repair_lanes(base);
 	else
-		w->n_lanes = w->by_port ? 16 : w->shared ? 1 : max_vls;
-	w->n_vls = w->by_port && w->n_lanes ? base->n_vls : w->n_lanes;
-	/* By port: lanes for the first SLs, whether pairs use them or not; others have no such lane. */
-	for (uint32_t c = 0; w->by_port && w->n_lanes && c < x->n_channels; c++) {
-		const uint8_t *vls = osr__repair_port_vls(x, &w->base->routing, c);
+		repair->n_lanes = repair->by_port ? 16 : repair->shared ? 1 : max_vls;
+	repair->n_vls = repair->by_port && repair->n_lanes ? base->n_vls : repair->n_lanes;
+	/*
+	 * By port: lanes for the first SLs, whether pairs use them or not; others have no such
+	 * lane.
+	 */
+	for (uint32_t c = 0; repair->by_port && repair->n_lanes && c < fabric->n_channels; c++) {
+		const uint8_t *vls = osr_repair_port_vls(fabric, &repair->base->routing, c);
 
-		for (uint32_t sl = 0; sl < w->n_lanes; sl++)
+		for (uint32_t sl = 0; sl < repair->n_lanes; sl++)
 			if (vls[sl] >= max_vls)
-				w->n_lanes = sl;
-			else if (vls[sl] >= w->n_vls)
-				w->n_vls = vls[sl] + 1u;
+				repair->n_lanes = sl;
+			else if (vls[sl] >= repair->n_vls)
+				repair->n_vls = vls[sl] + 1u;
 	}
-	w->by_sl = w->n_lanes && !w->shared && !w->by_turn;
+	repair->by_sl = repair->n_lanes && !repair->shared && !repair->by_turn;
 }
 
 static enum osr_status repairable(const struct osr_job *job, struct osr_diag *diag)
@@ -95,11 +105,11 @@ static enum osr_status repairable(const struct osr_job *job, struct osr_diag *di
 	if (!routing->lft)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "there are no earlier tables");
 	if (!by_turn && base->sl2vl &&
-	    !osr__repair_is_by_port(&baseline_of(job->previous)->fabric, base))
+	    !osr_repair_is_by_port(&baseline_of(job->previous)->fabric, base))
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the earlier tables map SLs to VLs by port pair");
 	if (by_turn &&
-	    ((req->multicast && !base->mcast_parent) || !base->rank || !osr__repair_lanes(base)))
+	    ((req->multicast && !base->mcast_parent) || !base->rank || !osr_repair_lanes(base)))
 		return osr_fail(
 			diag, OSR_NOT_APPLICABLE,
 			"the previous VLs by turn do not fit the lanes or the present multicast");
@@ -115,7 +125,10 @@ static enum osr_status repairable(const struct osr_job *job, struct osr_diag *di
 	return OSR_OK;
 }
 
-/* The same tables again, which are a repair, where nothing has changed. OSR_NOT_APPLICABLE: something has. */
+/*
+ * The same tables again, which are a repair, where nothing has changed. OSR_NOT_APPLICABLE:
+ * something has.
+ */
 static enum osr_status repair_again(const struct osr_job *job, struct osr_diag *why)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
@@ -155,73 +168,81 @@ static enum osr_status repair_again(const struct osr_job *job, struct osr_diag *
 /* ---- the result ------------------------------------------------------------------------------ */
 
 /* Where there is room, into the certificate that there was. */
-static enum osr_status hand_over_ranks(const struct repair *w, struct osr_routing *routing,
+static enum osr_status hand_over_ranks(const struct repair *repair, struct osr_routing *routing,
 				       struct osr_diag *diag)
 {
-	size_t m = w->f->n_channels;
+	size_t m = repair->fabric->n_channels;
 
-	if (!w->n_lanes)
+	if (!repair->n_lanes)
 		routing->rank = NULL;
-	else if (routing->n_vls > w->base->routing.n_vls)
+	else if (routing->n_vls > repair->base->routing.n_vls)
 		routing->rank =
-			osr_alloc(w->job->arena, routing->n_vls * m, sizeof(*routing->rank));
-	if (w->n_lanes && !routing->rank)
-		return osr__repair_nomem(diag);
-	for (uint32_t k = 0; w->n_lanes && k < routing->n_vls; k++)
-		memcpy(routing->rank + k * m, w->order.rank + k % w->n_vls * m,
+			osr_alloc(repair->job->arena, routing->n_vls * m, sizeof(*routing->rank));
+	if (repair->n_lanes && !routing->rank)
+		return osr_repair_nomem(diag);
+	for (uint32_t k = 0; repair->n_lanes && k < routing->n_vls; k++)
+		memcpy(routing->rank + k * m, repair->order.rank + k % repair->n_vls * m,
 		       m * sizeof(*routing->rank));
 	return OSR_OK;
 }
 
-/* SLs of pairs that had another one in the last sweep; lanes of the base, and spare ones that pairs have moved to. */
-static void hand_over_sls(struct repair *w)
+/*
+ * SLs of pairs that had another one in the last sweep; lanes of the base, and spare ones that pairs
+ * have moved to.
+ */
+static void hand_over_sls(struct repair *repair)
 {
-	const struct osr_routing *last = &w->lately.routing;
-	struct osr_routing *r = &w->r;
-	size_t n = w->f->n_switches, size = w->f->n_dests * n;
+	const struct osr_routing *last = &repair->lately.routing;
+	struct osr_routing *routing = &repair->routing;
+	size_t n = repair->fabric->n_switches, size = repair->fabric->n_dests * n;
 	uint16_t used = 0;
 
-	for (size_t at = 0; r->sl && at < size; at++) {
+	for (size_t at = 0; routing->sl && at < size; at++) {
 		uint32_t d = (uint32_t)(at / n), v = (uint32_t)(at % n);
 
 		/* Pairs that send nothing have no SL of their own. */
-		r->sl[at] = r->sl[at] == OSR__NO_SL ? 0 : r->sl[at];
-		used |= (uint16_t)(1u << (r->sl[at] & 15)) | (w->grants ? w->grants[at] : 0);
-		r->stable.n_sl_changed += last->sl && v != w->f->dest_switch[d] &&
-					  r->lft[at] != OSR_NO_PATH && last->sl[at] != r->sl[at] &&
-					  osr_carry_had_path(&w->lately, d, v);
+		routing->sl[at] = routing->sl[at] == OSR_SL_OPEN ? 0 : routing->sl[at];
+		used |= (uint16_t)(1u << (routing->sl[at] & 15)) |
+			(repair->grants ? repair->grants[at] : 0);
+		routing->stable.n_sl_changed += last->sl && v != repair->fabric->dest_switch[d] &&
+						routing->lft[at] != OSR_NO_PATH &&
+						last->sl[at] != routing->sl[at] &&
+						osr_carry_had_path(&repair->lately, d, v);
 	}
-	used &= (uint16_t)((1u << w->n_lanes) - 1);
-	for (; w->by_sl && used; used &= (uint16_t)(used - 1)) {
+	used &= (uint16_t)((1u << repair->n_lanes) - 1);
+	for (; repair->by_sl && used; used &= (uint16_t)(used - 1)) {
 		uint32_t sl = (uint32_t)__builtin_ctz(used);
 
-		for (uint32_t c = 0; c < (w->by_port ? w->f->n_channels : 1); c++)
-			if (osr_order_lane(&w->order, sl, c) >= r->n_vls)
-				r->n_vls = (uint8_t)(osr_order_lane(&w->order, sl, c) + 1);
+		for (uint32_t c = 0; c < (repair->by_port ? repair->fabric->n_channels : 1); c++)
+			if (osr_order_lane(&repair->order, sl, c) >= routing->n_vls)
+				routing->n_vls =
+					(uint8_t)(osr_order_lane(&repair->order, sl, c) + 1);
 	}
 	/* By port no SL of earlier is kept besides. */
-	r->stable.n_sl_lost = w->by_port ? r->stable.n_sl_changed : r->stable.n_sl_lost;
+	routing->stable.n_sl_lost =
+		repair->by_port ? routing->stable.n_sl_changed : routing->stable.n_sl_lost;
 }
 
-static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
+static enum osr_status hand_over(struct repair *repair, struct osr_diag *diag)
 {
-	struct osr_stable *stable = &w->r.stable;
+	struct osr_stable *stable = &repair->routing.stable;
 
-	hand_over_sls(w);
-	for (uint32_t turn = 0; w->spare && w->by_turn && turn < osr_n_turns(w->f); turn++)
-		if (w->order.used[turn] && w->order.lane[turn] >= w->r.n_vls)
-			w->r.n_vls = w->order.lane[turn] + 1;
-	if (w->by_turn)
-		osr__repair_write_lanes(w);
+	hand_over_sls(repair);
+	for (uint32_t turn = 0;
+	     repair->spare && repair->by_turn && turn < osr_n_turns(repair->fabric); turn++)
+		if (repair->order.used[turn] && repair->order.lane[turn] >= repair->routing.n_vls)
+			repair->routing.n_vls = repair->order.lane[turn] + 1;
+	if (repair->by_turn)
+		osr_repair_write_lanes(repair);
 	/* What is whole stays minimal when channels die. */
-	if (w->longer)
-		w->r.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
-	w->r.granted = w->grants;
-	w->r.lane_deps = NULL;
+	if (repair->longer)
+		repair->routing.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
+	repair->routing.granted = repair->grants;
+	repair->routing.lane_deps = NULL;
 	stable->kept = true;
-	stable->new_baseline = w->grown;
-	*w->job->routing = w->r;
-	return hand_over_ranks(w, w->job->routing, diag);
+	stable->new_baseline = repair->grown;
+	*repair->job->routing = repair->routing;
+	return hand_over_ranks(repair, repair->job->routing, diag);
 }
 
 /* ---- a repair -------------------------------------------------------------------------------- */
@@ -231,65 +252,72 @@ enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_dia
 	struct osr_arena_mark scratch = osr_arena_mark(job->scratch),
 			      arena = osr_arena_mark(job->arena);
 	const struct osr_result *last = job->previous, *base = baseline_of(last);
-	const struct osr_routing *r = &base->routing;
+	const struct osr_routing *routing = &base->routing;
 	const struct osr_request *req = &job->request;
-	bool by_sl = r->sl && !(r->claims & OSR_CLAIM_ANY_SL), like_last = base != last, over,
-	     by_turn, in_use;
+	bool by_sl = routing->sl && !(routing->claims & OSR_CLAIM_ANY_SL), like_last = base != last,
+	     over, by_turn, in_use;
 	enum osr_status st = repairable(job, why);
 	uint8_t *front;
 
 	if (st)
 		return st;
-	by_turn = (osr_repair_is_by_turn(r) || (!r->sl && !r->sl2vl)) && r->rank &&
-		  (r->mcast_parent || !req->multicast) &&
-		  spare_lanes(job->fabric, r, req->max_vls) > r->n_vls;
-	/* Lanes that came into use stay, so that SL2VL tables do not change when something returns. */
+	by_turn = (osr_repair_is_by_turn(routing) || (!routing->sl && !routing->sl2vl)) &&
+		  routing->rank && (routing->mcast_parent || !req->multicast) &&
+		  spare_lanes(job->fabric, routing, req->max_vls) > routing->n_vls;
+	/*
+	 * Lanes that came into use stay, so that SL2VL tables do not change when something returns.
+	 */
 	in_use = by_turn && osr_repair_is_by_turn(&last->routing) &&
-		 (!r->sl2vl || last->routing.n_vls > r->n_vls);
-	if (spare && (in_use || !r->rank || !(by_sl || by_turn)))
+		 (!routing->sl2vl || last->routing.n_vls > routing->n_vls);
+	if (spare && (in_use || !routing->rank || !(by_sl || by_turn)))
 		return osr_fail(why, OSR_NOT_APPLICABLE, "there is no lane to spare");
 	st = spare ? OSR_NOT_APPLICABLE : repair_again(job, why);
 	front = osr_calloc(job->scratch, job->fabric->n_dests, 1);
 	over = st != OSR_NOT_APPLICABLE || !front;
-	st = front ? st : osr__repair_nomem(why);
+	st = front ? st : osr_repair_nomem(why);
 	/*
-	 * A tree that finds no way because others were first is the first in the next attempt; the last one forgets the
-	 * last sweep.
+	 * A tree that finds no way because others were first is the first in the next attempt; the
+	 * last one forgets the last sweep.
 	 */
 	for (unsigned tries = 1; !over; tries++) {
 		struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-		struct repair w = { .job = job,
-				    .f = job->fabric,
-				    .base = base,
-				    .last = last,
-				    .like_last = like_last,
-				    .spare = spare || in_use,
-				    .front = front,
-				    .attempts = UINT64_MAX };
+		struct repair repair = { .job = job,
+					 .fabric = job->fabric,
+					 .base = base,
+					 .last = last,
+					 .like_last = like_last,
+					 .spare = spare || in_use,
+					 .front = front,
+					 .attempts = UINT64_MAX };
 
-		take_lanes(&w, r, req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS);
-		/* The tables of the last sweep and of the baseline, their order, and what else is on the switches. */
-		if (!(st = osr__repair_carry(&w, &last->fabric, &last->routing, job->scratch,
-					     &w.lately, why)) &&
-		    !(st = osr__repair_alloc(&w, why)) &&
-		    !(st = osr__repair_tables(&w, job->arena, why)) &&
-		    !(st = w.n_lanes ? osr__repair_order(&w, why) : OSR_OK) &&
-		    !(st = osr__repair_mcast(&w, why))) {
-			osr__repair_add_last(&w);
-			osr__repair_loads(&w);
+		take_lanes(&repair, routing,
+			   req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS);
+		/*
+		 * The tables of the last sweep and of the baseline, their order, and what else is
+		 * on the switches.
+		 */
+		if (!(st = osr_repair_carry(&repair, &last->fabric, &last->routing, job->scratch,
+					    &repair.lately, why)) &&
+		    !(st = osr_repair_alloc(&repair, why)) &&
+		    !(st = osr_repair_tables(&repair, job->arena, why)) &&
+		    !(st = repair.n_lanes ? osr_repair_order(&repair, why) : OSR_OK) &&
+		    !(st = osr_repair_mcast(&repair, why))) {
+			osr_repair_add_last(&repair);
+			osr_repair_loads(&repair);
 		}
 		/* LID by LID, those that found no way first. */
 		for (unsigned first = 1; first + 1; first--)
-			for (uint32_t d = 0; !st && d < w.f->n_dests; d++)
+			for (uint32_t d = 0; !st && d < repair.fabric->n_dests; d++)
 				if (!front[d] == !first)
-					st = osr__repair_cut(&w, d, why);
-		if (!st && !(st = osr__repair_balance(&w, why)))
-			st = hand_over(&w, why);
+					st = osr_repair_cut(&repair, d, why);
+		if (!st && !(st = osr_repair_balance(&repair, why)))
+			st = hand_over(&repair, why);
 		osr_arena_reset(job->scratch, mark);
 		if (st)
 			osr_arena_reset(job->arena, arena);
-		over = st != OSR_NOT_APPLICABLE || tries == MAX_TRIES || !(w.again || like_last);
-		like_last &= w.again && tries + 1 < MAX_TRIES;
+		over = st != OSR_NOT_APPLICABLE || tries == MAX_TRIES ||
+		       !(repair.again || like_last);
+		like_last &= repair.again && tries + 1 < MAX_TRIES;
 	}
 	osr_arena_reset(job->scratch, scratch);
 	return st;
@@ -303,18 +331,20 @@ enum osr_status osr_repair_prepare(const struct osr_result *x, struct osr_arena 
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	const struct osr_job job = { .scratch = scratch };
-	struct repair w = { .job = &job, .f = &x->fabric, .base = x, .last = x, .r = *routing };
+	struct repair repair = {
+		.job = &job, .fabric = &x->fabric, .base = x, .last = x, .routing = *routing
+	};
 	enum osr_status st;
 
-	take_lanes(&w, routing, routing->n_vls);
-	if (x->baseline || routing->lane_deps || !w.n_lanes ||
-	    (w.by_port && !osr__repair_is_by_port(&x->fabric, routing)))
+	take_lanes(&repair, routing, routing->n_vls);
+	if (x->baseline || routing->lane_deps || !repair.n_lanes ||
+	    (repair.by_port && !osr_repair_is_by_port(&x->fabric, routing)))
 		return OSR_OK;
-	w.grants = (uint16_t *)w.r.granted;
-	st = osr__repair_alloc(&w, diag);
+	repair.grants = (uint16_t *)repair.routing.granted;
+	st = osr_repair_alloc(&repair, diag);
 	if (!st)
-		st = osr__repair_deps(&w, result, diag);
-	routing->lane_deps = w.r.lane_deps;
+		st = osr_repair_deps(&repair, result, diag);
+	routing->lane_deps = repair.routing.lane_deps;
 	if (scratch != result)
 		osr_arena_reset(scratch, mark);
 	return st;
@@ -328,44 +358,52 @@ enum osr_status osr_repair_anew(const struct osr_job *job, const struct osr_diag
 	const struct osr_routing *before = &job->previous->routing;
 	const struct osr_result now = { .fabric = *job->fabric, .routing = *routing };
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	struct repair w = { .job = job, .f = job->fabric, .base = &now, .last = job->previous };
+	struct repair repair = {
+		.job = job, .fabric = job->fabric, .base = &now, .last = job->previous
+	};
 	enum osr_status st = OSR_OK;
 
-	take_lanes(&w, routing, routing->n_vls);
+	take_lanes(&repair, routing, routing->n_vls);
 	/* SLs of earlier stay as they are free of deadlock on the tables of today. */
-	if (!routing->sl2vl && w.by_sl && before->lft && !before->sl2vl) {
-		w.r = *routing;
-		w.r.stable = (struct osr_stable){ .kept = false };
-		w.attempts = MAX_ATTEMPTS;
-		if (!(st = osr__repair_carry(&w, &w.last->fabric, before, job->scratch, &w.lately,
-					     job->diag)) &&
-		    !(st = osr__repair_alloc(&w, job->diag)) &&
-		    !(st = osr__repair_deps(&w, job->scratch, job->diag)) &&
-		    !(st = osr__repair_order(&w, job->diag)) && routing->mcast_parent &&
+	if (!routing->sl2vl && repair.by_sl && before->lft && !before->sl2vl) {
+		repair.routing = *routing;
+		repair.routing.stable = (struct osr_stable){ .kept = false };
+		repair.attempts = MAX_ATTEMPTS;
+		if (!(st = osr_repair_carry(&repair, &repair.last->fabric, before, job->scratch,
+					    &repair.lately, job->diag)) &&
+		    !(st = osr_repair_alloc(&repair, job->diag)) &&
+		    !(st = osr_repair_deps(&repair, job->scratch, job->diag)) &&
+		    !(st = osr_repair_order(&repair, job->diag)) && routing->mcast_parent &&
 		    (routing->claims & OSR_CLAIM_MULTICAST) &&
-		    osr__repair_add_tree(&w, routing->mcast_parent, routing->mcast_vl) == OSR_NOMEM)
-			st = osr__repair_nomem(job->diag);
+		    osr_repair_add_tree(&repair, routing->mcast_parent, routing->mcast_vl) ==
+			    OSR_NOMEM)
+			st = osr_repair_nomem(job->diag);
 		if (!st)
-			memset(w.tree.mark, 0, w.f->n_switches); /* no route is cut */
-		for (uint32_t d = 0; !st && d < w.f->n_dests; d++)
-			osr__repair_keep_grants(&w, d);
-		if (!st && w.no_memory)
-			st = osr__repair_nomem(job->diag);
+			memset(repair.tree.mark, 0,
+			       repair.fabric->n_switches); /* no route is cut */
+		for (uint32_t d = 0; !st && d < repair.fabric->n_dests; d++)
+			osr_repair_keep_grants(&repair, d);
+		if (!st && repair.no_memory)
+			st = osr_repair_nomem(job->diag);
 		/* The order has moved to make room for them. */
 		if (!st) {
-			hand_over_sls(&w);
-			routing->granted = w.grants;
-			st = hand_over_ranks(&w, routing, job->diag);
+			hand_over_sls(&repair);
+			routing->granted = repair.grants;
+			st = hand_over_ranks(&repair, routing, job->diag);
 		}
 	} else if ((routing->sl2vl || before->sl2vl) && before->sl &&
 		   !((routing->claims | before->claims) & OSR_CLAIM_ANY_SL)) {
-		/* Where SL2VL tables of an engine's own come or go, no SL is proven: all pairs that send. */
-		for (uint32_t s = 0; s < w.f->n_switches; s++)
-			w.r.stable.n_sl_lost += w.f->sw_sources[s] ? w.f->n_dests : 0;
+		/*
+		 * Where SL2VL tables of an engine's own come or go, no SL is proven: all pairs that
+		 * send.
+		 */
+		for (uint32_t s = 0; s < repair.fabric->n_switches; s++)
+			repair.routing.stable.n_sl_lost +=
+				repair.fabric->sw_sources[s] ? repair.fabric->n_dests : 0;
 	}
 	osr_arena_reset(job->scratch, mark);
-	routing->stable = (struct osr_stable){ .n_sl_changed = w.r.stable.n_sl_changed,
-					       .n_sl_lost = w.r.stable.n_sl_lost };
+	routing->stable = (struct osr_stable){ .n_sl_changed = repair.routing.stable.n_sl_changed,
+					       .n_sl_lost = repair.routing.stable.n_sl_lost };
 	memcpy(routing->stable.why, why->text, sizeof(routing->stable.why) - 1);
 	return st;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * What the files of repair.h share. The theory is at the top of repair.c. Files call only those below them:
+ * What the files of repair.h share. The theory is at the top of repair.c. Files call only those
+ * below them:
  *	repair.c	one repair, step by step; what is done before and after one
  *	cut.c		one LID: which switches are cut off, and the paths that are left; balance
  *	spanning.c		the spanning tree of multicast
@@ -16,7 +17,7 @@
 #include "core/order/order.h"
 #include "core/repair/repair.h"
 
-#define OSR__NO_SL 255 /* of a pair that has none yet */
+#define OSR_SL_OPEN 255 /* of a pair that has none yet */
 
 /* What is known of a switch in the tree of one LID. */
 enum {
@@ -32,7 +33,7 @@ struct repair_tree {
 	uint32_t *len;      /* [n_switches] */
 	uint32_t *list;     /* [n_switches] the switches that are cut */
 	uint32_t n;         /* how many; those whose own entry is gone come first */
-	uint32_t *order;    /* [n_switches] by osr__repair_walk() */
+	uint32_t *order;    /* [n_switches] by osr_repair_walk() */
 	uint32_t *stack;    /* [n_switches] */
 	uint32_t *span;     /* [n_switches] channels to the LID along the spanning tree */
 	uint32_t *flow;     /* [n_switches] end ports that sent through a cut switch */
@@ -43,7 +44,7 @@ struct repair_tree {
 
 struct repair {
 	const struct osr_job *job;
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	const struct osr_result *base, *last;
 	struct osr_fabric_map then; /* f in the baseline's fabric */
 	struct osr_earlier lately;  /* the last sweep's tables */
@@ -65,7 +66,7 @@ struct repair {
 	uint16_t *inject; /* [n_channels] by turn: lanes on which end ports send */
 	struct osr_order order;
 
-	struct osr_routing r;           /* in the making */
+	struct osr_routing routing;     /* in the making */
 	uint16_t *grants;               /* [n_dests * n_switches] SLs of earlier, NULL: none */
 	uint32_t *dest_row, *dest_list; /* LIDs by switch */
 	uint8_t *touched;  /* [n_dests] entries are not the baseline's or the last sweep's */
@@ -74,104 +75,114 @@ struct repair {
 	struct repair_tree tree;
 };
 
-static inline enum osr_status osr__repair_nomem(struct osr_diag *diag)
+static inline enum osr_status osr_repair_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for repairing tables");
 }
 
 /*
- * By turn, the i-th choice of the lane on which packets go on: the one that it has, for SL2VL tables change only where
- * they must; then, if the turn is not used, any other. False: there is none, or lanes go by SL.
+ * By turn, the i-th choice of the lane on which packets go on: the one that it has, for SL2VL
+ * tables change only where they must; then, if the turn is not used, any other. False: there is
+ * none, or lanes go by SL.
  */
-static inline bool osr__repair_choose_lane(struct repair *w, uint32_t turn, uint32_t i)
+static inline bool osr_repair_choose_lane(struct repair *repair, uint32_t turn, uint32_t i)
 {
-	struct osr_order *order = &w->order;
+	struct osr_order *order = &repair->order;
 
-	return !i || (order->lane && i < w->n_lanes && !order->used[turn] &&
+	return !i || (order->lane && i < repair->n_lanes && !order->used[turn] &&
 		      osr_order_set_lane(order, turn, (uint8_t)(i - (i <= order->lane[turn]))));
 }
 
 /* The channel of today by which v sends to d, in its row of entries; OSR_NONE: none. */
-static inline uint32_t osr__repair_next(const struct repair *w, const uint8_t *row, uint32_t v)
+static inline uint32_t osr_repair_next(const struct repair *repair, const uint8_t *row, uint32_t v)
 {
-	return row[v] == OSR_NO_PATH ? OSR_NONE : osr_port_channel(w->f, v, row[v]);
+	return row[v] == OSR_NO_PATH ? OSR_NONE : osr_port_channel(repair->fabric, v, row[v]);
 }
 
-static inline uint8_t *osr__repair_row(const struct repair *w, uint32_t d)
+static inline uint8_t *osr_repair_row(const struct repair *repair, uint32_t d)
 {
-	return w->r.lft + (size_t)d * w->f->n_switches;
+	return repair->routing.lft + (size_t)d * repair->fabric->n_switches;
 }
 
 /* The entries of the last sweep for d. */
-static inline const uint8_t *osr__repair_last_row(const struct repair *w, uint32_t d)
+static inline const uint8_t *osr_repair_last_row(const struct repair *repair, uint32_t d)
 {
-	return w->lately.routing.lft + (size_t)d * w->f->n_switches;
+	return repair->lately.routing.lft + (size_t)d * repair->fabric->n_switches;
 }
 
 /* ---- baseline.c ------------------------------------------------------------------------------ */
 
-enum osr_status osr__repair_alloc(struct repair *w, struct osr_diag *diag);
+enum osr_status osr_repair_alloc(struct repair *repair, struct osr_diag *diag);
 /* Tables of before in today's numbering; a LID on another switch is not in them. */
-enum osr_status osr__repair_carry(const struct repair *w, const struct osr_fabric *from,
-				  const struct osr_routing *was, struct osr_arena *arena,
-				  struct osr_earlier *earlier, struct osr_diag *diag);
-/* The baseline's tables on the fabric of today, in w->r. */
-enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
-				   struct osr_diag *diag);
-/* w->r.lane_deps of these tables, in `result`. */
-enum osr_status osr__repair_deps(struct repair *w, struct osr_arena *result, struct osr_diag *diag);
-/* The order of w->r with all turns that its routes take. */
-enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag);
-/* The switches whose way along row leads to root, that one first, each after the one it sends to: tree.order. */
-uint32_t osr__repair_walk(struct repair *w, uint32_t root, const uint8_t *row);
+enum osr_status osr_repair_carry(const struct repair *repair, const struct osr_fabric *from,
+				 const struct osr_routing *was, struct osr_arena *arena,
+				 struct osr_earlier *earlier, struct osr_diag *diag);
+/* The baseline's tables on the fabric of today, in repair->r. */
+enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *result,
+				  struct osr_diag *diag);
+/* repair->r.lane_deps of these tables, in `result`. */
+enum osr_status osr_repair_deps(struct repair *repair, struct osr_arena *result,
+				struct osr_diag *diag);
+/* The order of repair->r with all turns that its routes take. */
+enum osr_status osr_repair_order(struct repair *repair, struct osr_diag *diag);
+/*
+ * The switches whose way along row leads to root, that one first, each after the one it sends to:
+ * tree.order.
+ */
+uint32_t osr_repair_walk(struct repair *repair, uint32_t root, const uint8_t *row);
 /* Routes that are whole, on each channel. */
-void osr__repair_loads(struct repair *w);
+void osr_repair_loads(struct repair *repair);
 /* What the last sweep left on the switches where that is not the baseline's, into the order. */
-void osr__repair_add_last(struct repair *w);
+void osr_repair_add_last(struct repair *repair);
 /* Does the lane depend on SL and output port alone, whatever the input port? */
-bool osr__repair_is_by_port(const struct osr_fabric *fabric, const struct osr_routing *routing);
+bool osr_repair_is_by_port(const struct osr_fabric *fabric, const struct osr_routing *routing);
 /* VLs of SLs on channel c, where they do not depend on the input port. */
-const uint8_t *osr__repair_port_vls(const struct osr_fabric *fabric, const struct osr_routing *r,
-				    uint32_t c);
+const uint8_t *osr_repair_port_vls(const struct osr_fabric *fabric,
+				   const struct osr_routing *routing, uint32_t c);
 /* By turn: lanes of each class of SLs. 0: the classes are not alike. */
-uint32_t osr__repair_lanes(const struct osr_routing *old);
-void osr__repair_write_lanes(struct repair *w);
+uint32_t osr_repair_lanes(const struct osr_routing *old);
+void osr_repair_write_lanes(struct repair *repair);
 
 /*
- * Packets that enter channel c on these lanes, and go on along row to d, as far as it leads: all their turns
- * rise, or nothing has changed. By turn the first turn takes the lane that serves if it was not used.
+ * Packets that enter channel c on these lanes, and go on along row to d, as far as it leads: all
+ * their turns rise, or nothing has changed. By turn the first turn takes the lane that serves if it
+ * was not used.
  */
-bool osr__repair_route(struct repair *w, uint32_t d, const uint8_t *row, uint32_t c,
-		       uint16_t lanes);
+bool osr_repair_route(struct repair *repair, uint32_t d, const uint8_t *row, uint32_t c,
+		      uint16_t lanes);
 /* Lanes of packets that hosts of v send to d by channel c. */
-uint16_t osr__repair_start(const struct repair *w, uint32_t d, uint32_t v, uint32_t c);
+uint16_t osr_repair_start(const struct repair *repair, uint32_t d, uint32_t v, uint32_t c);
 
 /* ---- grants.c -------------------------------------------------------------------------------- */
 
 /* Does any packet travel from switch v to d? As check.h counts. */
-static inline bool osr__repair_is_used(const struct osr_fabric *fabric, uint32_t d, uint32_t v)
+static inline bool osr_repair_is_used(const struct osr_fabric *fabric, uint32_t d, uint32_t v)
 {
 	return fabric->sw_sources[v] || fabric->term_weight[fabric->dest_term[d]];
 }
 
 /* Lanes by SL: those that must be safe on the route from v to d. */
-uint16_t osr__repair_need(const struct repair *w, uint32_t d, uint32_t v);
+uint16_t osr_repair_need(const struct repair *repair, uint32_t d, uint32_t v);
 /* May v send by channel c, into a tree that is settled from there on? It is about to. */
-bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c);
+bool osr_repair_commit(struct repair *repair, uint32_t d, const uint8_t *row, uint32_t v,
+		       uint32_t c);
 /* SLs of earlier on the routes of d that are not cut; what cannot be kept is counted. */
-void osr__repair_keep_grants(struct repair *w, uint32_t d);
+void osr_repair_keep_grants(struct repair *repair, uint32_t d);
 /* ---- spanning.c ------------------------------------------------------------------------------ */
 
-enum osr_status osr__repair_mcast(struct repair *w, struct osr_diag *diag);
+enum osr_status osr_repair_mcast(struct repair *repair, struct osr_diag *diag);
 /* Multicast along parent[] on this lane, into the order, as far as that closes no cycle. */
-enum osr_status osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane);
+enum osr_status osr_repair_add_tree(struct repair *repair, uint32_t *parent, unsigned lane);
 
 /* ---- cut.c ----------------------------------------------------------------------------------- */
 
 /* Appends to the list all switches whose way along row leads through one that is on it. */
-void osr__repair_upstream(struct repair *w, uint32_t root, const uint8_t *row);
-enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *diag);
-/* Moves LIDs off channels that carry more than they must, and notes how far that is from what is expected. */
-enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag);
+void osr_repair_upstream(struct repair *repair, uint32_t root, const uint8_t *row);
+enum osr_status osr_repair_cut(struct repair *repair, uint32_t d, struct osr_diag *diag);
+/*
+ * Moves LIDs off channels that carry more than they must, and notes how far that is from what is
+ * expected.
+ */
+enum osr_status osr_repair_balance(struct repair *repair, struct osr_diag *diag);
 
 #endif

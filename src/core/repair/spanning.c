@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The spanning tree of multicast: what is left of it stays; a piece that has come off is tied on again by the
- * first cable, or chain of switches without end ports, whose turns the order accepts.
+ * The spanning tree of multicast: what is left of it stays; a piece that has come off is tied on
+ * again by the first cable, or chain of switches without end ports, whose turns the order accepts.
  */
 #include "repair_private.h"
 
@@ -10,8 +10,8 @@
 #define MAIN (OSR_NONE - 1) /* the largest piece of a component */
 
 struct forest {
-	struct repair *w; /* NULL: no order is asked */
-	const struct osr_fabric *f;
+	struct repair *repair; /* NULL: no order is asked */
+	const struct osr_fabric *fabric;
 	uint16_t lanes;   /* by SL: that of multicast; 0: no order is asked */
 	uint32_t *parent; /* [n_switches] channel: the tree before, and after */
 	bool *in;         /* [n_channels] either direction of a cable of the tree */
@@ -24,32 +24,33 @@ struct forest {
 /* ---- turns ----------------------------------------------------------------------------------- */
 
 /*
- * A copy that came by a goes on by b. False, and nothing has changed: that closes a cycle. By turn, packets on
- * channel a are those of end ports and those on the lanes of used turns into it; and from b on they take all turns of
- * the tree. Of two turns one after the other, the one that is added last sees the other.
+ * A copy that came by a goes on by b. False, and nothing has changed: that closes a cycle. By turn,
+ * packets on channel a are those of end ports and those on the lanes of used turns into it; and
+ * from b on they take all turns of the tree. Of two turns one after the other, the one that is
+ * added last sees the other.
  */
-static bool add_turn(struct forest *t, uint32_t a, uint32_t b)
+static bool add_turn(struct forest *forest, uint32_t a, uint32_t b)
 {
-	const struct osr_fabric *fabric = t->f;
-	struct osr_order *order = &t->w->order;
+	const struct osr_fabric *fabric = forest->fabric;
+	struct osr_order *order = &forest->repair->order;
 	uint32_t s = fabric->chan_src[a], u = fabric->chan_dst[b],
 		 turn = osr_turn(order->fabric, a, b), mark = order->n_log;
-	uint16_t lanes = t->w->inject[a];
+	uint16_t lanes = forest->repair->inject[a];
 
-	if (!t->w->by_turn)
-		return osr_order_add(order, a, b, t->lanes);
+	if (!forest->repair->by_turn)
+		return osr_order_add(order, a, b, forest->lanes);
 	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
 		uint32_t in = osr_turn(order->fabric, fabric->chan_rev[o], a);
 
-		if (o != a && t->in[o] && order->used[in])
+		if (o != a && forest->in[o] && order->used[in])
 			lanes |= (uint16_t)(1u << order->lane[in]);
 	}
-	for (uint32_t i = 0; osr__repair_choose_lane(t->w, turn, i); i++) {
+	for (uint32_t i = 0; osr_repair_choose_lane(forest->repair, turn, i); i++) {
 		uint16_t lane = (uint16_t)(1u << order->lane[turn]);
 		bool ok = osr_order_add(order, a, b, lanes);
 
 		for (uint32_t o = fabric->chan_row[u]; ok && o < fabric->chan_row[u + 1]; o++)
-			if (o != fabric->chan_rev[b] && t->in[o] &&
+			if (o != fabric->chan_rev[b] && forest->in[o] &&
 			    order->used[osr_turn(order->fabric, b, o)])
 				ok = osr_order_add(order, b, o, lane);
 		if (ok)
@@ -60,14 +61,14 @@ static bool add_turn(struct forest *t, uint32_t a, uint32_t b)
 }
 
 /* All turns at s between the cable of `fresh`, which leaves s, and others of the tree. */
-static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
+static bool add_turns(struct forest *forest, uint32_t s, uint32_t fresh)
 {
-	const struct osr_fabric *fabric = t->f;
+	const struct osr_fabric *fabric = forest->fabric;
 
-	for (uint32_t c = fabric->chan_row[s]; t->lanes && c < fabric->chan_row[s + 1]; c++)
-		if (c != fresh && t->in[c] &&
-		    !(add_turn(t, fabric->chan_rev[c], fresh) &&
-		      add_turn(t, fabric->chan_rev[fresh], c)))
+	for (uint32_t c = fabric->chan_row[s]; forest->lanes && c < fabric->chan_row[s + 1]; c++)
+		if (c != fresh && forest->in[c] &&
+		    !(add_turn(forest, fabric->chan_rev[c], fresh) &&
+		      add_turn(forest, fabric->chan_rev[fresh], c)))
 			return false;
 	return true;
 }
@@ -75,55 +76,55 @@ static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
 /*
- * The search has come to another piece by channel `end`: ties it to the main one by the chain of channels that led
- * here. If a turn closes a cycle, all is as before.
+ * The search has come to another piece by channel `end`: ties it to the main one by the chain of
+ * channels that led here. If a turn closes a cycle, all is as before.
  */
-static void tie(struct forest *t, uint32_t end)
+static void tie(struct forest *forest, uint32_t end)
 {
-	const struct osr_fabric *fabric = t->f;
-	uint32_t v = fabric->chan_dst[end], piece = t->piece[v], up = fabric->chan_rev[end];
+	const struct osr_fabric *fabric = forest->fabric;
+	uint32_t v = fabric->chan_dst[end], piece = forest->piece[v], up = fabric->chan_rev[end];
 	bool ok = true;
 
-	if (t->lanes)
-		osr_order_begin(&t->w->order);
-	for (uint32_t c = end; c != OSR_NONE; c = t->from[fabric->chan_src[c]]) {
-		t->in[c] = t->in[fabric->chan_rev[c]] = true;
-		ok = ok && add_turns(t, fabric->chan_dst[c], fabric->chan_rev[c]) &&
-		     add_turns(t, fabric->chan_src[c], c);
+	if (forest->lanes)
+		osr_order_begin(&forest->repair->order);
+	for (uint32_t c = end; c != OSR_NONE; c = forest->from[fabric->chan_src[c]]) {
+		forest->in[c] = forest->in[fabric->chan_rev[c]] = true;
+		ok = ok && add_turns(forest, fabric->chan_dst[c], fabric->chan_rev[c]) &&
+		     add_turns(forest, fabric->chan_src[c], c);
 	}
 	if (!ok)
-		osr_order_undo(&t->w->order, 0);
+		osr_order_undo(&forest->repair->order, 0);
 	for (uint32_t c = end, s; c != OSR_NONE; c = s) {
-		s = t->from[fabric->chan_src[c]];
-		t->in[c] = t->in[fabric->chan_rev[c]] = ok;
+		s = forest->from[fabric->chan_src[c]];
+		forest->in[c] = forest->in[fabric->chan_rev[c]] = ok;
 		if (!ok || s == OSR_NONE)
 			continue;
-		t->parent[fabric->chan_src[c]] = fabric->chan_rev[s];
-		t->piece[fabric->chan_src[c]] = MAIN;
-		t->from[fabric->chan_src[c]] = OSR_NONE;
+		forest->parent[fabric->chan_src[c]] = fabric->chan_rev[s];
+		forest->piece[fabric->chan_src[c]] = MAIN;
+		forest->from[fabric->chan_src[c]] = OSR_NONE;
 	}
 	/* The piece hangs on the chain by v now, and is searched from, too. */
 	for (uint32_t was; ok && up != OSR_NONE;
 	     up = was == OSR_NONE ? was : fabric->chan_rev[was]) {
-		was = t->parent[v];
-		t->parent[v] = up;
+		was = forest->parent[v];
+		forest->parent[v] = up;
 		v = was == OSR_NONE ? v : fabric->chan_dst[was];
 	}
 	for (uint32_t s = 0; ok && s < fabric->n_switches; s++)
-		if (t->piece[s] == piece) {
-			t->piece[s] = MAIN;
-			t->queue[t->n_queue++] = s;
+		if (forest->piece[s] == piece) {
+			forest->piece[s] = MAIN;
+			forest->queue[forest->n_queue++] = s;
 		}
 }
 
 /*
- * One piece per component: breadth first from the largest (the lowest root among equals), through switches of no piece,
- * to the others, each of which is tied once. False: one is left.
+ * One piece per component: breadth first from the largest (the lowest root among equals), through
+ * switches of no piece, to the others, each of which is tied once. False: one is left.
  */
-static bool join_all(struct forest *t)
+static bool join_all(struct forest *forest)
 {
-	const struct osr_fabric *fabric = t->f;
-	uint32_t *largest = t->queue;
+	const struct osr_fabric *fabric = forest->fabric;
+	uint32_t *largest = forest->queue;
 	bool joined = true;
 
 	for (uint32_t k = 0; k < fabric->n_components; k++)
@@ -131,78 +132,83 @@ static bool join_all(struct forest *t)
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t *main = &largest[fabric->sw_component[s]];
 
-		if (t->size[s] && (*main == OSR_NONE || t->size[s] > t->size[*main]))
+		if (forest->size[s] && (*main == OSR_NONE || forest->size[s] > forest->size[*main]))
 			*main = s;
 	}
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		t->from[s] = OSR_NONE;
-		if (t->piece[s] != OSR_NONE && t->piece[s] == largest[fabric->sw_component[s]])
-			t->piece[s] = MAIN;
+		forest->from[s] = OSR_NONE;
+		if (forest->piece[s] != OSR_NONE &&
+		    forest->piece[s] == largest[fabric->sw_component[s]])
+			forest->piece[s] = MAIN;
 	}
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		if (t->piece[s] == MAIN)
-			t->queue[t->n_queue++] = s;
-	for (uint32_t i = 0; i < t->n_queue; i++)
-		for (uint32_t u = t->queue[i], c = fabric->chan_row[u]; c < fabric->chan_row[u + 1];
-		     c++) {
+		if (forest->piece[s] == MAIN)
+			forest->queue[forest->n_queue++] = s;
+	for (uint32_t i = 0; i < forest->n_queue; i++)
+		for (uint32_t u = forest->queue[i], c = fabric->chan_row[u];
+		     c < fabric->chan_row[u + 1]; c++) {
 			uint32_t v = fabric->chan_dst[c];
 
-			if (t->piece[v] == OSR_NONE && t->from[v] == OSR_NONE) {
-				t->from[v] = c;
-				t->queue[t->n_queue++] = v;
-			} else if (t->piece[v] < MAIN) {
-				tie(t, c);
+			if (forest->piece[v] == OSR_NONE && forest->from[v] == OSR_NONE) {
+				forest->from[v] = c;
+				forest->queue[forest->n_queue++] = v;
+			} else if (forest->piece[v] < MAIN) {
+				tie(forest, c);
 			}
 		}
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		joined &= t->piece[s] >= MAIN;
+		joined &= forest->piece[s] >= MAIN;
 	return joined;
 }
 
-/* Of parent[], on these lanes; `join`: its pieces become one in each component. OSR_NOT_APPLICABLE: a cycle. */
-static enum osr_status span(struct repair *w, const struct osr_fabric *fabric, uint16_t lanes,
+/*
+ * Of parent[], on these lanes; `join`: its pieces become one in each component. OSR_NOT_APPLICABLE:
+ * a cycle.
+ */
+static enum osr_status span(struct repair *repair, const struct osr_fabric *fabric, uint16_t lanes,
 			    uint32_t *parent, bool join, struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n = fabric->n_switches;
-	struct forest t = { .w = w,
-			    .f = fabric,
-			    .lanes = lanes,
-			    .parent = parent,
-			    .in = osr_calloc(scratch, fabric->n_channels, sizeof(*t.in)),
-			    .piece = osr_alloc(scratch, n, sizeof(*t.piece)),
-			    .size = osr_calloc(scratch, n, sizeof(*t.size)),
-			    .from = osr_alloc(scratch, n, sizeof(*t.from)),
-			    .queue = osr_alloc(scratch, n, sizeof(*t.queue)) };
+	struct forest forest = { .repair = repair,
+				 .fabric = fabric,
+				 .lanes = lanes,
+				 .parent = parent,
+				 .in = osr_calloc(scratch, fabric->n_channels, sizeof(*forest.in)),
+				 .piece = osr_alloc(scratch, n, sizeof(*forest.piece)),
+				 .size = osr_calloc(scratch, n, sizeof(*forest.size)),
+				 .from = osr_alloc(scratch, n, sizeof(*forest.from)),
+				 .queue = osr_alloc(scratch, n, sizeof(*forest.queue)) };
 	bool failed = osr_arena_failed(scratch, NULL), rises = !failed;
 
 	/* The pieces of parent[] with end ports; what has no end ports is no piece. */
 	for (uint32_t s = 0; !failed && s < n; s++) {
-		for (t.piece[s] = s; parent[t.piece[s]] != OSR_NONE;)
-			t.piece[s] = fabric->chan_dst[parent[t.piece[s]]];
-		t.size[t.piece[s]] += fabric->sw_sources[s] != 0;
+		for (forest.piece[s] = s; parent[forest.piece[s]] != OSR_NONE;)
+			forest.piece[s] = fabric->chan_dst[parent[forest.piece[s]]];
+		forest.size[forest.piece[s]] += fabric->sw_sources[s] != 0;
 	}
 	for (uint32_t s = 0; !failed && s < n; s++) {
-		if (!t.size[t.piece[s]])
-			parent[s] = t.piece[s] = OSR_NONE;
+		if (!forest.size[forest.piece[s]])
+			parent[s] = forest.piece[s] = OSR_NONE;
 		if (parent[s] != OSR_NONE)
-			t.in[parent[s]] = t.in[fabric->chan_rev[parent[s]]] = true;
+			forest.in[parent[s]] = forest.in[fabric->chan_rev[parent[s]]] = true;
 	}
 	/* Their turns; then one piece of all. */
 	for (uint32_t c = 0; rises && lanes && c < fabric->n_channels; c++) {
-		osr_order_begin(&w->order);
-		rises = !t.in[c] || add_turns(&t, fabric->chan_src[c], c);
+		osr_order_begin(&repair->order);
+		rises = !forest.in[c] || add_turns(&forest, fabric->chan_src[c], c);
 	}
-	rises = rises && (!join || join_all(&t));
+	rises = rises && (!join || join_all(&forest));
 	osr_arena_reset(scratch, mark);
 	if (failed)
 		return OSR_NOMEM;
 	return rises ? OSR_OK : OSR_NOT_APPLICABLE;
 }
 
-enum osr_status osr__repair_add_tree(struct repair *w, uint32_t *parent, unsigned lane)
+enum osr_status osr_repair_add_tree(struct repair *repair, uint32_t *parent, unsigned lane)
 {
-	return span(w, w->f, (uint16_t)(1u << lane), parent, false, w->job->scratch);
+	return span(repair, repair->fabric, (uint16_t)(1u << lane), parent, false,
+		    repair->job->scratch);
 }
 
 uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const uint32_t *before,
@@ -215,33 +221,39 @@ uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const uint32_t *
 	return parent && !span(NULL, fabric, 0, parent, true, scratch) ? parent : NULL;
 }
 
-enum osr_status osr__repair_mcast(struct repair *w, struct osr_diag *diag)
+enum osr_status osr_repair_mcast(struct repair *repair, struct osr_diag *diag)
 {
-	uint32_t vl = w->base->routing.mcast_vl, m = w->f->n_channels, *parent = w->r.mcast_parent;
-	const uint32_t *last = w->like_last ? w->lately.routing.mcast_parent : NULL;
-	bool proven = w->n_lanes && w->r.claims & OSR_CLAIM_MULTICAST;
-	/* By SL, that of multicast; by port, an SL that is on that lane everywhere, if there is one. */
+	uint32_t vl = repair->base->routing.mcast_vl, m = repair->fabric->n_channels,
+		 *parent = repair->routing.mcast_parent;
+	const uint32_t *last = repair->like_last ? repair->lately.routing.mcast_parent : NULL;
+	bool proven = repair->n_lanes && repair->routing.claims & OSR_CLAIM_MULTICAST;
+	/*
+	 * By SL, that of multicast; by port, an SL that is on that lane everywhere, if there is
+	 * one.
+	 */
 	uint16_t lanes = 0;
 	enum osr_status st = OSR_NOT_APPLICABLE;
 
-	if (proven && !w->by_port)
-		lanes = (uint16_t)(1u << (w->shared ? 0 : vl));
-	w->r.mcast_vl = w->base->routing.sl2vl || !w->by_turn ? w->base->routing.mcast_vl : 0;
+	if (proven && !repair->by_port)
+		lanes = (uint16_t)(1u << (repair->shared ? 0 : vl));
+	repair->routing.mcast_vl = repair->base->routing.sl2vl || !repair->by_turn
+					   ? repair->base->routing.mcast_vl
+					   : 0;
 	if (!parent) {
-		w->r.claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
+		repair->routing.claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
 		return OSR_OK;
 	}
-	for (uint32_t sl = 0, c; proven && !lanes && sl < w->n_lanes; sl++) {
-		for (c = 0; c < m && osr_order_lane(&w->order, sl, c) == vl;)
+	for (uint32_t sl = 0, c; proven && !lanes && sl < repair->n_lanes; sl++) {
+		for (c = 0; c < m && osr_order_lane(&repair->order, sl, c) == vl;)
 			c++;
 		lanes = c == m ? (uint16_t)(1u << sl) : 0;
 	}
 	if (last)
-		memcpy(parent, last, w->f->n_switches * sizeof(*last));
+		memcpy(parent, last, repair->fabric->n_switches * sizeof(*last));
 	if (lanes || !proven)
-		st = span(w, w->f, lanes, parent, true, w->job->scratch);
+		st = span(repair, repair->fabric, lanes, parent, true, repair->job->scratch);
 	if (st == OSR_NOMEM)
-		return osr__repair_nomem(diag);
+		return osr_repair_nomem(diag);
 	return st ? osr_fail(diag, st,
 			     "the spanning tree of multicast no longer reaches every switch on the "
 			     "lanes of the tables that are kept")

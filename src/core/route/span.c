@@ -44,14 +44,14 @@ enum osr_status osr_span_from_centers(const struct osr_spf *spf, struct osr_aren
 				      uint32_t *parent, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n = spf->f->n_switches, *place = osr_alloc(scratch, n, sizeof(*place)),
+	uint32_t n = spf->fabric->n_switches, *place = osr_alloc(scratch, n, sizeof(*place)),
 		 *by_place = osr_alloc(scratch, n, sizeof(*by_place)),
 		 *depth = osr_alloc(scratch, n, sizeof(*depth));
 
 	if (osr_arena_failed(scratch, diag))
 		return osr_fail(diag, OSR_NOMEM, "out of memory for a spanning tree");
-	osr_order_number(spf->f, spf->center, place, by_place);
-	osr_span_in_order(spf->f, place, by_place, depth, parent);
+	osr_order_number(spf->fabric, spf->center, place, by_place);
+	osr_span_in_order(spf->fabric, place, by_place, depth, parent);
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
 }

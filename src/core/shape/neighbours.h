@@ -8,11 +8,11 @@
 #include <string.h>
 
 /*
- * Of switch v near[row[v]] .. near[row[v + 1] - 1], by first channel, with mult[] cables each (NULL: not counted).
- * row[n_switches + 1], near[n_channels], at[n_switches] is scratch.
+ * Of switch v near[row[v]] .. near[row[v + 1] - 1], by first channel, with mult[] cables each
+ * (NULL: not counted). row[n_switches + 1], near[n_channels], at[n_switches] is scratch.
  */
-static inline void osr__neighbours(const struct osr_fabric *fabric, uint32_t *row, uint32_t *near,
-				   uint32_t *mult, uint32_t *at)
+static inline void osr_neighbours(const struct osr_fabric *fabric, uint32_t *row, uint32_t *near,
+				  uint32_t *mult, uint32_t *at)
 {
 	uint32_t n = 0;
 

@@ -21,16 +21,16 @@ static bool pgft_is_host(const struct osr_fabric *fabric, uint32_t term)
 
 /* Preparation ---------------------------------------------------------------------------------- */
 
-static enum osr_status pgft_prepare(struct pgft_work *w)
+static enum osr_status pgft_prepare(struct pgft_work *work)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = work->fabric;
 	size_t n = fabric->n_switches, n_terms = fabric->n_terminals;
-	struct osr_arena *arena = w->scratch;
-	struct osr_pgft *pgft = w->p;
+	struct osr_arena *arena = work->scratch;
+	struct osr_pgft *pgft = work->pgft;
 	struct osr_end *end = osr_alloc(arena, n_terms, sizeof(*end));
 	uint32_t n_ends = 0;
 
-	*pgft = (struct osr_pgft){ .f = fabric, .recalled = w->memory };
+	*pgft = (struct osr_pgft){ .fabric = fabric, .recalled = work->memory };
 	pgft->tree = osr_calloc(arena, fabric->n_components, sizeof(*pgft->tree));
 	pgft->sw_tree = osr_alloc(arena, n, sizeof(*pgft->sw_tree));
 	pgft->sw_level = osr_calloc(arena, n, sizeof(*pgft->sw_level));
@@ -40,25 +40,25 @@ static enum osr_status pgft_prepare(struct pgft_work *w)
 	pgft->up_row = osr_alloc(arena, n + 1, sizeof(*pgft->up_row));
 	pgft->term_index = osr_alloc(arena, n_terms, sizeof(*pgft->term_index));
 	pgft->order = osr_alloc(arena, n_terms, sizeof(*pgft->order));
-	w->row = osr_alloc(arena, n + 1, sizeof(*w->row));
-	w->near = osr_alloc(arena, fabric->n_channels, sizeof(*w->near));
-	w->mult = osr_alloc(arena, fabric->n_channels, sizeof(*w->mult));
-	w->member = osr_alloc(arena, n, sizeof(*w->member));
-	w->level = osr_calloc(arena, n, sizeof(*w->level));
-	w->depth = osr_alloc(arena, n, sizeof(*w->depth));
-	w->queue = osr_alloc(arena, n, sizeof(*w->queue));
-	w->stamp = osr_calloc(arena, n, sizeof(*w->stamp));
-	w->count = osr_calloc(arena, n, sizeof(*w->count));
-	w->below = osr_alloc(arena, n, sizeof(*w->below));
-	w->above = osr_alloc(arena, n, sizeof(*w->above));
-	w->digit = osr_alloc(arena, n, sizeof(*w->digit));
-	w->set = osr_alloc(arena, n, sizeof(*w->set));
-	w->key = osr_alloc(arena, n, sizeof(*w->key));
-	if (osr_arena_failed(arena, w->diag))
+	work->row = osr_alloc(arena, n + 1, sizeof(*work->row));
+	work->near = osr_alloc(arena, fabric->n_channels, sizeof(*work->near));
+	work->mult = osr_alloc(arena, fabric->n_channels, sizeof(*work->mult));
+	work->member = osr_alloc(arena, n, sizeof(*work->member));
+	work->level = osr_calloc(arena, n, sizeof(*work->level));
+	work->depth = osr_alloc(arena, n, sizeof(*work->depth));
+	work->queue = osr_alloc(arena, n, sizeof(*work->queue));
+	work->stamp = osr_calloc(arena, n, sizeof(*work->stamp));
+	work->count = osr_calloc(arena, n, sizeof(*work->count));
+	work->below = osr_alloc(arena, n, sizeof(*work->below));
+	work->above = osr_alloc(arena, n, sizeof(*work->above));
+	work->digit = osr_alloc(arena, n, sizeof(*work->digit));
+	work->set = osr_alloc(arena, n, sizeof(*work->set));
+	work->key = osr_alloc(arena, n, sizeof(*work->key));
+	if (osr_arena_failed(arena, work->diag))
 		return OSR_NOMEM;
 	memset(pgft->sw_tree, 0xff, n * sizeof(*pgft->sw_tree));
 	memset(pgft->term_index, 0xff, n_terms * sizeof(*pgft->term_index));
-	osr__neighbours(fabric, w->row, w->near, w->mult, w->count);
+	osr_neighbours(fabric, work->row, work->near, work->mult, work->count);
 	for (uint32_t t = 0; t < n_terms; t++)
 		if (pgft_is_host(fabric, t))
 			end[n_ends++] = (struct osr_end){
@@ -75,7 +75,7 @@ static enum osr_status pgft_prepare(struct pgft_work *w)
 
 static enum osr_status refuse_cable(struct pgft_work *pgft, const struct pgft_part *part)
 {
-	const struct osr_fabric *fabric = pgft->f;
+	const struct osr_fabric *fabric = pgft->fabric;
 	uint32_t a = part->bad_from, b = part->bad_to, c = fabric->chan_row[a];
 	char x[32], y[32];
 
@@ -87,12 +87,14 @@ static enum osr_status refuse_cable(struct pgft_work *pgft, const struct pgft_pa
 		"lie %s (such cables: %u)",
 		osr_switch_name(fabric, a, x), fabric->chan_port[c], osr_switch_name(fabric, b, y),
 		fabric->chan_port[fabric->chan_rev[c]],
-		pgft->p->sw_hosts[a] && pgft->p->sw_hosts[b] ? "next to hosts"
-							     : "equally far from the hosts",
+		pgft->pgft->sw_hosts[a] && pgft->pgft->sw_hosts[b] ? "next to hosts"
+								   : "equally far from the hosts",
 		part->n_bad / 2);
 }
 
-/* Up-ports that lack their link, of how many; and the worst switch, with how many it has and lacks. */
+/*
+ * Up-ports that lack their link, of how many; and the worst switch, with how many it has and lacks.
+ */
 struct holes {
 	uint64_t n_missing, n_ports;
 	uint32_t worst, has, lacks;
@@ -141,14 +143,14 @@ static enum osr_status try_part(struct pgft_work *pgft, struct pgft_part *part, 
 	struct holes holes;
 	enum osr_status st;
 
-	if (!osr__pgft_levels(pgft, part, strong, strip)) {
+	if (!osr_pgft_levels(pgft, part, strong, strip)) {
 		if (part->n_bad != OSR_NONE && (!fit->cable || part->n_bad < fit->bad.n_bad)) {
 			fit->cable = true;
 			fit->bad = *part;
 		}
 		return OSR_OK;
 	}
-	st = osr__pgft_digits(pgft, part, tree);
+	st = osr_pgft_digits(pgft, part, tree);
 	if (st)
 		return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
 	holes = count_holes(pgft, part, tree);
@@ -169,7 +171,7 @@ static uint32_t n_strong(const struct pgft_work *pgft, const struct pgft_part *p
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < part->n; i++)
-		n += pgft->p->sw_hosts[part->member[i]] >= strong;
+		n += pgft->pgft->sw_hosts[part->member[i]] >= strong;
 	return n;
 }
 
@@ -202,40 +204,40 @@ static enum osr_status fit_part(struct pgft_work *pgft, struct pgft_part *part,
 	}
 	if (!fit->found)
 		return OSR_OK;
-	osr__pgft_levels(pgft, part, fit->strong, fit->strip);
-	return osr__pgft_digits(pgft, part, tree);
+	osr_pgft_levels(pgft, part, fit->strong, fit->strip);
+	return osr_pgft_digits(pgft, part, tree);
 }
 
 /* Places and ports ----------------------------------------------------------------------------- */
 
 /* A switch has the place its digits say, and those its children see it at. */
-static void take_places(struct pgft_work *w, const struct pgft_part *part,
+static void take_places(struct pgft_work *work, const struct pgft_part *part,
 			struct osr_pgft_tree *tree)
 {
-	struct osr_pgft *pgft = w->p;
+	struct osr_pgft *pgft = work->pgft;
 
 	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i], l = w->level[s];
+		uint32_t s = part->member[i], l = work->level[s];
 
 		if (!l)
 			continue;
 		pgft->sw_level[s] = (uint8_t)l;
 		pgft->sw_tree[s] = pgft->n_trees;
 		tree->n_switches++;
-		if (*osr__pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) == OSR_NONE)
-			*osr__pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) = s;
+		if (*osr_pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) == OSR_NONE)
+			*osr_pgft_place(tree, l, pgft->sw_a[s], pgft->sw_b[s]) = s;
 	}
 	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i], l = w->level[s];
+		uint32_t s = part->member[i], l = work->level[s];
 
-		for (uint32_t e = w->row[s]; l && e < w->row[s + 1]; e++) {
-			uint32_t u = w->near[e], b, *at;
+		for (uint32_t e = work->row[s]; l && e < work->row[s + 1]; e++) {
+			uint32_t u = work->near[e], b, *at;
 
-			if (w->level[u] != l + 1)
+			if (work->level[u] != l + 1)
 				continue;
 			b = pgft->sw_b[u] / tree->w_product[l];
-			at = osr__pgft_place(tree, l + 1, pgft->sw_a[s] / tree->m[l + 1],
-					     pgft->sw_b[s] + b * tree->w_product[l]);
+			at = osr_pgft_place(tree, l + 1, pgft->sw_a[s] / tree->m[l + 1],
+					    pgft->sw_b[s] + b * tree->w_product[l]);
 			if (*at == OSR_NONE)
 				*at = u;
 			tree->merged |= pgft->sw_b[s] + b * tree->w_product[l] != pgft->sw_b[u];
@@ -244,12 +246,13 @@ static void take_places(struct pgft_work *w, const struct pgft_part *part,
 }
 
 /*
- * Up-port q = b + k w of all switches; cables beyond p, or to a second switch with the same digit, are spares.
+ * Up-port q = b + k w of all switches; cables beyond p, or to a second switch with the same digit,
+ * are spares.
  */
-static enum osr_status number_ports(struct pgft_work *w)
+static enum osr_status number_ports(struct pgft_work *work)
 {
-	const struct osr_fabric *fabric = w->f;
-	struct osr_pgft *pgft = w->p;
+	const struct osr_fabric *fabric = work->fabric;
+	struct osr_pgft *pgft = work->pgft;
 	uint32_t n = 0;
 
 	OSR_EACH_SWITCH(s, fabric) {
@@ -260,8 +263,8 @@ static enum osr_status number_ports(struct pgft_work *w)
 		n += tree && l < tree->h ? tree->w[l + 1] * tree->p[l + 1] : 0;
 	}
 	pgft->up_row[fabric->n_switches] = n;
-	pgft->up = osr_alloc(w->scratch, n, sizeof(*pgft->up));
-	if (osr_arena_failed(w->scratch, w->diag))
+	pgft->up = osr_alloc(work->scratch, n, sizeof(*pgft->up));
+	if (osr_arena_failed(work->scratch, work->diag))
 		return OSR_NOMEM;
 	memset(pgft->up, 0xff, n * sizeof(*pgft->up));
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
@@ -285,12 +288,15 @@ static enum osr_status number_ports(struct pgft_work *w)
 	return OSR_OK;
 }
 
-/* Ports without a link, by whether there is a switch for it to lead to. Such a switch is missed by its first child. */
-static void pgft_count_missing(struct pgft_work *w)
+/*
+ * Ports without a link, by whether there is a switch for it to lead to. Such a switch is missed by
+ * its first child.
+ */
+static void pgft_count_missing(struct pgft_work *work)
 {
-	struct osr_pgft *pgft = w->p;
+	struct osr_pgft *pgft = work->pgft;
 
-	OSR_EACH_SWITCH(s, w->f)
+	OSR_EACH_SWITCH(s, work->fabric)
 		for (uint32_t l = pgft->sw_level[s], q = 0; q < osr_pgft_n_up(pgft, s); q++) {
 			struct osr_pgft_tree *tree = &pgft->tree[pgft->sw_tree[s]];
 			uint32_t a = pgft->sw_a[s] / tree->m[l + 1], first = a * tree->m[l + 1],
@@ -299,24 +305,24 @@ static void pgft_count_missing(struct pgft_work *w)
 
 			if (pgft->up[pgft->up_row[s] + q] != OSR_NONE)
 				continue;
-			tree->n_missing_links += *osr__pgft_place(tree, l + 1, a, up) != OSR_NONE;
-			while (*osr__pgft_place(tree, l, first, b) == OSR_NONE)
+			tree->n_missing_links += *osr_pgft_place(tree, l + 1, a, up) != OSR_NONE;
+			while (*osr_pgft_place(tree, l, first, b) == OSR_NONE)
 				first++;
 			tree->n_missing_switches +=
-				*osr__pgft_place(tree, l + 1, a, up) == OSR_NONE &&
-				*osr__pgft_place(tree, l, first, b) == s && q < tree->w[l + 1];
+				*osr_pgft_place(tree, l + 1, a, up) == OSR_NONE &&
+				*osr_pgft_place(tree, l, first, b) == s && q < tree->w[l + 1];
 		}
 }
 
 /*
- * Slots by port, but for hosts whose slot is remembered; more than m_1 share them. Ranks go by slot,
- * those that share one come last.
+ * Slots by port, but for hosts whose slot is remembered; more than m_1 share them. Ranks go by
+ * slot, those that share one come last.
  */
-static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *tree, uint32_t s)
+static void number_leaf(struct pgft_work *work, struct osr_pgft_tree *tree, uint32_t s)
 {
 	uint32_t host[256], n = 0, n_extra = 0, next = 0, m = tree->m[1];
-	const struct osr_fabric *fabric = w->f;
-	struct osr_pgft *pgft = w->p;
+	const struct osr_fabric *fabric = work->fabric;
+	struct osr_pgft *pgft = work->pgft;
 
 	memset(host, 0xff, sizeof(host));
 	for (unsigned pass = 0; pass < 2; pass++) {
@@ -330,8 +336,8 @@ static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *tree, uint32_
 				continue;
 			n++;
 			if (!pass)
-				known = osr__pgft_known(w->memory, fabric->sw_guid[s],
-							fabric->term_port[k]);
+				known = osr_pgft_memory_find(work->memory, fabric->sw_guid[s],
+							     fabric->term_port[k]);
 			while (pass && next < m && next < 256 && host[next] != OSR_NONE)
 				next++;
 			slot = m;
@@ -357,10 +363,10 @@ static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *tree, uint32_
 }
 
 /* Leaves come in the order of A, which is that of their places. */
-static void number_hosts(struct pgft_work *w)
+static void number_hosts(struct pgft_work *work)
 {
-	const struct osr_fabric *fabric = w->f;
-	struct osr_pgft *pgft = w->p;
+	const struct osr_fabric *fabric = work->fabric;
+	struct osr_pgft *pgft = work->pgft;
 
 	for (uint32_t i = 0; i < pgft->n_trees; i++) {
 		struct osr_pgft_tree *tree = &pgft->tree[i];
@@ -368,7 +374,7 @@ static void number_hosts(struct pgft_work *w)
 
 		for (uint32_t a = 0; a < n_leaves; a++)
 			if (tree->place[1][a] != OSR_NONE)
-				number_leaf(w, tree, tree->place[1][a]);
+				number_leaf(work, tree, tree->place[1][a]);
 	}
 	OSR_EACH_SWITCH(s, fabric)
 		OSR_EACH_TERMINAL(k, fabric, s)
@@ -380,12 +386,12 @@ static void number_hosts(struct pgft_work *w)
 static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
 				 uint32_t max_missing)
 {
-	struct osr_pgft_tree *tree = &pgft->p->tree[pgft->p->n_trees];
+	struct osr_pgft_tree *tree = &pgft->pgft->tree[pgft->pgft->n_trees];
 	enum osr_status st;
 	struct fit fit;
 
 	if (pgft->memory) {
-		st = osr__pgft_recall(pgft, part, tree);
+		st = osr_pgft_recall(pgft, part, tree);
 	} else {
 		const struct holes *holes = &fit.holes;
 		char name[32];
@@ -404,52 +410,55 @@ static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
 		if (many)
 			return osr_fail(pgft->diag, OSR_NOT_APPLICABLE,
 					"not a fat tree: level-%u switch %s has %u up-links, "
-					"expected %u; of all %llu "
-					"up-links that make the tree whole %llu are missing, more "
+					"expected %u; of all %llu up-links that make the tree "
+					"whole %llu are missing, more "
 					"than %u %%",
 					pgft->level[holes->worst],
-					osr_switch_name(pgft->f, holes->worst, name), holes->has,
-					holes->has + holes->lacks,
+					osr_switch_name(pgft->fabric, holes->worst, name),
+					holes->has, holes->has + holes->lacks,
 					(unsigned long long)holes->n_ports,
 					(unsigned long long)holes->n_missing, max_missing);
-		st = osr__pgft_places(pgft, part, tree);
+		st = osr_pgft_places(pgft, part, tree);
 	}
 	if (st)
 		return st;
 	take_places(pgft, part, tree);
 	tree->n_outside = part->n - tree->n_switches;
-	pgft->p->n_trees++;
+	pgft->pgft->n_trees++;
 	return OSR_OK;
 }
 
-static enum osr_status find_trees(struct pgft_work *w, uint32_t max_missing)
+static enum osr_status find_trees(struct pgft_work *work, uint32_t max_missing)
 {
-	const struct osr_fabric *fabric = w->f;
-	struct osr_pgft *pgft = w->p;
-	enum osr_status st = pgft_prepare(w);
+	const struct osr_fabric *fabric = work->fabric;
+	struct osr_pgft *pgft = work->pgft;
+	enum osr_status st = pgft_prepare(work);
 
 	for (uint32_t k = 0; k < fabric->n_components && !st; k++) {
-		struct pgft_part part = { .member = w->member };
+		struct pgft_part part = { .member = work->member };
 
 		OSR_EACH_SWITCH(s, fabric)
 			if (fabric->sw_component[s] == k)
-				w->member[part.n++] = s;
-		if (n_strong(w, &part, 1))
-			st = find_part(w, &part, max_missing);
+				work->member[part.n++] = s;
+		if (n_strong(work, &part, 1))
+			st = find_part(work, &part, max_missing);
 	}
 	if (st)
 		return st;
 	if (!pgft->n_trees)
-		return osr_fail(w->diag, OSR_NOT_APPLICABLE,
+		return osr_fail(work->diag, OSR_NOT_APPLICABLE,
 				"not a fat tree: no CA or router on any of %u switches",
 				fabric->n_switches);
-	st = number_ports(w);
+	st = number_ports(work);
 	if (st)
 		return st;
-	pgft_count_missing(w);
-	number_hosts(w);
-	/* Of trees that keep their digits, links to switches that are away are not missing: one of two spines may die. */
-	for (uint32_t i = 0; i < pgft->n_trees && w->memory && !st; i++) {
+	pgft_count_missing(work);
+	number_hosts(work);
+	/*
+	 * Of trees that keep their digits, links to switches that are away are not missing: one of
+	 * two spines may die.
+	 */
+	for (uint32_t i = 0; i < pgft->n_trees && work->memory && !st; i++) {
 		uint64_t missing = pgft->tree[i].n_missing_links, n = pgft->tree[i].n_links;
 
 		st = missing * 100 > (missing + n) * max_missing ? OSR_NOT_APPLICABLE : OSR_OK;
@@ -461,13 +470,16 @@ enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_
 			      struct osr_arena *scratch, struct osr_pgft *pgft,
 			      struct osr_diag *diag)
 {
-	struct pgft_work none = { .f = fabric, .p = pgft, .scratch = scratch, .diag = diag },
-			 w = none;
+	struct pgft_work none = { .fabric = fabric,
+				  .pgft = pgft,
+				  .scratch = scratch,
+				  .diag = diag },
+			 work = none;
 	enum osr_status st = OSR_NOT_APPLICABLE;
 
-	w.memory = opt->memory;
-	if (w.memory)
-		st = find_trees(&w, opt->max_missing);
+	work.memory = opt->memory;
+	if (work.memory)
+		st = find_trees(&work, opt->max_missing);
 	return st == OSR_NOT_APPLICABLE ? find_trees(&none, opt->max_missing) : st;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Digits. What is connected within levels l..h is a piece above l, what is within 1..l one below. In a whole tree each
- * piece above and each below one level meet in exactly one switch. Pieces that fit together are joined to groups, and
- * the number of a group within the group around it is the digit of all its switches: b_l above, a_(l+1) below. Pieces
- * and groups go by their lowest switch.
+ * Digits. What is connected within levels l..h is a piece above l, what is within 1..l one below.
+ * In a whole tree each piece above and each below one level meet in exactly one switch. Pieces that
+ * fit together are joined to groups, and the number of a group within the group around it is the
+ * digit of all its switches: b_l above, a_(l+1) below. Pieces and groups go by their lowest switch.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct piece {
 };
 
 struct grouping {
-	struct pgft_work *w;
+	struct pgft_work *work;
 	const struct pgft_part *part;
 	uint32_t l;
 	bool up;
@@ -69,32 +69,32 @@ static int compare_pieces(const void *x, const void *y)
 }
 
 /* The sets of switches that are connected within these levels. */
-static void connect(struct pgft_work *w, const struct pgft_part *part, uint32_t from, uint32_t to,
-		    uint32_t *set)
+static void connect(struct pgft_work *work, const struct pgft_part *part, uint32_t from,
+		    uint32_t to, uint32_t *set)
 {
 	for (uint32_t i = 0; i < part->n; i++)
 		set[part->member[i]] = part->member[i];
 	for (uint32_t i = 0; i < part->n; i++)
-		for (uint32_t s = part->member[i], e = w->row[s];
-		     w->level[s] >= from && w->level[s] <= to && e < w->row[s + 1]; e++)
-			if (w->level[w->near[e]] >= from && w->level[w->near[e]] <= to)
-				osr_set_join(set, s, w->near[e]);
+		for (uint32_t s = part->member[i], e = work->row[s];
+		     work->level[s] >= from && work->level[s] <= to && e < work->row[s + 1]; e++)
+			if (work->level[work->near[e]] >= from && work->level[work->near[e]] <= to)
+				osr_set_join(set, s, work->near[e]);
 }
 
 /*
- * How often the most frequent key occurs among the pieces from .. to - 1: among all, or those of group k and piece i,
- * which may join it.
+ * How often the most frequent key occurs among the pieces from .. to - 1: among all, or those of
+ * group k and piece i, which may join it.
  */
-static uint32_t most_frequent(const struct grouping *g, uint32_t from, uint32_t to, uint32_t k,
-			      uint32_t i)
+static uint32_t most_frequent(const struct grouping *grouping, uint32_t from, uint32_t to,
+			      uint32_t k, uint32_t i)
 {
-	struct pgft_key *key = g->w->key;
+	struct pgft_key *key = grouping->work->key;
 	uint32_t n = 0, most = 0, start = 0;
 
 	for (uint32_t p = from; p < to; p++)
-		for (uint32_t m = 0; m < g->piece[p].n; m++)
-			if (k == OSR_NONE || g->piece[p].group == k || p == i)
-				key[n++] = (struct pgft_key){ .b = g->piece[p].key[m].b };
+		for (uint32_t m = 0; m < grouping->piece[p].n; m++)
+			if (k == OSR_NONE || grouping->piece[p].group == k || p == i)
+				key[n++] = (struct pgft_key){ .b = grouping->piece[p].key[m].b };
 	qsort(key, n, sizeof(*key), compare_keys);
 	for (uint32_t m = 0; m < n; m++) {
 		start = key[m].b == key[start].b ? start : m;
@@ -103,152 +103,169 @@ static uint32_t most_frequent(const struct grouping *g, uint32_t from, uint32_t 
 	return most;
 }
 
-static enum osr_status list_pieces(struct grouping *g, const uint32_t *around)
+static enum osr_status list_pieces(struct grouping *grouping, const uint32_t *around)
 {
-	uint32_t n = g->part->n, l = g->l;
-	struct pgft_work *w = g->w;
+	uint32_t n = grouping->part->n, l = grouping->l;
+	struct pgft_work *work = grouping->work;
 
-	g->piece = osr_calloc(w->scratch, n, sizeof(*g->piece));
-	g->key = osr_calloc(w->scratch, n, sizeof(*g->key));
-	g->at = w->count;
-	if (osr_arena_failed(w->scratch, w->diag))
+	grouping->piece = osr_calloc(work->scratch, n, sizeof(*grouping->piece));
+	grouping->key = osr_calloc(work->scratch, n, sizeof(*grouping->key));
+	grouping->at = work->count;
+	if (osr_arena_failed(work->scratch, work->diag))
 		return OSR_NOMEM;
-	connect(w, g->part, g->up ? l : 1, g->up ? OSR_PGFT_MAX_LEVELS : l, w->set);
-	if (g->up)
-		connect(w, g->part, 1, l, w->below);
-	/* Sizes first: pieces are sorted by them before anything points to a piece. The lowest switch comes first. */
+	connect(work, grouping->part, grouping->up ? l : 1, grouping->up ? OSR_PGFT_MAX_LEVELS : l,
+		work->set);
+	if (grouping->up)
+		connect(work, grouping->part, 1, l, work->below);
+	/*
+	 * Sizes first: pieces are sorted by them before anything points to a piece. The lowest
+	 * switch comes first.
+	 */
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t s = g->part->member[i], level = w->level[s],
-			 lowest = osr_set_of(w->set, s);
+		uint32_t s = grouping->part->member[i], level = work->level[s],
+			 lowest = osr_set_of(work->set, s);
 
-		g->at[s] = OSR_NONE;
-		if (g->up ? level < l : !level || level > l)
+		grouping->at[s] = OSR_NONE;
+		if (grouping->up ? level < l : !level || level > l)
 			continue;
 		if (lowest == s)
-			g->piece[g->n_pieces++] =
+			grouping->piece[grouping->n_pieces++] =
 				(struct piece){ .parent = around[s], .name = s, .width = 1 };
-		g->at[s] = lowest == s ? g->n_pieces - 1 : g->at[lowest];
-		g->piece[g->at[s]].n += level == l;
-		g->piece[g->at[s]].n_leaves += level == 1;
+		grouping->at[s] = lowest == s ? grouping->n_pieces - 1 : grouping->at[lowest];
+		grouping->piece[grouping->at[s]].n += level == l;
+		grouping->piece[grouping->at[s]].n_leaves += level == 1;
 	}
-	qsort(g->piece, g->n_pieces, sizeof(*g->piece), compare_pieces);
-	for (uint32_t i = 0; i < g->n_pieces; i++)
-		g->at[g->piece[i].name] = i;
+	qsort(grouping->piece, grouping->n_pieces, sizeof(*grouping->piece), compare_pieces);
+	for (uint32_t i = 0; i < grouping->n_pieces; i++)
+		grouping->at[grouping->piece[i].name] = i;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t s = g->part->member[i];
+		uint32_t s = grouping->part->member[i];
 
-		if (g->at[s] == OSR_NONE)
+		if (grouping->at[s] == OSR_NONE)
 			continue;
-		g->at[s] = g->at[osr_set_of(w->set, s)];
-		if (w->level[s] == l)
-			g->key[g->n_keys++] = (struct pgft_key){
-				.a = g->at[s],
-				.b = g->up ? osr_set_of(w->below, s) : w->p->sw_b[s],
+		grouping->at[s] = grouping->at[osr_set_of(work->set, s)];
+		if (work->level[s] == l)
+			grouping->key[grouping->n_keys++] = (struct pgft_key){
+				.a = grouping->at[s],
+				.b = grouping->up ? osr_set_of(work->below, s)
+						  : work->pgft->sw_b[s],
 				.c = s,
 			};
 	}
-	qsort(g->key, g->n_keys, sizeof(*g->key), compare_keys);
-	for (uint32_t i = 0, k = 0; i < g->n_pieces; k += g->piece[i++].n) {
-		g->piece[i].key = g->key + k;
-		g->piece[i].width = most_frequent(g, i, i + 1, OSR_NONE, i);
-		g->piece[i].width += !g->piece[i].width;
+	qsort(grouping->key, grouping->n_keys, sizeof(*grouping->key), compare_keys);
+	for (uint32_t i = 0, k = 0; i < grouping->n_pieces; k += grouping->piece[i++].n) {
+		grouping->piece[i].key = grouping->key + k;
+		grouping->piece[i].width = most_frequent(grouping, i, i + 1, OSR_NONE, i);
+		grouping->piece[i].width += !grouping->piece[i].width;
 	}
 	return OSR_OK;
 }
 
 /*
- * Pieces of one parent, largest first: each that is clearly no whole one joins the first group that has room for it (no
- * key is there more often than in its founder), unless a whole tree needs more groups than there are yet.
+ * Pieces of one parent, largest first: each that is clearly no whole one joins the first group that
+ * has room for it (no key is there more often than in its founder), unless a whole tree needs more
+ * groups than there are yet.
  */
-static void join_pieces(struct grouping *g, uint32_t from, uint32_t to)
+static void join_pieces(struct grouping *grouping, uint32_t from, uint32_t to)
 {
-	uint32_t total = 0, most_leaves = 0, most = g->piece[from].n,
+	uint32_t total = 0, most_leaves = 0, most = grouping->piece[from].n,
 		 /* As many as one piece below l has switches of level l here. */
-		wanted = g->up ? most_frequent(g, from, to, OSR_NONE, 0) : 0;
+		wanted = grouping->up ? most_frequent(grouping, from, to, OSR_NONE, 0) : 0;
 
 	for (uint32_t i = from; i < to; i++)
-		if (g->piece[i].n_leaves > most_leaves)
-			most_leaves = g->piece[i].n_leaves;
+		if (grouping->piece[i].n_leaves > most_leaves)
+			most_leaves = grouping->piece[i].n_leaves;
 	for (uint32_t i = from; i < to; i++) {
-		struct piece *p = &g->piece[i], *group = p;
-		bool part = 2 * p->n < most || (!g->up && !p->n_leaves);
+		struct piece *piece = &grouping->piece[i], *group = piece;
+		bool part = 2 * piece->n < most || (!grouping->up && !piece->n_leaves);
 
-		p->group = i;
-		for (uint32_t k = from; part && total + p->width > wanted && k < i && group == p;
-		     k++)
-			if (g->piece[k].group == k &&
-			    g->piece[k].n_leaves + p->n_leaves <= most_leaves &&
-			    most_frequent(g, from, i + 1, k, i) <= g->piece[k].width)
-				group = &g->piece[k];
-		if (group == p) {
-			total += p->width;
+		piece->group = i;
+		for (uint32_t k = from;
+		     part && total + piece->width > wanted && k < i && group == piece; k++)
+			if (grouping->piece[k].group == k &&
+			    grouping->piece[k].n_leaves + piece->n_leaves <= most_leaves &&
+			    most_frequent(grouping, from, i + 1, k, i) <= grouping->piece[k].width)
+				group = &grouping->piece[k];
+		if (group == piece) {
+			total += piece->width;
 			continue;
 		}
-		p->group = group->group;
-		group->n_leaves += p->n_leaves;
-		group->name = p->name < group->name ? p->name : group->name;
+		piece->group = group->group;
+		group->n_leaves += piece->n_leaves;
+		group->name = piece->name < group->name ? piece->name : group->name;
 	}
 }
 
-/* Groups of one parent, by their lowest switch; a wide group gets several digits. Returns how many there are. */
-static uint32_t pgft_digits_number_groups(struct grouping *g, uint32_t from, uint32_t to)
+/*
+ * Groups of one parent, by their lowest switch; a wide group gets several digits. Returns how many
+ * there are.
+ */
+static uint32_t pgft_digits_number_groups(struct grouping *grouping, uint32_t from, uint32_t to)
 {
-	struct pgft_key *order = g->w->key;
+	struct pgft_key *order = grouping->work->key;
 	uint32_t n = 0, next = 0;
 
 	for (uint32_t i = from; i < to; i++)
-		if (g->piece[i].group == i)
-			order[n++] = (struct pgft_key){ .a = g->piece[i].name, .c = i };
+		if (grouping->piece[i].group == i)
+			order[n++] = (struct pgft_key){ .a = grouping->piece[i].name, .c = i };
 	qsort(order, n, sizeof(*order), compare_keys);
 	for (uint32_t i = 0; i < n; i++) {
-		g->piece[order[i].c].digit = next;
-		next += g->piece[order[i].c].width;
+		grouping->piece[order[i].c].digit = next;
+		next += grouping->piece[order[i].c].width;
 	}
 	return next;
 }
 
 /*
- * Groups above or below level l, within those around; around[] gets them, digit[] their numbers, OSR_NONE elsewhere. *most:
- * the largest number of digits within one parent.
+ * Groups above or below level l, within those around; around[] gets them, digit[] their numbers,
+ * OSR_NONE elsewhere. *most: the largest number of digits within one parent.
  */
-static enum osr_status group(struct pgft_work *w, const struct pgft_part *part, uint32_t l, bool up,
-			     uint32_t *around, uint32_t *digit, uint32_t *most)
+static enum osr_status group(struct pgft_work *work, const struct pgft_part *part, uint32_t l,
+			     bool up, uint32_t *around, uint32_t *digit, uint32_t *most)
 {
-	struct grouping g = { .w = w, .part = part, .l = l, .up = up };
-	enum osr_status st = list_pieces(&g, around);
+	struct grouping grouping = { .work = work, .part = part, .l = l, .up = up };
+	enum osr_status st = list_pieces(&grouping, around);
 	uint32_t n = 0;
 
 	if (st)
 		return st;
 	*most = 0;
-	for (uint32_t from = 0, to; from < g.n_pieces; from = to) {
-		for (to = from; to < g.n_pieces && g.piece[to].parent == g.piece[from].parent;)
+	for (uint32_t from = 0, to; from < grouping.n_pieces; from = to) {
+		for (to = from; to < grouping.n_pieces &&
+				grouping.piece[to].parent == grouping.piece[from].parent;)
 			to++;
-		join_pieces(&g, from, to);
-		n = pgft_digits_number_groups(&g, from, to);
+		join_pieces(&grouping, from, to);
+		n = pgft_digits_number_groups(&grouping, from, to);
 		*most = n > *most ? n : *most;
 	}
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i];
-		const struct piece *p =
-			g.at[s] == OSR_NONE ? NULL : &g.piece[g.piece[g.at[s]].group];
+		const struct piece *piece =
+			grouping.at[s] == OSR_NONE
+				? NULL
+				: &grouping.piece[grouping.piece[grouping.at[s]].group];
 
-		digit[s] = p ? p->digit : OSR_NONE;
-		around[s] = p ? p->name : around[s];
+		digit[s] = piece ? piece->digit : OSR_NONE;
+		around[s] = piece ? piece->name : around[s];
 	}
-	/* In a wide group, switches of the border level take consecutive digits within their sub-tree. */
+	/*
+	 * In a wide group, switches of the border level take consecutive digits within their
+	 * sub-tree.
+	 */
 	n = 0;
-	for (uint32_t i = 0; i < g.n_keys; i++) {
-		uint32_t k = g.piece[g.key[i].a].group;
+	for (uint32_t i = 0; i < grouping.n_keys; i++) {
+		uint32_t k = grouping.piece[grouping.key[i].a].group;
 
-		if (g.piece[k].width > 1)
-			w->key[n++] = (struct pgft_key){ k, g.key[i].b, g.key[i].c };
+		if (grouping.piece[k].width > 1)
+			work->key[n++] =
+				(struct pgft_key){ k, grouping.key[i].b, grouping.key[i].c };
 	}
-	qsort(w->key, n, sizeof(*w->key), compare_keys);
+	qsort(work->key, n, sizeof(*work->key), compare_keys);
 	for (uint32_t i = 1, run = 0; i < n; i++) {
-		run = w->key[i].a == w->key[i - 1].a && w->key[i].b == w->key[i - 1].b ? run + 1
-										       : 0;
-		digit[w->key[i].c] += run;
+		run = work->key[i].a == work->key[i - 1].a && work->key[i].b == work->key[i - 1].b
+			      ? run + 1
+			      : 0;
+		digit[work->key[i].c] += run;
 	}
 	return OSR_OK;
 }
@@ -282,8 +299,8 @@ static enum osr_status check_size(struct pgft_work *pgft, const struct pgft_part
 		part->n, 64 * part->n + 4096, what);
 }
 
-enum osr_status osr__pgft_places(struct pgft_work *pgft, const struct pgft_part *part,
-				 struct osr_pgft_tree *tree)
+enum osr_status osr_pgft_places(struct pgft_work *pgft, const struct pgft_part *part,
+				struct osr_pgft_tree *tree)
 {
 	enum osr_status st = OSR_OK;
 	uint64_t m = 1, w = 1;
@@ -312,18 +329,21 @@ enum osr_status osr__pgft_places(struct pgft_work *pgft, const struct pgft_part 
 	return st;
 }
 
-void osr__pgft_count(struct pgft_work *pgft, const struct pgft_part *part,
-		     struct osr_pgft_tree *tree)
+void osr_pgft_count(struct pgft_work *pgft, const struct pgft_part *part,
+		    struct osr_pgft_tree *tree)
 {
 	for (uint32_t l = 0; l <= tree->h; l++) {
 		uint32_t seen[256] = { 0 };
 
-		/* Hosts of leaves, for l = 0; or cables between a switch of level l - 1 and one of its parents. */
+		/*
+		 * Hosts of leaves, for l = 0; or cables between a switch of level l - 1 and one of
+		 * its parents.
+		 */
 		for (uint32_t i = 0; i < part->n; i++) {
 			uint32_t s = part->member[i];
 
 			if (l == 0 && pgft->level[s] == 1)
-				seen[pgft->p->sw_hosts[s]]++;
+				seen[pgft->pgft->sw_hosts[s]]++;
 			for (uint32_t e = pgft->row[s];
 			     l > 1 && pgft->level[s] == l && e < pgft->row[s + 1]; e++)
 				seen[pgft->mult[e]] += pgft->level[pgft->near[e]] + 1u == l;
@@ -332,8 +352,8 @@ void osr__pgft_count(struct pgft_work *pgft, const struct pgft_part *part,
 	}
 }
 
-enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part *part,
-				 struct osr_pgft_tree *tree)
+enum osr_status osr_pgft_digits(struct pgft_work *pgft, const struct pgft_part *part,
+				struct osr_pgft_tree *tree)
 {
 	uint32_t *around = pgft->above, *digit = pgft->digit;
 	uint64_t n_ups = 1, n_downs = 1;
@@ -344,14 +364,14 @@ enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part 
 		if (pgft->level[part->member[i]] > tree->h)
 			tree->h = pgft->level[part->member[i]];
 	for (uint32_t i = 0; i < part->n; i++)
-		around[part->member[i]] = pgft->p->sw_a[part->member[i]] =
-			pgft->p->sw_b[part->member[i]] = 0;
+		around[part->member[i]] = pgft->pgft->sw_a[part->member[i]] =
+			pgft->pgft->sw_b[part->member[i]] = 0;
 	tree->w[1] = 1;
 	for (uint32_t l = 2; l <= tree->h && !st; l++) {
 		st = group(pgft, part, l, true, around, digit, &tree->w[l]);
 		for (uint32_t i = 0; i < part->n && !st; i++)
 			if (digit[part->member[i]] != OSR_NONE)
-				pgft->p->sw_b[part->member[i]] +=
+				pgft->pgft->sw_b[part->member[i]] +=
 					digit[part->member[i]] * (uint32_t)n_ups;
 		n_ups *= tree->w[l];
 		st = st ? st : check_size(pgft, part, n_ups, "top switches");
@@ -361,13 +381,13 @@ enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part 
 	for (uint32_t l = tree->h; l >= 2 && !st; l--) {
 		st = group(pgft, part, l - 1, false, around, digit, &tree->m[l]);
 		for (uint32_t i = 0; i < part->n && !st; i++) {
-			uint32_t s = part->member[i], *a = &pgft->p->sw_a[s];
+			uint32_t s = part->member[i], *a = &pgft->pgft->sw_a[s];
 
 			*a = digit[s] == OSR_NONE ? *a : *a * tree->m[l] + digit[s];
 		}
 		n_downs *= tree->m[l];
 		st = st ? st : check_size(pgft, part, n_downs, "leaves");
 	}
-	osr__pgft_count(pgft, part, tree);
+	osr_pgft_count(pgft, part, tree);
 	return st;
 }

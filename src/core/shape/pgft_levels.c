@@ -93,7 +93,7 @@ static bool check_levels(struct pgft_work *pgft, struct pgft_part *part)
 	return part->n_bad == 0;
 }
 
-bool osr__pgft_levels(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong, bool strip)
+bool osr_pgft_levels(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong, bool strip)
 {
 	uint32_t n = 0;
 
@@ -103,7 +103,7 @@ bool osr__pgft_levels(struct pgft_work *pgft, struct pgft_part *part, uint32_t s
 		uint32_t s = part->member[i];
 
 		pgft->depth[s] = OSR_NONE;
-		if (pgft->p->sw_hosts[s] < strong || (strip && is_pendant(pgft, s)))
+		if (pgft->pgft->sw_hosts[s] < strong || (strip && is_pendant(pgft, s)))
 			continue;
 		pgft->depth[s] = 1;
 		pgft->queue[n++] = s;

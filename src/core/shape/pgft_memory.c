@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Digits of earlier sweeps. A spine that dies takes its GUID with it, and a leaf or host its place;
- * without memory all behind it would count differently, and most entries change. So a fabric that is a
- * part of what is remembered keeps its m, w, p and all places; only its hosts may be more, and a switch
- * that is new may stand where another is away.
+ * without memory all behind it would count differently, and most entries change. So a fabric that
+ * is a part of what is remembered keeps its m, w, p and all places; only its hosts may be more, and
+ * a switch that is new may stand where another is away.
  */
 #include <osmroutes/each.h>
 #include <osmroutes/routing.h>
@@ -24,8 +24,8 @@ static int compare_rows(const void *x, const void *y)
 	return p->port < q->port ? -1 : p->port > q->port;
 }
 
-const struct osr_pgft_known *osr__pgft_known(const struct osr_pgft_memory *memory, uint64_t guid,
-					     uint8_t port)
+const struct osr_pgft_known *osr_pgft_memory_find(const struct osr_pgft_memory *memory,
+						  uint64_t guid, uint8_t port)
 {
 	const struct osr_pgft_known key = { .guid = guid, .port = port };
 
@@ -46,111 +46,121 @@ static struct osr_pgft_tree shape_of(const struct osr_pgft_tree *tree)
 }
 
 /* Do all neighbours of s that have a place see it where it is? */
-static bool pgft_fits(const struct pgft_work *w, const struct osr_pgft_tree *tree, uint32_t s)
+static bool pgft_fits(const struct pgft_work *work, const struct osr_pgft_tree *tree, uint32_t s)
 {
-	const uint32_t *a = w->p->sw_a, *b = w->p->sw_b;
-	uint32_t l = w->level[s];
+	const uint32_t *a = work->pgft->sw_a, *b = work->pgft->sw_b;
+	uint32_t l = work->level[s];
 
-	for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++) {
-		uint32_t u = w->near[e];
+	for (uint32_t e = work->row[s]; e < work->row[s + 1]; e++) {
+		uint32_t u = work->near[e];
 
-		if (w->level[u] && (w->level[u] == l + 1 ? a[u] != a[s] / tree->m[l + 1] ||
-								   b[u] % tree->w_product[l] != b[s]
-							 : w->level[u] + 1u != l))
+		if (work->level[u] &&
+		    (work->level[u] == l + 1
+			     ? a[u] != a[s] / tree->m[l + 1] || b[u] % tree->w_product[l] != b[s]
+			     : work->level[u] + 1u != l))
 			return false;
 	}
 	return true;
 }
 
 /* Gives s a place that is free, where all its neighbours see it. False: there is none. */
-static bool pgft_takes(struct pgft_work *w, const struct osr_pgft_tree *tree, uint32_t s,
+static bool pgft_takes(struct pgft_work *work, const struct osr_pgft_tree *tree, uint32_t s,
 		       uint32_t l, uint32_t a, uint32_t b)
 {
-	uint32_t *place = osr__pgft_place(tree, l, a, b);
+	uint32_t *place = osr_pgft_place(tree, l, a, b);
 
-	w->level[s] = (uint8_t)l;
-	w->p->sw_a[s] = a;
-	w->p->sw_b[s] = b;
-	if (*place == OSR_NONE && pgft_fits(w, tree, s)) {
+	work->level[s] = (uint8_t)l;
+	work->pgft->sw_a[s] = a;
+	work->pgft->sw_b[s] = b;
+	if (*place == OSR_NONE && pgft_fits(work, tree, s)) {
 		*place = s;
 		return true;
 	}
-	w->level[s] = 0;
+	work->level[s] = 0;
 	return false;
 }
 
-/* A switch of which nothing is known, as one that replaces another: below or above the first neighbour that is known. */
-static void recall_new(struct pgft_work *w, const struct osr_pgft_tree *tree, uint32_t s)
+/*
+ * A switch of which nothing is known, as one that replaces another: below or above the first
+ * neighbour that is known.
+ */
+static void recall_new(struct pgft_work *work, const struct osr_pgft_tree *tree, uint32_t s)
 {
-	for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++) {
-		uint32_t u = w->near[e], l = w->level[u], a = w->p->sw_a[u], b = w->p->sw_b[u];
+	for (uint32_t e = work->row[s]; e < work->row[s + 1]; e++) {
+		uint32_t u = work->near[e], l = work->level[u], a = work->pgft->sw_a[u],
+			 b = work->pgft->sw_b[u];
 
-		if (!l || !osr__pgft_known(w->memory, w->f->sw_guid[u], 0))
+		if (!l || !osr_pgft_memory_find(work->memory, work->fabric->sw_guid[u], 0))
 			continue;
 		for (uint32_t k = 0; l > 1 && k < tree->m[l]; k++)
-			if (pgft_takes(w, tree, s, l - 1, a * tree->m[l] + k,
+			if (pgft_takes(work, tree, s, l - 1, a * tree->m[l] + k,
 				       b % tree->w_product[l - 1]))
 				return;
 		for (uint32_t k = 0; l < tree->h && k < tree->w[l + 1]; k++)
-			if (pgft_takes(w, tree, s, l + 1, a / tree->m[l + 1],
+			if (pgft_takes(work, tree, s, l + 1, a / tree->m[l + 1],
 				       k * tree->w_product[l] + b))
 				return;
 		return;
 	}
 }
 
-enum osr_status osr__pgft_recall(struct pgft_work *w, const struct pgft_part *part,
-				 struct osr_pgft_tree *tree)
+enum osr_status osr_pgft_recall(struct pgft_work *work, const struct pgft_part *part,
+				struct osr_pgft_tree *tree)
 {
 	const struct osr_pgft_known *known = NULL;
 	struct osr_pgft_tree now;
 	enum osr_status st;
 
 	for (uint32_t i = 0; i < part->n && (!known || !known->level); i++)
-		known = osr__pgft_known(w->memory, w->f->sw_guid[part->member[i]], 0);
+		known = osr_pgft_memory_find(work->memory, work->fabric->sw_guid[part->member[i]],
+					     0);
 	if (!known || !known->level)
 		return OSR_NOT_APPLICABLE;
-	*tree = shape_of(&w->memory->tree[known->tree]);
+	*tree = shape_of(&work->memory->tree[known->tree]);
 	tree->recalled = known->tree;
-	st = osr__pgft_places(w, part, tree);
+	st = osr_pgft_places(work, part, tree);
 	if (st)
 		return st;
 	/* All that are known were in one tree, and have places of their own. */
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i], l, *place;
-		const struct osr_pgft_known *was = osr__pgft_known(w->memory, w->f->sw_guid[s], 0);
+		const struct osr_pgft_known *was =
+			osr_pgft_memory_find(work->memory, work->fabric->sw_guid[s], 0);
 
-		w->level[s] = 0;
+		work->level[s] = 0;
 		if (!was)
 			continue;
 		if (was->level && was->tree != known->tree)
 			return OSR_NOT_APPLICABLE;
-		w->level[s] = (uint8_t)(l = was->level);
-		w->p->sw_a[s] = was->a;
-		w->p->sw_b[s] = was->b;
+		work->level[s] = (uint8_t)(l = was->level);
+		work->pgft->sw_a[s] = was->a;
+		work->pgft->sw_b[s] = was->b;
 		if (!l)
 			continue;
 		if (was->a >= tree->m_product[tree->h] / tree->m_product[l] ||
 		    was->b >= tree->w_product[l])
 			return OSR_NOT_APPLICABLE;
-		place = osr__pgft_place(tree, l, was->a, was->b);
+		place = osr_pgft_place(tree, l, was->a, was->b);
 		if (*place != OSR_NONE)
 			return OSR_NOT_APPLICABLE;
 		*place = s;
 	}
 	for (uint32_t i = 0; i < part->n; i++)
-		if (!osr__pgft_known(w->memory, w->f->sw_guid[part->member[i]], 0))
-			recall_new(w, tree, part->member[i]);
-	/* Nothing was assumed of the others' cables so far. What has no place hangs on one switch. */
+		if (!osr_pgft_memory_find(work->memory, work->fabric->sw_guid[part->member[i]], 0))
+			recall_new(work, tree, part->member[i]);
+	/*
+	 * Nothing was assumed of the others' cables so far. What has no place hangs on one switch.
+	 */
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i];
 
-		if (w->level[s] ? !pgft_fits(w, tree, s) : w->row[s + 1] - w->row[s] > 1)
+		if (work->level[s] ? !pgft_fits(work, tree, s)
+				   : work->row[s + 1] - work->row[s] > 1)
 			return OSR_NOT_APPLICABLE;
 	}
 	/* Slots that most leaves lack leave up-ports without their share. */
 	now = *tree;
-	osr__pgft_count(w, part, &now);
+	osr_pgft_count(work, part, &now);
 	for (uint32_t l = 1; l <= tree->h; l++)
 		if (now.p[l] > tree->p[l])
 			return OSR_NOT_APPLICABLE;
@@ -169,7 +179,7 @@ static_assert(sizeof(struct memory_head) % 8 == 0 && sizeof(struct osr_pgft_tree
 enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena *arena,
 				  struct osr_notes *notes, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = pgft->f;
+	const struct osr_fabric *fabric = pgft->fabric;
 	const struct osr_pgft_memory *before = pgft->recalled;
 	uint32_t n_trees = before ? before->n_trees : pgft->n_trees, n_before = 0;
 	struct osr_pgft_tree *tree;
@@ -197,8 +207,11 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 
 		if (i != OSR_NONE)
 			known.tree = before ? pgft->tree[i].recalled : i;
-		/* One that was not known before takes the row of the switch at whose place it stands now, or else a new one. */
-		if (!osr__pgft_known(before, known.guid, 0)) {
+		/*
+		 * One that was not known before takes the row of the switch at whose place it
+		 * stands now, or else a new one.
+		 */
+		if (!osr_pgft_memory_find(before, known.guid, 0)) {
 			for (uint32_t k = 0; k < n_before && known.level; k++)
 				if (!row[k].port && row[k].tree == known.tree &&
 				    row[k].level == known.level && row[k].a == known.a &&
@@ -210,7 +223,7 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 		OSR_EACH_TERMINAL(t, fabric, s) {
 			known.port = fabric->term_port[t];
 			if (pgft->term_index[t] == OSR_NONE ||
-			    osr__pgft_known(before, known.guid, (uint8_t)known.port))
+			    osr_pgft_memory_find(before, known.guid, (uint8_t)known.port))
 				continue;
 			known.tree = known.level = known.a = 0;
 			known.b = pgft->term_index[t] % pgft->tree[i].m[1];

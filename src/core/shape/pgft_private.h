@@ -6,14 +6,14 @@
 #include <osmroutes/pgft.h>
 
 struct pgft_work {
-	const struct osr_fabric *f;
-	struct osr_pgft *p;
+	const struct osr_fabric *fabric;
+	struct osr_pgft *pgft;
 	struct osr_arena *scratch;
 	struct osr_diag *diag;
 
 	/*
-	 * Distinct neighbours: near[row[s]] .. near[row[s + 1] - 1], by first channel; mult[] cables
-	 * each.
+	 * Distinct neighbours: near[row[s]] .. near[row[s + 1] - 1], by first channel; mult[]
+	 * cables each.
 	 */
 	uint32_t *row, *near, *mult;
 	uint32_t *member; /* switches of the component at hand, ascending */
@@ -23,7 +23,10 @@ struct pgft_work {
 	uint32_t *queue, *stamp, *count; /* [n_switches] */
 	uint32_t now;                    /* of stamp[] */
 
-	/* Of pgft_digits.c, [n_switches]: sets above or below a level; groups around; digits of the last grouping. */
+	/*
+	 * Of pgft_digits.c, [n_switches]: sets above or below a level; groups around; digits of the
+	 * last grouping.
+	 */
 	uint32_t *set, *below, *above, *digit;
 	struct pgft_key *key; /* [n_switches] */
 	const struct osr_pgft_memory *memory;
@@ -46,37 +49,40 @@ struct pgft_part {
  * with a single neighbour are looked at last. False if cables join switches of one level; part->bad
  * tells which.
  */
-bool osr__pgft_levels(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong, bool strip);
+bool osr_pgft_levels(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong, bool strip);
 
 /*
  * Digits, given levels: fills the tree's m, w, p and the rows of digits. OSR_NOT_APPLICABLE if this
  * leads to more places than make sense.
  */
-enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part *part,
-				 struct osr_pgft_tree *tree);
+enum osr_status osr_pgft_digits(struct pgft_work *pgft, const struct pgft_part *part,
+				struct osr_pgft_tree *tree);
 
 /* From the levels: the tree's m_1 and p. */
-void osr__pgft_count(struct pgft_work *pgft, const struct pgft_part *part,
-		     struct osr_pgft_tree *tree);
+void osr_pgft_count(struct pgft_work *pgft, const struct pgft_part *part,
+		    struct osr_pgft_tree *tree);
 
-/* From m, w and h: their products, and all places, free. OSR_NOT_APPLICABLE if they are more than make sense. */
-enum osr_status osr__pgft_places(struct pgft_work *pgft, const struct pgft_part *part,
-				 struct osr_pgft_tree *tree);
+/*
+ * From m, w and h: their products, and all places, free. OSR_NOT_APPLICABLE if they are more than
+ * make sense.
+ */
+enum osr_status osr_pgft_places(struct pgft_work *pgft, const struct pgft_part *part,
+				struct osr_pgft_tree *tree);
 
-static inline uint32_t *osr__pgft_place(const struct osr_pgft_tree *tree, uint32_t l, uint32_t a,
-					uint32_t b)
+static inline uint32_t *osr_pgft_place(const struct osr_pgft_tree *tree, uint32_t l, uint32_t a,
+				       uint32_t b)
 {
 	return &tree->place[l][(size_t)a * tree->w_product[l] + b];
 }
 
 /*
- * pgft_memory.c: levels, digits, places and the tree's shape as they were. OSR_NOT_APPLICABLE if this
- * component does not fit what is remembered.
+ * pgft_memory.c: levels, digits, places and the tree's shape as they were. OSR_NOT_APPLICABLE if
+ * this component does not fit what is remembered.
  */
-enum osr_status osr__pgft_recall(struct pgft_work *pgft, const struct pgft_part *part,
-				 struct osr_pgft_tree *tree);
+enum osr_status osr_pgft_recall(struct pgft_work *pgft, const struct pgft_part *part,
+				struct osr_pgft_tree *tree);
 /* What is remembered of a switch, or of a port of it; NULL: nothing. */
-const struct osr_pgft_known *osr__pgft_known(const struct osr_pgft_memory *memory, uint64_t guid,
-					     uint8_t port);
+const struct osr_pgft_known *osr_pgft_memory_find(const struct osr_pgft_memory *memory,
+						  uint64_t guid, uint8_t port);
 
 #endif

@@ -10,9 +10,9 @@
  *
  *	root leaf > its spines > their cores > all other spines > all other leaves
  *
- * A switch that is placed *anchors* those above it in the tree that are not. All others wait for those above them. What
- * the root does not anchor, because links are missing, is anchored by the first switch of the highest level that is
- * cabled to it and lies below one that is placed.
+ * A switch that is placed *anchors* those above it in the tree that are not. All others wait for
+ * those above them. What the root does not anchor, because links are missing, is anchored by the
+ * first switch of the highest level that is cabled to it and lies below one that is placed.
  */
 #include <osmroutes/each.h>
 #include <osmroutes/treeorder.h>
@@ -25,64 +25,65 @@ struct tree_growth {
 	uint32_t n;           /* placed */
 };
 
-static enum osr_status growth_begin(struct tree_growth *g, const struct osr_fabric *fabric,
+static enum osr_status growth_begin(struct tree_growth *growth, const struct osr_fabric *fabric,
 				    struct osr_arena *scratch, struct osr_diag *diag)
 {
 	uint32_t n = fabric->n_switches;
 
-	*g->order = (struct osr_tree_order){ fabric, osr_alloc(scratch, n, sizeof(uint32_t)),
-					     osr_alloc(scratch, n, sizeof(uint32_t)) };
+	*growth->order = (struct osr_tree_order){ fabric, osr_alloc(scratch, n, sizeof(uint32_t)),
+						  osr_alloc(scratch, n, sizeof(uint32_t)) };
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	memset(g->order->number, 0xff, n * sizeof(uint32_t));
+	memset(growth->order->number, 0xff, n * sizeof(uint32_t));
 	return OSR_OK;
 }
 
-static void place_one(struct tree_growth *g, uint32_t v)
+static void place_one(struct tree_growth *growth, uint32_t v)
 {
-	g->order->number[v] = g->n;
-	g->order->by_number[g->n++] = v;
+	growth->order->number[v] = growth->n;
+	growth->order->by_number[growth->n++] = v;
 }
 
 /*
- * Places v and, breadth first, what it anchors (all that is cabled to it from above, upper switches of one level too),
- * and what lies below these and waits for nothing above it any more.
+ * Places v and, breadth first, what it anchors (all that is cabled to it from above, upper switches
+ * of one level too), and what lies below these and waits for nothing above it any more.
  */
-static void place(struct tree_growth *g, uint32_t v)
+static void place(struct tree_growth *growth, uint32_t v)
 {
-	const struct osr_fabric *fabric = g->order->f;
-	const uint32_t *number = g->order->number;
-	uint32_t i = g->n;
+	const struct osr_fabric *fabric = growth->order->fabric;
+	const uint32_t *number = growth->order->number;
+	uint32_t i = growth->n;
 
-	for (place_one(g, v); i < g->n; i++) {
-		v = g->order->by_number[i];
+	for (place_one(growth, v); i < growth->n; i++) {
+		v = growth->order->by_number[i];
 		OSR_EACH_CHANNEL(c, fabric, v) {
 			uint32_t u = fabric->chan_dst[c], e = fabric->chan_row[u];
-			bool above = g->level[u] > 1 && g->level[u] >= g->level[v];
+			bool above = growth->level[u] > 1 && growth->level[u] >= growth->level[v];
 
 			if (number[u] != OSR_NONE)
 				continue;
 			while (!above && e < fabric->chan_row[u + 1] &&
-			       (g->level[fabric->chan_dst[e]] <= g->level[u] ||
+			       (growth->level[fabric->chan_dst[e]] <= growth->level[u] ||
 				number[fabric->chan_dst[e]] <= i))
 				e++;
 			if (above || e == fabric->chan_row[u + 1])
-				place_one(g, u);
+				place_one(growth, u);
 		}
 	}
 }
 
 /*
- * All that the roots have not anchored, and what waits for it: next is the first switch of the highest level below one
- * that is placed; where there is none, the first beside one that is placed; then, in components without a tree, just
- * the first. So all but one of a component have a neighbour above.
+ * All that the roots have not anchored, and what waits for it: next is the first switch of the
+ * highest level below one that is placed; where there is none, the first beside one that is placed;
+ * then, in components without a tree, just the first. So all but one of a component have a
+ * neighbour above.
  */
-static void place_rest(struct tree_growth *g)
+static void place_rest(struct tree_growth *growth)
 {
-	const struct osr_fabric *fabric = g->order->f;
-	const uint32_t *number = g->order->number;
+	const struct osr_fabric *fabric = growth->order->fabric;
+	const uint32_t *number = growth->order->number;
 
-	while (g->n < fabric->n_switches) {
+	while (growth->n < fabric->n_switches) {
 		uint32_t best = OSR_NONE, most = 0;
 
 		OSR_EACH_SWITCH(v, fabric) {
@@ -93,8 +94,8 @@ static void place_rest(struct tree_growth *g)
 			OSR_EACH_CHANNEL(c, fabric, v) {
 				uint32_t u = fabric->chan_dst[c];
 
-				if (number[u] != OSR_NONE && g->level[u] > g->level[v])
-					rank = 2u + g->level[v];
+				if (number[u] != OSR_NONE && growth->level[u] > growth->level[v])
+					rank = 2u + growth->level[v];
 				else if (number[u] != OSR_NONE && rank == 1)
 					rank = 2;
 			}
@@ -103,7 +104,7 @@ static void place_rest(struct tree_growth *g)
 				most = rank;
 			}
 		}
-		place(g, best);
+		place(growth, best);
 	}
 }
 
@@ -111,7 +112,7 @@ static void place_rest(struct tree_growth *g)
 static uint32_t n_ways(const struct osr_pgft *pgft, uint32_t s, uint32_t *seen,
 		       const uint32_t *n_parents)
 {
-	const struct osr_fabric *fabric = pgft->f;
+	const struct osr_fabric *fabric = pgft->fabric;
 	uint32_t n = 0;
 
 	OSR_EACH_CHANNEL(c, fabric, s) {
@@ -127,15 +128,15 @@ static uint32_t n_ways(const struct osr_pgft *pgft, uint32_t s, uint32_t *seen,
 
 /*
  * The leaf with the most ways up, with siblings that lack most parents: what those cannot reach but
- * by way of another leaf, they reach by way of the root. It carries those routes beside its own: among
- * equals the one with the most bandwidth up for each of its end ports, at the lowest place.
+ * by way of another leaf, they reach by way of the root. It carries those routes beside its own:
+ * among equals the one with the most bandwidth up for each of its end ports, at the lowest place.
  */
 static uint32_t tree_root(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree,
 			  uint32_t *seen, const uint32_t *n_parents)
 {
 	uint32_t best = OSR_NONE, n_leaves = tree->m_product[tree->h] / tree->m[1], n_siblings = 1,
 		 w = 0;
-	const struct osr_fabric *fabric = pgft->f;
+	const struct osr_fabric *fabric = pgft->fabric;
 	uint64_t most = 0;
 
 	if (tree->h > 1) {
@@ -174,10 +175,10 @@ static uint32_t tree_root(const struct osr_pgft *pgft, const struct osr_pgft_tre
 enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_arena *scratch,
 				    struct osr_tree_order *order, struct osr_diag *diag)
 {
-	uint32_t n = pgft->f->n_switches, *seen = osr_alloc(scratch, n, sizeof(*seen)),
+	uint32_t n = pgft->fabric->n_switches, *seen = osr_alloc(scratch, n, sizeof(*seen)),
 		 *n_parents = osr_alloc(scratch, n, sizeof(*n_parents));
-	struct tree_growth g = { .order = order, .level = pgft->sw_level };
-	enum osr_status st = growth_begin(&g, pgft->f, scratch, diag);
+	struct tree_growth growth = { .order = order, .level = pgft->sw_level };
+	enum osr_status st = growth_begin(&growth, pgft->fabric, scratch, diag);
 
 	if (st)
 		return st;
@@ -190,9 +191,9 @@ enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_aren
 
 		/* All leaves of a part that is cut off may be away. */
 		if (root != OSR_NONE)
-			place(&g, root);
+			place(&growth, root);
 	}
-	place_rest(&g);
+	place_rest(&growth);
 	return OSR_OK;
 }
 
@@ -201,8 +202,8 @@ enum osr_status osr_tree_order_tiers(const struct osr_fabric *fabric, struct osr
 {
 	uint32_t n = fabric->n_switches, n_leaves = 0, root = 0;
 	uint8_t *level = osr_alloc(scratch, n, 1);
-	struct tree_growth g = { .order = order, .level = level };
-	enum osr_status st = growth_begin(&g, fabric, scratch, diag);
+	struct tree_growth growth = { .order = order, .level = level };
+	enum osr_status st = growth_begin(&growth, fabric, scratch, diag);
 
 	if (st)
 		return st;
@@ -213,7 +214,7 @@ enum osr_status osr_tree_order_tiers(const struct osr_fabric *fabric, struct osr
 	}
 	if (!n_leaves || n_leaves == n || fabric->n_components > 1)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "not two tiers of switches");
-	place(&g, root);
-	place_rest(&g);
+	place(&growth, root);
+	place_rest(&growth);
 	return OSR_OK;
 }

@@ -38,9 +38,10 @@ static bool sweep_is_stable(const struct osr_job *job)
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /*
- * Incrementally. OSR_NOT_APPLICABLE, with the reason in `why`: the engine must route from nothing. What lanes that
- * leave any SL safe may cost where they are chosen, repairs may cost beyond that; on one lane longer routes are better
- * than the transition to a full route on others, which can deadlock.
+ * Incrementally. OSR_NOT_APPLICABLE, with the reason in `why`: the engine must route from nothing.
+ * What lanes that leave any SL safe may cost where they are chosen, repairs may cost beyond that;
+ * on one lane longer routes are better than the transition to a full route on others, which can
+ * deadlock.
  */
 static enum osr_status sweep_reroute(const struct osr_job *job, bool spare, struct osr_diag *why)
 {
@@ -96,7 +97,10 @@ static enum osr_status sweep_full_route(const struct osr_job *job, const struct 
 /* Candidate tables for the present fabric, those with the fewest changes on the switches first. */
 enum { SWEEP_REROUTE, SWEEP_SPARE, SWEEP_FULL, SWEEP_OFFERS };
 
-/* By SL a full route takes the SLs of connections away; the load may exceed by so many times more: 200 % for 120. */
+/*
+ * By SL a full route takes the SLs of connections away; the load may exceed by so many times more:
+ * 200 % for 120.
+ */
 #define SWEEP_BY_SL_EXCESS 5
 
 struct sweep_offer {
@@ -105,7 +109,10 @@ struct sweep_offer {
 	struct osr_arena_mark mark; /* of the arena with these tables */
 };
 
-/* The tables of job->routing, checked already or now; true if their busiest channel carries no more than this. */
+/*
+ * The tables of job->routing, checked already or now; true if their busiest channel carries no more
+ * than this.
+ */
 static bool sweep_add(const struct osr_job *job, struct sweep_offer *offer, uint64_t most)
 {
 	struct osr_diag diag;
@@ -141,7 +148,10 @@ static bool sweep_is_short(const struct osr_job *job, const struct osr_verdict *
 	       verdict->efi * 100 > bound * SWEEP_BALANCED;
 }
 
-/* Are they: more is proven, fewer routes are longer, or less is on the busiest channel, and nothing is worse? */
+/*
+ * Are they: more is proven, fewer routes are longer, or less is on the busiest channel, and nothing
+ * is worse?
+ */
 static bool sweep_is_better(const struct osr_job *job, const struct osr_verdict *full,
 			    const struct osr_verdict *kept)
 {
@@ -156,8 +166,8 @@ static bool sweep_is_better(const struct osr_job *job, const struct osr_verdict 
 }
 
 /*
- * There is a re-route, and there are more lanes than the last full route could use: one more is compared with it. Once
- * for each growth, for the tables remember how many lanes were tried.
+ * There is a re-route, and there are more lanes than the last full route could use: one more is
+ * compared with it. Once for each growth, for the tables remember how many lanes were tried.
  */
 static void sweep_more_lanes(const struct osr_job *job, struct osr_diag *why)
 {
@@ -186,8 +196,9 @@ static void sweep_more_lanes(const struct osr_job *job, struct osr_diag *why)
 }
 
 /*
- * A re-route with few changes. Where that fails, or may load the busiest channel with more than `rebalance` allows: a
- * re-route on lanes that are to spare, or else the best of these and a full route. OSR_NOT_APPLICABLE: no tables.
+ * A re-route with few changes. Where that fails, or may load the busiest channel with more than
+ * `rebalance` allows: a re-route on lanes that are to spare, or else the best of these and a full
+ * route. OSR_NOT_APPLICABLE: no tables.
  */
 static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *why)
 {
@@ -234,8 +245,9 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	if (best == SWEEP_OFFERS && !sweep_full_route(&mine, why))
 		sweep_add(&mine, &offer[SWEEP_FULL], most);
 	/*
-	 * The best are safe with any SL, unless the options refuse that; of these the first whose busiest channel carries
-	 * no more than `percent` of the least. Below 100 percent that may be none of them; then the full route wins.
+	 * The best are safe with any SL, unless the options refuse that; of these the first whose
+	 * busiest channel carries no more than `percent` of the least. Below 100 percent that may
+	 * be none of them; then the full route wins.
 	 */
 	if (sweep_option(job, "any_sl", OSR_ANY_SL_ON) == OSR_ANY_SL_OFF)
 		wanted = 0;
@@ -258,7 +270,9 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	return OSR_OK;
 }
 
-/* Re-routed, or routed from nothing: one LID a port. `refused`: why no re-route is tried, or NULL. */
+/*
+ * Re-routed, or routed from nothing: one LID a port. `refused`: why no re-route is tried, or NULL.
+ */
 static enum osr_status sweep_first_lids(const struct osr_job *job, const struct osr_diag *refused)
 {
 	const struct osr_routing *last = job->previous ? &job->previous->routing : NULL;
@@ -275,9 +289,14 @@ static enum osr_status sweep_first_lids(const struct osr_job *job, const struct 
 	return st ? sweep_full_route(job, refused ? refused : &why) : OSR_OK;
 }
 
-/* ---- several LIDs a port ---------------------------------------------------------------------- */
+/*
+ * ---- several LIDs a port ----------------------------------------------------------------------
+ */
 
-/* All LIDs, from the tables of the first ones: after a re-route in the planes of the tables that it started from. */
+/*
+ * All LIDs, from the tables of the first ones: after a re-route in the planes of the tables that it
+ * started from.
+ */
 static enum osr_status sweep_expand(const struct osr_job *job, const struct osr_fabric *fabric,
 				    const struct osr_routing *first)
 {
@@ -340,7 +359,9 @@ static enum osr_status sweep_planes(const struct osr_job *job, const struct osr_
 	return st ? st : sweep_expand(job, &fabric, &first);
 }
 
-/* ---- a route and its transition --------------------------------------------------------------- */
+/*
+ * ---- a route and its transition ---------------------------------------------------------------
+ */
 
 enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag *refused,
 				struct osr_result *result, struct osr_sweep *sweep)
@@ -381,8 +402,9 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 	sweep->routed = true;
 	mine.request.max_vls = job->request.max_vls;
 	/*
-	 * Can the switches deadlock while some have the old tables, and not if the new ones go out in two rounds?
-	 * Where that cannot be told the sweep goes on. The same tables again need no question.
+	 * Can the switches deadlock while some have the old tables, and not if the new ones go out
+	 * in two rounds? Where that cannot be told the sweep goes on. The same tables again need no
+	 * question.
 	 */
 	mine.diag = &diag;
 	if (last && job->no_transition)
@@ -446,7 +468,10 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	return st;
 }
 
-/* A re-route that either checker refuses gives way to a full route: the same would be refused in every sweep. */
+/*
+ * A re-route that either checker refuses gives way to a full route: the same would be refused in
+ * every sweep.
+ */
 enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
 			  struct osr_sweep *sweep)
 {

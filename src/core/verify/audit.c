@@ -2,11 +2,11 @@
 /*
  * The entries of one LID lead from every switch to at most one other: trees, and loops with trees
  * that hang on them. Upstream switches are taken away first, their packets counted on the way; what
- * is left are the loops. The SLs of packets are pushed in the same order: which pass which pair of ports,
- * and do the SL2VL tables there carry them?
+ * is left are the loops. The SLs of packets are pushed in the same order: which pass which pair of
+ * ports, and do the SL2VL tables there carry them?
  *
- * Members of a group are the end ports that switches send its packets to. A packet of each is spread
- * as the tables say: it must come to every switch once at most, and to all other members.
+ * Members of a group are the end ports that switches send its packets to. A packet of each is
+ * spread as the tables say: it must come to every switch once at most, and to all other members.
  */
 #include "core/verify/audit.h"
 
@@ -16,10 +16,10 @@
 #include <string.h>
 
 struct auditor {
-	struct osr_follow w;
-	const struct osr_routing *r;
+	struct osr_follow follow;
+	const struct osr_routing *routing;
 	uint32_t max_listed;
-	struct osr_audit *a;
+	struct osr_audit *audit;
 	struct osr_fault *list; /* [OSR_N_FAULTS * max_listed] by kind */
 
 	uint32_t *dist; /* [n_switches] to the switch of the current LID */
@@ -47,321 +47,342 @@ struct auditor {
 };
 
 /* Counts a fault, and lists it if there is room. */
-static void audit_fault(struct auditor *k, const struct osr_fault *fault)
+static void audit_fault(struct auditor *auditor, const struct osr_fault *fault)
 {
-	uint64_t n = k->a->n_faults[fault->kind]++;
+	uint64_t n = auditor->audit->n_faults[fault->kind]++;
 
-	if (n < k->max_listed)
-		k->list[(size_t)fault->kind * k->max_listed + n] = *fault;
+	if (n < auditor->max_listed)
+		auditor->list[(size_t)fault->kind * auditor->max_listed + n] = *fault;
 }
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
 /* Breadth first over the cables, with w.order as scratch. */
-static void audit_measure(struct auditor *k, uint32_t root)
+static void audit_measure(struct auditor *auditor, uint32_t root)
 {
-	const struct osr_fabric *fabric = k->w.f;
+	const struct osr_fabric *fabric = auditor->follow.fabric;
 	uint32_t tail = 0;
 
-	k->root = root;
-	memset(k->dist, 0xff, fabric->n_switches * sizeof(*k->dist));
-	k->dist[root] = 0;
-	k->w.order[tail++] = root;
+	auditor->root = root;
+	memset(auditor->dist, 0xff, fabric->n_switches * sizeof(*auditor->dist));
+	auditor->dist[root] = 0;
+	auditor->follow.order[tail++] = root;
 	for (uint32_t head = 0; head < tail; head++) {
-		uint32_t s = k->w.order[head];
+		uint32_t s = auditor->follow.order[head];
 
 		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
 			uint32_t t = fabric->chan_dst[c];
 
-			if (k->dist[t] != OSR_NONE)
+			if (auditor->dist[t] != OSR_NONE)
 				continue;
-			k->dist[t] = k->dist[s] + 1;
-			k->w.order[tail++] = t;
+			auditor->dist[t] = auditor->dist[s] + 1;
+			auditor->follow.order[tail++] = t;
 		}
 	}
 }
 
-static uint8_t audit_entry(const struct auditor *k, uint32_t s)
+static uint8_t audit_entry(const struct auditor *auditor, uint32_t s)
 {
-	return osr_lft(k->r, s, k->dest);
+	return osr_lft(auditor->routing, s, auditor->dest);
 }
 
-static bool delivers(const struct auditor *k, uint32_t s)
+static bool delivers(const struct auditor *auditor, uint32_t s)
 {
-	return s == k->root && audit_entry(k, s) == k->w.f->term_port[k->w.f->dest_term[k->dest]];
+	return s == auditor->root &&
+	       audit_entry(auditor, s) ==
+		       auditor->follow.fabric
+			       ->term_port[auditor->follow.fabric->dest_term[auditor->dest]];
 }
 
 /* Upstream first: what comes by each switch. Downstream first: how far it is from there. */
-static void audit_walk(struct auditor *k)
+static void audit_walk(struct auditor *auditor)
 {
-	const struct osr_fabric *fabric = k->w.f;
-	const uint32_t *next = k->w.out[0];
-	struct osr_audit *audit = k->a;
-	bool later = fabric->dest_lid[k->dest] != fabric->term_lid[fabric->dest_term[k->dest]];
+	const struct osr_fabric *fabric = auditor->follow.fabric;
+	const uint32_t *next = auditor->follow.out[0];
+	struct osr_audit *audit = auditor->audit;
+	bool later = fabric->dest_lid[auditor->dest] !=
+		     fabric->term_lid[fabric->dest_term[auditor->dest]];
 
-	osr_follow_load(&k->w, k->dest);
-	k->n_order = osr_follow_order(&k->w);
+	osr_follow_load(&auditor->follow, auditor->dest);
+	auditor->n_order = osr_follow_order(&auditor->follow);
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		k->hosts[s] = fabric->sw_sources[s];
-		k->counted[s] = osr__counts(&k->w, s, k->dest);
-		k->hops[s] = OSR_NONE;
+		auditor->hosts[s] = fabric->sw_sources[s];
+		auditor->counted[s] = osr_counts(&auditor->follow, s, auditor->dest);
+		auditor->hops[s] = OSR_NONE;
 	}
-	for (uint32_t i = 0; i < k->n_order; i++) {
-		uint32_t s = k->w.order[i], t;
+	for (uint32_t i = 0; i < auditor->n_order; i++) {
+		uint32_t s = auditor->follow.order[i], t;
 
 		if (next[s] == OSR_NONE)
 			continue;
 		t = fabric->chan_dst[next[s]];
-		k->hosts[t] += k->hosts[s];
-		k->counted[t] |= k->counted[s];
+		auditor->hosts[t] += auditor->hosts[s];
+		auditor->counted[t] |= auditor->counted[s];
 	}
-	for (uint32_t i = k->n_order; i-- > 0;) {
-		uint32_t s = k->w.order[i], c = next[s], longer;
+	for (uint32_t i = auditor->n_order; i-- > 0;) {
+		uint32_t s = auditor->follow.order[i], c = next[s], longer;
 
-		if (delivers(k, s))
-			k->hops[s] = 0;
-		else if (c != OSR_NONE && k->hops[fabric->chan_dst[c]] != OSR_NONE)
-			k->hops[s] = k->hops[fabric->chan_dst[c]] + 1;
-		if (k->hops[s] == OSR_NONE || s == k->root)
+		if (delivers(auditor, s))
+			auditor->hops[s] = 0;
+		else if (c != OSR_NONE && auditor->hops[fabric->chan_dst[c]] != OSR_NONE)
+			auditor->hops[s] = auditor->hops[fabric->chan_dst[c]] + 1;
+		if (auditor->hops[s] == OSR_NONE || s == auditor->root)
 			continue;
-		longer = k->hops[s] - k->dist[s];
+		longer = auditor->hops[s] - auditor->dist[s];
 		audit->n_routes++;
 		audit->n_longer += longer > 0;
-		audit->max_hops = k->hops[s] > audit->max_hops ? k->hops[s] : audit->max_hops;
+		audit->max_hops =
+			auditor->hops[s] > audit->max_hops ? auditor->hops[s] : audit->max_hops;
 		audit->max_longer = longer > audit->max_longer ? longer : audit->max_longer;
 	}
-	/* Routes of hosts to a LID of another one: their loads, how long they are, and how short they could be. */
-	for (uint32_t s = 0; osr__is_host_lid(fabric, k->dest) && s < fabric->n_switches; s++) {
-		uint64_t n = fabric->sw_sources[s] - (s == k->root);
-		uint32_t hops = k->hops[s];
+	/*
+	 * Routes of hosts to a LID of another one: their loads, how long they are, and how short
+	 * they could be.
+	 */
+	for (uint32_t s = 0; osr_is_host_lid(fabric, auditor->dest) && s < fabric->n_switches;
+	     s++) {
+		uint64_t n = fabric->sw_sources[s] - (s == auditor->root);
+		uint32_t hops = auditor->hops[s];
 
 		audit->n_host_pairs += n;
-		audit->n_host_hops += later || k->dist[s] == OSR_NONE ? 0 : n * k->dist[s];
+		audit->n_host_hops +=
+			later || auditor->dist[s] == OSR_NONE ? 0 : n * auditor->dist[s];
 		if (hops == OSR_NONE)
 			continue;
 		audit->n_host_routes += n;
-		audit->n_host_longer += hops > k->dist[s] ? n : 0;
+		audit->n_host_longer += hops > auditor->dist[s] ? n : 0;
 		audit->hops[hops < OSR_AUDIT_MAX_HOPS ? hops : OSR_AUDIT_MAX_HOPS] += n;
-		if (s != k->root)
-			k->load[later][next[s]] += k->hosts[s];
+		if (s != auditor->root)
+			auditor->load[later][next[s]] += auditor->hosts[s];
 	}
 }
 
-static void audit_lose(struct auditor *k, struct osr_fault *fault, bool counted)
+static void audit_lose(struct auditor *auditor, struct osr_fault *fault, bool counted)
 {
 	if (!counted) {
-		k->a->n_idle++;
+		auditor->audit->n_idle++;
 		return;
 	}
-	if (osr__is_host_lid(k->w.f, k->dest))
-		k->a->n_lost += fault->n_hosts;
-	audit_fault(k, fault);
+	if (osr_is_host_lid(auditor->follow.fabric, auditor->dest))
+		auditor->audit->n_lost += fault->n_hosts;
+	audit_fault(auditor, fault);
 }
 
 /* The entry of s; and, where s is the first by number of its switches, the loop it is on. */
-static void judge_entry(struct auditor *k, uint32_t s)
+static void judge_entry(struct auditor *auditor, uint32_t s)
 {
 	struct osr_fault fault = { .kind = OSR_FAULT_DEAD_END,
 				   .sw = s,
-				   .dest = k->dest,
+				   .dest = auditor->dest,
 				   .term = OSR_NONE,
-				   .out = audit_entry(k, s),
-				   .n_hosts = k->hosts[s] };
-	bool connected = k->dist[s] != OSR_NONE, counted = false;
-	const uint32_t *next = k->w.out[0];
+				   .out = audit_entry(auditor, s),
+				   .n_hosts = auditor->hosts[s] };
+	bool connected = auditor->dist[s] != OSR_NONE, counted = false;
+	const uint32_t *next = auditor->follow.out[0];
 	uint32_t at = s;
 
-	k->a->n_no_path += !connected;
-	k->a->n_entries += connected;
+	auditor->audit->n_no_path += !connected;
+	auditor->audit->n_entries += connected;
 	if (fault.out == OSR_NO_PATH)
 		fault.kind = OSR_FAULT_HOLE;
-	else if (s == k->root)
+	else if (s == auditor->root)
 		fault.kind = OSR_FAULT_WRONG_PORT;
-	if (connected && !delivers(k, s) && (s == k->root || next[s] == OSR_NONE))
-		audit_lose(k, &fault, k->counted[s]);
-	if (!k->w.n_in[s])
+	if (connected && !delivers(auditor, s) && (s == auditor->root || next[s] == OSR_NONE))
+		audit_lose(auditor, &fault, auditor->counted[s]);
+	if (!auditor->follow.n_in[s])
 		return;
 	fault.kind = OSR_FAULT_LOOP;
 	fault.n_hosts = 0;
 	do {
 		fault.n_switches++;
-		fault.n_hosts += k->hosts[at];
-		counted |= k->counted[at];
-		k->w.n_in[at] = 0;
-		at = k->w.f->chan_dst[next[at]];
+		fault.n_hosts += auditor->hosts[at];
+		counted |= auditor->counted[at];
+		auditor->follow.n_in[at] = 0;
+		at = auditor->follow.fabric->chan_dst[next[at]];
 	} while (at != s);
 	if (connected)
-		audit_lose(k, &fault, counted);
+		audit_lose(auditor, &fault, counted);
 }
 
 /* ---- SLs ------------------------------------------------------------------------------------ */
 
 /* Without SL2VL tables it makes no difference by which port packets come. */
-static size_t audit_slot(const struct auditor *k, uint32_t s, unsigned in, unsigned out)
+static size_t audit_slot(const struct auditor *auditor, uint32_t s, unsigned in, unsigned out)
 {
-	return k->r->sl2vl ? osr__pair(k->w.f, k->r, s, in, out) : k->w.f->port_row[s] + out;
+	return auditor->routing->sl2vl
+		       ? osr_port_pair(auditor->follow.fabric, auditor->routing, s, in, out)
+		       : auditor->follow.fabric->port_row[s] + out;
 }
 
 /* Packets to the current LID, and replies to its owner on the SLs of what it asks. */
-static void audit_follow_sls(struct auditor *k)
+static void audit_follow_sls(struct auditor *auditor)
 {
-	const struct osr_fabric *fabric = k->w.f;
-	uint32_t asker = osr__row(&k->w, 0, fabric->dest_term[k->dest]);
-	bool replies = !k->w.any[0] && (k->w.modes & OSR_CLAIM_REVERSIBLE) && asker != OSR_NONE &&
-		       osr__is_host_lid(fabric, k->dest);
+	const struct osr_fabric *fabric = auditor->follow.fabric;
+	uint32_t asker = osr_row(&auditor->follow, 0, fabric->dest_term[auditor->dest]);
+	bool replies = !auditor->follow.any[0] && (auditor->follow.modes & OSR_CLAIM_REVERSIBLE) &&
+		       asker != OSR_NONE && osr_is_host_lid(fabric, auditor->dest);
 
-	if (replies && asker != k->asker) {
-		k->asker = asker;
-		memset(k->replies, 0, fabric->n_terminals * sizeof(*k->replies));
+	if (replies && asker != auditor->asker) {
+		auditor->asker = asker;
+		memset(auditor->replies, 0, fabric->n_terminals * sizeof(*auditor->replies));
 		for (uint32_t d = 0; d < fabric->n_dests; d++)
-			k->replies[fabric->dest_term[d]] |= osr__request_sls(&k->w, 0, asker, d);
+			auditor->replies[fabric->dest_term[d]] |=
+				osr_request_sls(&auditor->follow, 0, asker, d);
 	}
-	memset(k->mask, 0, fabric->n_switches * sizeof(*k->mask));
+	memset(auditor->mask, 0, fabric->n_switches * sizeof(*auditor->mask));
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
-		uint32_t row = osr__row(&k->w, 0, t), s = fabric->term_switch[t];
-		unsigned sls = row == OSR_NONE ? 0 : osr__sls(&k->w, 0, row, k->dest);
-		uint8_t out = audit_entry(k, s);
+		uint32_t row = osr_row(&auditor->follow, 0, t), s = fabric->term_switch[t];
+		unsigned sls =
+			row == OSR_NONE ? 0 : osr_sls(&auditor->follow, 0, row, auditor->dest);
+		uint8_t out = audit_entry(auditor, s);
 
-		sls |= replies ? k->replies[t] : 0;
-		if (t == fabric->dest_term[k->dest] || out > fabric->sw_n_ports[s] ||
-		    !osr__sends(&k->w, fabric->term_weight[t], k->dest))
+		sls |= replies ? auditor->replies[t] : 0;
+		if (t == fabric->dest_term[auditor->dest] || out > fabric->sw_n_ports[s] ||
+		    !osr_sends(&auditor->follow, fabric->term_weight[t], auditor->dest))
 			continue;
-		k->sends[t] |= sls;
-		k->mask[s] |= sls;
-		k->passed[audit_slot(k, s, fabric->term_port[t], out)] |= sls;
+		auditor->sends[t] |= sls;
+		auditor->mask[s] |= sls;
+		auditor->passed[audit_slot(auditor, s, fabric->term_port[t], out)] |= sls;
 	}
-	for (uint32_t i = 0; i < k->n_order; i++) {
-		uint32_t s = k->w.order[i], c = k->w.out[0][s], t;
+	for (uint32_t i = 0; i < auditor->n_order; i++) {
+		uint32_t s = auditor->follow.order[i], c = auditor->follow.out[0][s], t;
 		uint8_t out;
 
 		if (c == OSR_NONE)
 			continue;
 		t = fabric->chan_dst[c];
-		out = audit_entry(k, t);
-		k->mask[t] |= k->mask[s];
+		out = audit_entry(auditor, t);
+		auditor->mask[t] |= auditor->mask[s];
 		if (out <= fabric->sw_n_ports[t])
-			k->passed[audit_slot(k, t, fabric->chan_port[fabric->chan_rev[c]], out)] |=
-				k->mask[s];
+			auditor->passed[audit_slot(auditor, t,
+						   fabric->chan_port[fabric->chan_rev[c]], out)] |=
+				auditor->mask[s];
 	}
 }
 
 /*
- * Do the tables of switch s carry what passes; without tables, do the cables have the VL of each SL? Port 0 takes
- * what comes, whatever a table says.
+ * Do the tables of switch s carry what passes; without tables, do the cables have the VL of each
+ * SL? Port 0 takes what comes, whatever a table says.
  */
-static void judge_lanes(struct auditor *k, uint32_t s)
+static void judge_lanes(struct auditor *auditor, uint32_t s)
 {
-	const struct osr_fabric *fabric = k->w.f;
-	unsigned n_ports = fabric->sw_n_ports[s], n_in = k->r->sl2vl ? n_ports : 0;
+	const struct osr_fabric *fabric = auditor->follow.fabric;
+	unsigned n_ports = fabric->sw_n_ports[s], n_in = auditor->routing->sl2vl ? n_ports : 0;
 	struct osr_fault fault = {
 		.kind = OSR_FAULT_SL2VL, .sw = s, .dest = OSR_NONE, .term = OSR_NONE
 	};
 
 	for (unsigned in = 0; in <= n_in; in++)
 		for (unsigned out = 1; out <= n_ports; out++) {
-			size_t slot = audit_slot(k, s, in, out);
+			size_t slot = audit_slot(auditor, s, in, out);
 			uint32_t c = osr_port_channel(fabric, s, out);
 			unsigned limit = c == OSR_NONE ? OSR_MAX_VLS : fabric->chan_vls[c];
-			unsigned sls = c == OSR_NONE && !k->r->sl2vl ? 0 : k->passed[slot];
+			unsigned sls = c == OSR_NONE && !auditor->routing->sl2vl
+					       ? 0
+					       : auditor->passed[slot];
 
 			for (; sls; sls &= sls - 1) {
-				fault.in = (uint8_t)(k->r->sl2vl ? in : OSR_NO_PATH);
+				fault.in = (uint8_t)(auditor->routing->sl2vl ? in : OSR_NO_PATH);
 				fault.out = (uint8_t)out;
 				fault.sl = fault.vl = (uint8_t)__builtin_ctz(sls);
-				if (k->r->sl2vl)
-					fault.vl = k->r->sl2vl[slot][fault.sl];
+				if (auditor->routing->sl2vl)
+					fault.vl = auditor->routing->sl2vl[slot][fault.sl];
 				if (fault.vl >= limit)
-					audit_fault(k, &fault);
+					audit_fault(auditor, &fault);
 			}
 		}
 }
 
 /*
- * End port t: does its table drop what it sends? Dumps need not have the tables of end ports. Has it an SL to every other
- * host of its component?
+ * End port t: does its table drop what it sends? Dumps need not have the tables of end ports. Has
+ * it an SL to every other host of its component?
  */
-static void judge_end_port(struct auditor *k, uint32_t t)
+static void judge_end_port(struct auditor *auditor, uint32_t t)
 {
-	const struct osr_fabric *fabric = k->w.f;
-	const struct osr_generation *gen = k->w.gen;
-	const osr_sl2vl_t *table = k->r->sl2vl ? gen->term_sl2vl : NULL;
-	uint32_t row = osr__row(&k->w, 0, t), s = fabric->term_switch[t];
+	const struct osr_fabric *fabric = auditor->follow.fabric;
+	const struct osr_generation *gen = auditor->follow.gen;
+	const osr_sl2vl_t *table = auditor->routing->sl2vl ? gen->term_sl2vl : NULL;
+	uint32_t row = osr_row(&auditor->follow, 0, t), s = fabric->term_switch[t];
 
-	for (unsigned sls = table ? k->sends[t] : 0; sls; sls &= sls - 1) {
+	for (unsigned sls = table ? auditor->sends[t] : 0; sls; sls &= sls - 1) {
 		unsigned sl = (unsigned)__builtin_ctz(sls);
 
 		if (table[t][sl] >= OSR_MAX_VLS && table[t][sl] != OSR_VL_UNSET)
-			audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_SL2VL,
-							    .sw = OSR_NONE,
-							    .dest = OSR_NONE,
-							    .term = t,
-							    .sl = (uint8_t)sl,
-							    .vl = table[t][sl] });
+			audit_fault(auditor, &(struct osr_fault){ .kind = OSR_FAULT_SL2VL,
+								  .sw = OSR_NONE,
+								  .dest = OSR_NONE,
+								  .term = t,
+								  .sl = (uint8_t)sl,
+								  .vl = table[t][sl] });
 	}
 	for (uint32_t d = 0; gen->paths && d < fabric->n_dests; d++)
-		if (osr__is_host_lid(fabric, d) && fabric->dest_term[d] != t &&
+		if (osr_is_host_lid(fabric, d) && fabric->dest_term[d] != t &&
 		    fabric->sw_component[fabric->dest_switch[d]] == fabric->sw_component[s] &&
 		    (row == OSR_NONE ||
 		     gen->paths->sl[(size_t)row * fabric->n_dests + d] == OSR_NO_SL))
-			audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_NO_SL,
-							    .sw = s,
-							    .dest = d,
-							    .term = t,
-							    .n_hosts = 1 });
+			audit_fault(auditor, &(struct osr_fault){ .kind = OSR_FAULT_NO_SL,
+								  .sw = s,
+								  .dest = d,
+								  .term = t,
+								  .n_hosts = 1 });
 }
 
 /* ---- multicast ------------------------------------------------------------------------------ */
 
-static bool group_sends(const struct auditor *k, uint32_t s, unsigned port)
+static bool group_sends(const struct auditor *auditor, uint32_t s, unsigned port)
 {
-	const struct osr_groups *groups = k->w.gen->groups;
+	const struct osr_groups *groups = auditor->follow.gen->groups;
 
-	return groups->ports[(size_t)k->group * k->w.f->n_switches + s][port / 64] >> port % 64 & 1;
+	return groups->ports[(size_t)auditor->group * auditor->follow.fabric->n_switches + s]
+			    [port / 64] >>
+		       port % 64 &
+	       1;
 }
 
 /*
- * A packet of a member is spread from its switch. One member of a switch speaks for all: they come in by other
- * ports, but to the same tree.
+ * A packet of a member is spread from its switch. One member of a switch speaks for all: they come
+ * in by other ports, but to the same tree.
  */
-static void judge_group(struct auditor *k)
+static void judge_group(struct auditor *auditor)
 {
-	const struct osr_fabric *fabric = k->w.f;
-	struct osr_fault fault = { .dest = OSR_NONE, .mlid = k->w.gen->groups->mlid[k->group] };
-	uint32_t *queue = k->w.order, from_sw = OSR_NONE, n = fabric->n_terminals;
+	const struct osr_fabric *fabric = auditor->follow.fabric;
+	struct osr_fault fault = { .dest = OSR_NONE,
+				   .mlid = auditor->follow.gen->groups->mlid[auditor->group] };
+	uint32_t *queue = auditor->follow.order, from_sw = OSR_NONE, n = fabric->n_terminals;
 
 	for (uint32_t from = 0; from < n; from++) {
 		uint32_t t = 0, tail = 0, s = fabric->term_switch[from];
 
-		if (s == from_sw || !group_sends(k, s, fabric->term_port[from]))
+		if (s == from_sw || !group_sends(auditor, s, fabric->term_port[from]))
 			continue;
 		from_sw = s;
-		k->seen[s] = ++k->n_spreads;
+		auditor->seen[s] = ++auditor->n_spreads;
 		queue[tail] = s;
-		k->came[tail++] = fabric->term_port[from];
+		auditor->came[tail++] = fabric->term_port[from];
 		for (uint32_t head = 0; head < tail; head++)
 			for (uint32_t u = queue[head], c = fabric->chan_row[u];
 			     c < fabric->chan_row[u + 1]; c++) {
 				uint32_t next = fabric->chan_dst[c];
 
-				if (fabric->chan_port[c] == k->came[head] ||
-				    !group_sends(k, u, fabric->chan_port[c]))
+				if (fabric->chan_port[c] == auditor->came[head] ||
+				    !group_sends(auditor, u, fabric->chan_port[c]))
 					continue;
 				fault.sw = next;
 				fault.in = fabric->chan_port[fabric->chan_rev[c]];
-				if (k->seen[next] == k->n_spreads) {
+				if (auditor->seen[next] == auditor->n_spreads) {
 					fault.kind = OSR_FAULT_GROUP_LOOP;
 					fault.term = OSR_NONE;
-					audit_fault(k, &fault);
+					audit_fault(auditor, &fault);
 					return;
 				}
-				k->seen[next] = k->n_spreads;
+				auditor->seen[next] = auditor->n_spreads;
 				queue[tail] = next;
-				k->came[tail++] = fault.in;
+				auditor->came[tail++] = fault.in;
 			}
 		/* The first member that has not been reached is named for all. */
 		while (t < n &&
-		       (k->seen[fabric->term_switch[t]] == k->n_spreads ||
-			!group_sends(k, fabric->term_switch[t], fabric->term_port[t]) ||
+		       (auditor->seen[fabric->term_switch[t]] == auditor->n_spreads ||
+			!group_sends(auditor, fabric->term_switch[t], fabric->term_port[t]) ||
 			fabric->sw_component[fabric->term_switch[t]] != fabric->sw_component[s]))
 			t++;
 		if (t == n)
@@ -370,7 +391,7 @@ static void judge_group(struct auditor *k)
 		fault.sw = s;
 		fault.in = fabric->term_port[from];
 		fault.term = t;
-		audit_fault(k, &fault);
+		audit_fault(auditor, &fault);
 	}
 }
 
@@ -381,59 +402,65 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 			  struct osr_arena *result, struct osr_audit *audit, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct auditor k = { .w = { .f = fabric, .gen = gen, .n = 1, .modes = modes },
-			     .r = gen->routing,
-			     .max_listed = max_listed,
-			     .a = audit };
+	struct auditor auditor = {
+		.follow = { .fabric = fabric, .gen = gen, .n = 1, .modes = modes },
+		.routing = gen->routing,
+		.max_listed = max_listed,
+		.audit = audit
+	};
 	size_t n = fabric->n_switches;
-	enum osr_status st = osr_follow_init(&k.w, scratch, diag);
+	enum osr_status st = osr_follow_init(&auditor.follow, scratch, diag);
 	double sum = 0;
 
 	*audit = (struct osr_audit){ 0 };
-	k.list = osr_alloc(result, (size_t)OSR_N_FAULTS * max_listed, sizeof(*k.list));
-	k.dist = osr_alloc(scratch, n, sizeof(*k.dist));
-	k.load[0] = osr_calloc(result, fabric->n_channels, sizeof(*k.load[0]));
-	k.load[1] = osr_calloc(scratch, fabric->n_channels, sizeof(*k.load[1]));
-	k.hops = osr_alloc(scratch, n, sizeof(*k.hops));
-	k.hosts = osr_alloc(scratch, n, sizeof(*k.hosts));
-	k.counted = osr_alloc(scratch, n, sizeof(*k.counted));
+	auditor.list = osr_alloc(result, (size_t)OSR_N_FAULTS * max_listed, sizeof(*auditor.list));
+	auditor.dist = osr_alloc(scratch, n, sizeof(*auditor.dist));
+	auditor.load[0] = osr_calloc(result, fabric->n_channels, sizeof(*auditor.load[0]));
+	auditor.load[1] = osr_calloc(scratch, fabric->n_channels, sizeof(*auditor.load[1]));
+	auditor.hops = osr_alloc(scratch, n, sizeof(*auditor.hops));
+	auditor.hosts = osr_alloc(scratch, n, sizeof(*auditor.hosts));
+	auditor.counted = osr_alloc(scratch, n, sizeof(*auditor.counted));
 	if (gen->groups) {
-		k.seen = osr_calloc(scratch, n, sizeof(*k.seen));
-		k.came = osr_alloc(scratch, n, sizeof(*k.came));
+		auditor.seen = osr_calloc(scratch, n, sizeof(*auditor.seen));
+		auditor.came = osr_alloc(scratch, n, sizeof(*auditor.came));
 	}
-	if ((k.r->sl2vl || !k.w.any[0]) && !(modes & OSR_ONLY_ROUTES)) {
-		k.mask = osr_alloc(scratch, n, sizeof(*k.mask));
-		k.passed = osr_calloc(scratch, k.r->sl2vl ? osr_n_sl2vl(fabric) : fabric->n_ports,
-				      sizeof(*k.passed));
-		k.sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*k.sends));
-		k.replies = osr_alloc(scratch, fabric->n_terminals, sizeof(*k.replies));
+	if ((auditor.routing->sl2vl || !auditor.follow.any[0]) && !(modes & OSR_ONLY_ROUTES)) {
+		auditor.mask = osr_alloc(scratch, n, sizeof(*auditor.mask));
+		auditor.passed = osr_calloc(
+			scratch, auditor.routing->sl2vl ? osr_n_sl2vl(fabric) : fabric->n_ports,
+			sizeof(*auditor.passed));
+		auditor.sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*auditor.sends));
+		auditor.replies = osr_alloc(scratch, fabric->n_terminals, sizeof(*auditor.replies));
 	}
 	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
 		st = OSR_NOMEM;
 	/* Of SLs that nobody knows, SL 0 is in use for sure. */
-	k.w.any[0] = k.w.any[0] ? 1 : 0;
-	k.root = k.asker = OSR_NONE;
-	/* LIDs switch by switch, for which distances are measured once, and by end port, which asks as one. */
+	auditor.follow.any[0] = auditor.follow.any[0] ? 1 : 0;
+	auditor.root = auditor.asker = OSR_NONE;
+	/*
+	 * LIDs switch by switch, for which distances are measured once, and by end port, which asks
+	 * as one.
+	 */
 	for (uint32_t t = 0; !st && t < fabric->n_terminals; t++)
 		for (uint32_t i = 0; i < 1u << fabric->term_lmc[t]; i++) {
-			k.dest = fabric->lid_dest[fabric->term_lid[t] + i];
-			if (fabric->term_switch[t] != k.root)
-				audit_measure(&k, fabric->term_switch[t]);
-			audit_walk(&k);
+			auditor.dest = fabric->lid_dest[fabric->term_lid[t] + i];
+			if (fabric->term_switch[t] != auditor.root)
+				audit_measure(&auditor, fabric->term_switch[t]);
+			audit_walk(&auditor);
 			for (uint32_t s = 0; s < fabric->n_switches; s++)
-				judge_entry(&k, s);
-			if (k.mask)
-				audit_follow_sls(&k);
+				judge_entry(&auditor, s);
+			if (auditor.mask)
+				audit_follow_sls(&auditor);
 		}
-	for (uint32_t s = 0; !st && k.mask && s < n; s++)
-		judge_lanes(&k, s);
-	for (uint32_t t = 0; !st && k.mask && t < fabric->n_terminals; t++)
+	for (uint32_t s = 0; !st && auditor.mask && s < n; s++)
+		judge_lanes(&auditor, s);
+	for (uint32_t t = 0; !st && auditor.mask && t < fabric->n_terminals; t++)
 		if (fabric->term_weight[t])
-			judge_end_port(&k, t);
-	for (; !st && gen->groups && k.group < gen->groups->n; k.group++)
-		judge_group(&k);
+			judge_end_port(&auditor, t);
+	for (; !st && gen->groups && auditor.group < gen->groups->n; auditor.group++)
+		judge_group(&auditor);
 	for (uint32_t c = 0; !st && c < fabric->n_channels; c++) {
-		uint64_t first = k.load[0][c], all = first + k.load[1][c];
+		uint64_t first = auditor.load[0][c], all = first + auditor.load[1][c];
 
 		sum += (double)first;
 		audit->efi = first > audit->efi ? first : audit->efi;
@@ -444,12 +471,12 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 	for (unsigned kind = 0; !st && kind < OSR_N_FAULTS; kind++) {
 		uint64_t all = audit->n_faults[kind], listed = all < max_listed ? all : max_listed;
 
-		memmove(k.list + audit->n_listed, k.list + (size_t)kind * max_listed,
-			listed * sizeof(*k.list));
+		memmove(auditor.list + audit->n_listed, auditor.list + (size_t)kind * max_listed,
+			listed * sizeof(*auditor.list));
 		audit->n_listed += (uint32_t)listed;
 	}
-	audit->fault = k.list;
-	audit->load = k.load[0];
+	audit->fault = auditor.list;
+	audit->load = auditor.load[0];
 	osr_arena_reset(scratch, mark);
 	return st;
 }

@@ -3,16 +3,16 @@
  * audit.h - everything that is wrong with tables that somebody else made, named entry by entry.
  *
  * The checker (check.h) refuses at the first fault, because tables of ours have none. Tables of
- * others are judged here: each (switch, LID) entry that loses packets is one fault, with the kind of
- * mistake and how many hosts it cuts off; so is each SL that a port pair in use does not carry, each
- * path without an SL, and each multicast group that loops or is split.
+ * others are judged here: each (switch, LID) entry that loses packets is one fault, with the kind
+ * of mistake and how many hosts it cuts off; so is each SL that a port pair in use does not carry,
+ * each path without an SL, and each multicast group that loops or is split.
  *
- * A fault is one only if a packet that exists meets it (check.h says which exist). Entries that only
- * port 0 would use to ask another port 0, as stock ftree leaves out, are counted as idle: no alarm.
- * Credit loops are not looked for: see union.h.
+ * A fault is one only if a packet that exists meets it (check.h says which exist). Entries that
+ * only port 0 would use to ask another port 0, as stock ftree leaves out, are counted as idle: no
+ * alarm. Credit loops are not looked for: see union.h.
  *
- * Time O(dests * switches + switches * channels), and O(end ports * dests) where path SLs are given;
- * memory O(channels), with SL2VL tables two bytes for each port pair.
+ * Time O(dests * switches + switches * channels), and O(end ports * dests) where path SLs are
+ * given; memory O(channels), with SL2VL tables two bytes for each port pair.
  */
 #ifndef OSMROUTES_AUDIT_H
 #define OSMROUTES_AUDIT_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Lanes: which VL the packets of one tree are on at every switch, by their SLs, and whether ranks rise; and the
- * spanning order of multicast, a forest whose dependencies fit the certificate of its VL.
+ * Lanes: which VL the packets of one tree are on at every switch, by their SLs, and whether ranks
+ * rise; and the spanning order of multicast, a forest whose dependencies fit the certificate of its
+ * VL.
  */
 #include "check_private.h"
 
@@ -11,15 +12,15 @@
 /* --- before the first tree -------------------------------------------------------------------- */
 
 /*
- * All SLs, before they are used to follow packets; those of packets that stay on a switch too. What sends them (a CA by
- * its own table) puts them on a VL of the routing.
+ * All SLs, before they are used to follow packets; those of packets that stay on a switch too. What
+ * sends them (a CA by its own table) puts them on a VL of the routing.
  */
-static enum osr_status check_sl_values(struct checker *k)
+static enum osr_status check_sl_values(struct checker *checker)
 {
-	const struct osr_routing *routing = k->r;
+	const struct osr_routing *routing = checker->routing;
 	size_t n = (size_t)routing->n_dests * routing->n_switches;
 	bool used[2][256] = { { false } };
-	struct name a;
+	struct name name;
 
 	for (size_t i = 0; i < n; i++)
 		used[routing->lft[i] == OSR_NO_PATH][routing->sl[i]] = true;
@@ -29,15 +30,15 @@ static enum osr_status check_sl_values(struct checker *k)
 		if (!used[0][sl])
 			continue;
 		if (sl < 16 && (routing->sl2vl ? routing->ca_sl2vl[sl] : sl) < routing->n_vls) {
-			k->sls |= routing->sl2vl ? 0 : 1u << sl;
+			checker->sls |= routing->sl2vl ? 0 : 1u << sl;
 			continue;
 		}
 		while (routing->sl[i] != sl || routing->lft[i] == OSR_NO_PATH)
 			i++;
-		return osr_fail(k->diag, OSR_CHECK_FAILED,
+		return osr_fail(checker->diag, OSR_CHECK_FAILED,
 				"packets from switch %s to LID %u are on SL %u, which %s",
-				sw_name(k, i % routing->n_switches, &a),
-				k->f->dest_lid[i / routing->n_switches], sl,
+				sw_name(checker, i % routing->n_switches, &name),
+				checker->fabric->dest_lid[i / routing->n_switches], sl,
 				routing->sl2vl
 					? "does not exist or is dropped by the sender's SL2VL table"
 					: "is no VL of the routing");
@@ -46,39 +47,41 @@ static enum osr_status check_sl_values(struct checker *k)
 }
 
 /*
- * The key of the certificate at port `out` of a switch for a VL, 0 if that may not be used there. What leads to no
- * switch, or has no certificate, has no rank; what stays at port 0 meets no data VL any more.
+ * The key of the certificate at port `out` of a switch for a VL, 0 if that may not be used there.
+ * What leads to no switch, or has no certificate, has no rank; what stays at port 0 meets no data
+ * VL any more.
  */
-static uint32_t find_key(const struct checker *k, uint32_t s, unsigned out, unsigned vl)
+static uint32_t find_key(const struct checker *checker, uint32_t s, unsigned out, unsigned vl)
 {
-	uint32_t c = osr_port_channel(k->f, s, out);
+	uint32_t c = osr_port_channel(checker->fabric, s, out);
 
 	if (!out)
 		return 1;
-	if (vl >= k->r->n_vls || (c != OSR_NONE && vl >= k->f->chan_vls[c]))
+	if (vl >= checker->routing->n_vls || (c != OSR_NONE && vl >= checker->fabric->chan_vls[c]))
 		return 0;
-	if (c == OSR_NONE || !(k->r->claims & OSR_CLAIM_DEADLOCK_FREE))
+	if (c == OSR_NONE || !(checker->routing->claims & OSR_CLAIM_DEADLOCK_FREE))
 		return 1;
-	return rank_key(k->r->rank[(size_t)vl * k->f->n_channels + c]);
+	return rank_key(checker->routing->rank[(size_t)vl * checker->fabric->n_channels + c]);
 }
 
 /* The same by the table of them, where VL n_vls stands for all beyond. */
-static uint32_t key_at(const struct checker *k, uint32_t port, unsigned vl)
+static uint32_t key_at(const struct checker *checker, uint32_t port, unsigned vl)
 {
-	unsigned n_vls = k->r->n_vls;
+	unsigned n_vls = checker->routing->n_vls;
 
-	return k->rank[(size_t)port * (n_vls + 1) + (vl < n_vls ? vl : n_vls)];
+	return checker->rank[(size_t)port * (n_vls + 1) + (vl < n_vls ? vl : n_vls)];
 }
 
-static void add_entry(struct checker *k, uint32_t s, unsigned in, uint32_t out)
+static void add_entry(struct checker *checker, uint32_t s, unsigned in, uint32_t out)
 {
-	uint32_t port = k->f->port_row[s] + out;
-	uint32_t pair = k->r->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + 1u) + out;
+	uint32_t port = checker->fabric->port_row[s] + out;
+	uint32_t pair =
+		checker->routing->sl2vl_row[s] + in * (checker->fabric->sw_n_ports[s] + 1u) + out;
 
-	for (unsigned kind = 0; kind < k->n_kinds; kind++) {
-		struct entry *entry = &k->entry[(size_t)port * k->n_kinds + kind];
-		unsigned vl = k->vl_of[(size_t)kind * k->n_pairs + pair];
-		uint32_t key = key_at(k, port, vl);
+	for (unsigned kind = 0; kind < checker->n_kinds; kind++) {
+		struct entry *entry = &checker->entry[(size_t)port * checker->n_kinds + kind];
+		unsigned vl = checker->vl_of[(size_t)kind * checker->n_pairs + pair];
+		uint32_t key = key_at(checker, port, vl);
 
 		/* One that may not be used is not forgotten. */
 		if (!entry->vls || (entry->key && (!key || key > entry->key)))
@@ -87,24 +90,24 @@ static void add_entry(struct checker *k, uint32_t s, unsigned in, uint32_t out)
 	}
 }
 
-static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratch)
+static enum osr_status prepare_sl2vl(struct checker *checker, struct osr_arena *scratch)
 {
-	const struct osr_fabric *fabric = k->f;
-	const osr_sl2vl_t *table = (const osr_sl2vl_t *)k->r->sl2vl;
+	const struct osr_fabric *fabric = checker->fabric;
+	const osr_sl2vl_t *table = (const osr_sl2vl_t *)checker->routing->sl2vl;
 	uint16_t differ[16] = { 0 }; /* bit b of differ[a], b < a: somewhere */
 	uint8_t lowest[16], *vl;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t n_ports = fabric->sw_n_ports[s] + 1u;
-		uint32_t end = k->r->sl2vl_row[s] + n_ports * n_ports;
+		uint32_t end = checker->routing->sl2vl_row[s] + n_ports * n_ports;
 
-		k->n_pairs = end > k->n_pairs ? end : k->n_pairs;
+		checker->n_pairs = end > checker->n_pairs ? end : checker->n_pairs;
 	}
 	/*
-	 * Lanes by turn map all 16 SLs alike, classes of SLs a few: packets are followed once for each kind, in tables of
-	 * one byte a pair. Pairs of ports of all switches lie in a row.
+	 * Lanes by turn map all 16 SLs alike, classes of SLs a few: packets are followed once for
+	 * each kind, in tables of one byte a pair. Pairs of ports of all switches lie in a row.
 	 */
-	for (uint32_t pair = 0; pair < k->n_pairs; pair++) {
+	for (uint32_t pair = 0; pair < checker->n_pairs; pair++) {
 		const uint8_t *at = table[pair];
 
 		/* Most have one VL for all SLs, or are as the last. */
@@ -118,171 +121,178 @@ static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratc
 		unsigned same = ~differ[sl] & ((1u << sl) - 1);
 
 		if (!same)
-			lowest[k->n_kinds] = (uint8_t)sl;
-		k->kind_of[sl] = same ? k->kind_of[__builtin_ctz(same)] : (uint8_t)k->n_kinds++;
+			lowest[checker->n_kinds] = (uint8_t)sl;
+		checker->kind_of[sl] =
+			same ? checker->kind_of[__builtin_ctz(same)] : (uint8_t)checker->n_kinds++;
 	}
-	k->vl_of = vl = osr_alloc(scratch, (size_t)k->n_kinds * k->n_pairs, 1);
-	k->entry = osr_calloc(scratch, (size_t)fabric->n_ports * k->n_kinds, sizeof(*k->entry));
-	k->passage = osr_alloc(scratch, fabric->n_ports, sizeof(*k->passage));
-	if (osr_arena_failed(scratch, k->diag))
+	checker->vl_of = vl = osr_alloc(scratch, (size_t)checker->n_kinds * checker->n_pairs, 1);
+	checker->entry = osr_calloc(scratch, (size_t)fabric->n_ports * checker->n_kinds,
+				    sizeof(*checker->entry));
+	checker->passage = osr_alloc(scratch, fabric->n_ports, sizeof(*checker->passage));
+	if (osr_arena_failed(scratch, checker->diag))
 		return OSR_NOMEM;
-	for (unsigned kind = 0; kind < k->n_kinds; kind++)
-		for (uint32_t pair = 0; pair < k->n_pairs; pair++)
+	for (unsigned kind = 0; kind < checker->n_kinds; kind++)
+		for (uint32_t pair = 0; pair < checker->n_pairs; pair++)
 			*vl++ = table[pair][lowest[kind]];
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (uint32_t out = 0; out <= fabric->sw_n_ports[s]; out++) {
 			uint32_t c = osr_port_channel(fabric, s, out), dst = fabric->n_switches;
-			struct passage *by = &k->passage[fabric->port_row[s] + out];
+			struct passage *by = &checker->passage[fabric->port_row[s] + out];
 
-			/* What hosts send may come in by any port with an end port, and by port 0. */
-			add_entry(k, s, 0, out);
+			/*
+			 * What hosts send may come in by any port with an end port, and by port 0.
+			 */
+			add_entry(checker, s, 0, out);
 			for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
-				add_entry(k, s, fabric->term_port[t], out);
+				add_entry(checker, s, fabric->term_port[t], out);
 			*by = (struct passage){ .to = dst };
 			if (c == OSR_NONE)
 				continue;
 			by->to = dst = fabric->chan_dst[c];
-			by->pair = k->r->sl2vl_row[dst] + fabric->chan_port[fabric->chan_rev[c]] *
-								  (fabric->sw_n_ports[dst] + 1u);
+			by->pair = checker->routing->sl2vl_row[dst] +
+				   fabric->chan_port[fabric->chan_rev[c]] *
+					   (fabric->sw_n_ports[dst] + 1u);
 		}
 	return OSR_OK;
 }
 
-enum osr_status osr__check_prepare_lanes(struct checker *k, struct osr_arena *scratch)
+enum osr_status osr_check_prepare_lanes(struct checker *checker, struct osr_arena *scratch)
 {
-	const struct osr_fabric *fabric = k->f;
-	const struct osr_routing *routing = k->r;
+	const struct osr_fabric *fabric = checker->fabric;
+	const struct osr_routing *routing = checker->routing;
 	size_t n = fabric->n_switches;
 	bool any = !routing->sl || (routing->claims & OSR_CLAIM_ANY_SL);
 	bool reply = (routing->claims & OSR_CLAIM_REVERSIBLE) && !any;
 	uint16_t *asked = NULL;
 	uint32_t *rank;
-	enum osr_status st = routing->sl ? check_sl_values(k) : OSR_OK;
+	enum osr_status st = routing->sl ? check_sl_values(checker) : OSR_OK;
 
-	if (st || !follows_sls(k))
+	if (st || !follows_sls(checker))
 		return st;
-	k->rank = osr_alloc(scratch, fabric->n_ports, (routing->n_vls + 1u) * sizeof(*k->rank));
+	checker->rank =
+		osr_alloc(scratch, fabric->n_ports, (routing->n_vls + 1u) * sizeof(*checker->rank));
 	if (reply) {
-		k->reply = osr_alloc(scratch, n, n * sizeof(*k->reply));
+		checker->reply = osr_alloc(scratch, n, n * sizeof(*checker->reply));
 		asked = osr_alloc(scratch, n, sizeof(*asked));
 	}
-	if (osr_arena_failed(scratch, k->diag))
+	if (osr_arena_failed(scratch, checker->diag))
 		return OSR_NOMEM;
-	rank = k->rank;
+	rank = checker->rank;
 	for (uint32_t s = 0; s < n; s++)
 		for (unsigned out = 0; out <= fabric->sw_n_ports[s]; out++)
 			for (unsigned vl = 0; vl <= routing->n_vls; vl++)
-				*rank++ = find_key(k, s, out, vl);
+				*rank++ = find_key(checker, s, out, vl);
 	/*
-	 * Requests from switch a to switch b use the SLs of all LIDs on b, and the reply may be sent to any LID on a:
-	 * reply[a * n + b] holds the SLs of everything that b answers to a.
+	 * Requests from switch a to switch b use the SLs of all LIDs on b, and the reply may be
+	 * sent to any LID on a: reply[a * n + b] holds the SLs of everything that b answers to a.
 	 */
 	for (uint32_t b = 0; reply && b < n; b++) {
 		memset(asked, 0, n * sizeof(*asked));
-		for (uint32_t i = k->dest_row[b]; i < k->dest_row[b + 1]; i++) {
-			const uint8_t *sl = routing->sl + k->dest[i] * n;
-			const uint8_t *lft = routing->lft + k->dest[i] * n;
+		for (uint32_t i = checker->dest_row[b]; i < checker->dest_row[b + 1]; i++) {
+			const uint8_t *sl = routing->sl + checker->dest[i] * n;
+			const uint8_t *lft = routing->lft + checker->dest[i] * n;
 			const uint16_t *granted =
-				routing->granted ? routing->granted + k->dest[i] * n : NULL;
+				routing->granted ? routing->granted + checker->dest[i] * n : NULL;
 
 			for (size_t a = 0; a < n; a++)
 				if (lft[a] != OSR_NO_PATH && fabric->sw_sources[a])
 					asked[a] |= 1u << (sl[a] & 15) | (granted ? granted[a] : 0);
 		}
 		for (size_t a = 0; a < n; a++)
-			k->reply[a * n + b] = asked[a];
+			checker->reply[a * n + b] = asked[a];
 	}
-	return routing->sl2vl ? prepare_sl2vl(k, scratch) : OSR_OK;
+	return routing->sl2vl ? prepare_sl2vl(checker, scratch) : OSR_OK;
 }
 
 /* What is written to while packets are followed; the caller asks whether there was memory. */
-void osr__check_prepare_follow(struct checker *k, struct osr_arena *scratch)
+void osr_check_prepare_follow(struct checker *checker, struct osr_arena *scratch)
 {
-	size_t n = k->f->n_switches;
+	size_t n = checker->fabric->n_switches;
 
-	if (k->r->sl2vl)
-		k->held = osr_alloc(scratch, n * k->n_kinds, sizeof(*k->held));
+	if (checker->routing->sl2vl)
+		checker->held = osr_alloc(scratch, n * checker->n_kinds, sizeof(*checker->held));
 	else
-		k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
+		checker->mask = osr_alloc(scratch, n, sizeof(*checker->mask));
 }
 
 /* --- the packets of one tree ------------------------------------------------------------------ */
 
 /* SLs that packets to the root may be on where they leave switch s, by what the routing claims. */
-static uint16_t sls_from(const struct checker *k, const struct tree *t, uint32_t s)
+static uint16_t sls_from(const struct checker *checker, const struct tree *tree, uint32_t s)
 {
-	size_t n = k->f->n_switches;
+	size_t n = checker->fabric->n_switches;
 	unsigned sls;
 
-	if (!is_used(k, t, s))
+	if (!is_used(checker, tree, s))
 		return 0;
-	if (!k->r->sl || (k->r->claims & OSR_CLAIM_ANY_SL))
+	if (!checker->routing->sl || (checker->routing->claims & OSR_CLAIM_ANY_SL))
 		return 0xffff;
-	sls = 1u << (k->r->sl[t->dest * n + s] & 15);
-	if (k->r->granted)
-		sls |= k->r->granted[t->dest * n + s];
+	sls = 1u << (checker->routing->sl[tree->dest * n + s] & 15);
+	if (checker->routing->granted)
+		sls |= checker->routing->granted[tree->dest * n + s];
 	/* Port 0 asks nobody, so nobody answers it. */
-	if (k->reply && t->host)
-		sls |= k->reply[t->root * n + s];
+	if (checker->reply && tree->host)
+		sls |= checker->reply[tree->root * n + s];
 	return sls;
 }
 
 /* VL = SL everywhere: the SLs of all packets that pass a switch, pushed towards the root. */
-static bool follow_sls(struct checker *k, const struct tree *t)
+static bool follow_sls(struct checker *checker, const struct tree *tree)
 {
-	const struct osr_fabric *fabric = k->f;
-	bool ranked = k->r->claims & OSR_CLAIM_DEADLOCK_FREE;
+	const struct osr_fabric *fabric = checker->fabric;
+	bool ranked = checker->routing->claims & OSR_CLAIM_DEADLOCK_FREE;
 
-	memset(k->mask, 0, fabric->n_switches * sizeof(*k->mask));
-	for (uint32_t i = t->n - 1; i > 0; i--) {
-		uint32_t s = t->order[i], next = k->hop[s].to;
-		uint32_t port = fabric->port_row[s] + t->lft[s];
-		uint32_t on = fabric->port_row[next] + t->lft[next];
-		unsigned sls = k->mask[s] | sls_from(k, t, s);
+	memset(checker->mask, 0, fabric->n_switches * sizeof(*checker->mask));
+	for (uint32_t i = tree->n - 1; i > 0; i--) {
+		uint32_t s = tree->order[i], next = checker->hop[s].to;
+		uint32_t port = fabric->port_row[s] + tree->lft[s];
+		uint32_t on = fabric->port_row[next] + tree->lft[next];
+		unsigned sls = checker->mask[s] | sls_from(checker, tree, s);
 
-		k->mask[next] |= (uint16_t)sls;
-		k->sls |= (uint16_t)sls;
+		checker->mask[next] |= (uint16_t)sls;
+		checker->sls |= (uint16_t)sls;
 		for (; sls; sls &= sls - 1) {
 			unsigned vl = (unsigned)__builtin_ctz(sls);
-			uint32_t key = key_at(k, port, vl);
+			uint32_t key = key_at(checker, port, vl);
 
-			if (!key || (ranked && next != t->root && key >= key_at(k, on, vl)))
+			if (!key ||
+			    (ranked && next != tree->root && key >= key_at(checker, on, vl)))
 				return false;
 		}
 	}
 	return true;
 }
 
-static unsigned kinds_of(const struct checker *k, unsigned sls)
+static unsigned kinds_of(const struct checker *checker, unsigned sls)
 {
 	unsigned kinds = 0;
 
 	if (sls == 0xffff)
-		return (1u << k->n_kinds) - 1;
+		return (1u << checker->n_kinds) - 1;
 	for (; sls; sls &= sls - 1)
-		kinds |= 1u << k->kind_of[__builtin_ctz(sls)];
+		kinds |= 1u << checker->kind_of[__builtin_ctz(sls)];
 	return kinds;
 }
 
 /*
- * With SL2VL tables: what packets of each kind of SLs hold at most where they leave a switch. The table of the next
- * switch says on which VL they go on, all of them on the same one.
+ * With SL2VL tables: what packets of each kind of SLs hold at most where they leave a switch. The
+ * table of the next switch says on which VL they go on, all of them on the same one.
  */
 static inline __attribute__((always_inline)) bool
-follow_kinds(struct checker *k, const struct tree *t, uint32_t n_kinds)
+follow_kinds(struct checker *checker, const struct tree *tree, uint32_t n_kinds)
 {
-	const struct osr_fabric *fabric = k->f;
-	bool ranked = k->r->claims & OSR_CLAIM_DEADLOCK_FREE;
+	const struct osr_fabric *fabric = checker->fabric;
+	bool ranked = checker->routing->claims & OSR_CLAIM_DEADLOCK_FREE;
 	unsigned used = 0;
 
-	memset(k->held, 0, (size_t)fabric->n_switches * n_kinds * sizeof(*k->held));
-	for (uint32_t i = t->n; i-- > 0;) {
-		uint32_t s = t->order[i], port = fabric->port_row[s] + t->lft[s];
-		struct passage by = k->passage[port];
-		const struct entry *entry = k->entry + (size_t)port * n_kinds;
-		uint32_t *held = k->held + (size_t)s * n_kinds;
-		uint32_t *next = k->held + (size_t)by.to * n_kinds;
-		unsigned enter = kinds_of(k, sls_from(k, t, s));
+	memset(checker->held, 0, (size_t)fabric->n_switches * n_kinds * sizeof(*checker->held));
+	for (uint32_t i = tree->n; i-- > 0;) {
+		uint32_t s = tree->order[i], port = fabric->port_row[s] + tree->lft[s];
+		struct passage by = checker->passage[port];
+		const struct entry *entry = checker->entry + (size_t)port * n_kinds;
+		uint32_t *held = checker->held + (size_t)s * n_kinds;
+		uint32_t *next = checker->held + (size_t)by.to * n_kinds;
+		unsigned enter = kinds_of(checker, sls_from(checker, tree, s));
 
 		for (uint32_t kind = 0; kind < n_kinds; kind++) {
 			uint32_t key;
@@ -298,70 +308,76 @@ follow_kinds(struct checker *k, const struct tree *t, uint32_t n_kinds)
 			}
 			if (!held[kind] || !i)
 				continue;
-			vl = k->vl_of[(size_t)kind * k->n_pairs + by.pair + t->lft[by.to]];
-			key = key_at(k, fabric->port_row[by.to] + t->lft[by.to], vl);
-			if (!key || (ranked && by.to != t->root && held[kind] >= key))
+			vl = checker->vl_of[(size_t)kind * checker->n_pairs + by.pair +
+					    tree->lft[by.to]];
+			key = key_at(checker, fabric->port_row[by.to] + tree->lft[by.to], vl);
+			if (!key || (ranked && by.to != tree->root && held[kind] >= key))
 				return false;
-			used |= by.to == t->root ? 0 : 1u << vl;
+			used |= by.to == tree->root ? 0 : 1u << vl;
 			next[kind] = next[kind] < key ? key : next[kind];
 		}
 	}
-	k->sls |= (uint16_t)used;
+	checker->sls |= (uint16_t)used;
 	return true;
 }
 
-bool osr__check_follow(struct checker *k, const struct tree *t)
+bool osr_check_follow(struct checker *checker, const struct tree *tree)
 {
-	if (!k->r->sl2vl)
-		return follow_sls(k, t);
+	if (!checker->routing->sl2vl)
+		return follow_sls(checker, tree);
 	/* Lanes by turn have one kind. */
-	return k->n_kinds == 1 ? follow_kinds(k, t, 1) : follow_kinds(k, t, k->n_kinds);
+	return checker->n_kinds == 1 ? follow_kinds(checker, tree, 1)
+				     : follow_kinds(checker, tree, checker->n_kinds);
 }
 
 /* --- what is wrong? -------------------------------------------------------------------------- */
 
-static const uint8_t *table_of(const struct checker *k, uint32_t s, unsigned in, unsigned out)
+static const uint8_t *table_of(const struct checker *checker, uint32_t s, unsigned in, unsigned out)
 {
-	return k->r->sl2vl[k->r->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + 1u) + out];
+	return checker->routing->sl2vl[checker->routing->sl2vl_row[s] +
+				       in * (checker->fabric->sw_n_ports[s] + 1u) + out];
 }
 
-static enum osr_status fail_vl(struct checker *k, const struct tree *t, uint32_t s, unsigned vl)
+static enum osr_status fail_vl(struct checker *checker, const struct tree *tree, uint32_t s,
+			       unsigned vl)
 {
-	struct name a;
+	struct name name;
 
 	if (vl >= 15)
-		return osr_fail(k->diag, OSR_CHECK_FAILED,
+		return osr_fail(checker->diag, OSR_CHECK_FAILED,
 				"switch %s drops packets to LID %u at port %u: SL2VL maps their SL "
 				"to VL 15",
-				sw_name(k, s, &a), lid_of(k, t), t->lft[s]);
-	return osr_fail(k->diag, OSR_CHECK_FAILED,
+				sw_name(checker, s, &name), lid_of(checker, tree), tree->lft[s]);
+	return osr_fail(checker->diag, OSR_CHECK_FAILED,
 			"packets to LID %u leave switch %s port %u on VL %u, beyond the %u VLs of "
 			"the routing or those of the cable",
-			lid_of(k, t), sw_name(k, s, &a), t->lft[s], vl, k->r->n_vls);
+			lid_of(checker, tree), sw_name(checker, s, &name), tree->lft[s], vl,
+			checker->routing->n_vls);
 }
 
 /* A packet on this SL enters switch s by port `in`, is on the VL of the tables, and goes home. */
-static enum osr_status blame_packet(struct checker *k, const struct tree *t, uint32_t s,
+static enum osr_status blame_packet(struct checker *checker, const struct tree *tree, uint32_t s,
 				    unsigned in, unsigned sl)
 {
-	const struct osr_fabric *fabric = k->f;
+	const struct osr_fabric *fabric = checker->fabric;
 	uint32_t from = OSR_NONE;
 	unsigned vl_from = 0;
 
 	for (;;) {
-		uint32_t c = osr_port_channel(fabric, s, t->lft[s]);
-		unsigned vl = k->r->sl2vl ? table_of(k, s, in, t->lft[s])[sl] : sl;
+		uint32_t c = osr_port_channel(fabric, s, tree->lft[s]);
+		unsigned vl =
+			checker->routing->sl2vl ? table_of(checker, s, in, tree->lft[s])[sl] : sl;
 
-		if (s == t->root && !k->r->sl2vl)
+		if (s == tree->root && !checker->routing->sl2vl)
 			return OSR_OK;
-		if (!find_key(k, s, t->lft[s], vl))
-			return fail_vl(k, t, s, vl);
-		if (s == t->root)
+		if (!find_key(checker, s, tree->lft[s], vl))
+			return fail_vl(checker, tree, s, vl);
+		if (s == tree->root)
 			return OSR_OK;
-		if (from != OSR_NONE && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE) &&
-		    find_key(k, fabric->chan_src[from], fabric->chan_port[from], vl_from) >=
-			    find_key(k, s, t->lft[s], vl))
-			return osr__check_fail_rank(k, t->dest, from, vl_from, c, vl);
+		if (from != OSR_NONE && (checker->routing->claims & OSR_CLAIM_DEADLOCK_FREE) &&
+		    find_key(checker, fabric->chan_src[from], fabric->chan_port[from], vl_from) >=
+			    find_key(checker, s, tree->lft[s], vl))
+			return osr_check_fail_rank(checker, tree->dest, from, vl_from, c, vl);
 		from = c;
 		vl_from = vl;
 		in = fabric->chan_port[fabric->chan_rev[c]];
@@ -370,27 +386,29 @@ static enum osr_status blame_packet(struct checker *k, const struct tree *t, uin
 }
 
 /* Every packet by itself. OSR_OK: not for this tree, whose entries lead home. */
-enum osr_status osr__check_blame_lanes(struct checker *k, const struct tree *t)
+enum osr_status osr_check_blame_lanes(struct checker *checker, const struct tree *tree)
 {
-	const struct osr_fabric *fabric = k->f;
+	const struct osr_fabric *fabric = checker->fabric;
 	enum osr_status st = OSR_OK;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		unsigned sls = t->dist[s] == FAR ? 0 : sls_from(k, t, s);
+		unsigned sls = tree->dist[s] == FAR ? 0 : sls_from(checker, tree, s);
 
 		for (; !st && sls; sls &= sls - 1) {
 			unsigned sl = (unsigned)__builtin_ctz(sls);
 
-			st = blame_packet(k, t, s, 0, sl);
+			st = blame_packet(checker, tree, s, 0, sl);
 			for (uint32_t e = fabric->term_row[s];
-			     !st && k->r->sl2vl && e < fabric->term_row[s + 1]; e++)
-				st = blame_packet(k, t, s, fabric->term_port[e], sl);
+			     !st && checker->routing->sl2vl && e < fabric->term_row[s + 1]; e++)
+				st = blame_packet(checker, tree, s, fabric->term_port[e], sl);
 		}
 	}
 	return st;
 }
 
-/* --- multicast --------------------------------------------------------------------------------- */
+/*
+ * --- multicast ---------------------------------------------------------------------------------
+ */
 
 /* The first of the switches that hang together with s. */
 static uint32_t find_root(uint32_t *root, uint32_t s)
@@ -400,10 +418,13 @@ static uint32_t find_root(uint32_t *root, uint32_t s)
 	return s;
 }
 
-/* The links to parents make no ring, and all hosts of a component hang on one tree: else a group is torn apart. */
-static enum osr_status check_forest(struct checker *k, uint32_t *root, uint32_t *host)
+/*
+ * The links to parents make no ring, and all hosts of a component hang on one tree: else a group is
+ * torn apart.
+ */
+static enum osr_status check_forest(struct checker *checker, uint32_t *root, uint32_t *host)
 {
-	const struct osr_fabric *fabric = k->f;
+	const struct osr_fabric *fabric = checker->fabric;
 	struct name a, b;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
@@ -411,21 +432,21 @@ static enum osr_status check_forest(struct checker *k, uint32_t *root, uint32_t 
 		host[s] = OSR_NONE;
 	}
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t c = k->r->mcast_parent[s], up;
+		uint32_t c = checker->routing->mcast_parent[s], up;
 
 		if (c == OSR_NONE)
 			continue;
 		if (c >= fabric->n_channels || fabric->chan_src[c] != s)
-			return osr_fail(k->diag, OSR_CHECK_FAILED,
+			return osr_fail(checker->diag, OSR_CHECK_FAILED,
 					"multicast: the link from switch %s to its parent is "
 					"channel %u, not one of its own",
-					sw_name(k, s, &a), c);
+					sw_name(checker, s, &a), c);
 		up = find_root(root, fabric->chan_dst[c]);
 		if (up == s)
-			return osr_fail(k->diag, OSR_CHECK_FAILED,
+			return osr_fail(checker->diag, OSR_CHECK_FAILED,
 					"multicast: the spanning order loops through switch %s "
 					"port %u",
-					sw_name(k, s, &a), fabric->chan_port[c]);
+					sw_name(checker, s, &a), fabric->chan_port[c]);
 		/* A switch has one parent, so nothing has led on from s before. */
 		root[s] = up;
 	}
@@ -438,96 +459,109 @@ static enum osr_status check_forest(struct checker *k, uint32_t *root, uint32_t 
 			*first = s;
 		if (find_root(root, s) != find_root(root, *first))
 			return osr_fail(
-				k->diag, OSR_CHECK_FAILED,
+				checker->diag, OSR_CHECK_FAILED,
 				"multicast: the spanning order does not connect switches %s and %s",
-				sw_name(k, *first, &a), sw_name(k, s, &b));
+				sw_name(checker, *first, &a), sw_name(checker, s, &b));
 	}
 	return OSR_OK;
 }
 
-static bool in_forest(const struct checker *k, uint32_t c)
+static bool in_forest(const struct checker *checker, uint32_t c)
 {
-	const uint32_t *parent = k->r->mcast_parent;
+	const uint32_t *parent = checker->routing->mcast_parent;
 
-	return parent[k->f->chan_src[c]] == c || parent[k->f->chan_dst[c]] == k->f->chan_rev[c];
+	return parent[checker->fabric->chan_src[c]] == c ||
+	       parent[checker->fabric->chan_dst[c]] == checker->fabric->chan_rev[c];
 }
 
-/* VLs that multicast of each SL may have on channel c, whatever it came by; on a VL of its own: of one. */
-static void mcast_vls(const struct checker *k, bool by_tables, uint32_t c, uint16_t vls[16])
+/*
+ * VLs that multicast of each SL may have on channel c, whatever it came by; on a VL of its own: of
+ * one.
+ */
+static void mcast_vls(const struct checker *checker, bool by_tables, uint32_t c, uint16_t vls[16])
 {
-	const struct osr_fabric *fabric = k->f;
+	const struct osr_fabric *fabric = checker->fabric;
 	uint32_t s = fabric->chan_src[c];
 	const struct entry *entry;
 
 	memset(vls, 0, 16 * sizeof(*vls));
 	if (!by_tables) {
-		vls[0] = vl_bit(k->shared ? 0 : k->r->mcast_vl);
+		vls[0] = vl_bit(checker->shared ? 0 : checker->routing->mcast_vl);
 		return;
 	}
-	entry = k->entry + (size_t)(fabric->port_row[s] + fabric->chan_port[c]) * k->n_kinds;
+	entry = checker->entry +
+		(size_t)(fabric->port_row[s] + fabric->chan_port[c]) * checker->n_kinds;
 	for (unsigned sl = 0; sl < 16; sl++)
-		vls[sl] = entry[k->kind_of[sl]].vls;
+		vls[sl] = entry[checker->kind_of[sl]].vls;
 	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++)
-		for (unsigned sl = 0; o != c && in_forest(k, o) && sl < 16; sl++)
-			vls[sl] |= vl_bit(
-				table_of(k, s, fabric->chan_port[o], fabric->chan_port[c])[sl]);
+		for (unsigned sl = 0; o != c && in_forest(checker, o) && sl < 16; sl++)
+			vls[sl] |= vl_bit(table_of(checker, s, fabric->chan_port[o],
+						   fabric->chan_port[c])[sl]);
 }
 
-enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
+enum osr_status osr_check_mcast(struct checker *checker, struct osr_arena *scratch)
 {
-	const struct osr_fabric *fabric = k->f;
+	const struct osr_fabric *fabric = checker->fabric;
 	uint32_t *root = osr_alloc(scratch, fabric->n_switches, sizeof(*root));
 	uint32_t *host = osr_alloc(scratch, fabric->n_switches, sizeof(*host));
-	const uint32_t *rank = k->r->rank;
-	/* With any SL multicast passes the same SL2VL tables as unicast; otherwise it stays on its VL. */
-	bool by_tables = k->r->sl2vl && (!k->r->sl || (k->r->claims & OSR_CLAIM_ANY_SL));
+	const uint32_t *rank = checker->routing->rank;
+	/*
+	 * With any SL multicast passes the same SL2VL tables as unicast; otherwise it stays on its
+	 * VL.
+	 */
+	bool by_tables = checker->routing->sl2vl &&
+			 (!checker->routing->sl || (checker->routing->claims & OSR_CLAIM_ANY_SL));
 	enum osr_status st;
 	uint16_t vls[16];
 	char on[16] = "";
-	struct name a;
+	struct name name;
 
-	if (osr_arena_failed(scratch, k->diag))
+	if (osr_arena_failed(scratch, checker->diag))
 		return OSR_NOMEM;
-	st = check_forest(k, root, host);
-	if (st != OSR_OK || !(k->r->claims & OSR_CLAIM_MULTICAST))
+	st = check_forest(checker, root, host);
+	if (st != OSR_OK || !(checker->routing->claims & OSR_CLAIM_MULTICAST))
 		return st;
 	/* What leaves by each channel, from hosts or from other links, has a VL that is there. */
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		unsigned ok = (1u << fabric->chan_vls[c]) - 1, missing;
 
-		if (!in_forest(k, c))
+		if (!in_forest(checker, c))
 			continue;
-		mcast_vls(k, by_tables, c, vls);
-		if (!k->shared)
-			ok &= (1u << k->r->n_vls) - 1;
+		mcast_vls(checker, by_tables, c, vls);
+		if (!checker->shared)
+			ok &= (1u << checker->routing->n_vls) - 1;
 		for (unsigned sl = 0; sl < 16; sl++) {
 			missing = vls[sl] & ~ok;
 			if (!missing)
 				continue;
 			if (by_tables)
 				snprintf(on, sizeof(on), " on SL %u", sl);
-			return osr_fail(k->diag, OSR_CHECK_FAILED,
+			return osr_fail(checker->diag, OSR_CHECK_FAILED,
 					"multicast%s leaves switch %s port %u on VL %u, beyond the "
 					"%u VLs of the routing or those of the cable",
-					on, sw_name(k, fabric->chan_src[c], &a),
+					on, sw_name(checker, fabric->chan_src[c], &name),
 					fabric->chan_port[c], (unsigned)__builtin_ctz(missing),
-					k->r->n_vls);
+					checker->routing->n_vls);
 		}
 	}
-	/* A switch copies a packet to all tree links but the one it came by, and each copy waits for its channel. */
+	/*
+	 * A switch copies a packet to all tree links but the one it came by, and each copy waits
+	 * for its channel.
+	 */
 	for (uint32_t in = 0; in < fabric->n_channels; in++) {
 		uint32_t s = fabric->chan_dst[in];
 
-		if (!in_forest(k, in))
+		if (!in_forest(checker, in))
 			continue;
-		mcast_vls(k, by_tables, in, vls);
+		mcast_vls(checker, by_tables, in, vls);
 		for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1]; out++) {
 			const uint8_t *table =
-				by_tables ? table_of(k, s, fabric->chan_port[fabric->chan_rev[in]],
+				by_tables ? table_of(checker, s,
+						     fabric->chan_port[fabric->chan_rev[in]],
 						     fabric->chan_port[out])
 					  : NULL;
 
-			if (out == fabric->chan_rev[in] || !in_forest(k, out))
+			if (out == fabric->chan_rev[in] || !in_forest(checker, out))
 				continue;
 			for (unsigned sl = 0; sl < 16; sl++)
 				for (unsigned left = vls[sl]; left; left &= left - 1) {
@@ -536,8 +570,8 @@ enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 
 					if (rank_key(rank[(size_t)vl * fabric->n_channels + in]) >=
 					    rank_key(rank[(size_t)to * fabric->n_channels + out]))
-						return osr__check_fail_rank(k, OSR_NONE, in, vl,
-									    out, to);
+						return osr_check_fail_rank(checker, OSR_NONE, in,
+									   vl, out, to);
 				}
 		}
 	}

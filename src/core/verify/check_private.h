@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * check_private.h - what the two files of the checker share: check.c walks the trees, check_lanes.c follows service
- * levels and multicast. They include check.h and this, nothing that routes.
+ * check_private.h - what the two files of the checker share: check.c walks the trees, check_lanes.c
+ * follows service levels and multicast. They include check.h and this, nothing that routes.
  */
 #ifndef OSR_CHECK_PRIVATE_H
 #define OSR_CHECK_PRIVATE_H
@@ -29,9 +29,9 @@ struct entry {
 };
 
 struct checker {
-	const struct osr_fabric *f;
-	const struct osr_routing *r;
-	struct osr_verdict *v;
+	const struct osr_fabric *fabric;
+	const struct osr_routing *routing;
+	struct osr_verdict *verdict;
 	struct osr_diag *diag;
 	bool shared; /* VL = SL and any SL: one dependency graph for all VLs */
 	bool minimal;
@@ -59,8 +59,8 @@ struct checker {
 	struct hop *hop;   /* [n_switches + 1] of each entry */
 	uint32_t *sources; /* [n_switches + 1] end ports that send through the switch */
 	/*
-	 * [n_switches * n_columns] routes from host ports to host LIDs, fewer than LIDs^2: to the first LID of each port,
-	 * and to later ones; NULL: there are none.
+	 * [n_switches * n_columns] routes from host ports to host LIDs, fewer than LIDs^2: to the
+	 * first LID of each port, and to later ones; NULL: there are none.
 	 */
 	uint32_t *load[2];
 	uint16_t *ordered, *depth, *way; /* [n_switches], non-minimal routings only */
@@ -99,20 +99,20 @@ struct name {
 	char buf[32];
 };
 
-static inline const char *sw_name(const struct checker *k, uint32_t s, struct name *n)
+static inline const char *sw_name(const struct checker *checker, uint32_t s, struct name *name)
 {
-	return osr_switch_name(k->f, s, n->buf);
+	return osr_switch_name(checker->fabric, s, name->buf);
 }
 
-static inline unsigned lid_of(const struct checker *k, const struct tree *t)
+static inline unsigned lid_of(const struct checker *checker, const struct tree *tree)
 {
-	return k->f->dest_lid[t->dest];
+	return checker->fabric->dest_lid[tree->dest];
 }
 
 /* The channel of an entry that a walk has approved. */
-static inline uint32_t chan_of(const struct checker *k, const struct tree *t, uint32_t s)
+static inline uint32_t chan_of(const struct checker *checker, const struct tree *tree, uint32_t s)
 {
-	return k->f->port_chan[k->f->port_row[s] + t->lft[s]];
+	return checker->fabric->port_chan[checker->fabric->port_row[s] + tree->lft[s]];
 }
 
 /*
@@ -125,9 +125,9 @@ static inline uint32_t rank_key(uint32_t rank)
 }
 
 /* Does any packet travel from switch s to this LID? check.h says which packets exist. */
-static inline bool is_used(const struct checker *k, const struct tree *t, uint32_t s)
+static inline bool is_used(const struct checker *checker, const struct tree *tree, uint32_t s)
 {
-	return t->host || k->f->sw_sources[s];
+	return tree->host || checker->fabric->sw_sources[s];
 }
 
 /* An impossible VL, like VL15, is bit 15: never among the VLs that may be used. */
@@ -136,20 +136,20 @@ static inline uint16_t vl_bit(unsigned vl)
 	return 1u << (vl < 15 ? vl : 15);
 }
 
-static inline bool follows_sls(const struct checker *k)
+static inline bool follows_sls(const struct checker *checker)
 {
-	return !k->shared && (k->r->sl || k->r->sl2vl);
+	return !checker->shared && (checker->routing->sl || checker->routing->sl2vl);
 }
 
 /* check_lanes.c. The walk of lanes says yes or no; then the sentence. */
-enum osr_status osr__check_prepare_lanes(struct checker *k, struct osr_arena *scratch);
-void osr__check_prepare_follow(struct checker *k, struct osr_arena *scratch);
-bool osr__check_follow(struct checker *k, const struct tree *t);
-enum osr_status osr__check_blame_lanes(struct checker *k, const struct tree *t);
-enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch);
+enum osr_status osr_check_prepare_lanes(struct checker *checker, struct osr_arena *scratch);
+void osr_check_prepare_follow(struct checker *checker, struct osr_arena *scratch);
+bool osr_check_follow(struct checker *checker, const struct tree *tree);
+enum osr_status osr_check_blame_lanes(struct checker *checker, const struct tree *tree);
+enum osr_status osr_check_mcast(struct checker *checker, struct osr_arena *scratch);
 
 /* check.c: the certificate is refused; dest OSR_NONE: for multicast. */
-enum osr_status osr__check_fail_rank(struct checker *k, uint32_t dest, uint32_t from,
-				     unsigned vl_from, uint32_t to, unsigned vl_to);
+enum osr_status osr_check_fail_rank(struct checker *checker, uint32_t dest, uint32_t from,
+				    unsigned vl_from, uint32_t to, unsigned vl_to);
 
 #endif

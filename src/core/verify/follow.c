@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-enum osr_status osr_follow_init(struct osr_follow *w, struct osr_arena *scratch,
+enum osr_status osr_follow_init(struct osr_follow *follow, struct osr_arena *scratch,
 				struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = follow->fabric;
 
-	for (uint32_t g = 0; g < w->n; g++) {
-		const struct osr_generation *gen = &w->gen[g];
+	for (uint32_t g = 0; g < follow->n; g++) {
+		const struct osr_generation *gen = &follow->gen[g];
 		const struct osr_routing *routing = gen->routing;
 
 		if (!routing->lft || routing->n_switches != fabric->n_switches ||
@@ -18,54 +18,56 @@ enum osr_status osr_follow_init(struct osr_follow *w, struct osr_arena *scratch,
 		    routing->n_channels != fabric->n_channels ||
 		    (routing->sl2vl && !routing->sl2vl_row))
 			return osr_fail(diag, OSR_INVAL, "the tables are for another fabric");
-		if ((w->modes & OSR_CLAIM_ANY_SL) || (!gen->paths && !routing->sl))
-			w->any[g] = gen->any_sls ? gen->any_sls : 0xffff;
-		w->out[g] = osr_alloc(scratch, fabric->n_switches, sizeof(*w->out[g]));
+		if ((follow->modes & OSR_CLAIM_ANY_SL) || (!gen->paths && !routing->sl))
+			follow->any[g] = gen->any_sls ? gen->any_sls : 0xffff;
+		follow->out[g] = osr_alloc(scratch, fabric->n_switches, sizeof(*follow->out[g]));
 	}
-	w->n_in = osr_alloc(scratch, fabric->n_switches, sizeof(*w->n_in));
-	w->order = osr_alloc(scratch, fabric->n_switches, sizeof(*w->order));
+	follow->n_in = osr_alloc(scratch, fabric->n_switches, sizeof(*follow->n_in));
+	follow->order = osr_alloc(scratch, fabric->n_switches, sizeof(*follow->order));
 	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-void osr_follow_load(struct osr_follow *w, uint32_t d)
+void osr_follow_load(struct osr_follow *follow, uint32_t d)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = follow->fabric;
 
-	for (uint32_t g = 0; g < w->n; g++) {
-		const uint8_t *row = w->gen[g].routing->lft + (size_t)d * fabric->n_switches;
+	for (uint32_t g = 0; g < follow->n; g++) {
+		const uint8_t *row = follow->gen[g].routing->lft + (size_t)d * fabric->n_switches;
 
 		for (uint32_t s = 0; s < fabric->n_switches; s++) {
 			uint32_t c = osr_port_channel(fabric, s, row[s]);
 
-			w->out[g][s] = g && c == w->out[0][s] ? OSR_NONE : c;
+			follow->out[g][s] = g && c == follow->out[0][s] ? OSR_NONE : c;
 		}
 	}
 }
 
-uint32_t osr_follow_order(struct osr_follow *w)
+uint32_t osr_follow_order(struct osr_follow *follow)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = follow->fabric;
 	uint32_t n = 0;
 
-	memset(w->n_in, 0, fabric->n_switches * sizeof(*w->n_in));
-	for (uint32_t g = 0; g < w->n; g++)
+	memset(follow->n_in, 0, fabric->n_switches * sizeof(*follow->n_in));
+	for (uint32_t g = 0; g < follow->n; g++)
 		for (uint32_t s = 0; s < fabric->n_switches; s++)
-			if (w->out[g][s] != OSR_NONE)
-				w->n_in[fabric->chan_dst[w->out[g][s]]]++;
+			if (follow->out[g][s] != OSR_NONE)
+				follow->n_in[fabric->chan_dst[follow->out[g][s]]]++;
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		if (!w->n_in[s])
-			w->order[n++] = s;
+		if (!follow->n_in[s])
+			follow->order[n++] = s;
 	for (uint32_t head = 0; head < n; head++)
-		for (uint32_t g = 0; g < w->n; g++) {
-			uint32_t c = w->out[g][w->order[head]];
+		for (uint32_t g = 0; g < follow->n; g++) {
+			uint32_t c = follow->out[g][follow->order[head]];
 
-			if (c != OSR_NONE && --w->n_in[fabric->chan_dst[c]] == 0)
-				w->order[n++] = fabric->chan_dst[c];
+			if (c != OSR_NONE && --follow->n_in[fabric->chan_dst[c]] == 0)
+				follow->order[n++] = fabric->chan_dst[c];
 		}
 	return n;
 }
 
-/* ---- another fabric --------------------------------------------------------------------------- */
+/*
+ * ---- another fabric ---------------------------------------------------------------------------
+ */
 
 enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_generation *old,
 				const struct osr_fabric *fabric, struct osr_arena *result,

@@ -11,15 +11,16 @@
  * switches are rewritten can deadlock. One with a cycle need not deadlock, but may.
  *
  * Nothing relies on the tables being sound: a route that leads nowhere ends, one that loops goes
- * round and is a cycle. Packets count as in check.h: to CAs and routers from everywhere, to a port 0
- * from switches with a CA or router.
+ * round and is a cycle. Packets count as in check.h: to CAs and routers from everywhere, to a port
+ * 0 from switches with a CA or router.
  *
  * Source: Dally and Seitz 1987, for one generation; Duato, Lysne, Pang, Pinkston: A theory for
- * deadlock-free dynamic network reconfiguration, IEEE TPDS 16(5), 2005, for the union. DIFFERS: that
- * theory orders the changes; here they come in any order.
+ * deadlock-free dynamic network reconfiguration, IEEE TPDS 16(5), 2005, for the union. DIFFERS:
+ * that theory orders the changes; here they come in any order.
  *
  * Time O(dests * switches) for each generation, a few operations each (times the SLs in use where
- * SL2VL tables differ by port); memory two bytes for each pair of adjacent channels (times the VLs).
+ * SL2VL tables differ by port); memory two bytes for each pair of adjacent channels (times the
+ * VLs).
  */
 #ifndef OSMROUTES_UNION_H
 #define OSMROUTES_UNION_H
@@ -77,13 +78,14 @@ struct osr_loop {
 /*
  * Looks for a credit loop in the union of n (1 or 2) generations, all on fabric. `modes` are
  * OSR_CLAIM_REVERSIBLE (replies on the SL of their request), OSR_CLAIM_ANY_SL and
- * OSR_CLAIM_MULTICAST, for the dependencies these stand for, and OSR_ONLY_HOSTS. The loop's steps live in
- * `result`, another arena than `scratch`; it is the same for the same tables.
+ * OSR_CLAIM_MULTICAST, for the dependencies these stand for, and OSR_ONLY_HOSTS. The loop's steps
+ * live in `result`, another arena than `scratch`; it is the same for the same tables.
  *
  * rank: NULL, or [OSR_MAX_VLS * n_channels]: if there is no loop, a certificate as in routing.h for
  * every VL, good for both generations and the transition.
  *
- * OSR_OK whether there is a loop or not; OSR_INVAL for tables of another fabric, or one arena for both; OSR_NOMEM.
+ * OSR_OK whether there is a loop or not; OSR_INVAL for tables of another fabric, or one arena for
+ * both; OSR_NOMEM.
  */
 enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr_generation *gen,
 			       uint32_t n, uint32_t modes, struct osr_arena *scratch,
@@ -91,8 +93,9 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 			       struct osr_diag *diag);
 
 /*
- * A whole generation in the numbering of another fabric (core/data/carry.h): routing, path SLs and groups, all that
- * credit loops depend on. End ports are matched by GUID and LID. All is allocated in `result`.
+ * A whole generation in the numbering of another fabric (core/data/carry.h): routing, path SLs and
+ * groups, all that credit loops depend on. End ports are matched by GUID and LID. All is allocated
+ * in `result`.
  */
 struct osr_carried {
 	struct osr_earlier tables;

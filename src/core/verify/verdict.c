@@ -35,33 +35,33 @@ const char *osr_question_name(enum osr_question question)
 	return name[question];
 }
 
-static void settle(struct verifier *k, uint32_t questions, enum osr_answer answer,
+static void settle(struct verifier *verifier, uint32_t questions, enum osr_answer answer,
 		   const struct osr_loop *loop, const char *why)
 {
 	size_t size = strlen(why) + 1;
 	char *text = "";
 
-	questions &= k->open;
-	k->open &= ~questions;
+	questions &= verifier->open;
+	verifier->open &= ~questions;
 	if (questions && *why) {
-		text = osr_alloc(k->result, size, 1);
-		if (osr_arena_failed(k->result, k->diag)) {
-			k->st = OSR_NOMEM;
+		text = osr_alloc(verifier->result, size, 1);
+		if (osr_arena_failed(verifier->result, verifier->diag)) {
+			verifier->st = OSR_NOMEM;
 			return;
 		}
 		memcpy(text, why, size);
 	}
 	for (; questions; questions &= questions - 1)
-		k->found->on[__builtin_ctz(questions)] = (struct osr_answered){
+		verifier->found->on[__builtin_ctz(questions)] = (struct osr_answered){
 			.answer = answer,
 			.why = text,
 			.loop = loop ? *loop : (struct osr_loop){ 0 },
 		};
 }
 
-static void answer_proven(struct verifier *k, uint32_t questions)
+static void answer_proven(struct verifier *verifier, uint32_t questions)
 {
-	settle(k, questions, OSR_PROVEN, NULL, "");
+	settle(verifier, questions, OSR_PROVEN, NULL, "");
 }
 
 /* ---- what loses packets --------------------------------------------------------------------- */
@@ -70,26 +70,26 @@ static void answer_proven(struct verifier *k, uint32_t questions)
 static void take_figures(const struct osr_fabric *fabric, const struct osr_checked *checked,
 			 struct osr_audit *audit)
 {
-	const struct osr_verdict *v = &checked->verdict;
+	const struct osr_verdict *verdict = &checked->verdict;
 
-	*audit = (struct osr_audit){ .n_entries = v->n_routes + fabric->n_dests,
-				     .n_routes = v->n_routes,
-				     .n_longer = v->n_longer,
-				     .n_no_path = v->n_no_path,
-				     .max_hops = v->max_hops,
-				     .max_longer = v->max_longer,
-				     .efi = v->efi,
-				     .efi_all = v->efi_all,
-				     .efi_mean = v->efi_mean,
+	*audit = (struct osr_audit){ .n_entries = verdict->n_routes + fabric->n_dests,
+				     .n_routes = verdict->n_routes,
+				     .n_longer = verdict->n_longer,
+				     .n_no_path = verdict->n_no_path,
+				     .max_hops = verdict->max_hops,
+				     .max_longer = verdict->max_longer,
+				     .efi = verdict->efi,
+				     .efi_all = verdict->efi_all,
+				     .efi_mean = verdict->efi_mean,
 				     .load = checked->load,
-				     .n_host_pairs = v->hosts.n_pairs,
-				     .n_host_routes = v->hosts.n_routes,
-				     .n_host_longer = v->hosts.n_longer,
-				     .n_host_hops = v->hosts.least };
-	memcpy(audit->hops, v->hosts.hops, sizeof(audit->hops));
+				     .n_host_pairs = verdict->hosts.n_pairs,
+				     .n_host_routes = verdict->hosts.n_routes,
+				     .n_host_longer = verdict->hosts.n_longer,
+				     .n_host_hops = verdict->hosts.least };
+	memcpy(audit->hops, verdict->hosts.hops, sizeof(audit->hops));
 }
 
-static void ask_audit(struct verifier *k)
+static void ask_audit(struct verifier *verifier)
 {
 	static const uint32_t question[OSR_N_FAULTS] = {
 		[OSR_FAULT_HOLE] = BIT(REACH),        [OSR_FAULT_DEAD_END] = BIT(REACH),
@@ -97,30 +97,31 @@ static void ask_audit(struct verifier *k)
 		[OSR_FAULT_NO_SL] = BIT(LANES),       [OSR_FAULT_SL2VL] = BIT(LANES),
 		[OSR_FAULT_GROUP_LOOP] = BIT(GROUPS), [OSR_FAULT_GROUP_SPLIT] = BIT(GROUPS),
 	};
-	const struct osr_inquiry *ask = k->ask;
-	struct osr_audit *audit = &k->found->audit;
+	const struct osr_inquiry *ask = verifier->ask;
+	struct osr_audit *audit = &verifier->found->audit;
 	uint32_t at = 0;
 
 	if (ask->checked)
-		take_figures(ask->f, ask->checked, audit);
-	if (!(k->open & (BIT(REACH) | BIT(NO_LOOPS) | BIT(LANES) | BIT(GROUPS))))
+		take_figures(ask->fabric, ask->checked, audit);
+	if (!(verifier->open & (BIT(REACH) | BIT(NO_LOOPS) | BIT(LANES) | BIT(GROUPS))))
 		return;
 	/* One of each kind, for the sentence. */
-	k->st = osr_audit(
-		ask->f, ask->gen,
-		ask->scope | OSR_CLAIM_REVERSIBLE | (k->open & BIT(LANES) ? 0 : OSR_ONLY_ROUTES),
-		ask->max_listed ? ask->max_listed : 1, k->scratch, k->result, audit, k->diag);
-	for (unsigned kind = 0; !k->st && kind < OSR_N_FAULTS; kind++) {
+	verifier->st = osr_audit(ask->fabric, ask->gen,
+				 ask->scope | OSR_CLAIM_REVERSIBLE |
+					 (verifier->open & BIT(LANES) ? 0 : OSR_ONLY_ROUTES),
+				 ask->max_listed ? ask->max_listed : 1, verifier->scratch,
+				 verifier->result, audit, verifier->diag);
+	for (unsigned kind = 0; !verifier->st && kind < OSR_N_FAULTS; kind++) {
 		struct osr_diag why;
 
 		if (!audit->n_faults[kind])
 			continue;
 		while (audit->fault[at].kind != kind)
 			at++;
-		osr_fault_say(ask->f, &audit->fault[at], &why);
-		settle(k, question[kind], OSR_REFUTED, NULL, why.text);
+		osr_fault_say(ask->fabric, &audit->fault[at], &why);
+		settle(verifier, question[kind], OSR_REFUTED, NULL, why.text);
 	}
-	answer_proven(k, BIT(REACH) | BIT(NO_LOOPS) | BIT(LANES) | BIT(GROUPS));
+	answer_proven(verifier, BIT(REACH) | BIT(NO_LOOPS) | BIT(LANES) | BIT(GROUPS));
 	if (!ask->max_listed)
 		audit->n_listed = 0;
 }
@@ -131,27 +132,28 @@ static void ask_audit(struct verifier *k)
  * Packets of these modes: no loop proves the questions in `proves`, one refutes those in `refutes`.
  * What has been proven has no loop to be found.
  */
-static void ask_search(struct verifier *k, const struct osr_generation *gen, uint32_t modes,
+static void ask_search(struct verifier *verifier, const struct osr_generation *gen, uint32_t modes,
 		       uint32_t proves, uint32_t refutes)
 {
 	struct osr_loop loop;
 	struct osr_diag why;
-	uint32_t *rank = proves & BIT(REPLIES) ? k->ask->rank : NULL, left = proves;
+	uint32_t *rank = proves & BIT(REPLIES) ? verifier->ask->rank : NULL, left = proves;
 
-	while (left && k->found->on[__builtin_ctz(left)].answer == OSR_PROVEN)
+	while (left && verifier->found->on[__builtin_ctz(left)].answer == OSR_PROVEN)
 		left &= left - 1;
-	if (k->st || !((proves | refutes) & k->open) || (proves && !left))
+	if (verifier->st || !((proves | refutes) & verifier->open) || (proves && !left))
 		return;
-	k->st = osr_union_loop(k->ask->f, gen, 1, modes | k->ask->scope, k->scratch, k->result,
-			       &loop, rank, k->diag);
-	if (k->st)
+	verifier->st =
+		osr_union_loop(verifier->ask->fabric, gen, 1, modes | verifier->ask->scope,
+			       verifier->scratch, verifier->result, &loop, rank, verifier->diag);
+	if (verifier->st)
 		return;
 	if (!loop.n) {
-		answer_proven(k, proves);
+		answer_proven(verifier, proves);
 		return;
 	}
-	osr_loop_say(k->ask->f, &loop, &why);
-	settle(k, refutes, OSR_REFUTED, &loop, why.text);
+	osr_loop_say(verifier->ask->fabric, &loop, &why);
+	settle(verifier, refutes, OSR_REFUTED, &loop, why.text);
 }
 
 static bool has_multicast(const struct osr_generation *gen)
@@ -162,33 +164,36 @@ static bool has_multicast(const struct osr_generation *gen)
 /* ---- all together --------------------------------------------------------------------------- */
 
 /* The checker has walked the same tables: no entry of theirs loses packets. */
-static void take_checked(struct verifier *k)
+static void take_checked(struct verifier *verifier)
 {
-	const struct osr_checked *checked = k->ask->checked;
+	const struct osr_checked *checked = verifier->ask->checked;
 	uint32_t proven = checked ? checked->verdict.proven : 0;
-	const struct osr_routing *routing = k->ask->gen->routing;
-	bool everywhere = !routing->sl2vl && !routing->granted && !k->ask->gen->paths;
+	const struct osr_routing *routing = verifier->ask->gen->routing;
+	bool everywhere = !routing->sl2vl && !routing->granted && !verifier->ask->gen->paths;
 	uint32_t any;
 
 	if (!checked)
 		return;
-	answer_proven(k, BIT(REACH) | BIT(NO_LOOPS) | BIT(GROUPS));
-	/* VL = SL, and every cable has the VL of every SL: whatever packets there are, none is dropped. */
-	for (uint32_t c = 0; c < k->ask->f->n_channels; c++)
-		everywhere &= k->ask->f->chan_vls[c] >= routing->n_vls;
+	answer_proven(verifier, BIT(REACH) | BIT(NO_LOOPS) | BIT(GROUPS));
+	/*
+	 * VL = SL, and every cable has the VL of every SL: whatever packets there are, none is
+	 * dropped.
+	 */
+	for (uint32_t c = 0; c < verifier->ask->fabric->n_channels; c++)
+		everywhere &= verifier->ask->fabric->chan_vls[c] >= routing->n_vls;
 	/* Replies have SLs of their own, which the checker follows if it is asked for them. */
 	if (!routing->sl || everywhere || proven & (OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE))
-		answer_proven(k, BIT(LANES));
+		answer_proven(verifier, BIT(LANES));
 	if (proven & OSR_CLAIM_DEADLOCK_FREE)
-		answer_proven(k, BIT(ONE_WAY));
+		answer_proven(verifier, BIT(ONE_WAY));
 	if (proven & OSR_CLAIM_MULTICAST)
-		answer_proven(k, BIT(MULTICAST));
+		answer_proven(verifier, BIT(MULTICAST));
 	any = proven & OSR_CLAIM_ANY_SL;
 	if (any)
-		answer_proven(k, BIT(ANY_SL) | BIT(SL0));
+		answer_proven(verifier, BIT(ANY_SL) | BIT(SL0));
 	if ((any || (proven & OSR_CLAIM_REVERSIBLE)) &&
-	    (!has_multicast(k->ask->gen) || (proven & OSR_CLAIM_MULTICAST)))
-		answer_proven(k, BIT(REPLIES));
+	    (!has_multicast(verifier->ask->gen) || (proven & OSR_CLAIM_MULTICAST)))
+		answer_proven(verifier, BIT(REPLIES));
 }
 
 enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scratch,
@@ -197,12 +202,12 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 {
 	const uint32_t all = (1u << OSR_N_QUESTIONS) - 1,
 		       chain = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST, any = OSR_CLAIM_ANY_SL;
-	struct verifier k = { .ask = ask,
-			      .open = ask->questions ? ask->questions : all,
-			      .scratch = scratch,
-			      .result = result,
-			      .found = found,
-			      .diag = diag };
+	struct verifier verifier = { .ask = ask,
+				     .open = ask->questions ? ask->questions : all,
+				     .scratch = scratch,
+				     .result = result,
+				     .found = found,
+				     .diag = diag };
 	const struct osr_generation *gen = ask->gen;
 	struct osr_generation on_sl0 = *gen;
 	struct osr_paths paths = { .n_rows = 1 };
@@ -212,51 +217,53 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 
 	*found = (struct osr_findings){ .applies = all };
 	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
-		found->on[question].why = k.open >> question & 1 ? "" : "not asked";
+		found->on[question].why = verifier.open >> question & 1 ? "" : "not asked";
 	/* Of a spanning order only the checker says whether it reaches every member. */
 	absent = has_multicast(gen) ? 0 : BIT(MULTICAST);
 	absent |= gen->groups || (ask->checked && !absent) ? 0 : BIT(GROUPS);
 	found->applies &= ~absent;
-	settle(&k, absent, OSR_UNKNOWN, NULL, "no multicast tables are given");
-	take_checked(&k);
-	ask_audit(&k);
+	settle(&verifier, absent, OSR_UNKNOWN, NULL, "no multicast tables are given");
+	take_checked(&verifier);
+	ask_audit(&verifier);
 	/*
-	 * Everything at once first: mostly there is no loop. If there is one, the shortest beginning of the chain that
-	 * still has it says what it is made of.
+	 * Everything at once first: mostly there is no loop. If there is one, the shortest
+	 * beginning of the chain that still has it says what it is made of.
 	 */
 	if (gen->sls_unknown) {
 		/*
-		 * Path records give SLs, but not to us: what holds on any SL holds on theirs, and what fails on all of
-		 * them fails, if they make no difference.
+		 * Path records give SLs, but not to us: what holds on any SL holds on theirs, and
+		 * what fails on all of them fails, if they make no difference.
 		 */
-		for (size_t i = 0; alike && i < osr_n_sl2vl(ask->f); i++)
+		for (size_t i = 0; alike && i < osr_n_sl2vl(ask->fabric); i++)
 			if (memcmp(sl2vl[i], sl2vl[i] + 1, 15) != 0)
 				alike = 0;
-		ask_search(&k, gen, any | OSR_CLAIM_MULTICAST, CHAIN | BIT(ANY_SL), 0);
-		ask_search(&k, gen, any, BIT(ONE_WAY) | BIT(ANY_SL), BIT(ANY_SL) | alike);
-		ask_search(&k, gen, any | OSR_CLAIM_MULTICAST, 0, alike);
-		settle(&k, CHAIN, OSR_UNKNOWN, NULL, "no path SLs are given");
+		ask_search(&verifier, gen, any | OSR_CLAIM_MULTICAST, CHAIN | BIT(ANY_SL), 0);
+		ask_search(&verifier, gen, any, BIT(ONE_WAY) | BIT(ANY_SL), BIT(ANY_SL) | alike);
+		ask_search(&verifier, gen, any | OSR_CLAIM_MULTICAST, 0, alike);
+		settle(&verifier, CHAIN, OSR_UNKNOWN, NULL, "no path SLs are given");
 	} else {
-		ask_search(&k, gen, chain, CHAIN, 0);
-		ask_search(&k, gen, 0, BIT(ONE_WAY), CHAIN);
+		ask_search(&verifier, gen, chain, CHAIN, 0);
+		ask_search(&verifier, gen, 0, BIT(ONE_WAY), CHAIN);
 		if (has_multicast(gen))
-			ask_search(&k, gen, OSR_CLAIM_MULTICAST, BIT(MULTICAST),
+			ask_search(&verifier, gen, OSR_CLAIM_MULTICAST, BIT(MULTICAST),
 				   BIT(MULTICAST) | BIT(REPLIES));
-		ask_search(&k, gen, chain, 0, BIT(REPLIES));
+		ask_search(&verifier, gen, chain, 0, BIT(REPLIES));
 	}
-	/* Where VL = SL, all SLs have the same dependencies: what one of them shows holds for SL 0. */
-	ask_search(&k, gen, any, BIT(ANY_SL) | BIT(SL0),
+	/*
+	 * Where VL = SL, all SLs have the same dependencies: what one of them shows holds for SL 0.
+	 */
+	ask_search(&verifier, gen, any, BIT(ANY_SL) | BIT(SL0),
 		   BIT(ANY_SL) | (gen->routing->sl2vl ? 0 : BIT(SL0)));
 	/* The same tables, with everything on SL 0. */
 	mark = osr_arena_mark(scratch);
-	paths.row = osr_calloc(scratch, ask->f->n_terminals, sizeof(*paths.row));
-	paths.sl = osr_calloc(scratch, ask->f->n_dests, 1);
+	paths.row = osr_calloc(scratch, ask->fabric->n_terminals, sizeof(*paths.row));
+	paths.sl = osr_calloc(scratch, ask->fabric->n_dests, 1);
 	on_sl0.paths = &paths;
 	if (osr_arena_failed(scratch, diag))
-		k.st = OSR_NOMEM;
-	ask_search(&k, &on_sl0, 0, BIT(SL0), BIT(SL0));
+		verifier.st = OSR_NOMEM;
+	ask_search(&verifier, &on_sl0, 0, BIT(SL0), BIT(SL0));
 	osr_arena_reset(scratch, mark);
-	return k.st;
+	return verifier.st;
 }
 
 enum osr_answer osr_verdict_of(const struct osr_findings *found, uint32_t required,

@@ -40,14 +40,15 @@ enum osr_answer { OSR_UNKNOWN, OSR_PROVEN, OSR_REFUTED };
 	 1u << OSR_ASK_GROUPS | 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST)
 
 struct osr_inquiry {
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	const struct osr_generation *gen;
 	uint32_t questions;  /* a bit each; the others stay unknown; 0: all */
 	uint32_t scope;      /* OSR_ONLY_HOSTS or 0 */
 	uint32_t max_listed; /* faults of each kind to be listed */
 	/*
-	 * What osr_check_keep() found of gen->routing, with OSR_OK; NULL: it was not asked, or refused. Then its
-	 * figures are those of the audit, which is made only for questions that are left.
+	 * What osr_check_keep() found of gen->routing, with OSR_OK; NULL: it was not asked, or
+	 * refused. Then its figures are those of the audit, which is made only for questions that
+	 * are left.
 	 */
 	const struct osr_checked *checked;
 	uint32_t *rank; /* NULL, or as for osr_union_loop(): of the largest link of the chain */
