@@ -633,6 +633,22 @@ static bool has_lmc(const struct osr_net *net, uint32_t port)
 	return net->nodes[net->ports[port].node].type != OSR_NET_SWITCH && net->ports[port].lid;
 }
 
+/* Ports have the LMC that most have, if nobody else has an entry for a LID of the range. */
+static void take_usual_lmc(struct osr_net *net, uint8_t usual, const uint64_t *owner)
+{
+	for (uint32_t port = 0; port < net->n_ports; port++) {
+		struct osr_net_port *net_port = &net->ports[port];
+		uint32_t lid = net_port->lid, behind = lid + (1u << usual);
+		bool is_free = has_lmc(net, port) && net_port->lmc < usual &&
+			       can_be_lmc(lid, usual, lid) && behind <= OSR_MAX_LID + 1u;
+
+		for (uint32_t i = lid; is_free && i < behind; i++)
+			is_free = !owner[i] || owner[i] == net_port->guid;
+		if (is_free)
+			net_port->lmc = usual;
+	}
+}
+
 enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 {
 	struct osr_keyed *keyed = malloc((OSR_MAX_LID + 1) * sizeof(*keyed));
@@ -697,19 +713,7 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 		}
 		for (uint8_t lmc = 1; lmc <= 7; lmc++)
 			usual = n_with[lmc] > n_with[usual] ? lmc : usual;
-		for (uint32_t port = 0; port < net->n_ports; port++) {
-			struct osr_net_port *net_port = &net->ports[port];
-
-			uint32_t lid = net_port->lid, behind = lid + (1u << usual);
-			bool is_free = has_lmc(net, port) && net_port->lmc < usual &&
-				       can_be_lmc(lid, usual, lid) && behind <= OSR_MAX_LID + 1u;
-
-			/* Nobody else has an entry for a LID of this range. */
-			for (uint32_t i = lid; is_free && i < behind; i++)
-				is_free = !owner[i] || owner[i] == net_port->guid;
-			if (is_free)
-				net_port->lmc = usual;
-		}
+		take_usual_lmc(net, usual, owner);
 	}
 	free(keyed);
 	free(owner);

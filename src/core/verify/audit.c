@@ -397,6 +397,36 @@ static void judge_group(struct auditor *auditor)
 
 /* ---- all together --------------------------------------------------------------------------- */
 
+/* Arrays of an audit; their absence says that a question is not asked. The arenas tell what failed. */
+static void auditor_alloc(struct auditor *auditor, uint32_t modes, struct osr_arena *scratch,
+			  struct osr_arena *result)
+{
+	const struct osr_fabric *fabric = auditor->follow.fabric;
+	size_t n = fabric->n_switches;
+
+	auditor->list = osr_alloc(result, (size_t)OSR_N_FAULTS * auditor->max_listed,
+				  sizeof(*auditor->list));
+	auditor->dist = osr_alloc(scratch, n, sizeof(*auditor->dist));
+	auditor->load[0] = osr_calloc(result, fabric->n_channels, sizeof(*auditor->load[0]));
+	auditor->load[1] = osr_calloc(scratch, fabric->n_channels, sizeof(*auditor->load[1]));
+	auditor->hops = osr_alloc(scratch, n, sizeof(*auditor->hops));
+	auditor->hosts = osr_alloc(scratch, n, sizeof(*auditor->hosts));
+	auditor->counted = osr_alloc(scratch, n, sizeof(*auditor->counted));
+	if (auditor->follow.gen->groups) {
+		auditor->seen = osr_calloc(scratch, n, sizeof(*auditor->seen));
+		auditor->came = osr_alloc(scratch, n, sizeof(*auditor->came));
+	}
+	if ((auditor->routing->sl2vl || !auditor->follow.any[0]) && !(modes & OSR_ONLY_ROUTES)) {
+		auditor->mask = osr_alloc(scratch, n, sizeof(*auditor->mask));
+		auditor->passed = osr_calloc(
+			scratch, auditor->routing->sl2vl ? osr_n_sl2vl(fabric) : fabric->n_ports,
+			sizeof(*auditor->passed));
+		auditor->sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*auditor->sends));
+		auditor->replies =
+			osr_alloc(scratch, fabric->n_terminals, sizeof(*auditor->replies));
+	}
+}
+
 enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_generation *gen,
 			  uint32_t modes, uint32_t max_listed, struct osr_arena *scratch,
 			  struct osr_arena *result, struct osr_audit *audit, struct osr_diag *diag)
@@ -413,25 +443,7 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 	double sum = 0;
 
 	*audit = (struct osr_audit){ 0 };
-	auditor.list = osr_alloc(result, (size_t)OSR_N_FAULTS * max_listed, sizeof(*auditor.list));
-	auditor.dist = osr_alloc(scratch, n, sizeof(*auditor.dist));
-	auditor.load[0] = osr_calloc(result, fabric->n_channels, sizeof(*auditor.load[0]));
-	auditor.load[1] = osr_calloc(scratch, fabric->n_channels, sizeof(*auditor.load[1]));
-	auditor.hops = osr_alloc(scratch, n, sizeof(*auditor.hops));
-	auditor.hosts = osr_alloc(scratch, n, sizeof(*auditor.hosts));
-	auditor.counted = osr_alloc(scratch, n, sizeof(*auditor.counted));
-	if (gen->groups) {
-		auditor.seen = osr_calloc(scratch, n, sizeof(*auditor.seen));
-		auditor.came = osr_alloc(scratch, n, sizeof(*auditor.came));
-	}
-	if ((auditor.routing->sl2vl || !auditor.follow.any[0]) && !(modes & OSR_ONLY_ROUTES)) {
-		auditor.mask = osr_alloc(scratch, n, sizeof(*auditor.mask));
-		auditor.passed = osr_calloc(
-			scratch, auditor.routing->sl2vl ? osr_n_sl2vl(fabric) : fabric->n_ports,
-			sizeof(*auditor.passed));
-		auditor.sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*auditor.sends));
-		auditor.replies = osr_alloc(scratch, fabric->n_terminals, sizeof(*auditor.replies));
-	}
+	auditor_alloc(&auditor, modes, scratch, result);
 	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
 		st = OSR_NOMEM;
 	/* Of SLs that nobody knows, SL 0 is in use for sure. */
